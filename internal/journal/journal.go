@@ -1,0 +1,80 @@
+// Package journal defines what the record of a room is: an ordered, durable list of events that can be appended to and
+// followed. Package jsonl keeps it in a file, package jetstream on a NATS cluster; package journaltest holds each to
+// the contract and has one in memory.
+package journal
+
+import (
+	"context"
+	"errors"
+	"iter"
+
+	"pennypost/internal/mail"
+)
+
+// ErrClosed is returned by the methods of a closed journal and of its cursors.
+var ErrClosed = errors.New("journal is closed")
+
+// Journal is the record of one room.
+//
+// All methods may be called concurrently.
+type Journal interface {
+	// Append gives events the next places, in order and adjacent, and makes them durable: it does not return nil before
+	// they would survive a power cut. The caller sets everything but Seq and does not touch the events again. It returns the
+	// place of the last one.
+	//
+	// An error before anything was written (an event that cannot be encoded, ctx ended while waiting) leaves no trace.
+	// After an error of the disk nobody knows what would survive: the journal is poisoned, every later Append
+	// returns the same error, and only opening it again tells what is there.
+	Append(ctx context.Context, events ...mail.Event) (mail.Seq, error)
+
+	// Last returns the place of the last durable event, 0 if there is none.
+	Last() mail.Seq
+
+	// Follow returns a cursor over the durable events behind after, in order, each exactly once. It replays what is there and
+	// then goes on live; no event is seen before it is durable. Events that compaction removed are skipped.
+	Follow(after mail.Seq) Cursor
+
+	// Close waits for appends under way, then frees everything. Cursors return ErrClosed.
+	Close() error
+}
+
+// Cursor reads a journal in order. It belongs to one goroutine.
+type Cursor interface {
+	// Next returns at least one event. It blocks while there is none, until ctx ends, the cursor or the journal is
+	// closed, or the journal cannot be read. The events may be shared with other cursors: they are not to be changed.
+	Next(ctx context.Context) ([]mail.Event, error)
+	Close() error
+}
+
+// Fate is what compaction does with an event.
+type Fate uint8
+
+// The fates.
+const (
+	Keep    Fate = iota // stays
+	Archive             // moves to the archive
+	Drop                // goes: a later event says all that it said
+)
+
+// Compacter is a journal that can forget. It is optional, discovered by assertion.
+type Compacter interface {
+	// Compact asks fate for each durable event, in order, moves those to archive into the archive (which is durable before
+	// they leave the journal) and rewrites the journal without them and the dropped ones. It may be cut off at any step
+	// and called again: no event is lost, and none stands twice in the archive. The last event is always kept. Appends wait
+	// only while the end of the journal is copied.
+	Compact(ctx context.Context, fate func(mail.Event) Fate) error
+
+	// Erase removes every event for which match is true from the journal and from the archive, so that their bytes stand in
+	// no file. Lines that could not be read are matched by the raw bytes of id. It returns how many lines went.
+	Erase(ctx context.Context, id mail.ID, match func(mail.Event) bool) (int, error)
+
+	// Archived yields the archived events, month by month, in order.
+	Archived(ctx context.Context) iter.Seq2[mail.Event, error]
+}
+
+// Verifier is a journal that can check what lies on disk. It is optional, discovered by assertion.
+type Verifier interface {
+	Verify(ctx context.Context) (mail.Verification, error)
+	// Size returns the journal's bytes on disk and the number of lines that were set aside because they could not be read.
+	Size() (bytes int64, rejected int)
+}

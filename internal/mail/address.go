@@ -1,0 +1,142 @@
+package mail
+
+import (
+	"slices"
+	"strings"
+)
+
+// Address says whom a message is for, in canonical form: "agent:<name>", "role:<role>", "orchestrator", "<ns>:<value>",
+// "all" or "user", each optionally followed by "@<room>". A sender is an Address as well.
+type Address string
+
+// Addresses that stand for themselves.
+const (
+	ToAll          Address = "all"
+	ToUser         Address = "user"
+	ToOrchestrator Address = "orchestrator" // the same audience as "role:orchestrator"
+	FromSystem     Address = "system"
+)
+
+// Kind is the kind of an address; it decides audience and expiry.
+type Kind uint8
+
+// The five kinds.
+const (
+	ToAgent Kind = iota + 1
+	ToRole
+	ToTag
+	ToEveryone
+	ToPerson
+)
+
+// TagNamespaces are the namespaces of tags that every room knows. A room may be configured with more.
+func TagNamespaces() []string { return []string{"project", "concern", "domain"} }
+
+// AgentAddress returns the address of the agent called n, which is also how it signs.
+func AgentAddress(n Name) Address {
+	switch n {
+	case User, System, Orchestrator:
+		return Address(n)
+	}
+	return Address("agent:" + n)
+}
+
+// RoleAddress returns the address of a role.
+func RoleAddress(role string) Address {
+	if role == string(Orchestrator) {
+		return ToOrchestrator
+	}
+	return Address("role:" + role)
+}
+
+// Kind returns the kind of a canonical address.
+func (a Address) Kind() Kind {
+	switch {
+	case a == ToAll:
+		return ToEveryone
+	case a == ToUser:
+		return ToPerson
+	case a == ToOrchestrator, strings.HasPrefix(string(a), "role:"):
+		return ToRole
+	case strings.HasPrefix(string(a), "agent:"):
+		return ToAgent
+	}
+	return ToTag
+}
+
+// Value returns what follows the kind: the agent's name, the role, or the whole tag.
+func (a Address) Value() string {
+	switch a.Kind() {
+	case ToAgent:
+		return strings.TrimPrefix(string(a), "agent:")
+	case ToRole:
+		return strings.TrimPrefix(string(a), "role:")
+	}
+	return string(a)
+}
+
+// Signer returns the name behind an address that stands in a From field.
+func (a Address) Signer() Name { return Name(strings.TrimPrefix(string(a), "agent:")) }
+
+// ParseAddress reads an address that says its own kind. A word that does not ("builder-1", "小克") is answered with
+// bare = true: only the room knows whether an agent bears it. The "@room" suffix is the room's business too, because
+// names may contain '@'.
+func ParseAddress(s string, namespaces []string) (a Address, bare bool, err error) {
+	if err := checkWord("address", trimKind(s)); err != nil {
+		return "", false, err
+	}
+	switch s {
+	case "all", "broadcast":
+		return ToAll, false, nil
+	case "user":
+		return ToUser, false, nil
+	case "orchestrator", "role:orchestrator":
+		return ToOrchestrator, false, nil
+	}
+	ns, value, ok := strings.Cut(s, ":")
+	switch {
+	case !ok:
+		return "", true, nil
+	case ns == "agent":
+		if value == string(User) {
+			return ToUser, false, nil
+		}
+		return Address(s), false, nil
+	case ns == "role":
+		_, err := ParseRole(value)
+		return Address(s), false, err
+	case slices.Contains(namespaces, ns):
+		_, err := ParseTag(s, namespaces)
+		return Address(s), false, err
+	}
+	return "", true, nil
+}
+
+// trimKind keeps "agent:" and "role:" from counting against the length of the name behind them.
+func trimKind(s string) string { return strings.TrimPrefix(strings.TrimPrefix(s, "agent:"), "role:") }
+
+// ParseRole checks a role: a word without ':' or '@'.
+func ParseRole(s string) (string, error) {
+	if err := checkWord("role", s); err != nil {
+		return "", err
+	}
+	if strings.ContainsAny(s, ":@,") {
+		return "", Errorf(Invalid, "the role %q contains ':', '@' or ','; a role is a plain word such as builder", s)
+	}
+	return s, nil
+}
+
+// ParseTag checks a tag: a known namespace, ':', and a value.
+func ParseTag(s string, namespaces []string) (string, error) {
+	if err := checkWord("tag", s); err != nil {
+		return "", err
+	}
+	ns, value, ok := strings.Cut(s, ":")
+	if !ok || value == "" || !slices.Contains(namespaces, ns) {
+		return "", Errorf(Invalid, "%q is not a tag: write namespace:value, with one of the namespaces %s", s, strings.Join(namespaces, ", "))
+	}
+	if strings.ContainsAny(value, "@,") {
+		return "", Errorf(Invalid, "the tag %q contains '@' or ','", s)
+	}
+	return s, nil
+}

@@ -1,0 +1,79 @@
+package mail
+
+// State is what an agent is doing.
+type State string
+
+// The four states. Working and Idle agents are live.
+const (
+	Working State = "working" // in the middle of a turn
+	Idle    State = "idle"    // alive, between turns
+	Frozen  State = "frozen"  // paused; its mail waits and does not expire
+	Gone    State = "gone"    // its session ended; its next session adopts its mail
+)
+
+// Live reports whether an agent in state s can be given work.
+func (s State) Live() bool { return s == Working || s == Idle }
+
+// ParseState checks s as a state.
+func ParseState(s string) (State, error) {
+	switch st := State(s); st {
+	case Working, Idle, Frozen, Gone:
+		return st, nil
+	}
+	return "", Errorf(Invalid, "%q is not a state; the states are working, idle, frozen, gone", s)
+}
+
+// Agent is one line of the roster.
+type Agent struct {
+	Name       Name     `json:"name"`
+	Roles      []string `json:"roles"`
+	Tags       []string `json:"tags"`
+	State      State    `json:"state"`
+	Since      Time     `json:"since"` // when State was entered
+	Task       string   `json:"task,omitempty"`
+	Parent     Name     `json:"parent,omitempty"`
+	Client     string   `json:"client,omitempty"` // the program it runs in, as it says itself
+	Registered Time     `json:"registered"`
+	Seen       Time     `json:"last_seen"` // to the minute
+	Session    string   `json:"session,omitempty"`
+	Unread     int      `json:"unread"`
+	Door       string   `json:"door,omitempty"` // the door that last proved to work
+}
+
+// Presence is what somebody says of an agent: it registers the agent, or changes what the roster says of it.
+// Nil slices and pointers leave what is there.
+type Presence struct {
+	Name   Name     `json:"name,omitempty"` // empty: the caller
+	Roles  []string `json:"roles,omitzero"`
+	Tags   []string `json:"tags,omitzero"`
+	State  State    `json:"state,omitempty"`
+	Task   *string  `json:"task,omitzero"`
+	Parent *Name    `json:"parent,omitzero"`
+	Client string   `json:"client,omitempty"`
+	// Session claims the name for one running instance. If another live session holds it, the newcomer is registered as
+	// NAME-2 (or the next free number), or, with TakeOver, becomes the holder. End gives the name back.
+	Session  string `json:"session,omitempty"`
+	TakeOver bool   `json:"take_over,omitempty"`
+	End      bool   `json:"end,omitempty"`
+	// Update refuses to create: an unknown name is NotFound.
+	Update bool `json:"update,omitempty"`
+}
+
+// AgentChange is the journal's record of a change in the roster. Only what changed is present; a change with nothing but
+// a name is a heartbeat.
+type AgentChange struct {
+	Name     Name     `json:"name"`
+	Roles    []string `json:"roles,omitzero"`
+	Tags     []string `json:"tags,omitzero"`
+	State    State    `json:"state,omitempty"`
+	Task     *string  `json:"task,omitzero"`
+	Parent   *Name    `json:"parent,omitzero"`
+	Client   string   `json:"client,omitempty"`
+	Session  string   `json:"session,omitempty"`
+	TakeOver bool     `json:"take_over,omitempty"`
+	End      bool     `json:"end,omitempty"`       // the session named in Session ended
+	Renamed  Name     `json:"renamed,omitempty"`   // the agent's new name
+	Retired  bool     `json:"retired,omitempty"`   // the agent leaves the roster
+	TokenSum string   `json:"token_sum,omitempty"` // SHA-256, in hex, of the agent's bearer token; it replaces the one before
+	By       Name     `json:"by,omitempty"`        // who made the change, if not the agent
+}

@@ -1,0 +1,68 @@
+package mail
+
+// Event is one line of a room's journal: a place, a time, and exactly one of the things that can happen. Readers skip
+// events in which they know nothing, so that an older Pennypost can follow a newer journal.
+type Event struct {
+	Seq        Seq          `json:"seq"`
+	At         Time         `json:"at"`
+	Message    *Message     `json:"message,omitempty"`
+	Receipt    *Receipt     `json:"receipt,omitempty"`
+	Agent      *AgentChange `json:"agent,omitempty"`
+	Erased     *Erasure     `json:"erased,omitempty"`
+	Checkpoint *Checkpoint  `json:"checkpoint,omitempty"`
+}
+
+// Erasure records that a message was erased. It holds nothing of the message but its id.
+type Erasure struct {
+	Message ID   `json:"message"`
+	By      Name `json:"by"`
+}
+
+// Checkpoint states what compaction would otherwise forget: it is appended before the events that led to it are
+// dropped. Applying it to the state that wrote it changes nothing but to forget Trimmed.
+type Checkpoint struct {
+	Agents   []AgentRecord   `json:"agents,omitempty"`
+	Rotation map[string]Name `json:"rotation,omitempty"` // role: who was given its last message
+	Bound    []Binding       `json:"bound,omitempty"`
+	Trimmed  []ID            `json:"trimmed,omitempty"` // messages that moved to the archive
+}
+
+// Binding says to whom a kept message was bound when it was sent or reassigned: the holder of a role, those present, the
+// descendants that a cancel reaches.
+type Binding struct {
+	Message ID             `json:"message"`
+	To      []BoundAddress `json:"to"`
+}
+
+// BoundAddress is one address of a bound message and its agents.
+type BoundAddress struct {
+	Address Address `json:"address"`
+	Agents  []Name  `json:"agents,omitempty"`
+}
+
+// AgentRecord is everything a room knows of an agent that does not follow from messages.
+type AgentRecord struct {
+	Name       Name     `json:"name"`
+	Roles      []string `json:"roles,omitempty"`
+	Tags       []string `json:"tags,omitempty"`
+	State      State    `json:"state"`
+	Since      Time     `json:"since"`
+	Task       string   `json:"task,omitempty"`
+	Parent     Name     `json:"parent,omitempty"`
+	Client     string   `json:"client,omitempty"`
+	Registered Time     `json:"registered"`
+	Seen       Time     `json:"seen"`
+	Session    string   `json:"session,omitempty"`
+	SessionAt  Time     `json:"session_at,omitzero"` // when Session was last heard of
+	TokenSum   string   `json:"token_sum,omitempty"`
+	Door       string   `json:"door,omitempty"`
+	Freezes    []Freeze `json:"freezes,omitempty"`
+	Renamed    Name     `json:"renamed,omitempty"` // the name that took its place; such a record is only a signpost
+	Retired    bool     `json:"retired,omitempty"`
+}
+
+// Freeze is a span of time in which an agent was frozen. A zero To means until further notice.
+type Freeze struct {
+	From Time `json:"from"`
+	To   Time `json:"to,omitzero"`
+}

@@ -1,0 +1,257 @@
+package mail
+
+import (
+	"bytes"
+	"encoding/json"
+	"slices"
+	"strings"
+	"unicode/utf8"
+)
+
+// Type says what a message is. It drives waking and display.
+type Type string
+
+// The nine types.
+const (
+	TaskAssigned  Type = "task-assigned"
+	TaskDone      Type = "task-done"
+	ReviewRequest Type = "review-request"
+	ReviewResult  Type = "review-result" // metadata.verdict is one of Verdicts
+	Question      Type = "question"      // to the user, metadata.options may offer answers to click
+	Answer        Type = "answer"
+	Cancel        Type = "cancel" // only from the user, the orchestrator or the agent's parent; reaches the agent's descendants too
+	Status        Type = "status"
+	Custom        Type = "custom"
+)
+
+// Types lists the nine types.
+func Types() []Type {
+	return []Type{TaskAssigned, TaskDone, ReviewRequest, ReviewResult, Question, Answer, Cancel, Status, Custom}
+}
+
+// ParseType checks s as a type; "" means Custom.
+func ParseType(s string) (Type, error) {
+	if s == "" {
+		return Custom, nil
+	}
+	if t := Type(s); slices.Contains(Types(), t) {
+		return t, nil
+	}
+	names := make([]string, 0, 9)
+	for _, t := range Types() {
+		names = append(names, string(t))
+	}
+	return "", Errorf(Invalid, "%q is not a message type; the types are %s", s, strings.Join(names, ", "))
+}
+
+// Verdicts are the values of metadata.verdict in a review-result.
+func Verdicts() []string { return []string{"approved", "changes-requested", "blocked"} }
+
+// Priority is Urgent or Normal.
+type Priority string
+
+// The two priorities. Normal is the zero value.
+const (
+	Normal Priority = ""
+	Urgent Priority = "urgent"
+)
+
+// AudiencePresent limits a message to "all" or to a tag to the agents that were live when it was sent.
+const AudiencePresent = "present"
+
+// Limits on one message. A message over a limit is refused, never cut.
+const (
+	MaxBody       = 64 << 10 // bytes; a room may be configured with another limit
+	MaxSubject    = 1 << 10  // bytes
+	MaxMetadata   = 16 << 10 // bytes of JSON
+	MaxRecipients = 100      // addresses in To
+	MaxDocs       = 50       // documents
+	MaxPath       = 4096     // bytes of a document's path
+)
+
+// Doc points to a document that belongs to a message.
+type Doc struct {
+	Path     string `json:"path"`
+	Revision string `json:"revision,omitempty"`
+}
+
+// Metadata is a JSON object kept as it came. Nil means none.
+type Metadata []byte
+
+// MarshalJSON returns the object as it is.
+func (m Metadata) MarshalJSON() ([]byte, error) {
+	if m == nil {
+		return []byte("null"), nil
+	}
+	return m, nil
+}
+
+// UnmarshalJSON keeps b, which must be an object or null.
+func (m *Metadata) UnmarshalJSON(b []byte) error {
+	if b = bytes.TrimSpace(b); string(b) == "null" {
+		*m = nil
+		return nil
+	}
+	if len(b) == 0 || b[0] != '{' {
+		return Errorf(Invalid, "metadata must be a JSON object")
+	}
+	*m = bytes.Clone(b)
+	return nil
+}
+
+// Text returns the string member called key, or "".
+func (m Metadata) Text(key string) string {
+	if len(m) == 0 {
+		return ""
+	}
+	var members map[string]json.RawMessage
+	var s string
+	if json.Unmarshal(m, &members) != nil || json.Unmarshal(members[key], &s) != nil {
+		return ""
+	}
+	return s
+}
+
+// Message is what was sent. It never changes once it stands in the journal.
+type Message struct {
+	ID         ID        `json:"id"`
+	Type       Type      `json:"type"`
+	From       Address   `json:"from"`
+	To         []Address `json:"to"`
+	Subject    string    `json:"subject,omitempty"`
+	Body       string    `json:"body"` // Markdown
+	Priority   Priority  `json:"priority,omitempty"`
+	Thread     ID        `json:"thread,omitempty"`   // the message that began the thread; empty if this one does
+	ReplyTo    ID        `json:"reply_to,omitempty"` // the message this one answers
+	Issue      string    `json:"issue_id,omitempty"`
+	Docs       []Doc     `json:"docs,omitempty"`
+	Metadata   Metadata  `json:"metadata,omitempty"`
+	TTLSeconds int64     `json:"ttl_seconds,omitempty"` // 0: the default of each address
+	Audience   string    `json:"audience,omitempty"`    // "" or AudiencePresent
+	Key        string    `json:"key,omitempty"`         // the sender's idempotency key
+	// Sent is when the message was sent. In the journal it stands only on imported messages; for the others it is the
+	// event's own time, which the room fills in.
+	Sent Time `json:"sent,omitzero"`
+}
+
+// ThreadRoot returns the id of the message that began m's thread.
+func (m *Message) ThreadRoot() ID {
+	if m.Thread != "" {
+		return m.Thread
+	}
+	return m.ID
+}
+
+// Recipients are addresses as somebody typed them. In JSON one address may stand alone, without a list around it.
+type Recipients []string
+
+// UnmarshalJSON reads a string or a list of strings.
+func (r *Recipients) UnmarshalJSON(b []byte) error {
+	if b = bytes.TrimSpace(b); len(b) > 0 && b[0] == '"' {
+		*r = make(Recipients, 1)
+		return json.Unmarshal(b, &(*r)[0])
+	}
+	return json.Unmarshal(b, (*[]string)(r))
+}
+
+// Draft is a message that somebody wants to send. From, id and time are not in it: the room knows the first and makes the others.
+type Draft struct {
+	To         Recipients `json:"to"`
+	Type       string     `json:"type,omitempty"` // "" means custom
+	Subject    string     `json:"subject,omitempty"`
+	Body       string     `json:"body"`
+	ReplyTo    ID         `json:"reply_to,omitempty"`
+	Priority   string     `json:"priority,omitempty"` // "", "normal" or "urgent"
+	Issue      string     `json:"issue_id,omitempty"`
+	Docs       []Doc      `json:"docs,omitempty"`
+	Metadata   Metadata   `json:"metadata,omitempty"`
+	TTLSeconds int64      `json:"ttl_seconds,omitempty"` // 0: the default of each address
+	Audience   string     `json:"audience,omitempty"`
+	// Key makes sending idempotent: a second draft of the same sender with the same key is answered with the first message.
+	Key string `json:"key,omitempty"`
+}
+
+// Check returns what is wrong with d by itself; addresses, replies and rights are checked by the room. maxBody is in bytes.
+func (d *Draft) Check(maxBody int) error {
+	if len(d.To) == 0 {
+		return Errorf(Invalid, "the message has no recipient: name at least one address in to")
+	}
+	if len(d.To) > MaxRecipients {
+		return Errorf(TooLarge, "the message has %d recipients; at most %d are allowed", len(d.To), MaxRecipients)
+	}
+	t, err := ParseType(d.Type)
+	if err != nil {
+		return err
+	}
+	if err := d.checkText(maxBody); err != nil {
+		return err
+	}
+	if err := checkDocs(d.Docs); err != nil {
+		return err
+	}
+	if d.Priority != "" && d.Priority != "normal" && d.Priority != "urgent" {
+		return Errorf(Invalid, "%q is not a priority; use normal or urgent", d.Priority)
+	}
+	if d.TTLSeconds < 0 || d.TTLSeconds > maxTTLSeconds {
+		return Errorf(Invalid, "a time to live of %d seconds is out of range; leave it out for the default", d.TTLSeconds)
+	}
+	if d.Audience != "" && d.Audience != AudiencePresent {
+		return Errorf(Invalid, "%q is not an audience; leave it out, or use %q", d.Audience, AudiencePresent)
+	}
+	return d.checkMetadata(t)
+}
+
+// maxTTLSeconds (a century) keeps expiry far from overflow.
+const maxTTLSeconds = 100 * 366 * 24 * 3600
+
+func (d *Draft) checkText(maxBody int) error {
+	if strings.TrimSpace(d.Body) == "" {
+		return Errorf(Invalid, "the body is empty: say something, or do not send")
+	}
+	if len(d.Body) > maxBody {
+		return Errorf(TooLarge, "the body is %d bytes long; at most %d are allowed. Nothing was sent. Put the text in a file and name it in docs, or send it in parts", len(d.Body), maxBody)
+	}
+	if len(d.Subject) > MaxSubject {
+		return Errorf(TooLarge, "the subject is %d bytes long; at most %d are allowed. Nothing was sent", len(d.Subject), MaxSubject)
+	}
+	for _, f := range []struct{ name, text string }{{"body", d.Body}, {"subject", d.Subject}, {"issue_id", d.Issue}, {"idempotency key", d.Key}} {
+		if !utf8.ValidString(f.text) {
+			return Errorf(Invalid, "the %s is not valid UTF-8", f.name)
+		}
+		if strings.ContainsRune(f.text, 0) {
+			return Errorf(Invalid, "the %s contains a NUL", f.name)
+		}
+	}
+	if len(d.Issue) > MaxName || len(d.Key) > 2*MaxName {
+		return Errorf(TooLarge, "an issue id has at most %d bytes and an idempotency key at most %d", MaxName, 2*MaxName)
+	}
+	if strings.ContainsAny(d.Subject, "\r\n") {
+		return Errorf(Invalid, "the subject has more than one line")
+	}
+	return nil
+}
+
+func checkDocs(docs []Doc) error {
+	if len(docs) > MaxDocs {
+		return Errorf(TooLarge, "the message names %d documents; at most %d are allowed", len(docs), MaxDocs)
+	}
+	for _, doc := range docs {
+		if doc.Path == "" || len(doc.Path) > MaxPath || !utf8.ValidString(doc.Path) || strings.ContainsRune(doc.Path, 0) {
+			return Errorf(Invalid, "%q is not the path of a document", doc.Path)
+		}
+	}
+	return nil
+}
+
+func (d *Draft) checkMetadata(t Type) error {
+	if len(d.Metadata) > MaxMetadata {
+		return Errorf(TooLarge, "the metadata is %d bytes long; at most %d are allowed", len(d.Metadata), MaxMetadata)
+	}
+	if len(d.Metadata) > 0 && (d.Metadata[0] != '{' || !json.Valid(d.Metadata)) {
+		return Errorf(Invalid, "metadata must be a JSON object")
+	}
+	if t == ReviewResult && !slices.Contains(Verdicts(), d.Metadata.Text("verdict")) {
+		return Errorf(Invalid, "a review-result needs metadata.verdict, one of %s", strings.Join(Verdicts(), ", "))
+	}
+	return nil
+}

@@ -1,0 +1,118 @@
+package mail
+
+import (
+	"strings"
+	"unicode"
+	"unicode/utf8"
+)
+
+// Name is the unique name of an agent in its room: NFC Unicode, 1 to MaxName bytes, no control characters, compared
+// exactly. User and System are names too, which no agent can bear.
+type Name string
+
+// Reserved names.
+const (
+	User         Name = "user"         // the person
+	System       Name = "system"       // Pennypost itself, as the author of notices
+	Orchestrator Name = "orchestrator" // an agent of this name holds the role of this name, and signs as Address "orchestrator"
+)
+
+// MaxName is the longest name, role, tag or id, in bytes.
+const MaxName = 128
+
+// ParseName checks s as the name of an agent. It does not normalise: the room does that before it calls.
+func ParseName(s string) (Name, error) {
+	if err := checkWord("agent name", s); err != nil {
+		return "", err
+	}
+	switch Name(s) {
+	case User, System, "all", "broadcast":
+		return "", Errorf(Denied, "the name %q is reserved; choose another", s)
+	}
+	if kind, _, ok := strings.Cut(s, ":"); ok && (kind == "agent" || kind == "role") {
+		return "", Errorf(Invalid, "an agent cannot be named %q: a name that begins with %q would read as an address", s, kind+":")
+	}
+	return Name(s), nil
+}
+
+// checkWord checks what names, roles, tags and ids have in common.
+func checkWord(what, s string) error {
+	switch {
+	case s == "":
+		return Errorf(Invalid, "the %s is empty", what)
+	case len(s) > MaxName:
+		return Errorf(Invalid, "the %s is %d bytes long; at most %d are allowed", what, len(s), MaxName)
+	case !utf8.ValidString(s):
+		return Errorf(Invalid, "the %s %q is not valid UTF-8", what, s)
+	case s != strings.TrimSpace(s):
+		return Errorf(Invalid, "the %s %q begins or ends with white space", what, s)
+	}
+	for _, r := range s {
+		if unicode.IsControl(r) || invisible(r) {
+			return Errorf(Invalid, "the %s %q contains the invisible or control character %U", what, s, r)
+		}
+	}
+	return nil
+}
+
+// invisible reports characters that would let two names look alike or reorder the text around them. The joiners U+200C
+// and U+200D are not among them: Persian and emoji need them.
+func invisible(r rune) bool {
+	switch {
+	case r == '\u200b', r == '\ufeff', r == '\u061c', r == '\u200e', r == '\u200f':
+		return true
+	}
+	return r >= '\u2028' && r <= '\u202e' || r >= '\u2060' && r <= '\u206f'
+}
+
+// ID identifies a message. Ids are opaque: Pennypost writes "msg_" and 21 characters of [A-Za-z0-9_-]; dialects and
+// imports bring their own spellings.
+type ID string
+
+// ParseID checks the form of an id.
+func ParseID(s string) (ID, error) {
+	if err := checkWord("message id", s); err != nil {
+		return "", err
+	}
+	return ID(s), nil
+}
+
+// Seq is the place of an event in its room's journal. It rises by one an event, begins at 1 and may skip after compaction.
+type Seq uint64
+
+// RoomName names a room. It is a directory name too, so only letters, digits, '.', '_' and '-' are allowed.
+type RoomName string
+
+// DefaultRoom is the room of commands that run outside any project.
+const DefaultRoom RoomName = "default"
+
+// maxRoom leaves space for suffixes within the 255 bytes that file systems allow a name.
+const maxRoom = 100
+
+// ParseRoom checks s as a room name: 1 to 100 bytes, letters, digits, '.', '_', '-', beginning with a letter or digit.
+func ParseRoom(s string) (RoomName, error) {
+	const form = "use 1 to 100 bytes of letters, digits, '.', '_' or '-', beginning with a letter or digit"
+	if s == "" || len(s) > maxRoom || !utf8.ValidString(s) {
+		return "", Errorf(Invalid, "%q is not a room name: %s", s, form)
+	}
+	for i, r := range s {
+		alnum := unicode.IsLetter(r) || unicode.IsDigit(r)
+		if !alnum && (i == 0 || !strings.ContainsRune("._-", r) && !unicode.IsMark(r)) {
+			return "", Errorf(Invalid, "%q is not a room name: %s", s, form)
+		}
+	}
+	if strings.HasSuffix(s, ".") || windowsDevice(s) {
+		return "", Errorf(Invalid, "%q is not a room name: no directory can have it on Windows", s)
+	}
+	return RoomName(s), nil
+}
+
+// windowsDevice reports whether Windows would open a device instead of a file of this name.
+func windowsDevice(s string) bool {
+	base, _, _ := strings.Cut(strings.ToUpper(s), ".")
+	switch base {
+	case "CON", "PRN", "AUX", "NUL":
+		return true
+	}
+	return len(base) == 4 && (strings.HasPrefix(base, "COM") || strings.HasPrefix(base, "LPT")) && base[3] >= '0' && base[3] <= '9'
+}

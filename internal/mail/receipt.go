@@ -1,0 +1,65 @@
+package mail
+
+// Mark is what a receipt says happened.
+type Mark string
+
+// The marks. The first three are set by Pennypost when it rings a door or hands text over, the others by the reader.
+const (
+	MarkNotified   Mark = "notified"  // a door was rung
+	MarkPresented  Mark = "presented" // the text reached the reader
+	MarkRead       Mark = "read"
+	MarkUnread     Mark = "unread"
+	MarkArchived   Mark = "archived"
+	MarkUnarchived Mark = "unarchived"
+)
+
+// ParseMark checks a mark that a reader may set.
+func ParseMark(s string) (Mark, error) {
+	switch m := Mark(s); m {
+	case MarkRead, MarkUnread, MarkArchived, MarkUnarchived:
+		return m, nil
+	}
+	return "", Errorf(Invalid, "%q is not a mark; use read, unread, archived or unarchived", s)
+}
+
+// Receipt is a mark by one reader on one message. The latest receipt of a kind counts.
+type Receipt struct {
+	Message ID      `json:"message"`
+	Reader  Address `json:"reader"`
+	Mark    Mark    `json:"mark"`
+	Door    string  `json:"door,omitempty"` // for notified and presented: through what
+}
+
+// DeliveryState is where a message stands with one recipient.
+type DeliveryState string
+
+// The states of a delivery, in the order of a life; then those in which it does not move.
+const (
+	Queued    DeliveryState = "queued"    // durable, and nobody was told yet
+	Notified  DeliveryState = "notified"  // a door was rung
+	Presented DeliveryState = "presented" // the text reached the recipient
+	Read      DeliveryState = "read"
+	Archived  DeliveryState = "archived"
+
+	Held    DeliveryState = "held"    // for a role that nobody live holds
+	Expired DeliveryState = "expired" // its time ran out unread
+	Dead    DeliveryState = "dead"    // its recipient is gone and has not read it
+)
+
+// Delivery is one (message, recipient) pair.
+type Delivery struct {
+	Address Address       `json:"address"` // the address in To that reached the recipient
+	Agent   Name          `json:"agent"`   // the recipient; empty while Held, or while nobody is in the audience
+	State   DeliveryState `json:"state"`
+	At      Time          `json:"at,omitzero"` // when State was entered, where a receipt says so
+	Door    string        `json:"door,omitempty"`
+	Wake    string        `json:"wake"` // whether and how the recipient will be woken: a Wake… constant, or the name of a door
+}
+
+// What a Delivery says of waking.
+const (
+	WakeNone    = "none"     // mail of this kind wakes nobody
+	WakeWaiting = "waiting"  // the recipient is blocked in a wait and gets it now
+	WakeTurnEnd = "turn-end" // the recipient is working and looks when its turn ends
+	WakeNoDoor  = "no-door"  // it should wake the recipient, but no way to do so is known
+)

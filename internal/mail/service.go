@@ -1,0 +1,232 @@
+package mail
+
+import (
+	"context"
+	"iter"
+)
+
+// Service is one room as one caller sees it: the waist through which every door passes. The room itself implements it, and so
+// does a client on the far side of a socket; package mailtest holds both to the same behaviour.
+//
+// All methods may be called concurrently. Every error that concerns the caller is an *Error. A method that changes
+// something has made the change durable and visible when it returns nil, and has changed nothing when it returns an error of
+// any code but Timeout, Unavailable and Internal, after which the caller cannot know.
+type Service interface {
+	Sender
+	Reader
+	Marker
+	Watcher
+	Registrar
+	Keeper
+}
+
+// Sender sends messages.
+type Sender interface {
+	// Send sends d as the caller. All addresses are resolved before anything is stored; if one cannot be, nothing is sent.
+	Send(ctx context.Context, d Draft) (Sent, error)
+}
+
+// Reader looks. Looking changes nothing.
+type Reader interface {
+	// Inbox returns what waits in a mailbox, oldest first.
+	Inbox(ctx context.Context, q InboxQuery) (Page, error)
+	// History returns messages of the whole room, newest last.
+	History(ctx context.Context, q HistoryQuery) (Page, error)
+	// Message returns one message, archived ones included, with its deliveries.
+	Message(ctx context.Context, id ID) (Item, error)
+}
+
+// Marker marks.
+type Marker interface {
+	// Mark marks messages as the caller's. It is idempotent; marks that change nothing are not recorded.
+	Mark(ctx context.Context, m Marking) (Marked, error)
+}
+
+// Watcher waits and watches.
+type Watcher interface {
+	// Wait blocks until an unread message that fits q is in the caller's mailbox and returns it, unmarked. When ctx ends
+	// first, the error is Timeout.
+	Wait(ctx context.Context, q WaitQuery) (Item, error)
+	// Watch returns a cursor over the journal behind after, replaying and then live. Zero is the beginning; a place that
+	// the journal has not reached is Invalid. Secrets are left out of the events.
+	Watch(ctx context.Context, after Seq) (Watch, error)
+}
+
+// Watch is a cursor over the events of a room. It is used by one goroutine and closed by its owner.
+type Watch interface {
+	// Next returns at least one event, waiting for it until ctx ends.
+	Next(ctx context.Context) ([]Event, error)
+	Close() error
+}
+
+// Registrar keeps the roster.
+type Registrar interface {
+	// Agents lists the roster by name. Retired agents are not on it.
+	Agents(ctx context.Context) ([]Agent, error)
+	// Register registers or updates an agent and returns what the roster now says, the name it was given included.
+	Register(ctx context.Context, p Presence) (Agent, error)
+	// Rename gives an agent a new name; its mail goes with it. Only the user and the agent itself may.
+	Rename(ctx context.Context, from, to Name) (Agent, error)
+	// Retire takes an agent off the roster: its role mail is given to others, its own unread mail becomes dead.
+	Retire(ctx context.Context, name Name) error
+	// Token makes the bearer token that opens this room as that agent, and forgets the one before. It is shown
+	// only here. Only the user may ask.
+	Token(ctx context.Context, name Name) (string, error)
+}
+
+// Keeper looks after the room's files.
+type Keeper interface {
+	// Status returns figures about the room.
+	Status(ctx context.Context) (RoomStatus, error)
+	// Erase removes a message and its text from every file of the room. Only the user may.
+	Erase(ctx context.Context, id ID) error
+	// Archive runs retention now.
+	Archive(ctx context.Context) (Trimmed, error)
+	// Verify reads the room's files again from disk and checks every line.
+	Verify(ctx context.Context) (Verification, error)
+	// Export yields every message of the room with its deliveries, the archived ones first, in journal order. Breaking
+	// off is allowed.
+	Export(ctx context.Context) iter.Seq2[Item, error]
+	// Import adds messages that another system or an export wrote, with their own ids and times. Those whose id the room
+	// knows are skipped. Only the user may.
+	Import(ctx context.Context, items []Item) (Imported, error)
+}
+
+// Office gives access to the rooms of one post office.
+type Office interface {
+	// Room returns a room as the caller named as sees it, opening or creating it first.
+	Room(ctx context.Context, room RoomName, as Name) (Service, error)
+	// Rooms lists the rooms that exist.
+	Rooms(ctx context.Context) ([]RoomStatus, error)
+}
+
+// Sent answers Send.
+type Sent struct {
+	ID         ID         `json:"id"`
+	Seq        Seq        `json:"seq"`
+	Room       RoomName   `json:"room"`
+	Duplicate  bool       `json:"duplicate,omitempty"` // the key was known: this is the earlier message
+	Recipients []Delivery `json:"recipients"`
+}
+
+// Item is a message as a reader sees it.
+type Item struct {
+	Message
+	Seq        Seq           `json:"seq"`
+	Read       bool          `json:"read"`
+	State      DeliveryState `json:"state,omitempty"` // with the reader in question
+	Expires    Time          `json:"expires,omitzero"`
+	Deliveries []Delivery    `json:"deliveries,omitempty"`
+}
+
+// Page is a part of a list.
+type Page struct {
+	Messages []Item `json:"messages"`
+	Unread   int    `json:"unread"` // in the whole mailbox; 0 for a history
+	More     bool   `json:"more"`   // the list goes on: ask again with Next
+	Next     Seq    `json:"next,omitempty"`
+}
+
+// Limits on lists.
+const (
+	DefaultLimit = 50
+	MaxLimit     = 1000
+)
+
+// InboxQuery says what of a mailbox to return.
+type InboxQuery struct {
+	Agent Name // whose mailbox; empty: the caller's
+	All   bool // read messages too; archived and expired ones never
+	After Seq  // only messages behind this place
+	Types []Type
+	Limit int // at most MaxLimit; 0: DefaultLimit
+	Bytes int // stop before the bodies exceed this many bytes, but return at least one message; 0: no such limit
+}
+
+// HistoryQuery says which messages of a room to return. Conditions are joined by "and"; empty ones hold for all.
+type HistoryQuery struct {
+	Types   []Type
+	From    string // an address or a bare name
+	To      string // an address or a bare name, as it stands in To
+	Agent   Name   // sent by or delivered to this agent
+	Thread  ID     // any message of the thread
+	Issue   string
+	Since   Time   // sent at this time or later
+	Until   Time   // sent before this time
+	Search  string // text in subject or body, case ignored
+	Archive bool   // the archive too
+	After   Seq    // only messages behind this place
+	Before  Seq    // only messages before this place
+	Limit   int    // at most MaxLimit; 0: DefaultLimit. Of more, the newest are returned, unless After is set
+}
+
+// WaitQuery says what to wait for.
+type WaitQuery struct {
+	Types   []Type
+	ReplyTo ID
+	After   Seq
+}
+
+// Marking asks for a mark on messages.
+type Marking struct {
+	IDs  []ID   `json:"ids,omitempty"`
+	All  bool   `json:"all,omitempty"` // every message in the caller's mailbox that the mark would change
+	Mark Mark   `json:"mark"`
+	Door string `json:"door,omitempty"` // for presented: through what the text was handed over
+}
+
+// Marked answers Mark. The call succeeds if any id was found or none was asked for.
+type Marked struct {
+	Marked   []ID `json:"marked"`
+	Already  []ID `json:"already,omitempty"`
+	NotFound []ID `json:"not_found,omitempty"`
+	NotYours []ID `json:"not_yours,omitempty"`
+}
+
+// RoomStatus is what a room says of itself.
+type RoomStatus struct {
+	Name     RoomName `json:"name"`
+	Seq      Seq      `json:"seq"`
+	Messages int      `json:"messages"` // hot ones; the archive is not counted
+	Agents   int      `json:"agents"`
+	Unread   int      `json:"unread"` // in the user's mailbox
+	Bytes    int64    `json:"bytes"`  // of the journal file
+	Rejected int      `json:"rejected_lines"`
+	Open     bool     `json:"open"`
+}
+
+// Trimmed answers Archive.
+type Trimmed struct {
+	Age    int `json:"age"`    // messages over the age limit
+	Read   int `json:"read"`   // read ones, over the count limit
+	Unread int `json:"unread"` // of both, how many nobody had read
+	Oldest int `json:"oldest"` // the oldest others, over the count limit
+	Kept   int `json:"kept"`
+}
+
+// Verification answers Verify.
+type Verification struct {
+	Files    int       `json:"files"`
+	Lines    int       `json:"lines"`
+	Bytes    int64     `json:"bytes"`
+	Problems []Problem `json:"problems"`
+}
+
+// Problem is one bad line.
+type Problem struct {
+	File string `json:"file"`
+	Line int    `json:"line"`
+	Text string `json:"text"` // what is wrong with it
+}
+
+// Imported answers Import.
+type Imported struct {
+	Added   int `json:"added"`
+	Skipped int `json:"skipped"`
+}
+
+// Caller is who stands at the far end of a connection, as the connection proved it, and where it may go.
+type Caller struct {
+	Name Name     // an agent, or User
+	Room RoomName // the only room it may enter; empty: any
+}
