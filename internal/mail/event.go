@@ -12,15 +12,19 @@ type Event struct {
 	Checkpoint *Checkpoint  `json:"checkpoint,omitempty"`
 }
 
-// Erasure records that a message was erased. It holds nothing of the message but its id.
+// Erasure records that a message is to be erased and, with Done, that its text is gone from every file. An erasure
+// without a later Done is finished when the room is next opened. It holds nothing of the message but its id.
 type Erasure struct {
 	Message ID   `json:"message"`
 	By      Name `json:"by"`
+	Done    bool `json:"done,omitempty"`
 }
 
 // Checkpoint states what compaction would otherwise forget: it is appended before the events that led to it are
-// dropped. Applying it to the state that wrote it changes nothing but to forget Trimmed.
+// dropped. Applying it to the state that wrote it changes nothing but to forget Trimmed. It counts only in the place
+// behind After: what came between would be undone by it.
 type Checkpoint struct {
+	After    Seq             `json:"after"`
 	Agents   []AgentRecord   `json:"agents,omitempty"`
 	Rotation map[string]Name `json:"rotation,omitempty"` // role: who was given its last message
 	Bound    []Binding       `json:"bound,omitempty"`
@@ -54,11 +58,13 @@ type AgentRecord struct {
 	Seen       Time     `json:"seen"`
 	Session    string   `json:"session,omitempty"`
 	SessionAt  Time     `json:"session_at,omitzero"` // when Session was last heard of
+	Evicted    string   `json:"evicted,omitempty"`   // the session before, which may not come back by itself
 	TokenSum   string   `json:"token_sum,omitempty"`
 	Door       string   `json:"door,omitempty"`
 	Freezes    []Freeze `json:"freezes,omitempty"`
-	Renamed    Name     `json:"renamed,omitempty"` // the name that took its place; such a record is only a signpost
-	Retired    bool     `json:"retired,omitempty"`
+	Base       Name     `json:"base,omitempty"`    // the name it asked for when a live session held that
+	Aliases    []Name   `json:"aliases,omitempty"` // names it had before
+	Retired    bool     `json:"retired,omitempty"` // off the roster, or never on it: a name that mail was addressed to
 }
 
 // Freeze is a span of time in which an agent was frozen. A zero To means until further notice.

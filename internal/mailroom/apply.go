@@ -1,0 +1,192 @@
+package mailroom
+
+import (
+	"slices"
+
+	"pennypost/internal/mail"
+	"pennypost/internal/policy"
+)
+
+// apply makes an event part of the state. It is all that live operation and replay do to state; it reads nothing but
+// the state and the event. An event that lost a race (a name that was taken, a message that is known) changes nothing.
+func (s *state) apply(e *mail.Event) {
+	s.seq = e.Seq
+	switch {
+	case e.Message != nil:
+		s.applyMessage(e)
+	case e.Receipt != nil:
+		s.applyReceipt(e.Receipt, e.At)
+	case e.Agent != nil:
+		s.applyAgent(e.Agent, e.At)
+	case e.Erased != nil:
+		s.applyErased(e.Erased)
+	case e.Checkpoint != nil && e.Checkpoint.After+1 == e.Seq:
+		s.applyCheckpoint(e.Checkpoint, e.At)
+	}
+}
+
+func (s *state) applyMessage(e *mail.Event) {
+	k := sentKey{e.Message.From, e.Message.Key}
+	if s.records[e.Message.ID] != nil || k.key != "" && s.keys[k] != nil {
+		return
+	}
+	r := &record{msg: *e.Message, seq: e.Seq, sender: s.member(e.Message.From.Signer())}
+	if r.msg.Sent == 0 {
+		r.msg.Sent = e.At
+	}
+	s.records[r.msg.ID] = r
+	s.order = append(s.order, r)
+	if k.key != "" {
+		s.keys[k] = r
+	}
+	for _, a := range r.msg.To {
+		s.bind(r, a)
+	}
+	if len(r.dynamic) > 0 {
+		s.dynamic = append(s.dynamic, r)
+	}
+	s.deliver(r)
+}
+
+// bind finds out who is behind an address of a new message.
+func (s *state) bind(r *record, a mail.Address) {
+	switch a.Kind() {
+	case mail.ToPerson:
+		r.bound = append(r.bound, bound{a, []*member{s.member(mail.User)}})
+	case mail.ToAgent:
+		m := s.member(mail.Name(a.Value()))
+		r.bound = append(r.bound, bound{a, s.withDescendants(r, m)})
+	case mail.ToRole:
+		r.bound = append(r.bound, bound{address: a})
+		s.assign(r, len(r.bound)-1)
+	default:
+		if r.msg.Audience == mail.AudiencePresent {
+			r.bound = append(r.bound, bound{a, s.present(r, a)})
+			return
+		}
+		r.dynamic = append(r.dynamic, a)
+	}
+}
+
+// withDescendants returns m, behind its descendants if r is a cancel: leaves stop first.
+func (s *state) withDescendants(r *record, m *member) []*member {
+	if r.msg.Type != mail.Cancel {
+		return []*member{m}
+	}
+	var out []*member
+	for _, n := range policy.Descendants(m.Name, s.childrenOf) {
+		if d := s.agent(n); d != nil && d != r.sender {
+			out = append(out, d)
+		}
+	}
+	return append(out, m)
+}
+
+// present returns the live agents behind an address.
+func (s *state) present(r *record, a mail.Address) []*member {
+	var out []*member
+	for _, m := range s.roster() {
+		if m != r.sender && m.State.Live() && carries(m, a) {
+			out = append(out, m)
+		}
+	}
+	return out
+}
+
+// assign gives the role mail at r.bound[i] to the holder whose turn it is, or holds it.
+func (s *state) assign(r *record, i int) {
+	b := &r.bound[i]
+	role := b.address.Value()
+	name := policy.Next(s.holders(role, r.sender), s.rotation[role])
+	if name == "" {
+		b.members = nil
+		s.hold(role, r)
+		return
+	}
+	s.rotation[role] = name
+	b.members = s.withDescendants(r, s.agent(name))
+}
+
+// hold keeps r for the next holder of role.
+func (s *state) hold(role string, r *record) {
+	l := list(s.held[role])
+	l.add(r)
+	s.held[role] = l
+}
+
+// deliver files r with everybody it reaches.
+func (s *state) deliver(r *record) {
+	for _, b := range r.bound {
+		for _, m := range b.members {
+			s.refile(r, m)
+		}
+	}
+	if len(r.dynamic) > 0 {
+		for m := range s.agents() {
+			s.refile(r, m)
+		}
+	}
+}
+
+func (s *state) applyReceipt(rc *mail.Receipt, at mail.Time) {
+	r := s.records[rc.Message]
+	if r == nil {
+		return
+	}
+	m := s.member(rc.Reader.Signer())
+	if rc.Mark == mail.MarkRead && !s.take(r, m) {
+		return
+	}
+	k := r.marksOf(m)
+	if k == nil {
+		r.marks = append(r.marks, marks{who: m})
+		k = &r.marks[len(r.marks)-1]
+	}
+	switch rc.Mark {
+	case mail.MarkNotified:
+		k.notified, k.notifiedDoor = at, rc.Door
+	case mail.MarkPresented:
+		k.presented, k.presentedDoor = at, rc.Door
+		m.Door = rc.Door
+	case mail.MarkRead:
+		k.read = at
+	case mail.MarkUnread:
+		k.read = 0
+	case mail.MarkArchived:
+		k.archived = at
+	case mail.MarkUnarchived:
+		k.archived = 0
+	}
+	s.refile(r, m)
+}
+
+// take settles a read of role mail: who reads held mail first is its holder (foreign systems let anybody with the role do
+// that), and whoever is not the holder has not read it. Other mail is nobody's to take.
+func (s *state) take(r *record, m *member) bool {
+	ok := true
+	for i := range r.bound {
+		b := &r.bound[i]
+		switch {
+		case slices.Contains(b.members, m):
+			return true
+		case !b.isRole():
+		case len(b.members) > 0:
+			ok = false
+		default:
+			b.members = []*member{m}
+			role := b.address.Value()
+			s.held[role] = slices.DeleteFunc(s.held[role], func(h *record) bool { return h == r })
+			return true
+		}
+	}
+	return ok || r.matches(m)
+}
+
+func (s *state) applyErased(e *mail.Erasure) {
+	if e.Done {
+		delete(s.erasing, e.Message)
+		return
+	}
+	s.erasing[e.Message] = e.By
+	s.forget([]mail.ID{e.Message})
+}

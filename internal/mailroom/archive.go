@@ -1,0 +1,265 @@
+package mailroom
+
+import (
+	"context"
+	"iter"
+	"slices"
+
+	"pennypost/internal/journal"
+	"pennypost/internal/mail"
+)
+
+// archivedEvents yields the events of the archive; none if the journal has no archive.
+func (r *Room) archivedEvents(ctx context.Context) iter.Seq2[mail.Event, error] {
+	if c, ok := r.journal.(journal.Compacter); ok {
+		return c.Archived(ctx)
+	}
+	return func(func(mail.Event, error) bool) {}
+}
+
+// archivedItems yields the archived messages with what their readers did, which takes a first pass over the archive for
+// the receipts. Messages that are hot again, after a crash between archiving and trimming, are left out.
+func (r *Room) archivedItems(ctx context.Context) iter.Seq2[mail.Item, error] {
+	return func(yield func(mail.Item, error) bool) {
+		fates := make(map[mail.ID][]mail.Delivery)
+		for e, err := range r.archivedEvents(ctx) {
+			if err != nil {
+				yield(mail.Item{}, r.unavailable(err))
+				return
+			}
+			if e.Receipt != nil {
+				fates[e.Receipt.Message] = note(fates[e.Receipt.Message], e.Receipt, e.At)
+			}
+		}
+		for e, err := range r.archivedEvents(ctx) {
+			if err != nil {
+				yield(mail.Item{}, r.unavailable(err))
+				return
+			}
+			if e.Message == nil || r.hot(e.Message.ID) {
+				continue
+			}
+			if !yield(archivedItem(&e, fates[e.Message.ID]), nil) {
+				return
+			}
+		}
+	}
+}
+
+func (r *Room) hot(id mail.ID) bool {
+	r.mu.RLock()
+	defer r.mu.RUnlock()
+	return r.state.records[id] != nil
+}
+
+// note folds a receipt into the deliveries of an archived message, whose audience nobody knows any more.
+func note(ds []mail.Delivery, rc *mail.Receipt, at mail.Time) []mail.Delivery {
+	name := rc.Reader.Signer()
+	i := slices.IndexFunc(ds, func(d mail.Delivery) bool { return d.Agent == name })
+	if i < 0 {
+		i = len(ds)
+		ds = append(ds, mail.Delivery{Address: rc.Reader, Agent: name, State: mail.Queued, Wake: mail.WakeNone})
+	}
+	d := &ds[i]
+	state := map[mail.Mark]mail.DeliveryState{
+		mail.MarkNotified: mail.Notified, mail.MarkPresented: mail.Presented, mail.MarkRead: mail.Read,
+		mail.MarkUnread: mail.Presented, mail.MarkArchived: mail.Archived, mail.MarkUnarchived: mail.Read,
+	}[rc.Mark]
+	if settled := d.State == mail.Read || d.State == mail.Archived; !settled || rc.Mark != mail.MarkNotified && rc.Mark != mail.MarkPresented {
+		d.State, d.At, d.Door = state, at, rc.Door
+	}
+	return ds
+}
+
+func archivedItem(e *mail.Event, ds []mail.Delivery) mail.Item {
+	it := mail.Item{Message: *e.Message, Seq: e.Seq, Deliveries: ds}
+	if it.Sent == 0 {
+		it.Sent = e.At
+	}
+	it.Read = slices.ContainsFunc(ds, func(d mail.Delivery) bool { return d.State == mail.Read || d.State == mail.Archived })
+	return it
+}
+
+// archived returns one message of the archive.
+func (r *Room) archived(ctx context.Context, id mail.ID) (mail.Item, error) {
+	for it, err := range r.archivedItems(ctx) {
+		if err != nil || it.ID == id {
+			return it, err
+		}
+	}
+	return mail.Item{}, mail.Errorf(mail.NotFound, "there is no message %q in room %s", id, r.name)
+}
+
+// searchArchive returns the archived messages that f accepts: the newest n and one more or, behind a cursor, the first.
+func (r *Room) searchArchive(ctx context.Context, f *filter, n int) ([]mail.Item, error) {
+	var out []mail.Item
+	for it, err := range r.archivedItems(ctx) {
+		if err != nil {
+			return nil, err
+		}
+		if !f.matches(&it.Message, it.Seq) || !f.archivedAbout(&it) {
+			continue
+		}
+		out = append(out, it)
+		if f.q.After > 0 && len(out) > n {
+			break
+		}
+		if len(out) > n+1 {
+			out = slices.Delete(out, 0, 1)
+		}
+	}
+	return out, nil
+}
+
+// archivedAbout is about for a message whose audience is known only from its addresses and receipts.
+func (f *filter) archivedAbout(it *mail.Item) bool {
+	if f.agent == nil {
+		return true
+	}
+	names := append([]mail.Name{f.agent.Name}, f.agent.Aliases...)
+	return slices.ContainsFunc(names, func(n mail.Name) bool {
+		return it.From == mail.AgentAddress(n) || slices.Contains(it.To, mail.Address("agent:"+n)) || slices.Contains(it.To, mail.AgentAddress(n)) ||
+			slices.ContainsFunc(it.Deliveries, func(d mail.Delivery) bool { return d.Agent == n })
+	})
+}
+
+// Export implements mail.Keeper.
+func (v *view) Export(ctx context.Context) iter.Seq2[mail.Item, error] {
+	return func(yield func(mail.Item, error) bool) {
+		for it, err := range v.archivedItems(ctx) {
+			if !yield(it, err) || err != nil {
+				return
+			}
+		}
+		var ids []mail.ID
+		v.read(func(s *state, _ mail.Time) {
+			for _, r := range s.order {
+				ids = append(ids, r.msg.ID)
+			}
+		})
+		for _, id := range ids {
+			it, err := v.Message(ctx, id)
+			if mail.CodeOf(err) == mail.NotFound {
+				continue // erased meanwhile
+			}
+			if !yield(it, err) || err != nil {
+				return
+			}
+		}
+	}
+}
+
+// importBatch is how many messages share an append. It bounds what a crash in the middle of an import leaves to be done again.
+const importBatch = 500
+
+// Import implements mail.Keeper.
+func (v *view) Import(ctx context.Context, items []mail.Item) (mail.Imported, error) {
+	var out mail.Imported
+	if err := v.needUser("import"); err != nil {
+		return out, err
+	}
+	for i := range items {
+		if err := v.checkImport(&items[i]); err != nil {
+			return out, mail.Errorf(mail.CodeOf(err), "message %d of the import: %w; nothing was imported", i+1, err)
+		}
+	}
+	known, err := v.knownIDs(ctx)
+	if err != nil {
+		return out, err
+	}
+	var events []mail.Event
+	now := v.now()
+	for i := range items {
+		it := &items[i]
+		if known[it.ID] {
+			out.Skipped++
+			continue
+		}
+		known[it.ID] = true
+		out.Added++
+		events = append(events, importEvents(it, now)...)
+		if len(events) >= importBatch {
+			if _, err := v.commit(ctx, events...); err != nil {
+				return out, err
+			}
+			events = nil
+		}
+	}
+	_, err = v.commit(ctx, events...)
+	return out, err
+}
+
+// knownIDs returns the ids of all messages, hot and archived.
+func (v *view) knownIDs(ctx context.Context) (map[mail.ID]bool, error) {
+	known := make(map[mail.ID]bool)
+	for e, err := range v.archivedEvents(ctx) {
+		if err != nil {
+			return nil, v.unavailable(err)
+		}
+		if e.Message != nil {
+			known[e.Message.ID] = true
+		}
+	}
+	v.read(func(s *state, _ mail.Time) {
+		for id := range s.records {
+			known[id] = true
+		}
+	})
+	return known, nil
+}
+
+// checkImport checks what a sent message is checked for, and that id, time, sender and addresses are in canonical form.
+func (v *view) checkImport(it *mail.Item) error {
+	if _, err := mail.ParseID(string(it.ID)); err != nil {
+		return err
+	}
+	if it.Sent <= 0 {
+		return mail.Errorf(mail.Invalid, "%s has no time of sending", it.ID)
+	}
+	if it.Type == "" {
+		it.Type = mail.Custom
+	}
+	d := mail.Draft{Type: string(it.Type), Subject: it.Subject, Body: it.Body, Issue: it.Issue, Docs: it.Docs, Metadata: it.Metadata, TTLSeconds: it.TTLSeconds, Audience: it.Audience, Key: it.Key, Priority: string(it.Priority)}
+	for _, a := range append([]mail.Address{it.From}, it.To...) {
+		canonical, bare, err := mail.ParseAddress(string(a), v.opts.Namespaces)
+		switch {
+		case err != nil:
+			return err
+		case a == mail.FromSystem:
+		case bare || canonical != a:
+			return mail.Errorf(mail.Invalid, "%s has the address %q; write agent:NAME, role:ROLE, a tag, orchestrator, all or user", it.ID, a)
+		}
+	}
+	for _, a := range it.To {
+		d.To = append(d.To, string(a))
+	}
+	return d.Check(v.opts.MaxBody)
+}
+
+// importEvents returns the events that make an item again: the message, and what its readers did.
+func importEvents(it *mail.Item, now mail.Time) []mail.Event {
+	m := it.Message
+	events := []mail.Event{{At: now, Message: &m}}
+	add := func(reader mail.Name, mark mail.Mark, at mail.Time, door string) {
+		if at == 0 {
+			at = now
+		}
+		events = append(events, mail.Event{At: at, Receipt: &mail.Receipt{Message: m.ID, Reader: mail.AgentAddress(reader), Mark: mark, Door: door}})
+	}
+	for _, d := range it.Deliveries {
+		switch {
+		case d.Agent == "":
+		case d.State == mail.Presented:
+			add(d.Agent, mail.MarkPresented, d.At, d.Door)
+		case d.State == mail.Read:
+			add(d.Agent, mail.MarkRead, d.At, "")
+		case d.State == mail.Archived:
+			add(d.Agent, mail.MarkRead, d.At, "")
+			add(d.Agent, mail.MarkArchived, d.At, "")
+		}
+	}
+	if len(it.Deliveries) == 0 && it.Read && len(m.To) == 1 && m.To[0].Kind() == mail.ToAgent {
+		add(mail.Name(m.To[0].Value()), mail.MarkRead, 0, "")
+	}
+	return events
+}

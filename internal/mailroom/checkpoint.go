@@ -1,0 +1,142 @@
+package mailroom
+
+import (
+	"maps"
+	"slices"
+
+	"pennypost/internal/mail"
+)
+
+// checkpoint returns what the events until now said about everything but the kept messages and their receipts.
+func (s *state) checkpoint(trimmed []mail.ID) *mail.Checkpoint {
+	c := &mail.Checkpoint{After: s.seq, Rotation: maps.Clone(s.rotation), Trimmed: trimmed}
+	for _, name := range slices.Sorted(maps.Keys(s.members)) {
+		if m := s.members[name]; m.Name == name && m.Registered != 0 {
+			c.Agents = append(c.Agents, cloneRecord(m.AgentRecord))
+		}
+	}
+	going := make(map[mail.ID]bool, len(trimmed))
+	for _, id := range trimmed {
+		going[id] = true
+	}
+	for _, r := range s.order {
+		if !going[r.msg.ID] && r.boundByEvents() {
+			c.Bound = append(c.Bound, r.binding())
+		}
+	}
+	return c
+}
+
+// cloneRecord copies a record so that the state can go on changing its own.
+func cloneRecord(a mail.AgentRecord) mail.AgentRecord {
+	a.Roles, a.Tags = slices.Clone(a.Roles), slices.Clone(a.Tags)
+	a.Freezes, a.Aliases = slices.Clone(a.Freezes), slices.Clone(a.Aliases)
+	return a
+}
+
+// boundByEvents reports whether r's audience follows from the roster as it was when r was sent.
+func (r *record) boundByEvents() bool {
+	return r.msg.Audience == mail.AudiencePresent || r.msg.Type == mail.Cancel ||
+		slices.ContainsFunc(r.bound, func(b bound) bool { return b.isRole() })
+}
+
+func (r *record) binding() mail.Binding {
+	out := mail.Binding{Message: r.msg.ID}
+	for _, b := range r.bound {
+		a := mail.BoundAddress{Address: b.address}
+		for _, m := range b.members {
+			a.Agents = append(a.Agents, m.Name)
+		}
+		out.To = append(out.To, a)
+	}
+	return out
+}
+
+// applyCheckpoint replaces what replay of a compacted journal could not know, and files everything anew. On the state
+// that wrote the checkpoint it changes nothing but to forget what was trimmed.
+func (s *state) applyCheckpoint(c *mail.Checkpoint, at mail.Time) {
+	s.forget(c.Trimmed)
+	s.garbage = 0
+	s.rotation = maps.Clone(c.Rotation)
+	if s.rotation == nil {
+		s.rotation = make(map[string]mail.Name)
+	}
+	clear(s.tokens)
+	for _, a := range c.Agents {
+		m := s.member(a.Name)
+		m.AgentRecord = cloneRecord(a)
+		if m.TokenSum != "" {
+			s.tokens[m.TokenSum] = m
+		}
+		for _, old := range m.Aliases {
+			s.merge(s.members[old], m)
+			s.members[old] = m
+		}
+	}
+	s.rebind(c.Bound)
+	s.refileAll(at)
+}
+
+// merge gives m what replay gave to the bearer of a name that m had before.
+func (s *state) merge(old, m *member) {
+	if old == nil || old == m {
+		return
+	}
+	for _, r := range s.order {
+		if r.sender == old {
+			r.sender = m
+		}
+		for _, b := range r.bound {
+			if i := slices.Index(b.members, old); i >= 0 {
+				b.members[i] = m
+			}
+		}
+		if k := r.marksOf(old); k != nil {
+			k.who = m
+		}
+	}
+}
+
+func (s *state) rebind(bindings []mail.Binding) {
+	for _, b := range bindings {
+		r := s.records[b.Message]
+		if r == nil || len(r.bound) != len(b.To) {
+			continue
+		}
+		for i, a := range b.To {
+			r.bound[i].members = nil
+			for _, n := range a.Agents {
+				r.bound[i].members = append(r.bound[i].members, s.member(n))
+			}
+		}
+	}
+}
+
+// refileAll builds mailboxes and the lists of held and dynamic mail from records alone.
+func (s *state) refileAll(at mail.Time) {
+	clear(s.held)
+	s.dynamic = s.dynamic[:0]
+	for m := range maps.Values(s.members) {
+		m.unread, m.all = nil, nil
+	}
+	for _, r := range s.order {
+		for i := range r.bound {
+			if b := &r.bound[i]; b.isRole() && b.holder() == nil {
+				s.hold(b.address.Value(), r)
+			}
+		}
+		for i := range r.marks {
+			s.refile(r, r.marks[i].who)
+		}
+		if len(r.dynamic) > 0 && !s.allPast(r, at) {
+			s.dynamic = append(s.dynamic, r)
+			s.deliver(r)
+			continue
+		}
+		for _, b := range r.bound {
+			for _, m := range b.members {
+				s.refile(r, m)
+			}
+		}
+	}
+}

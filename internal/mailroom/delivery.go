@@ -1,0 +1,154 @@
+package mailroom
+
+import (
+	"slices"
+
+	"pennypost/internal/mail"
+	"pennypost/internal/policy"
+)
+
+// deliveries says where r stands with everybody it is for, each once, through the first address that reaches them.
+func (s *state) deliveries(r *record, now mail.Time) []mail.Delivery {
+	out := make([]mail.Delivery, 0, len(r.bound)+len(r.dynamic))
+	seen := make(map[*member]bool)
+	add := func(a mail.Address, m *member) {
+		if !seen[m] {
+			seen[m] = true
+			out = append(out, s.delivery(r, a, m, now))
+		}
+	}
+	for i := range r.bound {
+		b := &r.bound[i]
+		if len(b.members) == 0 {
+			out = append(out, s.undelivered(r, b, now))
+		}
+		for _, m := range b.members {
+			add(b.address, m)
+		}
+	}
+	for _, a := range r.dynamic {
+		n := len(out)
+		for _, m := range s.audience(r, a) {
+			add(a, m)
+		}
+		if len(out) == n {
+			out = append(out, mail.Delivery{Address: a, State: s.waiting(r, a, now), Wake: mail.WakeNone})
+		}
+	}
+	return out
+}
+
+// audience returns who is or was behind a dynamic address: those who carry it now and were registered before it
+// expired, and those who left a mark.
+func (s *state) audience(r *record, a mail.Address) []*member {
+	expires := s.expiry(r, a, nil)
+	var out []*member
+	for _, m := range s.roster() {
+		current := m != r.sender && carries(m, a) && !policy.Past(expires, m.Registered)
+		if current || r.marksOf(m) != nil && !r.reaches(m) {
+			out = append(out, m)
+		}
+	}
+	return out
+}
+
+// undelivered is the delivery of an address with nobody behind it.
+func (s *state) undelivered(r *record, b *bound, now mail.Time) mail.Delivery {
+	state := s.waiting(r, b.address, now)
+	if b.isRole() && state == mail.Queued {
+		state = mail.Held
+	}
+	return mail.Delivery{Address: b.address, State: state, Wake: mail.WakeNone}
+}
+
+func (s *state) waiting(r *record, a mail.Address, now mail.Time) mail.DeliveryState {
+	if policy.Past(s.expiry(r, a, nil), now) {
+		return mail.Expired
+	}
+	return mail.Queued
+}
+
+// delivery says where r stands with m, whom it reached through a.
+func (s *state) delivery(r *record, a mail.Address, m *member, now mail.Time) mail.Delivery {
+	d := mail.Delivery{Address: a, Agent: m.Name, State: mail.Queued, Wake: mail.WakeNone}
+	k := r.marksOf(m)
+	if k == nil {
+		k = &marks{}
+	}
+	expires := s.expiry(r, a, m)
+	switch {
+	case k.archived != 0:
+		d.State, d.At = mail.Archived, k.archived
+	case k.read != 0:
+		d.State, d.At = mail.Read, k.read
+	case policy.Past(expires, now):
+		d.State, d.At = mail.Expired, expires
+	case a.Kind() == mail.ToAgent && m.away():
+		d.State = mail.Dead
+	case k.presented != 0:
+		d.State, d.At, d.Door = mail.Presented, k.presented, k.presentedDoor
+	case k.notified != 0:
+		d.State, d.At, d.Door = mail.Notified, k.notified, k.notifiedDoor
+	}
+	if d.State == mail.Queued || d.State == mail.Notified {
+		d.Wake = m.wake(r, a)
+	}
+	return d
+}
+
+// away reports whether m is nobody who could read: its last session has ended, or it is not on the roster.
+func (m *member) away() bool { return !m.isUser() && (m.Retired || m.State == mail.Gone) }
+
+// wake says whether and how m will be woken for r.
+func (m *member) wake(r *record, a mail.Address) string {
+	switch {
+	case len(m.waiters) > 0:
+		return mail.WakeWaiting
+	case !policy.Wakes(&r.msg, a, m.hasRole(string(mail.Orchestrator))):
+		return mail.WakeNone
+	case m.State == mail.Working:
+		return mail.WakeTurnEnd
+	}
+	return mail.WakeNoDoor
+}
+
+// item shows r as m sees it, or as nobody in particular does if m is nil.
+func (s *state) item(r *record, m *member, now mail.Time) mail.Item {
+	it := mail.Item{Message: r.msg, Seq: r.seq}
+	if m == nil {
+		return it
+	}
+	it.Read = r.readBy(m)
+	if a, expires, ok := s.lasting(r, m); ok {
+		it.Expires = expires
+		it.State = s.delivery(r, a, m, now).State
+	} else if k := r.marksOf(m); k != nil && k.read != 0 {
+		it.State = mail.Read
+	}
+	return it
+}
+
+// settledEverywhere reports whether everybody that r reaches has read it or can no longer.
+func (s *state) settledEverywhere(r *record, now mail.Time) bool {
+	return !slices.ContainsFunc(s.deliveries(r, now), func(d mail.Delivery) bool {
+		switch d.State {
+		case mail.Read, mail.Archived, mail.Expired, mail.Dead:
+			return false
+		}
+		return true
+	})
+}
+
+// unsettledRole reports whether r is role mail that still waits for its holder to read it.
+func (s *state) unsettledRole(r *record, now mail.Time) bool {
+	for i := range r.bound {
+		b := &r.bound[i]
+		if !b.isRole() || policy.Past(s.expiry(r, b.address, nil), now) {
+			continue
+		}
+		if h := b.holder(); h == nil || !r.settledBy(h) {
+			return true
+		}
+	}
+	return false
+}

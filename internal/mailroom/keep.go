@@ -1,0 +1,245 @@
+package mailroom
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"pennypost/internal/journal"
+	"pennypost/internal/mail"
+	"pennypost/internal/policy"
+)
+
+// Status implements mail.Keeper.
+func (v *view) Status(ctx context.Context) (mail.RoomStatus, error) { return v.Room.Status(), nil }
+
+// Status returns figures about the room.
+func (r *Room) Status() mail.RoomStatus {
+	st := mail.RoomStatus{Name: r.name, Open: true}
+	if disk, ok := r.journal.(journal.Verifier); ok {
+		st.Bytes, st.Rejected = disk.Size()
+	}
+	now := r.now()
+	r.mu.RLock()
+	defer r.mu.RUnlock()
+	st.Seq, st.Messages = r.state.seq, len(r.state.records)
+	for range r.state.agents() {
+		st.Agents++
+	}
+	user := r.state.members[mail.User]
+	for _, rec := range user.unread {
+		if r.state.visible(rec, user, now) {
+			st.Unread++
+		}
+	}
+	return st
+}
+
+// Run looks after the room until ctx ends: retention at once and then hourly, lapsed sessions every minute.
+func (r *Room) Run(ctx context.Context) error {
+	r.runRetention(ctx)
+	hourly, minutely := time.NewTicker(time.Hour), time.NewTicker(time.Minute)
+	defer hourly.Stop()
+	defer minutely.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-hourly.C:
+			r.runRetention(ctx)
+		case <-minutely.C:
+			if err := r.endLapsed(ctx); err != nil {
+				r.opts.Log.Warn("lapsed sessions not ended", "room", r.name, "err", err)
+			}
+		}
+	}
+}
+
+func (r *Room) runRetention(ctx context.Context) {
+	t, err := r.trim(ctx, false)
+	switch {
+	case err != nil:
+		r.opts.Log.Error("retention", "room", r.name, "err", err)
+	case t.Age+t.Read+t.Oldest > 0:
+		r.opts.Log.Info("trimmed to the archive", "room", r.name, "age", t.Age, "read", t.Read, "oldest", t.Oldest, "unread", t.Unread, "kept", t.Kept)
+	}
+}
+
+// endLapsed journals the end of sessions that fell silent, so that their role mail finds another holder.
+func (r *Room) endLapsed(ctx context.Context) error {
+	now := r.now()
+	var events []mail.Event
+	r.mu.RLock()
+	for _, m := range r.state.roster() {
+		if m.Session != "" && !policy.SessionLive(m.State, m.Session, m.SessionAt, now) {
+			events = append(events, mail.Event{At: now, Agent: &mail.AgentChange{Name: m.Name, Session: m.Session, End: true, By: mail.System}})
+		}
+	}
+	r.mu.RUnlock()
+	_, err := r.commit(ctx, events...)
+	return err
+}
+
+// Archive implements mail.Keeper.
+func (v *view) Archive(ctx context.Context) (mail.Trimmed, error) {
+	if err := v.needUser("run retention"); err != nil {
+		return mail.Trimmed{}, err
+	}
+	return v.trim(ctx, true)
+}
+
+// garbageLimit is how many superseded roster events a journal may hold before it is worth rewriting for them alone. At one
+// heartbeat a minute ten agents take half a day to make as many.
+const garbageLimit = 10_000
+
+// trim lets go of what retention says. force rewrites the journal even if nothing has to go.
+func (r *Room) trim(ctx context.Context, force bool) (mail.Trimmed, error) {
+	r.keeping.Lock()
+	defer r.keeping.Unlock()
+	compacter, ok := r.journal.(journal.Compacter)
+	if !ok {
+		return mail.Trimmed{}, nil
+	}
+	now := r.now()
+	r.mu.RLock()
+	ids, out := r.opts.Retention.Trim(r.state.retainable(now), now)
+	worth := len(ids) > 0 || r.state.garbage > garbageLimit || force && r.state.seq > 0
+	r.mu.RUnlock()
+	if !worth {
+		return out, nil
+	}
+	mark, err := r.writeCheckpoint(ctx, ids)
+	if err != nil {
+		return mail.Trimmed{}, err
+	}
+	return out, compacter.Compact(ctx, func(e mail.Event) journal.Fate { return r.fate(&e, mark) })
+}
+
+// checkpointTries is how often a checkpoint is written anew because another post office on the same journal wrote
+// something between.
+const checkpointTries = 5
+
+// writeCheckpoint journals the state without the given messages, and returns the checkpoint's place. A checkpoint counts only
+// if it is the very next event after the state that it describes. That is why this is the one place where a lock is held
+// over an append: in this process nothing can come between.
+func (r *Room) writeCheckpoint(ctx context.Context, ids []mail.ID) (mail.Seq, error) {
+	r.gate.Lock()
+	defer r.gate.Unlock()
+	for range checkpointTries {
+		if err := r.await(ctx, r.journal.Last()); err != nil {
+			return 0, err
+		}
+		r.mu.RLock()
+		c := r.state.checkpoint(ids)
+		r.mu.RUnlock()
+		seq, err := r.append(ctx, mail.Event{At: r.now(), Checkpoint: c})
+		if err != nil || seq == c.After+1 {
+			return seq, err
+		}
+	}
+	return 0, mail.Errorf(mail.Unavailable, "the room is too busy to be trimmed now; nothing was changed")
+}
+
+// retainable lists the hot messages for retention.
+func (s *state) retainable(now mail.Time) []policy.Held {
+	out := make([]policy.Held, 0, len(s.order))
+	for _, r := range s.order {
+		out = append(out, policy.Held{ID: r.msg.ID, Sent: r.msg.Sent, Read: s.settledEverywhere(r, now), Unsettled: s.unsettledRole(r, now)})
+	}
+	return out
+}
+
+// fate decides what compaction does with an event that the checkpoint at mark has behind it.
+func (r *Room) fate(e *mail.Event, mark mail.Seq) journal.Fate {
+	if e.Seq >= mark {
+		return journal.Keep
+	}
+	r.mu.RLock()
+	defer r.mu.RUnlock()
+	switch {
+	case e.Message != nil:
+		return keepIf(r.state.records[e.Message.ID] != nil)
+	case e.Receipt != nil:
+		return keepIf(r.state.records[e.Receipt.Message] != nil)
+	case e.Agent != nil:
+		if heartbeat(e.Agent) {
+			return journal.Drop
+		}
+		return journal.Archive
+	case e.Erased != nil:
+		_, pending := r.state.erasing[e.Erased.Message]
+		return keepIf(pending)
+	case e.Checkpoint != nil:
+		return journal.Drop
+	}
+	return journal.Keep // an event of a newer version
+}
+
+// heartbeat reports whether a change of the roster says nothing but that somebody lives.
+func heartbeat(c *mail.AgentChange) bool {
+	return c.Roles == nil && c.Tags == nil && c.State == "" && c.Task == nil && c.Parent == nil && c.Client == "" &&
+		!c.TakeOver && !c.End && c.Renamed == "" && !c.Retired && c.TokenSum == ""
+}
+
+func keepIf(keep bool) journal.Fate {
+	if keep {
+		return journal.Keep
+	}
+	return journal.Archive
+}
+
+// Erase implements mail.Keeper.
+func (v *view) Erase(ctx context.Context, id mail.ID) error {
+	if err := v.needUser("erase"); err != nil {
+		return err
+	}
+	if _, err := v.Message(ctx, id); err != nil {
+		return err
+	}
+	if _, err := v.commit(ctx, mail.Event{At: v.now(), Erased: &mail.Erasure{Message: id, By: v.caller}}); err != nil {
+		return err
+	}
+	return v.finishErasure(ctx, id, v.caller)
+}
+
+// finishErasure rewrites the files that hold a message whose erasure is journalled, and journals that it is done.
+func (r *Room) finishErasure(ctx context.Context, id mail.ID, by mail.Name) error {
+	r.keeping.Lock()
+	defer r.keeping.Unlock()
+	c, ok := r.journal.(journal.Compacter)
+	if !ok {
+		return mail.Errorf(mail.Unavailable, "the journal of room %s cannot erase", r.name)
+	}
+	_, err := c.Erase(ctx, id, func(e mail.Event) bool {
+		return e.Message != nil && e.Message.ID == id || e.Receipt != nil && e.Receipt.Message == id
+	})
+	if err != nil {
+		return &mail.Error{Code: mail.Unavailable, Msg: "the message is hidden, but its text is still on disk: the files could not be rewritten. The post office tries again when the room is next opened", Err: err}
+	}
+	_, err = r.commit(ctx, mail.Event{At: r.now(), Erased: &mail.Erasure{Message: id, By: by, Done: true}})
+	return err
+}
+
+// finishErasures does what a crash left undone.
+func (r *Room) finishErasures(ctx context.Context) error {
+	r.mu.RLock()
+	pending := make(map[mail.ID]mail.Name, len(r.state.erasing))
+	for id, by := range r.state.erasing {
+		pending[id] = by
+	}
+	r.mu.RUnlock()
+	var errs []error
+	for id, by := range pending {
+		errs = append(errs, r.finishErasure(ctx, id, by))
+	}
+	return errors.Join(errs...)
+}
+
+// Verify implements mail.Keeper.
+func (v *view) Verify(ctx context.Context) (mail.Verification, error) {
+	disk, ok := v.journal.(journal.Verifier)
+	if !ok {
+		return mail.Verification{Problems: []mail.Problem{}}, nil
+	}
+	return disk.Verify(ctx)
+}

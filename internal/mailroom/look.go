@@ -1,0 +1,255 @@
+package mailroom
+
+import (
+	"context"
+	"slices"
+	"strings"
+	"time"
+
+	"golang.org/x/text/unicode/norm"
+
+	"pennypost/internal/mail"
+)
+
+// limit checks a number of messages that was asked for.
+func limit(n int) (int, error) {
+	switch {
+	case n < 0 || n > mail.MaxLimit:
+		return 0, mail.Errorf(mail.Invalid, "a limit of %d is out of range; use 1 to %d", n, mail.MaxLimit)
+	case n == 0:
+		return mail.DefaultLimit, nil
+	}
+	return n, nil
+}
+
+// reached checks a place that was asked for.
+func (s *state) reached(places ...mail.Seq) error {
+	for _, p := range places {
+		if p > s.seq {
+			return mail.Errorf(mail.Invalid, "the cursor %d is in the future: the room is at %d. Start again from 0 or from a cursor that this room gave out", p, s.seq)
+		}
+	}
+	return nil
+}
+
+// Inbox implements mail.Reader.
+func (v *view) Inbox(ctx context.Context, q mail.InboxQuery) (mail.Page, error) {
+	started := time.Now()
+	n, err := limit(q.Limit)
+	if err != nil {
+		return mail.Page{}, err
+	}
+	v.touch(ctx)
+	page := mail.Page{Messages: []mail.Item{}}
+	v.read(func(s *state, now mail.Time) {
+		var m *member
+		if m, err = v.mailbox(s, q.Agent); err == nil {
+			err = s.reached(q.After)
+		}
+		if err == nil {
+			s.fill(&page, m, q, n, now)
+		}
+	})
+	v.opts.Observe.Inbox(time.Since(started))
+	return page, err
+}
+
+// fill puts into page what waits for m.
+func (s *state) fill(page *mail.Page, m *member, q mail.InboxQuery, n int, now mail.Time) {
+	for _, r := range m.unread {
+		if s.visible(r, m, now) {
+			page.Unread++
+		}
+	}
+	from := m.unread
+	if q.All {
+		from = m.all
+	}
+	bytes := 0
+	for _, r := range from.after(q.After) {
+		if !hasType(q.Types, r.msg.Type) || !s.visible(r, m, now) && !(q.All && r.settledBy(m)) {
+			continue
+		}
+		bytes += len(r.msg.Body)
+		if len(page.Messages) == n || q.Bytes > 0 && bytes > q.Bytes && len(page.Messages) > 0 {
+			page.More = true
+			return
+		}
+		page.Messages = append(page.Messages, s.item(r, m, now))
+		page.Next = r.seq
+	}
+}
+
+func hasType(types []mail.Type, t mail.Type) bool {
+	return len(types) == 0 || slices.Contains(types, t)
+}
+
+// History implements mail.Reader.
+func (v *view) History(ctx context.Context, q mail.HistoryQuery) (mail.Page, error) {
+	n, err := limit(q.Limit)
+	if err != nil {
+		return mail.Page{}, err
+	}
+	v.touch(ctx)
+	f, err := v.filter(q)
+	if err != nil {
+		return mail.Page{}, err
+	}
+	var cold []mail.Item
+	if q.Archive {
+		if cold, err = v.searchArchive(ctx, f, n); err != nil {
+			return mail.Page{}, err
+		}
+	}
+	page := mail.Page{Messages: []mail.Item{}}
+	v.read(func(s *state, now mail.Time) {
+		if err = s.reached(q.After, q.Before); err == nil {
+			s.history(&page, f, cold, n, now)
+		}
+	})
+	return page, err
+}
+
+// history fills a page with the newest n messages that f accepts or, behind a cursor, with the first n. cold are archived ones.
+func (s *state) history(page *mail.Page, f *filter, cold []mail.Item, n int, now mail.Time) {
+	items := cold
+	accept := func(r *record) bool {
+		if f.matches(&r.msg, r.seq) && f.about(s, r) {
+			items = append(items, s.item(r, f.viewer(s), now))
+		}
+		return len(items)-len(cold) <= n
+	}
+	if f.q.After > 0 {
+		for _, r := range list(s.order).after(f.q.After) {
+			if !accept(r) {
+				break
+			}
+		}
+		if page.More = len(items) > n; page.More {
+			items = items[:n]
+			page.Next = items[n-1].Seq
+		}
+	} else {
+		for _, r := range slices.Backward(s.order) {
+			if !accept(r) {
+				break
+			}
+		}
+		slices.SortStableFunc(items, func(a, b mail.Item) int { return compareSeq(a.Seq, b.Seq) })
+		if page.More = len(items) > n; page.More {
+			items = items[len(items)-n:]
+			page.Next = items[0].Seq
+		}
+	}
+	page.Messages = append(page.Messages, items...)
+}
+
+func compareSeq(a, b mail.Seq) int {
+	switch {
+	case a < b:
+		return -1
+	case a > b:
+		return 1
+	}
+	return 0
+}
+
+// filter is a HistoryQuery made ready.
+type filter struct {
+	q        mail.HistoryQuery
+	from, to mail.Address
+	agent    *member
+	needle   string
+}
+
+func (v *view) filter(q mail.HistoryQuery) (*filter, error) {
+	f := &filter{q: q, needle: fold(q.Search)}
+	var err error
+	v.read(func(s *state, _ mail.Time) {
+		if q.From != "" {
+			if f.from, err = v.address(s, q.From); err != nil {
+				return
+			}
+		}
+		if q.To != "" {
+			if f.to, err = v.address(s, q.To); err != nil {
+				return
+			}
+		}
+		if q.Agent != "" {
+			f.agent, err = v.mailbox(s, q.Agent)
+		}
+	})
+	return f, err
+}
+
+// address resolves an address of a query. A name that nobody bears any more is taken as it is.
+func (v *view) address(s *state, typed string) (mail.Address, error) {
+	t := norm.NFC.String(strings.TrimSpace(typed))
+	if t == string(mail.FromSystem) {
+		return mail.FromSystem, nil
+	}
+	found, err := v.resolveOne(s, t)
+	if err == nil && found.room == "" {
+		return found.local, nil
+	}
+	name := mail.Name(strings.TrimPrefix(t, "agent:"))
+	if s.members[name] != nil || found.room != "" {
+		return mail.AgentAddress(name), nil
+	}
+	return "", err
+}
+
+// matches checks what the message itself tells.
+func (f *filter) matches(m *mail.Message, seq mail.Seq) bool {
+	q := &f.q
+	switch {
+	case seq <= q.After && q.After > 0, seq >= q.Before && q.Before > 0:
+		return false
+	case !hasType(q.Types, m.Type):
+		return false
+	case f.from != "" && !sameAddress(f.from, m.From), f.to != "" && !slices.ContainsFunc(m.To, func(a mail.Address) bool { return sameAddress(f.to, a) }):
+		return false
+	case q.Thread != "" && q.Thread != m.ID && q.Thread != m.Thread && q.Thread != m.ReplyTo:
+		return false
+	case q.Issue != "" && q.Issue != m.Issue:
+		return false
+	case q.Since != 0 && m.Sent < q.Since, q.Until != 0 && m.Sent >= q.Until:
+		return false
+	}
+	return f.needle == "" || strings.Contains(fold(m.Subject), f.needle) || strings.Contains(fold(m.Body), f.needle)
+}
+
+// sameAddress also holds between an agent called orchestrator and the role of that name.
+func sameAddress(a, b mail.Address) bool {
+	return a == b || a.Value() == "orchestrator" && b.Value() == "orchestrator"
+}
+
+// about reports whether r was sent by or delivered to the agent of the query.
+func (f *filter) about(s *state, r *record) bool {
+	return f.agent == nil || r.sender == f.agent || r.reaches(f.agent) || r.marksOf(f.agent) != nil
+}
+
+// viewer is the member whose read state a history shows: the agent it was asked for.
+func (f *filter) viewer(*state) *member { return f.agent }
+
+// fold makes text comparable without regard to case.
+func fold(s string) string { return strings.ToLower(s) }
+
+// Message implements mail.Reader.
+func (v *view) Message(ctx context.Context, id mail.ID) (mail.Item, error) {
+	v.touch(ctx)
+	var it mail.Item
+	found := false
+	v.read(func(s *state, now mail.Time) {
+		if r := s.records[id]; r != nil {
+			found = true
+			it = s.item(r, v.me(s), now)
+			it.Deliveries = s.deliveries(r, now)
+		}
+	})
+	if found {
+		return it, nil
+	}
+	return v.archived(ctx, id)
+}

@@ -1,0 +1,348 @@
+package mailroom
+
+import (
+	"context"
+	"crypto/rand"
+	"crypto/sha256"
+	"encoding/base64"
+	"encoding/hex"
+	"strings"
+
+	"golang.org/x/text/unicode/norm"
+
+	"pennypost/internal/mail"
+	"pennypost/internal/policy"
+)
+
+// Agents implements mail.Registrar.
+func (v *view) Agents(ctx context.Context) ([]mail.Agent, error) {
+	v.touch(ctx)
+	out := []mail.Agent{}
+	v.read(func(s *state, now mail.Time) {
+		for _, m := range s.roster() {
+			out = append(out, s.show(m, now))
+		}
+	})
+	return out, nil
+}
+
+// show returns m as the roster shows it.
+func (s *state) show(m *member, now mail.Time) mail.Agent {
+	a := mail.Agent{
+		Name: m.Name, Roles: append([]string{}, m.Roles...), Tags: append([]string{}, m.Tags...),
+		State: m.State, Since: m.Since, Task: m.Task, Parent: m.Parent, Client: m.Client,
+		Registered: m.Registered, Seen: m.Seen, Door: m.Door,
+	}
+	if policy.SessionLive(m.State, m.Session, m.SessionAt, now) {
+		a.Session = m.Session
+	}
+	for _, r := range m.unread {
+		if s.visible(r, m, now) {
+			a.Unread++
+		}
+	}
+	return a
+}
+
+// Register implements mail.Registrar.
+func (v *view) Register(ctx context.Context, p mail.Presence) (mail.Agent, error) {
+	c, err := v.change(p)
+	if err != nil {
+		return mail.Agent{}, err
+	}
+	now := v.now()
+	due, name := true, c.Name
+	v.read(func(s *state, now mail.Time) {
+		if err = v.mayRegister(s, p, c); err == nil {
+			s.adopt(p, c, now)
+			due = s.changes(c, now)
+			name = c.Name
+		}
+	})
+	if err != nil {
+		return mail.Agent{}, err
+	}
+	if due {
+		if _, err := v.commit(ctx, mail.Event{At: now, Agent: c}); err != nil {
+			return mail.Agent{}, err
+		}
+	}
+	return v.registered(name, c.Session)
+}
+
+// adopt decides what registering a known name from outside means: the name of a live session is not shared without a
+// word, and an agent that was away is back.
+func (s *state) adopt(p mail.Presence, c *mail.AgentChange, now mail.Time) {
+	m := s.agent(c.Name)
+	if m == nil || p.Update || p.End || c.Session != "" {
+		return
+	}
+	if c.By != "" && !c.TakeOver && policy.SessionLive(m.State, m.Session, m.SessionAt, now) {
+		c.Name = s.freeName(m.Name)
+	} else if c.State == "" && !m.State.Live() {
+		c.State = mail.Idle
+	}
+}
+
+// change checks p and turns it into what the journal would say.
+func (v *view) change(p mail.Presence) (*mail.AgentChange, error) {
+	if p.Name == "" {
+		p.Name = v.caller
+	}
+	name, err := mail.ParseName(norm.NFC.String(string(p.Name)))
+	if err != nil {
+		return nil, err
+	}
+	if err := v.checkWords(p); err != nil {
+		return nil, err
+	}
+	if p.State != "" {
+		if _, err := mail.ParseState(string(p.State)); err != nil {
+			return nil, err
+		}
+	}
+	if p.End && p.Session == "" {
+		return nil, mail.Errorf(mail.Invalid, "to end a session, say which")
+	}
+	c := &mail.AgentChange{
+		Name: name, Roles: normalAll(p.Roles), Tags: normalAll(p.Tags), State: p.State, Task: p.Task, Parent: p.Parent,
+		Client: p.Client, Session: p.Session, TakeOver: p.TakeOver, End: p.End,
+	}
+	if name != v.caller {
+		c.By = v.caller
+	}
+	return c, nil
+}
+
+// maxTask is the longest task, client or session text, in bytes: one line of a roster.
+const maxTask = 512
+
+func (v *view) checkWords(p mail.Presence) error {
+	for _, role := range p.Roles {
+		if _, err := mail.ParseRole(role); err != nil {
+			return err
+		}
+	}
+	for _, tag := range p.Tags {
+		if _, err := mail.ParseTag(tag, v.opts.Namespaces); err != nil {
+			return err
+		}
+	}
+	texts := []string{p.Client, p.Session}
+	if p.Task != nil {
+		texts = append(texts, *p.Task)
+	}
+	for _, t := range texts {
+		if len(t) > maxTask || strings.ToValidUTF8(t, "") != t || strings.ContainsFunc(t, func(r rune) bool { return r < ' ' || r == 0x7f }) {
+			return mail.Errorf(mail.Invalid, "task, client and session are one line of at most %d bytes", maxTask)
+		}
+	}
+	if len(p.Roles) > 50 || len(p.Tags) > 50 {
+		return mail.Errorf(mail.TooLarge, "an agent has at most 50 roles and 50 tags")
+	}
+	return nil
+}
+
+func normalAll(words []string) []string {
+	if words == nil {
+		return nil
+	}
+	out := make([]string, 0, len(words))
+	seen := make(map[string]bool)
+	for _, w := range words {
+		if w = norm.NFC.String(w); !seen[w] {
+			seen[w] = true
+			out = append(out, w)
+		}
+	}
+	return out
+}
+
+// mayRegister checks that the caller may say this of this agent: of itself, of its children, and of everybody for the user
+// and the orchestrator.
+func (v *view) mayRegister(s *state, p mail.Presence, c *mail.AgentChange) error {
+	m := s.agent(c.Name)
+	if m == nil && (p.Update || p.End) {
+		_, err := v.mailbox(s, c.Name)
+		return err
+	}
+	if m != nil {
+		c.Name = m.Name // an earlier name stands for the present one
+	}
+	if c.Parent != nil && *c.Parent != "" && s.agent(*c.Parent) == nil && *c.Parent != v.caller {
+		return mail.Errorf(mail.NotFound, "there is no agent %q to be the parent%s", *c.Parent, s.suggest(string(*c.Parent)))
+	}
+	me := v.me(s)
+	switch {
+	case v.isUser(), v.caller == mail.System, c.Name == v.caller, me != nil && me == m, me != nil && me.hasRole(string(mail.Orchestrator)):
+		return nil
+	case m != nil && m.Parent == v.caller, m == nil && c.Parent != nil && *c.Parent == v.caller:
+		return nil
+	}
+	return mail.Errorf(mail.Denied, "%s may not speak for %s: only the agent itself, its parent, the orchestrator and the user may", v.caller, c.Name)
+}
+
+// changes reports whether a change would change more than the time of the last sign of life, or that by a minute.
+func (s *state) changes(c *mail.AgentChange, now mail.Time) bool {
+	m := s.agent(c.Name)
+	if m == nil || c.End || c.TakeOver || c.Roles != nil || c.Tags != nil || c.Task != nil || c.Parent != nil {
+		return true
+	}
+	beat := now.Sub(max(m.Seen, m.SessionAt)) >= policy.Heartbeat
+	return beat || m.State == mail.Gone || c.State != "" && c.State != m.State || c.Client != "" && c.Client != m.Client || c.Session != m.Session
+}
+
+// freeName returns the first "base-n" that nobody bears.
+func (s *state) freeName(base mail.Name) mail.Name {
+	for n := 2; ; n++ {
+		if name := numbered(base, n); s.members[name] == nil {
+			return name
+		}
+	}
+}
+
+// registered returns the roster's line of the agent that was registered, which for a session may bear another name.
+func (v *view) registered(name mail.Name, session string) (mail.Agent, error) {
+	var a mail.Agent
+	var err error
+	v.read(func(s *state, now mail.Time) {
+		m := s.agent(name)
+		if session != "" && (m == nil || m.Session != session) {
+			for o := range s.agents() {
+				if o.Session == session {
+					m = o
+				}
+			}
+		}
+		if m == nil {
+			_, err = v.mailbox(s, name)
+			return
+		}
+		a = s.show(m, now)
+	})
+	return a, err
+}
+
+// Rename implements mail.Registrar.
+func (v *view) Rename(ctx context.Context, from, to mail.Name) (mail.Agent, error) {
+	to, err := mail.ParseName(norm.NFC.String(string(to)))
+	if err != nil {
+		return mail.Agent{}, err
+	}
+	var old mail.Name
+	v.read(func(s *state, _ mail.Time) {
+		var m *member
+		if m, err = v.mailbox(s, from); err != nil {
+			return
+		}
+		old = m.Name
+		switch {
+		case m.isUser() || old == mail.Orchestrator:
+			err = mail.Errorf(mail.Denied, "%s cannot be renamed", old)
+		case !v.isUser() && v.caller != old:
+			err = mail.Errorf(mail.Denied, "only %s itself and the user may rename it", old)
+		case s.taken(to, m):
+			err = mail.Errorf(mail.Conflict, "the name %q is taken in room %s; nothing was renamed", to, v.name)
+		}
+	})
+	if err != nil {
+		return mail.Agent{}, err
+	}
+	if old != to {
+		if _, err := v.commit(ctx, mail.Event{At: v.now(), Agent: &mail.AgentChange{Name: old, Renamed: to, By: v.by(old)}}); err != nil {
+			return mail.Agent{}, err
+		}
+	}
+	a, err := v.registered(to, "")
+	if err == nil && a.Name != to {
+		err = mail.Errorf(mail.Conflict, "the name %q was taken at the same time; nothing was renamed", to)
+	}
+	return a, err
+}
+
+// by returns the caller, or nothing if it is the agent in question.
+func (v *view) by(n mail.Name) mail.Name {
+	if n == v.caller {
+		return ""
+	}
+	return v.caller
+}
+
+// Retire implements mail.Registrar.
+func (v *view) Retire(ctx context.Context, n mail.Name) error {
+	var err error
+	v.read(func(s *state, _ mail.Time) {
+		var m *member
+		if m, err = v.mailbox(s, n); err != nil {
+			return
+		}
+		if n = m.Name; m.isUser() {
+			err = mail.Errorf(mail.Denied, "the user cannot be retired")
+			return
+		}
+		err = v.mayRegister(s, mail.Presence{}, &mail.AgentChange{Name: n})
+	})
+	if err != nil {
+		return err
+	}
+	_, err = v.commit(ctx, mail.Event{At: v.now(), Agent: &mail.AgentChange{Name: n, Retired: true, By: v.by(n)}})
+	return err
+}
+
+// Token implements mail.Registrar.
+func (v *view) Token(ctx context.Context, n mail.Name) (string, error) {
+	if err := v.needUser("make tokens"); err != nil {
+		return "", err
+	}
+	var err error
+	v.read(func(s *state, _ mail.Time) {
+		var m *member
+		if m, err = v.mailbox(s, n); err != nil {
+			return
+		}
+		if n = m.Name; m.isUser() {
+			err = mail.Errorf(mail.Denied, "the user has no token of a room; the operator token is in the data directory's file token")
+		}
+	})
+	if err != nil {
+		return "", err
+	}
+	token := tokenPrefix + base64.RawURLEncoding.EncodeToString([]byte(v.name)) + "." + rand.Text()
+	_, err = v.commit(ctx, mail.Event{At: v.now(), Agent: &mail.AgentChange{Name: n, TokenSum: tokenSum(token), By: v.caller}})
+	if err != nil {
+		return "", err
+	}
+	return token, nil
+}
+
+// tokenPrefix begins every token, so that scanners for leaked secrets can know one.
+const tokenPrefix = "pp."
+
+// ParseToken returns the room that a bearer token says it opens, and the hash by which that room knows it. ok is false
+// for what cannot be a token of any room.
+func ParseToken(token string) (room mail.RoomName, sum string, ok bool) {
+	rest, ok := strings.CutPrefix(token, tokenPrefix)
+	encoded, secret, cut := strings.Cut(rest, ".")
+	name, err := base64.RawURLEncoding.DecodeString(encoded)
+	if !ok || !cut || secret == "" || err != nil {
+		return "", "", false
+	}
+	room, err = mail.ParseRoom(string(name))
+	return room, tokenSum(token), err == nil
+}
+
+func tokenSum(token string) string {
+	sum := sha256.Sum256([]byte(token))
+	return hex.EncodeToString(sum[:])
+}
+
+// CheckToken returns the agent whose token has this hash. Looking a hash up in a map tells nothing about the token by
+// its timing: whoever could choose hashes at will would already have broken SHA-256.
+func (r *Room) CheckToken(sum string) (mail.Name, bool) {
+	r.mu.RLock()
+	defer r.mu.RUnlock()
+	if m := r.state.tokens[sum]; m != nil && m.listed() {
+		return m.Name, true
+	}
+	return "", false
+}

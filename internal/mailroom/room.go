@@ -1,0 +1,249 @@
+package mailroom
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"log/slog"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"pennypost/internal/journal"
+	"pennypost/internal/mail"
+	"pennypost/internal/policy"
+)
+
+// Options configure a room. The zero value means the defaults.
+type Options struct {
+	Log        *slog.Logger     // default: discard
+	Now        func() time.Time // default: time.Now
+	NewID      func() mail.ID   // default: random
+	MaxBody    int              // bytes; default mail.MaxBody
+	Namespaces []string         // of tags, besides mail.TagNamespaces
+	TTL        policy.TTL
+	Retention  policy.Retention
+	Observe    Observer
+	// Forward sends a draft of an agent of this room to addresses of another room of the same post office. Nil: there
+	// is no other room.
+	Forward func(ctx context.Context, to mail.RoomName, from mail.Name, d mail.Draft) (mail.Sent, error)
+}
+
+// Observer is told what happens, for metrics. Nil functions are skipped.
+type Observer struct {
+	Sent   func(recipients, wakes int)
+	Inbox  func(took time.Duration)
+	Watchs func(delta int)
+}
+
+func (o Options) withDefaults() Options {
+	if o.Log == nil {
+		o.Log = slog.New(slog.DiscardHandler)
+	}
+	if o.Now == nil {
+		o.Now = time.Now
+	}
+	if o.NewID == nil {
+		o.NewID = newID
+	}
+	if o.MaxBody == 0 {
+		o.MaxBody = mail.MaxBody
+	}
+	o.Namespaces = append(mail.TagNamespaces(), o.Namespaces...)
+	if o.Observe.Sent == nil {
+		o.Observe.Sent = func(int, int) {}
+	}
+	if o.Observe.Inbox == nil {
+		o.Observe.Inbox = func(time.Duration) {}
+	}
+	if o.Observe.Watchs == nil {
+		o.Observe.Watchs = func(int) {}
+	}
+	return o
+}
+
+// Room is the one owner of a room's live state.
+type Room struct {
+	name    mail.RoomName
+	journal journal.Journal
+	opts    Options
+
+	stop     context.CancelFunc // ends the follower
+	done     chan struct{}      // closed when the follower has ended
+	keeping  sync.Mutex         // one compaction or erasure at a time; taken before gate and mu
+	gate     sync.RWMutex       // held for reading by whoever appends, for writing by a checkpoint; taken before mu
+	watching atomic.Int64       // watches and waits that are open
+	lastUse  atomic.Int64       // Unix nanoseconds of the last call
+
+	mu      sync.RWMutex
+	state   *state        // written by the follower only
+	applied chan struct{} // closed, and replaced, whenever state has moved on
+	broken  error         // why the follower ended
+}
+
+// Open reads the journal to its end and returns the room. The room owns the journal from then on, and closes it.
+func Open(ctx context.Context, name mail.RoomName, j journal.Journal, opts Options) (*Room, error) {
+	r := &Room{
+		name:    name,
+		journal: j,
+		opts:    opts.withDefaults(),
+		state:   newState(opts.TTL),
+		applied: make(chan struct{}),
+		done:    make(chan struct{}),
+	}
+	r.use()
+	cursor := j.Follow(0)
+	if err := r.replay(ctx, cursor, j.Last()); err != nil {
+		return nil, errors.Join(err, cursor.Close(), j.Close())
+	}
+	follow, stop := context.WithCancel(context.Background())
+	r.stop = stop
+	go r.follow(follow, cursor)
+	if err := r.finishErasures(ctx); err != nil {
+		return nil, errors.Join(err, r.Close())
+	}
+	return r, nil
+}
+
+func (r *Room) replay(ctx context.Context, c journal.Cursor, last mail.Seq) error {
+	for r.state.seq < last {
+		events, err := c.Next(ctx)
+		if err != nil {
+			return err
+		}
+		for i := range events {
+			r.state.apply(&events[i])
+		}
+	}
+	return nil
+}
+
+// follow applies what is appended from now on.
+func (r *Room) follow(ctx context.Context, c journal.Cursor) {
+	defer close(r.done)
+	defer c.Close()
+	for {
+		events, err := c.Next(ctx)
+		r.mu.Lock()
+		for i := range events {
+			r.state.apply(&events[i])
+		}
+		r.broken = err
+		close(r.applied)
+		r.applied = make(chan struct{})
+		r.mu.Unlock()
+		if err != nil {
+			if ctx.Err() == nil && !errors.Is(err, journal.ErrClosed) {
+				r.opts.Log.Error("room stopped following its journal", "room", r.name, "err", err)
+			}
+			return
+		}
+	}
+}
+
+// Close finishes appends under way and closes the journal.
+func (r *Room) Close() error {
+	err := r.journal.Close()
+	r.stop()
+	<-r.done
+	return err
+}
+
+// Name returns the room's name.
+func (r *Room) Name() mail.RoomName { return r.name }
+
+// As returns the room as caller sees it. The caller must have proven that it is who it says.
+func (r *Room) As(caller mail.Name) mail.Service { return &view{Room: r, caller: caller} }
+
+// Idle returns how long nobody has used the room; it is 0 while somebody watches or waits.
+func (r *Room) Idle() time.Duration {
+	if r.watching.Load() > 0 {
+		return 0
+	}
+	return r.opts.Now().Sub(time.Unix(0, r.lastUse.Load()))
+}
+
+func (r *Room) use() { r.lastUse.Store(r.opts.Now().UnixNano()) }
+
+// watch counts a watch or a wait that begins; the returned function counts its end.
+func (r *Room) watch() (done func()) {
+	r.watching.Add(1)
+	r.opts.Observe.Watchs(1)
+	return func() {
+		r.use()
+		r.watching.Add(-1)
+		r.opts.Observe.Watchs(-1)
+	}
+}
+
+func (r *Room) now() mail.Time { return mail.TimeOf(r.opts.Now()) }
+
+// commit appends events and returns when they are applied. Whoever asks what became of them reads it from the state.
+func (r *Room) commit(ctx context.Context, events ...mail.Event) (mail.Seq, error) {
+	if len(events) == 0 {
+		return 0, nil
+	}
+	r.gate.RLock()
+	defer r.gate.RUnlock()
+	return r.append(ctx, events...)
+}
+
+// append is commit for whoever holds the gate.
+func (r *Room) append(ctx context.Context, events ...mail.Event) (mail.Seq, error) {
+	seq, err := r.journal.Append(ctx, events...)
+	if err != nil {
+		return 0, r.unavailable(err)
+	}
+	return seq, r.await(ctx, seq)
+}
+
+// await blocks until the state has reached seq.
+func (r *Room) await(ctx context.Context, seq mail.Seq) error {
+	for {
+		r.mu.RLock()
+		reached, broken, applied := r.state.seq >= seq, r.broken, r.applied
+		r.mu.RUnlock()
+		switch {
+		case reached:
+			return nil
+		case broken != nil:
+			return r.unavailable(broken)
+		}
+		select {
+		case <-applied:
+		case <-ctx.Done():
+			return r.unavailable(ctx.Err())
+		}
+	}
+}
+
+// unavailable turns an error of the journal into one for the caller.
+func (r *Room) unavailable(err error) error {
+	if mail.CodeOf(err) != mail.Internal {
+		return err
+	}
+	switch {
+	case errors.Is(err, context.Canceled), errors.Is(err, context.DeadlineExceeded):
+		return &mail.Error{Code: mail.Timeout, Msg: "the request ended before the post office could answer", Err: err}
+	case errors.Is(err, journal.ErrClosed):
+		return &mail.Error{Code: mail.Unavailable, Msg: "the room is closing; try again", Err: err}
+	}
+	return &mail.Error{
+		Code: mail.Unavailable,
+		Msg:  "the room cannot write its journal, so nothing was acknowledged. Look at the disk and the log, then restart the post office: pennypost stop",
+		Err:  err,
+	}
+}
+
+// idAlphabet has 64 letters, so that six random bits choose one without bias.
+const idAlphabet = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_-"
+
+// newID returns "msg_" and 126 random bits.
+func newID() mail.ID {
+	var b [21]byte
+	rand.Read(b[:])
+	for i := range b {
+		b[i] = idAlphabet[b[i]&63]
+	}
+	return mail.ID("msg_" + string(b[:]))
+}

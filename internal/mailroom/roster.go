@@ -1,0 +1,234 @@
+package mailroom
+
+import (
+	"fmt"
+	"slices"
+	"unicode/utf8"
+
+	"pennypost/internal/mail"
+	"pennypost/internal/policy"
+)
+
+// applyAgent applies a change of the roster.
+func (s *state) applyAgent(c *mail.AgentChange, at mail.Time) {
+	s.garbage++
+	if c.End {
+		if m := s.agent(c.Name); m != nil {
+			s.endSession(m, c, at)
+		}
+		return
+	}
+	if c.Renamed != "" {
+		s.rename(c)
+		return
+	}
+	if c.Retired {
+		if m := s.agent(c.Name); m != nil {
+			s.retire(m, at)
+		}
+		return
+	}
+	m := s.claim(c, at)
+	s.update(m, c, at)
+	s.settle(m, at)
+}
+
+// claim returns the member that a change is about: for a session that found its name taken, the member of the next free name.
+func (s *state) claim(c *mail.AgentChange, at mail.Time) *member {
+	m := s.member(c.Name)
+	if c.Session == "" {
+		if c.TakeOver {
+			m.Evicted, m.Session = m.Session, ""
+		}
+		return m
+	}
+	if c.TakeOver || !s.heldByOther(m, c.Session, at) {
+		s.enter(m, c.Session, at)
+		return m
+	}
+	base := m.Name
+	for n := 2; ; n++ {
+		m = s.member(numbered(base, n))
+		if (m.listed() || m.Registered != 0) && m.Base != base || s.heldByOther(m, c.Session, at) {
+			continue
+		}
+		m.Base = base
+		s.enter(m, c.Session, at)
+		return m
+	}
+}
+
+// enter makes a session the holder of m. A new session means that the agent is alive and between turns.
+func (s *state) enter(m *member, session string, at mail.Time) {
+	if m.Session != session {
+		m.Evicted, m.Session = m.Session, session
+		if m.listed() {
+			s.setState(m, mail.Idle, at)
+		}
+	}
+	m.SessionAt = at
+}
+
+// heldByOther reports whether a session must not enter m: another live one is in it, or it was itself evicted.
+func (s *state) heldByOther(m *member, session string, at mail.Time) bool {
+	return m.Session != session && (session == m.Evicted || policy.SessionLive(m.State, m.Session, m.SessionAt, at))
+}
+
+// numbered returns "base-n", with base cut so that the whole is a valid name.
+func numbered(base mail.Name, n int) mail.Name {
+	suffix := fmt.Sprintf("-%d", n)
+	for len(base)+len(suffix) > mail.MaxName {
+		_, size := utf8.DecodeLastRuneInString(string(base))
+		base = base[:len(base)-size]
+	}
+	return base + mail.Name(suffix)
+}
+
+// update copies what a change says into the record. A change by the agent itself is a sign of life: it brings an
+// agent back that was gone.
+func (s *state) update(m *member, c *mail.AgentChange, at mail.Time) {
+	if !m.listed() {
+		m.Retired = false
+		m.Registered = at
+		s.setState(m, mail.Idle, at)
+	}
+	if c.Roles != nil {
+		m.Roles = slices.Clone(c.Roles)
+	}
+	if m.Name == mail.Orchestrator && !m.hasRole(string(mail.Orchestrator)) {
+		m.Roles = append(m.Roles, string(mail.Orchestrator))
+	}
+	if c.Tags != nil {
+		m.Tags = slices.Clone(c.Tags)
+	}
+	if c.Task != nil {
+		m.Task = *c.Task
+	}
+	if c.Parent != nil {
+		m.Parent = *c.Parent
+	}
+	if c.Client != "" {
+		m.Client = c.Client
+	}
+	if c.TokenSum != "" {
+		delete(s.tokens, m.TokenSum)
+		m.TokenSum = c.TokenSum
+		s.tokens[c.TokenSum] = m
+	}
+	own := c.By == "" || c.By == c.Name
+	if own {
+		m.Seen = at
+	}
+	switch {
+	case c.State != "":
+		s.setState(m, c.State, at)
+	case own && m.State == mail.Gone:
+		s.setState(m, mail.Idle, at)
+	}
+}
+
+func (s *state) setState(m *member, to mail.State, at mail.Time) {
+	if m.State == to {
+		return
+	}
+	if m.State == mail.Frozen {
+		m.Freezes[len(m.Freezes)-1].To = at
+	}
+	if to == mail.Frozen {
+		m.Freezes = append(m.Freezes, mail.Freeze{From: at})
+	}
+	m.State, m.Since = to, at
+}
+
+// endSession ends the session that c names. A lapse, which the post office itself reports, counts only if the session was
+// silent until then.
+func (s *state) endSession(m *member, c *mail.AgentChange, at mail.Time) {
+	if m.Session != c.Session || c.By == mail.System && policy.SessionLive(m.State, m.Session, m.SessionAt, at) {
+		return
+	}
+	m.Session = ""
+	if m.State != mail.Frozen {
+		s.setState(m, mail.Gone, at)
+	}
+	s.settle(m, at)
+}
+
+func (s *state) retire(m *member, at mail.Time) {
+	delete(s.tokens, m.TokenSum)
+	m.TokenSum, m.Session = "", ""
+	m.Parent = ""
+	s.setState(m, mail.Gone, at)
+	m.Retired = true
+	s.settle(m, at)
+}
+
+// rename gives an agent a new name, unless somebody bears it. The old one stays a way to reach it.
+func (s *state) rename(c *mail.AgentChange) {
+	m := s.agent(c.Name)
+	if m == nil || s.taken(c.Renamed, m) {
+		return
+	}
+	old := m.Name
+	for d := range s.agents() {
+		if d.Parent == old {
+			d.Parent = c.Renamed
+		}
+	}
+	m.Aliases = append(slices.DeleteFunc(m.Aliases, func(n mail.Name) bool { return n == c.Renamed }), old)
+	m.Name = c.Renamed
+	s.members[m.Name] = m
+}
+
+// taken reports whether m cannot be renamed to a name: another bears it, or mail waits under it.
+func (s *state) taken(n mail.Name, m *member) bool {
+	o := s.members[n]
+	return o != nil && o != m
+}
+
+// settle puts mail where it belongs after m's roles, tags or state have changed: role mail that m can no longer be
+// expected to read goes to another holder, held mail finds m, and tag mail follows the tags.
+func (s *state) settle(m *member, at mail.Time) {
+	for _, r := range slices.Clone(m.unread) {
+		for i := range r.bound {
+			b := &r.bound[i]
+			if b.isRole() && b.holder() == m && !s.keeps(m, b.address.Value()) {
+				s.assign(r, i)
+				s.refile(r, m)
+				s.deliver(r)
+			}
+		}
+	}
+	if m.listed() && m.State.Live() {
+		for _, role := range m.Roles {
+			s.release(role)
+		}
+	}
+	s.dynamic = slices.DeleteFunc(s.dynamic, func(r *record) bool { return s.allPast(r, at) })
+	for _, r := range s.dynamic {
+		s.refile(r, m)
+	}
+}
+
+// keeps reports whether m still is the one to read mail for role that it was given. A frozen holder keeps it.
+func (s *state) keeps(m *member, role string) bool {
+	return m.listed() && m.State != mail.Gone && m.hasRole(role)
+}
+
+// release gives the mail held for a role to its live holders.
+func (s *state) release(role string) {
+	waiting := s.held[role]
+	s.held[role] = nil
+	for _, r := range waiting {
+		for i := range r.bound {
+			if b := &r.bound[i]; b.isRole() && b.address.Value() == role && b.holder() == nil {
+				s.assign(r, i)
+			}
+		}
+		s.deliver(r)
+	}
+}
+
+// allPast reports whether every dynamic address of r has expired.
+func (s *state) allPast(r *record, at mail.Time) bool {
+	return !slices.ContainsFunc(r.dynamic, func(a mail.Address) bool { return !policy.Past(s.expiry(r, a, nil), at) })
+}

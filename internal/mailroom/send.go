@@ -1,0 +1,206 @@
+package mailroom
+
+import (
+	"context"
+	"maps"
+	"slices"
+
+	"pennypost/internal/mail"
+	"pennypost/internal/policy"
+)
+
+// Send implements mail.Sender.
+func (v *view) Send(ctx context.Context, d mail.Draft) (mail.Sent, error) {
+	if err := d.Check(v.opts.MaxBody); err != nil {
+		return mail.Sent{}, err
+	}
+	plan, err := v.plan(ctx, d)
+	if err != nil || plan.known != nil {
+		return v.sentAgain(plan), err
+	}
+	remote, err := v.forward(ctx, plan, d)
+	if err != nil {
+		return mail.Sent{}, err
+	}
+	if len(plan.route.local) == 0 {
+		return remote, nil
+	}
+	sent, err := v.post(ctx, plan)
+	sent.Recipients = append(sent.Recipients, remote.Recipients...)
+	return sent, err
+}
+
+// Deliver sends a draft that an agent of another room addressed to this one. It implements Options.Forward for the other room.
+func (r *Room) Deliver(ctx context.Context, from mail.Name, room mail.RoomName, d mail.Draft) (mail.Sent, error) {
+	v := &view{Room: r, caller: mail.Name(string(from) + "@" + string(room)), foreign: true}
+	return v.Send(ctx, d)
+}
+
+// plan is a draft that was found to be in order.
+type plan struct {
+	route   route
+	message mail.Message
+	pulse   []mail.Event
+	known   *mail.Sent // the answer, if the draft was sent before
+}
+
+func (v *view) plan(ctx context.Context, d mail.Draft) (plan, error) {
+	var p plan
+	var err error
+	parentKnown := true
+	v.read(func(s *state, now mail.Time) {
+		if r := s.keys[sentKey{mail.AgentAddress(v.caller), d.Key}]; d.Key != "" && r != nil {
+			p.known, err = v.known(s, r, d, now)
+			return
+		}
+		p.pulse = v.pulse(s, now)
+		if p.route, err = v.resolve(s, d.To); err != nil {
+			return
+		}
+		if err = v.mayCancel(s, d, p.route); err != nil {
+			return
+		}
+		p.message = v.compose(d, p.route.local)
+		if d.ReplyTo != "" {
+			parent := s.records[d.ReplyTo]
+			if parentKnown = parent != nil; parentKnown {
+				p.message.Thread = parent.msg.ThreadRoot()
+			}
+		}
+	})
+	if err == nil && !parentKnown {
+		err = v.findThread(ctx, &p.message)
+	}
+	return p, err
+}
+
+// findThread looks for the parent of a reply where the hot messages end.
+func (v *view) findThread(ctx context.Context, m *mail.Message) error {
+	parent, err := v.archived(ctx, m.ReplyTo)
+	switch {
+	case err == nil:
+		m.Thread = parent.ThreadRoot()
+	case mail.CodeOf(err) != mail.NotFound:
+		return err
+	case v.foreign:
+		m.Thread = m.ReplyTo // the conversation began in the other room
+	default:
+		return mail.Errorf(mail.NotFound, "there is no message %q to reply to: nothing was sent. Take the id from the message you answer", m.ReplyTo)
+	}
+	return nil
+}
+
+// compose makes the message of a draft.
+func (v *view) compose(d mail.Draft, to []mail.Address) mail.Message {
+	t, _ := mail.ParseType(d.Type) // Check has done it once
+	m := mail.Message{
+		ID: v.opts.NewID(), Type: t, From: mail.AgentAddress(v.caller), To: to,
+		Subject: d.Subject, Body: d.Body, ReplyTo: d.ReplyTo, Issue: d.Issue, Docs: d.Docs,
+		Metadata: d.Metadata, TTLSeconds: d.TTLSeconds, Audience: d.Audience, Key: d.Key,
+	}
+	if d.Priority == string(mail.Urgent) {
+		m.Priority = mail.Urgent
+	}
+	return m
+}
+
+// mayCancel checks that the caller may send a cancel to these addresses.
+func (v *view) mayCancel(s *state, d mail.Draft, to route) error {
+	if d.Type != string(mail.Cancel) {
+		return nil
+	}
+	me := v.me(s)
+	orchestrator := me != nil && me.hasRole(string(mail.Orchestrator)) || v.caller == mail.Orchestrator
+	for _, a := range to.local {
+		var parent mail.Name
+		if m := s.agent(mail.Name(a.Value())); a.Kind() == mail.ToAgent && m != nil {
+			parent = m.Parent
+		}
+		if !policy.MayCancel(v.caller, orchestrator, parent) {
+			return mail.Errorf(mail.Denied, "%s may not cancel %s: only the user, the orchestrator and the agent's parent may. Ask the orchestrator with a question", v.caller, a)
+		}
+	}
+	return nil
+}
+
+// known answers a draft whose key was used before.
+func (v *view) known(s *state, r *record, d mail.Draft, now mail.Time) (*mail.Sent, error) {
+	if t, _ := mail.ParseType(d.Type); r.msg.Body != d.Body || r.msg.Subject != d.Subject || r.msg.Type != t {
+		return nil, mail.Errorf(mail.Conflict, "the idempotency key %q was used for another message, %s: nothing was sent. Use a new key for a new message", d.Key, r.msg.ID)
+	}
+	sent := v.sent(s, r, now)
+	sent.Duplicate = true
+	return &sent, nil
+}
+
+func (v *view) sentAgain(p plan) mail.Sent {
+	if p.known == nil {
+		return mail.Sent{}
+	}
+	return *p.known
+}
+
+// forward sends a draft to those of its addresses that are in other rooms. Their copies are keyed by the message's id, so that a
+// retry after a failure between rooms is harmless.
+func (v *view) forward(ctx context.Context, p plan, d mail.Draft) (mail.Sent, error) {
+	var all mail.Sent
+	for _, room := range slices.Sorted(maps.Keys(p.route.remote)) {
+		d.To = p.route.remote[room]
+		if d.Key == "" {
+			d.Key = string(p.message.ID)
+		}
+		sent, err := v.opts.Forward(ctx, room, v.caller, d)
+		if err != nil {
+			return all, err
+		}
+		for i := range sent.Recipients {
+			sent.Recipients[i].Address += mail.Address("@" + string(room))
+		}
+		sent.Recipients = append(all.Recipients, sent.Recipients...)
+		all = sent
+	}
+	return all, nil
+}
+
+// post appends the message and tells what became of it.
+func (v *view) post(ctx context.Context, p plan) (mail.Sent, error) {
+	now := v.now()
+	events := append(p.pulse, mail.Event{Message: &p.message})
+	for i := range events {
+		events[i].At = now
+	}
+	if _, err := v.commit(ctx, events...); err != nil {
+		return mail.Sent{}, err
+	}
+	var sent mail.Sent
+	err := mail.Errorf(mail.NotFound, "the message %s was erased as soon as it was sent", p.message.ID)
+	found := false
+	v.read(func(s *state, now mail.Time) {
+		r := s.records[p.message.ID]
+		if r == nil && p.message.Key != "" { // somebody else sent with the same key at the same time, and was first
+			if r = s.keys[sentKey{p.message.From, p.message.Key}]; r != nil {
+				sent.Duplicate = true
+			}
+		}
+		if found = r != nil; found {
+			duplicate := sent.Duplicate
+			sent = v.sent(s, r, now)
+			sent.Duplicate = duplicate
+		}
+	})
+	if !found {
+		return mail.Sent{}, err
+	}
+	wakes := 0
+	for _, d := range sent.Recipients {
+		if d.Wake != mail.WakeNone {
+			wakes++
+		}
+	}
+	v.opts.Observe.Sent(len(sent.Recipients), wakes)
+	return sent, nil
+}
+
+func (v *view) sent(s *state, r *record, now mail.Time) mail.Sent {
+	return mail.Sent{ID: r.msg.ID, Seq: r.seq, Room: v.name, Recipients: s.deliveries(r, now)}
+}

@@ -1,0 +1,110 @@
+package mailroom
+
+import (
+	"context"
+	"slices"
+	"strings"
+
+	"golang.org/x/text/unicode/norm"
+
+	"pennypost/internal/mail"
+	"pennypost/internal/policy"
+)
+
+// view is a room as one caller sees it.
+type view struct {
+	*Room
+	caller  mail.Name
+	foreign bool // caller is an agent of another room, "name@room"
+}
+
+var _ mail.Service = (*view)(nil)
+
+func (v *view) isUser() bool { return v.caller == mail.User }
+
+// needUser refuses everybody but the person.
+func (v *view) needUser(to string) error {
+	if v.isUser() {
+		return nil
+	}
+	return mail.Errorf(mail.Denied, "only the user may %s; you are %s", to, v.caller)
+}
+
+// read runs f on the state.
+func (v *view) read(f func(s *state, now mail.Time)) {
+	v.use()
+	now := v.now()
+	v.mu.RLock()
+	defer v.mu.RUnlock()
+	f(v.state, now)
+}
+
+// me returns the caller as a member, nil for an agent that is not on the roster.
+func (v *view) me(s *state) *member {
+	if v.isUser() {
+		return s.members[mail.User]
+	}
+	return s.agent(v.caller)
+}
+
+// pulse returns the event that records a sign of life of the caller, if one is due: an agent is registered by its first
+// act, comes back by it when it was gone, and is otherwise noted once a minute.
+func (v *view) pulse(s *state, now mail.Time) []mail.Event {
+	if v.isUser() || v.caller == mail.System || v.foreign {
+		return nil
+	}
+	m := s.agent(v.caller)
+	if m != nil && m.State != mail.Gone && now.Sub(m.Seen) < policy.Heartbeat {
+		return nil
+	}
+	return []mail.Event{{At: now, Agent: &mail.AgentChange{Name: v.caller}}}
+}
+
+// touch journals a sign of life of an agent that looks. That it could not be written is no reason not to let it look.
+func (v *view) touch(ctx context.Context) {
+	var due []mail.Event
+	v.read(func(s *state, now mail.Time) {
+		if v.me(s) != nil {
+			due = v.pulse(s, now)
+		}
+	})
+	if _, err := v.commit(ctx, due...); err != nil {
+		v.opts.Log.Warn("sign of life not recorded", "room", v.name, "agent", v.caller, "err", err)
+	}
+}
+
+// mailbox returns the member whose mailbox is meant: the caller's, or that of a named agent, which anybody may read.
+func (v *view) mailbox(s *state, n mail.Name) (*member, error) {
+	if n == "" {
+		n = v.caller
+	}
+	if n == mail.User {
+		return s.members[mail.User], nil
+	}
+	n = mail.Name(norm.NFC.String(string(n)))
+	if m := s.agent(n); m != nil {
+		return m, nil
+	}
+	return nil, mail.Errorf(mail.NotFound, "there is no agent %q in room %s%s", n, v.name, s.suggest(string(n)))
+}
+
+// suggest names the agents, roles and tags that are spelled most like s, as the end of a message.
+func (s *state) suggest(word string) string {
+	var all []string
+	for m := range s.agents() {
+		all = append(all, string(m.Name))
+		for _, role := range m.Roles {
+			all = append(all, string(mail.RoleAddress(role)))
+		}
+		all = append(all, m.Tags...)
+	}
+	slices.Sort(all)
+	near := policy.Nearest(word, slices.Compact(all), 3)
+	switch {
+	case len(all) == 0:
+		return ". No agent is registered; register one with: pennypost agents register NAME"
+	case len(near) == 0:
+		return ". The roster is listed by: pennypost agents"
+	}
+	return ". Did you mean " + strings.Join(near, ", ") + "?"
+}

@@ -1,0 +1,133 @@
+package mailroom
+
+import (
+	"context"
+
+	"pennypost/internal/journal"
+	"pennypost/internal/mail"
+)
+
+// Wait implements mail.Watcher.
+func (v *view) Wait(ctx context.Context, q mail.WaitQuery) (mail.Item, error) {
+	defer v.watch()()
+	v.touch(ctx)
+	m, arrived, err := v.enlist(q)
+	if err != nil {
+		return mail.Item{}, err
+	}
+	defer v.discharge(m, arrived)
+	for {
+		if it, ok := v.firstUnread(m, q); ok {
+			return it, nil
+		}
+		v.mu.RLock()
+		broken := v.broken
+		v.mu.RUnlock()
+		if broken != nil {
+			return mail.Item{}, v.unavailable(broken)
+		}
+		select {
+		case <-arrived:
+		case <-v.done:
+		case <-ctx.Done():
+			return mail.Item{}, &mail.Error{Code: mail.Timeout, Msg: "no such message arrived in time; what arrives later waits in the mailbox", Err: ctx.Err()}
+		}
+	}
+}
+
+// enlist registers a wait with the caller's mailbox. Waiters are no part of what replay rebuilds.
+func (v *view) enlist(q mail.WaitQuery) (*member, chan struct{}, error) {
+	arrived := make(chan struct{}, 1)
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	m := v.me(v.state)
+	if m == nil {
+		_, err := v.mailbox(v.state, v.caller)
+		return nil, nil, err
+	}
+	if err := v.state.reached(q.After); err != nil {
+		return nil, nil, err
+	}
+	if m.waiters == nil {
+		m.waiters = make(map[chan struct{}]struct{})
+	}
+	m.waiters[arrived] = struct{}{}
+	return m, arrived, nil
+}
+
+func (v *view) discharge(m *member, arrived chan struct{}) {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	delete(m.waiters, arrived)
+}
+
+func (v *view) firstUnread(m *member, q mail.WaitQuery) (it mail.Item, ok bool) {
+	v.read(func(s *state, now mail.Time) {
+		for _, r := range m.unread.after(q.After) {
+			if hasType(q.Types, r.msg.Type) && (q.ReplyTo == "" || q.ReplyTo == r.msg.ReplyTo) && s.visible(r, m, now) {
+				it, ok = s.item(r, m, now), true
+				return
+			}
+		}
+	})
+	return it, ok
+}
+
+// Watch implements mail.Watcher.
+func (v *view) Watch(ctx context.Context, after mail.Seq) (mail.Watch, error) {
+	v.touch(ctx)
+	var err error
+	v.read(func(s *state, _ mail.Time) { err = s.reached(after) })
+	if err != nil {
+		return nil, err
+	}
+	return &watch{cursor: v.journal.Follow(after), room: v.Room, done: v.watch()}, nil
+}
+
+// watch shows a journal to those who may not see its secrets.
+type watch struct {
+	cursor journal.Cursor
+	room   *Room
+	done   func()
+}
+
+// Next implements mail.Watch.
+func (w *watch) Next(ctx context.Context) ([]mail.Event, error) {
+	for {
+		events, err := w.cursor.Next(ctx)
+		if err != nil {
+			return nil, w.room.unavailable(err)
+		}
+		if shown := publish(events); len(shown) > 0 {
+			// Whoever saw an event must find its effect when it asks: the state is never behind what a watch has shown.
+			return shown, w.room.await(ctx, shown[len(shown)-1].Seq)
+		}
+	}
+}
+
+// publish leaves out what is not for everybody: hashes of tokens, and checkpoints, which repeat what was told.
+func publish(events []mail.Event) []mail.Event {
+	out := make([]mail.Event, 0, len(events))
+	for _, e := range events {
+		switch {
+		case e.Checkpoint != nil:
+			continue
+		case e.Agent != nil && e.Agent.TokenSum != "":
+			change := *e.Agent
+			change.TokenSum = ""
+			e.Agent = &change
+		case e.Message != nil && e.Message.Sent == 0:
+			m := *e.Message
+			m.Sent = e.At
+			e.Message = &m
+		}
+		out = append(out, e)
+	}
+	return out
+}
+
+// Close implements mail.Watch.
+func (w *watch) Close() error {
+	w.done()
+	return w.cursor.Close()
+}

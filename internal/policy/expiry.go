@@ -1,0 +1,73 @@
+package policy
+
+import (
+	"time"
+
+	"pennypost/internal/mail"
+)
+
+// TTL holds how long mail waits for its reader, by kind of address. A zero field means the default, a negative one "for ever".
+type TTL struct {
+	Agent time.Duration // default 7 days
+	Tag   time.Duration // default 24 hours
+	All   time.Duration // default 4 hours
+}
+
+// The default lives. Role mail and mail to the user never expire unless the sender says so.
+const (
+	DefaultAgentTTL = 7 * 24 * time.Hour
+	DefaultTagTTL   = 24 * time.Hour
+	DefaultAllTTL   = 4 * time.Hour
+)
+
+// Life returns how long m waits at an address; ok is false if it never expires.
+func (t TTL) Life(m *mail.Message, a mail.Address) (life time.Duration, ok bool) {
+	if m.TTLSeconds > 0 {
+		return time.Duration(m.TTLSeconds) * time.Second, true
+	}
+	switch a.Kind() {
+	case mail.ToAgent:
+		return orDefault(t.Agent, DefaultAgentTTL)
+	case mail.ToTag:
+		return orDefault(t.Tag, DefaultTagTTL)
+	case mail.ToEveryone:
+		return orDefault(t.All, DefaultAllTTL)
+	}
+	return 0, false
+}
+
+func orDefault(d, def time.Duration) (time.Duration, bool) {
+	switch {
+	case d < 0:
+		return 0, false
+	case d == 0:
+		return def, true
+	}
+	return d, true
+}
+
+// Expiry returns when m expires at an address, 0 if never. Time in which the recipient was frozen does not count for mail
+// addressed to it by name; freezes are its frozen spans in order, nil for other addresses. Once past, an expiry stays
+// past: a freeze that begins later does not bring the message back.
+func (t TTL) Expiry(m *mail.Message, a mail.Address, freezes []mail.Freeze) mail.Time {
+	life, ok := t.Life(m, a)
+	if !ok {
+		return 0
+	}
+	at := m.Sent.Add(life)
+	for _, f := range freezes {
+		from := max(f.From, m.Sent)
+		switch {
+		case from >= at:
+			return at
+		case f.To == 0:
+			return 0
+		case f.To > from:
+			at += f.To - from
+		}
+	}
+	return at
+}
+
+// Past reports whether a time that Expiry returned has come.
+func Past(expiry, now mail.Time) bool { return expiry != 0 && now >= expiry }

@@ -1,0 +1,63 @@
+package policy
+
+import (
+	"cmp"
+	"slices"
+	"strings"
+)
+
+// Nearest returns up to n of words that a person may have meant by word, the nearest first: those within an edit distance
+// of a third of its length (two at least), and those that contain it. Case does not count.
+func Nearest(word string, words []string, n int) []string {
+	type scored struct {
+		word     string
+		distance int
+	}
+	var near []scored
+	w := []rune(strings.ToLower(word))
+	limit := max(2, len(w)/3)
+	for _, c := range words {
+		lower := strings.ToLower(c)
+		_, bare, ok := strings.Cut(lower, ":")
+		d := distance(w, []rune(lower))
+		if ok {
+			d = min(d, distance(w, []rune(bare)))
+		}
+		if d > limit && len(w) >= 2 && (strings.Contains(lower, string(w)) || strings.Contains(string(w), lower)) {
+			d = limit
+		}
+		if d <= limit {
+			near = append(near, scored{c, d})
+		}
+	}
+	slices.SortStableFunc(near, func(a, b scored) int { return cmp.Compare(a.distance, b.distance) })
+	out := make([]string, 0, n)
+	for _, s := range near[:min(n, len(near))] {
+		out = append(out, s.word)
+	}
+	return out
+}
+
+// distance is the number of characters to insert, delete, replace or swap with their neighbour to make b of a.
+func distance(a, b []rune) int {
+	before, last, this := make([]int, len(b)+1), make([]int, len(b)+1), make([]int, len(b)+1)
+	for j := range last {
+		last[j] = j
+	}
+	for i := range a {
+		this[0] = i + 1
+		for j := range b {
+			this[j+1] = min(last[j+1], this[j]) + 1
+			if a[i] == b[j] {
+				this[j+1] = min(this[j+1], last[j])
+			} else {
+				this[j+1] = min(this[j+1], last[j]+1)
+			}
+			if i > 0 && j > 0 && a[i] == b[j-1] && a[i-1] == b[j] {
+				this[j+1] = min(this[j+1], before[j-1]+1)
+			}
+		}
+		before, last, this = last, this, before
+	}
+	return last[len(b)]
+}
