@@ -1,8 +1,6 @@
 package mailroom
 
 import (
-	"slices"
-
 	"pennypost/internal/mail"
 	"pennypost/internal/policy"
 )
@@ -27,11 +25,11 @@ func (s *state) deliveries(r *record, now mail.Time) []mail.Delivery {
 		}
 	}
 	for _, a := range r.dynamic {
-		n := len(out)
-		for _, m := range s.audience(r, a) {
+		audience := s.audience(r, a)
+		for _, m := range audience {
 			add(a, m)
 		}
-		if len(out) == n {
+		if len(audience) == 0 {
 			out = append(out, mail.Delivery{Address: a, State: s.waiting(r, a, now), Wake: mail.WakeNone})
 		}
 	}
@@ -128,15 +126,19 @@ func (s *state) item(r *record, m *member, now mail.Time) mail.Item {
 	return it
 }
 
-// settledEverywhere reports whether everybody that r reaches has read it or can no longer.
-func (s *state) settledEverywhere(r *record, now mail.Time) bool {
-	return !slices.ContainsFunc(s.deliveries(r, now), func(d mail.Delivery) bool {
+// settledEverywhere reports whether everybody that r reaches has read it or can no longer, and whether all have read it.
+func (s *state) settledEverywhere(r *record, now mail.Time) (settled, read bool) {
+	settled, read = true, true
+	for _, d := range s.deliveries(r, now) {
 		switch d.State {
-		case mail.Read, mail.Archived, mail.Expired, mail.Dead:
-			return false
+		case mail.Read, mail.Archived:
+		case mail.Expired, mail.Dead:
+			read = false
+		default:
+			settled, read = false, false
 		}
-		return true
-	})
+	}
+	return settled, read
 }
 
 // unsettledRole reports whether r is role mail that still waits for its holder to read it.

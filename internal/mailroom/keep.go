@@ -144,7 +144,8 @@ func (r *Room) writeCheckpoint(ctx context.Context, ids []mail.ID) (mail.Seq, er
 func (s *state) retainable(now mail.Time) []policy.Held {
 	out := make([]policy.Held, 0, len(s.order))
 	for _, r := range s.order {
-		out = append(out, policy.Held{ID: r.msg.ID, Sent: r.msg.Sent, Read: s.settledEverywhere(r, now), Unsettled: s.unsettledRole(r, now)})
+		settled, read := s.settledEverywhere(r, now)
+		out = append(out, policy.Held{ID: r.msg.ID, Sent: r.msg.Sent, Settled: settled, Unread: !read, Unsettled: s.unsettledRole(r, now)})
 	}
 	return out
 }

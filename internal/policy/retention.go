@@ -23,7 +23,8 @@ const (
 type Held struct {
 	ID        mail.ID
 	Sent      mail.Time
-	Read      bool // by everybody it is for
+	Settled   bool // everybody it is for has read it, or can no longer: it goes before others
+	Unread    bool // somebody it was for has not read it, and is counted when it goes
 	Unsettled bool // role mail that its holder has not read: never let go
 }
 
@@ -42,7 +43,7 @@ func (r Retention) Trim(msgs []Held, now mail.Time) ([]mail.ID, mail.Trimmed) {
 		count = DefaultCount
 	}
 	if count > 0 {
-		t.Trimmed.Read = t.drop(t.left()-count, func(m Held) bool { return m.Read && now.Sub(m.Sent) > readGrace })
+		t.Trimmed.Read = t.drop(t.left()-count, func(m Held) bool { return m.Settled && now.Sub(m.Sent) > readGrace })
 		t.Oldest = t.drop(t.left()-count, func(Held) bool { return true })
 	}
 	return t.result()
@@ -70,7 +71,7 @@ func (t *trimmer) drop(limit int, which func(Held) bool) int {
 		t.gone[i] = true
 		t.n++
 		dropped++
-		if !m.Read {
+		if m.Unread {
 			t.Unread++
 		}
 	}
