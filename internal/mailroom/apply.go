@@ -160,26 +160,32 @@ func (s *state) applyReceipt(rc *mail.Receipt, at mail.Time) {
 	s.refile(r, m)
 }
 
-// take settles a read of role mail: who reads held mail first is its holder (foreign systems let anybody with the role do
-// that), and whoever is not the holder has not read it. Other mail is nobody's to take.
+// take settles a read by somebody whom the message did not reach. Held role mail is taken by it: in foreign systems whoever
+// has the role may read first. Role mail that has a holder was read too late, and is not read.
+//
+// Before the checkpoint of a compacted journal nobody is registered yet. The reads that compaction kept all counted, so
+// nothing is too late there; the checkpoint says who the holders are.
 func (s *state) take(r *record, m *member) bool {
-	ok := true
+	if r.reaches(m) {
+		return true
+	}
+	late := false
 	for i := range r.bound {
 		b := &r.bound[i]
-		switch {
-		case slices.Contains(b.members, m):
-			return true
-		case !b.isRole():
-		case len(b.members) > 0:
-			ok = false
-		default:
+		if !b.isRole() {
+			continue
+		}
+		switch h := b.holder(); {
+		case h == nil:
 			b.members = []*member{m}
 			role := b.address.Value()
 			s.held[role] = slices.DeleteFunc(s.held[role], func(h *record) bool { return h == r })
 			return true
+		case h.Registered != 0:
+			late = true
 		}
 	}
-	return ok || r.matches(m)
+	return !late
 }
 
 func (s *state) applyErased(e *mail.Erasure) {

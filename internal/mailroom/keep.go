@@ -161,7 +161,7 @@ func (r *Room) fate(e *mail.Event, mark mail.Seq) journal.Fate {
 	case e.Message != nil:
 		return keepIf(r.state.records[e.Message.ID] != nil)
 	case e.Receipt != nil:
-		return keepIf(r.state.records[e.Receipt.Message] != nil)
+		return keepIf(r.state.counts(e.Receipt))
 	case e.Agent != nil:
 		if heartbeat(e.Agent) {
 			return journal.Drop
@@ -174,6 +174,13 @@ func (r *Room) fate(e *mail.Event, mark mail.Seq) journal.Fate {
 		return journal.Drop
 	}
 	return journal.Keep // an event of a newer version
+}
+
+// counts reports whether a receipt still says something about a hot message. A read that came too late, or was taken back,
+// does not.
+func (s *state) counts(rc *mail.Receipt) bool {
+	r, m := s.records[rc.Message], s.members[rc.Reader.Signer()]
+	return r != nil && (rc.Mark != mail.MarkRead || m != nil && r.readBy(m))
 }
 
 // heartbeat reports whether a change of the roster says nothing but that somebody lives.
