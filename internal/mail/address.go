@@ -103,11 +103,15 @@ func ParseAddress(s string, namespaces []string) (a Address, bare bool, err erro
 		}
 		return Address(s), false, nil
 	case ns == "role":
-		_, err := ParseRole(value)
-		return Address(s), false, err
+		if _, err := ParseRole(value); err != nil {
+			return "", false, err
+		}
+		return Address(s), false, nil
 	case slices.Contains(namespaces, ns):
-		_, err := ParseTag(s, namespaces)
-		return Address(s), false, err
+		if _, err := ParseTag(s, namespaces); err != nil {
+			return "", false, err
+		}
+		return Address(s), false, nil
 	}
 	return "", true, nil
 }

@@ -49,7 +49,8 @@ func (v *view) plan(ctx context.Context, d mail.Draft) (plan, error) {
 	var err error
 	parentKnown := true
 	v.read(func(s *state, now mail.Time) {
-		if r := s.keys[sentKey{mail.AgentAddress(v.caller), d.Key}]; d.Key != "" && r != nil {
+		from := v.signature(s)
+		if r := s.keys[sentKey{from, d.Key}]; d.Key != "" && r != nil {
 			p.known, err = v.known(s, r, d, now)
 			return
 		}
@@ -60,7 +61,7 @@ func (v *view) plan(ctx context.Context, d mail.Draft) (plan, error) {
 		if err = v.mayCancel(s, d, p.route); err != nil {
 			return
 		}
-		p.message = v.compose(d, p.route.local)
+		p.message = v.compose(d, from, p.route.local)
 		if d.ReplyTo != "" {
 			parent := s.records[d.ReplyTo]
 			if parentKnown = parent != nil; parentKnown {
@@ -90,11 +91,19 @@ func (v *view) findThread(ctx context.Context, m *mail.Message) error {
 	return nil
 }
 
+// signature is how the caller signs: by its present name, should it be connected under an earlier one.
+func (v *view) signature(s *state) mail.Address {
+	if m := v.me(s); m != nil {
+		return mail.AgentAddress(m.Name)
+	}
+	return mail.AgentAddress(v.caller)
+}
+
 // compose makes the message of a draft.
-func (v *view) compose(d mail.Draft, to []mail.Address) mail.Message {
+func (v *view) compose(d mail.Draft, from mail.Address, to []mail.Address) mail.Message {
 	t, _ := mail.ParseType(d.Type) // Check has done it once
 	m := mail.Message{
-		ID: v.opts.NewID(), Type: t, From: mail.AgentAddress(v.caller), To: to,
+		ID: v.opts.NewID(), Type: t, From: from, To: to,
 		Subject: d.Subject, Body: d.Body, ReplyTo: d.ReplyTo, Issue: d.Issue, Docs: d.Docs,
 		Metadata: d.Metadata, TTLSeconds: d.TTLSeconds, Audience: d.Audience, Key: d.Key,
 	}

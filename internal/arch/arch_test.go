@@ -1,0 +1,155 @@
+// Package arch has no code: its test holds the packages to the shape that docs/design.md draws.
+package arch
+
+import (
+	"encoding/json"
+	"io"
+	"os/exec"
+	"path"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// floors are the packages from the cellar to the roof. A package imports only what stands on a lower floor; those of one floor do
+// not know each other.
+var floors = []struct {
+	why      string
+	packages []string
+}{
+	{"leaves know nothing of mail or of each other", []string{"internal/jsonx", "internal/durable"}},
+	{"the words mean the same everywhere, so they depend on nothing that could change them", []string{"internal/mail"}},
+	{"contracts and pure decisions are made of words only", []string{"internal/policy", "internal/journal"}},
+	{"mechanisms implement contracts; a room does not know what keeps its journal", []string{"internal/mailroom", "internal/journal/jsonl"}},
+	{"what the two ends of a wire share belongs to neither", []string{"internal/httpapi/wire"}},
+	{"doors meet in mail.Service and not in each other; only the daemon joins them", []string{"internal/httpapi", "internal/client", "internal/mcpserver", "internal/config", "internal/export"}},
+	{"the daemon wires rooms and doors together", []string{"internal/daemon"}},
+	{"the command line is a door to the daemon", []string{"internal/cli"}},
+	{"main has no logic", []string{"."}},
+}
+
+// suites are packages of tests. They may import what they test; only tests import them.
+var suites = []string{"internal/mail/mailtest", "internal/journal/journaltest", "internal/arch"}
+
+// forbidden are edges that the floors would allow.
+var forbidden = []struct{ from, to, why string }{
+	{"internal/client", "internal/mailroom", "a client sees a room over the wire only"},
+	{"internal/httpapi", "internal/mailroom", "a door knows mail.Service, not who implements it: a client behind a door must work too"},
+	{"internal/mcpserver", "internal/mailroom", "a door knows mail.Service, not who implements it: over stdio it is a client"},
+	{"internal/httpapi", "internal/journal", "a door that reads the journal would show what the room has not applied"},
+	{"internal/mcpserver", "internal/journal", "a door that reads the journal would show what the room has not applied"},
+	{"internal/mailroom", "internal/journal/jsonl", "the room works on any journal"},
+	{"internal/cli", "internal/mailroom", "commands are clients: what they can do, any client can"},
+}
+
+type pkg struct {
+	ImportPath string
+	Imports    []string
+	Standard   bool
+}
+
+func list(t *testing.T) []pkg {
+	t.Helper()
+	cmd := exec.Command("go", "list", "-json=ImportPath,Imports", "pennypost/...")
+	out, err := cmd.Output()
+	if err != nil {
+		t.Fatalf("go list: %v", err)
+	}
+	var all []pkg
+	for d := json.NewDecoder(strings.NewReader(string(out))); ; {
+		var p pkg
+		if err := d.Decode(&p); err == io.EOF {
+			return all
+		} else if err != nil {
+			t.Fatal(err)
+		}
+		all = append(all, p)
+	}
+}
+
+// local returns the path inside the module, and whether p is in it.
+func local(p string) (string, bool) {
+	if p == "pennypost" {
+		return ".", true
+	}
+	return strings.CutPrefix(p, "pennypost/")
+}
+
+func floorOf(p string) int {
+	for i, f := range floors {
+		if slices.Contains(f.packages, p) {
+			return i
+		}
+	}
+	return -1
+}
+
+func TestImportDirection(t *testing.T) {
+	for _, p := range list(t) {
+		from, _ := local(p.ImportPath)
+		if slices.Contains(suites, from) {
+			continue
+		}
+		floor := floorOf(from)
+		if floor < 0 {
+			t.Errorf("%s stands on no floor: give it one in internal/arch", from)
+			continue
+		}
+		for _, imported := range p.Imports {
+			to, ours := local(imported)
+			if ours && slices.Contains(suites, to) {
+				t.Errorf("%s imports the suite %s outside of tests", from, to)
+			} else if ours && floorOf(to) >= floor {
+				t.Errorf("%s must not import %s: %s", from, to, floors[floor].why)
+			}
+			for _, f := range forbidden {
+				if f.from == from && f.to == to {
+					t.Errorf("%s must not import %s: %s", from, to, f.why)
+				}
+			}
+		}
+	}
+}
+
+// TestMailIsStandard holds the vocabulary to the standard library: whoever imports it pays for nothing else.
+func TestMailIsStandard(t *testing.T) {
+	for _, p := range list(t) {
+		if name, _ := local(p.ImportPath); name != "internal/mail" && name != "internal/policy" {
+			continue
+		}
+		for _, imported := range p.Imports {
+			if strings.Contains(strings.Split(imported, "/")[0], ".") {
+				t.Errorf("%s imports %s", p.ImportPath, imported)
+			}
+		}
+	}
+}
+
+// direct are the modules that the program or its tests name, each justified in docs/design.md.
+var direct = []string{
+	"github.com/VictoriaMetrics/metrics",
+	"github.com/go-json-experiment/json",
+	"github.com/gofrs/flock",
+	"github.com/google/go-cmp",
+	"github.com/google/jsonschema-go",
+	"github.com/modelcontextprotocol/go-sdk",
+	"github.com/pelletier/go-toml/v2",
+	"github.com/rogpeppe/go-internal",
+	"github.com/spf13/cobra",
+	"go.uber.org/goleak",
+	"golang.org/x/sys",
+	"golang.org/x/text",
+	"pgregory.net/rapid",
+}
+
+func TestDirectDependencies(t *testing.T) {
+	out, err := exec.Command("go", "list", "-m", "-f", "{{if not (or .Indirect .Main)}}{{.Path}}{{end}}", "all").Output()
+	if err != nil {
+		t.Fatalf("go list -m: %v", err)
+	}
+	for m := range strings.FieldsSeq(string(out)) {
+		if !slices.Contains(direct, m) {
+			t.Errorf("the module %s is not in the list of %s: add it, with a line in docs/design.md that justifies it", m, path.Join("internal", "arch"))
+		}
+	}
+}
