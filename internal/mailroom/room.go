@@ -73,7 +73,7 @@ type Room struct {
 	keeping  sync.Mutex         // one compaction or erasure at a time; taken before gate and mu
 	gate     sync.RWMutex       // held for reading by whoever appends, for writing by a checkpoint; taken before mu
 	watching atomic.Int64       // watches and waits that are open
-	lastUse  atomic.Int64       // Unix nanoseconds of the last call
+	lastUse  atomic.Int64       // the mail.Time of the last call
 
 	mu      sync.RWMutex
 	state   *state        // written by the follower only
@@ -160,10 +160,15 @@ func (r *Room) Idle() time.Duration {
 	if r.watching.Load() > 0 {
 		return 0
 	}
-	return r.opts.Now().Sub(time.Unix(0, r.lastUse.Load()))
+	return r.now().Sub(mail.Time(r.lastUse.Load()))
 }
 
-func (r *Room) use() { r.lastUse.Store(r.opts.Now().UnixNano()) }
+// use notes that the room is in use, and returns the time.
+func (r *Room) use() mail.Time {
+	now := r.now()
+	r.lastUse.Store(int64(now))
+	return now
+}
 
 // watch counts a watch or a wait that begins; the returned function counts its end.
 func (r *Room) watch() (done func()) {

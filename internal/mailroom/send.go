@@ -182,23 +182,18 @@ func (v *view) post(ctx context.Context, p plan) (mail.Sent, error) {
 		return mail.Sent{}, err
 	}
 	var sent mail.Sent
-	err := mail.Errorf(mail.NotFound, "the message %s was erased as soon as it was sent", p.message.ID)
-	found := false
 	v.read(func(s *state, now mail.Time) {
-		r := s.records[p.message.ID]
+		r, duplicate := s.records[p.message.ID], false
 		if r == nil && p.message.Key != "" { // somebody else sent with the same key at the same time, and was first
-			if r = s.keys[sentKey{p.message.From, p.message.Key}]; r != nil {
-				sent.Duplicate = true
-			}
+			r, duplicate = s.keys[sentKey{p.message.From, p.message.Key}], true
 		}
-		if found = r != nil; found {
-			duplicate := sent.Duplicate
+		if r != nil {
 			sent = v.sent(s, r, now)
 			sent.Duplicate = duplicate
 		}
 	})
-	if !found {
-		return mail.Sent{}, err
+	if sent.ID == "" {
+		return sent, mail.Errorf(mail.NotFound, "the message %s was erased as soon as it was sent", p.message.ID)
 	}
 	wakes := 0
 	for _, d := range sent.Recipients {

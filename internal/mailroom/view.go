@@ -32,8 +32,7 @@ func (v *view) needUser(to string) error {
 
 // read runs f on the state.
 func (v *view) read(f func(s *state, now mail.Time)) {
-	v.use()
-	now := v.now()
+	now := v.use()
 	v.mu.RLock()
 	defer v.mu.RUnlock()
 	f(v.state, now)
