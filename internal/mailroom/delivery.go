@@ -1,6 +1,8 @@
 package mailroom
 
 import (
+	"slices"
+
 	"pennypost/internal/mail"
 	"pennypost/internal/policy"
 )
@@ -8,10 +10,8 @@ import (
 // deliveries says where r stands with everybody it is for, each once, through the first address that reaches them.
 func (s *state) deliveries(r *record, now mail.Time) []mail.Delivery {
 	out := make([]mail.Delivery, 0, len(r.bound)+len(r.dynamic))
-	seen := make(map[*member]bool)
 	add := func(a mail.Address, m *member) {
-		if !seen[m] {
-			seen[m] = true
+		if !slices.ContainsFunc(out, func(d mail.Delivery) bool { return d.Agent == m.Name }) {
 			out = append(out, s.delivery(r, a, m, now))
 		}
 	}

@@ -1,6 +1,7 @@
 package mailroom
 
 import (
+	"slices"
 	"strings"
 
 	"golang.org/x/text/unicode/norm"
@@ -16,18 +17,20 @@ type route struct {
 
 // resolve turns addresses as somebody typed them into canonical ones. All must resolve.
 func (v *view) resolve(s *state, typed []string) (route, error) {
-	rt := route{remote: make(map[mail.RoomName][]string)}
-	seen := make(map[mail.Address]bool)
+	var rt route
 	for _, t := range typed {
 		found, err := v.resolveList(s, norm.NFC.String(strings.TrimSpace(t)))
 		if err != nil {
 			return route{}, err
 		}
 		for _, f := range found {
-			if f.room != "" {
+			switch {
+			case f.room != "":
+				if rt.remote == nil {
+					rt.remote = make(map[mail.RoomName][]string)
+				}
 				rt.remote[f.room] = append(rt.remote[f.room], f.rest)
-			} else if !seen[f.local] {
-				seen[f.local] = true
+			case !slices.Contains(rt.local, f.local):
 				rt.local = append(rt.local, f.local)
 			}
 		}
