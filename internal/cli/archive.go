@@ -1,0 +1,35 @@
+package cli
+
+import (
+	"context"
+
+	"github.com/spf13/cobra"
+)
+
+const archiveHelp = `Run retention now instead of at the next full hour: messages over the room's limits of age and count
+move to the archive, where pennypost history --archive finds them.`
+
+func newArchive(a *app) *cobra.Command {
+	return &cobra.Command{
+		Use: "archive", Short: "move old messages to the archive now", Long: archiveHelp, Example: "pennypost archive", Args: noArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error { return a.archive(cmd.Context()) },
+	}
+}
+
+func (a *app) archive(ctx context.Context) error {
+	svc, err := a.service(ctx)
+	if err != nil {
+		return err
+	}
+	t, err := svc.Archive(ctx)
+	if err != nil {
+		return err
+	}
+	if a.json {
+		a.out.value(t)
+		return nil
+	}
+	a.out.line("%s archived (%d for their age, %d read, %d oldest; %d of them unread), %d kept.",
+		plural(t.Age+t.Read+t.Oldest, "message"), t.Age, t.Read, t.Oldest, t.Unread, t.Kept)
+	return nil
+}

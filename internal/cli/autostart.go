@@ -1,0 +1,110 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"net"
+	"os"
+	"os/exec"
+	"time"
+
+	"pennypost/internal/config"
+	"pennypost/internal/durable"
+	"pennypost/internal/mail"
+)
+
+// startPatience is how long a command waits for a post office that it, or another command, starts.
+const startPatience = 5 * time.Second
+
+// startPoll is how often it looks. The kernel answers a dial of a Unix socket in microseconds.
+const startPoll = 2 * time.Millisecond
+
+// autostart makes sure that a post office runs. Of any number of commands that find none at the same time, the one that holds
+// the start lock starts it and the others wait; should two get to start one all the same, the post office's own
+// lock lets one live.
+func (a *app) autostart(ctx context.Context, home config.Home) error {
+	if a.env.Getenv("PENNYPOST_AUTOSTART") == "0" {
+		err := mail.Errorf(mail.Unavailable, "no post office runs at %s, and PENNYPOST_AUTOSTART=0 forbids to start one", home)
+		return hinted(err, "pennypost serve")
+	}
+	if err := home.Create(); err != nil {
+		return err
+	}
+	ctx, cancel := context.WithTimeout(ctx, startPatience)
+	defer cancel()
+	var exited <-chan error // of the process that this command started
+	for {
+		if listens(home) {
+			return nil
+		}
+		if exited == nil {
+			lock, err := durable.TryLock(home.StartLock())
+			switch {
+			case err == nil:
+				defer lock.Unlock()
+				if listens(home) { // who held the lock before was quick
+					return nil
+				}
+				if exited, err = a.launch(home); err != nil {
+					return notStarted(home, err)
+				}
+			case !isLocked(err):
+				return notStarted(home, err)
+			}
+		}
+		select {
+		case err := <-exited:
+			if err != nil {
+				return notStarted(home, err)
+			}
+			exited = nil // another post office was there first: go on looking for it
+		case <-ctx.Done():
+			return notStarted(home, ctx.Err())
+		case <-time.After(startPoll):
+		}
+	}
+}
+
+func isLocked(err error) bool {
+	_, ok := errors.AsType[*durable.LockedError](err)
+	return ok
+}
+
+func notStarted(home config.Home, cause error) error {
+	err := &mail.Error{Code: mail.Unavailable, Msg: "the post office could not be started (" + cause.Error() + "); " + home.Log() + " says why", Err: cause}
+	return hinted(err, "pennypost serve")
+}
+
+// listens reports whether somebody accepts connections on the socket of home.
+func listens(home config.Home) bool {
+	conn, err := net.Dial("unix", home.Socket())
+	if err != nil {
+		return false
+	}
+	conn.Close()
+	return true
+}
+
+// launch starts a post office that outlives this command and its terminal. The channel tells when it ended.
+func (a *app) launch(home config.Home) (<-chan error, error) {
+	self, err := os.Executable()
+	if err != nil {
+		return nil, err
+	}
+	log, err := os.OpenFile(home.Log(), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
+	if err != nil {
+		return nil, err
+	}
+	defer log.Close()
+	cmd := exec.Command(self, "serve", "--auto")
+	cmd.Dir = "/" // so that no directory is kept from being unmounted or removed
+	cmd.Env = append(a.env.Environ, "PENNYPOST_HOME="+string(home))
+	cmd.Stdout, cmd.Stderr = log, log
+	cmd.SysProcAttr = detached()
+	if err := cmd.Start(); err != nil {
+		return nil, err
+	}
+	exited := make(chan error, 1)
+	go func() { exited <- cmd.Wait() }() // ends with the post office or with this command
+	return exited, nil
+}

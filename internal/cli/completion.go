@@ -1,0 +1,114 @@
+package cli
+
+import (
+	"context"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"pennypost/internal/mail"
+)
+
+const completionHelp = `Print a script that lets a shell complete commands, flags, agents and rooms.
+
+bash: pennypost completion bash > ~/.local/share/bash-completion/completions/pennypost
+zsh:  pennypost completion zsh > "${fpath[1]}/_pennypost"
+fish: pennypost completion fish > ~/.config/fish/completions/pennypost.fish`
+
+func newCompletion(a *app) *cobra.Command {
+	return &cobra.Command{
+		Use: "completion bash|zsh|fish", Short: "print a completion script for a shell", Long: completionHelp,
+		Example: "source <(pennypost completion bash)", ValidArgs: []string{"bash", "zsh", "fish"},
+		Args: nArgs(1, "the name of a shell: bash, zsh or fish"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			switch args[0] {
+			case "bash":
+				return cmd.Root().GenBashCompletionV2(a.env.Stdout, true)
+			case "zsh":
+				return cmd.Root().GenZshCompletion(a.env.Stdout)
+			case "fish":
+				return cmd.Root().GenFishCompletion(a.env.Stdout, true)
+			}
+			return usage("%q is not a shell that is known here; use bash, zsh or fish", args[0])
+		},
+	}
+}
+
+// completionPatience is how long a person who pressed Tab waits for the post office.
+const completionPatience = 300 * time.Millisecond
+
+// completeAgent offers the names on the roster. No post office is started for it.
+func (a *app) completeAgent(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
+	var names []string
+	for _, ag := range a.roster() {
+		names = append(names, string(ag.Name))
+	}
+	return names, cobra.ShellCompDirectiveNoFileComp
+}
+
+// completeAddress offers names, roles and tags on the roster and the addresses that always exist.
+func (a *app) completeAddress(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
+	words := []string{"all", "user", "orchestrator"}
+	seen := map[string]bool{}
+	for _, ag := range a.roster() {
+		words = append(words, string(ag.Name))
+		for _, r := range ag.Roles {
+			if w := string(mail.RoleAddress(r)); !seen[w] {
+				seen[w] = true
+				words = append(words, w)
+			}
+		}
+		for _, w := range ag.Tags {
+			if !seen[w] {
+				seen[w] = true
+				words = append(words, w)
+			}
+		}
+	}
+	return words, cobra.ShellCompDirectiveNoFileComp
+}
+
+func completeTypes(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
+	var words []string
+	for _, t := range mail.Types() {
+		words = append(words, string(t))
+	}
+	return words, cobra.ShellCompDirectiveNoFileComp
+}
+
+func (a *app) completeRoom(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
+	ctx, cancel := context.WithTimeout(context.Background(), completionPatience)
+	defer cancel()
+	_, office, err := a.runningOffice()
+	if err != nil {
+		return nil, cobra.ShellCompDirectiveNoFileComp
+	}
+	list, _ := office.Rooms(ctx)
+	var names []string
+	for _, r := range list {
+		names = append(names, string(r.Name))
+	}
+	return names, cobra.ShellCompDirectiveNoFileComp
+}
+
+// roster returns the agents of the room, nil if that is not known at once.
+func (a *app) roster() []mail.Agent {
+	ctx, cancel := context.WithTimeout(context.Background(), completionPatience)
+	defer cancel()
+	if _, _, err := a.runningOffice(); err != nil {
+		return nil
+	}
+	svc, err := a.service(ctx)
+	if err != nil {
+		return nil
+	}
+	list, err := svc.Agents(ctx)
+	if err != nil {
+		return nil
+	}
+	for i := range list {
+		list[i].Name = mail.Name(strings.ReplaceAll(string(list[i].Name), "\t", " ")) // a tab begins a description
+	}
+	return list
+}

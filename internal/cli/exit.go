@@ -1,0 +1,175 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"pennypost/internal/jsonx"
+	"pennypost/internal/mail"
+	"pennypost/internal/policy"
+)
+
+// The exit statuses. They are part of the interface: a script may depend on them.
+const (
+	exitDone        = 0
+	exitFailed      = 1
+	exitUsage       = 2
+	exitNotFound    = 3
+	exitTimeout     = 4
+	exitRefused     = 5
+	exitUnreachable = 6
+)
+
+// exitStatus is this edge's one table of codes.
+func exitStatus(err error) int {
+	switch mail.CodeOf(err) {
+	case "":
+		return exitDone
+	case mail.Invalid:
+		return exitUsage
+	case mail.NotFound:
+		return exitNotFound
+	case mail.Timeout:
+		return exitTimeout
+	case mail.Denied, mail.Unknown, mail.Conflict, mail.TooLarge, mail.Limited:
+		return exitRefused
+	case mail.Unavailable:
+		return exitUnreachable
+	}
+	return exitFailed
+}
+
+// hint is an error with what to type next.
+type hint struct {
+	error
+	next string
+}
+
+func (h *hint) Unwrap() error { return h.error }
+
+func hinted(err error, next string) error { return &hint{err, next} }
+
+// silent ends the command with an exit status after everything was said.
+type silent struct{ status int }
+
+func (s silent) Error() string { return fmt.Sprintf("exit status %d", s.status) }
+
+// failure is an error in JSON.
+type failure struct {
+	Error failureText `json:"error"`
+}
+
+type failureText struct {
+	Code    mail.Code `json:"code"`
+	Message string    `json:"message"`
+	Hint    string    `json:"hint,omitempty"`
+}
+
+// finish tells of err on standard error and returns the exit status.
+func (a *app) finish(err error) int {
+	if err == nil {
+		return exitDone
+	}
+	if s, ok := errors.AsType[silent](err); ok {
+		return s.status
+	}
+	if errors.Is(err, context.Canceled) {
+		return exitFailed // the person pressed ^C and knows
+	}
+	code, text, next := mail.CodeOf(err), err.Error(), a.nextStep(err)
+	said := strings.Split(visible(text), "\n")
+	fmt.Fprintf(a.env.Stderr, "pennypost: %s\n", strings.Join(said, "\n           "))
+	if next != "" {
+		fmt.Fprintf(a.env.Stderr, "hint: %s\n", next)
+	}
+	if a.json {
+		if b, err := jsonx.Marshal(failure{failureText{code, text, next}}); err == nil {
+			fmt.Fprintf(a.env.Stderr, "%s\n", b)
+		}
+	}
+	return exitStatus(err)
+}
+
+// nextStep returns what to type after err.
+func (a *app) nextStep(err error) string {
+	if h, ok := errors.AsType[*hint](err); ok {
+		return h.next
+	}
+	help := "pennypost --help"
+	if a.verb != "" {
+		help = "pennypost " + a.verb + " --help"
+	}
+	switch mail.CodeOf(err) {
+	case mail.NotFound:
+		return "pennypost agents, pennypost rooms and pennypost history list what there is"
+	case mail.Denied:
+		return "an agent says who it is with --as NAME; what only the user may, the person types in a shell of their own"
+	case mail.Unknown:
+		return "pennypost agents token NAME makes a new token"
+	case mail.Limited, mail.Timeout:
+		return "wait a little and try again"
+	case mail.Unavailable:
+		return "pennypost status"
+	case mail.Internal:
+		return "the log of the post office may say more; pennypost status shows its home"
+	}
+	return help
+}
+
+// usage is an error in how the command was typed.
+func usage(format string, args ...any) error { return mail.Errorf(mail.Invalid, format, args...) }
+
+func unknownVerb(word string) error {
+	names := []string{"help"}
+	for _, v := range verbs() {
+		names = append(names, v.name)
+	}
+	err := usage("there is no command %q", word)
+	if near := policy.Nearest(word, names, 1); len(near) > 0 {
+		return hinted(err, "did you mean: pennypost "+near[0])
+	}
+	return hinted(err, "pennypost --help lists the commands")
+}
+
+// badFlag turns an error of the flag parser into one of ours.
+func (a *app) badFlag(cmd *cobra.Command, err error) error {
+	if errors.Is(err, pflag.ErrHelp) {
+		return err
+	}
+	bad := usage("%s", strings.TrimPrefix(err.Error(), "pflag: "))
+	if missing, ok := errors.AsType[*pflag.NotExistError](err); ok {
+		var names []string
+		cmd.Flags().VisitAll(func(f *pflag.Flag) {
+			if !f.Hidden {
+				names = append(names, f.Name)
+			}
+		})
+		if near := policy.Nearest(missing.GetSpecifiedName(), names, 1); len(near) > 0 {
+			return hinted(usage("there is no flag --%s", missing.GetSpecifiedName()), "did you mean --"+near[0]+"?")
+		}
+	}
+	return hinted(bad, strings.TrimSpace(cmd.CommandPath())+" --help")
+}
+
+// noArgs refuses arguments.
+func noArgs(cmd *cobra.Command, args []string) error {
+	if len(args) > 0 {
+		return usage("%s takes no argument, and %q is one", cmd.CommandPath(), args[0])
+	}
+	return nil
+}
+
+// nArgs refuses any other number of arguments.
+func nArgs(n int, what string) cobra.PositionalArgs {
+	return func(cmd *cobra.Command, args []string) error {
+		if len(args) != n {
+			return usage("%s needs %s", cmd.CommandPath(), what)
+		}
+		return nil
+	}
+}

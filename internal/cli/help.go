@@ -1,0 +1,85 @@
+package cli
+
+import (
+	"strings"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+)
+
+const rootHelp = `Pennypost gives every agent a durable mailbox, tells it when it has mail, and lets a person see and join
+every conversation. Commands speak to the post office of this user, which is started when it is needed.
+
+The room is --room, else $PENNYPOST_ROOM, else that of the Git repository around the working directory
+(all its worktrees share one), else "default". The speaker is --as, else $PENNYPOST_AGENT, else the user;
+inside an agent's process the user is refused.
+
+Exit status: 0 done, 1 failed, 2 wrong usage, 3 not found, 4 timed out, 5 refused (policy, identity,
+limit), 6 post office unreachable.`
+
+const rootEnvironment = `PENNYPOST_HOME       data directory; default ~/.local/state/pennypost
+PENNYPOST_ROOM       room to use
+PENNYPOST_AGENT      agent to act as
+PENNYPOST_AUTOSTART  0: never start a post office
+NO_COLOR             no colours`
+
+// manual prints the help of a command as a manual page does.
+func (a *app) manual(cmd *cobra.Command, _ []string) {
+	p := a.out
+	section := func(title, text string) {
+		if text != "" {
+			p.line("\n%s", p.bold(title))
+			p.line("%s", indent(text))
+		}
+	}
+	p.line("%s - %s", p.bold(cmd.CommandPath()), cmd.Short)
+	section("SYNOPSIS", synopsis(cmd))
+	section("DESCRIPTION", cmd.Long)
+	if cmd.HasAvailableSubCommands() {
+		p.line("\n%s", p.bold("COMMANDS"))
+		var rows [][]string
+		for _, sub := range cmd.Commands() {
+			if sub.IsAvailableCommand() {
+				rows = append(rows, []string{"    " + sub.Name(), sub.Short})
+			}
+		}
+		p.table(rows)
+	}
+	a.flagSection("OPTIONS", cmd.LocalNonPersistentFlags())
+	if cmd.HasParent() {
+		a.flagSection("OPTIONS OF EVERY COMMAND", cmd.InheritedFlags())
+	} else {
+		a.flagSection("OPTIONS OF EVERY COMMAND", cmd.PersistentFlags())
+		section("ENVIRONMENT", rootEnvironment)
+	}
+	section("EXAMPLES", cmd.Example)
+}
+
+func synopsis(cmd *cobra.Command) string {
+	switch {
+	case !cmd.HasParent():
+		return "pennypost COMMAND [OPTIONS]"
+	case cmd.HasAvailableSubCommands() && cmd.Name() == cmd.Use:
+		return cmd.CommandPath() + " [COMMAND] [OPTIONS]"
+	}
+	return cmd.Parent().CommandPath() + " " + cmd.Use + " [OPTIONS]"
+}
+
+func (a *app) flagSection(title string, flags *pflag.FlagSet) {
+	var rows [][]string
+	flags.VisitAll(func(f *pflag.Flag) {
+		if f.Hidden {
+			return
+		}
+		value, usage := pflag.UnquoteUsage(f)
+		name := "    --" + f.Name
+		if value != "" {
+			name += " " + strings.ToUpper(value)
+		}
+		rows = append(rows, []string{name, usage})
+	})
+	if len(rows) > 0 {
+		a.out.line("\n%s", a.out.bold(title))
+		a.out.table(rows)
+	}
+}

@@ -1,0 +1,129 @@
+package cli
+
+import (
+	"context"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"pennypost/internal/config"
+	"pennypost/internal/mail"
+)
+
+const historyHelp = `List messages of the whole room, whoever they were for, the newest last. Conditions are joined by "and".
+A time is 2026-05-10, 2026-05-10T14:00:00Z, or how long ago: 2h, 7d. With --archive, messages that were
+trimmed are searched too. Of more than N messages the newest are listed.`
+
+type historyFlags struct {
+	types                   []string
+	from, to, agent, thread string
+	issue, since, until     string
+	search                  string
+	archive                 bool
+	limit                   int
+	before, after           uint64
+}
+
+func newHistory(a *app) *cobra.Command {
+	var f historyFlags
+	cmd := &cobra.Command{
+		Use: "history", Short: "list and search messages of the room", Long: historyHelp,
+		Example: "pennypost history --since 2h\npennypost history --type question,answer --agent builder\npennypost history --search \"write path\" --archive",
+		Args:    noArgs,
+		RunE:    func(cmd *cobra.Command, _ []string) error { return a.history(cmd.Context(), f) },
+	}
+	flags := cmd.Flags()
+	flags.StringSliceVar(&f.types, "type", nil, "of this `TYPE`; several are joined by commas")
+	flags.StringVar(&f.from, "from", "", "from this `ADDRESS` or name")
+	flags.StringVar(&f.to, "to", "", "to this `ADDRESS` or name")
+	flags.StringVar(&f.agent, "agent", "", "sent by or delivered to `NAME`")
+	flags.StringVar(&f.thread, "thread", "", "of the thread that the message `ID` belongs to")
+	flags.StringVar(&f.issue, "issue", "", "of this issue `ID`")
+	flags.StringVar(&f.since, "since", "", "sent at `TIME` or later")
+	flags.StringVar(&f.until, "until", "", "sent before `TIME`")
+	flags.StringVar(&f.search, "search", "", "with this `TEXT` in subject or body")
+	flags.BoolVar(&f.archive, "archive", false, "the archive too")
+	flags.IntVar(&f.limit, "limit", 0, "at most `N` messages, up to 1000; default 50")
+	flags.Uint64Var(&f.before, "before", 0, "only messages before this `SEQ`")
+	flags.Uint64Var(&f.after, "after", 0, "only messages behind this `SEQ`, the oldest first")
+	for _, name := range []string{"from", "to", "agent"} {
+		_ = cmd.RegisterFlagCompletionFunc(name, a.completeAgent)
+	}
+	_ = cmd.RegisterFlagCompletionFunc("type", completeTypes)
+	return cmd
+}
+
+func (a *app) history(ctx context.Context, f historyFlags) error {
+	if err := checkLimit(f.limit); err != nil {
+		return err
+	}
+	q := mail.HistoryQuery{
+		From: f.from, To: f.to, Agent: mail.Name(f.agent), Thread: mail.ID(f.thread), Issue: f.issue, Search: f.search,
+		Archive: f.archive, Limit: f.limit, Before: mail.Seq(f.before), After: mail.Seq(f.after),
+	}
+	var err error
+	if q.Types, err = parseTypes(f.types); err != nil {
+		return err
+	}
+	if q.Since, err = a.parseWhen(f.since); err != nil {
+		return err
+	}
+	if q.Until, err = a.parseWhen(f.until); err != nil {
+		return err
+	}
+	svc, err := a.service(ctx)
+	if err != nil {
+		return err
+	}
+	page, err := svc.History(ctx, q)
+	if err != nil {
+		return err
+	}
+	if a.json {
+		a.out.value(page)
+		return nil
+	}
+	if len(page.Messages) == 0 {
+		a.out.line("No message fits.")
+		return nil
+	}
+	if page.More && f.after == 0 {
+		a.out.line("%s", a.out.dim("Earlier ones: add --before "+seq(page.Next)))
+	}
+	a.listHistory(page.Messages)
+	if page.More && f.after != 0 {
+		a.out.line("%s", a.out.dim("Later ones: add --after "+seq(page.Next)))
+	}
+	return nil
+}
+
+func (a *app) listHistory(items []mail.Item) {
+	rows := make([][]string, 0, len(items))
+	for i := range items {
+		it := &items[i]
+		rows = append(rows, []string{
+			string(it.ID), string(it.Type), shorten(sender(it.From), 24) + " → " + shorten(addressees(it.To), 32), a.out.ago(it.Sent), a.headline(it),
+		})
+	}
+	a.out.table(rows, 3)
+}
+
+// parseWhen reads a time, a day in local time, or how long ago. An empty word is no time.
+func (a *app) parseWhen(s string) (mail.Time, error) {
+	if s == "" {
+		return 0, nil
+	}
+	if t, err := mail.ParseTime(s); err == nil {
+		return t, nil
+	}
+	for _, layout := range []string{time.DateOnly, "2006-01-02T15:04", "2006-01-02 15:04"} {
+		if t, err := time.ParseInLocation(layout, s, time.Local); err == nil {
+			return mail.TimeOf(t), nil
+		}
+	}
+	d, err := config.ParseDuration(s)
+	if err != nil || d < 0 {
+		return 0, usage("%q is not a time: write it like 2026-05-10, 2026-05-10T14:00:00Z, or 2h for two hours ago", s)
+	}
+	return mail.TimeOf(a.out.now.Add(-time.Duration(d))), nil
+}

@@ -1,0 +1,107 @@
+package cli
+
+import (
+	"context"
+	"strconv"
+
+	"github.com/spf13/cobra"
+
+	"pennypost/internal/mail"
+)
+
+const inboxHelp = `List what waits in your mailbox, oldest first. Looking changes nothing: no message is marked, and
+senders see no difference. Bodies are printed by pennypost read.`
+
+type inboxFlags struct {
+	all   bool
+	agent string
+	limit int
+	after uint64
+}
+
+func newInbox(a *app) *cobra.Command {
+	var f inboxFlags
+	cmd := &cobra.Command{
+		Use: "inbox", Short: "list what waits; changes nothing", Long: inboxHelp,
+		Example: "pennypost inbox\npennypost inbox --as builder --all\npennypost inbox --agent builder",
+		Args:    noArgs,
+		RunE:    func(cmd *cobra.Command, _ []string) error { return a.inbox(cmd.Context(), f) },
+	}
+	flags := cmd.Flags()
+	flags.BoolVar(&f.all, "all", false, "read messages too")
+	flags.StringVar(&f.agent, "agent", "", "look into the mailbox of `NAME` instead of your own")
+	flags.IntVar(&f.limit, "limit", 0, "at most `N` messages, up to 1000; default 50")
+	flags.Uint64Var(&f.after, "after", 0, "only messages behind this `SEQ`")
+	_ = cmd.RegisterFlagCompletionFunc("agent", a.completeAgent)
+	return cmd
+}
+
+func (a *app) inbox(ctx context.Context, f inboxFlags) error {
+	if err := checkLimit(f.limit); err != nil {
+		return err
+	}
+	svc, err := a.service(ctx)
+	if err != nil {
+		return err
+	}
+	page, err := svc.Inbox(ctx, mail.InboxQuery{Agent: mail.Name(f.agent), All: f.all, Limit: f.limit, After: mail.Seq(f.after)})
+	if err != nil {
+		return err
+	}
+	if a.json {
+		a.out.value(page)
+		return nil
+	}
+	if len(page.Messages) == 0 {
+		a.out.line("Nothing waits.")
+		return nil
+	}
+	a.out.line("%s", a.out.bold(strconv.Itoa(page.Unread)+" unread"))
+	a.listMessages(page.Messages)
+	if page.More {
+		a.out.line("%s", a.out.dim("More: pennypost inbox --after "+seq(page.Next)))
+	}
+	return nil
+}
+
+// checkLimit checks a number of messages that was asked for; 0 is the default.
+func checkLimit(n int) error {
+	if n < 0 || n > mail.MaxLimit {
+		return usage("a limit of %d is out of range; use 1 to %d", n, mail.MaxLimit)
+	}
+	return nil
+}
+
+func seq(s mail.Seq) string { return strconv.FormatUint(uint64(s), 10) }
+
+func itoa(n int) string { return strconv.Itoa(n) }
+
+// listMessages prints a line for each message.
+func (a *app) listMessages(items []mail.Item) {
+	rows := make([][]string, 0, len(items))
+	for i := range items {
+		it := &items[i]
+		mark := "●"
+		if it.Read {
+			mark = " "
+		}
+		rows = append(rows, []string{mark, string(it.ID), string(it.Type), shorten(sender(it.From), 28), a.out.ago(it.Sent), a.headline(it)})
+	}
+	a.out.table(rows, 4)
+}
+
+// sender shows an address that signs as a person would say it.
+func sender(from mail.Address) string { return oneLine(string(from.Signer())) }
+
+// headline is the subject of a message or the beginning of its body.
+func (a *app) headline(it *mail.Item) string {
+	text := it.Subject
+	if text == "" {
+		text = it.Body
+	}
+	text = shorten(oneLine(text), 72)
+	if it.Priority == mail.Urgent {
+		text = a.out.red("urgent ") + text
+	}
+	return text
+}

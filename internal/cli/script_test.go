@@ -1,0 +1,140 @@
+package cli
+
+import (
+	"errors"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/rogpeppe/go-internal/testscript"
+)
+
+func TestMain(m *testing.M) {
+	testscript.Main(m, map[string]func(){
+		"pennypost": func() { os.Exit(Main(os.Args[1:], System())) },
+	})
+}
+
+// TestScript runs the real program as its user does, each script with a data directory and a post office of its own.
+func TestScript(t *testing.T) {
+	testscript.Run(t, testscript.Params{
+		Dir:                 filepath.Join("testdata", "script"),
+		RequireExplicitExec: true,
+		Setup:               setup,
+		Cmds: map[string]func(*testscript.TestScript, bool, []string){
+			"exits": exits, "saveid": saveID, "race": race, "until": until,
+		},
+	})
+}
+
+// setup gives a script an environment without agent clients. Their variables may stand in the environment of the
+// processes above, where the developer's own client runs, so the post office looks at callers only; a script about its looking
+// further says so.
+func setup(env *testscript.Env) error {
+	env.Setenv("HOME", env.WorkDir)
+	env.Setenv("PENNYPOST_HOME", filepath.Join(env.WorkDir, "h"))
+	env.Setenv("PENNYPOST_LISTEN", "127.0.0.1:0")
+	env.Setenv("PENNYPOST_AGENT_CHECK", "process")
+	env.Setenv("PENNYPOST_ROOM", "test")
+	env.Setenv("NO_COLOR", "1")
+	env.Defer(func() {
+		home := env.Getenv("PENNYPOST_HOME")
+		if _, err := os.Stat(home); err != nil {
+			return
+		}
+		stop := exec.Command("pennypost", "stop")
+		stop.Env = append(os.Environ(), "PENNYPOST_HOME="+home)
+		stop.Env = append(stop.Env, "PENNYPOST_AGENT_CHECK=process", "CLAUDECODE=", "PENNYPOST_AGENT=")
+		if out, err := stop.CombinedOutput(); err != nil {
+			env.T().Log("stop: ", err, string(out))
+			kill(home)
+		}
+	})
+	return nil
+}
+
+// kill ends a post office that would not stop.
+func kill(home string) {
+	text, err := os.ReadFile(filepath.Join(home, "pennypost.lock"))
+	pid, _ := strconv.Atoi(strings.TrimSpace(string(text)))
+	if err != nil || pid <= 1 {
+		return
+	}
+	if p, err := os.FindProcess(pid); err == nil {
+		_ = p.Kill()
+	}
+}
+
+// exits N command args… runs a command and checks its exit status.
+func exits(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) < 2 {
+		ts.Fatalf("usage: exits STATUS COMMAND [ARG...]")
+	}
+	err := ts.Exec(args[1], args[2:]...)
+	status := 0
+	if exit, ok := errors.AsType[*exec.ExitError](err); ok {
+		status = exit.ExitCode()
+	} else if err != nil {
+		ts.Fatalf("%v", err)
+	}
+	if strconv.Itoa(status) != args[0] {
+		ts.Fatalf("exit status %d, want %s\n%s", status, args[0], ts.ReadFile("stderr"))
+	}
+}
+
+// saveid NAME puts the first id in the last standard output into a variable.
+func saveID(ts *testscript.TestScript, neg bool, args []string) {
+	found := regexp.MustCompile(`msg_[A-Za-z0-9_-]{21}`).FindString(ts.ReadFile("stdout"))
+	if neg || len(args) != 1 || found == "" {
+		ts.Fatalf("no id in the last output")
+	}
+	ts.Setenv(args[0], found)
+}
+
+// race N command args… runs a command N times at once; each must succeed.
+func race(ts *testscript.TestScript, neg bool, args []string) {
+	n, err := strconv.Atoi(args[0])
+	if neg || err != nil || len(args) < 2 {
+		ts.Fatalf("usage: race N COMMAND [ARG...]")
+	}
+	path, err := exec.LookPath(args[1])
+	ts.Check(err)
+	outputs, errs := make([]string, n), make([]error, n)
+	var wg sync.WaitGroup
+	for i := range n {
+		wg.Go(func() {
+			cmd := exec.Command(path, args[2:]...)
+			cmd.Dir = ts.MkAbs(".")
+			for _, name := range []string{"HOME", "PATH", "PENNYPOST_HOME", "PENNYPOST_LISTEN", "PENNYPOST_ROOM", "PENNYPOST_AGENT_CHECK", "PENNYPOST_AUTOSTART"} {
+				cmd.Env = append(cmd.Env, name+"="+ts.Getenv(name))
+			}
+			out, err := cmd.CombinedOutput()
+			outputs[i], errs[i] = string(out), err
+		})
+	}
+	wg.Wait()
+	for i, err := range errs {
+		if err != nil {
+			ts.Fatalf("run %d: %v\n%s", i, err, outputs[i])
+		}
+	}
+}
+
+// until command args… runs a command again and again, for at most 10 s, until it succeeds.
+func until(ts *testscript.TestScript, neg bool, args []string) {
+	for deadline := time.Now().Add(10 * time.Second); ; time.Sleep(20 * time.Millisecond) {
+		err := ts.Exec(args[0], args[1:]...)
+		if (err == nil) != neg {
+			return
+		}
+		if time.Now().After(deadline) {
+			ts.Fatalf("it did not come to pass: %v", err)
+		}
+	}
+}

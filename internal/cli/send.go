@@ -1,0 +1,194 @@
+package cli
+
+import (
+	"context"
+	"io"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"pennypost/internal/config"
+	"pennypost/internal/mail"
+)
+
+const sendHelp = `Send a message. It is on the disk when the command returns.
+
+An address is agent:NAME, role:ROLE, orchestrator, a tag such as project:parser, all, user, or the bare
+name of an agent. Several addresses reach everybody behind them once. ADDRESS@ROOM is in another room.
+Further addresses may follow as arguments.
+
+The body comes from --body or from standard input. Types are task-assigned, task-done, review-request,
+review-result, question, answer, cancel, status and custom (the default); they decide who is woken.
+
+The answer names each recipient, where the message stands with it, and whether it will be woken.`
+
+const sendExamples = `pennypost send --to builder --type task-assigned --subject Parser --body "Write it."
+git diff | pennypost send --to role:reviewer --type review-request --subject "Please look"
+pennypost send --to user --type question --body "Which one?" --metadata '{"options":["a","b"]}'
+pennypost send --to orchestrator --type task-done --reply-to msg_V1StGXR8_Z5jdHi6B-myT --body Done.`
+
+type sendFlags struct {
+	draft    mail.Draft
+	body     string
+	to       []string
+	replyTo  string
+	urgent   bool
+	ttl      string
+	metadata string
+	docs     []string
+	present  bool
+}
+
+func newSend(a *app) *cobra.Command {
+	var f sendFlags
+	cmd := &cobra.Command{
+		Use: "send --to ADDRESS... [ADDRESS...]", Short: "send a message", Long: sendHelp, Example: sendExamples,
+		RunE: func(cmd *cobra.Command, more []string) error {
+			f.to = append(f.to, more...)
+			return a.send(cmd.Context(), f, cmd.Flags().Changed("body"))
+		},
+		ValidArgsFunction: a.completeAddress,
+	}
+	flags := cmd.Flags()
+	flags.StringArrayVar(&f.to, "to", nil, "`ADDRESS` to send to; repeatable")
+	flags.StringVar(&f.draft.Type, "type", "", "`TYPE` of the message")
+	flags.StringVar(&f.draft.Subject, "subject", "", "one line")
+	flags.StringVar(&f.body, "body", "", "`TEXT`, in Markdown; \"-\" or no flag: standard input")
+	flags.StringVar(&f.replyTo, "reply-to", "", "`ID` of the message that this one answers")
+	flags.BoolVar(&f.urgent, "urgent", false, "wake whoever it is for")
+	flags.StringVar(&f.ttl, "ttl", "", "expire after so `LONG` unread: 30m, 4h, 7d")
+	flags.StringVar(&f.draft.Issue, "issue", "", "`ID` of an issue that it belongs to")
+	flags.StringVar(&f.metadata, "metadata", "", "a `JSON` object for programs")
+	flags.StringArrayVar(&f.docs, "doc", nil, "`PATH` of a document that belongs to it, PATH@REVISION; repeatable")
+	flags.BoolVar(&f.present, "present", false, "of all or a tag: only agents that are live now")
+	flags.StringVar(&f.draft.Key, "key", "", "idempotency `KEY`: sending again with it is the same message")
+	_ = cmd.RegisterFlagCompletionFunc("to", a.completeAddress)
+	_ = cmd.RegisterFlagCompletionFunc("type", completeTypes)
+	return cmd
+}
+
+func (a *app) send(ctx context.Context, f sendFlags, bodyGiven bool) error {
+	d, err := f.complete()
+	if err != nil {
+		return err
+	}
+	svc, err := a.service(ctx)
+	if err != nil {
+		return err
+	}
+	if d.Body = f.body; !bodyGiven || f.body == "-" {
+		if d.Body, err = a.readBody(); err != nil {
+			return err
+		}
+	}
+	if err := d.Check(maxSend); err != nil {
+		return err
+	}
+	sent, err := svc.Send(ctx, d)
+	if err != nil {
+		return err
+	}
+	if a.json {
+		a.out.value(sent)
+		return nil
+	}
+	a.showSent(sent)
+	return nil
+}
+
+// maxSend bounds what is read and sent at all, in bytes; what the room allows, the room says.
+const maxSend = 16 << 20
+
+// complete turns flags into a draft without a body.
+func (f *sendFlags) complete() (mail.Draft, error) {
+	d := f.draft
+	d.To, d.ReplyTo = f.to, mail.ID(f.replyTo)
+	if len(f.to) == 0 {
+		return d, hinted(usage("nobody to send to"), "pennypost send --to ADDRESS; pennypost agents lists who is there")
+	}
+	if f.urgent {
+		d.Priority = string(mail.Urgent)
+	}
+	if f.present {
+		d.Audience = mail.AudiencePresent
+	}
+	if f.metadata != "" {
+		if err := d.Metadata.UnmarshalJSON([]byte(f.metadata)); err != nil {
+			return d, err
+		}
+	}
+	if f.ttl != "" {
+		ttl, err := config.ParseDuration(f.ttl)
+		if err != nil {
+			return d, err
+		}
+		if d.TTLSeconds = int64(time.Duration(ttl) / time.Second); d.TTLSeconds < 1 {
+			return d, usage("--ttl %s is shorter than a second or has no end; leave it out for the default", f.ttl)
+		}
+	}
+	for _, doc := range f.docs {
+		d.Docs = append(d.Docs, parseDoc(doc))
+	}
+	return d, nil
+}
+
+// parseDoc reads PATH or PATH@REVISION.
+func parseDoc(s string) mail.Doc {
+	if i := strings.LastIndexByte(s, '@'); i > 0 && !strings.ContainsAny(s[i:], "/\\.") && i < len(s)-1 {
+		return mail.Doc{Path: s[:i], Revision: s[i+1:]}
+	}
+	return mail.Doc{Path: s}
+}
+
+// readBody reads standard input. A person at a terminal is not left wondering what the command waits for.
+func (a *app) readBody() (string, error) {
+	if isTerminal(a.env.Stdin) {
+		return "", hinted(usage("the message has no body"), `add --body "TEXT", or write: pennypost send --to … < FILE`)
+	}
+	text, err := io.ReadAll(io.LimitReader(a.env.Stdin, maxSend+1))
+	if err != nil {
+		return "", err
+	}
+	// The line break at the end of a file is not part of the letter.
+	return strings.TrimSuffix(strings.TrimSuffix(string(text), "\n"), "\r"), nil
+}
+
+func (a *app) showSent(s mail.Sent) {
+	again := ""
+	if s.Duplicate {
+		again = " (sent before)"
+	}
+	a.out.line("%s%s", a.out.bold(string(s.ID)), again)
+	rows := make([][]string, 0, len(s.Recipients))
+	for _, d := range s.Recipients {
+		rows = append(rows, deliveryRow(a.out, d))
+	}
+	a.out.table(rows)
+}
+
+// deliveryRow says where a message stands with a recipient.
+func deliveryRow(p *printer, d mail.Delivery) []string {
+	who := string(d.Agent)
+	switch {
+	case who == "":
+		who = string(d.Address)
+	case string(d.Address) != "agent:"+who && string(d.Address) != who:
+		who += " (" + string(d.Address) + ")"
+	}
+	return []string{"  " + oneLine(who), string(d.State), wakeWords(d)}
+}
+
+func wakeWords(d mail.Delivery) string {
+	switch d.Wake {
+	case mail.WakeNone, "":
+		return ""
+	case mail.WakeWaiting:
+		return "waits for it"
+	case mail.WakeTurnEnd:
+		return "looks when its turn ends"
+	case mail.WakeNoDoor:
+		return "no way to wake it"
+	}
+	return "woken by " + oneLine(d.Wake)
+}

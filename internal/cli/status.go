@@ -1,0 +1,81 @@
+package cli
+
+import (
+	"context"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"pennypost/internal/client"
+	"pennypost/internal/config"
+	"pennypost/internal/httpapi/wire"
+	"pennypost/internal/mail"
+)
+
+const statusHelp = `Say whether the post office runs, and where. Nothing is started.
+
+The exit status is 0 when it runs and 6 when it does not.`
+
+func newStatus(a *app) *cobra.Command {
+	return &cobra.Command{
+		Use: "status", Short: "say whether the post office runs", Long: statusHelp,
+		Example: "pennypost status\npennypost status --json",
+		Args:    noArgs,
+		RunE:    func(cmd *cobra.Command, _ []string) error { return a.status(cmd.Context()) },
+	}
+}
+
+// running is what status says in JSON.
+type running struct {
+	Running bool `json:"running"`
+	wire.Status
+}
+
+func (a *app) status(ctx context.Context) error {
+	home, office, err := a.runningOffice()
+	if err != nil {
+		return err
+	}
+	ctx, cancel := context.WithTimeout(ctx, startPatience)
+	defer cancel()
+	st, err := office.Status(ctx)
+	if code := mail.CodeOf(err); code == mail.Unavailable || code == mail.Timeout {
+		if a.json {
+			a.out.value(struct {
+				Running bool   `json:"running"`
+				Home    string `json:"home"`
+			}{false, string(home)})
+		} else {
+			a.out.line("The post office at %s is not running.", home)
+		}
+		return silent{exitUnreachable}
+	}
+	if err != nil {
+		return err
+	}
+	if a.json {
+		a.out.value(running{true, st})
+		return nil
+	}
+	a.out.line("The post office is open.")
+	rows := [][]string{{"version", st.Version}, {"process", itoa(st.PID)}, {"up", a.out.now.Sub(st.Started.Std()).Round(time.Second).String()}}
+	for _, l := range st.Listen {
+		rows = append(rows, []string{"listens", l})
+	}
+	rows = append(rows, []string{"rooms", itoa(st.Rooms) + " open"}, []string{"home", string(home)})
+	a.out.table(rows, 0)
+	return nil
+}
+
+// runningOffice returns the post office without starting one.
+func (a *app) runningOffice() (config.Home, *client.Office, error) {
+	home, err := config.FindHome(a.env.Getenv)
+	if err != nil {
+		return "", nil, err
+	}
+	if err := home.CheckSocket(false); err != nil {
+		return home, nil, err
+	}
+	a.office, err = client.New(client.Options{Socket: home.Socket()})
+	return home, a.office, err
+}

@@ -1,0 +1,100 @@
+package cli
+
+import (
+	"fmt"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+)
+
+// visible makes text from a stranger harmless for a terminal: of the control characters only line breaks and tabs go
+// through, and what would reorder the text around it is written out. What was sent exactly is told by --json.
+func visible(s string) string {
+	if !strings.ContainsFunc(s, harmful) {
+		return s
+	}
+	var b strings.Builder
+	s = strings.ReplaceAll(s, "\r\n", "\n")
+	for i := 0; i < len(s); {
+		r, size := utf8.DecodeRuneInString(s[i:])
+		switch {
+		case r == utf8.RuneError && size == 1:
+			b.WriteRune(utf8.RuneError)
+		case !harmful(r):
+			b.WriteRune(r)
+		case r < ' ':
+			b.WriteRune('\u2400' + r) // the control pictures: ␛ for escape
+		case r == 0x7f:
+			b.WriteRune('\u2421')
+		default:
+			fmt.Fprintf(&b, "<%U>", r)
+		}
+		i += size
+	}
+	return b.String()
+}
+
+func harmful(r rune) bool {
+	switch {
+	case r == '\n' || r == '\t':
+		return false
+	case r == utf8.RuneError, unicode.IsControl(r):
+		return true
+	}
+	// The characters that override or isolate direction (Unicode TR 9), and the two line separators.
+	return r >= '\u202a' && r <= '\u202e' || r >= '\u2066' && r <= '\u2069' || r == '\u2028' || r == '\u2029'
+}
+
+// oneLine is visible for a place where a line break would forge another line.
+func oneLine(s string) string {
+	return strings.NewReplacer("\n", "␊", "\t", " ").Replace(visible(s))
+}
+
+// columns returns how many columns of a terminal s takes: none for marks that combine, two for what East Asian type sets
+// full width (Unicode TR 11), one for the rest.
+func columns(s string) int {
+	n := 0
+	for _, r := range s {
+		switch {
+		case unicode.In(r, unicode.Mn, unicode.Me, unicode.Cf):
+		case wide(r):
+			n += 2
+		default:
+			n++
+		}
+	}
+	return n
+}
+
+func wide(r rune) bool {
+	return r >= 0x1100 && (r <= 0x115f || r >= 0x2e80 && r <= 0xa4cf || r >= 0xac00 && r <= 0xd7a3 || r >= 0xf900 && r <= 0xfaff ||
+		r >= 0xfe30 && r <= 0xfe6f || r >= 0xff00 && r <= 0xff60 || r >= 0xffe0 && r <= 0xffe6 ||
+		r >= 0x1f300 && r <= 0x1faff || r >= 0x20000 && r <= 0x3fffd)
+}
+
+// pad fills s with spaces to a width in columns.
+func pad(s string, width int) string {
+	return s + strings.Repeat(" ", max(0, width-columns(s)))
+}
+
+// shorten cuts s to a width in columns, with an ellipsis.
+func shorten(s string, width int) string {
+	if columns(s) <= width {
+		return s
+	}
+	n := 0
+	for i, r := range s {
+		if n += columns(string(r)); n >= width {
+			return strings.TrimRight(s[:i], " ") + "…"
+		}
+	}
+	return s
+}
+
+// plural returns "1 word" or "n words".
+func plural(n int, word string) string {
+	if n == 1 {
+		return "1 " + word
+	}
+	return fmt.Sprintf("%d %ss", n, word)
+}

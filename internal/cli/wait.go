@@ -1,0 +1,108 @@
+package cli
+
+import (
+	"context"
+	"os"
+	"os/signal"
+	"syscall"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"pennypost/internal/config"
+	"pennypost/internal/mail"
+)
+
+const waitHelp = `Wait until there is an unread message in your mailbox, print it and exit with status 0. One that is
+there already counts. When the time is over the exit status is 4. The message stays unread; the sender
+can see that its text was presented to you.`
+
+// oneLook is the shortest wait: long enough for the post office to say whether a message is there already.
+const oneLook = 100 * time.Millisecond
+
+type waitFlags struct {
+	types   []string
+	replyTo string
+	timeout string
+	after   uint64
+}
+
+func newWait(a *app) *cobra.Command {
+	var f waitFlags
+	cmd := &cobra.Command{
+		Use: "wait", Short: "wait for a message; exit 4 when none came", Long: waitHelp,
+		Example: "pennypost wait --as builder --timeout 10m\npennypost wait --type answer --reply-to msg_V1StGXR8_Z5jdHi6B-myT",
+		Args:    noArgs,
+		RunE:    func(cmd *cobra.Command, _ []string) error { return a.wait(cmd.Context(), f) },
+	}
+	flags := cmd.Flags()
+	flags.StringSliceVar(&f.types, "type", nil, "only messages of this `TYPE`; several are joined by commas")
+	flags.StringVar(&f.replyTo, "reply-to", "", "only answers to the message `ID`")
+	flags.StringVar(&f.timeout, "timeout", "10m", "wait so `LONG`, or \"forever\"")
+	flags.Uint64Var(&f.after, "after", 0, "only messages behind this `SEQ`")
+	_ = cmd.RegisterFlagCompletionFunc("type", completeTypes)
+	return cmd
+}
+
+func (a *app) wait(ctx context.Context, f waitFlags) error {
+	q := mail.WaitQuery{ReplyTo: mail.ID(f.replyTo), After: mail.Seq(f.after)}
+	var err error
+	if q.Types, err = parseTypes(f.types); err != nil {
+		return err
+	}
+	timeout, err := config.ParseDuration(f.timeout)
+	if err != nil {
+		return err
+	}
+	svc, err := a.service(ctx)
+	if err != nil {
+		return err
+	}
+	ctx, stop := interruptible(ctx)
+	defer stop()
+	waiting := ctx
+	if timeout != config.Forever {
+		var cancel context.CancelFunc
+		waiting, cancel = context.WithTimeout(ctx, max(time.Duration(timeout), oneLook))
+		defer cancel()
+	}
+	it, err := svc.Wait(waiting, q)
+	if err != nil {
+		if ctx.Err() != nil {
+			return ctx.Err()
+		}
+		if mail.CodeOf(err) == mail.Timeout {
+			return hinted(mail.Errorf(mail.Timeout, "no message came within %s", timeout), "pennypost history shows what came earlier")
+		}
+		return err
+	}
+	if a.json {
+		a.out.value(it)
+	} else {
+		a.showMessage(&it)
+	}
+	if a.out.err != nil {
+		return a.out.err
+	}
+	return a.afterPrinting(ctx, svc, []mail.Item{it}, false)
+}
+
+// interruptible returns a context that ends when the person presses ^C or the system asks the process to go.
+func interruptible(ctx context.Context) (context.Context, context.CancelFunc) {
+	return signal.NotifyContext(ctx, os.Interrupt, syscall.SIGTERM)
+}
+
+func parseTypes(words []string) ([]mail.Type, error) {
+	var types []mail.Type
+	for _, w := range words {
+		if w == "" {
+			return nil, usage("a message type is empty")
+		}
+		t, err := mail.ParseType(w)
+		if err != nil {
+			return nil, err
+		}
+		types = append(types, t)
+	}
+	return types, nil
+}

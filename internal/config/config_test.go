@@ -1,0 +1,132 @@
+package config
+
+import (
+	"os"
+	"strings"
+	"testing"
+	"time"
+
+	"pennypost/internal/mail"
+)
+
+func env(vars map[string]string) func(string) string {
+	return func(name string) string { return vars[name] }
+}
+
+func load(t *testing.T, text string, vars map[string]string) (Config, error) {
+	t.Helper()
+	home := Home(t.TempDir())
+	if text != "" {
+		if err := os.WriteFile(home.File(), []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return Load(home, env(vars))
+}
+
+func TestLoadRefuses(t *testing.T) {
+	for _, tt := range []struct {
+		name, text string
+		vars       map[string]string
+		want       []string
+	}{
+		{name: "unknown key", text: "\nlissten = \"x\"\n", want: []string{"config.toml:2:1", `"lissten"`, "did you mean listen?"}},
+		{name: "unknown key in a section", text: "[room.retention]\nages = \"7d\"\n", want: []string{":2:1", "did you mean room.retention.age?"}},
+		{name: "unknown key in a room", text: "[rooms.x.ttl]\nagentt = \"7d\"\n", want: []string{":2:1", "did you mean room.ttl.agent?"}},
+		{name: "two unknown keys", text: "a1 = 1\nb2 = 2\n", want: []string{":1:1", ":2:1"}},
+		{name: "wrong type", text: "insecure = \"yes\"\n", want: []string{"config.toml:1:"}},
+		{name: "no toml", text: "listen = \n", want: []string{"config.toml:1:"}},
+		{name: "not a span", text: "\nroom_idle = \"soon\"\n", want: []string{"config.toml:2:", `"soon" is not a span of time`}},
+		{name: "level", text: "log_level = \"loud\"\n", want: []string{"debug, info, warn or error"}},
+		{name: "body", text: "[room]\nmax_body = -1\n", want: []string{"[room] max_body"}},
+		{name: "namespace", text: "[room]\ntag_namespaces = [\"agent\"]\n", want: []string{`"agent"`}},
+		{name: "room name", text: "[rooms.\"../x\"]\nmax_body = 5\n", want: []string{`"../x" is not a room name`}},
+		{name: "environment", vars: map[string]string{"PENNYPOST_IDLE_EXIT": "x"}, want: []string{"PENNYPOST_IDLE_EXIT"}},
+		{name: "agent check", vars: map[string]string{"PENNYPOST_AGENT_CHECK": "no"}, want: []string{"agent_check"}},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			_, err := load(t, tt.text, tt.vars)
+			if mail.CodeOf(err) != mail.Invalid {
+				t.Fatalf("Load = %v, want an invalid error", err)
+			}
+			for _, want := range tt.want {
+				if !strings.Contains(err.Error(), want) {
+					t.Errorf("Load = %q, want it to contain %q", err, want)
+				}
+			}
+		})
+	}
+}
+
+func TestRoomOverlay(t *testing.T) {
+	c, err := load(t, `
+listen = "127.0.0.1:1"
+[room]
+max_body = 1000
+[room.retention]
+count = 7
+[rooms.big]
+max_body = 2000
+[rooms.big.retention]
+age = "forever"
+`, map[string]string{"PENNYPOST_LISTEN": "none"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if c.Listen != "none" {
+		t.Errorf("Listen = %q, want that of the environment", c.Listen)
+	}
+	if r := c.For("other"); r.MaxBody != 1000 || r.Retention.Count != 7 {
+		t.Errorf("For(other) = %+v", r)
+	}
+	big := c.For("big")
+	retention, _ := big.Policy()
+	if big.MaxBody != 2000 || retention.Age >= 0 || retention.Count != 7 {
+		t.Errorf("For(big) = %+v, want its own body and age and the count of all", big)
+	}
+}
+
+// What print writes is a configuration that means the same.
+func TestPrintLoadsAgain(t *testing.T) {
+	c, err := load(t, "[rooms.\"小克\"]\ntag_namespaces = [\"team\"]\n[rooms.\"小克\".retention]\ncount = -1\n", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var first, second strings.Builder
+	if err := c.Print(&first); err != nil {
+		t.Fatal(err)
+	}
+	again := Config{Home: c.Home}
+	if err := again.parse([]byte(first.String())); err != nil {
+		t.Fatalf("the printed configuration does not load: %v\n%s", err, first.String())
+	}
+	if err := again.Print(&second); err != nil {
+		t.Fatal(err)
+	}
+	if first.String() != second.String() {
+		t.Errorf("printed again:\n%s\nwant\n%s", second.String(), first.String())
+	}
+}
+
+func TestParseDuration(t *testing.T) {
+	for _, tt := range []struct {
+		in   string
+		want time.Duration
+	}{
+		{"30s", 30 * time.Second}, {"4h", 4 * time.Hour}, {"7d", 7 * 24 * time.Hour}, {"2w", 14 * 24 * time.Hour},
+		{"1d12h", 36 * time.Hour}, {"1h30m", 90 * time.Minute}, {"0s", 0},
+	} {
+		got, err := ParseDuration(tt.in)
+		if err != nil || time.Duration(got) != tt.want {
+			t.Errorf("ParseDuration(%q) = %v, %v, want %v", tt.in, got, err, tt.want)
+		}
+		if back, err := ParseDuration(got.String()); err != nil || back != got {
+			t.Errorf("ParseDuration(%q) = %v, %v, want %v again", got.String(), back, err, got)
+		}
+	}
+	for _, in := range []string{"", "5", "-1h", "d", "1.5d", "99999999w", "1h-2m", "d1"} {
+		if d, err := ParseDuration(in); err == nil {
+			t.Errorf("ParseDuration(%q) = %v, want an error", in, d)
+		}
+	}
+}

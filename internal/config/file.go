@@ -1,0 +1,256 @@
+package config
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io/fs"
+	"log/slog"
+	"maps"
+	"os"
+	"reflect"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/pelletier/go-toml/v2"
+
+	"pennypost/internal/mail"
+	"pennypost/internal/policy"
+)
+
+// Config is what a post office is told. A zero value in it means the default.
+type Config struct {
+	Home Home `toml:"-"`
+
+	// Listen is the TCP address, or "none". Empty means DefaultListen, and that the post office goes on without TCP if
+	// somebody else listens there.
+	Listen   string   `toml:"listen"`
+	Insecure bool     `toml:"insecure"`  // allow Listen to be reached from other machines without TLS
+	RoomIdle Duration `toml:"room_idle"` // a room that nobody used for so long is closed; default 10m
+	IdleExit Duration `toml:"idle_exit"` // a post office that a command started leaves after so long alone; default 1h
+	LogLevel string   `toml:"log_level"` // debug, info, warn or error; default info
+	// AgentCheck says how far the post office looks for an agent client behind somebody who says to be the user: at the
+	// process and its ancestors ("tree", the default) or at the process only ("process").
+	AgentCheck string `toml:"agent_check"`
+
+	Room  Room                   `toml:"room"`  // of every room
+	Rooms map[mail.RoomName]Room `toml:"rooms"` // of single rooms, on top of Room
+}
+
+// Room is what a room is told.
+type Room struct {
+	MaxBody       int       `toml:"max_body"`       // bytes; default mail.MaxBody
+	TagNamespaces []string  `toml:"tag_namespaces"` // besides mail.TagNamespaces
+	Retention     Retention `toml:"retention"`
+	TTL           TTL       `toml:"ttl"`
+}
+
+// Retention is policy.Retention in a file.
+type Retention struct {
+	Age   Duration `toml:"age"`
+	Count int      `toml:"count"` // negative: no limit
+}
+
+// TTL is policy.TTL in a file.
+type TTL struct {
+	Agent Duration `toml:"agent"`
+	Tag   Duration `toml:"tag"`
+	All   Duration `toml:"all"`
+}
+
+// Defaults that no other package knows.
+const (
+	DefaultListen   = "127.0.0.1:8765"
+	DefaultRoomIdle = Duration(10 * time.Minute)
+	DefaultIdleExit = Duration(time.Hour)
+)
+
+// What AgentCheck may be.
+const (
+	CheckTree    = "tree"
+	CheckProcess = "process"
+)
+
+// maxBodyLimit keeps a journal line within what readers of the journal take.
+const maxBodyLimit = 16 << 20
+
+// Load returns the configuration of the post office at home: its config.toml, if there is one, and on top of that the
+// environment.
+func Load(home Home, getenv func(string) string) (Config, error) {
+	c := Config{Home: home}
+	text, err := os.ReadFile(home.File())
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return c, fmt.Errorf("read the configuration: %w", err)
+	}
+	if err := c.parse(text); err != nil {
+		return c, err
+	}
+	if err := c.overlay(getenv); err != nil {
+		return c, err
+	}
+	return c, c.Check()
+}
+
+// overlay applies the variables of the environment.
+func (c *Config) overlay(getenv func(string) string) error {
+	for _, v := range []struct {
+		name string
+		into *string
+	}{
+		{"PENNYPOST_LISTEN", &c.Listen}, {"PENNYPOST_LOG", &c.LogLevel}, {"PENNYPOST_AGENT_CHECK", &c.AgentCheck},
+	} {
+		if s := getenv(v.name); s != "" {
+			*v.into = s
+		}
+	}
+	for _, v := range []struct {
+		name string
+		into *Duration
+	}{
+		{"PENNYPOST_IDLE_EXIT", &c.IdleExit}, {"PENNYPOST_ROOM_IDLE", &c.RoomIdle},
+	} {
+		s := getenv(v.name)
+		if s == "" {
+			continue
+		}
+		d, err := ParseDuration(s)
+		if err != nil {
+			return mail.Errorf(mail.Invalid, "%s: %w", v.name, err)
+		}
+		*v.into = d
+	}
+	if s := getenv("PENNYPOST_INSECURE"); s != "" {
+		c.Insecure = s == "1" || s == "true"
+	}
+	return nil
+}
+
+// Check returns what is wrong with the values, and sets no default.
+func (c *Config) Check() error {
+	if _, err := c.Level(); err != nil {
+		return err
+	}
+	if c.AgentCheck != "" && c.AgentCheck != CheckTree && c.AgentCheck != CheckProcess {
+		return mail.Errorf(mail.Invalid, "agent_check is %q; it can be %q or %q", c.AgentCheck, CheckTree, CheckProcess)
+	}
+	if err := c.Room.check("room"); err != nil {
+		return err
+	}
+	for _, name := range slices.Sorted(maps.Keys(c.Rooms)) {
+		if _, err := mail.ParseRoom(string(name)); err != nil {
+			return err
+		}
+		r := c.Rooms[name]
+		if err := r.check("rooms." + string(name)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (r *Room) check(section string) error {
+	if r.MaxBody < 0 || r.MaxBody > maxBodyLimit {
+		return mail.Errorf(mail.Invalid, "[%s] max_body is %d; use 1 to %d bytes", section, r.MaxBody, maxBodyLimit)
+	}
+	for _, ns := range r.TagNamespaces {
+		if _, err := mail.ParseRole(ns); err != nil || ns == "agent" || ns == "role" {
+			return mail.Errorf(mail.Invalid, "[%s] tag_namespaces holds %q; use plain words other than agent and role", section, ns)
+		}
+	}
+	return nil
+}
+
+// Level returns the least serious level that is logged.
+func (c *Config) Level() (slog.Level, error) {
+	switch c.LogLevel {
+	case "debug":
+		return slog.LevelDebug, nil
+	case "", "info":
+		return slog.LevelInfo, nil
+	case "warn":
+		return slog.LevelWarn, nil
+	case "error":
+		return slog.LevelError, nil
+	}
+	return 0, mail.Errorf(mail.Invalid, "log_level is %q; it can be debug, info, warn or error", c.LogLevel)
+}
+
+// For returns what one room is told: its own section on top of [room].
+func (c *Config) For(name mail.RoomName) Room {
+	r, own := c.Room, c.Rooms[name]
+	if own.MaxBody != 0 {
+		r.MaxBody = own.MaxBody
+	}
+	if own.TagNamespaces != nil {
+		r.TagNamespaces = own.TagNamespaces
+	}
+	for _, d := range []struct{ into, own *Duration }{
+		{&r.Retention.Age, &own.Retention.Age}, {&r.TTL.Agent, &own.TTL.Agent}, {&r.TTL.Tag, &own.TTL.Tag}, {&r.TTL.All, &own.TTL.All},
+	} {
+		if *d.own != 0 {
+			*d.into = *d.own
+		}
+	}
+	if own.Retention.Count != 0 {
+		r.Retention.Count = own.Retention.Count
+	}
+	return r
+}
+
+// Policy returns r's retention and lives as the policy package has them.
+func (r Room) Policy() (policy.Retention, policy.TTL) {
+	return policy.Retention{Age: time.Duration(r.Retention.Age), Count: r.Retention.Count},
+		policy.TTL{Agent: time.Duration(r.TTL.Agent), Tag: time.Duration(r.TTL.Tag), All: time.Duration(r.TTL.All)}
+}
+
+// parse reads config.toml. Every error names the file and the line.
+func (c *Config) parse(text []byte) error {
+	err := toml.NewDecoder(bytes.NewReader(text)).DisallowUnknownFields().Decode(c)
+	if err == nil {
+		return nil
+	}
+	var lines []string
+	if strict, ok := errors.AsType[*toml.StrictMissingError](err); ok {
+		for _, e := range strict.Errors {
+			lines = append(lines, c.unknownKey(&e))
+		}
+		return mail.Errorf(mail.Invalid, "%s", strings.Join(lines, "\n"))
+	}
+	if e, ok := errors.AsType[*toml.DecodeError](err); ok {
+		row, col := e.Position()
+		return mail.Errorf(mail.Invalid, "%s:%d:%d: %s", c.Home.File(), row, col, strings.TrimPrefix(e.Error(), "toml: "))
+	}
+	return mail.Errorf(mail.Invalid, "%s: %s", c.Home.File(), strings.TrimPrefix(err.Error(), "toml: "))
+}
+
+func (c *Config) unknownKey(e *toml.DecodeError) string {
+	row, col := e.Position()
+	key := strings.Join(e.Key(), ".")
+	said := fmt.Sprintf("%s:%d:%d: there is no key %q", c.Home.File(), row, col, key)
+	// Below [rooms.x] the keys are those of [room].
+	asked := key
+	if k := e.Key(); len(k) > 2 && k[0] == "rooms" {
+		asked = "room." + strings.Join(k[2:], ".")
+	}
+	if near := policy.Nearest(asked, keys(reflect.TypeFor[Config](), ""), 1); len(near) > 0 {
+		return said + "; did you mean " + near[0] + "?"
+	}
+	return said + "; all keys are shown by: pennypost config print"
+}
+
+// keys lists the dotted names of all keys of a section.
+func keys(section reflect.Type, prefix string) []string {
+	var out []string
+	for f := range section.Fields() {
+		name := f.Tag.Get("toml")
+		switch {
+		case name == "-":
+		case f.Type.Kind() == reflect.Struct:
+			out = append(out, keys(f.Type, prefix+name+".")...)
+		default:
+			out = append(out, prefix+name)
+		}
+	}
+	return out
+}

@@ -1,0 +1,131 @@
+package config
+
+import (
+	"bufio"
+	"os"
+	"path/filepath"
+	"strings"
+)
+
+// commonDir returns the directory that all worktrees of the Git repository around dir share, with symbolic links
+// resolved, or "" if there is none. It reads what git-rev-parse --git-common-dir reads (gitrepository-layout(5)), because
+// starting git costs as much time as a whole command may take.
+func commonDir(dir string) string {
+	dir, err := filepath.EvalSymlinks(dir)
+	if err != nil {
+		return ""
+	}
+	for {
+		if git := gitDir(dir); git != "" {
+			return resolveCommon(git)
+		}
+		parent := filepath.Dir(dir)
+		if parent == dir {
+			return ""
+		}
+		dir = parent
+	}
+}
+
+// gitDir returns the Git directory that belongs to dir itself: dir/.git, what a .git file points to, or dir if it is a
+// bare repository.
+func gitDir(dir string) string {
+	git := filepath.Join(dir, ".git")
+	info, err := os.Stat(git)
+	switch {
+	case err == nil && info.IsDir():
+		return git
+	case err == nil:
+		return pointer(git, "gitdir:")
+	case exists(dir, "HEAD") && exists(dir, "objects") && exists(dir, "refs"):
+		return dir
+	}
+	return ""
+}
+
+func exists(dir, name string) bool {
+	_, err := os.Stat(filepath.Join(dir, name))
+	return err == nil
+}
+
+// pointer reads a file that holds one path behind a prefix; a relative one is relative to the file.
+func pointer(file, prefix string) string {
+	text, err := os.ReadFile(file)
+	if err != nil {
+		return ""
+	}
+	path, ok := strings.CutPrefix(strings.TrimSpace(string(text)), prefix)
+	path = strings.TrimSpace(path)
+	if !ok || path == "" {
+		return ""
+	}
+	if !filepath.IsAbs(path) {
+		path = filepath.Join(filepath.Dir(file), path)
+	}
+	return path
+}
+
+func resolveCommon(git string) string {
+	common := git
+	if p := pointer(filepath.Join(git, "commondir"), ""); p != "" {
+		common = p
+	}
+	real, err := filepath.EvalSymlinks(common)
+	if err != nil {
+		return filepath.Clean(common)
+	}
+	return real
+}
+
+// originURL returns the first url of the remote "origin", or "". Includes are not followed: nobody keeps origin in one.
+func originURL(common string) string {
+	f, err := os.Open(filepath.Join(common, "config"))
+	if err != nil {
+		return ""
+	}
+	defer f.Close()
+	in := false
+	for lines := bufio.NewScanner(f); lines.Scan(); {
+		line := strings.TrimSpace(lines.Text())
+		if rest, ok := strings.CutPrefix(line, "["); ok {
+			section, after, _ := strings.Cut(rest, "]")
+			in, line = isOrigin(section), strings.TrimSpace(after)
+		}
+		key, value, ok := strings.Cut(line, "=")
+		if in && ok && strings.EqualFold(strings.TrimSpace(key), "url") {
+			return configValue(value)
+		}
+	}
+	return ""
+}
+
+// isOrigin knows both spellings of a section: [remote "origin"] and the old [remote.origin].
+func isOrigin(section string) bool {
+	name, sub, ok := strings.Cut(section, " ")
+	if !ok {
+		return strings.EqualFold(section, "remote.origin")
+	}
+	return strings.EqualFold(name, "remote") && strings.TrimSpace(sub) == `"origin"`
+}
+
+// configValue takes quotes and a comment off a value (git-config(1), "Syntax").
+func configValue(s string) string {
+	var b strings.Builder
+	quoted, escaped := false, false
+	for _, r := range strings.TrimSpace(s) {
+		switch {
+		case escaped:
+			escaped = false
+		case r == '\\':
+			escaped = true
+			continue
+		case r == '"':
+			quoted = !quoted
+			continue
+		case !quoted && (r == '#' || r == ';'):
+			return strings.TrimSpace(b.String())
+		}
+		b.WriteRune(r)
+	}
+	return b.String()
+}

@@ -1,0 +1,119 @@
+// Package config says where a post office keeps its things, which room a command means, and how both are configured.
+package config
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strconv"
+
+	"pennypost/internal/mail"
+)
+
+// Home is the data directory of one post office, an absolute path. It is readable by its owner only.
+type Home string
+
+// FindHome returns the data directory: $PENNYPOST_HOME, else $XDG_STATE_HOME/pennypost, else ~/.local/state/pennypost.
+// It makes nothing.
+func FindHome(getenv func(string) string) (Home, error) {
+	if dir := getenv("PENNYPOST_HOME"); dir != "" {
+		abs, err := filepath.Abs(dir)
+		if err != nil {
+			return "", mail.Errorf(mail.Invalid, "PENNYPOST_HOME is %q, which is no usable path: %w", dir, err)
+		}
+		return Home(abs), nil
+	}
+	// The XDG base directory specification tells programs to ignore relative paths.
+	if dir := getenv("XDG_STATE_HOME"); filepath.IsAbs(dir) {
+		return Home(filepath.Join(dir, "pennypost")), nil
+	}
+	home := getenv("HOME")
+	if home == "" {
+		home, _ = os.UserHomeDir() // Windows has another variable for it
+	}
+	if !filepath.IsAbs(home) {
+		return "", mail.Errorf(mail.Invalid, "there is no home directory: set PENNYPOST_HOME to the directory where Pennypost may keep its data")
+	}
+	return Home(filepath.Join(home, ".local", "state", "pennypost")), nil
+}
+
+// Create makes the data directory if it is not there, and takes it away from everybody but its owner.
+func (h Home) Create() error {
+	if err := os.MkdirAll(string(h), 0o700); err != nil {
+		return fmt.Errorf("make the data directory: %w", err)
+	}
+	info, err := os.Stat(string(h))
+	if err != nil {
+		return fmt.Errorf("look at the data directory: %w", err)
+	}
+	if info.Mode().Perm()&0o077 == 0 {
+		return nil
+	}
+	if err := os.Chmod(string(h), 0o700); err != nil {
+		return fmt.Errorf("close the data directory to others: %w", err)
+	}
+	return nil
+}
+
+func (h Home) file(name string) string { return filepath.Join(string(h), name) }
+
+// Token is the file with the operator's token.
+func (h Home) Token() string { return h.file("token") }
+
+// File is the configuration.
+func (h Home) File() string { return h.file("config.toml") }
+
+// Rooms is the directory of the rooms' directories.
+func (h Home) Rooms() string { return h.file("rooms") }
+
+// Lock is the file that the running post office holds locked.
+func (h Home) Lock() string { return h.file("pennypost.lock") }
+
+// StartLock is the file that whoever starts a post office holds locked meanwhile.
+func (h Home) StartLock() string { return h.file("start.lock") }
+
+// Log is where a post office writes that was started by a command instead of a person.
+func (h Home) Log() string { return h.file("daemon.log") }
+
+// maxSocketPath is the longest path of a Unix socket that every system takes: macOS has room for 104 bytes and a NUL.
+const maxSocketPath = 103
+
+// Socket is the path of the post office's Unix socket. If pennypost.sock in the data directory would have too long a path
+// for the system, it is a name made from the path's hash in a directory of this user in /tmp. $TMPDIR is not asked: agent
+// clients and their owner have different ones.
+func (h Home) Socket() string {
+	if path := h.file("pennypost.sock"); len(path) <= maxSocketPath {
+		return path
+	}
+	sum := sha256.Sum256([]byte(h))
+	return filepath.Join(shortDir(), hex.EncodeToString(sum[:8])+".sock")
+}
+
+func shortDir() string { return "/tmp/pennypost-" + strconv.Itoa(os.Getuid()) }
+
+// CheckSocket refuses a socket whose directory another user could have put there: anybody may make names in /tmp. With
+// create, the directory is made first.
+func (h Home) CheckSocket(create bool) error {
+	dir := filepath.Dir(h.Socket())
+	if dir != shortDir() {
+		return nil
+	}
+	if create {
+		if err := os.Mkdir(dir, 0o700); err != nil && !os.IsExist(err) {
+			return fmt.Errorf("make a directory for the socket: %w", err)
+		}
+	}
+	info, err := os.Lstat(dir)
+	if os.IsNotExist(err) && !create {
+		return nil // nobody listens there
+	}
+	if err != nil {
+		return fmt.Errorf("look at the directory of the socket: %w", err)
+	}
+	if !info.IsDir() || info.Mode().Perm() != 0o700 || !ownedByUs(info) {
+		return mail.Errorf(mail.Unavailable, "%s is not a directory of yours alone, so the post office does not use it. Remove it, or set PENNYPOST_HOME to a shorter path", dir)
+	}
+	return nil
+}

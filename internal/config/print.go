@@ -1,0 +1,83 @@
+package config
+
+import (
+	"fmt"
+	"io"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+
+	"pennypost/internal/mail"
+	"pennypost/internal/policy"
+)
+
+// Print writes the effective configuration, defaults included, as a config.toml that says what each key means.
+func (c *Config) Print(w io.Writer) error {
+	var b strings.Builder
+	fmt.Fprintf(&b, "# The configuration of the post office at %s\n", c.Home)
+	fmt.Fprintf(&b, "# Kept in %s; these values are in effect.\n", c.Home.File())
+	c.printOffice(&b)
+	r := c.For("")
+	b.WriteString("\n# Every room, unless [rooms.NAME] says otherwise for one.\n")
+	r.print(&b, "room")
+	for _, name := range slices.Sorted(maps.Keys(c.Rooms)) {
+		b.WriteString("\n")
+		own := c.For(name)
+		own.print(&b, "rooms."+strconv.Quote(string(name)))
+	}
+	_, err := io.WriteString(w, b.String())
+	return err
+}
+
+func (c *Config) printOffice(b *strings.Builder) {
+	key(b, "listen", strconv.Quote(orText(c.Listen, DefaultListen)), `TCP address; "none" for the Unix socket only`)
+	key(b, "insecure", strconv.FormatBool(c.Insecure), "allow an address that other machines reach, without TLS")
+	key(b, "room_idle", quoted(c.RoomIdle, DefaultRoomIdle), "a room unused for so long is closed until it is needed")
+	key(b, "idle_exit", quoted(c.IdleExit, DefaultIdleExit), `a post office that a command started leaves after so long alone; "never"`)
+	key(b, "log_level", strconv.Quote(orText(c.LogLevel, "info")), "debug, info, warn or error")
+	key(b, "agent_check", strconv.Quote(orText(c.AgentCheck, CheckTree)), `where to look for an agent behind "user": "tree" or "process"`)
+}
+
+func (r *Room) print(b *strings.Builder, section string) {
+	fmt.Fprintf(b, "[%s]\n", section)
+	key(b, "max_body", strconv.Itoa(orNumber(r.MaxBody, mail.MaxBody)), "bytes of a message's body")
+	names := make([]string, 0, len(r.TagNamespaces))
+	for _, ns := range r.TagNamespaces {
+		names = append(names, strconv.Quote(ns))
+	}
+	key(b, "tag_namespaces", "["+strings.Join(names, ", ")+"]", "besides "+strings.Join(mail.TagNamespaces(), ", "))
+	fmt.Fprintf(b, "[%s.retention]\n", section)
+	key(b, "age", quoted(r.Retention.Age, Duration(policy.DefaultAge)), "older messages go to the archive")
+	key(b, "count", strconv.Itoa(orNumber(r.Retention.Count, policy.DefaultCount)), "of more messages, read and old ones go first; -1 for no limit")
+	fmt.Fprintf(b, "[%s.ttl]\n", section)
+	key(b, "agent", quoted(r.TTL.Agent, Duration(policy.DefaultAgentTTL)), "mail to an agent expires after so long unread")
+	key(b, "tag", quoted(r.TTL.Tag, Duration(policy.DefaultTagTTL)), "mail to a tag")
+	key(b, "all", quoted(r.TTL.All, Duration(policy.DefaultAllTTL)), "mail to all")
+}
+
+// key writes one line, its comment in a column of its own.
+func key(b *strings.Builder, name, value, comment string) {
+	fmt.Fprintf(b, "%-40s # %s\n", name+" = "+value, comment)
+}
+
+func quoted(d, def Duration) string {
+	if d == 0 {
+		d = def
+	}
+	return strconv.Quote(d.String())
+}
+
+func orText(s, def string) string {
+	if s == "" {
+		return def
+	}
+	return s
+}
+
+func orNumber(n, def int) int {
+	if n == 0 {
+		return def
+	}
+	return n
+}

@@ -1,0 +1,86 @@
+package config
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"path/filepath"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+
+	"pennypost/internal/mail"
+)
+
+// FindRoom returns the room that a command means: the one it names, else $PENNYPOST_ROOM, else the room of the Git
+// repository around dir, else "default".
+func FindRoom(named string, getenv func(string) string, dir string) (mail.RoomName, error) {
+	if named != "" {
+		return mail.ParseRoom(named)
+	}
+	if room := getenv("PENNYPOST_ROOM"); room != "" {
+		return mail.ParseRoom(room)
+	}
+	if common := commonDir(dir); common != "" {
+		return repositoryRoom(common, originURL(common)), nil
+	}
+	return mail.DefaultRoom, nil
+}
+
+// repositoryRoom names the room of a repository: its directory, so that a person knows it, and a hash of its origin (or
+// of its path, if it has none), so that two repositories of one name do not share their mail.
+func repositoryRoom(common, origin string) mail.RoomName {
+	key := normalURL(origin)
+	if key == "" {
+		key = filepath.ToSlash(common)
+	}
+	sum := sha256.Sum256([]byte(key))
+	suffix := "-" + hex.EncodeToString(sum[:3])
+	if room, err := mail.ParseRoom(roomWord(repositoryDir(common)) + suffix); err == nil {
+		return room
+	}
+	return mail.RoomName("repository" + suffix) // of a name that Windows reserves
+}
+
+// repositoryDir returns the name of a repository's directory: "x" for x/.git, x/.bare and x.git.
+func repositoryDir(common string) string {
+	base := filepath.Base(common)
+	if strings.HasPrefix(base, ".") {
+		base = filepath.Base(filepath.Dir(common))
+	}
+	return strings.TrimSuffix(base, ".git")
+}
+
+// normalURL leaves out of a URL what changes while the repository stays the same: credentials, a closing slash, ".git".
+func normalURL(url string) string {
+	scheme, rest, ok := strings.Cut(url, "://")
+	if ok {
+		host, path, _ := strings.Cut(rest, "/")
+		if _, h, ok := strings.Cut(host, "@"); ok {
+			host = h
+		}
+		url = scheme + "://" + host + "/" + path
+	}
+	return strings.TrimSuffix(strings.TrimRight(url, "/"), ".git")
+}
+
+// maxWord leaves room for the hash in the 100 bytes of a room's name.
+const maxWord = 90
+
+// roomWord turns any directory name into the beginning of a room's name.
+func roomWord(dir string) string {
+	word := strings.Map(func(r rune) rune {
+		if unicode.IsLetter(r) || unicode.IsDigit(r) || unicode.IsMark(r) || r == '.' || r == '_' || r == '-' {
+			return r
+		}
+		return '-'
+	}, strings.ToValidUTF8(dir, "-"))
+	word = strings.TrimLeftFunc(word, func(r rune) bool { return !unicode.IsLetter(r) && !unicode.IsDigit(r) })
+	for len(word) > maxWord {
+		_, size := utf8.DecodeLastRuneInString(word)
+		word = word[:len(word)-size]
+	}
+	if word = strings.TrimRight(word, "-"); word == "" {
+		return "repository"
+	}
+	return word
+}

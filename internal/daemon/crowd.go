@@ -1,0 +1,71 @@
+package daemon
+
+import (
+	"net"
+	"net/http"
+	"sync"
+	"time"
+
+	"pennypost/internal/config"
+)
+
+// crowd counts the connections that are open. A watcher, a waiting agent and an MCP session on stdio each hold one.
+type crowd struct {
+	mu    sync.Mutex
+	n     int
+	since time.Time // when n was last zero for the first time
+}
+
+// note is the server's ConnState.
+func (c *crowd) note(_ net.Conn, state http.ConnState) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	switch state {
+	case http.StateNew:
+		c.n++
+	case http.StateClosed, http.StateHijacked:
+		if c.n--; c.n == 0 {
+			c.since = time.Now()
+		}
+	}
+}
+
+func (c *crowd) size() int {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.n
+}
+
+// alone returns how long nobody has been connected.
+func (c *crowd) alone() time.Duration {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.n > 0 {
+		return 0
+	}
+	return time.Since(c.since)
+}
+
+// leaveWhenAlone stops the post office when nobody has been connected for as long as the configuration says.
+func (d *daemon) leaveWhenAlone() {
+	limit := d.opts.Config.IdleExit
+	if limit == 0 {
+		limit = config.DefaultIdleExit
+	}
+	if limit < 0 {
+		return
+	}
+	for {
+		left := time.Duration(limit) - d.crowd.alone()
+		if left <= 0 {
+			d.log.Info("nobody was here for a while", "idle", time.Duration(limit))
+			d.stop()
+			return
+		}
+		select {
+		case <-d.closing.Done():
+			return
+		case <-time.After(left):
+		}
+	}
+}

@@ -1,0 +1,63 @@
+package daemon
+
+import (
+	"os"
+	"sync"
+)
+
+// maxLog is how large a log file may become before it is put aside: two of them are a few weeks, and no burden.
+const maxLog = 1 << 20
+
+// LogFile is the log of a post office that nobody looks at. When it has grown to 1 MiB it is renamed to "….1", in place of
+// the one before, and begun anew.
+type LogFile struct {
+	path string
+
+	mu   sync.Mutex
+	file *os.File
+	size int64
+}
+
+// OpenLog opens the log file at path for appending.
+func OpenLog(path string) (*LogFile, error) {
+	l := &LogFile{path: path}
+	return l, l.openLocked()
+}
+
+func (l *LogFile) openLocked() error {
+	f, err := os.OpenFile(l.path, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
+	if err != nil {
+		return err
+	}
+	info, err := f.Stat()
+	if err != nil {
+		f.Close()
+		return err
+	}
+	l.file, l.size = f, info.Size()
+	return nil
+}
+
+// Write implements io.Writer.
+func (l *LogFile) Write(p []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.size+int64(len(p)) > maxLog && l.size > 0 {
+		l.file.Close()
+		// If the file cannot be put aside, it goes on growing: better than no log.
+		_ = os.Rename(l.path, l.path+".1")
+		if err := l.openLocked(); err != nil {
+			return 0, err
+		}
+	}
+	n, err := l.file.Write(p)
+	l.size += int64(n)
+	return n, err
+}
+
+// Close closes the file.
+func (l *LogFile) Close() error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.file.Close()
+}

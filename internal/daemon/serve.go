@@ -1,0 +1,99 @@
+package daemon
+
+import (
+	"context"
+	"io"
+	"log/slog"
+	"net"
+	"net/http"
+	"time"
+
+	"pennypost/internal/config"
+	"pennypost/internal/httpapi"
+	"pennypost/internal/httpapi/wire"
+)
+
+// Bounds of one connection.
+const (
+	headerTimeout = 10 * time.Second // for the header of a request: a slow one only holds a connection
+	idleTimeout   = 3 * time.Minute  // for a connection between requests; agents ring every 30 s
+	maxHeader     = 64 << 10         // bytes
+)
+
+// server returns the HTTP server behind all listeners. It has no write timeout: waits and streams go on for hours, and
+// their handlers set deadlines of their own.
+func (d *daemon) server(h http.Handler) *http.Server {
+	return &http.Server{
+		Handler:           h,
+		ReadHeaderTimeout: headerTimeout,
+		IdleTimeout:       idleTimeout,
+		MaxHeaderBytes:    maxHeader,
+		ErrorLog:          slog.NewLogLogger(d.log.Handler(), slog.LevelDebug), // strangers' handshakes are no news
+		ConnState:         d.crowd.note,
+		ConnContext: func(ctx context.Context, c net.Conn) context.Context {
+			if pc, ok := c.(*peerConn); ok {
+				return context.WithValue(ctx, peerKey{}, pc.peer)
+			}
+			return ctx
+		},
+	}
+}
+
+// handler joins the edges. closeHandler ends what they still run.
+func (d *daemon) handler() (h http.Handler, closeHandler func(), err error) {
+	mux := http.NewServeMux()
+	mux.Handle(wire.Base+"/", httpapi.New(httpapi.Options{
+		Office: d.office, Authenticate: d.gate.authenticate, Status: d.status, Stop: d.stop, Closing: d.closing, Log: d.log,
+	}))
+	mux.HandleFunc("GET /healthz", d.healthy)
+	mux.HandleFunc("GET /readyz", d.ready)
+	mux.Handle("GET /metrics", d.gate.userOnly(d.metrics))
+	closeMCP, err := d.mountMCP(mux)
+	if err != nil {
+		return nil, nil, err
+	}
+	guarded, err := httpapi.Guard(mux, httpapi.GuardOptions{})
+	return guarded, closeMCP, err
+}
+
+// healthy answers that the process lives.
+func (d *daemon) healthy(w http.ResponseWriter, _ *http.Request) { say(w, http.StatusOK, "ok") }
+
+// ready answers whether it takes work.
+func (d *daemon) ready(w http.ResponseWriter, _ *http.Request) {
+	if d.closing.Err() != nil {
+		say(w, http.StatusServiceUnavailable, "stopping")
+		return
+	}
+	say(w, http.StatusOK, "ready")
+}
+
+func say(w http.ResponseWriter, status int, word string) {
+	w.Header().Set("Content-Type", "text/plain; charset=utf-8")
+	w.WriteHeader(status)
+	_, _ = io.WriteString(w, word+"\n")
+}
+
+// all returns the listeners there are.
+func (l listeners) all() []net.Listener {
+	if l.tcp == nil {
+		return []net.Listener{l.socket}
+	}
+	return []net.Listener{l.socket, l.tcp}
+}
+
+func (l listeners) close() {
+	for _, one := range l.all() {
+		one.Close()
+	}
+}
+
+// answers reports whether somebody listens on the socket of home.
+func answers(home config.Home) bool {
+	conn, err := net.DialTimeout("unix", home.Socket(), time.Second)
+	if err != nil {
+		return false
+	}
+	conn.Close()
+	return true
+}

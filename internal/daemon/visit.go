@@ -1,0 +1,137 @@
+package daemon
+
+import (
+	"context"
+	"iter"
+	"sync"
+
+	"pennypost/internal/mail"
+)
+
+// visit is a room as one caller sees it, borrowed for each call: it stays usable for as long as somebody keeps it (an MCP
+// session keeps it for days), while the room itself is closed whenever nobody needs it.
+type visit struct {
+	office *office
+	name   mail.RoomName
+	caller mail.Name
+}
+
+var _ mail.Service = (*visit)(nil)
+
+// during makes one call.
+func during[T any](ctx context.Context, v *visit, call func(mail.Service) (T, error)) (T, error) {
+	e, err := v.office.borrow(ctx, v.name)
+	if err != nil {
+		var none T
+		return none, err
+	}
+	defer v.office.giveBack(e)
+	return call(e.room.As(v.caller))
+}
+
+func (v *visit) Send(ctx context.Context, d mail.Draft) (mail.Sent, error) {
+	return during(ctx, v, func(s mail.Service) (mail.Sent, error) { return s.Send(ctx, d) })
+}
+
+func (v *visit) Inbox(ctx context.Context, q mail.InboxQuery) (mail.Page, error) {
+	return during(ctx, v, func(s mail.Service) (mail.Page, error) { return s.Inbox(ctx, q) })
+}
+
+func (v *visit) History(ctx context.Context, q mail.HistoryQuery) (mail.Page, error) {
+	return during(ctx, v, func(s mail.Service) (mail.Page, error) { return s.History(ctx, q) })
+}
+
+func (v *visit) Message(ctx context.Context, id mail.ID) (mail.Item, error) {
+	return during(ctx, v, func(s mail.Service) (mail.Item, error) { return s.Message(ctx, id) })
+}
+
+func (v *visit) Mark(ctx context.Context, m mail.Marking) (mail.Marked, error) {
+	return during(ctx, v, func(s mail.Service) (mail.Marked, error) { return s.Mark(ctx, m) })
+}
+
+func (v *visit) Wait(ctx context.Context, q mail.WaitQuery) (mail.Item, error) {
+	return during(ctx, v, func(s mail.Service) (mail.Item, error) { return s.Wait(ctx, q) })
+}
+
+// Watch keeps the room borrowed until the watch is closed.
+func (v *visit) Watch(ctx context.Context, after mail.Seq) (mail.Watch, error) {
+	e, err := v.office.borrow(ctx, v.name)
+	if err != nil {
+		return nil, err
+	}
+	w, err := e.room.As(v.caller).Watch(ctx, after)
+	if err != nil {
+		v.office.giveBack(e)
+		return nil, err
+	}
+	return &borrowedWatch{Watch: w, giveBack: sync.OnceFunc(func() { v.office.giveBack(e) })}, nil
+}
+
+type borrowedWatch struct {
+	mail.Watch
+	giveBack func()
+}
+
+func (w *borrowedWatch) Close() error {
+	defer w.giveBack()
+	return w.Watch.Close()
+}
+
+func (v *visit) Agents(ctx context.Context) ([]mail.Agent, error) {
+	return during(ctx, v, func(s mail.Service) ([]mail.Agent, error) { return s.Agents(ctx) })
+}
+
+func (v *visit) Register(ctx context.Context, p mail.Presence) (mail.Agent, error) {
+	return during(ctx, v, func(s mail.Service) (mail.Agent, error) { return s.Register(ctx, p) })
+}
+
+func (v *visit) Rename(ctx context.Context, from, to mail.Name) (mail.Agent, error) {
+	return during(ctx, v, func(s mail.Service) (mail.Agent, error) { return s.Rename(ctx, from, to) })
+}
+
+func (v *visit) Retire(ctx context.Context, name mail.Name) error {
+	_, err := during(ctx, v, func(s mail.Service) (struct{}, error) { return struct{}{}, s.Retire(ctx, name) })
+	return err
+}
+
+func (v *visit) Token(ctx context.Context, name mail.Name) (string, error) {
+	return during(ctx, v, func(s mail.Service) (string, error) { return s.Token(ctx, name) })
+}
+
+func (v *visit) Status(ctx context.Context) (mail.RoomStatus, error) {
+	return during(ctx, v, func(s mail.Service) (mail.RoomStatus, error) { return s.Status(ctx) })
+}
+
+func (v *visit) Erase(ctx context.Context, id mail.ID) error {
+	_, err := during(ctx, v, func(s mail.Service) (struct{}, error) { return struct{}{}, s.Erase(ctx, id) })
+	return err
+}
+
+func (v *visit) Archive(ctx context.Context) (mail.Trimmed, error) {
+	return during(ctx, v, func(s mail.Service) (mail.Trimmed, error) { return s.Archive(ctx) })
+}
+
+func (v *visit) Verify(ctx context.Context) (mail.Verification, error) {
+	return during(ctx, v, func(s mail.Service) (mail.Verification, error) { return s.Verify(ctx) })
+}
+
+// Export borrows the room for as long as the loop over it runs.
+func (v *visit) Export(ctx context.Context) iter.Seq2[mail.Item, error] {
+	return func(yield func(mail.Item, error) bool) {
+		e, err := v.office.borrow(ctx, v.name)
+		if err != nil {
+			yield(mail.Item{}, err)
+			return
+		}
+		defer v.office.giveBack(e)
+		for it, err := range e.room.As(v.caller).Export(ctx) {
+			if !yield(it, err) {
+				return
+			}
+		}
+	}
+}
+
+func (v *visit) Import(ctx context.Context, items []mail.Item) (mail.Imported, error) {
+	return during(ctx, v, func(s mail.Service) (mail.Imported, error) { return s.Import(ctx, items) })
+}

@@ -1,0 +1,2 @@
+// Package durable makes changes to files survive a power cut.
+package durable

@@ -1,0 +1,60 @@
+package durable
+
+import (
+	"fmt"
+	"os"
+	"strconv"
+	"strings"
+
+	"github.com/gofrs/flock"
+)
+
+// Lock is a lock file that this process holds. The system lets go of it when the process ends, however it ends.
+type Lock struct{ file *flock.Flock }
+
+// LockedError says that a lock file is held by somebody else, who may be in this process too.
+type LockedError struct {
+	Path string
+	PID  int // the holder as it wrote it down; 0 if that cannot be read
+}
+
+func (e *LockedError) Error() string {
+	if e.PID == 0 {
+		return fmt.Sprintf("%s is locked by another process", e.Path)
+	}
+	return fmt.Sprintf("%s is locked by process %d", e.Path, e.PID)
+}
+
+// TryLock takes the lock file at path, making it if it is not there, and writes the id of this process in it. It does
+// not wait: if somebody holds the lock, the error is a *LockedError.
+func TryLock(path string) (*Lock, error) {
+	file := flock.New(path, flock.SetFlag(os.O_CREATE|os.O_RDWR), flock.SetPermissions(0o600))
+	ok, err := file.TryLock()
+	if err != nil {
+		return nil, fmt.Errorf("lock %s: %w", path, err)
+	}
+	if !ok {
+		return nil, &LockedError{Path: path, PID: holder(path)}
+	}
+	// The number only helps a person; the lock holds without it (a full disk, or Windows, which denies even its holder a second handle).
+	_ = os.WriteFile(path, strconv.AppendInt(nil, int64(os.Getpid()), 10), 0o600)
+	return &Lock{file}, nil
+}
+
+// Unlock gives the lock back. The file stays: removing it would let two processes lock two files of one name.
+func (l *Lock) Unlock() error {
+	_ = os.Truncate(l.file.Path(), 0) // so that nobody is told of a holder that is no more
+	return l.file.Unlock()
+}
+
+// Close is Unlock.
+func (l *Lock) Close() error { return l.Unlock() }
+
+func holder(path string) int {
+	text, err := os.ReadFile(path)
+	if err != nil {
+		return 0
+	}
+	pid, _ := strconv.Atoi(strings.TrimSpace(string(text)))
+	return pid
+}

@@ -1,0 +1,67 @@
+package httpapi
+
+import (
+	"bufio"
+	"bytes"
+
+	"pennypost/internal/httpapi/wire"
+	"pennypost/internal/jsonx"
+	"pennypost/internal/mail"
+)
+
+func archive(c *call) (any, error) { return c.room.Archive(c.r.Context()) }
+
+func verify(c *call) (any, error) { return c.room.Verify(c.r.Context()) }
+
+// export streams the room. An error before the first message has its own status; a later one breaks the connection, so
+// that a part is not taken for the whole.
+func export(c *call) (any, error) {
+	ctx, cancel := c.api.streaming(c.r)
+	defer cancel()
+	s := c.stream()
+	for item, err := range c.room.Export(ctx) {
+		if err != nil {
+			return nil, err
+		}
+		line, err := jsonx.Marshal(item)
+		if err != nil {
+			return nil, err
+		}
+		if err := s.add(line, '\n'); err != nil {
+			return nil, err
+		}
+	}
+	return nil, s.flush()
+}
+
+// importItems reads the whole body before it stores anything, so that a bad line leaves no half import.
+func importItems(c *call) (any, error) {
+	if err := c.contentType(wire.Lines); err != nil {
+		return nil, err
+	}
+	limit := c.api.opts.MaxImport
+	r, err := c.reader(limit)
+	if err != nil {
+		return nil, err
+	}
+	var items []mail.Item
+	lines := bufio.NewScanner(r)
+	lines.Buffer(nil, int(limit)+1)
+	for n := 1; lines.Scan(); n++ {
+		if lines.Err() != nil {
+			break // this is not a line, but what came before the error
+		}
+		if len(bytes.TrimSpace(lines.Bytes())) == 0 {
+			continue
+		}
+		var item mail.Item
+		if err := jsonx.UnmarshalStrict(lines.Bytes(), &item); err != nil {
+			return nil, mail.Errorf(mail.Invalid, "line %d is not a message in JSON: %s. Nothing was imported", n, explain(err))
+		}
+		items = append(items, item)
+	}
+	if err := lines.Err(); err != nil {
+		return nil, c.unread(err, limit)
+	}
+	return c.room.Import(c.r.Context(), items)
+}

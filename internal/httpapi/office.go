@@ -1,0 +1,38 @@
+package httpapi
+
+import (
+	"pennypost/internal/httpapi/wire"
+	"pennypost/internal/mail"
+)
+
+func status(c *call) (any, error) {
+	s, err := c.api.opts.Status(c.r.Context())
+	if c.needUser() != nil {
+		s.Home, s.Listen = "", nil
+	}
+	return s, err
+}
+
+func stop(c *call) (any, error) {
+	if c.api.opts.Stop == nil {
+		return nil, mail.Errorf(mail.Unavailable, "this post office cannot be stopped from here; end its process")
+	}
+	c.api.opts.Stop()
+	return nil, nil
+}
+
+func rooms(c *call) (any, error) {
+	all, err := c.api.opts.Office.Rooms(c.r.Context())
+	if err != nil {
+		return nil, err
+	}
+	mine := wire.Rooms{Rooms: make([]mail.RoomStatus, 0, len(all))}
+	for _, room := range all {
+		if c.caller.Room == "" || c.caller.Room == room.Name {
+			mine.Rooms = append(mine.Rooms, room)
+		}
+	}
+	return mine, nil
+}
+
+func roomStatus(c *call) (any, error) { return c.room.Status(c.r.Context()) }

@@ -1,0 +1,155 @@
+package httpapi
+
+import (
+	"net/http"
+	"time"
+
+	"pennypost/internal/httpapi/wire"
+	"pennypost/internal/mail"
+)
+
+// route is one line of the table from which routing, the check of parameters and the OpenAPI document are made.
+type route struct {
+	method   string
+	path     string // below wire.Base
+	id       string // operationId, and the name in logs
+	about    string
+	userOnly bool // refused to agents before anything is read
+	query    []param
+	headers  []string // header fields it heeds besides those of every request
+	in       any      // a value of the body's type; nil: no body
+	inType   string   // of the body; "": JSON
+	out      any      // a value of the answer's type; nil: no content
+	status   int      // of success
+	also     int      // another status of success; 0: none
+	stream   string   // content type of an answer that is written piece by piece
+	handle   func(*call) (any, error)
+}
+
+// Bounds of a wait.
+const (
+	defaultWait = 60 * time.Second // below what most HTTP clients allow for one request
+	maxWait     = time.Hour
+)
+
+// routes returns the table.
+func routes() []route {
+	table := []route{
+		{method: http.MethodGet, path: "/status", id: "status", about: "Figures about the post office.",
+			out: wire.Status{}, status: http.StatusOK, handle: status},
+		{method: http.MethodPost, path: "/stop", id: "stop", about: "Begin to stop the post office. Only the user may.",
+			userOnly: true, status: http.StatusAccepted, handle: stop},
+		{method: http.MethodGet, path: "/openapi.json", id: "openapi", about: "This document.",
+			out: map[string]any{}, status: http.StatusOK, handle: openAPI},
+		{method: http.MethodGet, path: "/rooms", id: "rooms", about: "The rooms that the caller may enter.",
+			out: wire.Rooms{}, status: http.StatusOK, handle: rooms},
+		{method: http.MethodGet, path: "/rooms/{room}", id: "room", about: "Figures about one room.",
+			out: mail.RoomStatus{}, status: http.StatusOK, handle: roomStatus},
+	}
+	table = append(table, mailRoutes()...)
+	table = append(table, agentRoutes()...)
+	return append(table, fileRoutes()...)
+}
+
+func mailRoutes() []route {
+	const base = "/rooms/{room}"
+	return []route{
+		{method: http.MethodPost, path: base + "/messages", id: "send",
+			about:   "Send a message as the caller. 200 instead of 201: the idempotency key was known, and this is the earlier message.",
+			headers: []string{wire.KeyHeader}, in: mail.Draft{}, out: mail.Sent{}, status: http.StatusCreated, also: http.StatusOK, handle: send},
+		{method: http.MethodGet, path: base + "/messages", id: "history", about: "Messages of the whole room, newest last.",
+			query: historyParams(), out: mail.Page{}, status: http.StatusOK, handle: history},
+		{method: http.MethodGet, path: base + "/messages/{id}", id: "message", about: "One message, archived ones included, with its deliveries.",
+			out: mail.Item{}, status: http.StatusOK, handle: message},
+		{method: http.MethodDelete, path: base + "/messages/{id}", id: "erase", about: "Erase a message and its text from every file. Only the user may.",
+			status: http.StatusNoContent, handle: erase},
+		{method: http.MethodGet, path: base + "/inbox", id: "inbox", about: "What waits in a mailbox, oldest first. Looking marks nothing.",
+			query: inboxParams(), out: mail.Page{}, status: http.StatusOK, handle: inbox},
+		{method: http.MethodPost, path: base + "/marks", id: "mark", about: "Mark messages as the caller's: read, unread, archived or unarchived; with door also notified or presented.",
+			in: mail.Marking{}, out: mail.Marked{}, status: http.StatusOK, handle: mark},
+		{method: http.MethodGet, path: base + "/wait", id: "wait",
+			about: "Wait for an unread message and answer it, unmarked; null when the time is over. White space may come first.",
+			query: waitParams(), out: optional[mail.Item]{}, stream: wire.JSON, status: http.StatusOK, handle: wait},
+		{method: http.MethodGet, path: base + "/events", id: "events",
+			about:   "The room's journal from a place on, then live, as server-sent events: id is the seq, event the kind, data the event.",
+			query:   []param{{"after", seqKind(), "only events behind this place; the header Last-Event-ID goes before it"}},
+			headers: []string{lastEventID}, out: mail.Event{}, stream: wire.Events, status: http.StatusOK, handle: events},
+	}
+}
+
+// optional stands, in the table, for an answer that may be null.
+type optional[T any] struct{ value T }
+
+func historyParams() []param {
+	return []param{
+		{"type", typesKind(), "only these types"},
+		{"from", textKind(), "an address or a bare name that sent them"},
+		{"to", textKind(), "an address or a bare name as it stands in to"},
+		{"agent", nameKind(), "sent by or delivered to this agent"},
+		{"thread", idKind(), "any message of the thread"},
+		{"issue", textKind(), "with this issue_id"},
+		{"since", timeKind(), "sent at this time or later"},
+		{"until", timeKind(), "sent before this time"},
+		{"search", textKind(), "text in subject or body, case ignored"},
+		{"archive", flagKind(), "the archive too"},
+		{"after", seqKind(), "only messages behind this place"},
+		{"before", seqKind(), "only messages before this place"},
+		limitParam(),
+	}
+}
+
+func inboxParams() []param {
+	return []param{
+		{"agent", nameKind(), "whose mailbox; default: the caller's"},
+		{"all", flagKind(), "read messages too"},
+		{"after", seqKind(), "only messages behind this place"},
+		{"type", typesKind(), "only these types"},
+		limitParam(),
+		{"bytes", countKind(), "stop before the bodies exceed so many bytes, but answer one message at least"},
+	}
+}
+
+func limitParam() param {
+	return param{"limit", countKind(), "at most so many messages; 0 means 50, the most is 1000"}
+}
+
+func waitParams() []param {
+	return []param{
+		{"type", typesKind(), "only these types"},
+		{"reply_to", idKind(), "only an answer to this message"},
+		{"after", seqKind(), "only messages behind this place"},
+		{"timeout", durationKind(maxWait), "how long to wait; default 60s"},
+	}
+}
+
+func agentRoutes() []route {
+	const base = "/rooms/{room}/agents"
+	return []route{
+		{method: http.MethodGet, path: base, id: "agents", about: "The roster by name.",
+			out: wire.Agents{}, status: http.StatusOK, handle: agents},
+		{method: http.MethodPost, path: base, id: "register", about: "Register or update an agent; without name, the caller.",
+			in: mail.Presence{}, out: mail.Agent{}, status: http.StatusOK, handle: register},
+		{method: http.MethodPatch, path: base + "/{name}", id: "update", about: "Update an agent that is on the roster.",
+			in: mail.Presence{}, out: mail.Agent{}, status: http.StatusOK, handle: update},
+		{method: http.MethodDelete, path: base + "/{name}", id: "retire", about: "Take an agent off the roster.",
+			status: http.StatusNoContent, handle: retire},
+		{method: http.MethodPost, path: base + "/{name}/rename", id: "rename", about: "Give an agent a new name; its mail goes with it.",
+			in: wire.Rename{}, out: mail.Agent{}, status: http.StatusOK, handle: rename},
+		{method: http.MethodPost, path: base + "/{name}/token", id: "token", about: "Make an agent's bearer token, shown once; the one before is void. Only the user may.",
+			out: wire.Token{}, status: http.StatusOK, handle: token},
+	}
+}
+
+func fileRoutes() []route {
+	const base = "/rooms/{room}"
+	return []route{
+		{method: http.MethodPost, path: base + "/archive", id: "archive", about: "Run retention now.",
+			out: mail.Trimmed{}, status: http.StatusOK, handle: archive},
+		{method: http.MethodPost, path: base + "/verify", id: "verify", about: "Read the room's files again and check every line.",
+			out: mail.Verification{}, status: http.StatusOK, handle: verify},
+		{method: http.MethodGet, path: base + "/export", id: "export", about: "Every message with its deliveries, one JSON object a line.",
+			out: mail.Item{}, stream: wire.Lines, status: http.StatusOK, handle: export},
+		{method: http.MethodPost, path: base + "/import", id: "import", about: "Add messages with their own ids and times, one JSON object a line: all or none. Known ids are skipped. Only the user may.",
+			userOnly: true, in: mail.Item{}, inType: wire.Lines, out: mail.Imported{}, status: http.StatusOK, handle: importItems},
+	}
+}

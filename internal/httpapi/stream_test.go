@@ -1,0 +1,280 @@
+package httpapi
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"pennypost/internal/httpapi/wire"
+	"pennypost/internal/mail"
+)
+
+// pipes is a listener whose connections are net.Pipes, so that time in a test is synctest's.
+type pipes chan net.Conn
+
+func (p pipes) Accept() (net.Conn, error) {
+	c, ok := <-p
+	if !ok {
+		return nil, net.ErrClosed
+	}
+	return c, nil
+}
+func (p pipes) Close() error   { close(p); return nil }
+func (p pipes) Addr() net.Addr { return &net.UnixAddr{Name: "pipe", Net: "unix"} }
+
+func (p pipes) dial(context.Context, string, string) (net.Conn, error) {
+	here, there := net.Pipe()
+	p <- there
+	return here, nil
+}
+
+// testServer is a real HTTP server in a bubble.
+type testServer struct {
+	*testing.T
+	pipes  pipes
+	office *fakeOffice
+	client *http.Client
+	close  context.CancelFunc // begins to stop
+}
+
+func inBubble(t *testing.T, run func(*testServer)) {
+	synctest.Test(t, func(t *testing.T) {
+		closing, cancel := context.WithCancel(t.Context())
+		h, office := newTestAPI(t, Options{Closing: closing})
+		s := &testServer{T: t, pipes: make(pipes), office: office, close: cancel}
+		transport := &http.Transport{DialContext: s.pipes.dial}
+		s.client = &http.Client{Transport: transport}
+		server := &http.Server{Handler: h}
+		done := make(chan error)
+		go func() { done <- server.Serve(s.pipes) }()
+		run(s)
+		cancel()
+		transport.CloseIdleConnections()
+		server.Close()
+		<-done
+	})
+}
+
+// open asks for a path and returns the response.
+func (s *testServer) open(ctx context.Context, path string, header ...string) *http.Response {
+	s.Helper()
+	r, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://pennypost"+wire.Base+path, nil)
+	if err != nil {
+		s.Fatal(err)
+	}
+	for i := 0; i < len(header); i += 2 {
+		r.Header.Set(header[i], header[i+1])
+	}
+	resp, err := s.client.Do(r)
+	if err != nil {
+		s.Fatal(err)
+	}
+	return resp
+}
+
+func (s *testServer) send(body string) {
+	room := s.office.room("lab")
+	room.add(mail.Event{Message: &mail.Message{ID: mail.ID(fmt.Sprint("m", len(room.events)+1)), To: []mail.Address{"all"}, Body: body}})
+}
+
+func (s *testServer) watching() int {
+	room := s.office.room("lab")
+	room.mu.Lock()
+	defer room.mu.Unlock()
+	return room.watching
+}
+
+// field reads lines until one begins with name, and returns the rest of it.
+func field(t *testing.T, lines *bufio.Reader, name string) string {
+	t.Helper()
+	for {
+		line, err := lines.ReadString('\n')
+		if err != nil {
+			t.Fatalf("while looking for %q: %v", name, err)
+		}
+		if rest, ok := strings.CutPrefix(line, name); ok {
+			return strings.TrimSpace(rest)
+		}
+	}
+}
+
+func TestEvents(t *testing.T) {
+	inBubble(t, func(s *testServer) {
+		s.send("one")
+		s.send("two\nlines")
+		ctx, cancel := context.WithCancel(s.Context())
+		resp := s.open(ctx, "/rooms/lab/events?after=0", "Last-Event-ID", "1")
+		if got := resp.Header.Get("Content-Type"); got != wire.Events {
+			t.Errorf("Content-Type = %q", got)
+		}
+		lines := bufio.NewReader(resp.Body)
+		if id, event := field(t, lines, "id: "), field(t, lines, "event: "); id != "2" || event != "message" {
+			t.Errorf("id %s, event %s, want 2, message", id, event)
+		}
+		var e mail.Event
+		if err := json.Unmarshal([]byte(field(t, lines, "data: ")), &e); err != nil || e.Message.Body != "two\nlines" {
+			t.Errorf("event = %+v, %v", e, err)
+		}
+		began := time.Now()
+		field(t, lines, "") // end of the event
+		field(t, lines, ":")
+		field(t, lines, "")
+		field(t, lines, ":")
+		if d := time.Since(began); d != 2*defaultKeepAlive {
+			t.Errorf("two comments after %v, want %v", d, 2*defaultKeepAlive)
+		}
+		s.office.room("lab").add(mail.Event{Agent: &mail.AgentChange{Name: "ann"}})
+		if id, event := field(t, lines, "id: "), field(t, lines, "event: "); id != "3" || event != "agent" {
+			t.Errorf("id %s, event %s, want 3, agent", id, event)
+		}
+		cancel()
+		resp.Body.Close()
+		synctest.Wait()
+		if n := s.watching(); n != 0 {
+			t.Errorf("%d watches are open after the client left", n)
+		}
+	})
+}
+
+func TestEventsEndWhenThePostOfficeStops(t *testing.T) {
+	inBubble(t, func(s *testServer) {
+		resp := s.open(s.Context(), "/rooms/lab/events")
+		s.close()
+		if rest, err := io.ReadAll(resp.Body); err != nil || strings.Contains(string(rest), "data:") {
+			t.Errorf("rest of the stream: %q, %v", rest, err)
+		}
+	})
+}
+
+// TestMetadataWithLineBreaks holds that no event can break out of its data field.
+func TestMetadataWithLineBreaks(t *testing.T) {
+	inBubble(t, func(s *testServer) {
+		s.office.room("lab").add(mail.Event{Message: &mail.Message{ID: "m1", Metadata: mail.Metadata("{\n\"a\":\r\n\n1}")}})
+		resp := s.open(s.Context(), "/rooms/lab/events")
+		defer resp.Body.Close()
+		data := field(t, bufio.NewReader(resp.Body), "data: ")
+		if !strings.HasSuffix(data, "}") || !strings.Contains(data, `"metadata":{"a":1}`) {
+			t.Errorf("data = %s", data)
+		}
+	})
+}
+
+func TestSlowReader(t *testing.T) {
+	inBubble(t, func(s *testServer) {
+		slow, err := s.pipes.dial(s.Context(), "", "")
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer slow.Close()
+		fmt.Fprintf(slow, "GET %s/rooms/lab/events HTTP/1.1\r\nHost: pennypost\r\n\r\n", wire.Base)
+		quick := s.open(s.Context(), "/rooms/lab/events")
+		defer quick.Body.Close()
+		lines := bufio.NewReader(quick.Body)
+		for i := range 100 {
+			s.send(strings.Repeat("x", 10_000))
+			if id := field(t, lines, "id: "); id != fmt.Sprint(i+1) {
+				t.Fatalf("the quick reader got %s, want %d", id, i+1)
+			}
+		}
+		if n := s.watching(); n != 2 {
+			t.Errorf("%d watches, want 2", n)
+		}
+		go io.Copy(io.Discard, lines) // ends with the body
+		time.Sleep(defaultWriteTimeout + time.Second)
+		synctest.Wait()
+		if n := s.watching(); n != 1 {
+			t.Errorf("%d watches after the write timeout, want 1", n)
+		}
+	})
+}
+
+func TestWait(t *testing.T) {
+	inBubble(t, func(s *testServer) {
+		began := time.Now()
+		time.AfterFunc(40*time.Second, func() { s.send("at last") })
+		resp := s.open(s.Context(), "/rooms/lab/wait?timeout=10m")
+		if d := time.Since(began); d != defaultKeepAlive || resp.Header.Get("Content-Type") != wire.JSON {
+			t.Errorf("header after %v with %v, want a sign of life after %v", d, resp.Header, defaultKeepAlive)
+		}
+		body, err := io.ReadAll(resp.Body)
+		var it mail.Item
+		if err := json.Unmarshal(body, &it); err != nil || it.Body != "at last" {
+			t.Errorf("body = %q, %v", body, err)
+		}
+		if d := time.Since(began); err != nil || d != 40*time.Second {
+			t.Errorf("answered after %v, %v", d, err)
+		}
+	})
+}
+
+func TestWaitIsOver(t *testing.T) {
+	inBubble(t, func(s *testServer) {
+		began := time.Now()
+		body, err := io.ReadAll(s.open(s.Context(), "/rooms/lab/wait").Body)
+		if d := time.Since(began); strings.TrimSpace(string(body)) != "null" || err != nil || d != defaultWait {
+			t.Errorf("after %v: %q, %v; want null after %v", d, body, err, defaultWait)
+		}
+	})
+}
+
+func TestWaitEndsWithItsClient(t *testing.T) {
+	inBubble(t, func(s *testServer) {
+		ctx, cancel := context.WithTimeout(s.Context(), time.Second)
+		defer cancel()
+		r, _ := http.NewRequestWithContext(ctx, http.MethodGet, "http://pennypost"+wire.Base+"/rooms/lab/wait", nil)
+		if _, err := s.client.Do(r); err == nil {
+			t.Error("a wait ended without its client")
+		}
+		synctest.Wait() // a handler that is still there fails the bubble
+	})
+}
+
+func TestWaitWhenThePostOfficeStops(t *testing.T) {
+	inBubble(t, func(s *testServer) {
+		time.AfterFunc(time.Second, s.close)
+		if resp := s.open(s.Context(), "/rooms/lab/wait"); resp.StatusCode != 503 {
+			t.Errorf("status = %d, want 503", resp.StatusCode)
+		}
+	})
+	inBubble(t, func(s *testServer) {
+		time.AfterFunc(20*time.Second, s.close)
+		resp := s.open(s.Context(), "/rooms/lab/wait")
+		if body, err := io.ReadAll(resp.Body); err == nil {
+			t.Errorf("after its header, an unfinished wait looks whole: %q", body)
+		}
+	})
+}
+
+// TestWaitFails holds that an error which comes at once has its own status.
+func TestWaitFails(t *testing.T) {
+	h, office := newTestAPI(t, Options{})
+	office.room("lab").fail = mail.Errorf(mail.NotFound, "there is no agent %q", "ann")
+	want{path: "/rooms/lab/wait", status: 404, detail: "no agent"}.check(t, h, nil)
+}
+
+func TestExportBreaks(t *testing.T) {
+	inBubble(t, func(s *testServer) {
+		for range 20 {
+			s.send(strings.Repeat("x", 4000))
+		}
+		s.send("unreadable")
+		resp := s.open(s.Context(), "/rooms/lab/export")
+		if body, err := io.ReadAll(resp.Body); err == nil || resp.StatusCode != 200 || len(body) < chunk {
+			t.Errorf("%d, %d bytes, %v: want a part and then a broken connection", resp.StatusCode, len(body), err)
+		}
+	})
+	inBubble(t, func(s *testServer) {
+		s.send("unreadable")
+		if resp := s.open(s.Context(), "/rooms/lab/export"); resp.StatusCode != 500 {
+			t.Errorf("an export that fails at once: %d, want 500", resp.StatusCode)
+		}
+	})
+}

@@ -1,0 +1,88 @@
+// Package wire is what httpapi and client say to each other over HTTP that package mail has no word for.
+package wire
+
+import (
+	"net/http"
+	"net/url"
+
+	"pennypost/internal/mail"
+)
+
+// Base is the path under which every route lies.
+const Base = "/api/v1"
+
+// Header names.
+const (
+	// AgentHeader names, percent-encoded, the agent for whom the process at the far end of a Unix socket acts.
+	AgentHeader = "Pennypost-Agent"
+	// KeyHeader carries Draft.Key for clients that would rather not have it in the body.
+	KeyHeader = "Idempotency-Key"
+)
+
+// Content types.
+const (
+	JSON        = "application/json"
+	ProblemJSON = "application/problem+json" // RFC 9457
+	Lines       = "application/x-ndjson"     // one JSON value a line
+	Events      = "text/event-stream"        // HTML, 9.2
+)
+
+// SetAgent writes n into h.
+func SetAgent(h http.Header, n mail.Name) { h.Set(AgentHeader, url.PathEscape(string(n))) }
+
+// Agent reads who the far end says it acts for: mail.User without a header. It proves nothing; only a connection that
+// has proven to be the person's own may be believed.
+func Agent(h http.Header) (mail.Name, error) {
+	values := h.Values(AgentHeader)
+	if len(values) == 0 {
+		return mail.User, nil
+	}
+	s, err := url.PathUnescape(values[0])
+	if err != nil || len(values) > 1 {
+		return "", mail.Errorf(mail.Invalid, "the header %s must be one percent-encoded name", AgentHeader)
+	}
+	if s == string(mail.User) {
+		return mail.User, nil
+	}
+	return mail.ParseName(s)
+}
+
+// Status is what a post office says of itself.
+type Status struct {
+	Version string    `json:"version"`
+	PID     int       `json:"pid"`
+	Started mail.Time `json:"started"`
+	Home    string    `json:"home,omitempty"`   // the data directory; told to the user only
+	Listen  []string  `json:"listen,omitempty"` // the addresses it listens on; told to the user only
+	Rooms   int       `json:"rooms"`            // those that are open
+}
+
+// Rooms is a list of rooms.
+type Rooms struct {
+	Rooms []mail.RoomStatus `json:"rooms"`
+}
+
+// Agents is a roster.
+type Agents struct {
+	Agents []mail.Agent `json:"agents"`
+}
+
+// Rename asks for a new name.
+type Rename struct {
+	To mail.Name `json:"to"`
+}
+
+// Token holds a bearer token.
+type Token struct {
+	Token string `json:"token"`
+}
+
+// Problem is an error as RFC 9457 writes it.
+type Problem struct {
+	Type     string    `json:"type"`               // "urn:pennypost:problem:" and the code
+	Title    string    `json:"title"`              // the code in words
+	Status   int       `json:"status"`             // as in the status line
+	Detail   string    `json:"detail"`             // mail.Error.Msg
+	Code     mail.Code `json:"code"`               // what a program decides by
+	Instance string    `json:"instance,omitempty"` // under which the log tells more
+}

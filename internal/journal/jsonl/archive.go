@@ -1,0 +1,270 @@
+package jsonl
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"io"
+	"io/fs"
+	"iter"
+	"maps"
+	"os"
+	"path"
+	"slices"
+
+	"pennypost/internal/mail"
+)
+
+func isNotExist(err error) bool { return errors.Is(err, fs.ErrNotExist) }
+
+// months returns the names of the archive's files, oldest first.
+func (j *Journal) months() ([]string, error) {
+	names, err := j.disk.List(j.path(archiveName))
+	if err != nil {
+		return nil, err
+	}
+	names = slices.DeleteFunc(names, func(name string) bool {
+		ok, _ := path.Match("[0-9][0-9][0-9][0-9]-[0-9][0-9].jsonl", name)
+		return !ok
+	})
+	slices.Sort(names)
+	for i := range names {
+		names[i] = path.Join(archiveName, names[i])
+	}
+	return names, nil
+}
+
+// growArchive appends parts of the main file to the months they belong to, and makes that durable.
+func (j *Journal) growArchive(months map[string][]span) error {
+	if err := j.disk.MkdirAll(j.path(archiveName)); err != nil {
+		return err
+	}
+	for _, month := range slices.Sorted(maps.Keys(months)) {
+		if err := j.growMonth(path.Join(archiveName, month+".jsonl"), months[month]); err != nil {
+			return err
+		}
+	}
+	return j.disk.SyncDir(j.path(archiveName))
+}
+
+func (j *Journal) growMonth(name string, spans []span) error {
+	f, err := j.disk.Open(j.path(name), os.O_RDWR|os.O_CREATE)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	size, err := f.Size()
+	if err != nil {
+		return err
+	}
+	o := output{file: f, off: size}
+	if err := o.endLine(f, size); err != nil {
+		return err
+	}
+	if err := o.copy(j.file, spans...); err != nil {
+		return err
+	}
+	return o.sync()
+}
+
+// endLine writes the newline that a file lacks if some editor took it away.
+func (o *output) endLine(f file, size int64) error {
+	var last [1]byte
+	if size == 0 {
+		return nil
+	}
+	if _, err := f.ReadAt(last[:], size-1); err != nil {
+		return err
+	}
+	if last[0] == '\n' {
+		return nil
+	}
+	return o.write([]byte("\n"))
+}
+
+// undoArchive takes out of the archive what a compaction put there that did not come to its end: lines whose events stand in
+// the main file. They are the last ones of their files.
+func (j *Journal) undoArchive() error {
+	if !j.halfArchived {
+		return nil
+	}
+	hot, err := j.places()
+	if err != nil {
+		return err
+	}
+	names, err := j.months()
+	if err != nil {
+		return err
+	}
+	for _, name := range names {
+		if err := j.cutMonth(name, hot); err != nil {
+			return err
+		}
+	}
+	j.halfArchived = false
+	return nil
+}
+
+// places returns where the events of the main file stand, in order.
+func (j *Journal) places() ([]mail.Seq, error) {
+	size, err := j.file.Size()
+	if err != nil {
+		return nil, err
+	}
+	var places []mail.Seq
+	err = scan(j.file, firstLine(j.file), size, func(l line) error {
+		if seq, _, err := check(l.text); err == nil {
+			places = append(places, seq)
+		}
+		return nil
+	})
+	slices.Sort(places)
+	return places, err
+}
+
+// cutMonth cuts a file of the archive at the first line whose place is in hot, or at a torn last line.
+func (j *Journal) cutMonth(name string, hot []mail.Seq) error {
+	f, err := j.disk.Open(j.path(name), os.O_RDWR)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	size, err := f.Size()
+	if err != nil {
+		return err
+	}
+	cut := size
+	err = scan(f, 0, size, func(l line) error {
+		seq, _, err := check(l.text)
+		_, found := slices.BinarySearch(hot, seq)
+		if cut == size && (err == nil && found || err != nil && !l.whole) {
+			cut = l.off
+		}
+		return nil
+	})
+	if err != nil || cut == size {
+		return err
+	}
+	if err := f.Truncate(cut); err != nil {
+		return err
+	}
+	return f.Sync()
+}
+
+// Archived implements journal.Compacter. The archive is read in parts, between which it may be compacted into and erased from.
+func (j *Journal) Archived(ctx context.Context) iter.Seq2[mail.Event, error] {
+	return func(yield func(mail.Event, error) bool) {
+		names, err := j.lockedMonths(ctx)
+		for _, name := range names {
+			m := monthReader{journal: j, name: name, erasures: -1}
+			for {
+				var events []mail.Event
+				if events, err = m.next(ctx); err != nil || len(events) == 0 {
+					break
+				}
+				for _, e := range events {
+					if !yield(e, nil) {
+						return
+					}
+				}
+			}
+			if err != nil {
+				break
+			}
+		}
+		if err != nil {
+			yield(mail.Event{}, err)
+		}
+	}
+}
+
+func (j *Journal) lockedMonths(ctx context.Context) ([]string, error) {
+	if err := j.becomeKeeper(ctx); err != nil {
+		return nil, err
+	}
+	defer j.endKeeping()
+	return j.months()
+}
+
+// monthReader reads one file of the archive in the order of places. The file itself is in the order of compactions, each of
+// which may have left messages for a later one.
+type monthReader struct {
+	journal  *Journal
+	name     string
+	erasures int        // which state of the file lines is of
+	lines    []archived // what is still to be returned
+	after    mail.Seq   // what was returned
+}
+
+type archived struct {
+	seq mail.Seq
+	span
+}
+
+// next returns some events, none at the end.
+func (m *monthReader) next(ctx context.Context) ([]mail.Event, error) {
+	j := m.journal
+	if err := j.becomeKeeper(ctx); err != nil {
+		return nil, err
+	}
+	defer j.endKeeping()
+	f, err := j.disk.Open(j.path(m.name), os.O_RDONLY)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	if m.erasures != j.erasures {
+		if err := m.survey(f); err != nil {
+			return nil, err
+		}
+		m.erasures = j.erasures
+	}
+	return m.read(f)
+}
+
+// read returns the next lines that lie behind each other in the file, up to a chunk.
+func (m *monthReader) read(f file) ([]mail.Event, error) {
+	if len(m.lines) == 0 {
+		return nil, nil
+	}
+	part := m.lines[0].span
+	n := 1
+	for n < len(m.lines) && m.lines[n].off == part.off+part.bytes && part.bytes < chunkSize {
+		part.bytes += m.lines[n].bytes
+		n++
+	}
+	m.lines = m.lines[n:]
+	text := make([]byte, part.bytes)
+	if _, err := io.ReadFull(io.NewSectionReader(f, part.off, part.bytes), text); err != nil {
+		return nil, err
+	}
+	events := decodeLines(text, part.off, m.after, func(l line, err error) { m.journal.badLine(m.name, l, err) })
+	if len(events) == 0 { // the lines went bad since they were surveyed
+		return m.read(f)
+	}
+	m.after = events[len(events)-1].Seq
+	return events, nil
+}
+
+func (m *monthReader) survey(f file) error {
+	size, err := f.Size()
+	if err != nil {
+		return err
+	}
+	m.lines = m.lines[:0]
+	err = scan(f, firstLine(f), size, func(l line) error {
+		seq, _, err := check(l.text)
+		if err != nil {
+			m.journal.badLine(m.name, l, err)
+		} else if seq > m.after {
+			m.lines = append(m.lines, archived{seq, span{l.off, l.bytes}})
+		}
+		return nil
+	})
+	bySeq := func(a, b archived) int { return cmp.Compare(a.seq, b.seq) }
+	if !slices.IsSortedFunc(m.lines, bySeq) {
+		slices.SortStableFunc(m.lines, bySeq)
+	}
+	m.lines = slices.CompactFunc(m.lines, func(a, b archived) bool { return a.seq == b.seq })
+	return err
+}

@@ -1,0 +1,107 @@
+package jsonl
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"hash/crc32"
+	"strconv"
+
+	"pennypost/internal/mail"
+)
+
+// A line of the journal is
+//
+//	{"seq":41,…,"crc":"9a3f01c2"}
+//
+// and a newline. The crc covers the bytes before `,"crc"`. What stands in between is the business of encode.go and decode.go.
+const (
+	head      = `{"seq":`
+	crcHead   = `,"crc":"`
+	crcDigits = 8
+	crcTail   = `"}`
+	trailer   = len(crcHead) + crcDigits + len(crcTail)
+)
+
+// maxSeq is the largest place, 2^53: beyond it jq and other readers that take numbers for floats would confuse neighbours.
+const maxSeq = 1 << 53
+
+var castagnoli = crc32.MakeTable(crc32.Castagnoli)
+
+// What can be wrong with a line.
+var (
+	errNoSeq = errors.New(`it does not begin with {"seq":N,`)
+	errNoCRC = errors.New(`it does not end with ,"crc":"…"}`)
+	errCRC   = errors.New("its crc does not match")
+)
+
+// check returns the place that a line claims and the bytes that its crc covers, or what is wrong with it.
+func check(line []byte) (seq mail.Seq, covered []byte, err error) {
+	covered, crc, err := splitCRC(line)
+	if err != nil {
+		return 0, nil, err
+	}
+	if crc32.Checksum(covered, castagnoli) != crc {
+		return 0, nil, errCRC
+	}
+	seq, err = leadingSeq(covered)
+	return seq, covered, err
+}
+
+func splitCRC(line []byte) (covered []byte, crc uint32, err error) {
+	if len(line) < trailer {
+		return nil, 0, errNoCRC
+	}
+	covered, tail := line[:len(line)-trailer], line[len(line)-trailer:]
+	digits := tail[len(crcHead) : len(crcHead)+crcDigits]
+	if string(tail[:len(crcHead)]) != crcHead || string(tail[len(crcHead)+crcDigits:]) != crcTail {
+		return nil, 0, errNoCRC
+	}
+	for _, c := range digits {
+		switch {
+		case '0' <= c && c <= '9':
+			crc = crc<<4 | uint32(c-'0')
+		case 'a' <= c && c <= 'f': // capitals are not ours, and one flipped bit away
+			crc = crc<<4 | uint32(c-'a'+10)
+		default:
+			return nil, 0, errNoCRC
+		}
+	}
+	return covered, crc, nil
+}
+
+func leadingSeq(b []byte) (mail.Seq, error) {
+	b, ok := bytes.CutPrefix(b, []byte(head))
+	if !ok || len(b) == 0 || b[0] == '0' {
+		return 0, errNoSeq
+	}
+	var n uint64
+	for i, c := range b {
+		if c < '0' || c > '9' {
+			if c != ',' || i == 0 {
+				return 0, errNoSeq
+			}
+			return mail.Seq(n), nil
+		}
+		if n = n*10 + uint64(c-'0'); n > maxSeq {
+			return 0, fmt.Errorf("its seq is beyond %d", uint64(maxSeq))
+		}
+	}
+	return 0, errNoSeq
+}
+
+// appendLine appends a whole line, newline included. Payload is what stands between seq and crc.
+func appendLine(b []byte, seq mail.Seq, payload []byte) []byte {
+	start := len(b)
+	b = append(b, head...)
+	b = strconv.AppendUint(b, uint64(seq), 10)
+	b = append(b, payload...)
+	crc := crc32.Checksum(b[start:], castagnoli)
+	b = append(b, crcHead...)
+	const hex = "0123456789abcdef"
+	for shift := 28; shift >= 0; shift -= 4 {
+		b = append(b, hex[crc>>shift&15])
+	}
+	b = append(b, crcTail...)
+	return append(b, '\n')
+}

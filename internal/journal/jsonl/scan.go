@@ -1,0 +1,102 @@
+package jsonl
+
+import (
+	"bytes"
+	"io"
+)
+
+// chunkSize is how much of a file is read at once: some hundred lines, so that a follower gets its first events soon and
+// the cost of a call disappears.
+const chunkSize = 256 << 10
+
+var utf8BOM = []byte("\ufeff")
+
+// chunks reads a part of a file in whole lines.
+type chunks struct {
+	from     io.ReaderAt
+	off, end int64  // what is still to be read
+	buf      []byte // reused by next
+}
+
+// next returns the next lines and the offset at which they begin. Only the last of them may lack its newline, and only
+// where the part ends. At the end it returns nil.
+func (c *chunks) next() (lines []byte, at int64, err error) {
+	at = c.off
+	for size := int64(chunkSize); ; size *= 2 {
+		n := min(size, c.end-at)
+		if n <= 0 {
+			return nil, at, nil
+		}
+		if int64(len(c.buf)) < n {
+			c.buf = make([]byte, n)
+		}
+		lines = c.buf[:n]
+		if _, err := io.ReadFull(io.NewSectionReader(c.from, at, n), lines); err != nil {
+			return nil, at, err
+		}
+		if at+n < c.end {
+			lines = lines[:bytes.LastIndexByte(lines, '\n')+1]
+		}
+		if len(lines) > 0 {
+			c.off = at + int64(len(lines))
+			return lines, at, nil
+		}
+	}
+}
+
+// line is one line of a file as it lies there.
+type line struct {
+	off   int64
+	bytes int64  // of the file that it takes, newline included
+	text  []byte // without line break; valid until the next line
+	whole bool   // it ends in a newline
+	num   int    // of the line in what was scanned, from 1
+}
+
+func (l *line) end() int64 { return l.off + l.bytes }
+
+// scan calls f for each line of a part of a file. Empty lines count, but f does not see them.
+func scan(from io.ReaderAt, off, end int64, f func(line) error) error {
+	c := chunks{from: from, off: off, end: end}
+	num := 0
+	for {
+		text, at, err := c.next()
+		if err != nil || text == nil {
+			return err
+		}
+		for len(text) > 0 {
+			num++
+			var l line
+			l, text = cutLine(text, at)
+			l.num = num
+			at = l.end()
+			if len(l.text) == 0 {
+				continue
+			}
+			if err := f(l); err != nil {
+				return err
+			}
+		}
+	}
+}
+
+// cutLine takes the first line off text. A carriage return before the newline is not part of what the line says: some editor
+// put it there.
+func cutLine(text []byte, at int64) (l line, rest []byte) {
+	l = line{off: at, bytes: int64(len(text)), text: text}
+	if i := bytes.IndexByte(text, '\n'); i >= 0 {
+		l.text, rest = text[:i], text[i+1:]
+		l.bytes, l.whole = int64(i+1), true
+	}
+	l.text = bytes.TrimSuffix(l.text, []byte("\r"))
+	return l, rest
+}
+
+// firstLine returns the offset at which lines begin: behind a byte order mark, if an editor put one there.
+func firstLine(f io.ReaderAt) int64 {
+	mark := make([]byte, len(utf8BOM))
+	if n, _ := f.ReadAt(mark, 0); n == len(mark) && bytes.Equal(mark, utf8BOM) {
+		return int64(n)
+	}
+	return 0
+}

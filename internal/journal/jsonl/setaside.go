@@ -1,0 +1,170 @@
+package jsonl
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"os"
+
+	"pennypost/internal/mail"
+)
+
+// setAside moves the bad lines of the main file to the rejected file, and surveys what is left. First they are copied there,
+// then the main file is replaced by one without them; a crash in between copies no line twice.
+//
+// If the disk is too full for that the lines stay, and whoever reads the file skips them: bad lines never keep a room closed.
+func (j *Journal) setAside(s *survey) (*survey, error) {
+	for _, b := range s.bad {
+		j.recovery.SetAside = append(j.recovery.SetAside, mail.Problem{File: mainName, Line: b.num, Text: b.why.Error()})
+		j.log.Warn("set aside a line that cannot be read", "line", b.num, "offset", b.off, "bytes", b.bytes, "why", b.why)
+	}
+	rejected, err := j.keepRejected(s.bad)
+	j.rejected = rejected
+	var r *replacement
+	if err == nil && len(s.bad) > 0 {
+		r, err = j.leaveOut(s)
+	}
+	if err != nil {
+		j.log.Error("lines that cannot be read stay where they are, and are skipped", "lines", len(s.bad), "err", err)
+		j.rejected += len(s.bad)
+		return s, nil
+	}
+	if r == nil {
+		return s, nil
+	}
+	_ = j.file.Close() // for Windows
+	if err := r.commit(); err != nil {
+		return nil, err
+	}
+	if j.file, err = j.disk.Open(j.path(mainName), os.O_RDWR); err != nil {
+		return nil, err
+	}
+	return surveyFile(j.file)
+}
+
+// keepRejected adds bad lines to the rejected file, but not those that are in it, and returns how many it then holds.
+func (j *Journal) keepRejected(bad []badLine) (lines int, err error) {
+	old, err := j.disk.Open(j.path(rejectedName), os.O_RDONLY)
+	if isNotExist(err) {
+		if len(bad) == 0 {
+			return 0, nil
+		}
+		old, err = emptyFile{}, nil
+	}
+	if err != nil {
+		return 0, err
+	}
+	defer old.Close()
+	size, err := old.Size()
+	if err != nil {
+		return 0, err
+	}
+	known := make(map[[sha256.Size]byte]bool)
+	err = scan(old, 0, size, func(l line) error {
+		known[sha256.Sum256(l.text)] = true
+		lines++
+		return nil
+	})
+	if err != nil || len(bad) == 0 {
+		return lines, err
+	}
+	r, err := j.replace(j.path(rejectedName))
+	if err != nil {
+		return lines, err
+	}
+	if err = r.copy(old, span{0, size}); err == nil {
+		err = r.endLine(old, size)
+	}
+	for _, b := range bad {
+		if sum := sha256.Sum256(b.text); err == nil && !known[sum] {
+			known[sum] = true
+			lines++
+			if err = r.copy(j.file, span{b.off, b.bytes}); err == nil && !b.whole {
+				err = r.write([]byte("\n"))
+			}
+		}
+	}
+	if err == nil {
+		err = r.sync()
+	}
+	_ = old.Close() // for Windows
+	if err == nil {
+		err = r.commit()
+	}
+	if err != nil {
+		r.abandon()
+	}
+	return lines, err
+}
+
+// leaveOut builds a main file that has, in the place of bad lines, what can be salvaged from them.
+func (j *Journal) leaveOut(s *survey) (*replacement, error) {
+	r, err := j.replace(j.path(mainName))
+	if err != nil {
+		return nil, err
+	}
+	from := s.index.start
+	for _, b := range s.bad {
+		if err == nil {
+			err = r.copy(j.file, span{from, b.off - from})
+		}
+		for _, good := range b.salvage() {
+			if err == nil {
+				j.recovery.Salvaged++
+				err = r.write(append(good, '\n'))
+			}
+		}
+		from = b.end()
+	}
+	if err == nil {
+		err = r.copy(j.file, span{from, s.size - from})
+	}
+	if err == nil {
+		err = r.sync()
+	}
+	if err != nil {
+		r.abandon()
+		return nil, err
+	}
+	return r, nil
+}
+
+// salvage finds whole lines in a bad one: neighbours that lost the newline between them, or a line glued to garbage. It makes
+// a limited number of attempts, since garbage can look like anything.
+func (b *badLine) salvage() (good [][]byte) {
+	attempts := 100
+	after, rest := b.after, b.text
+	for end := nextEnd(rest, 0); end > 0; end = nextEnd(rest, end) {
+		for from := bytes.LastIndex(rest[:end], []byte(head)); from >= 0; from = bytes.LastIndex(rest[:from], []byte(head)) {
+			if attempts--; attempts < 0 {
+				return good
+			}
+			seq, _, err := check(rest[from:end])
+			if err == nil && seq > after && (b.until == 0 || seq < b.until) {
+				good = append(good, bytes.Clone(rest[from:end]))
+				after, rest, end = seq, rest[end:], 0
+				break
+			}
+		}
+	}
+	return good
+}
+
+// nextEnd returns where the first trailer that ends behind from ends in b, 0 if there is none.
+func nextEnd(b []byte, from int) int {
+	for i := max(0, from-trailer+1); ; {
+		at := bytes.Index(b[i:], []byte(crcHead))
+		if at < 0 || i+at+trailer > len(b) {
+			return 0
+		}
+		if end := i + at + trailer; end > from {
+			return end
+		}
+		i += at + 1
+	}
+}
+
+// emptyFile stands for a file that is not there.
+type emptyFile struct{ file }
+
+func (emptyFile) Size() (int64, error) { return 0, nil }
+func (emptyFile) Close() error         { return nil }

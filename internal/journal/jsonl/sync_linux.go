@@ -1,0 +1,26 @@
+package jsonl
+
+import (
+	"os"
+
+	"golang.org/x/sys/unix"
+)
+
+// datasync makes f's content and size durable, but not its times, which would cost a second write to the disk.
+func datasync(f *os.File) error {
+	conn, err := f.SyscallConn()
+	if err != nil {
+		return err
+	}
+	var failed error
+	err = conn.Control(func(fd uintptr) {
+		// Only an interrupted call is made again. A failed one must not be: the kernel forgets the error together with the pages.
+		for failed = unix.EINTR; failed == unix.EINTR; {
+			failed = unix.Fdatasync(int(fd))
+		}
+	})
+	if err == nil && failed != nil {
+		err = os.NewSyscallError("fdatasync", failed)
+	}
+	return err
+}

@@ -1,0 +1,52 @@
+package jsonl
+
+import (
+	"sort"
+
+	"pennypost/internal/mail"
+)
+
+// tailBytes bounds what live followers are served from. A follower that is further behind reads from the file again. The
+// messages in it are mostly shared with the room that sent them.
+const tailBytes = 4 << 20
+
+// tail holds the latest batches as they were appended, so that live followers share them and decode nothing.
+type tail struct {
+	batches []batch
+	bytes   int
+	after   mail.Seq // every durable event behind after is in batches
+}
+
+type batch struct {
+	events []mail.Event
+	bytes  int
+}
+
+func (t *tail) add(events []mail.Event, bytes int) {
+	t.batches = append(t.batches, batch{events, bytes})
+	t.bytes += bytes
+	for t.bytes > tailBytes && len(t.batches) > 1 {
+		old := &t.batches[0]
+		t.after = old.events[len(old.events)-1].Seq
+		t.bytes -= old.bytes
+		*old = batch{}
+		t.batches = t.batches[1:]
+	}
+}
+
+// reset forgets everything up to last.
+func (t *tail) reset(last mail.Seq) { *t = tail{after: last} }
+
+// behind returns some events behind seq. It must not be asked for events before t.after.
+func (t *tail) behind(seq mail.Seq) []mail.Event {
+	i := sort.Search(len(t.batches), func(i int) bool {
+		events := t.batches[i].events
+		return events[len(events)-1].Seq > seq
+	})
+	if i == len(t.batches) {
+		return nil
+	}
+	events := t.batches[i].events
+	from := sort.Search(len(events), func(i int) bool { return events[i].Seq > seq })
+	return events[from:len(events):len(events)]
+}

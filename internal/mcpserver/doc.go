@@ -1,0 +1,11 @@
+// Package mcpserver is Pennypost's door for clients of the Model Context Protocol.
+//
+// Below are the transports, which know nothing of mail: HTTPHandler (transport.go routes
+// between the protocol's two eras, session.go and resume.go keep the state of the older,
+// stream.go sends, guard.go refuses browsers that were tricked) and ServeStdio. They serve
+// revisions 2024-11-05 to 2026-07-28 on the official Go SDK, v1.8.0 at the time of writing,
+// whose faults they mend where a comment names one. scripts/conformance.sh runs the official
+// suite against them with the fixtures of ConformanceServer.
+//
+// Above is Native, an agent's tools, resources and prompts.
+package mcpserver

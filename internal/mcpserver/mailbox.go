@@ -1,0 +1,162 @@
+package mcpserver
+
+import (
+	"context"
+	"net/url"
+	"strings"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"pennypost/internal/jsonx"
+	"pennypost/internal/mail"
+)
+
+// mailboxScheme begins the URI of a mailbox: mailbox://<room>/<agent>, both percent-encoded.
+const mailboxScheme = "mailbox://"
+
+func mailboxURI(room mail.RoomName, agent mail.Name) string {
+	return mailboxScheme + url.PathEscape(string(room)) + "/" + url.PathEscape(string(agent))
+}
+
+// agentOf returns the agent whose mailbox a URI names, if it is one of this room.
+func (n *Native) agentOf(uri string) (mail.Name, error) {
+	rest, ok := strings.CutPrefix(uri, mailboxScheme)
+	room, name, cut := strings.Cut(rest, "/")
+	room, err1 := url.PathUnescape(room)
+	name, err2 := url.PathUnescape(name)
+	if !ok || !cut || name == "" || err1 != nil || err2 != nil || mail.RoomName(room) != n.box.Room {
+		return "", mcp.ResourceNotFoundError(uri)
+	}
+	return mail.Name(name), nil
+}
+
+func (n *Native) addResources() {
+	own := &mcp.Resource{
+		URI: mailboxURI(n.box.Room, n.box.Agent), Name: "mailbox", Title: "Your mailbox",
+		Description: "Your unread mail. Subscribe to be told when it changes.", MIMEType: "application/json",
+	}
+	n.Server.AddResource(own, n.readMailbox)
+	n.Server.AddResourceTemplate(&mcp.ResourceTemplate{
+		URITemplate: mailboxScheme + url.PathEscape(string(n.box.Room)) + "/{agent}", Name: "mailboxes", Title: "A mailbox of this room",
+		Description: "The unread mail of any agent of the room, or of the user.", MIMEType: "application/json",
+	}, n.readMailbox)
+}
+
+func (n *Native) readMailbox(ctx context.Context, req *mcp.ReadResourceRequest) (*mcp.ReadResourceResult, error) {
+	uri := req.Params.URI
+	agent, err := n.agentOf(uri)
+	if err != nil {
+		return nil, err
+	}
+	page, err := n.box.Service.Inbox(ctx, mail.InboxQuery{Agent: agent, Bytes: readBudget})
+	if mail.CodeOf(err) == mail.NotFound {
+		return nil, mcp.ResourceNotFoundError(uri)
+	}
+	if err != nil {
+		return nil, err
+	}
+	text, err := jsonx.Marshal(page)
+	if err != nil {
+		return nil, err
+	}
+	return &mcp.ReadResourceResult{Contents: []*mcp.ResourceContents{{URI: uri, MIMEType: "application/json", Text: string(text)}}}, nil
+}
+
+// A subscription is a session's interest in a mailbox.
+type subscription struct {
+	session *mcp.ServerSession
+	uri     string
+}
+
+// subscribe watches a mailbox until the session ends or unsubscribes. The SDK calls it for
+// resources/subscribe and for subscriptions/listen alike.
+func (n *Native) subscribe(_ context.Context, req *mcp.SubscribeRequest) error {
+	s := subscription{req.Session, req.Params.URI}
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	if n.subs[s] != nil {
+		return nil
+	}
+	ctx, cancel := context.WithCancel(n.ctx)
+	if err := n.announce(ctx, s.uri); err != nil {
+		cancel()
+		return err
+	}
+	n.subs[s] = cancel
+	go func() { // ends with the session, which somebody else owns
+		_ = s.session.Wait()
+		n.forget(s)
+	}()
+	return nil
+}
+
+func (n *Native) unsubscribe(_ context.Context, req *mcp.UnsubscribeRequest) error {
+	n.forget(subscription{req.Session, req.Params.URI})
+	return nil
+}
+
+func (n *Native) forget(s subscription) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	if cancel := n.subs[s]; cancel != nil {
+		cancel()
+		delete(n.subs, s)
+	}
+}
+
+// announce follows the mailbox of a URI until ctx ends.
+func (n *Native) announce(ctx context.Context, uri string) error {
+	agent, err := n.agentOf(uri)
+	if err != nil {
+		return err
+	}
+	status, err := n.box.Service.Status(ctx)
+	if err != nil {
+		return err
+	}
+	n.work.Go(func() { n.follow(ctx, agent, uri, status.Seq) })
+	return nil
+}
+
+// follow announces changes of a mailbox. However many events came meanwhile, they are one announcement.
+func (n *Native) follow(ctx context.Context, agent mail.Name, uri string, after mail.Seq) {
+	w, err := n.box.Service.Watch(ctx, after)
+	if err != nil {
+		n.box.Log.Warn("mailbox not watched", "agent", agent, "err", err)
+		return
+	}
+	defer w.Close()
+	for {
+		events, err := w.Next(ctx)
+		if err != nil {
+			return
+		}
+		if !n.concerns(ctx, agent, events) {
+			continue
+		}
+		if err := n.Server.ResourceUpdated(ctx, &mcp.ResourceUpdatedNotificationParams{URI: uri}); err != nil {
+			n.box.Log.Debug("resource update not sent", "uri", uri, "err", err)
+		}
+	}
+}
+
+// concerns reports whether events may have changed what is unread in a mailbox: a receipt of its owner did, a message did
+// if it is there, and a change of the roster may have moved role mail.
+func (n *Native) concerns(ctx context.Context, agent mail.Name, events []mail.Event) bool {
+	first := mail.Seq(0)
+	for _, e := range events {
+		switch {
+		case e.Agent != nil && (e.Agent.Roles != nil || e.Agent.Tags != nil || e.Agent.State != "" || e.Agent.End || e.Agent.Retired), e.Erased != nil:
+			return true
+		case e.Receipt != nil && e.Receipt.Reader == mail.AgentAddress(agent) && e.Receipt.Mark != mail.MarkPresented && e.Receipt.Mark != mail.MarkNotified:
+			return true
+		case e.Message != nil && first == 0:
+			first = e.Seq
+		}
+	}
+	if first == 0 {
+		return false
+	}
+	page, err := n.box.Service.Inbox(ctx, mail.InboxQuery{Agent: agent, After: first - 1, Limit: 1})
+	return err == nil && len(page.Messages) > 0
+}

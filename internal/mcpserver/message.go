@@ -1,0 +1,85 @@
+package mcpserver
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
+)
+
+// stateless is the first protocol revision without sessions. Revisions are dates, so
+// they compare as strings.
+const stateless = "2026-07-28"
+
+// A message is what routing needs to know of a request's body. The zero message stands for
+// a GET or DELETE.
+type message struct {
+	batch   bool // an array, as 2025-03-26 allowed
+	id      json.RawMessage
+	method  string
+	version string // protocolVersion of _meta
+}
+
+func (m message) isCall() bool { return m.method != "" && len(m.id) > 0 }
+
+// stateless reports whether the request is of the stateless era, given its version header.
+// A contradiction between header and body counts as stateless too: 2026-07-28 has an error
+// for it and the SDK sends that.
+func (m message) stateless(header string) bool {
+	return header >= stateless || m.version >= stateless ||
+		m.method == "server/discover" || m.method == "subscriptions/listen"
+}
+
+// readMessage reads the body of a POST and puts it back for the SDK.
+func readMessage(w http.ResponseWriter, r *http.Request, limit int64) (message, *refusal) {
+	if r.Method != http.MethodPost {
+		return message{}, nil
+	}
+	tooLarge := refuse(http.StatusRequestEntityTooLarge, jsonrpc.CodeInvalidRequest,
+		fmt.Sprintf("request body exceeds %d bytes", limit))
+	if r.ContentLength > limit {
+		w.Header().Set("Connection", "close") // nothing that follows is worth reading
+		return message{}, tooLarge
+	}
+	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, limit))
+	var tooBig *http.MaxBytesError
+	switch {
+	case errors.As(err, &tooBig):
+		return message{}, tooLarge
+	case err != nil:
+		return message{}, refuse(http.StatusBadRequest, jsonrpc.CodeInvalidRequest, "request body was cut short")
+	}
+	r.Body = io.NopCloser(bytes.NewReader(body))
+	return parseMessage(body)
+}
+
+// parseMessage refuses what is not a JSON-RPC message, which the SDK would answer in plain
+// text, and reads the fields of message from the rest.
+func parseMessage(body []byte) (message, *refusal) {
+	if !json.Valid(body) { // also bounds the nesting, which other decoders may not
+		return message{}, refuse(http.StatusBadRequest, jsonrpc.CodeParseError, "request body is not valid JSON")
+	}
+	if body = bytes.TrimLeft(body, " \t\r\n"); body[0] == '[' {
+		return message{batch: true}, nil
+	}
+	var in struct {
+		ID     json.RawMessage `json:"id"`
+		Method string          `json:"method"`
+		Params struct {
+			Meta struct {
+				Version string `json:"io.modelcontextprotocol/protocolVersion"`
+			} `json:"_meta"`
+		} `json:"params"`
+	}
+	// A field of the wrong type is left zero and is the SDK's to refuse.
+	_ = json.Unmarshal(body, &in)
+	msg := message{id: in.ID, method: in.Method, version: in.Params.Meta.Version}
+	if _, err := jsonrpc.DecodeMessage(body); err != nil {
+		return message{}, refuse(http.StatusBadRequest, jsonrpc.CodeInvalidRequest, "not a JSON-RPC message: "+err.Error()).to(msg)
+	}
+	return msg, nil
+}

@@ -1,0 +1,66 @@
+package mcpserver
+
+import (
+	"context"
+	_ "embed"
+	"log/slog"
+	"sync"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"pennypost/internal/mail"
+)
+
+// instructions tell a model when to look. Clients cut them at 2 KB.
+//
+//go:embed instructions.md
+var instructions string
+
+// Mailbox is the agent for which a server is made, and its room.
+type Mailbox struct {
+	Service mail.Service // the room as the agent sees it
+	Room    mail.RoomName
+	Agent   mail.Name
+	Version string // of Pennypost
+	Log     *slog.Logger
+}
+
+// Native is the MCP server of one agent: six tools, its mailbox as a resource, four prompts. It serves one session; its
+// owner closes it when that has ended.
+type Native struct {
+	Server *mcp.Server
+	box    Mailbox
+
+	ctx  context.Context
+	stop context.CancelFunc
+	work sync.WaitGroup // subscriptions
+
+	mu   sync.Mutex
+	subs map[subscription]context.CancelFunc
+}
+
+// NewNative returns the server of a mailbox.
+func NewNative(box Mailbox) *Native {
+	if box.Log == nil {
+		box.Log = slog.New(slog.DiscardHandler)
+	}
+	ctx, stop := context.WithCancel(context.Background())
+	n := &Native{box: box, ctx: ctx, stop: stop, subs: make(map[subscription]context.CancelFunc)}
+	n.Server = mcp.NewServer(&mcp.Implementation{Name: "pennypost", Title: "Pennypost", Version: box.Version}, &mcp.ServerOptions{
+		Instructions:       instructions,
+		Logger:             box.Log,
+		Capabilities:       &mcp.ServerCapabilities{},
+		SubscribeHandler:   n.subscribe,
+		UnsubscribeHandler: n.unsubscribe,
+	})
+	n.addTools()
+	n.addResources()
+	n.addPrompts()
+	return n
+}
+
+// Close ends the subscriptions and waits for them.
+func (n *Native) Close() {
+	n.stop()
+	n.work.Wait()
+}

@@ -1,0 +1,270 @@
+package mcpserver
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"sync"
+	"syscall"
+	"time"
+
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+)
+
+const (
+	// maxLine bounds one message on stdio, as defaultMaxBody does over HTTP.
+	maxLine = 1 << 20
+	// drain is how long calls already made may go on after in has ended. A script that
+	// pipes its requests gets its answers; a client that closes our stdin to stop us, and
+	// kills after 2 s, finds us gone.
+	drain = 500 * time.Millisecond
+)
+
+// ServeStdio serves one client over in and out, one JSON-RPC message a line, in any
+// revision from 2024-11-05 to 2026-07-28 (basic/transports, stdio). Nothing else is
+// written to out. It returns nil after in has ended and the calls made have been answered
+// or, after half a second, cancelled, or after out was closed; and ctx's error once ctx is
+// done and all calls have returned. Handlers get ctx's values.
+//
+// A line that is not a JSON-RPC message is answered with an error and does not end the
+// session, as it would in the SDK's own transport. So is a batch, which only 2025-03-26
+// knew.
+//
+// The caller keeps in and out. The goroutine that reads in ends only when a read does.
+func ServeStdio(ctx context.Context, server *mcp.Server, in io.Reader, out io.Writer) error {
+	c := &stdioConn{
+		out:      out,
+		stopping: ctx.Done(),
+		lines:    make(chan line),
+		closed:   make(chan struct{}),
+		answered: make(chan struct{}, 1),
+		calls:    make(map[jsonrpc.ID]bool),
+	}
+	go c.scan(in)
+	session, err := server.Connect(ctx, c, nil)
+	if err != nil {
+		return fmt.Errorf("serving mcp on stdio: %w", err)
+	}
+	err = session.Wait()
+	switch {
+	case ctx.Err() != nil:
+		return ctx.Err()
+	case err == nil, errors.Is(err, syscall.EPIPE), errors.Is(err, io.ErrClosedPipe):
+		return nil
+	}
+	return fmt.Errorf("serving mcp on stdio: %w", err)
+}
+
+// A stdioConn is both Transport and Connection of one ServeStdio. The SDK calls Read from
+// one goroutine, Write from many.
+type stdioConn struct {
+	stopping <-chan struct{}
+	lines    chan line     // from scan; closed at the end of in
+	closed   chan struct{} // by Close
+	answered chan struct{} // a slot: calls became empty
+	once     sync.Once
+
+	writing sync.Mutex
+	out     io.Writer // guarded by writing, which is held for I/O and nothing else
+
+	mu    sync.Mutex
+	calls map[jsonrpc.ID]bool // read and not answered
+}
+
+// A line is one line of input without its end, or why there is none.
+type line struct {
+	text []byte
+	err  error
+}
+
+var errLineTooLong = fmt.Errorf("message exceeds %d bytes", maxLine)
+
+// scan feeds lines until in ends or the connection is closed.
+func (c *stdioConn) scan(in io.Reader) {
+	defer close(c.lines)
+	r := bufio.NewReaderSize(in, 64<<10)
+	for {
+		text, err := readLine(r)
+		if err != nil && !errors.Is(err, errLineTooLong) {
+			if !errors.Is(err, io.EOF) {
+				c.feed(line{err: err})
+			}
+			return
+		}
+		if len(text) == 0 && err == nil {
+			continue
+		}
+		if !c.feed(line{text, err}) {
+			return
+		}
+	}
+}
+
+func (c *stdioConn) feed(l line) bool {
+	select {
+	case c.lines <- l:
+		return true
+	case <-c.closed:
+		return false
+	}
+}
+
+// readLine returns the next line, trimmed of white space, or errLineTooLong after skipping
+// one. A last line without its end is returned before the error that cut it off.
+func readLine(r *bufio.Reader) ([]byte, error) {
+	var text []byte
+	tooLong := false
+	for {
+		part, err := r.ReadSlice('\n')
+		if tooLong = tooLong || len(text)+len(part) > maxLine; tooLong {
+			text = nil
+		} else {
+			text = append(text, part...)
+		}
+		if errors.Is(err, bufio.ErrBufferFull) {
+			continue
+		}
+		if tooLong {
+			return nil, errLineTooLong
+		}
+		if text = bytes.TrimSpace(text); len(text) > 0 {
+			return text, nil // the error comes again
+		}
+		return nil, err
+	}
+}
+
+// Connect implements mcp.Transport.
+func (c *stdioConn) Connect(context.Context) (mcp.Connection, error) { return c, nil }
+
+// SessionID implements mcp.Connection.
+func (c *stdioConn) SessionID() string { return "" }
+
+// Close implements mcp.Connection.
+func (c *stdioConn) Close() error {
+	c.once.Do(func() { close(c.closed) })
+	return nil
+}
+
+// Read implements mcp.Connection. An EOF makes the SDK cancel every call and refuse to
+// write their answers, which is why it is held back when in has ended.
+func (c *stdioConn) Read(context.Context) (jsonrpc.Message, error) {
+	for {
+		select {
+		case <-c.stopping:
+			return nil, io.EOF
+		case <-c.closed:
+			return nil, io.EOF
+		case l, ok := <-c.lines:
+			if !ok {
+				c.awaitAnswers()
+				return nil, io.EOF
+			}
+			msg, err := c.decode(l)
+			if msg != nil || err != nil {
+				return msg, err
+			}
+		}
+	}
+}
+
+// decode returns the message of a line, or nil after answering a line that is none.
+func (c *stdioConn) decode(l line) (jsonrpc.Message, error) {
+	if l.err != nil && !errors.Is(l.err, errLineTooLong) {
+		return nil, l.err
+	}
+	if l.err != nil {
+		return nil, c.reject(newRPCError(nil, jsonrpc.CodeInvalidRequest, l.err.Error()))
+	}
+	seen, ref := parseMessage(l.text)
+	if ref != nil {
+		return nil, c.reject(ref.body)
+	}
+	if seen.batch {
+		return nil, c.reject(newRPCError(nil, jsonrpc.CodeInvalidRequest, "batches are not served: send one message a line"))
+	}
+	msg, err := jsonrpc.DecodeMessage(l.text)
+	if err != nil {
+		return nil, fmt.Errorf("decoding what was decoded before: %w", err)
+	}
+	if req, ok := msg.(*jsonrpc.Request); ok && req.IsCall() && req.Method != "subscriptions/listen" {
+		c.mu.Lock()
+		c.calls[req.ID] = true
+		c.mu.Unlock()
+	}
+	return msg, nil
+}
+
+// awaitAnswers waits until every call has been answered, for at most drain. A subscription
+// is never answered and not waited for.
+func (c *stdioConn) awaitAnswers() {
+	timeout := time.After(drain)
+	for c.owing() {
+		select {
+		case <-c.answered:
+		case <-timeout:
+			return
+		case <-c.stopping:
+			return
+		case <-c.closed:
+			return
+		}
+	}
+}
+
+func (c *stdioConn) owing() bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return len(c.calls) > 0
+}
+
+// Write implements mcp.Connection.
+func (c *stdioConn) Write(ctx context.Context, msg jsonrpc.Message) error {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	data, err := jsonrpc.EncodeMessage(msg)
+	if err != nil {
+		return fmt.Errorf("encoding message: %w", err)
+	}
+	err = c.writeLine(data)
+	if resp, ok := msg.(*jsonrpc.Response); ok {
+		c.settle(resp.ID)
+	}
+	return err
+}
+
+func (c *stdioConn) settle(id jsonrpc.ID) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	delete(c.calls, id)
+	if len(c.calls) > 0 {
+		return
+	}
+	select {
+	case c.answered <- struct{}{}:
+	default:
+	}
+}
+
+func (c *stdioConn) reject(e rpcError) error {
+	data, err := json.Marshal(e)
+	if err != nil {
+		return fmt.Errorf("encoding message: %w", err)
+	}
+	return c.writeLine(data)
+}
+
+func (c *stdioConn) writeLine(data []byte) error {
+	c.writing.Lock()
+	defer c.writing.Unlock()
+	if _, err := c.out.Write(append(data, '\n')); err != nil {
+		return fmt.Errorf("writing message: %w", err)
+	}
+	return nil
+}

@@ -1,0 +1,257 @@
+package mcpserver
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"strings"
+	"sync"
+	"time"
+)
+
+const (
+	// maxPending is how far a response may run ahead of its client before the writer
+	// waits: over a thousand notifications, or one message of any size.
+	maxPending = 256 << 10
+	// maxChunk is what a client must take within the write timeout.
+	maxChunk = 32 << 10
+	// farewell is how long the rest of a response may take after its request was cancelled.
+	farewell = time.Second
+)
+
+// keepAliveComment is a Server-Sent Events comment, which clients skip (HTML, 9.2.6).
+const keepAliveComment = ":\n\n"
+
+var errStreamEnded = errors.New("response has ended")
+
+// An exchange is what a stream needs to know of the request it answers.
+type exchange struct {
+	ctx       context.Context    // of the request
+	cancel    context.CancelFunc // ends it when its client is gone
+	begin     func(http.Header)  // if set, sees the header before it is sent
+	patient   bool               // the answer may take long: see stream.beat
+	keepAlive time.Duration
+	timeout   time.Duration
+}
+
+// A stream is the ResponseWriter through which the SDK answers. One goroutine sends what
+// it wrote, so that the SDK, which notifies subscribers one after another and without a
+// deadline, is not held up by a client that stopped reading (go-sdk issue 1227). Each
+// chunk has a deadline of its own, which also overrides http.Server.WriteTimeout (issue
+// 1262), and a silent event stream gets comments, so that proxies let it live and dead
+// clients are noticed (issue 1229).
+type stream struct {
+	exchange
+	w      http.ResponseWriter // body: written by run only
+	rc     *http.ResponseController
+	header http.Header // the SDK's until begun; then copied to w
+	wake   chan struct{}
+	done   chan struct{} // closed when run has returned
+
+	mu      sync.Mutex
+	room    sync.Cond // on mu: pending was taken, or nothing will be any more
+	begun   bool      // header sent
+	events  bool      // as an event stream
+	pending []byte
+	flush   bool
+	ended   bool
+	until   time.Time // no write may take longer, if set
+	err     error     // why the client is gone
+}
+
+func newStream(w http.ResponseWriter, x exchange) *stream {
+	s := &stream{
+		exchange: x,
+		w:        w,
+		rc:       http.NewResponseController(w),
+		header:   make(http.Header),
+		wake:     make(chan struct{}, 1),
+		done:     make(chan struct{}),
+	}
+	s.room.L = &s.mu
+	s.noDeadline()
+	go s.run()
+	return s
+}
+
+// end sends what is pending and gives the ResponseWriter back. What the SDK writes later
+// fails. Nobody is kept waiting for a client whose request was cancelled.
+func (s *stream) end() {
+	s.mu.Lock()
+	s.ended = true
+	s.room.Broadcast()
+	if s.ctx.Err() != nil {
+		s.until = time.Now().Add(farewell)
+	}
+	s.mu.Unlock()
+	if s.ctx.Err() != nil {
+		s.deadline() // of the write that is under way
+	}
+	s.signal()
+	<-s.done
+}
+
+// Header implements http.ResponseWriter.
+func (s *stream) Header() http.Header { return s.header }
+
+// WriteHeader implements http.ResponseWriter.
+func (s *stream) WriteHeader(status int) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if !s.begun && !s.ended {
+		s.beginLocked(status, s.header)
+	}
+}
+
+func (s *stream) beginLocked(status int, header http.Header) {
+	s.begun = true
+	if s.begin != nil {
+		s.begin(header)
+	}
+	for k, v := range header {
+		s.w.Header()[k] = v
+	}
+	if strings.HasPrefix(header.Get("Content-Type"), "text/event-stream") {
+		s.events = true
+		s.w.Header().Set("X-Accel-Buffering", "no") // nginx would hold events back
+	}
+	s.w.WriteHeader(status)
+}
+
+// Write implements http.ResponseWriter. It copies p and waits only for a client that is
+// maxPending behind, and then no longer than its write timeout.
+func (s *stream) Write(p []byte) (int, error) {
+	s.WriteHeader(http.StatusOK)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for len(s.pending) > maxPending && s.err == nil && !s.ended {
+		s.room.Wait()
+	}
+	if s.err != nil {
+		return 0, s.err
+	}
+	if s.ended {
+		return 0, errStreamEnded
+	}
+	s.pending = append(s.pending, p...)
+	s.signal()
+	return len(p), nil
+}
+
+// FlushError implements the flushing of http.ResponseController: it asks for what was
+// written to be sent at once, and does not wait.
+func (s *stream) FlushError() error {
+	s.WriteHeader(http.StatusOK)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.flush = true
+	s.signal()
+	return s.err
+}
+
+func (s *stream) signal() {
+	select {
+	case s.wake <- struct{}{}:
+	default: // run has not yet looked at the last one
+	}
+}
+
+func (s *stream) run() {
+	defer close(s.done)
+	idle := time.NewTimer(s.keepAlive)
+	defer idle.Stop()
+	for {
+		select {
+		case <-s.wake:
+		case <-idle.C:
+			s.beat()
+		}
+		batch, flush, last := s.take()
+		if err := s.send(batch, flush, last); err != nil {
+			s.fail(err)
+			return
+		}
+		if last {
+			return
+		}
+		idle.Reset(s.keepAlive)
+	}
+}
+
+// beat queues a keep-alive comment if the stream is one of events. An answer that is long
+// in coming has not begun, because the SDK decides its status by its first message: it is
+// begun here, since a refusal would have been sent long ago and some clients wait only 60 s
+// for a first byte. The SDK's header may be changing under its hands and is not looked at.
+func (s *stream) beat() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if !s.begun && s.patient && !s.ended {
+		s.beginLocked(http.StatusOK, http.Header{
+			"Content-Type":  {"text/event-stream"},
+			"Cache-Control": {"no-cache, no-transform"},
+		})
+	}
+	if s.events && len(s.pending) == 0 {
+		s.pending = []byte(keepAliveComment)
+		s.flush = true
+	}
+}
+
+// take hands over what is pending. last reports that nothing can follow.
+func (s *stream) take() (batch []byte, flush, last bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	batch, flush = s.pending, s.flush
+	s.pending, s.flush = nil, false
+	s.room.Broadcast()
+	return batch, flush, s.ended
+}
+
+// send writes to the client. A deadline stands only while something is being written: one
+// that passes in a silence, as http.Server.WriteTimeout would, ends an HTTP/2 stream. After
+// the last batch it is left for the end of the response that net/http writes.
+func (s *stream) send(batch []byte, flush, last bool) error {
+	for len(batch) > 0 {
+		n := min(len(batch), maxChunk)
+		s.deadline()
+		if _, err := s.w.Write(batch[:n]); err != nil {
+			return err
+		}
+		batch = batch[n:]
+	}
+	if flush {
+		s.deadline()
+		if err := s.rc.Flush(); err != nil && !errors.Is(err, http.ErrNotSupported) {
+			return err
+		}
+	}
+	if last {
+		s.deadline()
+	} else {
+		s.noDeadline()
+	}
+	return nil
+}
+
+// deadline limits the write that follows. Its error means a ResponseWriter that has none,
+// as in tests.
+func (s *stream) deadline() {
+	t := time.Now().Add(s.timeout)
+	s.mu.Lock()
+	if !s.until.IsZero() && s.until.Before(t) {
+		t = s.until
+	}
+	s.mu.Unlock()
+	_ = s.rc.SetWriteDeadline(t)
+}
+
+func (s *stream) noDeadline() { _ = s.rc.SetWriteDeadline(time.Time{}) }
+
+// fail ends the request of a client that is gone.
+func (s *stream) fail(err error) {
+	s.mu.Lock()
+	s.err = err
+	s.room.Broadcast()
+	s.mu.Unlock()
+	s.cancel()
+}

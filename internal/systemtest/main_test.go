@@ -1,0 +1,33 @@
+package systemtest
+
+import (
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"testing"
+)
+
+// binary is the program under test. TestMain sets it, once.
+var binary string
+
+func TestMain(m *testing.M) { os.Exit(testMain(m)) }
+
+func testMain(m *testing.M) int {
+	if binary = os.Getenv("PENNYPOST_BIN"); binary != "" {
+		return m.Run()
+	}
+	dir, err := os.MkdirTemp("", "pennypost-bin")
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return 1
+	}
+	defer os.RemoveAll(dir)
+	binary = filepath.Join(dir, "pennypost")
+	build := exec.Command("go", "build", "-o", binary, "pennypost")
+	if out, err := build.CombinedOutput(); err != nil {
+		fmt.Fprintf(os.Stderr, "go build: %v\n%s", err, out)
+		return 1
+	}
+	return m.Run()
+}
