@@ -37,13 +37,7 @@ func (a *app) manual(cmd *cobra.Command, _ []string) {
 	section("DESCRIPTION", cmd.Long)
 	if cmd.HasAvailableSubCommands() {
 		p.line("\n%s", p.bold("COMMANDS"))
-		var rows [][]string
-		for _, sub := range cmd.Commands() {
-			if sub.IsAvailableCommand() {
-				rows = append(rows, []string{"    " + sub.Name(), sub.Short})
-			}
-		}
-		p.table(rows)
+		p.table(commandRows(cmd))
 	}
 	a.flagSection("OPTIONS", cmd.LocalNonPersistentFlags())
 	if cmd.HasParent() {
@@ -53,6 +47,27 @@ func (a *app) manual(cmd *cobra.Command, _ []string) {
 		section("ENVIRONMENT", rootEnvironment)
 	}
 	section("EXAMPLES", cmd.Example)
+}
+
+// commandRows lists the commands below cmd, those of the root in the order of the manual and not of the alphabet.
+func commandRows(cmd *cobra.Command) [][]string {
+	var rows, ordered [][]string
+	for _, sub := range cmd.Commands() {
+		if sub.IsAvailableCommand() {
+			rows = append(rows, []string{"    " + sub.Name(), sub.Short})
+		}
+	}
+	if cmd.HasParent() {
+		return rows
+	}
+	for _, v := range verbs() {
+		for _, row := range rows {
+			if strings.TrimSpace(row[0]) == v.name {
+				ordered = append(ordered, row)
+			}
+		}
+	}
+	return ordered
 }
 
 func synopsis(cmd *cobra.Command) string {

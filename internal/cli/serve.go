@@ -70,7 +70,7 @@ func (a *app) serve(ctx context.Context, f serveFlags) error {
 	if err != nil {
 		return err
 	}
-	ctx, stop := signal.NotifyContext(ctx, os.Interrupt, syscall.SIGTERM)
+	ctx, stop := signal.NotifyContext(ctx, os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
 	defer stop()
 	err = daemon.Run(ctx, daemon.Options{
 		Config: cfg, Version: version(), Log: log, Auto: f.auto, Conformance: f.conformance,

@@ -43,6 +43,8 @@ const (
 	// stopPatience is how long calls under way may go on after a stop. Appends take milliseconds; what is still there then
 	// is a client that does not read.
 	stopPatience = 5 * time.Second
+	// mcpPatience is how long MCP calls may go on. A send takes milliseconds, a wait or a stream would go on for hours.
+	mcpPatience = 300 * time.Millisecond
 )
 
 // daemon is a running post office.
@@ -153,8 +155,7 @@ func (d *daemon) run(at listeners) error {
 	}
 	<-d.closing.Done()
 	d.log.Info("post office closing")
-	d.shutDown(server)
-	closeHandler()
+	d.shutDown(server, closeHandler)
 	d.running.Wait()
 	err = d.office.close()
 	d.log.Info("post office closed", "up", time.Since(d.started).Round(time.Second))
@@ -166,14 +167,18 @@ func (d *daemon) run(at listeners) error {
 	}
 }
 
-// shutDown stops accepting, which removes the socket, and gives the calls under way their time. Waits and streams have
-// been told by d.closing.
-func (d *daemon) shutDown(server *http.Server) {
+// shutDown stops accepting, which removes the socket, and gives the calls under way their time. Waits and streams of the
+// API have been told by d.closing; those of MCP, which cannot be told apart from its calls, end by closeMCP.
+func (d *daemon) shutDown(server *http.Server, closeMCP func()) {
 	ctx, cancel := context.WithTimeout(context.Background(), stopPatience)
 	defer cancel()
+	finishMCP := time.AfterFunc(mcpPatience, closeMCP)
 	if err := server.Shutdown(ctx); err != nil {
 		d.log.Warn("calls cut off", "err", err)
 		server.Close()
+	}
+	if finishMCP.Stop() {
+		closeMCP()
 	}
 }
 

@@ -77,7 +77,7 @@ func (o *office) borrow(ctx context.Context, name mail.RoomName) (*entry, error)
 	if _, err := mail.ParseRoom(string(name)); err != nil {
 		return nil, err
 	}
-	e, mine, err := o.enter(name)
+	e, mine, err := o.enter(ctx, name)
 	if err != nil {
 		return nil, err
 	}
@@ -88,7 +88,7 @@ func (o *office) borrow(ctx context.Context, name mail.RoomName) (*entry, error)
 	case <-e.ready:
 		err = e.err
 	case <-ctx.Done():
-		err = &mail.Error{Code: mail.Timeout, Msg: "the request ended before room " + string(name) + " was open", Err: ctx.Err()}
+		err = notInTime(ctx, name)
 	}
 	if err != nil {
 		o.giveBack(e)
@@ -97,8 +97,12 @@ func (o *office) borrow(ctx context.Context, name mail.RoomName) (*entry, error)
 	return e, nil
 }
 
+func notInTime(ctx context.Context, name mail.RoomName) error {
+	return &mail.Error{Code: mail.Timeout, Msg: "the request ended before room " + string(name) + " was open", Err: ctx.Err()}
+}
+
 // enter counts the caller as a user of the room's entry. mine says that there was none and the caller has to open it.
-func (o *office) enter(name mail.RoomName) (e *entry, mine bool, err error) {
+func (o *office) enter(ctx context.Context, name mail.RoomName) (e *entry, mine bool, err error) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	for {
@@ -110,8 +114,14 @@ func (o *office) enter(name mail.RoomName) (e *entry, mine bool, err error) {
 			break
 		}
 		o.mu.Unlock()
-		<-e.gone // closing a room takes as long as the append under way
+		select { // closing a room takes as long as the append under way
+		case <-e.gone:
+		case <-ctx.Done():
+		}
 		o.mu.Lock()
+		if ctx.Err() != nil {
+			return nil, false, notInTime(ctx, name)
+		}
 	}
 	if e == nil {
 		if len(o.rooms) >= maxOpen {

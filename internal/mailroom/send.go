@@ -30,8 +30,12 @@ func (v *view) Send(ctx context.Context, d mail.Draft) (mail.Sent, error) {
 	return sent, err
 }
 
-// Deliver sends a draft that an agent of another room addressed to this one. It implements Options.Forward for the other room.
+// Deliver sends a draft that somebody in another room addressed to this one. It implements Options.Forward for the other
+// room. The user is the same person in every room.
 func (r *Room) Deliver(ctx context.Context, from mail.Name, room mail.RoomName, d mail.Draft) (mail.Sent, error) {
+	if from == mail.User {
+		return r.As(from).Send(ctx, d)
+	}
 	v := &view{Room: r, caller: mail.Name(string(from) + "@" + string(room)), foreign: true}
 	return v.Send(ctx, d)
 }

@@ -336,6 +336,14 @@ func TestForward(t *testing.T) {
 	if p, err = here.Inbox(ctx, mail.InboxQuery{}); err != nil || len(p.Messages) != 2 || p.Messages[1].Body != "back" {
 		t.Errorf("ann's inbox: %+v, %v", p, err)
 	}
+	user, _ := o.Room(ctx, "lab-1.ü", mail.User)
+	sent, err = user.Send(ctx, mail.Draft{To: mail.Recipients{"bob@other"}, Body: "from the person"})
+	if err != nil || sent.Room != "other" {
+		t.Fatalf("the user's: %+v, %v", sent, err)
+	}
+	if it, err := there.Message(ctx, sent.ID); err != nil || it.From != mail.ToUser {
+		t.Errorf("the user signs as %q in another room (%v)", it.From, err)
+	}
 	if _, err := here.Send(ctx, mail.Draft{To: mail.Recipients{"bob@nowhere"}, Body: "x"}); mail.CodeOf(err) != mail.NotFound {
 		t.Errorf("to an unknown room: %v", err)
 	}

@@ -104,7 +104,9 @@ func (f *fixtures) addTools() {
 
 func text(s string) *mcp.TextContent { return &mcp.TextContent{Text: s} }
 
-func picture() *mcp.ImageContent { return &mcp.ImageContent{Data: []byte(redPixel), MIMEType: "image/png"} }
+func picture() *mcp.ImageContent {
+	return &mcp.ImageContent{Data: []byte(redPixel), MIMEType: "image/png"}
+}
 
 func embedded(uri, mime, s string) *mcp.EmbeddedResource {
 	return &mcp.EmbeddedResource{Resource: &mcp.ResourceContents{URI: uri, MIMEType: mime, Text: s}}

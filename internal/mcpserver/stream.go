@@ -77,14 +77,15 @@ func newStream(w http.ResponseWriter, x exchange) *stream {
 // end sends what is pending and gives the ResponseWriter back. What the SDK writes later
 // fails. Nobody is kept waiting for a client whose request was cancelled.
 func (s *stream) end() {
+	hurry := s.ctx.Err() != nil
 	s.mu.Lock()
 	s.ended = true
-	s.room.Broadcast()
-	if s.ctx.Err() != nil {
+	if hurry {
 		s.until = time.Now().Add(farewell)
 	}
+	s.room.Broadcast()
 	s.mu.Unlock()
-	if s.ctx.Err() != nil {
+	if hurry {
 		s.deadline() // of the write that is under way
 	}
 	s.signal()

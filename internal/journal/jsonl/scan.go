@@ -70,7 +70,7 @@ func scan(from io.ReaderAt, off, end int64, f func(line) error) error {
 			l, text = cutLine(text, at)
 			l.num = num
 			at = l.end()
-			if len(l.text) == 0 {
+			if len(l.text) == 0 && l.whole {
 				continue
 			}
 			if err := f(l); err != nil {
