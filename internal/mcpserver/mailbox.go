@@ -62,50 +62,17 @@ func (n *Native) readMailbox(ctx context.Context, req *mcp.ReadResourceRequest) 
 	return &mcp.ReadResourceResult{Contents: []*mcp.ResourceContents{{URI: uri, MIMEType: "application/json", Text: string(text)}}}, nil
 }
 
-// A subscription is a session's interest in a mailbox.
+// A subscription is what sessions of one server that want to know about a mailbox share: one follower.
 type subscription struct {
-	session *mcp.ServerSession
-	uri     string
+	sessions map[*mcp.ServerSession]bool
+	stop     context.CancelFunc
 }
 
-// subscribe watches a mailbox until the session ends or unsubscribes. The SDK calls it for
-// resources/subscribe and for subscriptions/listen alike.
-func (n *Native) subscribe(_ context.Context, req *mcp.SubscribeRequest) error {
-	s := subscription{req.Session, req.Params.URI}
-	n.mu.Lock()
-	defer n.mu.Unlock()
-	if n.subs[s] != nil {
-		return nil
-	}
-	ctx, cancel := context.WithCancel(n.ctx)
-	if err := n.announce(ctx, s.uri); err != nil {
-		cancel()
-		return err
-	}
-	n.subs[s] = cancel
-	go func() { // ends with the session, which somebody else owns
-		_ = s.session.Wait()
-		n.forget(s)
-	}()
-	return nil
-}
-
-func (n *Native) unsubscribe(_ context.Context, req *mcp.UnsubscribeRequest) error {
-	n.forget(subscription{req.Session, req.Params.URI})
-	return nil
-}
-
-func (n *Native) forget(s subscription) {
-	n.mu.Lock()
-	defer n.mu.Unlock()
-	if cancel := n.subs[s]; cancel != nil {
-		cancel()
-		delete(n.subs, s)
-	}
-}
-
-// announce follows the mailbox of a URI until ctx ends.
-func (n *Native) announce(ctx context.Context, uri string) error {
+// subscribe has a mailbox watched until the session ends or unsubscribes. The SDK calls it for resources/subscribe and for
+// subscriptions/listen alike, and notes the subscription when it returns: what comes in between is not announced, but
+// found by the client when it reads after it has subscribed.
+func (n *Native) subscribe(ctx context.Context, req *mcp.SubscribeRequest) error {
+	uri := req.Params.URI
 	agent, err := n.agentOf(uri)
 	if err != nil {
 		return err
@@ -114,8 +81,42 @@ func (n *Native) announce(ctx context.Context, uri string) error {
 	if err != nil {
 		return err
 	}
-	n.work.Go(func() { n.follow(ctx, agent, uri, status.Seq) })
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	s := n.subs[uri]
+	if s == nil {
+		following, stop := context.WithCancel(n.ctx)
+		s = &subscription{sessions: make(map[*mcp.ServerSession]bool), stop: stop}
+		n.subs[uri] = s
+		n.work.Go(func() { n.follow(following, agent, uri, status.Seq) })
+	}
+	if !s.sessions[req.Session] {
+		s.sessions[req.Session] = true
+		go func() { // ends with the session, which somebody else owns
+			_ = req.Session.Wait()
+			n.forget(uri, req.Session)
+		}()
+	}
 	return nil
+}
+
+func (n *Native) unsubscribe(_ context.Context, req *mcp.UnsubscribeRequest) error {
+	n.forget(req.Params.URI, req.Session)
+	return nil
+}
+
+func (n *Native) forget(uri string, session *mcp.ServerSession) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	s := n.subs[uri]
+	if s == nil || !s.sessions[session] {
+		return
+	}
+	delete(s.sessions, session)
+	if len(s.sessions) == 0 {
+		s.stop()
+		delete(n.subs, uri)
+	}
 }
 
 // follow announces changes of a mailbox. However many events came meanwhile, they are one announcement.

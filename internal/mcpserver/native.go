@@ -25,8 +25,8 @@ type Mailbox struct {
 	Log     *slog.Logger
 }
 
-// Native is the MCP server of one agent: six tools, its mailbox as a resource, four prompts. It serves one session; its
-// owner closes it when that has ended.
+// Native is the MCP server of one agent: six tools, its mailbox as a resource, four prompts. It may serve several
+// sessions; its owner closes it when they have ended.
 type Native struct {
 	Server *mcp.Server
 	box    Mailbox
@@ -36,7 +36,7 @@ type Native struct {
 	work sync.WaitGroup // subscriptions
 
 	mu   sync.Mutex
-	subs map[subscription]context.CancelFunc
+	subs map[string]*subscription // by URI
 }
 
 // NewNative returns the server of a mailbox.
@@ -45,7 +45,7 @@ func NewNative(box Mailbox) *Native {
 		box.Log = slog.New(slog.DiscardHandler)
 	}
 	ctx, stop := context.WithCancel(context.Background())
-	n := &Native{box: box, ctx: ctx, stop: stop, subs: make(map[subscription]context.CancelFunc)}
+	n := &Native{box: box, ctx: ctx, stop: stop, subs: make(map[string]*subscription)}
 	n.Server = mcp.NewServer(&mcp.Implementation{Name: "pennypost", Title: "Pennypost", Version: box.Version}, &mcp.ServerOptions{
 		Instructions:       instructions,
 		Logger:             box.Log,
