@@ -29,7 +29,7 @@ var floors = []struct {
 }
 
 // suites are packages of tests. They may import what they test; only tests import them.
-var suites = []string{"internal/mail/mailtest", "internal/journal/journaltest", "internal/arch"}
+var suites = []string{"internal/mail/mailtest", "internal/journal/journaltest", "internal/arch", "internal/systemtest"}
 
 // forbidden are edges that the floors would allow.
 var forbidden = []struct{ from, to, why string }{
@@ -136,6 +136,7 @@ var direct = []string{
 	"github.com/pelletier/go-toml/v2",
 	"github.com/rogpeppe/go-internal",
 	"github.com/spf13/cobra",
+	"github.com/spf13/pflag",
 	"go.uber.org/goleak",
 	"golang.org/x/sys",
 	"golang.org/x/text",

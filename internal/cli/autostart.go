@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"pennypost/internal/config"
+	"pennypost/internal/daemon"
 	"pennypost/internal/durable"
 	"pennypost/internal/mail"
 )
@@ -32,36 +33,60 @@ func (a *app) autostart(ctx context.Context, home config.Home) error {
 	}
 	ctx, cancel := context.WithTimeout(ctx, startPatience)
 	defer cancel()
-	var exited <-chan error // of the process that this command started
-	for {
-		if listens(home) {
-			return nil
-		}
-		if exited == nil {
-			lock, err := durable.TryLock(home.StartLock())
-			switch {
-			case err == nil:
-				defer lock.Unlock()
-				if listens(home) { // who held the lock before was quick
-					return nil
-				}
-				if exited, err = a.launch(home); err != nil {
-					return notStarted(home, err)
-				}
-			case !isLocked(err):
-				return notStarted(home, err)
-			}
+	s := starter{app: a, home: home}
+	defer s.unlock()
+	for !listens(home) {
+		if err := s.try(); err != nil {
+			return notStarted(home, err)
 		}
 		select {
-		case err := <-exited:
+		case err := <-s.exited:
 			if err != nil {
 				return notStarted(home, err)
 			}
-			exited = nil // another post office was there first: go on looking for it
+			s.exited = nil // another post office was there first: go on looking for it
 		case <-ctx.Done():
 			return notStarted(home, ctx.Err())
 		case <-time.After(startPoll):
 		}
+	}
+	return nil
+}
+
+// starter is one command's attempt to start a post office.
+type starter struct {
+	app    *app
+	home   config.Home
+	lock   *durable.Lock // the start lock, once it is ours
+	exited <-chan error  // of the process that was started; nil: none
+}
+
+// try starts a post office, unless one was started or another command is at it.
+func (s *starter) try() error {
+	if s.exited != nil {
+		return nil
+	}
+	if s.lock == nil {
+		lock, err := durable.TryLock(s.home.StartLock())
+		if isLocked(err) {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		s.lock = lock
+		if listens(s.home) { // who held the lock before was quick
+			return nil
+		}
+	}
+	exited, err := s.app.launch(s.home)
+	s.exited = exited
+	return err
+}
+
+func (s *starter) unlock() {
+	if s.lock != nil {
+		_ = s.lock.Unlock() // the system does it too when this command ends
 	}
 }
 
@@ -98,7 +123,7 @@ func (a *app) launch(home config.Home) (<-chan error, error) {
 	defer log.Close()
 	cmd := exec.Command(self, "serve", "--auto")
 	cmd.Dir = "/" // so that no directory is kept from being unmounted or removed
-	cmd.Env = append(a.env.Environ, "PENNYPOST_HOME="+string(home))
+	cmd.Env = append(daemon.WithoutAgent(a.env.Environ), "PENNYPOST_HOME="+string(home))
 	cmd.Stdout, cmd.Stderr = log, log
 	cmd.SysProcAttr = detached()
 	if err := cmd.Start(); err != nil {

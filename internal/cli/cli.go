@@ -187,21 +187,26 @@ func newRoot(a *app, args []string) *cobra.Command {
 	flags.BoolVar(&a.json, "json", a.json, "answer in JSON, one value a line")
 	_ = root.RegisterFlagCompletionFunc("room", a.completeRoom)
 	_ = root.RegisterFlagCompletionFunc("as", a.completeAgent)
-	all := verbs()
-	if len(args) > 0 {
-		for _, v := range all {
-			if v.name == args[0] {
-				a.verb = v.name
-				all = []verb{v}
-				break
-			}
-		}
-	}
-	for _, v := range all {
+	for _, v := range a.chosen(args) {
 		root.AddCommand(v.new(a))
 	}
 	if a.verb != "" {
 		root.SetHelpCommand(&cobra.Command{Hidden: true}) // "help" is another verb
 	}
 	return root
+}
+
+// chosen returns the verb that args begin with, or all.
+func (a *app) chosen(args []string) []verb {
+	all := verbs()
+	if len(args) == 0 {
+		return all
+	}
+	for _, v := range all {
+		if v.name == args[0] {
+			a.verb = v.name
+			return []verb{v}
+		}
+	}
+	return all
 }

@@ -54,21 +54,8 @@ func newHistory(a *app) *cobra.Command {
 }
 
 func (a *app) history(ctx context.Context, f historyFlags) error {
-	if err := checkLimit(f.limit); err != nil {
-		return err
-	}
-	q := mail.HistoryQuery{
-		From: f.from, To: f.to, Agent: mail.Name(f.agent), Thread: mail.ID(f.thread), Issue: f.issue, Search: f.search,
-		Archive: f.archive, Limit: f.limit, Before: mail.Seq(f.before), After: mail.Seq(f.after),
-	}
-	var err error
-	if q.Types, err = parseTypes(f.types); err != nil {
-		return err
-	}
-	if q.Since, err = a.parseWhen(f.since); err != nil {
-		return err
-	}
-	if q.Until, err = a.parseWhen(f.until); err != nil {
+	q, err := a.historyQuery(f)
+	if err != nil {
 		return err
 	}
 	svc, err := a.service(ctx)
@@ -79,11 +66,11 @@ func (a *app) history(ctx context.Context, f historyFlags) error {
 	if err != nil {
 		return err
 	}
-	if a.json {
+	switch {
+	case a.json:
 		a.out.value(page)
 		return nil
-	}
-	if len(page.Messages) == 0 {
+	case len(page.Messages) == 0:
 		a.out.line("No message fits.")
 		return nil
 	}
@@ -95,6 +82,25 @@ func (a *app) history(ctx context.Context, f historyFlags) error {
 		a.out.line("%s", a.out.dim("Later ones: add --after "+seq(page.Next)))
 	}
 	return nil
+}
+
+// historyQuery turns flags into a query.
+func (a *app) historyQuery(f historyFlags) (mail.HistoryQuery, error) {
+	q := mail.HistoryQuery{
+		From: f.from, To: f.to, Agent: mail.Name(f.agent), Thread: mail.ID(f.thread), Issue: f.issue, Search: f.search,
+		Archive: f.archive, Limit: f.limit, Before: mail.Seq(f.before), After: mail.Seq(f.after),
+	}
+	err := checkLimit(f.limit)
+	if err == nil {
+		q.Types, err = parseTypes(f.types)
+	}
+	if err == nil {
+		q.Since, err = a.parseWhen(f.since)
+	}
+	if err == nil {
+		q.Until, err = a.parseWhen(f.until)
+	}
+	return q, err
 }
 
 func (a *app) listHistory(items []mail.Item) {

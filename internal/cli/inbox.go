@@ -93,13 +93,16 @@ func (a *app) listMessages(items []mail.Item) {
 // sender shows an address that signs as a person would say it.
 func sender(from mail.Address) string { return oneLine(string(from.Signer())) }
 
+// headlineWidth is in columns.
+const headlineWidth = 72
+
 // headline is the subject of a message or the beginning of its body.
 func (a *app) headline(it *mail.Item) string {
 	text := it.Subject
 	if text == "" {
 		text = it.Body
 	}
-	text = shorten(oneLine(text), 72)
+	text = shorten(oneLine(beginning(text, 4*headlineWidth)), headlineWidth) // no character takes more than 4 bytes
 	if it.Priority == mail.Urgent {
 		text = a.out.red("urgent ") + text
 	}

@@ -9,6 +9,7 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -145,12 +146,27 @@ func (s *session) beat(ctx context.Context, svc mail.Service) error {
 		case <-tick.C:
 		}
 		ag, err := svc.Register(ctx, mail.Presence{Session: s.id})
-		if err == nil && ag.Session == s.id && ag.Name != s.name {
-			s.name = ag.Name // given back at the end
-			return mail.Errorf(mail.Conflict, "another session took over this agent's name; this one ends")
+		if err != nil || ag.Name == s.name {
+			continue
+		}
+		lost, err := holds(ctx, svc, s.name)
+		if err != nil {
+			continue
+		}
+		was := s.name
+		s.name = ag.Name // which is what is given back at the end
+		if lost {
+			return hinted(mail.Errorf(mail.Conflict, "another session took over the agent %s; this one ends", was), "pennypost mcp --as "+string(was)+" --take-over takes it back")
 		}
 	}
 	return nil
+}
+
+// holds reports whether an agent of this name is on the roster. Whoever was renamed is there under the new name only; whoever
+// lost the name to another session sees that one under it.
+func holds(ctx context.Context, svc mail.Service, name mail.Name) (bool, error) {
+	list, err := svc.Agents(ctx)
+	return slices.ContainsFunc(list, func(ag mail.Agent) bool { return ag.Name == name }), err
 }
 
 // end gives the name back.

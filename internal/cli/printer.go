@@ -1,10 +1,11 @@
 package cli
 
 import (
+	"bytes"
 	"fmt"
 	"io"
 	"os"
-	"strings"
+	"slices"
 	"time"
 
 	"pennypost/internal/jsonx"
@@ -79,21 +80,20 @@ func (p *printer) table(rows [][]string, dimmed ...int) {
 			widths[i] = max(widths[i], columns(cell))
 		}
 	}
+	var all []byte // written at once: a line a system call would cost more than the rest
 	for _, row := range rows {
-		var b strings.Builder
 		for i, cell := range row {
 			if i < len(row)-1 {
 				cell = pad(cell, widths[i]+2)
 			}
-			for _, d := range dimmed {
-				if d == i {
-					cell = p.dim(cell)
-				}
+			if slices.Contains(dimmed, i) {
+				cell = p.dim(cell)
 			}
-			b.WriteString(cell)
+			all = append(all, cell...)
 		}
-		p.line("%s", strings.TrimRight(b.String(), " "))
+		all = append(bytes.TrimRight(all, " "), '\n')
 	}
+	p.write(string(all))
 }
 
 // ago says how long t is past.

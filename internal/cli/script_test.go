@@ -43,6 +43,7 @@ func setup(env *testscript.Env) error {
 	env.Setenv("PENNYPOST_AGENT_CHECK", "process")
 	env.Setenv("PENNYPOST_ROOM", "test")
 	env.Setenv("NO_COLOR", "1")
+	env.Setenv("GORACE", raceOptions)
 	env.Defer(func() {
 		home := env.Getenv("PENNYPOST_HOME")
 		if _, err := os.Stat(home); err != nil {
@@ -58,6 +59,9 @@ func setup(env *testscript.Env) error {
 	})
 	return nil
 }
+
+// raceOptions keep a program built with -race from sleeping a second before it exits.
+const raceOptions = "atexit_sleep_ms=0"
 
 // kill ends a post office that would not stop.
 func kill(home string) {
@@ -111,7 +115,7 @@ func race(ts *testscript.TestScript, neg bool, args []string) {
 		wg.Go(func() {
 			cmd := exec.Command(path, args[2:]...)
 			cmd.Dir = ts.MkAbs(".")
-			for _, name := range []string{"HOME", "PATH", "PENNYPOST_HOME", "PENNYPOST_LISTEN", "PENNYPOST_ROOM", "PENNYPOST_AGENT_CHECK", "PENNYPOST_AUTOSTART"} {
+			for _, name := range []string{"HOME", "PATH", "PENNYPOST_HOME", "PENNYPOST_LISTEN", "PENNYPOST_ROOM", "PENNYPOST_AGENT_CHECK", "GORACE"} {
 				cmd.Env = append(cmd.Env, name+"="+ts.Getenv(name))
 			}
 			out, err := cmd.CombinedOutput()

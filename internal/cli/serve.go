@@ -5,6 +5,7 @@ import (
 	"io"
 	"log/slog"
 	"os"
+	"os/exec"
 	"os/signal"
 	"syscall"
 
@@ -139,17 +140,30 @@ func (a *app) announce(p daemon.Place) {
 		a.out.value(at)
 		return
 	}
+	self := programName()
 	rows := [][]string{{"socket", at.Socket}}
 	if at.HTTP != "" {
-		rows = append(rows, []string{"http", at.HTTP}, []string{"mcp", at.MCP}, []string{"token", at.TokenFile})
+		rows = append(rows, []string{"http", at.HTTP}, []string{"mcp", at.MCP}, []string{"token", at.TokenFile + " (yours; an agent's is made by: " + self + " agents token NAME)"})
 	} else {
 		rows = append(rows, []string{"http", "none"})
 	}
 	rows = append(rows,
-		[]string{"claude", "claude mcp add --scope user pennypost -- pennypost mcp"},
-		[]string{"codex", "codex mcp add pennypost -- pennypost mcp"},
-		[]string{"others", `{"mcpServers":{"pennypost":{"command":"pennypost","args":["mcp"]}}}`},
+		[]string{"claude", "claude mcp add --scope user pennypost -- " + self + " mcp"},
+		[]string{"codex", "codex mcp add pennypost -- " + self + " mcp"},
+		[]string{"others", `{"mcpServers":{"pennypost":{"command":"` + self + `","args":["mcp"]}}}`},
 	)
 	a.out.line("%s", a.out.bold("The post office is open."))
 	a.out.table(rows, 0)
+}
+
+// programName is what to type for this program: its name if the shell finds it, else its path.
+func programName() string {
+	if _, err := exec.LookPath("pennypost"); err == nil {
+		return "pennypost"
+	}
+	self, err := os.Executable()
+	if err != nil {
+		return "pennypost"
+	}
+	return self
 }

@@ -36,7 +36,7 @@ func visible(s string) string {
 
 func harmful(r rune) bool {
 	switch {
-	case r == '\n' || r == '\t':
+	case r >= ' ' && r < 0x7f, r == '\n', r == '\t':
 		return false
 	case r == utf8.RuneError, unicode.IsControl(r):
 		return true
@@ -47,7 +47,11 @@ func harmful(r rune) bool {
 
 // oneLine is visible for a place where a line break would forge another line.
 func oneLine(s string) string {
-	return strings.NewReplacer("\n", "␊", "\t", " ").Replace(visible(s))
+	s = visible(s)
+	if !strings.ContainsAny(s, "\n\t") {
+		return s
+	}
+	return strings.ReplaceAll(strings.ReplaceAll(s, "\n", "␊"), "\t", " ")
 }
 
 // columns returns how many columns of a terminal s takes: none for marks that combine, two for what East Asian type sets
@@ -56,6 +60,8 @@ func columns(s string) int {
 	n := 0
 	for _, r := range s {
 		switch {
+		case r < 0x300: // before the first mark that combines
+			n++
 		case unicode.In(r, unicode.Mn, unicode.Me, unicode.Cf):
 		case wide(r):
 			n += 2
@@ -70,6 +76,17 @@ func wide(r rune) bool {
 	return r >= 0x1100 && (r <= 0x115f || r >= 0x2e80 && r <= 0xa4cf || r >= 0xac00 && r <= 0xd7a3 || r >= 0xf900 && r <= 0xfaff ||
 		r >= 0xfe30 && r <= 0xfe6f || r >= 0xff00 && r <= 0xff60 || r >= 0xffe0 && r <= 0xffe6 ||
 		r >= 0x1f300 && r <= 0x1faff || r >= 0x20000 && r <= 0x3fffd)
+}
+
+// beginning returns at most n bytes of s, cut between characters.
+func beginning(s string, n int) string {
+	if len(s) <= n {
+		return s
+	}
+	for n > 0 && !utf8.RuneStart(s[n]) {
+		n--
+	}
+	return s[:n]
 }
 
 // pad fills s with spaces to a width in columns.

@@ -60,20 +60,8 @@ func (a *app) wait(ctx context.Context, f waitFlags) error {
 	}
 	ctx, stop := interruptible(ctx)
 	defer stop()
-	waiting := ctx
-	if timeout != config.Forever {
-		var cancel context.CancelFunc
-		waiting, cancel = context.WithTimeout(ctx, max(time.Duration(timeout), oneLook))
-		defer cancel()
-	}
-	it, err := svc.Wait(waiting, q)
+	it, err := waitFor(ctx, svc, q, timeout)
 	if err != nil {
-		if ctx.Err() != nil {
-			return ctx.Err()
-		}
-		if mail.CodeOf(err) == mail.Timeout {
-			return hinted(mail.Errorf(mail.Timeout, "no message came within %s", timeout), "pennypost history shows what came earlier")
-		}
 		return err
 	}
 	if a.json {
@@ -85,6 +73,26 @@ func (a *app) wait(ctx context.Context, f waitFlags) error {
 		return a.out.err
 	}
 	return a.afterPrinting(ctx, svc, []mail.Item{it}, false)
+}
+
+// waitFor waits for a message until the time is over or the person presses ^C.
+func waitFor(ctx context.Context, svc mail.Service, q mail.WaitQuery, timeout config.Duration) (mail.Item, error) {
+	waiting := ctx
+	if timeout != config.Forever {
+		var cancel context.CancelFunc
+		waiting, cancel = context.WithTimeout(ctx, max(time.Duration(timeout), oneLook))
+		defer cancel()
+	}
+	it, err := svc.Wait(waiting, q)
+	switch {
+	case err == nil:
+		return it, nil
+	case ctx.Err() != nil:
+		return it, ctx.Err()
+	case mail.CodeOf(err) == mail.Timeout:
+		return it, hinted(mail.Errorf(mail.Timeout, "no message came within %s", timeout), "pennypost history shows what came earlier")
+	}
+	return it, err
 }
 
 // interruptible returns a context that ends when the person presses ^C or the system asks the process to go.

@@ -182,9 +182,12 @@ func escape(segment string) string {
 	return url.PathEscape(segment)
 }
 
+// windowsRefused is WSAECONNREFUSED, which Go does not take for ECONNREFUSED.
+const windowsRefused = syscall.Errno(10061)
+
 // nobodyListens reports whether err says that there is no post office, and so that nothing was sent.
 func nobodyListens(err error) bool {
-	return errors.Is(err, syscall.ECONNREFUSED) || errors.Is(err, fs.ErrNotExist)
+	return errors.Is(err, syscall.ECONNREFUSED) || errors.Is(err, windowsRefused) || errors.Is(err, fs.ErrNotExist)
 }
 
 // errBroken marks an error after which nobody knows whether the request was served.

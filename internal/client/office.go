@@ -102,8 +102,8 @@ func (o *Office) Rooms(ctx context.Context) ([]mail.RoomStatus, error) {
 	return list.Rooms, err
 }
 
-// Room implements mail.Office. Nothing is sent: a room is opened by the first call that needs it. Over a URL the empty name
-// stands for whom the token names.
+// Room implements mail.Office. Nothing is sent: a room is opened by the first call that needs it. The empty name stands for
+// whom the connection names by itself: the user on a Unix socket, the token's owner over a URL.
 func (o *Office) Room(_ context.Context, room mail.RoomName, as mail.Name) (mail.Service, error) {
 	if _, err := mail.ParseRoom(string(room)); err != nil {
 		return nil, err

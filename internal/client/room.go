@@ -11,7 +11,6 @@ import (
 	"net/http"
 	"net/url"
 	"strconv"
-	"strings"
 	"time"
 
 	"pennypost/internal/httpapi/wire"
@@ -37,7 +36,7 @@ func (c *Client) path(segments ...string) []string {
 const madeKey = "auto-"
 
 // Send implements mail.Sender. A draft without a key is given one, so that it can be sent again when the connection broke
-// and is still one message, also when the post office was started again in between. Readers are not shown such a key.
+// and is still one message, also when the post office was started again in between. Readers are shown no keys.
 func (c *Client) Send(ctx context.Context, d mail.Draft) (mail.Sent, error) {
 	made := d.Key == ""
 	if made {
@@ -50,25 +49,11 @@ func (c *Client) Send(ctx context.Context, d mail.Draft) (mail.Sent, error) {
 	return sent, err
 }
 
-// shown takes out of a message what only its sender's connection needed.
-func shown(m *mail.Message) {
-	if strings.HasPrefix(m.Key, madeKey) {
-		m.Key = ""
-	}
-}
-
-func shownPage(p mail.Page, err error) (mail.Page, error) {
-	for i := range p.Messages {
-		shown(&p.Messages[i].Message)
-	}
-	return p, err
-}
-
 // Inbox implements mail.Reader.
 func (c *Client) Inbox(ctx context.Context, q mail.InboxQuery) (mail.Page, error) {
 	query := params{}.text("agent", string(q.Agent)).flag("all", q.All).seq("after", q.After).types(q.Types).
 		count("limit", q.Limit).count("bytes", q.Bytes).values()
-	return shownPage(get[mail.Page](ctx, &c.caller, query, c.path("inbox")...))
+	return get[mail.Page](ctx, &c.caller, query, c.path("inbox")...)
 }
 
 // History implements mail.Reader.
@@ -77,7 +62,7 @@ func (c *Client) History(ctx context.Context, q mail.HistoryQuery) (mail.Page, e
 		text("from", q.From).text("to", q.To).text("agent", string(q.Agent)).text("thread", string(q.Thread)).
 		text("issue", q.Issue).text("since", q.Since.String()).text("until", q.Until.String()).text("search", q.Search).
 		flag("archive", q.Archive).seq("after", q.After).seq("before", q.Before).count("limit", q.Limit).values()
-	return shownPage(get[mail.Page](ctx, &c.caller, query, c.path("messages")...))
+	return get[mail.Page](ctx, &c.caller, query, c.path("messages")...)
 }
 
 // Message implements mail.Reader.
@@ -85,18 +70,12 @@ func (c *Client) Message(ctx context.Context, id mail.ID) (mail.Item, error) {
 	if _, err := mail.ParseID(string(id)); err != nil {
 		return mail.Item{}, err // an empty segment would be another route
 	}
-	it, err := get[mail.Item](ctx, &c.caller, nil, c.path("messages", string(id))...)
-	shown(&it.Message)
-	return it, err
+	return get[mail.Item](ctx, &c.caller, nil, c.path("messages", string(id))...)
 }
 
 // Mark implements mail.Marker.
 func (c *Client) Mark(ctx context.Context, m mail.Marking) (mail.Marked, error) {
-	done, err := post[mail.Marked](ctx, &c.caller, request{path: c.path("marks"), repeat: true}, m)
-	if len(done.Marked) == 0 {
-		done.Marked = nil // as the room itself says it
-	}
-	return done, err
+	return post[mail.Marked](ctx, &c.caller, request{path: c.path("marks"), repeat: true}, m)
 }
 
 // poll is how long the far end waits before it says that nothing came. It is below the minute after which proxies cut a
@@ -109,7 +88,6 @@ func (c *Client) Wait(ctx context.Context, q mail.WaitQuery) (mail.Item, error) 
 	for back := (backoff{}); ; {
 		item, err := c.waitOnce(ctx, q, back.connected)
 		if err == nil && item != nil {
-			shown(&item.Message)
 			return *item, nil
 		}
 		if err == nil {
@@ -232,7 +210,6 @@ func (c *Client) Export(ctx context.Context) iter.Seq2[mail.Item, error] {
 			} else if e := jsonx.Unmarshal(line, &item); e != nil {
 				err = notUnderstood(e)
 			}
-			shown(&item.Message)
 			if !yield(item, err) || err != nil {
 				return
 			}

@@ -160,9 +160,6 @@ func (w *watch) read(ctx context.Context, conn *connection, after mail.Seq) (mai
 			if err := jsonx.Unmarshal(data, &e); err != nil {
 				return after, notUnderstood(err)
 			}
-			if e.Message != nil {
-				shown(e.Message)
-			}
 			select {
 			case w.events <- e:
 				after = e.Seq

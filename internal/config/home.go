@@ -31,7 +31,7 @@ func FindHome(getenv func(string) string) (Home, error) {
 	}
 	home := getenv("HOME")
 	if home == "" {
-		home, _ = os.UserHomeDir() // Windows has another variable for it
+		home = getenv("USERPROFILE") // Windows
 	}
 	if !filepath.IsAbs(home) {
 		return "", mail.Errorf(mail.Invalid, "there is no home directory: set PENNYPOST_HOME to the directory where Pennypost may keep its data")

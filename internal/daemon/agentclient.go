@@ -15,6 +15,18 @@ func AgentClient(environ []string) (variable string, found bool) {
 	return "", false
 }
 
+// WithoutAgent returns an environment without what AgentClient looks for: that of a post office which a command inside an
+// agent's process starts, and which belongs to no agent. Some of these variables are keys to the agent's session.
+func WithoutAgent(environ []string) []string {
+	var out []string
+	for _, v := range environ {
+		if name, _, _ := strings.Cut(v, "="); !marksAgent(name) {
+			out = append(out, v)
+		}
+	}
+	return out
+}
+
 // markers are variables that agent clients set on the processes they start, as far as observed (research/clients.md; the
 // AI_AGENT convention of vercel/detect-agent).
 func markers() []string {

@@ -12,6 +12,8 @@ import (
 	"os"
 	"strings"
 
+	"golang.org/x/text/unicode/norm"
+
 	"pennypost/internal/config"
 	"pennypost/internal/durable"
 	"pennypost/internal/httpapi/wire"
@@ -68,7 +70,8 @@ func (g *gate) authenticate(r *http.Request) (mail.Caller, error) {
 	}
 	name, err := wire.Agent(r.Header)
 	if err != nil || name != mail.User {
-		return mail.Caller{Name: name}, err
+		// Rooms know names in this form, and a shell on macOS may spell them in another.
+		return mail.Caller{Name: mail.Name(norm.NFC.String(string(name)))}, err
 	}
 	if v := p.agentVariable(g.tree); v != "" && !looksAround(r) {
 		return mail.Caller{}, RefuseUser(v)

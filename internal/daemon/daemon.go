@@ -172,13 +172,12 @@ func (d *daemon) run(at listeners) error {
 func (d *daemon) shutDown(server *http.Server, closeMCP func()) {
 	ctx, cancel := context.WithTimeout(context.Background(), stopPatience)
 	defer cancel()
-	finishMCP := time.AfterFunc(mcpPatience, closeMCP)
+	closeMCP = sync.OnceFunc(closeMCP)
+	defer closeMCP()
+	defer time.AfterFunc(mcpPatience, closeMCP).Stop()
 	if err := server.Shutdown(ctx); err != nil {
 		d.log.Warn("calls cut off", "err", err)
 		server.Close()
-	}
-	if finishMCP.Stop() {
-		closeMCP()
 	}
 }
 

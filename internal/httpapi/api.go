@@ -104,9 +104,8 @@ func (a *api) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	rec.Header().Set("X-Content-Type-Options", "nosniff")
 	rec.Header().Set("Cache-Control", "no-store")
 	defer a.rescue(rec, r)
-	if p := r.URL.EscapedPath(); path.Clean(p) != strings.TrimSuffix(p, "/") {
-		// The mux would redirect, and a client would send its letter to another room.
-		a.fail(rec, r, mail.Errorf(mail.Invalid, "the path %s has an empty segment, '.' or '..'; in a name write %%2E for '.' and %%2F for '/'", p))
+	if err := checkPath(r); err != nil {
+		a.fail(rec, r, err)
 		return
 	}
 	h, pattern := a.mux.Handler(r)
@@ -115,6 +114,15 @@ func (a *api) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	a.mux.ServeHTTP(rec, r)
+}
+
+// checkPath refuses a path that a mux would redirect: a client that follows would send its letter to another room.
+func checkPath(r *http.Request) error {
+	p := r.URL.EscapedPath()
+	if path.Clean(p) == strings.TrimSuffix(p, "/") {
+		return nil
+	}
+	return mail.Errorf(mail.Invalid, "the path %s has an empty segment, '.' or '..'; in a name write %%2E for '.' and %%2F for '/'", p)
 }
 
 // unrouted says why no route fits r, given what the mux would have answered.
@@ -140,17 +148,15 @@ func (a *api) serve(w *recorder, r *http.Request, rt *route) {
 	began := time.Now()
 	c := &call{api: a, route: rt, w: w, r: r}
 	answer, err := c.run()
+	if err == nil && w.status == 0 {
+		err = c.write(answer)
+	}
 	switch {
 	case err != nil && w.status != 0:
 		a.note(r, err, "")
 		panic(http.ErrAbortHandler) // the answer has begun: only a broken connection can say that it is not whole
 	case err != nil:
 		a.fail(w, r, err)
-	case w.status == 0:
-		err = c.write(answer)
-		if err != nil {
-			a.fail(w, r, err)
-		}
 	}
 	a.opts.Log.Debug("http", "op", rt.id, "caller", c.caller.Name, "room", c.roomName, "status", w.status, "took", time.Since(began))
 }

@@ -6,6 +6,7 @@ import (
 	"mime"
 	"net/http"
 	"os"
+	"strconv"
 	"strings"
 	"time"
 	"unicode/utf8"
@@ -118,10 +119,11 @@ func (c *call) write(answer any) error {
 	if err != nil {
 		return err
 	}
+	body = append(body, '\n')
 	c.w.Header().Set("Content-Type", wire.JSON)
+	c.w.Header().Set("Content-Length", strconv.Itoa(len(body)))
 	c.w.WriteHeader(status)
-	_, _ = c.w.Write(append(body, '\n')) // a client that is gone needs no answer
-	return nil
+	return write(c.w, c.api.opts.WriteTimeout, body)
 }
 
 // body decodes the request's body, which must be one JSON value of T without unknown or doubled members.
@@ -155,12 +157,13 @@ func (c *call) contentType(want string) error {
 	return &statusError{http.StatusUnsupportedMediaType, mail.Errorf(mail.Invalid, "the body must come with the header Content-Type: %s, not %q", want, got)}
 }
 
-// reader returns the body, which gives an error beyond limit bytes. A body that admits to be longer is not read at all.
+// reader returns the body, which gives an error beyond limit bytes and when it is not there in time. A body that admits to
+// be longer is not read at all.
 func (c *call) reader(limit int64) (io.Reader, error) {
 	if c.r.ContentLength > limit {
 		return nil, tooLarge(limit)
 	}
-	// A ResponseWriter without deadlines is one of a test.
+	// The server takes the deadline back at the end of the body. A ResponseWriter without deadlines is one of a test.
 	_ = http.NewResponseController(c.w).SetReadDeadline(time.Now().Add(readTimeout))
 	return http.MaxBytesReader(c.w, c.r.Body, limit), nil
 }

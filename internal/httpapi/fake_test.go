@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strconv"
 	"sync"
+	"time"
 
 	"pennypost/internal/mail"
 )
@@ -47,10 +48,11 @@ type fakeRoom struct {
 
 	mu       sync.Mutex
 	events   []mail.Event
-	last     any       // the argument of the last call
-	caller   mail.Name // who made it
-	fail     error     // what every call answers
-	panics   any       // what every call panics with
+	last     any           // the argument of the last call
+	caller   mail.Name     // who made it
+	fail     error         // what every call answers
+	panics   any           // what every call panics with
+	slow     time.Duration // how long an import takes
 	watching int
 	more     chan struct{} // closed, and replaced, when an event is added
 }
@@ -263,6 +265,11 @@ func (s *fakeService) Export(context.Context) iter.Seq2[mail.Item, error] {
 	}
 }
 
-func (s *fakeService) Import(_ context.Context, items []mail.Item) (mail.Imported, error) {
+func (s *fakeService) Import(ctx context.Context, items []mail.Item) (mail.Imported, error) {
+	select {
+	case <-time.After(s.slow):
+	case <-ctx.Done():
+		return mail.Imported{}, ctx.Err()
+	}
 	return mail.Imported{Added: len(items)}, s.ask(s.as, items)
 }

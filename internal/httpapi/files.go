@@ -16,10 +16,8 @@ func verify(c *call) (any, error) { return c.room.Verify(c.r.Context()) }
 // export streams the room. An error before the first message has its own status; a later one breaks the connection, so
 // that a part is not taken for the whole.
 func export(c *call) (any, error) {
-	ctx, cancel := c.api.streaming(c.r)
-	defer cancel()
 	s := c.stream()
-	for item, err := range c.room.Export(ctx) {
+	for item, err := range c.room.Export(c.r.Context()) {
 		if err != nil {
 			return nil, err
 		}

@@ -7,6 +7,7 @@ import (
 	"net/netip"
 	"strings"
 
+	"pennypost/internal/httpapi/wire"
 	"pennypost/internal/mail"
 )
 
@@ -38,6 +39,12 @@ func Guard(next http.Handler, opts GuardOptions) (http.Handler, error) {
 		if err := cross.Check(r); err != nil {
 			writeProblem(w, problem(mail.Errorf(mail.Denied, "a page of another origin may not do this")))
 			return
+		}
+		if strings.HasPrefix(r.URL.Path, wire.Base+"/") { // before the mux that next may be
+			if err := checkPath(r); err != nil {
+				writeProblem(w, problem(err))
+				return
+			}
 		}
 		next.ServeHTTP(w, r)
 	}), nil

@@ -52,6 +52,13 @@ func TestGuard(t *testing.T) {
 			checkProblem(t, rec.Result(), body, "")
 		}
 	}
+	for path, want := range map[string]int{"/api/v1/rooms/../messages": 400, "/api/v1//rooms": 400, "/api/v1/rooms/%2E%2E/inbox": 204, "/a//b": 204} {
+		rec := httptest.NewRecorder()
+		h.ServeHTTP(rec, httptest.NewRequest(http.MethodPost, path, nil))
+		if rec.Code != want {
+			t.Errorf("%s: %d, want %d", path, rec.Code, want)
+		}
+	}
 	if _, err := Guard(h, GuardOptions{Origins: []string{"nonsense"}}); err == nil {
 		t.Error("a malformed origin is accepted")
 	}

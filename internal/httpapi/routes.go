@@ -78,7 +78,7 @@ func mailRoutes() []route {
 }
 
 // optional stands, in the table, for an answer that may be null.
-type optional[T any] struct{ value T }
+type optional[T any] struct{ Value T }
 
 func historyParams() []param {
 	return []param{

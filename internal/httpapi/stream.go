@@ -18,7 +18,6 @@ const chunk = 32 << 10
 // cut off and holds nothing but its own connection until then.
 type stream struct {
 	w       http.ResponseWriter
-	rc      *http.ResponseController
 	kind    string
 	timeout time.Duration
 	begun   bool
@@ -27,7 +26,7 @@ type stream struct {
 
 // stream returns the response as a stream. The header is sent with the first piece.
 func (c *call) stream() *stream {
-	return &stream{w: c.w, rc: http.NewResponseController(c.w), kind: c.route.stream, timeout: c.api.opts.WriteTimeout}
+	return &stream{w: c.w, kind: c.route.stream, timeout: c.api.opts.WriteTimeout}
 }
 
 // add appends to the next piece, and sends it when it is large.
@@ -39,27 +38,41 @@ func (s *stream) add(p []byte, end ...byte) error {
 	return s.flush()
 }
 
-// flush sends what was added, and the header if nothing was. The deadline stands only meanwhile: left behind, it would end an
-// HTTP/2 stream in a silence. A ResponseWriter without deadlines is one of a test.
+// flush sends what was added, and the header if nothing was.
 func (s *stream) flush() error {
 	if !s.begun {
 		s.begun = true
 		s.w.Header().Set("Content-Type", s.kind)
 		s.w.Header().Set("X-Accel-Buffering", "no") // nginx would hold events back
-		_ = s.rc.SetReadDeadline(time.Time{})       // the request has been read; the server's timeout was for that
 		s.w.WriteHeader(http.StatusOK)
 	}
-	_ = s.rc.SetWriteDeadline(time.Now().Add(s.timeout))
-	_, err := s.w.Write(s.buf)
-	if err == nil {
-		err = s.rc.Flush()
-	}
-	if err != nil {
-		return &mail.Error{Code: mail.Timeout, Msg: "the client stopped reading", Err: err}
-	}
-	_ = s.rc.SetWriteDeadline(time.Time{})
+	err := write(s.w, s.timeout, s.buf)
 	s.buf = s.buf[:0]
+	return err
+}
+
+// write sends p, of which the client must take each chunk within timeout. The deadline stands only meanwhile: left behind, it
+// would end an HTTP/2 stream in a silence, or the next answer on the connection. A ResponseWriter without deadlines is one of
+// a test.
+func write(w http.ResponseWriter, timeout time.Duration, p []byte) error {
+	rc := http.NewResponseController(w)
+	defer func() { _ = rc.SetWriteDeadline(time.Time{}) }()
+	for len(p) > 0 {
+		n := min(len(p), chunk)
+		_ = rc.SetWriteDeadline(time.Now().Add(timeout))
+		if _, err := w.Write(p[:n]); err != nil {
+			return gone(err)
+		}
+		p = p[n:]
+	}
+	if err := rc.Flush(); err != nil && !errors.Is(err, http.ErrNotSupported) {
+		return gone(err)
+	}
 	return nil
+}
+
+func gone(err error) error {
+	return &mail.Error{Code: mail.Timeout, Msg: "the client stopped reading", Err: err}
 }
 
 // lastEventID is the header in which a client that comes back says how far it got (HTML, 9.2.4).

@@ -196,6 +196,25 @@ func TestSlowReader(t *testing.T) {
 	})
 }
 
+// TestSlowReaderOfAPage holds that an answer which is not taken does not stay in memory.
+func TestSlowReaderOfAPage(t *testing.T) {
+	inBubble(t, func(s *testServer) {
+		for range 20 {
+			s.send(strings.Repeat("x", 10_000))
+		}
+		slow, err := s.pipes.dial(s.Context(), "", "")
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer slow.Close()
+		fmt.Fprintf(slow, "GET %s/rooms/lab/inbox HTTP/1.1\r\nHost: pennypost\r\n\r\n", wire.Base)
+		time.Sleep(defaultWriteTimeout + time.Second)
+		if n, err := slow.Read(make([]byte, 1)); err != io.EOF {
+			t.Errorf("after the write timeout: %d bytes, %v, want the connection closed", n, err)
+		}
+	})
+}
+
 func TestWait(t *testing.T) {
 	inBubble(t, func(s *testServer) {
 		began := time.Now()
@@ -276,5 +295,31 @@ func TestExportBreaks(t *testing.T) {
 		if resp := s.open(s.Context(), "/rooms/lab/export"); resp.StatusCode != 500 {
 			t.Errorf("an export that fails at once: %d, want 500", resp.StatusCode)
 		}
+	})
+}
+
+// TestSlowWork holds that the time for sending a body does not run out while it is worked on.
+func TestSlowWork(t *testing.T) {
+	inBubble(t, func(s *testServer) {
+		s.office.room("lab").slow = 10 * readTimeout
+		resp, err := s.client.Post("http://pennypost"+wire.Base+"/rooms/lab/import", wire.Lines, strings.NewReader("{}\n"))
+		if err != nil || resp.StatusCode != 200 {
+			t.Errorf("import = %v, %v, want 200", resp, err)
+		}
+		resp.Body.Close()
+	})
+}
+
+// TestSlowBody holds that a body which does not come is not waited for.
+func TestSlowBody(t *testing.T) {
+	inBubble(t, func(s *testServer) {
+		began := time.Now()
+		never, writer := io.Pipe()
+		defer writer.Close()
+		resp, err := s.client.Post("http://pennypost"+wire.Base+"/rooms/lab/marks", wire.JSON, never)
+		if d := time.Since(began); err != nil || resp.StatusCode != 408 || d != readTimeout {
+			t.Errorf("after %v: %v, %v; want 408 after %v", d, resp, err, readTimeout)
+		}
+		resp.Body.Close()
 	})
 }

@@ -20,25 +20,26 @@ var ErrClosed = errors.New("journal is closed")
 type Journal interface {
 	// Append gives events the next places, in order and adjacent, and makes them durable: it does not return nil before
 	// they would survive a power cut. The caller sets everything but Seq and does not touch the events again. It returns the
-	// place of the last one.
+	// place of the last one; without events, that of the last durable one.
 	//
 	// An error before anything was written (an event that cannot be encoded, ctx ended while waiting) leaves no trace.
-	// After an error of the disk nobody knows what would survive: the journal is poisoned, every later Append
-	// returns the same error, and only opening it again tells what is there.
+	// Once writing has begun, ctx no longer counts: the outcome is reported as it is. After an error of the disk nobody
+	// knows what would survive: the journal is poisoned, every later Append returns the same error, and only opening
+	// it again tells what is there. One call is not one transaction: a crash may keep its first events.
 	Append(ctx context.Context, events ...mail.Event) (mail.Seq, error)
 
-	// Last returns the place of the last durable event, 0 if there is none.
+	// Last returns the place of the last durable event, 0 if there is none. It may be asked after Close.
 	Last() mail.Seq
 
 	// Follow returns a cursor over the durable events behind after, in order, each exactly once. It replays what is there and
 	// then goes on live; no event is seen before it is durable. Events that compaction removed are skipped.
 	Follow(after mail.Seq) Cursor
 
-	// Close waits for appends under way, then frees everything. Cursors return ErrClosed.
+	// Close waits for appends under way, then frees everything. Cursors return ErrClosed. Closing again does nothing.
 	Close() error
 }
 
-// Cursor reads a journal in order. It belongs to one goroutine.
+// Cursor reads a journal in order. It belongs to one goroutine; only Close may be called from another.
 type Cursor interface {
 	// Next returns at least one event. It blocks while there is none, until ctx ends, the cursor or the journal is
 	// closed, or the journal cannot be read. The events may be shared with other cursors: they are not to be changed.
@@ -61,14 +62,17 @@ type Compacter interface {
 	// Compact asks fate for each durable event, in order, moves those to archive into the archive (which is durable before
 	// they leave the journal) and rewrites the journal without them and the dropped ones. It may be cut off at any step
 	// and called again: no event is lost, and none stands twice in the archive. The last event is always kept. Appends wait
-	// only while the end of the journal is copied.
+	// only while the end of the journal is copied. Fate is not asked about events in which nothing is known: a newer
+	// Pennypost wrote them, and they stay.
 	Compact(ctx context.Context, fate func(mail.Event) Fate) error
 
 	// Erase removes every event for which match is true from the journal and from the archive, so that their bytes stand in
-	// no file. Lines that could not be read are matched by the raw bytes of id. It returns how many lines went.
+	// no file. Lines that could not be read are matched by the raw bytes of id. It returns how many lines went. The place of
+	// an erased event is not given to another. Cut off, it is to be called again.
 	Erase(ctx context.Context, id mail.ID, match func(mail.Event) bool) (int, error)
 
-	// Archived yields the archived events, month by month, in order.
+	// Archived yields the archived events, month by month (UTC), each month in order. Events that are archived meanwhile may be
+	// missing. After an error it ends.
 	Archived(ctx context.Context) iter.Seq2[mail.Event, error]
 }
 

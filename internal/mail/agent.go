@@ -29,12 +29,12 @@ type Agent struct {
 	Roles      []string `json:"roles"`
 	Tags       []string `json:"tags"`
 	State      State    `json:"state"`
-	Since      Time     `json:"since"` // when State was entered
+	Since      Time     `json:"since,omitzero"` // when State was entered
 	Task       string   `json:"task,omitempty"`
 	Parent     Name     `json:"parent,omitempty"`
 	Client     string   `json:"client,omitempty"` // the program it runs in, as it says itself
-	Registered Time     `json:"registered"`
-	Seen       Time     `json:"last_seen"` // to the minute
+	Registered Time     `json:"registered,omitzero"`
+	Seen       Time     `json:"last_seen,omitzero"` // to the minute
 	Session    string   `json:"session,omitempty"`
 	Unread     int      `json:"unread"`
 	Door       string   `json:"door,omitempty"` // the door that last proved to work
@@ -53,10 +53,10 @@ type Presence struct {
 	// Session claims the name for one running instance. If another live session holds it, the newcomer is registered as
 	// NAME-2 (or the next free number), or, with TakeOver, becomes the holder. End gives the name back.
 	Session  string `json:"session,omitempty"`
-	TakeOver bool   `json:"take_over,omitempty"`
-	End      bool   `json:"end,omitempty"`
+	TakeOver bool   `json:"take_over,omitzero"`
+	End      bool   `json:"end,omitzero"`
 	// Update refuses to create: an unknown name is NotFound.
-	Update bool `json:"update,omitempty"`
+	Update bool `json:"update,omitzero"`
 }
 
 // AgentChange is the journal's record of a change in the roster. Only what changed is present; a change with nothing but
@@ -70,10 +70,10 @@ type AgentChange struct {
 	Parent   *Name    `json:"parent,omitzero"`
 	Client   string   `json:"client,omitempty"`
 	Session  string   `json:"session,omitempty"`
-	TakeOver bool     `json:"take_over,omitempty"`
-	End      bool     `json:"end,omitempty"`       // the session named in Session ended
+	TakeOver bool     `json:"take_over,omitzero"`
+	End      bool     `json:"end,omitzero"`        // the session named in Session ended
 	Renamed  Name     `json:"renamed,omitempty"`   // the agent's new name
-	Retired  bool     `json:"retired,omitempty"`   // the agent leaves the roster
+	Retired  bool     `json:"retired,omitzero"`    // the agent leaves the roster
 	TokenSum string   `json:"token_sum,omitempty"` // SHA-256, in hex, of the agent's bearer token; it replaces the one before
 	By       Name     `json:"by,omitempty"`        // who made the change, if not the agent
 }

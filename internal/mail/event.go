@@ -17,7 +17,7 @@ type Event struct {
 type Erasure struct {
 	Message ID   `json:"message"`
 	By      Name `json:"by"`
-	Done    bool `json:"done,omitempty"`
+	Done    bool `json:"done,omitzero"`
 }
 
 // Checkpoint states what compaction would otherwise forget: it is appended before the events that led to it are
@@ -50,12 +50,12 @@ type AgentRecord struct {
 	Roles      []string `json:"roles,omitempty"`
 	Tags       []string `json:"tags,omitempty"`
 	State      State    `json:"state"`
-	Since      Time     `json:"since"`
+	Since      Time     `json:"since,omitzero"`
 	Task       string   `json:"task,omitempty"`
 	Parent     Name     `json:"parent,omitempty"`
 	Client     string   `json:"client,omitempty"`
-	Registered Time     `json:"registered"`
-	Seen       Time     `json:"seen"`
+	Registered Time     `json:"registered,omitzero"`
+	Seen       Time     `json:"seen,omitzero"`
 	Session    string   `json:"session,omitempty"`
 	SessionAt  Time     `json:"session_at,omitzero"` // when Session was last heard of
 	Evicted    string   `json:"evicted,omitempty"`   // the session before, which may not come back by itself
@@ -64,7 +64,7 @@ type AgentRecord struct {
 	Freezes    []Freeze `json:"freezes,omitempty"`
 	Base       Name     `json:"base,omitempty"`    // the name it asked for when a live session held that
 	Aliases    []Name   `json:"aliases,omitempty"` // names it had before
-	Retired    bool     `json:"retired,omitempty"` // off the roster, or never on it: a name that mail was addressed to
+	Retired    bool     `json:"retired,omitzero"`  // off the roster, or never on it: a name that mail was addressed to
 }
 
 // Freeze is a span of time in which an agent was frozen. A zero To means until further notice.

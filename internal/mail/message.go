@@ -126,9 +126,9 @@ type Message struct {
 	Issue      string    `json:"issue_id,omitempty"`
 	Docs       []Doc     `json:"docs,omitempty"`
 	Metadata   Metadata  `json:"metadata,omitempty"`
-	TTLSeconds int64     `json:"ttl_seconds,omitempty"` // 0: the default of each address
-	Audience   string    `json:"audience,omitempty"`    // "" or AudiencePresent
-	Key        string    `json:"key,omitempty"`         // the sender's idempotency key
+	TTLSeconds int64     `json:"ttl_seconds,omitzero"` // 0: the default of each address
+	Audience   string    `json:"audience,omitempty"`   // "" or AudiencePresent
+	Key        string    `json:"key,omitempty"`        // the sender's idempotency key
 	// Sent is when the message was sent. In the journal it stands only on imported messages; for the others it is the
 	// event's own time, which the room fills in.
 	Sent Time `json:"sent,omitzero"`
@@ -165,7 +165,7 @@ type Draft struct {
 	Issue      string     `json:"issue_id,omitempty"`
 	Docs       []Doc      `json:"docs,omitempty"`
 	Metadata   Metadata   `json:"metadata,omitempty"`
-	TTLSeconds int64      `json:"ttl_seconds,omitempty"` // 0: the default of each address
+	TTLSeconds int64      `json:"ttl_seconds,omitzero"` // 0: the default of each address
 	Audience   string     `json:"audience,omitempty"`
 	// Key makes sending idempotent: a second draft of the same sender with the same key is answered with the first message.
 	Key string `json:"key,omitempty"`

@@ -52,9 +52,11 @@ type Watcher interface {
 	Watch(ctx context.Context, after Seq) (Watch, error)
 }
 
-// Watch is a cursor over the events of a room. It is used by one goroutine and closed by its owner.
+// Watch is a cursor over the events of a room. It is used by one goroutine and closed by its owner. The context that Watch was
+// given is for that call only.
 type Watch interface {
-	// Next returns at least one event, waiting for it until ctx ends.
+	// Next returns at least one event, waiting for it until ctx ends. A Next that ctx ended has lost nothing and may be
+	// called again. After Close it returns Unavailable.
 	Next(ctx context.Context) ([]Event, error)
 	Close() error
 }
@@ -105,7 +107,7 @@ type Sent struct {
 	ID         ID         `json:"id"`
 	Seq        Seq        `json:"seq"`
 	Room       RoomName   `json:"room"`
-	Duplicate  bool       `json:"duplicate,omitempty"` // the key was known: this is the earlier message
+	Duplicate  bool       `json:"duplicate,omitzero"` // the key was known: this is the earlier message
 	Recipients []Delivery `json:"recipients"`
 }
 
@@ -124,7 +126,7 @@ type Page struct {
 	Messages []Item `json:"messages"`
 	Unread   int    `json:"unread"` // in the whole mailbox; 0 for a history
 	More     bool   `json:"more"`   // the list goes on: ask again with Next
-	Next     Seq    `json:"next,omitempty"`
+	Next     Seq    `json:"next,omitzero"`
 }
 
 // Limits on lists.
@@ -170,7 +172,7 @@ type WaitQuery struct {
 // Marking asks for a mark on messages.
 type Marking struct {
 	IDs  []ID   `json:"ids,omitempty"`
-	All  bool   `json:"all,omitempty"` // every message in the caller's mailbox that the mark would change
+	All  bool   `json:"all,omitzero"` // every message in the caller's mailbox that the mark would change
 	Mark Mark   `json:"mark"`
 	Door string `json:"door,omitempty"` // for presented: through what the text was handed over
 }

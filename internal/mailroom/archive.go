@@ -73,7 +73,7 @@ func note(ds []mail.Delivery, rc *mail.Receipt, at mail.Time) []mail.Delivery {
 
 func archivedItem(e *mail.Event, ds []mail.Delivery) mail.Item {
 	it := mail.Item{Message: *e.Message, Seq: e.Seq, Deliveries: ds}
-	if it.Sent == 0 {
+	if it.Key = ""; it.Sent == 0 {
 		it.Sent = e.At
 	}
 	it.Read = slices.ContainsFunc(ds, func(d mail.Delivery) bool { return d.State == mail.Read || d.State == mail.Archived })

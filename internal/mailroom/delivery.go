@@ -113,6 +113,7 @@ func (m *member) wake(r *record, a mail.Address) string {
 // item shows r as m sees it, or as nobody in particular does if m is nil.
 func (s *state) item(r *record, m *member, now mail.Time) mail.Item {
 	it := mail.Item{Message: r.msg, Seq: r.seq}
+	it.Key = "" // the sender's connection needed it, and nobody else
 	if m == nil {
 		return it
 	}

@@ -11,7 +11,7 @@ func (v *view) Mark(ctx context.Context, q mail.Marking) (mail.Marked, error) {
 	if err := checkMarking(q); err != nil {
 		return mail.Marked{}, err
 	}
-	var out mail.Marked
+	out := mail.Marked{Marked: []mail.ID{}}
 	var events []mail.Event
 	var err error
 	v.read(func(s *state, now mail.Time) {

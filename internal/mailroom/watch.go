@@ -99,13 +99,15 @@ func (w *watch) Next(ctx context.Context) ([]mail.Event, error) {
 			return nil, w.room.unavailable(err)
 		}
 		if shown := publish(events); len(shown) > 0 {
-			// Whoever saw an event must find its effect when it asks: the state is never behind what a watch has shown.
-			return shown, w.room.await(ctx, shown[len(shown)-1].Seq)
+			// Whoever saw an event must find its effect when it asks, so the state is not left behind what a watch has shown.
+			// If ctx ends during that moment the events are shown all the same: they would be lost otherwise.
+			_ = w.room.await(ctx, shown[len(shown)-1].Seq)
+			return shown, nil
 		}
 	}
 }
 
-// publish leaves out what is not for everybody: hashes of tokens, and checkpoints, which repeat what was told.
+// publish leaves out what is not for everybody: hashes of tokens, idempotency keys, and checkpoints, which repeat what was told.
 func publish(events []mail.Event) []mail.Event {
 	out := make([]mail.Event, 0, len(events))
 	for _, e := range events {
@@ -116,9 +118,11 @@ func publish(events []mail.Event) []mail.Event {
 			change := *e.Agent
 			change.TokenSum = ""
 			e.Agent = &change
-		case e.Message != nil && e.Message.Sent == 0:
+		case e.Message != nil:
 			m := *e.Message
-			m.Sent = e.At
+			if m.Key = ""; m.Sent == 0 {
+				m.Sent = e.At
+			}
 			e.Message = &m
 		}
 		out = append(out, e)

@@ -275,11 +275,7 @@ func (n *Native) markMessages(ctx context.Context, req *mcp.CallToolRequest) (an
 	if err != nil {
 		return nil, err
 	}
-	out, err := n.box.Service.Mark(ctx, mail.Marking{IDs: p.IDs, All: p.All, Mark: mark})
-	if out.Marked == nil {
-		out.Marked = []mail.ID{}
-	}
-	return out, err
+	return n.box.Service.Mark(ctx, mail.Marking{IDs: p.IDs, All: p.All, Mark: mark})
 }
 
 type waitParams struct {

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"strconv"
 	"strings"
 	"sync"
@@ -161,4 +162,15 @@ func (o *office) daemons() []process {
 		}
 	}
 	return found
+}
+
+// locked reports whether some process holds the office's lock. That is how one can tell that a killed post office is gone: its
+// first thread may be a zombie while others still have its files.
+func (o *office) locked() bool {
+	f, err := os.Open(filepath.Join(o.home, "pennypost.lock"))
+	if err != nil {
+		return false
+	}
+	defer f.Close() // which unlocks
+	return syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB) != nil
 }

@@ -51,6 +51,7 @@ func testAppendRefused(t *testing.T, b *bed) {
 		odd(func(e *mail.Event) { e.Message.Metadata = mail.Metadata("{\"a\":\"\n\"}") }),
 		odd(func(e *mail.Event) { e.Message.Metadata = mail.Metadata(`[]`) }),
 		{Checkpoint: &mail.Checkpoint{Trimmed: []mail.ID{"\xff"}}},
+		{Checkpoint: &mail.Checkpoint{Agents: []mail.AgentRecord{{Since: 253402300800000}}}},
 	} {
 		// The good neighbours must not get in either.
 		if last, err := b.Append(b.context(), message(3), e, message(4)); err == nil {

@@ -127,8 +127,7 @@ func testCompactAgain(t *testing.T, b *bed) {
 		if i%2 == 1 {
 			b.reopen()
 		}
-		all = append(all, b.add(mixed(30+10*i, 40+10*i)...)...)
-		// What was last was kept; now it goes where it belongs.
+		all = append(all, b.add(mixed(30+10*i, 40+10*i)...)...) // what was last goes where it belongs next time
 	}
 }
 
@@ -158,10 +157,9 @@ func testCompactUnderCursor(t *testing.T, b *bed) {
 func testCompactDuringAppends(t *testing.T, b *bed) {
 	compacter := b.compacter()
 	const writers, each = 4, 100
-	var wg, compacting sync.WaitGroup
-	done := make(chan struct{})
+	var writing, others sync.WaitGroup
 	for w := range writers {
-		wg.Go(func() {
+		writing.Go(func() {
 			for i := range each {
 				if _, err := b.Append(b.context(), mixed(w*each+i, w*each+i+1)...); err != nil {
 					t.Error(err)
@@ -169,7 +167,7 @@ func testCompactDuringAppends(t *testing.T, b *bed) {
 			}
 		})
 	}
-	compacting.Go(func() {
+	others.Go(func() {
 		for range 5 {
 			if err := compacter.Compact(b.context(), fateBySubject); err != nil {
 				t.Errorf("Compact() = %v", err)
@@ -177,59 +175,50 @@ func testCompactDuringAppends(t *testing.T, b *bed) {
 			time.Sleep(time.Millisecond)
 		}
 	})
-	// One cursor from the start: it must see every kept message, in order.
-	compacting.Go(func() {
-		c := b.Follow(0)
-		defer c.Close()
-		kept, last := 0, mail.Seq(0)
-		for last < writers*each {
-			events, err := c.Next(b.context())
-			if err != nil {
-				t.Errorf("Next: %v", err)
-				return
-			}
-			for _, e := range events {
-				if e.Seq <= last {
-					t.Errorf("%d after %d", e.Seq, last)
-				}
-				if last = e.Seq; fateBySubject(e) == journal.Keep {
-					kept++
-				}
-			}
-		}
-		if want := (writers*each + 2) / 3; kept != want {
-			t.Errorf("a cursor under compaction saw %d kept messages, want %d", kept, want)
+	others.Go(func() { // whoever follows from the start must see every kept message
+		if got, want := b.countKept(writers*each), (writers*each+2)/3; got != want {
+			t.Errorf("a cursor under compaction saw %d kept messages, want %d", got, want)
 		}
 	})
-	wg.Wait()
-	close(done)
-	compacting.Wait()
+	writing.Wait()
+	others.Wait()
 	b.add(message(writers * each))
 	b.compact()
 	b.reopen()
-	archived, kept := 0, 0
-	for _, e := range b.archived() {
+	archived := b.archived()
+	for _, e := range archived {
 		if fateBySubject(e) != journal.Archive {
 			t.Errorf("%d is in the archive: %s", e.Seq, e.Message.Subject)
 		}
-		archived++
 	}
+	if got, want := len(archived), (writers*each+1)/3; got != want {
+		t.Errorf("%d messages were archived, want %d", got, want)
+	}
+	if got, want := b.countKept(b.Last()), (writers*each+2)/3+1; got != want {
+		t.Errorf("%d messages were kept, want %d", got, want)
+	}
+}
+
+// countKept follows up to last and counts the messages that no compaction removes.
+func (b *bed) countKept(last mail.Seq) (kept int) {
 	c := b.Follow(0)
 	defer c.Close()
-	for last := mail.Seq(0); last < b.Last(); {
+	for at := mail.Seq(0); at < last; {
 		events, err := c.Next(b.context())
 		if err != nil {
-			t.Fatal(err)
+			b.Errorf("Next: %v", err)
+			return kept
 		}
-		kept += len(events)
-		last = events[len(events)-1].Seq
+		for _, e := range events {
+			if e.Seq <= at {
+				b.Errorf("%d after %d", e.Seq, at)
+			}
+			if at = e.Seq; fateBySubject(e) == journal.Keep {
+				kept++
+			}
+		}
 	}
-	if want := (writers*each + 1) / 3; archived != want {
-		t.Errorf("%d messages were archived, want %d", archived, want)
-	}
-	if want := (writers*each+2)/3 + 1; kept != want {
-		t.Errorf("%d messages were kept, want %d", kept, want)
-	}
+	return kept
 }
 
 func testCompactCancelled(t *testing.T, b *bed) {

@@ -3,6 +3,7 @@ package journaltest
 import (
 	"context"
 	"errors"
+	"math"
 	"sync"
 	"testing"
 	"time"
@@ -44,6 +45,7 @@ func testFollowFrom(t *testing.T, b *bed) {
 			b.want(mail.Seq(after), all[after:])
 		}
 		b.want(b.Last(), nil)
+		b.want(math.MaxUint64, nil)
 		b.reopen()
 	}
 	// Behind what there is: seen are only those that come behind it.

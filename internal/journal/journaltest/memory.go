@@ -1,9 +1,11 @@
 package journaltest
 
 import (
+	"cmp"
 	"context"
 	"iter"
 	"slices"
+	"sort"
 	"sync"
 
 	"pennypost/internal/journal"
@@ -109,7 +111,7 @@ func (s *Store) behind(after mail.Seq) ([]mail.Event, <-chan struct{}) {
 	const some = 1000 // so that a reader of a long journal sees its context between two parts
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	from, _ := slices.BinarySearchFunc(s.events, after+1, bySeq)
+	from := sort.Search(len(s.events), func(i int) bool { return s.events[i].Seq > after })
 	if to := min(from+some, len(s.events)); from < to {
 		return s.events[from:to:to], nil
 	}
@@ -117,16 +119,6 @@ func (s *Store) behind(after mail.Seq) ([]mail.Event, <-chan struct{}) {
 		s.grown = make(chan struct{})
 	}
 	return nil, s.grown
-}
-
-func bySeq(e mail.Event, seq mail.Seq) int {
-	switch {
-	case e.Seq < seq:
-		return -1
-	case e.Seq > seq:
-		return 1
-	}
-	return 0
 }
 
 type memoryCursor struct {
@@ -250,11 +242,5 @@ func (m *Memory) Archived(ctx context.Context) iter.Seq2[mail.Event, error] {
 // byMonth orders events by the month they happened in, then by place: the order of an archive that has one file a month.
 func byMonth(a, b mail.Event) int {
 	const month = "2006-01"
-	if am, bm := a.At.Std().Format(month), b.At.Std().Format(month); am != bm {
-		if am < bm {
-			return -1
-		}
-		return 1
-	}
-	return bySeq(a, b.Seq)
+	return cmp.Or(cmp.Compare(a.At.Std().Format(month), b.At.Std().Format(month)), cmp.Compare(a.Seq, b.Seq))
 }

@@ -183,6 +183,9 @@ func (j *Journal) lockedMonths(ctx context.Context) ([]string, error) {
 		return nil, err
 	}
 	defer j.endKeeping()
+	if err := j.undoArchive(); err != nil { // or events would be found here and in the main file
+		return nil, err
+	}
 	return j.months()
 }
 

@@ -3,6 +3,7 @@ package jsonl
 import (
 	"bytes"
 	"encoding/json"
+	"os"
 	"reflect"
 	"strings"
 	"testing"
@@ -45,6 +46,29 @@ func TestFormat(t *testing.T) {
 			t.Errorf("line of %+v:\n got %s\nwant %s", test.event, got, test.want)
 		}
 	}
+}
+
+// The line in the documentation is one that a reader could check his own work with.
+func TestDocumentedLine(t *testing.T) {
+	doc, err := os.ReadFile("../../../docs/journal.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for line := range strings.Lines(string(doc)) {
+		if strings.HasPrefix(line, head) {
+			seq, covered, err := check([]byte(strings.TrimSpace(line)))
+			if err != nil {
+				t.Fatalf("%s: %v", line, err)
+			}
+			e, err := decodeSlowly(seq, covered)
+			if err != nil {
+				t.Fatal(err)
+			}
+			roundTrip(t, e)
+			return
+		}
+	}
+	t.Error("docs/journal.md shows no line")
 }
 
 func TestSamplesRoundTrip(t *testing.T) {

@@ -138,19 +138,8 @@ func (j *Journal) eraseIn(ctx context.Context, name string, x eraser) (gone int,
 	if err != nil || gone == 0 {
 		return 0, err
 	}
-	r, err := j.replace(j.path(name))
+	err = j.rewrite(j.path(name), f, func(o *output) error { return o.copy(f, keep...) })
 	if err != nil {
-		return 0, err
-	}
-	if err = r.copy(f, keep...); err == nil {
-		err = r.sync()
-	}
-	_ = f.Close() // for Windows
-	if err == nil {
-		err = r.commit()
-	}
-	if err != nil {
-		r.abandon()
 		return 0, err
 	}
 	j.erased(name, gone)

@@ -38,11 +38,11 @@ func appendPayload(b []byte, e *mail.Event) ([]byte, error) {
 	}
 	if e.Erased != nil {
 		w.raw(`,"erased":`)
-		w.value(e.Erased)
+		w.erasure(e.Erased)
 	}
 	if e.Checkpoint != nil {
 		w.raw(`,"checkpoint":`)
-		w.value(checkpoint{e.Checkpoint, e.Checkpoint.Rotation})
+		w.checkpoint(e.Checkpoint)
 	}
 	return w.b, w.err
 }
@@ -123,6 +123,13 @@ func (w *encoder) agent(a *mail.AgentChange) {
 	w.raw(`}`)
 }
 
+func (w *encoder) erasure(e *mail.Erasure) {
+	w.member(`{"message":`, string(e.Message))
+	w.member(`,"by":`, string(e.By))
+	w.flag(`,"done":true`, e.Done)
+	w.raw(`}`)
+}
+
 // words writes a list that says something even if it is empty: that an agent has no roles left.
 func (w *encoder) words(name string, list []string) {
 	if list == nil {
@@ -137,8 +144,21 @@ func (w *encoder) words(name string, list []string) {
 	w.raw(`]`)
 }
 
-// checkpoint is a mail.Checkpoint with its map in a fixed order, so that the same event always makes the same line.
-type checkpoint struct {
+// checkpoint leaves to jsonx what is large and rare. It reads it back at once, because the events for which a checkpoint stands
+// will be dropped.
+func (w *encoder) checkpoint(c *mail.Checkpoint) {
+	b, err := jsonx.Marshal(orderly{c, c.Rotation})
+	if err == nil {
+		err = jsonx.UnmarshalLenient(b, new(mail.Checkpoint))
+	}
+	if err != nil {
+		w.fail("jsonx refuses the checkpoint: " + err.Error())
+	}
+	w.b = append(w.b, b...)
+}
+
+// orderly is a checkpoint with its map in a fixed order, so that the same event always makes the same line.
+type orderly struct {
 	*mail.Checkpoint
 	Rotation rotation `json:"rotation,omitempty"`
 }
@@ -219,15 +239,6 @@ func (w *encoder) metadata(m mail.Metadata) {
 	}
 	w.raw(`,"metadata":`)
 	w.b = append(w.b, m...)
-}
-
-// value writes what is too rare to be written by hand.
-func (w *encoder) value(v any) {
-	b, err := jsonx.Marshal(v)
-	if err != nil {
-		w.fail(err.Error())
-	}
-	w.b = append(w.b, b...)
 }
 
 func (w *encoder) fail(why string) {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"math/rand/v2"
 	"strings"
 	"testing"
@@ -246,24 +247,36 @@ func (c *clerk) reopen(t *testing.T, d *memDisk) {
 	}
 }
 
-// Every disk call fails once, in each way, while the process lives on; then the journal is opened again.
+// Every disk call fails, in each way, while the process lives on; then the journal is opened again.
 func TestDiskFaults(t *testing.T) {
-	for mode, name := range map[fault]string{fails: "fails", succeeds: "succeeds and says it failed"} {
+	tests := []struct {
+		name  string
+		what  fault
+		calls int // how many fail
+	}{
+		{"fails", fails, 1},
+		{"succeeds and says it failed", succeeds, 1},
+		{"fails, and so do the next two", fails, 3},
+		{"fails, and so do all others", fails, math.MaxInt32}, // as on a full disk
+	}
+	for _, test := range tests {
 		for at := 1; ; at++ {
 			d := newMemDisk()
 			hit := ""
 			d.fault = func(call int, op string) fault {
-				if call != at {
+				if call < at || call >= at+test.calls {
 					return works
 				}
-				hit = op
-				return mode
+				if hit == "" {
+					hit = op
+				}
+				return test.what
 			}
 			c := newClerk()
 			j, err := openMem(d)
 			if err == nil {
 				c.work(t, j)
-				if names := d.files(tmpSuffix); names != nil && hit != "remove" {
+				if names := d.files(tmpSuffix); names != nil && hit != "remove" && test.calls == 1 {
 					t.Errorf("left over: %v", names)
 				}
 				d.fault = nil // closing must not be needed for anything
@@ -280,7 +293,7 @@ func TestDiskFaults(t *testing.T) {
 			d = d.survive()
 			c.reopen(t, d)
 			if t.Failed() {
-				t.Fatalf("when call %d (%s) %s", at, hit, name)
+				t.Fatalf("when call %d (%s) %s", at, hit, test.name)
 			}
 		}
 	}
@@ -288,7 +301,7 @@ func TestDiskFaults(t *testing.T) {
 
 // The power is cut before every disk call, and the disk is left in any state that it may then be in.
 func TestPowerCuts(t *testing.T) {
-	states := uint64(40)
+	states := uint64(20)
 	if testing.Short() {
 		states = 5
 	}

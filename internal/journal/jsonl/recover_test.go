@@ -134,7 +134,7 @@ func TestCutAnywhere(t *testing.T) {
 
 // Every bit of the file is flipped: the events of other lines are there; that of the damaged line is not, but its bytes are.
 func TestFlipAnyBit(t *testing.T) {
-	whole := linesOf(4)
+	whole := linesOf(3)
 	step := 1
 	if testing.Short() {
 		step = 7
@@ -146,7 +146,7 @@ func TestFlipAnyBit(t *testing.T) {
 		seqs, r := found(t, d)
 		hit := mail.Seq(strings.Count(whole[:bit/8], "\n") + 1)
 		var want []mail.Seq
-		for seq := mail.Seq(1); seq <= 4; seq++ {
+		for seq := mail.Seq(1); seq <= 3; seq++ {
 			if seq != hit || whole[bit/8] == '\n' { // a newline can be put back
 				want = append(want, seq)
 			}
@@ -290,104 +290,6 @@ func TestSetAsideOnFullDisk(t *testing.T) {
 	}
 }
 
-// Somebody writes to the file while the journal is open.
-func TestStrangers(t *testing.T) {
-	tests := []struct {
-		name   string
-		change func(content []byte) []byte
-		broken bool
-	}{
-		{"a line", func(b []byte) []byte { return append(b, "hello\n"...) }, false},
-		{"part of a line", func(b []byte) []byte { return append(b, "hello"...) }, false},
-		{"much", func(b []byte) []byte { return append(b, strings.Repeat("hello\n", chunkSize)...) }, false},
-		{"an event", func(b []byte) []byte { return append(b, lineOf(50, 3)...) }, true},
-		{"cut", func(b []byte) []byte { return b[:len(b)-1] }, true},
-		{"emptied", func(b []byte) []byte { return nil }, true},
-	}
-	for _, test := range tests {
-		t.Run(test.name, func(t *testing.T) {
-			d := newMemDisk()
-			j, err := openMem(d)
-			if err != nil {
-				t.Fatal(err)
-			}
-			c := newClerk()
-			c.append(t, j, 2)
-			node := d.dirs[memPath].names[mainName]
-			node.data = test.change(bytes.Clone(node.data))
-			c.append(t, j, 1)
-			if (c.poison != nil) != test.broken {
-				t.Fatalf("Append = %v, want an error: %v", c.poison, test.broken)
-			}
-			if !test.broken {
-				c.check(t, d, j)
-				if err := c.compact(t, j); err != nil {
-					t.Errorf("Compact: %v", err)
-				}
-				c.check(t, d, j)
-			}
-			j.Close()
-			if !test.broken {
-				c.reopen(t, d)
-			}
-		})
-	}
-}
-
-// What a newer version wrote is neither judged nor changed.
-func TestNewerVersion(t *testing.T) {
-	future := []string{
-		`,"at":"2026-05-10T14:00:00.123Z","reaction":{"message":"note_0_","emoji":"📮"}`,
-		`,"at":"2026-05-10T14:00:00.123Z","message":{"id":7,"parts":[]}`,
-		`,"at":"2026-05-10T14:00:00.123Z","checkpoint":{"after":"x"}`,
-		`,"what":"ever"`,
-	}
-	content := ""
-	for i, payload := range future {
-		content += string(appendLine(nil, mail.Seq(i+1), []byte(payload)))
-	}
-	// A message in which there is more than we know goes to the archive with all of it.
-	e := note(1)
-	payload, _ := appendPayload(nil, &e)
-	more := string(appendLine(nil, 5, append(bytes.TrimSuffix(payload, []byte("}")), `,"mood":"good"}`...)))
-	d := diskWith(content + more + lineOf(5, 6))
-	j, err := openMem(d)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer j.Close()
-	cursor := j.Follow(0)
-	defer cursor.Close()
-	events, err := cursor.Next(t.Context())
-	if err != nil || len(events) != 6 {
-		t.Fatalf("Next = %d events, %v, want 6", len(events), err)
-	}
-	for i, e := range events[:4] {
-		want := mail.Event{Seq: mail.Seq(i + 1), At: 1778421600123}
-		if i == 3 {
-			want.At = 0
-		}
-		if e != want {
-			t.Errorf("event %d = %+v, want %+v", i, e, want)
-		}
-	}
-	if got := events[4].Message; got == nil || got.Body != secret(1) {
-		t.Errorf("a message with an unknown member = %+v", got)
-	}
-	if err := j.Compact(t.Context(), noteFate); err != nil {
-		t.Fatal(err)
-	}
-	if got, want := string(d.content(mainPath)), content+lineOf(5, 6); got != want {
-		t.Errorf("after compaction:\n%s\nwant:\n%s", got, want)
-	}
-	if got := d.holds(strings.TrimSpace(more)); len(got) != 1 || !strings.Contains(got[0], archiveName) {
-		t.Errorf("the archived line is in %v", got)
-	}
-	if v, err := j.Verify(t.Context()); err != nil || len(v.Problems) != 2 {
-		t.Errorf("Verify = %+v, %v, want the two lines that cannot be read", v, err)
-	}
-}
-
 // The log says what was done to which line, and nothing of what lines say.
 func TestLogKeepsSecrets(t *testing.T) {
 	var log bytes.Buffer
@@ -421,7 +323,7 @@ func TestLongLines(t *testing.T) {
 	for i := range 30 {
 		e := note(i)
 		if i%3 == 0 {
-			e.Message.Body = strings.Repeat(fmt.Sprint(i, "\n"), i*20_000)
+			e.Message.Body = strings.Repeat(fmt.Sprint(i, "\n"), i*6_000)
 		}
 		if _, err := j.Append(t.Context(), e); err != nil {
 			t.Fatal(err)
@@ -430,7 +332,7 @@ func TestLongLines(t *testing.T) {
 		want = append(want, e)
 	}
 	for range 2 {
-		for after := 0; after <= 30; after += 7 {
+		for after := 0; after <= 30; after += 13 {
 			cursor := j.Follow(mail.Seq(after))
 			var got []mail.Event
 			for len(got) < 30-after {
@@ -451,62 +353,4 @@ func TestLongLines(t *testing.T) {
 		}
 	}
 	j.Close()
-}
-
-func FuzzOpen(f *testing.F) {
-	f.Add([]byte(linesOf(3)))
-	f.Add([]byte("\ufeff" + lineOf(1, 2) + "\r\n\x00{\"seq\":" + lineOf(1, 3)))
-	f.Fuzz(func(t *testing.T, content []byte) {
-		d := diskWith(string(content))
-		// Each good line in its turn must survive. What is good is decided here anew.
-		var want []mail.Seq
-		for line := range bytes.Lines(bytes.TrimPrefix(content, utf8BOM)) {
-			seq, _, err := check(bytes.TrimSuffix(bytes.TrimSuffix(line, []byte("\n")), []byte("\r")))
-			if err == nil && (len(want) == 0 || seq > want[len(want)-1]) {
-				want = append(want, seq)
-			}
-		}
-		j, err := openMem(d)
-		if err != nil {
-			t.Fatal(err)
-		}
-		got, err := j.places()
-		if err != nil {
-			t.Fatal(err)
-		}
-		for _, seq := range want {
-			if len(got) == 0 {
-				t.Fatalf("%d is lost", seq)
-			}
-			for len(got) > 1 && got[0] < seq { // salvaged
-				got = got[1:]
-			}
-			if got[0] != seq {
-				t.Fatalf("%d is lost", seq)
-			}
-			got = got[1:]
-		}
-		kept := append(d.content(mainPath), d.content(rejectedPath)...)
-		for line := range bytes.Lines(bytes.TrimPrefix(content, utf8BOM)) {
-			if bytes.HasSuffix(line, []byte("\n")) && !bytes.Contains(kept, line) {
-				t.Fatalf("%q is nowhere", line)
-			}
-		}
-		last := j.Last()
-		if seq, err := j.Append(t.Context(), note(0)); seq != last+1 || err != nil {
-			t.Fatalf("Append behind %d = %d, %v", last, seq, err)
-		}
-		j.Close()
-		before := d.content(mainPath)
-		if j, err = openMem(d); err != nil {
-			t.Fatal(err)
-		}
-		defer j.Close()
-		if r := j.Recovery(); r.Cut != 0 || r.Completed || r.SetAside != nil || !bytes.Equal(before, d.content(mainPath)) {
-			t.Fatalf("opening again repairs again: %+v", r)
-		}
-		for e, err := range j.Archived(t.Context()) {
-			t.Fatalf("archived: %v, %v", e, err)
-		}
-	})
 }

@@ -118,3 +118,22 @@ func (r *replacement) abandon() {
 	_ = r.closeFile()
 	_ = r.disk.Remove(r.path + tmpSuffix)
 }
+
+// rewrite replaces the file at path, which is open as old, by what fill writes.
+func (j *Journal) rewrite(path string, old file, fill func(*output) error) error {
+	r, err := j.replace(path)
+	if err != nil {
+		return err
+	}
+	if err = fill(&r.output); err == nil {
+		err = r.sync()
+	}
+	_ = old.Close() // for Windows
+	if err == nil {
+		err = r.commit()
+	}
+	if err != nil {
+		r.abandon()
+	}
+	return err
+}

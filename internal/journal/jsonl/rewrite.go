@@ -154,7 +154,7 @@ func (j *Journal) build(r *replacement, p *plan) error {
 			return err
 		}
 	}
-	return r.sync()
+	return r.sync() // most of it now, while appends go on
 }
 
 // exchange adds what was appended since the plan was made and puts r in the place of the main file. Appends wait meanwhile.
@@ -184,6 +184,11 @@ func (j *Journal) exchange(r *replacement, p *plan) (replaced bool, err error) {
 		return false, err
 	}
 
+	return j.takePlace(r, p, size)
+}
+
+// takePlace puts r in the place of the main file, whose durable size is size. It is called by whoever leads.
+func (j *Journal) takePlace(r *replacement, p *plan, size int64) (replaced bool, err error) {
 	j.swap.Lock()
 	defer j.swap.Unlock()
 	_ = j.file.Close() // all of it is synced; and Windows does not replace an open file

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"crypto/sha256"
 	"os"
+	"slices"
 
 	"pennypost/internal/mail"
 )
@@ -45,9 +46,6 @@ func (j *Journal) setAside(s *survey) (*survey, error) {
 func (j *Journal) keepRejected(bad []badLine) (lines int, err error) {
 	old, err := j.disk.Open(j.path(rejectedName), os.O_RDONLY)
 	if isNotExist(err) {
-		if len(bad) == 0 {
-			return 0, nil
-		}
 		old, err = emptyFile{}, nil
 	}
 	if err != nil {
@@ -64,36 +62,40 @@ func (j *Journal) keepRejected(bad []badLine) (lines int, err error) {
 		lines++
 		return nil
 	})
+	bad = slices.DeleteFunc(slices.Clone(bad), func(b badLine) bool {
+		sum := sha256.Sum256(b.text)
+		was := known[sum]
+		known[sum] = true
+		return was
+	})
 	if err != nil || len(bad) == 0 {
 		return lines, err
 	}
-	r, err := j.replace(j.path(rejectedName))
+	err = j.rewrite(j.path(rejectedName), old, func(o *output) error { return j.addRejected(o, old, size, bad) })
 	if err != nil {
 		return lines, err
 	}
-	if err = r.copy(old, span{0, size}); err == nil {
-		err = r.endLine(old, size)
+	return lines + len(bad), nil
+}
+
+func (j *Journal) addRejected(o *output, old file, size int64, bad []badLine) error {
+	if err := o.copy(old, span{0, size}); err != nil {
+		return err
+	}
+	if err := o.endLine(old, size); err != nil {
+		return err
 	}
 	for _, b := range bad {
-		if sum := sha256.Sum256(b.text); err == nil && !known[sum] {
-			known[sum] = true
-			lines++
-			if err = r.copy(j.file, span{b.off, b.bytes}); err == nil && !b.whole {
-				err = r.write([]byte("\n"))
+		if err := o.copy(j.file, span{b.off, b.bytes}); err != nil {
+			return err
+		}
+		if !b.whole {
+			if err := o.write([]byte("\n")); err != nil {
+				return err
 			}
 		}
 	}
-	if err == nil {
-		err = r.sync()
-	}
-	_ = old.Close() // for Windows
-	if err == nil {
-		err = r.commit()
-	}
-	if err != nil {
-		r.abandon()
-	}
-	return lines, err
+	return nil
 }
 
 // leaveOut builds a main file that has, in the place of bad lines, what can be salvaged from them.
@@ -103,14 +105,17 @@ func (j *Journal) leaveOut(s *survey) (*replacement, error) {
 		return nil, err
 	}
 	from := s.index.start
+	salvaged := mail.Seq(0)
 	for _, b := range s.bad {
 		if err == nil {
 			err = r.copy(j.file, span{from, b.off - from})
 		}
+		b.after = max(b.after, salvaged)
 		for _, good := range b.salvage() {
+			salvaged = good.seq
 			if err == nil {
 				j.recovery.Salvaged++
-				err = r.write(append(good, '\n'))
+				err = r.write(append(good.text, '\n'))
 			}
 		}
 		from = b.end()
@@ -128,9 +133,14 @@ func (j *Journal) leaveOut(s *survey) (*replacement, error) {
 	return r, nil
 }
 
+type goodLine struct {
+	seq  mail.Seq
+	text []byte
+}
+
 // salvage finds whole lines in a bad one: neighbours that lost the newline between them, or a line glued to garbage. It makes
 // a limited number of attempts, since garbage can look like anything.
-func (b *badLine) salvage() (good [][]byte) {
+func (b *badLine) salvage() (good []goodLine) {
 	attempts := 100
 	after, rest := b.after, b.text
 	for end := nextEnd(rest, 0); end > 0; end = nextEnd(rest, end) {
@@ -140,7 +150,7 @@ func (b *badLine) salvage() (good [][]byte) {
 			}
 			seq, _, err := check(rest[from:end])
 			if err == nil && seq > after && (b.until == 0 || seq < b.until) {
-				good = append(good, bytes.Clone(rest[from:end]))
+				good = append(good, goodLine{seq, bytes.Clone(rest[from:end])})
 				after, rest, end = seq, rest[end:], 0
 				break
 			}

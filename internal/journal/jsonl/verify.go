@@ -58,27 +58,10 @@ func (v *verifier) file(ctx context.Context, name string) error {
 	}
 	v.Files++
 	v.Bytes += size
-	seen := make(map[mail.Seq]bool)
-	last := mail.Seq(0)
+	judge := v.judge(name)
 	return scan(f, firstLine(f), size, func(l line) error {
 		v.Lines++
-		seq, covered, err := check(l.text)
-		switch {
-		case name == rejectedName && err != nil:
-			err = fmt.Errorf("it was set aside: %w", err)
-		case name == rejectedName:
-			err = errors.New("it was set aside: its seq did not rise")
-		case err != nil:
-		case name == mainName && seq <= last:
-			err = fmt.Errorf("its seq %d does not rise above %d", seq, last)
-		case name != mainName && seen[seq]:
-			err = fmt.Errorf("its seq %d stands in this file twice", seq)
-		default:
-			if last = seq; name != mainName {
-				seen[seq] = true
-			}
-			err = v.content(seq, covered)
-		}
+		err := judge(l)
 		if err == nil && !l.whole {
 			err = errors.New("it does not end with a newline")
 		}
@@ -87,11 +70,31 @@ func (v *verifier) file(ctx context.Context, name string) error {
 	})
 }
 
-func (v *verifier) content(seq mail.Seq, covered []byte) error {
-	if _, err := v.parse.read(seq, covered); err != nil {
-		return errUnknown
+// judge returns a function that says what is wrong with one line after the other of a file.
+func (v *verifier) judge(name string) func(line) error {
+	last, seen := mail.Seq(0), make(map[mail.Seq]bool)
+	return func(l line) error {
+		seq, covered, err := check(l.text)
+		switch {
+		case name == rejectedName && err != nil:
+			return fmt.Errorf("it was set aside: %w", err)
+		case name == rejectedName:
+			return errors.New("it was set aside: its seq did not rise")
+		case err != nil:
+			return err
+		case name == mainName && seq <= last:
+			return fmt.Errorf("its seq %d does not rise above %d", seq, last)
+		case seen[seq]:
+			return fmt.Errorf("its seq %d stands in this file twice", seq)
+		case name != mainName: // the archive is in the order of compactions
+			seen[seq] = true
+		}
+		last = seq
+		if _, err := v.parse.read(seq, covered); err != nil {
+			return errUnknown
+		}
+		return nil
 	}
-	return nil
 }
 
 func (v *verifier) note(name string, l line, err error) {

@@ -23,7 +23,7 @@ func marks(s *suite) {
 		s.Errorf("marked (-want +got):\n%s", diff)
 	}
 	got = s.mark("bea", mail.MarkRead, ids[0])
-	if diff := cmp.Diff(mail.Marked{Already: ids[:1]}, got); diff != "" {
+	if diff := cmp.Diff(mail.Marked{Marked: []mail.ID{}, Already: ids[:1]}, got); diff != "" {
 		s.Errorf("marked again (-want +got):\n%s", diff)
 	}
 	s.wantBodies("bea", "m1", "m2")

@@ -1,0 +1,169 @@
+package cli
+
+import (
+	"context"
+	"encoding/json"
+	"os"
+	"os/exec"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"pennypost/internal/mail"
+)
+
+// mcpHome returns an environment with a data directory of its own, whose post office ends with the test.
+func mcpHome(t *testing.T) []string {
+	t.Helper()
+	home, err := os.MkdirTemp("", "pp")
+	if err != nil {
+		t.Fatal(err)
+	}
+	env := []string{"PATH=" + os.Getenv("PATH"), "HOME=" + home, "PENNYPOST_HOME=" + home + "/h", "PENNYPOST_LISTEN=none", "PENNYPOST_ROOM=test", "PENNYPOST_AGENT_CHECK=process", "GORACE=" + raceOptions}
+	t.Cleanup(func() {
+		pennypost(t, env, "stop")
+		os.RemoveAll(home)
+	})
+	return env
+}
+
+func pennypost(t *testing.T, env []string, args ...string) string {
+	t.Helper()
+	cmd := exec.Command("pennypost", args...)
+	cmd.Env = env
+	out, err := cmd.CombinedOutput()
+	if err != nil {
+		t.Fatalf("pennypost %v: %v\n%s", args, err, out)
+	}
+	return string(out)
+}
+
+// connect starts pennypost mcp as a client of agents does.
+func connect(t *testing.T, env []string, args ...string) *mcp.ClientSession {
+	t.Helper()
+	cmd := exec.Command("pennypost", append([]string{"mcp"}, args...)...)
+	cmd.Env = env
+	c := mcp.NewClient(&mcp.Implementation{Name: "test", Version: "1"}, nil)
+	s, err := c.Connect(t.Context(), &mcp.CommandTransport{Command: cmd}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+// call calls a tool and returns its structured answer.
+func call(t *testing.T, s *mcp.ClientSession, tool string, args any) map[string]any {
+	t.Helper()
+	res, err := s.CallTool(t.Context(), &mcp.CallToolParams{Name: tool, Arguments: args})
+	if err != nil {
+		t.Fatal(err)
+	}
+	b, err := json.Marshal(res.StructuredContent)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var out map[string]any
+	if err := json.Unmarshal(b, &out); err != nil || res.IsError {
+		t.Fatalf("%s: %v, %v", tool, res.Content, err)
+	}
+	return out
+}
+
+// The mail of a name belongs to its next session; while one lives, a second is called otherwise, unless it takes over.
+func TestMCPNames(t *testing.T) {
+	env := mcpHome(t)
+	first := connect(t, env, "--as", "bob")
+	if you := call(t, first, "list_agents", nil)["you"]; you != "bob" {
+		t.Errorf("the first session is %v, want bob", you)
+	}
+	second := connect(t, env, "--as", "bob")
+	if you := call(t, second, "list_agents", nil)["you"]; you != "bob-2" {
+		t.Errorf("the second session is %v, want bob-2", you)
+	}
+	call(t, second, "send_message", map[string]any{"to": "bob", "body": "from the second"})
+	third := connect(t, env, "--as", "bob", "--take-over")
+	if you := call(t, third, "list_agents", nil)["you"]; you != "bob" {
+		t.Errorf("the third session is %v, want bob", you)
+	}
+	read := call(t, third, "read_messages", nil)
+	if msgs, _ := read["messages"].([]any); len(msgs) != 1 {
+		t.Errorf("bob's mail is %v, want the message from bob-2", read)
+	}
+	for _, s := range []*mcp.ClientSession{first, second, third} {
+		if err := s.Close(); err != nil {
+			t.Error(err)
+		}
+	}
+	if out := pennypost(t, env, "agents"); strings.Count(out, " gone ") != 2 {
+		t.Errorf("after all sessions ended:\n%s", out)
+	}
+	again := connect(t, env, "--as", "bob")
+	if you := call(t, again, "list_agents", nil)["you"]; you != "bob" {
+		t.Errorf("the next session is %v, want bob", you)
+	}
+	if err := again.Close(); err != nil {
+		t.Error(err)
+	}
+}
+
+// Without a name the agent is called by its client and directory, and is so again.
+func TestMCPDefaultName(t *testing.T) {
+	env := append(mcpHome(t), "CODEX_THREAD_ID=x")
+	for range 2 {
+		s := connect(t, env)
+		if you := call(t, s, "list_agents", nil)["you"]; you != "codex-cli" {
+			t.Errorf("the agent is %v, want codex-cli", you)
+		}
+		if err := s.Close(); err != nil {
+			t.Error(err)
+		}
+	}
+}
+
+// roster is a service that knows names and sessions, and nothing else.
+type roster struct {
+	mail.Service
+	answer mail.Agent
+	agents []mail.Agent
+	beats  int
+}
+
+func (r *roster) Register(context.Context, mail.Presence) (mail.Agent, error) {
+	r.beats++
+	return r.answer, nil
+}
+
+func (r *roster) Agents(context.Context) ([]mail.Agent, error) { return r.agents, nil }
+
+func TestBeat(t *testing.T) {
+	for _, tt := range []struct {
+		name   string
+		answer mail.Name
+		roster []mail.Name
+		want   mail.Code
+		after  mail.Name
+		beats  int // within 100 s
+	}{
+		{"alive", "bob", []mail.Name{"bob"}, "", "bob", 3},
+		{"renamed", "rob", []mail.Name{"rob"}, "", "rob", 3},
+		{"taken over", "bob-2", []mail.Name{"bob", "bob-2"}, mail.Conflict, "bob-2", 1},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				r := &roster{answer: mail.Agent{Name: tt.answer, Session: "s"}}
+				for _, n := range tt.roster {
+					r.agents = append(r.agents, mail.Agent{Name: n})
+				}
+				ctx, cancel := context.WithTimeout(t.Context(), 100*time.Second)
+				defer cancel()
+				s := &session{name: "bob", id: "s"}
+				if got := mail.CodeOf(s.beat(ctx, r)); got != tt.want || s.name != tt.after || r.beats != tt.beats {
+					t.Errorf("beat = %q, name %s after %d beats; want %q, %s after %d", got, s.name, r.beats, tt.want, tt.after, tt.beats)
+				}
+			})
+		})
+	}
+}

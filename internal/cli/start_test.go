@@ -1,0 +1,166 @@
+package cli
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"sort"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+)
+
+// initBudget is what the initialisation of all linked packages may take. Every command and every hook of an agent pays it
+// before its first line; a library that needs more is too dear (research/libs.md, §0.4).
+const initBudget = 5 * time.Millisecond
+
+// buildProgram builds the program as it is released.
+func buildProgram(tb testing.TB) string {
+	tb.Helper()
+	bin := filepath.Join(tb.TempDir(), "pennypost")
+	cmd := exec.Command("go", "build", "-trimpath", "-ldflags=-s -w", "-o", bin, "pennypost")
+	cmd.Env = append(os.Environ(), "CGO_ENABLED=0")
+	if out, err := cmd.CombinedOutput(); err != nil {
+		tb.Fatalf("go build: %v\n%s", err, out)
+	}
+	return bin
+}
+
+func TestInitBudget(t *testing.T) {
+	if testing.Short() {
+		t.Skip("builds the program")
+	}
+	bin := buildProgram(t)
+	var best time.Duration
+	var report string
+	for try := range 20 { // the quietest moment of a busy machine
+		cmd := exec.Command(bin, "version")
+		cmd.Env = append(os.Environ(), "GODEBUG=inittrace=1")
+		out, err := cmd.CombinedOutput()
+		if err != nil {
+			t.Fatalf("%v\n%s", err, out)
+		}
+		if sum := sumInits(t, string(out)); try == 0 || sum < best {
+			best, report = sum, string(out)
+		}
+	}
+	t.Logf("init of all packages: %s", best)
+	if best > initBudget {
+		t.Errorf("the packages take %s to initialise, more than %s:\n%s", best, initBudget, slowest(report))
+	}
+}
+
+// initLine is a line of inittrace (runtime package, "GODEBUG"): init PACKAGE @when ms, N ms clock, …
+var initLine = regexp.MustCompile(`(?m)^init (\S+) @[0-9.]+ ms, ([0-9.]+) ms clock`)
+
+func sumInits(t *testing.T, report string) time.Duration {
+	var sum float64
+	lines := initLine.FindAllStringSubmatch(report, -1)
+	if len(lines) < 10 {
+		t.Fatalf("no trace of package initialisation:\n%s", report)
+	}
+	for _, l := range lines {
+		ms, err := strconv.ParseFloat(l[2], 64)
+		if err != nil {
+			t.Fatal(err)
+		}
+		sum += ms
+	}
+	return time.Duration(sum * float64(time.Millisecond))
+}
+
+func slowest(report string) string {
+	lines := initLine.FindAllStringSubmatch(report, -1)
+	sort.Slice(lines, func(i, j int) bool {
+		a, _ := strconv.ParseFloat(lines[i][2], 64)
+		b, _ := strconv.ParseFloat(lines[j][2], 64)
+		return a > b
+	})
+	var b strings.Builder
+	for _, l := range lines[:min(10, len(lines))] {
+		b.WriteString("  " + l[2] + " ms  " + l[1] + "\n")
+	}
+	return b.String()
+}
+
+// BenchmarkColdStart compares whole processes: a Go program that says hello, and commands that ask a running post office.
+// Each round runs all of them once, so that what else the machine does hits all alike; the figures are medians. The aim
+// is 3.5 times hello for inbox.
+func BenchmarkColdStart(b *testing.B) {
+	bin, env := buildProgram(b), coldHome(b)
+	inRoom := func(args ...string) *exec.Cmd {
+		cmd := exec.Command(bin, args...)
+		cmd.Env = env
+		return cmd
+	}
+	mustRun(b, inRoom("agents", "register", "builder"))
+	mustRun(b, inRoom("agents", "register", "sink"))
+	defer mustRun(b, inRoom("stop"))
+	for range 20 {
+		mustRun(b, inRoom("send", "--to", "builder", "--body", strings.Repeat("A line of a letter. ", 20)))
+	}
+	hello := buildHello(b)
+	commands := []struct {
+		name string
+		cmd  func() *exec.Cmd
+		took []float64 // milliseconds
+	}{
+		{name: "hello", cmd: func() *exec.Cmd { return exec.Command(hello) }},
+		{name: "version", cmd: func() *exec.Cmd { return inRoom("version") }},
+		{name: "inbox", cmd: func() *exec.Cmd { return inRoom("inbox", "--as", "builder") }},
+		{name: "inbox-user", cmd: func() *exec.Cmd { return inRoom("inbox") }},
+		{name: "send", cmd: func() *exec.Cmd { return inRoom("send", "--to", "sink", "--body", "x") }},
+	}
+	for b.Loop() {
+		for i := range commands {
+			cmd := commands[i].cmd()
+			began := time.Now()
+			mustRun(b, cmd)
+			commands[i].took = append(commands[i].took, float64(time.Since(began))/float64(time.Millisecond))
+		}
+	}
+	base := median(commands[0].took)
+	b.ReportMetric(0, "ns/op") // a round is nothing
+	for _, c := range commands {
+		b.ReportMetric(median(c.took), c.name+"-ms")
+		if c.name == "inbox" {
+			b.ReportMetric(median(c.took)/base, "inbox/hello")
+		}
+	}
+}
+
+// coldHome returns the environment of commands with a data directory of their own.
+func coldHome(b *testing.B) []string {
+	home, err := os.MkdirTemp("", "pp")
+	if err != nil {
+		b.Fatal(err)
+	}
+	b.Cleanup(func() { os.RemoveAll(home) })
+	return []string{"PENNYPOST_HOME=" + home, "PENNYPOST_LISTEN=none", "PENNYPOST_ROOM=bench", "PENNYPOST_AGENT_CHECK=process", "HOME=" + home}
+}
+
+// buildHello builds the smallest program that is fair to compare with.
+func buildHello(b *testing.B) string {
+	dir := b.TempDir()
+	source, bin := filepath.Join(dir, "hello.go"), filepath.Join(dir, "hello")
+	if err := os.WriteFile(source, []byte("package main\n\nimport \"os\"\n\nfunc main() { os.Stdout.WriteString(\"hello\\n\") }\n"), 0o600); err != nil {
+		b.Fatal(err)
+	}
+	cmd := exec.Command("go", "build", "-o", bin, source)
+	cmd.Env = append(os.Environ(), "CGO_ENABLED=0", "GOFLAGS=")
+	mustRun(b, cmd)
+	return bin
+}
+
+func mustRun(b *testing.B, cmd *exec.Cmd) {
+	if out, err := cmd.CombinedOutput(); err != nil {
+		b.Fatalf("%v: %v\n%s", cmd.Args, err, out)
+	}
+}
+
+func median(values []float64) float64 {
+	sort.Float64s(values)
+	return values[len(values)/2]
+}

@@ -1,0 +1,182 @@
+package daemon
+
+import (
+	"context"
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"os/exec"
+	"runtime"
+	"strings"
+	"testing"
+
+	"pennypost/internal/mail"
+)
+
+func TestAuthenticate(t *testing.T) {
+	cfg := testConfig(t)
+	o := newOffice(&cfg, slog.New(slog.DiscardHandler), newMetrics())
+	defer o.close()
+	const operator = "pp-operator.ABCDEFGHIJKLMNOPQRSTUVWXYZ"
+	g := newGate(operator, &cfg, o)
+	token := func(room mail.RoomName, name mail.Name) string {
+		svc, err := o.Room(t.Context(), room, mail.User)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := svc.Register(t.Context(), mail.Presence{Name: name}); err != nil {
+			t.Fatal(err)
+		}
+		s, err := svc.Token(t.Context(), name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return s
+	}
+	old := token("a", "bob")
+	bob := token("a", "bob")
+	gone := token("a", "gone")
+	svc, _ := o.Room(t.Context(), "a", mail.User)
+	if err := svc.Retire(t.Context(), "gone"); err != nil {
+		t.Fatal(err)
+	}
+	made := strings.Replace(bob, "pp.YQ.", "pp.bm9yb29t.", 1) // of a room "noroom"
+
+	person, agent := &peer{uid: os.Getuid()}, &peer{uid: os.Getuid()}
+	person.once.Do(func() {})
+	agent.once.Do(func() { agent.agent = "CLAUDECODE" })
+	for _, tt := range []struct {
+		name   string
+		peer   *peer // nil: TCP
+		auth   string
+		header string // Pennypost-Agent
+		path   string
+		want   mail.Caller
+		code   mail.Code
+	}{
+		{name: "tcp, nothing", code: mail.Unknown},
+		{name: "tcp, agent header alone", header: "bob", code: mail.Unknown},
+		{name: "tcp, operator", auth: "Bearer " + operator, want: mail.Caller{Name: mail.User}},
+		{name: "tcp, operator, lower case scheme", auth: "bearer " + operator, want: mail.Caller{Name: mail.User}},
+		{name: "tcp, operator cut short", auth: "Bearer " + operator[:20], code: mail.Unknown},
+		{name: "tcp, basic", auth: "Basic " + operator, code: mail.Unknown},
+		{name: "tcp, bearer of nothing", auth: "Bearer ", code: mail.Unknown},
+		{name: "tcp, agent", auth: "Bearer " + bob, want: mail.Caller{Name: "bob", Room: "a"}},
+		{name: "tcp, agent who says to be another", auth: "Bearer " + bob, header: "ann", want: mail.Caller{Name: "bob", Room: "a"}},
+		{name: "tcp, void token", auth: "Bearer " + old, code: mail.Unknown},
+		{name: "tcp, token of a retired agent", auth: "Bearer " + gone, code: mail.Unknown},
+		{name: "tcp, token of a room that is not", auth: "Bearer " + made, code: mail.Unknown},
+		{name: "tcp, garbage", auth: "Bearer pp.%%%.x", code: mail.Unknown},
+		{name: "unix, person", peer: person, want: mail.Caller{Name: mail.User}},
+		{name: "unix, named user", peer: person, header: "user", want: mail.Caller{Name: mail.User}},
+		{name: "unix, agent", peer: person, header: "bob", want: mail.Caller{Name: "bob"}},
+		{name: "unix, agent with a Chinese name", peer: person, header: "%E5%B0%8F%E5%85%8B", want: mail.Caller{Name: "小克"}},
+		{name: "unix, agent with a name in two parts", peer: person, header: "e%CC%81", want: mail.Caller{Name: "\u00e9"}},
+		{name: "unix, system", peer: person, header: "system", code: mail.Denied},
+		{name: "unix, not a name", peer: person, header: "%00", code: mail.Invalid},
+		{name: "unix, agent's process as the user", peer: agent, code: mail.Denied},
+		{name: "unix, agent's process as user by name", peer: agent, header: "user", code: mail.Denied},
+		{name: "unix, agent's process as agent", peer: agent, header: "bob", want: mail.Caller{Name: "bob"}},
+		{name: "unix, agent's process looks around", peer: agent, path: "/api/v1/rooms", want: mail.Caller{Name: mail.User}},
+		{name: "unix, agent's process looks into a room", peer: agent, path: "/api/v1/rooms/a", code: mail.Denied},
+		{name: "unix, token", peer: agent, auth: "Bearer " + bob, want: mail.Caller{Name: "bob", Room: "a"}},
+		{name: "unix, wrong token", peer: person, auth: "Bearer x", code: mail.Unknown},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			if tt.path == "" {
+				tt.path = "/api/v1/rooms/a/inbox"
+			}
+			r := httptest.NewRequest(http.MethodGet, tt.path, nil)
+			if tt.peer != nil {
+				r = r.WithContext(context.WithValue(r.Context(), peerKey{}, tt.peer))
+			}
+			if tt.auth != "" {
+				r.Header.Set("Authorization", tt.auth)
+			}
+			if tt.header != "" {
+				r.Header.Set("Pennypost-Agent", tt.header)
+			}
+			got, err := g.authenticate(r)
+			if mail.CodeOf(err) != tt.code || err == nil && got != tt.want {
+				t.Errorf("authenticate = %+v, %v, want %+v and code %q", got, err, tt.want, tt.code)
+			}
+		})
+	}
+	if o.exists("noroom") {
+		t.Error("a made-up token made a room")
+	}
+}
+
+// A token opens one room, and another user's header changes nothing about that.
+func TestTokenOverTCP(t *testing.T) {
+	r := start(t, Options{Config: testConfig(t)})
+	r.register(t, "a", "bob")
+	r.register(t, "b", "bob")
+	token, err := r.room(t, "a", mail.User).Token(t.Context(), "bob")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for path, want := range map[string]int{
+		"/api/v1/rooms/a/inbox": 200, "/api/v1/rooms/b/inbox": 403, "/api/v1/rooms/c": 403, "/metrics": 403, "/mcp?room=b": 403,
+	} {
+		if got, body := r.get(t, path, token); got != want {
+			t.Errorf("GET %s with a token of room a = %d, want %d\n%s", path, got, want, body)
+		}
+	}
+}
+
+func TestAgentClient(t *testing.T) {
+	for _, v := range []string{
+		"CLAUDECODE=1", "CLAUDE_CODE_SESSION_ID=x", "CLAUDE_CODE_ENTRYPOINT=cli", "CODEX_SANDBOX=seatbelt", "CODEX_THREAD_ID=x",
+		"CODEX_SANDBOX_NETWORK_DISABLED=1", "GEMINI_CLI=1", "GEMINI_SESSION_ID=x", "GEMINI_PROJECT_DIR=/x", "CURSOR_AGENT=1",
+		"COPILOT_CLI=1", "OPENCODE=1", "OPENCODE_CLIENT=x", "PENNYPOST_AGENT=bob", "AI_AGENT=x",
+	} {
+		if _, found := AgentClient([]string{"A=b", v}); !found {
+			t.Errorf("AgentClient(%s) finds nothing", v)
+		}
+	}
+	for _, v := range []string{
+		"", "CLAUDECODE=", "CLAUDE_CODE_USE_BEDROCK=1", "CLAUDE_CODE_SSE_PORT=1", "CLAUDE_CODE_OAUTH_TOKEN=x", "CLAUDE_CODE_MAX_OUTPUT_TOKENS=1",
+		"CODEX_HOME=/x", "GEMINI_API_KEY=x", "GEMINI_MODEL=x", "OPENCODE_CONFIG=x", "OPENCODE_CONFIG_DIR=x", "COPILOT_MODEL=x", "PENNYPOST_ROOM=x",
+	} {
+		if got, found := AgentClient([]string{v}); found {
+			t.Errorf("AgentClient(%s) = %s, but people set that for themselves", v, got)
+		}
+	}
+}
+
+// An agent's child that drops the variable is still below the agent.
+func TestSearchProcess(t *testing.T) {
+	if runtime.GOOS != "linux" {
+		t.Skip("only Linux shows the environment of others")
+	}
+	cmd := exec.Command("sh", "-c", "env -u CLAUDECODE sleep 60 & echo $!; wait")
+	cmd.Env = append(os.Environ(), "CLAUDECODE=1")
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	defer cmd.Wait()
+	defer cmd.Process.Kill()
+	var child int
+	buf := make([]byte, 32)
+	n, _ := out.Read(buf)
+	for _, c := range strings.TrimSpace(string(buf[:n])) {
+		child = child*10 + int(c-'0')
+	}
+	defer func() {
+		if p, err := os.FindProcess(child); err == nil {
+			p.Kill()
+		}
+	}()
+	if got := searchProcess(cmd.Process.Pid, false); got != "CLAUDECODE" {
+		t.Errorf("searchProcess of the agent = %q", got)
+	}
+	if got := searchProcess(child, true); got != "CLAUDECODE" {
+		t.Errorf("searchProcess of its child and above = %q", got)
+	}
+}

@@ -1,0 +1,107 @@
+package jsonl
+
+import (
+	"bytes"
+	"strings"
+	"testing"
+
+	"pennypost/internal/mail"
+)
+
+// Somebody writes to the file while the journal is open.
+func TestStrangers(t *testing.T) {
+	tests := []struct {
+		name   string
+		change func(content []byte) []byte
+		broken bool
+	}{
+		{"a line", func(b []byte) []byte { return append(b, "hello\n"...) }, false},
+		{"part of a line", func(b []byte) []byte { return append(b, "hello"...) }, false},
+		{"much", func(b []byte) []byte { return append(b, strings.Repeat("hello\n", chunkSize)...) }, false},
+		{"an event", func(b []byte) []byte { return append(b, lineOf(50, 3)...) }, true},
+		{"cut", func(b []byte) []byte { return b[:len(b)-1] }, true},
+		{"emptied", func(b []byte) []byte { return nil }, true},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			d := newMemDisk()
+			j, err := openMem(d)
+			if err != nil {
+				t.Fatal(err)
+			}
+			c := newClerk()
+			c.append(t, j, 2)
+			node := d.dirs[memPath].names[mainName]
+			node.data = test.change(bytes.Clone(node.data))
+			c.append(t, j, 1)
+			if (c.poison != nil) != test.broken {
+				t.Fatalf("Append = %v, want an error: %v", c.poison, test.broken)
+			}
+			if !test.broken {
+				c.check(t, d, j)
+				if err := c.compact(t, j); err != nil {
+					t.Errorf("Compact: %v", err)
+				}
+				c.check(t, d, j)
+			}
+			j.Close()
+			if !test.broken {
+				c.reopen(t, d)
+			}
+		})
+	}
+}
+
+// What a newer version wrote is neither judged nor changed.
+func TestNewerVersion(t *testing.T) {
+	future := []string{
+		`,"at":"2026-05-10T14:00:00.123Z","reaction":{"message":"note_0_","emoji":"📮"}`,
+		`,"at":"2026-05-10T14:00:00.123Z","message":{"id":7,"parts":[]}`,
+		`,"at":"2026-05-10T14:00:00.123Z","checkpoint":{"after":"x"}`,
+		`,"what":"ever"`,
+	}
+	content := ""
+	for i, payload := range future {
+		content += string(appendLine(nil, mail.Seq(i+1), []byte(payload)))
+	}
+	// A message in which there is more than we know goes to the archive with all of it.
+	e := note(1)
+	payload, _ := appendPayload(nil, &e)
+	more := string(appendLine(nil, 5, append(bytes.TrimSuffix(payload, []byte("}")), `,"mood":"good"}`...)))
+	d := diskWith(content + more + lineOf(5, 6))
+	j, err := openMem(d)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer j.Close()
+	cursor := j.Follow(0)
+	defer cursor.Close()
+	events, err := cursor.Next(t.Context())
+	if err != nil || len(events) != 6 {
+		t.Fatalf("Next = %d events, %v, want 6", len(events), err)
+	}
+	for i, e := range events[:4] {
+		want := mail.Event{Seq: mail.Seq(i + 1), At: 1778421600123}
+		if i == 3 {
+			want.At = 0
+		}
+		if e != want {
+			t.Errorf("event %d = %+v, want %+v", i, e, want)
+		}
+	}
+	if got := events[4].Message; got == nil || got.Body != secret(1) {
+		t.Errorf("a message with an unknown member = %+v", got)
+	}
+	if err := j.Compact(t.Context(), noteFate); err != nil {
+		t.Fatal(err)
+	}
+	if got, want := string(d.content(mainPath)), content+lineOf(5, 6); got != want {
+		t.Errorf("after compaction:\n%s\nwant:\n%s", got, want)
+	}
+	if got := d.holds(strings.TrimSpace(more)); len(got) != 1 || !strings.Contains(got[0], archiveName) {
+		t.Errorf("the archived line is in %v", got)
+	}
+	if v, err := j.Verify(t.Context()); err != nil || len(v.Problems) != 2 {
+		t.Errorf("Verify = %+v, %v, want the two lines that cannot be read", v, err)
+	}
+}
