@@ -63,9 +63,14 @@ func (a *app) mcp(ctx context.Context, takeOver bool) error {
 	if err != nil {
 		return err
 	}
+	quiet, err := a.quietOffice()
+	if err != nil {
+		return err
+	}
+	defer quiet.Close()
 	ctx, stop := interruptible(ctx)
 	defer stop()
-	s := &session{office: office, room: room, name: who, client: client, id: "mcp-" + strconv.Itoa(os.Getpid()) + "-" + rand.Text()[:8]}
+	s := &session{office: office, quiet: quiet, room: room, name: who, client: client, id: "mcp-" + strconv.Itoa(os.Getpid()) + "-" + rand.Text()[:8]}
 	if who != mail.User {
 		if err := s.claim(ctx, takeOver); err != nil {
 			return err
@@ -84,6 +89,10 @@ func (a *app) serveMCP(ctx context.Context, s *session) error {
 	if err != nil {
 		return err
 	}
+	beats, err := s.quiet.Room(ctx, s.room, s.name)
+	if err != nil {
+		return err
+	}
 	native := mcpserver.NewNative(mcpserver.Mailbox{
 		Service: svc, Room: s.room, Agent: s.name, Version: version(),
 		// Standard output belongs to the protocol.
@@ -94,7 +103,7 @@ func (a *app) serveMCP(ctx context.Context, s *session) error {
 	beating := make(chan struct{})
 	go func() {
 		defer close(beating)
-		if err := s.beat(ctx, svc); err != nil {
+		if err := s.beat(ctx, beats); err != nil {
 			cancel(err)
 		}
 	}()
@@ -114,6 +123,7 @@ func (a *app) serveMCP(ctx context.Context, s *session) error {
 // session is one running MCP client and the name it holds.
 type session struct {
 	office mail.Office
+	quiet  mail.Office // the same, but not started: a heartbeat shall not raise a post office that a person has stopped
 	room   mail.RoomName
 	name   mail.Name
 	client string
@@ -173,7 +183,7 @@ func holds(ctx context.Context, svc mail.Service, name mail.Name) (bool, error) 
 func (s *session) end() {
 	ctx, cancel := context.WithTimeout(context.Background(), farewell)
 	defer cancel()
-	svc, err := s.office.Room(ctx, s.room, s.name)
+	svc, err := s.quiet.Room(ctx, s.room, s.name)
 	if err == nil {
 		// If it cannot be said, the post office notices the silence.
 		_, _ = svc.Register(ctx, mail.Presence{Session: s.id, End: true})

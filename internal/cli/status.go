@@ -67,15 +67,24 @@ func (a *app) status(ctx context.Context) error {
 	return nil
 }
 
-// runningOffice returns the post office without starting one.
+// runningOffice makes the command speak to a post office only if one runs.
 func (a *app) runningOffice() (config.Home, *client.Office, error) {
 	home, err := config.FindHome(a.env.Getenv)
 	if err != nil {
 		return "", nil, err
 	}
-	if err := home.CheckSocket(false); err != nil {
-		return home, nil, err
-	}
-	a.office, err = client.New(client.Options{Socket: home.Socket()})
+	a.office, err = a.quietOffice()
 	return home, a.office, err
+}
+
+// quietOffice returns the post office as it is, without starting one. The caller closes it.
+func (a *app) quietOffice() (*client.Office, error) {
+	home, err := config.FindHome(a.env.Getenv)
+	if err != nil {
+		return nil, err
+	}
+	if err := home.CheckSocket(false); err != nil {
+		return nil, err
+	}
+	return client.New(client.Options{Socket: home.Socket()})
 }

@@ -59,24 +59,39 @@ func newGate(operatorToken string, cfg *config.Config, o *office) *gate {
 type peerKey struct{}
 
 // authenticate returns who sent r. A bearer token decides wherever it comes from; without one, the Unix socket believes
-// its peer, which is a process of this user, and TCP believes nobody.
+// its peer, which is a process of this user, and TCP believes nobody. Whoever is the user by this must not be an agent's
+// process, as far as the Unix socket can tell.
 func (g *gate) authenticate(r *http.Request) (mail.Caller, error) {
 	p, _ := r.Context().Value(peerKey{}).(*peer)
-	if r.Header.Get("Authorization") != "" {
-		return g.bearer(r)
-	}
-	if p == nil {
-		return mail.Caller{}, mail.Errorf(mail.Unknown, "say who you are: send the header Authorization: Bearer with the operator's token, which is in the data directory's file token, or an agent's, which is made by: pennypost agents token NAME")
-	}
-	name, err := wire.Agent(r.Header)
-	if err != nil || name != mail.User {
-		// Rooms know names in this form, and a shell on macOS may spell them in another.
-		return mail.Caller{Name: mail.Name(norm.NFC.String(string(name)))}, err
+	caller, err := g.credential(r, p)
+	if err != nil || caller.Name != mail.User || p == nil {
+		return caller, err
 	}
 	if v := p.agentVariable(g.tree); v != "" && !looksAround(r) {
 		return mail.Caller{}, RefuseUser(v)
 	}
-	return mail.Caller{Name: mail.User}, nil
+	return caller, nil
+}
+
+// credential returns who r says it is from, and has the right to say.
+func (g *gate) credential(r *http.Request, p *peer) (mail.Caller, error) {
+	name, err := wire.Agent(r.Header)
+	if err != nil {
+		return mail.Caller{}, err
+	}
+	// Rooms know names in this form, and a shell on macOS may spell them in another.
+	name = mail.Name(norm.NFC.String(string(name)))
+	switch {
+	case r.Header.Get("Authorization") != "":
+		caller, err := g.bearer(r)
+		if err == nil && r.Header.Get(wire.AgentHeader) != "" && name != caller.Name {
+			return mail.Caller{}, mail.Errorf(mail.Denied, "the token is %s's, and cannot speak for %s. Use that agent's own token, made by: pennypost agents token NAME", caller.Name, name)
+		}
+		return caller, err
+	case p == nil:
+		return mail.Caller{}, mail.Errorf(mail.Unknown, "say who you are: send the header Authorization: Bearer with the operator's token, which is in the data directory's file token, or an agent's, which is made by: pennypost agents token NAME")
+	}
+	return mail.Caller{Name: name}, nil
 }
 
 // looksAround reports a request that concerns no mailbox and speaks for nobody: whether the post office runs, which rooms

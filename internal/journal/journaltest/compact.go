@@ -6,7 +6,6 @@ import (
 	"strings"
 	"sync"
 	"testing"
-	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -172,7 +171,6 @@ func testCompactDuringAppends(t *testing.T, b *bed) {
 			if err := compacter.Compact(b.context(), fateBySubject); err != nil {
 				t.Errorf("Compact() = %v", err)
 			}
-			time.Sleep(time.Millisecond)
 		}
 	})
 	others.Go(func() { // whoever follows from the start must see every kept message

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"math"
+	"runtime"
 	"sync"
 	"testing"
 	"time"
@@ -28,11 +29,8 @@ func testFollowReplayThenLive(t *testing.T, b *bed) {
 	if diff := cmp.Diff(all, got); diff != "" {
 		t.Errorf("a cursor that replays and goes on live differs (-want +got):\n%s", diff)
 	}
-	// One that waits.
-	go func() {
-		time.Sleep(time.Millisecond)
-		_, _ = b.Append(context.Background(), message(70))
-	}()
+	// One that waits, most likely.
+	go func() { _, _ = b.Append(context.Background(), message(70)) }()
 	if e := b.take(c, 1)[0]; e.Message.ID != id(70) {
 		t.Errorf("the waiting cursor got %s, want %s", e.Message.ID, id(70))
 	}
@@ -129,7 +127,7 @@ func testClose(t *testing.T, b *bed) {
 		_, err := live.Next(b.context())
 		woken <- err
 	}()
-	time.Sleep(time.Millisecond)
+	runtime.Gosched()
 	if err := b.Journal.Close(); err != nil {
 		t.Fatalf("Close() = %v", err)
 	}
@@ -184,7 +182,7 @@ func testCloseWaitsForAppends(t *testing.T, b *bed) {
 		})
 	}
 	for b.Last() < 100 {
-		time.Sleep(time.Millisecond)
+		runtime.Gosched()
 	}
 	if err := b.Journal.Close(); err != nil {
 		t.Fatalf("Close() = %v", err)
