@@ -3,7 +3,6 @@ package daemon
 import (
 	"context"
 	"io"
-	"log/slog"
 	"net"
 	"net/http"
 	"os"
@@ -201,22 +200,8 @@ func TestStopEndsWaits(t *testing.T) {
 
 // A room that nobody uses is closed, and whoever holds a service of it does not notice.
 func TestIdleRoomCloses(t *testing.T) {
-	cfg := testConfig(t)
-	cfg.RoomIdle = config.Duration(30 * time.Millisecond)
-	o := newOffice(&cfg, slog.New(slog.DiscardHandler), newMetrics())
-	ctx, cancel := context.WithCancel(t.Context())
-	ran := make(chan struct{})
-	go func() { defer close(ran); o.run(ctx) }()
-	defer func() {
-		cancel()
-		<-ran
-		if err := o.close(); err != nil {
-			t.Error(err)
-		}
-		if _, err := o.Room(t.Context(), "a", mail.User); mail.CodeOf(err) != mail.Unavailable {
-			t.Errorf("Room after close = %v, want unavailable", err)
-		}
-	}()
+	const idle = 30 * time.Millisecond
+	o, ctx := testOffice(t, idle), t.Context()
 	user, err := o.Room(ctx, "a", mail.User)
 	if err != nil {
 		t.Fatal(err)
@@ -241,7 +226,7 @@ func TestIdleRoomCloses(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	time.Sleep(3 * time.Duration(cfg.RoomIdle))
+	time.Sleep(3 * idle)
 	if open() != 1 {
 		t.Error("the room was closed under a watch")
 	}

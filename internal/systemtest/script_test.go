@@ -84,7 +84,7 @@ func commands() map[string]func(*testscript.TestScript, bool, []string) {
 		"serve":     cmdServe,     // serve [FLAG...]: starts the post office; sets $HTTP and $SOCKET
 		"stopped":   cmdStopped,   // stopped: sends SIGTERM; the post office must end in order
 		"killed":    cmdKilled,    // killed: kills the post office
-		"agent":     cmdAgent,     // agent NAME ERA [FLAG...]: starts "pennypost mcp --as NAME FLAG..." and connects
+		"agent":     cmdAgent,     // agent [KEY=]NAME ERA [FLAG...]: starts "pennypost mcp --as NAME FLAG..." and connects; other commands say KEY
 		"agenthttp": cmdAgentHTTP, // agenthttp NAME ERA TOKEN: connects to $HTTP/mcp
 		"bye":       cmdBye,       // bye NAME: ends the agent's session in order
 		"agentkill": cmdAgentKill, // agentkill NAME: kills the agent's server
@@ -95,6 +95,7 @@ func commands() map[string]func(*testscript.TestScript, bool, []string) {
 		"is":        cmdIs,        // is PATH VALUE: of the JSON on standard output; PATH is like messages.0.id, messages.len counts
 		"let":       cmdLet,       // let NAME PATH: sets a variable to a value of the JSON on standard output
 		"grephome":  cmdGrepHome,  // grephome TEXT: some file below $PENNYPOST_HOME contains it
+		"logged":    cmdLogged,    // logged TEXT: the post office has written it to standard error; @token is the operator's token
 		"daemons":   cmdDaemons,   // daemons N: so many post offices run, at once or soon
 		"until":     cmdUntil,     // until TEXT COMMAND [ARG...]: repeats the command until it succeeds and says TEXT
 	}
@@ -115,7 +116,18 @@ func commands() map[string]func(*testscript.TestScript, bool, []string) {
 	return out
 }
 
+// settings are the variables that a script may set for the processes that commands start for it.
+func settings(ts *testscript.TestScript) (env []string) {
+	for _, name := range []string{"PENNYPOST_ROOM", "PENNYPOST_LOG", "PENNYPOST_AGENT_CHECK"} {
+		if v := ts.Getenv(name); v != "" {
+			env = append(env, name+"="+v)
+		}
+	}
+	return env
+}
+
 func cmdServe(s *stage, ts *testscript.TestScript, args []string) (err error) {
+	s.env = settings(ts)
 	if s.daemon, err = s.serve(args...); err != nil {
 		return err
 	}
@@ -135,16 +147,17 @@ func cmdAgent(s *stage, ts *testscript.TestScript, args []string) error {
 	if len(args) < 2 {
 		return errors.New("usage: agent NAME ERA [FLAG...]")
 	}
-	if s.agents[args[0]] != nil {
-		return errors.New("there is one")
+	key, name, ok := strings.Cut(args[0], "=")
+	if !ok {
+		name = key
 	}
-	s.env = []string{"PENNYPOST_ROOM=" + ts.Getenv("PENNYPOST_ROOM")}
-	a, err := s.office.agent(args[1], append([]string{"--as", args[0]}, args[2:]...)...)
+	s.env = settings(ts)
+	a, err := s.office.agent(args[1], append([]string{"--as", name}, args[2:]...)...)
 	if err != nil {
 		fmt.Fprintln(ts.Stderr(), err)
 		return err
 	}
-	s.agents[args[0]] = a
+	s.agents[key] = a
 	return nil
 }
 
@@ -231,11 +244,10 @@ func cmdHTTP(s *stage, ts *testscript.TestScript, args []string) error {
 	for rest := args[3:]; len(rest) > 0; {
 		switch {
 		case rest[0] == "-operator":
-			token, err := os.ReadFile(filepath.Join(s.home, "token"))
-			if err != nil {
+			if d.token, err = s.operatorToken(); err != nil {
 				return err
 			}
-			d.token, rest = strings.TrimSpace(string(token)), rest[1:]
+			rest = rest[1:]
 		case rest[0] == "-token" && len(rest) > 1:
 			d.token, rest = rest[1], rest[2:]
 		case rest[0] == "-H" && len(rest) > 1:
@@ -265,4 +277,17 @@ func cmdGrepHome(s *stage, _ *testscript.TestScript, args []string) error {
 		err = fmt.Errorf("no file contains %q", args[0])
 	}
 	return err
+}
+
+func cmdLogged(s *stage, _ *testscript.TestScript, args []string) (err error) {
+	text := args[0]
+	if text == "@token" {
+		if text, err = s.operatorToken(); err != nil {
+			return err
+		}
+	}
+	if !strings.Contains(s.daemon.log.String(), text) {
+		return fmt.Errorf("the log does not contain %q:\n%s", text, s.daemon.log)
+	}
+	return nil
 }

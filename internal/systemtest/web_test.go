@@ -49,14 +49,20 @@ func (d *daemon) door(token string) *door {
 	return &door{client: &http.Client{Transport: new(http.Transport)}, base: d.HTTP, token: token}
 }
 
-// operator returns the operator's token.
+// operatorToken returns the operator's token.
+func (o *office) operatorToken() (string, error) {
+	b, err := os.ReadFile(filepath.Join(o.home, "token"))
+	return strings.TrimSpace(string(b)), err
+}
+
+// operator is operatorToken for a test.
 func (o *office) operator(t testing.TB) string {
 	t.Helper()
-	b, err := os.ReadFile(filepath.Join(o.home, "token"))
+	token, err := o.operatorToken()
 	if err != nil {
 		t.Fatal(err)
 	}
-	return strings.TrimSpace(string(b))
+	return token
 }
 
 // RoundTrip implements http.RoundTripper: it adds who sends.

@@ -35,7 +35,7 @@ func (j *Journal) months() ([]string, error) {
 }
 
 // growArchive appends parts of the main file to the months they belong to, and makes that durable.
-func (j *Journal) growArchive(months map[string][]span) error {
+func (j *Journal) growArchive(months map[string][]place) error {
 	if err := j.disk.MkdirAll(j.path(archiveName)); err != nil {
 		return err
 	}
@@ -47,7 +47,7 @@ func (j *Journal) growArchive(months map[string][]span) error {
 	return j.disk.SyncDir(j.path(archiveName))
 }
 
-func (j *Journal) growMonth(name string, spans []span) error {
+func (j *Journal) growMonth(name string, lines []place) error {
 	f, err := j.disk.Open(j.path(name), os.O_RDWR|os.O_CREATE)
 	if err != nil {
 		return err
@@ -57,14 +57,45 @@ func (j *Journal) growMonth(name string, spans []span) error {
 	if err != nil {
 		return err
 	}
+	if lines, err = j.missing(f, name, size, lines); err != nil {
+		return err
+	}
 	o := output{file: f, off: size}
 	if err := o.endLine(f, size); err != nil {
 		return err
+	}
+	var spans []span
+	for _, l := range lines {
+		spans = addSpan(spans, l.span)
 	}
 	if err := o.copy(j.file, spans...); err != nil {
 		return err
 	}
 	return o.sync()
+}
+
+// missing returns those of lines that a file of the archive does not have yet. It should have none; but if somebody brought back
+// an older main file, they must not get there twice. Looking once is enough as long as the journal is open.
+func (j *Journal) missing(f file, name string, size int64, lines []place) ([]place, error) {
+	if j.looked[name] {
+		return lines, nil
+	}
+	there := make(map[mail.Seq]uint32)
+	err := scan(f, firstLine(f), size, func(l line) error {
+		seq, _, err := check(l.text)
+		if _, found := slices.BinarySearchFunc(lines, place{seq: seq}, bySeq); err == nil && found {
+			there[seq] = crcOf(l.text)
+		}
+		return nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	j.looked[name] = true
+	return slices.DeleteFunc(slices.Clone(lines), func(l place) bool {
+		crc, found := there[l.seq]
+		return found && crc == l.crc // another event of that place is not to be lost
+	}), nil
 }
 
 // endLine writes the newline that a file lacks if some editor took it away.
@@ -122,7 +153,7 @@ func (j *Journal) places() ([]mail.Seq, error) {
 	return places, err
 }
 
-// cutMonth cuts a file of the archive at the first line whose place is in hot, or at a torn last line.
+// cutMonth cuts off the last lines of a file of the archive, as far as their places are in hot, and a torn one.
 func (j *Journal) cutMonth(name string, hot []mail.Seq) error {
 	f, err := j.disk.Open(j.path(name), os.O_RDWR)
 	if err != nil {
@@ -134,10 +165,13 @@ func (j *Journal) cutMonth(name string, hot []mail.Seq) error {
 		return err
 	}
 	cut := size
-	err = scan(f, 0, size, func(l line) error {
+	err = scan(f, firstLine(f), size, func(l line) error {
 		seq, _, err := check(l.text)
 		_, found := slices.BinarySearch(hot, seq)
-		if cut == size && (err == nil && found || err != nil && !l.whole) {
+		switch {
+		case err == nil && !found:
+			cut = size
+		case cut == size && (err == nil || !l.whole):
 			cut = l.off
 		}
 		return nil
@@ -156,7 +190,7 @@ func (j *Journal) Archived(ctx context.Context) iter.Seq2[mail.Event, error] {
 	return func(yield func(mail.Event, error) bool) {
 		names, err := j.lockedMonths(ctx)
 		for _, name := range names {
-			m := monthReader{journal: j, name: name, erasures: -1}
+			m := monthReader{journal: j, name: name, erasures: unknown}
 			for {
 				var events []mail.Event
 				if events, err = m.next(ctx); err != nil || len(events) == 0 {
@@ -194,15 +228,19 @@ func (j *Journal) lockedMonths(ctx context.Context) ([]string, error) {
 type monthReader struct {
 	journal  *Journal
 	name     string
-	erasures int        // which state of the file lines is of
-	lines    []archived // what is still to be returned
-	after    mail.Seq   // what was returned
+	erasures int      // which state of the file lines is of
+	lines    []place  // what is still to be returned
+	after    mail.Seq // what was returned
 }
 
-type archived struct {
+// place is where a line stands in its journal and in its file.
+type place struct {
 	seq mail.Seq
+	crc uint32
 	span
 }
+
+func bySeq(a, b place) int { return cmp.Compare(a.seq, b.seq) }
 
 // next returns some events, none at the end.
 func (m *monthReader) next(ctx context.Context) ([]mail.Event, error) {
@@ -260,14 +298,13 @@ func (m *monthReader) survey(f file) error {
 		if err != nil {
 			m.journal.badLine(m.name, l, err)
 		} else if seq > m.after {
-			m.lines = append(m.lines, archived{seq, span{l.off, l.bytes}})
+			m.lines = append(m.lines, place{seq, crcOf(l.text), span{l.off, l.bytes}})
 		}
 		return nil
 	})
-	bySeq := func(a, b archived) int { return cmp.Compare(a.seq, b.seq) }
 	if !slices.IsSortedFunc(m.lines, bySeq) {
 		slices.SortStableFunc(m.lines, bySeq)
 	}
-	m.lines = slices.CompactFunc(m.lines, func(a, b archived) bool { return a.seq == b.seq })
+	m.lines = slices.CompactFunc(m.lines, func(a, b place) bool { return a.seq == b.seq })
 	return err
 }

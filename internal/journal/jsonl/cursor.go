@@ -12,7 +12,7 @@ import (
 
 // Follow implements journal.Journal.
 func (j *Journal) Follow(after mail.Seq) journal.Cursor {
-	return &cursor{journal: j, at: position{after: after, rewrites: -1}, closed: make(chan struct{})}
+	return &cursor{journal: j, at: position{after: after, rewrites: unknown}, closed: make(chan struct{})}
 }
 
 // cursor reads the file until it has come up to the tail, then the tail. While its owner works on one part of the file,
@@ -31,8 +31,10 @@ type cursor struct {
 type position struct {
 	after    mail.Seq // the last event that was returned, or skipped for ever
 	off      int64    // where in the file to go on
-	rewrites int      // which file that is
+	rewrites int      // which file that is, or unknown
 }
+
+const unknown = -1
 
 // part is what was read from the file.
 type part struct {
@@ -50,7 +52,8 @@ func (c *cursor) Next(ctx context.Context) ([]mail.Event, error) {
 		if c.ahead == nil {
 			events, grown, live := c.journal.live(c.at.after)
 			if len(events) > 0 {
-				c.at.after = events[len(events)-1].Seq
+				// Should it ever fall behind the tail, its place in the file must be looked up.
+				c.at = position{after: events[len(events)-1].Seq, rewrites: unknown}
 				return events, nil
 			}
 			if live {

@@ -38,9 +38,10 @@ type Journal struct {
 	closed   chan struct{} // closed by Close: cursors and whoever keeps the files stop
 	// keeper holds a value while one goroutine works on the files as a whole: compaction, erasure, verification, Close.
 	keeper chan struct{}
-	// Both belong to the keeper.
-	halfArchived bool // the archive may hold events that the main file holds too
-	erasures     int  // how often a file beside the main one was rewritten
+	// These belong to the keeper.
+	halfArchived bool            // the archive may hold events that the main file holds too
+	looked       map[string]bool // files of the archive that are known to hold nothing of the main file
+	erasures     int             // how often a file beside the main one was rewritten
 
 	// readers counts the reads that run ahead of their cursors.
 	readers sync.WaitGroup
@@ -73,7 +74,7 @@ func Open(dir string, opts Options) (*Journal, error) {
 	opts = opts.withDefaults()
 	j := &Journal{
 		dir: dir, log: opts.Log.With("journal", dir), onSync: opts.OnSync, disk: opts.disk,
-		closed: make(chan struct{}), keeper: make(chan struct{}, 1),
+		closed: make(chan struct{}), keeper: make(chan struct{}, 1), looked: make(map[string]bool),
 	}
 	if err := j.disk.MkdirAll(dir); err != nil {
 		return nil, fmt.Errorf("make journal directory: %w", err)

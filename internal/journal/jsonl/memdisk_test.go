@@ -212,6 +212,9 @@ func (d *memDisk) SyncDir(path string) error {
 		return err
 	}
 	dir := d.dirs[path]
+	if dir == nil { // above the journal
+		return err
+	}
 	for _, change := range dir.pending {
 		change(dir.durable)
 	}

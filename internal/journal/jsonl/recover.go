@@ -1,8 +1,10 @@
 package jsonl
 
 import (
+	"errors"
 	"fmt"
 	"os"
+	"path/filepath"
 	"strings"
 
 	"pennypost/internal/mail"
@@ -33,8 +35,8 @@ func (j *Journal) openMain() error {
 	if err != nil {
 		return err
 	}
-	if s.size == 0 { // it may be new, and its name is to last too
-		if err := j.disk.SyncDir(j.dir); err != nil {
+	if s.size == 0 { // it may be new, and so may its directory; both names are to last
+		if err := errors.Join(j.disk.SyncDir(j.dir), j.disk.SyncDir(filepath.Dir(j.dir))); err != nil {
 			return err
 		}
 	}

@@ -15,9 +15,9 @@ type plan struct {
 	last mail.Seq // its last event
 
 	keep    []span
-	archive map[string][]span // by month
-	gone    int               // lines that do not stay
-	lost    mail.Event        // the last event, if it does not stay: at least its place must
+	archive map[string][]place // by month
+	gone    int                // lines that do not stay
+	lost    mail.Event         // the last event, if it does not stay: at least its place must
 
 	index index // of the file to come, whose size will be
 	kept  int64
@@ -56,7 +56,7 @@ func (j *Journal) stopped(ctx context.Context) error {
 
 // plan goes through the main file. Its caller is the keeper, so nobody replaces the file meanwhile.
 func (j *Journal) plan(ctx context.Context, decide verdict) (*plan, error) {
-	p := &plan{archive: make(map[string][]span)}
+	p := &plan{archive: make(map[string][]place)}
 	j.mu.Lock()
 	p.size, p.last = j.size, j.last
 	start, err := j.index.start, j.broken
@@ -74,29 +74,28 @@ func (j *Journal) plan(ctx context.Context, decide verdict) (*plan, error) {
 		if err == nil {
 			e = parse.decode(seq, covered)
 		}
-		p.settle(l, e, decide(p, l, e, err))
+		p.settle(place{e.Seq, crcOf(l.text), span{l.off, l.bytes}}, e, decide(p, l, e, err))
 		return nil
 	})
 	return p, err
 }
 
-func (p *plan) settle(l line, e mail.Event, fate journal.Fate) {
-	s := span{l.off, l.bytes}
+func (p *plan) settle(l place, e mail.Event, fate journal.Fate) {
 	if fate == journal.Keep {
-		if e.Seq != 0 {
-			p.index.add(e.Seq, p.kept)
+		if l.seq != 0 {
+			p.index.add(l.seq, p.kept)
 		}
-		p.keep = addSpan(p.keep, s)
+		p.keep = addSpan(p.keep, l.span)
 		p.kept += l.bytes
 		return
 	}
 	if fate == journal.Archive {
 		month := e.At.Std().Format("2006-01")
-		p.archive[month] = addSpan(p.archive[month], s)
+		p.archive[month] = append(p.archive[month], l)
 	}
 	p.gone++
-	if e.Seq == p.last {
-		p.lost = mail.Event{Seq: e.Seq, At: e.At}
+	if l.seq == p.last {
+		p.lost = mail.Event{Seq: l.seq, At: e.At}
 	}
 }
 
@@ -183,7 +182,6 @@ func (j *Journal) exchange(r *replacement, p *plan) (replaced bool, err error) {
 	if err := r.sync(); err != nil {
 		return false, err
 	}
-
 	return j.takePlace(r, p, size)
 }
 

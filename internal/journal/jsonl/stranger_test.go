@@ -105,3 +105,44 @@ func TestNewerVersion(t *testing.T) {
 		t.Errorf("Verify = %+v, %v, want the two lines that cannot be read", v, err)
 	}
 }
+
+// Somebody brings back an older main file: what was archived since is not archived twice, and what is new at the same places is
+// not taken for it. He also removes the sign that a compaction was cut off.
+func TestOlderMainFile(t *testing.T) {
+	d := newMemDisk()
+	c := newClerk()
+	j, err := openMem(d)
+	if err != nil {
+		t.Fatal(err)
+	}
+	c.append(t, j, 9)
+	old := d.content(mainPath)
+	if err := c.compact(t, j); err != nil {
+		t.Fatal(err)
+	}
+	j.Close()
+	d.put(mainPath, old)
+	if j, err = openMem(d); err != nil {
+		t.Fatal(err)
+	}
+	c.next = 100 // other notes at the places from 10 on
+	c.append(t, j, 6)
+	if err := j.Compact(t.Context(), noteFate); err != nil {
+		t.Fatal(err)
+	}
+	seen := make(map[int]int)
+	for name := range strings.FieldsFuncSeq(strings.Join(d.files(".jsonl"), " "), func(r rune) bool { return r == ' ' }) {
+		for n := range 106 {
+			seen[n] += bytes.Count(d.content(name), []byte(secret(n)))
+		}
+	}
+	for n, times := range seen {
+		if _, told := c.told[n]; !told || n%3 == 2 {
+			continue
+		}
+		if times != 1 && n != 9 {
+			t.Errorf("note %d is there %d times, want once", n, times)
+		}
+	}
+	j.Close()
+}

@@ -142,13 +142,11 @@ func (j *Journal) leave(r *request) bool {
 }
 
 // takeLead waits for the lead without appending anything. It cannot be cancelled, for what is before it is nearly done.
-func (j *Journal) takeLead() *request {
-	r := &request{hold: true, wake: make(chan struct{}, 1)}
-	_, _ = j.enter(context.Background(), r)
-	return r
+func (j *Journal) takeLead() {
+	_, _ = j.enter(context.Background(), &request{hold: true, wake: make(chan struct{}, 1)})
 }
 
-// passLead ends the lead of r and of the requests that went with it, and gives it to the next in line.
+// passLeadLocked gives the lead to the next in line. Whoever had it has left the queue.
 func (j *Journal) passLeadLocked() {
 	if len(j.queue) == 0 {
 		j.led = false
