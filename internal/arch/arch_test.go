@@ -127,7 +127,6 @@ func TestMailIsStandard(t *testing.T) {
 
 // direct are the modules that the program or its tests name, each justified in docs/design.md.
 var direct = []string{
-	"github.com/VictoriaMetrics/metrics",
 	"github.com/go-json-experiment/json",
 	"github.com/gofrs/flock",
 	"github.com/google/go-cmp",

@@ -1,0 +1,112 @@
+package daemon
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"sync"
+	"testing"
+	"time"
+
+	"pennypost/internal/config"
+	"pennypost/internal/mail"
+)
+
+// testOffice returns an office that closes rooms after idle, and is closed with the test.
+func testOffice(t *testing.T, idle time.Duration) *office {
+	t.Helper()
+	cfg := testConfig(t)
+	cfg.RoomIdle = config.Duration(idle)
+	o := newOffice(&cfg, slog.New(slog.DiscardHandler), newMetrics())
+	ctx, cancel := context.WithCancel(context.Background())
+	ran := make(chan struct{})
+	go func() { defer close(ran); o.run(ctx) }()
+	t.Cleanup(func() {
+		cancel()
+		<-ran
+		if err := o.close(); err != nil {
+			t.Error(err)
+		}
+	})
+	return o
+}
+
+// Rooms that close all the time lose no call.
+func TestClosingUnderLoad(t *testing.T) {
+	o := testOffice(t, time.Millisecond)
+	user, err := o.Room(t.Context(), "a", mail.User)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := user.Register(t.Context(), mail.Presence{Name: "bob"}); err != nil {
+		t.Fatal(err)
+	}
+	const senders, each = 4, 60
+	var wg sync.WaitGroup
+	for s := range senders {
+		wg.Go(func() {
+			for i := range each {
+				if _, err := user.Send(t.Context(), mail.Draft{To: []string{"bob"}, Body: fmt.Sprint(s, i)}); err != nil {
+					t.Errorf("Send = %v", err)
+					return
+				}
+				time.Sleep(time.Duration(i%7) * time.Millisecond)
+			}
+		})
+	}
+	wg.Wait()
+	page, err := user.Inbox(t.Context(), mail.InboxQuery{Agent: "bob", Limit: 1})
+	if err != nil || page.Unread != senders*each {
+		t.Errorf("Inbox = %d unread, %v, want %d", page.Unread, err, senders*each)
+	}
+}
+
+// A room that cannot be opened says why, and is tried again by the next call.
+func TestRoomThatDoesNotOpen(t *testing.T) {
+	o := testOffice(t, time.Minute)
+	if err := os.MkdirAll(o.cfg.Home.Rooms(), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	obstacle := filepath.Join(o.cfg.Home.Rooms(), "a")
+	if err := os.WriteFile(obstacle, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := o.Room(t.Context(), "a", mail.User); mail.CodeOf(err) != mail.Unavailable {
+		t.Errorf("Room = %v, want unavailable", err)
+	}
+	if err := os.Remove(obstacle); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := o.Room(t.Context(), "a", mail.User); err != nil {
+		t.Errorf("Room = %v once nothing is in the way", err)
+	}
+	for _, bad := range []mail.RoomName{"", "..", "a/b", "a\x00"} {
+		if _, err := o.Room(t.Context(), bad, mail.User); mail.CodeOf(err) != mail.Invalid {
+			t.Errorf("Room(%q) = %v, want invalid", bad, err)
+		}
+	}
+}
+
+// Rooms tells of rooms that were not open since the start, too.
+func TestRoomsOfBefore(t *testing.T) {
+	o := testOffice(t, time.Minute)
+	for _, name := range []mail.RoomName{"b", "a"} {
+		svc, err := o.Room(t.Context(), name, mail.User)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := svc.Register(t.Context(), mail.Presence{Name: "bob"}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := o.sweep(func(*entry) bool { return true }); err != nil {
+		t.Fatal(err)
+	}
+	clear(o.known) // as after a restart
+	rooms, err := o.Rooms(t.Context())
+	if err != nil || len(rooms) != 2 || rooms[0].Name != "a" || rooms[1].Agents != 1 {
+		t.Errorf("Rooms = %+v, %v, want a and b with an agent each", rooms, err)
+	}
+}
