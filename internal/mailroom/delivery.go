@@ -99,9 +99,12 @@ func (m *member) away() bool { return !m.isUser() && (m.Retired || m.State == ma
 
 // wake says whether and how m will be woken for r.
 func (m *member) wake(r *record, a mail.Address) string {
+	for _, q := range m.waiters {
+		if awaited(q, r) {
+			return mail.WakeWaiting
+		}
+	}
 	switch {
-	case len(m.waiters) > 0:
-		return mail.WakeWaiting
 	case !policy.Wakes(&r.msg, a, m.hasRole(string(mail.Orchestrator))):
 		return mail.WakeNone
 	case m.State == mail.Working:

@@ -91,7 +91,7 @@ func (v *view) History(ctx context.Context, q mail.HistoryQuery) (mail.Page, err
 		return mail.Page{}, err
 	}
 	v.touch(ctx)
-	f, err := v.filter(q)
+	f, err := v.filter(ctx, q)
 	if err != nil {
 		return mail.Page{}, err
 	}
@@ -110,12 +110,12 @@ func (v *view) History(ctx context.Context, q mail.HistoryQuery) (mail.Page, err
 	return page, err
 }
 
-// history fills a page with the newest n messages that f accepts or, behind a cursor, with the first n. cold are archived ones.
+// history fills a page, as the agent of the query sees it, with the newest n messages that f accepts or, behind a cursor, with the first n. cold are archived ones.
 func (s *state) history(page *mail.Page, f *filter, cold []mail.Item, n int, now mail.Time) {
 	items := cold
 	accept := func(r *record) bool {
 		if f.matches(&r.msg, r.seq) && f.about(s, r) {
-			items = append(items, s.item(r, f.viewer(s), now))
+			items = append(items, s.item(r, f.agent, now))
 		}
 		return len(items)-len(cold) <= n
 	}
@@ -159,12 +159,37 @@ type filter struct {
 	q        mail.HistoryQuery
 	from, to mail.Address
 	agent    *member
+	root     mail.ID // of the thread
 	needle   string
 }
 
-func (v *view) filter(q mail.HistoryQuery) (*filter, error) {
+// rootOf returns the message that began the thread of a message. A message that nobody knows may have been erased, and still
+// have replies.
+func (v *view) rootOf(ctx context.Context, id mail.ID) (mail.ID, error) {
+	var root mail.ID
+	v.read(func(s *state, _ mail.Time) {
+		if r := s.records[id]; r != nil {
+			root = r.msg.ThreadRoot()
+		}
+	})
+	if root != "" {
+		return root, nil
+	}
+	it, err := v.archived(ctx, id)
+	if mail.CodeOf(err) == mail.NotFound {
+		return id, nil
+	}
+	return it.ThreadRoot(), err
+}
+
+func (v *view) filter(ctx context.Context, q mail.HistoryQuery) (*filter, error) {
 	f := &filter{q: q, needle: fold(q.Search)}
 	var err error
+	if q.Thread != "" {
+		if f.root, err = v.rootOf(ctx, q.Thread); err != nil {
+			return nil, err
+		}
+	}
 	v.read(func(s *state, _ mail.Time) {
 		if q.From != "" {
 			if f.from, err = v.address(s, q.From); err != nil {
@@ -210,7 +235,7 @@ func (f *filter) matches(m *mail.Message, seq mail.Seq) bool {
 		return false
 	case f.from != "" && !sameAddress(f.from, m.From), f.to != "" && !slices.ContainsFunc(m.To, func(a mail.Address) bool { return sameAddress(f.to, a) }):
 		return false
-	case q.Thread != "" && q.Thread != m.ID && q.Thread != m.Thread && q.Thread != m.ReplyTo:
+	case f.root != "" && f.root != m.ThreadRoot():
 		return false
 	case q.Issue != "" && q.Issue != m.Issue:
 		return false
@@ -229,9 +254,6 @@ func sameAddress(a, b mail.Address) bool {
 func (f *filter) about(s *state, r *record) bool {
 	return f.agent == nil || r.sender == f.agent || r.reaches(f.agent) || r.marksOf(f.agent) != nil
 }
-
-// viewer is the member whose read state a history shows: the agent it was asked for.
-func (f *filter) viewer(*state) *member { return f.agent }
 
 // fold makes text comparable without regard to case.
 func fold(s string) string { return strings.ToLower(s) }

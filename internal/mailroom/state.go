@@ -59,9 +59,9 @@ type marks struct {
 // member is anybody with a mailbox: an agent, the user, or a name that mail was addressed to and nobody bears.
 type member struct {
 	mail.AgentRecord
-	unread  list // delivered, neither read nor archived; expired ones may still be in it
-	all     list // delivered and not archived
-	waiters map[chan struct{}]struct{}
+	unread  list                             // delivered, neither read nor archived; expired ones may still be in it
+	all     list                             // delivered and not archived
+	waiters map[chan struct{}]mail.WaitQuery // who is blocked in Wait, and for what; no part of what replay rebuilds
 }
 
 // holder returns who was given role mail; a cancel has the holder's descendants before it.

@@ -252,6 +252,36 @@ func TestP11_Retention(t *testing.T) {
 	})
 }
 
+func TestP7_WakeOfAWait(t *testing.T) {
+	inLab(t, Options{}, func(l *lab) {
+		l.register(mail.Presence{Name: "ann"})
+		got := make(chan mail.ID)
+		go func() {
+			it, err := l.room.As("ann").Wait(l.Context(), mail.WaitQuery{Types: []mail.Type{mail.TaskDone}})
+			if err != nil {
+				t.Error(err)
+			}
+			got <- it.ID
+		}()
+		synctest.Wait()
+		if w := l.send(mail.User, mail.Draft{To: mail.Recipients{"ann"}, Type: "status"}).Recipients[0].Wake; w != mail.WakeNone {
+			t.Errorf("mail that is not waited for: wake %q, want none", w)
+		}
+		sent := l.send(mail.User, mail.Draft{To: mail.Recipients{"ann"}, Type: "task-done"})
+		if w := sent.Recipients[0].Wake; w != mail.WakeWaiting {
+			t.Errorf("mail that is waited for: wake %q, want waiting", w)
+		}
+		if id := <-got; id != sent.ID {
+			t.Errorf("Wait returned %s, want %s", id, sent.ID)
+		}
+		// The waiter leaves the list when it has its message.
+		synctest.Wait()
+		if w := l.send(mail.User, mail.Draft{To: mail.Recipients{"ann"}, Type: "task-done"}).Recipients[0].Wake; w != mail.WakeNone {
+			t.Errorf("when nobody waits any more: wake %q, want none", w)
+		}
+	})
+}
+
 func TestBrokenJournal(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		store := &journaltest.Store{}

@@ -35,7 +35,7 @@ func (v *view) Wait(ctx context.Context, q mail.WaitQuery) (mail.Item, error) {
 	}
 }
 
-// enlist registers a wait with the caller's mailbox. Waiters are no part of what replay rebuilds.
+// enlist registers a wait with the caller's mailbox.
 func (v *view) enlist(q mail.WaitQuery) (*member, chan struct{}, error) {
 	arrived := make(chan struct{}, 1)
 	v.mu.Lock()
@@ -49,9 +49,9 @@ func (v *view) enlist(q mail.WaitQuery) (*member, chan struct{}, error) {
 		return nil, nil, err
 	}
 	if m.waiters == nil {
-		m.waiters = make(map[chan struct{}]struct{})
+		m.waiters = make(map[chan struct{}]mail.WaitQuery)
 	}
-	m.waiters[arrived] = struct{}{}
+	m.waiters[arrived] = q
 	return m, arrived, nil
 }
 
@@ -64,13 +64,18 @@ func (v *view) discharge(m *member, arrived chan struct{}) {
 func (v *view) firstUnread(m *member, q mail.WaitQuery) (it mail.Item, ok bool) {
 	v.read(func(s *state, now mail.Time) {
 		for _, r := range m.unread.after(q.After) {
-			if hasType(q.Types, r.msg.Type) && (q.ReplyTo == "" || q.ReplyTo == r.msg.ReplyTo) && s.visible(r, m, now) {
+			if awaited(q, r) && s.visible(r, m, now) {
 				it, ok = s.item(r, m, now), true
 				return
 			}
 		}
 	})
 	return it, ok
+}
+
+// awaited reports whether r is what a wait is for.
+func awaited(q mail.WaitQuery, r *record) bool {
+	return r.seq > q.After && hasType(q.Types, r.msg.Type) && (q.ReplyTo == "" || q.ReplyTo == r.msg.ReplyTo)
 }
 
 // Watch implements mail.Watcher.

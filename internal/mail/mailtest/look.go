@@ -151,23 +151,11 @@ func wait(s *suite) {
 		it, err := bea.Wait(s.ctx, mail.WaitQuery{Types: []mail.Type{mail.Answer}, ReplyTo: question})
 		answers <- answer{it, err}
 	}()
-	s.eventually("a wait shows", func() bool {
-		return s.send("ann", mail.Draft{To: mail.Recipients{"bea"}, Type: "status", Body: "not this"}).Recipients[0].Wake == mail.WakeWaiting
-	})
+	s.send("ann", mail.Draft{To: mail.Recipients{"bea"}, Type: "status", Body: "not this", ReplyTo: question})
 	s.send("ann", mail.Draft{To: mail.Recipients{"bea"}, Type: "answer", Body: "other"})
 	id := s.send("ann", mail.Draft{To: mail.Recipients{"bea"}, Type: "answer", Body: "!", ReplyTo: question}).ID
 	if got := <-answers; got.err != nil || got.it.ID != id {
 		s.Errorf("Wait = %s, %v; want %s", got.it.ID, got.err, id)
-	}
-}
-
-// eventually tries until ok or the test's patience ends. It is for what another goroutine is about to do.
-func (s *suite) eventually(what string, ok func() bool) {
-	s.Helper()
-	for deadline := time.Now().Add(10 * time.Second); !ok(); time.Sleep(time.Millisecond) {
-		if time.Now().After(deadline) {
-			s.Fatalf("%s: not within 10 s", what)
-		}
 	}
 }
 
