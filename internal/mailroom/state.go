@@ -163,14 +163,6 @@ func (s *state) holders(role string, sender *member) []mail.Name {
 	return names
 }
 
-// matches reports whether a member is in a dynamic audience of r now.
-func (r *record) matches(m *member) bool {
-	if len(r.dynamic) == 0 || !m.listed() || m == r.sender {
-		return false
-	}
-	return slices.ContainsFunc(r.dynamic, func(a mail.Address) bool { return carries(m, a) })
-}
-
 func carries(m *member, a mail.Address) bool {
 	return a == mail.ToAll || slices.Contains(m.Tags, string(a))
 }
