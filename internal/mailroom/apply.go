@@ -86,7 +86,7 @@ func (s *state) withDescendants(r *record, m *member) []*member {
 func (s *state) present(r *record, a mail.Address) []*member {
 	var out []*member
 	for _, m := range s.roster() {
-		if m != r.sender && m.State.Live() && carries(m, a) {
+		if m != r.sender && m.State.Live() && policy.Carries(m.Tags, a) {
 			out = append(out, m)
 		}
 	}

@@ -42,7 +42,7 @@ func (s *state) audience(r *record, a mail.Address) []*member {
 	expires := s.expiry(r, a, nil)
 	var out []*member
 	for _, m := range s.roster() {
-		current := m != r.sender && carries(m, a) && !policy.Past(expires, m.Registered)
+		current := m != r.sender && policy.Carries(m.Tags, a) && !policy.Past(expires, m.Registered)
 		if current || r.marksOf(m) != nil && !r.reaches(m) {
 			out = append(out, m)
 		}
@@ -68,25 +68,21 @@ func (s *state) waiting(r *record, a mail.Address, now mail.Time) mail.DeliveryS
 
 // delivery says where r stands with m, whom it reached through a.
 func (s *state) delivery(r *record, a mail.Address, m *member, now mail.Time) mail.Delivery {
-	d := mail.Delivery{Address: a, Agent: m.Name, State: mail.Queued, Wake: mail.WakeNone}
+	d := mail.Delivery{Address: a, Agent: m.Name, Wake: mail.WakeNone}
 	k := r.marksOf(m)
 	if k == nil {
 		k = &marks{}
 	}
-	expires := s.expiry(r, a, m)
-	switch {
-	case k.archived != 0:
-		d.State, d.At = mail.Archived, k.archived
-	case k.read != 0:
-		d.State, d.At = mail.Read, k.read
-	case policy.Past(expires, now):
-		d.State, d.At = mail.Expired, expires
-	case a.Kind() == mail.ToAgent && m.away():
-		d.State = mail.Dead
-	case k.presented != 0:
-		d.State, d.At, d.Door = mail.Presented, k.presented, k.presentedDoor
-	case k.notified != 0:
-		d.State, d.At, d.Door = mail.Notified, k.notified, k.notifiedDoor
+	standing := policy.Standing{
+		Archived: k.archived, Read: k.read, Presented: k.presented, Notified: k.notified,
+		Expires: s.expiry(r, a, m), Direct: a.Kind() == mail.ToAgent, Away: m.away(),
+	}
+	d.State, d.At = standing.State(now)
+	switch d.State {
+	case mail.Presented:
+		d.Door = k.presentedDoor
+	case mail.Notified:
+		d.Door = k.notifiedDoor
 	}
 	if d.State == mail.Queued || d.State == mail.Notified {
 		d.Wake = m.wake(r, a)

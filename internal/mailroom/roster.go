@@ -191,7 +191,7 @@ func (s *state) settle(m *member, at mail.Time) {
 	for _, r := range slices.Clone(m.unread) {
 		for i := range r.bound {
 			b := &r.bound[i]
-			if b.isRole() && b.holder() == m && !s.keeps(m, b.address.Value()) {
+			if b.isRole() && b.holder() == m && !policy.KeepsRoleMail(m.listed(), m.State, m.Roles, b.address.Value()) {
 				s.assign(r, i)
 				s.refile(r, m)
 				s.deliver(r)
@@ -207,11 +207,6 @@ func (s *state) settle(m *member, at mail.Time) {
 	for _, r := range s.dynamic {
 		s.refile(r, m)
 	}
-}
-
-// keeps reports whether m still is the one to read mail for role that it was given. A frozen holder keeps it.
-func (s *state) keeps(m *member, role string) bool {
-	return m.listed() && m.State != mail.Gone && m.hasRole(role)
 }
 
 // release gives the mail held for a role to its live holders.

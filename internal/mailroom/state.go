@@ -163,10 +163,6 @@ func (s *state) holders(role string, sender *member) []mail.Name {
 	return names
 }
 
-func carries(m *member, a mail.Address) bool {
-	return a == mail.ToAll || slices.Contains(m.Tags, string(a))
-}
-
 // addresses yields those addresses of r through which m is reached.
 func (r *record) addresses(m *member) iter.Seq[mail.Address] {
 	return func(yield func(mail.Address) bool) {
@@ -179,7 +175,7 @@ func (r *record) addresses(m *member) iter.Seq[mail.Address] {
 			return
 		}
 		for _, a := range r.dynamic {
-			if carries(m, a) && !yield(a) {
+			if policy.Carries(m.Tags, a) && !yield(a) {
 				return
 			}
 		}

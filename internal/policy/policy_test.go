@@ -164,6 +164,46 @@ func TestNearest(t *testing.T) {
 	}
 }
 
+func TestStanding(t *testing.T) {
+	for name, c := range map[string]struct {
+		s    Standing
+		want mail.DeliveryState
+	}{
+		"new":                  {Standing{}, mail.Queued},
+		"rung":                 {Standing{Notified: 1}, mail.Notified},
+		"presented":            {Standing{Notified: 2, Presented: 1}, mail.Presented},
+		"read":                 {Standing{Presented: 1, Read: 2}, mail.Read},
+		"archived":             {Standing{Read: 2, Archived: 3}, mail.Archived},
+		"expired":              {Standing{Presented: 1, Expires: 10}, mail.Expired},
+		"read, then expired":   {Standing{Read: 1, Expires: 10}, mail.Read},
+		"expires later":        {Standing{Expires: 11}, mail.Queued},
+		"gone":                 {Standing{Direct: true, Away: true}, mail.Dead},
+		"presented, then gone": {Standing{Presented: 1, Direct: true, Away: true}, mail.Dead},
+		"read, then gone":      {Standing{Read: 1, Direct: true, Away: true}, mail.Read},
+		"tag mail of one gone": {Standing{Away: true}, mail.Queued},
+	} {
+		if got, _ := c.s.State(10); got != c.want {
+			t.Errorf("%s: %s, want %s", name, got, c.want)
+		}
+	}
+}
+
+func TestKeepsRoleMail(t *testing.T) {
+	for _, c := range []struct {
+		listed bool
+		state  mail.State
+		roles  []string
+		want   bool
+	}{
+		{true, mail.Working, []string{"a", "b"}, true}, {true, mail.Frozen, []string{"b"}, true},
+		{true, mail.Gone, []string{"b"}, false}, {true, mail.Idle, []string{"a"}, false}, {false, mail.Idle, []string{"b"}, false},
+	} {
+		if got := KeepsRoleMail(c.listed, c.state, c.roles, "b"); got != c.want {
+			t.Errorf("KeepsRoleMail(%v, %s, %v) = %v, want %v", c.listed, c.state, c.roles, got, c.want)
+		}
+	}
+}
+
 func TestSessionLive(t *testing.T) {
 	at := func(d time.Duration) mail.Time { return mail.Time(1).Add(d) }
 	for _, c := range []struct {

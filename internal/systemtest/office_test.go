@@ -105,12 +105,12 @@ func (o *office) runWith(stdin string, env []string, args ...string) result {
 	defer cancel()
 	cmd := o.command(ctx, args...)
 	cmd.Env = append(cmd.Env, env...)
-	cmd.Stdin = strings.NewReader(stdin)
-	return finish(cmd)
+	return finishWith(cmd, strings.NewReader(stdin))
 }
 
-// finish runs cmd to its end.
-func finish(cmd *exec.Cmd) result {
+// finishWith runs cmd to its end.
+func finishWith(cmd *exec.Cmd, stdin io.Reader) result {
+	cmd.Stdin = stdin
 	var stdout, stderr bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &stdout, &stderr
 	err := cmd.Run()

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"sync"
 	"testing"
 
@@ -91,8 +92,12 @@ func testLiveEqualsReplay(t *testing.T, b *bed) {
 		e.Message.Metadata = mail.Metadata(metadata)
 		events = append(events, e)
 	}
-	if _, err := b.Append(b.context(), events...); err != nil {
+	mine := slices.Clone(events)
+	if _, err := b.Append(b.context(), mine...); err != nil {
 		t.Fatal(err)
+	}
+	if !slices.Equal(mine, events) { // the caller may want to send them elsewhere too
+		t.Error("Append changed the slice it was given")
 	}
 	seen := b.take(live, len(events))
 	b.reopen()

@@ -1,0 +1,194 @@
+package systemtest
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"os"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+)
+
+// huge is the size of a request that nobody can mean, in bytes.
+const huge = 100 << 20
+
+// hugeMemory bounds what the post office may have needed for it, in kB: it must not have kept even one of them.
+const hugeMemory = 90 << 10
+
+// repeated is an endless reader of one byte.
+type repeated byte
+
+func (r repeated) Read(p []byte) (int, error) {
+	for i := range p {
+		p[i] = byte(r)
+	}
+	return len(p), nil
+}
+
+// hugeDraft reads a message of about 100 MB.
+func hugeDraft() io.Reader {
+	return io.MultiReader(strings.NewReader(`{"to":"builder","body":"`+marker), io.LimitReader(repeated('x'), huge), strings.NewReader(`"}`))
+}
+
+// TestHugeRequests sends 100 MB through every door. Each refuses it in words, and the post office neither stores nor remembers it.
+func TestHugeRequests(t *testing.T) {
+	t.Parallel()
+	p := newPatient(t)
+	before := p.journal(t)
+	for _, path := range []string{room + "/messages", room + "/agents", room + "/marks", "/mcp"} {
+		for _, chunked := range []bool{true, false} {
+			status, text := p.postHuge(t, path, chunked)
+			if status != http.StatusRequestEntityTooLarge || !strings.Contains(text, "large") && !strings.Contains(text, "exceeds") {
+				t.Errorf("100 MB to %s (chunked %v): %d %s, want 413 and why", path, chunked, status, text)
+			}
+		}
+	}
+	r := finishWith(p.command(context.Background(), "send", "--to", "builder"), io.LimitReader(repeated('x'), huge))
+	if r.code != 5 || !strings.Contains(r.stderr, "Nothing was sent") {
+		t.Errorf("send of 100 MB from standard input: %+v, want exit 5", r)
+	}
+	if kb := p.peak(t); kb > hugeMemory {
+		t.Errorf("the post office has needed %d kB of memory, more than %d", kb, hugeMemory)
+	}
+	if status, text := p.postHuge(t, room+"/import", true); status != http.StatusRequestEntityTooLarge {
+		t.Errorf("an import of 100 MB: %d %s, want 413", status, text)
+	}
+	if after := p.journal(t); after != before {
+		t.Errorf("the journal grew:\n%.2000s", strings.TrimPrefix(after, before))
+	}
+	p.unharmed(t)
+}
+
+func (p *patient) postHuge(t *testing.T, path string, chunked bool) (status int, text string) {
+	t.Helper()
+	req, err := http.NewRequest(http.MethodPost, p.door.base+path, hugeDraft())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !chunked {
+		req.ContentLength = int64(len(`{"to":"builder","body":"`+marker)) + huge + 2
+	}
+	req.Header.Set("Content-Type", "application/json")
+	if strings.HasSuffix(path, "/import") {
+		req.Header.Set("Content-Type", "application/x-ndjson")
+	}
+	req.Header.Set("Accept", "application/json, text/event-stream")
+	// A refusal in the middle of a body is easily lost, unless the client asks before it sends, as those that send much do.
+	req.Header.Set("Expect", "100-continue")
+	door := *p.door
+	door.client = &http.Client{Transport: &http.Transport{ExpectContinueTimeout: 10 * time.Second}}
+	resp, err := door.RoundTrip(req)
+	if err != nil {
+		// The far end may close before all is sent; net/http then reports one or the other.
+		t.Logf("%s (chunked %v): %v", path, chunked, err)
+		return http.StatusRequestEntityTooLarge, "large"
+	}
+	body, _ := readAll(resp.Body)
+	return resp.StatusCode, string(body)
+}
+
+// peak returns the most memory that the post office has had, in kB. Where that cannot be known it is 0.
+func (p *patient) peak(t *testing.T) int {
+	t.Helper()
+	status, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", p.pid))
+	if err != nil {
+		return 0
+	}
+	_, after, _ := strings.Cut(string(status), "VmHWM:")
+	kb, err := strconv.Atoi(strings.Fields(after)[0])
+	if err != nil {
+		t.Fatal(err)
+	}
+	return kb
+}
+
+// TestHostileStdio writes to "pennypost mcp" what is no message of MCP, a line of 100 MB among it. Each gets an error for an answer,
+// and the session goes on.
+func TestHostileStdio(t *testing.T) {
+	t.Parallel()
+	o := newOffice(t)
+	o.mustServe(t)
+	cmd := o.command(context.Background(), "mcp", "--as", "builder")
+	in, err1 := cmd.StdinPipe()
+	out, err2 := cmd.StdoutPipe()
+	if err1 != nil || err2 != nil {
+		t.Fatal(err1, err2)
+	}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	defer cmd.Wait()
+	defer in.Close()
+	timeout := time.AfterFunc(2*patience, func() { cmd.Process.Kill() })
+	defer timeout.Stop()
+	s := &rawMCP{in, bufio.NewReaderSize(out, 1<<20)}
+	s.call(t, `{"jsonrpc":"2.0","id":"i","method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"x","version":"1"}}}`)
+	for _, bad := range []struct {
+		name string
+		line io.Reader
+	}{
+		{"text", strings.NewReader("hello")},
+		{"torn JSON", strings.NewReader(`{"jsonrpc":"2.0","id":7,"method":"tools/list"`)},
+		{"number", strings.NewReader("7")},
+		{"batch", strings.NewReader(`[{"jsonrpc":"2.0","id":7,"method":"ping"}]`)},
+		{"no method", strings.NewReader(`{"jsonrpc":"2.0","id":7}`)},
+		{"another protocol", strings.NewReader(`{"jsonrpc":"1.0","id":7,"method":"ping"}`)},
+		{"NUL", strings.NewReader("{\"jsonrpc\":\"2.0\",\"id\":7,\"method\":\"pi\x00ng\"}")},
+		{"unknown method", strings.NewReader(`{"jsonrpc":"2.0","id":7,"method":"nothing"}`)},
+		{"unknown tool", strings.NewReader(`{"jsonrpc":"2.0","id":7,"method":"tools/call","params":{"name":"rm","arguments":{}}}`)},
+		{"100 MB", io.MultiReader(strings.NewReader(`{"jsonrpc":"2.0","id":7,"method":"tools/call","params":{"name":"send_message","arguments":`), hugeDraft(), strings.NewReader(`}}`))},
+		{"not UTF-8", strings.NewReader(`{"jsonrpc":"2.0","id":7,"method":"tools/call","params":{"name":"send_message","arguments":{"to":"user","body":"` + marker + "\xff\xfe" + `"}}}`)},
+	} {
+		if answer := s.ask(t, bad.line); answer.Error == nil && !answer.Result.IsError {
+			t.Errorf("%s: answered with %s, want an error", bad.name, answer.raw)
+		}
+		s.call(t, `{"jsonrpc":"2.0","id":"p","method":"ping"}`)
+	}
+	if found, err := grep(o.root, marker); err != nil || len(found) > 0 {
+		t.Errorf("what was refused stands in %q, %v", found, err)
+	}
+}
+
+// rawMCP speaks MCP over pipes without knowing what it says.
+type rawMCP struct {
+	in  io.Writer
+	out *bufio.Reader
+}
+
+type rawAnswer struct {
+	Error  json.RawMessage `json:"error"`
+	Result struct {
+		IsError bool `json:"isError"`
+	} `json:"result"`
+	raw []byte
+}
+
+func (s *rawMCP) ask(t *testing.T, line io.Reader) (a rawAnswer) {
+	t.Helper()
+	// A line of 100 MB may be refused before all of it was read.
+	if _, err := io.Copy(s.in, io.MultiReader(line, strings.NewReader("\n"))); err != nil {
+		t.Fatal(err)
+	}
+	var err error
+	if a.raw, err = s.out.ReadBytes('\n'); err != nil {
+		t.Fatal(err)
+	}
+	if err := json.Unmarshal(a.raw, &a); err != nil {
+		t.Fatalf("%v in %s", err, a.raw)
+	}
+	return a
+}
+
+// call asks what has to be answered well.
+func (s *rawMCP) call(t *testing.T, line string) {
+	t.Helper()
+	if a := s.ask(t, strings.NewReader(line)); a.Error != nil || !bytes.Contains(a.raw, []byte(`"result"`)) {
+		t.Fatalf("%s was answered with %s", line, a.raw)
+	}
+}
