@@ -37,13 +37,17 @@ func (s *state) deliveries(r *record, now mail.Time) []mail.Delivery {
 }
 
 // audience returns who is or was behind a dynamic address: those who carry it now and were registered before it
-// expired, and those who left a mark.
+// expired, and those who left a mark, whatever became of them since.
 func (s *state) audience(r *record, a mail.Address) []*member {
 	expires := s.expiry(r, a, nil)
 	var out []*member
 	for _, m := range s.roster() {
-		current := m != r.sender && policy.Carries(m.Tags, a) && !policy.Past(expires, m.Registered)
-		if current || r.marksOf(m) != nil && !r.reaches(m) {
+		if m != r.sender && policy.Carries(m.Tags, a) && !policy.Past(expires, m.Registered) {
+			out = append(out, m)
+		}
+	}
+	for i := range r.marks {
+		if m := r.marks[i].who; !r.reaches(m) {
 			out = append(out, m)
 		}
 	}

@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"net"
 	"net/http"
 	"os"
 	"strconv"
@@ -43,7 +44,9 @@ func TestHugeRequests(t *testing.T) {
 	before := p.journal(t)
 	for _, path := range []string{room + "/messages", room + "/agents", room + "/marks", "/mcp"} {
 		for _, chunked := range []bool{true, false} {
+			began := time.Now()
 			status, text := p.postHuge(t, path, chunked)
+			t.Log(path, chunked, time.Since(began))
 			if status != http.StatusRequestEntityTooLarge || !strings.Contains(text, "large") && !strings.Contains(text, "exceeds") {
 				t.Errorf("100 MB to %s (chunked %v): %d %s, want 413 and why", path, chunked, status, text)
 			}
@@ -65,6 +68,7 @@ func TestHugeRequests(t *testing.T) {
 	p.unharmed(t)
 }
 
+// postHuge sends 100 MB and reads the answer meanwhile, as long as the far end takes it: it comes before the connection breaks.
 func (p *patient) postHuge(t *testing.T, path string, chunked bool) (status int, text string) {
 	t.Helper()
 	req, err := http.NewRequest(http.MethodPost, p.door.base+path, hugeDraft())
@@ -79,15 +83,18 @@ func (p *patient) postHuge(t *testing.T, path string, chunked bool) (status int,
 		req.Header.Set("Content-Type", "application/x-ndjson")
 	}
 	req.Header.Set("Accept", "application/json, text/event-stream")
-	// A refusal in the middle of a body is easily lost, unless the client asks before it sends, as those that send much do.
-	req.Header.Set("Expect", "100-continue")
-	door := *p.door
-	door.client = &http.Client{Transport: &http.Transport{ExpectContinueTimeout: 10 * time.Second}}
-	resp, err := door.RoundTrip(req)
+	req.Header.Set("Authorization", "Bearer "+p.door.token)
+	conn, err := net.Dial("tcp", req.URL.Host)
 	if err != nil {
-		// The far end may close before all is sent; net/http then reports one or the other.
-		t.Logf("%s (chunked %v): %v", path, chunked, err)
-		return http.StatusRequestEntityTooLarge, "large"
+		t.Fatal(err)
+	}
+	defer conn.Close()
+	_ = conn.SetDeadline(time.Now().Add(2 * patience)) // a TCP connection has deadlines
+	go req.Write(conn)                                 // ends with the connection
+	resp, err := http.ReadResponse(bufio.NewReader(conn), req)
+	if err != nil {
+		t.Errorf("100 MB to %s (chunked %v): %v", path, chunked, err)
+		return 0, ""
 	}
 	body, _ := readAll(resp.Body)
 	return resp.StatusCode, string(body)
@@ -145,6 +152,7 @@ func TestHostileStdio(t *testing.T) {
 		{"100 MB", io.MultiReader(strings.NewReader(`{"jsonrpc":"2.0","id":7,"method":"tools/call","params":{"name":"send_message","arguments":`), hugeDraft(), strings.NewReader(`}}`))},
 		{"not UTF-8", strings.NewReader(`{"jsonrpc":"2.0","id":7,"method":"tools/call","params":{"name":"send_message","arguments":{"to":"user","body":"` + marker + "\xff\xfe" + `"}}}`)},
 	} {
+		t.Log(bad.name)
 		if answer := s.ask(t, bad.line); answer.Error == nil && !answer.Result.IsError {
 			t.Errorf("%s: answered with %s, want an error", bad.name, answer.raw)
 		}
