@@ -19,23 +19,36 @@ type route struct {
 func (v *view) resolve(s *state, typed []string) (route, error) {
 	var rt route
 	for _, t := range typed {
-		found, err := v.resolveList(s, norm.NFC.String(strings.TrimSpace(t)))
-		if err != nil {
+		t = norm.NFC.String(strings.TrimSpace(t))
+		one, err := v.resolveOne(s, t)
+		if err == nil {
+			rt.add(one)
+			continue
+		}
+		parts := strings.Split(t, ",") // only now: a name may contain a comma
+		if len(parts) == 1 {
 			return route{}, err
 		}
-		for _, f := range found {
-			switch {
-			case f.room != "":
-				if rt.remote == nil {
-					rt.remote = make(map[mail.RoomName][]string)
-				}
-				rt.remote[f.room] = append(rt.remote[f.room], f.rest)
-			case !slices.Contains(rt.local, f.local):
-				rt.local = append(rt.local, f.local)
+		for _, part := range parts {
+			if one, err = v.resolveOne(s, strings.TrimSpace(part)); err != nil {
+				return route{}, err
 			}
+			rt.add(one)
 		}
 	}
 	return rt, nil
+}
+
+func (rt *route) add(to resolved) {
+	switch {
+	case to.room != "":
+		if rt.remote == nil {
+			rt.remote = make(map[mail.RoomName][]string)
+		}
+		rt.remote[to.room] = append(rt.remote[to.room], to.rest)
+	case !slices.Contains(rt.local, to.local):
+		rt.local = append(rt.local, to.local)
+	}
 }
 
 // resolved is one address of this room, or a room and what is an address there.
@@ -43,25 +56,6 @@ type resolved struct {
 	local mail.Address
 	room  mail.RoomName
 	rest  string
-}
-
-// resolveList resolves one address or, if that is none, several with commas between them: a name may contain a comma.
-func (v *view) resolveList(s *state, t string) ([]resolved, error) {
-	one, err := v.resolveOne(s, t)
-	if err == nil {
-		return []resolved{one}, nil
-	}
-	parts := strings.Split(t, ",")
-	if len(parts) == 1 {
-		return nil, err
-	}
-	out := make([]resolved, len(parts))
-	for i, part := range parts {
-		if out[i], err = v.resolveOne(s, strings.TrimSpace(part)); err != nil {
-			return nil, err
-		}
-	}
-	return out, nil
 }
 
 func (v *view) resolveOne(s *state, t string) (resolved, error) {

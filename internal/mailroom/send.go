@@ -54,9 +54,11 @@ func (v *view) plan(ctx context.Context, d mail.Draft) (plan, error) {
 	parentKnown := true
 	v.read(func(s *state, now mail.Time) {
 		from := v.signature(s)
-		if r := s.keys[sentKey{from, d.Key}]; d.Key != "" && r != nil {
-			p.known, err = v.known(s, r, d, now)
-			return
+		if d.Key != "" {
+			if r := s.keys[sentKey{from, d.Key}]; r != nil {
+				p.known, err = v.known(s, r, d, now)
+				return
+			}
 		}
 		p.pulse = v.pulse(s, now)
 		if p.route, err = v.resolve(s, d.To); err != nil {
@@ -157,6 +159,9 @@ func (v *view) sentAgain(p plan) mail.Sent {
 // retry after a failure between rooms is harmless.
 func (v *view) forward(ctx context.Context, p plan, d mail.Draft) (mail.Sent, error) {
 	var all mail.Sent
+	if len(p.route.remote) == 0 {
+		return all, nil
+	}
 	for _, room := range slices.Sorted(maps.Keys(p.route.remote)) {
 		d.To = p.route.remote[room]
 		if d.Key == "" {

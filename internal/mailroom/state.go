@@ -182,11 +182,17 @@ func (r *record) addresses(m *member) iter.Seq[mail.Address] {
 	}
 }
 
+// reaches reports whether addresses yields any.
 func (r *record) reaches(m *member) bool {
-	for range r.addresses(m) {
-		return true
+	for i := range r.bound {
+		if slices.Contains(r.bound[i].members, m) {
+			return true
+		}
 	}
-	return false
+	if len(r.dynamic) == 0 || !m.listed() || m == r.sender {
+		return false
+	}
+	return slices.ContainsFunc(r.dynamic, func(a mail.Address) bool { return policy.Carries(m.Tags, a) })
 }
 
 // expiry returns when r expires for m through an address.

@@ -166,6 +166,9 @@ func FuzzDecode(f *testing.F) {
 	}
 	for _, s := range []string{
 		`{"seq":7,"at":"2026-02-29T14:00:00.123Z"`,
+		`{"seq":7,"at":"2026-05-10T14:00:00.123Z","receipt":{"message":"a\"`,
+		`{"seq":7,"at":"2026-05-10T14:00:00.123Z","receipt":{"message":"a\`,
+		`{"seq":7,"at":"2024-02-29T23:59:59.999Z"`,
 		`{"seq":7,"at":"2024-02-29T24:00:00.123Z"`,
 		`{"seq":7,"at":"2024-02-2:T14:00:00.123Z"`,
 		`{"seq":7,"at":"2024-02-29 14:00:00.123Z"`,
@@ -212,6 +215,22 @@ func FuzzDecode(f *testing.F) {
 			t.Errorf("the event changed with the line: %s, was %s", after, before)
 		}
 	})
+}
+
+// Places that no writer gives, in lines whose crc is right.
+func TestCheckRefuses(t *testing.T) {
+	sign := func(covered string) []byte { return appendCRC([]byte(covered), 0) }
+	if _, _, err := check(sign(head + `1,"at":0`)); err != nil {
+		t.Fatalf("check of a good line: %v", err)
+	}
+	for _, covered := range []string{
+		``, `{`, head, head + `,`, head + `0,`, head + `01,`, head + `1`, head + `1x,`, head + `1}`, head + `-1,`, head + `1.5,`, head + ` 1,`,
+		` ` + head + `1,`, `{"Seq":1,`, head + `9007199254740993,`, head + `18446744073709551617,`, head + `99999999999999999999999999,`,
+	} {
+		if seq, _, err := check(sign(covered)); err == nil {
+			t.Errorf("check(%q) = %d, want an error", covered, seq)
+		}
+	}
 }
 
 func TestPlain(t *testing.T) {

@@ -105,12 +105,16 @@ func appendLine(b []byte, seq mail.Seq, payload []byte) []byte {
 	b = append(b, head...)
 	b = strconv.AppendUint(b, uint64(seq), 10)
 	b = append(b, payload...)
+	return append(appendCRC(b, start), '\n')
+}
+
+// appendCRC appends the trailer of the line that begins at start.
+func appendCRC(b []byte, start int) []byte {
+	const hex = "0123456789abcdef"
 	crc := crc32.Checksum(b[start:], castagnoli())
 	b = append(b, crcHead...)
-	const hex = "0123456789abcdef"
 	for shift := 28; shift >= 0; shift -= 4 {
 		b = append(b, hex[crc>>shift&15])
 	}
-	b = append(b, crcTail...)
-	return append(b, '\n')
+	return append(b, crcTail...)
 }
