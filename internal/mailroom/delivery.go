@@ -99,11 +99,6 @@ func (m *member) away() bool { return !m.isUser() && (m.Retired || m.State == ma
 
 // wake says whether and how m will be woken for r.
 func (m *member) wake(r *record, a mail.Address) string {
-	for _, q := range m.waiters {
-		if awaited(q, r) {
-			return mail.WakeWaiting
-		}
-	}
 	switch {
 	case !policy.Wakes(&r.msg, a, m.hasRole(string(mail.Orchestrator))):
 		return mail.WakeNone

@@ -215,5 +215,12 @@ func (v *view) post(ctx context.Context, p plan) (mail.Sent, error) {
 }
 
 func (v *view) sent(s *state, r *record, now mail.Time) mail.Sent {
-	return mail.Sent{ID: r.msg.ID, Seq: r.seq, Room: v.name, Recipients: s.deliveries(r, now)}
+	out := mail.Sent{ID: r.msg.ID, Seq: r.seq, Room: v.name, Recipients: s.deliveries(r, now)}
+	for i := range out.Recipients {
+		d := &out.Recipients[i]
+		if slices.ContainsFunc(r.waited, func(m *member) bool { return m.Name == d.Agent }) {
+			d.Wake = mail.WakeWaiting
+		}
+	}
+	return out
 }

@@ -39,7 +39,8 @@ type record struct {
 	bound   []bound        // audiences that are lists of members
 	dynamic []mail.Address // audiences that are conditions
 	marks   []marks
-	gone    bool // trimmed or erased; lists drop it when they are next filtered
+	waited  []*member // whose wait it ended when it came; told to its sender, and no part of what replay rebuilds
+	gone    bool      // trimmed or erased; lists drop it when they are next filtered
 }
 
 // bound is an address whose audience was fixed, when the message was sent or when a role found a holder. No
@@ -258,14 +259,17 @@ func (s *state) refile(r *record, m *member) (arrived bool) {
 		m.unread.remove(r)
 	}
 	if arrived {
-		m.signal()
+		m.signal(r)
 	}
 	return arrived
 }
 
 // signal wakes the waits on m's mailbox. The channels hold one, so a waiter that is busy looks once more.
-func (m *member) signal() {
-	for c := range m.waiters {
+func (m *member) signal(r *record) {
+	for c, q := range m.waiters {
+		if awaited(q, r) && !slices.Contains(r.waited, m) {
+			r.waited = append(r.waited, m)
+		}
 		select {
 		case c <- struct{}{}:
 		default:

@@ -32,6 +32,15 @@ func (r repeated) Read(p []byte) (int, error) {
 	return len(p), nil
 }
 
+// blankLines is an endless reader of lines with nothing in them.
+type blankLines struct{}
+
+func (blankLines) Read(p []byte) (int, error) {
+	n, err := repeated(' ').Read(p)
+	p[n-1] = '\n'
+	return n, err
+}
+
 // hugeDraft reads a message of about 100 MB.
 func hugeDraft() io.Reader {
 	return io.MultiReader(strings.NewReader(`{"to":"builder","body":"`+marker), io.LimitReader(repeated('x'), huge), strings.NewReader(`"}`))
@@ -44,9 +53,7 @@ func TestHugeRequests(t *testing.T) {
 	before := p.journal(t)
 	for _, path := range []string{room + "/messages", room + "/agents", room + "/marks", "/mcp"} {
 		for _, chunked := range []bool{true, false} {
-			began := time.Now()
-			status, text := p.postHuge(t, path, chunked)
-			t.Log(path, chunked, time.Since(began))
+			status, text := p.postHuge(t, path, chunked, hugeDraft())
 			if status != http.StatusRequestEntityTooLarge || !strings.Contains(text, "large") && !strings.Contains(text, "exceeds") {
 				t.Errorf("100 MB to %s (chunked %v): %d %s, want 413 and why", path, chunked, status, text)
 			}
@@ -56,14 +63,12 @@ func TestHugeRequests(t *testing.T) {
 	if r.code != 5 || !strings.Contains(r.stderr, "Nothing was sent") {
 		t.Errorf("send of 100 MB from standard input: %+v, want exit 5", r)
 	}
-	t.Log("cli done")
 	if kb := p.peak(t); kb > hugeMemory {
 		t.Errorf("the post office has needed %d kB of memory, more than %d", kb, hugeMemory)
 	}
-	if status, text := p.postHuge(t, room+"/import", true); status != http.StatusRequestEntityTooLarge {
+	if status, text := p.postHuge(t, room+"/import", true, io.LimitReader(blankLines{}, huge)); status != http.StatusRequestEntityTooLarge {
 		t.Errorf("an import of 100 MB: %d %s, want 413", status, text)
 	}
-	t.Log("import done", p.peak(t))
 	if after := p.journal(t); after != before {
 		t.Errorf("the journal grew:\n%.2000s", strings.TrimPrefix(after, before))
 	}
@@ -71,9 +76,9 @@ func TestHugeRequests(t *testing.T) {
 }
 
 // postHuge sends 100 MB and reads the answer meanwhile, as long as the far end takes it: it comes before the connection breaks.
-func (p *patient) postHuge(t *testing.T, path string, chunked bool) (status int, text string) {
+func (p *patient) postHuge(t *testing.T, path string, chunked bool, body io.Reader) (status int, text string) {
 	t.Helper()
-	req, err := http.NewRequest(http.MethodPost, p.door.base+path, hugeDraft())
+	req, err := http.NewRequest(http.MethodPost, p.door.base+path, body)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -98,8 +103,8 @@ func (p *patient) postHuge(t *testing.T, path string, chunked bool) (status int,
 		t.Errorf("100 MB to %s (chunked %v): %v", path, chunked, err)
 		return 0, ""
 	}
-	body, _ := readAll(resp.Body)
-	return resp.StatusCode, string(body)
+	answer, _ := readAll(resp.Body)
+	return resp.StatusCode, string(answer)
 }
 
 // peak returns the most memory that the post office has had, in kB. Where that cannot be known it is 0.
@@ -153,7 +158,6 @@ func TestHostileStdio(t *testing.T) {
 		{"100 MB", io.MultiReader(strings.NewReader(`{"jsonrpc":"2.0","id":7,"method":"tools/call","params":{"name":"send_message","arguments":`), hugeDraft(), strings.NewReader(`}}`))},
 		{"not UTF-8", strings.NewReader(`{"jsonrpc":"2.0","id":7,"method":"tools/call","params":{"name":"send_message","arguments":{"to":"user","body":"` + marker + "\xff\xfe" + `"}}}`)},
 	} {
-		t.Log(bad.name)
 		if answer := s.ask(t, bad.line); answer.Error == nil && !answer.Result.IsError {
 			t.Errorf("%s: answered with %s, want an error", bad.name, answer.raw)
 		}

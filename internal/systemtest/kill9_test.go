@@ -56,6 +56,11 @@ func TestKill9(t *testing.T) {
 	}
 	end()
 	checkSent(t, all, o.exported(t))
+	for _, s := range all {
+		if len(s.acked) < kills/2 {
+			t.Errorf("%s got only %d messages through", s.id, len(s.acked))
+		}
+	}
 	if r := o.run("verify"); r.code != 0 {
 		t.Errorf("after kills only, verify finds fault:\n%s%s", r.stdout, r.stderr)
 	}
@@ -199,9 +204,6 @@ func checkSent(t *testing.T, all []*sender, items []mail.Item) {
 	}
 	total, lost := 0, 0
 	for _, s := range all {
-		if len(s.acked) < kills/2 {
-			t.Errorf("%s got only %d messages through", s.id, len(s.acked))
-		}
 		for n, id := range s.acked {
 			if total++; !there[id] {
 				lost++
