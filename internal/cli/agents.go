@@ -132,6 +132,9 @@ func newAgentsRegister(a *app) *cobra.Command {
 		Example: "pennypost agents register builder --role builder --tag project:parser\npennypost agents register \"小克 builder\"",
 		Args:    nArgs(1, "the agent's name; quote one that has spaces"),
 		RunE: func(cmd *cobra.Command, args []string) error {
+			if _, err := mail.ParseName(args[0]); err != nil {
+				return err // an empty one would mean the speaker
+			}
 			p := f.presence(cmd, args[0])
 			p.Session, p.TakeOver, p.End = session, takeOver, end
 			return a.register(cmd.Context(), p)

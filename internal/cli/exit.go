@@ -141,7 +141,8 @@ func (a *app) badFlag(cmd *cobra.Command, err error) error {
 	if errors.Is(err, pflag.ErrHelp) {
 		return err
 	}
-	bad := usage("%s", strings.TrimPrefix(err.Error(), "pflag: "))
+	words, _, _ := strings.Cut(strings.TrimPrefix(err.Error(), "pflag: "), ": strconv.") // what follows is for programmers
+	bad := usage("%s", words)
 	if missing, ok := errors.AsType[*pflag.NotExistError](err); ok {
 		var names []string
 		cmd.Flags().VisitAll(func(f *pflag.Flag) {

@@ -8,7 +8,6 @@ import (
 	"io"
 	"io/fs"
 	"os"
-	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -79,7 +78,7 @@ func readItems(in io.Reader) ([]mail.Item, error) {
 		}
 		var items []mail.Item
 		if err := jsonx.Unmarshal(text, &items); err != nil {
-			return nil, usage("the file is not an export: %s", decodeWords(err))
+			return nil, usage("the file is not an export: %s", jsonx.Explain(err))
 		}
 		return items, nil
 	}
@@ -96,7 +95,7 @@ func readLines(r *bufio.Reader) ([]mail.Item, error) {
 		if len(bytes.TrimSpace(line)) > 0 {
 			var it mail.Item
 			if err := jsonx.Unmarshal(line, &it); err != nil {
-				return nil, usage("line %d of the file is not a message of an export: %s", n, decodeWords(err))
+				return nil, usage("line %d of the file is not a message of an export: %s", n, jsonx.Explain(err))
 			}
 			items = append(items, it)
 		}
@@ -104,11 +103,6 @@ func readLines(r *bufio.Reader) ([]mail.Item, error) {
 			return items, nil
 		}
 	}
-}
-
-// decodeWords returns what a person can use of an error of the JSON decoder.
-func decodeWords(err error) string {
-	return strings.NewReplacer("jsontext: ", "", "json: ", "").Replace(err.Error())
 }
 
 // firstByte returns the first byte that is not white space, unread.

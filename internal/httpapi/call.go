@@ -141,7 +141,7 @@ func body[T any](c *call) (T, error) {
 		return v, c.unread(err, c.api.opts.MaxRequest)
 	}
 	if err := jsonx.UnmarshalStrict(b, &v); err != nil {
-		return v, mail.Errorf(mail.Invalid, "the body is not the JSON that belongs here: %s", explain(err))
+		return v, mail.Errorf(mail.Invalid, "the body is not the JSON that belongs here: %s", jsonx.Explain(err))
 	}
 	return v, nil
 }
@@ -181,22 +181,4 @@ func (c *call) unread(err error, limit int64) error {
 		return &statusError{http.StatusRequestTimeout, &mail.Error{Code: mail.Timeout, Msg: "the request body took too long to arrive. Nothing was stored", Err: err}}
 	}
 	return &mail.Error{Code: mail.Invalid, Msg: "the request body ended early. Nothing was stored", Err: err}
-}
-
-// explain turns an error of the JSON decoder into words for somebody who does not write Go. Nothing is decided by the
-// text: if the decoder changes its own, only the wording suffers.
-func explain(err error) string {
-	s := err.Error()
-	if _, after, ok := strings.Cut(s, "unknown object member name "); ok {
-		return "unknown member " + after
-	}
-	s = strings.NewReplacer("json: ", "", "jsontext: ", "", "duplicate object member name", "the member stands twice:", "unable to unmarshal JSON", "cannot take a JSON", "cannot unmarshal JSON", "cannot take a JSON").Replace(s)
-	s, _, _ = strings.Cut(s, ": cannot unmarshal ") // the inner decoder says the same again
-	if before, after, ok := strings.Cut(s, " into Go "); ok {
-		s = before
-		if i := strings.IndexAny(after, " :"); i >= 0 { // behind the name of the Go type
-			s += after[i:]
-		}
-	}
-	return s
 }

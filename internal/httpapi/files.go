@@ -54,7 +54,7 @@ func importItems(c *call) (any, error) {
 		}
 		var item mail.Item
 		if err := jsonx.UnmarshalStrict(lines.Bytes(), &item); err != nil {
-			return nil, mail.Errorf(mail.Invalid, "line %d is not a message in JSON: %s. Nothing was imported", n, explain(err))
+			return nil, mail.Errorf(mail.Invalid, "line %d is not a message in JSON: %s. Nothing was imported", n, jsonx.Explain(err))
 		}
 		items = append(items, item)
 	}

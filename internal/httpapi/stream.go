@@ -183,12 +183,10 @@ func wait(c *call) (any, error) {
 		switch {
 		case err == nil:
 			return nil, s.last(item)
-		case errors.Is(context.Cause(ctx), errClosing):
-			return nil, &mail.Error{Code: mail.Unavailable, Msg: "the post office is stopping; ask again when it is back", Err: errClosing}
+		case errors.Is(context.Cause(ctx), errClosing), ctx.Err() == nil && mail.CodeOf(err) == mail.Timeout && !time.Now().Before(end):
+			return nil, s.last(nil) // a post office that stops ends a wait early: who still waits asks again
 		case ctx.Err() != nil || mail.CodeOf(err) != mail.Timeout:
 			return nil, err
-		case !time.Now().Before(end):
-			return nil, s.last(nil)
 		}
 		if err := s.add([]byte("\n")); err != nil {
 			return nil, err

@@ -9,6 +9,17 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 )
 
+// What Explain has to know of the decoder.
+type (
+	semanticError  = json.SemanticError
+	syntacticError = jsontext.SyntacticError
+)
+
+var (
+	errUnknownName   = json.ErrUnknownName
+	errDuplicateName = jsontext.ErrDuplicateName
+)
+
 // Value is raw JSON text.
 type Value = jsontext.Value
 

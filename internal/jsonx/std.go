@@ -8,6 +8,17 @@ import (
 	"io"
 )
 
+// What Explain has to know of the decoder.
+type (
+	semanticError  = json.SemanticError
+	syntacticError = jsontext.SyntacticError
+)
+
+var (
+	errUnknownName   = json.ErrUnknownName
+	errDuplicateName = jsontext.ErrDuplicateName
+)
+
 // Value is raw JSON text.
 type Value = jsontext.Value
 

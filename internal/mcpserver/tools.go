@@ -138,7 +138,7 @@ func decode(req *mcp.CallToolRequest, into any) error {
 		return nil
 	}
 	if err := jsonx.UnmarshalStrict(req.Params.Arguments, into); err != nil {
-		return mail.Errorf(mail.Invalid, "the arguments of %s do not fit: %v", req.Params.Name, err)
+		return mail.Errorf(mail.Invalid, "the arguments of %s do not fit: %s", req.Params.Name, jsonx.Explain(err))
 	}
 	return nil
 }

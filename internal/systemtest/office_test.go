@@ -71,11 +71,11 @@ func (o *office) environ(more ...string) []string {
 		"PENNYPOST_HOME=" + o.home,
 		"PENNYPOST_LISTEN=none",
 		"PENNYPOST_AGENT_CHECK=process",
+		// Of a binary with the race detector: a race ends the process, which no test overlooks.
+		"GORACE=halt_on_error=1 atexit_sleep_ms=0",
 	}
-	for _, name := range []string{"GOCOVERDIR", "GORACE"} {
-		if v := os.Getenv(name); v != "" {
-			env = append(env, name+"="+v)
-		}
+	if dir := os.Getenv("GOCOVERDIR"); dir != "" {
+		env = append(env, "GOCOVERDIR="+dir)
 	}
 	return append(append(env, o.env...), more...)
 }

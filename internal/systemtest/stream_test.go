@@ -102,7 +102,7 @@ func TestStreamIsLive(t *testing.T) {
 	o.must(t, "agents", "register", "builder")
 	o.must(t, "agents", "token", "builder")
 	st := fetch[mail.RoomStatus](t, o.socket(""), http.StatusOK, http.MethodGet, room, "")
-	s, err := o.socket("builder").events(strconv.FormatUint(uint64(st.Seq), 10), "")
+	s, err := o.socket("").events(strconv.FormatUint(uint64(st.Seq), 10), "")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -84,9 +84,11 @@ type answer struct {
 	body   string
 }
 
-// do sends a request with header fields as "Name: value" and reads the answer.
+// do sends a request with header fields as "Name: value" and reads the answer, which must not take long.
 func (d *door) do(method, path, body string, fields ...string) (answer, error) {
-	return d.send(context.Background(), method, path, strings.NewReader(body), fields...)
+	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	defer cancel()
+	return d.send(ctx, method, path, strings.NewReader(body), fields...)
 }
 
 func (d *door) send(ctx context.Context, method, path string, body io.Reader, fields ...string) (answer, error) {

@@ -185,7 +185,7 @@ func (j *Journal) read(at position) part {
 	if err != nil {
 		return part{err: fmt.Errorf("read %s at %d: %w", mainName, off, err)}
 	}
-	events := decodeLines(text, off, at.after, func(l line, err error) { j.badLine(mainName, l, err) })
+	events := decodeTwice(text, off, at.after, func(l line, err error) { j.badLine(mainName, l, err) })
 	at.off = c.off
 	if len(events) > 0 {
 		at.after = events[len(events)-1].Seq
@@ -194,6 +194,23 @@ func (j *Journal) read(at position) part {
 		at.after = max(at.after, last) // which may stand in a line that went bad
 	}
 	return part{events: events, at: at, more: at.off < size}
+}
+
+// decodeTwice is decodeLines with two goroutines, one for each half.
+func decodeTwice(text []byte, off int64, after mail.Seq, bad func(line, error)) []mail.Event {
+	half := bytes.LastIndexByte(text[:len(text)/2], '\n') + 1
+	if half == 0 {
+		return decodeLines(text, off, after, bad)
+	}
+	second := make(chan []mail.Event, 1)
+	go func() { second <- decodeLines(text[half:], off+int64(half), after, bad) }()
+	events := decodeLines(text[:half], off, after, bad)
+	for _, e := range <-second {
+		if len(events) == 0 || e.Seq > events[len(events)-1].Seq {
+			events = append(events, e)
+		}
+	}
+	return events
 }
 
 // decodeLines returns the events behind after in some lines.

@@ -55,7 +55,7 @@ func (p *parser) decodeFast(seq mail.Seq, covered []byte) (mail.Event, bool) {
 	if !plainText(covered) {
 		return mail.Event{}, false
 	}
-	*p = parser{rest: covered, scratch: p.scratch[:0], list: p.list[:0]}
+	p.rest, p.failed, p.scratch, p.list = covered, false, p.scratch[:0], p.list[:0]
 	p.want(head)
 	p.digits()
 	p.want(`,"at":`)
@@ -76,12 +76,18 @@ type parser struct {
 	failed  bool
 	scratch []byte   // strings that had escapes
 	list    [][]byte // strings of lists
+	day     [10]byte // the last date that was read, and when it began: most lines have the date of the line before
+	began   mail.Time
 }
 
 // message gathers its strings as parts of the line and copies them at the end, so that the short ones of one message share one
 // allocation, and the body, which makes up most of the line, is not kept alive by whoever keeps an id.
 func (p *parser) message() *mail.Message {
-	m := new(mail.Message)
+	alone := new(struct { // one allocation for what most messages have
+		mail.Message
+		to [1]mail.Address
+	})
+	m := &alone.Message
 	p.want(`{"id":`)
 	id := p.text()
 	p.want(`,"type":`)
@@ -119,7 +125,9 @@ func (p *parser) message() *mail.Message {
 	m.ID = mail.ID(a.take(id))
 	m.Type = messageType(kind, &a)
 	m.From = mail.Address(a.take(from))
-	m.To = make([]mail.Address, len(to))
+	if m.To = alone.to[:]; len(to) != 1 {
+		m.To = make([]mail.Address, len(to))
+	}
 	for i := range to {
 		m.To[i] = mail.Address(a.take(to[i]))
 	}
@@ -406,20 +414,29 @@ func (p *parser) time() mail.Time {
 			return 0
 		}
 	}
-	n := func(from, to int) (n int) {
-		for _, c := range b[from:to] {
-			n = n*10 + int(c-'0')
-		}
-		return n
-	}
-	year, month, day := n(1, 5), n(6, 8), n(9, 11)
-	hour, minute, second := n(12, 14), n(15, 17), n(18, 20)
-	t := time.Date(year, time.Month(month), day, hour, minute, second, n(21, 24)*1e6, time.UTC)
-	// Date carries what is out of range over into the next unit.
-	if year == 0 || t.Day() != day || int(t.Month()) != month || hour > 23 || minute > 59 || second > 59 {
+	hour, minute, second := number(b[12:14]), number(b[15:17]), number(b[18:20])
+	if hour > 23 || minute > 59 || second > 59 || string(b[1:11]) != string(p.day[:]) && !p.date(b[1:11]) {
 		p.failed = true
 		return 0
 	}
 	p.rest = p.rest[len(form):]
-	return mail.TimeOf(t)
+	return p.began + mail.Time(((hour*60+minute)*60+second)*1000+number(b[21:24]))
+}
+
+// date keeps b, which has the form of a date, as the day, if it is one.
+func (p *parser) date(b []byte) bool {
+	year, month, day := number(b[:4]), number(b[5:7]), number(b[8:])
+	t := time.Date(year, time.Month(month), day, 0, 0, 0, 0, time.UTC)
+	if year == 0 || t.Day() != day || int(t.Month()) != month { // Date carries what is out of range over into the next unit
+		return false
+	}
+	p.day, p.began = [10]byte(b), mail.TimeOf(t)
+	return true
+}
+
+func number(digits []byte) (n int) {
+	for _, c := range digits {
+		n = n*10 + int(c-'0')
+	}
+	return n
 }

@@ -316,6 +316,28 @@ func TestTail(t *testing.T) {
 	}
 }
 
+// A room has many followers, and they wait most of the time.
+func TestWaitingReadsNothing(t *testing.T) {
+	d := newMemDisk()
+	j, err := openMem(d)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer j.Close()
+	newClerk().append(t, j, 3)
+	c := j.Follow(3)
+	defer c.Close()
+	before := d.reads
+	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Millisecond)
+	defer cancel()
+	if _, err := c.Next(ctx); !errors.Is(err, context.DeadlineExceeded) {
+		t.Errorf("Next = %v, want %v", err, context.DeadlineExceeded)
+	}
+	if d.reads != before {
+		t.Errorf("a waiting follower read the file %d times", d.reads-before)
+	}
+}
+
 func TestCloseStopsCompaction(t *testing.T) {
 	j := openDir(t, t.TempDir(), Options{})
 	c := newClerk()

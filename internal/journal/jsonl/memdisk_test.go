@@ -21,6 +21,7 @@ type memDisk struct {
 	dirs  map[string]*memDir
 	locks map[string]bool
 
+	reads int
 	calls int // that change something
 	trace []string
 	fault func(call int, op string) fault
@@ -236,6 +237,7 @@ func (n *memInode) write(w memWrite) {
 func (f *memFile) ReadAt(b []byte, off int64) (int, error) {
 	f.disk.mu.Lock()
 	defer f.disk.mu.Unlock()
+	f.disk.reads++
 	return bytes.NewReader(f.node.data).ReadAt(b, off)
 }
 

@@ -4,12 +4,14 @@ import (
 	"bytes"
 	"fmt"
 	"log/slog"
+	"math/rand/v2"
 	"path/filepath"
 	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 
+	"pennypost/internal/journal"
 	"pennypost/internal/mail"
 )
 
@@ -48,6 +50,9 @@ func found(t *testing.T, d *memDisk) (seqs []mail.Seq, r Recovery) {
 		t.Fatalf("open: %v", err)
 	}
 	defer j.Close()
+	if _, rejected := j.Size(); rejected != bytes.Count(d.content(rejectedPath), []byte("\n")) {
+		t.Errorf("Size() reports %d lines in the rejected file, which has %q", rejected, d.content(rejectedPath))
+	}
 	c := newClerk()
 	hot, _ := c.hot(t, j)
 	for n, seq := range hot {
@@ -229,6 +234,94 @@ func TestOddFiles(t *testing.T) {
 	}
 }
 
+// A person must be able to find the line.
+func TestLineNumbers(t *testing.T) {
+	d := diskWith(lineOf(0, 1) + "\ngarbage\n" + lineOf(1, 2) + lineOf(1, 2))
+	j, err := openMem(d)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer j.Close()
+	want := []mail.Problem{
+		{File: mainName, Line: 3, Text: errNoCRC.Error()},
+		{File: mainName, Line: 5, Text: "its seq 2 does not rise above 2"},
+	}
+	if diff := cmp.Diff(want, j.Recovery().SetAside); diff != "" {
+		t.Errorf("set aside (-want +got):\n%s", diff)
+	}
+	v, err := j.Verify(t.Context())
+	want = []mail.Problem{
+		{File: rejectedName, Line: 1, Text: "it was set aside: " + errNoCRC.Error()},
+		{File: rejectedName, Line: 2, Text: "it was set aside: its seq did not rise"},
+	}
+	if diff := cmp.Diff(want, v.Problems); diff != "" || err != nil {
+		t.Errorf("Verify: %v; problems (-want +got):\n%s", err, diff)
+	}
+	if v.Files != 2 || v.Lines != 4 || v.Bytes != int64(len(d.content(mainPath))+len(d.content(rejectedPath))) {
+		t.Errorf("Verify read %d files, %d lines, %d bytes", v.Files, v.Lines, v.Bytes)
+	}
+}
+
+// A follower that begins late must not read the file from the start.
+func TestIndex(t *testing.T) {
+	d := newMemDisk()
+	j, err := openMem(d)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { j.Close() }()
+	offset := make(map[mail.Seq]int64) // where each event begins
+	fill := func(n int) {
+		for i := range n {
+			e := note(i)
+			e.Message.Body = strings.Repeat("x", 10_000+i)
+			offset[j.Last()+1] = j.size
+			if _, err := j.Append(t.Context(), e); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	inOrder := func() {
+		t.Helper()
+		for seq, off := range offset {
+			if from := j.index.before(seq - 1); from > off || off-from > 2*indexStep {
+				t.Errorf("event %d begins at %d; the index says %d", seq, off, from)
+			}
+		}
+	}
+	fill(200)
+	inOrder()
+	j.Close()
+	if j, err = openMem(d); err != nil {
+		t.Fatal(err)
+	}
+	inOrder()
+	added := false
+	err = j.Compact(t.Context(), func(e mail.Event) journal.Fate {
+		if !added {
+			added = true
+			fill(60)
+		}
+		if e.Seq%2 == 0 {
+			return journal.Drop
+		}
+		return journal.Keep
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	clear(offset)
+	err = scan(j.file, 0, j.size, func(l line) error {
+		seq, _, err := check(l.text)
+		offset[seq] = l.off
+		return err
+	})
+	if err != nil || len(offset) != 161 { // the odd ones of 200, the last of them, and 60
+		t.Fatalf("after compaction there are %d events: %v", len(offset), err)
+	}
+	inOrder()
+}
+
 // Lines that were kept as they stood must still be so after compaction; the mark goes, which belongs at the start of a file only.
 func TestCompactOddFile(t *testing.T) {
 	d := diskWith("\ufeff" + strings.ReplaceAll(linesOf(8), "\n", "\r\n"))
@@ -255,6 +348,51 @@ func TestCompactOddFile(t *testing.T) {
 	}
 	c.poison = nil
 	c.reopen(t, d)
+}
+
+// Bad lines are set aside once, whatever interrupts it: every disk call is the last one, or fails.
+func TestSetAsideInterrupted(t *testing.T) {
+	const bad = "garbage\n{}\n"
+	for _, what := range []fault{dies, fails, succeeds} {
+		for at := 1; ; at++ {
+			d := diskWith(lineOf(0, 1) + "garbage\n" + lineOf(1, 2) + "{}\n" + lineOf(2, 3))
+			d.put(rejectedPath, []byte("old\n"))
+			hit := false
+			d.fault = func(call int, _ string) fault {
+				if call < at || what != dies && call > at {
+					return works
+				}
+				hit = true
+				return what
+			}
+			if j, err := openMem(d); err == nil {
+				if names := d.files(tmpSuffix); names != nil && what != dies {
+					t.Errorf("left over: %v", names)
+				}
+				j.Close()
+			}
+			if !hit {
+				break
+			}
+			for seed := range uint64(10) {
+				after := d.survive()
+				after.fault = nil
+				if seed > 0 {
+					after = d.crash(rand.New(rand.NewPCG(seed, uint64(at))))
+				}
+				if seqs, _ := found(t, after); !cmp.Equal(seqs, upTo(3)) {
+					t.Errorf("events %v, want %v", seqs, upTo(3))
+				}
+				if got := string(after.content(rejectedPath)); got != "old\n"+bad {
+					t.Errorf("set aside: %q, want %q", got, "old\n"+bad)
+				}
+				settled(t, after, upTo(3))
+				if t.Failed() {
+					t.Fatalf("fault %d at call %d, state %d, after\n%s", what, at, seed, strings.Join(d.trace, "\n"))
+				}
+			}
+		}
+	}
 }
 
 // When there is no room to set a line aside, it stays, and the room opens.
