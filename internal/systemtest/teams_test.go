@@ -39,6 +39,13 @@ type team struct {
 	inbox map[string][]entry
 }
 
+// join makes sure that a member has an inbox, be it empty.
+func (tm *team) join(name string) {
+	if _, ok := tm.inbox[name]; !ok {
+		tm.inbox[name] = nil
+	}
+}
+
 // members returns all names that occur, in order.
 func (tm *team) members() []string { return slices.Sorted(maps.Keys(tm.inbox)) }
 
@@ -92,7 +99,7 @@ func (tm *team) readInboxes(t *testing.T, dir string) {
 			t.Logf("%s is no list of messages and is left out: %v", file, err)
 			continue
 		}
-		tm.inbox[recipient] = tm.inbox[recipient]
+		tm.join(recipient)
 		for i, r := range raw {
 			var e entry
 			if err := json.Unmarshal(r, &e); err != nil || e.From == "" || e.Text == "" {
@@ -104,7 +111,7 @@ func (tm *team) readInboxes(t *testing.T, dir string) {
 	}
 	for _, box := range slices.Collect(maps.Values(tm.inbox)) {
 		for _, e := range box {
-			tm.inbox[e.From] = tm.inbox[e.From] // who only wrote is a member too
+			tm.join(e.From) // who only wrote is a member too
 		}
 	}
 }
@@ -129,7 +136,7 @@ func (tm *team) readConfig(t *testing.T, file string) {
 	}
 	for _, m := range config.Members {
 		if m.Name != "" {
-			tm.inbox[m.Name] = tm.inbox[m.Name]
+			tm.join(m.Name)
 		}
 	}
 }
