@@ -6,6 +6,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"pennypost/internal/daemon"
 	"pennypost/internal/mail"
 )
 
@@ -135,6 +136,7 @@ func newAgentsRegister(a *app) *cobra.Command {
 			if _, err := mail.ParseName(args[0]); err != nil {
 				return err // an empty one would mean the speaker
 			}
+			a.speakAs(args[0])
 			p := f.presence(cmd, args[0])
 			p.Session, p.TakeOver, p.End = session, takeOver, end
 			return a.register(cmd.Context(), p)
@@ -171,6 +173,13 @@ func newAgentsFreeze(a *app) *cobra.Command {
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return a.register(cmd.Context(), mail.Presence{Name: mail.Name(args[0]), State: mail.Frozen, Update: true})
 		},
+	}
+}
+
+// speakAs lets an agent's process that puts itself on the roster do so without saying twice who it is.
+func (a *app) speakAs(name string) {
+	if _, inside := daemon.AgentClient(a.env.Environ); inside && a.as == "" && a.env.Getenv("PENNYPOST_AGENT") == "" {
+		a.as = name
 	}
 }
 
