@@ -47,13 +47,6 @@ type Cursor interface {
 	Close() error
 }
 
-// Tailer is a journal that can be asked without waiting. It is optional, discovered by assertion. It spares whoever has just
-// appended the wait for another goroutine to hand on what is in memory anyway.
-type Tailer interface {
-	// Tail returns durable events directly behind after, if there are some at hand. They may be shared, as those of a cursor.
-	Tail(after mail.Seq) []mail.Event
-}
-
 // Fate is what compaction does with an event.
 type Fate uint8
 

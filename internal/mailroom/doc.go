@@ -14,7 +14,6 @@
 //	P9  The user may read every mailbox.
 //	P11 What retention trims is durable in the archive before it leaves the journal; what is erased is rewritten away.
 //
-// Who owns what: state is changed by Room.advanceLocked alone, which the follower goroutine calls, started by Open and ended
-// by Close, and whoever has appended and need not wait for it. All others read state under Room.mu. Nothing is appended,
-// sent or called back while mu is held.
+// Who owns what: the follower goroutine, started by Open and ended by Close, is the only writer of state. Every other
+// goroutine reads state under Room.mu. Nothing is appended, sent or called back while mu is held.
 package mailroom

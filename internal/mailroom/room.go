@@ -76,7 +76,7 @@ type Room struct {
 	lastUse  atomic.Int64       // the mail.Time of the last call
 
 	mu      sync.RWMutex
-	state   *state        // changed by advanceLocked only
+	state   *state        // written by the follower only
 	applied chan struct{} // closed, and replaced, whenever state has moved on
 	broken  error         // why the follower ended
 }
@@ -125,8 +125,12 @@ func (r *Room) follow(ctx context.Context, c journal.Cursor) {
 	for {
 		events, err := c.Next(ctx)
 		r.mu.Lock()
+		for i := range events {
+			r.state.apply(&events[i])
+		}
 		r.broken = err
-		r.advanceLocked(events)
+		close(r.applied)
+		r.applied = make(chan struct{})
 		r.mu.Unlock()
 		if err != nil {
 			if ctx.Err() == nil && !errors.Is(err, journal.ErrClosed) {
@@ -135,18 +139,6 @@ func (r *Room) follow(ctx context.Context, c journal.Cursor) {
 			return
 		}
 	}
-}
-
-// advanceLocked applies events that follow on each other, but for those that were applied before, and wakes whoever waits
-// for that.
-func (r *Room) advanceLocked(events []mail.Event) {
-	for i := range events {
-		if events[i].Seq > r.state.seq {
-			r.state.apply(&events[i])
-		}
-	}
-	close(r.applied)
-	r.applied = make(chan struct{})
 }
 
 // Close finishes appends under way and closes the journal.
@@ -221,8 +213,6 @@ func (r *Room) await(ctx context.Context, seq mail.Seq) error {
 			return nil
 		case broken != nil:
 			return r.unavailable(broken)
-		case r.catchUp(seq):
-			return nil
 		}
 		select {
 		case <-applied:
@@ -230,25 +220,6 @@ func (r *Room) await(ctx context.Context, seq mail.Seq) error {
 			return r.unavailable(ctx.Err())
 		}
 	}
-}
-
-// catchUp applies what the journal has at hand without waiting for the follower to be scheduled, and reports whether the
-// state has reached seq. The first of a batch that comes here does it for all.
-func (r *Room) catchUp(seq mail.Seq) bool {
-	tailer, ok := r.journal.(journal.Tailer)
-	if !ok {
-		return false
-	}
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	for r.state.seq < seq {
-		events := tailer.Tail(r.state.seq)
-		if len(events) == 0 {
-			return false
-		}
-		r.advanceLocked(events)
-	}
-	return true
 }
 
 // unavailable turns an error of the journal into one for the caller.

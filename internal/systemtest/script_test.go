@@ -11,6 +11,7 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/rogpeppe/go-internal/testscript"
 )
@@ -18,7 +19,7 @@ import (
 // TestScripts runs testdata/script. What the scripts can do beside testscript's own commands is in commands.
 func TestScripts(t *testing.T) {
 	t.Parallel()
-	testscript.Run(t, scripts("testdata/script", ""))
+	testscript.Run(t, scripts("testdata/script"))
 }
 
 // TestScriptsInBothEras runs testdata/script/eras once for each pair of protocol revisions: $ERA1 and $ERA2.
@@ -28,17 +29,19 @@ func TestScriptsInBothEras(t *testing.T) {
 		for _, two := range eras() {
 			t.Run(one+"_"+two, func(t *testing.T) {
 				t.Parallel()
-				testscript.Run(t, scripts("testdata/script/eras", "", "ERA1="+one, "ERA2="+two))
+				testscript.Run(t, scripts("testdata/script/eras", "ERA1="+one, "ERA2="+two))
 			})
 		}
 	}
 }
 
-func scripts(dir, file string, env ...string) testscript.Params {
+func scripts(dir string, env ...string) testscript.Params {
 	return testscript.Params{
 		Dir:   dir,
 		Cmds:  commands(),
 		Setup: func(e *testscript.Env) error { return setUp(e, env) },
+		// A command that should end and does not is ended by then, long before all tests are.
+		Deadline: time.Now().Add(4 * patience),
 	}
 }
 

@@ -119,12 +119,6 @@ func (c *cursor) Close() error {
 	return nil
 }
 
-// Tail implements journal.Tailer.
-func (j *Journal) Tail(after mail.Seq) []mail.Event {
-	events, _, _ := j.live(after)
-	return events
-}
-
 // live returns events behind after, or else a channel that closes when there are some. It is not live if they must be read from the file.
 func (j *Journal) live(after mail.Seq) (events []mail.Event, grown <-chan struct{}, live bool) {
 	j.mu.Lock()
