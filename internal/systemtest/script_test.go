@@ -41,7 +41,7 @@ func scripts(dir string, env ...string) testscript.Params {
 		Cmds:  commands(),
 		Setup: func(e *testscript.Env) error { return setUp(e, env) },
 		// A command that should end and does not is ended by then, long before all tests are.
-		Deadline: time.Now().Add(4 * patience),
+		Deadline: time.Now().Add(8 * patience),
 	}
 }
 
