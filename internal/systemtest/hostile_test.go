@@ -5,6 +5,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"net"
@@ -128,21 +129,8 @@ func TestHostileStdio(t *testing.T) {
 	t.Parallel()
 	o := newOffice(t)
 	o.mustServe(t)
-	cmd := o.command(context.Background(), "mcp", "--as", "builder")
-	in, err1 := cmd.StdinPipe()
-	out, err2 := cmd.StdoutPipe()
-	if err1 != nil || err2 != nil {
-		t.Fatal(err1, err2)
-	}
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
-	defer cmd.Wait()
-	defer in.Close()
-	timeout := time.AfterFunc(2*patience, func() { cmd.Process.Kill() })
-	defer timeout.Stop()
-	s := &rawMCP{in, bufio.NewReaderSize(out, 1<<20)}
-	s.call(t, `{"jsonrpc":"2.0","id":"i","method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"x","version":"1"}}}`)
+	s := o.rawMCP(t)
+	s.call(t, initialize)
 	for _, bad := range []struct {
 		name string
 		line io.Reader
@@ -172,6 +160,29 @@ func TestHostileStdio(t *testing.T) {
 type rawMCP struct {
 	in  io.Writer
 	out *bufio.Reader
+}
+
+// rawMCP starts "pennypost mcp".
+func (o *office) rawMCP(t *testing.T) *rawMCP {
+	t.Helper()
+	cmd := o.command(context.Background(), "mcp", "--as", "builder")
+	in, err1 := cmd.StdinPipe()
+	out, err2 := cmd.StdoutPipe()
+	if err := errors.Join(err1, err2); err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	timeout := time.AfterFunc(2*patience, func() { _ = cmd.Process.Kill() })
+	t.Cleanup(func() {
+		in.Close()
+		if err := cmd.Wait(); err != nil {
+			t.Errorf("pennypost mcp ended with %v", err)
+		}
+		timeout.Stop()
+	})
+	return &rawMCP{in, bufio.NewReaderSize(out, 1<<20)}
 }
 
 type rawAnswer struct {

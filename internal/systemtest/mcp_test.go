@@ -153,50 +153,64 @@ func (m *mcpDoor) subscribes(t *testing.T, a *agent) {
 	}
 }
 
+// Requests as they stand on the wire: the first of a session, and one without a session.
+const (
+	initialize = `{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"x","version":"1"}}}`
+	listTools  = `{"jsonrpc":"2.0","id":1,"method":"tools/list","params":{"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{}}}}`
+)
+
+// post sends a request of MCP.
+func (m *mcpDoor) post(token, query, body string, fields ...string) (answer, error) {
+	return m.daemon.door(token).do(http.MethodPost, "/mcp"+query, body, append(fields, "Accept: application/json, text/event-stream")...)
+}
+
+// mcpCaller is somebody who calls /mcp.
+type mcpCaller struct {
+	name, token string
+	status      int
+	fields      []string
+	query       string
+}
+
+func (m *mcpDoor) callers() []mcpCaller {
+	return []mcpCaller{
+		{"no credential", "", 401, nil, ""},
+		{"wrong token", "wrong", 401, nil, ""},
+		{"the token and more", m.token + "x", 401, nil, ""},
+		{"another scheme", "", 401, []string{"Authorization: Basic dXNlcjpwYXNz"}, ""},
+		{"a name without proof", "", 401, []string{"Pennypost-Agent: other"}, ""},
+		{"another page", m.token, 403, []string{"Origin: https://evil.example.org"}, ""},
+		{"a page from no origin", m.token, 403, []string{"Origin: null"}, ""},
+		{"another host", m.token, 403, []string{"Host: evil.example.org"}, ""},
+		{"another room", m.token, 403, []string{"Pennypost-Room: elsewhere"}, ""},
+		{"a room that is a path", m.token, 400, []string{"Pennypost-Room: ../x"}, ""},
+		{"the agent", m.token, 200, nil, ""},
+		{"the agent's own room", m.token, 200, []string{"Pennypost-Room: default"}, ""},
+		{"the agent's own room in the query", m.token, 200, nil, "?room=default"},
+		{"another room in the query", m.token, 403, nil, "?room=elsewhere"},
+		{"a NUL in the room", m.token, 400, nil, "?room=a%00b"},
+		{"a path for a room", m.token, 400, nil, "?room=..%2fx"},
+	}
+}
+
 // TestMCPCredentials holds that /mcp believes nobody without a credential, and lets nobody into the session of another.
 func TestMCPCredentials(t *testing.T) {
 	t.Parallel()
 	m := newMCPDoor(t)
-	m.must(t, "agents", "register", "other")
-	other := strings.TrimSpace(m.must(t, "agents", "token", "other"))
-	const initialize = `{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"x","version":"1"}}}`
-	const discover = `{"jsonrpc":"2.0","id":1,"method":"tools/list","params":{"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{}}}}`
-	stateless := []string{"Mcp-Protocol-Version: 2026-07-28", "Mcp-Method: tools/list"}
-	for _, c := range []struct {
-		name, token string
-		status      int
-		fields      []string
-	}{
-		{"no credential", "", 401, nil},
-		{"wrong token", "wrong", 401, nil},
-		{"the token and more", m.token + "x", 401, nil},
-		{"another scheme", "", 401, []string{"Authorization: Basic dXNlcjpwYXNz"}},
-		{"a name without proof", "", 401, []string{"Pennypost-Agent: other"}},
-		{"another page", m.token, 403, []string{"Origin: https://evil.example.org"}},
-		{"a page from no origin", m.token, 403, []string{"Origin: null"}},
-		{"another host", m.token, 403, []string{"Host: evil.example.org"}},
-		{"another room", m.token, 403, []string{"Pennypost-Room: elsewhere"}},
-		{"a room that is a path", m.token, 400, []string{"Pennypost-Room: ../x"}},
-		{"the agent", m.token, 200, nil},
-		{"the agent's own room", m.token, 200, []string{"Pennypost-Room: default"}},
-	} {
-		for _, era := range []struct {
-			body   string
-			fields []string
-		}{{initialize, nil}, {discover, stateless}} {
-			fields := append(append([]string{"Accept: application/json, text/event-stream"}, era.fields...), c.fields...)
-			a, err := m.daemon.door(c.token).do(http.MethodPost, "/mcp", era.body, fields...)
+	for _, c := range m.callers() {
+		for body, fields := range map[string][]string{initialize: nil, listTools: {"Mcp-Protocol-Version: 2026-07-28", "Mcp-Method: tools/list"}} {
+			a, err := m.post(c.token, c.query, body, append(fields, c.fields...)...)
 			if err != nil || a.status != c.status {
-				t.Errorf("%s, %.60s…: %d %s, %v; want %d", c.name, era.body, a.status, a.body, err, c.status)
+				t.Errorf("%s, %.60s…: %d %s, %v; want %d", c.name, body, a.status, a.body, err, c.status)
 			}
 			if c.status == 401 && a.header.Get("WWW-Authenticate") == "" {
 				t.Errorf("%s: no WWW-Authenticate", c.name)
 			}
 		}
 	}
-	m.sessionBelongsTo(t, initialize, other)
+	m.sessionBelongs(t)
 	m.must(t, "agents", "retire", "小克 builder")
-	if a, err := m.daemon.door(m.token).do(http.MethodPost, "/mcp", initialize, "Accept: application/json, text/event-stream"); err != nil || a.status != 401 {
+	if a, err := m.post(m.token, "", initialize); err != nil || a.status != 401 {
 		t.Errorf("the token of an agent that was retired: %d %s, %v", a.status, a.body, err)
 	}
 	if found, err := grep(m.home, m.token); err != nil || len(found) > 0 || strings.Contains(m.daemon.log.String(), m.token) {
@@ -204,18 +218,34 @@ func TestMCPCredentials(t *testing.T) {
 	}
 }
 
-// sessionBelongsTo checks that a session is its opener's: to others it does not exist.
-func (m *mcpDoor) sessionBelongsTo(t *testing.T, initialize, other string) {
+// TestMCPMalformed sends /mcp what is no message of MCP.
+func TestMCPMalformed(t *testing.T) {
+	t.Parallel()
+	m := newMCPDoor(t)
+	for _, body := range []string{"", "hello", `{"jsonrpc":"2.0","id":1,"method":`, `[]`, `7`, "{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"\xff\"}"} {
+		a, err := m.post(m.token, "", body)
+		if err != nil || a.status != 400 || !strings.Contains(a.body, `"error"`) {
+			t.Errorf("%q for a request: %d %s, %v; want 400 and an error", body, a.status, a.body, err)
+		}
+	}
+	if a, err := m.post(m.token, "", initialize); err != nil || a.status != 200 {
+		t.Errorf("after that: %d %s, %v", a.status, a.body, err)
+	}
+}
+
+// sessionBelongs checks that a session is its opener's: to others it does not exist.
+func (m *mcpDoor) sessionBelongs(t *testing.T) {
 	t.Helper()
-	accept := "Accept: application/json, text/event-stream"
-	opened, err := m.daemon.door(m.token).do(http.MethodPost, "/mcp", initialize, accept)
+	m.must(t, "agents", "register", "other")
+	other := strings.TrimSpace(m.must(t, "agents", "token", "other"))
+	opened, err := m.post(m.token, "", initialize)
 	id := opened.header.Get("Mcp-Session-Id")
 	if err != nil || id == "" {
 		t.Fatalf("no session: %+v, %v", opened, err)
 	}
 	const list = `{"jsonrpc":"2.0","id":2,"method":"tools/call","params":{"name":"list_agents"}}`
 	for token, want := range map[string]int{m.token: 200, other: 404, "": 401} {
-		a, err := m.daemon.door(token).do(http.MethodPost, "/mcp", list, accept, "Mcp-Session-Id: "+id, "Mcp-Protocol-Version: 2025-11-25")
+		a, err := m.post(token, "", list, "Mcp-Session-Id: "+id, "Mcp-Protocol-Version: 2025-11-25")
 		if err != nil || a.status != want {
 			t.Errorf("the session with another's token: %d %s, %v, want %d", a.status, a.body, err, want)
 		}

@@ -48,11 +48,24 @@ func TestReplayLargeTeams(t *testing.T) {
 
 func replayAll(t *testing.T, teams []*team) {
 	o := newOffice(t)
+	if longest(teams) > mail.MaxBody {
+		writeConfig(t, o, "[room]\nmax_body = 524288\n") // what fits into a message of MCP in the worst spelling
+	}
 	o.mustServe(t)
 	for i, tm := range teams {
 		era := eras()[i%2]
 		t.Run(tm.name+"_"+era, func(t *testing.T) { replay(t, o, tm, "team-"+strconv.Itoa(i), era) })
 	}
+}
+
+// longest returns the length of the longest text.
+func longest(teams []*team) (n int) {
+	for _, tm := range teams {
+		for _, l := range tm.letters() {
+			n = max(n, len(l.Text))
+		}
+	}
+	return n
 }
 
 // address returns how a team names a member to the post office. Only the person is no agent.

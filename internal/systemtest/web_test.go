@@ -12,7 +12,6 @@ import (
 	"net/url"
 	"os"
 	"path/filepath"
-	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -154,20 +153,6 @@ func (d *door) post(draft mail.Draft, key string) (mail.Sent, error) {
 	}
 	var s mail.Sent
 	return s, json.Unmarshal([]byte(a.body), &s)
-}
-
-// everything returns all messages of the default room, in order, over several pages.
-func everything(t testing.TB, d *door) []mail.Item {
-	t.Helper()
-	var all []mail.Item
-	for before := ""; ; {
-		p := fetch[mail.Page](t, d, http.StatusOK, http.MethodGet, room+"/messages?limit=1000"+before, "")
-		all = append(append([]mail.Item{}, p.Messages...), all...)
-		if !p.More {
-			return all
-		}
-		before = "&before=" + strconv.FormatUint(uint64(p.Next), 10)
-	}
 }
 
 // awaitWatchers waits until so many waits and watches are open, as the metrics tell: what is to wake somebody must not come
