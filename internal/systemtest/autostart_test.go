@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"sync"
 	"testing"
@@ -53,7 +54,9 @@ func race(t *testing.T, o *office) {
 			t.Errorf("process %d: %v", i, err)
 		}
 	}
-	eventually(t, "only one post office runs", func() bool { return len(o.daemons()) == 1 })
+	if runtime.GOOS == "linux" { // elsewhere they are counted by the log only
+		eventually(t, "only one post office runs", func() bool { return len(o.daemons()) == 1 })
+	}
 	there := make(map[mail.ID]bool)
 	for _, it := range ask[mail.Page](t, o, "inbox").Messages {
 		there[it.ID] = true

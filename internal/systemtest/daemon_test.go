@@ -6,11 +6,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"os"
 	"os/exec"
-	"path/filepath"
-	"strconv"
-	"strings"
 	"sync"
 	"syscall"
 	"testing"
@@ -122,55 +118,4 @@ func (b *buffer) String() string {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	return b.b.String()
-}
-
-// process is a process of an office that this test did not start itself.
-type process struct {
-	pid  int
-	args []string
-}
-
-// kill ends the process at once. That it has ended already is as good.
-func (p process) kill() { _ = syscall.Kill(p.pid, syscall.SIGKILL) }
-
-// processes finds the processes of the office by the data directory in their environment, which is the only trace of a post
-// office that a command started. Elsewhere than on Linux it finds none.
-func (o *office) processes() []process {
-	var found []process
-	dirs, _ := os.ReadDir("/proc")
-	for _, d := range dirs {
-		pid, err := strconv.Atoi(d.Name())
-		if err != nil || pid == os.Getpid() {
-			continue
-		}
-		env, err := os.ReadFile("/proc/" + d.Name() + "/environ")
-		if err != nil || !bytes.Contains(env, []byte("PENNYPOST_HOME="+o.root+"/")) {
-			continue
-		}
-		args, _ := os.ReadFile("/proc/" + d.Name() + "/cmdline")
-		found = append(found, process{pid, strings.Split(strings.TrimSuffix(string(args), "\x00"), "\x00")})
-	}
-	return found
-}
-
-// daemons returns the post offices among the processes.
-func (o *office) daemons() []process {
-	var found []process
-	for _, p := range o.processes() {
-		if len(p.args) > 1 && p.args[1] == "serve" {
-			found = append(found, p)
-		}
-	}
-	return found
-}
-
-// locked reports whether some process holds the office's lock. That is how one can tell that a killed post office is gone: its
-// first thread may be a zombie while others still have its files.
-func (o *office) locked() bool {
-	f, err := os.Open(filepath.Join(o.home, "pennypost.lock"))
-	if err != nil {
-		return false
-	}
-	defer f.Close() // which unlocks
-	return syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB) != nil
 }

@@ -11,7 +11,6 @@ import (
 	"strings"
 	"sync"
 	"sync/atomic"
-	"syscall"
 	"testing"
 	"time"
 
@@ -92,7 +91,7 @@ func (o *office) restart(t *testing.T, round int) {
 func (o *office) killDaemon(t *testing.T) {
 	t.Helper()
 	pid := ask[struct{ PID int }](t, o, "status").PID
-	if err := syscall.Kill(pid, syscall.SIGKILL); err != nil {
+	if err := killProcess(pid); err != nil {
 		t.Fatal(err)
 	}
 	eventually(t, "the killed post office is gone", func() bool { return !o.locked() })
