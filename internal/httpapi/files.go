@@ -3,6 +3,7 @@ package httpapi
 import (
 	"bufio"
 	"bytes"
+	"errors"
 
 	"pennypost/internal/httpapi/wire"
 	"pennypost/internal/jsonx"
@@ -32,6 +33,10 @@ func export(c *call) (any, error) {
 	return nil, s.flush()
 }
 
+// maxImportLine is the longest line of an import, in bytes: many times the largest message. The scanner looks for the end of a line
+// from its beginning at every read, so a line without bound would take time by the square of its length.
+const maxImportLine = 8 << 20
+
 // importItems reads the whole body before it stores anything, so that a bad line leaves no half import.
 func importItems(c *call) (any, error) {
 	if err := c.contentType(wire.Lines); err != nil {
@@ -44,8 +49,9 @@ func importItems(c *call) (any, error) {
 	}
 	var items []mail.Item
 	lines := bufio.NewScanner(r)
-	lines.Buffer(nil, int(limit)+1)
-	for n := 1; lines.Scan(); n++ {
+	lines.Buffer(nil, maxImportLine)
+	n := 1
+	for ; lines.Scan(); n++ {
 		if lines.Err() != nil {
 			break // this is not a line, but what came before the error
 		}
@@ -58,7 +64,10 @@ func importItems(c *call) (any, error) {
 		}
 		items = append(items, item)
 	}
-	if err := lines.Err(); err != nil {
+	switch err := lines.Err(); {
+	case errors.Is(err, bufio.ErrTooLong):
+		return nil, mail.Errorf(mail.TooLarge, "line %d is larger than the %d bytes that one message may take. Nothing was imported", n, maxImportLine)
+	case err != nil:
 		return nil, c.unread(err, limit)
 	}
 	return c.room.Import(c.r.Context(), items)

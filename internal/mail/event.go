@@ -29,6 +29,16 @@ type Checkpoint struct {
 	Rotation map[string]Name `json:"rotation,omitempty"` // role: who was given its last message
 	Bound    []Binding       `json:"bound,omitempty"`
 	Trimmed  []ID            `json:"trimmed,omitempty"` // messages that moved to the archive
+	Spent    []SpentKey      `json:"spent,omitempty"`   // idempotency keys of the last day whose messages are no longer hot
+}
+
+// SpentKey is an idempotency key that outlives its message: a sender that tries again is told of the first one.
+type SpentKey struct {
+	From    Address `json:"from"`
+	Key     string  `json:"key"`
+	Message ID      `json:"message"`
+	Seq     Seq     `json:"seq"`
+	Sent    Time    `json:"sent"`
 }
 
 // Binding says to whom a kept message was bound when it was sent or reassigned: the holder of a role, those present, the

@@ -27,7 +27,7 @@ func (s *state) apply(e *mail.Event) {
 
 func (s *state) applyMessage(e *mail.Event) {
 	k := sentKey{e.Message.From, e.Message.Key}
-	if s.records[e.Message.ID] != nil || k.key != "" && s.keys[k] != nil {
+	if s.records[e.Message.ID] != nil || k.key != "" && s.sentBefore(k) {
 		return
 	}
 	r := &record{msg: *e.Message, seq: e.Seq, sender: s.member(e.Message.From.Signer())}
@@ -46,6 +46,12 @@ func (s *state) applyMessage(e *mail.Event) {
 		s.dynamic = append(s.dynamic, r)
 	}
 	s.deliver(r)
+}
+
+// sentBefore reports whether a message with this key was sent.
+func (s *state) sentBefore(k sentKey) bool {
+	_, spent := s.spent[k]
+	return spent || s.keys[k] != nil
 }
 
 // bind finds out who is behind an address of a new message.

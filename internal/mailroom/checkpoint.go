@@ -3,12 +3,17 @@ package mailroom
 import (
 	"maps"
 	"slices"
+	"time"
 
 	"pennypost/internal/mail"
 )
 
+// keyLife is how long an idempotency key outlives a message that retention took. Retries come within minutes, but
+// a client that slept through the night may come with one too.
+const keyLife = 24 * time.Hour
+
 // checkpoint returns what the events until now said about everything but the kept messages and their receipts.
-func (s *state) checkpoint(trimmed []mail.ID) *mail.Checkpoint {
+func (s *state) checkpoint(trimmed []mail.ID, now mail.Time) *mail.Checkpoint {
 	c := &mail.Checkpoint{After: s.seq, Rotation: maps.Clone(s.rotation), Trimmed: trimmed}
 	for _, name := range slices.Sorted(maps.Keys(s.members)) {
 		if m := s.members[name]; m.Name == name && m.Registered != 0 {
@@ -24,7 +29,21 @@ func (s *state) checkpoint(trimmed []mail.ID) *mail.Checkpoint {
 			c.Bound = append(c.Bound, r.binding())
 		}
 	}
+	c.Spent = s.spentKeys(trimmed, now)
 	return c
+}
+
+// spentKeys returns the keys that are still to be known when the given messages are gone, in the order of their messages.
+func (s *state) spentKeys(trimmed []mail.ID, now mail.Time) []mail.SpentKey {
+	out := slices.Collect(maps.Values(s.spent))
+	for _, id := range trimmed {
+		if r := s.records[id]; r != nil && r.msg.Key != "" {
+			out = append(out, mail.SpentKey{From: r.msg.From, Key: r.msg.Key, Message: id, Seq: r.seq, Sent: r.msg.Sent})
+		}
+	}
+	out = slices.DeleteFunc(out, func(k mail.SpentKey) bool { return now.Sub(k.Sent) > keyLife })
+	slices.SortFunc(out, func(a, b mail.SpentKey) int { return compareSeq(a.Seq, b.Seq) })
+	return out
 }
 
 // cloneRecord copies a record so that the state can go on changing its own.
@@ -56,6 +75,10 @@ func (r *record) binding() mail.Binding {
 // that wrote the checkpoint it changes nothing but to forget what was trimmed.
 func (s *state) applyCheckpoint(c *mail.Checkpoint, at mail.Time) {
 	s.forget(c.Trimmed)
+	clear(s.spent)
+	for _, k := range c.Spent {
+		s.spent[sentKey{k.From, k.Key}] = k
+	}
 	s.garbage = 0
 	s.rotation = maps.Clone(c.Rotation)
 	if s.rotation == nil {

@@ -129,10 +129,11 @@ func (r *Room) writeCheckpoint(ctx context.Context, ids []mail.ID) (mail.Seq, er
 		if err := r.await(ctx, r.journal.Last()); err != nil {
 			return 0, err
 		}
+		now := r.now()
 		r.mu.RLock()
-		c := r.state.checkpoint(ids)
+		c := r.state.checkpoint(ids, now)
 		r.mu.RUnlock()
-		seq, err := r.append(ctx, mail.Event{At: r.now(), Checkpoint: c})
+		seq, err := r.append(ctx, mail.Event{At: now, Checkpoint: c})
 		if err != nil || seq == c.After+1 {
 			return seq, err
 		}

@@ -127,7 +127,7 @@ func dump(s *state, now mail.Time) []string {
 		}
 	}
 	slices.Sort(held)
-	return append(out, "held "+strings.Join(held, ", "))
+	return append(out, "held "+strings.Join(held, ", "), fmt.Sprint("spent keys ", s.spent))
 }
 
 func TestService(t *testing.T) {

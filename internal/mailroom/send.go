@@ -54,11 +54,9 @@ func (v *view) plan(ctx context.Context, d mail.Draft) (plan, error) {
 	parentKnown := true
 	v.read(func(s *state, now mail.Time) {
 		from := v.signature(s)
-		if d.Key != "" {
-			if r := s.keys[sentKey{from, d.Key}]; r != nil {
-				p.known, err = v.known(s, r, d, now)
-				return
-			}
+		if d.Key != "" && s.sentBefore(sentKey{from, d.Key}) {
+			p.known, err = v.known(s, sentKey{from, d.Key}, d, now)
+			return
 		}
 		p.pulse = v.pulse(s, now)
 		if p.route, err = v.resolve(s, d.To); err != nil {
@@ -138,8 +136,13 @@ func (v *view) mayCancel(s *state, d mail.Draft, to route) error {
 	return nil
 }
 
-// known answers a draft whose key was used before.
-func (v *view) known(s *state, r *record, d mail.Draft, now mail.Time) (*mail.Sent, error) {
+// known answers a draft whose key was used before. Of a message that is no longer hot nothing but its place is known.
+func (v *view) known(s *state, k sentKey, d mail.Draft, now mail.Time) (*mail.Sent, error) {
+	r := s.keys[k]
+	if r == nil {
+		spent := s.spent[k]
+		return &mail.Sent{ID: spent.Message, Seq: spent.Seq, Room: v.name, Duplicate: true, Recipients: []mail.Delivery{}}, nil
+	}
 	if t, _ := mail.ParseType(d.Type); r.msg.Body != d.Body || r.msg.Subject != d.Subject || r.msg.Type != t {
 		return nil, mail.Errorf(mail.Conflict, "the idempotency key %q was used for another message, %s: nothing was sent. Use a new key for a new message", d.Key, r.msg.ID)
 	}
@@ -192,13 +195,13 @@ func (v *view) post(ctx context.Context, p plan) (mail.Sent, error) {
 	}
 	var sent mail.Sent
 	v.read(func(s *state, now mail.Time) {
-		r, duplicate := s.records[p.message.ID], false
-		if r == nil && p.message.Key != "" { // somebody else sent with the same key at the same time, and was first
-			r, duplicate = s.keys[sentKey{p.message.From, p.message.Key}], true
-		}
-		if r != nil {
+		k := sentKey{p.message.From, p.message.Key}
+		switch r := s.records[p.message.ID]; {
+		case r != nil:
 			sent = v.sent(s, r, now)
-			sent.Duplicate = duplicate
+		case k.key != "" && s.keys[k] != nil: // somebody else sent with the same key at the same time, and was first
+			sent = v.sent(s, s.keys[k], now)
+			sent.Duplicate = true
 		}
 	})
 	if sent.ID == "" {

@@ -252,6 +252,30 @@ func TestP11_Retention(t *testing.T) {
 	})
 }
 
+// TestP2_KeysOutliveRetention holds that a retry is one message also when the first was trimmed meanwhile, and that a key is
+// forgotten after a day.
+func TestP2_KeysOutliveRetention(t *testing.T) {
+	inLab(t, Options{Retention: policy.Retention{Count: 1}}, func(l *lab) {
+		l.register(mail.Presence{Name: "ann"})
+		d := mail.Draft{To: mail.Recipients{"ann"}, Body: "once", Key: "k"}
+		first := l.send(mail.User, d)
+		l.send(mail.User, mail.Draft{To: mail.Recipients{"ann"}, Body: "other"})
+		for range 2 { // the second checkpoint must not forget what the first one kept
+			_, err := l.room.As(mail.User).Archive(l.Context())
+			l.must(err)
+			if again := l.send(mail.User, d); again.ID != first.ID || !again.Duplicate {
+				t.Errorf("sent again after trimming: %+v, want %s", again, first.ID)
+			}
+		}
+		time.Sleep(25 * time.Hour)
+		_, err := l.room.As(mail.User).Archive(l.Context())
+		l.must(err)
+		if again := l.send(mail.User, d); again.ID == first.ID {
+			t.Error("the key was known for ever")
+		}
+	})
+}
+
 func TestP7_WakeOfAWait(t *testing.T) {
 	inLab(t, Options{}, func(l *lab) {
 		l.register(mail.Presence{Name: "ann"})
