@@ -40,6 +40,8 @@ type Place struct {
 const (
 	// lockPatience is how long a start waits for the post office before it, which may be on its way out.
 	lockPatience = 5 * time.Second
+	// deathThroes is how long a process that was killed may still accept connections.
+	deathThroes = 500 * time.Millisecond
 	// stopPatience is how long calls under way may go on after a stop. Appends take milliseconds; what is still there then
 	// is a client that does not read.
 	stopPatience = 5 * time.Second
@@ -94,15 +96,15 @@ func Run(ctx context.Context, opts Options) (err error) {
 
 // takeLock makes this process the only post office of home.
 func takeLock(ctx context.Context, home config.Home) (*durable.Lock, error) {
-	deadline := time.Now().Add(lockPatience)
+	began := time.Now()
 	for {
 		lock, err := durable.TryLock(home.Lock())
 		locked, held := errors.AsType[*durable.LockedError](err)
 		if !held {
 			return lock, err
 		}
-		// Who listens is not on its way out, and not worth waiting for.
-		if time.Now().After(deadline) || answers(home) {
+		// Who listens is not on its way out, and not worth waiting for; but a process that was killed listens a moment longer.
+		if waited := time.Since(began); waited > lockPatience || waited > deathThroes && answers(home) {
 			return nil, &mail.Error{Code: mail.Conflict, Msg: "a post office runs at " + string(home) + " already: " + locked.Error(), Err: err}
 		}
 		select {
