@@ -73,8 +73,8 @@ func (m *metrics) observer() mailroom.Observer {
 			m.deliveries.Add(int64(recipients))
 			m.wakes.Add(int64(wakes))
 		},
-		Inbox:  func(took time.Duration) { m.inbox.observe(took.Seconds()) },
-		Watchs: func(delta int) { m.watchers.Add(int64(delta)) },
+		Inbox:    func(took time.Duration) { m.inbox.observe(took.Seconds()) },
+		Watching: func(delta int) { m.watchers.Add(int64(delta)) },
 	}
 }
 

@@ -29,11 +29,12 @@ type Options struct {
 	Forward func(ctx context.Context, to mail.RoomName, from mail.Name, d mail.Draft) (mail.Sent, error)
 }
 
-// Observer is told what happens, for metrics. Nil functions are skipped.
+// Observer is told what happens, for metrics. Nil functions are skipped. The others are called from many goroutines, and must
+// not block.
 type Observer struct {
-	Sent   func(recipients, wakes int)
-	Inbox  func(took time.Duration)
-	Watchs func(delta int)
+	Sent     func(recipients, wakes int)
+	Inbox    func(took time.Duration)
+	Watching func(delta int)
 }
 
 func (o Options) withDefaults() Options {
@@ -56,8 +57,8 @@ func (o Options) withDefaults() Options {
 	if o.Observe.Inbox == nil {
 		o.Observe.Inbox = func(time.Duration) {}
 	}
-	if o.Observe.Watchs == nil {
-		o.Observe.Watchs = func(int) {}
+	if o.Observe.Watching == nil {
+		o.Observe.Watching = func(int) {}
 	}
 	return o
 }
@@ -173,11 +174,11 @@ func (r *Room) use() mail.Time {
 // watch counts a watch or a wait that begins; the returned function counts its end.
 func (r *Room) watch() (done func()) {
 	r.watching.Add(1)
-	r.opts.Observe.Watchs(1)
+	r.opts.Observe.Watching(1)
 	return func() {
 		r.use()
 		r.watching.Add(-1)
-		r.opts.Observe.Watchs(-1)
+		r.opts.Observe.Watching(-1)
 	}
 }
 
