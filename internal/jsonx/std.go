@@ -5,7 +5,6 @@ package jsonx
 import (
 	"encoding/json/jsontext"
 	"encoding/json/v2"
-	"io"
 )
 
 // What Explain has to know of the decoder.
@@ -25,9 +24,6 @@ type Value = jsontext.Value
 // Marshal encodes v compactly; invalid UTF-8 is an error.
 func Marshal(v any) ([]byte, error) { return json.Marshal(v) }
 
-// MarshalIndent encodes v for a person to read.
-func MarshalIndent(v any) ([]byte, error) { return json.Marshal(v, jsontext.WithIndent("  ")) }
-
 // Unmarshal decodes data, ignoring unknown members. Names are matched exactly and duplicates are an error.
 func Unmarshal(data []byte, v any) error { return json.Unmarshal(data, v) }
 
@@ -39,11 +35,6 @@ func UnmarshalStrict(data []byte, v any) error {
 // UnmarshalLenient is Unmarshal for journal lines: invalid UTF-8 is replaced, so that an old line never becomes unreadable.
 func UnmarshalLenient(data []byte, v any) error {
 	return json.Unmarshal(data, v, jsontext.AllowInvalidUTF8(true))
-}
-
-// UnmarshalRead is UnmarshalStrict from a reader, which must hold exactly one value.
-func UnmarshalRead(r io.Reader, v any) error {
-	return json.UnmarshalRead(r, v, json.RejectUnknownMembers(true))
 }
 
 // AppendQuote appends s to dst as a JSON string. Invalid UTF-8 becomes U+FFFD.

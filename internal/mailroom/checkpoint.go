@@ -1,6 +1,7 @@
 package mailroom
 
 import (
+	"cmp"
 	"maps"
 	"slices"
 	"time"
@@ -42,7 +43,7 @@ func (s *state) spentKeys(trimmed []mail.ID, now mail.Time) []mail.SpentKey {
 		}
 	}
 	out = slices.DeleteFunc(out, func(k mail.SpentKey) bool { return now.Sub(k.Sent) > keyLife })
-	slices.SortFunc(out, func(a, b mail.SpentKey) int { return compareSeq(a.Seq, b.Seq) })
+	slices.SortFunc(out, func(a, b mail.SpentKey) int { return cmp.Compare(a.Seq, b.Seq) })
 	return out
 }
 

@@ -26,12 +26,7 @@ func (r *Room) Status() mail.RoomStatus {
 	for range r.state.agents() {
 		st.Agents++
 	}
-	user := r.state.members[mail.User]
-	for _, rec := range user.unread {
-		if r.state.visible(rec, user, now) {
-			st.Unread++
-		}
-	}
+	st.Unread = r.state.countUnread(r.state.members[mail.User], now)
 	return st
 }
 

@@ -1,6 +1,7 @@
 package mailroom
 
 import (
+	"cmp"
 	"context"
 	"slices"
 	"strings"
@@ -56,11 +57,7 @@ func (v *view) Inbox(ctx context.Context, q mail.InboxQuery) (mail.Page, error) 
 
 // fill puts into page what waits for m.
 func (s *state) fill(page *mail.Page, m *member, q mail.InboxQuery, n int, now mail.Time) {
-	for _, r := range m.unread {
-		if s.visible(r, m, now) {
-			page.Unread++
-		}
-	}
+	page.Unread = s.countUnread(m, now)
 	from := m.unread
 	if q.All {
 		from = m.all
@@ -135,23 +132,13 @@ func (s *state) history(page *mail.Page, f *filter, cold []mail.Item, n int, now
 				break
 			}
 		}
-		slices.SortStableFunc(items, func(a, b mail.Item) int { return compareSeq(a.Seq, b.Seq) })
+		slices.SortStableFunc(items, func(a, b mail.Item) int { return cmp.Compare(a.Seq, b.Seq) })
 		if page.More = len(items) > n; page.More {
 			items = items[len(items)-n:]
 			page.Next = items[0].Seq
 		}
 	}
 	page.Messages = append(page.Messages, items...)
-}
-
-func compareSeq(a, b mail.Seq) int {
-	switch {
-	case a < b:
-		return -1
-	case a > b:
-		return 1
-	}
-	return 0
 }
 
 // filter is a HistoryQuery made ready.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -41,7 +42,7 @@ type naiveMsg struct {
 }
 
 func (n *naive) agent(name mail.Name) *naiveAgent {
-	i, _ := slices.BinarySearchFunc(n.agents, name, func(a *naiveAgent, name mail.Name) int { return compareNames(a.name, name) })
+	i, _ := slices.BinarySearchFunc(n.agents, name, func(a *naiveAgent, name mail.Name) int { return strings.Compare(string(a.name), string(name)) })
 	return n.agents[i]
 }
 

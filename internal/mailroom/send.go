@@ -14,18 +14,21 @@ func (v *view) Send(ctx context.Context, d mail.Draft) (mail.Sent, error) {
 	if err := d.Check(v.opts.MaxBody); err != nil {
 		return mail.Sent{}, err
 	}
-	plan, err := v.plan(ctx, d)
-	if err != nil || plan.known != nil {
-		return v.sentAgain(plan), err
+	p, err := v.plan(ctx, d)
+	switch {
+	case err != nil:
+		return mail.Sent{}, err
+	case p.known != nil:
+		return *p.known, nil
 	}
-	remote, err := v.forward(ctx, plan, d)
+	remote, err := v.forward(ctx, p, d)
 	if err != nil {
 		return mail.Sent{}, err
 	}
-	if len(plan.route.local) == 0 {
+	if len(p.route.local) == 0 {
 		return remote, nil
 	}
-	sent, err := v.post(ctx, plan)
+	sent, err := v.post(ctx, p)
 	sent.Recipients = append(sent.Recipients, remote.Recipients...)
 	return sent, err
 }
@@ -140,8 +143,7 @@ func (v *view) mayCancel(s *state, d mail.Draft, to route) error {
 func (v *view) known(s *state, k sentKey, d mail.Draft, now mail.Time) (*mail.Sent, error) {
 	r := s.keys[k]
 	if r == nil {
-		spent := s.spent[k]
-		return &mail.Sent{ID: spent.Message, Seq: spent.Seq, Room: v.name, Duplicate: true, Recipients: []mail.Delivery{}}, nil
+		return new(v.spent(s.spent[k])), nil
 	}
 	if t, _ := mail.ParseType(d.Type); r.msg.Body != d.Body || r.msg.Subject != d.Subject || r.msg.Type != t {
 		return nil, mail.Errorf(mail.Conflict, "the idempotency key %q was used for another message, %s: nothing was sent. Use a new key for a new message", d.Key, r.msg.ID)
@@ -151,11 +153,8 @@ func (v *view) known(s *state, k sentKey, d mail.Draft, now mail.Time) (*mail.Se
 	return &sent, nil
 }
 
-func (v *view) sentAgain(p plan) mail.Sent {
-	if p.known == nil {
-		return mail.Sent{}
-	}
-	return *p.known
+func (v *view) spent(k mail.SpentKey) mail.Sent {
+	return mail.Sent{ID: k.Message, Seq: k.Seq, Room: v.name, Duplicate: true, Recipients: []mail.Delivery{}}
 }
 
 // forward sends a draft to those of its addresses that are in other rooms. Their copies are keyed by the message's id, so that a
@@ -202,6 +201,8 @@ func (v *view) post(ctx context.Context, p plan) (mail.Sent, error) {
 		case k.key != "" && s.keys[k] != nil: // somebody else sent with the same key at the same time, and was first
 			sent = v.sent(s, s.keys[k], now)
 			sent.Duplicate = true
+		case k.key != "": // and retention took that one already
+			sent = v.spent(s.spent[k])
 		}
 	})
 	if sent.ID == "" {

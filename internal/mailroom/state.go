@@ -1,6 +1,7 @@
 package mailroom
 
 import (
+	"cmp"
 	"iter"
 	"maps"
 	"slices"
@@ -123,17 +124,7 @@ func (s *state) agents() iter.Seq[*member] {
 
 // roster returns the agents by name.
 func (s *state) roster() []*member {
-	return slices.SortedFunc(s.agents(), func(a, b *member) int { return compareNames(a.Name, b.Name) })
-}
-
-func compareNames(a, b mail.Name) int {
-	switch {
-	case a < b:
-		return -1
-	case a > b:
-		return 1
-	}
-	return 0
+	return slices.SortedFunc(s.agents(), func(a, b *member) int { return cmp.Compare(a.Name, b.Name) })
 }
 
 // childrenOf returns the agents whose parent bears a name, in order.
@@ -223,6 +214,16 @@ func (s *state) visible(r *record, m *member, now mail.Time) bool {
 	return ok && !policy.Past(expires, now)
 }
 
+// countUnread returns how much unread mail m sees.
+func (s *state) countUnread(m *member, now mail.Time) (n int) {
+	for _, r := range m.unread {
+		if s.visible(r, m, now) {
+			n++
+		}
+	}
+	return n
+}
+
 // marksOf returns the marks of a member, nil if there are none.
 func (r *record) marksOf(m *member) *marks {
 	for i := range r.marks {
@@ -283,15 +284,7 @@ func (m *member) signal(r *record) {
 type list []*record
 
 func (l list) search(seq mail.Seq) (int, bool) {
-	return slices.BinarySearchFunc(l, seq, func(r *record, seq mail.Seq) int {
-		switch {
-		case r.seq < seq:
-			return -1
-		case r.seq > seq:
-			return 1
-		}
-		return 0
-	})
+	return slices.BinarySearchFunc(l, seq, func(r *record, seq mail.Seq) int { return cmp.Compare(r.seq, seq) })
 }
 
 // add puts r in its place and reports whether it was not there.

@@ -1,0 +1,99 @@
+package mcpserver
+
+import (
+	"context"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+)
+
+// A tool is one of the six. Its schemas are written by hand, because every agent pays for them in tokens, and its input
+// is decoded by us, strictly, because the SDK's validation costs more than the call.
+type tool struct {
+	name        string
+	description string
+	input       string
+	output      string
+	hints       mcp.ToolAnnotations
+	call        func(n *Native, ctx context.Context, req *mcp.CallToolRequest) (any, error)
+}
+
+// typeNames is the JSON list of message types.
+const typeNames = `["task-assigned","task-done","review-request","review-result","question","answer","cancel","status","custom"]`
+
+func tools() []tool {
+	closed := new(false)
+	reads := mcp.ToolAnnotations{ReadOnlyHint: true, IdempotentHint: true, OpenWorldHint: closed}
+	changes := mcp.ToolAnnotations{IdempotentHint: true, OpenWorldHint: closed, DestructiveHint: closed}
+	sends := mcp.ToolAnnotations{OpenWorldHint: closed, DestructiveHint: closed}
+	return []tool{
+		{
+			name:        "send_message",
+			description: "Send a message. Returns its id and, per recipient, its state and whether and how they will be woken.",
+			input: `{"type":"object","required":["to","body"],"additionalProperties":false,"properties":{` +
+				`"to":{"type":["string","array"],"items":{"type":"string"},"description":"address or list: agent name, role:R, tag, orchestrator, user, all"},` +
+				`"body":{"type":"string","description":"Markdown, at most 64 KiB"},` +
+				`"type":{"enum":` + typeNames + `},` +
+				`"subject":{"type":"string"},` +
+				`"reply_to":{"type":"string","description":"id of the message answered"},` +
+				`"priority":{"enum":["normal","urgent"]},` +
+				`"issue_id":{"type":"string"},` +
+				`"metadata":{"type":"object","description":"review-result: verdict approved|changes-requested|blocked; question to user: options"},` +
+				`"docs":{"type":"array","items":{"type":"string"},"description":"paths of documents"},` +
+				`"ttl_hours":{"type":"number"}}}`,
+			output: `{"type":"object","required":["id","recipients"],"properties":{"id":{"type":"string"},"seq":{"type":"integer"},"room":{"type":"string"},"recipients":{"type":"array","items":{"type":"object"}}}}`,
+			hints:  sends, call: (*Native).sendMessage,
+		},
+		{
+			name:        "read_messages",
+			description: "Read mail: what is unread, oldest first; with id, thread, since, to or query, also what was read. Marks nothing.",
+			input: `{"type":"object","additionalProperties":false,"properties":{` +
+				`"id":{"type":"string"},"thread":{"type":"string"},` +
+				`"since":{"type":"string","description":"RFC 3339 time"},` +
+				`"to":{"type":"string","description":"only mail to this address"},` +
+				`"query":{"type":"string","description":"text to find"},` +
+				`"after":{"type":"integer","description":"next of the page before"},` +
+				`"limit":{"type":"integer"}}}`,
+			output: `{"type":"object","required":["messages","unread","more"],"properties":{"messages":{"type":"array","items":{"type":"object"}},"unread":{"type":"integer"},"more":{"type":"boolean"},"next":{"type":"integer"}}}`,
+			hints:  reads, call: (*Native).readMessages,
+		},
+		{
+			name:        "mark_messages",
+			description: "Mark your mail. Give ids, or all.",
+			input: `{"type":"object","additionalProperties":false,"properties":{` +
+				`"ids":{"type":"array","items":{"type":"string"}},"all":{"type":"boolean"},` +
+				`"mark":{"enum":["read","unread","archived","unarchived"],"default":"read"}}}`,
+			output: `{"type":"object","required":["marked"],"properties":{"marked":{"type":"array","items":{"type":"string"}}}}`,
+			hints:  changes, call: (*Native).markMessages,
+		},
+		{
+			name:        "wait_for_messages",
+			description: "Wait until unread mail is there, then return the first. Marks nothing.",
+			input: `{"type":"object","additionalProperties":false,"properties":{` +
+				`"types":{"type":"array","items":{"enum":` + typeNames + `}},` +
+				`"reply_to":{"type":"string","description":"only an answer to this id"},` +
+				`"after":{"type":"integer"},` +
+				`"timeout_seconds":{"type":"number","description":"default 600, at most 86400"}}}`,
+			output: `{"type":"object","required":["messages","timed_out"],"properties":{"messages":{"type":"array","items":{"type":"object"}},"timed_out":{"type":"boolean"}}}`,
+			hints:  reads, call: (*Native).waitForMessages,
+		},
+		{
+			name:        "list_agents",
+			description: "List who is here: roles, tags, state, task, last seen, unread.",
+			input:       `{"type":"object","additionalProperties":false,"properties":{}}`,
+			output:      `{"type":"object","required":["you","agents"],"properties":{"you":{"type":"string"},"room":{"type":"string"},"agents":{"type":"array","items":{"type":"object"}}}}`,
+			hints:       reads, call: (*Native).listAgents,
+		},
+		{
+			name:        "set_presence",
+			description: "Say who you are and what you do. What you leave out stays.",
+			input: `{"type":"object","additionalProperties":false,"properties":{` +
+				`"name":{"type":"string","description":"new name for you"},` +
+				`"roles":{"type":"array","items":{"type":"string"}},` +
+				`"tags":{"type":"array","items":{"type":"string"},"description":"project:x, concern:x, domain:x"},` +
+				`"task":{"type":"string"},` +
+				`"state":{"enum":["working","idle","frozen","gone"]}}}`,
+			output: `{"type":"object","required":["name"],"properties":{"name":{"type":"string"}}}`,
+			hints:  changes, call: (*Native).setPresence,
+		},
+	}
+}
