@@ -3,13 +3,15 @@ package mail
 // Event is one line of a room's journal: a place, a time, and exactly one of the things that can happen. Readers skip
 // events in which they know nothing, so that an older Pennypost can follow a newer journal.
 type Event struct {
-	Seq        Seq          `json:"seq"`
-	At         Time         `json:"at"`
-	Message    *Message     `json:"message,omitempty"`
-	Receipt    *Receipt     `json:"receipt,omitempty"`
-	Agent      *AgentChange `json:"agent,omitempty"`
-	Erased     *Erasure     `json:"erased,omitempty"`
-	Checkpoint *Checkpoint  `json:"checkpoint,omitempty"`
+	Seq        Seq              `json:"seq"`
+	At         Time             `json:"at"`
+	Message    *Message         `json:"message,omitempty"`
+	Receipt    *Receipt         `json:"receipt,omitempty"`
+	Agent      *AgentChange     `json:"agent,omitempty"`
+	Erased     *Erasure         `json:"erased,omitempty"`
+	Checkpoint *Checkpoint      `json:"checkpoint,omitempty"`
+	Bridge     *BridgeChange    `json:"bridge,omitempty"`
+	Workspace  *WorkspaceChange `json:"workspace,omitempty"`
 }
 
 // Erasure records that a message is to be erased and, with Done, that its text is gone from every file. An erasure
@@ -24,12 +26,14 @@ type Erasure struct {
 // dropped. Applying it to the state that wrote it changes nothing but to forget Trimmed. It counts only in the place
 // behind After: what came between would be undone by it.
 type Checkpoint struct {
-	After    Seq             `json:"after"`
-	Agents   []AgentRecord   `json:"agents,omitempty"`
-	Rotation map[string]Name `json:"rotation,omitempty"` // role: who was given its last message
-	Bound    []Binding       `json:"bound,omitempty"`
-	Trimmed  []ID            `json:"trimmed,omitempty"` // messages that moved to the archive
-	Spent    []SpentKey      `json:"spent,omitempty"`   // idempotency keys of the last day whose messages are no longer hot
+	After      Seq             `json:"after"`
+	Agents     []AgentRecord   `json:"agents,omitempty"`
+	Rotation   map[string]Name `json:"rotation,omitempty"` // role: who was given its last message
+	Bound      []Binding       `json:"bound,omitempty"`
+	Trimmed    []ID            `json:"trimmed,omitempty"` // messages that moved to the archive
+	Spent      []SpentKey      `json:"spent,omitempty"`   // idempotency keys of the last day whose messages are no longer hot
+	Bridges    []Bridge        `json:"bridges,omitempty"`
+	Workspaces []Workspace     `json:"workspaces,omitempty"`
 }
 
 // SpentKey is an idempotency key that outlives its message: a sender that tries again is told of the first one.

@@ -129,6 +129,8 @@ type Message struct {
 	TTLSeconds int64     `json:"ttl_seconds,omitzero"` // 0: the default of each address
 	Audience   string    `json:"audience,omitempty"`   // "" or AudiencePresent
 	Key        string    `json:"key,omitempty"`        // the sender's idempotency key
+	// Via names the bridge over which the message came: its sender is who the foreign file says, and nobody has proven it.
+	Via string `json:"via,omitempty"`
 	// Sent is when the message was sent. In the journal it stands only on imported messages; for the others it is the
 	// event's own time, which the room fills in.
 	Sent Time `json:"sent,omitzero"`
@@ -169,6 +171,8 @@ type Draft struct {
 	Audience   string     `json:"audience,omitempty"`
 	// Key makes sending idempotent: a second draft of the same sender with the same key is answered with the first message.
 	Key string `json:"key,omitempty"`
+	// IDForm is how the message's id is to be spelled; dialects have forms of their own.
+	IDForm IDForm `json:"id_form,omitempty"`
 }
 
 // Check returns what is wrong with d by itself; addresses, replies and rights are checked by the room. maxBody is in bytes.
@@ -194,6 +198,9 @@ func (d *Draft) Check(maxBody int) error {
 	}
 	if d.TTLSeconds < 0 || d.TTLSeconds > maxTTLSeconds {
 		return Errorf(Invalid, "a time to live of %d seconds is out of range; leave it out for the default", d.TTLSeconds)
+	}
+	if !slices.Contains([]IDForm{"", IDUUID, IDHex12}, d.IDForm) {
+		return Errorf(Invalid, "%q is not a form of ids; leave it out", d.IDForm)
 	}
 	if d.Audience != "" && d.Audience != AudiencePresent {
 		return Errorf(Invalid, "%q is not an audience; leave it out, or use %q", d.Audience, AudiencePresent)

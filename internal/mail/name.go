@@ -69,6 +69,15 @@ func invisible(r rune) bool {
 // imports bring their own spellings.
 type ID string
 
+// IDForm is a spelling of new ids. The zero value is "msg_" and 21 characters.
+type IDForm string
+
+// The spellings besides the usual one.
+const (
+	IDUUID  IDForm = "uuid"  // a random UUID: 01234567-89ab-4cde-8f01-23456789abcd
+	IDHex12 IDForm = "hex12" // "msg-" and 12 hexadecimal digits
+)
+
 // ParseID checks the form of an id.
 func ParseID(s string) (ID, error) {
 	if err := checkWord("message id", s); err != nil {

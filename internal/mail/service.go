@@ -18,6 +18,7 @@ type Service interface {
 	Watcher
 	Registrar
 	Keeper
+	Connector
 }
 
 // Sender sends messages.

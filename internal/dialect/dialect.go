@@ -1,0 +1,160 @@
+// Package dialect says what a foreign protocol consists of.
+//
+// A Dialect is data and functions: MCP tools by the names that the protocol gives them, the files that it keeps, the verbs and
+// the routes that its people know. Each is written once against mail.Service; who calls, where files lie and what the time is
+// are given. A peculiarity of a protocol is a field here, never a question after its name elsewhere.
+//
+// Every dialect has the same files: doc.go (what it is, the version that was observed, where we differ), wire.go (its
+// formats; translation is pure), tools.go, files.go, verbs.go, rules.go, as far as each exists.
+package dialect
+
+import (
+	"context"
+	"log/slog"
+	"net/http"
+	"time"
+
+	"pennypost/internal/mail"
+)
+
+// Dialect is a foreign protocol.
+type Dialect struct {
+	Name  string // on the command line, in URLs and in bridges
+	About string // one line of help
+
+	// Endpoints are where its MCP tools are served over HTTP. The first is what "pennypost mcp --dialect" serves.
+	Endpoints []Endpoint
+	// Identify finds out as whom "pennypost mcp --dialect" and the verbs act when the command does not say it, by the protocol's own
+	// means. svc is the room as the user sees it. "" means: as usual. Nil: it has no such means.
+	Identify func(ctx context.Context, svc mail.Service, getenv func(string) string) (mail.Name, error)
+
+	// Files opens the foreign mailbox in a directory. Nil: the protocol keeps no files.
+	Files func(FilesOptions) (Files, error)
+	// InProject says that its people expect its files in the directory in which they work: its verbs and its stdio server add the
+	// bridge to the project's directory if the room has none of this dialect.
+	InProject bool
+
+	Verbs  []Verb  // "pennypost NAME WORDS…"
+	Routes []Route // over HTTP
+}
+
+// Endpoint is a place where MCP tools are served.
+type Endpoint struct {
+	// Path is the HTTP path. If it holds {agent}, only the agent of that name is let in.
+	Path string
+	// Unknown is what somebody is told, with status 404, who proved a name that Known does not know.
+	Known        func(ctx context.Context, svc mail.Service, agent mail.Name) error // nil: whoever has a credential may come
+	Instructions string
+	Tools        []Tool
+	Prompts      []Prompt
+}
+
+// Tool is an MCP tool.
+type Tool struct {
+	Name        string
+	Title       string
+	Description string
+	Input       string // JSON Schema of the arguments
+	Output      string // JSON Schema of the result; "" if the protocol promises none
+	ReadOnly    bool   // it changes nothing
+	Idempotent  bool
+	Destructive bool
+	// Run answers with a value that is encoded as JSON: text content and, if Output is not empty, structured content. An error is
+	// told to the model by its public message.
+	Run func(ctx context.Context, c *Call) (any, error)
+}
+
+// Prompt is an MCP prompt.
+type Prompt struct {
+	Name        string
+	Description string
+	Arguments   []Argument
+	Run         func(ctx context.Context, c *Call, args map[string]string) (string, error)
+}
+
+// Argument is an argument of a prompt.
+type Argument struct {
+	Name, Description string
+	Required          bool
+}
+
+// Call is one use of a tool, a prompt or a route. Who calls has been proven.
+type Call struct {
+	Service mail.Service // the room as the caller sees it
+	Caller  mail.Name
+	Room    mail.RoomName
+	Args    []byte // of a tool: a JSON object; read it with Decode
+	Now     time.Time
+	Log     *slog.Logger
+}
+
+// Route is a door over HTTP that the protocol fixes.
+type Route struct {
+	Pattern string // as http.ServeMux takes it, with the method
+	DevOnly bool   // exists only in a post office that was started for development
+	// Handle answers. Only the user is let in: by the operator's token, or over the Unix socket.
+	Handle func(w http.ResponseWriter, r *http.Request, c *Call)
+}
+
+// Files is a foreign mailbox on disk, open. One goroutine at a time uses it.
+type Files interface {
+	// Read returns what others have changed in the files since the last Read; the first time everything that stands there.
+	// Nothing is lost if what it returned is not taken because the process dies: another process's first Read returns it again.
+	// Messages that the room knows may be among it: they are recognised by their ids. What cannot be understood is left where it
+	// stands and counted.
+	Read(ctx context.Context) (News, error)
+	// Write brings changes of the room into the files, in order, and returns when they are durable there. What the files say
+	// already, because it came from there or was written before a crash, is not written again; what the format has no place for
+	// is skipped. It returns how many of the changes are dealt with, all of them if err is nil.
+	Write(ctx context.Context, changes []Change) (int, error)
+	// Watch lists the files and directories in which changes of others show. They need not exist.
+	Watch() []string
+	// Close closes the files.
+	Close() error
+}
+
+// FilesOptions is what a dialect needs to open its files.
+type FilesOptions struct {
+	Dir string // the directory that the bridge was given; it exists
+	// State is a directory of our own for what the format has no place for. It exists, and is removed with the bridge.
+	State string
+	// Service is the room as the user sees it. Calls that change the room are seen by this very bridge like any other.
+	Service mail.Service
+	Bridge  mail.Bridge
+	Others  []mail.Bridge // the room's other bridges
+	Now     func() time.Time
+	Log     *slog.Logger
+	Getenv  func(string) string
+	// Retention is the room's: what a format that is trimmed keeps.
+	RetainAge   time.Duration
+	RetainCount int
+}
+
+// Change is an event of the room that may have to go into the files.
+type Change struct {
+	mail.Event
+	// Item is the message that a message or receipt event is about, as it stands now: its deliveries are in it. Nil if it is gone.
+	Item *mail.Item
+}
+
+// News is what others have put into the files.
+type News struct {
+	// Items are messages with their own ids and times, as Import takes them. Those whose id the room knows are skipped.
+	Items []mail.Item
+	// Receipts are marks by readers, on messages of Items or of the room. Marks that change nothing are skipped.
+	Receipts []mail.Receipt
+	// Agents is what the files say of agents.
+	Agents []mail.Presence
+	// Retired are agents who left.
+	Retired []mail.Name
+	// Erased are messages that were deleted for good.
+	Erased []mail.ID
+	// Rejected is how many pieces of the files cannot be understood, all together, and Notice what the person should know of that.
+	Rejected int
+	Notice   string
+}
+
+// Empty reports whether n says nothing for the room.
+func (n *News) Empty() bool {
+	return len(n.Items)+len(n.Receipts)+len(n.Agents)+len(n.Retired)+len(n.Erased) == 0
+}
