@@ -99,8 +99,23 @@ func (a *app) eventWords(e *mail.Event) string {
 		return changeWords(e.Agent)
 	case e.Erased != nil && !e.Erased.Done:
 		return oneLine(string(e.Erased.By)) + " erased " + oneLine(string(e.Erased.Message))
+	case e.Bridge != nil:
+		return bridgeWords(e.Bridge)
+	case e.Workspace != nil:
+		return added(e.Workspace.Removed) + " workspace " + oneLine(string(e.Workspace.ID)) + " at " + oneLine(e.Workspace.Dir)
 	}
 	return ""
+}
+
+func bridgeWords(b *mail.BridgeChange) string {
+	return added(b.Removed) + " bridge " + oneLine(b.ID) + " at " + oneLine(b.Dir)
+}
+
+func added(removed bool) string {
+	if removed {
+		return "removed"
+	}
+	return "added"
 }
 
 // changeWords says a change in the roster; a heartbeat is not worth a line.

@@ -132,6 +132,36 @@ func (v *visit) Export(ctx context.Context) iter.Seq2[mail.Item, error] {
 	}
 }
 
+func (v *visit) Bridges(ctx context.Context) ([]mail.BridgeStatus, error) {
+	return during(ctx, v, func(s mail.Service) ([]mail.BridgeStatus, error) { return s.Bridges(ctx) })
+}
+
+func (v *visit) AddBridge(ctx context.Context, b mail.Bridge) (mail.BridgeStatus, error) {
+	return during(ctx, v, func(s mail.Service) (mail.BridgeStatus, error) { return s.AddBridge(ctx, b) })
+}
+
+func (v *visit) RemoveBridge(ctx context.Context, id string) error {
+	_, err := during(ctx, v, func(s mail.Service) (struct{}, error) { return struct{}{}, s.RemoveBridge(ctx, id) })
+	return err
+}
+
+func (v *visit) SyncBridge(ctx context.Context, id string) (mail.BridgeStatus, error) {
+	return during(ctx, v, func(s mail.Service) (mail.BridgeStatus, error) { return s.SyncBridge(ctx, id) })
+}
+
+func (v *visit) Workspaces(ctx context.Context) ([]mail.Workspace, error) {
+	return during(ctx, v, func(s mail.Service) ([]mail.Workspace, error) { return s.Workspaces(ctx) })
+}
+
+func (v *visit) AddWorkspace(ctx context.Context, w mail.Workspace) (mail.Workspace, error) {
+	return during(ctx, v, func(s mail.Service) (mail.Workspace, error) { return s.AddWorkspace(ctx, w) })
+}
+
+func (v *visit) RemoveWorkspace(ctx context.Context, id mail.Name) error {
+	_, err := during(ctx, v, func(s mail.Service) (struct{}, error) { return struct{}{}, s.RemoveWorkspace(ctx, id) })
+	return err
+}
+
 func (v *visit) Import(ctx context.Context, items []mail.Item) (mail.Imported, error) {
 	return during(ctx, v, func(s mail.Service) (mail.Imported, error) { return s.Import(ctx, items) })
 }

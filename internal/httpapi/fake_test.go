@@ -265,6 +265,34 @@ func (s *fakeService) Export(context.Context) iter.Seq2[mail.Item, error] {
 	}
 }
 
+func (s *fakeService) Bridges(context.Context) ([]mail.BridgeStatus, error) {
+	return []mail.BridgeStatus{{Bridge: fakeBridge(), Failing: "disk full", Since: 1778421600123}}, s.ask(s.as, nil)
+}
+
+func fakeBridge() mail.Bridge {
+	return mail.Bridge{ID: "haak", Dialect: "haak", Dir: "/project", Mode: mail.BridgeBoth, Added: 1778421600123}
+}
+
+func (s *fakeService) AddBridge(_ context.Context, b mail.Bridge) (mail.BridgeStatus, error) {
+	return mail.BridgeStatus{Bridge: b}, s.ask(s.as, b)
+}
+
+func (s *fakeService) RemoveBridge(_ context.Context, id string) error { return s.ask(s.as, id) }
+
+func (s *fakeService) SyncBridge(_ context.Context, id string) (mail.BridgeStatus, error) {
+	return mail.BridgeStatus{Bridge: fakeBridge(), Seq: 7, Running: true}, s.ask(s.as, id)
+}
+
+func (s *fakeService) Workspaces(context.Context) ([]mail.Workspace, error) {
+	return []mail.Workspace{{ID: "ws", Label: "Thesis", Dir: "/ws", Added: 1778421600123}}, s.ask(s.as, nil)
+}
+
+func (s *fakeService) AddWorkspace(_ context.Context, w mail.Workspace) (mail.Workspace, error) {
+	return w, s.ask(s.as, w)
+}
+
+func (s *fakeService) RemoveWorkspace(_ context.Context, id mail.Name) error { return s.ask(s.as, id) }
+
 func (s *fakeService) Import(ctx context.Context, items []mail.Item) (mail.Imported, error) {
 	select {
 	case <-time.After(s.slow):

@@ -87,7 +87,7 @@ func TestDocumentIsTheRoutes(t *testing.T) {
 				t.Errorf("operationId %s twice", op.ID)
 			}
 			ids[op.ID] = true
-			real := strings.NewReplacer("{room}", "lab", "{id}", "m1", "{name}", "ann").Replace(path)
+			real := strings.NewReplacer("{room}", "lab", "{id}", "m1", "{name}", "ann", "{bridge}", "haak").Replace(path)
 			r := httptest.NewRequest(strings.ToUpper(method), wire.Base+real, nil)
 			if _, pattern := h.(*api).mux.Handler(r); pattern != strings.ToUpper(method)+" "+wire.Base+path {
 				t.Errorf("%s %s is answered by %q", method, path, pattern)
@@ -200,6 +200,13 @@ func scenario() []want {
 		{name: room + "/agents/{name}/rename", method: "POST", path: lab + "/agents/ann/rename", body: `{"to":"bea"}`},
 		{name: room + "/agents/{name}/token", method: "POST", path: lab + "/agents/ann/token"},
 		{name: room + "/agents/{name}", method: "DELETE", path: lab + "/agents/ann"},
+		{name: room + "/bridges", method: "GET", path: lab + "/bridges"},
+		{name: room + "/bridges", method: "POST", path: lab + "/bridges", body: `{"dialect":"haak","dir":"/project","mode":"both"}`},
+		{name: room + "/bridges/{bridge}/sync", method: "POST", path: lab + "/bridges/haak/sync"},
+		{name: room + "/bridges/{bridge}", method: "DELETE", path: lab + "/bridges/haak"},
+		{name: room + "/workspaces", method: "GET", path: lab + "/workspaces"},
+		{name: room + "/workspaces", method: "POST", path: lab + "/workspaces", body: `{"id":"ws","dir":"/ws","label":"Thesis"}`},
+		{name: room + "/workspaces/{name}", method: "DELETE", path: lab + "/workspaces/ann"},
 		{name: room + "/archive", method: "POST", path: lab + "/archive"},
 		{name: room + "/verify", method: "POST", path: lab + "/verify"},
 		{name: room + "/export", method: "GET", path: lab + "/export"},

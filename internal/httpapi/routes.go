@@ -48,6 +48,7 @@ func routes() []route {
 	}
 	table = append(table, mailRoutes()...)
 	table = append(table, agentRoutes()...)
+	table = append(table, connectRoutes()...)
 	return append(table, fileRoutes()...)
 }
 
@@ -137,6 +138,26 @@ func agentRoutes() []route {
 			in: wire.Rename{}, out: mail.Agent{}, status: http.StatusOK, handle: rename},
 		{method: http.MethodPost, path: base + "/{name}/token", id: "token", about: "Make an agent's bearer token, shown once; the one before is void. Only the user may.",
 			out: wire.Token{}, status: http.StatusOK, handle: token},
+	}
+}
+
+func connectRoutes() []route {
+	const base = "/rooms/{room}"
+	return []route{
+		{method: http.MethodGet, path: base + "/bridges", id: "bridges", about: "The room's bridges to foreign mailboxes, and how they fare.",
+			out: wire.Bridges{}, status: http.StatusOK, handle: bridges},
+		{method: http.MethodPost, path: base + "/bridges", id: "addBridge", about: "Add a bridge, or change the mode of one, and bring room and files in step. Only the user may.",
+			userOnly: true, in: mail.Bridge{}, out: mail.BridgeStatus{}, status: http.StatusOK, handle: addBridge},
+		{method: http.MethodDelete, path: base + "/bridges/{bridge}", id: "removeBridge", about: "Remove a bridge; its files stay. Only the user may.",
+			userOnly: true, status: http.StatusNoContent, handle: removeBridge},
+		{method: http.MethodPost, path: base + "/bridges/{bridge}/sync", id: "syncBridge", about: "Bring room and files in step now. Only the user may.",
+			userOnly: true, out: mail.BridgeStatus{}, status: http.StatusOK, handle: syncBridge},
+		{method: http.MethodGet, path: base + "/workspaces", id: "workspaces", about: "The directories whose documents the room may show.",
+			out: wire.Workspaces{}, status: http.StatusOK, handle: workspaces},
+		{method: http.MethodPost, path: base + "/workspaces", id: "addWorkspace", about: "Add a workspace, or change one, and register its agent. Only the user may.",
+			userOnly: true, in: mail.Workspace{}, out: mail.Workspace{}, status: http.StatusOK, handle: addWorkspace},
+		{method: http.MethodDelete, path: base + "/workspaces/{name}", id: "removeWorkspace", about: "Forget a workspace and retire its agent. Only the user may.",
+			userOnly: true, status: http.StatusNoContent, handle: removeWorkspace},
 	}
 }
 

@@ -162,6 +162,10 @@ func kindOf(e *mail.Event) string {
 		return "erased"
 	case e.Checkpoint != nil:
 		return "checkpoint"
+	case e.Bridge != nil:
+		return "bridge"
+	case e.Workspace != nil:
+		return "workspace"
 	}
 	return "other"
 }

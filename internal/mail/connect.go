@@ -38,10 +38,10 @@ const (
 
 // Bridge keeps the room in step with a foreign mailbox on disk.
 type Bridge struct {
-	ID      string     `json:"id"` // the dialect, with a number if the room has several of it
+	ID      string     `json:"id,omitempty"` // the dialect, with a number if the room has several of it
 	Dialect string     `json:"dialect"`
 	Dir     string     `json:"dir"` // absolute
-	Mode    BridgeMode `json:"mode"`
+	Mode    BridgeMode `json:"mode,omitempty"`
 	Added   Time       `json:"added,omitzero"`
 }
 
@@ -90,7 +90,7 @@ type BridgeStatus struct {
 // Workspace is a directory in which an agent works. Documents that its messages name are shown from there.
 type Workspace struct {
 	ID    Name   `json:"id"` // the agent's name too
-	Label string `json:"label"`
+	Label string `json:"label,omitempty"`
 	Dir   string `json:"dir"` // absolute
 	Added Time   `json:"added,omitzero"`
 }

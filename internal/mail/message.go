@@ -212,7 +212,7 @@ func (d *Draft) Check(maxBody int) error {
 const maxTTLSeconds = 100 * 366 * 24 * 3600
 
 func (d *Draft) checkText(maxBody int) error {
-	if strings.TrimSpace(d.Body) == "" {
+	if strings.TrimSpace(d.Body) == "" && len(d.Docs) == 0 {
 		return Errorf(Invalid, "the body is empty: say something, or do not send")
 	}
 	if len(d.Body) > maxBody {

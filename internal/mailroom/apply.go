@@ -20,6 +20,10 @@ func (s *state) apply(e *mail.Event) {
 		s.applyAgent(e.Agent, e.At)
 	case e.Erased != nil:
 		s.applyErased(e.Erased)
+	case e.Bridge != nil:
+		s.applyBridge(e.Bridge)
+	case e.Workspace != nil:
+		s.applyWorkspace(e.Workspace)
 	case e.Checkpoint != nil && e.Checkpoint.After+1 == e.Seq:
 		s.applyCheckpoint(e.Checkpoint, e.At)
 	}

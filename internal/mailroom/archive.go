@@ -163,7 +163,7 @@ func (v *view) Import(ctx context.Context, items []mail.Item) (mail.Imported, er
 			return out, mail.Errorf(mail.CodeOf(err), "message %d of the import: %w; nothing was imported", i+1, err)
 		}
 	}
-	known, err := v.knownIDs(ctx)
+	known, err := v.knownIDs(ctx, items)
 	if err != nil {
 		return out, err
 	}
@@ -189,20 +189,27 @@ func (v *view) Import(ctx context.Context, items []mail.Item) (mail.Imported, er
 	return out, err
 }
 
-// knownIDs returns the ids of all messages, hot and archived.
-func (v *view) knownIDs(ctx context.Context) (map[mail.ID]bool, error) {
-	known := make(map[mail.ID]bool)
-	for e, err := range v.archivedEvents(ctx) {
-		if err != nil {
-			return nil, v.unavailable(err)
+// knownIDs returns which of items are known, hot or archived.
+func (v *view) knownIDs(ctx context.Context, items []mail.Item) (map[mail.ID]bool, error) {
+	v.keeping.Lock() // nothing moves to the archive meanwhile
+	defer v.keeping.Unlock()
+	if v.archivedIDs == nil {
+		ids := make(map[mail.ID]bool)
+		for e, err := range v.archivedEvents(ctx) {
+			if err != nil {
+				return nil, v.unavailable(err)
+			}
+			if e.Message != nil {
+				ids[e.Message.ID] = true
+			}
 		}
-		if e.Message != nil {
-			known[e.Message.ID] = true
-		}
+		v.archivedIDs = ids
 	}
+	known := make(map[mail.ID]bool, len(items))
 	v.read(func(s *state, _ mail.Time) {
-		for id := range s.records {
-			known[id] = true
+		for i := range items {
+			id := items[i].ID
+			known[id] = s.records[id] != nil || v.archivedIDs[id]
 		}
 	})
 	return known, nil
@@ -219,7 +226,7 @@ func (v *view) checkImport(it *mail.Item) error {
 	if it.Type == "" {
 		it.Type = mail.Custom
 	}
-	d := mail.Draft{Type: string(it.Type), Subject: it.Subject, Body: it.Body, Issue: it.Issue, Docs: it.Docs, Metadata: it.Metadata, TTLSeconds: it.TTLSeconds, Audience: it.Audience, Key: it.Key, Priority: string(it.Priority)}
+	d := mail.Draft{Subject: it.Subject, Body: it.Body, Issue: it.Issue, Docs: it.Docs, Metadata: it.Metadata, TTLSeconds: it.TTLSeconds, Audience: it.Audience, Key: it.Key, Priority: string(it.Priority)}
 	for _, a := range append([]mail.Address{it.From}, it.To...) {
 		canonical, bare, err := mail.ParseAddress(string(a), v.opts.Namespaces)
 		switch {
@@ -233,8 +240,14 @@ func (v *view) checkImport(it *mail.Item) error {
 	for _, a := range it.To {
 		d.To = append(d.To, string(a))
 	}
-	return d.Check(v.opts.MaxBody)
+	if d.Body == "" {
+		d.Body = "-" // what was sent empty elsewhere is mail all the same
+	}
+	return d.Check(max(v.opts.MaxBody, maxImportedBody))
 }
+
+// maxImportedBody is the longest body, in bytes, of a message that was accepted elsewhere.
+const maxImportedBody = 1 << 20
 
 // importEvents returns the events that make an item again: the message, and what its readers did.
 func importEvents(it *mail.Item, now mail.Time) []mail.Event {

@@ -31,6 +31,7 @@ func (s *state) checkpoint(trimmed []mail.ID, now mail.Time) *mail.Checkpoint {
 		}
 	}
 	c.Spent = s.spentKeys(trimmed, now)
+	c.Bridges, c.Workspaces = slices.Clone(s.bridges), slices.Clone(s.workspaces)
 	return c
 }
 
@@ -81,6 +82,7 @@ func (s *state) applyCheckpoint(c *mail.Checkpoint, at mail.Time) {
 		s.spent[sentKey{k.From, k.Key}] = k
 	}
 	s.garbage = 0
+	s.bridges, s.workspaces = slices.Clone(c.Bridges), slices.Clone(c.Workspaces)
 	s.rotation = maps.Clone(c.Rotation)
 	if s.rotation == nil {
 		s.rotation = make(map[string]mail.Name)

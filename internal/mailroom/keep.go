@@ -107,6 +107,11 @@ func (r *Room) trim(ctx context.Context, force bool) (mail.Trimmed, error) {
 	if err != nil {
 		return mail.Trimmed{}, err
 	}
+	if r.archivedIDs != nil {
+		for _, id := range ids {
+			r.archivedIDs[id] = true
+		}
+	}
 	return out, compacter.Compact(ctx, func(e mail.Event) journal.Fate { return r.fate(&e, mark) })
 }
 
@@ -168,6 +173,8 @@ func (r *Room) fate(e *mail.Event, mark mail.Seq) journal.Fate {
 		return keepIf(pending)
 	case e.Checkpoint != nil:
 		return journal.Drop
+	case e.Bridge != nil, e.Workspace != nil: // the checkpoint says what they came to
+		return journal.Archive
 	}
 	return journal.Keep // an event of a newer version
 }

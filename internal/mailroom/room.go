@@ -3,7 +3,9 @@ package mailroom
 import (
 	"context"
 	"crypto/rand"
+	"encoding/hex"
 	"errors"
+	"fmt"
 	"log/slog"
 	"sync"
 	"sync/atomic"
@@ -69,12 +71,13 @@ type Room struct {
 	journal journal.Journal
 	opts    Options
 
-	stop     context.CancelFunc // ends the follower
-	done     chan struct{}      // closed when the follower has ended
-	keeping  sync.Mutex         // one compaction or erasure at a time; taken before gate and mu
-	gate     sync.RWMutex       // held for reading by whoever appends, for writing by a checkpoint; taken before mu
-	watching atomic.Int64       // watches and waits that are open
-	lastUse  atomic.Int64       // the mail.Time of the last call
+	stop        context.CancelFunc // ends the follower
+	done        chan struct{}      // closed when the follower has ended
+	keeping     sync.Mutex         // one compaction or erasure at a time; taken before gate and mu
+	archivedIDs map[mail.ID]bool   // guarded by keeping; nil until an import needs it
+	gate        sync.RWMutex       // held for reading by whoever appends, for writing by a checkpoint; taken before mu
+	watching    atomic.Int64       // watches and waits that are open
+	lastUse     atomic.Int64       // the mail.Time of the last call
 
 	mu      sync.RWMutex
 	state   *state        // written by the follower only
@@ -239,6 +242,39 @@ func (r *Room) unavailable(err error) error {
 		Msg:  "the room cannot write its journal, so nothing was acknowledged. Look at the disk and the log, then restart the post office: pennypost stop",
 		Err:  err,
 	}
+}
+
+// newID returns an id in the form asked for that no hot message has. The usual forms are random enough without looking; 48 bits
+// are not.
+func (r *Room) newID(s *state, form mail.IDForm) mail.ID {
+	for {
+		var id mail.ID
+		switch form {
+		case mail.IDUUID:
+			id = newUUID()
+		case mail.IDHex12:
+			id = newHex12()
+		default:
+			id = r.opts.NewID()
+		}
+		if s.records[id] == nil {
+			return id
+		}
+	}
+}
+
+// newUUID returns a UUID of version 4 (RFC 9562).
+func newUUID() mail.ID {
+	var b [16]byte
+	rand.Read(b[:])
+	b[6], b[8] = b[6]&0x0f|0x40, b[8]&0x3f|0x80
+	return mail.ID(fmt.Sprintf("%x-%x-%x-%x-%x", b[:4], b[4:6], b[6:8], b[8:10], b[10:]))
+}
+
+func newHex12() mail.ID {
+	var b [6]byte
+	rand.Read(b[:])
+	return mail.ID("msg-" + hex.EncodeToString(b[:]))
 }
 
 // idAlphabet has 64 letters, so that six random bits choose one without bias.

@@ -117,6 +117,7 @@ func dump(s *state, now mail.Time) []string {
 		out = append(out, fmt.Sprintf("member %s: %+v unread %v all %v", name, a, ids(m.unread, m), ids(m.all, m)))
 	}
 	slices.Sort(out[3:])
+	out = append(out, fmt.Sprint("bridges ", s.bridges), fmt.Sprint("workspaces ", s.workspaces))
 	for _, r := range s.order {
 		out = append(out, fmt.Sprintf("message %d %+v: %+v", r.seq, r.msg, s.deliveries(r, now)))
 	}

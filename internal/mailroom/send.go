@@ -68,7 +68,7 @@ func (v *view) plan(ctx context.Context, d mail.Draft) (plan, error) {
 		if err = v.mayCancel(s, d, p.route); err != nil {
 			return
 		}
-		p.message = v.compose(d, from, p.route.local)
+		p.message = v.compose(s, d, from, p.route.local)
 		if d.ReplyTo != "" {
 			parent := s.records[d.ReplyTo]
 			if parentKnown = parent != nil; parentKnown {
@@ -107,10 +107,10 @@ func (v *view) signature(s *state) mail.Address {
 }
 
 // compose makes the message of a draft.
-func (v *view) compose(d mail.Draft, from mail.Address, to []mail.Address) mail.Message {
+func (v *view) compose(s *state, d mail.Draft, from mail.Address, to []mail.Address) mail.Message {
 	t, _ := mail.ParseType(d.Type) // Check has done it once
 	m := mail.Message{
-		ID: v.opts.NewID(), Type: t, From: from, To: to,
+		ID: v.newID(s, d.IDForm), Type: t, From: from, To: to,
 		Subject: d.Subject, Body: d.Body, ReplyTo: d.ReplyTo, Issue: d.Issue, Docs: d.Docs,
 		Metadata: d.Metadata, TTLSeconds: d.TTLSeconds, Audience: d.Audience, Key: d.Key,
 	}

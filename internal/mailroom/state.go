@@ -14,18 +14,20 @@ import (
 type state struct {
 	ttl policy.TTL
 
-	seq      mail.Seq
-	records  map[mail.ID]*record
-	order    []*record                 // all records in journal order
-	members  map[mail.Name]*member     // by name, and by names they had before
-	held     map[string][]*record      // by role: mail that no live holder could be given, in order
-	dynamic  []*record                 // records with an audience that is found out when somebody looks; expired ones may be missing
-	rotation map[string]mail.Name      // by role: who was given its last message
-	keys     map[sentKey]*record       // by sender and idempotency key
-	spent    map[sentKey]mail.SpentKey // keys of messages that retention took
-	tokens   map[string]*member        // by the hash of a bearer token
-	erasing  map[mail.ID]mail.Name     // erasures that are not done, and who asked
-	garbage  int                       // events that compaction would drop
+	seq        mail.Seq
+	records    map[mail.ID]*record
+	order      []*record                 // all records in journal order
+	members    map[mail.Name]*member     // by name, and by names they had before
+	held       map[string][]*record      // by role: mail that no live holder could be given, in order
+	dynamic    []*record                 // records with an audience that is found out when somebody looks; expired ones may be missing
+	rotation   map[string]mail.Name      // by role: who was given its last message
+	keys       map[sentKey]*record       // by sender and idempotency key
+	spent      map[sentKey]mail.SpentKey // keys of messages that retention took
+	tokens     map[string]*member        // by the hash of a bearer token
+	erasing    map[mail.ID]mail.Name     // erasures that are not done, and who asked
+	bridges    []mail.Bridge
+	workspaces []mail.Workspace
+	garbage    int // events that compaction would drop
 }
 
 type sentKey struct {

@@ -67,6 +67,16 @@ type Agents struct {
 	Agents []mail.Agent `json:"agents"`
 }
 
+// Bridges is a list of bridges.
+type Bridges struct {
+	Bridges []mail.BridgeStatus `json:"bridges"`
+}
+
+// Workspaces is a list of workspaces.
+type Workspaces struct {
+	Workspaces []mail.Workspace `json:"workspaces"`
+}
+
 // Rename asks for a new name.
 type Rename struct {
 	To mail.Name `json:"to"`

@@ -166,6 +166,8 @@ func Samples() []mail.Event {
 		{At: noon, Erased: full.Erased},
 		{At: noon, Checkpoint: full.Checkpoint},
 		{At: noon, Checkpoint: &mail.Checkpoint{}},
+		{At: noon, Bridge: full.Bridge},
+		{At: noon, Workspace: full.Workspace},
 		{At: -62135596800000, Receipt: &mail.Receipt{}},
 		{At: 253402300799999, Erased: &mail.Erasure{}},
 		{},

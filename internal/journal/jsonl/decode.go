@@ -110,6 +110,7 @@ func (p *parser) message() *mail.Message {
 	}
 	audience := p.optional(`,"audience":`)
 	key := p.optional(`,"key":`)
+	via := p.optional(`,"via":`)
 	if p.skip(`,"sent":`) {
 		m.Sent = p.time()
 	}
@@ -119,7 +120,7 @@ func (p *parser) message() *mail.Message {
 	}
 
 	var a arena
-	a.reserve(id, kind, from, subject, priority, thread, replyTo, issue, audience, key)
+	a.reserve(id, kind, from, subject, priority, thread, replyTo, issue, audience, key, via)
 	a.reserve(to...)
 	a.reserve(docs...)
 	m.ID = mail.ID(a.take(id))
@@ -139,6 +140,7 @@ func (p *parser) message() *mail.Message {
 	m.Issue = a.take(issue)
 	m.Audience = a.take(audience)
 	m.Key = a.take(key)
+	m.Via = a.take(via)
 	for i := 0; i < len(docs); i += 2 {
 		m.Docs = append(m.Docs, mail.Doc{Path: a.take(docs[i]), Revision: a.take(docs[i+1])})
 	}

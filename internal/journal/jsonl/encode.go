@@ -44,6 +44,14 @@ func appendPayload(b []byte, e *mail.Event) ([]byte, error) {
 		w.raw(`,"checkpoint":`)
 		w.checkpoint(e.Checkpoint)
 	}
+	if e.Bridge != nil {
+		w.raw(`,"bridge":`)
+		w.rare(e.Bridge, new(mail.BridgeChange))
+	}
+	if e.Workspace != nil {
+		w.raw(`,"workspace":`)
+		w.rare(e.Workspace, new(mail.WorkspaceChange))
+	}
 	return w.b, w.err
 }
 
@@ -72,6 +80,7 @@ func (w *encoder) message(m *mail.Message) {
 	}
 	w.optional(`,"audience":`, m.Audience)
 	w.optional(`,"key":`, m.Key)
+	w.optional(`,"via":`, m.Via)
 	if m.Sent != 0 {
 		w.raw(`,"sent":`)
 		w.time(m.Sent)
@@ -144,15 +153,20 @@ func (w *encoder) words(name string, list []string) {
 	w.raw(`]`)
 }
 
-// checkpoint leaves to jsonx what is large and rare. It reads it back at once, because the events for which a checkpoint stands
+// checkpoint leaves to jsonx what is large. It reads it back at once, because the events for which a checkpoint stands
 // will be dropped.
 func (w *encoder) checkpoint(c *mail.Checkpoint) {
-	b, err := jsonx.Marshal(orderly{c, c.Rotation})
+	w.rare(orderly{c, c.Rotation}, new(mail.Checkpoint))
+}
+
+// rare leaves v to jsonx, and sees that it can be read back as one of what again points to.
+func (w *encoder) rare(v, again any) {
+	b, err := jsonx.Marshal(v)
 	if err == nil {
-		err = jsonx.UnmarshalLenient(b, new(mail.Checkpoint))
+		err = jsonx.UnmarshalLenient(b, again)
 	}
 	if err != nil {
-		w.fail("jsonx refuses the checkpoint: " + err.Error())
+		w.fail("jsonx refuses it: " + err.Error())
 	}
 	w.b = append(w.b, b...)
 }

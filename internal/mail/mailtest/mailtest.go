@@ -48,6 +48,9 @@ func Run(t *testing.T, open func(t *testing.T) mail.Office) {
 		{"P11_Erase", erase},
 		{"ExportImport", exportImport},
 		{"Status", status},
+		{"Bridges", bridges},
+		{"Workspaces", workspaces},
+		{"IDForms", idForms},
 	} {
 		t.Run(c.name, func(t *testing.T) { c.run(&suite{T: t, office: open(t), ctx: t.Context()}) })
 	}
