@@ -80,7 +80,7 @@ type BridgeStatus struct {
 	Behind   int    `json:"behind,omitzero"`   // events that are not in the files yet
 	Failing  string `json:"failing,omitempty"` // why the last attempt failed; empty: it works
 	Since    Time   `json:"since,omitzero"`    // since when it fails
-	Rejected int    `json:"rejected,omitzero"` // foreign lines that cannot be understood; they stay where they are
+	Rejected int    `json:"rejected,omitzero"` // pieces of the files that cannot be understood; they stay where they are
 	Imported int    `json:"imported,omitzero"` // messages that came in since the post office started
 	Exported int    `json:"exported,omitzero"` // messages and marks that went out since then
 	Running  bool   `json:"running"`           // false: nobody looks after it

@@ -11,6 +11,9 @@ import (
 // the state and the event. An event that lost a race (a name that was taken, a message that is known) changes nothing.
 func (s *state) apply(e *mail.Event) {
 	s.seq = e.Seq
+	if e.Checkpoint == nil {
+		s.shown = e.Seq
+	}
 	switch {
 	case e.Message != nil:
 		s.applyMessage(e)

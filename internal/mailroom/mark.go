@@ -108,6 +108,31 @@ func (v *view) markAll(s *state, m *member, q mail.Marking, now mail.Time, out *
 	return events
 }
 
+// Note records marks that readers made elsewhere, those that change something, and returns how many that were. Unlike Mark it is
+// no sign of life of the reader, who need not be on the roster. Whoever calls has the word of the system in which they were made.
+func (r *Room) Note(ctx context.Context, receipts []mail.Receipt) (int, error) {
+	var events []mail.Event
+	now := r.use()
+	r.mu.RLock()
+	for i := range receipts {
+		rc := &receipts[i]
+		rec := r.state.records[rc.Message]
+		if rec == nil {
+			continue
+		}
+		m := r.state.members[rc.Reader.Signer()]
+		if m == nil {
+			m = &member{AgentRecord: mail.AgentRecord{Name: rc.Reader.Signer()}}
+		}
+		if rec.changes(m, rc.Mark) {
+			events = append(events, mail.Event{At: now, Receipt: rc})
+		}
+	}
+	r.mu.RUnlock()
+	_, err := r.commit(ctx, events...)
+	return len(events), err
+}
+
 func receipt(id mail.ID, m *member, q mail.Marking, now mail.Time) mail.Event {
 	return mail.Event{At: now, Receipt: &mail.Receipt{Message: id, Reader: mail.AgentAddress(m.Name), Mark: q.Mark, Door: q.Door}}
 }

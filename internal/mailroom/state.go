@@ -15,6 +15,7 @@ type state struct {
 	ttl policy.TTL
 
 	seq        mail.Seq
+	shown      mail.Seq // of the last event that a watch shows
 	records    map[mail.ID]*record
 	order      []*record                 // all records in journal order
 	members    map[mail.Name]*member     // by name, and by names they had before

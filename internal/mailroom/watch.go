@@ -89,6 +89,13 @@ func (v *view) Watch(ctx context.Context, after mail.Seq) (mail.Watch, error) {
 	return &watch{cursor: v.journal.Follow(after), room: v.Room, done: v.watch()}, nil
 }
 
+// Shown returns the place of the last event that a watch shows.
+func (r *Room) Shown() mail.Seq {
+	r.mu.RLock()
+	defer r.mu.RUnlock()
+	return r.state.shown
+}
+
 // watch shows a journal to those who may not see its secrets.
 type watch struct {
 	cursor journal.Cursor

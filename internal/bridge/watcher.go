@@ -1,0 +1,98 @@
+package bridge
+
+import (
+	"log/slog"
+	"os"
+	"path/filepath"
+	"time"
+
+	"github.com/fsnotify/fsnotify"
+)
+
+// watcher tells when something happens in the directories of files. Where the system cannot tell, nothing is told: who uses it looks
+// by himself now and then.
+type watcher struct {
+	dirty chan struct{} // has something in it when there is something to look at
+	fs    *fsnotify.Watcher
+	dirs  map[string]bool
+	done  chan struct{}
+}
+
+// settle is how long a burst of changes is let go on before anybody looks.
+const settle = 10 * time.Millisecond
+
+func newWatcher(log *slog.Logger) *watcher {
+	w := &watcher{dirty: make(chan struct{}, 1), dirs: make(map[string]bool), done: make(chan struct{})}
+	var err error
+	if w.fs, err = fsnotify.NewWatcher(); err != nil {
+		log.Info("changes of files are looked for, because the system cannot tell of them", "err", err)
+		close(w.done)
+		return w
+	}
+	go w.run()
+	return w
+}
+
+func (w *watcher) run() {
+	defer close(w.done)
+	for {
+		select {
+		case _, ok := <-w.fs.Events:
+			if !ok {
+				return
+			}
+			time.Sleep(settle)
+		case _, ok := <-w.fs.Errors: // an overflow: something happened
+			if !ok {
+				return
+			}
+		}
+		select {
+		case w.dirty <- struct{}{}:
+		default:
+		}
+	}
+}
+
+// watch watches the directories of these paths and no others. Of what does not exist it watches the next directory above that does.
+func (w *watcher) watch(paths []string) {
+	if w.fs == nil {
+		return
+	}
+	want := make(map[string]bool, len(paths))
+	for _, p := range paths {
+		want[existing(p)] = true
+	}
+	for dir := range want {
+		if !w.dirs[dir] {
+			w.dirs[dir] = w.fs.Add(dir) == nil
+		}
+	}
+	for dir := range w.dirs {
+		if !want[dir] {
+			_ = w.fs.Remove(dir) // it may be gone already
+			delete(w.dirs, dir)
+		}
+	}
+}
+
+// existing returns the directory at path or the next one above.
+func existing(path string) string {
+	for {
+		if info, err := os.Stat(path); err == nil && info.IsDir() {
+			return path
+		}
+		up := filepath.Dir(path)
+		if up == path {
+			return path
+		}
+		path = up
+	}
+}
+
+func (w *watcher) close() {
+	if w.fs != nil {
+		w.fs.Close()
+	}
+	<-w.done
+}

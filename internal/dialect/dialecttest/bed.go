@@ -1,0 +1,355 @@
+// Package dialecttest runs a dialect on a room in memory, with a clock of its own, and its files in a directory of the test.
+package dialecttest
+
+import (
+	"bytes"
+	"context"
+	"io"
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/spf13/pflag"
+
+	"pennypost/internal/bridge"
+	"pennypost/internal/dialect"
+	"pennypost/internal/journal/journaltest"
+	"pennypost/internal/jsonx"
+	"pennypost/internal/mail"
+	"pennypost/internal/mailroom"
+)
+
+// Began is when a Bed's clock begins: 10 May 2026, 14:00 UTC.
+var Began = time.Date(2026, 5, 10, 14, 0, 0, 0, time.UTC)
+
+// Room is the name of a Bed's room.
+const Room mail.RoomName = "lab"
+
+// Bed is a room, a dialect and a directory.
+type Bed struct {
+	T       testing.TB
+	Dialect dialect.Dialect
+	Room    *mailroom.Room
+	Dir     string // of the foreign mailbox, and where verbs run
+	State   string // of the bridges
+	Env     map[string]string
+
+	elapsed atomic.Int64 // nanoseconds since Began
+	bridges *bridge.Set
+}
+
+// New returns a bed that ends with the test.
+func New(t testing.TB, d dialect.Dialect) *Bed { return NewIn(t, d, t.TempDir()) }
+
+// NewIn is New with the directory given.
+func NewIn(t testing.TB, d dialect.Dialect, dir string) *Bed {
+	b := &Bed{T: t, Dialect: d, Dir: dir, State: t.TempDir(), Env: make(map[string]string)}
+	room, err := mailroom.Open(context.Background(), Room, new(journaltest.Store).Open(), mailroom.Options{Now: b.Now})
+	if err != nil {
+		t.Fatal(err)
+	}
+	b.Room = room
+	b.Start()
+	t.Cleanup(func() {
+		b.Stop()
+		if err := room.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	return b
+}
+
+// Start starts the room's bridges, as a post office does that is started.
+func (b *Bed) Start() {
+	b.bridges = bridge.NewSet([]dialect.Dialect{b.Dialect}, b.State, bridge.Options{
+		Room: b.Room, Now: b.Now, Log: slog.New(slog.NewTextHandler(b.T.Output(), nil)), Getenv: b.getenv,
+	})
+	b.reconcile()
+}
+
+// Stop stops them.
+func (b *Bed) Stop() { b.bridges.Close() }
+
+func (b *Bed) reconcile() {
+	b.T.Helper()
+	list, err := b.As(mail.User).Bridges(b.T.Context())
+	if err != nil {
+		b.T.Fatal(err)
+	}
+	b.bridges.Reconcile(list)
+}
+
+func (b *Bed) getenv(name string) string { return b.Env[name] }
+
+// Now is the bed's time.
+func (b *Bed) Now() time.Time { return Began.Add(time.Duration(b.elapsed.Load())) }
+
+// Advance lets time pass.
+func (b *Bed) Advance(d time.Duration) { b.elapsed.Add(int64(d)) }
+
+// service is a room whose changes are in the files before they are answered, as a post office's are.
+type service struct {
+	mail.Service
+	bed *Bed
+}
+
+func (s service) Send(ctx context.Context, d mail.Draft) (mail.Sent, error) {
+	sent, err := s.Service.Send(ctx, d)
+	s.bed.settle(ctx)
+	return sent, err
+}
+
+func (s service) Mark(ctx context.Context, m mail.Marking) (mail.Marked, error) {
+	out, err := s.Service.Mark(ctx, m)
+	s.bed.settle(ctx)
+	return out, err
+}
+
+func (s service) Register(ctx context.Context, p mail.Presence) (mail.Agent, error) {
+	a, err := s.Service.Register(ctx, p)
+	s.bed.settle(ctx)
+	return a, err
+}
+
+func (s service) Retire(ctx context.Context, n mail.Name) error {
+	err := s.Service.Retire(ctx, n)
+	s.bed.settle(ctx)
+	return err
+}
+
+func (s service) Erase(ctx context.Context, id mail.ID) error {
+	err := s.Service.Erase(ctx, id)
+	s.bed.settle(ctx)
+	return err
+}
+
+func (s service) Import(ctx context.Context, items []mail.Item) (mail.Imported, error) {
+	n, err := s.Service.Import(ctx, items)
+	s.bed.settle(ctx)
+	return n, err
+}
+
+func (s service) AddBridge(ctx context.Context, br mail.Bridge) (mail.BridgeStatus, error) {
+	if err := bridge.Check([]dialect.Dialect{s.bed.Dialect}, &br); err != nil {
+		return mail.BridgeStatus{}, err
+	}
+	st, err := s.Service.AddBridge(ctx, br)
+	if err != nil {
+		return st, err
+	}
+	s.bed.reconcile()
+	return s.bed.bridges.Sync(ctx, st.ID)
+}
+
+func (s service) RemoveBridge(ctx context.Context, id string) error {
+	err := s.Service.RemoveBridge(ctx, id)
+	s.bed.reconcile()
+	return err
+}
+
+func (s service) Bridges(context.Context) ([]mail.BridgeStatus, error) {
+	return s.bed.bridges.Statuses(), nil
+}
+
+func (b *Bed) settle(ctx context.Context) { b.bridges.Await(ctx, b.Room.Shown()) }
+
+// As returns the room as somebody sees it.
+func (b *Bed) As(name mail.Name) mail.Service {
+	s := b.Room.As(name)
+	if b.bridges == nil {
+		return s
+	}
+	return service{s, b}
+}
+
+// Register puts an agent on the roster: words with a colon are tags, others are roles.
+func (b *Bed) Register(name mail.Name, words ...string) {
+	b.T.Helper()
+	p := mail.Presence{Name: name}
+	for _, w := range words {
+		if strings.Contains(w, ":") {
+			p.Tags = append(p.Tags, w)
+		} else {
+			p.Roles = append(p.Roles, w)
+		}
+	}
+	if _, err := b.As(mail.User).Register(b.T.Context(), p); err != nil {
+		b.T.Fatal(err)
+	}
+}
+
+// Send sends as somebody and returns the id.
+func (b *Bed) Send(from mail.Name, d mail.Draft) mail.ID {
+	b.T.Helper()
+	sent, err := b.As(from).Send(b.T.Context(), d)
+	if err != nil {
+		b.T.Fatalf("%s sends %+v: %v", from, d, err)
+	}
+	return sent.ID
+}
+
+// Inbox returns what is unread in a mailbox.
+func (b *Bed) Inbox(name mail.Name) []mail.Item {
+	b.T.Helper()
+	p, err := b.As(name).Inbox(b.T.Context(), mail.InboxQuery{Limit: mail.MaxLimit})
+	if err != nil {
+		b.T.Fatal(err)
+	}
+	return p.Messages
+}
+
+// History returns all messages of the room.
+func (b *Bed) History() []mail.Item {
+	b.T.Helper()
+	p, err := b.As(mail.User).History(b.T.Context(), mail.HistoryQuery{Archive: true, Limit: mail.MaxLimit})
+	if err != nil {
+		b.T.Fatal(err)
+	}
+	return p.Messages
+}
+
+// Bridge adds a bridge of the dialect to the bed's directory and returns how it fares.
+func (b *Bed) Bridge(mode mail.BridgeMode) mail.BridgeStatus {
+	b.T.Helper()
+	st, err := b.As(mail.User).AddBridge(b.T.Context(), mail.Bridge{Dialect: b.Dialect.Name, Dir: b.Dir, Mode: mode})
+	if err != nil {
+		b.T.Fatal(err)
+	}
+	return st
+}
+
+// Sync brings room and files in step and returns how the first bridge fares.
+func (b *Bed) Sync() mail.BridgeStatus {
+	b.T.Helper()
+	all := b.bridges.Statuses()
+	if len(all) == 0 {
+		b.T.Fatal("the room has no bridge")
+	}
+	st, err := b.bridges.Sync(b.T.Context(), all[0].ID)
+	if err != nil {
+		b.T.Fatal(err)
+	}
+	return st
+}
+
+// Call calls a tool of any endpoint as an agent, with arguments in JSON, and returns its answer in JSON.
+func (b *Bed) Call(agent mail.Name, tool, args string) (string, error) {
+	b.T.Helper()
+	for _, e := range b.Dialect.Endpoints {
+		i := slices.IndexFunc(e.Tools, func(t dialect.Tool) bool { return t.Name == tool })
+		if i < 0 {
+			continue
+		}
+		if e.Known != nil {
+			if err := e.Known(b.T.Context(), b.As(mail.User), agent); err != nil {
+				return "", err
+			}
+		}
+		out, err := e.Tools[i].Run(b.T.Context(), b.call(agent, args))
+		if err != nil {
+			return "", err
+		}
+		text, err := jsonx.Marshal(out)
+		if err != nil {
+			b.T.Fatalf("%s answers what is not JSON: %v", tool, err)
+		}
+		return string(text), nil
+	}
+	b.T.Fatalf("the dialect %s has no tool %s", b.Dialect.Name, tool)
+	return "", nil
+}
+
+func (b *Bed) call(caller mail.Name, args string) *dialect.Call {
+	return &dialect.Call{
+		Service: b.As(caller), Caller: caller, Room: Room, Args: []byte(args), Now: b.Now(),
+		Log: slog.New(slog.NewTextHandler(b.T.Output(), nil)),
+	}
+}
+
+// Prompt runs a prompt as an agent.
+func (b *Bed) Prompt(agent mail.Name, name string, args map[string]string) (string, error) {
+	b.T.Helper()
+	for _, e := range b.Dialect.Endpoints {
+		for _, p := range e.Prompts {
+			if p.Name == name {
+				return p.Run(b.T.Context(), b.call(agent, ""), args)
+			}
+		}
+	}
+	b.T.Fatalf("the dialect %s has no prompt %s", b.Dialect.Name, name)
+	return "", nil
+}
+
+// Route sends a request to the dialect's routes as the user.
+func (b *Bed) Route(method, target, body string) *httptest.ResponseRecorder {
+	b.T.Helper()
+	mux := http.NewServeMux()
+	for _, r := range b.Dialect.Routes {
+		mux.HandleFunc(r.Pattern, func(w http.ResponseWriter, req *http.Request) { r.Handle(w, req, b.call(mail.User, "")) })
+	}
+	w := httptest.NewRecorder()
+	mux.ServeHTTP(w, httptest.NewRequest(method, target, strings.NewReader(body)))
+	return w
+}
+
+// Verb runs a verb in the bed's directory. The words are those behind the dialect's name; --as and --json are understood.
+func (b *Bed) Verb(words ...string) (stdout, stderr string, err error) {
+	b.T.Helper()
+	v, rest := b.verb(words)
+	fs := pflag.NewFlagSet(v.Path, pflag.ContinueOnError)
+	fs.SetOutput(io.Discard)
+	as, json := fs.String("as", "", ""), fs.Bool("json", false, "")
+	collect := v.Bind(fs)
+	if err := fs.Parse(rest); err != nil {
+		return "", "", mail.Errorf(mail.Invalid, "%v", err)
+	}
+	var out, errs bytes.Buffer
+	in := &dialect.Invocation{
+		Args: fs.Args(), Stdin: strings.NewReader(""), Stdout: &out, Stderr: &errs, JSON: *json,
+		Dir: b.Dir, Project: b.Dir, Getenv: b.getenv, Now: b.Now(),
+		Caller: func(ctx context.Context) (mail.Name, error) { return b.caller(ctx, *as) },
+		As:     func(_ context.Context, n mail.Name) (mail.Service, error) { return b.As(n), nil },
+		Bridge: func(ctx context.Context, dir string, mode mail.BridgeMode) (mail.BridgeStatus, error) {
+			return b.As(mail.User).AddBridge(ctx, mail.Bridge{Dialect: b.Dialect.Name, Dir: filepath.Clean(dir), Mode: mode})
+		},
+	}
+	if err = collect(in); err == nil {
+		err = v.Run(b.T.Context(), in)
+	}
+	return out.String(), errs.String(), err
+}
+
+func (b *Bed) caller(ctx context.Context, as string) (mail.Name, error) {
+	switch {
+	case as != "":
+		return mail.Name(as), nil
+	case b.Dialect.Identify != nil:
+		if n, err := b.Dialect.Identify(ctx, b.As(mail.User), b.getenv); n != "" || err != nil {
+			return n, err
+		}
+	}
+	return mail.User, nil
+}
+
+// verb finds the verb with the longest path that words begin with.
+func (b *Bed) verb(words []string) (*dialect.Verb, []string) {
+	b.T.Helper()
+	var best *dialect.Verb
+	n := 0
+	for i := range b.Dialect.Verbs {
+		path := strings.Fields(b.Dialect.Verbs[i].Path)
+		if len(path) > n && len(path) <= len(words) && slices.Equal(path, words[:len(path)]) {
+			best, n = &b.Dialect.Verbs[i], len(path)
+		}
+	}
+	if best == nil {
+		b.T.Fatalf("the dialect %s has no verb %q", b.Dialect.Name, words)
+	}
+	return best, words[n:]
+}

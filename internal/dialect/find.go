@@ -1,0 +1,19 @@
+package dialect
+
+import (
+	"strings"
+
+	"pennypost/internal/mail"
+)
+
+// Find returns the dialect of a name.
+func Find(all []Dialect, name string) (*Dialect, error) {
+	var names []string
+	for i := range all {
+		if all[i].Name == name {
+			return &all[i], nil
+		}
+		names = append(names, all[i].Name)
+	}
+	return nil, mail.Errorf(mail.NotFound, "there is no dialect %q; the dialects are %s", name, strings.Join(names, ", "))
+}
