@@ -18,18 +18,22 @@ var floors = []struct {
 	packages []string
 }{
 	{"leaves know nothing of mail or of each other", []string{"internal/jsonx", "internal/durable"}},
+	{"foreign lines are durable ones, and still know nothing of mail", []string{"internal/lines"}},
 	{"the words mean the same everywhere, so they depend on nothing that could change them", []string{"internal/mail"}},
-	{"contracts and pure decisions are made of words only", []string{"internal/policy", "internal/journal"}},
-	{"mechanisms implement contracts; a room does not know what keeps its journal", []string{"internal/mailroom", "internal/journal/jsonl"}},
+	{"contracts and pure decisions are made of words only", []string{"internal/policy", "internal/journal", "internal/dialect"}},
+	{"mechanisms implement contracts; a room does not know what keeps its journal", []string{
+		"internal/mailroom", "internal/journal/jsonl",
+		"internal/dialect/agenties", "internal/dialect/haak", "internal/dialect/superportia", "internal/dialect/openalice", "internal/dialect/claudeteams",
+	}},
 	{"what the two ends of a wire share belongs to neither", []string{"internal/httpapi/wire"}},
-	{"doors meet in mail.Service and not in each other; only the daemon joins them", []string{"internal/httpapi", "internal/client", "internal/mcpserver", "internal/config", "internal/export"}},
+	{"doors meet in mail.Service and not in each other; only the daemon joins them", []string{"internal/httpapi", "internal/client", "internal/mcpserver", "internal/config", "internal/bridge", "internal/wake"}},
 	{"the daemon wires rooms and doors together", []string{"internal/daemon"}},
 	{"the command line is a door to the daemon", []string{"internal/cli"}},
 	{"main has no logic", []string{"."}},
 }
 
 // suites are packages of tests. They may import what they test; only tests import them.
-var suites = []string{"internal/mail/mailtest", "internal/journal/journaltest", "internal/arch", "internal/systemtest"}
+var suites = []string{"internal/dialect/superportia/contracttest", "internal/dialect/dialecttest", "internal/mail/mailtest", "internal/journal/journaltest", "internal/arch", "internal/systemtest"}
 
 // forbidden are edges that the floors would allow.
 var forbidden = []struct{ from, to, why string }{
@@ -39,6 +43,7 @@ var forbidden = []struct{ from, to, why string }{
 	{"internal/httpapi", "internal/journal", "a door that reads the journal would show what the room has not applied"},
 	{"internal/mcpserver", "internal/journal", "a door that reads the journal would show what the room has not applied"},
 	{"internal/mailroom", "internal/journal/jsonl", "the room works on any journal"},
+	{"internal/bridge", "internal/mailroom", "a bridge needs three things of a room, and says which"},
 	{"internal/cli", "internal/mailroom", "commands are clients: what they can do, any client can"},
 }
 
@@ -127,6 +132,7 @@ func TestMailIsStandard(t *testing.T) {
 
 // direct are the modules that the program or its tests name, each justified in docs/design.md.
 var direct = []string{
+	"github.com/fsnotify/fsnotify",
 	"github.com/go-json-experiment/json",
 	"github.com/gofrs/flock",
 	"github.com/google/go-cmp",

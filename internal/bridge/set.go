@@ -54,11 +54,15 @@ func Check(dialects []dialect.Dialect, b *mail.Bridge) error {
 	return nil
 }
 
-// Reconcile starts the bridges that are new, stops those that are not in list, and starts anew those that changed. It leaves a
-// directory behind for each bridge in list, by which a start of the post office knows rooms that want to be open.
-func (s *Set) Reconcile(list []mail.BridgeStatus) {
+// Reconcile starts the bridges that are new, stops those that are not in the room's list, and starts anew those that changed. It leaves a
+// directory behind for each bridge, by which a start of the post office knows rooms that want to be open.
+func (s *Set) Reconcile(bridges func() ([]mail.BridgeStatus, error)) error {
 	s.reconciling.Lock()
 	defer s.reconciling.Unlock()
+	list, err := bridges()
+	if err != nil {
+		return err
+	}
 	var all []mail.Bridge
 	for _, b := range list {
 		all = append(all, b.Bridge)
@@ -88,6 +92,7 @@ func (s *Set) Reconcile(list []mail.BridgeStatus) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.bridges = next
+	return nil
 }
 
 func (s *Set) start(b mail.Bridge, all []mail.Bridge) *running {

@@ -150,14 +150,16 @@ type verb struct {
 
 // verbs returns all verbs in the order of the manual.
 func verbs() []verb {
-	return []verb{
+	out := []verb{
 		{"serve", newServe}, {"status", newStatus}, {"stop", newStop},
 		{"send", newSend}, {"inbox", newInbox}, {"read", newRead}, {"mark", newMark},
 		{"wait", newWait}, {"watch", newWatch}, {"history", newHistory},
 		{"agents", newAgents}, {"rooms", newRooms},
 		{"export", newExport}, {"import", newImport}, {"verify", newVerify}, {"archive", newArchive}, {"erase", newErase},
+		{"bridge", newBridge},
 		{"config", newConfig}, {"mcp", newMCP}, {"completion", newCompletion}, {"version", newVersion},
 	}
+	return append(out, dialectVerbs()...)
 }
 
 // newRoot returns the root command with the verb that args name, or with all if they name none.

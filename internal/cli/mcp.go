@@ -14,8 +14,11 @@ import (
 	"strings"
 	"time"
 
+	"github.com/modelcontextprotocol/go-sdk/mcp"
 	"github.com/spf13/cobra"
 
+	"pennypost/internal/client"
+	"pennypost/internal/dialect"
 	"pennypost/internal/mail"
 	"pennypost/internal/mcpserver"
 )
@@ -24,9 +27,14 @@ const mcpHelp = `Serve MCP on standard input and output: an agent's mailbox as t
 
 The agent is --as, else $PENNYPOST_AGENT, else a name made from the client and the directory, such as
 claude-parser, so that the next session finds the mail of this one. While another live session holds the
-name this one is called NAME-2, unless --take-over is given; that session then loses its connection.`
+name this one is called NAME-2, unless --take-over is given; that session then loses its connection.
+
+With --dialect the tools are those of an earlier system, by their names and in their shapes. With --remote
+the mailbox is in another post office: $PENNYPOST_TOKEN says who you are there.`
 
 const mcpExamples = `claude mcp add --scope user pennypost -- pennypost mcp
+pennypost mcp --dialect agenties --as ag_x1
+PENNYPOST_TOKEN=pp.… pennypost mcp --dialect superportia --remote http://127.0.0.1:8765
 codex mcp add pennypost -- pennypost mcp
 {"mcpServers":{"pennypost":{"command":"pennypost","args":["mcp","--as","builder"]}}}`
 
@@ -36,55 +44,104 @@ const heartbeat = 30 * time.Second
 // farewell is how long a session that ends tries to say so.
 const farewell = 2 * time.Second
 
+// mcpFlags are the flags of mcp.
+type mcpFlags struct {
+	takeOver        bool
+	dialect, remote string
+}
+
 func newMCP(a *app) *cobra.Command {
-	var takeOver bool
+	var f mcpFlags
 	cmd := &cobra.Command{
 		Use: "mcp", Short: "serve MCP on standard input and output", Long: mcpHelp, Example: mcpExamples, Args: noArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error { return a.mcp(cmd.Context(), takeOver) },
+		RunE: func(cmd *cobra.Command, _ []string) error { return a.mcp(cmd.Context(), f) },
 	}
-	cmd.Flags().BoolVar(&takeOver, "take-over", false, "become the holder of a name that another session holds")
+	cmd.Flags().BoolVar(&f.takeOver, "take-over", false, "become the holder of a name that another session holds")
+	cmd.Flags().StringVar(&f.dialect, "dialect", "", "serve the tools of `DIALECT`: "+dialectNames())
+	cmd.Flags().StringVar(&f.remote, "remote", "", "`URL` of another post office; $PENNYPOST_TOKEN is the token for it")
 	return cmd
 }
 
-func (a *app) mcp(ctx context.Context, takeOver bool) error {
-	client := a.clientName()
-	if a.as == "" && a.env.Getenv("PENNYPOST_AGENT") == "" {
-		a.as = a.agentName(client)
-	}
-	room, err := a.roomName()
-	if err != nil {
-		return err
-	}
-	who, err := a.who()
-	if err != nil {
-		return err
-	}
-	office, err := a.post()
-	if err != nil {
-		return err
-	}
-	quiet, err := a.quietOffice()
-	if err != nil {
-		return err
-	}
-	defer quiet.Close()
+func (a *app) mcp(ctx context.Context, f mcpFlags) error {
 	ctx, stop := interruptible(ctx)
 	defer stop()
-	s := &session{office: office, quiet: quiet, room: room, name: who, client: client, id: "mcp-" + strconv.Itoa(os.Getpid()) + "-" + rand.Text()[:8]}
-	if who != mail.User {
-		if err := s.claim(ctx, takeOver); err != nil {
+	d, err := findDialect(f.dialect)
+	if err != nil {
+		return err
+	}
+	s := &session{client: a.clientName(), id: "mcp-" + strconv.Itoa(os.Getpid()) + "-" + rand.Text()[:8]}
+	if f.remote != "" {
+		err = a.connectRemote(ctx, s, f.remote)
+	} else {
+		err = a.connectHere(ctx, s, d)
+	}
+	if err != nil {
+		return err
+	}
+	defer s.quiet.Close()
+	who := s.name
+	if who != mail.User && (d == nil || !d.SharedNames) {
+		if err := s.claim(ctx, f.takeOver); err != nil {
 			return err
 		}
 		defer s.end()
 	}
 	if s.name != who {
-		fmt.Fprintf(a.env.Stderr, "pennypost: a live session is %s in room %s; this one is %s\n", who, room, s.name)
+		fmt.Fprintf(a.env.Stderr, "pennypost: a live session is %s in room %s; this one is %s\n", who, s.room, s.name)
 	}
-	return a.serveMCP(ctx, s)
+	return a.serveMCP(ctx, s, d)
+}
+
+// connectHere finds this machine's post office, and who the session is.
+func (a *app) connectHere(ctx context.Context, s *session, d *dialect.Dialect) error {
+	var err error
+	if s.room, err = a.roomName(); err != nil {
+		return err
+	}
+	if s.office, err = a.post(); err != nil {
+		return err
+	}
+	if d != nil {
+		a.bridgeProject(ctx, d)
+		if err := a.identify(ctx, d); err != nil {
+			return err
+		}
+	}
+	if a.as == "" && a.env.Getenv("PENNYPOST_AGENT") == "" {
+		a.as = a.agentName(s.client)
+	}
+	if s.name, err = a.who(); err != nil {
+		return err
+	}
+	s.quiet, err = a.quietOffice()
+	return err
+}
+
+// connectRemote finds another post office. Its token says who the session is there, and in which room.
+func (a *app) connectRemote(ctx context.Context, s *session, url string) error {
+	office, err := client.New(client.Options{URL: url, Token: a.env.Getenv("PENNYPOST_TOKEN")})
+	if err != nil {
+		return err
+	}
+	st, err := office.Status(ctx)
+	if err != nil {
+		return hinted(err, "set PENNYPOST_TOKEN to a token of that post office, made there by: pennypost agents token NAME")
+	}
+	s.office, s.quiet, s.name, s.room = office, office, st.You, st.Room
+	if s.room == "" {
+		s.room = mail.DefaultRoom
+	}
+	if a.room != "" {
+		s.room, err = mail.ParseRoom(a.room)
+	}
+	if a.as != "" && mail.Name(a.as) != s.name {
+		return mail.Errorf(mail.Denied, "the token is %s's, and cannot speak for %s", s.name, a.as)
+	}
+	return err
 }
 
 // serveMCP serves until standard input ends, a signal comes, or another session took the name over.
-func (a *app) serveMCP(ctx context.Context, s *session) error {
+func (a *app) serveMCP(ctx context.Context, s *session, d *dialect.Dialect) error {
 	svc, err := s.office.Room(ctx, s.room, s.name)
 	if err != nil {
 		return err
@@ -93,12 +150,15 @@ func (a *app) serveMCP(ctx context.Context, s *session) error {
 	if err != nil {
 		return err
 	}
-	native := mcpserver.NewNative(mcpserver.Mailbox{
+	server, closeServer, err := newServer(ctx, d, mcpserver.Mailbox{
 		Service: svc, Room: s.room, Agent: s.name, Version: version(),
 		// Standard output belongs to the protocol.
 		Log: slog.New(slog.NewTextHandler(a.env.Stderr, &slog.HandlerOptions{Level: slog.LevelWarn})),
 	})
-	defer native.Close()
+	if err != nil {
+		return err
+	}
+	defer closeServer()
 	ctx, cancel := context.WithCancelCause(ctx)
 	beating := make(chan struct{})
 	go func() {
@@ -107,7 +167,7 @@ func (a *app) serveMCP(ctx context.Context, s *session) error {
 			cancel(err)
 		}
 	}()
-	err = mcpserver.ServeStdio(ctx, native.Server, a.env.Stdin, a.env.Stdout)
+	err = mcpserver.ServeStdio(ctx, server, a.env.Stdin, a.env.Stdout)
 	lost := context.Cause(ctx)
 	cancel(nil)
 	<-beating
@@ -120,14 +180,30 @@ func (a *app) serveMCP(ctx context.Context, s *session) error {
 	return err
 }
 
+// newServer returns the server of a mailbox: the native one, or a dialect's.
+func newServer(ctx context.Context, d *dialect.Dialect, box mcpserver.Mailbox) (*mcp.Server, func(), error) {
+	if d == nil {
+		native := mcpserver.NewNative(box)
+		return native.Server, native.Close, nil
+	}
+	e := d.Endpoints[0]
+	if e.Known != nil {
+		if err := e.Known(ctx, box.Service, box.Agent); err != nil {
+			return nil, nil, err
+		}
+	}
+	return mcpserver.NewDialect(box, d.Name, e), func() {}, nil
+}
+
 // session is one running MCP client and the name it holds.
 type session struct {
-	office mail.Office
-	quiet  mail.Office // the same, but not started: a heartbeat shall not raise a post office that a person has stopped
-	room   mail.RoomName
-	name   mail.Name
-	client string
-	id     string
+	office  *client.Office
+	quiet   *client.Office // the same, but not started: a heartbeat shall not raise a post office that a person has stopped
+	room    mail.RoomName
+	name    mail.Name
+	client  string
+	id      string
+	claimed bool
 }
 
 // claim takes the name, or the one that is free in its place.
@@ -140,7 +216,7 @@ func (s *session) claim(ctx context.Context, takeOver bool) error {
 	if err != nil {
 		return err
 	}
-	s.name = ag.Name
+	s.name, s.claimed = ag.Name, true
 	return nil
 }
 
@@ -149,7 +225,7 @@ func (s *session) claim(ctx context.Context, takeOver bool) error {
 func (s *session) beat(ctx context.Context, svc mail.Service) error {
 	tick := time.NewTicker(heartbeat)
 	defer tick.Stop()
-	for s.name != mail.User {
+	for s.claimed {
 		select {
 		case <-ctx.Done():
 			return nil

@@ -31,6 +31,7 @@ type serveFlags struct {
 	idleExit    string
 	auto        bool
 	conformance bool
+	dev         bool
 }
 
 func newServe(a *app) *cobra.Command {
@@ -47,6 +48,7 @@ func newServe(a *app) *cobra.Command {
 	flags.StringVar(&f.idleExit, "idle-exit", "", "with --auto: leave after so `LONG` alone; default 1h")
 	flags.BoolVar(&f.auto, "auto", false, "run as one that a command started")
 	flags.BoolVar(&f.conformance, "conformance", false, "serve the fixtures of the MCP conformance suite")
+	flags.BoolVar(&f.dev, "dev", false, "add routes that are for development only, such as POST /api/inbox/seed")
 	for _, hidden := range []string{"auto", "conformance", "idle-exit"} {
 		_ = flags.MarkHidden(hidden)
 	}
@@ -74,7 +76,7 @@ func (a *app) serve(ctx context.Context, f serveFlags) error {
 	ctx, stop := signal.NotifyContext(ctx, os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
 	defer stop()
 	err = daemon.Run(ctx, daemon.Options{
-		Config: cfg, Version: version(), Log: log, Auto: f.auto, Conformance: f.conformance,
+		Config: cfg, Version: version(), Log: log, Auto: f.auto, Conformance: f.conformance, Dev: f.dev,
 		Ready: func(p daemon.Place) {
 			if !f.auto {
 				a.announce(p)

@@ -62,7 +62,14 @@ func (a *app) status(ctx context.Context) error {
 	for _, l := range st.Listen {
 		rows = append(rows, []string{"listens", l})
 	}
-	rows = append(rows, []string{"rooms", itoa(st.Rooms) + " open"}, []string{"home", string(home)})
+	rows = append(rows, []string{"rooms", itoa(st.Rooms) + " open"})
+	if st.Bridges > 0 {
+		rows = append(rows, []string{"bridges", itoa(st.Bridges) + " running"})
+	}
+	for _, f := range st.Failing {
+		rows = append(rows, []string{"failing", a.out.red(oneLine(f))})
+	}
+	rows = append(rows, []string{"home", string(home)})
 	a.out.table(rows, 0)
 	return nil
 }

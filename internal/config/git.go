@@ -129,3 +129,15 @@ func configValue(s string) string {
 	}
 	return b.String()
 }
+
+// ProjectDir returns the top of the Git working tree around dir, or dir itself if there is none.
+func ProjectDir(dir string) string {
+	for at := dir; ; at = filepath.Dir(at) {
+		if exists(at, ".git") {
+			return at
+		}
+		if at == filepath.Dir(at) {
+			return dir
+		}
+	}
+}

@@ -25,6 +25,8 @@ type Options struct {
 	Auto bool
 	// Conformance serves the fixtures of the official MCP conformance suite at /mcp in place of the mail tools.
 	Conformance bool
+	// Dev adds the routes that are for development only.
+	Dev bool
 	// Ready is called once everything listens. Nil: nobody wants to know.
 	Ready func(Place)
 }
@@ -148,6 +150,7 @@ func (d *daemon) run(at listeners) error {
 		})
 	}
 	d.running.Go(func() { d.office.run(d.closing) })
+	d.running.Go(func() { d.office.resume(d.closing) })
 	if d.opts.Auto {
 		d.running.Go(d.leaveWhenAlone)
 	}
@@ -189,6 +192,7 @@ func (d *daemon) status(context.Context) (wire.Status, error) {
 		Version: d.opts.Version, PID: os.Getpid(), Started: mail.TimeOf(d.started), Home: string(d.opts.Config.Home),
 		Listen: []string{d.place.Socket}, Rooms: d.office.each(func(*entry) {}),
 	}
+	st.Bridges, st.Failing = d.office.troubles()
 	if d.place.HTTP != "" {
 		st.Listen = append(st.Listen, d.place.HTTP)
 	}

@@ -17,7 +17,7 @@ const roomHeader = "Pennypost-Room"
 
 // mountMCP serves MCP at /mcp: the mail tools as whoever calls, or the fixtures of the conformance suite.
 func (d *daemon) mountMCP(mux *http.ServeMux) (closeMCP func(), err error) {
-	m := &mcpDoor{daemon: d, servers: make(map[mail.Caller]*mcpserver.Native)}
+	m := &mcpDoor{entrance: entrance{d}, servers: make(map[mail.Caller]*mcpserver.Native)}
 	opts := mcpserver.HTTPOptions{Identity: identity, Logger: d.log}
 	if d.opts.Conformance {
 		fixtures := mcpserver.ConformanceServer()
@@ -32,13 +32,21 @@ func (d *daemon) mountMCP(mux *http.ServeMux) (closeMCP func(), err error) {
 	if err != nil {
 		return nil, err
 	}
+	closeDialects, err := d.mountDialects(mux)
+	if err != nil {
+		h.Close()
+		return nil, err
+	}
 	mux.Handle("/mcp", m.known(h))
-	return func() { h.Close(); m.close() }, nil
+	return func() { closeDialects(); h.Close(); m.close() }, nil
 }
+
+// entrance finds out who comes over HTTP and into which room.
+type entrance struct{ daemon *daemon }
 
 // mcpDoor owns one MCP server for each caller and room.
 type mcpDoor struct {
-	daemon *daemon
+	entrance
 
 	mu      sync.Mutex
 	servers map[mail.Caller]*mcpserver.Native
@@ -59,7 +67,7 @@ func identity(r *http.Request) string {
 }
 
 // known lets through who has proven who it is.
-func (m *mcpDoor) known(next http.Handler) http.Handler {
+func (m entrance) known(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		caller, err := m.caller(r)
 		switch code := mail.CodeOf(err); {
@@ -68,18 +76,14 @@ func (m *mcpDoor) known(next http.Handler) http.Handler {
 		case code == mail.Unknown:
 			w.Header().Set("WWW-Authenticate", `Bearer realm="pennypost"`)
 			http.Error(w, err.Error(), http.StatusUnauthorized)
-		case code == mail.Denied:
-			http.Error(w, err.Error(), http.StatusForbidden)
-		case code == mail.Invalid:
-			http.Error(w, err.Error(), http.StatusBadRequest)
 		default:
-			http.Error(w, err.Error(), http.StatusServiceUnavailable)
+			http.Error(w, err.Error(), statusOf(err))
 		}
 	})
 }
 
 // caller returns who sent r and the room that is meant.
-func (m *mcpDoor) caller(r *http.Request) (mail.Caller, error) {
+func (m entrance) caller(r *http.Request) (mail.Caller, error) {
 	c, err := m.daemon.gate.authenticate(r)
 	if err != nil {
 		return c, err
@@ -112,7 +116,7 @@ func (m *mcpDoor) server(r *http.Request) (*mcp.Server, error) {
 		return n.Server, nil
 	}
 	n := mcpserver.NewNative(mcpserver.Mailbox{
-		Service: &visit{office: m.daemon.office, name: c.Room, caller: c.Name},
+		Service: m.visit(c),
 		Room:    c.Room, Agent: c.Name, Version: m.daemon.opts.Version, Log: m.daemon.log,
 	})
 	m.servers[c] = n

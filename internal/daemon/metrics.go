@@ -28,6 +28,7 @@ type metrics struct {
 	// Figures that are read when they are asked for. Fixed once the post office is put together.
 	rooms, connections          func() int
 	journalBytes, rejectedLines func() int64
+	bridges                     func() bridgeFigures
 }
 
 func newMetrics() *metrics {
@@ -48,6 +49,7 @@ func seconds() []float64 {
 func (m *metrics) of(o *office, connections func() int) {
 	m.connections = connections
 	m.rooms = func() int { return o.each(func(*entry) {}) }
+	m.bridges = o.bridgeFigures
 	m.journalBytes = func() (total int64) {
 		o.each(func(e *entry) { n, _ := e.files.Size(); total += n })
 		return total
@@ -96,6 +98,11 @@ func (m *metrics) ServeHTTP(w http.ResponseWriter, _ *http.Request) {
 	e.number("pennypost_rooms_open", "gauge", "Rooms that are open.", int64(m.rooms()))
 	e.number("pennypost_journal_bytes", "gauge", "Bytes of the journals of open rooms.", m.journalBytes())
 	e.number("pennypost_rejected_lines", "gauge", "Lines of open rooms that could not be read and were set aside.", m.rejectedLines())
+	b := m.bridges()
+	e.number("pennypost_bridges", "gauge", "Bridges to foreign mailboxes that run.", int64(b.running))
+	e.number("pennypost_bridges_failing", "gauge", "Bridges whose files could not be read or written at the last attempt.", int64(b.failing))
+	e.number("pennypost_bridges_behind", "gauge", "Events that are not in the files of the bridges yet.", int64(b.behind))
+	e.number("pennypost_bridges_rejected", "gauge", "Pieces of foreign files that could not be understood and were left where they are.", int64(b.rejected))
 	e.number("pennypost_start_time_seconds", "gauge", "When the post office started, in seconds since 1970.", m.started.Unix())
 	e.number("go_goroutines", "gauge", "Goroutines.", int64(runtime.NumGoroutine()))
 	e.number("go_memstats_heap_alloc_bytes", "gauge", "Bytes of heap in use.", int64(mem.HeapAlloc))

@@ -10,6 +10,7 @@ import (
 	"sync"
 	"time"
 
+	"pennypost/internal/bridge"
 	"pennypost/internal/config"
 	"pennypost/internal/journal/jsonl"
 	"pennypost/internal/mail"
@@ -41,6 +42,8 @@ type entry struct {
 	room  *mailroom.Room
 	files *jsonl.Journal
 	err   error
+
+	bridges *bridge.Set
 
 	stop context.CancelFunc // ends what looks after the room
 	done chan struct{}      // closed when that has ended
@@ -169,6 +172,9 @@ func (o *office) openFiles(e *entry, name mail.RoomName) error {
 		return err
 	}
 	e.room, e.files, e.done = room, files, make(chan struct{})
+	if err := o.startBridges(e, name, log); err != nil {
+		return errors.Join(err, room.Close())
+	}
 	ctx, stop := context.WithCancel(context.Background())
 	e.stop = stop
 	go func() {
@@ -320,7 +326,7 @@ func (o *office) run(ctx context.Context) {
 		case <-ctx.Done():
 			return
 		case <-tick.C:
-			o.sweep(func(e *entry) bool { return e.users == 0 && time.Since(e.since) >= o.idle })
+			o.sweep(func(e *entry) bool { return e.users == 0 && e.bridges.Len() == 0 && time.Since(e.since) >= o.idle })
 		}
 	}
 }
@@ -352,6 +358,7 @@ func (o *office) closeRoom(name mail.RoomName) error {
 	o.mu.Lock()
 	e := o.rooms[name]
 	o.mu.Unlock()
+	e.bridges.Close()
 	e.stop()
 	<-e.done
 	st := e.room.Status()

@@ -29,8 +29,23 @@ func during[T any](ctx context.Context, v *visit, call func(mail.Service) (T, er
 	return call(e.room.As(v.caller))
 }
 
+// changing makes one call that changes the room. What it changed is in the files of the room's bridges when it returns, unless they fail.
+func changing[T any](ctx context.Context, v *visit, call func(mail.Service) (T, error)) (T, error) {
+	e, err := v.office.borrow(ctx, v.name)
+	if err != nil {
+		var none T
+		return none, err
+	}
+	defer v.office.giveBack(e)
+	out, err := call(e.room.As(v.caller))
+	if err == nil && e.bridges.Len() > 0 {
+		e.bridges.Await(ctx, e.room.Shown())
+	}
+	return out, err
+}
+
 func (v *visit) Send(ctx context.Context, d mail.Draft) (mail.Sent, error) {
-	return during(ctx, v, func(s mail.Service) (mail.Sent, error) { return s.Send(ctx, d) })
+	return changing(ctx, v, func(s mail.Service) (mail.Sent, error) { return s.Send(ctx, d) })
 }
 
 func (v *visit) Inbox(ctx context.Context, q mail.InboxQuery) (mail.Page, error) {
@@ -46,7 +61,7 @@ func (v *visit) Message(ctx context.Context, id mail.ID) (mail.Item, error) {
 }
 
 func (v *visit) Mark(ctx context.Context, m mail.Marking) (mail.Marked, error) {
-	return during(ctx, v, func(s mail.Service) (mail.Marked, error) { return s.Mark(ctx, m) })
+	return changing(ctx, v, func(s mail.Service) (mail.Marked, error) { return s.Mark(ctx, m) })
 }
 
 func (v *visit) Wait(ctx context.Context, q mail.WaitQuery) (mail.Item, error) {
@@ -82,20 +97,20 @@ func (v *visit) Agents(ctx context.Context) ([]mail.Agent, error) {
 }
 
 func (v *visit) Register(ctx context.Context, p mail.Presence) (mail.Agent, error) {
-	return during(ctx, v, func(s mail.Service) (mail.Agent, error) { return s.Register(ctx, p) })
+	return changing(ctx, v, func(s mail.Service) (mail.Agent, error) { return s.Register(ctx, p) })
 }
 
 func (v *visit) Rename(ctx context.Context, from, to mail.Name) (mail.Agent, error) {
-	return during(ctx, v, func(s mail.Service) (mail.Agent, error) { return s.Rename(ctx, from, to) })
+	return changing(ctx, v, func(s mail.Service) (mail.Agent, error) { return s.Rename(ctx, from, to) })
 }
 
 func (v *visit) Retire(ctx context.Context, name mail.Name) error {
-	_, err := during(ctx, v, func(s mail.Service) (struct{}, error) { return struct{}{}, s.Retire(ctx, name) })
+	_, err := changing(ctx, v, func(s mail.Service) (struct{}, error) { return struct{}{}, s.Retire(ctx, name) })
 	return err
 }
 
 func (v *visit) Token(ctx context.Context, name mail.Name) (string, error) {
-	return during(ctx, v, func(s mail.Service) (string, error) { return s.Token(ctx, name) })
+	return changing(ctx, v, func(s mail.Service) (string, error) { return s.Token(ctx, name) })
 }
 
 func (v *visit) Status(ctx context.Context) (mail.RoomStatus, error) {
@@ -103,7 +118,7 @@ func (v *visit) Status(ctx context.Context) (mail.RoomStatus, error) {
 }
 
 func (v *visit) Erase(ctx context.Context, id mail.ID) error {
-	_, err := during(ctx, v, func(s mail.Service) (struct{}, error) { return struct{}{}, s.Erase(ctx, id) })
+	_, err := changing(ctx, v, func(s mail.Service) (struct{}, error) { return struct{}{}, s.Erase(ctx, id) })
 	return err
 }
 
@@ -132,36 +147,19 @@ func (v *visit) Export(ctx context.Context) iter.Seq2[mail.Item, error] {
 	}
 }
 
-func (v *visit) Bridges(ctx context.Context) ([]mail.BridgeStatus, error) {
-	return during(ctx, v, func(s mail.Service) ([]mail.BridgeStatus, error) { return s.Bridges(ctx) })
-}
-
-func (v *visit) AddBridge(ctx context.Context, b mail.Bridge) (mail.BridgeStatus, error) {
-	return during(ctx, v, func(s mail.Service) (mail.BridgeStatus, error) { return s.AddBridge(ctx, b) })
-}
-
-func (v *visit) RemoveBridge(ctx context.Context, id string) error {
-	_, err := during(ctx, v, func(s mail.Service) (struct{}, error) { return struct{}{}, s.RemoveBridge(ctx, id) })
-	return err
-}
-
-func (v *visit) SyncBridge(ctx context.Context, id string) (mail.BridgeStatus, error) {
-	return during(ctx, v, func(s mail.Service) (mail.BridgeStatus, error) { return s.SyncBridge(ctx, id) })
-}
-
 func (v *visit) Workspaces(ctx context.Context) ([]mail.Workspace, error) {
 	return during(ctx, v, func(s mail.Service) ([]mail.Workspace, error) { return s.Workspaces(ctx) })
 }
 
 func (v *visit) AddWorkspace(ctx context.Context, w mail.Workspace) (mail.Workspace, error) {
-	return during(ctx, v, func(s mail.Service) (mail.Workspace, error) { return s.AddWorkspace(ctx, w) })
+	return changing(ctx, v, func(s mail.Service) (mail.Workspace, error) { return s.AddWorkspace(ctx, w) })
 }
 
 func (v *visit) RemoveWorkspace(ctx context.Context, id mail.Name) error {
-	_, err := during(ctx, v, func(s mail.Service) (struct{}, error) { return struct{}{}, s.RemoveWorkspace(ctx, id) })
+	_, err := changing(ctx, v, func(s mail.Service) (struct{}, error) { return struct{}{}, s.RemoveWorkspace(ctx, id) })
 	return err
 }
 
 func (v *visit) Import(ctx context.Context, items []mail.Item) (mail.Imported, error) {
-	return during(ctx, v, func(s mail.Service) (mail.Imported, error) { return s.Import(ctx, items) })
+	return changing(ctx, v, func(s mail.Service) (mail.Imported, error) { return s.Import(ctx, items) })
 }

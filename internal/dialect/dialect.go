@@ -28,13 +28,20 @@ type Dialect struct {
 	// means. svc is the room as the user sees it. "" means: as usual. Nil: it has no such means.
 	Identify func(ctx context.Context, svc mail.Service, getenv func(string) string) (mail.Name, error)
 
+	// SharedNames says that a name is a mailbox and no session: several processes may act under one at a time.
+	SharedNames bool
+
 	// Files opens the foreign mailbox in a directory. Nil: the protocol keeps no files.
 	Files func(FilesOptions) (Files, error)
+	// Where says, in half a line of help, which directory a bridge wants.
+	Where string
 	// InProject says that its people expect its files in the directory in which they work: its verbs and its stdio server add the
 	// bridge to the project's directory if the room has none of this dialect.
 	InProject bool
 
-	Verbs  []Verb  // "pennypost NAME WORDS…"
+	Verbs []Verb // "pennypost NAME WORDS…"
+	// Top are first words of verbs that are commands without the dialect's name before them too: "pennypost WORDS…".
+	Top    []string
 	Routes []Route // over HTTP
 }
 
@@ -105,7 +112,7 @@ type Files interface {
 	Read(ctx context.Context) (News, error)
 	// Write brings changes of the room into the files, in order, and returns when they are durable there. What the files say
 	// already, because it came from there or was written before a crash, is not written again; what the format has no place for
-	// is skipped. It returns how many of the changes are dealt with, all of them if err is nil.
+	// is skipped. News that it comes upon by looking is kept for the next Read. It returns how many of the changes are dealt with, all of them if err is nil.
 	Write(ctx context.Context, changes []Change) (int, error)
 	// Watch lists the files and directories in which changes of others show. They need not exist.
 	Watch() []string

@@ -7,8 +7,9 @@ import (
 
 func status(c *call) (any, error) {
 	s, err := c.api.opts.Status(c.r.Context())
+	s.You, s.Room = c.caller.Name, c.caller.Room
 	if c.needUser() != nil {
-		s.Home, s.Listen = "", nil
+		s.Home, s.Listen, s.Failing = "", nil, nil
 	}
 	return s, err
 }

@@ -58,7 +58,7 @@ func (s *state) audience(r *record, a mail.Address) []*member {
 func (s *state) undelivered(r *record, b *bound, now mail.Time) mail.Delivery {
 	state := s.waiting(r, b.address, now)
 	if b.isRole() && state == mail.Queued {
-		state = mail.Held
+		return mail.Delivery{Address: b.address, State: mail.Held, Wake: s.wakeHeld(r, b.address.Value())}
 	}
 	return mail.Delivery{Address: b.address, State: state, Wake: mail.WakeNone}
 }
@@ -79,7 +79,7 @@ func (s *state) delivery(r *record, a mail.Address, m *member, now mail.Time) ma
 	}
 	standing := policy.Standing{
 		Archived: k.archived, Read: k.read, Presented: k.presented, Notified: k.notified,
-		Expires: s.expiry(r, a, m), Direct: a.Kind() == mail.ToAgent, Away: m.away(),
+		Expires: s.expiry(r, a, m), Direct: a.Kind() == mail.ToAgent, Away: m.away() && !s.hasDoor(m),
 	}
 	d.State, d.At = standing.State(now)
 	switch d.State {
@@ -89,24 +89,13 @@ func (s *state) delivery(r *record, a mail.Address, m *member, now mail.Time) ma
 		d.Door = k.notifiedDoor
 	}
 	if d.State == mail.Queued || d.State == mail.Notified {
-		d.Wake = m.wake(r, a)
+		d.Wake = s.wake(m, r, a)
 	}
 	return d
 }
 
 // away reports whether m is nobody who could read: its last session has ended, or it is not on the roster.
 func (m *member) away() bool { return !m.isUser() && (m.Retired || m.State == mail.Gone) }
-
-// wake says whether and how m will be woken for r.
-func (m *member) wake(r *record, a mail.Address) string {
-	switch {
-	case !policy.Wakes(&r.msg, a, m.hasRole(string(mail.Orchestrator))):
-		return mail.WakeNone
-	case m.State == mail.Working:
-		return mail.WakeTurnEnd
-	}
-	return mail.WakeNoDoor
-}
 
 // item shows r as m sees it, or as nobody in particular does if m is nil.
 func (s *state) item(r *record, m *member, now mail.Time) mail.Item {

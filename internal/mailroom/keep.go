@@ -146,7 +146,7 @@ func (s *state) retainable(now mail.Time) []policy.Held {
 	out := make([]policy.Held, 0, len(s.order))
 	for _, r := range s.order {
 		settled, read := s.settledEverywhere(r, now)
-		out = append(out, policy.Held{ID: r.msg.ID, Sent: r.msg.Sent, Settled: settled, Unread: !read, Unsettled: s.unsettledRole(r, now)})
+		out = append(out, policy.Held{ID: r.msg.ID, Sent: r.msg.Sent, Settled: settled, Unread: !read, Lives: r.msg.TTLSeconds > 0 && !settled, Unsettled: s.unsettledRole(r, now)})
 	}
 	return out
 }

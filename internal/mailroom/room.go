@@ -26,6 +26,9 @@ type Options struct {
 	TTL        policy.TTL
 	Retention  policy.Retention
 	Observe    Observer
+	// Door names the door through which an agent is woken, whose session may have ended; an empty name stands for whoever comes to
+	// have the roles. "" means that none is known, which is the default. It is called with the state locked, so it must not block.
+	Door func(agent mail.Name, roles []string) string
 	// Forward sends a draft of an agent of this room to addresses of another room of the same post office. Nil: there
 	// is no other room.
 	Forward func(ctx context.Context, to mail.RoomName, from mail.Name, d mail.Draft) (mail.Sent, error)
@@ -53,6 +56,9 @@ func (o Options) withDefaults() Options {
 		o.MaxBody = mail.MaxBody
 	}
 	o.Namespaces = append(mail.TagNamespaces(), o.Namespaces...)
+	if o.Door == nil {
+		o.Door = func(mail.Name, []string) string { return "" }
+	}
 	if o.Observe.Sent == nil {
 		o.Observe.Sent = func(int, int) {}
 	}
@@ -91,10 +97,10 @@ func Open(ctx context.Context, name mail.RoomName, j journal.Journal, opts Optio
 		name:    name,
 		journal: j,
 		opts:    opts.withDefaults(),
-		state:   newState(opts.TTL),
 		applied: make(chan struct{}),
 		done:    make(chan struct{}),
 	}
+	r.state = newState(&r.opts)
 	r.use()
 	cursor := j.Follow(0)
 	if err := r.replay(ctx, cursor, j.Last()); err != nil {

@@ -12,7 +12,8 @@ import (
 
 // state is what follows from the events of a journal up to seq. Only apply changes it.
 type state struct {
-	ttl policy.TTL
+	ttl  policy.TTL
+	door func(agent mail.Name, roles []string) string // Options.Door
 
 	seq        mail.Seq
 	shown      mail.Seq // of the last event that a watch shows
@@ -80,9 +81,10 @@ func (b *bound) holder() *member {
 
 func (b *bound) isRole() bool { return b.address.Kind() == mail.ToRole }
 
-func newState(ttl policy.TTL) *state {
+func newState(o *Options) *state {
 	s := &state{
-		ttl:      ttl,
+		ttl:      o.TTL,
+		door:     o.Door,
 		records:  make(map[mail.ID]*record),
 		members:  make(map[mail.Name]*member),
 		held:     make(map[string][]*record),

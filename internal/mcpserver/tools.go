@@ -18,26 +18,9 @@ func (n *Native) addTools() {
 			InputSchema: json.RawMessage(t.input), OutputSchema: json.RawMessage(t.output),
 		}, func(ctx context.Context, req *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
 			out, err := t.call(n, ctx, req)
-			return n.result(t.name, out, err), nil
+			return toolResult(n.box, t.name, out, err), nil
 		})
 	}
-}
-
-// result turns what a tool returned into what the client gets: the same JSON as structured content and as text. An error is
-// told to the model, which can mend its call; only the public message is.
-func (n *Native) result(name string, out any, err error) *mcp.CallToolResult {
-	if err == nil {
-		var text []byte
-		if text, err = jsonx.Marshal(out); err == nil {
-			return &mcp.CallToolResult{Content: []mcp.Content{&mcp.TextContent{Text: string(text)}}, StructuredContent: json.RawMessage(text)}
-		}
-	}
-	msg := err.Error()
-	if mail.CodeOf(err) == mail.Internal {
-		n.box.Log.Error("tool failed", "tool", name, "agent", n.box.Agent, "err", err)
-		msg = "the post office failed; nothing is known of the outcome. Look with read_messages before you try again"
-	}
-	return &mcp.CallToolResult{IsError: true, Content: []mcp.Content{&mcp.TextContent{Text: msg}}}
 }
 
 // decode reads a tool's arguments: unknown and repeated members are errors.

@@ -128,6 +128,10 @@ func TestTrim(t *testing.T) {
 			msgs:  []Held{{ID: "a", Sent: 1, Unsettled: true}, msg("b", 0, false)},
 			want:  []mail.ID{"b"}, told: mail.Trimmed{Oldest: 1, Unread: 1, Kept: 1},
 		},
+		"what was sent to last longer stays": {
+			msgs: []Held{{ID: "a", Sent: 1, Lives: true, Unread: true}, msg("b", 8*day, false)},
+			want: []mail.ID{"b"}, told: mail.Trimmed{Age: 1, Unread: 1, Kept: 1},
+		},
 		"no limits": {rules: Retention{Age: -1, Count: -1}, msgs: []Held{msg("a", 1000*day, true)}, told: mail.Trimmed{Kept: 1}},
 	} {
 		ids, told := c.rules.Trim(c.msgs, now)

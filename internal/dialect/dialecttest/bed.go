@@ -78,11 +78,9 @@ func (b *Bed) Stop() { b.bridges.Close() }
 
 func (b *Bed) reconcile() {
 	b.T.Helper()
-	list, err := b.As(mail.User).Bridges(b.T.Context())
-	if err != nil {
+	if err := b.bridges.Reconcile(func() ([]mail.BridgeStatus, error) { return b.Room.As(mail.User).Bridges(b.T.Context()) }); err != nil {
 		b.T.Fatal(err)
 	}
-	b.bridges.Reconcile(list)
 }
 
 func (b *Bed) getenv(name string) string { return b.Env[name] }

@@ -101,10 +101,12 @@ func commands() map[string]command {
 			}
 			fmt.Fprintf(ts.Stdout(), "%+v\n", b.Bridge(mode))
 		}),
-		"sync":    plain(func(ts *testscript.TestScript, b *Bed, _ []string) { fmt.Fprintf(ts.Stdout(), "%+v\n", b.Sync()) }),
-		"stop":    plain(func(_ *testscript.TestScript, b *Bed, _ []string) { b.Stop() }),
-		"start":   plain(func(_ *testscript.TestScript, b *Bed, _ []string) { b.Start() }),
-		"inbox":   plain(func(ts *testscript.TestScript, b *Bed, args []string) { list(ts.Stdout(), b.Inbox(mail.Name(args[0])), false) }),
+		"sync":  plain(func(ts *testscript.TestScript, b *Bed, _ []string) { fmt.Fprintf(ts.Stdout(), "%+v\n", b.Sync()) }),
+		"stop":  plain(func(_ *testscript.TestScript, b *Bed, _ []string) { b.Stop() }),
+		"start": plain(func(_ *testscript.TestScript, b *Bed, _ []string) { b.Start() }),
+		"inbox": plain(func(ts *testscript.TestScript, b *Bed, args []string) {
+			list(ts.Stdout(), b.Inbox(mail.Name(args[0])), false)
+		}),
 		"history": plain(func(ts *testscript.TestScript, b *Bed, _ []string) { list(ts.Stdout(), b.History(), true) }),
 		"advance": plain(func(ts *testscript.TestScript, b *Bed, args []string) {
 			d, err := time.ParseDuration(args[0])

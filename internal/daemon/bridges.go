@@ -1,0 +1,135 @@
+package daemon
+
+import (
+	"context"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"slices"
+
+	"pennypost/internal/bridge"
+	"pennypost/internal/mail"
+)
+
+// bridgesDir is where a room's bridges keep what they need, and by whose presence a start knows rooms that want to be open.
+func (o *office) bridgesDir(name mail.RoomName) string { return filepath.Join(o.dir(name), "bridges") }
+
+// startBridges starts the bridges of a room that was just opened.
+func (o *office) startBridges(e *entry, name mail.RoomName, log *slog.Logger) error {
+	retention, _ := o.cfg.For(name).Policy()
+	e.bridges = bridge.NewSet(Dialects(), o.bridgesDir(name), bridge.Options{
+		Room: e.room, Log: log, Getenv: os.Getenv, RetainAge: retention.Age, RetainCount: retention.Count,
+	})
+	return e.reconcile(context.Background())
+}
+
+// reconcile has those bridges run that the room knows.
+func (e *entry) reconcile(ctx context.Context) error {
+	return e.bridges.Reconcile(func() ([]mail.BridgeStatus, error) { return e.room.As(mail.User).Bridges(ctx) })
+}
+
+// resume opens the rooms that have bridges: somebody has to notice what others write there.
+func (o *office) resume(ctx context.Context) {
+	names, err := o.names()
+	if err != nil {
+		o.log.Error("rooms not listed", "err", err)
+	}
+	for _, name := range names {
+		if _, err := os.Stat(o.bridgesDir(name)); err != nil {
+			continue
+		}
+		if e, err := o.borrow(ctx, name); err == nil { // it logs what went wrong
+			o.giveBack(e)
+		}
+	}
+}
+
+// bridges returns how many bridges run.
+func (o *office) bridges() (n int) {
+	o.each(func(e *entry) { n += e.bridges.Len() })
+	return n
+}
+
+// troubles returns how many bridges run, and what is wrong with those that fail.
+func (o *office) troubles() (n int, failing []string) {
+	o.each(func(e *entry) {
+		for _, b := range e.bridges.Statuses() {
+			if n++; b.Failing != "" {
+				failing = append(failing, string(e.room.Name())+"/"+b.ID+": "+b.Failing)
+			}
+		}
+	})
+	slices.Sort(failing)
+	return n, failing
+}
+
+// bridgeFigures are what the metrics tell of all bridges.
+type bridgeFigures struct{ running, failing, behind, rejected int }
+
+func (o *office) bridgeFigures() (f bridgeFigures) {
+	o.each(func(e *entry) {
+		for _, b := range e.bridges.Statuses() {
+			f.running++
+			f.behind += b.Behind
+			f.rejected += b.Rejected
+			if b.Failing != "" {
+				f.failing++
+			}
+		}
+	})
+	return f
+}
+
+// Bridges implements mail.Connector.
+func (v *visit) Bridges(ctx context.Context) ([]mail.BridgeStatus, error) {
+	e, err := v.office.borrow(ctx, v.name)
+	if err != nil {
+		return nil, err
+	}
+	defer v.office.giveBack(e)
+	return e.bridges.Statuses(), nil
+}
+
+// AddBridge implements mail.Connector.
+func (v *visit) AddBridge(ctx context.Context, b mail.Bridge) (mail.BridgeStatus, error) {
+	if v.caller == mail.User {
+		if err := bridge.Check(Dialects(), &b); err != nil {
+			return mail.BridgeStatus{}, err
+		}
+	}
+	return v.bridging(ctx, func(s mail.Service) (string, error) {
+		st, err := s.AddBridge(ctx, b)
+		return st.ID, err
+	})
+}
+
+// RemoveBridge implements mail.Connector.
+func (v *visit) RemoveBridge(ctx context.Context, id string) error {
+	_, err := v.bridging(ctx, func(s mail.Service) (string, error) { return "", s.RemoveBridge(ctx, id) })
+	return err
+}
+
+// SyncBridge implements mail.Connector.
+func (v *visit) SyncBridge(ctx context.Context, id string) (mail.BridgeStatus, error) {
+	return v.bridging(ctx, func(s mail.Service) (string, error) {
+		_, err := s.SyncBridge(ctx, id) // which refuses who may not, and what is not there
+		return id, err
+	})
+}
+
+// bridging changes the list of bridges, if call does, and brings the one that call names in step.
+func (v *visit) bridging(ctx context.Context, call func(mail.Service) (string, error)) (mail.BridgeStatus, error) {
+	e, err := v.office.borrow(ctx, v.name)
+	if err != nil {
+		return mail.BridgeStatus{}, err
+	}
+	defer v.office.giveBack(e)
+	id, err := call(e.room.As(v.caller))
+	if err == nil {
+		err = e.reconcile(ctx)
+	}
+	if err != nil || id == "" {
+		return mail.BridgeStatus{}, err
+	}
+	return e.bridges.Sync(ctx, id)
+}

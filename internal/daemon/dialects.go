@@ -1,0 +1,11 @@
+package daemon
+
+import (
+	"pennypost/internal/dialect"
+	"pennypost/internal/dialect/superportia"
+)
+
+// Dialects returns the foreign protocols that this post office speaks.
+func Dialects() []dialect.Dialect {
+	return []dialect.Dialect{superportia.Dialect()}
+}

@@ -1,0 +1,24 @@
+package mail
+
+// Unwoken is somebody for whom mail waits that is worth waking them, and whose text nobody has handed over yet.
+type Unwoken struct {
+	Agent  Name     // whom to wake; empty: nobody bears the role
+	Role   string   // the role for whose next holder mail is held; empty if all is in the agent's mailbox
+	Roles  []string // of the agent; if there is none, Role alone
+	State  State    // Gone for an agent that is not on the roster
+	Since  Time     // when State was entered
+	Unread int      // whatever its kind, held mail included
+	Urgent int      // of Unread
+	Mail   []UnwokenMail
+}
+
+// UnwokenMail is a message worth waking somebody.
+type UnwokenMail struct {
+	ID       ID
+	Seq      Seq
+	From     Address
+	Urgent   bool
+	Notified Time   // when a door was last rung for it; 0: never
+	Door     string // which
+	Waited   bool   // it ended a wait of the recipient, which therefore is awake
+}

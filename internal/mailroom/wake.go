@@ -1,0 +1,185 @@
+package mailroom
+
+import (
+	"cmp"
+	"maps"
+	"slices"
+
+	"pennypost/internal/mail"
+	"pennypost/internal/policy"
+)
+
+// wake says whether and how m will be woken for r.
+func (s *state) wake(m *member, r *record, a mail.Address) string {
+	switch {
+	case !policy.Wakes(&r.msg, a, m.hasRole(string(mail.Orchestrator))):
+		return mail.WakeNone
+	case m.State == mail.Working:
+		return mail.WakeTurnEnd
+	case policy.MayRing(m.State) && s.hasDoor(m):
+		return s.door(m.Name, m.Roles)
+	}
+	return mail.WakeNoDoor
+}
+
+// hasDoor reports whether a door is known for an agent, so that its mail finds it even when its session has ended.
+func (s *state) hasDoor(m *member) bool { return m.listed() && s.door(m.Name, m.Roles) != "" }
+
+// wakeHeld says whether and how a holder will be called for mail that is held for a role. Without a door there is nobody to wake.
+func (s *state) wakeHeld(r *record, role string) string {
+	hasDoor := func(n mail.Name, roles []string) bool { return s.door(n, roles) != "" }
+	m, ok := s.dormant(role, hasDoor)
+	switch {
+	case !ok || !wakesHolder(r, role):
+		return mail.WakeNone
+	case m == nil:
+		return s.door(vacant(role), []string{role})
+	}
+	return s.door(m.Name, m.Roles)
+}
+
+func wakesHolder(r *record, role string) bool {
+	return policy.Wakes(&r.msg, mail.RoleAddress(role), role == string(mail.Orchestrator))
+}
+
+// dormant returns whom to wake for mail held for a role: the holder that went last and has a door, or nobody in particular (nil) if
+// no agent has the role and the role itself has a door. While somebody with the role is there, frozen or the sender itself, nobody is woken.
+func (s *state) dormant(role string, hasDoor func(mail.Name, []string) bool) (m *member, ok bool) {
+	var last *member
+	held := false
+	for m := range s.agents() {
+		if !m.hasRole(role) {
+			continue
+		}
+		held = true
+		if m.State != mail.Gone {
+			return nil, false
+		}
+		newer := last == nil || cmp.Or(cmp.Compare(m.Seen, last.Seen), cmp.Compare(last.Name, m.Name)) > 0
+		if newer && hasDoor(m.Name, m.Roles) {
+			last = m
+		}
+	}
+	if held {
+		return last, last != nil
+	}
+	return nil, hasDoor(vacant(role), []string{role})
+}
+
+// vacant is the name under which the holder of a role that nobody has is woken. Only the orchestrator's role has a name of its own.
+func vacant(role string) mail.Name {
+	if role == string(mail.Orchestrator) {
+		return mail.Orchestrator
+	}
+	return ""
+}
+
+// Unwoken lists those of the agents and roles with a door for whom mail waits that is worth waking them, by name. Working and
+// frozen agents are among them. It is called with the state locked, so hasDoor must not block.
+func (r *Room) Unwoken(hasDoor func(agent mail.Name, roles []string) bool) []mail.Unwoken {
+	now := r.now()
+	r.mu.RLock()
+	defer r.mu.RUnlock()
+	s := r.state
+	found := make(map[mail.Address]*mail.Unwoken)
+	for m := range s.agents() {
+		if len(m.unread) == 0 || !hasDoor(m.Name, m.Roles) {
+			continue
+		}
+		u := s.sleeper(m, now)
+		for _, rec := range m.unread {
+			if s.wakes(rec, m, now) {
+				u.Mail = append(u.Mail, unwoken(rec, m))
+			}
+		}
+		if len(u.Mail) > 0 {
+			found[mail.AgentAddress(m.Name)] = u
+		}
+	}
+	for _, role := range slices.Sorted(maps.Keys(s.held)) {
+		s.addHeld(found, role, hasDoor, now)
+	}
+	out := make([]mail.Unwoken, 0, len(found))
+	for _, a := range slices.Sorted(maps.Keys(found)) {
+		u := found[a]
+		slices.SortFunc(u.Mail, func(a, b mail.UnwokenMail) int { return cmp.Compare(a.Seq, b.Seq) })
+		out = append(out, *u)
+	}
+	return out
+}
+
+// sleeper describes an agent as one to be woken.
+func (s *state) sleeper(m *member, now mail.Time) *mail.Unwoken {
+	u := &mail.Unwoken{Agent: m.Name, Roles: slices.Clone(m.Roles), State: m.State, Since: m.Since}
+	for _, r := range m.unread {
+		if s.visible(r, m, now) {
+			count(u, r)
+		}
+	}
+	return u
+}
+
+// wakes reports whether r, unread mail of m, is to wake it: it has not expired and nobody has handed its text over.
+func (s *state) wakes(r *record, m *member, now mail.Time) bool {
+	if k := r.marksOf(m); k != nil && k.presented != 0 || !s.visible(r, m, now) {
+		return false
+	}
+	for a := range r.addresses(m) {
+		if policy.Wakes(&r.msg, a, m.hasRole(string(mail.Orchestrator))) {
+			return true
+		}
+	}
+	return false
+}
+
+// addHeld adds whom to wake for the mail that is held for a role.
+func (s *state) addHeld(found map[mail.Address]*mail.Unwoken, role string, hasDoor func(mail.Name, []string) bool, now mail.Time) {
+	m, ok := s.dormant(role, hasDoor)
+	if !ok {
+		return
+	}
+	u := &mail.Unwoken{Agent: vacant(role), Roles: []string{role}, State: mail.Gone}
+	key := mail.RoleAddress(role)
+	if m != nil {
+		key = mail.AgentAddress(m.Name)
+		if u = found[key]; u == nil {
+			u = s.sleeper(m, now)
+		}
+	} else {
+		m = s.members[u.Agent] // which may have been notified before it is on the roster
+	}
+	u.Role = role
+	for _, r := range s.held[role] {
+		if policy.Past(s.expiry(r, mail.RoleAddress(role), nil), now) {
+			continue
+		}
+		count(u, r)
+		if wakesHolder(r, role) {
+			u.Mail = append(u.Mail, unwoken(r, m))
+		}
+	}
+	if len(u.Mail) > 0 {
+		found[key] = u
+	}
+}
+
+// count adds an unread message to what somebody is told.
+func count(u *mail.Unwoken, r *record) {
+	u.Unread++
+	if r.msg.Priority == mail.Urgent {
+		u.Urgent++
+	}
+}
+
+// unwoken describes r as mail for which m, who may be nobody yet, is to be woken.
+func unwoken(r *record, m *member) mail.UnwokenMail {
+	w := mail.UnwokenMail{ID: r.msg.ID, Seq: r.seq, From: r.msg.From, Urgent: r.msg.Priority == mail.Urgent}
+	if m == nil {
+		return w
+	}
+	if k := r.marksOf(m); k != nil {
+		w.Notified, w.Door = k.notified, k.notifiedDoor
+	}
+	w.Waited = slices.Contains(r.waited, m)
+	return w
+}
