@@ -134,6 +134,11 @@ func (c *Client) Agents(ctx context.Context) ([]mail.Agent, error) {
 	return list.Agents, err
 }
 
+// Turn implements mail.Turner.
+func (c *Client) Turn(ctx context.Context, t mail.Turn) (mail.Told, error) {
+	return post[mail.Told](ctx, &c.caller, request{path: c.path("turns")}, t)
+}
+
 // Register implements mail.Registrar.
 func (c *Client) Register(ctx context.Context, p mail.Presence) (mail.Agent, error) {
 	return post[mail.Agent](ctx, &c.caller, request{path: c.path("agents")}, p)

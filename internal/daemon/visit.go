@@ -96,6 +96,10 @@ func (v *visit) Agents(ctx context.Context) ([]mail.Agent, error) {
 	return during(ctx, v, func(s mail.Service) ([]mail.Agent, error) { return s.Agents(ctx) })
 }
 
+func (v *visit) Turn(ctx context.Context, t mail.Turn) (mail.Told, error) {
+	return during(ctx, v, func(s mail.Service) (mail.Told, error) { return s.Turn(ctx, t) })
+}
+
 func (v *visit) Register(ctx context.Context, p mail.Presence) (mail.Agent, error) {
 	return changing(ctx, v, func(s mail.Service) (mail.Agent, error) { return s.Register(ctx, p) })
 }

@@ -10,6 +10,14 @@ func agents(c *call) (any, error) {
 	return wire.Agents{Agents: roster}, err
 }
 
+func turn(c *call) (any, error) {
+	t, err := body[mail.Turn](c)
+	if err != nil {
+		return nil, err
+	}
+	return c.room.Turn(c.r.Context(), t)
+}
+
 func register(c *call) (any, error) {
 	p, err := body[mail.Presence](c)
 	if err != nil {

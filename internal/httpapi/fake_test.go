@@ -265,6 +265,11 @@ func (s *fakeService) Export(context.Context) iter.Seq2[mail.Item, error] {
 	}
 }
 
+func (s *fakeService) Turn(_ context.Context, t mail.Turn) (mail.Told, error) {
+	items := s.items()
+	return mail.Told{Agent: s.as, State: mail.Working, Items: items, Unread: len(items), Cancel: &items[0], Continue: true, More: 1}, s.ask(s.as, t)
+}
+
 func (s *fakeService) Bridges(context.Context) ([]mail.BridgeStatus, error) {
 	return []mail.BridgeStatus{{Bridge: fakeBridge(), Failing: "disk full", Since: 1778421600123}}, s.ask(s.as, nil)
 }

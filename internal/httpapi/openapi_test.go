@@ -207,6 +207,7 @@ func scenario() []want {
 		{name: room + "/workspaces", method: "GET", path: lab + "/workspaces"},
 		{name: room + "/workspaces", method: "POST", path: lab + "/workspaces", body: `{"id":"ws","dir":"/ws","label":"Thesis"}`},
 		{name: room + "/workspaces/{name}", method: "DELETE", path: lab + "/workspaces/ann"},
+		{name: room + "/turns", method: "POST", path: lab + "/turns", body: `{"moment":"turn-end","session":"s1"}`},
 		{name: room + "/archive", method: "POST", path: lab + "/archive"},
 		{name: room + "/verify", method: "POST", path: lab + "/verify"},
 		{name: room + "/export", method: "GET", path: lab + "/export"},

@@ -72,6 +72,7 @@ type AgentChange struct {
 	Session  string   `json:"session,omitempty"`
 	TakeOver bool     `json:"take_over,omitzero"`
 	End      bool     `json:"end,omitzero"`        // the session named in Session ended
+	Turn     Moment   `json:"turn,omitempty"`      // TurnStart or TurnEnd
 	Renamed  Name     `json:"renamed,omitempty"`   // the agent's new name
 	Retired  bool     `json:"retired,omitzero"`    // the agent leaves the roster
 	TokenSum string   `json:"token_sum,omitempty"` // SHA-256, in hex, of the agent's bearer token; it replaces the one before

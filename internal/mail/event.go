@@ -72,6 +72,10 @@ type AgentRecord struct {
 	Seen       Time     `json:"seen,omitzero"`
 	Session    string   `json:"session,omitempty"`
 	SessionAt  Time     `json:"session_at,omitzero"` // when Session was last heard of
+	Began      Seq      `json:"began,omitzero"`      // where Session began; a session that is resumed goes on
+	Left       string   `json:"left,omitempty"`      // the session that ended last: it may be resumed
+	Continues  int      `json:"continues,omitzero"`  // how often in a row mail kept the turn from ending
+	GaveUp     bool     `json:"gave_up,omitzero"`    // at the last end of a turn
 	Evicted    string   `json:"evicted,omitempty"`   // the session before, which may not come back by itself
 	TokenSum   string   `json:"token_sum,omitempty"`
 	Door       string   `json:"door,omitempty"`

@@ -16,6 +16,7 @@ type Service interface {
 	Reader
 	Marker
 	Watcher
+	Turner
 	Registrar
 	Keeper
 	Connector

@@ -155,6 +155,9 @@ func (s *state) applyReceipt(rc *mail.Receipt, at mail.Time) {
 		r.marks = append(r.marks, marks{who: m})
 		k = &r.marks[len(r.marks)-1]
 	}
+	if rc.Mark == mail.MarkPresented || rc.Mark == mail.MarkNotified && rc.Door == mail.HookDoor {
+		k.told = s.seq
+	}
 	switch rc.Mark {
 	case mail.MarkNotified:
 		k.notified, k.notifiedDoor = at, rc.Door

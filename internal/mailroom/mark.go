@@ -153,7 +153,7 @@ func (r *record) changes(m *member, k mail.Mark) bool {
 	case mail.MarkUnarchived:
 		return has.archived != 0
 	case mail.MarkPresented:
-		return has.presented == 0
+		return has.presented == 0 || has.told <= m.Began // to another session of the agent
 	}
 	return true
 }

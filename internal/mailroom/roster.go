@@ -30,6 +30,9 @@ func (s *state) applyAgent(c *mail.AgentChange, at mail.Time) {
 	}
 	m := s.claim(c, at)
 	s.update(m, c, at)
+	if c.Turn != "" {
+		s.applyTurn(m, c, at)
+	}
 	s.settle(m, at)
 }
 
@@ -62,6 +65,10 @@ func (s *state) claim(c *mail.AgentChange, at mail.Time) *member {
 func (s *state) enter(m *member, session string, at mail.Time) {
 	if m.Session != session {
 		m.Evicted, m.Session = m.Session, session
+		if session != m.Left {
+			m.Began = s.seq
+		}
+		m.Left, m.Continues, m.GaveUp = "", 0, false
 		if m.listed() {
 			s.setState(m, mail.Idle, at)
 		}
@@ -146,7 +153,7 @@ func (s *state) endSession(m *member, c *mail.AgentChange, at mail.Time) {
 	if m.Session != c.Session || c.By == mail.System && policy.SessionLive(m.State, m.Session, m.SessionAt, at) {
 		return
 	}
-	m.Session = ""
+	m.Session, m.Left = "", c.Session
 	if m.State != mail.Frozen {
 		s.setState(m, mail.Gone, at)
 	}

@@ -61,12 +61,14 @@ type marks struct {
 	who                                 *member
 	notified, presented, read, archived mail.Time
 	notifiedDoor, presentedDoor         string
+	told                                mail.Seq // when a hook last showed it or pointed to it
 }
 
 // member is anybody with a mailbox: an agent, the user, or a name that mail was addressed to and nobody bears.
 type member struct {
 	mail.AgentRecord
 	unread  list                             // delivered, neither read nor archived; expired ones may still be in it
+	cancels list                             // those of unread that are cancels: a hook asks for them before each tool
 	all     list                             // delivered and not archived
 	waiters map[chan struct{}]mail.WaitQuery // who is blocked in Wait, and for what; no part of what replay rebuilds
 }
@@ -269,6 +271,13 @@ func (s *state) refile(r *record, m *member) (arrived bool) {
 	if arrived {
 		m.signal(r)
 	}
+	if r.msg.Type == mail.Cancel {
+		if mine && (k == nil || k.read == 0 && k.archived == 0) {
+			m.cancels.add(r)
+		} else {
+			m.cancels.remove(r)
+		}
+	}
 	return arrived
 }
 
@@ -357,6 +366,7 @@ func (s *state) forget(ids []mail.ID) {
 	}
 	for m := range maps.Values(s.members) {
 		m.unread = dropGone(m.unread)
+		m.cancels = dropGone(m.cancels)
 		m.all = dropGone(m.all)
 	}
 }

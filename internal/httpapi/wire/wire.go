@@ -49,16 +49,16 @@ func Agent(h http.Header) (mail.Name, error) {
 
 // Status is what a post office says of itself.
 type Status struct {
-	Version string    `json:"version"`
-	PID     int       `json:"pid"`
-	Started mail.Time `json:"started"`
-	Home    string    `json:"home,omitempty"`    // the data directory; told to the user only
-	Listen  []string  `json:"listen,omitempty"`  // the addresses it listens on; told to the user only
-	You mail.Name `json:"you,omitempty"` // as whom the caller's credential speaks
-	Room mail.RoomName `json:"room,omitempty"` // the only room that it opens; empty: any
-	Rooms   int       `json:"rooms"`             // those that are open
-	Bridges int       `json:"bridges,omitzero"`  // those that run
-	Failing []string  `json:"failing,omitempty"` // what is wrong with bridges; told to the user only
+	Version string        `json:"version"`
+	PID     int           `json:"pid"`
+	Started mail.Time     `json:"started"`
+	Home    string        `json:"home,omitempty"`    // the data directory; told to the user only
+	Listen  []string      `json:"listen,omitempty"`  // the addresses it listens on; told to the user only
+	You     mail.Name     `json:"you,omitempty"`     // as whom the caller's credential speaks
+	Room    mail.RoomName `json:"room,omitempty"`    // the only room that it opens; empty: any
+	Rooms   int           `json:"rooms"`             // those that are open
+	Bridges int           `json:"bridges,omitzero"`  // those that run
+	Failing []string      `json:"failing,omitempty"` // what is wrong with bridges; told to the user only
 }
 
 // Rooms is a list of rooms.

@@ -125,6 +125,7 @@ func (w *encoder) agent(a *mail.AgentChange) {
 	w.optional(`,"session":`, a.Session)
 	w.flag(`,"take_over":true`, a.TakeOver)
 	w.flag(`,"end":true`, a.End)
+	w.optional(`,"turn":`, string(a.Turn))
 	w.optional(`,"renamed":`, string(a.Renamed))
 	w.flag(`,"retired":true`, a.Retired)
 	w.optional(`,"token_sum":`, a.TokenSum)

@@ -1,0 +1,152 @@
+package mailtest
+
+import (
+	"slices"
+
+	"pennypost/internal/mail"
+)
+
+func (s *suite) turn(n mail.Name, moment mail.Moment, session string) mail.Told {
+	s.Helper()
+	told, err := s.as(n).Turn(s.ctx, mail.Turn{Moment: moment, Session: session, Client: "test"})
+	if err != nil {
+		s.Fatalf("%s: %s: %v", n, moment, err)
+	}
+	return told
+}
+
+func (s *suite) wantTold(told mail.Told, bodies ...string) {
+	s.Helper()
+	if got := bodiesOf(told.Items); !slices.Equal(got, bodies) && len(got)+len(bodies) > 0 {
+		s.Errorf("told %q, want %q", got, bodies)
+	}
+}
+
+// present marks what was told, as a hook does that has handed it over.
+func (s *suite) present(n mail.Name, told mail.Told) {
+	s.Helper()
+	m := mail.Marking{Mark: mail.MarkPresented, Door: mail.HookDoor}
+	for _, it := range told.Items {
+		m.IDs = append(m.IDs, it.ID)
+	}
+	if told.Cancel != nil {
+		m.IDs = append(m.IDs, told.Cancel.ID)
+	}
+	if _, err := s.as(n).Mark(s.ctx, m); err != nil {
+		s.Fatal(err)
+	}
+}
+
+func (s *suite) question(to string, body string) mail.ID {
+	s.Helper()
+	return s.send(mail.User, mail.Draft{To: mail.Recipients{to}, Type: string(mail.Question), Body: body}).ID
+}
+
+// Mail that comes before a turn's end keeps it going; mail that comes after finds the agent idle.
+func turnEnd(s *suite) {
+	s.turn("ann", mail.SessionStart, "s1")
+	s.turn("ann", mail.TurnStart, "s1")
+	s.question("ann", "one")
+	told := s.turn("ann", mail.TurnEnd, "s1")
+	if !told.Continue || told.State != mail.Working {
+		s.Errorf("the turn ended over unread mail: %+v", told)
+	}
+	s.wantTold(told, "one")
+	s.present("ann", told)
+	if told = s.turn("ann", mail.TurnEnd, "s1"); told.Continue || told.State != mail.Idle || len(told.Items) > 0 {
+		s.Errorf("the turn went on over mail that was shown: %+v", told)
+	}
+	if d := s.send(mail.User, mail.Draft{To: mail.Recipients{"ann"}, Type: string(mail.Question), Body: "two"}).Recipients[0]; d.Wake == mail.WakeTurnEnd {
+		s.Errorf("an idle agent is said to look at its turn's end: %+v", d)
+	}
+	s.turn("ann", mail.TurnStart, "s1")
+	for range mail.MaxContinues {
+		if told = s.turn("ann", mail.TurnEnd, "s1"); !told.Continue {
+			s.Fatalf("the turn ended: %+v", told)
+		}
+	}
+	if told = s.turn("ann", mail.TurnEnd, "s1"); told.Continue || !told.GaveUp || told.State != mail.Idle {
+		s.Errorf("mail that nobody shows kept the turn going for ever: %+v", told)
+	}
+	s.turn("ann", mail.TurnStart, "s1")
+	if told = s.turn("ann", mail.TurnEnd, "s1"); !told.Continue {
+		s.Errorf("a new turn ended at once: %+v", told)
+	}
+}
+
+func turns(s *suite) {
+	s.register("ann")
+	s.send(mail.User, mail.Draft{To: mail.Recipients{"ann"}, Type: string(mail.Status), Body: "progress"})
+	s.question("ann", "question")
+	s.send(mail.User, mail.Draft{To: mail.Recipients{"ann"}, Type: string(mail.Status), Priority: string(mail.Urgent), Body: "fire"})
+	told := s.turn("ann", mail.SessionStart, "s1")
+	s.wantTold(told, "fire", "progress", "question")
+	if told.Agent != "ann" || told.State != mail.Idle || told.Unread != 3 {
+		s.Errorf("told %+v", told)
+	}
+	s.present("ann", told)
+	s.wantTold(s.turn("ann", mail.SessionStart, "s1")) // resumed: it knows
+	s.send(mail.User, mail.Draft{To: mail.Recipients{"ann"}, Type: string(mail.Status), Body: "more progress"})
+	s.question("ann", "another")
+	told = s.turn("ann", mail.TurnStart, "s1")
+	s.wantTold(told, "another")
+	if told.State != mail.Working {
+		s.Errorf("a turn began, and ann is %s", told.State)
+	}
+	if _, err := s.as("ann").Mark(s.ctx, mail.Marking{IDs: []mail.ID{told.Items[0].ID}, Mark: mail.MarkNotified, Door: mail.HookDoor}); err != nil {
+		s.Fatal(err)
+	}
+	s.wantTold(s.turn("ann", mail.AfterTool, "s1")) // it was pointed to
+	if told = s.turn("ann", mail.TurnEnd, "s1"); !told.Continue {
+		s.Errorf("a pointer counts as the text: %+v", told)
+	}
+	if told = s.turn("ann-2", mail.SessionEnd, "s9"); told.State != mail.Gone {
+		s.Errorf("the end of an unknown session: %+v", told)
+	}
+	s.turn("ann", mail.SessionEnd, "s1")
+	s.wantTold(s.turn("ann", mail.SessionStart, "s1"), "more progress") // resumed: its text is in the transcript
+	if told = s.turn("ann", mail.SessionStart, "s2"); told.Agent != "ann-2" {
+		s.Errorf("two live sessions are %+v", told)
+	}
+	if told = s.turn("ann", mail.TurnStart, "s2"); told.Agent != "ann-2" || told.State != mail.Working {
+		s.Errorf("the second session's turn: %+v", told)
+	}
+	s.turn("ann", mail.SessionEnd, "s1")
+	told = s.turn("ann", mail.SessionStart, "s3") // a new one knows nothing
+	s.wantTold(told, "fire", "progress", "question", "more progress", "another")
+	s.present("ann", told)
+	s.wantTold(s.turn("ann", mail.TurnStart, "s3"))
+	for _, bad := range []mail.Turn{{Moment: "lunch", Session: "s1"}, {Moment: mail.TurnEnd}, {Moment: mail.TurnEnd, Session: "a\nb"}, {Moment: mail.TurnEnd, Session: "s", Limit: -1}} {
+		if _, err := s.as("ann").Turn(s.ctx, bad); mail.CodeOf(err) != mail.Invalid {
+			s.Errorf("Turn(%+v) = %v, want invalid", bad, err)
+		}
+	}
+	if _, err := s.as(mail.User).Turn(s.ctx, mail.Turn{Moment: mail.TurnEnd, Session: "s1"}); mail.CodeOf(err) != mail.Denied {
+		s.Errorf("the user has a session: %v", err)
+	}
+}
+
+// A cancel is told before each tool until the turn has ended; other mail is not touched.
+func turnCancel(s *suite) {
+	s.turn("ann", mail.SessionStart, "s1")
+	s.turn("ann", mail.TurnStart, "s1")
+	s.question("ann", "later")
+	if told := s.turn("ann", mail.BeforeTool, "s1"); told.Cancel != nil || len(told.Items) > 0 {
+		s.Errorf("before a tool: %+v", told)
+	}
+	s.send(mail.User, mail.Draft{To: mail.Recipients{"ann"}, Type: string(mail.Cancel), Body: "stop"})
+	for range 2 {
+		told := s.turn("ann", mail.BeforeTool, "s1")
+		if told.Cancel == nil || told.Cancel.Body != "stop" || len(told.Items) > 0 {
+			s.Fatalf("before a tool: %+v", told)
+		}
+		s.present("ann", told)
+	}
+	if told := s.turn("ann", mail.TurnEnd, "s1"); !told.Continue {
+		s.Errorf("the question is forgotten: %+v", told)
+	}
+	if told := s.turn("ann", mail.BeforeTool, "s1"); told.Cancel != nil {
+		s.Errorf("a cancel outlives the turn: %+v", told)
+	}
+	s.wantBodies("ann", "later")
+}

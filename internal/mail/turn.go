@@ -1,0 +1,71 @@
+package mail
+
+import "context"
+
+// Turner follows the turns of an agent's session. It is how the clients' hooks speak to the room.
+type Turner interface {
+	// Turn notes a moment in the life of the caller's session and returns what is to be told then. Whether a turn goes on is
+	// decided and the agent's state changed in one event, so that no mail falls between.
+	//
+	// What is returned has not been told yet: whoever hands it over marks it as presented or, of what it only points to, notified.
+	Turn(ctx context.Context, t Turn) (Told, error)
+}
+
+// Moment is a point in the life of a session.
+type Moment string
+
+// The moments.
+const (
+	SessionStart Moment = "session-start"
+	TurnStart    Moment = "turn-start"  // somebody, or something, gave the agent work
+	BeforeTool   Moment = "before-tool" // only a cancel is told
+	AfterTool    Moment = "after-tool"
+	TurnEnd      Moment = "turn-end"
+	SessionEnd   Moment = "session-end"
+)
+
+// Turn is a moment of a session.
+type Turn struct {
+	Moment  Moment `json:"moment"`
+	Session string `json:"session"` // the client's id of it
+	Client  string `json:"client,omitempty"`
+	// Frozen says of a session that ends that it can be resumed: its mail waits and does not expire.
+	Frozen bool `json:"frozen,omitzero"`
+	Limit  int  `json:"limit,omitzero"` // at most so many messages; 0: 20
+}
+
+// HookDoor is the door of what hooks hand over.
+const HookDoor = "hook"
+
+// MaxContinues is how often in a row mail may keep a turn from ending.
+const MaxContinues = 3
+
+// Told answers Turn.
+type Told struct {
+	Agent Name  `json:"agent"` // the caller's name: NAME-2 while another live session holds NAME
+	State State `json:"state"`
+	// Items are messages that this session has not been told of, urgent ones first, then in order. At a start all that is unread
+	// is among them, later what wakes.
+	Items  []Item `json:"items,omitempty"`
+	Unread int    `json:"unread"`        // in the whole mailbox
+	More   int    `json:"more,omitzero"` // messages that would have been told, but for the limit
+	// Cancel is an order to stop that has not been marked read. It is told before each tool, and counts as obeyed at the end of the turn.
+	Cancel *Item `json:"cancel,omitempty"`
+	// Continue says of a turn's end that the turn has to go on, because of Items.
+	Continue bool `json:"continue,omitzero"`
+	// GaveUp says that mail is left that would have kept the turn going, but has done so MaxContinues times in a row.
+	GaveUp bool `json:"gave_up,omitzero"`
+}
+
+// Check returns what is wrong with t by itself.
+func (t *Turn) Check() error {
+	switch t.Moment {
+	case SessionStart, TurnStart, BeforeTool, AfterTool, TurnEnd, SessionEnd:
+	default:
+		return Errorf(Invalid, "%q is not a moment of a session", t.Moment)
+	}
+	if t.Limit < 0 || t.Limit > MaxLimit {
+		return Errorf(Invalid, "a limit of %d is out of range", t.Limit)
+	}
+	return checkWord("session", t.Session)
+}
