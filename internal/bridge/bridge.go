@@ -141,7 +141,7 @@ func (b *Bridge) Sync(ctx context.Context) mail.BridgeStatus {
 	case b.kick <- struct{}{}:
 	default:
 	}
-	if err := b.inward(ctx); err == nil {
+	if _, err := b.inward(ctx); err == nil {
 		target = max(target, b.opts.Room.Shown())
 		b.until(ctx, func(s *mail.BridgeStatus, attempts int) bool {
 			return s.Mode == mail.BridgeFollow || s.Seq >= target || attempts > before || !s.Running

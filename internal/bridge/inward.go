@@ -15,7 +15,11 @@ func (b *Bridge) follow(ctx context.Context) {
 	tick := time.NewTicker(pollEvery)
 	defer tick.Stop()
 	for {
-		_ = b.inward(ctx) // the status says what is wrong; the next look is not far
+		// The status says what is wrong; the next look is not far. What was told is followed by another look at once, by which the
+		// files learn that it was taken.
+		for more := true; more; {
+			more, _ = b.inward(ctx)
+		}
 		b.files.Lock()
 		if b.open != nil {
 			w.watch(b.open.Watch())
@@ -30,9 +34,9 @@ func (b *Bridge) follow(ctx context.Context) {
 	}
 }
 
-// inward reads what is new in the files and tells the room.
-func (b *Bridge) inward(ctx context.Context) error {
-	return b.outcome(ctx, in, b.use(ctx, func(f dialect.Files) error {
+// inward reads what is new in the files and tells the room. more says that there was something.
+func (b *Bridge) inward(ctx context.Context) (more bool, err error) {
+	err = b.use(ctx, func(f dialect.Files) error {
 		if b.news == nil {
 			news, err := f.Read(ctx)
 			if err != nil {
@@ -51,9 +55,11 @@ func (b *Bridge) inward(ctx context.Context) error {
 			b.refused += refused
 			s.Rejected, s.Notice = b.news.Rejected+b.refused, b.news.Notice
 		})
+		more = !b.news.Empty()
 		b.news = nil
 		return nil
-	}))
+	})
+	return more, b.outcome(ctx, in, err)
 }
 
 // tell has the room say what the files say. It returns how many messages the room refused.

@@ -2,10 +2,11 @@ package daemon
 
 import (
 	"pennypost/internal/dialect"
+	"pennypost/internal/dialect/openalice"
 	"pennypost/internal/dialect/superportia"
 )
 
 // Dialects returns the foreign protocols that this post office speaks.
 func Dialects() []dialect.Dialect {
-	return []dialect.Dialect{superportia.Dialect()}
+	return []dialect.Dialect{superportia.Dialect(), openalice.Dialect()}
 }

@@ -3,6 +3,8 @@
 package jsonx
 
 import (
+	"io"
+
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
 )
@@ -20,6 +22,8 @@ var (
 
 // Value is raw JSON text.
 type Value = jsontext.Value
+
+func newDecoder(r io.Reader) *jsontext.Decoder { return jsontext.NewDecoder(r) }
 
 // Marshal encodes v compactly; invalid UTF-8 is an error.
 func Marshal(v any) ([]byte, error) { return json.Marshal(v) }

@@ -5,6 +5,7 @@ package jsonx
 import (
 	"encoding/json/jsontext"
 	"encoding/json/v2"
+	"io"
 )
 
 // What Explain has to know of the decoder.
@@ -20,6 +21,8 @@ var (
 
 // Value is raw JSON text.
 type Value = jsontext.Value
+
+func newDecoder(r io.Reader) *jsontext.Decoder { return jsontext.NewDecoder(r) }
 
 // Marshal encodes v compactly; invalid UTF-8 is an error.
 func Marshal(v any) ([]byte, error) { return json.Marshal(v) }

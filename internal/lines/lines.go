@@ -238,8 +238,13 @@ func (f *File) rewrite(edit func([]byte) []byte) (done bool, err error) {
 	if errors.Is(err, grown) {
 		return false, nil
 	}
-	if err == nil {
-		f.offset, f.sum, f.seen = whole, crc32.Checksum(out[:whole], castagnoli), nil
+	if err != nil {
+		return false, err
 	}
-	return err == nil, err
+	read := f.offset == int64(end) && crc32.Checksum(old[:end], castagnoli) == f.sum
+	f.offset, f.sum, f.seen = whole, crc32.Checksum(out[:whole], castagnoli), nil
+	if !read { // others have written since the last Read: the next one returns all lines
+		f.sum ^= 1
+	}
+	return true, nil
 }

@@ -118,6 +118,29 @@ func TestRewrite(t *testing.T) {
 	}
 }
 
+// What others wrote before a rewriting, and nobody has read yet, still comes.
+func TestRewriteUnread(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "mail.jsonl")
+	write(t, path, "keep\ndrop\n")
+	f := Open(path, 0o600)
+	got(t, f)
+	write(t, path, "keep\ndrop\ntheirs\n")
+	edit := func(line []byte) []byte {
+		if string(line) == "drop" {
+			return nil
+		}
+		return line
+	}
+	if err := f.Rewrite(edit); err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{"again:keep|theirs", ""} {
+		if got := got(t, f); got != want {
+			t.Errorf("read %q, want %q", got, want)
+		}
+	}
+}
+
 // Several writers, each with a File of its own, lose nothing and double nothing; each sees what the others wrote.
 func TestWriters(t *testing.T) {
 	const writers, each = 8, 50

@@ -146,10 +146,13 @@ func (s *state) retainable(now mail.Time) []policy.Held {
 	out := make([]policy.Held, 0, len(s.order))
 	for _, r := range s.order {
 		settled, read := s.settledEverywhere(r, now)
-		out = append(out, policy.Held{ID: r.msg.ID, Sent: r.msg.Sent, Settled: settled, Unread: !read, Lives: r.msg.TTLSeconds > 0 && !settled, Unsettled: s.unsettledRole(r, now)})
+		out = append(out, policy.Held{ID: r.msg.ID, Sent: r.msg.Sent, Settled: settled, Unread: !read, Lives: !settled && (r.msg.TTLSeconds > 0 || r.waitsFor(s.members[mail.User])), Unsettled: s.unsettledRole(r, now)})
 	}
 	return out
 }
+
+// waitsFor reports whether m has r and has not read it.
+func (r *record) waitsFor(m *member) bool { return r.reaches(m) && !r.settledBy(m) }
 
 // fate decides what compaction does with an event that the checkpoint at mark has behind it.
 func (r *Room) fate(e *mail.Event, mark mail.Seq) journal.Fate {

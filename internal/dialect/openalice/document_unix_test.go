@@ -1,0 +1,22 @@
+//go:build unix
+
+package openalice
+
+import (
+	"errors"
+	"path/filepath"
+	"syscall"
+	"testing"
+)
+
+// A FIFO would keep a reader waiting for ever.
+func TestReadDocumentNeverWaits(t *testing.T) {
+	dir := t.TempDir()
+	if err := syscall.Mkfifo(filepath.Join(dir, "fifo"), 0o600); err != nil {
+		t.Skip(err)
+	}
+	_, err := ReadDocument(dir, "fifo")
+	if why, ok := errors.AsType[*DocumentError](err); !ok || why.Reason != InvalidPath {
+		t.Errorf("OA-04: reading a FIFO: %v", err)
+	}
+}

@@ -1,0 +1,60 @@
+package openalice
+
+import (
+	"slices"
+	"strconv"
+	"strings"
+
+	"pennypost/internal/mail"
+)
+
+// nothingSaid is what the original says to a push without content.
+const nothingSaid = "at least one of docs or comments must be present"
+
+// checkPush returns what is wrong with the content of a push, "" if nothing is.
+func checkPush(docs []mail.Doc, comments string) string {
+	if len(docs) == 0 && strings.TrimSpace(comments) == "" {
+		return "inbox_push: " + nothingSaid
+	}
+	for _, d := range docs {
+		if why := checkPath(d.Path); why != "" {
+			return "inbox_push: " + why
+		}
+	}
+	return ""
+}
+
+// checkPath returns what is wrong with the path of a document, "" if nothing is. Both kinds of slashes count, wherever this runs: the
+// path is read again by whoever shows the entry.
+func checkPath(path string) string {
+	slashed := strings.ReplaceAll(path, `\`, "/")
+	drive := len(path) > 1 && path[1] == ':' && (path[0]|0x20 >= 'a' && path[0]|0x20 <= 'z')
+	switch {
+	case strings.TrimSpace(path) == "":
+		return "the path of a document is empty"
+	case strings.ContainsRune(path, 0):
+		return "the path of a document contains a NUL"
+	case strings.HasPrefix(slashed, "/") || drive:
+		return "docs take paths relative to the workspace's root; " + strconv.Quote(path) + " is absolute"
+	case slices.Contains(strings.Split(slashed, "/"), ".."):
+		return "docs take paths inside the workspace; " + strconv.Quote(path) + ` goes through ".."`
+	}
+	return ""
+}
+
+// labelOf returns the label of the entry that m is, and whether it is one: mail to the user that was pushed, or that came out of an
+// inbox, or whose sender is a workspace of the room. Notifications are none, whoever sent them.
+func labelOf(m *mail.Message, workspaces map[mail.Name]string) (string, bool) {
+	if !slices.Contains(m.To, mail.ToUser) || !fromAgent(m) || isNotification(m.Metadata) {
+		return "", false
+	}
+	if label := labelIn(m.Metadata); label != "" {
+		return label, true
+	}
+	label, ok := workspaces[m.From.Signer()]
+	return label, ok
+}
+
+func fromAgent(m *mail.Message) bool {
+	return m.From.Kind() == mail.ToAgent || m.From == mail.ToOrchestrator
+}
