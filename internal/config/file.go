@@ -44,6 +44,8 @@ type Room struct {
 	TagNamespaces []string  `toml:"tag_namespaces"` // besides mail.TagNamespaces
 	Retention     Retention `toml:"retention"`
 	TTL           TTL       `toml:"ttl"`
+	// Wake says how agents are woken, by "NAME", "role:ROLE" or "orchestrator". An empty one, in the section of a room, takes away what all rooms have.
+	Wake map[string]Wake `toml:"wake"`
 }
 
 // Retention is policy.Retention in a file.
@@ -158,7 +160,7 @@ func (r *Room) check(section string) error {
 			return mail.Errorf(mail.Invalid, "[%s] tag_namespaces holds %q; use plain words other than agent and role", section, ns)
 		}
 	}
-	return nil
+	return checkWakes(section, r.Wake)
 }
 
 // Level returns the least serious level that is logged.
@@ -195,6 +197,7 @@ func (c *Config) For(name mail.RoomName) Room {
 	if own.Retention.Count != 0 {
 		r.Retention.Count = own.Retention.Count
 	}
+	r.Wake = wakes(r.Wake, own.Wake)
 	return r
 }
 
@@ -228,11 +231,14 @@ func (c *Config) unknownKey(e *toml.DecodeError) string {
 	row, col := e.Position()
 	key := strings.Join(e.Key(), ".")
 	said := fmt.Sprintf("%s:%d:%d: there is no key %q", c.Home.File(), row, col, key)
-	// Below [rooms.x] the keys are those of [room].
-	asked := key
-	if k := e.Key(); len(k) > 2 && k[0] == "rooms" {
-		asked = "room." + strings.Join(k[2:], ".")
+	k := e.Key() // below [rooms.x] the keys are those of [room]
+	if len(k) > 2 && k[0] == "rooms" {
+		k = append([]string{"room"}, k[2:]...)
 	}
+	if len(k) == 4 && k[1] == "wake" {
+		k = append(slices.Clone(k[:2]), anyone, k[3])
+	}
+	asked := strings.Join(k, ".")
 	if near := policy.Nearest(asked, keys(reflect.TypeFor[Config](), ""), 1); len(near) > 0 {
 		return said + "; did you mean " + near[0] + "?"
 	}
@@ -248,6 +254,8 @@ func keys(section reflect.Type, prefix string) []string {
 		case name == "-":
 		case f.Type.Kind() == reflect.Struct:
 			out = append(out, keys(f.Type, prefix+name+".")...)
+		case f.Type == reflect.TypeFor[map[string]Wake]():
+			out = append(out, keys(f.Type.Elem(), prefix+name+"."+anyone+".")...)
 		default:
 			out = append(out, prefix+name)
 		}

@@ -112,6 +112,11 @@ func (v *view) AddWorkspace(ctx context.Context, w mail.Workspace) (mail.Workspa
 	if err := v.needUser("add a workspace"); err != nil {
 		return w, err
 	}
+	v.read(func(s *state, _ mail.Time) {
+		if i := s.workspace(w.ID); i >= 0 && w.Label == "" {
+			w.Label = s.workspaces[i].Label
+		}
+	})
 	if err := w.Check(); err != nil {
 		return w, err
 	}

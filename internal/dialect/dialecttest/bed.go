@@ -155,6 +155,10 @@ func (s service) Bridges(context.Context) ([]mail.BridgeStatus, error) {
 	return s.bed.bridges.Statuses(), nil
 }
 
+func (s service) SyncBridge(ctx context.Context, id string) (mail.BridgeStatus, error) {
+	return s.bed.bridges.Sync(ctx, id)
+}
+
 func (b *Bed) settle(ctx context.Context) { b.bridges.Await(ctx, b.Room.Shown()) }
 
 // As returns the room as somebody sees it.

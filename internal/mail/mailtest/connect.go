@@ -78,7 +78,7 @@ func bridges(s *suite) {
 func workspaces(s *suite) {
 	user := s.as(mail.User)
 	dir := s.TempDir()
-	for _, label := range []string{"", "Macro thesis"} {
+	for _, label := range []string{"", "Macro thesis", ""} {
 		w, err := user.AddWorkspace(s.ctx, mail.Workspace{ID: "ws-1", Label: label, Dir: dir})
 		if want := []string{"ws-1", "Macro thesis"}; err != nil || !slices.Contains(want, w.Label) {
 			s.Fatalf("AddWorkspace = %+v, %v", w, err)
