@@ -243,10 +243,13 @@ func (b *Bridge) openFiles() error {
 	if err := durable.MkdirAll(o.State, 0o700); err != nil {
 		return err
 	}
-	b.open, err = o.Dialect.Files(dialect.FilesOptions{
+	open, err := o.Dialect.Files(dialect.FilesOptions{
 		Dir: o.Bridge.Dir, State: o.State, Service: o.Room.As(mail.User), Bridge: o.Bridge, Others: o.Others,
 		Now: o.Now, Log: b.log, Getenv: o.Getenv, RetainAge: o.RetainAge, RetainCount: o.RetainCount,
 	})
+	if err == nil {
+		b.open = open
+	}
 	return err
 }
 

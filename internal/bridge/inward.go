@@ -14,6 +14,7 @@ func (b *Bridge) follow(ctx context.Context) {
 	defer w.close()
 	tick := time.NewTicker(pollEvery)
 	defer tick.Stop()
+	b.catchUp(ctx)
 	for {
 		// The status says what is wrong; the next look is not far. What was told is followed by another look at once, by which the
 		// files learn that it was taken.
@@ -32,6 +33,14 @@ func (b *Bridge) follow(ctx context.Context) {
 		case <-tick.C:
 		}
 	}
+}
+
+// catchUp waits until the files say what the room said before: what was marked or erased while no bridge ran is not news of theirs.
+func (b *Bridge) catchUp(ctx context.Context) {
+	behind := b.opts.Room.Shown()
+	b.until(ctx, func(s *mail.BridgeStatus, attempts int) bool {
+		return s.Mode == mail.BridgeFollow || s.Seq >= behind || attempts > 0
+	})
 }
 
 // inward reads what is new in the files and tells the room. more says that there was something.

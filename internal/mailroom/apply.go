@@ -176,14 +176,33 @@ func (s *state) applyReceipt(rc *mail.Receipt, at mail.Time) {
 	s.refile(r, m)
 }
 
-// take settles a read by somebody whom the message did not reach. Held role mail is taken by it: in foreign systems whoever
-// has the role may read first. Role mail that has a holder was read too late, and is not read.
+// take settles a read by somebody whom the message did not reach. Role mail is taken by it if nobody has it, or if it waits unread for
+// one holder and another reads it: in foreign systems whoever has the role may read first. Role mail that was read, or whose reader does not
+// have the role, was read too late, and is not read. take reports whether the read counts.
+func (s *state) take(r *record, m *member) bool {
+	i, counts := r.takenBy(m)
+	if i < 0 {
+		return counts
+	}
+	b := &r.bound[i]
+	before := b.holder()
+	b.members = []*member{m}
+	if before != nil {
+		s.refile(r, before)
+		return true
+	}
+	role := b.address.Value()
+	s.held[role] = slices.DeleteFunc(s.held[role], func(h *record) bool { return h == r })
+	return true
+}
+
+// takenBy says what a read of r by m does: it counts or not, and if i is not negative it takes the role mail at r.bound[i].
 //
 // Before the checkpoint of a compacted journal nobody is registered yet. The reads that compaction kept all counted, so
 // nothing is too late there; the checkpoint says who the holders are.
-func (s *state) take(r *record, m *member) bool {
+func (r *record) takenBy(m *member) (i int, counts bool) {
 	if r.reaches(m) {
-		return true
+		return -1, true
 	}
 	late := false
 	for i := range r.bound {
@@ -192,19 +211,17 @@ func (s *state) take(r *record, m *member) bool {
 			continue
 		}
 		switch h := b.holder(); {
-		case h == nil:
-			b.members = []*member{m}
-			role := b.address.Value()
-			s.held[role] = slices.DeleteFunc(s.held[role], func(h *record) bool { return h == r })
-			return true
+		case h == nil, h.Registered != 0 && m.hasRole(b.address.Value()) && !r.settledBy(h):
+			return i, true
 		case h.Registered != 0:
 			late = true
 		}
 	}
-	return !late
+	return -1, !late
 }
 
 func (s *state) applyErased(e *mail.Erasure) {
+	s.erased[e.Message] = true
 	if e.Done {
 		delete(s.erasing, e.Message)
 		return

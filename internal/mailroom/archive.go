@@ -4,6 +4,7 @@ import (
 	"context"
 	"iter"
 	"slices"
+	"strings"
 
 	"pennypost/internal/journal"
 	"pennypost/internal/mail"
@@ -189,7 +190,7 @@ func (v *view) Import(ctx context.Context, items []mail.Item) (mail.Imported, er
 	return out, err
 }
 
-// knownIDs returns which of items are known, hot or archived.
+// knownIDs returns which of items are known, hot, archived or erased: what was erased does not come back from a foreign file.
 func (v *view) knownIDs(ctx context.Context, items []mail.Item) (map[mail.ID]bool, error) {
 	v.keeping.Lock() // nothing moves to the archive meanwhile
 	defer v.keeping.Unlock()
@@ -202,6 +203,9 @@ func (v *view) knownIDs(ctx context.Context, items []mail.Item) (map[mail.ID]boo
 			if e.Message != nil {
 				ids[e.Message.ID] = true
 			}
+			if e.Erased != nil {
+				ids[e.Erased.Message] = true
+			}
 		}
 		v.archivedIDs = ids
 	}
@@ -209,7 +213,7 @@ func (v *view) knownIDs(ctx context.Context, items []mail.Item) (map[mail.ID]boo
 	v.read(func(s *state, _ mail.Time) {
 		for i := range items {
 			id := items[i].ID
-			known[id] = s.records[id] != nil || v.archivedIDs[id]
+			known[id] = s.records[id] != nil || s.erased[id] || v.archivedIDs[id]
 		}
 	})
 	return known, nil
@@ -223,9 +227,11 @@ func (v *view) checkImport(it *mail.Item) error {
 	if it.Sent <= 0 {
 		return mail.Errorf(mail.Invalid, "%s has no time of sending", it.ID)
 	}
-	if it.Type == "" {
-		it.Type = mail.Custom
+	t, err := mail.ParseType(string(it.Type))
+	if err != nil {
+		return err
 	}
+	it.Type = t
 	d := mail.Draft{Subject: it.Subject, Body: it.Body, Issue: it.Issue, Docs: it.Docs, Metadata: it.Metadata, TTLSeconds: it.TTLSeconds, Audience: it.Audience, Key: it.Key, Priority: string(it.Priority)}
 	for _, a := range append([]mail.Address{it.From}, it.To...) {
 		canonical, bare, err := mail.ParseAddress(string(a), v.opts.Namespaces)
@@ -240,8 +246,8 @@ func (v *view) checkImport(it *mail.Item) error {
 	for _, a := range it.To {
 		d.To = append(d.To, string(a))
 	}
-	if d.Body == "" {
-		d.Body = "-" // what was sent empty elsewhere is mail all the same
+	if strings.TrimSpace(d.Body) == "" {
+		d.Body = "-" // what was sent empty elsewhere is mail all the same; as is a review without a verdict
 	}
 	return d.Check(max(v.opts.MaxBody, maxImportedBody))
 }

@@ -107,7 +107,7 @@ func (r *Room) trim(ctx context.Context, force bool) (mail.Trimmed, error) {
 	if err != nil {
 		return mail.Trimmed{}, err
 	}
-	if r.archivedIDs != nil {
+	if r.archivedIDs != nil { // erasures are in the state until the room is next opened
 		for _, id := range ids {
 			r.archivedIDs[id] = true
 		}

@@ -124,6 +124,9 @@ func (r *Room) Note(ctx context.Context, receipts []mail.Receipt) (int, error) {
 		if m == nil {
 			m = &member{AgentRecord: mail.AgentRecord{Name: rc.Reader.Signer()}}
 		}
+		if _, counts := rec.takenBy(m); rc.Mark == mail.MarkRead && !counts {
+			continue
+		}
 		if rec.changes(m, rc.Mark) {
 			events = append(events, mail.Event{At: now, Receipt: rc})
 		}

@@ -27,6 +27,7 @@ type state struct {
 	spent      map[sentKey]mail.SpentKey // keys of messages that retention took
 	tokens     map[string]*member        // by the hash of a bearer token
 	erasing    map[mail.ID]mail.Name     // erasures that are not done, and who asked
+	erased     map[mail.ID]bool          // erasures that the journal tells of
 	bridges    []mail.Bridge
 	workspaces []mail.Workspace
 	garbage    int // events that compaction would drop
@@ -95,6 +96,7 @@ func newState(o *Options) *state {
 		spent:    make(map[sentKey]mail.SpentKey),
 		tokens:   make(map[string]*member),
 		erasing:  make(map[mail.ID]mail.Name),
+		erased:   make(map[mail.ID]bool),
 	}
 	s.member(mail.User)
 	return s

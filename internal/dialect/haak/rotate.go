@@ -1,0 +1,193 @@
+package haak
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"pennypost/internal/lines"
+	"pennypost/internal/mail"
+)
+
+// maxMailbox is how many messages the mailbox holds before the settled ones move to the archive.
+const maxMailbox = 1000
+
+// again is how long a mailbox that could not be made small enough is left alone, if it does not grow.
+const again = time.Minute
+
+// rotation is when the mailbox was last looked through, and what came of it.
+type rotation struct {
+	tried  time.Time
+	size   int
+	notice string
+}
+
+// settled reports whether a message needs to be in the mailbox no longer: everybody whom it can reach has read it, or it has expired,
+// or its reader is dead. What the room itself keeps no longer among the hot ones is settled too; mail to roles it keeps until somebody
+// takes it.
+func settled(it *mail.Item, now mail.Time, retain time.Duration) bool {
+	role := false
+	for _, a := range it.To {
+		role = role || a.Kind() == mail.ToRole
+	}
+	if !role && retain > 0 && now.Sub(it.Sent) > retain+24*time.Hour {
+		return true
+	}
+	for _, d := range it.Deliveries {
+		switch d.State {
+		case mail.Read, mail.Archived, mail.Expired, mail.Dead:
+		default:
+			return false
+		}
+	}
+	return true
+}
+
+// rotate moves settled messages from an overfull mailbox to the archive. The archive is durable before the mailbox is replaced, so a
+// crash leaves at most messages that stand in both, and they are known by their ids.
+func (f *files) rotate(ctx context.Context) error {
+	if f.o.Bridge.Mode == mail.BridgeFollow || len(f.box) <= maxMailbox {
+		f.rotation = rotation{}
+		return nil
+	}
+	if now := f.o.Now(); len(f.box) <= f.size && now.Sub(f.tried) < again {
+		return nil
+	}
+	months, err := f.movable(ctx)
+	if err != nil {
+		return err
+	}
+	if err := f.archiveMessages(months); err != nil {
+		return err
+	}
+	if err := f.archiveReads(months); err != nil {
+		return err
+	}
+	if err := f.drop(months); err != nil {
+		return err
+	}
+	f.rotation = rotation{tried: f.o.Now(), size: len(f.box)}
+	if len(f.box) > maxMailbox {
+		f.notice = fmt.Sprintf("the mailbox holds %d messages: those that nobody has read yet stay in it", len(f.box))
+	}
+	return nil
+}
+
+// movable returns the settled messages of the mailbox and the month of each.
+func (f *files) movable(ctx context.Context) (map[mail.ID]string, error) {
+	months := make(map[mail.ID]string)
+	now := mail.TimeOf(f.o.Now())
+	for it, err := range f.o.Service.Export(ctx) {
+		if err != nil {
+			return nil, err
+		}
+		if f.box[it.ID] && settled(&it, now, f.o.RetainAge) {
+			months[it.ID] = it.Sent.Std().Format(monthLayout)
+		}
+	}
+	return months, nil
+}
+
+// archiveMessages appends the lines of these messages to the files of their months.
+func (f *files) archiveMessages(months map[mail.ID]string) error {
+	text, _, err := lines.Open(f.mailbox.Path(), perm).Read()
+	if err != nil {
+		return err
+	}
+	byMonth := make(map[string][][]byte)
+	for _, l := range text {
+		if id := idOf(l); months[id] != "" && f.months[id] == "" {
+			byMonth[months[id]] = append(byMonth[months[id]], l)
+			f.months[id] = months[id]
+		}
+	}
+	return f.append(byMonth, "")
+}
+
+// archiveReads appends the reads of archived messages to the files of their months.
+func (f *files) archiveReads(months map[mail.ID]string) error {
+	text, _, err := lines.Open(f.reads.Path(), perm).Read()
+	if err != nil {
+		return err
+	}
+	byMonth := make(map[string][][]byte)
+	for _, l := range text {
+		r, err := decodeReading(l)
+		if err != nil || f.stays(r.message, months) || f.moved[pair{r.message, r.reader}] {
+			continue
+		}
+		byMonth[f.months[r.message]] = append(byMonth[f.months[r.message]], l)
+		f.moved[pair{r.message, r.reader}] = true
+	}
+	return f.append(byMonth, readsSuffix)
+}
+
+// stays reports whether a message is not, or not only, in the archive once these messages have left the mailbox.
+func (f *files) stays(id mail.ID, months map[mail.ID]string) bool {
+	return f.months[id] == "" || f.box[id] && months[id] == ""
+}
+
+func (f *files) append(byMonth map[string][][]byte, suffix string) error {
+	for month, text := range byMonth {
+		if err := f.month(month + suffix).Append(text...); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// drop takes out of mailbox and reads what the archive has.
+func (f *files) drop(months map[mail.ID]string) error {
+	err := f.mailbox.Rewrite(func(l []byte) []byte {
+		if months[idOf(l)] != "" {
+			return nil
+		}
+		return l
+	})
+	if err != nil {
+		return err
+	}
+	for id := range months {
+		delete(f.box, id)
+	}
+	return f.reads.Rewrite(func(l []byte) []byte {
+		if r, err := decodeReading(l); err == nil && !f.stays(r.message, nil) && f.moved[pair{r.message, r.reader}] {
+			return nil
+		}
+		return l
+	})
+}
+
+// idOf returns the id of a message's line, "" if it has none.
+func idOf(line []byte) mail.ID {
+	o, err := parseObject(line)
+	if err != nil {
+		return ""
+	}
+	return mail.ID(o.text("id"))
+}
+
+// erase takes a message out of the mailbox and the archive.
+func (f *files) erase(id mail.ID) error {
+	if _, known := f.parents[id]; !known {
+		return nil
+	}
+	without := func(l []byte) []byte {
+		if idOf(l) == id {
+			return nil
+		}
+		return l
+	}
+	if err := f.mailbox.Rewrite(without); err != nil {
+		return err
+	}
+	if month := f.months[id]; month != "" {
+		if err := f.month(month).Rewrite(without); err != nil {
+			return err
+		}
+	}
+	delete(f.parents, id)
+	delete(f.box, id)
+	delete(f.months, id)
+	return nil
+}

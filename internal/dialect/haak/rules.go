@@ -1,0 +1,207 @@
+package haak
+
+import (
+	"context"
+	"slices"
+	"strings"
+
+	"pennypost/internal/mail"
+	"pennypost/internal/policy"
+)
+
+// maxWordCount is how long mail is: longer texts are documents.
+const maxWordCount = 500
+
+// answersTo adds to the roles of a new session its own id, if mail was sent to that word while nobody bore it: such a word is a role.
+func answersTo(ctx context.Context, svc mail.Service, name mail.Name, roles []string) []string {
+	if _, err := mail.ParseRole(string(name)); err != nil || slices.Contains(roles, string(name)) {
+		return roles
+	}
+	page, err := svc.History(ctx, mail.HistoryQuery{To: "role:" + string(name), Limit: 1})
+	if err != nil || len(page.Messages) == 0 {
+		return roles
+	}
+	return append(roles, string(name))
+}
+
+// address is a recipient as somebody typed it, found.
+type address struct {
+	to      mail.Recipients
+	written string // as the file is to have it
+	notes   []string
+}
+
+// find resolves what somebody typed behind --to: all, then tags and roles with their namespace, then sessions by their whole id or the
+// beginning of it, and last a role that somebody will take.
+func find(typed string, r *roster) (address, error) {
+	typed = strings.TrimSpace(typed)
+	if a, err := findOne(typed, r); err == nil || !strings.Contains(typed, ",") {
+		return a, err
+	}
+	var all address
+	var written []string
+	for part := range strings.SplitSeq(typed, ",") {
+		a, err := findOne(strings.TrimSpace(part), r)
+		if err != nil {
+			return address{}, err
+		}
+		all.to = append(all.to, a.to...)
+		all.notes = append(all.notes, a.notes...)
+		written = append(written, a.written)
+	}
+	all.written = strings.Join(written, ",")
+	return all, nil
+}
+
+func findOne(word string, r *roster) (address, error) {
+	if strings.HasPrefix(word, "#") {
+		tag, err := r.channel(word)
+		if err != nil {
+			return address{}, err
+		}
+		word = tag
+	}
+	if word == "broadcast" {
+		word = string(mail.ToAll)
+	}
+	a, err := recipient(word, r.known())
+	if err != nil {
+		if ns, _, ok := strings.Cut(word, ":"); ok && ns != "role" && ns != "agent" {
+			return address{to: mail.Recipients{word}, written: word}, nil // a namespace of this room perhaps: the room knows
+		}
+		return address{}, err
+	}
+	if a.Kind() == mail.ToAgent {
+		word = a.Value() // the beginning of an id is for people
+	}
+	return address{to: mail.Recipients{string(a)}, written: word, notes: r.notes(a)}, nil
+}
+
+// roster is who is there.
+type roster struct {
+	agents []mail.Agent
+	tags   []string // that mail was sent to lately, besides those of agents
+}
+
+func readRoster(ctx context.Context, svc mail.Service) (*roster, error) {
+	agents, err := svc.Agents(ctx)
+	return &roster{agents: agents}, err
+}
+
+func (r *roster) known() sessions {
+	names := make(map[mail.Name]bool, len(r.agents))
+	for _, a := range r.agents {
+		names[a.Name] = true
+	}
+	return among(names)
+}
+
+func (r *roster) find(name mail.Name) *mail.Agent {
+	i := slices.IndexFunc(r.agents, func(a mail.Agent) bool { return a.Name == name })
+	if i < 0 {
+		return nil
+	}
+	return &r.agents[i]
+}
+
+// holders returns the live sessions that carry a tag or hold a role.
+func (r *roster) holders(a mail.Address) []mail.Name {
+	var names []mail.Name
+	for _, g := range r.agents {
+		if g.State.Live() && (a.Kind() == mail.ToRole && slices.Contains(g.Roles, a.Value()) || a.Kind() != mail.ToRole && policy.Carries(g.Tags, a)) {
+			names = append(names, g.Name)
+		}
+	}
+	return names
+}
+
+// notes says what the sender should know of an address.
+func (r *roster) notes(a mail.Address) []string {
+	switch a.Kind() {
+	case mail.ToAgent:
+		switch g := r.find(mail.Name(a.Value())); {
+		case g == nil:
+		case g.State == mail.Gone:
+			return []string{string(g.Name) + " is dead: the message is a dead letter unless the session comes back within its time"}
+		case g.State == mail.Frozen:
+			return []string{string(g.Name) + " is frozen: the message waits until the session is resumed"}
+		}
+	case mail.ToRole:
+		if len(r.holders(a)) == 0 && !r.ever(a.Value()) {
+			return []string{"no such role yet: nobody has the role " + a.Value() + "; the message waits until somebody takes it"}
+		}
+		if len(r.holders(a)) == 0 {
+			return []string{"nobody alive holds the role " + a.Value() + "; the message waits until somebody does"}
+		}
+	case mail.ToTag:
+		if len(r.holders(a)) == 0 {
+			return []string{"nobody alive carries " + string(a) + " now; whoever does before the message expires will see it"}
+		}
+	}
+	return nil
+}
+
+// ever reports whether anybody on the roster has a role, alive or not.
+func (r *roster) ever(role string) bool {
+	return slices.ContainsFunc(r.agents, func(a mail.Agent) bool { return slices.Contains(a.Roles, role) })
+}
+
+// channel is a tag as a group of the console.
+type channel struct {
+	Name    string      `json:"name"` // "#inscription", or "#project:inscription" where two tags end alike
+	Tag     string      `json:"tag"`
+	Members []mail.Name `json:"members"` // live ones
+}
+
+// channels returns the tags in use.
+func (r *roster) channels() []channel {
+	tags := slices.Clone(r.tags)
+	for _, a := range r.agents {
+		tags = append(tags, a.Tags...)
+	}
+	slices.Sort(tags)
+	tags = slices.Compact(tags)
+	bare := make(map[string]int)
+	for _, t := range tags {
+		_, value, _ := strings.Cut(t, ":")
+		bare[value]++
+	}
+	all := make([]channel, 0, len(tags))
+	for _, t := range tags {
+		name := t
+		if _, value, _ := strings.Cut(t, ":"); bare[value] == 1 {
+			name = value
+		}
+		all = append(all, channel{"#" + name, t, append([]mail.Name{}, r.holders(mail.Address(t))...)})
+	}
+	return all
+}
+
+// channel returns the tag of a channel: "#inscription", "#project:inscription".
+func (r *roster) channel(name string) (string, error) {
+	word := strings.TrimPrefix(name, "#")
+	var found, names []string
+	for _, c := range r.channels() {
+		_, value, _ := strings.Cut(c.Tag, ":")
+		if c.Tag == word || value == word {
+			found = append(found, c.Tag)
+		}
+		names = append(names, c.Name)
+	}
+	switch {
+	case len(found) == 1:
+		return found[0], nil
+	case len(found) > 1:
+		return "", mail.Errorf(mail.Invalid, "%s means several tags: write #%s", name, strings.Join(found, " or #"))
+	case strings.Contains(word, ":"):
+		tag, err := mail.ParseTag(word, mail.TagNamespaces())
+		return tag, err
+	case len(names) == 0:
+		return "", mail.Errorf(mail.NotFound, "there is no channel %s: nobody carries a tag. Name the tag, such as project:%s", name, word)
+	}
+	nearest := policy.Nearest(word, names, 3)
+	if len(nearest) == 0 {
+		nearest = names
+	}
+	return "", mail.Errorf(mail.NotFound, "there is no channel %s; there is %s. Or name the tag, such as project:%s", name, strings.Join(nearest, ", "), word)
+}

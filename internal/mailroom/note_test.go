@@ -1,0 +1,63 @@
+package mailroom
+
+import (
+	"testing"
+
+	"pennypost/internal/mail"
+)
+
+// In foreign systems whoever has a role may read its mail first. One reader gets it, and a later one has read nothing.
+func TestNote_RoleMail(t *testing.T) {
+	room, _ := openRoom(t, "lab", Options{})
+	user := room.As(mail.User)
+	for _, p := range []mail.Presence{{Name: "a", Roles: []string{"architect"}}, {Name: "b", Roles: []string{"architect"}}, {Name: "c"}} {
+		if _, err := user.Register(t.Context(), p); err != nil {
+			t.Fatal(err)
+		}
+	}
+	sent, err := user.Send(t.Context(), mail.Draft{To: mail.Recipients{"role:architect"}, Body: "x"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	holder, other := sent.Recipients[0].Agent, mail.Name("b")
+	if holder == "b" {
+		other = "a"
+	}
+	for _, c := range []struct {
+		reader mail.Name
+		want   int
+	}{{"c", 0}, {"stranger", 0}, {other, 1}, {other, 0}, {holder, 0}} {
+		n, err := room.Note(t.Context(), []mail.Receipt{{Message: sent.ID, Reader: mail.AgentAddress(c.reader), Mark: mail.MarkRead}})
+		if err != nil || n != c.want {
+			t.Errorf("%s reads: %d marks, %v, want %d", c.reader, n, err, c.want)
+		}
+	}
+	it, err := user.Message(t.Context(), sent.ID)
+	if err != nil || len(it.Deliveries) != 1 || it.Deliveries[0].Agent != other || it.Deliveries[0].State != mail.Read {
+		t.Errorf("deliveries: %+v, %v, want read by %s", it.Deliveries, err, other)
+	}
+	if p, err := room.As(holder).Inbox(t.Context(), mail.InboxQuery{}); err != nil || p.Unread != 0 {
+		t.Errorf("%s still has %d unread, %v", holder, p.Unread, err)
+	}
+}
+
+// What was erased does not come back from a foreign file.
+func TestImportErased(t *testing.T) {
+	room, _ := openRoom(t, "lab", Options{})
+	user := room.As(mail.User)
+	items := []mail.Item{{Message: mail.Message{ID: "x1", From: "agent:a", To: []mail.Address{"user"}, Body: "x", Sent: 1778421600000}}}
+	for i, want := range []mail.Imported{{Added: 1}, {Skipped: 1}, {Skipped: 1}} {
+		got, err := user.Import(t.Context(), items)
+		if err != nil || got != want {
+			t.Errorf("import %d: %+v, %v, want %+v", i, got, err, want)
+		}
+		if i == 1 {
+			if err := user.Erase(t.Context(), "x1"); err != nil {
+				t.Fatal(err)
+			}
+			if _, err := user.Archive(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+}
