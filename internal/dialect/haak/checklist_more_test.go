@@ -115,14 +115,17 @@ func TestRosterAndTags(t *testing.T) {
 		d.register("b1b2c3d4-0000")
 		d.register("b1b2c3d4-1111")
 		d.register("architect")
+		d.register("librarian-new", "--role", "librarian")
 		for typed, want := range map[string][2]string{
-			"a1b2c3d4":  {"a1b2c3d4-0000", "agent:a1b2c3d4-0000"},
-			"a1b2c3d":   {"a1b2c3d", "role:a1b2c3d"},
-			"b1b2c3d4":  {"b1b2c3d4", "role:b1b2c3d4"},
-			"architect": {"architect", "agent:architect"},
-			"steward":   {"steward", "role:steward"},
-			"all":       {"all", "all"},
-			"user":      {"user", "user"},
+			"a1b2c3d4":   {"a1b2c3d4-0000", "agent:a1b2c3d4-0000"},
+			"a1b2c3d":    {"a1b2c3d", "role:a1b2c3d"},
+			"b1b2c3d4":   {"b1b2c3d4", "role:b1b2c3d4"},
+			"architect":  {"architect", "agent:architect"},
+			"steward":    {"steward", "role:steward"},
+			"librarian":  {"librarian", "role:librarian"}, // who has the role, not who is called so
+			"librarian-": {"librarian-new", "agent:librarian-new"},
+			"all":        {"all", "all"},
+			"user":       {"user", "user"},
 		} {
 			id := d.send("s", typed, "m")
 			if got := d.last(mailbox)["recipient"]; got != want[0] {

@@ -93,7 +93,9 @@ func (r *roster) known() sessions {
 	for _, a := range r.agents {
 		names[a.Name] = true
 	}
-	return among(names)
+	return among(names, func(role string) bool {
+		return slices.ContainsFunc(r.agents, func(a mail.Agent) bool { return slices.Contains(a.Roles, role) })
+	})
 }
 
 func (r *roster) find(name mail.Name) *mail.Agent {

@@ -13,7 +13,7 @@ import (
 
 // some is a roster for tests of the wire.
 func some() sessions {
-	return among(map[mail.Name]bool{"bob": true, "architect": true, "a1b2c3d4-0000": true, "x:y": true, "name, with comma": true})
+	return among(map[mail.Name]bool{"bob": true, "architect": true, "a1b2c3d4-0000": true, "x:y": true, "name, with comma": true}, func(string) bool { return false })
 }
 
 func TestMessageRoundTrip(t *testing.T) {
