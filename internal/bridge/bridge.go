@@ -8,6 +8,8 @@ package bridge
 
 import (
 	"context"
+	"errors"
+	"io/fs"
 	"log/slog"
 	"os"
 	"path/filepath"
@@ -220,6 +222,11 @@ func (b *Bridge) outcome(ctx context.Context, way direction, err error) error {
 func (b *Bridge) use(ctx context.Context, f func(dialect.Files) error) error {
 	b.files.Lock()
 	defer b.files.Unlock()
+	// Each time: files that were opened would make a directory anew that somebody has moved away, and the mailbox in it with it.
+	if err := b.there(); err != nil {
+		b.closeLocked()
+		return err
+	}
 	if b.open == nil {
 		if err := b.openFiles(); err != nil {
 			return err
@@ -231,15 +238,21 @@ func (b *Bridge) use(ctx context.Context, f func(dialect.Files) error) error {
 	return f(b.open)
 }
 
+// there returns why the directory is none.
+func (b *Bridge) there() error {
+	dir := b.opts.Bridge.Dir
+	info, err := os.Stat(dir)
+	if errors.Is(err, fs.ErrNotExist) && b.opts.Dialect.Vanishes {
+		return nil
+	}
+	if err == nil && !info.IsDir() {
+		err = mail.Errorf(mail.Invalid, "%s is not a directory", dir)
+	}
+	return err
+}
+
 func (b *Bridge) openFiles() error {
 	o := &b.opts
-	info, err := os.Stat(o.Bridge.Dir)
-	if err == nil && !info.IsDir() {
-		err = mail.Errorf(mail.Invalid, "%s is not a directory", o.Bridge.Dir)
-	}
-	if err != nil {
-		return err
-	}
 	if err := durable.MkdirAll(o.State, 0o700); err != nil {
 		return err
 	}
@@ -256,6 +269,11 @@ func (b *Bridge) openFiles() error {
 func (b *Bridge) close() {
 	b.files.Lock()
 	defer b.files.Unlock()
+	b.closeLocked()
+}
+
+// closeLocked closes the files, if they are open.
+func (b *Bridge) closeLocked() {
 	if b.open == nil {
 		return
 	}

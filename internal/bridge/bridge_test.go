@@ -253,11 +253,9 @@ func TestFailing(t *testing.T) {
 	d := newDesk(t)
 	d.bridge(mail.BridgeBoth)
 	d.send("one")
-	d.set.Close()
 	if err := os.Rename(d.dir, d.dir+".away"); err != nil {
 		t.Fatal(err)
 	}
-	d.start()
 	for d.set.Statuses()[0].Failing == "" {
 		d.sync()
 	}

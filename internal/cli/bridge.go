@@ -42,7 +42,7 @@ func newBridge(a *app) *cobra.Command {
 			RunE: func(cmd *cobra.Command, _ []string) error { return a.bridges(cmd.Context()) },
 		},
 		&cobra.Command{
-			Use: "remove ID|DIALECT [DIR]", Short: "remove a bridge; its files stay as they are", Args: cobra.RangeArgs(1, 2),
+			Use: "remove ID|DIALECT [DIR]", Short: "remove a bridge; its files stay as they are", Args: oneBridge,
 			RunE: func(cmd *cobra.Command, args []string) error {
 				return a.onBridge(cmd.Context(), args, func(ctx context.Context, s mail.Service, id string) error {
 					if err := s.RemoveBridge(ctx, id); err != nil {
@@ -55,7 +55,7 @@ func newBridge(a *app) *cobra.Command {
 			},
 		},
 		&cobra.Command{
-			Use: "sync ID|DIALECT [DIR]", Short: "bring room and files in step now", Args: cobra.RangeArgs(1, 2),
+			Use: "sync ID|DIALECT [DIR]", Short: "bring room and files in step now", Args: oneBridge,
 			RunE: func(cmd *cobra.Command, args []string) error {
 				return a.onBridge(cmd.Context(), args, func(ctx context.Context, s mail.Service, id string) error {
 					st, err := s.SyncBridge(ctx, id)
@@ -67,6 +67,14 @@ func newBridge(a *app) *cobra.Command {
 			},
 		})
 	return cmd
+}
+
+// oneBridge refuses what does not name a bridge.
+func oneBridge(cmd *cobra.Command, args []string) error {
+	if len(args) == 1 || len(args) == 2 {
+		return nil
+	}
+	return usage("%s needs the id of a bridge, or its dialect and directory", cmd.CommandPath())
 }
 
 // bridgedDirs says, for the manual, what directory each dialect wants.
@@ -95,6 +103,9 @@ func (a *app) addBridge(ctx context.Context, name, dir, mode string) error {
 		return err
 	}
 	st, err := svc.AddBridge(ctx, mail.Bridge{Dialect: name, Dir: a.absolute(dir), Mode: mail.BridgeMode(mode)})
+	if mail.CodeOf(err) == mail.NotFound {
+		return hinted(err, "pennypost bridge --help lists the dialects and the directory that each wants")
+	}
 	if err != nil {
 		return err
 	}
@@ -185,7 +196,10 @@ func (a *app) onBridge(ctx context.Context, args []string, do func(context.Conte
 		return err
 	}
 	if len(args) == 1 {
-		return do(ctx, svc, args[0])
+		if err := do(ctx, svc, args[0]); mail.CodeOf(err) != mail.NotFound {
+			return err
+		}
+		return hinted(mail.Errorf(mail.NotFound, "this room has no bridge %q", args[0]), "pennypost bridge list")
 	}
 	list, err := svc.Bridges(ctx)
 	if err != nil {

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
+	"golang.org/x/text/unicode/norm"
 
 	"pennypost/internal/dialect"
 	"pennypost/internal/mail"
@@ -52,19 +53,24 @@ type dialectDoor struct {
 	servers map[mail.Caller]*mcp.Server
 }
 
-// entitled lets through whom the endpoint is for: the agent that its path names, and who is known there.
+// entitled lets through whom the endpoint is for: the agent that its path names, if it is known there. That nobody of that name is
+// known, is said to everybody who has a credential.
 func (m *dialectDoor) entitled(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		c := callerOf(r)
-		if named := r.PathValue("agent"); strings.Contains(m.endpoint.Path, "{agent}") && named != string(c.Name) {
-			http.Error(w, "this address is "+named+"'s, and your credential is "+string(c.Name)+"'s. A token is made by: pennypost agents token NAME", http.StatusForbidden)
-			return
+		meant := c.Name
+		if strings.Contains(m.endpoint.Path, "{agent}") {
+			meant = mail.Name(norm.NFC.String(r.PathValue("agent"))) // as credentials are read
 		}
 		if m.endpoint.Known != nil {
-			if err := m.endpoint.Known(r.Context(), m.visit(c), c.Name); err != nil {
+			if err := m.endpoint.Known(r.Context(), m.visit(c), meant); err != nil {
 				http.Error(w, err.Error(), statusOf(err))
 				return
 			}
+		}
+		if meant != c.Name {
+			http.Error(w, "this address is "+string(meant)+"'s, and your credential is "+string(c.Name)+"'s. A token is made by: pennypost agents token NAME", http.StatusForbidden)
+			return
 		}
 		next.ServeHTTP(w, r)
 	})

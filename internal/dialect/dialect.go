@@ -35,6 +35,8 @@ type Dialect struct {
 	Files func(FilesOptions) (Files, error)
 	// Where says, in half a line of help, which directory a bridge wants.
 	Where string
+	// Vanishes says that the directory is removed when its owner is done with it: that is the end of the mailbox, and no fault.
+	Vanishes bool
 	// InProject says that its people expect its files in the directory in which they work: its verbs and its stdio server add the
 	// bridge to the project's directory if the room has none of this dialect.
 	InProject bool

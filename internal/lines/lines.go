@@ -110,9 +110,9 @@ func (f *File) Append(lines ...[]byte) error {
 	for _, l := range lines {
 		text = append(append(text, l...), '\n')
 	}
-	if _, err := file.Write(text); err != nil {
-		// What was written of it would otherwise become part of the next line.
-		if info, statErr := file.Stat(); statErr == nil && info.Size() > size {
+	if n, err := file.Write(text); err != nil {
+		// What was written of it would be a line that nobody understands. If somebody else has written behind it, it stays.
+		if info, statErr := file.Stat(); statErr == nil && info.Size() == size+int64(n) {
 			_ = file.Truncate(size)
 		}
 		return fmt.Errorf("append to %s: %w", f.path, err)

@@ -101,12 +101,11 @@ func TestImportRefused(t *testing.T) {
 	o := newOffice(t)
 	const good = `{"id":"a","type":"custom","from":"agent:x","to":["user"],"body":"GOOD","sent":"2026-01-01T00:00:00Z"}` + "\n"
 	for _, bad := range []string{
-		`{"id":"b","type":"custom","from":"agent:x","to":["user"],"body":"","sent":"2026-01-01T00:00:00Z"}`,
 		`{"id":"b","type":"nonsense","from":"agent:x","to":["user"],"body":"y","sent":"2026-01-01T00:00:00Z"}`,
 		`{"id":"b","type":"custom","from":"agent:x","to":["somebody"],"body":"y","sent":"2026-01-01T00:00:00Z"}`,
 		`{"id":"b","type":"custom","from":"agent:x","to":["user"],"body":"y"}`,
 		`{"id":"","type":"custom","from":"agent:x","to":["user"],"body":"y","sent":"2026-01-01T00:00:00Z"}`,
-		`{"id":"b","type":"custom","from":"agent:x","to":["user"],"body":"` + strings.Repeat("y", mail.MaxBody+1) + `","sent":"2026-01-01T00:00:00Z"}`,
+		`{"id":"b","type":"custom","from":"agent:x","to":["user"],"body":"` + strings.Repeat("y", 1<<20+1) + `","sent":"2026-01-01T00:00:00Z"}`,
 		`{"id":"b","type":"custom","from":`,
 		`nonsense`,
 	} {

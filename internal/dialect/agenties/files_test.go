@@ -462,11 +462,15 @@ func TestBrokerAndDisk(t *testing.T) {
 		if st := b.Sync(); st.Failing == "" || st.Behind == 0 {
 			t.Errorf("%+v, want it failing", st)
 		}
-		if err := os.Remove(b.path(".agenties")); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.Rename(b.path("aside"), b.path(".agenties")); err != nil {
-			t.Fatal(err)
+		// Away from the bridge, which makes .agenties anew when nothing is there.
+		dir, away := b.Dir, b.Dir+".away"
+		for _, err := range []error{
+			os.Rename(dir, away), os.Remove(filepath.Join(away, ".agenties")),
+			os.Rename(filepath.Join(away, "aside"), filepath.Join(away, ".agenties")), os.Rename(away, dir),
+		} {
+			if err != nil {
+				t.Fatal(err)
+			}
 		}
 		if st := b.Sync(); st.Failing != "" || st.Behind != 0 {
 			t.Errorf("%+v, want it working", st)

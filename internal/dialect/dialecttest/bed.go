@@ -40,8 +40,14 @@ type Bed struct {
 	State   string // of the bridges
 	Env     map[string]string
 
-	elapsed atomic.Int64 // nanoseconds since Began
-	bridges *bridge.Set
+	shared *shared
+}
+
+// shared is what beds on one room have in common.
+type shared struct {
+	dialects []dialect.Dialect
+	elapsed  atomic.Int64 // nanoseconds since Began
+	bridges  *bridge.Set
 }
 
 // New returns a bed that ends with the test.
@@ -49,36 +55,61 @@ func New(t testing.TB, d dialect.Dialect) *Bed { return NewIn(t, d, t.TempDir())
 
 // NewIn is New with the directory given.
 func NewIn(t testing.TB, d dialect.Dialect, dir string) *Bed {
-	b := &Bed{T: t, Dialect: d, Dir: dir, State: t.TempDir(), Env: make(map[string]string)}
+	b := newBed(t, d, dir, &shared{dialects: []dialect.Dialect{d}})
+	b.open()
+	return b
+}
+
+// NewAll returns a bed for each dialect. All are on one room, whose bridges any of them starts and stops; each has a directory of its own.
+func NewAll(t testing.TB, all ...dialect.Dialect) (beds []*Bed) {
+	common := &shared{dialects: all}
+	for _, d := range all {
+		b := newBed(t, d, t.TempDir(), common)
+		if beds == nil {
+			b.open()
+		} else {
+			b.Room, b.State = beds[0].Room, beds[0].State
+		}
+		beds = append(beds, b)
+	}
+	return beds
+}
+
+func newBed(t testing.TB, d dialect.Dialect, dir string, common *shared) *Bed {
+	return &Bed{T: t, Dialect: d, Dir: dir, State: t.TempDir(), Env: make(map[string]string), shared: common}
+}
+
+// open makes the room, which ends with the test.
+func (b *Bed) open() {
+	b.T.Helper()
 	room, err := mailroom.Open(context.Background(), Room, new(journaltest.Store).Open(), mailroom.Options{Now: b.Now})
 	if err != nil {
-		t.Fatal(err)
+		b.T.Fatal(err)
 	}
 	b.Room = room
 	b.Start()
-	t.Cleanup(func() {
+	b.T.Cleanup(func() {
 		b.Stop()
 		if err := room.Close(); err != nil {
-			t.Error(err)
+			b.T.Error(err)
 		}
 	})
-	return b
 }
 
 // Start starts the room's bridges, as a post office does that is started.
 func (b *Bed) Start() {
-	b.bridges = bridge.NewSet([]dialect.Dialect{b.Dialect}, b.State, bridge.Options{
+	b.shared.bridges = bridge.NewSet(b.shared.dialects, b.State, bridge.Options{
 		Room: b.Room, Now: b.Now, Log: slog.New(slog.NewTextHandler(b.T.Output(), nil)), Getenv: b.getenv,
 	})
 	b.reconcile()
 }
 
 // Stop stops them.
-func (b *Bed) Stop() { b.bridges.Close() }
+func (b *Bed) Stop() { b.shared.bridges.Close() }
 
 func (b *Bed) reconcile() {
 	b.T.Helper()
-	if err := b.bridges.Reconcile(func() ([]mail.BridgeStatus, error) { return b.Room.As(mail.User).Bridges(b.T.Context()) }); err != nil {
+	if err := b.shared.bridges.Reconcile(func() ([]mail.BridgeStatus, error) { return b.Room.As(mail.User).Bridges(b.T.Context()) }); err != nil {
 		b.T.Fatal(err)
 	}
 }
@@ -86,10 +117,10 @@ func (b *Bed) reconcile() {
 func (b *Bed) getenv(name string) string { return b.Env[name] }
 
 // Now is the bed's time.
-func (b *Bed) Now() time.Time { return Began.Add(time.Duration(b.elapsed.Load())) }
+func (b *Bed) Now() time.Time { return Began.Add(time.Duration(b.shared.elapsed.Load())) }
 
 // Advance lets time pass.
-func (b *Bed) Advance(d time.Duration) { b.elapsed.Add(int64(d)) }
+func (b *Bed) Advance(d time.Duration) { b.shared.elapsed.Add(int64(d)) }
 
 // service is a room whose changes are in the files before they are answered, as a post office's are.
 type service struct {
@@ -134,7 +165,7 @@ func (s service) Import(ctx context.Context, items []mail.Item) (mail.Imported, 
 }
 
 func (s service) AddBridge(ctx context.Context, br mail.Bridge) (mail.BridgeStatus, error) {
-	if err := bridge.Check([]dialect.Dialect{s.bed.Dialect}, &br); err != nil {
+	if err := bridge.Check(s.bed.shared.dialects, &br); err != nil {
 		return mail.BridgeStatus{}, err
 	}
 	st, err := s.Service.AddBridge(ctx, br)
@@ -142,7 +173,7 @@ func (s service) AddBridge(ctx context.Context, br mail.Bridge) (mail.BridgeStat
 		return st, err
 	}
 	s.bed.reconcile()
-	return s.bed.bridges.Sync(ctx, st.ID)
+	return s.bed.shared.bridges.Sync(ctx, st.ID)
 }
 
 func (s service) RemoveBridge(ctx context.Context, id string) error {
@@ -152,19 +183,19 @@ func (s service) RemoveBridge(ctx context.Context, id string) error {
 }
 
 func (s service) Bridges(context.Context) ([]mail.BridgeStatus, error) {
-	return s.bed.bridges.Statuses(), nil
+	return s.bed.shared.bridges.Statuses(), nil
 }
 
 func (s service) SyncBridge(ctx context.Context, id string) (mail.BridgeStatus, error) {
-	return s.bed.bridges.Sync(ctx, id)
+	return s.bed.shared.bridges.Sync(ctx, id)
 }
 
-func (b *Bed) settle(ctx context.Context) { b.bridges.Await(ctx, b.Room.Shown()) }
+func (b *Bed) settle(ctx context.Context) { b.shared.bridges.Await(ctx, b.Room.Shown()) }
 
 // As returns the room as somebody sees it.
 func (b *Bed) As(name mail.Name) mail.Service {
 	s := b.Room.As(name)
-	if b.bridges == nil {
+	if b.shared.bridges == nil {
 		return s
 	}
 	return service{s, b}
@@ -226,14 +257,15 @@ func (b *Bed) Bridge(mode mail.BridgeMode) mail.BridgeStatus {
 	return st
 }
 
-// Sync brings room and files in step and returns how the first bridge fares.
+// Sync brings room and files in step and returns how the dialect's first bridge fares.
 func (b *Bed) Sync() mail.BridgeStatus {
 	b.T.Helper()
-	all := b.bridges.Statuses()
-	if len(all) == 0 {
-		b.T.Fatal("the room has no bridge")
+	all := b.shared.bridges.Statuses()
+	i := slices.IndexFunc(all, func(st mail.BridgeStatus) bool { return st.Dialect == b.Dialect.Name })
+	if i < 0 {
+		b.T.Fatal("the room has no bridge of " + b.Dialect.Name)
 	}
-	st, err := b.bridges.Sync(b.T.Context(), all[0].ID)
+	st, err := b.shared.bridges.Sync(b.T.Context(), all[i].ID)
 	if err != nil {
 		b.T.Fatal(err)
 	}

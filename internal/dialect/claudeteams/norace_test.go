@@ -1,0 +1,5 @@
+//go:build !race
+
+package claudeteams
+
+const patience = 1
