@@ -11,14 +11,18 @@ import (
 	"pennypost/internal/mail"
 )
 
-// FindRoom returns the room that a command means: the one it names, else $PENNYPOST_ROOM, else the room of the Git
-// repository around dir, else "default".
+// FindRoom returns the room that a command means: the one it names, else $PENNYPOST_ROOM, else what the project's own file says, else
+// the room of the Git repository around dir, else "default".
 func FindRoom(named string, getenv func(string) string, dir string) (mail.RoomName, error) {
 	if named != "" {
 		return mail.ParseRoom(named)
 	}
 	if room := getenv("PENNYPOST_ROOM"); room != "" {
 		return mail.ParseRoom(room)
+	}
+	project, err := FindProject(dir)
+	if err != nil || project.Room != "" {
+		return project.Room, err
 	}
 	if common := commonDir(dir); common != "" {
 		return repositoryRoom(common, originURL(common)), nil

@@ -1,0 +1,63 @@
+package config
+
+import (
+	"bytes"
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/pelletier/go-toml/v2"
+
+	"pennypost/internal/mail"
+)
+
+// ProjectFile is the name of a project's own settings.
+const ProjectFile = ".pennypost.toml"
+
+// Project is what a project says of itself in its ProjectFile.
+type Project struct {
+	Room  mail.RoomName `toml:"room"`  // instead of that of the Git repository
+	Agent mail.Name     `toml:"agent"` // the name of sessions that are given no other
+}
+
+// FindProject returns the settings of the project around dir: the nearest ProjectFile at or above dir, but not above the top of the
+// Git working tree. Without one, they are empty.
+func FindProject(dir string) (Project, error) {
+	var p Project
+	top := ProjectDir(dir)
+	for at := dir; ; at = filepath.Dir(at) {
+		file := filepath.Join(at, ProjectFile)
+		text, err := os.ReadFile(file)
+		switch {
+		case err == nil:
+			return p, p.parse(file, text)
+		case !errors.Is(err, fs.ErrNotExist):
+			return p, mail.Errorf(mail.Invalid, "%s cannot be read: %w", file, err)
+		case at == top || at == filepath.Dir(at):
+			return p, nil
+		}
+	}
+}
+
+func (p *Project) parse(file string, text []byte) error {
+	err := toml.NewDecoder(bytes.NewReader(text)).DisallowUnknownFields().Decode(p)
+	if _, ok := errors.AsType[*toml.StrictMissingError](err); ok {
+		return mail.Errorf(mail.Invalid, "%s: there are two keys, room and agent, and another is set", file)
+	}
+	if err != nil {
+		return mail.Errorf(mail.Invalid, "%s: %s", file, strings.TrimPrefix(err.Error(), "toml: "))
+	}
+	if p.Room != "" {
+		if _, err := mail.ParseRoom(string(p.Room)); err != nil {
+			return mail.Errorf(mail.Invalid, "%s: %w", file, err)
+		}
+	}
+	if p.Agent != "" {
+		if _, err := mail.ParseName(string(p.Agent)); err != nil {
+			return mail.Errorf(mail.Invalid, "%s: %w", file, err)
+		}
+	}
+	return nil
+}

@@ -1,0 +1,191 @@
+package config
+
+import (
+	"encoding/base64"
+	"fmt"
+	"maps"
+	"net/url"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"pennypost/internal/mail"
+	"pennypost/internal/policy"
+)
+
+// Wake is how one agent, or whoever holds a role, is woken: by a command, a webhook, or a webhook if the command fails.
+type Wake struct {
+	Exec    []string `toml:"exec"`    // a command and its arguments, run without a shell
+	Webhook string   `toml:"webhook"` // an address for POST
+	Secret  Secret   `toml:"secret"`  // that signs what is sent there
+	Timeout Duration `toml:"timeout"` // of the command and of the webhook; default 30s
+	Budget  int      `toml:"budget"`  // rings in an hour; default policy.DefaultBudget
+}
+
+// Limits of a Wake, and its default.
+const (
+	DefaultWakeTimeout = Duration(30 * time.Second)
+	maxWakeTimeout     = Duration(time.Hour)
+	maxWakeBudget      = 1000
+)
+
+// anyone stands for the name of an agent or a role where keys are listed.
+const anyone = "NAME"
+
+// Secret is the key of a webhook. In a file it is "whsec_" and the base64 of 24 to 64 bytes, as Standard Webhooks has it. It does not print.
+type Secret []byte
+
+// UnmarshalText implements encoding.TextUnmarshaler.
+func (s *Secret) UnmarshalText(b []byte) error {
+	encoded, ok := strings.CutPrefix(string(b), "whsec_")
+	key, err := base64.StdEncoding.DecodeString(encoded)
+	if !ok || err != nil || len(key) < 24 || len(key) > 64 {
+		return mail.Errorf(mail.Invalid, "a secret is whsec_ and the base64 of 24 to 64 bytes; make one with: echo whsec_$(openssl rand -base64 32)")
+	}
+	*s = key
+	return nil
+}
+
+// String does not tell.
+func (s Secret) String() string { return "(secret)" }
+
+// GoString does not tell.
+func (s Secret) GoString() string { return s.String() }
+
+// Empty reports whether the entry has no way to wake: it takes away what all rooms have.
+func (w *Wake) Empty() bool { return len(w.Exec) == 0 && w.Webhook == "" }
+
+// checkWakes returns what is wrong with the entries of a section.
+func checkWakes(section string, entries map[string]Wake) error {
+	known := make(map[mail.Address]string, len(entries))
+	for _, who := range slices.Sorted(maps.Keys(entries)) {
+		w, table := entries[who], section+".wake."+quotedKey(who)
+		a, err := WakeAddress(who)
+		if err != nil {
+			return mail.Errorf(mail.Invalid, "[%s]: %w", table, err)
+		}
+		if known[a] != "" {
+			return mail.Errorf(mail.Invalid, "[%s] and [%s] are about the same; keep one", known[a], table)
+		}
+		known[a] = table
+		if err := w.check(table); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// check returns what is wrong with the entry of a section.
+func (w *Wake) check(section string) error {
+	bad := func(format string, args ...any) error {
+		return mail.Errorf(mail.Invalid, "[%s] %s", section, fmt.Sprintf(format, args...))
+	}
+	switch {
+	case w.Empty() && strings.HasPrefix(section, "room."):
+		return bad("says no way to wake; set exec or webhook")
+	case w.Exec != nil && (len(w.Exec) == 0 || w.Exec[0] == "" || strings.Contains(strings.Join(w.Exec, ""), "\x00")):
+		return bad("exec is no command; write it like exec = [\"notify-send\", \"{agent} has {unread} unread\"]")
+	case w.Webhook != "" && !isWebhook(w.Webhook):
+		return bad("webhook is not an http or https address without a user")
+	case w.Webhook != "" && w.Secret == nil:
+		return bad("has a webhook and no secret; make one with: echo whsec_$(openssl rand -base64 32)")
+	case w.Timeout < 0 || w.Timeout > maxWakeTimeout:
+		return bad("timeout is %s; use 1ms to %s", w.Timeout, maxWakeTimeout)
+	case w.Budget < 0 || w.Budget > maxWakeBudget:
+		return bad("budget is %d; use 1 to %d rings an hour", w.Budget, maxWakeBudget)
+	}
+	return nil
+}
+
+func isWebhook(s string) bool {
+	u, err := url.Parse(s)
+	return err == nil && (u.Scheme == "http" || u.Scheme == "https") && u.Host != "" && u.User == nil
+}
+
+// WakeAddress returns whose doors an entry is about: a bare word is an agent's name, "orchestrator" whoever holds that role.
+func WakeAddress(who string) (mail.Address, error) {
+	a, bare, err := mail.ParseAddress(who, nil)
+	if err != nil {
+		return "", err
+	}
+	if bare {
+		a = mail.AgentAddress(mail.Name(who))
+	}
+	switch a.Kind() {
+	case mail.ToRole:
+		return a, nil
+	case mail.ToAgent:
+		name, err := mail.ParseName(a.Value())
+		return mail.AgentAddress(name), err
+	}
+	return "", mail.Errorf(mail.Invalid, "%q cannot be woken; write an agent's name, role:ROLE or orchestrator", who)
+}
+
+// wakes returns the entries of all rooms with a room's own on top. Their keys are addresses, so that one spelling meets the other.
+func wakes(all, own map[string]Wake) map[string]Wake {
+	out := make(map[string]Wake, len(all)+len(own))
+	for _, entries := range []map[string]Wake{all, own} {
+		for who, w := range entries {
+			if a, err := WakeAddress(who); err == nil {
+				who = string(a)
+			}
+			out[who] = w
+		}
+	}
+	return out
+}
+
+// printWakes writes the entries of a section. Secrets are not among what it writes.
+func (r *Room) printWakes(b *strings.Builder, section string) {
+	if len(r.Wake) == 0 {
+		fmt.Fprintf(b, "# [%s.wake.%s]: how an agent is woken (also \"role:ROLE\", orchestrator): exec, webhook, secret, timeout, budget\n", section, anyone)
+	}
+	for _, who := range slices.Sorted(maps.Keys(r.Wake)) {
+		w := r.Wake[who]
+		fmt.Fprintf(b, "[%s.wake.%s]\n", section, quotedKey(strings.TrimPrefix(who, "agent:")))
+		if w.Empty() {
+			b.WriteString("# not woken here, whatever [room.wake] says\n")
+			continue
+		}
+		if len(w.Exec) > 0 {
+			words := make([]string, 0, len(w.Exec))
+			for _, word := range w.Exec {
+				words = append(words, quotedText(word))
+			}
+			key(b, "exec", "["+strings.Join(words, ", ")+"]", "run without a shell; {room}, {agent}, {role}, {unread}, {urgent} are replaced")
+		}
+		if w.Webhook != "" {
+			key(b, "webhook", quotedText(w.Webhook), "signed POST (Standard Webhooks)")
+			b.WriteString("# secret is set, and not printed\n")
+		}
+		key(b, "timeout", quoted(w.Timeout, DefaultWakeTimeout), "the command is killed, the webhook given up, after so long")
+		key(b, "budget", strconv.Itoa(orNumber(w.Budget, policy.DefaultBudget)), "rings in an hour; urgent mail may cause as many again")
+	}
+}
+
+// quotedKey writes a name as part of a TOML key.
+func quotedKey(s string) string {
+	if s != "" && strings.Trim(s, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-") == "" {
+		return s
+	}
+	return quotedText(s)
+}
+
+// quotedText writes a TOML basic string, whose escapes are fewer than Go's.
+func quotedText(s string) string {
+	var b strings.Builder
+	b.WriteByte('"')
+	for _, r := range s {
+		switch {
+		case r == '"' || r == '\\':
+			b.WriteRune('\\')
+			b.WriteRune(r)
+		case r < ' ' || r == 0x7f:
+			fmt.Fprintf(&b, "\\u%04x", r)
+		default:
+			b.WriteRune(r)
+		}
+	}
+	return b.String() + "\""
+}
