@@ -28,14 +28,15 @@ func (e *entry) reconcile(ctx context.Context) error {
 	return e.bridges.Reconcile(func() ([]mail.BridgeStatus, error) { return e.room.As(mail.User).Bridges(ctx) })
 }
 
-// resume opens the rooms that have bridges: somebody has to notice what others write there.
+// resume opens the rooms that have bridges, or doors: somebody has to notice what others write there, and who was to be woken when
+// the post office was last killed.
 func (o *office) resume(ctx context.Context) {
 	names, err := o.names()
 	if err != nil {
 		o.log.Error("rooms not listed", "err", err)
 	}
 	for _, name := range names {
-		if _, err := os.Stat(o.bridgesDir(name)); err != nil {
+		if _, err := os.Stat(o.bridgesDir(name)); err != nil && !o.wakes(name) {
 			continue
 		}
 		if e, err := o.borrow(ctx, name); err == nil { // it logs what went wrong

@@ -35,9 +35,11 @@ func (d *daemon) mountDialects(mux *http.ServeMux) (closeAll func(), err error) 
 			mux.Handle(e.Path, door.known(door.entitled(h)))
 		}
 		for _, r := range dia.Routes {
-			if !r.DevOnly || d.opts.Dev {
-				mux.Handle(r.Pattern, d.dialectRoute(r))
+			if r.DevOnly && !d.opts.Dev {
+				mux.Handle(r.Pattern, http.NotFoundHandler()) // or another route whose path fits would answer for it
+				continue
 			}
+			mux.Handle(r.Pattern, d.dialectRoute(r))
 		}
 	}
 	return closeAll, nil

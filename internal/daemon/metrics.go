@@ -22,6 +22,7 @@ type metrics struct {
 	started time.Time
 
 	sends, deliveries, wakes, bytes counter
+	rings, failedRings, outstanding counter
 	watchers                        counter
 	appends, fsync, inbox           histogram
 
@@ -89,6 +90,9 @@ func (m *metrics) ServeHTTP(w http.ResponseWriter, _ *http.Request) {
 	e.number("pennypost_sends_total", "counter", "Messages sent.", m.sends.Load())
 	e.number("pennypost_deliveries_total", "counter", "Recipients of messages sent.", m.deliveries.Load())
 	e.number("pennypost_wakes_total", "counter", "Recipients that were to be woken.", m.wakes.Load())
+	e.number("pennypost_rings_total", "counter", "Attempts to ring a door.", m.rings.Load())
+	e.number("pennypost_failed_rings_total", "counter", "Attempts that failed.", m.failedRings.Load())
+	e.number("pennypost_outstanding_wakes", "gauge", "Agents with mail that they are to be woken for, and have not been given up.", m.outstanding.Load())
 	e.number("pennypost_appended_bytes_total", "counter", "Bytes appended to journals.", m.bytes.Load())
 	e.histogram("pennypost_appends_per_fsync", "Events that shared one fsync.", &m.appends)
 	e.histogram("pennypost_fsync_seconds", "Time of one write and fsync.", &m.fsync)

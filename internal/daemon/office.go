@@ -16,6 +16,8 @@ import (
 	"pennypost/internal/mail"
 	"pennypost/internal/mailroom"
 	"pennypost/internal/policy"
+	"pennypost/internal/process"
+	"pennypost/internal/wake"
 )
 
 // maxOpen bounds the rooms that are open at a time: each costs files and memory, and a caller can name any number.
@@ -44,6 +46,7 @@ type entry struct {
 	err   error
 
 	bridges *bridge.Set
+	ringer  *wake.Ringer // nil: the room has no doors
 
 	stop context.CancelFunc // ends what looks after the room
 	done chan struct{}      // closed when that has ended
@@ -166,12 +169,16 @@ func (o *office) openFiles(e *entry, name mail.RoomName) error {
 	if err != nil {
 		return err
 	}
+	doors := o.doors(name)
+	opts := o.options(name)
+	opts.Door = doors.Name
 	// Not the caller's context: others wait for the same room.
-	room, err := mailroom.Open(context.Background(), name, files, o.options(name))
+	room, err := mailroom.Open(context.Background(), name, files, opts)
 	if err != nil {
 		return err
 	}
 	e.room, e.files, e.done = room, files, make(chan struct{})
+	e.ringer = o.newRinger(room, doors)
 	if err := o.startBridges(e, name, log); err != nil {
 		return errors.Join(err, room.Close())
 	}
@@ -179,7 +186,7 @@ func (o *office) openFiles(e *entry, name mail.RoomName) error {
 	e.stop = stop
 	go func() {
 		defer close(e.done)
-		_ = room.Run(ctx) // it logs what goes wrong and ends only with ctx
+		e.run(ctx, log)
 	}()
 	log.Info("room opened", "seq", files.Last(), "took", time.Since(began))
 	return nil
@@ -191,6 +198,7 @@ func (o *office) options(name mail.RoomName) mailroom.Options {
 	retention, ttl := r.Policy()
 	return mailroom.Options{
 		Log: o.log, MaxBody: r.MaxBody, Namespaces: r.TagNamespaces, TTL: ttl, Retention: retention, Observe: o.metrics.observer(),
+		Alive: process.Alive,
 		Forward: func(ctx context.Context, to mail.RoomName, from mail.Name, d mail.Draft) (mail.Sent, error) {
 			return o.deliver(ctx, to, from, name, d)
 		},
@@ -326,7 +334,9 @@ func (o *office) run(ctx context.Context) {
 		case <-ctx.Done():
 			return
 		case <-tick.C:
-			o.sweep(func(e *entry) bool { return e.users == 0 && e.bridges.Len() == 0 && time.Since(e.since) >= o.idle })
+			o.sweep(func(e *entry) bool {
+				return e.users == 0 && e.bridges.Len() == 0 && e.ringer.Quiet() && time.Since(e.since) >= o.idle
+			})
 		}
 	}
 }

@@ -25,6 +25,10 @@ type Value = jsontext.Value
 
 func newDecoder(r io.Reader) *jsontext.Decoder { return jsontext.NewDecoder(r) }
 
+func newLenientDecoder(r io.Reader) *jsontext.Decoder {
+	return jsontext.NewDecoder(r, jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true))
+}
+
 // Marshal encodes v compactly; invalid UTF-8 is an error.
 func Marshal(v any) ([]byte, error) { return json.Marshal(v) }
 

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"io"
+	"slices"
 )
 
 // Member is a member of an object.
@@ -43,4 +44,37 @@ func Members(object []byte) ([]Member, error) {
 		return nil, errors.New("something stands behind the JSON object")
 	}
 	return all, nil
+}
+
+// Pick reads one JSON object from r, and nothing behind it, so that r need not end. It returns the members with the given names, the
+// last of each name, and holds no others in memory. Invalid UTF-8 is replaced.
+func Pick(r io.Reader, names ...string) (map[string]Value, error) {
+	d := newLenientDecoder(r)
+	begin, err := d.ReadToken()
+	if err != nil {
+		return nil, err
+	}
+	if begin.Kind() != '{' {
+		return nil, errors.New("not a JSON object")
+	}
+	picked := make(map[string]Value)
+	for d.PeekKind() != '}' {
+		token, err := d.ReadToken()
+		if err != nil {
+			return nil, err
+		}
+		name := token.String()
+		if !slices.Contains(names, name) {
+			err = d.SkipValue()
+		} else if value, e := d.ReadValue(); e == nil {
+			picked[name] = value.Clone()
+		} else {
+			err = e
+		}
+		if err != nil {
+			return nil, err
+		}
+	}
+	_, err = d.ReadToken()
+	return picked, err
 }

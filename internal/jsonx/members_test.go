@@ -1,6 +1,8 @@
 package jsonx
 
 import (
+	"io"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -15,6 +17,24 @@ func TestMembers(t *testing.T) {
 	for _, bad := range []string{"", "[]", "{", `{"a":1`, `{"a"}`, `{"a":1,"a":2}`, `{"a":1} x`, `{} {}`} {
 		if got, err := Members([]byte(bad)); err == nil {
 			t.Errorf("Members(%q) = %v, want an error", bad, got)
+		}
+	}
+}
+
+func TestPick(t *testing.T) {
+	// What follows the object is not waited for.
+	in, out := io.Pipe()
+	go io.WriteString(out, `{"a":1,"big":"`+strings.Repeat("x", 1<<20)+`","b":{"c":[2]},"a":3}`)
+	got, err := Pick(in, "a", "b", "none")
+	if diff := cmp.Diff(map[string]Value{"a": Value("3"), "b": Value(`{"c":[2]}`)}, got); diff != "" || err != nil {
+		t.Errorf("Pick: %v (-want +got):\n%s", err, diff)
+	}
+	if got, err := Pick(strings.NewReader("{\"a\":\"\xff\"}"), "a"); err != nil || len(got) != 1 {
+		t.Errorf("Pick of broken text = %v, %v", got, err)
+	}
+	for _, bad := range []string{"", "[]", "{", `{"a":1`, `{"a"}`, "x", `{"a":tru}`} {
+		if got, err := Pick(strings.NewReader(bad), "a"); err == nil {
+			t.Errorf("Pick(%q) = %v, want an error", bad, got)
 		}
 	}
 }

@@ -55,6 +55,11 @@ type Presence struct {
 	Session  string `json:"session,omitempty"`
 	TakeOver bool   `json:"take_over,omitzero"`
 	End      bool   `json:"end,omitzero"`
+	// Process is the running program that the session belongs to, spelled in any way that no other program has. With Join, the session
+	// is but a connection of that program, such as an MCP server's: it shares the agent of the program's own session, whichever
+	// of the two comes first.
+	Process string `json:"process,omitempty"`
+	Join    bool   `json:"join,omitzero"`
 	// Update refuses to create: an unknown name is NotFound.
 	Update bool `json:"update,omitzero"`
 }
@@ -71,8 +76,11 @@ type AgentChange struct {
 	Client   string   `json:"client,omitempty"`
 	Session  string   `json:"session,omitempty"`
 	TakeOver bool     `json:"take_over,omitzero"`
-	End      bool     `json:"end,omitzero"`        // the session named in Session ended
+	End      bool     `json:"end,omitzero"` // the session named in Session ended
+	Process  string   `json:"process,omitempty"`
+	Join     bool     `json:"join,omitzero"`
 	Turn     Moment   `json:"turn,omitempty"`      // TurnStart or TurnEnd
+	Over     bool     `json:"over,omitzero"`       // of TurnEnd: the turn was broken off
 	Renamed  Name     `json:"renamed,omitempty"`   // the agent's new name
 	Retired  bool     `json:"retired,omitzero"`    // the agent leaves the roster
 	TokenSum string   `json:"token_sum,omitempty"` // SHA-256, in hex, of the agent's bearer token; it replaces the one before

@@ -74,6 +74,8 @@ type AgentRecord struct {
 	SessionAt  Time     `json:"session_at,omitzero"` // when Session was last heard of
 	Began      Seq      `json:"began,omitzero"`      // where Session began; a session that is resumed goes on
 	Left       string   `json:"left,omitempty"`      // the session that ended last: it may be resumed
+	Process    string   `json:"process,omitempty"`   // of Session, or of Left
+	Joined     bool     `json:"joined,omitzero"`     // Session is a connection
 	Continues  int      `json:"continues,omitzero"`  // how often in a row mail kept the turn from ending
 	GaveUp     bool     `json:"gave_up,omitzero"`    // at the last end of a turn
 	Evicted    string   `json:"evicted,omitempty"`   // the session before, which may not come back by itself

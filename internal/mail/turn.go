@@ -8,6 +8,9 @@ type Turner interface {
 	// decided and the agent's state changed in one event, so that no mail falls between.
 	//
 	// What is returned has not been told yet: whoever hands it over marks it as presented or, of what it only points to, notified.
+	// Until that, and for a few seconds, it is not returned again: a client runs the hooks of several tools at a time.
+	//
+	// Of mail that cannot keep a turn going, because it has too often or because the turn was broken off, the user is told by a message.
 	Turn(ctx context.Context, t Turn) (Told, error)
 }
 
@@ -29,9 +32,15 @@ type Turn struct {
 	Moment  Moment `json:"moment"`
 	Session string `json:"session"` // the client's id of it
 	Client  string `json:"client,omitempty"`
+	// Process is the running program that the session belongs to, if that is known: see Presence.
+	Process string `json:"process,omitempty"`
 	// Frozen says of a session that ends that it can be resumed: its mail waits and does not expire.
 	Frozen bool `json:"frozen,omitzero"`
-	Limit  int  `json:"limit,omitzero"` // at most so many messages; 0: 20
+	// Over says of a turn's end that nothing can keep the turn going: it was broken off. The agent becomes idle, whatever waits.
+	Over bool `json:"over,omitzero"`
+	// Quiet says that nothing can be told now, because the client takes no text at this moment.
+	Quiet bool `json:"quiet,omitzero"`
+	Limit int  `json:"limit,omitzero"` // at most so many messages; 0: 20
 }
 
 // HookDoor is the door of what hooks hand over.
@@ -53,7 +62,7 @@ type Told struct {
 	Cancel *Item `json:"cancel,omitempty"`
 	// Continue says of a turn's end that the turn has to go on, because of Items.
 	Continue bool `json:"continue,omitzero"`
-	// GaveUp says that mail is left that would have kept the turn going, but has done so MaxContinues times in a row.
+	// GaveUp says that mail is left that would have kept the turn going, but has done so MaxContinues times in a row, or the turn is over.
 	GaveUp bool `json:"gave_up,omitzero"`
 }
 
@@ -66,6 +75,11 @@ func (t *Turn) Check() error {
 	}
 	if t.Limit < 0 || t.Limit > MaxLimit {
 		return Errorf(Invalid, "a limit of %d is out of range", t.Limit)
+	}
+	if t.Process != "" {
+		if err := checkWord("process", t.Process); err != nil {
+			return err
+		}
 	}
 	return checkWord("session", t.Session)
 }

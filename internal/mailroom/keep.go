@@ -60,15 +60,26 @@ func (r *Room) runRetention(ctx context.Context) {
 	}
 }
 
-// endLapsed journals the end of sessions that fell silent, so that their role mail finds another holder.
+// endLapsed journals the end of sessions that fell silent, so that their role mail finds another holder. A client that has nothing
+// but hooks says nothing while it waits for a person, or for a tool: its session lives as long as its process.
 func (r *Room) endLapsed(ctx context.Context) error {
 	now := r.now()
 	var events []mail.Event
 	r.mu.RLock()
 	for _, m := range r.state.roster() {
-		if m.Session != "" && !policy.SessionLive(m.State, m.Session, m.SessionAt, now) {
-			events = append(events, mail.Event{At: now, Agent: &mail.AgentChange{Name: m.Name, Session: m.Session, End: true, By: mail.System}})
+		if m.Session == "" || policy.SessionHeard(m.State, m.SessionAt, now) {
+			continue
 		}
+		c := &mail.AgentChange{Name: m.Name, Session: m.Session, By: mail.System}
+		switch {
+		case m.State != mail.Gone && m.Process != "" && r.opts.Alive(m.Process):
+			c.Process, c.Join = m.Process, m.Joined
+		case policy.SessionLive(m.State, m.Session, m.SessionAt, now):
+			continue
+		default:
+			c.End = true
+		}
+		events = append(events, mail.Event{At: now, Agent: c})
 	}
 	r.mu.RUnlock()
 	_, err := r.commit(ctx, events...)

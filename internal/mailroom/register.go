@@ -46,12 +46,11 @@ func (v *view) Register(ctx context.Context, p mail.Presence) (mail.Agent, error
 		return mail.Agent{}, err
 	}
 	now := v.now()
-	due, name := true, c.Name
+	due := true
 	v.read(func(s *state, now mail.Time) {
 		if err = v.mayRegister(s, p, c); err == nil {
 			s.adopt(p, c, now)
 			due = s.changes(c, now)
-			name = c.Name
 		}
 	})
 	if err != nil {
@@ -62,7 +61,7 @@ func (v *view) Register(ctx context.Context, p mail.Presence) (mail.Agent, error
 			return mail.Agent{}, err
 		}
 	}
-	return v.registered(name, c.Session)
+	return v.registered(c)
 }
 
 // adopt decides what registering a known name from outside means: the name of a live session is not shared without a
@@ -101,7 +100,7 @@ func (v *view) change(p mail.Presence) (*mail.AgentChange, error) {
 	}
 	c := &mail.AgentChange{
 		Name: name, Roles: normalAll(p.Roles), Tags: normalAll(p.Tags), State: p.State, Task: p.Task, Parent: p.Parent,
-		Client: p.Client, Session: p.Session, TakeOver: p.TakeOver, End: p.End,
+		Client: p.Client, Session: p.Session, TakeOver: p.TakeOver, End: p.End, Process: p.Process, Join: p.Join,
 	}
 	if name != v.caller {
 		c.By = v.caller
@@ -123,13 +122,13 @@ func (v *view) checkWords(p mail.Presence) error {
 			return err
 		}
 	}
-	texts := []string{p.Client, p.Session}
+	texts := []string{p.Client, p.Session, p.Process}
 	if p.Task != nil {
 		texts = append(texts, *p.Task)
 	}
 	for _, t := range texts {
 		if len(t) > maxTask || strings.ToValidUTF8(t, "") != t || strings.ContainsFunc(t, func(r rune) bool { return r < ' ' || r == 0x7f }) {
-			return mail.Errorf(mail.Invalid, "task, client and session are one line of at most %d bytes", maxTask)
+			return mail.Errorf(mail.Invalid, "task, client, session and process are one line of at most %d bytes", maxTask)
 		}
 	}
 	if len(p.Roles) > 50 || len(p.Tags) > 50 {
@@ -197,20 +196,23 @@ func (s *state) freeName(base mail.Name) mail.Name {
 }
 
 // registered returns the roster's line of the agent that was registered, which for a session may bear another name.
-func (v *view) registered(name mail.Name, session string) (mail.Agent, error) {
+func (v *view) registered(c *mail.AgentChange) (mail.Agent, error) {
 	var a mail.Agent
 	var err error
 	v.read(func(s *state, now mail.Time) {
-		m := s.agent(name)
-		if session != "" && (m == nil || m.Session != session) {
+		m := s.agent(c.Name)
+		if c.Session != "" && (m == nil || m.Session != c.Session) {
 			for o := range s.agents() {
-				if o.Session == session {
+				if o.Session == c.Session {
 					m = o
 				}
 			}
+			if o := s.sameProcess(c, now); o != nil && c.Join {
+				m = o
+			}
 		}
 		if m == nil {
-			_, err = v.mailbox(s, name)
+			_, err = v.mailbox(s, c.Name)
 			return
 		}
 		a = s.show(m, now)
@@ -248,7 +250,7 @@ func (v *view) Rename(ctx context.Context, from, to mail.Name) (mail.Agent, erro
 			return mail.Agent{}, err
 		}
 	}
-	a, err := v.registered(to, "")
+	a, err := v.registered(&mail.AgentChange{Name: to})
 	if err == nil && a.Name != to {
 		err = mail.Errorf(mail.Conflict, "the name %q was taken at the same time; nothing was renamed", to)
 	}

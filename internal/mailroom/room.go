@@ -29,6 +29,8 @@ type Options struct {
 	// Door names the door through which an agent is woken, whose session may have ended; an empty name stands for whoever comes to
 	// have the roles. "" means that none is known, which is the default. It is called with the state locked, so it must not block.
 	Door func(agent mail.Name, roles []string) string
+	// Alive reports whether a process runs, spelled as sessions spell theirs. Nil: nobody can tell, and who is silent is gone.
+	Alive func(process string) bool
 	// Forward sends a draft of an agent of this room to addresses of another room of the same post office. Nil: there
 	// is no other room.
 	Forward func(ctx context.Context, to mail.RoomName, from mail.Name, d mail.Draft) (mail.Sent, error)
@@ -59,6 +61,9 @@ func (o Options) withDefaults() Options {
 	if o.Door == nil {
 		o.Door = func(mail.Name, []string) string { return "" }
 	}
+	if o.Alive == nil {
+		o.Alive = func(string) bool { return false }
+	}
 	if o.Observe.Sent == nil {
 		o.Observe.Sent = func(int, int) {}
 	}
@@ -84,6 +89,8 @@ type Room struct {
 	gate        sync.RWMutex       // held for reading by whoever appends, for writing by a checkpoint; taken before mu
 	watching    atomic.Int64       // watches and waits that are open
 	lastUse     atomic.Int64       // the mail.Time of the last call
+
+	telling telling
 
 	mu      sync.RWMutex
 	state   *state        // written by the follower only

@@ -31,6 +31,7 @@ func (s *state) applyAgent(c *mail.AgentChange, at mail.Time) {
 	m := s.claim(c, at)
 	s.update(m, c, at)
 	if c.Turn != "" {
+		s.settle(m, at) // what waits may have become m's by this very event
 		s.applyTurn(m, c, at)
 	}
 	s.settle(m, at)
@@ -45,8 +46,16 @@ func (s *state) claim(c *mail.AgentChange, at mail.Time) *member {
 		}
 		return m
 	}
+	if o := s.sameProcess(c, at); o != nil {
+		if c.Join {
+			o.SessionAt = at
+		} else {
+			s.enter(o, c, at)
+		}
+		return o
+	}
 	if c.TakeOver || !s.heldByOther(m, c.Session, at) {
-		s.enter(m, c.Session, at)
+		s.enter(m, c, at)
 		return m
 	}
 	base := m.Name
@@ -56,23 +65,50 @@ func (s *state) claim(c *mail.AgentChange, at mail.Time) *member {
 			continue
 		}
 		m.Base = base
-		s.enter(m, c.Session, at)
+		s.enter(m, c, at)
 		return m
 	}
 }
 
-// enter makes a session the holder of m. A new session means that the agent is alive and between turns.
-func (s *state) enter(m *member, session string, at mail.Time) {
-	if m.Session != session {
-		m.Evicted, m.Session = m.Session, session
-		if session != m.Left {
-			m.Began = s.seq
+// sameProcess returns the agent of a program whose session, or connection, is in it already, while c is about the other of the two.
+// A program that runs several sessions has several agents; its connection then shares the one with the first name.
+func (s *state) sameProcess(c *mail.AgentChange, at mail.Time) *member {
+	if c.Process == "" || c.Session == "" {
+		return nil
+	}
+	var found *member
+	for m := range s.agents() {
+		if m.Process == c.Process && m.Joined != c.Join && (m.Name == c.Name || m.Base == c.Name) &&
+			policy.SessionLive(m.State, m.Session, m.SessionAt, at) && (found == nil || m.Name < found.Name) {
+			found = m
 		}
-		m.Left, m.Continues, m.GaveUp = "", 0, false
+	}
+	return found
+}
+
+// enter makes a session the holder of m. A new session means that the agent is alive and between turns. What was told in a
+// session that is resumed counts still; a connection is told nothing, so that it leaves this as it was.
+func (s *state) enter(m *member, c *mail.AgentChange, at mail.Time) {
+	if m.Session != c.Session {
+		if c.Process == "" || c.Process != m.Process {
+			m.Evicted = m.Session
+		}
+		m.Session = c.Session
+		if !c.Join {
+			if c.Session != m.Left {
+				m.Began = s.seq
+			}
+			m.Left = ""
+		}
+		m.Continues, m.GaveUp = 0, false
 		if m.listed() {
 			s.setState(m, mail.Idle, at)
 		}
 	}
+	if c.Process != "" {
+		m.Process = c.Process
+	}
+	m.Joined = c.Join
 	m.SessionAt = at
 }
 
@@ -153,7 +189,10 @@ func (s *state) endSession(m *member, c *mail.AgentChange, at mail.Time) {
 	if m.Session != c.Session || c.By == mail.System && policy.SessionLive(m.State, m.Session, m.SessionAt, at) {
 		return
 	}
-	m.Session, m.Left = "", c.Session
+	if !m.Joined {
+		m.Left = c.Session
+	}
+	m.Session, m.Joined = "", false
 	if m.State != mail.Frozen {
 		s.setState(m, mail.Gone, at)
 	}

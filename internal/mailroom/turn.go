@@ -2,8 +2,12 @@ package mailroom
 
 import (
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
 	"slices"
 
+	"pennypost/internal/jsonx"
 	"pennypost/internal/mail"
 	"pennypost/internal/policy"
 )
@@ -19,7 +23,7 @@ func (v *view) Turn(ctx context.Context, t mail.Turn) (mail.Told, error) {
 	if v.isUser() || v.caller == mail.System {
 		return mail.Told{}, mail.Errorf(mail.Denied, "only agents have sessions; say which with --as NAME or PENNYPOST_AGENT")
 	}
-	c, err := v.change(mail.Presence{Session: t.Session, Client: t.Client})
+	c, err := v.change(mail.Presence{Session: t.Session, Client: t.Client, Process: t.Process})
 	if err != nil {
 		return mail.Told{}, err
 	}
@@ -33,13 +37,23 @@ func (v *view) Turn(ctx context.Context, t mail.Turn) (mail.Told, error) {
 		return mail.Told{}, err
 	}
 	var told mail.Told
-	v.read(func(s *state, now mail.Time) { told = v.told(s, c, t, now) })
-	return told, nil
+	v.read(func(s *state, now mail.Time) {
+		told = v.told(s, c, t, now)
+		events = events[:0]
+		if told.GaveUp {
+			events = v.gaveUp(s, s.agent(told.Agent), t, now)
+		}
+	})
+	_, err = v.commit(ctx, events...) // nothing, unless mail came between the look and the turn's end
+	return told, err
 }
 
 // turnEvents returns what a moment changes.
 func (v *view) turnEvents(s *state, c *mail.AgentChange, t mail.Turn, now mail.Time) []mail.Event {
 	m := s.inSession(c.Name, t.Session)
+	if m != nil {
+		c.Name = m.Name
+	}
 	switch t.Moment {
 	case mail.SessionEnd:
 		if m == nil {
@@ -52,7 +66,12 @@ func (v *view) turnEvents(s *state, c *mail.AgentChange, t mail.Turn, now mail.T
 		return []mail.Event{{Agent: end}}
 	case mail.SessionStart:
 	case mail.TurnEnd:
-		c.Turn = mail.TurnEnd
+		c.Turn, c.Over = mail.TurnEnd, t.Over
+		events := append([]mail.Event{{Agent: c}}, v.obeyed(s, m)...)
+		if m != nil && (t.Over || m.Continues >= mail.MaxContinues) {
+			events = append(events, v.gaveUp(s, m, t, now)...)
+		}
+		return events
 	case mail.TurnStart:
 		c.Turn = mail.TurnStart
 		if m != nil && m.State == mail.Working && m.Continues == 0 && !s.changes(c, now) {
@@ -65,12 +84,12 @@ func (v *view) turnEvents(s *state, c *mail.AgentChange, t mail.Turn, now mail.T
 			return nil
 		}
 	}
-	return append([]mail.Event{{Agent: c}}, v.obeyed(s, m, t)...)
+	return []mail.Event{{Agent: c}}
 }
 
 // obeyed returns the receipts of the cancels that were told in a turn that ends: whoever stops has obeyed.
-func (v *view) obeyed(s *state, m *member, t mail.Turn) (events []mail.Event) {
-	if m == nil || t.Moment != mail.TurnEnd {
+func (v *view) obeyed(s *state, m *member) (events []mail.Event) {
+	if m == nil {
 		return nil
 	}
 	for _, r := range m.cancels {
@@ -81,18 +100,79 @@ func (v *view) obeyed(s *state, m *member, t mail.Turn) (events []mail.Event) {
 	return events
 }
 
-// inSession returns the member that a session entered, which may be NAME-2 for NAME; nil if it has entered none.
+// inSession returns the member that a session entered, which may be NAME-2 for NAME; nil if it has entered none. A session that
+// ended and is resumed finds the name that it had, if nobody else's session is there.
 func (s *state) inSession(name mail.Name, session string) *member {
 	if m := s.agent(name); m != nil && m.Session == session {
 		return m
 	}
+	var left *member
 	for m := range s.agents() {
-		if m.Session == session && (m.Name == name || m.Base == name) {
+		if m.Name != name && m.Base != name {
+			continue
+		}
+		if m.Session == session {
 			return m
 		}
+		if m.Left == session && (m.Session == "" || m.Joined) && (left == nil || m.Name < left.Name) {
+			left = m
+		}
 	}
-	return nil
+	return left
 }
+
+// gaveUp returns the message that tells the user of mail over which m stopped. It is sent once for the same mail, however often m stops
+// over it. Of a turn that was broken off nobody needs to be told if m has a door, which is rung now.
+func (v *view) gaveUp(s *state, m *member, t mail.Turn, now mail.Time) []mail.Event {
+	waiting := s.unseen(m, now)
+	if len(waiting) == 0 || t.Over && s.hasDoor(m) {
+		return nil
+	}
+	sum := sha256.Sum256(fmt.Appendf(nil, "%q %q", m.Name, waiting))
+	key := "turn-" + hex.EncodeToString(sum[:])
+	if s.sentBefore(sentKey{mail.FromSystem, key}) {
+		return nil
+	}
+	why := fmt.Sprintf("They did so %d times in a row, and it has not looked at them", mail.MaxContinues)
+	if t.Over {
+		why = "It was broken off"
+	}
+	return []mail.Event{{Message: &mail.Message{
+		ID: v.newID(s, ""), Type: mail.Custom, From: mail.FromSystem, To: []mail.Address{mail.ToUser}, Priority: mail.Urgent, Key: key,
+		Subject: string(m.Name) + " has stopped over unread mail", Metadata: stoppedOver(m.Name, waiting),
+		Body: fmt.Sprintf("%d unread of %s should have kept its turn going. %s; now its turn has ended.\n\nThey are listed by: pennypost inbox --agent '%s'\n",
+			len(waiting), m.Name, why, m.Name),
+	}}}
+}
+
+// unseen returns the mail that should wake m and that nobody has shown it.
+func (s *state) unseen(m *member, now mail.Time) (ids []mail.ID) {
+	for _, r := range m.unread {
+		if s.wakes(r, m, now) {
+			ids = append(ids, r.msg.ID)
+		}
+	}
+	return ids
+}
+
+// stoppedOver says in JSON which agent stopped over what.
+func stoppedOver(n mail.Name, waiting []mail.ID) mail.Metadata {
+	var out struct {
+		Turn struct {
+			Agent    mail.Name `json:"agent"`
+			Messages []mail.ID `json:"messages"`
+		} `json:"turn"`
+	}
+	out.Turn.Agent, out.Turn.Messages = n, waiting[max(0, len(waiting)-maxGaveUp):]
+	raw, err := jsonx.Marshal(&out)
+	if err != nil {
+		return nil // the body tells it as well as it goes
+	}
+	return raw
+}
+
+// maxGaveUp is how many ids such a message names.
+const maxGaveUp = 20
 
 // applyTurn settles the beginning and the end of a turn. At the end, mail that wakes and that the agent has not been shown keeps it working, unless
 // that happened too often in a row.
@@ -104,7 +184,7 @@ func (s *state) applyTurn(m *member, c *mail.AgentChange, at mail.Time) {
 		s.setState(m, mail.Working, at)
 	case mail.TurnEnd:
 		waiting := s.unseenWaking(m, at)
-		if waiting && m.Continues < mail.MaxContinues {
+		if waiting && !c.Over && m.Continues < mail.MaxContinues {
 			m.Continues++
 			s.setState(m, mail.Working, at)
 			return
@@ -130,8 +210,8 @@ func (v *view) told(s *state, c *mail.AgentChange, t mail.Turn, now mail.Time) m
 		return out
 	}
 	out.Continue = t.Moment == mail.TurnEnd && m.State == mail.Working
-	out.GaveUp = m.GaveUp
-	if t.Moment == mail.SessionEnd || t.Moment == mail.TurnEnd && !out.Continue {
+	out.GaveUp = t.Moment == mail.TurnEnd && m.GaveUp
+	if t.Quiet || t.Moment == mail.SessionEnd || t.Moment == mail.TurnEnd && !out.Continue {
 		return out
 	}
 	v.fill(s, m, t, now, &out)
@@ -154,10 +234,7 @@ func (v *view) fill(s *state, m *member, t mail.Turn, now mail.Time, out *mail.T
 	if limit == 0 {
 		limit = defaultTold
 	}
-	if len(news) > limit {
-		out.More = len(news) - limit
-		news = news[:limit]
-	}
+	news, out.More = v.telling.take(m, news, limit, now)
 	for _, r := range news {
 		out.Items = append(out.Items, s.item(r, m, now))
 	}
@@ -189,10 +266,11 @@ func (s *state) wakesNow(r *record, m *member) bool {
 	return false
 }
 
-// pendingCancel returns the first cancel that m has not marked read. It looks at cancels only, however much else waits.
+// pendingCancel returns the first cancel that m has not marked read. It looks at cancels only, however much else waits. One from before
+// the session began was for another, and is told of as any mail.
 func (s *state) pendingCancel(m *member, now mail.Time) *mail.Item {
 	for _, r := range m.cancels {
-		if s.visible(r, m, now) {
+		if r.seq > m.Began && s.visible(r, m, now) {
 			return new(s.item(r, m, now))
 		}
 	}

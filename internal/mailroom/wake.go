@@ -55,7 +55,7 @@ func (s *state) dormant(role string, hasDoor func(mail.Name, []string) bool) (m 
 		if m.State != mail.Gone {
 			return nil, false
 		}
-		newer := last == nil || cmp.Or(cmp.Compare(m.Seen, last.Seen), cmp.Compare(last.Name, m.Name)) > 0
+		newer := last == nil || cmp.Or(cmp.Compare(m.Since, last.Since), cmp.Compare(last.Name, m.Name)) > 0
 		if newer && hasDoor(m.Name, m.Roles) {
 			last = m
 		}

@@ -51,6 +51,12 @@ const SessionLapse = 3 * time.Minute
 // Heartbeat is how often at most a sign of life is journalled for an agent.
 const Heartbeat = time.Minute
 
+// SessionHeard reports whether a session was heard of so lately that it is too early to ask whether it still runs. It is a heartbeat short
+// of the lapse, because it is asked once a heartbeat.
+func SessionHeard(state mail.State, seen, now mail.Time) bool {
+	return state != mail.Gone && now.Sub(seen) < SessionLapse-Heartbeat
+}
+
 // SessionLive reports whether a session last heard of at seen still holds its agent's name.
 func SessionLive(state mail.State, session string, seen, now mail.Time) bool {
 	return session != "" && state != mail.Gone && now.Sub(seen) < SessionLapse

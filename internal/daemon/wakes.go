@@ -1,0 +1,86 @@
+package daemon
+
+import (
+	"context"
+	"log/slog"
+	"maps"
+	"os"
+	"slices"
+	"sync"
+	"time"
+
+	"pennypost/internal/config"
+	"pennypost/internal/mail"
+	"pennypost/internal/mailroom"
+	"pennypost/internal/wake"
+)
+
+// doors returns the doors that the configuration gives to the agents of a room.
+func (o *office) doors(name mail.RoomName) *wake.Doors {
+	list := o.cfg.For(name).Wake
+	var entries []wake.Entry
+	for _, who := range slices.Sorted(maps.Keys(list)) {
+		a, err := config.WakeAddress(who)
+		if err != nil {
+			o.log.Error("doors left out", "room", name, "err", err) // the check of the configuration refuses it
+			continue
+		}
+		w := list[who]
+		entries = append(entries, wake.Entry{For: a, Wakers: o.wakers(&w), Budget: w.Budget})
+	}
+	return wake.NewDoors(entries...)
+}
+
+// wakers turns what the configuration says of one agent into doors, in the order in which they are tried.
+func (o *office) wakers(w *config.Wake) (out []wake.Waker) {
+	if len(w.Exec) > 0 {
+		// What a command inside an agent's session started, the post office perhaps, must not pass that session on.
+		out = append(out, &wake.Exec{
+			Argv: w.Exec, Env: WithoutAgent(os.Environ()), Dir: string(o.cfg.Home), Home: string(o.cfg.Home), Timeout: time.Duration(w.Timeout), Log: o.log,
+		})
+	}
+	if w.Webhook != "" {
+		out = append(out, wake.NewWebhook(w.Webhook, w.Secret, time.Duration(w.Timeout)))
+	}
+	return out
+}
+
+// newRinger returns what rings the doors of a room, nil if it has none.
+func (o *office) newRinger(room *mailroom.Room, doors *wake.Doors) *wake.Ringer {
+	if doors.Len() == 0 {
+		return nil
+	}
+	return wake.New(wake.Options{Room: room, Doors: doors, Log: o.log, Observe: wake.Observer{
+		Rang: func(ok bool) {
+			o.metrics.rings.Add(1)
+			if !ok {
+				o.metrics.failedRings.Add(1)
+			}
+		},
+		Outstanding: func(delta int) { o.metrics.outstanding.Add(int64(delta)) },
+	}})
+}
+
+// run looks after an open room until ctx ends.
+func (e *entry) run(ctx context.Context, log *slog.Logger) {
+	var running sync.WaitGroup
+	defer running.Wait()
+	if e.ringer != nil {
+		running.Go(func() {
+			if err := e.ringer.Run(ctx); err != nil {
+				log.Error("nobody is woken", "err", err)
+			}
+		})
+	}
+	_ = e.room.Run(ctx) // it logs what goes wrong and ends only with ctx
+}
+
+// wakes reports whether the configuration has doors for a room: somebody may have to be woken there.
+func (o *office) wakes(name mail.RoomName) bool { return o.doors(name).Len() > 0 }
+
+// quiet reports whether nobody is to be woken.
+func (o *office) quiet() bool {
+	quiet := true
+	o.each(func(e *entry) { quiet = quiet && e.ringer.Quiet() })
+	return quiet
+}

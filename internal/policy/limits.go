@@ -1,0 +1,102 @@
+package policy
+
+import "time"
+
+// Limits are breakers against agents that write too much. A zero field means the default, a negative one "no limit". The person is
+// never limited, nor is what comes over a bridge or an import.
+type Limits struct {
+	// Exchanges is how many messages two agents may send to and fro within ExchangeWindow without a word of the person or a message
+	// about a task between: more is politeness, or a loop.
+	Exchanges      int           // default 20
+	ExchangeWindow time.Duration // default 10 minutes
+	// RepeatWindow is how long the same text to the same agent is taken for the same message, which is not sent again.
+	RepeatWindow time.Duration // default 5 minutes
+	// PerMinute and Burst bound what one agent sends.
+	PerMinute int // default 600
+	Burst     int // default 1,000
+	// Depth is how long a chain of replies may grow without a word of the person.
+	Depth int // default 100
+}
+
+// The defaults of Limits.
+const (
+	DefaultExchanges      = 20
+	DefaultExchangeWindow = 10 * time.Minute
+	DefaultRepeatWindow   = 5 * time.Minute
+	DefaultPerMinute      = 600
+	DefaultBurst          = 1000
+	DefaultDepth          = 100
+)
+
+// WithDefaults fills in what is zero.
+func (l Limits) WithDefaults() Limits {
+	number := func(n *int, def int) {
+		if *n == 0 {
+			*n = def
+		}
+	}
+	span := func(d *time.Duration, def time.Duration) {
+		if *d == 0 {
+			*d = def
+		}
+	}
+	number(&l.Exchanges, DefaultExchanges)
+	span(&l.ExchangeWindow, DefaultExchangeWindow)
+	span(&l.RepeatWindow, DefaultRepeatWindow)
+	number(&l.PerMinute, DefaultPerMinute)
+	number(&l.Burst, DefaultBurst)
+	number(&l.Depth, DefaultDepth)
+	return l
+}
+
+// Allowance is what an agent may still send: a bucket that fills by PerMinute up to Burst.
+type Allowance struct {
+	tokens float64
+	at     time.Time
+	used   bool
+}
+
+// Take takes one message at a time, and reports whether there was one to take and, if not, when there will be.
+func (a *Allowance) Take(l Limits, now time.Time) (ok bool, wait time.Duration) {
+	if l.PerMinute < 0 || l.Burst < 0 {
+		return true, 0
+	}
+	if !a.used {
+		a.tokens, a.used = float64(l.Burst), true
+	} else if since := now.Sub(a.at); since > 0 {
+		a.tokens = min(float64(l.Burst), a.tokens+since.Minutes()*float64(l.PerMinute))
+	}
+	a.at = now
+	if a.tokens >= 1 {
+		a.tokens--
+		return true, 0
+	}
+	return false, time.Duration((1 - a.tokens) / float64(l.PerMinute) * float64(time.Minute))
+}
+
+// Exchange counts how often two agents answered each other.
+type Exchange struct {
+	turns []time.Time // when the other one spoke, oldest first
+	last  string      // who spoke last
+}
+
+// Turn notes that one of the two speaks, and reports whether they have answered each other too often. Several messages of one in a
+// row are one turn. One that is refused is not noted.
+func (x *Exchange) Turn(l Limits, from string, now time.Time) bool {
+	if l.Exchanges < 0 || x.last == from {
+		return true
+	}
+	for len(x.turns) > 0 && now.Sub(x.turns[0]) > l.ExchangeWindow {
+		x.turns = x.turns[1:]
+	}
+	if len(x.turns) >= l.Exchanges {
+		return false
+	}
+	x.turns, x.last = append(x.turns, now), from
+	return true
+}
+
+// Old reports whether nothing of the exchange counts any more.
+func (x *Exchange) Old(l Limits, now time.Time) bool {
+	return len(x.turns) == 0 || now.Sub(x.turns[len(x.turns)-1]) > l.ExchangeWindow
+}

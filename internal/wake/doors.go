@@ -1,0 +1,104 @@
+package wake
+
+import (
+	"sync/atomic"
+
+	"golang.org/x/text/unicode/norm"
+
+	"pennypost/internal/mail"
+	"pennypost/internal/policy"
+)
+
+// Entry says how an agent, or whoever holds a role, is woken.
+type Entry struct {
+	For    mail.Address // "agent:NAME", "role:NAME" or "orchestrator"
+	Wakers []Waker      // in the order in which they are tried
+	Budget int          // rings an hour; 0: the default
+}
+
+// Doors are the doors of one room. They are fixed but for those that turned out to be off. A nil *Doors has none.
+type Doors struct {
+	entries map[mail.Address]*entry
+}
+
+type entry struct {
+	Entry
+	off []atomic.Bool // of Wakers
+}
+
+// NewDoors returns doors. An agent's own entry counts before those of its roles.
+func NewDoors(entries ...Entry) *Doors {
+	d := &Doors{entries: make(map[mail.Address]*entry, len(entries))}
+	for _, e := range entries {
+		if len(e.Wakers) > 0 {
+			d.entries[mail.Address(norm.NFC.String(string(e.For)))] = &entry{e, make([]atomic.Bool, len(e.Wakers))}
+		}
+	}
+	return d
+}
+
+// Len returns for how many agents and roles there are doors.
+func (d *Doors) Len() int {
+	if d == nil {
+		return 0
+	}
+	return len(d.entries)
+}
+
+// find returns the entry of an agent with roles; nil if there is none. An empty name stands for whoever has the roles.
+func (d *Doors) find(agent mail.Name, roles []string) *entry {
+	if d.Len() == 0 {
+		return nil
+	}
+	if e := d.entries[mail.AgentAddress(agent)]; agent != "" && e != nil {
+		return e
+	}
+	for _, role := range roles {
+		if e := d.entries[mail.RoleAddress(role)]; e != nil {
+			return e
+		}
+	}
+	return nil
+}
+
+// Covers reports whether there are doors for an agent, also if all of them are off.
+func (d *Doors) Covers(agent mail.Name, roles []string) bool { return d.find(agent, roles) != nil }
+
+// Name returns the kind of the first door of an agent that is not off, "" if there is none. It serves mailroom.Options.Door.
+func (d *Doors) Name(agent mail.Name, roles []string) string {
+	if on := d.find(agent, roles).on(); len(on) > 0 {
+		return on[0].Door()
+	}
+	return ""
+}
+
+// ladder returns l with the entry's own budget.
+func (e *entry) ladder(l policy.Ladder) policy.Ladder {
+	if e.Budget != 0 {
+		l.Budget = e.Budget
+	}
+	return l.WithDefaults()
+}
+
+// on returns the wakers that are not off.
+func (e *entry) on() []Waker {
+	if e == nil {
+		return nil
+	}
+	var out []Waker
+	for i, w := range e.Wakers {
+		if !e.off[i].Load() {
+			out = append(out, w)
+		}
+	}
+	return out
+}
+
+// turnOff has a waker never be tried again.
+func (e *entry) turnOff(w Waker) {
+	for i := range e.Wakers {
+		if e.Wakers[i] == w {
+			e.off[i].Store(true)
+		}
+	}
+}

@@ -1,0 +1,390 @@
+package wake
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"log/slog"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"pennypost/internal/mail"
+	"pennypost/internal/policy"
+)
+
+// Room is what a Ringer has to know of its room. *mailroom.Room is one.
+type Room interface {
+	Name() mail.RoomName
+	// As returns the room as somebody sees it: the user to watch, the system to write to the user.
+	As(mail.Name) mail.Service
+	// Shown returns the place of the last event that a watch shows.
+	Shown() mail.Seq
+	// Unwoken lists those with a door for whom mail waits that is worth waking them.
+	Unwoken(hasDoor func(mail.Name, []string) bool) []mail.Unwoken
+	// Note records receipts.
+	Note(ctx context.Context, receipts []mail.Receipt) (int, error)
+}
+
+// Options of a Ringer. Room and Doors must be set; other zero values mean the defaults.
+type Options struct {
+	Room    Room
+	Doors   *Doors
+	Ladder  policy.Ladder // a budget of an Entry goes over it
+	Log     *slog.Logger  // default: discard
+	Observe Observer
+}
+
+// Observer is told what happens, for metrics. Nil functions are skipped. The others must not block.
+type Observer struct {
+	Rang        func(ok bool)
+	Outstanding func(delta int) // agents for which a ring is under way or to come
+}
+
+// Bounds of the mechanism.
+const (
+	// gather is how long an event waits for others before anybody is rung: a burst is one ring, and who was blocked in a wait has
+	// said by then that it got its mail.
+	gather = 50 * time.Millisecond
+	// maxRinging is how many rings of a room are under way at a time. Each may be a process.
+	maxRinging = 16
+	// noteTime is how long it may take to record a ring.
+	noteTime = 10 * time.Second
+	// silence is how long the journal says nothing when it has told the past. Its last place alone does not tell: compaction may have dropped it.
+	silence = 500 * time.Millisecond
+)
+
+// Ringer rings the doors of one room.
+type Ringer struct {
+	Options
+
+	looked  func(map[mail.Address]*sleeper) // tests are told of each look; nil: nobody
+	quiet   atomic.Uint64                   // one more than the place of the last event at which nobody was to be woken; 0: somebody is
+	results chan attempt
+	calls   sync.WaitGroup // goroutines that ring
+
+	// Owned by the goroutine of Run.
+	sleepers map[mail.Address]*sleeper // by agent, or by role that nobody has
+	ringing  int
+	observed int // how many outstanding rings Observe knows of
+	timer    alarm
+}
+
+// New returns a Ringer. Run runs it, once.
+func New(opts Options) *Ringer {
+	if opts.Log == nil {
+		opts.Log = slog.New(slog.DiscardHandler)
+	}
+	if opts.Observe.Rang == nil {
+		opts.Observe.Rang = func(bool) {}
+	}
+	if opts.Observe.Outstanding == nil {
+		opts.Observe.Outstanding = func(int) {}
+	}
+	opts.Log = opts.Log.With("room", opts.Room.Name())
+	return &Ringer{Options: opts, sleepers: make(map[mail.Address]*sleeper), results: make(chan attempt)}
+}
+
+// Run rings until ctx ends or the room is closed. Rings that are under way are broken off then, and have ended when it returns.
+func (r *Ringer) Run(ctx context.Context) error {
+	w, err := r.Room.As(mail.User).Watch(ctx, 0)
+	if err != nil {
+		return err
+	}
+	defer w.Close()
+	present := r.Room.Shown()
+	ctx, cancel := context.WithCancel(ctx)
+	defer r.observe(0)
+	defer r.calls.Wait()
+	defer cancel()
+	batches := make(chan []mail.Event)
+	r.calls.Go(func() { follow(ctx, w, batches) })
+	r.timer = newAlarm(silence)
+	defer r.timer.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return nil
+		case batch, ok := <-batches:
+			if !ok {
+				return nil // the room is closed
+			}
+			r.take(batch, present)
+			if batch[len(batch)-1].Seq >= present {
+				r.timer.by(gather)
+			} else {
+				r.timer.postpone(silence)
+			}
+		case a := <-r.results:
+			r.finish(ctx, a)
+			r.timer.by(0)
+		case <-r.timer.C:
+			r.timer.rung()
+			if next, ok := r.look(ctx); ok {
+				r.timer.by(time.Until(next.Std()))
+			}
+		}
+	}
+}
+
+// alarm is a timer that goes off at the earliest of the times it was set to.
+type alarm struct {
+	*time.Timer
+	at time.Time // zero: it is not set
+}
+
+func newAlarm(d time.Duration) alarm { return alarm{time.NewTimer(d), time.Now().Add(d)} }
+
+// by has it go off in d, unless it does so before.
+func (a *alarm) by(d time.Duration) {
+	if at := time.Now().Add(d); a.at.IsZero() || at.Before(a.at) {
+		a.postpone(d)
+	}
+}
+
+// postpone has it go off in d and not before.
+func (a *alarm) postpone(d time.Duration) {
+	a.at = time.Now().Add(d)
+	a.Reset(d)
+}
+
+func (a *alarm) rung() { a.at = time.Time{} }
+
+// Quiet reports whether nobody is to be woken, by what has happened so far: the room can be closed. A nil *Ringer is quiet.
+func (r *Ringer) Quiet() bool { return r == nil || r.quiet.Load() > uint64(r.Room.Shown()) }
+
+// follow hands on what a watch shows, and closes the channel when it shows no more.
+func follow(ctx context.Context, w mail.Watch, to chan<- []mail.Event) {
+	defer close(to)
+	for {
+		events, err := w.Next(ctx)
+		if err != nil {
+			return
+		}
+		select {
+		case to <- events:
+		case <-ctx.Done():
+			return
+		}
+	}
+}
+
+// take takes in events: rings from before this process looked after the room, and turns that begin, which may have ended again by the
+// next look.
+func (r *Ringer) take(events []mail.Event, present mail.Seq) {
+	for i := range events {
+		e := &events[i]
+		switch {
+		case e.Receipt != nil && e.Seq <= present:
+			s := r.sleepers[e.Receipt.Reader]
+			if s == nil && e.Receipt.Mark == mail.MarkNotified {
+				s = &sleeper{}
+				r.sleepers[e.Receipt.Reader] = s
+			}
+			if s != nil {
+				s.recall(e.Receipt, e.At)
+			}
+		case e.Agent != nil && (e.Agent.State == mail.Working || e.Agent.Turn != "") && e.Seq > present:
+			if s := r.sleepers[mail.AgentAddress(e.Agent.Name)]; s != nil {
+				s.worked = true
+			}
+		}
+	}
+}
+
+// look looks after everybody for whom mail waits. next is when it is to look again at the latest, if it is.
+func (r *Ringer) look(ctx context.Context) (next mail.Time, ok bool) {
+	at := r.Room.Shown()
+	now := mail.TimeOf(time.Now())
+	waiting := r.Room.Unwoken(r.Doors.Covers)
+	waits := make(map[mail.Address]bool, len(waiting))
+	outstanding := 0
+	for i := range waiting {
+		u := &waiting[i]
+		waits[key(u)] = true
+		if s := r.lookAfter(ctx, u, now); s.ringing || !s.vain && u.State != mail.Frozen {
+			outstanding++
+		}
+	}
+	for k, s := range r.sleepers {
+		if !waits[k] {
+			r.let(k, s, now)
+		}
+		if s.due > now && !s.ringing && (!ok || s.due < next) {
+			next, ok = s.due, true
+		}
+	}
+	r.observe(outstanding)
+	if r.quiet.Store(0); outstanding == 0 {
+		r.quiet.Store(uint64(at) + 1)
+	}
+	if r.looked != nil {
+		r.looked(r.sleepers)
+	}
+	return next, ok
+}
+
+// let lets somebody be for whom nothing waits any more. The rings of the last hour are remembered.
+func (r *Ringer) let(k mail.Address, s *sleeper, now mail.Time) {
+	s.rest()
+	if s.forgetRings(now); len(s.rung) == 0 && !s.ringing {
+		delete(r.sleepers, k)
+	}
+}
+
+func (r *Ringer) observe(outstanding int) {
+	if d := outstanding - r.observed; d != 0 {
+		r.observed = outstanding
+		r.Observe.Outstanding(d)
+	}
+}
+
+// key is under what somebody stands in sleepers, and as whom it is marked.
+func key(u *mail.Unwoken) mail.Address {
+	if u.Agent == "" {
+		return mail.RoleAddress(u.Role)
+	}
+	return mail.AgentAddress(u.Agent)
+}
+
+// lookAfter does for one agent what is due.
+func (r *Ringer) lookAfter(ctx context.Context, u *mail.Unwoken, now mail.Time) *sleeper {
+	s := r.sleepers[key(u)]
+	if s == nil {
+		s = &sleeper{}
+		r.sleepers[key(u)] = s
+	}
+	e := r.Doors.find(u.Agent, u.Roles)
+	s.ladder = e.ladder(r.Ladder)
+	s.see(u, now)
+	todo := s.decide(u, now)
+	if todo == ring && len(e.on()) == 0 {
+		todo = giveUp
+	}
+	switch todo {
+	case ring:
+		r.ring(ctx, s, u, e)
+	case giveUp:
+		if s.due = now.Add(s.ladder.LastRetry); r.tell(ctx, s, u, e) {
+			s.abandon()
+		}
+	case overrun:
+		if r.send(ctx, overspent(u, s, now)) {
+			s.overdrawn = now
+		}
+	}
+	return s
+}
+
+// ring has a goroutine ring, unless too many do. The next to end makes room, and has everybody looked at.
+func (r *Ringer) ring(ctx context.Context, s *sleeper, u *mail.Unwoken, e *entry) {
+	if r.ringing == maxRinging {
+		return
+	}
+	if s.id == "" {
+		s.id = "ring_" + rand.Text()
+	}
+	s.begin()
+	r.ringing++
+	a := attempt{key: key(u), unwoken: *u, ring: newRing(s.id, r.Room.Name(), u), entry: e, door: s.next(e.on())}
+	r.calls.Go(func() { r.try(ctx, a) })
+}
+
+// attempt is a ring that is made.
+type attempt struct {
+	key     mail.Address
+	unwoken mail.Unwoken
+	ring    Ring
+	entry   *entry
+	door    Waker
+	err     error // what the door answered; nil if it was rung
+}
+
+// try rings and records that.
+func (r *Ringer) try(ctx context.Context, a attempt) {
+	a.err = a.door.Ring(ctx, a.ring)
+	switch {
+	case a.err == nil:
+		r.note(ctx, &a.unwoken, a.key, a.door.Door())
+	case ctx.Err() != nil:
+		return // the room is closing: nothing is known of the door
+	}
+	select {
+	case r.results <- a:
+	case <-ctx.Done():
+	}
+}
+
+// note records that a door was rung: for each message once, and each time for the newest one, so that the next process knows of it too.
+func (r *Ringer) note(ctx context.Context, u *mail.Unwoken, reader mail.Address, door string) {
+	if u.Agent == "" {
+		return // a role is no reader; its mail is shown as held until there is one
+	}
+	// Also when the room is closing: what happened, happened.
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), noteTime)
+	defer cancel()
+	var receipts []mail.Receipt
+	for i, m := range u.Mail {
+		if m.Notified == 0 || m.Door != door || i == len(u.Mail)-1 {
+			receipts = append(receipts, mail.Receipt{Message: m.ID, Reader: reader, Mark: mail.MarkNotified, Door: door})
+		}
+	}
+	if _, err := r.Room.Note(ctx, receipts); err != nil {
+		r.Log.Warn("ring not recorded", "agent", u.Agent, "door", door, "err", err)
+	}
+}
+
+// finish takes in what became of an attempt.
+func (r *Ringer) finish(ctx context.Context, a attempt) {
+	r.ringing--
+	s := r.sleepers[a.key] // it stays while it is ringing
+	now := mail.TimeOf(time.Now())
+	r.Observe.Rang(a.err == nil)
+	r.log(&a, s)
+	s.hear(a.door.Door(), a.err)
+	off := errors.Is(a.err, ErrOff)
+	if off {
+		a.entry.turnOff(a.door)
+	}
+	left := len(a.entry.on())
+	switch {
+	case a.err == nil:
+		s.succeed(&a.unwoken, now)
+	case s.fail(&a.unwoken, left, now) || off && left == 0:
+		r.tell(ctx, s, &a.unwoken, a.entry)
+	}
+}
+
+// log tells of the first failure of many, and of the end of them.
+func (r *Ringer) log(a *attempt, s *sleeper) {
+	log := r.Log.With("agent", a.unwoken.Agent, "door", a.door.Door())
+	switch {
+	case a.err == nil && s.fails > 0:
+		log.Info("rung at last", "after", s.fails)
+	case a.err == nil:
+		log.Debug("rung")
+	case s.fails == 0:
+		log.Warn("door not rung", "answer", a.err)
+	default:
+		log.Debug("door not rung", "answer", a.err, "failures", s.fails)
+	}
+}
+
+// tell tells the user that u cannot be woken.
+func (r *Ringer) tell(ctx context.Context, s *sleeper, u *mail.Unwoken, e *entry) bool {
+	ok := r.send(ctx, inVain(u, s, e))
+	if ok {
+		s.tell(u, mail.TimeOf(time.Now()))
+	}
+	return ok
+}
+
+// send sends the user a message of the system. That the same was told before, by a process that was killed then, is as good.
+func (r *Ringer) send(ctx context.Context, d mail.Draft) bool {
+	_, err := r.Room.As(mail.System).Send(ctx, d)
+	if err != nil && mail.CodeOf(err) != mail.Conflict {
+		r.Log.Error("the user was not told", "subject", d.Subject, "err", err)
+		return false
+	}
+	return true
+}

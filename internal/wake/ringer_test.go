@@ -1,0 +1,494 @@
+package wake
+
+import (
+	"fmt"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"pennypost/internal/mail"
+)
+
+// AG-24, A6: of what others may send to the orchestrator, exactly three types wake it.
+func TestAG24_WakesOnThreeTypes(t *testing.T) {
+	for _, typ := range []string{"task-done", "review-result", "question", "status", "custom"} {
+		door := &bell{kind: "exec"}
+		inBed(t, []Entry{{For: mail.ToOrchestrator, Wakers: []Waker{door}}}, func(b *bed) {
+			sent := b.send("orchestrator", typ, mail.Draft{})
+			want, wake := 1, "exec"
+			if typ == "status" || typ == "custom" {
+				want, wake = 0, mail.WakeNone
+			}
+			if got := sent.Recipients[0].Wake; got != wake {
+				b.Errorf("%s: the sender is told %q, want %q", typ, got, wake)
+			}
+			b.rung(door, want, typ)
+		}, orchestrator())
+	}
+}
+
+func TestP8_RingIsAPointer(t *testing.T) {
+	door := &bell{kind: "exec"}
+	inBed(t, []Entry{{For: "agent:bob", Wakers: []Waker{door}}}, func(b *bed) {
+		b.send("bob", "status", mail.Draft{})
+		one := b.send("bob", "question", mail.Draft{Subject: "secret subject"})
+		two := b.send("bob", "answer", mail.Draft{Priority: "urgent"})
+		b.rung(door, 1, "a burst")
+		got := door.last()
+		got.ID = ""
+		want := Ring{
+			Room: "lab", Agent: "bob", Unread: 3, Urgent: 1, From: []mail.Address{"agent:worker"},
+			Messages: []mail.ID{one.ID, two.ID}, Text: "3 unread, 1 urgent: read_messages",
+		}
+		if diff := cmp.Diff(want, got); diff != "" {
+			b.Error(diff)
+		}
+		for _, id := range []mail.ID{one.ID, two.ID} {
+			it, err := b.room.As(mail.User).Message(b.Context(), id)
+			b.must(err)
+			if d := it.Deliveries[0]; d.State != mail.Notified || d.Door != "exec" || d.Wake != "exec" {
+				b.Errorf("after the ring the delivery is %+v", d)
+			}
+		}
+	}, mail.Presence{Name: "bob"})
+}
+
+func TestP8_Coalesce(t *testing.T) {
+	door := &bell{kind: "exec"}
+	inBed(t, []Entry{{For: mail.ToOrchestrator, Wakers: []Waker{door}}}, func(b *bed) {
+		first := b.send("orchestrator", "task-done", mail.Draft{})
+		b.rung(door, 1, "the first")
+		for range 20 {
+			b.send("orchestrator", "question", mail.Draft{})
+		}
+		b.rung(door, 1, "while one is outstanding")
+		b.pass(2 * time.Minute)
+		b.rung(door, 2, "when it was not answered")
+		if got := door.last(); got.Unread != 21 || len(got.Messages) != 21 {
+			b.Errorf("the second ring tells of %d messages, want 21", got.Unread)
+		}
+		// What was rung for is read in part: the reader is at it.
+		b.mark("lead", mail.MarkRead, first.ID)
+		b.pass(2*time.Minute - 2*moment)
+		b.rung(door, 2, "while it reads")
+		b.pass(2 * moment)
+		b.rung(door, 3, "when it stopped")
+		b.mark("lead", mail.MarkRead)
+		b.pass(time.Hour)
+		b.rung(door, 3, "when all is read")
+		b.send("orchestrator", "question", mail.Draft{})
+		b.rung(door, 4, "new mail")
+		b.notified(0, "all along")
+	}, orchestrator())
+}
+
+func TestP8_TurnEnd(t *testing.T) {
+	door := &bell{kind: "exec"}
+	inBed(t, []Entry{{For: mail.ToOrchestrator, Wakers: []Waker{door}}}, func(b *bed) {
+		b.state("lead", mail.Working)
+		sent := b.send("orchestrator", "task-done", mail.Draft{})
+		if w := sent.Recipients[0].Wake; w != mail.WakeTurnEnd {
+			b.Errorf("the sender is told %q, want turn-end", w)
+		}
+		b.pass(time.Hour)
+		b.rung(door, 0, "while it works")
+		b.state("lead", mail.Idle)
+		b.rung(door, 1, "at turn end")
+		b.state("lead", mail.Working)
+		b.state("lead", mail.Idle) // at once: no look comes between
+		b.rung(door, 2, "after a turn that left the mail unread")
+		b.state("lead", mail.Working)
+		b.pass(time.Hour)
+		b.mark("lead", mail.MarkPresented, sent.ID)
+		b.state("lead", mail.Idle)
+		b.pass(time.Hour)
+		b.rung(door, 2, "what was handed over does not ring")
+		b.state("lead", mail.Frozen)
+		late := b.send("lead", "question", mail.Draft{})
+		if w := late.Recipients[0].Wake; w != mail.WakeNoDoor {
+			b.Errorf("to one that is frozen: %q, want no-door", w)
+		}
+		b.pass(time.Hour)
+		b.rung(door, 2, "who is frozen is not rung")
+		b.state("lead", mail.Idle)
+		b.rung(door, 3, "when it thaws")
+	}, orchestrator())
+}
+
+// A ring that takes long is outstanding all the while; a turn that begins and ends meanwhile is not overlooked.
+func TestP8_TurnDuringRing(t *testing.T) {
+	door := &bell{kind: "exec", takes: time.Minute}
+	inBed(t, []Entry{{For: mail.ToOrchestrator, Wakers: []Waker{door}}}, func(b *bed) {
+		b.send("orchestrator", "task-done", mail.Draft{})
+		b.pass(10 * time.Second)
+		b.state("lead", mail.Working)
+		b.mark("lead", mail.MarkRead)
+		b.send("orchestrator", "question", mail.Draft{})
+		b.state("lead", mail.Idle)
+		b.pass(30 * time.Second)
+		if door.tried() != 0 || b.waits() != 1 {
+			b.Errorf("%d rings have ended and %d are outstanding, want 0 and 1", door.tried(), b.waits())
+		}
+		b.pass(22 * time.Second)
+		b.pass(time.Minute)
+		b.rung(door, 2, "the question rings as soon as the first ring has ended")
+		if door.rungTwice() {
+			b.Error("two rings at the same time")
+		}
+	}, orchestrator())
+}
+
+func TestP8_FailedRings(t *testing.T) {
+	door := &bell{kind: "exec", fails: errBell}
+	inBed(t, []Entry{{For: mail.ToOrchestrator, Wakers: []Waker{door}}}, func(b *bed) {
+		sent := b.send("orchestrator", "task-done", mail.Draft{})
+		b.pass(20 * time.Minute)
+		var waits []time.Duration
+		for i := range door.times[1:] {
+			waits = append(waits, door.times[i+1].Sub(door.times[i]).Truncate(time.Second))
+		}
+		s := time.Second
+		if diff := cmp.Diff([]time.Duration{s, 2 * s, 4 * s, 8 * s, 16 * s, 32 * s, 64 * s, 128 * s, 256 * s, 300 * s, 300 * s}, waits); diff != "" {
+			b.Errorf("waits between failures (-want +got):\n%s", diff)
+		}
+		b.notified(1, "after eight failures", "lead cannot be woken", "exec: out of order", "every 5m")
+		if it := b.notices()[0]; it.Metadata == nil || it.From != mail.FromSystem || it.Priority != mail.Urgent {
+			b.Errorf("the notice is %+v", it)
+		}
+		if it, err := b.room.As(mail.User).Message(b.Context(), sent.ID); err != nil || it.Deliveries[0].State != mail.Queued {
+			b.Errorf("the message is %+v (%v), want queued", it.Deliveries, err)
+		}
+		b.send("orchestrator", "task-done", mail.Draft{})
+		b.pass(30 * time.Minute)
+		b.notified(1, "more mail within the hour")
+		b.pass(30 * time.Minute)
+		b.notified(2, "more mail waits, after an hour", "2 messages")
+		b.pass(24 * time.Hour)
+		b.notified(2, "nothing new in a day")
+		door.set(nil)
+		b.pass(5 * time.Minute)
+		b.rung(door, 1, "when the door works again")
+		b.mark("lead", mail.MarkRead)
+		door.set(errBell)
+		b.send("orchestrator", "task-done", mail.Draft{})
+		b.pass(time.Hour)
+		b.notified(3, "another episode")
+	}, orchestrator())
+}
+
+func TestP8_NoAnswer(t *testing.T) {
+	one, two := &bell{kind: "exec"}, &bell{kind: "webhook"}
+	inBed(t, []Entry{{For: mail.ToOrchestrator, Wakers: []Waker{one, two}}}, func(b *bed) {
+		b.send("orchestrator", "task-done", mail.Draft{})
+		b.pass(24 * time.Hour)
+		if one.rung() != 3 || two.rung() != 2 {
+			b.Errorf("the doors were rung %d and %d times, want 3 and 2: what one did not bring about the next is tried for", one.rung(), two.rung())
+		}
+		b.notified(1, "after five rings", "exec: was rung, and nobody looked", "webhook: was rung", "left alone")
+		if b.waits() != 0 {
+			b.Errorf("%d rings are outstanding, want none", b.waits())
+		}
+		b.send("orchestrator", "question", mail.Draft{})
+		b.rung(one, 4, "more mail")
+		b.pass(time.Hour)
+		b.notified(2, "also in vain", "2 messages")
+		b.state("lead", mail.Working)
+		b.state("lead", mail.Idle)
+		b.rung(one, 7, "a turn has ended")
+		b.mark("lead", mail.MarkRead)
+		b.pass(time.Hour)
+		b.rung(one, 7, "all is read")
+	}, orchestrator())
+}
+
+// When one door fails, the next is tried at once.
+func TestNextDoor(t *testing.T) {
+	one, two := &bell{kind: "exec", fails: errBell}, &bell{kind: "webhook"}
+	inBed(t, []Entry{{For: "agent:bob", Wakers: []Waker{one, two}}}, func(b *bed) {
+		sent := b.send("bob", "question", mail.Draft{})
+		b.rung(two, 1, "the second door")
+		it, err := b.room.As(mail.User).Message(b.Context(), sent.ID)
+		b.must(err)
+		if d := it.Deliveries[0]; d.State != mail.Notified || d.Door != "webhook" {
+			b.Errorf("the delivery is %+v, want notified through webhook", d)
+		}
+	}, mail.Presence{Name: "bob"})
+}
+
+func TestDoorTurnsOff(t *testing.T) {
+	door := &bell{kind: "webhook", fails: fmt.Errorf("answered 410 Gone: %w", ErrOff)}
+	inBed(t, []Entry{{For: "agent:bob", Wakers: []Waker{door}}}, func(b *bed) {
+		b.send("bob", "question", mail.Draft{})
+		b.pass(time.Hour)
+		if door.tried() != 1 {
+			b.Errorf("the door was tried %d times, want once", door.tried())
+		}
+		b.notified(1, "at once", "410 Gone", "No door is left")
+		sent := b.send("bob", "question", mail.Draft{})
+		if w := sent.Recipients[0].Wake; w != mail.WakeNoDoor {
+			b.Errorf("the sender is told %q, want no-door", w)
+		}
+		b.pass(time.Hour)
+		b.notified(2, "more mail", "2 messages")
+		if door.tried() != 1 || b.waits() != 0 {
+			b.Errorf("the door was tried %d times, %d outstanding", door.tried(), b.waits())
+		}
+	}, mail.Presence{Name: "bob"})
+}
+
+func TestP12_Budget(t *testing.T) {
+	door := &bell{kind: "exec"}
+	inBed(t, []Entry{{For: "agent:bob", Wakers: []Waker{door}, Budget: 4}}, func(b *bed) {
+		next := func(priority string) {
+			b.send("bob", "question", mail.Draft{Priority: priority})
+			b.pass(moment)
+			if b.waits() == 1 {
+				b.mark("bob", mail.MarkRead)
+			}
+			b.pass(moment)
+		}
+		for range 4 {
+			next("")
+		}
+		b.rung(door, 4, "within the budget")
+		b.send("bob", "question", mail.Draft{})
+		b.rung(door, 4, "over it")
+		b.notified(1, "over it", "rung 4 times within an hour", "put off until 2000-01-01T01:00")
+		b.send("bob", "question", mail.Draft{Priority: "urgent"})
+		b.rung(door, 5, "urgent mail")
+		b.mark("bob", mail.MarkRead)
+		for range 6 {
+			b.send("bob", "question", mail.Draft{Priority: "urgent"})
+			b.pass(moment)
+			if door.rung() < 8 {
+				b.mark("bob", mail.MarkRead)
+			}
+			b.pass(moment)
+		}
+		b.rung(door, 8, "the cap of urgent mail")
+		b.restart()
+		b.rung(door, 8, "after a restart")
+		b.pass(time.Hour)
+		if got := door.rung(); got <= 8 || got > 12 {
+			b.Errorf("after an hour it was rung %d times, want a few more than 8", got)
+		}
+		b.notified(1, "all along")
+	}, mail.Presence{Name: "bob"})
+}
+
+func TestP8_Restart(t *testing.T) {
+	door := &bell{kind: "exec", fails: errBell}
+	inBed(t, []Entry{{For: mail.ToOrchestrator, Wakers: []Waker{door}}}, func(b *bed) {
+		b.send("orchestrator", "task-done", mail.Draft{})
+		b.pass(moment)
+		door.set(nil)
+		b.restart()
+		b.rung(door, 1, "a ring that had failed")
+		b.restart()
+		b.rung(door, 1, "a ring that is outstanding")
+		b.pass(2 * time.Minute)
+		b.rung(door, 2, "when it was not answered")
+		b.state("lead", mail.Working)
+		b.pass(moment)
+		b.restart()
+		b.rung(door, 2, "killed while it works")
+		b.state("lead", mail.Idle)
+		b.rung(door, 3, "at turn end")
+		b.pass(time.Hour)
+		b.rung(door, 5, "five in vain")
+		b.notified(1, "five in vain")
+		b.restart()
+		b.pass(time.Hour)
+		b.rung(door, 5, "given up before the restart")
+		b.notified(1, "and told before the restart")
+		b.mark("lead", mail.MarkRead)
+		b.restart()
+		b.pass(time.Hour)
+		b.rung(door, 5, "nothing is unread")
+
+		b.send("orchestrator", "task-done", mail.Draft{})
+		b.rung(door, 6, "new mail")
+		b.state("lead", mail.Working)
+		b.pass(moment)
+		b.away(func() { b.state("lead", mail.Idle) })
+		b.rung(door, 7, "the turn ended while no post office was there")
+		b.away(func() { b.send("orchestrator", "question", mail.Draft{}) })
+		b.rung(door, 7, "mail that came while no post office was there joins what is outstanding")
+	}, orchestrator())
+}
+
+// Who reads again and again, but never all, is rung again and again, and nobody is told.
+func TestPartialReader(t *testing.T) {
+	door := &bell{kind: "exec"}
+	inBed(t, []Entry{{For: "agent:bob", Wakers: []Waker{door}, Budget: 1000}}, func(b *bed) {
+		var ids []mail.ID
+		for range 12 {
+			ids = append(ids, b.send("bob", "question", mail.Draft{}).ID)
+		}
+		for _, id := range ids[1:] {
+			b.pass(6 * time.Minute) // two rings
+			b.mark("bob", mail.MarkRead, id)
+		}
+		if door.rung() < 2*len(ids)-2 {
+			b.Errorf("rung %d times, want twice for each of %d reads", door.rung(), len(ids))
+		}
+		b.notified(0, "all along")
+	}, mail.Presence{Name: "bob"})
+}
+
+// Mail for a role that nobody live holds calls the holder that went, or a new one.
+func TestHeldMail(t *testing.T) {
+	door := &bell{kind: "exec"}
+	entries := []Entry{{For: mail.ToOrchestrator, Wakers: []Waker{door}}, {For: "role:builder", Wakers: []Waker{door}}}
+	inBed(t, entries, func(b *bed) {
+		sent := b.send("orchestrator", "task-done", mail.Draft{})
+		if d := sent.Recipients[0]; d.State != mail.Held || d.Wake != "exec" {
+			b.Errorf("the sender is told %+v, want held and exec", d)
+		}
+		b.rung(door, 1, "no orchestrator is known")
+		if got := door.last(); got.Agent != mail.Orchestrator || got.Role != "orchestrator" || got.Unread != 1 {
+			b.Errorf("the ring is %+v", got)
+		}
+		b.restart()
+		b.rung(door, 1, "it is outstanding after a restart too")
+		b.register(orchestrator())
+		b.mark("lead", mail.MarkRead, sent.ID)
+		b.pass(time.Hour)
+		b.rung(door, 1, "it came")
+
+		b.state("lead", mail.Gone)
+		b.send("orchestrator", "question", mail.Draft{})
+		b.rung(door, 2, "the orchestrator has gone")
+		if got := door.last(); got.Agent != "lead" || got.Role != "orchestrator" {
+			b.Errorf("the ring is %+v, want one for lead", got)
+		}
+		b.state("lead", mail.Frozen)
+		b.pass(time.Hour)
+		b.rung(door, 2, "it is frozen")
+		b.state("lead", mail.Working)
+		b.mark("lead", mail.MarkRead)
+
+		b.send("role:builder", "task-assigned", mail.Draft{})
+		b.rung(door, 3, "nobody has the role")
+		if got := door.last(); got.Agent != "" || got.Role != "builder" {
+			b.Errorf("the ring is %+v, want one for any builder", got)
+		}
+		b.pass(time.Hour)
+		b.notified(1, "nobody came", "any builder cannot be woken")
+		if w := b.send("role:reviewer", "review-request", mail.Draft{}).Recipients[0].Wake; w != mail.WakeNone {
+			b.Errorf("a role without a door: %q, want none", w)
+		}
+	})
+}
+
+// An agent whose session has ended is woken through its door, and its mail is not dead meanwhile.
+func TestGoneAgent(t *testing.T) {
+	door := &bell{kind: "exec"}
+	inBed(t, []Entry{{For: "agent:bob", Wakers: []Waker{door}}}, func(b *bed) {
+		for _, n := range []mail.Name{"bob", "eve"} {
+			b.register(mail.Presence{Name: n})
+			b.state(n, mail.Gone)
+			d := b.send(string(n), "question", mail.Draft{}).Recipients[0]
+			if want := (mail.Delivery{Address: mail.AgentAddress(n), Agent: n, State: mail.Queued, Wake: "exec"}); n == "bob" && d != want {
+				b.Errorf("to bob: %+v, want %+v", d, want)
+			}
+			if n == "eve" && d.State != mail.Dead {
+				b.Errorf("to eve, who has no door: %+v, want dead", d)
+			}
+		}
+		b.rung(door, 1, "for bob")
+		b.must(b.room.As(mail.User).Retire(b.Context(), "bob"))
+		b.pass(time.Hour)
+		b.rung(door, 1, "bob was retired")
+	})
+}
+
+// An agent's own entry goes before that of its role; who waits is not rung.
+func TestWhichDoor(t *testing.T) {
+	own, role := &bell{kind: "exec"}, &bell{kind: "webhook"}
+	entries := []Entry{{For: "agent:bob", Wakers: []Waker{own}}, {For: "role:builder", Wakers: []Waker{role}}}
+	inBed(t, entries, func(b *bed) {
+		b.send("bob", "question", mail.Draft{})
+		b.send("eve", "question", mail.Draft{})
+		b.rung(own, 1, "bob")
+		b.rung(role, 1, "eve")
+		b.mark("bob", mail.MarkRead)
+		b.mark("eve", mail.MarkRead)
+		go b.room.As("bob").Wait(b.Context(), mail.WaitQuery{})
+		synctest.Wait()
+		sent := b.send("bob", "question", mail.Draft{})
+		if w := sent.Recipients[0].Wake; w != mail.WakeWaiting {
+			b.Errorf("the sender is told %q, want waiting", w)
+		}
+		b.rung(own, 1, "it waited")
+		b.pass(2 * time.Minute)
+		b.rung(own, 2, "it waited and did not look")
+	}, mail.Presence{Name: "bob", Roles: []string{"builder"}}, mail.Presence{Name: "eve", Roles: []string{"builder"}})
+}
+
+// Expired mail is nothing to be woken for.
+func TestExpiredMail(t *testing.T) {
+	door := &bell{kind: "exec", fails: errBell}
+	inBed(t, []Entry{{For: "agent:bob", Wakers: []Waker{door}}}, func(b *bed) {
+		b.send("bob", "question", mail.Draft{TTLSeconds: 60})
+		b.pass(10 * time.Minute)
+		if b.waits() != 0 || len(b.notices()) != 0 {
+			b.Errorf("%d outstanding, %d notices, want none", b.waits(), len(b.notices()))
+		}
+	}, mail.Presence{Name: "bob"})
+}
+
+// A notice that cannot be written is written later.
+func TestNoticeIsNotLost(t *testing.T) {
+	door := &bell{kind: "exec"}
+	inBed(t, []Entry{{For: "agent:bob", Wakers: []Waker{door}}}, func(b *bed) {
+		b.send("bob", "question", mail.Draft{})
+		b.pass(10 * time.Minute)
+		b.mute.Store(true)
+		b.pass(time.Hour)
+		b.notified(0, "it cannot be told")
+		if b.waits() != 1 {
+			b.Error("it was given up without a word")
+		}
+		b.mute.Store(false)
+		b.pass(10 * time.Minute)
+		b.notified(1, "it can be told", "bob cannot be woken")
+	}, mail.Presence{Name: "bob"})
+}
+
+// Events without end do not keep the Ringer from looking.
+func TestBusyRoom(t *testing.T) {
+	door := &bell{kind: "exec"}
+	inBed(t, []Entry{{For: "agent:bob", Wakers: []Waker{door}}}, func(b *bed) {
+		b.pass(silence)
+		b.send("bob", "question", mail.Draft{})
+		for range 20 {
+			b.send("bob", "status", mail.Draft{})
+			b.pass(gather / 5)
+		}
+		if door.rung() != 1 {
+			b.Errorf("rung %d times within %s of a busy room, want once", door.rung(), 4*gather)
+		}
+	}, mail.Presence{Name: "bob"})
+}
+
+// Many at once are all rung, not all at the same time.
+func TestManySleepers(t *testing.T) {
+	door := &bell{kind: "exec", takes: time.Second}
+	inBed(t, []Entry{{For: "role:builder", Wakers: []Waker{door}}}, func(b *bed) {
+		const n = 3*maxRinging + 1
+		for i := range n {
+			name := mail.Name(fmt.Sprintf("b%02d", i))
+			b.register(mail.Presence{Name: name, Roles: []string{"builder"}})
+			b.send(string(name), "question", mail.Draft{})
+		}
+		b.pass(2 * time.Second)
+		if got := door.rung(); got > 2*maxRinging {
+			b.Errorf("%d rings within 2 s, want at most %d", got, 2*maxRinging)
+		}
+		b.pass(3 * time.Second)
+		b.rung(door, n, "in the end")
+	})
+}
