@@ -65,6 +65,9 @@ type app struct {
 // Main runs the command with the given arguments and returns the exit status.
 func Main(args []string, env Env) int {
 	a := &app{env: env, out: newPrinter(env), json: wantsJSON(args)}
+	if isHook(args) {
+		return a.hook(args)
+	}
 	root := newRoot(a, args)
 	root.SetArgs(args)
 	err := root.ExecuteContext(context.Background())
@@ -157,7 +160,8 @@ func verbs() []verb {
 		{"agents", newAgents}, {"rooms", newRooms},
 		{"export", newExport}, {"import", newImport}, {"verify", newVerify}, {"archive", newArchive}, {"erase", newErase},
 		{"bridge", newBridge},
-		{"config", newConfig}, {"mcp", newMCP}, {"completion", newCompletion}, {"version", newVersion},
+		{"install", newInstall}, {"uninstall", newUninstall}, {"doctor", newDoctor}, {"service", newService}, {"monitor", newMonitor},
+		{"config", newConfig}, {"mcp", newMCP}, {"hook", newHook}, {"completion", newCompletion}, {"version", newVersion},
 	}
 	return append(out, dialectVerbs()...)
 }

@@ -73,7 +73,11 @@ func newDialect(a *app, d *dialect.Dialect, under string) *cobra.Command {
 			words = words[1:]
 		}
 		plant(a, root, d, v, words)
+		if example, _, _ := strings.Cut(v.Example, "\n"); example != "" && strings.Count(root.Example, "\n") < 3 {
+			root.Example += example + "\n"
+		}
 	}
+	root.Example = strings.TrimSuffix(root.Example, "\n")
 	root.RunE = groupRun
 	return root
 }

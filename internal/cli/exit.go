@@ -141,6 +141,9 @@ func (a *app) badFlag(cmd *cobra.Command, err error) error {
 	if errors.Is(err, pflag.ErrHelp) {
 		return err
 	}
+	if args := cmd.Flags().Args(); cmd.HasParent() && cmd.HasSubCommands() && len(args) > 0 {
+		return groupRun(cmd, args) // the flags are those of a command that was misspelt
+	}
 	words, _, _ := strings.Cut(strings.TrimPrefix(err.Error(), "pflag: "), ": strconv.") // what follows is for programmers
 	bad := usage("%s", words)
 	if missing, ok := errors.AsType[*pflag.NotExistError](err); ok {

@@ -8,10 +8,8 @@ import (
 	"io"
 	"log/slog"
 	"os"
-	"path/filepath"
 	"slices"
 	"strconv"
-	"strings"
 	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
@@ -19,15 +17,18 @@ import (
 
 	"pennypost/internal/client"
 	"pennypost/internal/dialect"
+	"pennypost/internal/hook"
 	"pennypost/internal/mail"
 	"pennypost/internal/mcpserver"
+	"pennypost/internal/process"
 )
 
 const mcpHelp = `Serve MCP on standard input and output: an agent's mailbox as tools, for any client that starts MCP servers.
 
-The agent is --as, else $PENNYPOST_AGENT, else a name made from the client and the directory, such as
-claude-parser, so that the next session finds the mail of this one. While another live session holds the
-name this one is called NAME-2, unless --take-over is given; that session then loses its connection.
+The agent is --as, else $PENNYPOST_AGENT, else what .pennypost.toml at the top of the project says, else a
+name made from the client and the directory, such as claude-parser, so that the next session finds the mail
+of this one. While another live session holds the name this one is called NAME-2, unless --take-over is
+given; that session then loses its connection. The client's hooks and this server are one session.
 
 With --dialect the tools are those of an earlier system, by their names and in their shapes. With --remote
 the mailbox is in another post office: $PENNYPOST_TOKEN says who you are there.`
@@ -70,6 +71,8 @@ func (a *app) mcp(ctx context.Context, f mcpFlags) error {
 		return err
 	}
 	s := &session{client: a.clientName(), id: "mcp-" + strconv.Itoa(os.Getpid()) + "-" + rand.Text()[:8]}
+	c, _ := hook.FindClient(s.client)
+	s.process = process.Program(c.Editor)
 	if f.remote != "" {
 		err = a.connectRemote(ctx, s, f.remote)
 	} else {
@@ -80,7 +83,8 @@ func (a *app) mcp(ctx context.Context, f mcpFlags) error {
 	}
 	defer s.quiet.Close()
 	who := s.name
-	if who != mail.User && (d == nil || !d.SharedNames) {
+	claims := who != mail.User && (d == nil || !d.SharedNames)
+	if claims {
 		if err := s.claim(ctx, f.takeOver); err != nil {
 			return err
 		}
@@ -89,7 +93,7 @@ func (a *app) mcp(ctx context.Context, f mcpFlags) error {
 	if s.name != who {
 		fmt.Fprintf(a.env.Stderr, "pennypost: a live session is %s in room %s; this one is %s\n", who, s.room, s.name)
 	}
-	return a.serveMCP(ctx, s, d)
+	return a.serveMCP(ctx, s, d, claims)
 }
 
 // connectHere finds this machine's post office, and who the session is.
@@ -107,10 +111,7 @@ func (a *app) connectHere(ctx context.Context, s *session, d *dialect.Dialect) e
 			return err
 		}
 	}
-	if a.as == "" && a.env.Getenv("PENNYPOST_AGENT") == "" {
-		a.as = a.agentName(s.client)
-	}
-	if s.name, err = a.who(); err != nil {
+	if s.name, err = a.agent(s.client); err != nil {
 		return err
 	}
 	s.quiet, err = a.quietOffice()
@@ -134,6 +135,9 @@ func (a *app) connectRemote(ctx context.Context, s *session, url string) error {
 	if a.room != "" {
 		s.room, err = mail.ParseRoom(a.room)
 	}
+	if err == nil && st.Room != "" && s.room != st.Room {
+		return mail.Errorf(mail.Denied, "the token opens room %s only, not %s", st.Room, s.room)
+	}
 	if a.as != "" && mail.Name(a.as) != s.name {
 		return mail.Errorf(mail.Denied, "the token is %s's, and cannot speak for %s", s.name, a.as)
 	}
@@ -141,7 +145,7 @@ func (a *app) connectRemote(ctx context.Context, s *session, url string) error {
 }
 
 // serveMCP serves until standard input ends, a signal comes, or another session took the name over.
-func (a *app) serveMCP(ctx context.Context, s *session, d *dialect.Dialect) error {
+func (a *app) serveMCP(ctx context.Context, s *session, d *dialect.Dialect, claimed bool) error {
 	svc, err := s.office.Room(ctx, s.room, s.name)
 	if err != nil {
 		return err
@@ -163,6 +167,9 @@ func (a *app) serveMCP(ctx context.Context, s *session, d *dialect.Dialect) erro
 	beating := make(chan struct{})
 	go func() {
 		defer close(beating)
+		if !claimed {
+			return
+		}
 		if err := s.beat(ctx, beats); err != nil {
 			cancel(err)
 		}
@@ -202,8 +209,8 @@ type session struct {
 	room    mail.RoomName
 	name    mail.Name
 	client  string
+	process string // the program that it belongs to, whose hooks are of the same session
 	id      string
-	claimed bool
 }
 
 // claim takes the name, or the one that is free in its place.
@@ -212,11 +219,11 @@ func (s *session) claim(ctx context.Context, takeOver bool) error {
 	if err != nil {
 		return err
 	}
-	ag, err := svc.Register(ctx, mail.Presence{Session: s.id, TakeOver: takeOver, Client: s.client})
+	ag, err := svc.Register(ctx, mail.Presence{Session: s.id, Process: s.process, Join: true, TakeOver: takeOver, Client: s.client})
 	if err != nil {
 		return err
 	}
-	s.name, s.claimed = ag.Name, true
+	s.name = ag.Name
 	return nil
 }
 
@@ -225,13 +232,13 @@ func (s *session) claim(ctx context.Context, takeOver bool) error {
 func (s *session) beat(ctx context.Context, svc mail.Service) error {
 	tick := time.NewTicker(heartbeat)
 	defer tick.Stop()
-	for s.claimed {
+	for {
 		select {
 		case <-ctx.Done():
 			return nil
 		case <-tick.C:
 		}
-		ag, err := svc.Register(ctx, mail.Presence{Session: s.id})
+		ag, err := svc.Register(ctx, mail.Presence{Session: s.id, Process: s.process, Join: true})
 		if err != nil || ag.Name == s.name {
 			continue
 		}
@@ -245,7 +252,6 @@ func (s *session) beat(ctx context.Context, svc mail.Service) error {
 			return hinted(mail.Errorf(mail.Conflict, "another session took over the agent %s; this one ends", was), "pennypost mcp --as "+string(was)+" --take-over takes it back")
 		}
 	}
-	return nil
 }
 
 // holds reports whether an agent of this name is on the roster. Whoever was renamed is there under the new name only; whoever
@@ -264,43 +270,4 @@ func (s *session) end() {
 		// If it cannot be said, the post office notices the silence.
 		_, _ = svc.Register(ctx, mail.Presence{Session: s.id, End: true})
 	}
-}
-
-// clients are the programs whose servers we know to tell apart: by a variable that they set, or by the name of their process.
-func clients() []struct{ name, prefix string } {
-	return []struct{ name, prefix string }{
-		{"claude", "CLAUDE"}, {"codex", "CODEX_"}, {"gemini", "GEMINI_"}, {"cursor", "CURSOR_"}, {"copilot", "COPILOT_"}, {"opencode", "OPENCODE"},
-	}
-}
-
-// clientName returns the program that started this one, "" if it is not known.
-func (a *app) clientName() string {
-	// The parent first: a variable may be inherited from a client further up.
-	comm, _ := os.ReadFile("/proc/" + strconv.Itoa(os.Getppid()) + "/comm")
-	for _, c := range clients() {
-		if strings.HasPrefix(string(comm), c.name) {
-			return c.name
-		}
-	}
-	for _, c := range clients() {
-		for _, v := range a.env.Environ {
-			if strings.HasPrefix(v, c.prefix) {
-				return c.name
-			}
-		}
-	}
-	return ""
-}
-
-// agentName makes a name that the next session in this directory has again.
-func (a *app) agentName(client string) string {
-	if client == "" {
-		client = "agent"
-	}
-	dir := filepath.Base(a.env.Dir)
-	name := client + "-" + strings.TrimLeft(dir, ".")
-	if _, err := mail.ParseName(name); err != nil || dir == "/" || dir == "." {
-		return client
-	}
-	return name
 }

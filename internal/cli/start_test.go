@@ -87,7 +87,7 @@ func slowest(report string) string {
 
 // BenchmarkColdStart compares whole processes: a Go program that says hello, and commands that ask a running post office.
 // Each round runs all of them once, so that what else the machine does hits all alike; the figures are medians. The aim
-// is 3.5 times hello for inbox.
+// is 3.5 times hello for inbox and for hook, which is that of a session that has begun and has no news.
 func BenchmarkColdStart(b *testing.B) {
 	bin, env := buildProgram(b), coldHome(b)
 	inRoom := func(args ...string) *exec.Cmd {
@@ -101,6 +101,16 @@ func BenchmarkColdStart(b *testing.B) {
 	for range 20 {
 		mustRun(b, inRoom("send", "--to", "builder", "--body", strings.Repeat("A line of a letter. ", 20)))
 	}
+	hook := func(event string) *exec.Cmd {
+		cmd := inRoom("hook", "claude", event)
+		cmd.Env = append(cmd.Env, "PENNYPOST_AGENT=hooked")
+		cmd.Stdin = strings.NewReader(`{"session_id":"s1","hook_event_name":"` + event + `","cwd":"/","tool_name":"Bash","tool_input":{"command":"ls"},` +
+			`"tool_response":{"stdout":"` + strings.Repeat("a line of output ", 500) + `"}}`)
+		return cmd
+	}
+	for _, event := range []string{"SessionStart", "UserPromptSubmit"} {
+		mustRun(b, hook(event))
+	}
 	hello := buildHello(b)
 	commands := []struct {
 		name string
@@ -112,6 +122,9 @@ func BenchmarkColdStart(b *testing.B) {
 		{name: "inbox", cmd: func() *exec.Cmd { return inRoom("inbox", "--as", "builder") }},
 		{name: "inbox-user", cmd: func() *exec.Cmd { return inRoom("inbox") }},
 		{name: "send", cmd: func() *exec.Cmd { return inRoom("send", "--to", "sink", "--body", "x") }},
+		{name: "hook", cmd: func() *exec.Cmd { return hook("PostToolUse") }},
+		{name: "hook-before", cmd: func() *exec.Cmd { return hook("PreToolUse") }},
+		{name: "hook-end", cmd: func() *exec.Cmd { return hook("Stop") }},
 	}
 	for b.Loop() {
 		for i := range commands {
@@ -125,8 +138,8 @@ func BenchmarkColdStart(b *testing.B) {
 	b.ReportMetric(0, "ns/op") // a round is nothing
 	for _, c := range commands {
 		b.ReportMetric(median(c.took), c.name+"-ms")
-		if c.name == "inbox" {
-			b.ReportMetric(median(c.took)/base, "inbox/hello")
+		if c.name == "inbox" || c.name == "hook" {
+			b.ReportMetric(median(c.took)/base, c.name+"/hello")
 		}
 	}
 }

@@ -1,0 +1,94 @@
+package cli
+
+import (
+	"context"
+	"fmt"
+	"os/signal"
+	"strings"
+	"syscall"
+
+	"github.com/spf13/cobra"
+
+	"pennypost/internal/hook"
+	"pennypost/internal/mail"
+	"pennypost/internal/process"
+)
+
+const hookHelp = `Answer a lifecycle hook of an agent's client, whose JSON is on standard input. Clients run
+it, as pennypost install sets them up; nobody types it.
+
+The agent is --as, else $PENNYPOST_AGENT, else what .pennypost.toml at the top of the project
+says, else a name made from the client and the directory. Whatever goes wrong, the hook is silent
+and succeeds, within a second; with PENNYPOST_DEBUG=1 it says on standard error why. The start of a
+session may start the post office.`
+
+func newHook(a *app) *cobra.Command {
+	var names []string
+	for _, c := range hook.Clients() {
+		names = append(names, c.Name)
+	}
+	return &cobra.Command{
+		Use: "hook CLIENT EVENT", Short: "answer a hook of an agent's client", Long: hookHelp + "\n\nClients: " + strings.Join(names, ", ") + ".",
+		Example: "pennypost hook claude Stop\npennypost hook codex SessionStart --as builder",
+		RunE: func(*cobra.Command, []string) error {
+			return usage("a hook needs the client and the event, and its input on standard input")
+		},
+	}
+}
+
+// isHook reports whether args are a client's call of a hook. Then nothing may fail, so that they are not left to the flag parser: its
+// exit status for what it does not understand is the one by which several clients are told to stop.
+func isHook(args []string) bool {
+	return len(args) >= 3 && args[0] == "hook" && !strings.HasPrefix(args[1], "-") && !strings.HasPrefix(args[2], "-")
+}
+
+// hook runs a hook. Flags that it does not know are a later version's, and passed over.
+func (a *app) hook(args []string) int {
+	signal.Ignore(syscall.SIGPIPE) // the client may be gone, and an error tells it better
+	for i := 3; i < len(args); i++ {
+		for _, f := range []struct {
+			name string
+			into *string
+		}{{"--as", &a.as}, {"--room", &a.room}} {
+			if value, ok := strings.CutPrefix(args[i], f.name+"="); ok {
+				*f.into = value
+			} else if args[i] == f.name && i+1 < len(args) {
+				*f.into = args[i+1]
+			}
+		}
+	}
+	h := hook.Hook{
+		Client: args[1], Event: args[2], Stdin: a.env.Stdin, Stdout: a.env.Stdout, Stderr: a.env.Stderr,
+		Getenv: a.env.Getenv, Process: process.Program, Enter: a.enter,
+	}
+	if a.env.Getenv("PENNYPOST_DEBUG") != "" {
+		h.Debug = func(why string) { fmt.Fprintf(a.env.Stderr, "pennypost: hook %s %s: %s\n", args[1], args[2], visible(why)) }
+	}
+	return h.Run(context.Background())
+}
+
+// enter finds the mailbox of the agent that an event is about.
+func (a *app) enter(ctx context.Context, e *hook.Event) (*hook.Mailbox, error) {
+	if e.Session.Dir != "" {
+		a.env.Dir = e.Session.Dir
+	}
+	box := &hook.Mailbox{Agent: e.Agent}
+	var err error
+	if box.Room, err = a.roomName(); err != nil {
+		return nil, err
+	}
+	if box.Agent == "" {
+		if box.Agent, err = a.agent(e.Client); err != nil {
+			return nil, err
+		}
+	}
+	office := a.quietOffice
+	if e.Moment == mail.SessionStart {
+		office = a.post
+	}
+	if a.office, err = office(); err != nil {
+		return nil, err
+	}
+	box.As = func(n mail.Name) (hook.Service, error) { return a.office.Room(ctx, box.Room, n) }
+	return box, nil
+}

@@ -1,0 +1,79 @@
+package hook
+
+import (
+	"pennypost/internal/mail"
+)
+
+// claude is Claude Code. Its hooks are documented at code.claude.com/docs/en/hooks; the types are those of its agent SDK 0.3.329 (Claude Code 2.1.329).
+//
+// A turn is kept going by a decision and not by additionalContext, which looks nicer, because versions that do not know the latter would
+// swallow the mail. The client lets eight such decisions pass in a row; we make three.
+func claude() Client {
+	return Client{Name: "claude", dirVar: "CLAUDE_PROJECT_DIR", read: readClaude, answer: answerClaude}
+}
+
+func readClaude(typed string, in input) Event {
+	switch {
+	case in["sessionId"] != nil || in["hookEventName"] != nil:
+		return readVSCode(typed, in)
+	case in["timestamp"] != nil: // which Claude Code does not send
+		return readCopilot(typed, in)
+	}
+	e := in.event("claude", typed)
+	switch e.kind() {
+	case "sessionstart":
+		e.Moment, e.Carries = mail.SessionStart, true
+		e.Compacted = in.text("source") == "compact"
+	case "userpromptsubmit":
+		e.Moment, e.Carries = mail.TurnStart, true
+	case "pretooluse":
+		e.Moment, e.Carries = mail.BeforeTool, true
+	case "posttooluse", "posttoolusefailure", "posttoolbatch":
+		e.Moment, e.Carries = mail.AfterTool, true
+	case "stop":
+		e.Moment, e.Carries = mail.TurnEnd, true
+	case "stopfailure": // the model could not be reached: the turn is over
+		e.Moment, e.Over = mail.TurnEnd, true
+	case "notification": // a person who breaks a turn off runs no Stop hook; a minute later comes this
+		if in.text("notification_type", "notificationType") == "idle_prompt" {
+			e.Moment, e.Over = mail.TurnEnd, true
+		}
+	case "teammateidle":
+		e.teammate(in.text("teammate_name", "teammateName"))
+	case "sessionend":
+		e.Moment = mail.SessionEnd
+		switch in.text("reason") {
+		case "prompt_input_exit", "logout", "resume":
+			e.Frozen = true // a person put it aside; other ends are those of a program, which a door may start again
+		}
+	}
+	return e
+}
+
+// teammate makes e the end of a turn of another agent, which runs in the same client.
+func (e *Event) teammate(name string) {
+	if n, err := mail.ParseName(name); err == nil {
+		e.Moment, e.Carries, e.Agent = mail.TurnEnd, true, n
+		e.Session.ID += "/" + name
+	}
+}
+
+func answerClaude(e *Event, s speech) Answer {
+	switch e.Client {
+	case "vscode":
+		return answerVSCode(e, s)
+	case "copilot":
+		return answerCopilot(e, s)
+	}
+	switch {
+	case s.kind == tell:
+		return Answer{Out: specific{Event: e.Name, Context: s.text}.String()}
+	case s.kind == forbid:
+		return Answer{Out: specific{Event: e.Name, May: "deny", Why: s.text}.String()}
+	case s.kind == goOn && e.Agent != "":
+		return Answer{Err: s.text, Exit: 2} // TeammateIdle knows no other way
+	case s.kind == goOn:
+		return Answer{Out: verdict{"block", s.text}.String()}
+	}
+	return Answer{}
+}

@@ -1,0 +1,149 @@
+package hooktest
+
+import (
+	"encoding/json"
+	"fmt"
+	"maps"
+	"regexp"
+	"unicode/utf16"
+
+	"pennypost/internal/mail"
+)
+
+// Result is what a hook's process left behind.
+type Result struct {
+	Out, Err string
+	Exit     int
+}
+
+// Runner runs a hook: pennypost hook CLIENT EVENT.
+type Runner func(client, event, stdin string) Result
+
+// Harness is one running client.
+type Harness struct {
+	Client  Client
+	Run     Runner
+	Session string
+	Dir     string
+	// Reads is what the model does when something new stands in its context; nil: nothing.
+	Reads func(text string)
+	// Cap is how often in a row hooks may keep a turn going; 0: the client's own number.
+	Cap int
+
+	Context []string // what hooks have put before the model, in this session and in those that it resumed
+	Faults  []string // where a hook broke the client's rules
+	Forced  int      // turns that were ended although a hook would have kept them going
+}
+
+// Effect is what a hook does to a client.
+type Effect struct {
+	Context string // the model sees it
+	Deny    string // the tool does not run, and the model sees why
+	GoOn    string // the turn goes on with it
+}
+
+// Start begins the session, or resumes it.
+func (h *Harness) Start(source string) { h.fire(mail.SessionStart, map[string]any{"source": source}) }
+
+// Prompt begins a turn.
+func (h *Harness) Prompt(text string) { h.fire(mail.TurnStart, map[string]any{"prompt": text}) }
+
+// Tool runs a tool, unless a hook forbids it.
+func (h *Harness) Tool(name, command string) (ran bool) {
+	if !h.Before(name, command, nil) {
+		return false
+	}
+	h.After(name, command)
+	return true
+}
+
+// Before asks whether a tool may run. more are further members of the input.
+func (h *Harness) Before(name, command string, more map[string]any) bool {
+	in := h.Client.tool(name, command)
+	maps.Copy(in, more)
+	return h.fire(mail.BeforeTool, in).Deny == ""
+}
+
+// After tells that a tool has run.
+func (h *Harness) After(name, command string) { h.fire(mail.AfterTool, h.Client.tool(name, command)) }
+
+// End ends the turn, which hooks may keep going. It returns how often they did.
+func (h *Harness) End() (times int) {
+	limit := h.Cap
+	if limit == 0 {
+		limit = h.Client.cap
+	}
+	for {
+		e := h.fire(mail.TurnEnd, h.Client.stop(times))
+		if e.GoOn == "" {
+			return times
+		}
+		if times == limit {
+			h.Forced++
+			return times
+		}
+		times++
+		if h.Client.prompts {
+			h.Prompt(e.GoOn)
+		}
+	}
+}
+
+// Exit ends the session.
+func (h *Harness) Exit(reason string) {
+	if h.Client.event(mail.SessionEnd) != "" {
+		h.fire(mail.SessionEnd, map[string]any{"reason": reason})
+	}
+}
+
+// Fire runs the hook of an event that not all clients have.
+func (h *Harness) Fire(event string, more map[string]any) Result {
+	return h.Run(h.Client.As, event, h.input(event, more))
+}
+
+func (h *Harness) fire(m mail.Moment, more map[string]any) Effect {
+	event := h.Client.event(m)
+	r := h.Run(h.Client.As, event, h.input(event, more))
+	e, err := h.Client.apply(m, event, r)
+	if err != nil {
+		h.Faults = append(h.Faults, fmt.Sprintf("%s %s: %v\n%+v", h.Client.Name, event, err, r))
+	}
+	for _, text := range []string{e.Context, e.Deny, e.GoOn} {
+		if text == "" {
+			continue
+		}
+		if n := len(utf16.Encode([]rune(text))); n > h.Client.maxText {
+			h.Faults = append(h.Faults, fmt.Sprintf("%s %s: %d characters, and the client takes %d", h.Client.Name, event, n, h.Client.maxText))
+		}
+		h.Context = append(h.Context, text)
+		if h.Reads != nil {
+			h.Reads(text)
+		}
+	}
+	return e
+}
+
+// input is what the client hands to the hook.
+func (h *Harness) input(event string, more map[string]any) string {
+	in := h.Client.base(h, event)
+	maps.Copy(in, more)
+	b, err := json.Marshal(in)
+	if err != nil {
+		panic(err) // a test has put in what is no JSON
+	}
+	return string(b)
+}
+
+var fenced = regexp.MustCompile(`<mail [^>]*\bid="([^"]*)"([^>]*)>`)
+
+// Shown returns the ids of the messages in a text: whole ones, and those that are but pointed to.
+func Shown(text string) (whole, pointed []mail.ID) {
+	for _, m := range fenced.FindAllStringSubmatch(text, -1) {
+		if regexp.MustCompile(`\bbody="not shown`).MatchString(m[2]) {
+			pointed = append(pointed, mail.ID(m[1]))
+		} else {
+			whole = append(whole, mail.ID(m[1]))
+		}
+	}
+	return whole, pointed
+}

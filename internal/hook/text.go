@@ -1,0 +1,113 @@
+package hook
+
+import (
+	"fmt"
+	"strings"
+	"unicode/utf8"
+
+	"pennypost/internal/fence"
+	"pennypost/internal/mail"
+)
+
+// MaxText is how long, in characters, what a hook tells is at most. Clients cut at 10,000, and all of it is paid for in tokens with
+// every later step of the session.
+const MaxText = 4000
+
+// greeting begins all that is told. A client that hands it back as a prompt is understood by it.
+const greeting = "Pennypost: "
+
+// marking ends what is told with mail in it.
+const marking = "\nReading marks nothing. What is dealt with is marked read by mark_messages, or by: pennypost mark ID"
+
+// words are what is told and the messages in it.
+type words struct {
+	text    string
+	whole   []mail.ID
+	pointed []mail.ID
+}
+
+// news says what there is to be told at a moment other than a tool's beginning; the zero value if nothing is.
+func news(e *Event, box *Mailbox, told *mail.Told) words {
+	who := fence.Body(string(told.Agent))
+	renamed := ""
+	if e.Moment == mail.SessionStart && told.Agent != box.Agent {
+		renamed = fmt.Sprintf("This session is the agent %s, because another live one is %s. ", who, fence.Body(string(box.Agent)))
+	}
+	switch {
+	case len(told.Items) > 0:
+		head := fmt.Sprintf("%s%s%s for %s in room %s, %d unread in all. %s\n", greeting, renamed, messages(len(told.Items)+told.More), who, box.Room, told.Unread, fence.Notice)
+		return letter(head, told.Items, told.More)
+	case told.Continue:
+		return words{text: fmt.Sprintf("%s%s for %s, told of before, unread still: read_messages shows them.%s", greeting, messages(told.Unread), who, marking)}
+	case e.Compacted && told.Unread > 0:
+		return words{text: fmt.Sprintf("%s%s for %s, told of before this session was compacted: read_messages shows them.", greeting, messages(told.Unread), who)}
+	case renamed != "":
+		return words{text: greeting + strings.TrimSpace(renamed)}
+	}
+	return words{}
+}
+
+// order says that a cancel keeps tools from running.
+func order(told *mail.Told) words {
+	head := fmt.Sprintf("%sa cancel for %s. No tool runs before the turn has ended, or the message was marked read with mark_messages. %s\n",
+		greeting, fence.Body(string(told.Agent)), fence.Notice)
+	w := letter(head, []mail.Item{*told.Cancel}, 0)
+	w.text = strings.TrimSuffix(w.text, marking)
+	return w
+}
+
+// letter puts messages between head and the last line: whole as long as they fit, then pointers, then a number.
+func letter(head string, items []mail.Item, more int) words {
+	var w words
+	var b strings.Builder
+	b.WriteString(head)
+	left := MaxText - length(head) - length(marking) - length(rest(len(items)+more))
+	add := func(text string, to *[]mail.ID, id mail.ID) bool {
+		n := length(text) + 1
+		if n > left {
+			return false
+		}
+		b.WriteString(text + "\n")
+		left -= n
+		*to = append(*to, id)
+		return true
+	}
+	for i := range items {
+		it := &items[i]
+		if !add(fence.Message(it), &w.whole, it.ID) && !add(pointer(it), &w.pointed, it.ID) {
+			more++
+		}
+	}
+	if more > 0 {
+		b.WriteString(rest(more))
+	}
+	w.text = strings.TrimSuffix(b.String(), "\n") + marking
+	return w
+}
+
+func rest(n int) string { return fmt.Sprintf("and %d more: read_messages\n", n) }
+
+// maxSubject is how much of a subject a pointer shows that would be too long.
+const maxSubject = 200
+
+// pointer is fence.Pointer without what could make it too long to be shown at all.
+func pointer(it *mail.Item) string {
+	if p := fence.Pointer(it); length(p) <= MaxText/8 {
+		return p
+	}
+	short := *it
+	short.Docs = nil
+	if r := []rune(short.Subject); len(r) > maxSubject {
+		short.Subject = string(r[:maxSubject]) + "…"
+	}
+	return fence.Pointer(&short)
+}
+
+func length(s string) int { return utf8.RuneCountInString(s) }
+
+func messages(n int) string {
+	if n == 1 {
+		return "1 message"
+	}
+	return fmt.Sprintf("%d messages", n)
+}

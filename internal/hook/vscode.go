@@ -1,0 +1,38 @@
+package hook
+
+import "pennypost/internal/mail"
+
+// vscode is the agent mode of VS Code (code.visualstudio.com/docs/copilot/customization/hooks, 2026-08). It runs the hooks of Claude
+// Code's files too, all of them, whatever their matchers say.
+func vscode() Client {
+	return Client{Name: "vscode", Editor: true, read: readVSCode, answer: answerVSCode}
+}
+
+func readVSCode(typed string, in input) Event {
+	e := in.event("vscode", typed)
+	switch e.kind() {
+	case "sessionstart":
+		e.Moment, e.Carries = mail.SessionStart, true
+	case "userpromptsubmit": // takes no context
+		e.Moment = mail.TurnStart
+	case "pretooluse":
+		e.Moment, e.Carries = mail.BeforeTool, true
+	case "posttooluse":
+		e.Moment, e.Carries = mail.AfterTool, true
+	case "stop":
+		e.Moment, e.Carries = mail.TurnEnd, true
+	}
+	return e
+}
+
+func answerVSCode(e *Event, s speech) Answer {
+	switch s.kind {
+	case tell:
+		return Answer{Out: specific{Event: e.Name, Context: s.text}.String()}
+	case forbid: // the reason is for the person, the context for the model
+		return Answer{Out: specific{Event: e.Name, May: "deny", Why: s.text, Context: s.text}.String()}
+	case goOn:
+		return Answer{Out: specific{Event: e.Name, Decision: "block", Reason: s.text}.String()}
+	}
+	return Answer{}
+}

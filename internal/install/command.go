@@ -1,0 +1,134 @@
+package install
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+
+	"pennypost/internal/mail"
+)
+
+// Binary returns the path that clients shall start this program by. It is the one that the shell finds if that leads to
+// this program, because a package manager keeps it when it replaces what is behind it; else the program's own.
+func Binary() (string, error) {
+	self, err := os.Executable()
+	if err != nil {
+		return "", err
+	}
+	if regexp.MustCompile(`/go-build\d+/`).MatchString(filepath.ToSlash(self)) {
+		return "", mail.Errorf(mail.Invalid, "this program was made by go run and will be gone; build it first: go build -o pennypost .")
+	}
+	found, err := exec.LookPath("pennypost")
+	if err != nil {
+		return self, nil
+	}
+	if found, err = filepath.Abs(found); err == nil && same(found, self) {
+		return found, nil
+	}
+	return self, nil
+}
+
+// same reports whether two paths lead to one file.
+func same(a, b string) bool {
+	x, err := os.Stat(a)
+	if err != nil {
+		return false
+	}
+	y, err := os.Stat(b)
+	return err == nil && os.SameFile(x, y)
+}
+
+// hookCommand returns the command line of a hook. It is the same for every version of this program: Codex asks the person anew
+// whenever one changes.
+func hookCommand(o *Options, client, event string) string {
+	words := []string{o.Binary, "hook", client, event}
+	if o.As != "" {
+		words = append(words, "--as", string(o.As))
+	}
+	for i, w := range words {
+		words[i] = shellWord(o.GOOS, w)
+	}
+	return strings.Join(words, " ")
+}
+
+// shellWord quotes a word for the shell that clients use.
+func shellWord(goos, w string) string {
+	plain := func(r rune) bool {
+		return r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || strings.ContainsRune("_/.:@%+=,-", r) || goos == "windows" && r == '\\'
+	}
+	switch {
+	case w != "" && !strings.ContainsFunc(w, func(r rune) bool { return !plain(r) }):
+		return w
+	case goos == "windows":
+		return `"` + w + `"` // no name of a file has this character
+	}
+	return "'" + strings.ReplaceAll(w, "'", `'\''`) + "'"
+}
+
+// shellWords splits a command line as far as we write such.
+func shellWords(line string) []string {
+	var words []string
+	var word strings.Builder
+	quote, inWord := rune(0), false
+	runes := []rune(line)
+	for i := 0; i < len(runes); i++ {
+		switch r := runes[i]; {
+		case quote != 0 && r == quote:
+			quote = 0
+		case quote == 0 && (r == '\'' || r == '"'):
+			quote, inWord = r, true
+		case quote == 0 && (r == ' ' || r == '\t'):
+			if inWord {
+				words = append(words, word.String())
+			}
+			word.Reset()
+			inWord = false
+		case quote != '\'' && r == '\\' && i+1 < len(runes) && strings.ContainsRune(`'" \$`, runes[i+1]):
+			i++
+			word.WriteRune(runes[i])
+			inWord = true
+		default:
+			word.WriteRune(r)
+			inWord = true
+		}
+	}
+	if inWord {
+		words = append(words, word.String())
+	}
+	return words
+}
+
+// isBinary reports whether a path is that of a program called pennypost.
+func isBinary(path string) bool {
+	base := path[strings.LastIndexAny(path, `/\`)+1:]
+	return strings.TrimSuffix(base, ".exe") == "pennypost"
+}
+
+// hookOf returns the program that a command line starts if it is one of our hooks for the client.
+func hookOf(line, client string) (binary string, ours bool) {
+	words := shellWords(strings.TrimPrefix(line, "& ")) // as PowerShell calls what is quoted
+	if len(words) >= 4 && isBinary(words[0]) && words[1] == "hook" && words[2] == client {
+		return words[0], true
+	}
+	return "", false
+}
+
+// serverOf returns the program that a server's command starts if it is ours.
+func serverOf(command []string) (binary string, ours bool) {
+	if len(command) >= 2 && isBinary(command[0]) && slices.Contains(command[1:], "mcp") {
+		return command[0], true
+	}
+	return "", false
+}
+
+// serverCommand returns how a server that is there already shall be started: by our program. The arguments that a person gave it stay
+// unless a name is asked for.
+func serverCommand(o *Options, old []string) []string {
+	if o.As == "" && len(old) > 1 {
+		return append([]string{o.Binary}, old[1:]...)
+	}
+	return append([]string{o.Binary}, mcpArgs(o)...)
+}

@@ -1,0 +1,36 @@
+package install
+
+import "path/filepath"
+
+// cursor is Cursor (cursor.com/docs/agent/hooks and /context/mcp by third parties' accounts, 2026). Its hooks stand in no groups.
+func cursor() Client {
+	return Client{
+		Name: "cursor", Title: "Cursor", Program: "cursor", Scopes: []Scope{User, Project},
+		files: func(o *Options) []file {
+			dir := filepath.Join(o.Home, ".cursor")
+			if o.Scope == Project {
+				dir = filepath.Join(o.Root, ".cursor")
+			}
+			hooks := &jsonHooks{client: "cursor"}
+			for _, ev := range []string{"sessionStart", "beforeSubmitPrompt", "preToolUse", "postToolUse", "stop", "sessionEnd"} {
+				h := hookHandler{Command: hookCommand(o, "cursor", ev), Timeout: hookTimeout}
+				hooks.events = append(hooks.events, jsonHook{ev, h.Command, raw(h)})
+			}
+			return []file{
+				{filepath.Join(dir, "mcp.json"), "MCP server", &jsonFile{o: o, server: &jsonServer{in: "mcpServers", value: raw(stdioServer{Command: o.Binary, Args: mcpArgs(o)})}}},
+				{filepath.Join(dir, "hooks.json"), "hooks", &jsonFile{o: o, scaffold: hooksVersion(), hooks: hooks}},
+			}
+		},
+		notes: projectNote,
+	}
+}
+
+// hooksVersion is what Cursor and Copilot want at the head of a file of hooks.
+func hooksVersion() []piece { return []piece{{name: "version", raw: "1"}} }
+
+func projectNote(o *Options) []string {
+	if o.Scope == Project {
+		return []string{sharedPath}
+	}
+	return nil
+}

@@ -1,0 +1,465 @@
+package install
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"reflect"
+	"slices"
+	"strings"
+
+	"github.com/pelletier/go-toml/v2"
+	"github.com/pelletier/go-toml/v2/unstable"
+
+	"pennypost/internal/mail"
+)
+
+// tomlFile is the editor of Codex's config.toml: our MCP server and, where the file has hooks already, our hooks. What is added stands at the end;
+// what is there is found with a parser and changed as text.
+type tomlFile struct {
+	o     *Options
+	hooks *jsonHooks // what hooks there are
+	here  bool       // hooks belong into this file, and not into hooks.json
+}
+
+const servers = "mcp_servers"
+
+func (f *tomlFile) put(text []byte) ([]byte, error) {
+	before := text
+	text, err := f.putServer(text)
+	if err == nil && f.here {
+		text, err = f.putHooks(text)
+	}
+	if err != nil {
+		return nil, err
+	}
+	return text, f.verify(before, text)
+}
+
+// verify holds an edit to what it promises: without our entries both texts mean the same.
+func (f *tomlFile) verify(before, after []byte) error {
+	was, _, err := f.strip(before, before)
+	if err != nil {
+		return err
+	}
+	is, _, err := f.strip(after, before)
+	if err != nil {
+		return err
+	}
+	x, _ := decodeTOML(was)
+	y, err := decodeTOML(is)
+	if err != nil || !reflect.DeepEqual(x, y) {
+		return mail.Errorf(mail.Internal, "the edit would change something else in the file, so nothing was changed; please report this with the file")
+	}
+	return nil
+}
+
+func decodeTOML(text []byte) (map[string]any, error) {
+	m := map[string]any{}
+	err := toml.Unmarshal(bytes.TrimPrefix(text, []byte("\xef\xbb\xbf")), &m)
+	if e, ok := errors.AsType[*toml.DecodeError](err); ok {
+		row, col := e.Position()
+		return nil, mail.Errorf(mail.Invalid, "this is not TOML: line %d, column %d: %s. It was left as it is; mend it and try again", row, col, strings.TrimPrefix(e.Error(), "toml: "))
+	}
+	if err != nil {
+		return nil, mail.Errorf(mail.Invalid, "this is not TOML: %s. It was left as it is; mend it and try again", strings.TrimPrefix(err.Error(), "toml: "))
+	}
+	return m, nil
+}
+
+func (f *tomlFile) putServer(text []byte) ([]byte, error) {
+	m, err := decodeTOML(text)
+	if err != nil {
+		return nil, err
+	}
+	entry, there := dig(m, servers, serverName).(map[string]any)
+	if !there {
+		return f.add(text, f.serverTable())
+	}
+	old := tomlCommand(entry)
+	if _, ours := serverOf(old); !ours {
+		return nil, notOurs(lineOf(text, servers, serverName))
+	}
+	wanted := serverCommand(f.o, old)
+	if old[0] != wanted[0] {
+		if text, err = setKey(text, tomlString(wanted[0]), servers, serverName, "command"); err != nil {
+			return nil, err
+		}
+	}
+	if !slices.Equal(old[1:], wanted[1:]) {
+		return setKey(text, tomlStrings(wanted[1:]), servers, serverName, "args")
+	}
+	return text, nil
+}
+
+func (f *tomlFile) serverTable() string {
+	return "[" + servers + "." + serverName + "]\n" +
+		"command = " + tomlString(f.o.Binary) + "\n" +
+		"args = " + tomlStrings(mcpArgs(f.o)) + "\n" +
+		fmt.Sprintf("tool_timeout_sec = %d\n", toolTimeout)
+}
+
+func tomlCommand(entry map[string]any) []string {
+	command, _ := entry["command"].(string)
+	words := []string{command}
+	args, _ := entry["args"].([]any)
+	for _, a := range args {
+		word, _ := a.(string)
+		words = append(words, word)
+	}
+	return words
+}
+
+// tomlString returns s as a basic string. What JSON escapes TOML escapes in the same way, but for DEL.
+func tomlString(s string) string { return strings.ReplaceAll(raw(s), "\x7f", `\u007f`) }
+
+func tomlStrings(list []string) string {
+	quoted := make([]string, len(list))
+	for i, s := range list {
+		quoted[i] = tomlString(s)
+	}
+	return "[" + strings.Join(quoted, ", ") + "]"
+}
+
+// dig follows a path of keys.
+func dig(m map[string]any, path ...string) any {
+	var v any = m
+	for _, key := range path {
+		t, _ := v.(map[string]any)
+		v = t[key]
+	}
+	return v
+}
+
+// add puts a block behind the end of text, with an empty line between, and sees to it that the file can be read then.
+func (f *tomlFile) add(text []byte, block string) ([]byte, error) {
+	eol := "\n"
+	if i := bytes.IndexByte(text, '\n'); i > 0 && text[i-1] == '\r' {
+		eol = "\r\n"
+	}
+	block = strings.ReplaceAll(strings.ReplaceAll(block, "\r\n", "\n"), "\n", eol)
+	out := slices.Clone(text)
+	if n := len(bytes.TrimPrefix(out, []byte("\xef\xbb\xbf"))); n > 0 {
+		if out[len(out)-1] != '\n' {
+			out = append(out, eol...)
+		}
+		out = append(out, eol...)
+	}
+	out = append(out, block...)
+	if _, err := decodeTOML(out); err != nil {
+		first, _, _ := strings.Cut(block, eol)
+		return nil, mail.Errorf(mail.Invalid, "the table %s cannot be added, because the file defines what it is in as an inline value. Write that as a table of its own; nothing was changed", first)
+	}
+	return out, nil
+}
+
+func (f *tomlFile) putHooks(text []byte) ([]byte, error) {
+	for _, h := range f.hooks.events {
+		groups, err := f.groups(text)
+		if err != nil {
+			return nil, err
+		}
+		i := slices.IndexFunc(groups, func(g tomlGroup) bool { return g.event == h.event && g.ours > 0 })
+		switch {
+		case i < 0:
+			text, err = f.add(text, hookTable(h))
+		case !slices.Contains(groups[i].commands, h.command):
+			text, err = groups[i].setCommand(text, h.command)
+		}
+		if err != nil {
+			return nil, err
+		}
+	}
+	return text, nil
+}
+
+func hookTable(h jsonHook) string {
+	return fmt.Sprintf("[[hooks.%s]]\n[[hooks.%s.hooks]]\ntype = \"command\"\ncommand = %s\ntimeout = %d\n", h.event, h.event, tomlString(h.command), codexTimeout(h.event))
+}
+
+// tomlGroup is an element of an array of hooks, with the expressions that make it.
+type tomlGroup struct {
+	event    string
+	commands []string
+	binary   string
+	ours     int // commands
+	exprs    []tomlExpr
+}
+
+// groups returns the groups of hooks that stand in the file as tables.
+func (f *tomlFile) groups(text []byte) ([]tomlGroup, error) {
+	all, err := expressions(text)
+	if err != nil {
+		return nil, err
+	}
+	var groups []tomlGroup
+	open := -1
+	for _, e := range all {
+		switch {
+		case e.kind == unstable.ArrayTable && len(e.key) == 2 && e.key[0] == "hooks":
+			groups = append(groups, tomlGroup{event: e.key[1]})
+			open = len(groups) - 1
+		case open < 0:
+			continue
+		case len(e.key) < 3 || e.key[0] != "hooks" || e.key[1] != groups[open].event:
+			open = -1
+			continue
+		}
+		g := &groups[open]
+		g.exprs = append(g.exprs, e)
+		if e.kind == unstable.KeyValue && e.key[len(e.key)-1] == "command" {
+			g.commands = append(g.commands, e.text)
+			if binary, ours := hookOf(e.text, f.hooks.client); ours {
+				g.binary = binary
+				g.ours++
+			}
+		}
+	}
+	return groups, nil
+}
+
+// setCommand replaces the command of our hook in the group.
+func (g *tomlGroup) setCommand(text []byte, command string) ([]byte, error) {
+	for _, e := range g.exprs {
+		if e.kind == unstable.KeyValue && e.key[len(e.key)-1] == "command" && strings.Contains(e.text, " hook ") {
+			return slices.Concat(text[:e.value.start], []byte(tomlString(command)), text[e.value.end:]), nil
+		}
+	}
+	return text, nil
+}
+
+// tomlExpr is a header of a table or a key with its value, as lines of the text.
+type tomlExpr struct {
+	kind  unstable.Kind
+	key   []string // with the table's
+	text  string   // the value, if it is a string
+	value span
+	lines span // from the beginning of its first line to behind the end of its last
+}
+
+type span struct{ start, end int }
+
+// expressions splits a document that was decoded before.
+func expressions(text []byte) ([]tomlExpr, error) {
+	skip := 0
+	if bytes.HasPrefix(text, []byte("\xef\xbb\xbf")) {
+		skip = 3
+	}
+	p := unstable.Parser{}
+	p.Reset(text[skip:])
+	var all []tomlExpr
+	var table []string
+	for p.NextExpression() {
+		n := p.Expression()
+		e := tomlExpr{kind: n.Kind}
+		at := -1
+		var key []string
+		for it := n.Key(); it.Next(); {
+			if at < 0 {
+				at = skip + int(it.Node().Raw.Offset)
+			}
+			key = append(key, string(it.Node().Data))
+		}
+		if n.Kind == unstable.KeyValue {
+			e.key = append(slices.Clone(table), key...)
+			if v := n.Value(); v.Kind == unstable.String {
+				e.text = string(v.Data)
+				e.value = span{skip + int(v.Raw.Offset), skip + int(v.Raw.Offset+v.Raw.Length)}
+			}
+		} else {
+			table, e.key = key, key
+		}
+		e.lines.start = max(skip, bytes.LastIndexByte(text[:at], '\n')+1)
+		all = append(all, e)
+	}
+	if err := p.Error(); err != nil {
+		return nil, mail.Errorf(mail.Invalid, "this is not TOML: %s. Nothing was changed", err.Error())
+	}
+	for i := range all {
+		next := len(text)
+		if i+1 < len(all) {
+			next = all[i+1].lines.start
+		}
+		all[i].lines.end = all[i].lines.start + lastCode(text[all[i].lines.start:next])
+	}
+	return all, nil
+}
+
+// lastCode returns where the last line ends that is neither empty nor a comment.
+func lastCode(text []byte) int {
+	for end := len(text); end > 0; {
+		start := bytes.LastIndexByte(text[:end-1], '\n') + 1
+		if line := bytes.TrimSpace(text[start:end]); len(line) > 0 && line[0] != '#' {
+			return end
+		}
+		end = start
+	}
+	return 0
+}
+
+func hasPrefix(key []string, prefix ...string) bool {
+	return len(key) >= len(prefix) && slices.Equal(key[:len(prefix)], prefix)
+}
+
+func lineOf(text []byte, path ...string) int {
+	all, _ := expressions(text)
+	for _, e := range all {
+		if hasPrefix(e.key, path...) {
+			return 1 + bytes.Count(text[:e.lines.start], []byte("\n"))
+		}
+	}
+	return 1
+}
+
+// setKey replaces the value of a key, a string or an array.
+func setKey(text []byte, value string, path ...string) ([]byte, error) {
+	all, err := expressions(text)
+	if err != nil {
+		return nil, err
+	}
+	for _, e := range all {
+		if e.kind != unstable.KeyValue || !slices.Equal(e.key, path) {
+			continue
+		}
+		at := e.value
+		if at == (span{}) {
+			at = arrayIn(text, e.lines)
+		}
+		return slices.Concat(text[:at.start], []byte(value), text[at.end:]), nil
+	}
+	return nil, inlineTable()
+}
+
+// arrayIn returns where the array stands that is the value in these lines. The parser does not tell; comments, and strings in it, may
+// hold brackets too.
+func arrayIn(text []byte, lines span) span {
+	start := lines.start + bytes.IndexByte(text[lines.start:lines.end], '[')
+	for end := start; end < lines.end; end++ {
+		if text[end] == ']' && toml.Unmarshal(append([]byte("x = "), text[start:end+1]...), new(map[string]any)) == nil {
+			return span{start, end + 1}
+		}
+	}
+	return lines // which decodeTOML refuses afterwards
+}
+
+func inlineTable() error {
+	return mail.Errorf(mail.Invalid, "%s is written inside of another value, where it cannot be changed safely. Write it as a table [%s.%s], or remove it; nothing was changed", serverName, servers, serverName)
+}
+
+func (f *tomlFile) strip(text, base []byte) ([]byte, []piece, error) {
+	m, err := decodeTOML(text)
+	if err != nil {
+		return nil, nil, err
+	}
+	var taken []piece
+	if entry, there := dig(m, servers, serverName).(map[string]any); there {
+		if _, ours := serverOf(tomlCommand(entry)); ours {
+			all, err := expressions(text)
+			if err != nil {
+				return nil, nil, err
+			}
+			runs := runsBelow(all, servers, serverName)
+			if len(runs) == 0 {
+				return nil, nil, inlineTable()
+			}
+			for _, run := range slices.Backward(runs) { // from the end, so that the places of the others stay
+				var p piece
+				text, p = cut(text, run)
+				taken = slices.Insert(taken, 0, p)
+			}
+		}
+	}
+	for {
+		groups, err := f.groups(text)
+		if err != nil {
+			return nil, nil, err
+		}
+		i := slices.IndexFunc(groups, func(g tomlGroup) bool { return g.ours > 0 && g.ours == len(g.commands) })
+		if i < 0 {
+			return text, taken, nil
+		}
+		var p piece
+		exprs := groups[i].exprs
+		text, p = cut(text, span{exprs[0].lines.start, exprs[len(exprs)-1].lines.end})
+		taken = append(taken, p)
+	}
+}
+
+// runsBelow returns the lines of what stands below a key, those together that follow each other.
+func runsBelow(all []tomlExpr, prefix ...string) []span {
+	var runs []span
+	open := false
+	for _, e := range all {
+		below := hasPrefix(e.key, prefix...)
+		switch {
+		case below && open:
+			runs[len(runs)-1].end = e.lines.end
+		case below:
+			runs = append(runs, e.lines)
+		}
+		open = below
+	}
+	return runs
+}
+
+// cut removes lines, and the empty line that set them off.
+func cut(text []byte, lines span) ([]byte, piece) {
+	p := piece{raw: string(text[lines.start:lines.end])}
+	head, tail := text[:lines.start], text[lines.end:]
+	if n := emptyLine(tail); len(bytes.TrimSpace(bytes.TrimPrefix(head, []byte("\xef\xbb\xbf")))) == 0 {
+		tail = tail[n:]
+	}
+	shorter := bytes.TrimSuffix(bytes.TrimSuffix(head, []byte("\n")), []byte("\r"))
+	if len(shorter) < len(head) && bytes.HasSuffix(shorter, []byte("\n")) {
+		head = shorter
+	}
+	return slices.Concat(head, tail), p
+}
+
+// emptyLine returns the length of the empty line that text begins with, 0 if it does not.
+func emptyLine(text []byte) int {
+	if bytes.HasPrefix(text, []byte("\r\n")) {
+		return 2
+	}
+	if bytes.HasPrefix(text, []byte("\n")) {
+		return 1
+	}
+	return 0
+}
+
+func (f *tomlFile) replay(base []byte, taken []piece) ([]byte, error) {
+	text, err := base, error(nil)
+	for _, p := range taken {
+		if text, err = f.add(text, p.raw); err != nil {
+			return nil, err
+		}
+	}
+	return text, nil
+}
+
+func (f *tomlFile) entries(text []byte) ([]Entry, error) {
+	m, err := decodeTOML(text)
+	if err != nil {
+		return nil, err
+	}
+	var out []Entry
+	all, _ := dig(m, servers).(map[string]any)
+	for name, v := range all {
+		entry, _ := v.(map[string]any)
+		if binary, ours := serverOf(tomlCommand(entry)); ours {
+			out = append(out, Entry{"MCP server " + name, binary, lineOf(text, servers, name)})
+		}
+	}
+	slices.SortFunc(out, func(a, b Entry) int { return a.Line - b.Line })
+	groups, err := f.groups(text)
+	for _, g := range groups {
+		if g.ours > 0 {
+			out = append(out, Entry{"hook " + g.event, g.binary, 1 + bytes.Count(text[:g.exprs[0].lines.start], []byte("\n"))})
+		}
+	}
+	return out, err
+}
+
+func (f *tomlFile) blank(text []byte) bool {
+	return len(bytes.TrimSpace(bytes.TrimPrefix(text, []byte("\xef\xbb\xbf")))) == 0
+}

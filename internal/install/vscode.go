@@ -1,0 +1,43 @@
+package install
+
+import "path/filepath"
+
+// vscode is VS Code (code.visualstudio.com/docs: mcp-configuration, hooks, preview, 2026). It runs the hooks of Claude Code's settings files, so
+// hooks of its own would tell everything twice.
+func vscode() Client {
+	return Client{
+		Name: "vscode", Title: "VS Code", Program: "code", Scopes: []Scope{User, Project},
+		files: func(o *Options) []file {
+			path := filepath.Join(o.configDir("Code", "User"), "mcp.json")
+			if o.Scope == Project {
+				path = filepath.Join(o.Root, ".vscode", "mcp.json")
+			}
+			return []file{{path, "MCP server", &jsonFile{o: o, server: &jsonServer{in: "servers", value: raw(stdioServer{Type: "stdio", Command: o.Binary, Args: mcpArgs(o)})}}}}
+		},
+		notes: func(o *Options) []string {
+			return append([]string{"VS Code runs Claude Code's hooks; they come with: pennypost install claude --" + string(o.Scope)}, projectNote(o)...)
+		},
+	}
+}
+
+// configDir returns the directory in which a program keeps the person's configuration on this system.
+func (o *Options) configDir(names ...string) string {
+	switch o.GOOS {
+	case "darwin":
+		return filepath.Join(append([]string{o.Home, "Library", "Application Support"}, names...)...)
+	case "windows":
+		if dir := o.Getenv("APPDATA"); dir != "" {
+			return filepath.Join(append([]string{dir}, names...)...)
+		}
+		return filepath.Join(append([]string{o.Home, "AppData", "Roaming"}, names...)...)
+	}
+	return filepath.Join(append([]string{o.xdgConfig()}, names...)...)
+}
+
+// xdgConfig returns $XDG_CONFIG_HOME or what stands for it.
+func (o *Options) xdgConfig() string {
+	if dir := o.Getenv("XDG_CONFIG_HOME"); filepath.IsAbs(dir) {
+		return dir
+	}
+	return filepath.Join(o.Home, ".config")
+}

@@ -1,0 +1,54 @@
+package process
+
+import (
+	"bytes"
+	"os"
+	"strconv"
+	"strings"
+)
+
+// one is what /proc/pid/stat says of a process (proc_pid_stat(5)).
+type one struct {
+	pid, parent int
+	comm, start string // start is in clock ticks since the system started
+}
+
+func parent() int { return os.Getppid() }
+
+// look returns what is known of a process; the zero value if it is gone.
+func look(pid int) one {
+	text, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/stat")
+	// The second field, the program's name, stands in parentheses and may contain anything.
+	open, shut := bytes.IndexByte(text, '('), bytes.LastIndexByte(text, ')')
+	if err != nil || open < 0 || shut < open {
+		return one{}
+	}
+	fields := bytes.Fields(text[shut+1:])
+	if len(fields) < 20 || fields[0][0] == 'Z' {
+		return one{}
+	}
+	up, _ := strconv.Atoi(string(fields[1]))
+	return one{pid: pid, parent: up, comm: string(text[open+1 : shut]), start: string(fields[19])}
+}
+
+// key names the process: its number, when it started, and which start of which machine that counts from.
+func (p one) key() string {
+	return strconv.Itoa(p.pid) + "." + p.start + "@" + boot()
+}
+
+func boot() string {
+	text, _ := os.ReadFile("/proc/sys/kernel/random/boot_id")
+	id, _, _ := strings.Cut(string(text), "-")
+	return id
+}
+
+// Alive reports whether a program that Program has named runs on this machine.
+func Alive(key string) bool {
+	number, _, _ := strings.Cut(key, ".")
+	pid, err := strconv.Atoi(number)
+	if err != nil {
+		return false
+	}
+	p := look(pid)
+	return p.pid != 0 && p.key() == key
+}

@@ -1,0 +1,48 @@
+package process
+
+import (
+	"os"
+	"os/exec"
+	"strings"
+	"testing"
+)
+
+// TestMain lets the test start itself below a shell.
+func TestMain(m *testing.M) {
+	if os.Getenv("PROCESS_TEST") != "" {
+		os.Stdout.WriteString(Program(false))
+		return
+	}
+	os.Exit(m.Run())
+}
+
+func TestProgram(t *testing.T) {
+	me := look(os.Getpid()).key()
+	for _, args := range [][]string{{os.Args[0]}, {"sh", "-c", os.Args[0] + "; true"}} {
+		cmd := exec.Command(args[0], args[1:]...)
+		cmd.Env = append(os.Environ(), "PROCESS_TEST=1")
+		out, err := cmd.Output()
+		if got := strings.TrimSpace(string(out)); err != nil || got != me {
+			t.Errorf("%q was started by %q, %v; want %q", args, got, err, me)
+		}
+	}
+	if !Alive(me) {
+		t.Errorf("%s is not alive", me)
+	}
+	cmd := exec.Command("sleep", "60")
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	child := look(cmd.Process.Pid).key()
+	if !Alive(child) {
+		t.Errorf("the child %s is not alive", child)
+	}
+	_ = cmd.Process.Kill()
+	_ = cmd.Wait()
+	number, _, _ := strings.Cut(me, ".")
+	for _, gone := range []string{child, "", "x", number + ".1@" + boot(), strings.Replace(me, "@", "@x", 1), many + me} {
+		if Alive(gone) {
+			t.Errorf("%q is alive", gone)
+		}
+	}
+}
