@@ -32,15 +32,12 @@ func (c *Client) path(segments ...string) []string {
 	return append([]string{"rooms", string(c.room)}, segments...)
 }
 
-// madeKey begins the keys that Send makes.
-const madeKey = "auto-"
-
 // Send implements mail.Sender. A draft without a key is given one, so that it can be sent again when the connection broke
 // and is still one message, also when the post office was started again in between. Readers are shown no keys.
 func (c *Client) Send(ctx context.Context, d mail.Draft) (mail.Sent, error) {
 	made := d.Key == ""
 	if made {
-		d.Key = madeKey + rand.Text()
+		d.Key = mail.MadeKey + rand.Text()
 	}
 	sent, err := post[mail.Sent](ctx, &c.caller, request{path: c.path("messages"), repeat: true}, d)
 	if made {

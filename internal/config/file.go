@@ -44,6 +44,7 @@ type Room struct {
 	TagNamespaces []string  `toml:"tag_namespaces"` // besides mail.TagNamespaces
 	Retention     Retention `toml:"retention"`
 	TTL           TTL       `toml:"ttl"`
+	Limits        Limits    `toml:"limits"`
 	// Wake says how agents are woken, by "NAME", "role:ROLE" or "orchestrator". An empty one, in the section of a room, takes away what all rooms have.
 	Wake map[string]Wake `toml:"wake"`
 }
@@ -197,6 +198,7 @@ func (c *Config) For(name mail.RoomName) Room {
 	if own.Retention.Count != 0 {
 		r.Retention.Count = own.Retention.Count
 	}
+	r.Limits.over(own.Limits)
 	r.Wake = wakes(r.Wake, own.Wake)
 	return r
 }

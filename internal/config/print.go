@@ -54,6 +54,7 @@ func (r *Room) print(b *strings.Builder, section string) {
 	key(b, "agent", quoted(r.TTL.Agent, Duration(policy.DefaultAgentTTL)), "mail to an agent expires after so long unread")
 	key(b, "tag", quoted(r.TTL.Tag, Duration(policy.DefaultTagTTL)), "mail to a tag")
 	key(b, "all", quoted(r.TTL.All, Duration(policy.DefaultAllTTL)), "mail to all")
+	r.Limits.print(b, section)
 	r.printWakes(b, section)
 }
 

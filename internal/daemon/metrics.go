@@ -23,7 +23,7 @@ type metrics struct {
 
 	sends, deliveries, wakes, bytes counter
 	rings, failedRings, outstanding counter
-	watchers                        counter
+	watchers, trips                 counter
 	appends, fsync, inbox           histogram
 
 	// Figures that are read when they are asked for. Fixed once the post office is put together.
@@ -77,6 +77,7 @@ func (m *metrics) observer() mailroom.Observer {
 			m.wakes.Add(int64(wakes))
 		},
 		Inbox:    func(took time.Duration) { m.inbox.observe(took.Seconds()) },
+		Tripped:  func() { m.trips.Add(1) },
 		Watching: func(delta int) { m.watchers.Add(int64(delta)) },
 	}
 }
@@ -93,6 +94,7 @@ func (m *metrics) ServeHTTP(w http.ResponseWriter, _ *http.Request) {
 	e.number("pennypost_rings_total", "counter", "Attempts to ring a door.", m.rings.Load())
 	e.number("pennypost_failed_rings_total", "counter", "Attempts that failed.", m.failedRings.Load())
 	e.number("pennypost_outstanding_wakes", "gauge", "Agents with mail that they are to be woken for, and have not been given up.", m.outstanding.Load())
+	e.number("pennypost_limits_total", "counter", "Messages refused because a limit was reached.", m.trips.Load())
 	e.number("pennypost_appended_bytes_total", "counter", "Bytes appended to journals.", m.bytes.Load())
 	e.histogram("pennypost_appends_per_fsync", "Events that shared one fsync.", &m.appends)
 	e.histogram("pennypost_fsync_seconds", "Time of one write and fsync.", &m.fsync)

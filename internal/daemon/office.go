@@ -197,7 +197,7 @@ func (o *office) options(name mail.RoomName) mailroom.Options {
 	r := o.cfg.For(name)
 	retention, ttl := r.Policy()
 	return mailroom.Options{
-		Log: o.log, MaxBody: r.MaxBody, Namespaces: r.TagNamespaces, TTL: ttl, Retention: retention, Observe: o.metrics.observer(),
+		Log: o.log, MaxBody: r.MaxBody, Namespaces: r.TagNamespaces, TTL: ttl, Retention: retention, Limits: r.Breakers(), Observe: o.metrics.observer(),
 		Alive: process.Alive,
 		Forward: func(ctx context.Context, to mail.RoomName, from mail.Name, d mail.Draft) (mail.Sent, error) {
 			return o.deliver(ctx, to, from, name, d)

@@ -156,6 +156,10 @@ func (r *Recipients) UnmarshalJSON(b []byte) error {
 	return json.Unmarshal(b, (*[]string)(r))
 }
 
+// MadeKey begins the idempotency keys that a client makes by itself, so that it can send again when a connection broke. They say nothing of
+// what their sender takes for the same message.
+const MadeKey = "auto-"
+
 // Draft is a message that somebody wants to send. From, id and time are not in it: the room knows the first and makes the others.
 type Draft struct {
 	To         Recipients `json:"to"`
@@ -171,6 +175,8 @@ type Draft struct {
 	Audience   string     `json:"audience,omitempty"`
 	// Key makes sending idempotent: a second draft of the same sender with the same key is answered with the first message.
 	Key string `json:"key,omitempty"`
+	// Again sends the message though the same text was sent to the same agent moments ago, which otherwise is taken for a loop.
+	Again bool `json:"again,omitzero"`
 	// IDForm is how the message's id is to be spelled; dialects have forms of their own.
 	IDForm IDForm `json:"id_form,omitempty"`
 }

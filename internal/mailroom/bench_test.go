@@ -23,7 +23,7 @@ import (
 var benchBody = strings.Repeat("The parser is done and tested. ", 13)
 
 // keepAll turns retention off.
-var keepAll = Options{Retention: policy.Retention{Age: -1, Count: -1}}
+var keepAll = Options{Retention: policy.Retention{Age: -1, Count: -1}, Limits: policy.Limits{RepeatWindow: -1, PerMinute: -1, Exchanges: -1}}
 
 func benchRoom(b *testing.B, j journal.Journal) *Room {
 	b.Helper()

@@ -25,6 +25,7 @@ type Options struct {
 	Namespaces []string         // of tags, besides mail.TagNamespaces
 	TTL        policy.TTL
 	Retention  policy.Retention
+	Limits     policy.Limits
 	Observe    Observer
 	// Door names the door through which an agent is woken, whose session may have ended; an empty name stands for whoever comes to
 	// have the roles. "" means that none is known, which is the default. It is called with the state locked, so it must not block.
@@ -42,6 +43,7 @@ type Observer struct {
 	Sent     func(recipients, wakes int)
 	Inbox    func(took time.Duration)
 	Watching func(delta int)
+	Tripped  func() // a limit was run into
 }
 
 func (o Options) withDefaults() Options {
@@ -67,6 +69,9 @@ func (o Options) withDefaults() Options {
 	if o.Observe.Sent == nil {
 		o.Observe.Sent = func(int, int) {}
 	}
+	if o.Observe.Tripped == nil {
+		o.Observe.Tripped = func() {}
+	}
 	if o.Observe.Inbox == nil {
 		o.Observe.Inbox = func(time.Duration) {}
 	}
@@ -91,6 +96,7 @@ type Room struct {
 	lastUse     atomic.Int64       // the mail.Time of the last call
 
 	telling telling
+	breaker *breaker
 
 	mu      sync.RWMutex
 	state   *state        // written by the follower only
@@ -104,6 +110,7 @@ func Open(ctx context.Context, name mail.RoomName, j journal.Journal, opts Optio
 		name:    name,
 		journal: j,
 		opts:    opts.withDefaults(),
+		breaker: newBreaker(opts.Limits),
 		applied: make(chan struct{}),
 		done:    make(chan struct{}),
 	}

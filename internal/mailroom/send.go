@@ -21,6 +21,9 @@ func (v *view) Send(ctx context.Context, d mail.Draft) (mail.Sent, error) {
 	case p.known != nil:
 		return *p.known, nil
 	}
+	if same, err := v.admit(ctx, &p, d.Again); err != nil || same != nil {
+		return orNothing(same), err
+	}
 	remote, err := v.forward(ctx, p, d)
 	if err != nil {
 		return mail.Sent{}, err
@@ -31,6 +34,13 @@ func (v *view) Send(ctx context.Context, d mail.Draft) (mail.Sent, error) {
 	sent, err := v.post(ctx, p)
 	sent.Recipients = append(sent.Recipients, remote.Recipients...)
 	return sent, err
+}
+
+func orNothing(s *mail.Sent) mail.Sent {
+	if s == nil {
+		return mail.Sent{}
+	}
+	return *s
 }
 
 // Deliver sends a draft that somebody in another room addressed to this one. It implements Options.Forward for the other
@@ -48,6 +58,7 @@ type plan struct {
 	route   route
 	message mail.Message
 	pulse   []mail.Event
+	depth   int        // replies above the message
 	known   *mail.Sent // the answer, if the draft was sent before
 }
 
@@ -70,6 +81,7 @@ func (v *view) plan(ctx context.Context, d mail.Draft) (plan, error) {
 		}
 		p.message = v.compose(s, d, from, p.route.local)
 		if d.ReplyTo != "" {
+			p.depth = s.depthOf(d.ReplyTo, v.breaker.limits.Depth)
 			parent := s.records[d.ReplyTo]
 			if parentKnown = parent != nil; parentKnown {
 				p.message.Thread = parent.msg.ThreadRoot()
@@ -214,6 +226,7 @@ func (v *view) post(ctx context.Context, p plan) (mail.Sent, error) {
 			wakes++
 		}
 	}
+	v.breaker.sent(&p.message, v.opts.Now())
 	v.opts.Observe.Sent(len(sent.Recipients), wakes)
 	return sent, nil
 }

@@ -8,11 +8,12 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"pennypost/internal/mail"
+	"pennypost/internal/policy"
 )
 
 // Senders are told of the door of a recipient, and Unwoken lists the recipients by the same rule.
 func TestDoors(t *testing.T) {
-	opts := Options{Door: func(n mail.Name, roles []string) string {
+	opts := Options{Limits: policy.Limits{RepeatWindow: -1}, Door: func(n mail.Name, roles []string) string {
 		switch {
 		case n == "bob":
 			return "webhook"

@@ -12,8 +12,8 @@ type Limits struct {
 	// RepeatWindow is how long the same text to the same agent is taken for the same message, which is not sent again.
 	RepeatWindow time.Duration // default 5 minutes
 	// PerMinute and Burst bound what one agent sends.
-	PerMinute int // default 600
-	Burst     int // default 1,000
+	PerMinute int // default 1,200
+	Burst     int // default 5,000
 	// Depth is how long a chain of replies may grow without a word of the person.
 	Depth int // default 100
 }
@@ -23,8 +23,8 @@ const (
 	DefaultExchanges      = 20
 	DefaultExchangeWindow = 10 * time.Minute
 	DefaultRepeatWindow   = 5 * time.Minute
-	DefaultPerMinute      = 600
-	DefaultBurst          = 1000
+	DefaultPerMinute      = 1200
+	DefaultBurst          = 5000
 	DefaultDepth          = 100
 )
 

@@ -94,7 +94,7 @@ func sendMessage(ctx context.Context, c *dialect.Call) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	d := mail.Draft{To: mail.Recipients{string(to)}, Type: p.Type, Subject: p.Subject, Body: p.Body, Metadata: p.Metadata, Issue: p.IssueID}
+	d := mail.Draft{To: mail.Recipients{string(to)}, Type: p.Type, Subject: p.Subject, Body: p.Body, Metadata: p.Metadata, Issue: p.IssueID, Again: true}
 	if to == mail.ToAll {
 		d.Audience, d.TTLSeconds = mail.AudiencePresent, broadcastTTL
 	}

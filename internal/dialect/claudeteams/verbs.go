@@ -18,6 +18,7 @@ func Dialect() dialect.Dialect {
 		Name:     dialectName,
 		About:    "Claude Code's agent teams: inboxes below ~/.claude/teams, and teams that Pennypost runs in the same form",
 		Files:    open,
+		Where:    "the team's: ~/.claude/teams/TEAM",
 		Top:      []string{"team"},
 		Vanishes: true,
 		Verbs:    verbs(),

@@ -23,6 +23,7 @@ import (
 	"pennypost/internal/jsonx"
 	"pennypost/internal/mail"
 	"pennypost/internal/mailroom"
+	"pennypost/internal/policy"
 )
 
 // Began is when a Bed's clock begins: 10 May 2026, 14:00 UTC.
@@ -82,7 +83,7 @@ func newBed(t testing.TB, d dialect.Dialect, dir string, common *shared) *Bed {
 // open makes the room, which ends with the test.
 func (b *Bed) open() {
 	b.T.Helper()
-	room, err := mailroom.Open(context.Background(), Room, new(journaltest.Store).Open(), mailroom.Options{Now: b.Now})
+	room, err := mailroom.Open(context.Background(), Room, new(journaltest.Store).Open(), mailroom.Options{Now: b.Now, Limits: policy.Limits{RepeatWindow: -1}})
 	if err != nil {
 		b.T.Fatal(err)
 	}

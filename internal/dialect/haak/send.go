@@ -45,7 +45,8 @@ func send(ctx context.Context, svc mail.Service, d draft) (*posted, error) {
 		return nil, err
 	}
 	m := mail.Draft{
-		To: a.to, Subject: d.subject, Body: d.body, ReplyTo: d.thread, TTLSeconds: int64(d.ttlHours) * 3600, IDForm: mail.IDUUID, Key: d.key,
+		Again: true,
+		To:    a.to, Subject: d.subject, Body: d.body, ReplyTo: d.thread, TTLSeconds: int64(d.ttlHours) * 3600, IDForm: mail.IDUUID, Key: d.key,
 	}
 	to := make([]mail.Address, len(a.to))
 	for i, t := range a.to {

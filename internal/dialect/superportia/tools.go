@@ -110,7 +110,8 @@ func send(ctx context.Context, c *dialect.Call) (any, error) {
 		return nil, err
 	}
 	s, err := c.Service.Send(ctx, mail.Draft{
-		To: mail.Recipients{"agent:" + string(to)}, Subject: p.Subject, Body: p.Body, Priority: p.Priority,
+		Again: true,
+		To:    mail.Recipients{"agent:" + string(to)}, Subject: p.Subject, Body: p.Body, Priority: p.Priority,
 		TTLSeconds: lifeSeconds, IDForm: mail.IDHex12,
 	})
 	if err != nil {

@@ -1,0 +1,158 @@
+package mailroom
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	"pennypost/internal/mail"
+	"pennypost/internal/policy"
+)
+
+// desk is a room with a clock, and two agents who talk.
+type desk struct {
+	*testing.T
+	room *Room
+	now  time.Time
+}
+
+func newDesk(t *testing.T, l policy.Limits) *desk {
+	d := &desk{T: t, now: time.Date(2026, 5, 10, 14, 0, 0, 0, time.UTC)}
+	d.room, _ = openRoom(t, "lab", Options{Limits: l, Now: func() time.Time { return d.now }})
+	for _, n := range []mail.Name{"ann", "bob"} {
+		if _, err := d.room.As(mail.User).Register(t.Context(), mail.Presence{Name: n}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return d
+}
+
+func (d *desk) send(from mail.Name, m mail.Draft) mail.Sent {
+	d.Helper()
+	sent, err := d.room.As(from).Send(d.Context(), m)
+	if err != nil {
+		d.Fatalf("%s sends %q: %v", from, m.Body, err)
+	}
+	return sent
+}
+
+func (d *desk) refused(from mail.Name, m mail.Draft) {
+	d.Helper()
+	if sent, err := d.room.As(from).Send(d.Context(), m); mail.CodeOf(err) != mail.Limited {
+		d.Errorf("%s sends %q: %+v, %v, want a limit", from, m.Body, sent, err)
+	}
+}
+
+// notices returns how many notices the user has.
+func (d *desk) notices() int {
+	d.Helper()
+	p, err := d.room.As(mail.User).Inbox(d.Context(), mail.InboxQuery{Limit: mail.MaxLimit})
+	if err != nil {
+		d.Fatal(err)
+	}
+	n := 0
+	for _, it := range p.Messages {
+		if it.From == mail.FromSystem {
+			n++
+		}
+	}
+	return n
+}
+
+func to(name, format string, args ...any) mail.Draft {
+	return mail.Draft{To: mail.Recipients{name}, Body: fmt.Sprintf(format, args...)}
+}
+
+func TestP12_Repeats(t *testing.T) {
+	d := newDesk(t, policy.Limits{})
+	first := d.send("ann", to("bob", "same"))
+	if again := d.send("ann", to("bob", "same")); again.ID != first.ID || !again.Duplicate {
+		t.Errorf("a repetition is %+v, want %s again", again, first.ID)
+	}
+	for name, m := range map[string]mail.Draft{
+		"another text":  to("bob", "other"),
+		"another type":  {To: mail.Recipients{"bob"}, Body: "same", Type: string(mail.Question)},
+		"a reply":       {To: mail.Recipients{"bob"}, Body: "same", ReplyTo: first.ID},
+		"the user":      to("user", "same"),
+		"again":         {To: mail.Recipients{"bob"}, Body: "same", Again: true},
+		"a key":         {To: mail.Recipients{"bob"}, Body: "same", Key: "k1"},
+		"another key":   {To: mail.Recipients{"bob"}, Body: "same", Key: "k2"},
+		"two of a role": to("role:x", "same"),
+	} {
+		if sent := d.send("ann", m); sent.Duplicate || sent.ID == first.ID {
+			t.Errorf("%s: %+v", name, sent)
+		}
+	}
+	if a, b := d.send(mail.User, to("bob", "hi")), d.send(mail.User, to("bob", "hi")); a.ID == b.ID {
+		t.Error("the user cannot say the same twice")
+	}
+	d.now = d.now.Add(policy.DefaultRepeatWindow + 1)
+	if sent := d.send("ann", to("bob", "same")); sent.Duplicate {
+		t.Errorf("after five minutes: %+v", sent)
+	}
+}
+
+func TestP12_PolitenessLoop(t *testing.T) {
+	d := newDesk(t, policy.Limits{})
+	said := 0
+	loop := func(n int) {
+		t.Helper()
+		for i := range n {
+			who, other := mail.Name("ann"), "bob"
+			if i%2 == 1 {
+				who, other = "bob", "ann"
+			}
+			said++
+			d.send(who, to(other, "thank you %d", said))
+		}
+	}
+	loop(policy.DefaultExchanges)
+	d.refused("ann", to("bob", "no, thank you"))
+	d.refused("ann", to("bob", "no, no"))
+	if n := d.notices(); n != 1 {
+		t.Errorf("%d notices to the user, want one a trip", n)
+	}
+	d.send("ann", mail.Draft{To: mail.Recipients{"bob"}, Type: string(mail.TaskDone), Body: "done"}) // about a task: work goes on
+	loop(policy.DefaultExchanges)
+	d.refused("ann", to("bob", "enough"))
+	d.send(mail.User, to("bob", "go on"))
+	loop(policy.DefaultExchanges)
+	d.refused("ann", to("bob", "enough again"))
+	d.now = d.now.Add(policy.DefaultExchangeWindow + 1)
+	loop(2)
+	for i := range 3 * policy.DefaultExchanges { // one who reports much is no loop
+		d.send("ann", to("bob", "progress %d", i))
+	}
+}
+
+func TestP12_Rate(t *testing.T) {
+	d := newDesk(t, policy.Limits{Burst: 5, PerMinute: 60})
+	for i := range 5 {
+		d.send("ann", to("bob", "%d", i))
+	}
+	d.refused("ann", to("bob", "x"))
+	d.send("bob", to("ann", "others may"))
+	d.send(mail.User, to("bob", "the person too"))
+	d.now = d.now.Add(time.Second)
+	d.send("ann", to("bob", "y"))
+	d.refused("ann", to("bob", "z"))
+	if n := d.notices(); n != 1 {
+		t.Errorf("%d notices to the user, want 1", n)
+	}
+}
+
+func TestP12_Depth(t *testing.T) {
+	d := newDesk(t, policy.Limits{Depth: 3, Exchanges: -1})
+	id := d.send("ann", to("bob", "0")).ID
+	reply := func(n int) mail.Draft {
+		return mail.Draft{To: mail.Recipients{"bob"}, Body: fmt.Sprint(n), ReplyTo: id}
+	}
+	for i := range 3 {
+		id = d.send("ann", reply(i)).ID
+	}
+	d.refused("ann", reply(4))
+	id = d.send(mail.User, reply(5)).ID
+	for i := range 3 {
+		id = d.send("ann", reply(10+i)).ID
+	}
+}
