@@ -101,16 +101,14 @@ func BenchmarkColdStart(b *testing.B) {
 	for range 20 {
 		mustRun(b, inRoom("send", "--to", "builder", "--body", strings.Repeat("A line of a letter. ", 20)))
 	}
-	hook := func(event string) *exec.Cmd {
-		cmd := inRoom("hook", "claude", event)
-		cmd.Env = append(cmd.Env, "PENNYPOST_AGENT=hooked")
-		cmd.Stdin = strings.NewReader(`{"session_id":"s1","hook_event_name":"` + event + `","cwd":"/","tool_name":"Bash","tool_input":{"command":"ls"},` +
+	hook := func(agent, event string) *exec.Cmd {
+		cmd := inRoom("hook", "claude", event, "--as", agent)
+		cmd.Stdin = strings.NewReader(`{"session_id":"of ` + agent + `","hook_event_name":"` + event + `","cwd":"/","tool_name":"Bash","tool_input":{"command":"ls"},` +
 			`"tool_response":{"stdout":"` + strings.Repeat("a line of output ", 500) + `"}}`)
 		return cmd
 	}
-	for _, event := range []string{"SessionStart", "UserPromptSubmit"} {
-		mustRun(b, hook(event))
-	}
+	mustRun(b, hook("at-work", "UserPromptSubmit"))
+	mustRun(b, hook("at-rest", "SessionStart"))
 	hello := buildHello(b)
 	commands := []struct {
 		name string
@@ -122,9 +120,9 @@ func BenchmarkColdStart(b *testing.B) {
 		{name: "inbox", cmd: func() *exec.Cmd { return inRoom("inbox", "--as", "builder") }},
 		{name: "inbox-user", cmd: func() *exec.Cmd { return inRoom("inbox") }},
 		{name: "send", cmd: func() *exec.Cmd { return inRoom("send", "--to", "sink", "--body", "x") }},
-		{name: "hook", cmd: func() *exec.Cmd { return hook("PostToolUse") }},
-		{name: "hook-before", cmd: func() *exec.Cmd { return hook("PreToolUse") }},
-		{name: "hook-end", cmd: func() *exec.Cmd { return hook("Stop") }},
+		{name: "hook", cmd: func() *exec.Cmd { return hook("at-work", "PostToolUse") }},
+		{name: "hook-before", cmd: func() *exec.Cmd { return hook("at-work", "PreToolUse") }},
+		{name: "hook-end", cmd: func() *exec.Cmd { return hook("at-rest", "Stop") }},
 	}
 	for b.Loop() {
 		for i := range commands {

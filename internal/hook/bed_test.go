@@ -22,7 +22,6 @@ type bed struct {
 	testing.TB
 	store journaltest.Store
 	room  *mailroom.Room
-	runs  map[string]int // by process: what Hook.Process says
 
 	down     bool // no post office answers
 	shut     bool // the client takes no output

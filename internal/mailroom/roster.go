@@ -76,6 +76,9 @@ func (s *state) sameProcess(c *mail.AgentChange, at mail.Time) *member {
 	if c.Process == "" || c.Session == "" {
 		return nil
 	}
+	if m := s.agent(c.Name); c.Join && m != nil && m.Process == c.Process && !policy.SessionLive(m.State, m.Session, m.SessionAt, at) {
+		return nil // a connection stays where it is when the session ends
+	}
 	var found *member
 	for m := range s.agents() {
 		if m.Process == c.Process && m.Joined != c.Join && (m.Name == c.Name || m.Base == c.Name) &&

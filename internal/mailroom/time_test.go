@@ -4,7 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -175,6 +177,38 @@ func TestP6_LapsedSession(t *testing.T) {
 		_, err := l.room.As(first).Mark(l.Context(), mail.Marking{IDs: []mail.ID{sent.ID}, Mark: mail.MarkRead})
 		if mail.CodeOf(err) != mail.Denied {
 			t.Errorf("the former holder's mark: %v, want denied", err)
+		}
+		cancel()
+		<-done
+	})
+}
+
+// A session whose process lives does not lapse for being silent: it waits for a person, or for a tool.
+func TestSilentSessionWithProcess(t *testing.T) {
+	var ended atomic.Bool
+	inLab(t, Options{Alive: func(process string) bool { return !ended.Load() && process == "p1" }}, func(l *lab) {
+		ctx, cancel := context.WithCancel(l.Context())
+		done := make(chan struct{})
+		go func() { defer close(done); l.room.Run(ctx) }()
+		for n, process := range map[mail.Name]string{"ann": "p1", "bea": "p2", "cleo": ""} {
+			_, err := l.room.As(n).Turn(l.Context(), mail.Turn{Moment: mail.TurnStart, Session: string(n), Process: process})
+			l.must(err)
+		}
+		state := func(n mail.Name) mail.State {
+			list, err := l.room.As(mail.User).Agents(l.Context())
+			l.must(err)
+			return list[slices.IndexFunc(list, func(a mail.Agent) bool { return a.Name == n })].State
+		}
+		time.Sleep(time.Hour)
+		for n, want := range map[mail.Name]mail.State{"ann": mail.Working, "bea": mail.Gone, "cleo": mail.Gone} {
+			if got := state(n); got != want {
+				t.Errorf("after an hour of silence %s is %s, want %s", n, got, want)
+			}
+		}
+		ended.Store(true)
+		time.Sleep(5 * time.Minute)
+		if got := state("ann"); got != mail.Gone {
+			t.Errorf("ann's process has ended, and ann is %s", got)
 		}
 		cancel()
 		<-done

@@ -8,6 +8,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"pennypost/internal/dialect"
+	"pennypost/internal/fence"
 	"pennypost/internal/jsonx"
 	"pennypost/internal/mail"
 )
@@ -68,13 +69,14 @@ func (d dialectServer) addPrompt(s *mcp.Server, p dialect.Prompt) {
 	})
 }
 
-// toolResult turns what a tool returned into what the client gets: the same JSON as structured content and as text. An error is
-// told to the model, which can mend its call; only the public message is.
+// toolResult turns what a tool returned into what the client gets: JSON as structured content, which is exact, and as text, which a model
+// reads and in which tags of mail are made harmless. An error is told to the model, which can mend its call; only the public
+// message is.
 func toolResult(box Mailbox, name string, out any, err error) *mcp.CallToolResult {
 	if err == nil {
 		var text []byte
 		if text, err = jsonx.Marshal(out); err == nil {
-			return &mcp.CallToolResult{Content: []mcp.Content{&mcp.TextContent{Text: string(text)}}, StructuredContent: json.RawMessage(text)}
+			return &mcp.CallToolResult{Content: []mcp.Content{&mcp.TextContent{Text: fence.Body(string(text))}}, StructuredContent: json.RawMessage(text)}
 		}
 	}
 	msg := err.Error()

@@ -10,6 +10,8 @@ import (
 	"testing"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"pennypost/internal/fence"
 )
 
 // The two kinds of protocol: with sessions, and without.
@@ -114,16 +116,21 @@ func (a *agent) callParams(ctx context.Context, p *mcp.CallToolParams) (string, 
 	if res.IsError {
 		return "", &toolError{text.Text}
 	}
-	return text.Text, sameJSON(text.Text, res.StructuredContent)
+	if res.StructuredContent == nil { // a dialect whose document promises no structure
+		return text.Text, nil
+	}
+	exact, err := json.Marshal(res.StructuredContent)
+	return string(exact), errors.Join(err, sameJSON(text.Text, res.StructuredContent))
 }
 
+// sameJSON checks that the text, which is for a model, says what the structured content says, but for what would mislead a model.
 func sameJSON(text string, structured any) error {
 	var v any
 	if err := json.Unmarshal([]byte(text), &v); err != nil {
 		return fmt.Errorf("the text of the answer is not JSON: %w", err)
 	}
-	want, err1 := json.Marshal(v)
-	got, err2 := json.Marshal(structured)
+	want, err1 := json.Marshal(fenced(v))
+	got, err2 := json.Marshal(fenced(structured))
 	if err := errors.Join(err1, err2); err != nil {
 		return err
 	}
@@ -131,6 +138,27 @@ func sameJSON(text string, structured any) error {
 		return fmt.Errorf("structured content %s differs from text %s", got, want)
 	}
 	return nil
+}
+
+// fenced returns a JSON value with its strings as a model is shown them.
+func fenced(v any) any {
+	switch v := v.(type) {
+	case string:
+		return fence.Body(v)
+	case []any:
+		out := make([]any, len(v))
+		for i := range v {
+			out[i] = fenced(v[i])
+		}
+		return out
+	case map[string]any:
+		out := make(map[string]any, len(v))
+		for k := range v {
+			out[k] = fenced(v[k])
+		}
+		return out
+	}
+	return v
 }
 
 // must calls a tool that has to succeed and decodes its answer.

@@ -63,3 +63,8 @@ func (o *office) locked() bool {
 	defer f.Close() // which unlocks
 	return syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB) != nil
 }
+
+// suspend keeps a process from running, until resume.
+func suspend(pid int) error { return syscall.Kill(pid, syscall.SIGSTOP) }
+
+func resume(pid int) { _ = syscall.Kill(pid, syscall.SIGCONT) }

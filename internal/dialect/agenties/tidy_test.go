@@ -254,7 +254,7 @@ func TestTidyCrash(t *testing.T) {
 				t.Errorf("after another start (-want +got):\n%s", diff)
 			}
 			b.Bridge("") // whose directory is another: the room is told of the lines that were trimmed by this one
-			b.Stop() // or its next look would take the list for one that the room has been told
+			b.Stop()     // or its next look would take the list for one that the room has been told
 			if err := os.Rename(filepath.Join(b.State, "trimmed.jsonl"), filepath.Join(b.State, "agenties", "trimmed.jsonl")); err != nil {
 				t.Fatal(err)
 			}

@@ -150,3 +150,101 @@ func turnCancel(s *suite) {
 	}
 	s.wantBodies("ann", "later")
 }
+
+func (s *suite) turnWith(n mail.Name, t mail.Turn) mail.Told {
+	s.Helper()
+	told, err := s.as(n).Turn(s.ctx, t)
+	if err != nil {
+		s.Fatalf("%s: %+v: %v", n, t, err)
+	}
+	return told
+}
+
+// A program's session and its connection, which are its hooks and its MCP server, are one agent, whichever of them comes first.
+func turnProcess(s *suite) {
+	join := func(n mail.Name, session, process string) mail.Name {
+		s.Helper()
+		a, err := s.as(n).Register(s.ctx, mail.Presence{Session: session, Process: process, Join: true})
+		if err != nil {
+			s.Fatal(err)
+		}
+		return a.Name
+	}
+	start := func(n mail.Name, session, process string) mail.Name {
+		s.Helper()
+		return s.turnWith(n, mail.Turn{Moment: mail.SessionStart, Session: session, Process: process}).Agent
+	}
+	want := func(what string, got, name mail.Name) {
+		s.Helper()
+		if got != name {
+			s.Errorf("%s is %s, want %s", what, got, name)
+		}
+	}
+	want("the first connection", join("ann", "m1", "p1"), "ann")
+	want("its program's session", start("ann", "s1", "p1"), "ann")
+	want("the first connection, again", join("ann", "m1", "p1"), "ann")
+	want("another program's session", start("ann", "s2", "p2"), "ann-2")
+	want("its connection", join("ann", "m2", "p2"), "ann-2")
+	want("the second session's turn", s.turnWith("ann", mail.Turn{Moment: mail.TurnStart, Session: "s2", Process: "p2"}).Agent, "ann-2")
+	want("a second session of the first program", start("ann", "s3", "p1"), "ann-3")
+	want("a connection without a program", join("ann", "m4", ""), "ann-4")
+	s.turn("ann", mail.SessionEnd, "s1")
+	want("the first connection, alone again", join("ann", "m1", "p1"), "ann")
+	want("the next session of the first program", start("ann", "s4", "p1"), "ann")
+	told := s.turnWith("ann", mail.Turn{Moment: mail.TurnStart, Session: "s1", Process: "p9"})
+	if told.Agent == "ann" {
+		s.Errorf("a session that has ended took the agent of one that lives")
+	}
+	a, err := s.as("ann").Register(s.ctx, mail.Presence{Session: "m1", Process: "p1", Join: true, End: true})
+	if err != nil || a.Name != "ann" || a.State != mail.Idle {
+		s.Errorf("the end of a connection ended the session: %+v, %v", a, err)
+	}
+}
+
+// A turn that is over ends, whatever waits, and the user is told of it. What cannot be told now is told later.
+func turnOver(s *suite) {
+	s.turn("ann", mail.SessionStart, "s1")
+	s.question("ann", "one")
+	told := s.turnWith("ann", mail.Turn{Moment: mail.TurnStart, Session: "s1", Quiet: true})
+	if len(told.Items) > 0 || told.State != mail.Working {
+		s.Errorf("told %+v", told)
+	}
+	told = s.turnWith("ann", mail.Turn{Moment: mail.TurnEnd, Session: "s1", Over: true, Quiet: true})
+	if told.Continue || told.State != mail.Idle || len(told.Items) > 0 || !told.GaveUp {
+		s.Errorf("the end of a turn that is over: %+v", told)
+	}
+	s.turnWith("ann", mail.Turn{Moment: mail.TurnEnd, Session: "s1", Over: true})
+	page, err := s.as(mail.User).Inbox(s.ctx, mail.InboxQuery{})
+	if err != nil || len(page.Messages) != 1 || page.Messages[0].From != mail.FromSystem {
+		s.Errorf("the user was told %+v, %v; want one message of the system", page.Messages, err)
+	}
+	told = s.turn("ann", mail.TurnStart, "s1")
+	s.wantTold(told, "one")
+	s.wantTold(s.turn("ann", mail.AfterTool, "s1")) // it is on its way
+	s.present("ann", told)
+	if told = s.turn("ann", mail.TurnEnd, "s1"); told.Continue || told.GaveUp {
+		s.Errorf("told %+v", told)
+	}
+}
+
+// A session that is resumed finds the name that it had. A cancel is for the session that was there.
+func turnResumed(s *suite) {
+	s.turn("ann", mail.SessionStart, "s1")
+	s.turn("ann", mail.SessionStart, "s2")
+	s.turn("ann", mail.SessionEnd, "s2")
+	s.turn("ann", mail.SessionEnd, "s1")
+	s.question("ann-2", "for the second")
+	if told := s.turn("ann", mail.SessionStart, "s2"); told.Agent != "ann-2" || len(told.Items) != 1 {
+		s.Errorf("the second session is resumed as %+v", told)
+	}
+	s.send(mail.User, mail.Draft{To: mail.Recipients{"ann"}, Type: string(mail.Cancel), Body: "stop"})
+	s.turn("ann", mail.SessionStart, "s1")
+	if told := s.turn("ann", mail.BeforeTool, "s1"); told.Cancel == nil {
+		s.Errorf("a cancel was forgotten when its session was resumed")
+	}
+	s.turn("ann", mail.SessionEnd, "s1")
+	s.wantTold(s.turn("ann", mail.SessionStart, "s3"), "stop")
+	if told := s.turn("ann", mail.BeforeTool, "s3"); told.Cancel != nil {
+		s.Errorf("a cancel for a session of the past stops a new one")
+	}
+}

@@ -1,0 +1,9 @@
+//go:build !linux
+
+package systemtest
+
+import "errors"
+
+func mountSmall(string) error { return errors.New("only Linux mounts a small disk") }
+
+func unmount(string) error { return nil }
