@@ -3,6 +3,8 @@ package cli
 import (
 	"context"
 	"fmt"
+	"io"
+	"log"
 	"os/signal"
 	"strings"
 	"syscall"
@@ -45,6 +47,7 @@ func isHook(args []string) bool {
 // hook runs a hook. Flags that it does not know are a later version's, and passed over.
 func (a *app) hook(args []string) int {
 	signal.Ignore(syscall.SIGPIPE) // the client may be gone, and an error tells it better
+	log.SetOutput(io.Discard)      // net/http has its own opinion of strangers
 	for i := 3; i < len(args); i++ {
 		for _, f := range []struct {
 			name string
@@ -62,7 +65,9 @@ func (a *app) hook(args []string) int {
 		Getenv: a.env.Getenv, Process: process.Program, Enter: a.enter,
 	}
 	if a.env.Getenv("PENNYPOST_DEBUG") != "" {
-		h.Debug = func(why string) { fmt.Fprintf(a.env.Stderr, "pennypost: hook %s %s: %s\n", args[1], args[2], visible(why)) }
+		h.Debug = func(why string) {
+			fmt.Fprintf(a.env.Stderr, "pennypost: hook %s %s: %s\n", args[1], args[2], visible(why))
+		}
 	}
 	return h.Run(context.Background())
 }
