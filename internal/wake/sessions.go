@@ -1,0 +1,202 @@
+package wake
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"strconv"
+	"strings"
+	"sync"
+
+	"golang.org/x/text/unicode/norm"
+
+	"pennypost/internal/fence"
+	"pennypost/internal/mail"
+)
+
+// Session is what the hooks of a client tell of a live session: what it takes to get at it from here. It is kept in memory only,
+// and neither it nor its secrets can be printed, logged or encoded.
+type Session struct {
+	Room  mail.RoomName
+	Agent mail.Name
+
+	Client  string // as hooks call it: claude, codex, …
+	ID      string // the client's own
+	Dir     string
+	Version string // of the client; "" if nobody told
+	Process string // the client's program, as package process names it: a number and when it started
+	Mode    string // of its permissions, as the client calls it
+
+	Socket Secret // where the session takes messages: a Unix socket, or the address of an HTTP server
+	Token  Secret // what that wants to see first
+
+	Tmux string // the variable TMUX of the session: which server of tmux it runs under
+	Pane string // the variable TMUX_PANE
+}
+
+// String does not tell.
+func (s Session) String() string { return "session of " + string(s.Agent) }
+
+// Format does not tell, whatever the verb.
+func (s Session) Format(f fmt.State, _ rune) { _, _ = io.WriteString(f, s.String()) }
+
+// LogValue does not tell.
+func (s Session) LogValue() slog.Value { return slog.StringValue(s.String()) }
+
+// MarshalJSON refuses: a session is of this moment and this machine, and of no use to any file.
+func (s Session) MarshalJSON() ([]byte, error) { return nil, errors.New("a session is not written") }
+
+// Secret is text that does not print, not even as part of something that is printed whole: that is why it is held by a pointer.
+type Secret struct{ text *string }
+
+// NewSecret hides a text.
+func NewSecret(text string) Secret {
+	if text == "" {
+		return Secret{}
+	}
+	return Secret{&text}
+}
+
+// String does not tell.
+func (s Secret) String() string { return "(secret)" }
+
+// Format does not tell, whatever the verb.
+func (s Secret) Format(f fmt.State, _ rune) { _, _ = io.WriteString(f, s.String()) }
+
+// LogValue does not tell.
+func (s Secret) LogValue() slog.Value { return slog.StringValue(s.String()) }
+
+// MarshalText refuses.
+func (s Secret) MarshalText() ([]byte, error) { return nil, errors.New("a secret is not written") }
+
+func (s Secret) reveal() string {
+	if s.text == nil {
+		return ""
+	}
+	return *s.text
+}
+
+// Sessions are the live sessions of the agents of this machine, the latest of each. The zero value is empty and ready; it may be used concurrently.
+type Sessions struct {
+	mu   sync.Mutex
+	live map[seat]Session
+}
+
+type seat struct {
+	room  mail.RoomName
+	agent mail.Name
+}
+
+func seatOf(room mail.RoomName, agent mail.Name) seat {
+	return seat{room, mail.Name(norm.NFC.String(string(agent)))}
+}
+
+// Put notes what is known of a session. What was known of the agent's session before is forgotten if that was another; of the same
+// one, it stays where s is silent: not every hook is told everything.
+func (l *Sessions) Put(s Session) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.live == nil {
+		l.live = make(map[seat]Session)
+	}
+	at := seatOf(s.Room, s.Agent)
+	if old, ok := l.live[at]; ok && old.Client == s.Client && old.ID == s.ID && (s.Process == "" || old.Process == "" || old.Process == s.Process) {
+		s.fill(&old)
+	}
+	l.live[at] = s
+}
+
+// fill takes from what was known what s does not say. A socket and its token come together, and so do a pane and its server.
+func (s *Session) fill(old *Session) {
+	for _, f := range []struct{ to, from *string }{{&s.Dir, &old.Dir}, {&s.Version, &old.Version}, {&s.Process, &old.Process}, {&s.Mode, &old.Mode}} {
+		if *f.to == "" {
+			*f.to = *f.from
+		}
+	}
+	if s.Socket.text == nil {
+		s.Socket, s.Token = old.Socket, old.Token
+	}
+	if s.Pane == "" {
+		s.Tmux, s.Pane = old.Tmux, old.Pane
+	}
+}
+
+// Get returns the session of an agent. If the program of that has ended, it is forgotten.
+func (l *Sessions) Get(room mail.RoomName, agent mail.Name) (Session, bool) {
+	at := seatOf(room, agent)
+	l.mu.Lock()
+	s, ok := l.live[at]
+	l.mu.Unlock()
+	if !ok || !ended(s.Process) {
+		return s, ok
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.live[at] == s { // and not one that was resumed meanwhile
+		delete(l.live, at)
+	}
+	return Session{}, false
+}
+
+// Drop forgets an agent's session if it is this one.
+func (l *Sessions) Drop(room mail.RoomName, agent mail.Name, id string) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if at := seatOf(room, agent); l.live[at].ID == id {
+		delete(l.live, at)
+	}
+}
+
+// String tells how many there are.
+func (l *Sessions) String() string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return fmt.Sprintf("%d sessions", len(l.live))
+}
+
+// Format tells how many there are, whatever the verb.
+func (l *Sessions) Format(f fmt.State, _ rune) { _, _ = io.WriteString(f, l.String()) }
+
+// LogValue tells how many there are.
+func (l *Sessions) LogValue() slog.Value { return slog.StringValue(l.String()) }
+
+// programID returns the number of a program that package process has named; 0 if it names none, or one that runs many sessions.
+func programID(program string) int {
+	number := program
+	if end := strings.IndexAny(program, ".@"); end >= 0 {
+		number = program[:end]
+	}
+	pid, err := strconv.Atoi(number)
+	if err != nil || pid <= 0 {
+		return 0
+	}
+	return pid
+}
+
+// find returns the session that a ring is for, if it runs in a client.
+func (l *Sessions) find(r *Ring, client string) (Session, error) {
+	switch s, ok := l.Get(r.Room, r.Agent); {
+	case r.Agent == "":
+		return Session{}, errors.New("nobody has the role, so there is no session")
+	case !ok:
+		return Session{}, errors.New("no live session of the agent is known; its hooks tell of one when it starts or begins a turn")
+	case client != "" && s.Client != client:
+		return Session{}, fmt.Errorf("its session runs in %s, not in %s", plain(s.Client), client)
+	default:
+		return s, nil
+	}
+}
+
+// pointer returns what a session is shown: one line of numbers and of words of our own, none that another agent chose. It states what is so and
+// orders nothing; it says from whom it comes, because some clients show it as if the user had typed it; and it names the ring, because
+// some drop what they were shown before.
+func pointer(r *Ring) string {
+	urgent := ""
+	if r.Urgent > 0 {
+		urgent = fmt.Sprintf(", %d of them urgent", r.Urgent)
+	}
+	text := fmt.Sprintf("[Pennypost] Notice from the post office, not from your user: %d unread in room %s%s. The tool read_messages shows them. (%s)",
+		r.Unread, r.Room, urgent, r.ID)
+	return fence.Visible(strings.ReplaceAll(fence.Body(text), "\n", " "), false)
+}
