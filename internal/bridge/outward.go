@@ -24,11 +24,11 @@ func (b *Bridge) mirror(ctx context.Context) {
 
 // watch follows the room from where the files are. A cursor that lies in the future belongs to a journal that was replaced.
 func (b *Bridge) watch(ctx context.Context) (mail.Watch, error) {
-	user := b.opts.Room.As(mail.User)
-	w, err := user.Watch(ctx, b.Status().Seq)
+	room := b.opts.Room.As(mail.System)
+	w, err := room.Watch(ctx, b.Status().Seq)
 	if mail.CodeOf(err) == mail.Invalid {
 		b.change(func(s *mail.BridgeStatus) { s.Seq = 0 })
-		w, err = user.Watch(ctx, 0)
+		w, err = room.Watch(ctx, 0)
 	}
 	return w, err
 }

@@ -25,10 +25,11 @@ const maxOpen = 1000
 
 // office owns the open rooms.
 type office struct {
-	cfg     *config.Config
-	log     *slog.Logger
-	metrics *metrics
-	idle    time.Duration // an open room that nobody borrows for so long is closed
+	cfg      *config.Config
+	log      *slog.Logger
+	metrics  *metrics
+	sessions wake.Sessions // of agents' clients, as their hooks told
+	idle     time.Duration // an open room that nobody borrows for so long is closed
 
 	mu     sync.Mutex
 	closed bool
@@ -46,7 +47,7 @@ type entry struct {
 	err   error
 
 	bridges *bridge.Set
-	ringer  *wake.Ringer // nil: the room has no doors
+	ringer  *wake.Ringer
 
 	stop context.CancelFunc // ends what looks after the room
 	done chan struct{}      // closed when that has ended
@@ -170,6 +171,7 @@ func (o *office) openFiles(e *entry, name mail.RoomName) error {
 		return err
 	}
 	doors := o.doors(name)
+	doors.Live(func(agent mail.Name) []wake.Waker { return o.sessionDoors(name, agent) })
 	opts := o.options(name)
 	opts.Door = doors.Name
 	// Not the caller's context: others wait for the same room.

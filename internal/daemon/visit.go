@@ -97,7 +97,13 @@ func (v *visit) Agents(ctx context.Context) ([]mail.Agent, error) {
 }
 
 func (v *visit) Turn(ctx context.Context, t mail.Turn) (mail.Told, error) {
-	return during(ctx, v, func(s mail.Service) (mail.Told, error) { return s.Turn(ctx, t) })
+	access := t.Access
+	t.Access = nil
+	told, err := during(ctx, v, func(s mail.Service) (mail.Told, error) { return s.Turn(ctx, t) })
+	if err == nil {
+		v.office.meet(v.name, told.Agent, &t, access)
+	}
+	return told, err
 }
 
 func (v *visit) Register(ctx context.Context, p mail.Presence) (mail.Agent, error) {

@@ -5,6 +5,7 @@ import (
 	"log/slog"
 	"maps"
 	"os"
+	"path/filepath"
 	"slices"
 	"sync"
 	"time"
@@ -31,6 +32,43 @@ func (o *office) doors(name mail.RoomName) *wake.Doors {
 	return wake.NewDoors(entries...)
 }
 
+// sessionDoors returns the doors of an agent's live session, by the client in which it runs.
+func (o *office) sessionDoors(room mail.RoomName, agent mail.Name) []wake.Waker {
+	client, socket := o.sessions.Client(room, agent)
+	switch {
+	case client == "claude" && socket:
+		return []wake.Waker{&wake.ClaudeSocket{Sessions: &o.sessions, Config: claudeDir()}}
+	case client == "codex":
+		return []wake.Waker{&wake.Codex{Sessions: &o.sessions, Env: WithoutAgent(os.Environ())}}
+	}
+	return nil
+}
+
+// claudeDir is Claude Code's own directory.
+func claudeDir() string {
+	if dir := os.Getenv("CLAUDE_CONFIG_DIR"); dir != "" {
+		return dir
+	}
+	home, err := os.UserHomeDir()
+	if err != nil {
+		return ""
+	}
+	return filepath.Join(home, ".claude")
+}
+
+// meet notes what a client's hook told of a session.
+func (o *office) meet(room mail.RoomName, agent mail.Name, t *mail.Turn, a *mail.Access) {
+	switch {
+	case t.Moment == mail.SessionEnd:
+		o.sessions.Drop(room, agent, t.Session)
+	case a != nil:
+		o.sessions.Put(wake.Session{
+			Room: room, Agent: agent, Client: t.Client, ID: t.Session, Dir: a.Dir, Version: a.Version, Process: t.Process, Mode: a.Mode,
+			Socket: wake.NewSecret(a.Socket), Token: wake.NewSecret(a.Token), Tmux: a.Tmux, Pane: a.Pane,
+		})
+	}
+}
+
 // wakers turns what the configuration says of one agent into doors, in the order in which they are tried.
 func (o *office) wakers(w *config.Wake) (out []wake.Waker) {
 	if len(w.Exec) > 0 {
@@ -45,11 +83,8 @@ func (o *office) wakers(w *config.Wake) (out []wake.Waker) {
 	return out
 }
 
-// newRinger returns what rings the doors of a room, nil if it has none.
+// newRinger returns what rings the doors of a room.
 func (o *office) newRinger(room *mailroom.Room, doors *wake.Doors) *wake.Ringer {
-	if doors.Len() == 0 {
-		return nil
-	}
 	return wake.New(wake.Options{Room: room, Doors: doors, Log: o.log, Observe: wake.Observer{
 		Rang: func(ok bool) {
 			o.metrics.rings.Add(1)
@@ -65,13 +100,11 @@ func (o *office) newRinger(room *mailroom.Room, doors *wake.Doors) *wake.Ringer 
 func (e *entry) run(ctx context.Context, log *slog.Logger) {
 	var running sync.WaitGroup
 	defer running.Wait()
-	if e.ringer != nil {
-		running.Go(func() {
-			if err := e.ringer.Run(ctx); err != nil {
-				log.Error("nobody is woken", "err", err)
-			}
-		})
-	}
+	running.Go(func() {
+		if err := e.ringer.Run(ctx); err != nil {
+			log.Error("nobody is woken", "err", err)
+		}
+	})
 	_ = e.room.Run(ctx) // it logs what goes wrong and ends only with ctx
 }
 

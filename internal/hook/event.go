@@ -32,6 +32,14 @@ type Session struct {
 	Process string // the running program, as package process names it
 	Socket  string // where the session takes messages
 	Token   Secret // and what it wants to see first
+	Mode    string // of its permissions
+	Tmux    string // under which server of tmux it runs
+	Pane    string // and where there
+}
+
+// access is what doors want to know.
+func (s *Session) access() *mail.Access {
+	return &mail.Access{Dir: s.Dir, Version: s.Version, Mode: s.Mode, Socket: s.Socket, Token: string(s.Token), Tmux: s.Tmux, Pane: s.Pane}
 }
 
 // Secret is text that does not print.
@@ -52,7 +60,7 @@ func members() []string {
 		"hook_event_name", "hookEventName", "session_id", "sessionId", "conversation_id", "cwd", "workspace_roots",
 		"agent_id", "agentId", "tool_name", "toolName", "tool_input", "toolInput", "toolArgs", "command",
 		"source", "reason", "prompt", "timestamp", "notification_type", "notificationType", "teammate_name", "teammateName",
-		"status", "recoverable", "cursor_version",
+		"status", "recoverable", "cursor_version", "permission_mode", "permissionMode",
 	}
 }
 
@@ -84,6 +92,7 @@ func (in input) event(client, typed string) Event {
 		e.Session.Dir = roots[0]
 	}
 	e.Session.Version = in.text("cursor_version")
+	e.Session.Mode = in.text("permission_mode", "permissionMode")
 	e.Sub = in.text("agent_id", "agentId") != ""
 	e.Own = ownTool(in.text("tool_name", "toolName"), in.command())
 	return e

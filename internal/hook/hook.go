@@ -121,6 +121,7 @@ func (h *Hook) ask(ctx context.Context, c *Client, e *Event) (telling, error) {
 	}
 	told, err := svc.Turn(ctx, mail.Turn{
 		Moment: e.Moment, Session: e.Session.ID, Client: e.Client, Process: e.Session.Process, Frozen: e.Frozen, Over: e.Over, Quiet: !e.Carries,
+		Access: e.Session.access(),
 	})
 	if err != nil {
 		return telling{}, err
@@ -142,6 +143,7 @@ func (h *Hook) know(c *Client, e *Event) {
 		e.Session.Socket = h.Getenv("CLAUDE_CODE_MESSAGING_SOCKET")
 		e.Session.Token = Secret(h.Getenv("CLAUDE_CODE_MESSAGING_TOKEN"))
 	}
+	e.Session.Tmux, e.Session.Pane = h.Getenv("TMUX"), h.Getenv("TMUX_PANE")
 }
 
 // say decides what to say.

@@ -1,6 +1,9 @@
 package mail
 
-import "context"
+import (
+	"context"
+	"strings"
+)
 
 // Turner follows the turns of an agent's session. It is how the clients' hooks speak to the room.
 type Turner interface {
@@ -41,6 +44,20 @@ type Turn struct {
 	// Quiet says that nothing can be told now, because the client takes no text at this moment.
 	Quiet bool `json:"quiet,omitzero"`
 	Limit int  `json:"limit,omitzero"` // at most so many messages; 0: 20
+	// Access is for doors of this machine; a room takes no notice of it.
+	Access *Access `json:"access,omitempty"`
+}
+
+// Access is what it takes to get at a client's session from outside. The post office keeps it in memory; it is in no journal, no log and
+// no answer.
+type Access struct {
+	Dir     string `json:"dir,omitempty"`
+	Version string `json:"version,omitempty"` // of the client
+	Mode    string `json:"mode,omitempty"`    // of its permissions, as the client calls it
+	Socket  string `json:"socket,omitempty"`  // where the session takes messages
+	Token   string `json:"token,omitempty"`   // and what it wants to see first
+	Tmux    string `json:"tmux,omitempty"`    // the variable TMUX
+	Pane    string `json:"pane,omitempty"`    // the variable TMUX_PANE
 }
 
 // HookDoor is the door of what hooks hand over.
@@ -75,6 +92,13 @@ func (t *Turn) Check() error {
 	}
 	if t.Limit < 0 || t.Limit > MaxLimit {
 		return Errorf(Invalid, "a limit of %d is out of range", t.Limit)
+	}
+	if a := t.Access; a != nil {
+		for _, text := range []string{a.Dir, a.Version, a.Mode, a.Socket, a.Token, a.Tmux, a.Pane} {
+			if len(text) > MaxPath || strings.ContainsAny(text, "\x00\r\n") {
+				return Errorf(Invalid, "what is said of the session is no line of at most %d bytes", MaxPath)
+			}
+		}
 	}
 	if t.Process != "" {
 		if err := checkWord("process", t.Process); err != nil {

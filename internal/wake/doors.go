@@ -16,14 +16,17 @@ type Entry struct {
 	Budget int          // rings an hour; 0: the default
 }
 
-// Doors are the doors of one room. They are fixed but for those that turned out to be off. A nil *Doors has none.
+// Doors are the doors of one room: those that were configured, which are fixed but for what turned out to be off, and before them
+// those of an agent's live session. A nil *Doors has none.
 type Doors struct {
 	entries map[mail.Address]*entry
+	live    func(mail.Name) []Waker // the doors of an agent's session; nil: sessions have none
 }
 
 type entry struct {
 	Entry
-	off []atomic.Bool // of Wakers
+	off   []atomic.Bool // of Wakers
+	under *entry        // of a session: what was configured
 }
 
 // NewDoors returns doors. An agent's own entry counts before those of its roles.
@@ -31,11 +34,14 @@ func NewDoors(entries ...Entry) *Doors {
 	d := &Doors{entries: make(map[mail.Address]*entry, len(entries))}
 	for _, e := range entries {
 		if len(e.Wakers) > 0 {
-			d.entries[mail.Address(norm.NFC.String(string(e.For)))] = &entry{e, make([]atomic.Bool, len(e.Wakers))}
+			d.entries[mail.Address(norm.NFC.String(string(e.For)))] = &entry{Entry: e, off: make([]atomic.Bool, len(e.Wakers))}
 		}
 	}
 	return d
 }
+
+// Live adds the doors that live, which must not block, gives for an agent's session. It is called before Doors are used.
+func (d *Doors) Live(live func(agent mail.Name) []Waker) { d.live = live }
 
 // Len returns for how many agents and roles there are doors.
 func (d *Doors) Len() int {
@@ -47,9 +53,26 @@ func (d *Doors) Len() int {
 
 // find returns the entry of an agent with roles; nil if there is none. An empty name stands for whoever has the roles.
 func (d *Doors) find(agent mail.Name, roles []string) *entry {
-	if d.Len() == 0 {
+	if d == nil {
 		return nil
 	}
+	e := d.configured(agent, roles)
+	if agent == "" || d.live == nil {
+		return e
+	}
+	wakers := d.live(agent)
+	if len(wakers) == 0 {
+		return e
+	}
+	over := &entry{Entry: Entry{For: mail.AgentAddress(agent), Wakers: append(wakers, e.on()...)}, under: e}
+	if e != nil {
+		over.Budget = e.Budget
+	}
+	over.off = make([]atomic.Bool, len(over.Wakers))
+	return over
+}
+
+func (d *Doors) configured(agent mail.Name, roles []string) *entry {
 	if e := d.entries[mail.AgentAddress(agent)]; agent != "" && e != nil {
 		return e
 	}
@@ -100,5 +123,8 @@ func (e *entry) turnOff(w Waker) {
 		if e.Wakers[i] == w {
 			e.off[i].Store(true)
 		}
+	}
+	if e.under != nil {
+		e.under.turnOff(w)
 	}
 }

@@ -87,12 +87,16 @@ func New(opts Options) *Ringer {
 
 // Run rings until ctx ends or the room is closed. Rings that are under way are broken off then, and have ended when it returns.
 func (r *Ringer) Run(ctx context.Context) error {
-	w, err := r.Room.As(mail.User).Watch(ctx, 0)
+	present := r.Room.Shown()
+	var after mail.Seq
+	if r.Doors.Len() == 0 {
+		after = present // sessions are known from now on only: what was rung before is no matter of theirs
+	}
+	w, err := r.Room.As(mail.System).Watch(ctx, after)
 	if err != nil {
 		return err
 	}
 	defer w.Close()
-	present := r.Room.Shown()
 	ctx, cancel := context.WithCancel(ctx)
 	defer r.observe(0)
 	defer r.calls.Wait()

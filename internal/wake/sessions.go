@@ -139,6 +139,15 @@ func (l *Sessions) Get(room mail.RoomName, agent mail.Name) (Session, bool) {
 	return Session{}, false
 }
 
+// Client returns the client in which an agent's session runs, as far as is known, and whether the session takes messages. Unlike Get it asks
+// nobody whether the session lives.
+func (l *Sessions) Client(room mail.RoomName, agent mail.Name) (client string, socket bool) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	s := l.live[seatOf(room, agent)]
+	return s.Client, s.Socket.text != nil
+}
+
 // Drop forgets an agent's session if it is this one.
 func (l *Sessions) Drop(room mail.RoomName, agent mail.Name, id string) {
 	l.mu.Lock()
