@@ -161,7 +161,7 @@ func verbs() []verb {
 		{"export", newExport}, {"import", newImport}, {"verify", newVerify}, {"archive", newArchive}, {"erase", newErase},
 		{"bridge", newBridge},
 		{"install", newInstall}, {"uninstall", newUninstall}, {"doctor", newDoctor}, {"service", newService}, {"monitor", newMonitor},
-		{"config", newConfig}, {"mcp", newMCP}, {"hook", newHook}, {"completion", newCompletion}, {"version", newVersion},
+		{"config", newConfig}, {"mcp", newMCP}, {"hook", newHook}, {"demo", newDemo}, {"demo-agent", newDemoAgent}, {"completion", newCompletion}, {"version", newVersion},
 	}
 	return append(out, dialectVerbs()...)
 }

@@ -58,7 +58,7 @@ func (d *daemon) leaveWhenAlone() {
 	for {
 		left := time.Duration(limit) - d.crowd.alone()
 		if left <= 0 && (d.office.bridges() > 0 || !d.office.quiet()) {
-			left = time.Minute // somebody has to notice what others write there, and who is to be woken
+			left = min(time.Minute, max(time.Duration(limit), 100*time.Millisecond)) // somebody has to notice what others write there, and who is to be woken
 		}
 		if left <= 0 {
 			d.log.Info("nobody was here for a while", "idle", time.Duration(limit))

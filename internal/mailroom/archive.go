@@ -127,17 +127,22 @@ func (f *filter) archivedAbout(it *mail.Item) bool {
 // Export implements mail.Keeper.
 func (v *view) Export(ctx context.Context) iter.Seq2[mail.Item, error] {
 	return func(yield func(mail.Item, error) bool) {
+		var ids []mail.ID
+		hot := make(map[mail.ID]bool)
+		v.read(func(s *state, _ mail.Time) {
+			for _, r := range s.order {
+				ids = append(ids, r.msg.ID)
+				hot[r.msg.ID] = true
+			}
+		})
 		for it, err := range v.archivedItems(ctx) {
+			if err == nil && hot[it.ID] {
+				continue // it moved to the archive since, and comes in its place
+			}
 			if !yield(it, err) || err != nil {
 				return
 			}
 		}
-		var ids []mail.ID
-		v.read(func(s *state, _ mail.Time) {
-			for _, r := range s.order {
-				ids = append(ids, r.msg.ID)
-			}
-		})
 		for _, id := range ids {
 			it, err := v.Message(ctx, id)
 			if mail.CodeOf(err) == mail.NotFound {

@@ -94,6 +94,8 @@ func (v *view) History(ctx context.Context, q mail.HistoryQuery) (mail.Page, err
 	}
 	var cold []mail.Item
 	if q.Archive {
+		v.keeping.Lock() // or what moves to the archive between the two looks would be in neither
+		defer v.keeping.Unlock()
 		if cold, err = v.searchArchive(ctx, f, n); err != nil {
 			return mail.Page{}, err
 		}

@@ -4,6 +4,7 @@ import (
 	"testing"
 
 	"pennypost/internal/mail"
+	"pennypost/internal/policy"
 )
 
 // In foreign systems whoever has a role may read its mail first. One reader gets it, and a later one has read nothing.
@@ -60,4 +61,50 @@ func TestImportErased(t *testing.T) {
 			}
 		}
 	}
+}
+
+// An export in the middle of which retention takes messages has them all, each once.
+func TestExportDuringRetention(t *testing.T) {
+	room, _ := openRoom(t, "lab", Options{Retention: policy.Retention{Count: 2}, Limits: policy.Limits{RepeatWindow: -1}})
+	user := room.As(mail.User)
+	const n = 20
+	for range n {
+		if _, err := user.Send(t.Context(), mail.Draft{To: mail.Recipients{"user"}, Body: "x"}); err != nil {
+			t.Fatal(err)
+		}
+		if len(seen(t, user, nil)) == n/2 { // half of them are in the archive before
+			if _, err := user.Archive(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	got := seen(t, user, func() {
+		if _, err := user.Archive(t.Context()); err != nil {
+			t.Error(err)
+		}
+	})
+	if len(got) != n {
+		t.Errorf("the export has %d messages, want %d", len(got), n)
+	}
+	for id, times := range got {
+		if times != 1 {
+			t.Errorf("%s comes %d times", id, times)
+		}
+	}
+}
+
+// seen exports a room and counts the ids; between runs after the first message.
+func seen(t *testing.T, svc mail.Service, between func()) map[mail.ID]int {
+	t.Helper()
+	got := make(map[mail.ID]int)
+	for it, err := range svc.Export(t.Context()) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		if len(got) == 0 && between != nil {
+			between()
+		}
+		got[it.ID]++
+	}
+	return got
 }

@@ -1,0 +1,153 @@
+package cli
+
+import (
+	"bufio"
+	"context"
+	"net"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"pennypost/internal/mail"
+)
+
+// newDemoAgent is an agent of the demo: a process that does what a client with our hooks does, with a few lines of script for a model.
+func newDemoAgent(a *app) *cobra.Command {
+	return &cobra.Command{
+		Use: "demo-agent NAME", Short: "an agent of the demo", Long: "An agent of pennypost demo, which starts it.", Example: "pennypost demo",
+		Hidden: true, Args: nArgs(1, "the name of an agent"),
+		RunE: func(cmd *cobra.Command, args []string) error { return a.demoAgent(cmd.Context(), mail.Name(args[0])) },
+	}
+}
+
+// actor is such an agent.
+type actor struct {
+	mail.Service
+	name   mail.Name
+	socket string // where its session takes messages; "": it ends with its turn
+}
+
+func (a *app) demoAgent(ctx context.Context, name mail.Name) error {
+	ctx, stop := interruptible(ctx)
+	defer stop()
+	svc, err := a.serviceAs(ctx, name)
+	if err != nil {
+		return err
+	}
+	me := &actor{Service: svc, name: name}
+	if name == "lead" {
+		defer me.turn(context.WithoutCancel(ctx), mail.SessionEnd)
+		return me.work(ctx)
+	}
+	me.socket = filepath.Join(a.env.Dir, string(name)+".sock")
+	l, err := net.Listen("unix", me.socket)
+	if err != nil {
+		return err
+	}
+	defer l.Close()
+	defer context.AfterFunc(ctx, func() { l.Close() })()
+	defer me.turn(context.WithoutCancel(ctx), mail.SessionEnd)
+	if _, err := me.turn(ctx, mail.SessionStart); err != nil {
+		return err
+	}
+	for {
+		c, err := l.Accept()
+		if err != nil {
+			return nil // it was told to end
+		}
+		for lines := bufio.NewScanner(c); lines.Scan(); {
+			if strings.Contains(lines.Text(), `"type":"user"`) {
+				if err := me.work(ctx); err != nil {
+					return err
+				}
+			}
+		}
+		c.Close()
+	}
+}
+
+func (me *actor) turn(ctx context.Context, m mail.Moment) (mail.Told, error) {
+	t := mail.Turn{Moment: m, Session: "demo-" + string(me.name), Client: "claude"}
+	if me.socket != "" {
+		t.Access = &mail.Access{Socket: me.socket}
+	}
+	return me.Turn(ctx, t)
+}
+
+// work is a turn: it goes on for as long as there is mail that must not wait.
+func (me *actor) work(ctx context.Context) error {
+	told, err := me.turn(ctx, mail.TurnStart)
+	for err == nil {
+		for i := range told.Items {
+			if err := me.handle(ctx, &told.Items[i]); err != nil {
+				return err
+			}
+		}
+		if told, err = me.turn(ctx, mail.TurnEnd); err == nil && !told.Continue {
+			return nil
+		}
+	}
+	return err
+}
+
+// handle reads a message and does what it is about.
+func (me *actor) handle(ctx context.Context, it *mail.Item) error {
+	for _, m := range []mail.Marking{{IDs: []mail.ID{it.ID}, Mark: mail.MarkPresented, Door: mail.HookDoor}, {IDs: []mail.ID{it.ID}, Mark: mail.MarkRead}} {
+		if _, err := me.Mark(ctx, m); err != nil {
+			return err
+		}
+	}
+	select {
+	case <-ctx.Done():
+		return ctx.Err()
+	case <-time.After(400 * time.Millisecond): // thinking
+	}
+	for _, d := range me.script(ctx, it) {
+		if _, err := me.Send(ctx, d); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// script is what stands for a model.
+func (me *actor) script(ctx context.Context, it *mail.Item) []mail.Draft {
+	say := func(to string, t mail.Type, subject string) mail.Draft {
+		return mail.Draft{To: mail.Recipients{to}, Type: string(t), Subject: subject, Body: subject + ".", ReplyTo: it.ID}
+	}
+	const boss = string(mail.Orchestrator)
+	switch {
+	case me.name == "reviewer":
+		d := say(boss, mail.ReviewResult, "Approved, with a word on names")
+		d.Metadata = mail.Metadata(`{"verdict":"approved"}`)
+		return []mail.Draft{d}
+	case me.name != "lead" && it.Type == mail.TaskAssigned && strings.Contains(it.Subject, "grammar"):
+		return []mail.Draft{say(boss, mail.Question, "Tabs or spaces in the grammar?")}
+	case me.name != "lead":
+		return []mail.Draft{say(boss, mail.TaskDone, "Done, tests pass")}
+	case it.Type == mail.TaskAssigned:
+		return []mail.Draft{say("role:builder", mail.TaskAssigned, "Write the lexer"), say("role:builder", mail.TaskAssigned, "Write the grammar")}
+	case it.Type == mail.Question:
+		d := say(string(mail.User), mail.Question, it.Subject)
+		d.Metadata = mail.Metadata(`{"options":["Tabs","Spaces"]}`)
+		return []mail.Draft{d}
+	case it.Type == mail.Answer:
+		return []mail.Draft{say("builder-2", mail.Answer, it.Subject)}
+	case it.Type == mail.ReviewResult:
+		return []mail.Draft{say(string(mail.User), mail.TaskDone, "The parser is written and reviewed")}
+	case it.Type == mail.TaskDone && me.reports(ctx) == 2:
+		return []mail.Draft{say("reviewer", mail.ReviewRequest, "Lexer and grammar")}
+	}
+	return nil
+}
+
+// reports returns how many pieces of work were reported as done.
+func (me *actor) reports(ctx context.Context) int {
+	p, err := me.History(ctx, mail.HistoryQuery{Types: []mail.Type{mail.TaskDone}})
+	if err != nil {
+		return 0
+	}
+	return len(p.Messages)
+}
