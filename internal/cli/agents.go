@@ -67,11 +67,19 @@ func (a *app) agents(ctx context.Context) error {
 		}
 		rows = append(rows, []string{
 			shorten(oneLine(string(ag.Name)), 32), string(ag.State), a.out.ago(ag.Seen), unread,
-			shorten(badges(ag), 48), shorten(oneLine(ag.Task), 48),
+			a.doorWords(&ag), shorten(badges(ag), 48), shorten(oneLine(ag.Task), 48),
 		})
 	}
 	a.out.table(rows, 2)
 	return nil
+}
+
+// doorWords says through what an agent was last shown mail, and when.
+func (a *app) doorWords(ag *mail.Agent) string {
+	if ag.Door == "" {
+		return ""
+	}
+	return "by " + oneLine(ag.Door) + " " + a.out.ago(ag.DoorAt)
 }
 
 // badges are the addresses, besides its name, that reach an agent.

@@ -15,6 +15,7 @@ import (
 	"pennypost/internal/journal/journaltest"
 	"pennypost/internal/mail"
 	"pennypost/internal/mailroom"
+	"pennypost/internal/policy"
 )
 
 // bed is a room in memory, with hooks that run in this process.
@@ -38,7 +39,7 @@ func newBed(t testing.TB) *bed {
 func (b *bed) open() {
 	b.Helper()
 	var err error
-	b.room, err = mailroom.Open(context.Background(), "lab", b.store.Open(), mailroom.Options{})
+	b.room, err = mailroom.Open(context.Background(), "lab", b.store.Open(), mailroom.Options{Limits: policy.Limits{RepeatWindow: -1, Exchanges: -1, PerMinute: -1, Depth: -1}})
 	b.must(err)
 }
 

@@ -37,7 +37,8 @@ type Agent struct {
 	Seen       Time     `json:"last_seen,omitzero"` // to the minute
 	Session    string   `json:"session,omitempty"`
 	Unread     int      `json:"unread"`
-	Door       string   `json:"door,omitempty"` // the door that last proved to work
+	Door       string   `json:"door,omitempty"`   // the door that last proved to work
+	DoorAt     Time     `json:"door_at,omitzero"` // when it did
 }
 
 // Presence is what somebody says of an agent: it registers the agent, or changes what the roster says of it.

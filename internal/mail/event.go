@@ -81,6 +81,7 @@ type AgentRecord struct {
 	Evicted    string   `json:"evicted,omitempty"`   // the session before, which may not come back by itself
 	TokenSum   string   `json:"token_sum,omitempty"`
 	Door       string   `json:"door,omitempty"`
+	DoorAt     Time     `json:"door_at,omitzero"`
 	Freezes    []Freeze `json:"freezes,omitempty"`
 	Base       Name     `json:"base,omitempty"`    // the name it asked for when a live session held that
 	Aliases    []Name   `json:"aliases,omitempty"` // names it had before

@@ -163,7 +163,7 @@ func (s *state) applyReceipt(rc *mail.Receipt, at mail.Time) {
 		k.notified, k.notifiedDoor = at, rc.Door
 	case mail.MarkPresented:
 		k.presented, k.presentedDoor = at, rc.Door
-		m.Door = rc.Door
+		m.Door, m.DoorAt = rc.Door, at
 	case mail.MarkRead:
 		k.read = at
 	case mail.MarkUnread:

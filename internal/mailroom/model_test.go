@@ -114,7 +114,7 @@ func TestModel(t *testing.T) {
 			n.agents = append(n.agents, &naiveAgent{name: name})
 		}
 		store := &journaltest.Store{}
-		opts := Options{Now: func() time.Time { return n.now }, Retention: policy.Retention{Age: -1, Count: -1}}
+		opts := Options{Now: func() time.Time { return n.now }, Retention: policy.Retention{Age: -1, Count: -1}, Limits: policy.Limits{RepeatWindow: -1, Exchanges: -1, PerMinute: -1, Depth: -1}}
 		ctx := context.Background()
 		room, err := Open(ctx, "lab", store.Open(), opts)
 		must(t, err)

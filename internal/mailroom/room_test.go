@@ -112,7 +112,7 @@ func dump(s *state, now mail.Time) []string {
 		}
 		a := m.AgentRecord
 		if m.isUser() {
-			a.Door = ""
+			a.Door, a.DoorAt = "", 0
 		}
 		out = append(out, fmt.Sprintf("member %s: %+v unread %v all %v", name, a, ids(m.unread, m), ids(m.all, m)))
 	}
