@@ -115,6 +115,11 @@ func (a *app) service(ctx context.Context) (mail.Service, error) {
 	if err != nil {
 		return nil, err
 	}
+	return a.roomAs(ctx, who)
+}
+
+// roomAs returns the room that the command means as somebody sees it. That the command may speak for them has been checked.
+func (a *app) roomAs(ctx context.Context, who mail.Name) (mail.Service, error) {
 	room, err := a.roomName()
 	if err != nil {
 		return nil, err

@@ -148,15 +148,13 @@ func (a *app) serviceAs(ctx context.Context, name mail.Name) (mail.Service, erro
 	} else if v, found := daemon.AgentClient(a.env.Environ); found {
 		return nil, daemon.RefuseUser(v)
 	}
-	room, err := a.roomName()
-	if err != nil {
-		return nil, err
-	}
-	office, err := a.post()
-	if err != nil {
-		return nil, err
-	}
-	return office.Room(ctx, room, name)
+	return a.roomAs(ctx, name)
+}
+
+// look returns the room as nobody in particular sees it: looking at the roster and the bridges is everybody's right, also before it is known
+// who looks.
+func (a *app) look(ctx context.Context, d *dialect.Dialect) (mail.Service, error) {
+	return a.roomAs(ctx, "dialect-"+mail.Name(d.Name))
 }
 
 // identify finds out by the dialect's own means who the command acts for, if nothing else says it.
@@ -164,16 +162,7 @@ func (a *app) identify(ctx context.Context, d *dialect.Dialect) error {
 	if d.Identify == nil || a.as != "" || a.env.Getenv("PENNYPOST_AGENT") != "" {
 		return nil
 	}
-	room, err := a.roomName()
-	if err != nil {
-		return err
-	}
-	office, err := a.post()
-	if err != nil {
-		return err
-	}
-	// Nobody in particular: looking at the roster is everybody's right, also before it is known who looks.
-	svc, err := office.Room(ctx, room, "dialect-"+mail.Name(d.Name))
+	svc, err := a.look(ctx, d)
 	if err != nil {
 		return err
 	}
@@ -200,15 +189,7 @@ func (a *app) bridgeProject(ctx context.Context, d *dialect.Dialect) {
 // addProjectBridge returns no status if there is a bridge of the dialect already.
 func (a *app) addProjectBridge(ctx context.Context, d *dialect.Dialect, dir string) (mail.BridgeStatus, error) {
 	var none mail.BridgeStatus
-	room, err := a.roomName()
-	if err != nil {
-		return none, err
-	}
-	office, err := a.post()
-	if err != nil {
-		return none, err
-	}
-	look, err := office.Room(ctx, room, "dialect-"+mail.Name(d.Name))
+	look, err := a.look(ctx, d)
 	if err != nil {
 		return none, err
 	}

@@ -25,11 +25,12 @@ const maxOpen = 1000
 
 // office owns the open rooms.
 type office struct {
-	cfg      *config.Config
-	log      *slog.Logger
-	metrics  *metrics
-	sessions wake.Sessions // of agents' clients, as their hooks told
-	idle     time.Duration // an open room that nobody borrows for so long is closed
+	cfg           *config.Config
+	log           *slog.Logger
+	metrics       *metrics
+	sessions      wake.Sessions // of agents' clients, as their hooks told
+	claude, codex wake.Waker    // the doors of such sessions
+	idle          time.Duration // an open room that nobody borrows for so long is closed
 
 	mu     sync.Mutex
 	closed bool
@@ -63,10 +64,13 @@ func newOffice(cfg *config.Config, log *slog.Logger, m *metrics) *office {
 	if idle == 0 {
 		idle = config.DefaultRoomIdle
 	}
-	return &office{
+	o := &office{
 		cfg: cfg, log: log, metrics: m, idle: time.Duration(idle),
 		rooms: make(map[mail.RoomName]*entry), known: make(map[mail.RoomName]mail.RoomStatus),
 	}
+	o.claude = &wake.ClaudeSocket{Sessions: &o.sessions, Config: claudeDir()}
+	o.codex = &wake.Codex{Sessions: &o.sessions, Env: WithoutAgent(os.Environ())}
+	return o
 }
 
 // Room implements mail.Office. The service goes on to work when the room is closed for being idle: each call opens it again.

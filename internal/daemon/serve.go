@@ -43,7 +43,7 @@ func (d *daemon) server(h http.Handler) *http.Server {
 func (d *daemon) handler() (h http.Handler, closeHandler func(), err error) {
 	mux := http.NewServeMux()
 	mux.Handle(wire.Base+"/", httpapi.New(httpapi.Options{
-		Office: d.office, Authenticate: d.gate.authenticate, Status: d.status, Stop: d.stop, Closing: d.closing, Log: d.log,
+		Office: d.office, Authenticate: d.gate.authenticate, Local: local, Status: d.status, Stop: d.stop, Closing: d.closing, Log: d.log,
 	}))
 	mux.HandleFunc("GET /healthz", d.healthy)
 	mux.HandleFunc("GET /readyz", d.ready)
@@ -54,6 +54,12 @@ func (d *daemon) handler() (h http.Handler, closeHandler func(), err error) {
 	}
 	guarded, err := httpapi.Guard(mux, httpapi.GuardOptions{})
 	return guarded, closeMCP, err
+}
+
+// local reports whether a request came over the Unix socket.
+func local(r *http.Request) bool {
+	_, ok := r.Context().Value(peerKey{}).(*peer)
+	return ok
 }
 
 // healthy answers that the process lives.

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"pennypost/internal/client"
 	"pennypost/internal/mail"
 )
 
@@ -73,7 +74,32 @@ func TestP8_SessionSocket(t *testing.T) {
 	if !strings.Contains(auth, token) || !strings.Contains(message, "unread in room a") || strings.Contains(message, "SECRET") {
 		t.Errorf("the socket got %s and %s", auth, message)
 	}
+	// Who comes over TCP cannot have a socket of this machine written to.
+	secret, err := user.Token(t.Context(), "bob")
+	if err != nil {
+		t.Fatal(err)
+	}
 	turn(mail.SessionEnd)
+	far, err := client.New(client.Options{URL: r.place.HTTP, Token: secret})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer far.Close()
+	remote, err := far.Room(t.Context(), "a", "bob")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, m := range []mail.Moment{mail.SessionStart, mail.TurnEnd} {
+		if _, err := remote.Turn(t.Context(), mail.Turn{Moment: m, Session: "s2", Client: "claude", Access: &mail.Access{Socket: path}}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if d := ask("from afar"); d.Wake == "claude-socket" {
+		t.Errorf("a session far away has a door here: %+v", d)
+	}
+	if _, err := remote.Turn(t.Context(), mail.Turn{Moment: mail.SessionEnd, Session: "s2", Client: "claude"}); err != nil {
+		t.Fatal(err)
+	}
 	if d := ask("gone"); d.Wake != mail.WakeNone && d.Wake != mail.WakeNoDoor {
 		t.Errorf("mail to an agent whose session has ended: %+v", d)
 	}

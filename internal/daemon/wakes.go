@@ -37,9 +37,9 @@ func (o *office) sessionDoors(room mail.RoomName, agent mail.Name) []wake.Waker 
 	client, socket := o.sessions.Client(room, agent)
 	switch {
 	case client == "claude" && socket:
-		return []wake.Waker{&wake.ClaudeSocket{Sessions: &o.sessions, Config: claudeDir()}}
+		return []wake.Waker{o.claude}
 	case client == "codex":
-		return []wake.Waker{&wake.Codex{Sessions: &o.sessions, Env: WithoutAgent(os.Environ())}}
+		return []wake.Waker{o.codex}
 	}
 	return nil
 }

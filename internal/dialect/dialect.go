@@ -51,8 +51,8 @@ type Dialect struct {
 type Endpoint struct {
 	// Path is the HTTP path. If it holds {agent}, only the agent of that name is let in.
 	Path string
-	// Unknown is what somebody is told, with status 404, who proved a name that Known does not know.
-	Known        func(ctx context.Context, svc mail.Service, agent mail.Name) error // nil: whoever has a credential may come
+	// Known returns why an agent is not let in; NotFound is answered with status 404. Nil: whoever has a credential may come.
+	Known        func(ctx context.Context, svc mail.Service, agent mail.Name) error
 	Instructions string
 	Tools        []Tool
 	Prompts      []Prompt

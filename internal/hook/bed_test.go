@@ -77,7 +77,7 @@ func urgent(d *mail.Draft) { d.Priority = string(mail.Urgent) }
 
 // harness returns a client whose agent has this name.
 func (b *bed) harness(c hooktest.Client, agent mail.Name, session string) *hooktest.Harness {
-	return &hooktest.Harness{Client: c, Session: session, Dir: "/work/parser", Run: b.runner(agent, agent+"/"+mail.Name(session))}
+	return &hooktest.Harness{Client: c, Session: session, Dir: "/srv/parser", Run: b.runner(agent, agent+"/"+mail.Name(session))}
 }
 
 var errDown = errors.New("no post office answers")

@@ -15,6 +15,9 @@ func turn(c *call) (any, error) {
 	if err != nil {
 		return nil, err
 	}
+	if local := c.api.opts.Local; local == nil || !local(c.r) {
+		t.Access = nil // somebody far away must not have this machine's sockets written to
+	}
 	return c.room.Turn(c.r.Context(), t)
 }
 

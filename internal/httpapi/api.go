@@ -37,6 +37,9 @@ type Options struct {
 	// error of code Unknown is answered with 401.
 	Authenticate func(*http.Request) (mail.Caller, error)
 
+	// Local reports whether a request comes from a process of this user on this machine. Nil: none does.
+	Local func(*http.Request) bool
+
 	// Status says how the post office is. Nil: the zero Status.
 	Status func(context.Context) (wire.Status, error)
 

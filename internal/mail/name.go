@@ -1,6 +1,8 @@
 package mail
 
 import (
+	"crypto/rand"
+	"fmt"
 	"strings"
 	"unicode"
 	"unicode/utf8"
@@ -77,6 +79,14 @@ const (
 	IDUUID  IDForm = "uuid"  // a random UUID: 01234567-89ab-4cde-8f01-23456789abcd
 	IDHex12 IDForm = "hex12" // "msg-" and 12 hexadecimal digits
 )
+
+// NewUUID returns a random UUID, version 4 (RFC 9562).
+func NewUUID() ID {
+	var b [16]byte
+	rand.Read(b[:]) // never fails
+	b[6], b[8] = b[6]&0x0f|0x40, b[8]&0x3f|0x80
+	return ID(fmt.Sprintf("%x-%x-%x-%x-%x", b[:4], b[4:6], b[6:8], b[8:10], b[10:]))
+}
 
 // ParseID checks the form of an id.
 func ParseID(s string) (ID, error) {

@@ -5,7 +5,6 @@ import (
 	"crypto/rand"
 	"encoding/hex"
 	"errors"
-	"fmt"
 	"log/slog"
 	"sync"
 	"sync/atomic"
@@ -271,7 +270,7 @@ func (r *Room) newID(s *state, form mail.IDForm) mail.ID {
 		var id mail.ID
 		switch form {
 		case mail.IDUUID:
-			id = newUUID()
+			id = mail.NewUUID()
 		case mail.IDHex12:
 			id = newHex12()
 		default:
@@ -281,14 +280,6 @@ func (r *Room) newID(s *state, form mail.IDForm) mail.ID {
 			return id
 		}
 	}
-}
-
-// newUUID returns a UUID of version 4 (RFC 9562).
-func newUUID() mail.ID {
-	var b [16]byte
-	rand.Read(b[:])
-	b[6], b[8] = b[6]&0x0f|0x40, b[8]&0x3f|0x80
-	return mail.ID(fmt.Sprintf("%x-%x-%x-%x-%x", b[:4], b[4:6], b[6:8], b[8:10], b[10:]))
 }
 
 func newHex12() mail.ID {

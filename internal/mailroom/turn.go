@@ -183,7 +183,7 @@ func (s *state) applyTurn(m *member, c *mail.AgentChange, at mail.Time) {
 		m.Continues = 0
 		s.setState(m, mail.Working, at)
 	case mail.TurnEnd:
-		waiting := s.unseenWaking(m, at)
+		waiting := len(s.unseen(m, at)) > 0
 		if waiting && !c.Over && m.Continues < mail.MaxContinues {
 			m.Continues++
 			s.setState(m, mail.Working, at)
@@ -192,10 +192,6 @@ func (s *state) applyTurn(m *member, c *mail.AgentChange, at mail.Time) {
 		m.GaveUp, m.Continues = waiting, 0
 		s.setState(m, mail.Idle, at)
 	}
-}
-
-func (s *state) unseenWaking(m *member, at mail.Time) bool {
-	return slices.ContainsFunc(m.unread, func(r *record) bool { return s.wakes(r, m, at) })
 }
 
 // told says what the session is to be told.

@@ -124,12 +124,7 @@ func (s *state) wakes(r *record, m *member, now mail.Time) bool {
 	if k := r.marksOf(m); k != nil && k.presented != 0 || !s.visible(r, m, now) {
 		return false
 	}
-	for a := range r.addresses(m) {
-		if policy.Wakes(&r.msg, a, m.hasRole(string(mail.Orchestrator))) {
-			return true
-		}
-	}
-	return false
+	return s.wakesNow(r, m)
 }
 
 // addHeld adds whom to wake for the mail that is held for a role.

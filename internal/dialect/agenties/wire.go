@@ -8,6 +8,7 @@ import (
 
 	"golang.org/x/text/unicode/norm"
 
+	"pennypost/internal/dialect"
 	"pennypost/internal/jsonx"
 	"pennypost/internal/mail"
 	"pennypost/internal/policy"
@@ -60,7 +61,7 @@ func (m *message) item() (mail.Item, error) {
 	if it.To, err = parseRecipients(m.To); err != nil {
 		return it, err
 	}
-	it.Subject, it.Body, it.Issue = oneLine(m.Subject), withoutNUL(m.Body), withoutNUL(m.IssueID)
+	it.Subject, it.Body, it.Issue = dialect.Subject(m.Subject), withoutNUL(m.Body), withoutNUL(m.IssueID)
 	if strings.TrimSpace(it.Body) == "" {
 		it.Body = "" // which a room takes from elsewhere, and white space not
 	}
@@ -178,11 +179,6 @@ func spellAll(to []mail.Address) string {
 		words[i] = spell(a)
 	}
 	return strings.Join(words, ",")
-}
-
-// oneLine makes a subject of a text: a room's has one line and a limit.
-func oneLine(s string) string {
-	return shorten(strings.NewReplacer("\r\n", " ", "\n", " ", "\r", " ").Replace(withoutNUL(s)), mail.MaxSubject)
 }
 
 func withoutNUL(s string) string { return strings.ReplaceAll(s, "\x00", "\uFFFD") }

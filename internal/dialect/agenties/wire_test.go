@@ -11,6 +11,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"pennypost/internal/dialect"
 	"pennypost/internal/jsonx"
 	"pennypost/internal/mail"
 )
@@ -225,7 +226,7 @@ func FuzzMessage(f *testing.F) {
 				return
 			}
 		}
-		if m.Subject = oneLine(subject); m.Subject != subject || strings.TrimSpace(body) == "" && body != "" || errs != [4]error{} ||
+		if m.Subject = dialect.Subject(subject); m.Subject != subject || strings.TrimSpace(body) == "" && body != "" || errs != [4]error{} ||
 			strings.ContainsRune(body+issue, 0) || !utf8.ValidString(subject+body+issue+doc) {
 			return // no room has such a message
 		}

@@ -2,7 +2,6 @@ package haak
 
 import (
 	"context"
-	"crypto/rand"
 	"fmt"
 	"io"
 	"path/filepath"
@@ -165,7 +164,7 @@ func postpone(ctx context.Context, v *dialect.Invocation, d draft) error {
 		}
 		from = string(caller)
 	}
-	id := newUUID()
+	id := string(mail.NewUUID()) // the key by which a draft is sent once, whatever happens between
 	hours, thread := null, null
 	if d.ttlHours > 0 {
 		hours = fmt.Sprint(d.ttlHours)
@@ -183,14 +182,6 @@ func postpone(ctx context.Context, v *dialect.Invocation, d draft) error {
 	}
 	_, err = fmt.Fprintf(v.Stdout, "kept for %s; it is sent by: pennypost haak checkpoint, or bye, --session-id %s\n", d.to, from)
 	return err
-}
-
-// newUUID returns a random UUID, version 4. It is the key by which a draft is sent once, whatever happens between.
-func newUUID() string {
-	var b [16]byte
-	rand.Read(b[:])
-	b[6], b[8] = b[6]&0x0f|0x40, b[8]&0x3f|0x80
-	return fmt.Sprintf("%x-%x-%x-%x-%x", b[:4], b[4:6], b[6:8], b[8:10], b[10:])
 }
 
 // flush sends what a session has postponed. What is refused stays, and is told.

@@ -2,9 +2,7 @@ package openalice
 
 import (
 	"context"
-	"crypto/rand"
 	"errors"
-	"fmt"
 	"io"
 	"mime"
 	"net/http"
@@ -92,21 +90,13 @@ func seed(ctx context.Context, c *dialect.Call, body []byte) (entry, error) {
 		}
 		e.WorkspaceLabel = labels[mail.Name(e.WorkspaceID)]
 	}
-	e.ID, e.TS, e.Body, e.more = newUUID(), int64(mail.TimeOf(c.Now)), "", nil
+	e.ID, e.TS, e.Body, e.more = string(mail.NewUUID()), int64(mail.TimeOf(c.Now)), "", nil
 	it, err := e.item()
 	if err != nil {
 		return e, err
 	}
 	_, err = c.Service.Import(ctx, []mail.Item{it})
 	return e, err
-}
-
-// newUUID returns a random UUID, version 4.
-func newUUID() string {
-	var b [16]byte
-	rand.Read(b[:]) // never fails
-	b[6], b[8] = b[6]&0x0f|0x40, b[8]&0x3f|0x80
-	return fmt.Sprintf("%x-%x-%x-%x-%x", b[:4], b[4:6], b[6:8], b[8:10], b[10:])
 }
 
 func serveDelete(w http.ResponseWriter, r *http.Request, c *dialect.Call) {

@@ -4,10 +4,10 @@ import (
 	"bytes"
 	"slices"
 	"strings"
-	"unicode/utf8"
 
 	"golang.org/x/text/unicode/norm"
 
+	"pennypost/internal/dialect"
 	"pennypost/internal/jsonx"
 	"pennypost/internal/mail"
 )
@@ -146,7 +146,7 @@ func (e *entry) item() (mail.Item, error) {
 	if label == "" {
 		label = e.WorkspaceID
 	}
-	label = oneLine(label)
+	label = dialect.Subject(label)
 	it.Message = mail.Message{
 		ID: id, Type: mail.Custom, From: mail.AgentAddress(workspace), To: []mail.Address{mail.ToUser},
 		Subject: label, Body: visible(body), Docs: possible(e.Docs),
@@ -158,19 +158,6 @@ func (e *entry) item() (mail.Item, error) {
 // visible replaces the one character that no message may contain.
 func visible(s string) string {
 	return strings.ReplaceAll(strings.ToValidUTF8(s, "\uFFFD"), "\x00", "\uFFFD")
-}
-
-// oneLine makes a subject of s.
-func oneLine(s string) string {
-	s = strings.NewReplacer("\r\n", " ", "\n", " ", "\r", " ").Replace(visible(s))
-	if len(s) <= mail.MaxSubject {
-		return s
-	}
-	cut := mail.MaxSubject - len("…")
-	for !utf8.RuneStart(s[cut]) {
-		cut--
-	}
-	return s[:cut] + "…"
 }
 
 // possible returns the documents that a message can name. The line keeps the others.

@@ -227,7 +227,7 @@ func FuzzCheckPath(f *testing.F) {
 	for _, s := range []string{"a/b.md", "../x", "/etc", `a\..\b`, "C:x", "a/..b", "...", "~"} {
 		f.Add(s)
 	}
-	root := "/work/space"
+	root := "/srv/space"
 	f.Fuzz(func(t *testing.T, path string) {
 		if checkPath(path) != "" {
 			return
