@@ -17,7 +17,7 @@ var floors = []struct {
 	why      string
 	packages []string
 }{
-	{"leaves know nothing of mail or of each other", []string{"internal/jsonx", "internal/durable", "internal/process", "internal/install/jsonc"}},
+	{"leaves know nothing of mail or of each other", []string{"internal/jsonx", "internal/durable", "internal/markdown", "internal/process", "internal/install/jsonc"}},
 	{"foreign lines are durable ones, and still know nothing of mail", []string{"internal/lines"}},
 	{"the words mean the same everywhere, so they depend on nothing that could change them", []string{"internal/mail"}},
 	{"contracts and pure decisions are made of words only", []string{"internal/policy", "internal/journal", "internal/dialect", "internal/fence"}},
@@ -26,14 +26,14 @@ var floors = []struct {
 		"internal/dialect/agenties", "internal/dialect/haak", "internal/dialect/superportia", "internal/dialect/openalice", "internal/dialect/claudeteams",
 	}},
 	{"what the two ends of a wire share belongs to neither", []string{"internal/httpapi/wire"}},
-	{"doors meet in mail.Service and not in each other; only the daemon joins them", []string{"internal/httpapi", "internal/client", "internal/mcpserver", "internal/config", "internal/bridge", "internal/wake", "internal/install", "internal/hook"}},
-	{"the daemon wires rooms and doors together", []string{"internal/daemon"}},
+	{"doors meet in mail.Service and not in each other; only the daemon joins them", []string{"internal/httpapi", "internal/client", "internal/mcpserver", "internal/config", "internal/bridge", "internal/wake", "internal/install", "internal/hook", "internal/web", "internal/web/vendorjs"}},
+	{"the daemon wires rooms and doors together", []string{"internal/daemon", "internal/demoday"}},
 	{"the command line is a door to the daemon", []string{"internal/cli"}},
 	{"main has no logic", []string{"."}},
 }
 
 // suites are packages of tests. They may import what they test; only tests import them.
-var suites = []string{"internal/dialect/superportia/contracttest", "internal/dialect/dialecttest", "internal/mail/mailtest", "internal/hook/hooktest", "internal/journal/journaltest", "internal/arch", "internal/systemtest"}
+var suites = []string{"internal/dialect/superportia/contracttest", "internal/dialect/dialecttest", "internal/mail/mailtest", "internal/hook/hooktest", "internal/journal/journaltest", "internal/arch", "internal/systemtest", "internal/web/webtest"}
 
 // forbidden are edges that the floors would allow.
 var forbidden = []struct{ from, to, why string }{
@@ -41,6 +41,7 @@ var forbidden = []struct{ from, to, why string }{
 	{"internal/httpapi", "internal/mailroom", "a door knows mail.Service, not who implements it: a client behind a door must work too"},
 	{"internal/mcpserver", "internal/mailroom", "a door knows mail.Service, not who implements it: over stdio it is a client"},
 	{"internal/httpapi", "internal/journal", "a door that reads the journal would show what the room has not applied"},
+	{"internal/web", "internal/mailroom", "a door knows mail.Service, not who implements it"},
 	{"internal/mcpserver", "internal/journal", "a door that reads the journal would show what the room has not applied"},
 	{"internal/mailroom", "internal/journal/jsonl", "the room works on any journal"},
 	{"internal/bridge", "internal/mailroom", "a bridge needs three things of a room, and says which"},
