@@ -134,6 +134,8 @@ func TestMailIsStandard(t *testing.T) {
 
 // direct are the modules that the program or its tests name, each justified in docs/design.md.
 var direct = []string{
+	"github.com/chromedp/cdproto",
+	"github.com/chromedp/chromedp",
 	"github.com/fsnotify/fsnotify",
 	"github.com/go-json-experiment/json",
 	"github.com/gofrs/flock",
@@ -144,6 +146,7 @@ var direct = []string{
 	"github.com/rogpeppe/go-internal",
 	"github.com/spf13/cobra",
 	"github.com/spf13/pflag",
+	"github.com/yuin/goldmark",
 	"go.uber.org/goleak",
 	"golang.org/x/sys",
 	"golang.org/x/text",

@@ -159,13 +159,13 @@ type verb struct {
 // verbs returns all verbs in the order of the manual.
 func verbs() []verb {
 	out := []verb{
-		{"serve", newServe}, {"status", newStatus}, {"stop", newStop},
+		{"serve", newServe}, {"open", newOpen}, {"status", newStatus}, {"stop", newStop},
 		{"send", newSend}, {"inbox", newInbox}, {"read", newRead}, {"mark", newMark},
 		{"wait", newWait}, {"watch", newWatch}, {"history", newHistory},
 		{"agents", newAgents}, {"rooms", newRooms},
 		{"export", newExport}, {"import", newImport}, {"verify", newVerify}, {"archive", newArchive}, {"erase", newErase},
 		{"bridge", newBridge},
-		{"install", newInstall}, {"uninstall", newUninstall}, {"doctor", newDoctor}, {"service", newService}, {"monitor", newMonitor},
+		{"install", newInstall}, {"uninstall", newUninstall}, {"doctor", newDoctor}, {"service", newService}, {"monitor", newMonitor}, {"poster", newPoster},
 		{"config", newConfig}, {"mcp", newMCP}, {"hook", newHook}, {"demo", newDemo}, {"demo-agent", newDemoAgent}, {"completion", newCompletion}, {"version", newVersion},
 	}
 	return append(out, dialectVerbs()...)

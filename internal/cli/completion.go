@@ -70,11 +70,18 @@ func (a *app) completeAddress(*cobra.Command, []string, string) ([]string, cobra
 }
 
 func completeTypes(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
-	var words []string
-	for _, t := range mail.Types() {
-		words = append(words, string(t))
+	return wordsOf(mail.Types()), cobra.ShellCompDirectiveNoFileComp
+}
+
+func completeStates(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
+	return wordsOf(mail.DeliveryStates()), cobra.ShellCompDirectiveNoFileComp
+}
+
+func wordsOf[S ~string](list []S) (words []string) {
+	for _, w := range list {
+		words = append(words, string(w))
 	}
-	return words, cobra.ShellCompDirectiveNoFileComp
+	return words
 }
 
 func (a *app) completeRoom(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {

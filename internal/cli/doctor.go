@@ -54,6 +54,7 @@ const (
 // doctor collects findings.
 type doctor struct {
 	app      *app
+	cfg      config.Config
 	findings []finding
 }
 
@@ -66,6 +67,7 @@ func (a *app) doctor(ctx context.Context) error {
 	self := d.program(ctx)
 	if home, ok := d.directory(); ok {
 		d.postOffice(ctx, home)
+		d.doors(ctx)
 	}
 	binaries := d.clients(self)
 	d.service()
@@ -173,9 +175,11 @@ func (d *doctor) directory() (config.Home, bool) {
 	if free, ok := freeSpace(string(home)); ok && free < littleSpace {
 		d.say("disk", problem, "df -h "+string(home), "only %s are free where mail is kept; a full disk refuses mail", size(free))
 	}
-	if _, err := config.Load(home, d.app.env.Getenv); err != nil {
+	cfg, err := config.Load(home, d.app.env.Getenv)
+	if err != nil {
 		d.say("config", problem, "pennypost config check", "%s", err.Error())
 	}
+	d.cfg = cfg
 	return home, true
 }
 

@@ -15,7 +15,7 @@ A time is 2026-05-10, 2026-05-10T14:00:00Z, or how long ago: 2h, 7d. With --arch
 trimmed are searched too. Of more than N messages the newest are listed.`
 
 type historyFlags struct {
-	types                   []string
+	types, states           []string
 	from, to, agent, thread string
 	issue, since, until     string
 	search                  string
@@ -34,6 +34,7 @@ func newHistory(a *app) *cobra.Command {
 	}
 	flags := cmd.Flags()
 	flags.StringSliceVar(&f.types, "type", nil, "of this `TYPE`; several are joined by commas")
+	flags.StringSliceVar(&f.states, "state", nil, "in this `STATE` with at least one recipient now, such as held or dead; several are joined by commas")
 	flags.StringVar(&f.from, "from", "", "from this `ADDRESS` or name")
 	flags.StringVar(&f.to, "to", "", "to this `ADDRESS` or name")
 	flags.StringVar(&f.agent, "agent", "", "sent by or delivered to `NAME`")
@@ -50,6 +51,7 @@ func newHistory(a *app) *cobra.Command {
 		_ = cmd.RegisterFlagCompletionFunc(name, a.completeAgent)
 	}
 	_ = cmd.RegisterFlagCompletionFunc("type", completeTypes)
+	_ = cmd.RegisterFlagCompletionFunc("state", completeStates)
 	return cmd
 }
 
@@ -94,6 +96,12 @@ func (a *app) historyQuery(f historyFlags) (mail.HistoryQuery, error) {
 	if err == nil {
 		q.Types, err = parseTypes(f.types)
 	}
+	for _, s := range f.states {
+		if err == nil {
+			q.States = append(q.States, mail.DeliveryState(s))
+			_, err = mail.ParseDeliveryState(s)
+		}
+	}
 	if err == nil {
 		q.Since, err = a.parseWhen(f.since)
 	}
@@ -115,7 +123,10 @@ func (a *app) listHistory(items []mail.Item) {
 }
 
 // parseWhen reads a time, a day in local time, or how long ago. An empty word is no time.
-func (a *app) parseWhen(s string) (mail.Time, error) {
+func (a *app) parseWhen(s string) (mail.Time, error) { return a.parseTime(s, -1) }
+
+// parseTime reads a time, a day in local time, or how long from now on: backwards if sign is -1.
+func (a *app) parseTime(s string, sign time.Duration) (mail.Time, error) {
 	if s == "" {
 		return 0, nil
 	}
@@ -129,7 +140,7 @@ func (a *app) parseWhen(s string) (mail.Time, error) {
 	}
 	d, err := config.ParseDuration(s)
 	if err != nil || d < 0 {
-		return 0, usage("%q is not a time: write it like 2026-05-10, 2026-05-10T14:00:00Z, or 2h for two hours ago", s)
+		return 0, usage("%q is not a time: write it like 2026-05-10, 2026-05-10T14:00:00Z, or 2h for two hours %s", s, map[bool]string{true: "ago", false: "from now"}[sign < 0])
 	}
-	return mail.TimeOf(a.out.now.Add(-time.Duration(d))), nil
+	return mail.TimeOf(a.out.now.Add(sign * time.Duration(d))), nil
 }

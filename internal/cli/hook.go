@@ -2,9 +2,11 @@ package cli
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"log"
+	"os"
 	"os/signal"
 	"strings"
 	"syscall"
@@ -60,9 +62,12 @@ func (a *app) hook(args []string) int {
 			}
 		}
 	}
+	parent := os.Getppid()
 	h := hook.Hook{
 		Client: args[1], Event: args[2], Stdin: a.env.Stdin, Stdout: a.env.Stdout, Stderr: a.env.Stderr,
 		Getenv: a.env.Getenv, Process: process.Program, Enter: a.enter,
+		Append: appendTo,
+		Ended:  func() bool { return os.Getppid() != parent }, // on Windows nobody tells
 	}
 	if a.env.Getenv("PENNYPOST_DEBUG") != "" {
 		h.Debug = func(why string) {
@@ -94,6 +99,19 @@ func (a *app) enter(ctx context.Context, e *hook.Event) (*hook.Mailbox, error) {
 	if a.office, err = office(); err != nil {
 		return nil, err
 	}
+	box.Ring = func(ctx context.Context, at mail.Line) (*mail.Rung, error) {
+		return a.office.Ring(ctx, box.Room, box.Agent, at)
+	}
 	box.As = func(n mail.Name) (hook.Service, error) { return a.office.Room(ctx, box.Room, n) }
 	return box, nil
+}
+
+// appendTo appends to a file.
+func appendTo(path, text string) error {
+	f, err := os.OpenFile(path, os.O_APPEND|os.O_WRONLY|os.O_CREATE, 0o600)
+	if err != nil {
+		return err
+	}
+	_, err = f.WriteString(text)
+	return errors.Join(err, f.Close())
 }

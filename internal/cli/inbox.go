@@ -10,13 +10,15 @@ import (
 )
 
 const inboxHelp = `List what waits in your mailbox, oldest first. Looking changes nothing: no message is marked, and
-senders see no difference. Bodies are printed by pennypost read.`
+senders see no difference. Bodies are printed by pennypost read. What you put off is listed by
+--place snoozed, what you archived by --place archived.`
 
 type inboxFlags struct {
-	all   bool
-	agent string
-	limit int
-	after uint64
+	all, newest   bool
+	agent, from   string
+	place         string
+	limit         int
+	after, before uint64
 }
 
 func newInbox(a *app) *cobra.Command {
@@ -32,6 +34,12 @@ func newInbox(a *app) *cobra.Command {
 	flags.StringVar(&f.agent, "agent", "", "look into the mailbox of `NAME` instead of your own")
 	flags.IntVar(&f.limit, "limit", 0, "at most `N` messages, up to 1000; default 50")
 	flags.Uint64Var(&f.after, "after", 0, "only messages behind this `SEQ`")
+	flags.Uint64Var(&f.before, "before", 0, "only messages before this `SEQ`")
+	flags.BoolVar(&f.newest, "newest", false, "the newest first")
+	flags.StringVar(&f.from, "from", "", "from this `ADDRESS` or name")
+	flags.StringVar(&f.place, "place", "", "snoozed or archived, instead of what waits")
+	_ = cmd.RegisterFlagCompletionFunc("from", a.completeAgent)
+	_ = cmd.RegisterFlagCompletionFunc("place", cobra.FixedCompletions([]string{string(mail.InSnoozed), string(mail.InArchived)}, cobra.ShellCompDirectiveNoFileComp))
 	_ = cmd.RegisterFlagCompletionFunc("agent", a.completeAgent)
 	return cmd
 }
@@ -40,11 +48,17 @@ func (a *app) inbox(ctx context.Context, f inboxFlags) error {
 	if err := checkLimit(f.limit); err != nil {
 		return err
 	}
+	place, err := mail.ParsePlace(f.place)
+	if err != nil {
+		return err
+	}
 	svc, err := a.service(ctx)
 	if err != nil {
 		return err
 	}
-	page, err := svc.Inbox(ctx, mail.InboxQuery{Agent: mail.Name(f.agent), All: f.all, Limit: f.limit, After: mail.Seq(f.after)})
+	page, err := svc.Inbox(ctx, mail.InboxQuery{
+		Agent: mail.Name(f.agent), Place: place, All: f.all, Newest: f.newest, From: f.from, Limit: f.limit, After: mail.Seq(f.after), Before: mail.Seq(f.before),
+	})
 	if err != nil {
 		return err
 	}
@@ -53,13 +67,21 @@ func (a *app) inbox(ctx context.Context, f inboxFlags) error {
 		return nil
 	}
 	if len(page.Messages) == 0 {
+		if f.place != "" {
+			a.out.line("Nothing is %s.", f.place)
+			return nil
+		}
 		a.out.line("Nothing waits.")
 		return nil
 	}
 	a.out.line("%s", a.out.bold(strconv.Itoa(page.Unread)+" unread"))
 	a.listMessages(page.Messages)
 	if page.More {
-		a.out.line("%s", a.out.dim("More: pennypost inbox --after "+seq(page.Next)))
+		onward := "--after "
+		if f.newest {
+			onward = "--newest --before "
+		}
+		a.out.line("%s", a.out.dim("More: pennypost inbox "+onward+seq(page.Next)))
 	}
 	return nil
 }

@@ -146,13 +146,17 @@ func (a *app) change(f installFlags, args []string, plan func(install.Client, *i
 	if err != nil {
 		return err
 	}
+	again := "pennypost " + a.verb + " " + c.Name
+	if f.project && slices.Contains(c.Scopes, install.Project) {
+		again += " --project"
+	}
 	p, err := plan(c, o)
 	if err != nil {
-		return hinted(err, "pennypost "+a.verb+" "+c.Name+" --dry-run")
+		return hinted(err, again)
 	}
 	if !f.dryRun {
 		if err := p.Apply(); err != nil {
-			return hinted(err, "pennypost "+a.verb+" "+c.Name)
+			return hinted(err, again)
 		}
 	}
 	if a.json {

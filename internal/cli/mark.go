@@ -10,40 +10,50 @@ import (
 )
 
 const markHelp = `Mark messages in your mailbox, by ID or all of them. Exactly one mark is given. Marking again changes
-nothing. Archived mail no longer waits; it stays in the history.`
+nothing. Archived mail no longer waits; it stays in the history. What you snooze is unread, and out of
+your inbox until TIME, which is 2h, 7d, 2026-05-10 or 2026-05-10T14:00:00Z; reading or archiving ends that.
+Agents cannot snooze.`
 
 func newMark(a *app) *cobra.Command {
 	var all bool
+	var snoozed string
 	marks := []mail.Mark{mail.MarkRead, mail.MarkUnread, mail.MarkArchived, mail.MarkUnarchived}
 	given := make([]bool, len(marks))
 	cmd := &cobra.Command{
-		Use: "mark ID...|--all --read|--unread|--archived|--unarchived", Short: "mark messages read, unread or archived", Long: markHelp,
-		Example: "pennypost mark msg_V1StGXR8_Z5jdHi6B-myT --read\npennypost mark --all --archived --as builder",
+		Use: "mark ID...|--all --read|--unread|--archived|--unarchived|--snoozed TIME", Short: "mark messages read, unread, archived or snoozed", Long: markHelp,
+		Example: "pennypost mark msg_V1StGXR8_Z5jdHi6B-myT --read\npennypost mark --all --archived --as builder\npennypost mark msg_V1StGXR8_Z5jdHi6B-myT --snoozed 2h",
 		RunE: func(cmd *cobra.Command, ids []string) error {
+			until, err := a.parseTime(snoozed, 1)
+			if err != nil {
+				return err
+			}
 			var chosen []mail.Mark
 			for i, g := range given {
 				if g {
 					chosen = append(chosen, marks[i])
 				}
 			}
-			if len(chosen) != 1 {
-				return usage("say which mark: exactly one of --read, --unread, --archived and --unarchived")
+			if snoozed != "" {
+				chosen = append(chosen, mail.MarkSnoozed)
 			}
-			return a.mark(cmd.Context(), ids, all, chosen[0])
+			if len(chosen) != 1 {
+				return usage("say which mark: exactly one of --read, --unread, --archived, --unarchived and --snoozed")
+			}
+			return a.mark(cmd.Context(), ids, mail.Marking{All: all, Mark: chosen[0], Until: until})
 		},
 	}
 	cmd.Flags().BoolVar(&all, "all", false, "every message that the mark would change")
 	for i, m := range marks {
 		cmd.Flags().BoolVar(&given[i], string(m), false, "mark as "+string(m))
 	}
+	cmd.Flags().StringVar(&snoozed, "snoozed", "", "put off until `TIME`")
 	return cmd
 }
 
-func (a *app) mark(ctx context.Context, ids []string, all bool, m mail.Mark) error {
-	if all == (len(ids) > 0) {
+func (a *app) mark(ctx context.Context, ids []string, q mail.Marking) error {
+	if q.All == (len(ids) > 0) {
 		return usage("say which messages: either their ids or --all")
 	}
-	q := mail.Marking{All: all, Mark: m}
 	for _, id := range ids {
 		parsed, err := mail.ParseID(id)
 		if err != nil {
@@ -66,7 +76,7 @@ func (a *app) mark(ctx context.Context, ids []string, all bool, m mail.Mark) err
 		a.out.value(done)
 		return nil
 	}
-	a.out.line("%s marked %s.", plural(len(done.Marked), "message"), m)
+	a.out.line("%s marked %s.", plural(len(done.Marked), "message"), q.Mark)
 	for _, list := range []struct {
 		ids  []mail.ID
 		what string

@@ -10,6 +10,7 @@ import (
 	"os"
 	"slices"
 	"strconv"
+	"sync"
 	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
@@ -30,6 +31,9 @@ name made from the client and the directory, such as claude-parser, so that the 
 of this one. While another live session holds the name this one is called NAME-2, unless --take-over is
 given; that session then loses its connection. The client's hooks and this server are one session.
 
+With --channel the server is a channel of Claude Code, a preview, and wakes an idle session that has mail:
+start that with: claude --dangerously-load-development-channels server:pennypost
+
 With --dialect the tools are those of an earlier system, by their names and in their shapes. With --remote
 the mailbox is in another post office: $PENNYPOST_TOKEN says who you are there.`
 
@@ -47,8 +51,8 @@ const farewell = 2 * time.Second
 
 // mcpFlags are the flags of mcp.
 type mcpFlags struct {
-	takeOver        bool
-	dialect, remote string
+	takeOver, channel bool
+	dialect, remote   string
 }
 
 func newMCP(a *app) *cobra.Command {
@@ -58,6 +62,7 @@ func newMCP(a *app) *cobra.Command {
 		RunE: func(cmd *cobra.Command, _ []string) error { return a.mcp(cmd.Context(), f) },
 	}
 	cmd.Flags().BoolVar(&f.takeOver, "take-over", false, "become the holder of a name that another session holds")
+	cmd.Flags().BoolVar(&f.channel, "channel", false, "wake the session by channel notifications; start Claude Code with this server as a channel")
 	cmd.Flags().StringVar(&f.dialect, "dialect", "", "serve the tools of `DIALECT`: "+dialectNames())
 	cmd.Flags().StringVar(&f.remote, "remote", "", "`URL` of another post office; $PENNYPOST_TOKEN is the token for it")
 	return cmd
@@ -69,6 +74,9 @@ func (a *app) mcp(ctx context.Context, f mcpFlags) error {
 	d, err := findDialect(f.dialect)
 	if err != nil {
 		return err
+	}
+	if f.channel && d != nil {
+		return usage("--channel goes with Pennypost's own tools, and not with --dialect")
 	}
 	s := &session{client: a.clientName(), id: "mcp-" + strconv.Itoa(os.Getpid()) + "-" + rand.Text()[:8]}
 	c, _ := hook.FindClient(s.client)
@@ -93,7 +101,11 @@ func (a *app) mcp(ctx context.Context, f mcpFlags) error {
 	if s.name != who {
 		fmt.Fprintf(a.env.Stderr, "pennypost: a live session is %s in room %s; this one is %s\n", who, s.room, s.name)
 	}
-	return a.serveMCP(ctx, s, d, claims)
+	var channel *mcpserver.Channel
+	if f.channel {
+		channel = mcpserver.NewChannel(a.env.Stdout)
+	}
+	return a.serveMCP(ctx, s, d, channel, claims)
 }
 
 // connectHere finds this machine's post office, and who the session is.
@@ -145,7 +157,7 @@ func (a *app) connectRemote(ctx context.Context, s *session, url string) error {
 }
 
 // serveMCP serves until standard input ends, a signal comes, or another session took the name over.
-func (a *app) serveMCP(ctx context.Context, s *session, d *dialect.Dialect, claimed bool) error {
+func (a *app) serveMCP(ctx context.Context, s *session, d *dialect.Dialect, channel *mcpserver.Channel, claimed bool) error {
 	svc, err := s.office.Room(ctx, s.room, s.name)
 	if err != nil {
 		return err
@@ -155,7 +167,7 @@ func (a *app) serveMCP(ctx context.Context, s *session, d *dialect.Dialect, clai
 		return err
 	}
 	server, closeServer, err := newServer(ctx, d, mcpserver.Mailbox{
-		Service: svc, Room: s.room, Agent: s.name, Version: version(),
+		Service: svc, Room: s.room, Agent: s.name, Version: version(), Channel: channel,
 		// Standard output belongs to the protocol.
 		Log: slog.New(slog.NewTextHandler(a.env.Stderr, &slog.HandlerOptions{Level: slog.LevelWarn})),
 	})
@@ -164,20 +176,24 @@ func (a *app) serveMCP(ctx context.Context, s *session, d *dialect.Dialect, clai
 	}
 	defer closeServer()
 	ctx, cancel := context.WithCancelCause(ctx)
-	beating := make(chan struct{})
-	go func() {
-		defer close(beating)
-		if !claimed {
-			return
-		}
-		if err := s.beat(ctx, beats); err != nil {
-			cancel(err)
-		}
-	}()
-	err = mcpserver.ServeStdio(ctx, server, a.env.Stdin, a.env.Stdout)
+	var beside sync.WaitGroup
+	out := a.env.Stdout
+	if channel != nil {
+		out = channel
+		name := s.name // which the heartbeat may change; the post office knows who that was
+		beside.Go(func() { s.ring(ctx, name, channel) })
+	}
+	if claimed {
+		beside.Go(func() {
+			if err := s.beat(ctx, beats); err != nil {
+				cancel(err)
+			}
+		})
+	}
+	err = mcpserver.ServeStdio(ctx, server, a.env.Stdin, out)
 	lost := context.Cause(ctx)
 	cancel(nil)
-	<-beating
+	beside.Wait()
 	switch {
 	case mail.CodeOf(lost) == mail.Conflict:
 		return lost
@@ -259,6 +275,16 @@ func (s *session) beat(ctx context.Context, svc mail.Service) error {
 func holds(ctx context.Context, svc mail.Service, name mail.Name) (bool, error) {
 	list, err := svc.Agents(ctx)
 	return slices.ContainsFunc(list, func(ag mail.Agent) bool { return ag.Name == name }), err
+}
+
+// ring hands on rings to the model, as soon as the client takes them.
+func (s *session) ring(ctx context.Context, name mail.Name, c *mcpserver.Channel) {
+	select {
+	case <-c.Ready():
+		// If it cannot be written, the client is gone, and the server ends.
+		_ = attend(ctx, s.quiet, s.room, name, mail.Line{Door: mail.ChannelDoor}, c.Notify)
+	case <-ctx.Done():
+	}
 }
 
 // end gives the name back.

@@ -1,8 +1,10 @@
 package cli
 
 import (
+	"bufio"
 	"context"
 	"encoding/json"
+	"fmt"
 	"os"
 	"os/exec"
 	"strings"
@@ -165,5 +167,52 @@ func TestBeat(t *testing.T) {
 				}
 			})
 		})
+	}
+}
+
+// A server that is a channel tells an idle session that it has mail, and goes on when the session has another name.
+func TestMCPChannel(t *testing.T) {
+	env := mcpHome(t)
+	cmd := exec.Command("pennypost", "mcp", "--as", "bob", "--channel")
+	cmd.Env = env
+	in, err := cmd.StdinPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	defer cmd.Wait()
+	defer in.Close()
+	lines := bufio.NewScanner(out)
+	until := func(want string) {
+		t.Helper()
+		for lines.Scan() {
+			if strings.Contains(lines.Text(), want) {
+				return
+			}
+		}
+		t.Fatalf("%q is not written: %v", want, lines.Err())
+	}
+	fmt.Fprintln(in, `{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"c","version":"1"}}}`)
+	until(`"experimental":{"claude/channel":{}}`)
+	fmt.Fprintln(in, `{"jsonrpc":"2.0","method":"notifications/initialized"}`)
+	pennypost(t, env, "send", "--to", "bob", "--type", "question", "--body", "how far?")
+	until(`"method":"notifications/claude/channel","params":{"content":"[Pennypost] Notice from the post office, not from your user: 1 unread`)
+	fmt.Fprintln(in, `{"jsonrpc":"2.0","id":2,"method":"tools/call","params":{"name":"read_messages","arguments":{}}}`)
+	until("how far?")
+	if got := pennypost(t, env, "agents"); !strings.Contains(got, "by channel") {
+		t.Errorf("the roster does not say that the channel has worked:\n%s", got)
+	}
+	fmt.Fprintln(in, `{"jsonrpc":"2.0","id":3,"method":"tools/call","params":{"name":"set_presence","arguments":{"name":"rob"}}}`)
+	until(`"rob"`)
+	pennypost(t, env, "send", "--to", "rob", "--type", "question", "--body", "and now?")
+	until("notifications/claude/channel")
+	if text, err := exec.Command("pennypost", "mcp", "--channel", "--dialect", "haak").CombinedOutput(); err == nil || !strings.Contains(string(text), "--dialect") {
+		t.Errorf("a dialect's server became a channel: %v %s", err, text)
 	}
 }

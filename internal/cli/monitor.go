@@ -2,26 +2,18 @@ package cli
 
 import (
 	"context"
-	"slices"
-	"time"
 
 	"github.com/spf13/cobra"
 
 	"pennypost/internal/mail"
-	"pennypost/internal/policy"
 )
 
 const monitorHelp = `Print a line when there is mail for an agent that is idle: how many messages are unread, and not what they
-say. Claude Code's plugin runs this beside a session, which each line wakes. While the agent works nothing is
-printed, since its hooks tell it then. Every message is pointed to once.
+say. It is for clients that wake a session for each line of a program that runs beside it, as Claude Code's
+monitors do. While the agent works nothing is printed, since its hooks tell it then. Like every door of an
+agent it is rung again if the mail stays unread, and in the end the user is told.
 
 The agent is --as, else $PENNYPOST_AGENT, else the one that hooks and MCP server in this directory are.`
-
-// monitorDoor is the door of what a monitor points to.
-const monitorDoor = "monitor"
-
-// monitorPause is how long a monitor waits before it looks for a post office again. A session outlives many.
-const monitorPause = 30 * time.Second
 
 func newMonitor(a *app) *cobra.Command {
 	return &cobra.Command{
@@ -32,8 +24,7 @@ func newMonitor(a *app) *cobra.Command {
 	}
 }
 
-// monitor goes on until it is stopped: a post office that is away comes back. What it cannot do it says on standard error, because every
-// line on standard output wakes somebody.
+// monitor goes on until it is stopped. It says nothing else on standard output, because every line there wakes somebody.
 func (a *app) monitor(ctx context.Context) error {
 	ctx, stop := interruptible(ctx)
 	defer stop()
@@ -48,76 +39,8 @@ func (a *app) monitor(ctx context.Context) error {
 	if a.office, err = a.quietOffice(); err != nil { // it shall not raise a post office that a person has stopped
 		return err
 	}
-	svc, err := a.office.Room(ctx, room, name)
-	if err != nil {
-		return err
-	}
-	for ctx.Err() == nil && a.out.err == nil {
-		_ = a.point(ctx, svc, name) // until the post office went away
-		select {
-		case <-ctx.Done():
-		case <-time.After(monitorPause):
-		}
-	}
-	return nil
-}
-
-// point follows the room and prints a line whenever there is a reason.
-func (a *app) point(ctx context.Context, svc mail.Service, name mail.Name) error {
-	st, err := svc.Status(ctx)
-	if err != nil {
-		return err
-	}
-	w, err := svc.Watch(ctx, st.Seq)
-	if err != nil {
-		return err
-	}
-	defer w.Close()
-	for {
-		if err := a.pointOnce(ctx, svc, name); err != nil || a.out.err != nil {
-			return err
-		}
-		if _, err := w.Next(ctx); err != nil {
-			return err
-		}
-	}
-}
-
-// pointOnce prints a line if the agent is idle and something waits that is worth waking it and that nothing has pointed to yet.
-func (a *app) pointOnce(ctx context.Context, svc mail.Service, name mail.Name) error {
-	list, err := svc.Agents(ctx)
-	if err != nil {
-		return err
-	}
-	i := slices.IndexFunc(list, func(ag mail.Agent) bool { return ag.Name == name })
-	if i < 0 || list[i].State != mail.Idle || list[i].Unread == 0 {
-		return nil
-	}
-	orchestrator := slices.Contains(list[i].Roles, string(mail.Orchestrator))
-	page, err := svc.Inbox(ctx, mail.InboxQuery{Limit: mail.MaxLimit})
-	if err != nil {
-		return err
-	}
-	var ids []mail.ID
-	urgent := 0
-	for i := range page.Messages {
-		it := &page.Messages[i]
-		if it.State == mail.Queued && wakes(&it.Message, orchestrator) {
-			ids = append(ids, it.ID)
-			if it.Priority == mail.Urgent {
-				urgent++
-			}
-		}
-	}
-	if len(ids) == 0 {
-		return nil
-	}
-	a.out.line("Pennypost: %s unread, %d urgent. read_messages shows them.", plural(page.Unread, "message"), urgent)
-	_, err = svc.Mark(ctx, mail.Marking{IDs: ids, Mark: mail.MarkNotified, Door: monitorDoor})
-	return err
-}
-
-// wakes reports whether m is worth waking whoever it is for.
-func wakes(m *mail.Message, orchestrator bool) bool {
-	return slices.ContainsFunc(m.To, func(a mail.Address) bool { return policy.Wakes(m, a, orchestrator) })
+	return attend(ctx, a.office, room, name, mail.Line{Door: mail.MonitorDoor}, func(r *mail.Rung) error {
+		a.out.line("%s", oneLine(r.Text))
+		return a.out.err
+	})
 }

@@ -3,15 +3,21 @@ package cli
 import (
 	"bytes"
 	"context"
+	"maps"
+	"net"
+	"net/url"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
+	"pennypost/internal/config"
 	"pennypost/internal/daemon"
+	"pennypost/internal/wake"
 )
 
 // probe tries a program in the ways in which clients start it. It gets a data directory, and so a post office, of its own: mail, agents
@@ -109,4 +115,105 @@ func (d *doctor) probeHook(ctx context.Context, t *trial) {
 		return
 	}
 	d.say("hook", well, "", "the hook of %s answers", t.binary)
+}
+
+// doors tries the doors by which agents are woken, as far as that wakes nobody: those that the configuration names, and what clients bring with them.
+func (d *doctor) doors(ctx context.Context) {
+	sections := map[string]map[string]config.Wake{"room": d.cfg.Room.Wake}
+	for name, r := range d.cfg.Rooms {
+		sections["rooms."+string(name)] = r.Wake
+	}
+	for _, section := range slices.Sorted(maps.Keys(sections)) {
+		for _, who := range slices.Sorted(maps.Keys(sections[section])) {
+			w := sections[section][who]
+			d.configured(ctx, "["+section+".wake."+who+"]", &w)
+		}
+	}
+	edit := "$EDITOR " + d.cfg.Home.File()
+	if text, err := said(ctx, "claude", "--version"); err == nil {
+		socket := wake.ClaudeSocket{Below: d.cfg.ClaudeBelow}
+		if err := socket.Understood(text); err != nil {
+			d.say("door", note, edit+"   # claude_below = \"VERSION\"", "Claude Code: %s; other doors are tried", err.Error())
+		} else {
+			d.say("door", well, "", "Claude Code %s has an inbox socket that is understood", text)
+		}
+	}
+	if _, err := exec.LookPath("codex"); err == nil {
+		if _, err := said(ctx, "codex", "queue", "--help"); err != nil {
+			d.say("door", note, "npm install -g @openai/codex", "codex has no queue by which it could be woken; it came with 0.149")
+		} else {
+			d.say("door", well, "", "codex has a queue")
+		}
+	}
+}
+
+// configured tries what an entry of the configuration names. All of it may be well when an agent runs, and look wrong while none does.
+func (d *doctor) configured(ctx context.Context, entry string, w *config.Wake) {
+	ctx, cancel := context.WithTimeout(ctx, probePatience)
+	defer cancel()
+	edit := "$EDITOR " + d.cfg.Home.File()
+	if w.OpenCode != "" {
+		door := wake.OpenCode{Server: w.OpenCode, Password: wake.NewSecret(string(w.Password)), Timeout: probePatience}
+		if s, err := door.Newest(ctx); err != nil {
+			d.say("door", problem, "opencode --port "+port(w.OpenCode), "%s opencode: %s", entry, err.Error())
+		} else {
+			d.say("door", well, "", "%s opencode: its session is %q", entry, s.Title)
+		}
+	}
+	if len(w.Exec) > 0 {
+		if _, err := exec.LookPath(w.Exec[0]); err != nil {
+			d.say("door", problem, edit, "%s exec: %s cannot be started", entry, w.Exec[0])
+		} else {
+			d.say("door", well, "", "%s exec: %s is there; it was not run", entry, w.Exec[0])
+		}
+	}
+	if w.Webhook != "" {
+		conn, err := (&net.Dialer{}).DialContext(ctx, "tcp", hostPort(w.Webhook))
+		if err != nil {
+			d.say("door", problem, edit, "%s webhook: nobody can be reached there", entry)
+		} else {
+			conn.Close()
+			d.say("door", well, "", "%s webhook: somebody listens; nothing was sent", entry)
+		}
+	}
+	if w.Tmux {
+		if text, err := said(ctx, "tmux", "-V"); err != nil {
+			d.say("door", problem, edit, "%s tmux: it cannot be started", entry)
+		} else {
+			d.say("door", well, "", "%s tmux: %s", entry, text)
+		}
+	}
+}
+
+// said runs a program and returns the first line of what it said.
+func said(ctx context.Context, args ...string) (string, error) {
+	ctx, cancel := context.WithTimeout(ctx, probePatience)
+	defer cancel()
+	cmd := exec.CommandContext(ctx, args[0], args[1:]...)
+	cmd.WaitDelay = time.Second
+	out, err := cmd.Output()
+	line, _, _ := strings.Cut(strings.TrimSpace(string(out)), "\n")
+	return line, err
+}
+
+// hostPort returns where the server of an address listens.
+func hostPort(address string) string {
+	u, err := url.Parse(address)
+	if err != nil {
+		return ""
+	}
+	return net.JoinHostPort(u.Hostname(), port(address))
+}
+
+func port(address string) string {
+	u, err := url.Parse(address)
+	switch {
+	case err != nil:
+		return ""
+	case u.Port() != "":
+		return u.Port()
+	case u.Scheme == "https":
+		return "443"
+	}
+	return "80"
 }

@@ -129,12 +129,13 @@ func newLog(w io.Writer, cfg *config.Config) (*slog.Logger, error) {
 type place struct {
 	Socket    string `json:"socket"`
 	HTTP      string `json:"http,omitempty"`
+	Login     string `json:"login,omitempty"` // opens the pages, once
 	MCP       string `json:"mcp,omitempty"`
 	TokenFile string `json:"token_file"`
 }
 
 func (a *app) announce(p daemon.Place) {
-	at := place{Socket: p.Socket, HTTP: p.HTTP, TokenFile: p.Token}
+	at := place{Socket: p.Socket, HTTP: p.HTTP, Login: p.Login, TokenFile: p.Token}
 	if p.HTTP != "" {
 		at.MCP = p.HTTP + "/mcp"
 	}
@@ -145,7 +146,7 @@ func (a *app) announce(p daemon.Place) {
 	self := programName()
 	rows := [][]string{{"socket", at.Socket}}
 	if at.HTTP != "" {
-		rows = append(rows, []string{"http", at.HTTP}, []string{"mcp", at.MCP}, []string{"token", at.TokenFile + " (yours; an agent's is made by: " + self + " agents token NAME)"})
+		rows = append(rows, []string{"page", at.Login + " (once, within ten minutes; again by: " + self + " open)"}, []string{"http", at.HTTP}, []string{"mcp", at.MCP}, []string{"token", at.TokenFile + " (yours; an agent's is made by: " + self + " agents token NAME)"})
 	} else {
 		rows = append(rows, []string{"http", "none"})
 	}

@@ -96,6 +96,12 @@ func (o *Office) Stop(ctx context.Context) error {
 	return o.user().do(ctx, request{method: http.MethodPost, path: []string{"stop"}}, nil)
 }
 
+// Login returns a link that logs the first browser that opens it in as the user, within ten minutes. Only the user may ask.
+func (o *Office) Login(ctx context.Context, room mail.RoomName) (string, error) {
+	link, err := post[wire.Link](ctx, o.user(), request{path: []string{"login"}}, wire.Login{Room: room})
+	return link.URL, err
+}
+
 // Rooms implements mail.Office.
 func (o *Office) Rooms(ctx context.Context) ([]mail.RoomStatus, error) {
 	list, err := get[wire.Rooms](ctx, o.user(), nil, "rooms")
@@ -109,6 +115,15 @@ func (o *Office) Room(_ context.Context, room mail.RoomName, as mail.Name) (mail
 		return nil, err
 	}
 	return &Client{caller: caller{office: o, name: as}, room: room}, nil
+}
+
+// Ring waits beside an agent, for less than a minute, until a door of it is rung; nil means that it was not. It starts no post office.
+func (o *Office) Ring(ctx context.Context, room mail.RoomName, as mail.Name, at mail.Line) (*mail.Rung, error) {
+	c := &caller{office: o, name: as}
+	query := params{}.text("door", at.Door).text("session", at.Session).text("timeout", until(ctx).String()).values()
+	var rung *mail.Rung
+	err := c.do(ctx, request{method: http.MethodGet, path: []string{"rooms", string(room), "ring"}, query: query, background: true}, &rung)
+	return rung, err
 }
 
 // user is who asks what concerns no room. Over a URL that is whom the token names.

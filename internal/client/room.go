@@ -11,6 +11,7 @@ import (
 	"net/http"
 	"net/url"
 	"strconv"
+	"strings"
 	"time"
 
 	"pennypost/internal/httpapi/wire"
@@ -48,8 +49,8 @@ func (c *Client) Send(ctx context.Context, d mail.Draft) (mail.Sent, error) {
 
 // Inbox implements mail.Reader.
 func (c *Client) Inbox(ctx context.Context, q mail.InboxQuery) (mail.Page, error) {
-	query := params{}.text("agent", string(q.Agent)).flag("all", q.All).seq("after", q.After).types(q.Types).
-		count("limit", q.Limit).count("bytes", q.Bytes).values()
+	query := params{}.text("agent", string(q.Agent)).text("place", string(q.Place)).flag("all", q.All).flag("newest", q.Newest).
+		seq("after", q.After).seq("before", q.Before).text("from", q.From).types(q.Types).count("limit", q.Limit).count("bytes", q.Bytes).values()
 	return get[mail.Page](ctx, &c.caller, query, c.path("inbox")...)
 }
 
@@ -58,7 +59,7 @@ func (c *Client) History(ctx context.Context, q mail.HistoryQuery) (mail.Page, e
 	query := params{}.types(q.Types).
 		text("from", q.From).text("to", q.To).text("agent", string(q.Agent)).text("thread", string(q.Thread)).
 		text("issue", q.Issue).text("since", q.Since.String()).text("until", q.Until.String()).text("search", q.Search).
-		flag("archive", q.Archive).seq("after", q.After).seq("before", q.Before).count("limit", q.Limit).values()
+		text("state", joined(q.States)).flag("deliveries", q.Deliveries).flag("archive", q.Archive).seq("after", q.After).seq("before", q.Before).count("limit", q.Limit).values()
 	return get[mail.Page](ctx, &c.caller, query, c.path("messages")...)
 }
 
@@ -285,15 +286,14 @@ func (p params) seq(name string, v mail.Seq) params {
 	return p.text(name, strconv.FormatUint(uint64(v), 10))
 }
 
-func (p params) types(list []mail.Type) params {
-	var words string
-	for i, t := range list {
-		if i > 0 {
-			words += ","
-		}
-		words += string(t)
+func (p params) types(list []mail.Type) params { return p.text("type", joined(list)) }
+
+func joined[S ~string](list []S) string {
+	words := make([]string, len(list))
+	for i, w := range list {
+		words[i] = string(w)
 	}
-	return p.text("type", words)
+	return strings.Join(words, ",")
 }
 
 func (p params) values() url.Values { return url.Values(p) }

@@ -9,6 +9,7 @@ import (
 	"maps"
 	"os"
 	"reflect"
+	"regexp"
 	"slices"
 	"strings"
 	"time"
@@ -33,6 +34,8 @@ type Config struct {
 	// AgentCheck says how far the post office looks for an agent client behind somebody who says to be the user: at the
 	// process and its ancestors ("tree", the default) or at the process only ("process").
 	AgentCheck string `toml:"agent_check"`
+	// ClaudeBelow is the first version of Claude Code to whose inbox sockets nothing is written, "2.2.0" if it is empty. How to write to them is documented nowhere.
+	ClaudeBelow string `toml:"claude_below"`
 
 	Room  Room                   `toml:"room"`  // of every room
 	Rooms map[mail.RoomName]Room `toml:"rooms"` // of single rooms, on top of Room
@@ -67,6 +70,8 @@ const (
 	DefaultListen   = "127.0.0.1:8765"
 	DefaultRoomIdle = Duration(10 * time.Minute)
 	DefaultIdleExit = Duration(time.Hour)
+	// DefaultClaudeBelow ends the minor version in which the form of messages was seen, and with later types compared.
+	DefaultClaudeBelow = "2.2.0"
 )
 
 // What AgentCheck may be.
@@ -136,6 +141,9 @@ func (c *Config) Check() error {
 	}
 	if c.AgentCheck != "" && c.AgentCheck != CheckTree && c.AgentCheck != CheckProcess {
 		return mail.Errorf(mail.Invalid, "agent_check is %q; it can be %q or %q", c.AgentCheck, CheckTree, CheckProcess)
+	}
+	if c.ClaudeBelow != "" && !regexp.MustCompile(`^\d{1,6}\.\d{1,6}\.\d{1,6}$`).MatchString(c.ClaudeBelow) {
+		return mail.Errorf(mail.Invalid, "claude_below is %q; write a version, like %q", c.ClaudeBelow, DefaultClaudeBelow)
 	}
 	if err := c.Room.check("room"); err != nil {
 		return err

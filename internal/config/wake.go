@@ -4,6 +4,7 @@ import (
 	"encoding/base64"
 	"fmt"
 	"maps"
+	"net/netip"
 	"net/url"
 	"slices"
 	"strconv"
@@ -14,14 +15,21 @@ import (
 	"pennypost/internal/policy"
 )
 
-// Wake is how one agent, or whoever holds a role, is woken: by a command, a webhook, or a webhook if the command fails.
+// Wake is how one agent, or whoever holds a role, is woken. Of several ways the next is tried if one fails, in the order of the fields.
 type Wake struct {
-	Exec    []string `toml:"exec"`    // a command and its arguments, run without a shell
-	Webhook string   `toml:"webhook"` // an address for POST
-	Secret  Secret   `toml:"secret"`  // that signs what is sent there
-	Timeout Duration `toml:"timeout"` // of the command and of the webhook; default 30s
-	Budget  int      `toml:"budget"`  // rings in an hour; default policy.DefaultBudget
+	OpenCode string   `toml:"opencode"` // the address of the server of the agent's opencode, and perhaps ?directory=
+	Password Password `toml:"password"` // that the server wants
+	Exec     []string `toml:"exec"`     // a command and its arguments, run without a shell
+	When     string   `toml:"when"`     // Exec is run always, or WhenGone
+	Webhook  string   `toml:"webhook"`  // an address for POST
+	Secret   Secret   `toml:"secret"`   // that signs what is sent there
+	Tmux     bool     `toml:"tmux"`     // type into the pane of its session
+	Timeout  Duration `toml:"timeout"`  // of each but tmux; default 30s
+	Budget   int      `toml:"budget"`   // rings in an hour; default policy.DefaultBudget
 }
+
+// WhenGone says of a command that it resumes the agent's session, so that it must not be run while that lives.
+const WhenGone = "gone"
 
 // Limits of a Wake, and its default.
 const (
@@ -53,8 +61,19 @@ func (s Secret) String() string { return "(secret)" }
 // GoString does not tell.
 func (s Secret) GoString() string { return s.String() }
 
+// Password is text that does not print.
+type Password string
+
+// String does not tell.
+func (Password) String() string { return "(secret)" }
+
+// GoString does not tell.
+func (p Password) GoString() string { return p.String() }
+
 // Empty reports whether the entry has no way to wake: it takes away what all rooms have.
-func (w *Wake) Empty() bool { return len(w.Exec) == 0 && w.Webhook == "" }
+func (w *Wake) Empty() bool {
+	return w.OpenCode == "" && len(w.Exec) == 0 && w.Webhook == "" && !w.Tmux
+}
 
 // checkWakes returns what is wrong with the entries of a section.
 func checkWakes(section string, entries map[string]Wake) error {
@@ -83,9 +102,17 @@ func (w *Wake) check(section string) error {
 	}
 	switch {
 	case w.Empty() && strings.HasPrefix(section, "room."):
-		return bad("says no way to wake; set exec or webhook")
+		return bad("says no way to wake; set exec, webhook, opencode or tmux")
+	case w.OpenCode != "" && !isOpenCode(w.OpenCode):
+		return bad("opencode is not the address of a server of this machine, like http://127.0.0.1:4096, nor an https one; its password stands in password")
+	case w.Password != "" && w.OpenCode == "":
+		return bad("has a password, and no opencode whose server wants it")
 	case w.Exec != nil && (len(w.Exec) == 0 || w.Exec[0] == "" || strings.Contains(strings.Join(w.Exec, ""), "\x00")):
 		return bad("exec is no command; write it like exec = [\"notify-send\", \"{agent} has {unread} unread\"]")
+	case w.When != "" && (w.When != WhenGone || len(w.Exec) == 0):
+		return bad("when is %q; it can be \"gone\", beside exec", w.When)
+	case w.When == "" && slices.ContainsFunc(w.Exec, func(word string) bool { return strings.Contains(word, "{session}") }):
+		return bad("exec names {session}; set when = \"gone\", so that no session is resumed that lives")
 	case w.Webhook != "" && !isWebhook(w.Webhook):
 		return bad("webhook is not an http or https address without a user")
 	case w.Webhook != "" && w.Secret == nil:
@@ -101,6 +128,19 @@ func (w *Wake) check(section string) error {
 func isWebhook(s string) bool {
 	u, err := url.Parse(s)
 	return err == nil && (u.Scheme == "http" || u.Scheme == "https") && u.Host != "" && u.User == nil
+}
+
+// isOpenCode accepts servers of this machine, and others only behind TLS: the password, and so the session, is for whoever listens in.
+func isOpenCode(s string) bool {
+	u, err := url.Parse(s)
+	if err != nil || u.Host == "" || strings.Trim(u.Path, "/") != "" {
+		return false
+	}
+	if _, has := u.User.Password(); has {
+		return false
+	}
+	ip, err := netip.ParseAddr(u.Hostname())
+	return u.Scheme == "https" || u.Scheme == "http" && (u.Hostname() == "localhost" || err == nil && ip.IsLoopback())
 }
 
 // WakeAddress returns whose doors an entry is about: a bare word is an agent's name, "orchestrator" whoever holds that role.
@@ -139,7 +179,8 @@ func wakes(all, own map[string]Wake) map[string]Wake {
 // printWakes writes the entries of a section. Secrets are not among what it writes.
 func (r *Room) printWakes(b *strings.Builder, section string) {
 	if len(r.Wake) == 0 {
-		fmt.Fprintf(b, "# [%s.wake.%s]: how an agent is woken (also \"role:ROLE\", orchestrator): exec, webhook, secret, timeout, budget\n", section, anyone)
+		fmt.Fprintf(b, "# [%s.wake.%s]: how an agent is woken (also \"role:ROLE\", orchestrator):\n"+
+			"# opencode, password, exec, when, webhook, secret, tmux, timeout, budget\n", section, anyone)
 	}
 	for _, who := range slices.Sorted(maps.Keys(r.Wake)) {
 		w := r.Wake[who]
@@ -148,18 +189,28 @@ func (r *Room) printWakes(b *strings.Builder, section string) {
 			b.WriteString("# not woken here, whatever [room.wake] says\n")
 			continue
 		}
+		if w.OpenCode != "" {
+			key(b, "opencode", quotedText(w.OpenCode), "server of the agent's opencode, whose newest session is prompted")
+			b.WriteString("# password, if one is set, is not printed\n")
+		}
 		if len(w.Exec) > 0 {
 			words := make([]string, 0, len(w.Exec))
 			for _, word := range w.Exec {
 				words = append(words, quotedText(word))
 			}
-			key(b, "exec", "["+strings.Join(words, ", ")+"]", "run without a shell; {room}, {agent}, {role}, {unread}, {urgent} are replaced")
+			key(b, "exec", "["+strings.Join(words, ", ")+"]", "run without a shell; {room}, {agent}, {role}, {unread}, {urgent}, {session} are replaced")
+		}
+		if w.When != "" {
+			key(b, "when", quotedText(w.When), "the command is run only if the agent's session is known to have ended")
 		}
 		if w.Webhook != "" {
 			key(b, "webhook", quotedText(w.Webhook), "signed POST (Standard Webhooks)")
 			b.WriteString("# secret is set, and not printed\n")
 		}
-		key(b, "timeout", quoted(w.Timeout, DefaultWakeTimeout), "the command is killed, the webhook given up, after so long")
+		if w.Tmux {
+			key(b, "tmux", "true", "type into the empty prompt of its session, if that runs in tmux and all else has failed")
+		}
+		key(b, "timeout", quoted(w.Timeout, DefaultWakeTimeout), "the command is killed, a server given up, after so long")
 		key(b, "budget", strconv.Itoa(orNumber(w.Budget, policy.DefaultBudget)), "rings in an hour; urgent mail may cause as many again")
 	}
 }

@@ -22,7 +22,17 @@ func TestWakeRefuses(t *testing.T) {
 	}{
 		{"unknown key", "[room.wake.bob]\nexce = [\"x\"]\n", []string{":2:1", "did you mean room.wake.NAME.exec?"}},
 		{"unknown key in a room", "[rooms.x.wake.\"role:a\"]\nwebhok = \"x\"\n", []string{":2:1", "did you mean room.wake.NAME.webhook?"}},
-		{"no way", "[room.wake.bob]\ntimeout = \"3s\"\n", []string{"[room.wake.bob]", "set exec or webhook"}},
+		{"no way", "[room.wake.bob]\ntimeout = \"3s\"\n", []string{"[room.wake.bob]", "set exec, webhook, opencode or tmux"}},
+		{"tmux off", "[room.wake.bob]\ntmux = false\n", []string{"[room.wake.bob]", "says no way to wake"}},
+		{"opencode elsewhere", "[room.wake.bob]\nopencode = \"http://192.0.2.1:4096\"\n", []string{"server of this machine"}},
+		{"opencode by a name", "[room.wake.bob]\nopencode = \"http://localhost.example:4096\"\n", []string{"server of this machine"}},
+		{"opencode with a path", "[room.wake.bob]\nopencode = \"http://127.0.0.1:4096/session/x\"\n", []string{"server of this machine"}},
+		{"opencode with its password", "[room.wake.bob]\nopencode = \"http://x:hunter2@127.0.0.1:4096\"\n", []string{"stands in password"}},
+		{"password of nothing", "[room.wake.bob]\ntmux = true\npassword = \"hunter2\"\n", []string{"has a password, and no opencode"}},
+		{"when", "[room.wake.bob]\nexec = [\"x\"]\nwhen = \"idle\"\n", []string{`when is "idle"`}},
+		{"when of nothing", "[room.wake.bob]\ntmux = true\nwhen = \"gone\"\n", []string{"beside exec"}},
+		{"a session that may live", "[room.wake.bob]\nexec = [\"x\", \"--resume={session}\"]\n", []string{`set when = "gone"`}},
+		{"claude_below", "claude_below = \"2\"\n", []string{"claude_below is \"2\"", "2.2.0"}},
 		{"empty command", "[room.wake.bob]\nexec = []\n", []string{"[room.wake.bob]"}},
 		{"empty name of a command", "[room.wake.bob]\nexec = [\"\", \"x\"]\n", []string{"exec is no command"}},
 		{"command line", "[room.wake.bob]\nexec = \"notify-send x\"\n", []string{"config.toml:2:"}},
@@ -55,6 +65,7 @@ func TestWakeRefuses(t *testing.T) {
 }
 
 const wakeText = `
+claude_below = "2.5.0"
 [room.wake.orchestrator]
 exec = ["a", "b\\\" {agent}"]
 [room.wake.bob]
@@ -63,8 +74,15 @@ secret = "` + testSecret + `"
 timeout = "5s"
 [rooms.x.wake."agent:bob"]
 [rooms.x.wake."role:builder"]
-exec = ["c"]
+exec = ["c", "{session}"]
+when = "gone"
+tmux = true
 budget = 3
+[rooms.x.wake.eve]
+opencode = "http://[::1]:4096/?directory=/src/x"
+password = "hunter2"
+[rooms.x.wake.ann]
+tmux = true
 `
 
 func TestWakeOverlay(t *testing.T) {
@@ -77,11 +95,17 @@ func TestWakeOverlay(t *testing.T) {
 		t.Error(diff)
 	}
 	x := c.For("x")
-	if diff := cmp.Diff([]string{"agent:bob", "orchestrator", "role:builder"}, names(x)); diff != "" {
+	if diff := cmp.Diff([]string{"agent:ann", "agent:bob", "agent:eve", "orchestrator", "role:builder"}, names(x)); diff != "" {
 		t.Error(diff)
 	}
 	if bob := x.Wake["agent:bob"]; !bob.Empty() || x.Wake["role:builder"].Budget != 3 {
 		t.Errorf("For(x).Wake = %+v", x.Wake)
+	}
+	if ann := x.Wake["agent:ann"]; ann.Empty() || !ann.Tmux {
+		t.Errorf("ann is woken by %+v", ann)
+	}
+	if eve := x.Wake["agent:eve"]; strings.Contains(fmt.Sprintf("%v %+v %#v", eve, eve, eve), "hunter2") {
+		t.Errorf("printing tells the password: %+v", eve)
 	}
 	bob := c.For("y").Wake["agent:bob"]
 	if len(bob.Secret) != 24 || time.Duration(bob.Timeout) != 5*time.Second {
@@ -102,8 +126,8 @@ func TestPrintWakes(t *testing.T) {
 	if err := c.Print(&first); err != nil {
 		t.Fatal(err)
 	}
-	if strings.Contains(first.String(), "MfKQ") {
-		t.Errorf("the secret is printed:\n%s", first.String())
+	if strings.Contains(first.String(), "MfKQ") || strings.Contains(first.String(), "hunter2") {
+		t.Errorf("a secret is printed:\n%s", first.String())
 	}
 	again := Config{Home: c.Home}
 	if err := again.parse([]byte(first.String())); err != nil {
@@ -114,6 +138,10 @@ func TestPrintWakes(t *testing.T) {
 	}
 	if err := again.Check(); err == nil || !strings.Contains(err.Error(), "no secret") {
 		t.Errorf("Check = %v, want that the secret is missing", err)
+	}
+	x := again.For("x").Wake
+	if b := x["role:builder"]; b.When != WhenGone || !b.Tmux || x["agent:eve"].OpenCode != "http://[::1]:4096/?directory=/src/x" || !x["agent:ann"].Tmux || again.ClaudeBelow != "2.5.0" {
+		t.Errorf("the doors came back as %+v, below %s", x, again.ClaudeBelow)
 	}
 	if got := again.For("x").Wake["orchestrator"].Exec; !slices.Equal(got, []string{"a", `b\" {agent}`}) {
 		t.Errorf("the command came back as %q", got)

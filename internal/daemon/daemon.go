@@ -13,6 +13,7 @@ import (
 	"pennypost/internal/durable"
 	"pennypost/internal/httpapi/wire"
 	"pennypost/internal/mail"
+	"pennypost/internal/web"
 )
 
 // Options say how to run a post office. Config must be set; other zero values mean the defaults.
@@ -36,6 +37,7 @@ type Place struct {
 	Socket string // path of the Unix socket
 	HTTP   string // base URL; empty without TCP
 	Token  string // path of the file with the operator's token
+	Login  string // a link that opens the pages, once; empty without TCP
 }
 
 // Bounds of a start and of a stop.
@@ -61,6 +63,7 @@ type daemon struct {
 	office  *office
 	gate    *gate
 	metrics *metrics
+	site    *web.Site
 
 	closing context.Context // done when it begins to stop
 	stop    context.CancelFunc
@@ -156,7 +159,11 @@ func (d *daemon) run(at listeners) error {
 	}
 	d.log.Info("post office open", "version", d.opts.Version, "pid", os.Getpid(), "socket", d.place.Socket, "http", d.place.HTTP, "auto", d.opts.Auto)
 	if d.opts.Ready != nil {
-		d.opts.Ready(d.place)
+		place := d.place
+		if place.HTTP != "" {
+			place.Login = d.loginLink("")
+		}
+		d.opts.Ready(place)
 	}
 	<-d.closing.Done()
 	d.log.Info("post office closing")
@@ -184,6 +191,7 @@ func (d *daemon) shutDown(server *http.Server, closeMCP func()) {
 		d.log.Warn("calls cut off", "err", err)
 		server.Close()
 	}
+	d.site.Close()
 }
 
 // status answers GET /api/v1/status.

@@ -29,7 +29,9 @@ type office struct {
 	log           *slog.Logger
 	metrics       *metrics
 	sessions      wake.Sessions // of agents' clients, as their hooks told
+	lines         wake.Lines    // where processes beside sessions wait
 	claude, codex wake.Waker    // the doors of such sessions
+	tmux          wake.Waker    // the last of doors, where it is turned on
 	idle          time.Duration // an open room that nobody borrows for so long is closed
 
 	mu     sync.Mutex
@@ -68,8 +70,9 @@ func newOffice(cfg *config.Config, log *slog.Logger, m *metrics) *office {
 		cfg: cfg, log: log, metrics: m, idle: time.Duration(idle),
 		rooms: make(map[mail.RoomName]*entry), known: make(map[mail.RoomName]mail.RoomStatus),
 	}
-	o.claude = &wake.ClaudeSocket{Sessions: &o.sessions, Config: claudeDir()}
+	o.claude = &wake.ClaudeSocket{Sessions: &o.sessions, Config: ClaudeDir(), Below: cfg.ClaudeBelow}
 	o.codex = &wake.Codex{Sessions: &o.sessions, Env: WithoutAgent(os.Environ())}
+	o.tmux = &wake.Tmux{Sessions: &o.sessions}
 	return o
 }
 
@@ -175,7 +178,7 @@ func (o *office) openFiles(e *entry, name mail.RoomName) error {
 		return err
 	}
 	doors := o.doors(name)
-	doors.Live(func(agent mail.Name) []wake.Waker { return o.sessionDoors(name, agent) })
+	doors.Arrange(func(agent mail.Name, configured []wake.Waker) []wake.Waker { return o.ladder(name, agent, configured) })
 	opts := o.options(name)
 	opts.Door = doors.Name
 	// Not the caller's context: others wait for the same room.

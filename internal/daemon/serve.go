@@ -11,6 +11,8 @@ import (
 	"pennypost/internal/config"
 	"pennypost/internal/httpapi"
 	"pennypost/internal/httpapi/wire"
+	"pennypost/internal/mail"
+	"pennypost/internal/web"
 )
 
 // Bounds of one connection.
@@ -42,9 +44,16 @@ func (d *daemon) server(h http.Handler) *http.Server {
 // handler joins the edges. closeHandler ends what they still run.
 func (d *daemon) handler() (h http.Handler, closeHandler func(), err error) {
 	mux := http.NewServeMux()
-	mux.Handle(wire.Base+"/", httpapi.New(httpapi.Options{
-		Office: d.office, Authenticate: d.gate.authenticate, Local: local, Status: d.status, Stop: d.stop, Closing: d.closing, Log: d.log,
-	}))
+	d.site = web.New(web.Options{Office: d.office, Key: d.gate.operator[:], Closing: d.closing, Log: d.log, Version: d.opts.Version})
+	mux.Handle("/", d.site)
+	api := httpapi.Options{
+		Office: d.office, Authenticate: d.gate.authenticate, Local: local, Line: d.office.line, Status: d.status, Stop: d.stop,
+		Closing: d.closing, Log: d.log,
+	}
+	if d.place.HTTP != "" {
+		api.Login = d.loginLink
+	}
+	mux.Handle(wire.Base+"/", httpapi.New(api))
 	mux.HandleFunc("GET /healthz", d.healthy)
 	mux.HandleFunc("GET /readyz", d.ready)
 	mux.Handle("GET /metrics", d.gate.userOnly(d.metrics))
@@ -55,6 +64,9 @@ func (d *daemon) handler() (h http.Handler, closeHandler func(), err error) {
 	guarded, err := httpapi.Guard(mux, httpapi.GuardOptions{})
 	return guarded, closeMCP, err
 }
+
+// loginLink returns a link that opens the pages, once.
+func (d *daemon) loginLink(room mail.RoomName) string { return d.place.HTTP + d.site.Link(room) }
 
 // local reports whether a request came over the Unix socket.
 func local(r *http.Request) bool {

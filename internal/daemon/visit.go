@@ -111,7 +111,11 @@ func (v *visit) Register(ctx context.Context, p mail.Presence) (mail.Agent, erro
 }
 
 func (v *visit) Rename(ctx context.Context, from, to mail.Name) (mail.Agent, error) {
-	return changing(ctx, v, func(s mail.Service) (mail.Agent, error) { return s.Rename(ctx, from, to) })
+	a, err := changing(ctx, v, func(s mail.Service) (mail.Agent, error) { return s.Rename(ctx, from, to) })
+	if err == nil {
+		v.office.lines.Move(v.name, from)
+	}
+	return a, err
 }
 
 func (v *visit) Retire(ctx context.Context, name mail.Name) error {

@@ -32,20 +32,32 @@ func (o *office) doors(name mail.RoomName) *wake.Doors {
 	return wake.NewDoors(entries...)
 }
 
+// ladder returns the doors of an agent in the order in which they are tried: those of its session, then of the configured ones those that lead anywhere.
+func (o *office) ladder(room mail.RoomName, agent mail.Name, configured []wake.Waker) []wake.Waker {
+	out := o.sessionDoors(room, agent)
+	for _, w := range configured {
+		if o.sessions.Leads(w, room, agent) {
+			out = append(out, w)
+		}
+	}
+	return out
+}
+
 // sessionDoors returns the doors of an agent's live session, by the client in which it runs.
 func (o *office) sessionDoors(room mail.RoomName, agent mail.Name) []wake.Waker {
+	var out []wake.Waker
 	client, socket := o.sessions.Client(room, agent)
 	switch {
 	case client == "claude" && socket:
-		return []wake.Waker{o.claude}
+		out = append(out, o.claude)
 	case client == "codex":
-		return []wake.Waker{o.codex}
+		out = append(out, o.codex)
 	}
-	return nil
+	return append(out, o.lines.Doors(room, agent)...) // of processes beside the session
 }
 
-// claudeDir is Claude Code's own directory.
-func claudeDir() string {
+// ClaudeDir is Claude Code's own directory.
+func ClaudeDir() string {
 	if dir := os.Getenv("CLAUDE_CONFIG_DIR"); dir != "" {
 		return dir
 	}
@@ -61,6 +73,7 @@ func (o *office) meet(room mail.RoomName, agent mail.Name, t *mail.Turn, a *mail
 	switch {
 	case t.Moment == mail.SessionEnd:
 		o.sessions.Drop(room, agent, t.Session)
+		o.lines.End(room, agent, t.Session)
 	case a != nil:
 		o.sessions.Put(wake.Session{
 			Room: room, Agent: agent, Client: t.Client, ID: t.Session, Dir: a.Dir, Version: a.Version, Process: t.Process, Mode: a.Mode,
@@ -69,16 +82,24 @@ func (o *office) meet(room mail.RoomName, agent mail.Name, t *mail.Turn, a *mail
 	}
 }
 
-// wakers turns what the configuration says of one agent into doors, in the order in which they are tried.
+// wakers turns what the configuration says of one agent into doors, in the order in which they are tried: keystrokes come last.
 func (o *office) wakers(w *config.Wake) (out []wake.Waker) {
+	limit := time.Duration(w.Timeout)
+	if w.OpenCode != "" {
+		out = append(out, &wake.OpenCode{Server: w.OpenCode, Password: wake.NewSecret(string(w.Password)), Timeout: limit})
+	}
 	if len(w.Exec) > 0 {
 		// What a command inside an agent's session started, the post office perhaps, must not pass that session on.
 		out = append(out, &wake.Exec{
-			Argv: w.Exec, Env: WithoutAgent(os.Environ()), Dir: string(o.cfg.Home), Home: string(o.cfg.Home), Timeout: time.Duration(w.Timeout), Log: o.log,
+			Argv: w.Exec, Env: WithoutAgent(os.Environ()), Dir: string(o.cfg.Home), Home: string(o.cfg.Home), Timeout: limit, Log: o.log,
+			Gone: w.When == config.WhenGone, Sessions: &o.sessions,
 		})
 	}
 	if w.Webhook != "" {
-		out = append(out, wake.NewWebhook(w.Webhook, w.Secret, time.Duration(w.Timeout)))
+		out = append(out, wake.NewWebhook(w.Webhook, w.Secret, limit))
+	}
+	if w.Tmux {
+		out = append(out, o.tmux)
 	}
 	return out
 }

@@ -66,12 +66,14 @@ func origin(it *mail.Item) string {
 	return "agent"
 }
 
-// lookalike finds the beginnings of tags that end the fence or that clients take for their own: ours, reminders, and the envelopes
-// in which Claude Code and others hand over messages, task notices, commands and tool calls. White space between is no
-// disguise. It is compiled by the first who needs it, because most commands render nothing.
+// lookalike finds the beginnings of tags that end the fence or that clients take for their own: ours, reminders, the envelopes in which Claude Code, Codex, Gemini CLI, Cursor
+// and Copilot hand over messages, task notices, commands, contexts, hooks' output and tool calls, and the marks between the turns of a chat. White space between is no disguise,
+// nor is a bracket of another width. It is compiled by the first who needs it, because most commands render nothing.
 var lookalike = sync.OnceValue(func() *regexp.Regexp {
-	return regexp.MustCompile(`(?i)<([\s\p{Z}/]*(?:mail|system|human|assistant|user[-_](?:prompt|message|query)|teammate[-_]|cross[-_]session|channel|task[-_]notification|` +
-		`command[-_]|local[-_]command|bash[-_]|ide[-_]|function[-_]|tool[-_]|antml|invoke|additional[-_]context|environment[-_]context)[\w:.-]*)`)
+	return regexp.MustCompile(`(?i)[<＜﹤]([|｜][\p{L}_]|[\s\p{Z}/]*(?:mail|system|sys|human|assistant|reminder|instructions|invoke|antml|thinking|channel|teammate[-_]|cross[-_]session|agent[-_]|subagent[-_]|` +
+		`user[-_]?(?:prompt|message|query|request|instructions|info|shell)|custom[-_]instruction|additional[-_](?:context|data)|environment[-_](?:context|details|info)|` +
+		`session[-_](?:context|start)|hook[-_]|untrusted[-_]|attached[-_]files|persisted[-_]output|state[-_]snapshot|task[-_]notification|turn[-_]aborted|permissions[\s_-]|` +
+		`start[-_]of[-_]turn|end[-_]of[-_]turn|command[-_]|local[-_]command|bash[-_]|ide[-_]|function[-_]|tool[-_])[\w:.-]*)`)
 })
 
 // Body makes the text of a message harmless: control and bidirectional characters become visible, tags that mean something to

@@ -26,6 +26,8 @@ type Mailbox struct {
 	Agent mail.Name
 	// As returns the room as an agent sees it: as Agent, or as what Agent is called because another session bears that name.
 	As func(mail.Name) (Service, error)
+	// Ring waits, for a minute or so, until Agent is rung; nil: it was not. It starts no post office.
+	Ring func(context.Context, mail.Line) (*mail.Rung, error)
 }
 
 // Service is what a hook has to know of a room. Every mail.Service is one.
@@ -45,6 +47,10 @@ type Hook struct {
 	// Enter finds the mailbox that an event is about. It may start a post office when a session starts, and at no other moment: a person may have
 	// stopped it.
 	Enter func(ctx context.Context, e *Event) (*Mailbox, error)
+	// Append appends to a file, which it makes if need be; nil: nothing is written.
+	Append func(path, text string) error
+	// Ended reports whether the program that runs the hook has ended; nil: it never does.
+	Ended func() bool
 	// Debug is told why the hook is silent; nil: nobody is.
 	Debug func(why string)
 }
@@ -64,6 +70,9 @@ func (h *Hook) Run(ctx context.Context) (exit int) {
 			exit = 0
 		}
 	}()
+	if h.Event == waitEvent {
+		return h.wait(ctx, &c)
+	}
 	asking, cancel := context.WithDeadline(ctx, began.Add(askTime))
 	defer cancel()
 	t, err := h.ask(asking, &c, &e)
@@ -126,6 +135,7 @@ func (h *Hook) ask(ctx context.Context, c *Client, e *Event) (telling, error) {
 	if err != nil {
 		return telling{}, err
 	}
+	h.export(e, told.Agent)
 	t := telling{box: box, agent: told.Agent}
 	t.kind, t.words = say(e, box, &told)
 	return t, nil

@@ -215,3 +215,148 @@ func TestIncident_Nagging(t *testing.T) {
 		}
 	})
 }
+
+// claude-code#63684: an inbox of 1,065 messages stopped surfacing anything. Here what is new and urgent comes first, however much lies there.
+func TestIncident_HugeInbox(t *testing.T) {
+	b := newBed(t)
+	h := b.harness(hooktest.Claude(), "ann", "s0")
+	h.Start("startup")
+	for i := range 1100 {
+		b.send("ann", fmt.Sprint("old ", i), typed(mail.Status))
+	}
+	h.Exit("other")
+	h.Session = "s1"
+	h.Start("startup")
+	if text := last(h); text == "" {
+		t.Error("a full inbox says nothing at the start")
+	}
+	h.Prompt("go on")
+	last(h)
+	b.send("ann", "plain")
+	b.send("ann", "now", urgent)
+	h.Tool("Bash", "ls")
+	b.wantShown(h, "now", "plain")
+	b.wantNoFaults(h)
+}
+
+// claude-code#32276, #84494, AgentsCommander#22: mail to somebody who has ended, or never was, was "sent", and lost. The sender is told, and what is
+// dead is alive again with the agent's next session.
+func TestIncident_GonePeer(t *testing.T) {
+	b := newBed(t)
+	h := b.harness(hooktest.Claude(), "ann", "s1")
+	h.Start("startup")
+	h.Exit("other")
+	question := func(to string) (mail.Sent, error) {
+		return b.as("bob").Send(context.Background(), mail.Draft{To: mail.Recipients{to}, Type: string(mail.Question), Body: "there?"})
+	}
+	if _, err := question("anna"); mail.CodeOf(err) != mail.NotFound {
+		t.Errorf("to nobody: %v", err)
+	}
+	sent, err := question("ann")
+	b.must(err)
+	if got := sent.Recipients[0].State; got != mail.Dead {
+		t.Errorf("the sender is told %s, want dead", got)
+	}
+	h = b.harness(hooktest.Claude(), "ann", "s2")
+	h.Start("startup")
+	b.wantShown(h, "there?")
+	b.wantState(sent.ID, "ann", mail.Presented)
+}
+
+// genie#1460, nanoclaw PR#2063: one that was a member of its own audience woke itself for ever.
+func TestIncident_SelfPing(t *testing.T) {
+	b := newBed(t)
+	_, err := b.as(mail.User).Register(context.Background(), mail.Presence{Name: "ann", Roles: []string{"orchestrator"}, Tags: []string{"project:x"}})
+	b.must(err)
+	h := b.harness(hooktest.Claude(), "ann", "s1")
+	h.Start("startup")
+	for _, to := range []string{"all", "project:x"} {
+		h.Prompt("go on")
+		_, err := b.as("ann").Send(context.Background(), mail.Draft{To: mail.Recipients{to}, Type: string(mail.Question), Body: "idle", Priority: string(mail.Urgent)})
+		b.must(err)
+		if n := h.End(); n != 0 {
+			t.Errorf("its own mail to %s kept the turn going %d times", to, n)
+		}
+		b.wantSilence(h)
+	}
+}
+
+// claude-code#60199: an agent agreed to shut down, counted as gone, and its process lived on. What an agent is follows from what its client does.
+func TestIncident_LivesOn(t *testing.T) {
+	b := newBed(t)
+	h := b.harness(hooktest.Claude(), "ann", "s1")
+	h.Start("startup")
+	h.Prompt("go on")
+	b.send("ann", "stop", typed(mail.Cancel))
+	_, err := b.as("ann").Send(context.Background(), mail.Draft{To: mail.Recipients{"user"}, Type: string(mail.Status), Body: "shut down"})
+	b.must(err)
+	b.wantAgent("ann", mail.Working)
+	if h.Before("Bash", "make", nil) {
+		t.Error("it says that it has stopped, and its tools run on")
+	}
+	h.End()
+	b.wantAgent("ann", mail.Idle)
+	h.Exit("other")
+	b.wantAgent("ann", mail.Gone)
+}
+
+// claude-code#76500: the last report of one that ended was lost, or came an hour late.
+func TestIncident_FinalReport(t *testing.T) {
+	b := newBed(t)
+	_, err := b.as(mail.User).Register(context.Background(), mail.Presence{Name: "lead", Roles: []string{"orchestrator"}})
+	b.must(err)
+	lead, ann := b.harness(hooktest.Claude(), "lead", "s1"), b.harness(hooktest.Claude(), "ann", "s2")
+	lead.Start("startup")
+	ann.Start("startup")
+	lead.Prompt("wait for ann")
+	ann.Prompt("go on")
+	_, err = b.as("ann").Send(context.Background(), mail.Draft{To: mail.Recipients{"orchestrator"}, Type: string(mail.TaskDone), Body: "done"})
+	b.must(err)
+	ann.Exit("other") // in the middle of its turn
+	b.restart()
+	if n := lead.End(); n != 1 {
+		t.Errorf("the turn went on %d times", n)
+	}
+	b.wantShown(lead, "done")
+}
+
+// relay#1531, overdeck#3630: one receipt for eight recipients, and "delivered" three times without one. Each has its own state, and only what was
+// handed over is presented.
+func TestIncident_OneReceiptEach(t *testing.T) {
+	b := newBed(t)
+	var to mail.Recipients
+	for i := range 8 {
+		name := mail.Name(fmt.Sprint("a", i))
+		h := b.harness(hooktest.Claude(), name, fmt.Sprint("s", i))
+		h.Start("startup")
+		to = append(to, string(name))
+	}
+	sent, err := b.as(mail.User).Send(context.Background(), mail.Draft{To: to, Type: string(mail.Question), Body: "who?"})
+	b.must(err)
+	h := b.harness(hooktest.Claude(), "a3", "s3")
+	h.Prompt("go on")
+	b.wantShown(h, "who?")
+	for _, name := range to {
+		want := mail.Queued
+		if name == "a3" {
+			want = mail.Presented
+		}
+		b.wantState(sent.ID, mail.Name(name), want)
+	}
+}
+
+// gastown#2447, agmsg#677, gascity PR#5364: a prompt spoke of new mail when there was none, because it had been read meanwhile.
+func TestIncident_ReadMeanwhile(t *testing.T) {
+	everyClient(t, func(b *bed, h *hooktest.Harness) {
+		h.Start("startup")
+		h.Prompt("go on")
+		id := b.send("ann", "one")
+		_, err := b.as("ann").Mark(context.Background(), mail.Marking{IDs: []mail.ID{id}, Mark: mail.MarkRead})
+		b.must(err)
+		h.Tool("Bash", "ls")
+		if n := h.End(); n != 0 {
+			t.Errorf("mail that was read kept the turn going %d times", n)
+		}
+		b.wantSilence(h)
+	})
+}

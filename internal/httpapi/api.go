@@ -40,11 +40,18 @@ type Options struct {
 	// Local reports whether a request comes from a process of this user on this machine. Nil: none does.
 	Local func(*http.Request) bool
 
+	// Line has the caller wait at a door until it is rung. It gives what there is to hand over to hand, once, and nil after every silence. Nil:
+	// nobody can wait here.
+	Line func(ctx context.Context, room mail.RoomName, caller mail.Name, at mail.Line, silence time.Duration, hand func(*mail.Rung) error) error
+
 	// Status says how the post office is. Nil: the zero Status.
 	Status func(context.Context) (wire.Status, error)
 
 	// Stop begins to stop the post office and returns. Nil: it cannot be stopped from here.
 	Stop func()
+
+	// Login makes a one-time link to the pages, which show that room first. Nil: there are none.
+	Login func(mail.RoomName) string
 
 	// Closing is done when the post office begins to stop: waits and event streams end then, other requests are
 	// finished. Nil: never.
@@ -58,6 +65,11 @@ type Options struct {
 }
 
 func (o Options) withDefaults() Options {
+	if o.Line == nil {
+		o.Line = func(context.Context, mail.RoomName, mail.Name, mail.Line, time.Duration, func(*mail.Rung) error) error {
+			return mail.Errorf(mail.Unavailable, "this post office rings nobody; wait for mail instead")
+		}
+	}
 	if o.Status == nil {
 		o.Status = func(context.Context) (wire.Status, error) { return wire.Status{}, nil }
 	}

@@ -24,7 +24,7 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 // "Bearer ann@lab" is ann in the room lab only.
 func newTestAPI(t *testing.T, opts Options) (http.Handler, *fakeOffice) {
 	office := newFakeOffice()
-	opts.Office = office
+	opts.Office, opts.Line = office, fakeLine
 	opts.Authenticate = func(r *http.Request) (mail.Caller, error) {
 		switch r.Header.Get("Authorization") {
 		case "Bearer stranger":
@@ -125,17 +125,19 @@ func TestRoutes(t *testing.T) {
 		{name: "room in Han", path: "/rooms/%E4%B8%96%E7%95%8C", status: 200, has: `"name":"世界"`},
 		{name: "send", method: "POST", path: lab + "/messages", as: "小克 builder", body: `{"to":"ann","body":"hi","metadata":{"a":[1]}}`,
 			status: 201, last: mail.Draft{To: mail.Recipients{"ann"}, Body: "hi", Metadata: mail.Metadata(`{"a":[1]}`)}, has: `"state":"queued"`},
-		{name: "history", path: lab + "/messages?type=status,question&from=ann&to=role:b&agent=a%2Fb&thread=t&issue=i&since=2026-05-10T14:00:00Z&until=2026-05-10T16:00:00%2B01:00&search=%E4%B8%96&archive=true&after=3&before=9&limit=7", status: 200,
+		{name: "history", path: lab + "/messages?type=status,question&from=ann&to=role:b&agent=a%2Fb&thread=t&issue=i&since=2026-05-10T14:00:00Z&until=2026-05-10T16:00:00%2B01:00&search=%E4%B8%96&archive=true&after=3&before=9&limit=7&state=held,dead&deliveries=true", status: 200,
 			last: mail.HistoryQuery{Types: []mail.Type{mail.Status, mail.Question}, From: "ann", To: "role:b", Agent: "a/b", Thread: "t", Issue: "i",
-				Since: 1778421600000, Until: 1778425200000, Search: "世", Archive: true, After: 3, Before: 9, Limit: 7}},
+				Since: 1778421600000, Until: 1778425200000, Search: "世", States: []mail.DeliveryState{mail.Held, mail.Dead}, Deliveries: true, Archive: true, After: 3, Before: 9, Limit: 7}},
 		{name: "message", path: lab + "/messages/m1", status: 200, last: mail.ID("m1"), has: `"deliveries":[`},
 		{name: "message with odd id", path: lab + "/messages/%2E%2E%2F%3F", status: 404, last: mail.ID("../?"), detail: "../?"},
 		{name: "erase", method: "DELETE", path: lab + "/messages/m1", status: 204, last: mail.ID("m1")},
-		{name: "inbox", path: lab + "/inbox?agent=user&all=1&after=2&type=answer&limit=3&bytes=4", status: 200,
-			last: mail.InboxQuery{Agent: "user", All: true, After: 2, Types: []mail.Type{mail.Answer}, Limit: 3, Bytes: 4}, has: `"unread":`},
+		{name: "inbox", path: lab + "/inbox?agent=user&place=snoozed&all=1&newest=true&after=2&before=9&from=ann&type=answer&limit=3&bytes=4", status: 200,
+			last: mail.InboxQuery{Agent: "user", Place: mail.InSnoozed, All: true, Newest: true, After: 2, Before: 9, From: "ann", Types: []mail.Type{mail.Answer}, Limit: 3, Bytes: 4}, has: `"unread":`},
 		{name: "empty inbox query", path: lab + "/inbox", status: 200, last: mail.InboxQuery{}},
 		{name: "mark", method: "POST", path: lab + "/marks", body: `{"ids":["m1"],"mark":"read"}`, status: 200,
 			last: mail.Marking{IDs: []mail.ID{"m1"}, Mark: mail.MarkRead}, has: `"marked":["m1"]`},
+		{name: "snooze", method: "POST", path: lab + "/marks", body: `{"ids":["m1"],"mark":"snoozed","until":"2026-05-10T14:00:00Z"}`, status: 200,
+			last: mail.Marking{IDs: []mail.ID{"m1"}, Mark: mail.MarkSnoozed, Until: 1778421600000}},
 		{name: "present", method: "POST", path: lab + "/marks", body: `{"ids":["m1"],"mark":"presented","door":"hook"}`, status: 200},
 		{name: "wait", path: lab + "/wait?timeout=5&after=0&type=custom&reply_to=q", status: 200,
 			last: mail.WaitQuery{Types: []mail.Type{mail.Custom}, ReplyTo: "q"}, has: `"id":"m1"`},
@@ -153,12 +155,14 @@ func TestRoutes(t *testing.T) {
 		{name: "export", path: lab + "/export", status: 200, has: `"body":"hi"`},
 		{name: "import", method: "POST", path: lab + "/import", header: lines, body: item + "\n\n" + item, status: 200, has: `"added":2`},
 		{name: "openapi", path: "/openapi.json", status: 200, has: `"openapi":"3.1.1"`},
+		{name: "login", method: "POST", path: "/login", body: `{"room":"lab"}`, status: 201, has: `{"url":"http://127.0.0.1:8765/login?lab"}`},
 		{name: "stop", method: "POST", path: "/stop", status: 202},
 		{name: "head", method: "HEAD", path: lab + "/inbox", status: 200},
 	} {
 		t.Run(w.name, func(t *testing.T) {
 			h, office := newTestAPI(t, Options{
 				Stop:   func() {},
+				Login:  func(room mail.RoomName) string { return "http://127.0.0.1:8765/login?" + string(room) },
 				Status: func(context.Context) (wire.Status, error) { return wire.Status{Version: "v1", Home: "/secret"}, nil },
 			})
 			room := office.room("lab")

@@ -5,6 +5,7 @@ import (
 	"iter"
 	"slices"
 	"strconv"
+	"strings"
 	"sync"
 	"time"
 
@@ -305,4 +306,19 @@ func (s *fakeService) Import(ctx context.Context, items []mail.Item) (mail.Impor
 		return mail.Imported{}, ctx.Err()
 	}
 	return mail.Imported{Added: len(items)}, s.ask(s.as, items)
+}
+
+// fakeLine rings whoever waits after so many signs of life as there are z in the session's name.
+func fakeLine(ctx context.Context, _ mail.RoomName, caller mail.Name, at mail.Line, silence time.Duration, hand func(*mail.Rung) error) error {
+	for range strings.Count(at.Session, "z") {
+		select {
+		case <-time.After(silence):
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+		if err := hand(nil); err != nil {
+			return err
+		}
+	}
+	return hand(&mail.Rung{ID: "ring_" + at.Door, Text: "mail for " + string(caller)})
 }

@@ -65,7 +65,7 @@ func TestHostileInput(t *testing.T) {
 		"negative bytes":    get(inbox+"?bytes=-5", "bytes"),
 		"negative cursor":   get(inbox+"?after=-5", "seq"),
 		"fractional cursor": get(inbox+"?after=1.5", "seq"),
-		"unknown parameter": get(inbox+"?limt=5", `unknown query parameter "limt"; this route takes agent, all, after`),
+		"unknown parameter": get(inbox+"?limt=5", `unknown query parameter "limt"; this route takes agent, place, all`),
 		"no parameters":     get("/status?verbose=1", "takes none"),
 		"doubled parameter": get(inbox+"?limit=5&limit=6", "2 times"),
 		"semicolons":        get(inbox+"?limit=5;after=6", "cannot be read"),

@@ -49,31 +49,37 @@ func (c *call) key(d *mail.Draft) error {
 func history(c *call) (any, error) {
 	q := c.query
 	return c.room.History(c.r.Context(), mail.HistoryQuery{
-		Types:   get[[]mail.Type](q, "type"),
-		From:    get[string](q, "from"),
-		To:      get[string](q, "to"),
-		Agent:   get[mail.Name](q, "agent"),
-		Thread:  get[mail.ID](q, "thread"),
-		Issue:   get[string](q, "issue"),
-		Since:   get[mail.Time](q, "since"),
-		Until:   get[mail.Time](q, "until"),
-		Search:  get[string](q, "search"),
-		Archive: get[bool](q, "archive"),
-		After:   get[mail.Seq](q, "after"),
-		Before:  get[mail.Seq](q, "before"),
-		Limit:   get[int](q, "limit"),
+		Types:      get[[]mail.Type](q, "type"),
+		From:       get[string](q, "from"),
+		To:         get[string](q, "to"),
+		Agent:      get[mail.Name](q, "agent"),
+		Thread:     get[mail.ID](q, "thread"),
+		Issue:      get[string](q, "issue"),
+		Since:      get[mail.Time](q, "since"),
+		Until:      get[mail.Time](q, "until"),
+		Search:     get[string](q, "search"),
+		States:     get[[]mail.DeliveryState](q, "state"),
+		Deliveries: get[bool](q, "deliveries"),
+		Archive:    get[bool](q, "archive"),
+		After:      get[mail.Seq](q, "after"),
+		Before:     get[mail.Seq](q, "before"),
+		Limit:      get[int](q, "limit"),
 	})
 }
 
 func inbox(c *call) (any, error) {
 	q := c.query
 	return c.room.Inbox(c.r.Context(), mail.InboxQuery{
-		Agent: get[mail.Name](q, "agent"),
-		All:   get[bool](q, "all"),
-		After: get[mail.Seq](q, "after"),
-		Types: get[[]mail.Type](q, "type"),
-		Limit: get[int](q, "limit"),
-		Bytes: get[int](q, "bytes"),
+		Agent:  get[mail.Name](q, "agent"),
+		Place:  get[mail.Place](q, "place"),
+		All:    get[bool](q, "all"),
+		Newest: get[bool](q, "newest"),
+		After:  get[mail.Seq](q, "after"),
+		Before: get[mail.Seq](q, "before"),
+		From:   get[string](q, "from"),
+		Types:  get[[]mail.Type](q, "type"),
+		Limit:  get[int](q, "limit"),
+		Bytes:  get[int](q, "bytes"),
 	})
 }
 

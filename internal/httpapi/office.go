@@ -22,6 +22,17 @@ func stop(c *call) (any, error) {
 	return nil, nil
 }
 
+func login(c *call) (any, error) {
+	ask, err := body[wire.Login](c)
+	if err != nil {
+		return nil, err
+	}
+	if c.api.opts.Login == nil {
+		return nil, mail.Errorf(mail.Unavailable, "this post office has no pages, since it listens on no TCP address; start it with: pennypost serve --listen 127.0.0.1:8765")
+	}
+	return wire.Link{URL: c.api.opts.Login(ask.Room)}, nil
+}
+
 func rooms(c *call) (any, error) {
 	all, err := c.api.opts.Office.Rooms(c.r.Context())
 	if err != nil {

@@ -74,7 +74,7 @@ func (doc fetched) validator(t *testing.T, schema map[string]any) func(body []by
 
 // TestDocumentIsTheRoutes holds that what is routed is documented and what is documented is routed.
 func TestDocumentIsTheRoutes(t *testing.T) {
-	h, _ := newTestAPI(t, Options{Stop: func() {}})
+	h, _ := newTestAPI(t, Options{Stop: func() {}, Login: func(mail.RoomName) string { return "" }})
 	doc, text := fetch(t, h)
 	if _, again := fetch(t, h); again != text {
 		t.Error("the document is not the same twice")
@@ -118,7 +118,8 @@ func countIn(ps []struct{ Name, In string }, in string) (n int) {
 func TestDocumentedParameters(t *testing.T) {
 	values := map[string]string{
 		"type": "status,answer", "since": "2026-05-10T14:00:00Z", "until": "2026-05-10T14:00:00Z", "archive": "true", "all": "false",
-		"after": "0", "before": "1", "limit": "1", "bytes": "1", "timeout": "1ms",
+		"after": "0", "before": "1", "limit": "1", "bytes": "1", "timeout": "1ms", "door": "rewake",
+		"place": "snoozed", "newest": "true", "state": "held,dead", "deliveries": "true",
 	}
 	h, office := newTestAPI(t, Options{})
 	doc, _ := fetch(t, h)
@@ -145,7 +146,7 @@ func TestDocumentedParameters(t *testing.T) {
 
 // TestAnswersFitTheSchemas runs a scenario and validates every answer against what the document says of it.
 func TestAnswersFitTheSchemas(t *testing.T) {
-	h, _ := newTestAPI(t, Options{Stop: func() {}})
+	h, _ := newTestAPI(t, Options{Stop: func() {}, Login: func(mail.RoomName) string { return "" }})
 	doc, _ := fetch(t, h)
 	for _, w := range scenario() {
 		resp := w.do(h)
@@ -194,6 +195,8 @@ func scenario() []want {
 		{name: room + "/marks", method: "POST", path: lab + "/marks", body: `{"ids":["m1"],"mark":"read"}`},
 		{name: room + "/wait", method: "GET", path: lab + "/wait"},
 		{name: room + "/wait", method: "GET", path: lab + "/wait?after=9&timeout=0"},
+		{name: room + "/ring", method: "GET", path: lab + "/ring?door=rewake"},
+		{name: room + "/ring", method: "GET", path: lab + "/ring?session=z&timeout=0"},
 		{name: room + "/agents", method: "GET", path: lab + "/agents"},
 		{name: room + "/agents", method: "POST", path: lab + "/agents", body: `{"name":"ann","task":"t","parent":"bob","state":"idle"}`},
 		{name: room + "/agents/{name}", method: "PATCH", path: lab + "/agents/ann", body: `{"tags":["project:x"]}`},
@@ -217,6 +220,7 @@ func scenario() []want {
 		{name: room, method: "GET", path: lab},
 		{name: "/rooms", method: "GET", path: "/rooms"},
 		{name: "/openapi.json", method: "GET", path: "/openapi.json"},
+		{name: "/login", method: "POST", path: "/login", body: `{"room":"lab"}`},
 		{name: "/stop", method: "POST", path: "/stop"},
 	}
 }

@@ -134,22 +134,32 @@ func timeKind() kind {
 	return kind{parse, &schema{Type: "string", Format: "date-time"}}
 }
 
-func typesKind() kind {
+func typesKind() kind { return listKind("message type", mail.ParseType) }
+
+func statesKind() kind { return listKind("state of a delivery", mail.ParseDeliveryState) }
+
+// listKind reads words joined by commas, each of which is a what.
+func listKind[T any](what string, parseOne func(string) (T, error)) kind {
 	parse := func(s string) (any, error) {
-		var types []mail.Type
+		var list []T
 		for word := range strings.SplitSeq(s, ",") {
 			if word == "" {
-				return nil, mail.Errorf(mail.Invalid, "write one message type or more, joined by commas")
+				return nil, mail.Errorf(mail.Invalid, "write one %s or more, joined by commas", what)
 			}
-			t, err := mail.ParseType(word)
+			one, err := parseOne(word)
 			if err != nil {
 				return nil, err
 			}
-			types = append(types, t)
+			list = append(list, one)
 		}
-		return types, nil
+		return list, nil
 	}
-	return kind{parse, &schema{Type: "string", Description: "message types joined by commas"}}
+	return kind{parse, &schema{Type: "string", Description: "one " + what + " or more, joined by commas"}}
+}
+
+func placeKind() kind {
+	parse := func(s string) (any, error) { return mail.ParsePlace(s) }
+	return kind{parse, &schema{Type: "string", Enum: []string{string(mail.InInbox), string(mail.InSnoozed), string(mail.InArchived)}}}
 }
 
 // durationKind reads "90", which is seconds, and "1m30s".

@@ -2,6 +2,7 @@ package httpapi
 
 import (
 	"net/http"
+	"strings"
 	"time"
 
 	"pennypost/internal/httpapi/wire"
@@ -39,6 +40,8 @@ func routes() []route {
 			out: wire.Status{}, status: http.StatusOK, handle: status},
 		{method: http.MethodPost, path: "/stop", id: "stop", about: "Begin to stop the post office. Only the user may.",
 			userOnly: true, status: http.StatusAccepted, handle: stop},
+		{method: http.MethodPost, path: "/login", id: "login", about: "Make a link that logs the first browser that opens it in as the user, within ten minutes. Only the user may.",
+			userOnly: true, in: wire.Login{}, out: wire.Link{}, status: http.StatusCreated, handle: login},
 		{method: http.MethodGet, path: "/openapi.json", id: "openapi", about: "This document.",
 			out: map[string]any{}, status: http.StatusOK, handle: openAPI},
 		{method: http.MethodGet, path: "/rooms", id: "rooms", about: "The rooms that the caller may enter.",
@@ -64,9 +67,9 @@ func mailRoutes() []route {
 			out: mail.Item{}, status: http.StatusOK, handle: message},
 		{method: http.MethodDelete, path: base + "/messages/{id}", id: "erase", about: "Erase a message and its text from every file. Only the user may.",
 			status: http.StatusNoContent, handle: erase},
-		{method: http.MethodGet, path: base + "/inbox", id: "inbox", about: "What waits in a mailbox, oldest first. Looking marks nothing.",
+		{method: http.MethodGet, path: base + "/inbox", id: "inbox", about: "What waits in a mailbox, oldest first unless newest is asked for. Looking marks nothing.",
 			query: inboxParams(), out: mail.Page{}, status: http.StatusOK, handle: inbox},
-		{method: http.MethodPost, path: base + "/marks", id: "mark", about: "Mark messages as the caller's: read, unread, archived or unarchived; with door also notified or presented.",
+		{method: http.MethodPost, path: base + "/marks", id: "mark", about: "Mark messages as the caller's: read, unread, archived or unarchived; with until snoozed; with door notified or presented.",
 			in: mail.Marking{}, out: mail.Marked{}, status: http.StatusOK, handle: mark},
 		{method: http.MethodPost, path: base + "/turns", id: "turn",
 			about: "Note a moment in the life of the caller's session, and answer what is to be told then. What hooks of agents' clients call.",
@@ -74,6 +77,9 @@ func mailRoutes() []route {
 		{method: http.MethodGet, path: base + "/wait", id: "wait",
 			about: "Wait for an unread message and answer it, unmarked; null when the time is over. White space may come first.",
 			query: waitParams(), out: optional[mail.Item]{}, stream: wire.JSON, status: http.StatusOK, handle: wait},
+		{method: http.MethodGet, path: base + "/ring", id: "ring",
+			about: "Wait beside the caller until a door of it is rung, and answer that it was; null when the time is over. White space may come first.",
+			query: ringParams(), out: optional[mail.Rung]{}, stream: wire.JSON, status: http.StatusOK, handle: ring},
 		{method: http.MethodGet, path: base + "/events", id: "events",
 			about:   "The room's journal from a place on, then live, as server-sent events: id is the seq, event the kind, data the event.",
 			query:   []param{{"after", seqKind(), "only events behind this place; the header Last-Event-ID goes before it"}},
@@ -95,6 +101,8 @@ func historyParams() []param {
 		{"since", timeKind(), "sent at this time or later"},
 		{"until", timeKind(), "sent before this time"},
 		{"search", textKind(), "text in subject or body, case ignored"},
+		{"state", statesKind(), "that stand so with at least one recipient now; they come with their deliveries"},
+		{"deliveries", flagKind(), "with their deliveries"},
 		{"archive", flagKind(), "the archive too"},
 		{"after", seqKind(), "only messages behind this place"},
 		{"before", seqKind(), "only messages before this place"},
@@ -105,8 +113,12 @@ func historyParams() []param {
 func inboxParams() []param {
 	return []param{
 		{"agent", nameKind(), "whose mailbox; default: the caller's"},
+		{"place", placeKind(), "snoozed or archived instead of the inbox"},
 		{"all", flagKind(), "read messages too"},
+		{"newest", flagKind(), "the newest first"},
 		{"after", seqKind(), "only messages behind this place"},
+		{"before", seqKind(), "only messages before this place"},
+		{"from", textKind(), "an address or a bare name that sent them"},
 		{"type", typesKind(), "only these types"},
 		limitParam(),
 		{"bytes", countKind(), "stop before the bodies exceed so many bytes, but answer one message at least"},
@@ -122,6 +134,14 @@ func waitParams() []param {
 		{"type", typesKind(), "only these types"},
 		{"reply_to", idKind(), "only an answer to this message"},
 		{"after", seqKind(), "only messages behind this place"},
+		{"timeout", durationKind(maxWait), "how long to wait; default 60s"},
+	}
+}
+
+func ringParams() []param {
+	return []param{
+		{"door", textKind(), "which door: " + strings.Join(mail.LineDoors(), ", ") + "; default monitor"},
+		{"session", textKind(), "only as long as the client's session of this id lasts, in place of whoever waits for it now"},
 		{"timeout", durationKind(maxWait), "how long to wait; default 60s"},
 	}
 }

@@ -116,9 +116,9 @@ func enumOf(t reflect.Type) []string {
 	case reflect.TypeFor[mail.State]():
 		return words([]mail.State{mail.Working, mail.Idle, mail.Frozen, mail.Gone})
 	case reflect.TypeFor[mail.Mark]():
-		return words([]mail.Mark{mail.MarkNotified, mail.MarkPresented, mail.MarkRead, mail.MarkUnread, mail.MarkArchived, mail.MarkUnarchived})
+		return words([]mail.Mark{mail.MarkNotified, mail.MarkPresented, mail.MarkRead, mail.MarkUnread, mail.MarkArchived, mail.MarkUnarchived, mail.MarkSnoozed})
 	case reflect.TypeFor[mail.DeliveryState]():
-		return words([]mail.DeliveryState{mail.Queued, mail.Notified, mail.Presented, mail.Read, mail.Archived, mail.Held, mail.Expired, mail.Dead})
+		return words(mail.DeliveryStates())
 	case reflect.TypeFor[mail.Code]():
 		return words([]mail.Code{mail.Invalid, mail.NotFound, mail.Denied, mail.Unknown, mail.Conflict, mail.TooLarge, mail.Limited, mail.Timeout, mail.Unavailable, mail.Internal})
 	}

@@ -1,6 +1,7 @@
 package httpapi
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"net/http"
@@ -199,6 +200,36 @@ func wait(c *call) (any, error) {
 			return nil, err
 		}
 	}
+}
+
+// ring answers that the caller was rung, or null. As with wait, the status may go out long before.
+func ring(c *call) (any, error) {
+	at := mail.Line{Door: cmp.Or(get[string](c.query, "door"), mail.MonitorDoor), Session: get[string](c.query, "session")}
+	if err := at.Check(); err != nil {
+		return nil, err
+	}
+	timeout, ok := c.query["timeout"].(time.Duration)
+	if !ok {
+		timeout = defaultWait
+	}
+	ctx, cancel := c.api.streaming(c.r)
+	defer cancel()
+	ctx, cancel = context.WithTimeout(ctx, timeout)
+	defer cancel()
+	s := c.stream()
+	err := c.api.opts.Line(ctx, c.roomName, c.caller.Name, at, c.api.opts.KeepAlive, func(r *mail.Rung) error {
+		if r != nil {
+			return s.last(r)
+		}
+		if err := s.add([]byte("\n")); err != nil {
+			return err
+		}
+		return s.flush()
+	})
+	if err != nil && ctx.Err() != nil && c.r.Context().Err() == nil {
+		return nil, s.last(nil) // the time is over, or the post office stops
+	}
+	return nil, err
 }
 
 // waitOnce waits until the next sign of life is due.

@@ -276,6 +276,34 @@ func TestWaitFails(t *testing.T) {
 	want{path: "/rooms/lab/wait", status: 404, detail: "no agent"}.check(t, h, nil)
 }
 
+// TestRing holds that one who waits to be rung sees that the post office is there, and is answered when it is rung, when the time is over, and when the post
+// office stops.
+func TestRing(t *testing.T) {
+	for _, c := range []struct {
+		query, want string
+		stop, after time.Duration
+	}{
+		{"door=rewake", `{"id":"ring_rewake","text":"mail for user"}`, 0, 0},
+		{"session=zzz", `{"id":"ring_monitor","text":"mail for user"}`, 0, 3 * defaultKeepAlive},
+		{"door=rewake&session=zzzzzz", "null", 0, defaultWait},
+		{"door=rewake&session=zzzzzz&timeout=40s", "null", 0, 40 * time.Second},
+		{"door=rewake&session=zzzzzz", "null", 20 * time.Second, 20 * time.Second},
+	} {
+		inBubble(t, func(s *testServer) {
+			if c.stop > 0 {
+				time.AfterFunc(c.stop, s.close)
+			}
+			began := time.Now()
+			body, err := io.ReadAll(s.open(s.Context(), "/rooms/lab/ring?"+c.query).Body)
+			if d := time.Since(began); strings.TrimSpace(string(body)) != c.want || err != nil || d != c.after {
+				t.Errorf("%s: %q after %v, %v; want %s after %v", c.query, body, d, err, c.want, c.after)
+			}
+		})
+	}
+	h, _ := newTestAPI(t, Options{})
+	want{path: "/rooms/lab/ring?door=tmux", status: 400, detail: "rewake, monitor, channel"}.check(t, h, nil)
+}
+
 func TestExportBreaks(t *testing.T) {
 	inBubble(t, func(s *testServer) {
 		for range 20 {

@@ -18,7 +18,7 @@ func claude() Client {
 				settings, servers = filepath.Join(o.Root, ".claude", "settings.json"), filepath.Join(o.Root, ".mcp.json")
 			}
 			return []file{
-				{settings, "hooks", &jsonFile{o: o, hooks: groupHooks(o, "claude", seconds, claudeEvents())}},
+				{settings, "hooks", &jsonFile{o: o, hooks: claudeHooks(o)}},
 				{servers, "MCP server", &jsonFile{o: o, server: &jsonServer{in: "mcpServers", value: raw(stdioServer{Type: "stdio", Command: o.Binary, Args: mcpArgs(o)})}}},
 			}
 		},
@@ -64,6 +64,20 @@ func claudeEvents() []string {
 	return []string{"SessionStart", "UserPromptSubmit", "PreToolUse", "PostToolUse", "Stop", "StopFailure", "Notification", "TeammateIdle", "SessionEnd"}
 }
 
+// claudeHooks returns the hooks of the events, and the one that waits in the background from the end of a turn on (asyncRewake).
+func claudeHooks(o *Options) *jsonHooks {
+	h := groupHooks(o, "claude", seconds, claudeEvents())
+	if o.GOOS == "windows" { // there hooks of this kind were seen to hold a session up (2.1.246)
+		return h
+	}
+	wait := hookHandler{Type: "command", Command: waitCommand(o), Timeout: waitTimeout, Rewake: true}
+	h.events = append(h.events, jsonHook{"Stop", wait.Command, raw(hookGroup{[]hookHandler{wait}})})
+	return h
+}
+
+// waitTimeout is how long the hook that waits may run, in seconds: package hook says why.
+const waitTimeout = 28_800
+
 // claudeDir returns a file of the person's configuration.
 func (o *Options) claudeDir(name string) string {
 	if dir := o.Getenv("CLAUDE_CONFIG_DIR"); dir != "" {
@@ -105,6 +119,7 @@ type hookHandler struct {
 	Name    string `json:"name,omitempty"`
 	Command string `json:"command"`
 	Timeout int    `json:"timeout"`
+	Rewake  bool   `json:"asyncRewake,omitzero"`
 }
 
 // seconds is the timeout of every hook where clients count seconds.

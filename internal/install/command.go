@@ -54,6 +54,18 @@ func hookCommand(o *Options, client, event string) string {
 	return strings.Join(words, " ")
 }
 
+// waitEvent is what hooks call the one that waits.
+const waitEvent = "wait"
+
+// waitCommand returns the command line of Claude Code's hook that waits. One that cannot be started would count as one that failed, and be started again
+// and again (claude-code#96148): where the program is gone it succeeds.
+func waitCommand(o *Options) string {
+	return `if test -x "$(command -v ` + shellWord(o.GOOS, o.Binary) + `)"; then exec ` + hookCommand(o, "claude", waitEvent) + "; fi"
+}
+
+// isWait reports whether a command line of ours is that of the hook that waits.
+func isWait(line string) bool { return strings.HasPrefix(line, "if ") }
+
 // shellWord quotes a word for the shell that clients use.
 func shellWord(goos, w string) string {
 	plain := func(r rune) bool {
@@ -109,6 +121,9 @@ func isBinary(path string) bool {
 
 // hookOf returns the program that a command line starts if it is one of our hooks for the client.
 func hookOf(line, client string) (binary string, ours bool) {
+	if _, command, ok := strings.Cut(line, "; then exec "); ok && isWait(line) {
+		line = strings.TrimSuffix(command, "; fi")
+	}
 	words := shellWords(strings.TrimPrefix(line, "& ")) // as PowerShell calls what is quoted
 	if len(words) >= 4 && isBinary(words[0]) && words[1] == "hook" && words[2] == client {
 		return words[0], true

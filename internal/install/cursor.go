@@ -28,9 +28,15 @@ func cursor() Client {
 // hooksVersion is what Cursor and Copilot want at the head of a file of hooks.
 func hooksVersion() []piece { return []piece{{name: "version", raw: "1"}} }
 
+// What a person has to know of clients that need nothing special.
+const (
+	restart = "Sessions that run already know of it after a restart."
+	noHooks = "It has no hooks of ours: an agent there sees its mail when it calls read_messages or wait_for_messages. Tell it to, in its instructions."
+)
+
 func projectNote(o *Options) []string {
 	if o.Scope == Project {
-		return []string{sharedPath}
+		return []string{restart, sharedPath}
 	}
-	return nil
+	return []string{restart}
 }

@@ -28,7 +28,7 @@ func gemini() Client {
 			if o.Scope == Project {
 				return []string{"Gemini CLI shows a project's hooks before it runs them the first time.", sharedPath}
 			}
-			return []string{"Sessions that run already know of it after a restart."}
+			return []string{restart}
 		},
 		disabled: func(o *Options) (string, string) {
 			if path := settings(o); memberIs(path, jsonc.False, "hooksConfig", "enabled") {

@@ -13,6 +13,6 @@ func goose() Client {
 			}
 			return []file{{filepath.Join(dir, "config.yaml"), "extension", &yamlFile{o: o}}}
 		},
-		notes: func(*Options) []string { return nil },
+		notes: func(*Options) []string { return []string{restart, noHooks} },
 	}
 }

@@ -119,7 +119,20 @@ func Install(c Client, o *Options) (*Plan, error) {
 		p.Changes = append(p.Changes, ch)
 	}
 	p.Notes = c.notes(o)
-	return p, nil
+	return p, p.unlocked()
+}
+
+// unlocked refuses to change a file that somebody made read-only. It could be replaced all the same, which is not what they wanted.
+func (p *Plan) unlocked() error {
+	for _, c := range p.Changes {
+		if c.Action == Keep || c.before == nil {
+			continue
+		}
+		if info, err := os.Stat(c.Path); err == nil && info.Mode().Perm()&0o200 == 0 {
+			return located(c.Path, mail.Errorf(mail.Denied, "the file is read-only; nothing was written. If it may change, make it writable first: chmod u+w '%s'", c.Path))
+		}
+	}
+	return nil
 }
 
 func newPlan(c Client, o *Options) *Plan {
@@ -170,7 +183,7 @@ func Uninstall(c Client, o *Options) (*Plan, error) {
 			p.Changes = append(p.Changes, ch)
 		}
 	}
-	return p, nil
+	return p, p.unlocked()
 }
 
 // undo returns how the file gets rid of us.

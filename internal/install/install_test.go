@@ -2,10 +2,12 @@ package install
 
 import (
 	"bytes"
+	"errors"
 	"flag"
 	"io/fs"
 	"maps"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -482,12 +484,50 @@ func TestShellWords(t *testing.T) {
 			if binary, ours := hookOf(line, "claude"); !ours || binary != path {
 				t.Errorf("hookOf(%s) = %q, %v", line, binary, ours)
 			}
+			if binary, ours := hookOf(waitCommand(o), "claude"); !ours || binary != path {
+				t.Errorf("hookOf(%s) = %q, %v", waitCommand(o), binary, ours)
+			}
 		}
 	}
-	for _, line := range []string{"pennypost hook codex Stop", "pennypost send hook claude", "echo pennypost hook claude Stop", "", "'", "/x/notpennypost hook claude Stop"} {
+	for _, line := range []string{"pennypost hook codex Stop", "pennypost send hook claude", "echo pennypost hook claude Stop", "", "'", "/x/notpennypost hook claude Stop",
+		"if true; then exec rm -rf /; fi", "echo; then exec pennypost hook claude wait; fi"} {
 		if _, ours := hookOf(line, "claude"); ours {
 			t.Errorf("hookOf(%q) is ours", line)
 		}
+	}
+}
+
+// A hook that waits must not fail: its client would run it again and again. The shell that runs it succeeds where the program is gone, and else ends as the program does.
+func TestWaitCommand(t *testing.T) {
+	sh, err := exec.LookPath("sh")
+	if err != nil {
+		t.Skip("no shell")
+	}
+	o := &Options{GOOS: "linux", Binary: filepath.Join(t.TempDir(), "it's mine", "pennypost")}
+	run := func() (int, string) {
+		out, err := exec.Command(sh, "-c", waitCommand(o)).CombinedOutput()
+		if exit, ok := errors.AsType[*exec.ExitError](err); ok {
+			return exit.ExitCode(), string(out)
+		}
+		return 0, string(out)
+	}
+	if code, out := run(); code != 0 || out != "" {
+		t.Errorf("without the program: %d %q", code, out)
+	}
+	if err := os.Mkdir(filepath.Dir(o.Binary), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(o.Binary, []byte("#!"+sh+"\necho $*; exit 2\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if code, out := run(); code != 0 || out != "" {
+		t.Errorf("with a program that cannot be run: %d %q", code, out)
+	}
+	if err := os.Chmod(o.Binary, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if code, out := run(); code != 2 || out != "hook claude wait\n" {
+		t.Errorf("with the program: %d %q", code, out)
 	}
 }
 

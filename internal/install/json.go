@@ -180,7 +180,7 @@ func (f *jsonFile) putHooks(text []byte) ([]byte, error) {
 		if err != nil {
 			return nil, err
 		}
-		i := slices.IndexFunc(all, func(x hookAt) bool { return x.event == h.event })
+		i := slices.IndexFunc(all, h.is)
 		switch {
 		case i < 0:
 			text, err = jsonc.Append(text, []string{"hooks", h.event}, h.value)
@@ -194,17 +194,23 @@ func (f *jsonFile) putHooks(text []byte) ([]byte, error) {
 	return f.hooks.dropOthers(text)
 }
 
-// dropOthers removes hooks of ours beyond the first of each event that we want.
+// is reports whether a hook in a document is this one, whatever program it starts.
+func (h *jsonHook) is(x hookAt) bool {
+	return x.event == h.event && isWait(x.command.Text()) == isWait(h.command)
+}
+
+// dropOthers removes hooks of ours beyond the first of each that we want.
 func (h *jsonHooks) dropOthers(text []byte) ([]byte, error) {
 	for {
 		all, err := h.find(text)
 		if err != nil {
 			return nil, err
 		}
-		seen := map[string]bool{}
+		seen := make(map[int]bool)
 		i := slices.IndexFunc(all, func(x hookAt) bool {
-			extra := seen[x.event] || !slices.ContainsFunc(h.events, func(e jsonHook) bool { return e.event == x.event })
-			seen[x.event] = true
+			which := slices.IndexFunc(h.events, func(e jsonHook) bool { return e.is(x) })
+			extra := which < 0 || seen[which]
+			seen[which] = true
 			return extra
 		})
 		if i < 0 {
@@ -412,7 +418,11 @@ func (f *jsonFile) entries(text []byte) ([]Entry, error) {
 			return nil, explain(err)
 		}
 		for _, x := range hooks {
-			all = append(all, Entry{"hook " + x.event, x.binary, x.command.Line()})
+			what := "hook " + x.event
+			if isWait(x.command.Text()) {
+				what += " that waits"
+			}
+			all = append(all, Entry{what, x.binary, x.command.Line()})
 		}
 	}
 	return all, nil

@@ -23,7 +23,7 @@ func opencode() Client {
 			server := opencodeServer{"local", append([]string{o.Binary}, mcpArgs(o)...), true}
 			return []file{{path, "MCP server", &jsonFile{o: o, server: &jsonServer{in: "mcp", value: raw(server), list: true}}}}
 		},
-		notes: projectNote,
+		notes: func(o *Options) []string { return append(projectNote(o), noHooks) },
 	}
 }
 

@@ -45,41 +45,36 @@ func TestPlugin(t *testing.T) {
 		t.Errorf("the source %q is no directory relative to the marketplace: %v", source, err)
 	}
 
-	manifest := parse("plugin/.claude-plugin/plugin.json", "name", "version", "description", "author", "homepage", "repository", "license", "keywords", "experimental")
+	manifest := parse("plugin/.claude-plugin/plugin.json", "name", "version", "description", "author", "homepage", "repository", "license", "keywords")
 	if name := manifest.At("name").Text(); name != entry.At("name").Text() || name != serverName {
 		t.Errorf("the plugin is called %q, and %q in the marketplace", name, entry.At("name").Text())
 	}
 
 	hooks := parse("plugin/hooks/hooks.json", "description", "hooks")
-	var events []string
+	var got []jsonHook
 	for _, it := range hooks.At("hooks").Items {
-		events = append(events, it.Name)
-		o := &Options{Binary: "pennypost", GOOS: "linux"}
-		want := groupHooks(o, "claude", seconds, []string{it.Name}).events[0].value
-		wanted, _ := jsonc.Parse([]byte("[" + want + "]"))
-		if !jsonc.Equal(it.Value, wanted) {
-			t.Errorf("the hook %s is %s, want %s", it.Name, it.Value.Raw(), want)
+		for _, group := range it.Value.Items {
+			got = append(got, jsonHook{it.Name, group.Value.At("hooks").Items[0].Value.At("command").Text(), string(group.Value.Raw())})
 		}
 	}
-	if !slices.Equal(events, claudeEvents()) {
-		t.Errorf("the plugin has hooks for %v; install writes %v", events, claudeEvents())
+	want := claudeHooks(&Options{Binary: "pennypost", GOOS: "linux"}).events
+	slices.SortStableFunc(want, func(a, b jsonHook) int { // the plugin has the two hooks of an event side by side
+		return slices.Index(claudeEvents(), a.event) - slices.Index(claudeEvents(), b.event)
+	})
+	if len(got) != len(want) {
+		t.Fatalf("the plugin has %d hooks; install writes %d", len(got), len(want))
+	}
+	for i := range want {
+		is, _ := jsonc.Parse([]byte(got[i].value))
+		wanted, _ := jsonc.Parse([]byte(want[i].value))
+		if got[i].event != want[i].event || !jsonc.Equal(is, wanted) {
+			t.Errorf("hook %d is %s: %s, want %s: %s", i, got[i].event, got[i].value, want[i].event, want[i].value)
+		}
 	}
 
 	server := parse("plugin/.mcp.json", "mcpServers").At("mcpServers", serverName)
 	if server.At("type").Text() != "stdio" || server.At("command").Text() != "pennypost" || server.At("args").Items[0].Value.Text() != "mcp" {
 		t.Errorf("the server is %s", server.Raw())
-	}
-
-	monitors := parse(strings.TrimPrefix("plugin/"+manifest.At("experimental", "monitors").Text(), "./"))
-	for _, it := range monitors.Items {
-		for _, m := range it.Value.Items {
-			if !slices.Contains([]string{"name", "command", "description", "when"}, m.Name) || m.Value.Text() == "" {
-				t.Errorf("the monitor has %q: %s", m.Name, m.Value.Raw())
-			}
-		}
-		if !strings.HasPrefix(it.Value.At("command").Text(), "pennypost ") || it.Value.At("when").Text() != "always" {
-			t.Errorf("the monitor is %s", it.Value.Raw())
-		}
 	}
 }
 

@@ -11,7 +11,7 @@ func windsurf() Client {
 			return []file{{path, "MCP server", &jsonFile{o: o, server: &jsonServer{in: "mcpServers", value: raw(stdioServer{Command: o.Binary, Args: mcpArgs(o)})}}}}
 		},
 		notes: func(*Options) []string {
-			return []string{"Press refresh in Windsurf's list of MCP servers, or restart it."}
+			return []string{"Press refresh in Windsurf's list of MCP servers, or restart it.", noHooks}
 		},
 	}
 }

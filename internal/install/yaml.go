@@ -50,6 +50,9 @@ func readYAML(text []byte) (*yamlLines, error) {
 		if seen[key] {
 			return nil, oddYAML(i, "repeats the key "+key)
 		}
+		if open := strings.TrimSpace(value); open != "" && strings.ContainsAny(open[:1], `"'`) && !strings.Contains(open[1:], open[:1]) {
+			return nil, oddYAML(i, "begins a quotation that does not end there")
+		}
 		if seen[key] = true; key != extensions {
 			continue
 		}

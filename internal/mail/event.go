@@ -34,6 +34,7 @@ type Checkpoint struct {
 	Spent      []SpentKey      `json:"spent,omitempty"`   // idempotency keys of the last day whose messages are no longer hot
 	Bridges    []Bridge        `json:"bridges,omitempty"`
 	Workspaces []Workspace     `json:"workspaces,omitempty"`
+	Last       Time            `json:"last,omitzero"` // of the events until now
 }
 
 // SpentKey is an idempotency key that outlives its message: a sender that tries again is told of the first one.

@@ -1,5 +1,10 @@
 package mail
 
+import (
+	"slices"
+	"time"
+)
+
 // Mark is what a receipt says happened.
 type Mark string
 
@@ -11,15 +16,20 @@ const (
 	MarkUnread     Mark = "unread"
 	MarkArchived   Mark = "archived"
 	MarkUnarchived Mark = "unarchived"
+	// MarkSnoozed puts a message off until a time: it is unread, but not in the inbox before. Being read, unread or archived ends that.
+	MarkSnoozed Mark = "snoozed"
 )
+
+// MaxSnooze is how long a message can be put off.
+const MaxSnooze = 366 * 24 * time.Hour
 
 // ParseMark checks a mark that a reader may set.
 func ParseMark(s string) (Mark, error) {
 	switch m := Mark(s); m {
-	case MarkRead, MarkUnread, MarkArchived, MarkUnarchived:
+	case MarkRead, MarkUnread, MarkArchived, MarkUnarchived, MarkSnoozed:
 		return m, nil
 	}
-	return "", Errorf(Invalid, "%q is not a mark; use read, unread, archived or unarchived", s)
+	return "", Errorf(Invalid, "%q is not a mark; use read, unread, archived, unarchived or snoozed", s)
 }
 
 // Receipt is a mark by one reader on one message. The latest receipt of a kind counts.
@@ -28,6 +38,7 @@ type Receipt struct {
 	Reader  Address `json:"reader"`
 	Mark    Mark    `json:"mark"`
 	Door    string  `json:"door,omitempty"` // for notified and presented: through what
+	Until   Time    `json:"until,omitzero"` // for snoozed
 }
 
 // DeliveryState is where a message stands with one recipient.
@@ -45,6 +56,19 @@ const (
 	Expired DeliveryState = "expired" // its time ran out unread
 	Dead    DeliveryState = "dead"    // its recipient is gone and has not read it
 )
+
+// ParseDeliveryState checks the name of a state.
+func ParseDeliveryState(s string) (DeliveryState, error) {
+	if d := DeliveryState(s); slices.Contains(DeliveryStates(), d) {
+		return d, nil
+	}
+	return "", Errorf(Invalid, "%q is not a state of a delivery; use queued, notified, presented, read, archived, held, expired or dead", s)
+}
+
+// DeliveryStates lists the states.
+func DeliveryStates() []DeliveryState {
+	return []DeliveryState{Queued, Notified, Presented, Read, Archived, Held, Expired, Dead}
+}
 
 // Delivery is one (message, recipient) pair.
 type Delivery struct {

@@ -30,7 +30,7 @@ type Sender interface {
 
 // Reader looks. Looking changes nothing.
 type Reader interface {
-	// Inbox returns what waits in a mailbox, oldest first.
+	// Inbox returns what waits in a mailbox, oldest first unless asked otherwise.
 	Inbox(ctx context.Context, q InboxQuery) (Page, error)
 	// History returns messages of the whole room, newest last.
 	History(ctx context.Context, q HistoryQuery) (Page, error)
@@ -120,13 +120,14 @@ type Item struct {
 	Read       bool          `json:"read"`
 	State      DeliveryState `json:"state,omitempty"` // with the reader in question
 	Expires    Time          `json:"expires,omitzero"`
+	Snoozed    Time          `json:"snoozed,omitzero"` // until when the reader has put it off; afterwards none
 	Deliveries []Delivery    `json:"deliveries,omitempty"`
 }
 
 // Page is a part of a list.
 type Page struct {
 	Messages []Item `json:"messages"`
-	Unread   int    `json:"unread"` // in the whole mailbox; 0 for a history
+	Unread   int    `json:"unread"` // in the whole mailbox, without what is snoozed; 0 for a history
 	More     bool   `json:"more"`   // the list goes on: ask again with Next
 	Next     Seq    `json:"next,omitzero"`
 }
@@ -139,29 +140,56 @@ const (
 
 // InboxQuery says what of a mailbox to return.
 type InboxQuery struct {
-	Agent Name // whose mailbox; empty: the caller's
-	All   bool // read messages too; archived and expired ones never
-	After Seq  // only messages behind this place
-	Types []Type
-	Limit int // at most MaxLimit; 0: DefaultLimit
-	Bytes int // stop before the bodies exceed this many bytes, but return at least one message; 0: no such limit
+	Agent  Name   // whose mailbox; empty: the caller's
+	Place  Place  // which part of it
+	All    bool   // read messages too; archived, snoozed and expired ones never
+	Newest bool   // newest first: of more, ask again with Before
+	After  Seq    // only messages behind this place
+	Before Seq    // only messages before this place
+	From   string // an address or a bare name
+	Types  []Type
+	Limit  int // at most MaxLimit; 0: DefaultLimit
+	Bytes  int // stop before the bodies exceed this many bytes, but return at least one message; 0: no such limit
+}
+
+// Place is a part of a mailbox.
+type Place string
+
+// The places. What is not archived and not snoozed is in the inbox.
+const (
+	InInbox    Place = ""
+	InSnoozed  Place = "snoozed"  // put off, and not due yet
+	InArchived Place = "archived" // by the reader; what retention took to the archive is found by History
+)
+
+// ParsePlace checks the name of a place.
+func ParsePlace(s string) (Place, error) {
+	switch p := Place(s); p {
+	case InInbox, InSnoozed, InArchived:
+		return p, nil
+	}
+	return "", Errorf(Invalid, "%q is not a place of a mailbox; use snoozed or archived, or leave it out for the inbox", s)
 }
 
 // HistoryQuery says which messages of a room to return. Conditions are joined by "and"; empty ones hold for all.
 type HistoryQuery struct {
-	Types   []Type
-	From    string // an address or a bare name
-	To      string // an address or a bare name, as it stands in To
-	Agent   Name   // sent by or delivered to this agent
-	Thread  ID     // any message of the thread
-	Issue   string
-	Since   Time   // sent at this time or later
-	Until   Time   // sent before this time
-	Search  string // text in subject or body, case ignored
-	Archive bool   // the archive too
-	After   Seq    // only messages behind this place
-	Before  Seq    // only messages before this place
-	Limit   int    // at most MaxLimit; 0: DefaultLimit. Of more, the newest are returned, unless After is set
+	Types  []Type
+	From   string // an address or a bare name
+	To     string // an address or a bare name, as it stands in To
+	Agent  Name   // sent by or delivered to this agent
+	Thread ID     // any message of the thread
+	Issue  string
+	Since  Time   // sent at this time or later
+	Until  Time   // sent before this time
+	Search string // text in subject or body, case ignored
+	// States asks for messages that stand so with at least one recipient now. Of archived ones only what receipts tell is known.
+	States []DeliveryState
+	// Deliveries asks for each message's deliveries, as Message returns them. With States they come anyway.
+	Deliveries bool
+	Archive    bool // the archive too
+	After      Seq  // only messages behind this place
+	Before     Seq  // only messages before this place
+	Limit      int  // at most MaxLimit; 0: DefaultLimit. Of more, the newest are returned, unless After is set
 }
 
 // WaitQuery says what to wait for.
@@ -177,6 +205,8 @@ type Marking struct {
 	All  bool   `json:"all,omitzero"` // every message in the caller's mailbox that the mark would change
 	Mark Mark   `json:"mark"`
 	Door string `json:"door,omitempty"` // for presented: through what the text was handed over
+	// Until is for snoozed: when the message is to wait again, within a year.
+	Until Time `json:"until,omitzero"`
 }
 
 // Marked answers Mark. The call succeeds if any id was found or none was asked for.
@@ -193,10 +223,11 @@ type RoomStatus struct {
 	Seq      Seq      `json:"seq"`
 	Messages int      `json:"messages"` // hot ones; the archive is not counted
 	Agents   int      `json:"agents"`
-	Unread   int      `json:"unread"` // in the user's mailbox
+	Unread   int      `json:"unread"` // in the user's mailbox, without what is snoozed
 	Bytes    int64    `json:"bytes"`  // of the journal file
 	Rejected int      `json:"rejected_lines"`
 	Open     bool     `json:"open"`
+	Last     Time     `json:"last,omitzero"` // when something last happened; upkeep of the files does not count
 }
 
 // Trimmed answers Archive.

@@ -13,7 +13,8 @@ type Turner interface {
 	// What is returned has not been told yet: whoever hands it over marks it as presented or, of what it only points to, notified.
 	// Until that, and for a few seconds, it is not returned again: a client runs the hooks of several tools at a time.
 	//
-	// Of mail that cannot keep a turn going, because it has too often or because the turn was broken off, the user is told by a message.
+	// Of mail that cannot keep a turn going, because it has too often or because the turn was broken off, the user is told by a message, unless
+	// the agent has a door: that is rung then.
 	Turn(ctx context.Context, t Turn) (Told, error)
 }
 

@@ -12,7 +12,7 @@ import (
 func (s *state) apply(e *mail.Event) {
 	s.seq = e.Seq
 	if e.Checkpoint == nil {
-		s.shown = e.Seq
+		s.shown, s.last = e.Seq, e.At
 	}
 	switch {
 	case e.Message != nil:
@@ -163,15 +163,19 @@ func (s *state) applyReceipt(rc *mail.Receipt, at mail.Time) {
 		k.notified, k.notifiedDoor = at, rc.Door
 	case mail.MarkPresented:
 		k.presented, k.presentedDoor = at, rc.Door
-		m.Door, m.DoorAt = rc.Door, at
+		if door := policy.ProvenDoor(k.notifiedDoor, k.notified, rc.Door, at); door != rc.Door || at != m.DoorAt { // what is shown with it proves no less
+			m.Door, m.DoorAt = door, at
+		}
 	case mail.MarkRead:
-		k.read = at
+		k.read, k.snoozed = at, 0
 	case mail.MarkUnread:
-		k.read = 0
+		k.read, k.snoozed = 0, 0
 	case mail.MarkArchived:
-		k.archived = at
+		k.archived, k.snoozed = at, 0
 	case mail.MarkUnarchived:
 		k.archived = 0
+	case mail.MarkSnoozed:
+		k.snoozed = rc.Until
 	}
 	s.refile(r, m)
 }

@@ -64,7 +64,7 @@ func note(ds []mail.Delivery, rc *mail.Receipt, at mail.Time) []mail.Delivery {
 	d := &ds[i]
 	state := map[mail.Mark]mail.DeliveryState{
 		mail.MarkNotified: mail.Notified, mail.MarkPresented: mail.Presented, mail.MarkRead: mail.Read,
-		mail.MarkUnread: mail.Presented, mail.MarkArchived: mail.Archived, mail.MarkUnarchived: mail.Read,
+		mail.MarkUnread: mail.Presented, mail.MarkSnoozed: mail.Presented, mail.MarkArchived: mail.Archived, mail.MarkUnarchived: mail.Read,
 	}[rc.Mark]
 	if settled := d.State == mail.Read || d.State == mail.Archived; !settled || rc.Mark != mail.MarkNotified && rc.Mark != mail.MarkPresented {
 		d.State, d.At, d.Door = state, at, rc.Door
@@ -98,7 +98,7 @@ func (r *Room) searchArchive(ctx context.Context, f *filter, n int) ([]mail.Item
 		if err != nil {
 			return nil, err
 		}
-		if !f.matches(&it.Message, it.Seq) || !f.archivedAbout(&it) {
+		if !f.matches(&it.Message, it.Seq) || !f.archivedAbout(&it) || !f.stands(it.Deliveries) {
 			continue
 		}
 		out = append(out, it)

@@ -133,6 +133,48 @@ func BenchmarkInbox(b *testing.B) {
 	}
 }
 
+// BenchmarkInboxPage is what a person's page asks for: the newest 50 of a mailbox of 5,000, and what stands badly among as many.
+func BenchmarkInboxPage(b *testing.B) {
+	for _, read := range []bool{true, false} {
+		n := 0
+		if read {
+			n = 4980
+		}
+		store := fillStore(b, n)
+		room, err := Open(b.Context(), "bench", store.Open(), keepAll)
+		if err != nil {
+			b.Fatal(err)
+		}
+		defer room.Close()
+		for i := n + 20; i < 5000; i++ {
+			if _, err := room.As("s").Send(b.Context(), mail.Draft{To: mail.Recipients{"r0"}, Body: benchBody}); err != nil {
+				b.Fatal(err)
+			}
+		}
+		user := room.As(mail.User)
+		middle := room.Status().Seq / 2
+		for name, q := range map[string]mail.InboxQuery{
+			"top": {All: true, Newest: true}, "middle": {All: true, Newest: true, Before: middle}, "archived": {Place: mail.InArchived, Newest: true},
+		} {
+			q.Agent = "r0"
+			b.Run(fmt.Sprintf("read=%v/%s", read, name), func(b *testing.B) {
+				for b.Loop() {
+					if page, err := user.Inbox(b.Context(), q); err != nil || name != "archived" && len(page.Messages) != 50 {
+						b.Fatalf("%d messages, %v", len(page.Messages), err)
+					}
+				}
+			})
+		}
+		b.Run(fmt.Sprintf("read=%v/dead", read), func(b *testing.B) {
+			for b.Loop() {
+				if _, err := user.History(b.Context(), mail.HistoryQuery{States: []mail.DeliveryState{mail.Dead, mail.Held}}); err != nil {
+					b.Fatal(err)
+				}
+			}
+		})
+	}
+}
+
 // BenchmarkReplay opens a room of 200,000 events (PENNYPOST_BENCH_EVENTS changes that), half messages and half receipts, and
 // weighs it.
 func BenchmarkReplay(b *testing.B) {

@@ -57,12 +57,13 @@ func newBreaker(l policy.Limits) *breaker {
 
 // trip is a limit that a message ran into.
 type trip struct {
-	what string // identifies it, so that the person is told once
-	err  error  // for the sender
-	note string // for the person
+	what  string // identifies it, so that the person is told once
+	limit string // as the configuration calls it
+	err   error  // for the sender; nil: the message that it repeats is its answer
+	note  string // for the person
 }
 
-// admit decides whether m may be sent. same is the message that it repeats, if it does. The person's messages always may, and bring
+// admit decides whether m may be sent. same is the message that it repeats, if it does, which is a trip too. The person's messages always may, and bring
 // exchanges back to their beginning, as do messages about tasks.
 func (b *breaker) admit(m *mail.Message, again bool, depth int, now time.Time) (same mail.ID, tripped *trip) {
 	from := m.From.Signer()
@@ -77,11 +78,14 @@ func (b *breaker) admit(m *mail.Message, again bool, depth int, now time.Time) (
 		return "", nil
 	}
 	if id := b.repeated(m, now); id != "" && !again {
-		return id, nil
+		return id, &trip{
+			what: fmt.Sprint("repeat ", m.From, " ", m.To[0]), limit: "repeat_window",
+			note: fmt.Sprintf("%s sent the same to %s again within %v. It was not delivered twice.", from, m.To[0], b.limits.RepeatWindow),
+		}
 	}
 	if b.limits.Depth >= 0 && depth > b.limits.Depth {
 		return "", &trip{
-			what: "depth " + string(m.ThreadRoot()),
+			what: "depth " + string(m.ThreadRoot()), limit: "depth",
 			err:  mail.Errorf(mail.Limited, "this conversation is %d replies deep without a word of the person: nothing was sent. Ask the user whether it shall go on", depth),
 			note: fmt.Sprintf("The conversation %s is %d replies deep. The last one, by %s, was refused. Write into it if it shall go on.", m.ThreadRoot(), depth, from),
 		}
@@ -96,7 +100,7 @@ func (b *breaker) admit(m *mail.Message, again bool, depth int, now time.Time) (
 	}
 	if ok, wait := a.Take(b.limits, now); !ok {
 		return "", &trip{
-			what: "rate " + string(from),
+			what: "rate " + string(from), limit: "per_minute",
 			err:  mail.Errorf(mail.Limited, "%s sends too much, over %d messages a minute: nothing was sent. Wait %v", from, b.limits.PerMinute, wait.Round(time.Second)+time.Second),
 			note: fmt.Sprintf("%s sent more than %d messages a minute; some were refused.", from, b.limits.PerMinute),
 		}
@@ -122,7 +126,7 @@ func (b *breaker) exchange(m *mail.Message, from mail.Name, now time.Time) *trip
 		}
 		if !x.Turn(b.limits, string(from), now) {
 			return &trip{
-				what: fmt.Sprint("exchange ", p),
+				what: fmt.Sprint("exchange ", p), limit: "exchanges",
 				err: mail.Errorf(mail.Limited, "you and %s have answered each other %d times in %v without a word of the user or about a task: nothing was sent. Stop thanking, or ask the user whether to go on",
 					a.Signer(), b.limits.Exchanges, b.limits.ExchangeWindow),
 				note: fmt.Sprintf("%s and %s answered each other %d times in %v, and %s's last message was refused. A word from you to either lets them go on.", p[0], p[1], b.limits.Exchanges, b.limits.ExchangeWindow, from),
@@ -243,14 +247,7 @@ func (s *state) depthOf(replyTo mail.ID, limit int) int {
 func (v *view) admit(ctx context.Context, p *plan, again bool) (*mail.Sent, error) {
 	now := v.opts.Now()
 	same, tripped := v.breaker.admit(&p.message, again, p.depth, now)
-	if tripped != nil {
-		v.opts.Observe.Tripped()
-		if v.breaker.news(tripped, now) {
-			v.tellUser(ctx, "A limit was reached", tripped.note)
-		}
-		return nil, tripped.err
-	}
-	if same == "" {
+	if tripped == nil {
 		return nil, nil
 	}
 	var sent *mail.Sent
@@ -260,7 +257,14 @@ func (v *view) admit(ctx context.Context, p *plan, again bool) (*mail.Sent, erro
 			sent.Duplicate = true
 		}
 	})
-	return sent, nil
+	if tripped.err == nil && sent == nil {
+		return nil, nil // what it repeats was erased since
+	}
+	v.opts.Observe.Tripped()
+	if v.breaker.news(tripped, now) {
+		v.tellUser(ctx, "A limit was reached", tripped.note+" The limit is "+tripped.limit+" in [room.limits] of config.toml.")
+	}
+	return sent, tripped.err
 }
 
 // tellUser puts a notice of the post office into the person's mailbox. That it could not be written is logged: whoever caused it has no part in that.

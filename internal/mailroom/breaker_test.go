@@ -2,6 +2,7 @@ package mailroom
 
 import (
 	"fmt"
+	"strings"
 	"testing"
 	"time"
 
@@ -57,6 +58,90 @@ func (d *desk) notices() int {
 		}
 	}
 	return n
+}
+
+// saw holds that both sides see a trip: the sender's answer says these words, and the user has one notice, which names the limit.
+func (d *desk) saw(err error, words, limit string) {
+	d.Helper()
+	if err == nil || !strings.Contains(err.Error(), words) || !strings.Contains(err.Error(), "nothing was sent") {
+		d.Errorf("the sender is told %v, want %q", err, words)
+	}
+	d.told(limit)
+}
+
+func (d *desk) told(limit string) {
+	d.Helper()
+	p, err := d.room.As(mail.User).Inbox(d.Context(), mail.InboxQuery{Limit: mail.MaxLimit})
+	if err != nil {
+		d.Fatal(err)
+	}
+	n := 0
+	for _, it := range p.Messages {
+		if it.From == mail.FromSystem && strings.Contains(it.Body, limit+" in [room.limits]") {
+			n++
+		}
+	}
+	if n != 1 {
+		d.Errorf("the user was told %d times of %s, want once", n, limit)
+	}
+}
+
+// Each trip of a breaker is seen by the sender, in the answer, and by the user, in a notice that says which limit it was. The budget of rings is in
+// package wake: TestP12_Budget.
+func TestP12_TripsAreSeen(t *testing.T) {
+	send := func(d *desk, from mail.Name, m mail.Draft) error {
+		_, err := d.room.As(from).Send(d.Context(), m)
+		return err
+	}
+	t.Run("exchanges", func(t *testing.T) {
+		d := newDesk(t, policy.Limits{Exchanges: 2})
+		d.send("ann", to("bob", "1"))
+		d.send("bob", to("ann", "2"))
+		d.refused("ann", to("bob", "3"))
+		d.saw(send(d, "ann", to("bob", "4")), "answered each other 2 times", "exchanges")
+	})
+	t.Run("repeats", func(t *testing.T) {
+		d := newDesk(t, policy.Limits{})
+		first := d.send("ann", to("bob", "same"))
+		for range 3 {
+			if again := d.send("ann", to("bob", "same")); again.ID != first.ID || !again.Duplicate {
+				t.Errorf("the sender is told %+v, want a duplicate of %s", again, first.ID)
+			}
+		}
+		d.told("repeat_window")
+	})
+	t.Run("depth", func(t *testing.T) {
+		d := newDesk(t, policy.Limits{Depth: 1, Exchanges: -1})
+		id := d.send("ann", to("bob", "0")).ID
+		id = d.send("bob", mail.Draft{To: mail.Recipients{"ann"}, Body: "1", ReplyTo: id}).ID
+		d.saw(send(d, "ann", mail.Draft{To: mail.Recipients{"bob"}, Body: "2", ReplyTo: id}), "2 replies deep", "depth")
+	})
+	t.Run("rate", func(t *testing.T) {
+		d := newDesk(t, policy.Limits{Burst: 1, PerMinute: 60})
+		d.send("ann", to("bob", "1"))
+		d.refused("ann", to("bob", "2"))
+		d.saw(send(d, "ann", to("bob", "3")), "over 60 messages a minute", "per_minute")
+	})
+}
+
+// claude-code#94000: a cap that cannot be moved breaks honest work. Each can be moved, and be taken away.
+func TestP12_LimitsAreTunable(t *testing.T) {
+	d := newDesk(t, policy.Limits{Exchanges: -1, RepeatWindow: -1, PerMinute: -1, Depth: -1})
+	var id mail.ID
+	for i := range 6000 {
+		from, other := mail.Name("ann"), "bob"
+		if i%2 == 1 {
+			from, other = "bob", "ann"
+		}
+		sent := d.send(from, mail.Draft{To: mail.Recipients{other}, Body: "same", ReplyTo: id})
+		if sent.Duplicate {
+			t.Fatal("a repetition was dropped without a limit")
+		}
+		id = sent.ID
+	}
+	if n := d.notices(); n != 0 {
+		t.Errorf("%d notices without a limit", n)
+	}
 }
 
 func to(name, format string, args ...any) mail.Draft {

@@ -15,7 +15,7 @@ const keyLife = 24 * time.Hour
 
 // checkpoint returns what the events until now said about everything but the kept messages and their receipts.
 func (s *state) checkpoint(trimmed []mail.ID, now mail.Time) *mail.Checkpoint {
-	c := &mail.Checkpoint{After: s.seq, Rotation: maps.Clone(s.rotation), Trimmed: trimmed}
+	c := &mail.Checkpoint{After: s.seq, Rotation: maps.Clone(s.rotation), Trimmed: trimmed, Last: s.last}
 	for _, name := range slices.Sorted(maps.Keys(s.members)) {
 		if m := s.members[name]; m.Name == name && m.Registered != 0 {
 			c.Agents = append(c.Agents, cloneRecord(m.AgentRecord))
@@ -82,6 +82,9 @@ func (s *state) applyCheckpoint(c *mail.Checkpoint, at mail.Time) {
 		s.spent[sentKey{k.From, k.Key}] = k
 	}
 	s.garbage = 0
+	if c.Last != 0 { // as it is where an older version wrote it
+		s.last = c.Last
+	}
 	s.bridges, s.workspaces = slices.Clone(c.Bridges), slices.Clone(c.Workspaces)
 	s.rotation = maps.Clone(c.Rotation)
 	if s.rotation == nil {

@@ -105,6 +105,7 @@ func (s *state) item(r *record, m *member, now mail.Time) mail.Item {
 		return it
 	}
 	it.Read = r.readBy(m)
+	it.Snoozed = r.snoozedBy(m, now)
 	if a, expires, ok := s.lasting(r, m); ok {
 		it.Expires = expires
 		it.State = s.delivery(r, a, m, now).State

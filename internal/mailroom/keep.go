@@ -22,7 +22,7 @@ func (r *Room) Status() mail.RoomStatus {
 	now := r.now()
 	r.mu.RLock()
 	defer r.mu.RUnlock()
-	st.Seq, st.Messages = r.state.seq, len(r.state.records)
+	st.Seq, st.Last, st.Messages = r.state.seq, r.state.last, len(r.state.records)
 	for range r.state.agents() {
 		st.Agents++
 	}
@@ -157,7 +157,7 @@ func (s *state) retainable(now mail.Time) []policy.Held {
 	out := make([]policy.Held, 0, len(s.order))
 	for _, r := range s.order {
 		settled, read := s.settledEverywhere(r, now)
-		out = append(out, policy.Held{ID: r.msg.ID, Sent: r.msg.Sent, Settled: settled, Unread: !read, Lives: !settled && (r.msg.TTLSeconds > 0 || r.waitsFor(s.members[mail.User])), Unsettled: s.unsettledRole(r, now)})
+		out = append(out, policy.Held{ID: r.msg.ID, Sent: r.msg.Sent, Settled: settled, Unread: !read, Lives: !settled && (r.msg.TTLSeconds > 0 || r.waitsFor(s.members[mail.User])), Unsettled: s.unsettledRole(r, now) || r.snoozedBy(s.members[mail.User], now) != 0})
 	}
 	return out
 }

@@ -40,31 +40,34 @@ func (v *view) Inbox(ctx context.Context, q mail.InboxQuery) (mail.Page, error) 
 	if err != nil {
 		return mail.Page{}, err
 	}
+	if _, err := mail.ParsePlace(string(q.Place)); err != nil {
+		return mail.Page{}, err
+	}
 	v.touch(ctx)
 	page := mail.Page{Messages: []mail.Item{}}
 	v.read(func(s *state, now mail.Time) {
 		var m *member
+		var from mail.Address
 		if m, err = v.mailbox(s, q.Agent); err == nil {
-			err = s.reached(q.After)
+			err = s.reached(q.After, q.Before)
+		}
+		if err == nil && q.From != "" {
+			from, err = v.address(s, q.From)
 		}
 		if err == nil {
-			s.fill(&page, m, q, n, now)
+			s.fill(&page, m, q, from, n, now)
 		}
 	})
 	v.opts.Observe.Inbox(time.Since(started))
 	return page, err
 }
 
-// fill puts into page what waits for m.
-func (s *state) fill(page *mail.Page, m *member, q mail.InboxQuery, n int, now mail.Time) {
+// fill puts into page what a place of m's mailbox holds.
+func (s *state) fill(page *mail.Page, m *member, q mail.InboxQuery, from mail.Address, n int, now mail.Time) {
 	page.Unread = s.countUnread(m, now)
-	from := m.unread
-	if q.All {
-		from = m.all
-	}
 	bytes := 0
-	for _, r := range from.after(q.After) {
-		if !hasType(q.Types, r.msg.Type) || !s.visible(r, m, now) && !(q.All && r.settledBy(m)) {
+	for _, r := range s.place(m, q).after(q.After).before(q.Before).inOrder(q.Newest) {
+		if !hasType(q.Types, r.msg.Type) || from != "" && !sameAddress(from, r.msg.From) || !s.isIn(r, m, q, now) {
 			continue
 		}
 		bytes += len(r.msg.Body)
@@ -77,6 +80,29 @@ func (s *state) fill(page *mail.Page, m *member, q mail.InboxQuery, n int, now m
 	}
 }
 
+// place returns a list with all that a place of m's mailbox holds, and more. There is no list of what was archived: people look at it seldom.
+func (s *state) place(m *member, q mail.InboxQuery) list {
+	switch {
+	case q.Place == mail.InArchived:
+		return s.order
+	case q.Place == mail.InInbox && q.All:
+		return m.all
+	}
+	return m.unread
+}
+
+// isIn reports whether a record of that list belongs there.
+func (s *state) isIn(r *record, m *member, q mail.InboxQuery, now mail.Time) bool {
+	switch q.Place {
+	case mail.InArchived:
+		k := r.marksOf(m)
+		return k != nil && k.archived != 0
+	case mail.InSnoozed:
+		return r.snoozedBy(m, now) != 0 && s.lasts(r, m, now)
+	}
+	return s.visible(r, m, now) || q.All && r.settledBy(m)
+}
+
 func hasType(types []mail.Type, t mail.Type) bool {
 	return len(types) == 0 || slices.Contains(types, t)
 }
@@ -86,6 +112,11 @@ func (v *view) History(ctx context.Context, q mail.HistoryQuery) (mail.Page, err
 	n, err := limit(q.Limit)
 	if err != nil {
 		return mail.Page{}, err
+	}
+	for _, s := range q.States {
+		if _, err := mail.ParseDeliveryState(string(s)); err != nil {
+			return mail.Page{}, err
+		}
 	}
 	v.touch(ctx)
 	f, err := v.filter(ctx, q)
@@ -114,7 +145,13 @@ func (s *state) history(page *mail.Page, f *filter, cold []mail.Item, n int, now
 	items := cold
 	accept := func(r *record) bool {
 		if f.matches(&r.msg, r.seq) && f.about(s, r) {
-			items = append(items, s.item(r, f.agent, now))
+			it := s.item(r, f.agent, now)
+			if f.q.Deliveries || len(f.q.States) > 0 {
+				it.Deliveries = s.deliveries(r, now)
+			}
+			if f.stands(it.Deliveries) {
+				items = append(items, it)
+			}
 		}
 		return len(items)-len(cold) <= n
 	}
@@ -242,6 +279,11 @@ func sameAddress(a, b mail.Address) bool {
 // about reports whether r was sent by or delivered to the agent of the query.
 func (f *filter) about(s *state, r *record) bool {
 	return f.agent == nil || r.sender == f.agent || r.reaches(f.agent) || r.marksOf(f.agent) != nil
+}
+
+// stands reports whether one of a message's deliveries is in a state that the query asks for.
+func (f *filter) stands(ds []mail.Delivery) bool {
+	return len(f.q.States) == 0 || slices.ContainsFunc(ds, func(d mail.Delivery) bool { return slices.Contains(f.q.States, d.State) })
 }
 
 // fold makes text comparable without regard to case.

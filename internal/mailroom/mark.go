@@ -8,7 +8,7 @@ import (
 
 // Mark implements mail.Marker.
 func (v *view) Mark(ctx context.Context, q mail.Marking) (mail.Marked, error) {
-	if err := checkMarking(q); err != nil {
+	if err := v.checkMarking(q); err != nil {
 		return mail.Marked{}, err
 	}
 	out := mail.Marked{Marked: []mail.ID{}}
@@ -40,7 +40,7 @@ func (v *view) Mark(ctx context.Context, q mail.Marking) (mail.Marked, error) {
 	return out, err
 }
 
-func checkMarking(q mail.Marking) error {
+func (v *view) checkMarking(q mail.Marking) error {
 	switch q.Mark {
 	case mail.MarkPresented, mail.MarkNotified:
 		if q.Door == "" {
@@ -51,8 +51,27 @@ func checkMarking(q mail.Marking) error {
 			return err
 		}
 	}
+	if err := v.checkSnooze(q); err != nil {
+		return err
+	}
 	if q.All == (len(q.IDs) > 0) {
 		return mail.Errorf(mail.Invalid, "say which messages to mark: either their ids or all")
+	}
+	return nil
+}
+
+// checkSnooze refuses agents: the end of a snooze is no event, so that nobody would wake them then.
+func (v *view) checkSnooze(q mail.Marking) error {
+	now := v.now()
+	switch {
+	case q.Mark != mail.MarkSnoozed && q.Until != 0:
+		return mail.Errorf(mail.Invalid, "until belongs to the mark snoozed, not to %s", q.Mark)
+	case q.Mark != mail.MarkSnoozed:
+		return nil
+	case !v.isUser():
+		return v.needUser("snooze mail")
+	case q.Until <= now || q.Until.Sub(now) > mail.MaxSnooze:
+		return mail.Errorf(mail.Invalid, "the mark snoozed needs until: a time to come, within a year. Nothing was marked")
 	}
 	return nil
 }
@@ -79,11 +98,11 @@ func (v *view) markSome(s *state, m *member, q mail.Marking, now mail.Time, out 
 			out.NotFound = append(out.NotFound, id)
 		case !r.reaches(m) && r.marksOf(m) == nil:
 			out.NotYours = append(out.NotYours, id)
-		case !r.changes(m, q.Mark):
+		case !r.changes(m, q.Mark, q.Until, now):
 			out.Already = append(out.Already, id)
 		default:
 			out.Marked = append(out.Marked, id)
-			events = append(events, receipt(id, m, q, now))
+			events = append(events, r.receipts(m, q, now)...)
 		}
 	}
 	return events
@@ -92,7 +111,7 @@ func (v *view) markSome(s *state, m *member, q mail.Marking, now mail.Time, out 
 // markAll returns the receipts for everything in the mailbox that the mark would change.
 func (v *view) markAll(s *state, m *member, q mail.Marking, now mail.Time, out *mail.Marked) []mail.Event {
 	from := m.all
-	if q.Mark == mail.MarkRead {
+	if q.Mark == mail.MarkRead || q.Mark == mail.MarkSnoozed {
 		from = m.unread
 	}
 	if q.Mark == mail.MarkUnarchived { // archived messages are in no list
@@ -100,9 +119,9 @@ func (v *view) markAll(s *state, m *member, q mail.Marking, now mail.Time, out *
 	}
 	var events []mail.Event
 	for _, r := range from {
-		if (s.visible(r, m, now) || r.settledBy(m)) && r.changes(m, q.Mark) {
+		if (s.visible(r, m, now) || r.settledBy(m)) && r.changes(m, q.Mark, q.Until, now) {
 			out.Marked = append(out.Marked, r.msg.ID)
-			events = append(events, receipt(r.msg.ID, m, q, now))
+			events = append(events, r.receipts(m, q, now)...)
 		}
 	}
 	return events
@@ -127,7 +146,7 @@ func (r *Room) Note(ctx context.Context, receipts []mail.Receipt) (int, error) {
 		if _, counts := rec.takenBy(m); rc.Mark == mail.MarkRead && !counts {
 			continue
 		}
-		if rec.changes(m, rc.Mark) {
+		if rec.changes(m, rc.Mark, rc.Until, now) {
 			events = append(events, mail.Event{At: now, Receipt: rc})
 		}
 	}
@@ -136,12 +155,27 @@ func (r *Room) Note(ctx context.Context, receipts []mail.Receipt) (int, error) {
 	return len(events), err
 }
 
-func receipt(id mail.ID, m *member, q mail.Marking, now mail.Time) mail.Event {
-	return mail.Event{At: now, Receipt: &mail.Receipt{Message: id, Reader: mail.AgentAddress(m.Name), Mark: q.Mark, Door: q.Door}}
+// receipts returns what records a mark. What is put off is made unread first, and taken out of the archive, so that everybody who follows
+// the journal and knows nothing of snoozing understands that much.
+func (r *record) receipts(m *member, q mail.Marking, now mail.Time) (events []mail.Event) {
+	add := func(k mail.Mark, door string, until mail.Time) {
+		rc := &mail.Receipt{Message: r.msg.ID, Reader: mail.AgentAddress(m.Name), Mark: k, Door: door, Until: until}
+		events = append(events, mail.Event{At: now, Receipt: rc})
+	}
+	if has := r.marksOf(m); q.Mark == mail.MarkSnoozed && has != nil {
+		if has.read != 0 {
+			add(mail.MarkUnread, "", 0)
+		}
+		if has.archived != 0 {
+			add(mail.MarkUnarchived, "", 0)
+		}
+	}
+	add(q.Mark, q.Door, q.Until)
+	return events
 }
 
 // changes reports whether a mark by m would change anything.
-func (r *record) changes(m *member, k mail.Mark) bool {
+func (r *record) changes(m *member, k mail.Mark, until, now mail.Time) bool {
 	has := r.marksOf(m)
 	if has == nil {
 		has = &marks{}
@@ -150,11 +184,13 @@ func (r *record) changes(m *member, k mail.Mark) bool {
 	case mail.MarkRead:
 		return has.read == 0
 	case mail.MarkUnread:
-		return has.read != 0
+		return has.read != 0 || has.snoozed > now
 	case mail.MarkArchived:
 		return has.archived == 0
 	case mail.MarkUnarchived:
 		return has.archived != 0
+	case mail.MarkSnoozed:
+		return has.read != 0 || has.archived != 0 || has.snoozed != until
 	case mail.MarkPresented:
 		return has.presented == 0 || has.told <= m.Began // to another session of the agent
 	}

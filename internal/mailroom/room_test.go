@@ -97,7 +97,7 @@ func reopen(t *testing.T, store *journaltest.Store, name mail.RoomName, opts Opt
 
 // dump writes down all that anybody can see of a state.
 func dump(s *state, now mail.Time) []string {
-	out := []string{fmt.Sprint("seq ", s.seq), fmt.Sprint("rotation ", s.rotation), fmt.Sprint("erasing ", s.erasing)}
+	out := []string{fmt.Sprint("seq ", s.seq, " last ", s.last), fmt.Sprint("rotation ", s.rotation), fmt.Sprint("erasing ", s.erasing)}
 	ids := func(l list, m *member) (out []string) {
 		for _, r := range l {
 			if s.visible(r, m, now) || r.settledBy(m) {
@@ -120,6 +120,9 @@ func dump(s *state, now mail.Time) []string {
 	out = append(out, fmt.Sprint("bridges ", s.bridges), fmt.Sprint("workspaces ", s.workspaces))
 	for _, r := range s.order {
 		out = append(out, fmt.Sprintf("message %d %+v: %+v", r.seq, r.msg, s.deliveries(r, now)))
+		if until := r.snoozedBy(s.members[mail.User], now); until != 0 {
+			out = append(out, fmt.Sprint("snoozed until ", until))
+		}
 	}
 	var held []string
 	for role, l := range s.held {

@@ -16,7 +16,8 @@ type state struct {
 	door func(agent mail.Name, roles []string) string // Options.Door
 
 	seq        mail.Seq
-	shown      mail.Seq // of the last event that a watch shows
+	shown      mail.Seq  // of the last event that a watch shows
+	last       mail.Time // of that event, also when compaction has dropped it
 	records    map[mail.ID]*record
 	order      []*record                 // all records in journal order
 	members    map[mail.Name]*member     // by name, and by names they had before
@@ -62,13 +63,14 @@ type marks struct {
 	who                                 *member
 	notified, presented, read, archived mail.Time
 	notifiedDoor, presentedDoor         string
-	told                                mail.Seq // when a hook last showed it or pointed to it
+	told                                mail.Seq  // when a hook last showed it or pointed to it
+	snoozed                             mail.Time // until then
 }
 
 // member is anybody with a mailbox: an agent, the user, or a name that mail was addressed to and nobody bears.
 type member struct {
 	mail.AgentRecord
-	unread  list                             // delivered, neither read nor archived; expired ones may still be in it
+	unread  list                             // delivered, neither read nor archived; expired and snoozed ones may still be in it
 	cancels list                             // those of unread that are cancels: a hook asks for them before each tool
 	all     list                             // delivered and not archived
 	waiters map[chan struct{}]mail.WaitQuery // who is blocked in Wait, and for what; no part of what replay rebuilds
@@ -217,8 +219,13 @@ func (s *state) lasting(r *record, m *member) (a mail.Address, expires mail.Time
 	return a, expires, ok
 }
 
-// visible reports whether m sees r at a time: it is reached and not everything has expired.
+// visible reports whether m sees r at a time: it is reached, not everything has expired, and m has not put it off.
 func (s *state) visible(r *record, m *member, now mail.Time) bool {
+	return r.snoozedBy(m, now) == 0 && s.lasts(r, m, now)
+}
+
+// lasts reports whether r reaches m and has not expired everywhere.
+func (s *state) lasts(r *record, m *member, now mail.Time) bool {
 	_, expires, ok := s.lasting(r, m)
 	return ok && !policy.Past(expires, now)
 }
@@ -246,6 +253,14 @@ func (r *record) marksOf(m *member) *marks {
 func (r *record) readBy(m *member) bool {
 	k := r.marksOf(m)
 	return k != nil && k.read != 0
+}
+
+// snoozedBy returns until when m has put r off, zero if that is over.
+func (r *record) snoozedBy(m *member, now mail.Time) mail.Time {
+	if k := r.marksOf(m); k != nil && k.snoozed > now {
+		return k.snoozed
+	}
+	return 0
 }
 
 // settledBy reports whether m has read or archived r.
@@ -336,6 +351,23 @@ func (l list) after(seq mail.Seq) list {
 		i++
 	}
 	return l[i:]
+}
+
+// before returns the part of l before a place, all of it if that is zero.
+func (l list) before(seq mail.Seq) list {
+	if seq == 0 {
+		return l
+	}
+	i, _ := l.search(seq)
+	return l[:i]
+}
+
+// inOrder yields l from its end or from its beginning.
+func (l list) inOrder(newest bool) iter.Seq2[int, *record] {
+	if newest {
+		return slices.Backward(l)
+	}
+	return slices.All(l)
 }
 
 // dropGone filters out the records that are gone.

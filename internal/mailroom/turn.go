@@ -2,8 +2,6 @@ package mailroom
 
 import (
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
 	"fmt"
 	"slices"
 
@@ -122,14 +120,13 @@ func (s *state) inSession(name mail.Name, session string) *member {
 }
 
 // gaveUp returns the message that tells the user of mail over which m stopped. It is sent once for the same mail, however often m stops
-// over it. Of a turn that was broken off nobody needs to be told if m has a door, which is rung now.
+// over it. If m has a door, that is rung now, and whoever rings tells the user if it is in vain.
 func (v *view) gaveUp(s *state, m *member, t mail.Turn, now mail.Time) []mail.Event {
 	waiting := s.unseen(m, now)
-	if len(waiting) == 0 || t.Over && s.hasDoor(m) {
+	if len(waiting) == 0 || s.hasDoor(m) {
 		return nil
 	}
-	sum := sha256.Sum256(fmt.Appendf(nil, "%q %q", m.Name, waiting))
-	key := "turn-" + hex.EncodeToString(sum[:])
+	key := policy.VainKey(string(m.Name), waiting)
 	if s.sentBefore(sentKey{mail.FromSystem, key}) {
 		return nil
 	}

@@ -75,7 +75,8 @@ func vacant(role string) mail.Name {
 }
 
 // Unwoken lists those of the agents and roles with a door for whom mail waits that is worth waking them, by name. Working and
-// frozen agents are among them. It is called with the state locked, so hasDoor must not block.
+// frozen agents are among them, and those without a door whose session is idle: of them the user is to know. hasDoor is called with the state locked, so
+// it must not block.
 func (r *Room) Unwoken(hasDoor func(agent mail.Name, roles []string) bool) []mail.Unwoken {
 	now := r.now()
 	r.mu.RLock()
@@ -83,7 +84,7 @@ func (r *Room) Unwoken(hasDoor func(agent mail.Name, roles []string) bool) []mai
 	s := r.state
 	found := make(map[mail.Address]*mail.Unwoken)
 	for m := range s.agents() {
-		if len(m.unread) == 0 || !hasDoor(m.Name, m.Roles) {
+		if len(m.unread) == 0 || !hasDoor(m.Name, m.Roles) && (m.State != mail.Idle || m.Session == "") {
 			continue
 		}
 		u := s.sleeper(m, now)

@@ -23,6 +23,7 @@ type Mailbox struct {
 	Agent   mail.Name
 	Version string // of Pennypost
 	Log     *slog.Logger
+	Channel *Channel // through which the agent is rung; nil: it is not
 }
 
 // Native is the MCP server of one agent: six tools, its mailbox as a resource, four prompts. It may serve several
@@ -46,13 +47,15 @@ func NewNative(box Mailbox) *Native {
 	}
 	ctx, stop := context.WithCancel(context.Background())
 	n := &Native{box: box, ctx: ctx, stop: stop, subs: make(map[string]*subscription)}
-	n.Server = mcp.NewServer(&mcp.Implementation{Name: "pennypost", Title: "Pennypost", Version: box.Version}, &mcp.ServerOptions{
+	opts := &mcp.ServerOptions{
 		Instructions:       instructions,
 		Logger:             box.Log,
 		Capabilities:       &mcp.ServerCapabilities{},
 		SubscribeHandler:   n.subscribe,
 		UnsubscribeHandler: n.unsubscribe,
-	})
+	}
+	box.Channel.offer(opts)
+	n.Server = mcp.NewServer(&mcp.Implementation{Name: "pennypost", Title: "Pennypost", Version: box.Version}, opts)
 	n.addTools()
 	n.addResources()
 	n.addPrompts()

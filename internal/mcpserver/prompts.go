@@ -41,7 +41,7 @@ func (n *Native) inboxPrompt(ctx context.Context, _ map[string]string) (string, 
 	if err != nil {
 		return "", err
 	}
-	n.present(ctx, page.Messages)
+	n.present(ctx, page.Messages, toolDoor)
 	if len(page.Messages) == 0 {
 		return "Nothing unread waits in the mailbox of " + string(n.box.Agent) + ".", nil
 	}

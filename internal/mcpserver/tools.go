@@ -91,7 +91,7 @@ func (n *Native) readMessages(ctx context.Context, req *mcp.CallToolRequest) (an
 	if err != nil {
 		return nil, err
 	}
-	n.present(ctx, page.Messages)
+	n.present(ctx, page.Messages, toolDoor)
 	return page, nil
 }
 
@@ -132,9 +132,12 @@ func withinBudget(page mail.Page) mail.Page {
 	return page
 }
 
+// toolDoor is the door of what an agent asked for.
+const toolDoor = "mcp"
+
 // present records that the text of messages is on its way to the agent, for those of its mail where that was not known yet.
-func (n *Native) present(ctx context.Context, items []mail.Item) {
-	m := mail.Marking{Mark: mail.MarkPresented, Door: "mcp"}
+func (n *Native) present(ctx context.Context, items []mail.Item, door string) {
+	m := mail.Marking{Mark: mail.MarkPresented, Door: door}
 	for _, it := range items {
 		if it.State == mail.Queued || it.State == mail.Notified {
 			m.IDs = append(m.IDs, it.ID)
@@ -217,7 +220,7 @@ func (n *Native) waitForMessages(ctx context.Context, req *mcp.CallToolRequest) 
 	if err != nil {
 		return nil, err
 	}
-	n.present(context.WithoutCancel(ctx), []mail.Item{it})
+	n.present(context.WithoutCancel(ctx), []mail.Item{it}, mail.WaitDoor)
 	return waited{Messages: []mail.Item{it}}, nil
 }
 

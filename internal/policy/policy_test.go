@@ -224,3 +224,23 @@ func TestSessionLive(t *testing.T) {
 		}
 	}
 }
+
+func TestProvenDoor(t *testing.T) {
+	const at = mail.Time(1778421600123)
+	for _, c := range []struct {
+		rung    string
+		since   time.Duration
+		through string
+		want    string
+	}{
+		{"rewake", time.Second, "mcp", "rewake"},
+		{"rewake", proofTime, "hook", "rewake"},
+		{"rewake", proofTime + time.Second, "hook", "hook"}, // it looked for another reason
+		{"", 0, "wait", "wait"},
+		{mail.HookDoor, time.Second, "mcp", "mcp"}, // it was pointed to, and not rung
+	} {
+		if got := ProvenDoor(c.rung, at, c.through, at.Add(c.since)); got != c.want {
+			t.Errorf("ProvenDoor(%q, %s before, %q) = %q, want %q", c.rung, c.since, c.through, got, c.want)
+		}
+	}
+}

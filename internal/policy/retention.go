@@ -26,7 +26,7 @@ type Held struct {
 	Settled   bool // everybody it is for has read it, or can no longer: it goes before others
 	Unread    bool // somebody it was for has not read it, and is counted when it goes
 	Lives     bool // the person has not read it, or somebody else has not and its sender gave it a time of its own: age alone does not take it
-	Unsettled bool // role mail that its holder has not read: never let go
+	Unsettled bool // role mail that its holder has not read, or what the person put off: never let go
 }
 
 // Trim returns the messages that go, in order, and how many for which reason. msgs are in journal order.

@@ -1,6 +1,10 @@
 package policy
 
-import "pennypost/internal/mail"
+import (
+	"time"
+
+	"pennypost/internal/mail"
+)
 
 // Wakes reports whether m is worth waking a recipient that it reached through address a.
 //
@@ -26,4 +30,16 @@ func Wakes(m *mail.Message, a mail.Address, orchestrator bool) bool {
 		return m.From == mail.ToUser
 	}
 	return false
+}
+
+// proofTime is how long behind a ring an agent that looks does so because of it: the time that the ladder gives it.
+const proofTime = 2 * time.Minute
+
+// ProvenDoor returns the door that has made an agent look at a message: the one that was rung for it shortly before it was handed over, else the one through
+// which it was handed over.
+func ProvenDoor(rung string, at mail.Time, through string, handed mail.Time) string {
+	if rung != "" && rung != mail.HookDoor && handed.Sub(at) <= proofTime {
+		return rung
+	}
+	return through
 }

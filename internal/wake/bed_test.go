@@ -110,6 +110,7 @@ type bed struct {
 	ladder policy.Ladder
 	store  journaltest.Store
 	room   *mailroom.Room
+	ringer *Ringer
 	mute   atomic.Bool // the user cannot be told
 
 	mu          sync.Mutex // guards what the Ringer tells
@@ -141,7 +142,7 @@ func (b *bed) start() {
 	ctx, stop := context.WithCancel(context.Background())
 	b.stop, b.done = stop, make(chan struct{})
 	r, done := New(Options{Room: &muted{room, &b.mute}, Doors: b.doors, Ladder: b.ladder, Observe: Observer{Outstanding: b.observe}}), b.done
-	r.looked = b.look
+	r.looked, b.ringer = b.look, r
 	go func() {
 		defer close(done)
 		if err := r.Run(ctx); err != nil {

@@ -27,20 +27,19 @@ import (
 // "presented", and the session may still drop the message, or hold it until the user has agreed. The agent's next turn, or its reading, is the proof.
 //
 // The message says from whom it comes by name only. It gives no address, because nobody listens there; and it claims no class of
-// permissions, because that is not ours to claim. A session that bypasses permission prompts holds what claims none. Only a child of the session's
-// own hook could get past that, which the post office is not; so such a session is not rung here, unless Accepted, and the next door is tried.
+// permissions, because that is not ours to claim. A session that bypasses permission prompts holds what claims none, unless its user has set
+// crossSessionInbound to "accept", which is looked up in the user's own settings. Otherwise it is not rung here, and the next door is tried.
 //
 // That there is a socket, its variables and who is let in is documented (code.claude.com, cross-session messaging, from 2.1.224 on). How a message is spelled is not: it
-// is what has been seen to work in 2.1.226 to 2.1.268 and what the types of 2.1.329 do not contradict. So only versions 2.1.224 and
-// later of 2.1 are rung. A session that has told its socket, but whose version cannot be learnt, is taken for one of them. Windows has named pipes instead, which
+// is what has been seen to work in 2.1.226 to 2.1.268 and what the types of 2.1.329 do not contradict. So only versions from 2.1.224 on and below
+// Below are rung. A session that has told its socket, but whose version cannot be learnt, is taken for one of them. Windows has named pipes instead, which
 // are not served.
 type ClaudeSocket struct {
 	Sessions *Sessions
-	// Config is Claude Code's own directory, where the version of a session can be looked up; "": it is not.
-	Config string
-	// Accepted says that the user has set crossSessionInbound to "accept" for sessions that bypass permission prompts.
-	Accepted bool
-	Timeout  time.Duration // for the socket to take the message; default 5 s. The other side waits 30 s for a line
+	// Config is Claude Code's own directory, where the version of a session and the user's settings can be looked up; "": they are not.
+	Config  string
+	Below   string        // the first version that is not rung; default 2.2.0
+	Timeout time.Duration // for the socket to take the message; default 5 s. The other side waits 30 s for a line
 }
 
 var _ Waker = (*ClaudeSocket)(nil)
@@ -60,6 +59,16 @@ func (c *ClaudeSocket) Ring(ctx context.Context, r Ring) error {
 	if err != nil {
 		return err
 	}
+	if s.Mode == "bypassPermissions" && s.Socket.text != nil && !c.accepts() {
+		return errors.New("the session bypasses permission prompts, and would hold the message until its user agrees; " +
+			`to let it in, add "crossSessionInbound": "accept" to settings.json of Claude Code`)
+	}
+	return c.Post(ctx, &s, r.ID, pointer(&r))
+}
+
+// Post writes to the socket of a session as Ring does, whatever the mode of that. A process that the session has started itself, with its hooks say, is
+// let in by sessions that bypass permission prompts.
+func (c *ClaudeSocket) Post(ctx context.Context, s *Session, id, text string) error {
 	path := s.Socket.reveal()
 	switch {
 	case path == "":
@@ -68,13 +77,11 @@ func (c *ClaudeSocket) Ring(ctx context.Context, r Ring) error {
 		return fmt.Errorf("named pipes of Windows are not served: %w", ErrOff)
 	case !filepath.IsAbs(path):
 		return errors.New("the session told of a socket without a full path")
-	case s.Mode == "bypassPermissions" && !c.Accepted:
-		return errors.New("the session bypasses permission prompts, and would hold the message until its user agrees")
 	}
-	if err := c.checkVersion(&s); err != nil {
+	if err := c.checkVersion(s); err != nil {
 		return err
 	}
-	frame, err := claudeFrame(&r, s.Token.reveal())
+	frame, err := claudeFrame(id, text, s.Token.reveal())
 	if err != nil {
 		return err
 	}
@@ -88,10 +95,10 @@ func (c *ClaudeSocket) Ring(ctx context.Context, r Ring) error {
 }
 
 // claudeFrame returns what is written: who we are, if we know how to say it, and the message.
-func claudeFrame(r *Ring, token string) ([]byte, error) {
+func claudeFrame(id, text, token string) ([]byte, error) {
 	var m claudeMessage
-	m.MsgV, m.MsgID, m.Type, m.Priority = 1, ringUUID(r.ID), "user", "next"
-	m.Message.Role, m.Message.Content = "user", crossSession(pointer(r))
+	m.MsgV, m.MsgID, m.Type, m.Priority = 1, ringUUID(id), "user", "next"
+	m.Message.Role, m.Message.Content = "user", crossSession(text)
 	line, err := jsonx.Marshal(&m)
 	if err != nil || token == "" {
 		return append(line, '\n'), err
@@ -188,48 +195,70 @@ func socketError(err error, limit time.Duration) error {
 	return fmt.Errorf("the session's socket cannot be reached: %w", inner)
 }
 
-// checkVersion refuses versions that are known to be others.
+// checkVersion refuses sessions of versions that are known to be others.
 func (c *ClaudeSocket) checkVersion(s *Session) error {
-	first, end := version{2, 1, 224}, version{2, 2, 0} // the socket is understood from first on, below end
 	text := s.Version
 	if text == "" {
 		text = c.registered(s)
 	}
+	if text == "" {
+		return nil
+	}
+	return c.Understood(text)
+}
+
+// Understood returns why sessions of a version of Claude Code, as it is printed by claude --version, are not rung; nil if they are.
+func (c *ClaudeSocket) Understood(text string) error {
+	first, end := version{2, 1, 224}, version{2, 2, 0} // the socket is understood from first on, below end
+	if below, ok := parseVersion(c.Below); ok {
+		end = below
+	}
 	v, ok := parseVersion(text)
 	switch {
-	case text == "":
-		return nil
 	case !ok:
 		return fmt.Errorf("the session says that its version is %q, which is none", plain(text))
 	case v.less(first):
 		return fmt.Errorf("the session is Claude Code %s, which has no inbox; it came with %s", v, first)
 	case !v.less(end):
-		return fmt.Errorf("the session is Claude Code %s, and how to write to its inbox is only known below %s; look for a newer Pennypost", v, end)
+		return fmt.Errorf("the session is Claude Code %s, and how to write to its inbox is only known below %s; look for a newer Pennypost, or try it with claude_below in the configuration", v, end)
 	}
 	return nil
 }
 
-// maxRegistered is more than Claude Code writes of a session.
-const maxRegistered = 64 << 10
+// accepts reports whether the user's own settings let messages of any class of permissions in.
+func (c *ClaudeSocket) accepts() bool {
+	var settings struct {
+		Inbound string `json:"crossSessionInbound"`
+	}
+	return c.read(&settings, "settings.json") && settings.Inbound == "accept"
+}
+
+// maxRead is more than there is in the files of Claude Code that are looked at.
+const maxRead = 1 << 20
+
+// read reads a file of Claude Code's own directory.
+func (c *ClaudeSocket) read(into any, path ...string) bool {
+	if c.Config == "" {
+		return false
+	}
+	f, err := os.Open(filepath.Join(c.Config, filepath.Join(path...)))
+	if err != nil {
+		return false
+	}
+	defer f.Close()
+	text, err := io.ReadAll(io.LimitReader(f, maxRead))
+	return err == nil && jsonx.UnmarshalLenient(text, into) == nil
+}
 
 // registered returns the version that Claude Code notes of a running session in sessions/PID.json (undocumented; seen in 2.1.251), "" if it
 // cannot be had. The file outlives a session that was killed, so it must name the socket.
 func (c *ClaudeSocket) registered(s *Session) string {
-	pid := programID(s.Process)
-	if c.Config == "" || pid == 0 {
-		return ""
-	}
-	f, err := os.Open(filepath.Join(c.Config, "sessions", strconv.Itoa(pid)+".json"))
-	if err != nil {
-		return ""
-	}
-	defer f.Close()
-	text, err := io.ReadAll(io.LimitReader(f, maxRegistered))
 	var entry struct {
 		Version string `json:"version"`
 		Socket  string `json:"messagingSocketPath"`
 	}
-	if err != nil || jsonx.UnmarshalLenient(text, &entry) != nil || entry.Socket != s.Socket.reveal() {
+	pid := programID(s.Process)
+	if pid == 0 || !c.read(&entry, "sessions", strconv.Itoa(pid)+".json") || entry.Socket != s.Socket.reveal() {
 		return ""
 	}
 	return entry.Version

@@ -270,7 +270,7 @@ func TestClaudeSocketToken(t *testing.T) {
 
 // What the published frame forbids is refused by the server of these tests too.
 func TestInbox(t *testing.T) {
-	frame, err := claudeFrame(new(testRing()), hush)
+	frame, err := claudeFrame("ring_1", "text", hush)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -342,8 +342,15 @@ func TestClaudeSocketFails(t *testing.T) {
 	check("another agent", "no live session", claudeDoor(path, func(s *Session) { s.Agent = "x" }).Ring(t.Context(), r))
 	check("bypass", "bypasses permission prompts", claudeDoor(path, func(s *Session) { s.Mode = "bypassPermissions" }).Ring(t.Context(), r))
 	d := claudeDoor(path, func(s *Session) { s.Mode = "bypassPermissions" })
-	d.Accepted = true
-	check("bypass, accepted", "", d.Ring(t.Context(), r))
+	d.Config = t.TempDir()
+	for text, want := range map[string]string{
+		`{"x":[1],"crossSessionInbound":"accept"}`: "", `{"crossSessionInbound":"hold"}`: "bypasses permission prompts", `{`: "bypasses permission prompts",
+	} {
+		if err := os.WriteFile(filepath.Join(d.Config, "settings.json"), []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		check("bypass, with "+text, want, d.Ring(t.Context(), r))
+	}
 	r.Agent = ""
 	check("nobody", "nobody has the role", claudeDoor(path, nil).Ring(t.Context(), r))
 }
@@ -362,9 +369,18 @@ func TestClaudeVersion(t *testing.T) {
 	} {
 		s := testSession()
 		s.Version = text
-		if err := new(ClaudeSocket).checkVersion(&s); want == "" && err != nil || want != "" && (err == nil || !strings.Contains(err.Error(), want)) {
+		if err := (&ClaudeSocket{Below: "x"}).checkVersion(&s); want == "" && err != nil || want != "" && (err == nil || !strings.Contains(err.Error(), want)) {
 			t.Errorf("%q: %v, want %q", text, err, want)
 		}
+	}
+
+	s := testSession()
+	s.Version = "2.4.9"
+	if err := (&ClaudeSocket{Below: "2.5.0"}).checkVersion(&s); err != nil {
+		t.Errorf("a version that the user has allowed: %v", err)
+	}
+	if err := (&ClaudeSocket{Below: "2.4.9"}).checkVersion(&s); err == nil || !strings.Contains(err.Error(), "claude_below") {
+		t.Errorf("the first version that is not allowed: %v", err)
 	}
 
 	// What Claude Code itself has noted counts if nobody told, and if it is of this very socket.

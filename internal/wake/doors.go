@@ -16,17 +16,17 @@ type Entry struct {
 	Budget int          // rings an hour; 0: the default
 }
 
-// Doors are the doors of one room: those that were configured, which are fixed but for what turned out to be off, and before them
-// those of an agent's live session. A nil *Doors has none.
+// Doors are the doors of one room: those that were configured, which are fixed but for what turned out to be off, and those of an agent's
+// session. A nil *Doors has none.
 type Doors struct {
 	entries map[mail.Address]*entry
-	live    func(mail.Name) []Waker // the doors of an agent's session; nil: sessions have none
+	arrange func(mail.Name, []Waker) []Waker // nil: what is configured is all
 }
 
 type entry struct {
 	Entry
 	off   []atomic.Bool // of Wakers
-	under *entry        // of a session: what was configured
+	under *entry        // of arranged ones: what was configured
 }
 
 // NewDoors returns doors. An agent's own entry counts before those of its roles.
@@ -40,8 +40,12 @@ func NewDoors(entries ...Entry) *Doors {
 	return d
 }
 
-// Live adds the doors that live, which must not block, gives for an agent's session. It is called before Doors are used.
-func (d *Doors) Live(live func(agent mail.Name) []Waker) { d.live = live }
+// Arrange has what is known of an agent's session count: arrange, which must not block nor change configured, returns the ladder of an agent for whom
+// these doors are configured and not off. It adds doors of the session, and leaves out those that lead nowhere without one. An empty name stands for
+// whoever comes to have a role. Arrange is called before Doors are used.
+func (d *Doors) Arrange(arrange func(agent mail.Name, configured []Waker) []Waker) {
+	d.arrange = arrange
+}
 
 // Len returns for how many agents and roles there are doors.
 func (d *Doors) Len() int {
@@ -57,14 +61,18 @@ func (d *Doors) find(agent mail.Name, roles []string) *entry {
 		return nil
 	}
 	e := d.configured(agent, roles)
-	if agent == "" || d.live == nil {
+	if d.arrange == nil {
 		return e
 	}
-	wakers := d.live(agent)
-	if len(wakers) == 0 {
+	on := e.on()
+	wakers := d.arrange(agent, on)
+	switch {
+	case len(wakers) == 0 && len(on) > 0:
+		return nil
+	case len(wakers) == 0:
 		return e
 	}
-	over := &entry{Entry: Entry{For: mail.AgentAddress(agent), Wakers: append(wakers, e.on()...)}, under: e}
+	over := &entry{Entry: Entry{For: mail.AgentAddress(agent), Wakers: wakers}, under: e}
 	if e != nil {
 		over.Budget = e.Budget
 	}

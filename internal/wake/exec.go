@@ -2,6 +2,7 @@ package wake
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -13,6 +14,7 @@ import (
 	"unicode"
 
 	"pennypost/internal/jsonx"
+	"pennypost/internal/mail"
 )
 
 // Exec is a door that is a command. It was rung if the command ended with status 0 within its time.
@@ -20,6 +22,10 @@ import (
 // The command is run without a shell. Each {room}, {agent}, {role}, {unread} and {urgent} in Argv is replaced; the same stands in the variables
 // PENNYPOST_ROOM, PENNYPOST_AGENT, PENNYPOST_ROLE, PENNYPOST_UNREAD and PENNYPOST_URGENT, and the whole Ring, as JSON, on its standard input. What it leaves
 // running must not keep its output open: that is closed when the command has ended.
+//
+// With Gone the command is one that resumes the agent's latest session: {session} is the client's id of that, and it runs in the session's directory. It is run
+// only if the room holds the agent for gone and the session's program is known to have ended, because two programs in one session spoil its transcript. Nothing
+// is proven of sessions from before the post office started.
 type Exec struct {
 	Argv    []string
 	Env     []string      // NAME=value, under the variables of the ring
@@ -27,6 +33,9 @@ type Exec struct {
 	Home    string        // PENNYPOST_HOME
 	Timeout time.Duration // then it is killed with all that it started in its process group; default 30 s
 	Log     *slog.Logger  // default: discard
+
+	Gone     bool
+	Sessions *Sessions // with Gone
 }
 
 // Bounds of a command.
@@ -44,7 +53,11 @@ func (x *Exec) Door() string { return "exec" }
 
 // Ring implements Waker.
 func (x *Exec) Ring(ctx context.Context, r Ring) error {
-	argv, err := fill(x.Argv, &r)
+	session, err := x.session(&r)
+	if err != nil {
+		return err
+	}
+	argv, err := fill(x.Argv, &r, session.ID)
 	if err != nil {
 		return err
 	}
@@ -57,7 +70,7 @@ func (x *Exec) Ring(ctx context.Context, r Ring) error {
 	defer cancel()
 	var out bounded
 	cmd := exec.CommandContext(ctx, argv[0], argv[1:]...)
-	cmd.Dir, cmd.Env = x.Dir, append(append([]string{}, x.Env...), x.variables(&r)...)
+	cmd.Dir, cmd.Env = cmp.Or(session.Dir, x.Dir), append(append([]string{}, x.Env...), x.variables(&r)...)
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = bytes.NewReader(append(input, '\n')), &out, &out
 	cmd.WaitDelay = drainTime
 	ownGroup(cmd)
@@ -66,6 +79,21 @@ func (x *Exec) Ring(ctx context.Context, r Ring) error {
 		x.Log.Debug("wake command ended", "command", argv[0], "agent", r.Agent, "err", err, "output", out.text())
 	}
 	return explain(ctx, err, limit, out.text())
+}
+
+// session returns what is to be resumed; the zero value if nothing is.
+func (x *Exec) session(r *Ring) (Session, error) {
+	if !x.Gone {
+		return Session{}, nil
+	}
+	s, known, gone := x.Sessions.Gone(r.Room, r.Agent)
+	switch {
+	case !known:
+		return Session{}, errors.New("was not run: no session of the agent has been heard of since the post office started")
+	case r.State != mail.Gone || !gone:
+		return Session{}, errors.New("was not run: the agent's session is not known to have ended, and a live one is not resumed")
+	}
+	return s, nil
 }
 
 func timeout(d time.Duration) time.Duration {
@@ -119,9 +147,9 @@ func (x *Exec) variables(r *Ring) []string {
 }
 
 // fill replaces the names in braces. Agents choose their names, so a name must not become an option of the command.
-func fill(argv []string, r *Ring) ([]string, error) {
+func fill(argv []string, r *Ring, session string) ([]string, error) {
 	names := strings.NewReplacer("{room}", string(r.Room), "{agent}", string(r.Agent), "{role}", r.Role,
-		"{unread}", strconv.Itoa(r.Unread), "{urgent}", strconv.Itoa(r.Urgent))
+		"{unread}", strconv.Itoa(r.Unread), "{urgent}", strconv.Itoa(r.Urgent), "{session}", session)
 	out := make([]string, len(argv))
 	for i, arg := range argv {
 		out[i] = names.Replace(arg)

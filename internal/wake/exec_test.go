@@ -114,6 +114,57 @@ func TestExec(t *testing.T) {
 	}
 }
 
+// A command that resumes a session is never run while that lives, or may.
+func TestExecGone(t *testing.T) {
+	if runtime.GOOS != "linux" {
+		t.Skip("the name of a program is spelled as on Linux")
+	}
+	x, file := command(t, "report", "--resume", "{session}")
+	project := t.TempDir()
+	sleeper := exec.Command(x.Argv[0])
+	sleeper.Env = append(os.Environ(), "WAKE_TEST=sleep")
+	if err := sleeper.Start(); err != nil {
+		t.Fatal(err)
+	}
+	x.Gone, x.Sessions = true, new(Sessions)
+	r := testRing()
+	refused := func(what, want string) {
+		t.Helper()
+		if err := x.Ring(t.Context(), r); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: Ring = %v, want %q", what, err, want)
+		}
+		if _, err := os.Stat(file); err == nil {
+			t.Fatalf("%s: the command was run", what)
+		}
+	}
+	r.State = mail.Gone
+	refused("nothing is known", "no session")
+	s := testSession()
+	s.Dir, s.Process = project, processName(t, sleeper.Process.Pid)
+	x.Sessions.Put(s)
+	refused("alive", "live one is not resumed")
+	x.Sessions.Drop(s.Room, s.Agent, s.ID)
+	refused("said goodbye, and its program runs on", "live one is not resumed")
+	x.Sessions.Put(s)
+	_ = sleeper.Process.Kill()
+	_ = sleeper.Wait()
+	r.State = mail.Idle
+	refused("the room has the agent for alive", "live one is not resumed")
+	r.State = mail.Gone
+	if err := x.Ring(t.Context(), r); err != nil {
+		t.Fatalf("Ring = %v", err)
+	}
+	got, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{`args ["--resume" "s1"]`, "dir " + project, "PENNYPOST_AGENT=小克\n"} {
+		if !strings.Contains(string(got), want) {
+			t.Errorf("the command was not given %q:\n%s", want, got)
+		}
+	}
+}
+
 func TestExecFails(t *testing.T) {
 	x, _ := command(t, "fail")
 	err := x.Ring(t.Context(), testRing())

@@ -9,6 +9,7 @@ import (
 
 	"pennypost/internal/jsonx"
 	"pennypost/internal/mail"
+	"pennypost/internal/policy"
 )
 
 // maxListed is how many messages a notice lists.
@@ -37,20 +38,19 @@ type report struct {
 // inVain returns the notice that somebody cannot be woken.
 func inVain(u *mail.Unwoken, s *sleeper, e *entry) mail.Draft {
 	var b strings.Builder
-	fmt.Fprintf(&b, "%s for %s, and should wake it. That is in vain so far.\n\nWhat the doors answered last:\n\n", messages(len(u.Mail)), who(u))
-	if len(s.answers) == 0 {
-		b.WriteString("- nothing since the post office started\n")
-	}
-	for _, r := range s.answers {
-		fmt.Fprintf(&b, "- %s: %s\n", r.Door, r.Answer)
+	fmt.Fprintf(&b, "%s for %s, and should wake it. ", messages(len(u.Mail)), who(u))
+	if e != nil || len(s.answers) > 0 {
+		tried(&b, s.answers)
 	}
 	switch {
+	case e == nil:
+		b.WriteString("No door is known that could. It sees its mail when it next looks, which is when its next turn begins if its client has hooks of ours. What could give it a door is told by: pennypost doctor\n")
 	case len(e.on()) == 0:
-		b.WriteString("\nNo door is left. Mend what [room.wake] of the configuration says, then restart the post office: pennypost stop\n")
+		b.WriteString("No door is left. Mend what [room.wake] of the configuration says, then restart the post office: pennypost stop\n")
 	case s.fails > 0:
-		fmt.Fprintf(&b, "\nIt is tried on, every %s.\n", s.ladder.LastRetry)
+		fmt.Fprintf(&b, "It is tried on, every %s.\n", s.ladder.LastRetry)
 	default:
-		b.WriteString("\nIt is left alone now until more mail comes or a turn of its ends.\n")
+		b.WriteString("It is left alone now until more mail comes or a turn of its ends.\n")
 	}
 	if u.Agent != "" {
 		fmt.Fprintf(&b, "\nIts mail is listed by: pennypost inbox --agent '%s'\n", u.Agent)
@@ -61,11 +61,23 @@ func inVain(u *mail.Unwoken, s *sleeper, e *entry) mail.Draft {
 		Messages []mail.ID `json:"messages"`
 		Doors    []report  `json:"doors"`
 	}{u.Agent, u.Role, listed(u), append([]report{}, s.answers...)}
-	once := []string{"vain", who(u)}
+	var ids []mail.ID
 	for _, m := range u.Mail {
-		once = append(once, string(m.ID))
+		ids = append(ids, m.ID)
 	}
-	return notice(who(u)+" cannot be woken", b.String(), map[string]any{"wake": metadata}, once...)
+	return notice(who(u)+" cannot be woken", b.String(), map[string]any{"wake": metadata}, policy.VainKey(who(u), ids))
+}
+
+// tried tells which doors were tried.
+func tried(b *strings.Builder, answers []report) {
+	b.WriteString("That is in vain so far.\n\nWhat the doors answered last:\n\n")
+	if len(answers) == 0 {
+		b.WriteString("- nothing since the post office started\n")
+	}
+	for _, r := range answers {
+		fmt.Fprintf(b, "- %s: %s\n", r.Door, r.Answer)
+	}
+	b.WriteString("\n")
 }
 
 // overspent returns the notice that a budget is spent.
@@ -78,19 +90,19 @@ func overspent(u *mail.Unwoken, s *sleeper, now mail.Time) mail.Draft {
 		Role  string    `json:"role,omitempty"`
 		Until mail.Time `json:"until"`
 	}{u.Agent, u.Role, s.due}
-	return notice(who(u)+" is not rung for a while", body, map[string]any{"wake_budget": metadata}, "budget", who(u), now.String()[:len("2006-01-02T15")])
+	sum := sha256.Sum256([]byte(who(u)))
+	return notice(who(u)+" is not rung for a while", body, map[string]any{"wake_budget": metadata}, "budget-"+hex.EncodeToString(sum[:])+now.String()[:len("2006-01-02T15")])
 }
 
-// notice drafts a message to the user. One of the same once is sent once, whatever else it says.
-func notice(subject, body string, metadata any, once ...string) mail.Draft {
+// notice drafts a message to the user. One of the same key is sent once, whatever else it says.
+func notice(subject, body string, metadata any, key string) mail.Draft {
 	raw, err := jsonx.Marshal(metadata)
 	if err != nil || len(raw) > mail.MaxMetadata {
 		raw = nil // an answer that is no text: the body tells it as well as it goes
 	}
-	sum := sha256.Sum256([]byte(strings.Join(once, "\x00")))
 	return mail.Draft{
 		To: mail.Recipients{string(mail.ToUser)}, Type: string(mail.Custom), Priority: string(mail.Urgent),
-		Subject: subject, Body: strings.ToValidUTF8(body, "\ufffd"), Metadata: raw, Key: "wake-" + hex.EncodeToString(sum[:]),
+		Subject: subject, Body: strings.ToValidUTF8(body, "\ufffd"), Metadata: raw, Key: key,
 	}
 }
 

@@ -15,19 +15,22 @@ import (
 	"pennypost/internal/jsonx"
 )
 
-// opencodeDoor returns a door to a session at a server.
-func opencodeDoor(address string, with func(*Session)) *OpenCode {
-	s := Session{Room: "lab", Agent: "小克", Client: "opencode", ID: "ses_1", Dir: "/src/a b", Socket: NewSecret(address), Token: NewSecret(hush)}
-	if with != nil {
-		with(&s)
-	}
-	l := new(Sessions)
-	l.Put(s)
-	return &OpenCode{Sessions: l, Timeout: 5 * time.Second}
+// opencodeDoor returns a door to the server at an address.
+func opencodeDoor(address string) *OpenCode {
+	return &OpenCode{Server: address, Password: NewSecret(hush), Timeout: 5 * time.Second}
 }
 
-// newOpenCode starts a server that behaves as opencode's: it knows one session, wants its password, and answers what it does not know with a page.
-func newOpenCode(t *testing.T) (address string, prompts *[]string) {
+// sessionList is what opencode answers when it is asked for its sessions.
+const sessionList = `[
+	{"id":"ses_0","projectID":"p","directory":"/src/old","title":"old","version":"1.18.33","time":{"created":1,"updated":1763000000000}},
+	{"id":"ses_1","projectID":"p","directory":"/src/a b","title":"newest","version":"1.18.33","time":{"created":1,"updated":1763000000002},"share":{"url":"x"}},
+	{"id":"ses_2","projectID":"p","directory":"/src/a b","parentID":"ses_1","title":"a subagent's","time":{"created":1,"updated":1763000000004}},
+	{"id":"ses_3","projectID":"p","directory":"/src/a b","title":"archived","time":{"created":1,"updated":1763000000005,"archived":1763000000006}},
+	{"id":"ses_4","projectID":"p","directory":"/src/a b","title":"older","time":{"created":1,"updated":1763000000001}}
+]`
+
+// newOpenCode starts a server that behaves as opencode's: it lists sessions, knows one of them well, wants its password, and answers what it does not know with a page.
+func newOpenCode(t *testing.T, list string) (address string, prompts *[]string) {
 	t.Helper()
 	prompts = new([]string)
 	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -35,6 +38,9 @@ func newOpenCode(t *testing.T) (address string, prompts *[]string) {
 		switch {
 		case user != "opencode" || password != hush:
 			w.WriteHeader(http.StatusUnauthorized)
+			return
+		case r.URL.Path == "/session" && r.Method == http.MethodGet:
+			io.WriteString(w, list)
 			return
 		case r.URL.EscapedPath() == "/session/ses_1/prompt_async" && r.Method == http.MethodPost:
 		case strings.HasPrefix(r.URL.Path, "/session/"):
@@ -63,21 +69,24 @@ func newOpenCode(t *testing.T) (address string, prompts *[]string) {
 }
 
 func TestOpenCode(t *testing.T) {
-	address, prompts := newOpenCode(t)
+	address, prompts := newOpenCode(t, sessionList)
 	r := testRing()
-	for _, at := range []string{address, strings.Replace(address, "127.0.0.1", "localhost", 1)} {
-		if err := opencodeDoor(at, nil).Ring(t.Context(), r); err != nil {
+	for _, at := range []string{address, strings.Replace(address, "127.0.0.1", "localhost", 1) + "/?directory=/src", strings.Replace(address, "//", "//opencode@", 1)} {
+		if err := opencodeDoor(at).Ring(t.Context(), r); err != nil {
 			t.Fatal(err)
 		}
 	}
 	want := "/src/a b: " + pointer(&r)
-	if diff := cmp.Diff([]string{want, want}, *prompts); diff != "" {
+	if diff := cmp.Diff([]string{want, want, want}, *prompts); diff != "" {
 		t.Errorf("prompts: %s", diff)
+	}
+	if s, err := opencodeDoor(address).Newest(t.Context()); err != nil || s.Title != "newest" || len(*prompts) != 3 {
+		t.Errorf("Newest = %+v, %v, and there are %d prompts", s, err, len(*prompts))
 	}
 }
 
 func TestOpenCodeFails(t *testing.T) {
-	address, prompts := newOpenCode(t)
+	address, prompts := newOpenCode(t, sessionList)
 	check := func(what, want string, d *OpenCode) {
 		t.Helper()
 		ctx, cancel := context.WithTimeout(t.Context(), 5*time.Second)
@@ -87,36 +96,38 @@ func TestOpenCodeFails(t *testing.T) {
 			t.Errorf("%s: Ring = %v, want %q", what, err, want)
 		}
 		noSecret(t, err)
-		if err != nil && strings.Contains(err.Error(), "127.0.0.1") {
-			t.Errorf("%s: the error tells the address: %v", what, err)
-		}
 	}
-	check("another session", "answered 404", opencodeDoor(address, func(s *Session) { s.ID = "ses_2" }))
-	check("a path", "answered 404", opencodeDoor(address, func(s *Session) { s.ID = "../tui/x?y" }))
-	check("up", "cannot be used", opencodeDoor(address, func(s *Session) { s.ID = ".." }))
-	check("no password", "another password", opencodeDoor(address, func(s *Session) { s.Token = NewSecret("") }))
-	check("wrong user", "another password", func() *OpenCode {
-		d := opencodeDoor(address, nil)
-		d.User = "x"
-		return d
-	}())
-	for what, at := range map[string]string{"address": "http://192.0.2.1:4096/" + hush, "all": "http://10.0.0.1:1", "mapped": "http://[::ffff:192.0.2.1]:80"} {
-		check(what, "not of this machine", opencodeDoor(at, nil))
+	for list, want := range map[string]string{
+		`[{"id":"ses_9"}]`: "answered 404", `[{"id":"../tui/x?y"}]`: "answered 404", `[{"id":".."}]`: "no session", `[]`: "no session",
+		`[{"id":"ses_1","parentID":"ses_0"}]`: "no session", `{"data":[]}`: "does not list", `[{"id":"ses_1"}`: "does not list", "": "does not list",
+	} {
+		other, _ := newOpenCode(t, list)
+		check(list, want, opencodeDoor(other))
 	}
-	for _, at := range []string{"https://127.0.0.1:1", "127.0.0.1:4096", "file:///" + hush, "http://", "http://a b/" + hush} {
-		check(at, "cannot be used", opencodeDoor(at, nil))
+	d := opencodeDoor(address)
+	d.Password = NewSecret("")
+	check("no password", "another password", d)
+	check("wrong user", "another password", opencodeDoor(strings.Replace(address, "//", "//x@", 1)))
+	for what, at := range map[string]string{"address": "http://192.0.2.1:4096", "all": "http://10.0.0.1:1", "mapped": "http://[::ffff:192.0.2.1]:80"} {
+		check(what, "not of this machine", opencodeDoor(at))
 	}
-	check("none", "told of no server", opencodeDoor("", nil))
-	check("nobody", "nobody listens", opencodeDoor("http://127.0.0.1:1/"+hush, nil))
-	check("claude", "runs in claude", opencodeDoor(address, func(s *Session) { s.Client = "claude" }))
+	check("no TLS", "cannot be reached", opencodeDoor(strings.Replace(address, "http:", "https:", 1)))
+	check("odd", "cannot be", opencodeDoor("http://a b/"))
+	check("nobody", "nobody listens", opencodeDoor("http://127.0.0.1:1"))
 
 	elsewhere := 0
 	other := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { elsewhere++; w.WriteHeader(204) }))
 	defer other.Close()
 	answer := func(h http.HandlerFunc) *OpenCode {
-		s := httptest.NewServer(h)
+		s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			if r.Method == http.MethodGet {
+				io.WriteString(w, sessionList)
+				return
+			}
+			h(w, r)
+		}))
 		t.Cleanup(s.Close)
-		return opencodeDoor(s.URL, nil)
+		return opencodeDoor(s.URL)
 	}
 	check("sent on", "answered 307", answer(func(w http.ResponseWriter, r *http.Request) {
 		http.Redirect(w, r, other.URL, http.StatusTemporaryRedirect)

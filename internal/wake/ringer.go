@@ -20,7 +20,7 @@ type Room interface {
 	As(mail.Name) mail.Service
 	// Shown returns the place of the last event that a watch shows.
 	Shown() mail.Seq
-	// Unwoken lists those with a door for whom mail waits that is worth waking them.
+	// Unwoken lists those with a door for whom mail waits that is worth waking them, and those without whose session is idle.
 	Unwoken(hasDoor func(mail.Name, []string) bool) []mail.Unwoken
 	// Note records receipts.
 	Note(ctx context.Context, receipts []mail.Receipt) (int, error)
@@ -61,6 +61,7 @@ type Ringer struct {
 	looked  func(map[mail.Address]*sleeper) // tests are told of each look; nil: nobody
 	quiet   atomic.Uint64                   // one more than the place of the last event at which nobody was to be woken; 0: somebody is
 	results chan attempt
+	nudge   chan struct{}  // has room for one: a look is due of which the journal does not tell
 	calls   sync.WaitGroup // goroutines that ring
 
 	// Owned by the goroutine of Run.
@@ -82,7 +83,15 @@ func New(opts Options) *Ringer {
 		opts.Observe.Outstanding = func(int) {}
 	}
 	opts.Log = opts.Log.With("room", opts.Room.Name())
-	return &Ringer{Options: opts, sleepers: make(map[mail.Address]*sleeper), results: make(chan attempt)}
+	return &Ringer{Options: opts, sleepers: make(map[mail.Address]*sleeper), results: make(chan attempt), nudge: make(chan struct{}, 1)}
+}
+
+// Look has everybody looked at anew: somebody has got a door, which the journal does not tell.
+func (r *Ringer) Look() {
+	select {
+	case r.nudge <- struct{}{}:
+	default:
+	}
 }
 
 // Run rings until ctx ends or the room is closed. Rings that are under way are broken off then, and have ended when it returns.
@@ -105,6 +114,7 @@ func (r *Ringer) Run(ctx context.Context) error {
 	r.calls.Go(func() { follow(ctx, w, batches) })
 	r.timer = newAlarm(silence)
 	defer r.timer.Stop()
+	looked := false // the past was told
 	for {
 		select {
 		case <-ctx.Done():
@@ -122,8 +132,13 @@ func (r *Ringer) Run(ctx context.Context) error {
 		case a := <-r.results:
 			r.finish(ctx, a)
 			r.timer.by(0)
+		case <-r.nudge:
+			if looked {
+				r.timer.by(gather)
+			}
 		case <-r.timer.C:
 			r.timer.rung()
+			looked = true
 			if next, ok := r.look(ctx); ok {
 				r.timer.by(time.Until(next.Std()))
 			}
@@ -259,11 +274,14 @@ func (r *Ringer) lookAfter(ctx context.Context, u *mail.Unwoken, now mail.Time) 
 		r.sleepers[key(u)] = s
 	}
 	e := r.Doors.find(u.Agent, u.Roles)
-	s.ladder = e.ladder(r.Ladder)
+	if s.ladder = r.Ladder.WithDefaults(); e != nil {
+		s.ladder = e.ladder(r.Ladder)
+		s.found(now)
+	}
 	s.see(u, now)
 	todo := s.decide(u, now)
 	if todo == ring && len(e.on()) == 0 {
-		todo = giveUp
+		todo = s.noDoor(e != nil, now)
 	}
 	switch todo {
 	case ring:

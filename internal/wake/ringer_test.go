@@ -40,7 +40,7 @@ func TestP8_RingIsAPointer(t *testing.T) {
 		got.ID = ""
 		want := Ring{
 			Room: "lab", Agent: "bob", Unread: 3, Urgent: 1, From: []mail.Address{"agent:worker"},
-			Messages: []mail.ID{one.ID, two.ID}, Text: "3 unread, 1 urgent: read_messages",
+			Messages: []mail.ID{one.ID, two.ID}, Text: "3 unread, 1 urgent: read_messages", State: mail.Idle,
 		}
 		if diff := cmp.Diff(want, got); diff != "" {
 			b.Error(diff)

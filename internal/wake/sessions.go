@@ -33,6 +33,8 @@ type Session struct {
 
 	Tmux string // the variable TMUX of the session: which server of tmux it runs under
 	Pane string // the variable TMUX_PANE
+
+	over bool // it has ended
 }
 
 // String does not tell.
@@ -77,10 +79,11 @@ func (s Secret) reveal() string {
 	return *s.text
 }
 
-// Sessions are the live sessions of the agents of this machine, the latest of each. The zero value is empty and ready; it may be used concurrently.
+// Sessions are the latest sessions of the agents of this machine, as far as hooks have told of them. The zero value is empty and ready; it may be used
+// concurrently.
 type Sessions struct {
-	mu   sync.Mutex
-	live map[seat]Session
+	mu     sync.Mutex
+	latest map[seat]Session // of one that is over only what it takes to resume it
 }
 
 type seat struct {
@@ -94,17 +97,22 @@ func seatOf(room mail.RoomName, agent mail.Name) seat {
 
 // Put notes what is known of a session. What was known of the agent's session before is forgotten if that was another; of the same
 // one, it stays where s is silent: not every hook is told everything.
+//
+// A program that is not to be seen when its session tells of it is one of which we cannot say that it ended: it runs in a container, say.
 func (l *Sessions) Put(s Session) {
+	if ended(s.Process) {
+		s.Process = ""
+	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if l.live == nil {
-		l.live = make(map[seat]Session)
+	if l.latest == nil {
+		l.latest = make(map[seat]Session)
 	}
 	at := seatOf(s.Room, s.Agent)
-	if old, ok := l.live[at]; ok && old.Client == s.Client && old.ID == s.ID && (s.Process == "" || old.Process == "" || old.Process == s.Process) {
+	if old, ok := l.latest[at]; ok && !old.over && old.Client == s.Client && old.ID == s.ID && (s.Process == "" || old.Process == "" || old.Process == s.Process) {
 		s.fill(&old)
 	}
-	l.live[at] = s
+	l.latest[at] = s
 }
 
 // fill takes from what was known what s does not say. A socket and its token come together, and so do a pane and its server.
@@ -122,46 +130,87 @@ func (s *Session) fill(old *Session) {
 	}
 }
 
-// Get returns the session of an agent. If the program of that has ended, it is forgotten.
+// Get returns the live session of an agent.
 func (l *Sessions) Get(room mail.RoomName, agent mail.Name) (Session, bool) {
 	at := seatOf(room, agent)
 	l.mu.Lock()
-	s, ok := l.live[at]
+	s, ok := l.latest[at]
 	l.mu.Unlock()
-	if !ok || !ended(s.Process) {
-		return s, ok
+	switch {
+	case !ok || s.over:
+		return Session{}, false
+	case !ended(s.Process):
+		return s, true
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if l.live[at] == s { // and not one that was resumed meanwhile
-		delete(l.live, at)
+	if l.latest[at] == s { // and not one that was resumed meanwhile
+		l.latest[at] = s.remains()
 	}
 	return Session{}, false
+}
+
+// Gone returns the latest session of an agent if its program is known to have ended. That it said goodbye is not enough: the program may have gone on to
+// another session, or be about to end.
+func (l *Sessions) Gone(room mail.RoomName, agent mail.Name) (s Session, known, gone bool) {
+	l.mu.Lock()
+	s, known = l.latest[seatOf(room, agent)]
+	l.mu.Unlock()
+	if !known || !ended(s.Process) {
+		return Session{}, known, false
+	}
+	return s.remains(), true, true
 }
 
 // Client returns the client in which an agent's session runs, as far as is known, and whether the session takes messages. Unlike Get it asks
 // nobody whether the session lives.
 func (l *Sessions) Client(room mail.RoomName, agent mail.Name) (client string, socket bool) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	s := l.live[seatOf(room, agent)]
+	s := l.look(room, agent)
+	if s.over {
+		return "", false
+	}
 	return s.Client, s.Socket.text != nil
 }
 
-// Drop forgets an agent's session if it is this one.
+// Leads reports whether a door leads anywhere, by what is known of an agent's latest session: keystrokes want a pane, a resumption something to resume.
+// It asks nobody whether the session lives.
+func (l *Sessions) Leads(w Waker, room mail.RoomName, agent mail.Name) bool {
+	s := l.look(room, agent)
+	switch w := w.(type) {
+	case *Tmux:
+		return s.Pane != ""
+	case *Exec:
+		return !w.Gone || s.ID != ""
+	}
+	return true
+}
+
+func (l *Sessions) look(room mail.RoomName, agent mail.Name) Session {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.latest[seatOf(room, agent)]
+}
+
+// Drop notes that an agent's session has ended, if it is this one. What it takes to get at it is forgotten.
 func (l *Sessions) Drop(room mail.RoomName, agent mail.Name, id string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if at := seatOf(room, agent); l.live[at].ID == id {
-		delete(l.live, at)
+	if at := seatOf(room, agent); l.latest[at].ID == id && id != "" {
+		s := l.latest[at]
+		l.latest[at] = s.remains()
 	}
+}
+
+// remains is what is kept of a session that has ended.
+func (s *Session) remains() Session {
+	return Session{Room: s.Room, Agent: s.Agent, Client: s.Client, ID: s.ID, Dir: s.Dir, Process: s.Process, over: true}
 }
 
 // String tells how many there are.
 func (l *Sessions) String() string {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	return fmt.Sprintf("%d sessions", len(l.live))
+	return fmt.Sprintf("%d sessions", len(l.latest))
 }
 
 // Format tells how many there are, whatever the verb.

@@ -97,7 +97,18 @@ func TestSessionsEnded(t *testing.T) {
 	if _, ok := l.Get(s.Room, s.Agent); ok {
 		t.Error("a session whose program was killed is known")
 	}
+	if got, known, gone := l.Gone(s.Room, s.Agent); !known || !gone || got.ID != s.ID || got.Dir != s.Dir || got.Socket.reveal()+got.Token.reveal()+got.Pane != "" {
+		t.Errorf("Gone = %s, %v, %v", got.reveal(), known, gone)
+	}
 	me := processName(t, os.Getpid())
+	for what, program := range map[string]string{"not seen": name, "one of many sessions": "all-of-" + name, "unknown": "", "alive": me} {
+		other := Session{Room: s.Room, Agent: s.Agent, Client: "claude", ID: what, Process: program}
+		l.Put(other)
+		l.Drop(s.Room, s.Agent, what)
+		if _, known, gone := l.Gone(s.Room, s.Agent); !known || gone {
+			t.Errorf("%s: a session that said goodbye is proven gone (%v, %v)", what, known, gone)
+		}
+	}
 	for text, want := range map[string]bool{
 		me: false, strings.Replace(me, ".", ".9", 1): true, "": false, "all-of-" + name: false, "x.1@y": false, "-1.2@x": false,
 	} {

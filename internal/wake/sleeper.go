@@ -25,6 +25,7 @@ type sleeper struct {
 	ringing bool             // a ring is under way
 	about   map[mail.ID]bool // what the last successful ring told of
 	putOff  bool             // the budget moved due
+	alone   mail.Time        // since when no door is known; 0: one is
 
 	answers   []report         // what each door answered last
 	vain      bool             // given up
@@ -156,6 +157,32 @@ func (s *sleeper) decide(u *mail.Unwoken, now mail.Time) verdict {
 		return rest
 	}
 	return overrun
+}
+
+// noDoor decides what to do where no door can be rung. Doors that are all off are the user's to mend. Where there never was one, the
+// session is often at it, or its person is, and gets the time that the last rung of the ladder has.
+func (s *sleeper) noDoor(off bool, now mail.Time) verdict {
+	if off {
+		return giveUp
+	}
+	if s.alone == 0 {
+		s.alone = now
+	}
+	s.due = s.alone.Add(s.ladder.LastRetry)
+	if s.toldAt != 0 {
+		s.due = max(s.due, s.toldAt.Add(retellAfter))
+	}
+	if s.due > now {
+		return rest
+	}
+	return giveUp
+}
+
+// found notes that there is a door: who was alone for want of one is rung.
+func (s *sleeper) found(now mail.Time) {
+	if s.alone != 0 {
+		s.alone, s.due, s.vain = 0, now, false
+	}
 }
 
 // forgetRings drops what no longer counts against the budget.

@@ -21,6 +21,7 @@ type Client struct {
 	cap     int  // how often in a row hooks may keep a turn going
 	prompts bool // what keeps a turn going is handed to the prompt's hook too
 	camel   bool // members are spelled so
+	rewakes bool // it runs hooks in the background that wake an idle session
 	maxText int
 }
 
@@ -56,7 +57,7 @@ func claudeEvents() map[mail.Moment]string {
 // Claude is Claude Code 2.1.329.
 func Claude() Client {
 	return Client{
-		Name: "claude", As: "claude", cap: 8, maxText: 10_000, events: claudeEvents(),
+		Name: "claude", As: "claude", cap: 8, maxText: 10_000, rewakes: true, events: claudeEvents(),
 		base: func(h *Harness, event string) map[string]any {
 			return map[string]any{
 				"session_id": h.Session, "transcript_path": "/tmp/t.jsonl", "cwd": h.Dir, "hook_event_name": event,

@@ -27,12 +27,16 @@ type Harness struct {
 	Dir     string
 	// Reads is what the model does when something new stands in its context; nil: nothing.
 	Reads func(text string)
+	// Background runs the hooks that the client does not wait for; nil: they are not installed.
+	Background Runner
 	// Cap is how often in a row hooks may keep a turn going; 0: the client's own number.
 	Cap int
 
 	Context []string // what hooks have put before the model, in this session and in those that it resumed
 	Faults  []string // where a hook broke the client's rules
 	Forced  int      // turns that were ended although a hook would have kept them going
+
+	background background
 }
 
 // Effect is what a hook does to a client.
@@ -103,7 +107,9 @@ func (h *Harness) Fire(event string, more map[string]any) Result {
 
 func (h *Harness) fire(m mail.Moment, more map[string]any) Effect {
 	event := h.Client.event(m)
-	r := h.Run(h.Client.As, event, h.input(event, more))
+	input := h.input(event, more)
+	h.leave(m, input)
+	r := h.Run(h.Client.As, event, input)
 	e, err := h.Client.apply(m, event, r)
 	if err != nil {
 		h.Faults = append(h.Faults, fmt.Sprintf("%s %s: %v\n%+v", h.Client.Name, event, err, r))
@@ -115,12 +121,17 @@ func (h *Harness) fire(m mail.Moment, more map[string]any) Effect {
 		if n := len(utf16.Encode([]rune(text))); n > h.Client.maxText {
 			h.Faults = append(h.Faults, fmt.Sprintf("%s %s: %d characters, and the client takes %d", h.Client.Name, event, n, h.Client.maxText))
 		}
-		h.Context = append(h.Context, text)
-		if h.Reads != nil {
-			h.Reads(text)
-		}
+		h.know(text)
 	}
 	return e
+}
+
+// know puts a text before the model.
+func (h *Harness) know(text string) {
+	h.Context = append(h.Context, text)
+	if h.Reads != nil {
+		h.Reads(text)
+	}
 }
 
 // input is what the client hands to the hook.

@@ -61,6 +61,16 @@ type Status struct {
 	Failing []string      `json:"failing,omitempty"` // what is wrong with bridges; told to the user only
 }
 
+// Login asks for a link that opens the pages.
+type Login struct {
+	Room mail.RoomName `json:"room,omitempty"` // which to show first
+}
+
+// Link is an address for a browser.
+type Link struct {
+	URL string `json:"url"`
+}
+
 // Rooms is a list of rooms.
 type Rooms struct {
 	Rooms []mail.RoomStatus `json:"rooms"`

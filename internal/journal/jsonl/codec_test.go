@@ -28,6 +28,8 @@ func TestFormat(t *testing.T) {
 		}}, `{"seq":41,"at":"2026-05-10T14:00:00.123Z","message":{"id":"msg_V1StGXR8_Z5jdHi6B-myT","type":"task-assigned","from":"orchestrator","to":["agent:ag_x1"],"subject":"Parser","body":"…"},"crc":"b062317a"}`},
 		{mail.Event{Seq: 42, Receipt: &mail.Receipt{Message: "m", Reader: "agent:ag_x1", Mark: mail.MarkRead}},
 			`{"seq":42,"at":"1970-01-01T00:00:00.000Z","receipt":{"message":"m","reader":"agent:ag_x1","mark":"read"},"crc":"9aaa1e2a"}`},
+		{mail.Event{Seq: 42, Receipt: &mail.Receipt{Message: "m", Reader: "user", Mark: mail.MarkSnoozed, Until: 1778421600123}},
+			`{"seq":42,"at":"1970-01-01T00:00:00.000Z","receipt":{"message":"m","reader":"user","mark":"snoozed","until":"2026-05-10T14:00:00.123Z"},"crc":"0226cae2"}`},
 		{mail.Event{Seq: 43, Agent: &mail.AgentChange{
 			Name: "ag_x1", Roles: []string{"builder"}, Tags: []string{"project:inscription"}, State: mail.Idle, Task: &task,
 		}}, `{"seq":43,"at":"1970-01-01T00:00:00.000Z","agent":{"name":"ag_x1","roles":["builder"],"tags":["project:inscription"],"state":"idle","task":"Parser"},"crc":"b73fed3d"}`},
@@ -137,7 +139,7 @@ func FuzzEncode(f *testing.F) {
 			e.Message.Docs = []mail.Doc{{Path: path, Revision: key}, {Path: id}}
 		}
 		if n := len(body) % 3; n > 0 {
-			e.Receipt = &mail.Receipt{Message: mail.ID(thread), Reader: mail.Address(to), Mark: mail.Mark(kind), Door: path}
+			e.Receipt = &mail.Receipt{Message: mail.ID(thread), Reader: mail.Address(to), Mark: mail.Mark(kind), Door: path, Until: mail.Time(ttl)}
 		}
 		settled := settle(e)
 		if _, err := appendPayload(nil, &settled); err == nil {
@@ -151,7 +153,7 @@ func FuzzEncode(f *testing.F) {
 		}
 		inTime := func(t int64) bool { return t >= int64(minTime) && t <= int64(maxTime) }
 		object := strings.TrimSpace(metadata)
-		if valid && inTime(at) && inTime(sent) && (object == "" || object[0] == '{' && jsonx.Value(object).IsValid()) {
+		if valid && inTime(at) && inTime(sent) && (e.Receipt == nil || inTime(ttl)) && (object == "" || object[0] == '{' && jsonx.Value(object).IsValid()) {
 			t.Errorf("refused for no reason: %+v", e.Message)
 		}
 	})

@@ -155,6 +155,10 @@ func (p *parser) receipt() *mail.Receipt {
 	p.want(`,"mark":`)
 	mark := p.text()
 	door := p.optional(`,"door":`)
+	var until mail.Time
+	if p.skip(`,"until":`) {
+		until = p.time()
+	}
 	p.want(`}`)
 	if p.failed {
 		return nil
@@ -162,7 +166,7 @@ func (p *parser) receipt() *mail.Receipt {
 	var a arena
 	a.reserve(id, reader, mark, door)
 	return &mail.Receipt{
-		Message: mail.ID(a.take(id)), Reader: mail.Address(a.take(reader)), Mark: receiptMark(mark, &a), Door: a.take(door),
+		Message: mail.ID(a.take(id)), Reader: mail.Address(a.take(reader)), Mark: receiptMark(mark, &a), Door: a.take(door), Until: until,
 	}
 }
 

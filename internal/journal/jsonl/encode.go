@@ -107,6 +107,10 @@ func (w *encoder) receipt(r *mail.Receipt) {
 	w.member(`,"reader":`, string(r.Reader))
 	w.member(`,"mark":`, string(r.Mark))
 	w.optional(`,"door":`, r.Door)
+	if r.Until != 0 {
+		w.raw(`,"until":`)
+		w.time(r.Until)
+	}
 	w.raw(`}`)
 }
 

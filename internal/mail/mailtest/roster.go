@@ -159,7 +159,7 @@ func status(s *suite) {
 	s.register("ann")
 	sent := s.send("ann", mail.Draft{To: mail.Recipients{"user"}, Body: "look"})
 	st, err := s.as(mail.User).Status(s.ctx)
-	if err != nil || st.Name != room || st.Seq < sent.Seq || st.Messages != 1 || st.Agents != 1 || st.Unread != 1 {
+	if err != nil || st.Name != room || st.Seq < sent.Seq || st.Messages != 1 || st.Agents != 1 || st.Unread != 1 || st.Last < s.inbox(mail.User, mail.InboxQuery{}).Messages[0].Sent {
 		s.Errorf("Status = %+v, %v", st, err)
 	}
 	if v, err := s.as(mail.User).Verify(s.ctx); err != nil || len(v.Problems) != 0 {
@@ -167,6 +167,9 @@ func status(s *suite) {
 	}
 	if _, err := s.as(mail.User).Archive(s.ctx); err != nil {
 		s.Errorf("Archive: %v", err)
+	}
+	if kept, err := s.as(mail.User).Status(s.ctx); err != nil || kept.Last != st.Last {
+		s.Errorf("upkeep counts as news: last %s, before %s (%v)", kept.Last, st.Last, err)
 	}
 	s.wantBodies(mail.User, "look")
 	rooms, err := s.office.Rooms(s.ctx)

@@ -1,0 +1,45 @@
+package daemon
+
+import (
+	"context"
+	"slices"
+	"time"
+
+	"pennypost/internal/mail"
+	"pennypost/internal/mailroom"
+)
+
+// line has a process beside the caller wait at a door until it is rung; see wake.Waiter.Wait. It is a sign of life of the caller's session.
+func (o *office) line(ctx context.Context, name mail.RoomName, caller mail.Name, at mail.Line, silence time.Duration, hand func(*mail.Rung) error) error {
+	if caller == mail.User || caller == mail.System {
+		return mail.Errorf(mail.Denied, "only agents are rung; say which with --as NAME or PENNYPOST_AGENT")
+	}
+	e, err := o.borrow(ctx, name)
+	if err != nil {
+		return err
+	}
+	defer o.giveBack(e)
+	agent, err := seated(ctx, e.room, caller, at.Session)
+	switch {
+	case err != nil:
+		return err
+	case agent == "":
+		return hand(&mail.Rung{Over: true})
+	}
+	w := o.lines.Enter(name, agent, at)
+	e.ringer.Look()
+	return w.Wait(ctx, silence, hand)
+}
+
+// seated returns the agent whose rings a process of the caller waits for: the caller by its present name or, of a session, the agent in which that runs,
+// "" if it runs no more.
+func seated(ctx context.Context, room *mailroom.Room, caller mail.Name, session string) (mail.Name, error) {
+	if session != "" {
+		list, err := room.As(mail.System).Agents(ctx)
+		if err != nil || !slices.ContainsFunc(list, func(a mail.Agent) bool { return a.Session == session }) {
+			return "", err
+		}
+	}
+	a, err := room.As(caller).Register(ctx, mail.Presence{Session: session, Update: true})
+	return a.Name, err
+}

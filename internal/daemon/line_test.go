@@ -1,0 +1,108 @@
+package daemon
+
+import (
+	"context"
+	"testing"
+
+	"pennypost/internal/mail"
+)
+
+// waiter is a process that waits beside bob.
+type waiter struct {
+	rung  *mail.Rung
+	err   error
+	ended chan struct{}
+	leave context.CancelFunc
+}
+
+func (r *running) wait(t *testing.T, as mail.Name, at mail.Line) *waiter {
+	ctx, cancel := context.WithCancel(t.Context())
+	w := &waiter{ended: make(chan struct{}), leave: cancel}
+	go func() {
+		defer close(w.ended)
+		w.rung, w.err = r.office.Ring(ctx, "a", as, at)
+	}()
+	t.Cleanup(cancel)
+	return w
+}
+
+// P8: a process that waits beside an idle agent is a door of it, for as long as it waits: over the socket it is handed the ring, and the agent of its session
+// is the one that is rung.
+func TestP8_Line(t *testing.T) {
+	cfg := testConfig(t)
+	r := start(t, Options{Config: cfg})
+	user := r.room(t, "a", mail.User)
+	turn := func(session string, m mail.Moment) mail.Told {
+		t.Helper()
+		told, err := r.room(t, "a", "bob").Turn(t.Context(), mail.Turn{Moment: m, Session: session, Client: "claude"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return told
+	}
+	ask := func(to string) (wokenBy func() mail.Delivery) {
+		t.Helper()
+		sent, err := user.Send(t.Context(), mail.Draft{To: []string{to}, Type: string(mail.Question), Body: "how far?"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return func() mail.Delivery {
+			it, err := user.Message(t.Context(), sent.ID)
+			if err != nil {
+				t.Fatal(err)
+			}
+			return it.Deliveries[0]
+		}
+	}
+	turn("s1", mail.SessionStart)
+	if told := turn("s2", mail.SessionStart); told.Agent != "bob-2" {
+		t.Fatalf("the second session is %s", told.Agent)
+	}
+	one, two := ask("bob"), ask("bob-2")
+	if d := two(); d.Wake != mail.WakeNoDoor {
+		t.Errorf("before anybody waits it is woken by %q", d.Wake)
+	}
+	rewake := func(session string) *waiter {
+		return r.wait(t, "bob", mail.Line{Door: mail.RewakeDoor, Session: session})
+	}
+	for session, mailOf := range map[string]func() mail.Delivery{"s1": one, "s2": two} { // who comes to wait is rung for what waits already
+		w := rewake(session)
+		if <-w.ended; w.err != nil || w.rung == nil || w.rung.Text == "" {
+			t.Fatalf("the process beside %s was handed %+v, %v", session, w.rung, w.err)
+		}
+		eventually(t, "its agent was notified", func() bool { d := mailOf(); return d.State == mail.Notified && d.Door == mail.RewakeDoor })
+	}
+	gone := rewake("s1")
+	eventually(t, "bob has a door", func() bool { return one().Wake == mail.RewakeDoor })
+	if two().Wake != mail.WakeNoDoor {
+		t.Error("bob-2 has bob's door")
+	}
+	gone.leave()
+	eventually(t, "who has left is no door", func() bool { return one().Wake == mail.WakeNoDoor })
+
+	last := rewake("s1")
+	eventually(t, "bob has a door again", func() bool { return one().Wake == mail.RewakeDoor })
+	turn("s1", mail.SessionEnd)
+	if <-last.ended; last.rung == nil || !last.rung.Over {
+		t.Errorf("when its session ended the process was handed %+v, %v", last.rung, last.err)
+	}
+	for _, session := range []string{"s1", "never seen"} {
+		w := rewake(session)
+		if <-w.ended; w.rung == nil || !w.rung.Over {
+			t.Errorf("a process of the session %q was handed %+v, %v", session, w.rung, w.err)
+		}
+	}
+	for as, code := range map[mail.Name]mail.Code{mail.User: mail.Denied, "nobody": mail.NotFound} {
+		w := r.wait(t, as, mail.Line{Door: mail.MonitorDoor})
+		if <-w.ended; mail.CodeOf(w.err) != code {
+			t.Errorf("as %s one that waits is told %v", as, w.err)
+		}
+	}
+
+	over := r.wait(t, "bob-2", mail.Line{Door: mail.MonitorDoor})
+	eventually(t, "bob-2 has a monitor", func() bool { return two().Wake == mail.MonitorDoor })
+	r.stop(t)
+	if <-over.ended; over.err != nil || over.rung != nil {
+		t.Errorf("when the post office stopped one that waits was told %+v, %v", over.rung, over.err)
+	}
+}

@@ -1,0 +1,210 @@
+package wake
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"sync"
+	"time"
+
+	"pennypost/internal/mail"
+)
+
+// Lines are where processes beside agents wait to be rung. A process says for whom it waits and at which door, and is handed the next ring.
+//
+// A ring goes to one of those who wait at the door. It was rung if that one took it: the pointer was written to the process. What the process makes of it
+// nobody tells; the agent's next turn, or its reading, is the proof. If nobody waits there, nor comes within a moment, or none of those who came could be
+// written to, the ring has failed. So no ring is lost with a process that dies: it failed, or it is rung again.
+//
+// The zero value is empty and ready; it may be used concurrently.
+type Lines struct {
+	mu    sync.Mutex
+	lines map[place]*queue
+}
+
+// place is where an agent's processes wait.
+type place struct {
+	seat
+	door string
+}
+
+// queue is one place with somebody there.
+type queue struct {
+	calls chan call // unbuffered: who rings meets one who waits
+
+	// Guarded by Lines.mu.
+	held    int // by those who wait and those who ring; the queue is forgotten with the last
+	waiters []*Waiter
+}
+
+// call hands a ring to one who waits.
+type call struct {
+	rung mail.Rung
+	took chan<- error // has room: nobody waits for somebody who rang and left
+}
+
+// Waiter is one process that waits.
+type Waiter struct {
+	lines   *Lines
+	at      place
+	queue   *queue
+	session string
+	over    chan error // has room for one: it is not to wait any more, because of an error or, with nil, for good
+}
+
+// Enter has somebody wait for rings of an agent, from now on. Wait goes on with it, and has to be called.
+func (l *Lines) Enter(room mail.RoomName, agent mail.Name, at mail.Line) *Waiter {
+	w := &Waiter{lines: l, at: place{seatOf(room, agent), at.Door}, session: at.Session, over: make(chan error, 1)}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	w.queue = l.holdLocked(w.at)
+	w.queue.endLocked(func(w *Waiter) bool { return at.Session != "" && w.session == at.Session }, nil)
+	w.queue.waiters = append(w.queue.waiters, w)
+	return w
+}
+
+// Wait waits for one ring and gives it to hand. Every silence hand is given nil, to see whether the process is still there. Somebody who is not to wait any
+// more is given a Rung that is over. Wait returns what hand returns, or the error of ctx.
+func (w *Waiter) Wait(ctx context.Context, silence time.Duration, hand func(*mail.Rung) error) error {
+	defer w.leave()
+	tick := time.NewTicker(silence)
+	defer tick.Stop()
+	for {
+		select {
+		case c := <-w.queue.calls:
+			err := ctx.Err()
+			if err == nil {
+				err = hand(&c.rung)
+			}
+			c.took <- err
+			return err
+		case err := <-w.over:
+			if err != nil {
+				return err
+			}
+			return hand(&mail.Rung{Over: true})
+		case <-tick.C:
+			if err := hand(nil); err != nil {
+				return err
+			}
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
+}
+
+func (w *Waiter) leave() {
+	w.lines.mu.Lock()
+	defer w.lines.mu.Unlock()
+	w.queue.waiters = slices.DeleteFunc(w.queue.waiters, func(x *Waiter) bool { return x == w })
+	w.lines.releaseLocked(w.at)
+}
+
+// End lets those go who wait for a session that has ended.
+func (l *Lines) End(room mail.RoomName, agent mail.Name, session string) {
+	l.end(seatOf(room, agent), func(w *Waiter) bool { return session != "" && w.session == session }, nil)
+}
+
+// Move has those who wait for an agent ask again, because it has another name.
+func (l *Lines) Move(room mail.RoomName, agent mail.Name) {
+	l.end(seatOf(room, agent), func(*Waiter) bool { return true }, mail.Errorf(mail.Unavailable, "%s has another name now; wait again", agent))
+}
+
+func (l *Lines) end(at seat, who func(*Waiter) bool, why error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for _, door := range mail.LineDoors() {
+		if q := l.lines[place{at, door}]; q != nil {
+			q.endLocked(who, why)
+		}
+	}
+}
+
+// endLocked lets some of those go who wait.
+func (q *queue) endLocked(who func(*Waiter) bool, why error) {
+	q.waiters = slices.DeleteFunc(q.waiters, func(w *Waiter) bool {
+		ends := who(w)
+		if ends {
+			w.over <- why // once, because it leaves the queue
+		}
+		return ends
+	})
+}
+
+// Doors returns the doors at which somebody waits for an agent, in the order in which they are tried.
+func (l *Lines) Doors(room mail.RoomName, agent mail.Name) (out []Waker) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for _, door := range mail.LineDoors() {
+		if q := l.lines[place{seatOf(room, agent), door}]; q != nil && len(q.waiters) > 0 {
+			out = append(out, lineDoor{l, door})
+		}
+	}
+	return out
+}
+
+func (l *Lines) holdLocked(at place) *queue {
+	q := l.lines[at]
+	if q == nil {
+		q = &queue{calls: make(chan call)}
+		if l.lines == nil {
+			l.lines = make(map[place]*queue)
+		}
+		l.lines[at] = q
+	}
+	q.held++
+	return q
+}
+
+func (l *Lines) releaseLocked(at place) {
+	if q := l.lines[at]; q.held > 1 {
+		q.held--
+		return
+	}
+	delete(l.lines, at)
+}
+
+// lineDoor is the Waker of one kind of line.
+type lineDoor struct {
+	lines *Lines
+	kind  string
+}
+
+var _ Waker = lineDoor{}
+
+// lineTime is how long a ring may take. A process that asks again every minute is away for milliseconds, and so is one that is just being started.
+const lineTime = 2 * time.Second
+
+// Door implements Waker.
+func (d lineDoor) Door() string { return d.kind }
+
+// Ring implements Waker.
+func (d lineDoor) Ring(ctx context.Context, r Ring) error {
+	at := place{seatOf(r.Room, r.Agent), d.kind}
+	d.lines.mu.Lock()
+	q := d.lines.holdLocked(at)
+	d.lines.mu.Unlock()
+	defer func() {
+		d.lines.mu.Lock()
+		defer d.lines.mu.Unlock()
+		d.lines.releaseLocked(at)
+	}()
+	ctx, cancel := context.WithTimeout(ctx, lineTime)
+	defer cancel()
+	for {
+		took := make(chan error, 1)
+		select {
+		case q.calls <- call{mail.Rung{ID: r.ID, Text: pointer(&r)}, took}:
+		case <-ctx.Done():
+			return errors.New("nobody waits there any more")
+		}
+		select {
+		case err := <-took:
+			if err == nil {
+				return nil // else it died with the ring, which is for the next
+			}
+		case <-ctx.Done():
+			return errors.New("who waits there did not take the ring in time")
+		}
+	}
+}

@@ -1,0 +1,106 @@
+package wake
+
+import (
+	"testing"
+	"time"
+
+	"pennypost/internal/mail"
+)
+
+// turn is a moment of a session of an agent, as its hooks tell.
+func (b *bed) turn(n mail.Name, m mail.Moment) mail.Told {
+	b.Helper()
+	told, err := b.room.As(n).Turn(b.Context(), mail.Turn{Moment: m, Session: "s1", Client: "gemini"})
+	b.must(err)
+	return told
+}
+
+// stopsOver has an agent that looks at nothing be told of mail, and end its turn over it.
+func (b *bed) stopsOver(n mail.Name) {
+	b.Helper()
+	b.turn(n, mail.SessionStart)
+	b.turn(n, mail.TurnStart)
+	b.send(string(n), "question", mail.Draft{})
+	for range mail.MaxContinues {
+		if told := b.turn(n, mail.TurnEnd); !told.Continue {
+			b.Fatalf("the turn does not go on: %+v", told)
+		}
+	}
+	if told := b.turn(n, mail.TurnEnd); !told.GaveUp {
+		b.Fatalf("the turn has not ended over the mail: %+v", told)
+	}
+}
+
+// The end of a turn and the ringer both find mail over which an agent sleeps. The user is told once.
+func TestP8_OneNotice(t *testing.T) {
+	t.Run("without a door", func(t *testing.T) {
+		inBed(t, nil, func(b *bed) {
+			b.stopsOver("ann")
+			b.notified(1, "at the turn's end", "ann has stopped over unread mail")
+			b.pass(2 * time.Hour)
+			b.notified(1, "later")
+			b.restart()
+			b.pass(2 * time.Hour)
+			b.notified(1, "after a restart")
+			b.send("ann", "question", mail.Draft{})
+			b.pass(2 * time.Hour)
+			b.notified(2, "more mail has come", "2 messages wait for ann")
+		})
+	})
+	t.Run("with one that fails", func(t *testing.T) {
+		door := &bell{kind: "exec", fails: errBell}
+		inBed(t, []Entry{{For: "agent:ann", Wakers: []Waker{door}}}, func(b *bed) {
+			b.stopsOver("ann")
+			b.notified(0, "at the turn's end: the door is rung now")
+			b.pass(2 * time.Hour)
+			b.notified(1, "later", "ann cannot be woken", "exec: out of order")
+		})
+	})
+	t.Run("with one that nobody answers", func(t *testing.T) {
+		door := &bell{kind: "exec"}
+		inBed(t, []Entry{{For: "agent:ann", Wakers: []Waker{door}}}, func(b *bed) {
+			b.stopsOver("ann")
+			b.pass(2 * time.Hour)
+			b.notified(1, "later", "exec: was rung, and nobody looked")
+		})
+	})
+	t.Run("with one that is off", func(t *testing.T) {
+		door := &bell{kind: "exec", fails: ErrOff}
+		inBed(t, []Entry{{For: "agent:ann", Wakers: []Waker{door}}}, func(b *bed) {
+			b.stopsOver("ann")
+			b.pass(2 * time.Hour)
+			b.notified(1, "later", "No door is left")
+		})
+	})
+}
+
+// An idle session for which no door is known has a while to look by itself. Then the user is told, once for what waits and once an hour at most.
+func TestP8_NoDoor(t *testing.T) {
+	inBed(t, nil, func(b *bed) {
+		b.turn("ann", mail.SessionStart)
+		b.register(mail.Presence{Name: "bob"}) // who has no session: nobody knows what it does
+		b.send("ann", "question", mail.Draft{})
+		b.send("bob", "question", mail.Draft{})
+		b.send("ann", "status", mail.Draft{})
+		b.pass(4 * time.Minute)
+		b.notified(0, "at first")
+		if b.waits() != 1 {
+			b.Errorf("%d are waited for, want ann", b.waits())
+		}
+		b.pass(2 * time.Minute)
+		b.notified(1, "after a while", "ann cannot be woken", "1 message waits", "No door is known")
+		b.send("ann", "question", mail.Draft{})
+		b.pass(30 * time.Minute)
+		b.notified(1, "half an hour later, with more mail")
+		b.pass(time.Hour)
+		b.notified(2, "an hour later", "2 messages wait")
+		b.turn("ann", mail.TurnStart)
+		b.mark("ann", mail.MarkRead)
+		b.turn("ann", mail.TurnEnd)
+		b.pass(24 * time.Hour)
+		b.notified(2, "all is read")
+		if b.waits() != 0 {
+			b.Errorf("%d are waited for in the end", b.waits())
+		}
+	})
+}
