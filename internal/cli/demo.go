@@ -22,7 +22,11 @@ const demoHelp = `Watch a small team at work for a few seconds: an orchestrator,
 The post office is a real one, in a directory of its own that is thrown away; the agents are small real
 processes that behave as agents' clients do. The orchestrator sleeps until mail for it starts its process;
 the others are idle sessions that are woken through their inbox sockets. You ask for a piece of work, and
-answer one question.`
+answer one question.
+
+With --serve it is a whole day instead, and it is for you to look at: a post office of its own, filled
+with the mail of five agents and a person, that stays open until ^C. Some of the agents work on, and take
+note of what you write to them. Your own post office is not touched.`
 
 // demoRoom is where the demo takes place, and demoTime how long it may take.
 const (
@@ -31,13 +35,32 @@ const (
 )
 
 func newDemo(a *app) *cobra.Command {
-	var keep bool
+	var f demoFlags
 	cmd := &cobra.Command{
-		Use: "demo", Short: "watch a small team at work", Long: demoHelp, Example: "pennypost demo\npennypost demo --keep", Args: noArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error { return a.demo(cmd.Context(), keep) },
+		Use: "demo", Short: "watch a small team at work", Long: demoHelp, Example: "pennypost demo\npennypost demo --keep\npennypost demo --serve", Args: noArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			switch {
+			case f.serve && f.keep:
+				return usage("--keep is for a demo without --serve; to keep this one, say where: --dir DIR")
+			case f.serve:
+				return a.demoServe(cmd.Context(), f)
+			case f.listen != "" || f.dir != "":
+				return usage("--listen and --dir are for a demo with --serve")
+			}
+			return a.demo(cmd.Context(), f.keep)
+		},
 	}
-	cmd.Flags().BoolVar(&keep, "keep", false, "keep the post office's directory, to look into it")
+	flags := cmd.Flags()
+	flags.BoolVar(&f.keep, "keep", false, "keep the post office's directory, to look into it")
+	flags.BoolVar(&f.serve, "serve", false, "open a post office that is filled with a day's mail")
+	flags.StringVar(&f.listen, "listen", "", "with --serve: TCP `HOST:PORT` to listen on; default 127.0.0.1:8765, or another port if that is taken")
+	flags.StringVar(&f.dir, "dir", "", "with --serve: put the data into `DIR`, which must be new or empty, and keep it")
 	return cmd
+}
+
+type demoFlags struct {
+	keep, serve bool
+	listen, dir string
 }
 
 // stage is a demo that runs.

@@ -1,0 +1,358 @@
+package demoday
+
+import (
+	"bufio"
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"net"
+	"path/filepath"
+	"slices"
+	"sync"
+	"time"
+
+	"pennypost/internal/mail"
+)
+
+// Life goes on where the day ended: its agents that are there work on, a message at a time, and take note of what the person writes to them. They
+// are clients of a post office that runs, through the doors that agents have.
+type Life struct {
+	Office mail.Office
+	Dir    string        // where their sessions listen; the paths of sockets must be short
+	Pace   time.Duration // between two messages, give or take a third; default 30 s
+}
+
+// seat is where an agent is.
+type seat struct {
+	room mail.RoomName
+	name mail.Name
+}
+
+// there are the agents that are there when the day ends.
+func there() []seat {
+	return []seat{{Lighthouse, "orchestrator"}, {Lighthouse, "builder-1"}, {Lighthouse, "docs-writer"}, {Almanac, "小克"}, {Almanac, "מוריה"}}
+}
+
+// Run lives until ctx ends. The work comes to an end of its own, after about half an hour; the agents stay, and answer.
+func (l *Life) Run(ctx context.Context) error {
+	ctx, cancel := context.WithCancel(ctx)
+	var running sync.WaitGroup
+	defer running.Wait()
+	defer cancel()
+	failed := make(chan error, 10)
+	residents := make(map[mail.Name]*resident)
+	for i, at := range there() {
+		r, err := l.resident(ctx, at, filepath.Join(l.Dir, fmt.Sprintf("%d.sock", i)))
+		if err != nil {
+			return err
+		}
+		residents[r.name] = r
+		running.Go(r.listen)
+		running.Go(func() { failed <- r.live(ctx) })
+	}
+	running.Go(func() { l.work(ctx, residents) })
+	select {
+	case <-ctx.Done():
+		return nil
+	case err := <-failed: // before ctx ended, nobody leaves without an error
+		return err
+	}
+}
+
+func (l *Life) pace() time.Duration {
+	if l.Pace == 0 {
+		return 30 * time.Second
+	}
+	return l.Pace
+}
+
+// work lets the agents make their moves.
+func (l *Life) work(ctx context.Context, residents map[mail.Name]*resident) {
+	pace := l.pace()
+	said := make(map[string]mail.ID)
+	for _, m := range moves() {
+		m.draft.ReplyTo, m.done = said[m.re], make(chan mail.ID, 1)
+		select {
+		case <-ctx.Done():
+			return
+		case <-time.After(pace*2/3 + rand.N(pace*2/3)):
+		}
+		select {
+		case <-ctx.Done():
+			return
+		case residents[m.who].moves <- m:
+		}
+		select {
+		case <-ctx.Done():
+			return
+		case said[m.as] = <-m.done:
+		}
+	}
+}
+
+// resident is an agent that is there. What follows svc belongs to the goroutine of live.
+type resident struct {
+	name     mail.Name
+	listener net.Listener
+	rung     chan struct{} // holds one
+	moves    chan move
+	think    time.Duration // what it takes to read, and to answer
+	svc      mail.Service
+
+	busy     bool      // with a task: its turn goes on
+	promised []promise // what it will say
+}
+
+type promise struct {
+	at    time.Time
+	draft mail.Draft
+}
+
+// resident finds out how the day left an agent, and goes on with its session.
+func (l *Life) resident(ctx context.Context, at seat, socket string) (*resident, error) {
+	r := &resident{name: at.name, think: min(time.Second, l.pace()/30), rung: make(chan struct{}, 1), moves: make(chan move)}
+	var err error
+	if r.svc, err = l.Office.Room(ctx, at.room, at.name); err != nil {
+		return nil, err
+	}
+	agents, err := r.svc.Agents(ctx)
+	if err != nil {
+		return nil, err
+	}
+	for _, a := range agents {
+		if a.Name == at.name {
+			r.busy = a.State == mail.Working
+		}
+	}
+	if r.listener, err = net.Listen("unix", socket); err != nil {
+		return nil, err
+	}
+	context.AfterFunc(ctx, func() { r.listener.Close() })
+	_, err = r.turn(ctx, mail.SessionStart, &mail.Access{Socket: socket})
+	return r, err
+}
+
+func (r *resident) turn(ctx context.Context, m mail.Moment, a *mail.Access) (mail.Told, error) {
+	return r.svc.Turn(ctx, mail.Turn{Moment: m, Session: sessionOf(r.name), Client: clientOf(r.name), Access: a})
+}
+
+// listen is the inbox of the agent's session, as Claude Code has one. Whoever writes there wakes it.
+func (r *resident) listen() {
+	for {
+		c, err := r.listener.Accept()
+		if err != nil {
+			return // the life is over
+		}
+		_ = c.SetReadDeadline(time.Now().Add(time.Second))
+		if _, err := bufio.NewReader(c).ReadSlice('\n'); err == nil {
+			select {
+			case r.rung <- struct{}{}:
+			default:
+			}
+		}
+		c.Close()
+	}
+}
+
+// tick is how often an agent looks up from its work, and how long it leaves mail to the door that should wake it.
+const tick = 1500 * time.Millisecond
+
+func (r *resident) live(ctx context.Context) error {
+	ticker := time.NewTicker(tick)
+	defer ticker.Stop()
+	for {
+		var err error
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-r.rung:
+			err = r.wake(ctx)
+		case m := <-r.moves:
+			err = r.move(ctx, m)
+		case <-ticker.C:
+			err = r.lookUp(ctx)
+		}
+		if ctx.Err() != nil {
+			return nil
+		}
+		if err != nil {
+			return fmt.Errorf("%s of the demonstration: %w", r.name, err)
+		}
+	}
+}
+
+// beat is a sign of life. An agent that the person has put aside or retired is not here, and gives none.
+func (r *resident) beat(ctx context.Context) (here bool, err error) {
+	me, err := r.svc.Register(ctx, mail.Presence{Session: sessionOf(r.name), Update: true})
+	return err == nil && me.State != mail.Frozen, ignoring(err, mail.NotFound)
+}
+
+// wake is a turn that a door began.
+func (r *resident) wake(ctx context.Context) error {
+	if here, err := r.beat(ctx); !here {
+		return err
+	}
+	told, err := r.turn(ctx, mail.TurnStart, nil)
+	for err == nil {
+		if err := r.take(ctx, told.Items, mail.HookDoor); err != nil || r.busy {
+			return err
+		}
+		if told, err = r.turn(ctx, mail.TurnEnd, nil); err == nil && !told.Continue {
+			return nil
+		}
+	}
+	return err
+}
+
+// lookUp is what happens between two tools of an agent that works, and now and then with one that does not: a sign of life, and a look into the
+// mailbox.
+func (r *resident) lookUp(ctx context.Context) error {
+	if here, err := r.beat(ctx); !here {
+		return err
+	}
+	if r.busy {
+		told, err := r.turn(ctx, mail.AfterTool, nil)
+		if err != nil {
+			return err
+		}
+		if err := r.take(ctx, told.Items, mail.HookDoor); err != nil {
+			return err
+		}
+	}
+	if err := r.keepPromises(ctx); err != nil {
+		return err
+	}
+	page, err := r.svc.Inbox(ctx, mail.InboxQuery{})
+	if err != nil {
+		return err
+	}
+	var found []mail.Item
+	for _, it := range page.Messages {
+		if it.State != mail.Presented && time.Since(it.Sent.Std()) > tick {
+			found = append(found, it)
+		}
+	}
+	return r.take(ctx, found, "mcp")
+}
+
+// take reads messages that were handed over, and answers the person.
+func (r *resident) take(ctx context.Context, items []mail.Item, door string) error {
+	for i := range items {
+		it := &items[i]
+		if err := r.mark(ctx, mail.Marking{IDs: []mail.ID{it.ID}, Mark: mail.MarkPresented, Door: door}); err != nil {
+			return err
+		}
+		if err := pause(ctx, r.think); err != nil {
+			return err
+		}
+		if err := r.mark(ctx, mail.Marking{IDs: []mail.ID{it.ID}, Mark: mail.MarkRead}); err != nil {
+			return err
+		}
+		if it.From != mail.ToUser {
+			continue
+		}
+		if err := pause(ctx, r.think); err != nil {
+			return err
+		}
+		if err := r.reply(ctx, it); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// mark marks. A message that was deleted meanwhile needs no mark.
+func (r *resident) mark(ctx context.Context, m mail.Marking) error {
+	_, err := r.svc.Mark(ctx, m)
+	return ignoring(err, mail.NotFound, mail.Denied)
+}
+
+// reply answers the person. Of several who are there and were addressed, one does.
+func (r *resident) reply(ctx context.Context, it *mail.Item) error {
+	whole, err := r.svc.Message(ctx, it.ID)
+	if err != nil {
+		return ignoring(err, mail.NotFound)
+	}
+	for _, d := range whole.Deliveries {
+		if d.Agent == r.name {
+			break
+		}
+		if k := d.Address.Kind(); (k == mail.ToTag || k == mail.ToEveryone) && slices.ContainsFunc(there(), func(s seat) bool { return s.name == d.Agent }) {
+			return nil
+		}
+	}
+	now, later := replies(&whole.Message)
+	if later != nil {
+		r.promised = append(r.promised, promise{time.Now().Add(20 * time.Second), *later})
+	}
+	if err := r.send(ctx, now); err != nil || it.Type != mail.Cancel {
+		return err
+	}
+	return r.settle(ctx, new(""))
+}
+
+func (r *resident) keepPromises(ctx context.Context) error {
+	for len(r.promised) > 0 && !time.Now().Before(r.promised[0].at) {
+		if err := r.send(ctx, r.promised[0].draft); err != nil {
+			return err
+		}
+		r.promised = r.promised[1:]
+	}
+	return nil
+}
+
+// send sends, and puts up with being refused: limits and a message that was deleted meanwhile are part of life.
+func (r *resident) send(ctx context.Context, d mail.Draft) error {
+	_, err := r.svc.Send(ctx, d)
+	return ignoring(err, mail.Limited, mail.NotFound)
+}
+
+func ignoring(err error, codes ...mail.Code) error {
+	if slices.Contains(codes, mail.CodeOf(err)) {
+		return nil
+	}
+	return err
+}
+
+// move does what the day's work has next for the agent.
+func (r *resident) move(ctx context.Context, m move) error {
+	defer close(m.done)
+	if here, err := r.beat(ctx); !here {
+		return err
+	}
+	if !r.busy {
+		if _, err := r.turn(ctx, mail.TurnStart, nil); err != nil {
+			return err
+		}
+	}
+	sent, err := r.svc.Send(ctx, m.draft)
+	if err := ignoring(err, mail.Limited, mail.NotFound); err != nil {
+		return err
+	}
+	m.done <- sent.ID
+	return r.settle(ctx, m.task)
+}
+
+// settle notes what the agent works at from now on, if that has changed, and ends the turn of one that works at nothing.
+func (r *resident) settle(ctx context.Context, task *string) error {
+	if task != nil {
+		if _, err := r.svc.Register(ctx, mail.Presence{Task: task}); err != nil {
+			return err
+		}
+		r.busy = *task != ""
+	}
+	if r.busy {
+		return nil
+	}
+	_, err := r.turn(ctx, mail.TurnEnd, nil)
+	return err
+}
+
+func pause(ctx context.Context, d time.Duration) error {
+	select {
+	case <-ctx.Done():
+		return ctx.Err()
+	case <-time.After(d):
+		return nil
+	}
+}

@@ -1,0 +1,136 @@
+package web
+
+import (
+	"bytes"
+	"compress/gzip"
+	"crypto/sha256"
+	"embed"
+	"encoding/hex"
+	"fmt"
+	"html"
+	"io/fs"
+	"mime"
+	"net/http"
+	"path"
+	"strconv"
+	"strings"
+	"sync"
+)
+
+//go:embed static
+var static embed.FS
+
+// asset is one of our own files. One whose address has its hash is kept by the browser for good; others are asked for again.
+type asset struct {
+	name   string
+	load   func() (text []byte, hash string)
+	zipped func() []byte
+}
+
+// newAssets returns all assets by their paths. Nothing is read before it is asked for.
+func newAssets() map[string]*asset {
+	all := make(map[string]*asset)
+	_ = fs.WalkDir(static, "static", func(name string, d fs.DirEntry, err error) error { // an embedded tree does not fail
+		if err == nil && !d.IsDir() {
+			all["/"+name] = newAsset(name)
+		}
+		return nil
+	})
+	return all
+}
+
+func newAsset(name string) *asset {
+	load := sync.OnceValues(func() ([]byte, string) {
+		text, _ := static.ReadFile(name)
+		sum := sha256.Sum256(text)
+		return text, hex.EncodeToString(sum[:6])
+	})
+	return &asset{name: name, load: load, zipped: sync.OnceValue(func() []byte {
+		text, _ := load()
+		return zip(text, gzip.BestCompression)
+	})}
+}
+
+// asset returns the address of the file called name below static.
+func (s *Site) asset(name string) (string, error) {
+	a := s.assets["/static/"+name]
+	if a == nil {
+		return "", fmt.Errorf("there is no file static/%s", name)
+	}
+	_, hash := a.load()
+	return "/" + a.name + "?" + hash, nil
+}
+
+func (a *asset) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	h := w.Header()
+	h.Set("Content-Type", mime.TypeByExtension(path.Ext(a.name)))
+	if path.Ext(a.name) == ".LICENSE" {
+		h.Set("Content-Type", "text/plain; charset=utf-8")
+	}
+	text, hash := a.load()
+	h.Set("Cache-Control", "public, max-age=31536000, immutable")
+	h.Set("Vary", "Accept-Encoding")
+	if r.URL.RawQuery != hash { // a module that another imports
+		h.Set("Cache-Control", "no-cache")
+		h.Set("ETag", `"`+hash+`"`)
+		if r.Header.Get("If-None-Match") == `"`+hash+`"` {
+			w.WriteHeader(http.StatusNotModified)
+			return
+		}
+	}
+	if acceptsGzip(r) {
+		h.Set("Content-Encoding", "gzip")
+		text = a.zipped()
+	}
+	h.Set("Content-Length", strconv.Itoa(len(text)))
+	_, _ = w.Write(text)
+}
+
+// smallest is the length from which a page is worth compressing: what is shorter fits into one packet anyhow.
+const smallest = 1400
+
+// send answers with text, compressed if that is worth it.
+func send(w http.ResponseWriter, r *http.Request, status int, text []byte) error {
+	if len(text) >= smallest && acceptsGzip(r) {
+		w.Header().Set("Content-Encoding", "gzip")
+		w.Header().Add("Vary", "Accept-Encoding")
+		text = zip(text, gzip.BestSpeed)
+	}
+	w.Header().Set("Content-Length", strconv.Itoa(len(text)))
+	w.WriteHeader(status)
+	_, err := w.Write(text)
+	if err != nil {
+		return nil // the browser left; there is nobody to tell
+	}
+	return nil
+}
+
+func acceptsGzip(r *http.Request) bool {
+	return strings.Contains(r.Header.Get("Accept-Encoding"), "gzip")
+}
+
+func zip(text []byte, level int) []byte {
+	var b bytes.Buffer
+	w, _ := gzip.NewWriterLevel(&b, level) // the levels are constants that it knows
+	_, _ = w.Write(text)                   // a buffer takes everything
+	_ = w.Close()
+	return b.Bytes()
+}
+
+// favicon is a stamp, with the number of unread messages if there are any.
+func favicon(w http.ResponseWriter, r *http.Request) {
+	n, _ := strconv.Atoi(r.URL.Query().Get("n"))
+	badge := ""
+	if n > 0 {
+		label := strconv.Itoa(n)
+		if n > 99 {
+			label = "99+"
+		}
+		badge = `<circle cx="22" cy="10" r="10" fill="#c2410c"/><text x="22" y="14.5" font-family="system-ui,sans-serif" font-size="` +
+			map[bool]string{true: "13", false: "9"}[len(label) < 3] + `" font-weight="700" text-anchor="middle" fill="#fff">` + html.EscapeString(label) + `</text>`
+	}
+	w.Header().Set("Content-Type", "image/svg+xml")
+	w.Header().Set("Cache-Control", "public, max-age=86400")
+	_, _ = w.Write([]byte(`<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 32 32"><rect x="3" y="7" width="26" height="19" rx="3" fill="#1d4ed8"/>` +
+		`<path d="M4 10l12 8 12-8" fill="none" stroke="#fff" stroke-width="2.4" stroke-linejoin="round"/>` + badge + `</svg>`))
+}

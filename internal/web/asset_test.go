@@ -1,0 +1,130 @@
+package web
+
+import (
+	"net/http"
+	"regexp"
+	"strconv"
+	"strings"
+	"testing"
+
+	"pennypost/internal/mail"
+)
+
+// zipped makes a request one of a browser that takes compressed answers.
+func zipped(r *http.Request) { r.Header.Set("Accept-Encoding", "gzip, br") }
+
+func TestAssets(t *testing.T) {
+	b := newBed(t)
+	for path, a := range b.site.assets {
+		text, hash := a.load()
+		kept := b.get(path+"?"+hash, stranger, zipped).want(t, http.StatusOK)
+		if kept.Body != string(text) || kept.Header.Get("Cache-Control") != "public, max-age=31536000, immutable" || kept.Header.Get("Content-Encoding") != "gzip" || kept.Header.Get("Vary") != "Accept-Encoding" {
+			t.Errorf("%s by its hash: %v", path, kept.Header)
+		}
+		plain := b.get(path, stranger).want(t, http.StatusOK)
+		tagged := plain.Header.Get("ETag")
+		if plain.Body != string(text) || plain.Header.Get("Cache-Control") != "no-cache" || tagged == "" || plain.Header.Get("Content-Encoding") != "" || plain.Header.Get("Content-Length") != strconv.Itoa(len(text)) {
+			t.Errorf("%s: %v", path, plain.Header)
+		}
+		again := b.get(path, stranger, func(r *http.Request) { r.Header.Set("If-None-Match", tagged) })
+		if again.Code != http.StatusNotModified || again.Body != "" {
+			t.Errorf("%s, which the browser has: %d", path, again.Code)
+		}
+		if kind := plain.Header.Get("Content-Type"); !strings.HasPrefix(kind, "text/") && !strings.HasPrefix(kind, "image/") {
+			t.Errorf("%s is sent as %q: with nosniff a browser would not use it", path, kind)
+		}
+	}
+	for _, path := range []string{"/static/", "/static/none.js", "/static/../web.go", "/static/%2e%2e/web.go", "/static/vendor"} {
+		if got := b.get(path); got.Code == http.StatusOK {
+			t.Errorf("%s: %d %s", path, got.Code, got.Body)
+		}
+	}
+	if got := b.do(http.MethodPost, "/static/app.css", nil); got.Code == http.StatusOK {
+		t.Errorf("POST of an asset: %d", got.Code)
+	}
+	if _, err := b.site.asset("none.css"); err == nil {
+		t.Error("an asset that is not there has an address")
+	}
+}
+
+func TestFavicon(t *testing.T) {
+	b := newBed(t)
+	for query, want := range map[string]string{"": "", "?n=0": "", "?n=3": ">3</text>", "?n=99": ">99</text>", "?n=100": ">99+</text>", "?n=-1": "", "?n=</text><script>": "", "?n=99999999999999999999": ">99+</text>"} {
+		got := b.get("/favicon.svg"+strings.NewReplacer("<", "%3C", ">", "%3E").Replace(query), stranger).want(t, http.StatusOK, want)
+		if got.Header.Get("Content-Type") != "image/svg+xml" || want == "" && strings.Contains(got.Body, "<text") || strings.Contains(got.Body, "script") {
+			t.Errorf("%s: %v %s", query, got.Header, got.Body)
+		}
+	}
+}
+
+// mostWeight is what the first view of the page may weigh, in bytes, as it goes over the wire.
+const mostWeight = 100_000
+
+// TestWeight adds up what a browser fetches to show the inbox for the first time: the page, and all that it names.
+func TestWeight(t *testing.T) {
+	b := newBed(t)
+	for range 3 * pageRows {
+		b.send("builder-1", mail.Draft{Subject: "The parser is done", Type: "question", Body: strings.Repeat("A sentence of some length. ", 40)})
+	}
+	total := 0
+	fetch := func(path string) string {
+		var length int
+		got := b.get(path, zipped).want(t, http.StatusOK)
+		length, err := strconv.Atoi(got.Header.Get("Content-Length"))
+		if err != nil {
+			length = len(got.Body)
+		}
+		t.Logf("%6d %s", length, path)
+		total += length
+		return got.Body
+	}
+	page := fetch("/@shop/")
+	for _, m := range regexp.MustCompile(`(?:<script[^>]* src|<link[^>]* href)="([^"]+)"`).FindAllStringSubmatch(page, -1) {
+		text := fetch(m[1])
+		if !strings.Contains(m[1], "/app.js") {
+			continue
+		}
+		for _, module := range regexp.MustCompile(`import "\./([^"]+)"`).FindAllStringSubmatch(text, -1) {
+			fetch("/static/" + module[1])
+		}
+	}
+	t.Logf("%6d in all", total)
+	if total > mostWeight || total < 20_000 {
+		t.Errorf("the first view weighs %d bytes; at most %d are allowed", total, mostWeight)
+	}
+}
+
+// BenchmarkInboxPage is the inbox of a room of 5,000 messages, as a browser on loopback asks for it.
+func BenchmarkInboxPage(b *testing.B) {
+	d := newBed(b)
+	d.register(mail.Presence{Name: "builder-2"}, mail.Presence{Name: "builder-1"})
+	for i := range 5_000 {
+		to := "user"
+		if i%2 == 0 {
+			to = "builder-2"
+		}
+		d.send("builder-1", mail.Draft{To: mail.Recipients{to}, Type: "question", Subject: "The parser is done", Body: strings.Repeat("A sentence of some length. ", 20)})
+		if i == 4_800 { // the last hundred wait
+			if _, err := d.as("builder-2").Mark(b.Context(), mail.Marking{All: true, Mark: mail.MarkRead}); err != nil {
+				b.Fatal(err)
+			}
+		}
+	}
+	d.get("/@shop/", zipped).want(b, http.StatusOK)
+	b.Run("warm", func(b *testing.B) {
+		for b.Loop() {
+			d.get("/@shop/", zipped)
+		}
+	})
+	b.Run("changed", func(b *testing.B) { // something happened since: what is stuck is counted again
+		for b.Loop() {
+			d.site.stuck.forget("shop")
+			d.get("/@shop/", zipped)
+		}
+	})
+	b.Run("stuck", func(b *testing.B) {
+		for b.Loop() {
+			d.get("/@shop/stuck", zipped)
+		}
+	})
+}

@@ -1,0 +1,378 @@
+package web
+
+import (
+	"net/url"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"pennypost/internal/mail"
+)
+
+// mostArrows is how many messages one picture has: more are not looked at, and slow a browser down.
+const mostArrows = 400
+
+// flowPage is a picture of some hours.
+type flowPage struct {
+	*view
+	View   string // "" for the sequence, "talk" for who talks to whom
+	Window window
+	Until  mail.Time // the end of the hours; 0: they end now
+	Kind   mail.Type // the only type that is shown; "": all
+
+	Since  mail.Time // the beginning of the hours; 0: all that there is
+	Items  int
+	Cut    mail.Time // of the messages before this none is drawn, because there are too many; 0: all are
+	Counts map[mail.Type]int
+	Chart  chart
+	Web    talkWeb
+	Strip  []bar
+	Last   mail.Time // if there is nothing in these hours: when there was something before
+}
+
+// window is how much time a picture shows.
+type window struct {
+	Name, Title string
+	Long        time.Duration // 0: all
+}
+
+// windows are the choices, from near to far.
+var windows = []window{
+	{"1h", "1 hour", time.Hour}, {"6h", "6 hours", 6 * time.Hour}, {"1d", "day", 24 * time.Hour}, {"7d", "week", 7 * 24 * time.Hour}, {"all", "all", 0},
+}
+
+func flow(v *view) error {
+	v.Place, v.Title = "flow", "Flow"
+	p := &flowPage{view: v}
+	if err := p.choose(v.r.URL.Query()); err != nil {
+		return err
+	}
+	if v.svc == nil {
+		return v.render("flow", p, "flow")
+	}
+	if err := p.draw(); err != nil {
+		return err
+	}
+	return v.render("flow", p, "flow")
+}
+
+// choose reads what the address asks for.
+func (p *flowPage) choose(q url.Values) error {
+	p.View = q.Get("view")
+	if p.View != "" && p.View != "talk" {
+		return mail.Errorf(mail.Invalid, "there is no picture %q of the flow; there is talk, and the sequence", p.View)
+	}
+	name := q.Get("w")
+	if name == "" {
+		name = "1d"
+	}
+	i := slices.IndexFunc(windows, func(w window) bool { return w.Name == name })
+	if i < 0 {
+		return mail.Errorf(mail.Invalid, "the flow cannot show %q; it shows 1h, 6h, 1d, 7d or all", name)
+	}
+	p.Window = windows[i]
+	if kind := q.Get("type"); kind != "" {
+		var err error
+		if p.Kind, err = mail.ParseType(kind); err != nil {
+			return err
+		}
+	}
+	var err error
+	if p.Until, err = parseWhen(q.Get("until"), p.Now, true); err != nil {
+		return err
+	}
+	if p.Window.Long > 0 {
+		p.Since = p.End().Add(-p.Window.Long)
+	}
+	return nil
+}
+
+// End is when the hours end.
+func (p *flowPage) End() mail.Time {
+	if p.Until != 0 {
+		return p.Until
+	}
+	return mail.TimeOf(p.Now)
+}
+
+// draw asks for the messages of these hours and makes the picture.
+func (p *flowPage) draw() error {
+	ask := mail.HistoryQuery{Since: p.Since, Until: p.Until, Deliveries: true, Archive: p.Window.Long == 0, Limit: mail.MaxLimit}
+	page, err := p.svc.History(p.ctx(), ask)
+	if err != nil {
+		return err
+	}
+	items := page.Messages
+	p.Counts = make(map[mail.Type]int)
+	for i := range items {
+		p.Counts[items[i].Type]++
+	}
+	p.Strip = p.bars(items)
+	if p.Kind != "" {
+		items = slices.DeleteFunc(items, func(it mail.Item) bool { return it.Type != p.Kind })
+	}
+	if len(items) == 0 {
+		return p.nothing()
+	}
+	// What was imported stands in the journal when it came, and not when it was sent.
+	slices.SortStableFunc(items, func(a, b mail.Item) int { return int(a.Sent - b.Sent) })
+	more := page.More
+	if p.View == "" && len(items) > mostArrows {
+		items, more = items[len(items)-mostArrows:], true
+	}
+	if more {
+		p.Cut = items[0].Sent
+	}
+	if p.Items = len(items); p.View == "talk" {
+		p.Web = newTalkWeb(items)
+	} else {
+		p.Chart = newChart(items, p.Now)
+	}
+	return nil
+}
+
+// nothing finds what there was before these hours.
+func (p *flowPage) nothing() error {
+	ask := mail.HistoryQuery{Until: p.End(), Archive: true, Limit: 1}
+	if p.Kind != "" {
+		ask.Types = []mail.Type{p.Kind}
+	}
+	page, err := p.svc.History(p.ctx(), ask)
+	if len(page.Messages) > 0 {
+		p.Last = page.Messages[0].Sent
+	}
+	return err
+}
+
+// Here is the address of the picture, for its refreshing.
+func (p *flowPage) Here() string { return p.with("", "") }
+
+// with is the address of this picture with one thing changed.
+func (p *flowPage) with(key, value string) string {
+	q := url.Values{}
+	for k, v := range map[string]string{"view": p.View, "w": p.Window.Name, "until": p.Until.String(), "type": string(p.Kind), key: value} {
+		if v != "" && !(k == "w" && v == "1d") {
+			q.Set(k, v)
+		}
+	}
+	if len(q) == 0 {
+		return p.Base + "/flow"
+	}
+	return p.Base + "/flow?" + q.Encode()
+}
+
+// Windows are the choices of how much is shown.
+func (p *flowPage) Windows() []window { return windows }
+
+// WindowHref is the address of more or less time.
+func (p *flowPage) WindowHref(w window) string { return p.with("w", w.Name) }
+
+// ViewHref is the address of the other picture.
+func (p *flowPage) ViewHref(view string) string { return p.with("view", view) }
+
+// zoom is the address of the window n steps farther; "" if there is none.
+func (p *flowPage) zoom(n int) string {
+	if i := slices.Index(windows, p.Window) + n; i >= 0 && i < len(windows) {
+		return p.with("w", windows[i].Name)
+	}
+	return ""
+}
+
+// In and Out are the addresses of less and more time.
+func (p *flowPage) In() string { return p.zoom(-1) }
+
+// Out see In.
+func (p *flowPage) Out() string { return p.zoom(1) }
+
+// Earlier is the address of the hours before; "" if all is shown.
+func (p *flowPage) Earlier() string {
+	if p.Since == 0 {
+		return ""
+	}
+	return p.with("until", p.Since.String())
+}
+
+// Later is the address of the hours behind; "" if they have not come.
+func (p *flowPage) Later() string {
+	if p.Until == 0 || p.Until >= mail.TimeOf(p.Now) {
+		return ""
+	}
+	next := p.Until.Add(p.Window.Long)
+	if p.Window.Long == 0 || next >= mail.TimeOf(p.Now) {
+		return p.with("until", "")
+	}
+	return p.with("until", next.String())
+}
+
+// NowHref is the address of the hours that end now.
+func (p *flowPage) NowHref() string { return p.with("until", "") }
+
+// BeforeHref is the address of what was left out.
+func (p *flowPage) BeforeHref() string { return p.with("until", p.Cut.String()) }
+
+// LastHref is the address of the hours in which something happened last.
+func (p *flowPage) LastHref() string { return p.with("until", p.Last.Add(time.Minute).String()) }
+
+// Span says which hours are shown.
+func (p *flowPage) Span() string {
+	from := p.Since
+	if from == 0 {
+		return "everything"
+	}
+	text := short(p.Now, from) + " – "
+	if p.Until == 0 {
+		return text + "now"
+	}
+	if date(p.Now, from) == date(p.Now, p.Until) {
+		return text + clock(p.Until)
+	}
+	return text + short(p.Now, p.Until)
+}
+
+// short is a time with its day, unless that is today.
+func short(now time.Time, t mail.Time) string {
+	at := t.Std().In(now.Location())
+	if name := day(now, t); name == "Today" {
+		return at.Format("15:04")
+	} else if name == "Yesterday" {
+		return "yesterday " + at.Format("15:04")
+	}
+	return at.Format("2 Jan 15:04")
+}
+
+// kind is an entry of the legend.
+type kind struct {
+	Type  mail.Type
+	Count int
+	Href  string
+	Only  bool // it is the only one that is shown
+}
+
+// Glyph is the type's sign.
+func (k kind) Glyph() string { return glyph(k.Type, 7, 8) }
+
+// Legend lists the types that these hours have. Choosing one shows only that; choosing it again shows all.
+func (p *flowPage) Legend() []kind {
+	var out []kind
+	for _, t := range mail.Types() {
+		if n := p.Counts[t]; n > 0 || t == p.Kind {
+			k := kind{Type: t, Count: n, Only: t == p.Kind, Href: p.with("type", string(t))}
+			if k.Only {
+				k.Href = p.with("type", "")
+			}
+			out = append(out, k)
+		}
+	}
+	return out
+}
+
+// Summary is the picture in words.
+func (p *flowPage) Summary() string {
+	if p.View == "talk" {
+		return "Who talks to whom, " + p.Span() + ": " + plural(len(p.Web.Pairs), "pair") + " with " + plural(p.Items, "message") + ". The table has the same numbers."
+	}
+	names := make([]string, 0, len(p.Chart.Lanes))
+	for _, l := range p.Chart.Lanes {
+		names = append(names, l.Label)
+	}
+	return "Sequence of messages, " + p.Span() + ": " + plural(p.Items, "message") + " between " + strings.Join(names, ", ") + ". Each link is a message, in the order of time."
+}
+
+// ArrowHref is the conversation of an arrow.
+func (p *flowPage) ArrowHref(a arrow) string { return post{view: p.view, Item: a.Item}.ThreadHref() }
+
+// ArrowTitle is a message in words.
+func (p *flowPage) ArrowTitle(a arrow) string {
+	var to []string
+	for _, one := range a.Item.To {
+		to = append(to, who(one))
+	}
+	return moment(p.Now, a.Item.Sent) + " " + who(a.Item.From) + " to " + strings.Join(to, ", ") + ": " + subject(&a.Item.Message) +
+		" (" + string(a.Item.Type) + ", " + outcomeOf(a.Item.Deliveries).String() + ")"
+}
+
+// PairHref is what one wrote to another in these hours.
+func (p *flowPage) PairHref(e pair) string {
+	f := filters{"from": string(mail.AgentAddress(e.From)), "agent": string(e.To)}
+	if p.Since != 0 {
+		f["since"] = p.Since.String()
+	}
+	if p.Until != 0 {
+		f["until"] = p.Until.String()
+	}
+	if p.Kind != "" {
+		f["type"] = string(p.Kind)
+	}
+	return p.Base + "/history" + f.address(nil)
+}
+
+// PairTitle is a pair in words.
+func (p *flowPage) PairTitle(e pair) string {
+	return string(e.From) + " to " + string(e.To) + ": " + plural(e.Count, "message") + ", " + strconv.Itoa(e.Read) + " read"
+}
+
+// bar is a piece of the time that is shown, and how much was sent in it.
+type bar struct {
+	X, Y, Width, Height int
+	Count               int
+	Label               string // below it; "" for most
+	Title, Href         string
+}
+
+const (
+	bars      = 48
+	barWidth  = 22
+	barHeight = 28
+)
+
+// bars cuts the time that is shown into pieces; choosing one goes there.
+func (p *flowPage) bars(items []mail.Item) []bar {
+	from, to := p.Since, p.End()
+	if from == 0 && len(items) > 0 {
+		from = slices.MinFunc(items, func(a, b mail.Item) int { return int(a.Sent - b.Sent) }).Sent
+	}
+	step := (to - from) / bars
+	if from == 0 || step <= 0 {
+		return nil
+	}
+	var counts [bars]int
+	most := 1
+	for i := range items {
+		n := min(max(int((items[i].Sent-from)/step), 0), bars-1)
+		counts[n]++
+		most = max(most, counts[n])
+	}
+	near := p.nearer(time.Duration(step) * time.Millisecond)
+	out := make([]bar, 0, bars)
+	for i, n := range counts {
+		begin := from + mail.Time(i)*step
+		b := bar{X: i * barWidth, Width: barWidth - 2, Count: n, Height: n * barHeight / most}
+		if n > 0 {
+			b.Height = max(b.Height, 2)
+		}
+		b.Y = barHeight - b.Height
+		if i%8 == 0 {
+			b.Label = short(p.Now, begin)
+		}
+		b.Title = short(p.Now, begin) + " – " + clock(begin+step) + ": " + plural(n, "message")
+		q := *p
+		q.Window, q.Until = near, begin+step
+		if q.Until.Sub(0) > 0 && near.Long > step.Sub(0) { // the piece stands in the middle
+			q.Until = min(begin+step/2+mail.Time((near.Long/2).Milliseconds()), mail.TimeOf(p.Now))
+		}
+		b.Href = q.Here()
+		out = append(out, b)
+	}
+	return out
+}
+
+// nearer is the window to which a piece of that length is opened.
+func (p *flowPage) nearer(step time.Duration) window {
+	for _, w := range windows {
+		if w.Long >= step {
+			return w
+		}
+	}
+	return windows[len(windows)-2]
+}

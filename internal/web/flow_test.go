@@ -1,0 +1,264 @@
+package web
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"pennypost/internal/mail"
+)
+
+// flowMail makes messages among agents, at times that now and then are far apart.
+func flowMail(n, agents int) []mail.Item {
+	r := rand.New(rand.NewPCG(1, uint64(n*1000+agents)))
+	at := mail.TimeOf(time.Date(2026, 5, 10, 9, 0, 0, 0, time.UTC))
+	name := func() mail.Name {
+		if i := r.IntN(agents + 1); i > 0 {
+			return mail.Name("agent-" + strconv.Itoa(i))
+		}
+		return mail.User
+	}
+	items := make([]mail.Item, 0, n)
+	for i := range n {
+		at = at.Add(time.Duration(r.ExpFloat64() * float64(6*time.Minute)))
+		if r.IntN(40) == 0 {
+			at = at.Add(11 * time.Hour)
+		}
+		it := mail.Item{Seq: mail.Seq(i + 1), Message: mail.Message{
+			ID: mail.ID("m" + strconv.Itoa(i)), Type: mail.Types()[r.IntN(9)], From: mail.AgentAddress(name()), Sent: at, Body: strings.Repeat("words ", r.IntN(60)),
+		}}
+		for range r.IntN(4) {
+			to := name()
+			it.To = append(it.To, mail.AgentAddress(to))
+			it.Deliveries = append(it.Deliveries, mail.Delivery{Address: mail.AgentAddress(to), Agent: to, State: mail.DeliveryStates()[r.IntN(8)]})
+		}
+		items = append(items, it)
+	}
+	return items
+}
+
+// Every message has a row of its own, in the order of time; rows, breaks and labels do not touch each other.
+func TestChart(t *testing.T) {
+	now := time.Date(2026, 5, 12, 18, 0, 0, 0, time.UTC)
+	for _, size := range []struct{ n, agents int }{{1, 1}, {150, 5}, {400, 12}, {400, 90}} {
+		t.Run(fmt.Sprint(size), func(t *testing.T) {
+			items := flowMail(size.n, size.agents)
+			c := newChart(items, now)
+			checkChart(t, c, items)
+			if c.Lanes[0].Name != mail.User {
+				t.Errorf("the first lane is %s's", c.Lanes[0].Name)
+			}
+			var last time.Duration
+			for i := 1; i < len(c.Arrows); i++ {
+				between := c.Arrows[i].Item.Sent.Sub(c.Arrows[i-1].Item.Sent)
+				broken := slices.ContainsFunc(c.Breaks, func(b timeBreak) bool { return b.Y > c.Arrows[i-1].Y && b.Y < c.Arrows[i].Y })
+				if between > pause && !broken {
+					t.Errorf("%v between two arrows, and the axis is not broken", between)
+				}
+				if !broken && between > last && c.Arrows[i].Y-c.Arrows[i-1].Y > rowMost {
+					t.Errorf("%d pixels for %v", c.Arrows[i].Y-c.Arrows[i-1].Y, between)
+				}
+			}
+		})
+	}
+}
+
+func checkChart(t *testing.T, c chart, items []mail.Item) {
+	t.Helper()
+	if len(c.Arrows) != len(items) {
+		t.Fatalf("%d arrows for %d messages", len(c.Arrows), len(items))
+	}
+	if len(c.Lanes) > mostLanes {
+		t.Errorf("%d lanes", len(c.Lanes))
+	}
+	for i, l := range c.Lanes {
+		if w := textWidth(l.Label, 12); i > 0 && l.X-c.Lanes[i-1].X < int(w) {
+			t.Errorf("the label %q is %.0f wide in a lane of %d", l.Label, w, l.X-c.Lanes[i-1].X)
+		}
+	}
+	end := 0
+	breaks := c.Breaks
+	for i, a := range c.Arrows {
+		if a.Item.ID != items[i].ID {
+			t.Errorf("arrow %d is %s, not %s", i, a.Item.ID, items[i].ID)
+		}
+		for len(breaks) > 0 && breaks[0].Y < a.Y {
+			if breaks[0].Y < end {
+				t.Errorf("a break at %d covers what ends at %d", breaks[0].Y, end)
+			}
+			end = breaks[0].Y + breaks[0].Height
+			breaks = breaks[1:]
+		}
+		if a.Top() < end {
+			t.Errorf("row %d begins at %d, above %d", i, a.Top(), end)
+		}
+		end = a.Top() + rowLeast
+		if a.Left > a.X || a.Right < a.X || a.Left < axisWidth/2 || a.Right > c.TextX {
+			t.Errorf("arrow %d from %d reaches from %d to %d", i, a.X, a.Left, a.Right)
+		}
+		if w := textWidth(a.Prefix, 12) + textWidth(a.Text, 12.5); c.TextX+int(w) > c.Width {
+			t.Errorf("the words of arrow %d are %.0f wide: %q %q", i, w, a.Prefix, a.Text)
+		}
+	}
+	if len(breaks) > 0 || c.Height < end {
+		t.Errorf("the picture is %d high, and %d are used; %d breaks are left", c.Height, end, len(breaks))
+	}
+}
+
+func TestChartTips(t *testing.T) {
+	at := mail.TimeOf(time.Date(2026, 5, 10, 9, 0, 0, 0, time.UTC))
+	it := mail.Item{Message: mail.Message{Type: mail.Status, From: "agent:b", To: []mail.Address{"all"}, Subject: "Lunch", Sent: at}, Deliveries: []mail.Delivery{
+		{Address: "all", Agent: mail.User, State: mail.Queued}, {Address: "all", Agent: "c", State: mail.Read}, {Address: "all", Agent: "b", State: mail.Dead},
+	}}
+	held := mail.Item{Message: mail.Message{Type: mail.Question, From: "agent:b", To: []mail.Address{"role:cook"}, Body: "When?", Sent: at}, Deliveries: []mail.Delivery{{Address: "role:cook", State: mail.Held}}}
+	c := newChart([]mail.Item{it, held}, at.Std())
+	a := c.Arrows[0]
+	if len(a.Tips) != 3 || !a.Loop || a.Prefix != "all" || a.Clock != "09:00" {
+		t.Fatalf("%+v", a)
+	}
+	if u, r, self := a.Tips[0], a.Tips[1], a.Tips[2]; !u.Left || u.Filled || u.X >= a.X || !r.Filled || r.Left || r.X <= a.X || !self.Lost {
+		t.Errorf("%+v", a.Tips)
+	}
+	if h := c.Arrows[1]; !h.Held() || h.Prefix != "role:cook" || h.Clock != "" {
+		t.Errorf("%+v", h)
+	}
+}
+
+func FuzzChart(f *testing.F) {
+	f.Add("builder-1", "Subject", int64(60_000))
+	f.Add("\u202e<b>名前名前名前名前名前", strings.Repeat("W", 300), int64(-5))
+	f.Fuzz(func(t *testing.T, name, text string, gap int64) {
+		at := mail.TimeOf(time.Date(2026, 5, 10, 9, 0, 0, 0, time.UTC))
+		gap %= 1 << 40
+		var items []mail.Item
+		for i := range 3 {
+			items = append(items, mail.Item{Message: mail.Message{
+				ID: mail.ID(strconv.Itoa(i)), Type: mail.Type(name), From: mail.Address(name), To: []mail.Address{mail.Address(text), "all"}, Subject: text, Sent: at + mail.Time(gap*int64(i)),
+			}, Deliveries: []mail.Delivery{{Agent: mail.Name(name)}, {Agent: mail.Name(text), State: mail.Read}}})
+		}
+		checkChart(t, newChart(items, at.Std()), items)
+		w := newTalkWeb(items)
+		checkWeb(t, w)
+	})
+}
+
+func TestFit(t *testing.T) {
+	for _, text := range []string{"", "short", strings.Repeat("wide ", 40), strings.Repeat("信", 40), "e\u0301e\u0301", "\xff\xfe\xfd" + strings.Repeat("x", 99)} {
+		got := fit(text, 90, 12)
+		if textWidth(got, 12) > 90 {
+			t.Errorf("fit(%q) = %q is %.0f wide", text, got, textWidth(got, 12))
+		}
+		if textWidth(text, 12) <= 90 && got != text {
+			t.Errorf("fit(%q) = %q, though there is room", text, got)
+		}
+	}
+}
+
+// Numbers, nodes and names in the web cover nothing of each other, and the numbers are the table's.
+func TestTalkWeb(t *testing.T) {
+	for _, size := range []struct{ n, agents int }{{0, 1}, {1, 1}, {150, 5}, {900, 30}} {
+		items := flowMail(size.n, size.agents)
+		w := newTalkWeb(items)
+		checkWeb(t, w)
+		want := 0
+		for i := range items {
+			want += len(items[i].Deliveries)
+		}
+		got := 0
+		for _, p := range w.Pairs {
+			got += p.Count
+		}
+		if got != want || len(w.Nodes) > webNodes || len(w.Nodes)+w.Others > size.agents+1 {
+			t.Errorf("%v: %d of %d deliveries, %d nodes and %d others", size, got, want, len(w.Nodes), w.Others)
+		}
+		numbered := 0
+		for _, e := range w.Edges {
+			if e.Numbered {
+				numbered++
+			}
+		}
+		if size.agents == 5 && numbered != len(w.Edges) {
+			t.Errorf("%d of %d edges have numbers", numbered, len(w.Edges))
+		}
+	}
+}
+
+func checkWeb(t *testing.T, w talkWeb) {
+	t.Helper()
+	var taken []box4
+	add := func(what string, b box4) {
+		t.Helper()
+		if slices.ContainsFunc(taken, b.touches) {
+			t.Errorf("%s at %v covers something", what, b)
+		}
+		if b[0] < 0 || b[1] < 0 || b[2] > w.Width || b[3] > w.Height {
+			t.Errorf("%s at %v is outside", what, b)
+		}
+		taken = append(taken, b)
+	}
+	for i := range w.Nodes {
+		n := &w.Nodes[i]
+		add(string(n.Name), n.box())
+		wide := int(textWidth(n.Label, 12.5))
+		left := map[string]int{"start": n.LabelX, "middle": n.LabelX - wide/2, "end": n.LabelX - wide}[n.Anchor]
+		add("the name of "+string(n.Name), box4{left, n.LabelY - 10, left + wide, n.LabelY + 2})
+	}
+	for _, e := range w.Edges {
+		if strings.Contains(e.Path+e.Head, "NaN") {
+			t.Errorf("%+v", e)
+		}
+		if e.Numbered {
+			add(fmt.Sprint("the number of ", e.pair), box4{e.NumberX(), e.NumberY(), e.NumberX() + e.NumberWidth(), e.NumberY() + numberHeight})
+		}
+	}
+}
+
+func TestFlow(t *testing.T) {
+	b := newBed(t)
+	b.register(mail.Presence{Name: "builder-1", Roles: []string{"builder"}}, mail.Presence{Name: "builder-2"})
+	asked := b.send("builder-1", mail.Draft{Subject: "Which oil?", Type: "question"})
+	b.send(mail.User, mail.Draft{To: mail.Recipients{"builder-1"}, Body: "Rape", Type: "answer", ReplyTo: asked})
+	b.send("builder-2", mail.Draft{To: mail.Recipients{"role:builder"}, Body: "Ready", Type: "status"})
+
+	b.get("/@shop/flow").want(t, 200, "Which oil?", `id="flow-`+string(asked)+`"`, `href="/@shop/t/`+string(asked)+`#m-`+string(asked)+`"`, `class="arrow type-question"`, "3 messages between user, builder-1, builder-2",
+		"role:builder", `class="lane-heads"`, `aria-current="true">day`).without(t, "style=", "NaN")
+	b.get("/@shop/flow?type=question&w=1h").want(t, 200, "Which oil?", "1 message between").without(t, ">Ready<")
+	b.part("/@shop/flow", "flow").want(t, 200, `<section id="flow"`).without(t, "<html")
+	a := b.get("/@shop/flow?view=talk").want(t, 200, `href="/@shop/history?agent=user&amp;from=agent%3Abuilder-1&amp;since=`, "builder-1 to user: 1 message, 0 read", "<table>", "builder-2 to builder-1: 1 message").without(t, "NaN")
+	if n := strings.Count(a.Body, `class="edge `); n != 3 {
+		t.Errorf("%d edges, want 3", n)
+	}
+	b.get("/@shop/flow?until=2001-01-01&w=1h").want(t, 200, "Nobody wrote anything").without(t, "The last before that")
+	b.get("/@shop/flow?until=2100-01-01&w=1h").want(t, 200, "The last before that")
+	for _, query := range []string{"w=2h", "view=pie", "until=soon", "type=gossip"} {
+		b.get("/@shop/flow?"+query).want(t, 400)
+	}
+}
+
+// One picture has so many arrows and no more; the others are a link away.
+func TestFlowCut(t *testing.T) {
+	b := newBed(t)
+	for i := range mostArrows + 5 {
+		b.send("builder-1", mail.Draft{Subject: "Number " + strconv.Itoa(i) + "."})
+	}
+	a := b.get("/@shop/flow").want(t, 200, "The newest 400 messages of these hours are drawn", "Number 5.", "Number 404.").without(t, "Number 4.")
+	if n := strings.Count(a.Body, `class="arrow `); n != mostArrows {
+		t.Errorf("%d arrows", n)
+	}
+	b.get("/@shop/flow?view=talk").want(t, 200, "builder-1 to user: 405 messages").without(t, "The newest")
+}
+
+func TestFlowHostile(t *testing.T) {
+	b := newBed(t)
+	evil := mail.Name(`e"><script>alert(1)</script>`)
+	b.register(mail.Presence{Name: evil, Tags: []string{`project:"><img src=x>`}})
+	b.send(evil, mail.Draft{Subject: hostileText, To: mail.Recipients{"user", `project:"><img src=x>`}})
+	b.send(mail.User, mail.Draft{Subject: "</title></svg><img src=x>", To: mail.Recipients{string(mail.AgentAddress(evil))}})
+	for _, query := range []string{"", "?view=talk", "?type=custom", "?w=all"} {
+		b.get("/@shop/flow"+query).want(t, 200).without(t, "<script>alert", "<img", "</title></svg>")
+	}
+}

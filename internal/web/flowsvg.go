@@ -1,0 +1,546 @@
+package web
+
+import (
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+	"unicode"
+
+	"pennypost/internal/mail"
+)
+
+// Sizes of the pictures, in pixels.
+const (
+	axisWidth  = 64
+	laneLeast  = 84
+	laneMost   = 132
+	rowLeast   = 24 // a row and what belongs to it do not touch the next
+	rowMost    = 46
+	breakRow   = 30
+	dayRow     = 40
+	chartWidth = 1064 // what a window of 1280 pixels has room for
+	textLeast  = 360  // for subjects
+	headHeight = 52
+	mostLanes  = 40 // further agents share the last lane
+)
+
+// pause is the time after which the axis is broken: up to it, distance is time.
+const pause = 12 * time.Minute
+
+// chart is the sequence diagram: agents are lanes, messages are rows of arrows, and time runs downwards.
+type chart struct {
+	Width, Height int
+	HeadHeight    int
+	TextX         int
+	Lanes         []lane
+	Arrows        []arrow
+	Breaks        []timeBreak
+}
+
+// lane is an agent's line.
+type lane struct {
+	Name  mail.Name // "" for those who share the last lane
+	Label string    // the name, as far as there is room for it
+	X     int
+}
+
+// FaceX is the left side of the agent's picture.
+func (l lane) FaceX() int { return l.X - 11 }
+
+// timeBreak is where time was left out.
+type timeBreak struct {
+	Y, Height int
+	Text      string
+	Day       bool // a new day begins
+}
+
+// TextX is where its words begin: those of a new day at the edge, others behind the axis.
+func (b timeBreak) TextX() int {
+	if b.Day {
+		return 12
+	}
+	return axisWidth
+}
+
+// TextY is the line on which its words stand.
+func (b timeBreak) TextY() int { return b.Y + b.Height/2 + 4 }
+
+// arrow is a message.
+type arrow struct {
+	Item        mail.Item
+	Y, X        int // where it begins
+	Left, Right int // how far it reaches; both are X if it reaches nobody
+	Loop        bool
+	Tips        []tip
+	Clock       string // "" in the minute of the arrow above
+	Prefix      string // an address that is not an agent's
+	Text        string
+}
+
+// Top is where its row begins.
+func (a arrow) Top() int { return a.Y - rowLeast/2 }
+
+// TextY is the line on which its words stand.
+func (a arrow) TextY() int { return a.Y + 4 }
+
+// tip is where an arrow ends.
+type tip struct {
+	X, Y   int
+	Left   bool // it comes from the right
+	Filled bool // it was read
+	Lost   bool // it never will be
+}
+
+// Path is the line of the arrow.
+func (a arrow) Path() string {
+	y := strconv.Itoa(a.Y)
+	var b strings.Builder
+	if a.Loop {
+		b.WriteString("M" + strconv.Itoa(a.X) + " " + strconv.Itoa(a.Y-5) + "h14q5 0 5 5t-5 5h-7")
+	}
+	if a.Left < a.X || a.Right > a.X {
+		b.WriteString("M" + strconv.Itoa(a.Left) + " " + y + "H" + strconv.Itoa(a.Right))
+	}
+	return b.String()
+}
+
+// Path is the head of the arrow, its point at the lane.
+func (t tip) Path() string {
+	back := "-7"
+	if t.Left {
+		back = "7"
+	}
+	if t.Lost {
+		return "M" + strconv.Itoa(t.X-4) + " " + strconv.Itoa(t.Y-4) + "l8 8m0 -8l-8 8"
+	}
+	return "M" + strconv.Itoa(t.X) + " " + strconv.Itoa(t.Y) + "l" + back + " -4v8z"
+}
+
+// Glyph is the sign of a type, where the arrow begins: a message is known by it without its colour. What asks is filled, what answers is hollow.
+func (a arrow) Glyph() string { return glyph(a.Item.Type, a.X, a.Y) }
+
+func glyph(t mail.Type, x, y int) string {
+	at := "M" + strconv.Itoa(x) + " " + strconv.Itoa(y)
+	switch t {
+	case mail.TaskAssigned, mail.TaskDone:
+		return at + "m-4 0a4 4 0 1 0 8 0a4 4 0 1 0 -8 0z"
+	case mail.ReviewRequest, mail.ReviewResult:
+		return at + "m-4 -4h8v8h-8z"
+	case mail.Question, mail.Answer:
+		return at + "m0 -5l5 5l-5 5l-5 -5z"
+	case mail.Cancel:
+		return at + "m-4 -4l8 8m0 -8l-8 8"
+	case mail.Status:
+		return at + "m-2 0a2 2 0 1 0 4 0a2 2 0 1 0 -4 0z"
+	}
+	return at + "m0 -5l5 8h-10z"
+}
+
+// newChart lays messages out that are in the order of the journal; now says where we are and when.
+func newChart(items []mail.Item, now time.Time) chart {
+	c := chart{HeadHeight: headHeight}
+	lanes := c.lanes(items)
+	c.TextX = c.Lanes[len(c.Lanes)-1].X + 28
+	y := 4
+	var before time.Time
+	for i := range items {
+		it := &items[i]
+		at := it.Sent.Std().In(now.Location())
+		if i > 0 && at.Before(before) {
+			at = before // a foreign clock
+		}
+		y += c.space(y, before, at, now)
+		a := arrow{Item: *it, Y: y + rowLeast/2, X: lanes(it.From.Signer())}
+		if i == 0 || at.Format("2006-01-02 15:04") != before.Format("2006-01-02 15:04") {
+			a.Clock = at.Format("15:04")
+		}
+		a.aim(lanes)
+		a.caption(chartWidth - c.TextX - 8)
+		c.Arrows = append(c.Arrows, a)
+		y += rowLeast
+		before = at
+	}
+	c.Width, c.Height = max(chartWidth, c.TextX+textLeast), y+16
+	return c
+}
+
+// lanes gives everybody a lane in the order of their first appearance, the user before all, and returns where the lane of a name is.
+func (c *chart) lanes(items []mail.Item) func(mail.Name) int {
+	names := []mail.Name{mail.User}
+	seen := map[mail.Name]bool{mail.User: true, "": true}
+	add := func(n mail.Name) {
+		if !seen[n] {
+			seen[n] = true
+			names = append(names, n)
+		}
+	}
+	for i := range items {
+		add(items[i].From.Signer())
+		for _, d := range items[i].Deliveries {
+			add(d.Agent)
+		}
+	}
+	if len(names) > mostLanes {
+		names = append(names[:mostLanes-1:mostLanes-1], "")
+	}
+	step := min(max((chartWidth-axisWidth-textLeast)/len(names), laneLeast), laneMost)
+	at := make(map[mail.Name]int)
+	for i, n := range names {
+		l := lane{Name: n, Label: fit(string(n), step-4, 12), X: axisWidth + step/2 + i*step}
+		if n == "" {
+			l.Label = "others"
+		}
+		c.Lanes = append(c.Lanes, l)
+		at[n] = l.X
+	}
+	last := c.Lanes[len(c.Lanes)-1].X
+	return func(n mail.Name) int {
+		if x, ok := at[n]; ok {
+			return x
+		}
+		return last
+	}
+}
+
+// space returns how much room the time between two messages takes, beyond that of the row. A long time is left out, and said.
+func (c *chart) space(y int, before, at, now time.Time) int {
+	between := at.Sub(before)
+	newDay := before.IsZero() || at.Format(time.DateOnly) != before.Format(time.DateOnly)
+	if !newDay && between <= pause {
+		return int((rowMost - rowLeast) * between / pause)
+	}
+	b := timeBreak{Y: y, Height: breakRow, Day: newDay}
+	if newDay {
+		b.Height, b.Text = dayRow, date(now, mail.TimeOf(at))
+	}
+	if !before.IsZero() {
+		if b.Text != "" {
+			b.Text += " · "
+		}
+		b.Text += lasting(between) + " later"
+	}
+	c.Breaks = append(c.Breaks, b)
+	return b.Height
+}
+
+// lasting is a length of time in words: "25 min", "3 h 10 min", "2 days".
+func lasting(d time.Duration) string {
+	d = d.Round(time.Minute)
+	hours, minutes := int(d/time.Hour), int(d%time.Hour/time.Minute)
+	switch {
+	case hours == 0:
+		return strconv.Itoa(minutes) + " min"
+	case hours >= 48:
+		return strconv.Itoa(hours/24) + " days"
+	case minutes == 0:
+		return strconv.Itoa(hours) + " h"
+	}
+	return strconv.Itoa(hours) + " h " + strconv.Itoa(minutes) + " min"
+}
+
+// aim gives the arrow a tip for each recipient. A message that nobody holds yet is a stub.
+func (a *arrow) aim(lanes func(mail.Name) int) {
+	a.Left, a.Right = a.X, a.X
+	for _, d := range a.Item.Deliveries {
+		if d.Agent == "" {
+			continue
+		}
+		t := tip{X: lanes(d.Agent), Y: a.Y, Filled: d.State == mail.Read || d.State == mail.Archived, Lost: d.State == mail.Dead || d.State == mail.Expired}
+		switch {
+		case t.X == a.X:
+			a.Loop, t.X, t.Y, t.Left = true, a.X+3, a.Y+5, true
+		case t.X < a.X:
+			t.Left, t.X = true, t.X+2
+			a.Left = min(a.Left, t.X+6)
+		default:
+			t.X -= 2
+			a.Right = max(a.Right, t.X-6)
+		}
+		if i := slices.IndexFunc(a.Tips, func(o tip) bool { return o.X == t.X && o.Y == t.Y }); i >= 0 {
+			a.Tips[i].Filled = a.Tips[i].Filled && t.Filled // in the lane of the others
+			continue
+		}
+		a.Tips = append(a.Tips, t)
+	}
+	if len(a.Tips) == 0 {
+		a.Right = a.X + 24
+	}
+}
+
+// Held reports whether the arrow reaches nobody yet.
+func (a arrow) Held() bool { return len(a.Tips) == 0 }
+
+// caption writes beside the arrow what it is about, in as much room as there is.
+func (a *arrow) caption(width int) {
+	width = max(width, textLeast-8)
+	for _, to := range a.Item.To {
+		k, ds := to.Kind(), a.Item.Deliveries
+		if held := len(ds) == 1 && string(ds[0].Agent) == who(to); k != mail.ToAgent && k != mail.ToPerson && !held {
+			a.Prefix = fit(who(to), width/3, 12)
+			width -= int(textWidth(a.Prefix, 12)) + 10
+			break
+		}
+	}
+	a.Text = fit(strings.Join(strings.Fields(subject(&a.Item.Message)), " "), width, 12.5)
+}
+
+// fit cuts text so that it takes no more than width pixels in letters of that size.
+func fit(text string, width int, size float64) string {
+	if textWidth(text, size) <= float64(width) {
+		return text
+	}
+	room := float64(width) - textWidth("…", size)
+	for i, r := range text {
+		if room -= runeWidth(r) * size; room < 0 {
+			return strings.TrimSpace(text[:i]) + "…"
+		}
+	}
+	return text
+}
+
+// textWidth estimates how wide text is, rather too wide than too narrow.
+func textWidth(text string, size float64) float64 {
+	w := 0.0
+	for _, r := range text {
+		w += runeWidth(r)
+	}
+	return w * size
+}
+
+// runeWidth is the width of a letter in parts of its height, as the fonts of the systems have it.
+func runeWidth(r rune) float64 {
+	switch {
+	case unicode.Is(unicode.Mn, r):
+		return 0
+	case r >= 0x1100 && (r <= 0x115f || r >= 0x2e80 && r <= 0xa4cf || r >= 0xac00 && r <= 0xd7a3 || r >= 0xf900 && r <= 0xfaff || r >= 0xfe30 && r <= 0xfe6f || r >= 0xff00):
+		return 1.15
+	case strings.ContainsRune("iljtfI.,:;'|!()[] ", r):
+		return .36
+	case strings.ContainsRune("mwMW@%—…", r):
+		return .98
+	case unicode.IsUpper(r), r >= 0x2000:
+		return .78
+	}
+	return .62
+}
+
+// talkWeb is who talks to whom.
+type talkWeb struct {
+	Width, Height int
+	Nodes         []node
+	Edges         []edge // the widest first
+	Pairs         []pair // all of them, the busiest first
+	Others        int    // agents that have no room in the picture
+}
+
+// node is an agent.
+type node struct {
+	Name          mail.Name
+	Label, Anchor string
+	X, Y          int
+	LabelX        int
+	LabelY        int
+	Sent, Got     int
+}
+
+// pair counts what one wrote to another.
+type pair struct {
+	From, To    mail.Name
+	Count, Read int
+}
+
+// TextY is the line on which its letters stand.
+func (n node) TextY() int { return n.Y + 4 }
+
+// edge is a pair in the picture.
+type edge struct {
+	pair
+	Path, Head string
+	Width      string
+	X, Y       int  // of the number
+	Numbered   bool // there was room for it
+}
+
+const (
+	webWidth, webHeight = 680, 560
+	webNodes            = 14
+	nodeSize            = 22 // radius
+	numberHeight        = 16
+)
+
+// pairsOf counts who wrote to whom, by who got it.
+func pairsOf(items []mail.Item) []pair {
+	at := make(map[[2]mail.Name]int)
+	var out []pair
+	for i := range items {
+		for _, d := range items[i].Deliveries {
+			if d.Agent == "" {
+				continue
+			}
+			key := [2]mail.Name{items[i].From.Signer(), d.Agent}
+			n, ok := at[key]
+			if !ok {
+				n = len(out)
+				at[key] = n
+				out = append(out, pair{From: key[0], To: key[1]})
+			}
+			out[n].Count++
+			if d.State == mail.Read || d.State == mail.Archived {
+				out[n].Read++
+			}
+		}
+	}
+	slices.SortStableFunc(out, func(a, b pair) int { return b.Count - a.Count })
+	return out
+}
+
+// newTalkWeb puts the busiest agents on a ring, the user at its top, and draws what they wrote to each other.
+func newTalkWeb(items []mail.Item) talkWeb {
+	w := talkWeb{Width: webWidth, Height: webHeight, Pairs: pairsOf(items)}
+	w.place()
+	where := make(map[mail.Name]*node)
+	for i := range w.Nodes {
+		where[w.Nodes[i].Name] = &w.Nodes[i]
+	}
+	var taken []box4
+	for i := range w.Nodes {
+		taken = append(taken, w.Nodes[i].box())
+	}
+	most := 1
+	if len(w.Pairs) > 0 {
+		most = w.Pairs[0].Count
+	}
+	for _, p := range w.Pairs {
+		from, to := where[p.From], where[p.To]
+		if from == nil || to == nil || from == to {
+			continue
+		}
+		e := newEdge(p, from, to, most)
+		taken = e.number(from, to, taken)
+		w.Edges = append(w.Edges, e)
+	}
+	return w
+}
+
+// place chooses the nodes and gives them their places.
+func (w *talkWeb) place() {
+	counts := make(map[mail.Name]*node)
+	var all []*node
+	of := func(n mail.Name) *node {
+		if counts[n] == nil {
+			counts[n] = &node{Name: n}
+			all = append(all, counts[n])
+		}
+		return counts[n]
+	}
+	for _, p := range w.Pairs {
+		of(p.From).Sent += p.Count
+		of(p.To).Got += p.Count
+	}
+	slices.SortStableFunc(all, func(a, b *node) int {
+		if (a.Name == mail.User) != (b.Name == mail.User) {
+			return map[bool]int{true: -1, false: 1}[a.Name == mail.User]
+		}
+		return b.Sent + b.Got - a.Sent - a.Got
+	})
+	if len(all) > webNodes {
+		w.Others = len(all) - webNodes
+		all = all[:webNodes]
+	}
+	for i, n := range all {
+		angle := 2*math.Pi*float64(i)/float64(len(all)) - math.Pi/2
+		x, y := math.Cos(angle), math.Sin(angle)
+		n.X, n.Y = webWidth/2+int(x*200), webHeight/2+int(y*205)
+		n.LabelX, n.LabelY, n.Anchor = n.X, n.Y+nodeSize+16, "middle"
+		switch {
+		case x > .2:
+			n.LabelX, n.LabelY, n.Anchor = n.X+nodeSize+8, n.Y+4, "start"
+		case x < -.2:
+			n.LabelX, n.LabelY, n.Anchor = n.X-nodeSize-8, n.Y+4, "end"
+		case y < 0:
+			n.LabelY = n.Y - nodeSize - 8
+		}
+		n.Label = fit(string(n.Name), 108, 12.5)
+		w.Nodes = append(w.Nodes, *n)
+	}
+}
+
+// box4 is what something covers: left, top, right, bottom.
+type box4 [4]int
+
+func (b box4) touches(o box4) bool { return b[0] < o[2] && o[0] < b[2] && b[1] < o[3] && o[1] < b[3] }
+
+func (n *node) box() box4 {
+	return box4{n.X - nodeSize, n.Y - nodeSize, n.X + nodeSize, n.Y + nodeSize}
+}
+
+// newEdge draws a line that bends to its right, so that there and back lie side by side.
+func newEdge(p pair, from, to *node, most int) edge {
+	dx, dy := float64(to.X-from.X), float64(to.Y-from.Y)
+	long := math.Hypot(dx, dy)
+	cx, cy := bend(from, to)
+	width := 1.5 + 6.5*math.Sqrt(float64(p.Count)/float64(most))
+	e := edge{pair: p, Width: strconv.FormatFloat(width, 'f', 1, 64)}
+	x1, y1 := toward(from, cx, cy, nodeSize+2)
+	tipX, tipY := toward(to, cx, cy, nodeSize+3)
+	x2, y2 := toward(to, cx, cy, nodeSize+3+8+width/2)
+	e.Path = "M" + num(x1) + " " + num(y1) + "Q" + num(cx) + " " + num(cy) + " " + num(x2) + " " + num(y2)
+	if long == 0 {
+		return e
+	}
+	// The head is a triangle on the line's end.
+	ux, uy := tipX-x2, tipY-y2
+	l := math.Hypot(ux, uy)
+	ux, uy = ux/l, uy/l
+	half := 4 + width/2
+	e.Head = "M" + num(tipX) + " " + num(tipY) + "L" + num(x2-uy*half) + " " + num(y2+ux*half) + "L" + num(x2+uy*half) + " " + num(y2-ux*half) + "z"
+	return e
+}
+
+// bend is the point that a line between two nodes is drawn towards.
+func bend(from, to *node) (x, y float64) {
+	dx, dy := float64(to.X-from.X), float64(to.Y-from.Y)
+	return float64(from.X+to.X)/2 - dy*.16, float64(from.Y+to.Y)/2 + dx*.16
+}
+
+// toward is the point at that distance from a node on the way to another point.
+func toward(n *node, x, y, distance float64) (float64, float64) {
+	dx, dy := x-float64(n.X), y-float64(n.Y)
+	l := math.Hypot(dx, dy)
+	return float64(n.X) + dx/l*distance, float64(n.Y) + dy/l*distance
+}
+
+func num(f float64) string { return strconv.FormatFloat(f, 'f', 1, 64) }
+
+// number puts the edge's number on its line where it covers nothing, if there is such a place.
+func (e *edge) number(from, to *node, taken []box4) []box4 {
+	cx, cy := bend(from, to)
+	wide := e.NumberWidth()
+	for _, t := range []float64{.42, .5, .34, .58, .28, .66, .74, .22} {
+		x := (1-t)*(1-t)*float64(from.X) + 2*t*(1-t)*cx + t*t*float64(to.X)
+		y := (1-t)*(1-t)*float64(from.Y) + 2*t*(1-t)*cy + t*t*float64(to.Y)
+		b := box4{int(x) - wide/2 - 1, int(y) - numberHeight/2 - 1, int(x) + wide/2 + 1, int(y) + numberHeight/2 + 1}
+		if !slices.ContainsFunc(taken, b.touches) {
+			e.X, e.Y, e.Numbered = int(x), int(y), true
+			return append(taken, b)
+		}
+	}
+	return taken
+}
+
+// Pair is whose edge it is.
+func (e edge) Pair() pair { return e.pair }
+
+// TextY is the line on which the number stands.
+func (e edge) TextY() int { return e.Y + 4 }
+
+// NumberWidth is the room that the number takes.
+func (e edge) NumberWidth() int { return 10 + 8*len(strconv.Itoa(e.Count)) }
+
+// NumberX and NumberY are the corner of the number's ground.
+func (e edge) NumberX() int { return e.X - e.NumberWidth()/2 }
+
+// NumberY see NumberX.
+func (e edge) NumberY() int { return e.Y - numberHeight/2 }

@@ -1,0 +1,113 @@
+package web
+
+import (
+	"fmt"
+	"hash/fnv"
+	"html/template"
+	"strconv"
+	"strings"
+	"time"
+
+	"pennypost/internal/mail"
+)
+
+// functions are what templates may call, beyond the methods of their data.
+func functions() template.FuncMap {
+	return template.FuncMap{
+		"ago": ago, "clock": clock, "day": day, "iso": iso, "full": full,
+		"color": color, "initials": initials, "who": who, "plural": plural, "markdown": markdown, "firstLine": firstLine, "badge": badge, "tagValue": tagValue,
+	}
+}
+
+// ago says how long before now t was, in the fewest letters.
+func ago(now time.Time, t mail.Time) string {
+	switch d := now.Sub(t.Std()); {
+	case d < time.Minute:
+		return "now"
+	case d < time.Hour:
+		return strconv.Itoa(int(d/time.Minute)) + "m"
+	case d < 24*time.Hour:
+		return strconv.Itoa(int(d/time.Hour)) + "h"
+	case d < 7*24*time.Hour:
+		return strconv.Itoa(int(d/(24*time.Hour))) + "d"
+	case t.Std().In(now.Location()).Year() == now.Year():
+		return t.Std().In(now.Location()).Format("2 Jan")
+	default:
+		return t.Std().In(now.Location()).Format("2 Jan 2006")
+	}
+}
+
+// clock is the time of the day, where the post office is.
+func clock(t mail.Time) string { return t.Std().Local().Format("15:04") }
+
+func full(t mail.Time) string { return t.Std().Local().Format("Monday, 2 January 2006, 15:04:05") }
+
+func iso(t mail.Time) string { return t.String() }
+
+// day names the group of a list in which t stands.
+func day(now time.Time, t mail.Time) string {
+	at := t.Std().In(now.Location())
+	midnight := time.Date(now.Year(), now.Month(), now.Day(), 0, 0, 0, 0, now.Location())
+	monday := midnight.AddDate(0, 0, -(int(now.Weekday())+6)%7)
+	switch {
+	case !at.Before(midnight):
+		return "Today"
+	case !at.Before(midnight.AddDate(0, 0, -1)):
+		return "Yesterday"
+	case !at.Before(monday):
+		return "This week"
+	default:
+		return "Older"
+	}
+}
+
+// colors is how many colours the stylesheet has for agents.
+const colors = 12
+
+// color is the class of an agent's colour, which is the same on every page and at every time.
+func color(name any) string {
+	h := fnv.New32a()
+	_, _ = fmt.Fprint(h, who(name))
+	return "c" + strconv.Itoa(int(h.Sum32()%colors))
+}
+
+// initials are the letters in an agent's picture.
+func initials(name any) string {
+	var out []rune
+	for _, word := range strings.FieldsFunc(who(name), func(r rune) bool { return strings.ContainsRune("-_. :/", r) }) {
+		if out = append(out, []rune(strings.ToUpper(word))[0]); len(out) == 2 {
+			break
+		}
+	}
+	return string(out)
+}
+
+// who is an address as a person reads it: an agent's bare name, anything else as it is written.
+func who(a any) string { return strings.TrimPrefix(fmt.Sprint(a), "agent:") }
+
+// plural counts: "1 message", "2 messages".
+func plural(n int, one string) string {
+	if n == 1 {
+		return "1 " + one
+	}
+	return strconv.Itoa(n) + " " + one + "s"
+}
+
+// badge is the class of a type's badge.
+func badge(t mail.Type) string { return "type-" + string(t) }
+
+// firstLine is what a row shows of a body: its first line with words, without the marks of Markdown that begin a line.
+func firstLine(body string) string {
+	const most = 160
+	for line := range strings.Lines(body) {
+		line = strings.TrimSpace(strings.TrimLeft(strings.TrimSpace(line), "#>*-+`~| "))
+		if line == "" {
+			continue
+		}
+		if runes := []rune(line); len(runes) > most {
+			return string(runes[:most]) + "…"
+		}
+		return line
+	}
+	return ""
+}

@@ -1,0 +1,462 @@
+package web
+
+import (
+	"html/template"
+	"net/http"
+	"net/url"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+	"unicode"
+	"unicode/utf8"
+
+	"pennypost/internal/mail"
+)
+
+// historyPage is everything in the room, or what filters leave of it.
+type historyPage struct {
+	*view
+	Filters filters
+	Problem string // what is wrong with the filters
+	Days    []today
+	Shown   int    // rows
+	Total   int    // what fits, up to mail.MaxLimit
+	Many    bool   // more than Total fit
+	Threads int    // to which these belong
+	More    string // where the list goes on
+	Loosen  []loosened
+	Roster  []mail.Agent
+}
+
+// today is what was sent on one day.
+type today struct {
+	Name string
+	Rows []event
+}
+
+// event is a message in the timeline.
+type event struct {
+	*view
+	mail.Item
+	search string
+}
+
+// loosened says how many messages fit when one of the filters is left out.
+type loosened struct {
+	Name, Label, Href string
+	Count             int
+	Many              bool
+}
+
+func history(v *view) error {
+	v.Place, v.Title = "history", "History"
+	q := v.r.URL.Query()
+	p := &historyPage{view: v, Filters: filtersOf(q)}
+	if v.svc == nil {
+		return v.render("history", p)
+	}
+	if !v.scripted() {
+		var err error
+		if p.Roster, err = v.svc.Agents(v.ctx()); err != nil {
+			return err
+		}
+	}
+	if strings.HasSuffix(v.r.Header.Get("HX-Source"), "#filters") { // the form names empty fields too, which the address does not need
+		v.w.Header().Set("HX-Push-Url", p.Here())
+	}
+	err := p.list(q)
+	if code := mail.CodeOf(err); code == mail.Invalid || code == mail.NotFound {
+		p.Problem = err.Error()
+		return p.answer(http.StatusBadRequest)
+	} else if err != nil {
+		return err
+	}
+	return p.answer(http.StatusOK)
+}
+
+// answer is render with a status: a filter that is not understood leaves the page as it is, with a word about it.
+func (p *historyPage) answer(status int) error {
+	t, err := pageTemplate("history")
+	if err != nil {
+		return err
+	}
+	part := "layout"
+	for _, name := range []string{"list", "more"} {
+		if p.partial(name) {
+			part = name
+		}
+	}
+	return p.execute(t, part, p, status)
+}
+
+// list fills the list from before the place that the address names.
+func (p *historyPage) list(q url.Values) error {
+	before, err := seqOf(q.Get("before"))
+	if err != nil {
+		return err
+	}
+	ask, err := p.Filters.query(p.Now)
+	if err != nil {
+		return err
+	}
+	if before == 0 {
+		if err := p.count(ask); err != nil {
+			return err
+		}
+	}
+	ask.Before, ask.Limit, ask.Deliveries = before, pageRows, true
+	found, err := p.svc.History(p.ctx(), ask)
+	if err != nil {
+		return err
+	}
+	last := q.Get("day") // of the part before, whose heading stands already
+	for _, it := range slices.Backward(found.Messages) {
+		name := date(p.Now, it.Sent)
+		if n := len(p.Days); n == 0 || p.Days[n-1].Name != name {
+			p.Days = append(p.Days, today{Name: name})
+		}
+		d := &p.Days[len(p.Days)-1]
+		d.Rows = append(d.Rows, event{view: p.view, Item: it, search: ask.Search})
+		p.Shown++
+	}
+	if n := len(p.Days); found.More && n > 0 {
+		p.More = p.href(map[string]string{"before": strconv.FormatUint(uint64(found.Next), 10), "day": p.Days[n-1].Name})
+	}
+	if len(p.Days) > 0 && p.Days[0].Name == last {
+		p.Days[0].Name = ""
+	}
+	return nil
+}
+
+// count counts what fits, and if that is nothing, what would fit if one filter were left out.
+func (p *historyPage) count(ask mail.HistoryQuery) error {
+	ask.Limit = mail.MaxLimit
+	found, err := p.svc.History(p.ctx(), ask)
+	if err != nil {
+		return err
+	}
+	p.Total, p.Many = len(found.Messages), found.More
+	threads := make(map[mail.ID]bool)
+	for i := range found.Messages {
+		threads[found.Messages[i].ThreadRoot()] = true
+	}
+	p.Threads = len(threads)
+	if p.Total > 0 {
+		return nil
+	}
+	for _, c := range p.Chips() {
+		less, err := p.Filters.without(c.Name).query(p.Now)
+		if err != nil {
+			return err
+		}
+		less.Limit = mail.MaxLimit
+		if found, err = p.svc.History(p.ctx(), less); err != nil {
+			return err
+		}
+		if n := len(found.Messages); n > 0 {
+			p.Loosen = append(p.Loosen, loosened{Name: c.Name, Label: c.Label, Href: c.Href, Count: n, Many: found.More})
+		}
+	}
+	return nil
+}
+
+// href is the address of the list with something more.
+func (p *historyPage) href(more map[string]string) string {
+	return p.Base + "/history" + p.Filters.address(more)
+}
+
+// Here is the address of the list, for its refreshing.
+func (p *historyPage) Here() string { return p.href(nil) }
+
+// ExportHref is the address from which the whole result is had as a file.
+func (p *historyPage) ExportHref(format string) string {
+	return p.Base + "/history/export" + p.Filters.address(map[string]string{"format": format})
+}
+
+// Types and States are the choices of the form, with what the address says and the form does not know.
+func (p *historyPage) Types() []string {
+	var all []string
+	for _, t := range mail.Types() {
+		all = append(all, string(t))
+	}
+	return withChosen(all, p.Filters["type"])
+}
+
+// States are those of deliveries.
+func (p *historyPage) States() []string {
+	var all []string
+	for _, s := range mail.DeliveryStates() {
+		all = append(all, string(s))
+	}
+	return withChosen(all, p.Filters["state"])
+}
+
+func withChosen(all []string, chosen string) []string {
+	if chosen != "" && !slices.Contains(all, chosen) {
+		all = append(all, chosen)
+	}
+	return all
+}
+
+// Addresses are what mail of the room can be addressed to, as far as the roster tells.
+func (p *historyPage) Addresses() []string {
+	all := []string{string(mail.ToUser), string(mail.ToAll)}
+	var roles, tags []string
+	for i := range p.Roster {
+		a := &p.Roster[i]
+		all = append(all, string(a.Name))
+		for _, role := range a.Roles {
+			roles = append(roles, string(mail.RoleAddress(role)))
+		}
+		tags = append(tags, a.Tags...)
+	}
+	slices.Sort(roles)
+	slices.Sort(tags)
+	return append(append(all, slices.Compact(roles)...), slices.Compact(tags)...)
+}
+
+// chip is a filter that holds.
+type chip struct {
+	Name, Label, Value string
+	Href               string // without it
+}
+
+// Chips are the filters that hold.
+func (p *historyPage) Chips() []chip {
+	var out []chip
+	for _, f := range filterNames {
+		if value := p.Filters[f.name]; value != "" {
+			if f.name == "archive" {
+				value = ""
+			}
+			out = append(out, chip{Name: f.name, Label: f.label, Value: value, Href: p.Base + "/history" + p.Filters.without(f.name).address(nil)})
+		}
+	}
+	return out
+}
+
+// filters are the conditions that the address of the page names.
+type filters map[string]string
+
+// filterNames are the filters in their order, with what a person calls them.
+var filterNames = []struct{ name, label string }{
+	{"q", "text"}, {"type", "type"}, {"agent", "agent"}, {"from", "from"}, {"to", "to"}, {"issue", "issue"}, {"state", "state"},
+	{"since", "since"}, {"until", "until"}, {"thread", "thread"}, {"archive", "with the archive"},
+}
+
+func filtersOf(q url.Values) filters {
+	f := make(filters)
+	for _, n := range filterNames {
+		if value := strings.TrimSpace(strings.Join(q[n.name], ",")); strings.Trim(value, ",") != "" {
+			f[n.name] = value
+		}
+	}
+	return f
+}
+
+func (f filters) without(name string) filters {
+	out := make(filters)
+	for n, value := range f {
+		if n != name {
+			out[n] = value
+		}
+	}
+	return out
+}
+
+// address returns the part of an address that names the filters, and more.
+func (f filters) address(more map[string]string) string {
+	q := make(url.Values)
+	for n, value := range f {
+		q.Set(n, value)
+	}
+	for n, value := range more {
+		q.Set(n, value)
+	}
+	if len(q) == 0 {
+		return ""
+	}
+	return "?" + q.Encode()
+}
+
+// query returns what the filters ask of the room.
+func (f filters) query(now time.Time) (mail.HistoryQuery, error) {
+	q := mail.HistoryQuery{
+		Search: f["q"], Agent: mail.Name(f["agent"]), From: f["from"], To: f["to"], Issue: f["issue"], Thread: mail.ID(f["thread"]), Archive: f["archive"] != "",
+	}
+	for _, word := range words(f["type"]) {
+		t, err := mail.ParseType(word)
+		if err != nil {
+			return q, err
+		}
+		q.Types = append(q.Types, t)
+	}
+	for _, word := range words(f["state"]) {
+		s, err := mail.ParseDeliveryState(word)
+		if err != nil {
+			return q, err
+		}
+		q.States = append(q.States, s)
+	}
+	var err error
+	if q.Since, err = parseWhen(f["since"], now, false); err != nil {
+		return q, err
+	}
+	q.Until, err = parseWhen(f["until"], now, true)
+	return q, err
+}
+
+func words(list string) []string {
+	return strings.FieldsFunc(list, func(r rune) bool { return r == ',' || r == ' ' })
+}
+
+// parseWhen reads a time, a day, or how long ago. "" is no time. As an end, a day ends with its last moment.
+func parseWhen(text string, now time.Time, end bool) (mail.Time, error) {
+	if text == "" {
+		return 0, nil
+	}
+	if t, err := mail.ParseTime(text); err == nil {
+		return t, nil
+	}
+	if t, err := time.ParseInLocation(time.DateOnly, text, now.Location()); err == nil {
+		if end {
+			t = t.AddDate(0, 0, 1)
+		}
+		return mail.TimeOf(t), nil
+	}
+	for _, layout := range []string{"2006-01-02T15:04", "2006-01-02 15:04", "2006-01-02T15:04:05"} {
+		if t, err := time.ParseInLocation(layout, text, now.Location()); err == nil {
+			return mail.TimeOf(t), nil
+		}
+	}
+	if d, ok := span(text); ok {
+		return mail.TimeOf(now.Add(-d)), nil
+	}
+	return 0, mail.Errorf(mail.Invalid, "%q is not a time: write it like 2026-05-10, 2026-05-10 14:00, or 2h for two hours ago (m, h, d and w are known)", text)
+}
+
+// span reads a length of time: "30m", "2h", "7d", "1w".
+func span(text string) (time.Duration, bool) {
+	units := map[byte]time.Duration{'m': time.Minute, 'h': time.Hour, 'd': 24 * time.Hour, 'w': 7 * 24 * time.Hour}
+	n, err := strconv.ParseUint(text[:len(text)-1], 10, 16)
+	unit := units[text[len(text)-1]]
+	return time.Duration(n) * unit, err == nil && unit != 0
+}
+
+// Href is the address of the conversation, at this message.
+func (e event) Href() string { return post{view: e.view, Item: e.Item}.ThreadHref() }
+
+// Heading is the subject, or what serves as one, with what was searched for marked.
+func (e event) Heading() template.HTML { return marked(subject(&e.Message), e.search) }
+
+// Snippet is what stands behind the heading: the first line, or what surrounds the text that was searched for.
+func (e event) Snippet() template.HTML {
+	if i, j := find(e.Body, e.search); j > 0 {
+		if line := firstLine(e.Body); e.Subject == "" && strings.Contains(line, e.Body[i:j]) {
+			return ""
+		}
+		return marked(around(e.Body, i, j), e.search)
+	}
+	if e.Subject == "" {
+		return ""
+	}
+	return template.HTML(template.HTMLEscapeString(firstLine(e.Body)))
+}
+
+// around cuts what stands at text[i:j] out of text, with some of its surroundings, on one line.
+func around(text string, i, j int) string {
+	const most = 60 // bytes on either side: what a row can show
+	from, to := max(0, i-most/2), min(len(text), j+most)
+	for from > 0 && !utf8.RuneStart(text[from]) {
+		from--
+	}
+	for to < len(text) && !utf8.RuneStart(text[to]) {
+		to++
+	}
+	cut := strings.Join(strings.Fields(text[from:to]), " ")
+	if from > 0 {
+		cut = "…" + cut
+	}
+	if to < len(text) {
+		cut += "…"
+	}
+	return cut
+}
+
+// marked returns text as HTML in which what was searched for is marked.
+func marked(text, search string) template.HTML {
+	var b strings.Builder
+	for {
+		i, j := find(text, search)
+		if j == 0 {
+			break
+		}
+		b.WriteString(template.HTMLEscapeString(text[:i]) + "<mark>" + template.HTMLEscapeString(text[i:j]) + "</mark>")
+		text = text[j:]
+	}
+	b.WriteString(template.HTMLEscapeString(text))
+	return template.HTML(b.String())
+}
+
+// find returns where search stands in text for the first time, case ignored as the room ignores it; j is 0 if it does not, or if there is nothing to find.
+func find(text, search string) (i, j int) {
+	needle := strings.ToLower(search)
+	if needle == "" {
+		return 0, 0
+	}
+	at := strings.Index(strings.ToLower(text), needle)
+	if at < 0 {
+		return 0, 0
+	}
+	// A letter and its small form may differ in length.
+	small, from := 0, -1
+	for k, r := range text {
+		if from < 0 && small >= at {
+			from = k
+		}
+		if small >= at+len(needle) {
+			return from, k
+		}
+		small += len(string(unicode.ToLower(r)))
+	}
+	return max(from, 0), len(text)
+}
+
+// Fate is the one word for what became of a message, and whether that is true of all its recipients.
+func (e event) Fate() outcome { return outcomeOf(e.Deliveries) }
+
+// outcome is what became of a message, all recipients taken together.
+type outcome struct {
+	State mail.DeliveryState
+	Read  int
+	Of    int
+}
+
+// outcomeOf sums deliveries up: what went wrong is told before what waits, and what waits before what is done.
+func outcomeOf(ds []mail.Delivery) outcome {
+	f := outcome{Of: len(ds)}
+	order := []mail.DeliveryState{
+		mail.Dead, mail.Expired, mail.Held, mail.Queued, mail.Notified, mail.Presented, mail.Read, mail.Archived,
+	}
+	worst := len(order)
+	for _, d := range ds {
+		if d.State == mail.Read || d.State == mail.Archived {
+			f.Read++
+		}
+		if i := slices.Index(order, d.State); i >= 0 && i < worst {
+			worst, f.State = i, d.State
+		}
+	}
+	return f
+}
+
+func (f outcome) String() string {
+	switch {
+	case f.Of == 0:
+		return "nobody yet"
+	case f.Of > 1 && f.Read > 0 && f.Read < f.Of && f.State != mail.Dead && f.State != mail.Expired && f.State != mail.Held:
+		return strconv.Itoa(f.Read) + " of " + strconv.Itoa(f.Of) + " read"
+	}
+	return string(f.State)
+}

@@ -1,0 +1,289 @@
+package web
+
+import (
+	"context"
+	"encoding/json"
+	"html"
+	"net/http"
+	"net/url"
+	"regexp"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"pennypost/internal/mail"
+)
+
+func TestHistory(t *testing.T) {
+	b := newBed(t)
+	b.register(mail.Presence{Name: "builder-1", Roles: []string{"builder"}}, mail.Presence{Name: "builder-2"})
+	b.send("builder-1", mail.Draft{Subject: "The lamp is lit", To: mail.Recipients{"builder-2"}, Type: "status", Issue: "LH-1"})
+	asked := b.send("builder-2", mail.Draft{Subject: "Which oil?", Body: "Whale or rape?", Type: "question"})
+	b.send(mail.User, mail.Draft{To: mail.Recipients{"builder-2"}, Body: "RAPE oil", Type: "answer", ReplyTo: asked})
+
+	all := b.get("/@shop/history").want(t, 200, "The lamp is lit", "Which oil?", "RAPE oil", "<b>3</b> messages in 2 conversations", "Today")
+	if i, j := strings.Index(all.Body, "RAPE oil"), strings.Index(all.Body, "The lamp is lit"); i > j {
+		t.Error("the newest is not first")
+	}
+	b.register(mail.Presence{Name: "o'<b>neill"})
+	tests := []struct {
+		query    string
+		has, not []string
+	}{
+		{"type=question", []string{"Which oil?", `<option selected>question</option>`, "Remove the filter type question"}, []string{"The lamp", "RAPE"}},
+		{"type=question,answer", []string{"Which oil?", "RAPE", `<option selected>question,answer</option>`}, []string{"The lamp"}},
+		{"agent=builder-1", []string{"The lamp"}, []string{"Which oil?"}},
+		{"from=user", []string{"RAPE"}, []string{"Which oil?", "The lamp"}},
+		{"to=user", []string{"Which oil?"}, []string{"RAPE", "The lamp"}},
+		{"issue=LH-1", []string{"The lamp"}, []string{"Which oil?"}},
+		{"state=queued&to=user", []string{"Which oil?"}, []string{"The lamp"}},
+		{"since=1h", []string{"The lamp"}, nil},
+		{"q=rape", []string{"<mark>RAPE</mark> oil", "Whale or <mark>rape</mark>?", "1 conversation"}, []string{"The lamp"}},
+		{"thread=" + string(asked), []string{"Which oil?", "RAPE"}, []string{"The lamp"}},
+		{"q=&type=&agent=", []string{"<b>3</b>"}, []string{"Remove the filter"}},
+		{"until=2001-01-01", []string{"No message fits this filter", "Without until", "<b>3</b>"}, []string{"The lamp"}},
+		{"q=whale&type=status", []string{"No message fits all of these filters", ">Without text</a> there is <b>1</b>", ">Without type</a> there is <b>1</b>"}, nil},
+		{"agent=" + url.QueryEscape("o'<b>neill"), []string{"o&#39;&lt;b&gt;neill"}, []string{"o'<b>neill"}},
+	}
+	for _, tt := range tests {
+		t.Run(tt.query, func(t *testing.T) {
+			b.get("/@shop/history?"+tt.query).want(t, 200, tt.has...).without(t, tt.not...)
+		})
+	}
+}
+
+// What the form does not understand is said, and the form stays as it was filled in.
+func TestHistoryRefuses(t *testing.T) {
+	b := newBed(t)
+	b.send("builder-1", mail.Draft{Subject: "One"})
+	for query, says := range map[string]string{
+		"type=gossip&issue=LH-7":      "&#34;gossip&#34; is not a message type",
+		"since=soon&issue=LH-7":       "&#34;soon&#34; is not a time",
+		"until=2026-13-40&issue=LH-7": "is not a time",
+		"agent=nobody&issue=LH-7":     "there is no agent",
+		"state=lost&issue=LH-7":       "is not a state of a delivery",
+		"before=x&issue=LH-7":         "is no place in a list",
+		"before=999&issue=LH-7":       "is in the future",
+	} {
+		b.get("/@shop/history?"+query).want(t, http.StatusBadRequest, says, `role="alert"`, `value="LH-7"`, `id="filters"`).without(t, "No message fits")
+		b.part("/@shop/history?"+query, "list").want(t, http.StatusBadRequest, says, `id="list"`).without(t, `id="filters"`)
+	}
+}
+
+// A part comes alone, and says what the address is without the form's empty fields.
+func TestHistoryPart(t *testing.T) {
+	b := newBed(t)
+	b.send("builder-1", mail.Draft{Subject: "One"})
+	a := b.part("/@shop/history?q=on%26e&type=&agent=", "list").want(t, 200, `id="list"`).without(t, "<html", `id="filters"`)
+	if got := a.Header.Get("HX-Push-Url"); got != "/@shop/history?q=on%26e" {
+		t.Errorf("pushed %q", got)
+	}
+}
+
+// The list goes on where it ended, without a second heading of the same day, until everything was shown once.
+func TestHistoryPages(t *testing.T) {
+	b := newBed(t)
+	for i := range 2*pageRows + 7 {
+		b.send("builder-1", mail.Draft{Subject: "Number " + strconv.Itoa(i) + "."})
+	}
+	more := regexp.MustCompile(`id="more" class="more" href="([^"]*)"`)
+	rows := regexp.MustCompile(`Number (\d+)\.`)
+	a := b.get("/@shop/history").want(t, 200, `<h2 class="when">Today</h2>`)
+	var seen []string
+	for {
+		for _, m := range rows.FindAllStringSubmatch(a.Body, -1) {
+			seen = append(seen, m[1])
+		}
+		next := more.FindStringSubmatch(a.Body)
+		if next == nil {
+			break
+		}
+		a = b.part(html.UnescapeString(next[1]), "more").want(t, 200).without(t, `<h2 class="when">`)
+	}
+	if len(seen) != 2*pageRows+7 || seen[0] != strconv.Itoa(2*pageRows+6) || seen[len(seen)-1] != "0" {
+		t.Errorf("%d rows, from %s to %s", len(seen), seen[0], seen[len(seen)-1])
+	}
+}
+
+const hostileText = `<script>alert(1)</script>"'><img src=x onerror=alert(1)>`
+
+func TestHistoryHostile(t *testing.T) {
+	b := newBed(t)
+	b.send(`evil"><img src=x>`, mail.Draft{Subject: hostileText, Body: "# " + hostileText + "\njavascript:alert(1)", Issue: `"><i>`, Docs: []mail.Doc{{Path: `"><u>`}}})
+	for _, query := range []string{"", "?q=script", "?q=" + url.QueryEscape(hostileText), "?q=%3C", "?q=%26", "?issue=" + url.QueryEscape(`"><i>`), "?type=" + url.QueryEscape(`"><i>`)} {
+		a := b.get("/@shop/history" + query)
+		a.without(t, "<script>alert", "<img", `"><i>`, `"><u>`)
+		if query != "" && a.Code == 200 && !strings.Contains(a.Body, "<mark>") && strings.Contains(query, "q=s") {
+			t.Errorf("%s: nothing is marked", query)
+		}
+	}
+}
+
+func TestMarked(t *testing.T) {
+	for _, tt := range []struct{ text, search, want string }{
+		{"plain", "", "plain"},
+		{"a<b", "<", "a<mark>&lt;</mark>b"},
+		{"Öl und öl", "ÖL", "<mark>Öl</mark> und <mark>öl</mark>"},
+		{"İstanbul now", "now", "İstanbul <mark>now</mark>"}, // its small letters are longer
+		{"Kelvin K now", "now", "Kelvin K <mark>now</mark>"},
+		{"aaa", "aa", "<mark>aa</mark>a"},
+		{"x & y", "&", "x <mark>&amp;</mark> y"},
+	} {
+		if got := string(marked(tt.text, tt.search)); got != tt.want {
+			t.Errorf("marked(%q, %q) = %q, want %q", tt.text, tt.search, got, tt.want)
+		}
+	}
+}
+
+// Whatever is searched for, marking loses nothing of the text, and opens nothing.
+func FuzzMarked(f *testing.F) {
+	f.Add("İ<b>\xffx", "i")
+	f.Add("a\u0130b", "B")
+	f.Fuzz(func(t *testing.T, text, search string) {
+		got := string(marked(text, search))
+		bare := strings.NewReplacer("<mark>", "", "</mark>", "").Replace(got)
+		if strings.ContainsAny(bare, "<>\"") {
+			t.Errorf("marked(%q, %q) = %q", text, search, got)
+		}
+		if want := strings.ReplaceAll(text, "\x00", "\uFFFD"); html.UnescapeString(bare) != want {
+			t.Errorf("marked(%q, %q) = %q, which reads %q", text, search, got, html.UnescapeString(bare))
+		}
+		i, j := find(text, search)
+		if cut := around(text, i, j); j > 0 && len(cut) > j-i+200 {
+			t.Errorf("around(%q, %d, %d) = %q", text, i, j, cut)
+		}
+	})
+}
+
+func TestParseWhen(t *testing.T) {
+	now := time.Date(2026, 5, 10, 14, 0, 0, 0, time.UTC)
+	for _, tt := range []struct {
+		text string
+		end  bool
+		want time.Time
+	}{
+		{"2026-05-09", false, time.Date(2026, 5, 9, 0, 0, 0, 0, time.UTC)},
+		{"2026-05-09", true, time.Date(2026, 5, 10, 0, 0, 0, 0, time.UTC)},
+		{"2026-05-09 08:30", true, time.Date(2026, 5, 9, 8, 30, 0, 0, time.UTC)},
+		{"2026-05-09T08:30", false, time.Date(2026, 5, 9, 8, 30, 0, 0, time.UTC)},
+		{"2026-05-09T08:30:00+02:00", false, time.Date(2026, 5, 9, 6, 30, 0, 0, time.UTC)},
+		{"90m", false, now.Add(-90 * time.Minute)},
+		{"2d", true, now.AddDate(0, 0, -2)},
+	} {
+		if got, err := parseWhen(tt.text, now, tt.end); err != nil || got != mail.TimeOf(tt.want) {
+			t.Errorf("parseWhen(%q, %v) = %v, %v, want %v", tt.text, tt.end, got, err, tt.want)
+		}
+	}
+	for _, text := range []string{"soon", "h", "-2h", "2", "é", "2 h", "99999999h"} {
+		if got, err := parseWhen(text, now, false); err == nil {
+			t.Errorf("parseWhen(%q) = %v", text, got)
+		}
+	}
+}
+
+func TestOutcome(t *testing.T) {
+	ds := func(states ...mail.DeliveryState) (out []mail.Delivery) {
+		for _, s := range states {
+			out = append(out, mail.Delivery{State: s})
+		}
+		return out
+	}
+	for _, tt := range []struct {
+		ds   []mail.Delivery
+		want string
+	}{
+		{nil, "nobody yet"}, {ds(mail.Read), "read"}, {ds(mail.Read, mail.Queued), "1 of 2 read"}, {ds(mail.Queued, mail.Queued), "queued"},
+		{ds(mail.Read, mail.Dead), "dead"}, {ds(mail.Held), "held"}, {ds(mail.Archived), "archived"},
+	} {
+		if got := outcomeOf(tt.ds).String(); got != tt.want {
+			t.Errorf("outcomeOf(%v) = %q, want %q", tt.ds, got, tt.want)
+		}
+	}
+}
+
+// An export has the whole of what fits, oldest first, in the shape that can be imported.
+func TestHistoryExport(t *testing.T) {
+	b := newBed(t)
+	const n = mail.MaxLimit + 20
+	for i := range n {
+		b.send("builder-1", mail.Draft{Subject: "Number " + strconv.Itoa(i), Type: map[bool]string{true: "status", false: "question"}[i%2 == 0]})
+	}
+	a := b.get("/@shop/history/export?format=jsonl").want(t, 200)
+	if got := a.Header.Get("Content-Disposition"); !regexp.MustCompile(`^attachment; filename=shop-\d{4}-\d\d-\d\d-\d{4}\.jsonl$`).MatchString(got) {
+		t.Errorf("Content-Disposition: %s", got)
+	}
+	if got := a.Header.Get("Content-Type"); got != "application/x-ndjson" {
+		t.Errorf("Content-Type: %s", got)
+	}
+	lines := strings.Split(strings.TrimSuffix(a.Body, "\n"), "\n")
+	if len(lines) != n {
+		t.Fatalf("%d lines, want %d", len(lines), n)
+	}
+	var items []mail.Item
+	for i, line := range lines {
+		var it mail.Item
+		if err := json.Unmarshal([]byte(line), &it); err != nil {
+			t.Fatal(err)
+		}
+		if it.Subject != "Number "+strconv.Itoa(i) || len(it.Deliveries) != 1 {
+			t.Fatalf("line %d: %s", i, line)
+		}
+		items = append(items, it)
+	}
+	if got, err := b.addRoom("copy").As(mail.User).Import(context.Background(), items); err != nil || got.Added != n {
+		t.Errorf("imported %+v, %v", got, err)
+	}
+
+	var array []mail.Item
+	a = b.get("/@shop/history/export?format=json&type=question&since=1h").want(t, 200)
+	if err := json.Unmarshal([]byte(a.Body), &array); err != nil || len(array) != n/2 {
+		t.Errorf("%d messages, %v", len(array), err)
+	}
+	b.get("/@shop/history/export?format=json&type=cancel").want(t, 200, "[]\n")
+	b.get("/@shop/history/export?format=md&type=cancel").want(t, 200, "No message fits", "- type cancel")
+	b.get("/@shop/history/export?format=pdf").want(t, 400, "no format")
+	b.get("/@shop/history/export?format=md&type=gossip").want(t, 400, "not a message type")
+}
+
+// The first place of a journal may be a message: a room to which the user writes first has it.
+func TestHistoryExportFirst(t *testing.T) {
+	b := newBed(t)
+	b.get("/@shop/history/export?format=json").want(t, 200, "[]\n")
+	b.send(mail.User, mail.Draft{To: mail.Recipients{"all"}, Subject: "First"})
+	a := b.get("/@shop/history/export?format=jsonl").want(t, 200, `"First"`)
+	if strings.Count(a.Body, "\n") != 1 {
+		t.Errorf("%s", a.Body)
+	}
+	b.send(mail.User, mail.Draft{To: mail.Recipients{"all"}, Subject: "Second"})
+	a = b.get("/@shop/history/export?format=jsonl").want(t, 200, `"First"`, `"Second"`)
+	if strings.Count(a.Body, "\n") != 2 {
+		t.Errorf("%s", a.Body)
+	}
+}
+
+func TestHistoryExportMarkdown(t *testing.T) {
+	b := newBed(t)
+	b.send("builder-1", mail.Draft{Subject: "# [x](javascript:1) `y`", Body: "```go\nnever closed\n## Not a heading\x1b[31m", Issue: "LH-9", Docs: []mail.Doc{{Path: "docs/*.md"}}})
+	a := b.get("/@shop/history/export?format=md").want(t, 200,
+		"# shop, as of ", "\n## ", "\\# \\[x\\](javascript:1) \\`y\\`\n", "\n> ```go\n> never closed\n> ## Not a heading[31m\n", "- issue LH-9\n", "- document docs/\\*.md\n", "- user: queued")
+	if strings.ContainsRune(a.Body, '\x1b') {
+		t.Error("a control character is in the file")
+	}
+}
+
+func TestHistoryWithoutRooms(t *testing.T) {
+	b := newBed(t)
+	b.office.names = nil
+	closing := b.office.open
+	b.office.open = nil
+	t.Cleanup(func() {
+		for _, r := range closing {
+			_ = r.Close()
+		}
+	})
+	b.get("/history").want(t, 200, "No mail has come")
+	b.get("/flow").want(t, 200, "No mail has come")
+	b.get("/t/x").want(t, 404)
+	b.get("/history/export?format=json").want(t, 404)
+}

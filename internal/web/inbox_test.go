@@ -1,0 +1,156 @@
+package web
+
+import (
+	"fmt"
+	"net/http"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"pennypost/internal/mail"
+)
+
+// rowsOf returns the ids of the rows of a page, in their order.
+func rowsOf(page string) (ids []string) {
+	for _, m := range regexp.MustCompile(`class="row[^"]*" id="row-([^"]*)"`).FindAllStringSubmatch(page, -1) {
+		ids = append(ids, m[1])
+	}
+	return ids
+}
+
+// link returns an attribute's value in the element that begins so.
+func link(t *testing.T, page, element, attribute string) string {
+	t.Helper()
+	_, rest, ok := strings.Cut(page, element)
+	tag, _, _ := strings.Cut(rest, ">")
+	_, value, found := strings.Cut(tag, " "+attribute+`="`)
+	if !ok || !found {
+		t.Fatalf("there is no %s with %s in %s", element, attribute, page)
+	}
+	value, _, _ = strings.Cut(value, `"`)
+	return strings.ReplaceAll(value, "&amp;", "&")
+}
+
+func TestInboxRow(t *testing.T) {
+	b := newBed(t)
+	b.register(mail.Presence{Name: "ann"})
+	asked := b.send("ann", mail.Draft{Type: "question", Priority: "urgent", Issue: "SH-1", Body: "# Shall I?\n\nOr not."})
+	b.send("ann", mail.Draft{Subject: "With documents", Docs: []mail.Doc{{Path: "a.md"}, {Path: "b.md"}}})
+	page := b.get("/@shop/").want(t, 200, "Shall I?", "needs an answer", "urgent", "SH-1", "type-question", "Unread: ", "2 documents", "<h2 class=\"when\">Today</h2>", color("ann"))
+	if n := len(rowsOf(page.Body)); n != 2 {
+		t.Errorf("%d rows, want 2", n)
+	}
+	b.send(mail.User, mail.Draft{To: mail.Recipients{"ann"}, ReplyTo: asked, Type: "answer", Body: "Yes."})
+	b.get("/@shop/").want(t, 200, "Shall I?").without(t, "needs an answer")
+}
+
+func TestInboxPages(t *testing.T) {
+	b := newBed(t)
+	b.register(mail.Presence{Name: "ann"})
+	var sent []string
+	for i := range 2*pageRows + 20 {
+		sent = append(sent, string(b.send("ann", mail.Draft{Subject: fmt.Sprintf("Report %d", i)})))
+	}
+	slices.Reverse(sent)
+	first := b.get("/@shop/").want(t, 200)
+	got := rowsOf(first.Body)
+	live := link(t, first.Body, `id="rows"`, "hx-get")
+	page := first.Body
+	for strings.Contains(page, `id="more"`) {
+		page = b.part(link(t, page, `id="more"`, "hx-get"), "more").want(t, 200).without(t, "<html", `class="when"`).Body
+		got = append(got, rowsOf(page)...)
+	}
+	if !slices.Equal(got, sent) {
+		t.Errorf("the pages of the list have %d rows, want the %d messages, each once, newest first", len(got), len(sent))
+	}
+	// What is live is what the page showed first, and what came since.
+	fresh := string(b.send("ann", mail.Draft{Subject: "Fresh"}))
+	again := b.part(live, "rows").want(t, 200, `id="rows"`).without(t, "<html", `id="more"`)
+	if want := append([]string{fresh}, sent[:pageRows]...); !slices.Equal(rowsOf(again.Body), want) {
+		t.Errorf("refreshed, the list begins with %d rows, want %d", len(rowsOf(again.Body)), len(want))
+	}
+}
+
+func TestOpenMarksOne(t *testing.T) {
+	b := newBed(t)
+	b.register(mail.Presence{Name: "ann"}, mail.Presence{Name: "ben"})
+	one, two := b.send("ann", mail.Draft{Subject: "One"}), b.send("ann", mail.Draft{Subject: "Two"})
+	other := b.send("ann", mail.Draft{To: mail.Recipients{"ben"}, Subject: "Not for the user"})
+	for _, look := range []string{"/@shop/", "/@shop/?show=unread", "/@shop/letter?m=" + string(one)} {
+		b.get(look)
+	}
+	b.part("/@shop/letter?m="+string(one), "letter").want(t, 200, "One", "unread")
+	b.do(http.MethodHead, "/@shop/?m="+string(one), nil)
+	if b.item(one).Read {
+		t.Fatal("looking marked the message read")
+	}
+	b.part("/@shop/?m="+string(one), "detail").want(t, 200, "<title>(1) One", `id="letter"`).without(t, "<html", "Two")
+	if !b.item(one).Read || b.item(two).Read {
+		t.Errorf("opening one of two marked: %v, %v", b.item(one).Read, b.item(two).Read)
+	}
+	b.get("/@shop/?m="+string(two)).want(t, 200, `aria-current="true"`).without(t, "(1) ")
+	b.get("/@shop/?m="+string(other)).want(t, 200, "Not for the user").without(t, `id="acts"`)
+	b.get("/@shop/?show=unread").want(t, 200, "All read.")
+}
+
+func TestInboxNothing(t *testing.T) {
+	b := newBed(t)
+	b.get("/@shop/").want(t, 200, "Nothing needs you.", "No agent is at work either.")
+	b.register(mail.Presence{Name: "ann", State: mail.Working}, mail.Presence{Name: "ben", State: mail.Idle}, mail.Presence{Name: "cy", State: mail.Idle})
+	b.get("/@shop/").want(t, 200, "1 agent is working, and 2 wait for something to do.")
+	b.get("/@shop/?show=archived").want(t, 200, "Nothing is archived.")
+	b.get("/@shop/?show=snoozed").want(t, 200, "Nothing is put off.")
+
+	empty := newBed(t)
+	rooms, names := empty.office.open, empty.office.names
+	empty.office.open, empty.office.names = nil, nil
+	empty.get("/").want(t, 200, "pennypost send --to user --body")
+	for _, path := range []string{"/letter?m=x", "/doc?m=x&n=0"} {
+		empty.get(path).want(t, 404)
+	}
+	empty.office.open, empty.office.names = rooms, names // they are closed with the bed
+}
+
+func TestInboxErrors(t *testing.T) {
+	b := newBed(t)
+	for path, code := range map[string]int{
+		"/@shop/?m=nothing": 404, "/@shop/?show=<b>": 400, "/@shop/?before=x": 400, "/@shop/?from=-1": 400, "/@nowhere/": 404, "/@shop/letter?m=x": 303,
+	} {
+		b.get(path).want(t, code).without(t, "<b>")
+	}
+}
+
+// hostile is text that is markup, script and a template, and leads the eye astray.
+const hostile = `"><img src=x onerror=alert(1)><script>alert(2)</script>{{.}}' --><b`
+
+// harmless fails the test if something that was written by another is part of the page.
+func (a bedAnswer) harmless(t *testing.T) bedAnswer {
+	t.Helper()
+	return a.want(t, 200).without(t, "<img src=x", "<script>alert", `"><img`, "<b\"", "javascript:")
+}
+
+func TestInboxInjection(t *testing.T) {
+	b := newBed(t)
+	name := mail.Name(hostile)
+	task := "x"
+	b.register(mail.Presence{Name: name, Client: hostile, Session: hostile, Task: &task, State: mail.Working})
+	id := b.send(name, mail.Draft{
+		Subject: hostile, Body: hostile + "\n\n[x](javascript:alert(1)) ![y](https://tracker.example/p.png)", Type: "question", Issue: hostile[:40],
+		Docs: []mail.Doc{{Path: hostile, Revision: hostile}}, Metadata: mail.Metadata(`{"options":["\"><img src=x onerror=alert(1)>",{"label":"<script>alert(3)</script>","description":"<b onmouseover=x>"}]}`),
+	})
+	b.send(mail.User, mail.Draft{To: mail.Recipients{string(mail.AgentAddress(name))}, ReplyTo: id, Body: hostile})
+	if _, err := b.as(mail.User).Import(t.Context(), []mail.Item{{Message: mail.Message{
+		ID: mail.ID(hostile), From: mail.AgentAddress(name), To: []mail.Address{mail.ToUser}, Body: hostile, Via: hostile[:20], Sent: 1,
+	}}}); err != nil {
+		t.Fatal(err)
+	}
+	for _, m := range []string{string(id), hostile} {
+		q := "?m=" + strings.NewReplacer("%", "%25", "<", "%3C", ">", "%3E", `"`, "%22", "'", "%27", " ", "%20", "{", "%7B", "}", "%7D", "=", "%3D", "/", "%2F").Replace(m)
+		b.get("/@shop/" + q).harmless(t)
+		b.part("/@shop/"+q, "detail").harmless(t)
+		b.part("/@shop/letter"+q, "letter").harmless(t)
+		b.part("/@shop/"+q, "rows").harmless(t)
+	}
+	b.post("/@shop/mark", map[string][]string{"id": {hostile}, "mark": {"archived"}}, asScript("div#toasts")).harmless(t)
+}

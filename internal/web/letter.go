@@ -1,0 +1,179 @@
+package web
+
+import (
+	"net/http"
+	"net/url"
+	"slices"
+
+	"pennypost/internal/mail"
+)
+
+// letter is a message in full, with all that belongs to it.
+type letter struct {
+	*view
+	mail.Item
+	Sender     *mail.Agent     // as the roster has it now; nil if it is not there
+	Workspace  *mail.Workspace // in which the sender works, if that is known
+	Docs       []document      // instead of their names in Item
+	Options    []option        // of a question that offers answers
+	Answers    []reply         // the user's
+	Messages   int             // in the conversation
+	Recipients []mail.Address  // whom an answer is for; none if nobody can be answered
+}
+
+// showLetter is the letter as it is now. It is how an open letter is kept true, so it marks nothing.
+func showLetter(v *view) error {
+	if v.svc == nil {
+		return mail.Errorf(mail.NotFound, "there is no room yet")
+	}
+	id := mail.ID(v.r.URL.Query().Get("m"))
+	if !v.scripted() {
+		return v.redirect("/?" + url.Values{"m": {string(id)}}.Encode())
+	}
+	l, err := v.letter(id)
+	if mail.CodeOf(err) == mail.NotFound {
+		return v.part("inbox", "letter-gone", v)
+	} else if err != nil {
+		return err
+	}
+	return v.part("inbox", "letter", l)
+}
+
+// open returns a message in full, and marks it read if it is in the user's mailbox: to open is to read, and nothing else is.
+func (v *view) open(id mail.ID) (*letter, error) {
+	l, err := v.letter(id)
+	if err != nil || l.Read || !l.Mine() || v.r.Method != http.MethodGet {
+		return l, err
+	}
+	_, err = v.svc.Mark(v.ctx(), mail.Marking{IDs: []mail.ID{l.ID}, Mark: mail.MarkRead})
+	if err != nil && mail.CodeOf(err) != mail.NotFound { // retention has taken it to the archive, where nothing is marked
+		return nil, err
+	}
+	l.Read, l.Snoozed = true, 0
+	v.readOne()
+	return l, nil
+}
+
+// letter gathers a message and what belongs to it.
+func (v *view) letter(id mail.ID) (*letter, error) {
+	if v.hides(id) {
+		return nil, mail.Errorf(mail.NotFound, "this message has just been deleted")
+	}
+	it, err := v.svc.Message(v.ctx(), id)
+	if err != nil {
+		return nil, err
+	}
+	l := &letter{view: v, Item: it, Recipients: answerable(&it.Message)}
+	if it.Type == mail.Question {
+		l.Options = options(it.Metadata)
+	}
+	if l.Workspace, err = v.workspace(it.From); err != nil {
+		return nil, err
+	}
+	l.Docs = v.documents(&it.Message, l.Workspace)
+	agents, err := v.svc.Agents(v.ctx())
+	if err != nil {
+		return nil, err
+	}
+	if i := slices.IndexFunc(agents, func(a mail.Agent) bool { return a.Name == it.From.Signer() }); i >= 0 {
+		l.Sender = &agents[i]
+	}
+	return l, l.conversation()
+}
+
+// conversation counts what belongs to the thread, and finds the user's answers in it.
+func (l *letter) conversation() error {
+	page, err := l.svc.History(l.ctx(), mail.HistoryQuery{Thread: l.ID, Deliveries: true, Limit: mail.MaxLimit})
+	if mail.CodeOf(err) == mail.NotFound { // an archived one, whose thread has gone from the room's memory
+		return nil
+	} else if err != nil {
+		return err
+	}
+	l.Messages = len(page.Messages)
+	for _, it := range page.Messages {
+		if it.ReplyTo == l.ID && it.From == mail.ToUser {
+			l.Answers = append(l.Answers, reply{l.view, it})
+		}
+	}
+	return nil
+}
+
+// answerable returns whom an answer to m is for: its sender, or, if that is the user, those to whom they wrote.
+func answerable(m *mail.Message) []mail.Address {
+	switch {
+	case m.From == mail.ToUser:
+		return slices.DeleteFunc(slices.Clone(m.To), func(a mail.Address) bool { return a == mail.ToUser })
+	case m.From.Signer() == mail.System:
+		return nil
+	}
+	return []mail.Address{m.From}
+}
+
+// ReplyType is the type of what the person answers.
+func (l *letter) ReplyType() mail.Type {
+	if l.Type == mail.Question && l.From != mail.ToUser {
+		return mail.Answer
+	}
+	return mail.Custom
+}
+
+// ReplyLabel says what writing below the letter is.
+func (l *letter) ReplyLabel() string {
+	switch {
+	case l.From == mail.ToUser:
+		return "Write again to"
+	case l.ReplyType() == mail.Answer:
+		return "Answer"
+	}
+	return "Reply to"
+}
+
+// Heading is the subject, or what serves as one.
+func (l *letter) Heading() string { return subject(&l.Message) }
+
+// Mine reports whether the message is in the user's mailbox, so that the user can mark it.
+func (l *letter) Mine() bool { return l.State != "" || toUser(&l.Message) }
+
+// Archived reports whether the user has put it away.
+func (l *letter) Archived() bool { return l.State == mail.Archived }
+
+// Asks reports whether it is a question to the user that waits for an answer.
+func (l *letter) Asks() bool {
+	return l.Type == mail.Question && toUser(&l.Message) && len(l.Answers) == 0
+}
+
+// Self is where the letter is to be had again.
+func (l *letter) Self() string { return l.Base + "/letter?" + url.Values{"m": {string(l.ID)}}.Encode() }
+
+// Here is where a browser without script comes back to.
+func (l *letter) Here() string { return "/?" + url.Values{"m": {string(l.ID)}}.Encode() }
+
+// ThreadHref is the address of the conversation.
+func (l *letter) ThreadHref() string { return post{view: l.view, Item: l.Item}.ThreadHref() }
+
+// AgentHref is the address of the sender's page.
+func (l *letter) AgentHref() string { return l.Base + "/agents/" + url.PathEscape(who(l.From)) }
+
+// Others are the deliveries to recipients other than the user, in words.
+func (l *letter) Others() []fate {
+	others := slices.DeleteFunc(slices.Clone(l.Deliveries), func(d mail.Delivery) bool { return d.Agent == mail.User })
+	return fatesOf(l.Now, others)
+}
+
+// Due says when a message that was put off comes back.
+func (l *letter) Due() string { return moment(l.Now, l.Snoozed) }
+
+// Live reports whether the sender's session runs.
+func (l *letter) Live() bool { return l.Sender != nil && l.Sender.State.Live() }
+
+// Resume is the command that opens the sender's session, if it has one.
+func (l *letter) Resume() string {
+	if l.Sender == nil {
+		return ""
+	}
+	dir := ""
+	if l.Workspace != nil {
+		dir = l.Workspace.Dir
+	}
+	return resume(l.Sender, dir)
+}

@@ -1,0 +1,219 @@
+package web
+
+import (
+	"bytes"
+	"encoding/base64"
+	"net/url"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"pennypost/internal/mail"
+)
+
+func TestOptions(t *testing.T) {
+	many := `"1","2","3","4","5","6","7","8","9","10","11","12","13","14"`
+	for in, want := range map[string][]option{
+		``:                               {},
+		`{}`:                             {},
+		`{"options":null}`:               {},
+		`{"options":"Yes"}`:              {},
+		`{"options":{"a":"b"}}`:          {},
+		`{"options":["Yes","No"]}`:       {{Answer: "Yes"}, {Answer: "No"}},
+		`{"options":["Yes","Yes","No"]}`: {{Answer: "Yes"}, {Answer: "No"}},
+		`{"options":["Yes",5,true,null,["No"],{"x":1}," ","\u200b","a\u0000b",""]}`:              {{Answer: "Yes"}},
+		`{"options":[{"label":"Yes","description":"Now"},{"label":"No","extra":[1]}]}`:           {{Answer: "Yes", Note: "Now"}, {Answer: "No"}},
+		`{"options":["` + strings.Repeat("x", maxOption+1) + `","fits"]}`:                        {{Answer: "fits"}},
+		`{"options":[{"label":"Yes","description":"` + strings.Repeat("x", maxOption+1) + `"}]}`: {{Answer: "Yes"}},
+		`{"options":["Ja\nnein"],"other":{"options":[]}}`:                                        {{Answer: "Ja\nnein"}},
+		`{"options":["a"],"options":["b"]}`:                                                      {},
+		`not JSON`:                                                                               {},
+	} {
+		got := options(mail.Metadata(in))
+		if diff := cmp.Diff(want, append([]option{}, got...)); diff != "" {
+			t.Errorf("options(%s): -want +got\n%s", in, diff)
+		}
+	}
+	if got := options(mail.Metadata(`{"options":[` + many + `]}`)); len(got) != maxOptions {
+		t.Errorf("of 14 options %d are buttons, want %d", len(got), maxOptions)
+	}
+}
+
+func TestCard(t *testing.T) {
+	b := newBed(t)
+	b.register(mail.Presence{Name: "ann with, odd name", State: mail.Working})
+	id := b.send("ann with, odd name", mail.Draft{Type: "question", Body: "Which?", Metadata: mail.Metadata(`{"options":["The <first>","The second"]}`)})
+	letter := func() bedAnswer { return b.part("/@shop/letter?m="+string(id), "letter") }
+	letter().want(t, 200, `<button name="body" value="The &lt;first&gt;">`, "needs an answer", `name="to" value="agent:ann with, odd name"`, `name="type" value="answer"`)
+
+	form := url.Values{"to": {"agent:ann with, odd name"}, "reply_to": {string(id)}, "type": {"answer"}, "body": {"The <first>"}}
+	b.post("/@shop/send", form, asScript("form")).want(t, 200, "looks when its turn ends")
+	letter().want(t, 200, "You answered", "The &lt;first&gt;", "queued: it is working, and looks when its turn ends").without(t, "<button name=\"body\"", "needs an answer")
+
+	page, err := b.as("ann with, odd name").Inbox(t.Context(), mail.InboxQuery{})
+	if err != nil || len(page.Messages) != 1 || page.Messages[0].Type != mail.Answer || page.Messages[0].ReplyTo != id || page.Messages[0].Body != "The <first>" {
+		t.Fatalf("the agent has %+v, %v", page.Messages, err)
+	}
+	if _, err := b.as("ann with, odd name").Mark(t.Context(), mail.Marking{IDs: []mail.ID{page.Messages[0].ID}, Mark: mail.MarkPresented, Door: "hook"}); err != nil {
+		t.Fatal(err)
+	}
+	letter().want(t, 200, "delivered to ann with, odd name through its hook ")
+	if _, err := b.as("ann with, odd name").Mark(t.Context(), mail.Marking{All: true, Mark: mail.MarkRead}); err != nil {
+		t.Fatal(err)
+	}
+	letter().want(t, 200, `<span class="state">read `)
+}
+
+func TestBecame(t *testing.T) {
+	for want, d := range map[string]mail.Delivery{
+		"queued": {Agent: "ann", State: mail.Queued, Wake: mail.WakeNone},
+		"queued: no door to wake it is known, so it waits until ann looks": {Agent: "ann", State: mail.Queued, Wake: mail.WakeNoDoor},
+		"queued: being woken through its socket":                           {Agent: "ann", State: mail.Queued, Wake: "socket"},
+		"told to look through its socket; not seen yet":                    {Agent: "ann", State: mail.Notified, Door: "socket"},
+		"held: nobody is there to take it now; whoever comes gets it":      {Address: "role:reviewer", State: mail.Held},
+		"expired before ann looked":                                        {Agent: "ann", State: mail.Expired},
+		"not delivered: ann's session has ended, and it did not read this": {Agent: "ann", State: mail.Dead},
+		"read and archived": {Agent: "ann", State: mail.Archived},
+	} {
+		if got := became(view{}.Now, d); got != want {
+			t.Errorf("became(%+v) = %q, want %q", d, got, want)
+		}
+	}
+}
+
+func TestReplyGoesTo(t *testing.T) {
+	for name, tt := range map[string]struct {
+		m    mail.Message
+		want []mail.Address
+	}{
+		"an agent's":         {mail.Message{From: "agent:ann", To: []mail.Address{"user"}}, []mail.Address{"agent:ann"}},
+		"the orchestrator's": {mail.Message{From: "orchestrator", To: []mail.Address{"user"}}, []mail.Address{"orchestrator"}},
+		"one's own":          {mail.Message{From: "user", To: []mail.Address{"agent:ann", "user", "all"}}, []mail.Address{"agent:ann", "all"}},
+		"a notice":           {mail.Message{From: "system", To: []mail.Address{"user"}}, nil},
+	} {
+		if diff := cmp.Diff(tt.want, answerable(&tt.m)); diff != "" {
+			t.Errorf("%s: -want +got\n%s", name, diff)
+		}
+	}
+}
+
+func TestResume(t *testing.T) {
+	for _, tt := range []struct{ client, session, dir, want string }{
+		{"claude", "0a1b-2c", "", "claude --resume 0a1b-2c"},
+		{"claude-code/2.1", "0a1b", "/home/me/it's here", `cd '/home/me/it'\''s here' && claude --resume 0a1b`},
+		{"Codex", "s_1.2", "", "codex resume s_1.2"},
+		{"gemini-cli", "7", "", "gemini --resume 7"},
+		{"copilot", "7", "/x\n\x1b", "copilot --resume 7"},
+		{"", "7", "", ""},
+		{"unheard", "7", "", ""},
+		{"claude", "", "", ""},
+		{"claude", "--dangerously-skip-permissions", "", ""},
+		{"claude", "x; rm -rf /", "", ""},
+		{"claude", "$(x)", "", ""},
+		{"claude", "х", "", ""}, // Cyrillic
+	} {
+		if got := resume(&mail.Agent{Client: tt.client, Session: tt.session}, tt.dir); got != tt.want {
+			t.Errorf("resume(%q, %q, %q) = %q, want %q", tt.client, tt.session, tt.dir, got, tt.want)
+		}
+	}
+}
+
+// pixel is a GIF.
+var pixel = base64.StdEncoding.EncodeToString([]byte("GIF89a\x01\x00\x01\x00\x00\x00\x00;"))
+
+// workspaceBed is a bed with an agent, ann, and files in its workspace. The letter names all of paths.
+func workspaceBed(t *testing.T, files map[string]string, paths ...string) (*bed, mail.ID) {
+	t.Helper()
+	b := newBed(t)
+	dir := t.TempDir()
+	root := filepath.Join(dir, "workspace")
+	for name, text := range files {
+		name = filepath.Join(root, name)
+		if err := os.MkdirAll(filepath.Dir(name), 0o700); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(name, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if _, err := b.as(mail.User).AddWorkspace(t.Context(), mail.Workspace{ID: "ann", Label: "The shop", Dir: root}); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(dir, "secret"), []byte("secret of the person"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Symlink(filepath.Join(dir, "secret"), filepath.Join(root, "link")); err != nil {
+		t.Fatal(err)
+	}
+	d := mail.Draft{Subject: "Papers"}
+	for _, p := range paths {
+		d.Docs = append(d.Docs, mail.Doc{Path: p})
+	}
+	return b, b.send("ann", d)
+}
+
+func TestDocuments(t *testing.T) {
+	gif, err := base64.StdEncoding.DecodeString(pixel)
+	if err != nil {
+		t.Fatal(err)
+	}
+	files := map[string]string{
+		"a.md": "# Title\n\n<script>alert(1)</script> and ![x](https://tracker.example/p.png)", "b.go": "package b // <b>", "c.html": "<script>alert(1)</script>", "d.svg": "<svg onload=alert(1)>",
+		"e.png": string(gif), "f.bin": "\x00\x01", "g.txt": "plain", "h.html": string(gif) + "<script>alert(1)</script>", "big": strings.Repeat("x", 1<<20+1),
+	}
+	names := []string{"a.md", "b.go", "c.html", "d.svg", "e.png", "f.bin", "g.txt", "h.html", "big", "absent", "link", "../secret", "/etc/passwd"}
+	b, id := workspaceBed(t, files, names...)
+	page := b.get("/@shop/?m="+string(id)).want(t, 200,
+		"The shop", "<h1>Title</h1>", "&lt;script&gt;alert(1)&lt;/script&gt; and", // Markdown
+		`<code class="language-go">package b // &lt;b&gt;</code>`, `<code class="language-xml">&lt;svg onload`, "<code>plain</code>",
+		`<iframe src="`, "sandbox title=", `<img src="/@shop/doc?`, `alt="e.png"`,
+		"too large to be shown", "no such file in the workspace", "outside of the workspace", "This is no text",
+	)
+	page.without(t, "<script>alert", "<svg onload", "secret of the person", "root:", `src="https://tracker`)
+	for n, want := range []struct{ kind, policy, disposition string }{
+		{"application/octet-stream", inert, "attachment; filename=a.md"},
+		{"application/octet-stream", inert, "attachment; filename=b.go"},
+		{"text/html; charset=utf-8", laidOut, ""},
+		{"application/octet-stream", inert, "attachment; filename=d.svg"},
+		{"image/gif", inert, ""},
+		{"application/octet-stream", inert, "attachment; filename=f.bin"},
+		{"application/octet-stream", inert, "attachment; filename=g.txt"},
+		{"image/gif", inert, ""},
+	} {
+		path := "/@shop/doc?m=" + string(id) + "&n=" + strconv.Itoa(n)
+		got := b.get(path).want(t, 200)
+		h := got.Header
+		if h.Get("Content-Type") != want.kind || h.Get("Content-Security-Policy") != want.policy || h.Get("Content-Disposition") != want.disposition || h.Get("X-Content-Type-Options") != "nosniff" {
+			t.Errorf("%s is served as %v", names[n], h)
+		}
+		if !bytes.Equal([]byte(got.Body), []byte(files[names[n]])) {
+			t.Errorf("%s is served with other bytes: %q", names[n], got.Body)
+		}
+		if kept := b.get(path+"&as=file").want(t, 200).Header; !strings.HasPrefix(kept.Get("Content-Disposition"), "attachment") || kept.Get("Content-Security-Policy") != inert {
+			t.Errorf("as a file, %s is served as %v", names[n], kept)
+		}
+	}
+	for n := 8; n < len(names); n++ {
+		b.get("/@shop/doc?m="+string(id)+"&n="+strconv.Itoa(n)).want(t, 404).without(t, "secret of", "root:")
+	}
+	for _, query := range []string{"m=" + string(id) + "&n=99", "m=" + string(id) + "&n=-1", "m=" + string(id), "m=x&n=0", ""} {
+		b.get("/@shop/doc?"+query).want(t, 404)
+	}
+}
+
+func TestDocumentsElsewhere(t *testing.T) {
+	b := newBed(t)
+	b.register(mail.Presence{Name: "ben"})
+	id := b.send("ben", mail.Draft{Docs: []mail.Doc{{Path: "a.md"}}})
+	b.get("/@shop/?m="+string(id)).want(t, 200, "No workspace of ben is known")
+	b.get("/@shop/doc?m="+string(id)+"&n=0").want(t, 404)
+
+	// A letter that names more than a page can show says so, and shows the rest.
+	half := strings.Repeat("x", maxInline/2+1)
+	many, id := workspaceBed(t, map[string]string{"a": half, "b": half, "c": "more"}, "a", "b", "c")
+	many.get("/@shop/?m="+string(id)).want(t, 200, "more than is shown in one page").without(t, "<code>more</code>")
+}

@@ -1,0 +1,203 @@
+package web
+
+import (
+	"cmp"
+	"net/url"
+	"slices"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+
+	"pennypost/internal/mail"
+)
+
+// palettePage is the way to anywhere: a field to type in, and what fits.
+type palettePage struct {
+	*view
+	Query  string
+	Groups []paletteGroup
+}
+
+// paletteGroup is what fits of one kind.
+type paletteGroup struct {
+	Name    string
+	Choices []paletteChoice
+}
+
+// paletteChoice is a place to go to, or something to do.
+type paletteChoice struct {
+	ID    string       // of the element
+	Label string       // what is searched, and shown unless there is Who
+	Who   mail.Address // an agent
+	Note  string
+	Href  string // "" if it is something to do
+	Do    string // what our script does: a value of data-do
+	Form  string // the form that it posts
+	Keys  string
+}
+
+const (
+	paletteMost    = 8 // of a kind
+	paletteThreads = 6
+	paletteQuery   = 200 // letters that are looked for
+)
+
+func palette(v *view) error {
+	v.Title = "Go anywhere"
+	p := &palettePage{view: v, Query: strings.TrimSpace(cut(v.r.URL.Query().Get("q"), paletteQuery))}
+	p.add("Places", len(p.Places()), p.places())
+	if v.svc != nil {
+		if err := p.addresses(); err != nil {
+			return err
+		}
+	}
+	p.add("Rooms", paletteMost, p.otherRooms())
+	p.add("Actions", paletteMost, p.actions())
+	if v.svc != nil && utf8.RuneCountInString(p.Query) >= 2 {
+		if err := p.threads(); err != nil {
+			return err
+		}
+	}
+	return v.render("palette", p, "dialog", "palette-results")
+}
+
+// Empty reports whether nothing fits.
+func (p *palettePage) Empty() bool { return len(p.Groups) == 0 }
+
+// add adds those of choices that fit best, at most that many.
+func (p *palettePage) add(name string, most int, choices []paletteChoice) {
+	type ranked struct {
+		paletteChoice
+		rank int
+	}
+	var fit []ranked
+	for _, c := range choices {
+		if rank := fits(p.Query, c.Label); rank > 0 {
+			fit = append(fit, ranked{c, rank})
+		}
+	}
+	slices.SortStableFunc(fit, func(a, b ranked) int { return cmp.Compare(b.rank, a.rank) })
+	g := paletteGroup{Name: name}
+	for _, c := range fit[:min(most, len(fit))] {
+		g.Choices = append(g.Choices, c.paletteChoice)
+	}
+	if len(g.Choices) > 0 {
+		p.Groups = append(p.Groups, g)
+	}
+}
+
+// fits says how well label fits what was typed: 0 if it does not. Its beginning is better than that of a word in it, that is better than any part of
+// it, and that than its letters in order with others between.
+func fits(typed, label string) int {
+	typed, label = strings.ToLower(typed), strings.ToLower(label)
+	switch i := strings.Index(label, typed); {
+	case i == 0:
+		return 4
+	case i > 0:
+		before, _ := utf8.DecodeLastRuneInString(label[:i])
+		if !unicode.IsLetter(before) && !unicode.IsDigit(before) {
+			return 3
+		}
+		return 2
+	}
+	for _, r := range typed {
+		if unicode.IsSpace(r) {
+			continue
+		}
+		i := strings.IndexRune(label, r)
+		if i < 0 {
+			return 0
+		}
+		label = label[i+utf8.RuneLen(r):]
+	}
+	return 1
+}
+
+func (p *palettePage) places() []paletteChoice {
+	var out []paletteChoice
+	for _, pl := range p.Places() {
+		c := paletteChoice{ID: "go-" + pl.Name, Label: pl.Title, Href: p.Base + pl.Path, Keys: "g " + pl.Key}
+		out = append(out, c)
+	}
+	return out
+}
+
+// addresses adds the agents and channels that fit, and, once something was typed, to write to them.
+func (p *palettePage) addresses() error {
+	letter := composePage{view: p.view}
+	if err := letter.choices(); err != nil {
+		return err
+	}
+	var agents, channels, write []paletteChoice
+	for _, a := range letter.Addresses {
+		c := paletteChoice{Label: who(a.Address), Note: a.Note}
+		if a.Address.Kind() == mail.ToAgent {
+			c.ID, c.Who, c.Href = "agent-"+url.PathEscape(c.Label), a.Address, p.AgentHref(a.Address)
+			agents = append(agents, c)
+		} else {
+			c.ID, c.Note, c.Href = "channel-"+url.PathEscape(c.Label), cut(c.Note, 60), p.ChannelHref(a.Address)
+			channels = append(channels, c)
+		}
+		write = append(write, paletteChoice{
+			ID: "write-" + url.PathEscape(string(a.Address)), Label: "Write to " + who(a.Address), Href: p.Base + "/compose?" + url.Values{"to": {string(a.Address)}}.Encode(),
+		})
+	}
+	p.add("Agents", paletteMost, agents)
+	p.add("Channels", paletteMost, channels)
+	if p.Query != "" {
+		p.add("Write", 4, write)
+	}
+	return nil
+}
+
+func (p *palettePage) otherRooms() []paletteChoice {
+	var out []paletteChoice
+	for i := range p.Rooms {
+		r := &p.Rooms[i]
+		if r.Name == p.Room {
+			continue
+		}
+		c := paletteChoice{ID: "room-" + string(r.Name), Label: string(r.Name), Href: "/@" + url.PathEscape(string(r.Name)) + "/"}
+		if r.Unread > 0 {
+			c.Note = plural(r.Unread, "unread message")
+		}
+		out = append(out, c)
+	}
+	return out
+}
+
+func (p *palettePage) actions() []paletteChoice {
+	out := []paletteChoice{{ID: "do-write", Label: "Write", Href: p.Base + "/compose", Keys: "c"}}
+	if p.Base == "" {
+		out = nil
+	}
+	return append(out,
+		paletteChoice{ID: "do-theme", Label: "Theme: system, light, dark", Do: "theme"},
+		paletteChoice{ID: "do-notify", Label: "Notifications of mail to you: on, off", Do: "notify"},
+		paletteChoice{ID: "do-keys", Label: "Keys", Do: "keys", Keys: "?"},
+		paletteChoice{ID: "do-logout", Label: "Log out", Form: "palette-logout"},
+	)
+}
+
+// threads adds the newest conversations in which a message has the words that were typed, and the way to all of them.
+func (p *palettePage) threads() error {
+	page, err := p.svc.History(p.ctx(), mail.HistoryQuery{Search: p.Query, Limit: 4 * paletteThreads})
+	if err != nil {
+		return err
+	}
+	g := paletteGroup{Name: "Mail"}
+	seen := make(map[mail.ID]bool)
+	for _, it := range slices.Backward(page.Messages) {
+		if root := it.ThreadRoot(); !seen[root] && len(seen) < paletteThreads {
+			seen[root] = true
+			g.Choices = append(g.Choices, paletteChoice{
+				ID: "mail-" + url.PathEscape(string(it.ID)), Label: subject(&it.Message), Note: who(it.From) + " · " + ago(p.Now, it.Sent), Href: post{view: p.view, Item: it}.ThreadHref(),
+			})
+		}
+	}
+	g.Choices = append(g.Choices, paletteChoice{
+		ID: "search", Label: "Search the history for “" + p.Query + "”", Href: p.Base + "/history?" + url.Values{"q": {p.Query}}.Encode(), Keys: "/",
+	})
+	p.Groups = append(p.Groups, g)
+	return nil
+}

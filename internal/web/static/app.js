@@ -1,0 +1,12 @@
+// What a browser adds to the pages: keys, live lists, dialogs. Everything can be read without it.
+import "./live.js";
+import "./list.js";
+import "./keys.js";
+import "./dialogs.js";
+import "./text.js";
+import "./talk.js";
+import "./compose.js";
+import "./triage.js";
+import "./flow.js";
+import "./palette.js";
+import "./notify.js";

@@ -1,0 +1,202 @@
+// The letter that is written: addresses are completed and become chips, the text can be seen as it will be read, and nothing typed is lost by a slip.
+const form = () => document.getElementById("compose-form");
+
+document.addEventListener("htmx:after:swap", () => { ready(); if (form()) error(); });
+
+function ready() {
+  const f = form();
+  if (!f || f.dataset.ready) return;
+  f.dataset.ready = "true";
+  addresses(f);
+  f.addEventListener("reset", () => { for (const chip of chipsOf(f)) chip.remove(); show(f, false); });
+  f.elements.subject.addEventListener("keydown", (e) => { // Enter there is no "send"
+    if (e.key !== "Enter" || e.isComposing) return;
+    e.preventDefault();
+    if (e.ctrlKey || e.metaKey) f.requestSubmit(); else f.elements.body.focus();
+  });
+  f.querySelector("#compose-preview-button").addEventListener("click", (e) => {
+    if (f.dataset.show !== "preview") { show(f, true); return; } // htmx brings it
+    e.preventDefault();
+    e.stopImmediatePropagation();
+    show(f, false);
+    f.elements.body.focus();
+  }, true);
+}
+
+// error goes to where the error is told.
+function error() {
+  document.querySelector("#compose-error .refused")?.scrollIntoView({ block: "nearest" });
+}
+
+// show shows the text as it will be read, or as it is written.
+function show(f, preview) {
+  const body = f.elements.body;
+  const pane = f.querySelector("#compose-preview");
+  f.dataset.show = preview ? "preview" : "text";
+  pane.style.minHeight = preview ? `${body.offsetHeight}px` : "";
+  pane.hidden = !preview;
+  body.hidden = preview;
+  f.querySelector("#compose-preview-button").textContent = preview ? "Back to the text" : "Preview";
+}
+
+// A letter in which something was typed is not closed by a slip.
+const typed = (f) => f && (f.elements.body.value !== f.elements.body.defaultValue || f.elements.subject.value !== f.elements.subject.defaultValue);
+
+function close(e) {
+  const f = form();
+  const dialog = f?.closest("dialog");
+  if (!dialog) return;
+  e?.preventDefault();
+  e?.stopImmediatePropagation();
+  if (!typed(f)) { dialog.close(); return; }
+  f.querySelector("#compose-discard").hidden = false;
+  f.querySelector("[data-keep]").focus();
+}
+
+document.addEventListener("cancel", (e) => { if (e.target.id === "compose") close(e); }, true);
+document.addEventListener("keydown", (e) => {
+  if (e.key !== "Escape" || !e.target.closest?.("#compose")) return;
+  if (!options().hidden) { e.preventDefault(); return; } // the list of addresses goes first
+  close(e);
+});
+document.addEventListener("click", (e) => {
+  if (e.target.id === "compose" || e.target.closest("#compose [data-close]")) close(e);
+  if (e.target.closest("#compose [data-discard]")) e.target.closest("dialog").close();
+  if (e.target.closest("#compose [data-keep]")) {
+    document.getElementById("compose-discard").hidden = true;
+    form().elements.body.focus();
+  }
+}, true);
+addEventListener("beforeunload", (e) => { if (typed(form())) e.preventDefault(); });
+document.addEventListener("submit", (e) => {
+  if (e.target !== form()) return;
+  take(e.target);
+}, true);
+
+// Addresses
+
+const options = () => document.getElementById("compose-options");
+const chipsOf = (f) => [...f.querySelectorAll(".chip")];
+let known = []; // addresses that can be chosen: { value, note }
+
+// addresses makes the field a combobox whose choices are those of the list that the page brought.
+function addresses(f) {
+  const input = f.querySelector("#compose-to");
+  known = [...f.querySelectorAll("#compose-addresses option")].map((o) => ({ value: o.value, note: o.textContent }));
+  input.removeAttribute("list");
+  for (const [name, value] of Object.entries({ role: "combobox", "aria-autocomplete": "list", "aria-expanded": "false", "aria-controls": "compose-options" })) {
+    input.setAttribute(name, value);
+  }
+  input.addEventListener("input", () => {
+    if (/[,\n]$/.test(input.value) && !known.some((k) => bare(k.value).startsWith(input.value) || k.value.startsWith(input.value))) take(f);
+    offer(input);
+  });
+  input.addEventListener("keydown", (e) => keys(e, f, input));
+  input.addEventListener("click", () => offer(input));
+  input.addEventListener("blur", () => { hide(input); take(f); });
+  options().addEventListener("mousedown", (e) => {
+    e.preventDefault(); // the field keeps the focus
+    const o = e.target.closest("[role=option]");
+    if (o) choose(f, input, o.dataset.value);
+  });
+  f.querySelector("#compose-chips").addEventListener("click", (e) => {
+    if (e.target.id === "compose-chips") input.focus();
+  });
+  f.querySelector("#compose-chips").addEventListener("change", (e) => {
+    if (e.target.matches(".chip input") && !e.target.checked) { e.target.closest(".chip").remove(); input.focus(); }
+  });
+}
+
+const bare = (value) => value.replace(/^agent:/, "");
+
+function keys(e, f, input) {
+  const list = options();
+  const all = [...list.children];
+  const i = all.findIndex((o) => o.ariaSelected === "true");
+  switch (e.key) {
+    case "ArrowDown": case "ArrowUp":
+      e.preventDefault();
+      if (list.hidden) { offer(input, true); return; }
+      mark(input, all[(i + (e.key === "ArrowDown" ? 1 : i < 0 ? 0 : -1) + all.length) % all.length]);
+      return;
+    case "Enter":
+      if (e.ctrlKey || e.metaKey) { take(f); f.requestSubmit(); }
+      else if (!list.hidden && i >= 0) choose(f, input, all[i].dataset.value);
+      else take(f);
+      e.preventDefault();
+      return;
+    case "Tab":
+      if (!list.hidden && i >= 0 && input.value) choose(f, input, all[i].dataset.value);
+      return;
+    case "Escape":
+      if (!list.hidden) { hide(input); e.preventDefault(); e.stopPropagation(); }
+      return;
+    case "Backspace":
+      if (!input.value) chipsOf(f).at(-1)?.remove();
+  }
+}
+
+// offer lists the addresses that fit what is typed: first those that begin with it.
+function offer(input, whole) {
+  const typed = input.value.trim().toLowerCase();
+  const there = new Set(chipsOf(input.form).map((c) => c.querySelector("input").value));
+  const rank = ({ value, note }) => {
+    const v = value.toLowerCase();
+    if (bare(v).startsWith(typed) || v.startsWith(typed) || v.split(":").at(-1).startsWith(typed)) return 0;
+    return v.includes(typed) ? 1 : note.toLowerCase().includes(typed) ? 2 : 3;
+  };
+  const fits = known.filter((k) => !there.has(k.value) && rank(k) < 3).sort((a, b) => rank(a) - rank(b)).slice(0, 50);
+  const list = options();
+  list.replaceChildren(...fits.map((k, i) => {
+    const o = Object.assign(document.createElement("li"), { id: `compose-option-${i}`, role: "option", ariaSelected: "false" });
+    const name = Object.assign(document.createElement("bdi"), { textContent: bare(k.value) });
+    const note = Object.assign(document.createElement("span"), { className: "faint", textContent: k.note });
+    o.dataset.value = k.value;
+    o.append(name, note);
+    return o;
+  }));
+  if (!fits.length) { hide(input); return; }
+  list.hidden = false;
+  input.setAttribute("aria-expanded", "true");
+  mark(input, typed || whole ? list.firstElementChild : null);
+}
+
+// mark moves the choice, and tells who listens of it.
+function mark(input, option) {
+  for (const o of options().children) o.ariaSelected = String(o === option);
+  if (option) input.setAttribute("aria-activedescendant", option.id); else input.removeAttribute("aria-activedescendant");
+  option?.scrollIntoView({ block: "nearest" });
+}
+
+function hide(input) {
+  options().hidden = true;
+  input.setAttribute("aria-expanded", "false");
+  input.removeAttribute("aria-activedescendant");
+}
+
+function choose(f, input, value) {
+  input.value = "";
+  add(f, value);
+  hide(input);
+}
+
+// take makes chips of what was typed. A known address is one even with a comma in it; of the rest each part is.
+function take(f) {
+  const input = f.querySelector("#compose-to");
+  const text = input.value.trim().replace(/,$/, "");
+  input.value = "";
+  if (!text) return;
+  const one = known.find((k) => k.value === text || bare(k.value) === text);
+  for (const value of one ? [one.value] : text.split(",").map((t) => t.trim())) if (value) add(f, value);
+}
+
+// add adds a chip. It is a box that one unticks, as the page makes them.
+function add(f, value) {
+  if (chipsOf(f).some((c) => c.querySelector("input").value === value)) return;
+  const chip = Object.assign(document.createElement("label"), { className: "chip" });
+  const box = Object.assign(document.createElement("input"), { type: "checkbox", name: "to", value, checked: true });
+  chip.append(box, Object.assign(document.createElement("bdi"), { textContent: bare(value) }));
+  f.querySelector("#compose-to").before(chip);
+}
+
+ready();

@@ -1,0 +1,55 @@
+// One key is one command, unless the person types.
+import { step, close } from "./list.js";
+import { rowKey } from "./triage.js";
+
+const places = Object.fromEntries([...document.querySelectorAll(".places a")].map((a) => [a.getAttribute("aria-keyshortcuts").slice(-1), a]));
+let went = 0; // when g was pressed
+
+const commands = {
+  j: () => step(1),
+  k: () => step(-1),
+  c: () => document.getElementById("compose-button")?.click(),
+  "/": () => document.getElementById("search").focus(),
+  "?": () => document.getElementById("keys").showModal(),
+  g: () => { went = Date.now(); },
+  Escape: () => { if (document.querySelector(".panes.opened")) close(); },
+};
+
+document.addEventListener("keydown", (e) => {
+  if (e.defaultPrevented || e.isComposing || e.ctrlKey || e.metaKey || e.altKey || types(e.target) || document.querySelector("dialog[open], :popover-open")) return;
+  if (Date.now() - went < 1_200 && places[e.key]) {
+    went = 0;
+    e.preventDefault();
+    places[e.key].click();
+    return;
+  }
+  const button = [...document.querySelectorAll(`[data-key="${CSS.escape(e.key)}"]`)].at(-1); // of several toasts the last
+  const run = commands[e.key] ?? rowKey(e.key) ?? (button && (() => (button.matches("textarea, input") ? button.focus() : button.click())));
+  if (!run) return;
+  e.preventDefault();
+  run();
+});
+
+// Escape leaves an input.
+document.addEventListener("keydown", (e) => {
+  if (e.key === "Escape" && types(e.target) && !e.target.closest("dialog")) e.target.blur();
+});
+
+function types(el) {
+  return el.isContentEditable || el.matches("textarea, select, input:not([type=checkbox], [type=radio], [type=button])");
+}
+
+document.addEventListener("click", (e) => {
+  const what = e.target.closest("[data-do]")?.dataset.do;
+  if (what === "keys") commands["?"]();
+  if (what === "theme") theme();
+});
+
+// theme goes from what the system says to light, dark and back.
+function theme() {
+  const root = document.documentElement;
+  const next = { "": "light", light: "dark", dark: "" }[root.dataset.theme ?? ""];
+  if (next) root.dataset.theme = next; else delete root.dataset.theme;
+  document.cookie = `pennypost_theme=${next}; path=/; max-age=31536000; samesite=strict`;
+  document.querySelector("[data-do=theme]").setAttribute("aria-label", `Theme: ${next || "as the system has it"}`);
+}

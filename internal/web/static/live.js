@@ -1,0 +1,73 @@
+// What happens in the room reaches the page as a place in its journal: by a stream, or, when nothing is heard of that, by asking.
+const { base, seq } = document.body.dataset;
+const silence = 20_000; // the stream gives a sign of life every 15 s
+const pace = 1_000; // between two looks at what changed, however much happens
+let at = Number(seq);
+let heard = Date.now();
+let looked = 0; // when the live parts asked for themselves
+let waiting; // the timer of their next look
+
+document.addEventListener("pp-tick", () => { heard = Date.now(); });
+document.addEventListener("pp-change", (e) => changed(JSON.parse(e.detail.data)));
+document.addEventListener("visibilitychange", () => { if (!document.hidden) ask(); });
+if (base) setInterval(() => { if (Date.now() - heard > silence) ask(); }, 2_000);
+
+async function ask() {
+  heard = Date.now();
+  try {
+    const answer = await fetch(`${base}/changes?after=${at}`);
+    if (answer.status === 401) location.reload();
+    if (answer.ok) changed(await answer.json());
+  } catch {
+    // the post office is away; it is asked again
+  }
+}
+
+// changed brings the page up to date: the numbers at once, and each part that is live by its own request.
+function changed(change) {
+  heard = Date.now();
+  const moved = change.seq > at || change.reset; // another journal may have come under the room's name
+  at = change.reset ? change.seq : Math.max(at, change.seq);
+  count("inbox", change.unread);
+  count("stuck", change.stuck);
+  count("elsewhere", change.elsewhere);
+  document.title = document.title.replace(/^(\(\d+\) )?/, change.unread ? `(${change.unread}) ` : "");
+  document.getElementById("favicon").href = `/favicon.svg${change.unread ? `?n=${change.unread}` : ""}`;
+  if (!moved) return;
+  refresh();
+  if (change.arrived) document.dispatchEvent(new CustomEvent("pp-arrived", { detail: change.arrived }));
+}
+
+function count(name, n) {
+  for (const link of document.querySelectorAll(`.places a[data-place="${name}"], .rooms summary`)) {
+    if (link.tagName === "SUMMARY" && name !== "elsewhere") continue;
+    let b = link.querySelector(`[data-count="${name}"]`);
+    if (!b && n) {
+      b = document.createElement("b");
+      b.className = "count";
+      b.dataset.count = name;
+      link.append(b);
+    }
+    if (b) { b.textContent = n || ""; b.hidden = !n; }
+  }
+}
+
+// refresh has every live part of the page ask for itself again: at once, but in a storm once in a while, and while nobody looks, not before somebody does.
+export function refresh() {
+  if (waiting) return;
+  waiting = setTimeout(() => {
+    waiting = undefined;
+    if (document.hidden) return document.addEventListener("visibilitychange", refresh, { once: true });
+    looked = Date.now();
+    look();
+  }, Math.max(0, looked + pace - Date.now()));
+}
+
+function look() {
+  for (const part of document.querySelectorAll('[hx-trigger~="pp-live"]')) part.dispatchEvent(new CustomEvent("pp-live"));
+}
+
+// announce tells who listens to the page instead of seeing it.
+export function announce(text) {
+  document.getElementById("announce").textContent = text;
+}

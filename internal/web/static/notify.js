@@ -1,0 +1,47 @@
+// Notifications of mail to the person while they do not look. They are off until they are turned on, in this browser; only then is it asked for permission.
+const { base } = document.body.dataset;
+const setting = "pennypost-notify", last = "pennypost-notified";
+
+const on = () => localStorage.getItem(setting) === "on" && globalThis.Notification?.permission === "granted";
+
+document.addEventListener("click", (e) => { if (e.target.closest("[data-do=notify]")) turn(); });
+
+async function turn() {
+  if (on()) {
+    localStorage.setItem(setting, "off");
+    tell("Notifications are off.");
+  } else if (await globalThis.Notification?.requestPermission() === "granted") {
+    localStorage.setItem(setting, "on");
+    tell("Mail to you is announced while this page is in the background.");
+  } else {
+    tell("The browser does not allow notifications here. Its settings for this page say why.");
+  }
+  show();
+}
+
+function tell(text) {
+  const toast = document.createElement("div");
+  toast.className = "toast";
+  toast.textContent = text;
+  document.getElementById("toasts").append(toast);
+}
+
+function show() {
+  for (const button of document.querySelectorAll("[data-do=notify][aria-checked]")) button.ariaChecked = String(on());
+}
+
+// Of several pages that are open the first tells; one that is looked at has told already.
+document.addEventListener("pp-arrived", (e) => {
+  const { id, from, subject } = e.detail;
+  const told = localStorage.getItem(last) === id;
+  localStorage.setItem(last, id);
+  if (!document.hidden || told || !on()) return;
+  const note = new Notification(`${from}: ${subject}`, { tag: id, icon: "/favicon.svg", body: `in ${document.body.dataset.room}` });
+  note.onclick = () => {
+    note.close();
+    focus();
+    if (![...document.querySelectorAll("textarea")].some((t) => t.value)) location.assign(`${base}/?m=${encodeURIComponent(id)}`); // what was typed stays
+  };
+});
+
+show();

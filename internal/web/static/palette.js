@@ -1,0 +1,74 @@
+// The way to anywhere: Ctrl or Command with K opens it, what is typed finds, arrows choose, Enter goes.
+const mac = /Mac|iPhone|iPad/.test(navigator.platform);
+let entered = false; // before what was typed had been looked up
+
+document.addEventListener("keydown", (e) => {
+  if (e.key.toLowerCase() === "k" && (mac ? e.metaKey : e.ctrlKey) && !e.altKey && !e.shiftKey) {
+    e.preventDefault();
+    const open = document.querySelector("dialog[open]");
+    if (!open) document.getElementById("palette-button")?.click();
+    else if (open.id === "palette") open.close();
+    return;
+  }
+  if (e.target.id === "palette-q" && !e.isComposing) move(e);
+});
+
+function move(e) {
+  if (e.key.length === 1) entered = false;
+  const all = choices();
+  const i = all.indexOf(chosen());
+  const to = { ArrowDown: (i + 1) % all.length, ArrowUp: (i - 1 + all.length) % all.length }[e.key];
+  if (to === undefined) return;
+  e.preventDefault();
+  choose(all[to]);
+}
+
+document.addEventListener("submit", (e) => {
+  if (!e.target.querySelector("#palette-q")) return;
+  e.preventDefault();
+  if (fresh()) chosen()?.click();
+  else entered = true;
+});
+
+const choices = () => [...document.querySelectorAll("#palette-results [role=option]:not([aria-disabled])")];
+const chosen = () => document.querySelector("#palette-results [aria-selected=true]");
+
+// fresh reports whether what is shown is what was looked for.
+const fresh = () => document.getElementById("palette-q").value.trim() === document.getElementById("palette-results").dataset.query;
+
+function choose(option) {
+  for (const o of choices()) o.ariaSelected = String(o === option);
+  const input = document.getElementById("palette-q");
+  if (!option) return input.removeAttribute("aria-activedescendant");
+  input.setAttribute("aria-activedescendant", option.id);
+  option.scrollIntoView({ block: "nearest" });
+}
+
+document.addEventListener("htmx:after:swap", () => {
+  const all = document.getElementById("palette-results") ? choices() : [];
+  if (!all.length || chosen()) return;
+  choose(all[0]);
+  if (!entered || !fresh()) return;
+  entered = false;
+  all[0].click();
+});
+
+document.addEventListener("pointermove", (e) => {
+  const option = e.target.closest?.("#palette-results [role=option]:not([aria-disabled])");
+  if (option && option.ariaSelected !== "true") choose(option);
+});
+
+document.addEventListener("click", (e) => {
+  const option = e.target.closest("#palette-results [role=option]");
+  if (option) option.closest("dialog")?.close(); // after the other listeners: what it does is done
+
+  // A menu closes when one goes elsewhere.
+  for (const menu of document.querySelectorAll("details[name=menu][open]")) if (!menu.contains(e.target)) menu.open = false;
+});
+
+document.addEventListener("keydown", (e) => {
+  const menu = e.key === "Escape" && document.querySelector("details[name=menu][open]");
+  if (!menu) return;
+  menu.open = false;
+  menu.querySelector("summary").focus();
+});

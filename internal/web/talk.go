@@ -1,0 +1,188 @@
+package web
+
+import (
+	"cmp"
+	"net/url"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"pennypost/internal/mail"
+)
+
+const (
+	talkPosts = 50              // what a conversation shows at first, and what "earlier" adds
+	talkMost  = 300             // what it shows at most: each change in the room makes it anew
+	talkCrowd = 6               // recipients that are named one by one
+	talkPause = 5 * time.Minute // after which a sender that goes on is named again
+)
+
+// talk is a conversation that goes on: the newest message is at the bottom, and it grows at both ends.
+type talk struct {
+	*view
+	Path    string // of the page
+	Days    []talkDay
+	Count   int
+	Here    string // where it is got again, from the message on with which it begins
+	Earlier string // where it is got with more of what came before; "": this is all
+	History string // where the rest is, if it is too much for this page
+}
+
+// talkDay is what was said on one day.
+type talkDay struct {
+	Name  string
+	Posts []said
+}
+
+// said is a message of a conversation in its place.
+type said struct {
+	post
+	GoesOn bool // the message above is of the same sender, and of the same time
+}
+
+// talk returns the messages that ask accepts: the newest, or those from the place on that the address names.
+func (v *view) talk(ask mail.HistoryQuery, path string) (*talk, error) {
+	from, err := v.talkFrom(ask)
+	if err != nil {
+		return nil, err
+	}
+	if ask.Limit = talkPosts; from > 0 {
+		ask.Limit = talkMost
+	}
+	ask.Deliveries = true
+	page, err := v.svc.History(v.ctx(), ask)
+	if err != nil {
+		return nil, err
+	}
+	items := page.Messages
+	if i := slices.IndexFunc(items, func(it mail.Item) bool { return it.Seq >= from }); i > 0 {
+		items, page.More = items[i:], true
+	}
+	t := &talk{view: v, Path: path, Count: len(items), Here: path}
+	for _, it := range items {
+		t.add(it)
+	}
+	if len(items) == 0 {
+		return t, nil
+	}
+	first := strconv.FormatUint(uint64(items[0].Seq), 10)
+	t.Here = query(path, "from", first)
+	switch {
+	case page.More && len(items) < talkMost:
+		t.Earlier = query(path, "before", first)
+	case page.More:
+		t.History = v.historyHref(ask)
+	}
+	return t, nil
+}
+
+// query adds to an address what stands behind the question mark.
+func query(path, key, value string) string {
+	mark := "?"
+	if strings.Contains(path, "?") {
+		mark = "&"
+	}
+	return path + mark + url.Values{key: {value}}.Encode()
+}
+
+// talkFrom returns where the conversation is to begin; 0: wherever the newest messages do.
+func (v *view) talkFrom(ask mail.HistoryQuery) (mail.Seq, error) {
+	q := v.r.URL.Query()
+	before, err := seqOf(q.Get("before"))
+	if err != nil || before == 0 {
+		from, err2 := seqOf(q.Get("from"))
+		if err == nil {
+			err = err2
+		}
+		return from, err
+	}
+	ask.Before, ask.Limit = before, talkPosts
+	page, err := v.svc.History(v.ctx(), ask)
+	if err != nil || len(page.Messages) == 0 {
+		return before, err
+	}
+	return page.Messages[0].Seq, nil
+}
+
+// historyHref is the address of the history with what ask asks for.
+func (v *view) historyHref(ask mail.HistoryQuery) string {
+	q := url.Values{}
+	if ask.Agent != "" {
+		q.Set("agent", string(ask.Agent))
+	}
+	if ask.To != "" {
+		q.Set("to", ask.To)
+	}
+	return v.Base + "/history?" + q.Encode()
+}
+
+// add puts a message below the others.
+func (t *talk) add(it mail.Item) {
+	name := date(t.Now, it.Sent)
+	if n := len(t.Days); n == 0 || t.Days[n-1].Name != name {
+		t.Days = append(t.Days, talkDay{Name: name})
+	}
+	d := &t.Days[len(t.Days)-1]
+	s := said{post: post{view: t.view, Item: it, Reply: query(t.Path, "reply", string(it.ID)), Crowd: len(it.Deliveries) > talkCrowd}}
+	if n := len(d.Posts); n > 0 {
+		above := &d.Posts[n-1]
+		s.GoesOn = above.From == it.From && it.Sent.Std().Sub(above.Sent.Std()) < talkPause
+	}
+	d.Posts = append(d.Posts, s)
+}
+
+// date names a day in a conversation.
+func date(now time.Time, t mail.Time) string {
+	switch name := day(now, t); name {
+	case "Today", "Yesterday":
+		return name
+	}
+	at := t.Std().In(now.Location())
+	if at.Year() != now.Year() {
+		return at.Format("2 January 2006")
+	}
+	return at.Format("Monday, 2 January")
+}
+
+// writing is the box below a conversation, which may be an answer to the message that the address names: then it goes to that one's sender too.
+func (v *view) writing(to mail.Address, path, next string) (box, error) {
+	b := box{view: v, To: string(to), Label: "Write to " + who(to), Next: next}
+	id := v.r.URL.Query().Get("reply")
+	b.Plain = path
+	if id == "" {
+		return b, nil
+	}
+	it, err := v.svc.Message(v.ctx(), mail.ID(id))
+	if err != nil {
+		return b, err
+	}
+	b.ReplyTo, b.Answers = it.ID, who(it.From)+": "+subject(&it.Message)
+	if it.Type == mail.Question {
+		b.Kind = string(mail.Answer)
+	}
+	if it.From != to && it.From != mail.ToUser && it.From != mail.FromSystem {
+		b.Also = []string{string(it.From)}
+	}
+	return b, nil
+}
+
+// Seen says how many of those who hear of the message have read it.
+func (p post) Seen() string {
+	n := 0
+	for _, d := range p.Deliveries {
+		if d.State == mail.Read || d.State == mail.Archived {
+			n++
+		}
+	}
+	return "read by " + strconv.Itoa(n) + " of " + strconv.Itoa(len(p.Deliveries))
+}
+
+// Readers says where the message stands with each of them.
+func (p post) Readers() string {
+	var out []string
+	for _, d := range p.Deliveries {
+		out = append(out, cmp.Or(string(d.Agent), string(d.Address))+": "+string(d.State))
+	}
+	return strings.Join(out, "\n")
+}

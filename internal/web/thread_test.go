@@ -1,0 +1,121 @@
+package web
+
+import (
+	"context"
+	"net/url"
+	"regexp"
+	"strconv"
+	"strings"
+	"testing"
+
+	"pennypost/internal/mail"
+)
+
+func (b *bed) mark(as mail.Name, mark mail.Mark, door string, ids ...mail.ID) {
+	b.t.Helper()
+	if _, err := b.as(as).Mark(context.Background(), mail.Marking{IDs: ids, Mark: mark, Door: door}); err != nil {
+		b.t.Fatal(err)
+	}
+}
+
+func TestThread(t *testing.T) {
+	b := newBed(t)
+	b.register(mail.Presence{Name: "builder-1"}, mail.Presence{Name: "builder-2"})
+	root := b.send("builder-1", mail.Draft{To: mail.Recipients{"builder-2"}, Subject: "Light the lamp", Issue: "LH-1", Docs: []mail.Doc{{Path: "docs/lamp.md"}}})
+	b.mark("builder-2", mail.MarkPresented, "hook", root)
+	b.mark("builder-2", mail.MarkRead, "", root)
+	first := b.send("builder-2", mail.Draft{To: mail.Recipients{"builder-1"}, Body: "With which oil?", ReplyTo: root})
+	b.send("builder-1", mail.Draft{To: mail.Recipients{"builder-2"}, Body: "Rape.", ReplyTo: first})
+	second := b.send("builder-2", mail.Draft{Subject: "May I buy oil?", Type: "question", ReplyTo: root})
+
+	for _, id := range []mail.ID{root, first, second} {
+		a := b.get("/@shop/t/"+string(id)).want(t, 200, "Light the lamp", "4 messages", "LH-1", "docs/lamp.md", "With which oil?", `id="m-`+string(second)+`"`,
+			"Mark one message to you read", `action="/@shop/t/`+string(root)+`/read"`, "May I buy oil?")
+		if !regexp.MustCompile(`presented \d\d:\d\d through hook, read \d\d:\d\d`).MatchString(a.Body) {
+			t.Errorf("the receipts are not told:\n%s", a.Body)
+		}
+		// The box answers the last message of somebody else, which asks.
+		a.want(t, 200, `name="reply_to" value="`+string(second)+`"`, `name="type" value="answer"`, `name="to" value="agent:builder-2"`)
+	}
+	if it, err := b.as(mail.User).Message(context.Background(), second); err != nil || it.Read {
+		t.Errorf("looking marked it read: %+v, %v", it, err)
+	}
+
+	b.get("/@shop/t/"+string(root)+"?reply="+string(root)).want(t, 200, `name="reply_to" value="`+string(root)+`"`, `name="to" value="agent:builder-1"`, "Light the lamp")
+	b.part("/@shop/t/"+string(root)+"?reply="+string(first), "writing").want(t, 200, `id="writing"`, `name="reply_to" value="`+string(first)+`"`).without(t, `id="thread"`)
+	b.part("/@shop/t/"+string(root), "thread").want(t, 200, `id="thread"`).without(t, "<html", `id="writing"`)
+
+	if a := b.post("/@shop/t/"+string(root)+"/read", url.Values{}); a.Code != 303 || a.Header.Get("Location") != "/@shop/t/"+string(root) {
+		t.Errorf("%d to %q", a.Code, a.Header.Get("Location"))
+	}
+	if it, err := b.as(mail.User).Message(context.Background(), second); err != nil || !it.Read {
+		t.Errorf("not read: %+v, %v", it, err)
+	}
+	b.post("/@shop/t/"+string(root)+"/read", url.Values{}, asScript("section#thread")).want(t, 200, `id="thread"`).without(t, "messages to you read", "<html")
+}
+
+// A talk of two goes straight down; only what branches is indented.
+func TestThreadStraight(t *testing.T) {
+	b := newBed(t)
+	last := b.send("builder-1", mail.Draft{Subject: "Root"})
+	for range 12 {
+		last = b.send("builder-1", mail.Draft{ReplyTo: last})
+	}
+	a := b.get("/@shop/t/"+string(last)).want(t, 200, "13 messages").without(t, "<details class=\"deep")
+	if n := strings.Count(a.Body, `<div class="replies">`); n != 1 {
+		t.Errorf("%d levels of replies, want 1", n)
+	}
+}
+
+func TestThreadErrors(t *testing.T) {
+	b := newBed(t)
+	id := b.send("builder-1", mail.Draft{})
+	b.get("/@shop/t/nothing").want(t, 404, "there is no message nothing")
+	b.get("/@shop/t/"+string(id)+"?reply=nothing").want(t, 404, "there is no message nothing in this conversation")
+	b.post("/@shop/t/nothing/read", nil).want(t, 404)
+	b.post("/@shop/t/"+string(id), nil).want(t, 404)
+}
+
+// Ids of other systems, and messages that answer what is not there, or each other, are shown all the same, each once.
+func TestThreadHostile(t *testing.T) {
+	b := newBed(t)
+	ids := []mail.ID{`a/b "><img src=x>`, "toasts", "c?d#e%2f"}
+	items := []mail.Item{
+		{Message: mail.Message{ID: ids[0], Type: "custom", From: "agent:x", To: []mail.Address{"user"}, Subject: hostileText, Body: hostileText, ReplyTo: ids[1], Issue: `"><i>`, Docs: []mail.Doc{{Path: `"><u>`}}}},
+		{Message: mail.Message{ID: ids[1], Type: "custom", From: "agent:y", To: []mail.Address{"user"}, Body: "second", Thread: ids[0], ReplyTo: ids[0]}},
+		{Message: mail.Message{ID: ids[2], Type: "custom", From: "agent:z", To: []mail.Address{"user"}, Body: "third", Thread: ids[0], ReplyTo: ids[2]}},
+	}
+	for i := range items {
+		items[i].Sent = mail.Time(1_700_000_000_000 + i*1000)
+	}
+	if _, err := b.as(mail.User).Import(context.Background(), items); err != nil {
+		t.Fatal(err)
+	}
+	for _, id := range ids {
+		a := b.get("/@shop/t/"+url.PathEscape(string(id))).want(t, 200, "second", "third", "3 messages").without(t, "<script>alert", "<img", `"><i>`, `"><u>`, `id="toasts" data-seq`)
+		if n := strings.Count(a.Body, `<article class="post`); n != 3 {
+			t.Errorf("%s: %d posts", id, n)
+		}
+		b.get("/@shop/t/"+url.PathEscape(string(id))+"?reply="+url.QueryEscape(string(ids[0]))).want(t, 200).without(t, "<img")
+	}
+	b.post("/@shop/t/"+url.PathEscape(string(ids[0]))+"/read", url.Values{}).want(t, 303)
+}
+
+// What branches again and again is folded up below a depth, and nothing is lost.
+func TestThreadFolds(t *testing.T) {
+	b := newBed(t)
+	last := b.send("builder-1", mail.Draft{Subject: "Root"})
+	const levels = 9
+	for i := range levels {
+		parent := last
+		b.send("builder-1", mail.Draft{Body: "aside " + strconv.Itoa(i), ReplyTo: parent})
+		last = b.send("builder-1", mail.Draft{Body: "main " + strconv.Itoa(i), ReplyTo: parent})
+	}
+	a := b.get("/@shop/t/"+string(last)).want(t, 200, `<details class="deep"`, " replies, the last by ")
+	if n := strings.Count(a.Body, `<article class="post`); n != 1+2*levels {
+		t.Errorf("%d posts, want %d", n, 1+2*levels)
+	}
+	if n := strings.Count(a.Body, `<div class="replies">`); n > levels {
+		t.Errorf("%d levels", n)
+	}
+}

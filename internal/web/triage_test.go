@@ -1,0 +1,158 @@
+package web
+
+import (
+	"context"
+	"net/url"
+	"slices"
+	"testing"
+	"time"
+
+	"pennypost/internal/mail"
+)
+
+// ids returns what a part of the user's mailbox holds.
+func (b *bed) ids(place mail.Place) (ids []mail.ID) {
+	b.t.Helper()
+	page, err := b.as(mail.User).Inbox(context.Background(), mail.InboxQuery{All: true, Place: place})
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	for _, it := range page.Messages {
+		ids = append(ids, it.ID)
+	}
+	return ids
+}
+
+func (b *bed) item(id mail.ID) mail.Item {
+	b.t.Helper()
+	it, err := b.as(mail.User).Message(context.Background(), id)
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	return it
+}
+
+func TestMarks(t *testing.T) {
+	b := newBed(t)
+	b.register(mail.Presence{Name: "ann"})
+	id := b.send("ann", mail.Draft{Subject: "One"})
+	tests := []struct {
+		form   url.Values
+		toast  []string
+		is     func(mail.Item) bool
+		places [3]int // how many are in the inbox, put off, archived
+	}{
+		{url.Values{"mark": {"read"}}, []string{"Marked read"}, func(it mail.Item) bool { return it.Read }, [3]int{1, 0, 0}},
+		{url.Values{"mark": {"unread"}}, []string{"Marked unread"}, func(it mail.Item) bool { return !it.Read }, [3]int{1, 0, 0}},
+		{url.Values{"mark": {"archived"}}, []string{"Archived", "Undo", `value="unarchived"`, `data-done="gone"`}, func(it mail.Item) bool { return it.State == mail.Archived }, [3]int{0, 0, 1}},
+		{url.Values{"mark": {"unarchived"}}, []string{"Back in the inbox", `data-done="back"`}, func(it mail.Item) bool { return it.State != mail.Archived }, [3]int{1, 0, 0}},
+		{url.Values{"mark": {"snoozed"}, "until": {"tomorrow"}}, []string{"Back ", "Undo", `data-done="gone"`}, func(it mail.Item) bool { return it.Snoozed != 0 }, [3]int{0, 1, 0}},
+		{url.Values{"mark": {"unread"}}, []string{"Marked unread", `data-done="back"`}, func(it mail.Item) bool { return it.Snoozed == 0 }, [3]int{1, 0, 0}},
+	}
+	for _, tt := range tests {
+		tt.form.Set("id", string(id))
+		a := b.post("/@shop/mark", tt.form, asScript("div#toasts")).want(t, 200, tt.toast...)
+		if got := a.Header.Get("HX-Trigger"); got != "pp-done" {
+			t.Errorf("%v triggers %q", tt.form, got)
+		}
+		if it := b.item(id); !tt.is(it) {
+			t.Errorf("after %v the message is %+v", tt.form, it)
+		}
+		places := [3]int{len(b.ids(mail.InInbox)), len(b.ids(mail.InSnoozed)), len(b.ids(mail.InArchived))}
+		if places != tt.places {
+			t.Errorf("after %v the message is in %v, want %v", tt.form, places, tt.places)
+		}
+	}
+	b.post("/@shop/mark", url.Values{"id": {string(id)}, "mark": {"archived"}, "next": {"/?show=unread"}}).want(t, 303)
+}
+
+func TestMarkRefuses(t *testing.T) {
+	b := newBed(t)
+	b.register(mail.Presence{Name: "ann"}, mail.Presence{Name: "ben"})
+	mine, other := string(b.send("ann", mail.Draft{})), string(b.send("ann", mail.Draft{To: mail.Recipients{"ben"}}))
+	for _, tt := range []struct {
+		form url.Values
+		code int
+	}{
+		{url.Values{}, 400},
+		{url.Values{"id": {"nothing"}, "mark": {"read"}}, 404},
+		{url.Values{"id": {mine}, "mark": {"presented"}}, 400},
+		{url.Values{"id": {mine}, "mark": {"<b>"}}, 400},
+		{url.Values{"id": {mine}, "mark": {"snoozed"}}, 400},
+		{url.Values{"id": {mine}, "mark": {"snoozed"}, "at": {"yesterday"}}, 400},
+		{url.Values{"id": {mine}, "mark": {"snoozed"}, "at": {"2001-01-01T00:00"}}, 400},
+		{url.Values{"id": {other}, "mark": {"archived"}}, 403},
+	} {
+		b.post("/@shop/mark", tt.form).want(t, tt.code).without(t, "<b>")
+	}
+	if it := b.item(mail.ID(mine)); it.Read || it.Snoozed != 0 {
+		t.Errorf("a form that was refused marked the message: %+v", it)
+	}
+}
+
+func TestDelete(t *testing.T) {
+	b := newBed(t)
+	b.register(mail.Presence{Name: "ann"})
+	keep, gone := b.send("ann", mail.Draft{Subject: "Kept"}), b.send("ann", mail.Draft{Subject: "Thrown away"})
+	form := func(id mail.ID) url.Values { return url.Values{"id": {string(id)}} }
+	for _, id := range []mail.ID{keep, gone} {
+		b.post("/@shop/delete", form(id), asScript("div#toasts")).want(t, 200, "Deleted", "Undo", `action="/@shop/restore"`, `data-done="gone"`)
+	}
+	b.post("/@shop/delete", form(gone)).want(t, 303)
+	b.get("/@shop/").want(t, 200).without(t, "Kept", "Thrown away")
+	b.get("/@shop/?m="+string(gone)).want(t, 404, "just been deleted")
+	if n := len(b.ids(mail.InInbox)); n != 2 {
+		t.Fatalf("before the time to undo was over, %d messages are left of 2", n)
+	}
+	b.post("/@shop/restore", form(keep), asScript("div#toasts")).want(t, 200, "It is back", `data-done="back"`)
+	b.post("/@shop/restore", form(keep)).want(t, 404, "too late")
+	b.get("/@shop/").want(t, 200, "Kept").without(t, "Thrown away")
+	b.site.Close()
+	if got := b.ids(mail.InInbox); !slices.Equal(got, []mail.ID{keep}) {
+		t.Errorf("after the site was closed the inbox holds %v, want %v", got, keep)
+	}
+	b.post("/@shop/delete", form("nothing")).want(t, 404)
+	b.part("/@shop/letter?m="+string(gone), "letter").want(t, 200, "has been deleted")
+}
+
+func TestSnoozes(t *testing.T) {
+	zone := time.FixedZone("there", 2*3600)
+	at := func(text string) time.Time {
+		when, err := time.ParseInLocation("2006-01-02 15:04", text, zone)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return when
+	}
+	for _, tt := range []struct{ now, later, tomorrow, week string }{
+		{"2026-05-13 10:10", "2026-05-13 13:00", "2026-05-14 09:00", "2026-05-18 09:00"}, // a Wednesday
+		{"2026-05-17 08:20", "2026-05-17 11:30", "2026-05-18 09:00", "2026-05-18 09:00"}, // a Sunday
+		{"2026-05-18 08:00", "2026-05-18 11:00", "2026-05-19 09:00", "2026-05-25 09:00"}, // a Monday
+		{"2026-12-31 22:00", "", "2027-01-01 09:00", "2027-01-04 09:00"},
+	} {
+		v := &view{Now: at(tt.now)}
+		got := map[string]string{}
+		for _, s := range v.Snoozes() {
+			got[s.Name] = s.At.Std().In(zone).Format("2006-01-02 15:04")
+		}
+		if got["later"] != tt.later || got["tomorrow"] != tt.tomorrow || got["week"] != tt.week {
+			t.Errorf("at %s one can put off until %v, want %s, %s, %s", tt.now, got, tt.later, tt.tomorrow, tt.week)
+		}
+	}
+	now := at("2026-05-13 10:10")
+	until, err := snoozeUntil(url.Values{"at": {"2026-06-01T07:30"}}, now)
+	if err != nil || !until.Std().Equal(at("2026-06-01 07:30")) {
+		t.Errorf("a chosen time is %v, %v", until, err)
+	}
+}
+
+func TestMoment(t *testing.T) {
+	now := time.Date(2026, 5, 13, 10, 0, 0, 0, time.UTC)
+	for text, d := range map[string]time.Duration{
+		"12:00": 2 * time.Hour, "08:00": -2 * time.Hour, "Friday 10:00": 48 * time.Hour, "11 May 10:00": -48 * time.Hour, "13 May 2025 10:00": -365 * 24 * time.Hour,
+	} {
+		if got := moment(now, mail.TimeOf(now.Add(d))); got != text {
+			t.Errorf("moment(%v) = %q, want %q", d, got, text)
+		}
+	}
+}

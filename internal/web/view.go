@@ -1,0 +1,233 @@
+package web
+
+import (
+	"bytes"
+	"context"
+	"crypto/rand"
+	"errors"
+	"html/template"
+	"net/http"
+	"net/url"
+	"slices"
+	"strings"
+	"time"
+
+	"pennypost/internal/mail"
+)
+
+// view is one request: what every page struct embeds.
+type view struct {
+	site *Site
+	w    http.ResponseWriter
+	r    *http.Request
+	svc  mail.Service
+
+	Now   time.Time
+	Nonce string
+	Room  mail.RoomName
+	Base  string // "/@ROOM", before every path of this room
+	Rooms []mail.RoomStatus
+	At    mail.Seq // the room's journal when the page was made
+	Place string   // where the page belongs: an entry of the places
+	Title string
+}
+
+func newNonce() string { return rand.Text() }
+
+// header sets what every page has. The policy lets nothing run or load but our own files; images of agents' mail that come from elsewhere do not load.
+func (v *view) header() {
+	h := v.w.Header()
+	h.Set("Content-Security-Policy", strings.Join([]string{
+		"default-src 'none'", "script-src 'nonce-" + v.Nonce + "'", "style-src 'self'", "img-src 'self'", "connect-src 'self'", "frame-src 'self'",
+		"form-action 'self'", "base-uri 'none'", "frame-ancestors 'none'",
+	}, "; "))
+	h.Set("Cache-Control", "no-store")
+	h.Set("Vary", "HX-Request, HX-Target, Cookie")
+}
+
+// enter finds the room that the request is about.
+func (v *view) enter() error {
+	ctx := v.r.Context()
+	rooms, err := v.site.opts.Office.Rooms(ctx)
+	if err != nil {
+		return err
+	}
+	v.Rooms = rooms
+	v.Room, _ = ctx.Value(roomKey{}).(mail.RoomName)
+	if v.Room == "" {
+		v.Room = latest(rooms)
+	} else if _, err := mail.ParseRoom(string(v.Room)); err != nil {
+		return err
+	} else if !has(rooms, v.Room) {
+		// A mistyped address must not make a room.
+		return mail.Errorf(mail.NotFound, "there is no room %s here; a room is made by the first message or agent in it", v.Room)
+	}
+	if v.Room == "" {
+		return nil // a post office without rooms
+	}
+	v.Base = "/@" + url.PathEscape(string(v.Room))
+	if v.svc, err = v.site.opts.Office.Room(ctx, v.Room, mail.User); err != nil {
+		return err
+	}
+	st, err := v.svc.Status(ctx)
+	if err != nil {
+		return err
+	}
+	v.At = st.Seq
+	if i := slices.IndexFunc(v.Rooms, func(r mail.RoomStatus) bool { return r.Name == v.Room }); i >= 0 {
+		v.Rooms[i] = st
+	}
+	return nil
+}
+
+func has(rooms []mail.RoomStatus, name mail.RoomName) bool {
+	return slices.ContainsFunc(rooms, func(r mail.RoomStatus) bool { return r.Name == name })
+}
+
+// latest returns the room in which something happened last.
+func latest(rooms []mail.RoomStatus) mail.RoomName {
+	var name mail.RoomName
+	var last mail.Time
+	for i := range rooms {
+		if name == "" || rooms[i].Last > last {
+			name, last = rooms[i].Name, rooms[i].Last
+		}
+	}
+	return name
+}
+
+func (v *view) ctx() context.Context { return v.r.Context() }
+
+// Unread returns how much the user has not read in this room.
+func (v *view) Unread() int {
+	for i := range v.Rooms {
+		if v.Rooms[i].Name == v.Room {
+			return v.Rooms[i].Unread
+		}
+	}
+	return 0
+}
+
+// readOne counts one message less, after it was marked.
+func (v *view) readOne() {
+	for i := range v.Rooms {
+		if v.Rooms[i].Name == v.Room {
+			v.Rooms[i].Unread = max(0, v.Rooms[i].Unread-1)
+		}
+	}
+}
+
+// UnreadElsewhere returns how much the user has not read in other rooms.
+func (v *view) UnreadElsewhere() int {
+	n := 0
+	for i := range v.Rooms {
+		n += v.Rooms[i].Unread
+	}
+	return n - v.Unread()
+}
+
+// HX is the attribute without which htmx ignores an element: mail cannot know it.
+func (v *view) HX() template.HTMLAttr { return template.HTMLAttr(`hx-nonce="` + v.Nonce + `"`) }
+
+// Theme is what the person chose: "light", "dark" or "" for what the system says.
+func (v *view) Theme() string {
+	if c, err := v.r.Cookie("pennypost_theme"); err == nil && (c.Value == "light" || c.Value == "dark") {
+		return c.Value
+	}
+	return ""
+}
+
+// Version is that of the program.
+func (v *view) Version() string { return v.site.opts.Version }
+
+// Asset returns the address of one of our own files.
+func (v *view) Asset(name string) (string, error) { return v.site.asset(name) }
+
+// partial reports whether htmx asks for the part of a page with that id.
+func (v *view) partial(id string) bool {
+	_, target, _ := strings.Cut(v.r.Header.Get("HX-Target"), "#")
+	return v.scripted() && target == id
+}
+
+// scripted reports whether the request comes from our script, and not from the browser itself.
+func (v *view) scripted() bool { return v.r.Header.Get("HX-Request") == "true" }
+
+// render answers with a page, of which htmx gets the part that it wants if that is one of parts: names of templates that are ids too.
+func (v *view) render(name string, data any, parts ...string) error {
+	t, err := pageTemplate(name)
+	if err != nil {
+		return err
+	}
+	part := "layout"
+	for _, p := range parts {
+		if v.partial(p) {
+			part = p
+		}
+	}
+	return v.execute(t, part, data, http.StatusOK)
+}
+
+// part answers with one template of a page.
+func (v *view) part(name, part string, data any) error {
+	t, err := pageTemplate(name)
+	if err != nil {
+		return err
+	}
+	return v.execute(t, part, data, http.StatusOK)
+}
+
+// execute writes nothing unless the whole of it could be made.
+func (v *view) execute(t *template.Template, name string, data any, status int) error {
+	var b bytes.Buffer
+	if err := t.ExecuteTemplate(&b, name, data); err != nil {
+		return err
+	}
+	v.w.Header().Set("Content-Type", "text/html; charset=utf-8")
+	return send(v.w, v.r, status, b.Bytes())
+}
+
+// redirect sends the browser to a path of this room after a change. Our script is told to go there by itself, if it is to go at all.
+func (v *view) redirect(path string) error {
+	http.Redirect(v.w, v.r, v.Base+path, http.StatusSeeOther)
+	return nil
+}
+
+// failure is the page that tells of an error.
+type failure struct {
+	*view
+	Status  int
+	Message string
+}
+
+// statuses are the answers to errors. What is not among them is ours, and told to the log only.
+var statuses = map[mail.Code]int{
+	mail.Invalid: http.StatusBadRequest, mail.NotFound: http.StatusNotFound, mail.Denied: http.StatusForbidden, mail.Conflict: http.StatusConflict,
+	mail.TooLarge: http.StatusRequestEntityTooLarge, mail.Unavailable: http.StatusServiceUnavailable, mail.Timeout: http.StatusGatewayTimeout,
+	mail.Unknown: http.StatusUnauthorized, mail.Limited: http.StatusTooManyRequests,
+}
+
+func (v *view) fail(err error) {
+	f := failure{view: v, Status: http.StatusInternalServerError, Message: "Something went wrong here. The log of the post office says what."}
+	var known *mail.Error
+	if errors.As(err, &known) && statuses[known.Code] != 0 {
+		f.Status, f.Message = statuses[known.Code], known.Msg
+	} else if v.ctx().Err() == nil {
+		v.site.opts.Log.Error("page", "path", v.r.URL.Path, "err", err)
+	}
+	v.Title = http.StatusText(f.Status)
+	part := "layout"
+	if v.scripted() {
+		// An error of a part is told beside what is there, which stays.
+		v.w.Header().Set("HX-Retarget", "#toasts")
+		v.w.Header().Set("HX-Reswap", "beforeend")
+		v.w.Header().Set("HX-Push-Url", "false")
+		part = "toast-failure"
+	}
+	t, err := pageTemplate("failure")
+	if err == nil {
+		err = v.execute(t, part, f, f.Status)
+	}
+	if err != nil {
+		http.Error(v.w, f.Message, f.Status)
+	}
+}

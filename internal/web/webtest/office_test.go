@@ -1,0 +1,216 @@
+package webtest
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+)
+
+// serve is the command that opens a post office, on a port that is free.
+var serve = []string{"serve", "--listen", "127.0.0.1:0", "--json"}
+
+// office is a post office that runs.
+type office struct {
+	dir  string // what it may write to
+	home string
+	URL  string
+	cmd  *exec.Cmd
+	said strings.Builder // read after close only
+}
+
+// open starts a post office in dir with that command, which must answer with --json as serve does.
+func open(dir string, args ...string) (*office, error) {
+	o := &office{dir: dir, home: filepath.Join(dir, "home")}
+	o.cmd = o.command(context.Background(), args...)
+	out, err := o.cmd.StdoutPipe()
+	if err != nil {
+		return nil, err
+	}
+	o.cmd.Stderr = &o.said
+	if err := o.cmd.Start(); err != nil {
+		return nil, err
+	}
+	var place struct {
+		HTTP string `json:"http"`
+		Home string `json:"home"`
+	}
+	if err := json.NewDecoder(bufio.NewReader(out)).Decode(&place); err != nil || place.HTTP == "" {
+		o.close()
+		return nil, fmt.Errorf("the post office does not say where it is: %w\n%s", err, o.said.String())
+	}
+	if o.URL = place.HTTP; place.Home != "" { // the demo's own
+		o.home = place.Home
+	}
+	return o, nil
+}
+
+func (o *office) close() {
+	_ = o.cmd.Process.Signal(syscall.SIGTERM)
+	late := time.AfterFunc(10*time.Second, func() { _ = o.cmd.Process.Kill() })
+	defer late.Stop()
+	_ = o.cmd.Wait()
+}
+
+func (o *office) command(ctx context.Context, args ...string) *exec.Cmd {
+	cmd := exec.CommandContext(ctx, binary, args...)
+	cmd.Dir = o.dir
+	cmd.Env = []string{"PENNYPOST_HOME=" + o.home, "PENNYPOST_AUTOSTART=0", "PATH=" + os.Getenv("PATH"), "HOME=" + o.dir, "TMPDIR=" + os.TempDir(), "TZ=UTC"}
+	return cmd
+}
+
+// room is what a test works in.
+type room struct {
+	*office
+	t    *testing.T
+	name string
+}
+
+// newRoom is a room of the test's own in the shared post office.
+func newRoom(t *testing.T) *room {
+	t.Parallel()
+	return &room{shared, t, strings.ToLower(t.Name())}
+}
+
+// ownOffice is the first room of a post office of the test's own.
+func ownOffice(t *testing.T, name string, args ...string) *room {
+	t.Helper()
+	t.Parallel()
+	o, err := open(t.TempDir(), args...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := &room{o, t, name}
+	t.Cleanup(func() {
+		r.close()
+		if t.Failed() {
+			t.Logf("the post office said:\n%s", r.said.String())
+		}
+	})
+	return r
+}
+
+// try runs a command to its end.
+func (r *room) try(stdin string, args ...string) (string, error) {
+	ctx, cancel := context.WithTimeout(r.t.Context(), 20*time.Second)
+	defer cancel()
+	cmd := r.command(ctx, append([]string{"--room", r.name}, args...)...)
+	cmd.Stdin = strings.NewReader(stdin)
+	out, err := cmd.CombinedOutput()
+	return strings.TrimSpace(string(out)), err
+}
+
+// run runs a command to its end and returns what it printed.
+func (r *room) run(args ...string) string {
+	r.t.Helper()
+	out, err := r.try("", args...)
+	if err != nil {
+		r.t.Fatalf("pennypost %s: %v\n%s", strings.Join(args, " "), err, out)
+	}
+	return out
+}
+
+// send sends a message as an agent and returns its id.
+func (r *room) send(from, to, body string, more ...string) string {
+	r.t.Helper()
+	out := r.run(append([]string{"--as", from, "--json", "send", "--to", to, "--body", body}, more...)...)
+	var sent struct {
+		ID string `json:"id"`
+	}
+	if err := json.Unmarshal([]byte(out), &sent); err != nil {
+		r.t.Fatalf("%v in %s", err, out)
+	}
+	return sent.ID
+}
+
+// letter is a message of an import.
+type letter struct {
+	ID       string         `json:"id"`
+	Type     string         `json:"type"`
+	From     string         `json:"from"`
+	To       []string       `json:"to"`
+	Subject  string         `json:"subject,omitempty"`
+	Body     string         `json:"body"`
+	ReplyTo  string         `json:"reply_to,omitempty"`
+	Thread   string         `json:"thread,omitempty"`
+	Priority string         `json:"priority,omitempty"`
+	Issue    string         `json:"issue_id,omitempty"`
+	Metadata map[string]any `json:"metadata,omitempty"`
+	Docs     []doc          `json:"docs,omitempty"`
+	Sent     time.Time      `json:"sent"`
+}
+
+type doc struct {
+	Path string `json:"path"`
+}
+
+// fill adds letters, a minute apart up to now. What they leave out is made up: a status report of builder-1 to the user.
+func (r *room) fill(letters ...letter) {
+	r.t.Helper()
+	var text strings.Builder
+	enc := json.NewEncoder(&text)
+	for i, l := range letters {
+		if l.ID == "" {
+			l.ID = fmt.Sprintf("msg_%022d", i)
+		}
+		if l.Type == "" {
+			l.Type = "status"
+		}
+		if l.From == "" {
+			l.From = "agent:builder-1"
+		}
+		if l.To == nil {
+			l.To = []string{"user"}
+		}
+		if l.Body == "" {
+			l.Body = fmt.Sprintf("The text of letter %d.", i)
+		}
+		l.Sent = time.Now().Add(-time.Duration(len(letters)-i) * time.Minute).UTC()
+		if err := enc.Encode(l); err != nil {
+			r.t.Fatal(err)
+		}
+	}
+	if out, err := r.try(text.String(), "import", "-"); err != nil {
+		r.t.Fatalf("pennypost import: %v\n%s", err, out)
+	}
+}
+
+// reports are n letters to the user: Report 1 is the oldest.
+func reports(n int) []letter {
+	all := make([]letter, n)
+	for i := range all {
+		all[i] = letter{ID: fmt.Sprintf("msg_report%016d", i+1), Subject: fmt.Sprintf("Report %d", i+1), From: fmt.Sprintf("agent:builder-%d", i%3+1)}
+	}
+	return all
+}
+
+// restart stops the post office, calls meanwhile, and opens it again where it was.
+func (r *room) restart(meanwhile func()) {
+	r.t.Helper()
+	at := strings.TrimPrefix(r.URL, "http://")
+	r.close()
+	meanwhile()
+	o, err := open(r.dir, "serve", "--listen", at, "--json")
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	r.office = o
+}
+
+// answers asks the post office for a path as a browser without cookie does, and returns the status.
+func (o *office) answers(path string) int {
+	res, err := http.Get(o.URL + path)
+	if err != nil {
+		return 0
+	}
+	defer res.Body.Close()
+	return res.StatusCode
+}

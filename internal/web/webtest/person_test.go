@@ -1,0 +1,257 @@
+package webtest
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/chromedp/cdproto/cdp"
+	"github.com/chromedp/cdproto/emulation"
+	"github.com/chromedp/cdproto/input"
+	"github.com/chromedp/cdproto/log"
+	"github.com/chromedp/cdproto/network"
+	"github.com/chromedp/cdproto/page"
+	"github.com/chromedp/cdproto/runtime"
+	"github.com/chromedp/chromedp"
+)
+
+// patience is how long a page may take for anything, on a machine that has much else to do.
+const patience = 20 * time.Second
+
+// person sits at a tab of their own, in a window whose cookies no other test knows.
+type person struct {
+	t    *testing.T
+	ctx  context.Context
+	room *room
+
+	mu     sync.Mutex
+	faults []string         // what the browser complains of, and what it must not do
+	asked  []string         // the addresses that it asked for
+	loaded map[string]int64 // bytes, by request
+}
+
+// stranger opens a tab of that size.
+func (r *room) stranger(width, height int64) *person {
+	r.t.Helper()
+	ctx, cancel := chromedp.NewContext(browser, chromedp.WithNewBrowserContext())
+	r.t.Cleanup(cancel)
+	p := &person{t: r.t, ctx: ctx, room: r, loaded: map[string]int64{}}
+	if err := chromedp.Listen(ctx, p.listen); err != nil { // which opens the tab, for as long as ctx lives
+		r.t.Fatal(err)
+	}
+	call(p, emulation.SetFocusEmulationEnabled, emulation.SetFocusEmulationEnabledParams{Enabled: true}) // each window of several that are open
+	p.size(width, height)
+	r.t.Cleanup(func() {
+		p.mu.Lock()
+		defer p.mu.Unlock()
+		for _, f := range p.faults {
+			r.t.Errorf("the browser says: %s", f)
+		}
+	})
+	return p
+}
+
+// person opens a tab of that size and logs in.
+func (r *room) person(width, height int64) *person {
+	r.t.Helper()
+	p := r.stranger(width, height)
+	p.do(chromedp.Navigate(r.run("open", "--print")))
+	p.until(`document.body.dataset.place === "inbox" && document.readyState === "complete"`)
+	return p
+}
+
+// listen collects what the browser complains of: errors of scripts, what the content security policy stopped, dialogs, and requests to elsewhere.
+func (p *person) listen(ev any) {
+	fault := ""
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	switch e := ev.(type) {
+	case *runtime.EventExceptionThrown:
+		fault = e.ExceptionDetails.Text
+		if x := e.ExceptionDetails.Exception; x != nil {
+			fault += " " + x.Description
+		}
+	case *runtime.EventConsoleAPICalled:
+		if e.Type == runtime.ConsoleAPICalledTypeError {
+			for _, a := range e.Args {
+				fault += fmt.Sprint(string(a.Value), a.Description, " ")
+			}
+		}
+	case *log.EventEntryAdded:
+		if e.Entry.Level == log.EntryLevelError {
+			fault = e.Entry.Text + " " + e.Entry.URL
+		}
+	case *page.EventJavascriptDialogOpening:
+		fault = "a dialog: " + e.Message
+	case *network.EventRequestWillBeSent:
+		p.asked = append(p.asked, e.Request.URL)
+		if !strings.HasPrefix(e.Request.URL, p.room.URL+"/") && !strings.HasPrefix(e.Request.URL, "data:") {
+			fault = "a request to elsewhere: " + e.Request.URL
+		}
+	case *network.EventLoadingFinished:
+		p.loaded[string(e.RequestID)] = int64(e.EncodedDataLength)
+	}
+	if fault != "" {
+		p.faults = append(p.faults, fault)
+	}
+}
+
+// forgive takes faults that contain text off the list: the test has caused them.
+func (p *person) forgive(text string) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	kept := p.faults[:0]
+	for _, f := range p.faults {
+		if !strings.Contains(f, text) {
+			kept = append(kept, f)
+		}
+	}
+	p.faults = kept
+}
+
+func (p *person) do(steps ...chromedp.Action[chromedp.Void]) {
+	p.t.Helper()
+	ctx, cancel := context.WithTimeout(p.ctx, patience)
+	defer cancel()
+	if err := chromedp.Do(ctx, steps...); err != nil {
+		p.t.Fatalf("%v\n%s", err, p.page())
+	}
+}
+
+// page is what the tab shows, for messages of tests that fail.
+func (p *person) page() string {
+	ctx, cancel := context.WithTimeout(p.ctx, 2*time.Second)
+	defer cancel()
+	at, _ := chromedp.Run(ctx, chromedp.Location())
+	text, _ := chromedp.Run(ctx, chromedp.Evaluate[string](`document.body.innerText.replace(/\n\s*\n+/g, "\n")`))
+	return at + "\n" + text
+}
+
+// size makes the window that large.
+func (p *person) size(width, height int64) { p.do(chromedp.EmulateViewport(width, height)) }
+
+// visit opens a path of the room.
+func (p *person) visit(path string) {
+	p.t.Helper()
+	p.do(chromedp.Navigate(p.room.URL + "/@" + p.room.name + path))
+}
+
+// call makes a call of the browser's protocol.
+func call[P, R any](p *person, cmd cdp.Command[P, R], params P) R {
+	p.t.Helper()
+	ctx, cancel := context.WithTimeout(p.ctx, patience)
+	defer cancel()
+	res, err := chromedp.Call(ctx, cmd, params)
+	if err != nil {
+		p.t.Fatalf("%s: %v", cmd.Method, err)
+	}
+	return res
+}
+
+// value is that of an expression, which may be a promise.
+func value[T any](p *person, js string) T {
+	p.t.Helper()
+	ctx, cancel := context.WithTimeout(p.ctx, patience)
+	defer cancel()
+	v, err := chromedp.Run(ctx, chromedp.Evaluate[T](js, chromedp.EvalAwaitPromise))
+	if err != nil {
+		p.t.Fatalf("%.300s: %v", js, err)
+	}
+	return v
+}
+
+// is fails the test unless a condition holds in the page now.
+func (p *person) is(js string) {
+	p.t.Helper()
+	if !value[bool](p, "!!("+js+")") {
+		p.t.Fatalf("it is not so that %s\n%s", js, p.page())
+	}
+}
+
+// until waits for a condition in the page.
+func (p *person) until(js string) {
+	p.t.Helper()
+	end := time.Now().Add(patience)
+	for {
+		ctx, cancel := context.WithTimeout(p.ctx, patience)
+		ok, err := chromedp.Run(ctx, chromedp.Evaluate[bool]("!!("+js+")"))
+		cancel()
+		if ok {
+			return
+		}
+		if time.Now().After(end) || p.ctx.Err() != nil {
+			p.t.Fatalf("waited in vain for %s (%v)\n%s", js, err, p.page())
+		}
+		time.Sleep(25 * time.Millisecond)
+	}
+}
+
+// shows is the condition that an element with that text is visible.
+func shows(selector, text string) string {
+	return fmt.Sprintf(`[...document.querySelectorAll(%s)].some((e) => e.checkVisibility() && e.innerText.includes(%s))`, quote(selector), quote(text))
+}
+
+// sees waits until an element with that text is visible.
+func (p *person) sees(selector, text string) {
+	p.t.Helper()
+	p.until(shows(selector, text))
+}
+
+// misses waits until no element with that text is visible.
+func (p *person) misses(selector, text string) {
+	p.t.Helper()
+	p.until("!" + shows(selector, text))
+}
+
+// focuses waits until the element has the focus.
+func (p *person) focuses(selector string) {
+	p.t.Helper()
+	p.until(fmt.Sprintf(`document.activeElement.matches(%s)`, quote(selector)))
+}
+
+func (p *person) click(selector string) {
+	p.t.Helper()
+	p.do(chromedp.Click(selector, chromedp.NodeVisible))
+}
+
+// away takes the mouse off everything that minds it.
+func (p *person) away() {
+	p.t.Helper()
+	call(p, input.DispatchMouseEvent, input.DispatchMouseEventParams{Type: input.DispatchMouseEventTypeMouseMoved, X: 1, Y: 1})
+}
+
+// press types keys as a person does, into whatever has the focus.
+func (p *person) press(keys string) {
+	p.t.Helper()
+	p.do(chromedp.KeyEvent(keys))
+}
+
+// ctrl presses a key with Control.
+func (p *person) ctrl(key string) {
+	p.t.Helper()
+	p.do(chromedp.KeyEvent(key, chromedp.KeyModifiers(chromedp.ModifierCtrl)))
+}
+
+// write types text into a field.
+func (p *person) write(selector, text string) {
+	p.t.Helper()
+	p.do(chromedp.SendKeys(selector, text, chromedp.NodeVisible))
+}
+
+// media has the browser say that the person wishes something: prefers-color-scheme, prefers-reduced-motion.
+func (p *person) media(name, value string) {
+	p.t.Helper()
+	call(p, emulation.SetEmulatedMedia, emulation.SetEmulatedMediaParams{Features: []*emulation.MediaFeature{{Name: name, Value: value}}})
+}
+
+// quote is text as a script has it.
+func quote(text string) string {
+	b, _ := json.Marshal(text) // a string has JSON
+	return string(b)
+}
+
+func focus(selector string) chromedp.Action[chromedp.Void] { return chromedp.Focus(selector) }
