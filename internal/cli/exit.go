@@ -153,8 +153,12 @@ func (a *app) badFlag(cmd *cobra.Command, err error) error {
 				names = append(names, f.Name)
 			}
 		})
+		flag := "--" + missing.GetSpecifiedName()
+		if missing.GetSpecifiedShortnames() != "" {
+			flag = flag[1:]
+		}
 		if near := policy.Nearest(missing.GetSpecifiedName(), names, 1); len(near) > 0 {
-			return hinted(usage("there is no flag --%s", missing.GetSpecifiedName()), "did you mean --"+near[0]+"?")
+			return hinted(usage("there is no flag %s", flag), "did you mean --"+near[0]+"?")
 		}
 	}
 	return hinted(bad, strings.TrimSpace(cmd.CommandPath())+" --help")

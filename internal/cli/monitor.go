@@ -2,6 +2,7 @@ package cli
 
 import (
 	"context"
+	"fmt"
 
 	"github.com/spf13/cobra"
 
@@ -42,5 +43,5 @@ func (a *app) monitor(ctx context.Context) error {
 	return attend(ctx, a.office, room, name, mail.Line{Door: mail.MonitorDoor}, func(r *mail.Rung) error {
 		a.out.line("%s", oneLine(r.Text))
 		return a.out.err
-	})
+	}, func(err error) { fmt.Fprintf(a.env.Stderr, "pennypost: %s\n", visible(err.Error())) })
 }

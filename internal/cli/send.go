@@ -190,5 +190,9 @@ func wakeWords(d mail.Delivery) string {
 	case mail.WakeNoDoor:
 		return "no way to wake it"
 	}
-	return "woken by " + oneLine(d.Wake)
+	words := "woken by " + oneLine(d.Wake)
+	if d.PutOff != 0 {
+		words += ", but not before " + d.PutOff.Std().Local().Format("15:04") + ": its budget of rings is spent"
+	}
+	return words
 }

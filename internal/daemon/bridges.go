@@ -3,9 +3,11 @@ package daemon
 import (
 	"context"
 	"log/slog"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
+	"time"
 
 	"pennypost/internal/bridge"
 	"pennypost/internal/mail"
@@ -28,21 +30,44 @@ func (e *entry) reconcile(ctx context.Context) error {
 	return e.bridges.Reconcile(func() ([]mail.BridgeStatus, error) { return e.room.As(mail.User).Bridges(ctx) })
 }
 
+// Bounds of the rooms without bridges and configured doors that a start opens.
+const (
+	recentRooms = 32
+	recentTime  = 24 * time.Hour
+)
+
 // resume opens the rooms that have bridges, or doors: somebody has to notice what others write there, and who was to be woken when
-// the post office was last killed.
+// the post office was last killed. In rooms where something happened lately there may be sessions, whose doors are not known yet.
 func (o *office) resume(ctx context.Context) {
 	names, err := o.names()
 	if err != nil {
 		o.log.Error("rooms not listed", "err", err)
 	}
+	var due, others []mail.RoomName
 	for _, name := range names {
-		if _, err := os.Stat(o.bridgesDir(name)); err != nil && !o.wakes(name) {
-			continue
+		if _, err := os.Stat(o.bridgesDir(name)); err == nil || o.wakes(name) {
+			due = append(due, name)
+		} else {
+			others = append(others, name)
 		}
+	}
+	for _, name := range append(due, o.recent(others)...) {
 		if e, err := o.borrow(ctx, name); err == nil { // it logs what went wrong
 			o.giveBack(e)
 		}
 	}
+}
+
+// recent returns the rooms to which something was written lately, the latest first, and not too many.
+func (o *office) recent(names []mail.RoomName) []mail.RoomName {
+	written := make(map[mail.RoomName]time.Time)
+	for _, name := range names {
+		if info, err := os.Stat(o.journal(name)); err == nil && time.Since(info.ModTime()) < recentTime {
+			written[name] = info.ModTime()
+		}
+	}
+	latest := slices.SortedFunc(maps.Keys(written), func(a, b mail.RoomName) int { return written[b].Compare(written[a]) })
+	return latest[:min(len(latest), recentRooms)]
 }
 
 // bridges returns how many bridges run.

@@ -2,7 +2,6 @@ package daemon
 
 import (
 	"context"
-	"slices"
 	"time"
 
 	"pennypost/internal/mail"
@@ -31,13 +30,12 @@ func (o *office) line(ctx context.Context, name mail.RoomName, caller mail.Name,
 	return w.Wait(ctx, silence, hand)
 }
 
-// seated returns the agent whose rings a process of the caller waits for: the caller by its present name or, of a session, the agent in which that runs,
-// "" if it runs no more.
+// seated returns the agent whose rings a process of the caller waits for: the caller by its present name or, of a session of that name, the agent in which it runs,
+// "" if it runs no more. The session of somebody else does not count.
 func seated(ctx context.Context, room *mailroom.Room, caller mail.Name, session string) (mail.Name, error) {
 	if session != "" {
-		list, err := room.As(mail.System).Agents(ctx)
-		if err != nil || !slices.ContainsFunc(list, func(a mail.Agent) bool { return a.Session == session }) {
-			return "", err
+		if caller = room.Seat(caller, session); caller == "" {
+			return "", nil
 		}
 	}
 	a, err := room.As(caller).Register(ctx, mail.Presence{Session: session, Update: true})

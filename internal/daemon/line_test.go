@@ -2,6 +2,7 @@ package daemon
 
 import (
 	"context"
+	"slices"
 	"testing"
 
 	"pennypost/internal/mail"
@@ -97,6 +98,24 @@ func TestP8_Line(t *testing.T) {
 		if <-w.ended; mail.CodeOf(w.err) != code {
 			t.Errorf("as %s one that waits is told %v", as, w.err)
 		}
+	}
+
+	// Who knows another's session waits for no ring of it, and becomes nobody by asking.
+	if _, err := user.Register(t.Context(), mail.Presence{Name: "eve"}); err != nil {
+		t.Fatal(err)
+	}
+	if told := turn("s3", mail.SessionStart); told.Agent != "bob" {
+		t.Fatalf("the third session is %s", told.Agent)
+	}
+	for range 2 {
+		w := r.wait(t, "eve", mail.Line{Door: mail.RewakeDoor, Session: "s3"})
+		if <-w.ended; w.rung == nil || !w.rung.Over {
+			t.Errorf("another's session was waited for: %+v, %v", w.rung, w.err)
+		}
+	}
+	list, err := user.Agents(t.Context())
+	if i := slices.IndexFunc(list, func(a mail.Agent) bool { return a.Name != "bob" && a.Session == "s3" }); err != nil || i >= 0 {
+		t.Errorf("the session passed to another: %+v, %v", list, err)
 	}
 
 	over := r.wait(t, "bob-2", mail.Line{Door: mail.MonitorDoor})

@@ -180,7 +180,7 @@ func (o *office) openFiles(e *entry, name mail.RoomName) error {
 	doors := o.doors(name)
 	doors.Arrange(func(agent mail.Name, configured []wake.Waker) []wake.Waker { return o.ladder(name, agent, configured) })
 	opts := o.options(name)
-	opts.Door = doors.Name
+	opts.Door, opts.PutOff = doors.Name, doors.PutOff
 	// Not the caller's context: others wait for the same room.
 	room, err := mailroom.Open(context.Background(), name, files, opts)
 	if err != nil {
@@ -241,6 +241,10 @@ func (o *office) noRoom(name mail.RoomName) error {
 
 func (o *office) dir(name mail.RoomName) string {
 	return filepath.Join(o.cfg.Home.Rooms(), string(name))
+}
+
+func (o *office) journal(name mail.RoomName) string {
+	return filepath.Join(o.dir(name), "mailbox.jsonl")
 }
 
 // exists reports whether a room has been made.
@@ -304,7 +308,7 @@ func (o *office) lastKnown(name mail.RoomName) (open bool, st mail.RoomStatus, k
 	o.mu.Unlock()
 	if !known {
 		st = mail.RoomStatus{Name: name}
-		if info, err := os.Stat(filepath.Join(o.dir(name), "mailbox.jsonl")); err == nil {
+		if info, err := os.Stat(o.journal(name)); err == nil {
 			st.Bytes = info.Size()
 		}
 	}

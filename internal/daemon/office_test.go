@@ -110,3 +110,30 @@ func TestRoomsOfBefore(t *testing.T) {
 		t.Errorf("Rooms = %+v, %v, want a and b with an agent each", rooms, err)
 	}
 }
+
+// P8: a start opens the rooms where something happened lately: there may be idle sessions over unread mail, and nobody else who comes. Others stay closed.
+func TestP8_RecentRooms(t *testing.T) {
+	o := testOffice(t, time.Minute)
+	for _, name := range []mail.RoomName{"lately", "long-ago"} {
+		svc, err := o.Room(t.Context(), name, "bob")
+		if err == nil {
+			_, err = svc.Turn(t.Context(), mail.Turn{Moment: mail.SessionStart, Session: "s1", Client: "claude"})
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := o.sweep(func(*entry) bool { return true }); err != nil {
+		t.Fatal(err)
+	}
+	old := time.Now().Add(-recentTime)
+	if err := os.Chtimes(o.journal("long-ago"), old, old); err != nil {
+		t.Fatal(err)
+	}
+	o.resume(t.Context())
+	for name, want := range map[mail.RoomName]bool{"lately": true, "long-ago": false} {
+		if open, _, _ := o.lastKnown(name); open != want {
+			t.Errorf("room %s is open: %v, want %v", name, open, want)
+		}
+	}
+}

@@ -36,6 +36,7 @@ type Agent struct {
 	Registered Time     `json:"registered,omitzero"`
 	Seen       Time     `json:"last_seen,omitzero"` // to the minute
 	Session    string   `json:"session,omitempty"`
+	Left       string   `json:"last_session,omitempty"` // the session that ended last, which the client may be able to resume
 	Unread     int      `json:"unread"`
 	Door       string   `json:"door,omitempty"`   // the door that last proved to work
 	DoorAt     Time     `json:"door_at,omitzero"` // when it did

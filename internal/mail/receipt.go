@@ -77,7 +77,8 @@ type Delivery struct {
 	State   DeliveryState `json:"state"`
 	At      Time          `json:"at,omitzero"` // when State was entered, where a receipt says so
 	Door    string        `json:"door,omitempty"`
-	Wake    string        `json:"wake"` // whether and how the recipient will be woken: a Wake… constant, or the name of a door
+	Wake    string        `json:"wake"`             // whether and how the recipient will be woken: a Wake… constant, or the name of a door
+	PutOff  Time          `json:"put_off,omitzero"` // until then it is not rung for this, because its budget of rings is spent
 }
 
 // What a Delivery says of waking.

@@ -89,7 +89,7 @@ func (s *state) delivery(r *record, a mail.Address, m *member, now mail.Time) ma
 		d.Door = k.notifiedDoor
 	}
 	if d.State == mail.Queued || d.State == mail.Notified {
-		d.Wake = s.wake(m, r, a)
+		d.Wake, d.PutOff = s.wake(m, r, a, now)
 	}
 	return d
 }

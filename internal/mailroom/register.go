@@ -31,7 +31,7 @@ func (s *state) show(m *member, now mail.Time) mail.Agent {
 	a := mail.Agent{
 		Name: m.Name, Roles: append([]string{}, m.Roles...), Tags: append([]string{}, m.Tags...),
 		State: m.State, Since: m.Since, Task: m.Task, Parent: m.Parent, Client: m.Client,
-		Registered: m.Registered, Seen: m.Seen, Door: m.Door, DoorAt: m.DoorAt, Unread: s.countUnread(m, now),
+		Registered: m.Registered, Seen: m.Seen, Left: m.Left, Door: m.Door, DoorAt: m.DoorAt, Unread: s.countUnread(m, now),
 	}
 	if policy.SessionLive(m.State, m.Session, m.SessionAt, now) {
 		a.Session = m.Session

@@ -29,6 +29,8 @@ type Options struct {
 	// Door names the door through which an agent is woken, whose session may have ended; an empty name stands for whoever comes to
 	// have the roles. "" means that none is known, which is the default. It is called with the state locked, so it must not block.
 	Door func(agent mail.Name, roles []string) string
+	// PutOff returns until when the budget of an agent's rings is spent, for urgent mail or for other; zero if it is not, as by default. It is called as Door is.
+	PutOff func(agent mail.Name, urgent bool, now mail.Time) mail.Time
 	// Alive reports whether a process runs, spelled as sessions spell theirs. Nil: nobody can tell, and who is silent is gone.
 	Alive func(process string) bool
 	// Forward sends a draft of an agent of this room to addresses of another room of the same post office. Nil: there
@@ -61,6 +63,9 @@ func (o Options) withDefaults() Options {
 	o.Namespaces = append(mail.TagNamespaces(), o.Namespaces...)
 	if o.Door == nil {
 		o.Door = func(mail.Name, []string) string { return "" }
+	}
+	if o.PutOff == nil {
+		o.PutOff = func(mail.Name, bool, mail.Time) mail.Time { return 0 }
 	}
 	if o.Alive == nil {
 		o.Alive = func(string) bool { return false }

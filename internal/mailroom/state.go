@@ -14,6 +14,7 @@ import (
 type state struct {
 	ttl  policy.TTL
 	door func(agent mail.Name, roles []string) string // Options.Door
+	late func(mail.Name, bool, mail.Time) mail.Time   // Options.PutOff
 
 	seq        mail.Seq
 	shown      mail.Seq  // of the last event that a watch shows
@@ -90,6 +91,7 @@ func newState(o *Options) *state {
 	s := &state{
 		ttl:      o.TTL,
 		door:     o.Door,
+		late:     o.PutOff,
 		records:  make(map[mail.ID]*record),
 		members:  make(map[mail.Name]*member),
 		held:     make(map[string][]*record),

@@ -119,6 +119,18 @@ func (s *state) inSession(name mail.Name, session string) *member {
 	return left
 }
 
+// Seat returns the agent in which a live session of an agent's name runs, which may be NAME-2 for NAME; "" if it runs in none.
+func (r *Room) Seat(name mail.Name, session string) mail.Name {
+	now := r.now()
+	r.mu.RLock()
+	defer r.mu.RUnlock()
+	m := r.state.inSession(name, session)
+	if m == nil || m.Session != session || !policy.SessionLive(m.State, m.Session, m.SessionAt, now) {
+		return ""
+	}
+	return m.Name
+}
+
 // gaveUp returns the message that tells the user of mail over which m stopped. It is sent once for the same mail, however often m stops
 // over it. If m has a door, that is rung now, and whoever rings tells the user if it is in vain.
 func (v *view) gaveUp(s *state, m *member, t mail.Turn, now mail.Time) []mail.Event {

@@ -9,17 +9,17 @@ import (
 	"pennypost/internal/policy"
 )
 
-// wake says whether and how m will be woken for r.
-func (s *state) wake(m *member, r *record, a mail.Address) string {
+// wake says whether and how m will be woken for r, and not before when, if that is put off.
+func (s *state) wake(m *member, r *record, a mail.Address, now mail.Time) (how string, putOff mail.Time) {
 	switch {
 	case !policy.Wakes(&r.msg, a, m.hasRole(string(mail.Orchestrator))):
-		return mail.WakeNone
+		return mail.WakeNone, 0
 	case m.State == mail.Working:
-		return mail.WakeTurnEnd
+		return mail.WakeTurnEnd, 0
 	case policy.MayRing(m.State) && s.hasDoor(m):
-		return s.door(m.Name, m.Roles)
+		return s.door(m.Name, m.Roles), s.late(m.Name, r.msg.Priority == mail.Urgent, now)
 	}
-	return mail.WakeNoDoor
+	return mail.WakeNoDoor, 0
 }
 
 // hasDoor reports whether a door is known for an agent, so that its mail finds it even when its session has ended.

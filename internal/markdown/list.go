@@ -163,11 +163,11 @@ func (w *writer) item(it item, depth int, tight bool) {
 	first := it.lines[0]
 	w.WriteString("<li>")
 	if len(first) >= 4 && first[0] == '[' && first[2] == ']' && first[3] == ' ' && strings.IndexByte(" xX", first[1]) >= 0 {
-		w.WriteString(`<input type="checkbox" disabled`)
-		if first[1] != ' ' {
-			w.WriteString(" checked")
+		if first[1] == ' ' {
+			w.WriteString(`<input type="checkbox" disabled aria-label="to do"> `)
+		} else {
+			w.WriteString(`<input type="checkbox" disabled checked aria-label="done"> `)
 		}
-		w.WriteString("> ")
 		it.lines[0] = first[4:]
 	}
 	w.blocks(it.lines, depth+1, tight)

@@ -58,7 +58,7 @@ var (
 			extension.WithLinkifyWWWRegexp(regexp.MustCompile(`^\z.`))),
 		extension.TaskList),
 		goldmark.WithRendererOptions(html.WithHardWraps(), html.WithUnsafe()))
-	attributes = regexp.MustCompile(` (target|rel|title)="[^"]*"`)
+	attributes = regexp.MustCompile(` (target|rel|title|aria-label)="[^"]*"`)
 	around     = regexp.MustCompile(`\s*(<[^>]*>)\s*`)
 	relative   = regexp.MustCompile(`<a href="(?:[^":]*)">(.*?)</a>|<img src="[^"]*" alt="([^"]*)">`)
 )
@@ -103,7 +103,7 @@ func TestHTML(t *testing.T) {
 
 // allowed is every tag that may come out, with its attributes.
 var allowed = regexp.MustCompile(`^<(?:/?(?:p|h[1-6]|blockquote|ul|ol|li|pre|code|em|strong|del|table|thead|tbody|tr|th|td)|br|hr|/a|` +
-	`ol start="[0-9]+"|code class="language-[A-Za-z0-9+_.#-]+"|t[hd] align="(?:left|right|center)"|input type="checkbox" disabled(?: checked)?|` +
+	`ol start="[0-9]+"|code class="language-[A-Za-z0-9+_.#-]+"|t[hd] align="(?:left|right|center)"|input type="checkbox" disabled(?: aria-label="to do"| checked aria-label="done")|` +
 	`a href="(?:https?://|mailto:)[^"<>\x00-\x20]*" target="_blank" rel="noopener noreferrer nofollow")>`)
 
 // harmless reports what in out is not ours.

@@ -136,7 +136,7 @@ func inBed(t *testing.T, entries []Entry, f func(b *bed), agents ...mail.Presenc
 
 func (b *bed) start() {
 	b.Helper()
-	room, err := mailroom.Open(context.Background(), "lab", b.store.Open(), mailroom.Options{Door: b.doors.Name, Limits: policy.Limits{RepeatWindow: -1, Exchanges: -1, PerMinute: -1, Depth: -1}})
+	room, err := mailroom.Open(context.Background(), "lab", b.store.Open(), mailroom.Options{Door: b.doors.Name, PutOff: b.doors.PutOff, Limits: policy.Limits{RepeatWindow: -1, Exchanges: -1, PerMinute: -1, Depth: -1}})
 	b.must(err)
 	b.room = room
 	ctx, stop := context.WithCancel(context.Background())

@@ -1,6 +1,7 @@
 package wake
 
 import (
+	"sync"
 	"sync/atomic"
 
 	"golang.org/x/text/unicode/norm"
@@ -21,7 +22,13 @@ type Entry struct {
 type Doors struct {
 	entries map[mail.Address]*entry
 	arrange func(mail.Name, []Waker) []Waker // nil: what is configured is all
+
+	mu    sync.Mutex
+	spent map[mail.Name]budgetEnd // of those who were rung lately
 }
+
+// budgetEnd is from when on an agent may be rung again, as far as its budget goes.
+type budgetEnd struct{ urgent, other mail.Time }
 
 type entry struct {
 	Entry
@@ -31,7 +38,7 @@ type entry struct {
 
 // NewDoors returns doors. An agent's own entry counts before those of its roles.
 func NewDoors(entries ...Entry) *Doors {
-	d := &Doors{entries: make(map[mail.Address]*entry, len(entries))}
+	d := &Doors{entries: make(map[mail.Address]*entry, len(entries)), spent: make(map[mail.Name]budgetEnd)}
 	for _, e := range entries {
 		if len(e.Wakers) > 0 {
 			d.entries[mail.Address(norm.NFC.String(string(e.For)))] = &entry{Entry: e, off: make([]atomic.Bool, len(e.Wakers))}
@@ -101,6 +108,30 @@ func (d *Doors) Name(agent mail.Name, roles []string) string {
 		return on[0].Door()
 	}
 	return ""
+}
+
+// PutOff returns until when the budget of an agent is spent, zero if it is not. It serves mailroom.Options.PutOff.
+func (d *Doors) PutOff(agent mail.Name, urgent bool, now mail.Time) mail.Time {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	end := d.spent[agent].other
+	if urgent {
+		end = d.spent[agent].urgent
+	}
+	if end <= now {
+		return 0
+	}
+	return end
+}
+
+// spend notes what an agent's rings leave of its budget.
+func (d *Doors) spend(agent mail.Name, l policy.Ladder, rung []mail.Time, now mail.Time) {
+	end := budgetEnd{urgent: l.Allowed(rung, true, now), other: l.Allowed(rung, false, now)}
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if delete(d.spent, agent); end.other > now {
+		d.spent[agent] = end
+	}
 }
 
 // ladder returns l with the entry's own budget.

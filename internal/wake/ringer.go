@@ -278,6 +278,7 @@ func (r *Ringer) lookAfter(ctx context.Context, u *mail.Unwoken, now mail.Time) 
 		s.ladder = e.ladder(r.Ladder)
 		s.found(now)
 	}
+	r.Doors.spend(u.Agent, s.ladder, s.rung, now)
 	s.see(u, now)
 	todo := s.decide(u, now)
 	if todo == ring && len(e.on()) == 0 {
@@ -372,6 +373,7 @@ func (r *Ringer) finish(ctx context.Context, a attempt) {
 	switch {
 	case a.err == nil:
 		s.succeed(&a.unwoken, now)
+		r.Doors.spend(a.unwoken.Agent, s.ladder, s.rung, now)
 	case s.fail(&a.unwoken, left, now) || off && left == 0:
 		r.tell(ctx, s, &a.unwoken, a.entry)
 	}

@@ -253,10 +253,14 @@ func TestP12_Budget(t *testing.T) {
 			next("")
 		}
 		b.rung(door, 4, "within the budget")
-		b.send("bob", "question", mail.Draft{})
+		if d := b.send("bob", "question", mail.Draft{}).Recipients[0]; d.Wake != "exec" || d.PutOff.String()[:13] != "2000-01-01T01" {
+			b.Errorf("the sender of what is put off is told %+v", d)
+		}
 		b.rung(door, 4, "over it")
 		b.notified(1, "over it", "rung 4 times within an hour", "put off until 2000-01-01T01:00")
-		b.send("bob", "question", mail.Draft{Priority: "urgent"})
+		if d := b.send("bob", "question", mail.Draft{Priority: "urgent"}).Recipients[0]; d.PutOff != 0 {
+			b.Errorf("the sender of urgent mail is told %+v", d)
+		}
 		b.rung(door, 5, "urgent mail")
 		b.mark("bob", mail.MarkRead)
 		for range 6 {
@@ -270,6 +274,14 @@ func TestP12_Budget(t *testing.T) {
 		b.rung(door, 8, "the cap of urgent mail")
 		b.restart()
 		b.rung(door, 8, "after a restart")
+		for _, typ := range []string{"status", "question"} {
+			if d := b.send("bob", typ, mail.Draft{Priority: "urgent"}).Recipients[0]; d.PutOff == 0 {
+				b.Errorf("the sender of urgent mail above the cap is told %+v", d)
+			}
+		}
+		if d := b.send("bob", "status", mail.Draft{}).Recipients[0]; d.PutOff != 0 {
+			b.Errorf("what wakes nobody is put off: %+v", d)
+		}
 		b.pass(time.Hour)
 		if got := door.rung(); got <= 8 || got > 12 {
 			b.Errorf("after an hour it was rung %d times, want a few more than 8", got)

@@ -73,8 +73,11 @@ func (v *view) oldest(ask *mail.HistoryQuery) (mail.Page, error) {
 func (v *view) export(x exporter, ask mail.HistoryQuery, page mail.Page) error {
 	for {
 		for i := range page.Messages {
-			if page.Messages[i].Seq > v.At {
+			switch it := &page.Messages[i]; {
+			case it.Seq > v.At:
 				return x.end()
+			case v.hides(it.ID):
+				continue
 			}
 			if err := x.add(&page.Messages[i]); err != nil {
 				return err

@@ -103,12 +103,12 @@ func (p *flowPage) draw() error {
 	if err != nil {
 		return err
 	}
-	items := page.Messages
+	items := p.shown(page.Messages)
 	p.Counts = make(map[mail.Type]int)
 	for i := range items {
 		p.Counts[items[i].Type]++
 	}
-	p.Strip = p.bars(items)
+	p.Strip = p.bars(items, page.More)
 	if p.Kind != "" {
 		items = slices.DeleteFunc(items, func(it mail.Item) bool { return it.Type != p.Kind })
 	}
@@ -217,8 +217,10 @@ func (p *flowPage) LastHref() string { return p.with("until", p.Last.Add(time.Mi
 // Span says which hours are shown.
 func (p *flowPage) Span() string {
 	from := p.Since
-	if from == 0 {
+	if from == 0 && p.Until == 0 {
 		return "everything"
+	} else if from == 0 {
+		return "until " + short(p.Now, p.Until)
 	}
 	text := short(p.Now, from) + " – "
 	if p.Until == 0 {
@@ -326,10 +328,10 @@ const (
 	barHeight = 28
 )
 
-// bars cuts the time that is shown into pieces; choosing one goes there.
-func (p *flowPage) bars(items []mail.Item) []bar {
+// bars cuts the time that is shown into pieces; choosing one goes there. With more, there are earlier messages than items.
+func (p *flowPage) bars(items []mail.Item, more bool) []bar {
 	from, to := p.Since, p.End()
-	if from == 0 && len(items) > 0 {
+	if (from == 0 || more) && len(items) > 0 { // of the time before, nothing is known
 		from = slices.MinFunc(items, func(a, b mail.Item) int { return int(a.Sent - b.Sent) }).Sent
 	}
 	step := (to - from) / bars
@@ -358,7 +360,7 @@ func (p *flowPage) bars(items []mail.Item) []bar {
 		b.Title = short(p.Now, begin) + " – " + clock(begin+step) + ": " + plural(n, "message")
 		q := *p
 		q.Window, q.Until = near, begin+step
-		if q.Until.Sub(0) > 0 && near.Long > step.Sub(0) { // the piece stands in the middle
+		if near.Long > step.Sub(0) { // the piece stands in the middle
 			q.Until = min(begin+step/2+mail.Time((near.Long/2).Milliseconds()), mail.TimeOf(p.Now))
 		}
 		b.Href = q.Here()

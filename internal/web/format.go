@@ -64,8 +64,11 @@ func day(now time.Time, t mail.Time) string {
 // colors is how many colours the stylesheet has for agents.
 const colors = 12
 
-// color is the class of an agent's colour, which is the same on every page and at every time.
+// color is the class of the colour of an agent, the same on every page and at every time; the user has none.
 func color(name any) string {
+	if who(name) == string(mail.User) {
+		return "me"
+	}
 	h := fnv.New32a()
 	_, _ = fmt.Fprint(h, who(name))
 	return "c" + strconv.Itoa(int(h.Sum32()%colors))

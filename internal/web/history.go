@@ -111,7 +111,7 @@ func (p *historyPage) list(q url.Values) error {
 		return err
 	}
 	last := q.Get("day") // of the part before, whose heading stands already
-	for _, it := range slices.Backward(found.Messages) {
+	for _, it := range slices.Backward(p.shown(found.Messages)) {
 		name := date(p.Now, it.Sent)
 		if n := len(p.Days); n == 0 || p.Days[n-1].Name != name {
 			p.Days = append(p.Days, today{Name: name})
@@ -136,6 +136,7 @@ func (p *historyPage) count(ask mail.HistoryQuery) error {
 	if err != nil {
 		return err
 	}
+	found.Messages = p.shown(found.Messages)
 	p.Total, p.Many = len(found.Messages), found.More
 	threads := make(map[mail.ID]bool)
 	for i := range found.Messages {
@@ -159,6 +160,11 @@ func (p *historyPage) count(ask mail.HistoryQuery) error {
 		}
 	}
 	return nil
+}
+
+// shown leaves out what is about to be deleted.
+func (v *view) shown(items []mail.Item) []mail.Item {
+	return slices.DeleteFunc(items, func(it mail.Item) bool { return v.hides(it.ID) })
 }
 
 // href is the address of the list with something more.

@@ -75,9 +75,13 @@ func TestHistoryRefuses(t *testing.T) {
 func TestHistoryPart(t *testing.T) {
 	b := newBed(t)
 	b.send("builder-1", mail.Draft{Subject: "One"})
-	a := b.part("/@shop/history?q=on%26e&type=&agent=", "list").want(t, 200, `id="list"`).without(t, "<html", `id="filters"`)
+	const path = "/@shop/history?q=on%26e&type=&agent="
+	a := b.get(path, asScript("section#list"), func(r *http.Request) { r.Header.Set("HX-Source", "form#filters") }).want(t, 200, `id="list"`).without(t, "<html", `id="filters"`)
 	if got := a.Header.Get("HX-Push-Url"); got != "/@shop/history?q=on%26e" {
 		t.Errorf("pushed %q", got)
+	}
+	if got := b.part(path, "list").Header.Get("HX-Push-Url"); got != "" {
+		t.Errorf("what refreshes itself pushed %q", got)
 	}
 }
 
@@ -286,4 +290,16 @@ func TestHistoryWithoutRooms(t *testing.T) {
 	b.get("/flow").want(t, 200, "No mail has come")
 	b.get("/t/x").want(t, 404)
 	b.get("/history/export?format=json").want(t, 404)
+}
+
+// What the person has deleted is gone at once, though it can be taken back for a moment.
+func TestHistoryHidesDeleted(t *testing.T) {
+	b := newBed(t)
+	gone := b.send("builder-1", mail.Draft{Subject: "Burn this"})
+	b.send("builder-1", mail.Draft{Subject: "Keep this", ReplyTo: gone})
+	b.post("/@shop/delete", url.Values{"id": {string(gone)}}).want(t, 303)
+	for _, path := range []string{"/history", "/t/" + string(gone), "/flow"} {
+		b.get("/@shop"+path).want(t, 200, "Keep this").without(t, "Burn this")
+	}
+	b.get("/@shop/history/export?format=jsonl").want(t, 200, "Keep this").without(t, "Burn this")
 }

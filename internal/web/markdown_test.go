@@ -65,8 +65,8 @@ func scan(text string) ([]tag, error) {
 var allowed = map[string]map[string]string{
 	"p": nil, "br": nil, "h1": nil, "h2": nil, "h3": nil, "h4": nil, "h5": nil, "h6": nil, "em": nil, "strong": nil, "del": nil, "blockquote": nil, "ul": nil, "li": nil, "hr": nil,
 	"table": nil, "thead": nil, "tbody": nil, "tr": nil,
-	"ol": {"start": `[0-9]+`}, "th": {"align": "left|right|center"}, "td": {"align": "left|right|center"}, "pre": {"class": "raw"}, "code": {"class": `language-(?s:.+)`},
-	"input": {"type": "checkbox", "checked": "", "disabled": ""},
+	"ol": {"start": `[0-9]+`}, "th": {"align": "left|right|center"}, "td": {"align": "left|right|center"}, "pre": nil, "code": {"class": `language-(?s:.+)`},
+	"input": {"type": "checkbox", "checked": "", "disabled": "", "aria-label": "to do|done"},
 	"a":     {"href": `(?i:https?://[^/?#\s\\]|mailto:)[^\s[:cntrl:]]*`, "target": "_blank", "rel": "noopener noreferrer nofollow"},
 }
 

@@ -1,6 +1,7 @@
 package web
 
 import (
+	"cmp"
 	"slices"
 	"strings"
 	"unicode"
@@ -18,10 +19,11 @@ var resumes = map[string]string{
 // session itself: an id that is more than letters and digits is not passed on.
 func resume(a *mail.Agent, dir string) string {
 	words := resumes[client(a.Client)]
-	if words == "" || !plainID(a.Session) || strings.HasPrefix(a.Session, "mcp-") { // a connection is no session of the client's
+	session := cmp.Or(a.Session, a.Left)
+	if words == "" || !plainID(session) || strings.HasPrefix(session, "mcp-") { // a connection is no session of the client's
 		return ""
 	}
-	command := words + " " + a.Session
+	command := words + " " + session
 	if dir != "" && !strings.ContainsFunc(dir, unicode.IsControl) {
 		command = "cd '" + strings.ReplaceAll(dir, "'", `'\''`) + "' && " + command
 	}

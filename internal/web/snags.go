@@ -166,8 +166,11 @@ func (c *catch) waiting(it *mail.Item, d mail.Delivery) {
 		return
 	}
 	s := c.add(&snag{Kind: "waiting", Who: mail.AgentAddress(d.Agent), Why: why}, it)
-	if d.Wake == mail.WakeNoDoor && c.agents[d.Agent].State == mail.Idle {
-		s.Commands = doorCommands(c.agents[d.Agent])
+	switch a := c.agents[d.Agent]; {
+	case a.State == mail.Frozen:
+		s.Frozen = a.Name
+	case d.Wake == mail.WakeNoDoor && a.State == mail.Idle:
+		s.Commands = doorCommands(a)
 	}
 }
 

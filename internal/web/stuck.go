@@ -43,6 +43,7 @@ type snag struct {
 	Notice   mail.ID      // what the post office told the user of it
 	Doors    []doorReport // what doors answered, as it told
 	Bridge   string       // the id of a bridge
+	Frozen   mail.Name    // an agent that somebody has paused
 }
 
 // doorReport is what a door answered when it was rung, as the post office tells in its notices.
@@ -281,6 +282,18 @@ func giveRole(v *view) error {
 		return err
 	}
 	return v.mended("%s has the role %s", name, role)
+}
+
+// thaw lets an agent go on that was paused.
+func thaw(v *view) error {
+	if _, err := v.stuckForm(); err != nil {
+		return err
+	}
+	a, err := v.svc.Register(v.ctx(), mail.Presence{Name: mail.Name(v.r.PostForm.Get("agent")), State: mail.Idle, Update: true})
+	if err != nil {
+		return err
+	}
+	return v.mended("%s goes on", a.Name)
 }
 
 // dismiss archives what the post office told the user.

@@ -57,7 +57,7 @@ func TestStuckKinds(t *testing.T) {
 		"Nobody has the role", "No agent has the role designer.", "For a designer", `action="/@shop/stuck/role"`,
 		"Dead letters", "It is gone since ", "For the leaver", "Once more for the leaver", "2 messages", "Tell the sender",
 		"It is not on the roster any more", "For the retired", `action="/@shop/delete"`,
-		"Not looked at", "It is idle since ", "no door is known", "For the idler", "pennypost install claude", "It is paused since ", "For the paused",
+		"Not looked at", "It is idle since ", "no door is known", "For the idler", "pennypost install claude", "It is paused since ", "For the paused", "Let it go on",
 		"5 things that do not move", `data-count="stuck">5</b>`, `<option value="lead">`, `href="/@shop/agents/leaver"`,
 	).without(t, `<option value="leaver">`, nothingStuck)
 	part := b.part("/@shop/stuck", "snags").want(t, http.StatusOK, "For a designer")
@@ -175,6 +175,13 @@ func TestStuckRole(t *testing.T) {
 	}
 	b.register(mail.Presence{Name: "idler", Roles: []string{"designer"}})
 	b.get("/@shop/stuck").without(t, "Nobody has the role")
+}
+
+func TestStuckThaw(t *testing.T) {
+	b := stuckBed(t)
+	b.post("/@shop/stuck/thaw", url.Values{"agent": {"nobody"}}).want(t, http.StatusNotFound)
+	b.post("/@shop/stuck/thaw", url.Values{"agent": {"paused"}}, asScript("form")).want(t, http.StatusOK, "paused goes on")
+	b.get("/@shop/stuck").want(t, http.StatusOK, "For the paused").without(t, "It is paused", "Let it go on")
 }
 
 // TestStuckNotices: what the post office told the user stands under its kind, until it is so no more or was dismissed.

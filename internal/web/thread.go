@@ -80,10 +80,11 @@ func (v *view) thread(id mail.ID) ([]mail.Item, bool, error) {
 	if err != nil {
 		return nil, false, err
 	}
-	if len(page.Messages) == 0 {
+	items := v.shown(page.Messages)
+	if len(items) == 0 {
 		return nil, false, mail.Errorf(mail.NotFound, "there is no message %s in room %s; it may have been erased", id, v.Room)
 	}
-	return page.Messages, page.More, nil
+	return items, page.More, nil
 }
 
 // head notes what the whole conversation is about, and who takes part.

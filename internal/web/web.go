@@ -80,6 +80,7 @@ func (s *Site) routes() map[string]handler {
 		"POST /stuck/again":   sendOn,
 		"POST /stuck/tell":    tellSenders,
 		"POST /stuck/role":    giveRole,
+		"POST /stuck/thaw":    thaw,
 		"POST /stuck/dismiss": dismiss,
 		"POST /stuck/sync":    syncBridge,
 		"POST /stuck/verify":  verifyRoom,

@@ -1,8 +1,8 @@
 // Lists that are live: what is new never moves what the person reads. It waits behind a pill unless the list is at its top and nobody is in it.
-import { announce } from "./live.js";
+import { announce, ask } from "./live.js";
 
 let forced = false; // the person asked for what is new
-let place = 0; // where in the list the open letter stood, should its row go
+let place = Infinity; // where in the journal the open letter stands, should its row go
 
 document.addEventListener("htmx:before:swap", (e) => {
   const { ctx } = e.detail;
@@ -32,6 +32,13 @@ document.addEventListener("click", (e) => {
   reload();
 });
 
+// What was put off comes back at its time, which is no event; and a day ends.
+setInterval(() => {
+  if (document.hidden || !document.getElementById("rows")) return;
+  document.getElementById("rows").dispatchEvent(new CustomEvent("pp-live"));
+  ask();
+}, 60_000);
+
 // reload shows what is new, whoever is in the list.
 export function reload() {
   forced = true;
@@ -55,7 +62,8 @@ function settle(fresh) {
   for (const row of document.querySelectorAll("#rows .row")) {
     const now = fresh.getElementById(row.id);
     if (now && now.innerHTML !== row.innerHTML) row.innerHTML = now.innerHTML;
-    row.className = now ? now.className : "row gone"; // it was put away elsewhere
+    if (now) row.className = now.className;
+    else if (!row.hasAttribute("aria-current")) row.className = "row gone"; // it does not belong here any more
   }
 }
 
@@ -78,13 +86,13 @@ document.addEventListener("htmx:after:swap", (e) => {
 
 function choose(id) {
   if (!document.getElementById("list")) return;
-  for (const [i, row] of rows().entries()) {
+  for (const row of rows()) {
     if (row.dataset.id !== id) {
       row.removeAttribute("aria-current");
       continue;
     }
     row.setAttribute("aria-current", "true");
-    place = i;
+    place = Number(row.dataset.seq);
   }
 }
 choose(document.getElementById("letter")?.dataset.id);
@@ -100,17 +108,20 @@ export const current = () => document.activeElement?.closest(".row") ?? document
 export function step(n) {
   const all = rows();
   const i = all.indexOf(current());
-  const next = all[i < 0 ? Math.min(place, all.length - 1) : Math.min(Math.max(i + n, 0), all.length - 1)];
+  const next = i < 0 ? following(all) : all[Math.min(Math.max(i + n, 0), all.length - 1)];
   next?.focus();
   next?.scrollIntoView({ block: "nearest" });
 }
+
+// following is the row after the place of the letter whose row has gone.
+function following(all) { return all.find((r) => !(Number(r.dataset.seq) >= place)) ?? all.at(-1); }
 
 // takeAway removes a message from the list, and goes on to the next one as the person was reading: a letter is followed by a letter, a row by a row.
 export function takeAway(id) {
   const all = rows();
   const row = all.find((r) => r.dataset.id === id);
-  const i = row ? all.indexOf(row) : place;
-  const next = row ? all[i + 1] ?? all[i - 1] : all[Math.min(i, all.length - 1)];
+  const i = all.indexOf(row);
+  const next = row ? all[i + 1] ?? all[i - 1] : following(all);
   const was = document.activeElement;
   const open = document.getElementById("letter")?.dataset.id === id;
   const focused = open || !was || was === document.body || was === row;

@@ -12,7 +12,7 @@ document.addEventListener("pp-change", (e) => changed(JSON.parse(e.detail.data))
 document.addEventListener("visibilitychange", () => { if (!document.hidden) ask(); });
 if (base) setInterval(() => { if (Date.now() - heard > silence) ask(); }, 2_000);
 
-async function ask() {
+export async function ask() {
   heard = Date.now();
   try {
     const answer = await fetch(`${base}/changes?after=${at}`);

@@ -55,5 +55,5 @@ function write() {
 document.addEventListener("pp-sent", (e) => {
   if (!e.target.closest?.("#writing")) return;
   e.target.querySelector("[data-plain]")?.click();
-  toEnd(talk());
+  if (talk()) toEnd(talk());
 });

@@ -17,6 +17,7 @@ import (
 	"github.com/chromedp/cdproto/page"
 	"github.com/chromedp/cdproto/runtime"
 	"github.com/chromedp/chromedp"
+	"github.com/chromedp/chromedp/kb"
 )
 
 // patience is how long a page may take for anything, on a machine that has much else to do.
@@ -127,7 +128,7 @@ func (p *person) page() string {
 	ctx, cancel := context.WithTimeout(p.ctx, 2*time.Second)
 	defer cancel()
 	at, _ := chromedp.Run(ctx, chromedp.Location())
-	text, _ := chromedp.Run(ctx, chromedp.Evaluate[string](`document.body.innerText.replace(/\n\s*\n+/g, "\n")`))
+	text, _ := chromedp.Run(ctx, chromedp.Evaluate[string](`"the focus is on " + document.activeElement?.outerHTML.slice(0, 120) + "\n" + document.body.innerText.replace(/\n\s*\n+/g, "\n")`))
 	return at + "\n" + text
 }
 
@@ -224,10 +225,18 @@ func (p *person) away() {
 	call(p, input.DispatchMouseEvent, input.DispatchMouseEventParams{Type: input.DispatchMouseEventTypeMouseMoved, X: 1, Y: 1})
 }
 
-// press types keys as a person does, into whatever has the focus.
+// press types keys as a person does, into whatever has the focus. Unlike chromedp's own, a key that a script claims for itself types nothing.
 func (p *person) press(keys string) {
 	p.t.Helper()
-	p.do(chromedp.KeyEvent(keys))
+	for _, r := range keys {
+		events := kb.Encode(r) // down, perhaps a character, up
+		down, up := *events[0], *events[len(events)-1]
+		if len(events) == 3 {
+			down.Type, down.Text, down.UnmodifiedText = kb.KeyDown, events[1].Text, events[1].UnmodifiedText
+		}
+		call(p, input.DispatchKeyEvent, down)
+		call(p, input.DispatchKeyEvent, up)
+	}
 }
 
 // ctrl presses a key with Control.
@@ -255,3 +264,13 @@ func quote(text string) string {
 }
 
 func focus(selector string) chromedp.Action[chromedp.Void] { return chromedp.Focus(selector) }
+
+// setValue fills in a field and leaves it, as choosing from a list does.
+func setValue(selector, text string) chromedp.Action[chromedp.Void] {
+	return chromedp.Func(func(ctx context.Context, t *chromedp.Target) error {
+		_, err := chromedp.Evaluate[bool](`{ const f = document.querySelector(`+quote(selector)+`); f.value = `+quote(text)+`; f.dispatchEvent(new Event("change", { bubbles: true })); true }`)(ctx, t)
+		return err
+	})
+}
+
+func reload() chromedp.Action[chromedp.Void] { return chromedp.Reload() }

@@ -1,0 +1,143 @@
+package web
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
+	"net/url"
+	"strings"
+	"testing"
+	"time"
+
+	"pennypost/internal/mail"
+)
+
+// TestTemplates: every page and every part of it is a template that parses, and what a page needs beyond the frame is there.
+func TestTemplates(t *testing.T) {
+	pages, err := pageTemplates()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, page := range pages {
+		if name == "layout" || name == "parts" || name == "icons" || name == "door" {
+			continue
+		}
+		if page.Lookup("main") == nil {
+			t.Errorf("%s has no main", name)
+		}
+	}
+	b := newBed(t)
+	now := time.Now()
+	v := &view{site: b.site, w: httptest.NewRecorder(), r: httptest.NewRequest(http.MethodGet, "/", nil), svc: b.as(mail.User), Now: now, Nonce: newNonce(), Room: "shop", Base: "/@shop", Title: "Title"}
+	it := mail.Item{Message: mail.Message{ID: "msg_x", From: "agent:a", To: []mail.Address{"agent:b"}, Type: mail.Question, Sent: mail.TimeOf(now)}}
+	all := []stuckSection{{Kind: "dead", Title: "T", Why: "W", Snags: []*snag{
+		{view: v, Kind: "dead", Who: "agent:b", Why: "why", Since: 1, Items: []*mail.Item{&it, &it, &it, &it, &it, &it}, Commands: []string{"c"}, Notice: "n", Doors: []doorReport{{"d", "a"}}, Bridge: "b", Frozen: "f"},
+		{view: v, Kind: "held", Who: "role:r"}, {view: v, Kind: "notice", Title: "t", Notice: "n"}, {view: v, Kind: "file", Title: "t"},
+	}}}
+	choices := []paletteGroup{{"G", []paletteChoice{{ID: "a", Label: "l", Who: "agent:a", Note: "n", Href: "/x", Keys: "k"}, {ID: "b", Label: "l", Do: "theme"}, {ID: "c", Label: "l", Form: "f"}}}}
+	door := struct {
+		*view
+		To string
+	}{v, "/"}
+	for _, c := range []struct {
+		page string
+		data any
+		part []string
+	}{
+		{"stuck", &stuckPage{view: v}, []string{"layout", "main", "snags"}},
+		{"stuck", &stuckPage{view: v, Sections: all, Live: []mail.Agent{{Name: "a", Roles: []string{"r", "s"}}}}, []string{"layout", "main", "snags"}},
+		{"stuck", stuckToast{v, "done"}, []string{"toast-stuck"}},
+		{"palette", &palettePage{view: v}, []string{"layout", "main", "dialog", "palette-results"}},
+		{"palette", &palettePage{view: v, Query: "q", Groups: choices}, []string{"layout", "main", "dialog", "palette-results"}},
+		{"failure", failure{v, 404, "message"}, []string{"layout", "main", "toast-failure"}},
+		{"door", door, []string{"stranger", "welcome"}},
+	} {
+		for _, part := range c.part {
+			var out bytes.Buffer
+			if err := pages[c.page].ExecuteTemplate(&out, part, c.data); err != nil {
+				t.Errorf("%s of %s: %v", part, c.page, err)
+			}
+			if _, err := scan(out.String()); err != nil {
+				t.Errorf("%s of %s: %v", part, c.page, err)
+			}
+		}
+	}
+}
+
+// TestFailures: an error that is meant for the person is told, any other stays in the log.
+func TestFailures(t *testing.T) {
+	b := newBed(t)
+	var log bytes.Buffer
+	b.site.opts.Log = slog.New(slog.NewTextHandler(&log, nil))
+	secret := errors.New("the secret cause")
+	for code, want := range map[mail.Code]int{
+		mail.Invalid: 400, mail.NotFound: 404, mail.Denied: 403, mail.Conflict: 409, mail.TooLarge: 413, mail.Unavailable: 503, mail.Timeout: 504, mail.Unknown: 401, mail.Limited: 429, mail.Internal: 500,
+	} {
+		h := b.site.page(func(*view) error {
+			return fmt.Errorf("page: %w", &mail.Error{Code: code, Msg: "what <b>happened</b>", Err: secret})
+		})
+		for _, part := range []bool{false, true} {
+			r := httptest.NewRequest(http.MethodGet, "/x", nil)
+			r.AddCookie(&http.Cookie{Name: sessionCookie, Value: b.cookie})
+			if part {
+				asScript("section#list")(r)
+			}
+			w := httptest.NewRecorder()
+			h.ServeHTTP(w, r)
+			body := w.Body.String()
+			told := strings.Contains(body, "what &lt;b&gt;happened&lt;/b&gt;")
+			if w.Code != want || told == (code == mail.Internal) || strings.Contains(body, "secret") || strings.Contains(body, "<html") == part {
+				t.Errorf("%s: %d\n%s", code, w.Code, body)
+			}
+			if part && w.Header().Get("HX-Retarget") != "#toasts" {
+				t.Errorf("%s of a part: %v", code, w.Header())
+			}
+		}
+	}
+	if !strings.Contains(log.String(), "what <b>happened") || strings.Count(log.String(), "\n") != 2 {
+		t.Errorf("the log says %s", log.String())
+	}
+}
+
+func TestLatestRoom(t *testing.T) {
+	b := newBed(t)
+	b.addRoom("other")
+	b.send("builder-1", mail.Draft{})
+	b.get("/").want(t, http.StatusOK, `data-room="shop"`, `href="/@other/"`)
+	b.get("/@other/").want(t, http.StatusOK, `data-room="other"`, `data-count="elsewhere"`)
+	for _, c := range []struct {
+		rooms []mail.RoomStatus
+		want  mail.RoomName
+	}{{nil, ""}, {[]mail.RoomStatus{{Name: "a"}, {Name: "b"}}, "a"}, {[]mail.RoomStatus{{Name: "a", Last: 1}, {Name: "b", Last: 2}, {Name: "c", Last: 2}}, "b"}} {
+		if got := latest(c.rooms); got != c.want {
+			t.Errorf("latest(%v) = %s, want %s", c.rooms, got, c.want)
+		}
+	}
+}
+
+// TestNext: a form can send the browser to a path of this room, and nowhere else.
+func TestNext(t *testing.T) {
+	b := newBed(t)
+	b.register(mail.Presence{Name: "builder-1"})
+	for next, want := range map[string]string{
+		"": "/@shop/", "/stuck": "/@shop/stuck", "//evil.example": "/@shop/", "https://evil.example": "/@shop/", "/\\evil.example": "/@shop/", "/x\r\nSet-Cookie: a=b": "/@shop/", "evil": "/@shop/",
+	} {
+		got := b.post("/@shop/send", url.Values{"to": {"builder-1"}, "body": {"x"}, "next": {next}}).want(t, http.StatusSeeOther)
+		if got.Header.Get("Location") != want {
+			t.Errorf("%q leads to %q, want %q", next, got.Header.Get("Location"), want)
+		}
+	}
+	b.post("/@shop/send", url.Values{"to": {"builder-1"}, "body": {strings.Repeat("x", 2<<20)}}).want(t, http.StatusRequestEntityTooLarge)
+}
+
+func TestTheme(t *testing.T) {
+	b := newBed(t)
+	for cookie, want := range map[string]string{"dark": ` data-theme="dark"`, "light": ` data-theme="light"`, "": `<html lang="en">`, `"><script>`: `<html lang="en">`} {
+		theme := func(r *http.Request) { r.Header.Add("Cookie", "pennypost_theme="+cookie) }
+		b.get("/", theme).want(t, http.StatusOK, want)
+		b.get("/", stranger, theme).want(t, http.StatusUnauthorized, want)
+	}
+}

@@ -1,0 +1,140 @@
+package webtest
+
+import (
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// axe returns the text of axe-core, which ./test fetches.
+func axe(t *testing.T) string {
+	t.Helper()
+	path := os.Getenv("PENNYPOST_AXE")
+	if path == "" {
+		cache, _ := os.UserCacheDir()
+		path = filepath.Join(cache, "pennypost-test", "axe-4.14.1.js")
+	}
+	text, err := os.ReadFile(path)
+	if err != nil && os.Getenv("CI") == "" {
+		t.Skip("there is no axe-core; ./test fetches it")
+	} else if err != nil {
+		t.Fatal(err)
+	}
+	return string(text)
+}
+
+// violation is what axe-core finds.
+type violation struct {
+	ID     string `json:"id"`
+	Impact string `json:"impact"`
+	Help   string `json:"help"`
+	Nodes  []node `json:"nodes"`
+}
+
+type node struct {
+	HTML    string `json:"html"`
+	Failure string `json:"failureSummary"`
+}
+
+// accessible holds that axe-core finds nothing serious in what the tab shows. The rules are options of axe.run.
+func (p *person) accessible(where, rules string) {
+	p.t.Helper()
+	if !value[bool](p, `!!window.axe`) {
+		value[bool](p, axe(p.t)+"; true")
+	}
+	// What is just being shown would be measured half transparent.
+	value[bool](p, `Promise.all(document.getAnimations().map((a) => a.finished)).then(() => true, () => true)`)
+	text := value[string](p, `axe.run(document, { iframes: false, resultTypes: ["violations"], `+rules+` }).then((r) => JSON.stringify(r.violations))`)
+	var found []violation
+	if err := json.Unmarshal([]byte(text), &found); err != nil {
+		p.t.Fatal(err)
+	}
+	for _, v := range found {
+		if v.Impact != "serious" && v.Impact != "critical" {
+			p.t.Logf("%s: %s: %s (%s)", where, v.ID, v.Help, v.Impact)
+			continue
+		}
+		if v.ID == "label-content-name-mismatch" { // axe reads the texts of a picture without what is between them
+			v.Nodes = slices.DeleteFunc(v.Nodes, func(n node) bool { return strings.HasPrefix(n.HTML, `<a id="flow-`) })
+		}
+		if len(v.Nodes) == 0 {
+			continue
+		}
+		var nodes strings.Builder
+		for _, n := range v.Nodes[:min(len(v.Nodes), 5)] {
+			nodes.WriteString("\n  " + n.HTML + "\n    " + strings.ReplaceAll(n.Failure, "\n", "\n    "))
+		}
+		p.t.Errorf("%s: %s: %s (%s)%s", where, v.ID, v.Help, v.Impact, nodes.String())
+	}
+}
+
+// everywhere looks at a state of the page in both themes and in both sizes. A theme changes colours and nothing else; a size changes all but colours.
+func (p *person) everywhere(where string) {
+	p.t.Helper()
+	theme := func(name string) { value[bool](p, `{ document.documentElement.dataset.theme = "`+name+`"; true }`) }
+	theme("light")
+	p.accessible(where, "")
+	p.fits(where)
+	theme("dark")
+	p.accessible(where+", dark", `runOnly: ["color-contrast"]`)
+	p.size(390, 844)
+	p.accessible(where+" on a phone", `rules: { "color-contrast": { enabled: false } }`)
+	p.fits(where + " on a phone")
+	p.size(1280, 800)
+}
+
+// fits holds that a page is not wider than the window.
+func (p *person) fits(where string) {
+	p.t.Helper()
+	wide := value[string](p, `(() => {
+		const w = document.documentElement.clientWidth;
+		if (document.documentElement.scrollWidth <= w && document.body.scrollWidth <= w) return "";
+		return [...document.querySelectorAll("body *")].filter((e) => e.getBoundingClientRect().right > w + 1).slice(0, 5).map((e) => e.outerHTML.slice(0, 100)).join("\n") || "something";
+	})()`)
+	if wide != "" {
+		p.t.Errorf("%s: wider than the window are\n%s", where, wide)
+	}
+}
+
+func TestAccessible(t *testing.T) {
+	r := newRoom(t)
+	pages := r.rich()
+	p := r.person(1280, 800)
+	for name, path := range pages {
+		p.visit(path)
+		p.until(`document.readyState === "complete"`)
+		p.everywhere(name)
+	}
+	p.forgive("404")
+}
+
+// What opens over a page.
+func TestAccessibleOver(t *testing.T) {
+	r := newRoom(t)
+	r.run("agents", "register", "builder-1", "--state", "idle")
+	id := r.send("builder-1", "user", "Hello")
+	p := r.person(1280, 800)
+	for _, c := range []struct{ name, open, seen string }{
+		{"compose", "#compose-button", "dialog#compose"},
+		{"palette", "#palette-button", "dialog#palette"},
+		{"keys", "[data-do=keys]", "dialog#keys"},
+		{"rooms", ".rooms summary", ".rooms ul"},
+		{"snooze", "#act-snooze", "#snooze"},
+		{"deleted", "#act-delete", ".toast"},
+	} {
+		p.visit("/?m=" + id)
+		p.click(c.open)
+		p.sees(c.seen, "")
+		p.everywhere(c.name)
+	}
+	p.visit("/?show=unread")
+	p.sees("#list", "All read.")
+	p.everywhere("nothing to do")
+	stranger := r.stranger(1280, 800)
+	stranger.visit("/")
+	stranger.everywhere("login")
+	stranger.forgive("401")
+}
