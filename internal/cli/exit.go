@@ -146,19 +146,19 @@ func (a *app) badFlag(cmd *cobra.Command, err error) error {
 	}
 	words, _, _ := strings.Cut(strings.TrimPrefix(err.Error(), "pflag: "), ": strconv.") // what follows is for programmers
 	bad := usage("%s", words)
-	if missing, ok := errors.AsType[*pflag.NotExistError](err); ok {
+	missing, ok := errors.AsType[*pflag.NotExistError](err)
+	switch {
+	case ok && missing.GetSpecifiedShortnames() != "":
+		bad = usage("there is no flag -%s", missing.GetSpecifiedName())
+	case ok:
 		var names []string
 		cmd.Flags().VisitAll(func(f *pflag.Flag) {
 			if !f.Hidden {
 				names = append(names, f.Name)
 			}
 		})
-		flag := "--" + missing.GetSpecifiedName()
-		if missing.GetSpecifiedShortnames() != "" {
-			flag = flag[1:]
-		}
 		if near := policy.Nearest(missing.GetSpecifiedName(), names, 1); len(near) > 0 {
-			return hinted(usage("there is no flag %s", flag), "did you mean --"+near[0]+"?")
+			return hinted(usage("there is no flag --%s", missing.GetSpecifiedName()), "did you mean --"+near[0]+"?")
 		}
 	}
 	return hinted(bad, strings.TrimSpace(cmd.CommandPath())+" --help")

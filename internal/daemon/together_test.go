@@ -280,7 +280,7 @@ func (w *world) reopen(crash bool) {
 	w.crashes.Add(1)
 	w.close(crash)
 	w.mu.Lock()
-	if crash || w.doors.Len() == 0 {
+	if crash {
 		w.lost = append(w.lost, time.Now())
 	}
 	w.mu.Unlock()

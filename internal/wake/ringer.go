@@ -50,6 +50,8 @@ const (
 	maxRinging = 16
 	// noteTime is how long it may take to record a ring.
 	noteTime = 10 * time.Second
+	// recallEvents is how far it looks back for rings of the last hour. A room in which more happens in an hour rings too often after a restart.
+	recallEvents = 10_000
 	// silence is how long the journal says nothing when it has told the past. Its last place alone does not tell: compaction may have dropped it.
 	silence = 500 * time.Millisecond
 )
@@ -97,11 +99,7 @@ func (r *Ringer) Look() {
 // Run rings until ctx ends or the room is closed. Rings that are under way are broken off then, and have ended when it returns.
 func (r *Ringer) Run(ctx context.Context) error {
 	present := r.Room.Shown()
-	var after mail.Seq
-	if r.Doors.Len() == 0 {
-		after = present // sessions are known from now on only: what was rung before is no matter of theirs
-	}
-	w, err := r.Room.As(mail.System).Watch(ctx, after)
+	w, err := r.Room.As(mail.System).Watch(ctx, max(present, recallEvents)-recallEvents)
 	if err != nil {
 		return err
 	}

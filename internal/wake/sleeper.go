@@ -240,14 +240,14 @@ func (s *sleeper) abandon() { s.vain, s.due = true, 0 }
 
 // recall takes in an event of the journal from before this process looked after the room.
 func (s *sleeper) recall(rc *mail.Receipt, at mail.Time) {
-	switch rc.Mark {
-	case mail.MarkNotified:
+	switch {
+	case rc.Mark == mail.MarkNotified && rc.Door != mail.HookDoor: // by which it was pointed to, and not rung
 		if n := len(s.rung); n == 0 || s.rung[n-1] != at || s.recalled != rc.Door { // one ring marks many messages
 			s.rung, s.recalled = append(s.rung, at), rc.Door
 			s.rings++
 			s.forgetRings(at)
 		}
-	case mail.MarkPresented, mail.MarkRead, mail.MarkArchived:
+	case rc.Mark == mail.MarkPresented, rc.Mark == mail.MarkRead, rc.Mark == mail.MarkArchived:
 		s.rings = 0
 	}
 }

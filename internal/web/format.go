@@ -14,7 +14,7 @@ import (
 // functions are what templates may call, beyond the methods of their data.
 func functions() template.FuncMap {
 	return template.FuncMap{
-		"ago": ago, "clock": clock, "day": day, "iso": iso, "full": full,
+		"ago": ago, "proof": proof, "clock": clock, "day": day, "iso": iso, "full": full,
 		"color": color, "initials": initials, "who": who, "plural": plural, "markdown": markdown, "firstLine": firstLine, "badge": badge, "tagValue": tagValue,
 	}
 }
@@ -113,4 +113,17 @@ func firstLine(body string) string {
 		return line
 	}
 	return ""
+}
+
+// proof says how an agent last got its mail, by the door.
+func proof(door string) string {
+	switch door {
+	case "mcp", "cli":
+		return "looked by itself, through " + door
+	case mail.HookDoor:
+		return "told by its hook"
+	case mail.WaitDoor:
+		return "waited for its mail"
+	}
+	return "woken by " + door
 }

@@ -86,7 +86,7 @@ func (p *person) everywhere(where string) {
 	p.size(1280, 800)
 }
 
-// fits holds that a page is not wider than the window.
+// fits holds that a page is not wider than the window, and that nothing moves its frame.
 func (p *person) fits(where string) {
 	p.t.Helper()
 	wide := value[string](p, `(() => {
@@ -96,6 +96,9 @@ func (p *person) fits(where string) {
 	})()`)
 	if wide != "" {
 		p.t.Errorf("%s: wider than the window are\n%s", where, wide)
+	}
+	if long := value[int](p, `document.body.matches(".door") ? 0 : document.documentElement.scrollHeight - innerHeight + scrollY`); long > 1 {
+		p.t.Errorf("%s: the page is %d pixels longer than the window, beside what scrolls in it", where, long)
 	}
 }
 

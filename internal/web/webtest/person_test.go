@@ -193,7 +193,7 @@ func (p *person) until(js string) {
 
 // shows is the condition that an element with that text is visible.
 func shows(selector, text string) string {
-	return fmt.Sprintf(`[...document.querySelectorAll(%s)].some((e) => e.checkVisibility() && e.innerText.includes(%s))`, quote(selector), quote(text))
+	return fmt.Sprintf(`[...document.querySelectorAll(%s)].some((e) => e.checkVisibility() && (e.innerText ?? e.textContent).includes(%s))`, quote(selector), quote(text))
 }
 
 // sees waits until an element with that text is visible.
