@@ -20,7 +20,7 @@ var floors = []struct {
 	{"leaves know nothing of mail or of each other", []string{"internal/jsonx", "internal/durable", "internal/markdown", "internal/process", "internal/install/jsonc"}},
 	{"foreign lines are durable ones, and still know nothing of mail", []string{"internal/lines"}},
 	{"the words mean the same everywhere, so they depend on nothing that could change them", []string{"internal/mail"}},
-	{"contracts and pure decisions are made of words only", []string{"internal/policy", "internal/journal", "internal/dialect", "internal/fence"}},
+	{"contracts, pure decisions and files for people are made of words only", []string{"internal/policy", "internal/journal", "internal/dialect", "internal/fence", "internal/export"}},
 	{"mechanisms implement contracts; a room does not know what keeps its journal", []string{
 		"internal/mailroom", "internal/journal/jsonl",
 		"internal/dialect/agenties", "internal/dialect/haak", "internal/dialect/superportia", "internal/dialect/openalice", "internal/dialect/claudeteams",

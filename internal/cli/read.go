@@ -160,10 +160,6 @@ func addressees(to []mail.Address) string {
 	return strings.Join(words, ", ")
 }
 
-func quote(s string) string {
-	return "> " + strings.ReplaceAll(strings.TrimRight(s, "\n"), "\n", "\n> ")
-}
-
 // indent moves every line of s that has something on it to the right.
 func indent(s string) string {
 	lines := strings.Split(strings.TrimRight(s, "\n"), "\n")

@@ -6,6 +6,7 @@ import (
 	"maps"
 	"net/netip"
 	"net/url"
+	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
@@ -111,6 +112,8 @@ func (w *Wake) check(section string) error {
 		return bad("exec is no command; write it like exec = [\"notify-send\", \"{agent} has {unread} unread\"]")
 	case w.When != "" && (w.When != WhenGone || len(w.Exec) == 0):
 		return bad("when is %q; it can be \"gone\", beside exec", w.When)
+	case w.When == WhenGone && !filepath.IsAbs(w.Exec[0]) && strings.ContainsRune(w.Exec[0], '/'):
+		return bad("exec would be looked for in the directory of the session; write the program's whole path, or its name alone")
 	case w.When == "" && slices.ContainsFunc(w.Exec, func(word string) bool { return strings.Contains(word, "{session}") }):
 		return bad("exec names {session}; set when = \"gone\", so that no session is resumed that lives")
 	case w.Webhook != "" && !isWebhook(w.Webhook):

@@ -30,6 +30,7 @@ func TestWakeRefuses(t *testing.T) {
 		{"opencode with its password", "[room.wake.bob]\nopencode = \"http://x:hunter2@127.0.0.1:4096\"\n", []string{"stands in password"}},
 		{"password of nothing", "[room.wake.bob]\ntmux = true\npassword = \"hunter2\"\n", []string{"has a password, and no opencode"}},
 		{"when", "[room.wake.bob]\nexec = [\"x\"]\nwhen = \"idle\"\n", []string{`when is "idle"`}},
+		{"a program of the session's directory", "[room.wake.bob]\nexec = [\"./x\"]\nwhen = \"gone\"\n", []string{"whole path"}},
 		{"when of nothing", "[room.wake.bob]\ntmux = true\nwhen = \"gone\"\n", []string{"beside exec"}},
 		{"a session that may live", "[room.wake.bob]\nexec = [\"x\", \"--resume={session}\"]\n", []string{`set when = "gone"`}},
 		{"claude_below", "claude_below = \"2\"\n", []string{"claude_below is \"2\"", "2.2.0"}},

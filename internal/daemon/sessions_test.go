@@ -1,7 +1,7 @@
 package daemon
 
 import (
-	"bufio"
+	"io"
 	"net"
 	"os"
 	"path/filepath"
@@ -12,40 +12,46 @@ import (
 	"pennypost/internal/mail"
 )
 
-// A session that told of its inbox socket is woken through it when it is idle, and neither the socket nor its token is anywhere on disk.
-func TestP8_SessionSocket(t *testing.T) {
-	t.Setenv("CLAUDE_CONFIG_DIR", t.TempDir())
+// inbox is the inbox socket of a session of Claude Code. It gives what each connection wrote.
+func inbox(t *testing.T) (path string, posted <-chan string) {
+	t.Helper()
 	dir, err := os.MkdirTemp("", "cc") // a socket's path must be short
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer os.RemoveAll(dir)
-	path := filepath.Join(dir, "inbox.sock")
+	t.Cleanup(func() { os.RemoveAll(dir) })
+	path = filepath.Join(dir, "inbox.sock")
 	l, err := net.Listen("unix", path)
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer l.Close()
-	lines := make(chan string, 10)
+	t.Cleanup(func() { l.Close() })
+	texts := make(chan string, 10)
 	go func() {
 		for {
 			c, err := l.Accept()
 			if err != nil {
 				return
 			}
-			for s := bufio.NewScanner(c); s.Scan(); {
-				lines <- s.Text()
-			}
+			text, _ := io.ReadAll(c)
+			texts <- string(text)
 			c.Close()
 		}
 	}()
+	return path, texts
+}
+
+// A session that told of its inbox socket is woken through it when it is idle, and neither the socket nor its token is anywhere on disk.
+func TestP8_SessionSocket(t *testing.T) {
+	t.Setenv("CLAUDE_CONFIG_DIR", t.TempDir())
+	path, posted := inbox(t)
 	const token = "0123456789abcdef0123456789abcdef"
 	cfg := testConfig(t)
 	r := start(t, Options{Config: cfg})
 	bob := r.room(t, "a", "bob")
 	turn := func(m mail.Moment) {
 		t.Helper()
-		if _, err := bob.Turn(t.Context(), mail.Turn{Moment: m, Session: "s1", Client: "claude", Access: &mail.Access{Socket: path, Token: token, Dir: dir}}); err != nil {
+		if _, err := bob.Turn(t.Context(), mail.Turn{Moment: m, Session: "s1", Client: "claude", Access: &mail.Access{Socket: path, Token: token, Dir: filepath.Dir(path)}}); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -70,9 +76,16 @@ func TestP8_SessionSocket(t *testing.T) {
 	if d := ask("SECRET BODY"); d.Wake != "claude-socket" {
 		t.Errorf("mail to an idle agent: %+v, want that its socket is rung", d)
 	}
-	auth, message := <-lines, <-lines
-	if !strings.Contains(auth, token) || !strings.Contains(message, "unread in room a") || strings.Contains(message, "SECRET") {
-		t.Errorf("the socket got %s and %s", auth, message)
+	if text := <-posted; !strings.Contains(text, token) || !strings.Contains(text, "unread in room a") || strings.Contains(text, "SECRET") {
+		t.Errorf("the socket got %s", text)
+	}
+	for _, name := range [][2]mail.Name{{"bob", "rob"}, {"rob", "bob"}} { // its session goes with its name
+		if _, err := user.Rename(t.Context(), name[0], name[1]); err != nil {
+			t.Fatal(err)
+		}
+		if d := ask("to " + string(name[1])); d.Agent != name[1] || d.Wake != "claude-socket" {
+			t.Errorf("mail to an agent that was renamed: %+v", d)
+		}
 	}
 	// Who comes over TCP cannot have a socket of this machine written to.
 	secret, err := user.Token(t.Context(), "bob")

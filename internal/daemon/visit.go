@@ -114,6 +114,7 @@ func (v *visit) Rename(ctx context.Context, from, to mail.Name) (mail.Agent, err
 	a, err := changing(ctx, v, func(s mail.Service) (mail.Agent, error) { return s.Rename(ctx, from, to) })
 	if err == nil {
 		v.office.lines.Move(v.name, from)
+		v.office.sessions.Move(v.name, from, a.Name)
 	}
 	return a, err
 }

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"sync"
 	"time"
 
 	"pennypost/internal/mail"
@@ -28,12 +29,24 @@ const (
 	awayTime = 30 * time.Second
 	// waitPause keeps it from asking in a circle, and from hurrying one that starts.
 	waitPause = 500 * time.Millisecond
+	// endedPause is how often it looks whether the program that runs it has ended, whose next session is not to lose a ring to it.
+	endedPause = time.Second
 )
 
 // wait runs the hook that waits.
 func (h *Hook) wait(ctx context.Context, c *Client) (exit int) {
 	ctx, cancel := context.WithTimeout(ctx, waitTime)
+	var beside sync.WaitGroup
+	defer beside.Wait()
 	defer cancel()
+	if h.Ended != nil {
+		beside.Go(func() {
+			defer cancel()
+			for ctx.Err() == nil && !h.Ended() {
+				sleep(ctx, endedPause)
+			}
+		})
+	}
 	rung, err := h.await(ctx, c)
 	if err != nil {
 		h.debug(err.Error())
@@ -71,7 +84,7 @@ func (h *Hook) await(ctx context.Context, c *Client) (*mail.Rung, error) {
 	}
 	at := mail.Line{Door: mail.RewakeDoor, Session: e.Session.ID}
 	var met time.Time // when the post office was there last; zero: never
-	for h.Ended == nil || !h.Ended() {
+	for {
 		began := time.Now()
 		rung, err := box.Ring(ctx, at)
 		held := time.Since(began) >= waitPause // a connection that breaks late was one
@@ -93,7 +106,6 @@ func (h *Hook) await(ctx context.Context, c *Client) (*mail.Rung, error) {
 			sleep(ctx, waitPause)
 		}
 	}
-	return nil, nil
 }
 
 func sleep(ctx context.Context, d time.Duration) {

@@ -174,7 +174,7 @@ func TestRewakeFailsOpen(t *testing.T) {
 		after   time.Duration
 	}{
 		"the post office is killed":         {func(b *lineBed) { b.kill() }, 31 * time.Second},
-		"the client has ended":              {func(b *lineBed) { b.ended.Store(true) }, time.Minute},
+		"the client has ended":              {func(b *lineBed) { b.ended.Store(true) }, 2 * time.Second},
 		"nothing comes as long as it waits": {func(*lineBed) {}, hook.WaitTimeout * time.Second},
 	} {
 		inLineBed(t, func(b *lineBed, h *hooktest.Harness) {

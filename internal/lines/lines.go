@@ -36,7 +36,7 @@ func Open(path string, perm fs.FileMode) *File { return &File{path: path, perm: 
 // Path returns where the file is.
 func (f *File) Path() string { return f.path }
 
-var castagnoli = crc32.MakeTable(crc32.Castagnoli)
+func castagnoli() *crc32.Table { return crc32.MakeTable(crc32.Castagnoli) }
 
 // Read returns the whole lines, without their ends, that were added since the last Read. If anything before them is not what it was
 // (the file was replaced, cut or edited), again is true and lines holds all lines of the file. A torn last line is not returned
@@ -65,10 +65,10 @@ func (f *File) Read() (lines [][]byte, again bool, err error) {
 	}
 	end := int64(bytes.LastIndexByte(text, '\n') + 1)
 	from := f.offset
-	if from > end || crc32.Checksum(text[:from], castagnoli) != f.sum {
+	if from > end || crc32.Checksum(text[:from], castagnoli()) != f.sum {
 		from, again = 0, true
 	}
-	f.offset, f.sum, f.seen = end, crc32.Checksum(text[:end], castagnoli), info
+	f.offset, f.sum, f.seen = end, crc32.Checksum(text[:end], castagnoli()), info
 	return split(text[from:end]), again, nil
 }
 
@@ -138,7 +138,7 @@ func (f *File) took(file *os.File, text []byte) {
 		return // somebody else wrote too: the next Read finds out
 	}
 	f.offset += int64(len(text))
-	f.sum = crc32.Update(f.sum, castagnoli, text)
+	f.sum = crc32.Update(f.sum, castagnoli(), text)
 	f.seen = info
 }
 
@@ -241,8 +241,8 @@ func (f *File) rewrite(edit func([]byte) []byte) (done bool, err error) {
 	if err != nil {
 		return false, err
 	}
-	read := f.offset == int64(end) && crc32.Checksum(old[:end], castagnoli) == f.sum
-	f.offset, f.sum, f.seen = whole, crc32.Checksum(out[:whole], castagnoli), nil
+	read := f.offset == int64(end) && crc32.Checksum(old[:end], castagnoli()) == f.sum
+	f.offset, f.sum, f.seen = whole, crc32.Checksum(out[:whole], castagnoli()), nil
 	if !read { // others have written since the last Read: the next one returns all lines
 		f.sum ^= 1
 	}

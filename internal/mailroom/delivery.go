@@ -41,11 +41,12 @@ func (s *state) deliveries(r *record, now mail.Time) []mail.Delivery {
 func (s *state) audience(r *record, a mail.Address) []*member {
 	expires := s.expiry(r, a, nil)
 	var out []*member
-	for _, m := range s.roster() {
+	for m := range s.agents() {
 		if m != r.sender && policy.Carries(m.Tags, a) && !policy.Past(expires, m.Registered) {
 			out = append(out, m)
 		}
 	}
+	slices.SortFunc(out, byName)
 	for i := range r.marks {
 		if m := r.marks[i].who; !r.reaches(m) {
 			out = append(out, m)

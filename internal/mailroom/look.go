@@ -171,7 +171,10 @@ func (s *state) history(page *mail.Page, f *filter, cold []mail.Item, n int, now
 				break
 			}
 		}
-		slices.SortStableFunc(items, func(a, b mail.Item) int { return cmp.Compare(a.Seq, b.Seq) })
+		slices.Reverse(items[len(cold):])
+		if len(cold) > 0 {
+			slices.SortStableFunc(items, func(a, b mail.Item) int { return cmp.Compare(a.Seq, b.Seq) })
+		}
 		if page.More = len(items) > n; page.More {
 			items = items[len(items)-n:]
 			page.Next = items[0].Seq

@@ -137,8 +137,10 @@ func (s *state) agents() iter.Seq[*member] {
 
 // roster returns the agents by name.
 func (s *state) roster() []*member {
-	return slices.SortedFunc(s.agents(), func(a, b *member) int { return cmp.Compare(a.Name, b.Name) })
+	return slices.SortedFunc(s.agents(), byName)
 }
+
+func byName(a, b *member) int { return cmp.Compare(a.Name, b.Name) }
 
 // childrenOf returns the agents whose parent bears a name, in order.
 func (s *state) childrenOf(n mail.Name) []mail.Name {

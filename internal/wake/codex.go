@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os/exec"
 	"regexp"
+	"sync"
 	"time"
 )
 
@@ -28,7 +29,9 @@ type Codex struct {
 var _ Waker = (*Codex)(nil)
 
 // threadID is the form of Codex's ids. A thread's name would do too, but another may get the same one.
-var threadID = regexp.MustCompile(`^[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}$`)
+var threadID = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`^[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}$`)
+})
 
 // Door implements Waker.
 func (c *Codex) Door() string { return "codex-queue" }
@@ -39,7 +42,7 @@ func (c *Codex) Ring(ctx context.Context, r Ring) error {
 	if err != nil {
 		return err
 	}
-	if !threadID.MatchString(s.ID) {
+	if !threadID().MatchString(s.ID) {
 		return fmt.Errorf("the session says that its id is %q, which is none of a thread", plain(s.ID))
 	}
 	first := version{0, 149, 0}

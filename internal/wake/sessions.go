@@ -191,6 +191,17 @@ func (l *Sessions) look(room mail.RoomName, agent mail.Name) Session {
 	return l.latest[seatOf(room, agent)]
 }
 
+// Move has what is known of an agent's session go with its new name.
+func (l *Sessions) Move(room mail.RoomName, from, to mail.Name) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if s, ok := l.latest[seatOf(room, from)]; ok {
+		delete(l.latest, seatOf(room, from))
+		s.Agent = to
+		l.latest[seatOf(room, to)] = s
+	}
+}
+
 // Drop notes that an agent's session has ended, if it is this one. What it takes to get at it is forgotten.
 func (l *Sessions) Drop(room mail.RoomName, agent mail.Name, id string) {
 	l.mu.Lock()

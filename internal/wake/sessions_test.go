@@ -36,6 +36,15 @@ func TestSessions(t *testing.T) {
 	if got, ok := l.Get("lab", "Am\u00e9lie"); !ok || got.ID != "s1" {
 		t.Errorf("Get by the composed name = %v, %v", got.ID, ok)
 	}
+	l.Move("lab", "Am\u00e9lie", "bob")
+	if _, ok := l.Get("lab", "Am\u00e9lie"); ok {
+		t.Error("a session stays under the old name of its agent")
+	}
+	if got, ok := l.Get("lab", "bob"); !ok || got.ID != "s1" || got.Agent != "bob" {
+		t.Errorf("Get by the new name = %v, %v", got.ID, ok)
+	}
+	l.Move("lab", "nobody", "bob")
+	l.Move("lab", "bob", "Ame\u0301lie")
 	if _, ok := l.Get("other", "Am\u00e9lie"); ok {
 		t.Error("a session is known in another room")
 	}

@@ -11,6 +11,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"time"
 )
 
@@ -83,12 +84,12 @@ type pane struct {
 	program int // the client's process; 0: not known
 }
 
-var paneID = regexp.MustCompile(`^%[0-9]+$`)
+var paneID = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^%[0-9]+$`) })
 
 // pane reads the variables that tmux gave to a session: TMUX is socket,process,session.
 func (t *Tmux) pane(s *Session) (*pane, error) {
 	parts := strings.Split(s.Tmux, ",")
-	if len(parts) < 3 || !paneID.MatchString(s.Pane) {
+	if len(parts) < 3 || !paneID().MatchString(s.Pane) {
 		return nil, errors.New("the session told of no pane of tmux; it does not run in one, or its hooks are old")
 	}
 	return &pane{

@@ -38,12 +38,12 @@ type agentRow struct {
 // agents shows who is there.
 func agents(v *view) error {
 	v.Place, v.Title = "agents", "Agents"
-	if name := v.r.URL.Query().Get("name"); name != "" {
-		return v.agentNamed(mail.Name(name))
-	}
 	p := &agentsPage{view: v, All: v.r.URL.Query().Get("gone") == "all"}
 	if v.svc == nil {
 		return v.render("agents", p)
+	}
+	if name := v.r.URL.Query().Get("name"); name != "" {
+		return v.agentNamed(mail.Name(name))
 	}
 	list, err := v.svc.Agents(v.ctx())
 	if err != nil {
@@ -195,20 +195,13 @@ func agentMail(v *view) error { return v.agentNamed(mail.Name(v.r.PathValue("nam
 
 func (v *view) agentNamed(name mail.Name) error {
 	v.Place, v.Title = "agents", string(name)
-	if v.svc == nil {
-		return mail.Errorf(mail.NotFound, "there is no room yet, and so no agent %q", name)
-	}
 	list, err := v.svc.Agents(v.ctx())
 	if err != nil {
 		return err
 	}
 	i := slices.IndexFunc(list, func(a mail.Agent) bool { return a.Name == name })
 	if i < 0 {
-		_, err := v.svc.Inbox(v.ctx(), mail.InboxQuery{Agent: name, Limit: 1}) // names those that are spelled like it
-		if err == nil {
-			err = mail.Errorf(mail.NotFound, "%q is not on the roster", name)
-		}
-		return err
+		return v.formerAgent(name)
 	}
 	p := &agentPage{view: v, Agent: agentRow{view: v, Agent: list[i]}}
 	path := v.AgentHref(name)
@@ -226,6 +219,26 @@ func (v *view) agentNamed(name mail.Name) error {
 		return err
 	}
 	return v.render("agent", p, "talk", "about", "writing")
+}
+
+// formerAgent leads to what is left of an agent that was retired: its mail.
+func (v *view) formerAgent(name mail.Name) error {
+	address := string(mail.AgentAddress(name))
+	for _, f := range []filters{{"from": address}, {"to": address}} {
+		ask, err := f.query(v.Now)
+		if err != nil {
+			return err
+		}
+		ask.Limit = 1
+		if page, err := v.svc.History(v.ctx(), ask); err == nil && len(page.Messages) > 0 && name != mail.User {
+			return v.redirect("/history" + f.address(nil))
+		}
+	}
+	_, err := v.svc.Inbox(v.ctx(), mail.InboxQuery{Agent: name, Limit: 1}) // names those that are spelled like it
+	if err == nil {
+		err = mail.Errorf(mail.NotFound, "%q is not on the roster", name)
+	}
+	return err
 }
 
 // wants reports whether the answer has that part in it.

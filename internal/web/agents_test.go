@@ -141,6 +141,19 @@ func TestAgentPageCrowd(t *testing.T) {
 	b.part("/@shop/agents/a0", "talk").want(t, http.StatusOK, "read by 1 of 7", "a1: read").without(t, "<li class=\"state-")
 }
 
+// Who was retired has left mail.
+func TestAgentRetired(t *testing.T) {
+	b := newBed(t)
+	b.register(mail.Presence{Name: "ann"})
+	b.send("ann", mail.Draft{Subject: "Before I went", Docs: []mail.Doc{{Path: "a.md"}}})
+	if err := b.as(mail.User).Retire(t.Context(), "ann"); err != nil {
+		t.Fatal(err)
+	}
+	b.get("/@shop/agents").want(t, 200).without(t, "/agents/ann")
+	to := b.get("/@shop/agents/ann").want(t, 303).Header.Get("Location")
+	b.get(to).want(t, 200, "Before I went")
+}
+
 func TestAgentUnknown(t *testing.T) {
 	b := newBed(t)
 	b.register(mail.Presence{Name: "builder"})

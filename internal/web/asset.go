@@ -12,6 +12,7 @@ import (
 	"mime"
 	"net/http"
 	"path"
+	"regexp"
 	"strconv"
 	"strings"
 	"sync"
@@ -20,7 +21,8 @@ import (
 //go:embed static
 var static embed.FS
 
-// asset is one of our own files. One whose address has its hash is kept by the browser for good; others are asked for again.
+// asset is one of our own files. One whose address has its hash, as our pages and modules name it, is kept by the browser for good; others are asked for
+// again.
 type asset struct {
 	name   string
 	load   func() (text []byte, hash string)
@@ -32,16 +34,26 @@ func newAssets() map[string]*asset {
 	all := make(map[string]*asset)
 	_ = fs.WalkDir(static, "static", func(name string, d fs.DirEntry, err error) error { // an embedded tree does not fail
 		if err == nil && !d.IsDir() {
-			all["/"+name] = newAsset(name)
+			all["/"+name] = newAsset(name, all)
 		}
 		return nil
 	})
 	return all
 }
 
-func newAsset(name string) *asset {
+// imports finds what a module imports.
+var imports = regexp.MustCompile(`"\./[a-z]+\.js"`)
+
+func newAsset(name string, all map[string]*asset) *asset {
 	load := sync.OnceValues(func() ([]byte, string) {
 		text, _ := static.ReadFile(name)
+		if path.Dir(name) == "static" && path.Ext(name) == ".js" { // no module imports one that imports it
+			text = imports.ReplaceAllFunc(text, func(quoted []byte) []byte {
+				module := strings.Trim(string(quoted), `"`)
+				_, hash := all["/"+path.Join("static", module)].load()
+				return []byte(`"` + module + "?" + hash + `"`)
+			})
+		}
 		sum := sha256.Sum256(text)
 		return text, hex.EncodeToString(sum[:6])
 	})
@@ -70,7 +82,7 @@ func (a *asset) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	text, hash := a.load()
 	h.Set("Cache-Control", "public, max-age=31536000, immutable")
 	h.Set("Vary", "Accept-Encoding")
-	if r.URL.RawQuery != hash { // a module that another imports
+	if r.URL.RawQuery != hash { // of another version, or typed
 		h.Set("Cache-Control", "no-cache")
 		h.Set("ETag", `"`+hash+`"`)
 		if r.Header.Get("If-None-Match") == `"`+hash+`"` {

@@ -47,6 +47,28 @@ func TestAssets(t *testing.T) {
 	}
 }
 
+// A page that was seen before asks for none of the modules: each names the others by their hashes.
+func TestModulesAreKept(t *testing.T) {
+	b := newBed(t)
+	n := 0
+	for path, a := range b.site.assets {
+		if strings.Contains(path, "/vendor/") || !strings.HasSuffix(path, ".js") {
+			continue
+		}
+		text, _ := a.load()
+		for _, m := range regexp.MustCompile(`"\./([^"]+)"`).FindAllStringSubmatch(string(text), -1) {
+			n++
+			b.get("/static/"+m[1], stranger).want(t, http.StatusOK)
+			if got := b.get("/static/"+m[1], stranger).Header.Get("Cache-Control"); !strings.HasSuffix(got, "immutable") {
+				t.Errorf("%s imports %s: %s", path, m[1], got)
+			}
+		}
+	}
+	if n < 10 {
+		t.Errorf("%d imports were found", n)
+	}
+}
+
 func TestFavicon(t *testing.T) {
 	b := newBed(t)
 	for query, want := range map[string]string{"": "", "?n=0": "", "?n=3": ">3</text>", "?n=99": ">99</text>", "?n=100": ">99+</text>", "?n=-1": "", "?n=</text><script>": "", "?n=99999999999999999999": ">99+</text>"} {
@@ -92,39 +114,4 @@ func TestWeight(t *testing.T) {
 	if total > mostWeight || total < 20_000 {
 		t.Errorf("the first view weighs %d bytes; at most %d are allowed", total, mostWeight)
 	}
-}
-
-// BenchmarkInboxPage is the inbox of a room of 5,000 messages, as a browser on loopback asks for it.
-func BenchmarkInboxPage(b *testing.B) {
-	d := newBed(b)
-	d.register(mail.Presence{Name: "builder-2"}, mail.Presence{Name: "builder-1"})
-	for i := range 5_000 {
-		to := "user"
-		if i%2 == 0 {
-			to = "builder-2"
-		}
-		d.send("builder-1", mail.Draft{To: mail.Recipients{to}, Type: "question", Subject: "The parser is done", Body: strings.Repeat("A sentence of some length. ", 20)})
-		if i == 4_800 { // the last hundred wait
-			if _, err := d.as("builder-2").Mark(b.Context(), mail.Marking{All: true, Mark: mail.MarkRead}); err != nil {
-				b.Fatal(err)
-			}
-		}
-	}
-	d.get("/@shop/", zipped).want(b, http.StatusOK)
-	b.Run("warm", func(b *testing.B) {
-		for b.Loop() {
-			d.get("/@shop/", zipped)
-		}
-	})
-	b.Run("changed", func(b *testing.B) { // something happened since: what is stuck is counted again
-		for b.Loop() {
-			d.site.stuck.forget("shop")
-			d.get("/@shop/", zipped)
-		}
-	})
-	b.Run("stuck", func(b *testing.B) {
-		for b.Loop() {
-			d.get("/@shop/stuck", zipped)
-		}
-	})
 }

@@ -3,7 +3,6 @@ package web
 import (
 	"cmp"
 	"errors"
-	"net/http"
 	"net/url"
 	"strings"
 
@@ -22,6 +21,7 @@ type composePage struct {
 	Body     string
 	Verdict  string
 	Answered *row // what it answers
+	Key      string
 	Failure  string
 	Preview  bool // the body is shown as it will be read
 
@@ -78,10 +78,7 @@ func compose(v *view) error {
 // letterTo returns a letter that answers a message, or, without one, an empty letter.
 func (v *view) letterTo(answers mail.ID) (*composePage, error) {
 	v.Title = "Write"
-	if v.svc == nil {
-		return nil, mail.Errorf(mail.NotFound, "there is no room yet to write in; any agent or command makes the first: pennypost send --to user Hello")
-	}
-	p := &composePage{view: v, Kind: mail.Custom}
+	p := &composePage{view: v, Kind: mail.Custom, Key: v.Once()}
 	if err := p.choices(); err != nil || answers == "" {
 		return p, err
 	}
@@ -90,19 +87,10 @@ func (v *view) letterTo(answers mail.ID) (*composePage, error) {
 		return nil, err
 	}
 	p.Answered = &row{view: v, Item: it}
-	p.To = []string{string(it.From)}
-	switch it.From {
-	case mail.ToUser: // one goes on with what one said oneself
-		p.To = p.To[:0]
-		for _, a := range it.To {
-			p.To = append(p.To, string(a))
-		}
-	case mail.FromSystem:
-		p.To = nil
+	for _, a := range answerable(&it.Message) {
+		p.To = append(p.To, string(a))
 	}
-	if it.Type == mail.Question {
-		p.Kind = mail.Answer
-	}
+	p.Kind = replyType(&it.Message)
 	if s := it.Subject; s != "" {
 		p.Subject = "Re: " + strings.TrimPrefix(s, "Re: ")
 	}
@@ -156,7 +144,7 @@ func (v *view) posted() (*composePage, mail.Draft, error) {
 	if err != nil {
 		return nil, d, err
 	}
-	p.To, p.Kind, p.Subject, p.Issue, p.Body, p.Urgent = d.To, mail.Type(d.Type), d.Subject, d.Issue, d.Body, d.Priority == string(mail.Urgent)
+	p.To, p.Kind, p.Subject, p.Issue, p.Body, p.Urgent, p.Key = d.To, mail.Type(d.Type), d.Subject, d.Issue, d.Body, d.Priority == string(mail.Urgent), d.Key
 	if p.Verdict = v.r.PostForm.Get("verdict"); p.Kind == mail.ReviewResult && p.Verdict != "" {
 		d.Metadata, err = jsonx.Marshal(map[string]string{"verdict": p.Verdict})
 	}
@@ -169,7 +157,7 @@ func sendComposed(v *view) error {
 	if err != nil {
 		return err
 	}
-	sent, err := v.svc.Send(v.ctx(), d)
+	sent, err := v.sends(d)
 	if err != nil {
 		return p.refused(err)
 	}
@@ -187,15 +175,11 @@ func (p *composePage) refused(err error) error {
 		return err
 	}
 	p.Failure = known.Msg
-	t, err := pageTemplate("compose")
-	if err != nil {
-		return err
-	}
 	part := "layout"
 	if p.scripted() {
 		part = "compose-error"
 	}
-	return p.execute(t, part, p, statuses[known.Code])
+	return p.answer(statuses[known.Code], "compose", part, p)
 }
 
 // preview shows how the text of a letter will be read.
@@ -211,10 +195,5 @@ func preview(v *view) error {
 	if err := v.form(); err != nil {
 		return err
 	}
-	p := &composePage{view: v, Body: v.draft().Body, Preview: true}
-	t, err := pageTemplate("compose")
-	if err != nil {
-		return err
-	}
-	return v.execute(t, "compose-preview", p, http.StatusOK)
+	return v.part("compose", "compose-preview", &composePage{view: v, Body: v.draft().Body, Preview: true})
 }

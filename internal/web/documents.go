@@ -184,9 +184,6 @@ const (
 // kept as a file.
 func serveDocument(v *view) error {
 	q := v.r.URL.Query()
-	if v.svc == nil {
-		return mail.Errorf(mail.NotFound, "there is no room yet")
-	}
 	it, err := v.svc.Message(v.ctx(), mail.ID(q.Get("m")))
 	if err != nil {
 		return err

@@ -220,27 +220,16 @@ func (p *flowPage) Span() string {
 	if from == 0 && p.Until == 0 {
 		return "everything"
 	} else if from == 0 {
-		return "until " + short(p.Now, p.Until)
+		return "until " + moment(p.Now, p.Until)
 	}
-	text := short(p.Now, from) + " – "
+	text := moment(p.Now, from) + " – "
 	if p.Until == 0 {
 		return text + "now"
 	}
 	if date(p.Now, from) == date(p.Now, p.Until) {
 		return text + clock(p.Until)
 	}
-	return text + short(p.Now, p.Until)
-}
-
-// short is a time with its day, unless that is today.
-func short(now time.Time, t mail.Time) string {
-	at := t.Std().In(now.Location())
-	if name := day(now, t); name == "Today" {
-		return at.Format("15:04")
-	} else if name == "Yesterday" {
-		return "yesterday " + at.Format("15:04")
-	}
-	return at.Format("2 Jan 15:04")
+	return text + moment(p.Now, p.Until)
 }
 
 // kind is an entry of the legend.
@@ -286,11 +275,7 @@ func (p *flowPage) ArrowHref(a arrow) string { return post{view: p.view, Item: a
 
 // ArrowTitle is a message in words.
 func (p *flowPage) ArrowTitle(a arrow) string {
-	var to []string
-	for _, one := range a.Item.To {
-		to = append(to, who(one))
-	}
-	return moment(p.Now, a.Item.Sent) + " " + who(a.Item.From) + " to " + strings.Join(to, ", ") + ": " + subject(&a.Item.Message) +
+	return moment(p.Now, a.Item.Sent) + " " + who(a.Item.From) + " to " + names(a.Item.To) + ": " + subject(&a.Item.Message) +
 		" (" + string(a.Item.Type) + ", " + outcomeOf(a.Item.Deliveries).String() + ")"
 }
 
@@ -355,9 +340,9 @@ func (p *flowPage) bars(items []mail.Item, more bool) []bar {
 		}
 		b.Y = barHeight - b.Height
 		if i%8 == 0 {
-			b.Label = short(p.Now, begin)
+			b.Label = moment(p.Now, begin)
 		}
-		b.Title = short(p.Now, begin) + " – " + clock(begin+step) + ": " + plural(n, "message")
+		b.Title = moment(p.Now, begin) + " – " + clock(begin+step) + ": " + plural(n, "message")
 		q := *p
 		q.Window, q.Until = near, begin+step
 		if near.Long > step.Sub(0) { // the piece stands in the middle

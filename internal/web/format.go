@@ -61,6 +61,44 @@ func day(now time.Time, t mail.Time) string {
 	}
 }
 
+// date names a day in a conversation.
+func date(now time.Time, t mail.Time) string {
+	switch name := day(now, t); name {
+	case "Today", "Yesterday":
+		return name
+	}
+	at := t.Std().In(now.Location())
+	if at.Year() != now.Year() {
+		return at.Format("2 January 2006")
+	}
+	return at.Format("Monday, 2 January")
+}
+
+// moment says when something is, in the fewest words: the day only if it is another.
+func moment(now time.Time, t mail.Time) string {
+	at := t.Std().In(now.Location())
+	y, d := at.Year(), at.YearDay()
+	switch {
+	case y == now.Year() && d == now.YearDay():
+		return at.Format("15:04")
+	case t.Std().After(now) && t.Std().Before(now.Add(6*24*time.Hour)):
+		return at.Format("Monday 15:04")
+	case y == now.Year():
+		return at.Format("2 Jan 15:04")
+	}
+	return at.Format("2 Jan 2006 15:04")
+}
+
+// localTime reads a time as browsers and people write it, in the zone of now.
+func localTime(text string, now time.Time) (mail.Time, bool) {
+	for _, layout := range []string{"2006-01-02T15:04", "2006-01-02 15:04", "2006-01-02T15:04:05"} {
+		if t, err := time.ParseInLocation(layout, text, now.Location()); err == nil {
+			return mail.TimeOf(t), true
+		}
+	}
+	return 0, false
+}
+
 // colors is how many colours the stylesheet has for agents.
 const colors = 12
 
@@ -87,6 +125,15 @@ func initials(name any) string {
 
 // who is an address as a person reads it: an agent's bare name, anything else as it is written.
 func who(a any) string { return strings.TrimPrefix(fmt.Sprint(a), "agent:") }
+
+// names are addresses as a person reads them.
+func names(list []mail.Address) string {
+	out := make([]string, len(list))
+	for i, a := range list {
+		out[i] = who(a)
+	}
+	return strings.Join(out, ", ")
+}
 
 // plural counts: "1 message", "2 messages".
 func plural(n int, one string) string {

@@ -7,7 +7,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"time"
 	"unicode"
 	"unicode/utf8"
 
@@ -66,28 +65,13 @@ func history(v *view) error {
 		v.w.Header().Set("HX-Push-Url", p.Here())
 	}
 	err := p.list(q)
-	if code := mail.CodeOf(err); code == mail.Invalid || code == mail.NotFound {
-		p.Problem = err.Error()
-		return p.answer(http.StatusBadRequest)
+	status := http.StatusOK
+	if code := mail.CodeOf(err); code == mail.Invalid || code == mail.NotFound { // a filter that is not understood leaves the page as it is, with a word about it
+		p.Problem, status = err.Error(), http.StatusBadRequest
 	} else if err != nil {
 		return err
 	}
-	return p.answer(http.StatusOK)
-}
-
-// answer is render with a status: a filter that is not understood leaves the page as it is, with a word about it.
-func (p *historyPage) answer(status int) error {
-	t, err := pageTemplate("history")
-	if err != nil {
-		return err
-	}
-	part := "layout"
-	for _, name := range []string{"list", "more"} {
-		if p.partial(name) {
-			part = name
-		}
-	}
-	return p.execute(t, part, p, status)
+	return p.answer(status, "history", p.wanted("list", "more"), p)
 }
 
 // list fills the list from before the place that the address names.
@@ -242,114 +226,6 @@ func (p *historyPage) Chips() []chip {
 	return out
 }
 
-// filters are the conditions that the address of the page names.
-type filters map[string]string
-
-// filterNames are the filters in their order, with what a person calls them.
-var filterNames = []struct{ name, label string }{
-	{"q", "text"}, {"type", "type"}, {"agent", "agent"}, {"from", "from"}, {"to", "to"}, {"issue", "issue"}, {"state", "state"},
-	{"since", "since"}, {"until", "until"}, {"thread", "thread"}, {"archive", "with the archive"},
-}
-
-func filtersOf(q url.Values) filters {
-	f := make(filters)
-	for _, n := range filterNames {
-		if value := strings.TrimSpace(strings.Join(q[n.name], ",")); strings.Trim(value, ",") != "" {
-			f[n.name] = value
-		}
-	}
-	return f
-}
-
-func (f filters) without(name string) filters {
-	out := make(filters)
-	for n, value := range f {
-		if n != name {
-			out[n] = value
-		}
-	}
-	return out
-}
-
-// address returns the part of an address that names the filters, and more.
-func (f filters) address(more map[string]string) string {
-	q := make(url.Values)
-	for n, value := range f {
-		q.Set(n, value)
-	}
-	for n, value := range more {
-		q.Set(n, value)
-	}
-	if len(q) == 0 {
-		return ""
-	}
-	return "?" + q.Encode()
-}
-
-// query returns what the filters ask of the room.
-func (f filters) query(now time.Time) (mail.HistoryQuery, error) {
-	q := mail.HistoryQuery{
-		Search: f["q"], Agent: mail.Name(f["agent"]), From: f["from"], To: f["to"], Issue: f["issue"], Thread: mail.ID(f["thread"]), Archive: f["archive"] != "",
-	}
-	for _, word := range words(f["type"]) {
-		t, err := mail.ParseType(word)
-		if err != nil {
-			return q, err
-		}
-		q.Types = append(q.Types, t)
-	}
-	for _, word := range words(f["state"]) {
-		s, err := mail.ParseDeliveryState(word)
-		if err != nil {
-			return q, err
-		}
-		q.States = append(q.States, s)
-	}
-	var err error
-	if q.Since, err = parseWhen(f["since"], now, false); err != nil {
-		return q, err
-	}
-	q.Until, err = parseWhen(f["until"], now, true)
-	return q, err
-}
-
-func words(list string) []string {
-	return strings.FieldsFunc(list, func(r rune) bool { return r == ',' || r == ' ' })
-}
-
-// parseWhen reads a time, a day, or how long ago. "" is no time. As an end, a day ends with its last moment.
-func parseWhen(text string, now time.Time, end bool) (mail.Time, error) {
-	if text == "" {
-		return 0, nil
-	}
-	if t, err := mail.ParseTime(text); err == nil {
-		return t, nil
-	}
-	if t, err := time.ParseInLocation(time.DateOnly, text, now.Location()); err == nil {
-		if end {
-			t = t.AddDate(0, 0, 1)
-		}
-		return mail.TimeOf(t), nil
-	}
-	for _, layout := range []string{"2006-01-02T15:04", "2006-01-02 15:04", "2006-01-02T15:04:05"} {
-		if t, err := time.ParseInLocation(layout, text, now.Location()); err == nil {
-			return mail.TimeOf(t), nil
-		}
-	}
-	if d, ok := span(text); ok {
-		return mail.TimeOf(now.Add(-d)), nil
-	}
-	return 0, mail.Errorf(mail.Invalid, "%q is not a time: write it like 2026-05-10, 2026-05-10 14:00, or 2h for two hours ago (m, h, d and w are known)", text)
-}
-
-// span reads a length of time: "30m", "2h", "7d", "1w".
-func span(text string) (time.Duration, bool) {
-	units := map[byte]time.Duration{'m': time.Minute, 'h': time.Hour, 'd': 24 * time.Hour, 'w': 7 * 24 * time.Hour}
-	n, err := strconv.ParseUint(text[:len(text)-1], 10, 16)
-	unit := units[text[len(text)-1]]
-	return time.Duration(n) * unit, err == nil && unit != 0
-}
-
 // Href is the address of the conversation, at this message.
 func (e event) Href() string { return post{view: e.view, Item: e.Item}.ThreadHref() }
 
@@ -431,38 +307,3 @@ func find(text, search string) (i, j int) {
 
 // Fate is the one word for what became of a message, and whether that is true of all its recipients.
 func (e event) Fate() outcome { return outcomeOf(e.Deliveries) }
-
-// outcome is what became of a message, all recipients taken together.
-type outcome struct {
-	State mail.DeliveryState
-	Read  int
-	Of    int
-}
-
-// outcomeOf sums deliveries up: what went wrong is told before what waits, and what waits before what is done.
-func outcomeOf(ds []mail.Delivery) outcome {
-	f := outcome{Of: len(ds)}
-	order := []mail.DeliveryState{
-		mail.Dead, mail.Expired, mail.Held, mail.Queued, mail.Notified, mail.Presented, mail.Read, mail.Archived,
-	}
-	worst := len(order)
-	for _, d := range ds {
-		if d.State == mail.Read || d.State == mail.Archived {
-			f.Read++
-		}
-		if i := slices.Index(order, d.State); i >= 0 && i < worst {
-			worst, f.State = i, d.State
-		}
-	}
-	return f
-}
-
-func (f outcome) String() string {
-	switch {
-	case f.Of == 0:
-		return "nobody yet"
-	case f.Of > 1 && f.Read > 0 && f.Read < f.Of && f.State != mail.Dead && f.State != mail.Expired && f.State != mail.Held:
-		return strconv.Itoa(f.Read) + " of " + strconv.Itoa(f.Of) + " read"
-	}
-	return string(f.State)
-}

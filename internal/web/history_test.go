@@ -245,7 +245,7 @@ func TestHistoryExport(t *testing.T) {
 		t.Errorf("%d messages, %v", len(array), err)
 	}
 	b.get("/@shop/history/export?format=json&type=cancel").want(t, 200, "[]\n")
-	b.get("/@shop/history/export?format=md&type=cancel").want(t, 200, "No message fits", "- type cancel")
+	b.get("/@shop/history/export?format=md&type=cancel").want(t, 200, "No messages", "- type cancel")
 	b.get("/@shop/history/export?format=pdf").want(t, 400, "no format")
 	b.get("/@shop/history/export?format=md&type=gossip").want(t, 400, "not a message type")
 }

@@ -16,19 +16,16 @@ type letter struct {
 	Workspace  *mail.Workspace // in which the sender works, if that is known
 	Docs       []document      // instead of their names in Item
 	Options    []option        // of a question that offers answers
-	Answers    []reply         // the user's
+	Answers    []post          // the user's, with what became of them
 	Messages   int             // in the conversation
 	Recipients []mail.Address  // whom an answer is for; none if nobody can be answered
 }
 
 // showLetter is the letter as it is now. It is how an open letter is kept true, so it marks nothing.
 func showLetter(v *view) error {
-	if v.svc == nil {
-		return mail.Errorf(mail.NotFound, "there is no room yet")
-	}
 	id := mail.ID(v.r.URL.Query().Get("m"))
 	if !v.scripted() {
-		return v.redirect("/?" + url.Values{"m": {string(id)}}.Encode())
+		return v.redirect(letterPath(id))
 	}
 	l, err := v.letter(id)
 	if mail.CodeOf(err) == mail.NotFound {
@@ -92,10 +89,26 @@ func (l *letter) conversation() error {
 	l.Messages = len(page.Messages)
 	for _, it := range page.Messages {
 		if it.ReplyTo == l.ID && it.From == mail.ToUser {
-			l.Answers = append(l.Answers, reply{l.view, it})
+			l.Answers = append(l.Answers, post{view: l.view, Item: it})
 		}
 	}
-	return nil
+	return l.followUp()
+}
+
+// followUp says what became of the user's answers.
+func (l *letter) followUp() error {
+	if len(l.Answers) == 0 {
+		return nil
+	}
+	items := make([]mail.Item, len(l.Answers))
+	for i := range l.Answers {
+		items[i] = l.Answers[i].Item
+	}
+	told, err := l.told(items)
+	for i := range l.Answers {
+		l.Answers[i].Fates = l.fates(&items[i], told[items[i].ID], named)
+	}
+	return err
 }
 
 // answerable returns whom an answer to m is for: its sender, or, if that is the user, those to whom they wrote.
@@ -109,13 +122,16 @@ func answerable(m *mail.Message) []mail.Address {
 	return []mail.Address{m.From}
 }
 
-// ReplyType is the type of what the person answers.
-func (l *letter) ReplyType() mail.Type {
-	if l.Type == mail.Question && l.From != mail.ToUser {
+// replyType returns the type of what the user answers to m.
+func replyType(m *mail.Message) mail.Type {
+	if m.Type == mail.Question && m.From != mail.ToUser {
 		return mail.Answer
 	}
 	return mail.Custom
 }
+
+// ReplyType is the type of what the person answers.
+func (l *letter) ReplyType() mail.Type { return replyType(&l.Message) }
 
 // ReplyLabel says what writing below the letter is.
 func (l *letter) ReplyLabel() string {
@@ -146,7 +162,13 @@ func (l *letter) Asks() bool {
 func (l *letter) Self() string { return l.Base + "/letter?" + url.Values{"m": {string(l.ID)}}.Encode() }
 
 // Here is where a browser without script comes back to.
-func (l *letter) Here() string { return "/?" + url.Values{"m": {string(l.ID)}}.Encode() }
+func (l *letter) Here() string { return letterPath(l.ID) }
+
+// letterPath is where a message is shown in full.
+func letterPath(id mail.ID) string { return "/?" + url.Values{"m": {string(id)}}.Encode() }
+
+// LetterHref is the address of a message in full, with its documents.
+func (v *view) LetterHref(id mail.ID) string { return v.Base + letterPath(id) }
 
 // ThreadHref is the address of the conversation.
 func (l *letter) ThreadHref() string { return post{view: l.view, Item: l.Item}.ThreadHref() }

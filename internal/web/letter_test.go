@@ -3,9 +3,11 @@ package web
 import (
 	"bytes"
 	"encoding/base64"
+	"maps"
 	"net/url"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strconv"
 	"strings"
 	"testing"
@@ -51,7 +53,13 @@ func TestCard(t *testing.T) {
 	letter().want(t, 200, `<button name="body" value="The &lt;first&gt;">`, "needs an answer", `name="to" value="agent:ann with, odd name"`, `name="type" value="answer"`)
 
 	form := url.Values{"to": {"agent:ann with, odd name"}, "reply_to": {string(id)}, "type": {"answer"}, "body": {"The <first>"}}
+	form.Set("key", "choice-"+string(id))
+	letter().want(t, 200, `name="key" value="choice-`+string(id)+`"`)
 	b.post("/@shop/send", form, asScript("form")).want(t, 200, "looks when its turn ends")
+	b.post("/@shop/send", form, asScript("form")).want(t, 200) // a second press is not a second answer
+	other := maps.Clone(form)
+	other.Set("body", "The second")
+	b.post("/@shop/send", other, asScript("form")).want(t, 409, "sent before with other words")
 	letter().want(t, 200, "You answered", "The &lt;first&gt;", "queued: it is working, and looks when its turn ends").without(t, "<button name=\"body\"", "needs an answer")
 
 	page, err := b.as("ann with, odd name").Inbox(t.Context(), mail.InboxQuery{})
@@ -65,7 +73,9 @@ func TestCard(t *testing.T) {
 	if _, err := b.as("ann with, odd name").Mark(t.Context(), mail.Marking{All: true, Mark: mail.MarkRead}); err != nil {
 		t.Fatal(err)
 	}
-	letter().want(t, 200, `<span class="state">read `)
+	if a := letter(); !regexp.MustCompile(`delivered to ann with, odd name through its hook \d\d:\d\d, read \d\d:\d\d`).MatchString(a.Body) {
+		t.Errorf("the card does not tell the answer's steps:\n%s", a.Body)
+	}
 }
 
 func TestBecame(t *testing.T) {

@@ -16,6 +16,7 @@ const (
 	tick        = 15 * time.Second       // between signs of life: a browser that hears none for long asks by itself
 	gather      = 150 * time.Millisecond // what happens within is told at once
 	sendTimeout = 10 * time.Second       // for a browser to take a piece
+	maxStreams  = 64                     // each holds a connection; pages in the background have none
 )
 
 // change is what an open page is told of: that something happened, and nothing of what.
@@ -39,8 +40,9 @@ type arrival struct {
 
 // events streams changes as Server-Sent Events whose ids are places in the journal. A browser that comes back says the last one.
 func (s *Site) events(v *view) error {
-	if v.svc == nil {
-		return mail.Errorf(mail.NotFound, "there is no room yet")
+	defer s.streams.Add(-1)
+	if s.streams.Add(1) > maxStreams {
+		return mail.Errorf(mail.Limited, "%d pages follow this post office already; this one asks for itself", maxStreams)
 	}
 	after, reset, err := v.after()
 	if err != nil {

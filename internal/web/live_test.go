@@ -227,6 +227,23 @@ func TestEventsEnd(t *testing.T) {
 	})
 }
 
+// TestEventsBound: the pages that follow are counted, and one that has left makes room.
+func TestEventsBound(t *testing.T) {
+	inBubble(t, func(t *testing.T, b *bed) {
+		b.site.streams.Store(maxStreams)
+		b.get("/@shop/events").want(t, http.StatusTooManyRequests)
+		b.site.streams.Add(-1)
+		s := b.listen("0", "")
+		synctest.Wait()
+		b.get("/@shop/events").want(t, http.StatusTooManyRequests)
+		b.stop()
+		<-s.done
+		if n := b.site.streams.Load(); n != maxStreams-1 {
+			t.Errorf("%d streams are counted, want %d", n, maxStreams-1)
+		}
+	})
+}
+
 // TestEventsToNobody: a browser that takes nothing any more is let go.
 func TestEventsToNobody(t *testing.T) {
 	inBubble(t, func(t *testing.T, b *bed) {

@@ -1,7 +1,6 @@
 package web
 
 import (
-	"context"
 	"fmt"
 	"net/url"
 	"testing"
@@ -9,16 +8,15 @@ import (
 	"pennypost/internal/mail"
 )
 
-// BenchmarkPages is what each place costs in a large room: 40 agents and 5,000 messages, some of them questions, some stuck.
-func BenchmarkPages(b *testing.B) {
-	bed := newBed(b)
+// largeRoom is a room of 40 agents and 5,000 messages, some of them questions, some stuck; id is the last of them.
+func largeRoom(b *testing.B) (bed *bed, id mail.ID) {
+	bed = newBed(b)
 	const agents, messages = 40, 5_000
 	name := func(i int) mail.Name { return mail.Name(fmt.Sprintf("agent-%d", i%agents)) }
 	for i := range agents {
 		bed.register(mail.Presence{Name: name(i), Roles: []string{fmt.Sprintf("role-%d", i%7)}, Tags: []string{fmt.Sprintf("project:p%d", i%5)}})
 	}
 	types := []string{"task-assigned", "task-done", "question", "answer", "status", "custom"}
-	var id mail.ID
 	for i := range messages {
 		d := mail.Draft{To: mail.Recipients{"agent:" + string(name(i*7+1))}, Type: types[i%len(types)], Subject: fmt.Sprint("subject ", i), Body: fmt.Sprint("a line of text\n\nmore of it ", i)}
 		switch i % 10 {
@@ -34,7 +32,7 @@ func BenchmarkPages(b *testing.B) {
 		id = bed.send(name(i), d)
 	}
 	for i := range agents - 4 { // the rest reads nothing
-		page, err := bed.as(name(i)).Inbox(context.Background(), mail.InboxQuery{Limit: mail.MaxLimit})
+		page, err := bed.as(name(i)).Inbox(b.Context(), mail.InboxQuery{Limit: mail.MaxLimit})
 		if err != nil {
 			b.Fatal(err)
 		}
@@ -42,26 +40,30 @@ func BenchmarkPages(b *testing.B) {
 		for _, it := range page.Messages {
 			ids = append(ids, it.ID)
 		}
-		if _, err := bed.as(name(i)).Mark(context.Background(), mail.Marking{IDs: ids, Mark: mail.MarkRead}); err != nil {
+		if _, err := bed.as(name(i)).Mark(b.Context(), mail.Marking{IDs: ids, Mark: mail.MarkRead}); err != nil {
 			b.Fatal(err)
 		}
 	}
-	letter, err := bed.as(mail.User).Inbox(context.Background(), mail.InboxQuery{Newest: true, Limit: 1})
-	if err != nil {
-		b.Fatal(err)
-	}
-	for _, path := range []string{
-		"/", "/?m=" + url.QueryEscape(string(letter.Messages[0].ID)), "/agents", "/agents/agent-3", "/agents/agent-39", "/channels", "/channels/project:p1", "/channels/role:role-3",
-		"/history", "/history?q=line", "/flow?w=all", "/flow?w=all&view=talk", "/stuck", "/t/" + url.PathEscape(string(id)), "/compose", "/palette?q=ag", "/changes",
+	return bed, id
+}
+
+// BenchmarkPages is what each place costs in a large room.
+func BenchmarkPages(b *testing.B) {
+	bed, id := largeRoom(b)
+	for _, page := range []struct{ name, path string }{
+		{"inbox", "/"}, {"letter", "/?" + url.Values{"m": {string(id)}}.Encode()}, {"agents", "/agents"}, {"agent", "/agents/agent-39"},
+		{"channels", "/channels"}, {"tag", "/channels/project:p1"}, {"role", "/channels/role:role-3"},
+		{"history", "/history"}, {"search", "/history?q=line"}, {"thread", "/t/" + url.PathEscape(string(id))},
+		{"flow", "/flow?w=all"}, {"talk", "/flow?w=all&view=talk"}, {"stuck", "/stuck"}, {"compose", "/compose"}, {"palette", "/palette?q=ag"}, {"changes", "/changes"},
 	} {
-		b.Run(path, func(b *testing.B) {
+		b.Run(page.name, func(b *testing.B) {
 			for b.Loop() {
-				bed.get(path).want(b, 200)
+				bed.get(page.path, zipped).want(b, 200)
 			}
 		})
 	}
-	b.Run("events", func(b *testing.B) { // what each change costs for each page that is open
-		for i := 0; b.Loop(); i++ {
+	b.Run("changed", func(b *testing.B) { // something happened since: what is stuck is counted again
+		for b.Loop() {
 			bed.site.stuck.forget("shop")
 			bed.get("/changes").want(b, 200)
 		}

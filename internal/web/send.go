@@ -1,6 +1,7 @@
 package web
 
 import (
+	"crypto/rand"
 	"mime"
 	"net/http"
 	"strings"
@@ -33,8 +34,21 @@ func (v *view) draft() mail.Draft {
 	return mail.Draft{
 		To:   trimmed(v.r.PostForm["to"]),
 		Type: field("type"), Subject: field("subject"), Body: field("body"), ReplyTo: mail.ID(field("reply_to")), Priority: field("priority"), Issue: field("issue"),
+		Key: field("key"),
 	}
 }
+
+// sends sends a draft. Its key is that of the form, which says no two things: a second press says nothing more.
+func (v *view) sends(d mail.Draft) (mail.Sent, error) {
+	sent, err := v.svc.Send(v.ctx(), d)
+	if d.Key != "" && mail.CodeOf(err) == mail.Conflict {
+		err = mail.Errorf(mail.Conflict, "this form was sent before with other words, and these were not sent. Load the page again to see what was")
+	}
+	return sent, err
+}
+
+// Once is the key of a form, so that what is in it is sent once however often it is posted.
+func (v *view) Once() string { return rand.Text() }
 
 // trimmed returns the texts that are not blank. As addresses, the room takes them apart at commas where no agent is called so.
 func trimmed(texts []string) []string {
@@ -61,10 +75,7 @@ func sendMail(v *view) error {
 	if err := v.form(); err != nil {
 		return err
 	}
-	if v.svc == nil {
-		return mail.Errorf(mail.NotFound, "there is no room yet to send it in")
-	}
-	sent, err := v.svc.Send(v.ctx(), v.draft())
+	sent, err := v.sends(v.draft())
 	if err != nil {
 		return err
 	}

@@ -66,7 +66,11 @@ func (l *logins) take(key string) (login, bool) {
 func (s *Site) login(w http.ResponseWriter, r *http.Request) {
 	v := &view{site: s, w: w, r: r, Now: time.Now(), Nonce: newNonce()}
 	v.header()
-	one, ok := s.logins.take(r.URL.Query().Get("key"))
+	var one login
+	ok := false
+	if r.Method == http.MethodGet { // who looks ahead with HEAD does not use the link up
+		one, ok = s.logins.take(r.URL.Query().Get("key"))
+	}
 	if !ok {
 		if s.loggedIn(r) { // the link was opened twice
 			http.Redirect(w, r, "/", http.StatusSeeOther)
@@ -105,13 +109,10 @@ func (v *view) stranger() {
 
 // door answers with a page for who is not inside.
 func (v *view) door(status int, part, to string) {
-	t, err := pageTemplate("door")
-	if err == nil {
-		err = v.execute(t, part, struct {
-			*view
-			To string
-		}{v, to}, status)
-	}
+	err := v.answer(status, "door", part, struct {
+		*view
+		To string
+	}{v, to})
 	if err != nil {
 		v.site.opts.Log.Error("page", "path", v.r.URL.Path, "err", err)
 		http.Error(v.w, "log in with the link that pennypost open prints", status)

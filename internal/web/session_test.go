@@ -29,6 +29,7 @@ func TestLoginOnce(t *testing.T) {
 	b := newBed(t)
 	b.addRoom("other")
 	link := b.site.Link("other")
+	b.do(http.MethodHead, link, nil, stranger).want(t, http.StatusUnauthorized) // who looks ahead does not use it up
 	first := b.get(link, stranger).want(t, http.StatusOK, "/@other/")
 	if got := first.Header.Get("Refresh"); got != "0; url=/@other/" {
 		t.Errorf("Refresh: %q", got)

@@ -107,9 +107,6 @@ func (s *snag) WhoHref() string {
 	return s.ChannelHref(s.Who)
 }
 
-// NoticeHref is where the post office tells of it.
-func (s *snag) NoticeHref() string { return s.Base + "/?m=" + url.QueryEscape(string(s.Notice)) }
-
 // isAgent reports whether a sender is an agent of this room, and so can be answered.
 func isAgent(from mail.Address) bool {
 	return (from.Kind() == mail.ToAgent || from == mail.ToOrchestrator) && from != mail.FromSystem && !strings.Contains(string(from), "@")
@@ -133,6 +130,7 @@ func stuck(v *view) error {
 	if p.Sections, err = v.snags(agents); err != nil {
 		return err
 	}
+	v.site.stuck.put(v.Room, tally{seq: v.At, at: v.Now, took: time.Since(v.Now), n: p.Total()})
 	return v.render("stuck", p, "snags")
 }
 
@@ -147,28 +145,19 @@ func countSnags(sections []stuckSection) int {
 	return n
 }
 
-// stuckToast tells what was done about something that was stuck.
-type stuckToast struct {
-	*view
-	Text string
-}
-
 // mended answers a change on this page.
 func (v *view) mended(format string, args ...any) error {
 	if !v.scripted() {
 		return v.redirect("/stuck")
 	}
 	v.toast("pp-mended, pp-sent")
-	return v.part("stuck", "toast-stuck", stuckToast{v, fmt.Sprintf(format, args...)})
+	return v.part("inbox", "toast-done", done{view: v, Text: fmt.Sprintf(format, args...), MS: 6000})
 }
 
 // stuckForm reads a form of this page, and the messages that it names.
 func (v *view) stuckForm() ([]mail.Item, error) {
 	if err := v.form(); err != nil {
 		return nil, err
-	}
-	if v.svc == nil {
-		return nil, mail.Errorf(mail.NotFound, "there is no room yet, and nothing stuck in it")
 	}
 	var items []mail.Item
 	for _, id := range v.r.PostForm["id"] {
@@ -204,13 +193,9 @@ func sendOn(v *view) error {
 
 // again is a message as it goes to another reader. The answer to it settles what became of the first.
 func again(it mail.Item, to string) mail.Draft {
-	readers := make([]string, len(it.To))
-	for i, a := range it.To {
-		readers[i] = who(a)
-	}
-	note := "*Sent on by the user: it was for " + strings.Join(readers, ", ") + ", and was not read.*"
+	note := "*Sent on by the user: it was for " + names(it.To) + ", and was not read.*"
 	if it.From != mail.ToUser {
-		note = "*Sent on by the user: " + who(it.From) + " wrote it to " + strings.Join(readers, ", ") + ", and it was not read.*"
+		note = "*Sent on by the user: " + who(it.From) + " wrote it to " + names(it.To) + ", and it was not read.*"
 	}
 	sum := sha256.Sum256([]byte(string(it.ID) + "\x00" + to))
 	return mail.Draft{
@@ -230,13 +215,9 @@ func tellSenders(v *view) error {
 		if !isAgent(it.From) {
 			continue
 		}
-		readers := make([]string, len(it.To))
-		for i, a := range it.To {
-			readers[i] = who(a)
-		}
 		_, err := v.svc.Send(v.ctx(), mail.Draft{
 			To: mail.Recipients{string(it.From)}, Type: string(mail.Answer), ReplyTo: it.ID, Subject: "Not read: " + cut(subject(&it.Message), 200),
-			Body: strings.Join(readers, ", ") + " did not read this, and will not. Do not wait for an answer.", Key: "not-read-" + string(it.ID),
+			Body: names(it.To) + " did not read this, and will not. Do not wait for an answer.", Key: "not-read-" + string(it.ID),
 		})
 		if err != nil {
 			return err
@@ -375,13 +356,18 @@ func (t *tallies) get(room mail.RoomName, seq mail.Seq, count func() int) int {
 		return old.n
 	}
 	n := count()
+	t.put(room, tally{seq: seq, at: began, took: time.Since(began), n: n})
+	return n
+}
+
+// put remembers a count.
+func (t *tallies) put(room mail.RoomName, n tally) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if t.rooms == nil {
 		t.rooms = make(map[mail.RoomName]tally)
 	}
-	t.rooms[room] = tally{seq: seq, at: began, took: time.Since(began), n: n}
-	return n
+	t.rooms[room] = n
 }
 
 // forget has the room counted again.

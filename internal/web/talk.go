@@ -132,19 +132,6 @@ func (t *talk) add(it mail.Item) {
 	d.Posts = append(d.Posts, s)
 }
 
-// date names a day in a conversation.
-func date(now time.Time, t mail.Time) string {
-	switch name := day(now, t); name {
-	case "Today", "Yesterday":
-		return name
-	}
-	at := t.Std().In(now.Location())
-	if at.Year() != now.Year() {
-		return at.Format("2 January 2006")
-	}
-	return at.Format("Monday, 2 January")
-}
-
 // writing is the box below a conversation, which may be an answer to the message that the address names: then it goes to that one's sender too.
 func (v *view) writing(to mail.Address, path, next string) (box, error) {
 	b := box{view: v, To: string(to), Label: "Write to " + who(to), Next: next}
@@ -158,9 +145,7 @@ func (v *view) writing(to mail.Address, path, next string) (box, error) {
 		return b, err
 	}
 	b.ReplyTo, b.Answers = it.ID, who(it.From)+": "+subject(&it.Message)
-	if it.Type == mail.Question {
-		b.Kind = string(mail.Answer)
-	}
+	b.Kind = string(replyType(&it.Message))
 	if it.From != to && it.From != mail.ToUser && it.From != mail.FromSystem {
 		b.Also = []string{string(it.From)}
 	}

@@ -1,19 +1,14 @@
 package web
 
 import (
-	"context"
 	"net/url"
 	"slices"
 	"strings"
-	"time"
 
 	"pennypost/internal/mail"
 )
 
-const (
-	deepest  = 4      // how far replies are indented; those below are folded up
-	mostTold = 50_000 // events to look through for a thread's receipts: reading them takes less than a second
-)
+const deepest = 4 // how far replies are indented; those below are folded up
 
 // threadPage is a conversation as the tree that its replies make.
 type threadPage struct {
@@ -50,9 +45,6 @@ func threadPath(id mail.ID) string { return "/t/" + url.PathEscape(string(id)) }
 
 func thread(v *view) error {
 	v.Place = "history"
-	if v.svc == nil {
-		return nowhere(v)
-	}
 	items, more, err := v.thread(mail.ID(v.r.PathValue("id")))
 	if err != nil {
 		return err
@@ -111,18 +103,13 @@ func (p *threadPage) head(items []mail.Item) {
 		for _, d := range it.Docs {
 			if !docs[d.Path] {
 				docs[d.Path] = true
-				p.Docs = append(p.Docs, threadDoc{d.Path, p.docHref(it, d)})
+				p.Docs = append(p.Docs, threadDoc{d.Path, p.LetterHref(it.ID)})
 			}
 		}
 		if unreadByUser(it) {
 			p.Unread++
 		}
 	}
-}
-
-// docHref is where a document is seen: at the message that names it.
-func (p *threadPage) docHref(it *mail.Item, _ mail.Doc) string {
-	return post{view: p.view, Item: *it}.ThreadHref()
 }
 
 // IssueHref is everything about an issue.
@@ -162,7 +149,7 @@ func (p *threadPage) tree(items []mail.Item, told map[mail.ID][]mail.Event) []br
 		for n, i := range list {
 			it := items[i]
 			b := branch{post: post{view: p.view, Item: it, Depth: depth, Reply: p.Here() + "?reply=" + url.QueryEscape(string(it.ID))}}
-			b.Fates = p.fates(it, told[it.ID])
+			b.Fates = p.fates(&it, told[it.ID], step)
 			if n > 0 && depth > 0 {
 				b.Answers = who(items[indexOf(items, it.ReplyTo)].From)
 			}
@@ -201,78 +188,6 @@ func (b *branch) fold() {
 	walk(b.Below)
 }
 
-// told returns the receipts of a thread's messages, from the journal: the messages themselves only tell how they stand now.
-func (v *view) told(items []mail.Item) (map[mail.ID][]mail.Event, error) {
-	out := make(map[mail.ID][]mail.Event)
-	for i := range items {
-		out[items[i].ID] = nil
-	}
-	first := items[0].Seq
-	if v.At-first > mostTold {
-		return out, nil
-	}
-	w, err := v.svc.Watch(v.ctx(), first)
-	if err != nil {
-		return nil, err
-	}
-	defer w.Close()
-	for at := first; at < v.At; {
-		// The journal may have lost its last place to compaction: then nothing more comes.
-		ctx, cancel := context.WithTimeout(v.ctx(), 200*time.Millisecond)
-		events, err := w.Next(ctx)
-		cancel()
-		if err != nil {
-			return out, v.ctx().Err()
-		}
-		for _, e := range events {
-			at = e.Seq
-			if e.Receipt == nil {
-				continue
-			}
-			if _, ok := out[e.Receipt.Message]; ok {
-				out[e.Receipt.Message] = append(out[e.Receipt.Message], e)
-			}
-		}
-	}
-	return out, nil
-}
-
-// fates says for each recipient of a message what happened to it, one after the other.
-func (p *threadPage) fates(it mail.Item, told []mail.Event) []fate {
-	var out []fate
-	for _, d := range it.Deliveries {
-		f := fate{State: d.State, Who: recipient(d)}
-		var steps []string
-		for _, e := range told {
-			if e.Receipt.Reader.Signer() == d.Agent {
-				steps = append(steps, p.step(e, it.Sent))
-			}
-		}
-		if steps = slices.Compact(steps); len(steps) == 0 || d.State != mail.Read && d.State != mail.Archived && d.State != mail.Presented {
-			steps = append(steps, became(p.Now, d)) // what waits, and what never came
-		}
-		if n := len(steps); n > 1 && d.State == mail.Notified {
-			steps = steps[:n-1]
-		}
-		f.Text = strings.Join(steps, ", ")
-		out = append(out, f)
-	}
-	return out
-}
-
-// step is a receipt in words. On the day of the message itself, the time is enough.
-func (p *threadPage) step(e mail.Event, sent mail.Time) string {
-	at := moment(p.Now, e.At)
-	if date(p.Now, e.At) == date(p.Now, sent) {
-		at = clock(e.At)
-	}
-	text := string(e.Receipt.Mark) + " " + at
-	if e.Receipt.Door != "" {
-		text += " through " + e.Receipt.Door
-	}
-	return text
-}
-
 // writeTo is the box below the conversation: an answer to the message that the address names, else to the last that somebody else wrote.
 func (p *threadPage) writeTo(items []mail.Item) (box, error) {
 	b := box{view: p.view, Plain: p.Here(), Next: threadPath(p.ID)}
@@ -287,25 +202,12 @@ func (p *threadPage) writeTo(items []mail.Item) (box, error) {
 	}
 	it := &items[i]
 	b.ReplyTo = it.ID
-	if it.Type == mail.Question && toUser(&it.Message) {
-		b.Kind = string(mail.Answer)
+	b.Kind = string(replyType(&it.Message))
+	for _, a := range answerable(&it.Message) {
+		b.Also = append(b.Also, string(a))
 	}
-	b.To = string(it.From)
-	if it.From == mail.ToUser || it.From == mail.FromSystem {
-		b.To = ""
-		for _, a := range it.To {
-			if a == mail.ToUser {
-				continue
-			}
-			if b.To == "" {
-				b.To = string(a)
-			} else {
-				b.Also = append(b.Also, string(a))
-			}
-		}
-	}
-	if b.To == "" {
-		b.To = string(mail.ToOrchestrator)
+	if b.To = string(mail.ToOrchestrator); len(b.Also) > 0 {
+		b.To, b.Also = b.Also[0], b.Also[1:]
 	}
 	b.Label = "Reply to " + who(b.To)
 	return b, nil
@@ -330,7 +232,7 @@ func unreadByUser(it *mail.Item) bool {
 // threadRead marks what waits in a thread for the user as read.
 func threadRead(v *view) error {
 	id, ok := strings.CutSuffix(v.r.PathValue("id"), "/read")
-	if !ok || v.svc == nil {
+	if !ok {
 		return nowhere(v)
 	}
 	items, _, err := v.thread(mail.ID(id))

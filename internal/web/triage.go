@@ -99,9 +99,6 @@ func (v *view) named() (mail.ID, error) {
 	if err := v.form(); err != nil {
 		return "", err
 	}
-	if v.svc == nil {
-		return "", mail.Errorf(mail.NotFound, "there is no room yet, and no message in it")
-	}
 	return mail.ParseID(v.r.PostForm.Get("id"))
 }
 
@@ -146,26 +143,9 @@ func snoozeUntil(form interface{ Get(string) string }, now time.Time) (mail.Time
 		}
 	}
 	at := form.Get("at")
-	t, err := time.ParseInLocation("2006-01-02T15:04", at, now.Location())
-	if err != nil {
-		if t, err = time.ParseInLocation("2006-01-02T15:04:05", at, now.Location()); err != nil {
-			return 0, mail.Errorf(mail.Invalid, "%q is not a time to come back at; choose one, or write it like 2026-05-10T09:00. The message is where it was", at)
-		}
+	t, ok := localTime(at, now)
+	if !ok {
+		return 0, mail.Errorf(mail.Invalid, "%q is not a time to come back at; choose one, or write it like 2026-05-10T09:00. The message is where it was", at)
 	}
-	return mail.TimeOf(t), nil
-}
-
-// moment says when something is, in the fewest words: the day only if it is another.
-func moment(now time.Time, t mail.Time) string {
-	at := t.Std().In(now.Location())
-	y, d := at.Year(), at.YearDay()
-	switch {
-	case y == now.Year() && d == now.YearDay():
-		return at.Format("15:04")
-	case t.Std().After(now) && t.Std().Before(now.Add(6*24*time.Hour)):
-		return at.Format("Monday 15:04")
-	case y == now.Year():
-		return at.Format("2 Jan 15:04")
-	}
-	return at.Format("2 Jan 2006 15:04")
+	return t, nil
 }

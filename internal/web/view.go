@@ -154,32 +154,30 @@ func (v *view) scripted() bool { return v.r.Header.Get("HX-Request") == "true" }
 
 // render answers with a page, of which htmx gets the part that it wants if that is one of parts: names of templates that are ids too.
 func (v *view) render(name string, data any, parts ...string) error {
-	t, err := pageTemplate(name)
-	if err != nil {
-		return err
+	return v.answer(http.StatusOK, name, v.wanted(parts...), data)
+}
+
+// wanted returns which of the parts of a page htmx asks for, or the layout of the whole.
+func (v *view) wanted(parts ...string) string {
+	if i := slices.IndexFunc(parts, v.partial); i >= 0 {
+		return parts[i]
 	}
-	part := "layout"
-	for _, p := range parts {
-		if v.partial(p) {
-			part = p
-		}
-	}
-	return v.execute(t, part, data, http.StatusOK)
+	return "layout"
 }
 
 // part answers with one template of a page.
 func (v *view) part(name, part string, data any) error {
+	return v.answer(http.StatusOK, name, part, data)
+}
+
+// answer answers with a template of a page. It writes nothing unless the whole of it could be made.
+func (v *view) answer(status int, name, part string, data any) error {
 	t, err := pageTemplate(name)
 	if err != nil {
 		return err
 	}
-	return v.execute(t, part, data, http.StatusOK)
-}
-
-// execute writes nothing unless the whole of it could be made.
-func (v *view) execute(t *template.Template, name string, data any, status int) error {
 	var b bytes.Buffer
-	if err := t.ExecuteTemplate(&b, name, data); err != nil {
+	if err := t.ExecuteTemplate(&b, part, data); err != nil {
 		return err
 	}
 	v.w.Header().Set("Content-Type", "text/html; charset=utf-8")
@@ -223,11 +221,7 @@ func (v *view) fail(err error) {
 		v.w.Header().Set("HX-Push-Url", "false")
 		part = "toast-failure"
 	}
-	t, err := pageTemplate("failure")
-	if err == nil {
-		err = v.execute(t, part, f, f.Status)
-	}
-	if err != nil {
+	if v.answer(f.Status, "failure", part, f) != nil {
 		http.Error(v.w, f.Message, f.Status)
 	}
 }

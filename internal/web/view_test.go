@@ -49,7 +49,6 @@ func TestTemplates(t *testing.T) {
 	}{
 		{"stuck", &stuckPage{view: v}, []string{"layout", "main", "snags"}},
 		{"stuck", &stuckPage{view: v, Sections: all, Live: []mail.Agent{{Name: "a", Roles: []string{"r", "s"}}}}, []string{"layout", "main", "snags"}},
-		{"stuck", stuckToast{v, "done"}, []string{"toast-stuck"}},
 		{"palette", &palettePage{view: v}, []string{"layout", "main", "dialog", "palette-results"}},
 		{"palette", &palettePage{view: v, Query: "q", Groups: choices}, []string{"layout", "main", "dialog", "palette-results"}},
 		{"failure", failure{v, 404, "message"}, []string{"layout", "main", "toast-failure"}},

@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"net/url"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"pennypost/internal/mail"
@@ -28,6 +29,8 @@ type Site struct {
 	logins logins
 	undo   undo
 	stuck  tallies
+
+	streams atomic.Int32 // that are open
 }
 
 // New returns a Site.
@@ -52,39 +55,40 @@ func New(opts Options) *Site {
 // routes are the places, and what can be done there. A room's name has been taken off the path.
 func (s *Site) routes() map[string]handler {
 	return map[string]handler{
-		"GET /{$}":            inbox,
-		"GET /history":        history,
-		"GET /history/export": exportHistory,
-		"GET /t/{id...}":      thread,
-		"POST /t/{id...}":     threadRead,
-		"GET /flow":           flow,
-		"POST /send":          sendMail,
-		"GET /events":         s.events,
-		"GET /changes":        changes,
-
-		"GET /letter":   showLetter,
-		"GET /doc":      serveDocument,
-		"POST /mark":    mark,
-		"POST /delete":  s.remove,
-		"POST /restore": s.restore,
-
+		"GET /{$}":                inbox,
 		"GET /agents":             agents,
-		"GET /agents/{name}":      agentMail,
+		"GET /agents/{name}":      inRoom(agentMail),
 		"GET /channels":           channels,
-		"GET /channels/{address}": channels,
-		"GET /compose":            compose,
-		"POST /compose":           sendComposed,
-		"POST /preview":           preview,
+		"GET /channels/{address}": inRoom(channels),
+		"GET /history":            history,
+		"GET /history/export":     inRoom(exportHistory),
+		"GET /t/{id...}":          inRoom(thread),
+		"POST /t/{id...}":         inRoom(threadRead),
+		"GET /flow":               flow,
+		"GET /stuck":              stuck,
+		"GET /palette":            palette,
 
-		"GET /stuck":          stuck,
-		"POST /stuck/again":   sendOn,
-		"POST /stuck/tell":    tellSenders,
-		"POST /stuck/role":    giveRole,
-		"POST /stuck/thaw":    thaw,
-		"POST /stuck/dismiss": dismiss,
-		"POST /stuck/sync":    syncBridge,
-		"POST /stuck/verify":  verifyRoom,
-		"GET /palette":        palette,
+		"GET /events":  inRoom(s.events),
+		"GET /changes": changes,
+
+		"GET /letter":   inRoom(showLetter),
+		"GET /doc":      inRoom(serveDocument),
+		"POST /mark":    inRoom(mark),
+		"POST /delete":  inRoom(s.remove),
+		"POST /restore": inRoom(s.restore),
+
+		"POST /send":    inRoom(sendMail),
+		"GET /compose":  inRoom(compose),
+		"POST /compose": inRoom(sendComposed),
+		"POST /preview": inRoom(preview),
+
+		"POST /stuck/again":   inRoom(sendOn),
+		"POST /stuck/tell":    inRoom(tellSenders),
+		"POST /stuck/role":    inRoom(giveRole),
+		"POST /stuck/thaw":    inRoom(thaw),
+		"POST /stuck/dismiss": inRoom(dismiss),
+		"POST /stuck/sync":    inRoom(syncBridge),
+		"POST /stuck/verify":  inRoom(verifyRoom),
 	}
 }
 
@@ -93,6 +97,16 @@ func (s *Site) Close() { s.undo.finish() }
 
 // handler answers one request of the user about one room. An error becomes a page that tells of it.
 type handler func(v *view) error
+
+// inRoom is a handler for which there must be a room.
+func inRoom(h handler) handler {
+	return func(v *view) error {
+		if v.svc == nil {
+			return mail.Errorf(mail.NotFound, "there is no room yet; any agent or command makes the first: pennypost send --to user Hello")
+		}
+		return h(v)
+	}
+}
 
 type roomKey struct{}
 

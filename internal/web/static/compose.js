@@ -89,7 +89,7 @@ function addresses(f) {
   }
   input.addEventListener("input", () => {
     if (/[,\n]$/.test(input.value) && !known.some((k) => bare(k.value).startsWith(input.value) || k.value.startsWith(input.value))) take(f);
-    offer(input);
+    if (input.value) offer(input); else hide(input); // what is below can be pressed
   });
   input.addEventListener("keydown", (e) => keys(e, f, input));
   input.addEventListener("click", () => offer(input));

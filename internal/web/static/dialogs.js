@@ -11,7 +11,9 @@ document.addEventListener("click", (e) => {
 
 // A form that was sent is empty again, and the page shows what came of it. Ctrl or Command with Enter sends.
 document.addEventListener("pp-sent", (e) => {
-  e.target.closest?.("form[data-reset]")?.reset();
+  const form = e.target.closest?.("form[data-reset]");
+  form?.reset();
+  if (form?.elements.key) form.elements.key.value = [...crypto.getRandomValues(new Uint32Array(4))].join(""); // what is written next is another message
   e.target.closest?.("dialog")?.close();
 });
 document.addEventListener("keydown", (e) => {

@@ -99,10 +99,10 @@ choose(document.getElementById("letter")?.dataset.id);
 document.querySelector("#list .row[aria-current]")?.scrollIntoView({ block: "center" });
 
 // rows are what j and k walk through.
-export function rows() { return [...document.querySelectorAll("main .row")]; }
+function rows() { return [...document.querySelectorAll("main .row")]; }
 
 // current is the row that has the focus, else the one that is open.
-export const current = () => document.activeElement?.closest(".row") ?? document.querySelector("main .row[aria-current]");
+const current = () => document.activeElement?.closest(".row") ?? document.querySelector("main .row[aria-current]");
 
 // step moves the focus by n rows.
 export function step(n) {

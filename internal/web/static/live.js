@@ -10,7 +10,10 @@ let waiting; // the timer of their next look
 document.addEventListener("pp-tick", () => { heard = Date.now(); });
 document.addEventListener("pp-change", (e) => changed(JSON.parse(e.detail.data)));
 document.addEventListener("visibilitychange", () => { if (!document.hidden) ask(); });
-if (base) setInterval(() => { if (Date.now() - heard > silence) ask(); }, 2_000);
+if (base) setInterval(() => { if (Date.now() - heard > silence) { ask(); connect(); } }, 2_000);
+
+// connect begins a stream if there is none: hx-sse goes on with one that was cut, but not with one that never came.
+function connect() { document.getElementById("live").dispatchEvent(new CustomEvent("pp-connect")); }
 
 export async function ask() {
   heard = Date.now();
@@ -53,7 +56,7 @@ function count(name, n) {
 }
 
 // refresh has every live part of the page ask for itself again: at once, but in a storm once in a while, and while nobody looks, not before somebody does.
-export function refresh() {
+function refresh() {
   if (waiting) return;
   waiting = setTimeout(() => {
     waiting = undefined;

@@ -29,7 +29,7 @@ func TestEnter(t *testing.T) {
 		t.Errorf("the cookies are %+v, want one that is HttpOnly and SameSite=Strict", cookies)
 	}
 	p.do(chromedp.Navigate(link)) // who is inside stays there
-	p.sees("#list .row", "Report 1")
+	p.until(`document.body.dataset.place === "inbox"`)
 
 	other := r.stranger(1280, 800)
 	other.do(chromedp.Navigate(link))
@@ -91,6 +91,12 @@ func TestWithoutStream(t *testing.T) {
 	value[bool](p, `{ const now = Date.now; Date.now = () => now() + 20_000; true }`)
 	p.sees("#list .row", "Slow")
 	p.until(`document.title.startsWith("(2) ")`)
+
+	call(p, network.SetBlockedURLs, network.SetBlockedURLsParams{}) // and comes back when it can
+	value[bool](p, `{ const now = Date.now; Date.now = () => now() + 20_000; true }`)
+	p.until(`document.getElementById("live")._htmx?.sse?.reader`)
+	r.send("builder-1", "user", "And this?", "--subject", "Quick")
+	p.sees("#list .row", "Quick")
 	p.forgive("ERR_BLOCKED_BY_CLIENT")
 	p.forgive("Failed to fetch")
 }

@@ -104,3 +104,18 @@ func TestWithoutScript(t *testing.T) {
 	p.click("#writing .primary")
 	p.sees("#talk .said.mine", "Hear!")
 }
+
+// A link into the middle of a page scrolls what scrolls there, and not the frame around it.
+func TestLinkIntoThread(t *testing.T) {
+	r := newRoom(t)
+	letters := reports(40)
+	for i := range letters[1:] {
+		letters[i+1].Thread, letters[i+1].ReplyTo = letters[0].ID, letters[i/5*5].ID
+	}
+	r.fill(letters...)
+	p := r.person(1280, 800)
+	p.visit("/t/" + letters[0].ID + "#m-" + letters[30].ID)
+	p.until(`(() => { const at = document.querySelector(":target")?.getBoundingClientRect(); return at && at.top > 40 && at.top < 760; })()`)
+	p.fits("the thread")
+	p.is(`document.querySelector(".top").getBoundingClientRect().top === 0`)
+}

@@ -9,6 +9,8 @@ import (
 	"testing"
 
 	"github.com/chromedp/chromedp"
+
+	_ "pennypost/internal/cli" // which makes the program, so that results of tests with another program are not taken for those with this one
 )
 
 // binary is the program under test, browser the context of the one browser, and shared the post office of the tests that need none of their own. TestMain

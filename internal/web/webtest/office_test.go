@@ -5,7 +5,6 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"net/http"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -203,14 +202,4 @@ func (r *room) restart(meanwhile func()) {
 		r.t.Fatal(err)
 	}
 	r.office = o
-}
-
-// answers asks the post office for a path as a browser without cookie does, and returns the status.
-func (o *office) answers(path string) int {
-	res, err := http.Get(o.URL + path)
-	if err != nil {
-		return 0
-	}
-	defer res.Body.Close()
-	return res.StatusCode
 }

@@ -165,7 +165,7 @@ func TestCompose(t *testing.T) {
 	p.sees("#compose-chips .chip", "reviewer")
 	p.press("nobody-of-that-name,")
 	p.sees("#compose-chips .chip", "nobody-of-that-name")
-	p.do(focus("#compose-subject"))
+	p.click("#compose-subject")
 	p.press("Please look\r")
 	p.focuses("#compose-body")
 	p.press("It is *ready*.\n\n- one\n- two")

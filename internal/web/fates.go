@@ -1,0 +1,206 @@
+package web
+
+import (
+	"context"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"pennypost/internal/mail"
+)
+
+// fate is what became of a message with one recipient, in words.
+type fate struct {
+	State mail.DeliveryState
+	Who   string
+	Text  string
+}
+
+func fatesOf(now time.Time, ds []mail.Delivery) []fate {
+	out := make([]fate, 0, len(ds))
+	for _, d := range ds {
+		out = append(out, fate{State: d.State, Who: recipient(d), Text: became(now, d)})
+	}
+	return out
+}
+
+// recipient names whom a delivery is for.
+func recipient(d mail.Delivery) string {
+	if d.Agent != "" {
+		return string(d.Agent)
+	}
+	return who(d.Address)
+}
+
+// became says what became of a delivery, or why nothing has.
+func became(now time.Time, d mail.Delivery) string {
+	name, through, at := recipient(d), "", ""
+	if d.Door != "" {
+		through = " through its " + d.Door
+	}
+	if d.At != 0 {
+		at = " " + moment(now, d.At)
+	}
+	switch d.State {
+	case mail.Notified:
+		return "told to look" + through + at + "; not seen yet"
+	case mail.Presented:
+		return "delivered to " + name + through + at
+	case mail.Read:
+		return "read" + at
+	case mail.Archived:
+		return "read and archived" + at
+	case mail.Held:
+		return "held: nobody is there to take it now; whoever comes gets it"
+	case mail.Expired:
+		return "expired before " + name + " looked"
+	case mail.Dead:
+		return "not delivered: " + name + "'s session has ended, and it did not read this"
+	}
+	return "queued" + waiting(d)
+}
+
+// waiting says for what a queued message waits.
+func waiting(d mail.Delivery) string {
+	switch d.Wake {
+	case mail.WakeWaiting:
+		return ": it is waiting for mail and gets it now"
+	case mail.WakeTurnEnd:
+		return ": it is working, and looks when its turn ends"
+	case mail.WakeNoDoor:
+		return ": no door to wake it is known, so it waits until " + recipient(d) + " looks"
+	case mail.WakeNone, "":
+		return ""
+	}
+	return ": being woken through its " + d.Wake
+}
+
+// mostTold is how many events are looked through for receipts: reading them takes less than half a second.
+const mostTold = 20_000
+
+// told returns the receipts of messages, which are in order, from the journal: the messages themselves only tell how they stand now.
+func (v *view) told(items []mail.Item) (map[mail.ID][]mail.Event, error) {
+	out := make(map[mail.ID][]mail.Event)
+	for i := range items {
+		out[items[i].ID] = nil
+	}
+	first := items[0].Seq
+	if v.At-first > mostTold {
+		return out, nil
+	}
+	w, err := v.svc.Watch(v.ctx(), first)
+	if err != nil {
+		return nil, err
+	}
+	defer w.Close()
+	for at := first; at < v.At; {
+		// The journal may have lost its last place to compaction: then nothing more comes.
+		ctx, cancel := context.WithTimeout(v.ctx(), 200*time.Millisecond)
+		events, err := w.Next(ctx)
+		cancel()
+		if err != nil {
+			return out, v.ctx().Err()
+		}
+		for _, e := range events {
+			at = e.Seq
+			if e.Receipt == nil {
+				continue
+			}
+			if _, ok := out[e.Receipt.Message]; ok {
+				out[e.Receipt.Message] = append(out[e.Receipt.Message], e)
+			}
+		}
+	}
+	return out, nil
+}
+
+// fates says for each recipient of a message what happened to it, one after the other, a receipt in the words of say.
+func (v *view) fates(it *mail.Item, told []mail.Event, say func(r *mail.Receipt, name, at string) string) []fate {
+	var out []fate
+	for _, d := range it.Deliveries {
+		f := fate{State: d.State, Who: recipient(d)}
+		var steps []string
+		for _, e := range told {
+			if e.Receipt.Reader.Signer() == d.Agent {
+				steps = append(steps, say(e.Receipt, f.Who, v.timeBeside(e.At, it.Sent)))
+			}
+		}
+		if steps = slices.Compact(steps); len(steps) == 0 || d.State != mail.Read && d.State != mail.Archived && d.State != mail.Presented {
+			steps = append(steps, became(v.Now, d)) // what waits, and what never came
+		}
+		if n := len(steps); n > 1 && d.State == mail.Notified {
+			steps = steps[:n-1]
+		}
+		f.Text = strings.Join(steps, ", ")
+		out = append(out, f)
+	}
+	return out
+}
+
+// timeBeside is the time of what happened to a message. On the day of the message itself the hour is enough.
+func (v *view) timeBeside(t, sent mail.Time) string {
+	if date(v.Now, t) == date(v.Now, sent) {
+		return clock(t)
+	}
+	return moment(v.Now, t)
+}
+
+// step is a receipt in words, beside the reader's name.
+func step(r *mail.Receipt, _, at string) string {
+	text := string(r.Mark) + " " + at
+	if r.Door != "" {
+		text += " through " + r.Door
+	}
+	return text
+}
+
+// named is a receipt in words that stand for themselves.
+func named(r *mail.Receipt, name, at string) string {
+	through := ""
+	if r.Door != "" {
+		through = " through its " + r.Door
+	}
+	switch r.Mark {
+	case mail.MarkNotified:
+		return "told to look" + through + " " + at
+	case mail.MarkPresented:
+		return "delivered to " + name + through + " " + at
+	}
+	return string(r.Mark) + " " + at
+}
+
+// outcome is what became of a message, all recipients taken together.
+type outcome struct {
+	State mail.DeliveryState
+	Read  int
+	Of    int
+}
+
+// outcomeOf sums deliveries up: what went wrong is told before what waits, and what waits before what is done.
+func outcomeOf(ds []mail.Delivery) outcome {
+	f := outcome{Of: len(ds)}
+	order := []mail.DeliveryState{
+		mail.Dead, mail.Expired, mail.Held, mail.Queued, mail.Notified, mail.Presented, mail.Read, mail.Archived,
+	}
+	worst := len(order)
+	for _, d := range ds {
+		if d.State == mail.Read || d.State == mail.Archived {
+			f.Read++
+		}
+		if i := slices.Index(order, d.State); i >= 0 && i < worst {
+			worst, f.State = i, d.State
+		}
+	}
+	return f
+}
+
+func (f outcome) String() string {
+	switch {
+	case f.Of == 0:
+		return "nobody yet"
+	case f.Of > 1 && f.Read > 0 && f.Read < f.Of && f.State != mail.Dead && f.State != mail.Expired && f.State != mail.Held:
+		return strconv.Itoa(f.Read) + " of " + strconv.Itoa(f.Of) + " read"
+	}
+	return string(f.State)
+}
