@@ -73,6 +73,9 @@ func waiting(d mail.Delivery) string {
 	case mail.WakeNone, "":
 		return ""
 	}
+	if d.PutOff != 0 {
+		return ": its budget of rings is spent, so it is woken through its " + d.Wake + " at " + clock(d.PutOff)
+	}
 	return ": being woken through its " + d.Wake
 }
 

@@ -19,11 +19,12 @@ type historyPage struct {
 	Filters filters
 	Problem string // what is wrong with the filters
 	Days    []today
-	Shown   int    // rows
-	Total   int    // what fits, up to mail.MaxLimit
-	Many    bool   // more than Total fit
-	Threads int    // to which these belong
-	More    string // where the list goes on
+	Shown   int      // rows
+	Total   int      // what fits, up to mail.MaxLimit
+	Many    bool     // more than Total fit
+	Threads int      // to which these belong
+	Oldest  mail.Seq // the place of the last row
+	More    string   // where the list goes on
 	Loosen  []loosened
 	Roster  []mail.Agent
 }
@@ -71,12 +72,16 @@ func history(v *view) error {
 	} else if err != nil {
 		return err
 	}
-	return p.answer(status, "history", p.wanted("list", "more"), p)
+	return p.answer(status, "history", p.wanted("list", "found", "rows", "more"), p)
 }
 
-// list fills the list from before the place that the address names.
+// list fills the list from before the place that the address names, or down to a place if it names one: what is shown already is kept.
 func (p *historyPage) list(q url.Values) error {
 	before, err := seqOf(q.Get("before"))
+	if err != nil {
+		return err
+	}
+	down, err := seqOf(q.Get("down"))
 	if err != nil {
 		return err
 	}
@@ -84,13 +89,12 @@ func (p *historyPage) list(q url.Values) error {
 	if err != nil {
 		return err
 	}
-	if before == 0 {
-		if err := p.count(ask); err != nil {
+	if before == 0 && down == 0 {
+		if err := p.count(ask); err != nil || p.partial("found") {
 			return err
 		}
 	}
-	ask.Before, ask.Limit, ask.Deliveries = before, pageRows, true
-	found, err := p.svc.History(p.ctx(), ask)
+	found, err := p.page(ask, before, down)
 	if err != nil {
 		return err
 	}
@@ -102,6 +106,7 @@ func (p *historyPage) list(q url.Values) error {
 		}
 		d := &p.Days[len(p.Days)-1]
 		d.Rows = append(d.Rows, event{view: p.view, Item: it, search: ask.Search})
+		p.Oldest = it.Seq
 		p.Shown++
 	}
 	if n := len(p.Days); found.More && n > 0 {
@@ -111,6 +116,20 @@ func (p *historyPage) list(q url.Values) error {
 		p.Days[0].Name = ""
 	}
 	return nil
+}
+
+// page returns a page of the list. What has come since one was shown may be more than a page may have: then the list begins anew.
+func (p *historyPage) page(ask mail.HistoryQuery, before, down mail.Seq) (mail.Page, error) {
+	ask.Deliveries = true
+	if down > 1 {
+		ask.After, ask.Limit = down-1, mail.MaxLimit
+		page, err := p.svc.History(p.ctx(), ask)
+		if err != nil || !page.More {
+			return page, err
+		}
+	}
+	ask.Before, ask.After, ask.Limit = before, 0, pageRows
+	return p.svc.History(p.ctx(), ask)
 }
 
 // count counts what fits, and if that is nothing, what would fit if one filter were left out.
@@ -156,8 +175,16 @@ func (p *historyPage) href(more map[string]string) string {
 	return p.Base + "/history" + p.Filters.address(more)
 }
 
-// Here is the address of the list, for its refreshing.
+// Here is the address of the list.
 func (p *historyPage) Here() string { return p.href(nil) }
+
+// Live is the address of what the page shows first of the list, for its refreshing. What was loaded behind that stays as it is.
+func (p *historyPage) Live() string {
+	if p.More == "" && !p.r.URL.Query().Has("down") { // all of it
+		return p.Here()
+	}
+	return p.href(map[string]string{"down": strconv.FormatUint(uint64(p.Oldest), 10)})
+}
 
 // ExportHref is the address from which the whole result is had as a file.
 func (p *historyPage) ExportHref(format string) string {

@@ -206,6 +206,28 @@ func TestOutcome(t *testing.T) {
 	}
 }
 
+// What is live is the beginning of the list: what has come above it is in it, and what the page has loaded behind it stays.
+func TestHistoryLive(t *testing.T) {
+	b := newBed(t)
+	for i := range 2 * pageRows {
+		b.send("builder-1", mail.Draft{Subject: "Number " + strconv.Itoa(i)})
+	}
+	page := b.get("/@shop/history").want(t, 200, `id="later"`)
+	live := regexp.MustCompile(`id="rows" hx-get="([^"]+)"`).FindStringSubmatch(page.Body)
+	if live == nil {
+		t.Fatalf("the rows are not live: %s", page.Body)
+	}
+	b.send("builder-1", mail.Draft{Subject: "The newest"})
+	rows := b.part(html.UnescapeString(live[1]), "rows").want(t, 200, "The newest", "Number 50<").without(t, "Number 49<", `id="more"`, `id="list"`)
+	if n := strings.Count(rows.Body, `class="row event"`); n != pageRows+1 {
+		t.Errorf("%d rows, want %d", n, pageRows+1)
+	}
+	if again := regexp.MustCompile(`id="rows" hx-get="([^"]+)"`).FindStringSubmatch(rows.Body); again == nil || again[1] != live[1] {
+		t.Errorf("it goes on at %v, want %s", again, live[1])
+	}
+	b.part("/@shop/history", "found").want(t, 200, "<b>101</b> messages").without(t, "The newest")
+}
+
 // An export has the whole of what fits, oldest first, in the shape that can be imported.
 func TestHistoryExport(t *testing.T) {
 	b := newBed(t)

@@ -63,7 +63,7 @@ function settle(fresh) {
     const now = fresh.getElementById(row.id);
     if (now && now.innerHTML !== row.innerHTML) row.innerHTML = now.innerHTML;
     if (now) row.className = now.className;
-    else if (!row.hasAttribute("aria-current")) row.className = "row gone"; // it does not belong here any more
+    else if (!row.hasAttribute("aria-current")) row.classList.add("gone"); // it does not belong here any more
   }
 }
 

@@ -16,7 +16,7 @@ document.addEventListener("pp-done", () => {
 
 // On a row that is not open, e and u and Delete act at once, and r and s open it first. rowKey returns what a key does, if it does anything.
 export function rowKey(key) {
-  const row = document.activeElement?.closest("#list .row");
+  const row = document.activeElement?.closest("#list[data-shelf] .row");
   if (!row || row.dataset.id === document.getElementById("letter")?.dataset.id) return undefined;
   const shelf = document.getElementById("list").dataset.shelf;
   const does = {

@@ -28,6 +28,7 @@ type person struct {
 	t    *testing.T
 	ctx  context.Context
 	room *room
+	site string // the only origin that the browser may ask
 
 	mu     sync.Mutex
 	faults []string         // what the browser complains of, and what it must not do
@@ -40,7 +41,7 @@ func (r *room) stranger(width, height int64) *person {
 	r.t.Helper()
 	ctx, cancel := chromedp.NewContext(browser, chromedp.WithNewBrowserContext())
 	r.t.Cleanup(cancel)
-	p := &person{t: r.t, ctx: ctx, room: r, loaded: map[string]int64{}}
+	p := &person{t: r.t, ctx: ctx, room: r, site: r.URL + "/", loaded: map[string]int64{}}
 	if err := chromedp.Listen(ctx, p.listen); err != nil { // which opens the tab, for as long as ctx lives
 		r.t.Fatal(err)
 	}
@@ -90,7 +91,7 @@ func (p *person) listen(ev any) {
 		fault = "a dialog: " + e.Message
 	case *network.EventRequestWillBeSent:
 		p.asked = append(p.asked, e.Request.URL)
-		if !strings.HasPrefix(e.Request.URL, p.room.URL+"/") && !strings.HasPrefix(e.Request.URL, "data:") {
+		if !strings.HasPrefix(e.Request.URL, p.site) && !strings.HasPrefix(e.Request.URL, "data:") {
 			fault = "a request to elsewhere: " + e.Request.URL
 		}
 	case *network.EventLoadingFinished:
