@@ -45,7 +45,7 @@ func TestPlugin(t *testing.T) {
 		t.Errorf("the source %q is no directory relative to the marketplace: %v", source, err)
 	}
 
-	manifest := parse("plugin/.claude-plugin/plugin.json", "name", "version", "description", "author", "homepage", "repository", "license", "keywords")
+	manifest := parse("plugin/.claude-plugin/plugin.json", "name", "version", "description", "author", "homepage", "repository", "license", "keywords", "experimental")
 	if name := manifest.At("name").Text(); name != entry.At("name").Text() || name != serverName {
 		t.Errorf("the plugin is called %q, and %q in the marketplace", name, entry.At("name").Text())
 	}
@@ -75,6 +75,12 @@ func TestPlugin(t *testing.T) {
 	server := parse("plugin/.mcp.json", "mcpServers").At("mcpServers", serverName)
 	if server.At("type").Text() != "stdio" || server.At("command").Text() != "pennypost" || server.At("args").Items[0].Value.Text() != "mcp" {
 		t.Errorf("the server is %s", server.Raw())
+	}
+
+	for _, it := range parse(filepath.Join("plugin", manifest.At("experimental", "monitors").Text())).Items {
+		if it.Value.At("command").Text() != "pennypost monitor" || it.Value.At("when").Text() != "always" {
+			t.Errorf("the monitor is %s", it.Value.Raw())
+		}
 	}
 }
 
