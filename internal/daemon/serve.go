@@ -6,6 +6,8 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
+	"net/netip"
+	"net/url"
 	"time"
 
 	"pennypost/internal/config"
@@ -66,7 +68,19 @@ func (d *daemon) handler() (h http.Handler, closeHandler func(), err error) {
 }
 
 // loginLink returns a link that opens the pages, once.
-func (d *daemon) loginLink(room mail.RoomName) string { return d.place.HTTP + d.site.Link(room) }
+func (d *daemon) loginLink(room mail.RoomName) string { return browsable(d.place.HTTP) + d.site.Link(room) }
+
+// browsable returns a base URL at which a browser of this machine finds what listens on all addresses, too.
+func browsable(base string) string {
+	u, err := url.Parse(base)
+	if err != nil {
+		return base
+	}
+	if ip, err := netip.ParseAddr(u.Hostname()); err == nil && ip.IsUnspecified() {
+		u.Host = net.JoinHostPort("localhost", u.Port())
+	}
+	return u.String()
+}
 
 // local reports whether a request came over the Unix socket.
 func local(r *http.Request) bool {

@@ -5,6 +5,12 @@ import { rowKey } from "./triage.js";
 const places = Object.fromEntries([...document.querySelectorAll(".places a")].map((a) => [a.getAttribute("aria-keyshortcuts").slice(-1), a]));
 let went = 0; // when g was pressed
 
+// settled is when htmx has taken the page over: a link that is pressed before is nothing but a link.
+const settled = new Promise((done) => {
+  if (document.readyState === "complete") setTimeout(done);
+  else addEventListener("load", () => setTimeout(done));
+});
+
 const commands = {
   j: () => step(1),
   k: () => step(-1),
@@ -27,7 +33,7 @@ document.addEventListener("keydown", (e) => {
   const run = commands[e.key] ?? rowKey(e.key) ?? (button && (() => (button.matches("textarea, input") ? button.focus() : button.click())));
   if (!run) return;
   e.preventDefault();
-  run();
+  settled.then(run);
 });
 
 // Escape leaves an input.
