@@ -68,7 +68,9 @@ func (d *daemon) handler() (h http.Handler, closeHandler func(), err error) {
 }
 
 // loginLink returns a link that opens the pages, once.
-func (d *daemon) loginLink(room mail.RoomName) string { return browsable(d.place.HTTP) + d.site.Link(room) }
+func (d *daemon) loginLink(room mail.RoomName) string {
+	return browsable(d.place.HTTP) + d.site.Link(room)
+}
 
 // browsable returns a base URL at which a browser of this machine finds what listens on all addresses, too.
 func browsable(base string) string {
