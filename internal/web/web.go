@@ -102,7 +102,7 @@ type handler func(v *view) error
 func inRoom(h handler) handler {
 	return func(v *view) error {
 		if v.svc == nil {
-			return mail.Errorf(mail.NotFound, "there is no room yet; any agent or command makes the first: pennypost send --to user Hello")
+			return mail.Errorf(mail.NotFound, "there is no room yet; any agent or command makes the first: pennypost send --to user --body Hello")
 		}
 		return h(v)
 	}

@@ -12,7 +12,7 @@ import (
 // axe returns the text of axe-core, which ./test fetches.
 func axe(t *testing.T) string {
 	t.Helper()
-	path := os.Getenv("PENNYPOST_AXE")
+	path := os.Getenv("AXE_CORE")
 	if path == "" {
 		cache, _ := os.UserCacheDir()
 		path = filepath.Join(cache, "pennypost-test", "axe-4.14.1.js")
