@@ -120,7 +120,10 @@ type demoPlace struct {
 }
 
 func (a *app) announceDemo(p daemon.Place, home config.Home, day *demoday.Day, kept bool) {
-	link := p.Login
+	link := ""
+	if p.Login != nil {
+		link = p.Login(day.Rooms[0])
+	}
 	if a.json {
 		a.out.value(demoPlace{link, string(home), day.Rooms, place{Socket: p.Socket, HTTP: p.HTTP, TokenFile: p.Token}})
 		return

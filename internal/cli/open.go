@@ -28,6 +28,9 @@ func newOpen(a *app) *cobra.Command {
 }
 
 func (a *app) open(ctx context.Context, print bool) error {
+	if a.as != "" && a.as != string(mail.User) {
+		return mail.Errorf(mail.Invalid, "the pages are the person's, and not %s's; leave --as out", a.as)
+	}
 	room, err := a.roomName()
 	if err != nil {
 		return err

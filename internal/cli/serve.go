@@ -135,9 +135,9 @@ type place struct {
 }
 
 func (a *app) announce(p daemon.Place) {
-	at := place{Socket: p.Socket, HTTP: p.HTTP, Login: p.Login, TokenFile: p.Token}
+	at := place{Socket: p.Socket, HTTP: p.HTTP, TokenFile: p.Token}
 	if p.HTTP != "" {
-		at.MCP = p.HTTP + "/mcp"
+		at.MCP, at.Login = p.HTTP+"/mcp", p.Login("")
 	}
 	if a.json {
 		a.out.value(at)

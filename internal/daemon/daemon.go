@@ -37,7 +37,8 @@ type Place struct {
 	Socket string // path of the Unix socket
 	HTTP   string // base URL; empty without TCP
 	Token  string // path of the file with the operator's token
-	Login  string // a link that opens the pages, once; empty without TCP
+	// Login makes a link that opens the pages, at that room, once. Without TCP it is nil.
+	Login func(mail.RoomName) string
 }
 
 // Bounds of a start and of a stop.
@@ -161,7 +162,7 @@ func (d *daemon) run(at listeners) error {
 	if d.opts.Ready != nil {
 		place := d.place
 		if place.HTTP != "" {
-			place.Login = d.loginLink("")
+			place.Login = d.loginLink
 		}
 		d.opts.Ready(place)
 	}
