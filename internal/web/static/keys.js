@@ -3,7 +3,7 @@ import { step, close } from "./list.js";
 import { rowKey } from "./triage.js";
 
 const places = Object.fromEntries([...document.querySelectorAll(".places a")].map((a) => [a.getAttribute("aria-keyshortcuts").slice(-1), a]));
-let went = 0; // when g was pressed
+let went = 0; // when g was pressed, if it was the last key
 
 // settled is when htmx has taken the page over: a link that is pressed before is nothing but a link.
 const settled = new Promise((done) => {
@@ -17,7 +17,6 @@ const commands = {
   c: () => document.getElementById("compose-button")?.click(),
   "/": () => document.getElementById("search").focus(),
   "?": () => document.getElementById("keys").showModal(),
-  g: () => { went = Date.now(); },
   Escape: () => { if (document.querySelector(".panes.opened")) close(); },
 };
 
@@ -26,9 +25,10 @@ document.addEventListener("keydown", (e) => {
   if (Date.now() - went < 1_200 && places[e.key]) {
     went = 0;
     e.preventDefault();
-    places[e.key].click();
+    settled.then(() => places[e.key].click());
     return;
   }
+  went = e.key === "g" ? Date.now() : 0;
   const button = [...document.querySelectorAll(`[data-key="${CSS.escape(e.key)}"]`)].at(-1); // of several toasts the last
   const run = commands[e.key] ?? rowKey(e.key) ?? (button && (() => (button.matches("textarea, input") ? button.focus() : button.click())));
   if (!run) return;

@@ -53,9 +53,17 @@ document.addEventListener("click", (e) => {
 
 // A menu has the focus while it is open, and what opened it has it again afterwards, as the browser does by itself.
 document.addEventListener("toggle", (e) => {
-  if (e.newState === "open" && e.target.matches?.(".menu")) e.target.querySelector("button, input:not([type=hidden])")?.focus();
+  if (!e.target.matches?.(".menu")) return;
+  e.target.toggleAttribute("hx-morph-skip", e.newState === "open"); // a live part that changes leaves it alone
+  if (e.newState === "open") focusMenu(e.target);
 }, true);
+document.addEventListener("htmx:after:swap", () => {
+  const menu = document.querySelector(".menu:popover-open");
+  if (menu && document.activeElement === document.body) focusMenu(menu);
+});
 document.addEventListener("submit", (e) => e.target.closest?.("[popover]")?.hidePopover(), true);
+
+function focusMenu(menu) { menu.querySelector("button, input:not([type=hidden])")?.focus(); }
 
 // What is copied is selected too, for browsers that do not let pages copy.
 document.addEventListener("click", async (e) => {
