@@ -6,7 +6,7 @@ const places = Object.fromEntries([...document.querySelectorAll(".places a")].ma
 let went = 0; // when g was pressed, if it was the last key
 
 // settled is when htmx has taken the page over: a link that is pressed before is nothing but a link.
-const settled = new Promise((done) => {
+export const settled = new Promise((done) => {
   if (document.readyState === "complete") setTimeout(done);
   else addEventListener("load", () => setTimeout(done));
 });

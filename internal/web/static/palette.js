@@ -1,4 +1,6 @@
 // The way to anywhere: Ctrl or Command with K opens it, what is typed finds, arrows choose, Enter goes.
+import { settled } from "./keys.js";
+
 const mac = /Mac|iPhone|iPad/.test(navigator.platform);
 let entered = false; // before what was typed had been looked up
 
@@ -6,7 +8,7 @@ document.addEventListener("keydown", (e) => {
   if (e.key.toLowerCase() === "k" && (mac ? e.metaKey : e.ctrlKey) && !e.altKey && !e.shiftKey) {
     e.preventDefault();
     const open = document.querySelector("dialog[open]");
-    if (!open) document.getElementById("palette-button")?.click();
+    if (!open) settled.then(() => document.getElementById("palette-button")?.click());
     else if (open.id === "palette") open.close();
     return;
   }
