@@ -71,6 +71,7 @@ type stage struct {
 	env    []string
 	procs  []*exec.Cmd
 	began  time.Time
+	shown  string // last
 }
 
 func (a *app) demo(ctx context.Context, keep bool) (err error) {
@@ -251,6 +252,12 @@ func (s *stage) see(ctx context.Context, user mail.Service, e *mail.Event) (done
 	return false, nil
 }
 
+// show prints a line, but not twice in a row: one ring is a receipt for each message.
 func (s *stage) show(format string, args ...any) {
-	s.out.line("%5.1fs  %s", time.Since(s.began).Seconds(), fmt.Sprintf(format, args...))
+	text := fmt.Sprintf(format, args...)
+	if text == s.shown {
+		return
+	}
+	s.shown = text
+	s.out.line("%5.1fs  %s", time.Since(s.began).Seconds(), text)
 }
