@@ -89,14 +89,14 @@ func TestFamily(t *testing.T) {
 func TestAgentPage(t *testing.T) {
 	b := newBed(t)
 	b.register(mail.Presence{Name: "lead"}, mail.Presence{Name: "builder", State: mail.Idle, Session: "0199-ab", Client: "claude", Parent: ptr(mail.Name("lead")), Task: ptr("Walls")})
-	if _, err := b.as(mail.User).AddWorkspace(context.Background(), mail.Workspace{ID: "builder", Dir: "/work/it's"}); err != nil {
+	if _, err := b.as(mail.User).AddWorkspace(context.Background(), mail.Workspace{ID: "builder", Dir: "/srv/it's"}); err != nil {
 		t.Fatal(err)
 	}
 	first := b.send("lead", mail.Draft{To: mail.Recipients{"builder"}, Subject: "Build", Type: "task-assigned"})
 	b.send("builder", mail.Draft{To: mail.Recipients{"lead"}, Subject: "Built", Docs: []mail.Doc{{Path: "notes/<b>.md"}}})
 	b.send("lead", mail.Draft{Subject: "Not for the builder"})
 	got := b.get("/@shop/agents/builder").want(t, http.StatusOK,
-		"Walls", "claude", "0199-ab", `cd &#39;/work/it&#39;\&#39;&#39;s&#39; &amp;&amp; claude --resume 0199-ab`, `id="m-`+string(first)+`"`, "Built", "notes/&lt;b&gt;.md",
+		"Walls", "claude", "0199-ab", `cd &#39;/srv/it&#39;\&#39;&#39;s&#39; &amp;&amp; claude --resume 0199-ab`, `id="m-`+string(first)+`"`, "Built", "notes/&lt;b&gt;.md",
 		`Waits for it <span class="number">1`, `name="to" value="agent:builder"`, `hx-trigger="pp-live"`, `<span class="state">queued</span>`, `?reply=`+string(first))
 	got.without(t, "Not for the builder")
 	if strings.Index(got.Body, `id="m-`+string(first)) > strings.Index(got.Body, `<h3><bdi>Built`) {

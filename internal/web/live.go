@@ -164,15 +164,8 @@ func (v *view) count(ctx context.Context, c *change) error {
 	if err != nil {
 		return err
 	}
-	for i := range rooms {
-		if rooms[i].Name == v.Room {
-			c.Unread = rooms[i].Unread
-		} else {
-			c.Elsewhere += rooms[i].Unread
-		}
-	}
 	v.Rooms, v.At, v.Now = rooms, c.Seq, time.Now()
-	c.Stuck = v.Stuck()
+	c.Unread, c.Elsewhere, c.Stuck = v.Unread(), v.UnreadElsewhere(), v.Stuck()
 	return nil
 }
 

@@ -74,9 +74,7 @@ func (v *view) enter() error {
 		return err
 	}
 	v.At = st.Seq
-	if i := slices.IndexFunc(v.Rooms, func(r mail.RoomStatus) bool { return r.Name == v.Room }); i >= 0 {
-		v.Rooms[i] = st
-	}
+	*v.status() = st
 	return nil
 }
 
@@ -98,24 +96,21 @@ func latest(rooms []mail.RoomStatus) mail.RoomName {
 
 func (v *view) ctx() context.Context { return v.r.Context() }
 
-// Unread returns how much the user has not read in this room.
-func (v *view) Unread() int {
+// status is this room among Rooms; that of a post office without rooms is empty.
+func (v *view) status() *mail.RoomStatus {
 	for i := range v.Rooms {
 		if v.Rooms[i].Name == v.Room {
-			return v.Rooms[i].Unread
+			return &v.Rooms[i]
 		}
 	}
-	return 0
+	return new(mail.RoomStatus)
 }
 
+// Unread returns how much the user has not read in this room.
+func (v *view) Unread() int { return v.status().Unread }
+
 // readOne counts one message less, after it was marked.
-func (v *view) readOne() {
-	for i := range v.Rooms {
-		if v.Rooms[i].Name == v.Room {
-			v.Rooms[i].Unread = max(0, v.Rooms[i].Unread-1)
-		}
-	}
-}
+func (v *view) readOne() { v.status().Unread = max(0, v.Unread()-1) }
 
 // UnreadElsewhere returns how much the user has not read in other rooms.
 func (v *view) UnreadElsewhere() int {
