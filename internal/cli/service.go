@@ -45,27 +45,30 @@ func newService(a *app) *cobra.Command {
 	return cmd
 }
 
-// unit returns the service of this system, and whether its manager can be spoken to.
-func (a *app) unit() (install.Unit, bool, error) {
+// unit returns the service of this system, what is installed of it ("": nothing), and whether its manager can be spoken to.
+func (a *app) unit() (u install.Unit, text string, reachable bool, err error) {
 	o, err := a.installOptions(installFlags{})
 	if err != nil {
-		return install.Unit{}, false, err
+		return u, "", false, err
 	}
 	home, err := config.FindHome(a.env.Getenv)
 	if err != nil {
-		return install.Unit{}, false, err
+		return u, "", false, err
 	}
-	u, err := install.Service(o, string(home), a.env.Getenv("PENNYPOST_HOME") != "" || a.env.Getenv("XDG_STATE_HOME") != "")
+	u, err = install.Service(o, string(home), a.env.Getenv("PENNYPOST_HOME") != "" || a.env.Getenv("XDG_STATE_HOME") != "")
 	if err != nil {
-		return u, false, err
+		return u, "", false, err
 	}
-	_, err = exec.LookPath(u.Manager)
-	reachable := err == nil
+	if text, err = u.Read(); err != nil {
+		return u, "", false, err
+	}
+	_, missing := exec.LookPath(u.Manager)
+	reachable = missing == nil
 	if runtime.GOOS == "linux" { // systemctl is there without a user's systemd, in a container say
 		_, err := os.Stat(filepath.Join(a.env.Getenv("XDG_RUNTIME_DIR"), "bus"))
 		reachable = reachable && a.env.Getenv("XDG_RUNTIME_DIR") != "" && err == nil
 	}
-	return u, reachable, nil
+	return u, text, reachable, nil
 }
 
 // serviceOutcome is what the verbs of service say in JSON.
@@ -80,11 +83,7 @@ type serviceOutcome struct {
 }
 
 func (a *app) serviceInstall(dryRun bool) error {
-	u, reachable, err := a.unit()
-	if err != nil {
-		return err
-	}
-	before, err := u.Read()
+	u, before, reachable, err := a.unit()
 	if err != nil {
 		return err
 	}
@@ -132,11 +131,7 @@ func typed(commands []install.Command) []string {
 
 // serviceUninstall stops the unit before its file goes: the manager would go on with a unit that nobody can find any more.
 func (a *app) serviceUninstall(dryRun bool) error {
-	u, reachable, err := a.unit()
-	if err != nil {
-		return err
-	}
-	before, err := u.Read()
+	u, before, reachable, err := a.unit()
 	if err != nil {
 		return err
 	}
@@ -166,11 +161,7 @@ func (a *app) serviceUninstall(dryRun bool) error {
 }
 
 func (a *app) serviceStatus() error {
-	u, _, err := a.unit()
-	if err != nil {
-		return err
-	}
-	text, err := u.Read()
+	u, text, _, err := a.unit()
 	if err != nil {
 		return err
 	}
@@ -205,11 +196,8 @@ func (a *app) sayService(out serviceOutcome, said, text string) error {
 
 // service looks at the unit, if there is one.
 func (d *doctor) service() {
-	u, _, err := d.app.unit()
-	if err != nil {
-		return
-	}
-	switch text, err := u.Read(); {
+	u, text, _, err := d.app.unit()
+	switch {
 	case err != nil, text == "":
 	case text != u.Text:
 		d.say("service", problem, "pennypost service install", "%s is not what this program would write: it may start another one", u.Path)

@@ -237,16 +237,7 @@ func goesOn(lines []string) bool {
 		return false
 	}
 	last := lines[len(lines)-1]
-	open := ""
-	for _, l := range lines {
-		switch f := fenceOf(l); {
-		case open == "":
-			open = f
-		case len(f) >= len(open) && f[0] == open[0]:
-			open = ""
-		}
-	}
-	return open == "" && !blank(last) && headingLevel(last) == 0 && fenceOf(last) == "" && !isRule(last)
+	return !inFence(lines) && !blank(last) && headingLevel(last) == 0 && fenceOf(last) == "" && !isRule(last)
 }
 
 func blank(line string) bool { return strings.Trim(line, " \t") == "" }
