@@ -68,12 +68,13 @@ type Bridge struct {
 	news  *dialect.News // read, and not yet told to the room
 	kick  chan struct{} // ends a pause between attempts
 
-	mu       sync.Mutex
-	status   mail.BridgeStatus
-	failing  [2]string     // by direction
-	refused  int           // messages that the files had and the room did not take
-	attempts int           // to write or to read, failed ones
-	moved    chan struct{} // closed, and replaced, when status or attempts change
+	mu      sync.Mutex
+	status  mail.BridgeStatus
+	failing [2]string     // by direction
+	refused int           // messages that the files had and the room did not take
+	begun   int           // attempts to write
+	failed  int           // the last of them that failed, by its number; 0: none
+	moved   chan struct{} // closed, and replaced, when status or failed change
 }
 
 // New returns a bridge that does nothing yet.
@@ -137,7 +138,7 @@ func (b *Bridge) Await(ctx context.Context, seq mail.Seq) {
 func (b *Bridge) Sync(ctx context.Context) mail.BridgeStatus {
 	target := b.opts.Room.Shown()
 	b.mu.Lock()
-	before := b.attempts
+	before := b.begun // one that is under way may have met what was wrong before: it does not count
 	b.mu.Unlock()
 	select {
 	case b.kick <- struct{}{}:
@@ -145,18 +146,18 @@ func (b *Bridge) Sync(ctx context.Context) mail.BridgeStatus {
 	}
 	if _, err := b.inward(ctx); err == nil {
 		target = max(target, b.opts.Room.Shown())
-		b.until(ctx, func(s *mail.BridgeStatus, attempts int) bool {
-			return s.Mode == mail.BridgeFollow || s.Seq >= target || attempts > before || !s.Running
+		b.until(ctx, func(s *mail.BridgeStatus, failed int) bool {
+			return s.Mode == mail.BridgeFollow || s.Seq >= target || failed > before || !s.Running
 		})
 	}
 	return b.Status()
 }
 
 // until blocks until done or ctx ends.
-func (b *Bridge) until(ctx context.Context, done func(s *mail.BridgeStatus, attempts int) bool) {
+func (b *Bridge) until(ctx context.Context, done func(s *mail.BridgeStatus, failed int) bool) {
 	for {
 		b.mu.Lock()
-		ok, moved := done(&b.status, b.attempts), b.moved
+		ok, moved := done(&b.status, b.failed), b.moved
 		b.mu.Unlock()
 		if ok {
 			return
@@ -195,7 +196,6 @@ func (b *Bridge) outcome(ctx context.Context, way direction, err error) error {
 	b.change(func(s *mail.BridgeStatus) {
 		was, b.failing[way] = b.failing[way], ""
 		if err != nil {
-			b.attempts++
 			b.failing[way] = err.Error()
 		}
 		before := s.Failing

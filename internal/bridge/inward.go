@@ -38,8 +38,8 @@ func (b *Bridge) follow(ctx context.Context) {
 // catchUp waits until the files say what the room said before: what was marked or erased while no bridge ran is not news of theirs.
 func (b *Bridge) catchUp(ctx context.Context) {
 	behind := b.opts.Room.Shown()
-	b.until(ctx, func(s *mail.BridgeStatus, attempts int) bool {
-		return s.Mode == mail.BridgeFollow || s.Seq >= behind || attempts > 0
+	b.until(ctx, func(s *mail.BridgeStatus, failed int) bool {
+		return s.Mode == mail.BridgeFollow || s.Seq >= behind || failed > 0
 	})
 }
 

@@ -10,16 +10,33 @@ import (
 // mirror brings what happens in the room into the files until ctx ends.
 func (b *Bridge) mirror(ctx context.Context) {
 	for wait := firstRetry; ; wait = min(2*wait, lastRetry) {
-		w, err := b.watch(ctx)
+		var w mail.Watch
+		err := b.attempt(ctx, func() (err error) {
+			w, err = b.watch(ctx)
+			return err
+		})
 		if err == nil {
 			b.mirrorFrom(ctx, w)
 			w.Close()
 			return
 		}
-		if _ = b.outcome(ctx, out, err); !b.pause(ctx, wait) {
+		if !b.pause(ctx, wait) {
 			return
 		}
 	}
+}
+
+// attempt tries to write and notes how that went, by a number, so that Sync knows what was begun before it was asked.
+func (b *Bridge) attempt(ctx context.Context, try func() error) error {
+	b.mu.Lock()
+	b.begun++
+	number := b.begun
+	b.mu.Unlock()
+	err := try()
+	if b.outcome(ctx, out, err) != nil {
+		b.change(func(*mail.BridgeStatus) { b.failed = number })
+	}
+	return err
 }
 
 // watch follows the room from where the files are. A cursor that lies in the future belongs to a journal that was replaced.
@@ -40,8 +57,11 @@ func (b *Bridge) mirrorFrom(ctx context.Context, w mail.Watch) {
 			return // ctx has ended, or the room is closed
 		}
 		for wait := firstRetry; ; wait = min(2*wait, lastRetry) {
-			events, err = b.outward(ctx, events)
-			if err = b.outcome(ctx, out, err); err == nil {
+			err = b.attempt(ctx, func() (err error) {
+				events, err = b.outward(ctx, events)
+				return err
+			})
+			if err == nil {
 				break
 			}
 			if !b.pause(ctx, wait) {
