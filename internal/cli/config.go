@@ -1,32 +1,42 @@
 package cli
 
 import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
 	"strings"
 
 	"github.com/spf13/cobra"
 
 	"pennypost/internal/config"
+	"pennypost/internal/mail"
 )
 
 const configHelp = `The configuration is config.toml in the data directory. It need not exist. Every key in it must be known;
 variables of the environment (PENNYPOST_LISTEN, PENNYPOST_IDLE_EXIT, …) and the flags of serve go over it.
-A running post office has read it at its start.`
+A running post office has read it at its start. "config init" writes one with every key in it, commented out, and never
+over one that is there.`
 
 func newConfig(a *app) *cobra.Command {
 	cmd := &cobra.Command{
-		Use: "config check|print", Short: "check or print the configuration", Long: configHelp,
-		Example: "pennypost config check\npennypost config print > ~/.local/state/pennypost/config.toml",
+		Use: "config check|init|print", Short: "check, begin or print the configuration", Long: configHelp,
+		Example: "pennypost config init\npennypost config check\npennypost config print",
 		RunE: func(_ *cobra.Command, args []string) error {
 			if len(args) > 0 {
-				return usage("there is no command \"config %s\"; use check or print", args[0])
+				return usage("there is no command \"config %s\"; use check, init or print", args[0])
 			}
-			return usage("say what to do with the configuration: check or print")
+			return usage("say what to do with the configuration: check, init or print")
 		},
 	}
 	cmd.AddCommand(
 		&cobra.Command{
 			Use: "check", Short: "check the configuration", Long: configHelp, Args: noArgs,
 			RunE: func(*cobra.Command, []string) error { return a.configCheck() },
+		},
+		&cobra.Command{
+			Use: "init", Short: "write a configuration to begin with", Long: configHelp, Args: noArgs,
+			RunE: func(*cobra.Command, []string) error { return a.configInit() },
 		},
 		&cobra.Command{
 			Use: "print", Short: "print the configuration in effect", Long: configHelp, Args: noArgs,
@@ -57,6 +67,52 @@ func (a *app) configCheck() error {
 	}
 	a.out.line("%s is in order.", c.Home.File())
 	return nil
+}
+
+// configInit writes the defaults as comments, so that a later version's defaults hold for whoever set nothing.
+func (a *app) configInit() error {
+	home, err := config.FindHome(a.env.Getenv)
+	if err != nil {
+		return err
+	}
+	if err := home.Create(); err != nil {
+		return err
+	}
+	c := config.Config{Home: home}
+	var text strings.Builder
+	if err := c.Print(&text); err != nil {
+		return err
+	}
+	f, err := os.OpenFile(home.File(), os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
+	if errors.Is(err, fs.ErrExist) {
+		return mail.Errorf(mail.Conflict, "%s is there already, and stays as it is. It is shown by: pennypost config print", home.File())
+	}
+	if err != nil {
+		return fmt.Errorf("write the configuration: %w", err)
+	}
+	_, err = f.WriteString(commentedOut(text.String()))
+	if err = errors.Join(err, f.Sync(), f.Close()); err != nil {
+		return fmt.Errorf("write %s: %w", home.File(), err)
+	}
+	if a.json {
+		a.out.value(struct {
+			File string `json:"file"`
+		}{home.File()})
+		return nil
+	}
+	a.out.line("Wrote %s. Take the # from what you change, then: pennypost config check", home.File())
+	return nil
+}
+
+// commentedOut puts a # before each key of a configuration.
+func commentedOut(toml string) string {
+	lines := strings.Split(toml, "\n")
+	for i, line := range lines {
+		if line != "" && line[0] != '#' && line[0] != '[' {
+			lines[i] = "# " + line
+		}
+	}
+	return strings.Join(lines, "\n")
 }
 
 // configPrint prints TOML in either mode: that is what it is for; --json wraps it.

@@ -3,6 +3,7 @@ package hook
 import (
 	"fmt"
 	"strings"
+	"unicode"
 	"unicode/utf8"
 
 	"pennypost/internal/fence"
@@ -16,8 +17,22 @@ const MaxText = 4000
 // greeting begins all that is told. A client that hands it back as a prompt is understood by it.
 const greeting = "Pennypost: "
 
-// marking ends what is told with mail in it.
-const marking = "\nReading marks nothing. What is dealt with is marked read by mark_messages, or by: pennypost mark ID"
+// marking ends what an agent is told with mail in it. The command works as it stands in the shell of any agent that reaches the
+// post office from there: it says the mark and the agent.
+func marking(agent mail.Name) string {
+	return "\nReading marks nothing. What is dealt with is marked read by mark_messages, or by: pennypost mark ID --read --as " +
+		shellWord(string(agent))
+}
+
+// shellWord quotes s for a POSIX shell, if it needs that.
+func shellWord(s string) string {
+	if strings.IndexFunc(s, func(r rune) bool {
+		return !strings.ContainsRune("._-", r) && !unicode.IsLetter(r) && !unicode.IsDigit(r)
+	}) < 0 {
+		return s
+	}
+	return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'"
+}
 
 // words are what is told and the messages in it.
 type words struct {
@@ -36,9 +51,9 @@ func news(e *Event, box *Mailbox, told *mail.Told) words {
 	switch {
 	case len(told.Items) > 0:
 		head := fmt.Sprintf("%s%s%s for %s in room %s, %d unread in all. %s\n", greeting, renamed, messages(len(told.Items)+told.More), who, box.Room, told.Unread, fence.Notice)
-		return letter(head, told.Items, told.More)
+		return letter(head, told.Items, told.More, marking(told.Agent))
 	case told.Continue:
-		return words{text: fmt.Sprintf("%s%s for %s, told of before, unread still: read_messages shows them.%s", greeting, messages(told.Unread), who, marking)}
+		return words{text: fmt.Sprintf("%s%s for %s, told of before, unread still: read_messages shows them.%s", greeting, messages(told.Unread), who, marking(told.Agent))}
 	case e.Compacted && told.Unread > 0:
 		return words{text: fmt.Sprintf("%s%s for %s, told of before this session was compacted: read_messages shows them.", greeting, messages(told.Unread), who)}
 	case renamed != "":
@@ -51,17 +66,15 @@ func news(e *Event, box *Mailbox, told *mail.Told) words {
 func order(told *mail.Told) words {
 	head := fmt.Sprintf("%sa cancel for %s. No tool runs before the turn has ended, or the message was marked read with mark_messages. %s\n",
 		greeting, fence.Body(string(told.Agent)), fence.Notice)
-	w := letter(head, []mail.Item{*told.Cancel}, 0)
-	w.text = strings.TrimSuffix(w.text, marking)
-	return w
+	return letter(head, []mail.Item{*told.Cancel}, 0, "")
 }
 
-// letter puts messages between head and the last line: whole as long as they fit, then pointers, then a number.
-func letter(head string, items []mail.Item, more int) words {
+// letter puts messages between head and the end: whole as long as they fit, then pointers, then a number.
+func letter(head string, items []mail.Item, more int, end string) words {
 	var w words
 	var b strings.Builder
 	b.WriteString(head)
-	left := MaxText - length(head) - length(marking) - length(rest(len(items)+more))
+	left := MaxText - length(head) - length(end) - length(rest(len(items)+more))
 	add := func(text string, to *[]mail.ID, id mail.ID) bool {
 		n := length(text) + 1
 		if n > left {
@@ -81,7 +94,7 @@ func letter(head string, items []mail.Item, more int) words {
 	if more > 0 {
 		b.WriteString(rest(more))
 	}
-	w.text = strings.TrimSuffix(b.String(), "\n") + marking
+	w.text = strings.TrimSuffix(b.String(), "\n") + end
 	return w
 }
 

@@ -33,8 +33,17 @@ const (
 	endedPause = time.Second
 )
 
+// attended is the variable in which Claude Code says whether somebody sits before the session: "0" for `claude -p`, "1" for an interactive one (seen
+// with 2.1.330). A headless run waits for this hook before it ends, and nobody is there who could be kept waiting by mail: it looks
+// when it begins, between its tools and at its end.
+const attended = "CLAUDE_CODE_SESSION_ATTENDED"
+
 // wait runs the hook that waits.
 func (h *Hook) wait(ctx context.Context, c *Client) (exit int) {
+	if h.Getenv(attended) == "0" {
+		h.debug("nobody attends this session, which would not end before its hook does")
+		return 0
+	}
 	ctx, cancel := context.WithTimeout(ctx, waitTime)
 	var beside sync.WaitGroup
 	defer beside.Wait()

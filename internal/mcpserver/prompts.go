@@ -36,12 +36,12 @@ func (n *Native) addPrompts() {
 	}
 }
 
+// inboxPrompt marks nothing: a client may ask for all prompts when it starts, only to list them (opencode 1.18.33 does).
 func (n *Native) inboxPrompt(ctx context.Context, _ map[string]string) (string, error) {
 	page, err := n.box.Service.Inbox(ctx, mail.InboxQuery{Bytes: readBudget})
 	if err != nil {
 		return "", err
 	}
-	n.present(ctx, page.Messages, toolDoor)
 	if len(page.Messages) == 0 {
 		return "Nothing unread waits in the mailbox of " + string(n.box.Agent) + ".", nil
 	}

@@ -104,6 +104,42 @@ func TestHooks(t *testing.T) {
 	}
 }
 
+// TestToldCommandWorks holds that the command by which an agent is told to mark its mail works as it stands, in that agent's shell.
+func TestToldCommandWorks(t *testing.T) {
+	t.Parallel()
+	o := newOffice(t)
+	h := o.hooks(hooktest.Claude(), "s1")
+	h.Start("startup")
+	h.Prompt("go on")
+	id := ask[mail.Sent](t, o, "send", "--to", "claude-work", "--body", "mark me").ID
+	h.Tool("Bash", "ls")
+	_, command, ok := strings.Cut(strings.Join(h.Context, "\n"), "or by: pennypost ")
+	if !ok {
+		t.Fatalf("no command is told: %q", h.Context)
+	}
+	command, _, _ = strings.Cut(command, "\n")
+	args := strings.Fields(strings.Replace(command, "ID", string(id), 1))
+	if r := o.runWith("", []string{"CLAUDECODE=1"}, args...); r.code != 0 {
+		t.Fatalf("pennypost %s: exit %d, %s", command, r.code, r.stderr)
+	}
+	if got := o.stateOf(t, id, "claude-work"); got != mail.Read {
+		t.Errorf("after pennypost %s the message is %s, want read", command, got)
+	}
+}
+
+// TestUnattendedSessionEnds holds that the hook that waits does not keep a headless run (claude -p) from ending.
+func TestUnattendedSessionEnds(t *testing.T) {
+	t.Parallel()
+	o := newOffice(t)
+	o.hooks(hooktest.Claude(), "s1").Start("startup")
+	stop := `{"session_id":"s1","cwd":"` + o.dir + `","hook_event_name":"Stop","stop_hook_active":false}`
+	// A hook that waits is killed with its test's command after a minute, and then has another status.
+	r := o.runWith(stop, []string{"CLAUDE_CODE_SESSION_ATTENDED=0"}, "hook", "claude", "wait")
+	if r.code != 0 || r.stdout+r.stderr != "" {
+		t.Errorf("the hook ended with %d, %q, %q; want silence", r.code, r.stdout, r.stderr)
+	}
+}
+
 // TestHooksAndServerAreOneSession holds that a client's hooks and its MCP server are the same agent, whichever comes first, and that a
 // second client in the same directory is another.
 func TestHooksAndServerAreOneSession(t *testing.T) {
