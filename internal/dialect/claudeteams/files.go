@@ -162,9 +162,9 @@ type arrival struct {
 }
 
 // compare returns what is new in an inbox, and adds what happened to the rest to n. Claude Code takes out what it has delivered, so what is
-// gone was read. An inbox that is gone itself says nothing.
+// gone was read. An inbox that is gone itself, or empty, says nothing.
 func (f *files) compare(ctx context.Context, b *box, n *dialect.News) (all []arrival) {
-	if !b.dirty {
+	if !b.dirty || b.blank {
 		return nil
 	}
 	b.dirty, b.odd = false, 0
@@ -262,7 +262,7 @@ func (f *files) sort(all []arrival) []mail.Item {
 func (f *files) drained(ctx context.Context, n *dialect.News) error {
 	for _, b := range f.boxes {
 		name, err := f.names.of(ctx, b.owner)
-		if err != nil || b.broken != "" {
+		if err != nil || b.broken != "" || b.blank {
 			continue
 		}
 		err = f.unread(ctx, name, func(it *mail.Item) error {

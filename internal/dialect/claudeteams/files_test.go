@@ -508,6 +508,38 @@ func TestBrokenFiles(t *testing.T) {
 	})
 }
 
+// TestBlankInbox: Claude Code makes an inbox and then writes to it, and others write in place. What is empty for that instant, or says null,
+// is an inbox without messages: it can be written to, and does not say that what stood there was read.
+func TestBlankInbox(t *testing.T) {
+	for _, blank := range []string{"", "\n", "null"} {
+		h := newHQ(t, "alpha")
+		h.Register("codex")
+		h.write(h.inbox("reviewer"), blank)
+		h.put("tester", entry{From: "team-lead", Text: "stands", Timestamp: at(1)})
+		if st := h.Bridge(""); st.Rejected != 0 || st.Notice != "" || st.Failing != "" {
+			t.Errorf("%q: the bridge says %+v", blank, st)
+		}
+		h.Send("codex", mail.Draft{To: mail.Recipients{"reviewer"}, Body: "goes"})
+		h.Sync()
+		if got := h.read(h.inbox("reviewer")); !strings.Contains(got, `"text": "goes"`) {
+			t.Errorf("%q: the inbox says %s", blank, got)
+		}
+		stands := h.read(h.inbox("tester"))
+		h.write(h.inbox("tester"), blank)
+		h.Sync()
+		h.Stop()
+		h.Start()
+		h.Sync()
+		wantDiff(t, []string{"stands"}, h.bodies("tester"))
+		h.write(h.inbox("tester"), stands)
+		h.Sync()
+		wantDiff(t, []string{"stands"}, h.bodies("tester"))
+		h.write(h.inbox("tester"), "[]")
+		h.Sync()
+		wantDiff(t, []string(nil), h.bodies("tester"))
+	}
+}
+
 func TestConfigTrouble(t *testing.T) {
 	h := newHQ(t, "alpha")
 	h.Register("codex")

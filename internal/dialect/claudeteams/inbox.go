@@ -28,6 +28,7 @@ type inbox struct {
 	end     int // of the last element, if the text up to there is laid out as Claude Code does; else 0
 	sum     uint32
 	neat    bool
+	blank   bool // the file is empty or says null: it holds no messages, and does not say that any were taken out
 	letters []boxed
 	counts  map[mail.ID]int // how many entries say the same, by the id of the first
 }
@@ -93,7 +94,8 @@ func (b *inbox) take(text []byte) error {
 		known = 0
 		a, ok = parseInbox(text, 0)
 	}
-	if !ok {
+	blank := isBlank(text)
+	if !ok && !blank {
 		return mail.Errorf(mail.Unavailable, "%s is not a JSON array of messages. It stays as it is, and nothing is written to it until somebody mends it", b.path)
 	}
 	if known == 0 {
@@ -102,12 +104,18 @@ func (b *inbox) take(text []byte) error {
 	for _, raw := range a.elements {
 		b.letters = append(b.letters, b.box(raw))
 	}
-	b.text, b.neat, b.end = text, a.neat, 0
+	b.text, b.neat, b.blank, b.end = text, a.neat, blank, 0
 	if a.neat && len(b.letters) > 0 {
 		b.end = len(text) - len("\n]")
 	}
 	b.sum = crc32.Checksum(text[:b.end], crc32.MakeTable(crc32.Castagnoli))
 	return nil
+}
+
+// isBlank reports whether a text is what an inbox holds in the instant between being made and being written: nothing, or null.
+func isBlank(text []byte) bool {
+	text = bytes.TrimSpace(text)
+	return len(text) == 0 || string(text) == "null"
 }
 
 func (b *inbox) box(raw []byte) boxed {

@@ -57,6 +57,9 @@ func again(text []byte) ([]byte, bool) {
 func TestFixturesRoundTrip(t *testing.T) {
 	n, configs := 0, 0
 	walk(t, func(path string, text []byte) {
+		if isBlank(text) { // an inbox that was just made, which has nothing to come around: TestBlankInbox
+			return
+		}
 		if c, ok := parseConfig(text); ok {
 			configs++
 			if got := c.neat(); !cmp.Equal(string(got), string(text)) {
