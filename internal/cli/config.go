@@ -15,8 +15,8 @@ import (
 
 const configHelp = `The configuration is config.toml in the data directory. It need not exist. Every key in it must be known;
 variables of the environment (PENNYPOST_LISTEN, PENNYPOST_IDLE_EXIT, …) and the flags of serve go over it.
-A running post office has read it at its start. "config init" writes one with every key in it, commented out, and never
-over one that is there.`
+A running post office has read it at its start. "config init" writes one with every key in it, commented
+out, and never over one that is there.`
 
 func newConfig(a *app) *cobra.Command {
 	cmd := &cobra.Command{
