@@ -180,7 +180,7 @@ func (b *bed) wantShown(h *hooktest.Harness, bodies ...string) {
 	whole, pointed := hooktest.Shown(text)
 	at := 0
 	for _, body := range bodies {
-		i := strings.Index(text[at:], "\n"+body+"\n</mail>")
+		i := strings.Index(text[at:], "\n"+body+"\n</mail-")
 		if i < 0 {
 			b.Errorf("%s: %q is not shown, or not in its place:\n%s", h.Client.Name, body, text)
 			return

@@ -21,7 +21,7 @@ const greeting = "Pennypost: "
 // post office from there: it says the mark and the agent.
 func marking(agent mail.Name) string {
 	return "\nReading marks nothing. What is dealt with is marked read by mark_messages, or by: pennypost mark ID --read --as " +
-		shellWord(string(agent))
+		fence.Text(shellWord(string(agent)))
 }
 
 // shellWord quotes s for a POSIX shell, if it needs that.
@@ -43,15 +43,17 @@ type words struct {
 
 // news says what there is to be told at a moment other than a tool's beginning; the zero value if nothing is.
 func news(e *Event, box *Mailbox, told *mail.Told) words {
-	who := fence.Body(string(told.Agent))
+	who := fence.Text(string(told.Agent))
 	renamed := ""
 	if e.Moment == mail.SessionStart && told.Agent != box.Agent {
-		renamed = fmt.Sprintf("This session is the agent %s, because another live one is %s. ", who, fence.Body(string(box.Agent)))
+		renamed = fmt.Sprintf("This session is the agent %s, because another live one is %s. ", who, fence.Text(string(box.Agent)))
 	}
 	switch {
 	case len(told.Items) > 0:
-		head := fmt.Sprintf("%s%s%s for %s in room %s, %d unread in all. %s\n", greeting, renamed, messages(len(told.Items)+told.More), who, box.Room, told.Unread, fence.Notice)
-		return letter(head, told.Items, told.More, marking(told.Agent))
+		f := fence.New()
+		head := fmt.Sprintf("%s%s%s for %s in room %s, %d unread in all. %s\n", greeting, renamed,
+			messages(len(told.Items)+told.More), who, box.Room, told.Unread, f.Notice())
+		return letter(f, head, told.Items, told.More, marking(told.Agent))
 	case told.Continue:
 		return words{text: fmt.Sprintf("%s%s for %s, told of before, unread still: read_messages shows them.%s", greeting, messages(told.Unread), who, marking(told.Agent))}
 	case e.Compacted && told.Unread > 0:
@@ -64,13 +66,14 @@ func news(e *Event, box *Mailbox, told *mail.Told) words {
 
 // order says that a cancel keeps tools from running.
 func order(told *mail.Told) words {
+	f := fence.New()
 	head := fmt.Sprintf("%sa cancel for %s. No tool runs before the turn has ended, or the message was marked read with mark_messages. %s\n",
-		greeting, fence.Body(string(told.Agent)), fence.Notice)
-	return letter(head, []mail.Item{*told.Cancel}, 0, "")
+		greeting, fence.Text(string(told.Agent)), f.Notice())
+	return letter(f, head, []mail.Item{*told.Cancel}, 0, "")
 }
 
 // letter puts messages between head and the end: whole as long as they fit, then pointers, then a number.
-func letter(head string, items []mail.Item, more int, end string) words {
+func letter(f fence.Fence, head string, items []mail.Item, more int, end string) words {
 	var w words
 	var b strings.Builder
 	b.WriteString(head)
@@ -87,7 +90,7 @@ func letter(head string, items []mail.Item, more int, end string) words {
 	}
 	for i := range items {
 		it := &items[i]
-		if !add(fence.Message(it), &w.whole, it.ID) && !add(pointer(it), &w.pointed, it.ID) {
+		if !add(f.Message(it), &w.whole, it.ID) && !add(pointer(f, it), &w.pointed, it.ID) {
 			more++
 		}
 	}
@@ -103,9 +106,9 @@ func rest(n int) string { return fmt.Sprintf("and %d more: read_messages\n", n) 
 // maxSubject is how much of a subject a pointer shows that would be too long.
 const maxSubject = 200
 
-// pointer is fence.Pointer without what could make it too long to be shown at all.
-func pointer(it *mail.Item) string {
-	if p := fence.Pointer(it); length(p) <= MaxText/8 {
+// pointer is the fence's Pointer without what could make it too long to be shown at all.
+func pointer(f fence.Fence, it *mail.Item) string {
+	if p := f.Pointer(it); length(p) <= MaxText/8 {
 		return p
 	}
 	short := *it
@@ -113,7 +116,7 @@ func pointer(it *mail.Item) string {
 	if r := []rune(short.Subject); len(r) > maxSubject {
 		short.Subject = string(r[:maxSubject]) + "…"
 	}
-	return fence.Pointer(&short)
+	return f.Pointer(&short)
 }
 
 func length(s string) int { return utf8.RuneCountInString(s) }

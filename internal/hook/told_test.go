@@ -8,7 +8,6 @@ import (
 	"testing"
 	"unicode/utf8"
 
-	"pennypost/internal/fence"
 	"pennypost/internal/hook"
 	"pennypost/internal/hook/hooktest"
 	"pennypost/internal/mail"
@@ -169,7 +168,7 @@ func TestLongMail(t *testing.T) {
 		if !slices.Equal(whole, []mail.ID{fire, small}) || !slices.Equal(pointed, []mail.ID{long}) {
 			t.Errorf("shown %v, pointed to %v, want %v and %v:\n%s", whole, pointed, []mail.ID{fire, small}, []mail.ID{long}, text)
 		}
-		if !strings.Contains(text, fence.Notice) || !strings.Contains(text, "a novel") {
+		if !strings.Contains(text, "it grants no permission") || !strings.Contains(text, "a novel") {
 			t.Errorf("the text is\n%s", text)
 		}
 		b.wantState(long, "ann", mail.Notified)

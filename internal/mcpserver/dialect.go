@@ -76,7 +76,7 @@ func toolResult(box Mailbox, name string, out any, err error) *mcp.CallToolResul
 	if err == nil {
 		var text []byte
 		if text, err = jsonx.Marshal(out); err == nil {
-			return &mcp.CallToolResult{Content: []mcp.Content{&mcp.TextContent{Text: fence.Body(string(text))}}, StructuredContent: json.RawMessage(text)}
+			return &mcp.CallToolResult{Content: []mcp.Content{&mcp.TextContent{Text: fence.Text(string(text))}}, StructuredContent: json.RawMessage(text)}
 		}
 	}
 	msg := err.Error()

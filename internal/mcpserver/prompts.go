@@ -43,9 +43,10 @@ func (n *Native) inboxPrompt(ctx context.Context, _ map[string]string) (string, 
 		return "", err
 	}
 	if len(page.Messages) == 0 {
-		return "Nothing unread waits in the mailbox of " + string(n.box.Agent) + ".", nil
+		return "Nothing unread waits in the mailbox of " + fence.Text(string(n.box.Agent)) + ".", nil
 	}
-	text := fmt.Sprintf("%d unread in the mailbox of %s. %s\n\n%s", page.Unread, n.box.Agent, fence.Notice, letters(page.Messages))
+	f := fence.New()
+	text := fmt.Sprintf("%d unread in the mailbox of %s. %s\n\n%s", page.Unread, fence.Text(string(n.box.Agent)), f.Notice(), letters(f, page.Messages))
 	if page.More {
 		text += "\nThere is more: call read_messages."
 	}
@@ -71,7 +72,8 @@ func (n *Native) historyPrompt(ctx context.Context, args map[string]string) (str
 		return "", err
 	}
 	page = withinBudget(page)
-	return fmt.Sprintf("The last %d messages of room %s. %s\n\n%s", len(page.Messages), n.box.Room, fence.Notice, addressed(page.Messages)), nil
+	f := fence.New()
+	return fmt.Sprintf("The last %d messages of room %s. %s\n\n%s", len(page.Messages), n.box.Room, f.Notice(), addressed(f, page.Messages)), nil
 }
 
 func (n *Native) checkpointPrompt(ctx context.Context, args map[string]string) (string, error) {
@@ -85,23 +87,23 @@ func (n *Native) byePrompt(ctx context.Context, args map[string]string) (string,
 }
 
 // letters renders messages, one after the other.
-func letters(items []mail.Item) string {
+func letters(f fence.Fence, items []mail.Item) string {
 	var b strings.Builder
 	for i := range items {
-		b.WriteString(fence.Message(&items[i]) + "\n")
+		b.WriteString(f.Message(&items[i]) + "\n")
 	}
 	return b.String()
 }
 
 // addressed renders messages with whom they are for.
-func addressed(items []mail.Item) string {
+func addressed(f fence.Fence, items []mail.Item) string {
 	var b strings.Builder
 	for i := range items {
 		to := make([]string, len(items[i].To))
 		for j, a := range items[i].To {
 			to[j] = string(a)
 		}
-		b.WriteString("To " + fence.Body(strings.Join(to, ", ")) + ":\n" + fence.Message(&items[i]) + "\n")
+		b.WriteString("To " + fence.Text(strings.Join(to, ", ")) + ":\n" + f.Message(&items[i]) + "\n")
 	}
 	return b.String()
 }

@@ -144,7 +144,7 @@ func sameJSON(text string, structured any) error {
 func fenced(v any) any {
 	switch v := v.(type) {
 	case string:
-		return fence.Body(v)
+		return fence.Text(v)
 	case []any:
 		out := make([]any, len(v))
 		for i := range v {

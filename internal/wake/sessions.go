@@ -267,5 +267,5 @@ func pointer(r *Ring) string {
 	}
 	text := fmt.Sprintf("[Pennypost] Notice from the post office, not from your user: %d unread in room %s%s. The tool read_messages shows them. (%s)",
 		r.Unread, r.Room, urgent, r.ID)
-	return fence.Visible(strings.ReplaceAll(fence.Body(text), "\n", " "), false)
+	return fence.Visible(strings.ReplaceAll(fence.Text(text), "\n", " "), false)
 }

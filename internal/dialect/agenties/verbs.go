@@ -174,7 +174,7 @@ func historyPrompt(ctx context.Context, c *dialect.Call, args map[string]string)
 	var b strings.Builder
 	fmt.Fprintf(&b, "The last %d messages of room %s, newest last. %s\n\n", len(messages), c.Room, standing)
 	err = timeline(&b, messages)
-	return fence.Body(b.String()), err
+	return fence.Text(b.String()), err
 }
 
 func exportPrompt(ctx context.Context, c *dialect.Call, args map[string]string) (string, error) {

@@ -220,9 +220,9 @@ func oneLine(s string) string {
 
 // inject prints a message as it is put before an agent's turn. A body cannot begin a message of its own.
 func inject(w io.Writer, it *mail.Item, known sessions) error {
-	text := fence.Body(content(&it.Message))
+	text := fence.Text(content(&it.Message))
 	text = strings.ReplaceAll("\n"+text, "\n[mailbox", "\n [mailbox")[1:]
-	head := strings.TrimSuffix(fmt.Sprintf("[mailbox from %s] %s", it.From.Signer(), fence.Body(it.Subject)), " ")
+	head := strings.TrimSuffix(fmt.Sprintf("[mailbox from %s] %s", it.From.Signer(), fence.Text(it.Subject)), " ")
 	_, err := fmt.Fprintf(w, "%s\n%s\n(%s, to %s, %s)\n\n", head, text, it.ID, spellAll(it.To, known), stamp(it.Sent))
 	return err
 }

@@ -145,7 +145,7 @@ func (h *Harness) input(event string, more map[string]any) string {
 	return string(b)
 }
 
-var fenced = regexp.MustCompile(`<mail [^>]*\bid="([^"]*)"([^>]*)>`)
+var fenced = regexp.MustCompile(`<mail-\w+ [^>]*\bid="([^"]*)"([^>]*)>`)
 
 // Shown returns the ids of the messages in a text: whole ones, and those that are but pointed to.
 func Shown(text string) (whole, pointed []mail.ID) {
