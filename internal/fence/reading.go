@@ -1,0 +1,268 @@
+package fence
+
+import (
+	"html"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+
+	"golang.org/x/text/unicode/norm"
+)
+
+// A letter is a character as a reader takes it, and the bytes of the text that stand for it.
+type letter struct {
+	r        rune // ' ' for all white space and controls
+	from, to int
+	number   int // of a digit: one more than where the numeric reference begins that it goes on; else 0
+}
+
+// A reading is a text as a model may take it, and as a client makes it that resolves character references: without what
+// cannot be seen, without accents, with compatibility forms and look-alikes folded to ASCII, with references resolved,
+// those in references too. (Gemini CLI escapes brackets and leaves & alone, so that &lt; in mail looks like a bracket of
+// ours.)
+type reading struct {
+	letters []letter
+	short   bool // a reference without semicolon was resolved: if one follows, it belongs to it
+}
+
+// read returns the reading of s, in time linear in its length.
+func read(s string) []letter {
+	rd := reading{letters: make([]letter, 0, len(s))}
+	for i := 0; i < len(s); {
+		r, n := utf8.DecodeRuneInString(s[i:])
+		rd.fold(r, i, i+n)
+		i += n
+	}
+	if n := rd.number(); n >= 0 {
+		rd.resolve(n, len(s), "")
+	}
+	return rd.letters
+}
+
+// fold adds the letters that r is read as.
+func (rd *reading) fold(r rune, from, to int) {
+	switch {
+	case r < utf8.RuneSelf:
+		if r <= ' ' || r == 0x7f {
+			r = ' '
+		}
+		rd.add(letter{r: r, from: from, to: to})
+		return
+	case ignorable(r), unicode.In(r, unicode.Mn, unicode.Me):
+		return
+	case unicode.IsSpace(r), unicode.IsControl(r), r == utf8.RuneError:
+		rd.add(letter{r: ' ', from: from, to: to})
+		return
+	}
+	if like := lookalike(r); like != 0 {
+		rd.add(letter{r: like, from: from, to: to})
+		return
+	}
+	var buf [utf8.UTFMax]byte
+	parts := norm.NFKD.Properties(utf8.AppendRune(buf[:0], r)).Decomposition()
+	if len(parts) == 0 {
+		rd.add(letter{r: r, from: from, to: to})
+	}
+	for len(parts) > 0 { // which do not decompose any more
+		c, n := utf8.DecodeRune(parts)
+		rd.fold(c, from, to)
+		parts = parts[n:]
+	}
+}
+
+// add adds a letter, and resolves the reference that it ends.
+func (rd *reading) add(l letter) {
+	short := rd.short
+	rd.short = false
+	n := rd.number()
+	switch {
+	case n >= 0 && rd.digit(l.r, n):
+		l.number = n + 1
+		rd.letters = append(rd.letters, l)
+		return
+	case n >= 0 && l.r == ';':
+		rd.resolve(n, l.to, ";")
+		return
+	case n >= 0 && (l.r != '&' || len(rd.letters)-n > len("&#6")): // what & begins may become a second digit
+		rd.resolve(n, l.from, "")
+	case l.r == ';' && short:
+		if n := len(rd.letters); n > 0 {
+			rd.letters[n-1].to = l.to
+		}
+		return
+	}
+	if l.r == ';' {
+		if n := rd.reference(); n >= 0 && rd.resolve(n, l.to, ";") {
+			return
+		}
+	}
+	l.number = rd.first(l.r) + 1
+	rd.letters = append(rd.letters, l)
+	if n := rd.shortReference(); n >= 0 {
+		rd.short = rd.resolve(n, l.to, "")
+	}
+}
+
+// number returns where the numeric reference begins of which the last letter is a digit; -1 if it is none.
+func (rd *reading) number() int {
+	if len(rd.letters) == 0 {
+		return -1
+	}
+	return rd.letters[len(rd.letters)-1].number - 1
+}
+
+// digit reports whether r goes on the numeric reference that begins at letters[n].
+func (rd *reading) digit(r rune, n int) bool {
+	hex := rd.letters[n+2].r|0x20 == 'x'
+	return r >= '0' && r <= '9' || hex && r|0x20 >= 'a' && r|0x20 <= 'f'
+}
+
+// first returns where the numeric reference begins of which r would be the first digit; -1 if of none.
+func (rd *reading) first(r rune) int {
+	decimal, hex := len(rd.letters)-len("&#"), len(rd.letters)-len("&#x")
+	switch {
+	case decimal >= 0 && rd.letters[decimal].r == '&' && rd.letters[decimal+1].r == '#' && r >= '0' && r <= '9':
+		return decimal
+	case hex >= 0 && rd.letters[hex].r == '&' && rd.letters[hex+1].r == '#' && rd.letters[hex+2].r|0x20 == 'x' && rd.digit(r, hex):
+		return hex
+	}
+	return -1
+}
+
+// longestReference is more than the longest name of a character has.
+const longestReference = 40
+
+// reference returns where the named reference begins that a semicolon would end; -1 if there is none.
+func (rd *reading) reference() int {
+	for n := len(rd.letters) - 1; n >= 0 && n >= len(rd.letters)-longestReference; n-- {
+		r := rd.letters[n].r
+		if r == '&' {
+			return n
+		}
+		if r >= utf8.RuneSelf || !identifier(byte(r)) {
+			break
+		}
+	}
+	return -1
+}
+
+// shortReference returns where the reference begins that the last letter ends and that needs no semicolon; -1 if it ends none. HTML has a hundred of
+// these; here are those that stand for something in a tag.
+func (rd *reading) shortReference() int {
+	if !strings.ContainsRune("tpyfmTPYFM", rd.letters[len(rd.letters)-1].r) {
+		return -1
+	}
+	for _, name := range []string{"&lt", "&gt", "&amp", "&quot", "&shy", "&nbsp", "&ordf", "&ordm"} {
+		n := len(rd.letters) - len(name)
+		if n >= 0 && rd.letters[n].r == '&' && strings.EqualFold(rd.spelling(n), name) {
+			return n
+		}
+	}
+	return -1
+}
+
+func (rd *reading) spelling(n int) string {
+	var b strings.Builder
+	for _, l := range rd.letters[n:] {
+		b.WriteRune(l.r)
+	}
+	return b.String()
+}
+
+// resolve replaces the letters from n on by what they stand for as a reference with the given end, up to s[:to]. It reports whether they stand for anything.
+func (rd *reading) resolve(n, to int, end string) bool {
+	ref := rd.spelling(n) + end
+	text := html.UnescapeString(strings.ToLower(ref)) // &Lt; for &lt; too
+	if text == strings.ToLower(ref) {
+		if text = html.UnescapeString(ref); text == ref {
+			return false
+		}
+	}
+	from := rd.letters[n].from
+	rd.letters = rd.letters[:n]
+	for _, r := range text {
+		rd.fold(r, from, to)
+	}
+	return true
+}
+
+// opens reports whether a reading may have a bracket or a reference where the text has r.
+func opens(r rune) bool {
+	switch r {
+	case '<', '&', '＜', '﹤', '︿', '≮', '⊀', '＆', '﹠':
+		return true
+	}
+	return r >= utf8.RuneSelf && lookalike(r) == '<'
+}
+
+// ignorable reports whether r is of Unicode's Default_Ignorable_Code_Point: a reader is shown nothing where it stands.
+func ignorable(r rune) bool {
+	switch {
+	case r < 0xad:
+		return false
+	case r == 0xad, r == 0x34f, r == 0x61c, r == 0x115f, r == 0x1160, r == 0x17b4, r == 0x17b5, r == 0x3164, r == 0xfeff, r == 0xffa0:
+		return true
+	}
+	return r >= 0x180b && r <= 0x180f || r >= 0x200b && r <= 0x200f || r >= 0x202a && r <= 0x202e || r >= 0x2060 && r <= 0x206f ||
+		r >= 0xfe00 && r <= 0xfe0f || r >= 0xfff0 && r <= 0xfff8 || r >= 0x1bca0 && r <= 0x1bca3 || r >= 0x1d173 && r <= 0x1d17a ||
+		r >= 0xe0000 && r <= 0xe0fff
+}
+
+// lookalike returns the ASCII character for which a reader takes r; 0 if none. Compatibility forms are not here, since Unicode has them.
+func lookalike(r rune) rune {
+	switch r {
+	case '‹', '\u2329', '\u3008', '⟨', '❬', '❮', '❰', '⦑', '⧼', '≺', '⋖', '˂', 'ᐸ', 'ᚲ', '𝈶':
+		return '<'
+	case '›', '\u232a', '\u3009', '⟩', '❭', '❯', '❱', '⦒', '⧽', '≻', '⋗', '˃', 'ᐳ', '𝈷':
+		return '>'
+	case '⁄', '∕', '⧸', '╱', '⟋':
+		return '/'
+	case '∖', '⧵', '⟍', '⧹', '╲':
+		return '\\'
+	case '\u2010', '\u2011', '\u2012', '\u2013', '\u2014', '\u2015', '\u2212', '\u2043', '\u02d7':
+		return '-'
+	case '∣', '│', '┃', 'ǀ', '❘':
+		return '|'
+	case 'а', 'А', 'α', 'Α', 'ɑ':
+		return 'a'
+	case 'с', 'С', 'ϲ', 'Ϲ':
+		return 'c'
+	case 'ԁ', 'Ԁ':
+		return 'd'
+	case 'е', 'Е', 'Ε', 'ҽ':
+		return 'e'
+	case 'ɡ', 'ց':
+		return 'g'
+	case 'һ', 'Н', 'Η', 'հ':
+		return 'h'
+	case 'і', 'І', 'ι', 'Ι', 'ı', 'ɩ', 'Ӏ':
+		return 'i'
+	case 'ј', 'Ј':
+		return 'j'
+	case 'к', 'К', 'κ', 'Κ':
+		return 'k'
+	case 'м', 'М', 'Μ':
+		return 'm'
+	case 'Ν', 'ո':
+		return 'n'
+	case 'о', 'О', 'ο', 'Ο', 'օ', 'Օ':
+		return 'o'
+	case 'р', 'Р', 'ρ', 'Ρ':
+		return 'p'
+	case 'ѕ', 'Ѕ', 'ꜱ':
+		return 's'
+	case 'т', 'Т', 'τ', 'Τ':
+		return 't'
+	case 'υ', 'ս', 'ʋ':
+		return 'u'
+	case 'ѵ', 'Ѵ', 'ν':
+		return 'v'
+	case 'ԝ', 'Ԝ', 'ѡ':
+		return 'w'
+	case 'х', 'Х', 'χ', 'Χ':
+		return 'x'
+	case 'у', 'У', 'Υ', 'ү', 'γ':
+		return 'y'
+	}
+	return 0
+}

@@ -1,0 +1,201 @@
+package fence
+
+import (
+	"strings"
+	"unicode"
+	"unicode/utf8"
+)
+
+// Text makes text harmless for a model, in a fence or outside of one: names, errors, what doors and monitors say. Control and bidirectional
+// characters become visible, and what reads as a tag of ours or of a client has its bracket replaced: (system-reminder>. All else stays as it is, byte
+// for byte; so does Text(s) itself when it goes through again. What is put together from several foreign texts goes through as a whole, since
+// a tag may begin in one and end in the next.
+func Text(s string) string { return neutral(Visible(s, true)) }
+
+// attr makes s fit between quotes, also for a reader that resolves references.
+func attr(s string) string {
+	s = neutral(Visible(s, false))
+	if !strings.ContainsFunc(s, func(r rune) bool { return r >= utf8.RuneSelf || strings.ContainsRune(`"<>&`, r) }) {
+		return s
+	}
+	return replace(s, read(s), func(letters []letter, i int) string {
+		switch letters[i].r {
+		case '"':
+			return "'"
+		case '<':
+			return "‹"
+		case '>':
+			return "›"
+		}
+		return ""
+	})
+}
+
+// neutral replaces the bracket of everything in s that reads as a tag.
+func neutral(s string) string {
+	start := strings.IndexFunc(s, opens)
+	if start < 0 {
+		return s
+	}
+	start = strings.LastIndexByte(s[:start], '\n') + 1 // an identifier before the bracket makes a difference
+	return s[:start] + replace(s[start:], read(s[start:]), func(letters []letter, i int) string {
+		if letters[i].r == '<' && tagAt(s[start:], letters, i) {
+			return "("
+		}
+		return ""
+	})
+}
+
+// replace returns s with those letters replaced for which by returns something.
+func replace(s string, letters []letter, by func([]letter, int) string) string {
+	var b strings.Builder
+	done := 0
+	for i, l := range letters {
+		if l.from < done {
+			continue // one character that stands for several
+		}
+		if text := by(letters, i); text != "" {
+			b.WriteString(s[done:l.from])
+			b.WriteString(text)
+			done = l.to
+		}
+	}
+	if done == 0 {
+		return s
+	}
+	b.WriteString(s[done:])
+	return b.String()
+}
+
+// tagAt reports whether the bracket letters[i] of s opens, or closes, a tag that some client obeys.
+func tagAt(s string, letters []letter, i int) bool {
+	at := func(j int) rune {
+		if j < len(letters) {
+			return letters[j].r
+		}
+		return '>' // the end of a text ends a name too: more may follow
+	}
+	j := i + 1
+	if at(j) == '|' { // <|im_start|>
+		return j+1 < len(letters) && (unicode.IsLetter(at(j+1)) || at(j+1) == '_')
+	}
+	spaced, closes := i > 0 && at(i-1) == '<', false // 1<<user is a shift
+	for ; j < len(letters) && strings.ContainsRune(` /\`, at(j)); j++ {
+		spaced = spaced || at(j) == ' '
+		closes = closes || at(j) != ' '
+	}
+	name, j := nameAt(letters, j)
+	if name == "" || continues(at(j)) && !isFamily(name) {
+		return false
+	}
+	if isCompound(name) {
+		return true
+	}
+	if at(j) == ' ' { // <permissions instructions>
+		if next, end := nameAt(letters, j+1); next != "" && !continues(at(end)) && isCompound(name+"-"+next) {
+			return true
+		}
+	}
+	if !isOrdinary(name) || !strings.ContainsRune(" />", at(j)) {
+		return false // <mail:body>, <system.web>, <user@host>, <Channel<int>>
+	}
+	switch {
+	case closes:
+		return true
+	case spaced, at(j) == '/': // a < user is a comparison, < user> is none; <sys/types.h> is a file
+		return ends(letters, j) || attributeAt(letters, j)
+	case isTypeParameter(s, letters[i].from, name):
+		return attributeAt(letters, j)
+	}
+	return true
+}
+
+// nameAt returns the name that begins at letters[j], in lower case and with hyphens for underscores, and where it ends. It returns "" if none does.
+func nameAt(letters []letter, j int) (string, int) {
+	var name []byte
+	for ; j < len(letters) && len(name) <= longestName; j++ {
+		switch r := letters[j].r; {
+		case r >= 'a' && r <= 'z', len(name) > 0 && (r >= '0' && r <= '9' || r == '-'):
+			name = append(name, byte(r))
+		case r >= 'A' && r <= 'Z':
+			name = append(name, byte(r-'A'+'a'))
+		case r == '_' && len(name) > 0:
+			name = append(name, '-')
+		default:
+			return string(name), j
+		}
+	}
+	return string(name), j
+}
+
+// continues reports whether a name goes on with r.
+func continues(r rune) bool { return unicode.IsLetter(r) || unicode.IsDigit(r) }
+
+// ends reports whether nothing but a bracket comes after a name.
+func ends(letters []letter, j int) bool {
+	for j < len(letters) && (letters[j].r == ' ' || letters[j].r == '/') {
+		j++
+	}
+	return j < len(letters) && letters[j].r == '>'
+}
+
+// attributeAt reports whether an attribute comes after a name.
+func attributeAt(letters []letter, j int) bool {
+	for j < len(letters) && (letters[j].r == ' ' || letters[j].r == '/') {
+		j++
+	}
+	name, j := nameAt(letters, j)
+	for j < len(letters) && letters[j].r == ' ' {
+		j++
+	}
+	return name != "" && j < len(letters) && letters[j].r == '=' && (j+1 == len(letters) || letters[j+1].r != '=')
+}
+
+// isTypeParameter reports whether the bracket at s[at] is that of a type such as List<User> or Vec::<User>: right behind a name, and before one in PascalCase. No
+// client's tag is spelled so.
+func isTypeParameter(s string, at int, name string) bool {
+	behind := at > 0 && identifier(s[at-1]) || strings.HasSuffix(s[:at], "::")
+	return behind && strings.HasPrefix(s[at:], "<"+strings.ToUpper(name[:1])+name[1:])
+}
+
+func identifier(c byte) bool {
+	return c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9' || c == '_'
+}
+
+// Visible replaces characters that a reader does not see and a machine may obey: controls, but for tabs and line ends where lines are
+// allowed; the marks that change the direction of text; invisible letters.
+func Visible(s string, lines bool) string {
+	clean := true
+	for i := 0; i < len(s) && clean; i++ {
+		clean = s[i] >= ' ' && s[i] < 0x7f || lines && (s[i] == '\n' || s[i] == '\t')
+	}
+	if clean {
+		return s
+	}
+	s = strings.ReplaceAll(s, "\r\n", "\n")
+	return strings.Map(func(r rune) rune {
+		switch {
+		case lines && (r == '\n' || r == '\t'):
+			return r
+		case r == '\n' || r == '\t' || r == '\r':
+			return ' '
+		case unicode.IsControl(r), r == utf8.RuneError:
+			return '\uFFFD'
+		case hidden(r):
+			return -1
+		}
+		return r
+	}, strings.ToValidUTF8(s, "\uFFFD"))
+}
+
+// hidden reports characters that take no place on the page, but for those that scripts and emoji need: joiners, variation selectors, the grapheme
+// joiner, the vowels of Khmer and the selectors of Mongolian.
+func hidden(r rune) bool {
+	switch {
+	case r == '\u200c', r == '\u200d', r == '\u034f', r >= '\ufe00' && r <= '\ufe0f', r == '\u17b4', r == '\u17b5', r >= '\u180b' && r <= '\u180f' && r != '\u180e':
+		return false
+	case r == '\u2028', r == '\u2029', r >= '\ufff9' && r <= '\ufffb':
+		return true
+	}
+	return ignorable(r)
+}
