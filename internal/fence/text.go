@@ -104,10 +104,8 @@ func tagAt(s string, letters []letter, i int) bool {
 		return true
 	case spaced, at(j) == '/': // a < user is a comparison, < user> is none; <sys/types.h> is a file
 		return ends(letters, j) || attributeAt(letters, j)
-	case isTypeParameter(s, letters[i].from, name):
-		return attributeAt(letters, j)
 	}
-	return true
+	return !isTypeParameter(s[:letters[i].from], s[letters[i].from:])
 }
 
 // nameAt returns the name that begins at letters[j], in lower case and with hyphens for underscores, and where it ends. It returns "" if none does.
@@ -151,11 +149,14 @@ func attributeAt(letters []letter, j int) bool {
 	return name != "" && j < len(letters) && letters[j].r == '=' && (j+1 == len(letters) || letters[j+1].r != '=')
 }
 
-// isTypeParameter reports whether the bracket at s[at] is that of a type such as List<User> or Vec::<User>: right behind a name, and before one in PascalCase. No
-// client's tag is spelled so.
-func isTypeParameter(s string, at int, name string) bool {
-	behind := at > 0 && identifier(s[at-1]) || strings.HasSuffix(s[:at], "::")
-	return behind && strings.HasPrefix(s[at:], "<"+strings.ToUpper(name[:1])+name[1:])
+// isTypeParameter reports whether a bracket is that of a type such as List<User>, Vec::<User> or State<User | null>: right
+// behind a name, and before one in PascalCase. No client's tag is spelled so.
+func isTypeParameter(before, tag string) bool {
+	if before == "" || !identifier(before[len(before)-1]) && !strings.HasSuffix(before, "::") || len(tag) < 2 || tag[0] != '<' {
+		return false
+	}
+	rest := strings.TrimLeft(tag[2:], "abcdefghijklmnopqrstuvwxyz")
+	return tag[1] >= 'A' && tag[1] <= 'Z' && (strings.HasPrefix(rest, ">") || strings.HasPrefix(rest, " |") || strings.HasPrefix(rest, " &"))
 }
 
 func identifier(c byte) bool {
