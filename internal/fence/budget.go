@@ -1,0 +1,103 @@
+package fence
+
+import (
+	"strings"
+	"unicode"
+	"unicode/utf8"
+
+	"pennypost/internal/jsonx"
+)
+
+// Budget is how many bytes of text an answer to a model may have, as Sent counts them (P12). What the protocol puts around the text fits
+// between it and 20 KiB.
+const Budget = 20_000
+
+// Sent returns how many bytes s takes as a JSON string in a message of MCP. The SDK writes characters of HTML as escapes, so that a bracket
+// takes six.
+func Sent(s string) int {
+	n := 0
+	for _, r := range s {
+		switch {
+		case r == '"', r == '\\', r == '\n', r == '\t', r == '\r', r == '\b', r == '\f':
+			n += 2
+		case r < ' ', r == '<', r == '>', r == '&', r == '\u2028', r == '\u2029', r == utf8.RuneError:
+			n += 6
+		default:
+			n += utf8.RuneLen(r)
+		}
+	}
+	return n
+}
+
+// Fit returns the longest beginning of a list of n things that the budget allows and how many things it shows. text renders the first k; it is
+// asked for k things in steps that double, so that a long list is never rendered whole. If not even text(0) is within the budget, that is what
+// is returned: whoever calls has to keep it short.
+func Fit(n int, text func(k int) string) (string, int) {
+	best, fits, step, over := text(0), 0, 1, n+1
+	for ; fits < n && over > n; step *= 2 {
+		k := min(fits+step, n)
+		if s := text(k); Sent(s) <= Budget {
+			best, fits = s, k
+		} else {
+			over = k
+		}
+	}
+	for ; step > 0 && fits+1 < over; step /= 2 {
+		if k := fits + step; k < over {
+			if s := text(k); Sent(s) <= Budget {
+				best, fits = s, k
+			} else {
+				over = k
+			}
+		}
+	}
+	return best, fits
+}
+
+// JSON encodes v for a model whose protocol defines an answer in JSON and has no place for a fence. Brackets, ampersands, what looks like
+// them and what is not seen stand as escapes: the text parses to the same value and can form no tag.
+func JSON(v any) (string, error) {
+	text, err := jsonx.Marshal(v)
+	if err != nil {
+		return "", err
+	}
+	const hex = "0123456789abcdef"
+	var b strings.Builder
+	escape := func(r rune) {
+		b.WriteString(`\u`)
+		for shift := 12; shift >= 0; shift -= 4 {
+			b.WriteByte(hex[r>>shift&15])
+		}
+	}
+	for _, r := range string(text) {
+		switch {
+		case !obeyable(r):
+			b.WriteRune(r)
+		case r > 0xffff: // as JSON writes what has no place in four digits
+			r -= 0x10000
+			escape(0xd800 + r>>10)
+			escape(0xdc00 + r&0x3ff)
+		default:
+			escape(r)
+		}
+	}
+	return b.String(), nil
+}
+
+// obeyable reports characters that make a tag, or hide one. They stand in strings only: nothing else of JSON is made of them.
+func obeyable(r rune) bool {
+	switch r {
+	case '<', '>', '&', '＜', '＞', '＆', '﹤', '﹥', '﹠', '‹', '›':
+		return true
+	}
+	return r > '~' && unicode.In(r, unicode.Cc, unicode.Cf, unicode.Zl, unicode.Zp, unicode.Variation_Selector, unicode.Other_Default_Ignorable_Code_Point)
+}
+
+// Clip cuts s where a character begins, so that it has at most n bytes, and says by an ellipsis that it did.
+func Clip(s string, n int) string {
+	const ellipsis = "…"
+	if len(s) <= n {
+		return s
+	}
+	return s[:whole(s, n-len(ellipsis))] + ellipsis
+}
