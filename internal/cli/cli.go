@@ -51,8 +51,9 @@ func (e *Env) Getenv(name string) string {
 
 // app is one run of a command.
 type app struct {
-	env Env
-	out *printer
+	env    Env
+	stdout *modelWriter // what env.Stdout is for verbs that people and agents read
+	out    *printer
 
 	// Flags of every verb.
 	room, as string
@@ -65,8 +66,13 @@ type app struct {
 // Main runs the command with the given arguments and returns the exit status.
 func Main(args []string, env Env) int {
 	a := &app{env: env, out: newPrinter(env), json: wantsJSON(args)}
+	a.stdout = &modelWriter{w: env.Stdout, json: a.json}
 	if isHook(args) {
 		return a.hook(args)
+	}
+	a.env.Stdout, a.out.w = a.stdout, a.stdout
+	if _, agent := daemon.AgentClient(env.Environ); agent {
+		a.forModel()
 	}
 	root := newRoot(a, args)
 	root.SetArgs(args)
@@ -77,7 +83,16 @@ func Main(args []string, env Env) int {
 	if err == nil {
 		err = a.out.err
 	}
+	if left := a.stdout.flush(); err == nil {
+		err = left
+	}
 	return a.finish(err)
+}
+
+// forModel notes that a model reads what the command says.
+func (a *app) forModel() {
+	a.stdout.forModel()
+	a.out.color = a.out.color && !a.stdout.reading
 }
 
 // wantsJSON finds --json where the flags themselves may be what is wrong.
@@ -142,6 +157,7 @@ func (a *app) who() (mail.Name, error) {
 		name = a.env.Getenv("PENNYPOST_AGENT")
 	}
 	if name != "" && name != string(mail.User) {
+		a.forModel()
 		return mail.ParseName(name)
 	}
 	if v, found := daemon.AgentClient(a.env.Environ); found {

@@ -119,7 +119,7 @@ func plant(a *app, root *cobra.Command, d *dialect.Dialect, v *dialect.Verb, wor
 
 func (a *app) invocation(ctx context.Context, d *dialect.Dialect, args []string) *dialect.Invocation {
 	return &dialect.Invocation{
-		Args: args, Stdin: a.env.Stdin, Stdout: a.env.Stdout, Stderr: a.env.Stderr, JSON: a.json,
+		Args: args, Stdin: a.env.Stdin, Stdout: a.env.Stdout, Fenced: fencedWriter{a.stdout}, Stderr: a.env.Stderr, JSON: a.json,
 		Dir: a.env.Dir, Project: config.ProjectDir(a.env.Dir), Getenv: a.env.Getenv, Now: time.Now(),
 		Caller: func(ctx context.Context) (mail.Name, error) {
 			if err := a.identify(ctx, d); err != nil {
@@ -141,6 +141,7 @@ func (a *app) invocation(ctx context.Context, d *dialect.Dialect, args []string)
 // serviceAs returns the room as somebody sees it.
 func (a *app) serviceAs(ctx context.Context, name mail.Name) (mail.Service, error) {
 	if name != mail.User {
+		a.forModel()
 		var err error
 		if name, err = mail.ParseName(string(name)); err != nil {
 			return nil, err

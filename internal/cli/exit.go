@@ -9,7 +9,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
-	"pennypost/internal/jsonx"
+	"pennypost/internal/fence"
 	"pennypost/internal/mail"
 	"pennypost/internal/policy"
 )
@@ -82,13 +82,13 @@ func (a *app) finish(err error) int {
 		return exitFailed // the person pressed ^C and knows
 	}
 	code, text, next := mail.CodeOf(err), err.Error(), a.nextStep(err)
-	said := strings.Split(visible(text), "\n")
+	said := strings.Split(fence.Text(visible(text)), "\n") // an agent may have chosen a name in it, and another reads it
 	fmt.Fprintf(a.env.Stderr, "pennypost: %s\n", strings.Join(said, "\n           "))
 	if next != "" {
 		fmt.Fprintf(a.env.Stderr, "hint: %s\n", next)
 	}
 	if a.json {
-		if b, err := jsonx.Marshal(failure{failureText{code, text, next}}); err == nil {
+		if b, err := fence.JSON(failure{failureText{code, text, next}}); err == nil {
 			fmt.Fprintf(a.env.Stderr, "%s\n", b)
 		}
 	}

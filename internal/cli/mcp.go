@@ -103,7 +103,7 @@ func (a *app) mcp(ctx context.Context, f mcpFlags) error {
 	}
 	var channel *mcpserver.Channel
 	if f.channel {
-		channel = mcpserver.NewChannel(a.env.Stdout)
+		channel = mcpserver.NewChannel(a.stdout.w)
 	}
 	return a.serveMCP(ctx, s, d, channel, claims)
 }
@@ -177,7 +177,7 @@ func (a *app) serveMCP(ctx context.Context, s *session, d *dialect.Dialect, chan
 	defer closeServer()
 	ctx, cancel := context.WithCancelCause(ctx)
 	var beside sync.WaitGroup
-	out := a.env.Stdout
+	out := a.stdout.w
 	if channel != nil {
 		out = channel
 		name := s.name // which the heartbeat may change; the post office knows who that was

@@ -6,6 +6,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"pennypost/internal/fence"
 	"pennypost/internal/mail"
 )
 
@@ -41,7 +42,7 @@ func (a *app) monitor(ctx context.Context) error {
 		return err
 	}
 	return attend(ctx, a.office, room, name, mail.Line{Door: mail.MonitorDoor}, func(r *mail.Rung) error {
-		a.out.line("%s", oneLine(r.Text))
+		a.out.line("%s", fence.Text(oneLine(r.Text)))
 		return a.out.err
 	}, func(err error) { fmt.Fprintf(a.env.Stderr, "pennypost: %s\n", visible(err.Error())) })
 }

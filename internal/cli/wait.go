@@ -67,7 +67,7 @@ func (a *app) wait(ctx context.Context, f waitFlags) error {
 	if a.json {
 		a.out.value(it)
 	} else {
-		a.showMessage(&it)
+		a.showAll([]mail.Item{it})
 	}
 	if a.out.err != nil {
 		return a.out.err

@@ -52,9 +52,10 @@ type Invocation struct {
 
 	Stdin          io.Reader
 	Stdout, Stderr io.Writer
-	JSON           bool   // --json was given
-	Dir            string // where the command runs
-	Project        string // root of the project around Dir: where files of an InProject dialect lie
+	Fenced         io.Writer // standard output for what package fence has rendered; the rest of what an agent reads is made harmless on its way
+	JSON           bool      // --json was given
+	Dir            string    // where the command runs
+	Project        string    // root of the project around Dir: where files of an InProject dialect lie
 	Getenv         func(string) string
 	Now            time.Time
 

@@ -58,9 +58,11 @@ func Fit(n int, text func(k int) string) (string, int) {
 // them and what is not seen stand as escapes: the text parses to the same value and can form no tag.
 func JSON(v any) (string, error) {
 	text, err := jsonx.Marshal(v)
-	if err != nil {
-		return "", err
-	}
+	return EscapeJSON(string(text)), err
+}
+
+// EscapeJSON is JSON for text that is JSON already, and what is between two such.
+func EscapeJSON(text string) string {
 	const hex = "0123456789abcdef"
 	var b strings.Builder
 	escape := func(r rune) {
@@ -69,7 +71,7 @@ func JSON(v any) (string, error) {
 			b.WriteByte(hex[r>>shift&15])
 		}
 	}
-	for _, r := range string(text) {
+	for _, r := range text {
 		switch {
 		case !obeyable(r):
 			b.WriteRune(r)
@@ -81,7 +83,7 @@ func JSON(v any) (string, error) {
 			escape(r)
 		}
 	}
-	return b.String(), nil
+	return b.String()
 }
 
 // obeyable reports characters that make a tag, or hide one. They stand in strings only: nothing else of JSON is made of them.

@@ -86,6 +86,9 @@ func (f Fence) open(it *mail.Item, more string) string {
 	attribute("subject", it.Subject)
 	var docs []string
 	for _, d := range it.Docs {
+		if d.Revision != "" {
+			d.Path += " at " + d.Revision
+		}
 		docs = append(docs, d.Path)
 	}
 	attribute("docs", strings.Join(docs, ", "))

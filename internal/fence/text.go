@@ -96,13 +96,13 @@ func tagAt(s string, letters []letter, i int) bool {
 			return true
 		}
 	}
-	if !isOrdinary(name) || !strings.ContainsRune(" />", at(j)) {
+	if !isOrdinary(name) || !strings.ContainsRune(` />\`, at(j)) {
 		return false // <mail:body>, <system.web>, <user@host>, <Channel<int>>
 	}
 	switch {
 	case closes:
 		return true
-	case spaced, at(j) == '/': // a < user is a comparison, < user> is none; <sys/types.h> is a file
+	case spaced, at(j) == '/', at(j) == '\\': // a < user is a comparison, < user> is none; <sys/types.h> is a file
 		return ends(letters, j) || attributeAt(letters, j)
 	}
 	return !isTypeParameter(s[:letters[i].from], s[letters[i].from:])
@@ -131,7 +131,7 @@ func continues(r rune) bool { return unicode.IsLetter(r) || unicode.IsDigit(r) }
 
 // ends reports whether nothing but a bracket comes after a name.
 func ends(letters []letter, j int) bool {
-	for j < len(letters) && (letters[j].r == ' ' || letters[j].r == '/') {
+	for j < len(letters) && strings.ContainsRune(` /\`, letters[j].r) {
 		j++
 	}
 	return j < len(letters) && letters[j].r == '>'

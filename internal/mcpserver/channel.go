@@ -9,6 +9,7 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
+	"pennypost/internal/fence"
 	"pennypost/internal/mail"
 )
 
@@ -47,7 +48,7 @@ func (c *Channel) Notify(r *mail.Rung) error {
 		} `json:"params"`
 	}
 	n.Version, n.Method = "2.0", "notifications/"+channelCapability
-	n.Params.Content, n.Params.Meta = r.Text, map[string]string{"ring": r.ID}
+	n.Params.Content, n.Params.Meta = fence.Text(r.Text), map[string]string{"ring": r.ID}
 	line, err := json.Marshal(n)
 	if err != nil {
 		return err

@@ -8,7 +8,6 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"pennypost/internal/fence"
-	"pennypost/internal/jsonx"
 	"pennypost/internal/mail"
 )
 
@@ -56,11 +55,11 @@ func (n *Native) readMailbox(ctx context.Context, req *mcp.ReadResourceRequest) 
 	if err != nil {
 		return nil, err
 	}
-	text, err := jsonx.Marshal(page)
+	text, err := fence.JSON(page)
 	if err != nil {
 		return nil, err
 	}
-	return &mcp.ReadResourceResult{Contents: []*mcp.ResourceContents{{URI: uri, MIMEType: "application/json", Text: fence.Text(string(text))}}}, nil
+	return &mcp.ReadResourceResult{Contents: []*mcp.ResourceContents{{URI: uri, MIMEType: "application/json", Text: text}}}, nil
 }
 
 // A subscription is what sessions of one server that want to know about a mailbox share: one follower.

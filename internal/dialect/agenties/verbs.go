@@ -187,7 +187,7 @@ func exportPrompt(ctx context.Context, c *dialect.Call, args map[string]string) 
 	}
 	var b strings.Builder
 	err = encodeAll(&b, messages)
-	return b.String(), err
+	return fence.EscapeJSON(b.String()), err
 }
 
 // standing stands before all mail that a prompt shows.

@@ -346,7 +346,7 @@ func (b *Bed) Verb(words ...string) (stdout, stderr string, err error) {
 	}
 	var out, errs bytes.Buffer
 	in := &dialect.Invocation{
-		Args: fs.Args(), Stdin: strings.NewReader(""), Stdout: &out, Stderr: &errs, JSON: *json,
+		Args: fs.Args(), Stdin: strings.NewReader(""), Stdout: &out, Fenced: &out, Stderr: &errs, JSON: *json,
 		Dir: b.Dir, Project: b.Dir, Getenv: b.getenv, Now: b.Now(),
 		Caller: func(ctx context.Context) (mail.Name, error) { return b.caller(ctx, *as) },
 		As:     func(_ context.Context, n mail.Name) (mail.Service, error) { return b.As(n), nil },

@@ -192,7 +192,7 @@ func (d desk) offline(words ...string) (stdout, stderr string, err error) {
 	down := mail.Errorf(mail.Unavailable, "there is no post office")
 	var out, errs bytes.Buffer
 	in := &dialect.Invocation{
-		Args: fs.Args(), Stdout: &out, Stderr: &errs, JSON: *json, Dir: d.Dir, Project: d.Dir, Now: d.Now(),
+		Args: fs.Args(), Stdout: &out, Fenced: &out, Stderr: &errs, JSON: *json, Dir: d.Dir, Project: d.Dir, Now: d.Now(),
 		Getenv: func(string) string { return "" },
 		Caller: func(context.Context) (mail.Name, error) { return mail.User, nil },
 		As:     func(context.Context, mail.Name) (mail.Service, error) { return nil, down },

@@ -42,14 +42,11 @@ func offline(v *dialect.Invocation) error {
 	}
 	if v.JSON {
 		err = printJSON(v.Stdout, seenAll(unread, d.known))
-	} else {
-		_, err = fmt.Fprintln(v.Stdout, greeting(len(unread)))
+	} else if _, err = fmt.Fprintln(v.Stdout, greeting(len(unread))); err == nil {
+		err = inject(v.Fenced, unread, d.known)
 	}
 	var reads [][]byte
 	for i := range unread {
-		if err == nil && !v.JSON {
-			err = inject(v.Stdout, &unread[i], d.known)
-		}
 		reads = append(reads, encodeReading(reading{unread[i].ID, mail.AgentAddress(d.name), now}))
 	}
 	if err != nil {

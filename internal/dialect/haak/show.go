@@ -218,12 +218,19 @@ func oneLine(s string) string {
 	return s
 }
 
-// inject prints a message as it is put before an agent's turn. A body cannot begin a message of its own.
-func inject(w io.Writer, it *mail.Item, known sessions) error {
-	text := fence.Text(content(&it.Message))
-	text = strings.ReplaceAll("\n"+text, "\n[mailbox", "\n [mailbox")[1:]
-	head := strings.TrimSuffix(fmt.Sprintf("[mailbox from %s] %s", it.From.Signer(), fence.Text(it.Subject)), " ")
-	_, err := fmt.Fprintf(w, "%s\n%s\n(%s, to %s, %s)\n\n", head, text, it.ID, spellAll(it.To, known), stamp(it.Sent))
+// inject prints messages as they are put before an agent's turn: each with the head that the document gives it, then in a fence, so that no text of it
+// passes for another message.
+func inject(w io.Writer, items []mail.Item, known sessions) error {
+	f := fence.New()
+	_, err := fmt.Fprintf(w, "%s\n\n", f.Notice())
+	line := func(s string) string { return fence.Text(fence.Visible(s, false)) }
+	for i := range items {
+		if it := &items[i]; err == nil {
+			head := strings.TrimSuffix(fmt.Sprintf("[mailbox from %s] %s", it.From.Signer(), it.Subject), " ")
+			foot := fmt.Sprintf("(%s, to %s, %s)", it.ID, spellAll(it.To, known), stamp(it.Sent))
+			_, err = fmt.Fprintf(w, "%s\n%s\n%s\n\n", line(head), f.Message(it), line(foot))
+		}
+	}
 	return err
 }
 
@@ -250,14 +257,14 @@ func handOver(ctx context.Context, v *dialect.Invocation, svc mail.Service, item
 	if err != nil {
 		return err
 	}
-	if v.JSON {
+	switch {
+	case v.JSON:
 		err = printJSON(v.Stdout, seenAll(items, r.known()))
+	case len(items) > 0:
+		err = inject(v.Fenced, items, r.known())
 	}
 	var ids []mail.ID
 	for i := range items {
-		if !v.JSON && err == nil {
-			err = inject(v.Stdout, &items[i], r.known())
-		}
 		if !items[i].Read {
 			ids = append(ids, items[i].ID)
 		}
