@@ -12,13 +12,19 @@ import (
 // a tag may begin in one and end in the next.
 func Text(s string) string { return neutral(Visible(s, true)) }
 
-// attr makes s fit between quotes, also for a reader that resolves references.
-func attr(s string) string {
-	s = neutral(Visible(s, false))
+// attr makes s fit between the quotes of an attribute of ours.
+func attr(s string) string { return Quoted(neutral(Visible(s, false))) }
+
+// Quoted returns s with quotes and brackets replaced, spelled as references or in full width too: it ends neither an
+// attribute in whose quotes it is put, nor its tag.
+func Quoted(s string) string {
 	if !strings.ContainsFunc(s, func(r rune) bool { return r >= utf8.RuneSelf || strings.ContainsRune(`"<>&`, r) }) {
 		return s
 	}
 	return replace(s, read(s), func(letters []letter, i int) string {
+		if r, _ := utf8.DecodeRuneInString(s[letters[i].from:]); lookalike(r) != 0 {
+			return "" // it ends nothing
+		}
 		switch letters[i].r {
 		case '"':
 			return "'"
@@ -31,15 +37,31 @@ func attr(s string) string {
 	})
 }
 
-// neutral replaces the bracket of everything in s that reads as a tag.
-func neutral(s string) string {
+// Without returns s in which nothing reads as a tag of one name, and all else as it was. name is in lower case, with
+// hyphens.
+func Without(name, s string) string {
+	return brackets(s, func(_ string, letters []letter, i int) bool {
+		j := i + 1
+		for j < len(letters) && strings.ContainsRune(` /\`, letters[j].r) {
+			j++
+		}
+		found, end := nameAt(letters, j)
+		return found == name && (end == len(letters) || !continues(letters[end].r))
+	})
+}
+
+// neutral replaces the bracket of everything in s that reads as a tag which some client obeys.
+func neutral(s string) string { return brackets(s, tagAt) }
+
+// brackets returns s with those brackets replaced, however they are spelled, for which is says so.
+func brackets(s string, is func(s string, letters []letter, i int) bool) string {
 	start := strings.IndexFunc(s, opens)
 	if start < 0 {
 		return s
 	}
-	start = strings.LastIndexByte(s[:start], '\n') + 1 // an identifier before the bracket makes a difference
+	start = strings.LastIndexByte(s[:start], '\n') + 1 // what stands before a bracket makes a difference
 	return s[:start] + replace(s[start:], read(s[start:]), func(letters []letter, i int) string {
-		if letters[i].r == '<' && tagAt(s[start:], letters, i) {
+		if letters[i].r == '<' && is(s[start:], letters, i) {
 			return "("
 		}
 		return ""

@@ -8,6 +8,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"pennypost/internal/dialect/dialecttest"
+	"pennypost/internal/fence"
 	"pennypost/internal/jsonx"
 	"pennypost/internal/mail"
 )
@@ -85,7 +86,7 @@ func TestHistory(t *testing.T) {
 			t.Errorf("%s, %v", text, err)
 		}
 		text, err = b.Prompt("b1", "export", map[string]string{"format": "json"})
-		if err != nil || len(types(text)) != 4 || text != b.verb("export", "json") {
+		if err != nil || len(types(text)) != 4 || text != fence.EscapeJSON(b.verb("export", "json")) {
 			t.Errorf("%s, %v", text, err)
 		}
 		for prompt, args := range map[string]map[string]string{"history": {"type": "x"}, "export": {"format": "xml"}} {

@@ -218,6 +218,7 @@ func (f *files) changes(ctx context.Context, j *job) (c changes, before, after [
 func (f *files) entry(ctx context.Context, j *job, it *mail.Item) entry {
 	e := entry{Text: plain(&it.Message), Summary: summary(&it.Message), Timestamp: it.Sent.String(), Read: j.read[it.ID], sent: it.Sent}
 	e.From, e.Color = f.signature(ctx, it.From)
+	e.guard()
 	if e.native = f.native(j.box); e.native {
 		e.MsgID = string(it.ID)
 		if !isUUID(it.ID) || len(it.Deliveries) != 1 {

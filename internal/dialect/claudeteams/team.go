@@ -13,6 +13,7 @@ import (
 
 	"pennypost/internal/dialect"
 	"pennypost/internal/durable"
+	"pennypost/internal/fence"
 	"pennypost/internal/mail"
 )
 
@@ -131,6 +132,7 @@ func (t *team) post(from, to member, text, summary string, fits func(*inbox) err
 			}
 		}
 		e := entry{From: from.name, Text: text, Summary: summary, Timestamp: isoTime(t.v.Now), Color: from.color}
+		e.guard()
 		if own, ok := b.wire(); ok {
 			native = own
 		}
@@ -236,6 +238,9 @@ func create(ctx context.Context, v *dialect.Invocation) error {
 func (t *team) free(c *config, name string) error {
 	if _, err := mail.ParseName(name); err != nil {
 		return err
+	}
+	if fence.Quoted(name) != name {
+		return mail.Errorf(mail.Invalid, "%q has a quote or an angle bracket in it, which no member's name may have; nobody was added", name)
 	}
 	for _, m := range c.members {
 		if sameFile(m.name, name) {

@@ -3,7 +3,6 @@ package claudeteams
 import (
 	"crypto/sha1"
 	"encoding/hex"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -133,10 +132,9 @@ func plain(m *mail.Message) string {
 	return disarm(text)
 }
 
-// disarm keeps a text from being taken for what it is not: JSON for a frame of the protocol (Claude Code parses what it gets, white space
-// in front or not), and the tag in which Claude Code hands mail to the model for that tag's end.
+// disarm keeps a text from being taken for a frame of the protocol: Claude Code parses what it gets, white space in front
+// or not.
 func disarm(text string) string {
-	text = tagEnd(text)
 	bare := strings.TrimFunc(text, func(r rune) bool { return unicode.IsSpace(r) || r == '\ufeff' })
 	_, ok := parseObject([]byte(bare))
 	deep := strings.HasPrefix(bare, "{") && strings.Count(bare, "[")+strings.Count(bare, "{") > maxDepth // others may know how to read it
@@ -144,14 +142,6 @@ func disarm(text string) string {
 		return "```json\n" + text + "\n```"
 	}
 	return text
-}
-
-// tagEnd breaks what looks like the end of the tag.
-func tagEnd(text string) string {
-	if !strings.Contains(text, "</") {
-		return text
-	}
-	return regexp.MustCompile(`(?i)</(teammate-message)`).ReplaceAllString(text, "< /$1")
 }
 
 // summary is the line that a message shows in a list.

@@ -5,6 +5,7 @@ import (
 	"strings"
 	"time"
 
+	"pennypost/internal/fence"
 	"pennypost/internal/mail"
 )
 
@@ -18,6 +19,23 @@ type entry struct {
 	extra                      object // members that are not known
 
 	sent mail.Time
+}
+
+// tag is in what Claude Code hands an entry to the model: sender and summary are attributes, the text stands between two.
+// Not all releases escape them.
+const tag = "teammate-message"
+
+// guard takes from an entry of ours what ends an attribute or a tag there, and nothing else. A frame keeps its meaning.
+func (e *entry) guard() {
+	e.From, e.Summary = fence.Quoted(e.From), fence.Quoted(e.Summary)
+	if fence.Without(tag, e.Text) == e.Text {
+		return
+	}
+	if _, isFrame := classify(e.Text); isFrame {
+		e.Text = fence.EscapeJSON(e.Text)
+	} else {
+		e.Text = fence.Without(tag, e.Text)
+	}
 }
 
 // neat prints the entry as it stands in an inbox.
