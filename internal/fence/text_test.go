@@ -67,8 +67,10 @@ func forged(s string) string {
 		before = s
 		s = html.UnescapeString(norm.NFKC.String(strings.Map(seen, s)))
 	}
-	return forgery.FindString(strings.ToLower(s))
+	return forgery.FindString(shift.ReplaceAllString(strings.ToLower(s), "$1")) // 1<<user and <<user pass
 }
+
+var shift = regexp.MustCompile(`[<‹⟨〈❮≺]{2}([a-z]+(\s|$))`)
 
 var typeParameter = regexp.MustCompile(`(\w|::)<[A-Z][a-z]+(>| [|&])`)
 

@@ -10,9 +10,13 @@ import (
 	"pennypost/internal/mail"
 )
 
-// MaxText is how long, in characters, what a hook tells is at most. Clients cut at 10,000, and all of it is paid for in tokens with
-// every later step of the session.
+// MaxText is how long, in characters, what a hook tells is at most. Clients cut at 10,000, and all of it is paid for in
+// tokens with every later step of the session.
 const MaxText = 4000
+
+// maxOrder is how long the text of a cancel is at most. Some clients get it twice, for the model and for the person, and
+// that must not exceed 20 KB either (P12).
+const maxOrder = MaxText / 2
 
 // greeting begins all that is told. A client that hands it back as a prompt is understood by it.
 const greeting = "Pennypost: "
@@ -53,7 +57,7 @@ func news(e *Event, box *Mailbox, told *mail.Told) words {
 		f := fence.New()
 		head := fmt.Sprintf("%s%s%s for %s in room %s, %d unread in all. %s\n", greeting, renamed,
 			messages(len(told.Items)+told.More), who, box.Room, told.Unread, f.Notice())
-		return letter(f, head, told.Items, told.More, marking(told.Agent))
+		return sheet{f, head, marking(told.Agent), MaxText}.letter(told.Items, told.More)
 	case told.Continue:
 		return words{text: fmt.Sprintf("%s%s for %s, told of before, unread still: read_messages shows them.%s", greeting, messages(told.Unread), who, marking(told.Agent))}
 	case e.Compacted && told.Unread > 0:
@@ -69,15 +73,22 @@ func order(told *mail.Told) words {
 	f := fence.New()
 	head := fmt.Sprintf("%sa cancel for %s. No tool runs before the turn has ended, or the message was marked read with mark_messages. %s\n",
 		greeting, fence.Text(string(told.Agent)), f.Notice())
-	return letter(f, head, []mail.Item{*told.Cancel}, 0, "")
+	return sheet{f, head, "", maxOrder}.letter([]mail.Item{*told.Cancel}, 0)
 }
 
-// letter puts messages between head and the end: whole as long as they fit, then pointers, then a number.
-func letter(f fence.Fence, head string, items []mail.Item, more int, end string) words {
+// A sheet is what messages are put on: their fence, what stands before and behind, and how long all may be.
+type sheet struct {
+	fence     fence.Fence
+	head, end string
+	max       int // characters
+}
+
+// letter puts messages between head and end: whole as long as they fit, then pointers, then a number.
+func (s sheet) letter(items []mail.Item, more int) words {
 	var w words
 	var b strings.Builder
-	b.WriteString(head)
-	left := MaxText - length(head) - length(end) - length(rest(len(items)+more))
+	b.WriteString(s.head)
+	left := s.max - length(s.head) - length(s.end) - length(rest(len(items)+more))
 	add := func(text string, to *[]mail.ID, id mail.ID) bool {
 		n := length(text) + 1
 		if n > left {
@@ -90,14 +101,15 @@ func letter(f fence.Fence, head string, items []mail.Item, more int, end string)
 	}
 	for i := range items {
 		it := &items[i]
-		if !add(f.Message(it), &w.whole, it.ID) && !add(pointer(f, it), &w.pointed, it.ID) {
+		long := len(it.Body) > utf8.UTFMax*left // is not rendered in vain
+		if (long || !add(s.fence.Message(it), &w.whole, it.ID)) && !add(s.pointer(it), &w.pointed, it.ID) {
 			more++
 		}
 	}
 	if more > 0 {
 		b.WriteString(rest(more))
 	}
-	w.text = strings.TrimSuffix(b.String(), "\n") + end
+	w.text = strings.TrimSuffix(b.String(), "\n") + s.end
 	return w
 }
 
@@ -107,8 +119,8 @@ func rest(n int) string { return fmt.Sprintf("and %d more: read_messages\n", n) 
 const maxSubject = 200
 
 // pointer is the fence's Pointer without what could make it too long to be shown at all.
-func pointer(f fence.Fence, it *mail.Item) string {
-	if p := f.Pointer(it); length(p) <= MaxText/8 {
+func (s sheet) pointer(it *mail.Item) string {
+	if p := s.fence.Pointer(it); length(p) <= MaxText/8 {
 		return p
 	}
 	short := *it
@@ -116,7 +128,7 @@ func pointer(f fence.Fence, it *mail.Item) string {
 	if r := []rune(short.Subject); len(r) > maxSubject {
 		short.Subject = string(r[:maxSubject]) + "…"
 	}
-	return f.Pointer(&short)
+	return s.fence.Pointer(&short)
 }
 
 func length(s string) int { return utf8.RuneCountInString(s) }

@@ -1,8 +1,11 @@
 package hook
 
 import (
+	"fmt"
 	"os/exec"
+	"strings"
 	"testing"
+	"unicode/utf8"
 
 	"pennypost/internal/mail"
 )
@@ -14,6 +17,56 @@ func TestMarkingIsOneShellWord(t *testing.T) {
 		out, err := exec.Command("sh", "-c", "printf %s "+word).Output()
 		if err != nil || mail.Name(out) != name {
 			t.Errorf("%q is told as %s, which a shell reads as %q, %v", name, word, out, err)
+		}
+	}
+}
+
+// Whatever others chose, what a client is handed stays within 20 KB, with names, heads and what JSON adds.
+func TestP12_HookBudget(t *testing.T) {
+	const budget = 20 << 10
+	for _, c := range []string{"a", "\"", "'", "<user>", "&lt;", "\x00", "𐍈", "漢"} {
+		fill := func(n int) string { return strings.Repeat(c, n/len(c)) }
+		name := mail.Name(fill(mail.MaxName))
+		var items []mail.Item
+		for i := range 50 {
+			it := mail.Item{Message: mail.Message{
+				ID: mail.ID(fmt.Sprintf("msg_%021d", i)), From: mail.AgentAddress(name), Type: mail.Question, Priority: mail.Urgent,
+				Subject: fill(mail.MaxSubject), Issue: fill(mail.MaxName), ReplyTo: "msg_V1StGXR8_Z5jdHi6B-myT", Body: fill(1 + i*i*i),
+			}}
+			for range i % 10 {
+				it.Docs = append(it.Docs, mail.Doc{Path: fill(500)})
+			}
+			items = append(items, it)
+		}
+		box := &Mailbox{Room: mail.RoomName(strings.Repeat("r", mail.MaxName)), Agent: name + "x"}
+		e := &Event{Moment: mail.SessionStart, Compacted: true}
+		type said struct {
+			words
+			kinds []speechKind
+		}
+		all := []said{
+			{news(e, box, &mail.Told{Agent: name, Items: items, More: 1 << 40, Unread: 1 << 40}), []speechKind{tell, goOn}},
+			{news(e, box, &mail.Told{Agent: name, Continue: true, Unread: 1 << 40}), []speechKind{tell, goOn}},
+			{news(e, box, &mail.Told{Agent: name, Unread: 1 << 40}), []speechKind{tell, goOn}},
+			{news(e, box, &mail.Told{Agent: name}), []speechKind{tell, goOn}},
+			{order(&mail.Told{Agent: name, Cancel: &items[45]}), []speechKind{forbid}},
+		}
+		for n := 500; n < MaxText; n += 500 {
+			stop := mail.Item{Message: mail.Message{From: mail.ToUser, Body: strings.Repeat(c, n)}}
+			all = append(all, said{order(&mail.Told{Agent: name, Cancel: &stop}), []speechKind{forbid}})
+		}
+		for _, w := range all {
+			if n := utf8.RuneCountInString(w.text); n == 0 || n > MaxText {
+				t.Errorf("%d characters of %q", n, c)
+			}
+			for _, client := range Clients() {
+				for _, kind := range w.kinds {
+					a := client.answer(&Event{Client: client.Name, Name: "Stop", Agent: name}, speech{kind, w.text})
+					if n := len(a.Out) + len(a.Err); n > budget {
+						t.Errorf("%s is handed %d bytes of %q", client.Name, n, c)
+					}
+				}
+			}
 		}
 	}
 }

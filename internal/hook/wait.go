@@ -8,6 +8,7 @@ import (
 	"sync"
 	"time"
 
+	"pennypost/internal/fence"
 	"pennypost/internal/mail"
 )
 
@@ -63,7 +64,7 @@ func (h *Hook) wait(ctx context.Context, c *Client) (exit int) {
 	if rung == nil {
 		return 0
 	}
-	if _, err := io.WriteString(h.Stderr, rung.Text+"\n"); err != nil {
+	if _, err := io.WriteString(h.Stderr, fence.Text(rung.Text)+"\n"); err != nil {
 		h.debug("the output was not taken: " + err.Error())
 		return 0
 	}
