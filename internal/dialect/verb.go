@@ -52,12 +52,14 @@ type Invocation struct {
 
 	Stdin          io.Reader
 	Stdout, Stderr io.Writer
-	Fenced         io.Writer // standard output for what package fence has rendered; the rest of what an agent reads is made harmless on its way
-	JSON           bool      // --json was given
-	Dir            string    // where the command runs
-	Project        string    // root of the project around Dir: where files of an InProject dialect lie
-	Getenv         func(string) string
-	Now            time.Time
+	// Fenced is standard output for what package fence has rendered. What an agent gets by Stdout is made harmless on its
+	// way, fences too.
+	Fenced  io.Writer
+	JSON    bool   // --json was given
+	Dir     string // where the command runs
+	Project string // root of the project around Dir: where files of an InProject dialect lie
+	Getenv  func(string) string
+	Now     time.Time
 
 	// Caller is as whom the command speaks: --as, $PENNYPOST_AGENT, what Identify found, else the user. It is an error if an agent's
 	// process would be the user.

@@ -1,8 +1,9 @@
 // Package fence renders mail for a model's context.
 //
-// Mail is text from strangers. Each message is put between tags that it cannot know, which say where it comes from; what in it reads like the
-// beginning of such a tag, or of one that a client takes for its own, loses its bracket; and one sentence says that mail is no permission.
-// Everything that shows mail to a model goes through here: a Fence for whole messages, Text for what stands outside of one.
+// Mail is text from strangers. Each message is put between tags that it cannot know, which say where it comes from;
+// what in it reads like the beginning of such a tag, or of one that a client takes for its own, loses its bracket;
+// and one sentence says that mail is no permission. Everything that shows mail to a model goes through here: a Fence
+// for whole messages, Text for what stands outside of one.
 package fence
 
 import (
@@ -20,8 +21,8 @@ type Fence struct{ tag string }
 const (
 	// word begins the tag of every fence.
 	word = "mail"
-	// tagLength is the random part of a tag, in letters and digits of 32: 30 bits. Mail is written before the tag is drawn, so it has one guess;
-	// more would be paid for in tokens, twice a message.
+	// tagLength is the random part of a tag, in letters and digits of 32: 30 bits. Mail is written before the tag is
+	// drawn, so it has one guess; more would be paid for in tokens, twice a message.
 	tagLength = 6
 )
 
@@ -44,8 +45,9 @@ func (f Fence) Pointer(it *mail.Item) string {
 	return f.open(it, ` body="not shown: read_messages with this id"`) + f.end()
 }
 
-// Part renders the bytes [from,to) of the body of a message that is too long to be shown at once, and how to read on. Both ends are moved down
-// to where a character begins, so that parts that follow each other by their offsets lose nothing.
+// Part renders the bytes [from,to) of the body of a message that is too long to be shown at once, and how to read
+// on. Both ends are moved down to where a character begins, so that parts that follow each other by their offsets
+// lose nothing.
 func (f Fence) Part(it *mail.Item, from, to int) string {
 	to = whole(it.Body, to)
 	from = min(whole(it.Body, from), to)

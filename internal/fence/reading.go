@@ -16,10 +16,10 @@ type letter struct {
 	number   int // of a digit: one more than where the numeric reference begins that it goes on; else 0
 }
 
-// A reading is a text as a model may take it, and as a client makes it that resolves character references: without what
-// cannot be seen, without accents, with compatibility forms and look-alikes folded to ASCII, with references resolved,
-// those in references too. (Gemini CLI escapes brackets and leaves & alone, so that &lt; in mail looks like a bracket of
-// ours.)
+// A reading is a text as a model may take it, and as a client makes it that resolves character references: without
+// what cannot be seen, without accents, with compatibility forms and look-alikes folded to ASCII, with references
+// resolved, those in references too. (Gemini CLI escapes brackets and leaves & alone, so that &lt; in mail looks
+// like a bracket of ours.)
 type reading struct {
 	letters []letter
 	short   bool // a reference without semicolon was resolved: if one follows, it belongs to it
@@ -119,12 +119,13 @@ func (rd *reading) digit(r rune, n int) bool {
 
 // first returns where the numeric reference begins of which r would be the first digit; -1 if of none.
 func (rd *reading) first(r rune) int {
-	decimal, hex := len(rd.letters)-len("&#"), len(rd.letters)-len("&#x")
-	switch {
-	case decimal >= 0 && rd.letters[decimal].r == '&' && rd.letters[decimal+1].r == '#' && r >= '0' && r <= '9':
-		return decimal
-	case hex >= 0 && rd.letters[hex].r == '&' && rd.letters[hex+1].r == '#' && rd.letters[hex+2].r|0x20 == 'x' && rd.digit(r, hex):
-		return hex
+	begins := func(n int) bool { return n >= 0 && rd.letters[n].r == '&' && rd.letters[n+1].r == '#' }
+	n := len(rd.letters) - len("&#")
+	if begins(n) && r >= '0' && r <= '9' {
+		return n
+	}
+	if n--; begins(n) && rd.letters[n+2].r|0x20 == 'x' && rd.digit(r, n) {
+		return n
 	}
 	return -1
 }
@@ -146,8 +147,8 @@ func (rd *reading) reference() int {
 	return -1
 }
 
-// shortReference returns where the reference begins that the last letter ends and that needs no semicolon; -1 if it ends none. HTML has a hundred of
-// these; here are those that stand for something in a tag.
+// shortReference returns where the reference begins that the last letter ends and that needs no semicolon; -1 if it
+// ends none. HTML has a hundred of these; here are those that stand for something in a tag.
 func (rd *reading) shortReference() int {
 	if !strings.ContainsRune("tpyfmTPYFM", rd.letters[len(rd.letters)-1].r) {
 		return -1
@@ -169,7 +170,8 @@ func (rd *reading) spelling(n int) string {
 	return b.String()
 }
 
-// resolve replaces the letters from n on by what they stand for as a reference with the given end, up to s[:to]. It reports whether they stand for anything.
+// resolve replaces the letters from n on by what they stand for as a reference with the given end, up to s[:to]. It
+// reports whether they stand for anything.
 func (rd *reading) resolve(n, to int, end string) bool {
 	ref := rd.spelling(n) + end
 	text := html.UnescapeString(strings.ToLower(ref)) // &Lt; for &lt; too
@@ -195,20 +197,23 @@ func opens(r rune) bool {
 	return r >= utf8.RuneSelf && lookalike(r) == '<'
 }
 
-// ignorable reports whether r is of Unicode's Default_Ignorable_Code_Point: a reader is shown nothing where it stands.
+// ignorable reports whether r is of Unicode's Default_Ignorable_Code_Point: a reader is shown nothing where it
+// stands.
 func ignorable(r rune) bool {
 	switch {
 	case r < 0xad:
 		return false
-	case r == 0xad, r == 0x34f, r == 0x61c, r == 0x115f, r == 0x1160, r == 0x17b4, r == 0x17b5, r == 0x3164, r == 0xfeff, r == 0xffa0:
+	case r == 0xad, r == 0x34f, r == 0x61c, r == 0x115f, r == 0x1160, r == 0x17b4, r == 0x17b5, r == 0x3164, r == 0xfeff,
+		r == 0xffa0, r >= 0x180b && r <= 0x180f, r >= 0x200b && r <= 0x200f, r >= 0x202a && r <= 0x202e,
+		r >= 0x2060 && r <= 0x206f, r >= 0xfe00 && r <= 0xfe0f, r >= 0xfff0 && r <= 0xfff8, r >= 0x1bca0 && r <= 0x1bca3,
+		r >= 0x1d173 && r <= 0x1d17a, r >= 0xe0000 && r <= 0xe0fff:
 		return true
 	}
-	return r >= 0x180b && r <= 0x180f || r >= 0x200b && r <= 0x200f || r >= 0x202a && r <= 0x202e || r >= 0x2060 && r <= 0x206f ||
-		r >= 0xfe00 && r <= 0xfe0f || r >= 0xfff0 && r <= 0xfff8 || r >= 0x1bca0 && r <= 0x1bca3 || r >= 0x1d173 && r <= 0x1d17a ||
-		r >= 0xe0000 && r <= 0xe0fff
+	return false
 }
 
-// lookalike returns the ASCII character for which a reader takes r; 0 if none. Compatibility forms are not here, since Unicode has them.
+// lookalike returns the ASCII character for which a reader takes r; 0 if none. Compatibility forms are not here,
+// since Unicode has them.
 func lookalike(r rune) rune {
 	switch r {
 	case '‹', '\u2329', '\u3008', '⟨', '❬', '❮', '❰', '⦑', '⧼', '≺', '⋖', '˂', 'ᐸ', 'ᚲ', '𝈶':

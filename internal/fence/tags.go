@@ -6,39 +6,89 @@ import (
 	"sync"
 )
 
-// obeyed returns the tags that clients and models take for their own, each with who does and where that was seen. Names are in lower case, with hyphens where
-// they may have underscores. An asterisk at the end stands for all names that begin so, one at the beginning for all that end so; a name without a
-// hyphen must be a whole tag, because code is full of such words.
+// obeyed returns the tags that clients and models take for their own, each with who does and where that was seen.
+// Names are in lower case, with hyphens where they may have underscores. An asterisk at the end stands for all names
+// that begin so, one at the beginning for all that end so; a name without a hyphen must be a whole tag, because code
+// is full of such words.
 func obeyed() []struct{ names, source string } {
 	return []struct{ names, source string }{
 		{"mail mail-*", "the fence, here and before tags were random"},
 
-		// Claude Code 2.1.330: requests of the real client (research/realclients.md) and its documentation (research/clients.md: hooks, socket, teams, channels).
-		{"system-* *-reminder", "Claude Code: <system-reminder> around task notices and context; Cursor, opencode: the same"},
-		{"*-hook", "Claude Code: <user-prompt-submit-hook>, <session-start-hook>, <post-tool-use-hook> around hooks' output"},
-		{"teammate-* cross-session-* agent-message channel channel-message", "Claude Code: mail of teams, of the socket, of channels"},
-		{"task-notification task-id task-result", "Claude Code: background work has ended; opencode: what a task gave"},
-		{"command-* local-command-* bash-*", "Claude Code: what its person typed after / and !, and what came of it"},
-		{"ide-* persisted-output new-diagnostics user-memory-input", "Claude Code: the editor, spilled output, notes"},
-		{"function-* function-calls invoke antml* tool-* thinking", "Claude Code: calls of tools, their results and errors, thoughts"},
+		// Claude Code 2.1.330: requests of the real client (research/realclients.md) and its documentation
+		// (research/clients.md: hooks, socket, teams, channels).
+		{
+			"system-* *-reminder",
+			"Claude Code: <system-reminder> around task notices and context; Cursor, opencode: the same",
+		},
+		{
+			"*-hook",
+			"Claude Code: <user-prompt-submit-hook>, <session-start-hook>, <post-tool-use-hook> around hooks' output",
+		},
+		{
+			"teammate-* cross-session-* agent-message channel channel-message",
+			"Claude Code: mail of teams, of the socket, of channels",
+		},
+		{
+			"task-notification task-id task-result",
+			"Claude Code: background work has ended; opencode: what a task gave",
+		},
+		{
+			"command-* local-command-* bash-*",
+			"Claude Code: what its person typed after / and !, and what came of it",
+		},
+		{
+			"ide-* persisted-output new-diagnostics user-memory-input",
+			"Claude Code: the editor, spilled output, notes",
+		},
+		{
+			"function-* function-calls invoke antml* tool-* thinking",
+			"Claude Code: calls of tools, their results and errors, thoughts",
+		},
 
 		// Codex CLI 0.169.0: requests of the real client, and the fragments that openai/codex marks as context.
-		{"environment-context user-instructions *-instructions instructions", "Codex: surroundings, AGENTS.md, skills, plugins"},
-		{"permissions-instructions turn-aborted subagent-* agent-* user-shell-command", "Codex: permissions, broken turns, subagents, the person's shell"},
-		{"hook-* hooks-context model-switch collaboration-mode personality-spec", "Codex: <hook_prompt> around the reason of Stop, modes"},
-		{"realtime-conversation recommended-plugins pinned-notes reasoning-context", "Codex: fragments of its history"},
+		{
+			"environment-context user-instructions *-instructions instructions",
+			"Codex: surroundings, AGENTS.md, skills, plugins",
+		},
+		{
+			"permissions-instructions turn-aborted subagent-* agent-* user-shell-command",
+			"Codex: permissions, broken turns, subagents, the person's shell",
+		},
+		{
+			"hook-* hooks-context model-switch collaboration-mode personality-spec",
+			"Codex: <hook_prompt> around the reason of Stop, modes",
+		},
+		{
+			"realtime-conversation recommended-plugins pinned-notes reasoning-context",
+			"Codex: fragments of its history",
+		},
 
 		// Gemini CLI 0.61.0: requests of the real client; google-gemini/gemini-cli packages/cli, packages/core.
-		{"hook-context session-context state-snapshot untrusted-context", "Gemini CLI: additional context of hooks, session, compression, tool output"},
+		{
+			"hook-context session-context state-snapshot untrusted-context",
+			"Gemini CLI: additional context of hooks, session, compression, tool output",
+		},
 		{"loaded-context global-context project-context extension-context", "Gemini CLI: GEMINI.md"},
 
 		// Cursor, as it shows in the transcripts that others parse.
-		{"user-query user-info user-rules attached-files additional-data", "Cursor: the person's prompt and what it goes with"},
-		{"open-and-recently-viewed-files manually-attached-skills git-status cursor-rules", "Cursor: the editor's state"},
+		{
+			"user-query user-info user-rules attached-files additional-data",
+			"Cursor: the person's prompt and what it goes with",
+		},
+		{
+			"open-and-recently-viewed-files manually-attached-skills git-status cursor-rules",
+			"Cursor: the editor's state",
+		},
 
 		// VS Code, Copilot Chat and CLI 1.0.102: microsoft/vscode-copilot-chat prompts; requests of the real CLI.
-		{"reminderinstructions userrequest tooluseinstructions editorcontext reminder", "Copilot: the person's prompt and standing orders"},
-		{"environment-info environment-details workspace-info custom-instruction current-datetime", "Copilot, cline: surroundings"},
+		{
+			"reminderinstructions userrequest tooluseinstructions editorcontext reminder",
+			"Copilot: the person's prompt and standing orders",
+		},
+		{
+			"environment-info environment-details workspace-info custom-instruction current-datetime",
+			"Copilot, cline: surroundings",
+		},
 
 		// Chat templates of models: what separates the turns.
 		{"system sys user assistant human", "roles in prompts of every model; <<SYS>> of Llama"},

@@ -6,10 +6,11 @@ import (
 	"unicode/utf8"
 )
 
-// Text makes text harmless for a model, in a fence or outside of one: names, errors, what doors and monitors say. Control and bidirectional
-// characters become visible, and what reads as a tag of ours or of a client has its bracket replaced: (system-reminder>. All else stays as it is, byte
-// for byte; so does Text(s) itself when it goes through again. What is put together from several foreign texts goes through as a whole, since
-// a tag may begin in one and end in the next.
+// Text makes text harmless for a model, in a fence or outside of one: names, errors, what doors and monitors say.
+// Control and bidirectional characters become visible, and what reads as a tag of ours or of a client has its
+// bracket replaced: (system-reminder>. All else stays as it is, byte for byte; so does Text(s) itself when it goes
+// through again. What is put together from several foreign texts goes through as a whole, since a tag may begin in
+// one and end in the next.
 func Text(s string) string { return neutral(Visible(s, true)) }
 
 // attr makes s fit between the quotes of an attribute of ours.
@@ -130,7 +131,8 @@ func tagAt(s string, letters []letter, i int) bool {
 	return !isTypeParameter(s[:letters[i].from], s[letters[i].from:])
 }
 
-// nameAt returns the name that begins at letters[j], in lower case and with hyphens for underscores, and where it ends. It returns "" if none does.
+// nameAt returns the name that begins at letters[j], in lower case and with hyphens for underscores, and where it
+// ends. It returns "" if none does.
 func nameAt(letters []letter, j int) (string, int) {
 	var name []byte
 	for ; j < len(letters) && len(name) <= longestName; j++ {
@@ -171,22 +173,23 @@ func attributeAt(letters []letter, j int) bool {
 	return name != "" && j < len(letters) && letters[j].r == '=' && (j+1 == len(letters) || letters[j+1].r != '=')
 }
 
-// isTypeParameter reports whether a bracket is that of a type such as List<User>, Vec::<User> or State<User | null>: right
-// behind a name, and before one in PascalCase. No client's tag is spelled so.
+// isTypeParameter reports whether a bracket is that of a type such as List<User>, Vec::<User> or State<User | null>:
+// right behind a name, and before one in PascalCase. No client's tag is spelled so.
 func isTypeParameter(before, tag string) bool {
-	if before == "" || !identifier(before[len(before)-1]) && !strings.HasSuffix(before, "::") || len(tag) < 2 || tag[0] != '<' {
+	behind := before != "" && identifier(before[len(before)-1]) || strings.HasSuffix(before, "::")
+	if !behind || len(tag) < 2 || tag[0] != '<' || tag[1] < 'A' || tag[1] > 'Z' {
 		return false
 	}
 	rest := strings.TrimLeft(tag[2:], "abcdefghijklmnopqrstuvwxyz")
-	return tag[1] >= 'A' && tag[1] <= 'Z' && (strings.HasPrefix(rest, ">") || strings.HasPrefix(rest, " |") || strings.HasPrefix(rest, " &"))
+	return strings.HasPrefix(rest, ">") || strings.HasPrefix(rest, " |") || strings.HasPrefix(rest, " &")
 }
 
 func identifier(c byte) bool {
 	return c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9' || c == '_'
 }
 
-// Visible replaces characters that a reader does not see and a machine may obey: controls, but for tabs and line ends where lines are
-// allowed; the marks that change the direction of text; invisible letters.
+// Visible replaces characters that a reader does not see and a machine may obey: controls, but for tabs and line
+// ends where lines are allowed; the marks that change the direction of text; invisible letters.
 func Visible(s string, lines bool) string {
 	clean := true
 	for i := 0; i < len(s) && clean; i++ {
@@ -211,11 +214,12 @@ func Visible(s string, lines bool) string {
 	}, strings.ToValidUTF8(s, "\uFFFD"))
 }
 
-// hidden reports characters that take no place on the page, but for those that scripts and emoji need: joiners, variation selectors, the grapheme
-// joiner, the vowels of Khmer and the selectors of Mongolian.
+// hidden reports characters that take no place on the page, but for those that scripts and emoji need: joiners,
+// variation selectors, the grapheme joiner, the vowels of Khmer and the selectors of Mongolian.
 func hidden(r rune) bool {
 	switch {
-	case r == '\u200c', r == '\u200d', r == '\u034f', r >= '\ufe00' && r <= '\ufe0f', r == '\u17b4', r == '\u17b5', r >= '\u180b' && r <= '\u180f' && r != '\u180e':
+	case r == '\u200c', r == '\u200d', r == '\u034f', r >= '\ufe00' && r <= '\ufe0f', r == '\u17b4', r == '\u17b5',
+		r >= '\u180b' && r <= '\u180f' && r != '\u180e':
 		return false
 	case r == '\u2028', r == '\u2029', r >= '\ufff9' && r <= '\ufffb':
 		return true

@@ -50,7 +50,8 @@ func news(e *Event, box *Mailbox, told *mail.Told) words {
 	who := fence.Text(string(told.Agent))
 	renamed := ""
 	if e.Moment == mail.SessionStart && told.Agent != box.Agent {
-		renamed = fmt.Sprintf("This session is the agent %s, because another live one is %s. ", who, fence.Text(string(box.Agent)))
+		renamed = fmt.Sprintf("This session is the agent %s, because another live one is %s. ",
+			who, fence.Text(string(box.Agent)))
 	}
 	switch {
 	case len(told.Items) > 0:
@@ -59,7 +60,8 @@ func news(e *Event, box *Mailbox, told *mail.Told) words {
 			messages(len(told.Items)+told.More), who, box.Room, told.Unread, f.Notice())
 		return sheet{f, head, marking(told.Agent), MaxText}.letter(told.Items, told.More)
 	case told.Continue:
-		return words{text: fmt.Sprintf("%s%s for %s, told of before, unread still: read_messages shows them.%s", greeting, messages(told.Unread), who, marking(told.Agent))}
+		return words{text: fmt.Sprintf("%s%s for %s, told of before, unread still: read_messages shows them.%s",
+			greeting, messages(told.Unread), who, marking(told.Agent))}
 	case e.Compacted && told.Unread > 0:
 		return words{text: fmt.Sprintf("%s%s for %s, told of before this session was compacted: read_messages shows them.", greeting, messages(told.Unread), who)}
 	case renamed != "":

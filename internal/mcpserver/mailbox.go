@@ -59,7 +59,9 @@ func (n *Native) readMailbox(ctx context.Context, req *mcp.ReadResourceRequest) 
 	if err != nil {
 		return nil, err
 	}
-	return &mcp.ReadResourceResult{Contents: []*mcp.ResourceContents{{URI: uri, MIMEType: "application/json", Text: text}}}, nil
+	return &mcp.ReadResourceResult{Contents: []*mcp.ResourceContents{
+		{URI: uri, MIMEType: "application/json", Text: text},
+	}}, nil
 }
 
 // A subscription is what sessions of one server that want to know about a mailbox share: one follower.

@@ -46,7 +46,8 @@ func (n *Native) inboxPrompt(ctx context.Context, _ map[string]string) (string, 
 		return "Nothing unread waits in the mailbox of " + fence.Text(string(n.box.Agent)) + ".", nil
 	}
 	f := fence.New()
-	text := fmt.Sprintf("%d unread in the mailbox of %s. %s\n\n%s", page.Unread, fence.Text(string(n.box.Agent)), f.Notice(), letters(f, page.Messages))
+	text := fmt.Sprintf("%d unread in the mailbox of %s. %s\n\n%s",
+		page.Unread, fence.Text(string(n.box.Agent)), f.Notice(), letters(f, page.Messages))
 	if page.More {
 		text += "\nThere is more: call read_messages."
 	}
@@ -73,7 +74,8 @@ func (n *Native) historyPrompt(ctx context.Context, args map[string]string) (str
 	}
 	page = withinBudget(page)
 	f := fence.New()
-	return fmt.Sprintf("The last %d messages of room %s. %s\n\n%s", len(page.Messages), n.box.Room, f.Notice(), addressed(f, page.Messages)), nil
+	return fmt.Sprintf("The last %d messages of room %s. %s\n\n%s",
+		len(page.Messages), n.box.Room, f.Notice(), addressed(f, page.Messages)), nil
 }
 
 func (n *Native) checkpointPrompt(ctx context.Context, args map[string]string) (string, error) {

@@ -240,7 +240,7 @@ func (t *team) free(c *config, name string) error {
 		return err
 	}
 	if fence.Quoted(name) != name {
-		return mail.Errorf(mail.Invalid, "%q has a quote or an angle bracket in it, which no member's name may have; nobody was added", name)
+		return mail.Errorf(mail.Invalid, "%q has a quote or an angle bracket in it, which no member may have; nobody was added", name)
 	}
 	for _, m := range c.members {
 		if sameFile(m.name, name) {

@@ -132,8 +132,8 @@ func plain(m *mail.Message) string {
 	return disarm(text)
 }
 
-// disarm keeps a text from being taken for a frame of the protocol: Claude Code parses what it gets, white space in front
-// or not.
+// disarm keeps a text from being taken for a frame of the protocol: Claude Code parses what it gets, white space in
+// front or not.
 func disarm(text string) string {
 	bare := strings.TrimFunc(text, func(r rune) bool { return unicode.IsSpace(r) || r == '\ufeff' })
 	_, ok := parseObject([]byte(bare))

@@ -21,8 +21,8 @@ type entry struct {
 	sent mail.Time
 }
 
-// tag is in what Claude Code hands an entry to the model: sender and summary are attributes, the text stands between two.
-// Not all releases escape them.
+// tag is in what Claude Code hands an entry to the model: sender and summary are attributes, the text stands between
+// two. Not all releases escape them.
 const tag = "teammate-message"
 
 // guard takes from an entry of ours what ends an attribute or a tag there, and nothing else. A frame keeps its meaning.

@@ -218,8 +218,8 @@ func oneLine(s string) string {
 	return s
 }
 
-// inject prints messages as they are put before an agent's turn: each with the head that the document gives it, then in a fence, so that no text of it
-// passes for another message.
+// inject prints messages as they are put before an agent's turn: each with the head that the document gives it, then in a
+// fence, so that no text of it passes for another message.
 func inject(w io.Writer, items []mail.Item, known sessions) error {
 	f := fence.New()
 	_, err := fmt.Fprintf(w, "%s\n\n", f.Notice())
