@@ -88,11 +88,11 @@ func EscapeJSON(text string) string {
 
 // obeyable reports characters that make a tag, or hide one. They stand in strings only: nothing else of JSON is made of them.
 func obeyable(r rune) bool {
-	switch r {
-	case '<', '>', '&', '＜', '＞', '＆', '﹤', '﹥', '﹠', '‹', '›':
+	switch like := lookalike(r); {
+	case r == '>', r == '＞', r == '﹥', like == '<', like == '>', opens(r), ignorable(r):
 		return true
 	}
-	return r > '~' && unicode.In(r, unicode.Cc, unicode.Cf, unicode.Zl, unicode.Zp, unicode.Variation_Selector, unicode.Other_Default_Ignorable_Code_Point)
+	return unicode.In(r, unicode.Cc, unicode.Cf, unicode.Zl, unicode.Zp, unicode.Variation_Selector)
 }
 
 // Clip cuts s where a character begins, so that it has at most n bytes, and says by an ellipsis that it did.

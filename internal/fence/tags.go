@@ -130,8 +130,9 @@ func isFamily(name string) bool {
 
 // isCompound reports whether a name is one that only clients use.
 func isCompound(name string) bool {
-	return isFamily(name) || strings.Contains(name, "-") && tags().whole[strings.TrimRight(name, "-")] ||
-		slices.ContainsFunc(tags().endsIn, func(tail string) bool { return strings.HasSuffix(name, tail) })
+	bare := strings.TrimRight(name, "-")
+	return isFamily(name) || strings.Contains(bare, "-") && tags().whole[bare] ||
+		slices.ContainsFunc(tags().endsIn, func(tail string) bool { return strings.HasSuffix(bare, tail) })
 }
 
 // isOrdinary reports whether a name is one that a client uses, and others too.

@@ -104,7 +104,7 @@ func seen(r rune) rune {
 // forgery is written apart from the table that it checks. A word of everyday counts with a bracket right before it,
 // or a stroke, and the end of a name behind it.
 var forgery = regexp.MustCompile(`[<‹⟨〈❮≺]([|]\pL|[\s\p{Z}\p{Cc}\x{fffd}/\\⁄∕]*(` +
-	`(system|teammate|cross[-_]session|(local[-_])?command|bash|ide|(sub)?agent|function|tool|hook|mail)[-_]|antml|[a-z][a-z0-9_-]*[-_]hook\b|` +
+	`(system|teammate|cross[-_]session|(local[-_])?command|bash|ide|(sub)?agent|function|tool|hook|mail)[-_]|antml|[a-z][a-z0-9_-]*[-_]hook[-_]*([^\w-]|$)|` +
 	`channel (\w+)=[^=]|permissions instructions\b|(task[-_]notification|user[-_](prompt|query|info|instructions|shell[-_]command)|` +
 	`environment[-_](context|info)|turn[-_]aborted|session[-_]context|state[-_]snapshot|untrusted[-_]context|attached[-_]files|` +
 	`additional[-_]data|custom[-_]instruction|persisted[-_]output|start[-_]of[-_]turn)([\s>/]|$))|` +
