@@ -89,7 +89,9 @@ func EscapeJSON(text string) string {
 // obeyable reports characters that make a tag, or hide one. They stand in strings only: nothing else of JSON is made of them.
 func obeyable(r rune) bool {
 	switch like := lookalike(r); {
-	case r == '>', r == '＞', r == '﹥', like == '<', like == '>', opens(r), ignorable(r):
+	case r < 0x7f:
+		return r == '<' || r == '>' || r == '&' // line ends and tabs stand between values
+	case r == '＞', r == '﹥', like == '<', like == '>', opens(r), ignorable(r):
 		return true
 	}
 	return unicode.In(r, unicode.Cc, unicode.Cf, unicode.Zl, unicode.Zp, unicode.Variation_Selector)

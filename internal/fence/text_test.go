@@ -130,6 +130,14 @@ func TestCorpus(t *testing.T) {
 	}
 }
 
+// What stands between values stays: lines of JSON are lines.
+func TestEscapeJSONKeepsLines(t *testing.T) {
+	in, want := "[\n\t{\"a\": \"<b>\"},\r\n{}]\n", "[\n\t{\"a\": \"\\u003cb\\u003e\"},\r\n{}]\n"
+	if got := EscapeJSON(in); got != want {
+		t.Errorf("EscapeJSON(%q) = %q, want %q", in, got, want)
+	}
+}
+
 // What is data for a program and an order for a model is no tag any more: the documentation says so.
 func TestDataIsNeutralised(t *testing.T) {
 	for in, want := range map[string]string{
