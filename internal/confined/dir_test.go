@@ -165,38 +165,44 @@ func TestHugeFile(t *testing.T) {
 	}
 }
 
-// TestRace: somebody exchanges a file, and the directory in which it lies, for links all the time.
+// TestRace: somebody exchanges a file, and the directory in which it lies, all the time for links that stay inside.
 func TestRace(t *testing.T) {
 	tr := newTrap(t)
-	tr.must(os.WriteFile(tr.dir.Path("data/f"), nil, 0o600))
-	tr.must(os.Mkdir(filepath.Join(tr.outside, "data"), 0o700))
-	tr.must(os.WriteFile(filepath.Join(tr.outside, "data", "f"), []byte("kept\n"), 0o600))
-	tr.link(filepath.Join(tr.outside, "data"), "evil")
-	tr.must(os.Symlink(filepath.Join(tr.outside, "rc"), tr.dir.Path("evilf")))
+	tr.must(os.Mkdir(tr.dir.Path("hooks"), 0o700))
+	victims := []string{tr.dir.Path("hooks/f"), tr.dir.Path("data/victim")}
+	for _, v := range victims {
+		tr.must(os.WriteFile(v, []byte("kept\n"), 0o600))
+	}
 	stop := make(chan struct{})
 	var others sync.WaitGroup
-	others.Go(func() {
-		for {
-			select {
-			case <-stop:
-				return
-			default:
+	data, aside, f := tr.dir.Path("data"), tr.dir.Path("aside"), tr.dir.Path("data/f")
+	for _, exchange := range []func(){
+		func() {
+			_ = errors.Join(os.Symlink("victim", f+".new"), os.Rename(f+".new", f), os.WriteFile(f+".new", nil, 0o600), os.Rename(f+".new", f))
+		},
+		func() {
+			_ = errors.Join(os.Rename(data, aside), os.Symlink("hooks", data), os.Remove(data), os.Rename(aside, data))
+		},
+	} {
+		others.Go(func() {
+			for {
+				select {
+				case <-stop:
+					return
+				default:
+					exchange()
+				}
 			}
-			for _, at := range [][2]string{{"data", "evil"}, {"data/f", "evilf"}} {
-				a, b, c := tr.dir.Path(at[0]), tr.dir.Path(at[1]), tr.dir.Path("aside")
-				_ = errors.Join(os.Rename(a, c), os.Rename(b, a), os.Rename(a, b), os.Rename(c, a))
-			}
-		}
-	})
+		})
+	}
 	wrote := 0
-	for i := range 3000 {
+	for began := time.Now(); time.Since(began) < 500*time.Millisecond || wrote == 0 && time.Since(began) < 10*time.Second; {
 		f, err := tr.dir.OpenFile("data/f", os.O_RDWR|os.O_APPEND|os.O_CREATE, 0o600)
-		if err != nil {
-			continue
+		if err == nil {
+			wrote++
+			_, err = fmt.Fprintln(f, "evil")
+			tr.must(errors.Join(err, f.Close()))
 		}
-		wrote++
-		_, err = fmt.Fprintln(f, i)
-		tr.must(errors.Join(err, f.Close()))
 		_ = tr.dir.WriteFile("data/g", []byte("x"), 0o600)
 	}
 	close(stop)
@@ -204,13 +210,13 @@ func TestRace(t *testing.T) {
 	if wrote == 0 {
 		t.Error("nothing was ever written")
 	}
-	for _, name := range []string{"rc", "data/f"} {
-		if text, err := os.ReadFile(filepath.Join(tr.outside, name)); string(text) != "kept\n" || err != nil {
-			t.Errorf("%s outside says %q, %v", name, text, err)
+	for _, v := range victims {
+		if text, err := os.ReadFile(v); string(text) != "kept\n" || err != nil {
+			t.Errorf("%s says %.40q, %v", v, text, err)
 		}
 	}
-	if list, _ := os.ReadDir(filepath.Join(tr.outside, "data")); len(list) != 1 {
-		t.Errorf("outside there are %v", list)
+	if list, _ := os.ReadDir(tr.dir.Path("hooks")); len(list) != 1 {
+		t.Errorf("behind the link there are %v", list)
 	}
 }
 
