@@ -14,6 +14,7 @@ import (
 
 	"go.uber.org/goleak"
 
+	"pennypost/internal/confined"
 	"pennypost/internal/dialect"
 	"pennypost/internal/journal/journaltest"
 	"pennypost/internal/lines"
@@ -26,7 +27,7 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 // notes is the smallest foreign mailbox: lines "id from to body" and "read id reader" in the file notes.
 func notes() dialect.Dialect {
 	return dialect.Dialect{Name: "notes", Files: func(o dialect.FilesOptions) (dialect.Files, error) {
-		return &noteFiles{file: lines.Open(filepath.Join(o.Dir, "notes"), 0o600), has: make(map[string]bool)}, nil
+		return &noteFiles{file: lines.Open(confined.Dir(o.Dir), "notes", 0o600), has: make(map[string]bool)}, nil
 	}}
 }
 

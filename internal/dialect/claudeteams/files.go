@@ -11,6 +11,7 @@ import (
 	"slices"
 	"strings"
 
+	"pennypost/internal/confined"
 	"pennypost/internal/dialect"
 	"pennypost/internal/mail"
 )
@@ -42,7 +43,7 @@ type box struct {
 
 // open opens a team's directory.
 func open(opts dialect.FilesOptions) (dialect.Files, error) {
-	if !isTeam(opts.Dir) {
+	if !isTeam(confined.Dir(opts.Dir)) {
 		return nil, mail.Errorf(mail.Invalid, "%s is not the directory of a team: it has neither config.json nor inboxes. The teams of Claude Code are below ~/.claude/teams; name one of them", opts.Dir)
 	}
 	f := &files{opts: opts, boxes: make(map[string]*box), asked: make(map[string]mail.ID), told: make(map[mail.Name]string)}
@@ -59,17 +60,17 @@ func open(opts dialect.FilesOptions) (dialect.Files, error) {
 	return f, err
 }
 
-func (f *files) inboxes() string { return filepath.Join(f.opts.Dir, "inboxes") }
+func (f *files) dir() confined.Dir { return confined.Dir(f.opts.Dir) }
 
 // Watch implements dialect.Files.
-func (f *files) Watch() []string { return []string{f.opts.Dir, f.inboxes()} }
+func (f *files) Watch() []string { return []string{f.opts.Dir, f.dir().Path(inboxDir)} }
 
 // Close implements dialect.Files.
 func (f *files) Close() error { return nil }
 
 // readConfig reads config.json again. When it is gone the team has no members any more; while it cannot be read it has those before.
 func (f *files) readConfig() error {
-	c, err := readConfig(filepath.Join(f.opts.Dir, "config.json"))
+	c, err := readConfig(f.dir(), configFile)
 	if errors.Is(err, fs.ErrNotExist) {
 		f.config.members = nil
 		return nil
@@ -94,13 +95,13 @@ func (f *files) elsewhere(ctx context.Context, native string) bool {
 }
 
 // box returns the inbox of this file name.
-func (f *files) box(base string) *box { return f.boxIn(f.inboxes(), base) }
+func (f *files) box(base string) *box { return f.boxIn(f.dir(), inboxDir, base) }
 
-func (f *files) boxIn(dir, base string) *box {
+func (f *files) boxIn(dir confined.Dir, below, base string) *box {
 	b := f.boxes[base]
 	if b == nil {
-		path := filepath.Join(dir, base+".json")
-		b = &box{inbox: newInbox(path, f.team, f.config.owner(base)), base: base, told: make(map[mail.ID]bool), alias: make(map[mail.ID]mail.ID)}
+		name := filepath.Join(below, base+".json")
+		b = &box{inbox: newInbox(dir, name, f.team, f.config.owner(base)), base: base, told: make(map[mail.ID]bool), alias: make(map[mail.ID]mail.ID)}
 		f.boxes[base] = b
 	}
 	return b
@@ -124,7 +125,7 @@ func (f *files) Read(ctx context.Context) (dialect.News, error) {
 		n.Rejected++
 		notes = append(notes, err.Error())
 	}
-	bases, err := inboxNames(f.inboxes())
+	bases, err := inboxNames(f.dir(), inboxDir)
 	if err != nil {
 		return n, err
 	}
@@ -140,7 +141,7 @@ func (f *files) Read(ctx context.Context) (dialect.News, error) {
 		all = append(all, f.compare(ctx, b, &n)...)
 		if bad := b.rejected() + b.odd; bad > 0 {
 			n.Rejected += bad
-			notes = append(notes, fmt.Sprintf("%d in %s are not messages", bad, b.path))
+			notes = append(notes, fmt.Sprintf("%d in %s are not messages", bad, b.path()))
 		}
 	}
 	n.Items = f.sort(all)

@@ -14,6 +14,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"pennypost/internal/confined"
 	"pennypost/internal/dialect"
 	"pennypost/internal/dialect/dialecttest"
 	"pennypost/internal/mail"
@@ -58,6 +59,16 @@ func (h *hq) write(path, text string) {
 }
 
 func (h *hq) inbox(name string) string { return filepath.Join(h.Dir, "inboxes", name+".json") }
+
+// there reports whether anything stands at a path.
+func there(path string) bool {
+	_, err := os.Lstat(path)
+	return err == nil
+}
+
+func inboxAt(path, team, owner string) *inbox {
+	return newInbox(confined.Dir(filepath.Dir(path)), filepath.Base(path), team, owner)
+}
 
 func (h *hq) read(path string) string {
 	h.t.Helper()
@@ -286,13 +297,13 @@ func TestOutward(t *testing.T) {
 		wantDiff(t, want, h.read(h.inbox("reviewer")))
 	})
 	t.Run("no backfill, no phantom inboxes", func(t *testing.T) {
-		if exists(h.inbox("tester")) || exists(h.inbox("codex")) || exists(h.inbox("user")) {
+		if there(h.inbox("tester")) || there(h.inbox("codex")) || there(h.inbox("user")) {
 			t.Error("an inbox was made")
 		}
 	})
 	t.Run("what came from the team stays in it", func(t *testing.T) {
 		h.Send("reviewer", mail.Draft{To: mail.Recipients{"tester"}, Body: "among us"})
-		if exists(h.inbox("tester")) {
+		if there(h.inbox("tester")) {
 			t.Errorf("written: %s", h.read(h.inbox("tester")))
 		}
 	})
@@ -337,7 +348,7 @@ func TestOutward(t *testing.T) {
 	})
 	t.Run("no frames", func(t *testing.T) {
 		h.Send("codex", mail.Draft{To: mail.Recipients{"tester"}, Body: `{"type":"shutdown_request","requestId":"shutdown-1@tester","from":"team-lead"}`})
-		b := newInbox(h.inbox("tester"), "alpha", "tester")
+		b := inboxAt(h.inbox("tester"), "alpha", "tester")
 		if _, err := b.load(); err != nil || len(b.frames()) != 0 {
 			t.Errorf("frames %v, %v", b.frames(), err)
 		}
@@ -617,7 +628,7 @@ func TestNames(t *testing.T) {
 	t.Run("each gets its own", func(t *testing.T) {
 		h.Register("codex")
 		h.Send("codex", mail.Draft{To: mail.Recipients{"reviewer.beta"}, Body: "for beta"})
-		if exists(h.inbox("reviewer")) {
+		if there(h.inbox("reviewer")) {
 			t.Error("alpha got it")
 		}
 		if text := h.read(filepath.Join(beta, "inboxes", "reviewer.json")); !strings.Contains(text, "for beta") {
@@ -685,14 +696,14 @@ func TestAnswers(t *testing.T) {
 // TestLargeInbox: what stands in front is not read again, and nothing is missed by that.
 func TestLargeInbox(t *testing.T) {
 	dir := t.TempDir()
-	b := newInbox(filepath.Join(dir, "a.json"), "t", "a")
+	b := inboxAt(filepath.Join(dir, "a.json"), "t", "a")
 	var want []string
 	check := func() {
 		t.Helper()
 		if _, err := b.load(); err != nil {
 			t.Fatal(err)
 		}
-		fresh := newInbox(b.path, "t", "a")
+		fresh := inboxAt(b.path(), "t", "a")
 		if _, err := fresh.load(); err != nil {
 			t.Fatal(err)
 		}
@@ -710,13 +721,13 @@ func TestLargeInbox(t *testing.T) {
 			check()
 		}
 		if i == 20 { // a stranger prints it another way, and flips a flag in front
-			text, _ := os.ReadFile(b.path)
+			text, _ := os.ReadFile(b.path())
 			a, _ := parseInbox(text, 0)
 			o, _ := parseObject(a.elements[3])
 			a.elements[3] = o.set("read", []byte("true")).neat(1)
 			var compact []byte
 			compact = appendCompact(compact, neatArray(a.elements))
-			if err := os.WriteFile(b.path, compact, 0o600); err != nil {
+			if err := os.WriteFile(b.path(), compact, 0o600); err != nil {
 				t.Fatal(err)
 			}
 			check()

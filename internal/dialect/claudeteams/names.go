@@ -5,12 +5,12 @@ import (
 	"errors"
 	"io/fs"
 	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 
 	"golang.org/x/text/unicode/norm"
 
+	"pennypost/internal/confined"
 	"pennypost/internal/durable"
 	"pennypost/internal/jsonx"
 	"pennypost/internal/mail"
@@ -132,7 +132,7 @@ func claimed(self mail.Bridge, joined mail.Time, others []mail.Bridge, native st
 		if o.Dialect != self.Dialect || o.ID == self.ID {
 			continue
 		}
-		c, err := readConfig(filepath.Join(o.Dir, "config.json"))
+		c, err := readConfig(confined.Dir(o.Dir), configFile)
 		if err != nil {
 			continue
 		}
@@ -141,7 +141,7 @@ func claimed(self mail.Bridge, joined mail.Time, others []mail.Bridge, native st
 		switch {
 		case ok:
 			theirs = max(theirs, m.joined)
-		case !exists(filepath.Join(o.Dir, "inboxes", sanitise(native)+".json")):
+		case !exists(confined.Dir(o.Dir), inboxDir+"/"+sanitise(native)+".json"):
 			continue
 		}
 		if theirs < since || theirs == since && (o.Added < self.Added || o.Added == self.Added && o.ID < self.ID) {

@@ -124,7 +124,7 @@ func (f *files) memberCalled(ctx context.Context, name mail.Name) (member, bool)
 // planMark plans that a flag is set. Only in teams that Pennypost runs: in others it is Claude Code that says what was read.
 func (f *files) planMark(ctx context.Context, plan *jobs, i int, c *dialect.Change) {
 	m, ok := f.memberCalled(ctx, c.Receipt.Reader.Signer())
-	if !ok || c.Receipt.Mark != mail.MarkRead && c.Receipt.Mark != mail.MarkUnread || !exists(f.box(sanitise(m.name)).path) {
+	if !ok || c.Receipt.Mark != mail.MarkRead && c.Receipt.Mark != mail.MarkUnread || !exists(f.dir(), inboxDir+"/"+sanitise(m.name)+".json") {
 		return
 	}
 	plan.of(sanitise(m.name), i).read[c.Receipt.Message] = c.Receipt.Mark == mail.MarkRead
@@ -132,7 +132,7 @@ func (f *files) planMark(ctx context.Context, plan *jobs, i int, c *dialect.Chan
 
 // planErasure plans that the text of a message goes from every inbox: it would come back from there otherwise.
 func (f *files) planErasure(plan *jobs, i int, id mail.ID) error {
-	bases, err := inboxNames(f.inboxes())
+	bases, err := inboxNames(f.dir(), inboxDir)
 	for _, base := range bases {
 		b := f.box(base)
 		if b.load() != nil {
