@@ -21,11 +21,12 @@ func (b *Bridge) follow(ctx context.Context) {
 		for more := true; more; {
 			more, _ = b.inward(ctx)
 		}
-		b.files.Lock()
-		if b.open != nil {
-			w.watch(b.open.Watch())
+		if b.hold(ctx) == nil {
+			if b.open != nil {
+				w.watch(b.open.Watch())
+			}
+			b.release()
 		}
-		b.files.Unlock()
 		select {
 		case <-ctx.Done():
 			return
