@@ -7,6 +7,7 @@
 package bridge
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -78,7 +79,7 @@ type Bridge struct {
 	mu      sync.Mutex
 	busy    time.Time // since when files are used; zero if they are not
 	status  mail.BridgeStatus
-	failing [2]string     // by direction
+	failing [3]string     // by direction
 	refused int           // messages that the files had and the room did not take
 	begun   int           // attempts to write
 	failed  int           // the last of them that failed, by its number; 0: none
@@ -148,7 +149,7 @@ func (b *Bridge) busyForLocked() time.Duration {
 // whatever becomes of the files. It waits for slow files until ctx ends.
 func (b *Bridge) Await(ctx context.Context, seq mail.Seq) {
 	b.until(ctx, func(s *mail.BridgeStatus, _ int) bool {
-		return s.Mode == mail.BridgeFollow || s.Seq >= seq || s.Failing != "" || !s.Running || b.busyForLocked() > patience
+		return s.Mode == mail.BridgeFollow || s.Seq >= seq || b.failing[in]+b.failing[out] != "" || !s.Running || b.busyForLocked() > patience
 	})
 }
 
@@ -205,6 +206,7 @@ type direction int
 const (
 	in direction = iota
 	out
+	part // of the files cannot be written, and the rest can
 )
 
 // outcome notes how an attempt went, and returns err.
@@ -219,9 +221,7 @@ func (b *Bridge) outcome(ctx context.Context, way direction, err error) error {
 			b.failing[way] = err.Error()
 		}
 		before := s.Failing
-		if s.Failing = b.failing[out]; s.Failing == "" {
-			s.Failing = b.failing[in]
-		}
+		s.Failing = cmp.Or(b.failing[out], b.failing[in], b.failing[part])
 		switch {
 		case s.Failing == "":
 			s.Since = 0

@@ -2,6 +2,7 @@ package bridge
 
 import (
 	"context"
+	"errors"
 	"time"
 
 	"pennypost/internal/dialect"
@@ -65,6 +66,11 @@ func (b *Bridge) inward(ctx context.Context) (more bool, err error) {
 			b.refused += refused
 			s.Rejected, s.Notice = b.news.Rejected+b.refused, b.news.Notice
 		})
+		var trouble error
+		if b.news.Trouble != "" {
+			trouble = errors.New(b.news.Trouble)
+		}
+		_ = b.outcome(ctx, part, trouble)
 		more = !b.news.Empty()
 		b.news = nil
 		return nil

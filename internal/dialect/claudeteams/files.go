@@ -22,6 +22,7 @@ type files struct {
 	team    string // as it stands in file names
 	names   *names
 	written *written
+	owed    *owed
 
 	config config // without members if there is no config.json
 	boxes  map[string]*box
@@ -54,6 +55,9 @@ func open(opts dialect.FilesOptions) (dialect.Files, error) {
 	f.team = sanitise(f.team)
 	var err error
 	if f.names, err = openNames(f.team, filepath.Join(opts.State, "names.json"), f.elsewhere); err != nil {
+		return nil, err
+	}
+	if f.owed, err = openOwed(filepath.Join(opts.State, "owed.json")); err != nil {
 		return nil, err
 	}
 	f.written, err = openWritten(opts.State)
@@ -125,17 +129,28 @@ func (f *files) Read(ctx context.Context) (dialect.News, error) {
 		n.Rejected++
 		notes = append(notes, err.Error())
 	}
+	if err := f.pay(ctx); err != nil {
+		return n, err
+	}
+	n.Trouble = f.owed.trouble()
 	bases, err := inboxNames(f.dir(), inboxDir)
 	if err != nil {
 		return n, err
 	}
 	maps.DeleteFunc(f.boxes, func(base string, _ *box) bool { return !slices.Contains(bases, base) })
+	for _, base := range bases {
+		if err := f.box(base).load(); err != nil {
+			n.Rejected++
+			notes = append(notes, err.Error())
+		}
+	}
+	if err := f.nameAll(ctx); err != nil {
+		return n, err
+	}
 	var all []arrival
 	for _, base := range bases {
 		b := f.box(base)
-		if err := b.load(); err != nil {
-			n.Rejected++
-			notes = append(notes, err.Error())
+		if b.broken != "" {
 			continue
 		}
 		all = append(all, f.compare(ctx, b, &n)...)
@@ -153,6 +168,26 @@ func (f *files) Read(ctx context.Context) (dialect.News, error) {
 	f.begun = true
 	n.Notice = strings.Join(notes, "; ")
 	return n, f.tellAgents(ctx, &n)
+}
+
+// nameAll gives a name to everybody of whom there is news, and writes it down. Until that could be done nothing that they wrote is taken: it
+// would not be offered again.
+func (f *files) nameAll(ctx context.Context) error {
+	for _, m := range f.config.members {
+		_, _ = f.names.member(ctx, m.name) // a name that cannot be one is told of by compare
+	}
+	for _, b := range f.boxes {
+		if !b.dirty {
+			continue
+		}
+		_, _ = f.names.of(ctx, b.owner)
+		for i := range b.letters {
+			if b.letters[i].why == "" {
+				_, _ = f.names.sender(ctx, b.letters[i].From)
+			}
+		}
+	}
+	return f.names.save()
 }
 
 // arrival is a message that was not there before.

@@ -60,6 +60,15 @@ func (h *hq) write(path, text string) {
 
 func (h *hq) inbox(name string) string { return filepath.Join(h.Dir, "inboxes", name+".json") }
 
+// swap is write in one step: who writes in place empties the file first, and an empty inbox is one to write to.
+func (h *hq) swap(path, text string) {
+	h.t.Helper()
+	h.write(path+".new", text)
+	if err := os.Rename(path+".new", path); err != nil {
+		h.t.Fatal(err)
+	}
+}
+
 // there reports whether anything stands at a path.
 func there(path string) bool {
 	_, err := os.Lstat(path)
@@ -548,6 +557,82 @@ func TestBlankInbox(t *testing.T) {
 		h.write(h.inbox("tester"), "[]")
 		h.Sync()
 		wantDiff(t, []string(nil), h.bodies("tester"))
+	}
+}
+
+// TestOneBrokenInbox: an inbox that cannot be read keeps the team's others from nothing. What is for it waits, also across a crash, and comes
+// in order and once when somebody has mended it.
+func TestOneBrokenInbox(t *testing.T) {
+	h := newHQ(t, "alpha")
+	h.Register("codex")
+	h.Bridge("")
+	send := func(to, body string) {
+		h.Send("codex", mail.Draft{To: mail.Recipients{to}, Body: body})
+	}
+	texts := func(name string) (out []string) {
+		b := inboxAt(h.inbox(name), "alpha", name)
+		if _, err := b.load(); err != nil {
+			t.Fatal(err)
+		}
+		for _, l := range b.letters {
+			out = append(out, l.Text)
+		}
+		return out
+	}
+	send("tester", "before")
+	send("tester", "secret")
+	whole := h.read(h.inbox("tester"))
+	for i, broken := range []string{whole[:len(whole)/2], "{}", whole + "x"} {
+		h.swap(h.inbox("tester"), broken)
+		send("tester", fmt.Sprint(i, "a"))
+		send("reviewer", fmt.Sprint(i))
+		send("tester", fmt.Sprint(i, "b"))
+		if got := texts("reviewer"); len(got) != i+1 {
+			t.Errorf("the other inbox says %q", got)
+		}
+		if st := h.Sync(); !strings.Contains(st.Failing, "inbox of tester") || st.Behind != 0 {
+			t.Errorf("the bridge says %+v", st)
+		}
+		wantDiff(t, broken, h.read(h.inbox("tester")))
+		h.Stop()
+		h.Start()
+	}
+	if err := h.As(mail.User).Erase(t.Context(), h.item("secret").ID); err != nil {
+		t.Fatal(err)
+	}
+	h.swap(h.inbox("tester"), whole)
+	h.recovered()
+	wantDiff(t, []string{"before", "0a", "0b", "1a", "1b", "2a", "2b"}, texts("tester"))
+	wantDiff(t, []string{"0", "1", "2"}, texts("reviewer"))
+	if st := h.Sync(); st.Failing != "" || st.Imported != 0 {
+		t.Errorf("the bridge says %+v", st)
+	}
+}
+
+// TestNamesNotWritten: while nobody can write down who is called what, nothing is taken from the inboxes, and nothing is lost.
+func TestNamesNotWritten(t *testing.T) {
+	h := newHQ(t, "alpha")
+	h.Bridge("")
+	file := filepath.Join(h.State, "claudeteams", "names.json")
+	if err := os.Remove(file); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.MkdirAll(filepath.Join(file, "x"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	h.put("tester", entry{From: "stranger", Text: "one", Timestamp: at(1)}, entry{From: "team-lead", Text: "two", Timestamp: at(2)})
+	for range 2 {
+		if st := h.Sync(); !strings.Contains(st.Failing, "names.json") || st.Rejected != 0 {
+			t.Errorf("the bridge says %+v", st)
+		}
+	}
+	if err := os.RemoveAll(file); err != nil {
+		t.Fatal(err)
+	}
+	h.recovered()
+	wantDiff(t, []string{"one", "two"}, h.bodies("tester"))
+	if text := h.read(file); !strings.Contains(text, "stranger") {
+		t.Errorf("names.json says %s", text)
 	}
 }
 

@@ -181,7 +181,7 @@ type changes struct {
 func (c *changes) empty() bool { return len(c.add)+len(c.read)+len(c.remove) == 0 }
 
 // edit changes the file under its lock. plan says what is to be done, looking at what stands there; if that is nothing, the file stays as
-// it is. The file is made if it is not there.
+// it is. The file is made if it is not there. A *brokenError says that it cannot be read.
 func (b *inbox) edit(l locker, plan func() (changes, error)) error {
 	if err := b.dir.MkdirAll(filepath.Dir(b.name), 0o700); err != nil {
 		return err
@@ -195,7 +195,7 @@ func (b *inbox) edit(l locker, plan func() (changes, error)) error {
 	}
 	return l.hold(b.dir, b.name, func(confirm func() error) error {
 		if _, err := b.load(); err != nil {
-			return err
+			return &brokenError{err}
 		}
 		c, err := plan()
 		if err != nil || c.empty() {

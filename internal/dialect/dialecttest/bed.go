@@ -196,7 +196,7 @@ func (b *Bed) settle(ctx context.Context) {
 	late := func(s mail.BridgeStatus) bool {
 		return s.Running && s.Failing == "" && s.Mode != mail.BridgeFollow && s.Behind > 0
 	}
-	for range 100 {
+	for began := time.Now(); time.Since(began) < 5*time.Second; time.Sleep(5 * time.Millisecond) {
 		b.shared.bridges.Await(ctx, b.Room.Shown())
 		if !slices.ContainsFunc(b.shared.bridges.Statuses(), late) {
 			return
