@@ -38,8 +38,11 @@ func Open(dir confined.Dir, name string, perm fs.FileMode) *File {
 	return &File{dir: dir, name: name, perm: perm}
 }
 
-// Again returns the file as if nothing had been read of it.
+// Again returns another File for the same file, of which nothing was read.
 func (f *File) Again() *File { return Open(f.dir, f.name, f.perm) }
+
+// Forget forgets what was read: the next Read returns all lines.
+func (f *File) Forget() { f.offset, f.sum, f.seen = 0, 0, nil }
 
 // Path returns where the file is.
 func (f *File) Path() string { return f.dir.Path(f.name) }
@@ -62,7 +65,7 @@ func (f *File) Read() (lines [][]byte, again bool, err error) {
 	file, err := f.dir.OpenFile(f.name, os.O_RDONLY, 0)
 	if errors.Is(err, fs.ErrNotExist) {
 		again = f.offset > 0
-		f.offset, f.sum, f.seen = 0, 0, nil
+		f.Forget()
 		return nil, again, nil
 	}
 	if err != nil {

@@ -133,8 +133,7 @@ func (f *files) Read(ctx context.Context) (dialect.News, error) {
 	}
 	news, err := f.news(ctx, text)
 	if err != nil { // the next look is at the whole file
-		err = errors.Join(err, f.mailbox.Close())
-		f.mailbox = f.mailbox.Again()
+		f.mailbox.Forget()
 		f.count, f.rejected = 0, 0
 	}
 	return news, err

@@ -50,20 +50,18 @@ type queue struct {
 }
 
 func openFiles(o dialect.FilesOptions) (dialect.Files, error) {
-	f := &files{o: o}
+	f := &files{o: o, store: openStore(o.Dir)}
 	f.reset()
 	return f, nil
 }
 
 // reset forgets everything, so that all of it is read again: after an error nobody knows what stands in the files.
 func (f *files) reset() {
-	if f.mailbox != nil {
-		if err := f.store.close(); err != nil {
-			f.o.Log.Warn("lines not carried over", "err", err)
-		}
+	for _, file := range []*lines.File{f.roster, f.reads, f.mailbox} {
+		file.Forget()
 	}
 	*f = files{
-		o: f.o, store: openStore(f.o.Dir),
+		o: f.o, store: f.store,
 		agreed:    lines.Open(confined.Dir(f.o.State), "roster.jsonl", 0o600),
 		withdrawn: lines.Open(confined.Dir(f.o.State), "unread.jsonl", 0o600),
 		names:     make(map[mail.Name]bool), entries: make(map[mail.Name]entry), settled: make(map[mail.Name]string),
