@@ -18,6 +18,7 @@ var floors = []struct {
 	packages []string
 }{
 	{"leaves know nothing of mail or of each other", []string{"internal/jsonx", "internal/durable", "internal/markdown", "internal/process", "internal/install/jsonc"}},
+	{"what lies in a stranger's reach is written as durably as our own", []string{"internal/confined"}},
 	{"foreign lines are durable ones, and still know nothing of mail", []string{"internal/lines"}},
 	{"the words mean the same everywhere, so they depend on nothing that could change them", []string{"internal/mail"}},
 	{"contracts, pure decisions and files for people are made of words only", []string{"internal/policy", "internal/journal", "internal/dialect", "internal/fence", "internal/export"}},

@@ -7,8 +7,10 @@
 package bridge
 
 import (
+	"cmp"
 	"context"
 	"errors"
+	"fmt"
 	"io/fs"
 	"log/slog"
 	"os"
@@ -55,7 +57,13 @@ const (
 	firstRetry = 200 * time.Millisecond
 	lastRetry  = 10 * time.Second
 	// patience is how long a sender waits for slow files. The send stands then as it does when they fail.
-	patience = 5 * time.Second
+	patience = 100 * time.Millisecond
+	// stuckAfter is how long a bridge may be at its files before its status says that it hangs.
+	stuckAfter = time.Second
+	// syncPatience is how long Sync waits for files that hang.
+	syncPatience = 5 * time.Second
+	// stopPatience is how long a bridge that is to stop gets to come back from its files. One that does not is left alone.
+	stopPatience = time.Second
 )
 
 // Bridge is one bridge. Run drives it.
@@ -63,14 +71,15 @@ type Bridge struct {
 	opts Options
 	log  *slog.Logger
 
-	files sync.Mutex    // held by whoever uses open; taken before mu
+	files chan struct{} // has something in it while somebody uses open and news; filled before mu is taken
 	open  dialect.Files // nil until they could be opened
 	news  *dialect.News // read, and not yet told to the room
 	kick  chan struct{} // ends a pause between attempts
 
 	mu      sync.Mutex
+	busy    time.Time // since when files are used; zero if they are not
 	status  mail.BridgeStatus
-	failing [2]string     // by direction
+	failing [3]string     // by direction
 	refused int           // messages that the files had and the room did not take
 	begun   int           // attempts to write
 	failed  int           // the last of them that failed, by its number; 0: none
@@ -90,7 +99,7 @@ func New(opts Options) *Bridge {
 	}
 	b := &Bridge{
 		opts: opts, log: opts.Log.With("bridge", opts.Bridge.ID),
-		kick: make(chan struct{}, 1), moved: make(chan struct{}),
+		files: make(chan struct{}, 1), kick: make(chan struct{}, 1), moved: make(chan struct{}),
 	}
 	b.status = mail.BridgeStatus{Bridge: opts.Bridge, Seq: b.loadCursor()}
 	return b
@@ -121,21 +130,33 @@ func (b *Bridge) Status() mail.BridgeStatus {
 	if s.Mode != mail.BridgeFollow && shown > s.Seq {
 		s.Behind = int(shown - s.Seq)
 	}
+	if d := b.busyForLocked(); d > stuckAfter && s.Failing == "" {
+		s.Failing = fmt.Sprintf("its files in %s have not answered for %v", s.Dir, d.Round(time.Second))
+		s.Since = mail.TimeOf(b.opts.Now().Add(-d))
+	}
 	return s
 }
 
-// Await returns when the files have everything up to seq, or at once if the bridge fails or does not write: a send stands
-// whatever becomes of the files. It waits for slow files, but not for ever.
+// busyForLocked returns for how long somebody has been at the files.
+func (b *Bridge) busyForLocked() time.Duration {
+	if b.busy.IsZero() {
+		return 0
+	}
+	return time.Since(b.busy)
+}
+
+// Await returns when the files have everything up to seq, or at once if the bridge fails, hangs or does not write: a send stands
+// whatever becomes of the files. It waits for slow files until ctx ends.
 func (b *Bridge) Await(ctx context.Context, seq mail.Seq) {
-	ctx, cancel := context.WithTimeout(ctx, patience)
-	defer cancel()
 	b.until(ctx, func(s *mail.BridgeStatus, _ int) bool {
-		return s.Mode == mail.BridgeFollow || s.Seq >= seq || s.Failing != "" || !s.Running
+		return s.Mode == mail.BridgeFollow || s.Seq >= seq || b.failing[in]+b.failing[out] != "" || !s.Running || b.busyForLocked() > patience
 	})
 }
 
-// Sync brings both in step now and says how that went.
+// Sync brings both in step now and says how that went. Files that hang it leaves alone after a while.
 func (b *Bridge) Sync(ctx context.Context) mail.BridgeStatus {
+	ctx, cancel := context.WithTimeout(ctx, syncPatience)
+	defer cancel()
 	target := b.opts.Room.Shown()
 	b.mu.Lock()
 	before := b.begun // one that is under way may have met what was wrong before: it does not count
@@ -185,6 +206,7 @@ type direction int
 const (
 	in direction = iota
 	out
+	part // of the files cannot be written, and the rest can
 )
 
 // outcome notes how an attempt went, and returns err.
@@ -199,9 +221,7 @@ func (b *Bridge) outcome(ctx context.Context, way direction, err error) error {
 			b.failing[way] = err.Error()
 		}
 		before := s.Failing
-		if s.Failing = b.failing[out]; s.Failing == "" {
-			s.Failing = b.failing[in]
-		}
+		s.Failing = cmp.Or(b.failing[out], b.failing[in], b.failing[part])
 		switch {
 		case s.Failing == "":
 			s.Since = 0
@@ -220,8 +240,10 @@ func (b *Bridge) outcome(ctx context.Context, way direction, err error) error {
 
 // use runs f on the files, which are opened first if they are not.
 func (b *Bridge) use(ctx context.Context, f func(dialect.Files) error) error {
-	b.files.Lock()
-	defer b.files.Unlock()
+	if err := b.hold(ctx); err != nil {
+		return err
+	}
+	defer b.release()
 	// Each time: files that were opened would make a directory anew that somebody has moved away, and the mailbox in it with it.
 	if err := b.there(); err != nil {
 		b.closeLocked()
@@ -236,6 +258,26 @@ func (b *Bridge) use(ctx context.Context, f func(dialect.Files) error) error {
 		return err
 	}
 	return f(b.open)
+}
+
+// hold waits until nobody else uses the files.
+func (b *Bridge) hold(ctx context.Context) error {
+	select {
+	case b.files <- struct{}{}:
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.busy = time.Now()
+	return nil
+}
+
+func (b *Bridge) release() {
+	b.mu.Lock()
+	b.busy = time.Time{}
+	b.mu.Unlock()
+	<-b.files
 }
 
 // there returns why the directory is none.
@@ -267,9 +309,10 @@ func (b *Bridge) openFiles() error {
 }
 
 func (b *Bridge) close() {
-	b.files.Lock()
-	defer b.files.Unlock()
-	b.closeLocked()
+	if b.hold(context.Background()) == nil {
+		defer b.release()
+		b.closeLocked()
+	}
 }
 
 // closeLocked closes the files, if they are open.

@@ -9,11 +9,13 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
 	"go.uber.org/goleak"
 
+	"pennypost/internal/confined"
 	"pennypost/internal/dialect"
 	"pennypost/internal/journal/journaltest"
 	"pennypost/internal/lines"
@@ -23,10 +25,36 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
+// hanging is notes whose files do not answer while somebody holds gate.
+func hanging(gate *sync.Mutex) dialect.Dialect {
+	d := notes()
+	d.Files = func(o dialect.FilesOptions) (dialect.Files, error) {
+		return &hangingFiles{noteFiles{file: lines.Open(confined.Dir(o.Dir), "notes", 0o600), has: make(map[string]bool)}, gate}, nil
+	}
+	return d
+}
+
+type hangingFiles struct {
+	noteFiles
+	gate *sync.Mutex
+}
+
+func (f *hangingFiles) Read(ctx context.Context) (dialect.News, error) {
+	f.gate.Lock()
+	defer f.gate.Unlock()
+	return f.noteFiles.Read(ctx)
+}
+
+func (f *hangingFiles) Write(ctx context.Context, changes []dialect.Change) (int, error) {
+	f.gate.Lock()
+	defer f.gate.Unlock()
+	return f.noteFiles.Write(ctx, changes)
+}
+
 // notes is the smallest foreign mailbox: lines "id from to body" and "read id reader" in the file notes.
 func notes() dialect.Dialect {
 	return dialect.Dialect{Name: "notes", Files: func(o dialect.FilesOptions) (dialect.Files, error) {
-		return &noteFiles{file: lines.Open(filepath.Join(o.Dir, "notes"), 0o600), has: make(map[string]bool)}, nil
+		return &noteFiles{file: lines.Open(confined.Dir(o.Dir), "notes", 0o600), has: make(map[string]bool)}, nil
 	}}
 }
 
@@ -100,15 +128,18 @@ type desk struct {
 	set  *Set
 	dir  string // of the foreign mailbox
 	ours string // of the set
+	kind dialect.Dialect
 }
 
-func newDesk(t *testing.T) *desk {
+func newDesk(t *testing.T) *desk { return newDeskOf(t, notes()) }
+
+func newDeskOf(t *testing.T, kind dialect.Dialect) *desk {
 	t.Helper()
 	room, err := mailroom.Open(t.Context(), "lab", new(journaltest.Store).Open(), mailroom.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	d := &desk{T: t, room: room, dir: t.TempDir(), ours: filepath.Join(t.TempDir(), "bridges")}
+	d := &desk{T: t, room: room, dir: t.TempDir(), ours: filepath.Join(t.TempDir(), "bridges"), kind: kind}
 	for _, n := range []mail.Name{"ann", "bob"} {
 		if _, err := room.As(mail.User).Register(t.Context(), mail.Presence{Name: n}); err != nil {
 			t.Fatal(err)
@@ -126,7 +157,7 @@ func newDesk(t *testing.T) *desk {
 
 func (d *desk) start() {
 	d.Helper()
-	d.set = NewSet([]dialect.Dialect{notes()}, d.ours, Options{Room: d.room, Log: slog.New(slog.NewTextHandler(d.Output(), nil))})
+	d.set = NewSet([]dialect.Dialect{d.kind}, d.ours, Options{Room: d.room, Log: slog.New(slog.NewTextHandler(d.Output(), nil))})
 	d.reconcile()
 }
 
@@ -166,7 +197,12 @@ func (d *desk) send(body string) mail.ID {
 	if err != nil {
 		d.Fatal(err)
 	}
-	d.set.Await(d.Context(), d.room.Shown())
+	for began := time.Now(); time.Since(began) < 5*time.Second; time.Sleep(5 * time.Millisecond) { // longer than a post office would
+		d.set.Await(d.Context(), d.room.Shown())
+		if st := d.set.Statuses(); len(st) == 0 || st[0].Behind == 0 || st[0].Failing != "" {
+			break
+		}
+	}
 	return sent.ID
 }
 
@@ -262,7 +298,7 @@ func TestFailing(t *testing.T) {
 	began := time.Now()
 	d.send("two")
 	d.send("three")
-	if took := time.Since(began); took > patience/2 {
+	if took := time.Since(began); took > 2*patience {
 		t.Errorf("two senders waited %v for files that fail", took)
 	}
 	if st := d.sync(); st.Failing == "" || st.Since == 0 || st.Behind == 0 {
@@ -278,6 +314,49 @@ func TestFailing(t *testing.T) {
 		t.Errorf("status = %+v, want it well", st)
 	}
 	d.want("one two three")
+}
+
+// TestHanging: files that do not answer delay nobody and nothing, are told of, and are brought up to date, once, when they answer.
+func TestHanging(t *testing.T) {
+	var gate sync.Mutex
+	d := newDeskOf(t, hanging(&gate))
+	d.bridge(mail.BridgeBoth)
+	d.send("one")
+	gate.Lock()
+	for _, body := range []string{"two", "three", "four"} {
+		if _, err := d.room.As("ann").Send(t.Context(), mail.Draft{To: mail.Recipients{"bob"}, Body: body}); err != nil {
+			t.Fatal(err)
+		}
+		began := time.Now()
+		d.set.Await(t.Context(), d.room.Shown())
+		if took := time.Since(began); took > 2*patience {
+			t.Errorf("a sender waited %v", took)
+		}
+	}
+	st := d.sync()
+	if !strings.Contains(st.Failing, "have not answered") || st.Since == 0 || st.Behind == 0 {
+		t.Errorf("status = %+v, want it to say that the files hang", st)
+	}
+	// It is stopped, as with the post office, and started again while the call still hangs.
+	began := time.Now()
+	d.set.Close()
+	if took := time.Since(began); took > 2*stopPatience {
+		t.Errorf("stopping took %v", took)
+	}
+	d.reconcile()
+	if st := d.set.Statuses()[0]; !st.Running {
+		t.Errorf("status = %+v", st)
+	}
+	gate.Unlock()
+	for range 100 {
+		if st = d.sync(); st.Failing == "" && st.Behind == 0 {
+			break
+		}
+	}
+	if st.Failing != "" || st.Behind != 0 {
+		t.Errorf("status = %+v, want it well", st)
+	}
+	d.want("one two three four")
 }
 
 // A process that dies between writing and noting so writes nothing twice, and imports nothing twice.

@@ -2,6 +2,7 @@ package bridge
 
 import (
 	"context"
+	"errors"
 	"time"
 
 	"pennypost/internal/dialect"
@@ -21,11 +22,12 @@ func (b *Bridge) follow(ctx context.Context) {
 		for more := true; more; {
 			more, _ = b.inward(ctx)
 		}
-		b.files.Lock()
-		if b.open != nil {
-			w.watch(b.open.Watch())
+		if b.hold(ctx) == nil {
+			if b.open != nil {
+				w.watch(b.open.Watch())
+			}
+			b.release()
 		}
-		b.files.Unlock()
 		select {
 		case <-ctx.Done():
 			return
@@ -64,6 +66,11 @@ func (b *Bridge) inward(ctx context.Context) (more bool, err error) {
 			b.refused += refused
 			s.Rejected, s.Notice = b.news.Rejected+b.refused, b.news.Notice
 		})
+		var trouble error
+		if b.news.Trouble != "" {
+			trouble = errors.New(b.news.Trouble)
+		}
+		_ = b.outcome(ctx, part, trouble)
 		more = !b.news.Empty()
 		b.news = nil
 		return nil

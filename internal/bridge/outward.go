@@ -82,6 +82,10 @@ func (b *Bridge) outward(ctx context.Context, events []mail.Event) ([]mail.Event
 		n, err = f.Write(ctx, changes)
 		return err
 	})
+	if err != nil && n == len(changes) {
+		_ = b.outcome(ctx, part, err)
+		err = nil
+	}
 	if n == 0 {
 		return events, err
 	}

@@ -2,10 +2,12 @@ package bridge
 
 import (
 	"context"
+	"errors"
 	"os"
 	"path/filepath"
 	"slices"
 	"sync"
+	"time"
 
 	"pennypost/internal/dialect"
 	"pennypost/internal/durable"
@@ -18,7 +20,8 @@ type Set struct {
 	dialects []dialect.Dialect
 	dir      string // the bridges' own directories are below it
 
-	reconciling sync.Mutex // one change of the list at a time; taken before mu
+	reconciling sync.Mutex                 // one change of the list at a time; taken before mu
+	hung        map[string]<-chan struct{} // bridges that did not end when they should, by id: closed when they have; held by reconciling
 
 	mu      sync.Mutex
 	bridges []*running
@@ -32,7 +35,7 @@ type running struct {
 
 // NewSet returns the set of a room without bridges. dir is made when there is one.
 func NewSet(dialects []dialect.Dialect, dir string, opts Options) *Set {
-	return &Set{opts: opts, dialects: dialects, dir: dir}
+	return &Set{opts: opts, dialects: dialects, dir: dir, hung: make(map[string]<-chan struct{})}
 }
 
 // Check returns what is wrong with a bridge that somebody wants to add.
@@ -76,7 +79,8 @@ func (s *Set) Reconcile(bridges func() ([]mail.BridgeStatus, error)) error {
 			next = append(next, r)
 			continue
 		}
-		r.halt()
+		r.stop()
+		s.await(r, time.Now().Add(stopPatience))
 		if !slices.ContainsFunc(all, func(b mail.Bridge) bool { return b.ID == r.opts.Bridge.ID }) {
 			s.forget(r.opts.Bridge.ID)
 		}
@@ -112,16 +116,38 @@ func (s *Set) start(b mail.Bridge, all []mail.Bridge) *running {
 	ctx, stop := context.WithCancel(context.Background())
 	r := &running{Bridge: New(opts), stop: stop, done: make(chan struct{})}
 	r.begin()
+	before := s.hung[b.ID]
 	go func() {
 		defer close(r.done)
+		r.waitFor(ctx, before)
 		r.Run(ctx)
 	}()
 	return r
 }
 
-func (r *running) halt() {
-	r.stop()
-	<-r.done
+// waitFor waits until the bridge of the same id before this one, if it hung, has come back: it may still write what this one would.
+func (r *running) waitFor(ctx context.Context, before <-chan struct{}) {
+	if before == nil {
+		return
+	}
+	_ = r.outcome(ctx, in, errors.New("the bridge that was here before still waits for its files"))
+	select {
+	case <-before:
+	case <-ctx.Done():
+	}
+}
+
+// await waits until a bridge that was stopped has ended. A call that hangs in its files cannot be broken off: then the bridge ends when it
+// comes back, or with the process, and touches nothing any more.
+func (s *Set) await(r *running, until time.Time) {
+	t := time.NewTimer(time.Until(until))
+	defer t.Stop()
+	select {
+	case <-r.done:
+	case <-t.C:
+		r.log.Warn("bridge still waits for its files; it is left alone", "dir", r.opts.Bridge.Dir)
+		s.hung[r.opts.Bridge.ID] = r.done
+	}
 }
 
 // forget removes what a bridge kept for itself.
@@ -139,8 +165,10 @@ func (s *Set) all() []*running {
 // Len returns how many bridges run.
 func (s *Set) Len() int { return len(s.all()) }
 
-// Await returns when the files of all bridges have everything up to seq, as Bridge.Await does.
+// Await returns when the files of all bridges have everything up to seq, as Bridge.Await does, and after 100 ms whatever they have.
 func (s *Set) Await(ctx context.Context, seq mail.Seq) {
+	ctx, cancel := context.WithTimeout(ctx, patience)
+	defer cancel()
 	for _, r := range s.all() {
 		r.Await(ctx, seq)
 	}
@@ -165,15 +193,16 @@ func (s *Set) Sync(ctx context.Context, id string) (mail.BridgeStatus, error) {
 	return mail.BridgeStatus{}, mail.Errorf(mail.NotFound, "there is no bridge %q. The bridges are listed by: pennypost bridge list", id)
 }
 
-// Close stops all bridges and waits for them.
+// Close stops all bridges and waits for them, but not for files that hang.
 func (s *Set) Close() {
 	s.reconciling.Lock()
 	defer s.reconciling.Unlock()
 	for _, r := range s.all() {
 		r.stop()
 	}
+	until := time.Now().Add(stopPatience)
 	for _, r := range s.all() {
-		<-r.done
+		s.await(r, until)
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()

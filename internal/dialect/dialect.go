@@ -114,7 +114,8 @@ type Files interface {
 	Read(ctx context.Context) (News, error)
 	// Write brings changes of the room into the files, in order, and returns when they are durable there. What the files say
 	// already, because it came from there or was written before a crash, is not written again; what the format has no place for
-	// is skipped. News that it comes upon by looking is kept for the next Read. It returns how many of the changes are dealt with, all of them if err is nil.
+	// is skipped. News that it comes upon by looking is kept for the next Read. It returns how many of the changes are dealt with, all of them if err is nil. All of them and an error means that a part of
+	// the files is in trouble and what is for it waits in State: the next Read goes on with it, and says how it fares.
 	Write(ctx context.Context, changes []Change) (int, error)
 	// Watch lists the files and directories in which changes of others show. They need not exist.
 	Watch() []string
@@ -161,6 +162,8 @@ type News struct {
 	// Rejected is how many pieces of the files cannot be understood, all together, and Notice what the person should know of that.
 	Rejected int
 	Notice   string
+	// Trouble is what keeps a part of the files, and only that, from being written, "" if nothing does.
+	Trouble string
 }
 
 // Empty reports whether n says nothing for the room.

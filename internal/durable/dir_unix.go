@@ -15,6 +15,20 @@ func SyncDir(path string) error {
 		return err
 	}
 	defer dir.Close()
+	return syncOpen(dir)
+}
+
+// SyncRoot is SyncDir of an open directory.
+func SyncRoot(root *os.Root) error {
+	dir, err := root.Open(".")
+	if err != nil {
+		return err
+	}
+	defer dir.Close()
+	return syncOpen(dir)
+}
+
+func syncOpen(dir *os.File) error {
 	// Some network and FUSE file systems answer EINVAL because they have nothing to do here.
 	if err := dir.Sync(); err != nil && !errors.Is(err, syscall.EINVAL) {
 		return err

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"math/rand/v2"
 	"os"
 	"path/filepath"
 )
@@ -22,23 +23,36 @@ func Replace(path string, perm fs.FileMode, write func(io.Writer) error) error {
 	if target, err := filepath.EvalSymlinks(path); err == nil {
 		path = target
 	}
-	if info, err := os.Stat(path); err == nil {
-		perm = info.Mode().Perm()
-	}
-	// In the same directory, because a rename cannot cross file systems.
-	tmp, err := os.CreateTemp(filepath.Dir(path), "."+filepath.Base(path)+".*.tmp")
+	dir, err := os.OpenRoot(filepath.Dir(path))
 	if err != nil {
 		return err
 	}
-	if err := fill(tmp, perm, write); err != nil {
-		os.Remove(tmp.Name())
+	defer dir.Close()
+	if err := ReplaceIn(dir, filepath.Base(path), perm, write); err != nil {
 		return fmt.Errorf("write %s: %w", path, err)
 	}
-	if err := os.Rename(tmp.Name(), path); err != nil {
-		os.Remove(tmp.Name())
+	return nil
+}
+
+// ReplaceIn is Replace of the file called name in dir. What stands there, a link too, is replaced itself.
+func ReplaceIn(dir *os.Root, name string, perm fs.FileMode, write func(io.Writer) error) error {
+	if info, err := dir.Lstat(name); err == nil && info.Mode().IsRegular() {
+		perm = info.Mode().Perm()
+	}
+	// In the same directory, because a rename cannot cross file systems.
+	tmp := fmt.Sprintf(".%s.%d.tmp", name, rand.Uint32())
+	file, err := dir.OpenFile(tmp, os.O_RDWR|os.O_CREATE|os.O_EXCL, 0o600)
+	if err != nil {
 		return err
 	}
-	return SyncDir(filepath.Dir(path))
+	if err = fill(file, perm, write); err == nil {
+		err = dir.Rename(tmp, name)
+	}
+	if err != nil {
+		_ = dir.Remove(tmp)
+		return err
+	}
+	return SyncRoot(dir)
 }
 
 func fill(f *os.File, perm fs.FileMode, write func(io.Writer) error) error {

@@ -1,16 +1,22 @@
 package durable
 
 import (
+	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"strconv"
 	"strings"
+	"syscall"
 
 	"github.com/gofrs/flock"
 )
 
 // Lock is a lock file that this process holds. The system lets go of it when the process ends, however it ends.
-type Lock struct{ file *flock.Flock }
+type Lock struct {
+	file  *flock.Flock
+	noted bool // the id of this process stands in it
+}
 
 // LockedError says that a lock file is held by somebody else, who may be in this process too.
 type LockedError struct {
@@ -38,12 +44,31 @@ func TryLock(path string) (*Lock, error) {
 	}
 	// The number only helps a person; the lock holds without it (a full disk, or Windows, which denies even its holder a second handle).
 	_ = os.WriteFile(path, strconv.AppendInt(nil, int64(os.Getpid()), 10), 0o600)
-	return &Lock{file}, nil
+	return &Lock{file, true}, nil
+}
+
+// TryLockOf is TryLock of a file that is there and is the one that is says: if another stands at path by now, that is an error. No id is
+// written into it, because by its path another file could be reached.
+func TryLockOf(path string, is fs.FileInfo) (*Lock, error) {
+	file := flock.New(path, flock.SetFlag(os.O_RDWR|syscall.O_NONBLOCK))
+	ok, err := file.TryLock()
+	if err != nil {
+		return nil, fmt.Errorf("lock %s: %w", path, err)
+	}
+	if !ok {
+		return nil, &LockedError{Path: path}
+	}
+	if now, err := file.Stat(); err != nil || !os.SameFile(is, now) {
+		return nil, errors.Join(fmt.Errorf("lock %s: another file has taken its place", path), err, file.Unlock())
+	}
+	return &Lock{file: file}, nil
 }
 
 // Unlock gives the lock back. The file stays: removing it would let two processes lock two files of one name.
 func (l *Lock) Unlock() error {
-	_ = os.Truncate(l.file.Path(), 0) // so that nobody is told of a holder that is no more
+	if l.noted {
+		_ = os.Truncate(l.file.Path(), 0) // so that nobody is told of a holder that is no more
+	}
 	return l.file.Unlock()
 }
 

@@ -15,26 +15,43 @@ import (
 	"path/filepath"
 	"time"
 
+	"pennypost/internal/confined"
 	"pennypost/internal/durable"
 )
 
 // File is such a file. One goroutine uses it; other processes may write to the file at any time.
 type File struct {
-	path string
+	dir  confined.Dir
+	name string
 	perm fs.FileMode
-
 	// What was read: the lines that end before offset, and their checksum.
 	offset int64
 	sum    uint32
 	seen   fs.FileInfo // as of the last Read; nil if there was no file
+
+	old []*replaced // the files before, while others may still append to them
 }
 
-// Open returns the file at path, which need not exist. It is made by the first Append, with the permissions perm; its
+// Open returns the file called name below dir, which need not exist. It is made by the first Append, with the permissions perm; its
 // directories are made too.
-func Open(path string, perm fs.FileMode) *File { return &File{path: path, perm: perm} }
+func Open(dir confined.Dir, name string, perm fs.FileMode) *File {
+	return &File{dir: dir, name: name, perm: perm}
+}
+
+// Again returns another File for the same file, of which nothing was read.
+func (f *File) Again() *File { return Open(f.dir, f.name, f.perm) }
+
+// Forget forgets what was read: the next Read returns all lines.
+func (f *File) Forget() { f.offset, f.sum, f.seen = 0, 0, nil }
 
 // Path returns where the file is.
-func (f *File) Path() string { return f.path }
+func (f *File) Path() string { return f.dir.Path(f.name) }
+
+// Stat describes the file; fs.ErrNotExist says that there is none.
+func (f *File) Stat() (fs.FileInfo, error) { return f.dir.Lstat(f.name) }
+
+// Remove removes the file.
+func (f *File) Remove() error { return f.dir.Remove(f.name) }
 
 func castagnoli() *crc32.Table { return crc32.MakeTable(crc32.Castagnoli) }
 
@@ -42,10 +59,13 @@ func castagnoli() *crc32.Table { return crc32.MakeTable(crc32.Castagnoli) }
 // (the file was replaced, cut or edited), again is true and lines holds all lines of the file. A torn last line is not returned
 // until its end is there. The bytes are the caller's.
 func (f *File) Read() (lines [][]byte, again bool, err error) {
-	file, err := os.Open(f.path)
+	if err := f.carry(); err != nil {
+		return nil, false, err
+	}
+	file, err := f.dir.OpenFile(f.name, os.O_RDONLY, 0)
 	if errors.Is(err, fs.ErrNotExist) {
 		again = f.offset > 0
-		f.offset, f.sum, f.seen = 0, 0, nil
+		f.Forget()
 		return nil, again, nil
 	}
 	if err != nil {
@@ -59,7 +79,7 @@ func (f *File) Read() (lines [][]byte, again bool, err error) {
 	if f.seen != nil && os.SameFile(f.seen, info) && f.seen.Size() == info.Size() && f.seen.ModTime().Equal(info.ModTime()) && settled(info) {
 		return nil, false, nil
 	}
-	text, err := io.ReadAll(file)
+	text, err := confined.ReadAll(file)
 	if err != nil {
 		return nil, false, err
 	}
@@ -84,9 +104,9 @@ func split(text []byte) [][]byte {
 	return bytes.Split(text[:len(text)-1], []byte("\n"))
 }
 
-// tornPatience is how long somebody else's line may stay without its end before it counts as torn. Writers that write a line
-// in two pieces do so within microseconds.
-const tornPatience = 100 * time.Millisecond
+// tornPatience is how long a line without its end must have been so before it counts as torn. Writers that write a line in two pieces do so
+// within microseconds, unless the machine is very busy.
+const tornPatience = time.Second
 
 // Append adds lines, given without their ends, in one write, and returns when they are durable. A torn last line gets its end first, so
 // that it stays a line of its own. The lines do not come back from Read, unless something else has changed too.
@@ -94,6 +114,18 @@ func (f *File) Append(lines ...[]byte) error {
 	if len(lines) == 0 {
 		return nil
 	}
+	if err := f.carry(); err != nil {
+		return err
+	}
+	var text []byte
+	for _, l := range lines {
+		text = append(append(text, l...), '\n')
+	}
+	return f.append(text, true)
+}
+
+// append adds whole lines. ours says that Read is not to return them.
+func (f *File) append(text []byte, ours bool) error {
 	file, created, err := f.open()
 	if err != nil {
 		return err
@@ -103,32 +135,67 @@ func (f *File) Append(lines ...[]byte) error {
 	if err != nil {
 		return err
 	}
-	var text []byte
+	written := text
 	if torn {
-		text = append(text, '\n')
+		written = append([]byte("\n"), text...)
 	}
-	for _, l := range lines {
-		text = append(append(text, l...), '\n')
-	}
-	if n, err := file.Write(text); err != nil {
+	if n, err := file.Write(written); err != nil {
 		// What was written of it would be a line that nobody understands. If somebody else has written behind it, it stays.
 		if info, statErr := file.Stat(); statErr == nil && info.Size() == size+int64(n) {
 			_ = file.Truncate(size)
 		}
-		return fmt.Errorf("append to %s: %w", f.path, err)
+		return fmt.Errorf("append to %s: %w", f.Path(), err)
 	}
 	if err := file.Sync(); err != nil {
-		return fmt.Errorf("append to %s: %w", f.path, err)
+		return fmt.Errorf("append to %s: %w", f.Path(), err)
 	}
 	if created {
-		if err := durable.SyncDir(filepath.Dir(f.path)); err != nil {
+		if err := durable.SyncDir(filepath.Dir(f.Path())); err != nil {
 			return err
 		}
 	}
-	if !torn && size == f.offset {
+	if at := placeOf(file, len(written)); at > size && !torn && splits(file, at) {
+		return f.unsplit(at, text)
+	}
+	if ours && !torn && size == f.offset {
 		f.took(file, text)
 	}
 	return nil
+}
+
+// placeOf returns where the last n bytes that were written to file begin.
+func placeOf(file *os.File, n int) int64 {
+	end, err := file.Seek(0, io.SeekCurrent)
+	if err != nil {
+		return 0
+	}
+	return end - int64(n)
+}
+
+// splits reports whether what was written at that place stands in the midst of a line.
+func splits(file *os.File, at int64) bool {
+	var before [1]byte
+	_, err := file.ReadAt(before[:], at-1)
+	return err == nil && before[0] != '\n'
+}
+
+// unsplit puts text, which was written at a place in the midst of somebody else's line, behind that line. Between our last look and our
+// write somebody had written half of it.
+func (f *File) unsplit(at int64, text []byte) error {
+	return f.replace(func(old []byte) []byte {
+		behind := at + int64(len(text))
+		if int64(len(old)) < behind || !bytes.Equal(old[at:behind], text) {
+			return old
+		}
+		rest := old[behind:]
+		end := bytes.IndexByte(rest, '\n') + 1
+		if end == 0 { // the other half never came
+			end = len(rest)
+			rest = append(bytes.Clone(rest), '\n')
+			end++
+		}
+		return bytes.Join([][]byte{old[:at], rest[:end], text, rest[end:]}, nil)
+	})
 }
 
 // took notes that text, just appended behind what was read, is known.
@@ -143,14 +210,14 @@ func (f *File) took(file *os.File, text []byte) {
 }
 
 func (f *File) open() (file *os.File, created bool, err error) {
-	file, err = os.OpenFile(f.path, os.O_RDWR|os.O_APPEND, 0)
+	file, err = f.dir.OpenFile(f.name, os.O_RDWR|os.O_APPEND, 0)
 	if !errors.Is(err, fs.ErrNotExist) {
 		return file, false, err
 	}
-	if err := durable.MkdirAll(filepath.Dir(f.path), f.perm|f.perm>>2&0o111|0o100); err != nil {
+	if err := f.dir.MkdirAll(filepath.Dir(f.name), f.perm|f.perm>>2&0o111|0o100); err != nil {
 		return nil, false, err
 	}
-	file, err = os.OpenFile(f.path, os.O_RDWR|os.O_APPEND|os.O_CREATE, f.perm)
+	file, err = f.dir.OpenFile(f.name, os.O_RDWR|os.O_APPEND|os.O_CREATE, f.perm)
 	return file, true, err
 }
 
@@ -168,83 +235,8 @@ func awaitEnd(file *os.File) (size int64, torn bool, err error) {
 		if last[0] == '\n' {
 			return info.Size(), false, nil
 		}
-		if time.Since(began) > tornPatience {
+		if time.Since(info.ModTime()) > tornPatience || time.Since(began) > 2*tornPatience {
 			return info.Size(), true, nil
 		}
 	}
-}
-
-// Rewrite replaces the file by one in which each line is what edit makes of it: the line itself, another, or nil for none. A torn last
-// line stays, as it is. Readers see the old file or the new one; what others append meanwhile is kept. Writers that know of
-// it are kept out by a lock on the file's name with ".lock" behind it. If edit changes nothing the file stays as it is.
-func (f *File) Rewrite(edit func(line []byte) []byte) error {
-	lock, err := f.lock()
-	if err != nil {
-		return err
-	}
-	defer lock.Unlock()
-	for range 100 {
-		done, err := f.rewrite(edit)
-		if done || err != nil {
-			return err
-		}
-	}
-	return fmt.Errorf("rewrite %s: others write to it all the time", f.path)
-}
-
-// lockPatience is how long Rewrite waits for somebody else's.
-const lockPatience = 2 * time.Second
-
-func (f *File) lock() (*durable.Lock, error) {
-	for began := time.Now(); ; time.Sleep(10 * time.Millisecond) {
-		lock, err := durable.TryLock(f.path + ".lock")
-		if _, held := errors.AsType[*durable.LockedError](err); !held || time.Since(began) > lockPatience {
-			return lock, err
-		}
-	}
-}
-
-func (f *File) rewrite(edit func([]byte) []byte) (done bool, err error) {
-	old, err := os.ReadFile(f.path)
-	if errors.Is(err, fs.ErrNotExist) {
-		return true, nil
-	}
-	if err != nil {
-		return false, err
-	}
-	end := bytes.LastIndexByte(old, '\n') + 1
-	out := make([]byte, 0, len(old))
-	for _, line := range split(old[:end]) {
-		if line = edit(line); line != nil {
-			out = append(append(out, line...), '\n')
-		}
-	}
-	whole := int64(len(out))
-	if out = append(out, old[end:]...); bytes.Equal(out, old) {
-		return true, nil
-	}
-	grown := errors.New("the file has changed")
-	err = durable.Replace(f.path, f.perm, func(w io.Writer) error {
-		if _, err := w.Write(out); err != nil {
-			return err
-		}
-		// The last moment to see that somebody appended. What comes between here and the rename is lost, as it is with
-		// everybody who rewrites a file that others append to without a lock.
-		if now, err := os.ReadFile(f.path); err != nil || !bytes.Equal(now, old) {
-			return errors.Join(grown, err)
-		}
-		return nil
-	})
-	if errors.Is(err, grown) {
-		return false, nil
-	}
-	if err != nil {
-		return false, err
-	}
-	read := f.offset == int64(end) && crc32.Checksum(old[:end], castagnoli()) == f.sum
-	f.offset, f.sum, f.seen = whole, crc32.Checksum(out[:whole], castagnoli()), nil
-	if !read { // others have written since the last Read: the next one returns all lines
-		f.sum ^= 1
-	}
-	return true, nil
 }

@@ -7,10 +7,9 @@ import (
 	"fmt"
 	"io/fs"
 	"maps"
-	"os"
-	"path/filepath"
 	"slices"
 
+	"pennypost/internal/confined"
 	"pennypost/internal/dialect"
 	"pennypost/internal/jsonx"
 	"pennypost/internal/lines"
@@ -33,6 +32,7 @@ const perm fs.FileMode = 0o600
 // mailbox-reads.jsonl, a file of ours beside it (A1); tidy puts it into the lines when the files are opened.
 type files struct {
 	opts    dialect.FilesOptions
+	dir     confined.Dir
 	mailbox *lines.File
 	reads   *lines.File
 	// trimmed has, in our own directory, lines that tidy took out of the mailbox and that the room may not know yet.
@@ -65,11 +65,13 @@ type marks struct {
 }
 
 func open(o dialect.FilesOptions) (dialect.Files, error) {
+	dir := confined.Dir(o.Dir)
 	f := &files{
 		opts:     o,
-		mailbox:  lines.Open(filepath.Join(o.Dir, mailboxFile), perm),
-		reads:    lines.Open(filepath.Join(o.Dir, readsFile), perm),
-		trimmed:  lines.Open(filepath.Join(o.State, "trimmed.jsonl"), perm),
+		dir:      dir,
+		mailbox:  lines.Open(dir, mailboxFile, perm),
+		reads:    lines.Open(dir, readsFile, perm),
+		trimmed:  lines.Open(confined.Dir(o.State), "trimmed.jsonl", perm),
 		known:    make(map[mail.ID]bool),
 		archived: make(map[string]map[mail.ID]bool),
 	}
@@ -118,7 +120,7 @@ func (f *files) marked(id mail.ID, reader mail.Address) (r receipt, ok bool) {
 func (f *files) Watch() []string { return []string{f.mailbox.Path()} }
 
 // Close implements dialect.Files.
-func (f *files) Close() error { return nil }
+func (f *files) Close() error { return errors.Join(f.mailbox.Close(), f.reads.Close()) }
 
 // Read implements dialect.Files.
 func (f *files) Read(ctx context.Context) (dialect.News, error) {
@@ -131,7 +133,7 @@ func (f *files) Read(ctx context.Context) (dialect.News, error) {
 	}
 	news, err := f.news(ctx, text)
 	if err != nil { // the next look is at the whole file
-		f.mailbox = lines.Open(f.mailbox.Path(), perm)
+		f.mailbox.Forget()
 		f.count, f.rejected = 0, 0
 	}
 	return news, err
@@ -143,7 +145,7 @@ func (f *files) news(ctx context.Context, text [][]byte) (dialect.News, error) {
 	if p.first {
 		err = p.leftovers()
 	} else { // and so the room has what the last Read said
-		err = os.Remove(f.trimmed.Path())
+		err = f.trimmed.Remove()
 	}
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return dialect.News{}, err
@@ -188,7 +190,7 @@ type pass struct {
 
 // leftovers adds what was trimmed when the files were opened. The room knows most of it.
 func (p *pass) leftovers() error {
-	text, _, err := lines.Open(p.trimmed.Path(), perm).Read()
+	text, _, err := p.trimmed.Again().Read()
 	for _, line := range text {
 		if it, bad := translate(line); bad == nil && err == nil {
 			err = p.complete(&it)
@@ -324,9 +326,9 @@ func (p *pass) changed(it *mail.Item) error {
 	return err
 }
 
-// archivePath returns where the messages of a month go.
-func (f *files) archivePath(month string) string {
-	return filepath.Join(f.opts.Dir, archiveDir, month+".jsonl")
+// archive returns where the messages of a month go.
+func (f *files) archive(month string) *lines.File {
+	return lines.Open(f.dir, archiveDir+"/"+month+".jsonl", perm)
 }
 
 func monthOf(t mail.Time) string { return t.Std().Format("2006-01") }

@@ -5,8 +5,6 @@ import (
 	"context"
 	"errors"
 	"io/fs"
-	"os"
-	"path/filepath"
 	"strings"
 
 	"pennypost/internal/dialect"
@@ -94,7 +92,7 @@ func (b *batch) has(id mail.ID) bool {
 func (f *files) inArchive(m *mail.Message) (bool, error) {
 	month := monthOf(m.Sent)
 	if f.archived[month] == nil {
-		text, _, err := lines.Open(f.archivePath(month), perm).Read()
+		text, _, err := f.archive(month).Read()
 		if err != nil {
 			return false, err
 		}
@@ -171,13 +169,13 @@ func (b *batch) flush() error {
 // erase takes a message out of every file. It is the one thing for which the mailbox is rewritten while we run.
 func (f *files) erase(id mail.ID) error {
 	all := []*lines.File{f.mailbox, f.reads, f.trimmed}
-	entries, err := os.ReadDir(filepath.Join(f.opts.Dir, archiveDir))
+	entries, err := f.dir.ReadDir(archiveDir)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}
 	for _, e := range entries {
 		if month, ok := strings.CutSuffix(e.Name(), ".jsonl"); ok && !e.IsDir() {
-			all = append(all, lines.Open(f.archivePath(month), perm))
+			all = append(all, f.archive(month))
 		}
 	}
 	for _, file := range all {
@@ -193,9 +191,6 @@ func (f *files) erase(id mail.ID) error {
 
 // drop takes the lines with an id out of a file.
 func drop(file *lines.File, id mail.ID) error {
-	if _, err := os.Stat(file.Path()); errors.Is(err, fs.ErrNotExist) {
-		return nil
-	}
 	return file.Rewrite(func(line []byte) []byte {
 		if idOf(line) == id {
 			return nil

@@ -42,7 +42,7 @@ func (f *files) tidy() error {
 		}
 	}
 	if len(edits) > 0 {
-		if err := f.archive(entries, gone); err != nil {
+		if err := f.archiveGone(entries, gone); err != nil {
 			return err
 		}
 		err := f.mailbox.Rewrite(func(line []byte) []byte {
@@ -69,7 +69,7 @@ func (f *files) tidy() error {
 
 // entries reads the lines of the mailbox. Those that are no messages are left out, and so they stay.
 func (f *files) entries() ([]entry, error) {
-	text, _, err := lines.Open(f.mailbox.Path(), perm).Read()
+	text, _, err := f.mailbox.Again().Read()
 	var out []entry
 	for _, line := range text {
 		it, err := translate(line)
@@ -116,8 +116,8 @@ func (f *files) outlived(entries []entry) (map[int]bool, mail.Trimmed) {
 	return gone, t
 }
 
-// archive appends the entries that go to the files of their months.
-func (f *files) archive(entries []entry, gone map[int]bool) error {
+// archiveGone appends the entries that go to the files of their months.
+func (f *files) archiveGone(entries []entry, gone map[int]bool) error {
 	var all [][]byte
 	var months []string
 	byMonth := make(map[string][][]byte)
@@ -139,7 +139,7 @@ func (f *files) archive(entries []entry, gone map[int]bool) error {
 		}
 	}
 	for _, month := range months {
-		if err := appendMissing(lines.Open(f.archivePath(month), perm), byMonth[month]); err != nil {
+		if err := appendMissing(f.archive(month), byMonth[month]); err != nil {
 			return err
 		}
 	}
@@ -161,7 +161,7 @@ func appendMissing(file *lines.File, add [][]byte) error {
 
 // tidyMarks drops our marks on messages that have left the mailbox, and those that a later one of the same reader replaced.
 func (f *files) tidyMarks() error {
-	text, _, err := lines.Open(f.reads.Path(), perm).Read()
+	text, _, err := f.reads.Again().Read()
 	if err != nil || len(text) == 0 {
 		return err
 	}

@@ -277,3 +277,22 @@ var canonicalMetadata = cmp.Comparer(func(a, b mail.Metadata) bool {
 	x, y := jsonx.Value(bytes.Clone(a)), jsonx.Value(bytes.Clone(b))
 	return len(a) == len(b) && len(a) == 0 || x.Canonicalize() == nil && y.Canonicalize() == nil && bytes.Equal(x, y)
 })
+
+// FuzzImport: whatever is imported, as a list or as lines, is a message in whole characters, or is counted.
+func FuzzImport(f *testing.F) {
+	line := `{"id":"msg_1","type":"status","from":"agent:a","to":"user","body":"b","read":true,"createdAt":"2026-05-10T14:00:00Z"}`
+	for _, s := range []string{"", "[]", "[" + line + "]", line + "\n" + line, "[1]", "{", " [", line + "\ngarbage\n"} {
+		f.Add([]byte(s))
+	}
+	f.Fuzz(func(t *testing.T, text []byte) {
+		items, _, err := decodeAll(text)
+		if err != nil && len(items) > 0 {
+			t.Fatalf("%d messages and %v", len(items), err)
+		}
+		for i := range items {
+			if it := &items[i]; it.ID == "" || !utf8.ValidString(it.Body) || strings.ContainsRune(it.Body, 0) || len(it.To) == 0 {
+				t.Fatalf("the room refuses %+v", it)
+			}
+		}
+	})
+}

@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"slices"
 
+	"pennypost/internal/confined"
 	"pennypost/internal/dialect"
 	"pennypost/internal/mail"
 )
@@ -17,7 +18,8 @@ import (
 type capture struct {
 	name    string // as it stands in file names
 	config  config
-	inboxes string // the directory in which they are
+	dir     confined.Dir
+	inboxes string // the directory below it in which they are
 	flat    bool   // config.json lies among them, if there is one
 	broken  error  // what is wrong with the config
 }
@@ -28,20 +30,23 @@ func findCaptures(dir string) ([]capture, error) {
 	if err != nil {
 		return nil, err
 	}
-	c := capture{name: filepath.Base(dir), inboxes: dir, flat: true}
-	configs := []string{filepath.Join(dir, "config.json"), filepath.Join(filepath.Dir(dir), "config-"+c.name+".json")}
-	if exists(filepath.Join(dir, "inboxes")) {
-		c.inboxes, c.flat = filepath.Join(dir, "inboxes"), false
+	c := capture{name: filepath.Base(dir), dir: confined.Dir(dir), inboxes: ".", flat: true}
+	if exists(c.dir, inboxDir) {
+		c.inboxes, c.flat = inboxDir, false
 	}
-	for _, file := range configs {
-		if c.config, err = readConfig(file); err == nil {
+	beside := confined.Dir(filepath.Dir(dir))
+	for _, read := range []func() (config, error){
+		func() (config, error) { return readConfig(c.dir, configFile) },
+		func() (config, error) { return readConfig(beside, "config-"+c.name+".json") },
+	} {
+		if c.config, err = read(); err == nil {
 			break
 		}
 		if !errors.Is(err, fs.ErrNotExist) {
 			c.broken = err
 		}
 	}
-	if c.config.object != nil || hasInbox(c.inboxes) {
+	if c.config.object != nil || hasInbox(c.dir, c.inboxes) {
 		if c.config.name != "" {
 			c.name = c.config.name
 		}
@@ -62,11 +67,11 @@ func findCaptures(dir string) ([]capture, error) {
 	return all, nil
 }
 
-// hasInbox reports whether a file in dir is an array that holds a message.
-func hasInbox(dir string) bool {
-	bases, err := inboxNames(dir)
+// hasInbox reports whether a file in a directory is an array that holds a message.
+func hasInbox(dir confined.Dir, below string) bool {
+	bases, err := inboxNames(dir, below)
 	return err == nil && slices.ContainsFunc(bases, func(base string) bool {
-		b := newInbox(filepath.Join(dir, base+".json"), "", base)
+		b := newInbox(dir, filepath.Join(below, base+".json"), "", base)
 		_, err := b.load()
 		return err == nil && len(b.letters) > b.rejected()
 	})
@@ -129,7 +134,7 @@ func (c *capture) importInto(ctx context.Context, svc mail.Service, v *dialect.I
 	}
 	called, _ := openNames(c.name, "", func(_ context.Context, native string) bool { return held(roster, c.name, native) })
 	f := &files{
-		opts: dialect.FilesOptions{Dir: filepath.Dir(c.inboxes)}, team: c.name, names: called, config: c.config,
+		opts: dialect.FilesOptions{Dir: string(c.dir)}, team: c.name, names: called, config: c.config,
 		written: &written{}, boxes: make(map[string]*box), asked: make(map[string]mail.ID), told: make(map[mail.Name]string),
 	}
 	items, err := c.read(ctx, f, v, &out)
@@ -152,7 +157,7 @@ func (c *capture) importInto(ctx context.Context, svc mail.Service, v *dialect.I
 
 // read returns the messages of the captured inboxes.
 func (c *capture) read(ctx context.Context, f *files, v *dialect.Invocation, out *took) ([]mail.Item, error) {
-	bases, err := inboxNames(c.inboxes)
+	bases, err := inboxNames(c.dir, c.inboxes)
 	if err != nil {
 		return nil, err
 	}
@@ -161,7 +166,7 @@ func (c *capture) read(ctx context.Context, f *files, v *dialect.Invocation, out
 		if c.flat && base == "config" {
 			continue
 		}
-		b := f.boxIn(c.inboxes, base)
+		b := f.boxIn(c.dir, c.inboxes, base)
 		if err := b.load(); err != nil {
 			out.Rejected++
 			fmt.Fprintln(v.Stderr, err)

@@ -3,12 +3,11 @@ package claudeteams
 import (
 	"errors"
 	"io/fs"
-	"os"
-	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
 
+	"pennypost/internal/confined"
 	"pennypost/internal/mail"
 )
 
@@ -35,15 +34,21 @@ type member struct {
 // ourSession stands as the session of the lead in teams that Pennypost runs: there is no Claude Code that would tend to them.
 const ourSession = "pennypost"
 
+// Places below a team's directory.
+const (
+	configFile = "config.json"
+	inboxDir   = "inboxes"
+)
+
 // readConfig reads a team's config.json. A file that is not there is an error of fs.ErrNotExist.
-func readConfig(path string) (config, error) {
-	text, err := os.ReadFile(path)
+func readConfig(dir confined.Dir, name string) (config, error) {
+	text, err := dir.ReadFile(name)
 	if err != nil {
 		return config{}, err
 	}
 	c, ok := parseConfig(text)
 	if !ok {
-		return config{}, mail.Errorf(mail.Unavailable, "%s is not the config.json of a team; nothing was changed. Mend the file, or remove the bridge", path)
+		return config{}, mail.Errorf(mail.Unavailable, "%s is not the config.json of a team; nothing was changed. Mend the file, or remove the bridge", dir.Path(name))
 	}
 	return c, nil
 }
@@ -198,25 +203,24 @@ func (c *config) remove(name string) {
 }
 
 // editConfig changes a team's config.json under its lock.
-func editConfig(l locker, path string, change func(*config) error) error {
-	return l.hold(path, func(confirm func() error) error {
-		c, err := readConfig(path)
+func editConfig(l locker, dir confined.Dir, change func(*config) error) error {
+	return l.hold(dir, configFile, func(confirm func() error) error {
+		c, err := readConfig(dir, configFile)
 		if err != nil {
 			return err
 		}
 		if err := change(&c); err != nil {
 			return err
 		}
-		return replace(path, c.neat(), confirm)
+		return replace(dir, configFile, c.neat(), confirm)
 	})
 }
 
 // isTeam reports whether a directory is a team's.
-func isTeam(dir string) bool {
-	return exists(filepath.Join(dir, "config.json")) || exists(filepath.Join(dir, "inboxes"))
-}
+func isTeam(dir confined.Dir) bool { return exists(dir, configFile) || exists(dir, inboxDir) }
 
-func exists(path string) bool {
-	_, err := os.Stat(path)
+// exists reports whether anything stands at name.
+func exists(dir confined.Dir, name string) bool {
+	_, err := dir.Lstat(name)
 	return !errors.Is(err, fs.ErrNotExist)
 }

@@ -11,6 +11,7 @@ import (
 	"slices"
 	"strings"
 
+	"pennypost/internal/confined"
 	"pennypost/internal/dialect"
 	"pennypost/internal/mail"
 )
@@ -21,6 +22,7 @@ type files struct {
 	team    string // as it stands in file names
 	names   *names
 	written *written
+	owed    *owed
 
 	config config // without members if there is no config.json
 	boxes  map[string]*box
@@ -42,7 +44,7 @@ type box struct {
 
 // open opens a team's directory.
 func open(opts dialect.FilesOptions) (dialect.Files, error) {
-	if !isTeam(opts.Dir) {
+	if !isTeam(confined.Dir(opts.Dir)) {
 		return nil, mail.Errorf(mail.Invalid, "%s is not the directory of a team: it has neither config.json nor inboxes. The teams of Claude Code are below ~/.claude/teams; name one of them", opts.Dir)
 	}
 	f := &files{opts: opts, boxes: make(map[string]*box), asked: make(map[string]mail.ID), told: make(map[mail.Name]string)}
@@ -55,21 +57,24 @@ func open(opts dialect.FilesOptions) (dialect.Files, error) {
 	if f.names, err = openNames(f.team, filepath.Join(opts.State, "names.json"), f.elsewhere); err != nil {
 		return nil, err
 	}
+	if f.owed, err = openOwed(filepath.Join(opts.State, "owed.json")); err != nil {
+		return nil, err
+	}
 	f.written, err = openWritten(opts.State)
 	return f, err
 }
 
-func (f *files) inboxes() string { return filepath.Join(f.opts.Dir, "inboxes") }
+func (f *files) dir() confined.Dir { return confined.Dir(f.opts.Dir) }
 
 // Watch implements dialect.Files.
-func (f *files) Watch() []string { return []string{f.opts.Dir, f.inboxes()} }
+func (f *files) Watch() []string { return []string{f.opts.Dir, f.dir().Path(inboxDir)} }
 
 // Close implements dialect.Files.
 func (f *files) Close() error { return nil }
 
 // readConfig reads config.json again. When it is gone the team has no members any more; while it cannot be read it has those before.
 func (f *files) readConfig() error {
-	c, err := readConfig(filepath.Join(f.opts.Dir, "config.json"))
+	c, err := readConfig(f.dir(), configFile)
 	if errors.Is(err, fs.ErrNotExist) {
 		f.config.members = nil
 		return nil
@@ -94,13 +99,13 @@ func (f *files) elsewhere(ctx context.Context, native string) bool {
 }
 
 // box returns the inbox of this file name.
-func (f *files) box(base string) *box { return f.boxIn(f.inboxes(), base) }
+func (f *files) box(base string) *box { return f.boxIn(f.dir(), inboxDir, base) }
 
-func (f *files) boxIn(dir, base string) *box {
+func (f *files) boxIn(dir confined.Dir, below, base string) *box {
 	b := f.boxes[base]
 	if b == nil {
-		path := filepath.Join(dir, base+".json")
-		b = &box{inbox: newInbox(path, f.team, f.config.owner(base)), base: base, told: make(map[mail.ID]bool), alias: make(map[mail.ID]mail.ID)}
+		name := filepath.Join(below, base+".json")
+		b = &box{inbox: newInbox(dir, name, f.team, f.config.owner(base)), base: base, told: make(map[mail.ID]bool), alias: make(map[mail.ID]mail.ID)}
 		f.boxes[base] = b
 	}
 	return b
@@ -124,23 +129,34 @@ func (f *files) Read(ctx context.Context) (dialect.News, error) {
 		n.Rejected++
 		notes = append(notes, err.Error())
 	}
-	bases, err := inboxNames(f.inboxes())
+	if err := f.pay(ctx); err != nil {
+		return n, err
+	}
+	n.Trouble = f.owed.trouble()
+	bases, err := inboxNames(f.dir(), inboxDir)
 	if err != nil {
 		return n, err
 	}
 	maps.DeleteFunc(f.boxes, func(base string, _ *box) bool { return !slices.Contains(bases, base) })
+	for _, base := range bases {
+		if err := f.box(base).load(); err != nil {
+			n.Rejected++
+			notes = append(notes, err.Error())
+		}
+	}
+	if err := f.nameAll(ctx); err != nil {
+		return n, err
+	}
 	var all []arrival
 	for _, base := range bases {
 		b := f.box(base)
-		if err := b.load(); err != nil {
-			n.Rejected++
-			notes = append(notes, err.Error())
+		if b.broken != "" {
 			continue
 		}
 		all = append(all, f.compare(ctx, b, &n)...)
 		if bad := b.rejected() + b.odd; bad > 0 {
 			n.Rejected += bad
-			notes = append(notes, fmt.Sprintf("%d in %s are not messages", bad, b.path))
+			notes = append(notes, fmt.Sprintf("%d in %s are not messages", bad, b.path()))
 		}
 	}
 	n.Items = f.sort(all)
@@ -152,6 +168,26 @@ func (f *files) Read(ctx context.Context) (dialect.News, error) {
 	f.begun = true
 	n.Notice = strings.Join(notes, "; ")
 	return n, f.tellAgents(ctx, &n)
+}
+
+// nameAll gives a name to everybody of whom there is news, and writes it down. Until that could be done nothing that they wrote is taken: it
+// would not be offered again.
+func (f *files) nameAll(ctx context.Context) error {
+	for _, m := range f.config.members {
+		_, _ = f.names.member(ctx, m.name) // a name that cannot be one is told of by compare
+	}
+	for _, b := range f.boxes {
+		if !b.dirty {
+			continue
+		}
+		_, _ = f.names.of(ctx, b.owner)
+		for i := range b.letters {
+			if b.letters[i].why == "" {
+				_, _ = f.names.sender(ctx, b.letters[i].From)
+			}
+		}
+	}
+	return f.names.save()
 }
 
 // arrival is a message that was not there before.

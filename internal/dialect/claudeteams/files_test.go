@@ -14,6 +14,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"pennypost/internal/confined"
 	"pennypost/internal/dialect"
 	"pennypost/internal/dialect/dialecttest"
 	"pennypost/internal/mail"
@@ -58,6 +59,25 @@ func (h *hq) write(path, text string) {
 }
 
 func (h *hq) inbox(name string) string { return filepath.Join(h.Dir, "inboxes", name+".json") }
+
+// swap is write in one step: who writes in place empties the file first, and an empty inbox is one to write to.
+func (h *hq) swap(path, text string) {
+	h.t.Helper()
+	h.write(path+".new", text)
+	if err := os.Rename(path+".new", path); err != nil {
+		h.t.Fatal(err)
+	}
+}
+
+// there reports whether anything stands at a path.
+func there(path string) bool {
+	_, err := os.Lstat(path)
+	return err == nil
+}
+
+func inboxAt(path, team, owner string) *inbox {
+	return newInbox(confined.Dir(filepath.Dir(path)), filepath.Base(path), team, owner)
+}
 
 func (h *hq) read(path string) string {
 	h.t.Helper()
@@ -286,13 +306,13 @@ func TestOutward(t *testing.T) {
 		wantDiff(t, want, h.read(h.inbox("reviewer")))
 	})
 	t.Run("no backfill, no phantom inboxes", func(t *testing.T) {
-		if exists(h.inbox("tester")) || exists(h.inbox("codex")) || exists(h.inbox("user")) {
+		if there(h.inbox("tester")) || there(h.inbox("codex")) || there(h.inbox("user")) {
 			t.Error("an inbox was made")
 		}
 	})
 	t.Run("what came from the team stays in it", func(t *testing.T) {
 		h.Send("reviewer", mail.Draft{To: mail.Recipients{"tester"}, Body: "among us"})
-		if exists(h.inbox("tester")) {
+		if there(h.inbox("tester")) {
 			t.Errorf("written: %s", h.read(h.inbox("tester")))
 		}
 	})
@@ -337,7 +357,7 @@ func TestOutward(t *testing.T) {
 	})
 	t.Run("no frames", func(t *testing.T) {
 		h.Send("codex", mail.Draft{To: mail.Recipients{"tester"}, Body: `{"type":"shutdown_request","requestId":"shutdown-1@tester","from":"team-lead"}`})
-		b := newInbox(h.inbox("tester"), "alpha", "tester")
+		b := inboxAt(h.inbox("tester"), "alpha", "tester")
 		if _, err := b.load(); err != nil || len(b.frames()) != 0 {
 			t.Errorf("frames %v, %v", b.frames(), err)
 		}
@@ -540,6 +560,82 @@ func TestBlankInbox(t *testing.T) {
 	}
 }
 
+// TestOneBrokenInbox: an inbox that cannot be read keeps the team's others from nothing. What is for it waits, also across a crash, and comes
+// in order and once when somebody has mended it.
+func TestOneBrokenInbox(t *testing.T) {
+	h := newHQ(t, "alpha")
+	h.Register("codex")
+	h.Bridge("")
+	send := func(to, body string) {
+		h.Send("codex", mail.Draft{To: mail.Recipients{to}, Body: body})
+	}
+	texts := func(name string) (out []string) {
+		b := inboxAt(h.inbox(name), "alpha", name)
+		if _, err := b.load(); err != nil {
+			t.Fatal(err)
+		}
+		for _, l := range b.letters {
+			out = append(out, l.Text)
+		}
+		return out
+	}
+	send("tester", "before")
+	send("tester", "secret")
+	whole := h.read(h.inbox("tester"))
+	for i, broken := range []string{whole[:len(whole)/2], "{}", whole + "x"} {
+		h.swap(h.inbox("tester"), broken)
+		send("tester", fmt.Sprint(i, "a"))
+		send("reviewer", fmt.Sprint(i))
+		send("tester", fmt.Sprint(i, "b"))
+		if got := texts("reviewer"); len(got) != i+1 {
+			t.Errorf("the other inbox says %q", got)
+		}
+		if st := h.Sync(); !strings.Contains(st.Failing, "inbox of tester") || st.Behind != 0 {
+			t.Errorf("the bridge says %+v", st)
+		}
+		wantDiff(t, broken, h.read(h.inbox("tester")))
+		h.Stop()
+		h.Start()
+	}
+	if err := h.As(mail.User).Erase(t.Context(), h.item("secret").ID); err != nil {
+		t.Fatal(err)
+	}
+	h.swap(h.inbox("tester"), whole)
+	h.recovered()
+	wantDiff(t, []string{"before", "0a", "0b", "1a", "1b", "2a", "2b"}, texts("tester"))
+	wantDiff(t, []string{"0", "1", "2"}, texts("reviewer"))
+	if st := h.Sync(); st.Failing != "" || st.Imported != 0 {
+		t.Errorf("the bridge says %+v", st)
+	}
+}
+
+// TestNamesNotWritten: while nobody can write down who is called what, nothing is taken from the inboxes, and nothing is lost.
+func TestNamesNotWritten(t *testing.T) {
+	h := newHQ(t, "alpha")
+	h.Bridge("")
+	file := filepath.Join(h.State, "claudeteams", "names.json")
+	if err := os.Remove(file); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.MkdirAll(filepath.Join(file, "x"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	h.put("tester", entry{From: "stranger", Text: "one", Timestamp: at(1)}, entry{From: "team-lead", Text: "two", Timestamp: at(2)})
+	for range 2 {
+		if st := h.Sync(); !strings.Contains(st.Failing, "names.json") || st.Rejected != 0 {
+			t.Errorf("the bridge says %+v", st)
+		}
+	}
+	if err := os.RemoveAll(file); err != nil {
+		t.Fatal(err)
+	}
+	h.recovered()
+	wantDiff(t, []string{"one", "two"}, h.bodies("tester"))
+	if text := h.read(file); !strings.Contains(text, "stranger") {
+		t.Errorf("names.json says %s", text)
+	}
+}
+
 func TestConfigTrouble(t *testing.T) {
 	h := newHQ(t, "alpha")
 	h.Register("codex")
@@ -617,7 +713,7 @@ func TestNames(t *testing.T) {
 	t.Run("each gets its own", func(t *testing.T) {
 		h.Register("codex")
 		h.Send("codex", mail.Draft{To: mail.Recipients{"reviewer.beta"}, Body: "for beta"})
-		if exists(h.inbox("reviewer")) {
+		if there(h.inbox("reviewer")) {
 			t.Error("alpha got it")
 		}
 		if text := h.read(filepath.Join(beta, "inboxes", "reviewer.json")); !strings.Contains(text, "for beta") {
@@ -685,14 +781,14 @@ func TestAnswers(t *testing.T) {
 // TestLargeInbox: what stands in front is not read again, and nothing is missed by that.
 func TestLargeInbox(t *testing.T) {
 	dir := t.TempDir()
-	b := newInbox(filepath.Join(dir, "a.json"), "t", "a")
+	b := inboxAt(filepath.Join(dir, "a.json"), "t", "a")
 	var want []string
 	check := func() {
 		t.Helper()
 		if _, err := b.load(); err != nil {
 			t.Fatal(err)
 		}
-		fresh := newInbox(b.path, "t", "a")
+		fresh := inboxAt(b.path(), "t", "a")
 		if _, err := fresh.load(); err != nil {
 			t.Fatal(err)
 		}
@@ -710,13 +806,13 @@ func TestLargeInbox(t *testing.T) {
 			check()
 		}
 		if i == 20 { // a stranger prints it another way, and flips a flag in front
-			text, _ := os.ReadFile(b.path)
+			text, _ := os.ReadFile(b.path())
 			a, _ := parseInbox(text, 0)
 			o, _ := parseObject(a.elements[3])
 			a.elements[3] = o.set("read", []byte("true")).neat(1)
 			var compact []byte
 			compact = appendCompact(compact, neatArray(a.elements))
-			if err := os.WriteFile(b.path, compact, 0o600); err != nil {
+			if err := os.WriteFile(b.path(), compact, 0o600); err != nil {
 				t.Fatal(err)
 			}
 			check()

@@ -44,6 +44,31 @@ func FuzzInbox(f *testing.F) {
 	})
 }
 
+// FuzzInboxGrows: an inbox that was read before and has changed says the same as one that is read for the first time.
+func FuzzInboxGrows(f *testing.F) {
+	const one = "[\n  {\n    \"from\": \"a\",\n    \"text\": \"t\",\n    \"timestamp\": \"2026-02-07T15:20:49.498Z\",\n    \"read\": false\n  }"
+	for _, s := range [][2]string{{"[]", one + "\n]"}, {one + "\n]", one + ",\n  1\n]"}, {one + "\n]", "[]"}, {one + "\n]", ""}, {"", "null"}, {one + "\n]", one + "\n] "}, {"[", "[]"}} {
+		f.Add([]byte(s[0]), []byte(s[1]))
+	}
+	f.Fuzz(func(t *testing.T, before, after []byte) {
+		b, fresh := newInbox("", "a", "t", "a"), newInbox("", "a", "t", "a")
+		_ = b.take(before)
+		err, want := b.take(after), fresh.take(after)
+		if (err == nil) != (want == nil) {
+			t.Fatalf("%q after %q: %v, and for the first time %v", after, before, err, want)
+		}
+		if err != nil {
+			return
+		}
+		if diff := cmp.Diff(fresh.letters, b.letters, cmp.AllowUnexported(boxed{}, entry{}, field{})); diff != "" || b.neat != fresh.neat || b.end != fresh.end || b.blank != fresh.blank {
+			t.Fatalf("%q after %q (-first time +grown):\n%s", after, before, diff)
+		}
+		if text, _ := b.apply(changes{add: [][]byte{[]byte("1")}}); !json.Valid(text) && json.Valid(after) {
+			t.Fatalf("%q with an element more is %q", after, text)
+		}
+	})
+}
+
 func deep(text []byte) bool {
 	return bytes.Count(text, []byte("["))+bytes.Count(text, []byte("{")) > maxDepth
 }

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
@@ -52,7 +51,7 @@ type letterBy struct {
 
 // frames returns the handshakes' frames of all inboxes, and those that are requests first.
 func (t *team) frames() ([]letterBy, error) {
-	bases, err := inboxNames(filepath.Join(t.dir, "inboxes"))
+	bases, err := inboxNames(t.files(), inboxDir)
 	if err != nil {
 		return nil, err
 	}
@@ -274,7 +273,7 @@ func (t *team) shutdownAnswer(from member, id string, yes bool) string {
 
 // leave takes the member that approved its shutdown out of the team. Its inbox stays.
 func (t *team) leave(h handshake) error {
-	return editConfig(t.lock, t.configFile(), func(c *config) error {
+	return editConfig(t.lock, t.files(), func(c *config) error {
 		if m, ok := c.member(h.Member); ok && m.joined <= h.Asked {
 			c.remove(h.Member)
 		}

@@ -12,14 +12,15 @@ import (
 	"strings"
 	"time"
 
-	"pennypost/internal/durable"
+	"pennypost/internal/confined"
 	"pennypost/internal/lines"
 	"pennypost/internal/mail"
 )
 
 // inbox is the file of one recipient, as it was last read.
 type inbox struct {
-	path  string
+	dir   confined.Dir
+	name  string // below dir
 	team  string
 	owner string // whose it is, by the name that the team gives it
 
@@ -44,27 +45,29 @@ type boxed struct {
 // rejectedSuffix is behind the name of an inbox where elements are kept that are no messages.
 const rejectedSuffix = ".rejected.jsonl"
 
-// newInbox returns the inbox at path, which need not exist.
-func newInbox(path, team, owner string) *inbox { return &inbox{path: path, team: team, owner: owner} }
+// newInbox returns the inbox called name below dir, which need not exist.
+func newInbox(dir confined.Dir, name, team, owner string) *inbox {
+	return &inbox{dir: dir, name: name, team: team, owner: owner}
+}
+
+func (b *inbox) path() string { return b.dir.Path(b.name) }
 
 // load reads the file again, if it may have changed. It reports whether anything is new to us. A file that is not there has no messages; one
 // that is no array is an error, and what was read before still stands.
 func (b *inbox) load() (changed bool, err error) {
-	info, err := os.Lstat(b.path)
+	info, err := b.dir.Lstat(b.name)
 	if errors.Is(err, fs.ErrNotExist) {
 		changed = b.info != nil
-		*b = inbox{path: b.path, team: b.team, owner: b.owner}
+		*b = *newInbox(b.dir, b.name, b.team, b.owner)
 		return changed, nil
 	}
 	switch {
 	case err != nil:
 		return false, err
-	case !info.Mode().IsRegular():
-		return false, mail.Errorf(mail.Denied, "%s is not a regular file; nothing is read from it or written to it", b.path)
 	case b.info != nil && os.SameFile(b.info, info) && b.info.Size() == info.Size() && b.info.ModTime().Equal(info.ModTime()) && settled(info):
 		return false, nil
 	}
-	text, err := os.ReadFile(b.path)
+	text, err := b.dir.ReadFile(b.name)
 	if err != nil {
 		return false, err
 	}
@@ -96,7 +99,7 @@ func (b *inbox) take(text []byte) error {
 	}
 	blank := isBlank(text)
 	if !ok && !blank {
-		return mail.Errorf(mail.Unavailable, "%s is not a JSON array of messages. It stays as it is, and nothing is written to it until somebody mends it", b.path)
+		return mail.Errorf(mail.Unavailable, "%s is not a JSON array of messages. It stays as it is, and nothing is written to it until somebody mends it", b.path())
 	}
 	if known == 0 {
 		b.letters, b.counts = nil, make(map[mail.ID]int)
@@ -178,21 +181,21 @@ type changes struct {
 func (c *changes) empty() bool { return len(c.add)+len(c.read)+len(c.remove) == 0 }
 
 // edit changes the file under its lock. plan says what is to be done, looking at what stands there; if that is nothing, the file stays as
-// it is. The file is made if it is not there.
+// it is. The file is made if it is not there. A *brokenError says that it cannot be read.
 func (b *inbox) edit(l locker, plan func() (changes, error)) error {
-	if err := durable.MkdirAll(filepath.Dir(b.path), 0o700); err != nil {
+	if err := b.dir.MkdirAll(filepath.Dir(b.name), 0o700); err != nil {
 		return err
 	}
 	// As Claude Code does it; who reads it meanwhile finds no messages.
-	if f, err := os.OpenFile(b.path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600); err == nil {
+	if f, err := b.dir.OpenFile(b.name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600); err == nil {
 		_, err = f.WriteString("[]")
 		if err = errors.Join(err, f.Close()); err != nil {
 			return err
 		}
 	}
-	return l.hold(b.path, func(confirm func() error) error {
+	return l.hold(b.dir, b.name, func(confirm func() error) error {
 		if _, err := b.load(); err != nil {
-			return err
+			return &brokenError{err}
 		}
 		c, err := plan()
 		if err != nil || c.empty() {
@@ -202,7 +205,7 @@ func (b *inbox) edit(l locker, plan func() (changes, error)) error {
 		if err := b.setAside(junk); err != nil {
 			return err
 		}
-		return replace(b.path, text, confirm)
+		return replace(b.dir, b.name, text, confirm)
 	})
 }
 
@@ -237,7 +240,7 @@ func (b *inbox) setAside(junk [][]byte) error {
 	if len(junk) == 0 {
 		return nil
 	}
-	f := lines.Open(b.path+rejectedSuffix, 0o600)
+	f := lines.Open(b.dir, b.name+rejectedSuffix, 0o600)
 	have, _, err := f.Read()
 	if err != nil {
 		return err
@@ -253,8 +256,8 @@ func (b *inbox) setAside(junk [][]byte) error {
 }
 
 // inboxNames returns the file names of the inboxes in a directory, without ".json".
-func inboxNames(dir string) ([]string, error) {
-	list, err := os.ReadDir(dir)
+func inboxNames(dir confined.Dir, name string) ([]string, error) {
+	list, err := dir.ReadDir(name)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
 	}

@@ -8,9 +8,10 @@ import (
 	"math/rand/v2"
 	"os"
 	"path/filepath"
+	"strings"
 	"time"
 
-	"pennypost/internal/durable"
+	"pennypost/internal/confined"
 	"pennypost/internal/mail"
 )
 
@@ -28,33 +29,33 @@ const (
 type locker struct{ ctx context.Context }
 
 // hold runs f while it has the lock of a file. f calls confirm right before it changes anything: the error says that the lock was lost.
-func (l locker) hold(path string, f func(confirm func() error) error) error {
-	dir := path + ".lock"
-	if err := l.acquire(path, dir); err != nil {
+func (l locker) hold(dir confined.Dir, name string, f func(confirm func() error) error) error {
+	lock := name + ".lock"
+	if err := l.acquire(dir, name, lock); err != nil {
 		return err
 	}
-	mine, err := os.Stat(dir)
+	mine, err := dir.Lstat(lock)
 	if err != nil {
-		return lost(path)
+		return lost(dir.Path(name))
 	}
 	still := func() bool {
-		info, err := os.Stat(dir)
+		info, err := dir.Lstat(lock)
 		return err == nil && os.SameFile(info, mine) && info.ModTime().Equal(mine.ModTime())
 	}
 	defer func() {
 		if still() {
-			_ = os.Remove(dir) // what is left behind is stale in ten seconds
+			_ = dir.Remove(lock) // what is left behind is stale in ten seconds
 		}
 	}()
 	return f(func() error {
 		if !still() {
-			return lost(path)
+			return lost(dir.Path(name))
 		}
-		if err := os.Chtimes(dir, time.Time{}, time.Now()); err != nil {
-			return lost(path)
+		if err := dir.Chtimes(lock, time.Now()); err != nil {
+			return lost(dir.Path(name))
 		}
-		if mine, err = os.Stat(dir); err != nil {
-			return lost(path)
+		if mine, err = dir.Lstat(lock); err != nil {
+			return lost(dir.Path(name))
 		}
 		return nil
 	})
@@ -64,12 +65,12 @@ func lost(path string) error {
 	return mail.Errorf(mail.Unavailable, "the lock of %s was taken away; nothing was written there. Try again", path)
 }
 
-func (l locker) acquire(path, dir string) error {
+func (l locker) acquire(dir confined.Dir, name, lock string) error {
 	wait := firstWait
 	for try := 0; ; try++ {
-		err := os.Mkdir(dir, 0o777)
-		if errors.Is(err, fs.ErrExist) && l.takeAway(dir) {
-			err = os.Mkdir(dir, 0o777)
+		err := dir.Mkdir(lock, 0o777)
+		if errors.Is(err, fs.ErrExist) && takeAway(dir, name, lock) {
+			err = dir.Mkdir(lock, 0o777)
 		}
 		switch {
 		case err == nil:
@@ -77,7 +78,7 @@ func (l locker) acquire(path, dir string) error {
 		case !errors.Is(err, fs.ErrExist):
 			return err
 		case try == lockTries:
-			return mail.Errorf(mail.Unavailable, "somebody holds the lock of %s; nothing was written there. Try again", path)
+			return mail.Errorf(mail.Unavailable, "somebody holds the lock of %s; nothing was written there. Try again", dir.Path(name))
 		}
 		if err := l.pause(wait/2 + rand.N(wait/2+1)); err != nil {
 			return err
@@ -87,22 +88,24 @@ func (l locker) acquire(path, dir string) error {
 }
 
 // takeAway removes a lock that is stale, and what its holder did not come to rename. It reports whether the lock is gone.
-func (l locker) takeAway(dir string) bool {
-	info, err := os.Stat(dir)
+func takeAway(dir confined.Dir, name, lock string) bool {
+	info, err := dir.Lstat(lock)
 	if errors.Is(err, fs.ErrNotExist) {
 		return true
 	}
 	if err != nil || time.Since(info.ModTime()) <= staleAfter {
 		return false
 	}
-	again, err := os.Stat(dir) // as late as can be: somebody else may have taken it away too, and have made its own
-	if err != nil || !os.SameFile(info, again) || !again.ModTime().Equal(info.ModTime()) || os.Remove(dir) != nil {
+	again, err := dir.Lstat(lock) // as late as can be: somebody else may have taken it away too, and have made its own
+	if err != nil || !os.SameFile(info, again) || !again.ModTime().Equal(info.ModTime()) || dir.Remove(lock) != nil {
 		return false
 	}
-	file := dir[:len(dir)-len(".lock")]
-	left, _ := filepath.Glob(filepath.Join(filepath.Dir(file), "."+filepath.Base(file)+".*.tmp"))
-	for _, tmp := range left {
-		_ = os.Remove(tmp)
+	parent, base := filepath.Split(name)
+	left, _ := dir.ReadDir(filepath.Clean(parent))
+	for _, e := range left {
+		if strings.HasPrefix(e.Name(), "."+base+".") && strings.HasSuffix(e.Name(), ".tmp") {
+			_ = dir.Remove(filepath.Join(parent, e.Name()))
+		}
 	}
 	return true
 }
@@ -119,8 +122,8 @@ func (l locker) pause(d time.Duration) error {
 }
 
 // replace writes a file, if the lock is still held at the last moment.
-func replace(path string, text []byte, confirm func() error) error {
-	return durable.Replace(path, 0o600, func(w io.Writer) error {
+func replace(dir confined.Dir, name string, text []byte, confirm func() error) error {
+	return dir.Replace(name, 0o600, func(w io.Writer) error {
 		if _, err := w.Write(text); err != nil {
 			return err
 		}

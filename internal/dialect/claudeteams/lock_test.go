@@ -36,7 +36,7 @@ func TestMain(m *testing.M) {
 
 // write adds n messages, one at a time, as often as it takes, and tells of each when it is there.
 func write(path, from string, n int, wrote func(int)) {
-	b := newInbox(path, "t", strings.TrimSuffix(filepath.Base(path), ".json"))
+	b := inboxAt(path, "t", strings.TrimSuffix(filepath.Base(path), ".json"))
 	for i := range n {
 		e := entry{From: from, Text: fmt.Sprint(i), Summary: "s", Timestamp: "2026-05-10T14:00:00.000Z"}
 		for {
@@ -205,7 +205,7 @@ func TestLock(t *testing.T) {
 	t.Parallel() // it mostly waits
 	path := filepath.Join(t.TempDir(), "a.json")
 	dir := path + ".lock"
-	b := newInbox(path, "t", "a")
+	b := inboxAt(path, "t", "a")
 	add := func(ctx context.Context) error {
 		return b.edit(locker{ctx}, func() (changes, error) { return changes{add: [][]byte{[]byte(`{}`)}}, nil })
 	}
@@ -257,7 +257,7 @@ func TestLock(t *testing.T) {
 		if err := add(t.Context()); err != nil {
 			t.Errorf("add: %v", err)
 		}
-		if exists(dir) || exists(left) {
+		if there(dir) || there(left) {
 			t.Error("the lock, or what its holder left, is still there")
 		}
 	})
@@ -280,7 +280,7 @@ func TestLock(t *testing.T) {
 			if after, _ := os.ReadFile(path); string(after) != string(before) {
 				t.Errorf("it was written: %s", after)
 			}
-			if name != "taken away" && !exists(dir) {
+			if name != "taken away" && !there(dir) {
 				t.Error("somebody else's lock was removed")
 			}
 			os.RemoveAll(dir)

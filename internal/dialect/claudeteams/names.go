@@ -5,12 +5,12 @@ import (
 	"errors"
 	"io/fs"
 	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 
 	"golang.org/x/text/unicode/norm"
 
+	"pennypost/internal/confined"
 	"pennypost/internal/durable"
 	"pennypost/internal/jsonx"
 	"pennypost/internal/mail"
@@ -24,6 +24,8 @@ const client = "claude"
 type names struct {
 	team string
 	file string // where it is kept; "" nowhere
+	// unsaved says that it is not kept there yet as it is.
+	unsaved bool
 	// elsewhere reports whether another team has the name. It is asked once for a name.
 	elsewhere func(ctx context.Context, native string) bool
 
@@ -64,7 +66,8 @@ func (n *names) of(ctx context.Context, native string) (mail.Name, error) {
 	if err != nil {
 		return "", err
 	}
-	return name, n.set(native, named{Room: name})
+	n.set(native, named{Room: name})
+	return name, nil
 }
 
 func (n *names) choose(ctx context.Context, native string) (mail.Name, error) {
@@ -88,32 +91,38 @@ func (n *names) member(ctx context.Context, native string) (mail.Name, error) {
 	name, err := n.of(ctx, native)
 	if known := n.Names[native]; err == nil && !known.Member {
 		known.Member = true
-		err = n.set(native, known)
+		n.set(native, known)
 	}
 	return name, err
 }
 
 // renamed notes that the room calls an agent by another name now.
-func (n *names) renamed(from, to mail.Name) error {
+func (n *names) renamed(from, to mail.Name) {
 	for native, known := range n.Names {
 		if known.Room == from {
 			known.Room = to
-			return n.set(native, known)
+			n.set(native, known)
+			return
 		}
 	}
-	return nil
 }
 
-func (n *names) set(native string, as named) error {
-	n.Names[native] = as
-	if n.file == "" {
+func (n *names) set(native string, as named) { n.Names[native], n.unsaved = as, true }
+
+// save writes down what somebody was called since it was last called, before anybody else is told of it.
+func (n *names) save() error {
+	if n.file == "" || !n.unsaved {
 		return nil
 	}
 	text, err := jsonx.Marshal(n)
-	if err != nil {
-		return err
+	if err == nil {
+		err = durable.WriteFile(n.file, text, 0o600)
 	}
-	return durable.WriteFile(n.file, text, 0o600)
+	if err != nil {
+		return mail.Errorf(mail.Unavailable, "%s, where Pennypost keeps what the members of %s are called, cannot be written: %w. Nothing is lost; it is tried again", n.file, n.team, err)
+	}
+	n.unsaved = false
+	return nil
 }
 
 // sender is who wrote a message. "system" is Claude Code itself.
@@ -132,7 +141,7 @@ func claimed(self mail.Bridge, joined mail.Time, others []mail.Bridge, native st
 		if o.Dialect != self.Dialect || o.ID == self.ID {
 			continue
 		}
-		c, err := readConfig(filepath.Join(o.Dir, "config.json"))
+		c, err := readConfig(confined.Dir(o.Dir), configFile)
 		if err != nil {
 			continue
 		}
@@ -141,7 +150,7 @@ func claimed(self mail.Bridge, joined mail.Time, others []mail.Bridge, native st
 		switch {
 		case ok:
 			theirs = max(theirs, m.joined)
-		case !exists(filepath.Join(o.Dir, "inboxes", sanitise(native)+".json")):
+		case !exists(confined.Dir(o.Dir), inboxDir+"/"+sanitise(native)+".json"):
 			continue
 		}
 		if theirs < since || theirs == since && (o.Added < self.Added || o.Added == self.Added && o.ID < self.ID) {

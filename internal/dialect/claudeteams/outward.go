@@ -37,8 +37,8 @@ func (j *jobs) of(base string, change int) *job {
 	return o
 }
 
-// Write implements dialect.Files. An inbox that cannot be written keeps no other waiting: the rest is written, and recognised when it
-// is asked for again.
+// Write implements dialect.Files. An inbox that cannot be read keeps no other waiting: what is for it is owed. If another cannot be written
+// the rest is, and is recognised when it is asked for again.
 func (f *files) Write(ctx context.Context, all []dialect.Change) (int, error) {
 	if err := f.readConfig(); err != nil {
 		return 0, err
@@ -49,11 +49,20 @@ func (f *files) Write(ctx context.Context, all []dialect.Change) (int, error) {
 			return 0, err
 		}
 	}
+	if err := f.names.save(); err != nil {
+		return 0, err
+	}
 	done, failed := len(all), error(nil)
 	for _, j := range plan.list {
-		if err := f.do(ctx, j); err != nil && j.first < done {
+		if err := f.settle(ctx, j); err != nil && j.first < done {
 			done, failed = j.first, err
 		}
+	}
+	if err := f.owed.save(); err != nil {
+		return 0, err
+	}
+	if trouble := f.owed.trouble(); failed == nil && trouble != "" {
+		failed = mail.Errorf(mail.Unavailable, "%s", trouble)
 	}
 	return done, failed
 }
@@ -71,7 +80,7 @@ func (f *files) plan(ctx context.Context, plan *jobs, i int, c *dialect.Change) 
 	case c.Erased != nil:
 		return f.planErasure(plan, i, c.Erased.Message)
 	case c.Agent != nil && c.Agent.Renamed != "":
-		return f.names.renamed(c.Agent.Name, c.Agent.Renamed)
+		f.names.renamed(c.Agent.Name, c.Agent.Renamed)
 	case c.Agent != nil && (c.Agent.Roles != nil || c.Agent.Tags != nil || c.Agent.State != ""):
 		// Whoever joins, or takes a role or a tag, may have got mail by that.
 		if _, ok := f.memberCalled(ctx, c.Agent.Name); !ok {
@@ -124,7 +133,7 @@ func (f *files) memberCalled(ctx context.Context, name mail.Name) (member, bool)
 // planMark plans that a flag is set. Only in teams that Pennypost runs: in others it is Claude Code that says what was read.
 func (f *files) planMark(ctx context.Context, plan *jobs, i int, c *dialect.Change) {
 	m, ok := f.memberCalled(ctx, c.Receipt.Reader.Signer())
-	if !ok || c.Receipt.Mark != mail.MarkRead && c.Receipt.Mark != mail.MarkUnread || !exists(f.box(sanitise(m.name)).path) {
+	if !ok || c.Receipt.Mark != mail.MarkRead && c.Receipt.Mark != mail.MarkUnread || !exists(f.dir(), inboxDir+"/"+sanitise(m.name)+".json") {
 		return
 	}
 	plan.of(sanitise(m.name), i).read[c.Receipt.Message] = c.Receipt.Mark == mail.MarkRead
@@ -132,14 +141,12 @@ func (f *files) planMark(ctx context.Context, plan *jobs, i int, c *dialect.Chan
 
 // planErasure plans that the text of a message goes from every inbox: it would come back from there otherwise.
 func (f *files) planErasure(plan *jobs, i int, id mail.ID) error {
-	bases, err := inboxNames(f.inboxes())
+	bases, err := inboxNames(f.dir(), inboxDir)
 	for _, base := range bases {
 		b := f.box(base)
-		if b.load() != nil {
-			continue // nothing of ours came from it or went there since it is so
-		}
+		broken := b.load() != nil
 		entry := f.entryOf(b, id)
-		if b.find(entry) >= 0 {
+		if broken || b.find(entry) >= 0 {
 			j := plan.of(base, i)
 			j.erase = append(j.erase, entry)
 		}
@@ -205,8 +212,10 @@ func (f *files) changes(ctx context.Context, j *job) (c changes, before, after [
 		}
 	}
 	for _, id := range j.erase {
-		l, ok := f.written.byEntry[id]
-		if c.remove = append(c.remove, id); ok {
+		if b.find(id) >= 0 {
+			c.remove = append(c.remove, id)
+		}
+		if l, ok := f.written.byEntry[id]; ok {
 			l.Gone = true
 			after = append(after, l)
 		}

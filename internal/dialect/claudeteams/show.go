@@ -117,7 +117,7 @@ type shownLetter struct {
 // showInbox prints the inbox of a member.
 func (t *team) showInbox(name string) error {
 	b := t.box(name)
-	if _, ok := t.config.member(name); !ok && !exists(b.path) {
+	if _, ok := t.config.member(name); !ok && !exists(b.dir, b.name) {
 		_, err := t.member(name)
 		return err
 	}

@@ -9,6 +9,7 @@ import (
 	"strconv"
 	"strings"
 
+	"pennypost/internal/confined"
 	"pennypost/internal/dialect"
 	"pennypost/internal/durable"
 	"pennypost/internal/mail"
@@ -67,15 +68,15 @@ func (t *team) saveTask(owner string) (id string, o object, err error) {
 	if err := durable.MkdirAll(t.tasks, 0o700); err != nil {
 		return "", nil, err
 	}
-	lock := filepath.Join(t.tasks, ".lock")
-	if f, err := os.OpenFile(lock, os.O_CREATE, 0o600); err == nil {
+	tasks := confined.Dir(t.tasks)
+	if f, err := tasks.OpenFile(".lock", os.O_CREATE, 0o600); err == nil {
 		f.Close()
 	}
-	err = t.lock.hold(lock, func(confirm func() error) error {
+	err = t.lock.hold(tasks, ".lock", func(confirm func() error) error {
 		if id, o, err = t.changedTask(owner); err != nil {
 			return err
 		}
-		return replace(filepath.Join(t.tasks, id+".json"), o.neat(0), confirm)
+		return replace(tasks, id+".json", o.neat(0), confirm)
 	})
 	return id, o, err
 }
@@ -90,7 +91,7 @@ func (t *team) changedTask(owner string) (id string, o object, err error) {
 	if id != sanitise(id) || len(id) > mail.MaxName {
 		return "", nil, mail.Errorf(mail.Invalid, "%q cannot be the id of a task; use letters, digits, '_' and '-'", id)
 	}
-	text, err := os.ReadFile(filepath.Join(t.tasks, id+".json"))
+	text, err := confined.Dir(t.tasks).ReadFile(id + ".json")
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
 		if v.Text("subject") == "" {
@@ -118,7 +119,7 @@ func (t *team) changedTask(owner string) (id string, o object, err error) {
 
 // nextTask returns the number behind the highest.
 func (t *team) nextTask() (string, error) {
-	list, err := os.ReadDir(t.tasks)
+	list, err := confined.Dir(t.tasks).ReadDir(".")
 	last := 0
 	for _, f := range list {
 		if n, err := strconv.Atoi(strings.TrimSuffix(f.Name(), ".json")); err == nil {

@@ -11,6 +11,7 @@ import (
 	"slices"
 	"strings"
 
+	"pennypost/internal/confined"
 	"pennypost/internal/dialect"
 	"pennypost/internal/durable"
 	"pennypost/internal/fence"
@@ -66,7 +67,7 @@ func newTeam(ctx context.Context, v *dialect.Invocation, arg string) *team {
 func openTeam(ctx context.Context, v *dialect.Invocation, arg string) (*team, error) {
 	t := newTeam(ctx, v, arg)
 	var err error
-	t.config, err = readConfig(t.configFile())
+	t.config, err = readConfig(t.files(), configFile)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, mail.Errorf(mail.NotFound, "there is no team %q: %s has no config.json.%s Make a team with: pennypost team create NAME", arg, t.dir, t.others())
 	}
@@ -81,7 +82,7 @@ func (t *team) others() string {
 	var names []string
 	list, _ := os.ReadDir(filepath.Dir(t.dir))
 	for _, d := range list {
-		if isTeam(filepath.Join(filepath.Dir(t.dir), d.Name())) {
+		if isTeam(confined.Dir(filepath.Join(filepath.Dir(t.dir), d.Name()))) {
 			names = append(names, d.Name())
 		}
 	}
@@ -91,10 +92,10 @@ func (t *team) others() string {
 	return " There are " + strings.Join(names, ", ") + "."
 }
 
-func (t *team) configFile() string { return filepath.Join(t.dir, "config.json") }
+func (t *team) files() confined.Dir { return confined.Dir(t.dir) }
 
 func (t *team) box(name string) *inbox {
-	return newInbox(filepath.Join(t.dir, "inboxes", sanitise(name)+".json"), t.name, name)
+	return newInbox(t.files(), inboxDir+"/"+sanitise(name)+".json", t.name, name)
 }
 
 // member returns a member by name.
@@ -108,7 +109,7 @@ func (t *team) member(name string) (member, error) {
 
 // native reports whether the team writes as current releases do.
 func (t *team) native() bool {
-	bases, _ := inboxNames(filepath.Join(t.dir, "inboxes"))
+	bases, _ := inboxNames(t.files(), inboxDir)
 	for _, base := range bases {
 		b := t.box(base)
 		if _, err := b.load(); err != nil {
@@ -218,10 +219,10 @@ func create(ctx context.Context, v *dialect.Invocation) error {
 		}
 		c.add(newMember{name: name, kind: "general-purpose", cwd: v.Dir}, mail.TimeOf(v.Now))
 	}
-	if err := errors.Join(durable.MkdirAll(filepath.Join(t.dir, "inboxes"), 0o700), durable.MkdirAll(t.tasks, 0o700)); err != nil {
+	if err := errors.Join(t.files().MkdirAll(inboxDir, 0o700), durable.MkdirAll(t.tasks, 0o700)); err != nil {
 		return err
 	}
-	if err := durable.WriteFile(t.configFile(), c.neat(), 0o600); err != nil {
+	if err := t.files().WriteFile(configFile, c.neat(), 0o600); err != nil {
 		return err
 	}
 	if _, err := v.Bridge(ctx, t.dir, mail.BridgeBoth); err != nil {
@@ -247,7 +248,7 @@ func (t *team) free(c *config, name string) error {
 			return mail.Errorf(mail.Conflict, "%q would have the same inbox as %q, %s.json; nobody was added. Choose another name", name, m.name, sanitise(m.name))
 		}
 	}
-	bases, err := inboxNames(filepath.Join(t.dir, "inboxes"))
+	bases, err := inboxNames(t.files(), inboxDir)
 	for _, base := range bases {
 		if sameFile(base, name) && base != sanitise(name) {
 			return mail.Errorf(mail.Conflict, "%q would have the same inbox as a former member, %s.json; nobody was added. Choose another name", name, base)
@@ -266,7 +267,7 @@ func add(ctx context.Context, v *dialect.Invocation) error {
 		return err
 	}
 	name := v.Args[1]
-	err = editConfig(t.lock, t.configFile(), func(c *config) error {
+	err = editConfig(t.lock, t.files(), func(c *config) error {
 		if err := t.free(c, name); err != nil {
 			return err
 		}
@@ -371,7 +372,7 @@ func remove(ctx context.Context, v *dialect.Invocation) error {
 		return err
 	}
 	if b.ID != "" { // the room takes what is new in the files, and sees that the members leave
-		if err := editConfig(t.lock, t.configFile(), func(c *config) error { c.members = nil; return nil }); err != nil {
+		if err := editConfig(t.lock, t.files(), func(c *config) error { c.members = nil; return nil }); err != nil {
 			return err
 		}
 		if _, err = svc.SyncBridge(ctx, b.ID); err != nil {

@@ -15,6 +15,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"pennypost/internal/confined"
 	"pennypost/internal/dialect/dialecttest"
 	"pennypost/internal/mail"
 )
@@ -66,7 +67,7 @@ func (h *hq) files() map[string]string {
 // entries returns what stands in an inbox.
 func (h *hq) entries(name string) []entry {
 	h.t.Helper()
-	b := newInbox(h.inbox(name), "parser", name)
+	b := inboxAt(h.inbox(name), "parser", name)
 	if _, err := b.load(); err != nil {
 		h.t.Fatal(err)
 	}
@@ -375,7 +376,7 @@ func TestShutdown(t *testing.T) {
 		h.verb("team", "shutdown", "parser", "approve", id, "--as", "reader")
 		e, _ := h.last("team-lead")
 		wantDiff(t, `{"type":"shutdown_response","requestId":"`+id+`","approved":true}`, e.Text) // X1
-		if strings.Contains(h.read(filepath.Join(h.Dir, "config.json")), `"reader"`) || !exists(h.inbox("reader")) {
+		if strings.Contains(h.read(filepath.Join(h.Dir, "config.json")), `"reader"`) || !there(h.inbox("reader")) {
 			t.Error("reader is there, or its inbox is not")
 		}
 		h.Sync()
@@ -390,7 +391,7 @@ func TestShutdown(t *testing.T) {
 		h.Advance(time.Second)
 		old := requestPattern.FindString(h.verb("team", "shutdown", "parser", "request", "reader"))
 		h.Advance(time.Second)
-		cut := editConfig(locker{t.Context()}, filepath.Join(h.Dir, "config.json"), func(c *config) error { // it crashed, and is begun again
+		cut := editConfig(locker{t.Context()}, confined.Dir(h.Dir), func(c *config) error { // it crashed, and is begun again
 			c.remove("reader")
 			c.add(newMember{name: "reader"}, mail.TimeOf(h.Now()))
 			return nil
@@ -487,7 +488,7 @@ func TestMembersAreAgents(t *testing.T) {
 
 func TestNativePlan(t *testing.T) {
 	h := newHQ(t, "session-0a1b2c3d")
-	if err := editConfig(locker{t.Context()}, filepath.Join(h.Dir, "config.json"), func(c *config) error {
+	if err := editConfig(locker{t.Context()}, confined.Dir(h.Dir), func(c *config) error {
 		c.add(newMember{name: "planner", planMode: true}, mail.TimeOf(h.Now()))
 		return nil
 	}); err != nil {
@@ -524,7 +525,7 @@ func TestRefusals(t *testing.T) {
 	})
 	t.Run("colours in order", func(t *testing.T) {
 		h.verb("team", "create", "many", "--member", "a,b,c,d,e,f,g,h,i")
-		c, err := readConfig(filepath.Join(filepath.Dir(h.Dir), "many", "config.json"))
+		c, err := readConfig(confined.Dir(filepath.Join(filepath.Dir(h.Dir), "many")), configFile)
 		var got []string
 		for _, m := range c.members {
 			got = append(got, m.color)
@@ -546,7 +547,7 @@ func TestDelete(t *testing.T) {
 		h.verb("team", "delete", "parser", "--force")
 		wantDiff(t, map[string]string{}, h.files())
 		for _, dir := range []string{h.Dir, filepath.Join(h.Dir, "../../tasks/parser")} {
-			if exists(dir) {
+			if there(dir) {
 				t.Errorf("%s is there", dir)
 			}
 		}

@@ -3,9 +3,9 @@ package haak
 import (
 	"context"
 	"maps"
-	"path/filepath"
 	"slices"
 
+	"pennypost/internal/confined"
 	"pennypost/internal/dialect"
 	"pennypost/internal/lines"
 	"pennypost/internal/mail"
@@ -50,17 +50,20 @@ type queue struct {
 }
 
 func openFiles(o dialect.FilesOptions) (dialect.Files, error) {
-	f := &files{o: o}
+	f := &files{o: o, store: openStore(o.Dir)}
 	f.reset()
 	return f, nil
 }
 
 // reset forgets everything, so that all of it is read again: after an error nobody knows what stands in the files.
 func (f *files) reset() {
+	for _, file := range []*lines.File{f.roster, f.reads, f.mailbox} {
+		file.Forget()
+	}
 	*f = files{
-		o: f.o, store: openStore(f.o.Dir),
-		agreed:    lines.Open(filepath.Join(f.o.State, "roster.jsonl"), 0o600),
-		withdrawn: lines.Open(filepath.Join(f.o.State, "unread.jsonl"), 0o600),
+		o: f.o, store: f.store,
+		agreed:    lines.Open(confined.Dir(f.o.State), "roster.jsonl", 0o600),
+		withdrawn: lines.Open(confined.Dir(f.o.State), "unread.jsonl", 0o600),
 		names:     make(map[mail.Name]bool), entries: make(map[mail.Name]entry), settled: make(map[mail.Name]string),
 		parents: make(map[mail.ID]mail.ID), box: make(map[mail.ID]bool), months: make(map[mail.ID]string),
 		readers: make(map[mail.ID][]reading), moved: make(map[pair]bool), back: make(map[pair]bool),
@@ -88,11 +91,11 @@ func (f *files) Read(ctx context.Context) (dialect.News, error) {
 
 // Watch implements dialect.Files.
 func (f *files) Watch() []string {
-	return []string{f.dir}
+	return []string{dataDir(f.o.Dir)}
 }
 
-// Close implements dialect.Files. Nothing is kept open.
-func (f *files) Close() error { return nil }
+// Close implements dialect.Files.
+func (f *files) Close() error { return f.store.close() }
 
 func (f *files) known() sessions { return among(f.names, roleOf(f.entries)) }
 

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"time"
 
-	"pennypost/internal/lines"
 	"pennypost/internal/mail"
 )
 
@@ -90,7 +89,7 @@ func (f *files) movable(ctx context.Context) (map[mail.ID]string, error) {
 
 // archiveMessages appends the lines of these messages to the files of their months.
 func (f *files) archiveMessages(months map[mail.ID]string) error {
-	text, _, err := lines.Open(f.mailbox.Path(), perm).Read()
+	text, _, err := f.mailbox.Again().Read()
 	if err != nil {
 		return err
 	}
@@ -106,7 +105,7 @@ func (f *files) archiveMessages(months map[mail.ID]string) error {
 
 // archiveReads appends the reads of archived messages to the files of their months.
 func (f *files) archiveReads(months map[mail.ID]string) error {
-	text, _, err := lines.Open(f.reads.Path(), perm).Read()
+	text, _, err := f.reads.Again().Read()
 	if err != nil {
 		return err
 	}

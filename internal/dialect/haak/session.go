@@ -3,7 +3,6 @@ package haak
 import (
 	"context"
 	"fmt"
-	"os"
 	"slices"
 
 	"pennypost/internal/dialect"
@@ -85,7 +84,7 @@ func check(ctx context.Context, v *dialect.Invocation) error {
 // whose person has not done it the files speak for themselves.
 func connect(ctx context.Context, v *dialect.Invocation, svc mail.Service) (connected bool, err error) {
 	s := openStore(v.Project)
-	if !exists(s.mailbox.Path()) {
+	if _, err := s.mailbox.Stat(); err != nil {
 		return true, nil // there is nothing to connect
 	}
 	bridges, err := svc.Bridges(ctx)
@@ -97,11 +96,6 @@ func connect(ctx context.Context, v *dialect.Invocation, svc mail.Service) (conn
 		return false, err
 	}
 	return err == nil, nil
-}
-
-func exists(path string) bool {
-	_, err := os.Stat(path)
-	return err == nil
 }
 
 func greeting(n int) string {

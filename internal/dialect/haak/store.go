@@ -3,12 +3,12 @@ package haak
 import (
 	"errors"
 	"io/fs"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 	"time"
 
+	"pennypost/internal/confined"
 	"pennypost/internal/lines"
 )
 
@@ -20,27 +20,30 @@ func dataDir(project string) string { return filepath.Join(project, "data") }
 
 // store is the three files and the archive.
 type store struct {
-	dir                    string
+	project                confined.Dir
 	roster, reads, mailbox *lines.File
 }
 
 func openStore(project string) store {
-	dir := dataDir(project)
+	dir := confined.Dir(project)
 	return store{
-		dir:     dir,
-		roster:  lines.Open(filepath.Join(dir, "agent-roster.jsonl"), perm),
-		reads:   lines.Open(filepath.Join(dir, "agent-mailbox-reads.jsonl"), perm),
-		mailbox: lines.Open(filepath.Join(dir, "agent-mailbox.jsonl"), perm),
+		project: dir,
+		roster:  lines.Open(dir, "data/agent-roster.jsonl", perm),
+		reads:   lines.Open(dir, "data/agent-mailbox-reads.jsonl", perm),
+		mailbox: lines.Open(dir, "data/agent-mailbox.jsonl", perm),
 	}
 }
 
-func (s *store) archive() string { return filepath.Join(s.dir, "agent-mailbox-archive") }
+// close ends the use of the files to which others append.
+func (s *store) close() error { return errors.Join(s.reads.Close(), s.mailbox.Close()) }
+
+const archive = "data/agent-mailbox-archive"
 
 const readsSuffix = "-reads"
 
 // archived returns the months that have a file in the archive.
 func (s *store) archived() ([]string, error) {
-	list, err := os.ReadDir(s.archive())
+	list, err := s.project.ReadDir(archive)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
 	}
@@ -57,7 +60,7 @@ func (s *store) archived() ([]string, error) {
 
 // month returns the archive's file of a month: "2026-03", or "2026-03-reads".
 func (s *store) month(name string) *lines.File {
-	return lines.Open(filepath.Join(s.archive(), name+".jsonl"), perm)
+	return lines.Open(s.project, archive+"/"+name+".jsonl", perm)
 }
 
 const monthLayout = "2006-01"

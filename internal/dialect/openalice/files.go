@@ -7,14 +7,20 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 
+	"pennypost/internal/confined"
 	"pennypost/internal/dialect"
 	"pennypost/internal/jsonx"
 	"pennypost/internal/lines"
 	"pennypost/internal/mail"
+)
+
+// Places below the directory of a bridge.
+const (
+	inboxDir  = "data/inbox"
+	readsFile = inboxDir + "/read-state.json"
 )
 
 // files is OpenAlice's data/inbox below a directory.
@@ -23,8 +29,8 @@ import (
 // is remembered which there were at the last look, also from one run to the next (seen.go).
 type files struct {
 	opts    dialect.FilesOptions
+	dir     confined.Dir
 	entries *lines.File
-	reads   string // path of read-state.json
 
 	looked   bool
 	order    []mail.ID        // the entries in the file, as they stand there
@@ -44,9 +50,9 @@ type files struct {
 }
 
 func openFiles(opts dialect.FilesOptions) (dialect.Files, error) {
-	dir := filepath.Join(opts.Dir, "data", "inbox")
+	dir := confined.Dir(opts.Dir)
 	f := &files{
-		opts: opts, entries: lines.Open(filepath.Join(dir, "entries.jsonl"), 0o600), reads: filepath.Join(dir, "read-state.json"),
+		opts: opts, dir: dir, entries: lines.Open(dir, inboxDir+"/entries.jsonl", 0o600),
 		ids: make(map[mail.ID]bool), lost: make(map[mail.ID]bool), marked: make(map[mail.ID]bool),
 	}
 	if err := f.loadSeen(); err != nil {
@@ -115,7 +121,7 @@ func (f *files) look() error {
 		}
 	}
 	was, first := f.info, !f.looked
-	f.info, err = os.Stat(f.entries.Path())
+	f.info, err = f.entries.Stat()
 	f.looked = true
 	if anew {
 		replaced := first || err == nil && !os.SameFile(was, f.info)
@@ -279,7 +285,7 @@ func (w *writing) flush(i int) error {
 		if err := w.entries.Append(w.lines...); err != nil {
 			return err
 		}
-		w.info, _ = os.Stat(w.entries.Path()) // it may be a new one
+		w.info, _ = w.entries.Stat() // it may be a new one
 	}
 	for _, id := range w.ids {
 		w.add(id)
@@ -296,7 +302,7 @@ func (w *writing) flush(i int) error {
 // earlier rewriting.
 func (f *files) erase(id mail.ID) error {
 	torn := jsonx.AppendQuote([]byte(`{"id":`), string(id))
-	text, err := os.ReadFile(f.entries.Path())
+	text, err := f.dir.ReadFile(inboxDir + "/entries.jsonl")
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}
@@ -311,7 +317,7 @@ func (f *files) erase(id mail.ID) error {
 		if err != nil {
 			return err
 		}
-		f.info, _ = os.Stat(f.entries.Path())
+		f.info, _ = f.entries.Stat()
 	}
 	delete(f.ids, id)
 	f.order = slices.DeleteFunc(f.order, func(o mail.ID) bool { return o == id })
@@ -319,29 +325,25 @@ func (f *files) erase(id mail.ID) error {
 	if err := f.editMarks([]edit{{id: id}}); err != nil && f.badMarks == nil { // a marker that cannot be found holds nothing but an id
 		return err
 	}
-	return sweep(f.entries.Path())
+	return f.sweep()
 }
 
 // sweep removes temporary files of a rewriting that was killed: they hold what is being erased.
-func sweep(path string) error {
-	if target, err := filepath.EvalSymlinks(path); err == nil {
-		path = target
-	}
-	dir, base := filepath.Split(path)
-	all, err := os.ReadDir(dir)
+func (f *files) sweep() error {
+	all, err := f.dir.ReadDir(inboxDir)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
 	}
 	for _, e := range all {
-		if strings.HasPrefix(e.Name(), "."+base+".") && strings.HasSuffix(e.Name(), ".tmp") {
-			err = errors.Join(err, os.Remove(filepath.Join(dir, e.Name())))
+		if strings.HasPrefix(e.Name(), ".entries.jsonl.") && strings.HasSuffix(e.Name(), ".tmp") {
+			err = errors.Join(err, f.dir.Remove(inboxDir+"/"+e.Name()))
 		}
 	}
 	return err
 }
 
 // Watch implements dialect.Files.
-func (f *files) Watch() []string { return []string{f.entries.Path(), f.reads} }
+func (f *files) Watch() []string { return []string{f.entries.Path()} }
 
 // Close implements dialect.Files.
-func (f *files) Close() error { return f.saveSeen(true) }
+func (f *files) Close() error { return errors.Join(f.entries.Close(), f.saveSeen(true)) }

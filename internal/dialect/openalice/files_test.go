@@ -360,7 +360,7 @@ func TestWriteAgain(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		reads, err := os.ReadFile(f.reads)
+		reads, err := f.dir.ReadFile(readsFile)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -386,7 +386,7 @@ func TestReadAgain(t *testing.T) {
 	}
 	put := func(text string) {
 		t.Helper()
-		if err := os.MkdirAll(strings.TrimSuffix(f.reads, "read-state.json"), 0o700); err != nil {
+		if err := os.MkdirAll(strings.TrimSuffix(f.dir.Path(readsFile), "read-state.json"), 0o700); err != nil {
 			t.Fatal(err)
 		}
 		if err := os.WriteFile(f.entries.Path(), []byte(text), 0o600); err != nil {

@@ -91,7 +91,7 @@ func (f *files) everSeen() []mail.ID {
 
 // lookMarks finds out what others did to read-state.json.
 func (f *files) lookMarks() error {
-	text, err := os.ReadFile(f.reads)
+	text, err := f.dir.ReadFile(readsFile)
 	if errors.Is(err, fs.ErrNotExist) { // a file that is gone says nothing, least of all that everything is unread
 		clear(f.marked)
 		f.markText, f.badMarks = nil, nil
@@ -105,7 +105,7 @@ func (f *files) lookMarks() error {
 		f.markText = text
 		if f.marks, err = parseMarks(text); err != nil {
 			f.marks = nil
-			f.badMarks = mail.Errorf(mail.Invalid, "%s cannot be understood (%s) and stays as it is: repair it, or move it away. Until then marks are kept in the room only", f.reads, jsonx.Explain(err))
+			f.badMarks = mail.Errorf(mail.Invalid, "%s cannot be understood (%s) and stays as it is: repair it, or move it away. Until then marks are kept in the room only", f.dir.Path(readsFile), jsonx.Explain(err))
 			return nil
 		}
 		f.badMarks = nil
@@ -167,10 +167,10 @@ func (f *files) editMarks(edits []edit) error {
 	if len(edits) == 0 {
 		return nil
 	}
-	if _, err := os.Stat(f.reads); errors.Is(err, fs.ErrNotExist) && !slices.ContainsFunc(edits, func(e edit) bool { return e.read }) {
+	if _, err := f.dir.Lstat(readsFile); errors.Is(err, fs.ErrNotExist) && !slices.ContainsFunc(edits, func(e edit) bool { return e.read }) {
 		return nil // no file is made to say that nothing is read
 	}
-	if err := durable.MkdirAll(filepath.Dir(f.reads), 0o700); err != nil {
+	if err := f.dir.MkdirAll(inboxDir, 0o700); err != nil {
 		return err
 	}
 	lock, err := f.lock()
@@ -197,7 +197,7 @@ func (f *files) editMarks(edits []edit) error {
 		return nil
 	}
 	text := f.marks.encode()
-	if err := durable.WriteFile(f.reads, text, 0o600); err != nil {
+	if err := f.dir.WriteFile(readsFile, text, 0o600); err != nil {
 		f.marks = nil // it is read again
 		return err
 	}
@@ -210,10 +210,10 @@ const lockPatience = 2 * time.Second
 
 func (f *files) lock() (*durable.Lock, error) {
 	for began := time.Now(); ; time.Sleep(10 * time.Millisecond) {
-		lock, err := durable.TryLock(f.reads + ".lock")
+		lock, err := f.dir.TryLock(readsFile + ".lock")
 		if _, held := errors.AsType[*durable.LockedError](err); !held || time.Since(began) > lockPatience {
 			if err != nil {
-				err = fmt.Errorf("write %s: %w", f.reads, err)
+				err = fmt.Errorf("write %s: %w", f.dir.Path(readsFile), err)
 			}
 			return lock, err
 		}
