@@ -100,6 +100,7 @@ type HTTPHandler struct {
 	server    func(*http.Request) (*mcp.Server, error)
 	opts      HTTPOptions
 	guard     *guard
+	ids       ids
 	stateless http.Handler
 	stateful  http.Handler
 	sessions  *sessions
@@ -123,14 +124,14 @@ func NewHTTPHandler(server func(*http.Request) (*mcp.Server, error), opts HTTPOp
 	}
 	sdk := mcp.StreamableHTTPOptions{
 		Logger:              opts.Logger,
-		MaxRequestBodyBytes: opts.MaxBody,
+		MaxRequestBodyBytes: 2 * opts.MaxBody, // readMessage has measured the body, in which an id may have become longer
 		// The SDK's own Host check knows no names but loopback ones; guard does its work
 		// where others were configured.
 		DisableLocalhostProtection: len(opts.Hosts) > 0,
 		// SessionTimeout stays unset: the SDK counts only POSTs as life, and would end the
 		// session of a client that listens on a GET. See sessions.
 	}
-	h := &HTTPHandler{server: server, opts: opts, guard: g}
+	h := &HTTPHandler{server: server, opts: opts, guard: g, ids: newIDs()}
 	h.ctx, h.cancel = context.WithCancel(context.Background())
 	h.sessions = newSessions(h.ctx, opts.SessionTimeout, h.cancelCall)
 	forSessions := sdk
@@ -186,7 +187,7 @@ func (h *HTTPHandler) serve(w http.ResponseWriter, r *http.Request) *refusal {
 		w.Header().Set("Allow", "GET, POST, DELETE")
 		return refuse(http.StatusMethodNotAllowed, jsonrpc.CodeInvalidRequest, "method not allowed")
 	}
-	msg, ref := readMessage(w, r, h.opts.MaxBody)
+	msg, ref := readMessage(w, r, h.opts.MaxBody, h.ids)
 	if ref != nil {
 		return ref
 	}
@@ -274,7 +275,7 @@ func (h *HTTPHandler) initialize(w http.ResponseWriter, r *http.Request, msg mes
 
 // run lets the SDK answer r through a stream.
 func (h *HTTPHandler) run(sdk http.Handler, w http.ResponseWriter, r *http.Request, x exchange) {
-	x.ctx, x.keepAlive, x.timeout = r.Context(), h.opts.KeepAlive, h.opts.WriteTimeout
+	x.ctx, x.ids, x.keepAlive, x.timeout = r.Context(), h.ids, h.opts.KeepAlive, h.opts.WriteTimeout
 	s := newStream(w, x)
 	defer s.end()
 	sdk.ServeHTTP(s, r)
@@ -284,7 +285,7 @@ func (h *HTTPHandler) run(sdk http.Handler, w http.ResponseWriter, r *http.Reque
 // does not mind. Only the client's own notification reaches the SDK's context of a call, so
 // we send it for it.
 func (h *HTTPHandler) cancelCall(session string, call json.RawMessage) {
-	body := fmt.Sprintf(`{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":%s,"reason":"connection closed"}}`, call)
+	body := fmt.Sprintf(`{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":%s,"reason":"connection closed"}}`, h.ids.inside(call))
 	r, err := http.NewRequest(http.MethodPost, "/", bytes.NewReader([]byte(body)))
 	if err != nil {
 		return // the arguments are constants

@@ -376,7 +376,7 @@ func FuzzParseMessage(f *testing.F) {
 		f.Add([]byte(s))
 	}
 	f.Fuzz(func(t *testing.T, body []byte) {
-		msg, ref := parseMessage(body)
+		msg, ref := parseMessage(body, "test-")
 		if ref != nil {
 			if json.Valid(body) == (ref.body.Error.Code == -32700) {
 				t.Errorf("parseMessage(%q): code %d", body, ref.body.Error.Code)
