@@ -1,7 +1,7 @@
 // Package cli is the command line: one file a verb, each a few lines over mail.Service.
 //
 // What holds for every verb: the answer goes to standard output and everything else to standard error; --json gives the
-// values of package mail, one a line; an error is "pennypost: what happened" and, where something can be done, "hint: what to
+// values of package mail, one a line, with what a terminal would obey escaped; an error is "pennypost: what happened" and, where something can be done, "hint: what to
 // type next"; exit statuses are in exit.go. Mail is text from strangers: what a terminal would obey is made visible (text.go).
 //
 // A command is run thousands of times a day by agents and hooks, so it builds the one verb that was asked for, asks the
@@ -65,6 +65,10 @@ type app struct {
 // Main runs the command with the given arguments and returns the exit status.
 func Main(args []string, env Env) int {
 	a := &app{env: env, out: newPrinter(env), json: wantsJSON(args)}
+	if a.json {
+		a.env.Stdout = &jsonWriter{w: env.Stdout}
+		a.out.w = a.env.Stdout
+	}
 	if isHook(args) {
 		return a.hook(args)
 	}

@@ -85,11 +85,11 @@ func (a *app) finish(err error) int {
 	said := strings.Split(visible(text), "\n")
 	fmt.Fprintf(a.env.Stderr, "pennypost: %s\n", strings.Join(said, "\n           "))
 	if next != "" {
-		fmt.Fprintf(a.env.Stderr, "hint: %s\n", next)
+		fmt.Fprintf(a.env.Stderr, "hint: %s\n", visible(next))
 	}
 	if a.json {
 		if b, err := jsonx.Marshal(failure{failureText{code, text, next}}); err == nil {
-			fmt.Fprintf(a.env.Stderr, "%s\n", b)
+			fmt.Fprintf(&jsonWriter{w: a.env.Stderr}, "%s\n", b)
 		}
 	}
 	return exitStatus(err)
