@@ -50,6 +50,9 @@ type Options struct {
 	// Stop begins to stop the post office and returns. Nil: it cannot be stopped from here.
 	Stop func()
 
+	// Remove takes a room out of the post office and keeps its files elsewhere. Nil: rooms cannot be removed from here.
+	Remove func(context.Context, mail.RoomName) (wire.RemovedRoom, error)
+
 	// Login makes a one-time link to the pages, which show that room first. Nil: there are none.
 	Login func(mail.RoomName) string
 
