@@ -65,7 +65,7 @@ func (d *daemon) handler() (h http.Handler, closeHandler func(), err error) {
 		return nil, nil, err
 	}
 	guarded, err := httpapi.Guard(mux, httpapi.GuardOptions{})
-	return guarded, closeMCP, err
+	return httpapi.Pace(guarded), closeMCP, err
 }
 
 // loginLink returns a link that opens the pages, once.

@@ -25,8 +25,6 @@ const (
 	defaultKeepAlive = 15 * time.Second
 	// Long enough for a slow link to take one chunk.
 	defaultWriteTimeout = 30 * time.Second
-	// Long enough for a slow link to bring one request body.
-	readTimeout = 60 * time.Second
 )
 
 // Options configure the handler. Office and Authenticate must be set; other zero values mean the defaults.
