@@ -84,8 +84,11 @@ func TestFrozenOffice(t *testing.T) {
 		"Inbox": func(ctx context.Context, c *Client) error { _, err := c.Inbox(ctx, mail.InboxQuery{}); return err },
 		"Wait":  func(ctx context.Context, c *Client) error { _, err := c.Wait(ctx, mail.WaitQuery{}); return err },
 		"Watch": func(ctx context.Context, c *Client) error { _, err := c.Watch(ctx, 0); return err },
-		"Ring":  func(ctx context.Context, c *Client) error { _, err := c.office.Ring(ctx, "lab", "ann", mail.Line{Door: "monitor"}); return err },
-		"Turn":  func(ctx context.Context, c *Client) error { _, err := c.Turn(ctx, mail.Turn{}); return err },
+		"Ring": func(ctx context.Context, c *Client) error {
+			_, err := c.office.Ring(ctx, "lab", "ann", mail.Line{Door: "monitor"})
+			return err
+		},
+		"Turn": func(ctx context.Context, c *Client) error { _, err := c.Turn(ctx, mail.Turn{}); return err },
 		"Export": func(ctx context.Context, c *Client) error {
 			for _, err := range c.Export(ctx) {
 				return err

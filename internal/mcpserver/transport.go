@@ -25,8 +25,9 @@ const (
 // Defaults of HTTPOptions.
 const (
 	defaultMaxBody = 1 << 20
-	// An agent that rested overnight finds its session in the morning.
-	defaultSessionTimeout = 24 * time.Hour
+	// Few clients delete the session that they leave, and each costs two goroutines and the calls it keeps. One that
+	// listens lives on; who comes back later than this is told to begin anew, as MCP has it.
+	defaultSessionTimeout = time.Hour
 	// Proxies commonly cut a response that was silent for 60 s, and Claude Code gives up
 	// on one that has not begun by then: four chances to be heard.
 	defaultKeepAlive = 15 * time.Second
@@ -52,7 +53,7 @@ type HTTPOptions struct {
 	Origins []string
 
 	MaxBody        int64         // bytes of one request body; 1 MiB
-	SessionTimeout time.Duration // a session with no request open for so long ends; 24 h
+	SessionTimeout time.Duration // a session with no request open for so long ends; 1 h
 	KeepAlive      time.Duration // silence after which a stream gets a comment; 15 s
 	WriteTimeout   time.Duration // a client that takes nothing for so long is cut off; 30 s
 
@@ -229,6 +230,9 @@ func (h *HTTPHandler) serveStateful(w http.ResponseWriter, r *http.Request, msg 
 		w.WriteHeader(http.StatusNoContent)
 		return nil
 	}
+	if r.Method == http.MethodGet {
+		h.sessions.listens(s)
+	}
 	ctx, cancel := joined(r.Context(), s.ctx)
 	defer cancel()
 	var c *sessionCall
@@ -253,7 +257,9 @@ func (h *HTTPHandler) initialize(w http.ResponseWriter, r *http.Request, msg mes
 	if ref != nil {
 		return ref.to(msg)
 	}
-	if !h.sessions.admit(owner) {
+	admitted, done := h.sessions.admit(owner)
+	defer done()
+	if !admitted {
 		return refuse(http.StatusTooManyRequests, jsonrpc.CodeInvalidRequest,
 			fmt.Sprintf("%d sessions of this credential are in use: close some", maxSessions)).to(msg)
 	}

@@ -67,7 +67,9 @@ func TestOutOfFiles(t *testing.T) {
 	}
 	hangUp(tcp)
 	hangUp(unix)
-	until(t, "the house has emptied", func() bool { return o.run("send", "--to", "ann", "--body", fmt.Sprint("after ", time.Now().UnixNano())).code == 0 })
+	until(t, "the house has emptied", func() bool {
+		return o.run("send", "--to", "ann", "--body", fmt.Sprint("after ", time.Now().UnixNano())).code == 0
+	})
 	until(t, "the watch goes on", func() bool { return countMessages(watch) >= 11 })
 	if n := strings.Count(d.log.String(), "connections are shed"); n < 1 || n > 2 { // one for each listener
 		t.Errorf("the log says %d times that connections are shed\n%s", n, d.log)
