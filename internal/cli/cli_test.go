@@ -3,12 +3,15 @@ package cli
 import (
 	"bytes"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"strings"
 	"testing"
 	"time"
+	"unicode"
 
+	"pennypost/internal/jsonx"
 	"pennypost/internal/mail"
 )
 
@@ -90,6 +93,39 @@ func TestVisible(t *testing.T) {
 	}
 	if got, want := oneLine("a\nb\tc"), "a␊b c"; got != want {
 		t.Errorf("oneLine = %q, want %q", got, want)
+	}
+}
+
+// What --json writes parses as what was meant and holds nothing that a terminal obeys, however it is cut into writes.
+func TestJSONIsSafeForTerminals(t *testing.T) {
+	said := "plain 小克 é 👩\u200d🚀 c1 \u009b31m\u0085 \x7f bidi \u202e\u2069\u200f\u061c \u2028\x1b[31m"
+	var out bytes.Buffer
+	p := &printer{w: &jsonWriter{w: &out}}
+	p.value(map[string]string{said: said})
+	whole := out.String()
+	var back map[string]string
+	if err := json.Unmarshal([]byte(whole), &back); err != nil || back[said] != said {
+		t.Fatalf("%q does not parse as what was meant: %v", whole, err)
+	}
+	if strings.ContainsFunc(strings.TrimSpace(whole), func(r rune) bool { return harmful(r) || unicode.Is(unicode.Bidi_Control, r) }) {
+		t.Errorf("a terminal obeys %q", whole)
+	}
+	if !strings.Contains(whole, "小克 é 👩\u200d🚀") {
+		t.Errorf("%q: what a terminal shows as it is has been escaped", whole)
+	}
+	raw, err := jsonx.Marshal(map[string]string{said: said})
+	if err != nil {
+		t.Fatal(err)
+	}
+	out.Reset()
+	bytewise := &jsonWriter{w: &out}
+	for i := range raw {
+		if _, err := bytewise.Write(raw[i : i+1]); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if out.String()+"\n" != whole {
+		t.Errorf("written by bytes it is %q, at once %q", &out, whole)
 	}
 }
 

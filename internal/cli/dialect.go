@@ -119,7 +119,8 @@ func plant(a *app, root *cobra.Command, d *dialect.Dialect, v *dialect.Verb, wor
 
 func (a *app) invocation(ctx context.Context, d *dialect.Dialect, args []string) *dialect.Invocation {
 	return &dialect.Invocation{
-		Args: args, Stdin: a.env.Stdin, Stdout: a.env.Stdout, Stderr: a.env.Stderr, JSON: a.json,
+		// Some verbs write JSON without being asked to.
+		Args: args, Stdin: a.env.Stdin, Stdout: &jsonWriter{w: a.env.Stdout}, Stderr: a.env.Stderr, JSON: a.json,
 		Fenced: fencedWriter{a.stdout},
 		Dir:    a.env.Dir, Project: config.ProjectDir(a.env.Dir), Getenv: a.env.Getenv, Now: time.Now(),
 		Caller: func(ctx context.Context) (mail.Name, error) {

@@ -85,7 +85,7 @@ func (a *app) finish(err error) int {
 	said := strings.Split(fence.Text(visible(text)), "\n") // an agent may have chosen a name in it, and another reads it
 	fmt.Fprintf(a.env.Stderr, "pennypost: %s\n", strings.Join(said, "\n           "))
 	if next != "" {
-		fmt.Fprintf(a.env.Stderr, "hint: %s\n", next)
+		fmt.Fprintf(a.env.Stderr, "hint: %s\n", visible(next))
 	}
 	if a.json {
 		if b, err := fence.JSON(failure{failureText{code, text, next}}); err == nil {

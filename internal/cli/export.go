@@ -2,6 +2,7 @@ package cli
 
 import (
 	"context"
+	"io"
 	"slices"
 	"time"
 
@@ -40,7 +41,11 @@ func (a *app) export(ctx context.Context, format string) error {
 	if err != nil {
 		return err
 	}
-	file := export.New(a.env.Stdout, export.Format(format), export.Heading{Title: string(room), Now: time.Now()})
+	var to io.Writer = &jsonWriter{w: a.env.Stdout}
+	if format == string(export.Markdown) {
+		to = a.env.Stdout
+	}
+	file := export.New(to, export.Format(format), export.Heading{Title: string(room), Now: time.Now()})
 	for it, err := range svc.Export(ctx) {
 		if err != nil {
 			_ = file.Flush() // what came is of use, and the exit status says that it is not all

@@ -15,7 +15,7 @@ The room is --room, else $PENNYPOST_ROOM, else that of the Git repository around
 inside an agent's process the user is refused.
 
 Exit status: 0 done, 1 failed, 2 wrong usage, 3 not found, 4 timed out, 5 refused (policy, identity,
-limit), 6 post office unreachable.`
+limit), 6 post office unreachable, or silent for ten seconds.`
 
 const rootEnvironment = `PENNYPOST_HOME       data directory; default ~/.local/state/pennypost
 PENNYPOST_ROOM       room to use

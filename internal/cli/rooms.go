@@ -1,20 +1,87 @@
 package cli
 
 import (
+	"bufio"
 	"context"
+	"fmt"
+	"strings"
 
 	"github.com/spf13/cobra"
 
 	"pennypost/internal/mail"
 )
 
-const roomsHelp = `List the rooms of the post office. The one that commands use here is marked; see --room.`
+const roomsHelp = `List the rooms of the post office. The one that commands use here is marked; see --room.
+A room is made by the first message, or the first agent, in it.`
+
+const roomsRemoveHelp = `Remove a room from the post office. Whatever waits or watches there ends, the tokens of its agents open
+nothing any more, and agents that still run there are refused. Nothing is deleted: the journal, the archive
+and all other files of the room are moved, as they are, below the directory "removed" in the data directory,
+and the answer says where. Moving them back below "rooms", while the post office is stopped, brings the room
+back. Foreign mailboxes that the room was bridged to stay as they are.
+
+It asks first, unless --yes is given. Only the user may.`
 
 func newRooms(a *app) *cobra.Command {
-	return &cobra.Command{
-		Use: "rooms", Short: "list the rooms", Long: roomsHelp, Example: "pennypost rooms", Args: noArgs,
+	cmd := &cobra.Command{
+		Use: "rooms", Short: "list and remove rooms", Long: roomsHelp, Example: "pennypost rooms\npennypost rooms remove lab",
+		Args: func(_ *cobra.Command, args []string) error {
+			if len(args) > 0 {
+				return hinted(usage("there is no command \"rooms %s\"", args[0]), "pennypost rooms --help")
+			}
+			return nil
+		},
 		RunE: func(cmd *cobra.Command, _ []string) error { return a.rooms(cmd.Context()) },
 	}
+	var yes bool
+	remove := &cobra.Command{
+		Use: "remove ROOM", Short: "remove a room and keep its files elsewhere", Long: roomsRemoveHelp,
+		Example: "pennypost rooms remove lab\npennypost rooms remove lab --yes", Args: nArgs(1, "the name of one room"),
+		RunE:              func(cmd *cobra.Command, args []string) error { return a.roomsRemove(cmd.Context(), args[0], yes) },
+		ValidArgsFunction: a.completeRoom,
+	}
+	remove.Flags().BoolVar(&yes, "yes", false, "do not ask")
+	cmd.AddCommand(remove)
+	return cmd
+}
+
+func (a *app) roomsRemove(ctx context.Context, arg string, yes bool) error {
+	room, err := mail.ParseRoom(arg)
+	if err != nil {
+		return err
+	}
+	who, err := a.who()
+	if err != nil {
+		return err
+	}
+	if who != mail.User {
+		return mail.Errorf(mail.Denied, "only the user may remove a room; you are %s", who)
+	}
+	office, err := a.post()
+	if err != nil {
+		return err
+	}
+	if !yes && !a.agrees(fmt.Sprintf("Remove room %s? Its files are kept elsewhere. [y/N] ", room)) {
+		return hinted(mail.Errorf(mail.Denied, "room %s stays: nobody said yes", room), "pennypost rooms remove "+string(room)+" --yes")
+	}
+	done, err := office.RemoveRoom(ctx, room)
+	if err != nil {
+		return err
+	}
+	if a.json {
+		a.out.value(done)
+		return nil
+	}
+	a.out.line("Room %s is removed. Its files are in %s", done.Room, oneLine(done.Files))
+	return nil
+}
+
+// agrees asks on standard error, where it is in nobody's way, and reports whether the answer was yes.
+func (a *app) agrees(question string) bool {
+	fmt.Fprint(a.env.Stderr, question)
+	answer, _ := bufio.NewReader(a.env.Stdin).ReadString('\n') // without an answer it is no
+	answer = strings.ToLower(strings.TrimSpace(answer))
+	return answer == "y" || answer == "yes"
 }
 
 func (a *app) rooms(ctx context.Context) error {

@@ -2,6 +2,7 @@ package cli
 
 import (
 	"context"
+	"crypto/rand"
 	"io"
 	"strings"
 	"time"
@@ -85,9 +86,19 @@ func (a *app) send(ctx context.Context, f sendFlags, bodyGiven bool) error {
 	if err := d.Check(maxSend); err != nil {
 		return err
 	}
+	made := d.Key == ""
+	if made {
+		d.Key = mail.MadeKey + rand.Text()
+	}
 	sent, err := svc.Send(ctx, d)
+	if code := mail.CodeOf(err); code == mail.Unavailable || code == mail.Timeout {
+		return hinted(err, "sent again with --key "+d.Key+" it is one message, should this one have arrived")
+	}
 	if err != nil {
 		return err
+	}
+	if made {
+		sent.Duplicate = false // of nothing but our own first attempt
 	}
 	if a.json {
 		a.out.value(sent)

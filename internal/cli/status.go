@@ -45,6 +45,8 @@ func (a *app) status(ctx context.Context) error {
 				Running bool   `json:"running"`
 				Home    string `json:"home"`
 			}{false, string(home)})
+		} else if listens(home) {
+			a.out.line("The post office at %s is there and does not answer: its process is stopped, or hangs.", home)
 		} else {
 			a.out.line("The post office at %s is not running.", home)
 		}

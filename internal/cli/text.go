@@ -1,7 +1,9 @@
 package cli
 
 import (
+	"bytes"
 	"fmt"
+	"io"
 	"strings"
 	"unicode"
 	"unicode/utf8"
@@ -43,6 +45,33 @@ func harmful(r rune) bool {
 	}
 	// The characters that override or isolate direction (Unicode TR 9), and the two line separators.
 	return r >= '\u202a' && r <= '\u202e' || r >= '\u2066' && r <= '\u2069' || r == '\u2028' || r == '\u2029'
+}
+
+// jsonWriter passes JSON on to w with every character that a terminal obeys, or that turns text around, as a \u escape. Such
+// characters stand in strings only, so what is written parses as what came. A character may be split between two writes.
+type jsonWriter struct {
+	w    io.Writer
+	rest []byte // the beginning of a character
+}
+
+// Write implements io.Writer.
+func (j *jsonWriter) Write(p []byte) (int, error) {
+	text := append(j.rest, p...)
+	out := make([]byte, 0, len(text))
+	for len(text) > 0 && utf8.FullRune(text) {
+		r, size := utf8.DecodeRune(text)
+		if size > 1 && harmful(r) || r == 0x7f || unicode.Is(unicode.Bidi_Control, r) {
+			out = fmt.Appendf(out, `\u%04x`, r)
+		} else {
+			out = append(out, text[:size]...)
+		}
+		text = text[size:]
+	}
+	j.rest = bytes.Clone(text)
+	if _, err := j.w.Write(out); err != nil {
+		return 0, err
+	}
+	return len(p), nil
 }
 
 // oneLine is visible for a place where a line break would forge another line.

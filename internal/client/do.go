@@ -122,6 +122,7 @@ func (c *caller) open(ctx context.Context, r request) (*http.Response, error) {
 		return nil, problem(resp)
 	case ctx.Err() != nil:
 		return nil, ended(ctx.Err())
+	case errors.Is(err, errBroken), errors.Is(err, errSilent):
 	case nobodyListens(err):
 		return nil, &mail.Error{Code: mail.Unavailable, Msg: "no post office answers at " + c.office.where + "; start one with: pennypost serve", Err: err}
 	case notReached(err):
@@ -147,7 +148,7 @@ func (c *caller) roundTrip(ctx context.Context, r request) (*http.Response, erro
 		u.RawPath += "/" + escape(segment)
 	}
 	u.RawQuery = r.query.Encode()
-	req, err := http.NewRequestWithContext(ctx, r.method, u.String(), bytes.NewReader(r.body))
+	req, err := http.NewRequest(r.method, u.String(), bytes.NewReader(r.body))
 	if err != nil {
 		return nil, err
 	}
@@ -167,7 +168,15 @@ func (c *caller) roundTrip(ctx context.Context, r request) (*http.Response, erro
 		req.Header.Set("Expect", "100-continue")
 	}
 	// Not http.Client: there are no cookies here, and a token is not carried along a redirect.
-	return c.office.transport.RoundTrip(req)
+	v := c.office.vigil(ctx)
+	resp, err := c.office.transport.RoundTrip(req.WithContext(v.ctx))
+	v.pause()
+	if err != nil {
+		defer v.end()
+		return nil, v.why(err)
+	}
+	resp.Body = &watchedBody{resp.Body, v}
+	return resp, nil
 }
 
 // expectAbove is the size from which on a body is sent only after the far end agreed to read it. An answer that refuses a
@@ -195,8 +204,11 @@ var errBroken = errors.New("connection broke")
 
 // broken returns the error for a connection that gave none of the answer, or not all.
 func (c *caller) broken(ctx context.Context, err error) error {
-	if ctx.Err() != nil {
+	switch {
+	case ctx.Err() != nil:
 		return ended(ctx.Err())
+	case errors.Is(err, errSilent):
+		return c.silent()
 	}
 	return &mail.Error{
 		Code: mail.Unavailable,

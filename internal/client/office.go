@@ -108,6 +108,16 @@ func (o *Office) Rooms(ctx context.Context) ([]mail.RoomStatus, error) {
 	return list.Rooms, err
 }
 
+// RemoveRoom removes a room, whose files are kept where the answer says. Only the user may.
+func (o *Office) RemoveRoom(ctx context.Context, room mail.RoomName) (wire.RemovedRoom, error) {
+	if _, err := mail.ParseRoom(string(room)); err != nil {
+		return wire.RemovedRoom{}, err
+	}
+	var done wire.RemovedRoom
+	err := o.user().do(ctx, request{method: http.MethodDelete, path: []string{"rooms", string(room)}}, &done)
+	return done, err
+}
+
 // Room implements mail.Office. Nothing is sent: a room is opened by the first call that needs it. The empty name stands for
 // whom the connection names by itself: the user on a Unix socket, the token's owner over a URL.
 func (o *Office) Room(_ context.Context, room mail.RoomName, as mail.Name) (mail.Service, error) {

@@ -81,7 +81,7 @@ func (c *Client) Mark(ctx context.Context, m mail.Marking) (mail.Marked, error) 
 const poll = 50 * time.Second
 
 // Wait implements mail.Watcher. It asks again and again until ctx ends; once it was connected it outlives a restart of the
-// post office.
+// post office, but not one that is there and does not answer.
 func (c *Client) Wait(ctx context.Context, q mail.WaitQuery) (mail.Item, error) {
 	for back := (backoff{}); ; {
 		item, err := c.waitOnce(ctx, q, back.connected)
@@ -95,7 +95,7 @@ func (c *Client) Wait(ctx context.Context, q mail.WaitQuery) (mail.Item, error) 
 		switch {
 		case ctx.Err() != nil:
 			return mail.Item{}, &mail.Error{Code: mail.Timeout, Msg: "no message came", Err: ctx.Err()}
-		case err != nil && (!back.connected || !passing(err)):
+		case err != nil && (!back.connected || !passing(err) || errors.Is(err, errSilent)):
 			return mail.Item{}, err
 		case err != nil:
 			back.wait(ctx)

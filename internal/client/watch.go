@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"bytes"
 	"context"
+	"errors"
 	"io"
 	"math/rand/v2"
 	"net/http"
@@ -28,7 +29,7 @@ type watch struct {
 }
 
 // Watch implements mail.Watcher. When the connection breaks, Next goes on with a new one where the old one ended, until
-// Close.
+// Close. A post office that is there and does not answer ends the watch: Next returns Unavailable.
 func (c *Client) Watch(ctx context.Context, after mail.Seq) (mail.Watch, error) {
 	life, cancel := context.WithCancel(context.Background())
 	w := &watch{client: c, events: make(chan mail.Event, 64), cancel: cancel, done: make(chan struct{})}
@@ -135,7 +136,7 @@ func (w *watch) run(ctx context.Context, conn *connection, after mail.Seq) {
 			return
 		}
 		var err error
-		if conn, err = w.connect(ctx, after, true); err != nil && !passing(err) {
+		if conn, err = w.connect(ctx, after, true); err != nil && (!passing(err) || errors.Is(err, errSilent)) {
 			w.err = err
 			return
 		}
@@ -150,6 +151,9 @@ func (w *watch) read(ctx context.Context, conn *connection, after mail.Seq) (mai
 	lines := bufio.NewReaderSize(conn.body, 32<<10)
 	for {
 		line, err := lines.ReadBytes('\n')
+		if errors.Is(err, errSilent) {
+			return after, w.client.silent()
+		}
 		if err != nil {
 			return after, nil
 		}

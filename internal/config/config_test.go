@@ -2,6 +2,7 @@ package config
 
 import (
 	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -37,6 +38,9 @@ func TestLoadRefuses(t *testing.T) {
 		{name: "wrong type", text: "insecure = \"yes\"\n", want: []string{"config.toml:1:"}},
 		{name: "no toml", text: "listen = \n", want: []string{"config.toml:1:"}},
 		{name: "not a span", text: "\nroom_idle = \"soon\"\n", want: []string{"config.toml:2:", `"soon" is not a span of time`}},
+		{name: "UTF-16", text: "\xff\xfel\x00=\x00", want: []string{"config.toml is UTF-16", "UTF-8"}},
+		{name: "UTF-16, big end first", text: "\xfe\xff\x00l\x00=", want: []string{"UTF-16"}},
+		{name: "unknown key behind a mark", text: "\ufefflissten = \"x\"\n", want: []string{"config.toml:1:1", "did you mean listen?"}},
 		{name: "level", text: "log_level = \"loud\"\n", want: []string{"debug, info, warn or error"}},
 		{name: "body", text: "[room]\nmax_body = -1\n", want: []string{"[room] max_body"}},
 		{name: "namespace", text: "[room]\ntag_namespaces = [\"agent\"]\n", want: []string{`"agent"`}},
@@ -55,6 +59,21 @@ func TestLoadRefuses(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// Editors on Windows begin UTF-8 with a byte order mark.
+func TestByteOrderMark(t *testing.T) {
+	c, err := load(t, "\ufefflisten = \"127.0.0.1:9\"\n", nil)
+	if err != nil || c.Listen != "127.0.0.1:9" {
+		t.Errorf("Load = %+v, %v", c, err)
+	}
+	dir := t.TempDir()
+	if err := os.WriteFile(filepath.Join(dir, ProjectFile), []byte("\ufeffroom = \"lab\"\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if p, err := FindProject(dir); err != nil || p.Room != "lab" {
+		t.Errorf("FindProject = %+v, %v", p, err)
 	}
 }
 

@@ -68,6 +68,9 @@ func (h Home) File() string { return h.file("config.toml") }
 // Rooms is the directory of the rooms' directories.
 func (h Home) Rooms() string { return h.file("rooms") }
 
+// Removed is the directory to which rooms are moved that were removed.
+func (h Home) Removed() string { return h.file("removed") }
+
 // Lock is the file that the running post office holds locked.
 func (h Home) Lock() string { return h.file("pennypost.lock") }
 

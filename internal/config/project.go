@@ -42,7 +42,11 @@ func FindProject(dir string) (Project, error) {
 }
 
 func (p *Project) parse(file string, text []byte) error {
-	err := toml.NewDecoder(bytes.NewReader(text)).DisallowUnknownFields().Decode(p)
+	text, err := plainText(file, text)
+	if err != nil {
+		return err
+	}
+	err = toml.NewDecoder(bytes.NewReader(text)).DisallowUnknownFields().Decode(p)
 	if _, ok := errors.AsType[*toml.StrictMissingError](err); ok {
 		return mail.Errorf(mail.Invalid, "%s: there are two keys, room and agent, and another is set", file)
 	}

@@ -131,7 +131,7 @@ func (g *gate) agent(ctx context.Context, token string) (mail.Caller, error) {
 	if err != nil {
 		return mail.Caller{}, err
 	}
-	defer g.office.giveBack(e)
+	defer g.office.giveBack(e, name)
 	agent, ok := e.room.CheckToken(sum)
 	if !ok {
 		return mail.Caller{}, unknown

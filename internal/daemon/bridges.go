@@ -53,7 +53,7 @@ func (o *office) resume(ctx context.Context) {
 	}
 	for _, name := range append(due, o.recent(others)...) {
 		if e, err := o.borrow(ctx, name); err == nil { // it logs what went wrong
-			o.giveBack(e)
+			o.giveBack(e, name)
 		}
 	}
 }
@@ -108,11 +108,11 @@ func (o *office) bridgeFigures() (f bridgeFigures) {
 
 // Bridges implements mail.Connector.
 func (v *visit) Bridges(ctx context.Context) ([]mail.BridgeStatus, error) {
-	e, err := v.office.borrow(ctx, v.name)
+	e, err := v.enter(ctx, true)
 	if err != nil {
 		return nil, err
 	}
-	defer v.office.giveBack(e)
+	defer v.leave(e)
 	return e.bridges.Statuses(), nil
 }
 
@@ -145,11 +145,11 @@ func (v *visit) SyncBridge(ctx context.Context, id string) (mail.BridgeStatus, e
 
 // bridging changes the list of bridges, if call does, and brings the one that call names in step.
 func (v *visit) bridging(ctx context.Context, call func(mail.Service) (string, error)) (mail.BridgeStatus, error) {
-	e, err := v.office.borrow(ctx, v.name)
+	e, err := v.enter(ctx, true)
 	if err != nil {
 		return mail.BridgeStatus{}, err
 	}
-	defer v.office.giveBack(e)
+	defer v.leave(e)
 	id, err := call(e.room.As(v.caller))
 	if err == nil {
 		err = e.reconcile(ctx)

@@ -13,17 +13,25 @@ import (
 type crowd struct {
 	mu    sync.Mutex
 	n     int
+	local int       // of n, over the Unix socket
 	since time.Time // when n was last zero for the first time
 }
 
 // note is the server's ConnState.
-func (c *crowd) note(_ net.Conn, state http.ConnState) {
+func (c *crowd) note(conn net.Conn, state http.ConnState) {
+	_, local := conn.(*peerConn)
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	switch state {
 	case http.StateNew:
 		c.n++
+		if local {
+			c.local++
+		}
 	case http.StateClosed, http.StateHijacked:
+		if local {
+			c.local--
+		}
 		if c.n--; c.n == 0 {
 			c.since = time.Now()
 		}
@@ -34,6 +42,13 @@ func (c *crowd) size() int {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.n
+}
+
+// counts returns how many connections there are over TCP, and in all.
+func (c *crowd) counts() (tcp, all int) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.n - c.local, c.n
 }
 
 // alone returns how long nobody has been connected.

@@ -147,7 +147,7 @@ func (d *daemon) run(at listeners) error {
 	failed := make(chan error, 2)
 	for _, l := range at.all() {
 		d.running.Go(func() {
-			if err := server.Serve(l); !errors.Is(err, http.ErrServerClosed) {
+			if err := server.Serve(d.shedding(l)); !errors.Is(err, http.ErrServerClosed) {
 				failed <- err
 				d.stop()
 			}

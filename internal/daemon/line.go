@@ -13,11 +13,14 @@ func (o *office) line(ctx context.Context, name mail.RoomName, caller mail.Name,
 	if caller == mail.User || caller == mail.System {
 		return mail.Errorf(mail.Denied, "only agents are rung; say which with --as NAME or PENNYPOST_AGENT")
 	}
+	if err := o.checkRemoved(name, caller, true); err != nil {
+		return err
+	}
 	e, err := o.borrow(ctx, name)
 	if err != nil {
 		return err
 	}
-	defer o.giveBack(e)
+	defer o.giveBack(e, name)
 	agent, err := seated(ctx, e.room, caller, at.Session)
 	switch {
 	case err != nil:

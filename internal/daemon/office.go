@@ -49,6 +49,7 @@ type entry struct {
 	files *jsonl.Journal
 	err   error
 
+	made    bool // its directory was made to open it
 	bridges *bridge.Set
 	ringer  *wake.Ringer
 
@@ -56,9 +57,10 @@ type entry struct {
 	done chan struct{}      // closed when that has ended
 
 	// Guarded by office.mu.
-	users int // who borrows it
-	since time.Time
-	gone  chan struct{} // not nil once it is being closed; closed when its files are free
+	users   int // who borrows it
+	since   time.Time
+	gone    chan struct{} // not nil once it is being closed; closed when its files are free
+	removed bool          // it is being removed, or was
 }
 
 func newOffice(cfg *config.Config, log *slog.Logger, m *metrics) *office {
@@ -77,12 +79,18 @@ func newOffice(cfg *config.Config, log *slog.Logger, m *metrics) *office {
 }
 
 // Room implements mail.Office. The service goes on to work when the room is closed for being idle: each call opens it again.
+// A room that does not exist is made by the first call that changes something there.
 func (o *office) Room(ctx context.Context, name mail.RoomName, as mail.Name) (mail.Service, error) {
-	e, err := o.borrow(ctx, name)
-	if err != nil {
+	if _, err := mail.ParseRoom(string(name)); err != nil {
 		return nil, err
 	}
-	o.giveBack(e)
+	if _, err := os.Lstat(o.dir(name)); !errors.Is(err, fs.ErrNotExist) {
+		e, err := o.borrow(ctx, name)
+		if err != nil {
+			return nil, err
+		}
+		o.giveBack(e, name)
+	}
 	return &visit{office: o, name: name, caller: as}, nil
 }
 
@@ -105,10 +113,14 @@ func (o *office) borrow(ctx context.Context, name mail.RoomName) (*entry, error)
 		err = notInTime(ctx, name)
 	}
 	if err != nil {
-		o.giveBack(e)
+		o.giveBack(e, name)
 		return nil, err
 	}
 	return e, nil
+}
+
+func errStopping() error {
+	return mail.Errorf(mail.Unavailable, "the post office is stopping; try again in a moment")
 }
 
 func notInTime(ctx context.Context, name mail.RoomName) error {
@@ -121,7 +133,7 @@ func (o *office) enter(ctx context.Context, name mail.RoomName) (e *entry, mine 
 	defer o.mu.Unlock()
 	for {
 		if o.closed {
-			return nil, false, mail.Errorf(mail.Unavailable, "the post office is stopping; try again in a moment")
+			return nil, false, errStopping()
 		}
 		e = o.rooms[name]
 		if e == nil || e.gone == nil {
@@ -133,8 +145,11 @@ func (o *office) enter(ctx context.Context, name mail.RoomName) (e *entry, mine 
 		case <-ctx.Done():
 		}
 		o.mu.Lock()
-		if ctx.Err() != nil {
+		switch {
+		case ctx.Err() != nil:
 			return nil, false, notInTime(ctx, name)
+		case e.removed:
+			return nil, false, errRemoved(name)
 		}
 	}
 	if e == nil {
@@ -148,11 +163,18 @@ func (o *office) enter(ctx context.Context, name mail.RoomName) (e *entry, mine 
 	return e, mine, nil
 }
 
-func (o *office) giveBack(e *entry) {
+func (o *office) giveBack(e *entry, name mail.RoomName) {
 	o.mu.Lock()
-	defer o.mu.Unlock()
 	e.users--
 	e.since = time.Now()
+	unused := e.users == 0 && e.gone == nil && e.unused()
+	if unused {
+		e.gone = make(chan struct{})
+	}
+	o.mu.Unlock()
+	if unused {
+		_ = o.closeRoom(e, name) // it has logged what went wrong
+	}
 }
 
 // open opens the room of a fresh entry. One that cannot be opened leaves the table, so that the next caller tries again.
@@ -173,6 +195,7 @@ func (o *office) open(e *entry, name mail.RoomName) {
 func (o *office) openFiles(e *entry, name mail.RoomName) error {
 	log := o.log.With("room", name)
 	began := time.Now()
+	e.made = !o.exists(name)
 	files, err := jsonl.Open(o.dir(name), jsonl.Options{Log: log, OnSync: o.metrics.synced})
 	if err != nil {
 		return err
@@ -223,7 +246,7 @@ func (o *office) deliver(ctx context.Context, to mail.RoomName, from mail.Name, 
 	if err != nil {
 		return mail.Sent{}, err
 	}
-	defer o.giveBack(e)
+	defer o.giveBack(e, to)
 	return e.room.Deliver(ctx, from, home, d)
 }
 
@@ -253,7 +276,13 @@ func (o *office) exists(name mail.RoomName) bool {
 		return false
 	}
 	info, err := os.Stat(o.dir(name))
-	return err == nil && info.IsDir()
+	if err != nil || !info.IsDir() {
+		return false
+	}
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	e := o.rooms[name]
+	return e == nil || !e.unused()
 }
 
 // names lists the rooms on disk, in order.
@@ -291,7 +320,7 @@ func (o *office) Rooms(ctx context.Context) ([]mail.RoomStatus, error) {
 		if open || !known && toOpen >= 0 {
 			if e, err := o.borrow(ctx, name); err == nil {
 				st = e.room.Status()
-				o.giveBack(e)
+				o.giveBack(e, name)
 			}
 		}
 		out = append(out, st)
@@ -357,30 +386,42 @@ func (o *office) run(ctx context.Context) {
 // sweep closes the open rooms for which which, asked under mu, is true.
 func (o *office) sweep(which func(*entry) bool) error {
 	o.mu.Lock()
-	var going []mail.RoomName
+	going := make(map[mail.RoomName]*entry)
 	for name, e := range o.rooms {
 		select {
 		case <-e.ready:
 			if e.gone == nil && e.err == nil && which(e) {
 				e.gone = make(chan struct{})
-				going = append(going, name)
+				going[name] = e
 			}
 		default: // somebody waits for it
 		}
 	}
 	o.mu.Unlock()
 	var errs []error
-	for _, name := range going {
-		errs = append(errs, o.closeRoom(name))
+	for name, e := range going {
+		errs = append(errs, o.closeRoom(e, name))
 	}
 	return errors.Join(errs...)
 }
 
 // closeRoom closes a room whose entry is marked as going.
-func (o *office) closeRoom(name mail.RoomName) error {
-	o.mu.Lock()
-	e := o.rooms[name]
-	o.mu.Unlock()
+func (o *office) closeRoom(e *entry, name mail.RoomName) error {
+	defer o.forget(e, name)
+	st, err := o.shut(e, name)
+	if e.unused() {
+		o.dropUnused(name)
+	}
+	if o.exists(name) {
+		o.mu.Lock()
+		o.known[name] = st
+		o.mu.Unlock()
+	}
+	return err
+}
+
+// shut closes the room of an entry that is marked as going. Its files are free then.
+func (o *office) shut(e *entry, name mail.RoomName) (mail.RoomStatus, error) {
 	e.bridges.Close()
 	e.stop()
 	<-e.done
@@ -392,12 +433,15 @@ func (o *office) closeRoom(name mail.RoomName) error {
 	} else {
 		o.log.Info("room closed", "room", name, "seq", st.Seq)
 	}
+	return st, err
+}
+
+// forget takes an entry that is marked as going out of the table.
+func (o *office) forget(e *entry, name mail.RoomName) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	delete(o.rooms, name)
-	o.known[name] = st
 	close(e.gone)
-	return err
 }
 
 // close refuses new calls and closes every room. Calls that still run are cut off by their journals closing, which

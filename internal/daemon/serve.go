@@ -50,6 +50,7 @@ func (d *daemon) handler() (h http.Handler, closeHandler func(), err error) {
 	mux.Handle("/", d.site)
 	api := httpapi.Options{
 		Office: d.office, Authenticate: d.gate.authenticate, Local: local, Line: d.office.line, Status: d.status, Stop: d.stop,
+		Remove:  d.office.remove,
 		Closing: d.closing, Log: d.log,
 	}
 	if d.place.HTTP != "" {
@@ -64,7 +65,7 @@ func (d *daemon) handler() (h http.Handler, closeHandler func(), err error) {
 		return nil, nil, err
 	}
 	guarded, err := httpapi.Guard(mux, httpapi.GuardOptions{})
-	return guarded, closeMCP, err
+	return httpapi.Pace(guarded), closeMCP, err
 }
 
 // loginLink returns a link that opens the pages, once.

@@ -18,30 +18,49 @@ type visit struct {
 
 var _ mail.Service = (*visit)(nil)
 
+// enter borrows the room for a call, which changes something or not.
+func (v *visit) enter(ctx context.Context, changes bool) (*entry, error) {
+	if err := v.office.checkRemoved(v.name, v.caller, changes); err != nil {
+		return nil, err
+	}
+	return v.office.borrow(ctx, v.name)
+}
+
+func (v *visit) leave(e *entry) { v.office.giveBack(e, v.name) }
+
+// why returns err, of a call to the room of e, in the words of the room's removal if that is what ended it.
+func (v *visit) why(e *entry, err error) error {
+	if mail.CodeOf(err) == mail.Unavailable && v.office.isRemoved(e) {
+		return errRemoved(v.name)
+	}
+	return err
+}
+
 // during makes one call.
 func during[T any](ctx context.Context, v *visit, call func(mail.Service) (T, error)) (T, error) {
-	e, err := v.office.borrow(ctx, v.name)
+	e, err := v.enter(ctx, false)
 	if err != nil {
 		var none T
 		return none, err
 	}
-	defer v.office.giveBack(e)
-	return call(e.room.As(v.caller))
+	defer v.leave(e)
+	out, err := call(e.room.As(v.caller))
+	return out, v.why(e, err)
 }
 
 // changing makes one call that changes the room. What it changed is in the files of the room's bridges when it returns, unless they fail.
 func changing[T any](ctx context.Context, v *visit, call func(mail.Service) (T, error)) (T, error) {
-	e, err := v.office.borrow(ctx, v.name)
+	e, err := v.enter(ctx, true)
 	if err != nil {
 		var none T
 		return none, err
 	}
-	defer v.office.giveBack(e)
+	defer v.leave(e)
 	out, err := call(e.room.As(v.caller))
 	if err == nil && e.bridges.Len() > 0 {
 		e.bridges.Await(ctx, e.room.Shown())
 	}
-	return out, err
+	return out, v.why(e, err)
 }
 
 func (v *visit) Send(ctx context.Context, d mail.Draft) (mail.Sent, error) {
@@ -70,16 +89,16 @@ func (v *visit) Wait(ctx context.Context, q mail.WaitQuery) (mail.Item, error) {
 
 // Watch keeps the room borrowed until the watch is closed.
 func (v *visit) Watch(ctx context.Context, after mail.Seq) (mail.Watch, error) {
-	e, err := v.office.borrow(ctx, v.name)
+	e, err := v.enter(ctx, false)
 	if err != nil {
 		return nil, err
 	}
 	w, err := e.room.As(v.caller).Watch(ctx, after)
 	if err != nil {
-		v.office.giveBack(e)
+		v.leave(e)
 		return nil, err
 	}
-	return &borrowedWatch{Watch: w, giveBack: sync.OnceFunc(func() { v.office.giveBack(e) })}, nil
+	return &borrowedWatch{Watch: w, giveBack: sync.OnceFunc(func() { v.leave(e) })}, nil
 }
 
 type borrowedWatch struct {
@@ -148,12 +167,12 @@ func (v *visit) Verify(ctx context.Context) (mail.Verification, error) {
 // Export borrows the room for as long as the loop over it runs.
 func (v *visit) Export(ctx context.Context) iter.Seq2[mail.Item, error] {
 	return func(yield func(mail.Item, error) bool) {
-		e, err := v.office.borrow(ctx, v.name)
+		e, err := v.enter(ctx, false)
 		if err != nil {
 			yield(mail.Item{}, err)
 			return
 		}
-		defer v.office.giveBack(e)
+		defer v.leave(e)
 		for it, err := range e.room.As(v.caller).Export(ctx) {
 			if !yield(it, err) {
 				return

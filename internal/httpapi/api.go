@@ -25,8 +25,6 @@ const (
 	defaultKeepAlive = 15 * time.Second
 	// Long enough for a slow link to take one chunk.
 	defaultWriteTimeout = 30 * time.Second
-	// Long enough for a slow link to bring one request body.
-	readTimeout = 60 * time.Second
 )
 
 // Options configure the handler. Office and Authenticate must be set; other zero values mean the defaults.
@@ -49,6 +47,9 @@ type Options struct {
 
 	// Stop begins to stop the post office and returns. Nil: it cannot be stopped from here.
 	Stop func()
+
+	// Remove takes a room out of the post office and keeps its files elsewhere. Nil: rooms cannot be removed from here.
+	Remove func(context.Context, mail.RoomName) (wire.RemovedRoom, error)
 
 	// Login makes a one-time link to the pages, which show that room first. Nil: there are none.
 	Login func(mail.RoomName) string

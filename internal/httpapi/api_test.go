@@ -157,11 +157,13 @@ func TestRoutes(t *testing.T) {
 		{name: "openapi", path: "/openapi.json", status: 200, has: `"openapi":"3.1.1"`},
 		{name: "login", method: "POST", path: "/login", body: `{"room":"lab"}`, status: 201, has: `{"url":"http://127.0.0.1:8765/login?lab"}`},
 		{name: "stop", method: "POST", path: "/stop", status: 202},
+		{name: "remove", method: "DELETE", path: lab, status: 200, has: `{"room":"lab","files":"/removed/lab"}`},
 		{name: "head", method: "HEAD", path: lab + "/inbox", status: 200},
 	} {
 		t.Run(w.name, func(t *testing.T) {
 			h, office := newTestAPI(t, Options{
 				Stop:   func() {},
+				Remove: fakeRemove,
 				Login:  func(room mail.RoomName) string { return "http://127.0.0.1:8765/login?" + string(room) },
 				Status: func(context.Context) (wire.Status, error) { return wire.Status{Version: "v1", Home: "/secret"}, nil },
 			})

@@ -8,7 +8,6 @@ import (
 	"os"
 	"strconv"
 	"strings"
-	"time"
 	"unicode/utf8"
 
 	"pennypost/internal/httpapi/wire"
@@ -157,14 +156,11 @@ func (c *call) contentType(want string) error {
 	return &statusError{http.StatusUnsupportedMediaType, mail.Errorf(mail.Invalid, "the body must come with the header Content-Type: %s, not %q", want, got)}
 }
 
-// reader returns the body, which gives an error beyond limit bytes and when it is not there in time. A body that admits to
-// be longer is not read at all.
+// reader returns the body, which gives an error beyond limit bytes. A body that admits to be longer is not read at all.
 func (c *call) reader(limit int64) (io.Reader, error) {
 	if c.r.ContentLength > limit {
 		return nil, tooLarge(limit)
 	}
-	// The server takes the deadline back at the end of the body. A ResponseWriter without deadlines is one of a test.
-	_ = http.NewResponseController(c.w).SetReadDeadline(time.Now().Add(readTimeout))
 	return http.MaxBytesReader(c.w, c.r.Body, limit), nil
 }
 

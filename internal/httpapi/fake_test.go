@@ -9,6 +9,7 @@ import (
 	"sync"
 	"time"
 
+	"pennypost/internal/httpapi/wire"
 	"pennypost/internal/mail"
 )
 
@@ -321,4 +322,8 @@ func fakeLine(ctx context.Context, _ mail.RoomName, caller mail.Name, at mail.Li
 		}
 	}
 	return hand(&mail.Rung{ID: "ring_" + at.Door, Text: "mail for " + string(caller)})
+}
+
+func fakeRemove(_ context.Context, room mail.RoomName) (wire.RemovedRoom, error) {
+	return wire.RemovedRoom{Room: room, Files: "/removed/" + string(room)}, nil
 }

@@ -48,3 +48,10 @@ func rooms(c *call) (any, error) {
 }
 
 func roomStatus(c *call) (any, error) { return c.room.Status(c.r.Context()) }
+
+func removeRoom(c *call) (any, error) {
+	if c.api.opts.Remove == nil {
+		return nil, mail.Errorf(mail.Unavailable, "rooms cannot be removed here")
+	}
+	return c.api.opts.Remove(c.r.Context(), c.roomName)
+}

@@ -74,7 +74,7 @@ func (doc fetched) validator(t *testing.T, schema map[string]any) func(body []by
 
 // TestDocumentIsTheRoutes holds that what is routed is documented and what is documented is routed.
 func TestDocumentIsTheRoutes(t *testing.T) {
-	h, _ := newTestAPI(t, Options{Stop: func() {}, Login: func(mail.RoomName) string { return "" }})
+	h, _ := newTestAPI(t, Options{Stop: func() {}, Login: func(mail.RoomName) string { return "" }, Remove: fakeRemove})
 	doc, text := fetch(t, h)
 	if _, again := fetch(t, h); again != text {
 		t.Error("the document is not the same twice")
@@ -146,7 +146,7 @@ func TestDocumentedParameters(t *testing.T) {
 
 // TestAnswersFitTheSchemas runs a scenario and validates every answer against what the document says of it.
 func TestAnswersFitTheSchemas(t *testing.T) {
-	h, _ := newTestAPI(t, Options{Stop: func() {}, Login: func(mail.RoomName) string { return "" }})
+	h, _ := newTestAPI(t, Options{Stop: func() {}, Login: func(mail.RoomName) string { return "" }, Remove: fakeRemove})
 	doc, _ := fetch(t, h)
 	for _, w := range scenario() {
 		resp := w.do(h)
@@ -218,6 +218,7 @@ func scenario() []want {
 			body: `{"id":"x1","type":"status","from":"agent:a","to":["all"],"body":"old","sent":"2026-05-10T14:00:00Z","seq":0,"read":false}`},
 		{name: room + "/messages/{id}", method: "DELETE", path: lab + "/messages/m1"},
 		{name: room, method: "GET", path: lab},
+		{name: room, method: "DELETE", path: lab},
 		{name: "/rooms", method: "GET", path: "/rooms"},
 		{name: "/openapi.json", method: "GET", path: "/openapi.json"},
 		{name: "/login", method: "POST", path: "/login", body: `{"room":"lab"}`},

@@ -48,6 +48,9 @@ func routes() []route {
 			out: wire.Rooms{}, status: http.StatusOK, handle: rooms},
 		{method: http.MethodGet, path: "/rooms/{room}", id: "room", about: "Figures about one room.",
 			out: mail.RoomStatus{}, status: http.StatusOK, handle: roomStatus},
+		{method: http.MethodDelete, path: "/rooms/{room}", id: "removeRoom",
+			about:    "Remove a room: watches and waits there end, its tokens are void, its files are moved out of the way. Only the user may.",
+			userOnly: true, out: wire.RemovedRoom{}, status: http.StatusOK, handle: removeRoom},
 	}
 	table = append(table, mailRoutes()...)
 	table = append(table, agentRoutes()...)

@@ -2,6 +2,7 @@ package httpapi
 
 import (
 	"bufio"
+	"bytes"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -52,7 +53,7 @@ func inBubble(t *testing.T, run func(*testServer)) {
 		s := &testServer{T: t, pipes: make(pipes), office: office, close: cancel}
 		transport := &http.Transport{DialContext: s.pipes.dial}
 		s.client = &http.Client{Transport: transport}
-		server := &http.Server{Handler: h}
+		server := &http.Server{Handler: Pace(h)}
 		done := make(chan error)
 		go func() { done <- server.Serve(s.pipes) }()
 		run(s)
@@ -326,7 +327,7 @@ func TestExportBreaks(t *testing.T) {
 // TestSlowWork holds that the time for sending a body does not run out while it is worked on.
 func TestSlowWork(t *testing.T) {
 	inBubble(t, func(s *testServer) {
-		s.office.room("lab").slow = 10 * readTimeout
+		s.office.room("lab").slow = 10 * bodyGrace
 		resp, err := s.client.Post("http://pennypost"+wire.Base+"/rooms/lab/import", wire.Lines, strings.NewReader("{}\n"))
 		if err != nil || resp.StatusCode != 200 {
 			t.Errorf("import = %v, %v, want 200", resp, err)
@@ -342,9 +343,72 @@ func TestSlowBody(t *testing.T) {
 		never, writer := io.Pipe()
 		defer writer.Close()
 		resp, err := s.client.Post("http://pennypost"+wire.Base+"/rooms/lab/marks", wire.JSON, never)
-		if d := time.Since(began); err != nil || resp.StatusCode != 408 || d != readTimeout {
-			t.Errorf("after %v: %v, %v; want 408 after %v", d, resp, err, readTimeout)
+		if d := time.Since(began); err != nil || resp.StatusCode != 408 || d != bodyGrace {
+			t.Errorf("after %v: %v, %v; want 408 after %v", d, resp, err, bodyGrace)
 		}
 		resp.Body.Close()
+	})
+}
+
+// A body that comes by drops ends when it is later than its size allows; one that comes steadily may take long.
+func TestTrickledBody(t *testing.T) {
+	for _, test := range []struct {
+		name   string
+		chunk  int
+		pause  time.Duration
+		status int
+		least  time.Duration
+	}{
+		{"a byte a second", 1, time.Second, 408, bodyGrace},
+		{"twice the slowest rate", 32 << 10, time.Second, 400, 20 * time.Second}, // not JSON, but all of it was read
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			inBubble(t, func(s *testServer) {
+				began := time.Now()
+				body, writer := io.Pipe()
+				wrote := make(chan struct{})
+				go func() {
+					defer close(wrote)
+					for range 25 {
+						time.Sleep(test.pause)
+						if _, err := writer.Write(bytes.Repeat([]byte(" "), test.chunk)); err != nil {
+							return
+						}
+					}
+					writer.Close()
+				}()
+				resp, err := s.client.Post("http://pennypost"+wire.Base+"/rooms/lab/marks", wire.JSON, body)
+				if err != nil {
+					t.Fatal(err)
+				}
+				resp.Body.Close()
+				body.Close()
+				<-wrote
+				if d := time.Since(began); resp.StatusCode != test.status || d < test.least || d > test.least+10*time.Second {
+					t.Errorf("after %v: %d; want %d after %v", d, resp.StatusCode, test.status, test.least)
+				}
+			})
+		})
+	}
+}
+
+// A deadline of a body must not end what is answered long after the body was read, nor the next request.
+func TestLongAnswerBehindABody(t *testing.T) {
+	inBubble(t, func(s *testServer) {
+		r, err := http.NewRequestWithContext(s.Context(), http.MethodGet, "http://pennypost"+wire.Base+"/rooms/lab/wait?timeout=2m&after=9", strings.NewReader("{}"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for range 2 {
+			resp, err := s.client.Do(r)
+			if err != nil {
+				t.Fatal(err)
+			}
+			text, err := io.ReadAll(resp.Body)
+			if err != nil || strings.TrimSpace(string(text)) != "null" {
+				t.Errorf("the wait ended with %q, %v", text, err)
+			}
+			r.Body = io.NopCloser(strings.NewReader("{}"))
+		}
 	})
 }

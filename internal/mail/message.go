@@ -99,6 +99,24 @@ func (m *Metadata) UnmarshalJSON(b []byte) error {
 	return nil
 }
 
+// tooLarge returns the first number in m that no float64 holds, "" if there is none. Programs that read it would fail, or take it for
+// infinity and write null.
+func (m Metadata) tooLarge() string {
+	d := json.NewDecoder(bytes.NewReader(m))
+	d.UseNumber()
+	for {
+		token, err := d.Token()
+		if err != nil {
+			return ""
+		}
+		if n, ok := token.(json.Number); ok {
+			if _, err := n.Float64(); err != nil {
+				return n.String()
+			}
+		}
+	}
+}
+
 // Text returns the string member called key, or "".
 func (m Metadata) Text(key string) string {
 	if len(m) == 0 {
@@ -183,6 +201,18 @@ type Draft struct {
 
 // Check returns what is wrong with d by itself; addresses, replies and rights are checked by the room. maxBody is in bytes.
 func (d *Draft) Check(maxBody int) error {
+	if err := d.CheckAccepted(maxBody); err != nil {
+		return err
+	}
+	if n := d.Metadata.tooLarge(); n != "" {
+		return Errorf(Invalid, "metadata holds the number %.40s, which is larger than programs can read. Nothing was sent; write it as a string", n)
+	}
+	return nil
+}
+
+// CheckAccepted is Check for what another system has accepted: odd numbers in its metadata are kept as they are, for nobody is
+// there to mend them.
+func (d *Draft) CheckAccepted(maxBody int) error {
 	if len(d.To) == 0 {
 		return Errorf(Invalid, "the message has no recipient: name at least one address in to")
 	}

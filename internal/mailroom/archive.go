@@ -254,7 +254,7 @@ func (v *view) checkImport(it *mail.Item) error {
 	if strings.TrimSpace(d.Body) == "" {
 		d.Body = "-" // what was sent empty elsewhere is mail all the same; as is a review without a verdict
 	}
-	return d.Check(max(v.opts.MaxBody, maxImportedBody))
+	return d.CheckAccepted(max(v.opts.MaxBody, maxImportedBody))
 }
 
 // maxImportedBody is the longest body, in bytes, of a message that was accepted elsewhere.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"net/url"
 	"strings"
+	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
@@ -121,19 +122,41 @@ func (n *Native) forget(uri string, session *mcp.ServerSession) {
 	}
 }
 
-// follow announces changes of a mailbox. However many events came meanwhile, they are one announcement.
+// followPause is how long a follower waits before it looks again for a post office that could not answer.
+const followPause = 5 * time.Second
+
+// follow announces changes of a mailbox, until ctx ends or the room is no more.
 func (n *Native) follow(ctx context.Context, agent mail.Name, uri string, after mail.Seq) {
+	for {
+		var err error
+		if after, err = n.followOnce(ctx, agent, uri, after); ctx.Err() == nil {
+			n.box.Log.Warn("mailbox not watched", "agent", agent, "err", err)
+		}
+		if mail.CodeOf(err) != mail.Unavailable {
+			return
+		}
+		select {
+		case <-ctx.Done():
+			return
+		case <-time.After(followPause):
+		}
+	}
+}
+
+// followOnce does so while one watch lasts, and returns how far it came. However many events came meanwhile, they are one
+// announcement.
+func (n *Native) followOnce(ctx context.Context, agent mail.Name, uri string, after mail.Seq) (mail.Seq, error) {
 	w, err := n.box.Service.Watch(ctx, after)
 	if err != nil {
-		n.box.Log.Warn("mailbox not watched", "agent", agent, "err", err)
-		return
+		return after, err
 	}
 	defer w.Close()
 	for {
 		events, err := w.Next(ctx)
 		if err != nil {
-			return
+			return after, err
 		}
+		after = events[len(events)-1].Seq
 		if !n.concerns(ctx, agent, events) {
 			continue
 		}

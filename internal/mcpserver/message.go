@@ -22,6 +22,7 @@ type message struct {
 	id      json.RawMessage
 	method  string
 	version string // protocolVersion of _meta
+	body    []byte // as the SDK is to read it, its id spelled by ids
 }
 
 func (m message) isCall() bool { return m.method != "" && len(m.id) > 0 }
@@ -35,7 +36,7 @@ func (m message) stateless(header string) bool {
 }
 
 // readMessage reads the body of a POST and puts it back for the SDK.
-func readMessage(w http.ResponseWriter, r *http.Request, limit int64) (message, *refusal) {
+func readMessage(w http.ResponseWriter, r *http.Request, limit int64, spell ids) (message, *refusal) {
 	if r.Method != http.MethodPost {
 		return message{}, nil
 	}
@@ -53,18 +54,19 @@ func readMessage(w http.ResponseWriter, r *http.Request, limit int64) (message, 
 	case err != nil:
 		return message{}, refuse(http.StatusBadRequest, jsonrpc.CodeInvalidRequest, "request body was cut short")
 	}
-	r.Body = io.NopCloser(bytes.NewReader(body))
-	return parseMessage(body)
+	msg, ref := parseMessage(body, spell)
+	r.Body, r.ContentLength = io.NopCloser(bytes.NewReader(msg.body)), int64(len(msg.body))
+	return msg, ref
 }
 
 // parseMessage refuses what is not a JSON-RPC message, which the SDK would answer in plain
 // text, and reads the fields of message from the rest.
-func parseMessage(body []byte) (message, *refusal) {
+func parseMessage(body []byte, spell ids) (message, *refusal) {
 	if !json.Valid(body) { // also bounds the nesting, which other decoders may not
 		return message{}, refuse(http.StatusBadRequest, jsonrpc.CodeParseError, "request body is not valid JSON")
 	}
 	if body = bytes.TrimLeft(body, " \t\r\n"); body[0] == '[' {
-		return message{batch: true}, nil
+		return message{batch: true, body: spell.concealBatch(body)}, nil
 	}
 	var in struct {
 		ID     json.RawMessage `json:"id"`
@@ -77,8 +79,14 @@ func parseMessage(body []byte) (message, *refusal) {
 	}
 	// A field of the wrong type is left zero and is the SDK's to refuse.
 	_ = json.Unmarshal(body, &in)
-	msg := message{id: in.ID, method: in.Method, version: in.Params.Meta.Version}
-	if _, err := jsonrpc.DecodeMessage(body); err != nil {
+	msg := message{id: in.ID, method: in.Method, version: in.Params.Meta.Version, body: body}
+	if len(in.ID) > 0 && !isID(in.ID) && (in.Method != "" || string(in.ID) != "null") {
+		return message{}, refuse(http.StatusBadRequest, jsonrpc.CodeInvalidRequest, "not a JSON-RPC message: the id must be a string or a number")
+	}
+	if in.Method != "" {
+		msg.body = spell.conceal(body, in.Method)
+	}
+	if _, err := jsonrpc.DecodeMessage(msg.body); err != nil {
 		return message{}, refuse(http.StatusBadRequest, jsonrpc.CodeInvalidRequest, "not a JSON-RPC message: "+err.Error()).to(msg)
 	}
 	return msg, nil

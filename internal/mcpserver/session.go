@@ -14,6 +14,10 @@ import (
 // so many at once.
 const maxSessions = 64
 
+// goneAfter is how long a session lives when a client that had listened hung up and opened nothing since: its process has
+// ended. One that lost a connection comes back within seconds.
+const goneAfter = 5 * time.Minute
+
 // sessions are the open sessions of the stateful era, and the SDK's EventStore for them.
 // The SDK keeps its own table, but ends a session only for lack of POSTs, cannot end them
 // all, and knows the owner only behind its own bearer-token middleware. Its own event store
@@ -23,8 +27,9 @@ type sessions struct {
 	timeout    time.Duration
 	cancelCall func(session string, call json.RawMessage) // not called with mu held
 
-	mu   sync.Mutex
-	byID map[string]*session
+	mu      sync.Mutex
+	byID    map[string]*session
+	opening map[string]int // by owner: admitted and not yet in byID
 
 	ending sync.WaitGroup // ends of sessions and calls that no request waits for
 }
@@ -40,6 +45,7 @@ type session struct {
 
 	// Guarded by sessions.mu.
 	open  int                     // requests
+	heard bool                    // its client has listened on a stream of its own
 	since time.Time               // when open became zero
 	timer *time.Timer             // expires the session unless a request is open then
 	calls map[string]*sessionCall // by stream: attached to a request, awaiting their client, or left
@@ -47,15 +53,15 @@ type session struct {
 }
 
 func newSessions(ctx context.Context, timeout time.Duration, cancelCall func(string, json.RawMessage)) *sessions {
-	return &sessions{ctx: ctx, timeout: timeout, cancelCall: cancelCall, byID: make(map[string]*session)}
+	return &sessions{ctx: ctx, timeout: timeout, cancelCall: cancelCall, byID: make(map[string]*session), opening: make(map[string]int)}
 }
 
 // admit makes room for one more session of owner by ending its longest idle one, and
-// reports whether there is room.
-func (t *sessions) admit(owner string) bool {
+// reports whether there is room. The caller calls done when the session is open, or will not be.
+func (t *sessions) admit(owner string) (admitted bool, done func()) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	n, oldest := 0, (*session)(nil)
+	n, oldest := t.opening[owner], (*session)(nil)
 	for _, s := range t.byID {
 		if s.owner != owner {
 			continue
@@ -65,14 +71,27 @@ func (t *sessions) admit(owner string) bool {
 			oldest = s
 		}
 	}
-	if n < maxSessions {
-		return true
+	if n >= maxSessions && oldest == nil {
+		return false, func() {}
 	}
-	if oldest == nil {
-		return false
+	if n >= maxSessions {
+		t.endLaterLocked(oldest)
 	}
-	t.endLaterLocked(oldest)
-	return true
+	t.opening[owner]++
+	return true, func() {
+		t.mu.Lock()
+		defer t.mu.Unlock()
+		if t.opening[owner]--; t.opening[owner] == 0 {
+			delete(t.opening, owner)
+		}
+	}
+}
+
+// listens notes that the client of s listens on a stream of its own.
+func (t *sessions) listens(s *session) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	s.heard = true
 }
 
 // open adds a session, held by the request that opened it.
@@ -104,7 +123,11 @@ func (t *sessions) release(s *session) {
 	s.open--
 	if s.open == 0 && t.byID[s.id] == s {
 		s.since = time.Now()
-		s.timer.Reset(t.timeout)
+		left := t.timeout
+		if s.heard {
+			left = min(left, goneAfter)
+		}
+		s.timer.Reset(left)
 	}
 }
 

@@ -38,6 +38,7 @@ const (
 // The caller keeps in and out. The goroutine that reads in ends only when a read does.
 func ServeStdio(ctx context.Context, server *mcp.Server, in io.Reader, out io.Writer) error {
 	c := &stdioConn{
+		ids:      newIDs(),
 		out:      out,
 		stopping: ctx.Done(),
 		lines:    make(chan line),
@@ -63,6 +64,7 @@ func ServeStdio(ctx context.Context, server *mcp.Server, in io.Reader, out io.Wr
 // A stdioConn is both Transport and Connection of one ServeStdio. The SDK calls Read from
 // one goroutine, Write from many.
 type stdioConn struct {
+	ids      ids
 	stopping <-chan struct{}
 	lines    chan line     // from scan; closed at the end of in
 	closed   chan struct{} // by Close
@@ -181,14 +183,14 @@ func (c *stdioConn) decode(l line) (jsonrpc.Message, error) {
 	if l.err != nil {
 		return nil, c.reject(newRPCError(nil, jsonrpc.CodeInvalidRequest, l.err.Error()))
 	}
-	seen, ref := parseMessage(l.text)
+	seen, ref := parseMessage(l.text, c.ids)
 	if ref != nil {
 		return nil, c.reject(ref.body)
 	}
 	if seen.batch {
 		return nil, c.reject(newRPCError(nil, jsonrpc.CodeInvalidRequest, "batches are not served: send one message a line"))
 	}
-	msg, err := jsonrpc.DecodeMessage(l.text)
+	msg, err := jsonrpc.DecodeMessage(seen.body)
 	if err != nil {
 		return nil, fmt.Errorf("decoding what was decoded before: %w", err)
 	}
@@ -232,7 +234,7 @@ func (c *stdioConn) Write(ctx context.Context, msg jsonrpc.Message) error {
 	if err != nil {
 		return fmt.Errorf("encoding message: %w", err)
 	}
-	err = c.writeLine(data)
+	err = c.writeLine(c.ids.outside(data))
 	if resp, ok := msg.(*jsonrpc.Response); ok {
 		c.settle(resp.ID)
 	}

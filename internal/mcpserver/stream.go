@@ -27,6 +27,7 @@ var errStreamEnded = errors.New("response has ended")
 // An exchange is what a stream needs to know of the request it answers.
 type exchange struct {
 	ctx       context.Context    // of the request
+	ids       ids                // by which the SDK knows calls
 	cancel    context.CancelFunc // ends it when its client is gone
 	begin     func(http.Header)  // if set, sees the header before it is sent
 	patient   bool               // the answer may take long: see stream.beat
@@ -134,7 +135,7 @@ func (s *stream) Write(p []byte) (int, error) {
 	if s.ended {
 		return 0, errStreamEnded
 	}
-	s.pending = append(s.pending, p...)
+	s.pending = append(s.pending, s.ids.outside(p)...) // the SDK writes whole messages
 	s.signal()
 	return len(p), nil
 }

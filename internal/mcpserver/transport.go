@@ -25,8 +25,9 @@ const (
 // Defaults of HTTPOptions.
 const (
 	defaultMaxBody = 1 << 20
-	// An agent that rested overnight finds its session in the morning.
-	defaultSessionTimeout = 24 * time.Hour
+	// Few clients delete the session that they leave, and each costs two goroutines and the calls it keeps. One that
+	// listens lives on; who comes back later than this is told to begin anew, as MCP has it.
+	defaultSessionTimeout = time.Hour
 	// Proxies commonly cut a response that was silent for 60 s, and Claude Code gives up
 	// on one that has not begun by then: four chances to be heard.
 	defaultKeepAlive = 15 * time.Second
@@ -52,7 +53,7 @@ type HTTPOptions struct {
 	Origins []string
 
 	MaxBody        int64         // bytes of one request body; 1 MiB
-	SessionTimeout time.Duration // a session with no request open for so long ends; 24 h
+	SessionTimeout time.Duration // a session with no request open for so long ends; 1 h
 	KeepAlive      time.Duration // silence after which a stream gets a comment; 15 s
 	WriteTimeout   time.Duration // a client that takes nothing for so long is cut off; 30 s
 
@@ -100,6 +101,7 @@ type HTTPHandler struct {
 	server    func(*http.Request) (*mcp.Server, error)
 	opts      HTTPOptions
 	guard     *guard
+	ids       ids
 	stateless http.Handler
 	stateful  http.Handler
 	sessions  *sessions
@@ -123,14 +125,14 @@ func NewHTTPHandler(server func(*http.Request) (*mcp.Server, error), opts HTTPOp
 	}
 	sdk := mcp.StreamableHTTPOptions{
 		Logger:              opts.Logger,
-		MaxRequestBodyBytes: opts.MaxBody,
+		MaxRequestBodyBytes: 2 * opts.MaxBody, // readMessage has measured the body, in which an id may have become longer
 		// The SDK's own Host check knows no names but loopback ones; guard does its work
 		// where others were configured.
 		DisableLocalhostProtection: len(opts.Hosts) > 0,
 		// SessionTimeout stays unset: the SDK counts only POSTs as life, and would end the
 		// session of a client that listens on a GET. See sessions.
 	}
-	h := &HTTPHandler{server: server, opts: opts, guard: g}
+	h := &HTTPHandler{server: server, opts: opts, guard: g, ids: newIDs()}
 	h.ctx, h.cancel = context.WithCancel(context.Background())
 	h.sessions = newSessions(h.ctx, opts.SessionTimeout, h.cancelCall)
 	forSessions := sdk
@@ -186,7 +188,7 @@ func (h *HTTPHandler) serve(w http.ResponseWriter, r *http.Request) *refusal {
 		w.Header().Set("Allow", "GET, POST, DELETE")
 		return refuse(http.StatusMethodNotAllowed, jsonrpc.CodeInvalidRequest, "method not allowed")
 	}
-	msg, ref := readMessage(w, r, h.opts.MaxBody)
+	msg, ref := readMessage(w, r, h.opts.MaxBody, h.ids)
 	if ref != nil {
 		return ref
 	}
@@ -228,6 +230,9 @@ func (h *HTTPHandler) serveStateful(w http.ResponseWriter, r *http.Request, msg 
 		w.WriteHeader(http.StatusNoContent)
 		return nil
 	}
+	if r.Method == http.MethodGet {
+		h.sessions.listens(s)
+	}
 	ctx, cancel := joined(r.Context(), s.ctx)
 	defer cancel()
 	var c *sessionCall
@@ -252,7 +257,9 @@ func (h *HTTPHandler) initialize(w http.ResponseWriter, r *http.Request, msg mes
 	if ref != nil {
 		return ref.to(msg)
 	}
-	if !h.sessions.admit(owner) {
+	admitted, done := h.sessions.admit(owner)
+	defer done()
+	if !admitted {
 		return refuse(http.StatusTooManyRequests, jsonrpc.CodeInvalidRequest,
 			fmt.Sprintf("%d sessions of this credential are in use: close some", maxSessions)).to(msg)
 	}
@@ -274,7 +281,7 @@ func (h *HTTPHandler) initialize(w http.ResponseWriter, r *http.Request, msg mes
 
 // run lets the SDK answer r through a stream.
 func (h *HTTPHandler) run(sdk http.Handler, w http.ResponseWriter, r *http.Request, x exchange) {
-	x.ctx, x.keepAlive, x.timeout = r.Context(), h.opts.KeepAlive, h.opts.WriteTimeout
+	x.ctx, x.ids, x.keepAlive, x.timeout = r.Context(), h.ids, h.opts.KeepAlive, h.opts.WriteTimeout
 	s := newStream(w, x)
 	defer s.end()
 	sdk.ServeHTTP(s, r)
@@ -284,7 +291,7 @@ func (h *HTTPHandler) run(sdk http.Handler, w http.ResponseWriter, r *http.Reque
 // does not mind. Only the client's own notification reaches the SDK's context of a call, so
 // we send it for it.
 func (h *HTTPHandler) cancelCall(session string, call json.RawMessage) {
-	body := fmt.Sprintf(`{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":%s,"reason":"connection closed"}}`, call)
+	body := fmt.Sprintf(`{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":%s,"reason":"connection closed"}}`, h.ids.inside(call))
 	r, err := http.NewRequest(http.MethodPost, "/", bytes.NewReader([]byte(body)))
 	if err != nil {
 		return // the arguments are constants

@@ -7,7 +7,9 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"runtime"
 	"strings"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -240,7 +242,7 @@ func TestSessionTimeout(t *testing.T) {
 		}
 		hangUp()
 		<-drained
-		time.Sleep(defaultSessionTimeout - time.Second)
+		time.Sleep(goneAfter - time.Second)
 		if got := sessionCount(o); got != 1 {
 			t.Errorf("%d sessions before the timeout, want 1", got)
 		}
@@ -251,6 +253,39 @@ func TestSessionTimeout(t *testing.T) {
 		got := do(t, c, newRequest(t, "POST", "http://office/mcp", rawCall(2, "whoami"), headerSession, session))
 		if got.Status != http.StatusNotFound {
 			t.Errorf("call in an ended session = %d, want 404", got.Status)
+		}
+	})
+}
+
+// Sessions that nobody closes do not stay, nor any goroutine of theirs: not those of clients that end, nor more than the limit
+// of clients that all come at once.
+func TestAbandonedSessions(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		o := openOffice(t, HTTPOptions{}, &http.Server{})
+		c := o.client(t, "ann")
+		session := initialize(t, c) // what is made once is made
+		do(t, c, newRequest(t, "DELETE", "http://office/mcp", "", headerSession, session))
+		c.CloseIdleConnections()
+		synctest.Wait()
+		before := runtime.NumGoroutine()
+		var all sync.WaitGroup
+		for range maxSessions / 2 {
+			all.Go(func() {
+				for range 8 {
+					initialize(t, c)
+				}
+			})
+		}
+		all.Wait()
+		c.CloseIdleConnections()
+		synctest.Wait()
+		if got := sessionCount(o); got > maxSessions {
+			t.Errorf("%d sessions of one credential, want %d at most", got, maxSessions)
+		}
+		time.Sleep(time.Hour + time.Second)
+		synctest.Wait()
+		if got := runtime.NumGoroutine(); got > before || sessionCount(o) > 0 {
+			t.Errorf("%d goroutines and %d sessions are left, want %d and 0", got, sessionCount(o), before)
 		}
 	})
 }
@@ -376,7 +411,7 @@ func FuzzParseMessage(f *testing.F) {
 		f.Add([]byte(s))
 	}
 	f.Fuzz(func(t *testing.T, body []byte) {
-		msg, ref := parseMessage(body)
+		msg, ref := parseMessage(body, "test-")
 		if ref != nil {
 			if json.Valid(body) == (ref.body.Error.Code == -32700) {
 				t.Errorf("parseMessage(%q): code %d", body, ref.body.Error.Code)

@@ -30,7 +30,13 @@ const loopback = "--listen=127.0.0.1:0"
 
 // serve starts a post office and returns when it is open.
 func (o *office) serve(args ...string) (*daemon, error) {
+	return o.serveBy(binary, args...)
+}
+
+// serveBy is serve for a program that becomes ours.
+func (o *office) serveBy(program string, args ...string) (*daemon, error) {
 	cmd := o.command(context.Background(), append([]string{"serve", "--json"}, args...)...)
+	cmd.Path = program
 	d := &daemon{cmd: cmd, log: new(buffer), done: make(chan struct{})}
 	cmd.Stderr = d.log
 	out, err := cmd.StdoutPipe()
@@ -65,7 +71,12 @@ func (o *office) serve(args ...string) (*daemon, error) {
 // mustServe is serve for a test.
 func (o *office) mustServe(t testing.TB, args ...string) *daemon {
 	t.Helper()
-	d, err := o.serve(args...)
+	return o.mustServeBy(t, binary, args...)
+}
+
+func (o *office) mustServeBy(t testing.TB, program string, args ...string) *daemon {
+	t.Helper()
+	d, err := o.serveBy(program, args...)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -76,6 +76,12 @@ type Rooms struct {
 	Rooms []mail.RoomStatus `json:"rooms"`
 }
 
+// RemovedRoom answers the removal of a room.
+type RemovedRoom struct {
+	Room  mail.RoomName `json:"room"`
+	Files string        `json:"files"` // the directory to which its files were moved
+}
+
 // Agents is a roster.
 type Agents struct {
 	Agents []mail.Agent `json:"agents"`

@@ -302,6 +302,7 @@ func badDrafts(s *suite) {
 		"two-line subject": {func(d *mail.Draft) { d.Subject = "a\nb" }, mail.Invalid, "line"},
 		"no verdict":       {func(d *mail.Draft) { d.Type = "review-result" }, mail.Invalid, "changes-requested"},
 		"metadata":         {func(d *mail.Draft) { d.Metadata = mail.Metadata(`[1]`) }, mail.Invalid, "object"},
+		"metadata number":  {func(d *mail.Draft) { d.Metadata = mail.Metadata(`{"a":{"b":[-1e99999]}}`) }, mail.Invalid, "-1e99999"},
 		"priority":         {func(d *mail.Draft) { d.Priority = "high" }, mail.Invalid, "urgent"},
 		"negative ttl":     {func(d *mail.Draft) { d.TTLSeconds = -1 }, mail.Invalid, "time to live"},
 		"audience":         {func(d *mail.Draft) { d.Audience = "past" }, mail.Invalid, "present"},

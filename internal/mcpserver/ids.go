@@ -1,0 +1,135 @@
+package mcpserver
+
+import (
+	"bytes"
+	"crypto/rand"
+	"encoding/base64"
+	"encoding/json"
+	"strconv"
+	"strings"
+)
+
+// ids spells the ids of calls for the SDK, which knows 64-bit integers and strings only: it answers the id -1.5 as -1, and
+// every number over 2^63 as the same one. An id that would not come back byte for byte is handed to the SDK as a string that
+// begins with a mark, and put back where the SDK writes it. Its value is the mark, which is random, so that no mail contains it.
+type ids string
+
+func newIDs() ids { return ids("id-" + rand.Text() + "-") }
+
+// inside returns the id under which the SDK knows a call whose client calls it raw.
+func (m ids) inside(raw json.RawMessage) json.RawMessage {
+	if comesBack(raw) && !bytes.Contains(raw, []byte(m)) {
+		return raw
+	}
+	return json.RawMessage(`"` + string(m) + base64.RawURLEncoding.EncodeToString(raw) + `"`)
+}
+
+// outside returns text that the SDK wrote with every id as its client spelled it.
+func (m ids) outside(text []byte) []byte {
+	mark := []byte(`"` + string(m))
+	if !bytes.Contains(text, mark) {
+		return text
+	}
+	var out []byte
+	for {
+		before, rest, found := bytes.Cut(text, mark)
+		out = append(out, before...)
+		if !found {
+			return out
+		}
+		coded, behind, closed := bytes.Cut(rest, []byte(`"`))
+		if !closed {
+			return append(append(out, mark...), rest...)
+		}
+		raw, err := base64.RawURLEncoding.AppendDecode(nil, coded)
+		if err != nil || !isID(raw) || bytes.HasSuffix(before, []byte(`\`)) { // quoted in a text, not an id
+			out = append(append(append(out, mark...), coded...), '"')
+		} else {
+			out = append(out, raw...)
+		}
+		text = behind
+	}
+}
+
+// comesBack reports whether the SDK writes an id as it read it.
+func comesBack(raw json.RawMessage) bool {
+	if len(raw) == 0 {
+		return true
+	}
+	if raw[0] == '"' {
+		return !bytes.ContainsFunc(raw, func(r rune) bool { return r < ' ' || r > '~' || r == '\\' })
+	}
+	const exact = 1 << 53 // from here on a float64 skips integers
+	n, err := strconv.ParseInt(string(raw), 10, 64)
+	return err == nil && -exact < n && n < exact && strconv.FormatInt(n, 10) == string(raw)
+}
+
+// isID reports whether raw, a JSON value, may be the id of a call: a string or a number (MCP forbids null, which JSON-RPC does not).
+func isID(raw json.RawMessage) bool {
+	return len(raw) > 0 && (raw[0] == '"' || raw[0] == '-' || raw[0] >= '0' && raw[0] <= '9') && json.Valid(raw)
+}
+
+// conceal returns a call or the notification that cancels one as the SDK is to read it.
+func (m ids) conceal(body []byte, method string) []byte {
+	if method == "notifications/cancelled" {
+		from, to := member(body, "params")
+		return replace(body, from, to, m.replaceIn(body[from:to], "requestId"))
+	}
+	return m.replaceIn(body, "id")
+}
+
+// replaceIn returns object with the id that its member called name holds, if it is one, spelled for the SDK.
+func (m ids) replaceIn(object []byte, name string) []byte {
+	from, to := member(object, name)
+	if !isID(object[from:to]) {
+		return object
+	}
+	return replace(object, from, to, m.inside(object[from:to]))
+}
+
+// replace returns b with b[from:to] replaced. It does not change b.
+func replace(b []byte, from, to int, by []byte) []byte {
+	if bytes.Equal(b[from:to], by) {
+		return b
+	}
+	return bytes.Join([][]byte{b[:from], by, b[to:]}, nil)
+}
+
+// member returns where the value of the last member called name stands in a JSON object; 0, 0 if there is none.
+func member(object []byte, name string) (from, to int) {
+	d := json.NewDecoder(bytes.NewReader(object))
+	if begin, err := d.Token(); err != nil || begin != json.Delim('{') {
+		return 0, 0
+	}
+	for d.More() {
+		key, err := d.Token()
+		var value json.RawMessage
+		if err != nil || d.Decode(&value) != nil {
+			return 0, 0
+		}
+		if key == name {
+			to = int(d.InputOffset())
+			from = to - len(value)
+		}
+	}
+	return from, to
+}
+
+// concealBatch is conceal for a batch, whose members may be anything.
+func (m ids) concealBatch(body []byte) []byte {
+	var all []json.RawMessage
+	if json.Unmarshal(body, &all) != nil {
+		return body
+	}
+	for i, one := range all {
+		var in struct{ Method string }
+		if json.Unmarshal(one, &in) == nil && in.Method != "" {
+			all[i] = m.conceal(one, in.Method)
+		}
+	}
+	out, err := json.Marshal(all)
+	if err != nil || strings.Count(string(out), string(m)) == 0 {
+		return body
+	}
+	return out
+}

@@ -1,0 +1,76 @@
+package systemtest
+
+import (
+	"strings"
+	"sync"
+	"testing"
+	"time"
+)
+
+// answerWithin is what is promised of a call to a post office that takes connections and does not answer, and what starting a process
+// may add on a busy machine.
+const answerWithin = 10*time.Second + 5*time.Second
+
+// A post office that is stopped, as by SIGSTOP, holds nobody for long; what was sent with a key meanwhile is sent once.
+func TestFrozen(t *testing.T) {
+	t.Parallel()
+	o := newOffice(t)
+	d := o.mustServe(t)
+	o.must(t, "agents", "register", "ann")
+	if err := suspend(d.cmd.Process.Pid); err != nil {
+		t.Fatal(err)
+	}
+	defer resume(d.cmd.Process.Pid)
+	var all sync.WaitGroup
+	for _, args := range [][]string{
+		{"send", "--to", "ann", "--body", "x", "--key", "k"}, {"inbox"}, {"history"}, {"agents"}, {"rooms"}, {"status"}, {"export"},
+		{"wait", "--timeout", "forever"}, {"wait", "--timeout", "5m"}, {"watch"}, {"watch", "--after", "0"}, {"mark", "--all", "--read"},
+	} {
+		all.Go(func() {
+			began := time.Now()
+			r := o.run(args...)
+			if took := time.Since(began); r.code != 6 || took > answerWithin || !strings.Contains(r.stdout+r.stderr, "does not answer") {
+				t.Errorf("pennypost %q: exit %d after %v, want 6\n%s%s", args, r.code, took, r.stdout, r.stderr)
+			}
+		})
+	}
+	all.Wait()
+	resume(d.cmd.Process.Pid)
+	o.must(t, "send", "--to", "ann", "--body", "x", "--key", "k")
+	if n := strings.Count(o.must(t, "history", "--json"), `"body":"x"`); n != 1 {
+		t.Errorf("%d messages, want 1", n)
+	}
+}
+
+// What waits when the post office freezes ends too.
+func TestFreezesUnderWaits(t *testing.T) {
+	t.Parallel()
+	o := newOffice(t)
+	d := o.mustServe(t)
+	o.must(t, "agents", "register", "ann")
+	watch := o.command(t.Context(), "watch", "--json", "--after", "0")
+	seen := new(buffer)
+	watch.Stdout = seen
+	if err := watch.Start(); err != nil {
+		t.Fatal(err)
+	}
+	for deadline := time.Now().Add(patience); seen.String() == ""; time.Sleep(time.Millisecond) {
+		if time.Now().After(deadline) {
+			t.Fatal("the watch sees nothing")
+		}
+	}
+	if err := suspend(d.cmd.Process.Pid); err != nil {
+		t.Fatal(err)
+	}
+	defer resume(d.cmd.Process.Pid)
+	ended := make(chan error, 1)
+	go func() { ended <- watch.Wait() }()
+	select {
+	case err := <-ended:
+		if err == nil || !strings.Contains(err.Error(), "exit status 6") {
+			t.Errorf("the watch ended with %v, want exit status 6", err)
+		}
+	case <-time.After(2 * answerWithin):
+		t.Error("the watch goes on")
+	}
+}
