@@ -12,6 +12,11 @@ document.addEventListener("pp-change", (e) => changed(JSON.parse(e.detail.data))
 document.addEventListener("visibilitychange", () => { if (!document.hidden) ask(); });
 if (base) setInterval(() => { if (Date.now() - heard > silence) { ask(); connect(); } }, 2_000);
 
+// What the page asks by itself does not count as the person's: nobody stays logged in by a page that lies open.
+document.addEventListener("htmx:config:request", ({ detail: { ctx } }) => {
+  if (ctx.sourceEvent?.type === "pp-live") ctx.request.headers["Pennypost-Live"] = "1";
+});
+
 // connect begins a stream if there is none: hx-sse goes on with one that was cut, but not with one that never came.
 function connect() { document.getElementById("live").dispatchEvent(new CustomEvent("pp-connect")); }
 
