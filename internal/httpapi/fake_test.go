@@ -9,6 +9,7 @@ import (
 	"sync"
 	"time"
 
+	"pennypost/internal/httpapi/wire"
 	"pennypost/internal/mail"
 )
 
@@ -321,4 +322,28 @@ func fakeLine(ctx context.Context, _ mail.RoomName, caller mail.Name, at mail.Li
 		}
 	}
 	return hand(&mail.Rung{ID: "ring_" + at.Door, Text: "mail for " + string(caller)})
+}
+
+// fakePages are pages at which one browser is logged in.
+type fakePages struct{}
+
+var _ Pages = fakePages{}
+
+func (fakePages) Link(ask wire.Login) (string, error) {
+	host := "pages"
+	if ask.Plain {
+		host = "127.0.0.1"
+	}
+	return "http://" + host + "/login?" + string(ask.Room), nil
+}
+
+func (fakePages) Sessions() []wire.Session {
+	return []wire.Session{{ID: "abcdefgh", Browser: "Firefox on Linux", Opened: 1778421600123, Seen: 1778421600123}}
+}
+
+func (fakePages) EndSession(id string) error {
+	if id != "" && id != "abcdefgh" {
+		return mail.Errorf(mail.NotFound, "no session %s", id)
+	}
+	return nil
 }

@@ -71,10 +71,10 @@ func (s *Site) Sessions() []Session { return s.sessions.all() }
 // that the session has ended, and that this is not on disk.
 func (s *Site) EndSession(id string) error { return s.sessions.end(id) }
 
-// isPlain reports whether r came to another name than the pages' own. Every program on this machine can be at such an address too, on another
-// port, and browsers send it the same cookies. So nobody is logged in there but whoever asked for it.
-func (s *Site) isPlain(r *http.Request) bool {
-	return s.opts.Host == "" || !strings.EqualFold(hostOf(r), s.opts.Host)
+// Named reports whether r came to the pages' own name. At any other address every program on this machine can be too, on another port, and browsers
+// send it the same cookies. So nobody is logged in there but whoever asked for it.
+func (s *Site) Named(r *http.Request) bool {
+	return s.opts.Host != "" && strings.EqualFold(hostOf(r), s.opts.Host)
 }
 
 func hostOf(r *http.Request) string {
@@ -90,7 +90,7 @@ func (s *Site) loggedIn(r *http.Request) string {
 	if err != nil {
 		return ""
 	}
-	id, err := s.sessions.find(c.Value, s.isPlain(r), !byItself(r))
+	id, err := s.sessions.find(c.Value, !s.Named(r), !byItself(r))
 	if err != nil {
 		s.opts.Log.Error("sessions", "err", err)
 	}

@@ -170,7 +170,7 @@ func (s *Site) page(h handler) http.Handler {
 // door serves h to anybody.
 func (s *Site) door(h handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		v := &view{site: s, w: w, r: r, Now: time.Now(), Nonce: newNonce(), Plain: s.isPlain(r), session: s.loggedIn(r)}
+		v := &view{site: s, w: w, r: r, Now: time.Now(), Nonce: newNonce(), Plain: !s.Named(r), session: s.loggedIn(r)}
 		v.header()
 		if err := h(v); err != nil {
 			v.fail(err)
