@@ -10,7 +10,6 @@ import (
 	"net/netip"
 	"net/url"
 	"os"
-	"regexp"
 	"strings"
 
 	"pennypost/internal/config"
@@ -30,9 +29,6 @@ type pages struct {
 
 var _ httpapi.Pages = (*pages)(nil)
 
-// hostForm is what a name of the pages looks like. Browsers take every name below localhost for this machine, and ask no network for it.
-var hostForm = regexp.MustCompile(`^pp-[a-z2-7]{26}\.localhost$`)
-
 // loadHost returns the name under which browsers know the pages, which is made at the first start. Browsers give a cookie to whatever answers
 // under the name that set it, on every port; nobody else on this machine can be visited under a name that nobody else knows.
 func loadHost(home config.Home) (string, error) {
@@ -45,7 +41,7 @@ func loadHost(home config.Home) (string, error) {
 		return "", fmt.Errorf("read the name of the pages: %w", err)
 	}
 	host := strings.TrimSpace(string(text))
-	if !hostForm.MatchString(host) {
+	if !isHost(host) {
 		return "", mail.Errorf(mail.Invalid, "%s holds no name of the pages. Remove the file; a new name is made at the next start, and bookmarks of the old one lead nowhere then", home.Host())
 	}
 	if err := os.Chmod(home.Host(), 0o600); err != nil {
@@ -54,24 +50,29 @@ func loadHost(home config.Home) (string, error) {
 	return host, nil
 }
 
-// Link implements httpapi.Pages.
+// isHost reports whether text is a name as we make them. Browsers take every name below localhost for this machine, and ask no network for it.
+func isHost(text string) bool {
+	label, below := strings.CutSuffix(text, ".localhost")
+	random, ours := strings.CutPrefix(label, "pp-")
+	return below && ours && len(random) == 26 && strings.Trim(random, "abcdefghijklmnopqrstuvwxyz234567") == ""
+}
+
+// Link implements httpapi.Pages. The link does not tell the pages' own name, because others on this machine can read the arguments of what opens it.
 func (p *pages) Link(ask wire.Login) (string, error) {
 	u, err := url.Parse(p.base)
 	if err != nil {
 		return "", err
 	}
 	ip, err := netip.ParseAddr(u.Hostname())
-	switch {
-	case err != nil:
+	if err != nil {
 		return "", err
-	case ask.Plain && ip.IsUnspecified():
-		u.Host = net.JoinHostPort("localhost", u.Port())
-	case ask.Plain:
-	case !found(ip):
+	}
+	if !ask.Plain && !found(ip) {
 		return "", mail.Errorf(mail.Unavailable, "the post office listens at %s only, where a browser does not look for the pages' own name. "+
 			"Listen at 127.0.0.1, or take the weaker way in, which says why it is that: pennypost open --plain", u.Host)
-	default:
-		u.Host = net.JoinHostPort(p.host, u.Port())
+	}
+	if ip.IsUnspecified() {
+		u.Host = net.JoinHostPort("localhost", u.Port())
 	}
 	return u.String() + p.site.Link(ask.Room, ask.Plain), nil
 }

@@ -34,7 +34,7 @@ type login struct {
 }
 
 // Link returns the path of a page that logs one browser in, within ten minutes, and then shows that room. It is good at the pages' own
-// name or, if plain, at the others.
+// name, to which the plain address leads whoever has it, or, if plain, at the plain address.
 func (s *Site) Link(room mail.RoomName, plain bool) string {
 	key := rand.Text()
 	l := &s.logins
@@ -108,12 +108,24 @@ func (s *Site) offer(v *view) error {
 	key := v.r.URL.Query().Get("key")
 	if _, ok := s.logins.find(key, v.Plain, false); ok {
 		v.Title = "Log in"
-		return v.door(http.StatusOK, "offer", key)
+		return v.door(http.StatusOK, "offer", key, !v.Plain)
+	}
+	if _, ok := s.logins.find(key, false, false); ok { // v.Plain: what opens a browser is told this address, since a list of processes would show the other
+		http.Redirect(v.w, v.r, "http://"+s.ownHost(v.r)+"/login?"+url.Values{"key": {key}}.Encode(), http.StatusSeeOther)
+		return nil
 	}
 	if v.session != "" { // the link was opened twice
 		return v.redirect("/")
 	}
-	return v.stranger()
+	return v.stranger(key)
+}
+
+// ownHost is the pages' own name, with the port at which r came.
+func (s *Site) ownHost(r *http.Request) string {
+	if _, port, err := net.SplitHostPort(r.Host); err == nil {
+		return net.JoinHostPort(s.opts.Host, port)
+	}
+	return s.opts.Host
 }
 
 // enter makes a session of a one-time link. Whoever has one keeps it.
@@ -121,9 +133,10 @@ func (s *Site) enter(v *view) error {
 	if err := v.form(); err != nil {
 		return err
 	}
-	one, ok := s.logins.find(v.r.PostForm.Get("key"), v.Plain, true)
+	key := v.r.PostForm.Get("key")
+	one, ok := s.logins.find(key, v.Plain, true)
 	if !ok && v.session == "" {
-		return v.stranger()
+		return v.stranger(key)
 	}
 	if v.session == "" {
 		cookie, err := s.sessions.begin(browserOf(v.r.UserAgent()), v.Plain)
@@ -157,21 +170,24 @@ func (s *Site) logout(v *view) error {
 	return v.redirect("/")
 }
 
-// stranger answers who has not logged in. The page must tell how to get in.
-func (v *view) stranger() error {
+// stranger answers who has not logged in, perhaps with the key of a link that is not good. The page must tell how to get in.
+func (v *view) stranger(key string) error {
 	v.Title = "Log in"
 	if v.scripted() {
 		v.w.Header().Set("HX-Refresh", "true") // the session ended under an open page
 	}
-	return v.door(http.StatusUnauthorized, "stranger", "")
+	return v.door(http.StatusUnauthorized, "stranger", key, false)
 }
 
-// door answers with a page for who is not inside.
-func (v *view) door(status int, part, key string) error {
-	return v.answer(status, "door", part, struct {
-		*view
-		Key string
-	}{v, key})
+// doorPage is a page for who is not inside.
+type doorPage struct {
+	*view
+	Key   string // of the link that led here
+	Press bool   // our script is to press the button
+}
+
+func (v *view) door(status int, part, key string, press bool) error {
+	return v.answer(status, "door", part, doorPage{v, key, press})
 }
 
 // sessionsPage lists the browsers that are logged in.

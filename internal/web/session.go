@@ -165,7 +165,7 @@ func (s *sessions) end(id string) error {
 	ended := before - len(s.list)
 	s.mu.Unlock()
 	if ended == 0 && id != "" {
-		return mail.Errorf(mail.NotFound, "there is no session %s; it may have ended. Those that there are, are listed by: pennypost open --sessions", id)
+		return mail.Errorf(mail.NotFound, "there is no session %s; it may have ended", id)
 	}
 	if err := s.save(); err != nil {
 		return &mail.Error{Code: mail.Unavailable, Err: err,

@@ -61,7 +61,7 @@ func TestLoginOnce(t *testing.T) {
 		t.Errorf("the cookie is %v", c)
 	}
 	b.get("/@shop/", withCookie(c.Value)).want(t, http.StatusOK, "<h1>Inbox</h1>")
-	b.get(link, stranger).want(t, http.StatusUnauthorized, "pennypost open").without(t, "/login")
+	b.get(link, stranger).want(t, http.StatusUnauthorized, "pennypost open", "has been used").without(t, "/login", "enter.js")
 	if again := b.enters(link, stranger).want(t, http.StatusUnauthorized, "pennypost open"); again.Header.Get("Set-Cookie") != "" {
 		t.Error("a link that was used opens another session")
 	}
@@ -100,7 +100,7 @@ func cookieOf(t *testing.T, h http.Header) *http.Cookie {
 }
 
 // TestPlainAddress: at 127.0.0.1, where every program of the machine can be on another port and is sent the same cookies, nobody is logged in and no
-// session is begun, unless a plain link asked for that. And that address does not tell the pages' own.
+// session is begun, unless a plain link asked for that. And that address tells the pages' own to nobody but who has a link that is good.
 func TestPlainAddress(t *testing.T) {
 	b := newBed(t)
 	for _, path := range []string{"/", "/@shop/", "/sessions", "/no/such/page", "/@shop/events"} {
@@ -110,18 +110,21 @@ func TestPlainAddress(t *testing.T) {
 		}
 	}
 	link := b.site.Link("shop", false)
-	b.get(link, plainly, stranger).want(t, http.StatusUnauthorized).without(t, bedHost)
+	if got := b.get(link, plainly, stranger).want(t, http.StatusSeeOther); got.Header.Get("Location") != "http://"+bedHost+":8765"+link || got.Header.Get("Set-Cookie") != "" {
+		t.Errorf("from the plain address a link leads on with %v", got.Header)
+	}
 	if got := b.enters(link, plainly, stranger).want(t, http.StatusUnauthorized); got.Header.Get("Set-Cookie") != "" {
 		t.Error("a link to the pages' own address opens a session at another")
 	}
 	b.enters(link, stranger).want(t, http.StatusSeeOther) // which did not use it up
+	b.get(link, plainly, stranger).want(t, http.StatusUnauthorized).without(t, bedHost)
 
 	plain := b.site.Link("shop", true)
 	b.get(plain, stranger).want(t, http.StatusUnauthorized)
 	if got := b.enters(plain, stranger).want(t, http.StatusUnauthorized); got.Header.Get("Set-Cookie") != "" {
 		t.Error("a plain link opens a session at the pages' own address")
 	}
-	b.get(plain, plainly, stranger).want(t, http.StatusOK, "whatever the port", "<code>127.0.0.1</code>").without(t, "enter.js") // a person presses
+	b.get(plain, plainly, stranger).want(t, http.StatusOK, "on any port", "<code>127.0.0.1</code>").without(t, "enter.js") // a person presses
 	c := cookieOf(t, b.enters(plain, plainly, stranger).want(t, http.StatusSeeOther).Header)
 	b.get("/@shop/", withCookie(c.Value), plainly).want(t, http.StatusOK, "<h1>Inbox</h1>")
 	b.get("/@shop/", withCookie(c.Value)).want(t, http.StatusUnauthorized)

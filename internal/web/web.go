@@ -158,7 +158,7 @@ func (s *Site) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 func (s *Site) page(h handler) http.Handler {
 	return s.door(func(v *view) error {
 		if v.session == "" {
-			return v.stranger()
+			return v.stranger("")
 		}
 		if err := v.enter(); err != nil {
 			return err
