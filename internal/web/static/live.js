@@ -34,6 +34,7 @@ export async function ask() {
 // changed brings the page up to date: the numbers at once, and each part that is live by its own request.
 function changed(change) {
   heard = Date.now();
+  if (change.seq < at && !change.reset) return; // an answer that the stream has overtaken
   const moved = change.seq > at || change.reset; // another journal may have come under the room's name
   at = change.reset ? change.seq : Math.max(at, change.seq);
   count("inbox", change.unread);

@@ -57,6 +57,13 @@ func (r *room) stranger(width, height int64) *person {
 	return p
 }
 
+// roams lets the person visit other addresses too.
+func (p *person) roams() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.site = "http://"
+}
+
 // person opens a tab of that size and logs in.
 func (r *room) person(width, height int64) *person {
 	r.t.Helper()
