@@ -133,7 +133,7 @@ func (a *app) announceDemo(p daemon.Place, home config.Home, day *demoday.Day, k
 	case p.HTTP == "":
 		link = "nothing: it listens on no port"
 	case link == "":
-		link = "PENNYPOST_HOME='" + string(home) + "' PENNYPOST_ROOM=" + string(day.Rooms[0]) + " " + programName() + " open"
+		link = fmt.Sprintf("PENNYPOST_HOME='%s' PENNYPOST_ROOM=%s %s open", home, day.Rooms[0], programName())
 	}
 	a.out.line("%s", a.out.bold("The post office of the demo is open."))
 	a.out.table([][]string{

@@ -69,7 +69,7 @@ func newMCP(a *app) *cobra.Command {
 	cmd.Flags().BoolVar(&f.channel, "channel", false, "wake the session by channel notifications; start Claude Code with this server as a channel")
 	cmd.Flags().StringVar(&f.dialect, "dialect", "", "serve the tools of `DIALECT`: "+dialectNames())
 	cmd.Flags().StringVar(&f.remote, "remote", "", "`URL` of another post office; $PENNYPOST_TOKEN is the token for it")
-	cmd.Flags().BoolVar(&f.insecure, "insecure", false, "send the token to --remote though others on the network can read it")
+	cmd.Flags().BoolVar(&f.insecure, "insecure", false, "send the token to --remote though others can read it on the way")
 	return cmd
 }
 
@@ -164,8 +164,8 @@ func (a *app) connectRemote(ctx context.Context, s *session, f mcpFlags) error {
 	return err
 }
 
-// checkRemote refuses to send a token over a network on which others can read it, unless that was said to be wanted. What else is wrong with an
-// address is said by the client.
+// checkRemote refuses to send a token over a network on which others can read it, unless that was said to be wanted.
+// What else is wrong with an address is said by the client.
 func checkRemote(address string, insecure bool) error {
 	u, err := url.Parse(address)
 	if err != nil || u.Scheme != "http" || u.Hostname() == "localhost" || insecure {
@@ -174,8 +174,9 @@ func checkRemote(address string, insecure bool) error {
 	if ip, err := netip.ParseAddr(u.Hostname()); err == nil && ip.Unmap().IsLoopback() {
 		return nil
 	}
-	return hinted(mail.Errorf(mail.Denied, "%s is on another machine, and without TLS the token crosses the network in the clear: whoever can read it there is the agent from then on. "+
-		"Nothing was sent", u.Host), "use an https:// address, or an SSH tunnel to 127.0.0.1; on a network that you trust, add --insecure")
+	return hinted(mail.Errorf(mail.Denied, "%s is on another machine, and without TLS the token crosses the network in the clear: "+
+		"whoever can read it there is the agent from then on. Nothing was sent", u.Host),
+		"use an https:// address, or an SSH tunnel to 127.0.0.1; on a network that you trust, add --insecure")
 }
 
 // serveMCP serves until standard input ends, a signal comes, or another session took the name over.

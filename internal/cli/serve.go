@@ -154,7 +154,8 @@ func (a *app) announce(p daemon.Place) {
 		rows = append(rows, []string{"page", at.Login + " (once, within ten minutes; again by: " + self + " open)"})
 	}
 	if at.HTTP != "" {
-		rows = append(rows, []string{"http", at.HTTP}, []string{"mcp", at.MCP}, []string{"token", at.TokenFile + " (yours; an agent's is made by: " + self + " agents token NAME)"})
+		rows = append(rows, []string{"http", at.HTTP}, []string{"mcp", at.MCP},
+			[]string{"token", at.TokenFile + " (yours; an agent's is made by: " + self + " agents token NAME)"})
 	}
 	rows = append(rows,
 		[]string{"claude", "claude mcp add --scope user pennypost -- " + self + " mcp"},
@@ -165,7 +166,8 @@ func (a *app) announce(p daemon.Place) {
 	a.out.table(rows, 0)
 }
 
-// loginLink returns a link that opens the pages, for a terminal, and "" where what is printed is kept: whoever reads a log would be the person.
+// loginLink returns a link that opens the pages, for a terminal, and "" where what is printed is kept: whoever reads a
+// log would be the person.
 func (a *app) loginLink(p daemon.Place, room mail.RoomName) string {
 	if p.Login == nil || !isTerminal(a.env.Stdout) {
 		return ""

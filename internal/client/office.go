@@ -137,7 +137,8 @@ func (o *Office) Ring(ctx context.Context, room mail.RoomName, as mail.Name, at 
 	c := &caller{office: o, name: as}
 	query := params{}.text("door", at.Door).text("session", at.Session).text("timeout", until(ctx).String()).values()
 	var rung *mail.Rung
-	err := c.do(ctx, request{method: http.MethodPost, path: []string{"rooms", string(room), "ring"}, query: query, background: true}, &rung)
+	path := []string{"rooms", string(room), "ring"}
+	err := c.do(ctx, request{method: http.MethodPost, path: path, query: query, background: true}, &rung)
 	return rung, err
 }
 

@@ -79,7 +79,7 @@ func listenTCP(cfg *config.Config, log *slog.Logger) (tcp, twin net.Listener, er
 		return nil, nil, err
 	}
 	if tcp, twin, err = listenBoth(address); err != nil {
-		return nil, nil, &mail.Error{Code: mail.Unavailable, Msg: fmt.Sprintf("cannot listen on %s: %v", address, err), Err: err}
+		return nil, nil, mail.Errorf(mail.Unavailable, "cannot listen on %s: %w", address, err)
 	}
 	return tcp, twin, nil
 }
@@ -87,8 +87,9 @@ func listenTCP(cfg *config.Config, log *slog.Logger) (tcp, twin net.Listener, er
 // portTries is how many ports are tried, of those that the system chooses, for one that is free at both addresses.
 const portTries = 10
 
-// listenBoth listens at the address and, where that is one at which browsers look for a name below localhost, at the other of the two: they try
-// the one of IPv6 first. Who listened at the one that we leave free would be taken for us, and be sent what logs the person in.
+// listenBoth listens at the address and, where that is one at which browsers look for a name below localhost, at the
+// other of the two: they try the one of IPv6 first. Who listened at the one that we leave free would be taken for us,
+// and be sent what logs the person in.
 func listenBoth(address string) (tcp, twin net.Listener, err error) {
 	for range portTries {
 		if tcp, err = net.Listen("tcp", address); err != nil {

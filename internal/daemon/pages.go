@@ -29,8 +29,9 @@ type pages struct {
 
 var _ httpapi.Pages = (*pages)(nil)
 
-// loadHost returns the name under which browsers know the pages, which is made at the first start. Browsers give a cookie to whatever answers
-// under the name that set it, on every port; nobody else on this machine can be visited under a name that nobody else knows.
+// loadHost returns the name under which browsers know the pages, which is made at the first start. Browsers give a
+// cookie to whatever answers under the name that set it, on every port; nobody else on this machine can be visited
+// under a name that nobody else knows.
 func loadHost(home config.Home) (string, error) {
 	text, err := os.ReadFile(home.Host())
 	if errors.Is(err, fs.ErrNotExist) {
@@ -42,7 +43,8 @@ func loadHost(home config.Home) (string, error) {
 	}
 	host := strings.TrimSpace(string(text))
 	if !isHost(host) {
-		return "", mail.Errorf(mail.Invalid, "%s holds no name of the pages. Remove the file; a new name is made at the next start, and bookmarks of the old one lead nowhere then", home.Host())
+		return "", mail.Errorf(mail.Invalid, "%s holds no name of the pages. Remove the file; a new name is made at the next start, "+
+			"and bookmarks of the old one lead nowhere then", home.Host())
 	}
 	if err := os.Chmod(home.Host(), 0o600); err != nil {
 		return "", fmt.Errorf("close the name of the pages to others: %w", err)
@@ -50,14 +52,16 @@ func loadHost(home config.Home) (string, error) {
 	return host, nil
 }
 
-// isHost reports whether text is a name as we make them. Browsers take every name below localhost for this machine, and ask no network for it.
+// isHost reports whether text is a name as we make them. Browsers take every name below localhost for this machine,
+// and ask no network for it.
 func isHost(text string) bool {
 	label, below := strings.CutSuffix(text, ".localhost")
 	random, ours := strings.CutPrefix(label, "pp-")
 	return below && ours && len(random) == 26 && strings.Trim(random, "abcdefghijklmnopqrstuvwxyz234567") == ""
 }
 
-// Link implements httpapi.Pages. The link does not tell the pages' own name, because others on this machine can read the arguments of what opens it.
+// Link implements httpapi.Pages. The link does not tell the pages' own name, because others on this machine can read
+// the arguments of what opens it.
 func (p *pages) Link(ask wire.Login) (string, error) {
 	u, err := url.Parse(p.base)
 	if err != nil {
@@ -68,8 +72,8 @@ func (p *pages) Link(ask wire.Login) (string, error) {
 		return "", err
 	}
 	if !ask.Plain && !found(ip) {
-		return "", mail.Errorf(mail.Unavailable, "the post office listens at %s only, where a browser does not look for the pages' own name. "+
-			"Listen at 127.0.0.1, or take the weaker way in, which says why it is that: pennypost open --plain", u.Host)
+		return "", mail.Errorf(mail.Unavailable, "the post office listens at %s only, where a browser does not look for the pages' "+
+			"own name. Listen at 127.0.0.1, or take the weaker way in, which says why it is that: pennypost open --plain", u.Host)
 	}
 	if ip.IsUnspecified() {
 		u.Host = net.JoinHostPort("localhost", u.Port())
@@ -95,7 +99,8 @@ func (p *pages) Sessions() []wire.Session {
 // EndSession implements httpapi.Pages.
 func (p *pages) EndSession(id string) error { return p.site.EndSession(id) }
 
-// apart gives requests under the pages' own name to the pages, and to nothing else: there is no API for a page to be talked into using.
+// apart gives requests under the pages' own name to the pages, and to nothing else: there is no API for a page to be
+// talked into using.
 func (p *pages) apart(rest http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if p.site.Named(r) {

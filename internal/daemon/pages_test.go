@@ -57,7 +57,8 @@ func (r *running) link(t *testing.T, ask wire.Login) string {
 	return link
 }
 
-// TestPagesFromElsewhere: whoever has logged in is the user, so nothing but our own pages may speak in that browser's name.
+// TestPagesFromElsewhere: whoever has logged in is the user, so nothing but our own pages may speak in that browser's
+// name.
 func TestPagesFromElsewhere(t *testing.T) {
 	r := start(t, Options{Config: testConfig(t)})
 	r.register(t, "shop", "builder-1")
@@ -151,7 +152,8 @@ func look(t *testing.T, b *http.Client, method, address, host, token string) (*h
 	return resp, string(text)
 }
 
-// TestPagesName: the pages have a name that nobody can guess, which stays; only the pages are there; and no other address gives it away.
+// TestPagesName: the pages have a name that nobody can guess, which stays; only the pages are there; and no other
+// address gives it away.
 func TestPagesName(t *testing.T) {
 	cfg := testConfig(t)
 	r := start(t, Options{Config: cfg})
@@ -347,7 +349,8 @@ func TestBothLoopbacks(t *testing.T) {
 // seen is the line that says of an agent that it lives, and nothing else. Whatever an agent does says so.
 var seen = regexp.MustCompile(`(?m)^\{"seq":\d+,"at":"[^"]*","agent":\{"name":"ann"\}[^{}]*\}\n`)
 
-// TestGetChangesNothing asks every GET route of the API and of the dialects, as the user and as an agent, and finds every file of the room as it was.
+// TestGetChangesNothing asks every GET route of the API and of the dialects, as the user and as an agent, and finds
+// every file of the room as it was.
 func TestGetChangesNothing(t *testing.T) {
 	cfg := testConfig(t)
 	r := start(t, Options{Config: cfg})

@@ -33,7 +33,8 @@ func Guard(next http.Handler, opts GuardOptions) (http.Handler, error) {
 	}
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if !hostAllowed(r, hosts) {
-			writeProblem(w, problem(mail.Errorf(mail.Denied, "this post office is not called %s; use its IP address or localhost; its pages are opened by: pennypost open", strings.ToValidUTF8(r.Host, "\uFFFD"))))
+			writeProblem(w, problem(mail.Errorf(mail.Denied, "this post office is not called %s; use its IP address or localhost; "+
+				"its pages are opened by: pennypost open", strings.ToValidUTF8(r.Host, "\uFFFD"))))
 			return
 		}
 		if err := cross.Check(r); err != nil {

@@ -35,8 +35,8 @@ func showLetter(v *view) error {
 	return v.part("inbox", "letter", l)
 }
 
-// opened marks the letter that the page has opened read, and answers with the letter as it is then. To open is to read, and nothing else is; and to
-// open is what a person does: whatever looks ahead gets pages, and runs none.
+// opened marks the letter that the page has opened read, and answers with the letter as it is then. To open is to
+// read, and nothing else is; and to open is what a person does: whatever looks ahead gets pages, and runs none.
 func opened(v *view) error {
 	id, err := v.named()
 	if err != nil {

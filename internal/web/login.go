@@ -16,11 +16,12 @@ import (
 
 const (
 	sessionCookie = "pennypost_session"
-	loginTime     = 10 * time.Minute // a link is typed or clicked at once, and may stand in a terminal's history for long
+	loginTime     = 10 * time.Minute // a link is used at once, and may stand in a terminal's history for long
 	maxLogins     = 100              // links that nobody used; the oldest goes
 )
 
-// logins are the one-time links that are still good. Links are kept in memory: a post office that starts again has given none.
+// logins are the one-time links that are still good. Links are kept in memory: a post office that starts again has
+// given none.
 type logins struct {
 	mu   sync.Mutex
 	list []login // in the order in which they end
@@ -33,21 +34,23 @@ type login struct {
 	ends  time.Time
 }
 
-// Link returns the path of a page that logs one browser in, within ten minutes, and then shows that room. It is good at the pages' own
-// name, to which the plain address leads whoever has it, or, if plain, at the plain address.
+// Link returns the path of a page that logs one browser in, within ten minutes, and then shows that room. It is good
+// at the pages' own name, to which the plain address leads whoever has it, or, if plain, at the plain address.
 func (s *Site) Link(room mail.RoomName, plain bool) string {
 	key := rand.Text()
+	one := login{sum: sha256.Sum256([]byte(key)), room: room, plain: plain, ends: time.Now().Add(loginTime)}
 	l := &s.logins
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.list = append(l.list, login{sum: sha256.Sum256([]byte(key)), room: room, plain: plain, ends: time.Now().Add(loginTime)})
+	l.list = append(l.list, one)
 	if len(l.list) > maxLogins {
 		l.list = l.list[1:]
 	}
 	return "/login?key=" + url.QueryEscape(key)
 }
 
-// find returns the link with that key, if it is good at the plain address, or at the pages' own. To use it is to use it up.
+// find returns the link with that key, if it is good at the plain address, or at the pages' own. To use it is to use
+// it up.
 func (l *logins) find(key string, plain, use bool) (login, bool) {
 	sum := sha256.Sum256([]byte(key))
 	l.mu.Lock()
@@ -67,12 +70,12 @@ func (l *logins) find(key string, plain, use bool) (login, bool) {
 // Sessions returns the browsers that are logged in, the last used first.
 func (s *Site) Sessions() []Session { return s.sessions.all() }
 
-// EndSession logs a browser out, or every one if id is "". An unknown one is an error of code NotFound; one of code Unavailable says
-// that the session has ended, and that this is not on disk.
+// EndSession logs a browser out, or every one if id is "". An unknown one is an error of code NotFound; one of code
+// Unavailable says that the session has ended, and that this is not on disk.
 func (s *Site) EndSession(id string) error { return s.sessions.end(id) }
 
-// Named reports whether r came to the pages' own name. At any other address every program on this machine can be too, on another port, and browsers
-// send it the same cookies. So nobody is logged in there but whoever asked for it.
+// Named reports whether r came to the pages' own name. At any other address every program on this machine can be too,
+// on another port, and browsers send it the same cookies. So nobody is logged in there but whoever asked for it.
 func (s *Site) Named(r *http.Request) bool {
 	return s.opts.Host != "" && strings.EqualFold(hostOf(r), s.opts.Host)
 }
@@ -97,21 +100,23 @@ func (s *Site) loggedIn(r *http.Request) string {
 	return id
 }
 
-// byItself reports whether a page that lies open asks, and no person: that does not keep a session from ending. A page says so in a header.
+// byItself reports whether a page that lies open asks, and no person: that does not keep a session from ending. A page
+// says so in a header.
 func byItself(r *http.Request) bool {
 	return r.URL.Path == "/events" || r.URL.Path == "/changes" || r.Header.Get("Pennypost-Live") != ""
 }
 
-// offer answers to a link with a button that logs in. It changes nothing: programs follow links to look ahead, and browsers do. Our script
-// presses the button, but not at the plain address, where the page has something to say first.
+// offer answers to a link with a button that logs in. It changes nothing: programs follow links to look ahead, and
+// browsers do. Our script presses the button, but not at the plain address, where the page has something to say first.
 func (s *Site) offer(v *view) error {
 	key := v.r.URL.Query().Get("key")
 	if _, ok := s.logins.find(key, v.Plain, false); ok {
 		v.Title = "Log in"
 		return v.door(http.StatusOK, "offer", key, !v.Plain)
 	}
-	if _, ok := s.logins.find(key, false, false); ok { // v.Plain: what opens a browser is told this address, since a list of processes would show the other
-		http.Redirect(v.w, v.r, "http://"+s.ownHost(v.r)+"/login?"+url.Values{"key": {key}}.Encode(), http.StatusSeeOther)
+	if _, ok := s.logins.find(key, false, false); ok { // at the plain address, which is the one that a list of processes may show
+		to := "http://" + s.ownHost(v.r) + "/login?" + url.Values{"key": {key}}.Encode()
+		http.Redirect(v.w, v.r, to, http.StatusSeeOther)
 		return nil
 	}
 	if v.session != "" { // the link was opened twice
@@ -155,7 +160,8 @@ func (s *Site) enter(v *view) error {
 // setCookie has the browser keep a session, for so many seconds; negative: forget it.
 func (v *view) setCookie(value string, seconds int) {
 	http.SetCookie(v.w, &http.Cookie{
-		Name: sessionCookie, Value: value, Path: "/", MaxAge: seconds, HttpOnly: true, SameSite: http.SameSiteStrictMode, Secure: v.r.TLS != nil,
+		Name: sessionCookie, Value: value, Path: "/", MaxAge: seconds,
+		HttpOnly: true, SameSite: http.SameSiteStrictMode, Secure: v.r.TLS != nil,
 	})
 }
 
@@ -170,7 +176,8 @@ func (s *Site) logout(v *view) error {
 	return v.redirect("/")
 }
 
-// stranger answers who has not logged in, perhaps with the key of a link that is not good. The page must tell how to get in.
+// stranger answers who has not logged in, perhaps with the key of a link that is not good. The page must tell how to
+// get in.
 func (v *view) stranger(key string) error {
 	v.Title = "Log in"
 	if v.scripted() {

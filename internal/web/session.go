@@ -64,8 +64,8 @@ type sessions struct {
 	writing sync.Mutex // held while the file is written: what was written last must be the latest
 }
 
-// openSessions reads the file at path. Where it cannot be understood, or is of another key, nobody is logged in. The sessions are usable
-// whatever the error.
+// openSessions reads the file at path. Where it cannot be understood, or is of another key, nobody is logged in. The
+// sessions are usable whatever the error.
 func openSessions(path string, key []byte) (*sessions, error) {
 	sum := sha256.Sum256(append([]byte("pennypost web sessions\x00"), key...))
 	s := &sessions{path: path, key: hex.EncodeToString(sum[:])}
@@ -94,7 +94,7 @@ func (s *sessions) begin(browser string, plain bool) (cookie string, err error) 
 	now := time.Now()
 	cookie = rand.Text()
 	one := kept{Sum: sumOf(cookie), Session: Session{
-		ID: strings.ToLower(rand.Text()[:8]), Browser: browser, Opened: mail.TimeOf(now), Seen: mail.TimeOf(now), Plain: plain,
+		ID: strings.ToLower(rand.Text()[:8]), Browser: browser, Plain: plain, Opened: mail.TimeOf(now), Seen: mail.TimeOf(now),
 	}}
 	s.mu.Lock()
 	s.tidy(now)
@@ -112,8 +112,8 @@ func (s *sessions) begin(browser string, plain bool) (cookie string, err error) 
 	return cookie, s.save()
 }
 
-// find returns the session of a cookie at the plain address or at the pages' own. An act of the person keeps it from ending; an error
-// says that this is not written.
+// find returns the session of a cookie at the plain address or at the pages' own. An act of the person keeps it from
+// ending; an error says that this is not written.
 func (s *sessions) find(cookie string, plain, act bool) (id string, err error) {
 	now := time.Now()
 	sum := sumOf(cookie)
@@ -169,8 +169,8 @@ func (s *sessions) end(id string) error {
 	}
 	if err := s.save(); err != nil {
 		return &mail.Error{Code: mail.Unavailable, Err: err,
-			Msg: "the session has ended, but the file that remembers sessions could not be written, so it would be open again after a restart. Make room on the disk, " +
-				"then end all with: pennypost open --revoke all"}
+			Msg: "the session has ended, but the file that remembers sessions could not be written, so it would be open again " +
+				"after a restart. Make room on the disk, then end all with: pennypost open --revoke all"}
 	}
 	return nil
 }
@@ -206,7 +206,8 @@ func sumOf(cookie string) string {
 	return hex.EncodeToString(sum[:])
 }
 
-// browserOf says in our words which browser a header names. What the header says itself is a stranger's text, and is not shown.
+// browserOf says in our words which browser a header names. What the header says itself is a stranger's text, and is
+// not shown.
 func browserOf(agent string) string {
 	first := func(words [][2]string, other string) string {
 		for _, w := range words {
@@ -217,9 +218,12 @@ func browserOf(agent string) string {
 		return other
 	}
 	// Browsers name those whose pages they want to be sent, so the pretenders come before what they pretend to be.
-	name := first([][2]string{{"Edg/", "Edge"}, {"OPR/", "Opera"}, {"Firefox/", "Firefox"}, {"Chrome/", "Chrome"}, {"Safari/", "Safari"}}, "a program")
+	name := first([][2]string{
+		{"Edg/", "Edge"}, {"OPR/", "Opera"}, {"Firefox/", "Firefox"}, {"Chrome/", "Chrome"}, {"Safari/", "Safari"},
+	}, "a program")
 	system := first([][2]string{
-		{"Android", "Android"}, {"iPhone", "iPhone"}, {"iPad", "iPad"}, {"Windows", "Windows"}, {"Macintosh", "macOS"}, {"CrOS", "ChromeOS"}, {"Linux", "Linux"},
+		{"Android", "Android"}, {"iPhone", "iPhone"}, {"iPad", "iPad"}, {"Windows", "Windows"}, {"Macintosh", "macOS"},
+		{"CrOS", "ChromeOS"}, {"Linux", "Linux"},
 	}, "")
 	if system == "" {
 		return name

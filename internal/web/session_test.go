@@ -99,8 +99,9 @@ func cookieOf(t *testing.T, h http.Header) *http.Cookie {
 	return nil
 }
 
-// TestPlainAddress: at 127.0.0.1, where every program of the machine can be on another port and is sent the same cookies, nobody is logged in and no
-// session is begun, unless a plain link asked for that. And that address tells the pages' own to nobody but who has a link that is good.
+// TestPlainAddress: at 127.0.0.1, where every program of the machine can be on another port and is sent the same
+// cookies, nobody is logged in and no session is begun, unless a plain link asked for that. And that address tells the
+// pages' own to nobody but who has a link that is good.
 func TestPlainAddress(t *testing.T) {
 	b := newBed(t)
 	for _, path := range []string{"/", "/@shop/", "/sessions", "/no/such/page", "/@shop/events"} {
@@ -182,7 +183,8 @@ func TestLoginExpires(t *testing.T) {
 	})
 }
 
-// TestSessionIdles: a session ends 12 hours after the person's last act, and a page that lies open does not keep it; nor does anything after 30 days.
+// TestSessionIdles: a session ends 12 hours after the person's last act, and a page that lies open does not keep it;
+// nor does anything after 30 days.
 func TestSessionIdles(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newSessionBed("", "key")
@@ -216,7 +218,8 @@ func TestSessionIdles(t *testing.T) {
 	})
 }
 
-// TestSessionsSurvive: a restart of the post office ends no session, a logout ends it for good, and another operator's token ends all.
+// TestSessionsSurvive: a restart of the post office ends no session, a logout ends it for good, and another operator's
+// token ends all.
 func TestSessionsSurvive(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "sessions.json")
 	s := newSessionBed(file, "key")
@@ -305,7 +308,8 @@ func TestManyLinks(t *testing.T) {
 	b.get(second, stranger).want(t, http.StatusOK)
 }
 
-// TestForgedSessions: nothing but the very text of a session's cookie opens it; neither its id does, nor what the file holds of it.
+// TestForgedSessions: nothing but the very text of a session's cookie opens it; neither its id does, nor what the file
+// holds of it.
 func TestForgedSessions(t *testing.T) {
 	b := newBed(t)
 	one := b.site.Sessions()[0]

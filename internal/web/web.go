@@ -16,7 +16,7 @@ import (
 type Options struct {
 	Office  mail.Office     // rooms; they are always entered as the user
 	Key     []byte          // what sessions hang on: with another key, all that were begun are void
-	Host    string          // the pages' own name; at others only sessions hold that were begun there, by a plain link. "": there is none
+	Host    string          // the pages' own name; elsewhere only sessions hold that a plain link began. "": there is none
 	File    string          // where sessions are kept; "": in memory
 	Closing context.Context // ends streams; nil: they end with their requests
 	Log     *slog.Logger

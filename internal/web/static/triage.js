@@ -2,7 +2,8 @@
 import { announce, ask } from "./live.js";
 import { close, reload, takeAway } from "./list.js";
 
-// A letter that was opened is read. One in a page that the browser makes ready before anybody asked for it was not opened.
+// A letter that was opened is read. One in a page that the browser makes ready before anybody asked for it was not
+// opened.
 function opened() {
   const sign = document.getElementById("opened");
   if (!sign) return;
@@ -12,7 +13,8 @@ function opened() {
   }
   sign.remove();
   const letter = document.getElementById("letter");
-  htmx.ajax("POST", `${document.body.dataset.base}/opened`, { source: letter, target: letter, swap: "outerMorph", values: { id: letter.dataset.id } }).then(ask);
+  const how = { source: letter, target: letter, swap: "outerMorph", values: { id: letter.dataset.id } };
+  htmx.ajax("POST", `${document.body.dataset.base}/opened`, how).then(ask);
 }
 document.addEventListener("htmx:after:swap", opened);
 document.addEventListener("DOMContentLoaded", opened); // by when htmx is ready

@@ -84,8 +84,9 @@ func (l *listener) got(path string) (string, bool) {
 	return c, ok
 }
 
-// TestCookieStaysHere: cookies know no ports, so what logs the person in must not lie at an address at which other programs are visited. One that has found
-// out the pages' own name does not get it by a link or a picture, either; but a redirection of an address that the person typed would bring it, so the name is a secret.
+// TestCookieStaysHere: cookies know no ports, so what logs the person in must not lie at an address at which other
+// programs are visited. One that has found out the pages' own name does not get it by a link or a picture, either; but
+// a redirection of an address that the person typed would bring it, so the name is a secret.
 func TestCookieStaysHere(t *testing.T) {
 	r := ownOffice(t, "shop", serve...)
 	r.fill(reports(1)...)
@@ -138,7 +139,8 @@ func TestCookieStaysHere(t *testing.T) {
 	}
 }
 
-// TestSessions: the browsers that are logged in are listed on a page, and in a terminal; each can be logged out in both.
+// TestSessions: the browsers that are logged in are listed on a page, and in a terminal; each can be logged out in
+// both.
 func TestSessions(t *testing.T) {
 	r := ownOffice(t, "shop", serve...)
 	r.fill(reports(1)...)
@@ -167,7 +169,8 @@ func TestSessions(t *testing.T) {
 	}
 }
 
-// TestOpenPageIdles: what a page that lies open asks by itself is not taken for the person, or no session would ever end.
+// TestOpenPageIdles: what a page that lies open asks by itself is not taken for the person, or no session would ever
+// end.
 func TestOpenPageIdles(t *testing.T) {
 	r := ownOffice(t, "shop", serve...)
 	r.fill(reports(1)...)
