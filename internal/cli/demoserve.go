@@ -120,10 +120,7 @@ type demoPlace struct {
 }
 
 func (a *app) announceDemo(p daemon.Place, home config.Home, day *demoday.Day, kept bool) {
-	link := ""
-	if p.Login != nil {
-		link = p.Login(day.Rooms[0])
-	}
+	link := a.loginLink(p, day.Rooms[0])
 	if a.json {
 		a.out.value(demoPlace{link, string(home), day.Rooms, place{Socket: p.Socket, HTTP: p.HTTP, TokenFile: p.Token}})
 		return
@@ -132,8 +129,11 @@ func (a *app) announceDemo(p daemon.Place, home config.Home, day *demoday.Day, k
 	if kept {
 		fate = "kept; open it again with: PENNYPOST_HOME='" + string(home) + "' pennypost serve"
 	}
-	if link == "" {
+	switch {
+	case p.HTTP == "":
 		link = "nothing: it listens on no port"
+	case link == "":
+		link = fmt.Sprintf("PENNYPOST_HOME='%s' PENNYPOST_ROOM=%s %s open", home, day.Rooms[0], programName())
 	}
 	a.out.line("%s", a.out.bold("The post office of the demo is open."))
 	a.out.table([][]string{

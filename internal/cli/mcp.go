@@ -7,6 +7,8 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"net/netip"
+	"net/url"
 	"os"
 	"slices"
 	"strconv"
@@ -35,7 +37,8 @@ With --channel the server is a channel of Claude Code, a preview, and wakes an i
 start that with: claude --dangerously-load-development-channels server:pennypost
 
 With --dialect the tools are those of an earlier system, by their names and in their shapes. With --remote
-the mailbox is in another post office: $PENNYPOST_TOKEN says who you are there.`
+the mailbox is in another post office: $PENNYPOST_TOKEN says who you are there. Its address begins with
+https://, so that nobody on the way reads the token; http:// is for this machine, or wants --insecure.`
 
 const mcpExamples = `claude mcp add --scope user pennypost -- pennypost mcp
 pennypost mcp --dialect agenties --as ag_x1
@@ -53,6 +56,7 @@ const farewell = 2 * time.Second
 type mcpFlags struct {
 	takeOver, channel bool
 	dialect, remote   string
+	insecure          bool
 }
 
 func newMCP(a *app) *cobra.Command {
@@ -65,6 +69,7 @@ func newMCP(a *app) *cobra.Command {
 	cmd.Flags().BoolVar(&f.channel, "channel", false, "wake the session by channel notifications; start Claude Code with this server as a channel")
 	cmd.Flags().StringVar(&f.dialect, "dialect", "", "serve the tools of `DIALECT`: "+dialectNames())
 	cmd.Flags().StringVar(&f.remote, "remote", "", "`URL` of another post office; $PENNYPOST_TOKEN is the token for it")
+	cmd.Flags().BoolVar(&f.insecure, "insecure", false, "send the token to --remote though others can read it on the way")
 	return cmd
 }
 
@@ -82,7 +87,7 @@ func (a *app) mcp(ctx context.Context, f mcpFlags) error {
 	c, _ := hook.FindClient(s.client)
 	s.process = process.Program(c.Editor)
 	if f.remote != "" {
-		err = a.connectRemote(ctx, s, f.remote)
+		err = a.connectRemote(ctx, s, f)
 	} else {
 		err = a.connectHere(ctx, s, d)
 	}
@@ -131,8 +136,11 @@ func (a *app) connectHere(ctx context.Context, s *session, d *dialect.Dialect) e
 }
 
 // connectRemote finds another post office. Its token says who the session is there, and in which room.
-func (a *app) connectRemote(ctx context.Context, s *session, url string) error {
-	office, err := client.New(client.Options{URL: url, Token: a.env.Getenv("PENNYPOST_TOKEN")})
+func (a *app) connectRemote(ctx context.Context, s *session, f mcpFlags) error {
+	if err := checkRemote(f.remote, f.insecure); err != nil {
+		return err
+	}
+	office, err := client.New(client.Options{URL: f.remote, Token: a.env.Getenv("PENNYPOST_TOKEN")})
 	if err != nil {
 		return err
 	}
@@ -154,6 +162,21 @@ func (a *app) connectRemote(ctx context.Context, s *session, url string) error {
 		return mail.Errorf(mail.Denied, "the token is %s's, and cannot speak for %s", s.name, a.as)
 	}
 	return err
+}
+
+// checkRemote refuses to send a token over a network on which others can read it, unless that was said to be wanted.
+// What else is wrong with an address is said by the client.
+func checkRemote(address string, insecure bool) error {
+	u, err := url.Parse(address)
+	if err != nil || u.Scheme != "http" || u.Hostname() == "localhost" || insecure {
+		return nil
+	}
+	if ip, err := netip.ParseAddr(u.Hostname()); err == nil && ip.Unmap().IsLoopback() {
+		return nil
+	}
+	return hinted(mail.Errorf(mail.Denied, "%s is on another machine, and without TLS the token crosses the network in the clear: "+
+		"whoever can read it there is the agent from then on. Nothing was sent", u.Host),
+		"use an https:// address, or an SSH tunnel to 127.0.0.1; on a network that you trust, add --insecure")
 }
 
 // serveMCP serves until standard input ends, a signal comes, or another session took the name over.

@@ -129,15 +129,15 @@ func newLog(w io.Writer, cfg *config.Config) (*slog.Logger, error) {
 type place struct {
 	Socket    string `json:"socket"`
 	HTTP      string `json:"http,omitempty"`
-	Login     string `json:"login,omitempty"` // opens the pages, once
+	Login     string `json:"login,omitempty"` // opens the pages, once; told to a terminal only
 	MCP       string `json:"mcp,omitempty"`
 	TokenFile string `json:"token_file"`
 }
 
 func (a *app) announce(p daemon.Place) {
-	at := place{Socket: p.Socket, HTTP: p.HTTP, TokenFile: p.Token}
+	at := place{Socket: p.Socket, HTTP: p.HTTP, TokenFile: p.Token, Login: a.loginLink(p, "")}
 	if p.HTTP != "" {
-		at.MCP, at.Login = p.HTTP+"/mcp", p.Login("")
+		at.MCP = p.HTTP + "/mcp"
 	}
 	if a.json {
 		a.out.value(at)
@@ -145,10 +145,17 @@ func (a *app) announce(p daemon.Place) {
 	}
 	self := programName()
 	rows := [][]string{{"socket", at.Socket}}
-	if at.HTTP != "" {
-		rows = append(rows, []string{"page", at.Login + " (once, within ten minutes; again by: " + self + " open)"}, []string{"http", at.HTTP}, []string{"mcp", at.MCP}, []string{"token", at.TokenFile + " (yours; an agent's is made by: " + self + " agents token NAME)"})
-	} else {
+	switch {
+	case at.HTTP == "":
 		rows = append(rows, []string{"http", "none"})
+	case at.Login == "":
+		rows = append(rows, []string{"page", "opened by: " + self + " open"})
+	default:
+		rows = append(rows, []string{"page", at.Login + " (once, within ten minutes; again by: " + self + " open)"})
+	}
+	if at.HTTP != "" {
+		rows = append(rows, []string{"http", at.HTTP}, []string{"mcp", at.MCP},
+			[]string{"token", at.TokenFile + " (yours; an agent's is made by: " + self + " agents token NAME)"})
 	}
 	rows = append(rows,
 		[]string{"claude", "claude mcp add --scope user pennypost -- " + self + " mcp"},
@@ -157,6 +164,19 @@ func (a *app) announce(p daemon.Place) {
 	)
 	a.out.line("%s", a.out.bold("The post office is open."))
 	a.out.table(rows, 0)
+}
+
+// loginLink returns a link that opens the pages, for a terminal, and "" where what is printed is kept: whoever reads a
+// log would be the person.
+func (a *app) loginLink(p daemon.Place, room mail.RoomName) string {
+	if p.Login == nil || !isTerminal(a.env.Stdout) {
+		return ""
+	}
+	link, err := p.Login(room)
+	if err != nil {
+		return "" // what pennypost open says of it is longer than a line
+	}
+	return link
 }
 
 // programName is what to type for this program: its name if the shell finds it, else its path.

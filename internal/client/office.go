@@ -96,10 +96,25 @@ func (o *Office) Stop(ctx context.Context) error {
 	return o.user().do(ctx, request{method: http.MethodPost, path: []string{"stop"}}, nil)
 }
 
-// Login returns a link that logs the first browser that opens it in as the user, within ten minutes. Only the user may ask.
-func (o *Office) Login(ctx context.Context, room mail.RoomName) (string, error) {
-	link, err := post[wire.Link](ctx, o.user(), request{path: []string{"login"}}, wire.Login{Room: room})
+// Login returns a link that logs one browser in as the user, within ten minutes. Only the user may ask.
+func (o *Office) Login(ctx context.Context, ask wire.Login) (string, error) {
+	link, err := post[wire.Link](ctx, o.user(), request{path: []string{"login"}}, ask)
 	return link.URL, err
+}
+
+// Sessions lists the browsers that are logged in to the pages, the last used first. Only the user may ask.
+func (o *Office) Sessions(ctx context.Context) ([]wire.Session, error) {
+	list, err := get[wire.Sessions](ctx, o.user(), nil, "sessions")
+	return list.Sessions, err
+}
+
+// EndSession logs a browser out, or all if id is "". Only the user may.
+func (o *Office) EndSession(ctx context.Context, id string) error {
+	path := []string{"sessions"}
+	if id != "" {
+		path = append(path, id)
+	}
+	return o.user().do(ctx, request{method: http.MethodDelete, path: path}, nil)
 }
 
 // Rooms implements mail.Office.
@@ -132,7 +147,8 @@ func (o *Office) Ring(ctx context.Context, room mail.RoomName, as mail.Name, at 
 	c := &caller{office: o, name: as}
 	query := params{}.text("door", at.Door).text("session", at.Session).text("timeout", until(ctx).String()).values()
 	var rung *mail.Rung
-	err := c.do(ctx, request{method: http.MethodGet, path: []string{"rooms", string(room), "ring"}, query: query, background: true}, &rung)
+	path := []string{"rooms", string(room), "ring"}
+	err := c.do(ctx, request{method: http.MethodPost, path: path, query: query, background: true}, &rung)
 	return rung, err
 }
 

@@ -62,6 +62,12 @@ func (h Home) file(name string) string { return filepath.Join(string(h), name) }
 // Token is the file with the operator's token.
 func (h Home) Token() string { return h.file("token") }
 
+// Host is the file with the name under which browsers know the pages.
+func (h Home) Host() string { return h.file("host") }
+
+// Sessions is the file with the browsers that are logged in to the pages.
+func (h Home) Sessions() string { return h.file("sessions.json") }
+
 // File is the configuration.
 func (h Home) File() string { return h.file("config.toml") }
 

@@ -13,7 +13,6 @@ import (
 	"pennypost/internal/durable"
 	"pennypost/internal/httpapi/wire"
 	"pennypost/internal/mail"
-	"pennypost/internal/web"
 )
 
 // Options say how to run a post office. Config must be set; other zero values mean the defaults.
@@ -38,7 +37,7 @@ type Place struct {
 	HTTP   string // base URL; empty without TCP
 	Token  string // path of the file with the operator's token
 	// Login makes a link that opens the pages, at that room, once. Without TCP it is nil.
-	Login func(mail.RoomName) string
+	Login func(mail.RoomName) (string, error)
 }
 
 // Bounds of a start and of a stop.
@@ -64,7 +63,7 @@ type daemon struct {
 	office  *office
 	gate    *gate
 	metrics *metrics
-	site    *web.Site
+	pages   pages
 
 	closing context.Context // done when it begins to stop
 	stop    context.CancelFunc
@@ -93,11 +92,15 @@ func Run(ctx context.Context, opts Options) (err error) {
 	if err != nil {
 		return err
 	}
+	host, err := loadHost(home)
+	if err != nil {
+		return err
+	}
 	at, err := listen(&opts.Config, opts.Log)
 	if err != nil {
 		return err
 	}
-	return newDaemon(ctx, opts, token, at).run(at)
+	return newDaemon(ctx, opts, token, host, at).run(at)
 }
 
 // takeLock makes this process the only post office of home.
@@ -121,12 +124,13 @@ func takeLock(ctx context.Context, home config.Home) (*durable.Lock, error) {
 	}
 }
 
-func newDaemon(ctx context.Context, opts Options, token string, at listeners) *daemon {
+func newDaemon(ctx context.Context, opts Options, token, host string, at listeners) *daemon {
 	d := &daemon{opts: opts, log: opts.Log, started: time.Now(), metrics: newMetrics()}
 	d.place = Place{Socket: opts.Config.Home.Socket(), Token: opts.Config.Home.Token()}
 	if at.tcp != nil {
 		d.place.HTTP = "http://" + at.tcp.Addr().String()
 	}
+	d.pages = pages{base: d.place.HTTP, host: host}
 	d.closing, d.stop = context.WithCancel(ctx)
 	d.office = newOffice(&d.opts.Config, d.log, d.metrics)
 	d.gate = newGate(token, &d.opts.Config, d.office)
@@ -144,7 +148,7 @@ func (d *daemon) run(at listeners) error {
 		return err
 	}
 	server := d.server(handler)
-	failed := make(chan error, 2)
+	failed := make(chan error, 3) // one for each listener
 	for _, l := range at.all() {
 		d.running.Go(func() {
 			if err := server.Serve(d.shedding(l)); !errors.Is(err, http.ErrServerClosed) {
@@ -162,7 +166,7 @@ func (d *daemon) run(at listeners) error {
 	if d.opts.Ready != nil {
 		place := d.place
 		if place.HTTP != "" {
-			place.Login = d.loginLink
+			place.Login = func(room mail.RoomName) (string, error) { return d.pages.Link(wire.Login{Room: room}) }
 		}
 		d.opts.Ready(place)
 	}
@@ -192,7 +196,7 @@ func (d *daemon) shutDown(server *http.Server, closeMCP func()) {
 		d.log.Warn("calls cut off", "err", err)
 		server.Close()
 	}
-	d.site.Close()
+	d.pages.site.Close()
 }
 
 // status answers GET /api/v1/status.

@@ -9,6 +9,7 @@ import (
 	"net/netip"
 	"os"
 	"runtime"
+	"slices"
 	"syscall"
 
 	"pennypost/internal/config"
@@ -22,19 +23,20 @@ const NoTCP = "none"
 type listeners struct {
 	socket net.Listener
 	tcp    net.Listener // nil: none
+	twin   net.Listener // on the same port, where browsers look too; nil: none
 }
 
 // listen opens the Unix socket and, unless told otherwise, TCP.
 func listen(cfg *config.Config, log *slog.Logger) (listeners, error) {
-	tcp, err := listenTCP(cfg, log)
+	tcp, twin, err := listenTCP(cfg, log)
 	if err != nil {
 		return listeners{}, err
 	}
-	socket, err := listenUnix(cfg.Home, log)
-	if err != nil && tcp != nil {
-		tcp.Close()
+	at := listeners{tcp: tcp, twin: twin}
+	if at.socket, err = listenUnix(cfg.Home, log); err != nil {
+		at.close()
 	}
-	return listeners{socket: socket, tcp: tcp}, err
+	return at, err
 }
 
 // listenUnix listens on the socket of home. The caller holds the home's lock, so a socket that is there belongs to
@@ -60,27 +62,73 @@ func listenUnix(home config.Home, log *slog.Logger) (net.Listener, error) {
 }
 
 // listenTCP listens where cfg says. At the default address it puts up with somebody else being there.
-func listenTCP(cfg *config.Config, log *slog.Logger) (net.Listener, error) {
+func listenTCP(cfg *config.Config, log *slog.Logger) (tcp, twin net.Listener, err error) {
 	address := cfg.Listen
 	if address == NoTCP {
-		return nil, nil
+		return nil, nil, nil
 	}
 	if address == "" {
-		l, err := net.Listen("tcp", config.DefaultListen)
+		tcp, twin, err = listenBoth(config.DefaultListen)
 		if errors.Is(err, syscall.EADDRINUSE) {
 			log.Warn("the default port is taken, so the post office is reached by its socket only; choose another with: pennypost serve --listen 127.0.0.1:PORT", "address", config.DefaultListen)
-			return nil, nil
+			return nil, nil, nil
 		}
-		return l, err
+		return tcp, twin, err
 	}
 	if err := checkListen(address, cfg.Insecure); err != nil {
-		return nil, err
+		return nil, nil, err
 	}
-	l, err := net.Listen("tcp", address)
-	if err != nil {
-		return nil, &mail.Error{Code: mail.Unavailable, Msg: fmt.Sprintf("cannot listen on %s: %v", address, err), Err: err}
+	if tcp, twin, err = listenBoth(address); err != nil {
+		return nil, nil, mail.Errorf(mail.Unavailable, "cannot listen on %s: %w", address, err)
 	}
-	return l, nil
+	return tcp, twin, nil
+}
+
+// portTries is how many ports are tried, of those that the system chooses, for one that is free at both addresses.
+const portTries = 10
+
+// listenBoth listens at the address and, where that is one at which browsers look for a name below localhost, at the
+// other of the two: they try the one of IPv6 first. Who listened at the one that we leave free would be taken for us,
+// and be sent what logs the person in.
+func listenBoth(address string) (tcp, twin net.Listener, err error) {
+	for range portTries {
+		if tcp, err = net.Listen("tcp", address); err != nil {
+			return nil, nil, err
+		}
+		at := tcp.Addr().(*net.TCPAddr).AddrPort()
+		other := twinOf(at.Addr().Unmap())
+		if !other.IsValid() || !assigned(other) {
+			return tcp, nil, nil
+		}
+		if twin, err = net.Listen("tcp", netip.AddrPortFrom(other, at.Port()).String()); err == nil {
+			return tcp, twin, nil
+		}
+		tcp.Close()
+		if _, port, _ := net.SplitHostPort(address); port != "0" {
+			break
+		}
+	}
+	return nil, nil, fmt.Errorf("browsers would take whoever is there for the post office: %w", err)
+}
+
+// twinOf returns at which address browsers look besides ip; none if they do not look at ip, or it is all addresses.
+func twinOf(ip netip.Addr) netip.Addr {
+	switch v4 := netip.AddrFrom4([4]byte{127, 0, 0, 1}); ip {
+	case v4, netip.IPv4Unspecified():
+		return netip.IPv6Loopback()
+	case netip.IPv6Loopback():
+		return v4
+	}
+	return netip.Addr{}
+}
+
+// assigned reports whether this machine has the address. One without IPv6 has no ::1, and nobody can listen there.
+func assigned(ip netip.Addr) bool {
+	all, err := net.InterfaceAddrs()
+	return err != nil || slices.ContainsFunc(all, func(a net.Addr) bool {
+		n, ok := a.(*net.IPNet)
+		return ok && n.IP.Equal(ip.AsSlice())
+	})
 }
 
 // checkListen refuses an address that says more than its author may have meant: a port alone means every network.

@@ -6,14 +6,11 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
-	"net/netip"
-	"net/url"
 	"time"
 
 	"pennypost/internal/config"
 	"pennypost/internal/httpapi"
 	"pennypost/internal/httpapi/wire"
-	"pennypost/internal/mail"
 	"pennypost/internal/web"
 )
 
@@ -46,15 +43,19 @@ func (d *daemon) server(h http.Handler) *http.Server {
 // handler joins the edges. closeHandler ends what they still run.
 func (d *daemon) handler() (h http.Handler, closeHandler func(), err error) {
 	mux := http.NewServeMux()
-	d.site = web.New(web.Options{Office: d.office, Key: d.gate.operator[:], Closing: d.closing, Log: d.log, Version: d.opts.Version})
-	mux.Handle("/", d.site)
+	site := web.New(web.Options{
+		Office: d.office, Key: d.gate.operator[:], Host: d.pages.host, File: d.opts.Config.Home.Sessions(),
+		Closing: d.closing, Log: d.log, Version: d.opts.Version,
+	})
+	d.pages.site = site
+	mux.Handle("/", site)
 	api := httpapi.Options{
 		Office: d.office, Authenticate: d.gate.authenticate, Local: local, Line: d.office.line, Status: d.status, Stop: d.stop,
 		Remove:  d.office.remove,
 		Closing: d.closing, Log: d.log,
 	}
 	if d.place.HTTP != "" {
-		api.Login = d.loginLink
+		api.Pages = &d.pages
 	}
 	mux.Handle(wire.Base+"/", httpapi.New(api))
 	mux.HandleFunc("GET /healthz", d.healthy)
@@ -64,25 +65,8 @@ func (d *daemon) handler() (h http.Handler, closeHandler func(), err error) {
 	if err != nil {
 		return nil, nil, err
 	}
-	guarded, err := httpapi.Guard(mux, httpapi.GuardOptions{})
+	guarded, err := httpapi.Guard(d.pages.apart(mux), httpapi.GuardOptions{Hosts: []string{d.pages.host}})
 	return httpapi.Pace(guarded), closeMCP, err
-}
-
-// loginLink returns a link that opens the pages, once.
-func (d *daemon) loginLink(room mail.RoomName) string {
-	return browsable(d.place.HTTP) + d.site.Link(room)
-}
-
-// browsable returns a base URL at which a browser of this machine finds what listens on all addresses, too.
-func browsable(base string) string {
-	u, err := url.Parse(base)
-	if err != nil {
-		return base
-	}
-	if ip, err := netip.ParseAddr(u.Hostname()); err == nil && ip.IsUnspecified() {
-		u.Host = net.JoinHostPort("localhost", u.Port())
-	}
-	return u.String()
 }
 
 // local reports whether a request came over the Unix socket.
@@ -111,10 +95,13 @@ func say(w http.ResponseWriter, status int, word string) {
 
 // all returns the listeners there are.
 func (l listeners) all() []net.Listener {
-	if l.tcp == nil {
-		return []net.Listener{l.socket}
+	var all []net.Listener
+	for _, one := range []net.Listener{l.socket, l.tcp, l.twin} {
+		if one != nil {
+			all = append(all, one)
+		}
 	}
-	return []net.Listener{l.socket, l.tcp}
+	return all
 }
 
 func (l listeners) close() {

@@ -51,8 +51,8 @@ type Options struct {
 	// Remove takes a room out of the post office and keeps its files elsewhere. Nil: rooms cannot be removed from here.
 	Remove func(context.Context, mail.RoomName) (wire.RemovedRoom, error)
 
-	// Login makes a one-time link to the pages, which show that room first. Nil: there are none.
-	Login func(mail.RoomName) string
+	// Pages are where a browser is sent to. Nil: there are none.
+	Pages Pages
 
 	// Closing is done when the post office begins to stop: waits and event streams end then, other requests are
 	// finished. Nil: never.
@@ -63,6 +63,16 @@ type Options struct {
 	MaxImport    int64         // bytes of an import's body; default 64 MiB
 	KeepAlive    time.Duration // silence after which a waiting response gets a sign of life; default 15 s
 	WriteTimeout time.Duration // a client that takes nothing for so long is cut off; default 30 s
+}
+
+// Pages are the pages of the post office, and the browsers that are logged in to them.
+type Pages interface {
+	// Link makes an address that logs one browser in as the user, within ten minutes.
+	Link(wire.Login) (string, error)
+	// Sessions lists the browsers that are logged in, the last used first.
+	Sessions() []wire.Session
+	// EndSession logs one out, or all if id is "". An unknown one is an error of code NotFound.
+	EndSession(id string) error
 }
 
 func (o Options) withDefaults() Options {

@@ -155,7 +155,13 @@ func TestRoutes(t *testing.T) {
 		{name: "export", path: lab + "/export", status: 200, has: `"body":"hi"`},
 		{name: "import", method: "POST", path: lab + "/import", header: lines, body: item + "\n\n" + item, status: 200, has: `"added":2`},
 		{name: "openapi", path: "/openapi.json", status: 200, has: `"openapi":"3.1.1"`},
-		{name: "login", method: "POST", path: "/login", body: `{"room":"lab"}`, status: 201, has: `{"url":"http://127.0.0.1:8765/login?lab"}`},
+		{name: "login", method: "POST", path: "/login", body: `{"room":"lab"}`, status: 201, has: `{"url":"http://pages/login?lab"}`},
+		{name: "login plainly", method: "POST", path: "/login", body: `{"plain":true}`, status: 201, has: `{"url":"http://127.0.0.1/login?"}`},
+		{name: "sessions", path: "/sessions", status: 200, has: `{"sessions":[{"id":"abcdefgh","browser":"Firefox on Linux",`},
+		{name: "end a session", method: "DELETE", path: "/sessions/abcdefgh", status: 204},
+		{name: "end no session", method: "DELETE", path: "/sessions/other", status: 404, detail: "no session other"},
+		{name: "end sessions", method: "DELETE", path: "/sessions", status: 204},
+		{name: "end a session without a name", method: "DELETE", path: "/sessions/", status: 404},
 		{name: "stop", method: "POST", path: "/stop", status: 202},
 		{name: "remove", method: "DELETE", path: lab, status: 200, has: `{"room":"lab","files":"/removed/lab"}`},
 		{name: "head", method: "HEAD", path: lab + "/inbox", status: 200},
@@ -164,7 +170,7 @@ func TestRoutes(t *testing.T) {
 			h, office := newTestAPI(t, Options{
 				Stop:   func() {},
 				Remove: fakeRemove,
-				Login:  func(room mail.RoomName) string { return "http://127.0.0.1:8765/login?" + string(room) },
+				Pages:  fakePages{},
 				Status: func(context.Context) (wire.Status, error) { return wire.Status{Version: "v1", Home: "/secret"}, nil },
 			})
 			room := office.room("lab")

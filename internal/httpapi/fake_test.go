@@ -327,3 +327,27 @@ func fakeLine(ctx context.Context, _ mail.RoomName, caller mail.Name, at mail.Li
 func fakeRemove(_ context.Context, room mail.RoomName) (wire.RemovedRoom, error) {
 	return wire.RemovedRoom{Room: room, Files: "/removed/" + string(room)}, nil
 }
+
+// fakePages are pages at which one browser is logged in.
+type fakePages struct{}
+
+var _ Pages = fakePages{}
+
+func (fakePages) Link(ask wire.Login) (string, error) {
+	host := "pages"
+	if ask.Plain {
+		host = "127.0.0.1"
+	}
+	return "http://" + host + "/login?" + string(ask.Room), nil
+}
+
+func (fakePages) Sessions() []wire.Session {
+	return []wire.Session{{ID: "abcdefgh", Browser: "Firefox on Linux", Opened: 1778421600123, Seen: 1778421600123}}
+}
+
+func (fakePages) EndSession(id string) error {
+	if id != "" && id != "abcdefgh" {
+		return mail.Errorf(mail.NotFound, "no session %s", id)
+	}
+	return nil
+}

@@ -11,9 +11,9 @@ import (
 	"pennypost/internal/mail"
 )
 
-// GuardOptions say under what names the post office may be reached. The zero value means loopback names and IP addresses.
+// GuardOptions say under what names the post office may be reached. The zero value means localhost and IP addresses.
 type GuardOptions struct {
-	Hosts   []string // names without port that may stand in the Host header
+	Hosts   []string // names without port that may stand in the Host header, besides localhost
 	Origins []string // "https://mail.example.org": pages that may send changes from another origin
 }
 
@@ -33,7 +33,8 @@ func Guard(next http.Handler, opts GuardOptions) (http.Handler, error) {
 	}
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if !hostAllowed(r, hosts) {
-			writeProblem(w, problem(mail.Errorf(mail.Denied, "this post office is not called %s; use its IP address, localhost, or a name that its configuration allows", strings.ToValidUTF8(r.Host, "\uFFFD"))))
+			writeProblem(w, problem(mail.Errorf(mail.Denied, "this post office is not called %s; use its IP address or localhost; "+
+				"its pages are opened by: pennypost open", strings.ToValidUTF8(r.Host, "\uFFFD"))))
 			return
 		}
 		if err := cross.Check(r); err != nil {
@@ -61,7 +62,7 @@ func hostAllowed(r *http.Request, hosts map[string]bool) bool {
 		host = r.Host
 	}
 	host = strings.ToLower(strings.TrimSuffix(strings.TrimPrefix(host, "["), "]"))
-	if host == "localhost" || strings.HasSuffix(host, ".localhost") || hosts[host] {
+	if host == "localhost" || hosts[host] {
 		return true
 	}
 	_, err = netip.ParseAddr(host)

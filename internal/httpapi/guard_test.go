@@ -28,6 +28,7 @@ func TestGuard(t *testing.T) {
 		{"localhost", tcp, "LocalHost:8765", nil, 204},
 		{"a name of ours", tcp, "mail.example.org", nil, 204},
 		{"rebound", tcp, "evil.example:8765", nil, 403},
+		{"another name of this machine", tcp, "pp-other.localhost:8765", nil, 403},
 		{"looks like ours", tcp, "localhost.evil.example", nil, 403},
 		{"no host", tcp, "", nil, 403},
 		{"any host on a socket", unix, "whatever", nil, 204},

@@ -27,10 +27,48 @@ func login(c *call) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	if c.api.opts.Login == nil {
+	pages, err := c.pages()
+	if err != nil {
+		return nil, err
+	}
+	url, err := pages.Link(ask)
+	return wire.Link{URL: url}, err
+}
+
+func sessions(c *call) (any, error) {
+	pages, err := c.pages()
+	if err != nil {
+		return nil, err
+	}
+	return wire.Sessions{Sessions: pages.Sessions()}, nil
+}
+
+func endSession(c *call) (any, error) {
+	pages, err := c.pages()
+	if err != nil {
+		return nil, err
+	}
+	id, err := c.path("session")
+	if err != nil {
+		return nil, err
+	}
+	return nil, pages.EndSession(id)
+}
+
+func endSessions(c *call) (any, error) {
+	pages, err := c.pages()
+	if err != nil {
+		return nil, err
+	}
+	return nil, pages.EndSession("")
+}
+
+// pages returns the pages, if the post office has any.
+func (c *call) pages() (Pages, error) {
+	if c.api.opts.Pages == nil {
 		return nil, mail.Errorf(mail.Unavailable, "this post office has no pages, since it listens on no TCP address; start it with: pennypost serve --listen 127.0.0.1:8765")
 	}
-	return wire.Link{URL: c.api.opts.Login(ask.Room)}, nil
+	return c.api.opts.Pages, nil
 }
 
 func rooms(c *call) (any, error) {

@@ -74,7 +74,7 @@ func (doc fetched) validator(t *testing.T, schema map[string]any) func(body []by
 
 // TestDocumentIsTheRoutes holds that what is routed is documented and what is documented is routed.
 func TestDocumentIsTheRoutes(t *testing.T) {
-	h, _ := newTestAPI(t, Options{Stop: func() {}, Login: func(mail.RoomName) string { return "" }, Remove: fakeRemove})
+	h, _ := newTestAPI(t, Options{Stop: func() {}, Pages: fakePages{}, Remove: fakeRemove})
 	doc, text := fetch(t, h)
 	if _, again := fetch(t, h); again != text {
 		t.Error("the document is not the same twice")
@@ -146,7 +146,7 @@ func TestDocumentedParameters(t *testing.T) {
 
 // TestAnswersFitTheSchemas runs a scenario and validates every answer against what the document says of it.
 func TestAnswersFitTheSchemas(t *testing.T) {
-	h, _ := newTestAPI(t, Options{Stop: func() {}, Login: func(mail.RoomName) string { return "" }, Remove: fakeRemove})
+	h, _ := newTestAPI(t, Options{Stop: func() {}, Pages: fakePages{}, Remove: fakeRemove})
 	doc, _ := fetch(t, h)
 	for _, w := range scenario() {
 		resp := w.do(h)
@@ -195,8 +195,8 @@ func scenario() []want {
 		{name: room + "/marks", method: "POST", path: lab + "/marks", body: `{"ids":["m1"],"mark":"read"}`},
 		{name: room + "/wait", method: "GET", path: lab + "/wait"},
 		{name: room + "/wait", method: "GET", path: lab + "/wait?after=9&timeout=0"},
-		{name: room + "/ring", method: "GET", path: lab + "/ring?door=rewake"},
-		{name: room + "/ring", method: "GET", path: lab + "/ring?session=z&timeout=0"},
+		{name: room + "/ring", method: "POST", path: lab + "/ring?door=rewake"},
+		{name: room + "/ring", method: "POST", path: lab + "/ring?session=z&timeout=0"},
 		{name: room + "/agents", method: "GET", path: lab + "/agents"},
 		{name: room + "/agents", method: "POST", path: lab + "/agents", body: `{"name":"ann","task":"t","parent":"bob","state":"idle"}`},
 		{name: room + "/agents/{name}", method: "PATCH", path: lab + "/agents/ann", body: `{"tags":["project:x"]}`},
@@ -222,6 +222,9 @@ func scenario() []want {
 		{name: "/rooms", method: "GET", path: "/rooms"},
 		{name: "/openapi.json", method: "GET", path: "/openapi.json"},
 		{name: "/login", method: "POST", path: "/login", body: `{"room":"lab"}`},
+		{name: "/sessions", method: "GET", path: "/sessions"},
+		{name: "/sessions/{session}", method: "DELETE", path: "/sessions/abcdefgh"},
+		{name: "/sessions", method: "DELETE", path: "/sessions"},
 		{name: "/stop", method: "POST", path: "/stop"},
 	}
 }

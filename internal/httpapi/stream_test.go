@@ -67,7 +67,12 @@ func inBubble(t *testing.T, run func(*testServer)) {
 // open asks for a path and returns the response.
 func (s *testServer) open(ctx context.Context, path string, header ...string) *http.Response {
 	s.Helper()
-	r, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://pennypost"+wire.Base+path, nil)
+	return s.ask(ctx, http.MethodGet, path, header...)
+}
+
+func (s *testServer) ask(ctx context.Context, method, path string, header ...string) *http.Response {
+	s.Helper()
+	r, err := http.NewRequestWithContext(ctx, method, "http://pennypost"+wire.Base+path, nil)
 	if err != nil {
 		s.Fatal(err)
 	}
@@ -295,14 +300,15 @@ func TestRing(t *testing.T) {
 				time.AfterFunc(c.stop, s.close)
 			}
 			began := time.Now()
-			body, err := io.ReadAll(s.open(s.Context(), "/rooms/lab/ring?"+c.query).Body)
+			body, err := io.ReadAll(s.ask(s.Context(), http.MethodPost, "/rooms/lab/ring?"+c.query).Body)
 			if d := time.Since(began); strings.TrimSpace(string(body)) != c.want || err != nil || d != c.after {
 				t.Errorf("%s: %q after %v, %v; want %s after %v", c.query, body, d, err, c.want, c.after)
 			}
 		})
 	}
 	h, _ := newTestAPI(t, Options{})
-	want{path: "/rooms/lab/ring?door=tmux", status: 400, detail: "rewake, monitor, channel"}.check(t, h, nil)
+	want{path: "/rooms/lab/ring?door=monitor", status: 405}.check(t, h, nil) // it takes a ring, which is more than to look
+	want{method: "POST", path: "/rooms/lab/ring?door=tmux", status: 400, detail: "rewake, monitor, channel"}.check(t, h, nil)
 }
 
 func TestExportBreaks(t *testing.T) {

@@ -11,13 +11,15 @@ import (
 	"net/url"
 	"strings"
 	"testing"
-	"time"
 
 	"pennypost/internal/journal/journaltest"
 	"pennypost/internal/mail"
 	"pennypost/internal/mailroom"
 	"pennypost/internal/policy"
 )
+
+// bedHost is the name of the pages of tests.
+const bedHost = "pp-test.localhost"
 
 // bed is a Site with a real room behind it, shop, and a person who has logged in.
 type bed struct {
@@ -32,8 +34,8 @@ func newBed(t testing.TB) *bed {
 	t.Helper()
 	ctx, cancel := context.WithCancel(context.Background())
 	b := &bed{t: t, office: &bedOffice{}, stop: cancel}
-	b.site = New(Options{Office: b.office, Key: []byte("a key of the test"), Closing: ctx, Log: slog.New(slog.DiscardHandler), Version: "test"})
-	b.cookie = b.site.seal(time.Now().Add(time.Hour))
+	b.site = New(Options{Office: b.office, Key: []byte("a key of the test"), Host: bedHost, Closing: ctx, Log: slog.New(slog.DiscardHandler), Version: "test"})
+	b.cookie, _ = b.site.sessions.begin("a test", false) // it is in memory
 	t.Cleanup(func() {
 		cancel()
 		b.site.Close()
@@ -101,6 +103,7 @@ type bedAnswer struct {
 func (b *bed) do(method, path string, body io.Reader, with ...func(*http.Request)) bedAnswer {
 	b.t.Helper()
 	r := httptest.NewRequest(method, path, body)
+	r.Host = bedHost + ":8765"
 	r.AddCookie(&http.Cookie{Name: sessionCookie, Value: b.cookie})
 	for _, change := range with {
 		change(r)

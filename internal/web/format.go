@@ -14,7 +14,7 @@ import (
 // functions are what templates may call, beyond the methods of their data.
 func functions() template.FuncMap {
 	return template.FuncMap{
-		"ago": ago, "proof": proof, "clock": clock, "day": day, "iso": iso, "full": full,
+		"ago": ago, "used": used, "proof": proof, "clock": clock, "day": day, "iso": iso, "full": full,
 		"color": color, "initials": initials, "who": who, "plural": plural, "markdown": markdown, "firstLine": firstLine, "badge": badge, "tagValue": tagValue,
 	}
 }
@@ -35,6 +35,17 @@ func ago(now time.Time, t mail.Time) string {
 	default:
 		return t.Std().In(now.Location()).Format("2 Jan 2006")
 	}
+}
+
+// used says when something was, in words.
+func used(now time.Time, t mail.Time) string {
+	switch d := now.Sub(t.Std()); {
+	case d < time.Minute:
+		return "just now"
+	case d < 24*time.Hour:
+		return ago(now, t) + " ago"
+	}
+	return moment(now, t)
 }
 
 // clock is the time of the day, where the post office is.

@@ -66,7 +66,7 @@ func inbox(v *view) error {
 		return v.render("inbox", p)
 	}
 	if id := q.Get("m"); id != "" && !v.partial("rows") && !v.partial("more") {
-		open, err := v.open(mail.ID(id))
+		open, err := v.letter(mail.ID(id))
 		if err != nil {
 			return err
 		}

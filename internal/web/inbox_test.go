@@ -1,12 +1,15 @@
 package web
 
 import (
+	"context"
 	"fmt"
 	"net/http"
+	"net/url"
 	"regexp"
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"pennypost/internal/mail"
 )
@@ -77,21 +80,81 @@ func TestOpenMarksOne(t *testing.T) {
 	b.register(mail.Presence{Name: "ann"}, mail.Presence{Name: "ben"})
 	one, two := b.send("ann", mail.Draft{Subject: "One"}), b.send("ann", mail.Draft{Subject: "Two"})
 	other := b.send("ann", mail.Draft{To: mail.Recipients{"ben"}, Subject: "Not for the user"})
-	for _, look := range []string{"/@shop/", "/@shop/?show=unread", "/@shop/letter?m=" + string(one)} {
-		b.get(look)
-	}
 	b.part("/@shop/letter?m="+string(one), "letter").want(t, 200, "One", "unread")
-	b.do(http.MethodHead, "/@shop/?m="+string(one), nil)
+	const sign = `id="opened"` // by which our script knows that it is to say that the letter was opened
+	b.part("/@shop/?m="+string(one), "detail").want(t, 200, "<title>(2) One", `id="letter"`, sign).without(t, "<html", "Two")
+	b.get("/@shop/?m="+string(one)).want(t, 200, sign, "<span>unread</span>", `value="read"`) // and without script there is a button
 	if b.item(one).Read {
-		t.Fatal("looking marked the message read")
+		t.Fatal("a GET marked the message read")
 	}
-	b.part("/@shop/?m="+string(one), "detail").want(t, 200, "<title>(1) One", `id="letter"`).without(t, "<html", "Two")
+	b.post("/@shop/opened", url.Values{"id": {string(one)}}, asScript("article#letter")).want(t, 200, `id="letter"`, "<span>read</span>").without(t, sign, "<html")
 	if !b.item(one).Read || b.item(two).Read {
 		t.Errorf("opening one of two marked: %v, %v", b.item(one).Read, b.item(two).Read)
 	}
-	b.get("/@shop/?m="+string(two)).want(t, 200, `aria-current="true"`).without(t, "(1) ")
-	b.get("/@shop/?m="+string(other)).want(t, 200, "Not for the user").without(t, `id="acts"`)
+	b.get("/@shop/?m="+string(one)).want(t, 200, "<title>(1) One").without(t, sign)
+	b.get("/@shop/?m="+string(other)).want(t, 200, "Not for the user").without(t, `id="acts"`, sign)
+	b.post("/@shop/opened", url.Values{"id": {string(two)}}, asScript("article#letter"))
 	b.get("/@shop/?show=unread").want(t, 200, "All read.")
+}
+
+// TestGetChangesNothing asks for every page there is, of every kind of message, and finds the journal as it was.
+func TestGetChangesNothing(t *testing.T) {
+	b := newBed(t)
+	b.register(mail.Presence{Name: "ann", Roles: []string{"builder"}, State: mail.Working})
+	letters := []mail.ID{
+		b.send("ann", mail.Draft{Subject: "A report"}), b.send("ann", mail.Draft{Type: "question", Body: "Which?", Metadata: mail.Metadata(`{"options":["a","b"]}`)}),
+		b.send("ann", mail.Draft{To: mail.Recipients{"role:reviewer"}, Subject: "Held"}), b.send(mail.User, mail.Draft{To: mail.Recipients{"ann"}, Subject: "From the user"}),
+	}
+	snoozed := b.send("ann", mail.Draft{Subject: "Later"})
+	if _, err := b.as(mail.User).Mark(t.Context(), mail.Marking{IDs: []mail.ID{snoozed}, Mark: mail.MarkSnoozed, Until: mail.TimeOf(time.Now().Add(time.Hour))}); err != nil {
+		t.Fatal(err)
+	}
+	letters = append(letters, snoozed)
+	closed, cancel := context.WithCancel(t.Context())
+	cancel()
+	ended := func(r *http.Request) { *r = *r.WithContext(closed) } // streams end at once
+	link := b.site.Link("shop", false)
+	place := func() mail.Seq {
+		st, err := b.as(mail.User).Status(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		return st.Seq
+	}
+	before, asked := place(), 0
+	look := func(path string) {
+		t.Helper()
+		asked++
+		for _, method := range []string{http.MethodGet, http.MethodHead} {
+			for _, how := range [][]func(*http.Request){{}, {asScript("section#detail")}, {asScript("article#letter")}, {asScript("section#rows")}} {
+				if strings.Contains(path, "/events") {
+					how = append(how, ended)
+				}
+				b.do(method, path, nil, how...)
+			}
+			if now := place(); now != before {
+				t.Fatalf("%s %s wrote in the journal: from %d to %d", method, path, before, now)
+			}
+		}
+	}
+	for pattern, path := range paths(b.site) {
+		if !strings.HasPrefix(pattern, "GET ") {
+			continue
+		}
+		look("/@shop" + path)
+		for _, id := range letters {
+			look("/@shop" + path + "?m=" + string(id) + "&n=0&q=report&reply=" + string(id))
+			look("/@shop" + strings.TrimSuffix(path, "/x") + "/" + string(id))
+		}
+	}
+	for _, path := range []string{link, "/logout", "/favicon.svg?n=3", "/static/app.css", "/@shop/agents/ann", "/@shop/channels/role:reviewer", "/@shop/t/" + string(letters[0]) + "/read", "/@shop/mark?id=" + string(letters[0])} {
+		look(path)
+	}
+	b.get("/@shop/").want(t, 200) // who looked at /logout is logged in
+	b.enters(link, stranger).want(t, http.StatusSeeOther)
+	if asked < 50 {
+		t.Errorf("%d addresses were looked at", asked)
+	}
 }
 
 func TestInboxNothing(t *testing.T) {

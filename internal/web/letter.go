@@ -1,7 +1,6 @@
 package web
 
 import (
-	"net/http"
 	"net/url"
 	"slices"
 
@@ -36,19 +35,22 @@ func showLetter(v *view) error {
 	return v.part("inbox", "letter", l)
 }
 
-// open returns a message in full, and marks it read if it is in the user's mailbox: to open is to read, and nothing else is.
-func (v *view) open(id mail.ID) (*letter, error) {
-	l, err := v.letter(id)
-	if err != nil || l.Read || !l.Mine() || v.r.Method != http.MethodGet {
-		return l, err
+// opened marks the letter that the page has opened read, and answers with the letter as it is then. To open is to
+// read, and nothing else is; and to open is what a person does: whatever looks ahead gets pages, and runs none.
+func opened(v *view) error {
+	id, err := v.named()
+	if err != nil {
+		return err
 	}
-	_, err = v.svc.Mark(v.ctx(), mail.Marking{IDs: []mail.ID{l.ID}, Mark: mail.MarkRead})
+	_, err = v.svc.Mark(v.ctx(), mail.Marking{IDs: []mail.ID{id}, Mark: mail.MarkRead})
 	if err != nil && mail.CodeOf(err) != mail.NotFound { // retention has taken it to the archive, where nothing is marked
-		return nil, err
+		return err
 	}
-	l.Read, l.Snoozed = true, 0
-	v.readOne()
-	return l, nil
+	l, err := v.letter(id)
+	if err != nil {
+		return err
+	}
+	return v.part("inbox", "letter", l)
 }
 
 // letter gathers a message and what belongs to it.
@@ -152,6 +154,9 @@ func (l *letter) Mine() bool { return l.State != "" || toUser(&l.Message) }
 
 // Archived reports whether the user has put it away.
 func (l *letter) Archived() bool { return l.State == mail.Archived }
+
+// Fresh reports whether opening it marks it read.
+func (l *letter) Fresh() bool { return !l.Read && l.Mine() }
 
 // Asks reports whether it is a question to the user that waits for an answer.
 func (l *letter) Asks() bool {

@@ -69,6 +69,9 @@ func (s *Site) events(v *view) error {
 	}
 	for {
 		c, err := v.happened(ctx, w)
+		if !s.sessions.goesOn(v.session) {
+			return nil // it was logged out elsewhere, or left alone: the page is told when it asks again
+		}
 		if err == nil {
 			err = v.tell(c)
 		}

@@ -79,6 +79,7 @@ func (s *stream) events(t *testing.T) []heard {
 func (b *bed) listen(after string, last string) *stream {
 	ctx, cancel := context.WithCancel(context.Background())
 	r := httptest.NewRequestWithContext(ctx, http.MethodGet, "/@shop/events?after="+after, nil)
+	r.Host = bedHost
 	r.AddCookie(&http.Cookie{Name: sessionCookie, Value: b.cookie})
 	if last != "" {
 		r.Header.Set("Last-Event-ID", last)
@@ -275,6 +276,7 @@ func TestEventsDeadline(t *testing.T) {
 		ctx, cancel := context.WithTimeout(context.Background(), tick+time.Second)
 		defer cancel()
 		r := httptest.NewRequestWithContext(ctx, http.MethodGet, "/@shop/events", nil)
+		r.Host = bedHost
 		r.AddCookie(&http.Cookie{Name: sessionCookie, Value: b.cookie})
 		d := &deadlines{stream: stream{header: make(http.Header)}}
 		began := time.Now()

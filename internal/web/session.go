@@ -1,147 +1,232 @@
 package web
 
 import (
-	"crypto/hmac"
 	"crypto/rand"
 	"crypto/sha256"
-	"encoding/base64"
-	"net/http"
-	"net/url"
-	"strconv"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"slices"
 	"strings"
 	"sync"
 	"time"
 
+	"pennypost/internal/durable"
+	"pennypost/internal/jsonx"
 	"pennypost/internal/mail"
 )
 
+// Bounds of sessions.
 const (
-	sessionCookie = "pennypost_session"
-	sessionTime   = 30 * 24 * time.Hour
-	loginTime     = 10 * time.Minute // a link is typed or clicked at once, and may stand in a terminal's history for long
-	maxLogins     = 100              // links that nobody used; the oldest goes
+	sessionIdle = 12 * time.Hour      // without an act of the person: a day's work has breaks, and a night ends it
+	sessionTime = 30 * 24 * time.Hour // whatever the person does
+	maxSessions = 20                  // a person's browsers; the one that was quiet for longest goes
+	seenEvery   = 5 * time.Minute     // how far the file may lag behind in when a session was last used
 )
 
-// logins are the one-time links that are still good. Links are kept in memory: a post office that starts again has given none.
-type logins struct {
-	mu   sync.Mutex
-	list []login // in the order in which they end
+// Session is a browser that is logged in.
+type Session struct {
+	ID      string    `json:"id"`      // names it; it opens nothing
+	Browser string    `json:"browser"` // which one it said to be, in our words
+	Opened  mail.Time `json:"opened"`
+	Seen    mail.Time `json:"seen"`           // when the person last did something in it
+	Plain   bool      `json:"plain,omitzero"` // it was opened at the plain address, and holds there only
 }
 
-type login struct {
-	sum  [sha256.Size]byte
-	room mail.RoomName
-	ends time.Time
+// over reports whether the session has ended by itself.
+func (s *Session) over(now time.Time) bool {
+	return now.Sub(s.Seen.Std()) >= sessionIdle || now.Sub(s.Opened.Std()) >= sessionTime
 }
 
-// Link returns the path of a page that logs its first visitor in, within ten minutes, and shows that room.
-func (s *Site) Link(room mail.RoomName) string {
-	key := rand.Text()
-	l := &s.logins
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	l.list = append(l.list, login{sum: sha256.Sum256([]byte(key)), room: room, ends: time.Now().Add(loginTime)})
-	if len(l.list) > maxLogins {
-		l.list = l.list[1:]
+// kept is a session as the file has it.
+type kept struct {
+	Session
+	Sum string `json:"sum"` // SHA-256 of what the browser's cookie says, in hex
+}
+
+// sessionFile is the whole file.
+type sessionFile struct {
+	Key      string `json:"key"` // what the sessions hang on
+	Sessions []kept `json:"sessions"`
+}
+
+// sessions are the browsers that are logged in. They are in a file, too, so that they outlive the post office.
+type sessions struct {
+	path string // "": they are in memory only
+	key  string // sessions of another key are void
+
+	mu    sync.Mutex
+	list  []kept
+	saved time.Time // when the file got what it holds
+
+	writing sync.Mutex // held while the file is written: what was written last must be the latest
+}
+
+// openSessions reads the file at path. Where it cannot be understood, or is of another key, nobody is logged in. The
+// sessions are usable whatever the error.
+func openSessions(path string, key []byte) (*sessions, error) {
+	sum := sha256.Sum256(append([]byte("pennypost web sessions\x00"), key...))
+	s := &sessions{path: path, key: hex.EncodeToString(sum[:])}
+	if path == "" {
+		return s, nil
 	}
-	return "/login?key=" + url.QueryEscape(key)
-}
-
-// take uses up the link with that key.
-func (l *logins) take(key string) (login, bool) {
-	sum := sha256.Sum256([]byte(key))
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	for i, one := range l.list {
-		if hmac.Equal(sum[:], one.sum[:]) {
-			l.list = append(l.list[:i:i], l.list[i+1:]...)
-			return one, time.Now().Before(one.ends)
-		}
+	text, err := os.ReadFile(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return s, nil
 	}
-	return login{}, false
-}
-
-// login makes a session of a one-time link. It answers with a page that goes on by itself, because a browser that came from another site
-// would not show the strict cookie to a redirection's target.
-func (s *Site) login(w http.ResponseWriter, r *http.Request) {
-	v := &view{site: s, w: w, r: r, Now: time.Now(), Nonce: newNonce()}
-	v.header()
-	var one login
-	ok := false
-	if r.Method == http.MethodGet { // who looks ahead with HEAD does not use the link up
-		one, ok = s.logins.take(r.URL.Query().Get("key"))
+	var file sessionFile
+	if err == nil {
+		err = jsonx.Unmarshal(text, &file)
 	}
-	if !ok {
-		if s.loggedIn(r) { // the link was opened twice
-			http.Redirect(w, r, "/", http.StatusSeeOther)
-			return
-		}
-		v.stranger()
-		return
-	}
-	http.SetCookie(w, &http.Cookie{
-		Name: sessionCookie, Value: s.seal(time.Now().Add(sessionTime)), Path: "/", MaxAge: int(sessionTime.Seconds()),
-		HttpOnly: true, SameSite: http.SameSiteStrictMode, Secure: r.TLS != nil,
-	})
-	to := "/"
-	if rooms, err := s.opts.Office.Rooms(r.Context()); err == nil && has(rooms, one.room) {
-		to = "/@" + url.PathEscape(string(one.room)) + "/"
-	}
-	w.Header().Set("Refresh", "0; url="+to)
-	v.Title = "Welcome"
-	v.door(http.StatusOK, "welcome", to)
-}
-
-// logout forgets the session in this browser.
-func (s *Site) logout(w http.ResponseWriter, r *http.Request) {
-	http.SetCookie(w, &http.Cookie{Name: sessionCookie, Path: "/", MaxAge: -1, HttpOnly: true, SameSite: http.SameSiteStrictMode})
-	http.Redirect(w, r, "/", http.StatusSeeOther)
-}
-
-// stranger answers who has not logged in. Reading the address bar back must tell how to get in.
-func (v *view) stranger() {
-	v.Title = "Log in"
-	if v.scripted() {
-		v.w.Header().Set("HX-Refresh", "true") // the session ended under an open page
-	}
-	v.door(http.StatusUnauthorized, "stranger", "")
-}
-
-// door answers with a page for who is not inside.
-func (v *view) door(status int, part, to string) {
-	err := v.answer(status, "door", part, struct {
-		*view
-		To string
-	}{v, to})
 	if err != nil {
-		v.site.opts.Log.Error("page", "path", v.r.URL.Path, "err", err)
-		http.Error(v.w, "log in with the link that pennypost open prints", status)
+		return s, fmt.Errorf("read the sessions of browsers; nobody is logged in: %w", err)
 	}
+	if file.Key == s.key {
+		s.list = file.Sessions
+	}
+	return s, nil
 }
 
-// seal returns the value of a session's cookie: when it ends, something that makes it unlike others, and our signature.
-func (s *Site) seal(ends time.Time) string {
-	text := strconv.FormatInt(ends.Unix(), 36) + "." + rand.Text()
-	return text + "." + s.sign(text)
+// begin makes a session and returns what its cookie is to say. It holds, in memory, even if it cannot be written.
+func (s *sessions) begin(browser string, plain bool) (cookie string, err error) {
+	now := time.Now()
+	cookie = rand.Text()
+	one := kept{Sum: sumOf(cookie), Session: Session{
+		ID: strings.ToLower(rand.Text()[:8]), Browser: browser, Plain: plain, Opened: mail.TimeOf(now), Seen: mail.TimeOf(now),
+	}}
+	s.mu.Lock()
+	s.tidy(now)
+	if len(s.list) == maxSessions {
+		quiet := 0
+		for i := range s.list {
+			if s.list[i].Seen < s.list[quiet].Seen {
+				quiet = i
+			}
+		}
+		s.list = slices.Delete(s.list, quiet, quiet+1)
+	}
+	s.list = append(s.list, one)
+	s.mu.Unlock()
+	return cookie, s.save()
 }
 
-func (s *Site) sign(text string) string {
-	mac := hmac.New(sha256.New, s.opts.Key)
-	mac.Write([]byte("pennypost web session\x00" + text))
-	return base64.RawURLEncoding.EncodeToString(mac.Sum(nil))
+// find returns the session of a cookie at the plain address or at the pages' own. An act of the person keeps it from
+// ending; an error says that this is not written.
+func (s *sessions) find(cookie string, plain, act bool) (id string, err error) {
+	now := time.Now()
+	sum := sumOf(cookie)
+	s.mu.Lock()
+	s.tidy(now)
+	i := slices.IndexFunc(s.list, func(k kept) bool { return k.Sum == sum && k.Plain == plain })
+	if i < 0 {
+		s.mu.Unlock()
+		return "", nil
+	}
+	id = s.list[i].ID
+	if act {
+		s.list[i].Seen = mail.TimeOf(now)
+	}
+	late := act && now.Sub(s.saved) >= seenEvery
+	s.mu.Unlock()
+	if late {
+		err = s.save()
+	}
+	return id, err
 }
 
-// loggedIn reports whether r comes from a session that we opened.
-func (s *Site) loggedIn(r *http.Request) bool {
-	c, err := r.Cookie(sessionCookie)
+// goesOn reports whether the session has not ended.
+func (s *sessions) goesOn(id string) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.tidy(time.Now())
+	return slices.ContainsFunc(s.list, func(k kept) bool { return k.ID == id })
+}
+
+// all returns the sessions, the last used first.
+func (s *sessions) all() []Session {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.tidy(time.Now())
+	out := make([]Session, len(s.list))
+	for i := range s.list {
+		out[i] = s.list[i].Session
+	}
+	slices.SortStableFunc(out, func(a, b Session) int { return int(b.Seen - a.Seen) })
+	return out
+}
+
+// end ends the session, or every one if id is "".
+func (s *sessions) end(id string) error {
+	s.mu.Lock()
+	before := len(s.list)
+	s.list = slices.DeleteFunc(s.list, func(k kept) bool { return id == "" || k.ID == id })
+	ended := before - len(s.list)
+	s.mu.Unlock()
+	if ended == 0 && id != "" {
+		return mail.Errorf(mail.NotFound, "there is no session %s; it may have ended", id)
+	}
+	if err := s.save(); err != nil {
+		return &mail.Error{Code: mail.Unavailable, Err: err,
+			Msg: "the session has ended, but the file that remembers sessions could not be written, so it would be open again " +
+				"after a restart. Make room on the disk, then end all with: pennypost open --revoke all"}
+	}
+	return nil
+}
+
+// tidy forgets what has ended by itself. The caller holds mu.
+func (s *sessions) tidy(now time.Time) {
+	s.list = slices.DeleteFunc(s.list, func(k kept) bool { return k.over(now) })
+}
+
+// save writes the file.
+func (s *sessions) save() error {
+	if s.path == "" {
+		return nil
+	}
+	s.writing.Lock()
+	defer s.writing.Unlock()
+	s.mu.Lock()
+	text, err := jsonx.Marshal(sessionFile{s.key, s.list})
+	s.saved = time.Now()
+	s.mu.Unlock()
+	if err == nil {
+		err = durable.WriteFile(s.path, append(text, '\n'), 0o600)
+	}
 	if err != nil {
-		return false
+		return fmt.Errorf("write the sessions of browsers: %w", err)
 	}
-	i := strings.LastIndexByte(c.Value, '.')
-	if i < 0 || !hmac.Equal([]byte(s.sign(c.Value[:i])), []byte(c.Value[i+1:])) {
-		return false
+	return nil
+}
+
+// sumOf is what is kept of a cookie. A cookie is random and long, so its hash tells nothing of it.
+func sumOf(cookie string) string {
+	sum := sha256.Sum256([]byte(cookie))
+	return hex.EncodeToString(sum[:])
+}
+
+// browserOf says in our words which browser a header names. What the header says itself is a stranger's text, and is
+// not shown.
+func browserOf(agent string) string {
+	first := func(words [][2]string, other string) string {
+		for _, w := range words {
+			if strings.Contains(agent, w[0]) {
+				return w[1]
+			}
+		}
+		return other
 	}
-	ends, _, _ := strings.Cut(c.Value, ".")
-	at, err := strconv.ParseInt(ends, 36, 64)
-	return err == nil && time.Now().Before(time.Unix(at, 0))
+	// Browsers name those whose pages they want to be sent, so the pretenders come before what they pretend to be.
+	name := first([][2]string{
+		{"Edg/", "Edge"}, {"OPR/", "Opera"}, {"Firefox/", "Firefox"}, {"Chrome/", "Chrome"}, {"Safari/", "Safari"},
+	}, "a program")
+	system := first([][2]string{
+		{"Android", "Android"}, {"iPhone", "iPhone"}, {"iPad", "iPad"}, {"Windows", "Windows"}, {"Macintosh", "macOS"},
+		{"CrOS", "ChromeOS"}, {"Linux", "Linux"},
+	}, "")
+	if system == "" {
+		return name
+	}
+	return name + " on " + system
 }

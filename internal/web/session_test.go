@@ -5,7 +5,10 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"net/url"
+	"os"
+	"path/filepath"
 	"regexp"
+	"runtime"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -25,22 +28,41 @@ func withCookie(value string) func(*http.Request) {
 	}
 }
 
+// plainly makes a request one to the plain address.
+func plainly(r *http.Request) { r.Host = "127.0.0.1:8765" }
+
+// enters presses the button behind a link.
+func (b *bed) enters(link string, with ...func(*http.Request)) bedAnswer {
+	b.t.Helper()
+	u, err := url.Parse(link)
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	return b.post("/login", url.Values{"key": {u.Query().Get("key")}}, with...)
+}
+
 func TestLoginOnce(t *testing.T) {
 	b := newBed(t)
 	b.addRoom("other")
-	link := b.site.Link("other")
-	b.do(http.MethodHead, link, nil, stranger).want(t, http.StatusUnauthorized) // who looks ahead does not use it up
-	first := b.get(link, stranger).want(t, http.StatusOK, "/@other/")
-	if got := first.Header.Get("Refresh"); got != "0; url=/@other/" {
-		t.Errorf("Refresh: %q", got)
+	link := b.site.Link("other", false)
+	for range 2 { // who looks ahead does not use it up
+		b.do(http.MethodHead, link, nil, stranger)
+		got := b.get(link, stranger).want(t, http.StatusOK, `action="/login"`, "enter.js")
+		if got.Header.Get("Set-Cookie") != "" {
+			t.Fatal("a link that was looked at opened a session")
+		}
+	}
+	first := b.enters(link, stranger).want(t, http.StatusSeeOther)
+	if got := first.Header.Get("Location"); got != "/@other/" {
+		t.Errorf("Location: %q", got)
 	}
 	c := cookieOf(t, first.Header)
-	if !c.HttpOnly || c.SameSite != http.SameSiteStrictMode || c.Path != "/" || c.Secure {
+	if !c.HttpOnly || c.SameSite != http.SameSiteStrictMode || c.Path != "/" || c.Secure || c.Domain != "" {
 		t.Errorf("the cookie is %v", c)
 	}
 	b.get("/@shop/", withCookie(c.Value)).want(t, http.StatusOK, "<h1>Inbox</h1>")
-	again := b.get(link, stranger).want(t, http.StatusUnauthorized, "pennypost open")
-	if again.Header.Get("Set-Cookie") != "" {
+	b.get(link, stranger).want(t, http.StatusUnauthorized, "pennypost open", "has been used").without(t, "/login", "enter.js")
+	if again := b.enters(link, stranger).want(t, http.StatusUnauthorized, "pennypost open"); again.Header.Get("Set-Cookie") != "" {
 		t.Error("a link that was used opens another session")
 	}
 	if got := b.get(link); got.Code != http.StatusSeeOther || got.Header.Get("Location") != "/" {
@@ -48,7 +70,22 @@ func TestLoginOnce(t *testing.T) {
 	}
 	b.get("/login?key=", stranger).want(t, http.StatusUnauthorized)
 	b.get("/login", stranger).want(t, http.StatusUnauthorized)
-	b.get(b.site.Link("nowhere"), stranger).want(t, http.StatusOK, `href="/"`)
+	if got := b.enters(b.site.Link("nowhere", false), stranger); got.Header.Get("Location") != "/" {
+		t.Errorf("a link to a room that is not there leads to %q", got.Header.Get("Location"))
+	}
+}
+
+// TestLoginAgain: another link, opened where somebody is logged in, leads on and opens no second session.
+func TestLoginAgain(t *testing.T) {
+	b := newBed(t)
+	link := b.site.Link("shop", false)
+	if got := b.enters(link).want(t, http.StatusSeeOther); got.Header.Get("Set-Cookie") != "" || got.Header.Get("Location") != "/@shop/" {
+		t.Errorf("%v", got.Header)
+	}
+	if n := len(b.site.Sessions()); n != 1 {
+		t.Errorf("there are %d sessions", n)
+	}
+	b.get(link, stranger).want(t, http.StatusUnauthorized)
 }
 
 func cookieOf(t *testing.T, h http.Header) *http.Cookie {
@@ -62,69 +99,228 @@ func cookieOf(t *testing.T, h http.Header) *http.Cookie {
 	return nil
 }
 
+// TestPlainAddress: at 127.0.0.1, where every program of the machine can be on another port and is sent the same
+// cookies, nobody is logged in and no session is begun, unless a plain link asked for that. And that address tells the
+// pages' own to nobody but who has a link that is good.
+func TestPlainAddress(t *testing.T) {
+	b := newBed(t)
+	for _, path := range []string{"/", "/@shop/", "/sessions", "/no/such/page", "/@shop/events"} {
+		got := b.get(path, plainly).want(t, http.StatusUnauthorized, "pennypost open").without(t, bedHost)
+		if got.Header.Get("Set-Cookie") != "" || got.Header.Get("Location") != "" {
+			t.Errorf("%s at the plain address: %v", path, got.Header)
+		}
+	}
+	link := b.site.Link("shop", false)
+	if got := b.get(link, plainly, stranger).want(t, http.StatusSeeOther); got.Header.Get("Location") != "http://"+bedHost+":8765"+link || got.Header.Get("Set-Cookie") != "" {
+		t.Errorf("from the plain address a link leads on with %v", got.Header)
+	}
+	if got := b.enters(link, plainly, stranger).want(t, http.StatusUnauthorized); got.Header.Get("Set-Cookie") != "" {
+		t.Error("a link to the pages' own address opens a session at another")
+	}
+	b.enters(link, stranger).want(t, http.StatusSeeOther) // which did not use it up
+	b.get(link, plainly, stranger).want(t, http.StatusUnauthorized).without(t, bedHost)
+
+	plain := b.site.Link("shop", true)
+	b.get(plain, stranger).want(t, http.StatusUnauthorized)
+	if got := b.enters(plain, stranger).want(t, http.StatusUnauthorized); got.Header.Get("Set-Cookie") != "" {
+		t.Error("a plain link opens a session at the pages' own address")
+	}
+	b.get(plain, plainly, stranger).want(t, http.StatusOK, "on any port", "<code>127.0.0.1</code>").without(t, "enter.js") // a person presses
+	c := cookieOf(t, b.enters(plain, plainly, stranger).want(t, http.StatusSeeOther).Header)
+	b.get("/@shop/", withCookie(c.Value), plainly).want(t, http.StatusOK, "<h1>Inbox</h1>")
+	b.get("/@shop/", withCookie(c.Value)).want(t, http.StatusUnauthorized)
+	b.get("/sessions").want(t, http.StatusOK, "plain address")
+}
+
+// sessionBed is a Site without rooms, for tests of time.
+type sessionBed struct{ *Site }
+
+func (s sessionBed) do(method, path, cookie, form string, header ...string) *httptest.ResponseRecorder {
+	r := httptest.NewRequest(method, path, strings.NewReader(form))
+	r.Host = bedHost
+	r.Header.Set("Content-Type", "application/x-www-form-urlencoded")
+	for i := 0; i < len(header); i += 2 {
+		r.Header.Set(header[i], header[i+1])
+	}
+	r.AddCookie(&http.Cookie{Name: sessionCookie, Value: cookie})
+	w := httptest.NewRecorder()
+	s.ServeHTTP(w, r)
+	return w
+}
+
+// get returns the status of a page for a browser with that cookie.
+func (s sessionBed) get(path, cookie string, header ...string) int {
+	return s.do(http.MethodGet, path, cookie, "", header...).Code
+}
+
+// login begins a session and returns its cookie.
+func (s sessionBed) login(t *testing.T) string {
+	t.Helper()
+	_, key, _ := strings.Cut(s.Link("", false), "=")
+	return cookieOf(t, s.do(http.MethodPost, "/login", "", "key="+key).Header()).Value
+}
+
+func newSessionBed(file, key string) sessionBed {
+	return sessionBed{New(Options{Office: &bedOffice{}, Key: []byte(key), Host: bedHost, File: file})}
+}
+
 func TestLoginExpires(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := New(Options{Office: &bedOffice{}, Key: []byte("key")})
-		get := func(path, cookie string) *httptest.ResponseRecorder {
-			r := httptest.NewRequest(http.MethodGet, path, nil)
-			r.AddCookie(&http.Cookie{Name: sessionCookie, Value: cookie})
-			w := httptest.NewRecorder()
-			s.ServeHTTP(w, r)
-			return w
-		}
-		late, early := s.Link(""), s.Link("")
+		s := newSessionBed("", "key")
+		late, early := s.Link("", false), s.Link("", false)
 		time.Sleep(loginTime - time.Second)
-		w := get(early, "")
-		if w.Code != http.StatusOK {
-			t.Fatalf("a link in time: %d", w.Code)
+		if got := s.get(early, ""); got != http.StatusOK {
+			t.Fatalf("a link in time: %d", got)
 		}
-		session := cookieOf(t, w.Header()).Value
 		time.Sleep(time.Second)
-		if w := get(late, ""); w.Code != http.StatusUnauthorized {
-			t.Errorf("a link after %v: %d", loginTime, w.Code)
+		if got := s.get(late, ""); got != http.StatusUnauthorized {
+			t.Errorf("a link after %v: %d", loginTime, got)
 		}
-		time.Sleep(sessionTime - 2*time.Second)
-		if w := get("/", session); w.Code != http.StatusOK {
-			t.Errorf("a session in time: %d", w.Code)
+		_, key, _ := strings.Cut(late, "=")
+		if got := s.do(http.MethodPost, "/login", "", "key="+key).Code; got != http.StatusUnauthorized {
+			t.Errorf("a link that is pressed after %v: %d", loginTime, got)
 		}
-		time.Sleep(2 * time.Second)
-		if w := get("/", session); w.Code != http.StatusUnauthorized {
-			t.Errorf("a session after %v: %d", sessionTime, w.Code)
+	})
+}
+
+// TestSessionIdles: a session ends 12 hours after the person's last act, and a page that lies open does not keep it;
+// nor does anything after 30 days.
+func TestSessionIdles(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newSessionBed("", "key")
+		cookie := s.login(t)
+		time.Sleep(sessionIdle - time.Second)
+		if got := s.get("/", cookie); got != http.StatusOK {
+			t.Fatalf("a session that was used in time: %d", got)
+		}
+		for range 4 { // the page asks by itself
+			time.Sleep(sessionIdle / 4)
+			s.get("/changes?after=0", cookie)
+			s.get("/", cookie, "Pennypost-Live", "1")
+		}
+		if got := s.get("/", cookie); got != http.StatusUnauthorized {
+			t.Errorf("a session after %v in which only its page asked: %d", sessionIdle, got)
+		}
+		cookie = s.login(t)
+		for range int(sessionTime/sessionIdle)*2 - 1 {
+			time.Sleep(sessionIdle / 2)
+			if got := s.get("/", cookie); got != http.StatusOK {
+				t.Fatalf("a session in use: %d", got)
+			}
+		}
+		time.Sleep(sessionIdle / 2)
+		if got := s.get("/", cookie); got != http.StatusUnauthorized {
+			t.Errorf("a session after %v: %d", sessionTime, got)
+		}
+		if n := len(s.Sessions()); n != 0 {
+			t.Errorf("%d sessions that have ended are listed", n)
+		}
+	})
+}
+
+// TestSessionsSurvive: a restart of the post office ends no session, a logout ends it for good, and another operator's
+// token ends all.
+func TestSessionsSurvive(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "sessions.json")
+	s := newSessionBed(file, "key")
+	one, two := s.login(t), s.login(t)
+	text, err := os.ReadFile(file)
+	if info, _ := os.Stat(file); err != nil || info.Mode().Perm() != 0o600 && runtime.GOOS != "windows" {
+		t.Fatalf("the file is %v (%v)", info.Mode(), err)
+	}
+	if strings.Contains(string(text), one) || strings.Contains(string(text), two) {
+		t.Error("the file holds what logs in")
+	}
+	s = newSessionBed(file, "key")
+	if a, b := s.get("/", one), s.get("/", two); a != http.StatusOK || b != http.StatusOK {
+		t.Fatalf("after a restart: %d, %d", a, b)
+	}
+	s.do(http.MethodPost, "/logout", one, "")
+	for range 2 {
+		if a, b := s.get("/", one), s.get("/", two); a != http.StatusUnauthorized || b != http.StatusOK {
+			t.Errorf("after one was logged out: %d, %d", a, b)
+		}
+		s = newSessionBed(file, "key")
+	}
+	if got := newSessionBed(file, "another key").get("/", two); got != http.StatusUnauthorized {
+		t.Errorf("with another operator's token: %d", got)
+	}
+	if err := os.WriteFile(file, text[:len(text)/2], 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if got := newSessionBed(file, "key").get("/", two); got != http.StatusUnauthorized {
+		t.Errorf("from half a file: %d", got)
+	}
+}
+
+// TestSessionUsedIsKept: how long a session has been idle is known after a restart too, to a few minutes.
+func TestSessionUsedIsKept(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		file := filepath.Join(t.TempDir(), "sessions.json")
+		s := newSessionBed(file, "key")
+		cookie := s.login(t)
+		time.Sleep(sessionIdle - time.Minute)
+		s.get("/", cookie)
+		s = newSessionBed(file, "key")
+		time.Sleep(sessionIdle - seenEvery - time.Second)
+		if got := s.get("/", cookie); got != http.StatusOK {
+			t.Errorf("a session that was used before the restart: %d", got)
+		}
+	})
+}
+
+// TestSessionCannotBeWritten: whoever logs out is told if a restart would undo that.
+func TestSessionCannotBeWritten(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "gone", "sessions.json")
+	s := newSessionBed(file, "key")
+	cookie := s.login(t)
+	if got := s.do(http.MethodPost, "/logout", cookie, ""); got.Code != http.StatusServiceUnavailable || !strings.Contains(got.Body.String(), "after a restart") {
+		t.Errorf("%d %s", got.Code, got.Body)
+	}
+	if got := s.get("/", cookie); got != http.StatusUnauthorized {
+		t.Errorf("the session goes on: %d", got)
+	}
+}
+
+func TestManySessions(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newSessionBed("", "key")
+		quiet, used := s.login(t), s.login(t)
+		for range maxSessions - 1 {
+			time.Sleep(time.Second)
+			s.get("/", used)
+			s.login(t)
+		}
+		if a, b, n := s.get("/", quiet), s.get("/", used), len(s.Sessions()); a != http.StatusUnauthorized || b != http.StatusOK || n != maxSessions {
+			t.Errorf("of %d sessions, the one that was quiet for longest: %d, one in use: %d", n, a, b)
 		}
 	})
 }
 
 func TestManyLinks(t *testing.T) {
 	b := newBed(t)
-	first := b.site.Link("shop")
-	second := b.site.Link("shop")
+	first := b.site.Link("shop", false)
+	second := b.site.Link("shop", false)
 	for range maxLogins - 1 {
-		b.site.Link("shop")
+		b.site.Link("shop", false)
 	}
 	b.get(first, stranger).want(t, http.StatusUnauthorized)
 	b.get(second, stranger).want(t, http.StatusOK)
 }
 
-// TestForgedSessions: whoever has not our key makes no session, of whatever parts of another.
+// TestForgedSessions: nothing but the very text of a session's cookie opens it; neither its id does, nor what the file
+// holds of it.
 func TestForgedSessions(t *testing.T) {
 	b := newBed(t)
-	good := b.site.seal(time.Now().Add(time.Hour))
-	ends, rest, _ := strings.Cut(good, ".")
-	name, mac, _ := strings.Cut(rest, ".")
-	foreign := New(Options{Office: b.office, Key: []byte("another key")})
-	flipped := []byte(good)
-	flipped[len(flipped)-2] ^= 1
+	one := b.site.Sessions()[0]
 	for what, value := range map[string]string{
-		"nothing": "", "dots": "..", "one part": "zzzzzz", "no signature": ends + "." + name + ".", "another end": "zzzzzzz." + name + "." + mac,
-		"another name": ends + ".X." + mac, "signature of less": ends + "." + mac, "cut": good[:len(good)-1], "flipped": string(flipped), "more": good + "A",
-		"over": b.site.seal(time.Now().Add(-time.Second)), "foreign key": foreign.seal(time.Now().Add(time.Hour)), "no number": "!!." + name + "." + b.site.sign("!!." + name)[:10],
-		"a token": string(b.site.opts.Key), "signed, but no time": "!." + name + "." + b.site.sign("!."+name),
+		"nothing": "", "its id": one.ID, "its hash": sumOf(b.cookie), "cut": b.cookie[1:], "more": b.cookie + "A", "lower case": strings.ToLower(b.cookie),
+		"of the time before": "sxyz.ABCDEFGH.c2lnbmVk",
 	} {
 		if got := b.get("/", withCookie(value)); got.Code != http.StatusUnauthorized {
 			t.Errorf("%s: status %d", what, got.Code)
 		}
 	}
-	b.get("/", withCookie(good)).want(t, http.StatusOK)
 }
 
 func TestLogout(t *testing.T) {
@@ -133,7 +329,76 @@ func TestLogout(t *testing.T) {
 	if got.Code != http.StatusSeeOther || cookieOf(t, got.Header).MaxAge >= 0 {
 		t.Errorf("%d %v", got.Code, got.Header)
 	}
-	b.get("/logout").want(t, http.StatusNotFound)
+	b.get("/@shop/").want(t, http.StatusUnauthorized) // though the browser, or who stole it, kept the cookie
+	b.post("/logout", nil).want(t, http.StatusSeeOther)
+	b.get("/logout").want(t, http.StatusUnauthorized)
+}
+
+// TestSessionsPage: who is logged in is listed, and each session can be ended there.
+func TestSessionsPage(t *testing.T) {
+	b := newBed(t)
+	firefox := func(r *http.Request) {
+		r.Header.Set("User-Agent", "Mozilla/5.0 (X11; Linux x86_64; rv:140.0) <b>Gecko/20100101 Firefox/140.0")
+	}
+	other := cookieOf(t, b.enters(b.site.Link("shop", false), stranger, firefox).Header).Value
+	page := b.get("/@shop/sessions").want(t, http.StatusOK, "Firefox on Linux", "this browser", "Log out everywhere").without(t, "Gecko")
+	mine, theirs := b.site.sessions.list[0].ID, b.site.sessions.list[1].ID
+	if !strings.Contains(page.Body, `value="`+theirs+`"`) || strings.Contains(page.Body, other) || strings.Contains(page.Body, sumOf(other)) {
+		t.Error("the page lacks the id of a session, or tells what opens it")
+	}
+	b.post("/@shop/sessions", url.Values{}).want(t, http.StatusBadRequest)
+	b.post("/@shop/sessions", url.Values{"id": {theirs}}).want(t, http.StatusSeeOther)
+	b.post("/@shop/sessions", url.Values{"id": {theirs}}).want(t, http.StatusSeeOther) // pressed twice
+	b.get("/@shop/", withCookie(other)).want(t, http.StatusUnauthorized)
+	b.get("/@shop/sessions").want(t, http.StatusOK).without(t, "Firefox", "Log out everywhere")
+	got := b.post("/@shop/sessions", url.Values{"id": {mine}}).want(t, http.StatusSeeOther)
+	if cookieOf(t, got.Header).MaxAge >= 0 {
+		t.Error("the browser keeps the cookie of a session that has ended")
+	}
+	b.get("/@shop/").want(t, http.StatusUnauthorized)
+}
+
+func TestLogOutEverywhere(t *testing.T) {
+	b := newBed(t)
+	other := cookieOf(t, b.enters(b.site.Link("shop", false), stranger).Header).Value
+	b.post("/sessions", url.Values{"all": {"1"}}).want(t, http.StatusSeeOther)
+	for _, c := range []string{b.cookie, other} {
+		b.get("/", withCookie(c)).want(t, http.StatusUnauthorized)
+	}
+	if n := len(b.site.Sessions()); n != 0 {
+		t.Errorf("%d sessions are left", n)
+	}
+}
+
+// TestStreamEndsWithSession: an open page of a session that was ended elsewhere is told nothing more.
+func TestStreamEndsWithSession(t *testing.T) {
+	inBubble(t, func(t *testing.T, b *bed) {
+		s := b.listen("0", "")
+		synctest.Wait()
+		s.events(t)
+		if err := b.site.EndSession(""); err != nil {
+			t.Fatal(err)
+		}
+		b.send("builder-1", mail.Draft{Subject: "For nobody else"})
+		<-s.done
+		if got := s.events(t); len(got) > 0 {
+			t.Errorf("the stream goes on: %+v", got)
+		}
+	})
+}
+
+func TestBrowserOf(t *testing.T) {
+	for agent, want := range map[string]string{
+		"": "a program", "curl/8.5.0": "a program", "\x1b]0;evil\a": "a program",
+		"Mozilla/5.0 (X11; Linux x86_64; rv:140.0) Gecko/20100101 Firefox/140.0":                                                        "Firefox on Linux",
+		"Mozilla/5.0 (Windows NT 10.0; Win64; x64) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/140.0.0.0 Safari/537.36 Edg/140.0.0.0": "Edge on Windows",
+		"Mozilla/5.0 (Macintosh; Intel Mac OS X 10_15_7) AppleWebKit/605.1.15 (KHTML, like Gecko) Version/18.0 Safari/605.1.15":         "Safari on macOS",
+		"Mozilla/5.0 (Linux; Android 10; K) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/140.0.0.0 Mobile Safari/537.36":               "Chrome on Android",
+	} {
+		if got := browserOf(agent); got != want {
+			t.Errorf("browserOf(%q) = %q, want %q", agent, got, want)
+		}
+	}
 }
 
 // paths returns a path for each of the site's routes.
@@ -205,7 +470,8 @@ func TestHeaders(t *testing.T) {
 	for _, path := range []string{"/login", "/none", "/@shop/none", "/@nowhere/", "/favicon.svg", "/static/app.css", "/static/app.js"} {
 		check(path, b.get(path))
 	}
-	check("welcome", b.get(b.site.Link("shop"), stranger))
+	check("offer", b.get(b.site.Link("shop", false), stranger))
+	check("plain offer", b.get(b.site.Link("shop", true), stranger, plainly))
 }
 
 // TestNoInlineCode: a page has no script, style or handler within it; the policy would stop them.
@@ -279,15 +545,11 @@ func TestOneRoomIsNotAnother(t *testing.T) {
 }
 
 func TestEmptyOffice(t *testing.T) {
-	s := New(Options{Office: &bedOffice{}, Key: []byte("key")})
-	for pattern, path := range paths(s) {
+	s := newSessionBed("", "key")
+	cookie := s.login(t)
+	for pattern, path := range paths(s.Site) {
 		method, _, _ := strings.Cut(pattern, " ")
-		r := httptest.NewRequest(method, path, strings.NewReader("id=x&to=y&body=z"))
-		r.Header.Set("Content-Type", "application/x-www-form-urlencoded")
-		r.AddCookie(&http.Cookie{Name: sessionCookie, Value: s.seal(time.Now().Add(time.Hour))})
-		w := httptest.NewRecorder()
-		s.ServeHTTP(w, r)
-		if w.Code >= 500 {
+		if w := s.do(method, path, cookie, "id=x&to=y&body=z"); w.Code >= 500 {
 			t.Errorf("%s without any room: %d %s", pattern, w.Code, w.Body)
 		}
 	}

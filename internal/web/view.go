@@ -22,6 +22,9 @@ type view struct {
 	r    *http.Request
 	svc  mail.Service
 
+	session string // the browser's; "": it has not logged in
+	Plain   bool   // this is not the pages' own address
+
 	Now   time.Time
 	Nonce string
 	Room  mail.RoomName
@@ -109,9 +112,6 @@ func (v *view) status() *mail.RoomStatus {
 // Unread returns how much the user has not read in this room.
 func (v *view) Unread() int { return v.status().Unread }
 
-// readOne counts one message less, after it was marked.
-func (v *view) readOne() { v.status().Unread = max(0, v.Unread()-1) }
-
 // UnreadElsewhere returns how much the user has not read in other rooms.
 func (v *view) UnreadElsewhere() int {
 	n := 0
@@ -123,6 +123,9 @@ func (v *view) UnreadElsewhere() int {
 
 // HX is the attribute without which htmx ignores an element: mail cannot know it.
 func (v *view) HX() template.HTMLAttr { return template.HTMLAttr(`hx-nonce="` + v.Nonce + `"`) }
+
+// Host is the address that the browser came to, without its port.
+func (v *view) Host() string { return hostOf(v.r) }
 
 // Theme is what the person chose: "light", "dark" or "" for what the system says.
 func (v *view) Theme() string {

@@ -38,10 +38,8 @@ func TestTemplates(t *testing.T) {
 		{view: v, Kind: "held", Who: "role:r"}, {view: v, Kind: "notice", Title: "t", Notice: "n"}, {view: v, Kind: "file", Title: "t"},
 	}}}
 	choices := []paletteGroup{{"G", []paletteChoice{{ID: "a", Label: "l", Who: "agent:a", Note: "n", Href: "/x", Keys: "k"}, {ID: "b", Label: "l", Do: "theme"}, {ID: "c", Label: "l", Form: "f"}}}}
-	door := struct {
-		*view
-		To string
-	}{v, "/"}
+	plain := *v
+	plain.Plain = true
 	for _, c := range []struct {
 		page string
 		data any
@@ -52,7 +50,10 @@ func TestTemplates(t *testing.T) {
 		{"palette", &palettePage{view: v}, []string{"layout", "main", "dialog", "palette-results"}},
 		{"palette", &palettePage{view: v, Query: "q", Groups: choices}, []string{"layout", "main", "dialog", "palette-results"}},
 		{"failure", failure{v, 404, "message"}, []string{"layout", "main", "toast-failure"}},
-		{"door", door, []string{"stranger", "welcome"}},
+		{"door", doorPage{view: v}, []string{"stranger", "offer"}},
+		{"door", doorPage{&plain, "k", true}, []string{"stranger", "offer"}},
+		{"sessions", &sessionsPage{view: v}, []string{"layout", "main"}},
+		{"sessions", &sessionsPage{view: v, Sessions: []Session{{ID: "a", Browser: "b", Plain: true}, {ID: "b"}}}, []string{"layout", "main"}},
 	} {
 		for _, part := range c.part {
 			var out bytes.Buffer
@@ -80,6 +81,7 @@ func TestFailures(t *testing.T) {
 		})
 		for _, part := range []bool{false, true} {
 			r := httptest.NewRequest(http.MethodGet, "/x", nil)
+			r.Host = bedHost
 			r.AddCookie(&http.Cookie{Name: sessionCookie, Value: b.cookie})
 			if part {
 				asScript("section#list")(r)

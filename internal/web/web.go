@@ -15,7 +15,9 @@ import (
 // Options say what a Site shows.
 type Options struct {
 	Office  mail.Office     // rooms; they are always entered as the user
-	Key     []byte          // the secret that sessions are signed with
+	Key     []byte          // what sessions hang on: with another key, all that were begun are void
+	Host    string          // the pages' own name; elsewhere only sessions hold that a plain link began. "": there is none
+	File    string          // where sessions are kept; "": in memory
 	Closing context.Context // ends streams; nil: they end with their requests
 	Log     *slog.Logger
 	Version string
@@ -23,12 +25,13 @@ type Options struct {
 
 // Site serves the pages. It is an http.Handler; Close it when it serves no more.
 type Site struct {
-	opts   Options
-	mux    *http.ServeMux
-	assets map[string]*asset
-	logins logins
-	undo   undo
-	stuck  tallies
+	opts     Options
+	mux      *http.ServeMux
+	assets   map[string]*asset
+	logins   logins
+	sessions *sessions
+	undo     undo
+	stuck    tallies
 
 	streams atomic.Int32 // that are open
 }
@@ -38,13 +41,21 @@ func New(opts Options) *Site {
 	if opts.Closing == nil {
 		opts.Closing = context.Background()
 	}
+	if opts.Log == nil {
+		opts.Log = slog.New(slog.DiscardHandler)
+	}
 	s := &Site{opts: opts, mux: http.NewServeMux(), assets: newAssets()}
+	var err error
+	if s.sessions, err = openSessions(opts.File, opts.Key); err != nil {
+		opts.Log.Error("sessions", "err", err)
+	}
 	for path, a := range s.assets {
 		s.mux.Handle("GET "+path, a)
 	}
 	s.mux.HandleFunc("GET /favicon.svg", favicon)
-	s.mux.HandleFunc("GET /login", s.login)
-	s.mux.HandleFunc("POST /logout", s.logout)
+	s.mux.Handle("GET /login", s.door(s.offer))
+	s.mux.Handle("POST /login", s.door(s.enter))
+	s.mux.Handle("POST /logout", s.door(s.logout))
 	for pattern, h := range s.routes() {
 		s.mux.Handle(pattern, s.page(h))
 	}
@@ -71,8 +82,12 @@ func (s *Site) routes() map[string]handler {
 		"GET /events":  inRoom(s.events),
 		"GET /changes": changes,
 
+		"GET /sessions":  listSessions,
+		"POST /sessions": endSession,
+
 		"GET /letter":   inRoom(showLetter),
 		"GET /doc":      inRoom(serveDocument),
+		"POST /opened":  inRoom(opened),
 		"POST /mark":    inRoom(mark),
 		"POST /delete":  inRoom(s.remove),
 		"POST /restore": inRoom(s.restore),
@@ -95,7 +110,7 @@ func (s *Site) routes() map[string]handler {
 // Close carries out at once what could still have been undone.
 func (s *Site) Close() { s.undo.finish() }
 
-// handler answers one request of the user about one room. An error becomes a page that tells of it.
+// handler answers one request, as a rule of the user and about one room. An error becomes a page that tells of it.
 type handler func(v *view) error
 
 // inRoom is a handler for which there must be a room.
@@ -141,18 +156,23 @@ func (s *Site) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 
 // page serves h to whoever has logged in.
 func (s *Site) page(h handler) http.Handler {
+	return s.door(func(v *view) error {
+		if v.session == "" {
+			return v.stranger("")
+		}
+		if err := v.enter(); err != nil {
+			return err
+		}
+		return h(v)
+	})
+}
+
+// door serves h to anybody.
+func (s *Site) door(h handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		v := &view{site: s, w: w, r: r, Now: time.Now(), Nonce: newNonce()}
+		v := &view{site: s, w: w, r: r, Now: time.Now(), Nonce: newNonce(), Plain: !s.Named(r), session: s.loggedIn(r)}
 		v.header()
-		if !s.loggedIn(r) {
-			v.stranger()
-			return
-		}
-		err := v.enter()
-		if err == nil {
-			err = h(v)
-		}
-		if err != nil {
+		if err := h(v); err != nil {
 			v.fail(err)
 		}
 	})

@@ -63,7 +63,22 @@ type Status struct {
 
 // Login asks for a link that opens the pages.
 type Login struct {
-	Room mail.RoomName `json:"room,omitempty"` // which to show first
+	Room  mail.RoomName `json:"room,omitempty"` // which to show first
+	Plain bool          `json:"plain,omitzero"` // for a browser that does not find the pages' own address
+}
+
+// Session is a browser that is logged in to the pages.
+type Session struct {
+	ID      string    `json:"id"`
+	Browser string    `json:"browser"` // which one it said to be
+	Opened  mail.Time `json:"opened"`
+	Seen    mail.Time `json:"seen"`           // when the person last did something in it
+	Plain   bool      `json:"plain,omitzero"` // it was opened at the plain address
+}
+
+// Sessions is a list of sessions, the last used first.
+type Sessions struct {
+	Sessions []Session `json:"sessions"`
 }
 
 // Link is an address for a browser.

@@ -12,6 +12,11 @@ document.addEventListener("pp-change", (e) => changed(JSON.parse(e.detail.data))
 document.addEventListener("visibilitychange", () => { if (!document.hidden) ask(); });
 if (base) setInterval(() => { if (Date.now() - heard > silence) { ask(); connect(); } }, 2_000);
 
+// What the page asks by itself does not count as the person's: nobody stays logged in by a page that lies open.
+document.addEventListener("htmx:config:request", ({ detail: { ctx } }) => {
+  if (ctx.sourceEvent?.type === "pp-live") ctx.request.headers["Pennypost-Live"] = "1";
+});
+
 // connect begins a stream if there is none: hx-sse goes on with one that was cut, but not with one that never came.
 function connect() { document.getElementById("live").dispatchEvent(new CustomEvent("pp-connect")); }
 
@@ -29,6 +34,7 @@ export async function ask() {
 // changed brings the page up to date: the numbers at once, and each part that is live by its own request.
 function changed(change) {
   heard = Date.now();
+  if (change.seq < at && !change.reset) return; // an answer that the stream has overtaken
   const moved = change.seq > at || change.reset; // another journal may have come under the room's name
   at = change.reset ? change.seq : Math.max(at, change.seq);
   count("inbox", change.unread);

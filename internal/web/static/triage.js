@@ -1,6 +1,23 @@
 // What a person does with a letter that is open, or with the row that has the focus: keys, what follows when it is done, and what was typed meanwhile.
-import { announce } from "./live.js";
+import { announce, ask } from "./live.js";
 import { close, reload, takeAway } from "./list.js";
+
+// A letter that was opened is read. One in a page that the browser makes ready before anybody asked for it was not
+// opened.
+function opened() {
+  const sign = document.getElementById("opened");
+  if (!sign) return;
+  if (document.prerendering) {
+    document.addEventListener("prerenderingchange", opened, { once: true });
+    return;
+  }
+  sign.remove();
+  const letter = document.getElementById("letter");
+  const how = { source: letter, target: letter, swap: "outerMorph", values: { id: letter.dataset.id } };
+  htmx.ajax("POST", `${document.body.dataset.base}/opened`, how).then(ask);
+}
+document.addEventListener("htmx:after:swap", opened);
+document.addEventListener("DOMContentLoaded", opened); // by when htmx is ready
 
 // The server's toast says of which message it is, and what is to be seen of it.
 document.addEventListener("pp-done", () => {

@@ -1,6 +1,13 @@
 package webtest
 
 import (
+	"encoding/json"
+	"fmt"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -10,7 +17,7 @@ import (
 )
 
 // paths are the pages of a room in which nothing needs to be.
-var paths = []string{"/", "/?show=archived", "/agents", "/channels", "/history", "/flow", "/flow?view=talk", "/stuck", "/compose", "/palette"}
+var paths = []string{"/", "/?show=archived", "/agents", "/channels", "/history", "/flow", "/flow?view=talk", "/stuck", "/compose", "/palette", "/sessions"}
 
 func TestEnter(t *testing.T) {
 	r := newRoom(t)
@@ -28,18 +35,188 @@ func TestEnter(t *testing.T) {
 	if len(cookies) != 1 || !cookies[0].HTTPOnly || cookies[0].SameSite != network.CookieSameSiteStrict {
 		t.Errorf("the cookies are %+v, want one that is HttpOnly and SameSite=Strict", cookies)
 	}
-	p.do(chromedp.Navigate(link)) // who is inside stays there
+	p.roams()
+	p.do(chromedp.Navigate(r.URL + "/")) // where nobody is logged in, and nothing tells where they are
+	p.sees("main", "pennypost open --plain")
+	p.is(`!document.documentElement.outerHTML.includes("pp-")`)
+	p.forgive("401")
+	p.do(chromedp.Navigate(r.site + link[strings.Index(link, "/login?"):])) // who is inside stays there
 	p.until(`document.body.dataset.place === "inbox"`)
 
 	other := r.stranger(1280, 800)
+	other.roams()
 	other.do(chromedp.Navigate(link))
-	other.sees("main", "pennypost open")
+	other.sees("main", "This link has been used")
 	other.forgive("401")
 
 	p.click(".rooms summary")
 	p.click("form[action='/logout'] button")
 	p.sees("main", "pennypost open")
 	p.forgive("401")
+}
+
+// listener is some program that listens on another port of this machine, and what browsers sent it.
+type listener struct {
+	port    string
+	mu      sync.Mutex
+	cookies map[string]string // by the path that was asked for
+}
+
+func newListener(t *testing.T, answer func(w http.ResponseWriter, r *http.Request)) *listener {
+	t.Helper()
+	l := &listener{cookies: map[string]string{}}
+	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		l.mu.Lock()
+		l.cookies[r.URL.Path] = r.Header.Get("Cookie")
+		l.mu.Unlock()
+		answer(w, r)
+	}))
+	t.Cleanup(s.Close)
+	_, l.port, _ = net.SplitHostPort(s.Listener.Addr().String())
+	return l
+}
+
+// got returns the cookies that came with a path, and whether it was asked for.
+func (l *listener) got(path string) (string, bool) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	c, ok := l.cookies[path]
+	return c, ok
+}
+
+// TestCookieStaysHere: cookies know no ports, so what logs the person in must not lie at an address at which other
+// programs are visited. One that has found out the pages' own name does not get it by a link or a picture, either; but
+// a redirection of an address that the person typed would bring it, so the name is a secret.
+func TestCookieStaysHere(t *testing.T) {
+	r := ownOffice(t, "shop", serve...)
+	r.fill(reports(1)...)
+	host := strings.TrimPrefix(r.site[:strings.LastIndex(r.site, ":")], "http://")
+	var other *listener
+	other = newListener(t, func(w http.ResponseWriter, q *http.Request) {
+		w.Header().Set("Content-Type", "text/html")
+		fmt.Fprintf(w, `<title>%s</title><a id="link" href="http://%s:%s/linked">A link</a><img src="http://%s:%s/image">`, q.URL.Path, host, other.port, host, other.port)
+	})
+	visit := func(p *person, address string) {
+		t.Helper()
+		p.do(chromedp.Navigate(address))
+		path := address[strings.LastIndex(address, "/"):]
+		p.until(`document.title === ` + quote(path))
+	}
+	p := r.person(1280, 800)
+	p.roams()
+	cookies := call(p, network.GetCookies, network.GetCookiesParams{}).Cookies
+	if len(cookies) != 1 || cookies[0].Domain != host {
+		t.Fatalf("the cookies are %+v, want one of %s", cookies, host)
+	}
+	visit(p, "http://127.0.0.1:"+other.port+"/ip")
+	visit(p, "http://localhost:"+other.port+"/name")
+	for _, path := range []string{"/ip", "/name", "/image"} {
+		if c, asked := other.got(path); c != "" || !asked {
+			t.Errorf("another port was sent %q with %s (asked for: %v)", c, path, asked)
+		}
+	}
+	p.click("#link")
+	p.until(`document.title === "/linked"`)
+	if c, _ := other.got("/linked"); c != "" {
+		t.Errorf("another port was sent %q by a link", c)
+	}
+	p.visit("/")
+	p.sees("#list .row", "Report 1")
+
+	// The plain address is what its page says: this is how the listener would have got it.
+	q := r.stranger(1280, 800)
+	q.roams()
+	q.do(chromedp.Navigate(r.run("open", "--plain", "--print")))
+	q.sees("main", "on any port")
+	q.click("#enter button")
+	q.sees("#list .row", "Report 1")
+	visit(q, "http://127.0.0.1:"+other.port+"/plain")
+	if c, _ := other.got("/plain"); !strings.Contains(c, "pennypost_session=") {
+		t.Errorf("at the plain address the listener was sent %q: this test would not see a cookie that leaks", c)
+	}
+	for _, one := range []*person{p, q} {
+		one.forgive("favicon")
+	}
+}
+
+// TestSessions: the browsers that are logged in are listed on a page, and in a terminal; each can be logged out in
+// both.
+func TestSessions(t *testing.T) {
+	r := ownOffice(t, "shop", serve...)
+	r.fill(reports(1)...)
+	p, q := r.person(1280, 800), r.person(1280, 800)
+	p.click(".rooms summary")
+	p.click(".rooms a[href$='/sessions']")
+	p.sees(".sessions", "this browser")
+	p.is(`document.querySelectorAll(".sessions li").length === 2`)
+	p.fits("the sessions")
+	p.click(".sessions li:not(:has(.good)) button")
+	p.until(`document.querySelectorAll(".sessions li").length === 1`)
+	q.visit("/")
+	q.sees("main", "pennypost open")
+	q.forgive("401")
+
+	list := strings.Fields(r.run("open", "--sessions"))
+	if len(list) < 4 || list[1]+" "+list[2]+" "+list[3] != "Chrome on Linux" {
+		t.Fatalf("the sessions are %q", list)
+	}
+	r.run("open", "--revoke", list[0])
+	p.visit("/sessions")
+	p.sees("main", "pennypost open")
+	p.forgive("401")
+	if out, err := r.try("", "open", "--revoke", list[0]); err == nil || !strings.Contains(out, "open --sessions") {
+		t.Errorf("ending it twice: %s", out)
+	}
+}
+
+// TestOpenPageIdles: what a page that lies open asks by itself is not taken for the person, or no session would ever
+// end.
+func TestOpenPageIdles(t *testing.T) {
+	r := ownOffice(t, "shop", serve...)
+	r.fill(reports(1)...)
+	p := r.person(1280, 800)
+	p.away()
+	seen := func() string {
+		t.Helper()
+		var s struct{ Seen string }
+		if err := json.Unmarshal([]byte(r.run("open", "--sessions", "--json")), &s); err != nil {
+			t.Fatal(err)
+		}
+		return s.Seen
+	}
+	before := seen()
+	r.send("builder-1", "user", "Are you there?", "--subject", "Knock")
+	p.sees("#list .row", "Knock")
+	if now := seen(); now != before {
+		t.Errorf("the page was live, and the session counts as used: %s, and before %s", now, before)
+	}
+	p.click("#list .row")
+	p.until(`!!document.querySelector("#act-unread[value=unread]")`)
+	if now := seen(); now == before {
+		t.Errorf("the person opened a letter, and the session does not count as used: %s", now)
+	}
+}
+
+// TestOpenLater: a letter counts as read when a person opened it, and not when something looked ahead.
+func TestOpenLater(t *testing.T) {
+	r := newRoom(t)
+	r.fill(reports(2)...)
+	p := r.person(1280, 800)
+	p.visit("/")
+	p.sees("#list .row.unread", "Report 1")
+	if got := value[int](p, `fetch(document.querySelector("#list .row").href).then((a) => a.text()).then((t) => t.includes('id="opened"') ? 1 : 0)`); got != 1 {
+		t.Error("the page of a letter that was not opened does not say that it would be")
+	}
+	p.visit("/")
+	p.is(`document.querySelectorAll("#list .row.unread").length === 2`)
+	p.click("#list .row")
+	p.sees("#letter .marks", "read")
+	p.until(`document.title.startsWith("(1) ")`)
+	p.visit("/?m=msg_report0000000000000001") // the whole page marks, too
+	p.until(`!!document.querySelector("#letter #act-unread[value=unread]")`)
+	p.until(`document.title.startsWith("Report 1")`)
+	p.visit("/?show=unread")
+	p.sees("#list", "All read.")
 }
 
 // A session that ends under an open page is told as soon as something happens.
@@ -80,7 +257,7 @@ func TestWithoutStream(t *testing.T) {
 	r := newRoom(t)
 	r.fill(reports(1)...)
 	p := r.person(1280, 800)
-	call(p, network.SetBlockedURLs, network.SetBlockedURLsParams{URLPatterns: []*network.BlockPattern{{URLPattern: r.URL + "/@" + r.name + "/events*", Block: true}}})
+	call(p, network.SetBlockedURLs, network.SetBlockedURLsParams{URLPatterns: []*network.BlockPattern{{URLPattern: r.site + "/@" + r.name + "/events*", Block: true}}})
 	p.visit("/")
 	p.sees("#list .row", "Report 1")
 	p.away()

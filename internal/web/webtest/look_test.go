@@ -64,6 +64,7 @@ func TestThemes(t *testing.T) {
 
 	p.visit("/?m=msg_report0000000000000001")
 	p.media("prefers-reduced-motion", "reduce")
+	p.until(`!!document.querySelector("#act-unread[value=unread]")`)
 	p.press("u")
 	p.sees(".toast", "Marked unread")
 	p.is(`document.getAnimations().length === 0`)
@@ -80,9 +81,14 @@ func TestWithoutScript(t *testing.T) {
 	p := r.stranger(1280, 800)
 	call(p, emulation.SetScriptExecutionDisabled, emulation.SetScriptExecutionDisabledParams{Value: true})
 	p.do(chromedp.Navigate(r.run("open", "--print")))
+	p.click("#enter button")
 	p.sees("#list .row", "Which?")
 	p.click("#list .row")
 	p.sees("#letter strong", "two")
+	p.click("#act-unread") // Read
+	p.sees("#detail", "Choose a message")
+	p.visit("/?show=unread")
+	p.sees("#list", "All read.")
 	for path, words := range map[string]string{
 		"/agents": "the parser", "/agents/builder-1": "Which of the two?", "/channels": "parser", "/history": "Which?", "/history?q=nowhere": "Nothing fits",
 		"/t/" + id: "Which of the two?", "/flow": "Which?", "/stuck": "Nothing is stuck", "/compose": "Subject", "/palette?q=stuck": "Stuck",

@@ -5,6 +5,8 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"net/http"
+	"net/http/httptest"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -21,7 +23,8 @@ var serve = []string{"serve", "--listen", "127.0.0.1:0", "--json"}
 type office struct {
 	dir  string // what it may write to
 	home string
-	URL  string
+	URL  string // the plain address
+	site string // the pages' own, "http://pp-….localhost:PORT"
 	cmd  *exec.Cmd
 	said strings.Builder // read after close only
 }
@@ -49,6 +52,18 @@ func open(dir string, args ...string) (*office, error) {
 	if o.URL = place.HTTP; place.Home != "" { // the demo's own
 		o.home = place.Home
 	}
+	link, err := o.command(context.Background(), "open", "--print").Output()
+	if err != nil {
+		o.close()
+		return nil, fmt.Errorf("the post office does not say where its pages are: %w\n%s", err, o.said.String())
+	}
+	resp, err := (&http.Transport{DisableKeepAlives: true}).RoundTrip(httptest.NewRequest(http.MethodGet, strings.TrimSpace(string(link)), nil))
+	if err != nil {
+		o.close()
+		return nil, err
+	}
+	resp.Body.Close()
+	o.site, _, _ = strings.Cut(resp.Header.Get("Location"), "/login")
 	return o, nil
 }
 

@@ -37,7 +37,7 @@ func TestScreenshots(t *testing.T) {
 		{"dark", r.base() + "/channels", ".channel-list"},
 		{"phone", r.base() + "/", "#list .row"},
 	} {
-		p.do(chromedp.Navigate(r.URL + s.path))
+		p.do(chromedp.Navigate(r.site + s.path))
 		if s.name == "dark" {
 			p.click("#channels .row")
 			p.sees("#talk .said", "")

@@ -1,0 +1,233 @@
+package web
+
+import (
+	"crypto/rand"
+	"crypto/sha256"
+	"crypto/subtle"
+	"net"
+	"net/http"
+	"net/url"
+	"strings"
+	"sync"
+	"time"
+
+	"pennypost/internal/mail"
+)
+
+const (
+	sessionCookie = "pennypost_session"
+	loginTime     = 10 * time.Minute // a link is used at once, and may stand in a terminal's history for long
+	maxLogins     = 100              // links that nobody used; the oldest goes
+)
+
+// logins are the one-time links that are still good. Links are kept in memory: a post office that starts again has
+// given none.
+type logins struct {
+	mu   sync.Mutex
+	list []login // in the order in which they end
+}
+
+type login struct {
+	sum   [sha256.Size]byte
+	room  mail.RoomName
+	plain bool // for the plain address
+	ends  time.Time
+}
+
+// Link returns the path of a page that logs one browser in, within ten minutes, and then shows that room. It is good
+// at the pages' own name, to which the plain address leads whoever has it, or, if plain, at the plain address.
+func (s *Site) Link(room mail.RoomName, plain bool) string {
+	key := rand.Text()
+	one := login{sum: sha256.Sum256([]byte(key)), room: room, plain: plain, ends: time.Now().Add(loginTime)}
+	l := &s.logins
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.list = append(l.list, one)
+	if len(l.list) > maxLogins {
+		l.list = l.list[1:]
+	}
+	return "/login?key=" + url.QueryEscape(key)
+}
+
+// find returns the link with that key, if it is good at the plain address, or at the pages' own. To use it is to use
+// it up.
+func (l *logins) find(key string, plain, use bool) (login, bool) {
+	sum := sha256.Sum256([]byte(key))
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for i, one := range l.list {
+		if one.plain != plain || subtle.ConstantTimeCompare(sum[:], one.sum[:]) == 0 {
+			continue
+		}
+		if use {
+			l.list = append(l.list[:i:i], l.list[i+1:]...)
+		}
+		return one, time.Now().Before(one.ends)
+	}
+	return login{}, false
+}
+
+// Sessions returns the browsers that are logged in, the last used first.
+func (s *Site) Sessions() []Session { return s.sessions.all() }
+
+// EndSession logs a browser out, or every one if id is "". An unknown one is an error of code NotFound; one of code
+// Unavailable says that the session has ended, and that this is not on disk.
+func (s *Site) EndSession(id string) error { return s.sessions.end(id) }
+
+// Named reports whether r came to the pages' own name. At any other address every program on this machine can be too,
+// on another port, and browsers send it the same cookies. So nobody is logged in there but whoever asked for it.
+func (s *Site) Named(r *http.Request) bool {
+	return s.opts.Host != "" && strings.EqualFold(hostOf(r), s.opts.Host)
+}
+
+func hostOf(r *http.Request) string {
+	if host, _, err := net.SplitHostPort(r.Host); err == nil {
+		return host
+	}
+	return r.Host
+}
+
+// loggedIn returns the session that r comes from, or "".
+func (s *Site) loggedIn(r *http.Request) string {
+	c, err := r.Cookie(sessionCookie)
+	if err != nil {
+		return ""
+	}
+	id, err := s.sessions.find(c.Value, !s.Named(r), !byItself(r))
+	if err != nil {
+		s.opts.Log.Error("sessions", "err", err)
+	}
+	return id
+}
+
+// byItself reports whether a page that lies open asks, and no person: that does not keep a session from ending. A page
+// says so in a header.
+func byItself(r *http.Request) bool {
+	return r.URL.Path == "/events" || r.URL.Path == "/changes" || r.Header.Get("Pennypost-Live") != ""
+}
+
+// offer answers to a link with a button that logs in. It changes nothing: programs follow links to look ahead, and
+// browsers do. Our script presses the button, but not at the plain address, where the page has something to say first.
+func (s *Site) offer(v *view) error {
+	key := v.r.URL.Query().Get("key")
+	if _, ok := s.logins.find(key, v.Plain, false); ok {
+		v.Title = "Log in"
+		return v.door(http.StatusOK, "offer", key, !v.Plain)
+	}
+	if _, ok := s.logins.find(key, false, false); ok { // at the plain address, which is the one that a list of processes may show
+		to := "http://" + s.ownHost(v.r) + "/login?" + url.Values{"key": {key}}.Encode()
+		http.Redirect(v.w, v.r, to, http.StatusSeeOther)
+		return nil
+	}
+	if v.session != "" { // the link was opened twice
+		return v.redirect("/")
+	}
+	return v.stranger(key)
+}
+
+// ownHost is the pages' own name, with the port at which r came.
+func (s *Site) ownHost(r *http.Request) string {
+	if _, port, err := net.SplitHostPort(r.Host); err == nil {
+		return net.JoinHostPort(s.opts.Host, port)
+	}
+	return s.opts.Host
+}
+
+// enter makes a session of a one-time link. Whoever has one keeps it.
+func (s *Site) enter(v *view) error {
+	if err := v.form(); err != nil {
+		return err
+	}
+	key := v.r.PostForm.Get("key")
+	one, ok := s.logins.find(key, v.Plain, true)
+	if !ok && v.session == "" {
+		return v.stranger(key)
+	}
+	if v.session == "" {
+		cookie, err := s.sessions.begin(browserOf(v.r.UserAgent()), v.Plain)
+		if err != nil {
+			s.opts.Log.Error("a session that a restart ends", "err", err)
+		}
+		v.setCookie(cookie, int(sessionTime.Seconds()))
+	}
+	to := "/"
+	if rooms, err := s.opts.Office.Rooms(v.ctx()); err == nil && has(rooms, one.room) {
+		to = "/@" + url.PathEscape(string(one.room)) + "/"
+	}
+	return v.redirect(to)
+}
+
+// setCookie has the browser keep a session, for so many seconds; negative: forget it.
+func (v *view) setCookie(value string, seconds int) {
+	http.SetCookie(v.w, &http.Cookie{
+		Name: sessionCookie, Value: value, Path: "/", MaxAge: seconds,
+		HttpOnly: true, SameSite: http.SameSiteStrictMode, Secure: v.r.TLS != nil,
+	})
+}
+
+// logout ends the session, here and in this browser.
+func (s *Site) logout(v *view) error {
+	v.setCookie("", -1)
+	if v.session != "" {
+		if err := s.sessions.end(v.session); err != nil && mail.CodeOf(err) != mail.NotFound {
+			return err
+		}
+	}
+	return v.redirect("/")
+}
+
+// stranger answers who has not logged in, perhaps with the key of a link that is not good. The page must tell how to
+// get in.
+func (v *view) stranger(key string) error {
+	v.Title = "Log in"
+	if v.scripted() {
+		v.w.Header().Set("HX-Refresh", "true") // the session ended under an open page
+	}
+	return v.door(http.StatusUnauthorized, "stranger", key, false)
+}
+
+// doorPage is a page for who is not inside.
+type doorPage struct {
+	*view
+	Key   string // of the link that led here
+	Press bool   // our script is to press the button
+}
+
+func (v *view) door(status int, part, key string, press bool) error {
+	return v.answer(status, "door", part, doorPage{v, key, press})
+}
+
+// sessionsPage lists the browsers that are logged in.
+type sessionsPage struct {
+	*view
+	Sessions []Session
+}
+
+// Idle is after how many hours without an act of the person a session ends.
+func (p *sessionsPage) Idle() int { return int(sessionIdle.Hours()) }
+
+// This reports whether it is the session of this browser.
+func (p *sessionsPage) This(one Session) bool { return one.ID == p.session }
+
+func listSessions(v *view) error {
+	v.Title = "Sessions"
+	return v.render("sessions", &sessionsPage{view: v, Sessions: v.site.Sessions()})
+}
+
+// endSession ends the session that the form names, or all.
+func endSession(v *view) error {
+	if err := v.form(); err != nil {
+		return err
+	}
+	id := v.r.PostForm.Get("id")
+	if id == "" && v.r.PostForm.Get("all") == "" {
+		return mail.Errorf(mail.Invalid, "the form names no session; nothing was ended")
+	}
+	if id == "" || id == v.session {
+		v.setCookie("", -1)
+	}
+	if err := v.site.sessions.end(id); err != nil && mail.CodeOf(err) != mail.NotFound {
+		return err
+	}
+	return v.redirect("/sessions")
+}
