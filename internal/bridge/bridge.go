@@ -62,7 +62,8 @@ const (
 	stuckAfter = time.Second
 	// syncPatience is how long Sync waits for files that hang.
 	syncPatience = 5 * time.Second
-	// stopPatience is how long a bridge that is to stop gets to come back from its files. One that does not is left alone.
+	// stopPatience is how long a bridge that is to stop gets to come back from its files. One that does not is left
+	// alone.
 	stopPatience = time.Second
 )
 
@@ -145,8 +146,8 @@ func (b *Bridge) busyForLocked() time.Duration {
 	return time.Since(b.busy)
 }
 
-// Await returns when the files have everything up to seq, or at once if the bridge fails, hangs or does not write: a send stands
-// whatever becomes of the files. It waits for slow files until ctx ends.
+// Await returns when the files have everything up to seq, or at once if the bridge fails, hangs or does not write: a
+// send stands whatever becomes of the files. It waits for slow files until ctx ends.
 func (b *Bridge) Await(ctx context.Context, seq mail.Seq) {
 	b.until(ctx, func(s *mail.BridgeStatus, _ int) bool {
 		return s.Mode == mail.BridgeFollow || s.Seq >= seq || b.failing[in]+b.failing[out] != "" || !s.Running || b.busyForLocked() > patience

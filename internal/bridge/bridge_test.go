@@ -316,7 +316,8 @@ func TestFailing(t *testing.T) {
 	d.want("one two three")
 }
 
-// TestHanging: files that do not answer delay nobody and nothing, are told of, and are brought up to date, once, when they answer.
+// TestHanging: files that do not answer delay nobody and nothing, are told of, and are brought up to date, once, when
+// they answer.
 func TestHanging(t *testing.T) {
 	var gate sync.Mutex
 	d := newDeskOf(t, hanging(&gate))

@@ -125,7 +125,8 @@ func (s *Set) start(b mail.Bridge, all []mail.Bridge) *running {
 	return r
 }
 
-// waitFor waits until the bridge of the same id before this one, if it hung, has come back: it may still write what this one would.
+// waitFor waits until the bridge of the same id before this one, if it hung, has come back: it may still write what
+// this one would.
 func (r *running) waitFor(ctx context.Context, before <-chan struct{}) {
 	if before == nil {
 		return
@@ -137,8 +138,8 @@ func (r *running) waitFor(ctx context.Context, before <-chan struct{}) {
 	}
 }
 
-// await waits until a bridge that was stopped has ended. A call that hangs in its files cannot be broken off: then the bridge ends when it
-// comes back, or with the process, and touches nothing any more.
+// await waits until a bridge that was stopped has ended. A call that hangs in its files cannot be broken off: then the
+// bridge ends when it comes back, or with the process, and touches nothing any more.
 func (s *Set) await(r *running, until time.Time) {
 	t := time.NewTimer(time.Until(until))
 	defer t.Stop()
@@ -165,7 +166,8 @@ func (s *Set) all() []*running {
 // Len returns how many bridges run.
 func (s *Set) Len() int { return len(s.all()) }
 
-// Await returns when the files of all bridges have everything up to seq, as Bridge.Await does, and after 100 ms whatever they have.
+// Await returns when the files of all bridges have everything up to seq, as Bridge.Await does, and after 100 ms
+// whatever they have.
 func (s *Set) Await(ctx context.Context, seq mail.Seq) {
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()

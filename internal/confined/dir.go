@@ -17,7 +17,8 @@ import (
 // MaxFile is the size, in bytes, above which a file is not read: it would not fit into memory with what is made of it.
 const MaxFile = 256 << 20
 
-// Dir is the path of such a directory. It is opened for each call, so it may be moved away and come back. Names are relative to it.
+// Dir is the path of such a directory. It is opened for each call, so it may be moved away and come back. Names are
+// relative to it.
 type Dir string
 
 // RefusedError says that something below a Dir is not what it may be. Nothing was read from it or written to it.
@@ -81,7 +82,8 @@ func (d Dir) down(parent *os.Root, part, whole string) (*os.Root, error) {
 	if !info.IsDir() {
 		return nil, d.refuse(whole, info.Mode())
 	}
-	// With the dot behind it, it is opened as a directory or not at all: a pipe that has taken its place would be waited for.
+	// With the dot behind it, it is opened as a directory or not at all: a pipe that has taken its place would be
+	// waited for.
 	below, err := parent.OpenRoot(part + "/.")
 	if err != nil {
 		return nil, err
@@ -102,8 +104,8 @@ func (d Dir) Lstat(name string) (info fs.FileInfo, err error) {
 	return info, err
 }
 
-// OpenFile opens the regular file at name. The flags are those of os.OpenFile but for O_TRUNC; with O_CREATE a file that is not there is made,
-// in a directory that is.
+// OpenFile opens the regular file at name. The flags are those of os.OpenFile but for O_TRUNC; with O_CREATE a file
+// that is not there is made, in a directory that is.
 func (d Dir) OpenFile(name string, flag int, perm fs.FileMode) (file *os.File, err error) {
 	err = d.in(name, func(parent *os.Root, base string) error {
 		for range 10 { // others may make and remove it meanwhile

@@ -112,10 +112,11 @@ type Files interface {
 	// Messages that the room knows may be among it: they are recognised by their ids. What cannot be understood is left where it
 	// stands and counted.
 	Read(ctx context.Context) (News, error)
-	// Write brings changes of the room into the files, in order, and returns when they are durable there. What the files say
-	// already, because it came from there or was written before a crash, is not written again; what the format has no place for
-	// is skipped. News that it comes upon by looking is kept for the next Read. It returns how many of the changes are dealt with, all of them if err is nil. All of them and an error means that a part of
-	// the files is in trouble and what is for it waits in State: the next Read goes on with it, and says how it fares.
+	// Write brings changes of the room into the files, in order, and returns when they are durable there. What the
+	// files say already, because it came from there or was written before a crash, is not written again; what the
+	// format has no place for is skipped. News that it comes upon by looking is kept for the next Read. It returns how
+	// many of the changes are dealt with, all of them if err is nil. All of them and an error means that a part of the
+	// files is in trouble and what is for it waits in State: the next Read goes on with it, and says how it fares.
 	Write(ctx context.Context, changes []Change) (int, error)
 	// Watch lists the files and directories in which changes of others show. They need not exist.
 	Watch() []string

@@ -47,8 +47,8 @@ func TryLock(path string) (*Lock, error) {
 	return &Lock{file, true}, nil
 }
 
-// TryLockOf is TryLock of a file that is there and is the one that is says: if another stands at path by now, that is an error. No id is
-// written into it, because by its path another file could be reached.
+// TryLockOf is TryLock of a file that is there and is the one that is says: if another stands at path by now, that is
+// an error. No id is written into it, because by its path another file could be reached.
 func TryLockOf(path string, is fs.FileInfo) (*Lock, error) {
 	file := flock.New(path, flock.SetFlag(os.O_RDWR|syscall.O_NONBLOCK))
 	ok, err := file.TryLock()

@@ -180,7 +180,7 @@ func TestTables(t *testing.T) {
 
 // Neither nested references nor rows of brackets make it slow: what takes longer than a line would be seen at once.
 func TestHostileLengths(t *testing.T) {
-	const n = 100_000
+	const n = 20_000
 	for _, s := range []string{
 		strings.Repeat("&", n), strings.Repeat("&amp;", n), "&" + strings.Repeat("amp;", n) + "lt;mail>", strings.Repeat("<", n), strings.Repeat("< ", n),
 		strings.Repeat("&#", n), strings.Repeat("&#6", n), "&#" + strings.Repeat("0", n) + "60;mail>", strings.Repeat("&l", n) + strings.Repeat("t;", n),

@@ -32,8 +32,8 @@ type File struct {
 	old []*replaced // the files before, while others may still append to them
 }
 
-// Open returns the file called name below dir, which need not exist. It is made by the first Append, with the permissions perm; its
-// directories are made too.
+// Open returns the file called name below dir, which need not exist. It is made by the first Append, with the
+// permissions perm; its directories are made too.
 func Open(dir confined.Dir, name string, perm fs.FileMode) *File {
 	return &File{dir: dir, name: name, perm: perm}
 }
@@ -104,8 +104,8 @@ func split(text []byte) [][]byte {
 	return bytes.Split(text[:len(text)-1], []byte("\n"))
 }
 
-// tornPatience is how long a line without its end must have been so before it counts as torn. Writers that write a line in two pieces do so
-// within microseconds, unless the machine is very busy.
+// tornPatience is how long a line without its end must have been so before it counts as torn. Writers that write a
+// line in two pieces do so within microseconds, unless the machine is very busy.
 const tornPatience = time.Second
 
 // Append adds lines, given without their ends, in one write, and returns when they are durable. A torn last line gets its end first, so
@@ -179,8 +179,8 @@ func splits(file *os.File, at int64) bool {
 	return err == nil && before[0] != '\n'
 }
 
-// unsplit puts text, which was written at a place in the midst of somebody else's line, behind that line. Between our last look and our
-// write somebody had written half of it.
+// unsplit puts text, which was written at a place in the midst of somebody else's line, behind that line. Between our
+// last look and our write somebody had written half of it.
 func (f *File) unsplit(at int64, text []byte) error {
 	return f.replace(func(old []byte) []byte {
 		behind := at + int64(len(text))

@@ -228,7 +228,8 @@ func put(t *testing.T, path, text string) {
 	}
 }
 
-// What got between the halves of somebody's line, because they came in the instant between our look and our write, is put behind it.
+// What got between the halves of somebody's line, because they came in the instant between our look and our write, is
+// put behind it.
 func TestUnsplit(t *testing.T) {
 	for _, c := range []struct{ before, behind, want string }{
 		{"one\n{half", "other}\nthree\n", "one\n{halfother}\nours\nthree\n"},

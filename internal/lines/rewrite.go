@@ -14,10 +14,11 @@ import (
 	"pennypost/internal/durable"
 )
 
-// Rewrite replaces the file by one in which each line is what edit makes of it: the line itself, another, or nil for none. A torn last
-// line stays, as it is. Readers see the old file or the new one; what others append meanwhile is kept, also by those who had opened the old
-// file: it is carried over, now and at later calls, until Close. Writers that know of it are kept out by a lock on the file's name with
-// ".lock" behind it. If edit changes nothing the file stays as it is.
+// Rewrite replaces the file by one in which each line is what edit makes of it: the line itself, another, or nil for
+// none. A torn last line stays, as it is. Readers see the old file or the new one; what others append meanwhile is
+// kept, also by those who had opened the old file: it is carried over, now and at later calls, until Close. Writers
+// that know of it are kept out by a lock on the file's name with ".lock" behind it. If edit changes nothing the file
+// stays as it is.
 func (f *File) Rewrite(edit func(line []byte) []byte) error {
 	return f.replace(func(old []byte) []byte {
 		end := bytes.LastIndexByte(old, '\n') + 1
@@ -136,7 +137,8 @@ const (
 	maxOld   = 16              // of several rewritings within that time
 )
 
-// carry appends to the file what others have appended to those whose place it took, as far as the lines have their ends.
+// carry appends to the file what others have appended to those whose place it took, as far as the lines have their
+// ends.
 func (f *File) carry() error {
 	for _, r := range f.old {
 		if err := f.carryFrom(r, false); err != nil {

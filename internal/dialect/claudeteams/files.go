@@ -170,8 +170,8 @@ func (f *files) Read(ctx context.Context) (dialect.News, error) {
 	return n, f.tellAgents(ctx, &n)
 }
 
-// nameAll gives a name to everybody of whom there is news, and writes it down. Until that could be done nothing that they wrote is taken: it
-// would not be offered again.
+// nameAll gives a name to everybody of whom there is news, and writes it down. Until that could be done nothing that
+// they wrote is taken: it would not be offered again.
 func (f *files) nameAll(ctx context.Context) error {
 	for _, m := range f.config.members {
 		_, _ = f.names.member(ctx, m.name) // a name that cannot be one is told of by compare

@@ -560,8 +560,8 @@ func TestBlankInbox(t *testing.T) {
 	}
 }
 
-// TestOneBrokenInbox: an inbox that cannot be read keeps the team's others from nothing. What is for it waits, also across a crash, and comes
-// in order and once when somebody has mended it.
+// TestOneBrokenInbox: an inbox that cannot be read keeps the team's others from nothing. What is for it waits, also
+// across a crash, and comes in order and once when somebody has mended it.
 func TestOneBrokenInbox(t *testing.T) {
 	h := newHQ(t, "alpha")
 	h.Register("codex")
@@ -609,7 +609,8 @@ func TestOneBrokenInbox(t *testing.T) {
 	}
 }
 
-// TestNamesNotWritten: while nobody can write down who is called what, nothing is taken from the inboxes, and nothing is lost.
+// TestNamesNotWritten: while nobody can write down who is called what, nothing is taken from the inboxes, and nothing
+// is lost.
 func TestNamesNotWritten(t *testing.T) {
 	h := newHQ(t, "alpha")
 	h.Bridge("")

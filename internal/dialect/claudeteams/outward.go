@@ -37,8 +37,8 @@ func (j *jobs) of(base string, change int) *job {
 	return o
 }
 
-// Write implements dialect.Files. An inbox that cannot be read keeps no other waiting: what is for it is owed. If another cannot be written
-// the rest is, and is recognised when it is asked for again.
+// Write implements dialect.Files. An inbox that cannot be read keeps no other waiting: what is for it is owed. If
+// another cannot be written the rest is, and is recognised when it is asked for again.
 func (f *files) Write(ctx context.Context, all []dialect.Change) (int, error) {
 	if err := f.readConfig(); err != nil {
 		return 0, err

@@ -15,8 +15,8 @@ import (
 	"pennypost/internal/mail"
 )
 
-// owed is what could not be brought into inboxes that cannot be read. It is kept in a file of the bridge's own and made up for when somebody
-// has mended them, so that one inbox in trouble keeps the team's others from nothing.
+// owed is what could not be brought into inboxes that cannot be read. It is kept in a file of the bridge's own and
+// made up for when somebody has mended them, so that one inbox in trouble keeps the team's others from nothing.
 type owed struct {
 	file    string
 	unsaved bool
@@ -111,7 +111,8 @@ func (f *files) settle(ctx context.Context, j *job) error {
 	return err
 }
 
-// addDebt adds to a job what is owed to its inbox: messages that the room still has, to somebody who is still a member.
+// addDebt adds to a job what is owed to its inbox: messages that the room still has, to somebody who is still a
+// member.
 func (f *files) addDebt(ctx context.Context, j *job) error {
 	d := f.owed.Inboxes[j.box.base]
 	if d == nil {

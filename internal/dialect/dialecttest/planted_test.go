@@ -160,8 +160,8 @@ func (b *box) text() string {
 	return all.String()
 }
 
-// TestPlanted: whatever somebody puts in the place of a file or directory of a mailbox, before a bridge opens it or under it, leads
-// nowhere and stops nothing; when it is taken away the bridge goes on.
+// TestPlanted: whatever somebody puts in the place of a file or directory of a mailbox, before a bridge opens it or
+// under it, leads nowhere and stops nothing; when it is taken away the bridge goes on.
 func TestPlanted(t *testing.T) {
 	for _, d := range []dialect.Dialect{agenties.Dialect(), haak.Dialect(), openalice.Dialect(), claudeteams.Dialect()} {
 		places := newBox(t, d).paths()
