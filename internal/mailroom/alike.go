@@ -73,4 +73,4 @@ func looks(name string) string {
 
 // lookAlikes are the letters of reserved words, each followed by what a person takes for it: Greek, Cyrillic, small capitals,
 // digits. Upper case stands beside lower case, because the two need not look like the same letter.
-const lookAlikes = "aАаӐӑΑαᴀɑ bВвЬьΒβʙ cСсΣϹςᴄ dԀԁᴅ eЕеЁёЄєΕεᴇ hНнҺһΗʜ lI|1ІӀӏΙʟ mМмΜμᴍ oОоΟοσ0ᴏ rгᴦʀ sЅѕꜱ tТтΤτᴛ uυսᴜ yУуҮүΥγʏ"
+const lookAlikes = "aАаӐӑΑαᴀɑ bВвЬьΒβʙ cСсΣϹςᴄ dԀԁᴅ eЕеЁёЄєΕεᴇ hНнҺһΗʜ lI|ІӀӏΙʟ mМмΜμᴍ oОоΟοσ0ᴏ rгᴦʀ sЅѕꜱ tТтΤτᴛ uυսᴜ yУуҮүΥγʏ"

@@ -218,7 +218,7 @@ func (v *view) mayChange(s *state, m *member, c *mail.AgentChange) error {
 	const role = string(mail.Orchestrator)
 	person := v.isUser() || v.caller == mail.System
 	switch {
-	case !person && slices.Contains(c.Roles, role) && (m == nil || !m.hasRole(role)):
+	case !person && c.Name != mail.Orchestrator && slices.Contains(c.Roles, role) && (m == nil || !m.hasRole(role)):
 		return notGranted(c.Name)
 	case m != nil && m.Parent != "" && c.Parent != nil && *c.Parent != m.Parent && !v.mayCommand(s):
 		return mail.Errorf(mail.Denied, "%s is a child of %s, and only the orchestrator and the user may change that: nothing was changed", m.Name, m.Parent)

@@ -49,10 +49,10 @@ func orNothing(s *mail.Sent) mail.Sent {
 // Deliver sends a draft that somebody in another room addressed to this one. It implements Options.Forward for the other
 // room. The user is the same person in every room.
 func (r *Room) Deliver(ctx context.Context, from mail.Name, room mail.RoomName, d mail.Draft) (mail.Sent, error) {
-	if from == mail.User {
-		return r.As(from).Send(ctx, d)
+	v := &view{Room: r, caller: from, across: true}
+	if from != mail.User {
+		v.caller, v.foreign = mail.Name(mail.FarAddress(mail.AgentAddress(from), room)), true
 	}
-	v := &view{Room: r, caller: mail.Name(mail.FarAddress(mail.AgentAddress(from), room)), foreign: true}
 	return v.Send(ctx, d)
 }
 
@@ -109,7 +109,7 @@ func (v *view) findThread(ctx context.Context, m *mail.Message) error {
 		m.Thread = parent.ThreadRoot()
 	case mail.CodeOf(err) != mail.NotFound:
 		return err
-	case v.foreign:
+	case v.across:
 		m.Thread = m.ReplyTo // the conversation began in the other room
 	default:
 		return mail.Errorf(mail.NotFound, "there is no message %q to reply to: nothing was sent. Take the id from the message you answer", m.ReplyTo)

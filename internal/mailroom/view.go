@@ -16,6 +16,7 @@ type view struct {
 	*Room
 	caller  mail.Name
 	foreign bool      // caller is the address of an agent of another room
+	across  bool      // what the caller sends came from another room
 	files   bool      // caller is the user, who repeats what foreign files say
 	parent  mail.Name // in whose session the caller runs, if it is not on the roster: whose child it becomes
 }
