@@ -209,3 +209,49 @@ func TestP5_OldJournalNames(t *testing.T) {
 		t.Errorf("history of the old name: %+v, %v", p, err)
 	}
 }
+
+// The configuration makes an orchestrator, by whatever act that agent comes, and again when it said that it is something else.
+func TestP5_ConfiguredOrchestrator(t *testing.T) {
+	for what, act := range map[string]func(v mail.Service) error{
+		"registers": func(v mail.Service) error {
+			_, err := v.Register(t.Context(), mail.Presence{Roles: []string{"planner"}})
+			return err
+		},
+		"sends": func(v mail.Service) error {
+			_, err := v.Send(t.Context(), mail.Draft{To: mail.Recipients{"user"}, Body: "x"})
+			return err
+		},
+		"begins a session": func(v mail.Service) error {
+			_, err := v.Turn(t.Context(), mail.Turn{Moment: mail.SessionStart, Session: "s"})
+			return err
+		},
+	} {
+		room, _ := openRoom(t, "lab", Options{Orchestrators: []mail.Name{"lead"}})
+		for _, n := range []mail.Name{"lead", "ann"} {
+			for range 2 {
+				if err := act(room.As(n)); err != nil {
+					t.Fatalf("%s %s: %v", n, what, err)
+				}
+			}
+		}
+		list, _ := room.As(mail.User).Agents(t.Context())
+		if len(list) != 2 || slices.Contains(list[0].Roles, "orchestrator") || !slices.Contains(list[1].Roles, "orchestrator") {
+			t.Errorf("after it %s: %+v", what, list)
+		}
+	}
+}
+
+// A line in a file gives nobody rights in the room.
+func TestP5_FilesMakeNoOrchestrator(t *testing.T) {
+	room, _ := openRoom(t, "lab", Options{})
+	a, err := room.ForFiles().Register(t.Context(), mail.Presence{Name: "ann", Roles: []string{"architect", "orchestrator"}})
+	if err != nil || !slices.Equal(a.Roles, []string{"architect"}) {
+		t.Errorf("a file makes %+v, %v", a, err)
+	}
+	if _, err := room.As(mail.User).Register(t.Context(), mail.Presence{Name: "ann", Roles: []string{"orchestrator"}}); err != nil {
+		t.Fatal(err)
+	}
+	if a, err := room.ForFiles().Register(t.Context(), mail.Presence{Name: "ann", Roles: []string{"orchestrator", "x"}}); err != nil || !slices.Equal(a.Roles, []string{"x", "orchestrator"}) {
+		t.Errorf("a file that says what the person said leaves %+v, %v", a, err)
+	}
+}

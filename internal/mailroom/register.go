@@ -114,9 +114,6 @@ func (v *view) change(p mail.Presence) (*mail.AgentChange, error) {
 	if name != v.caller {
 		c.By = v.caller
 	}
-	if v.files { // a line in a file must not give rights in the room
-		c.Roles = slices.DeleteFunc(c.Roles, func(r string) bool { return r == string(mail.Orchestrator) })
-	}
 	return c, nil
 }
 
@@ -289,10 +286,17 @@ func (v *view) doubled(s *state, c *mail.AgentChange, now mail.Time) *trip {
 	}
 }
 
-// grant adds the role that the configuration gives.
+// grant adds the role of the orchestrator where the configuration gives it. A line in a file neither gives nor takes it, because there
+// are rights with it.
 func (v *view) grant(s *state, c *mail.AgentChange) {
 	const role = string(mail.Orchestrator)
 	m := s.agent(c.Name)
+	if v.files && c.Roles != nil {
+		c.Roles = slices.DeleteFunc(c.Roles, func(r string) bool { return r == role })
+		if m != nil && m.hasRole(role) {
+			c.Roles = append(c.Roles, role)
+		}
+	}
 	if !slices.Contains(v.opts.Orchestrators, c.Name) || m != nil && m.hasRole(role) && c.Roles == nil || slices.Contains(c.Roles, role) {
 		return
 	}

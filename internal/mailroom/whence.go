@@ -41,14 +41,15 @@ func (v *view) settleIn(s *state, w Whence, now mail.Time) error {
 	case m != nil && slices.Contains(seats, m):
 		return nil
 	case len(seats) == 0:
-		elsewhere := m != nil && m.Process != "" && policy.SessionLive(m.State, m.Session, m.SessionAt, now)
+		elsewhere := m != nil && m.Process != "" && policy.SessionLive(m.State, m.Session, m.SessionAt, now) &&
+			!slices.ContainsFunc(w.Programs, func(p string) bool { return process.Is(m.Process, p) })
 		if w.Opens == "" && (leads || elsewhere) && w.InClient != nil && w.InClient() {
 			return mail.Errorf(mail.Denied, "this process runs inside an agent's client, and %s is not that client's agent: nothing was done. "+
 				"The client's own hooks and MCP server say who it is: pennypost install CLIENT --as NAME", v.caller)
 		}
 		return nil
 	case w.Opens != "" && !leads:
-		if m == nil && !process.Is(w.Opens, program) {
+		if m == nil && w.Opens != program {
 			v.parent = seats[0].Name // a client that was started from within another's session
 		}
 		return nil
@@ -64,14 +65,12 @@ func (v *view) settleIn(s *state, w Whence, now mail.Time) error {
 	return v.notThere(seats)
 }
 
-// seats returns the agents of the innermost program that any is bound to, in the order of their names, and the program.
+// seats returns the agents of the innermost program that any is bound to, in the order of their names, and the program. An editor is
+// none: a person's terminals run in it too, and clients in them.
 func (s *state) seats(programs []string) (seats []*member, program string) {
 	nearest := len(programs)
 	for m := range s.agents() {
-		if m.Process == "" {
-			continue
-		}
-		switch i := slices.IndexFunc(programs, func(p string) bool { return process.Is(m.Process, p) }); {
+		switch i := slices.Index(programs, m.Process); {
 		case i < 0 || i > nearest:
 		case i < nearest:
 			nearest, seats = i, []*member{m}
