@@ -281,8 +281,9 @@ func (v *view) crowded(s *state, parent mail.Name) *trip {
 	}
 	top, leads := s.topOf(parent)
 	live := 0
+	now := v.now()
 	for m := range s.agents() {
-		if m.State.Live() && (m.Parent == top || !leads && s.below(m, top)) {
+		if m.counts(now) && (m.Parent == top || !leads && s.below(m, top)) {
 			live++
 		}
 	}
@@ -295,6 +296,14 @@ func (v *view) crowded(s *state, parent mail.Name) *trip {
 			"Retire those that are done, with: pennypost agents retire NAME. The person may raise the limit, children in [room.limits]", top, live),
 		note: fmt.Sprintf("%s has %d live agents below it, and one more was refused.", top, live),
 	}
+}
+
+// heardOf is how long an agent counts as living that says nothing: what was registered by hand is idle until somebody retires it.
+const heardOf = 24 * time.Hour
+
+// counts reports whether m counts against the limit on children.
+func (m *member) counts(now mail.Time) bool {
+	return m.State.Live() && now.Sub(max(m.Seen, m.SessionAt, m.Registered)) < heardOf
 }
 
 // maxGenerations ends a walk up parents that lead in a circle.

@@ -271,7 +271,7 @@ func (v *view) doubled(s *state, c *mail.AgentChange, now mail.Time) *trip {
 	}
 	live := 0
 	for o := range s.agents() {
-		if o.Base == m.Name && o.State.Live() {
+		if o.Base == m.Name && o.counts(now) {
 			live++
 		}
 	}
