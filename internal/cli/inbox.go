@@ -115,7 +115,8 @@ func (a *app) listMessages(items []mail.Item) {
 // signer shows an address that signs as a person would say it.
 func signer(a mail.Address) string { return oneLine(string(a.Signer())) }
 
-// sender shows who sent a message, the name cut to a width, and whether anybody has proven that: of what came over a bridge a file says so.
+// sender shows who sent a message, the name cut to a width, and whether anybody has proven that: of what came over a
+// bridge a file says so.
 func sender(m *mail.Message, width int) string {
 	name := shorten(signer(m.From), width)
 	if m.Via != "" {

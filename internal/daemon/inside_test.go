@@ -18,7 +18,8 @@ func below(ctx context.Context, programs ...string) context.Context {
 	return context.WithValue(ctx, peerKey{}, p)
 }
 
-// What a call says of the program that it comes from, to be taken for that program's hook or MCP server, is held against where it comes from.
+// What a call says of the program that it comes from, to be taken for that program's hook or MCP server, is held
+// against where it comes from.
 func TestP5_ForgedProcess(t *testing.T) {
 	cfg := testConfig(t)
 	cfg.AgentCheck = config.CheckTree

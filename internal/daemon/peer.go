@@ -25,8 +25,8 @@ type peer struct {
 	above []string // it and the programs above it, as package process names them; set by climb
 }
 
-// programs returns the peer and the programs above it, the nearest first, as they were when it was first asked for. A peer that
-// has started others and ended since is not found: see docs/security.md.
+// programs returns the peer and the programs above it, the nearest first, as they were when it was first asked for. A
+// peer that has started others and ended since is not found: see docs/security.md.
 func (p *peer) programs() []string {
 	p.climb.Do(func() { p.above = process.Above(p.pid) })
 	return p.above

@@ -39,8 +39,8 @@ func (v *visit) enter(e *entry) (mail.Service, error) {
 	return e.room.From(v.caller, mailroom.Whence{Programs: v.peer.programs(), Opens: v.opens, InClient: v.peer.inClient})
 }
 
-// opening returns v for a call about a session of a program, which must be one of those that the peer runs in: it is "" else. Without one
-// the call is like any other.
+// opening returns v for a call about a session of a program, which must be one of those that the peer runs in: it is
+// "" else. Without one the call is like any other.
 func (v *visit) opening(program *string) *visit {
 	if v.peer == nil || len(v.peer.programs()) == 0 || *program == "" {
 		return v

@@ -5,10 +5,11 @@ import (
 	"strings"
 )
 
-// Address says whom a message is for, in canonical form: "agent:<name>", "role:<role>", "orchestrator", "<ns>:<value>",
-// "all" or "user". A sender is an Address as well: an agent's, "user", "system", or, of an agent of another room of the
-// same post office, "far:<name>@<room>". Journals from before that form have "agent:<name>@<room>" for such a sender,
-// which cannot be told from an agent that was so named; it is kept and shown as it is.
+// Address says whom a message is for, in canonical form: "agent:<name>", "role:<role>", "orchestrator",
+// "<ns>:<value>", "all" or "user". A sender is an Address as well: an agent's, "user", "system", or, of an agent of
+// another room of the same post office, "far:<name>@<room>". Journals from before that form have
+// "agent:<name>@<room>" for such a sender, which cannot be told from an agent that was so named; it is kept and shown
+// as it is.
 type Address string
 
 // Addresses that stand for themselves.
@@ -40,8 +41,8 @@ func FarAddress(from Address, room RoomName) Address {
 	return Address(far + string(from.Signer()) + "@" + string(room))
 }
 
-// Far returns what an address of kind FromFar consists of: an agent's address in its room, and the room. ok is false for
-// any other address.
+// Far returns what an address of kind FromFar consists of: an agent's address in its room, and the room. ok is false
+// for any other address.
 func (a Address) Far() (agent Address, room RoomName, ok bool) {
 	rest, ok := strings.CutPrefix(string(a), far)
 	i := strings.LastIndexByte(rest, '@') // rooms have no '@'

@@ -38,8 +38,8 @@ func ParseName(s string) (Name, error) {
 	return Name(s), nil
 }
 
-// CheckNew says why an agent cannot be given a name that ParseName took: it would read as another room's agent, or holds
-// what cannot be seen. Names that look like others are the room's business.
+// CheckNew says why an agent cannot be given a name that ParseName took: it would read as another room's agent, or
+// holds what cannot be seen. Names that look like others are the room's business.
 func (n Name) CheckNew() error {
 	if strings.Contains(string(n), "@") {
 		return Errorf(Invalid, "an agent cannot be named %q: behind '@' stands a room, as in builder@lab. "+
@@ -75,8 +75,9 @@ func Ignorable(r rune) bool {
 		!unicode.Is(unicode.Prepended_Concatenation_Mark, r)
 }
 
-// inEmoji reports whether the character at i belongs to an emoji sequence (Unicode TR 51): a joiner between two emoji, or
-// the selector of emoji presentation behind one. Flags of tag characters are not among them: a text can hide in those.
+// inEmoji reports whether the character at i belongs to an emoji sequence (Unicode TR 51): a joiner between two
+// emoji, or the selector of emoji presentation behind one. Flags of tag characters are not among them: a text can
+// hide in those.
 func inEmoji(s []rune, i int) bool {
 	const joiner, presentation = '\u200d', '\ufe0f'
 	behind := func(j int) bool { // an emoji ends before j
@@ -94,7 +95,8 @@ func inEmoji(s []rune, i int) bool {
 	return false
 }
 
-// emoji reports whether r may be part of an emoji sequence: a symbol that is none in ASCII. Skin tones are such symbols.
+// emoji reports whether r may be part of an emoji sequence: a symbol that is none in ASCII. Skin tones are such
+// symbols.
 func emoji(r rune) bool {
 	return r > 0x7f && unicode.In(r, unicode.So, unicode.Sk, unicode.Sm, unicode.Po)
 }
@@ -119,8 +121,8 @@ func checkWord(what, s string) error {
 	return nil
 }
 
-// invisible reports characters that would let two words look alike or reorder the text around them, and that were never
-// allowed. The joiners U+200C and U+200D are not among them: roles, tags and ids may be Persian.
+// invisible reports characters that would let two words look alike or reorder the text around them, and that were
+// never allowed. The joiners U+200C and U+200D are not among them: roles, tags and ids may be Persian.
 func invisible(r rune) bool {
 	switch {
 	case r == '\u200b', r == '\ufeff', r == '\u061c', r == '\u200e', r == '\u200f':

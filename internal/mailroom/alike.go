@@ -8,8 +8,8 @@ import (
 	"pennypost/internal/mail"
 )
 
-// checkNew says why m, which is nil for a newcomer, cannot be given a name that nobody bears. Names that stand in older
-// journals or come over a bridge are not asked: they are what they are.
+// checkNew says why m, which is nil for a newcomer, cannot be given a name that nobody bears. Names that stand in
+// older journals or come over a bridge are not asked: they are what they are.
 func (s *state) checkNew(n mail.Name, m *member) error {
 	if err := n.CheckNew(); err != nil {
 		return err
@@ -26,8 +26,8 @@ func (s *state) checkNew(n mail.Name, m *member) error {
 	return nil
 }
 
-// apparent returns what there is to see of a name: without what leaves no mark, and without the difference between forms of
-// one character. Case is a difference.
+// apparent returns what there is to see of a name: without what leaves no mark, and without the difference between
+// forms of one character. Case is a difference.
 func apparent(name string) string {
 	if isASCII(name) {
 		return name
@@ -71,6 +71,6 @@ func looks(name string) string {
 	return strings.ReplaceAll(strings.ToLower(name), "rn", "m")
 }
 
-// lookAlikes are the letters of reserved words, each followed by what a person takes for it: Greek, Cyrillic, small capitals,
-// digits. Upper case stands beside lower case, because the two need not look like the same letter.
+// lookAlikes are the letters of reserved words, each followed by what a person takes for it: Greek, Cyrillic, small
+// capitals, digits. Upper case stands beside lower case, because the two need not look like the same letter.
 const lookAlikes = "aАаӐӑΑαᴀɑ bВвЬьΒβʙ cСсΣϹςᴄ dԀԁᴅ eЕеЁёЄєΕεᴇ hНнҺһΗʜ lI|ІӀӏΙʟ mМмΜμᴍ oОоΟοσ0ᴏ rгᴦʀ sЅѕꜱ tТтΤτᴛ uυսᴜ yУуҮүΥγʏ"

@@ -9,8 +9,8 @@ import (
 	"pennypost/internal/mail"
 )
 
-// Nobody comes onto the roster under a name that a person takes for another's: not by registering, not by a first message, a first turn or
-// a new name. What foreign files say is taken as it is.
+// Nobody comes onto the roster under a name that a person takes for another's: not by registering, not by a first
+// message, a first turn or a new name. What foreign files say is taken as it is.
 func TestP5_AlikeNames(t *testing.T) {
 	room, _ := openRoom(t, "lab", Options{})
 	user := room.As(mail.User)
@@ -91,8 +91,8 @@ func TestP5_AlikeNamesAtOnce(t *testing.T) {
 	}
 }
 
-// A token agent renamed itself carol@lab, and the user's answer to the real carol of room lab went to it. Now the two are told apart, and an
-// answer goes to the room.
+// A token agent renamed itself carol@lab, and the user's answer to the real carol of room lab went to it. Now the two
+// are told apart, and an answer goes to the room.
 func TestP5_FarSender(t *testing.T) {
 	o := newOffice(t, Options{})
 	ctx := t.Context()
@@ -141,8 +141,8 @@ func TestP5_FarSender(t *testing.T) {
 	}
 }
 
-// Journals of before: agents' names have '@', and senders of other rooms read as such agents. They replay, are shown as they stand, and no
-// answer goes astray.
+// Journals of before: agents' names have '@', and senders of other rooms read as such agents. They replay, are shown
+// as they stand, and no answer goes astray.
 func TestP5_OldJournalNames(t *testing.T) {
 	store := &journaltest.Store{}
 	j := store.Open()
@@ -210,7 +210,8 @@ func TestP5_OldJournalNames(t *testing.T) {
 	}
 }
 
-// The configuration makes an orchestrator, by whatever act that agent comes, and again when it said that it is something else.
+// The configuration makes an orchestrator, by whatever act that agent comes, and again when it said that it is
+// something else.
 func TestP5_ConfiguredOrchestrator(t *testing.T) {
 	for what, act := range map[string]func(v mail.Service) error{
 		"registers": func(v mail.Service) error {

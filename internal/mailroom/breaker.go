@@ -272,8 +272,8 @@ func (v *view) tripped(ctx context.Context, t *trip) error {
 	return t.err
 }
 
-// crowded returns the trip of one more agent below parent: below it, and below whoever is above it, live as many as may. An
-// orchestrator's children may have teams of their own: of them only itself is asked for its children.
+// crowded returns the trip of one more agent below parent: below it, and below whoever is above it, live as many as
+// may. An orchestrator's children may have teams of their own: of them only itself is asked for its children.
 func (v *view) crowded(s *state, parent mail.Name) *trip {
 	limit := v.breaker.limits.Children
 	if parent == "" || limit < 0 || v.isUser() {
@@ -298,7 +298,8 @@ func (v *view) crowded(s *state, parent mail.Name) *trip {
 	}
 }
 
-// heardOf is how long an agent counts as living that says nothing: what was registered by hand is idle until somebody retires it.
+// heardOf is how long an agent counts as living that says nothing: what was registered by hand is idle until somebody
+// retires it.
 const heardOf = 24 * time.Hour
 
 // counts reports whether m counts against the limit on children.
@@ -309,8 +310,8 @@ func (m *member) counts(now mail.Time) bool {
 // maxGenerations ends a walk up parents that lead in a circle.
 const maxGenerations = 64
 
-// topOf returns whose descendants are counted with those of an agent: the highest above it that is below no orchestrator. leads
-// says that the agent is an orchestrator itself.
+// topOf returns whose descendants are counted with those of an agent: the highest above it that is below no
+// orchestrator. leads says that the agent is an orchestrator itself.
 func (s *state) topOf(n mail.Name) (top mail.Name, leads bool) {
 	top = n
 	for range maxGenerations {

@@ -280,8 +280,8 @@ func (f *filter) matches(m *mail.Message, seq mail.Seq) bool {
 	return f.needle == "" || strings.Contains(fold(m.Subject), f.needle) || strings.Contains(fold(m.Body), f.needle)
 }
 
-// sameAddress also holds between an agent called orchestrator and the role of that name, and between the present spelling of
-// a sender of another room and the one of older journals.
+// sameAddress also holds between an agent called orchestrator and the role of that name, and between the present
+// spelling of a sender of another room and the one of older journals.
 func sameAddress(asked, b mail.Address) bool {
 	if agent, room, far := asked.Far(); far && b == mail.Address("agent:"+string(agent.Signer())+"@"+string(room)) {
 		return true

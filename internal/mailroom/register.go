@@ -194,7 +194,8 @@ func (v *view) mayRegister(s *state, p mail.Presence, c *mail.AgentChange) (full
 	return v.mayJoin(s, c.Name, parent)
 }
 
-// mayRule reports whether the caller may freeze, rename and retire m: it is m, m's parent, the orchestrator or the user.
+// mayRule reports whether the caller may freeze, rename and retire m: it is m, m's parent, the orchestrator or the
+// user.
 func (v *view) mayRule(s *state, m *member) bool {
 	if v.mayCommand(s) {
 		return true
@@ -228,7 +229,8 @@ func notGranted(n mail.Name) error {
 		"In a terminal of their own: pennypost agents update '%s' --role orchestrator", n)
 }
 
-// mayJoin says why the caller cannot put somebody on the roster, or whose children would be too many. Whoever is on it is asked no more.
+// mayJoin says why the caller cannot put somebody on the roster, or whose children would be too many. Whoever is on
+// it is asked no more.
 func (v *view) mayJoin(s *state, n, parent mail.Name) (full *trip, err error) {
 	if s.agent(n) != nil || v.isUser() && v.files || v.caller == mail.System || v.foreign || n == mail.User {
 		return nil, nil
@@ -242,8 +244,8 @@ func (v *view) mayJoin(s *state, n, parent mail.Name) (full *trip, err error) {
 	return v.crowded(s, parent), nil
 }
 
-// newcomer keeps others from naming an agent until done, if nobody of that name is on the roster: what was checked of a new
-// name holds when it is written. This is a lock over a write; there is one for each agent that a room ever has.
+// newcomer keeps others from naming an agent until done, if nobody of that name is on the roster: what was checked of
+// a new name holds when it is written. This is a lock over a write; there is one for each agent that a room ever has.
 func (v *view) newcomer(n mail.Name) (done func()) {
 	known := v.isUser() && n == v.caller || n == mail.System || v.foreign
 	v.read(func(s *state, _ mail.Time) { known = known || s.agent(n) != nil })
@@ -254,8 +256,8 @@ func (v *view) newcomer(n mail.Name) (done func()) {
 	return v.naming.Unlock
 }
 
-// doubled returns the trip of one more agent of a name: NAME-2 for a session that finds NAME held, or for whoever registers it
-// from outside.
+// doubled returns the trip of one more agent of a name: NAME-2 for a session that finds NAME held, or for whoever
+// registers it from outside.
 func (v *view) doubled(s *state, c *mail.AgentChange, now mail.Time) *trip {
 	m := s.agent(c.Name)
 	switch {
@@ -286,8 +288,8 @@ func (v *view) doubled(s *state, c *mail.AgentChange, now mail.Time) *trip {
 	}
 }
 
-// grant adds the role of the orchestrator where the configuration gives it. A line in a file neither gives nor takes it, because there
-// are rights with it.
+// grant adds the role of the orchestrator where the configuration gives it. A line in a file neither gives nor takes
+// it, because there are rights with it.
 func (v *view) grant(s *state, c *mail.AgentChange) {
 	const role = string(mail.Orchestrator)
 	m := s.agent(c.Name)

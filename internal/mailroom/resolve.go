@@ -98,8 +98,8 @@ func (v *view) elsewhere(s *state, t string, room mail.RoomName) (resolved, erro
 	return resolved{room: room, rest: t}, nil
 }
 
-// ambiguous refuses a name of an older journal that reads as another room's agent, if there is such a room: mail must not
-// go to whoever took that name to get it.
+// ambiguous refuses a name of an older journal that reads as another room's agent, if there is such a room: mail must
+// not go to whoever took that name to get it.
 func (v *view) ambiguous(m *member, typed string) error {
 	i := strings.LastIndex(typed, "@")
 	if i < 0 {

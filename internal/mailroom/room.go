@@ -38,8 +38,8 @@ type Options struct {
 	Forward func(ctx context.Context, to mail.RoomName, from mail.Name, d mail.Draft) (mail.Sent, error)
 	// Exists reports whether the post office has a room. Nil: there is no other room.
 	Exists func(mail.RoomName) bool
-	// NamesItself reports, of the client and the tags that the roster has of an agent, whether its protocol has sessions name
-	// themselves, so that any process may speak as one that runs nowhere else. Nil: none does.
+	// NamesItself reports, of the client and the tags that the roster has of an agent, whether its protocol has
+	// sessions name themselves, so that any process may speak as one that runs nowhere else. Nil: none does.
 	NamesItself func(client string, tags []string) bool
 	// Orchestrators are agents to whom the configuration gives that role, as soon as they are on the roster.
 	Orchestrators []mail.Name
@@ -197,8 +197,8 @@ func (r *Room) Name() mail.RoomName { return r.name }
 // As returns the room as caller sees it. The caller must have proven that it is who it says.
 func (r *Room) As(caller mail.Name) mail.Service { return &view{Room: r, caller: caller} }
 
-// ForFiles returns the room as the user sees it, for what foreign files say: their names are taken as they are, but they cannot
-// make an orchestrator.
+// ForFiles returns the room as the user sees it, for what foreign files say: their names are taken as they are, but
+// they cannot make an orchestrator.
 func (r *Room) ForFiles() mail.Service { return &view{Room: r, caller: mail.User, files: true} }
 
 // Idle returns how long nobody has used the room; it is 0 while somebody watches or waits.

@@ -11,17 +11,19 @@ import (
 
 // Whence is where a process runs that says for whom it speaks, as far as the system tells.
 type Whence struct {
-	// Programs are the process and those above it, the nearest first, spelled as sessions spell theirs. Nil: nobody can tell, and
-	// whom it names is believed.
+	// Programs are the process and those above it, the nearest first, spelled as sessions spell theirs. Nil: nobody
+	// can tell, and whom it names is believed.
 	Programs []string
-	// Opens is that of Programs for whose session the process speaks: a client's hook, or its MCP server. "": it only speaks.
+	// Opens is that of Programs for whose session the process speaks: a client's hook, or its MCP server. "": it only
+	// speaks.
 	Opens string
-	// InClient reports whether one of Programs was started by an agent's client. It is asked if no session is known there.
+	// InClient reports whether one of Programs was started by an agent's client. It is asked if no session is known
+	// there.
 	InClient func() bool
 }
 
-// From returns the room as a process sees it that says to be caller. Who runs inside a session speaks as its agent, or as one
-// that the session registered. A name that nobody bears yet becomes a child of the session's agent.
+// From returns the room as a process sees it that says to be caller. Who runs inside a session speaks as its agent,
+// or as one that the session registered. A name that nobody bears yet becomes a child of the session's agent.
 func (r *Room) From(caller mail.Name, w Whence) (mail.Service, error) {
 	v := &view{Room: r, caller: caller}
 	if v.isUser() || len(w.Programs) == 0 {
@@ -65,8 +67,8 @@ func (v *view) settleIn(s *state, w Whence, now mail.Time) error {
 	return v.notThere(seats)
 }
 
-// seats returns the agents of the innermost program that any is bound to, in the order of their names, and the program. An editor is
-// none: a person's terminals run in it too, and clients in them.
+// seats returns the agents of the innermost program that any is bound to, in the order of their names, and the
+// program. An editor is none: a person's terminals run in it too, and clients in them.
 func (s *state) seats(programs []string) (seats []*member, program string) {
 	nearest := len(programs)
 	for m := range s.agents() {
@@ -85,8 +87,8 @@ func (s *state) seats(programs []string) (seats []*member, program string) {
 	return seats, programs[nearest]
 }
 
-// free reports whether m is for any session to speak as that no other program runs: of a workspace, which is a directory, or of a
-// protocol whose sessions name themselves.
+// free reports whether m is for any session to speak as that no other program runs: of a workspace, which is a
+// directory, or of a protocol whose sessions name themselves.
 func (v *view) free(s *state, m *member) bool {
 	return (s.workspace(m.Name) >= 0 || v.opts.NamesItself(m.Client, m.Tags)) && !v.opts.Alive(m.Process)
 }

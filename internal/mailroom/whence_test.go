@@ -7,8 +7,8 @@ import (
 	"pennypost/internal/mail"
 )
 
-// A process inside a session speaks as its agent, or as one that the session registered. The names are those of programs: "shell" is a
-// process below a program, as a person's terminal is.
+// A process inside a session speaks as its agent, or as one that the session registered. The names are those of
+// programs: "shell" is a process below a program, as a person's terminal is.
 func TestP5_InsideASession(t *testing.T) {
 	claude, codex, nested, editor := "10.1@b", "20.1@b", "30.1@b", "40.1@b"
 	room, _ := openRoom(t, "lab", Options{
@@ -108,7 +108,8 @@ func TestP5_InsideASession(t *testing.T) {
 	}
 }
 
-// NAME stands for NAME-2 in the session that found NAME held, and what it does for the first time makes a child of that.
+// NAME stands for NAME-2 in the session that found NAME held, and what it does for the first time makes a child of
+// that.
 func TestP5_InsideANumberedSession(t *testing.T) {
 	room, _ := openRoom(t, "lab", Options{})
 	for session, program := range map[string]string{"s1": "10.1@b"} {

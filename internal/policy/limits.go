@@ -16,7 +16,8 @@ type Limits struct {
 	Burst     int // default 5,000
 	// Depth is how long a chain of replies may grow without a word of the person.
 	Depth int // default 100
-	// Children is how many agents below one, its children and theirs, may live at a time, of those that agents register.
+	// Children is how many agents below one, its children and theirs, may live at a time, of those that agents
+	// register.
 	Children int // default 50
 }
 

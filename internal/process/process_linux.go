@@ -34,8 +34,8 @@ func look(pid int) one {
 // maxAbove bounds Above. It is longer than any honest tree, so that nobody leaves one by growing it.
 const maxAbove = 512
 
-// Above returns the names of a process and of those above it, the nearest first, as Program spells them. It ends below this
-// process, whoever started that. Nil: nobody can tell.
+// Above returns the names of a process and of those above it, the nearest first, as Program spells them. It ends
+// below this process, whoever started that. Nil: nobody can tell.
 func Above(pid int) []string {
 	var names []string
 	start := boot()

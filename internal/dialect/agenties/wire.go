@@ -117,8 +117,8 @@ func everybodyRead(it *mail.Item) bool {
 	return len(it.Deliveries) > 0 || it.Read
 }
 
-// parseSender reads the document's three forms of a sender. What the document does not know is signed as an agent of a name
-// that none can bear: Pennypost's own notices as agent:system, agents of other rooms as agent:far:NAME@ROOM.
+// parseSender reads the document's three forms of a sender. What the document does not know is signed as an agent of
+// a name that none can bear: Pennypost's own notices as agent:system, agents of other rooms as agent:far:NAME@ROOM.
 func parseSender(s string) (mail.Address, error) {
 	if s == "agent:"+string(mail.System) {
 		return mail.FromSystem, nil

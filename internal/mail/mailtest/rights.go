@@ -49,7 +49,8 @@ func onlyThePersonMakesAnOrchestrator(s *suite) {
 	s.wantCode(err, mail.Denied)
 }
 
-// onlyWhoIsInCharge: another agent is frozen, renamed, retired and taken over by the person, the orchestrator and its parent alone.
+// onlyWhoIsInCharge: another agent is frozen, renamed, retired and taken over by the person, the orchestrator and its
+// parent alone.
 func onlyWhoIsInCharge(s *suite) {
 	s.register("ann")
 	s.register("lead", "orchestrator")
@@ -89,7 +90,8 @@ func onlyWhoIsInCharge(s *suite) {
 	s.wantCode(err, mail.Denied, "child of ann")
 }
 
-// childrenAreLimited: an agent registers no more than policy.DefaultChildren that live, through its children neither, and the person is told.
+// childrenAreLimited: an agent registers no more than policy.DefaultChildren that live, through its children neither,
+// and the person is told.
 func childrenAreLimited(s *suite) {
 	const limit = 50
 	s.register("ann")
