@@ -107,7 +107,9 @@ func (a *app) listMessages(items []mail.Item) {
 		if it.Read {
 			mark = " "
 		}
-		rows = append(rows, []string{mark, string(it.ID), string(it.Type), sender(&it.Message, 28), a.out.ago(it.Sent), a.headline(it)})
+		rows = append(rows, []string{
+			mark, string(it.ID), string(it.Type), sender(&it.Message, 28), a.out.ago(it.Sent), a.headline(it),
+		})
 	}
 	a.out.table(rows, 4)
 }

@@ -87,7 +87,8 @@ func (a *app) eventWords(e *mail.Event) string {
 	case e.Message != nil:
 		m := e.Message
 		it := mail.Item{Message: *m}
-		return a.out.bold(sender(m, mail.MaxName)) + " → " + addressees(m.To) + "  " + string(m.Type) + "  " + a.headline(&it) + "  " + a.out.dim(string(m.ID))
+		return a.out.bold(sender(m, mail.MaxName)) + " → " + addressees(m.To) + "  " + string(m.Type) + "  " +
+			a.headline(&it) + "  " + a.out.dim(string(m.ID))
 	case e.Receipt != nil:
 		r := e.Receipt
 		door := ""

@@ -168,7 +168,8 @@ func (r *Room) check(section string) error {
 	}
 	for _, ns := range r.TagNamespaces {
 		if _, err := mail.ParseRole(ns); err != nil || ns == "agent" || ns == "role" || ns == "far" {
-			return mail.Errorf(mail.Invalid, "[%s] tag_namespaces holds %q; use plain words other than agent, role and far", section, ns)
+			return mail.Errorf(mail.Invalid,
+				"[%s] tag_namespaces holds %q; use plain words other than agent, role and far", section, ns)
 		}
 	}
 	for _, n := range r.Orchestrators {

@@ -25,7 +25,10 @@ func (l *Limits) over(own Limits) {
 	for _, n := range []struct {
 		into *int
 		own  int
-	}{{&l.Exchanges, own.Exchanges}, {&l.PerMinute, own.PerMinute}, {&l.Burst, own.Burst}, {&l.Depth, own.Depth}, {&l.Children, own.Children}} {
+	}{
+		{&l.Exchanges, own.Exchanges}, {&l.PerMinute, own.PerMinute}, {&l.Burst, own.Burst}, {&l.Depth, own.Depth},
+		{&l.Children, own.Children},
+	} {
 		if n.own != 0 {
 			*n.into = n.own
 		}
@@ -57,5 +60,6 @@ func (l *Limits) print(b *strings.Builder, section string) {
 	key(b, "per_minute", strconv.Itoa(orNumber(l.PerMinute, policy.DefaultPerMinute)), "messages of one agent; -1 for no limit")
 	key(b, "burst", strconv.Itoa(orNumber(l.Burst, policy.DefaultBurst)), "messages of one agent at once")
 	key(b, "depth", strconv.Itoa(orNumber(l.Depth, policy.DefaultDepth)), "replies to replies without a word of the person; -1 for no limit")
-	key(b, "children", strconv.Itoa(orNumber(l.Children, policy.DefaultChildren)), "agents that one, and those below it, may register and that live; -1 for no limit")
+	key(b, "children", strconv.Itoa(orNumber(l.Children, policy.DefaultChildren)),
+		"agents that one, and those below it, may register and that live; -1 for no limit")
 }

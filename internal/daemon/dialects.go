@@ -18,5 +18,7 @@ func Dialects() []dialect.Dialect {
 
 // namesItself reports whether an agent belongs to a protocol whose sessions say themselves who they are.
 func namesItself(client string, tags []string) bool {
-	return slices.ContainsFunc(Dialects(), func(d dialect.Dialect) bool { return d.NamesItself != nil && d.NamesItself(client, tags) })
+	return slices.ContainsFunc(Dialects(), func(d dialect.Dialect) bool {
+		return d.NamesItself != nil && d.NamesItself(client, tags)
+	})
 }

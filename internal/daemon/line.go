@@ -31,7 +31,9 @@ func (o *office) line(ctx context.Context, name mail.RoomName, caller mail.Name,
 
 // seated returns the agent whose rings a process of the caller waits for: the caller by its present name or, of a session of that name, the agent in which it runs,
 // "" if it runs no more. The session of somebody else does not count.
-func (o *office) seated(ctx context.Context, e *entry, name mail.RoomName, caller mail.Name, session string) (mail.Name, error) {
+func (o *office) seated(
+	ctx context.Context, e *entry, name mail.RoomName, caller mail.Name, session string,
+) (mail.Name, error) {
 	if session != "" {
 		if caller = e.room.Seat(caller, session); caller == "" {
 			return "", nil

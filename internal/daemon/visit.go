@@ -18,7 +18,7 @@ type visit struct {
 	office *office
 	name   mail.RoomName
 	caller mail.Name
-	peer   *peer  // the process of this machine that says to be the caller; nil: who it is has been proven, or cannot be looked at
+	peer   *peer  // the process of this machine that says to be the caller; nil: that is proven, or cannot be looked at
 	opens  string // the program for whose session this call speaks
 }
 
@@ -36,7 +36,9 @@ func (v *visit) enter(e *entry) (mail.Service, error) {
 	if v.peer == nil {
 		return e.room.As(v.caller), nil
 	}
-	return e.room.From(v.caller, mailroom.Whence{Programs: v.peer.programs(), Opens: v.opens, InClient: v.peer.inClient})
+	return e.room.From(v.caller, mailroom.Whence{
+		Programs: v.peer.programs(), Opens: v.opens, InClient: v.peer.inClient,
+	})
 }
 
 // opening returns v for a call about a session of a program, which must be one of those that the peer runs in: it is

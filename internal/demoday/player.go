@@ -92,7 +92,8 @@ func (p *player) join(ctx context.Context, words []string) error {
 	if _, err := p.svc.Register(ctx, who); err != nil {
 		return err
 	}
-	_, err := p.stage.user.Register(ctx, mail.Presence{Name: p.name, Roles: roles, Update: true}) // which no agent gives itself
+	// A role that no agent gives itself.
+	_, err := p.stage.user.Register(ctx, mail.Presence{Name: p.name, Roles: roles, Update: true})
 	return err
 }
 

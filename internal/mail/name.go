@@ -46,10 +46,12 @@ func (n Name) CheckNew() error {
 			"Choose a name without it", n)
 	}
 	if strings.HasPrefix(string(n), far) {
-		return Errorf(Invalid, "an agent cannot be named %q: a name that begins with %q would read as an address", n, far)
+		return Errorf(Invalid,
+			"an agent cannot be named %q: a name that begins with %q would read as an address", n, far)
 	}
 	if r, found := n.unseen(); found {
-		return Errorf(Invalid, "an agent cannot be named %q: it contains %U, which cannot be seen. Leave that out", n, r)
+		return Errorf(Invalid,
+			"an agent cannot be named %q: it contains %U, which cannot be seen. Leave that out", n, r)
 	}
 	return nil
 }

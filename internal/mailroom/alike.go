@@ -15,12 +15,15 @@ func (s *state) checkNew(n mail.Name, m *member) error {
 		return err
 	}
 	if word := reservedLike(string(n)); word != "" && n != mail.Orchestrator {
-		return mail.Errorf(mail.Denied, "an agent cannot be named %q: that reads as %q, which is reserved. Choose another name", n, word)
+		return mail.Errorf(mail.Denied,
+			"an agent cannot be named %q: that reads as %q, which is reserved. Choose another name", n, word)
 	}
 	mine := apparent(string(n))
 	for o := range s.agents() {
 		if o != m && o.Name != n && apparent(string(o.Name)) == mine {
-			return mail.Errorf(mail.Conflict, "an agent cannot be named %q: nobody could tell it from %q, which is on the roster. Choose another name", n, o.Name)
+			return mail.Errorf(mail.Conflict,
+				"an agent cannot be named %q: nobody could tell it from %q, which is on the roster. Choose "+
+					"another name", n, o.Name)
 		}
 	}
 	return nil
@@ -73,4 +76,5 @@ func looks(name string) string {
 
 // lookAlikes are the letters of reserved words, each followed by what a person takes for it: Greek, Cyrillic, small
 // capitals, digits. Upper case stands beside lower case, because the two need not look like the same letter.
-const lookAlikes = "aАаӐӑΑαᴀɑ bВвЬьΒβʙ cСсΣϹςᴄ dԀԁᴅ eЕеЁёЄєΕεᴇ hНнҺһΗʜ lI|ІӀӏΙʟ mМмΜμᴍ oОоΟοσ0ᴏ rгᴦʀ sЅѕꜱ tТтΤτᴛ uυսᴜ yУуҮүΥγʏ"
+const lookAlikes = "aАаӐӑΑαᴀɑ bВвЬьΒβʙ cСсΣϹςᴄ dԀԁᴅ eЕеЁёЄєΕεᴇ hНнҺһΗʜ lI|ІӀӏΙʟ mМмΜμᴍ " +
+	"oОоΟοσ0ᴏ rгᴦʀ sЅѕꜱ tТтΤτᴛ uυսᴜ yУуҮүΥγʏ"

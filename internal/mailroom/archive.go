@@ -250,7 +250,8 @@ func (v *view) checkImport(it *mail.Item) error {
 	}
 	for _, a := range it.To {
 		if a.Kind() == mail.FromFar {
-			return mail.Errorf(mail.Invalid, "%s is addressed to %q, which is how an agent of another room signs", it.ID, a)
+			return mail.Errorf(mail.Invalid,
+				"%s is addressed to %q, which is how an agent of another room signs", it.ID, a)
 		}
 		d.To = append(d.To, string(a))
 	}

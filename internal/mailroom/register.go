@@ -126,7 +126,8 @@ func (v *view) checkWords(p mail.Presence) error {
 			return err
 		}
 		if word := reservedLike(role); word == string(mail.Orchestrator) && role != word && !v.files {
-			return mail.Errorf(mail.Denied, "a role cannot be called %q: that reads as %q, which has rights of its own", role, word)
+			return mail.Errorf(mail.Denied,
+				"a role cannot be called %q: that reads as %q, which has rights of its own", role, word)
 		}
 	}
 	for _, tag := range p.Tags {
@@ -176,10 +177,13 @@ func (v *view) mayRegister(s *state, p mail.Presence, c *mail.AgentChange) (full
 		c.Name = m.Name // an earlier name stands for the present one
 	}
 	if c.Parent != nil && *c.Parent != "" && s.agent(*c.Parent) == nil && *c.Parent != v.caller {
-		return nil, mail.Errorf(mail.NotFound, "there is no agent %q to be the parent%s", *c.Parent, s.suggest(string(*c.Parent)))
+		return nil, mail.Errorf(mail.NotFound,
+			"there is no agent %q to be the parent%s", *c.Parent, s.suggest(string(*c.Parent)))
 	}
 	if !v.mayRule(s, m) && c.Name != v.caller && !(m == nil && c.Parent != nil && *c.Parent == v.caller) {
-		return nil, mail.Errorf(mail.Denied, "%s may not speak for %s: only the agent itself, its parent, the orchestrator and the user may", v.caller, c.Name)
+		return nil, mail.Errorf(mail.Denied,
+			"%s may not speak for %s: only the agent itself, its parent, the orchestrator and the user "+
+				"may", v.caller, c.Name)
 	}
 	if err := v.mayChange(s, m, c); err != nil || m != nil {
 		return nil, err
@@ -219,7 +223,9 @@ func (v *view) mayChange(s *state, m *member, c *mail.AgentChange) error {
 	case !person && c.Name != mail.Orchestrator && slices.Contains(c.Roles, role) && (m == nil || !m.hasRole(role)):
 		return notGranted(c.Name)
 	case m != nil && m.Parent != "" && c.Parent != nil && *c.Parent != m.Parent && !v.mayCommand(s):
-		return mail.Errorf(mail.Denied, "%s is a child of %s, and only the orchestrator and the user may change that: nothing was changed", m.Name, m.Parent)
+		return mail.Errorf(mail.Denied,
+			"%s is a child of %s, and only the orchestrator and the user may change that: nothing was "+
+				"changed", m.Name, m.Parent)
 	}
 	return nil
 }
@@ -282,8 +288,9 @@ func (v *view) doubled(s *state, c *mail.AgentChange, now mail.Time) *trip {
 	}
 	return &trip{
 		what: fmt.Sprint("sessions ", m.Name), limit: "children",
-		err: mail.Errorf(mail.Limited, "%d live sessions share the name %s with yours, and no more may: nobody was registered. "+
-			"End those that are done, or take another name", live, m.Name),
+		err: mail.Errorf(mail.Limited,
+			"%d live sessions share the name %s with yours, and no more may: nobody was registered. "+
+				"End those that are done, or take another name", live, m.Name),
 		note: fmt.Sprintf("%d live sessions share the name %s, and one more was refused.", live, m.Name),
 	}
 }
@@ -299,7 +306,8 @@ func (v *view) grant(s *state, c *mail.AgentChange) {
 			c.Roles = append(c.Roles, role)
 		}
 	}
-	if !slices.Contains(v.opts.Orchestrators, c.Name) || m != nil && m.hasRole(role) && c.Roles == nil || slices.Contains(c.Roles, role) {
+	has := slices.Contains(c.Roles, role) || c.Roles == nil && m != nil && m.hasRole(role)
+	if has || !slices.Contains(v.opts.Orchestrators, c.Name) {
 		return
 	}
 	if c.Roles == nil && m != nil {
@@ -370,7 +378,8 @@ func (v *view) Rename(ctx context.Context, from, to mail.Name) (mail.Agent, erro
 		case m.isUser() || old == mail.Orchestrator:
 			err = mail.Errorf(mail.Denied, "%s cannot be renamed", old)
 		case !v.mayRule(s, m):
-			err = mail.Errorf(mail.Denied, "only %s itself, its parent, the orchestrator and the user may rename it", old)
+			err = mail.Errorf(mail.Denied,
+				"only %s itself, its parent, the orchestrator and the user may rename it", old)
 		case s.taken(to, m):
 			err = mail.Errorf(mail.Conflict, "the name %q is taken in room %s; nothing was renamed", to, v.name)
 		case to == mail.Orchestrator && !v.isUser():
@@ -415,7 +424,8 @@ func (v *view) Retire(ctx context.Context, n mail.Name) error {
 			return
 		}
 		if !v.mayRule(s, m) {
-			err = mail.Errorf(mail.Denied, "only %s itself, its parent, the orchestrator and the user may retire it", n)
+			err = mail.Errorf(mail.Denied,
+				"only %s itself, its parent, the orchestrator and the user may retire it", n)
 		}
 	})
 	if err != nil {

@@ -109,6 +109,7 @@ func (v *view) ambiguous(m *member, typed string) error {
 	if err != nil || room != v.name && !v.opts.Exists(room) {
 		return nil
 	}
-	return mail.Errorf(mail.Conflict, "%q is an agent here and reads as %s of room %s: nothing was sent. To that one write far:%s; "+
-		"to the one here after: pennypost agents rename '%s' NEW-NAME", typed, typed[:i], room, typed, m.Name)
+	return mail.Errorf(mail.Conflict,
+		"%q is an agent here and reads as %s of room %s: nothing was sent. To that one write far:%s; "+
+			"to the one here after: pennypost agents rename '%s' NEW-NAME", typed, typed[:i], room, typed, m.Name)
 }

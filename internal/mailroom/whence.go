@@ -46,8 +46,9 @@ func (v *view) settleIn(s *state, w Whence, now mail.Time) error {
 		elsewhere := m != nil && m.Process != "" && policy.SessionLive(m.State, m.Session, m.SessionAt, now) &&
 			!slices.ContainsFunc(w.Programs, func(p string) bool { return process.Is(m.Process, p) })
 		if w.Opens == "" && (leads || elsewhere) && w.InClient != nil && w.InClient() {
-			return mail.Errorf(mail.Denied, "this process runs inside an agent's client, and %s is not that client's agent: nothing was done. "+
-				"The client's own hooks and MCP server say who it is: pennypost install CLIENT --as NAME", v.caller)
+			return mail.Errorf(mail.Denied,
+				"this process runs inside an agent's client, and %s is not that client's agent: nothing was done. "+
+					"The client's own hooks and MCP server say who it is: pennypost install CLIENT --as NAME", v.caller)
 		}
 		return nil
 	case w.Opens != "" && !leads:
@@ -103,6 +104,7 @@ func (v *view) notThere(seats []*member) error {
 	for i, m := range seats {
 		names[i] = string(m.Name)
 	}
-	return mail.Errorf(mail.Denied, "this process runs inside the session of %s; it cannot speak as %s: nothing was done. Say --as '%s', "+
-		"or let %s be told with: pennypost send --to '%s'", strings.Join(names, " or "), v.caller, names[0], v.caller, v.caller)
+	return mail.Errorf(mail.Denied,
+		"this process runs inside the session of %s; it cannot speak as %s: nothing was done. Say --as '%s', "+
+			"or let %s be told with: pennypost send --to '%s'", strings.Join(names, " or "), v.caller, names[0], v.caller, v.caller)
 }

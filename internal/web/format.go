@@ -15,7 +15,9 @@ import (
 func functions() template.FuncMap {
 	return template.FuncMap{
 		"ago": ago, "proof": proof, "clock": clock, "day": day, "iso": iso, "full": full,
-		"color": color, "initials": initials, "who": who, "from": from, "unproven": func() string { return mail.Unproven }, "plural": plural, "markdown": markdown, "firstLine": firstLine, "badge": badge, "tagValue": tagValue,
+		"color": color, "initials": initials, "who": who,
+		"from": from, "unproven": func() string { return mail.Unproven },
+		"plural": plural, "markdown": markdown, "firstLine": firstLine, "badge": badge, "tagValue": tagValue,
 	}
 }
 
