@@ -32,7 +32,8 @@ type Config struct {
 	IdleExit Duration `toml:"idle_exit"` // a post office that a command started leaves after so long alone; default 1h
 	LogLevel string   `toml:"log_level"` // debug, info, warn or error; default info
 	// AgentCheck says how far the post office looks for an agent client behind somebody who says to be the user: at the
-	// process and its ancestors ("tree", the default) or at the process only ("process").
+	// process and its ancestors ("tree", the default) or at the process only ("process"). With the latter no process is
+	// held to the session in which it runs, either.
 	AgentCheck string `toml:"agent_check"`
 	// ClaudeBelow is the first version of Claude Code to whose inbox sockets nothing is written, "2.2.0" if it is empty. How to write to them is documented nowhere.
 	ClaudeBelow string `toml:"claude_below"`

@@ -36,7 +36,7 @@ func (c *Config) printOffice(b *strings.Builder) {
 	key(b, "room_idle", quoted(c.RoomIdle, DefaultRoomIdle), "a room unused for so long is closed until it is needed")
 	key(b, "idle_exit", quoted(c.IdleExit, DefaultIdleExit), `a post office that a command started leaves after so long alone; "never"`)
 	key(b, "log_level", strconv.Quote(orText(c.LogLevel, "info")), "debug, info, warn or error")
-	key(b, "agent_check", strconv.Quote(orText(c.AgentCheck, CheckTree)), `where to look for an agent behind "user": "tree" or "process"`)
+	key(b, "agent_check", strconv.Quote(orText(c.AgentCheck, CheckTree)), `where to look for the agent in whose session a process runs: "tree" or "process"`)
 	key(b, "claude_below", strconv.Quote(orText(c.ClaudeBelow, DefaultClaudeBelow)), "sessions of Claude Code from this version on are not woken by their inbox socket")
 }
 

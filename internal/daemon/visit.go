@@ -18,7 +18,7 @@ type visit struct {
 	office *office
 	name   mail.RoomName
 	caller mail.Name
-	peer   *peer  // the process of this machine that says to be the caller; nil: that is proven, or cannot be looked at
+	peer   *peer  // the process of this machine that says to be the caller; nil: none, or it cannot be looked at
 	opens  string // the program for whose session this call speaks
 }
 
@@ -41,14 +41,16 @@ func (v *visit) enter(e *entry) (mail.Service, error) {
 	})
 }
 
-// opening returns v for a call about a session of a program, which must be one of those that the peer runs in: it is
-// "" else. Without one the call is like any other.
+// opening returns v for a call about a session of a program, if that is one of those that the peer runs in. Else the call
+// is like any other, and the program is taken for none.
 func (v *visit) opening(program *string) *visit {
 	if v.peer == nil || len(v.peer.programs()) == 0 || *program == "" {
 		return v
 	}
 	if !slices.ContainsFunc(v.peer.programs(), func(p string) bool { return process.Is(*program, p) }) {
-		*program = ""
+		if !process.Apart(v.peer.pid) { // there it is a name that only says whose hooks and server belong together
+			*program = ""
+		}
 		return v
 	}
 	o := *v

@@ -293,7 +293,8 @@ func (v *view) crowded(s *state, parent mail.Name) *trip {
 	return &trip{
 		what: fmt.Sprint("children ", top), limit: "children",
 		err: mail.Errorf(mail.Limited, "%s has %d live agents below it, and may have no more: nobody was registered. "+
-			"Retire those that are done, with: pennypost agents retire NAME. The person may raise the limit, children in [room.limits]", top, live),
+			"Retire those that are done, with: pennypost agents retire NAME. "+
+			"The person may raise the limit, children in [room.limits]", top, live),
 		note: fmt.Sprintf("%s has %d live agents below it, and one more was refused.", top, live),
 	}
 }

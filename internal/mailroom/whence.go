@@ -48,7 +48,8 @@ func (v *view) settleIn(s *state, w Whence, now mail.Time) error {
 		if w.Opens == "" && (leads || elsewhere) && w.InClient != nil && w.InClient() {
 			return mail.Errorf(mail.Denied,
 				"this process runs inside an agent's client, and %s is not that client's agent: nothing was done. "+
-					"The client's own hooks and MCP server say who it is: pennypost install CLIENT --as NAME", v.caller)
+					"The client's own hooks and MCP server say who it is: pennypost install CLIENT --as NAME",
+				v.caller)
 		}
 		return nil
 	case w.Opens != "" && !leads:
@@ -68,13 +69,15 @@ func (v *view) settleIn(s *state, w Whence, now mail.Time) error {
 	return v.notThere(seats)
 }
 
-// seats returns the agents of the innermost program that any is bound to, in the order of their names, and the
-// program. An editor is none: a person's terminals run in it too, and clients in them.
+// seats returns the agents of the innermost program that any is bound to, in the order of their names, and the program.
+// What bound one is a session, also after it has ended, for its program may go on; or a connection, as long as it lasts:
+// an MCP server that a person tries out in a terminal belongs to the terminal. An editor is no such program: a person's
+// terminals run in it too, and clients in them.
 func (s *state) seats(programs []string) (seats []*member, program string) {
 	nearest := len(programs)
 	for m := range s.agents() {
 		switch i := slices.Index(programs, m.Process); {
-		case i < 0 || i > nearest:
+		case i < 0 || i > nearest || m.Session == "" && m.Left == "":
 		case i < nearest:
 			nearest, seats = i, []*member{m}
 		default:
@@ -106,5 +109,6 @@ func (v *view) notThere(seats []*member) error {
 	}
 	return mail.Errorf(mail.Denied,
 		"this process runs inside the session of %s; it cannot speak as %s: nothing was done. Say --as '%s', "+
-			"or let %s be told with: pennypost send --to '%s'", strings.Join(names, " or "), v.caller, names[0], v.caller, v.caller)
+			"or let %s be told with: pennypost send --to '%s'",
+		strings.Join(names, " or "), v.caller, names[0], v.caller, v.caller)
 }

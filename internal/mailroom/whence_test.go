@@ -143,3 +143,39 @@ func TestP5_InsideANumberedSession(t *testing.T) {
 		t.Errorf("the roster: %+v", list)
 	}
 }
+
+// A session binds its program until that ends, whatever says that the session has ended; a connection only while it lasts.
+func TestP5_InsideAnEndedSession(t *testing.T) {
+	room, _ := openRoom(t, "lab", Options{})
+	user := room.As(mail.User)
+	if _, err := user.Register(t.Context(), mail.Presence{Name: "other"}); err != nil {
+		t.Fatal(err)
+	}
+	for _, moment := range []mail.Moment{mail.SessionStart, mail.SessionEnd} {
+		turn := mail.Turn{Moment: moment, Session: "s", Process: "10.1@b"}
+		if _, err := room.As("builder").Turn(t.Context(), turn); err != nil {
+			t.Fatal(err)
+		}
+	}
+	connection := mail.Presence{Session: "m", Process: "20.1@b", Join: true}
+	if _, err := room.As("tried").Register(t.Context(), connection); err != nil {
+		t.Fatal(err)
+	}
+	speak := func(program string) error {
+		_, err := room.From("other", Whence{Programs: []string{"99.1@b", program}})
+		return err
+	}
+	if err := speak("10.1@b"); mail.CodeOf(err) != mail.Denied {
+		t.Errorf("in a program whose session has ended: %v", err)
+	}
+	if err := speak("20.1@b"); mail.CodeOf(err) != mail.Denied {
+		t.Errorf("in a program with a connection: %v", err)
+	}
+	connection.End = true
+	if _, err := room.As("tried").Register(t.Context(), connection); err != nil {
+		t.Fatal(err)
+	}
+	if err := speak("20.1@b"); err != nil {
+		t.Errorf("in a program whose connection has ended: %v", err)
+	}
+}

@@ -45,6 +45,14 @@ func Above(pid int) []string {
 	return names
 }
 
+// Apart reports whether a process counts processes otherwise than this one does, as in a container or a sandbox: what it
+// says Program is, is no name here.
+func Apart(pid int) bool {
+	its, err := os.Readlink("/proc/" + strconv.Itoa(pid) + "/ns/pid")
+	ours, ourErr := os.Readlink("/proc/self/ns/pid")
+	return err == nil && ourErr == nil && its != ours
+}
+
 // key names the process: its number, when it started, and which start of which machine that counts from.
 func (p one) key() string { return p.name(boot()) }
 

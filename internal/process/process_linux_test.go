@@ -5,6 +5,7 @@ import (
 	"os/exec"
 	"slices"
 	"strings"
+	"syscall"
 	"testing"
 )
 
@@ -54,5 +55,18 @@ func TestProgram(t *testing.T) {
 		if Alive(gone) {
 			t.Errorf("%q is alive", gone)
 		}
+	}
+}
+
+func TestApart(t *testing.T) {
+	cmd := exec.Command("sleep", "60")
+	cmd.SysProcAttr = &syscall.SysProcAttr{Cloneflags: syscall.CLONE_NEWUSER | syscall.CLONE_NEWPID}
+	if err := cmd.Start(); err != nil {
+		t.Skip("this system makes no sandboxes: ", err)
+	}
+	defer cmd.Wait()
+	defer cmd.Process.Kill()
+	if !Apart(cmd.Process.Pid) || Apart(os.Getppid()) || Apart(os.Getpid()) {
+		t.Errorf("apart: a sandbox %v, our parent %v, we %v", Apart(cmd.Process.Pid), Apart(os.Getppid()), Apart(os.Getpid()))
 	}
 }
