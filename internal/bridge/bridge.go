@@ -28,6 +28,8 @@ import (
 // Room is the room of a bridge.
 type Room interface {
 	As(caller mail.Name) mail.Service
+	// ForFiles returns the room as the user sees it, for what foreign files say.
+	ForFiles() mail.Service
 	// Shown returns the place of the last event that a watch shows.
 	Shown() mail.Seq
 	// Note records marks that readers made elsewhere, those that change something, and returns how many that were.
@@ -300,7 +302,7 @@ func (b *Bridge) openFiles() error {
 		return err
 	}
 	open, err := o.Dialect.Files(dialect.FilesOptions{
-		Dir: o.Bridge.Dir, State: o.State, Service: o.Room.As(mail.User), Bridge: o.Bridge, Others: o.Others,
+		Dir: o.Bridge.Dir, State: o.State, Service: o.Room.ForFiles(), Bridge: o.Bridge, Others: o.Others,
 		Now: o.Now, Log: b.log, Getenv: o.Getenv, RetainAge: o.RetainAge, RetainCount: o.RetainCount,
 	})
 	if err == nil {

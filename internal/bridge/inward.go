@@ -83,7 +83,7 @@ func (b *Bridge) tell(ctx context.Context, n *dialect.News) (refused int, err er
 	if n.Empty() {
 		return 0, nil
 	}
-	user := b.opts.Room.As(mail.User)
+	user := b.opts.Room.ForFiles()
 	for _, p := range n.Agents {
 		if _, err := user.Register(ctx, p); err != nil && temporary(err) {
 			return 0, err

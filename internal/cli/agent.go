@@ -61,7 +61,15 @@ func agentName(client, dir string) (mail.Name, error) {
 	if client == "" {
 		client = "agent"
 	}
-	base := filepath.Base(dir)
+	base := strings.Map(func(r rune) rune {
+		switch {
+		case r == '@': // behind which stands a room
+			return '-'
+		case mail.Ignorable(r):
+			return -1
+		}
+		return r
+	}, filepath.Base(dir))
 	if name, err := mail.ParseName(client + "-" + strings.TrimLeft(base, ".")); err == nil && base != "/" && base != "." {
 		return name, nil
 	}

@@ -160,8 +160,8 @@ func newAgentsRegister(a *app) *cobra.Command {
 func newAgentsUpdate(a *app) *cobra.Command {
 	var f presenceFlags
 	cmd := &cobra.Command{
-		Use: "update NAME", Short: "change what the roster says of an agent", Long: "Change what the roster says of an agent that is on it. What is not named stays.",
-		Example: "pennypost agents update builder --task \"the parser\"\npennypost agents update builder --state idle",
+		Use: "update NAME", Short: "change what the roster says of an agent", Long: "Change what the roster says of an agent that is on it. What is not named stays. The role orchestrator, which may\ncancel, freeze and retire others, is yours to give: no agent takes it.",
+		Example: "pennypost agents update lead --role orchestrator\npennypost agents update builder --task \"the parser\"\npennypost agents update builder --state idle",
 		Args:    nArgs(1, "the agent's name"), ValidArgsFunction: a.completeAgent,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			p := f.presence(cmd, args[0])

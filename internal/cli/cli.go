@@ -214,7 +214,7 @@ func newRoot(a *app, args []string) *cobra.Command {
 	root.SetFlagErrorFunc(a.badFlag)
 	flags := root.PersistentFlags()
 	flags.StringVar(&a.room, "room", "", "`ROOM` to use; default: $PENNYPOST_ROOM, else that of the Git repository, else \"default\"")
-	flags.StringVar(&a.as, "as", "", "`NAME` to act as; default: $PENNYPOST_AGENT, else the user")
+	flags.StringVar(&a.as, "as", "", "`NAME` to act as; default: $PENNYPOST_AGENT, else the user. Inside an agent's session: that agent")
 	flags.BoolVar(&a.json, "json", a.json, "answer in JSON, one value a line")
 	_ = root.RegisterFlagCompletionFunc("room", a.completeRoom)
 	_ = root.RegisterFlagCompletionFunc("as", a.completeAgent)

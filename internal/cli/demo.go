@@ -236,7 +236,7 @@ func (s *stage) see(ctx context.Context, user mail.Service, e *mail.Event) (done
 	switch {
 	case e.Message != nil:
 		m := e.Message
-		s.show("%s → %s  %s: %s", s.out.bold(sender(m.From)), addressees(m.To), m.Type, oneLine(m.Subject))
+		s.show("%s → %s  %s: %s", s.out.bold(sender(m, mail.MaxName)), addressees(m.To), m.Type, oneLine(m.Subject))
 		if m.To[0] != mail.ToUser {
 			return false, nil
 		}
@@ -245,7 +245,7 @@ func (s *stage) see(ctx context.Context, user mail.Service, e *mail.Event) (done
 		}
 		return m.Type == mail.TaskDone, err
 	case e.Receipt != nil && e.Receipt.Mark == mail.MarkNotified:
-		s.show("%s", s.out.dim(sender(e.Receipt.Reader)+" is woken through "+e.Receipt.Door))
+		s.show("%s", s.out.dim(signer(e.Receipt.Reader)+" is woken through "+e.Receipt.Door))
 	case e.Agent != nil && (e.Agent.State == mail.Working || e.Agent.Turn == mail.TurnStart):
 		s.show("%s", s.out.dim(oneLine(string(e.Agent.Name))+" works"))
 	}

@@ -116,7 +116,8 @@ func (a *app) listHistory(items []mail.Item) {
 	for i := range items {
 		it := &items[i]
 		rows = append(rows, []string{
-			string(it.ID), string(it.Type), shorten(sender(it.From), 24) + " → " + shorten(addressees(it.To), 32), a.out.ago(it.Sent), a.headline(it),
+			string(it.ID), string(it.Type), sender(&it.Message, 24) + " → " + shorten(addressees(it.To), 32),
+			a.out.ago(it.Sent), a.headline(it),
 		})
 	}
 	a.out.table(rows, 3)

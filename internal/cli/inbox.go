@@ -107,13 +107,25 @@ func (a *app) listMessages(items []mail.Item) {
 		if it.Read {
 			mark = " "
 		}
-		rows = append(rows, []string{mark, string(it.ID), string(it.Type), shorten(sender(it.From), 28), a.out.ago(it.Sent), a.headline(it)})
+		rows = append(rows, []string{
+			mark, string(it.ID), string(it.Type), sender(&it.Message, 28), a.out.ago(it.Sent), a.headline(it),
+		})
 	}
 	a.out.table(rows, 4)
 }
 
-// sender shows an address that signs as a person would say it.
-func sender(from mail.Address) string { return oneLine(string(from.Signer())) }
+// signer shows an address that signs as a person would say it.
+func signer(a mail.Address) string { return oneLine(string(a.Signer())) }
+
+// sender shows who sent a message, the name cut to a width, and whether anybody has proven that: of what came over a
+// bridge a file says so.
+func sender(m *mail.Message, width int) string {
+	name := shorten(signer(m.From), width)
+	if m.Via != "" {
+		name += " (" + mail.Unproven + ")"
+	}
+	return name
+}
 
 // headlineWidth is in columns.
 const headlineWidth = 72

@@ -111,6 +111,9 @@ func (a *app) installOptions(f installFlags) (*install.Options, error) {
 	}
 	if a.as != "" {
 		name, err := mail.ParseName(a.as)
+		if err == nil {
+			err = name.CheckNew()
+		}
 		if err != nil {
 			return nil, err
 		}

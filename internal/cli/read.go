@@ -132,7 +132,8 @@ func (a *app) showMessage(it *mail.Item) {
 		kind += ", " + p.red("urgent")
 	}
 	p.line("%s  %s", p.bold(string(it.ID)), kind)
-	p.field("from", sender(it.From))
+	p.field("from", sender(&it.Message, mail.MaxName))
+	p.field("via", oneLine(it.Via))
 	p.field("sent", it.Sent.Std().Local().Format("2006-01-02 15:04")+" ("+p.ago(it.Sent)+")")
 	p.field("subject", oneLine(it.Subject))
 	p.field("reply to", oneLine(string(it.ReplyTo)))

@@ -87,14 +87,15 @@ func (a *app) eventWords(e *mail.Event) string {
 	case e.Message != nil:
 		m := e.Message
 		it := mail.Item{Message: *m}
-		return a.out.bold(sender(m.From)) + " → " + addressees(m.To) + "  " + string(m.Type) + "  " + a.headline(&it) + "  " + a.out.dim(string(m.ID))
+		return a.out.bold(sender(m, mail.MaxName)) + " → " + addressees(m.To) + "  " + string(m.Type) + "  " +
+			a.headline(&it) + "  " + a.out.dim(string(m.ID))
 	case e.Receipt != nil:
 		r := e.Receipt
 		door := ""
 		if r.Door != "" {
 			door = " by " + oneLine(r.Door)
 		}
-		return sender(r.Reader) + ": " + string(r.Mark) + door + "  " + a.out.dim(oneLine(string(r.Message)))
+		return signer(r.Reader) + ": " + string(r.Mark) + door + "  " + a.out.dim(oneLine(string(r.Message)))
 	case e.Agent != nil:
 		return changeWords(e.Agent)
 	case e.Erased != nil && !e.Erased.Done:

@@ -44,6 +44,8 @@ func TestLoadRefuses(t *testing.T) {
 		{name: "level", text: "log_level = \"loud\"\n", want: []string{"debug, info, warn or error"}},
 		{name: "body", text: "[room]\nmax_body = -1\n", want: []string{"[room] max_body"}},
 		{name: "namespace", text: "[room]\ntag_namespaces = [\"agent\"]\n", want: []string{`"agent"`}},
+		{name: "namespace of other rooms", text: "[room]\ntag_namespaces = [\"far\"]\n", want: []string{`"far"`}},
+		{name: "orchestrator", text: "[room]\norchestrators = [\"user\"]\n", want: []string{"[room] orchestrators", `"user" is reserved`}},
 		{name: "room name", text: "[rooms.\"../x\"]\nmax_body = 5\n", want: []string{`"../x" is not a room name`}},
 		{name: "environment", vars: map[string]string{"PENNYPOST_IDLE_EXIT": "x"}, want: []string{"PENNYPOST_IDLE_EXIT"}},
 		{name: "agent check", vars: map[string]string{"PENNYPOST_AGENT_CHECK": "no"}, want: []string{"agent_check"}},
@@ -82,10 +84,16 @@ func TestRoomOverlay(t *testing.T) {
 listen = "127.0.0.1:1"
 [room]
 max_body = 1000
+orchestrators = ["lead"]
+[room.limits]
+children = 9
 [room.retention]
 count = 7
 [rooms.big]
 max_body = 2000
+orchestrators = []
+[rooms.big.limits]
+children = -1
 [rooms.big.retention]
 age = "forever"
 `, map[string]string{"PENNYPOST_LISTEN": "none"})
@@ -95,11 +103,14 @@ age = "forever"
 	if c.Listen != "none" {
 		t.Errorf("Listen = %q, want that of the environment", c.Listen)
 	}
-	if r := c.For("other"); r.MaxBody != 1000 || r.Retention.Count != 7 {
+	if r := c.For("other"); r.MaxBody != 1000 || r.Retention.Count != 7 || len(r.Orchestrators) != 1 || r.Breakers().Children != 9 {
 		t.Errorf("For(other) = %+v", r)
 	}
 	big := c.For("big")
 	retention, _ := big.Policy()
+	if len(big.Orchestrators) != 0 || big.Breakers().Children != -1 {
+		t.Errorf("For(big) = %+v, want no orchestrators and no limit", big)
+	}
 	if big.MaxBody != 2000 || retention.Age >= 0 || retention.Count != 7 {
 		t.Errorf("For(big) = %+v, want its own body and age and the count of all", big)
 	}
@@ -107,7 +118,7 @@ age = "forever"
 
 // What print writes is a configuration that means the same.
 func TestPrintLoadsAgain(t *testing.T) {
-	c, err := load(t, "[rooms.\"小克\"]\ntag_namespaces = [\"team\"]\n[rooms.\"小克\".retention]\ncount = -1\n", nil)
+	c, err := load(t, "[rooms.\"小克\"]\ntag_namespaces = [\"team\"]\norchestrators = [\"小克\"]\n[rooms.\"小克\".retention]\ncount = -1\n", nil)
 	if err != nil {
 		t.Fatal(err)
 	}

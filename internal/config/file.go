@@ -32,7 +32,8 @@ type Config struct {
 	IdleExit Duration `toml:"idle_exit"` // a post office that a command started leaves after so long alone; default 1h
 	LogLevel string   `toml:"log_level"` // debug, info, warn or error; default info
 	// AgentCheck says how far the post office looks for an agent client behind somebody who says to be the user: at the
-	// process and its ancestors ("tree", the default) or at the process only ("process").
+	// process and its ancestors ("tree", the default) or at the process only ("process"). With the latter no process is
+	// held to the session in which it runs, either.
 	AgentCheck string `toml:"agent_check"`
 	// ClaudeBelow is the first version of Claude Code to whose inbox sockets nothing is written, "2.2.0" if it is empty. How to write to them is documented nowhere.
 	ClaudeBelow string `toml:"claude_below"`
@@ -43,11 +44,13 @@ type Config struct {
 
 // Room is what a room is told.
 type Room struct {
-	MaxBody       int       `toml:"max_body"`       // bytes; default mail.MaxBody
-	TagNamespaces []string  `toml:"tag_namespaces"` // besides mail.TagNamespaces
-	Retention     Retention `toml:"retention"`
-	TTL           TTL       `toml:"ttl"`
-	Limits        Limits    `toml:"limits"`
+	MaxBody       int      `toml:"max_body"`       // bytes; default mail.MaxBody
+	TagNamespaces []string `toml:"tag_namespaces"` // besides mail.TagNamespaces
+	// Orchestrators are agents that hold that role, which no agent gives to itself.
+	Orchestrators []mail.Name `toml:"orchestrators"`
+	Retention     Retention   `toml:"retention"`
+	TTL           TTL         `toml:"ttl"`
+	Limits        Limits      `toml:"limits"`
 	// Wake says how agents are woken, by "NAME", "role:ROLE" or "orchestrator". An empty one, in the section of a room, takes away what all rooms have.
 	Wake map[string]Wake `toml:"wake"`
 }
@@ -165,8 +168,14 @@ func (r *Room) check(section string) error {
 		return mail.Errorf(mail.Invalid, "[%s] max_body is %d; use 1 to %d bytes", section, r.MaxBody, maxBodyLimit)
 	}
 	for _, ns := range r.TagNamespaces {
-		if _, err := mail.ParseRole(ns); err != nil || ns == "agent" || ns == "role" {
-			return mail.Errorf(mail.Invalid, "[%s] tag_namespaces holds %q; use plain words other than agent and role", section, ns)
+		if _, err := mail.ParseRole(ns); err != nil || ns == "agent" || ns == "role" || ns == "far" {
+			return mail.Errorf(mail.Invalid,
+				"[%s] tag_namespaces holds %q; use plain words other than agent, role and far", section, ns)
+		}
+	}
+	for _, n := range r.Orchestrators {
+		if _, err := mail.ParseName(string(n)); err != nil {
+			return mail.Errorf(mail.Invalid, "[%s] orchestrators: %w", section, err)
 		}
 	}
 	return checkWakes(section, r.Wake)
@@ -195,6 +204,9 @@ func (c *Config) For(name mail.RoomName) Room {
 	}
 	if own.TagNamespaces != nil {
 		r.TagNamespaces = own.TagNamespaces
+	}
+	if own.Orchestrators != nil {
+		r.Orchestrators = own.Orchestrators
 	}
 	for _, d := range []struct{ into, own *Duration }{
 		{&r.Retention.Age, &own.Retention.Age}, {&r.TTL.Agent, &own.TTL.Agent}, {&r.TTL.Tag, &own.TTL.Tag}, {&r.TTL.All, &own.TTL.All},

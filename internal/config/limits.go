@@ -17,6 +17,7 @@ type Limits struct {
 	PerMinute      int      `toml:"per_minute"`
 	Burst          int      `toml:"burst"`
 	Depth          int      `toml:"depth"`
+	Children       int      `toml:"children"`
 }
 
 // over lays what a room says of itself over what all rooms are told.
@@ -24,7 +25,10 @@ func (l *Limits) over(own Limits) {
 	for _, n := range []struct {
 		into *int
 		own  int
-	}{{&l.Exchanges, own.Exchanges}, {&l.PerMinute, own.PerMinute}, {&l.Burst, own.Burst}, {&l.Depth, own.Depth}} {
+	}{
+		{&l.Exchanges, own.Exchanges}, {&l.PerMinute, own.PerMinute}, {&l.Burst, own.Burst}, {&l.Depth, own.Depth},
+		{&l.Children, own.Children},
+	} {
 		if n.own != 0 {
 			*n.into = n.own
 		}
@@ -44,7 +48,7 @@ func (r Room) Breakers() policy.Limits {
 	l := r.Limits
 	return policy.Limits{
 		Exchanges: l.Exchanges, ExchangeWindow: time.Duration(l.ExchangeWindow), RepeatWindow: time.Duration(l.RepeatWindow),
-		PerMinute: l.PerMinute, Burst: l.Burst, Depth: l.Depth,
+		PerMinute: l.PerMinute, Burst: l.Burst, Depth: l.Depth, Children: l.Children,
 	}
 }
 
@@ -56,4 +60,6 @@ func (l *Limits) print(b *strings.Builder, section string) {
 	key(b, "per_minute", strconv.Itoa(orNumber(l.PerMinute, policy.DefaultPerMinute)), "messages of one agent; -1 for no limit")
 	key(b, "burst", strconv.Itoa(orNumber(l.Burst, policy.DefaultBurst)), "messages of one agent at once")
 	key(b, "depth", strconv.Itoa(orNumber(l.Depth, policy.DefaultDepth)), "replies to replies without a word of the person; -1 for no limit")
+	key(b, "children", strconv.Itoa(orNumber(l.Children, policy.DefaultChildren)),
+		"agents that one, and those below it, may register and that live; -1 for no limit")
 }

@@ -36,18 +36,15 @@ func (c *Config) printOffice(b *strings.Builder) {
 	key(b, "room_idle", quoted(c.RoomIdle, DefaultRoomIdle), "a room unused for so long is closed until it is needed")
 	key(b, "idle_exit", quoted(c.IdleExit, DefaultIdleExit), `a post office that a command started leaves after so long alone; "never"`)
 	key(b, "log_level", strconv.Quote(orText(c.LogLevel, "info")), "debug, info, warn or error")
-	key(b, "agent_check", strconv.Quote(orText(c.AgentCheck, CheckTree)), `where to look for an agent behind "user": "tree" or "process"`)
+	key(b, "agent_check", strconv.Quote(orText(c.AgentCheck, CheckTree)), `where to look for the agent in whose session a process runs: "tree" or "process"`)
 	key(b, "claude_below", strconv.Quote(orText(c.ClaudeBelow, DefaultClaudeBelow)), "sessions of Claude Code from this version on are not woken by their inbox socket")
 }
 
 func (r *Room) print(b *strings.Builder, section string) {
 	fmt.Fprintf(b, "[%s]\n", section)
 	key(b, "max_body", strconv.Itoa(orNumber(r.MaxBody, mail.MaxBody)), "bytes of a message's body")
-	names := make([]string, 0, len(r.TagNamespaces))
-	for _, ns := range r.TagNamespaces {
-		names = append(names, strconv.Quote(ns))
-	}
-	key(b, "tag_namespaces", "["+strings.Join(names, ", ")+"]", "besides "+strings.Join(mail.TagNamespaces(), ", "))
+	key(b, "tag_namespaces", list(r.TagNamespaces), "besides "+strings.Join(mail.TagNamespaces(), ", "))
+	key(b, "orchestrators", list(r.Orchestrators), "names of agents that hold this role")
 	fmt.Fprintf(b, "[%s.retention]\n", section)
 	key(b, "age", quoted(r.Retention.Age, Duration(policy.DefaultAge)), "older messages go to the archive")
 	key(b, "count", strconv.Itoa(orNumber(r.Retention.Count, policy.DefaultCount)), "of more messages, read and old ones go first; -1 for no limit")
@@ -62,6 +59,14 @@ func (r *Room) print(b *strings.Builder, section string) {
 // key writes one line, its comment in a column of its own.
 func key(b *strings.Builder, name, value, comment string) {
 	fmt.Fprintf(b, "%-40s # %s\n", name+" = "+value, comment)
+}
+
+func list[T ~string](words []T) string {
+	quoted := make([]string, 0, len(words))
+	for _, w := range words {
+		quoted = append(quoted, strconv.Quote(string(w)))
+	}
+	return "[" + strings.Join(quoted, ", ") + "]"
 }
 
 func quoted(d, def Duration) string {

@@ -150,7 +150,11 @@ func (v *visit) bridging(ctx context.Context, call func(mail.Service) (string, e
 		return mail.BridgeStatus{}, err
 	}
 	defer v.leave(e)
-	id, err := call(e.room.As(v.caller))
+	s, err := v.as(e)
+	if err != nil {
+		return mail.BridgeStatus{}, err
+	}
+	id, err := call(s)
 	if err == nil {
 		err = e.reconcile(ctx)
 	}

@@ -1,6 +1,8 @@
 package daemon
 
 import (
+	"slices"
+
 	"pennypost/internal/dialect"
 	"pennypost/internal/dialect/agenties"
 	"pennypost/internal/dialect/claudeteams"
@@ -12,4 +14,11 @@ import (
 // Dialects returns the foreign protocols that this post office speaks.
 func Dialects() []dialect.Dialect {
 	return []dialect.Dialect{agenties.Dialect(), haak.Dialect(), superportia.Dialect(), openalice.Dialect(), claudeteams.Dialect()}
+}
+
+// namesItself reports whether an agent belongs to a protocol whose sessions say themselves who they are.
+func namesItself(client string, tags []string) bool {
+	return slices.ContainsFunc(Dialects(), func(d dialect.Dialect) bool {
+		return d.NamesItself != nil && d.NamesItself(client, tags)
+	})
 }

@@ -5,7 +5,6 @@ import (
 	"time"
 
 	"pennypost/internal/mail"
-	"pennypost/internal/mailroom"
 )
 
 // line has a process beside the caller wait at a door until it is rung; see wake.Waiter.Wait. It is a sign of life of the caller's session.
@@ -21,7 +20,7 @@ func (o *office) line(ctx context.Context, name mail.RoomName, caller mail.Name,
 		return err
 	}
 	defer o.giveBack(e, name)
-	agent, err := seated(ctx, e.room, caller, at.Session)
+	agent, err := o.seated(ctx, e, name, caller, at.Session)
 	switch {
 	case err != nil:
 		return err
@@ -35,12 +34,18 @@ func (o *office) line(ctx context.Context, name mail.RoomName, caller mail.Name,
 
 // seated returns the agent whose rings a process of the caller waits for: the caller by its present name or, of a session of that name, the agent in which it runs,
 // "" if it runs no more. The session of somebody else does not count.
-func seated(ctx context.Context, room *mailroom.Room, caller mail.Name, session string) (mail.Name, error) {
+func (o *office) seated(
+	ctx context.Context, e *entry, name mail.RoomName, caller mail.Name, session string,
+) (mail.Name, error) {
 	if session != "" {
-		if caller = room.Seat(caller, session); caller == "" {
+		if caller = e.room.Seat(caller, session); caller == "" {
 			return "", nil
 		}
 	}
-	a, err := room.As(caller).Register(ctx, mail.Presence{Session: session, Update: true})
+	s, err := o.visitor(ctx, name, caller).as(e)
+	if err != nil {
+		return "", err
+	}
+	a, err := s.Register(ctx, mail.Presence{Session: session, Update: true})
 	return a.Name, err
 }

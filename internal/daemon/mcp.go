@@ -103,6 +103,9 @@ func (m entrance) caller(r *http.Request) (mail.Caller, error) {
 		err = mail.Errorf(mail.Denied, "your credential opens room %s only, not %s", c.Room, room)
 	}
 	c.Room = room
+	if err == nil && r.Header.Get("Authorization") == "" {
+		c.Name, err = m.daemon.office.admit(r.Context(), room, c.Name)
+	}
 	return c, err
 }
 

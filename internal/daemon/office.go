@@ -91,7 +91,7 @@ func (o *office) Room(ctx context.Context, name mail.RoomName, as mail.Name) (ma
 		}
 		o.giveBack(e, name)
 	}
-	return &visit{office: o, name: name, caller: as}, nil
+	return o.visitor(ctx, name, as), nil
 }
 
 // borrow returns the room, open until giveBack.
@@ -230,7 +230,7 @@ func (o *office) options(name mail.RoomName) mailroom.Options {
 	retention, ttl := r.Policy()
 	return mailroom.Options{
 		Log: o.log, MaxBody: r.MaxBody, Namespaces: r.TagNamespaces, TTL: ttl, Retention: retention, Limits: r.Breakers(), Observe: o.metrics.observer(),
-		Alive: process.Alive,
+		Alive: process.Alive, Exists: o.exists, Orchestrators: r.Orchestrators, NamesItself: namesItself,
 		Forward: func(ctx context.Context, to mail.RoomName, from mail.Name, d mail.Draft) (mail.Sent, error) {
 			return o.deliver(ctx, to, from, name, d)
 		},

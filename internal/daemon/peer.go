@@ -5,7 +5,12 @@ import (
 	"log/slog"
 	"net"
 	"os"
+	"slices"
+	"strconv"
+	"strings"
 	"sync"
+
+	"pennypost/internal/process"
 )
 
 // peer is the process at the far end of a Unix socket, as the kernel told it when the process connected.
@@ -15,6 +20,25 @@ type peer struct {
 
 	once  sync.Once
 	agent string // the variable that betrays an agent client; set by once
+
+	climb sync.Once
+	above []string // it and the programs above it, as package process names them; set by climb
+}
+
+// programs returns the peer and the programs above it, the nearest first, as they were when it was first asked for. A
+// peer that has started others and ended since is not found: see docs/security.md.
+func (p *peer) programs() []string {
+	p.climb.Do(func() { p.above = process.Above(p.pid) })
+	return p.above
+}
+
+// inClient reports whether the peer, or a program above it, was started by an agent's client.
+func (p *peer) inClient() bool {
+	return slices.ContainsFunc(p.programs(), func(program string) bool {
+		number, _, _ := strings.Cut(program, ".")
+		pid, err := strconv.Atoi(number)
+		return err == nil && searchProcess(pid, false) != ""
+	})
 }
 
 // agentVariable looks for an agent client in the peer's environment and, with tree, in that of its ancestors, once.

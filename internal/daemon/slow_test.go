@@ -67,7 +67,7 @@ func TestSlowRequests(t *testing.T) {
 		server.Close()
 		<-served
 		closeHandler()
-		d.site.Close()
+		d.pages.site.Close()
 	})
 }
 

@@ -3,9 +3,13 @@ package daemon
 import (
 	"context"
 	"iter"
+	"slices"
 	"sync"
 
+	"pennypost/internal/config"
 	"pennypost/internal/mail"
+	"pennypost/internal/mailroom"
+	"pennypost/internal/process"
 )
 
 // visit is a room as one caller sees it, borrowed for each call: it stays usable for as long as somebody keeps it (an MCP
@@ -14,6 +18,57 @@ type visit struct {
 	office *office
 	name   mail.RoomName
 	caller mail.Name
+	peer   *peer  // the process of this machine that says to be the caller; nil: none, or it cannot be looked at
+	opens  string // the program for whose session this call speaks
+}
+
+// visitor returns the room as caller sees it, who came by the connection of ctx.
+func (o *office) visitor(ctx context.Context, name mail.RoomName, caller mail.Name) *visit {
+	v := &visit{office: o, name: name, caller: caller}
+	if p, ok := ctx.Value(peerKey{}).(*peer); ok && caller != mail.User && o.cfg.AgentCheck != config.CheckProcess {
+		v.peer = p
+	}
+	return v
+}
+
+// as returns the room for one call, if the caller may speak there as who it says to be.
+func (v *visit) as(e *entry) (mail.Service, error) {
+	if v.peer == nil {
+		return e.room.As(v.caller), nil
+	}
+	return e.room.From(v.caller, mailroom.Whence{
+		Programs: v.peer.programs(), Opens: v.opens, InClient: v.peer.inClient,
+	})
+}
+
+// opening returns v for a call about a session of a program, if that is one of those that the peer runs in. Else the call
+// is like any other, and the program is taken for none.
+func (v *visit) opening(program *string) *visit {
+	if v.peer == nil || len(v.peer.programs()) == 0 || *program == "" {
+		return v
+	}
+	if !slices.ContainsFunc(v.peer.programs(), func(p string) bool { return process.Is(*program, p) }) {
+		if !process.Apart(v.peer.pid) { // there it is a name that only says whose hooks and server belong together
+			*program = ""
+		}
+		return v
+	}
+	o := *v
+	o.opens = *program
+	return &o
+}
+
+// admit returns as whom somebody speaks who came by the connection of ctx, and puts it on the roster.
+func (o *office) admit(ctx context.Context, name mail.RoomName, caller mail.Name) (mail.Name, error) {
+	v := o.visitor(ctx, name, caller)
+	if v.peer == nil {
+		return caller, nil
+	}
+	a, err := v.Register(ctx, mail.Presence{Update: true})
+	if mail.CodeOf(err) == mail.NotFound {
+		a, err = v.Register(ctx, mail.Presence{})
+	}
+	return a.Name, err
 }
 
 var _ mail.Service = (*visit)(nil)
@@ -44,7 +99,12 @@ func during[T any](ctx context.Context, v *visit, call func(mail.Service) (T, er
 		return none, err
 	}
 	defer v.leave(e)
-	out, err := call(e.room.As(v.caller))
+	s, err := v.as(e)
+	if err != nil {
+		var none T
+		return none, err
+	}
+	out, err := call(s)
 	return out, v.why(e, err)
 }
 
@@ -56,7 +116,12 @@ func changing[T any](ctx context.Context, v *visit, call func(mail.Service) (T, 
 		return none, err
 	}
 	defer v.leave(e)
-	out, err := call(e.room.As(v.caller))
+	s, err := v.as(e)
+	if err != nil {
+		var none T
+		return none, err
+	}
+	out, err := call(s)
 	if err == nil && e.bridges.Len() > 0 {
 		e.bridges.Await(ctx, e.room.Shown())
 	}
@@ -93,7 +158,12 @@ func (v *visit) Watch(ctx context.Context, after mail.Seq) (mail.Watch, error) {
 	if err != nil {
 		return nil, err
 	}
-	w, err := e.room.As(v.caller).Watch(ctx, after)
+	s, err := v.as(e)
+	if err != nil {
+		v.leave(e)
+		return nil, err
+	}
+	w, err := s.Watch(ctx, after)
 	if err != nil {
 		v.leave(e)
 		return nil, err
@@ -118,7 +188,7 @@ func (v *visit) Agents(ctx context.Context) ([]mail.Agent, error) {
 func (v *visit) Turn(ctx context.Context, t mail.Turn) (mail.Told, error) {
 	access := t.Access
 	t.Access = nil
-	told, err := during(ctx, v, func(s mail.Service) (mail.Told, error) { return s.Turn(ctx, t) })
+	told, err := during(ctx, v.opening(&t.Process), func(s mail.Service) (mail.Told, error) { return s.Turn(ctx, t) })
 	if err == nil {
 		v.office.meet(v.name, told.Agent, &t, access)
 	}
@@ -126,7 +196,11 @@ func (v *visit) Turn(ctx context.Context, t mail.Turn) (mail.Told, error) {
 }
 
 func (v *visit) Register(ctx context.Context, p mail.Presence) (mail.Agent, error) {
-	return changing(ctx, v, func(s mail.Service) (mail.Agent, error) { return s.Register(ctx, p) })
+	as := v.opening(&p.Process)
+	if p.Session == "" || p.TakeOver {
+		as = v
+	}
+	return changing(ctx, as, func(s mail.Service) (mail.Agent, error) { return s.Register(ctx, p) })
 }
 
 func (v *visit) Rename(ctx context.Context, from, to mail.Name) (mail.Agent, error) {
@@ -173,7 +247,12 @@ func (v *visit) Export(ctx context.Context) iter.Seq2[mail.Item, error] {
 			return
 		}
 		defer v.leave(e)
-		for it, err := range e.room.As(v.caller).Export(ctx) {
+		s, err := v.as(e)
+		if err != nil {
+			yield(mail.Item{}, err)
+			return
+		}
+		for it, err := range s.Export(ctx) {
 			if !yield(it, err) {
 				return
 			}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/sha256"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -73,17 +74,26 @@ func (p *player) perform(ctx context.Context, st *step) error {
 
 // join registers the agent: role=NAME, tags=NAME,NAME.
 func (p *player) join(ctx context.Context, words []string) error {
-	var who mail.Presence
+	who, roles := mail.Presence{}, []string(nil)
 	for _, w := range words {
 		switch key, value, _ := strings.Cut(w, "="); key {
 		case "role":
-			who.Roles = []string{value}
+			roles = []string{value}
 		case "tags":
 			who.Tags = strings.Split(value, ",")
 		}
 	}
 	who.Client = clientOf(p.name)
-	_, err := p.svc.Register(ctx, who)
+	if !slices.Contains(roles, string(mail.Orchestrator)) {
+		who.Roles = roles
+		_, err := p.svc.Register(ctx, who)
+		return err
+	}
+	if _, err := p.svc.Register(ctx, who); err != nil {
+		return err
+	}
+	// A role that no agent gives itself.
+	_, err := p.stage.user.Register(ctx, mail.Presence{Name: p.name, Roles: roles, Update: true})
 	return err
 }
 

@@ -31,6 +31,11 @@ type Dialect struct {
 	// SharedNames says that a name is a mailbox and no session: several processes may act under one at a time.
 	SharedNames bool
 
+	// NamesItself reports, of the client and the tags that the roster has of an agent, whether it is one of the
+	// protocol's whose sessions say themselves who they are, so that any process may speak as it while no other runs
+	// it. Nil: none is.
+	NamesItself func(client string, tags []string) bool
+
 	// Files opens the foreign mailbox in a directory. Nil: the protocol keeps no files.
 	Files func(FilesOptions) (Files, error)
 	// Where says, in half a line of help, which directory a bridge wants.

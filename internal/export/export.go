@@ -99,6 +99,13 @@ func (x *Writer) begin() {
 	}
 }
 
+func unproven(it *mail.Item) string {
+	if it.Via == "" {
+		return ""
+	}
+	return " (" + mail.Unproven + ")"
+}
+
 // document writes a message for people. Its body is Markdown already, and stands in a quotation, which keeps its headings and fences, even those that
 // nobody closed, out of the document's.
 func (x *Writer) document(it *mail.Item) error {
@@ -119,7 +126,7 @@ func (x *Writer) document(it *mail.Item) error {
 	for i, a := range it.To {
 		to[i] = name(a)
 	}
-	x.line("- %s from **%s** to %s", it.Type, name(it.From), strings.Join(to, ", "))
+	x.line("- %s from **%s**%s to %s", it.Type, name(it.From), unproven(it), strings.Join(to, ", "))
 	x.line("- id %s", escape(string(it.ID)))
 	for _, one := range []struct{ name, value string }{
 		{"answers", string(it.ReplyTo)}, {"thread", string(it.Thread)}, {"issue", it.Issue}, {"priority", string(it.Priority)},

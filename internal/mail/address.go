@@ -5,8 +5,11 @@ import (
 	"strings"
 )
 
-// Address says whom a message is for, in canonical form: "agent:<name>", "role:<role>", "orchestrator", "<ns>:<value>",
-// "all" or "user", each optionally followed by "@<room>". A sender is an Address as well.
+// Address says whom a message is for, in canonical form: "agent:<name>", "role:<role>", "orchestrator",
+// "<ns>:<value>", "all" or "user". A sender is an Address as well: an agent's, "user", "system", or, of an agent of
+// another room of the same post office, "far:<name>@<room>". Journals from before that form have
+// "agent:<name>@<room>" for such a sender, which cannot be told from an agent that was so named; it is kept and shown
+// as it is.
 type Address string
 
 // Addresses that stand for themselves.
@@ -20,14 +23,35 @@ const (
 // Kind is the kind of an address; it decides audience and expiry.
 type Kind uint8
 
-// The five kinds.
+// The kinds. Mail is never addressed to the last one: it is how senders of other rooms sign.
 const (
 	ToAgent Kind = iota + 1
 	ToRole
 	ToTag
 	ToEveryone
 	ToPerson
+	FromFar
 )
+
+// far begins the address of an agent of another room.
+const far = "far:"
+
+// FarAddress returns how the agent that signs as from in a room signs in the others.
+func FarAddress(from Address, room RoomName) Address {
+	return Address(far + string(from.Signer()) + "@" + string(room))
+}
+
+// Far returns what an address of kind FromFar consists of: an agent's address in its room, and the room. ok is false
+// for any other address.
+func (a Address) Far() (agent Address, room RoomName, ok bool) {
+	rest, ok := strings.CutPrefix(string(a), far)
+	i := strings.LastIndexByte(rest, '@') // rooms have no '@'
+	if !ok || i <= 0 {
+		return "", "", false
+	}
+	room, err := ParseRoom(rest[i+1:])
+	return AgentAddress(Name(rest[:i])), room, err == nil
+}
 
 // TagNamespaces are the namespaces of tags that every room knows. A room may be configured with more.
 func TagNamespaces() []string { return []string{"project", "concern", "domain"} }
@@ -60,6 +84,8 @@ func (a Address) Kind() Kind {
 		return ToRole
 	case strings.HasPrefix(string(a), "agent:"):
 		return ToAgent
+	case strings.HasPrefix(string(a), far):
+		return FromFar
 	}
 	return ToTag
 }
@@ -75,12 +101,13 @@ func (a Address) Value() string {
 	return string(a)
 }
 
-// Signer returns the name behind an address that stands in a From field.
+// Signer returns the name behind an address that stands in a From field. That of a sender of another room is its whole
+// address, which no agent can bear.
 func (a Address) Signer() Name { return Name(strings.TrimPrefix(string(a), "agent:")) }
 
 // ParseAddress reads an address that says its own kind. A word that does not ("builder-1", "小克") is answered with
 // bare = true: only the room knows whether an agent bears it. The "@room" suffix is the room's business too, because
-// names may contain '@'.
+// names of older journals may contain '@'.
 func ParseAddress(s string, namespaces []string) (a Address, bare bool, err error) {
 	if err := checkWord("address", trimKind(s)); err != nil {
 		return "", false, err
@@ -102,6 +129,11 @@ func ParseAddress(s string, namespaces []string) (a Address, bare bool, err erro
 			return ToUser, false, nil
 		}
 		return Address(s), false, nil
+	case ns == "far":
+		if _, _, ok := Address(s).Far(); !ok {
+			return "", false, Errorf(Invalid, "%q is not an agent of another room: write far:NAME@ROOM", s)
+		}
+		return Address(s), false, nil
 	case ns == "role":
 		if _, err := ParseRole(value); err != nil {
 			return "", false, err
@@ -116,8 +148,13 @@ func ParseAddress(s string, namespaces []string) (a Address, bare bool, err erro
 	return "", true, nil
 }
 
-// trimKind keeps "agent:" and "role:" from counting against the length of the name behind them.
-func trimKind(s string) string { return strings.TrimPrefix(strings.TrimPrefix(s, "agent:"), "role:") }
+// trimKind keeps what says the kind, and the room of a far agent, from counting against the length of the name.
+func trimKind(s string) string {
+	if agent, _, ok := Address(s).Far(); ok {
+		s = string(agent)
+	}
+	return strings.TrimPrefix(strings.TrimPrefix(s, "agent:"), "role:")
+}
 
 // ParseRole checks a role: a word without ':' or '@'.
 func ParseRole(s string) (string, error) {

@@ -136,3 +136,51 @@ func FuzzParseAddress(f *testing.F) {
 		}
 	})
 }
+
+func TestFarAddress(t *testing.T) {
+	for _, tt := range []struct {
+		from Address
+		room RoomName
+		want Address
+	}{
+		{"agent:carol", "lab", "far:carol@lab"},
+		{"orchestrator", "lab", "far:orchestrator@lab"},
+		{"agent:a@b", "lab", "far:a@b@lab"}, // of an older journal
+		{"agent:小克 builder", "lab-1.ü", "far:小克 builder@lab-1.ü"},
+	} {
+		got := FarAddress(tt.from, tt.room)
+		agent, room, ok := got.Far()
+		if got != tt.want || got.Kind() != FromFar || agent != tt.from || room != tt.room || !ok {
+			t.Errorf("FarAddress(%q, %q) = %q, which is %q in %q, %v", tt.from, tt.room, got, agent, room, ok)
+		}
+		if a, bare, err := ParseAddress(string(got), TagNamespaces()); a != got || bare || err != nil {
+			t.Errorf("ParseAddress(%q) = %q, %v, %v", got, a, bare, err)
+		}
+		if _, err := ParseName(string(got.Signer())); err == nil && got.Signer().CheckNew() == nil {
+			t.Errorf("an agent can be named %q, as %q signs", got.Signer(), got)
+		}
+	}
+	for _, bad := range []string{"far:", "far:x", "far:@lab", "far:x@", "far:x@a/b"} {
+		if a, bare, err := ParseAddress(bad, TagNamespaces()); CodeOf(err) != Invalid {
+			t.Errorf("ParseAddress(%q) = %q, %v, %v; want invalid", bad, a, bare, err)
+		}
+	}
+}
+
+func TestCheckNew(t *testing.T) {
+	for _, ok := range []Name{
+		"a", "小克 builder", "夏哥", "system:cron", "מוריה", "علی", "👩‍💻", "👩🏽‍🚀 pilot", "❤️‍🔥", "1️⃣ first", "🏳️‍🌈", "☂️", "Mac CLI 小克", "naïve",
+	} {
+		if err := ok.CheckNew(); err != nil {
+			t.Errorf("CheckNew(%q) = %v", ok, err)
+		}
+	}
+	for _, bad := range []Name{
+		"carol@lab", "@", "far:x", "us\u200der", "a\u200db", "user\u034f", "\u115fuser", "us\u00ader", "می\u200cخواهم", "x\ufe0f", "a\u180bb", "\u3164", "b\u2800",
+		"x\U000e0075\U000e0073", "🏴\U000e0067\U000e007f", "x\u200d", "👩\u200d", "👩\u200dx", "\u200d👩", "a\u2061b", "a\ufff9b",
+	} {
+		if err := bad.CheckNew(); CodeOf(err) != Invalid {
+			t.Errorf("CheckNew(%q) = %v, want invalid", bad, err)
+		}
+	}
+}

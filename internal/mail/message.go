@@ -130,6 +130,10 @@ func (m Metadata) Text(key string) string {
 	return s
 }
 
+// Unproven is how the sender of a message that came over a bridge is described: nobody but the foreign file says who
+// it is.
+const Unproven = "file, unproven"
+
 // Message is what was sent. It never changes once it stands in the journal.
 type Message struct {
 	ID         ID        `json:"id"`

@@ -9,7 +9,7 @@ import (
 )
 
 // Name is the unique name of an agent in its room: NFC Unicode, 1 to MaxName bytes, no control characters, compared
-// exactly. User and System are names too, which no agent can bear.
+// exactly. User and System are names too, which no agent can bear. What a new name must be besides, CheckNew says.
 type Name string
 
 // Reserved names.
@@ -22,7 +22,8 @@ const (
 // MaxName is the longest name, role, tag or id, in bytes.
 const MaxName = 128
 
-// ParseName checks s as the name of an agent. It does not normalise: the room does that before it calls.
+// ParseName checks s as a name that an agent may bear, be it from an older journal or a foreign file. It does not
+// normalise: the room does that before it calls.
 func ParseName(s string) (Name, error) {
 	if err := checkWord("agent name", s); err != nil {
 		return "", err
@@ -35,6 +36,71 @@ func ParseName(s string) (Name, error) {
 		return "", Errorf(Invalid, "an agent cannot be named %q: a name that begins with %q would read as an address", s, kind+":")
 	}
 	return Name(s), nil
+}
+
+// CheckNew says why an agent cannot be given a name that ParseName took: it would read as another room's agent, or
+// holds what cannot be seen. Names that look like others are the room's business.
+func (n Name) CheckNew() error {
+	if strings.Contains(string(n), "@") {
+		return Errorf(Invalid, "an agent cannot be named %q: behind '@' stands a room, as in builder@lab. "+
+			"Choose a name without it", n)
+	}
+	if strings.HasPrefix(string(n), far) {
+		return Errorf(Invalid,
+			"an agent cannot be named %q: a name that begins with %q would read as an address", n, far)
+	}
+	if r, found := n.unseen(); found {
+		return Errorf(Invalid,
+			"an agent cannot be named %q: it contains %U, which cannot be seen. Leave that out", n, r)
+	}
+	return nil
+}
+
+// unseen returns a character of n that leaves no mark: one that Unicode lets programs ignore, outside of an emoji
+// sequence, or a blank that is no space.
+func (n Name) unseen() (rune, bool) {
+	runes := []rune(n)
+	for i, r := range runes {
+		if (Ignorable(r) || r == brailleBlank) && !inEmoji(runes, i) {
+			return r, true
+		}
+	}
+	return 0, false
+}
+
+const brailleBlank = '\u2800'
+
+// Ignorable reports whether r is a format character or Unicode lets programs show nothing for it: a little more than
+// Default_Ignorable_Code_Point of DerivedCoreProperties.txt. The signs that Arabic sets before a number can be seen.
+func Ignorable(r rune) bool {
+	return unicode.In(r, unicode.Cf, unicode.Other_Default_Ignorable_Code_Point, unicode.Variation_Selector) &&
+		!unicode.Is(unicode.Prepended_Concatenation_Mark, r)
+}
+
+// inEmoji reports whether the character at i belongs to an emoji sequence (Unicode TR 51): a joiner between two
+// emoji, or the selector of emoji presentation behind one. Flags of tag characters are not among them: a text can
+// hide in those.
+func inEmoji(s []rune, i int) bool {
+	const joiner, presentation = '\u200d', '\ufe0f'
+	behind := func(j int) bool { // an emoji ends before j
+		for j > 0 && (s[j-1] == presentation || s[j-1] >= 0x1f3fb && s[j-1] <= 0x1f3ff) {
+			j--
+		}
+		return j > 0 && emoji(s[j-1])
+	}
+	switch s[i] {
+	case joiner:
+		return behind(i) && i+1 < len(s) && emoji(s[i+1])
+	case presentation:
+		return i > 0 && emoji(s[i-1]) || i+1 < len(s) && s[i+1] == 0x20e3 // a keycap: 1, selector, enclosing square
+	}
+	return false
+}
+
+// emoji reports whether r may be part of an emoji sequence: a symbol that is none in ASCII. Skin tones are such
+// symbols.
+func emoji(r rune) bool {
+	return r > 0x7f && unicode.In(r, unicode.So, unicode.Sk, unicode.Sm, unicode.Po)
 }
 
 // checkWord checks what names, roles, tags and ids have in common.
@@ -57,8 +123,8 @@ func checkWord(what, s string) error {
 	return nil
 }
 
-// invisible reports characters that would let two names look alike or reorder the text around them. The joiners U+200C
-// and U+200D are not among them: Persian and emoji need them.
+// invisible reports characters that would let two words look alike or reorder the text around them, and that were
+// never allowed. The joiners U+200C and U+200D are not among them: roles, tags and ids may be Persian.
 func invisible(r rune) bool {
 	switch {
 	case r == '\u200b', r == '\ufeff', r == '\u061c', r == '\u200e', r == '\u200f':

@@ -249,6 +249,10 @@ func (v *view) checkImport(it *mail.Item) error {
 		}
 	}
 	for _, a := range it.To {
+		if a.Kind() == mail.FromFar {
+			return mail.Errorf(mail.Invalid,
+				"%s is addressed to %q, which is how an agent of another room signs", it.ID, a)
+		}
 		d.To = append(d.To, string(a))
 	}
 	if strings.TrimSpace(d.Body) == "" {

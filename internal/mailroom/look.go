@@ -243,13 +243,19 @@ func (v *view) address(s *state, typed string) (mail.Address, error) {
 	if t == string(mail.FromSystem) {
 		return mail.FromSystem, nil
 	}
+	if mail.Address(t).Kind() == mail.FromFar {
+		return mail.Address(t), nil
+	}
 	found, err := v.resolveOne(s, t)
 	if err == nil && found.room == "" {
 		return found.local, nil
 	}
 	name := mail.Name(strings.TrimPrefix(t, "agent:"))
-	if s.members[name] != nil || found.room != "" {
+	if s.members[name] != nil {
 		return mail.AgentAddress(name), nil
+	}
+	if found.room != "" {
+		return mail.FarAddress(mail.AgentAddress(mail.Name(strings.TrimPrefix(found.rest, "agent:"))), found.room), nil
 	}
 	return "", err
 }
@@ -274,9 +280,13 @@ func (f *filter) matches(m *mail.Message, seq mail.Seq) bool {
 	return f.needle == "" || strings.Contains(fold(m.Subject), f.needle) || strings.Contains(fold(m.Body), f.needle)
 }
 
-// sameAddress also holds between an agent called orchestrator and the role of that name.
-func sameAddress(a, b mail.Address) bool {
-	return a == b || a.Value() == "orchestrator" && b.Value() == "orchestrator"
+// sameAddress also holds between an agent called orchestrator and the role of that name, and between the present
+// spelling of a sender of another room and the one of older journals.
+func sameAddress(asked, b mail.Address) bool {
+	if agent, room, far := asked.Far(); far && b == mail.Address("agent:"+string(agent.Signer())+"@"+string(room)) {
+		return true
+	}
+	return asked == b || asked.Value() == "orchestrator" && b.Value() == "orchestrator"
 }
 
 // about reports whether r was sent by or delivered to the agent of the query.

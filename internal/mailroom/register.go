@@ -6,6 +6,8 @@ import (
 	"crypto/sha256"
 	"encoding/base64"
 	"encoding/hex"
+	"fmt"
+	"slices"
 	"strings"
 
 	"golang.org/x/text/unicode/norm"
@@ -45,14 +47,21 @@ func (v *view) Register(ctx context.Context, p mail.Presence) (mail.Agent, error
 	if err != nil {
 		return mail.Agent{}, err
 	}
+	defer v.newcomer(c.Name)()
 	now := v.now()
 	due := true
+	var full *trip
 	v.read(func(s *state, now mail.Time) {
-		if err = v.mayRegister(s, p, c); err == nil {
+		if full, err = v.mayRegister(s, p, c); full == nil && err == nil {
 			s.adopt(p, c, now)
+			v.grant(s, c)
+			full = v.doubled(s, c, now)
 			due = s.changes(c, now)
 		}
 	})
+	if full != nil {
+		return mail.Agent{}, v.tripped(ctx, full)
+	}
 	if err != nil {
 		return mail.Agent{}, err
 	}
@@ -116,6 +125,10 @@ func (v *view) checkWords(p mail.Presence) error {
 		if _, err := mail.ParseRole(role); err != nil {
 			return err
 		}
+		if word := reservedLike(role); word == string(mail.Orchestrator) && role != word && !v.files {
+			return mail.Errorf(mail.Denied,
+				"a role cannot be called %q: that reads as %q, which has rights of its own", role, word)
+		}
 	}
 	for _, tag := range p.Tags {
 		if _, err := mail.ParseTag(tag, v.opts.Namespaces); err != nil {
@@ -153,27 +166,154 @@ func normalAll(words []string) []string {
 }
 
 // mayRegister checks that the caller may say this of this agent: of itself, of its children, and of everybody for the user
-// and the orchestrator.
-func (v *view) mayRegister(s *state, p mail.Presence, c *mail.AgentChange) error {
+// and the orchestrator. full is the limit that a newcomer would exceed.
+func (v *view) mayRegister(s *state, p mail.Presence, c *mail.AgentChange) (full *trip, err error) {
 	m := s.agent(c.Name)
 	if m == nil && (p.Update || p.End) {
 		_, err := v.mailbox(s, c.Name)
-		return err
+		return nil, err
 	}
 	if m != nil {
 		c.Name = m.Name // an earlier name stands for the present one
 	}
 	if c.Parent != nil && *c.Parent != "" && s.agent(*c.Parent) == nil && *c.Parent != v.caller {
-		return mail.Errorf(mail.NotFound, "there is no agent %q to be the parent%s", *c.Parent, s.suggest(string(*c.Parent)))
+		return nil, mail.Errorf(mail.NotFound,
+			"there is no agent %q to be the parent%s", *c.Parent, s.suggest(string(*c.Parent)))
+	}
+	if !v.mayRule(s, m) && c.Name != v.caller && !(m == nil && c.Parent != nil && *c.Parent == v.caller) {
+		return nil, mail.Errorf(mail.Denied,
+			"%s may not speak for %s: only the agent itself, its parent, the orchestrator and the user "+
+				"may", v.caller, c.Name)
+	}
+	if err := v.mayChange(s, m, c); err != nil || m != nil {
+		return nil, err
+	}
+	if c.Parent == nil && v.parent != "" && c.Name == v.caller {
+		c.Parent = &v.parent
+	}
+	parent := mail.Name("")
+	if c.Parent != nil {
+		parent = *c.Parent
+	}
+	return v.mayJoin(s, c.Name, parent)
+}
+
+// mayRule reports whether the caller may freeze, rename and retire m: it is m, m's parent, the orchestrator or the
+// user.
+func (v *view) mayRule(s *state, m *member) bool {
+	if v.mayCommand(s) {
+		return true
 	}
 	me := v.me(s)
+	return m != nil && me != nil && (me == m || m.Parent == me.Name)
+}
+
+// mayCommand reports whether the caller is the user or holds the role of the orchestrator.
+func (v *view) mayCommand(s *state) bool {
+	me := v.me(s)
+	return v.isUser() || v.caller == mail.System || me != nil && me.hasRole(string(mail.Orchestrator))
+}
+
+// mayChange refuses what no agent says of itself, nor of another: that it is the orchestrator, which only the person
+// decides, and that it is another's child from now on, which would take it out of its parent's hands.
+func (v *view) mayChange(s *state, m *member, c *mail.AgentChange) error {
+	const role = string(mail.Orchestrator)
+	person := v.isUser() || v.caller == mail.System
 	switch {
-	case v.isUser(), v.caller == mail.System, c.Name == v.caller, me != nil && me == m, me != nil && me.hasRole(string(mail.Orchestrator)):
+	case !person && c.Name != mail.Orchestrator && slices.Contains(c.Roles, role) && (m == nil || !m.hasRole(role)):
+		return notGranted(c.Name)
+	case m != nil && m.Parent != "" && c.Parent != nil && *c.Parent != m.Parent && !v.mayCommand(s):
+		return mail.Errorf(mail.Denied,
+			"%s is a child of %s, and only the orchestrator and the user may change that: nothing was "+
+				"changed", m.Name, m.Parent)
+	}
+	return nil
+}
+
+func notGranted(n mail.Name) error {
+	return mail.Errorf(mail.Denied, "only the person makes an agent the orchestrator: nothing was changed. "+
+		"In a terminal of their own: pennypost agents update '%s' --role orchestrator", n)
+}
+
+// mayJoin says why the caller cannot put somebody on the roster, or whose children would be too many. Whoever is on
+// it is asked no more.
+func (v *view) mayJoin(s *state, n, parent mail.Name) (full *trip, err error) {
+	if s.agent(n) != nil || v.isUser() && v.files || v.caller == mail.System || v.foreign || n == mail.User {
+		return nil, nil
+	}
+	if n == mail.Orchestrator && n != v.caller && !v.isUser() {
+		return nil, notGranted(n)
+	}
+	if err := s.checkNew(n, nil); err != nil {
+		return nil, err
+	}
+	return v.crowded(s, parent), nil
+}
+
+// newcomer keeps others from naming an agent until done, if nobody of that name is on the roster: what was checked of
+// a new name holds when it is written. This is a lock over a write; there is one for each agent that a room ever has.
+func (v *view) newcomer(n mail.Name) (done func()) {
+	known := v.isUser() && n == v.caller || n == mail.System || v.foreign
+	v.read(func(s *state, _ mail.Time) { known = known || s.agent(n) != nil })
+	if known {
+		return func() {}
+	}
+	v.naming.Lock()
+	return v.naming.Unlock
+}
+
+// doubled returns the trip of one more agent of a name: NAME-2 for a session that finds NAME held, or for whoever
+// registers it from outside.
+func (v *view) doubled(s *state, c *mail.AgentChange, now mail.Time) *trip {
+	m := s.agent(c.Name)
+	switch {
+	case v.isUser(), c.End, c.TakeOver:
 		return nil
-	case m != nil && m.Parent == v.caller, m == nil && c.Parent != nil && *c.Parent == v.caller:
+	case m == nil: // adopt gave it another name, or it is new and was counted
+		if c.By == "" {
+			return nil
+		}
+		return v.crowded(s, c.By)
+	case c.Session == "" || s.inSession(c.Name, c.Session) != nil || !s.heldByOther(m, c.Session, now):
 		return nil
 	}
-	return mail.Errorf(mail.Denied, "%s may not speak for %s: only the agent itself, its parent, the orchestrator and the user may", v.caller, c.Name)
+	live := 0
+	for o := range s.agents() {
+		if o.Base == m.Name && o.counts(now) {
+			live++
+		}
+	}
+	if limit := v.breaker.limits.Children; limit < 0 || live < limit {
+		return nil
+	}
+	return &trip{
+		what: fmt.Sprint("sessions ", m.Name), limit: "children",
+		err: mail.Errorf(mail.Limited,
+			"%d live sessions share the name %s with yours, and no more may: nobody was registered. "+
+				"End those that are done, or take another name", live, m.Name),
+		note: fmt.Sprintf("%d live sessions share the name %s, and one more was refused.", live, m.Name),
+	}
+}
+
+// grant adds the role of the orchestrator where the configuration gives it. A line in a file neither gives nor takes
+// it, because there are rights with it.
+func (v *view) grant(s *state, c *mail.AgentChange) {
+	const role = string(mail.Orchestrator)
+	m := s.agent(c.Name)
+	if v.files && c.Roles != nil {
+		c.Roles = slices.DeleteFunc(c.Roles, func(r string) bool { return r == role })
+		if m != nil && m.hasRole(role) {
+			c.Roles = append(c.Roles, role)
+		}
+	}
+	has := slices.Contains(c.Roles, role) || c.Roles == nil && m != nil && m.hasRole(role)
+	if has || !slices.Contains(v.opts.Orchestrators, c.Name) {
+		return
+	}
+	if c.Roles == nil && m != nil {
+		c.Roles = slices.Clone(m.Roles)
+	}
+	c.Roles = append(c.Roles, role)
 }
 
 // changes reports whether a change would change more than the time of the last sign of life, or that by a minute.
@@ -226,6 +366,7 @@ func (v *view) Rename(ctx context.Context, from, to mail.Name) (mail.Agent, erro
 	if err != nil {
 		return mail.Agent{}, err
 	}
+	defer v.newcomer(to)()
 	var old mail.Name
 	v.read(func(s *state, _ mail.Time) {
 		var m *member
@@ -236,10 +377,15 @@ func (v *view) Rename(ctx context.Context, from, to mail.Name) (mail.Agent, erro
 		switch {
 		case m.isUser() || old == mail.Orchestrator:
 			err = mail.Errorf(mail.Denied, "%s cannot be renamed", old)
-		case !v.isUser() && v.caller != old:
-			err = mail.Errorf(mail.Denied, "only %s itself and the user may rename it", old)
+		case !v.mayRule(s, m):
+			err = mail.Errorf(mail.Denied,
+				"only %s itself, its parent, the orchestrator and the user may rename it", old)
 		case s.taken(to, m):
 			err = mail.Errorf(mail.Conflict, "the name %q is taken in room %s; nothing was renamed", to, v.name)
+		case to == mail.Orchestrator && !v.isUser():
+			err = notGranted(old)
+		case s.members[to] != m: // or it had that name before
+			err = s.checkNew(to, m)
 		}
 	})
 	if err != nil {
@@ -277,7 +423,10 @@ func (v *view) Retire(ctx context.Context, n mail.Name) error {
 			err = mail.Errorf(mail.Denied, "the user cannot be retired")
 			return
 		}
-		err = v.mayRegister(s, mail.Presence{}, &mail.AgentChange{Name: n})
+		if !v.mayRule(s, m) {
+			err = mail.Errorf(mail.Denied,
+				"only %s itself, its parent, the orchestrator and the user may retire it", n)
+		}
 	})
 	if err != nil {
 		return err

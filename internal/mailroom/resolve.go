@@ -61,25 +61,55 @@ type resolved struct {
 func (v *view) resolveOne(s *state, t string) (resolved, error) {
 	name, byName := strings.CutPrefix(t, "agent:")
 	a, _, err := mail.ParseAddress(t, v.opts.Namespaces)
+	if agent, room, far := a.Far(); far {
+		return v.elsewhere(s, string(agent), room)
+	}
 	if err == nil && a != "" && a.Kind() != mail.ToAgent {
 		return resolved{local: a}, nil
 	}
 	if m := s.agent(mail.Name(name)); m != nil {
+		if err := v.ambiguous(m, name); err != nil {
+			return resolved{}, err
+		}
 		if a := mail.Address("agent:" + m.Name); byName {
 			return resolved{local: a}, nil
 		}
 		return resolved{local: mail.AgentAddress(m.Name)}, nil
 	}
 	if i := strings.LastIndex(t, "@"); i > 0 {
-		switch room, err := mail.ParseRoom(t[i+1:]); {
-		case err == nil && room == v.name:
-			return v.resolveOne(s, t[:i])
-		case err == nil && v.opts.Forward != nil:
-			return resolved{room: room, rest: t[:i]}, nil
+		if room, err := mail.ParseRoom(t[i+1:]); err == nil && (room == v.name || v.opts.Forward != nil) {
+			return v.elsewhere(s, t[:i], room)
 		}
 	}
 	if err != nil {
 		return resolved{}, err
 	}
 	return resolved{}, mail.Errorf(mail.NotFound, "unknown recipient %q: nothing was sent%s", t, s.suggest(name))
+}
+
+// elsewhere resolves an address of a room, which may be this one. Mail that came from another room goes no further.
+func (v *view) elsewhere(s *state, t string, room mail.RoomName) (resolved, error) {
+	switch {
+	case room == v.name:
+		return v.resolveOne(s, t)
+	case v.opts.Forward == nil, v.foreign:
+		return resolved{}, mail.Errorf(mail.NotFound, "room %s cannot be reached from here: nothing was sent", room)
+	}
+	return resolved{room: room, rest: t}, nil
+}
+
+// ambiguous refuses a name of an older journal that reads as another room's agent, if there is such a room: mail must
+// not go to whoever took that name to get it.
+func (v *view) ambiguous(m *member, typed string) error {
+	i := strings.LastIndex(typed, "@")
+	if i < 0 {
+		return nil
+	}
+	room, err := mail.ParseRoom(typed[i+1:])
+	if err != nil || room != v.name && !v.opts.Exists(room) {
+		return nil
+	}
+	return mail.Errorf(mail.Conflict,
+		"%q is an agent here and reads as %s of room %s: nothing was sent. To that one write far:%s; "+
+			"to the one here after: pennypost agents rename '%s' NEW-NAME", typed, typed[:i], room, typed, m.Name)
 }

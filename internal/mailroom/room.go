@@ -36,6 +36,13 @@ type Options struct {
 	// Forward sends a draft of an agent of this room to addresses of another room of the same post office. Nil: there
 	// is no other room.
 	Forward func(ctx context.Context, to mail.RoomName, from mail.Name, d mail.Draft) (mail.Sent, error)
+	// Exists reports whether the post office has a room. Nil: there is no other room.
+	Exists func(mail.RoomName) bool
+	// NamesItself reports, of the client and the tags that the roster has of an agent, whether its protocol has
+	// sessions name themselves, so that any process may speak as one that runs nowhere else. Nil: none does.
+	NamesItself func(client string, tags []string) bool
+	// Orchestrators are agents to whom the configuration gives that role, as soon as they are on the roster.
+	Orchestrators []mail.Name
 }
 
 // Observer is told what happens, for metrics. Nil functions are skipped. The others are called from many goroutines, and must
@@ -63,6 +70,12 @@ func (o Options) withDefaults() Options {
 	o.Namespaces = append(mail.TagNamespaces(), o.Namespaces...)
 	if o.Door == nil {
 		o.Door = func(mail.Name, []string) string { return "" }
+	}
+	if o.Exists == nil {
+		o.Exists = func(mail.RoomName) bool { return false }
+	}
+	if o.NamesItself == nil {
+		o.NamesItself = func(string, []string) bool { return false }
 	}
 	if o.PutOff == nil {
 		o.PutOff = func(mail.Name, bool, mail.Time) mail.Time { return 0 }
@@ -101,6 +114,7 @@ type Room struct {
 
 	telling telling
 	breaker *breaker
+	naming  sync.Mutex // held from the check of a new name until it is on the roster; see newcomer
 
 	mu      sync.RWMutex
 	state   *state        // written by the follower only
@@ -182,6 +196,10 @@ func (r *Room) Name() mail.RoomName { return r.name }
 
 // As returns the room as caller sees it. The caller must have proven that it is who it says.
 func (r *Room) As(caller mail.Name) mail.Service { return &view{Room: r, caller: caller} }
+
+// ForFiles returns the room as the user sees it, for what foreign files say: their names are taken as they are, but
+// they cannot make an orchestrator.
+func (r *Room) ForFiles() mail.Service { return &view{Room: r, caller: mail.User, files: true} }
 
 // Idle returns how long nobody has used the room; it is 0 while somebody watches or waits.
 func (r *Room) Idle() time.Duration {

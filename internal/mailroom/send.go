@@ -14,10 +14,13 @@ func (v *view) Send(ctx context.Context, d mail.Draft) (mail.Sent, error) {
 	if err := d.Check(v.opts.MaxBody); err != nil {
 		return mail.Sent{}, err
 	}
+	defer v.newcomer(v.caller)()
 	p, err := v.plan(ctx, d)
 	switch {
 	case err != nil:
 		return mail.Sent{}, err
+	case p.full != nil:
+		return mail.Sent{}, v.tripped(ctx, p.full)
 	case p.known != nil:
 		return *p.known, nil
 	}
@@ -46,10 +49,10 @@ func orNothing(s *mail.Sent) mail.Sent {
 // Deliver sends a draft that somebody in another room addressed to this one. It implements Options.Forward for the other
 // room. The user is the same person in every room.
 func (r *Room) Deliver(ctx context.Context, from mail.Name, room mail.RoomName, d mail.Draft) (mail.Sent, error) {
-	if from == mail.User {
-		return r.As(from).Send(ctx, d)
+	v := &view{Room: r, caller: from, across: true}
+	if from != mail.User {
+		v.caller, v.foreign = mail.Name(mail.FarAddress(mail.AgentAddress(from), room)), true
 	}
-	v := &view{Room: r, caller: mail.Name(string(from) + "@" + string(room)), foreign: true}
 	return v.Send(ctx, d)
 }
 
@@ -59,6 +62,7 @@ type plan struct {
 	message mail.Message
 	pulse   []mail.Event
 	depth   int        // replies above the message
+	full    *trip      // why the caller cannot come onto the roster
 	known   *mail.Sent // the answer, if the draft was sent before
 }
 
@@ -70,6 +74,9 @@ func (v *view) plan(ctx context.Context, d mail.Draft) (plan, error) {
 		from := v.signature(s)
 		if d.Key != "" && s.sentBefore(sentKey{from, d.Key}) {
 			p.known, err = v.known(s, sentKey{from, d.Key}, d, now)
+			return
+		}
+		if p.full, err = v.mayJoin(s, v.caller, v.parent); p.full != nil || err != nil {
 			return
 		}
 		p.pulse = v.pulse(s, now)
@@ -102,7 +109,7 @@ func (v *view) findThread(ctx context.Context, m *mail.Message) error {
 		m.Thread = parent.ThreadRoot()
 	case mail.CodeOf(err) != mail.NotFound:
 		return err
-	case v.foreign:
+	case v.across:
 		m.Thread = m.ReplyTo // the conversation began in the other room
 	default:
 		return mail.Errorf(mail.NotFound, "there is no message %q to reply to: nothing was sent. Take the id from the message you answer", m.ReplyTo)
@@ -112,6 +119,9 @@ func (v *view) findThread(ctx context.Context, m *mail.Message) error {
 
 // signature is how the caller signs: by its present name, should it be connected under an earlier one.
 func (v *view) signature(s *state) mail.Address {
+	if v.foreign {
+		return mail.Address(v.caller)
+	}
 	if m := v.me(s); m != nil {
 		return mail.AgentAddress(m.Name)
 	}
@@ -181,7 +191,7 @@ func (v *view) forward(ctx context.Context, p plan, d mail.Draft) (mail.Sent, er
 		if d.Key == "" {
 			d.Key = string(p.message.ID)
 		}
-		sent, err := v.opts.Forward(ctx, room, v.caller, d)
+		sent, err := v.opts.Forward(ctx, room, p.message.From.Signer(), d)
 		if err != nil {
 			return all, err
 		}

@@ -415,7 +415,7 @@ func TestForward(t *testing.T) {
 		t.Errorf("recipients: %+v", sent.Recipients)
 	}
 	p, err := there.Inbox(ctx, mail.InboxQuery{})
-	if err != nil || len(p.Messages) != 1 || p.Messages[0].From != "agent:ann@lab-1.ü" {
+	if err != nil || len(p.Messages) != 1 || p.Messages[0].From != "far:ann@lab-1.ü" {
 		t.Fatalf("bob's inbox: %+v, %v", p, err)
 	}
 	if _, err := there.Send(ctx, mail.Draft{To: mail.Recipients{string(p.Messages[0].From)}, Body: "back", ReplyTo: p.Messages[0].ID}); err != nil {

@@ -25,9 +25,29 @@ func (v *view) Turn(ctx context.Context, t mail.Turn) (mail.Told, error) {
 	if err != nil {
 		return mail.Told{}, err
 	}
+	defer v.newcomer(c.Name)()
 	now := v.now()
 	var events []mail.Event
-	v.read(func(s *state, now mail.Time) { events = v.turnEvents(s, c, t, now) })
+	var full *trip
+	v.read(func(s *state, now mail.Time) {
+		if full, err = v.mayJoin(s, c.Name, v.parent); full != nil || err != nil {
+			return
+		}
+		if v.parent != "" && s.agent(c.Name) == nil && s.inSession(c.Name, t.Session) == nil {
+			c.Parent = &v.parent
+		}
+		v.grant(s, c)
+		if full = v.doubled(s, c, now); full != nil {
+			return
+		}
+		events = v.turnEvents(s, c, t, now)
+	})
+	if full != nil {
+		return mail.Told{}, v.tripped(ctx, full)
+	}
+	if err != nil {
+		return mail.Told{}, err
+	}
 	for i := range events {
 		events[i].At = now
 	}

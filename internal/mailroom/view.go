@@ -15,7 +15,10 @@ import (
 type view struct {
 	*Room
 	caller  mail.Name
-	foreign bool // caller is an agent of another room, "name@room"
+	foreign bool      // caller is the address of an agent of another room
+	across  bool      // what the caller sends came from another room
+	files   bool      // caller is the user, who repeats what foreign files say
+	parent  mail.Name // in whose session the caller runs, if it is not on the roster: whose child it becomes
 }
 
 var _ mail.Service = (*view)(nil)
@@ -40,8 +43,11 @@ func (v *view) read(f func(s *state, now mail.Time)) {
 
 // me returns the caller as a member, nil for an agent that is not on the roster.
 func (v *view) me(s *state) *member {
-	if v.isUser() {
+	switch {
+	case v.isUser():
 		return s.members[mail.User]
+	case v.foreign:
+		return nil
 	}
 	return s.agent(v.caller)
 }
@@ -56,7 +62,12 @@ func (v *view) pulse(s *state, now mail.Time) []mail.Event {
 	if m != nil && m.State != mail.Gone && now.Sub(m.Seen) < policy.Heartbeat {
 		return nil
 	}
-	return []mail.Event{{At: now, Agent: &mail.AgentChange{Name: v.caller}}}
+	c := &mail.AgentChange{Name: v.caller}
+	v.grant(s, c)
+	if m == nil && v.parent != "" {
+		c.Parent = &v.parent
+	}
+	return []mail.Event{{At: now, Agent: c}}
 }
 
 // touch journals a sign of life of an agent that looks. That it could not be written is no reason not to let it look.

@@ -16,6 +16,9 @@ type Limits struct {
 	Burst     int // default 5,000
 	// Depth is how long a chain of replies may grow without a word of the person.
 	Depth int // default 100
+	// Children is how many agents below one, its children and theirs, may live at a time, of those that agents
+	// register.
+	Children int // default 50
 }
 
 // The defaults of Limits.
@@ -26,6 +29,7 @@ const (
 	DefaultPerMinute      = 1200
 	DefaultBurst          = 5000
 	DefaultDepth          = 100
+	DefaultChildren       = 50
 )
 
 // WithDefaults fills in what is zero.
@@ -46,6 +50,7 @@ func (l Limits) WithDefaults() Limits {
 	number(&l.PerMinute, DefaultPerMinute)
 	number(&l.Burst, DefaultBurst)
 	number(&l.Depth, DefaultDepth)
+	number(&l.Children, DefaultChildren)
 	return l
 }
 

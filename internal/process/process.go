@@ -1,7 +1,10 @@
 // Package process names running programs, so that one that ended is not taken for another that got its number.
 package process
 
-import "slices"
+import (
+	"slices"
+	"strings"
+)
 
 // maxAncestors ends the walk up a tree that is changing under us.
 const maxAncestors = 16
@@ -30,6 +33,9 @@ func Program(topmost bool) string {
 	}
 	return ""
 }
+
+// Is reports whether Program gave a name, with or without topmost, to the process that Above calls so.
+func Is(program, above string) bool { return strings.TrimPrefix(program, many) == above }
 
 func isShell(comm string) bool {
 	return slices.Contains([]string{"sh", "bash", "dash", "zsh", "fish", "ksh", "env"}, comm)

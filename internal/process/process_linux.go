@@ -31,10 +31,32 @@ func look(pid int) one {
 	return one{pid: pid, parent: up, comm: string(text[open+1 : shut]), start: string(fields[19])}
 }
 
-// key names the process: its number, when it started, and which start of which machine that counts from.
-func (p one) key() string {
-	return strconv.Itoa(p.pid) + "." + p.start + "@" + boot()
+// maxAbove bounds Above. It is longer than any honest tree, so that nobody leaves one by growing it.
+const maxAbove = 512
+
+// Above returns the names of a process and of those above it, the nearest first, as Program spells them. It ends
+// below this process, whoever started that. Nil: nobody can tell.
+func Above(pid int) []string {
+	var names []string
+	start := boot()
+	for at := look(pid); at.pid > 1 && at.pid != os.Getpid() && len(names) < maxAbove; at = look(at.parent) {
+		names = append(names, at.name(start))
+	}
+	return names
 }
+
+// Apart reports whether a process counts processes otherwise than this one does, as in a container or a sandbox: what it
+// says Program is, is no name here.
+func Apart(pid int) bool {
+	its, err := os.Readlink("/proc/" + strconv.Itoa(pid) + "/ns/pid")
+	ours, ourErr := os.Readlink("/proc/self/ns/pid")
+	return err == nil && ourErr == nil && its != ours
+}
+
+// key names the process: its number, when it started, and which start of which machine that counts from.
+func (p one) key() string { return p.name(boot()) }
+
+func (p one) name(boot string) string { return strconv.Itoa(p.pid) + "." + p.start + "@" + boot }
 
 func boot() string {
 	text, _ := os.ReadFile("/proc/sys/kernel/random/boot_id")

@@ -3,7 +3,9 @@ package process
 import (
 	"os"
 	"os/exec"
+	"slices"
 	"strings"
+	"syscall"
 	"testing"
 )
 
@@ -37,12 +39,34 @@ func TestProgram(t *testing.T) {
 	if !Alive(child) {
 		t.Errorf("the child %s is not alive", child)
 	}
+	if got := Above(cmd.Process.Pid); !slices.Equal(got, []string{child}) {
+		t.Errorf("above the child, up to us: %q, want %q", got, child)
+	}
+	if got := Above(os.Getppid()); len(got) == 0 || slices.Contains(got, me) || !Is(many+got[0], got[0]) || !Is(got[0], got[0]) || Is(child, got[0]) {
+		t.Errorf("above us: %q", got)
+	}
 	_ = cmd.Process.Kill()
 	_ = cmd.Wait()
+	if got := Above(cmd.Process.Pid); got != nil {
+		t.Errorf("above who is gone: %q", got)
+	}
 	number, _, _ := strings.Cut(me, ".")
 	for _, gone := range []string{child, "", "x", number + ".1@" + boot(), strings.Replace(me, "@", "@x", 1), many + me} {
 		if Alive(gone) {
 			t.Errorf("%q is alive", gone)
 		}
+	}
+}
+
+func TestApart(t *testing.T) {
+	cmd := exec.Command("sleep", "60")
+	cmd.SysProcAttr = &syscall.SysProcAttr{Cloneflags: syscall.CLONE_NEWUSER | syscall.CLONE_NEWPID}
+	if err := cmd.Start(); err != nil {
+		t.Skip("this system makes no sandboxes: ", err)
+	}
+	defer cmd.Wait()
+	defer cmd.Process.Kill()
+	if !Apart(cmd.Process.Pid) || Apart(os.Getppid()) || Apart(os.Getpid()) {
+		t.Errorf("apart: a sandbox %v, our parent %v, we %v", Apart(cmd.Process.Pid), Apart(os.Getppid()), Apart(os.Getpid()))
 	}
 }

@@ -162,7 +162,7 @@ const teamSize = 400
 func writeTeam(t *testing.T, dir, name string, seed uint64) {
 	t.Helper()
 	rnd := rand.New(rand.NewPCG(seed, 1))
-	members := []string{"team-lead", "doc-writer-1", "doc writer 2", "小克 builder", "reviewer@home", "user"}
+	members := []string{"team-lead", "doc-writer-1", "doc writer 2", "小克 builder", "reviewer at home", "user"}
 	inbox := map[string][]map[string]any{"silent": {}}
 	at := time.Date(2026, 2, 7, 15, 20, 46, 348e6, time.UTC)
 	for i := range teamSize {

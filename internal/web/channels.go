@@ -81,7 +81,7 @@ func channelAddress(text string) (mail.Address, error) {
 	switch {
 	case err != nil:
 		return "", err
-	case bare, a == mail.ToUser:
+	case bare, a == mail.ToUser, a.Kind() == mail.FromFar:
 		return "", mail.Errorf(mail.NotFound, "%q is not a channel: channels are all, role:NAME, and tags such as project:NAME", text)
 	}
 	return a, nil

@@ -61,6 +61,7 @@ func TestChannelErrors(t *testing.T) {
 	b.register(mail.Presence{Name: "builder"})
 	b.get("/@shop/channels/nothing").want(t, http.StatusNotFound, "not a channel")
 	b.get("/@shop/channels/user").want(t, http.StatusNotFound)
+	b.get("/@shop/channels/far:ann@lab").want(t, http.StatusNotFound)
 	b.get("/@shop/channels/nons:value").want(t, http.StatusNotFound)
 	b.get("/@shop/channels/role:").want(t, http.StatusBadRequest)
 	b.get("/@shop/channels/all?from=-1").want(t, http.StatusBadRequest)

@@ -275,7 +275,8 @@ func (p *flowPage) ArrowHref(a arrow) string { return post{view: p.view, Item: a
 
 // ArrowTitle is a message in words.
 func (p *flowPage) ArrowTitle(a arrow) string {
-	return moment(p.Now, a.Item.Sent) + " " + who(a.Item.From) + " to " + names(a.Item.To) + ": " + subject(&a.Item.Message) +
+	return moment(p.Now, a.Item.Sent) + " " + from(a.Item.Message) + " to " + names(a.Item.To) + ": " +
+		subject(&a.Item.Message) +
 		" (" + string(a.Item.Type) + ", " + outcomeOf(a.Item.Deliveries).String() + ")"
 }
 

@@ -15,7 +15,9 @@ import (
 func functions() template.FuncMap {
 	return template.FuncMap{
 		"ago": ago, "used": used, "proof": proof, "clock": clock, "day": day, "iso": iso, "full": full,
-		"color": color, "initials": initials, "who": who, "plural": plural, "markdown": markdown, "firstLine": firstLine, "badge": badge, "tagValue": tagValue,
+		"color": color, "initials": initials, "who": who,
+		"from": from, "unproven": func() string { return mail.Unproven },
+		"plural": plural, "markdown": markdown, "firstLine": firstLine, "badge": badge, "tagValue": tagValue,
 	}
 }
 
@@ -136,6 +138,14 @@ func initials(name any) string {
 
 // who is an address as a person reads it: an agent's bare name, anything else as it is written.
 func who(a any) string { return strings.TrimPrefix(fmt.Sprint(a), "agent:") }
+
+// from says who sent a message, and whether anybody has proven that.
+func from(m mail.Message) string {
+	if m.Via != "" {
+		return who(m.From) + " (" + mail.Unproven + ")"
+	}
+	return who(m.From)
+}
 
 // names are addresses as a person reads them.
 func names(list []mail.Address) string {

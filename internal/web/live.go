@@ -155,7 +155,7 @@ func (c *change) add(events []mail.Event) {
 		if m := e.Message; m != nil {
 			c.Mail = true
 			if m.From != mail.ToUser && toUser(m) {
-				c.Arrived = &arrival{ID: m.ID, From: who(m.From), Subject: subject(m)}
+				c.Arrived = &arrival{ID: m.ID, From: from(*m), Subject: subject(m)}
 			}
 		}
 	}
@@ -200,5 +200,5 @@ func (v *view) arrived(after mail.Seq) (*arrival, error) {
 		return nil, err
 	}
 	m := &page.Messages[0].Message
-	return &arrival{ID: m.ID, From: who(m.From), Subject: subject(m)}, nil
+	return &arrival{ID: m.ID, From: from(*m), Subject: subject(m)}, nil
 }

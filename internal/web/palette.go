@@ -191,7 +191,8 @@ func (p *palettePage) threads() error {
 		if root := it.ThreadRoot(); !seen[root] && len(seen) < paletteThreads {
 			seen[root] = true
 			g.Choices = append(g.Choices, paletteChoice{
-				ID: "mail-" + url.PathEscape(string(it.ID)), Label: subject(&it.Message), Note: who(it.From) + " · " + ago(p.Now, it.Sent), Href: post{view: p.view, Item: it}.ThreadHref(),
+				ID: "mail-" + url.PathEscape(string(it.ID)), Label: subject(&it.Message),
+				Note: from(it.Message) + " · " + ago(p.Now, it.Sent), Href: post{view: p.view, Item: it}.ThreadHref(),
 			})
 		}
 	}

@@ -195,7 +195,7 @@ func sendOn(v *view) error {
 func again(it mail.Item, to string) mail.Draft {
 	note := "*Sent on by the user: it was for " + names(it.To) + ", and was not read.*"
 	if it.From != mail.ToUser {
-		note = "*Sent on by the user: " + who(it.From) + " wrote it to " + names(it.To) + ", and it was not read.*"
+		note = "*Sent on by the user: " + from(it.Message) + " wrote it to " + names(it.To) + ", and it was not read.*"
 	}
 	sum := sha256.Sum256([]byte(string(it.ID) + "\x00" + to))
 	return mail.Draft{

@@ -127,7 +127,7 @@ func (t *talk) add(it mail.Item) {
 	s := said{post: post{view: t.view, Item: it, Reply: query(t.Path, "reply", string(it.ID)), Crowd: len(it.Deliveries) > talkCrowd}}
 	if n := len(d.Posts); n > 0 {
 		above := &d.Posts[n-1]
-		s.GoesOn = above.From == it.From && it.Sent.Std().Sub(above.Sent.Std()) < talkPause
+		s.GoesOn = above.From == it.From && above.Via == it.Via && it.Sent.Std().Sub(above.Sent.Std()) < talkPause
 	}
 	d.Posts = append(d.Posts, s)
 }
@@ -144,7 +144,7 @@ func (v *view) writing(to mail.Address, path, next string) (box, error) {
 	if err != nil {
 		return b, err
 	}
-	b.ReplyTo, b.Answers = it.ID, who(it.From)+": "+subject(&it.Message)
+	b.ReplyTo, b.Answers = it.ID, from(it.Message)+": "+subject(&it.Message)
 	b.Kind = string(replyType(&it.Message))
 	if it.From != to && it.From != mail.ToUser && it.From != mail.FromSystem {
 		b.Also = []string{string(it.From)}

@@ -151,7 +151,7 @@ func (p *threadPage) tree(items []mail.Item, told map[mail.ID][]mail.Event) []br
 			b := branch{post: post{view: p.view, Item: it, Depth: depth, Reply: p.Here() + "?reply=" + url.QueryEscape(string(it.ID))}}
 			b.Fates = p.fates(&it, told[it.ID], step)
 			if n > 0 && depth > 0 {
-				b.Answers = who(items[indexOf(items, it.ReplyTo)].From)
+				b.Answers = from(items[indexOf(items, it.ReplyTo)].Message)
 			}
 			replies := below[it.ID]
 			next := depth + 1
@@ -196,7 +196,7 @@ func (p *threadPage) writeTo(items []mail.Item) (box, error) {
 		if i = indexOf(items, id); i < 0 {
 			return b, mail.Errorf(mail.NotFound, "there is no message %s in this conversation", id)
 		}
-		b.Answers = who(items[i].From) + ": " + subject(&items[i].Message)
+		b.Answers = from(items[i].Message) + ": " + subject(&items[i].Message)
 	} else if j := lastOfOthers(items); j >= 0 {
 		i = j
 	}

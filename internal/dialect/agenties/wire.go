@@ -117,25 +117,31 @@ func everybodyRead(it *mail.Item) bool {
 	return len(it.Deliveries) > 0 || it.Read
 }
 
-// parseSender reads the document's three forms of a sender. Pennypost's own notices, which the document does not know, are
-// signed agent:system: no agent can bear that name.
+// parseSender reads the document's three forms of a sender. What the document does not know is signed as an agent of
+// a name that none can bear: Pennypost's own notices as agent:system, agents of other rooms as agent:far:NAME@ROOM.
 func parseSender(s string) (mail.Address, error) {
 	if s == "agent:"+string(mail.System) {
 		return mail.FromSystem, nil
+	}
+	if far := mail.Address(norm.NFC.String(strings.TrimPrefix(s, "agent:"))); far.Kind() == mail.FromFar {
+		s = string(far)
 	}
 	a, bare, err := mail.ParseAddress(norm.NFC.String(s), nil)
 	if err != nil {
 		return "", err
 	}
-	if k := a.Kind(); bare || k != mail.ToAgent && k != mail.ToPerson && a != mail.ToOrchestrator {
+	switch k := a.Kind(); {
+	case k == mail.FromFar:
+		return a, nil
+	case bare || k != mail.ToAgent && k != mail.ToPerson && a != mail.ToOrchestrator:
 		return "", mail.Errorf(mail.Invalid, "%q is not a sender: write agent:<id>, orchestrator or user", s)
 	}
 	return mail.AgentAddress(a.Signer()), nil
 }
 
 func spellSender(a mail.Address) string {
-	if a == mail.FromSystem {
-		return "agent:" + string(mail.System)
+	if a == mail.FromSystem || a.Kind() == mail.FromFar {
+		return "agent:" + string(a)
 	}
 	return string(a)
 }

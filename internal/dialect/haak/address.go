@@ -106,6 +106,10 @@ func signer(s string) (mail.Address, error) {
 	case "system":
 		return mail.FromSystem, nil
 	}
+	if mail.Address(s).Kind() == mail.FromFar {
+		a, _, err := mail.ParseAddress(s, nil)
+		return a, err
+	}
 	name, err := mail.ParseName(strings.TrimPrefix(s, "agent:"))
 	return mail.AgentAddress(name), err
 }

@@ -1,6 +1,9 @@
 package superportia
 
-import "pennypost/internal/dialect"
+import (
+	"pennypost/internal/dialect"
+	"pennypost/internal/mail"
+)
 
 // Dialect returns the dialect.
 func Dialect() dialect.Dialect {
@@ -9,6 +12,7 @@ func Dialect() dialect.Dialect {
 		About:       "mailboxes of agents by identity, as in SuperPortia's agent messaging",
 		Identify:    identify,
 		SharedNames: true,
+		NamesItself: func(_ string, tags []string) bool { return tagValue(mail.Agent{Tags: tags}, placeTag) != "" },
 		Endpoints:   []dialect.Endpoint{{Path: "/dialect/superportia/mcp", Instructions: instructions, Tools: tools()}},
 		Verbs:       verbs(),
 	}

@@ -24,6 +24,9 @@ func Run(t *testing.T, open func(t *testing.T) mail.Office) {
 	}{
 		{"SendAndRead", sendAndRead},
 		{"P5_SenderIsTheCaller", senderIsTheCaller},
+		{"P5_OnlyThePersonMakesAnOrchestrator", onlyThePersonMakesAnOrchestrator},
+		{"P5_OnlyWhoIsInCharge", onlyWhoIsInCharge},
+		{"P12_ChildrenAreLimited", childrenAreLimited},
 		{"P4_LookingChangesNothing", lookingChangesNothing},
 		{"UnknownRecipient", unknownRecipient},
 		{"Unions", unions},

@@ -1,0 +1,128 @@
+package daemon
+
+import (
+	"context"
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
+	"testing"
+
+	"pennypost/internal/config"
+	"pennypost/internal/mail"
+)
+
+// below is the context of a connection from a process below these programs.
+func below(ctx context.Context, programs ...string) context.Context {
+	p := new(peer)
+	p.climb.Do(func() { p.above = append([]string{"99.1@b"}, programs...) })
+	return context.WithValue(ctx, peerKey{}, p)
+}
+
+// What a call says of the program that it comes from, to be taken for that program's hook or MCP server, is held
+// against where it comes from.
+func TestP5_ForgedProcess(t *testing.T) {
+	cfg := testConfig(t)
+	cfg.AgentCheck = config.CheckTree
+	o := newOffice(&cfg, slog.New(slog.DiscardHandler), newMetrics())
+	defer o.close()
+	const lead, builder = "10.1@b", "20.1@b"
+	room := func(name mail.Name, programs ...string) mail.Service {
+		t.Helper()
+		svc, err := o.Room(below(t.Context(), programs...), "a", name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return svc
+	}
+	for name, program := range map[mail.Name]string{"lead": lead, "builder": builder} {
+		turn := mail.Turn{Moment: mail.SessionStart, Session: "s-" + string(name), Process: program}
+		if told, err := room(name, program).Turn(t.Context(), turn); err != nil || told.Agent != name {
+			t.Fatalf("%s begins: %+v, %v", name, told, err)
+		}
+	}
+	forger := room("lead", builder)
+	for what, do := range map[string]func() error{
+		"a send": func() error {
+			_, err := forger.Send(t.Context(), mail.Draft{To: mail.Recipients{"user"}, Body: "x"})
+			return err
+		},
+		"a hook of lead's program": func() error {
+			_, err := forger.Turn(t.Context(), mail.Turn{Moment: mail.TurnStart, Session: "s-lead", Process: lead})
+			return err
+		},
+		"a hook of no program": func() error {
+			_, err := forger.Turn(t.Context(), mail.Turn{Moment: mail.TurnStart, Session: "s-lead"})
+			return err
+		},
+		"a server of lead's program": func() error {
+			_, err := forger.Register(t.Context(), mail.Presence{Session: "m", Process: lead, Join: true})
+			return err
+		},
+		"a server that takes over": func() error {
+			_, err := forger.Register(t.Context(), mail.Presence{Session: "m", Process: builder, TakeOver: true})
+			return err
+		},
+		"a look":  func() error { _, err := forger.Inbox(t.Context(), mail.InboxQuery{}); return err },
+		"a watch": func() error { _, err := forger.Watch(t.Context(), 0); return err },
+		"an export": func() error {
+			for _, err := range forger.Export(t.Context()) {
+				return err
+			}
+			return nil
+		},
+		"a line": func() error {
+			return o.line(below(t.Context(), builder), "a", "lead", mail.Line{Door: mail.MonitorDoor}, 0, func(*mail.Rung) error { return nil })
+		},
+		"a bridge": func() error { _, err := forger.AddBridge(t.Context(), mail.Bridge{}); return err },
+	} {
+		if err := do(); mail.CodeOf(err) != mail.Denied {
+			t.Errorf("%s as lead from within builder's session: %v", what, err)
+		}
+	}
+	// Its own hook of the same name is another agent, as ever.
+	if told, err := forger.Turn(t.Context(), mail.Turn{Moment: mail.SessionStart, Session: "s2", Process: builder}); err != nil || told.Agent != "lead-2" {
+		t.Errorf("another session that is called lead is %+v, %v", told, err)
+	}
+	cfg.AgentCheck = config.CheckProcess
+	if _, err := room("lead", builder).Inbox(t.Context(), mail.InboxQuery{}); err != nil {
+		t.Errorf("with agent_check = %q: %v", config.CheckProcess, err)
+	}
+}
+
+// MCP over the Unix socket asks the same, at every request: servers are shared by all who say the same name.
+func TestP5_InsideOverMCP(t *testing.T) {
+	cfg := testConfig(t)
+	cfg.AgentCheck = config.CheckTree
+	o := newOffice(&cfg, slog.New(slog.DiscardHandler), newMetrics())
+	defer o.close()
+	d := &daemon{office: o}
+	d.gate = newGate("pp-operator.ABCDEFGHIJKLMNOPQRSTUVWXYZ", &cfg, o)
+	caller := func(name string, programs ...string) (mail.Caller, error) {
+		r := httptest.NewRequest(http.MethodPost, "/mcp?room=a", nil)
+		r.Header.Set("Pennypost-Agent", name)
+		return entrance{d}.caller(r.WithContext(below(r.Context(), programs...)))
+	}
+	const builder = "20.1@b"
+	svc, err := o.Room(below(t.Context(), builder), "a", "builder")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := svc.Turn(t.Context(), mail.Turn{Moment: mail.SessionStart, Session: "s", Process: builder}); err != nil {
+		t.Fatal(err)
+	}
+	if c, err := caller("lead"); err != nil || c.Name != "lead" { // a person's program
+		t.Errorf("outside: %+v, %v", c, err)
+	}
+	if c, err := caller("lead", builder); mail.CodeOf(err) != mail.Denied {
+		t.Errorf("inside, as lead: %+v, %v", c, err)
+	}
+	for _, name := range []mail.Name{"builder", "new"} {
+		if c, err := caller(string(name), builder); err != nil || c.Name != name {
+			t.Errorf("inside, as %s: %+v, %v", name, c, err)
+		}
+	}
+	list, err := svc.Agents(t.Context())
+	if err != nil || len(list) != 3 || list[2].Name != "new" || list[2].Parent != "builder" {
+		t.Errorf("the roster: %+v, %v", list, err)
+	}
+}

@@ -1,0 +1,80 @@
+package mailroom
+
+import (
+	"strings"
+
+	"golang.org/x/text/unicode/norm"
+
+	"pennypost/internal/mail"
+)
+
+// checkNew says why m, which is nil for a newcomer, cannot be given a name that nobody bears. Names that stand in
+// older journals or come over a bridge are not asked: they are what they are.
+func (s *state) checkNew(n mail.Name, m *member) error {
+	if err := n.CheckNew(); err != nil {
+		return err
+	}
+	if word := reservedLike(string(n)); word != "" && n != mail.Orchestrator {
+		return mail.Errorf(mail.Denied,
+			"an agent cannot be named %q: that reads as %q, which is reserved. Choose another name", n, word)
+	}
+	mine := apparent(string(n))
+	for o := range s.agents() {
+		if o != m && o.Name != n && apparent(string(o.Name)) == mine {
+			return mail.Errorf(mail.Conflict,
+				"an agent cannot be named %q: nobody could tell it from %q, which is on the roster. Choose "+
+					"another name", n, o.Name)
+		}
+	}
+	return nil
+}
+
+// apparent returns what there is to see of a name: without what leaves no mark, and without the difference between
+// forms of one character. Case is a difference.
+func apparent(name string) string {
+	if isASCII(name) {
+		return name
+	}
+	drop := func(s string) string {
+		return strings.Map(func(r rune) rune {
+			if mail.Ignorable(r) {
+				return -1
+			}
+			return r
+		}, s)
+	}
+	return strings.TrimSpace(drop(norm.NFKC.String(drop(name)))) // compatibility forms of fillers are ignorable too
+}
+
+func isASCII(s string) bool {
+	return !strings.ContainsFunc(s, func(r rune) bool { return r > 0x7f })
+}
+
+// reservedLike returns the reserved word that a person would take name for, "" if there is none.
+func reservedLike(name string) string {
+	folded := looks(name)
+	for _, word := range []mail.Name{mail.User, mail.System, mail.Orchestrator, "all", "broadcast"} {
+		if folded == looks(string(word)) {
+			return string(word)
+		}
+	}
+	return ""
+}
+
+// looks returns name with every letter replaced by the Latin one that it looks like, in lower case.
+func looks(name string) string {
+	name = strings.Map(func(r rune) rune {
+		for set := range strings.FieldsSeq(lookAlikes) {
+			if strings.ContainsRune(set[1:], r) {
+				return rune(set[0])
+			}
+		}
+		return r
+	}, apparent(name))
+	return strings.ReplaceAll(strings.ToLower(name), "rn", "m")
+}
+
+// lookAlikes are the letters of reserved words, each followed by what a person takes for it: Greek, Cyrillic, small
+// capitals, digits. Upper case stands beside lower case, because the two need not look like the same letter.
+const lookAlikes = "aАаӐӑΑαᴀɑ bВвЬьΒβʙ cСсΣϹςᴄ dԀԁᴅ eЕеЁёЄєΕεᴇ hНнҺһΗʜ lI|ІӀӏΙʟ mМмΜμᴍ " +
+	"oОоΟοσ0ᴏ rгᴦʀ sЅѕꜱ tТтΤτᴛ uυսᴜ yУуҮүΥγʏ"
