@@ -47,8 +47,9 @@ func harmful(r rune) bool {
 	return r >= '\u202a' && r <= '\u202e' || r >= '\u2066' && r <= '\u2069' || r == '\u2028' || r == '\u2029'
 }
 
-// jsonWriter passes JSON on to w with every character that a terminal obeys, or that turns text around, as a \u escape. Such
-// characters stand in strings only, so what is written parses as what came. A character may be split between two writes.
+// jsonWriter passes JSON on to w with every character that a terminal obeys, or that turns text around, as a \u
+// escape. Such characters stand in strings only, so what is written parses as what came. A character may be split
+// between two writes.
 type jsonWriter struct {
 	w    io.Writer
 	rest []byte // the beginning of a character
@@ -83,8 +84,8 @@ func oneLine(s string) string {
 	return strings.ReplaceAll(strings.ReplaceAll(s, "\n", "␊"), "\t", " ")
 }
 
-// columns returns how many columns of a terminal s takes: none for marks that combine, two for what East Asian type sets
-// full width (Unicode TR 11), one for the rest.
+// columns returns how many columns of a terminal s takes: none for marks that combine, two for what East Asian type
+// sets full width (Unicode TR 11), one for the rest.
 func columns(s string) int {
 	n := 0
 	for _, r := range s {

@@ -11,8 +11,8 @@ import (
 	"pennypost/internal/mail"
 )
 
-// A call may take long for good reasons: a wait, a slow disk. So what is silent for quiet is asked, on another connection,
-// whether it lives; a post office that does not say so within patience is frozen, or none.
+// A call may take long for good reasons: a wait, a slow disk. So what is silent for quiet is asked, on another
+// connection, whether it lives; a post office that does not say so within patience is frozen, or none.
 const (
 	quiet    = 5 * time.Second
 	patience = 5 * time.Second

@@ -229,7 +229,8 @@ func (r Room) Policy() (policy.Retention, policy.TTL) {
 		policy.TTL{Agent: time.Duration(r.TTL.Agent), Tag: time.Duration(r.TTL.Tag), All: time.Duration(r.TTL.All)}
 }
 
-// plainText returns the text of a file without the byte order mark that Windows editors put before it. TOML is UTF-8 only.
+// plainText returns the text of a file without the byte order mark that Windows editors put before it. TOML is UTF-8
+// only.
 func plainText(file string, text []byte) ([]byte, error) {
 	if bytes.HasPrefix(text, []byte("\xff\xfe")) || bytes.HasPrefix(text, []byte("\xfe\xff")) {
 		return nil, mail.Errorf(mail.Invalid, "%s is UTF-16 text; save it as UTF-8. Nothing of it was read", file)

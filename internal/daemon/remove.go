@@ -14,11 +14,13 @@ import (
 	"pennypost/internal/mail"
 )
 
-// removedForm is how the time of a removal is spelled behind the room's name: it sorts, and is a file name on every system.
+// removedForm is how the time of a removal is spelled behind the room's name: it sorts, and is a file name on every
+// system.
 const removedForm = "20060102T150405.000Z"
 
-// remove takes a room out of the post office. Calls that still run there, watches among them, end with an error; then all
-// files of the room are moved, as they are, to where the answer says. Its tokens open nothing any more, because they name the room.
+// remove takes a room out of the post office. Calls that still run there, watches among them, end with an error; then
+// all files of the room are moved, as they are, to where the answer says. Its tokens open nothing any more, because
+// they name the room.
 func (o *office) remove(ctx context.Context, name mail.RoomName) (wire.RemovedRoom, error) {
 	if !o.exists(name) {
 		return wire.RemovedRoom{}, o.noRoom(name)
@@ -37,14 +39,16 @@ func (o *office) remove(ctx context.Context, name mail.RoomName) (wire.RemovedRo
 	to := filepath.Join(o.cfg.Home.Removed(), string(name)+"-"+time.Now().UTC().Format(removedForm))
 	if err := moveDir(o.dir(name), to); err != nil {
 		o.setRemoved(e, false)
-		return wire.RemovedRoom{}, &mail.Error{Code: mail.Unavailable, Msg: "room " + string(name) + " cannot be moved away, so it stays: " + err.Error(), Err: err}
+		return wire.RemovedRoom{}, &mail.Error{
+			Code: mail.Unavailable, Msg: "room " + string(name) + " cannot be moved away, so it stays: " + err.Error(), Err: err,
+		}
 	}
 	o.log.Info("room removed", "room", name, "files", to)
 	return wire.RemovedRoom{Room: name, Files: to}, nil
 }
 
-// claim marks the entry of a room as going, so that nobody else opens the room until forget. The entry's room is nil if the
-// room was not open.
+// claim marks the entry of a room as going, so that nobody else opens the room until forget. The entry's room is nil
+// if the room was not open.
 func (o *office) claim(ctx context.Context, name mail.RoomName) (*entry, error) {
 	for {
 		o.mu.Lock()
@@ -104,8 +108,8 @@ func moveDir(from, to string) error {
 	return errors.Join(durable.SyncDir(filepath.Dir(to)), durable.SyncDir(filepath.Dir(from)))
 }
 
-// checkRemoved refuses to make a room again that was removed, but at the user's word: agents that still run there would raise
-// it with their next heartbeat, and a watch would go on in another room of the same name.
+// checkRemoved refuses to make a room again that was removed, but at the user's word: agents that still run there
+// would raise it with their next heartbeat, and a watch would go on in another room of the same name.
 func (o *office) checkRemoved(name mail.RoomName, caller mail.Name, changes bool) error {
 	o.mu.Lock()
 	open := o.rooms[name] != nil && o.rooms[name].gone == nil
@@ -127,8 +131,8 @@ func errRemoved(name mail.RoomName) error {
 	return mail.Errorf(mail.NotFound, "room %s was removed by the user, who can make it anew by sending mail there", name)
 }
 
-// unused reports whether the room was made to open it and nothing has happened there: who asked was refused, or only looked. A
-// room begins with its first event.
+// unused reports whether the room was made to open it and nothing has happened there: who asked was refused, or only
+// looked. A room begins with its first event.
 func (e *entry) unused() bool {
 	select {
 	case <-e.ready:

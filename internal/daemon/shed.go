@@ -11,9 +11,9 @@ import (
 	"time"
 )
 
-// How the file descriptors of the process are divided. Rooms, bridges and temporary files need some when every connection that
-// there may be is open, or a full house would stop journals; and whoever fills the TCP port must not keep out the owner of
-// the Unix socket.
+// How the file descriptors of the process are divided. Rooms, bridges and temporary files need some when every
+// connection that there may be is open, or a full house would stop journals; and whoever fills the TCP port must not
+// keep out the owner of the Unix socket.
 const (
 	minSpare = 32   // for files at least
 	maxSpare = 4096 // and at most; in between a quarter
@@ -29,8 +29,8 @@ func maxConnections() (tcp, all int) {
 	return all * 3 / 4, all
 }
 
-// shedder is a listener that closes connections for which there are no file descriptors, instead of leaving them in the
-// kernel's queue. The process is in trouble then, and says so once.
+// shedder is a listener that closes connections for which there are no file descriptors, instead of leaving them in
+// the kernel's queue. The process is in trouble then, and says so once.
 type shedder struct {
 	net.Listener
 	crowd *crowd
@@ -86,7 +86,8 @@ func (s *shedder) tell(why string) {
 	defer s.mu.Unlock()
 	if time.Since(s.last) > calm {
 		_, all := s.crowd.counts()
-		s.log.Error("connections are shed; those that are open go on, and so do rooms", "why", why, "connections", all, "files", openFiles(), "address", s.Addr())
+		s.log.Error("connections are shed; those that are open go on, and so do rooms",
+			"why", why, "connections", all, "files", openFiles(), "address", s.Addr())
 	}
 	s.last = time.Now()
 }
@@ -116,7 +117,8 @@ func (s *shedder) acceptWithReserve() bool {
 func refuseConn(conn net.Conn) {
 	const body = "this post office has as many connections as it can; try again in a moment\n"
 	_ = conn.SetDeadline(time.Now().Add(time.Millisecond))
-	_, _ = io.WriteString(conn, "HTTP/1.1 503 Service Unavailable\r\nConnection: close\r\nRetry-After: 1\r\nContent-Type: text/plain; charset=utf-8\r\n\r\n"+body)
+	_, _ = io.WriteString(conn, "HTTP/1.1 503 Service Unavailable\r\nConnection: close\r\nRetry-After: 1\r\n"+
+		"Content-Type: text/plain; charset=utf-8\r\n\r\n"+body)
 	conn.Close()
 }
 

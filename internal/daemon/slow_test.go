@@ -71,8 +71,8 @@ func TestSlowRequests(t *testing.T) {
 	})
 }
 
-// trickle sends a request as a byte a second, its head at once unless framing is "never", and returns how long the far end
-// put up with it.
+// trickle sends a request as a byte a second, its head at once unless framing is "never", and returns how long the far
+// end put up with it.
 func trickle(t *testing.T, l *pipeListener, head, framing string) time.Duration {
 	near, far := net.Pipe()
 	l.conns <- far

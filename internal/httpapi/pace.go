@@ -12,9 +12,9 @@ const (
 	bodyRate  = 16 << 10         // bytes a second besides: what the slowest link brings that anybody works over
 )
 
-// Pace wraps everything that a post office serves and gives every body, whoever sends it, ten seconds and one more for each
-// 16 KiB that came. A read that waits longer fails, and the connection ends with the request. A ResponseWriter without
-// deadlines is one of a test.
+// Pace wraps everything that a post office serves and gives every body, whoever sends it, ten seconds and one more for
+// each 16 KiB that came. A read that waits longer fails, and the connection ends with the request. A ResponseWriter
+// without deadlines is one of a test.
 func Pace(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.ContentLength != 0 {

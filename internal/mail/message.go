@@ -99,8 +99,8 @@ func (m *Metadata) UnmarshalJSON(b []byte) error {
 	return nil
 }
 
-// tooLarge returns the first number in m that no float64 holds, "" if there is none. Programs that read it would fail, or take it for
-// infinity and write null.
+// tooLarge returns the first number in m that no float64 holds, "" if there is none. Programs that read it would fail,
+// or take it for infinity and write null.
 func (m Metadata) tooLarge() string {
 	d := json.NewDecoder(bytes.NewReader(m))
 	d.UseNumber()
@@ -209,13 +209,14 @@ func (d *Draft) Check(maxBody int) error {
 		return err
 	}
 	if n := d.Metadata.tooLarge(); n != "" {
-		return Errorf(Invalid, "metadata holds the number %.40s, which is larger than programs can read. Nothing was sent; write it as a string", n)
+		return Errorf(Invalid, "metadata holds the number %.40s, which is larger than programs can read. "+
+			"Nothing was sent; write it as a string", n)
 	}
 	return nil
 }
 
-// CheckAccepted is Check for what another system has accepted: odd numbers in its metadata are kept as they are, for nobody is
-// there to mend them.
+// CheckAccepted is Check for what another system has accepted: odd numbers in its metadata are kept as they are, for
+// nobody is there to mend them.
 func (d *Draft) CheckAccepted(maxBody int) error {
 	if len(d.To) == 0 {
 		return Errorf(Invalid, "the message has no recipient: name at least one address in to")

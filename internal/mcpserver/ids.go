@@ -9,9 +9,10 @@ import (
 	"strings"
 )
 
-// ids spells the ids of calls for the SDK, which knows 64-bit integers and strings only: it answers the id -1.5 as -1, and
-// every number over 2^63 as the same one. An id that would not come back byte for byte is handed to the SDK as a string that
-// begins with a mark, and put back where the SDK writes it. Its value is the mark, which is random, so that no mail contains it.
+// ids spells the ids of calls for the SDK, which knows 64-bit integers and strings only: it answers the id -1.5 as -1,
+// and every number over 2^63 as the same one. An id that would not come back byte for byte is handed to the SDK as a
+// string that begins with a mark, and put back where the SDK writes it. Its value is the mark, which is random, so
+// that no mail contains it.
 type ids string
 
 func newIDs() ids { return ids("id-" + rand.Text() + "-") }
@@ -64,7 +65,8 @@ func comesBack(raw json.RawMessage) bool {
 	return err == nil && -exact < n && n < exact && strconv.FormatInt(n, 10) == string(raw)
 }
 
-// isID reports whether raw, a JSON value, may be the id of a call: a string or a number (MCP forbids null, which JSON-RPC does not).
+// isID reports whether raw, a JSON value, may be the id of a call: a string or a number (MCP forbids null, which
+// JSON-RPC does not).
 func isID(raw json.RawMessage) bool {
 	return len(raw) > 0 && (raw[0] == '"' || raw[0] == '-' || raw[0] >= '0' && raw[0] <= '9') && json.Valid(raw)
 }

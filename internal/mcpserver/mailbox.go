@@ -143,8 +143,8 @@ func (n *Native) follow(ctx context.Context, agent mail.Name, uri string, after 
 	}
 }
 
-// followOnce does so while one watch lasts, and returns how far it came. However many events came meanwhile, they are one
-// announcement.
+// followOnce does so while one watch lasts, and returns how far it came. However many events came meanwhile, they are
+// one announcement.
 func (n *Native) followOnce(ctx context.Context, agent mail.Name, uri string, after mail.Seq) (mail.Seq, error) {
 	w, err := n.box.Service.Watch(ctx, after)
 	if err != nil {

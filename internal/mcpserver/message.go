@@ -81,7 +81,8 @@ func parseMessage(body []byte, spell ids) (message, *refusal) {
 	_ = json.Unmarshal(body, &in)
 	msg := message{id: in.ID, method: in.Method, version: in.Params.Meta.Version, body: body}
 	if len(in.ID) > 0 && !isID(in.ID) && (in.Method != "" || string(in.ID) != "null") {
-		return message{}, refuse(http.StatusBadRequest, jsonrpc.CodeInvalidRequest, "not a JSON-RPC message: the id must be a string or a number")
+		return message{}, refuse(http.StatusBadRequest, jsonrpc.CodeInvalidRequest,
+			"not a JSON-RPC message: the id must be a string or a number")
 	}
 	if in.Method != "" {
 		msg.body = spell.conceal(body, in.Method)

@@ -7,11 +7,12 @@ import (
 	"time"
 )
 
-// answerWithin is what is promised of a call to a post office that takes connections and does not answer, and what starting a process
-// may add on a busy machine.
+// answerWithin is what is promised of a call to a post office that takes connections and does not answer, and what
+// starting a process may add on a busy machine.
 const answerWithin = 10*time.Second + 5*time.Second
 
-// A post office that is stopped, as by SIGSTOP, holds nobody for long; what was sent with a key meanwhile is sent once.
+// A post office that is stopped, as by SIGSTOP, holds nobody for long; what was sent with a key meanwhile is sent
+// once.
 func TestFrozen(t *testing.T) {
 	t.Parallel()
 	o := newOffice(t)

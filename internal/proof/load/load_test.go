@@ -26,15 +26,16 @@ const (
 	moreMemory     = 1.3 // times
 	moreGoroutines = 10
 	moreFiles      = 5
-	// settling is how long the process may take to get there: Go gives memory back slowly, and at the latest after a collection that it
-	// makes every two minutes.
+	// settling is how long the process may take to get there: Go gives memory back slowly, and at the latest after a
+	// collection that it makes every two minutes.
 	settling = 4 * time.Minute
 )
 
 // seeded is how many messages are there before: as many as a room keeps, so that keeping more is no cause of growth.
 const seeded = 5000
 
-// TestLoad has every watcher see every message that was acknowledged, once and in order, and the process as it was before.
+// TestLoad has every watcher see every message that was acknowledged, once and in order, and the process as it was
+// before.
 func TestLoad(t *testing.T) {
 	if runtime.GOOS == "windows" {
 		t.Skip("sockets and /proc")
