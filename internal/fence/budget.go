@@ -1,6 +1,7 @@
 package fence
 
 import (
+	"errors"
 	"strings"
 	"unicode"
 	"unicode/utf8"
@@ -52,6 +53,16 @@ func Fit(n int, text func(k int) string) (string, int) {
 		}
 	}
 	return best, fits
+}
+
+// FitJSON is Fit for answers in JSON: answer returns the one that shows the first k things.
+func FitJSON[T any](n int, answer func(k int) T) (best T, k int, err error) {
+	_, k = Fit(n, func(k int) string {
+		text, e := JSON(answer(k))
+		err = errors.Join(err, e)
+		return text
+	})
+	return answer(k), k, err
 }
 
 // JSON encodes v for a model whose protocol defines an answer in JSON and has no place for a fence. Brackets, ampersands, what looks like

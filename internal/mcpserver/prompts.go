@@ -109,3 +109,18 @@ func addressed(f fence.Fence, items []mail.Item) string {
 	}
 	return b.String()
 }
+
+// readBudget is how many bytes of bodies one call returns.
+const readBudget = fence.Budget
+
+// withinBudget cuts a page where the bodies exceed the budget, keeping at least one message.
+func withinBudget(page mail.Page) mail.Page {
+	bytes := 0
+	for i := range page.Messages {
+		if bytes += len(page.Messages[i].Body); bytes > readBudget && i > 0 {
+			page.Messages, page.More, page.Next = page.Messages[:i], true, page.Messages[i-1].Seq
+			break
+		}
+	}
+	return page
+}
