@@ -15,6 +15,9 @@ import (
 // between it and 20 KiB.
 const Budget = 20_000
 
+// MaxError is how many bytes of an error a model is told: errors quote what somebody has typed.
+const MaxError = 2000
+
 // Sent returns how many bytes s takes as a JSON string in a message of MCP. The SDK writes characters of HTML as escapes, so that a bracket
 // takes six.
 func Sent(s string) int {

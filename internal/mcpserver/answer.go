@@ -32,16 +32,13 @@ func (box Mailbox) toolResult(name, text string, err error) *mcp.CallToolResult 
 	return res
 }
 
-// maxError is how much of an error a model is told, in bytes: errors quote what somebody has typed.
-const maxError = 2000
-
 // public returns what a model is told of an error: the public message, harmless, because it may carry names that other agents chose.
 func (box Mailbox) public(what string, err error) string {
 	if mail.CodeOf(err) == mail.Internal {
 		box.Log.Error("mcp request failed", "what", what, "agent", box.Agent, "err", err)
 		return "the post office failed; nothing is known of the outcome. Look into your mailbox before you try again"
 	}
-	return fence.Clip(fence.Text(err.Error()), maxError)
+	return fence.Clip(fence.Text(err.Error()), fence.MaxError)
 }
 
 // harmlessErrors is middleware that does for errors of the protocol what toolResult does for those of tools.
@@ -54,8 +51,8 @@ func (box Mailbox) harmlessErrors(next mcp.MethodHandler) mcp.MethodHandler {
 		out := &jsonrpc.Error{Code: jsonrpc.CodeInternalError}
 		switch known, sdk := errors.AsType[*jsonrpc.Error](err); {
 		case sdk:
-			out.Code, out.Message = known.Code, fence.Clip(fence.Text(err.Error()), maxError)
-			if data, err := fence.JSON(known.Data); err == nil && len(known.Data) > 0 && len(data) <= maxError {
+			out.Code, out.Message = known.Code, fence.Clip(fence.Text(err.Error()), fence.MaxError)
+			if data, err := fence.JSON(known.Data); err == nil && len(known.Data) > 0 && len(data) <= fence.MaxError {
 				out.Data = json.RawMessage(data)
 			}
 		case mail.CodeOf(err) == mail.Invalid, mail.CodeOf(err) == mail.NotFound:
