@@ -11,16 +11,22 @@ import (
 
 // view is mail that is to be shown in one answer.
 type view struct {
+	start  string // stands before all
 	items  []mail.Item
-	newest bool   // what does not fit is left out at the old end, not at the new one
-	door   string // through which it is presented
-	// end makes the last line, for the messages that are shown; "" for none.
+	newest bool // what does not fit is left out at the old end, not at the new one
+	// end makes the last lines, for the messages that are shown.
 	end func(shown []mail.Item) string
 }
 
-// show renders messages, as many as the budget allows, and records that those reached the agent. Of a message that does not fit alone it shows the
-// beginning.
-func (n *Native) show(ctx context.Context, v view) string {
+// show renders messages for a tool, and records that those which it shows whole reached the agent through a door.
+func (n *Native) show(ctx context.Context, v view, door string) string {
+	text, whole := n.render(v)
+	n.present(ctx, whole, door)
+	return text
+}
+
+// render renders messages, as many as the budget allows, and returns those too. Of a message that does not fit alone it shows the beginning.
+func (n *Native) render(v view) (text string, whole []mail.Item) {
 	part := func(k int) []mail.Item {
 		if v.newest {
 			return v.items[len(v.items)-k:]
@@ -40,26 +46,25 @@ func (n *Native) show(ctx context.Context, v view) string {
 			}
 			b.WriteString(rendered[id])
 		}
-		return fencedAnswer(f, b.String(), v.end(shown))
+		return v.start + fencedAnswer(f, b.String(), v.end(shown))
 	})
 	if k > 0 || len(v.items) == 0 {
-		n.present(ctx, part(k), v.door)
-		return text
+		return text, part(k)
 	}
-	text, _ = onePart(n.letter(part(1)[0]), 0, v.end(part(1)))
-	return text
+	text, _ = onePart(v.start, n.letter(part(1)[0]), 0, v.end(part(1)))
+	return text, nil
 }
 
 // onePart renders the text of a letter from an offset on, as far as the budget allows, and reports whether that was to its end.
-func onePart(l mail.Item, offset int, end string) (text string, whole bool) {
+func onePart(start string, l mail.Item, offset int, end string) (text string, whole bool) {
 	f := fence.New()
 	if offset == 0 {
-		if text := fencedAnswer(f, f.Message(&l)+"\n", end); fence.Sent(text) <= fence.Budget {
+		if text := start + fencedAnswer(f, f.Message(&l)+"\n", end); fence.Sent(text) <= fence.Budget {
 			return text, true
 		}
 	}
 	rest := len(l.Body) - offset
-	text, k := fence.Fit(rest, func(k int) string { return fencedAnswer(f, f.Part(&l, offset, offset+k)+"\n", end) })
+	text, k := fence.Fit(rest, func(k int) string { return start + fencedAnswer(f, f.Part(&l, offset, offset+k)+"\n", end) })
 	return text, k == rest
 }
 

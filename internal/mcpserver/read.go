@@ -60,7 +60,7 @@ func (n *Native) readOne(ctx context.Context, p readParams) (string, error) {
 			return "", err
 		}
 	}
-	text, whole := onePart(l, p.Offset, end)
+	text, whole := onePart("", l, p.Offset, end)
 	if whole {
 		n.present(ctx, []mail.Item{it}, toolDoor)
 	}
@@ -92,13 +92,13 @@ func (n *Native) readInbox(ctx context.Context, p readParams) (string, error) {
 	if len(page.Messages) == 0 && page.Unread == 0 {
 		return "Nothing is unread.", nil
 	}
-	return n.show(ctx, view{page.Messages, false, toolDoor, func(shown []mail.Item) string {
+	return n.show(ctx, view{items: page.Messages, end: func(shown []mail.Item) string {
 		end := fmt.Sprintf("%d unread in all.", page.Unread)
 		if len(shown) > 0 && (page.More || len(shown) < len(page.Messages)) {
 			end += fmt.Sprintf(" There is more: read_messages with after %d.", shown[len(shown)-1].Seq)
 		}
 		return end
-	}}), nil
+	}}, toolDoor), nil
 }
 
 // readHistory shows what of the room's messages is asked for: the newest or, behind a cursor, the first.
@@ -121,7 +121,7 @@ func (n *Native) readHistory(ctx context.Context, p readParams) (string, error) 
 		return "There is no such message.", nil
 	}
 	newest := p.After == 0
-	return n.show(ctx, view{page.Messages, newest, toolDoor, func(shown []mail.Item) string {
+	return n.show(ctx, view{items: page.Messages, newest: newest, end: func(shown []mail.Item) string {
 		var end []string
 		if ids := unreadOf(shown); ids != "" {
 			end = append(end, "Unread of these: "+ids+".")
@@ -134,7 +134,7 @@ func (n *Native) readHistory(ctx context.Context, p readParams) (string, error) 
 			end = append(end, "There is more: read_messages with the same arguments and "+cursor+".")
 		}
 		return strings.Join(end, " ")
-	}}), nil
+	}}, toolDoor), nil
 }
 
 func unreadOf(items []mail.Item) string {

@@ -53,9 +53,9 @@ func (n *Native) waitForMessages(ctx context.Context, req *mcp.CallToolRequest) 
 	if err != nil {
 		return "", err
 	}
-	return n.show(context.WithoutCancel(ctx), view{[]mail.Item{it}, false, mail.WaitDoor, func([]mail.Item) string {
+	return n.show(context.WithoutCancel(ctx), view{items: []mail.Item{it}, end: func([]mail.Item) string {
 		return fmt.Sprintf("To wait for the next: wait_for_messages with after %d.", it.Seq)
-	}}), nil
+	}}, mail.WaitDoor), nil
 }
 
 // reportProgress tells the client, if it wants to know, that the call is still alive: at once, and then regularly. The

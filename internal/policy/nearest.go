@@ -13,7 +13,7 @@ import (
 // comparing a megabyte with a roster would take minutes.
 func Nearest(word string, words []string, n int) []string {
 	if len(word) > maxWord {
-		return nil
+		return []string{}
 	}
 	type scored struct {
 		word     string

@@ -118,7 +118,7 @@ func hugeCalls(id mail.ID) map[string]map[string][]string {
 		},
 		"/dialect/superportia/mcp":      superportia,
 		"/dialect/agenties/mcp":         agenties,
-		"/dialect/agenties/mcp/{agent}": agenties,
+		"/dialect/agenties/mcp/{agent}": {"read_messages": {`{}`}, "send_message": {`{}`}, "mark_read": {`{}`}}, // the same tools
 		"/dialect/haak/mcp": {
 			"read_mailbox": {`{}`, `{}`, `{}`},
 			"send_message": {`{"to":"all","subject":"s","body":"b"}`, `{"to":"builder","subject":"s","body":"b"}`, `{"to":"` + trick + `","subject":"s","body":"b"}`, `{"to":` + long + `,"subject":"s","body":"b"}`},
