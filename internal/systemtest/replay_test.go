@@ -112,10 +112,10 @@ func replay(t *testing.T, o *office, tm *team, room, era string) {
 // received is what of a captured entry must come back equal.
 type received struct{ From, To, Subject, Body string }
 
-// asShown returns entries as a model is shown them.
+// asShown returns entries as a model is shown them: the subject is an attribute of the fence's tag.
 func asShown(entries []received) (out []received) {
 	for _, e := range entries {
-		out = append(out, received{e.From, e.To, fence.Text(strings.ReplaceAll(e.Subject, `"`, "'")), fence.Text(e.Body)})
+		out = append(out, received{e.From, e.To, strings.NewReplacer(`"`, "'", "<", "‹", ">", "›").Replace(e.Subject), fence.Text(e.Body)})
 	}
 	return out
 }
