@@ -134,7 +134,7 @@ func TestP12_PagesOfAgents(t *testing.T) {
 		}
 	}
 	ann := connectNative(t, room, "ann")
-	list := func(filter string) (all []member, pages, total int) {
+	list := func(filter string) (all []agentLine, pages, total int) {
 		for after := ""; ; pages++ {
 			var r roster
 			if failed := call(t, ann, "list_agents", fmt.Sprintf(`{%s"after":%q}`, filter, after), &r); failed != "" {
@@ -188,7 +188,7 @@ func TestP12_LongLineOfTheRoster(t *testing.T) {
 	if call(t, connectNative(t, room, "ann"), "list_agents", `{}`, &r); len(r.Agents) != 2 || r.Agents[1].Name != "bea" || r.Agents[1].Unlisted != 100 {
 		t.Errorf("the roster is %+v", r)
 	}
-	var m member
+	var m agentLine
 	if call(t, connectNative(t, room, "bea"), "set_presence", `{"state":"working"}`, &m); m.State != mail.Working || m.Unlisted != 100 {
 		t.Errorf("presence: %+v", m)
 	}

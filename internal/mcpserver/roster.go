@@ -19,8 +19,8 @@ type rosterParams struct {
 	Limit int        `json:"limit"`
 }
 
-// member is a line of the roster as an answer shows it.
-type member struct {
+// agentLine is a line of the roster as an answer shows it.
+type agentLine struct {
 	Name     mail.Name  `json:"name"`
 	Roles    []string   `json:"roles,omitempty"`
 	Tags     []string   `json:"tags,omitempty"`
@@ -36,25 +36,25 @@ type member struct {
 // maxWords is how many roles, and how many tags, of an agent an answer shows.
 const maxWords = 10
 
-func memberOf(a *mail.Agent) member {
+func lineOf(a *mail.Agent) agentLine {
 	roles, tags := a.Roles[:min(maxWords, len(a.Roles))], a.Tags[:min(maxWords, len(a.Tags))]
-	return member{
+	return agentLine{
 		Name: a.Name, Roles: roles, Tags: tags, State: a.State, Task: a.Task, Parent: a.Parent, Seen: a.Seen, Unread: a.Unread, Door: a.Door,
 		Unlisted: len(a.Roles) - len(roles) + len(a.Tags) - len(tags),
 	}
 }
 
 // short is what is shown of an agent whose line would fill an answer by itself.
-func (m member) short() member {
-	return member{Name: m.Name, State: m.State, Seen: m.Seen, Unread: m.Unread, Door: m.Door, Unlisted: m.Unlisted + len(m.Roles) + len(m.Tags)}
+func (m agentLine) short() agentLine {
+	return agentLine{Name: m.Name, State: m.State, Seen: m.Seen, Unread: m.Unread, Door: m.Door, Unlisted: m.Unlisted + len(m.Roles) + len(m.Tags)}
 }
 
-// maxMember is how many bytes a line of the roster may take: an agent has up to fifty roles and tags of 128 bytes.
-const maxMember = 2000
+// maxRosterLine is how many bytes a line of the roster may take: an agent has up to fifty roles and tags of 128 bytes.
+const maxRosterLine = 2000
 
-func memberLine(a *mail.Agent) member {
-	m := memberOf(a)
-	if text, err := fence.JSON(m); err == nil && fence.Sent(text) > maxMember {
+func rosterLine(a *mail.Agent) agentLine {
+	m := lineOf(a)
+	if text, err := fence.JSON(m); err == nil && fence.Sent(text) > maxRosterLine {
 		return m.short()
 	}
 	return m
@@ -63,7 +63,7 @@ func memberLine(a *mail.Agent) member {
 type roster struct {
 	You    mail.Name     `json:"you"`
 	Room   mail.RoomName `json:"room"`
-	Agents []member      `json:"agents"`
+	Agents []agentLine   `json:"agents"`
 	// Total is how many agents there are of the kind that was asked for, if not all of them are listed.
 	Total int    `json:"total,omitzero"`
 	Next  string `json:"next,omitempty"` // the argument after of the next page
@@ -95,12 +95,12 @@ func (n *Native) listAgents(ctx context.Context, req *mcp.CallToolRequest) (stri
 	if p.Limit > 0 {
 		limit = min(limit, p.Limit)
 	}
-	var lines []member
+	var lines []agentLine
 	out, _, err := fence.FitJSON(limit, func(k int) any {
 		for i := len(lines); i < k; i++ {
-			lines = append(lines, memberLine(&all[i]))
+			lines = append(lines, rosterLine(&all[i]))
 		}
-		out := roster{You: n.box.Agent, Room: n.box.Room, Agents: append([]member{}, lines[:k]...)}
+		out := roster{You: n.box.Agent, Room: n.box.Room, Agents: append([]agentLine{}, lines[:k]...)}
 		if k < total {
 			out.Total = total
 		}
@@ -148,5 +148,5 @@ func (n *Native) setPresence(ctx context.Context, req *mcp.CallToolRequest) (str
 	if err != nil {
 		return "", err
 	}
-	return fence.JSON(memberLine(&a))
+	return fence.JSON(rosterLine(&a))
 }
