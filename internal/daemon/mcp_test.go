@@ -55,12 +55,9 @@ func TestMCPOverHTTP(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			b, err := json.Marshal(res.StructuredContent)
-			if err != nil {
-				t.Fatal(err)
-			}
+			b := res.Content[0].(*mcp.TextContent).Text
 			var got struct{ You, Room string }
-			if err := json.Unmarshal(b, &got); err != nil || got.You != tt.you || got.Room != tt.room {
+			if err := json.Unmarshal([]byte(b), &got); err != nil || got.You != tt.you || got.Room != tt.room {
 				t.Errorf("list_agents = %s, %v, want %s in %s", b, err, tt.you, tt.room)
 			}
 		})

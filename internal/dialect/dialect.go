@@ -69,12 +69,11 @@ type Tool struct {
 	Title       string
 	Description string
 	Input       string // JSON Schema of the arguments
-	Output      string // JSON Schema of the result; "" if the protocol promises none
 	ReadOnly    bool   // it changes nothing
 	Idempotent  bool
 	Destructive bool
-	// Run answers with a value that is encoded as JSON: text content and, if Output is not empty, structured content. An error is
-	// told to the model by its public message.
+	// Run answers with a value that is encoded as JSON (fence.JSON) and is the text of the answer. It has to keep to fence.Budget. An error is told
+	// to the model by its public message.
 	Run func(ctx context.Context, c *Call) (any, error)
 }
 

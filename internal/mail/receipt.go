@@ -88,3 +88,15 @@ const (
 	WakeTurnEnd = "turn-end" // the recipient is working and looks when its turn ends
 	WakeNoDoor  = "no-door"  // it should wake the recipient, but no way to do so is known
 )
+
+// CountStates counts deliveries by state. Nil means none.
+func CountStates(ds []Delivery) map[DeliveryState]int {
+	var n map[DeliveryState]int
+	for _, d := range ds {
+		if n == nil {
+			n = make(map[DeliveryState]int)
+		}
+		n[d.State]++
+	}
+	return n
+}

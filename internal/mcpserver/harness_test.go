@@ -295,3 +295,9 @@ func next[T any](t *testing.T, c <-chan T, what string) T {
 		panic("unreachable")
 	}
 }
+
+func promptParams(name string, args map[string]string) *mcp.GetPromptParams {
+	return &mcp.GetPromptParams{Name: name, Arguments: args}
+}
+
+func resourceParams(uri string) *mcp.ReadResourceParams { return &mcp.ReadResourceParams{URI: uri} }

@@ -49,14 +49,24 @@ func (n *Native) readMailbox(ctx context.Context, req *mcp.ReadResourceRequest) 
 	if err != nil {
 		return nil, err
 	}
-	page, err := n.box.Service.Inbox(ctx, mail.InboxQuery{Agent: agent, Bytes: readBudget})
+	page, err := n.box.Service.Inbox(ctx, mail.InboxQuery{Agent: agent, Bytes: fence.Budget})
 	if mail.CodeOf(err) == mail.NotFound {
 		return nil, mcp.ResourceNotFoundError(uri)
 	}
 	if err != nil {
 		return nil, err
 	}
-	text, err := fence.JSON(page)
+	all := page.Messages
+	for i := range all {
+		all[i], _ = fence.Abridge(all[i], n.box.Agent)
+	}
+	out, _, err := fence.FitJSON(len(all), func(k int) mail.Page {
+		if page.Messages = all[:k]; 0 < k && k < len(all) {
+			page.More, page.Next = true, all[k-1].Seq
+		}
+		return page
+	})
+	text, err := jsonAnswer(out, err)
 	if err != nil {
 		return nil, err
 	}

@@ -56,6 +56,7 @@ func NewNative(box Mailbox) *Native {
 	}
 	box.Channel.offer(opts)
 	n.Server = mcp.NewServer(&mcp.Implementation{Name: "pennypost", Title: "Pennypost", Version: box.Version}, opts)
+	n.Server.AddReceivingMiddleware(box.harmlessErrors)
 	n.addTools()
 	n.addResources()
 	n.addPrompts()

@@ -3,12 +3,15 @@ package mcpserver
 import (
 	"context"
 	"encoding/json"
+	"fmt"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
+	"pennypost/internal/fence"
+	"pennypost/internal/fence/fencetest"
 	"pennypost/internal/journal/journaltest"
 	"pennypost/internal/mail"
 	"pennypost/internal/mailroom"
@@ -75,26 +78,51 @@ func connectNativeWith(t *testing.T, room *mailroom.Room, as mail.Name, version 
 	return session
 }
 
-// call calls a tool and decodes its structured content into out. It returns the text of an error.
-func call(t *testing.T, s *mcp.ClientSession, name, args string, out any) string {
+// use calls a tool and returns its text, which is all that it answers with. Of an error it returns the text as failed.
+func use(t *testing.T, s *mcp.ClientSession, name, args string) (text, failed string) {
 	t.Helper()
 	res, err := s.CallTool(t.Context(), &mcp.CallToolParams{Name: name, Arguments: json.RawMessage(args)})
 	if err != nil {
 		t.Fatalf("%s(%s): %v", name, args, err)
 	}
-	text := res.Content[0].(*mcp.TextContent).Text
+	if len(res.Content) != 1 || res.StructuredContent != nil {
+		t.Errorf("%s(%s) answers with %d contents and structured content %v, want one text", name, args, len(res.Content), res.StructuredContent)
+	}
+	text = res.Content[0].(*mcp.TextContent).Text
+	if n := fence.Sent(text); n > fence.Budget {
+		t.Errorf("%s(%s) answers with %d bytes", name, args, n)
+	}
 	if res.IsError {
-		return text
+		return "", text
 	}
-	data, _ := json.Marshal(res.StructuredContent)
-	if err := json.Unmarshal(data, out); err != nil {
-		t.Fatalf("%s(%s) returned %s: %v", name, args, data, err)
+	return text, ""
+}
+
+// call calls a tool that answers in JSON and decodes that into out. It returns the text of an error.
+func call(t *testing.T, s *mcp.ClientSession, name, args string, out any) string {
+	t.Helper()
+	text, failed := use(t, s, name, args)
+	if failed != "" {
+		return failed
 	}
-	var a, b any
-	if json.Unmarshal([]byte(text), &a) != nil || json.Unmarshal(data, &b) != nil {
-		t.Errorf("%s: the text is not the structured content: %s", name, text)
+	if err := json.Unmarshal([]byte(text), out); err != nil {
+		t.Fatalf("%s(%s) returned %s: %v", name, args, text, err)
 	}
 	return ""
+}
+
+// lettersOf calls a tool that shows mail and returns what it shows, and its last line.
+func lettersOf(t *testing.T, s *mcp.ClientSession, name, args string) ([]fencetest.Letter, string) {
+	t.Helper()
+	text, failed := use(t, s, name, args)
+	if failed != "" {
+		t.Fatalf("%s(%s): %s", name, args, failed)
+	}
+	letters, end, err := fencetest.Parse(text)
+	if err != nil {
+		t.Fatalf("%s(%s): %v", name, args, err)
+	}
+	return letters, end
 }
 
 func TestNativeTools(t *testing.T) {
@@ -107,14 +135,11 @@ func TestNativeTools(t *testing.T) {
 	if len(sent.Recipients) != 1 || sent.Recipients[0].State != mail.Queued {
 		t.Errorf("sent: %+v", sent)
 	}
-	var page mail.Page
 	for range 2 { // reading marks nothing
-		if msg := call(t, bea, "read_messages", `{}`, &page); msg != "" || len(page.Messages) != 1 || page.Messages[0].From != "agent:ann" {
-			t.Fatalf("read: %+v %s", page, msg)
+		got, end := lettersOf(t, bea, "read_messages", `{}`)
+		if len(got) != 1 || got[0].ID != sent.ID || got[0].From != "agent:ann" || got[0].Docs != "a.md" || got[0].Body != "do it\n\nmetadata: {\"k\":1}" || end != "1 unread in all." {
+			t.Fatalf("read: %+v %q", got, end)
 		}
-	}
-	if got := page.Messages[0]; got.Docs[0].Path != "a.md" || got.TTLSeconds != 1800 || string(got.Metadata) != `{"k":1}` {
-		t.Errorf("read: %+v", got)
 	}
 	it, err := room.As("ann").Message(t.Context(), sent.ID)
 	if err != nil || it.Deliveries[0].State != mail.Presented || it.Deliveries[0].Door != "mcp" {
@@ -123,26 +148,22 @@ func TestNativeTools(t *testing.T) {
 	if msg := call(t, bea, "send_message", `{"to":["ann","user"],"body":"done","type":"task-done","reply_to":"`+string(sent.ID)+`"}`, &sent); msg != "" {
 		t.Fatal(msg)
 	}
-	var marked mail.Marked
-	if msg := call(t, bea, "mark_messages", `{"all":true}`, &marked); msg != "" || len(marked.Marked) != 1 {
+	var marked marked
+	if msg := call(t, bea, "mark_messages", `{"all":true}`, &marked); msg != "" || marked.Count != 1 || marked.IDs[0] != it.ID {
 		t.Errorf("marked: %+v %s", marked, msg)
 	}
-	if call(t, bea, "read_messages", `{}`, &page); len(page.Messages) != 0 {
-		t.Errorf("after marking: %+v", page)
+	if text, _ := use(t, bea, "read_messages", `{}`); text != "Nothing is unread." {
+		t.Errorf("after marking: %s", text)
 	}
-	page = mail.Page{}
-	if call(t, bea, "read_messages", `{"query":"DO IT"}`, &page); len(page.Messages) != 1 {
-		t.Errorf("query: %+v", page)
+	if got, _ := lettersOf(t, bea, "read_messages", `{"query":"DO IT"}`); len(got) != 1 {
+		t.Errorf("query: %+v", got)
 	}
-	var waited struct {
-		Messages []mail.Item
-		TimedOut bool `json:"timed_out"`
+	waited, end := lettersOf(t, ann, "wait_for_messages", `{"types":["task-done"]}`)
+	if len(waited) != 1 || waited[0].ID != sent.ID || waited[0].Body != "done\n\nto: agent:ann, user" || !strings.HasSuffix(end, fmt.Sprintf("after %d.", sent.Seq)) {
+		t.Errorf("waited: %+v %q", waited, end)
 	}
-	if msg := call(t, ann, "wait_for_messages", `{"types":["task-done"]}`, &waited); msg != "" || len(waited.Messages) != 1 {
-		t.Errorf("waited: %+v %s", waited, msg)
-	}
-	if msg := call(t, bea, "wait_for_messages", `{"timeout_seconds":0.01}`, &waited); msg != "" || !waited.TimedOut {
-		t.Errorf("waited for nothing: %+v %s", waited, msg)
+	if text, _ := use(t, bea, "wait_for_messages", `{"timeout_seconds":0.01}`); !strings.HasPrefix(text, "No mail came within 10ms.") {
+		t.Errorf("waited for nothing: %s", text)
 	}
 	var me mail.Agent
 	if msg := call(t, bea, "set_presence", `{"name":"beatrice","roles":["builder"],"task":"t","state":"working"}`, &me); msg != "" || me.Name != "beatrice" || me.Task != "t" {
@@ -184,7 +205,7 @@ func TestNativeToolErrors(t *testing.T) {
 			t.Errorf("%s(%s) succeeded", name, args)
 		}
 	}
-	if msg := call(t, ann, "read_messages", `{"since":"yesterday"}`, &mail.Page{}); !strings.Contains(msg, "2026-") {
+	if _, msg := use(t, ann, "read_messages", `{"since":"yesterday"}`); !strings.Contains(msg, "2026-") {
 		t.Errorf("a bad time: %q, want an example of a good one", msg)
 	}
 }
@@ -272,21 +293,16 @@ func TestToolsFenceMail(t *testing.T) {
 		t.Fatal(err)
 	}
 	var texts []string
-	for name, args := range map[string]map[string]any{
-		"read_messages": nil, "wait_for_messages": nil, "list_agents": nil,
-	} {
-		res, err := ann.CallTool(t.Context(), &mcp.CallToolParams{Name: name, Arguments: args})
-		if err != nil {
-			t.Fatal(err)
-		}
-		texts = append(texts, res.Content[0].(*mcp.TextContent).Text)
+	for _, name := range []string{"read_messages", "wait_for_messages", "list_agents"} {
+		text, _ := use(t, ann, name, `{}`)
+		texts = append(texts, text)
 	}
 	res, err := ann.ReadResource(t.Context(), &mcp.ReadResourceParams{URI: "mailbox://lab/ann"})
 	if err != nil {
 		t.Fatal(err)
 	}
 	for _, text := range append(texts, res.Contents[0].Text) {
-		if strings.Contains(text, "<system") || strings.Contains(text, "</") || !strings.Contains(text, "obey") {
+		if strings.Contains(text, "<system") || strings.Contains(text, "</mail>") || strings.Contains(text, "</sys") || !strings.Contains(text, "obey") {
 			t.Errorf("not fenced: %s", text)
 		}
 	}

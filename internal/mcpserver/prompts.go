@@ -36,22 +36,32 @@ func (n *Native) addPrompts() {
 	}
 }
 
-// inboxPrompt marks nothing: a client may ask for all prompts when it starts, only to list them (opencode 1.18.33 does).
 func (n *Native) inboxPrompt(ctx context.Context, _ map[string]string) (string, error) {
-	page, err := n.box.Service.Inbox(ctx, mail.InboxQuery{Bytes: readBudget})
+	return n.mailAfter(ctx, "")
+}
+
+// mailAfter shows what is unread behind start. It marks nothing: a client may ask for all prompts when it starts, only to list them (opencode
+// 1.18.33 does).
+func (n *Native) mailAfter(ctx context.Context, start string) (string, error) {
+	page, err := n.box.Service.Inbox(ctx, mail.InboxQuery{Bytes: fence.Budget})
 	if err != nil {
 		return "", err
 	}
 	if len(page.Messages) == 0 {
-		return "Nothing unread waits in the mailbox of " + fence.Text(string(n.box.Agent)) + ".", nil
+		return start + "Nothing unread waits in the mailbox of " + fence.Text(string(n.box.Agent)) + ".", nil
 	}
-	f := fence.New()
-	text := fmt.Sprintf("%d unread in the mailbox of %s. %s\n\n%s",
-		page.Unread, fence.Text(string(n.box.Agent)), f.Notice(), letters(f, page.Messages))
-	if page.More {
-		text += "\nThere is more: call read_messages."
-	}
-	return text + "\nDeal with each, then mark it with mark_messages.", nil
+	text, _ := n.render(view{
+		start: fmt.Sprintf("%s%d unread in the mailbox of %s.\n", start, page.Unread, fence.Text(string(n.box.Agent))),
+		items: page.Messages,
+		end: func(shown []mail.Item) string {
+			end := "Deal with each, then mark it with mark_messages."
+			if page.More || len(shown) < len(page.Messages) {
+				return "There is more: call read_messages.\n" + end
+			}
+			return end
+		},
+	})
+	return text, nil
 }
 
 func (n *Native) historyPrompt(ctx context.Context, args map[string]string) (string, error) {
@@ -72,40 +82,23 @@ func (n *Native) historyPrompt(ctx context.Context, args map[string]string) (str
 	if err != nil {
 		return "", err
 	}
-	page = withinBudget(page)
-	f := fence.New()
-	return fmt.Sprintf("The last %d messages of room %s. %s\n\n%s",
-		len(page.Messages), n.box.Room, f.Notice(), addressed(f, page.Messages)), nil
+	text, _ := n.render(view{
+		start: fmt.Sprintf("The last messages of room %s.\n", n.box.Room), items: page.Messages, newest: true,
+		end: func(shown []mail.Item) string {
+			if len(shown) < len(page.Messages) {
+				return fmt.Sprintf("%d of %d are shown.", len(shown), len(page.Messages))
+			}
+			return ""
+		},
+	})
+	return text, nil
 }
 
-func (n *Native) checkpointPrompt(ctx context.Context, args map[string]string) (string, error) {
-	inbox, err := n.inboxPrompt(ctx, args)
-	return "Checkpoint. Say with set_presence what you are working on, send a status if somebody waits for one, then look at your mail.\n\n" + inbox, err
+func (n *Native) checkpointPrompt(ctx context.Context, _ map[string]string) (string, error) {
+	return n.mailAfter(ctx, "Checkpoint. Say with set_presence what you are working on, send a status if somebody waits for one, then look at your mail.\n\n")
 }
 
-func (n *Native) byePrompt(ctx context.Context, args map[string]string) (string, error) {
-	inbox, err := n.inboxPrompt(ctx, args)
-	return "You are about to leave. Send what you still owe: results as task-done, open points as question. Deal with what waits below or say to whom it should go. Then call set_presence with state gone.\n\n" + inbox, err
-}
-
-// letters renders messages, one after the other.
-func letters(f fence.Fence, items []mail.Item) string {
-	var b strings.Builder
-	for i := range items {
-		b.WriteString(f.Message(&items[i]) + "\n")
-	}
-	return b.String()
-}
-
-// addressed renders messages with whom they are for.
-func addressed(f fence.Fence, items []mail.Item) string {
-	var b strings.Builder
-	for i := range items {
-		to := make([]string, len(items[i].To))
-		for j, a := range items[i].To {
-			to[j] = string(a)
-		}
-		b.WriteString("To " + fence.Text(strings.Join(to, ", ")) + ":\n" + f.Message(&items[i]) + "\n")
-	}
-	return b.String()
+func (n *Native) byePrompt(ctx context.Context, _ map[string]string) (string, error) {
+	return n.mailAfter(ctx, "You are about to leave. Send what you still owe: results as task-done, open points as question. "+
+		"Deal with what waits below or say to whom it should go. Then call set_presence with state gone.\n\n")
 }

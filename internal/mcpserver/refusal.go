@@ -3,6 +3,8 @@ package mcpserver
 import (
 	"encoding/json"
 	"net/http"
+
+	"pennypost/internal/fence"
 )
 
 // codeSessionNotFound is what the TypeScript and Python SDKs send with 404; no revision of
@@ -28,7 +30,7 @@ type rpcError struct {
 
 func newRPCError(id json.RawMessage, code int, msg string) rpcError {
 	e := rpcError{Version: "2.0", ID: id}
-	e.Error.Code, e.Error.Message = code, msg
+	e.Error.Code, e.Error.Message = code, fence.Clip(fence.Text(msg), fence.MaxError) // it quotes what came
 	return e
 }
 

@@ -12,9 +12,8 @@ type tool struct {
 	name        string
 	description string
 	input       string
-	output      string
 	hints       mcp.ToolAnnotations
-	call        func(n *Native, ctx context.Context, req *mcp.CallToolRequest) (any, error)
+	call        func(n *Native, ctx context.Context, req *mcp.CallToolRequest) (string, error)
 }
 
 // typeNames is the JSON list of message types.
@@ -40,21 +39,18 @@ func tools() []tool {
 				`"metadata":{"type":"object","description":"review-result: verdict approved|changes-requested|blocked; question to user: options"},` +
 				`"docs":{"type":"array","items":{"type":"string"},"description":"paths of documents"},` +
 				`"ttl_hours":{"type":"number"}}}`,
-			output: `{"type":"object","required":["id","recipients"],"properties":{"id":{"type":"string"},"seq":{"type":"integer"},"room":{"type":"string"},"recipients":{"type":"array","items":{"type":"object"}}}}`,
-			hints:  sends, call: (*Native).sendMessage,
+			hints: sends, call: (*Native).sendMessage,
 		},
 		{
 			name:        "read_messages",
 			description: "Read mail: what is unread, oldest first; with id, thread, since, to or query, also what was read. Marks nothing.",
 			input: `{"type":"object","additionalProperties":false,"properties":{` +
-				`"id":{"type":"string"},"thread":{"type":"string"},` +
+				`"id":{"type":"string"},"offset":{"type":"integer","description":"with id: where in a long text to read on"},"thread":{"type":"string"},` +
 				`"since":{"type":"string","description":"RFC 3339 time"},` +
 				`"to":{"type":"string","description":"only mail to this address"},` +
 				`"query":{"type":"string","description":"text to find"},` +
-				`"after":{"type":"integer","description":"next of the page before"},` +
-				`"limit":{"type":"integer"}}}`,
-			output: `{"type":"object","required":["messages","unread","more"],"properties":{"messages":{"type":"array","items":{"type":"object"}},"unread":{"type":"integer"},"more":{"type":"boolean"},"next":{"type":"integer"}}}`,
-			hints:  reads, call: (*Native).readMessages,
+				`"after":{"type":"integer"},"before":{"type":"integer","description":"as an answer says it"},"limit":{"type":"integer"}}}`,
+			hints: reads, call: (*Native).readMessages,
 		},
 		{
 			name:        "mark_messages",
@@ -62,8 +58,7 @@ func tools() []tool {
 			input: `{"type":"object","additionalProperties":false,"properties":{` +
 				`"ids":{"type":"array","items":{"type":"string"}},"all":{"type":"boolean"},` +
 				`"mark":{"enum":["read","unread","archived","unarchived"],"default":"read"}}}`,
-			output: `{"type":"object","required":["marked"],"properties":{"marked":{"type":"array","items":{"type":"string"}}}}`,
-			hints:  changes, call: (*Native).markMessages,
+			hints: changes, call: (*Native).markMessages,
 		},
 		{
 			name:        "wait_for_messages",
@@ -73,15 +68,16 @@ func tools() []tool {
 				`"reply_to":{"type":"string","description":"only an answer to this id"},` +
 				`"after":{"type":"integer"},` +
 				`"timeout_seconds":{"type":"number","description":"default 600, at most 86400"}}}`,
-			output: `{"type":"object","required":["messages","timed_out"],"properties":{"messages":{"type":"array","items":{"type":"object"}},"timed_out":{"type":"boolean"}}}`,
-			hints:  reads, call: (*Native).waitForMessages,
+			hints: reads, call: (*Native).waitForMessages,
 		},
 		{
 			name:        "list_agents",
-			description: "List who is here: roles, tags, state, task, last seen, unread.",
-			input:       `{"type":"object","additionalProperties":false,"properties":{}}`,
-			output:      `{"type":"object","required":["you","agents"],"properties":{"you":{"type":"string"},"room":{"type":"string"},"agents":{"type":"array","items":{"type":"object"}}}}`,
-			hints:       reads, call: (*Native).listAgents,
+			description: "List who is here, the live first: roles, tags, state, task, last seen, unread.",
+			input: `{"type":"object","additionalProperties":false,"properties":{` +
+				`"role":{"type":"string"},"state":{"enum":["working","idle","frozen","gone"]},` +
+				`"query":{"type":"string","description":"text in name, roles, tags or task"},` +
+				`"after":{"type":"string","description":"next of the page before"},"limit":{"type":"integer"}}}`,
+			hints: reads, call: (*Native).listAgents,
 		},
 		{
 			name:        "set_presence",
@@ -92,8 +88,7 @@ func tools() []tool {
 				`"tags":{"type":"array","items":{"type":"string"},"description":"project:x, concern:x, domain:x"},` +
 				`"task":{"type":"string"},` +
 				`"state":{"enum":["working","idle","frozen","gone"]}}}`,
-			output: `{"type":"object","required":["name"],"properties":{"name":{"type":"string"}}}`,
-			hints:  changes, call: (*Native).setPresence,
+			hints: changes, call: (*Native).setPresence,
 		},
 	}
 }

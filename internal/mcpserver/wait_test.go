@@ -7,6 +7,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"pennypost/internal/fence/fencetest"
 	"pennypost/internal/journal/journaltest"
 	"pennypost/internal/mail"
 	"pennypost/internal/mailroom"
@@ -37,16 +38,19 @@ func TestP8_WaitIsADoor(t *testing.T) {
 		rung := make(chan error)
 		go func() { rung <- wake.New(wake.Options{Room: room, Doors: doors}).Run(ctx) }()
 		ann := connectNative(t, room, "ann")
-		var got struct{ Messages []mail.Item }
 		ended := make(chan string)
-		go func() { ended <- call(t, ann, "wait_for_messages", `{"timeout_seconds":3600}`, &got) }()
+		go func() {
+			text, failed := use(t, ann, "wait_for_messages", `{"timeout_seconds":3600}`)
+			ended <- text + failed
+		}()
 		time.Sleep(30 * time.Minute)
 		sent, err := room.As(mail.User).Send(t.Context(), mail.Draft{To: []string{"ann"}, Type: string(mail.Question), Body: "how far?"})
 		if err != nil || sent.Recipients[0].Wake != mail.WakeWaiting {
 			t.Errorf("Send = %+v, %v; want that ann waits for it", sent.Recipients, err)
 		}
-		if msg := <-ended; msg != "" || len(got.Messages) != 1 || got.Messages[0].ID != sent.ID {
-			t.Errorf("the wait ended with %+v %s", got, msg)
+		text := <-ended
+		if got, _, err := fencetest.Parse(text); err != nil || len(got) != 1 || got[0].ID != sent.ID {
+			t.Errorf("the wait ended with %s", text)
 		}
 		time.Sleep(time.Hour)
 		it, err := room.As(mail.User).Message(t.Context(), sent.ID)

@@ -4,11 +4,17 @@ import (
 	"cmp"
 	"slices"
 	"strings"
+
+	"pennypost/internal/mail"
 )
 
 // Nearest returns up to n of words that a person may have meant by word, the nearest first: those within an edit distance
-// of a third of its length (two at least), and those that contain it. Case does not count.
+// of a third of its length (two at least), and those that contain it. Case does not count. A word of more than maxWord bytes is near to nothing:
+// comparing a megabyte with a roster would take minutes.
 func Nearest(word string, words []string, n int) []string {
+	if len(word) > maxWord {
+		return []string{}
+	}
 	type scored struct {
 		word     string
 		distance int
@@ -37,6 +43,9 @@ func Nearest(word string, words []string, n int) []string {
 	}
 	return out
 }
+
+// maxWord is more than the longest address, with its kind and room, in bytes.
+const maxWord = 4 * mail.MaxName
 
 // distance is the number of characters to insert, delete, replace or swap with their neighbour to make b of a.
 func distance(a, b []rune) int {

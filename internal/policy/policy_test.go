@@ -3,6 +3,7 @@ package policy
 import (
 	"fmt"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -157,7 +158,8 @@ func TestTrimDefaultCount(t *testing.T) {
 func TestNearest(t *testing.T) {
 	words := []string{"builder-1", "builder-2", "reviewer", "role:architect", "小克", "Mac CLI 小克"}
 	for word, want := range map[string][]string{
-		"bilder-1": {"builder-1", "builder-2"}, "REVIEWR": {"reviewer"}, "architct": {"role:architect"}, "小刻": {"小克"}, "zzzzzz": {}, "": {},
+		"bilder-1":                       {"builder-1", "builder-2"},
+		strings.Repeat("builder-1", 100): {}, "REVIEWR": {"reviewer"}, "architct": {"role:architect"}, "小刻": {"小克"}, "zzzzzz": {}, "": {},
 	} {
 		if diff := cmp.Diff(want, Nearest(word, words, 2)); diff != "" && !(word == "" || word == "小刻") {
 			t.Errorf("Nearest(%q) (-want +got):\n%s", word, diff)

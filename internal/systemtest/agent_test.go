@@ -2,8 +2,6 @@ package systemtest
 
 import (
 	"context"
-	"encoding/json"
-	"errors"
 	"fmt"
 	"net/http"
 	"os/exec"
@@ -11,7 +9,7 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
-	"pennypost/internal/fence"
+	"pennypost/internal/fence/fencetest"
 )
 
 // The two kinds of protocol: with sessions, and without.
@@ -93,8 +91,7 @@ type toolError struct{ text string }
 
 func (e *toolError) Error() string { return e.text }
 
-// call calls a tool and returns its text. If the tool says that it failed, the error is a *toolError. The structured content
-// must be the same value as the text: clients show a model either of them.
+// call calls a tool and returns its text. If the tool says that it failed, the error is a *toolError.
 func (a *agent) call(ctx context.Context, tool string, args any) (string, error) {
 	return a.callParams(ctx, &mcp.CallToolParams{Name: tool, Arguments: args})
 }
@@ -116,52 +113,13 @@ func (a *agent) callParams(ctx context.Context, p *mcp.CallToolParams) (string, 
 	if res.IsError {
 		return "", &toolError{text.Text}
 	}
-	if res.StructuredContent == nil { // a dialect whose document promises no structure
-		return text.Text, nil
+	if res.StructuredContent != nil { // clients would hand it to the model in place of the text
+		return "", fmt.Errorf("%s: structured content %v", p.Name, res.StructuredContent)
 	}
-	exact, err := json.Marshal(res.StructuredContent)
-	return string(exact), errors.Join(err, sameJSON(text.Text, res.StructuredContent))
+	return text.Text, nil
 }
 
-// sameJSON checks that the text, which is for a model, says what the structured content says, but for what would mislead a model.
-func sameJSON(text string, structured any) error {
-	var v any
-	if err := json.Unmarshal([]byte(text), &v); err != nil {
-		return fmt.Errorf("the text of the answer is not JSON: %w", err)
-	}
-	want, err1 := json.Marshal(fenced(v))
-	got, err2 := json.Marshal(fenced(structured))
-	if err := errors.Join(err1, err2); err != nil {
-		return err
-	}
-	if string(got) != string(want) {
-		return fmt.Errorf("structured content %s differs from text %s", got, want)
-	}
-	return nil
-}
-
-// fenced returns a JSON value with its strings as a model is shown them.
-func fenced(v any) any {
-	switch v := v.(type) {
-	case string:
-		return fence.Text(v)
-	case []any:
-		out := make([]any, len(v))
-		for i := range v {
-			out[i] = fenced(v[i])
-		}
-		return out
-	case map[string]any:
-		out := make(map[string]any, len(v))
-		for k := range v {
-			out[k] = fenced(v[k])
-		}
-		return out
-	}
-	return v
-}
-
-// must calls a tool that has to succeed and decodes its answer.
+// must calls a tool that has to succeed and decodes its answer, which is JSON.
 func must[T any](t testing.TB, a *agent, tool string, args any) T {
 	t.Helper()
 	text, err := a.call(context.Background(), tool, args)
@@ -169,6 +127,19 @@ func must[T any](t testing.TB, a *agent, tool string, args any) T {
 		t.Fatalf("%s %v: %v\n%s", tool, args, err, a.stderr)
 	}
 	return decode[T](t, text)
+}
+
+// read calls a tool that shows mail, and returns that and what stands behind it.
+func (a *agent) read(t testing.TB, tool string, args any) (letters []fencetest.Letter, end string) {
+	t.Helper()
+	text, err := a.call(context.Background(), tool, args)
+	if err == nil {
+		letters, end, err = fencetest.Parse(text)
+	}
+	if err != nil {
+		t.Fatalf("%s %v: %v\n%s", tool, args, err, a.stderr)
+	}
+	return letters, end
 }
 
 // kill ends the agent's server as a crash does.

@@ -27,7 +27,7 @@ func (a *agent) offers(t *testing.T) offered {
 		if err != nil {
 			t.Fatal(err)
 		}
-		got["tool "+tool.Name] = []any{tool.Title, tool.Description, plain(t, tool.InputSchema), plain(t, tool.OutputSchema)}
+		got["tool "+tool.Name] = []any{tool.Title, tool.Description, plain(t, tool.InputSchema), tool.OutputSchema}
 	}
 	if a.session.InitializeResult().Capabilities.Prompts == nil {
 		return got
@@ -46,11 +46,7 @@ func promised(t *testing.T, e dialect.Endpoint) offered {
 	t.Helper()
 	want := make(offered)
 	for _, tool := range e.Tools {
-		var out any
-		if tool.Output != "" {
-			out = decode[any](t, tool.Output)
-		}
-		want["tool "+tool.Name] = []any{tool.Title, tool.Description, decode[any](t, tool.Input), out}
+		want["tool "+tool.Name] = []any{tool.Title, tool.Description, decode[any](t, tool.Input), any(nil)}
 	}
 	for _, p := range e.Prompts {
 		want["prompt "+p.Name] = []any{p.Description, len(p.Arguments)}

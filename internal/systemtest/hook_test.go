@@ -166,7 +166,7 @@ func TestHooksAndServerAreOneSession(t *testing.T) {
 			if h.Before("Bash", "make", nil) {
 				t.Error("the cancel has not stopped the tool")
 			}
-			must[mail.Marked](t, a, "mark_messages", map[string]any{"ids": []mail.ID{sent.ID}})
+			must[any](t, a, "mark_messages", map[string]any{"ids": []mail.ID{sent.ID}})
 			if !h.Before("Bash", "make", nil) {
 				t.Error("the mark that the server made does not count for the hooks")
 			}

@@ -13,6 +13,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"pennypost/internal/fence"
 	"pennypost/internal/mail"
 )
 
@@ -99,7 +100,7 @@ func replay(t *testing.T, o *office, tm *team, room, era string) {
 		for _, e := range tm.inbox[name] {
 			want = append(want, received{address(e.From), address(name), e.Summary, e.Text})
 		}
-		if diff := cmp.Diff(want, readByMCP(t, a)); diff != "" {
+		if diff := cmp.Diff(asShown(want), readByMCP(t, a, name)); diff != "" {
 			t.Errorf("%s reads over MCP something else than was captured (-captured +read):\n%s", name, diff)
 		}
 		if diff := cmp.Diff(want, readByCLI(t, o, name, room)); diff != "" {
@@ -110,6 +111,14 @@ func replay(t *testing.T, o *office, tm *team, room, era string) {
 
 // received is what of a captured entry must come back equal.
 type received struct{ From, To, Subject, Body string }
+
+// asShown returns entries as a model is shown them: the subject is an attribute of the fence's tag.
+func asShown(entries []received) (out []received) {
+	for _, e := range entries {
+		out = append(out, received{e.From, e.To, strings.NewReplacer(`"`, "'", "<", "‹", ">", "›").Replace(e.Subject), fence.Text(e.Body)})
+	}
+	return out
+}
 
 func receivedFrom(items []mail.Item) (out []received) {
 	for _, it := range items {
@@ -122,23 +131,41 @@ func receivedFrom(items []mail.Item) (out []received) {
 	return out
 }
 
-// readByMCP reads a whole mailbox as an agent does: page by page, and marks nothing.
-func readByMCP(t *testing.T, a *agent) []received {
+// readByMCP reads a whole mailbox as an agent does, page by page and long texts in parts, and marks nothing. Everything in it is for the agent.
+func readByMCP(t *testing.T, a *agent, name string) []received {
 	t.Helper()
-	var all []mail.Item
-	for after := mail.Seq(0); ; {
-		page := must[mail.Page](t, a, "read_messages", map[string]any{"after": after})
-		all = append(all, page.Messages...)
-		if !page.More {
-			if page.Unread != len(all) {
-				t.Errorf("read_messages says that %d are unread, and has shown %d", page.Unread, len(all))
+	var all []received
+	args := map[string]any{}
+	for {
+		letters, end := a.read(t, "read_messages", args)
+		for _, l := range letters {
+			for l.Part != "" {
+				_, offset, more := strings.Cut(l.Part, "offset ")
+				if !more {
+					break
+				}
+				n, _, _ := strings.Cut(offset, " ")
+				at, err := strconv.Atoi(n)
+				if err != nil {
+					t.Fatalf("a part says %q", l.Part)
+				}
+				next, _ := a.read(t, "read_messages", map[string]any{"id": l.ID, "offset": at})
+				l.Body, l.Part = l.Body+next[0].Body, next[0].Part
 			}
-			return receivedFrom(all)
+			all = append(all, received{string(l.From), address(name), l.Subject, l.Body})
 		}
-		if page.Next <= after {
-			t.Fatalf("read_messages goes on at %d after %d", page.Next, after)
+		_, after, more := strings.Cut(end, "after ")
+		if !more {
+			if want := fmt.Sprintf("%d unread in all.", len(all)); len(all) > 0 && end != want {
+				t.Errorf("read_messages says %q, and has shown %d", end, len(all))
+			}
+			return all
 		}
-		after = page.Next
+		n, err := strconv.Atoi(strings.TrimSuffix(after, "."))
+		if err != nil {
+			t.Fatalf("read_messages says %q", end)
+		}
+		args["after"] = n
 	}
 }
 

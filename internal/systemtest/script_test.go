@@ -2,6 +2,7 @@ package systemtest
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"net/http"
@@ -14,6 +15,8 @@ import (
 	"time"
 
 	"github.com/rogpeppe/go-internal/testscript"
+
+	"pennypost/internal/fence/fencetest"
 )
 
 // TestScripts runs testdata/script. What the scripts can do beside testscript's own commands is in commands.
@@ -212,6 +215,15 @@ func cmdCall(s *stage, ts *testscript.TestScript, args []string) error {
 	if err != nil {
 		fmt.Fprintln(ts.Stderr(), err)
 		return err
+	}
+	if letters, end, err := fencetest.Parse(text); err != nil {
+		return err
+	} else if len(letters) > 0 { // so that scripts look into it as into other answers
+		line, err := json.Marshal(map[string]any{"messages": letters, "end": end})
+		if err != nil {
+			return err
+		}
+		text = string(line)
 	}
 	fmt.Fprintln(ts.Stdout(), text)
 	return nil

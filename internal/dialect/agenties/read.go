@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"pennypost/internal/dialect"
+	"pennypost/internal/fence"
 	"pennypost/internal/mail"
 )
 
@@ -48,12 +49,19 @@ func readMessages(ctx context.Context, c *dialect.Call) (any, error) {
 	if p.Since != "" {
 		items = slices.DeleteFunc(items, func(it mail.Item) bool { return it.Sent <= since })
 	}
-	out := found{Messages: []message{}, HasMore: len(items) > limit}
-	items = items[:min(limit, len(items))]
-	for i := range items {
-		out.Messages = append(out.Messages, fromItem(&items[i].Message, items[i].Read))
+	var shown []message
+	cut := make(map[mail.ID]bool)
+	out, k, err := fence.FitJSON(min(limit, len(items)), func(k int) found {
+		for i := len(shown); i < k; i++ {
+			it, short := fence.Abridge(items[i], c.Caller)
+			shown, cut[it.ID] = append(shown, fromItem(&it.Message, it.Read)), short
+		}
+		return found{Messages: append([]message{}, shown[:k]...), HasMore: k < len(items)}
+	})
+	if err != nil {
+		return nil, err
 	}
-	present(ctx, c, items)
+	present(ctx, c, slices.DeleteFunc(items[:k], func(it mail.Item) bool { return cut[it.ID] }))
 	return out, nil
 }
 

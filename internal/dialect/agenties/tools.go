@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"pennypost/internal/dialect"
+	"pennypost/internal/fence"
 	"pennypost/internal/mail"
 )
 
@@ -14,7 +15,7 @@ func tools() []dialect.Tool {
 	return []dialect.Tool{
 		{
 			Name: "read_messages", Title: "Read messages", ReadOnly: true, Idempotent: true,
-			Description: "Read the mailbox, oldest first: by default what you have not read, at most 50. Reading marks nothing: mark what you have dealt with by mark_read. hasMore says that there is more than was returned.",
+			Description: "Read the mailbox, oldest first: by default what you have not read, at most 50. Reading marks nothing: mark what you have dealt with by mark_read. hasMore says that there is more than was returned, because an answer holds 20 KB: mark what you have dealt with and read again, or give since.",
 			Input:       readSchema, Run: readMessages,
 		},
 		{
@@ -62,6 +63,8 @@ type sent struct {
 	ID         mail.ID     `json:"id"`
 	To         string      `json:"to"`
 	Recipients []recipient `json:"recipients"`
+	// Others counts the recipients that are not listed, by state.
+	Others map[mail.DeliveryState]int `json:"others,omitempty"`
 }
 
 // recipient is somebody who gets a message. Mail to a role that nobody has is held, and has none yet.
@@ -105,12 +108,19 @@ func sendMessage(ctx context.Context, c *dialect.Call) (any, error) {
 	if t == mail.Status && from == anAgent {
 		showStatus(ctx, c, p)
 	}
-	out := sent{ID: done.ID, To: p.To, Recipients: []recipient{}}
-	for _, r := range done.Recipients {
-		out.Recipients = append(out.Recipients, recipient{r.Agent, r.State, r.Wake})
-	}
-	return out, nil
+	all := done.Recipients
+	out, _, err := fence.FitJSON(min(len(all), maxListed), func(k int) sent {
+		out := sent{ID: done.ID, To: p.To, Recipients: []recipient{}, Others: mail.CountStates(all[k:])}
+		for _, r := range all[:k] {
+			out.Recipients = append(out.Recipients, recipient{r.Agent, r.State, r.Wake})
+		}
+		return out
+	})
+	return out, err
 }
+
+// maxListed is how many recipients or ids an answer lists. Of more it says how many they are.
+const maxListed = 20
 
 // parseTarget reads a routing address that somebody sends to: one of the document's five, and nothing else.
 func parseTarget(s string) (mail.Address, error) {
@@ -173,6 +183,18 @@ type marked struct {
 	AlreadyRead []mail.ID `json:"alreadyRead"`
 	NotFound    []mail.ID `json:"notFound"`
 	NotYours    []mail.ID `json:"notYours"`
+	Unlisted    int       `json:"unlisted,omitzero"` // how many ids the three lists leave out
+}
+
+// fit shortens the lists to what an answer holds.
+func (m marked) fit() (marked, error) {
+	first := func(k int, ids []mail.ID) []mail.ID { return ids[:min(k, len(ids))] }
+	out, _, err := fence.FitJSON(min(maxListed, max(len(m.AlreadyRead), len(m.NotFound), len(m.NotYours))), func(k int) marked {
+		out := marked{Marked: m.Marked, AlreadyRead: first(k, m.AlreadyRead), NotFound: first(k, m.NotFound), NotYours: first(k, m.NotYours)}
+		out.Unlisted = len(m.AlreadyRead) - len(out.AlreadyRead) + len(m.NotFound) - len(out.NotFound) + len(m.NotYours) - len(out.NotYours)
+		return out
+	})
+	return out, err
 }
 
 func markRead(ctx context.Context, c *dialect.Call) (any, error) {
@@ -194,8 +216,10 @@ func markRead(ctx context.Context, c *dialect.Call) (any, error) {
 			ids = append(ids, it.ID)
 		}
 	}
-	err := out.mark(ctx, c.Service, ids)
-	return out, err
+	if err := out.mark(ctx, c.Service, ids); err != nil {
+		return nil, err
+	}
+	return out.fit()
 }
 
 // mark marks ids and notes what became of each. A room answers with an error if it could mark none; which of them it does not

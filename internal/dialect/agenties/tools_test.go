@@ -380,12 +380,12 @@ func TestMarkRead(t *testing.T) {
 		name, args string
 		want       marked
 	}{
-		{"AG-29 some", fmt.Sprintf(`{"messageIds":[%q,%q]}`, ids[0], ids[0]), marked{1, none, none, none}},
-		{"AG-29 again, with strangers", fmt.Sprintf(`{"messageIds":[%q,%q,"msg_no",%q]}`, ids[0], ids[1], theirs), marked{1, ids[:1], []mail.ID{"msg_no"}, []mail.ID{theirs}}},
-		{"AG-29 only strangers", fmt.Sprintf(`{"messageIds":["msg_no",%q,"msg_no"]}`, theirs), marked{0, none, []mail.ID{"msg_no"}, []mail.ID{theirs}}},
-		{"AG-29 an unknown one", `{"messageIds":["msg_no"]}`, marked{0, none, []mail.ID{"msg_no"}, none}},
-		{"AG-29 all", `{"all":true}`, marked{2, none, none, none}},
-		{"AG-29 all again", `{"all":true}`, marked{0, none, none, none}},
+		{"AG-29 some", fmt.Sprintf(`{"messageIds":[%q,%q]}`, ids[0], ids[0]), marked{1, none, none, none, 0}},
+		{"AG-29 again, with strangers", fmt.Sprintf(`{"messageIds":[%q,%q,"msg_no",%q]}`, ids[0], ids[1], theirs), marked{1, ids[:1], []mail.ID{"msg_no"}, []mail.ID{theirs}, 0}},
+		{"AG-29 only strangers", fmt.Sprintf(`{"messageIds":["msg_no",%q,"msg_no"]}`, theirs), marked{0, none, []mail.ID{"msg_no"}, []mail.ID{theirs}, 0}},
+		{"AG-29 an unknown one", `{"messageIds":["msg_no"]}`, marked{0, none, []mail.ID{"msg_no"}, none, 0}},
+		{"AG-29 all", `{"all":true}`, marked{2, none, none, none, 0}},
+		{"AG-29 all again", `{"all":true}`, marked{0, none, none, none, 0}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			if diff := cmp.Diff(c.want, mark(c.args)); diff != "" {

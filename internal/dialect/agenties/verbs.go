@@ -171,11 +171,20 @@ func historyPrompt(ctx context.Context, c *dialect.Call, args map[string]string)
 	if err != nil {
 		return "", err
 	}
-	var b strings.Builder
-	fmt.Fprintf(&b, "The last %d messages of room %s, newest last. %s\n\n", len(messages), c.Room, standing)
-	err = timeline(&b, messages)
-	return fence.Text(b.String()), err
+	for i := range messages {
+		messages[i].Body = fence.Clip(messages[i].Body, maxInTimeline)
+	}
+	text, _ := fence.Fit(len(messages), func(k int) string {
+		var b strings.Builder
+		fmt.Fprintf(&b, "The last %d messages of room %s, newest last. %s\n\n", k, c.Room, standing)
+		err = timeline(&b, messages[len(messages)-k:])
+		return fence.Text(b.String())
+	})
+	return text, err
 }
+
+// maxInTimeline is how much of a body the prompt shows, in bytes: the newest message always fits into an answer.
+const maxInTimeline = 2500
 
 func exportPrompt(ctx context.Context, c *dialect.Call, args map[string]string) (string, error) {
 	if err := checkFormat(args["format"]); err != nil {
@@ -187,7 +196,11 @@ func exportPrompt(ctx context.Context, c *dialect.Call, args map[string]string) 
 	}
 	var b strings.Builder
 	err = encodeAll(&b, messages)
-	return fence.EscapeJSON(b.String()), err
+	text := fence.EscapeJSON(b.String())
+	if err == nil && fence.Sent(text) > fence.Budget {
+		err = mail.Errorf(mail.TooLarge, "the mailbox has %d messages, more than a chat holds. For a file with all of them: pennypost agenties export json > FILE", len(messages))
+	}
+	return text, err
 }
 
 // standing stands before all mail that a prompt shows.

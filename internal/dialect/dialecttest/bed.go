@@ -19,8 +19,8 @@ import (
 
 	"pennypost/internal/bridge"
 	"pennypost/internal/dialect"
+	"pennypost/internal/fence"
 	"pennypost/internal/journal/journaltest"
-	"pennypost/internal/jsonx"
 	"pennypost/internal/mail"
 	"pennypost/internal/mailroom"
 	"pennypost/internal/policy"
@@ -301,11 +301,14 @@ func (b *Bed) Call(agent mail.Name, tool, args string) (string, error) {
 		if err != nil {
 			return "", err
 		}
-		text, err := jsonx.Marshal(out)
+		text, err := fence.JSON(out)
 		if err != nil {
 			b.T.Fatalf("%s answers what is not JSON: %v", tool, err)
 		}
-		return string(text), nil
+		if n := fence.Sent(text); n > fence.Budget {
+			b.T.Errorf("%s answers with %d bytes, over the budget", tool, n)
+		}
+		return text, nil
 	}
 	b.T.Fatalf("the dialect %s has no tool %s", b.Dialect.Name, tool)
 	return "", nil

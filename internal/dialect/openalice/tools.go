@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"pennypost/internal/dialect"
+	"pennypost/internal/fence"
 	"pennypost/internal/mail"
 )
 
@@ -37,6 +38,9 @@ type pushed struct {
 	Error   string  `json:"error,omitempty"`
 }
 
+// refused is the answer to a push that is refused. It quotes what was pushed, and so has a limit.
+func refused(why string) pushed { return pushed{Error: fence.Clip(why, fence.MaxError)} }
+
 func push(ctx context.Context, c *dialect.Call) (any, error) {
 	var args struct {
 		Docs []struct {
@@ -52,7 +56,7 @@ func push(ctx context.Context, c *dialect.Call) (any, error) {
 		docs = append(docs, mail.Doc{Path: d.Path})
 	}
 	if why := checkPush(docs, args.Comments); why != "" {
-		return pushed{Error: why}, nil
+		return refused(why), nil
 	}
 	labels, err := labels(ctx, c.Service)
 	if err != nil {
@@ -74,7 +78,7 @@ func answer(ctx context.Context, c *dialect.Call, d mail.Draft) (any, error) {
 	case "":
 		return pushed{OK: true, EntryID: id, TS: int64(at)}, nil
 	case mail.Invalid, mail.TooLarge, mail.Limited:
-		return pushed{Error: err.Error()}, nil
+		return refused(err.Error()), nil
 	}
 	return nil, err
 }

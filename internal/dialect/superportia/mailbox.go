@@ -4,6 +4,7 @@ import (
 	"context"
 	"slices"
 
+	"pennypost/internal/fence"
 	"pennypost/internal/mail"
 )
 
@@ -34,26 +35,37 @@ type selection struct {
 	limit                    int
 }
 
-// list answers with what s selects, and tells which of it is fresh. The counts are of the whole mailbox, without archived mail
-// unless that was asked for. Archived mail is never unread.
-func (s selection) list(letters []letter) (out listing, fresh []mail.ID) {
-	out.Messages = []entry{}
+// choose returns what s selects, and how much of the whole mailbox is unread and how much there is, without archived mail unless that was asked
+// for. Archived mail is never unread.
+func (s selection) choose(letters []letter) (chosen []letter, unread, total int) {
 	for _, l := range letters {
 		if l.Archived && !s.withArchived {
 			continue
 		}
-		out.Total++
-		unread := !l.Read && !l.Archived
-		if unread {
-			out.Unread++
+		total++
+		isUnread := !l.Read && !l.Archived
+		if isUnread {
+			unread++
 		}
-		if s.unreadOnly && !unread || len(out.Messages) == s.limit {
-			continue
+		if (isUnread || !s.unreadOnly) && len(chosen) < s.limit {
+			chosen = append(chosen, l)
 		}
-		out.Messages = append(out.Messages, l.entry)
+	}
+	return chosen, unread, total
+}
+
+// list answers with what s selects, as much as one answer holds, and tells which of it is fresh.
+func (s selection) list(letters []letter) (out listing, fresh []mail.ID, err error) {
+	chosen, unread, total := s.choose(letters)
+	entries := make([]entry, len(chosen))
+	for i, l := range chosen {
+		entries[i] = l.entry
+	}
+	out, k, err := fence.FitJSON(len(entries), func(k int) listing { return listing{Unread: unread, Total: total, Messages: entries[:k]} })
+	for _, l := range chosen[:k] {
 		if l.fresh {
 			fresh = append(fresh, l.ID)
 		}
 	}
-	return out, fresh
+	return out, fresh, err
 }

@@ -161,15 +161,12 @@ func TestSchemas(t *testing.T) {
 				if tool.Name != name {
 					continue
 				}
-				var got, out schema
+				var got schema
 				if err := jsonx.Unmarshal([]byte(tool.Input), &got); err != nil {
 					t.Fatal(err)
 				}
 				if diff := cmp.Diff(w, got); diff != "" {
 					t.Errorf("input (-want +got):\n%s", diff)
-				}
-				if err := jsonx.Unmarshal([]byte(tool.Output), &out); err != nil || len(out.Required) == 0 {
-					t.Errorf("output: %v %v", out, err)
 				}
 				return
 			}

@@ -26,22 +26,18 @@ func tools() []dialect.Tool {
 				`"body":{"type":"string","description":"Markdown, at most 4096 bytes; say what the recipient is to do next"},` +
 				`"priority":{"type":"string","enum":["normal","urgent"],"default":"normal","description":"urgent only if it cannot wait"},` +
 				`"from_agent":{"type":"string","description":"your own identity; it is known without"}}}`,
-			Output: `{"type":"object","required":["msg_id","to","from","subject","delivered","timestamp"],"properties":{"msg_id":{"type":"string"},"to":{"type":"string"},` +
-				`"from":{"type":"string"},"subject":{"type":"string"},"delivered":{"const":true},"timestamp":{"type":"string"}}}`,
 			Run: send,
 		},
 		{
 			Name: "check_agent_mailbox", Title: "Look into a mailbox",
-			Description: "List a mailbox, newest first, with bodies. It marks nothing. Any identity's mailbox may be looked into.",
-			ReadOnly:    true, Idempotent: true,
+			Description: "List a mailbox, newest first, with bodies. It marks nothing. Any identity's mailbox may be looked into. " +
+				"An answer holds 20 KB: archive what you have acted on, or mark it and look with unread_only, to see what it leaves out.",
+			ReadOnly: true, Idempotent: true,
 			Input: `{"type":"object","additionalProperties":false,"properties":{` +
 				`"agent_name":{"type":"string","description":"whose mailbox; default: yours"},` +
 				`"unread_only":{"type":"boolean","default":false},` +
 				`"include_archived":{"type":"boolean","default":false},` +
 				`"limit":{"type":"integer","minimum":1,"maximum":1000,"default":30}}}`,
-			Output: `{"type":"object","required":["unread","total","messages"],"properties":{"unread":{"type":"integer"},"total":{"type":"integer"},"messages":{"type":"array","items":{"type":"object",` +
-				`"required":["msg_id","from","to","subject","priority","read","archived","created_at","body"],"properties":{"msg_id":{"type":"string"},"from":{"type":"string"},"to":{"type":"string"},` +
-				`"subject":{"type":"string"},"priority":{"enum":["normal","urgent"]},"read":{"type":"boolean"},"archived":{"type":"boolean"},"created_at":{"type":"string"},"body":{"type":"string"}}}}}}`,
 			Run: check,
 		},
 		{
@@ -50,15 +46,13 @@ func tools() []dialect.Tool {
 			Idempotent:  true,
 			Input: `{"type":"object","required":["msg_id"],"additionalProperties":false,"properties":{"msg_id":{"type":"string"},` +
 				`"read":{"type":"boolean","default":true}}}`,
-			Output: `{"type":"object","required":["msg_id","read"],"properties":{"msg_id":{"type":"string"},"read":{"type":"boolean"}}}`,
-			Run:    mark,
+			Run: mark,
 		},
 		{
 			Name: "archive_message", Title: "Archive a message",
 			Description: "Hide a message of your mailbox that you have acted on. It is kept, and listed with include_archived.",
 			Idempotent:  true,
 			Input:       `{"type":"object","required":["msg_id"],"additionalProperties":false,"properties":{"msg_id":{"type":"string"}}}`,
-			Output:      `{"type":"object","required":["msg_id","archived"],"properties":{"msg_id":{"type":"string"},"archived":{"const":true}}}`,
 			Run:         archive,
 		},
 		{
@@ -66,9 +60,7 @@ func tools() []dialect.Tool {
 			Description: "Register as online, and say what you work on. Without current_task the task stays; an empty one ends it.",
 			Idempotent:  true,
 			Input:       `{"type":"object","additionalProperties":false,"properties":{"current_task":{"type":"string","description":"one line"}}}`,
-			Output: `{"type":"object","required":["agent_id","ship","platform","current_task","last_seen","status"],"properties":{"agent_id":{"type":"string"},"ship":{"type":"string"},` +
-				`"platform":{"type":"string"},"current_task":{"type":"string"},"last_seen":{"type":"string"},"status":{"enum":["online","working","offline","stale"]}}}`,
-			Run: beat,
+			Run:         beat,
 		},
 	}
 }
@@ -194,11 +186,11 @@ func check(ctx context.Context, c *dialect.Call) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	out, fresh := s.list(letters)
-	if owner == c.Caller {
+	out, fresh, err := s.list(letters)
+	if err == nil && owner == c.Caller {
 		present(ctx, c, fresh)
 	}
-	return out, nil
+	return out, err
 }
 
 // present records that texts are on their way to the caller. They are listed whether that can be recorded or not.

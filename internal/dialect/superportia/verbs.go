@@ -81,11 +81,11 @@ func boot(ctx context.Context, v *dialect.Invocation) error {
 	if err != nil {
 		return err
 	}
-	unread, _ := selection{unreadOnly: true, limit: len(letters)}.list(letters)
-	out.Unread = unread.Unread
-	for _, e := range unread.Messages {
-		if e.Priority == string(mail.Urgent) {
-			out.Urgent = append(out.Urgent, e)
+	unread, n, _ := selection{unreadOnly: true, limit: len(letters)}.choose(letters)
+	out.Unread = n
+	for _, l := range unread {
+		if l.Priority == string(mail.Urgent) {
+			out.Urgent = append(out.Urgent, l.entry)
 		}
 	}
 	if v.JSON {

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"time"
 
+	"pennypost/internal/fence"
 	"pennypost/internal/mail"
 	"pennypost/internal/policy"
 )
@@ -81,7 +82,7 @@ func presenceOf(a mail.Agent, now mail.Time) presence {
 // letter is a message in a mailbox.
 type letter struct {
 	entry
-	fresh bool // it is not known yet that the text reached the owner
+	fresh bool // it is whole, and it is not known yet that the text reached the owner
 }
 
 // letterOf shows a message of a history as it stands in owner's mailbox; ok is false if it was never delivered there.
@@ -93,12 +94,14 @@ func letterOf(it mail.Item, owner mail.Name, now mail.Time) (l letter, ok bool) 
 		}
 		read = state == mail.Read || state == mail.Archived // the archive does not tell them apart
 	}
+	fresh := it.State == mail.Queued || it.State == mail.Notified
+	it, cut := fence.Abridge(it, owner)
 	return letter{
 		entry: entry{
 			ID: it.ID, From: it.From.Signer(), To: recipients(it.To), Subject: it.Subject, Priority: priority(it.Priority),
 			Read: read, Archived: state == mail.Archived || state == mail.Expired, At: stamp(it.Sent), Body: body(it.Message),
 		},
-		fresh: it.State == mail.Queued || it.State == mail.Notified,
+		fresh: fresh && !cut,
 	}, true
 }
 

@@ -1,0 +1,66 @@
+package mcpserver
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"pennypost/internal/fence"
+	"pennypost/internal/mail"
+)
+
+// said is a result of text alone. Clients hand a model the structured content of a result where there is one (Claude Code 2.1.330 and Codex 0.169.0
+// do), and that would be mail without a fence; so no tool has any.
+func said(text string) *mcp.CallToolResult {
+	return &mcp.CallToolResult{Content: []mcp.Content{&mcp.TextContent{Text: text}}}
+}
+
+// toolResult is what a client gets for what a tool returned. An error is told to the model, which can mend its call.
+func (box Mailbox) toolResult(name, text string, err error) *mcp.CallToolResult {
+	if n := fence.Sent(text); err == nil && n > fence.Budget { // every tool keeps to the budget by itself; this is the last guard
+		box.Log.Error("answer over the budget", "tool", name, "agent", box.Agent, "bytes", n)
+		err = mail.Errorf(mail.TooLarge, "%s was carried out, but its answer is %d bytes long and cannot be shown; ask for less", name, n)
+	}
+	if err == nil {
+		return said(text)
+	}
+	res := said(box.public(name, err))
+	res.IsError = true
+	return res
+}
+
+// public returns what a model is told of an error: the public message, harmless, because it may carry names that other agents chose.
+func (box Mailbox) public(what string, err error) string {
+	if mail.CodeOf(err) == mail.Internal {
+		box.Log.Error("mcp request failed", "what", what, "agent", box.Agent, "err", err)
+		return "the post office failed; nothing is known of the outcome. Look into your mailbox before you try again"
+	}
+	return fence.Clip(fence.Text(err.Error()), fence.MaxError)
+}
+
+// harmlessErrors is middleware that does for errors of the protocol what toolResult does for those of tools.
+func (box Mailbox) harmlessErrors(next mcp.MethodHandler) mcp.MethodHandler {
+	return func(ctx context.Context, method string, req mcp.Request) (mcp.Result, error) {
+		res, err := next(ctx, method, req)
+		if err == nil || ctx.Err() != nil {
+			return res, err
+		}
+		out := &jsonrpc.Error{Code: jsonrpc.CodeInternalError}
+		switch known, sdk := errors.AsType[*jsonrpc.Error](err); {
+		case sdk:
+			out.Code, out.Message = known.Code, fence.Clip(fence.Text(err.Error()), fence.MaxError)
+			if data, err := fence.JSON(known.Data); err == nil && len(known.Data) > 0 && len(data) <= fence.MaxError {
+				out.Data = json.RawMessage(data)
+			}
+		case mail.CodeOf(err) == mail.Invalid, mail.CodeOf(err) == mail.NotFound:
+			out.Code = jsonrpc.CodeInvalidParams
+			fallthrough
+		default:
+			out.Message = box.public(method, err)
+		}
+		return nil, out
+	}
+}

@@ -1,0 +1,125 @@
+package mcpserver
+
+import (
+	"context"
+	"slices"
+	"strings"
+
+	"pennypost/internal/fence"
+	"pennypost/internal/mail"
+)
+
+// view is mail that is to be shown in one answer.
+type view struct {
+	start  string // stands before all
+	items  []mail.Item
+	newest bool // what does not fit is left out at the old end, not at the new one
+	// end makes the last lines, for the messages that are shown.
+	end func(shown []mail.Item) string
+}
+
+// show renders messages for a tool, and records that those which it shows whole reached the agent through a door.
+func (n *Native) show(ctx context.Context, v view, door string) string {
+	text, whole := n.render(v)
+	n.present(ctx, whole, door)
+	return text
+}
+
+// render renders messages, as many as the budget allows, and returns those too. Of a message that does not fit alone it shows the beginning.
+func (n *Native) render(v view) (text string, whole []mail.Item) {
+	part := func(k int) []mail.Item {
+		if v.newest {
+			return v.items[len(v.items)-k:]
+		}
+		return v.items[:k]
+	}
+	f := fence.New()
+	rendered := make(map[mail.ID]string)
+	text, k := fence.Fit(len(v.items), func(k int) string {
+		var b strings.Builder
+		shown := part(k)
+		for i := range shown {
+			id := shown[i].ID
+			if rendered[id] == "" {
+				l := n.letter(shown[i])
+				rendered[id] = f.Message(&l) + "\n"
+			}
+			b.WriteString(rendered[id])
+		}
+		return v.start + fencedAnswer(f, b.String(), v.end(shown))
+	})
+	if k > 0 || len(v.items) == 0 {
+		return text, part(k)
+	}
+	text, _ = onePart(v.start, n.letter(part(1)[0]), 0, v.end(part(1)))
+	return text, nil
+}
+
+// onePart renders the text of a letter from an offset on, as far as the budget allows, and reports whether that was to its end.
+func onePart(start string, l mail.Item, offset int, end string) (text string, whole bool) {
+	f := fence.New()
+	if offset == 0 {
+		if text := start + fencedAnswer(f, f.Message(&l)+"\n", end); fence.Sent(text) <= fence.Budget {
+			return text, true
+		}
+	}
+	rest := len(l.Body) - offset
+	text, k := fence.Fit(rest, func(k int) string { return start + fencedAnswer(f, f.Part(&l, offset, offset+k)+"\n", end) })
+	return text, k == rest
+}
+
+// fencedAnswer puts together what a tool says of mail.
+func fencedAnswer(f fence.Fence, letters, end string) string {
+	if letters != "" {
+		letters = f.Notice() + "\n" + letters
+	}
+	return letters + end
+}
+
+// maxDocsInHead is how many bytes of documents' paths the head of a letter may hold; a message may have 200 KB of them.
+const maxDocsInHead = 1000
+
+// letter is a message as a tool shows it: what the head of its fence does not hold stands below its body, in the fence, and is read on with it.
+func (n *Native) letter(it mail.Item) mail.Item {
+	var below []string
+	if !slices.Equal(it.To, []mail.Address{mail.AgentAddress(n.box.Agent)}) {
+		to := make([]string, len(it.To))
+		for i, a := range it.To {
+			to[i] = string(a)
+		}
+		below = append(below, "to: "+strings.Join(to, ", "))
+	}
+	if len(it.Metadata) > 0 {
+		below = append(below, "metadata: "+string(it.Metadata))
+	}
+	var docs []string
+	for _, d := range it.Docs {
+		docs = append(docs, d.Path)
+	}
+	if paths := strings.Join(docs, ", "); len(paths) > maxDocsInHead {
+		it.Docs, below = nil, append(below, "docs: "+paths)
+	}
+	if len(below) > 0 {
+		it.Body = strings.TrimPrefix(it.Body+"\n\n"+strings.Join(below, "\n"), "\n\n")
+	}
+	return it
+}
+
+// toolDoor is the door of what an agent asked for.
+const toolDoor = "mcp"
+
+// present records that the text of messages is on its way to the agent, for those of its mail where that was not known yet.
+func (n *Native) present(ctx context.Context, items []mail.Item, door string) {
+	m := mail.Marking{Mark: mail.MarkPresented, Door: door}
+	for _, it := range items {
+		if it.State == mail.Queued || it.State == mail.Notified {
+			m.IDs = append(m.IDs, it.ID)
+		}
+	}
+	if len(m.IDs) == 0 {
+		return
+	}
+	if _, err := n.box.Service.Mark(ctx, m); err != nil {
+		n.box.Log.Warn("presented mail not recorded", "agent", n.box.Agent, "err", err)
+	}
+}

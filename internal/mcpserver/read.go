@@ -1,0 +1,148 @@
+package mcpserver
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"pennypost/internal/fence"
+	"pennypost/internal/mail"
+)
+
+type readParams struct {
+	ID     mail.ID  `json:"id"`
+	Offset int      `json:"offset"`
+	Thread mail.ID  `json:"thread"`
+	Since  string   `json:"since"`
+	To     string   `json:"to"`
+	Query  string   `json:"query"`
+	After  mail.Seq `json:"after"`
+	Before mail.Seq `json:"before"`
+	Limit  int      `json:"limit"`
+}
+
+// ofInbox reports whether what is unread is asked for, and nothing else.
+func (p *readParams) ofInbox() bool {
+	return p.Thread == "" && p.Since == "" && p.To == "" && p.Query == ""
+}
+
+func (n *Native) readMessages(ctx context.Context, req *mcp.CallToolRequest) (string, error) {
+	var p readParams
+	if err := decode(req, &p); err != nil {
+		return "", err
+	}
+	switch {
+	case p.ID != "":
+		return n.readOne(ctx, p)
+	case p.Offset != 0:
+		return "", mail.Errorf(mail.Invalid, "offset is a place in one message: give its id too")
+	case p.ofInbox():
+		return n.readInbox(ctx, p)
+	}
+	return n.readHistory(ctx, p)
+}
+
+// readOne shows a message from a place of its text on, and at its beginning what became of it.
+func (n *Native) readOne(ctx context.Context, p readParams) (string, error) {
+	it, err := n.box.Service.Message(ctx, p.ID)
+	if err != nil {
+		return "", err
+	}
+	l := n.letter(it)
+	if p.Offset < 0 || p.Offset > 0 && p.Offset >= len(l.Body) {
+		return "", mail.Errorf(mail.Invalid, "the offset %d is not in %s, whose text has %d bytes", p.Offset, it.ID, len(l.Body))
+	}
+	end := ""
+	if p.Offset == 0 {
+		if end, err = became(it.Deliveries); err != nil {
+			return "", err
+		}
+	}
+	text, whole := onePart("", l, p.Offset, end)
+	if whole {
+		n.present(ctx, []mail.Item{it}, toolDoor)
+	}
+	return text, nil
+}
+
+// became is a line that says where the deliveries of a message stand.
+func became(ds []mail.Delivery) (string, error) {
+	if len(ds) == 0 {
+		return "", nil
+	}
+	const share = fence.Budget / 4 // the message itself is more
+	for k := min(len(ds), maxListed); ; k /= 2 {
+		line, err := fence.JSON(struct {
+			Recipients []mail.Delivery            `json:"recipients"`
+			Others     map[mail.DeliveryState]int `json:"others,omitempty"`
+		}{ds[:k], mail.CountStates(ds[k:])})
+		if err != nil || k == 0 || fence.Sent(line) <= share {
+			return line, err
+		}
+	}
+}
+
+func (n *Native) readInbox(ctx context.Context, p readParams) (string, error) {
+	page, err := n.box.Service.Inbox(ctx, mail.InboxQuery{After: p.After, Before: p.Before, Limit: p.Limit, Bytes: fence.Budget})
+	if err != nil {
+		return "", err
+	}
+	if len(page.Messages) == 0 && page.Unread == 0 {
+		return "Nothing is unread.", nil
+	}
+	return n.show(ctx, view{items: page.Messages, end: func(shown []mail.Item) string {
+		end := fmt.Sprintf("%d unread in all.", page.Unread)
+		if len(shown) > 0 && (page.More || len(shown) < len(page.Messages)) {
+			end += fmt.Sprintf(" There is more: read_messages with after %d.", shown[len(shown)-1].Seq)
+		}
+		return end
+	}}, toolDoor), nil
+}
+
+// readHistory shows what of the room's messages is asked for: the newest or, behind a cursor, the first.
+func (n *Native) readHistory(ctx context.Context, p readParams) (string, error) {
+	q := mail.HistoryQuery{Thread: p.Thread, To: p.To, Search: p.Query, After: p.After, Before: p.Before, Limit: p.Limit}
+	if p.Thread == "" && p.To == "" {
+		q.Agent = n.box.Agent
+	}
+	if p.Since != "" {
+		var err error
+		if q.Since, err = mail.ParseTime(p.Since); err != nil {
+			return "", err
+		}
+	}
+	page, err := n.box.Service.History(ctx, q)
+	if err != nil {
+		return "", err
+	}
+	if len(page.Messages) == 0 {
+		return "There is no such message.", nil
+	}
+	newest := p.After == 0
+	return n.show(ctx, view{items: page.Messages, newest: newest, end: func(shown []mail.Item) string {
+		var end []string
+		if ids := unreadOf(shown); ids != "" {
+			end = append(end, "Unread of these: "+ids+".")
+		}
+		if len(shown) > 0 && (page.More || len(shown) < len(page.Messages)) {
+			cursor := fmt.Sprintf("after %d", shown[len(shown)-1].Seq)
+			if newest {
+				cursor = fmt.Sprintf("before %d", shown[0].Seq)
+			}
+			end = append(end, "There is more: read_messages with the same arguments and "+cursor+".")
+		}
+		return strings.Join(end, " ")
+	}}, toolDoor), nil
+}
+
+func unreadOf(items []mail.Item) string {
+	var ids []string
+	for i := range items {
+		if s := items[i].State; s == mail.Queued || s == mail.Notified || s == mail.Presented {
+			ids = append(ids, string(items[i].ID))
+		}
+	}
+	return strings.Join(ids, ", ")
+}

@@ -1,0 +1,152 @@
+package mcpserver
+
+import (
+	"context"
+	"slices"
+	"strings"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"pennypost/internal/fence"
+	"pennypost/internal/mail"
+)
+
+type rosterParams struct {
+	Role  string     `json:"role"`
+	State mail.State `json:"state"`
+	Query string     `json:"query"`
+	After string     `json:"after"`
+	Limit int        `json:"limit"`
+}
+
+// agentLine is a line of the roster as an answer shows it.
+type agentLine struct {
+	Name     mail.Name  `json:"name"`
+	Roles    []string   `json:"roles,omitempty"`
+	Tags     []string   `json:"tags,omitempty"`
+	State    mail.State `json:"state"`
+	Task     string     `json:"task,omitempty"`
+	Parent   mail.Name  `json:"parent,omitempty"`
+	Seen     mail.Time  `json:"last_seen,omitzero"`
+	Unread   int        `json:"unread,omitzero"`
+	Door     string     `json:"door,omitempty"`
+	Unlisted int        `json:"unlisted,omitzero"` // roles and tags that are left out
+}
+
+// maxWords is how many roles, and how many tags, of an agent an answer shows.
+const maxWords = 10
+
+func lineOf(a *mail.Agent) agentLine {
+	roles, tags := a.Roles[:min(maxWords, len(a.Roles))], a.Tags[:min(maxWords, len(a.Tags))]
+	return agentLine{
+		Name: a.Name, Roles: roles, Tags: tags, State: a.State, Task: a.Task, Parent: a.Parent, Seen: a.Seen, Unread: a.Unread, Door: a.Door,
+		Unlisted: len(a.Roles) - len(roles) + len(a.Tags) - len(tags),
+	}
+}
+
+// short is what is shown of an agent whose line would fill an answer by itself.
+func (m agentLine) short() agentLine {
+	return agentLine{Name: m.Name, State: m.State, Seen: m.Seen, Unread: m.Unread, Door: m.Door, Unlisted: m.Unlisted + len(m.Roles) + len(m.Tags)}
+}
+
+// maxRosterLine is how many bytes a line of the roster may take: an agent has up to fifty roles and tags of 128 bytes.
+const maxRosterLine = 2000
+
+func rosterLine(a *mail.Agent) agentLine {
+	m := lineOf(a)
+	if text, err := fence.JSON(m); err == nil && fence.Sent(text) > maxRosterLine {
+		return m.short()
+	}
+	return m
+}
+
+type roster struct {
+	You    mail.Name     `json:"you"`
+	Room   mail.RoomName `json:"room"`
+	Agents []agentLine   `json:"agents"`
+	// Total is how many agents there are of the kind that was asked for, if not all of them are listed.
+	Total int    `json:"total,omitzero"`
+	Next  string `json:"next,omitempty"` // the argument after of the next page
+}
+
+// listAgents lists those who are live first, each part by name.
+func (n *Native) listAgents(ctx context.Context, req *mcp.CallToolRequest) (string, error) {
+	var p rosterParams
+	if err := decode(req, &p); err != nil {
+		return "", err
+	}
+	if p.Limit < 0 {
+		return "", mail.Errorf(mail.Invalid, "a limit of %d is out of range; leave it out for as many as one answer holds", p.Limit)
+	}
+	if p.State != "" {
+		if _, err := mail.ParseState(string(p.State)); err != nil {
+			return "", err
+		}
+	}
+	all, err := n.box.Service.Agents(ctx)
+	if err != nil {
+		return "", err
+	}
+	all = slices.DeleteFunc(all, func(a mail.Agent) bool { return !p.wants(&a) })
+	total := len(all)
+	slices.SortFunc(all, func(a, b mail.Agent) int { return strings.Compare(place(&a), place(&b)) })
+	all = slices.DeleteFunc(all, func(a mail.Agent) bool { return place(&a) <= p.After })
+	limit := len(all)
+	if p.Limit > 0 {
+		limit = min(limit, p.Limit)
+	}
+	var lines []agentLine
+	out, _, err := fence.FitJSON(limit, func(k int) any {
+		for i := len(lines); i < k; i++ {
+			lines = append(lines, rosterLine(&all[i]))
+		}
+		out := roster{You: n.box.Agent, Room: n.box.Room, Agents: append([]agentLine{}, lines[:k]...)}
+		if k < total {
+			out.Total = total
+		}
+		if 0 < k && k < len(all) {
+			out.Next = place(&all[k-1])
+		}
+		return out
+	})
+	return jsonAnswer(out, err)
+}
+
+// place is where an agent stands in the list, as text that sorts so.
+func place(a *mail.Agent) string {
+	if a.State.Live() {
+		return "live:" + string(a.Name)
+	}
+	return "other:" + string(a.Name)
+}
+
+func (p *rosterParams) wants(a *mail.Agent) bool {
+	if p.Role != "" && !slices.Contains(a.Roles, p.Role) || p.State != "" && a.State != p.State {
+		return false
+	}
+	text := strings.Join(slices.Concat([]string{string(a.Name), a.Task}, a.Roles, a.Tags), "\n")
+	return strings.Contains(strings.ToLower(text), strings.ToLower(p.Query))
+}
+
+type presenceParams struct {
+	Name  mail.Name  `json:"name"`
+	Roles []string   `json:"roles"`
+	Tags  []string   `json:"tags"`
+	Task  *string    `json:"task"`
+	State mail.State `json:"state"`
+}
+
+func (n *Native) setPresence(ctx context.Context, req *mcp.CallToolRequest) (string, error) {
+	var p presenceParams
+	if err := decode(req, &p); err != nil {
+		return "", err
+	}
+	a, err := n.box.Service.Register(ctx, mail.Presence{Roles: p.Roles, Tags: p.Tags, Task: p.Task, State: p.State})
+	if err == nil && p.Name != "" && p.Name != a.Name {
+		a, err = n.box.Service.Rename(ctx, a.Name, p.Name)
+	}
+	if err != nil {
+		return "", err
+	}
+	return fence.JSON(rosterLine(&a))
+}

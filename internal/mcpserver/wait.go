@@ -1,0 +1,86 @@
+package mcpserver
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"pennypost/internal/mail"
+)
+
+type waitParams struct {
+	Types   []mail.Type `json:"types"`
+	ReplyTo mail.ID     `json:"reply_to"`
+	After   mail.Seq    `json:"after"`
+	Timeout float64     `json:"timeout_seconds"`
+}
+
+const (
+	defaultWait = 10 * time.Minute
+	longestWait = 24 * time.Hour
+	// progressEvery keeps a waiting call alive: clients give up on a call that is silent for five minutes over HTTP, and some
+	// on the first byte after one.
+	progressEvery = 25 * time.Second
+)
+
+func (n *Native) waitForMessages(ctx context.Context, req *mcp.CallToolRequest) (string, error) {
+	var p waitParams
+	if err := decode(req, &p); err != nil {
+		return "", err
+	}
+	timeout := time.Duration(p.Timeout * float64(time.Second))
+	switch {
+	case p.Timeout < 0 || p.Timeout > longestWait.Seconds():
+		return "", mail.Errorf(mail.Invalid, "timeout_seconds %v is out of range; use 0 to %v", p.Timeout, longestWait.Seconds())
+	case p.Timeout == 0:
+		timeout = defaultWait
+	}
+	for _, t := range p.Types {
+		if _, err := mail.ParseType(string(t)); err != nil {
+			return "", err
+		}
+	}
+	ctx, cancel := context.WithTimeout(ctx, timeout)
+	defer cancel()
+	stop := reportProgress(ctx, req, timeout)
+	it, err := n.box.Service.Wait(ctx, mail.WaitQuery{Types: p.Types, ReplyTo: p.ReplyTo, After: p.After})
+	stop()
+	if mail.CodeOf(err) == mail.Timeout {
+		return fmt.Sprintf("No mail came within %v. To wait on, call again.", timeout), nil
+	}
+	if err != nil {
+		return "", err
+	}
+	return n.show(context.WithoutCancel(ctx), view{items: []mail.Item{it}, end: func([]mail.Item) string {
+		return fmt.Sprintf("To wait for the next: wait_for_messages with after %d.", it.Seq)
+	}}, mail.WaitDoor), nil
+}
+
+// reportProgress tells the client, if it wants to know, that the call is still alive: at once, and then regularly. The
+// returned function ends that and waits for it.
+func reportProgress(ctx context.Context, req *mcp.CallToolRequest, total time.Duration) (stop func()) {
+	token := req.Params.GetProgressToken()
+	if token == nil {
+		return func() {}
+	}
+	ctx, cancel := context.WithCancel(ctx)
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		tick := time.NewTicker(progressEvery)
+		defer tick.Stop()
+		for began := time.Now(); ; {
+			_ = req.Session.NotifyProgress(ctx, &mcp.ProgressNotificationParams{
+				ProgressToken: token, Progress: time.Since(began).Seconds(), Total: total.Seconds(), Message: "waiting for mail",
+			})
+			select {
+			case <-tick.C:
+			case <-ctx.Done():
+				return
+			}
+		}
+	}()
+	return func() { cancel(); <-done }
+}
