@@ -3,6 +3,8 @@ package mailroom
 import (
 	"context"
 	"errors"
+	"fmt"
+	"sync"
 	"time"
 
 	"pennypost/internal/journal"
@@ -17,7 +19,11 @@ func (v *view) Status(ctx context.Context) (mail.RoomStatus, error) { return v.R
 func (r *Room) Status() mail.RoomStatus {
 	st := mail.RoomStatus{Name: r.name, Open: true}
 	if disk, ok := r.journal.(journal.Verifier); ok {
-		st.Bytes, st.Rejected = disk.Size()
+		c := disk.Condition()
+		st.Bytes, st.Rejected, st.Missing = c.Bytes, c.Rejected, c.Missing
+		if c.Broken != nil {
+			st.Trouble = c.Broken.Error()
+		}
 	}
 	now := r.now()
 	r.mu.RLock()
@@ -30,8 +36,12 @@ func (r *Room) Status() mail.RoomStatus {
 	return st
 }
 
-// Run looks after the room until ctx ends: retention at once and then hourly, lapsed sessions every minute.
+// Run looks after the room until ctx ends: retention at once and then hourly, lapsed sessions every minute, and what happens to its
+// files is told to the person.
 func (r *Room) Run(ctx context.Context) error {
+	var running sync.WaitGroup
+	defer running.Wait()
+	running.Go(func() { r.tellNews(ctx) })
 	r.runRetention(ctx)
 	hourly, minutely := time.NewTicker(time.Hour), time.NewTicker(time.Minute)
 	defer hourly.Stop()
@@ -46,6 +56,23 @@ func (r *Room) Run(ctx context.Context) error {
 			if err := r.endLapsed(ctx); err != nil {
 				r.opts.Log.Warn("lapsed sessions not ended", "room", r.name, "err", err)
 			}
+		}
+	}
+}
+
+// tellNews puts what happens to the room's files into the person's mailbox, until ctx ends.
+func (r *Room) tellNews(ctx context.Context) {
+	disk, ok := r.journal.(journal.Verifier)
+	if !ok {
+		return
+	}
+	for {
+		news, err := disk.News(ctx)
+		if err != nil {
+			return
+		}
+		for _, n := range news {
+			r.tellUser(ctx, n.Subject, n.Body)
 		}
 	}
 }
@@ -266,5 +293,46 @@ func (v *view) Verify(ctx context.Context) (mail.Verification, error) {
 	if !ok {
 		return mail.Verification{Problems: []mail.Problem{}}, nil
 	}
-	return disk.Verify(ctx)
+	found, err := disk.Verify(ctx)
+	v.nameMissing(found.Problems)
+	return found, err
+}
+
+// nameMissing adds to each range of missing lines which messages the room, which read them before they went, still knows.
+func (r *Room) nameMissing(problems []mail.Problem) {
+	const most = 5
+	r.mu.RLock()
+	defer r.mu.RUnlock()
+	for i := range problems {
+		p := &problems[i]
+		if p.First == 0 {
+			continue
+		}
+		lost := list(r.state.order).after(p.First - 1).before(p.Last + 1)
+		for _, rec := range lost[:min(most, len(lost))] {
+			p.Text += fmt.Sprintf("; %s from %s to %s", rec.msg.ID, rec.msg.From, rec.msg.To)
+		}
+		if len(lost) > most {
+			p.Text += fmt.Sprintf("; and %d more messages", len(lost)-most)
+		}
+	}
+}
+
+// Repair implements mail.Keeper. Whoever opened the room has to open it anew if lines were put back: they belong before what the room
+// has read.
+func (v *view) Repair(ctx context.Context) (mail.Verification, error) {
+	if err := v.needUser("repair the room's files"); err != nil {
+		return mail.Verification{}, err
+	}
+	disk, ok := v.journal.(journal.Verifier)
+	if !ok {
+		return mail.Verification{Problems: []mail.Problem{}}, nil
+	}
+	v.keeping.Lock()
+	defer v.keeping.Unlock()
+	found, err := disk.Repair(ctx)
+	if err != nil {
+		return found, v.unavailable(err)
+	}
+	return found, nil
 }

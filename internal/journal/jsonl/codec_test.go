@@ -44,7 +44,7 @@ func TestFormat(t *testing.T) {
 			t.Errorf("appendPayload(%+v): %v", test.event, err)
 			continue
 		}
-		if got := string(appendLine(nil, test.event.Seq, payload)); got != test.want+"\n" {
+		if got := string(oldLine(test.event.Seq, payload)); got != test.want+"\n" {
 			t.Errorf("line of %+v:\n got %s\nwant %s", test.event, got, test.want)
 		}
 	}
@@ -88,7 +88,7 @@ func roundTrip(t *testing.T, e mail.Event) {
 	if err != nil {
 		t.Fatalf("appendPayload(%+v): %v", e, err)
 	}
-	line := bytes.TrimSuffix(appendLine(nil, e.Seq, payload), []byte("\n"))
+	line := bytes.TrimSuffix(oldLine(e.Seq, payload), []byte("\n"))
 	if !json.Valid(line) || bytes.ContainsAny(line, "\r\n") {
 		t.Fatalf("not one line of JSON: %q", line)
 	}
@@ -115,7 +115,7 @@ func roundTrip(t *testing.T, e mail.Event) {
 	}
 	again := p.decode(seq, covered)
 	payload, err = appendPayload(nil, &again)
-	if got := bytes.TrimSuffix(appendLine(nil, seq, payload), []byte("\n")); err != nil || !bytes.Equal(got, line) {
+	if got := bytes.TrimSuffix(oldLine(seq, payload), []byte("\n")); err != nil || !bytes.Equal(got, line) {
 		t.Errorf("written again:\n got %s\nwant %s\n%v", got, line, err)
 	}
 	// What jsonx would have written must mean the same to us.
@@ -163,7 +163,7 @@ func FuzzEncode(f *testing.F) {
 func FuzzDecode(f *testing.F) {
 	for _, e := range journaltest.Samples() {
 		payload, _ := appendPayload(nil, &e)
-		line := appendLine(nil, 7, payload)
+		line := oldLine(7, payload)
 		f.Add(line[:len(line)-trailer-1])
 	}
 	for _, s := range []string{

@@ -15,7 +15,7 @@ import (
 
 const memPath = "/room"
 
-func openMem(d *memDisk) (*Journal, error) { return Open(memPath, Options{disk: d}) }
+func openMem(d *memDisk) (*Journal, error) { return Open(memPath, Options{disk: d, watch: -1}) }
 
 // note is a message that says in its subject what compaction is to do with it. Its body is found nowhere else.
 func note(n int) mail.Event {
@@ -65,15 +65,17 @@ func (c *clerk) append(t *testing.T, j *Journal, n int) {
 	if c.poison != nil && !errors.Is(err, c.poison) {
 		t.Errorf("Append to a poisoned journal = %v, want %v", err, c.poison)
 	}
+	broken := j.Condition().Broken
 	for i := range n {
-		if err == nil {
+		switch {
+		case err == nil:
 			c.told[c.next+i] = last - mail.Seq(n-1-i)
-		} else {
+		case broken != nil: // otherwise nothing of it may be found
 			c.tried[c.next+i] = true
 		}
 	}
 	if err != nil {
-		c.poison = err
+		c.poison = broken
 	}
 	c.next += n
 }
