@@ -136,9 +136,13 @@ func (j *Journal) path(name string) string { return filepath.Join(j.dir, filepat
 
 // Last implements journal.Journal.
 func (j *Journal) Last() mail.Seq {
+	return j.lastItem().end
+}
+
+func (j *Journal) lastItem() item {
 	j.mu.Lock()
 	defer j.mu.Unlock()
-	return j.end.end
+	return j.end
 }
 
 // Condition implements journal.Verifier.

@@ -20,9 +20,7 @@ const skipped = 1_000_000
 
 // noteLast writes lastName if there is news. Only the goroutine that runs watch calls it, and Close after that has ended.
 func (j *Journal) noteLast() {
-	j.mu.Lock()
-	last := j.end
-	j.mu.Unlock()
+	last := j.lastItem()
 	if last.end == j.noted || last.end == 0 {
 		return
 	}

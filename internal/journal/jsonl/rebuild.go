@@ -1,12 +1,10 @@
 package jsonl
 
 import (
-	"cmp"
 	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
-	"runtime"
 	"slices"
 	"strings"
 
@@ -27,7 +25,7 @@ func (j *Journal) settleIn(at int64, end item) (int64, error) {
 	if err := j.bringBack(size, end, j.buf); err != nil {
 		return 0, err
 	}
-	return j.size - int64(len(j.buf)), nil // only who leads changes it
+	return j.size, nil // only who leads changes it
 }
 
 // bringBack undoes what somebody did to the main file while it was open: removed it, put another in its place, cut it off. What is
@@ -83,12 +81,19 @@ func (j *Journal) rebuild(size int64, end item, batch []byte) error {
 	}
 	var rest []byte
 	if s.end.end != end.end {
+		published := j.lastItem()
+		if s.end.end > published.end { // what was never acknowledged, or a part of the batch
+			if whole.bytes, err = endOf(from, s.size, published); err != nil {
+				return err
+			}
+			s.end = published
+		}
 		if rest, err = j.remember(s.end); err != nil {
 			return err
 		}
 		rest = append(rest, batch...)
 	}
-	_, err = j.replaceMain(func(o *output) error {
+	_, err = j.replaceMain(len(batch), func(o *output) error {
 		if err := o.copy(from, whole); err != nil {
 			return err
 		}
@@ -100,11 +105,23 @@ func (j *Journal) rebuild(size int64, end item, batch []byte) error {
 	return err
 }
 
+// endOf returns where the line of end ends in the first size bytes of f.
+func endOf(f file, size int64, end item) (at int64, err error) {
+	err = scan(f, firstLine(f), size, func(l line) error {
+		if it, _, err := inspect(l.text); err == nil && it.end <= end.end {
+			at = l.end()
+		}
+		return nil
+	})
+	return at, err
+}
+
 // remember returns the published lines behind from: written again as they were from the events that followers share, and a stub for
 // those that are older.
 func (j *Journal) remember(from item) (lines []byte, err error) {
+	end := j.lastItem()
 	j.mu.Lock()
-	batches, end := j.tail.rest(from.end), j.end
+	batches := j.tail.rest(from.end)
 	j.mu.Unlock()
 	lacking := func(next item) {
 		stub := from.lost(&next)
@@ -139,8 +156,8 @@ func (j *Journal) remember(from item) (lines []byte, err error) {
 
 // replaceMain puts a file that fill writes in the place of the main file, and goes on with it. Whatever else is there is set aside. If
 // it fails, the file that was open stays so; but if only the last sync failed, the new one is open, and may not last. The caller leads,
-// or is Open.
-func (j *Journal) replaceMain(fill func(*output) error) (*survey, error) {
+// or is Open. The last bytes that fill writes may be unpublished.
+func (j *Journal) replaceMain(unpublished int, fill func(*output) error) (*survey, error) {
 	if err := j.secureDir(); err != nil {
 		return nil, err
 	}
@@ -164,32 +181,26 @@ func (j *Journal) replaceMain(fill func(*output) error) (*survey, error) {
 	if windows && old != nil {
 		_ = old.Close()
 	}
-	failed := r.commit()
-	if failed != nil {
-		if _, leads := j.leads(old); leads {
-			r.abandon()
-			return nil, errors.Join(failed, j.stillOpen())
-		}
+	failed := r.put()
+	if _, leads := j.leads(r.file); failed != nil && !leads {
+		r.abandon()
+		return nil, errors.Join(failed, j.stillOpen())
 	}
-	f, err := j.disk.Open(j.path(mainName), os.O_RDWR)
+	s, err := surveyAll(r.file)
 	if err != nil {
-		return nil, err
-	}
-	s, err := surveyAll(f)
-	if err != nil || s.size != r.end() {
-		f.Close()
-		return nil, fmt.Errorf("what was written cannot be read again: %w", cmp.Or(err, errChanged))
+		_ = r.closeFile()
+		return nil, fmt.Errorf("read what was written: %w", err)
 	}
 	if old != nil && !windows {
 		j.retired = append(j.retired, old)
 	}
-	j.file = f
-	j.adopt(s)
+	j.file = r.file
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	j.size, j.index, j.absent = s.size-int64(unpublished), s.index, s.missing
+	j.rewrites++
 	return s, failed
 }
-
-// Windows does not replace an open file. Nor does it let others do so, so that closing it first is no risk there.
-const windows = runtime.GOOS == "windows"
 
 // stillOpen opens the main file again after it could not be replaced, where it had to be closed for that.
 func (j *Journal) stillOpen() (err error) {
@@ -205,14 +216,6 @@ func (j *Journal) leads(f file) (size int64, leads bool) {
 		return 0, false
 	}
 	return j.disk.Leads(j.path(mainName), f)
-}
-
-// adopt makes what a survey of the main file found the state that everything goes by.
-func (j *Journal) adopt(s *survey) {
-	j.mu.Lock()
-	defer j.mu.Unlock()
-	j.size, j.index, j.absent = s.size, s.index, s.missing
-	j.rewrites++
 }
 
 // secureDir makes the directory again if somebody removed it, and locks it again.

@@ -214,7 +214,7 @@ func (j *Journal) standIn(s *survey) (*survey, error) {
 			return nil, err
 		}
 	}
-	mended, err := j.replaceMain(func(o *output) error {
+	mended, err := j.replaceMain(0, func(o *output) error {
 		from := int64(0)
 		for _, g := range gaps {
 			if err := o.copy(j.file, span{from, g.off - from}); err != nil {

@@ -66,7 +66,7 @@ func (j *Journal) repairMain(ctx context.Context) (repaired int, err error) {
 	}
 	if changed {
 		f := j.file
-		now, err := j.replaceMain(func(o *output) error { return o.pieces(f, pieces...) })
+		now, err := j.replaceMain(0, func(o *output) error { return o.pieces(f, pieces...) })
 		if now == nil {
 			return 0, err
 		}

@@ -4,6 +4,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"runtime"
 )
 
 // span is a part of a file.
@@ -116,7 +117,7 @@ func (j *Journal) replace(name, by string) (*replacement, error) {
 	return r, nil
 }
 
-// closeFile ends writing. Windows does not rename a file that is open.
+// closeFile ends writing.
 func (r *replacement) closeFile() error {
 	f := r.file
 	r.file = nil
@@ -128,11 +129,31 @@ func (r *replacement) closeFile() error {
 
 // commit puts the new content, which must be synced, in the place of the old one.
 func (r *replacement) commit() error {
-	if err := r.closeFile(); err != nil {
+	if err := r.put(); err != nil {
 		return err
+	}
+	return r.closeFile()
+}
+
+// Windows does not replace a file that is open, nor by one. It does not let others do so either.
+const windows = runtime.GOOS == "windows"
+
+// put is commit, and r.file stays open, so that nobody can come between.
+func (r *replacement) put() error {
+	if windows {
+		if err := r.closeFile(); err != nil {
+			return err
+		}
 	}
 	if err := r.disk.Rename(r.tmp, r.path); err != nil {
 		return err
+	}
+	if windows {
+		f, err := r.disk.Open(r.path, os.O_RDWR)
+		if err != nil {
+			return err
+		}
+		r.file = f
 	}
 	return r.disk.SyncDir(filepath.Dir(r.path))
 }

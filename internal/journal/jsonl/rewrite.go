@@ -3,7 +3,6 @@ package jsonl
 import (
 	"context"
 	"errors"
-	"os"
 
 	"pennypost/internal/journal"
 	"pennypost/internal/mail"
@@ -300,24 +299,12 @@ func (j *Journal) takePlace(r *replacement, p *plan) (replaced bool, err error) 
 	if windows {
 		_ = old.Close()
 	}
-	failed := r.commit()
-	if failed != nil {
-		if _, leads := j.leads(old); leads {
-			return false, errors.Join(failed, j.stillOpen())
-		}
-	}
-	f, err := j.disk.Open(j.path(mainName), os.O_RDWR)
-	if err == nil {
-		var size int64
-		if size, err = f.Size(); err == nil && size != r.end() {
-			err = errChanged
-		}
+	failed := r.put()
+	if _, leads := j.leads(r.file); failed != nil && !leads {
+		return false, errors.Join(failed, j.stillOpen())
 	}
 	_ = old.Close()
-	if j.file = f; err != nil {
-		j.file = nil
-		return true, j.poison(errors.Join(failed, err)) // nobody knows; it is found out when the journal is made anew or opened
-	}
+	j.file, r.file = r.file, nil
 	j.mu.Lock()
 	j.size = r.end()
 	j.index = p.index

@@ -26,7 +26,7 @@ func (j *Journal) setAside(s *survey) (*survey, error) {
 	}
 	var mended *survey
 	if err == nil {
-		mended, err = j.replaceMain(func(o *output) error { return j.leaveOut(o, s) })
+		mended, err = j.replaceMain(0, func(o *output) error { return j.leaveOut(o, s) })
 	}
 	if err == nil {
 		return mended, nil

@@ -21,9 +21,7 @@ func (j *Journal) afterStrangers(size int64) (int64, error) {
 	if now == size {
 		return size, nil
 	}
-	j.mu.Lock()
-	end := j.end
-	j.mu.Unlock()
+	end := j.lastItem()
 	err = errChanged
 	if now > size {
 		err = scan(j.file, size, now, func(l line) error {
