@@ -116,8 +116,8 @@ func (it *item) at() mail.Time {
 
 // setTime makes t what the line says as its time. Times that no line can say are left out.
 func (it *item) setTime(t mail.Time) {
-	if b, err := t.AppendText(make([]byte, 0, len(timeForm))); err == nil && len(b) == len(timeForm) {
-		copy(it.when[:], b)
+	if b, err := t.AppendText(it.when[:0]); err != nil || len(b) != len(timeForm) {
+		it.when = [len(timeForm)]byte{}
 	}
 }
 

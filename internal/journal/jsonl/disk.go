@@ -89,14 +89,6 @@ func (osDisk) Open(path string, flag int) (file, error) {
 	return osFile{f, info}, nil
 }
 
-func (osDisk) Leads(path string, to file) (size int64, leads bool) {
-	info, err := os.Stat(path)
-	if err != nil {
-		return 0, false
-	}
-	return info.Size(), os.SameFile(info, to.(osFile).info)
-}
-
 type osFile struct {
 	*os.File
 	info os.FileInfo // which file it is

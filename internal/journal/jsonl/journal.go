@@ -30,6 +30,7 @@ var _ journal.Journal = (*Journal)(nil)
 type Journal struct {
 	// Fixed by Open.
 	dir      string
+	mainPath string
 	log      *slog.Logger
 	onSync   func(events, bytes int, took time.Duration)
 	disk     disk
@@ -66,12 +67,12 @@ type Journal struct {
 	queue    []*request // who waits, in order; if led, the first one leads
 	led      bool
 	closing  bool
-	broken   error    // why nothing can be appended at present
+	broken   error // why nothing can be appended at present
 	brokenAt time.Time
-	shared   bool     // broken for good: another process writes to the file
-	size     int64    // of the durable part of the file
-	end      item     // its last line; with it ends what is durable
-	rewrites int      // how often the file was replaced
+	shared   bool  // broken for good: another process writes to the file
+	size     int64 // of the durable part of the file
+	end      item  // its last line; with it ends what is durable
+	rewrites int   // how often the file was replaced
 	index    index
 	tail     tail
 	grown    chan struct{} // closed at the next commit; nil while no cursor waits
@@ -89,6 +90,7 @@ func Open(dir string, opts Options) (*Journal, error) {
 		dir: dir, log: opts.Log.With("journal", dir), onSync: opts.OnSync, disk: opts.disk,
 		closed: make(chan struct{}), keeper: make(chan struct{}, 1), looked: make(map[string]bool),
 	}
+	j.mainPath = j.path(mainName)
 	if err := j.disk.MkdirAll(dir); err != nil {
 		return nil, fmt.Errorf("make journal directory: %w", err)
 	}

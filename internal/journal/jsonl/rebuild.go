@@ -19,7 +19,7 @@ const newName = "mailbox.new"
 // returns where the batch is then.
 func (j *Journal) settleIn(at int64, end item) (int64, error) {
 	size := at + int64(len(j.buf))
-	if now, leads := j.disk.Leads(j.path(mainName), j.file); leads && now >= size {
+	if now, leads := j.disk.Leads(j.mainPath, j.file); leads && now >= size {
 		return at, nil
 	}
 	if err := j.bringBack(size, end, j.buf); err != nil {
@@ -31,7 +31,7 @@ func (j *Journal) settleIn(at int64, end item) (int64, error) {
 // bringBack undoes what somebody did to the main file while it was open: removed it, put another in its place, cut it off. What is
 // open is the truth, of which the first size bytes count. The caller leads.
 func (j *Journal) bringBack(size int64, end item, batch []byte) error {
-	_, there := j.disk.Leads(j.path(mainName), j.file)
+	_, there := j.disk.Leads(j.mainPath, j.file)
 	before := j.Condition()
 	if err := j.rebuild(size, end, batch); err != nil {
 		return j.poison(fmt.Errorf("the file was removed or replaced, and could not be put back: %w", err))
@@ -57,7 +57,7 @@ func (j *Journal) bringBack(size int64, end item, batch []byte) error {
 func (j *Journal) rebuild(size int64, end item, batch []byte) error {
 	from := j.main()
 	if from == nil {
-		f, err := j.disk.Open(j.path(mainName), os.O_RDWR)
+		f, err := j.disk.Open(j.mainPath, os.O_RDWR)
 		if err != nil {
 			return err
 		}
@@ -205,7 +205,7 @@ func (j *Journal) replaceMain(unpublished int, fill func(*output) error) (*surve
 // stillOpen opens the main file again after it could not be replaced, where it had to be closed for that.
 func (j *Journal) stillOpen() (err error) {
 	if windows {
-		j.file, err = j.disk.Open(j.path(mainName), os.O_RDWR)
+		j.file, err = j.disk.Open(j.mainPath, os.O_RDWR)
 	}
 	return err
 }
@@ -215,7 +215,7 @@ func (j *Journal) leads(f file) (size int64, leads bool) {
 	if f == nil {
 		return 0, false
 	}
-	return j.disk.Leads(j.path(mainName), f)
+	return j.disk.Leads(j.mainPath, f)
 }
 
 // secureDir makes the directory again if somebody removed it, and locks it again.
@@ -255,7 +255,7 @@ func (j *Journal) setForeignAside() error {
 		n++
 	}
 	name := fmt.Sprintf(foreignName, n)
-	if err := j.disk.Rename(j.path(mainName), j.path(name)); err != nil {
+	if err := j.disk.Rename(j.mainPath, j.path(name)); err != nil {
 		return err
 	}
 	j.log.Warn("set aside a file that somebody put in the place of the mailbox", "file", name)

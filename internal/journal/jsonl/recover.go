@@ -25,7 +25,7 @@ type Recovery struct {
 // openMain opens the main file and brings it into the state that everything else relies on: whole lines, each readable, their
 // places rising, all of it durable.
 func (j *Journal) openMain() error {
-	f, err := j.disk.Open(j.path(mainName), os.O_RDWR|os.O_CREATE)
+	f, err := j.disk.Open(j.mainPath, os.O_RDWR|os.O_CREATE)
 	if err != nil {
 		return err
 	}

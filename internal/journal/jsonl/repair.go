@@ -90,9 +90,18 @@ type spare struct {
 
 // spareLines returns the events in the files that were set aside whose places the archive does not have, by place.
 func (j *Journal) spareLines(ctx context.Context) (lines []spare, err error) {
+	add := func(name string, text []byte) bool {
+		it, _, err := inspect(text)
+		if err == nil && it.gone == "" {
+			lines = append(lines, spare{it, append(slices.Clone(text), '\n'), name != rejectedName})
+		}
+		return err == nil
+	}
 	err = j.eachSetAside(func(name string, l line) error {
-		if it, _, err := inspect(l.text); err == nil && it.gone == "" {
-			lines = append(lines, spare{it, append(slices.Clone(l.text), '\n'), name != rejectedName})
+		if !add(name, l.text) {
+			for _, good := range (&badLine{text: l.text}).salvage() {
+				add(name, good.text)
+			}
 		}
 		return j.stopped(ctx)
 	})

@@ -64,7 +64,7 @@ func (j *Journal) stayOpen() error {
 	if broken != nil {
 		return nil
 	}
-	if now, leads := j.disk.Leads(j.path(mainName), j.file); leads && now >= size {
+	if now, leads := j.disk.Leads(j.mainPath, j.file); leads && now >= size {
 		return nil // what strangers added is looked at before the next write
 	}
 	return j.bringBack(size, end, nil)
