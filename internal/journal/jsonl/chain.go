@@ -116,8 +116,9 @@ func (it *item) at() mail.Time {
 
 // setTime makes t what the line says as its time. Times that no line can say are left out.
 func (it *item) setTime(t mail.Time) {
-	if b, err := t.AppendText(it.when[:0]); err != nil || len(b) != len(timeForm) {
-		it.when = [len(timeForm)]byte{}
+	var room [2 * len(timeForm)]byte
+	if b, err := t.AppendText(room[:0]); err == nil && len(b) == len(timeForm) {
+		copy(it.when[:], b)
 	}
 }
 
