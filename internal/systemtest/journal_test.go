@@ -145,7 +145,7 @@ func TestVerifyNamesAbsences(t *testing.T) {
 	d.mustServe(t)
 	for room := range damages {
 		r := d.run("verify", "--room", room)
-		if r.code != 1 || !strings.Contains(r.stdout, " missing, from ") {
+		if r.code != 1 || !strings.Contains(r.stdout, " missing, ") || !strings.Contains(r.stdout, ", from ") {
 			t.Errorf("%s: verify: %+v, want exit 1 and what is missing", room, r)
 		}
 		sent := fetch[mail.Sent](t, d.socket(""), http.StatusCreated, http.MethodPost, "/api/v1/rooms/"+room+"/messages", `{"to":"user","body":"goes on"}`)
