@@ -74,8 +74,9 @@ func (j *Journal) growMonth(name string, from file, lines []place) error {
 	return o.sync()
 }
 
-// notYet returns those of lines that a file of the archive does not have yet. It should have none; but if somebody brought back
-// an older main file, they must not get there twice. Looking once is enough as long as the journal is open.
+// notYet returns those of lines that a file of the archive does not have yet. It should have none; but if somebody
+// brought back an older main file, they must not get there twice. Looking once is enough as long as the journal is
+// open.
 func (j *Journal) notYet(f file, name string, size int64, lines []place) ([]place, error) {
 	if j.looked[name] {
 		return lines, nil
@@ -113,8 +114,8 @@ func (o *output) endLine(f file, size int64) error {
 	return o.write([]byte("\n"))
 }
 
-// undoArchive takes out of the archive what a compaction put there that did not come to its end: lines whose events stand in
-// the main file. They are the last ones of their files.
+// undoArchive takes out of the archive what a compaction put there that did not come to its end: lines whose events
+// stand in the main file. They are the last ones of their files.
 func (j *Journal) undoArchive() error {
 	if !j.halfArchived {
 		return nil
@@ -168,7 +169,8 @@ func (j *Journal) cutMonth(name string, hot []mail.Seq) error {
 	return f.Sync()
 }
 
-// Archived implements journal.Compacter. The archive is read in parts, between which it may be compacted into and erased from.
+// Archived implements journal.Compacter. The archive is read in parts, between which it may be compacted into and
+// erased from.
 func (j *Journal) Archived(ctx context.Context) iter.Seq2[mail.Event, error] {
 	return func(yield func(mail.Event, error) bool) {
 		names, err := j.lockedMonths(ctx)
@@ -206,8 +208,8 @@ func (j *Journal) lockedMonths(ctx context.Context) ([]string, error) {
 	return j.months()
 }
 
-// monthReader reads one file of the archive in the order of places. The file itself is in the order of compactions, each of
-// which may have left messages for a later one.
+// monthReader reads one file of the archive in the order of places. The file itself is in the order of compactions,
+// each of which may have left messages for a later one.
 type monthReader struct {
 	journal  *Journal
 	name     string

@@ -7,12 +7,12 @@ import (
 	"pennypost/internal/mail"
 )
 
-// item is a line as a link of the chain: an event, or a stub, which stands for a range of places whose events are elsewhere or
-// nowhere.
+// item is a line as a link of the chain: an event, or a stub, which stands for a range of places whose events are
+// elsewhere or nowhere.
 type item struct {
 	seq, end mail.Seq // the first and the last place; the same for an event
 	prev     uint32   // the crc of the line before
-	chained  bool     // prev is said; lines of version 1 do not say it, and neither do stubs that begin with such a line
+	chained  bool     // prev is said; lines of version 1, and stubs that begin with one, do not say it
 	crc      uint32   // what the line behind says as its prev
 	when     [len(timeForm)]byte
 	gone     absence
@@ -60,8 +60,8 @@ func inspect(line []byte) (it item, covered []byte, err error) {
 	return it, covered, nil
 }
 
-// readStub makes it a stub if rest says so in the way that line writes it. A newer Pennypost's way makes it an event in which
-// nothing is known.
+// readStub makes it a stub if rest says so in the way that line writes it. A newer Pennypost's way makes it an event
+// in which nothing is known.
 func (it *item) readStub(rest []byte) {
 	p := parser{rest: rest}
 	p.want(goneHead)
@@ -147,6 +147,7 @@ func (it *item) linkTo(next *item) link {
 // lost returns the stub for what is missing between it and next.
 func (it *item) lost(next *item) item {
 	return item{
-		seq: it.end + 1, end: next.seq - 1, prev: it.crc, chained: true, crc: next.prev, when: next.when, gone: missing, known: next.seq - 1,
+		seq: it.end + 1, end: next.seq - 1, known: next.seq - 1, gone: missing,
+		prev: it.crc, chained: true, crc: next.prev, when: next.when,
 	}
 }

@@ -71,8 +71,8 @@ func news(j *Journal) []journal.News {
 	return n
 }
 
-// Whatever is gone from a closed journal is named when it is opened, told once, and named by verify ever after. The journal goes on
-// above the last place that was given.
+// Whatever is gone from a closed journal is named when it is opened, told once, and named by verify ever after. The
+// journal goes on above the last place that was given.
 func TestAbsences(t *testing.T) {
 	lines := strings.SplitAfter(chainOf(9), "\n")[:9]
 	text := func(from, to int) string { return strings.Join(lines[from:to], "") }
@@ -189,7 +189,8 @@ func TestGoesOnAboveArchive(t *testing.T) {
 	}
 }
 
-// Each line of a journal that was compacted and erased from, and of its archive, is deleted in its turn: verify names its place.
+// Each line of a journal that was compacted and erased from, and of its archive, is deleted in its turn: verify names
+// its place.
 func TestDeleteAnyLine(t *testing.T) {
 	make := func(t *testing.T) *memDisk {
 		d := newMemDisk()
@@ -239,7 +240,8 @@ func TestDeleteAnyLine(t *testing.T) {
 	}
 }
 
-// Any range of lines that is cut out of any journal is named, whatever was compacted and erased before and is afterwards.
+// Any range of lines that is cut out of any journal is named, whatever was compacted and erased before and is
+// afterwards.
 func TestCutModel(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		d := newMemDisk()
@@ -303,7 +305,8 @@ func TestCutModel(t *testing.T) {
 	})
 }
 
-// A journal of version 1 goes on as one of this version; what was compacted away before is not missing, and from then on all is.
+// A journal of version 1 goes on as one of this version; what was compacted away before is not missing, and from then
+// on all is.
 func TestOlderVersionGoesOn(t *testing.T) {
 	d := diskWith(lineOf(0, 1) + lineOf(3, 4) + lineOf(6, 7))
 	j, err := openMem(d)

@@ -13,8 +13,8 @@ import (
 
 var _ journal.Compacter = (*Journal)(nil)
 
-// Compact implements journal.Compacter. Lines are copied byte for byte. It does not ask about events in which this version
-// knows nothing: they stay, as do lines that cannot be read.
+// Compact implements journal.Compacter. Lines are copied byte for byte. It does not ask about events in which this
+// version knows nothing: they stay, as do lines that cannot be read.
 func (j *Journal) Compact(ctx context.Context, fate func(mail.Event) journal.Fate) error {
 	if err := j.becomeKeeper(ctx); err != nil {
 		return err
@@ -35,8 +35,8 @@ func (j *Journal) Compact(ctx context.Context, fate func(mail.Event) journal.Fat
 	return nil
 }
 
-// Erase implements journal.Compacter. The main file comes last, so that as long as the text stands there an interrupted
-// erasure can be seen to be unfinished.
+// Erase implements journal.Compacter. The main file comes last, so that as long as the text stands there an
+// interrupted erasure can be seen to be unfinished.
 func (j *Journal) Erase(ctx context.Context, id mail.ID, match func(mail.Event) bool) (int, error) {
 	if err := j.becomeKeeper(ctx); err != nil {
 		return 0, err

@@ -15,8 +15,8 @@ func (j *Journal) Follow(after mail.Seq) journal.Cursor {
 	return &cursor{journal: j, at: position{after: after, rewrites: unknown}, closed: make(chan struct{})}
 }
 
-// cursor reads the file until it has come up to the tail, then the tail. While its owner works on one part of the file,
-// the next is read and decoded.
+// cursor reads the file until it has come up to the tail, then the tail. While its owner works on one part of the
+// file, the next is read and decoded.
 type cursor struct {
 	journal *Journal
 	once    sync.Once
@@ -119,7 +119,8 @@ func (c *cursor) Close() error {
 	return nil
 }
 
-// live returns events behind after, or else a channel that closes when there are some. It is not live if they must be read from the file.
+// live returns events behind after, or else a channel that closes when there are some. It is not live if they must be
+// read from the file.
 func (j *Journal) live(after mail.Seq) (events []mail.Event, grown <-chan struct{}, live bool) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
@@ -207,8 +208,8 @@ func decodeTwice(text []byte, off int64, after, last mail.Seq, bad func(line, er
 	return events
 }
 
-// decodeLines returns the events behind after in some lines. Stubs are no events, but one that ends at last, with which the journal ends,
-// holds that place.
+// decodeLines returns the events behind after in some lines. Stubs are no events, but one that ends at last, with
+// which the journal ends, holds that place.
 func decodeLines(text []byte, off int64, after, last mail.Seq, bad func(line, error)) []mail.Event {
 	var p parser
 	events := make([]mail.Event, 0, bytes.Count(text, []byte("\n")))
@@ -235,7 +236,8 @@ func decodeLines(text []byte, off int64, after, last mail.Seq, bad func(line, er
 	return events
 }
 
-// badLine reports a line that cannot be read: it went bad since the journal was opened, or stands in the archive, which Open does not read.
+// badLine reports a line that cannot be read: it went bad since the journal was opened, or stands in the archive,
+// which Open does not read.
 func (j *Journal) badLine(name string, l line, err error) {
 	j.log.Warn("skipped a line that cannot be read", "file", name, "offset", l.off, "bytes", l.bytes, "why", err)
 }

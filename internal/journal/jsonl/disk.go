@@ -9,8 +9,8 @@ import (
 	"pennypost/internal/durable"
 )
 
-// disk is everything the journal asks of the file system. Tests put one in its place that fails at a chosen call, or that
-// forgets, as a power cut does, what was not synced.
+// disk is everything the journal asks of the file system. Tests put one in its place that fails at a chosen call, or
+// that forgets, as a power cut does, what was not synced.
 type disk interface {
 	Lock(path string) (lock, error)
 	MkdirAll(path string) error

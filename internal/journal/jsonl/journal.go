@@ -14,7 +14,8 @@ import (
 	"pennypost/internal/mail"
 )
 
-// Names in the directory of a journal. A name ending in tmpSuffix is a file being written, which goes when the journal is opened.
+// Names in the directory of a journal. A name ending in tmpSuffix is a file being written, which goes when the
+// journal is opened.
 const (
 	mainName     = "mailbox.jsonl"
 	rejectedName = "mailbox.rejected.jsonl"
@@ -37,7 +38,8 @@ type Journal struct {
 	recovery Recovery
 	closed   chan struct{} // closed by Close: cursors and whoever keeps the files stop
 	watching sync.WaitGroup
-	// keeper holds a value while one goroutine works on the files as a whole: compaction, erasure, verification, Close.
+	// keeper holds a value while one goroutine works on the files as a whole: compaction, erasure, verification,
+	// Close.
 	keeper chan struct{}
 	// These belong to the keeper.
 	halfArchived bool            // the archive may hold events that the main file holds too
@@ -52,8 +54,8 @@ type Journal struct {
 	// readers counts the reads that run ahead of their cursors.
 	readers sync.WaitGroup
 
-	// swap is held for reading while a part of the main file is read, so that the file is not replaced meanwhile, and for
-	// writing while it is replaced. Only whoever leads replaces it.
+	// swap is held for reading while a part of the main file is read, so that the file is not replaced meanwhile, and
+	// for writing while it is replaced. Only whoever leads replaces it.
 	swap    sync.RWMutex
 	file    file   // nil once closed, or if it could not be opened again when it had been replaced
 	retired []file // main files that were, in which somebody may still read
@@ -82,8 +84,8 @@ type Journal struct {
 	told     chan struct{} // closed when there is news; nil while nobody waits for any
 }
 
-// Open opens the journal in dir, making both if they are not there, and repairs what a crash or a stranger left: see Recovery. If
-// somebody has it open, in this process or another one, the error is a *mail.Error that says who.
+// Open opens the journal in dir, making both if they are not there, and repairs what a crash or a stranger left: see
+// Recovery. If somebody has it open, in this process or another one, the error is a *mail.Error that says who.
 func Open(dir string, opts Options) (*Journal, error) {
 	opts = opts.withDefaults()
 	j := &Journal{

@@ -6,19 +6,21 @@ import (
 	"pennypost/internal/mail"
 )
 
-// lastName is a file with one line that says how far the journal had come, so that an end that was cut off between two lines, or
-// a journal that is gone, is noticed. It is written off the way of the senders, at most once a second, and not synced: it may
-// be a second behind, or damaged by a power cut, and then says less than it could. It never says too much.
+// lastName is a file with one line that says how far the journal had come, so that an end that was cut off between
+// two lines, or a journal that is gone, is noticed. It is written off the way of the senders, at most once a second,
+// and not synced: it may be a second behind, or damaged by a power cut, and then says less than it could. It never
+// says too much.
 const lastName = "mailbox.last"
 
 // lastMember holds the crc of the last line.
 const lastMember = `,"last":"`
 
-// skipped is how many places are not given again when the end of a journal is lost: more than are given in the time by which
-// lastName may be behind, at the fastest rate that was ever measured.
+// skipped is how many places are not given again when the end of a journal is lost: more than are given in the time
+// by which lastName may be behind, at the fastest rate that was ever measured.
 const skipped = 1_000_000
 
-// noteLast writes lastName if there is news. Only the goroutine that runs watch calls it, and Close after that has ended.
+// noteLast writes lastName if there is news. Only the goroutine that runs watch calls it, and Close after that has
+// ended.
 func (j *Journal) noteLast() {
 	last := j.lastItem()
 	if last.end == j.noted || last.end == 0 {
@@ -62,8 +64,8 @@ func (j *Journal) replaceSmall(name string, text []byte) error {
 	return err
 }
 
-// lastKnown returns the last place that this directory is known to have given to an event, zero if nothing is known: from
-// lastName or, if hot says that the journal is empty, from the archive.
+// lastKnown returns the last place that this directory is known to have given to an event, zero if nothing is known:
+// from lastName or, if hot says that the journal is empty, from the archive.
 func (j *Journal) lastKnown(hot item) (item, error) {
 	known := j.readLast()
 	if known.end != 0 || hot.end != 0 {

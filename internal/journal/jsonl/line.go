@@ -14,8 +14,9 @@ import (
 //
 //	{"seq":41,"prev":"58daf147",…,"crc":"9a3f01c2"}
 //
-// and a newline. The crc covers the bytes before `,"crc"`; prev is the crc of the line before, and lines of version 1 lack
-// it. What stands in between is the business of encode.go and decode.go, but for lines that stand for others: see chain.go.
+// and a newline. The crc covers the bytes before `,"crc"`; prev is the crc of the line before, and lines of version 1
+// lack it. What stands in between is the business of encode.go and decode.go, but for lines that stand for others:
+// see chain.go.
 const (
 	head      = `{"seq":`
 	prevHead  = `,"prev":"`
@@ -25,11 +26,12 @@ const (
 	trailer   = len(crcHead) + crcDigits + len(crcTail)
 )
 
-// maxSeq is the largest place, 2^53: beyond it jq and other readers that take numbers for floats would confuse neighbours.
+// maxSeq is the largest place, 2^53: beyond it jq and other readers that take numbers for floats would confuse
+// neighbours.
 const maxSeq = 1 << 53
 
-// castagnoli makes the table when the first journal is opened: it takes a fifth of a millisecond, which every command would
-// pay at its start.
+// castagnoli makes the table when the first journal is opened: it takes a fifth of a millisecond, which every command
+// would pay at its start.
 var castagnoli = sync.OnceValue(func() *crc32.Table { return crc32.MakeTable(crc32.Castagnoli) })
 
 // What can be wrong with a line.
@@ -108,8 +110,8 @@ func leadingSeq(b []byte) (mail.Seq, error) {
 	return 0, errNoSeq
 }
 
-// appendLine appends a whole line, newline included. Prev is the crc of the line before it, payload what stands between that
-// and its own crc.
+// appendLine appends a whole line, newline included. Prev is the crc of the line before it, payload what stands
+// between that and its own crc.
 func appendLine(b []byte, seq mail.Seq, prev uint32, payload []byte) []byte {
 	start := len(b)
 	b = appendNumber(append(b, head...), seq)

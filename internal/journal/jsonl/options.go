@@ -9,8 +9,8 @@ import (
 type Options struct {
 	// Log hears of what recovery did and of lines that cannot be read, never of what they say. Nil discards.
 	Log *slog.Logger
-	// OnSync is told of each batch that was made durable, and how long write and sync took. It runs between two batches, never
-	// twice at once, so it must be quick and must not append.
+	// OnSync is told of each batch that was made durable, and how long write and sync took. It runs between two
+	// batches, never twice at once, so it must be quick and must not append.
 	OnSync func(events, bytes int, took time.Duration)
 
 	disk  disk          // nil: the real one

@@ -11,12 +11,12 @@ import (
 	"pennypost/internal/mail"
 )
 
-// newName is the name, before tmpSuffix, of a main file that is made anew. It is not that of a compaction's, which is the sign
-// that the archive may not be trusted, and may be there at the same time.
+// newName is the name, before tmpSuffix, of a main file that is made anew. It is not that of a compaction's, which is
+// the sign that the archive may not be trusted, and may be there at the same time.
 const newName = "mailbox.new"
 
-// settleIn sees, before the batch in j.buf at offset at is acknowledged, that the path leads to the file that it was written to. It
-// returns where the batch is then.
+// settleIn sees, before the batch in j.buf at offset at is acknowledged, that the path leads to the file that it was
+// written to. It returns where the batch is then.
 func (j *Journal) settleIn(at int64, end item) (int64, error) {
 	size := at + int64(len(j.buf))
 	if now, leads := j.disk.Leads(j.mainPath, j.file); leads && now >= size {
@@ -28,8 +28,8 @@ func (j *Journal) settleIn(at int64, end item) (int64, error) {
 	return j.size, nil // only who leads changes it
 }
 
-// bringBack undoes what somebody did to the main file while it was open: removed it, put another in its place, cut it off. What is
-// open is the truth, of which the first size bytes count. The caller leads.
+// bringBack undoes what somebody did to the main file while it was open: removed it, put another in its place, cut it
+// off. What is open is the truth, of which the first size bytes count. The caller leads.
 func (j *Journal) bringBack(size int64, end item, batch []byte) error {
 	_, there := j.disk.Leads(j.mainPath, j.file)
 	before := j.Condition()
@@ -48,12 +48,13 @@ func (j *Journal) bringBack(size int64, end item, batch []byte) error {
 	if n := now.Missing - before.Missing; n > 0 {
 		lost = fmt.Sprintf("What could be put back was; %d lines could not. pennypost verify names them.", n)
 	}
-	j.tell("The mailbox file was changed from outside", what+" "+lost+" To change the files, stop the post office first: pennypost stop")
+	j.tell("The mailbox file was changed from outside",
+		what+" "+lost+" To change the files, stop the post office first: pennypost stop")
 	return nil
 }
 
-// rebuild writes what was acknowledged to a new main file: the first size bytes of the open one and, should they not go up to
-// end any more, what is remembered of the rest. Batch is the part of it that is not published yet.
+// rebuild writes what was acknowledged to a new main file: the first size bytes of the open one and, should they not
+// go up to end any more, what is remembered of the rest. Batch is the part of it that is not published yet.
 func (j *Journal) rebuild(size int64, end item, batch []byte) error {
 	from := j.main()
 	if from == nil {
@@ -116,8 +117,8 @@ func endOf(f file, size int64, end item) (at int64, err error) {
 	return at, err
 }
 
-// remember returns the published lines behind from: written again as they were from the events that followers share, and a stub for
-// those that are older.
+// remember returns the published lines behind from: written again as they were from the events that followers share,
+// and a stub for those that are older.
 func (j *Journal) remember(from item) (lines []byte, err error) {
 	end := j.lastItem()
 	j.mu.Lock()
@@ -154,9 +155,9 @@ func (j *Journal) remember(from item) (lines []byte, err error) {
 	return lines, nil
 }
 
-// replaceMain puts a file that fill writes in the place of the main file, and goes on with it. Whatever else is there is set aside. If
-// it fails, the file that was open stays so; but if only the last sync failed, the new one is open, and may not last. The caller leads,
-// or is Open. The last bytes that fill writes may be unpublished.
+// replaceMain puts a file that fill writes in the place of the main file, and goes on with it. Whatever else is there
+// is set aside. If it fails, the file that was open stays so; but if only the last sync failed, the new one is open,
+// and may not last. The caller leads, or is Open. The last bytes that fill writes may be unpublished.
 func (j *Journal) replaceMain(unpublished int, fill func(*output) error) (*survey, error) {
 	if err := j.secureDir(); err != nil {
 		return nil, err

@@ -18,12 +18,12 @@ type Recovery struct {
 	SetAside   []mail.Problem // lines that cannot be read, as they stood in the file; they were moved byte for byte
 	Salvaged   int            // events that such lines held beside what is wrong with them; they are among Events
 	RolledBack bool           // a compaction or erasure had been cut off; what it had begun was undone
-	Missing    []mail.Problem // ranges of places whose lines are not there any more, and that were not known to be missing
+	Missing    []mail.Problem // ranges of places whose lines have gone since the journal was last opened
 	Differ     int            // lines that do not follow the one before them, though the place does
 }
 
-// openMain opens the main file and brings it into the state that everything else relies on: whole lines, each readable, their
-// places rising, all of it durable.
+// openMain opens the main file and brings it into the state that everything else relies on: whole lines, each
+// readable, their places rising, all of it durable.
 func (j *Journal) openMain() error {
 	f, err := j.disk.Open(j.mainPath, os.O_RDWR|os.O_CREATE)
 	if err != nil {
@@ -56,7 +56,8 @@ func (j *Journal) openMain() error {
 	if s, err = j.standIn(s); err != nil {
 		return err
 	}
-	// What the page cache holds may not be on the disk yet, if whoever wrote it was killed. Nothing is shown before it is.
+	// What the page cache holds may not be on the disk yet, if whoever wrote it was killed. Nothing is shown before
+	// it is.
 	if err := j.file.Sync(); err != nil {
 		return err
 	}
@@ -193,8 +194,8 @@ func (j *Journal) mendEnd(s *survey) error {
 	return j.file.Truncate(s.size)
 }
 
-// standIn puts a stub in the place of each range that is missing, so that it is reported once, and later lines do not take its places. If the
-// disk is too full for that, it is found again at the next opening.
+// standIn puts a stub in the place of each range that is missing, so that it is reported once, and later lines do not
+// take its places. If the disk is too full for that, it is found again at the next opening.
 func (j *Journal) standIn(s *survey) (*survey, error) {
 	known, err := j.lastKnown(s.end)
 	if err != nil {
@@ -251,9 +252,11 @@ func (j *Journal) reportLost(g *lostRange) error {
 		return nil
 	}
 	text := g.text(there)
-	j.recovery.Missing = append(j.recovery.Missing, mail.Problem{File: mainName, Text: text, First: g.stub.seq, Last: g.stub.known})
-	j.tell("Part of the mailbox is missing", "When the room was opened, "+text+". Nobody did that through the post office: it is an accident of the disk, of "+
-		"a backup that was brought back, or of a program that changed the file. pennypost verify says more. What is left is whole, and goes on.")
+	p := mail.Problem{File: mainName, Text: text, First: g.stub.seq, Last: g.stub.known}
+	j.recovery.Missing = append(j.recovery.Missing, p)
+	j.tell("Part of the mailbox is missing", "When the room was opened, "+text+". Nobody did that through the post office: "+
+		"it is an accident of the disk, of a backup that was brought back, or of a program that changed the file. "+
+		"pennypost verify says more. What is left is whole, and goes on.")
 	return nil
 }
 

@@ -183,14 +183,15 @@ func (j *Journal) fillIn(lines []spare) (pieces []piece, changed bool, err error
 	return pieces, changed, err
 }
 
-// fill returns the spare lines for the places of free, which come behind it, with stubs for what is still missing if those are called
-// for, and the last of them.
+// fill returns the spare lines for the places of free, which come behind it, with stubs for what is still missing if
+// those are called for, and the last of them.
 func (it item) fill(free item, lines []spare, stubs bool) (pieces []piece, last item) {
 	last = it
 	i, _ := slices.BinarySearchFunc(lines, free.seq, func(l spare, seq mail.Seq) int { return cmp.Compare(l.seq, seq) })
 	for ; i < len(lines) && lines[i].seq <= free.end; i++ {
 		next := lines[i]
-		// Where nothing says that lines are missing they may have been dropped or erased, and an old copy brought back has them.
+		// Where nothing says that lines are missing they may have been dropped or erased, and an old copy brought
+		// back has them.
 		if next.seq <= last.end || next.foreign && !stubs {
 			continue
 		}

@@ -128,7 +128,8 @@ func TestRepairLeavesErased(t *testing.T) {
 	c.check(t, d, j)
 }
 
-// Every disk call fails, or is the last one, while a reversed journal is repaired: no line is lost, and repairing again ends it.
+// Every disk call fails, or is the last one, while a reversed journal is repaired: no line is lost, and repairing
+// again ends it.
 func TestRepairInterrupted(t *testing.T) {
 	lines := strings.SplitAfter(chainOf(9), "\n")[:9]
 	slices.Reverse(lines)

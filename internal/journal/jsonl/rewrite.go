@@ -128,8 +128,8 @@ func (p *plan) put(l piece) {
 	p.kept += max(l.bytes, int64(len(l.text)))
 }
 
-// run is a range of places that leave the main file, or have left it, one behind the other. In the main file one stub will stand
-// for it. If any of it is in the archive, all of it is: there, stubs stand for what was dropped between.
+// run is a range of places that leave the main file, or have left it, one behind the other. In the main file one stub
+// will stand for it. If any of it is in the archive, all of it is: there, stubs stand for what was dropped between.
 type run struct {
 	all  item  // the stub that will stand for it; seq 0: there is none
 	line piece // of that stub, if it stands in the file already
@@ -225,7 +225,8 @@ func (j *Journal) carryOut(p *plan) error {
 		return err
 	}
 	if len(p.archive) > 0 {
-		// From here on the unfinished file is the sign, for Open too, that the archive may hold what the main file still holds.
+		// From here on the unfinished file is the sign, for Open too, that the archive may hold what the main file
+		// still holds.
 		j.halfArchived = true
 		err = j.disk.SyncDir(j.dir)
 		if err == nil {
@@ -256,8 +257,8 @@ func (j *Journal) build(r *replacement, p *plan) error {
 	return r.sync() // most of it now, while appends go on
 }
 
-// exchange adds what was appended since the plan was made and puts r in the place of the main file. Appends wait meanwhile.
-// If it was not replaced, the old file is in its place and goes on being used.
+// exchange adds what was appended since the plan was made and puts r in the place of the main file. Appends wait
+// meanwhile. If it was not replaced, the old file is in its place and goes on being used.
 func (j *Journal) exchange(r *replacement, p *plan) (replaced bool, err error) {
 	j.takeLead()
 	defer j.giveLead()

@@ -10,10 +10,11 @@ import (
 	"pennypost/internal/mail"
 )
 
-// setAside moves the bad lines of the main file to the rejected file, and surveys what is left. First they are copied there,
-// then the main file is replaced by one without them; a crash in between copies no line twice.
+// setAside moves the bad lines of the main file to the rejected file, and surveys what is left. First they are copied
+// there, then the main file is replaced by one without them; a crash in between copies no line twice.
 //
-// If the disk is too full for that the lines stay, and whoever reads the file skips them: bad lines never keep a room closed.
+// If the disk is too full for that the lines stay, and whoever reads the file skips them: bad lines never keep a room
+// closed.
 func (j *Journal) setAside(s *survey) (*survey, error) {
 	for _, b := range s.bad {
 		j.log.Warn("set aside a line that cannot be read", "line", b.num, "offset", b.off, "bytes", b.bytes, "why", b.why)
@@ -126,8 +127,8 @@ type goodLine struct {
 	text []byte
 }
 
-// salvage finds whole lines in a bad one: neighbours that lost the newline between them, or a line glued to garbage. It makes
-// a limited number of attempts, since garbage can look like anything.
+// salvage finds whole lines in a bad one: neighbours that lost the newline between them, or a line glued to garbage.
+// It makes a limited number of attempts, since garbage can look like anything.
 func (b *badLine) salvage() (good []goodLine) {
 	attempts := 100
 	after, rest := b.after, b.text

@@ -10,9 +10,9 @@ var (
 	errChanged = errors.New("the mailbox file was changed")
 )
 
-// afterStrangers returns where the file ends: at size, unless somebody else wrote to it, which the lock cannot hinder. What was added
-// by hand stays, as a line of its own that cannot be read. What was taken away is put back, as far as that is known. But a file that
-// got events from elsewhere is not ours to go on with. The caller leads.
+// afterStrangers returns where the file ends: at size, unless somebody else wrote to it, which the lock cannot
+// hinder. What was added by hand stays, as a line of its own that cannot be read. What was taken away is put back, as
+// far as that is known. But a file that got events from elsewhere is not ours to go on with. The caller leads.
 func (j *Journal) afterStrangers(size int64) (int64, error) {
 	now, err := j.file.Size()
 	if err != nil {

@@ -7,8 +7,8 @@ import (
 	"pennypost/internal/mail"
 )
 
-// tailBytes bounds what live followers are served from. A follower that is further behind reads from the file again. The
-// messages in it are mostly shared with the room that sent them.
+// tailBytes bounds what live followers are served from. A follower that is further behind reads from the file again.
+// The messages in it are mostly shared with the room that sent them.
 const tailBytes = 4 << 20
 
 // tail holds the latest batches as they were appended, so that live followers share them and decode nothing.

@@ -16,7 +16,8 @@ type refusal struct {
 	err     error
 }
 
-// refuse returns what the senders of a batch are told that found no room. Nothing of it is in the file, so the next one may try.
+// refuse returns what the senders of a batch are told that found no room. Nothing of it is in the file, so the next
+// one may try.
 func (j *Journal) refuse(err error) error {
 	if j.refused == nil {
 		j.refused = &refusal{since: time.Now()}
@@ -60,8 +61,8 @@ func (j *Journal) poison(err error) error {
 	return j.broken
 }
 
-// heal makes a poisoned journal usable again: what was acknowledged is written to a new file and synced, since nobody knows what
-// of the old one would survive. The caller leads.
+// heal makes a poisoned journal usable again: what was acknowledged is written to a new file and synced, since nobody
+// knows what of the old one would survive. The caller leads.
 func (j *Journal) heal() error {
 	j.mu.Lock()
 	broken, since, size, end := j.broken, j.brokenAt, j.size, j.end

@@ -22,8 +22,8 @@ const maxProblems = 1000
 // errUnknown does not say more, because what jsonx says may quote the message.
 var errUnknown = errors.New("it is intact, but says something that this version cannot read")
 
-// Verify implements journal.Verifier. It reads every line of every file again, then follows the chain through journal and archive.
-// Lines that were set aside are problems too.
+// Verify implements journal.Verifier. It reads every line of every file again, then follows the chain through journal
+// and archive. Lines that were set aside are problems too.
 func (j *Journal) Verify(ctx context.Context) (mail.Verification, error) {
 	if err := j.becomeKeeper(ctx); err != nil {
 		return mail.Verification{}, err
@@ -167,7 +167,8 @@ func (v *verifier) problem(p mail.Problem) {
 	}
 }
 
-// chain follows the lines of journal and archive by their places, and names what is missing between them and behind them.
+// chain follows the lines of journal and archive by their places, and names what is missing between them and behind
+// them.
 func (v *verifier) chain() {
 	slices.SortStableFunc(v.links, func(a, b linked) int { return cmp.Compare(a.seq, b.seq) })
 	var last linked
@@ -215,8 +216,8 @@ func (v *verifier) lost(before *item, stub item, at linked) {
 	}
 }
 
-// whose adds to each range that is missing what later lines say of messages that are found nowhere: those who were bound to them or
-// have marked them.
+// whose adds to each range that is missing what later lines say of messages that are found nowhere: those who were
+// bound to them or have marked them.
 func (v *verifier) whose(ctx context.Context, months []string) error {
 	if !slices.ContainsFunc(v.Problems, func(p mail.Problem) bool { return p.First != 0 }) {
 		return nil

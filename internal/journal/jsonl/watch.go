@@ -24,7 +24,8 @@ func (j *Journal) watch(every time.Duration) {
 	}
 }
 
-// look sees that the path leads to the open file, tries to take up a poisoned journal, and notes how far the journal has come.
+// look sees that the path leads to the open file, tries to take up a poisoned journal, and notes how far the journal
+// has come.
 func (j *Journal) look() {
 	j.takeLead()
 	j.lookAsLeader()
@@ -56,7 +57,8 @@ func (j *Journal) lookAsLeader() {
 	}
 }
 
-// stayOpen sees that the path of the main file still leads to what is open, and brings that back if not. The caller leads.
+// stayOpen sees that the path of the main file still leads to what is open, and brings that back if not. The caller
+// leads.
 func (j *Journal) stayOpen() error {
 	j.mu.Lock()
 	size, end, broken := j.size, j.end, j.broken

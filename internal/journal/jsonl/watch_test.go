@@ -22,7 +22,8 @@ func (d *memDisk) removeDir(path string) {
 	maps.DeleteFunc(d.dirs, func(dir string, _ *memDir) bool { return dir == path || strings.HasPrefix(dir, path+"/") })
 }
 
-// outside are things that people and programs do to the file of a running post office. Foreign says what must then be found beside it.
+// outside are things that people and programs do to the file of a running post office. Foreign says what must then be
+// found beside it.
 var outside = []struct {
 	name    string
 	do      func(d *memDisk)
@@ -40,7 +41,8 @@ var outside = []struct {
 	}, ""},
 }
 
-// The open file is the truth: what was acknowledged is at the path before the next answer, within a second without one, and after a stop.
+// The open file is the truth: what was acknowledged is at the path before the next answer, within a second without
+// one, and after a stop.
 func TestOpenFileIsTheTruth(t *testing.T) {
 	for _, test := range outside {
 		for when, then := range map[string]func(*clerk, *Journal){
@@ -92,7 +94,8 @@ func TestOpenFileIsTheTruth(t *testing.T) {
 	}
 }
 
-// What was appended before the journal was opened is in no memory: if the file is emptied in place, it is lost, and named.
+// What was appended before the journal was opened is in no memory: if the file is emptied in place, it is lost, and
+// named.
 func TestEmptiedInPlace(t *testing.T) {
 	d := filled(t, 4)
 	j, err := openMem(d)
@@ -117,7 +120,8 @@ func TestEmptiedInPlace(t *testing.T) {
 	}
 }
 
-// Every disk call fails while the file is brought back: what was acknowledged stays so, and is there when the disk is well.
+// Every disk call fails while the file is brought back: what was acknowledged stays so, and is there when the disk is
+// well.
 func TestBringBackFaults(t *testing.T) {
 	for _, test := range outside {
 		for _, what := range []fault{fails, succeeds} {
@@ -226,8 +230,8 @@ func TestFullDiskThenCut(t *testing.T) {
 	j.Close()
 }
 
-// A journal whose disk failed takes nothing until the disk answers, then goes on by itself; followers and replay see what was answered
-// and nothing else. Whatever call fails while it is written anew, it tries again.
+// A journal whose disk failed takes nothing until the disk answers, then goes on by itself; followers and replay see
+// what was answered and nothing else. Whatever call fails while it is written anew, it tries again.
 func TestHeals(t *testing.T) {
 	for at := 1; ; at++ {
 		d := newMemDisk()

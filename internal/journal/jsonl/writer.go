@@ -11,8 +11,8 @@ import (
 	"pennypost/internal/mail"
 )
 
-// maxBatch bounds what one write and one sync carry, so that the first in a batch does not wait for too many others. One call
-// of Append is never split.
+// maxBatch bounds what one write and one sync carry, so that the first in a batch does not wait for too many others.
+// One call of Append is never split.
 const maxBatch = 1 << 20
 
 // request is one call of Append, or with hold set somebody who wants the lead for another purpose.
@@ -103,7 +103,8 @@ func (j *Journal) usable() error {
 	return j.broken
 }
 
-// enter queues r and waits until r leads, or until somebody who led has dealt with it. An error means that r was never taken.
+// enter queues r and waits until r leads, or until somebody who led has dealt with it. An error means that r was
+// never taken.
 func (j *Journal) enter(ctx context.Context, r *request) (leads bool, err error) {
 	j.mu.Lock()
 	if j.closing && !r.hold {
@@ -141,7 +142,8 @@ func (j *Journal) leave(r *request) bool {
 	return true
 }
 
-// takeLead waits for the lead without appending anything. It cannot be cancelled, for what is before it is nearly done.
+// takeLead waits for the lead without appending anything. It cannot be cancelled, for what is before it is nearly
+// done.
 func (j *Journal) takeLead() {
 	_, _ = j.enter(context.Background(), &request{hold: true, wake: make(chan struct{}, 1)})
 }
@@ -236,8 +238,8 @@ func (j *Journal) assemble(batch []*request, before item) (events []mail.Event, 
 	return events, end
 }
 
-// write makes j.buf, which ends with end, durable at the end of the file, which is at size unless a stranger wrote there, and
-// returns where it ended up.
+// write makes j.buf, which ends with end, durable at the end of the file, which is at size unless a stranger wrote
+// there, and returns where it ended up.
 func (j *Journal) write(size int64, end item, events int) (at int64, err error) {
 	start := time.Now()
 	at, err = j.afterStrangers(size)
@@ -251,7 +253,8 @@ func (j *Journal) write(size int64, end item, events int) (at int64, err error) 
 		return 0, j.poison(fmt.Errorf("write: %w", err))
 	}
 	if err := j.file.Sync(); err != nil {
-		_ = j.file.Truncate(at) // should it be there all the same when the journal is opened again, that is what the contract warns of
+		// Should it be there all the same when the journal is opened again, that is what the contract warns of.
+		_ = j.file.Truncate(at)
 		return 0, j.poison(fmt.Errorf("sync: %w", err))
 	}
 	if at, err = j.settleIn(at, end); err != nil {
@@ -262,7 +265,8 @@ func (j *Journal) write(size int64, end item, events int) (at int64, err error) 
 	return at, nil
 }
 
-// takeBack removes what a write that failed may have left behind at. If that is done for certain, the disk is only too full.
+// takeBack removes what a write that failed may have left behind at. If that is done for certain, the disk is only
+// too full.
 func (j *Journal) takeBack(at int64) bool {
 	if err := j.file.Truncate(at); err != nil {
 		return false
