@@ -6,22 +6,34 @@ import (
 	"github.com/spf13/cobra"
 )
 
-const verifyHelp = `Read the files of the room again from the disk and check every line. Problems are listed, and the exit
-status is 1 if there is any. Nothing is changed.`
+const verifyHelp = `Read the files of the room again from the disk, check every line, and follow the chain that joins each line
+to the one before it, through journal and archive. What is damaged, was set aside or is missing is listed, and the exit status
+is 1 if there is anything. It finds accidents; whoever forges a file can forge its checks.
+
+Nothing is changed, unless you say --repair: then lines that cannot be read are set aside, and lines that were set aside go back
+where their places are free. Nothing is dropped.`
 
 func newVerify(a *app) *cobra.Command {
-	return &cobra.Command{
-		Use: "verify", Short: "check every line of the room's files", Long: verifyHelp, Example: "pennypost verify", Args: noArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error { return a.verify(cmd.Context()) },
+	var repair bool
+	cmd := &cobra.Command{
+		Use: "verify", Short: "check every line of the room's files", Long: verifyHelp,
+		Example: "pennypost verify\npennypost verify --repair", Args: noArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error { return a.verify(cmd.Context(), repair) },
 	}
+	cmd.Flags().BoolVar(&repair, "repair", false, "set bad lines aside and put back what was set aside and fits")
+	return cmd
 }
 
-func (a *app) verify(ctx context.Context) error {
+func (a *app) verify(ctx context.Context, repair bool) error {
 	svc, err := a.service(ctx)
 	if err != nil {
 		return err
 	}
-	v, err := svc.Verify(ctx)
+	check := svc.Verify
+	if repair {
+		check = svc.Repair
+	}
+	v, err := check(ctx)
 	if err != nil {
 		return err
 	}
@@ -30,6 +42,9 @@ func (a *app) verify(ctx context.Context) error {
 	} else {
 		for _, p := range v.Problems {
 			a.out.line("%s:%d: %s", oneLine(p.File), p.Line, oneLine(p.Text))
+		}
+		if v.Repaired > 0 {
+			a.out.line("Put back %s.", plural(v.Repaired, "line"))
 		}
 		a.out.line("%s in %s (%s), %s.", plural(v.Lines, "line"), plural(v.Files, "file"), size(v.Bytes), plural(len(v.Problems), "problem"))
 	}

@@ -193,6 +193,11 @@ func (c *Client) Verify(ctx context.Context) (mail.Verification, error) {
 	return post[mail.Verification](ctx, &c.caller, request{path: c.path("verify"), repeat: true}, nil)
 }
 
+// Repair implements mail.Keeper.
+func (c *Client) Repair(ctx context.Context) (mail.Verification, error) {
+	return post[mail.Verification](ctx, &c.caller, request{path: c.path("repair")}, nil)
+}
+
 // Export implements mail.Keeper.
 func (c *Client) Export(ctx context.Context) iter.Seq2[mail.Item, error] {
 	return func(yield func(mail.Item, error) bool) {

@@ -52,11 +52,11 @@ func (m *metrics) of(o *office, connections func() int) {
 	m.rooms = func() int { return o.each(func(*entry) {}) }
 	m.bridges = o.bridgeFigures
 	m.journalBytes = func() (total int64) {
-		o.each(func(e *entry) { n, _ := e.files.Size(); total += n })
+		o.each(func(e *entry) { total += e.files.Condition().Bytes })
 		return total
 	}
 	m.rejectedLines = func() (total int64) {
-		o.each(func(e *entry) { _, n := e.files.Size(); total += int64(n) })
+		o.each(func(e *entry) { total += int64(e.files.Condition().Rejected) })
 		return total
 	}
 }

@@ -2,6 +2,7 @@ package daemon
 
 import (
 	"context"
+	"errors"
 	"iter"
 	"slices"
 	"sync"
@@ -236,6 +237,25 @@ func (v *visit) Archive(ctx context.Context) (mail.Trimmed, error) {
 
 func (v *visit) Verify(ctx context.Context) (mail.Verification, error) {
 	return during(ctx, v, func(s mail.Service) (mail.Verification, error) { return s.Verify(ctx) })
+}
+
+// Repair opens the room anew if lines were put back: they belong before what it has read.
+func (v *visit) Repair(ctx context.Context) (mail.Verification, error) {
+	e, err := v.office.borrow(ctx, v.name)
+	if err != nil {
+		return mail.Verification{}, err
+	}
+	found, err := e.room.As(v.caller).Repair(ctx)
+	v.office.giveBack(e)
+	if found.Repaired == 0 {
+		return found, err
+	}
+	err = errors.Join(err, v.office.sweep(func(open *entry) bool { return open == e }))
+	again, opening := v.office.borrow(ctx, v.name)
+	if opening == nil {
+		v.office.giveBack(again)
+	}
+	return found, errors.Join(err, opening)
 }
 
 // Export borrows the room for as long as the loop over it runs.

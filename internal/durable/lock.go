@@ -64,6 +64,17 @@ func TryLockOf(path string, is fs.FileInfo) (*Lock, error) {
 	return &Lock{file: file}, nil
 }
 
+// InPlace reports whether the path of the lock still leads to the file that is locked. If somebody removed that file,
+// another process can lock one of the same name.
+func (l *Lock) InPlace() bool {
+	held, err := l.file.Stat()
+	if err != nil {
+		return false
+	}
+	there, err := os.Stat(l.file.Path())
+	return err == nil && os.SameFile(held, there)
+}
+
 // Unlock gives the lock back. The file stays: removing it would let two processes lock two files of one name.
 func (l *Lock) Unlock() error {
 	if l.noted {

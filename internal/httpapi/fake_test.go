@@ -249,6 +249,10 @@ func (s *fakeService) Verify(context.Context) (mail.Verification, error) {
 	return mail.Verification{Files: 1, Problems: []mail.Problem{{File: "mailbox.jsonl", Line: 3, Text: "bad crc"}}}, s.ask(s.as, nil)
 }
 
+func (s *fakeService) Repair(context.Context) (mail.Verification, error) {
+	return mail.Verification{Files: 1, Repaired: 2, Problems: []mail.Problem{}}, s.ask(s.as, nil)
+}
+
 func (s *fakeService) Export(context.Context) iter.Seq2[mail.Item, error] {
 	return func(yield func(mail.Item, error) bool) {
 		if err := s.ask(s.as, nil); err != nil {

@@ -14,6 +14,8 @@ func archive(c *call) (any, error) { return c.room.Archive(c.r.Context()) }
 
 func verify(c *call) (any, error) { return c.room.Verify(c.r.Context()) }
 
+func repair(c *call) (any, error) { return c.room.Repair(c.r.Context()) }
+
 // export streams the room. An error before the first message has its own status; a later one breaks the connection, so
 // that a part is not taken for the whole.
 func export(c *call) (any, error) {

@@ -213,6 +213,7 @@ func scenario() []want {
 		{name: room + "/turns", method: "POST", path: lab + "/turns", body: `{"moment":"turn-end","session":"s1"}`},
 		{name: room + "/archive", method: "POST", path: lab + "/archive"},
 		{name: room + "/verify", method: "POST", path: lab + "/verify"},
+		{name: room + "/repair", method: "POST", path: lab + "/repair"},
 		{name: room + "/export", method: "GET", path: lab + "/export"},
 		{name: room + "/import", method: "POST", path: lab + "/import", header: http.Header{"Content-Type": {wire.Lines}},
 			body: `{"id":"x1","type":"status","from":"agent:a","to":["all"],"body":"old","sent":"2026-05-10T14:00:00Z","seq":0,"read":false}`},

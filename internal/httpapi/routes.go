@@ -199,8 +199,10 @@ func fileRoutes() []route {
 	return []route{
 		{method: http.MethodPost, path: base + "/archive", id: "archive", about: "Run retention now.",
 			out: mail.Trimmed{}, status: http.StatusOK, handle: archive},
-		{method: http.MethodPost, path: base + "/verify", id: "verify", about: "Read the room's files again and check every line.",
+		{method: http.MethodPost, path: base + "/verify", id: "verify", about: "Read the room's files again, check every line and name what is missing.",
 			out: mail.Verification{}, status: http.StatusOK, handle: verify},
+		{method: http.MethodPost, path: base + "/repair", id: "repair", about: "Set bad lines aside, put set-aside lines back where their places are free, and verify. Only the user may.",
+			userOnly: true, out: mail.Verification{}, status: http.StatusOK, handle: repair},
 		{method: http.MethodGet, path: base + "/export", id: "export", about: "Every message with its deliveries, one JSON object a line.",
 			out: mail.Item{}, stream: wire.Lines, status: http.StatusOK, handle: export},
 		{method: http.MethodPost, path: base + "/import", id: "import", about: "Add messages with their own ids and times, one JSON object a line: all or none. Known ids are skipped. Only the user may.",

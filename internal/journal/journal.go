@@ -18,21 +18,23 @@ var ErrClosed = errors.New("journal is closed")
 //
 // All methods may be called concurrently.
 type Journal interface {
-	// Append gives events the next places, in order and adjacent, and makes them durable: it does not return nil before
-	// they would survive a power cut. The caller sets everything but Seq and does not touch the events again. It returns the
-	// place of the last one; without events, that of the last durable one.
+	// Append gives events the next places, in order and adjacent, and makes them durable: it does not return nil
+	// before they would survive a power cut. The caller sets everything but Seq and does not touch the events again.
+	// It returns the place of the last one; without events, that of the last durable one.
 	//
-	// An error before anything was written (an event that cannot be encoded, ctx ended while waiting) leaves no trace.
-	// Once writing has begun, ctx no longer counts: the outcome is reported as it is. After an error of the disk nobody
-	// knows what would survive: the journal is poisoned, every later Append returns the same error, and only opening
-	// it again tells what is there. One call is not one transaction: a crash may keep its first events.
+	// An error before anything was written (an event that cannot be encoded, ctx ended while waiting) leaves no
+	// trace. Once writing has begun, ctx no longer counts: the outcome is reported as it is. If the disk is full,
+	// nothing of the events is stored, and a later Append may succeed. After another error of the disk nobody knows
+	// what would survive: the journal is poisoned, and every later Append returns the same error, until the journal
+	// has written anew what was acknowledged, or is opened again. One call is not one transaction: a crash may keep
+	// its first events.
 	Append(ctx context.Context, events ...mail.Event) (mail.Seq, error)
 
 	// Last returns the place of the last durable event, 0 if there is none. It may be asked after Close.
 	Last() mail.Seq
 
-	// Follow returns a cursor over the durable events behind after, in order, each exactly once. It replays what is there and
-	// then goes on live; no event is seen before it is durable. Events that compaction removed are skipped.
+	// Follow returns a cursor over the durable events behind after, in order, each exactly once. It replays what is
+	// there and then goes on live; no event is seen before it is durable. Events that compaction removed are skipped.
 	Follow(after mail.Seq) Cursor
 
 	// Close waits for appends under way, then frees everything. Cursors return ErrClosed. Closing again does nothing.
@@ -59,26 +61,46 @@ const (
 
 // Compacter is a journal that can forget. It is optional, discovered by assertion.
 type Compacter interface {
-	// Compact asks fate for each durable event, in order, moves those to archive into the archive (which is durable before
-	// they leave the journal) and rewrites the journal without them and the dropped ones. It may be cut off at any step
-	// and called again: no event is lost, and none stands twice in the archive. The last event is always kept. Appends wait
-	// only while the end of the journal is copied. Fate is not asked about events in which nothing is known: a newer
-	// Pennypost wrote them, and they stay.
+	// Compact asks fate for each durable event, in order, moves those to archive into the archive (which is durable
+	// before they leave the journal) and rewrites the journal without them and the dropped ones. It may be cut off at
+	// any step and called again: no event is lost, and none stands twice in the archive. The last event is always
+	// kept. Appends wait only while the end of the journal is copied. Fate is not asked about events in which nothing
+	// is known: a newer Pennypost wrote them, and they stay.
 	Compact(ctx context.Context, fate func(mail.Event) Fate) error
 
-	// Erase removes every event for which match is true from the journal and from the archive, so that their bytes stand in
-	// no file. Lines that could not be read are matched by the raw bytes of id. It returns how many lines went. The place of
-	// an erased event is not given to another. Cut off, it is to be called again.
+	// Erase removes every event for which match is true from the journal and from the archive, so that their bytes
+	// stand in no file. Lines that could not be read are matched by the raw bytes of id. It returns how many lines
+	// went. The place of an erased event is not given to another. Cut off, it is to be called again.
 	Erase(ctx context.Context, id mail.ID, match func(mail.Event) bool) (int, error)
 
-	// Archived yields the archived events, month by month (UTC), each month in order. Events that are archived meanwhile may be
-	// missing. After an error it ends.
+	// Archived yields the archived events, month by month (UTC), each month in order. Events that are archived
+	// meanwhile may be missing. After an error it ends.
 	Archived(ctx context.Context) iter.Seq2[mail.Event, error]
 }
 
-// Verifier is a journal that can check what lies on disk. It is optional, discovered by assertion.
+// Verifier is a journal whose files can be checked, and to whose files something can happen. It is optional,
+// discovered by assertion.
 type Verifier interface {
+	// Verify reads every file again and names each line that is bad or missing.
 	Verify(ctx context.Context) (mail.Verification, error)
-	// Size returns the journal's bytes on disk and the number of lines that were set aside because they could not be read.
-	Size() (bytes int64, rejected int)
+	// Repair verifies, sets aside what cannot be read, puts lines that were set aside back where their places are
+	// free, and verifies again. Nothing is dropped but copies. If Repaired of the answer is not 0, events stand where
+	// cursors have already been: whoever made a state of them must make it anew.
+	Repair(ctx context.Context) (mail.Verification, error)
+	// Condition returns how the files are.
+	Condition() Condition
+	// News blocks until something has happened to the files that the person should know of, and returns it, once.
+	// After Close it returns ErrClosed.
+	News(ctx context.Context) ([]News, error)
 }
+
+// Condition is how the files of a journal are.
+type Condition struct {
+	Bytes    int64 // of the journal, without the archive
+	Rejected int   // lines, and whole files, that were set aside
+	Missing  int   // lines that are known to have been there and are not
+	Broken   error // why nothing can be appended at present; nil if it can
+}
+
+// News is something that happened to the files of a journal, in words for the person.
+type News struct{ Subject, Body string }

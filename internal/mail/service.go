@@ -86,8 +86,11 @@ type Keeper interface {
 	Erase(ctx context.Context, id ID) error
 	// Archive runs retention now.
 	Archive(ctx context.Context) (Trimmed, error)
-	// Verify reads the room's files again from disk and checks every line.
+	// Verify reads the room's files again from disk, checks every line, and names what is missing.
 	Verify(ctx context.Context) (Verification, error)
+	// Repair sets aside lines that cannot be read, puts those that were set aside back where their places are free, and verifies.
+	// Nothing is dropped. Only the user may.
+	Repair(ctx context.Context) (Verification, error)
 	// Export yields every message of the room with its deliveries, the archived ones first, in journal order. Breaking
 	// off is allowed.
 	Export(ctx context.Context) iter.Seq2[Item, error]
@@ -223,9 +226,11 @@ type RoomStatus struct {
 	Seq      Seq      `json:"seq"`
 	Messages int      `json:"messages"` // hot ones; the archive is not counted
 	Agents   int      `json:"agents"`
-	Unread   int      `json:"unread"` // in the user's mailbox, without what is snoozed
-	Bytes    int64    `json:"bytes"`  // of the journal file
-	Rejected int      `json:"rejected_lines"`
+	Unread   int      `json:"unread"`                 // in the user's mailbox, without what is snoozed
+	Bytes    int64    `json:"bytes"`                  // of the journal file
+	Rejected int      `json:"rejected_lines"`         // lines, and whole files, that were set aside
+	Missing  int      `json:"missing_lines,omitzero"` // lines that are known to have been there and are not
+	Trouble  string   `json:"trouble,omitempty"`      // why the room takes nothing at present
 	Open     bool     `json:"open"`
 	Last     Time     `json:"last,omitzero"` // when something last happened; upkeep of the files does not count
 }
@@ -244,14 +249,17 @@ type Verification struct {
 	Files    int       `json:"files"`
 	Lines    int       `json:"lines"`
 	Bytes    int64     `json:"bytes"`
+	Repaired int       `json:"repaired,omitzero"` // lines that Repair put back
 	Problems []Problem `json:"problems"`
 }
 
-// Problem is one bad line.
+// Problem is one bad line, or a range of lines that are missing before it.
 type Problem struct {
-	File string `json:"file"`
-	Line int    `json:"line"`
-	Text string `json:"text"` // what is wrong with it
+	File  string `json:"file"`
+	Line  int    `json:"line"`
+	Text  string `json:"text"`           // what is wrong
+	First Seq    `json:"first,omitzero"` // the places that are missing
+	Last  Seq    `json:"last,omitzero"`
 }
 
 // Imported answers Import.

@@ -3,6 +3,8 @@ package mailroom
 import (
 	"context"
 	"errors"
+	"fmt"
+	"sync"
 	"time"
 
 	"pennypost/internal/journal"
@@ -17,7 +19,11 @@ func (v *view) Status(ctx context.Context) (mail.RoomStatus, error) { return v.R
 func (r *Room) Status() mail.RoomStatus {
 	st := mail.RoomStatus{Name: r.name, Open: true}
 	if disk, ok := r.journal.(journal.Verifier); ok {
-		st.Bytes, st.Rejected = disk.Size()
+		c := disk.Condition()
+		st.Bytes, st.Rejected, st.Missing = c.Bytes, c.Rejected, c.Missing
+		if c.Broken != nil {
+			st.Trouble = c.Broken.Error()
+		}
 	}
 	now := r.now()
 	r.mu.RLock()
@@ -30,8 +36,12 @@ func (r *Room) Status() mail.RoomStatus {
 	return st
 }
 
-// Run looks after the room until ctx ends: retention at once and then hourly, lapsed sessions every minute.
+// Run looks after the room until ctx ends: retention at once and then hourly, lapsed sessions every minute, and what
+// happens to its files is told to the person.
 func (r *Room) Run(ctx context.Context) error {
+	var running sync.WaitGroup
+	defer running.Wait()
+	running.Go(func() { r.tellNews(ctx) })
 	r.runRetention(ctx)
 	hourly, minutely := time.NewTicker(time.Hour), time.NewTicker(time.Minute)
 	defer hourly.Stop()
@@ -50,6 +60,23 @@ func (r *Room) Run(ctx context.Context) error {
 	}
 }
 
+// tellNews puts what happens to the room's files into the person's mailbox, until ctx ends.
+func (r *Room) tellNews(ctx context.Context) {
+	disk, ok := r.journal.(journal.Verifier)
+	if !ok {
+		return
+	}
+	for {
+		news, err := disk.News(ctx)
+		if err != nil {
+			return
+		}
+		for _, n := range news {
+			r.tellUser(ctx, n.Subject, n.Body)
+		}
+	}
+}
+
 func (r *Room) runRetention(ctx context.Context) {
 	t, err := r.trim(ctx, false)
 	switch {
@@ -60,8 +87,9 @@ func (r *Room) runRetention(ctx context.Context) {
 	}
 }
 
-// endLapsed journals the end of sessions that fell silent, so that their role mail finds another holder. A client that has nothing
-// but hooks says nothing while it waits for a person, or for a tool: its session lives as long as its process.
+// endLapsed journals the end of sessions that fell silent, so that their role mail finds another holder. A client
+// that has nothing but hooks says nothing while it waits for a person, or for a tool: its session lives as long as
+// its process.
 func (r *Room) endLapsed(ctx context.Context) error {
 	now := r.now()
 	var events []mail.Event
@@ -94,8 +122,8 @@ func (v *view) Archive(ctx context.Context) (mail.Trimmed, error) {
 	return v.trim(ctx, true)
 }
 
-// garbageLimit is how many superseded roster events a journal may hold before it is worth rewriting for them alone. At one
-// heartbeat a minute ten agents take half a day to make as many.
+// garbageLimit is how many superseded roster events a journal may hold before it is worth rewriting for them alone.
+// At one heartbeat a minute ten agents take half a day to make as many.
 const garbageLimit = 10_000
 
 // trim lets go of what retention says. force rewrites the journal even if nothing has to go.
@@ -130,9 +158,9 @@ func (r *Room) trim(ctx context.Context, force bool) (mail.Trimmed, error) {
 // something between.
 const checkpointTries = 5
 
-// writeCheckpoint journals the state without the given messages, and returns the checkpoint's place. A checkpoint counts only
-// if it is the very next event after the state that it describes. That is why this is the one place where a lock is held
-// over an append: in this process nothing can come between.
+// writeCheckpoint journals the state without the given messages, and returns the checkpoint's place. A checkpoint
+// counts only if it is the very next event after the state that it describes. That is why this is the one place where
+// a lock is held over an append: in this process nothing can come between.
 func (r *Room) writeCheckpoint(ctx context.Context, ids []mail.ID) (mail.Seq, error) {
 	r.gate.Lock()
 	defer r.gate.Unlock()
@@ -193,8 +221,8 @@ func (r *Room) fate(e *mail.Event, mark mail.Seq) journal.Fate {
 	return journal.Keep // an event of a newer version
 }
 
-// counts reports whether a receipt still says something about a hot message. A read that came too late, or was taken back,
-// does not.
+// counts reports whether a receipt still says something about a hot message. A read that came too late, or was taken
+// back, does not.
 func (s *state) counts(rc *mail.Receipt) bool {
 	r, m := s.records[rc.Message], s.members[rc.Reader.Signer()]
 	return r != nil && (rc.Mark != mail.MarkRead || m != nil && r.readBy(m))
@@ -266,5 +294,47 @@ func (v *view) Verify(ctx context.Context) (mail.Verification, error) {
 	if !ok {
 		return mail.Verification{Problems: []mail.Problem{}}, nil
 	}
-	return disk.Verify(ctx)
+	found, err := disk.Verify(ctx)
+	v.nameMissing(found.Problems)
+	return found, err
+}
+
+// nameMissing adds to each range of missing lines which messages the room, which read them before they went, still
+// knows.
+func (r *Room) nameMissing(problems []mail.Problem) {
+	const most = 5
+	r.mu.RLock()
+	defer r.mu.RUnlock()
+	for i := range problems {
+		p := &problems[i]
+		if p.First == 0 {
+			continue
+		}
+		lost := list(r.state.order).after(p.First - 1).before(p.Last + 1)
+		for _, rec := range lost[:min(most, len(lost))] {
+			p.Text += fmt.Sprintf("; %s from %s to %s", rec.msg.ID, rec.msg.From, rec.msg.To)
+		}
+		if len(lost) > most {
+			p.Text += fmt.Sprintf("; and %d more messages", len(lost)-most)
+		}
+	}
+}
+
+// Repair implements mail.Keeper. Whoever opened the room has to open it anew if lines were put back: they belong
+// before what the room has read.
+func (v *view) Repair(ctx context.Context) (mail.Verification, error) {
+	if err := v.needUser("repair the room's files"); err != nil {
+		return mail.Verification{}, err
+	}
+	disk, ok := v.journal.(journal.Verifier)
+	if !ok {
+		return mail.Verification{Problems: []mail.Problem{}}, nil
+	}
+	v.keeping.Lock()
+	defer v.keeping.Unlock()
+	found, err := disk.Repair(ctx)
+	if err != nil {
+		return found, v.unavailable(err)
+	}
+	return found, nil
 }

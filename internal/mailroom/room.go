@@ -160,28 +160,49 @@ func (r *Room) replay(ctx context.Context, c journal.Cursor, last mail.Seq) erro
 	return nil
 }
 
-// follow applies what is appended from now on.
+// follow applies what is appended from now on. While the journal cannot be read it tries again, at longer and longer intervals: until
+// then, calls that wait for their events are told that they failed.
 func (r *Room) follow(ctx context.Context, c journal.Cursor) {
 	defer close(r.done)
-	defer c.Close()
+	pause := firstPause
 	for {
 		events, err := c.Next(ctx)
 		r.mu.Lock()
 		for i := range events {
 			r.state.apply(&events[i])
 		}
+		seq := r.state.seq
 		r.broken = err
 		close(r.applied)
 		r.applied = make(chan struct{})
 		r.mu.Unlock()
-		if err != nil {
-			if ctx.Err() == nil && !errors.Is(err, journal.ErrClosed) {
-				r.opts.Log.Error("room stopped following its journal", "room", r.name, "err", err)
-			}
+		if err == nil {
+			pause = firstPause
+			continue
+		}
+		c.Close()
+		if ctx.Err() != nil || errors.Is(err, journal.ErrClosed) {
 			return
 		}
+		r.opts.Log.Error("room cannot read its journal", "room", r.name, "err", err, "again", pause)
+		select {
+		case <-ctx.Done():
+			return
+		case <-time.After(pause):
+		}
+		pause = min(2*pause, lastPause)
+		c = r.journal.Follow(seq)
+		r.mu.Lock()
+		r.broken = nil // whether that is so is found out by whoever waits next
+		r.mu.Unlock()
 	}
 }
+
+// The pauses between two attempts to read a journal that cannot be read.
+const (
+	firstPause = time.Second
+	lastPause  = time.Minute
+)
 
 // Close finishes appends under way and closes the journal.
 func (r *Room) Close() error {
@@ -281,7 +302,7 @@ func (r *Room) unavailable(err error) error {
 	}
 	return &mail.Error{
 		Code: mail.Unavailable,
-		Msg:  "the room cannot write its journal, so nothing was acknowledged. Look at the disk and the log, then restart the post office: pennypost stop",
+		Msg:  "the room cannot read or write its journal, so nothing was acknowledged. Look at the disk and the log: the room goes on by itself when the disk answers again",
 		Err:  err,
 	}
 }

@@ -68,11 +68,13 @@ func ids(t *testing.T, lines [][]byte) (out []mail.ID) {
 	return out
 }
 
-// there returns the messages of a room.
+// there returns the messages of a room, but for what the post office itself tells the person about the damage.
 func there(t *testing.T, door *door, room string) (out []mail.ID) {
 	t.Helper()
 	for _, it := range fetch[mail.Page](t, door, http.StatusOK, http.MethodGet, "/api/v1/rooms/"+room+"/messages", "").Messages {
-		out = append(out, it.ID)
+		if it.From != mail.FromSystem {
+			out = append(out, it.ID)
+		}
 	}
 	return out
 }
@@ -160,7 +162,9 @@ func TestFlippedBit(t *testing.T) {
 		v := fetch[mail.Verification](t, door, http.StatusOK, http.MethodPost, "/api/v1/rooms/"+room+"/verify", "")
 		var shown []byte
 		for _, p := range v.Problems {
-			shown = append(shown, d.line(t, room, p)...)
+			if p.First == 0 { // what is missing has no line
+				shown = append(shown, d.line(t, room, p)...)
+			}
 		}
 		if !bytes.Equal(shown, line) {
 			t.Errorf("%s: verify shows %+v, where %q stands instead of %q", room, v.Problems, shown, line)

@@ -35,19 +35,19 @@ func (j *Journal) months() ([]string, error) {
 }
 
 // growArchive appends parts of the main file to the months they belong to, and makes that durable.
-func (j *Journal) growArchive(months map[string][]place) error {
+func (j *Journal) growArchive(p *plan) error {
 	if err := j.disk.MkdirAll(j.path(archiveName)); err != nil {
 		return err
 	}
-	for _, month := range slices.Sorted(maps.Keys(months)) {
-		if err := j.growMonth(path.Join(archiveName, month+".jsonl"), months[month]); err != nil {
+	for _, month := range slices.Sorted(maps.Keys(p.archive)) {
+		if err := j.growMonth(path.Join(archiveName, month+".jsonl"), p.from, p.archive[month]); err != nil {
 			return err
 		}
 	}
 	return j.disk.SyncDir(j.path(archiveName))
 }
 
-func (j *Journal) growMonth(name string, lines []place) error {
+func (j *Journal) growMonth(name string, from file, lines []place) error {
 	f, err := j.disk.Open(j.path(name), os.O_RDWR|os.O_CREATE)
 	if err != nil {
 		return err
@@ -57,26 +57,27 @@ func (j *Journal) growMonth(name string, lines []place) error {
 	if err != nil {
 		return err
 	}
-	if lines, err = j.missing(f, name, size, lines); err != nil {
+	if lines, err = j.notYet(f, name, size, lines); err != nil {
 		return err
 	}
 	o := output{file: f, off: size}
 	if err := o.endLine(f, size); err != nil {
 		return err
 	}
-	var spans []span
+	var pieces []piece
 	for _, l := range lines {
-		spans = addSpan(spans, l.span)
+		pieces = addPiece(pieces, l.piece)
 	}
-	if err := o.copy(j.file, spans...); err != nil {
+	if err := o.pieces(from, pieces...); err != nil {
 		return err
 	}
 	return o.sync()
 }
 
-// missing returns those of lines that a file of the archive does not have yet. It should have none; but if somebody brought back
-// an older main file, they must not get there twice. Looking once is enough as long as the journal is open.
-func (j *Journal) missing(f file, name string, size int64, lines []place) ([]place, error) {
+// notYet returns those of lines that a file of the archive does not have yet. It should have none; but if somebody
+// brought back an older main file, they must not get there twice. Looking once is enough as long as the journal is
+// open.
+func (j *Journal) notYet(f file, name string, size int64, lines []place) ([]place, error) {
 	if j.looked[name] {
 		return lines, nil
 	}
@@ -113,8 +114,8 @@ func (o *output) endLine(f file, size int64) error {
 	return o.write([]byte("\n"))
 }
 
-// undoArchive takes out of the archive what a compaction put there that did not come to its end: lines whose events stand in
-// the main file. They are the last ones of their files.
+// undoArchive takes out of the archive what a compaction put there that did not come to its end: lines whose events
+// stand in the main file. They are the last ones of their files.
 func (j *Journal) undoArchive() error {
 	if !j.halfArchived {
 		return nil
@@ -134,23 +135,6 @@ func (j *Journal) undoArchive() error {
 	}
 	j.halfArchived = false
 	return nil
-}
-
-// places returns where the events of the main file stand, in order.
-func (j *Journal) places() ([]mail.Seq, error) {
-	size, err := j.file.Size()
-	if err != nil {
-		return nil, err
-	}
-	var places []mail.Seq
-	err = scan(j.file, firstLine(j.file), size, func(l line) error {
-		if seq, _, err := check(l.text); err == nil {
-			places = append(places, seq)
-		}
-		return nil
-	})
-	slices.Sort(places)
-	return places, err
 }
 
 // cutMonth cuts off the last lines of a file of the archive, as far as their places are in hot, and a torn one.
@@ -185,7 +169,8 @@ func (j *Journal) cutMonth(name string, hot []mail.Seq) error {
 	return f.Sync()
 }
 
-// Archived implements journal.Compacter. The archive is read in parts, between which it may be compacted into and erased from.
+// Archived implements journal.Compacter. The archive is read in parts, between which it may be compacted into and
+// erased from.
 func (j *Journal) Archived(ctx context.Context) iter.Seq2[mail.Event, error] {
 	return func(yield func(mail.Event, error) bool) {
 		names, err := j.lockedMonths(ctx)
@@ -223,8 +208,8 @@ func (j *Journal) lockedMonths(ctx context.Context) ([]string, error) {
 	return j.months()
 }
 
-// monthReader reads one file of the archive in the order of places. The file itself is in the order of compactions, each of
-// which may have left messages for a later one.
+// monthReader reads one file of the archive in the order of places. The file itself is in the order of compactions,
+// each of which may have left messages for a later one.
 type monthReader struct {
 	journal  *Journal
 	name     string
@@ -237,7 +222,7 @@ type monthReader struct {
 type place struct {
 	seq mail.Seq
 	crc uint32
-	span
+	piece
 }
 
 func bySeq(a, b place) int { return cmp.Compare(a.seq, b.seq) }
@@ -279,7 +264,7 @@ func (m *monthReader) read(f file) ([]mail.Event, error) {
 	if _, err := io.ReadFull(io.NewSectionReader(f, part.off, part.bytes), text); err != nil {
 		return nil, err
 	}
-	events := decodeLines(text, part.off, m.after, func(l line, err error) { m.journal.badLine(m.name, l, err) })
+	events := decodeLines(text, part.off, m.after, 0, func(l line, err error) { m.journal.badLine(m.name, l, err) })
 	if len(events) == 0 { // the lines went bad since they were surveyed
 		return m.read(f)
 	}
@@ -294,11 +279,11 @@ func (m *monthReader) survey(f file) error {
 	}
 	m.lines = m.lines[:0]
 	err = scan(f, firstLine(f), size, func(l line) error {
-		seq, _, err := check(l.text)
+		it, _, err := inspect(l.text)
 		if err != nil {
 			m.journal.badLine(m.name, l, err)
-		} else if seq > m.after {
-			m.lines = append(m.lines, place{seq, crcOf(l.text), span{l.off, l.bytes}})
+		} else if it.seq > m.after && it.gone == "" {
+			m.lines = append(m.lines, place{it.seq, it.crc, piece{span: span{l.off, l.bytes}}})
 		}
 		return nil
 	})

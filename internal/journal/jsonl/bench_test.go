@@ -33,7 +33,7 @@ func BenchmarkRaw(b *testing.B) {
 	defer f.Close()
 	e := benchEvent(1)
 	payload, _ := appendPayload(nil, &e)
-	line := appendLine(nil, 1, payload)
+	line := appendLine(nil, 1, 0, payload)
 	for i := range b.N {
 		if _, err := f.WriteAt(line, int64(i*len(line))); err != nil {
 			b.Fatal(err)
@@ -144,7 +144,7 @@ func BenchmarkLine(b *testing.B) {
 	if err != nil {
 		b.Fatal(err)
 	}
-	line := appendLine(nil, 1, payload)
+	line := appendLine(nil, 1, 0, payload)
 	seq, covered, err := check(line[:len(line)-1])
 	if err != nil {
 		b.Fatal(err)

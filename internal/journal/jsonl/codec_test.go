@@ -44,8 +44,56 @@ func TestFormat(t *testing.T) {
 			t.Errorf("appendPayload(%+v): %v", test.event, err)
 			continue
 		}
-		if got := string(appendLine(nil, test.event.Seq, payload)); got != test.want+"\n" {
+		if got := string(oldLine(test.event.Seq, payload)); got != test.want+"\n" {
 			t.Errorf("line of %+v:\n got %s\nwant %s", test.event, got, test.want)
+		}
+	}
+}
+
+// The lines that only this version and later ones write. The checksums were computed by another program.
+func TestFormatOfChain(t *testing.T) {
+	const at = 1778421600123
+	stub := func(it item) string {
+		it.setTime(at)
+		return string(it.line())
+	}
+	message := mail.Event{At: at, Message: &mail.Message{ID: "msg_1", Type: mail.Status, From: "agent:a", To: []mail.Address{"all"}, Body: "Hi"}}
+	payload, err := appendPayload(nil, &message)
+	if err != nil {
+		t.Fatal(err)
+	}
+	nothing, _ := appendPayload(nil, &mail.Event{})
+	last := item{seq: 42, crc: 0x58daf147}
+	last.setTime(at)
+	for _, test := range []struct{ got, want string }{
+		{string(appendLine(nil, 41, 0x58daf147, payload)), `{"seq":41,"prev":"58daf147","at":"2026-05-10T14:00:00.123Z","message":{"id":"msg_1","type":"status","from":"agent:a","to":["all"],"body":"Hi"},"crc":"20230aa6"}`},
+		{string(appendLine(nil, 1, 0, nothing)), `{"seq":1,"prev":"00000000","at":"1970-01-01T00:00:00.000Z","crc":"7956ed7a"}`},
+		{string(appendLine(nil, maxSeq, 0xffffffff, nothing)), `{"seq":9007199254740992,"prev":"ffffffff","at":"1970-01-01T00:00:00.000Z","crc":"c80adf22"}`},
+		{stub(item{seq: 5, end: 7, prev: 0x58daf147, chained: true, crc: 0x0a1b2c3d, gone: dropped}), `{"seq":5,"prev":"58daf147","at":"2026-05-10T14:00:00.123Z","gone":{"why":"dropped","to":7,"crc":"0a1b2c3d"},"crc":"8c05d976"}`},
+		{stub(item{seq: 5, end: 5, crc: 0x0a1b2c3d, gone: archived}), `{"seq":5,"at":"2026-05-10T14:00:00.123Z","gone":{"why":"archived","to":5,"crc":"0a1b2c3d"},"crc":"a63cfdd7"}`},
+		{stub(item{seq: 6, end: 1000009, prev: 0x0a1b2c3d, chained: true, gone: missing, known: 9}), `{"seq":6,"prev":"0a1b2c3d","at":"2026-05-10T14:00:00.123Z","gone":{"why":"missing","to":1000009,"last":9,"crc":"00000000"},"crc":"b16ff822"}`},
+		{string(last.lastLine()), `{"seq":42,"at":"2026-05-10T14:00:00.123Z","last":"58daf147","crc":"c886130e"}`},
+	} {
+		if test.got != test.want+"\n" {
+			t.Errorf("got  %swant %s", test.got, test.want)
+		}
+		it, _, err := inspect([]byte(test.want))
+		if err != nil || !strings.Contains(test.want, `"last":"`) && it.gone != "" && string(it.line()) != test.got {
+			t.Errorf("%s is read as %+v, %v", test.want, it, err)
+		}
+	}
+}
+
+// Stubs that say something else than this version writes are events in which nothing is known; nothing panics.
+func TestOddStubs(t *testing.T) {
+	for _, covered := range []string{
+		`{"seq":5,"prev":"58daf147`, `{"seq":5,"prev":"58daf1`, `{"seq":5,"prev":7`, `{"seq":5,"at":"`, `{"seq":5,"at":"2026-05-10T14:00:00.123Z`,
+		`{"seq":5,"gone":{"why":"`, `{"seq":5,"gone":{"why":"dropped`, `{"seq":5,"gone":{"why":"dropped","to":`, `{"seq":5,"gone":{"why":"dropped","to":4,"crc":"0a1b2c3d"}`,
+		`{"seq":5,"gone":{"why":"dropped","to":99999999999999999999,"crc":"0a1b2c3d"}`, `{"seq":5,"gone":{"why":"dropped","to":7,"crc":"0a1b2c3d"},"more":1`,
+		`{"seq":5,"gone":{"why":"dropped","to":7,"crc":"0a1b"`,
+	} {
+		if it, _, err := inspect(appendCRC([]byte(covered), 0)); err != nil || it.gone != "" || it.seq != 5 || it.end != 5 {
+			t.Errorf("%s is read as %+v, %v", covered, it, err)
 		}
 	}
 }
@@ -88,7 +136,7 @@ func roundTrip(t *testing.T, e mail.Event) {
 	if err != nil {
 		t.Fatalf("appendPayload(%+v): %v", e, err)
 	}
-	line := bytes.TrimSuffix(appendLine(nil, e.Seq, payload), []byte("\n"))
+	line := bytes.TrimSuffix(appendLine(nil, e.Seq, 0x58daf147, payload), []byte("\n"))
 	if !json.Valid(line) || bytes.ContainsAny(line, "\r\n") {
 		t.Fatalf("not one line of JSON: %q", line)
 	}
@@ -115,7 +163,7 @@ func roundTrip(t *testing.T, e mail.Event) {
 	}
 	again := p.decode(seq, covered)
 	payload, err = appendPayload(nil, &again)
-	if got := bytes.TrimSuffix(appendLine(nil, seq, payload), []byte("\n")); err != nil || !bytes.Equal(got, line) {
+	if got := bytes.TrimSuffix(appendLine(nil, seq, 0x58daf147, payload), []byte("\n")); err != nil || !bytes.Equal(got, line) {
 		t.Errorf("written again:\n got %s\nwant %s\n%v", got, line, err)
 	}
 	// What jsonx would have written must mean the same to us.
@@ -163,10 +211,12 @@ func FuzzEncode(f *testing.F) {
 func FuzzDecode(f *testing.F) {
 	for _, e := range journaltest.Samples() {
 		payload, _ := appendPayload(nil, &e)
-		line := appendLine(nil, 7, payload)
+		line := oldLine(7, payload)
 		f.Add(line[:len(line)-trailer-1])
 	}
 	for _, s := range []string{
+		`{"seq":7,"prev":"58daf147","at":"2026-05-10T14:00:00.123Z","receipt":{"message":"a","reader":"user","mark":"read"}`,
+		`{"seq":7,"prev":"58daf14","at":"2026-05-10T14:00:00.123Z"`,
 		`{"seq":7,"at":"2026-02-29T14:00:00.123Z"`,
 		`{"seq":7,"at":"2026-05-10T14:00:00.123Z","receipt":{"message":"a\"`,
 		`{"seq":7,"at":"2026-05-10T14:00:00.123Z","receipt":{"message":"a\`,

@@ -13,8 +13,8 @@ import (
 
 var _ journal.Compacter = (*Journal)(nil)
 
-// Compact implements journal.Compacter. Lines are copied byte for byte. It does not ask about events in which this version
-// knows nothing: they stay, as do lines that cannot be read.
+// Compact implements journal.Compacter. Lines are copied byte for byte. It does not ask about events in which this
+// version knows nothing: they stay, as do lines that cannot be read.
 func (j *Journal) Compact(ctx context.Context, fate func(mail.Event) journal.Fate) error {
 	if err := j.becomeKeeper(ctx); err != nil {
 		return err
@@ -35,8 +35,8 @@ func (j *Journal) Compact(ctx context.Context, fate func(mail.Event) journal.Fat
 	return nil
 }
 
-// Erase implements journal.Compacter. The main file comes last, so that as long as the text stands there an interrupted
-// erasure can be seen to be unfinished.
+// Erase implements journal.Compacter. The main file comes last, so that as long as the text stands there an
+// interrupted erasure can be seen to be unfinished.
 func (j *Journal) Erase(ctx context.Context, id mail.ID, match func(mail.Event) bool) (int, error) {
 	if err := j.becomeKeeper(ctx); err != nil {
 		return 0, err
@@ -60,7 +60,11 @@ func (j *Journal) erase(ctx context.Context, x eraser) (gone int, err error) {
 	if err != nil {
 		return 0, err
 	}
-	for _, name := range append(names, rejectedName) {
+	foreign, err := j.foreigners()
+	if err != nil {
+		return 0, err
+	}
+	for _, name := range append(append(names, foreign...), rejectedName) {
 		n, err := j.eraseIn(ctx, name, x)
 		gone += n
 		if err != nil {
@@ -126,19 +130,26 @@ func (j *Journal) eraseIn(ctx context.Context, name string, x eraser) (gone int,
 	if err != nil {
 		return 0, err
 	}
-	var keep []span
+	var keep []piece
 	err = scan(f, 0, size, func(l line) error {
-		if x.matches(l.text) {
+		it, _, bad := inspect(l.text)
+		whole := piece{span: span{l.off, l.bytes}}
+		switch {
+		case bad == nil && it.gone != "" || !x.matches(l.text):
+			keep = addPiece(keep, whole)
+		case bad == nil && inArchive(name): // the chain goes through the archive
+			it.gone = dropped
+			keep = append(keep, piece{text: it.line()})
 			gone++
-		} else {
-			keep = addSpan(keep, span{l.off, l.bytes})
+		default:
+			gone++
 		}
 		return j.stopped(ctx)
 	})
 	if err != nil || gone == 0 {
 		return 0, err
 	}
-	err = j.rewrite(j.path(name), f, func(o *output) error { return o.copy(f, keep...) })
+	err = j.rewrite(name, f, func(o *output) error { return o.pieces(f, keep...) })
 	if err != nil {
 		return 0, err
 	}

@@ -15,8 +15,8 @@ func (j *Journal) Follow(after mail.Seq) journal.Cursor {
 	return &cursor{journal: j, at: position{after: after, rewrites: unknown}, closed: make(chan struct{})}
 }
 
-// cursor reads the file until it has come up to the tail, then the tail. While its owner works on one part of the file,
-// the next is read and decoded.
+// cursor reads the file until it has come up to the tail, then the tail. While its owner works on one part of the
+// file, the next is read and decoded.
 type cursor struct {
 	journal *Journal
 	once    sync.Once
@@ -119,7 +119,8 @@ func (c *cursor) Close() error {
 	return nil
 }
 
-// live returns events behind after, or else a channel that closes when there are some. It is not live if they must be read from the file.
+// live returns events behind after, or else a channel that closes when there are some. It is not live if they must be
+// read from the file.
 func (j *Journal) live(after mail.Seq) (events []mail.Event, grown <-chan struct{}, live bool) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
@@ -166,7 +167,7 @@ func (j *Journal) read(at position) part {
 		return part{err: j.usable()}
 	}
 	j.mu.Lock()
-	size, last := j.size, j.last
+	size, last := j.size, j.end.end
 	if at.rewrites != j.rewrites {
 		at.off, at.rewrites = j.index.before(at.after), j.rewrites
 	}
@@ -179,7 +180,7 @@ func (j *Journal) read(at position) part {
 	if err != nil {
 		return part{err: fmt.Errorf("read %s at %d: %w", mainName, off, err)}
 	}
-	events := decodeTwice(text, off, at.after, func(l line, err error) { j.badLine(mainName, l, err) })
+	events := decodeTwice(text, off, at.after, last, func(l line, err error) { j.badLine(mainName, l, err) })
 	at.off = c.off
 	if len(events) > 0 {
 		at.after = events[len(events)-1].Seq
@@ -191,14 +192,14 @@ func (j *Journal) read(at position) part {
 }
 
 // decodeTwice is decodeLines with two goroutines, one for each half.
-func decodeTwice(text []byte, off int64, after mail.Seq, bad func(line, error)) []mail.Event {
+func decodeTwice(text []byte, off int64, after, last mail.Seq, bad func(line, error)) []mail.Event {
 	half := bytes.LastIndexByte(text[:len(text)/2], '\n') + 1
 	if half == 0 {
-		return decodeLines(text, off, after, bad)
+		return decodeLines(text, off, after, last, bad)
 	}
 	second := make(chan []mail.Event, 1)
-	go func() { second <- decodeLines(text[half:], off+int64(half), after, bad) }()
-	events := decodeLines(text[:half], off, after, bad)
+	go func() { second <- decodeLines(text[half:], off+int64(half), after, last, bad) }()
+	events := decodeLines(text[:half], off, after, last, bad)
 	for _, e := range <-second {
 		if len(events) == 0 || e.Seq > events[len(events)-1].Seq {
 			events = append(events, e)
@@ -207,8 +208,9 @@ func decodeTwice(text []byte, off int64, after mail.Seq, bad func(line, error)) 
 	return events
 }
 
-// decodeLines returns the events behind after in some lines.
-func decodeLines(text []byte, off int64, after mail.Seq, bad func(line, error)) []mail.Event {
+// decodeLines returns the events behind after in some lines. Stubs are no events, but one that ends at last, with
+// which the journal ends, holds that place.
+func decodeLines(text []byte, off int64, after, last mail.Seq, bad func(line, error)) []mail.Event {
 	var p parser
 	events := make([]mail.Event, 0, bytes.Count(text, []byte("\n")))
 	for len(text) > 0 {
@@ -218,20 +220,24 @@ func decodeLines(text []byte, off int64, after mail.Seq, bad func(line, error)) 
 		if len(l.text) == 0 {
 			continue
 		}
-		seq, covered, err := check(l.text)
-		if err != nil {
+		it, covered, err := inspect(l.text)
+		switch {
+		case err != nil:
 			bad(l, err)
-			continue
-		}
-		if seq > after {
-			after = seq
-			events = append(events, p.decode(seq, covered))
+		case it.end <= after || it.gone != "" && it.end != last:
+		case it.gone != "":
+			after = it.end
+			events = append(events, mail.Event{Seq: it.end, At: it.at()})
+		default:
+			after = it.seq
+			events = append(events, p.decode(it.seq, covered))
 		}
 	}
 	return events
 }
 
-// badLine reports a line that cannot be read: it went bad since the journal was opened, or stands in the archive, which Open does not read.
+// badLine reports a line that cannot be read: it went bad since the journal was opened, or stands in the archive,
+// which Open does not read.
 func (j *Journal) badLine(name string, l line, err error) {
 	j.log.Warn("skipped a line that cannot be read", "file", name, "offset", l.off, "bytes", l.bytes, "why", err)
 }

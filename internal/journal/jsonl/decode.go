@@ -58,6 +58,13 @@ func (p *parser) decodeFast(seq mail.Seq, covered []byte) (mail.Event, bool) {
 	p.rest, p.failed, p.scratch, p.list = covered, false, p.scratch[:0], p.list[:0]
 	p.want(head)
 	p.digits()
+	if p.skip(prevHead) {
+		if _, ok := hexSum(p.rest); !ok {
+			return mail.Event{}, false
+		}
+		p.rest = p.rest[crcDigits:]
+		p.want(`"`)
+	}
 	p.want(`,"at":`)
 	e := mail.Event{Seq: seq, At: p.time()}
 	if p.skip(`,"message":`) {
@@ -407,7 +414,7 @@ func objectLen(b []byte) int {
 
 // time reads the one form that mail.Time writes.
 func (p *parser) time() mail.Time {
-	const form = `"2006-01-02T15:04:05.000Z"`
+	const form = `"` + timeForm + `"`
 	if len(p.rest) < len(form) {
 		p.failed = true
 		return 0

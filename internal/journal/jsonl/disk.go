@@ -9,17 +9,26 @@ import (
 	"pennypost/internal/durable"
 )
 
-// disk is everything the journal asks of the file system. Tests put one in its place that fails at a chosen call, or that
-// forgets, as a power cut does, what was not synced.
+// disk is everything the journal asks of the file system. Tests put one in its place that fails at a chosen call, or
+// that forgets, as a power cut does, what was not synced.
 type disk interface {
-	Lock(path string) (io.Closer, error)
+	Lock(path string) (lock, error)
 	MkdirAll(path string) error
 	// List returns the names in a directory, none if there is no directory.
 	List(dir string) ([]string, error)
 	Open(path string, flag int) (file, error)
+	// Leads reports whether a path leads to an open file, and how large the file there is.
+	Leads(path string, to file) (size int64, leads bool)
 	Rename(from, to string) error
 	Remove(path string) error
 	SyncDir(path string) error
+}
+
+// lock is what keeps other processes out, until it is closed.
+type lock interface {
+	io.Closer
+	// InPlace reports whether the path that was locked still leads to what is locked.
+	InPlace() bool
 }
 
 // file is an open file. Everything is read and written at offsets that the journal keeps itself.
@@ -42,11 +51,18 @@ const (
 // osDisk is the real one.
 type osDisk struct{}
 
-func (osDisk) Lock(path string) (io.Closer, error) { return durable.TryLock(path) }
-func (osDisk) MkdirAll(path string) error          { return durable.MkdirAll(path, dirMode) }
-func (osDisk) Rename(from, to string) error        { return os.Rename(from, to) }
-func (osDisk) Remove(path string) error            { return os.Remove(path) }
-func (osDisk) SyncDir(path string) error           { return durable.SyncDir(path) }
+func (osDisk) MkdirAll(path string) error   { return durable.MkdirAll(path, dirMode) }
+func (osDisk) Rename(from, to string) error { return os.Rename(from, to) }
+func (osDisk) Remove(path string) error     { return os.Remove(path) }
+func (osDisk) SyncDir(path string) error    { return durable.SyncDir(path) }
+
+func (osDisk) Lock(path string) (lock, error) {
+	l, err := durable.TryLock(path)
+	if err != nil {
+		return nil, err
+	}
+	return l, nil
+}
 
 func (osDisk) List(dir string) ([]string, error) {
 	entries, err := os.ReadDir(dir)
@@ -65,10 +81,18 @@ func (osDisk) Open(path string, flag int) (file, error) {
 	if err != nil {
 		return nil, err
 	}
-	return osFile{f}, nil
+	info, err := f.Stat()
+	if err != nil {
+		f.Close()
+		return nil, err
+	}
+	return osFile{f, info}, nil
 }
 
-type osFile struct{ *os.File }
+type osFile struct {
+	*os.File
+	info os.FileInfo // which file it is
+}
 
 func (f osFile) Sync() error { return datasync(f.File) }
 

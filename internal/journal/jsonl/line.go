@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"hash/crc32"
-	"strconv"
 	"sync"
 
 	"pennypost/internal/mail"
@@ -13,22 +12,26 @@ import (
 
 // A line of the journal is
 //
-//	{"seq":41,…,"crc":"9a3f01c2"}
+//	{"seq":41,"prev":"58daf147",…,"crc":"9a3f01c2"}
 //
-// and a newline. The crc covers the bytes before `,"crc"`. What stands in between is the business of encode.go and decode.go.
+// and a newline. The crc covers the bytes before `,"crc"`; prev is the crc of the line before, and lines of version 1
+// lack it. What stands in between is the business of encode.go and decode.go, but for lines that stand for others:
+// see chain.go.
 const (
 	head      = `{"seq":`
+	prevHead  = `,"prev":"`
 	crcHead   = `,"crc":"`
 	crcDigits = 8
 	crcTail   = `"}`
 	trailer   = len(crcHead) + crcDigits + len(crcTail)
 )
 
-// maxSeq is the largest place, 2^53: beyond it jq and other readers that take numbers for floats would confuse neighbours.
+// maxSeq is the largest place, 2^53: beyond it jq and other readers that take numbers for floats would confuse
+// neighbours.
 const maxSeq = 1 << 53
 
-// castagnoli makes the table when the first journal is opened: it takes a fifth of a millisecond, which every command would
-// pay at its start.
+// castagnoli makes the table when the first journal is opened: it takes a fifth of a millisecond, which every command
+// would pay at its start.
 var castagnoli = sync.OnceValue(func() *crc32.Table { return crc32.MakeTable(crc32.Castagnoli) })
 
 // What can be wrong with a line.
@@ -56,21 +59,29 @@ func splitCRC(line []byte) (covered []byte, crc uint32, err error) {
 		return nil, 0, errNoCRC
 	}
 	covered, tail := line[:len(line)-trailer], line[len(line)-trailer:]
-	digits := tail[len(crcHead) : len(crcHead)+crcDigits]
-	if string(tail[:len(crcHead)]) != crcHead || string(tail[len(crcHead)+crcDigits:]) != crcTail {
+	crc, ok := hexSum(tail[len(crcHead):])
+	if !ok || string(tail[:len(crcHead)]) != crcHead || string(tail[len(crcHead)+crcDigits:]) != crcTail {
 		return nil, 0, errNoCRC
 	}
-	for _, c := range digits {
+	return covered, crc, nil
+}
+
+// hexSum reads the eight digits that b begins with.
+func hexSum(b []byte) (sum uint32, ok bool) {
+	if len(b) < crcDigits {
+		return 0, false
+	}
+	for _, c := range b[:crcDigits] {
 		switch {
 		case '0' <= c && c <= '9':
-			crc = crc<<4 | uint32(c-'0')
+			sum = sum<<4 | uint32(c-'0')
 		case 'a' <= c && c <= 'f': // capitals are not ours, and one flipped bit away
-			crc = crc<<4 | uint32(c-'a'+10)
+			sum = sum<<4 | uint32(c-'a'+10)
 		default:
-			return nil, 0, errNoCRC
+			return 0, false
 		}
 	}
-	return covered, crc, nil
+	return sum, true
 }
 
 // crcOf returns the checksum that a line claims, 0 if it claims none.
@@ -99,22 +110,27 @@ func leadingSeq(b []byte) (mail.Seq, error) {
 	return 0, errNoSeq
 }
 
-// appendLine appends a whole line, newline included. Payload is what stands between seq and crc.
-func appendLine(b []byte, seq mail.Seq, payload []byte) []byte {
+// appendLine appends a whole line, newline included. Prev is the crc of the line before it, payload what stands
+// between that and its own crc.
+func appendLine(b []byte, seq mail.Seq, prev uint32, payload []byte) []byte {
 	start := len(b)
-	b = append(b, head...)
-	b = strconv.AppendUint(b, uint64(seq), 10)
+	b = appendNumber(append(b, head...), seq)
+	b = append(appendSum(append(b, prevHead...), prev), '"')
 	b = append(b, payload...)
 	return append(appendCRC(b, start), '\n')
 }
 
 // appendCRC appends the trailer of the line that begins at start.
 func appendCRC(b []byte, start int) []byte {
-	const hex = "0123456789abcdef"
 	crc := crc32.Checksum(b[start:], castagnoli())
 	b = append(b, crcHead...)
+	return append(appendSum(b, crc), crcTail...)
+}
+
+func appendSum(b []byte, sum uint32) []byte {
+	const hex = "0123456789abcdef"
 	for shift := 28; shift >= 0; shift -= 4 {
-		b = append(b, hex[crc>>shift&15])
+		b = append(b, hex[sum>>shift&15])
 	}
-	return append(b, crcTail...)
+	return b
 }

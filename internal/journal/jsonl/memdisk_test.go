@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"math/rand/v2"
 	"os"
@@ -99,7 +98,7 @@ func (m *memDir) change(f func(map[string]*memInode)) {
 	m.pending = append(m.pending, f)
 }
 
-func (d *memDisk) Lock(path string) (io.Closer, error) {
+func (d *memDisk) Lock(path string) (lock, error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if d.locks[path] {
@@ -112,6 +111,13 @@ func (d *memDisk) Lock(path string) (io.Closer, error) {
 type memLock struct {
 	disk *memDisk
 	path string
+}
+
+// InPlace is false if the directory of the lock was removed.
+func (l memLock) InPlace() bool {
+	l.disk.mu.Lock()
+	defer l.disk.mu.Unlock()
+	return l.disk.dirs[filepath.Dir(l.path)] != nil
 }
 
 func (l memLock) Close() error {
@@ -173,6 +179,16 @@ func (d *memDisk) Open(path string, flag int) (file, error) {
 	return &memFile{d, path, node}, nil
 }
 
+func (d *memDisk) Leads(path string, to file) (int64, bool) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	dir, name := d.dir(path)
+	if dir == nil || dir.names[name] == nil {
+		return 0, false
+	}
+	return int64(len(dir.names[name].data)), dir.names[name] == to.(*memFile).node
+}
+
 func (d *memDisk) Rename(from, to string) error {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -181,6 +197,9 @@ func (d *memDisk) Rename(from, to string) error {
 		return err
 	}
 	dir, old := d.dir(from)
+	if dir == nil || dir.names[old] == nil {
+		return fs.ErrNotExist
+	}
 	node := dir.names[old]
 	name := filepath.Base(to)
 	dir.change(func(names map[string]*memInode) {

@@ -9,11 +9,12 @@ import (
 type Options struct {
 	// Log hears of what recovery did and of lines that cannot be read, never of what they say. Nil discards.
 	Log *slog.Logger
-	// OnSync is told of each batch that was made durable, and how long write and sync took. It runs between two batches, never
-	// twice at once, so it must be quick and must not append.
+	// OnSync is told of each batch that was made durable, and how long write and sync took. It runs between two
+	// batches, never twice at once, so it must be quick and must not append.
 	OnSync func(events, bytes int, took time.Duration)
 
-	disk disk // nil: the real one
+	disk  disk          // nil: the real one
+	watch time.Duration // how often the files are looked at; 0: each second; negative: never
 }
 
 func (o Options) withDefaults() Options {
@@ -22,6 +23,9 @@ func (o Options) withDefaults() Options {
 	}
 	if o.OnSync == nil {
 		o.OnSync = func(int, int, time.Duration) {}
+	}
+	if o.watch == 0 {
+		o.watch = time.Second
 	}
 	if o.disk == nil {
 		o.disk = osDisk{}

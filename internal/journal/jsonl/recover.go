@@ -18,12 +18,14 @@ type Recovery struct {
 	SetAside   []mail.Problem // lines that cannot be read, as they stood in the file; they were moved byte for byte
 	Salvaged   int            // events that such lines held beside what is wrong with them; they are among Events
 	RolledBack bool           // a compaction or erasure had been cut off; what it had begun was undone
+	Missing    []mail.Problem // ranges of places whose lines have gone since the journal was last opened
+	Differ     int            // lines that do not follow the one before them, though the place does
 }
 
-// openMain opens the main file and brings it into the state that everything else relies on: whole lines, each readable, their
-// places rising, all of it durable.
+// openMain opens the main file and brings it into the state that everything else relies on: whole lines, each
+// readable, their places rising, all of it durable.
 func (j *Journal) openMain() error {
-	f, err := j.disk.Open(j.path(mainName), os.O_RDWR|os.O_CREATE)
+	f, err := j.disk.Open(j.mainPath, os.O_RDWR|os.O_CREATE)
 	if err != nil {
 		return err
 	}
@@ -31,7 +33,7 @@ func (j *Journal) openMain() error {
 	if err := j.tidy(); err != nil {
 		return err
 	}
-	s, err := surveyFile(f)
+	s, err := surveyAll(f)
 	if err != nil {
 		return err
 	}
@@ -43,16 +45,28 @@ func (j *Journal) openMain() error {
 	if err := j.mendEnd(s); err != nil {
 		return err
 	}
+	readable := s.events
+	for _, b := range s.bad {
+		j.recovery.SetAside = append(j.recovery.SetAside, mail.Problem{File: mainName, Line: b.num, Text: b.why.Error()})
+	}
 	if s, err = j.setAside(s); err != nil {
 		return err
 	}
-	// What the page cache holds may not be on the disk yet, if whoever wrote it was killed. Nothing is shown before it is.
+	j.recovery.Salvaged = s.events - readable
+	if s, err = j.standIn(s); err != nil {
+		return err
+	}
+	// What the page cache holds may not be on the disk yet, if whoever wrote it was killed. Nothing is shown before
+	// it is.
 	if err := j.file.Sync(); err != nil {
 		return err
 	}
-	j.size, j.last, j.index = s.size, s.last, s.index
-	j.tail.reset(s.last)
-	j.recovery.Events = s.events
+	j.size, j.end, j.index, j.absent = s.size, s.end, s.index, s.missing
+	j.tail.reset(s.end.end)
+	j.recovery.Events, j.recovery.Differ = s.events, s.differ
+	if s.differ > 0 {
+		j.log.Warn("lines do not follow the ones before them; pennypost verify names them", "lines", s.differ)
+	}
 	return nil
 }
 
@@ -67,14 +81,14 @@ func (j *Journal) tidy() error {
 			if !strings.HasSuffix(name, tmpSuffix) {
 				continue
 			}
-			j.recovery.RolledBack = true
+			j.recovery.RolledBack = j.recovery.RolledBack || name != lastName+tmpSuffix
 			if name == mainName+tmpSuffix {
 				j.halfArchived = true
 				if err := j.undoArchive(); err != nil {
 					return err
 				}
 			}
-			j.log.Warn("removed what an interrupted compaction or erasure had begun", "file", name)
+			j.log.Warn("removed a file that was never finished", "file", name)
 			if err := j.disk.Remove(j.path(dir + "/" + name)); err != nil {
 				return err
 			}
@@ -85,12 +99,15 @@ func (j *Journal) tidy() error {
 
 // survey is what a pass over the main file finds.
 type survey struct {
-	size   int64
-	events int
-	last   mail.Seq
-	index  index
-	bad    []badLine
-	open   bool // the last line can be read, and lacks its newline
+	size    int64
+	events  int
+	end     item // the last line that can be read; zero if there is none
+	index   index
+	bad     []badLine
+	gaps    []lostRange
+	differ  int      // lines that do not follow the one before, though the place does
+	missing mail.Seq // places that stubs say are missing
+	open    bool     // the last line can be read, and lacks its newline
 }
 
 // badLine is a line that cannot be read, or whose place does not rise.
@@ -101,37 +118,64 @@ type badLine struct {
 	after, until mail.Seq // the places of its readable neighbours; until is 0 behind the last one
 }
 
-func surveyFile(f file) (*survey, error) {
+// lostRange is where no line accounts for a range of places: before the line at off, or at the end.
+type lostRange struct {
+	before, stub item
+	off          int64
+}
+
+func surveyAll(f file) (*survey, error) {
 	size, err := f.Size()
 	if err != nil {
 		return nil, err
 	}
-	s := &survey{size: size, index: index{start: firstLine(f)}}
-	err = scan(f, s.index.start, size, func(l line) error {
-		seq, _, err := check(l.text)
-		if err == nil && seq <= s.last {
-			err = fmt.Errorf("its seq %d does not rise above %d", seq, s.last)
+	return surveyFile(f, size)
+}
+
+// surveyFile reads the first size bytes of f.
+func surveyFile(f file, size int64) (*survey, error) {
+	s := &survey{size: size, index: index{start: min(firstLine(f), size)}}
+	err := scan(f, s.index.start, size, func(l line) error {
+		it, _, err := inspect(l.text)
+		if err == nil && it.seq <= s.end.end {
+			err = fmt.Errorf("its seq %d does not rise above %d", it.seq, s.end.end)
 		}
 		if err != nil {
-			s.bad = append(s.bad, badLine{line: l, text: append([]byte(nil), l.text...), why: err, after: s.last})
+			s.bad = append(s.bad, badLine{line: l, text: append([]byte(nil), l.text...), why: err, after: s.end.end})
 			return nil
 		}
 		for i := len(s.bad) - 1; i >= 0 && s.bad[i].until == 0; i-- {
-			s.bad[i].until = seq
+			s.bad[i].until = it.seq
 		}
-		s.events++
-		s.last, s.open = seq, !l.whole
-		s.index.add(seq, l.off)
+		s.add(it, l)
 		return nil
 	})
 	return s, err
+}
+
+// add takes the next line that can be read.
+func (s *survey) add(it item, l line) {
+	switch s.end.linkTo(&it) {
+	case gap:
+		s.gaps = append(s.gaps, lostRange{before: s.end, stub: s.end.lost(&it), off: l.off})
+	case differs:
+		s.differ++
+	}
+	switch it.gone {
+	case "":
+		s.events++
+	case missing:
+		s.missing += it.known - it.seq + 1
+	}
+	s.end, s.open = it, !l.whole
+	s.index.add(it.seq, l.off)
 }
 
 // mendEnd makes the file end with a newline.
 func (j *Journal) mendEnd(s *survey) error {
 	if s.open {
 		j.recovery.Completed = true
-		j.log.Warn("added the newline that the last line lacked", "seq", s.last)
+		j.log.Warn("added the newline that the last line lacked", "seq", s.end.end)
 		_, err := j.file.WriteAt([]byte("\n"), s.size)
 		s.size++
 		return err
@@ -148,4 +192,99 @@ func (j *Journal) mendEnd(s *survey) error {
 	s.size = torn.off
 	s.bad = s.bad[:len(s.bad)-1]
 	return j.file.Truncate(s.size)
+}
+
+// standIn puts a stub in the place of each range that is missing, so that it is reported once, and later lines do not
+// take its places. If the disk is too full for that, it is found again at the next opening.
+func (j *Journal) standIn(s *survey) (*survey, error) {
+	known, err := j.lastKnown(s.end)
+	if err != nil {
+		return nil, err
+	}
+	gaps := s.gaps
+	if known.end > s.end.end {
+		stub := s.end.lost(&item{seq: known.end + 1, prev: known.crc, when: known.when})
+		stub.end += skipped
+		gaps = append(gaps, lostRange{before: s.end, stub: stub, off: s.size})
+	}
+	if len(gaps) == 0 {
+		return s, nil
+	}
+	for i := range gaps {
+		if err := j.reportLost(&gaps[i]); err != nil {
+			return nil, err
+		}
+	}
+	mended, err := j.replaceMain(0, func(o *output) error {
+		from := int64(0)
+		for _, g := range gaps {
+			if err := o.copy(j.file, span{from, g.off - from}); err != nil {
+				return err
+			}
+			if err := o.write(g.stub.line()); err != nil {
+				return err
+			}
+			from = g.off
+		}
+		return o.copy(j.file, span{from, s.size - from})
+	})
+	if err == nil {
+		return mended, nil
+	}
+	if _, leads := j.leads(j.file); !leads || mended != nil {
+		return nil, err
+	}
+	j.log.Error("what is missing could not be marked", "err", err)
+	if stub := gaps[len(gaps)-1].stub; stub.end > s.end.end {
+		s.end = stub // places are not given again, also if that could not be written down
+	}
+	return s, nil
+}
+
+// reportLost says what is missing, but for what the archive has.
+func (j *Journal) reportLost(g *lostRange) error {
+	there, err := j.archivedWithin(g.stub.seq, g.stub.known)
+	if err != nil {
+		return err
+	}
+	if there == g.stub.known-g.stub.seq+1 && g.stub.known == g.stub.end {
+		g.stub.gone = archived
+		return nil
+	}
+	text := g.text(there)
+	p := mail.Problem{File: mainName, Text: text, First: g.stub.seq, Last: g.stub.known}
+	j.recovery.Missing = append(j.recovery.Missing, p)
+	j.tell("Part of the mailbox is missing", "When the room was opened, "+text+". Nobody did that through the post office: "+
+		"it is an accident of the disk, of a backup that was brought back, or of a program that changed the file. "+
+		"pennypost verify says more. What is left is whole, and goes on.")
+	return nil
+}
+
+func (g *lostRange) text(there mail.Seq) string {
+	text := absenceText(&g.before, &g.stub)
+	if there > 0 {
+		text += fmt.Sprintf("; of these the archive has %d", there)
+	}
+	return text
+}
+
+// absenceText says what is missing from the journal between before and the end of stub.
+func absenceText(before, stub *item) string {
+	var b strings.Builder
+	if stub.known == stub.seq {
+		fmt.Fprintf(&b, "the line %d is missing", stub.seq)
+	} else {
+		fmt.Fprintf(&b, "the lines %d to %d are missing", stub.seq, stub.known)
+	}
+	if stub.end > stub.known {
+		b.WriteString(", and perhaps some behind them")
+	}
+	from, to := before.at(), stub.at()
+	switch {
+	case from != 0 && to != 0:
+		fmt.Fprintf(&b, ", from between %s and %s", from, to)
+	case to != 0:
+		fmt.Fprintf(&b, ", from before %s", to)
+	}
+	return b.String()
 }

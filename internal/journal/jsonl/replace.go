@@ -4,18 +4,25 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"runtime"
 )
 
 // span is a part of a file.
 type span struct{ off, bytes int64 }
 
-// addSpan appends s, as one with the last span if they touch.
-func addSpan(spans []span, s span) []span {
-	if n := len(spans); n > 0 && spans[n-1].off+spans[n-1].bytes == s.off {
-		spans[n-1].bytes += s.bytes
-		return spans
+// piece is a part of a file to come: a part of another one or, if there is any, text.
+type piece struct {
+	span
+	text []byte
+}
+
+// addPiece appends p, as one with the last piece if they touch in the file they are copied from.
+func addPiece(pieces []piece, p piece) []piece {
+	if n := len(pieces); n > 0 && p.text == nil && pieces[n-1].text == nil && pieces[n-1].off+pieces[n-1].bytes == p.off {
+		pieces[n-1].bytes += p.bytes
+		return pieces
 	}
-	return append(spans, s)
+	return append(pieces, p)
 }
 
 // output writes a file from some offset on, in large pieces.
@@ -57,6 +64,22 @@ func (o *output) copy(from io.ReaderAt, spans ...span) error {
 	return nil
 }
 
+// pieces writes parts of another file, and text between them.
+func (o *output) pieces(from io.ReaderAt, pieces ...piece) error {
+	for _, p := range pieces {
+		if p.text != nil {
+			if err := o.write(p.text); err != nil {
+				return err
+			}
+			continue
+		}
+		if err := o.copy(from, p.span); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 func (o *output) flush() error {
 	if len(o.buf) == 0 {
 		return nil
@@ -77,22 +100,24 @@ func (o *output) sync() error {
 	return o.file.Sync()
 }
 
-// replacement is the new content of a file, built beside it under its name and tmpSuffix.
+// replacement is the new content of a file, built beside it under a name and tmpSuffix.
 type replacement struct {
 	output
-	disk disk
-	path string
+	disk      disk
+	tmp, path string
 }
 
-func (j *Journal) replace(path string) (*replacement, error) {
-	f, err := j.disk.Open(path+tmpSuffix, os.O_RDWR|os.O_CREATE|os.O_TRUNC)
+func (j *Journal) replace(name, by string) (*replacement, error) {
+	r := &replacement{disk: j.disk, tmp: j.path(name) + tmpSuffix, path: j.path(by)}
+	f, err := j.disk.Open(r.tmp, os.O_RDWR|os.O_CREATE|os.O_TRUNC)
 	if err != nil {
 		return nil, err
 	}
-	return &replacement{output: output{file: f}, disk: j.disk, path: path}, nil
+	r.file = f
+	return r, nil
 }
 
-// closeFile ends writing. Windows does not rename a file that is open.
+// closeFile ends writing.
 func (r *replacement) closeFile() error {
 	f := r.file
 	r.file = nil
@@ -104,11 +129,31 @@ func (r *replacement) closeFile() error {
 
 // commit puts the new content, which must be synced, in the place of the old one.
 func (r *replacement) commit() error {
-	if err := r.closeFile(); err != nil {
+	if err := r.put(); err != nil {
 		return err
 	}
-	if err := r.disk.Rename(r.path+tmpSuffix, r.path); err != nil {
+	return r.closeFile()
+}
+
+// Windows does not replace a file that is open, nor by one. It does not let others do so either.
+const windows = runtime.GOOS == "windows"
+
+// put is commit, and r.file stays open, so that nobody can come between.
+func (r *replacement) put() error {
+	if windows {
+		if err := r.closeFile(); err != nil {
+			return err
+		}
+	}
+	if err := r.disk.Rename(r.tmp, r.path); err != nil {
 		return err
+	}
+	if windows {
+		f, err := r.disk.Open(r.path, os.O_RDWR)
+		if err != nil {
+			return err
+		}
+		r.file = f
 	}
 	return r.disk.SyncDir(filepath.Dir(r.path))
 }
@@ -116,12 +161,12 @@ func (r *replacement) commit() error {
 // abandon removes what was built. If it cannot, the next Open does.
 func (r *replacement) abandon() {
 	_ = r.closeFile()
-	_ = r.disk.Remove(r.path + tmpSuffix)
+	_ = r.disk.Remove(r.tmp)
 }
 
-// rewrite replaces the file at path, which is open as old, by what fill writes.
-func (j *Journal) rewrite(path string, old file, fill func(*output) error) error {
-	r, err := j.replace(path)
+// rewrite replaces a file, which is open as old, by what fill writes.
+func (j *Journal) rewrite(name string, old file, fill func(*output) error) error {
+	r, err := j.replace(name, name)
 	if err != nil {
 		return err
 	}

@@ -3,7 +3,6 @@ package jsonl
 import (
 	"context"
 	"errors"
-	"os"
 
 	"pennypost/internal/journal"
 	"pennypost/internal/mail"
@@ -11,13 +10,15 @@ import (
 
 // plan says what becomes of the main file as it was when the plan was made. What is appended later stays.
 type plan struct {
-	size int64    // of the file then
-	last mail.Seq // its last event
+	from     file     // the main file then
+	rewrites int      // which one that is
+	size     int64    // of the file then
+	last     mail.Seq // its last event
 
-	keep    []span
+	keep    []piece
 	archive map[string][]place // by month
 	gone    int                // lines that do not stay
-	lost    mail.Event         // the last event, if it does not stay: at least its place must
+	run     run                // what goes, or went before, since the last line that stays
 
 	index index // of the file to come, whose size will be
 	kept  int64
@@ -54,49 +55,159 @@ func (j *Journal) stopped(ctx context.Context) error {
 	}
 }
 
-// plan goes through the main file. Its caller is the keeper, so nobody replaces the file meanwhile.
+// plan goes through the main file. Its caller is the keeper.
 func (j *Journal) plan(ctx context.Context, decide verdict) (*plan, error) {
-	p := &plan{archive: make(map[string][]place)}
+	p := &plan{archive: make(map[string][]place), from: j.main()}
 	j.mu.Lock()
-	p.size, p.last = j.size, j.last
+	p.size, p.last, p.rewrites = j.size, j.end.end, j.rewrites
 	start, err := j.index.start, j.broken
 	j.mu.Unlock()
 	if err != nil {
 		return nil, err
 	}
 	var parse parser
-	err = scan(j.file, start, p.size, func(l line) error {
+	err = scan(p.from, start, p.size, func(l line) error {
 		if err := j.stopped(ctx); err != nil {
 			return err
 		}
-		var e mail.Event
-		seq, covered, err := check(l.text)
-		if err == nil {
-			e = parse.decode(seq, covered)
+		at := place{seq: 0, crc: crcOf(l.text), piece: piece{span: span{l.off, l.bytes}}}
+		it, covered, err := inspect(l.text)
+		switch {
+		case err != nil:
+			p.settleBad(at, decide(p, l, mail.Event{}, err))
+		case it.gone == missing:
+			p.stay(at.piece, it)
+		case it.gone != "":
+			at.seq = it.seq
+			p.goes(at, it, it.gone, false)
+		default:
+			at.seq = it.seq
+			e := parse.decode(it.seq, covered)
+			p.settle(at, it, decide(p, l, e, nil))
 		}
-		p.settle(place{e.Seq, crcOf(l.text), span{l.off, l.bytes}}, e, decide(p, l, e, err))
 		return nil
 	})
+	p.endRun()
 	return p, err
 }
 
-func (p *plan) settle(l place, e mail.Event, fate journal.Fate) {
-	if fate == journal.Keep {
-		if l.seq != 0 {
-			p.index.add(l.seq, p.kept)
-		}
-		p.keep = addSpan(p.keep, l.span)
-		p.kept += l.bytes
+// settleBad decides on a line that cannot be read, and that nothing can stand for.
+func (p *plan) settleBad(l place, fate journal.Fate) {
+	if fate != journal.Keep {
+		p.gone++
 		return
 	}
-	if fate == journal.Archive {
-		month := e.At.Std().Format("2006-01")
-		p.archive[month] = append(p.archive[month], l)
+	p.put(l.piece)
+}
+
+func (p *plan) settle(l place, it item, fate journal.Fate) {
+	switch fate {
+	case journal.Keep:
+		p.stay(l.piece, it)
+		return
+	case journal.Archive:
+		p.goes(l, it, archived, true)
+	default:
+		p.goes(l, it, dropped, true)
 	}
 	p.gone++
-	if l.seq == p.last {
-		p.lost = mail.Event{Seq: l.seq, At: e.At}
+}
+
+// stay keeps a line.
+func (p *plan) stay(l piece, it item) {
+	if !it.chained {
+		p.run = run{} // before a line of version 1 there may be a gap
 	}
+	p.endRun()
+	p.index.add(it.seq, p.kept)
+	p.put(l)
+}
+
+func (p *plan) put(l piece) {
+	p.keep = addPiece(p.keep, l)
+	p.kept += max(l.bytes, int64(len(l.text)))
+}
+
+// run is a range of places that leave the main file, or have left it, one behind the other. In the main file one stub
+// will stand for it. If any of it is in the archive, all of it is: there, stubs stand for what was dropped between.
+type run struct {
+	all  item  // the stub that will stand for it; seq 0: there is none
+	line piece // of that stub, if it stands in the file already
+
+	dropped item  // the end of the run that was dropped and is not in the archive; seq 0: there is none
+	stub    place // of that, if it stands in the file already as a stub of its own
+}
+
+// goes adds a line to the run: an event that is to go for the reason why, or a stub.
+func (p *plan) goes(l place, it item, why absence, event bool) {
+	r := &p.run
+	if r.all.seq != 0 && (!it.chained || r.all.linkTo(&it) != follows) {
+		if it.chained { // something is wrong with the chain here, which must be seen afterwards too
+			p.endRun()
+		}
+		p.run = run{} // as in stay
+	}
+	if r.all.seq == 0 {
+		r.all, r.line = it, l.piece
+		r.all.gone = dropped
+		if event {
+			r.line = piece{}
+		}
+	} else {
+		r.all.end, r.all.crc, r.all.when, r.line = it.end, it.crc, it.when, piece{}
+	}
+	if why == archived {
+		p.archiveDropped()
+		r.all.gone = archived
+		if event {
+			p.toArchive(l, it)
+		}
+		return
+	}
+	if r.dropped.seq != 0 {
+		r.dropped.end, r.dropped.crc, r.dropped.when, r.stub = it.end, it.crc, it.when, place{}
+		return
+	}
+	r.dropped, r.stub = it, l
+	r.dropped.gone = dropped
+	if event {
+		r.stub = place{}
+	}
+}
+
+// archiveDropped puts a stub for what was dropped into the archive.
+func (p *plan) archiveDropped() {
+	r := &p.run
+	if r.dropped.seq == 0 {
+		return
+	}
+	if r.stub.seq == 0 {
+		text := r.dropped.line()
+		r.stub = place{seq: r.dropped.seq, crc: crcOf(text[:len(text)-1]), piece: piece{text: text}}
+	}
+	p.toArchive(r.stub, r.dropped)
+	r.dropped, r.stub = item{}, place{}
+}
+
+func (p *plan) toArchive(l place, it item) {
+	month := it.at().Std().Format("2006-01")
+	p.archive[month] = append(p.archive[month], l)
+}
+
+// endRun writes the stub of the run.
+func (p *plan) endRun() {
+	r := p.run
+	if r.all.seq == 0 {
+		return
+	}
+	if r.all.gone == archived {
+		p.archiveDropped()
+	}
+	if r.line.bytes == 0 {
+		r.line = piece{text: r.all.line()}
+	}
+	p.put(r.line)
+	p.run = run{}
 }
 
 // carryOut replaces the main file by what p keeps of it, after what p archives is durable there. Before the file is
@@ -105,7 +216,7 @@ func (j *Journal) carryOut(p *plan) error {
 	if err := j.undoArchive(); err != nil { // what an earlier failure could not undo
 		return err
 	}
-	r, err := j.replace(j.path(mainName))
+	r, err := j.replace(mainName, mainName)
 	if err != nil {
 		return err
 	}
@@ -114,11 +225,12 @@ func (j *Journal) carryOut(p *plan) error {
 		return err
 	}
 	if len(p.archive) > 0 {
-		// From here on the unfinished file is the sign, for Open too, that the archive may hold what the main file still holds.
+		// From here on the unfinished file is the sign, for Open too, that the archive may hold what the main file
+		// still holds.
 		j.halfArchived = true
 		err = j.disk.SyncDir(j.dir)
 		if err == nil {
-			err = j.growArchive(p.archive)
+			err = j.growArchive(p)
 		}
 	}
 	replaced := false
@@ -126,7 +238,7 @@ func (j *Journal) carryOut(p *plan) error {
 		replaced, err = j.exchange(r, p)
 	}
 	if replaced {
-		j.halfArchived = false
+		j.halfArchived = err != nil // which of the two files is there is found out when the archive is next used
 		return err
 	}
 	_ = r.closeFile()
@@ -139,30 +251,22 @@ func (j *Journal) carryOut(p *plan) error {
 
 // build writes what p keeps.
 func (j *Journal) build(r *replacement, p *plan) error {
-	if err := r.copy(j.file, p.keep...); err != nil {
+	if err := r.pieces(p.from, p.keep...); err != nil {
 		return err
-	}
-	if p.lost.Seq != 0 {
-		// Its place must not be given to another event: followers and archives go by places.
-		payload, err := appendPayload(nil, &p.lost)
-		if err != nil {
-			return err
-		}
-		p.index.add(p.lost.Seq, r.end())
-		if err := r.write(appendLine(nil, p.lost.Seq, payload)); err != nil {
-			return err
-		}
 	}
 	return r.sync() // most of it now, while appends go on
 }
 
-// exchange adds what was appended since the plan was made and puts r in the place of the main file. Appends wait meanwhile.
-// If it was not replaced, the old file is in its place and goes on being used.
+// exchange adds what was appended since the plan was made and puts r in the place of the main file. Appends wait
+// meanwhile. If it was not replaced, the old file is in its place and goes on being used.
 func (j *Journal) exchange(r *replacement, p *plan) (replaced bool, err error) {
 	j.takeLead()
 	defer j.giveLead()
+	if err := j.stayOpen(); err != nil {
+		return false, err
+	}
 	j.mu.Lock()
-	size, err := j.size, j.broken
+	size, rewrites, err := j.size, j.rewrites, j.broken
 	for _, at := range j.index.points {
 		if at.off >= p.size {
 			p.index.add(at.seq, at.off-p.size+r.end())
@@ -176,35 +280,37 @@ func (j *Journal) exchange(r *replacement, p *plan) (replaced bool, err error) {
 	if err != nil {
 		return false, err
 	}
+	if rewrites != p.rewrites || end < size {
+		return false, errChanged
+	}
 	if err := r.copy(j.file, span{p.size, end - p.size}); err != nil {
 		return false, err
 	}
 	if err := r.sync(); err != nil {
 		return false, err
 	}
-	return j.takePlace(r, p, size)
+	return j.takePlace(r, p)
 }
 
-// takePlace puts r in the place of the main file, whose durable size is size. It is called by whoever leads.
-func (j *Journal) takePlace(r *replacement, p *plan, size int64) (replaced bool, err error) {
+// takePlace puts r in the place of the main file. It is called by whoever leads.
+func (j *Journal) takePlace(r *replacement, p *plan) (replaced bool, err error) {
 	j.swap.Lock()
 	defer j.swap.Unlock()
-	_ = j.file.Close() // all of it is synced; and Windows does not replace an open file
-	j.file = nil
-	failed := r.commit()
-	f, err := j.disk.Open(j.path(mainName), os.O_RDWR)
-	if err != nil {
-		return true, j.poison(errors.Join(failed, err)) // nobody knows; the next Open finds out
+	old := j.file
+	if windows {
+		_ = old.Close()
 	}
-	j.file = f
-	if now, err := f.Size(); failed != nil && (err != nil || now >= size) { // what replaces it is always shorter
-		return false, failed
+	failed := r.put()
+	if _, leads := j.leads(r.file); failed != nil && !leads {
+		return false, errors.Join(failed, j.stillOpen())
 	}
+	_ = old.Close()
+	j.file, r.file = r.file, nil
 	j.mu.Lock()
 	j.size = r.end()
 	j.index = p.index
 	j.rewrites++
-	j.tail.reset(j.last)
+	j.tail.reset(j.end.end)
 	j.mu.Unlock()
 	if failed != nil { // its name may not survive a power cut, and with it what is appended from now on
 		return true, j.poison(failed)

@@ -3,43 +3,47 @@ package jsonl
 import (
 	"bytes"
 	"crypto/sha256"
+	"errors"
 	"os"
 	"slices"
 
 	"pennypost/internal/mail"
 )
 
-// setAside moves the bad lines of the main file to the rejected file, and surveys what is left. First they are copied there,
-// then the main file is replaced by one without them; a crash in between copies no line twice.
+// setAside moves the bad lines of the main file to the rejected file, and surveys what is left. First they are copied
+// there, then the main file is replaced by one without them; a crash in between copies no line twice.
 //
-// If the disk is too full for that the lines stay, and whoever reads the file skips them: bad lines never keep a room closed.
+// If the disk is too full for that the lines stay, and whoever reads the file skips them: bad lines never keep a room
+// closed.
 func (j *Journal) setAside(s *survey) (*survey, error) {
 	for _, b := range s.bad {
-		j.recovery.SetAside = append(j.recovery.SetAside, mail.Problem{File: mainName, Line: b.num, Text: b.why.Error()})
 		j.log.Warn("set aside a line that cannot be read", "line", b.num, "offset", b.off, "bytes", b.bytes, "why", b.why)
 	}
 	rejected, err := j.keepRejected(s.bad)
-	j.rejected = rejected
-	var r *replacement
-	if err == nil && len(s.bad) > 0 {
-		r, err = j.leaveOut(s)
-	}
-	if err != nil {
-		j.log.Error("lines that cannot be read stay where they are, and are skipped", "lines", len(s.bad), "err", err)
-		j.rejected += len(s.bad)
+	foreign, listed := j.foreigners()
+	j.setRejected(rejected + len(foreign))
+	if err = errors.Join(err, listed); err == nil && len(s.bad) == 0 {
 		return s, nil
 	}
-	if r == nil {
-		return s, nil
+	var mended *survey
+	if err == nil {
+		mended, err = j.replaceMain(0, func(o *output) error { return j.leaveOut(o, s) })
 	}
-	_ = j.file.Close() // for Windows
-	if err := r.commit(); err != nil {
+	if err == nil {
+		return mended, nil
+	}
+	if _, leads := j.leads(j.file); !leads || mended != nil {
 		return nil, err
 	}
-	if j.file, err = j.disk.Open(j.path(mainName), os.O_RDWR); err != nil {
-		return nil, err
-	}
-	return surveyFile(j.file)
+	j.log.Error("lines that cannot be read stay where they are, and are skipped", "lines", len(s.bad), "err", err)
+	j.setRejected(rejected + len(foreign) + len(s.bad))
+	return s, nil
+}
+
+func (j *Journal) setRejected(n int) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	j.rejected = n
 }
 
 // keepRejected adds bad lines to the rejected file, but not those that are in it, and returns how many it then holds.
@@ -71,7 +75,7 @@ func (j *Journal) keepRejected(bad []badLine) (lines int, err error) {
 	if err != nil || len(bad) == 0 {
 		return lines, err
 	}
-	err = j.rewrite(j.path(rejectedName), old, func(o *output) error { return j.addRejected(o, old, size, bad) })
+	err = j.rewrite(rejectedName, old, func(o *output) error { return j.addRejected(o, old, size, bad) })
 	if err != nil {
 		return lines, err
 	}
@@ -98,39 +102,24 @@ func (j *Journal) addRejected(o *output, old file, size int64, bad []badLine) er
 	return nil
 }
 
-// leaveOut builds a main file that has, in the place of bad lines, what can be salvaged from them.
-func (j *Journal) leaveOut(s *survey) (*replacement, error) {
-	r, err := j.replace(j.path(mainName))
-	if err != nil {
-		return nil, err
-	}
+// leaveOut writes the main file with what can be salvaged from bad lines in their place.
+func (j *Journal) leaveOut(o *output, s *survey) error {
 	from := s.index.start
-	salvaged := mail.Seq(0)
+	last := mail.Seq(0)
 	for _, b := range s.bad {
-		if err == nil {
-			err = r.copy(j.file, span{from, b.off - from})
+		if err := o.copy(j.file, span{from, b.off - from}); err != nil {
+			return err
 		}
-		b.after = max(b.after, salvaged)
+		b.after = max(b.after, last)
 		for _, good := range b.salvage() {
-			salvaged = good.seq
-			if err == nil {
-				j.recovery.Salvaged++
-				err = r.write(append(good.text, '\n'))
+			last = good.seq
+			if err := o.write(append(good.text, '\n')); err != nil {
+				return err
 			}
 		}
 		from = b.end()
 	}
-	if err == nil {
-		err = r.copy(j.file, span{from, s.size - from})
-	}
-	if err == nil {
-		err = r.sync()
-	}
-	if err != nil {
-		r.abandon()
-		return nil, err
-	}
-	return r, nil
+	return o.copy(j.file, span{from, s.size - from})
 }
 
 type goodLine struct {
@@ -138,8 +127,8 @@ type goodLine struct {
 	text []byte
 }
 
-// salvage finds whole lines in a bad one: neighbours that lost the newline between them, or a line glued to garbage. It makes
-// a limited number of attempts, since garbage can look like anything.
+// salvage finds whole lines in a bad one: neighbours that lost the newline between them, or a line glued to garbage.
+// It makes a limited number of attempts, since garbage can look like anything.
 func (b *badLine) salvage() (good []goodLine) {
 	attempts := 100
 	after, rest := b.after, b.text

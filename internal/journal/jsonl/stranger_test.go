@@ -19,8 +19,9 @@ func TestStrangers(t *testing.T) {
 		{"part of a line", func(b []byte) []byte { return append(b, "hello"...) }, false},
 		{"much", func(b []byte) []byte { return append(b, strings.Repeat("hello\n", chunkSize)...) }, false},
 		{"an event", func(b []byte) []byte { return append(b, lineOf(50, 3)...) }, true},
-		{"cut", func(b []byte) []byte { return b[:len(b)-1] }, true},
-		{"emptied", func(b []byte) []byte { return nil }, true},
+		{"cut", func(b []byte) []byte { return b[:len(b)-1] }, false},
+		{"emptied", func(b []byte) []byte { return nil }, false},
+		{"a line put in front", func(b []byte) []byte { return append([]byte("hello\n"), b...) }, false},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
@@ -62,12 +63,12 @@ func TestNewerVersion(t *testing.T) {
 	}
 	content := ""
 	for i, payload := range future {
-		content += string(appendLine(nil, mail.Seq(i+1), []byte(payload)))
+		content += string(oldLine(mail.Seq(i+1), []byte(payload)))
 	}
 	// A message in which there is more than we know goes to the archive with all of it.
 	e := note(1)
 	payload, _ := appendPayload(nil, &e)
-	more := string(appendLine(nil, 5, append(bytes.TrimSuffix(payload, []byte("}")), `,"mood":"good"}`...)))
+	more := string(oldLine(5, append(bytes.TrimSuffix(payload, []byte("}")), `,"mood":"good"}`...)))
 	d := diskWith(content + more + lineOf(5, 6))
 	j, err := openMem(d)
 	if err != nil {

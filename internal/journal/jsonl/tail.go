@@ -1,13 +1,14 @@
 package jsonl
 
 import (
+	"slices"
 	"sort"
 
 	"pennypost/internal/mail"
 )
 
-// tailBytes bounds what live followers are served from. A follower that is further behind reads from the file again. The
-// messages in it are mostly shared with the room that sent them.
+// tailBytes bounds what live followers are served from. A follower that is further behind reads from the file again.
+// The messages in it are mostly shared with the room that sent them.
 const tailBytes = 4 << 20
 
 // tail holds the latest batches as they were appended, so that live followers share them and decode nothing.
@@ -20,10 +21,11 @@ type tail struct {
 type batch struct {
 	events []mail.Event
 	bytes  int
+	prev   uint32 // the crc of the line before the first
 }
 
-func (t *tail) add(events []mail.Event, bytes int) {
-	t.batches = append(t.batches, batch{events, bytes})
+func (t *tail) add(events []mail.Event, bytes int, prev uint32) {
+	t.batches = append(t.batches, batch{events, bytes, prev})
 	t.bytes += bytes
 	for t.bytes > tailBytes && len(t.batches) > 1 {
 		old := &t.batches[0]
@@ -49,4 +51,14 @@ func (t *tail) behind(seq mail.Seq) []mail.Event {
 	events := t.batches[i].events
 	from := sort.Search(len(events), func(i int) bool { return events[i].Seq > seq })
 	return events[from:len(events):len(events)]
+}
+
+// rest returns the batches that have events behind seq. The first may begin before it.
+func (t *tail) rest(seq mail.Seq) []batch {
+	for i := range t.batches {
+		if events := t.batches[i].events; events[len(events)-1].Seq > seq {
+			return slices.Clone(t.batches[i:])
+		}
+	}
+	return nil
 }

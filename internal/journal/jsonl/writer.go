@@ -11,8 +11,8 @@ import (
 	"pennypost/internal/mail"
 )
 
-// maxBatch bounds what one write and one sync carry, so that the first in a batch does not wait for too many others. One call
-// of Append is never split.
+// maxBatch bounds what one write and one sync carry, so that the first in a batch does not wait for too many others.
+// One call of Append is never split.
 const maxBatch = 1 << 20
 
 // request is one call of Append, or with hold set somebody who wants the lead for another purpose.
@@ -103,7 +103,8 @@ func (j *Journal) usable() error {
 	return j.broken
 }
 
-// enter queues r and waits until r leads, or until somebody who led has dealt with it. An error means that r was never taken.
+// enter queues r and waits until r leads, or until somebody who led has dealt with it. An error means that r was
+// never taken.
 func (j *Journal) enter(ctx context.Context, r *request) (leads bool, err error) {
 	j.mu.Lock()
 	if j.closing && !r.hold {
@@ -141,7 +142,8 @@ func (j *Journal) leave(r *request) bool {
 	return true
 }
 
-// takeLead waits for the lead without appending anything. It cannot be cancelled, for what is before it is nearly done.
+// takeLead waits for the lead without appending anything. It cannot be cancelled, for what is before it is nearly
+// done.
 func (j *Journal) takeLead() {
 	_, _ = j.enter(context.Background(), &request{hold: true, wake: make(chan struct{}, 1)})
 }
@@ -166,14 +168,14 @@ func (j *Journal) giveLead() {
 
 // commit writes one batch: the request of the caller, who leads, and those behind it.
 func (j *Journal) commit() {
-	batch, next, at, err := j.takeBatch()
+	batch, before, at, err := j.takeBatch()
 	var events []mail.Event
+	var end item
 	if err == nil {
-		events = j.assemble(batch, next)
-		if at, err = j.write(at, len(events)); err != nil {
-			err = j.poison(err)
-		}
+		events, end = j.assemble(batch, before)
+		at, err = j.write(at, end, len(events))
 	}
+	next := before.end + 1
 	for _, r := range batch {
 		if r.err = err; err == nil {
 			r.last = next + mail.Seq(len(r.ends)) - 1
@@ -182,7 +184,7 @@ func (j *Journal) commit() {
 	}
 	j.mu.Lock()
 	if err == nil {
-		j.publishLocked(events, at)
+		j.publishLocked(events, end, at)
 	}
 	if cap(j.buf) > 2*maxBatch {
 		j.buf = nil
@@ -195,7 +197,7 @@ func (j *Journal) commit() {
 }
 
 // takeBatch takes the leader and as many behind it as fit off the queue.
-func (j *Journal) takeBatch() (batch []*request, next mail.Seq, size int64, err error) {
+func (j *Journal) takeBatch() (batch []*request, before item, size int64, err error) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	n, bytes := 0, 0
@@ -208,75 +210,81 @@ func (j *Journal) takeBatch() (batch []*request, next mail.Seq, size int64, err 
 	}
 	batch = slices.Clone(j.queue[:n])
 	j.queue = slices.Delete(j.queue, 0, n)
-	return batch, j.last + 1, j.size, j.broken
+	return batch, j.end, j.size, j.broken
 }
 
-// assemble makes the lines of a batch in j.buf, and the events as followers will see them.
-func (j *Journal) assemble(batch []*request, seq mail.Seq) []mail.Event {
+// assemble makes the lines of a batch in j.buf, which follow before, and the events as followers will see them.
+func (j *Journal) assemble(batch []*request, before item) (events []mail.Event, end item) {
 	n := 0
 	for _, r := range batch {
 		n += len(r.events)
 	}
-	events := make([]mail.Event, 0, n)
+	events = make([]mail.Event, 0, n)
 	j.buf = j.buf[:0]
+	end = before
 	for _, r := range batch {
 		from := 0
-		for i, end := range r.ends {
+		for i, to := range r.ends {
 			e := r.events[i]
-			e.Seq = seq
+			e.Seq = end.end + 1
 			events = append(events, e)
-			j.buf = appendLine(j.buf, seq, r.payload[from:end])
-			from = end
-			seq++
+			start := len(j.buf)
+			j.buf = appendLine(j.buf, e.Seq, end.crc, r.payload[from:to])
+			from = to
+			end = item{seq: e.Seq, end: e.Seq, prev: end.crc, chained: true, crc: crcOf(j.buf[start : len(j.buf)-1])}
 		}
 	}
-	return events
+	end.setTime(events[len(events)-1].At)
+	return events, end
 }
 
-// write makes j.buf durable at the end of the file, which begins at size unless a stranger wrote there, and returns where it ended up.
-func (j *Journal) write(size int64, events int) (at int64, err error) {
+// write makes j.buf, which ends with end, durable at the end of the file, which is at size unless a stranger wrote
+// there, and returns where it ended up.
+func (j *Journal) write(size int64, end item, events int) (at int64, err error) {
 	start := time.Now()
-	if at, err = j.afterStrangers(size); err != nil {
+	at, err = j.afterStrangers(size)
+	if err != nil {
 		return 0, err
 	}
 	if _, err := j.file.WriteAt(j.buf, at); err != nil {
-		j.takeBack(at)
-		return 0, fmt.Errorf("write: %w", err)
+		if j.takeBack(at) {
+			return 0, j.refuse(err)
+		}
+		return 0, j.poison(fmt.Errorf("write: %w", err))
 	}
 	if err := j.file.Sync(); err != nil {
-		j.takeBack(at)
-		return 0, fmt.Errorf("sync: %w", err)
+		// Should it be there all the same when the journal is opened again, that is what the contract warns of.
+		_ = j.file.Truncate(at)
+		return 0, j.poison(fmt.Errorf("sync: %w", err))
 	}
+	if at, err = j.settleIn(at, end); err != nil {
+		return 0, err
+	}
+	j.accepted()
 	j.onSync(events, len(j.buf), time.Since(start))
 	return at, nil
 }
 
-// takeBack tries to remove what the senders are now told was not stored. Should it be there all the same when the
-// journal is opened again, that is what the contract warns of.
-func (j *Journal) takeBack(at int64) { _ = j.file.Truncate(at) }
+// takeBack removes what a write that failed may have left behind at. If that is done for certain, the disk is only
+// too full.
+func (j *Journal) takeBack(at int64) bool {
+	if err := j.file.Truncate(at); err != nil {
+		return false
+	}
+	if size, err := j.file.Size(); err != nil || size != at {
+		return false
+	}
+	return j.file.Sync() == nil
+}
 
 // publishLocked shows followers the batch in j.buf, which is durable at the offset at.
-func (j *Journal) publishLocked(events []mail.Event, at int64) {
+func (j *Journal) publishLocked(events []mail.Event, end item, at int64) {
 	j.index.add(events[0].Seq, at)
 	j.size = at + int64(len(j.buf))
-	j.last = events[len(events)-1].Seq
-	j.tail.add(events, len(j.buf))
+	j.tail.add(events, len(j.buf), j.end.crc)
+	j.end = end
 	if j.grown != nil {
 		close(j.grown)
 		j.grown = nil
 	}
-}
-
-// poison ends all writing, and returns what everybody is told from now on.
-func (j *Journal) poison(err error) error {
-	j.log.Error("the journal cannot be written; nothing more is taken until it is opened again", "err", err)
-	j.mu.Lock()
-	defer j.mu.Unlock()
-	j.broken = &mail.Error{
-		Code: mail.Unavailable,
-		Msg: fmt.Sprintf("the mailbox on disk cannot be written (%v). Nothing that was acknowledged is lost, but nothing more is taken. "+
-			"Make room or mend the disk, then restart the post office", err),
-		Err: err,
-	}
-	return j.broken
 }

@@ -165,6 +165,12 @@ func status(s *suite) {
 	if v, err := s.as(mail.User).Verify(s.ctx); err != nil || len(v.Problems) != 0 {
 		s.Errorf("Verify = %+v, %v", v, err)
 	}
+	if v, err := s.as(mail.User).Repair(s.ctx); err != nil || v.Repaired != 0 || len(v.Problems) != 0 {
+		s.Errorf("Repair of a sound room = %+v, %v", v, err)
+	}
+	if _, err := s.as("ann").Repair(s.ctx); mail.CodeOf(err) != mail.Denied {
+		s.Errorf("Repair by an agent = %v, want %s", err, mail.Denied)
+	}
 	if _, err := s.as(mail.User).Archive(s.ctx); err != nil {
 		s.Errorf("Archive: %v", err)
 	}

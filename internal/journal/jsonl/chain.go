@@ -1,0 +1,153 @@
+package jsonl
+
+import (
+	"bytes"
+	"strconv"
+
+	"pennypost/internal/mail"
+)
+
+// item is a line as a link of the chain: an event, or a stub, which stands for a range of places whose events are
+// elsewhere or nowhere.
+type item struct {
+	seq, end mail.Seq // the first and the last place; the same for an event
+	prev     uint32   // the crc of the line before
+	chained  bool     // prev is said; lines of version 1, and stubs that begin with one, do not say it
+	crc      uint32   // what the line behind says as its prev
+	when     [len(timeForm)]byte
+	gone     absence
+	known    mail.Seq // of a missing range: the last place that is known to have been given
+}
+
+const timeForm = "2006-01-02T15:04:05.000Z"
+
+// absence says why the events of a stub are not where it stands; it is empty for an event.
+type absence string
+
+// The reasons. Only a missing range is a loss.
+const (
+	dropped  absence = "dropped"  // by compaction, because a later event says all that they said; or erased
+	archived absence = "archived" // the archive has lines, and stubs of what was dropped, for each of these places
+	missing  absence = "missing"  // they were there, and when the journal was opened they were not
+)
+
+const (
+	atHead   = `,"at":"`
+	goneHead = `,"gone":{"why":"`
+)
+
+// inspect is check for whoever needs the line's place in the chain.
+func inspect(line []byte) (it item, covered []byte, err error) {
+	it.seq, covered, err = check(line)
+	if err != nil {
+		return item{}, nil, err
+	}
+	it.end, it.crc = it.seq, crcOf(line)
+	rest := covered[len(head):]
+	rest = rest[bytes.IndexByte(rest, ','):]
+	if b, ok := bytes.CutPrefix(rest, []byte(prevHead)); ok {
+		if sum, ok := hexSum(b); ok && len(b) > crcDigits {
+			it.prev, it.chained, rest = sum, true, b[crcDigits+1:]
+		}
+	}
+	if b, ok := bytes.CutPrefix(rest, []byte(atHead)); ok && len(b) > len(timeForm) {
+		copy(it.when[:], b)
+		rest = b[len(timeForm)+1:]
+	}
+	if bytes.HasPrefix(rest, []byte(goneHead)) {
+		it.readStub(rest)
+	}
+	return it, covered, nil
+}
+
+// readStub makes it a stub if rest says so in the way that line writes it. A newer Pennypost's way makes it an event
+// in which nothing is known.
+func (it *item) readStub(rest []byte) {
+	p := parser{rest: rest}
+	p.want(goneHead)
+	n := max(0, bytes.IndexByte(p.rest, '"'))
+	why := absence(p.rest[:n])
+	p.rest = p.rest[n:]
+	p.want(`","to":`)
+	end := p.place()
+	var known mail.Seq
+	if p.skip(`,"last":`) {
+		known = p.place()
+	}
+	p.want(crcHead)
+	crc, ok := hexSum(p.rest)
+	if p.failed || !ok || end < it.seq || string(p.rest[crcDigits:]) != crcTail {
+		return
+	}
+	it.gone, it.end, it.known, it.crc = why, end, known, crc
+}
+
+func (p *parser) place() mail.Seq {
+	n, err := strconv.ParseUint(string(p.digits()), 10, 64)
+	p.failed = p.failed || err != nil || n > maxSeq
+	return mail.Seq(n)
+}
+
+// line returns the line of a stub, newline included.
+func (it *item) line() []byte {
+	b := appendNumber(append([]byte(nil), head...), it.seq)
+	if it.chained {
+		b = append(appendSum(append(b, prevHead...), it.prev), '"')
+	}
+	if it.when[0] != 0 {
+		b = append(append(append(b, atHead...), it.when[:]...), '"')
+	}
+	b = append(append(b, goneHead...), it.gone...)
+	b = appendNumber(append(b, `","to":`...), it.end)
+	if it.gone == missing {
+		b = appendNumber(append(b, `,"last":`...), it.known)
+	}
+	b = append(appendSum(append(b, crcHead...), it.crc), crcTail...)
+	return append(appendCRC(b, 0), '\n')
+}
+
+func appendNumber(b []byte, n mail.Seq) []byte { return strconv.AppendUint(b, uint64(n), 10) }
+
+// at returns the time that the line says, zero if it says none.
+func (it *item) at() mail.Time {
+	p := parser{rest: append(append([]byte{'"'}, it.when[:]...), '"')}
+	return p.time()
+}
+
+// setTime makes t what the line says as its time. Times that no line can say are left out.
+func (it *item) setTime(t mail.Time) {
+	var room [2 * len(timeForm)]byte
+	if b, err := t.AppendText(room[:0]); err == nil && len(b) == len(timeForm) {
+		copy(it.when[:], b)
+	}
+}
+
+// link is how a line follows the one before it.
+type link uint8
+
+const (
+	follows link = iota // or nobody can tell: lines of version 1 may have gaps before them
+	gap                 // between them there were others
+	differs             // what stands before is not what stood there
+)
+
+// linkTo says how next, whose place is higher, follows it. The first line of a journal follows the zero item.
+func (it *item) linkTo(next *item) link {
+	switch {
+	case !next.chained:
+		return follows
+	case next.seq != it.end+1:
+		return gap
+	case next.prev != it.crc:
+		return differs
+	}
+	return follows
+}
+
+// lost returns the stub for what is missing between it and next.
+func (it *item) lost(next *item) item {
+	return item{
+		seq: it.end + 1, end: next.seq - 1, known: next.seq - 1, gone: missing,
+		prev: it.crc, chained: true, crc: next.prev, when: next.when,
+	}
+}

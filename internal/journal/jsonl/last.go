@@ -1,0 +1,148 @@
+package jsonl
+
+import (
+	"os"
+
+	"pennypost/internal/mail"
+)
+
+// lastName is a file with one line that says how far the journal had come, so that an end that was cut off between
+// two lines, or a journal that is gone, is noticed. It is written off the way of the senders, at most once a second,
+// and not synced: it may be a second behind, or damaged by a power cut, and then says less than it could. It never
+// says too much.
+const lastName = "mailbox.last"
+
+// lastMember holds the crc of the last line.
+const lastMember = `,"last":"`
+
+// skipped is how many places are not given again when the end of a journal is lost: more than are given in the time
+// by which lastName may be behind, at the fastest rate that was ever measured.
+const skipped = 1_000_000
+
+// noteLast writes lastName if there is news. Only the goroutine that runs watch calls it, and Close after that has
+// ended.
+func (j *Journal) noteLast() {
+	last := j.lastItem()
+	if last.end == j.noted || last.end == 0 {
+		return
+	}
+	line := last
+	line.seq, line.chained = last.end, false
+	if err := j.replaceSmall(lastName, line.lastLine()); err != nil {
+		j.log.Warn("the last place was not written down", "file", lastName, "err", err)
+		return
+	}
+	j.noted = last.end
+}
+
+func (it *item) lastLine() []byte {
+	b := appendNumber(append([]byte(nil), head...), it.seq)
+	if it.when[0] != 0 {
+		b = append(append(append(b, atHead...), it.when[:]...), '"')
+	}
+	b = append(appendSum(append(b, lastMember...), it.crc), '"')
+	return append(appendCRC(b, 0), '\n')
+}
+
+// replaceSmall replaces a file whose loss is no harm.
+func (j *Journal) replaceSmall(name string, text []byte) error {
+	tmp := j.path(name) + tmpSuffix
+	f, err := j.disk.Open(tmp, os.O_RDWR|os.O_CREATE|os.O_TRUNC)
+	if err != nil {
+		return err
+	}
+	_, err = f.WriteAt(text, 0)
+	if closed := f.Close(); err == nil {
+		err = closed
+	}
+	if err == nil {
+		err = j.disk.Rename(tmp, j.path(name))
+	}
+	if err != nil {
+		_ = j.disk.Remove(tmp)
+	}
+	return err
+}
+
+// lastKnown returns the last place that this directory is known to have given to an event, zero if nothing is known:
+// from lastName or, if hot says that the journal is empty, from the archive.
+func (j *Journal) lastKnown(hot item) (item, error) {
+	known := j.readLast()
+	if known.end != 0 || hot.end != 0 {
+		return known, nil
+	}
+	err := j.eachArchived(func(it item) {
+		if it.end > known.end {
+			known = it
+		}
+	})
+	return known, err
+}
+
+// readLast returns what lastName says, zero if it says nothing that can be read.
+func (j *Journal) readLast() (it item) {
+	f, err := j.disk.Open(j.path(lastName), os.O_RDONLY)
+	if err != nil {
+		return item{}
+	}
+	defer f.Close()
+	size, err := f.Size()
+	if err != nil || size > 1<<10 {
+		return item{}
+	}
+	_ = scan(f, 0, size, func(l line) error {
+		said, covered, err := inspect(l.text)
+		if err != nil || len(covered) <= len(lastMember)+crcDigits {
+			return nil
+		}
+		tail := covered[len(covered)-len(lastMember)-crcDigits-1:]
+		if crc, ok := hexSum(tail[len(lastMember):]); ok && string(tail[:len(lastMember)]) == lastMember {
+			it = said
+			it.crc = crc
+		}
+		return nil
+	})
+	return it
+}
+
+// eachArchived calls f for each line of the archive that can be read.
+func (j *Journal) eachArchived(f func(item)) error {
+	names, err := j.months()
+	if err != nil {
+		return err
+	}
+	for _, name := range names {
+		if err := j.eachItem(name, f); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (j *Journal) eachItem(name string, f func(item)) error {
+	from, err := j.disk.Open(j.path(name), os.O_RDONLY)
+	if err != nil {
+		return err
+	}
+	defer from.Close()
+	size, err := from.Size()
+	if err != nil {
+		return err
+	}
+	return scan(from, firstLine(from), size, func(l line) error {
+		if it, _, err := inspect(l.text); err == nil {
+			f(it)
+		}
+		return nil
+	})
+}
+
+// archivedWithin returns how many of the places from first to last the archive accounts for.
+func (j *Journal) archivedWithin(first, last mail.Seq) (n mail.Seq, err error) {
+	err = j.eachArchived(func(it item) {
+		if from, to := max(first, it.seq), min(last, it.end); from <= to {
+			n += to - from + 1
+		}
+	})
+	return n, err
+}
