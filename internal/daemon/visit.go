@@ -241,21 +241,29 @@ func (v *visit) Verify(ctx context.Context) (mail.Verification, error) {
 
 // Repair opens the room anew if lines were put back: they belong before what it has read.
 func (v *visit) Repair(ctx context.Context) (mail.Verification, error) {
-	e, err := v.office.borrow(ctx, v.name)
+	e, err := v.enter(ctx, true)
 	if err != nil {
 		return mail.Verification{}, err
 	}
-	found, err := e.room.As(v.caller).Repair(ctx)
-	v.office.giveBack(e)
+	found, err := v.repair(ctx, e)
+	v.leave(e)
 	if found.Repaired == 0 {
-		return found, err
+		return found, v.why(e, err)
 	}
 	err = errors.Join(err, v.office.sweep(func(open *entry) bool { return open == e }))
-	again, opening := v.office.borrow(ctx, v.name)
+	again, opening := v.enter(ctx, true)
 	if opening == nil {
-		v.office.giveBack(again)
+		v.leave(again)
 	}
 	return found, errors.Join(err, opening)
+}
+
+func (v *visit) repair(ctx context.Context, e *entry) (mail.Verification, error) {
+	s, err := v.as(e)
+	if err != nil {
+		return mail.Verification{}, err
+	}
+	return s.Repair(ctx)
 }
 
 // Export borrows the room for as long as the loop over it runs.
