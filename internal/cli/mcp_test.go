@@ -205,7 +205,7 @@ func TestMCPChannel(t *testing.T) {
 		t.Errorf("the roster does not say that the channel has worked:\n%s", got)
 	}
 	fmt.Fprintln(in, `{"jsonrpc":"2.0","id":3,"method":"tools/call","params":{"name":"set_presence","arguments":{"name":"rob"}}}`)
-	until(`"rob"`)
+	until(`\"rob\"`)
 	pennypost(t, env, "send", "--to", "rob", "--type", "question", "--body", "and now?")
 	until("notifications/claude/channel")
 	if text, err := exec.Command("pennypost", "mcp", "--channel", "--dialect", "haak").CombinedOutput(); err == nil || !strings.Contains(string(text), "--dialect") {
