@@ -36,8 +36,14 @@ func (w *world) check() {
 	w.checkStrangers(rooms)
 	w.checkSeen(rooms)
 	w.checkReceipts()
-	w.checkMarks(main)
-	w.checkStates(main)
+	hot, err := w.history("main", false)
+	if err != nil {
+		w.found.add("P9", "the history of main: %v", err)
+	}
+	// What retention took to the archive is there as a text; how it stood with everybody is not kept.
+	kept := slices.DeleteFunc(slices.Clone(main), func(it mail.Item) bool { return !hot[it.ID] })
+	w.checkMarks(kept)
+	w.checkStates(kept)
 	w.checkUser("main", main)
 	w.checkForeign(harbour)
 	w.checkVerify("main")
@@ -89,7 +95,7 @@ func (w *world) checkSender(s *sender, items []mail.Item) {
 		}
 		byNumber[n] = append(byNumber[n], it)
 		if d := s.draft(n); it.Body != d.Body || it.Subject != d.Subject || it.Type != mail.Type(d.Type) {
-			w.found.add("P2", "message %d of %s is there as %s with another text: %.200q, sent was %.200q", n, s.client, it.ID, it.Body, d.Body)
+			w.found.add("P2", "message %d of %s is there as %s with another text: %.100q, sent was %.100q", n, s.client, it.ID, it.Body, d.Body)
 		}
 	}
 	erased := w.erased()
@@ -242,21 +248,20 @@ func (w *world) checkReceipts() {
 // checkMarks holds that all that was asked and answered about marks has an order in which it makes sense (P6, and P2 for marks).
 func (w *world) checkMarks(items []mail.Item) {
 	takes, marks := make(history), make(history)
-	to := make(map[mail.ID]mail.Kind)
 	end := w.books[0].now()
 	final := make([]op, 0, len(items))
 	for i := range items {
 		it := &items[i]
-		to[it.ID] = it.To[0].Kind()
 		b := &book{client: "at the end", began: w.began}
 		b.saw(op{Kind: "look", Call: end, Message: it.ID}, it, nil)
 		final = append(final, b.all()...)
 	}
-	asked := make(map[mail.ID]bool)
+	asked := make(map[mail.ID]mail.Kind) // to whom what was marked was sent
 	for _, m := range w.markers {
 		for _, o := range m.all() {
-			asked[o.Message] = true
+			asked[o.Message] = mail.ToAgent
 			if m.comes {
+				asked[o.Message] = mail.ToRole
 				takes.mark(string(o.Message), o)
 			} else {
 				marks.mark(string(o.Message), o)
@@ -269,10 +274,10 @@ func (w *world) checkMarks(items []mail.Item) {
 	looks := make(map[string]op) // one look at role mail is told in several entries
 	for _, o := range final {
 		switch {
-		case o.Kind != "look" || o.Outcome != done || !asked[o.Message]:
-		case to[o.Message] == mail.ToAgent && o.Agent == clerk:
+		case o.Kind != "look" || o.Outcome != done || asked[o.Message] == 0:
+		case asked[o.Message] == mail.ToAgent && o.Agent == clerk:
 			marks.look(string(o.Message), o, heard{state: o.State})
-		case to[o.Message] == mail.ToRole:
+		case asked[o.Message] == mail.ToRole:
 			looks[fmt.Sprint(o.Client, o.Call, o.Message)] = o
 		}
 	}
@@ -310,30 +315,36 @@ func (w *world) checkStates(items []mail.Item) {
 }
 
 // checkUser holds that the user finds every message by looking through the history (P9).
-func (w *world) checkUser(room string, items []mail.Item) {
-	found := make(map[mail.ID]bool)
-	for after := mail.Seq(0); ; {
-		var page mail.Page
-		path := fmt.Sprintf("/rooms/%s/messages?archive=true&limit=1000&before=%d", room, after)
-		if after == 0 {
-			path = fmt.Sprintf("/rooms/%s/messages?archive=true&limit=1000", room)
-		}
-		if err := w.admin.do(context.Background(), http.MethodGet, path, nil, &page); err != nil {
-			w.found.add("P9", "the history of %s: %v", room, err)
-			return
-		}
-		for _, it := range page.Messages {
-			found[it.ID] = true
-		}
-		if !page.More {
-			break
-		}
-		after = page.Next
+func (w *world) checkUser(room mail.RoomName, items []mail.Item) {
+	found, err := w.history(room, true)
+	if err != nil {
+		w.found.add("P9", "the history of %s: %v", room, err)
+		return
 	}
 	for _, it := range items {
 		if !found[it.ID] {
 			w.found.add("P9", "%s is in the export of %s and not in the user's history", it.ID, room)
 		}
+	}
+}
+
+// history pages through the history of a room as the user.
+func (w *world) history(room mail.RoomName, archive bool) (map[mail.ID]bool, error) {
+	found := make(map[mail.ID]bool)
+	before := ""
+	for {
+		var page mail.Page
+		path := fmt.Sprintf("/rooms/%s/messages?archive=%v&limit=1000%s", room, archive, before)
+		if err := w.admin.do(context.Background(), http.MethodGet, path, nil, &page); err != nil {
+			return nil, err
+		}
+		for _, it := range page.Messages {
+			found[it.ID] = true
+		}
+		if !page.More {
+			return found, nil
+		}
+		before = fmt.Sprint("&before=", page.Next)
 	}
 }
 

@@ -122,10 +122,17 @@ func (n *nemesis) inject(r *rand.Rand, call, errno string) error {
 		<-end
 		n.log("strace did not let go: %s", said.String())
 	}
-	if !n.alive() {
-		return errors.Join(fmt.Errorf("the post office ended while %s failed with %s", call, errno), n.start())
+	return n.survived()
+}
+
+// survived holds that the process is still there, and starts it anew if it is not.
+func (n *nemesis) survived() error {
+	err := n.died()
+	if err == nil {
+		return nil
 	}
-	return nil
+	n.kill()
+	return errors.Join(err, n.start())
 }
 
 // clockSteps puts the clock of records forwards or back, lets people work, and in half of the cases starts anew under that clock.
@@ -206,7 +213,7 @@ func (n *nemesis) linked(r *rand.Rand) error {
 	text, readErr := os.ReadFile(target)
 	entries, _ := os.ReadDir(outside)
 	if string(text) != precious || len(entries) != 1 {
-		err = errors.Join(err, fmt.Errorf("P10: behind a link in the bridged directory %q was written, and there are %d files, where there was one", text, len(entries)))
+		err = errors.Join(err, fmt.Errorf("P10: behind a link in the bridged directory %.100q was written, and there are %d files, where there was one", text, len(entries)))
 	}
 	return errors.Join(err, readErr)
 }
@@ -263,8 +270,8 @@ func (n *nemesis) starved(r *rand.Rand) error {
 	for _, c := range open {
 		c.Close()
 	}
-	if !n.alive() {
-		return errors.Join(errors.New("the post office ended when it was out of descriptors"), n.start())
+	if err := n.survived(); err != nil {
+		return err
 	}
 	return unix.Prlimit(n.pid(), unix.RLIMIT_NOFILE, &was, nil)
 }

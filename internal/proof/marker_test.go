@@ -62,7 +62,7 @@ func (m *marker) run(ctx context.Context) {
 		var page mail.Page
 		if m.door.do(context.WithoutCancel(ctx), http.MethodGet, m.path("/inbox?newest=true&limit=6"), nil, &page) == nil {
 			for _, it := range page.Messages {
-				if m.comes == (it.To[0].Kind() == mail.ToRole) {
+				if kind := it.To[0].Kind(); m.comes && kind == mail.ToRole || !m.comes && kind == mail.ToAgent {
 					m.pool.add(it.ID)
 				}
 			}

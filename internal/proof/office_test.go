@@ -152,14 +152,14 @@ func (o *office) stop() error {
 	}
 }
 
-// alive reports whether the process runs.
-func (o *office) alive() bool {
+// died returns how the process ended by itself, nil if it runs.
+func (o *office) died() error {
 	select {
 	case err := <-o.done:
 		o.done <- err
-		return false
+		return fmt.Errorf("the post office ended by itself: %v", err)
 	default:
-		return true
+		return nil
 	}
 }
 

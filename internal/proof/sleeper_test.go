@@ -43,11 +43,11 @@ func (n *nap) run(ctx context.Context) {
 	}
 }
 
-// wake reads everything and marks it, and reports whether that worked.
+// wake reads what should wake it and marks that, and reports whether that worked.
 func (n *nap) wake(ctx context.Context) bool {
 	ctx = context.WithoutCancel(ctx)
 	var page mail.Page
-	if n.door.do(ctx, http.MethodGet, "/rooms/"+string(n.room)+"/inbox?limit=200", nil, &page) != nil {
+	if n.door.do(ctx, http.MethodGet, "/rooms/"+string(n.room)+"/inbox?type=question&limit=200", nil, &page) != nil {
 		return false
 	}
 	if len(page.Messages) == 0 {
