@@ -7,7 +7,6 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"io/fs"
 	"maps"
@@ -23,13 +22,17 @@ import (
 // check holds the promises against the records, first with the post office running, then without it.
 func (w *world) check() {
 	w.logf("checking")
-	main, err := w.export("main")
-	harbour, err2 := w.export("harbour")
-	if err := errors.Join(err, err2); err != nil {
-		w.found.add("P2", "nothing can be exported: %v", err)
-		return
+	rooms := make(map[mail.RoomName][]mail.Item)
+	for _, room := range []mail.RoomName{"main", "harbour", "cellar"} {
+		items, err := w.export(room)
+		if err != nil {
+			w.found.add("P2", "%s cannot be exported: %v", room, err)
+			return
+		}
+		rooms[room] = items
+		w.checkUser(room, items)
+		w.checkVerify(room)
 	}
-	rooms := map[mail.RoomName][]mail.Item{"main": main, "harbour": harbour}
 	for _, s := range w.senders {
 		w.checkSender(s, rooms[s.room])
 	}
@@ -41,17 +44,14 @@ func (w *world) check() {
 		w.found.add("P9", "the history of main: %v", err)
 	}
 	// What retention took to the archive is there as a text; how it stood with everybody is not kept.
-	kept := slices.DeleteFunc(slices.Clone(main), func(it mail.Item) bool { return !hot[it.ID] })
+	kept := slices.DeleteFunc(slices.Clone(rooms["main"]), func(it mail.Item) bool { return !hot[it.ID] })
 	w.checkMarks(kept)
 	w.checkStates(kept)
-	w.checkUser("main", main)
-	w.checkForeign(harbour)
-	w.checkVerify("main")
-	w.checkVerify("harbour")
+	w.checkForeign(rooms["harbour"])
 	if err := w.office.stop(); err != nil {
 		w.found.add("P1", "the last stop: %v", err)
 	}
-	w.checkErased(rooms)
+	w.checkErased()
 	w.logf("memory of the post office at its highest: %d MB", w.office.peak>>10)
 	if w.office.peak > maxMemory {
 		w.found.add("P12", "the post office took %d kB", w.office.peak)
@@ -389,9 +389,9 @@ func (w *world) checkForeign(items []mail.Item) {
 }
 
 // checkVerify holds that the post office finds nothing wrong with rooms whose files nobody damaged.
-func (w *world) checkVerify(room string) {
+func (w *world) checkVerify(room mail.RoomName) {
 	var v mail.Verification
-	if err := w.admin.do(context.Background(), http.MethodPost, "/rooms/"+room+"/verify", nil, &v); err != nil {
+	if err := w.admin.do(context.Background(), http.MethodPost, "/rooms/"+string(room)+"/verify", nil, &v); err != nil {
 		w.found.add("P2", "verify of %s: %v", room, err)
 	} else if len(v.Problems) > 0 {
 		w.found.add("P2", "verify of %s, which nobody damaged, finds %d problems: %s", room, len(v.Problems), told(v.Problems))
@@ -399,7 +399,7 @@ func (w *world) checkVerify(room string) {
 }
 
 // checkErased holds that no file below the home or the bridge's directory has a word of what was erased (P11).
-func (w *world) checkErased(rooms map[mail.RoomName][]mail.Item) {
+func (w *world) checkErased() {
 	secrets := make(map[string]op)
 	for _, o := range w.eraser.all() {
 		for _, s := range w.senders {

@@ -153,12 +153,15 @@ func (n *nemesis) journal(room string) string {
 	return filepath.Join(n.home, "rooms", room, "mailbox.jsonl")
 }
 
+// victim is the room whose journal is meddled with.
+func (n *nemesis) victim(r *rand.Rand) string { return []string{"main", "cellar"}[r.IntN(2)] }
+
 // settle is how long a post office has to notice that a file is another: it looks each second.
 const settle = 2500 * time.Millisecond
 
 // replaced puts a copy of the journal, whole or with lines taken out, in its place, as sed -i and editors do. Nothing may be lost by that.
 func (n *nemesis) replaced(r *rand.Rand) error {
-	path := n.journal("main")
+	path := n.journal(n.victim(r))
 	text, err := os.ReadFile(path)
 	if err != nil {
 		return err
@@ -178,7 +181,7 @@ func (n *nemesis) replaced(r *rand.Rand) error {
 }
 
 func (n *nemesis) removed(r *rand.Rand) error {
-	if err := os.Remove(n.journal("main")); err != nil {
+	if err := os.Remove(n.journal(n.victim(r))); err != nil {
 		return err
 	}
 	return n.afterwards(r)

@@ -145,11 +145,11 @@ func (n *nemesis) step(s step) {
 // recoverWithin is how long after a fault a send may still fail.
 const recoverWithin = 30 * time.Second
 
-// recovered waits until mail can be sent in both rooms.
+// recovered waits until mail can be sent in every room.
 func (n *nemesis) recovered() (err error) {
 	for end := time.Now().Add(recoverWithin); time.Now().Before(end); time.Sleep(50 * time.Millisecond) {
 		err = nil
-		for _, room := range []string{"main", "harbour"} {
+		for _, room := range []string{"main", "harbour", "cellar"} {
 			in := map[string]any{"to": []string{"user"}, "body": "probe " + time.Now().String()}
 			if e := n.probe.do(context.Background(), http.MethodPost, "/rooms/"+room+"/messages", in, nil); e != nil {
 				err = fmt.Errorf("%s: %w", room, e)

@@ -158,9 +158,14 @@ func (w *world) employ() {
 		s := &sender{book: w.newBook(name), seed: w.seed, room: "harbour", recipients: []string{"sink-1"}, keyed: i == 0, pace: 400 * time.Millisecond}
 		w.sender(s.over(o.socket(mail.Name(name))))
 	}
+	w.eraser = &eraser{book: w.newBook("user"), seed: w.seed, door: o.socket(""), senders: w.senders}
+	// Erasing rewrites a journal, which would heal what is done to it. In the cellar nothing is erased.
+	for i, name := range []string{"cellar-1", "cellar-2"} {
+		s := &sender{book: w.newBook(name), seed: w.seed, room: "cellar", recipients: []string{"user"}, keyed: i == 0, pace: 50 * time.Millisecond}
+		w.sender(s.over(o.socket(mail.Name(name))))
+	}
 	w.compete()
 	w.watch()
-	w.eraser = &eraser{book: w.newBook("user"), seed: w.seed, door: o.socket(""), senders: w.senders}
 	readerBook := w.newBook(string(reader))
 	byMCP := w.model(overHTTP(o, reader, w.tokens[reader], &w.found))
 	tourist := w.model(overStdio(o, "member-0", "crowd", &w.found))
@@ -210,6 +215,7 @@ func (w *world) watch() {
 		{"watcher on the socket", w.office.socket(""), "main"},
 		{"watcher with a token", w.office.tcp(w.tokens["sink-1"]), "main"},
 		{"watcher of the harbour", w.office.socket(""), "harbour"},
+		{"watcher of the cellar", w.office.socket(""), "cellar"},
 	} {
 		one := &watcher{name: c.name, door: c.door, room: c.room, found: &w.found}
 		w.watchers = append(w.watchers, one)
