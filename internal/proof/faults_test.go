@@ -4,13 +4,16 @@ package proof
 
 import (
 	"bytes"
+	"context"
 	"errors"
 	"fmt"
 	"math/rand/v2"
 	"net"
+	"net/http"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"syscall"
@@ -48,12 +51,27 @@ func (n *nemesis) suspended(r *rand.Rand) error {
 	if err := syscall.Kill(n.pid(), syscall.SIGSTOP); err != nil {
 		return err
 	}
-	time.Sleep(span)
+	if span > callWithin {
+		n.waits()
+	} else {
+		time.Sleep(span)
+	}
 	if kill {
 		n.kill()
 		return n.start()
 	}
 	return syscall.Kill(n.pid(), syscall.SIGCONT)
+}
+
+// waits holds that a command ends though the post office accepts its connection and does not answer.
+func (n *nemesis) waits() {
+	ctx, cancel := context.WithTimeout(context.Background(), 3*callWithin)
+	defer cancel()
+	began := time.Now()
+	err := n.command(ctx, "inbox", "--room", "main").Run()
+	if took := time.Since(began); err == nil || took > callWithin+3*time.Second {
+		n.found.add("P12", "a command to a post office that does not answer took %v and ended with %v", took.Round(time.Millisecond), err)
+	}
 }
 
 // full lets nothing more fit on the disk, and kills the post office in that state once in three times.
@@ -236,11 +254,28 @@ func (n *nemesis) swapped(r *rand.Rand, place string, put func() error) error {
 		return err
 	}
 	err := put()
-	time.Sleep(between(r, time.Second, 4*time.Second))
+	n.notHeldUp()
+	time.Sleep(between(r, time.Second, 3*time.Second))
 	if r.IntN(2) == 0 {
 		err = errors.Join(err, n.restarted(r))
 	}
 	return errors.Join(err, n.putBack(place, kept))
+}
+
+// notHeldUp holds that a bridge in trouble does not hold up who sends. Promised are 100 ms; the machine may be busy.
+func (n *nemesis) notHeldUp() {
+	var took []time.Duration
+	for range 7 {
+		began := time.Now()
+		in := map[string]any{"to": []string{"user"}, "body": "while the bridge is in trouble " + began.String()}
+		if n.probe.do(context.Background(), http.MethodPost, "/rooms/harbour/messages", in, nil) == nil {
+			took = append(took, time.Since(began))
+		}
+	}
+	slices.Sort(took)
+	if len(took) == 0 || took[len(took)/2] > 500*time.Millisecond {
+		n.found.add("P10", "while the bridge was in trouble sends took %v", took)
+	}
 }
 
 // putBack brings the real file back. What the bridge wrote meanwhile, if it made a file of its own, is what a person would have to merge; a
