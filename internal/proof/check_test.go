@@ -388,14 +388,25 @@ func (w *world) checkForeign(items []mail.Item) {
 	w.logf("the stranger wrote %d lines; the files hold %d", len(w.stranger.all()), len(written))
 }
 
-// checkVerify holds that the post office finds nothing wrong with rooms whose files nobody damaged.
+// checkVerify holds that the post office finds nothing wrong with a room but the copies of its journal that took the journal's place.
 func (w *world) checkVerify(room mail.RoomName) {
 	var v mail.Verification
 	if err := w.admin.do(context.Background(), http.MethodPost, "/rooms/"+string(room)+"/verify", nil, &v); err != nil {
 		w.found.add("P2", "verify of %s: %v", room, err)
-	} else if len(v.Problems) > 0 {
-		w.found.add("P2", "verify of %s, which nobody damaged, finds %d problems: %s", room, len(v.Problems), told(v.Problems))
+		return
 	}
+	copies := slices.ContainsFunc(w.nemesis.copies, func(c copied) bool { return c.room == room })
+	rest := slices.DeleteFunc(v.Problems, func(p mail.Problem) bool { return copies && strings.HasPrefix(p.File, "mailbox.foreign-") })
+	if len(rest) > 0 {
+		w.found.add("P2", "verify of %s, which nobody damaged, finds %d problems: %s", room, len(rest), told(rest))
+	}
+}
+
+// broughtBack reports whether a message may be in a copy of the journal that a stranger made before it was erased and put in place after.
+func (w *world) broughtBack(erased op, path string) bool {
+	return strings.Contains(path, "mailbox.foreign-") && slices.ContainsFunc(w.nemesis.copies, func(c copied) bool {
+		return c.room == erased.Room && erased.Call < c.placed && erased.Return > c.read
+	})
 }
 
 // checkErased holds that no file below the home or the bridge's directory has a word of what was erased (P11).
@@ -421,7 +432,7 @@ func (w *world) checkErased() {
 				}
 				rest = after
 				if word := secretIn(secretMark + string(after[:min(16, len(after))])); word != "" {
-					if o, ok := secrets[word]; ok {
+					if o, ok := secrets[word]; ok && !w.broughtBack(o, path) {
 						w.found.add("P11", "%s was erased, and its text is in %s", o.Message, path)
 					}
 				}

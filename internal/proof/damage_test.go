@@ -27,38 +27,46 @@ type annex struct {
 // annexMail is how many messages an annex has.
 const annexMail = 12
 
-// harm is one way to damage a journal. It returns the lines afterwards and which of the messages may be lost by it.
+// harm is one way to damage a journal. It returns the lines afterwards and which of those before it has harmed.
 type harm struct {
 	name string
+	gone bool // nothing of those lines is left: each of their places must be named as missing
 	do   func(r *rand.Rand, lines [][]byte) (after [][]byte, lost []int)
+}
+
+// loss is what a harm has done.
+type loss struct {
+	harm
+	messages []mail.ID
+	places   []mail.Seq
 }
 
 func harms() []harm {
 	middle := func(r *rand.Rand, lines [][]byte) int { return 2 + r.IntN(len(lines)-4) }
 	return []harm{
-		{"a bit flipped", func(r *rand.Rand, lines [][]byte) ([][]byte, []int) {
+		{"a bit flipped", false, func(r *rand.Rand, lines [][]byte) ([][]byte, []int) {
 			i := middle(r, lines)
 			lines[i] = bytes.Clone(lines[i])
 			lines[i][r.IntN(len(lines[i])-2)] ^= 1 << r.IntN(7)
 			return lines, []int{i}
 		}},
-		{"a line taken out", func(r *rand.Rand, lines [][]byte) ([][]byte, []int) {
+		{"a line taken out", true, func(r *rand.Rand, lines [][]byte) ([][]byte, []int) {
 			i := middle(r, lines)
 			return slices.Delete(lines, i, i+1), []int{i}
 		}},
-		{"cut in the middle of a line", func(r *rand.Rand, lines [][]byte) ([][]byte, []int) {
+		{"cut in the middle of a line", false, func(r *rand.Rand, lines [][]byte) ([][]byte, []int) {
 			i := middle(r, lines)
 			line := lines[i]
 			at := 10 + r.IntN(len(line)-20)
 			lines[i] = append(bytes.Clone(line[:at]), line[at+5:]...)
 			return lines, []int{i}
 		}},
-		{"the last lines cut off", func(r *rand.Rand, lines [][]byte) ([][]byte, []int) {
+		{"the last lines cut off", true, func(r *rand.Rand, lines [][]byte) ([][]byte, []int) {
 			i := middle(r, lines)
 			return lines[:i], rangeOf(i, len(lines))
 		}},
-		{"emptied", func(_ *rand.Rand, lines [][]byte) ([][]byte, []int) { return nil, rangeOf(0, len(lines)) }},
-		{"zeroed", func(_ *rand.Rand, lines [][]byte) ([][]byte, []int) {
+		{"emptied", true, func(_ *rand.Rand, lines [][]byte) ([][]byte, []int) { return nil, rangeOf(0, len(lines)) }},
+		{"zeroed", true, func(_ *rand.Rand, lines [][]byte) ([][]byte, []int) {
 			return [][]byte{make([]byte, len(bytes.Join(lines, nil)))}, rangeOf(0, len(lines))
 		}},
 	}
@@ -82,13 +90,12 @@ func (n *nemesis) damaged(r *rand.Rand) error {
 	if err := n.stop(); err != nil {
 		n.found.add("P1", "before a damage: SIGTERM: %v", err)
 	}
-	h := harms()[n.annexes%len(harms())]
-	lost, err := a.harm(r, h)
+	lost, err := a.harm(r, harms()[n.annexes%len(harms())])
 	if err := errors.Join(err, n.start()); err != nil {
 		return err
 	}
-	n.log("  %s: %s", a.name, h.name)
-	a.check(h.name, lost)
+	n.log("  %s: %s", a.name, lost.name)
+	a.check(lost)
 	return nil
 }
 
@@ -111,46 +118,67 @@ func (a *annex) fill() error {
 	return nil
 }
 
-// harm damages the journal and returns the messages that may be lost by it.
-func (a *annex) harm(r *rand.Rand, h harm) (lost []mail.ID, err error) {
+// harm damages the journal.
+func (a *annex) harm(r *rand.Rand, h harm) (loss, error) {
+	lost := loss{harm: h}
 	lines, err := linesOf(a.journal(a.name))
 	if err != nil || len(lines) < annexMail {
-		return nil, errors.Join(err, fmt.Errorf("%s has %d lines", a.name, len(lines)))
+		return lost, errors.Join(err, fmt.Errorf("%s has %d lines", a.name, len(lines)))
 	}
 	before := slices.Clone(lines)
 	after, places := h.do(r, lines)
 	for _, i := range places {
 		var e mail.Event
-		if json.Unmarshal(before[i], &e) == nil && e.Message != nil {
-			lost = append(lost, e.Message.ID)
+		if err := json.Unmarshal(before[i], &e); err != nil {
+			return lost, err
+		}
+		lost.places = append(lost.places, e.Seq)
+		if e.Message != nil {
+			lost.messages = append(lost.messages, e.Message.ID)
 		}
 	}
 	return lost, os.WriteFile(a.journal(a.name), bytes.Join(after, nil), 0o600)
 }
 
-// check looks what is there and what verify says.
-func (a *annex) check(what string, lost []mail.ID) {
+// check holds that the room goes on, that all that was not harmed is there, and that verify names what was harmed and nothing else.
+func (a *annex) check(lost loss) {
+	wrong := func(format string, args ...any) {
+		a.found.add("P2", "%s, whose journal was %s: %s", a.name, lost.name, fmt.Sprintf(format, args...))
+	}
 	id, err := a.send("after")
 	if err != nil {
-		a.found.add("P2", "%s, whose journal was %s: no message can be sent: %v", a.name, what, err)
+		wrong("no message can be sent: %v", err)
 		return
 	}
 	var page mail.Page
 	if err := a.probe.do(context.Background(), http.MethodGet, a.path("/messages?limit=1000&archive=true"), nil, &page); err != nil {
-		a.found.add("P2", "%s, whose journal was %s: %v", a.name, what, err)
+		wrong("%v", err)
 		return
 	}
 	for _, want := range append(slices.Clone(a.sent), id) {
 		there := slices.ContainsFunc(page.Messages, func(it mail.Item) bool { return it.ID == want })
-		if !there && !slices.Contains(lost, want) {
-			a.found.add("P2", "%s, whose journal was %s: message %s is gone with it", a.name, what, want)
+		if !there && !slices.Contains(lost.messages, want) {
+			wrong("message %s is gone with it", want)
 		}
 	}
 	var v mail.Verification
 	if err := a.probe.do(context.Background(), http.MethodPost, a.path("/verify"), nil, &v); err != nil {
-		a.found.add("P2", "%s, whose journal was %s: verify: %v", a.name, what, err)
-	} else if len(v.Problems) == 0 {
-		a.found.add("P2", "%s, whose journal was %s: verify finds no problem", a.name, what)
+		wrong("verify: %v", err)
+		return
+	}
+	named := make(map[mail.Seq]bool)
+	for _, p := range v.Problems {
+		for seq := p.First; seq != 0 && seq <= p.Last; seq++ {
+			if named[seq] = true; !slices.Contains(lost.places, seq) {
+				wrong("verify says that place %d is missing, which was let alone: %s", seq, told(v.Problems))
+			}
+		}
+	}
+	for _, seq := range lost.places {
+		if len(v.Problems) == 0 || lost.gone && !named[seq] {
+			wrong("verify does not name place %d: %s", seq, told(v.Problems))
+			break
+		}
 	}
 }
 

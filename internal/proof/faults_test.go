@@ -20,6 +20,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"pennypost/internal/mail"
 )
 
 // between returns a span in [low, high).
@@ -179,7 +181,8 @@ const settle = 2500 * time.Millisecond
 
 // replaced puts a copy of the journal, whole or with lines taken out, in its place, as sed -i and editors do. Nothing may be lost by that.
 func (n *nemesis) replaced(r *rand.Rand) error {
-	path := n.journal(n.victim(r))
+	room := n.victim(r)
+	path, c := n.journal(room), copied{room: mail.RoomName(room), read: time.Since(n.began)}
 	text, err := os.ReadFile(path)
 	if err != nil {
 		return err
@@ -195,6 +198,8 @@ func (n *nemesis) replaced(r *rand.Rand) error {
 	if err := os.Rename(part, path); err != nil {
 		return err
 	}
+	c.placed = time.Since(n.began)
+	n.copies = append(n.copies, c)
 	return n.afterwards(r)
 }
 

@@ -58,8 +58,8 @@ func directMail(s marksOf, in asked, out heard) []marksOf {
 		after.archived = in.mark == mail.MarkArchived
 	}
 	switch out.result {
-	case "marked":
-		return only(after != s, after)
+	case "marked": // of two who mark at once both may be told that they did
+		return []marksOf{after}
 	case "already":
 		return only(after == s, s)
 	case "?":

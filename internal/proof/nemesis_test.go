@@ -10,6 +10,8 @@ import (
 	"regexp"
 	"slices"
 	"time"
+
+	"pennypost/internal/mail"
 )
 
 // fault is one kind of harm that is done to the post office.
@@ -78,10 +80,17 @@ type effect struct {
 	slow   time.Duration
 }
 
+// copied is a journal that was replaced by a copy of itself.
+type copied struct {
+	room         mail.RoomName
+	read, placed time.Duration // since the run began: when the copy was made, and when it took the journal's place
+}
+
 // nemesis does harm, one fault after the other, and is the only one that starts and ends the post office meanwhile.
 type nemesis struct {
 	*office
 	seed     uint64
+	began    time.Time
 	found    *findings
 	stranger *foreign
 	probe    *door
@@ -90,7 +99,8 @@ type nemesis struct {
 	log      func(format string, args ...any)
 
 	effects map[string]*effect
-	annexes int // rooms that were made to be damaged
+	annexes int      // rooms that were made to be damaged
+	copies  []copied // of journals that took their place
 	broken  bool
 }
 

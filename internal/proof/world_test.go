@@ -237,7 +237,7 @@ func (w *world) failures() (n int) {
 
 // work lets everybody work under faults for so long.
 func (w *world) work(d time.Duration) {
-	w.nemesis = &nemesis{office: w.office, seed: w.seed, found: &w.found, stranger: w.stranger, probe: w.office.socket(""), only: regexp.MustCompile(*wanted), failed: w.failures, log: w.logf}
+	w.nemesis = &nemesis{office: w.office, seed: w.seed, began: w.began, found: &w.found, stranger: w.stranger, probe: w.office.socket(""), only: regexp.MustCompile(*wanted), failed: w.failures, log: w.logf}
 	harm, peace := context.WithTimeout(context.Background(), d)
 	defer peace()
 	stopWorkers := w.start(w.workers)
