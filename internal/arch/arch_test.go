@@ -34,7 +34,7 @@ var floors = []struct {
 }
 
 // suites are packages of tests. They may import what they test; only tests import them.
-var suites = []string{"internal/dialect/superportia/contracttest", "internal/dialect/dialecttest", "internal/mail/mailtest", "internal/fence/fencetest", "internal/hook/hooktest", "internal/journal/journaltest", "internal/arch", "internal/proof/load", "internal/systemtest", "internal/web/webtest"}
+var suites = []string{"internal/dialect/superportia/contracttest", "internal/dialect/dialecttest", "internal/mail/mailtest", "internal/fence/fencetest", "internal/hook/hooktest", "internal/journal/journaltest", "internal/arch", "internal/proof", "internal/proof/load", "internal/systemtest", "internal/web/webtest"}
 
 // forbidden are edges that the floors would allow.
 var forbidden = []struct{ from, to, why string }{
@@ -119,6 +119,19 @@ func TestImportDirection(t *testing.T) {
 	}
 }
 
+// TestProofIsNotLinked holds that the instruments which do harm are no part of the program, nor is anything that only they use.
+func TestProofIsNotLinked(t *testing.T) {
+	out, err := exec.Command("go", "list", "-deps", "pennypost").Output()
+	if err != nil {
+		t.Fatalf("go list -deps: %v", err)
+	}
+	for p := range strings.FieldsSeq(string(out)) {
+		if name, ours := local(p); ours && slices.Contains(suites, name) || strings.Contains(p, "porcupine") {
+			t.Errorf("the program links %s", p)
+		}
+	}
+}
+
 // TestMailIsStandard holds the vocabulary to the standard library: whoever imports it pays for nothing else.
 func TestMailIsStandard(t *testing.T) {
 	for _, p := range list(t) {
@@ -135,6 +148,7 @@ func TestMailIsStandard(t *testing.T) {
 
 // direct are the modules that the program or its tests name, each justified in docs/design.md.
 var direct = []string{
+	"github.com/anishathalye/porcupine",
 	"github.com/chromedp/cdproto",
 	"github.com/chromedp/chromedp",
 	"github.com/fsnotify/fsnotify",

@@ -1,6 +1,7 @@
 package config
 
 import (
+	"math"
 	"strconv"
 	"strings"
 	"time"
@@ -31,8 +32,8 @@ func ParseDuration(s string) (Duration, error) {
 		if !ok {
 			continue
 		}
-		n, err := strconv.ParseUint(number, 10, 16)
-		if err != nil {
+		n, err := strconv.ParseUint(number, 10, 32)
+		if err != nil || time.Duration(n) > (math.MaxInt64-total)/u.size {
 			return 0, notDuration(s)
 		}
 		total += time.Duration(n) * u.size
@@ -42,7 +43,7 @@ func ParseDuration(s string) (Duration, error) {
 		return Duration(total), nil
 	}
 	d, err := time.ParseDuration(rest)
-	if err != nil || d < 0 || strings.HasPrefix(rest, "-") || strings.HasPrefix(rest, "+") {
+	if err != nil || d < 0 || d > math.MaxInt64-total || strings.HasPrefix(rest, "-") || strings.HasPrefix(rest, "+") {
 		return 0, notDuration(s)
 	}
 	return Duration(total + d), nil

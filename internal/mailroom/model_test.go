@@ -337,3 +337,49 @@ func TestP2_ConcurrentSenders(t *testing.T) {
 		}
 	}
 }
+
+// TestP2_SameKeyAtOnce holds that of sends with one key at the same time only one stands in the journal. What is there besides the room
+// would ignore, but watchers, bridges and the archive take it for mail.
+func TestP2_SameKeyAtOnce(t *testing.T) {
+	room, _ := openRoom(t, "lab", Options{})
+	ctx := t.Context()
+	const keys, each = 150, 32
+	for k := range keys {
+		var ready, all sync.WaitGroup
+		ready.Add(each)
+		for range each {
+			all.Go(func() {
+				ready.Done()
+				ready.Wait()
+				if _, err := room.As("ann").Send(ctx, mail.Draft{To: mail.Recipients{"user"}, Body: "same", Key: fmt.Sprint("key ", k)}); err != nil {
+					t.Error(err)
+				}
+			})
+		}
+		all.Wait()
+	}
+	st, err := room.As(mail.User).Status(ctx)
+	if err != nil {
+		t.Fatal(err)
+	}
+	w, err := room.As(mail.User).Watch(ctx, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer w.Close()
+	messages := 0
+	for seq := mail.Seq(0); seq < st.Seq; {
+		events, err := w.Next(ctx)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, e := range events {
+			if seq = e.Seq; e.Message != nil {
+				messages++
+			}
+		}
+	}
+	if messages != keys {
+		t.Errorf("the journal has %d messages of %d keys", messages, keys)
+	}
+}

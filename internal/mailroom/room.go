@@ -113,6 +113,7 @@ type Room struct {
 	lastUse     atomic.Int64       // the mail.Time of the last call
 
 	telling telling
+	sending sending
 	breaker *breaker
 	naming  sync.Mutex // held from the check of a new name until it is on the roster; see newcomer
 

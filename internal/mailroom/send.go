@@ -14,6 +14,13 @@ func (v *view) Send(ctx context.Context, d mail.Draft) (mail.Sent, error) {
 	if err := d.Check(v.opts.MaxBody); err != nil {
 		return mail.Sent{}, err
 	}
+	if d.Key != "" {
+		release, err := v.sending.claim(ctx, sentKey{mail.AgentAddress(v.caller), d.Key})
+		if err != nil {
+			return mail.Sent{}, err
+		}
+		defer release()
+	}
 	defer v.newcomer(v.caller)()
 	p, err := v.plan(ctx, d)
 	switch {

@@ -112,5 +112,6 @@ func span(text string) (time.Duration, bool) {
 	units := map[byte]time.Duration{'m': time.Minute, 'h': time.Hour, 'd': 24 * time.Hour, 'w': 7 * 24 * time.Hour}
 	n, err := strconv.ParseUint(text[:len(text)-1], 10, 16)
 	unit := units[text[len(text)-1]]
-	return time.Duration(n) * unit, err == nil && unit != 0
+	d := time.Duration(n) * unit
+	return d, err == nil && unit != 0 && d/unit == time.Duration(n) // more than 290 years do not fit
 }

@@ -1,0 +1,443 @@
+//go:build linux
+
+package proof
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io/fs"
+	"maps"
+	"net/http"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"pennypost/internal/mail"
+)
+
+// check holds the promises against the records, first with the post office running, then without it.
+func (w *world) check() {
+	w.logf("checking")
+	rooms := make(map[mail.RoomName][]mail.Item)
+	for _, room := range []mail.RoomName{"main", "harbour", "cellar"} {
+		items, err := w.export(room)
+		if err != nil {
+			w.found.add("P2", "%s cannot be exported: %v", room, err)
+			return
+		}
+		rooms[room] = items
+		w.checkUser(room, items)
+		w.checkVerify(room)
+	}
+	for _, s := range w.senders {
+		w.checkSender(s, rooms[s.room])
+	}
+	w.checkStrangers(rooms)
+	w.checkSeen(rooms)
+	w.checkReceipts()
+	hot, err := w.history("main", false)
+	if err != nil {
+		w.found.add("P9", "the history of main: %v", err)
+	}
+	// What retention took to the archive is there as a text; how it stood with everybody is not kept.
+	kept := slices.DeleteFunc(slices.Clone(rooms["main"]), func(it mail.Item) bool { return !hot[it.ID] })
+	w.checkMarks(kept)
+	w.checkStates(kept)
+	w.checkForeign(rooms["harbour"])
+	if err := w.office.stop(); err != nil {
+		w.found.add("P1", "the last stop: %v", err)
+	}
+	w.checkErased()
+	w.logf("memory of the post office at its highest: %d MB", w.office.peak>>10)
+	if w.office.peak > maxMemory {
+		w.found.add("P12", "the post office took %d kB", w.office.peak)
+	}
+}
+
+// maxMemory, in kB, is a ceiling that a leak breaks; with 3,000 messages hot the post office needs a tenth of it.
+const maxMemory = 1 << 20
+
+// export returns every message of a room with its deliveries, in the order of the journal.
+func (w *world) export(room mail.RoomName) (items []mail.Item, err error) {
+	resp, err := w.admin.open(context.Background(), http.MethodGet, "/rooms/"+string(room)+"/export", nil)
+	if err != nil {
+		return nil, err
+	}
+	defer resp.Body.Close()
+	lines := bufio.NewScanner(resp.Body)
+	lines.Buffer(nil, 16<<20)
+	for lines.Scan() {
+		var it mail.Item
+		if err := json.Unmarshal(lines.Bytes(), &it); err != nil {
+			return nil, err
+		}
+		items = append(items, it)
+	}
+	return items, lines.Err()
+}
+
+// checkSender holds that each draft that was acknowledged is there once as it was sent (P1, P2), that one of which nobody knows is there
+// once at most, that one that was refused is not there, and that nothing else is there under the sender's name (P5).
+func (w *world) checkSender(s *sender, items []mail.Item) {
+	byNumber := make(map[int][]mail.Item)
+	for _, it := range items {
+		if it.From != mail.AgentAddress(mail.Name(s.client)) || it.Via != "" {
+			continue
+		}
+		n, ok := numberOf(s.client, it.Body)
+		if !ok || n > len(s.all()) {
+			w.found.add("P5", "%s never sent %.100q, which is there as %s", s.client, it.Body, it.ID)
+			continue
+		}
+		byNumber[n] = append(byNumber[n], it)
+		if d := s.draft(n); it.Body != d.Body || it.Subject != d.Subject || it.Type != mail.Type(d.Type) {
+			w.found.add("P2", "message %d of %s is there as %s with another text: %.100q, sent was %.100q", n, s.client, it.ID, it.Body, d.Body)
+		}
+	}
+	erased := w.erased()
+	acked, doubtful := 0, 0
+	last := mail.Seq(0)
+	for _, o := range s.all() {
+		there := byNumber[o.N]
+		if len(there) > 1 {
+			w.found.add("P2", "message %d of %s is there %d times, as %s and %s", o.N, s.client, len(there), there[0].ID, there[1].ID)
+		}
+		switch {
+		case o.Outcome == done:
+			acked++
+			switch {
+			case len(there) == 0 && erased[o.Message] == "":
+				w.found.add("P1", "message %d of %s, acknowledged as %s after %v, is not there", o.N, s.client, o.Message, o.Return)
+			case len(there) == 1 && erased[o.Message] == done:
+				w.found.add("P11", "message %s of %s was erased and is there", o.Message, s.client)
+			case len(there) == 1 && there[0].ID != o.Message:
+				w.found.add("P2", "message %d of %s was acknowledged as %s and is there as %s", o.N, s.client, o.Message, there[0].ID)
+			}
+		case o.Outcome == refused && len(there) > 0:
+			w.found.add("P1", "message %d of %s was refused (%s) and is there", o.N, s.client, o.Err)
+		case o.Outcome == unknown:
+			doubtful++
+		}
+		if o.Outcome == done && len(there) == 1 { // what was in doubt may have arrived at any time since
+			if there[0].Seq <= last {
+				w.found.add("P3", "message %d of %s stands before one that it was sent after", o.N, s.client)
+			}
+			last = there[0].Seq
+		}
+	}
+	w.logf("%-12s %7d sent, %7d acknowledged, %4d in doubt", s.client, len(s.all()), acked, doubtful)
+}
+
+// erased returns what is known of each message that the user wanted erased.
+func (w *world) erased() map[mail.ID]outcome {
+	out := make(map[mail.ID]outcome)
+	for _, o := range w.eraser.all() {
+		out[o.Message] = o.Outcome
+	}
+	return out
+}
+
+// checkStrangers holds that nobody is in a room as a sender who never sent (P5).
+func (w *world) checkStrangers(rooms map[mail.RoomName][]mail.Item) {
+	for room, items := range rooms {
+		known := map[mail.Address]bool{"user": true, "system": true, "agent:system": true, "agent:user": true}
+		for _, s := range w.senders {
+			if s.room == room {
+				known[mail.AgentAddress(mail.Name(s.client))] = true
+			}
+		}
+		for _, it := range items {
+			if !known[it.From] && it.Via == "" {
+				w.found.add("P5", "%s in %s is from %q, who sent nothing: %.100q", it.ID, room, it.From, it.Body)
+			}
+			if strings.HasPrefix(it.Body, "forged") {
+				w.found.add("P5", "a forgery is in %s: %s from %s", room, it.ID, it.From)
+			}
+		}
+	}
+}
+
+// checkSeen holds that all watchers of a room saw the same events in the same places, each watcher all of those between its first and its
+// last, and among them every message that was acknowledged (P3).
+func (w *world) checkSeen(rooms map[mail.RoomName][]mail.Item) {
+	for room := range rooms {
+		sums := make(map[mail.Seq]uint64)
+		messages := make(map[mail.ID]mail.Seq)
+		var here []*watcher
+		for _, one := range w.watchers {
+			if one.room != room {
+				continue
+			}
+			here = append(here, one)
+			for _, s := range one.all() {
+				if sum, ok := sums[s.seq]; ok && sum != s.sum {
+					w.found.add("P3", "%s saw something else as event %d of %s than another", one.name, s.seq, room)
+				}
+				sums[s.seq] = s.sum
+				if at, ok := messages[s.message]; ok && at != s.seq && s.message != "" {
+					w.found.add("P3", "message %s was shown as event %d and as event %d", s.message, at, s.seq)
+				}
+				messages[s.message] = s.seq
+			}
+		}
+		places := slices.Sorted(maps.Keys(sums))
+		for _, one := range here {
+			w.checkGaps(one, places)
+		}
+		for _, s := range w.senders {
+			for _, o := range s.all() {
+				if at, ok := messages[o.Message]; s.room == room && o.Outcome == done && (!ok || o.Seq != 0 && at != o.Seq) {
+					w.found.add("P3", "message %s was acknowledged as event %d and shown to watchers as event %d (0: never)", o.Message, o.Seq, at)
+				}
+			}
+		}
+		w.logf("%d watchers of %s saw %d events", len(here), room, len(places))
+	}
+}
+
+// checkGaps compares what a watcher saw with what any saw.
+func (w *world) checkGaps(one *watcher, places []mail.Seq) {
+	seen := make(map[mail.Seq]bool)
+	for _, s := range one.all() {
+		seen[s.seq] = true
+	}
+	for _, p := range places {
+		if !seen[p] && p <= one.last() {
+			w.found.add("P3", "%s did not see event %d, which another saw", one.name, p)
+		}
+	}
+}
+
+// checkReceipts holds that looking left no mark (P4), and that nothing counts as presented that was not handed over (P7).
+func (w *world) checkReceipts() {
+	handed, lost := make(map[mail.ID]bool), 0
+	for _, b := range w.books {
+		for _, o := range b.all() {
+			if o.Kind == "read" && o.Outcome == done {
+				handed[o.Message] = true
+			} else if o.Kind == "read" && o.Outcome == unknown {
+				lost++ // an answer that may have been read by somebody, had it arrived
+			}
+		}
+	}
+	presented := 0
+	for _, one := range w.watchers {
+		for _, s := range one.all() {
+			if s.receipt == nil || one != w.watchers[0] {
+				continue
+			}
+			switch who := s.receipt.Reader.Signer(); {
+			case who == quiet && s.receipt.Mark != mail.MarkNotified:
+				w.found.add("P4", "%s, at whose mail was only looked, has %s marked %s", quiet, s.receipt.Message, s.receipt.Mark)
+			case s.receipt.Mark == mail.MarkPresented && who != reader:
+				w.found.add("P7", "%s counts as presented to %s, to whom nothing was handed", s.receipt.Message, who)
+			case s.receipt.Mark == mail.MarkPresented && !handed[s.receipt.Message]:
+				presented++
+			}
+		}
+	}
+	if presented > lost*mail.DefaultLimit {
+		w.found.add("P7", "%d messages count as presented to %s that were not handed over; %d answers were lost on the way", presented, reader, lost)
+	}
+}
+
+// checkMarks holds that all that was asked and answered about marks has an order in which it makes sense (P6, and P2 for marks).
+func (w *world) checkMarks(items []mail.Item) {
+	takes, marks := make(history), make(history)
+	end := w.books[0].now()
+	final := make([]op, 0, len(items))
+	for i := range items {
+		it := &items[i]
+		b := &book{client: "at the end", began: w.began}
+		b.saw(op{Kind: "look", Call: end, Message: it.ID}, it, nil)
+		final = append(final, b.all()...)
+	}
+	asked := make(map[mail.ID]mail.Kind) // to whom what was marked was sent
+	for _, m := range w.markers {
+		for _, o := range m.all() {
+			asked[o.Message] = mail.ToAgent
+			if m.comes {
+				asked[o.Message] = mail.ToRole
+				takes.mark(string(o.Message), o)
+			} else {
+				marks.mark(string(o.Message), o)
+			}
+		}
+	}
+	for _, b := range w.books {
+		final = append(final, b.all()...)
+	}
+	looks := make(map[string]op) // one look at role mail is told in several entries
+	for _, o := range final {
+		switch {
+		case o.Kind != "look" || o.Outcome != done || asked[o.Message] == 0:
+		case asked[o.Message] == mail.ToAgent && o.Agent == clerk:
+			marks.look(string(o.Message), o, heard{state: o.State})
+		case asked[o.Message] == mail.ToRole:
+			looks[fmt.Sprint(o.Client, o.Call, o.Message)] = o
+		}
+	}
+	for _, o := range looks {
+		out := heard{state: o.State}
+		if o.State == mail.Read || o.State == mail.Archived {
+			out.taker = o.Agent
+		}
+		takes.look(string(o.Message), o, out)
+	}
+	undecided := takes.check(&w.found, "P6", modelOf(roleMail)) + marks.check(&w.found, "P2", modelOf(directMail))
+	w.logf("%d messages to a role and %d others were marked in competition; %d undecided", len(takes), len(marks), undecided)
+}
+
+// checkStates holds that every message has a state with everybody whom it is for (P7).
+func (w *world) checkStates(items []mail.Item) {
+	known := mail.DeliveryStates()
+	for _, it := range items {
+		if len(it.Deliveries) == 0 {
+			w.found.add("P7", "%s to %v stands nowhere", it.ID, it.To)
+		}
+		for _, d := range it.Deliveries {
+			if !slices.Contains(known, d.State) {
+				w.found.add("P7", "%s stands as %q with %s", it.ID, d.State, d.Agent)
+			}
+			if d.Agent == quiet && (d.State == mail.Read || d.State == mail.Archived || d.State == mail.Presented) {
+				w.found.add("P4", "%s, at which was only looked, is %s for %s", it.ID, d.State, quiet)
+			}
+			if d.Agent == sleeper && it.Type == mail.Question && d.State != mail.Read {
+				w.found.add("P8", "%s woke nobody: for %s it is %s", it.ID, sleeper, d.State)
+			}
+		}
+	}
+	w.logf("the sleeper's door was rung %d times", w.nap.rings())
+}
+
+// checkUser holds that the user finds every message by looking through the history (P9).
+func (w *world) checkUser(room mail.RoomName, items []mail.Item) {
+	found, err := w.history(room, true)
+	if err != nil {
+		w.found.add("P9", "the history of %s: %v", room, err)
+		return
+	}
+	for _, it := range items {
+		if !found[it.ID] {
+			w.found.add("P9", "%s is in the export of %s and not in the user's history", it.ID, room)
+		}
+	}
+}
+
+// history pages through the history of a room as the user.
+func (w *world) history(room mail.RoomName, archive bool) (map[mail.ID]bool, error) {
+	found := make(map[mail.ID]bool)
+	before := ""
+	for {
+		var page mail.Page
+		path := fmt.Sprintf("/rooms/%s/messages?archive=%v&limit=1000%s", room, archive, before)
+		if err := w.admin.do(context.Background(), http.MethodGet, path, nil, &page); err != nil {
+			return nil, err
+		}
+		for _, it := range page.Messages {
+			found[it.ID] = true
+		}
+		if !page.More {
+			return found, nil
+		}
+		before = fmt.Sprint("&before=", page.Next)
+	}
+}
+
+// checkForeign holds that every line of the stranger is somewhere in the bridge's files byte for byte and once, is in the room once if it is
+// a message, and that what the room sent stands in the files once (P10).
+func (w *world) checkForeign(items []mail.Item) {
+	written := make(map[string]int)
+	ids := make(map[mail.ID]int)
+	_ = filepath.WalkDir(filepath.Join(w.stranger.dir, "data"), func(path string, d fs.DirEntry, err error) error {
+		if err != nil || !d.Type().IsRegular() || !strings.Contains(path, "mailbox") || strings.Contains(path, "reads") {
+			return err
+		}
+		text, err := os.ReadFile(path)
+		for line := range bytes.Lines(text) {
+			line = bytes.TrimSuffix(line, []byte("\n"))
+			written[string(line)]++
+			var m struct{ ID mail.ID }
+			if json.Unmarshal(line, &m) == nil {
+				ids[m.ID]++
+			}
+		}
+		return err
+	})
+	room := make(map[mail.ID][]mail.Item)
+	for _, it := range items {
+		room[it.ID] = append(room[it.ID], it)
+	}
+	for _, l := range w.stranger.all() {
+		if n := written[l.text]; n != 1 {
+			w.found.add("P10", "the stranger's line %.120q stands %d times in the files", l.text, n)
+		}
+		if there := room[l.id]; l.id != "" && (len(there) != 1 || there[0].Body != l.body || there[0].Via == "") {
+			w.found.add("P10", "the stranger's message %s is in the room %d times: %+.200v", l.id, len(there), there)
+		}
+	}
+	for _, it := range items {
+		if strings.HasPrefix(string(it.From), "agent:harbour") && ids[it.ID] != 1 {
+			w.found.add("P10", "message %s of the room stands %d times in the files of the bridge", it.ID, ids[it.ID])
+		}
+	}
+	w.logf("the stranger wrote %d lines; the files hold %d", len(w.stranger.all()), len(written))
+}
+
+// checkVerify holds that the post office finds nothing wrong with a room but the copies of its journal that took the journal's place.
+func (w *world) checkVerify(room mail.RoomName) {
+	var v mail.Verification
+	if err := w.admin.do(context.Background(), http.MethodPost, "/rooms/"+string(room)+"/verify", nil, &v); err != nil {
+		w.found.add("P2", "verify of %s: %v", room, err)
+		return
+	}
+	copies := slices.ContainsFunc(w.nemesis.copies, func(c copied) bool { return c.room == room })
+	rest := slices.DeleteFunc(v.Problems, func(p mail.Problem) bool { return copies && strings.HasPrefix(p.File, "mailbox.foreign-") })
+	if len(rest) > 0 {
+		w.found.add("P2", "verify of %s, which nobody damaged, finds %d problems: %s", room, len(rest), told(rest))
+	}
+}
+
+// broughtBack reports whether a message may be in a copy of the journal that a stranger made before it was erased and put in place after.
+func (w *world) broughtBack(erased op, path string) bool {
+	return strings.Contains(path, "mailbox.foreign-") && slices.ContainsFunc(w.nemesis.copies, func(c copied) bool {
+		return c.room == erased.Room && erased.Call < c.placed && erased.Return > c.read
+	})
+}
+
+// checkErased holds that no file below the home or the bridge's directory has a word of what was erased (P11).
+func (w *world) checkErased() {
+	secrets := make(map[string]op)
+	for _, o := range w.eraser.all() {
+		for _, s := range w.senders {
+			if o.Outcome == done && s.room == o.Room && s.client == string(o.Agent) {
+				secrets[secretIn(s.draft(o.N).Body)] = o
+			}
+		}
+	}
+	for _, dir := range []string{w.office.home, w.stranger.dir} {
+		_ = filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
+			if err != nil || !d.Type().IsRegular() {
+				return err
+			}
+			text, err := os.ReadFile(path)
+			for rest := text; ; {
+				_, after, ok := bytes.Cut(rest, []byte(secretMark))
+				if !ok {
+					return err
+				}
+				rest = after
+				if word := secretIn(secretMark + string(after[:min(16, len(after))])); word != "" {
+					if o, ok := secrets[word]; ok && !w.broughtBack(o, path) {
+						w.found.add("P11", "%s was erased, and its text is in %s", o.Message, path)
+					}
+				}
+			}
+		})
+	}
+	w.logf("%d messages were erased", len(secrets))
+}

@@ -1,0 +1,212 @@
+//go:build linux
+
+package proof
+
+import (
+	"io"
+	"slices"
+	"testing"
+	"time"
+
+	"pennypost/internal/mail"
+)
+
+// peaceful returns a world in which three messages were sent and everything is as it should be, and what a room then exports.
+func peaceful() (*world, *sender, []mail.Item) {
+	w := &world{seed: 1, out: io.Discard, eraser: &eraser{book: &book{client: "user"}}, nap: &nap{}}
+	s := &sender{book: &book{client: "ann"}, seed: 1, room: "main", recipients: []string{string(quiet)}}
+	w.senders, w.books = []*sender{s}, []*book{s.book}
+	one := &watcher{name: "one", room: "main"}
+	two := &watcher{name: "two", room: "main"}
+	w.watchers = []*watcher{one, two}
+	var items []mail.Item
+	for n := 1; n <= 3; n++ {
+		d := s.draft(n)
+		id := mail.ID("msg_" + string(rune('a'+n)))
+		s.ops = append(s.ops, op{Client: "ann", Kind: "send", Outcome: done, N: n, Message: id, Seq: mail.Seq(n)})
+		m := mail.Message{ID: id, From: "agent:ann", To: []mail.Address{mail.AgentAddress(quiet)}, Body: d.Body, Subject: d.Subject, Type: mail.Type(d.Type)}
+		items = append(items, mail.Item{Message: m, Seq: mail.Seq(n), Deliveries: []mail.Delivery{{Agent: quiet, State: mail.Queued}}})
+		for _, by := range w.watchers {
+			by.seen = append(by.seen, sight{seq: mail.Seq(n), sum: uint64(n), message: id})
+		}
+	}
+	return w, s, items
+}
+
+// holds runs the parts of the checker that want no post office.
+func (w *world) holds(items []mail.Item) {
+	rooms := map[mail.RoomName][]mail.Item{"main": items}
+	for _, s := range w.senders {
+		w.checkSender(s, items)
+	}
+	w.checkStrangers(rooms)
+	w.checkSeen(rooms)
+	w.checkReceipts()
+	w.checkStates(items)
+}
+
+// TestCheckerFinds breaks each promise on paper: a checker that finds nothing there would find nothing in a run.
+func TestCheckerFinds(t *testing.T) {
+	for _, c := range []struct {
+		name, promise string
+		spoil         func(w *world, s *sender, items []mail.Item) []mail.Item
+	}{
+		{"nothing", "", func(_ *world, _ *sender, items []mail.Item) []mail.Item { return items }},
+		{"lost", "P1", func(_ *world, _ *sender, items []mail.Item) []mail.Item { return items[:2] }},
+		{"refused and there", "P1", func(_ *world, s *sender, items []mail.Item) []mail.Item {
+			s.ops[1].Outcome = refused
+			return items
+		}},
+		{"in doubt and there", "", func(_ *world, s *sender, items []mail.Item) []mail.Item {
+			s.ops[1].Outcome = unknown
+			return items
+		}},
+		{"in doubt and not there", "", func(_ *world, s *sender, items []mail.Item) []mail.Item {
+			s.ops[1].Outcome = unknown
+			return slices.Delete(items, 1, 2)
+		}},
+		{"twice", "P2", func(_ *world, _ *sender, items []mail.Item) []mail.Item {
+			again := items[2]
+			again.ID, again.Seq = "msg_z", 9
+			return append(items, again)
+		}},
+		{"altered", "P2", func(_ *world, _ *sender, items []mail.Item) []mail.Item {
+			items[1].Body += "!"
+			return items
+		}},
+		{"another id", "P2", func(_ *world, _ *sender, items []mail.Item) []mail.Item {
+			items[1].ID = "msg_z"
+			return items
+		}},
+		{"out of order", "P3", func(_ *world, _ *sender, items []mail.Item) []mail.Item {
+			items[0].Seq = 7
+			return items
+		}},
+		{"a watcher's gap", "P3", func(w *world, _ *sender, items []mail.Item) []mail.Item {
+			w.watchers[0].seen = slices.Delete(w.watchers[0].seen, 1, 2)
+			return items
+		}},
+		{"two histories", "P3", func(w *world, _ *sender, items []mail.Item) []mail.Item {
+			w.watchers[0].seen[1].sum++
+			return items
+		}},
+		{"never shown", "P3", func(w *world, _ *sender, items []mail.Item) []mail.Item {
+			w.watchers[0].seen, w.watchers[1].seen = w.watchers[0].seen[:2], w.watchers[1].seen[:2]
+			return items
+		}},
+		{"marked by looking", "P4", func(w *world, _ *sender, items []mail.Item) []mail.Item {
+			w.watchers[0].seen[2].receipt = &mail.Receipt{Message: "msg_b", Reader: mail.AgentAddress(quiet), Mark: mail.MarkRead}
+			return items
+		}},
+		{"read by looking", "P4", func(_ *world, _ *sender, items []mail.Item) []mail.Item {
+			items[0].Deliveries[0].State = mail.Read
+			return items
+		}},
+		{"forged", "P5", func(_ *world, _ *sender, items []mail.Item) []mail.Item {
+			return append(items, mail.Item{Message: mail.Message{ID: "msg_f", From: "agent:bob", Body: "x"}, Seq: 9, Deliveries: []mail.Delivery{{State: mail.Queued}}})
+		}},
+		{"under another's name", "P5", func(_ *world, _ *sender, items []mail.Item) []mail.Item {
+			return append(items, mail.Item{Message: mail.Message{ID: "msg_f", From: "agent:ann", Body: "x"}, Seq: 9, Deliveries: []mail.Delivery{{State: mail.Queued}}})
+		}},
+		{"presented to nobody", "P7", func(w *world, _ *sender, items []mail.Item) []mail.Item {
+			w.watchers[0].seen[2].receipt = &mail.Receipt{Message: "msg_b", Reader: mail.AgentAddress(reader), Mark: mail.MarkPresented}
+			return items
+		}},
+		{"without a state", "P7", func(_ *world, _ *sender, items []mail.Item) []mail.Item {
+			items[0].Deliveries = nil
+			return items
+		}},
+		{"slept through", "P8", func(_ *world, _ *sender, items []mail.Item) []mail.Item {
+			q := items[0]
+			q.Deliveries = []mail.Delivery{{Agent: sleeper, State: mail.Notified}}
+			q.Type = mail.Question
+			items[0] = q
+			return items
+		}},
+		{"erased and there", "P11", func(w *world, _ *sender, items []mail.Item) []mail.Item {
+			w.eraser.ops = append(w.eraser.ops, op{Kind: "erase", Outcome: done, Message: items[0].ID})
+			return items
+		}},
+		{"erased and gone", "", func(w *world, _ *sender, items []mail.Item) []mail.Item {
+			w.eraser.ops = append(w.eraser.ops, op{Kind: "erase", Outcome: done, Message: items[0].ID})
+			return items[1:]
+		}},
+	} {
+		w, s, items := peaceful()
+		w.holds(c.spoil(w, s, items))
+		if c.promise == "" && len(w.found.list) > 0 || c.promise != "" && w.found.count[c.promise] == 0 {
+			t.Errorf("%s: found %+v, want %q", c.name, w.found.list, c.promise)
+		}
+	}
+}
+
+// TestLinearize holds that histories that no order explains are found, and others are not.
+func TestLinearize(t *testing.T) {
+	const a, b = mail.Name("taker-1"), mail.Name("taker-2")
+	at := func(o op, from, to time.Duration) op {
+		o.Call, o.Return = from, to
+		return o
+	}
+	read := func(who mail.Name, result string) op {
+		o := op{Kind: "mark", Outcome: done, Agent: who, Mark: mail.MarkRead, Result: result}
+		if result == "" {
+			o.Outcome = unknown
+		}
+		return o
+	}
+	for _, c := range []struct {
+		name  string
+		marks []op
+		taker mail.Name // seen at the end
+		bad   bool
+	}{
+		{"one takes", []op{at(read(a, "marked"), 1, 2), at(read(b, "not_yours"), 3, 4)}, a, false},
+		{"both take at once", []op{at(read(a, "marked"), 1, 4), at(read(b, "marked"), 2, 3)}, a, true},
+		{"both take one after the other", []op{at(read(a, "marked"), 1, 2), at(read(b, "marked"), 3, 4)}, b, true},
+		{"taken, then forgotten", []op{at(read(a, "marked"), 1, 2)}, "", true},
+		{"taken, seen with another", []op{at(read(a, "marked"), 1, 2)}, b, true},
+		{"in doubt, and it was", []op{at(read(a, ""), 1, 2), at(read(b, "not_yours"), 3, 4)}, a, false},
+		{"in doubt, and it was not", []op{at(read(a, ""), 1, 2), at(read(b, "marked"), 3, 4)}, b, false},
+		{"already before it was", []op{at(read(a, "already"), 1, 2), at(read(a, "marked"), 3, 4)}, a, true},
+	} {
+		h := make(history)
+		for _, o := range c.marks {
+			h.mark("m", o)
+		}
+		h.look("m", op{Call: 10, Return: 11}, heard{taker: c.taker})
+		var found findings
+		h.check(&found, "P6", modelOf(roleMail))
+		if bad := len(found.list) > 0; bad != c.bad {
+			t.Errorf("%s: found %v, want %v", c.name, found.list, c.bad)
+		}
+	}
+	h := make(history)
+	h.mark("m", at(op{Outcome: done, Agent: clerk, Mark: mail.MarkRead, Result: "marked"}, 1, 2))
+	h.mark("m", at(op{Outcome: done, Agent: clerk, Mark: mail.MarkUnread, Result: "marked"}, 3, 4))
+	h.look("m", op{Call: 10, Return: 11}, heard{state: mail.Read})
+	var found findings
+	if h.check(&found, "P2", modelOf(directMail)); len(found.list) == 0 {
+		t.Error("a mark that was taken back and is seen afterwards was not found")
+	}
+}
+
+// TestSeedReplays holds that a seed gives the same schedule, also where some faults cannot be done.
+func TestSeedReplays(t *testing.T) {
+	some := faults()[:len(faults())-3]
+	names := func(possible []fault) (out []string) {
+		for round := range 5 {
+			for _, s := range schedule(7, round, possible) {
+				if slices.ContainsFunc(some, func(f fault) bool { return f.name == s.fault.name }) {
+					out = append(out, s.fault.name, s.pause.String(), time.Duration(s.dice.Int64N(1e9)).String())
+				}
+			}
+		}
+		return out
+	}
+	if a, b := names(faults()), names(some); len(a) != 5*3*len(some) || !slices.Equal(a, b) {
+		t.Errorf("one seed, two schedules:\n%v\n%v", a, b)
+	}
+	if a, b := draftOf(7, "ann", 3, []string{"x"}), draftOf(7, "ann", 3, []string{"x"}); a.Body != b.Body {
+		t.Errorf("one seed, two drafts: %q, %q", a.Body, b.Body)
+	}
+}

@@ -1,0 +1,125 @@
+//go:build linux
+
+package proof
+
+import (
+	"bufio"
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"sync"
+	"time"
+
+	"pennypost/internal/mail"
+)
+
+// outcome is what a client knows of what it asked for.
+type outcome string
+
+// The outcomes.
+const (
+	done    outcome = "done"    // it was acknowledged
+	refused outcome = "refused" // it did not happen
+	unknown outcome = "unknown" // it may have happened, or may yet
+)
+
+// op is one entry in a client's own record: what it asked for and what it heard, timed by the clock of the test.
+type op struct {
+	Client  string        `json:"client"`
+	Kind    string        `json:"kind"` // send, mark, look, erase, read
+	Call    time.Duration `json:"call"` // since the run began
+	Return  time.Duration `json:"return"`
+	Outcome outcome       `json:"outcome"`
+	Err     string        `json:"err,omitempty"`
+
+	Room    mail.RoomName `json:"room,omitempty"`
+	Message mail.ID       `json:"message,omitempty"` // of a send: as it was told
+	Seq     mail.Seq      `json:"seq,omitzero"`      // as it was told
+	N       int           `json:"n,omitzero"`        // of a send: which of the client's drafts
+	Keyed   bool          `json:"keyed,omitzero"`    // it was sent with an idempotency key
+
+	Agent  mail.Name          `json:"agent,omitempty"`  // of a mark: whose
+	Mark   mail.Mark          `json:"mark,omitempty"`   // of a mark
+	Result string             `json:"result,omitempty"` // of a mark: marked, already, not_yours, not_found
+	State  mail.DeliveryState `json:"state,omitempty"`  // of a look: how it stood with Agent
+}
+
+// book is the record of one client.
+type book struct {
+	client string
+	began  time.Time
+
+	mu  sync.Mutex
+	ops []op
+}
+
+// now is the time since the run began.
+func (b *book) now() time.Duration { return time.Since(b.began) }
+
+// add finishes an entry that began at o.Call.
+func (b *book) add(o op, err error) {
+	o.Client, o.Return = b.client, b.now()
+	if o.Outcome == "" {
+		o.Outcome = outcomeOf(err)
+	}
+	if err != nil {
+		o.Err = fmt.Sprintf("%.200v", err)
+	}
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.ops = append(b.ops, o)
+}
+
+// all returns the entries so far.
+func (b *book) all() []op {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.ops[:len(b.ops):len(b.ops)]
+}
+
+// save writes the record as JSON Lines.
+func (b *book) save(dir string) error {
+	f, err := os.Create(filepath.Join(dir, b.client+".jsonl"))
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	w := bufio.NewWriter(f)
+	enc := json.NewEncoder(w)
+	for _, o := range b.all() {
+		if err := enc.Encode(o); err != nil {
+			return err
+		}
+	}
+	return w.Flush()
+}
+
+// breach is a promise that was found broken.
+type breach struct {
+	promise string // P1 to P12
+	text    string
+}
+
+// findings are the breaches of a run. What broke a thousand times in the same way is told by its first few.
+type findings struct {
+	mu    sync.Mutex
+	list  []breach
+	count map[string]int // by promise
+	alike map[string]int // by promise and way
+}
+
+// each is how many breaches of one kind are told.
+const each = 5
+
+func (f *findings) add(promise, format string, args ...any) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.count == nil {
+		f.count, f.alike = make(map[string]int), make(map[string]int)
+	}
+	f.count[promise]++
+	if f.alike[promise+format]++; f.alike[promise+format] <= each {
+		f.list = append(f.list, breach{promise, fmt.Sprintf(format, args...)})
+	}
+}

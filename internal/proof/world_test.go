@@ -1,0 +1,326 @@
+//go:build linux
+
+package proof
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"os"
+	"path/filepath"
+	"regexp"
+	"sync"
+	"time"
+
+	"pennypost/internal/httpapi/wire"
+	"pennypost/internal/mail"
+)
+
+// crowdSize is how many agents the room "crowd" has, so that lists of them are long.
+const crowdSize = 300
+
+// world is one run: the post office, everybody who uses it, and who does harm.
+type world struct {
+	office  *office
+	seed    uint64
+	began   time.Time
+	found   findings
+	out     io.Writer
+	admin   *door
+	tokens  map[mail.Name]string // of agents in "main"
+	nemesis *nemesis
+
+	books    []*book
+	senders  []*sender
+	markers  []*marker
+	watchers []*watcher
+	models   []*model
+	eraser   *eraser
+	stranger *foreign
+	nap      *nap
+	workers  []func(context.Context) // who makes things happen
+	attend   []func(context.Context) // who sees what happened, and goes on a moment longer
+}
+
+func (w *world) logf(format string, args ...any) {
+	fmt.Fprintf(w.out, "%8v  %s\n", time.Since(w.began).Round(10*time.Millisecond), fmt.Sprintf(format, args...))
+}
+
+// newBook returns the record of a client of that name.
+func (w *world) newBook(name string) *book {
+	b := &book{client: name, began: w.began}
+	w.books = append(w.books, b)
+	return b
+}
+
+// configuration lifts the breakers, which hold between agents and would be all that this run sees, and keeps little hot, so that retention works.
+const configuration = `[room.limits]
+per_minute = -1
+exchanges = -1
+depth = -1
+
+[room.retention]
+count = 3000
+
+[room.wake.sleeper]
+exec = [%q]
+budget = 1000
+`
+
+// newWorld starts a post office and sets up rooms, agents, a bridge and clients. Nobody works yet.
+func newWorld(seed uint64, records string, out io.Writer) (*world, error) {
+	w := &world{seed: seed, out: out, tokens: make(map[mail.Name]string)}
+	var err error
+	if w.office, err = newOffice(records); err == nil {
+		err = w.office.build()
+	}
+	if err != nil {
+		return w, err
+	}
+	w.began = time.Now()
+	w.nap = &nap{book: w.newBook("sleeper"), door: w.office.socket(sleeper), room: "main"}
+	script, err := w.nap.bellScript(w.office.root)
+	if err == nil {
+		err = os.WriteFile(filepath.Join(w.office.home, "config.toml"), fmt.Appendf(nil, configuration, script), 0o600)
+	}
+	if err == nil {
+		err = w.office.start()
+	}
+	if err != nil {
+		return w, err
+	}
+	w.admin = w.office.socket("")
+	if err := w.settle(); err != nil {
+		return w, err
+	}
+	w.employ()
+	return w, nil
+}
+
+// settle registers everybody.
+func (w *world) settle() error {
+	ctx := context.Background()
+	register := func(room string, p mail.Presence) error {
+		return w.admin.do(ctx, http.MethodPost, "/rooms/"+room+"/agents", p, nil)
+	}
+	for _, name := range []mail.Name{"sink-1", "sink-2", clerk, quiet, reader, sleeper, "forger", "tcp-1", "tcp-2", "mcp-http", "mcp-stdio", "asker", "taker-1", "taker-2", "taker-3"} {
+		p := mail.Presence{Name: name, Tags: []string{"project:proof"}}
+		if name[0] == 't' && name[1] == 'a' {
+			p.Roles = []string{"worker"}
+		}
+		var token wire.Token
+		err := errors.Join(register("main", p), w.admin.do(ctx, http.MethodPost, "/rooms/main/agents/"+string(name)+"/token", nil, &token))
+		if err != nil {
+			return err
+		}
+		w.tokens[name] = token.Token
+	}
+	for i := range crowdSize {
+		task := fmt.Sprint("task number ", i, " of a crowd whose list is long")
+		if err := register("crowd", mail.Presence{Name: mail.Name(fmt.Sprint("member-", i)), Task: &task, Tags: []string{"project:proof", "concern:crowd"}}); err != nil {
+			return err
+		}
+	}
+	w.stranger = &foreign{dir: filepath.Join(w.office.root, "project"), seed: w.seed}
+	err := os.MkdirAll(filepath.Join(w.stranger.dir, "data"), 0o700)
+	for _, name := range []mail.Name{"sink-1", "harbour-1", "harbour-2"} {
+		err = errors.Join(err, register("harbour", mail.Presence{Name: name}))
+	}
+	return errors.Join(err, w.admin.do(ctx, http.MethodPost, "/rooms/harbour/bridges", mail.Bridge{Dialect: "haak", Dir: w.stranger.dir}, nil))
+}
+
+// employ makes the clients.
+func (w *world) employ() {
+	o := w.office
+	everybody := []string{"sink-1", "sink-1", "sink-2", string(clerk), string(clerk), string(quiet), string(reader), "role:worker", "role:worker", "project:proof", "user", "all"}
+	for _, c := range []struct {
+		name  string
+		keyed bool
+		way   func(*sender) *sender
+	}{
+		{"socket-1", true, func(s *sender) *sender { return s.over(o.socket(mail.Name(s.client))) }},
+		{"socket-2", false, func(s *sender) *sender { return s.over(o.socket(mail.Name(s.client))) }},
+		{"socket-3", true, func(s *sender) *sender { return s.over(o.socket(mail.Name(s.client))) }},
+		{"tcp-1", true, func(s *sender) *sender { return s.over(o.tcp(w.tokens["tcp-1"])) }},
+		{"tcp-2", false, func(s *sender) *sender { return s.over(o.tcp(w.tokens["tcp-2"])) }},
+		{"mcp-http", false, func(s *sender) *sender {
+			return w.model(overHTTP(o, "mcp-http", w.tokens["mcp-http"], &w.found)).sends(s)
+		}},
+		{"mcp-stdio", false, func(s *sender) *sender { return w.model(overStdio(o, "mcp-stdio", "main", &w.found)).sends(s) }},
+	} {
+		w.sender(c.way(&sender{book: w.newBook(c.name), seed: w.seed, room: "main", recipients: everybody, keyed: c.keyed, pace: 15 * time.Millisecond}))
+	}
+	asker := &sender{book: w.newBook("asker"), seed: w.seed, room: "main", recipients: []string{string(sleeper)}, keyed: true, kind: mail.Question, pace: 6 * time.Second}
+	w.sender(asker.over(o.tcp(w.tokens["asker"])))
+	for i, name := range []string{"harbour-1", "harbour-2"} {
+		s := &sender{book: w.newBook(name), seed: w.seed, room: "harbour", recipients: []string{"sink-1"}, keyed: i == 0, pace: 400 * time.Millisecond}
+		w.sender(s.over(o.socket(mail.Name(name))))
+	}
+	w.eraser = &eraser{book: w.newBook("user"), seed: w.seed, door: o.socket(""), senders: w.senders}
+	// Erasing rewrites a journal, which would heal what is done to it. In the cellar nothing is erased.
+	for i, name := range []string{"cellar-1", "cellar-2"} {
+		s := &sender{book: w.newBook(name), seed: w.seed, room: "cellar", recipients: []string{"user"}, keyed: i == 0, pace: 50 * time.Millisecond}
+		w.sender(s.over(o.socket(mail.Name(name))))
+	}
+	w.compete()
+	w.watch()
+	readerBook := w.newBook(string(reader))
+	byMCP := w.model(overHTTP(o, reader, w.tokens[reader], &w.found))
+	tourist := w.model(overStdio(o, "member-0", "crowd", &w.found))
+	look := &looker{doors: []*door{o.socket(""), o.socket(quiet), o.tcp(w.tokens[quiet])}, room: "main"}
+	forge := &forger{office: o, token: w.tokens["forger"], room: "main", found: &w.found}
+	w.attend = append(w.attend, w.nap.run)
+	w.workers = append(w.workers, w.eraser.run, w.stranger.run, look.run, forge.run, tourist.tours,
+		func(ctx context.Context) { byMCP.reads(ctx, readerBook) })
+}
+
+func (w *world) sender(s *sender) {
+	w.senders = append(w.senders, s)
+	w.workers = append(w.workers, s.run)
+}
+
+func (w *world) model(m *model) *model {
+	w.models = append(w.models, m)
+	return m
+}
+
+// compete makes the clients that mark the same mail, and one that looks at it.
+func (w *world) compete() {
+	o := w.office
+	both, roles := new(pool), new(pool)
+	back := []mail.Mark{mail.MarkRead, mail.MarkUnread, mail.MarkArchived, mail.MarkUnarchived}
+	add := func(name string, agent mail.Name, d *door, p *pool, marks []mail.Mark, comes bool) {
+		m := &marker{book: w.newBook(name), agent: agent, door: d, room: "main", pool: p, marks: marks, comes: comes}
+		w.markers = append(w.markers, m)
+		w.workers = append(w.workers, m.run)
+	}
+	add("clerk-socket", clerk, o.socket(clerk), both, back, false)
+	add("clerk-tcp", clerk, o.tcp(w.tokens[clerk]), both, back, false)
+	for _, name := range []mail.Name{"taker-1", "taker-2"} {
+		add(string(name), name, o.socket(name), roles, []mail.Mark{mail.MarkRead}, true)
+	}
+	add("taker-3", "taker-3", o.tcp(w.tokens["taker-3"]), roles, []mail.Mark{mail.MarkRead}, true)
+	a := &auditor{book: w.newBook("auditor"), door: o.socket(""), room: "main", pools: []*pool{both, roles}}
+	w.workers = append(w.workers, a.run)
+}
+
+func (w *world) watch() {
+	for _, c := range []struct {
+		name string
+		door *door
+		room mail.RoomName
+	}{
+		{"watcher on the socket", w.office.socket(""), "main"},
+		{"watcher with a token", w.office.tcp(w.tokens["sink-1"]), "main"},
+		{"watcher of the harbour", w.office.socket(""), "harbour"},
+		{"watcher of the cellar", w.office.socket(""), "cellar"},
+	} {
+		one := &watcher{name: c.name, door: c.door, room: c.room, found: &w.found}
+		w.watchers = append(w.watchers, one)
+		w.attend = append(w.attend, one.run)
+	}
+}
+
+// failures counts the calls of clients that have not succeeded so far.
+func (w *world) failures() (n int) {
+	for _, b := range w.books {
+		for _, o := range b.all() {
+			if o.Outcome == unknown || o.Outcome == refused && o.Result == "" {
+				n++
+			}
+		}
+	}
+	return n
+}
+
+// work lets everybody work under faults for so long.
+func (w *world) work(d time.Duration) {
+	w.nemesis = &nemesis{office: w.office, seed: w.seed, began: w.began, found: &w.found, stranger: w.stranger, probe: w.office.socket(""), only: regexp.MustCompile(*wanted), failed: w.failures, log: w.logf}
+	harm, peace := context.WithTimeout(context.Background(), d)
+	defer peace()
+	stopWorkers := w.start(w.workers)
+	stopOthers := w.start(w.attend)
+	w.nemesis.run(harm)
+	w.logf("the faults are over")
+	stopWorkers()
+	w.nemesis.kill() // what is not on disk is not there
+	if err := w.nemesis.start(); err != nil {
+		w.found.add("P1", "after the last kill: %v", err)
+	}
+	w.rest()
+	stopOthers()
+	for _, m := range w.models {
+		m.close()
+	}
+}
+
+// start runs everybody until the function that it returns is called, which waits for them.
+func (w *world) start(all []func(context.Context)) (stop func()) {
+	ctx, cancel := context.WithCancel(context.Background())
+	var running sync.WaitGroup
+	for _, run := range all {
+		running.Go(func() { run(ctx) })
+	}
+	return func() { cancel(); running.Wait() }
+}
+
+// calm is how long after the last fault everything that is still under way may take.
+const calm = 2*time.Minute + 30*time.Second
+
+// rest waits until the sleeper has been woken for what was sent to it, the bridge is in step, and the watchers have seen what there is.
+func (w *world) rest() {
+	until := func(promise, what string, lacks func() string) {
+		lack := lacks()
+		for end := time.Now().Add(calm); lack != "" && time.Now().Before(end); lack = lacks() {
+			time.Sleep(200 * time.Millisecond)
+		}
+		if lack != "" {
+			w.found.add(promise, "%v after the last fault still not: %s (%s)", calm, what, lack)
+		}
+	}
+	until("P8", "the sleeper has read what should wake it", w.asleep)
+	until("P10", "the bridge is in step", w.behind)
+	for _, one := range w.watchers {
+		var last mail.Sent
+		until("P3", one.name+" has seen the last message", func() string {
+			if last.ID == "" {
+				in := mail.Draft{To: mail.Recipients{"user"}, Body: "the last for " + one.name}
+				if err := w.admin.do(context.Background(), http.MethodPost, "/rooms/"+string(one.room)+"/messages", in, &last); err != nil {
+					return joined(err)
+				}
+			}
+			if one.last() < last.Seq {
+				return fmt.Sprintf("event %d of %d", one.last(), last.Seq)
+			}
+			return ""
+		})
+	}
+}
+
+// asleep says what waits for the sleeper.
+func (w *world) asleep() string {
+	var page mail.Page
+	if err := w.admin.do(context.Background(), http.MethodGet, "/rooms/main/inbox?type=question&agent="+string(sleeper), nil, &page); err != nil {
+		return joined(err)
+	}
+	if n := len(page.Messages); n > 0 {
+		return fmt.Sprintf("%d unread, %d rings", n, w.nap.rings())
+	}
+	return ""
+}
+
+// behind says which bridge is not in step.
+func (w *world) behind() string {
+	var list wire.Bridges
+	if err := w.admin.do(context.Background(), http.MethodGet, "/rooms/harbour/bridges", nil, &list); err != nil {
+		return joined(err)
+	}
+	for _, b := range list.Bridges {
+		if b.Behind > 0 || b.Failing != "" {
+			return fmt.Sprintf("%d behind, %s", b.Behind, b.Failing)
+		}
+	}
+	return ""
+}

@@ -1,0 +1,63 @@
+package web
+
+import (
+	"net/http"
+	"net/url"
+	"strings"
+	"testing"
+	"time"
+
+	"pennypost/internal/mail"
+)
+
+// FuzzForms holds that no query and no form is more than refused, on any page.
+func FuzzForms(f *testing.F) {
+	paths := []string{"/shop/", "/shop/history", "/shop/flow", "/shop/agents", "/shop/stuck", "/shop/compose", "/shop/palette"}
+	for i, s := range []string{"q=x&from=ann&since=2h&until=2026-05-10", "before=-1&limit=1e9", "since=65535w", "type=status,,&agent=%00", "%zz&;", "to=agent:ann&body=x&key=k", "q=\xff"} {
+		f.Add(uint8(i), s)
+	}
+	f.Fuzz(func(t *testing.T, which uint8, raw string) {
+		if !strings.ContainsFunc(raw, func(r rune) bool { return r < ' ' || r == ' ' || r == '#' || r > '~' }) {
+			b := newBed(t)
+			path := paths[int(which)%len(paths)]
+			if a := b.get(path + "?" + raw); a.Code >= 500 {
+				t.Errorf("GET %s?%s: %d %.200s", path, raw, a.Code, a.Body)
+			}
+		}
+		form, err := url.ParseQuery(raw)
+		if err != nil {
+			return
+		}
+		b := newBed(t)
+		for _, path := range []string{"/shop/send", "/shop/mark", "/shop/compose"} {
+			if a := b.post(path, form); a.Code >= http.StatusInternalServerError {
+				t.Errorf("POST %s %q: %d %.200s", path, raw, a.Code, a.Body)
+			}
+		}
+	})
+}
+
+// FuzzWhen holds that a time in a filter is in the past of nothing it should not be: how long ago is never after now.
+func FuzzWhen(f *testing.F) {
+	now := time.Date(2026, 5, 10, 14, 0, 0, 0, time.UTC)
+	for _, s := range []string{"2h", "65535w", "0m", "2026-05-10", "2026-05-10 14:00", "2026-05-10T14:00", "w", "-1h", "é"} {
+		f.Add(s)
+	}
+	f.Fuzz(func(t *testing.T, s string) {
+		at, err := parseWhen(s, now, false)
+		if err != nil {
+			return
+		}
+		if d, ok := spanOf(s); ok && (d < 0 || at > mail.TimeOf(now)) {
+			t.Errorf("%q ago is %v", s, at)
+		}
+	})
+}
+
+// spanOf is span for any text: the page calls it for what is not empty.
+func spanOf(s string) (time.Duration, bool) {
+	if s == "" {
+		return 0, false
+	}
+	return span(s)
+}
