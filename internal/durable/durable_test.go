@@ -164,3 +164,32 @@ func TestLock(t *testing.T) {
 		t.Errorf("a lock that cannot be made: %v", err)
 	}
 }
+
+// A lock whose file was removed does not keep others out of a file of the same name.
+func TestLockInPlace(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "LOCK")
+	lock, err := TryLock(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !lock.InPlace() {
+		t.Error("a fresh lock is not in its place")
+	}
+	if err := os.Remove(path); err != nil {
+		t.Skip(err) // Windows
+	}
+	if lock.InPlace() {
+		t.Error("a lock whose file was removed is in its place")
+	}
+	other, err := TryLock(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer other.Close()
+	if lock.InPlace() || !other.InPlace() {
+		t.Errorf("of two locks of one name the first is in its place: %v, the second: %v", lock.InPlace(), other.InPlace())
+	}
+	if _ = lock.Close(); lock.InPlace() {
+		t.Error("a lock that was given back is in its place")
+	}
+}

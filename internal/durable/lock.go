@@ -67,8 +67,8 @@ func TryLockOf(path string, is fs.FileInfo) (*Lock, error) {
 // InPlace reports whether the path of the lock still leads to the file that is locked. If somebody removed that file,
 // another process can lock one of the same name.
 func (l *Lock) InPlace() bool {
-	held, err := l.file.Stat()
-	if err != nil {
+	held, err := l.file.Stat() // of the path, if it is not locked any more
+	if err != nil || !l.file.Locked() {
 		return false
 	}
 	there, err := os.Stat(l.file.Path())

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 
+	"pennypost/internal/durable"
 	"pennypost/internal/mail"
 )
 
@@ -230,10 +231,40 @@ func (j *Journal) secureDir() error {
 	_ = j.lock.Close() // it locks a file without a name
 	lock, err := j.disk.Lock(j.path(lockName))
 	if err != nil {
+		if locked := new(durable.LockedError); errors.As(err, &locked) {
+			j.giveWay()
+		}
 		return lockError(j.dir, err)
 	}
 	j.lock = lock
 	return j.disk.SyncDir(filepath.Dir(j.dir))
+}
+
+// giveWay is for when another process has made the directory again and works there: that one's journal is the room's
+// from now on. What was acknowledged here is put beside it.
+func (j *Journal) giveWay() {
+	j.mu.Lock()
+	was, size := j.shared, j.size
+	j.shared = true
+	j.mu.Unlock()
+	if was || j.file == nil {
+		return
+	}
+	name, err := j.freeForeign()
+	if err == nil {
+		err = j.rewrite(name, emptyFile{}, func(o *output) error { return o.copy(j.file, span{0, size}) })
+	}
+	j.log.Error("another process has taken over the room; what was acknowledged here is kept beside its journal", "file", name, "err", err)
+}
+
+// freeForeign returns a name for a file that is set aside as a whole.
+func (j *Journal) freeForeign() (string, error) {
+	names, err := j.disk.List(j.dir)
+	n := 1
+	for slices.Contains(names, fmt.Sprintf(foreignName, n)) {
+		n++
+	}
+	return fmt.Sprintf(foreignName, n), err
 }
 
 // setForeignAside renames what is at the path of the main file if it is not what is open.
@@ -244,19 +275,14 @@ func (j *Journal) setForeignAside() error {
 	if _, leads := j.leads(j.file); leads {
 		return nil
 	}
-	names, err := j.disk.List(j.dir)
+	name, err := j.freeForeign()
 	if err != nil {
 		return err
 	}
-	if !slices.Contains(names, mainName) {
-		return nil
-	}
-	n := 1
-	for slices.Contains(names, fmt.Sprintf(foreignName, n)) {
-		n++
-	}
-	name := fmt.Sprintf(foreignName, n)
 	if err := j.disk.Rename(j.mainPath, j.path(name)); err != nil {
+		if isNotExist(err) {
+			return nil
+		}
 		return err
 	}
 	j.log.Warn("set aside a file that somebody put in the place of the mailbox", "file", name)

@@ -94,6 +94,41 @@ func TestOpenFileIsTheTruth(t *testing.T) {
 	}
 }
 
+// The directory is removed, and another process makes it again and works there, before this one looks: it gives way
+// for good, and what it had acknowledged is kept beside the other's journal.
+func TestGivesWay(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "lab")
+	j := openDir(t, dir, Options{watch: -1})
+	c := newClerk()
+	c.append(t, j, 3)
+	if err := os.RemoveAll(dir); err != nil {
+		t.Skip(err) // Windows
+	}
+	other := openDir(t, dir, Options{watch: -1})
+	theirs := newClerk()
+	theirs.append(t, other, 2)
+	for range 3 {
+		j.look()
+		j.healAt = time.Time{}
+	}
+	if c.append(t, j, 1); c.poison == nil {
+		t.Error("two post offices write to one room")
+	}
+	other.Close()
+	j.healAt = time.Time{}
+	j.look()
+	if b, err := os.ReadFile(filepath.Join(dir, mainName)); err != nil || string(b) != chainOf(2) {
+		t.Errorf("the other's journal: %v\n%s", err, b)
+	}
+	found, err := filepath.Glob(filepath.Join(dir, "mailbox.foreign-*.jsonl"))
+	if err != nil || len(found) != 1 {
+		t.Fatalf("set aside: %v, %v", found, err)
+	}
+	if b, err := os.ReadFile(found[0]); err != nil || string(b) != chainOf(3) {
+		t.Errorf("kept beside it: %v\n%s", err, b)
+	}
+}
+
 // What was appended before the journal was opened is in no memory: if the file is emptied in place, it is lost, and
 // named.
 func TestEmptiedInPlace(t *testing.T) {
