@@ -347,7 +347,7 @@ func TestBothLoopbacks(t *testing.T) {
 }
 
 // seen is the line that says of an agent that it lives, and nothing else. Whatever an agent does says so.
-var seen = regexp.MustCompile(`(?m)^\{"seq":\d+,"at":"[^"]*","agent":\{"name":"ann"\}[^{}]*\}\n`)
+var seen = regexp.MustCompile(`(?m)^\{"seq":\d+,"prev":"[0-9a-f]*","at":"[^"]*","agent":\{"name":"ann"\}[^{}]*\}\n`)
 
 // TestGetChangesNothing asks every GET route of the API and of the dialects, as the user and as an agent, and finds
 // every file of the room as it was.
