@@ -86,7 +86,7 @@ func (p *patient) journal(t *testing.T) string {
 	return heartbeats.ReplaceAllString(string(text), "")
 }
 
-var heartbeats = regexp.MustCompile(`(?m)^\{"seq":\d+,"at":"[^"]*","agent":\{"name":"[^"]*"(,"session":"[^"]*")?\},"crc":"[^"]*"\}\n`)
+var heartbeats = regexp.MustCompile(`(?m)^\{"seq":\d+,"prev":"[^"]*","at":"[^"]*","agent":\{"name":"[^"]*"(,"session":"[^"]*")?\},"crc":"[^"]*"\}\n`)
 
 func (p *patient) askCLI(t *testing.T, in badInput) {
 	t.Helper()
