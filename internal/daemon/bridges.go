@@ -76,13 +76,16 @@ func (o *office) bridges() (n int) {
 	return n
 }
 
-// troubles returns how many bridges run, and what is wrong with those that fail.
+// troubles returns how many bridges run, and what is wrong with those that fail, and with rooms that cannot be written.
 func (o *office) troubles() (n int, failing []string) {
 	o.each(func(e *entry) {
 		for _, b := range e.bridges.Statuses() {
 			if n++; b.Failing != "" {
 				failing = append(failing, string(e.room.Name())+"/"+b.ID+": "+b.Failing)
 			}
+		}
+		if c := e.files.Condition(); c.Broken != nil {
+			failing = append(failing, string(e.room.Name())+": "+c.Broken.Error())
 		}
 	})
 	slices.Sort(failing)

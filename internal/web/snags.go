@@ -334,12 +334,23 @@ func (c *catch) bridges() error {
 	return nil
 }
 
-// file tells of lines of the journal that were set aside.
+// file tells what is wrong with the room's files.
 func (c *catch) file() {
 	for i := range c.Rooms {
-		if st := &c.Rooms[i]; st.Name == c.Room && st.Rejected > 0 {
+		st := &c.Rooms[i]
+		if st.Name != c.Room {
+			continue
+		}
+		if st.Trouble != "" {
+			c.add(&snag{Kind: "file", Title: "The room takes no mail", Commands: []string{"pennypost doctor"}, Why: st.Trouble})
+		}
+		if st.Missing > 0 {
+			c.add(&snag{Kind: "file", Title: plural(st.Missing, "line") + " missing", Commands: []string{c.command("verify")},
+				Why: "They were in the room's journal, and were gone when it was opened. Verify says which, and whose."})
+		}
+		if st.Rejected > 0 {
 			c.add(&snag{Kind: "file", Title: plural(st.Rejected, "line") + " set aside", Commands: []string{c.command("verify")},
-				Why: "They stand byte for byte in mailbox.rejected.jsonl, beside the room's journal. Everything else is whole."})
+				Why: "They stand byte for byte in files of their own, beside the room's journal."})
 		}
 	}
 }

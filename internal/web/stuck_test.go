@@ -227,7 +227,7 @@ func (failingRoom) SyncBridge(_ context.Context, id string) (mail.BridgeStatus, 
 
 func (r failingRoom) Status(ctx context.Context) (mail.RoomStatus, error) {
 	st, err := r.Service.Status(ctx)
-	st.Rejected = 3
+	st.Rejected, st.Missing, st.Trouble = 3, 2, "the disk does not answer"
 	return st, err
 }
 
@@ -246,7 +246,7 @@ func TestStuckFiles(t *testing.T) {
 	b := newBed(t)
 	b.site.opts.Office = failingOffice{b.office}
 	b.get("/@shop/stuck").want(t, http.StatusOK, "permission denied. The files are below /srv/&lt;haak&gt;", "pennypost --room shop bridge sync haak", "2 pieces of its files cannot be understood",
-		"3 lines set aside", "pennypost --room shop verify", "3 things").without(t, "sound")
+		"3 lines set aside", "pennypost --room shop verify", "2 lines missing", "The room takes no mail", "the disk does not answer", "5 things").without(t, "sound")
 	sync := func(id string) bedAnswer {
 		return b.post("/@shop/stuck/sync", url.Values{"bridge": {id}}, asScript("form"))
 	}
