@@ -4,6 +4,7 @@ package proof
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -27,8 +28,9 @@ const callWithin = 10 * time.Second
 type door struct {
 	client *http.Client
 	base   string
-	token  string    // bearer token; empty: the Unix socket
-	agent  mail.Name // for whom it speaks on the socket; empty: the user
+	token  string        // bearer token; empty: the Unix socket
+	agent  mail.Name     // for whom it speaks on the socket; empty: the user
+	within time.Duration // how long it waits for an answer; zero: callWithin
 }
 
 // socket returns a door at the Unix socket.
@@ -66,7 +68,7 @@ func (e *refusal) Error() string { return fmt.Sprintf("%d %s", e.status, e.Detai
 
 // do sends a request once and decodes the answer into out, unless that is nil.
 func (d *door) do(ctx context.Context, method, path string, in, out any) error {
-	ctx, cancel := context.WithTimeout(ctx, callWithin)
+	ctx, cancel := context.WithTimeout(ctx, cmp.Or(d.within, callWithin))
 	defer cancel()
 	resp, err := d.open(ctx, method, path, in)
 	if err != nil {

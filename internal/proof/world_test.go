@@ -92,6 +92,7 @@ func newWorld(seed uint64, records string, out io.Writer) (*world, error) {
 		return w, err
 	}
 	w.admin = w.office.socket("")
+	w.admin.within = 5 * time.Minute // it asks for whole archives
 	if err := w.settle(); err != nil {
 		return w, err
 	}
