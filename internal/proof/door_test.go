@@ -24,7 +24,8 @@ import (
 // callWithin is how long a client waits for an answer. A stopped post office gives none.
 const callWithin = 10 * time.Second
 
-// door is one client's way to the post office over HTTP. It tries everything once: what that came to is for the record.
+// door is one client's way to the post office over HTTP. It tries everything once: what that came to is for the
+// record.
 type door struct {
 	client *http.Client
 	base   string
@@ -38,7 +39,8 @@ func (o *office) socket(agent mail.Name) *door {
 	dial := func(ctx context.Context, _, _ string) (net.Conn, error) {
 		return new(net.Dialer).DialContext(ctx, "unix", filepath.Join(o.home, "pennypost.sock"))
 	}
-	return &door{client: &http.Client{Transport: &http.Transport{DialContext: dial}}, base: "http://pennypost", agent: agent}
+	return &door{client: &http.Client{Transport: &http.Transport{DialContext: dial}}, base: "http://pennypost",
+		agent: agent}
 }
 
 // tcp returns a door at the TCP address.
@@ -114,8 +116,9 @@ func (d *door) open(ctx context.Context, method, path string, in any, fields ...
 	return resp, nil
 }
 
-// outcomeOf says what a client knows after an answer (docs/http.md, Errors): after the codes of trouble and after a connection that broke it
-// cannot know whether the change was made; after any other refusal, and when nobody listened, it was not.
+// outcomeOf says what a client knows after an answer (docs/http.md, Errors): after the codes of trouble and after a
+// connection that broke it cannot know whether the change was made; after any other refusal, and when nobody
+// listened, it was not.
 func outcomeOf(err error) outcome {
 	var no *refusal
 	switch {
