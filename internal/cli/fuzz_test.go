@@ -9,8 +9,10 @@ import (
 
 // FuzzImport holds that a file that is read as an export can be written as one and read again as the same.
 func FuzzImport(f *testing.F) {
-	const item = `{"id":"m","type":"status","from":"agent:a","to":["all"],"body":"Hi","seq":1,"read":false,"sent":"2026-05-10T14:00:00.123Z"}`
-	for _, s := range []string{item, item + "\n" + item + "\r\n", "[" + item + "]", " \n[]", "[{}", `{"metadata":{"n":1e99999}}`, `{"metadata":[]}`, "\xff", `{"deliveries":[{"state":"odd"}]}`} {
+	const item = `{"id":"m","type":"status","from":"agent:a","to":["all"],"body":"Hi","seq":1,"read":false,` +
+		`"sent":"2026-05-10T14:00:00.123Z"}`
+	for _, s := range []string{item, item + "\n" + item + "\r\n", "[" + item + "]", " \n[]", "[{}",
+		`{"metadata":{"n":1e99999}}`, `{"metadata":[]}`, "\xff", `{"deliveries":[{"state":"odd"}]}`} {
 		f.Add([]byte(s))
 	}
 	f.Fuzz(func(t *testing.T, text []byte) {

@@ -13,7 +13,8 @@ import (
 // FuzzWatch holds that whatever a far end streams, the watch hands on events, and goes on behind the last of them.
 func FuzzWatch(f *testing.F) {
 	for _, s := range []string{
-		"id: 1\nevent: message\ndata: {\"seq\":1,\"message\":{\"id\":\"m\"}}\n\n: alive\n\ndata: {\"seq\":2}\n\n", "data: {\"seq\":1}", "data: {\"seq\":-1}\n", "data: \n", "data: {\"seq\":1}\r\n\r\n", "\xff\n",
+		"id: 1\nevent: message\ndata: {\"seq\":1,\"message\":{\"id\":\"m\"}}\n\n: alive\n\ndata: {\"seq\":2}\n\n",
+		"data: {\"seq\":1}", "data: {\"seq\":-1}\n", "data: \n", "data: {\"seq\":1}\r\n\r\n", "\xff\n",
 	} {
 		f.Add([]byte(s))
 	}
@@ -42,7 +43,8 @@ func FuzzProblem(f *testing.F) {
 	f.Add(502, "text/html", []byte(`<h1>Bad Gateway</h1>`))
 	f.Add(400, "application/problem+json; x", []byte(`{"code":5}`))
 	f.Fuzz(func(t *testing.T, status int, kind string, body []byte) {
-		err := problem(&http.Response{StatusCode: status, Header: http.Header{"Content-Type": {kind}}, Body: io.NopCloser(bytes.NewReader(body))})
+		err := problem(&http.Response{StatusCode: status, Header: http.Header{"Content-Type": {kind}},
+			Body: io.NopCloser(bytes.NewReader(body))})
 		if mail.CodeOf(err) == "" {
 			t.Errorf("%d %q %q is %v", status, kind, body, err)
 		}

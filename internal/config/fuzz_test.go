@@ -7,12 +7,14 @@ import (
 	"pennypost/internal/mail"
 )
 
-// FuzzFile holds that no text of a config.toml or a project's file does more than be refused with words for the person, and that what
-// is accepted can be used.
+// FuzzFile holds that no text of a config.toml or a project's file does more than be refused with words for the
+// person, and that what is accepted can be used.
 func FuzzFile(f *testing.F) {
 	for _, s := range []string{
-		"listen = \"127.0.0.1:0\"\n[room.retention]\nage = \"7d\"\ncount = -1\n", "[rooms.lab.wake.ann]\nexec = [\"x\", \"{agent}\"]\n", "\ufefflisten = \"none\"\n",
-		"room = \"lab\"\nagent = \"小克\"\n", "[room.wake.a]\nwebhook = \"http://x\"\nsecret = \"whsec_\"\n", "[[room]]\n", "a.b.c = 1979-05-27T07:32:00Z", "listen = '''\n", "room_idle = \"65535w\"\n",
+		"listen = \"127.0.0.1:0\"\n[room.retention]\nage = \"7d\"\ncount = -1\n",
+		"[rooms.lab.wake.ann]\nexec = [\"x\", \"{agent}\"]\n", "\ufefflisten = \"none\"\n",
+		"room = \"lab\"\nagent = \"小克\"\n", "[room.wake.a]\nwebhook = \"http://x\"\nsecret = \"whsec_\"\n",
+		"[[room]]\n", "a.b.c = 1979-05-27T07:32:00Z", "listen = '''\n", "room_idle = \"65535w\"\n",
 	} {
 		f.Add([]byte(s))
 	}
@@ -34,9 +36,11 @@ func FuzzFile(f *testing.F) {
 	})
 }
 
-// FuzzDuration holds that a span of time that is read is not negative unless it is for ever, and is written so that it is read as the same.
+// FuzzDuration holds that a span of time that is read is not negative unless it is for ever, and is written so that
+// it is read as the same.
 func FuzzDuration(f *testing.F) {
-	for _, s := range []string{"30s", "1w2d3h", "forever", "65535w", "300000000000h", "-1s", "1d-1h", "1h1d", "1.5h", "9223372036s"} {
+	for _, s := range []string{"30s", "1w2d3h", "forever", "65535w", "300000000000h", "-1s", "1d-1h", "1h1d", "1.5h",
+		"9223372036s"} {
 		f.Add(s)
 	}
 	f.Fuzz(func(t *testing.T, s string) {

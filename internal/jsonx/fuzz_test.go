@@ -8,7 +8,8 @@ import (
 
 // FuzzMembers holds that an object falls into members of which it can be made again, and that nothing else does.
 func FuzzMembers(f *testing.F) {
-	for _, s := range []string{`{"a":1,"b":[{}]}`, `{"a":1,"a":2}`, ` {"é\u0000": 1e999} `, `{} {}`, `[]`, `{"a":"\ud800"}`, "{\"\xff\":1}", `{"a":`, "\ufeff{}"} {
+	for _, s := range []string{`{"a":1,"b":[{}]}`, `{"a":1,"a":2}`, ` {"é\u0000": 1e999} `, `{} {}`, `[]`,
+		`{"a":"\ud800"}`, "{\"\xff\":1}", `{"a":`, "\ufeff{}"} {
 		f.Add([]byte(s))
 	}
 	f.Fuzz(func(t *testing.T, text []byte) {
@@ -44,7 +45,8 @@ func FuzzMembers(f *testing.F) {
 
 // FuzzUnmarshal holds that the strict reader accepts no more than the usual one, and that errors can be explained.
 func FuzzUnmarshal(f *testing.F) {
-	for _, s := range []string{`{"to":"a","n":1}`, `{"To":"a"}`, `{"n":1.5}`, `{"n":1,"n":2}`, `{"to":"\ud800"}`, `{"list":[{"to":[]}]}`, `null`} {
+	for _, s := range []string{`{"to":"a","n":1}`, `{"To":"a"}`, `{"n":1.5}`, `{"n":1,"n":2}`, `{"to":"\ud800"}`,
+		`{"list":[{"to":[]}]}`, `null`} {
 		f.Add([]byte(s))
 	}
 	type value struct {
@@ -54,7 +56,8 @@ func FuzzUnmarshal(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, text []byte) {
 		var strict, usual, lenient value
-		strictly, usually, leniently := UnmarshalStrict(text, &strict), Unmarshal(text, &usual), UnmarshalLenient(text, &lenient)
+		strictly, usually, leniently := UnmarshalStrict(text, &strict), Unmarshal(text, &usual),
+			UnmarshalLenient(text, &lenient)
 		if strictly == nil && usually != nil || usually == nil && leniently != nil {
 			t.Errorf("%q: strictly %v, usually %v, leniently %v", text, strictly, usually, leniently)
 		}

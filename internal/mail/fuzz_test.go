@@ -8,7 +8,8 @@ import (
 
 // FuzzWords holds that what a parser accepts it gives back as it came, and accepts again.
 func FuzzWords(f *testing.F) {
-	for _, s := range []string{"ann", "小克 builder", "us\u200der", "agent:x", "a@b", "..", "CON.txt", "msg_V1StGXR8_Z5jdHi6B-myT", "role:x", "project:a b", "urgent", "\xff", "read", "held"} {
+	for _, s := range []string{"ann", "小克 builder", "us\u200der", "agent:x", "a@b", "..", "CON.txt",
+		"msg_V1StGXR8_Z5jdHi6B-myT", "role:x", "project:a b", "urgent", "\xff", "read", "held"} {
 		f.Add(s)
 	}
 	same := func(t *testing.T, what, in, out string, err error) {
@@ -50,7 +51,8 @@ func FuzzWords(f *testing.F) {
 
 // FuzzTime holds that a time that is read is written in a form that is read as the same time.
 func FuzzTime(f *testing.F) {
-	for _, s := range []string{"2026-05-10T14:00:00Z", "0001-01-01T00:00:00+14:00", "9999-12-31T23:59:59.9999-00:01", "2026-05-10", "2026-02-30T00:00:00Z", "1970-01-01T00:00:00Z"} {
+	for _, s := range []string{"2026-05-10T14:00:00Z", "0001-01-01T00:00:00+14:00", "9999-12-31T23:59:59.9999-00:01",
+		"2026-05-10", "2026-02-30T00:00:00Z", "1970-01-01T00:00:00Z"} {
 		f.Add(s)
 	}
 	f.Fuzz(func(t *testing.T, s string) {
@@ -65,11 +67,15 @@ func FuzzTime(f *testing.F) {
 	})
 }
 
-// FuzzEvent holds that an event, which comes from archives, exports and other post offices, is written so that it is read as the same.
+// FuzzEvent holds that an event, which comes from archives, exports and other post offices, is written so that it
+// is read as the same.
 func FuzzEvent(f *testing.F) {
 	for _, s := range []string{
-		`{"seq":41,"at":"2026-05-10T14:00:00.123Z","message":{"id":"msg_1","type":"status","from":"agent:a","to":["all"],"body":"Hi","metadata":{"a":1e99999}}}`,
-		`{"receipt":{"message":"m","reader":"agent:a","mark":"read"}}`, `{"agent":{"name":"a","roles":[],"task":""}}`, `{"checkpoint":{"after":1}}`, `{"message":{"metadata":null}}`,
+		`{"seq":41,"at":"2026-05-10T14:00:00.123Z","message":{"id":"msg_1","type":"status","from":"agent:a",` +
+			`"to":["all"],"body":"Hi","metadata":{"a":1e99999}}}`,
+		`{"receipt":{"message":"m","reader":"agent:a","mark":"read"}}`,
+		`{"agent":{"name":"a","roles":[],"task":""}}`, `{"checkpoint":{"after":1}}`,
+		`{"message":{"metadata":null}}`,
 	} {
 		f.Add([]byte(s))
 	}

@@ -158,14 +158,23 @@ func (s *state) applyReceipt(rc *mail.Receipt, at mail.Time) {
 	if rc.Mark == mail.MarkPresented || rc.Mark == mail.MarkNotified && rc.Door == mail.HookDoor {
 		k.told = s.seq
 	}
+	if rc.Mark == mail.MarkPresented {
+		// What is shown with it proves no less.
+		if door := policy.ProvenDoor(k.notifiedDoor, k.notified, rc.Door, at); door != rc.Door || at != m.DoorAt {
+			m.Door, m.DoorAt = door, at
+		}
+	}
+	k.set(rc, at)
+	s.refile(r, m)
+}
+
+// set makes a receipt one of its reader's marks.
+func (k *marks) set(rc *mail.Receipt, at mail.Time) {
 	switch rc.Mark {
 	case mail.MarkNotified:
 		k.notified, k.notifiedDoor = at, rc.Door
 	case mail.MarkPresented:
 		k.presented, k.presentedDoor = at, rc.Door
-		if door := policy.ProvenDoor(k.notifiedDoor, k.notified, rc.Door, at); door != rc.Door || at != m.DoorAt { // what is shown with it proves no less
-			m.Door, m.DoorAt = door, at
-		}
 	case mail.MarkRead:
 		k.read, k.snoozed = at, 0
 	case mail.MarkUnread:
@@ -177,7 +186,6 @@ func (s *state) applyReceipt(rc *mail.Receipt, at mail.Time) {
 	case mail.MarkSnoozed:
 		k.snoozed = rc.Until
 	}
-	s.refile(r, m)
 }
 
 // take settles a read by somebody whom the message did not reach. Role mail is taken by it if nobody has it, or if it waits unread for

@@ -8,6 +8,7 @@ import (
 
 	"pennypost/internal/journal"
 	"pennypost/internal/mail"
+	"pennypost/internal/policy"
 )
 
 // archivedEvents yields the events of the archive; none if the journal has no archive.
@@ -22,14 +23,14 @@ func (r *Room) archivedEvents(ctx context.Context) iter.Seq2[mail.Event, error] 
 // the receipts. Messages that are hot again, after a crash between archiving and trimming, are left out.
 func (r *Room) archivedItems(ctx context.Context) iter.Seq2[mail.Item, error] {
 	return func(yield func(mail.Item, error) bool) {
-		fates := make(map[mail.ID][]mail.Delivery)
+		of := make(map[mail.ID][]marks)
 		for e, err := range r.archivedEvents(ctx) {
 			if err != nil {
 				yield(mail.Item{}, r.unavailable(err))
 				return
 			}
 			if e.Receipt != nil {
-				fates[e.Receipt.Message] = note(fates[e.Receipt.Message], e.Receipt, e.At)
+				of[e.Receipt.Message] = note(of[e.Receipt.Message], e.Receipt, e.At)
 			}
 		}
 		for e, err := range r.archivedEvents(ctx) {
@@ -40,7 +41,7 @@ func (r *Room) archivedItems(ctx context.Context) iter.Seq2[mail.Item, error] {
 			if e.Message == nil || r.hot(e.Message.ID) {
 				continue
 			}
-			if !yield(archivedItem(&e, fates[e.Message.ID]), nil) {
+			if !yield(archivedItem(&e, of[e.Message.ID]), nil) {
 				return
 			}
 		}
@@ -53,31 +54,37 @@ func (r *Room) hot(id mail.ID) bool {
 	return r.state.records[id] != nil
 }
 
-// note folds a receipt into the deliveries of an archived message, whose audience nobody knows any more.
-func note(ds []mail.Delivery, rc *mail.Receipt, at mail.Time) []mail.Delivery {
+// note adds a receipt to the marks of the readers of an archived message, whose audience nobody knows any more.
+func note(of []marks, rc *mail.Receipt, at mail.Time) []marks {
 	name := rc.Reader.Signer()
-	i := slices.IndexFunc(ds, func(d mail.Delivery) bool { return d.Agent == name })
+	i := slices.IndexFunc(of, func(k marks) bool { return k.who.Name == name })
 	if i < 0 {
-		i = len(ds)
-		ds = append(ds, mail.Delivery{Address: rc.Reader, Agent: name, State: mail.Queued, Wake: mail.WakeNone})
+		i = len(of)
+		of = append(of, marks{who: &member{AgentRecord: mail.AgentRecord{Name: name}}})
 	}
-	d := &ds[i]
-	state := map[mail.Mark]mail.DeliveryState{
-		mail.MarkNotified: mail.Notified, mail.MarkPresented: mail.Presented, mail.MarkRead: mail.Read,
-		mail.MarkUnread: mail.Presented, mail.MarkSnoozed: mail.Presented, mail.MarkArchived: mail.Archived, mail.MarkUnarchived: mail.Read,
-	}[rc.Mark]
-	if settled := d.State == mail.Read || d.State == mail.Archived; !settled || rc.Mark != mail.MarkNotified && rc.Mark != mail.MarkPresented {
-		d.State, d.At, d.Door = state, at, rc.Door
-	}
-	return ds
+	of[i].set(rc, at)
+	return of
 }
 
-func archivedItem(e *mail.Event, ds []mail.Delivery) mail.Item {
-	it := mail.Item{Message: *e.Message, Seq: e.Seq, Deliveries: ds}
+// archivedItem shows an archived message with what receipts tell of its readers.
+func archivedItem(e *mail.Event, of []marks) mail.Item {
+	it := mail.Item{Message: *e.Message, Seq: e.Seq}
 	if it.Key = ""; it.Sent == 0 {
 		it.Sent = e.At
 	}
-	it.Read = slices.ContainsFunc(ds, func(d mail.Delivery) bool { return d.State == mail.Read || d.State == mail.Archived })
+	for i := range of {
+		k := &of[i]
+		d := mail.Delivery{Address: mail.AgentAddress(k.who.Name), Agent: k.who.Name, Wake: mail.WakeNone}
+		d.State, d.At = policy.Standing{Archived: k.archived, Read: k.read, Presented: k.presented, Notified: k.notified}.State(0)
+		switch d.State {
+		case mail.Presented:
+			d.Door = k.presentedDoor
+		case mail.Notified:
+			d.Door = k.notifiedDoor
+		}
+		it.Read = it.Read || d.State == mail.Read || d.State == mail.Archived
+		it.Deliveries = append(it.Deliveries, d)
+	}
 	return it
 }
 

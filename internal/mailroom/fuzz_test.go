@@ -9,7 +9,8 @@ import (
 
 // FuzzParseToken holds that no token, which anybody may show, opens a room whose name cannot be one.
 func FuzzParseToken(f *testing.F) {
-	for _, s := range []string{"pp." + base64.RawURLEncoding.EncodeToString([]byte("lab")) + ".SECRET", "pp..x", "pp.Li4.x", "pp.L2V0Yw.x", "pp-operator.X", "pp.bGFi.", "\x00"} {
+	for _, s := range []string{"pp." + base64.RawURLEncoding.EncodeToString([]byte("lab")) + ".SECRET", "pp..x",
+		"pp.Li4.x", "pp.L2V0Yw.x", "pp-operator.X", "pp.bGFi.", "\x00"} {
 		f.Add(s)
 	}
 	f.Fuzz(func(t *testing.T, token string) {

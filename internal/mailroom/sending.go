@@ -7,8 +7,9 @@ import (
 	"pennypost/internal/mail"
 )
 
-// sending is the idempotency keys that are being sent with. Whoever repeats a send whose answer is late waits here for the first attempt:
-// apply would ignore the second message, but by then it would stand in the journal, where watchers, bridges and the archive see it.
+// sending is the idempotency keys that are being sent with. Whoever repeats a send whose answer is late waits here
+// for the first attempt: apply would ignore the second message, but by then it would stand in the journal, where
+// watchers, bridges and the archive see it.
 type sending struct {
 	mu   sync.Mutex
 	keys map[sentKey]chan struct{} // closed when the send is over
@@ -26,7 +27,9 @@ func (s *sending) claim(ctx context.Context, k sentKey) (release func(), err err
 		select {
 		case <-other:
 		case <-ctx.Done():
-			return nil, &mail.Error{Code: mail.Timeout, Msg: "the same message is being sent with this key already, and the time was over before that had ended", Err: ctx.Err()}
+			return nil, &mail.Error{Code: mail.Timeout,
+				Msg: "this key is being sent with already, and the time was over before that had ended",
+				Err: ctx.Err()}
 		}
 	}
 	defer s.mu.Unlock()

@@ -232,6 +232,35 @@ func TestHeartbeatsAreJournalledOnceAMinute(t *testing.T) {
 	})
 }
 
+// TestP7_ArchivedStandsAsBefore holds that a message stands with a reader who marked it as it stood before retention took it.
+func TestP7_ArchivedStandsAsBefore(t *testing.T) {
+	inLab(t, Options{Retention: policy.Retention{Age: 24 * time.Hour}}, func(l *lab) {
+		l.register(mail.Presence{Name: "ann"})
+		histories := [][]mail.Mark{
+			{mail.MarkRead}, {mail.MarkArchived}, {mail.MarkArchived, mail.MarkRead}, {mail.MarkRead, mail.MarkArchived, mail.MarkUnarchived},
+			{mail.MarkArchived, mail.MarkUnarchived}, {mail.MarkRead, mail.MarkUnread}, {mail.MarkRead, mail.MarkArchived, mail.MarkUnread},
+		}
+		before := make(map[mail.ID]mail.DeliveryState)
+		for i, marks := range histories {
+			id := l.send("bea", mail.Draft{To: mail.Recipients{"ann"}, Body: fmt.Sprint(marks, i)}).ID
+			for _, k := range marks {
+				l.mark("ann", k, id)
+			}
+			before[id] = l.state(id)
+		}
+		time.Sleep(30 * 24 * time.Hour)
+		_, err := l.room.As(mail.User).Archive(l.Context())
+		l.must(err)
+		for id, want := range before {
+			it, err := l.room.As(mail.User).Message(l.Context(), id)
+			l.must(err)
+			if len(it.Deliveries) != 1 || it.Deliveries[0].State != want {
+				t.Errorf("%s: archived as %+v, want %s as before", it.Body, it.Deliveries, want)
+			}
+		}
+	})
+}
+
 func TestP11_Retention(t *testing.T) {
 	inLab(t, Options{Retention: policy.Retention{Count: 11}}, func(l *lab) {
 		l.register(mail.Presence{Name: "ann", Roles: []string{"builder"}, Tags: []string{"project:x"}})

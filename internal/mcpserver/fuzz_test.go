@@ -8,7 +8,8 @@ import (
 	"testing"
 )
 
-// FuzzReadLine holds that every line of a client is given once, in order, without its white space, and nothing else is.
+// FuzzReadLine holds that every line of a client is given once, in order, without its white space, and nothing else
+// is.
 func FuzzReadLine(f *testing.F) {
 	for _, s := range []string{"{}\n{}\n", "\n\n {\"a\":1} \r\n", "no end", "\x00\n", "a\rb\n", ""} {
 		f.Add([]byte(s))

@@ -10,6 +10,8 @@ import (
 	"fmt"
 	"io/fs"
 	"maps"
+	"math"
+	"math/rand/v2"
 	"net/http"
 	"os"
 	"path/filepath"
@@ -39,12 +41,12 @@ func (w *world) check() {
 	w.checkStrangers(rooms)
 	w.checkSeen(rooms)
 	w.checkReceipts()
-	hot, err := w.history("main", false)
+	hot, err := w.history("main", false, math.MaxInt)
 	if err != nil {
 		w.found.add("P9", "the history of main: %v", err)
 	}
 	// What retention took to the archive is there as a text; how it stood with everybody is not kept.
-	kept := slices.DeleteFunc(slices.Clone(rooms["main"]), func(it mail.Item) bool { return !hot[it.ID] })
+	kept := slices.DeleteFunc(slices.Clone(rooms["main"]), func(it mail.Item) bool { return hot[it.ID] == 0 })
 	w.checkMarks(kept)
 	w.checkStates(kept)
 	w.checkForeign(rooms["harbour"])
@@ -80,8 +82,9 @@ func (w *world) export(room mail.RoomName) (items []mail.Item, err error) {
 	return items, lines.Err()
 }
 
-// checkSender holds that each draft that was acknowledged is there once as it was sent (P1, P2), that one of which nobody knows is there
-// once at most, that one that was refused is not there, and that nothing else is there under the sender's name (P5).
+// checkSender holds that each draft that was acknowledged is there once as it was sent (P1, P2), that one of which
+// nobody knows is there once at most, that one that was refused is not there, and that nothing else is there under
+// the sender's name (P5).
 func (w *world) checkSender(s *sender, items []mail.Item) {
 	byNumber := make(map[int][]mail.Item)
 	for _, it := range items {
@@ -95,7 +98,8 @@ func (w *world) checkSender(s *sender, items []mail.Item) {
 		}
 		byNumber[n] = append(byNumber[n], it)
 		if d := s.draft(n); it.Body != d.Body || it.Subject != d.Subject || it.Type != mail.Type(d.Type) {
-			w.found.add("P2", "message %d of %s is there as %s with another text: %.100q, sent was %.100q", n, s.client, it.ID, it.Body, d.Body)
+			w.found.add("P2", "message %d of %s is there as %s with another text: %.100q, sent was %.100q", n,
+				s.client, it.ID, it.Body, d.Body)
 		}
 	}
 	erased := w.erased()
@@ -104,18 +108,21 @@ func (w *world) checkSender(s *sender, items []mail.Item) {
 	for _, o := range s.all() {
 		there := byNumber[o.N]
 		if len(there) > 1 {
-			w.found.add("P2", "message %d of %s is there %d times, as %s and %s", o.N, s.client, len(there), there[0].ID, there[1].ID)
+			w.found.add("P2", "message %d of %s is there %d times, as %s and %s", o.N, s.client, len(there),
+				there[0].ID, there[1].ID)
 		}
 		switch {
 		case o.Outcome == done:
 			acked++
 			switch {
 			case len(there) == 0 && erased[o.Message] == "":
-				w.found.add("P1", "message %d of %s, acknowledged as %s after %v, is not there", o.N, s.client, o.Message, o.Return)
+				w.found.add("P1", "message %d of %s, acknowledged as %s after %v, is not there", o.N, s.client,
+					o.Message, o.Return)
 			case len(there) == 1 && erased[o.Message] == done:
 				w.found.add("P11", "message %s of %s was erased and is there", o.Message, s.client)
 			case len(there) == 1 && there[0].ID != o.Message:
-				w.found.add("P2", "message %d of %s was acknowledged as %s and is there as %s", o.N, s.client, o.Message, there[0].ID)
+				w.found.add("P2", "message %d of %s was acknowledged as %s and is there as %s", o.N, s.client,
+					o.Message, there[0].ID)
 			}
 		case o.Outcome == refused && len(there) > 0:
 			w.found.add("P1", "message %d of %s was refused (%s) and is there", o.N, s.client, o.Err)
@@ -161,8 +168,8 @@ func (w *world) checkStrangers(rooms map[mail.RoomName][]mail.Item) {
 	}
 }
 
-// checkSeen holds that all watchers of a room saw the same events in the same places, each watcher all of those between its first and its
-// last, and among them every message that was acknowledged (P3).
+// checkSeen holds that all watchers of a room saw the same events in the same places, each watcher all of those
+// between its first and its last, and among them every message that was acknowledged (P3).
 func (w *world) checkSeen(rooms map[mail.RoomName][]mail.Item) {
 	for room := range rooms {
 		sums := make(map[mail.Seq]uint64)
@@ -190,8 +197,11 @@ func (w *world) checkSeen(rooms map[mail.RoomName][]mail.Item) {
 		}
 		for _, s := range w.senders {
 			for _, o := range s.all() {
-				if at, ok := messages[o.Message]; s.room == room && o.Outcome == done && (!ok || o.Seq != 0 && at != o.Seq) {
-					w.found.add("P3", "message %s was acknowledged as event %d and shown to watchers as event %d (0: never)", o.Message, o.Seq, at)
+				if at, ok := messages[o.Message]; s.room == room && o.Outcome == done && (!ok || o.Seq != 0 &&
+					at != o.Seq) {
+					w.found.add("P3",
+						"message %s was acknowledged as event %d and shown to watchers as event %d (0: never)",
+						o.Message, o.Seq, at)
 				}
 			}
 		}
@@ -212,7 +222,8 @@ func (w *world) checkGaps(one *watcher, places []mail.Seq) {
 	}
 }
 
-// checkReceipts holds that looking left no mark (P4), and that nothing counts as presented that was not handed over (P7).
+// checkReceipts holds that looking left no mark (P4), and that nothing counts as presented that was not handed over
+// (P7).
 func (w *world) checkReceipts() {
 	handed, lost := make(map[mail.ID]bool), 0
 	for _, b := range w.books {
@@ -232,7 +243,8 @@ func (w *world) checkReceipts() {
 			}
 			switch who := s.receipt.Reader.Signer(); {
 			case who == quiet && s.receipt.Mark != mail.MarkNotified:
-				w.found.add("P4", "%s, at whose mail was only looked, has %s marked %s", quiet, s.receipt.Message, s.receipt.Mark)
+				w.found.add("P4", "%s, at whose mail was only looked, has %s marked %s", quiet, s.receipt.Message,
+					s.receipt.Mark)
 			case s.receipt.Mark == mail.MarkPresented && who != reader:
 				w.found.add("P7", "%s counts as presented to %s, to whom nothing was handed", s.receipt.Message, who)
 			case s.receipt.Mark == mail.MarkPresented && !handed[s.receipt.Message]:
@@ -241,11 +253,14 @@ func (w *world) checkReceipts() {
 		}
 	}
 	if presented > lost*mail.DefaultLimit {
-		w.found.add("P7", "%d messages count as presented to %s that were not handed over; %d answers were lost on the way", presented, reader, lost)
+		w.found.add("P7",
+			"%d messages count as presented to %s that were not handed over; %d answers were lost on the way",
+			presented, reader, lost)
 	}
 }
 
-// checkMarks holds that all that was asked and answered about marks has an order in which it makes sense (P6, and P2 for marks).
+// checkMarks holds that all that was asked and answered about marks has an order in which it makes sense (P6, and
+// P2 for marks).
 func (w *world) checkMarks(items []mail.Item) {
 	takes, marks := make(history), make(history)
 	end := w.books[0].now()
@@ -289,7 +304,8 @@ func (w *world) checkMarks(items []mail.Item) {
 		takes.look(string(o.Message), o, out)
 	}
 	undecided := takes.check(&w.found, "P6", modelOf(roleMail)) + marks.check(&w.found, "P2", modelOf(directMail))
-	w.logf("%d messages to a role and %d others were marked in competition; %d undecided", len(takes), len(marks), undecided)
+	w.logf("%d messages to a role and %d others were marked in competition; %d undecided", len(takes), len(marks),
+		undecided)
 }
 
 // checkStates holds that every message has a state with everybody whom it is for (P7).
@@ -314,47 +330,72 @@ func (w *world) checkStates(items []mail.Item) {
 	w.logf("the sleeper's door was rung %d times", w.nap.rings())
 }
 
-// checkUser holds that the user finds every message by looking through the history (P9).
+// Bounds of checkUser, because each answer that reaches into the archive costs a reading of it.
+const (
+	historyPages  = 20
+	historySample = 20
+)
+
+// checkUser holds that the user finds every message by looking through the history, as far as that goes, and a
+// sample of those before (P9).
 func (w *world) checkUser(room mail.RoomName, items []mail.Item) {
-	found, err := w.history(room, true)
+	found, err := w.history(room, true, historyPages)
 	if err != nil {
 		w.found.add("P9", "the history of %s: %v", room, err)
 		return
 	}
+	first := mail.Seq(0)
+	if len(found) >= historyPages*mail.MaxLimit {
+		first = slices.Min(slices.Collect(maps.Values(found)))
+	}
+	var before []mail.ID
 	for _, it := range items {
-		if !found[it.ID] {
+		if _, ok := found[it.ID]; !ok && it.Seq >= first {
 			w.found.add("P9", "%s is in the export of %s and not in the user's history", it.ID, room)
+		} else if !ok {
+			before = append(before, it.ID)
+		}
+	}
+	for range min(historySample, len(before)) {
+		id := before[rand.IntN(len(before))]
+		var it mail.Item
+		if err := w.admin.do(context.Background(), http.MethodGet, "/rooms/"+string(room)+"/messages/"+string(id),
+			nil, &it); err != nil || it.ID != id {
+			w.found.add("P9", "%s is in the export of %s and the user is not shown it: %v", id, room, err)
 		}
 	}
 }
 
-// history pages through the history of a room as the user.
-func (w *world) history(room mail.RoomName, archive bool) (map[mail.ID]bool, error) {
-	found := make(map[mail.ID]bool)
+// history reads so many pages of the history of a room as the user, the newest first, and returns the places of
+// what is there.
+func (w *world) history(room mail.RoomName, archive bool, pages int) (map[mail.ID]mail.Seq, error) {
+	found := make(map[mail.ID]mail.Seq)
 	before := ""
-	for {
+	for range pages {
 		var page mail.Page
-		path := fmt.Sprintf("/rooms/%s/messages?archive=%v&limit=1000%s", room, archive, before)
+		path := fmt.Sprintf("/rooms/%s/messages?archive=%v&limit=%d%s", room, archive, mail.MaxLimit, before)
 		if err := w.admin.do(context.Background(), http.MethodGet, path, nil, &page); err != nil {
 			return nil, err
 		}
 		for _, it := range page.Messages {
-			found[it.ID] = true
+			found[it.ID] = it.Seq
 		}
 		if !page.More {
-			return found, nil
+			break
 		}
 		before = fmt.Sprint("&before=", page.Next)
 	}
+	return found, nil
 }
 
-// checkForeign holds that every line of the stranger is somewhere in the bridge's files byte for byte and once, is in the room once if it is
-// a message, and that what the room sent stands in the files once (P10).
+// checkForeign holds that every line of the stranger is somewhere in the bridge's files byte for byte and once, is
+// in the room once if it is a message, and that what the room sent stands in the files once (P10).
 func (w *world) checkForeign(items []mail.Item) {
 	written := make(map[string]int)
 	ids := make(map[mail.ID]int)
 	_ = filepath.WalkDir(filepath.Join(w.stranger.dir, "data"), func(path string, d fs.DirEntry, err error) error {
-		if err != nil || !d.Type().IsRegular() || !strings.Contains(path, "mailbox") || strings.Contains(path, "reads") {
+		if err != nil || !d.Type().IsRegular() || !strings.Contains(path, "mailbox") || strings.Contains(path,
+			"reads") {
 			return err
 		}
 		text, err := os.ReadFile(path)
@@ -388,21 +429,27 @@ func (w *world) checkForeign(items []mail.Item) {
 	w.logf("the stranger wrote %d lines; the files hold %d", len(w.stranger.all()), len(written))
 }
 
-// checkVerify holds that the post office finds nothing wrong with a room but the copies of its journal that took the journal's place.
+// checkVerify holds that the post office finds nothing wrong with a room but the copies of its journal that took
+// the journal's place.
 func (w *world) checkVerify(room mail.RoomName) {
 	var v mail.Verification
-	if err := w.admin.do(context.Background(), http.MethodPost, "/rooms/"+string(room)+"/verify", nil, &v); err != nil {
+	if err := w.admin.do(context.Background(), http.MethodPost, "/rooms/"+string(room)+"/verify", nil,
+		&v); err != nil {
 		w.found.add("P2", "verify of %s: %v", room, err)
 		return
 	}
 	copies := slices.ContainsFunc(w.nemesis.copies, func(c copied) bool { return c.room == room })
-	rest := slices.DeleteFunc(v.Problems, func(p mail.Problem) bool { return copies && strings.HasPrefix(p.File, "mailbox.foreign-") })
+	rest := slices.DeleteFunc(v.Problems, func(p mail.Problem) bool {
+		return copies && strings.HasPrefix(p.File,
+			"mailbox.foreign-")
+	})
 	if len(rest) > 0 {
 		w.found.add("P2", "verify of %s, which nobody damaged, finds %d problems: %s", room, len(rest), told(rest))
 	}
 }
 
-// broughtBack reports whether a message may be in a copy of the journal that a stranger made before it was erased and put in place after.
+// broughtBack reports whether a message may be in a copy of the journal that a stranger made before it was erased
+// and put in place after.
 func (w *world) broughtBack(erased op, path string) bool {
 	return strings.Contains(path, "mailbox.foreign-") && slices.ContainsFunc(w.nemesis.copies, func(c copied) bool {
 		return c.room == erased.Room && erased.Call < c.placed && erased.Return > c.read

@@ -11,7 +11,8 @@ import (
 	"pennypost/internal/mail"
 )
 
-// peaceful returns a world in which three messages were sent and everything is as it should be, and what a room then exports.
+// peaceful returns a world in which three messages were sent and everything is as it should be, and what a room
+// then exports.
 func peaceful() (*world, *sender, []mail.Item) {
 	w := &world{seed: 1, out: io.Discard, eraser: &eraser{book: &book{client: "user"}}, nap: &nap{}}
 	s := &sender{book: &book{client: "ann"}, seed: 1, room: "main", recipients: []string{string(quiet)}}
@@ -24,8 +25,10 @@ func peaceful() (*world, *sender, []mail.Item) {
 		d := s.draft(n)
 		id := mail.ID("msg_" + string(rune('a'+n)))
 		s.ops = append(s.ops, op{Client: "ann", Kind: "send", Outcome: done, N: n, Message: id, Seq: mail.Seq(n)})
-		m := mail.Message{ID: id, From: "agent:ann", To: []mail.Address{mail.AgentAddress(quiet)}, Body: d.Body, Subject: d.Subject, Type: mail.Type(d.Type)}
-		items = append(items, mail.Item{Message: m, Seq: mail.Seq(n), Deliveries: []mail.Delivery{{Agent: quiet, State: mail.Queued}}})
+		m := mail.Message{ID: id, From: "agent:ann", To: []mail.Address{mail.AgentAddress(quiet)}, Body: d.Body,
+			Subject: d.Subject, Type: mail.Type(d.Type)}
+		items = append(items, mail.Item{Message: m, Seq: mail.Seq(n), Deliveries: []mail.Delivery{{Agent: quiet,
+			State: mail.Queued}}})
 		for _, by := range w.watchers {
 			by.seen = append(by.seen, sight{seq: mail.Seq(n), sum: uint64(n), message: id})
 		}
@@ -95,7 +98,8 @@ func TestCheckerFinds(t *testing.T) {
 			return items
 		}},
 		{"marked by looking", "P4", func(w *world, _ *sender, items []mail.Item) []mail.Item {
-			w.watchers[0].seen[2].receipt = &mail.Receipt{Message: "msg_b", Reader: mail.AgentAddress(quiet), Mark: mail.MarkRead}
+			w.watchers[0].seen[2].receipt = &mail.Receipt{Message: "msg_b", Reader: mail.AgentAddress(quiet),
+				Mark: mail.MarkRead}
 			return items
 		}},
 		{"read by looking", "P4", func(_ *world, _ *sender, items []mail.Item) []mail.Item {
@@ -103,13 +107,16 @@ func TestCheckerFinds(t *testing.T) {
 			return items
 		}},
 		{"forged", "P5", func(_ *world, _ *sender, items []mail.Item) []mail.Item {
-			return append(items, mail.Item{Message: mail.Message{ID: "msg_f", From: "agent:bob", Body: "x"}, Seq: 9, Deliveries: []mail.Delivery{{State: mail.Queued}}})
+			return append(items, mail.Item{Message: mail.Message{ID: "msg_f", From: "agent:bob", Body: "x"}, Seq: 9,
+				Deliveries: []mail.Delivery{{State: mail.Queued}}})
 		}},
 		{"under another's name", "P5", func(_ *world, _ *sender, items []mail.Item) []mail.Item {
-			return append(items, mail.Item{Message: mail.Message{ID: "msg_f", From: "agent:ann", Body: "x"}, Seq: 9, Deliveries: []mail.Delivery{{State: mail.Queued}}})
+			return append(items, mail.Item{Message: mail.Message{ID: "msg_f", From: "agent:ann", Body: "x"}, Seq: 9,
+				Deliveries: []mail.Delivery{{State: mail.Queued}}})
 		}},
 		{"presented to nobody", "P7", func(w *world, _ *sender, items []mail.Item) []mail.Item {
-			w.watchers[0].seen[2].receipt = &mail.Receipt{Message: "msg_b", Reader: mail.AgentAddress(reader), Mark: mail.MarkPresented}
+			w.watchers[0].seen[2].receipt = &mail.Receipt{Message: "msg_b", Reader: mail.AgentAddress(reader),
+				Mark: mail.MarkPresented}
 			return items
 		}},
 		{"without a state", "P7", func(_ *world, _ *sender, items []mail.Item) []mail.Item {

@@ -65,7 +65,10 @@ func harms() []harm {
 			i := middle(r, lines)
 			return lines[:i], rangeOf(i, len(lines))
 		}},
-		{"emptied", true, func(_ *rand.Rand, lines [][]byte) ([][]byte, []int) { return nil, rangeOf(0, len(lines)) }},
+		{"emptied", true, func(_ *rand.Rand, lines [][]byte) ([][]byte, []int) {
+			return nil, rangeOf(0,
+				len(lines))
+		}},
 		{"zeroed", true, func(_ *rand.Rand, lines [][]byte) ([][]byte, []int) {
 			return [][]byte{make([]byte, len(bytes.Join(lines, nil)))}, rangeOf(0, len(lines))
 		}},
@@ -79,8 +82,8 @@ func rangeOf(from, to int) (out []int) {
 	return out
 }
 
-// damaged makes an annex, damages its journal while the post office is stopped, and holds that nothing else is lost, that verify names the
-// damage, and that the room goes on.
+// damaged makes an annex, damages its journal while the post office is stopped, and holds that nothing else is
+// lost, that verify names the damage, and that the room goes on.
 func (n *nemesis) damaged(r *rand.Rand) error {
 	n.annexes++
 	a := &annex{nemesis: n, name: fmt.Sprintf("annex-%d", n.annexes)}
@@ -103,7 +106,8 @@ func (a *annex) path(rest string) string { return "/rooms/" + a.name + rest }
 
 func (a *annex) send(body string) (mail.ID, error) {
 	var sent mail.Sent
-	err := a.probe.do(context.Background(), http.MethodPost, a.path("/messages"), mail.Draft{To: mail.Recipients{"user"}, Body: body, Key: body}, &sent)
+	err := a.probe.do(context.Background(), http.MethodPost, a.path("/messages"),
+		mail.Draft{To: mail.Recipients{"user"}, Body: body, Key: body}, &sent)
 	return sent.ID, err
 }
 
@@ -140,7 +144,8 @@ func (a *annex) harm(r *rand.Rand, h harm) (loss, error) {
 	return lost, os.WriteFile(a.journal(a.name), bytes.Join(after, nil), 0o600)
 }
 
-// check holds that the room goes on, that all that was not harmed is there, and that verify names what was harmed and nothing else.
+// check holds that the room goes on, that all that was not harmed is there, and that verify names what was harmed
+// and nothing else.
 func (a *annex) check(lost loss) {
 	wrong := func(format string, args ...any) {
 		a.found.add("P2", "%s, whose journal was %s: %s", a.name, lost.name, fmt.Sprintf(format, args...))
@@ -151,7 +156,8 @@ func (a *annex) check(lost loss) {
 		return
 	}
 	var page mail.Page
-	if err := a.probe.do(context.Background(), http.MethodGet, a.path("/messages?limit=1000&archive=true"), nil, &page); err != nil {
+	if err := a.probe.do(context.Background(), http.MethodGet, a.path("/messages?limit=1000&archive=true"), nil,
+		&page); err != nil {
 		wrong("%v", err)
 		return
 	}

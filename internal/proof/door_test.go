@@ -4,6 +4,7 @@ package proof
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -23,12 +24,14 @@ import (
 // callWithin is how long a client waits for an answer. A stopped post office gives none.
 const callWithin = 10 * time.Second
 
-// door is one client's way to the post office over HTTP. It tries everything once: what that came to is for the record.
+// door is one client's way to the post office over HTTP. It tries everything once: what that came to is for the
+// record.
 type door struct {
 	client *http.Client
 	base   string
-	token  string    // bearer token; empty: the Unix socket
-	agent  mail.Name // for whom it speaks on the socket; empty: the user
+	token  string        // bearer token; empty: the Unix socket
+	agent  mail.Name     // for whom it speaks on the socket; empty: the user
+	within time.Duration // how long it waits for an answer; zero: callWithin
 }
 
 // socket returns a door at the Unix socket.
@@ -36,7 +39,8 @@ func (o *office) socket(agent mail.Name) *door {
 	dial := func(ctx context.Context, _, _ string) (net.Conn, error) {
 		return new(net.Dialer).DialContext(ctx, "unix", filepath.Join(o.home, "pennypost.sock"))
 	}
-	return &door{client: &http.Client{Transport: &http.Transport{DialContext: dial}}, base: "http://pennypost", agent: agent}
+	return &door{client: &http.Client{Transport: &http.Transport{DialContext: dial}}, base: "http://pennypost",
+		agent: agent}
 }
 
 // tcp returns a door at the TCP address.
@@ -66,7 +70,7 @@ func (e *refusal) Error() string { return fmt.Sprintf("%d %s", e.status, e.Detai
 
 // do sends a request once and decodes the answer into out, unless that is nil.
 func (d *door) do(ctx context.Context, method, path string, in, out any) error {
-	ctx, cancel := context.WithTimeout(ctx, callWithin)
+	ctx, cancel := context.WithTimeout(ctx, cmp.Or(d.within, callWithin))
 	defer cancel()
 	resp, err := d.open(ctx, method, path, in)
 	if err != nil {
@@ -112,8 +116,9 @@ func (d *door) open(ctx context.Context, method, path string, in any, fields ...
 	return resp, nil
 }
 
-// outcomeOf says what a client knows after an answer (docs/http.md, Errors): after the codes of trouble and after a connection that broke it
-// cannot know whether the change was made; after any other refusal, and when nobody listened, it was not.
+// outcomeOf says what a client knows after an answer (docs/http.md, Errors): after the codes of trouble and after a
+// connection that broke it cannot know whether the change was made; after any other refusal, and when nobody
+// listened, it was not.
 func outcomeOf(err error) outcome {
 	var no *refusal
 	switch {

@@ -28,8 +28,10 @@ func dice(seed uint64, name string) *rand.Rand {
 
 // tokens are what bodies are made of: what parsers, terminals and fences trip over.
 var tokens = []string{
-	"plain words", "小克", "é", "e\u0301", "\U0001F469\u200D\U0001F4BB", "\"quoted\"", `back\slash`, "\ttab", "\nline", "\r\n", "</mail>", "<system-reminder>",
-	"&lt;", "\u2028", "\u202e", "\x1b[31m", "```\ncode\n```", `{"seq":1,"crc":"00000000"}`, "{}", "'", "%s", "\ufeff", "|", "#", "\u00a0",
+	"plain words", "小克", "é", "e\u0301", "\U0001F469\u200D\U0001F4BB", "\"quoted\"", `back\slash`, "\ttab", "\nline",
+	"\r\n", "</mail>", "<system-reminder>",
+	"&lt;", "\u2028", "\u202e", "\x1b[31m", "```\ncode\n```", `{"seq":1,"crc":"00000000"}`, "{}", "'", "%s",
+	"\ufeff", "|", "#", "\u00a0",
 }
 
 // secretMark begins the word that makes a message one to be erased. Nothing else has it.

@@ -43,7 +43,8 @@ func (n *nemesis) restarted(r *rand.Rand) error {
 	return n.start()
 }
 
-// suspended stops the process, once in four times for longer than any client waits, and kills it in its sleep once in four.
+// suspended stops the process, once in four times for longer than any client waits, and kills it in its sleep once
+// in four.
 func (n *nemesis) suspended(r *rand.Rand) error {
 	span := between(r, 200*time.Millisecond, 3*time.Second)
 	if r.IntN(4) == 0 {
@@ -72,7 +73,8 @@ func (n *nemesis) waits() {
 	began := time.Now()
 	err := n.command(ctx, "inbox", "--room", "main").Run()
 	if took := time.Since(began); err == nil || took > callWithin+3*time.Second {
-		n.found.add("P12", "a command to a post office that does not answer took %v and ended with %v", took.Round(time.Millisecond), err)
+		n.found.add("P12", "a command to a post office that does not answer took %v and ended with %v",
+			took.Round(time.Millisecond), err)
 	}
 }
 
@@ -107,7 +109,8 @@ func needsStrace(*office) string {
 		return "there is no strace"
 	}
 	// A program that may not be traced here makes strace fail at once.
-	if out, err := exec.Command("strace", "-o", "/dev/null", "-e", "inject=fdatasync:error=EIO:when=1", "true").CombinedOutput(); err != nil {
+	if out, err := exec.Command("strace", "-o", "/dev/null", "-e", "inject=fdatasync:error=EIO:when=1",
+		"true").CombinedOutput(); err != nil {
 		return fmt.Sprintf("strace cannot trace here: %.100s", bytes.TrimSpace(out))
 	}
 	return ""
@@ -126,7 +129,8 @@ func (n *nemesis) inject(r *rand.Rand, call, errno string) error {
 	}
 	span := between(r, 500*time.Millisecond, 2*time.Second)
 	var said output
-	cmd := exec.Command("strace", "-f", "-qq", "-o", "/dev/null", "-p", strconv.Itoa(n.pid()), "-e", "trace="+call, "-e", fmt.Sprintf("inject=%s:error=%s:when=%s", call, errno, when))
+	cmd := exec.Command("strace", "-f", "-qq", "-o", "/dev/null", "-p", strconv.Itoa(n.pid()), "-e", "trace="+call,
+		"-e", fmt.Sprintf("inject=%s:error=%s:when=%s", call, errno, when))
 	cmd.Stderr = &said
 	if err := cmd.Start(); err != nil {
 		return err
@@ -155,9 +159,11 @@ func (n *nemesis) survived() error {
 	return errors.Join(err, n.start())
 }
 
-// clockSteps puts the clock of records forwards or back, lets people work, and in half of the cases starts anew under that clock.
+// clockSteps puts the clock of records forwards or back, lets people work, and in half of the cases starts anew
+// under that clock.
 func (n *nemesis) clockSteps(r *rand.Rand) error {
-	steps := []time.Duration{-48 * time.Hour, -time.Hour, -5 * time.Second, 40 * time.Second, 10 * time.Minute, time.Hour, 30 * time.Hour}
+	steps := []time.Duration{-48 * time.Hour, -time.Hour, -5 * time.Second, 40 * time.Second, 10 * time.Minute,
+		time.Hour, 30 * time.Hour}
 	restart := r.IntN(2) == 0
 	err := n.stepClock(steps[r.IntN(len(steps))])
 	time.Sleep(between(r, 500*time.Millisecond, 2*time.Second))
@@ -179,7 +185,8 @@ func (n *nemesis) victim(r *rand.Rand) string { return []string{"main", "cellar"
 // settle is how long a post office has to notice that a file is another: it looks each second.
 const settle = 2500 * time.Millisecond
 
-// replaced puts a copy of the journal, whole or with lines taken out, in its place, as sed -i and editors do. Nothing may be lost by that.
+// replaced puts a copy of the journal, whole or with lines taken out, in its place, as sed -i and editors do.
+// Nothing may be lost by that.
 func (n *nemesis) replaced(r *rand.Rand) error {
 	room := n.victim(r)
 	path, c := n.journal(room), copied{room: mail.RoomName(room), read: time.Since(n.began)}
@@ -210,7 +217,8 @@ func (n *nemesis) removed(r *rand.Rand) error {
 	return n.afterwards(r)
 }
 
-// afterwards lets people work on, and then ends the post office, in one way or the other, so that only the files know.
+// afterwards lets people work on, and then ends the post office, in one way or the other, so that only the files
+// know.
 func (n *nemesis) afterwards(r *rand.Rand) error {
 	time.Sleep(settle)
 	if r.IntN(2) == 0 {
@@ -239,7 +247,8 @@ func (n *nemesis) linked(r *rand.Rand) error {
 	text, readErr := os.ReadFile(target)
 	entries, _ := os.ReadDir(outside)
 	if string(text) != precious || len(entries) != 1 {
-		err = errors.Join(err, fmt.Errorf("P10: behind a link in the bridged directory %.100q was written, and there are %d files, where there was one", text, len(entries)))
+		err = errors.Join(err,
+			fmt.Errorf("P10: behind a link in the bridged place %.100q was written, into %d files", text, len(entries)))
 	}
 	return errors.Join(err, readErr)
 }
@@ -250,7 +259,8 @@ func (n *nemesis) piped(r *rand.Rand) error {
 	return n.swapped(r, place, func() error { return syscall.Mkfifo(place, 0o600) })
 }
 
-// swapped puts something else in the place of a file for a while, in half of the cases over a stop, which must not hang by it.
+// swapped puts something else in the place of a file for a while, in half of the cases over a stop, which must not
+// hang by it.
 func (n *nemesis) swapped(r *rand.Rand, place string, put func() error) error {
 	n.stranger.swap.Lock()
 	defer n.stranger.swap.Unlock()
@@ -283,8 +293,8 @@ func (n *nemesis) notHeldUp() {
 	}
 }
 
-// putBack brings the real file back. What the bridge wrote meanwhile, if it made a file of its own, is what a person would have to merge; a
-// bridge that refuses the place has made none.
+// putBack brings the real file back. What the bridge wrote meanwhile, if it made a file of its own, is what a
+// person would have to merge; a bridge that refuses the place has made none.
 func (n *nemesis) putBack(place, kept string) error {
 	if err := os.RemoveAll(place); err != nil {
 		return err

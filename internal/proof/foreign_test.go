@@ -49,7 +49,8 @@ func (f *foreign) line(n int) foreignLine {
 		return foreignLine{text: fmt.Sprintf("no JSON, number %d { \xff\"", n)}
 	}
 	l := foreignLine{id: mail.ID(fmt.Sprintf("haak-%d", n)), body: fmt.Sprintf("foreign %d 小克", n)}
-	l.text = fmt.Sprintf(`{"x_odd": {"b":1,"a":[%d, 2.50]},"id":%q, "content":%q,"timestamp":%q,"recipient":"sink-1","sender":"theirs","thread":null,"ttl_hours":168,"read_by":[ ]}`,
+	l.text = fmt.Sprintf(`{"x_odd": {"b":1,"a":[%d, 2.50]},"id":%q, "content":%q,"timestamp":%q,`+
+		`"recipient":"sink-1","sender":"theirs","thread":null,"ttl_hours":168,"read_by":[ ]}`,
 		r.IntN(100), l.id, l.body, time.Now().UTC().Format(time.RFC3339))
 	return l
 }

@@ -119,11 +119,13 @@ func (h history) mark(key string, o op) {
 	if out.result == "" {
 		return // it was refused as a whole, or nobody listened
 	}
-	h[key] = append(h[key], porcupine.Operation{Input: asked{o.Agent, o.Mark}, Call: int64(o.Call), Output: out, Return: end})
+	h[key] = append(h[key], porcupine.Operation{Input: asked{o.Agent, o.Mark}, Call: int64(o.Call), Output: out,
+		Return: end})
 }
 
 func (h history) look(key string, o op, out heard) {
-	h[key] = append(h[key], porcupine.Operation{Input: asked{}, Call: int64(o.Call), Output: out, Return: int64(o.Return)})
+	h[key] = append(h[key], porcupine.Operation{Input: asked{}, Call: int64(o.Call), Output: out,
+		Return: int64(o.Return)})
 }
 
 // check reports the messages whose history no order explains.
@@ -134,7 +136,8 @@ func (h history) check(found *findings, promise string, model porcupine.Model) (
 			slices.SortFunc(ops, func(a, b porcupine.Operation) int { return int(a.Call - b.Call) })
 			text := ""
 			for _, o := range ops {
-				text += fmt.Sprintf("\n    %v..%v %v -> %v", time.Duration(o.Call), time.Duration(o.Return), o.Input, o.Output)
+				text += fmt.Sprintf("\n    %v..%v %v -> %v", time.Duration(o.Call), time.Duration(o.Return), o.Input,
+					o.Output)
 			}
 			found.add(promise, "no order of what was asked explains what was answered about %s:%.3000s", key, text)
 		case porcupine.Unknown:

@@ -60,7 +60,8 @@ func (m *marker) path(rest string) string { return "/rooms/" + string(m.room) + 
 func (m *marker) run(ctx context.Context) {
 	for ctx.Err() == nil {
 		var page mail.Page
-		if m.door.do(context.WithoutCancel(ctx), http.MethodGet, m.path("/inbox?newest=true&limit=6"), nil, &page) == nil {
+		if m.door.do(context.WithoutCancel(ctx), http.MethodGet, m.path("/inbox?newest=true&limit=6"), nil,
+			&page) == nil {
 			for _, it := range page.Messages {
 				if kind := it.To[0].Kind(); m.comes && kind == mail.ToRole || !m.comes && kind == mail.ToAgent {
 					m.pool.add(it.ID)
@@ -83,7 +84,8 @@ func (m *marker) run(ctx context.Context) {
 func (m *marker) mark(ctx context.Context, id mail.ID, k mail.Mark) {
 	o := op{Kind: "mark", Call: m.now(), Room: m.room, Agent: m.agent, Message: id, Mark: k}
 	var told mail.Marked
-	err := m.door.do(context.WithoutCancel(ctx), http.MethodPost, m.path("/marks"), mail.Marking{IDs: []mail.ID{id}, Mark: k}, &told)
+	err := m.door.do(context.WithoutCancel(ctx), http.MethodPost, m.path("/marks"), mail.Marking{IDs: []mail.ID{id},
+		Mark: k}, &told)
 	switch {
 	case len(told.Marked) > 0:
 		o.Result = "marked"
@@ -105,7 +107,8 @@ func (m *marker) leave(ctx context.Context) {
 	}
 	_ = m.door.do(context.WithoutCancel(ctx), http.MethodPost, m.path("/agents"), away, nil)
 	pause(ctx, rand.N(300*time.Millisecond))
-	for m.door.do(context.WithoutCancel(ctx), http.MethodPost, m.path("/agents"), back, nil) != nil && ctx.Err() == nil {
+	for m.door.do(context.WithoutCancel(ctx), http.MethodPost, m.path("/agents"), back, nil) != nil &&
+		ctx.Err() == nil {
 		pause(ctx, 100*time.Millisecond)
 	}
 }
@@ -123,7 +126,8 @@ func (a *auditor) run(ctx context.Context) {
 		if id, ok := a.pools[rand.IntN(len(a.pools))].pick(); ok {
 			o := op{Kind: "look", Call: a.now(), Room: a.room, Message: id}
 			var it mail.Item
-			err := a.door.do(context.WithoutCancel(ctx), http.MethodGet, fmt.Sprintf("/rooms/%s/messages/%s", a.room, id), nil, &it)
+			err := a.door.do(context.WithoutCancel(ctx), http.MethodGet, fmt.Sprintf("/rooms/%s/messages/%s", a.room,
+				id), nil, &it)
 			a.saw(o, &it, err)
 		}
 		pause(ctx, rand.N(100*time.Millisecond))

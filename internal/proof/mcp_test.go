@@ -33,7 +33,8 @@ type model struct {
 func overHTTP(o *office, name mail.Name, token string, found *findings) *model {
 	return &model{name: name, found: found, transport: func() mcp.Transport {
 		client := &http.Client{Transport: o.tcp(token)}
-		return &mcp.StreamableClientTransport{Endpoint: "http://" + o.listen + "/mcp", HTTPClient: client, MaxRetries: -1}
+		return &mcp.StreamableClientTransport{Endpoint: "http://" + o.listen + "/mcp", HTTPClient: client,
+			MaxRetries: -1}
 	}}
 }
 
@@ -126,7 +127,8 @@ func (m *model) sends(s *sender) *sender {
 	return s
 }
 
-// reads lets the agent read its mail, record what it was handed, and mark that: what was presented to it must be among this.
+// reads lets the agent read its mail, record what it was handed, and mark that: what was presented to it must be
+// among this.
 func (m *model) reads(ctx context.Context, b *book) {
 	for ; ctx.Err() == nil; pause(ctx, 500*time.Millisecond) {
 		o := op{Kind: "read", Call: b.now(), Agent: m.name}

@@ -19,7 +19,8 @@ type fault struct {
 	name string
 	// missing says what this machine lacks for it, "" if nothing.
 	missing func(*office) string
-	// do does it and makes it good again; r decides its details. An error is a broken promise, not a fault of the test.
+	// do does it and makes it good again; r decides its details. An error is a broken promise, not a fault of the
+	// test.
 	do func(n *nemesis, r *rand.Rand) error
 }
 
@@ -65,7 +66,8 @@ func schedule(seed uint64, n int, possible []fault) []step {
 	r := dice(seed, fmt.Sprint("round ", n))
 	steps := make([]step, 0, len(possible))
 	for _, f := range faults() { // every kind takes its dice, so that the others do not change where one is missing
-		steps = append(steps, step{f, time.Duration(r.IntN(2000)) * time.Millisecond, rand.New(rand.NewPCG(r.Uint64(), r.Uint64()))})
+		steps = append(steps, step{f, time.Duration(r.IntN(2000)) * time.Millisecond,
+			rand.New(rand.NewPCG(r.Uint64(), r.Uint64()))})
 	}
 	r.Shuffle(len(steps), func(i, j int) { steps[i], steps[j] = steps[j], steps[i] })
 	return slices.DeleteFunc(steps, func(s step) bool {
@@ -140,7 +142,8 @@ func (n *nemesis) step(s step) {
 	e.harmed += harm
 	healed := time.Now()
 	if err := n.recovered(); err != nil {
-		n.found.add("P1", "%s: %v after it was over no message could be sent: %v. It was started anew", s.fault.name, recoverWithin, err)
+		n.found.add("P1", "%s: %v after it was over no message could be sent: %v. It was started anew", s.fault.name,
+			recoverWithin, err)
 		n.kill()
 		if err := n.start(); err != nil {
 			n.found.add("P1", "%s: %v", s.fault.name, err)
@@ -149,7 +152,8 @@ func (n *nemesis) step(s step) {
 	}
 	took := time.Since(healed)
 	e.slow = max(e.slow, took)
-	n.log("%-24s %6v, %d calls failed, usable again after %v", s.fault.name, healed.Sub(began).Round(10*time.Millisecond), harm, took.Round(10*time.Millisecond))
+	n.log("%-24s %6v, %d calls failed, usable again after %v", s.fault.name,
+		healed.Sub(began).Round(10*time.Millisecond), harm, took.Round(10*time.Millisecond))
 }
 
 // recoverWithin is how long after a fault a send may still fail.

@@ -46,7 +46,8 @@ func newOffice(records string) (*office, error) {
 	if err != nil {
 		return nil, err
 	}
-	o := &office{root: root, home: filepath.Join(root, "home"), records: records, binary: filepath.Join(root, "pennypost")}
+	o := &office{root: root, home: filepath.Join(root, "home"), records: records, binary: filepath.Join(root,
+		"pennypost")}
 	for _, dir := range []string{o.home, filepath.Join(root, "work")} {
 		if err := os.Mkdir(dir, 0o700); err != nil {
 			return nil, err
@@ -63,7 +64,8 @@ func newOffice(records string) (*office, error) {
 	return o, l.Close()
 }
 
-// environ is the environment of every process of this office. Nothing of that of the test gets in: it may run inside an agent client.
+// environ is the environment of every process of this office. Nothing of that of the test gets in: it may run
+// inside an agent client.
 func (o *office) environ() []string {
 	return []string{
 		"PATH=" + os.Getenv("PATH"), "HOME=" + filepath.Join(o.root, "nobody"), "TMPDIR=/tmp",
@@ -206,7 +208,8 @@ func (o *office) mounted() bool {
 	return syscall.Stat(o.home, &home) == nil && syscall.Stat(o.root, &above) == nil && home.Dev != above.Dev
 }
 
-// clockVariable names the file in which a binary that was built for this test finds how many seconds its clock is off.
+// clockVariable names the file in which a binary that was built for this test finds how many seconds its clock is
+// off.
 const clockVariable = "PENNYPOST_PROOF_CLOCK"
 
 // skewed is the file that such a binary has in package mail besides. The product has nothing of the kind.
@@ -227,10 +230,12 @@ func Skewed(t time.Time) Time {
 }
 `
 
-// stamps is how the program asks for the time of a record. Deadlines and intervals are measured by a clock that no step moves.
+// stamps is how the program asks for the time of a record. Deadlines and intervals are measured by a clock that no
+// step moves.
 var stamps = regexp.MustCompile(`mail\.TimeOf\(([\w.]+\.Now\(\))\)`)
 
-// build builds the program with a clock that can be stepped: an overlay replaces, for the compiler only, the places that stamp records.
+// build builds the program with a clock that can be stepped: an overlay replaces, for the compiler only, the places
+// that stamp records.
 func (o *office) build() error {
 	top, err := filepath.Abs("../..")
 	if err != nil {
@@ -238,7 +243,8 @@ func (o *office) build() error {
 	}
 	texts := map[string]string{filepath.Join(top, "internal/mail/skewed.go"): skewed}
 	err = filepath.WalkDir(filepath.Join(top, "internal"), func(path string, d os.DirEntry, err error) error {
-		if err != nil || !strings.HasSuffix(path, ".go") || strings.HasSuffix(path, "_test.go") || strings.Contains(path, "/cli/") {
+		if err != nil || !strings.HasSuffix(path, ".go") || strings.HasSuffix(path, "_test.go") ||
+			strings.Contains(path, "/cli/") {
 			return err
 		}
 		text, err := os.ReadFile(path)

@@ -17,7 +17,8 @@ var (
 	minutes = flag.Float64("proof.minutes", 0, "how long TestProof does harm; 0: it is skipped")
 	seedOf  = flag.Uint64("proof.seed", 0, "replays the schedule of an earlier run; 0: a new one")
 	wanted  = flag.String("proof.faults", "", "a regular expression of the faults to be done; default: all")
-	dirOf   = flag.String("proof.dir", "", "where records go; default: a new directory below that for temporary files")
+	dirOf   = flag.String("proof.dir", "",
+		"where records go; default: a new directory below that for temporary files")
 )
 
 // TestProof lets everybody work under faults, and then holds the promises against what each client recorded.
@@ -42,7 +43,8 @@ func TestProof(t *testing.T) {
 	}
 	defer log.Close()
 	out := io.MultiWriter(os.Stdout, log)
-	fmt.Fprintf(out, "seed %d; again with: ./test proof --minutes %v --seed %d\nrecords in %s\n", seed, *minutes, seed, records)
+	fmt.Fprintf(out, "seed %d; again with: ./test proof --minutes %v --seed %d\nrecords in %s\n", seed, *minutes,
+		seed, records)
 	w, err := newWorld(seed, records, out)
 	if w != nil && w.office != nil {
 		defer func() { w.office.clear(t.Failed()) }()
@@ -64,7 +66,8 @@ func TestProof(t *testing.T) {
 func (w *world) report(t *testing.T, records string) {
 	for _, name := range sortedKeys(w.nemesis.effects) {
 		e := w.nemesis.effects[name]
-		w.logf("%-24s %3d times, %6d calls failed under it, usable again after at most %v", name, e.times, e.harmed, e.slow.Round(10*time.Millisecond))
+		w.logf("%-24s %3d times, %6d calls failed under it, usable again after at most %v", name, e.times, e.harmed,
+			e.slow.Round(10*time.Millisecond))
 	}
 	for _, b := range w.found.list {
 		w.logf("BROKEN %s: %s", b.promise, b.text)
@@ -73,7 +76,8 @@ func (w *world) report(t *testing.T, records string) {
 		t.Errorf("%s was broken %d times with seed %d", promise, w.found.count[promise], w.seed)
 	}
 	if t.Failed() {
-		w.logf("the home, the log of the post office and every client's record are in %s; again with: ./test proof --minutes %v --seed %d", records, *minutes, w.seed)
+		w.logf("the home, the log of the post office and every client's record are in %s; "+
+			"again with: ./test proof --minutes %v --seed %d", records, *minutes, w.seed)
 	}
 }
 

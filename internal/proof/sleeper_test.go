@@ -26,7 +26,8 @@ type nap struct {
 func (n *nap) bellScript(root string) (string, error) {
 	n.bell = filepath.Join(root, "bell")
 	script := filepath.Join(root, "ring.sh")
-	return script, os.WriteFile(script, fmt.Appendf(nil, "#!/bin/sh\necho \"$PENNYPOST_UNREAD\" >>'%s'\n", n.bell), 0o700)
+	return script, os.WriteFile(script, fmt.Appendf(nil, "#!/bin/sh\necho \"$PENNYPOST_UNREAD\" >>'%s'\n", n.bell),
+		0o700)
 }
 
 // rings counts how often the door was rung.

@@ -24,7 +24,8 @@ type sight struct {
 	receipt *mail.Receipt
 }
 
-// watcher follows a room by server-sent events from the beginning, and goes on behind Last-Event-ID when the connection broke.
+// watcher follows a room by server-sent events from the beginning, and goes on behind Last-Event-ID when the
+// connection broke.
 type watcher struct {
 	name  string
 	door  *door
@@ -64,10 +65,12 @@ func (w *watcher) follow(ctx context.Context) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	connected := time.AfterFunc(callWithin, cancel)
-	resp, err := w.door.open(ctx, http.MethodGet, "/rooms/"+string(w.room)+"/events", nil, "Last-Event-ID", strconv.FormatUint(uint64(w.last()), 10))
+	resp, err := w.door.open(ctx, http.MethodGet, "/rooms/"+string(w.room)+"/events", nil, "Last-Event-ID",
+		strconv.FormatUint(uint64(w.last()), 10))
 	if !connected.Stop() || err != nil {
 		if codeOf(err) == mail.Invalid {
-			w.found.add("P3", "%s: the journal has not reached event %d any more, which was shown: %v", w.name, w.last(), err)
+			w.found.add("P3", "%s: the journal has not reached event %d any more, which was shown: %v", w.name,
+				w.last(), err)
 		}
 		return
 	}

@@ -55,7 +55,8 @@ func (w *world) newBook(name string) *book {
 	return b
 }
 
-// configuration lifts the breakers, which hold between agents and would be all that this run sees, and keeps little hot, so that retention works.
+// configuration lifts the breakers, which hold between agents and would be all that this run sees, and keeps little
+// hot, so that retention works.
 const configuration = `[room.limits]
 per_minute = -1
 exchanges = -1
@@ -83,7 +84,8 @@ func newWorld(seed uint64, records string, out io.Writer) (*world, error) {
 	w.nap = &nap{book: w.newBook("sleeper"), door: w.office.socket(sleeper), room: "main"}
 	script, err := w.nap.bellScript(w.office.root)
 	if err == nil {
-		err = os.WriteFile(filepath.Join(w.office.home, "config.toml"), fmt.Appendf(nil, configuration, script), 0o600)
+		err = os.WriteFile(filepath.Join(w.office.home, "config.toml"), fmt.Appendf(nil, configuration, script),
+			0o600)
 	}
 	if err == nil {
 		err = w.office.start()
@@ -92,6 +94,7 @@ func newWorld(seed uint64, records string, out io.Writer) (*world, error) {
 		return w, err
 	}
 	w.admin = w.office.socket("")
+	w.admin.within = 5 * time.Minute // it asks for whole archives
 	if err := w.settle(); err != nil {
 		return w, err
 	}
@@ -105,13 +108,15 @@ func (w *world) settle() error {
 	register := func(room string, p mail.Presence) error {
 		return w.admin.do(ctx, http.MethodPost, "/rooms/"+room+"/agents", p, nil)
 	}
-	for _, name := range []mail.Name{"sink-1", "sink-2", clerk, quiet, reader, sleeper, "forger", "tcp-1", "tcp-2", "mcp-http", "mcp-stdio", "asker", "taker-1", "taker-2", "taker-3"} {
+	for _, name := range []mail.Name{"sink-1", "sink-2", clerk, quiet, reader, sleeper, "forger", "tcp-1", "tcp-2",
+		"mcp-http", "mcp-stdio", "asker", "taker-1", "taker-2", "taker-3"} {
 		p := mail.Presence{Name: name, Tags: []string{"project:proof"}}
 		if name[0] == 't' && name[1] == 'a' {
 			p.Roles = []string{"worker"}
 		}
 		var token wire.Token
-		err := errors.Join(register("main", p), w.admin.do(ctx, http.MethodPost, "/rooms/main/agents/"+string(name)+"/token", nil, &token))
+		err := errors.Join(register("main", p), w.admin.do(ctx, http.MethodPost,
+			"/rooms/main/agents/"+string(name)+"/token", nil, &token))
 		if err != nil {
 			return err
 		}
@@ -119,7 +124,8 @@ func (w *world) settle() error {
 	}
 	for i := range crowdSize {
 		task := fmt.Sprint("task number ", i, " of a crowd whose list is long")
-		if err := register("crowd", mail.Presence{Name: mail.Name(fmt.Sprint("member-", i)), Task: &task, Tags: []string{"project:proof", "concern:crowd"}}); err != nil {
+		if err := register("crowd", mail.Presence{Name: mail.Name(fmt.Sprint("member-", i)), Task: &task,
+			Tags: []string{"project:proof", "concern:crowd"}}); err != nil {
 			return err
 		}
 	}
@@ -128,13 +134,15 @@ func (w *world) settle() error {
 	for _, name := range []mail.Name{"sink-1", "harbour-1", "harbour-2"} {
 		err = errors.Join(err, register("harbour", mail.Presence{Name: name}))
 	}
-	return errors.Join(err, w.admin.do(ctx, http.MethodPost, "/rooms/harbour/bridges", mail.Bridge{Dialect: "haak", Dir: w.stranger.dir}, nil))
+	return errors.Join(err, w.admin.do(ctx, http.MethodPost, "/rooms/harbour/bridges", mail.Bridge{Dialect: "haak",
+		Dir: w.stranger.dir}, nil))
 }
 
 // employ makes the clients.
 func (w *world) employ() {
 	o := w.office
-	everybody := []string{"sink-1", "sink-1", "sink-2", string(clerk), string(clerk), string(quiet), string(reader), "role:worker", "role:worker", "project:proof", "user", "all"}
+	everybody := []string{"sink-1", "sink-1", "sink-2", string(clerk), string(clerk), string(quiet), string(reader),
+		"role:worker", "role:worker", "project:proof", "user", "all"}
 	for _, c := range []struct {
 		name  string
 		keyed bool
@@ -148,20 +156,27 @@ func (w *world) employ() {
 		{"mcp-http", false, func(s *sender) *sender {
 			return w.model(overHTTP(o, "mcp-http", w.tokens["mcp-http"], &w.found)).sends(s)
 		}},
-		{"mcp-stdio", false, func(s *sender) *sender { return w.model(overStdio(o, "mcp-stdio", "main", &w.found)).sends(s) }},
+		{"mcp-stdio", false, func(s *sender) *sender {
+			return w.model(overStdio(o, "mcp-stdio", "main",
+				&w.found)).sends(s)
+		}},
 	} {
-		w.sender(c.way(&sender{book: w.newBook(c.name), seed: w.seed, room: "main", recipients: everybody, keyed: c.keyed, pace: 15 * time.Millisecond}))
+		w.sender(c.way(&sender{book: w.newBook(c.name), seed: w.seed, room: "main", recipients: everybody,
+			keyed: c.keyed, pace: 15 * time.Millisecond}))
 	}
-	asker := &sender{book: w.newBook("asker"), seed: w.seed, room: "main", recipients: []string{string(sleeper)}, keyed: true, kind: mail.Question, pace: 6 * time.Second}
+	asker := &sender{book: w.newBook("asker"), seed: w.seed, room: "main", recipients: []string{string(sleeper)},
+		keyed: true, kind: mail.Question, pace: 6 * time.Second}
 	w.sender(asker.over(o.tcp(w.tokens["asker"])))
 	for i, name := range []string{"harbour-1", "harbour-2"} {
-		s := &sender{book: w.newBook(name), seed: w.seed, room: "harbour", recipients: []string{"sink-1"}, keyed: i == 0, pace: 400 * time.Millisecond}
+		s := &sender{book: w.newBook(name), seed: w.seed, room: "harbour", recipients: []string{"sink-1"},
+			keyed: i == 0, pace: 400 * time.Millisecond}
 		w.sender(s.over(o.socket(mail.Name(name))))
 	}
 	w.eraser = &eraser{book: w.newBook("user"), seed: w.seed, door: o.socket(""), senders: w.senders}
 	// Erasing rewrites a journal, which would heal what is done to it. In the cellar nothing is erased.
 	for i, name := range []string{"cellar-1", "cellar-2"} {
-		s := &sender{book: w.newBook(name), seed: w.seed, room: "cellar", recipients: []string{"user"}, keyed: i == 0, pace: 50 * time.Millisecond}
+		s := &sender{book: w.newBook(name), seed: w.seed, room: "cellar", recipients: []string{"user"},
+			keyed: i == 0, pace: 50 * time.Millisecond}
 		w.sender(s.over(o.socket(mail.Name(name))))
 	}
 	w.compete()
@@ -237,7 +252,8 @@ func (w *world) failures() (n int) {
 
 // work lets everybody work under faults for so long.
 func (w *world) work(d time.Duration) {
-	w.nemesis = &nemesis{office: w.office, seed: w.seed, began: w.began, found: &w.found, stranger: w.stranger, probe: w.office.socket(""), only: regexp.MustCompile(*wanted), failed: w.failures, log: w.logf}
+	w.nemesis = &nemesis{office: w.office, seed: w.seed, began: w.began, found: &w.found, stranger: w.stranger,
+		probe: w.office.socket(""), only: regexp.MustCompile(*wanted), failed: w.failures, log: w.logf}
 	harm, peace := context.WithTimeout(context.Background(), d)
 	defer peace()
 	stopWorkers := w.start(w.workers)
@@ -269,7 +285,8 @@ func (w *world) start(all []func(context.Context)) (stop func()) {
 // calm is how long after the last fault everything that is still under way may take.
 const calm = 2*time.Minute + 30*time.Second
 
-// rest waits until the sleeper has been woken for what was sent to it, the bridge is in step, and the watchers have seen what there is.
+// rest waits until the sleeper has been woken for what was sent to it, the bridge is in step, and the watchers have
+// seen what there is.
 func (w *world) rest() {
 	until := func(promise, what string, lacks func() string) {
 		lack := lacks()
@@ -287,7 +304,8 @@ func (w *world) rest() {
 		until("P3", one.name+" has seen the last message", func() string {
 			if last.ID == "" {
 				in := mail.Draft{To: mail.Recipients{"user"}, Body: "the last for " + one.name}
-				if err := w.admin.do(context.Background(), http.MethodPost, "/rooms/"+string(one.room)+"/messages", in, &last); err != nil {
+				if err := w.admin.do(context.Background(), http.MethodPost, "/rooms/"+string(one.room)+"/messages",
+					in, &last); err != nil {
 					return joined(err)
 				}
 			}
@@ -302,7 +320,8 @@ func (w *world) rest() {
 // asleep says what waits for the sleeper.
 func (w *world) asleep() string {
 	var page mail.Page
-	if err := w.admin.do(context.Background(), http.MethodGet, "/rooms/main/inbox?type=question&agent="+string(sleeper), nil, &page); err != nil {
+	if err := w.admin.do(context.Background(), http.MethodGet,
+		"/rooms/main/inbox?type=question&agent="+string(sleeper), nil, &page); err != nil {
 		return joined(err)
 	}
 	if n := len(page.Messages); n > 0 {

@@ -12,8 +12,10 @@ import (
 
 // FuzzForms holds that no query and no form is more than refused, on any page.
 func FuzzForms(f *testing.F) {
-	paths := []string{"/shop/", "/shop/history", "/shop/flow", "/shop/agents", "/shop/stuck", "/shop/compose", "/shop/palette"}
-	for i, s := range []string{"q=x&from=ann&since=2h&until=2026-05-10", "before=-1&limit=1e9", "since=65535w", "type=status,,&agent=%00", "%zz&;", "to=agent:ann&body=x&key=k", "q=\xff"} {
+	paths := []string{"/shop/", "/shop/history", "/shop/flow", "/shop/agents", "/shop/stuck", "/shop/compose",
+		"/shop/palette"}
+	for i, s := range []string{"q=x&from=ann&since=2h&until=2026-05-10", "before=-1&limit=1e9", "since=65535w",
+		"type=status,,&agent=%00", "%zz&;", "to=agent:ann&body=x&key=k", "q=\xff"} {
 		f.Add(uint8(i), s)
 	}
 	f.Fuzz(func(t *testing.T, which uint8, raw string) {
@@ -40,7 +42,8 @@ func FuzzForms(f *testing.F) {
 // FuzzWhen holds that a time in a filter is in the past of nothing it should not be: how long ago is never after now.
 func FuzzWhen(f *testing.F) {
 	now := time.Date(2026, 5, 10, 14, 0, 0, 0, time.UTC)
-	for _, s := range []string{"2h", "65535w", "0m", "2026-05-10", "2026-05-10 14:00", "2026-05-10T14:00", "w", "-1h", "é"} {
+	for _, s := range []string{"2h", "65535w", "0m", "2026-05-10", "2026-05-10 14:00", "2026-05-10T14:00", "w",
+		"-1h", "é"} {
 		f.Add(s)
 	}
 	f.Fuzz(func(t *testing.T, s string) {
