@@ -58,7 +58,7 @@ type Status struct {
 	Room    mail.RoomName `json:"room,omitempty"`    // the only room that it opens; empty: any
 	Rooms   int           `json:"rooms"`             // those that are open
 	Bridges int           `json:"bridges,omitzero"`  // those that run
-	Failing []string      `json:"failing,omitempty"` // what is wrong with bridges; told to the user only
+	Failing []string      `json:"failing,omitempty"` // what is wrong with bridges and rooms; told to the user only
 }
 
 // Login asks for a link that opens the pages.
