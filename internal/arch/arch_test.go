@@ -27,7 +27,7 @@ var floors = []struct {
 		"internal/dialect/agenties", "internal/dialect/haak", "internal/dialect/superportia", "internal/dialect/openalice", "internal/dialect/claudeteams",
 	}},
 	{"what the two ends of a wire share belongs to neither", []string{"internal/httpapi/wire"}},
-	{"doors meet in mail.Service and not in each other; only the daemon joins them", []string{"internal/httpapi", "internal/client", "internal/mcpserver", "internal/config", "internal/bridge", "internal/wake", "internal/install", "internal/hook", "internal/web", "internal/web/vendorjs"}},
+	{"doors meet in mail.Service and not in each other; only the daemon joins them", []string{"internal/httpapi", "internal/client", "internal/mcpserver", "internal/config", "internal/bridge", "internal/wake", "internal/install", "internal/hook", "internal/hookpipe", "internal/web", "internal/web/vendorjs"}},
 	{"the daemon wires rooms and doors together", []string{"internal/daemon", "internal/demoday"}},
 	{"the command line is a door to the daemon", []string{"internal/cli"}},
 	{"main has no logic", []string{"."}},

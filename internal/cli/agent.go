@@ -2,7 +2,6 @@ package cli
 
 import (
 	"os"
-	"path/filepath"
 	"strconv"
 	"strings"
 
@@ -49,29 +48,5 @@ func (a *app) agent(client string) (mail.Name, error) {
 	if dir == "" {
 		dir = a.env.Dir
 	}
-	project, err := config.FindProject(dir)
-	if err != nil || project.Agent != "" {
-		return project.Agent, err
-	}
-	return agentName(client, dir)
-}
-
-// agentName makes a name of a client and a directory.
-func agentName(client, dir string) (mail.Name, error) {
-	if client == "" {
-		client = "agent"
-	}
-	base := strings.Map(func(r rune) rune {
-		switch {
-		case r == '@': // behind which stands a room
-			return '-'
-		case mail.Ignorable(r):
-			return -1
-		}
-		return r
-	}, filepath.Base(dir))
-	if name, err := mail.ParseName(client + "-" + strings.TrimLeft(base, ".")); err == nil && base != "/" && base != "." {
-		return name, nil
-	}
-	return mail.ParseName(client)
+	return config.FindAgent(client, dir)
 }

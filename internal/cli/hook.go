@@ -14,7 +14,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"pennypost/internal/hook"
-	"pennypost/internal/mail"
+	"pennypost/internal/hookpipe"
+	"pennypost/internal/httpapi/wire"
 	"pennypost/internal/process"
 )
 
@@ -63,47 +64,26 @@ func (a *app) hook(args []string) int {
 		}
 	}
 	parent := os.Getppid()
-	h := hook.Hook{
-		Client: args[1], Event: args[2], Stdin: a.env.Stdin, Stdout: a.env.Stdout, Stderr: a.env.Stderr,
-		Getenv: a.env.Getenv, Process: process.Program, Enter: a.enter,
-		Append: appendTo,
-		Ended:  func() bool { return os.Getppid() != parent }, // on Windows nobody tells
+	p := hookpipe.Pipe{
+		Hook: wire.Hook{
+			Client: args[1], Event: args[2], Environ: a.env.Environ, Dir: a.env.Dir, As: a.as, Room: a.room,
+			Program: process.Program(false), Topmost: process.Program(true),
+		},
+		Stdin: a.env.Stdin, Stdout: a.env.Stdout, Stderr: a.env.Stderr, Append: appendTo,
+		Enter: func(start bool) (hookpipe.Office, error) {
+			if start {
+				return a.post()
+			}
+			return a.quietOffice()
+		},
+		Ended: func() bool { return os.Getppid() != parent }, // on Windows nobody tells
 	}
 	if a.env.Getenv("PENNYPOST_DEBUG") != "" {
-		h.Debug = func(why string) {
+		p.Debug = func(why string) {
 			fmt.Fprintf(a.env.Stderr, "pennypost: hook %s %s: %s\n", args[1], args[2], visible(why))
 		}
 	}
-	return h.Run(context.Background())
-}
-
-// enter finds the mailbox of the agent that an event is about.
-func (a *app) enter(ctx context.Context, e *hook.Event) (*hook.Mailbox, error) {
-	if e.Session.Dir != "" {
-		a.env.Dir = e.Session.Dir
-	}
-	box := &hook.Mailbox{Agent: e.Agent}
-	var err error
-	if box.Room, err = a.roomName(); err != nil {
-		return nil, err
-	}
-	if box.Agent == "" {
-		if box.Agent, err = a.agent(e.Client); err != nil {
-			return nil, err
-		}
-	}
-	office := a.quietOffice
-	if e.Moment == mail.SessionStart {
-		office = a.post
-	}
-	if a.office, err = office(); err != nil {
-		return nil, err
-	}
-	box.Ring = func(ctx context.Context, at mail.Line) (*mail.Rung, error) {
-		return a.office.Ring(ctx, box.Room, box.Agent, at)
-	}
-	box.As = func(n mail.Name) (hook.Service, error) { return a.office.Room(ctx, box.Room, n) }
-	return box, nil
+	return p.Run(context.Background())
 }
 
 // appendTo appends to a file.

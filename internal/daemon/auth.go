@@ -94,9 +94,12 @@ func (g *gate) credential(r *http.Request, p *peer) (mail.Caller, error) {
 	return mail.Caller{Name: name}, nil
 }
 
-// looksAround reports a request that concerns no mailbox and speaks for nobody: whether the post office runs, which rooms
-// there are. An agent that does not know its name yet may ask too.
+// looksAround reports a request that speaks for nobody: whether the post office runs, which rooms there are, and the hooks of agents' clients, of
+// which the post office finds out itself for whom they are. An agent that does not know its name yet may ask too.
 func looksAround(r *http.Request) bool {
+	if r.Method == http.MethodPost && (strings.HasPrefix(r.URL.Path, wire.Base+"/hooks/") || strings.HasPrefix(r.URL.Path, wire.Base+"/taken/")) {
+		return true
+	}
 	return r.Method == http.MethodGet && (r.URL.Path == wire.Base+"/status" || r.URL.Path == wire.Base+"/rooms")
 }
 

@@ -16,6 +16,8 @@ import (
 
 	"pennypost/internal/hook"
 	"pennypost/internal/hook/hooktest"
+	"pennypost/internal/hookpipe"
+	"pennypost/internal/httpapi/wire"
 	"pennypost/internal/journal/journaltest"
 	"pennypost/internal/mail"
 	"pennypost/internal/mailroom"
@@ -248,27 +250,24 @@ func (shutPipe) Write([]byte) (int, error) { return 0, io.ErrClosedPipe }
 func (w *world) runner(p *player) hooktest.Runner {
 	return func(client, event, stdin string) hooktest.Result {
 		var out bytes.Buffer
-		h := hook.Hook{Client: client, Event: event, Stdin: strings.NewReader(stdin), Stdout: &out, Stderr: io.Discard}
-		h.Getenv = func(string) string { return "" }
-		h.Process = func(bool) string { return p.process }
-		if w.shut {
-			h.Stdout = shutPipe{}
-		}
-		asked := false
-		h.Enter = func(context.Context, *hook.Event) (*hook.Mailbox, error) {
-			if w.down {
-				return nil, errDown
-			}
-			return &hook.Mailbox{Room: "lab", Agent: p.name, As: func(n mail.Name) (hook.Service, error) {
-				if asked && w.unmarked {
+		pipe := hookpipe.Pipe{
+			Hook: wire.Hook{Client: client, Event: event}, Stdin: strings.NewReader(stdin), Stdout: &out, Stderr: io.Discard,
+			Enter: func(bool) (hookpipe.Office, error) {
+				if w.down {
 					return nil, errDown
 				}
-				asked = true
-				return &visit{w.as(n), w, p}, nil
-			}}, nil
+				return &hooktest.Counter{Process: p.process, Unmarked: w.unmarked, Enter: func(context.Context, *hook.Event) (*hook.Mailbox, error) {
+					return &hook.Mailbox{Room: "lab", Agent: p.name, As: func(n mail.Name) (hook.Service, error) {
+						return &visit{w.as(n), w, p}, nil
+					}}, nil
+				}}, nil
+			},
+		}
+		if w.shut {
+			pipe.Stdout = shutPipe{}
 		}
 		before := w.crashes.Load()
-		exit := h.Run(context.Background())
+		exit := pipe.Run(context.Background())
 		p.lost.Store(w.unmarked || before%2 == 1 || w.crashes.Load() != before)
 		if w.shut {
 			return hooktest.Result{Out: "{}"} // nobody reads it

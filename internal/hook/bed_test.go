@@ -12,6 +12,8 @@ import (
 
 	"pennypost/internal/hook"
 	"pennypost/internal/hook/hooktest"
+	"pennypost/internal/hookpipe"
+	"pennypost/internal/httpapi/wire"
 	"pennypost/internal/journal/journaltest"
 	"pennypost/internal/mail"
 	"pennypost/internal/mailroom"
@@ -89,29 +91,25 @@ func (b *bed) runner(agent mail.Name, process mail.Name) hooktest.Runner {
 		if b.shut {
 			to = shutPipe{}
 		}
-		asked := false
-		h := hook.Hook{
-			Client: client, Event: event, Stdin: strings.NewReader(stdin), Stdout: to, Stderr: &errs,
-			Getenv:  func(string) string { return "" },
-			Process: func(bool) string { return string(process) },
-			Enter: func(_ context.Context, e *hook.Event) (*hook.Mailbox, error) {
+		p := hookpipe.Pipe{
+			Hook: wire.Hook{Client: client, Event: event}, Stdin: strings.NewReader(stdin), Stdout: to, Stderr: &errs,
+			Enter: func(bool) (hookpipe.Office, error) {
 				if b.down {
 					return nil, errDown
 				}
-				who := agent
-				if e.Agent != "" {
-					who = e.Agent
-				}
-				return &hook.Mailbox{Room: "lab", Agent: who, As: func(n mail.Name) (hook.Service, error) {
-					if asked && b.unmarked {
-						return nil, errDown
-					}
-					asked = true
-					return b.as(n), nil
-				}}, nil
+				return &hooktest.Counter{
+					Process: string(process), Unmarked: b.unmarked,
+					Enter: func(_ context.Context, e *hook.Event) (*hook.Mailbox, error) {
+						who := agent
+						if e.Agent != "" {
+							who = e.Agent
+						}
+						return &hook.Mailbox{Room: "lab", Agent: who, As: func(n mail.Name) (hook.Service, error) { return b.as(n), nil }}, nil
+					},
+				}, nil
 			},
 		}
-		exit := h.Run(context.Background())
+		exit := p.Run(context.Background())
 		if b.shut {
 			return hooktest.Result{Out: "{}"} // nobody reads it
 		}

@@ -23,6 +23,8 @@ type Client struct {
 type Answer struct {
 	Out, Err string
 	Exit     int
+	// Shell is a line for the file that the client runs before each command of the session's shell; "": none.
+	Shell string
 }
 
 // speech is what is to be said to the model.

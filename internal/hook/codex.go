@@ -1,6 +1,9 @@
 package hook
 
-import "pennypost/internal/mail"
+import (
+	"pennypost/internal/httpapi/wire"
+	"pennypost/internal/mail"
+)
 
 // codex is the Codex CLI (developers.openai.com/codex/hooks, 0.169.0). It refuses an answer with a member that it does not
 // know for that event, and wants a JSON object when a turn ends.
@@ -39,8 +42,5 @@ func answerCodex(e *Event, s speech) Answer {
 	case goOn:
 		return Answer{Out: verdict{"block", s.text}.String()}
 	}
-	if e.kind() == "stop" {
-		return Answer{Out: "{}"}
-	}
-	return Answer{}
+	return Answer{Out: wire.Silence(e.Client, e.Name)}
 }

@@ -1,6 +1,9 @@
 package hook
 
-import "pennypost/internal/mail"
+import (
+	"pennypost/internal/httpapi/wire"
+	"pennypost/internal/mail"
+)
 
 // cursor is Cursor (cursor.com/docs/agent/hooks; what was seen by others of 2.x). A prompt takes no context. A turn is kept going by
 // a message that is sent as if somebody had typed it, five times in a row unless the person allows more.
@@ -53,8 +56,5 @@ func answerCursor(e *Event, s speech) Answer {
 			Message string `json:"followup_message"`
 		}{s.text})}
 	}
-	if e.kind() == "beforesubmitprompt" {
-		return Answer{Out: `{"continue":true}`}
-	}
-	return Answer{Out: "{}"}
+	return Answer{Out: wire.Silence(e.Client, e.Name)}
 }

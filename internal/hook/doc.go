@@ -1,8 +1,6 @@
-// Package hook is what agents' clients run at moments of a session: it tells the post office that the moment has come, and the agent what
-// mail there is.
+// Package hook is what the post office makes of the hooks that agents' clients run at moments of a session: it tells the room that the moment has
+// come, and the agent what mail there is. The hook's process is package hookpipe's, which keeps every failure from the client.
 //
-//   - A hook never disturbs its client. The post office being away, slow or of another version, input that nobody understands, an event that
-//     is not known: all that is silence and success, within a second.
 //   - What is told is marked as presented when the client has been handed the output, and not before. Where a client takes no text at a
 //     moment, or takes it for the person's eyes only, nothing is told and nothing marked: the mail comes with the next moment that can carry it.
 //   - The same text is not told twice in a session; the room sees to that. If the marks cannot be written when the output has been handed over,

@@ -2,7 +2,6 @@ package hook_test
 
 import (
 	"context"
-	"io"
 	"os/exec"
 	"strings"
 	"testing"
@@ -28,17 +27,12 @@ func TestExport(t *testing.T) {
 	} {
 		b := newBed(t)
 		text := ""
-		h := hook.Hook{
-			Client: "claude", Event: "SessionStart", Stdin: strings.NewReader(c.in), Stdout: io.Discard, Stderr: io.Discard,
-			Getenv: func(v string) string {
-				return map[string]string{"CLAUDE_ENV_FILE": c.file, "PENNYPOST_AGENT": c.set}[v]
-			},
-			Enter: func(context.Context, *hook.Event) (*hook.Mailbox, error) {
-				return &hook.Mailbox{Room: "lab", Agent: name, As: func(n mail.Name) (hook.Service, error) { return b.as(n), nil }}, nil
-			},
-			Append: func(path, line string) error { text += path + ":" + line; return nil },
-		}
-		if exit := h.Run(t.Context()); exit != 0 || (text != "") != c.writes {
+		p := pipe("claude", "SessionStart", strings.NewReader(c.in), func(context.Context, *hook.Event) (*hook.Mailbox, error) {
+			return &hook.Mailbox{Room: "lab", Agent: name, As: func(n mail.Name) (hook.Service, error) { return b.as(n), nil }}, nil
+		})
+		p.Hook.Environ = []string{"CLAUDE_ENV_FILE=" + c.file, "PENNYPOST_AGENT=" + c.set}
+		p.Append = func(path, line string) error { text += path + ":" + line; return nil }
+		if exit := p.Run(t.Context()); exit != 0 || (text != "") != c.writes {
 			t.Errorf("%+v: exit %d, and it wrote %q", c, exit, text)
 		}
 		if !c.writes {

@@ -1,23 +1,12 @@
 package hook
 
 import (
+	"bytes"
 	"context"
 	"fmt"
-	"io"
-	"time"
 
 	"pennypost/internal/jsonx"
 	"pennypost/internal/mail"
-)
-
-// Limits of a hook.
-const (
-	// Deadline is how long a client waits for a hook at most.
-	Deadline = time.Second
-	// askTime is how much of it may go by until the post office has answered. The rest is for the marks.
-	askTime = 800 * time.Millisecond
-	// maxInput is how much of its input is read. The results of tools are in it.
-	maxInput = 16 << 20
 )
 
 // Mailbox is where an agent has its mail.
@@ -26,8 +15,8 @@ type Mailbox struct {
 	Agent mail.Name
 	// As returns the room as an agent sees it: as Agent, or as what Agent is called because another session bears that name.
 	As func(mail.Name) (Service, error)
-	// Ring waits, for a minute or so, until Agent is rung; nil: it was not. It starts no post office.
-	Ring func(context.Context, mail.Line) (*mail.Rung, error)
+	// Ring waits until Agent is rung, and gives what there is to hand over to hand: once, and nil after every silence.
+	Ring func(ctx context.Context, at mail.Line, hand func(*mail.Rung) error) error
 }
 
 // Service is what a hook has to know of a room. Every mail.Service is one.
@@ -36,66 +25,39 @@ type Service interface {
 	mail.Marker
 }
 
-// Hook is one hook that a client runs.
-type Hook struct {
-	Client, Event  string // as they stand in the client's configuration
-	Stdin          io.Reader
-	Stdout, Stderr io.Writer
-	Getenv         func(string) string
+// Call is one hook that a client ran, as its process handed it over.
+type Call struct {
+	Client, Event string // as they stand in the client's configuration
+	Input         []byte // what the client said: a JSON object
+	// Getenv returns a variable of the hook's process.
+	Getenv func(string) string
 	// Process names the program that runs the hook; nil: it is not known.
 	Process func(topmost bool) string
-	// Enter finds the mailbox that an event is about. It may start a post office when a session starts, and at no other moment: a person may have
-	// stopped it.
+	// Enter finds the mailbox that an event is about.
 	Enter func(ctx context.Context, e *Event) (*Mailbox, error)
-	// Append appends to a file, which it makes if need be; nil: nothing is written.
-	Append func(path, text string) error
-	// Ended reports whether the program that runs the hook has ended; nil: it never does.
-	Ended func() bool
-	// Debug is told why the hook is silent; nil: nobody is.
-	Debug func(why string)
 }
 
-// Run runs the hook and returns the status with which its process is to end. It is 0, unless that is how the client is told something.
-func (h *Hook) Run(ctx context.Context) (exit int) {
-	began := time.Now()
-	c, ok := FindClient(h.Client)
+// Marks are due once the client has taken what a hook says. Nil: none are.
+type Marks struct{ telling }
+
+// Answer tells the room what happened and returns what the hook's process is to leave behind, and what is to be marked once the client has
+// taken it. An error says why there is nothing to say; the answer is then what that client takes for silence.
+func (c *Call) Answer(ctx context.Context) (Answer, *Marks, error) {
+	client, ok := FindClient(c.Client)
 	if !ok {
-		h.debug(fmt.Sprintf("the client %q is not known", h.Client))
-		return 0
+		return Answer{}, nil, fmt.Errorf("the client %q is not known", c.Client)
 	}
-	e := Event{Client: c.Name, Name: h.Event}
-	defer func() {
-		if p := recover(); p != nil { // the status of a panic would block the client
-			h.debug(fmt.Sprint(p))
-			exit = 0
-		}
-	}()
-	if h.Event == waitEvent {
-		return h.wait(ctx, &c)
-	}
-	asking, cancel := context.WithDeadline(ctx, began.Add(askTime))
-	defer cancel()
-	t, err := h.ask(asking, &c, &e)
+	e := Event{Client: client.Name, Name: c.Event}
+	t, err := c.ask(ctx, &client, &e)
+	answer := client.answer(&e, speech{t.kind, t.text})
 	if err != nil {
-		h.debug(err.Error())
+		return answer, nil, err
 	}
-	answer := c.answer(&e, speech{t.kind, t.text})
-	if err := h.write(answer); err != nil {
-		h.debug("the output was not taken: " + err.Error())
-		return answer.Exit
+	answer.Shell = c.shell(&e, t.agent)
+	if len(t.whole)+len(t.pointed) == 0 {
+		return answer, nil, nil
 	}
-	marking, cancel := context.WithDeadline(ctx, began.Add(Deadline))
-	defer cancel()
-	if err := t.mark(marking); err != nil {
-		h.debug("what was told is not marked: " + err.Error())
-	}
-	return answer.Exit
-}
-
-func (h *Hook) debug(why string) {
-	if h.Debug != nil {
-		h.Debug(why)
-	}
+	return answer, &Marks{t}, nil
 }
 
 // telling is what is to be said, and to be marked when it was.
@@ -107,20 +69,20 @@ type telling struct {
 }
 
 // ask reads what the client says, tells the room and returns what there is to be said. With an error there is nothing.
-func (h *Hook) ask(ctx context.Context, c *Client, e *Event) (telling, error) {
-	in, err := read(ctx, h.Stdin)
+func (c *Call) ask(ctx context.Context, client *Client, e *Event) (telling, error) {
+	in, err := read(c.Input)
 	if err != nil {
 		return telling{}, err
 	}
-	*e = c.read(h.Event, in)
+	*e = client.read(c.Event, in)
 	if e.Moment == "" || e.Sub && e.Moment != mail.BeforeTool || e.Own && e.Moment == mail.BeforeTool {
 		return telling{}, nil
 	}
 	if e.Session.ID == "" {
 		return telling{}, fmt.Errorf("%s of %s names no session", e.Name, e.Client)
 	}
-	h.know(c, e)
-	box, err := h.Enter(ctx, e)
+	c.know(client, e)
+	box, err := c.Enter(ctx, e)
 	if err != nil {
 		return telling{}, err
 	}
@@ -135,25 +97,24 @@ func (h *Hook) ask(ctx context.Context, c *Client, e *Event) (telling, error) {
 	if err != nil {
 		return telling{}, err
 	}
-	h.export(e, told.Agent)
 	t := telling{box: box, agent: told.Agent}
 	t.kind, t.words = say(e, box, &told)
 	return t, nil
 }
 
 // know adds what is known of the session from elsewhere.
-func (h *Hook) know(c *Client, e *Event) {
-	if dir := ProjectDir(e.Client, h.Getenv); dir != "" {
+func (c *Call) know(client *Client, e *Event) {
+	if dir := ProjectDir(e.Client, c.Getenv); dir != "" {
 		e.Session.Dir = dir
 	}
-	if h.Process != nil && e.Agent == "" {
-		e.Session.Process = h.Process(c.Editor || e.Client == "vscode")
+	if c.Process != nil && e.Agent == "" {
+		e.Session.Process = c.Process(client.Editor || e.Client == "vscode")
 	}
 	if e.Client == "claude" {
-		e.Session.Socket = h.Getenv("CLAUDE_CODE_MESSAGING_SOCKET")
-		e.Session.Token = Secret(h.Getenv("CLAUDE_CODE_MESSAGING_TOKEN"))
+		e.Session.Socket = c.Getenv("CLAUDE_CODE_MESSAGING_SOCKET")
+		e.Session.Token = Secret(c.Getenv("CLAUDE_CODE_MESSAGING_TOKEN"))
 	}
-	e.Session.Tmux, e.Session.Pane = h.Getenv("TMUX"), h.Getenv("TMUX_PANE")
+	e.Session.Tmux, e.Session.Pane = c.Getenv("TMUX"), c.Getenv("TMUX_PANE")
 }
 
 // say decides what to say.
@@ -179,27 +140,8 @@ func say(e *Event, box *Mailbox, told *mail.Told) (speechKind, words) {
 	return tell, w
 }
 
-// write hands the answer over.
-func (h *Hook) write(a Answer) error {
-	for _, o := range []struct {
-		to   io.Writer
-		text string
-	}{{h.Stdout, a.Out}, {h.Stderr, a.Err}} {
-		if o.text == "" {
-			continue
-		}
-		if _, err := io.WriteString(o.to, o.text+"\n"); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// mark records what was told.
-func (t *telling) mark(ctx context.Context) error {
-	if len(t.whole)+len(t.pointed) == 0 {
-		return nil
-	}
+// Write records what was told.
+func (t *Marks) Write(ctx context.Context) error {
 	svc, err := t.box.As(t.agent)
 	if err != nil {
 		return err
@@ -216,25 +158,11 @@ func (t *telling) mark(ctx context.Context) error {
 	return nil
 }
 
-// read reads the client's object. Some clients leave the pipe open, so its end is not waited for, and one that says nothing is left
-// when the time is over; the goroutine that waits then ends with the process.
-func read(ctx context.Context, r io.Reader) (input, error) {
-	type result struct {
-		in  input
-		err error
+// read reads the client's object.
+func read(text []byte) (input, error) {
+	in, err := jsonx.Pick(bytes.NewReader(text), members()...)
+	if err != nil {
+		return nil, fmt.Errorf("read the client's event: %w", err)
 	}
-	done := make(chan result, 1)
-	go func() {
-		in, err := jsonx.Pick(io.LimitReader(r, maxInput), members()...)
-		done <- result{in, err}
-	}()
-	select {
-	case res := <-done:
-		if res.err != nil {
-			return nil, fmt.Errorf("read the client's event: %w", res.err)
-		}
-		return res.in, nil
-	case <-ctx.Done():
-		return nil, fmt.Errorf("read the client's event: %w", ctx.Err())
-	}
+	return in, nil
 }

@@ -13,20 +13,33 @@ import (
 
 	"pennypost/internal/hook"
 	"pennypost/internal/hook/hooktest"
+	"pennypost/internal/hookpipe"
+	"pennypost/internal/httpapi/wire"
 	"pennypost/internal/mail"
 )
 
 const stop = `{"session_id":"s1","hook_event_name":"Stop","cwd":"/work"}`
 
+// enters is how a post office finds the mailbox of an event.
+type enters = func(context.Context, *hook.Event) (*hook.Mailbox, error)
+
+// pipe returns a hook that a client runs.
+func pipe(client, event string, in io.Reader, enter enters) *hookpipe.Pipe {
+	return &hookpipe.Pipe{
+		Hook: wire.Hook{Client: client, Event: event}, Stdin: in, Stdout: io.Discard, Stderr: io.Discard,
+		Enter: func(bool) (hookpipe.Office, error) { return &hooktest.Counter{Enter: enter}, nil },
+	}
+}
+
 // quiet runs a hook that must be silent and succeed, and returns why it was silent.
-func quiet(t *testing.T, h hook.Hook) string {
+func quiet(t *testing.T, p *hookpipe.Pipe) string {
 	t.Helper()
 	var out, errs bytes.Buffer
 	why := ""
-	h.Stdout, h.Stderr, h.Getenv = &out, &errs, func(string) string { return "" }
-	h.Debug = func(s string) { why = s }
-	if exit := h.Run(context.Background()); exit != 0 || out.Len() > 0 || errs.Len() > 0 {
-		t.Errorf("%s %s: exit %d, %q, %q; want silence", h.Client, h.Event, exit, &out, &errs)
+	p.Stdout, p.Stderr = &out, &errs
+	p.Debug = func(s string) { why = s }
+	if exit := p.Run(context.Background()); exit != 0 || out.Len() > 0 || errs.Len() > 0 {
+		t.Errorf("%s %s: exit %d, %q, %q; want silence", p.Hook.Client, p.Hook.Event, exit, &out, &errs)
 	}
 	return why
 }
@@ -42,7 +55,7 @@ func TestSilence(t *testing.T) {
 		{"claude", "Unheard", stop[:len(stop)-1] + `,"hook_event_name":"Unheard"}`}, {"claude", "", "{}"}, {"nobody", "Stop", stop}, {"", "", ""},
 		{"copilot", "preToolUse", "{"}, {"gemini", "BeforeTool", "{}"}, {"vscode", "Stop", "{}"},
 	} {
-		quiet(t, hook.Hook{Client: c.client, Event: c.event, Stdin: strings.NewReader(c.in), Enter: never})
+		quiet(t, pipe(c.client, c.event, strings.NewReader(c.in), never))
 	}
 	for name, enter := range map[string]func(context.Context, *hook.Event) (*hook.Mailbox, error){
 		"down":  func(context.Context, *hook.Event) (*hook.Mailbox, error) { return nil, errDown },
@@ -54,7 +67,7 @@ func TestSilence(t *testing.T) {
 			return &hook.Mailbox{As: func(mail.Name) (hook.Service, error) { return broken{}, nil }}, nil
 		},
 	} {
-		if why := quiet(t, hook.Hook{Client: "claude", Event: "Stop", Stdin: strings.NewReader(stop), Enter: enter}); why == "" {
+		if why := quiet(t, pipe("claude", "Stop", strings.NewReader(stop), enter)); why == "" {
 			t.Errorf("%s: nobody can find out why", name)
 		}
 	}
@@ -72,10 +85,13 @@ func TestEmptyObject(t *testing.T) {
 	for _, c := range []struct{ client, event, want string }{
 		{"codex", "Stop", "{}\n"}, {"codex", "PreToolUse", ""}, {"cursor", "stop", "{}\n"}, {"cursor", "beforeSubmitPrompt", "{\"continue\":true}\n"},
 	} {
-		var out bytes.Buffer
-		h := hook.Hook{Client: c.client, Event: c.event, Stdin: strings.NewReader("?"), Stdout: &out, Stderr: io.Discard}
-		if exit := h.Run(context.Background()); exit != 0 || out.String() != c.want {
-			t.Errorf("%s %s: exit %d, %q, want %q", c.client, c.event, exit, &out, c.want)
+		for _, in := range []string{"?", "{}"} {
+			var out bytes.Buffer
+			p := pipe(c.client, c.event, strings.NewReader(in), nil)
+			p.Stdout = &out
+			if exit := p.Run(context.Background()); exit != 0 || out.String() != c.want {
+				t.Errorf("%s %s after %s: exit %d, %q, want %q", c.client, c.event, in, exit, &out, c.want)
+			}
 		}
 	}
 }
@@ -85,9 +101,9 @@ func TestDeadline(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		began := time.Now()
 		in, out := io.Pipe()
-		quiet(t, hook.Hook{Client: "claude", Event: "Stop", Stdin: in})
+		quiet(t, pipe("claude", "Stop", in, nil))
 		out.Close()
-		if took := time.Since(began); took > hook.Deadline {
+		if took := time.Since(began); took > hookpipe.Deadline {
 			t.Errorf("waited %s for input", took)
 		}
 		began = time.Now()
@@ -95,8 +111,8 @@ func TestDeadline(t *testing.T) {
 			<-ctx.Done()
 			return nil, ctx.Err()
 		}
-		quiet(t, hook.Hook{Client: "claude", Event: "Stop", Stdin: strings.NewReader(stop), Enter: slow})
-		if took := time.Since(began); took > hook.Deadline {
+		quiet(t, pipe("claude", "Stop", strings.NewReader(stop), slow))
+		if took := time.Since(began); took > hookpipe.Deadline {
 			t.Errorf("waited %s for the post office", took)
 		}
 	})
@@ -107,10 +123,10 @@ func TestOpenInput(t *testing.T) {
 	in, out := io.Pipe()
 	go io.WriteString(out, stop)
 	entered := false
-	quiet(t, hook.Hook{Client: "claude", Event: "Stop", Stdin: in, Enter: func(context.Context, *hook.Event) (*hook.Mailbox, error) {
+	quiet(t, pipe("claude", "Stop", in, func(context.Context, *hook.Event) (*hook.Mailbox, error) {
 		entered = true
 		return nil, errors.New("enough")
-	}})
+	}))
 	if !entered {
 		t.Error("the event was not read")
 	}
@@ -124,10 +140,10 @@ func TestCasings(t *testing.T) {
 		{`{"session_id":"s1","cwd":"/work","hook_event_name":"Stop","timestamp":"t","stop_reason":"end_turn"}`, "copilot", "s1", "/work"},
 	} {
 		var got hook.Event
-		quiet(t, hook.Hook{Client: "claude", Event: "SubagentStop", Stdin: strings.NewReader(c.in), Enter: func(_ context.Context, e *hook.Event) (*hook.Mailbox, error) {
+		quiet(t, pipe("claude", "SubagentStop", strings.NewReader(c.in), func(_ context.Context, e *hook.Event) (*hook.Mailbox, error) {
 			got = *e
 			return nil, errDown
-		}})
+		}))
 		if got.Client != c.client || got.Session.ID != c.session || got.Session.Dir != c.dir || got.Moment != mail.TurnEnd {
 			t.Errorf("%s is read as %+v", c.in, got)
 		}
@@ -160,19 +176,18 @@ func FuzzRun(f *testing.F) {
 		h.Exit("other")
 	}
 	f.Fuzz(func(t *testing.T, client, event, stdin string) {
-		h := hook.Hook{Client: client, Event: event, Stdin: strings.NewReader(stdin), Stdout: io.Discard, Stderr: io.Discard, Getenv: func(string) string { return "" }}
-		h.Enter = func(_ context.Context, e *hook.Event) (*hook.Mailbox, error) {
+		p := pipe(client, event, strings.NewReader(stdin), func(_ context.Context, e *hook.Event) (*hook.Mailbox, error) {
 			if e.Session.ID == "" || e.Moment == "" {
 				t.Errorf("an event without session or moment: %+v", e)
 			}
 			return nil, errDown
-		}
-		h.Debug = func(why string) {
+		})
+		p.Debug = func(why string) {
 			if strings.Contains(why, "runtime error") {
 				t.Error(why)
 			}
 		}
-		if exit := h.Run(context.Background()); exit != 0 {
+		if exit := p.Run(context.Background()); exit != 0 {
 			t.Errorf("exit %d", exit)
 		}
 	})

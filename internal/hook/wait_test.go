@@ -12,6 +12,8 @@ import (
 
 	"pennypost/internal/hook"
 	"pennypost/internal/hook/hooktest"
+	"pennypost/internal/hookpipe"
+	"pennypost/internal/httpapi/wire"
 	"pennypost/internal/mail"
 	"pennypost/internal/wake"
 )
@@ -19,11 +21,12 @@ import (
 // lineBed is a bed with a Ringer and a line at which hooks of ann wait, in a bubble.
 type lineBed struct {
 	*bed
-	lines  wake.Lines
-	ringer *wake.Ringer
-	asked  atomic.Int32 // how often somebody came to wait
-	ended  atomic.Bool  // the client has ended
-	office atomic.Pointer[office]
+	lines   wake.Lines
+	ringer  *wake.Ringer
+	asked   atomic.Int32 // how often somebody came to wait
+	ended   atomic.Bool  // the client has ended
+	office  atomic.Pointer[office]
+	environ []string // of the hooks that wait
 }
 
 // office is the life of a post office, with which the connections to it end; nil: none answers.
@@ -67,39 +70,40 @@ func inLineBed(t *testing.T, f func(b *lineBed, h *hooktest.Harness)) {
 var errAway = mail.Errorf(mail.Unavailable, "no post office answers")
 
 // ring is what a post office does for one that waits.
-func (b *lineBed) ring(ctx context.Context, at mail.Line) (*mail.Rung, error) {
+func (b *lineBed) ring(ctx context.Context, at mail.Line, hand func(*mail.Rung) error) error {
 	b.asked.Add(1)
 	o := b.office.Load()
 	if o == nil {
-		return nil, errAway
+		return errAway
 	}
 	w := b.lines.Enter("lab", "ann", at)
 	b.ringer.Look()
 	polling, cancel := context.WithTimeout(ctx, 50*time.Second)
 	defer cancel()
 	defer context.AfterFunc(o, cancel)()
-	var rung *mail.Rung
-	err := w.Wait(polling, time.Minute, func(r *mail.Rung) error { rung = r; return nil })
+	err := w.Wait(polling, time.Minute, hand)
 	switch {
 	case o.Err() != nil:
-		return nil, errAway
+		return errAway
 	case errors.Is(err, context.DeadlineExceeded):
-		return nil, nil
+		return nil
 	}
-	return rung, err
+	return err
 }
 
 // wait runs a hook that waits.
 func (b *lineBed) wait(client, event, stdin string) hooktest.Result {
 	var out, errs bytes.Buffer
-	h := hook.Hook{
-		Client: client, Event: event, Stdin: strings.NewReader(stdin), Stdout: &out, Stderr: &errs,
-		Getenv: func(string) string { return "" }, Ended: b.ended.Load,
-		Enter: func(context.Context, *hook.Event) (*hook.Mailbox, error) {
-			return &hook.Mailbox{Room: "lab", Agent: "ann", Ring: b.ring}, nil
+	p := hookpipe.Pipe{
+		Hook: wire.Hook{Client: client, Event: event, Environ: b.environ}, Stdin: strings.NewReader(stdin), Stdout: &out, Stderr: &errs,
+		Ended: b.ended.Load,
+		Enter: func(bool) (hookpipe.Office, error) {
+			return &hooktest.Counter{Enter: func(context.Context, *hook.Event) (*hook.Mailbox, error) {
+				return &hook.Mailbox{Room: "lab", Agent: "ann", Ring: b.ring}, nil
+			}}, nil
 		},
 	}
-	exit := h.Run(context.Background())
+	exit := p.Run(context.Background())
 	return hooktest.Result{Out: out.String(), Err: errs.String(), Exit: exit}
 }
 
@@ -175,7 +179,7 @@ func TestRewakeFailsOpen(t *testing.T) {
 	}{
 		"the post office is killed":         {func(b *lineBed) { b.kill() }, 31 * time.Second},
 		"the client has ended":              {func(b *lineBed) { b.ended.Store(true) }, 2 * time.Second},
-		"nothing comes as long as it waits": {func(*lineBed) {}, hook.WaitTimeout * time.Second},
+		"nothing comes as long as it waits": {func(*lineBed) {}, hookpipe.WaitTimeout * time.Second},
 	} {
 		inLineBed(t, func(b *lineBed, h *hooktest.Harness) {
 			h.Start("startup")

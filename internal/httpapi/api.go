@@ -42,6 +42,9 @@ type Options struct {
 	// nobody can wait here.
 	Line func(ctx context.Context, room mail.RoomName, caller mail.Name, at mail.Line, silence time.Duration, hand func(*mail.Rung) error) error
 
+	// Hooks answer agents' clients. Nil: nobody does.
+	Hooks Hooks
+
 	// Status says how the post office is. Nil: the zero Status.
 	Status func(context.Context) (wire.Status, error)
 

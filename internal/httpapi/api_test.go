@@ -24,7 +24,10 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 // "Bearer ann@lab" is ann in the room lab only.
 func newTestAPI(t *testing.T, opts Options) (http.Handler, *fakeOffice) {
 	office := newFakeOffice()
-	opts.Office, opts.Line = office, fakeLine
+	opts.Office, opts.Line, opts.Hooks = office, fakeLine, fakeHooks{}
+	if opts.Local == nil {
+		opts.Local = func(*http.Request) bool { return true }
+	}
 	opts.Authenticate = func(r *http.Request) (mail.Caller, error) {
 		switch r.Header.Get("Authorization") {
 		case "Bearer stranger":

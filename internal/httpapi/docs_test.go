@@ -114,6 +114,7 @@ func TestDocs(t *testing.T) {
 	office := newFakeOffice()
 	h := New(Options{
 		Office: office, Stop: func() {}, Line: fakeLine, Pages: fakePages{}, Remove: fakeRemove,
+		Hooks: fakeHooks{}, Local: func(*http.Request) bool { return true },
 		Authenticate: func(r *http.Request) (mail.Caller, error) {
 			if strings.HasPrefix(r.RequestURI, "http://127.0.0.1") && r.Header.Get("Authorization") == "" {
 				return mail.Caller{}, mail.Errorf(mail.Unknown, "a token is needed")

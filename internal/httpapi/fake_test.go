@@ -2,6 +2,7 @@ package httpapi
 
 import (
 	"context"
+	"fmt"
 	"iter"
 	"slices"
 	"strconv"
@@ -352,6 +353,33 @@ func (fakePages) Sessions() []wire.Session {
 func (fakePages) EndSession(id string) error {
 	if id != "" && id != "abcdefgh" {
 		return mail.Errorf(mail.NotFound, "no session %s", id)
+	}
+	return nil
+}
+
+// fakeHooks answer what they were handed, and ring one that waits after so many signs of life as there are z in what it said.
+type fakeHooks struct{}
+
+func (fakeHooks) Answer(_ context.Context, h *wire.Hook) (wire.HookAnswer, error) {
+	if h.Client == "nobody" {
+		return wire.HookAnswer{Out: "{}"}, mail.Errorf(mail.Invalid, "the client is not known")
+	}
+	return wire.HookAnswer{Out: fmt.Sprintf("%s %s %s in %s as %s, %q", h.Client, h.Event, h.Input, h.Dir, h.As, h.Environ), Ticket: "T1"}, nil
+}
+
+func (fakeHooks) Wait(ctx context.Context, h *wire.Hook, silence time.Duration, hand func(*wire.HookAnswer) error) error {
+	at := mail.Line{Door: mail.RewakeDoor, Session: string(h.Input)}
+	return fakeLine(ctx, "lab", "ann", at, silence, func(r *mail.Rung) error {
+		if r == nil {
+			return hand(nil)
+		}
+		return hand(&wire.HookAnswer{Err: r.Text, Exit: 2})
+	})
+}
+
+func (fakeHooks) Taken(_ context.Context, ticket string) error {
+	if ticket != "T1" {
+		return mail.Errorf(mail.NotFound, "there is no such ticket")
 	}
 	return nil
 }

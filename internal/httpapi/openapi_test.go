@@ -222,6 +222,8 @@ func scenario() []want {
 		{name: room, method: "DELETE", path: lab},
 		{name: "/rooms", method: "GET", path: "/rooms"},
 		{name: "/openapi.json", method: "GET", path: "/openapi.json"},
+		{name: "/hooks/{client}/{event}", method: "POST", path: "/hooks/claude/Stop", header: http.Header{"Content-Type": {wire.JSON}}, body: `{"session_id":"s1"}`},
+		{name: "/taken/{ticket}", method: "POST", path: "/taken/T1"},
 		{name: "/login", method: "POST", path: "/login", body: `{"room":"lab"}`},
 		{name: "/sessions", method: "GET", path: "/sessions"},
 		{name: "/sessions/{session}", method: "DELETE", path: "/sessions/abcdefgh"},

@@ -62,6 +62,7 @@ func routes() []route {
 	table = append(table, mailRoutes()...)
 	table = append(table, agentRoutes()...)
 	table = append(table, connectRoutes()...)
+	table = append(table, hookRoutes()...)
 	return append(table, fileRoutes()...)
 }
 

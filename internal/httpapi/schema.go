@@ -105,8 +105,12 @@ func nameOf(t reflect.Type) string {
 	return t.Name()
 }
 
-// close marks the schema of t as one of which unknown members are refused.
-func (s schemas) close(t reflect.Type) { s[nameOf(t)].Closed = new(false) }
+// close marks the schema of t as one of which unknown members are refused. A map has any.
+func (s schemas) close(t reflect.Type) {
+	if t.Kind() == reflect.Struct {
+		s[nameOf(t)].Closed = new(false)
+	}
+}
 
 // enumOf lists the words of a named string type that has few.
 func enumOf(t reflect.Type) []string {

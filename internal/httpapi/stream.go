@@ -221,10 +221,7 @@ func ring(c *call) (any, error) {
 		if r != nil {
 			return s.last(r)
 		}
-		if err := s.add([]byte("\n")); err != nil {
-			return err
-		}
-		return s.flush()
+		return s.alive()
 	})
 	if err != nil && ctx.Err() != nil && c.r.Context().Err() == nil {
 		return nil, s.last(nil) // the time is over, or the post office stops
@@ -244,6 +241,14 @@ func (c *call) waitOnce(ctx context.Context, end time.Time) (mail.Item, error) {
 		ReplyTo: get[mail.ID](c.query, "reply_to"),
 		After:   get[mail.Seq](c.query, "after"),
 	})
+}
+
+// alive sends white space, which says that the answer is to come, and finds out whether the client is still there.
+func (s *stream) alive() error {
+	if err := s.add([]byte("\n")); err != nil {
+		return err
+	}
+	return s.flush()
 }
 
 // last sends v as the end of the stream.

@@ -67,12 +67,22 @@ func inBubble(t *testing.T, run func(*testServer)) {
 // open asks for a path and returns the response.
 func (s *testServer) open(ctx context.Context, path string, header ...string) *http.Response {
 	s.Helper()
-	return s.ask(ctx, http.MethodGet, path, header...)
+	return s.do(ctx, http.MethodGet, path, "", header...)
 }
 
 func (s *testServer) ask(ctx context.Context, method, path string, header ...string) *http.Response {
 	s.Helper()
-	r, err := http.NewRequestWithContext(ctx, method, "http://pennypost"+wire.Base+path, nil)
+	return s.do(ctx, method, path, "", header...)
+}
+
+func (s *testServer) post(ctx context.Context, path, body string) *http.Response {
+	s.Helper()
+	return s.do(ctx, http.MethodPost, path, body, "Content-Type", wire.JSON)
+}
+
+func (s *testServer) do(ctx context.Context, method, path, body string, header ...string) *http.Response {
+	s.Helper()
+	r, err := http.NewRequestWithContext(ctx, method, "http://pennypost"+wire.Base+path, strings.NewReader(body))
 	if err != nil {
 		s.Fatal(err)
 	}
@@ -309,6 +319,42 @@ func TestRing(t *testing.T) {
 	h, _ := newTestAPI(t, Options{})
 	want{path: "/rooms/lab/ring?door=monitor", status: 405}.check(t, h, nil) // it takes a ring, which is more than to look
 	want{method: "POST", path: "/rooms/lab/ring?door=tmux", status: 400, detail: "rewake, monitor, channel"}.check(t, h, nil)
+}
+
+// TestHook holds that what a client says, and where, reaches who answers it, and that a hook that waits is answered when it is rung, when the time is
+// over, and when the post office stops.
+func TestHook(t *testing.T) {
+	h, _ := newTestAPI(t, Options{})
+	in := wire.Hook{Dir: "/srv/a b", As: "小克", Environ: []string{"TMUX=a,b c", "SECRET=x", "PENNYPOST_ROOM=lab"}}
+	header := in.Header()
+	header.Set("Content-Type", wire.JSON)
+	want{method: "POST", path: "/hooks/claude/Stop", header: header, body: `{"a":1}`, status: 200,
+		has: `claude Stop {\"a\":1} in /srv/a b as 小克, [\"TMUX=a,b c\" \"PENNYPOST_ROOM=lab\"]","ticket":"T1"`}.check(t, h, nil)
+	want{method: "POST", path: "/hooks/nobody/Stop", body: `{}`, status: 200, has: `"out":"{}","why":"the client is not known"`}.check(t, h, nil)
+	want{method: "POST", path: "/taken/T2", status: 404, detail: "no such ticket"}.check(t, h, nil)
+	h, _ = newTestAPI(t, Options{Local: func(*http.Request) bool { return false }})
+	want{method: "POST", path: "/hooks/claude/Stop", body: `{}`, status: 403, detail: "Unix socket only"}.check(t, h, nil)
+	want{method: "POST", path: "/taken/T1", status: 403, detail: "Unix socket only"}.check(t, h, nil)
+	for _, c := range []struct {
+		said, want  string
+		stop, after time.Duration
+	}{
+		{"", `{"err":"mail for ann","exit":2}`, 0, 0},
+		{"zzz", `{"err":"mail for ann","exit":2}`, 0, 3 * defaultKeepAlive},
+		{"zzzzzz", `{"wait":true}`, 0, hookWait},
+		{"zzzzzz", `{"wait":true}`, 20 * time.Second, 20 * time.Second},
+	} {
+		inBubble(t, func(s *testServer) {
+			if c.stop > 0 {
+				time.AfterFunc(c.stop, s.close)
+			}
+			began := time.Now()
+			body, err := io.ReadAll(s.post(s.Context(), "/hooks/claude/wait", c.said).Body)
+			if d := time.Since(began); strings.TrimSpace(string(body)) != c.want || err != nil || d != c.after {
+				t.Errorf("%s: %q after %v, %v; want %s after %v", c.said, body, d, err, c.want, c.after)
+			}
+		})
+	}
 }
 
 func TestExportBreaks(t *testing.T) {

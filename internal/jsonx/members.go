@@ -78,3 +78,9 @@ func Pick(r io.Reader, names ...string) (map[string]Value, error) {
 	_, err = d.ReadToken()
 	return picked, err
 }
+
+// ReadValue reads one JSON value from r, and nothing behind it, so that r need not end. Duplicate members and invalid UTF-8 pass.
+func ReadValue(r io.Reader) (Value, error) {
+	value, err := newLenientDecoder(r).ReadValue()
+	return value.Clone(), err
+}

@@ -97,7 +97,7 @@ func TestShellSpeaksAsTheAgent(t *testing.T) {
 			t.Fatal(err)
 		}
 		want := map[string]string{"s1": "claude-work", "s2": "claude-work-2"}[session]
-		if string(text) != "export PENNYPOST_AGENT='"+want+"'\n" {
+		if string(text) != "export PENNYPOST_AGENT="+want+"\n" {
 			t.Errorf("the commands of %s are run after %q", session, text)
 		}
 	}
