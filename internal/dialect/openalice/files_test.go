@@ -75,6 +75,7 @@ func TestStrangers(t *testing.T) {
 		b.write("entries.jsonl", line("x1", "theirs")+`{"id":"x2","ts":17`)
 		b.expect("theirs")
 		b.says("ws-abc", "ours")
+		b.Sync() // it waits for the rest of their line first
 		if got, want := b.file("entries.jsonl"), line("x1", "theirs")+"{\"id\":\"x2\",\"ts\":17\n{"; !strings.HasPrefix(got, want) {
 			t.Errorf("entries.jsonl says %q, want %q…", got, want)
 		}

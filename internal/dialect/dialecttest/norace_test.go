@@ -1,0 +1,5 @@
+//go:build !race
+
+package dialecttest_test
+
+const patience = 1
