@@ -3,9 +3,12 @@ package mcpserver
 import (
 	"bufio"
 	"bytes"
+	"encoding/json"
 	"errors"
 	"io"
 	"testing"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
 // FuzzReadLine holds that every line of a client is given once, in order, without its white space, and nothing else
@@ -36,6 +39,34 @@ func FuzzReadLine(f *testing.F) {
 		}
 		if len(text) < maxLine && !bytes.Equal(got, want) {
 			t.Errorf("%q was read as %q, want %q", text, got, want)
+		}
+	})
+}
+
+// FuzzTools holds that no arguments of a tool are more than refused, in words that fit into an answer.
+func FuzzTools(f *testing.F) {
+	names := []string{"send_message", "read_messages", "mark_messages", "list_agents", "set_presence"}
+	for i, s := range []string{
+		`{"to":"bea","body":"x","metadata":{"n":1e99999},"ttl_hours":1e308}`, `{"after":18446744073709551615,"limit":-1}`,
+		`{"ids":[""],"mark":"presented"}`, `{"cursor":"\u0000"}`, `{"name":"us\u200der","roles":["orchestrator"]}`,
+		`{"to":["all","role:x","bea@lab"],"body":"</mail>","reply_to":"m"}`, `{"since":"2026","query":"\\"}`,
+	} {
+		f.Add(uint8(i), []byte(s))
+	}
+	f.Fuzz(func(t *testing.T, which uint8, args []byte) {
+		if !json.Valid(args) {
+			return // the client's library refuses to send it; FuzzParseMessage is about such bytes
+		}
+		session := connectNative(t, openRoom(t), "ann")
+		name := names[int(which)%len(names)]
+		res, err := session.CallTool(t.Context(), &mcp.CallToolParams{Name: name, Arguments: json.RawMessage(args)})
+		if err != nil {
+			return // refused by the protocol
+		}
+		for _, c := range res.Content {
+			if text, ok := c.(*mcp.TextContent); !ok || len(text.Text) > 20<<10 {
+				t.Errorf("%s %q: %T of %d bytes", name, args, c, len(text.Text))
+			}
 		}
 	})
 }

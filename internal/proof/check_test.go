@@ -45,10 +45,9 @@ func (w *world) check() {
 	if err != nil {
 		w.found.add("P9", "the history of main: %v", err)
 	}
-	// What retention took to the archive is there as a text; how it stood with everybody is not kept.
-	kept := slices.DeleteFunc(slices.Clone(rooms["main"]), func(it mail.Item) bool { return hot[it.ID] == 0 })
-	w.checkMarks(kept)
-	w.checkStates(kept)
+	w.checkMarks(rooms["main"])
+	// Of what retention took to the archive it is not kept for whom it was, only who has marked it.
+	w.checkStates(slices.DeleteFunc(rooms["main"], func(it mail.Item) bool { return hot[it.ID] == 0 }))
 	w.checkForeign(rooms["harbour"])
 	if err := w.office.stop(); err != nil {
 		w.found.add("P1", "the last stop: %v", err)
@@ -268,7 +267,12 @@ func (w *world) checkMarks(items []mail.Item) {
 	for i := range items {
 		it := &items[i]
 		b := &book{client: "at the end", began: w.began}
-		b.saw(op{Kind: "look", Call: end, Message: it.ID}, it, nil)
+		o := op{Kind: "look", Call: end, Message: it.ID}
+		b.saw(o, it, nil)
+		if len(it.Deliveries) == 0 { // in the archive that says that nobody has marked it
+			o.Agent, o.State = clerk, mail.Queued
+			b.add(o, nil)
+		}
 		final = append(final, b.all()...)
 	}
 	asked := make(map[mail.ID]mail.Kind) // to whom what was marked was sent
@@ -293,12 +297,19 @@ func (w *world) checkMarks(items []mail.Item) {
 		case asked[o.Message] == mail.ToAgent && o.Agent == clerk:
 			marks.look(string(o.Message), o, heard{state: o.State})
 		case asked[o.Message] == mail.ToRole:
-			looks[fmt.Sprint(o.Client, o.Call, o.Message)] = o
+			key := fmt.Sprint(o.Client, o.Call, o.Message)
+			before, again := looks[key]
+			if again && taken(before.State) && taken(o.State) {
+				w.found.add("P6", "%s was taken by %s and by %s", o.Message, before.Agent, o.Agent)
+			}
+			if !again || taken(o.State) {
+				looks[key] = o
+			}
 		}
 	}
 	for _, o := range looks {
 		out := heard{state: o.State}
-		if o.State == mail.Read || o.State == mail.Archived {
+		if taken(o.State) {
 			out.taker = o.Agent
 		}
 		takes.look(string(o.Message), o, out)
@@ -307,6 +318,9 @@ func (w *world) checkMarks(items []mail.Item) {
 	w.logf("%d messages to a role and %d others were marked in competition; %d undecided", len(takes), len(marks),
 		undecided)
 }
+
+// taken reports whether who stands so with role mail has taken it.
+func taken(s mail.DeliveryState) bool { return s == mail.Read || s == mail.Archived }
 
 // checkStates holds that every message has a state with everybody whom it is for (P7).
 func (w *world) checkStates(items []mail.Item) {
