@@ -61,7 +61,7 @@ const (
 	// patience is how long a sender waits for slow files. The send stands then as it does when they fail.
 	patience = 100 * time.Millisecond
 	// stuckAfter is how long a bridge may be at its files before its status says that it hangs.
-	stuckAfter = time.Second
+	stuckAfter = 3 * time.Second
 	// syncPatience is how long Sync waits for files that hang.
 	syncPatience = 5 * time.Second
 	// stopPatience is how long a bridge that is to stop gets to come back from its files. One that does not is left
