@@ -189,6 +189,7 @@ const settle = 2500 * time.Millisecond
 // Nothing may be lost by that.
 func (n *nemesis) replaced(r *rand.Rand) error {
 	room := n.victim(r)
+	n.tidy(room)
 	path, c := n.journal(room), copied{room: mail.RoomName(room), read: time.Since(n.began)}
 	text, err := os.ReadFile(path)
 	if err != nil {
@@ -211,10 +212,23 @@ func (n *nemesis) replaced(r *rand.Rand) error {
 }
 
 func (n *nemesis) removed(r *rand.Rand) error {
-	if err := os.Remove(n.journal(n.victim(r))); err != nil {
+	room := n.victim(r)
+	n.tidy(room)
+	if err := os.Remove(n.journal(room)); err != nil {
 		return err
 	}
 	return n.afterwards(r)
+}
+
+// tidy does what a person would do about the copies that were set aside before: repairs, and removes what is left of them.
+func (n *nemesis) tidy(room string) {
+	if err := n.probe.do(context.Background(), http.MethodPost, "/rooms/"+room+"/repair", nil, nil); err != nil {
+		n.log("repair of %s: %v", room, err)
+	}
+	copies, _ := filepath.Glob(filepath.Join(filepath.Dir(n.journal(room)), "mailbox.foreign-*.jsonl"))
+	for _, c := range copies {
+		_ = os.Remove(c)
+	}
 }
 
 // afterwards lets people work on, and then ends the post office, in one way or the other, so that only the files

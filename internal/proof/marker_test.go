@@ -75,9 +75,52 @@ func (m *marker) run(ctx context.Context) {
 			pause(ctx, rand.N(60*time.Millisecond))
 		}
 		if m.comes && rand.IntN(20) == 0 {
+			m.sweep(ctx)
 			m.leave(ctx)
 		}
 	}
+}
+
+// sweep takes what has waited longest, all in one call: role mail that nobody takes stays hot.
+func (m *marker) sweep(ctx context.Context) {
+	var page mail.Page
+	if m.door.do(context.WithoutCancel(ctx), http.MethodGet, m.path("/inbox?limit=200"), nil, &page) != nil {
+		return
+	}
+	o := op{Kind: "mark", Call: m.now(), Room: m.room, Agent: m.agent, Mark: mail.MarkRead}
+	q := mail.Marking{Mark: mail.MarkRead}
+	for _, it := range page.Messages {
+		if it.To[0].Kind() == mail.ToRole {
+			q.IDs = append(q.IDs, it.ID)
+		}
+	}
+	if len(q.IDs) == 0 {
+		return
+	}
+	var told mail.Marked
+	err := m.door.do(context.WithoutCancel(ctx), http.MethodPost, m.path("/marks"), q, &told)
+	for _, id := range q.IDs {
+		o.Message, o.Result, o.Outcome = id, resultFor(id, &told), ""
+		if o.Result == "not_yours" || o.Result == "not_found" {
+			o.Outcome = refused
+		}
+		m.add(o, err)
+	}
+}
+
+// resultFor says what a mark came to for one of the messages.
+func resultFor(id mail.ID, told *mail.Marked) string {
+	switch {
+	case slices.Contains(told.Marked, id):
+		return "marked"
+	case slices.Contains(told.Already, id):
+		return "already"
+	case slices.Contains(told.NotYours, id):
+		return "not_yours"
+	case slices.Contains(told.NotFound, id):
+		return "not_found"
+	}
+	return ""
 }
 
 // mark marks one message, and notes what it was told of it.

@@ -27,13 +27,16 @@ func (e *eraser) run(ctx context.Context) {
 	for ctx.Err() == nil {
 		for _, s := range e.senders {
 			ops := s.all()
-			for ; e.next[s] < len(ops); e.next[s]++ {
+			for ; e.next[s] < len(ops) && ctx.Err() == nil; e.next[s]++ {
 				o := ops[e.next[s]]
 				if o.Outcome == done && secretIn(s.draft(o.N).Body) != "" {
 					e.erase(ctx, o)
 				}
 			}
 		}
+		// The user reads: what the person has not read stays hot.
+		read := mail.Marking{All: true, Mark: mail.MarkRead}
+		_ = e.door.do(context.WithoutCancel(ctx), http.MethodPost, "/rooms/main/marks", read, nil)
 		pause(ctx, time.Second)
 	}
 }
