@@ -267,8 +267,14 @@ func (r *Room) append(ctx context.Context, events ...mail.Event) (mail.Seq, erro
 	if err != nil {
 		return 0, r.unavailable(err)
 	}
-	return seq, r.await(ctx, seq)
+	// What stands in the journal counts, whatever becomes of the caller: who sends again with the same key has to find it.
+	applying, cancel := context.WithTimeout(context.WithoutCancel(ctx), appliedWithin)
+	defer cancel()
+	return seq, r.await(applying, seq)
 }
+
+// appliedWithin bounds how long a caller that has left is served on. An event is applied within microseconds.
+const appliedWithin = 5 * time.Second
 
 // await blocks until the state has reached seq.
 func (r *Room) await(ctx context.Context, seq mail.Seq) error {
