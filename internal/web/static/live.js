@@ -10,6 +10,7 @@ let waiting; // the timer of their next look
 document.addEventListener("pp-tick", () => { heard = Date.now(); });
 document.addEventListener("pp-change", (e) => changed(JSON.parse(e.detail.data)));
 document.addEventListener("visibilitychange", () => { if (!document.hidden) ask(); });
+if (base) setTimeout(connect); // behind htmx, which looks at the page in a timer of its own: no event comes before it is listened to
 if (base) setInterval(() => { if (Date.now() - heard > silence) { ask(); connect(); } }, 2_000);
 
 // What the page asks by itself does not count as the person's: nobody stays logged in by a page that lies open.

@@ -17,22 +17,25 @@ import (
 	"strings"
 )
 
-// packages are what is fetched. A hash is the SHA-256 of the file.
+// packages are what is fetched. A hash is the SHA-256 of the file. Files of one package with the same target are put into
+// it one behind another: htmx looks at the page as soon as it has run, and an extension that arrives later is too late.
 var packages = []struct {
 	name  string
-	files map[string]string // path in the package: hash
+	files []file
 }{
-	{"htmx.org@4.0.1", map[string]string{
-		"dist/htmx.min.js":       "a0abb04f2f45a1f89d1d4844023245537e5e6014c87b144553e0607b4cc32130",
-		"dist/ext/hx-sse.min.js": "18ef2761356ec1fe0bb6d92612315b37517a7c1e9856b661c5ae81fef239d103",
-		"dist/ext/hx-csp.min.js": "a7e1e6711ae6c3e50ad300fba7936cbe8d07599cdae313414a179ddd6b26e143",
-		"LICENSE":                "d3d2456f76414f2456104660ebd65aff1c04cd7966b942bdabd63f3cdb316a38",
+	{"htmx.org@4.0.1", []file{
+		{"dist/htmx.min.js", "htmx.min.js", "a0abb04f2f45a1f89d1d4844023245537e5e6014c87b144553e0607b4cc32130"},
+		{"dist/ext/hx-sse.min.js", "htmx.min.js", "18ef2761356ec1fe0bb6d92612315b37517a7c1e9856b661c5ae81fef239d103"},
+		{"dist/ext/hx-csp.min.js", "htmx.min.js", "a7e1e6711ae6c3e50ad300fba7936cbe8d07599cdae313414a179ddd6b26e143"},
+		{"LICENSE", "htmx.org.LICENSE", "d3d2456f76414f2456104660ebd65aff1c04cd7966b942bdabd63f3cdb316a38"},
 	}},
-	{"@highlightjs/cdn-assets@11.12.0", map[string]string{
-		"highlight.min.js": "8ab71eb09c51f501e5e25157d9cff100e46cc29bcbfc744d0b746d451fca7f53",
-		"LICENSE":          "6c081431591d9df696c82dc598fe1423765b8a299b200ed00b281afd0f64c490",
+	{"@highlightjs/cdn-assets@11.12.0", []file{
+		{"highlight.min.js", "highlight.min.js", "8ab71eb09c51f501e5e25157d9cff100e46cc29bcbfc744d0b746d451fca7f53"},
+		{"LICENSE", "highlightjs-cdn-assets.LICENSE", "6c081431591d9df696c82dc598fe1423765b8a299b200ed00b281afd0f64c490"},
 	}},
 }
+
+type file struct{ path, target, hash string }
 
 const target = "static/vendor"
 
@@ -61,63 +64,62 @@ func run() error {
 }
 
 // fetch has npm download a package and keeps the files that are wanted of it.
-func fetch(tmp, name string, files map[string]string) error {
+func fetch(tmp, name string, files []file) error {
 	cmd := exec.Command("npm", "pack", "--silent", "--pack-destination", tmp, name)
 	cmd.Stderr = os.Stderr
 	out, err := cmd.Output()
 	if err != nil {
 		return fmt.Errorf("npm pack: %w", err)
 	}
-	file, err := os.Open(filepath.Join(tmp, filepath.Base(strings.TrimSpace(string(out)))))
+	packed, err := unpack(filepath.Join(tmp, filepath.Base(strings.TrimSpace(string(out)))))
 	if err != nil {
 		return err
 	}
-	defer file.Close()
-	zipped, err := gzip.NewReader(file)
-	if err != nil {
-		return err
+	targets := make(map[string][]byte)
+	for _, f := range files {
+		text, ok := packed[f.path]
+		if !ok {
+			return fmt.Errorf("there is no file %s", f.path)
+		}
+		sum := sha256.Sum256(text)
+		if got := hex.EncodeToString(sum[:]); got != f.hash {
+			return fmt.Errorf("%s has the hash %s, not %s", f.path, got, f.hash)
+		}
+		// A browser would look for the map, which is not there.
+		if i := bytes.LastIndex(text, []byte("\n//# sourceMappingURL=")); i >= 0 {
+			text = text[:i+1]
+		}
+		targets[f.target] = append(targets[f.target], text...)
 	}
-	found := 0
-	for r := tar.NewReader(zipped); ; {
-		h, err := r.Next()
-		if err == io.EOF {
-			break
-		} else if err != nil {
+	for to, text := range targets {
+		if err := os.WriteFile(filepath.Join(target, to), text, 0o644); err != nil {
 			return err
 		}
-		path := strings.TrimPrefix(h.Name, "package/")
-		want, wanted := files[path]
-		if !wanted {
-			continue
-		}
-		found++
-		if err := keep(r, name, path, want); err != nil {
-			return err
-		}
-	}
-	if found != len(files) {
-		return fmt.Errorf("%d of %d files found", found, len(files))
 	}
 	return nil
 }
 
-// keep writes a file to the target if its hash is the one that was pinned.
-func keep(r io.Reader, name, path, want string) error {
-	text, err := io.ReadAll(r)
+// unpack returns the files of a package by their paths.
+func unpack(path string) (map[string][]byte, error) {
+	packed, err := os.Open(path)
 	if err != nil {
-		return err
+		return nil, err
 	}
-	sum := sha256.Sum256(text)
-	if got := hex.EncodeToString(sum[:]); got != want {
-		return fmt.Errorf("%s has the hash %s, not %s", path, got, want)
+	defer packed.Close()
+	zipped, err := gzip.NewReader(packed)
+	if err != nil {
+		return nil, err
 	}
-	to := filepath.Base(path)
-	if to == "LICENSE" {
-		to = strings.NewReplacer("@", "", "/", "-").Replace(name[:strings.LastIndex(name, "@")]) + ".LICENSE"
+	files := make(map[string][]byte)
+	for r := tar.NewReader(zipped); ; {
+		h, err := r.Next()
+		if err == io.EOF {
+			return files, nil
+		} else if err != nil {
+			return nil, err
+		}
+		if files[strings.TrimPrefix(h.Name, "package/")], err = io.ReadAll(r); err != nil {
+			return nil, err
+		}
 	}
-	// A browser would look for the map, which is not there.
-	if i := bytes.LastIndex(text, []byte("\n//# sourceMappingURL=")); i >= 0 {
-		text = text[:i+1]
-	}
-	return os.WriteFile(filepath.Join(target, to), text, 0o644)
 }
