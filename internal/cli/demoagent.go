@@ -68,7 +68,7 @@ func (a *app) demoAgent(ctx context.Context, name mail.Name) error {
 	}
 }
 
-func (me *actor) turn(ctx context.Context, m mail.Moment) (mail.Told, error) {
+func (me *actor) turn(ctx context.Context, m mail.Moment) (mail.Briefing, error) {
 	t := mail.Turn{Moment: m, Session: "demo-" + string(me.name), Client: "claude"}
 	if me.socket != "" {
 		t.Access = &mail.Access{Socket: me.socket}
@@ -78,14 +78,14 @@ func (me *actor) turn(ctx context.Context, m mail.Moment) (mail.Told, error) {
 
 // work is a turn: it goes on for as long as there is mail that must not wait.
 func (me *actor) work(ctx context.Context) error {
-	told, err := me.turn(ctx, mail.TurnStart)
+	brief, err := me.turn(ctx, mail.TurnStart)
 	for err == nil {
-		for i := range told.Items {
-			if err := me.handle(ctx, &told.Items[i]); err != nil {
+		for i := range brief.Items {
+			if err := me.handle(ctx, &brief.Items[i]); err != nil {
 				return err
 			}
 		}
-		if told, err = me.turn(ctx, mail.TurnEnd); err == nil && !told.Continue {
+		if brief, err = me.turn(ctx, mail.TurnEnd); err == nil && !brief.Continue {
 			return nil
 		}
 	}

@@ -305,7 +305,7 @@ func (s *session) ring(ctx context.Context, name mail.Name, c *mcpserver.Channel
 	select {
 	case <-c.Ready():
 		// If it cannot be written, the client is gone, and the server ends.
-		_ = attend(ctx, s.quiet, s.room, name, mail.Line{Door: mail.ChannelDoor}, c.Notify, func(error) {})
+		_ = followRings(ctx, s.quiet, s.room, name, mail.Listener{Door: mail.ChannelDoor}, c.Notify, func(error) {})
 	case <-ctx.Done():
 	}
 }

@@ -86,6 +86,6 @@ func (a *app) handOver(items []mail.Item) {
 		if a.out.err == nil {
 			_, a.out.err = io.WriteString(fencedWriter{a.stdout}, "\n"+f.Message(&items[i])+"\n")
 		}
-		a.showStanding(&items[i])
+		a.showDelivery(&items[i])
 	}
 }

@@ -41,7 +41,7 @@ func (a *app) monitor(ctx context.Context) error {
 	if a.office, err = a.quietOffice(); err != nil { // it shall not raise a post office that a person has stopped
 		return err
 	}
-	return attend(ctx, a.office, room, name, mail.Line{Door: mail.MonitorDoor}, func(r *mail.Rung) error {
+	return followRings(ctx, a.office, room, name, mail.Listener{Door: mail.MonitorDoor}, func(r *mail.Rung) error {
 		a.out.line("%s", fence.Text(oneLine(r.Text)))
 		return a.out.err
 	}, func(err error) { fmt.Fprintf(a.env.Stderr, "pennypost: %s\n", visible(err.Error())) })

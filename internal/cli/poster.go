@@ -60,13 +60,13 @@ func (a *app) poster(ctx context.Context) error {
 	}
 	door := &wake.ClaudeSocket{Config: daemon.ClaudeDir(), Below: cfg.ClaudeBelow}
 	parent, began, met := os.Getppid(), time.Now(), false
-	for pause := minAttend; ctx.Err() == nil && os.Getppid() == parent; pause = min(2*pause, maxAttend) {
-		rung, err := a.office.Ring(ctx, room, name, mail.Line{Door: mail.PosterDoor, Session: s.ID})
+	for pause := minRingPause; ctx.Err() == nil && os.Getppid() == parent; pause = min(2*pause, maxRingPause) {
+		rung, err := a.office.Ring(ctx, room, name, mail.Listener{Door: mail.PosterDoor, Session: s.ID})
 		switch {
 		case err == nil && rung != nil && rung.Over && (met || time.Since(began) > posterStart):
 			return nil
 		case err == nil && (rung == nil || !rung.Over):
-			if met, pause = true, minAttend; rung == nil {
+			if met, pause = true, minRingPause; rung == nil {
 				continue // nobody has rung for a minute
 			}
 			if err := door.Post(ctx, &s, rung.ID, rung.Text); err != nil {

@@ -145,12 +145,12 @@ func (a *app) showMessage(it *mail.Item) {
 		}
 		p.field("doc", oneLine(name))
 	}
-	a.showStanding(it)
+	a.showDelivery(it)
 	p.line("\n%s", indent(visible(it.Body)))
 }
 
-// showStanding prints whom a message is for and what became of it.
-func (a *app) showStanding(it *mail.Item) {
+// showDelivery prints whom a message is for and what became of it.
+func (a *app) showDelivery(it *mail.Item) {
 	p := a.out
 	p.field("to", addressees(it.To))
 	if it.Expires != 0 && !it.Read {

@@ -143,7 +143,7 @@ func (o *Office) Room(_ context.Context, room mail.RoomName, as mail.Name) (mail
 }
 
 // Ring waits beside an agent, for less than a minute, until a door of it is rung; nil means that it was not. It starts no post office.
-func (o *Office) Ring(ctx context.Context, room mail.RoomName, as mail.Name, at mail.Line) (*mail.Rung, error) {
+func (o *Office) Ring(ctx context.Context, room mail.RoomName, as mail.Name, at mail.Listener) (*mail.Rung, error) {
 	c := &caller{office: o, name: as}
 	query := params{}.text("door", at.Door).text("session", at.Session).text("timeout", until(ctx).String()).values()
 	var rung *mail.Rung

@@ -133,8 +133,8 @@ func (c *Client) Agents(ctx context.Context) ([]mail.Agent, error) {
 }
 
 // Turn implements mail.Turner.
-func (c *Client) Turn(ctx context.Context, t mail.Turn) (mail.Told, error) {
-	return post[mail.Told](ctx, &c.caller, request{path: c.path("turns")}, t)
+func (c *Client) Turn(ctx context.Context, t mail.Turn) (mail.Briefing, error) {
+	return post[mail.Briefing](ctx, &c.caller, request{path: c.path("turns")}, t)
 }
 
 // Register implements mail.Registrar.

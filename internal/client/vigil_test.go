@@ -85,7 +85,7 @@ func TestFrozenOffice(t *testing.T) {
 		"Wait":  func(ctx context.Context, c *Client) error { _, err := c.Wait(ctx, mail.WaitQuery{}); return err },
 		"Watch": func(ctx context.Context, c *Client) error { _, err := c.Watch(ctx, 0); return err },
 		"Ring": func(ctx context.Context, c *Client) error {
-			_, err := c.office.Ring(ctx, "lab", "ann", mail.Line{Door: "monitor"})
+			_, err := c.office.Ring(ctx, "lab", "ann", mail.Listener{Door: "monitor"})
 			return err
 		},
 		"Turn": func(ctx context.Context, c *Client) error { _, err := c.Turn(ctx, mail.Turn{}); return err },

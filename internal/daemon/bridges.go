@@ -110,7 +110,7 @@ func (o *office) bridgeFigures() (f bridgeFigures) {
 }
 
 // Bridges implements mail.Connector.
-func (v *visit) Bridges(ctx context.Context) ([]mail.BridgeStatus, error) {
+func (v *callerRoom) Bridges(ctx context.Context) ([]mail.BridgeStatus, error) {
 	e, err := v.enter(ctx, true)
 	if err != nil {
 		return nil, err
@@ -120,7 +120,7 @@ func (v *visit) Bridges(ctx context.Context) ([]mail.BridgeStatus, error) {
 }
 
 // AddBridge implements mail.Connector.
-func (v *visit) AddBridge(ctx context.Context, b mail.Bridge) (mail.BridgeStatus, error) {
+func (v *callerRoom) AddBridge(ctx context.Context, b mail.Bridge) (mail.BridgeStatus, error) {
 	if v.caller == mail.User {
 		if err := bridge.Check(Dialects(), &b); err != nil {
 			return mail.BridgeStatus{}, err
@@ -133,13 +133,13 @@ func (v *visit) AddBridge(ctx context.Context, b mail.Bridge) (mail.BridgeStatus
 }
 
 // RemoveBridge implements mail.Connector.
-func (v *visit) RemoveBridge(ctx context.Context, id string) error {
+func (v *callerRoom) RemoveBridge(ctx context.Context, id string) error {
 	_, err := v.bridging(ctx, func(s mail.Service) (string, error) { return "", s.RemoveBridge(ctx, id) })
 	return err
 }
 
 // SyncBridge implements mail.Connector.
-func (v *visit) SyncBridge(ctx context.Context, id string) (mail.BridgeStatus, error) {
+func (v *callerRoom) SyncBridge(ctx context.Context, id string) (mail.BridgeStatus, error) {
 	return v.bridging(ctx, func(s mail.Service) (string, error) {
 		_, err := s.SyncBridge(ctx, id) // which refuses who may not, and what is not there
 		return id, err
@@ -147,7 +147,7 @@ func (v *visit) SyncBridge(ctx context.Context, id string) (mail.BridgeStatus, e
 }
 
 // bridging changes the list of bridges, if call does, and brings the one that call names in step.
-func (v *visit) bridging(ctx context.Context, call func(mail.Service) (string, error)) (mail.BridgeStatus, error) {
+func (v *callerRoom) bridging(ctx context.Context, call func(mail.Service) (string, error)) (mail.BridgeStatus, error) {
 	e, err := v.enter(ctx, true)
 	if err != nil {
 		return mail.BridgeStatus{}, err

@@ -67,7 +67,7 @@ type daemon struct {
 
 	closing context.Context // done when it begins to stop
 	stop    context.CancelFunc
-	crowd   crowd
+	connections   connections
 	running sync.WaitGroup // goroutines of Run
 }
 
@@ -134,8 +134,8 @@ func newDaemon(ctx context.Context, opts Options, token, host string, at listene
 	d.closing, d.stop = context.WithCancel(ctx)
 	d.office = newOffice(&d.opts.Config, d.log, d.metrics)
 	d.gate = newGate(token, &d.opts.Config, d.office)
-	d.crowd.since = time.Now()
-	d.metrics.of(d.office, d.crowd.size)
+	d.connections.since = time.Now()
+	d.metrics.of(d.office, d.connections.size)
 	return d
 }
 

@@ -65,7 +65,7 @@ func (m *dialectDoor) entitled(next http.Handler) http.Handler {
 			meant = mail.Name(norm.NFC.String(r.PathValue("agent"))) // as credentials are read
 		}
 		if m.endpoint.Known != nil {
-			if err := m.endpoint.Known(r.Context(), m.visit(c), meant); err != nil {
+			if err := m.endpoint.Known(r.Context(), m.callerRoom(c), meant); err != nil {
 				http.Error(w, err.Error(), statusOf(err))
 				return
 			}
@@ -91,8 +91,8 @@ func statusOf(err error) int {
 	return http.StatusServiceUnavailable
 }
 
-func (m entrance) visit(c mail.Caller) mail.Service {
-	return &visit{office: m.daemon.office, name: c.Room, caller: c.Name}
+func (m entrance) callerRoom(c mail.Caller) mail.Service {
+	return &callerRoom{office: m.daemon.office, name: c.Room, caller: c.Name}
 }
 
 // server returns the MCP server of a request's caller.
@@ -103,7 +103,7 @@ func (m *dialectDoor) server(r *http.Request) (*mcp.Server, error) {
 	s := m.servers[c]
 	if s == nil {
 		s = mcpserver.NewDialect(mcpserver.Mailbox{
-			Service: m.visit(c), Room: c.Room, Agent: c.Name, Version: m.daemon.opts.Version, Log: m.daemon.log,
+			Service: m.callerRoom(c), Room: c.Room, Agent: c.Name, Version: m.daemon.opts.Version, Log: m.daemon.log,
 		}, m.name, m.endpoint)
 		m.servers[c] = s
 	}
@@ -120,6 +120,6 @@ func (d *daemon) dialectRoute(route dialect.Route) http.Handler {
 			return
 		}
 		r = r.WithContext(context.WithoutCancel(r.Context())) // a delete that has begun is finished though the browser left
-		route.Handle(w, r, &dialect.Call{Service: door.visit(c), Caller: c.Name, Room: c.Room, Now: time.Now(), Log: d.log})
+		route.Handle(w, r, &dialect.Call{Service: door.callerRoom(c), Caller: c.Name, Room: c.Room, Now: time.Now(), Log: d.log})
 	}))
 }

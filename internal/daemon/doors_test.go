@@ -138,9 +138,9 @@ func TestTmuxDoor(t *testing.T) {
 		t.Errorf("bob is woken by %q, want tmux", w)
 	}
 	d.rung("tmux")
-	told, err := os.ReadFile(file)
-	if text := string(told); err != nil || strings.Count(text, "\n") != 1 || !strings.Contains(text, "1 unread in room a") || strings.Contains(text, "SECRET") {
-		t.Errorf("the pane was told %q, %v", told, err)
+	brief, err := os.ReadFile(file)
+	if text := string(brief); err != nil || strings.Count(text, "\n") != 1 || !strings.Contains(text, "1 unread in room a") || strings.Contains(text, "SECRET") {
+		t.Errorf("the pane was told %q, %v", brief, err)
 	}
 	if _, err := d.room(t, "a", "eve").Register(t.Context(), mail.Presence{Name: "eve", Session: "s-eve", Roles: []string{"builder"}}); err != nil {
 		t.Fatal(err)

@@ -36,8 +36,8 @@ func TestP5_ForgedProcess(t *testing.T) {
 	}
 	for name, program := range map[mail.Name]string{"lead": lead, "builder": builder} {
 		turn := mail.Turn{Moment: mail.SessionStart, Session: "s-" + string(name), Process: program}
-		if told, err := room(name, program).Turn(t.Context(), turn); err != nil || told.Agent != name {
-			t.Fatalf("%s begins: %+v, %v", name, told, err)
+		if brief, err := room(name, program).Turn(t.Context(), turn); err != nil || brief.Agent != name {
+			t.Fatalf("%s begins: %+v, %v", name, brief, err)
 		}
 	}
 	forger := room("lead", builder)
@@ -71,7 +71,7 @@ func TestP5_ForgedProcess(t *testing.T) {
 			return nil
 		},
 		"a line": func() error {
-			return o.line(below(t.Context(), builder), "a", "lead", mail.Line{Door: mail.MonitorDoor}, 0, func(*mail.Rung) error { return nil })
+			return o.line(below(t.Context(), builder), "a", "lead", mail.Listener{Door: mail.MonitorDoor}, 0, func(*mail.Rung) error { return nil })
 		},
 		"a bridge": func() error { _, err := forger.AddBridge(t.Context(), mail.Bridge{}); return err },
 	} {
@@ -80,8 +80,8 @@ func TestP5_ForgedProcess(t *testing.T) {
 		}
 	}
 	// Its own hook of the same name is another agent, as ever.
-	if told, err := forger.Turn(t.Context(), mail.Turn{Moment: mail.SessionStart, Session: "s2", Process: builder}); err != nil || told.Agent != "lead-2" {
-		t.Errorf("another session that is called lead is %+v, %v", told, err)
+	if brief, err := forger.Turn(t.Context(), mail.Turn{Moment: mail.SessionStart, Session: "s2", Process: builder}); err != nil || brief.Agent != "lead-2" {
+		t.Errorf("another session that is called lead is %+v, %v", brief, err)
 	}
 	cfg.AgentCheck = config.CheckProcess
 	if _, err := room("lead", builder).Inbox(t.Context(), mail.InboxQuery{}); err != nil {

@@ -8,7 +8,7 @@ import (
 )
 
 // line has a process beside the caller wait at a door until it is rung; see wake.Waiter.Wait. It is a sign of life of the caller's session.
-func (o *office) line(ctx context.Context, name mail.RoomName, caller mail.Name, at mail.Line, silence time.Duration, hand func(*mail.Rung) error) error {
+func (o *office) line(ctx context.Context, name mail.RoomName, caller mail.Name, at mail.Listener, silence time.Duration, hand func(*mail.Rung) error) error {
 	if caller == mail.User || caller == mail.System {
 		return mail.Errorf(mail.Denied, "only agents are rung; say which with --as NAME or PENNYPOST_AGENT")
 	}
@@ -42,7 +42,7 @@ func (o *office) seated(
 			return "", nil
 		}
 	}
-	s, err := o.visitor(ctx, name, caller).as(e)
+	s, err := o.roomAs(ctx, name, caller).as(e)
 	if err != nil {
 		return "", err
 	}

@@ -16,7 +16,7 @@ type waiter struct {
 	leave context.CancelFunc
 }
 
-func (r *running) wait(t *testing.T, as mail.Name, at mail.Line) *waiter {
+func (r *running) wait(t *testing.T, as mail.Name, at mail.Listener) *waiter {
 	ctx, cancel := context.WithCancel(t.Context())
 	w := &waiter{ended: make(chan struct{}), leave: cancel}
 	go func() {
@@ -33,13 +33,13 @@ func TestP8_Line(t *testing.T) {
 	cfg := testConfig(t)
 	r := start(t, Options{Config: cfg})
 	user := r.room(t, "a", mail.User)
-	turn := func(session string, m mail.Moment) mail.Told {
+	turn := func(session string, m mail.Moment) mail.Briefing {
 		t.Helper()
-		told, err := r.room(t, "a", "bob").Turn(t.Context(), mail.Turn{Moment: m, Session: session, Client: "claude"})
+		brief, err := r.room(t, "a", "bob").Turn(t.Context(), mail.Turn{Moment: m, Session: session, Client: "claude"})
 		if err != nil {
 			t.Fatal(err)
 		}
-		return told
+		return brief
 	}
 	ask := func(to string) (wokenBy func() mail.Delivery) {
 		t.Helper()
@@ -56,15 +56,15 @@ func TestP8_Line(t *testing.T) {
 		}
 	}
 	turn("s1", mail.SessionStart)
-	if told := turn("s2", mail.SessionStart); told.Agent != "bob-2" {
-		t.Fatalf("the second session is %s", told.Agent)
+	if brief := turn("s2", mail.SessionStart); brief.Agent != "bob-2" {
+		t.Fatalf("the second session is %s", brief.Agent)
 	}
 	one, two := ask("bob"), ask("bob-2")
 	if d := two(); d.Wake != mail.WakeNoDoor {
 		t.Errorf("before anybody waits it is woken by %q", d.Wake)
 	}
 	rewake := func(session string) *waiter {
-		return r.wait(t, "bob", mail.Line{Door: mail.RewakeDoor, Session: session})
+		return r.wait(t, "bob", mail.Listener{Door: mail.RewakeDoor, Session: session})
 	}
 	for session, mailOf := range map[string]func() mail.Delivery{"s1": one, "s2": two} { // who comes to wait is rung for what waits already
 		w := rewake(session)
@@ -94,7 +94,7 @@ func TestP8_Line(t *testing.T) {
 		}
 	}
 	for as, code := range map[mail.Name]mail.Code{mail.User: mail.Denied, "nobody": mail.NotFound} {
-		w := r.wait(t, as, mail.Line{Door: mail.MonitorDoor})
+		w := r.wait(t, as, mail.Listener{Door: mail.MonitorDoor})
 		if <-w.ended; mail.CodeOf(w.err) != code {
 			t.Errorf("as %s one that waits is told %v", as, w.err)
 		}
@@ -104,11 +104,11 @@ func TestP8_Line(t *testing.T) {
 	if _, err := user.Register(t.Context(), mail.Presence{Name: "eve"}); err != nil {
 		t.Fatal(err)
 	}
-	if told := turn("s3", mail.SessionStart); told.Agent != "bob" {
-		t.Fatalf("the third session is %s", told.Agent)
+	if brief := turn("s3", mail.SessionStart); brief.Agent != "bob" {
+		t.Fatalf("the third session is %s", brief.Agent)
 	}
 	for range 2 {
-		w := r.wait(t, "eve", mail.Line{Door: mail.RewakeDoor, Session: "s3"})
+		w := r.wait(t, "eve", mail.Listener{Door: mail.RewakeDoor, Session: "s3"})
 		if <-w.ended; w.rung == nil || !w.rung.Over {
 			t.Errorf("another's session was waited for: %+v, %v", w.rung, w.err)
 		}
@@ -118,7 +118,7 @@ func TestP8_Line(t *testing.T) {
 		t.Errorf("the session passed to another: %+v, %v", list, err)
 	}
 
-	over := r.wait(t, "bob-2", mail.Line{Door: mail.MonitorDoor})
+	over := r.wait(t, "bob-2", mail.Listener{Door: mail.MonitorDoor})
 	eventually(t, "bob-2 has a monitor", func() bool { return two().Wake == mail.MonitorDoor })
 	r.stop(t)
 	if <-over.ended; over.err != nil || over.rung != nil {

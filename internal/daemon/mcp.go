@@ -119,7 +119,7 @@ func (m *mcpDoor) server(r *http.Request) (*mcp.Server, error) {
 		return n.Server, nil
 	}
 	n := mcpserver.NewNative(mcpserver.Mailbox{
-		Service: m.visit(c),
+		Service: m.callerRoom(c),
 		Room:    c.Room, Agent: c.Name, Version: m.daemon.opts.Version, Log: m.daemon.log,
 	})
 	m.servers[c] = n

@@ -91,7 +91,7 @@ func (o *office) Room(ctx context.Context, name mail.RoomName, as mail.Name) (ma
 		}
 		o.giveBack(e, name)
 	}
-	return o.visitor(ctx, name, as), nil
+	return o.roomAs(ctx, name, as), nil
 }
 
 // borrow returns the room, open until giveBack.

@@ -30,7 +30,7 @@ func (d *daemon) server(h http.Handler) *http.Server {
 		IdleTimeout:       idleTimeout,
 		MaxHeaderBytes:    maxHeader,
 		ErrorLog:          slog.NewLogLogger(d.log.Handler(), slog.LevelDebug), // strangers' handshakes are no news
-		ConnState:         d.crowd.note,
+		ConnState:         d.connections.note,
 		ConnContext: func(ctx context.Context, c net.Conn) context.Context {
 			if pc, ok := c.(*peerConn); ok {
 				return context.WithValue(ctx, peerKey{}, pc.peer)

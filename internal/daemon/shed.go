@@ -33,7 +33,7 @@ func maxConnections() (tcp, all int) {
 // the kernel's queue. The process is in trouble then, and says so once.
 type shedder struct {
 	net.Listener
-	crowd *crowd
+	connections *connections
 	log   *slog.Logger
 
 	tcp, all int // connections at most; 0: any number
@@ -44,7 +44,7 @@ type shedder struct {
 }
 
 func (d *daemon) shedding(l net.Listener) net.Listener {
-	s := &shedder{Listener: l, crowd: &d.crowd, log: d.log}
+	s := &shedder{Listener: l, connections: &d.connections, log: d.log}
 	s.tcp, s.all = maxConnections()
 	s.reserve, _ = os.Open(os.DevNull) // without it, connections wait
 	return s
@@ -75,7 +75,7 @@ func (s *shedder) Accept() (net.Conn, error) {
 }
 
 func (s *shedder) admits(conn net.Conn) bool {
-	tcp, all := s.crowd.counts()
+	tcp, all := s.connections.counts()
 	_, local := conn.(*peerConn)
 	return s.all == 0 || all < s.all && (local || tcp < s.tcp)
 }
@@ -85,7 +85,7 @@ func (s *shedder) tell(why string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if time.Since(s.last) > calm {
-		_, all := s.crowd.counts()
+		_, all := s.connections.counts()
 		s.log.Error("connections are shed; those that are open go on, and so do rooms",
 			"why", why, "connections", all, "files", openFiles(), "address", s.Addr())
 	}

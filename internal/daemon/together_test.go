@@ -312,11 +312,11 @@ func (w *world) idle() (names []mail.Name) {
 
 // untold returns the mail that should wake an agent, that nobody has shown it, and of which the user was not told.
 func (w *world) untold(n mail.Name) (ids []mail.ID) {
-	told := w.notices()[n]
+	brief := w.notices()[n]
 	// As the ringer asks: what is held for a role is one agent's to be woken for, though several have had it.
 	for _, u := range w.room.Load().Unwoken(w.doors.Covers) {
 		for _, m := range u.Mail {
-			if u.Agent == n && !slices.ContainsFunc(told, func(of []mail.ID) bool { return slices.Contains(of, m.ID) }) {
+			if u.Agent == n && !slices.ContainsFunc(brief, func(of []mail.ID) bool { return slices.Contains(of, m.ID) }) {
 				ids = append(ids, m.ID)
 			}
 		}
@@ -336,15 +336,15 @@ func (w *world) notices() map[mail.Name][][]mail.ID {
 	w.must(err)
 	out := make(map[mail.Name][][]mail.ID)
 	for _, it := range page.Messages {
-		var told struct {
+		var brief struct {
 			Turn notice `json:"turn"`
 			Wake notice `json:"wake"`
 		}
-		if it.From != mail.FromSystem || jsonx.UnmarshalLenient([]byte(it.Metadata), &told) != nil {
+		if it.From != mail.FromSystem || jsonx.UnmarshalLenient([]byte(it.Metadata), &brief) != nil {
 			continue
 		}
-		out[told.Turn.Agent] = append(out[told.Turn.Agent], told.Turn.Messages)
-		out[told.Wake.Agent] = append(out[told.Wake.Agent], told.Wake.Messages)
+		out[brief.Turn.Agent] = append(out[brief.Turn.Agent], brief.Turn.Messages)
+		out[brief.Wake.Agent] = append(out[brief.Wake.Agent], brief.Wake.Messages)
 	}
 	delete(out, "")
 	return out

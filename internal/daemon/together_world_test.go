@@ -258,7 +258,7 @@ func (w *world) runner(p *player) hooktest.Runner {
 				}
 				return &hooktest.Counter{Process: p.process, Unmarked: w.unmarked, Enter: func(context.Context, *hook.Event) (*hook.Mailbox, error) {
 					return &hook.Mailbox{Room: "lab", Agent: p.name, As: func(n mail.Name) (hook.Service, error) {
-						return &visit{w.as(n), w, p}, nil
+						return &callerRoom{w.as(n), w, p}, nil
 					}}, nil
 				}}, nil
 			},
@@ -276,24 +276,24 @@ func (w *world) runner(p *player) hooktest.Runner {
 	}
 }
 
-// visit is a hook's view of the room. The post office notes on the way whose session it meets.
-type visit struct {
+// callerRoom is a hook's view of the room. The post office notes on the way whose session it meets.
+type callerRoom struct {
 	mail.Service
 	w *world
 	p *player
 }
 
-func (v *visit) Turn(ctx context.Context, t mail.Turn) (mail.Told, error) {
-	told, err := v.Service.Turn(ctx, t)
+func (v *callerRoom) Turn(ctx context.Context, t mail.Turn) (mail.Briefing, error) {
+	brief, err := v.Service.Turn(ctx, t)
 	if err != nil {
-		return told, err
+		return brief, err
 	}
 	v.w.mu.Lock()
 	defer v.w.mu.Unlock()
-	if v.w.met[told.Agent] = v.p; t.Moment == mail.SessionEnd {
-		delete(v.w.met, told.Agent)
+	if v.w.met[brief.Agent] = v.p; t.Moment == mail.SessionEnd {
+		delete(v.w.met, brief.Agent)
 	}
-	return told, nil
+	return brief, nil
 }
 
 // reads is the model with a new text before it.

@@ -132,7 +132,7 @@ func (l *Life) resident(ctx context.Context, at seat, socket string) (*resident,
 	return r, err
 }
 
-func (r *resident) turn(ctx context.Context, m mail.Moment, a *mail.Access) (mail.Told, error) {
+func (r *resident) turn(ctx context.Context, m mail.Moment, a *mail.Access) (mail.Briefing, error) {
 	return r.svc.Turn(ctx, mail.Turn{Moment: m, Session: sessionOf(r.name), Client: clientOf(r.name), Access: a})
 }
 
@@ -192,12 +192,12 @@ func (r *resident) wake(ctx context.Context) error {
 	if here, err := r.beat(ctx); !here {
 		return err
 	}
-	told, err := r.turn(ctx, mail.TurnStart, nil)
+	brief, err := r.turn(ctx, mail.TurnStart, nil)
 	for err == nil {
-		if err := r.take(ctx, told.Items, mail.HookDoor); err != nil || r.busy {
+		if err := r.take(ctx, brief.Items, mail.HookDoor); err != nil || r.busy {
 			return err
 		}
-		if told, err = r.turn(ctx, mail.TurnEnd, nil); err == nil && !told.Continue {
+		if brief, err = r.turn(ctx, mail.TurnEnd, nil); err == nil && !brief.Continue {
 			return nil
 		}
 	}
@@ -211,11 +211,11 @@ func (r *resident) lookUp(ctx context.Context) error {
 		return err
 	}
 	if r.busy {
-		told, err := r.turn(ctx, mail.AfterTool, nil)
+		brief, err := r.turn(ctx, mail.AfterTool, nil)
 		if err != nil {
 			return err
 		}
-		if err := r.take(ctx, told.Items, mail.HookDoor); err != nil {
+		if err := r.take(ctx, brief.Items, mail.HookDoor); err != nil {
 			return err
 		}
 	}

@@ -97,18 +97,18 @@ func (p *player) join(ctx context.Context, words []string) error {
 	return err
 }
 
-func (p *player) turn(ctx context.Context, m mail.Moment, frozen bool) (mail.Told, error) {
+func (p *player) turn(ctx context.Context, m mail.Moment, frozen bool) (mail.Briefing, error) {
 	return p.svc.Turn(ctx, mail.Turn{Moment: m, Session: p.session, Client: clientOf(p.name), Frozen: frozen})
 }
 
 // start begins the agent's session, and a turn if mail waits.
 func (p *player) start(ctx context.Context) error {
 	p.awake = true
-	told, err := p.turn(ctx, mail.SessionStart, false)
-	if err != nil || len(told.Items) == 0 {
+	brief, err := p.turn(ctx, mail.SessionStart, false)
+	if err != nil || len(brief.Items) == 0 {
 		return err
 	}
-	if err := p.show(ctx, told.Items); err != nil {
+	if err := p.show(ctx, brief.Items); err != nil {
 		return err
 	}
 	return p.act(ctx)
@@ -121,12 +121,12 @@ func (p *player) act(ctx context.Context) error {
 		return nil
 	}
 	p.working = true
-	told, err := p.turn(ctx, mail.TurnStart, false)
+	brief, err := p.turn(ctx, mail.TurnStart, false)
 	if err != nil {
 		return err
 	}
 	p.stage.at(p.busy, p.finish)
-	return p.show(ctx, told.Items)
+	return p.show(ctx, brief.Items)
 }
 
 // ring is a door that is rung for a message, and answered.
@@ -149,11 +149,11 @@ func (p *player) useTool(ctx context.Context) error {
 	if !p.awake || !p.working {
 		return nil
 	}
-	told, err := p.turn(ctx, mail.AfterTool, false)
+	brief, err := p.turn(ctx, mail.AfterTool, false)
 	if err != nil {
 		return err
 	}
-	return p.show(ctx, told.Items)
+	return p.show(ctx, brief.Items)
 }
 
 // finish ends the turn when its time has come and no mail keeps it going. Before that the agent looks for what wakes nobody.
@@ -168,15 +168,15 @@ func (p *player) finish(ctx context.Context) error {
 	if err := p.look(ctx); err != nil {
 		return err
 	}
-	told, err := p.turn(ctx, mail.TurnEnd, false)
+	brief, err := p.turn(ctx, mail.TurnEnd, false)
 	if err != nil {
 		return err
 	}
-	if p.working = told.Continue; p.working {
+	if p.working = brief.Continue; p.working {
 		p.busy = p.stage.between(time.Minute, 3*time.Minute)
 		p.stage.at(p.busy, p.finish)
 	}
-	return p.show(ctx, told.Items)
+	return p.show(ctx, brief.Items)
 }
 
 // look reads what was not told.

@@ -25,7 +25,7 @@ func TestExport(t *testing.T) {
 		{vscode, "/env", "", false},
 		{strings.Replace(start, "SessionStart", "Stop", 1), "/env", "", false},
 	} {
-		b := newBed(t)
+		b := newFixture(t)
 		text := ""
 		p := pipe("claude", "SessionStart", strings.NewReader(c.in), func(context.Context, *hook.Event) (*hook.Mailbox, error) {
 			return &hook.Mailbox{Room: "lab", Agent: name, As: func(n mail.Name) (hook.Service, error) { return b.as(n), nil }}, nil

@@ -16,7 +16,7 @@ type Mailbox struct {
 	// As returns the room as an agent sees it: as Agent, or as what Agent is called because another session bears that name.
 	As func(mail.Name) (Service, error)
 	// Ring waits until Agent is rung, and gives what there is to hand over to hand: once, and nil after every silence.
-	Ring func(ctx context.Context, at mail.Line, hand func(*mail.Rung) error) error
+	Ring func(ctx context.Context, at mail.Listener, hand func(*mail.Rung) error) error
 }
 
 // Service is what a hook has to know of a room. Every mail.Service is one.
@@ -38,7 +38,7 @@ type Call struct {
 }
 
 // Marks are due once the client has taken what a hook says. Nil: none are.
-type Marks struct{ telling }
+type Marks struct{ pending }
 
 // Answer tells the room what happened and returns what the hook's process is to leave behind, and what is to be marked once the client has
 // taken it. An error says why there is nothing to say; the answer is then what that client takes for silence.
@@ -60,8 +60,8 @@ func (c *Call) Answer(ctx context.Context) (Answer, *Marks, error) {
 	return answer, &Marks{t}, nil
 }
 
-// telling is what is to be said, and to be marked when it was.
-type telling struct {
+// pending is what is to be said, and to be marked when it was.
+type pending struct {
 	words
 	kind  speechKind
 	box   *Mailbox
@@ -69,36 +69,36 @@ type telling struct {
 }
 
 // ask reads what the client says, tells the room and returns what there is to be said. With an error there is nothing.
-func (c *Call) ask(ctx context.Context, client *Client, e *Event) (telling, error) {
+func (c *Call) ask(ctx context.Context, client *Client, e *Event) (pending, error) {
 	in, err := read(c.Input)
 	if err != nil {
-		return telling{}, err
+		return pending{}, err
 	}
 	*e = client.read(c.Event, in)
 	if e.Moment == "" || e.Sub && e.Moment != mail.BeforeTool || e.Own && e.Moment == mail.BeforeTool {
-		return telling{}, nil
+		return pending{}, nil
 	}
 	if e.Session.ID == "" {
-		return telling{}, fmt.Errorf("%s of %s names no session", e.Name, e.Client)
+		return pending{}, fmt.Errorf("%s of %s names no session", e.Name, e.Client)
 	}
 	c.know(client, e)
 	box, err := c.Enter(ctx, e)
 	if err != nil {
-		return telling{}, err
+		return pending{}, err
 	}
 	svc, err := box.As(box.Agent)
 	if err != nil {
-		return telling{}, err
+		return pending{}, err
 	}
-	told, err := svc.Turn(ctx, mail.Turn{
+	brief, err := svc.Turn(ctx, mail.Turn{
 		Moment: e.Moment, Session: e.Session.ID, Client: e.Client, Process: e.Session.Process, Frozen: e.Frozen, Over: e.Over, Quiet: !e.Carries,
 		Access: e.Session.access(),
 	})
 	if err != nil {
-		return telling{}, err
+		return pending{}, err
 	}
-	t := telling{box: box, agent: told.Agent}
-	t.kind, t.words = say(e, box, &told)
+	t := pending{box: box, agent: brief.Agent}
+	t.kind, t.words = say(e, box, &brief)
 	return t, nil
 }
 
@@ -118,21 +118,21 @@ func (c *Call) know(client *Client, e *Event) {
 }
 
 // say decides what to say.
-func say(e *Event, box *Mailbox, told *mail.Told) (speechKind, words) {
+func say(e *Event, box *Mailbox, brief *mail.Briefing) (speechKind, words) {
 	if !e.Carries {
 		return silence, words{}
 	}
 	if e.Moment == mail.BeforeTool {
-		if told.Cancel == nil {
+		if brief.Cancel == nil {
 			return silence, words{}
 		}
-		return forbid, order(told)
+		return forbid, order(brief)
 	}
-	w := news(e, box, told)
+	w := news(e, box, brief)
 	switch {
 	case w.text == "":
 		return silence, words{}
-	case e.Moment == mail.TurnEnd && told.Continue:
+	case e.Moment == mail.TurnEnd && brief.Continue:
 		return goOn, w
 	case e.Moment == mail.TurnEnd:
 		return silence, words{}

@@ -18,7 +18,7 @@ import (
 // claude-code#25383, #57487: mail was marked read before it was delivered, while the agent was busy, and was lost. Here nothing but the hand-over
 // marks, and nothing marks read but the agent.
 func TestIncident_MarkedBeforeDelivered(t *testing.T) {
-	everyClient(t, func(b *bed, h *hooktest.Harness) {
+	everyClient(t, func(b *fixture, h *hooktest.Harness) {
 		h.Start("startup")
 		h.Prompt("go on")
 		id := b.send("ann", "one")
@@ -43,7 +43,7 @@ func TestIncident_MarkedBeforeDelivered(t *testing.T) {
 func TestIncident_BusyToIdle(t *testing.T) {
 	for round := range 300 {
 		synctest.Test(t, func(t *testing.T) {
-			b := newBed(t)
+			b := newFixture(t)
 			h := b.harness(hooktest.Claude(), "ann", "s1")
 			h.Start("startup")
 			h.Prompt("go on")
@@ -71,7 +71,7 @@ func TestIncident_BusyToIdle(t *testing.T) {
 // agmsg#13, #677: a hook consumed mail without displaying it. Here it is shown with the next hook, or the user hears of it.
 func TestIncident_ConsumedWithoutDisplay(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		b := newBed(t)
+		b := newFixture(t)
 		h := b.harness(hooktest.Claude(), "ann", "s1")
 		h.Start("startup")
 		h.Prompt("go on")
@@ -88,7 +88,7 @@ func TestIncident_ConsumedWithoutDisplay(t *testing.T) {
 
 // claude-code#85047, nanoclaw PR#2063, commonly#508: thanks and acknowledgements kept agents going in circles.
 func TestIncident_Politeness(t *testing.T) {
-	b := newBed(t)
+	b := newFixture(t)
 	ann, bob := b.harness(hooktest.Claude(), "ann", "s1"), b.harness(hooktest.Claude(), "bob", "s2")
 	for _, h := range []*hooktest.Harness{ann, bob} {
 		h.Start("startup")
@@ -116,7 +116,7 @@ func TestIncident_Politeness(t *testing.T) {
 
 // claude-mem#3161: a worker that was down made an endless loop of the Stop hook. Here the turn ends in silence, and the mail waits.
 func TestIncident_DownAtStop(t *testing.T) {
-	everyClient(t, func(b *bed, h *hooktest.Harness) {
+	everyClient(t, func(b *fixture, h *hooktest.Harness) {
 		h.Start("startup")
 		h.Prompt("go on")
 		id := b.send("ann", "one")
@@ -138,7 +138,7 @@ func TestIncident_DownAtStop(t *testing.T) {
 // it once.
 func TestIncident_ToldTwice(t *testing.T) {
 	for range 50 {
-		b := newBed(t)
+		b := newFixture(t)
 		h := b.harness(hooktest.Claude(), "ann", "s1")
 		h.Start("startup")
 		h.Prompt("go on")
@@ -169,7 +169,7 @@ func TestIncident_ToldTwice(t *testing.T) {
 // claude-code#45874: an order to stop that was for an agent of the past stopped a new one of its name. A cancel is for the session that was there, or
 // was to be resumed. The end of a turn in which it was told reads it.
 func TestIncident_StaleStop(t *testing.T) {
-	b := newBed(t)
+	b := newFixture(t)
 	h := b.harness(hooktest.Claude(), "ann", "s1")
 	h.Start("startup")
 	h.Prompt("go on")
@@ -199,7 +199,7 @@ func TestIncident_StaleStop(t *testing.T) {
 
 // rust#229, rust#269: a count nagged for ever. What is told is told once, whatever the agent makes of it.
 func TestIncident_Nagging(t *testing.T) {
-	everyClient(t, func(b *bed, h *hooktest.Harness) {
+	everyClient(t, func(b *fixture, h *hooktest.Harness) {
 		h.Start("startup")
 		b.send("ann", "one")
 		h.Prompt("go on")
@@ -218,7 +218,7 @@ func TestIncident_Nagging(t *testing.T) {
 
 // claude-code#63684: an inbox of 1,065 messages stopped surfacing anything. Here what is new and urgent comes first, however much lies there.
 func TestIncident_HugeInbox(t *testing.T) {
-	b := newBed(t)
+	b := newFixture(t)
 	h := b.harness(hooktest.Claude(), "ann", "s0")
 	h.Start("startup")
 	for i := range 1100 {
@@ -242,7 +242,7 @@ func TestIncident_HugeInbox(t *testing.T) {
 // claude-code#32276, #84494, AgentsCommander#22: mail to somebody who has ended, or never was, was "sent", and lost. The sender is told, and what is
 // dead is alive again with the agent's next session.
 func TestIncident_GonePeer(t *testing.T) {
-	b := newBed(t)
+	b := newFixture(t)
 	h := b.harness(hooktest.Claude(), "ann", "s1")
 	h.Start("startup")
 	h.Exit("other")
@@ -265,7 +265,7 @@ func TestIncident_GonePeer(t *testing.T) {
 
 // genie#1460, nanoclaw PR#2063: one that was a member of its own audience woke itself for ever.
 func TestIncident_SelfPing(t *testing.T) {
-	b := newBed(t)
+	b := newFixture(t)
 	_, err := b.as(mail.User).Register(context.Background(), mail.Presence{Name: "ann", Roles: []string{"orchestrator"}, Tags: []string{"project:x"}})
 	b.must(err)
 	h := b.harness(hooktest.Claude(), "ann", "s1")
@@ -283,7 +283,7 @@ func TestIncident_SelfPing(t *testing.T) {
 
 // claude-code#60199: an agent agreed to shut down, counted as gone, and its process lived on. What an agent is follows from what its client does.
 func TestIncident_LivesOn(t *testing.T) {
-	b := newBed(t)
+	b := newFixture(t)
 	h := b.harness(hooktest.Claude(), "ann", "s1")
 	h.Start("startup")
 	h.Prompt("go on")
@@ -302,7 +302,7 @@ func TestIncident_LivesOn(t *testing.T) {
 
 // claude-code#76500: the last report of one that ended was lost, or came an hour late.
 func TestIncident_FinalReport(t *testing.T) {
-	b := newBed(t)
+	b := newFixture(t)
 	_, err := b.as(mail.User).Register(context.Background(), mail.Presence{Name: "lead", Roles: []string{"orchestrator"}})
 	b.must(err)
 	lead, ann := b.harness(hooktest.Claude(), "lead", "s1"), b.harness(hooktest.Claude(), "ann", "s2")
@@ -323,7 +323,7 @@ func TestIncident_FinalReport(t *testing.T) {
 // relay#1531, overdeck#3630: one receipt for eight recipients, and "delivered" three times without one. Each has its own state, and only what was
 // handed over is presented.
 func TestIncident_OneReceiptEach(t *testing.T) {
-	b := newBed(t)
+	b := newFixture(t)
 	var to mail.Recipients
 	for i := range 8 {
 		name := mail.Name(fmt.Sprint("a", i))
@@ -347,7 +347,7 @@ func TestIncident_OneReceiptEach(t *testing.T) {
 
 // gastown#2447, agmsg#677, gascity PR#5364: a prompt spoke of new mail when there was none, because it had been read meanwhile.
 func TestIncident_ReadMeanwhile(t *testing.T) {
-	everyClient(t, func(b *bed, h *hooktest.Harness) {
+	everyClient(t, func(b *fixture, h *hooktest.Harness) {
 		h.Start("startup")
 		h.Prompt("go on")
 		id := b.send("ann", "one")

@@ -76,8 +76,8 @@ func TestSilence(t *testing.T) {
 // broken is a post office that answers what nobody understands.
 type broken struct{ hook.Service }
 
-func (broken) Turn(context.Context, mail.Turn) (mail.Told, error) {
-	return mail.Told{}, mail.Errorf(mail.Internal, "not understood")
+func (broken) Turn(context.Context, mail.Turn) (mail.Briefing, error) {
+	return mail.Briefing{}, mail.Errorf(mail.Internal, "not understood")
 }
 
 // Clients that want an object get one, whatever is wrong.

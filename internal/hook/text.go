@@ -46,24 +46,24 @@ type words struct {
 }
 
 // news says what there is to be told at a moment other than a tool's beginning; the zero value if nothing is.
-func news(e *Event, box *Mailbox, told *mail.Told) words {
-	who := fence.Text(string(told.Agent))
+func news(e *Event, box *Mailbox, brief *mail.Briefing) words {
+	who := fence.Text(string(brief.Agent))
 	renamed := ""
-	if e.Moment == mail.SessionStart && told.Agent != box.Agent {
+	if e.Moment == mail.SessionStart && brief.Agent != box.Agent {
 		renamed = fmt.Sprintf("This session is the agent %s, because another live one is %s. ",
 			who, fence.Text(string(box.Agent)))
 	}
 	switch {
-	case len(told.Items) > 0:
+	case len(brief.Items) > 0:
 		f := fence.New()
 		head := fmt.Sprintf("%s%s%s for %s in room %s, %d unread in all. %s\n", greeting, renamed,
-			messages(len(told.Items)+told.More), who, box.Room, told.Unread, f.Notice())
-		return sheet{f, head, marking(told.Agent), MaxText}.letter(told.Items, told.More)
-	case told.Continue:
+			messages(len(brief.Items)+brief.More), who, box.Room, brief.Unread, f.Notice())
+		return sheet{f, head, marking(brief.Agent), MaxText}.letter(brief.Items, brief.More)
+	case brief.Continue:
 		return words{text: fmt.Sprintf("%s%s for %s, told of before, unread still: read_messages shows them.%s",
-			greeting, messages(told.Unread), who, marking(told.Agent))}
-	case e.Compacted && told.Unread > 0:
-		return words{text: fmt.Sprintf("%s%s for %s, told of before this session was compacted: read_messages shows them.", greeting, messages(told.Unread), who)}
+			greeting, messages(brief.Unread), who, marking(brief.Agent))}
+	case e.Compacted && brief.Unread > 0:
+		return words{text: fmt.Sprintf("%s%s for %s, told of before this session was compacted: read_messages shows them.", greeting, messages(brief.Unread), who)}
 	case renamed != "":
 		return words{text: greeting + strings.TrimSpace(renamed)}
 	}
@@ -71,11 +71,11 @@ func news(e *Event, box *Mailbox, told *mail.Told) words {
 }
 
 // order says that a cancel keeps tools from running.
-func order(told *mail.Told) words {
+func order(brief *mail.Briefing) words {
 	f := fence.New()
 	head := fmt.Sprintf("%sa cancel for %s. No tool runs before the turn has ended, or the message was marked read with mark_messages. %s\n",
-		greeting, fence.Text(string(told.Agent)), f.Notice())
-	return sheet{f, head, "", maxOrder}.letter([]mail.Item{*told.Cancel}, 0)
+		greeting, fence.Text(string(brief.Agent)), f.Notice())
+	return sheet{f, head, "", maxOrder}.letter([]mail.Item{*brief.Cancel}, 0)
 }
 
 // A sheet is what messages are put on: their fence, what stands before and behind, and how long all may be.

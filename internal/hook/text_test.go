@@ -45,15 +45,15 @@ func TestP12_HookBudget(t *testing.T) {
 			kinds []speechKind
 		}
 		all := []said{
-			{news(e, box, &mail.Told{Agent: name, Items: items, More: 1 << 40, Unread: 1 << 40}), []speechKind{tell, goOn}},
-			{news(e, box, &mail.Told{Agent: name, Continue: true, Unread: 1 << 40}), []speechKind{tell, goOn}},
-			{news(e, box, &mail.Told{Agent: name, Unread: 1 << 40}), []speechKind{tell, goOn}},
-			{news(e, box, &mail.Told{Agent: name}), []speechKind{tell, goOn}},
-			{order(&mail.Told{Agent: name, Cancel: &items[45]}), []speechKind{forbid}},
+			{news(e, box, &mail.Briefing{Agent: name, Items: items, More: 1 << 40, Unread: 1 << 40}), []speechKind{tell, goOn}},
+			{news(e, box, &mail.Briefing{Agent: name, Continue: true, Unread: 1 << 40}), []speechKind{tell, goOn}},
+			{news(e, box, &mail.Briefing{Agent: name, Unread: 1 << 40}), []speechKind{tell, goOn}},
+			{news(e, box, &mail.Briefing{Agent: name}), []speechKind{tell, goOn}},
+			{order(&mail.Briefing{Agent: name, Cancel: &items[45]}), []speechKind{forbid}},
 		}
 		for n := 500; n < MaxText; n += 500 {
 			stop := mail.Item{Message: mail.Message{From: mail.ToUser, Body: strings.Repeat(c, n)}}
-			all = append(all, said{order(&mail.Told{Agent: name, Cancel: &stop}), []speechKind{forbid}})
+			all = append(all, said{order(&mail.Briefing{Agent: name, Cancel: &stop}), []speechKind{forbid}})
 		}
 		for _, w := range all {
 			if n := utf8.RuneCountInString(w.text); n == 0 || n > MaxText {

@@ -35,7 +35,7 @@ func (c *Call) Wait(ctx context.Context, hand func(*Answer) error) error {
 	if err != nil {
 		return err
 	}
-	return box.Ring(ctx, mail.Line{Door: mail.RewakeDoor, Session: e.Session.ID}, func(r *mail.Rung) error {
+	return box.Ring(ctx, mail.Listener{Door: mail.RewakeDoor, Session: e.Session.ID}, func(r *mail.Rung) error {
 		switch {
 		case r == nil:
 			return hand(nil)

@@ -18,9 +18,9 @@ import (
 	"pennypost/internal/wake"
 )
 
-// lineBed is a bed with a Ringer and a line at which hooks of ann wait, in a bubble.
-type lineBed struct {
-	*bed
+// listenerFixture is a fixture with a Ringer and a line at which hooks of ann wait, in a bubble.
+type listenerFixture struct {
+	*fixture
 	lines   wake.Lines
 	ringer  *wake.Ringer
 	asked   atomic.Int32 // how often somebody came to wait
@@ -35,20 +35,20 @@ type office struct {
 	cancel context.CancelFunc
 }
 
-func (b *lineBed) begin() {
+func (b *listenerFixture) begin() {
 	ctx, cancel := context.WithCancel(context.Background())
 	b.office.Store(&office{ctx, cancel})
 }
 
-func (b *lineBed) kill() {
+func (b *listenerFixture) kill() {
 	if o := b.office.Swap(nil); o != nil {
 		o.cancel()
 	}
 }
 
-func inLineBed(t *testing.T, f func(b *lineBed, h *hooktest.Harness)) {
+func inLineBed(t *testing.T, f func(b *listenerFixture, h *hooktest.Harness)) {
 	synctest.Test(t, func(t *testing.T) {
-		b := &lineBed{bed: newBed(t)}
+		b := &listenerFixture{fixture: newFixture(t)}
 		doors := wake.NewDoors()
 		doors.Arrange(func(agent mail.Name, _ []wake.Waker) []wake.Waker { return b.lines.Doors("lab", agent) })
 		b.ringer = wake.New(wake.Options{Room: b.room, Doors: doors})
@@ -70,7 +70,7 @@ func inLineBed(t *testing.T, f func(b *lineBed, h *hooktest.Harness)) {
 var errAway = mail.Errorf(mail.Unavailable, "no post office answers")
 
 // ring is what a post office does for one that waits.
-func (b *lineBed) ring(ctx context.Context, at mail.Line, hand func(*mail.Rung) error) error {
+func (b *listenerFixture) ring(ctx context.Context, at mail.Listener, hand func(*mail.Rung) error) error {
 	b.asked.Add(1)
 	o := b.office.Load()
 	if o == nil {
@@ -92,7 +92,7 @@ func (b *lineBed) ring(ctx context.Context, at mail.Line, hand func(*mail.Rung) 
 }
 
 // wait runs a hook that waits.
-func (b *lineBed) wait(client, event, stdin string) hooktest.Result {
+func (b *listenerFixture) wait(client, event, stdin string) hooktest.Result {
 	var out, errs bytes.Buffer
 	p := hookpipe.Pipe{
 		Hook: wire.Hook{Client: client, Event: event, Environ: b.environ}, Stdin: strings.NewReader(stdin), Stdout: &out, Stderr: &errs,
@@ -109,7 +109,7 @@ func (b *lineBed) wait(client, event, stdin string) hooktest.Result {
 
 // P8: a session that is idle and has no other door is woken by the hook that waits: once, with a pointer, and is told of its mail once.
 func TestP8_Rewake(t *testing.T) {
-	inLineBed(t, func(b *lineBed, h *hooktest.Harness) {
+	inLineBed(t, func(b *listenerFixture, h *hooktest.Harness) {
 		h.Start("startup")
 		h.Prompt("go on")
 		h.End()
@@ -147,7 +147,7 @@ func TestP8_Rewake(t *testing.T) {
 
 // The end of each turn begins another hook that waits, and ends the one before; the session's end ends the last.
 func TestRewakeOncePerSession(t *testing.T) {
-	inLineBed(t, func(b *lineBed, h *hooktest.Harness) {
+	inLineBed(t, func(b *listenerFixture, h *hooktest.Harness) {
 		h.Start("startup")
 		for range 3 {
 			h.Prompt("go on")
@@ -174,14 +174,14 @@ func TestRewakeOncePerSession(t *testing.T) {
 // A hook that waits ends in silence and with 0, whatever happens: any other end wakes its session, or has it run again.
 func TestRewakeFailsOpen(t *testing.T) {
 	for name, c := range map[string]struct {
-		happens func(b *lineBed)
+		happens func(b *listenerFixture)
 		after   time.Duration
 	}{
-		"the post office is killed":         {func(b *lineBed) { b.kill() }, 31 * time.Second},
-		"the client has ended":              {func(b *lineBed) { b.ended.Store(true) }, 2 * time.Second},
-		"nothing comes as long as it waits": {func(*lineBed) {}, hookpipe.WaitTimeout * time.Second},
+		"the post office is killed":         {func(b *listenerFixture) { b.kill() }, 31 * time.Second},
+		"the client has ended":              {func(b *listenerFixture) { b.ended.Store(true) }, 2 * time.Second},
+		"nothing comes as long as it waits": {func(*listenerFixture) {}, hookpipe.WaitTimeout * time.Second},
 	} {
-		inLineBed(t, func(b *lineBed, h *hooktest.Harness) {
+		inLineBed(t, func(b *listenerFixture, h *hooktest.Harness) {
 			h.Start("startup")
 			h.Prompt("go on")
 			h.End()
@@ -196,7 +196,7 @@ func TestRewakeFailsOpen(t *testing.T) {
 			}
 		})
 	}
-	inLineBed(t, func(b *lineBed, h *hooktest.Harness) {
+	inLineBed(t, func(b *listenerFixture, h *hooktest.Harness) {
 		h.Start("startup")
 		b.kill()
 		began := time.Now()
@@ -205,7 +205,7 @@ func TestRewakeFailsOpen(t *testing.T) {
 			t.Errorf("with no post office it ended after %v", time.Since(began))
 		}
 	})
-	inLineBed(t, func(b *lineBed, h *hooktest.Harness) { // a new version starts
+	inLineBed(t, func(b *listenerFixture, h *hooktest.Harness) { // a new version starts
 		h.Start("startup")
 		h.End()
 		time.Sleep(time.Second)
@@ -229,7 +229,7 @@ func TestRewakeIsForClaudeOnly(t *testing.T) {
 		strings.Replace(stop, "{", `{"agent_id":"sub",`, 1), strings.Replace(stop, "Stop", "SessionStart", 1), strings.Replace(stop, "Stop", "TeammateIdle", 1),
 		`{"hook_event_name":"Stop"}`, `{}`, ``, `nonsense`,
 	} {
-		inLineBed(t, func(b *lineBed, h *hooktest.Harness) {
+		inLineBed(t, func(b *listenerFixture, h *hooktest.Harness) {
 			if r := b.wait("claude", "wait", in); r != (hooktest.Result{}) || b.asked.Load() > 0 {
 				t.Errorf("%s: %+v, and it waited %d times", in, r, b.asked.Load())
 			}
@@ -242,7 +242,7 @@ func TestRewakeIsForClaudeOnly(t *testing.T) {
 
 // Mail that keeps a turn going has come through the door "hook": the sender was told when it would, and nobody rings besides.
 func TestContinuationIsADoor(t *testing.T) {
-	inLineBed(t, func(b *lineBed, h *hooktest.Harness) {
+	inLineBed(t, func(b *listenerFixture, h *hooktest.Harness) {
 		h.Start("startup")
 		h.Prompt("go on")
 		h.End()

@@ -40,7 +40,7 @@ type Options struct {
 
 	// Line has the caller wait at a door until it is rung. It gives what there is to hand over to hand, once, and nil after every silence. Nil:
 	// nobody can wait here.
-	Line func(ctx context.Context, room mail.RoomName, caller mail.Name, at mail.Line, silence time.Duration, hand func(*mail.Rung) error) error
+	Line func(ctx context.Context, room mail.RoomName, caller mail.Name, at mail.Listener, silence time.Duration, hand func(*mail.Rung) error) error
 
 	// Hooks answer agents' clients. Nil: nobody does.
 	Hooks Hooks
@@ -80,7 +80,7 @@ type Pages interface {
 
 func (o Options) withDefaults() Options {
 	if o.Line == nil {
-		o.Line = func(context.Context, mail.RoomName, mail.Name, mail.Line, time.Duration, func(*mail.Rung) error) error {
+		o.Line = func(context.Context, mail.RoomName, mail.Name, mail.Listener, time.Duration, func(*mail.Rung) error) error {
 			return mail.Errorf(mail.Unavailable, "this post office rings nobody; wait for mail instead")
 		}
 	}

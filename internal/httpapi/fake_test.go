@@ -272,9 +272,9 @@ func (s *fakeService) Export(context.Context) iter.Seq2[mail.Item, error] {
 	}
 }
 
-func (s *fakeService) Turn(_ context.Context, t mail.Turn) (mail.Told, error) {
+func (s *fakeService) Turn(_ context.Context, t mail.Turn) (mail.Briefing, error) {
 	items := s.items()
-	return mail.Told{Agent: s.as, State: mail.Working, Items: items, Unread: len(items), Cancel: &items[0], Continue: true, More: 1}, s.ask(s.as, t)
+	return mail.Briefing{Agent: s.as, State: mail.Working, Items: items, Unread: len(items), Cancel: &items[0], Continue: true, More: 1}, s.ask(s.as, t)
 }
 
 func (s *fakeService) Bridges(context.Context) ([]mail.BridgeStatus, error) {
@@ -315,7 +315,7 @@ func (s *fakeService) Import(ctx context.Context, items []mail.Item) (mail.Impor
 }
 
 // fakeLine rings whoever waits after so many signs of life as there are z in the session's name.
-func fakeLine(ctx context.Context, _ mail.RoomName, caller mail.Name, at mail.Line, silence time.Duration, hand func(*mail.Rung) error) error {
+func fakeLine(ctx context.Context, _ mail.RoomName, caller mail.Name, at mail.Listener, silence time.Duration, hand func(*mail.Rung) error) error {
 	for range strings.Count(at.Session, "z") {
 		select {
 		case <-time.After(silence):
@@ -368,7 +368,7 @@ func (fakeHooks) Answer(_ context.Context, h *wire.Hook) (wire.HookAnswer, error
 }
 
 func (fakeHooks) Wait(ctx context.Context, h *wire.Hook, silence time.Duration, hand func(*wire.HookAnswer) error) error {
-	at := mail.Line{Door: mail.RewakeDoor, Session: string(h.Input)}
+	at := mail.Listener{Door: mail.RewakeDoor, Session: string(h.Input)}
 	return fakeLine(ctx, "lab", "ann", at, silence, func(r *mail.Rung) error {
 		if r == nil {
 			return hand(nil)

@@ -84,7 +84,7 @@ func mailRoutes() []route {
 			in: mail.Marking{}, out: mail.Marked{}, status: http.StatusOK, handle: mark},
 		{method: http.MethodPost, path: base + "/turns", id: "turn",
 			about: "Note a moment in the life of the caller's session, and answer what is to be told then. What hooks of agents' clients call.",
-			in:    mail.Turn{}, out: mail.Told{}, status: http.StatusOK, handle: turn},
+			in:    mail.Turn{}, out: mail.Briefing{}, status: http.StatusOK, handle: turn},
 		{method: http.MethodGet, path: base + "/wait", id: "wait",
 			about: "Wait for an unread message and answer it, unmarked; null when the time is over. White space may come first.",
 			query: waitParams(), out: optional[mail.Item]{}, stream: wire.JSON, status: http.StatusOK, handle: wait},
@@ -151,7 +151,7 @@ func waitParams() []param {
 
 func ringParams() []param {
 	return []param{
-		{"door", textKind(), "which door: " + strings.Join(mail.LineDoors(), ", ") + "; default monitor"},
+		{"door", textKind(), "which door: " + strings.Join(mail.ListenerDoors(), ", ") + "; default monitor"},
 		{"session", textKind(), "only as long as the client's session of this id lasts, in place of whoever waits for it now"},
 		{"timeout", durationKind(maxWait), "how long to wait; default 60s"},
 	}

@@ -204,7 +204,7 @@ func wait(c *call) (any, error) {
 
 // ring answers that the caller was rung, or null. As with wait, the status may go out long before.
 func ring(c *call) (any, error) {
-	at := mail.Line{Door: cmp.Or(get[string](c.query, "door"), mail.MonitorDoor), Session: get[string](c.query, "session")}
+	at := mail.Listener{Door: cmp.Or(get[string](c.query, "door"), mail.MonitorDoor), Session: get[string](c.query, "session")}
 	if err := at.Check(); err != nil {
 		return nil, err
 	}

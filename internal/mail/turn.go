@@ -15,7 +15,7 @@ type Turner interface {
 	//
 	// Of mail that cannot keep a turn going, because it has too often or because the turn was broken off, the user is told by a message, unless
 	// the agent has a door: that is rung then.
-	Turn(ctx context.Context, t Turn) (Told, error)
+	Turn(ctx context.Context, t Turn) (Briefing, error)
 }
 
 // Moment is a point in the life of a session.
@@ -67,8 +67,8 @@ const HookDoor = "hook"
 // MaxContinues is how often in a row mail may keep a turn from ending.
 const MaxContinues = 3
 
-// Told answers Turn.
-type Told struct {
+// Briefing answers Turn.
+type Briefing struct {
 	Agent Name  `json:"agent"` // the caller's name: NAME-2 while another live session holds NAME
 	State State `json:"state"`
 	// Items are messages that this session has not been told of, urgent ones first, then in order. At a start all that is unread

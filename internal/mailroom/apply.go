@@ -156,7 +156,7 @@ func (s *state) applyReceipt(rc *mail.Receipt, at mail.Time) {
 		k = &r.marks[len(r.marks)-1]
 	}
 	if rc.Mark == mail.MarkPresented || rc.Mark == mail.MarkNotified && rc.Door == mail.HookDoor {
-		k.told = s.seq
+		k.handoverKey = s.seq
 	}
 	if rc.Mark == mail.MarkPresented {
 		// What is shown with it proves no less.

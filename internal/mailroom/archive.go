@@ -75,7 +75,7 @@ func archivedItem(e *mail.Event, of []marks) mail.Item {
 	for i := range of {
 		k := &of[i]
 		d := mail.Delivery{Address: mail.AgentAddress(k.who.Name), Agent: k.who.Name, Wake: mail.WakeNone}
-		d.State, d.At = policy.Standing{Archived: k.archived, Read: k.read, Presented: k.presented, Notified: k.notified}.State(0)
+		d.State, d.At = policy.DeliveryFacts{Archived: k.archived, Read: k.read, Presented: k.presented, Notified: k.notified}.State(0)
 		switch d.State {
 		case mail.Presented:
 			d.Door = k.presentedDoor

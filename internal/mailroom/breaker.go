@@ -21,7 +21,7 @@ type breaker struct {
 	senders   map[mail.Name]*policy.Allowance
 	exchanges map[pair]*policy.Exchange
 	repeats   map[repeat]sentAt
-	told      map[string]time.Time // trips of which the person was told, and when
+	handoverKey      map[string]time.Time // trips of which the person was told, and when
 	swept     time.Time
 }
 
@@ -51,7 +51,7 @@ type sentAt struct {
 func newBreaker(l policy.Limits) *breaker {
 	return &breaker{
 		limits: l.WithDefaults(), senders: make(map[mail.Name]*policy.Allowance), exchanges: make(map[pair]*policy.Exchange),
-		repeats: make(map[repeat]sentAt), told: make(map[string]time.Time),
+		repeats: make(map[repeat]sentAt), handoverKey: make(map[string]time.Time),
 	}
 }
 
@@ -197,10 +197,10 @@ func (b *breaker) sent(m *mail.Message, now time.Time) {
 func (b *breaker) news(t *trip, now time.Time) bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	if at, ok := b.told[t.what]; ok && now.Sub(at) < max(b.limits.ExchangeWindow, policy.DefaultExchangeWindow) {
+	if at, ok := b.handoverKey[t.what]; ok && now.Sub(at) < max(b.limits.ExchangeWindow, policy.DefaultExchangeWindow) {
 		return false
 	}
-	b.told[t.what] = now
+	b.handoverKey[t.what] = now
 	return true
 }
 
@@ -222,9 +222,9 @@ func (b *breaker) sweep(now time.Time) {
 			delete(b.exchanges, p)
 		}
 	}
-	for what, at := range b.told {
+	for what, at := range b.handoverKey {
 		if now.Sub(at) > time.Hour {
-			delete(b.told, what)
+			delete(b.handoverKey, what)
 		}
 	}
 }

@@ -78,7 +78,7 @@ func (s *state) delivery(r *record, a mail.Address, m *member, now mail.Time) ma
 	if k == nil {
 		k = &marks{}
 	}
-	standing := policy.Standing{
+	standing := policy.DeliveryFacts{
 		Archived: k.archived, Read: k.read, Presented: k.presented, Notified: k.notified,
 		Expires: s.expiry(r, a, m), Direct: a.Kind() == mail.ToAgent, Away: m.away() && !s.hasDoor(m),
 	}

@@ -112,7 +112,7 @@ type Room struct {
 	watching    atomic.Int64       // watches and waits that are open
 	lastUse     atomic.Int64       // the mail.Time of the last call
 
-	telling telling
+	handover handover
 	sending sending
 	breaker *breaker
 	naming  sync.Mutex // held from the check of a new name until it is on the roster; see newcomer

@@ -64,7 +64,7 @@ type marks struct {
 	who                                 *member
 	notified, presented, read, archived mail.Time
 	notifiedDoor, presentedDoor         string
-	told                                mail.Seq  // when a hook last showed it or pointed to it
+	handoverKey                                mail.Seq  // when a hook last showed it or pointed to it
 	snoozed                             mail.Time // until then
 }
 

@@ -37,7 +37,7 @@ func TestNewsReachesThePerson(t *testing.T) {
 		}
 		return sent.ID
 	}
-	told := func(r *Room, subject string) {
+	handoverKey := func(r *Room, subject string) {
 		t.Helper()
 		for deadline := time.Now().Add(20 * time.Second); ; time.Sleep(time.Millisecond) {
 			page, err := r.As(mail.User).Inbox(t.Context(), mail.InboxQuery{})
@@ -60,7 +60,7 @@ func TestNewsReachesThePerson(t *testing.T) {
 		t.Fatal(err)
 	}
 	send(r)
-	told(r, "The mailbox file was changed from outside")
+	handoverKey(r, "The mailbox file was changed from outside")
 	stop()
 	if err := r.Close(); err != nil {
 		t.Fatal(err)
@@ -77,7 +77,7 @@ func TestNewsReachesThePerson(t *testing.T) {
 	}
 	r, stop = open()
 	defer func() { stop(); r.Close() }()
-	told(r, "Part of the mailbox is missing")
+	handoverKey(r, "Part of the mailbox is missing")
 	if st := r.Status(); st.Missing != 1 {
 		t.Errorf("Status = %+v, want one missing line", st)
 	}

@@ -10,20 +10,20 @@ import (
 	"pennypost/internal/policy"
 )
 
-// defaultTold is how many messages a moment tells of at most.
-const defaultTold = 20
+// defaultBriefing is how many messages a moment tells of at most.
+const defaultBriefing = 20
 
 // Turn implements mail.Turner.
-func (v *view) Turn(ctx context.Context, t mail.Turn) (mail.Told, error) {
+func (v *view) Turn(ctx context.Context, t mail.Turn) (mail.Briefing, error) {
 	if err := t.Check(); err != nil {
-		return mail.Told{}, err
+		return mail.Briefing{}, err
 	}
 	if v.isUser() || v.caller == mail.System {
-		return mail.Told{}, mail.Errorf(mail.Denied, "only agents have sessions; say which with --as NAME or PENNYPOST_AGENT")
+		return mail.Briefing{}, mail.Errorf(mail.Denied, "only agents have sessions; say which with --as NAME or PENNYPOST_AGENT")
 	}
 	c, err := v.change(mail.Presence{Session: t.Session, Client: t.Client, Process: t.Process})
 	if err != nil {
-		return mail.Told{}, err
+		return mail.Briefing{}, err
 	}
 	defer v.newcomer(c.Name)()
 	now := v.now()
@@ -43,27 +43,27 @@ func (v *view) Turn(ctx context.Context, t mail.Turn) (mail.Told, error) {
 		events = v.turnEvents(s, c, t, now)
 	})
 	if full != nil {
-		return mail.Told{}, v.tripped(ctx, full)
+		return mail.Briefing{}, v.tripped(ctx, full)
 	}
 	if err != nil {
-		return mail.Told{}, err
+		return mail.Briefing{}, err
 	}
 	for i := range events {
 		events[i].At = now
 	}
 	if _, err := v.commit(ctx, events...); err != nil {
-		return mail.Told{}, err
+		return mail.Briefing{}, err
 	}
-	var told mail.Told
+	var handoverKey mail.Briefing
 	v.read(func(s *state, now mail.Time) {
-		told = v.told(s, c, t, now)
+		handoverKey = v.handoverKey(s, c, t, now)
 		events = events[:0]
-		if told.GaveUp {
-			events = v.gaveUp(s, s.agent(told.Agent), t, now)
+		if handoverKey.GaveUp {
+			events = v.gaveUp(s, s.agent(handoverKey.Agent), t, now)
 		}
 	})
 	_, err = v.commit(ctx, events...) // nothing, unless mail came between the look and the turn's end
-	return told, err
+	return handoverKey, err
 }
 
 // turnEvents returns what a moment changes.
@@ -223,13 +223,13 @@ func (s *state) applyTurn(m *member, c *mail.AgentChange, at mail.Time) {
 	}
 }
 
-// told says what the session is to be told.
-func (v *view) told(s *state, c *mail.AgentChange, t mail.Turn, now mail.Time) mail.Told {
+// handoverKey says what the session is to be told.
+func (v *view) handoverKey(s *state, c *mail.AgentChange, t mail.Turn, now mail.Time) mail.Briefing {
 	m := s.inSession(c.Name, t.Session)
 	if m == nil {
-		return mail.Told{Agent: c.Name, State: mail.Gone}
+		return mail.Briefing{Agent: c.Name, State: mail.Gone}
 	}
-	out := mail.Told{Agent: m.Name, State: m.State, Unread: s.countUnread(m, now)}
+	out := mail.Briefing{Agent: m.Name, State: m.State, Unread: s.countUnread(m, now)}
 	if t.Moment == mail.BeforeTool {
 		out.Cancel = s.pendingCancel(m, now)
 		return out
@@ -244,7 +244,7 @@ func (v *view) told(s *state, c *mail.AgentChange, t mail.Turn, now mail.Time) m
 }
 
 // fill adds the messages that the session has not been told of.
-func (v *view) fill(s *state, m *member, t mail.Turn, now mail.Time, out *mail.Told) {
+func (v *view) fill(s *state, m *member, t mail.Turn, now mail.Time, out *mail.Briefing) {
 	var news []*record
 	for _, r := range m.unread {
 		if !s.visible(r, m, now) || r.toldIn(m) {
@@ -257,9 +257,9 @@ func (v *view) fill(s *state, m *member, t mail.Turn, now mail.Time, out *mail.T
 	slices.SortStableFunc(news, func(a, b *record) int { return urgency(b) - urgency(a) })
 	limit := t.Limit
 	if limit == 0 {
-		limit = defaultTold
+		limit = defaultBriefing
 	}
-	news, out.More = v.telling.take(m, news, limit, now)
+	news, out.More = v.handover.take(m, news, limit, now)
 	for _, r := range news {
 		out.Items = append(out.Items, s.item(r, m, now))
 	}
@@ -278,7 +278,7 @@ func urgency(r *record) int {
 // toldIn reports whether m's present session was shown r, or pointed to it.
 func (r *record) toldIn(m *member) bool {
 	k := r.marksOf(m)
-	return k != nil && k.told > m.Began
+	return k != nil && k.handoverKey > m.Began
 }
 
 // wakesNow reports whether r is of the kind that wakes m.

@@ -172,21 +172,21 @@ func TestNearest(t *testing.T) {
 
 func TestStanding(t *testing.T) {
 	for name, c := range map[string]struct {
-		s    Standing
+		s    DeliveryFacts
 		want mail.DeliveryState
 	}{
-		"new":                  {Standing{}, mail.Queued},
-		"rung":                 {Standing{Notified: 1}, mail.Notified},
-		"presented":            {Standing{Notified: 2, Presented: 1}, mail.Presented},
-		"read":                 {Standing{Presented: 1, Read: 2}, mail.Read},
-		"archived":             {Standing{Read: 2, Archived: 3}, mail.Archived},
-		"expired":              {Standing{Presented: 1, Expires: 10}, mail.Expired},
-		"read, then expired":   {Standing{Read: 1, Expires: 10}, mail.Read},
-		"expires later":        {Standing{Expires: 11}, mail.Queued},
-		"gone":                 {Standing{Direct: true, Away: true}, mail.Dead},
-		"presented, then gone": {Standing{Presented: 1, Direct: true, Away: true}, mail.Dead},
-		"read, then gone":      {Standing{Read: 1, Direct: true, Away: true}, mail.Read},
-		"tag mail of one gone": {Standing{Away: true}, mail.Queued},
+		"new":                  {DeliveryFacts{}, mail.Queued},
+		"rung":                 {DeliveryFacts{Notified: 1}, mail.Notified},
+		"presented":            {DeliveryFacts{Notified: 2, Presented: 1}, mail.Presented},
+		"read":                 {DeliveryFacts{Presented: 1, Read: 2}, mail.Read},
+		"archived":             {DeliveryFacts{Read: 2, Archived: 3}, mail.Archived},
+		"expired":              {DeliveryFacts{Presented: 1, Expires: 10}, mail.Expired},
+		"read, then expired":   {DeliveryFacts{Read: 1, Expires: 10}, mail.Read},
+		"expires later":        {DeliveryFacts{Expires: 11}, mail.Queued},
+		"gone":                 {DeliveryFacts{Direct: true, Away: true}, mail.Dead},
+		"presented, then gone": {DeliveryFacts{Presented: 1, Direct: true, Away: true}, mail.Dead},
+		"read, then gone":      {DeliveryFacts{Read: 1, Direct: true, Away: true}, mail.Read},
+		"tag mail of one gone": {DeliveryFacts{Away: true}, mail.Queued},
 	} {
 		if got, _ := c.s.State(10); got != c.want {
 			t.Errorf("%s: %s, want %s", name, got, c.want)

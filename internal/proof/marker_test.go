@@ -97,10 +97,10 @@ func (m *marker) sweep(ctx context.Context) {
 	if len(q.IDs) == 0 {
 		return
 	}
-	var told mail.Marked
-	err := m.door.do(context.WithoutCancel(ctx), http.MethodPost, m.path("/marks"), q, &told)
+	var marked mail.Marked
+	err := m.door.do(context.WithoutCancel(ctx), http.MethodPost, m.path("/marks"), q, &marked)
 	for _, id := range q.IDs {
-		o.Message, o.Result, o.Outcome = id, resultFor(id, &told), ""
+		o.Message, o.Result, o.Outcome = id, resultFor(id, &marked), ""
 		if o.Result == "not_yours" || o.Result == "not_found" {
 			o.Outcome = refused
 		}
@@ -109,15 +109,15 @@ func (m *marker) sweep(ctx context.Context) {
 }
 
 // resultFor says what a mark came to for one of the messages.
-func resultFor(id mail.ID, told *mail.Marked) string {
+func resultFor(id mail.ID, marked *mail.Marked) string {
 	switch {
-	case slices.Contains(told.Marked, id):
+	case slices.Contains(marked.Marked, id):
 		return "marked"
-	case slices.Contains(told.Already, id):
+	case slices.Contains(marked.Already, id):
 		return "already"
-	case slices.Contains(told.NotYours, id):
+	case slices.Contains(marked.NotYours, id):
 		return "not_yours"
-	case slices.Contains(told.NotFound, id):
+	case slices.Contains(marked.NotFound, id):
 		return "not_found"
 	}
 	return ""
@@ -126,17 +126,17 @@ func resultFor(id mail.ID, told *mail.Marked) string {
 // mark marks one message, and notes what it was told of it.
 func (m *marker) mark(ctx context.Context, id mail.ID, k mail.Mark) {
 	o := op{Kind: "mark", Call: m.now(), Room: m.room, Agent: m.agent, Message: id, Mark: k}
-	var told mail.Marked
+	var marked mail.Marked
 	err := m.door.do(context.WithoutCancel(ctx), http.MethodPost, m.path("/marks"), mail.Marking{IDs: []mail.ID{id},
-		Mark: k}, &told)
+		Mark: k}, &marked)
 	switch {
-	case len(told.Marked) > 0:
+	case len(marked.Marked) > 0:
 		o.Result = "marked"
-	case len(told.Already) > 0:
+	case len(marked.Already) > 0:
 		o.Result = "already"
-	case len(told.NotYours) > 0 || codeOf(err) == mail.Denied:
+	case len(marked.NotYours) > 0 || codeOf(err) == mail.Denied:
 		o.Result, o.Outcome = "not_yours", refused
-	case len(told.NotFound) > 0 || codeOf(err) == mail.NotFound:
+	case len(marked.NotFound) > 0 || codeOf(err) == mail.NotFound:
 		o.Result, o.Outcome = "not_found", refused
 	}
 	m.add(o, err)

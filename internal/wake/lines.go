@@ -53,7 +53,7 @@ type Waiter struct {
 }
 
 // Enter has somebody wait for rings of an agent, from now on. Wait goes on with it, and has to be called.
-func (l *Lines) Enter(room mail.RoomName, agent mail.Name, at mail.Line) *Waiter {
+func (l *Lines) Enter(room mail.RoomName, agent mail.Name, at mail.Listener) *Waiter {
 	w := &Waiter{lines: l, at: place{seatOf(room, agent), at.Door}, session: at.Session, over: make(chan error, 1)}
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -113,7 +113,7 @@ func (l *Lines) Move(room mail.RoomName, agent mail.Name) {
 func (l *Lines) end(at seat, who func(*Waiter) bool, why error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	for _, door := range mail.LineDoors() {
+	for _, door := range mail.ListenerDoors() {
 		if q := l.lines[place{at, door}]; q != nil {
 			q.endLocked(who, why)
 		}
@@ -135,7 +135,7 @@ func (q *queue) endLocked(who func(*Waiter) bool, why error) {
 func (l *Lines) Doors(room mail.RoomName, agent mail.Name) (out []Waker) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	for _, door := range mail.LineDoors() {
+	for _, door := range mail.ListenerDoors() {
 		if q := l.lines[place{seatOf(room, agent), door}]; q != nil && len(q.waiters) > 0 {
 			out = append(out, lineDoor{l, door})
 		}

@@ -34,7 +34,7 @@ func (w *waiting) handed() []mail.Rung {
 func wait(l *Lines, door, session string, takes error) *waiting {
 	ctx, cancel := context.WithCancel(context.Background())
 	w := &waiting{cancel: cancel, ended: make(chan struct{})}
-	entered := l.Enter("lab", "ann", mail.Line{Door: door, Session: session})
+	entered := l.Enter("lab", "ann", mail.Listener{Door: door, Session: session})
 	go func() {
 		defer close(w.ended)
 		w.err = entered.Wait(ctx, 15*time.Second, func(r *mail.Rung) error {
@@ -134,7 +134,7 @@ func TestLineDiesWithTheRing(t *testing.T) {
 		<-dead.ended
 		synctest.Wait()
 
-		leaving := l.Enter("lab", "ann", mail.Line{Door: mail.MonitorDoor}) // whose connection breaks before it comes to wait
+		leaving := l.Enter("lab", "ann", mail.Listener{Door: mail.MonitorDoor}) // whose connection breaks before it comes to wait
 		gone, cancel := context.WithCancel(t.Context())
 		cancel()
 		go func() {
@@ -173,7 +173,7 @@ func TestLineOfSession(t *testing.T) {
 // P8: the ladder holds for lines: who comes to wait is rung at once, a ring that nobody answers is made again, and one that nobody is there to take has failed.
 func TestP8_Lines(t *testing.T) {
 	l := new(Lines)
-	inBed(t, nil, func(b *bed) {
+	inFixture(t, nil, func(b *fixture) {
 		b.away(func() {
 			b.doors.Arrange(func(agent mail.Name, configured []Waker) []Waker { return append(l.Doors("lab", agent), configured...) })
 		})

@@ -8,33 +8,33 @@ import (
 )
 
 // turn is a moment of a session of an agent, as its hooks tell.
-func (b *bed) turn(n mail.Name, m mail.Moment) mail.Told {
+func (b *fixture) turn(n mail.Name, m mail.Moment) mail.Briefing {
 	b.Helper()
-	told, err := b.room.As(n).Turn(b.Context(), mail.Turn{Moment: m, Session: "s1", Client: "gemini"})
+	brief, err := b.room.As(n).Turn(b.Context(), mail.Turn{Moment: m, Session: "s1", Client: "gemini"})
 	b.must(err)
-	return told
+	return brief
 }
 
 // stopsOver has an agent that looks at nothing be told of mail, and end its turn over it.
-func (b *bed) stopsOver(n mail.Name) {
+func (b *fixture) stopsOver(n mail.Name) {
 	b.Helper()
 	b.turn(n, mail.SessionStart)
 	b.turn(n, mail.TurnStart)
 	b.send(string(n), "question", mail.Draft{})
 	for range mail.MaxContinues {
-		if told := b.turn(n, mail.TurnEnd); !told.Continue {
-			b.Fatalf("the turn does not go on: %+v", told)
+		if brief := b.turn(n, mail.TurnEnd); !brief.Continue {
+			b.Fatalf("the turn does not go on: %+v", brief)
 		}
 	}
-	if told := b.turn(n, mail.TurnEnd); !told.GaveUp {
-		b.Fatalf("the turn has not ended over the mail: %+v", told)
+	if brief := b.turn(n, mail.TurnEnd); !brief.GaveUp {
+		b.Fatalf("the turn has not ended over the mail: %+v", brief)
 	}
 }
 
 // The end of a turn and the ringer both find mail over which an agent sleeps. The user is told once.
 func TestP8_OneNotice(t *testing.T) {
 	t.Run("without a door", func(t *testing.T) {
-		inBed(t, nil, func(b *bed) {
+		inFixture(t, nil, func(b *fixture) {
 			b.stopsOver("ann")
 			b.notified(1, "at the turn's end", "ann has stopped over unread mail")
 			b.pass(2 * time.Hour)
@@ -49,7 +49,7 @@ func TestP8_OneNotice(t *testing.T) {
 	})
 	t.Run("with one that fails", func(t *testing.T) {
 		door := &bell{kind: "exec", fails: errBell}
-		inBed(t, []Entry{{For: "agent:ann", Wakers: []Waker{door}}}, func(b *bed) {
+		inFixture(t, []Entry{{For: "agent:ann", Wakers: []Waker{door}}}, func(b *fixture) {
 			b.stopsOver("ann")
 			b.notified(0, "at the turn's end: the door is rung now")
 			b.pass(2 * time.Hour)
@@ -58,7 +58,7 @@ func TestP8_OneNotice(t *testing.T) {
 	})
 	t.Run("with one that nobody answers", func(t *testing.T) {
 		door := &bell{kind: "exec"}
-		inBed(t, []Entry{{For: "agent:ann", Wakers: []Waker{door}}}, func(b *bed) {
+		inFixture(t, []Entry{{For: "agent:ann", Wakers: []Waker{door}}}, func(b *fixture) {
 			b.stopsOver("ann")
 			b.pass(2 * time.Hour)
 			b.notified(1, "later", "exec: was rung, and nobody looked")
@@ -66,7 +66,7 @@ func TestP8_OneNotice(t *testing.T) {
 	})
 	t.Run("with one that is off", func(t *testing.T) {
 		door := &bell{kind: "exec", fails: ErrOff}
-		inBed(t, []Entry{{For: "agent:ann", Wakers: []Waker{door}}}, func(b *bed) {
+		inFixture(t, []Entry{{For: "agent:ann", Wakers: []Waker{door}}}, func(b *fixture) {
 			b.stopsOver("ann")
 			b.pass(2 * time.Hour)
 			b.notified(1, "later", "No door is left")
@@ -76,7 +76,7 @@ func TestP8_OneNotice(t *testing.T) {
 
 // An idle session for which no door is known has a while to look by itself. Then the user is told, once for what waits and once an hour at most.
 func TestP8_NoDoor(t *testing.T) {
-	inBed(t, nil, func(b *bed) {
+	inFixture(t, nil, func(b *fixture) {
 		b.turn("ann", mail.SessionStart)
 		b.register(mail.Presence{Name: "bob"}) // who has no session: nobody knows what it does
 		b.send("ann", "question", mail.Draft{})

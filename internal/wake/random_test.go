@@ -56,7 +56,7 @@ func TestP8_Random(t *testing.T) {
 
 // history is a random sequence of events.
 type history struct {
-	*bed
+	*fixture
 	rand    *rand.Rand
 	budget  int
 	one     *watchful // the orchestrator's door
@@ -86,7 +86,7 @@ func newHistory(t *testing.T, seed uint64) *history {
 	h.one, h.two, h.three = &watchful{h: h}, &watchful{h: h}, &watchful{h: h}
 	h.one.kind, h.two.kind, h.three.kind = "exec", "exec", "webhook"
 	h.budget = 3 + h.rand.IntN(10)
-	h.bed = &bed{T: t, doors: NewDoors(
+	h.fixture = &fixture{T: t, doors: NewDoors(
 		Entry{For: mail.ToOrchestrator, Wakers: []Waker{h.one}, Budget: h.budget},
 		Entry{For: "role:builder", Wakers: []Waker{h.two, h.three}, Budget: h.budget},
 	)}
@@ -236,13 +236,13 @@ func (h *history) check() {
 	h.pass(gather + silence)
 	agents, err := h.room.As(mail.User).Agents(h.Context())
 	h.must(err)
-	told := h.reported()
+	brief := h.reported()
 	for _, a := range agents {
 		if a.Name == "worker" || !policy.MayRing(a.State) {
 			continue
 		}
 		for _, id := range h.unread(a.Name) {
-			if !told[id] && !h.isRung(a.Name) {
+			if !brief[id] && !h.isRung(a.Name) {
 				h.Errorf("%s is %s and has %s unread: no ring is outstanding, and the user was not told", a.Name, a.State, id)
 			}
 		}
@@ -302,11 +302,11 @@ func (h *history) settle() {
 		h.to(n, mail.Idle)
 	}
 	h.pass(8 * time.Hour)
-	told := h.reported()
+	brief := h.reported()
 	for _, n := range h.agents() {
 		rung := h.rungFor(n)
 		for _, id := range h.unread(n) {
-			if !told[id] && !rung[id] {
+			if !brief[id] && !rung[id] {
 				h.Errorf("in the end %s has %s unread, for which no door was rung and of which the user was not told", n, id)
 			}
 		}

@@ -15,7 +15,7 @@ import (
 func TestAG24_WakesOnThreeTypes(t *testing.T) {
 	for _, typ := range []string{"task-done", "review-result", "question", "status", "custom"} {
 		door := &bell{kind: "exec"}
-		inBed(t, []Entry{{For: mail.ToOrchestrator, Wakers: []Waker{door}}}, func(b *bed) {
+		inFixture(t, []Entry{{For: mail.ToOrchestrator, Wakers: []Waker{door}}}, func(b *fixture) {
 			sent := b.send("orchestrator", typ, mail.Draft{})
 			want, wake := 1, "exec"
 			if typ == "status" || typ == "custom" {
@@ -31,7 +31,7 @@ func TestAG24_WakesOnThreeTypes(t *testing.T) {
 
 func TestP8_RingIsAPointer(t *testing.T) {
 	door := &bell{kind: "exec"}
-	inBed(t, []Entry{{For: "agent:bob", Wakers: []Waker{door}}}, func(b *bed) {
+	inFixture(t, []Entry{{For: "agent:bob", Wakers: []Waker{door}}}, func(b *fixture) {
 		b.send("bob", "status", mail.Draft{})
 		one := b.send("bob", "question", mail.Draft{Subject: "secret subject"})
 		two := b.send("bob", "answer", mail.Draft{Priority: "urgent"})
@@ -57,7 +57,7 @@ func TestP8_RingIsAPointer(t *testing.T) {
 
 func TestP8_Coalesce(t *testing.T) {
 	door := &bell{kind: "exec"}
-	inBed(t, []Entry{{For: mail.ToOrchestrator, Wakers: []Waker{door}}}, func(b *bed) {
+	inFixture(t, []Entry{{For: mail.ToOrchestrator, Wakers: []Waker{door}}}, func(b *fixture) {
 		first := b.send("orchestrator", "task-done", mail.Draft{})
 		b.rung(door, 1, "the first")
 		for range 20 {
@@ -86,7 +86,7 @@ func TestP8_Coalesce(t *testing.T) {
 
 func TestP8_TurnEnd(t *testing.T) {
 	door := &bell{kind: "exec"}
-	inBed(t, []Entry{{For: mail.ToOrchestrator, Wakers: []Waker{door}}}, func(b *bed) {
+	inFixture(t, []Entry{{For: mail.ToOrchestrator, Wakers: []Waker{door}}}, func(b *fixture) {
 		b.state("lead", mail.Working)
 		sent := b.send("orchestrator", "task-done", mail.Draft{})
 		if w := sent.Recipients[0].Wake; w != mail.WakeTurnEnd {
@@ -120,7 +120,7 @@ func TestP8_TurnEnd(t *testing.T) {
 // A ring that takes long is outstanding all the while; a turn that begins and ends meanwhile is not overlooked.
 func TestP8_TurnDuringRing(t *testing.T) {
 	door := &bell{kind: "exec", takes: time.Minute}
-	inBed(t, []Entry{{For: mail.ToOrchestrator, Wakers: []Waker{door}}}, func(b *bed) {
+	inFixture(t, []Entry{{For: mail.ToOrchestrator, Wakers: []Waker{door}}}, func(b *fixture) {
 		b.send("orchestrator", "task-done", mail.Draft{})
 		b.pass(10 * time.Second)
 		b.state("lead", mail.Working)
@@ -142,7 +142,7 @@ func TestP8_TurnDuringRing(t *testing.T) {
 
 func TestP8_FailedRings(t *testing.T) {
 	door := &bell{kind: "exec", fails: errBell}
-	inBed(t, []Entry{{For: mail.ToOrchestrator, Wakers: []Waker{door}}}, func(b *bed) {
+	inFixture(t, []Entry{{For: mail.ToOrchestrator, Wakers: []Waker{door}}}, func(b *fixture) {
 		sent := b.send("orchestrator", "task-done", mail.Draft{})
 		b.pass(20 * time.Minute)
 		var waits []time.Duration
@@ -180,7 +180,7 @@ func TestP8_FailedRings(t *testing.T) {
 
 func TestP8_NoAnswer(t *testing.T) {
 	one, two := &bell{kind: "exec"}, &bell{kind: "webhook"}
-	inBed(t, []Entry{{For: mail.ToOrchestrator, Wakers: []Waker{one, two}}}, func(b *bed) {
+	inFixture(t, []Entry{{For: mail.ToOrchestrator, Wakers: []Waker{one, two}}}, func(b *fixture) {
 		b.send("orchestrator", "task-done", mail.Draft{})
 		b.pass(24 * time.Hour)
 		if one.rung() != 3 || two.rung() != 2 {
@@ -206,7 +206,7 @@ func TestP8_NoAnswer(t *testing.T) {
 // When one door fails, the next is tried at once.
 func TestNextDoor(t *testing.T) {
 	one, two := &bell{kind: "exec", fails: errBell}, &bell{kind: "webhook"}
-	inBed(t, []Entry{{For: "agent:bob", Wakers: []Waker{one, two}}}, func(b *bed) {
+	inFixture(t, []Entry{{For: "agent:bob", Wakers: []Waker{one, two}}}, func(b *fixture) {
 		sent := b.send("bob", "question", mail.Draft{})
 		b.rung(two, 1, "the second door")
 		it, err := b.room.As(mail.User).Message(b.Context(), sent.ID)
@@ -219,7 +219,7 @@ func TestNextDoor(t *testing.T) {
 
 func TestDoorTurnsOff(t *testing.T) {
 	door := &bell{kind: "webhook", fails: fmt.Errorf("answered 410 Gone: %w", ErrOff)}
-	inBed(t, []Entry{{For: "agent:bob", Wakers: []Waker{door}}}, func(b *bed) {
+	inFixture(t, []Entry{{For: "agent:bob", Wakers: []Waker{door}}}, func(b *fixture) {
 		b.send("bob", "question", mail.Draft{})
 		b.pass(time.Hour)
 		if door.tried() != 1 {
@@ -240,7 +240,7 @@ func TestDoorTurnsOff(t *testing.T) {
 
 func TestP12_Budget(t *testing.T) {
 	door := &bell{kind: "exec"}
-	inBed(t, []Entry{{For: "agent:bob", Wakers: []Waker{door}, Budget: 4}}, func(b *bed) {
+	inFixture(t, []Entry{{For: "agent:bob", Wakers: []Waker{door}, Budget: 4}}, func(b *fixture) {
 		next := func(priority string) {
 			b.send("bob", "question", mail.Draft{Priority: priority})
 			b.pass(moment)
@@ -292,7 +292,7 @@ func TestP12_Budget(t *testing.T) {
 
 func TestP8_Restart(t *testing.T) {
 	door := &bell{kind: "exec", fails: errBell}
-	inBed(t, []Entry{{For: mail.ToOrchestrator, Wakers: []Waker{door}}}, func(b *bed) {
+	inFixture(t, []Entry{{For: mail.ToOrchestrator, Wakers: []Waker{door}}}, func(b *fixture) {
 		b.send("orchestrator", "task-done", mail.Draft{})
 		b.pass(moment)
 		door.set(nil)
@@ -334,7 +334,7 @@ func TestP8_Restart(t *testing.T) {
 // Who reads again and again, but never all, is rung again and again, and nobody is told.
 func TestPartialReader(t *testing.T) {
 	door := &bell{kind: "exec"}
-	inBed(t, []Entry{{For: "agent:bob", Wakers: []Waker{door}, Budget: 1000}}, func(b *bed) {
+	inFixture(t, []Entry{{For: "agent:bob", Wakers: []Waker{door}, Budget: 1000}}, func(b *fixture) {
 		var ids []mail.ID
 		for range 12 {
 			ids = append(ids, b.send("bob", "question", mail.Draft{}).ID)
@@ -354,7 +354,7 @@ func TestPartialReader(t *testing.T) {
 func TestHeldMail(t *testing.T) {
 	door := &bell{kind: "exec"}
 	entries := []Entry{{For: mail.ToOrchestrator, Wakers: []Waker{door}}, {For: "role:builder", Wakers: []Waker{door}}}
-	inBed(t, entries, func(b *bed) {
+	inFixture(t, entries, func(b *fixture) {
 		sent := b.send("orchestrator", "task-done", mail.Draft{})
 		if d := sent.Recipients[0]; d.State != mail.Held || d.Wake != "exec" {
 			b.Errorf("the sender is told %+v, want held and exec", d)
@@ -398,7 +398,7 @@ func TestHeldMail(t *testing.T) {
 // An agent whose session has ended is woken through its door, and its mail is not dead meanwhile.
 func TestGoneAgent(t *testing.T) {
 	door := &bell{kind: "exec"}
-	inBed(t, []Entry{{For: "agent:bob", Wakers: []Waker{door}}}, func(b *bed) {
+	inFixture(t, []Entry{{For: "agent:bob", Wakers: []Waker{door}}}, func(b *fixture) {
 		for _, n := range []mail.Name{"bob", "eve"} {
 			b.register(mail.Presence{Name: n})
 			b.state(n, mail.Gone)
@@ -421,7 +421,7 @@ func TestGoneAgent(t *testing.T) {
 func TestWhichDoor(t *testing.T) {
 	own, role := &bell{kind: "exec"}, &bell{kind: "webhook"}
 	entries := []Entry{{For: "agent:bob", Wakers: []Waker{own}}, {For: "role:builder", Wakers: []Waker{role}}}
-	inBed(t, entries, func(b *bed) {
+	inFixture(t, entries, func(b *fixture) {
 		b.send("bob", "question", mail.Draft{})
 		b.send("eve", "question", mail.Draft{})
 		b.rung(own, 1, "bob")
@@ -443,7 +443,7 @@ func TestWhichDoor(t *testing.T) {
 // Expired mail is nothing to be woken for.
 func TestExpiredMail(t *testing.T) {
 	door := &bell{kind: "exec", fails: errBell}
-	inBed(t, []Entry{{For: "agent:bob", Wakers: []Waker{door}}}, func(b *bed) {
+	inFixture(t, []Entry{{For: "agent:bob", Wakers: []Waker{door}}}, func(b *fixture) {
 		b.send("bob", "question", mail.Draft{TTLSeconds: 60})
 		b.pass(10 * time.Minute)
 		if b.waits() != 0 || len(b.notices()) != 0 {
@@ -455,7 +455,7 @@ func TestExpiredMail(t *testing.T) {
 // A notice that cannot be written is written later.
 func TestNoticeIsNotLost(t *testing.T) {
 	door := &bell{kind: "exec"}
-	inBed(t, []Entry{{For: "agent:bob", Wakers: []Waker{door}}}, func(b *bed) {
+	inFixture(t, []Entry{{For: "agent:bob", Wakers: []Waker{door}}}, func(b *fixture) {
 		b.send("bob", "question", mail.Draft{})
 		b.pass(10 * time.Minute)
 		b.mute.Store(true)
@@ -473,7 +473,7 @@ func TestNoticeIsNotLost(t *testing.T) {
 // Events without end do not keep the Ringer from looking.
 func TestBusyRoom(t *testing.T) {
 	door := &bell{kind: "exec"}
-	inBed(t, []Entry{{For: "agent:bob", Wakers: []Waker{door}}}, func(b *bed) {
+	inFixture(t, []Entry{{For: "agent:bob", Wakers: []Waker{door}}}, func(b *fixture) {
 		b.pass(silence)
 		b.send("bob", "question", mail.Draft{})
 		for range 20 {
@@ -489,7 +489,7 @@ func TestBusyRoom(t *testing.T) {
 // Many at once are all rung, not all at the same time.
 func TestManySleepers(t *testing.T) {
 	door := &bell{kind: "exec", takes: time.Second}
-	inBed(t, []Entry{{For: "role:builder", Wakers: []Waker{door}}}, func(b *bed) {
+	inFixture(t, []Entry{{For: "role:builder", Wakers: []Waker{door}}}, func(b *fixture) {
 		const n = 3*maxRinging + 1
 		for i := range n {
 			name := mail.Name(fmt.Sprintf("b%02d", i))

@@ -29,7 +29,7 @@ type sleeper struct {
 
 	answers   []report         // what each door answered last
 	vain      bool             // given up
-	told      map[mail.ID]bool // what the user was told to wait in vain
+	brief      map[mail.ID]bool // what the user was told to wait in vain
 	toldAt    mail.Time
 	overdrawn mail.Time // when the user was last told that the budget is spent
 }
@@ -85,7 +85,7 @@ func (s *sleeper) takeNotice(u *mail.Unwoken, now mail.Time) {
 	default:
 		s.due, s.about = now.Add(s.ladder.Patience(1)), left
 	}
-	s.rings, s.fails, s.vain, s.told, s.toldAt = 0, 0, false, nil, 0
+	s.rings, s.fails, s.vain, s.brief, s.toldAt = 0, 0, false, nil, 0
 }
 
 // first returns when to ring for mail for which this process has not rung yet. Mail for which another did before it was killed is still being rung for, unless
@@ -125,7 +125,7 @@ func (s *sleeper) tellOf(id mail.ID) {
 
 // isNews reports whether something waits of which the user was not told.
 func (s *sleeper) isNews(u *mail.Unwoken) bool {
-	return slices.ContainsFunc(u.Mail, func(m mail.UnwokenMail) bool { return !s.told[m.ID] })
+	return slices.ContainsFunc(u.Mail, func(m mail.UnwokenMail) bool { return !s.brief[m.ID] })
 }
 
 // verdict is what is to be done now.
@@ -229,9 +229,9 @@ func (s *sleeper) fail(u *mail.Unwoken, doors int, now mail.Time) (tell bool) {
 // tell notes that the user was told of u.
 func (s *sleeper) tell(u *mail.Unwoken, now mail.Time) {
 	s.toldAt = now
-	s.told = make(map[mail.ID]bool, len(u.Mail))
+	s.brief = make(map[mail.ID]bool, len(u.Mail))
 	for _, m := range u.Mail {
-		s.told[m.ID] = true
+		s.brief[m.ID] = true
 	}
 }
 

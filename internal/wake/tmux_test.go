@@ -158,7 +158,7 @@ func (m *terminal) open(name, kind, prompt string) *client {
 	pane := m.tmux("new-window", "-P", "-F", "#{pane_id}", "-e", "WAKE_CLIENT="+kind, "-e", "WAKE_NAME="+name, "-e", "WAKE_PROMPT="+prompt, "-e", "WAKE_LOG="+log,
 		program, "-test.run=^TestTmuxClient$", "-test.timeout=120s")
 	c := &client{pane: pane, log: log}
-	m.until("the client is up", func() bool { return strings.Contains(c.told(), "ready") })
+	m.until("the client is up", func() bool { return strings.Contains(c.brief(), "ready") })
 	c.session = Session{Room: "lab", Agent: "小克", Client: name, ID: "s1", Tmux: m.socket + "," + m.pid + ",0", Pane: pane}
 	if runtime.GOOS == "linux" {
 		var pid int
@@ -178,7 +178,7 @@ func (m *terminal) until(what string, ok func() bool) {
 	}
 }
 
-func (c *client) told() string {
+func (c *client) brief() string {
 	text, _ := os.ReadFile(c.log)
 	return string(text)
 }
@@ -275,7 +275,7 @@ func TestTmux(t *testing.T) {
 		if err := d.Ring(t.Context(), r); err != nil {
 			t.Errorf("%s: Ring = %v\n%s", name, err, m.tmux("capture-pane", "-p", "-t", c.pane))
 		}
-		if got, want := c.told(), "ready\nsent "+pointer(&r)+"\n"; got != want {
+		if got, want := c.brief(), "ready\nsent "+pointer(&r)+"\n"; got != want {
 			t.Errorf("%s was told %q, want %q", name, got, want)
 		}
 	}
@@ -294,7 +294,7 @@ func (m *terminal) refused(what, want string, c *client, untouched bool) {
 	if errors.Is(err, ErrOff) {
 		m.Errorf("%s: the door is off", what)
 	}
-	if got := c.told(); got != "ready\n" {
+	if got := c.brief(); got != "ready\n" {
 		m.Errorf("%s: the client was told %q", what, got)
 	}
 	if screen := m.tmux("capture-pane", "-p", "-J", "-t", c.pane); untouched && strings.Contains(screen, "Pennypost") {

@@ -173,7 +173,7 @@ func TestWebhookRecovers(t *testing.T) {
 		}
 	})
 	w.client.Timeout = 200 * time.Millisecond
-	b := &bed{T: t, doors: NewDoors(Entry{For: "agent:bob", Wakers: []Waker{w}})}
+	b := &fixture{T: t, doors: NewDoors(Entry{For: "agent:bob", Wakers: []Waker{w}})}
 	b.ladder.FirstRetry = 10 * time.Millisecond
 	b.start()
 	defer b.end()

@@ -15,13 +15,13 @@ const goneRows = 20
 // agentsPage is the roster.
 type agentsPage struct {
 	*view
-	Groups []standing
+	Groups []agentGroup
 	Hidden int  // how many that are gone are not shown
 	All    bool // all that are gone are shown
 }
 
-// standing is the agents of which the same can be expected.
-type standing struct {
+// agentGroup is the agents of which the same can be expected.
+type agentGroup struct {
 	Name   string
 	Note   string
 	Agents []agentRow
@@ -79,7 +79,7 @@ func (p *agentsPage) add(name, note string, list []mail.Agent, last map[mail.Add
 	if len(list) == 0 {
 		return
 	}
-	g := standing{Name: name, Note: note}
+	g := agentGroup{Name: name, Note: note}
 	for _, f := range family(list) {
 		g.Agents = append(g.Agents, agentRow{view: p.view, Agent: f.Agent, Depth: f.depth, Last: last[mail.AgentAddress(f.Name)]})
 	}

@@ -19,7 +19,7 @@ var hostileNames = []mail.Name{
 func ptr[T any](v T) *T { return &v }
 
 func TestAgentsGroupedAndIndented(t *testing.T) {
-	b := newBed(t)
+	b := newFixture(t)
 	b.get("/@shop/agents").want(t, http.StatusOK, "Nobody is registered")
 	b.register(
 		mail.Presence{Name: "lead", State: mail.Working, Roles: []string{"orchestrator"}, Task: ptr("Ship it")},
@@ -47,7 +47,7 @@ func TestAgentsGroupedAndIndented(t *testing.T) {
 }
 
 func TestAgentsGoneAreCut(t *testing.T) {
-	b := newBed(t)
+	b := newFixture(t)
 	for i := range goneRows + 3 {
 		b.register(mail.Presence{Name: mail.Name(fmt.Sprint("a", i)), State: mail.Gone})
 	}
@@ -87,7 +87,7 @@ func TestFamily(t *testing.T) {
 }
 
 func TestAgentPage(t *testing.T) {
-	b := newBed(t)
+	b := newFixture(t)
 	b.register(mail.Presence{Name: "lead"}, mail.Presence{Name: "builder", State: mail.Idle, Session: "0199-ab", Client: "claude", Parent: ptr(mail.Name("lead")), Task: ptr("Walls")})
 	if _, err := b.as(mail.User).AddWorkspace(context.Background(), mail.Workspace{ID: "builder", Dir: "/srv/it's"}); err != nil {
 		t.Fatal(err)
@@ -110,7 +110,7 @@ func TestAgentPage(t *testing.T) {
 }
 
 func TestAgentPageAnswer(t *testing.T) {
-	b := newBed(t)
+	b := newFixture(t)
 	b.register(mail.Presence{Name: "builder"}, mail.Presence{Name: "lead"})
 	asked := b.send("lead", mail.Draft{To: mail.Recipients{"builder"}, Subject: "Which?", Type: "question"})
 	got := b.part("/@shop/agents/builder?reply="+string(asked), "writing").want(t, http.StatusOK,
@@ -122,7 +122,7 @@ func TestAgentPageAnswer(t *testing.T) {
 }
 
 func TestAgentPageLost(t *testing.T) {
-	b := newBed(t)
+	b := newFixture(t)
 	b.register(mail.Presence{Name: "lead"}, mail.Presence{Name: "away", State: mail.Gone})
 	b.send("lead", mail.Draft{To: mail.Recipients{"away"}, Subject: "Too late"})
 	b.get("/@shop/agents/away").want(t, http.StatusOK, "Never read", "Too late", "state-dead")
@@ -130,7 +130,7 @@ func TestAgentPageLost(t *testing.T) {
 
 // Of many recipients only the number is told: they have a page of their own.
 func TestAgentPageCrowd(t *testing.T) {
-	b := newBed(t)
+	b := newFixture(t)
 	for i := range talkCrowd + 1 {
 		b.register(mail.Presence{Name: mail.Name(fmt.Sprint("a", i)), Tags: []string{"project:x"}})
 	}
@@ -143,7 +143,7 @@ func TestAgentPageCrowd(t *testing.T) {
 
 // Who was retired has left mail.
 func TestAgentRetired(t *testing.T) {
-	b := newBed(t)
+	b := newFixture(t)
 	b.register(mail.Presence{Name: "ann"})
 	b.send("ann", mail.Draft{Subject: "Before I went", Docs: []mail.Doc{{Path: "a.md"}}})
 	if err := b.as(mail.User).Retire(t.Context(), "ann"); err != nil {
@@ -155,7 +155,7 @@ func TestAgentRetired(t *testing.T) {
 }
 
 func TestAgentUnknown(t *testing.T) {
-	b := newBed(t)
+	b := newFixture(t)
 	b.register(mail.Presence{Name: "builder"})
 	b.get("/@shop/agents/bilder").want(t, http.StatusNotFound, "Did you mean builder?")
 	b.get("/@shop/agents/user").want(t, http.StatusNotFound)
@@ -163,7 +163,7 @@ func TestAgentUnknown(t *testing.T) {
 
 // Every agent's page is found by the link that the roster has, whatever the agent is called, and nothing of its name does anything.
 func TestAgentHostile(t *testing.T) {
-	b := newBed(t)
+	b := newFixture(t)
 	for _, name := range hostileNames {
 		b.register(mail.Presence{Name: name, State: mail.Idle, Task: ptr(string(name)), Client: string(name), Roles: []string{"x<i>"}, Tags: []string{`project:"><img src=x>`}})
 		b.send(name, mail.Draft{Subject: string(name), Body: "<img src=x onerror=alert(1)> " + string(name), Docs: []mail.Doc{{Path: string(name)}}})
@@ -187,7 +187,7 @@ func TestAgentHostile(t *testing.T) {
 }
 
 func TestTalkGrowsUpwards(t *testing.T) {
-	b := newBed(t)
+	b := newFixture(t)
 	b.register(mail.Presence{Name: "builder"})
 	for i := range talkPosts + 20 {
 		b.send("builder", mail.Draft{Subject: fmt.Sprintf("number %03d", i)})

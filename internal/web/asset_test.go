@@ -14,7 +14,7 @@ import (
 func zipped(r *http.Request) { r.Header.Set("Accept-Encoding", "gzip, br") }
 
 func TestAssets(t *testing.T) {
-	b := newBed(t)
+	b := newFixture(t)
 	for path, a := range b.site.assets {
 		text, hash := a.load()
 		kept := b.get(path+"?"+hash, stranger, zipped).want(t, http.StatusOK)
@@ -49,7 +49,7 @@ func TestAssets(t *testing.T) {
 
 // A page that was seen before asks for none of the modules: each names the others by their hashes.
 func TestModulesAreKept(t *testing.T) {
-	b := newBed(t)
+	b := newFixture(t)
 	n := 0
 	for path, a := range b.site.assets {
 		if strings.Contains(path, "/vendor/") || !strings.HasSuffix(path, ".js") {
@@ -70,7 +70,7 @@ func TestModulesAreKept(t *testing.T) {
 }
 
 func TestFavicon(t *testing.T) {
-	b := newBed(t)
+	b := newFixture(t)
 	for query, want := range map[string]string{"": "", "?n=0": "", "?n=3": ">3</text>", "?n=99": ">99</text>", "?n=100": ">99+</text>", "?n=-1": "", "?n=</text><script>": "", "?n=99999999999999999999": ">99+</text>"} {
 		got := b.get("/favicon.svg"+strings.NewReplacer("<", "%3C", ">", "%3E").Replace(query), stranger).want(t, http.StatusOK, want)
 		if got.Header.Get("Content-Type") != "image/svg+xml" || want == "" && strings.Contains(got.Body, "<text") || strings.Contains(got.Body, "script") {
@@ -84,7 +84,7 @@ const mostWeight = 100_000
 
 // TestWeight adds up what a browser fetches to show the inbox for the first time: the page, and all that it names.
 func TestWeight(t *testing.T) {
-	b := newBed(t)
+	b := newFixture(t)
 	for range 3 * pageRows {
 		b.send("builder-1", mail.Draft{Subject: "The parser is done", Type: "question", Body: strings.Repeat("A sentence of some length. ", 40)})
 	}

@@ -9,7 +9,7 @@ import (
 )
 
 func TestChannels(t *testing.T) {
-	b := newBed(t)
+	b := newFixture(t)
 	b.get("/@shop/channels").want(t, http.StatusOK, "Everybody", "nothing said lately", "Choose a channel")
 	b.register(
 		mail.Presence{Name: "builder", State: mail.Working, Roles: []string{"builder"}, Tags: []string{"project:inscription"}},
@@ -36,7 +36,7 @@ func TestChannels(t *testing.T) {
 }
 
 func TestChannelOfRole(t *testing.T) {
-	b := newBed(t)
+	b := newFixture(t)
 	b.register(mail.Presence{Name: "lead"})
 	b.send("lead", mail.Draft{To: mail.Recipients{"role:reviewer"}, Subject: "Look", Type: "review-request"})
 	b.get("/@shop/channels/role:reviewer").want(t, http.StatusOK, "Nobody holds the role", "1 held", `<span class="state">held</span>`)
@@ -45,7 +45,7 @@ func TestChannelOfRole(t *testing.T) {
 }
 
 func TestChannelSend(t *testing.T) {
-	b := newBed(t)
+	b := newFixture(t)
 	b.register(mail.Presence{Name: "builder", Tags: []string{"project:inscription"}})
 	form := map[string][]string{"to": {"project:inscription"}, "body": {"Hello all"}, "next": {"/channels/project:inscription"}}
 	a := b.post("/@shop/send", form).want(t, http.StatusSeeOther)
@@ -57,7 +57,7 @@ func TestChannelSend(t *testing.T) {
 }
 
 func TestChannelErrors(t *testing.T) {
-	b := newBed(t)
+	b := newFixture(t)
 	b.register(mail.Presence{Name: "builder"})
 	b.get("/@shop/channels/nothing").want(t, http.StatusNotFound, "not a channel")
 	b.get("/@shop/channels/user").want(t, http.StatusNotFound)
@@ -71,7 +71,7 @@ func TestChannelErrors(t *testing.T) {
 }
 
 func TestChannelHostile(t *testing.T) {
-	b := newBed(t)
+	b := newFixture(t)
 	for _, tag := range []string{`project:<img src=x>`, `project:a/b?c#d%`, `concern:小 克`, `domain:"onload="x`} {
 		b.register(mail.Presence{Name: "<b>x</b>", Tags: []string{tag}, Roles: []string{"<u>"}})
 		b.send("<b>x</b>", mail.Draft{To: mail.Recipients{tag}, Subject: "<em>s</em>", Body: "<script>alert(1)</script>", Docs: []mail.Doc{{Path: "<hr>"}}})

@@ -11,7 +11,7 @@ import (
 )
 
 func TestCompose(t *testing.T) {
-	b := newBed(t)
+	b := newFixture(t)
 	b.register(mail.Presence{Name: "builder", State: mail.Idle, Roles: []string{"builder"}, Tags: []string{"project:inscription"}, Task: ptr("Walls")})
 	page := b.get("/@shop/compose?to=agent:builder&subject=S&body=B&issue=7&type=question&priority=urgent").want(t, http.StatusOK, "<html",
 		`<option value="agent:builder">idle · Walls</option>`, `<option value="role:builder">builder</option>`, `<option value="project:inscription">builder</option>`, `<option value="all">`,
@@ -24,7 +24,7 @@ func TestCompose(t *testing.T) {
 }
 
 func TestComposeAnswer(t *testing.T) {
-	b := newBed(t)
+	b := newFixture(t)
 	b.register(mail.Presence{Name: "builder"})
 	asked := b.send("builder", mail.Draft{Type: "question", Subject: "Which?", Issue: "12"})
 	b.get("/@shop/compose?reply_to="+string(asked)).want(t, http.StatusOK,
@@ -35,7 +35,7 @@ func TestComposeAnswer(t *testing.T) {
 }
 
 func TestComposeSends(t *testing.T) {
-	b := newBed(t)
+	b := newFixture(t)
 	b.register(mail.Presence{Name: "builder"}, mail.Presence{Name: "with, comma and space"})
 	form := url.Values{"to": {"agent:with, comma and space", "builder, all", " "}, "subject": {"S"}, "body": {"one\r\ntwo"}, "type": {"review-result"}, "verdict": {"approved"}, "priority": {"urgent"}, "issue": {"9"}}
 	b.post("/@shop/compose", form, asScript("div#compose-error")).want(t, http.StatusOK, "<bdi>builder</bdi>: queued", "<bdi>with, comma and space</bdi>: queued")
@@ -55,7 +55,7 @@ func TestComposeSends(t *testing.T) {
 
 // What the room refuses is told beside what was typed, and all of that stays.
 func TestComposeRefused(t *testing.T) {
-	b := newBed(t)
+	b := newFixture(t)
 	b.register(mail.Presence{Name: "builder"})
 	form := url.Values{"to": {"bilder"}, "subject": {`<b>"S"`}, "body": {"</textarea><script>x</script>"}, "issue": {"9"}, "type": {"status"}, "priority": {"urgent"}}
 	b.post("/@shop/compose", form, asScript("div#compose-error")).want(t, http.StatusNotFound, "unknown recipient &#34;bilder&#34;", "Did you mean builder?").without(t, "<form", "<html")
@@ -76,7 +76,7 @@ func TestComposeRefused(t *testing.T) {
 }
 
 func TestPreview(t *testing.T) {
-	b := newBed(t)
+	b := newFixture(t)
 	form := url.Values{"body": {"*fine* <script>x</script> ![i](https://evil.example/i.png)"}, "subject": {"kept"}, "to": {"someone"}}
 	b.post("/@shop/preview", form, asScript("div#compose-preview")).want(t, http.StatusOK, "<em>fine</em>", "&lt;script&gt;").without(t, "<script>", "<img", "<html")
 	b.post("/@shop/preview", form).want(t, http.StatusOK, "<em>fine</em>", `value="kept"`, `value="someone" checked`, "</textarea>").without(t, "<script>x", "<img")

@@ -218,7 +218,7 @@ func checkWeb(t *testing.T, w talkWeb) {
 }
 
 func TestFlow(t *testing.T) {
-	b := newBed(t)
+	b := newFixture(t)
 	b.register(mail.Presence{Name: "builder-1", Roles: []string{"builder"}}, mail.Presence{Name: "builder-2"})
 	asked := b.send("builder-1", mail.Draft{Subject: "Which oil?", Type: "question"})
 	b.send(mail.User, mail.Draft{To: mail.Recipients{"builder-1"}, Body: "Rape", Type: "answer", ReplyTo: asked})
@@ -241,7 +241,7 @@ func TestFlow(t *testing.T) {
 
 // One picture has so many arrows and no more; the others are a link away.
 func TestFlowCut(t *testing.T) {
-	b := newBed(t)
+	b := newFixture(t)
 	for i := range mostArrows + 5 {
 		b.send("builder-1", mail.Draft{Subject: "Number " + strconv.Itoa(i) + "."})
 	}
@@ -253,7 +253,7 @@ func TestFlowCut(t *testing.T) {
 }
 
 func TestFlowHostile(t *testing.T) {
-	b := newBed(t)
+	b := newFixture(t)
 	evil := mail.Name(`e"><script>alert(1)</script>`)
 	b.register(mail.Presence{Name: evil, Tags: []string{`project:"><img src=x>`}})
 	b.send(evil, mail.Draft{Subject: hostileText, To: mail.Recipients{"user", `project:"><img src=x>`}})

@@ -20,7 +20,7 @@ func FuzzForms(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, which uint8, raw string) {
 		if !strings.ContainsFunc(raw, func(r rune) bool { return r < ' ' || r == ' ' || r == '#' || r > '~' }) {
-			b := newBed(t)
+			b := newFixture(t)
 			path := paths[int(which)%len(paths)]
 			if a := b.get(path + "?" + raw); a.Code >= 500 {
 				t.Errorf("GET %s?%s: %d %.200s", path, raw, a.Code, a.Body)
@@ -30,7 +30,7 @@ func FuzzForms(f *testing.F) {
 		if err != nil {
 			return
 		}
-		b := newBed(t)
+		b := newFixture(t)
 		for _, path := range []string{"/shop/send", "/shop/mark", "/shop/compose"} {
 			if a := b.post(path, form); a.Code >= http.StatusInternalServerError {
 				t.Errorf("POST %s %q: %d %.200s", path, raw, a.Code, a.Body)

@@ -16,7 +16,7 @@ import (
 )
 
 func TestHistory(t *testing.T) {
-	b := newBed(t)
+	b := newFixture(t)
 	b.register(mail.Presence{Name: "builder-1", Roles: []string{"builder"}}, mail.Presence{Name: "builder-2"})
 	b.send("builder-1", mail.Draft{Subject: "The lamp is lit", To: mail.Recipients{"builder-2"}, Type: "status", Issue: "LH-1"})
 	asked := b.send("builder-2", mail.Draft{Subject: "Which oil?", Body: "Whale or rape?", Type: "question"})
@@ -55,7 +55,7 @@ func TestHistory(t *testing.T) {
 
 // What the form does not understand is said, and the form stays as it was filled in.
 func TestHistoryRefuses(t *testing.T) {
-	b := newBed(t)
+	b := newFixture(t)
 	b.send("builder-1", mail.Draft{Subject: "One"})
 	for query, says := range map[string]string{
 		"type=gossip&issue=LH-7":      "&#34;gossip&#34; is not a message type",
@@ -73,7 +73,7 @@ func TestHistoryRefuses(t *testing.T) {
 
 // A part comes alone, and says what the address is without the form's empty fields.
 func TestHistoryPart(t *testing.T) {
-	b := newBed(t)
+	b := newFixture(t)
 	b.send("builder-1", mail.Draft{Subject: "One"})
 	const path = "/@shop/history?q=on%26e&type=&agent="
 	a := b.get(path, asScript("section#list"), func(r *http.Request) { r.Header.Set("HX-Source", "form#filters") }).want(t, 200, `id="list"`).without(t, "<html", `id="filters"`)
@@ -87,7 +87,7 @@ func TestHistoryPart(t *testing.T) {
 
 // The list goes on where it ended, without a second heading of the same day, until everything was shown once.
 func TestHistoryPages(t *testing.T) {
-	b := newBed(t)
+	b := newFixture(t)
 	for i := range 2*pageRows + 7 {
 		b.send("builder-1", mail.Draft{Subject: "Number " + strconv.Itoa(i) + "."})
 	}
@@ -113,7 +113,7 @@ func TestHistoryPages(t *testing.T) {
 const hostileText = `<script>alert(1)</script>"'><img src=x onerror=alert(1)>`
 
 func TestHistoryHostile(t *testing.T) {
-	b := newBed(t)
+	b := newFixture(t)
 	b.send(`evil"><img src=x>`, mail.Draft{Subject: hostileText, Body: "# " + hostileText + "\njavascript:alert(1)", Issue: `"><i>`, Docs: []mail.Doc{{Path: `"><u>`}}})
 	for _, query := range []string{"", "?q=script", "?q=" + url.QueryEscape(hostileText), "?q=%3C", "?q=%26", "?issue=" + url.QueryEscape(`"><i>`), "?type=" + url.QueryEscape(`"><i>`)} {
 		a := b.get("/@shop/history" + query)
@@ -208,7 +208,7 @@ func TestOutcome(t *testing.T) {
 
 // What is live is the beginning of the list: what has come above it is in it, and what the page has loaded behind it stays.
 func TestHistoryLive(t *testing.T) {
-	b := newBed(t)
+	b := newFixture(t)
 	for i := range 2 * pageRows {
 		b.send("builder-1", mail.Draft{Subject: "Number " + strconv.Itoa(i)})
 	}
@@ -230,7 +230,7 @@ func TestHistoryLive(t *testing.T) {
 
 // An export has the whole of what fits, oldest first, in the shape that can be imported.
 func TestHistoryExport(t *testing.T) {
-	b := newBed(t)
+	b := newFixture(t)
 	const n = mail.MaxLimit + 20
 	for i := range n {
 		b.send("builder-1", mail.Draft{Subject: "Number " + strconv.Itoa(i), Type: map[bool]string{true: "status", false: "question"}[i%2 == 0]})
@@ -274,7 +274,7 @@ func TestHistoryExport(t *testing.T) {
 
 // The first place of a journal may be a message: a room to which the user writes first has it.
 func TestHistoryExportFirst(t *testing.T) {
-	b := newBed(t)
+	b := newFixture(t)
 	b.get("/@shop/history/export?format=json").want(t, 200, "[]\n")
 	b.send(mail.User, mail.Draft{To: mail.Recipients{"all"}, Subject: "First"})
 	a := b.get("/@shop/history/export?format=jsonl").want(t, 200, `"First"`)
@@ -289,7 +289,7 @@ func TestHistoryExportFirst(t *testing.T) {
 }
 
 func TestHistoryExportMarkdown(t *testing.T) {
-	b := newBed(t)
+	b := newFixture(t)
 	b.send("builder-1", mail.Draft{Subject: "# [x](javascript:1) `y`", Body: "```go\nnever closed\n## Not a heading\x1b[31m", Issue: "LH-9", Docs: []mail.Doc{{Path: "docs/*.md"}}})
 	a := b.get("/@shop/history/export?format=md").want(t, 200,
 		"# shop, as of ", "\n## ", "\\# \\[x\\](javascript:1) \\`y\\`\n", "\n> ```go\n> never closed\n> ## Not a heading[31m\n", "- issue LH-9\n", "- document docs/\\*.md\n", "- user: queued")
@@ -299,7 +299,7 @@ func TestHistoryExportMarkdown(t *testing.T) {
 }
 
 func TestHistoryWithoutRooms(t *testing.T) {
-	b := newBed(t)
+	b := newFixture(t)
 	b.office.names = nil
 	closing := b.office.open
 	b.office.open = nil
@@ -316,7 +316,7 @@ func TestHistoryWithoutRooms(t *testing.T) {
 
 // What the person has deleted is gone at once, though it can be taken back for a moment.
 func TestHistoryHidesDeleted(t *testing.T) {
-	b := newBed(t)
+	b := newFixture(t)
 	gone := b.send("builder-1", mail.Draft{Subject: "Burn this"})
 	b.send("builder-1", mail.Draft{Subject: "Keep this", ReplyTo: gone})
 	b.post("/@shop/delete", url.Values{"id": {string(gone)}}).want(t, 303)

@@ -36,7 +36,7 @@ func link(t *testing.T, page, element, attribute string) string {
 }
 
 func TestInboxRow(t *testing.T) {
-	b := newBed(t)
+	b := newFixture(t)
 	b.register(mail.Presence{Name: "ann"})
 	asked := b.send("ann", mail.Draft{Type: "question", Priority: "urgent", Issue: "SH-1", Body: "# Shall I?\n\nOr not."})
 	b.send("ann", mail.Draft{Subject: "With documents", Docs: []mail.Doc{{Path: "a.md"}, {Path: "b.md"}}})
@@ -49,7 +49,7 @@ func TestInboxRow(t *testing.T) {
 }
 
 func TestInboxPages(t *testing.T) {
-	b := newBed(t)
+	b := newFixture(t)
 	b.register(mail.Presence{Name: "ann"})
 	var sent []string
 	for i := range 2*pageRows + 20 {
@@ -76,7 +76,7 @@ func TestInboxPages(t *testing.T) {
 }
 
 func TestOpenMarksOne(t *testing.T) {
-	b := newBed(t)
+	b := newFixture(t)
 	b.register(mail.Presence{Name: "ann"}, mail.Presence{Name: "ben"})
 	one, two := b.send("ann", mail.Draft{Subject: "One"}), b.send("ann", mail.Draft{Subject: "Two"})
 	other := b.send("ann", mail.Draft{To: mail.Recipients{"ben"}, Subject: "Not for the user"})
@@ -99,7 +99,7 @@ func TestOpenMarksOne(t *testing.T) {
 
 // TestGetChangesNothing asks for every page there is, of every kind of message, and finds the journal as it was.
 func TestGetChangesNothing(t *testing.T) {
-	b := newBed(t)
+	b := newFixture(t)
 	b.register(mail.Presence{Name: "ann", Roles: []string{"builder"}, State: mail.Working})
 	letters := []mail.ID{
 		b.send("ann", mail.Draft{Subject: "A report"}), b.send("ann", mail.Draft{Type: "question", Body: "Which?", Metadata: mail.Metadata(`{"options":["a","b"]}`)}),
@@ -158,25 +158,25 @@ func TestGetChangesNothing(t *testing.T) {
 }
 
 func TestInboxNothing(t *testing.T) {
-	b := newBed(t)
+	b := newFixture(t)
 	b.get("/@shop/").want(t, 200, "Nothing needs you.", "No agent is at work either.")
 	b.register(mail.Presence{Name: "ann", State: mail.Working}, mail.Presence{Name: "ben", State: mail.Idle}, mail.Presence{Name: "cy", State: mail.Idle})
 	b.get("/@shop/").want(t, 200, "1 agent is working, and 2 wait for something to do.")
 	b.get("/@shop/?show=archived").want(t, 200, "Nothing is archived.")
 	b.get("/@shop/?show=snoozed").want(t, 200, "Nothing is put off.")
 
-	empty := newBed(t)
+	empty := newFixture(t)
 	rooms, names := empty.office.open, empty.office.names
 	empty.office.open, empty.office.names = nil, nil
 	empty.get("/").want(t, 200, "pennypost send --to user --body")
 	for _, path := range []string{"/letter?m=x", "/doc?m=x&n=0"} {
 		empty.get(path).want(t, 404)
 	}
-	empty.office.open, empty.office.names = rooms, names // they are closed with the bed
+	empty.office.open, empty.office.names = rooms, names // they are closed with the fixture
 }
 
 func TestInboxErrors(t *testing.T) {
-	b := newBed(t)
+	b := newFixture(t)
 	for path, code := range map[string]int{
 		"/@shop/?m=nothing": 404, "/@shop/?show=<b>": 400, "/@shop/?before=x": 400, "/@shop/?from=-1": 400, "/@nowhere/": 404, "/@shop/letter?m=x": 303,
 	} {
@@ -188,13 +188,13 @@ func TestInboxErrors(t *testing.T) {
 const hostile = `"><img src=x onerror=alert(1)><script>alert(2)</script>{{.}}' --><b`
 
 // harmless fails the test if something that was written by another is part of the page.
-func (a bedAnswer) harmless(t *testing.T) bedAnswer {
+func (a fixtureAnswer) harmless(t *testing.T) fixtureAnswer {
 	t.Helper()
 	return a.want(t, 200).without(t, "<img src=x", "<script>alert", `"><img`, "<b\"", "javascript:")
 }
 
 func TestInboxInjection(t *testing.T) {
-	b := newBed(t)
+	b := newFixture(t)
 	name := mail.Name(hostile)
 	task := "x"
 	b.register(mail.Presence{Name: name, Client: hostile, Session: hostile, Task: &task, State: mail.Working})

@@ -106,9 +106,9 @@ func (l *letter) followUp() error {
 	for i := range l.Answers {
 		items[i] = l.Answers[i].Item
 	}
-	told, err := l.told(items)
+	receipts, err := l.receipts(items)
 	for i := range l.Answers {
-		l.Answers[i].Fates = l.fates(&items[i], told[items[i].ID], named)
+		l.Answers[i].Notes = l.deliveryNotes(&items[i], receipts[items[i].ID], named)
 	}
 	return err
 }
@@ -182,9 +182,9 @@ func (l *letter) ThreadHref() string { return post{view: l.view, Item: l.Item}.T
 func (l *letter) AgentHref() string { return l.Base + "/agents/" + url.PathEscape(who(l.From)) }
 
 // Others are the deliveries to recipients other than the user, in words.
-func (l *letter) Others() []fate {
+func (l *letter) Others() []deliveryNote {
 	others := slices.DeleteFunc(slices.Clone(l.Deliveries), func(d mail.Delivery) bool { return d.Agent == mail.User })
-	return fatesOf(l.Now, others)
+	return deliveryNotesOf(l.Now, others)
 }
 
 // Due says when a message that was put off comes back.

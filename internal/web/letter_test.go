@@ -46,10 +46,10 @@ func TestOptions(t *testing.T) {
 }
 
 func TestCard(t *testing.T) {
-	b := newBed(t)
+	b := newFixture(t)
 	b.register(mail.Presence{Name: "ann with, odd name", State: mail.Working})
 	id := b.send("ann with, odd name", mail.Draft{Type: "question", Body: "Which?", Metadata: mail.Metadata(`{"options":["The <first>","The second"]}`)})
-	letter := func() bedAnswer { return b.part("/@shop/letter?m="+string(id), "letter") }
+	letter := func() fixtureAnswer { return b.part("/@shop/letter?m="+string(id), "letter") }
 	letter().want(t, 200, `<button name="body" value="The &lt;first&gt;">`, "needs an answer", `name="to" value="agent:ann with, odd name"`, `name="type" value="answer"`)
 
 	form := url.Values{"to": {"agent:ann with, odd name"}, "reply_to": {string(id)}, "type": {"answer"}, "body": {"The <first>"}}
@@ -135,10 +135,10 @@ func TestResume(t *testing.T) {
 // pixel is a GIF.
 var pixel = base64.StdEncoding.EncodeToString([]byte("GIF89a\x01\x00\x01\x00\x00\x00\x00;"))
 
-// workspaceBed is a bed with an agent, ann, and files in its workspace. The letter names all of paths.
-func workspaceBed(t *testing.T, files map[string]string, paths ...string) (*bed, mail.ID) {
+// workspaceFixture is a fixture with an agent, ann, and files in its workspace. The letter names all of paths.
+func workspaceFixture(t *testing.T, files map[string]string, paths ...string) (*fixture, mail.ID) {
 	t.Helper()
-	b := newBed(t)
+	b := newFixture(t)
 	dir := t.TempDir()
 	root := filepath.Join(dir, "workspace")
 	for name, text := range files {
@@ -176,7 +176,7 @@ func TestDocuments(t *testing.T) {
 		"e.png": string(gif), "f.bin": "\x00\x01", "g.txt": "plain", "h.html": string(gif) + "<script>alert(1)</script>", "big": strings.Repeat("x", 1<<20+1),
 	}
 	names := []string{"a.md", "b.go", "c.html", "d.svg", "e.png", "f.bin", "g.txt", "h.html", "big", "absent", "link", "../secret", "/etc/passwd"}
-	b, id := workspaceBed(t, files, names...)
+	b, id := workspaceFixture(t, files, names...)
 	page := b.get("/@shop/?m="+string(id)).want(t, 200,
 		"The shop", "<h1>Title</h1>", "&lt;script&gt;alert(1)&lt;/script&gt; and", // Markdown
 		`<code class="language-go">package b // &lt;b&gt;</code>`, `<code class="language-xml">&lt;svg onload`, "<code>plain</code>",
@@ -216,7 +216,7 @@ func TestDocuments(t *testing.T) {
 }
 
 func TestDocumentsElsewhere(t *testing.T) {
-	b := newBed(t)
+	b := newFixture(t)
 	b.register(mail.Presence{Name: "ben"})
 	id := b.send("ben", mail.Draft{Docs: []mail.Doc{{Path: "a.md"}}})
 	b.get("/@shop/?m="+string(id)).want(t, 200, "No workspace of ben is known")
@@ -224,6 +224,6 @@ func TestDocumentsElsewhere(t *testing.T) {
 
 	// A letter that names more than a page can show says so, and shows the rest.
 	half := strings.Repeat("x", maxInline/2+1)
-	many, id := workspaceBed(t, map[string]string{"a": half, "b": half, "c": "more"}, "a", "b", "c")
+	many, id := workspaceFixture(t, map[string]string{"a": half, "b": half, "c": "more"}, "a", "b", "c")
 	many.get("/@shop/?m="+string(id)).want(t, 200, "more than is shown in one page").without(t, "<code>more</code>")
 }

@@ -76,7 +76,7 @@ func (s *stream) events(t *testing.T) []heard {
 }
 
 // listen opens the stream of shop, from after a place, or, as a browser that comes back does, from behind the last id that it heard.
-func (b *bed) listen(after string, last string) *stream {
+func (b *fixture) listen(after string, last string) *stream {
 	ctx, cancel := context.WithCancel(context.Background())
 	r := httptest.NewRequestWithContext(ctx, http.MethodGet, "/@shop/events?after="+after, nil)
 	r.Host = bedHost
@@ -92,13 +92,13 @@ func (b *bed) listen(after string, last string) *stream {
 	return s
 }
 
-// inBubble runs a test on a bed whose time passes when all wait.
-func inBubble(t *testing.T, test func(t *testing.T, b *bed)) {
-	synctest.Test(t, func(t *testing.T) { test(t, newBed(t)) })
+// inBubble runs a test on a fixture whose time passes when all wait.
+func inBubble(t *testing.T, test func(t *testing.T, b *fixture)) {
+	synctest.Test(t, func(t *testing.T) { test(t, newFixture(t)) })
 }
 
 func TestEvents(t *testing.T) {
-	inBubble(t, func(t *testing.T, b *bed) {
+	inBubble(t, func(t *testing.T, b *fixture) {
 		b.register(mail.Presence{Name: "builder-1"})
 		s := b.listen("", "")
 		time.Sleep(time.Second)
@@ -123,7 +123,7 @@ func TestEvents(t *testing.T) {
 
 // TestEventsResume: who comes back hears of what happened meanwhile, once.
 func TestEventsResume(t *testing.T) {
-	inBubble(t, func(t *testing.T, b *bed) {
+	inBubble(t, func(t *testing.T, b *fixture) {
 		b.send("builder-1", mail.Draft{Subject: "One"})
 		s := b.listen("0", "")
 		time.Sleep(time.Second)
@@ -150,7 +150,7 @@ func TestEventsResume(t *testing.T) {
 }
 
 // seq is how far the journal of shop has come.
-func (b *bed) seq() mail.Seq {
+func (b *fixture) seq() mail.Seq {
 	b.t.Helper()
 	st, err := b.as(mail.User).Status(context.Background())
 	if err != nil {
@@ -161,7 +161,7 @@ func (b *bed) seq() mail.Seq {
 
 // TestEventsOfAnotherJournal: a page that has seen more than there is, because the room was made anew, is told to look at everything.
 func TestEventsOfAnotherJournal(t *testing.T) {
-	inBubble(t, func(t *testing.T, b *bed) {
+	inBubble(t, func(t *testing.T, b *fixture) {
 		b.send("builder-1", mail.Draft{})
 		at := b.seq()
 		s := b.listen("0", "90000")
@@ -182,7 +182,7 @@ func TestEventsOfAnotherJournal(t *testing.T) {
 
 // TestEventsStorm: a thousand messages within a second are told a few times.
 func TestEventsStorm(t *testing.T) {
-	inBubble(t, func(t *testing.T, b *bed) {
+	inBubble(t, func(t *testing.T, b *fixture) {
 		s := b.listen("0", "")
 		for i := range 1_000 {
 			b.send("builder-1", mail.Draft{Subject: fmt.Sprint("Message ", i)})
@@ -202,7 +202,7 @@ func TestEventsStorm(t *testing.T) {
 }
 
 func TestEventsTick(t *testing.T) {
-	inBubble(t, func(t *testing.T, b *bed) {
+	inBubble(t, func(t *testing.T, b *fixture) {
 		s := b.listen("0", "")
 		time.Sleep(3*tick + time.Second)
 		got := s.events(t)
@@ -220,7 +220,7 @@ func TestEventsTick(t *testing.T) {
 }
 
 func TestEventsEnd(t *testing.T) {
-	inBubble(t, func(t *testing.T, b *bed) {
+	inBubble(t, func(t *testing.T, b *fixture) {
 		s := b.listen("0", "")
 		synctest.Wait()
 		b.stop()
@@ -230,7 +230,7 @@ func TestEventsEnd(t *testing.T) {
 
 // TestEventsBound: the pages that follow are counted, and one that has left makes room.
 func TestEventsBound(t *testing.T) {
-	inBubble(t, func(t *testing.T, b *bed) {
+	inBubble(t, func(t *testing.T, b *fixture) {
 		b.site.streams.Store(maxStreams)
 		b.get("/@shop/events").want(t, http.StatusTooManyRequests)
 		b.site.streams.Add(-1)
@@ -247,7 +247,7 @@ func TestEventsBound(t *testing.T) {
 
 // TestEventsToNobody: a browser that takes nothing any more is let go.
 func TestEventsToNobody(t *testing.T) {
-	inBubble(t, func(t *testing.T, b *bed) {
+	inBubble(t, func(t *testing.T, b *fixture) {
 		s := b.listen("0", "")
 		synctest.Wait()
 		s.mu.Lock()
@@ -272,7 +272,7 @@ func (d *deadlines) SetWriteDeadline(t time.Time) error {
 }
 
 func TestEventsDeadline(t *testing.T) {
-	inBubble(t, func(t *testing.T, b *bed) {
+	inBubble(t, func(t *testing.T, b *fixture) {
 		ctx, cancel := context.WithTimeout(context.Background(), tick+time.Second)
 		defer cancel()
 		r := httptest.NewRequestWithContext(ctx, http.MethodGet, "/@shop/events", nil)
@@ -288,7 +288,7 @@ func TestEventsDeadline(t *testing.T) {
 }
 
 func TestChanges(t *testing.T) {
-	b := newBed(t)
+	b := newFixture(t)
 	ask := func(after mail.Seq) (c change) {
 		t.Helper()
 		got := b.get(fmt.Sprintf("/@shop/changes?after=%d", after)).want(t, http.StatusOK)

@@ -28,8 +28,8 @@ type post struct {
 	mail.Item
 	Depth int    // how far it is indented below what it answers
 	Reply string // where an answer to it is written; "": not here
-	Crowd bool   // it is for so many that they are only counted
-	Fates []fate // what happened to it, one thing after the other; none: Deliveries say how it stands
+	ManyReaders bool   // it is for so many that they are only counted
+	Notes []deliveryNote // what happened to it, one thing after the other; none: Deliveries say how it stands
 }
 
 // ThreadHref is the address of the conversation, at this message.

@@ -9,12 +9,12 @@ import (
 )
 
 // largeRoom is a room of 40 agents and 5,000 messages, some of them questions, some stuck; id is the last of them.
-func largeRoom(b *testing.B) (bed *bed, id mail.ID) {
-	bed = newBed(b)
+func largeRoom(b *testing.B) (fixture *fixture, id mail.ID) {
+	fixture = newFixture(b)
 	const agents, messages = 40, 5_000
 	name := func(i int) mail.Name { return mail.Name(fmt.Sprintf("agent-%d", i%agents)) }
 	for i := range agents {
-		bed.register(mail.Presence{Name: name(i), Roles: []string{fmt.Sprintf("role-%d", i%7)}, Tags: []string{fmt.Sprintf("project:p%d", i%5)}})
+		fixture.register(mail.Presence{Name: name(i), Roles: []string{fmt.Sprintf("role-%d", i%7)}, Tags: []string{fmt.Sprintf("project:p%d", i%5)}})
 	}
 	types := []string{"task-assigned", "task-done", "question", "answer", "status", "custom"}
 	for i := range messages {
@@ -29,10 +29,10 @@ func largeRoom(b *testing.B) (bed *bed, id mail.ID) {
 		case 4:
 			d.ReplyTo = id
 		}
-		id = bed.send(name(i), d)
+		id = fixture.send(name(i), d)
 	}
 	for i := range agents - 4 { // the rest reads nothing
-		page, err := bed.as(name(i)).Inbox(b.Context(), mail.InboxQuery{Limit: mail.MaxLimit})
+		page, err := fixture.as(name(i)).Inbox(b.Context(), mail.InboxQuery{Limit: mail.MaxLimit})
 		if err != nil {
 			b.Fatal(err)
 		}
@@ -40,16 +40,16 @@ func largeRoom(b *testing.B) (bed *bed, id mail.ID) {
 		for _, it := range page.Messages {
 			ids = append(ids, it.ID)
 		}
-		if _, err := bed.as(name(i)).Mark(b.Context(), mail.Marking{IDs: ids, Mark: mail.MarkRead}); err != nil {
+		if _, err := fixture.as(name(i)).Mark(b.Context(), mail.Marking{IDs: ids, Mark: mail.MarkRead}); err != nil {
 			b.Fatal(err)
 		}
 	}
-	return bed, id
+	return fixture, id
 }
 
 // BenchmarkPages is what each place costs in a large room.
 func BenchmarkPages(b *testing.B) {
-	bed, id := largeRoom(b)
+	fixture, id := largeRoom(b)
 	for _, page := range []struct{ name, path string }{
 		{"inbox", "/"}, {"letter", "/?" + url.Values{"m": {string(id)}}.Encode()}, {"agents", "/agents"}, {"agent", "/agents/agent-39"},
 		{"channels", "/channels"}, {"tag", "/channels/project:p1"}, {"role", "/channels/role:role-3"},
@@ -58,14 +58,14 @@ func BenchmarkPages(b *testing.B) {
 	} {
 		b.Run(page.name, func(b *testing.B) {
 			for b.Loop() {
-				bed.get(page.path, zipped).want(b, 200)
+				fixture.get(page.path, zipped).want(b, 200)
 			}
 		})
 	}
 	b.Run("changed", func(b *testing.B) { // something happened since: what is stuck is counted again
 		for b.Loop() {
-			bed.site.stuck.forget("shop")
-			bed.get("/changes").want(b, 200)
+			fixture.site.stuck.forget("shop")
+			fixture.get("/changes").want(b, 200)
 		}
 	})
 }

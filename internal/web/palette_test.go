@@ -10,7 +10,7 @@ import (
 )
 
 func TestPalette(t *testing.T) {
-	b := newBed(t)
+	b := newFixture(t)
 	b.addRoom("other")
 	b.register(mail.Presence{Name: "builder-1", Roles: []string{"builder"}, Tags: []string{"project:feed"}, State: mail.Working, Task: ptr("The parser")}, mail.Presence{Name: "reviewer"})
 	b.send("builder-1", mail.Draft{Subject: "The tokenizer stands"})
@@ -42,7 +42,7 @@ func TestPalette(t *testing.T) {
 }
 
 func TestPaletteOfHundreds(t *testing.T) {
-	b := newBed(t)
+	b := newFixture(t)
 	for i := range 400 {
 		b.register(mail.Presence{Name: mail.Name(fmt.Sprintf("worker-%03d", i)), Roles: []string{"worker"}})
 	}

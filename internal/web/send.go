@@ -67,8 +67,8 @@ type sentPage struct {
 	Sent mail.Sent
 }
 
-// Fates says for each recipient what became of it.
-func (p sentPage) Fates() []fate { return fatesOf(p.Now, p.Sent.Recipients) }
+// Notes says for each recipient what became of it.
+func (p sentPage) Notes() []deliveryNote { return deliveryNotesOf(p.Now, p.Sent.Recipients) }
 
 // sendMail sends what the user wrote. Every form for writing posts here; the field next says where a browser without script goes on.
 func sendMail(v *view) error {

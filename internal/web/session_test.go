@@ -32,7 +32,7 @@ func withCookie(value string) func(*http.Request) {
 func plainly(r *http.Request) { r.Host = "127.0.0.1:8765" }
 
 // enters presses the button behind a link.
-func (b *bed) enters(link string, with ...func(*http.Request)) bedAnswer {
+func (b *fixture) enters(link string, with ...func(*http.Request)) fixtureAnswer {
 	b.t.Helper()
 	u, err := url.Parse(link)
 	if err != nil {
@@ -42,7 +42,7 @@ func (b *bed) enters(link string, with ...func(*http.Request)) bedAnswer {
 }
 
 func TestLoginOnce(t *testing.T) {
-	b := newBed(t)
+	b := newFixture(t)
 	b.addRoom("other")
 	link := b.site.Link("other", false)
 	for range 2 { // who looks ahead does not use it up
@@ -77,7 +77,7 @@ func TestLoginOnce(t *testing.T) {
 
 // TestLoginAgain: another link, opened where somebody is logged in, leads on and opens no second session.
 func TestLoginAgain(t *testing.T) {
-	b := newBed(t)
+	b := newFixture(t)
 	link := b.site.Link("shop", false)
 	if got := b.enters(link).want(t, http.StatusSeeOther); got.Header.Get("Set-Cookie") != "" || got.Header.Get("Location") != "/@shop/" {
 		t.Errorf("%v", got.Header)
@@ -103,7 +103,7 @@ func cookieOf(t *testing.T, h http.Header) *http.Cookie {
 // cookies, nobody is logged in and no session is begun, unless a plain link asked for that. And that address tells the
 // pages' own to nobody but who has a link that is good.
 func TestPlainAddress(t *testing.T) {
-	b := newBed(t)
+	b := newFixture(t)
 	for _, path := range []string{"/", "/@shop/", "/sessions", "/no/such/page", "/@shop/events"} {
 		got := b.get(path, plainly).want(t, http.StatusUnauthorized, "pennypost open").without(t, bedHost)
 		if got.Header.Get("Set-Cookie") != "" || got.Header.Get("Location") != "" {
@@ -132,10 +132,10 @@ func TestPlainAddress(t *testing.T) {
 	b.get("/sessions").want(t, http.StatusOK, "plain address")
 }
 
-// sessionBed is a Site without rooms, for tests of time.
-type sessionBed struct{ *Site }
+// sessionFixture is a Site without rooms, for tests of time.
+type sessionFixture struct{ *Site }
 
-func (s sessionBed) do(method, path, cookie, form string, header ...string) *httptest.ResponseRecorder {
+func (s sessionFixture) do(method, path, cookie, form string, header ...string) *httptest.ResponseRecorder {
 	r := httptest.NewRequest(method, path, strings.NewReader(form))
 	r.Host = bedHost
 	r.Header.Set("Content-Type", "application/x-www-form-urlencoded")
@@ -149,24 +149,24 @@ func (s sessionBed) do(method, path, cookie, form string, header ...string) *htt
 }
 
 // get returns the status of a page for a browser with that cookie.
-func (s sessionBed) get(path, cookie string, header ...string) int {
+func (s sessionFixture) get(path, cookie string, header ...string) int {
 	return s.do(http.MethodGet, path, cookie, "", header...).Code
 }
 
 // login begins a session and returns its cookie.
-func (s sessionBed) login(t *testing.T) string {
+func (s sessionFixture) login(t *testing.T) string {
 	t.Helper()
 	_, key, _ := strings.Cut(s.Link("", false), "=")
 	return cookieOf(t, s.do(http.MethodPost, "/login", "", "key="+key).Header()).Value
 }
 
-func newSessionBed(file, key string) sessionBed {
-	return sessionBed{New(Options{Office: &bedOffice{}, Key: []byte(key), Host: bedHost, File: file})}
+func newSessionFixture(file, key string) sessionFixture {
+	return sessionFixture{New(Options{Office: &bedOffice{}, Key: []byte(key), Host: bedHost, File: file})}
 }
 
 func TestLoginExpires(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := newSessionBed("", "key")
+		s := newSessionFixture("", "key")
 		late, early := s.Link("", false), s.Link("", false)
 		time.Sleep(loginTime - time.Second)
 		if got := s.get(early, ""); got != http.StatusOK {
@@ -187,7 +187,7 @@ func TestLoginExpires(t *testing.T) {
 // nor does anything after 30 days.
 func TestSessionIdles(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := newSessionBed("", "key")
+		s := newSessionFixture("", "key")
 		cookie := s.login(t)
 		time.Sleep(sessionIdle - time.Second)
 		if got := s.get("/", cookie); got != http.StatusOK {
@@ -222,7 +222,7 @@ func TestSessionIdles(t *testing.T) {
 // token ends all.
 func TestSessionsSurvive(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "sessions.json")
-	s := newSessionBed(file, "key")
+	s := newSessionFixture(file, "key")
 	one, two := s.login(t), s.login(t)
 	text, err := os.ReadFile(file)
 	if info, _ := os.Stat(file); err != nil || info.Mode().Perm() != 0o600 && runtime.GOOS != "windows" {
@@ -231,7 +231,7 @@ func TestSessionsSurvive(t *testing.T) {
 	if strings.Contains(string(text), one) || strings.Contains(string(text), two) {
 		t.Error("the file holds what logs in")
 	}
-	s = newSessionBed(file, "key")
+	s = newSessionFixture(file, "key")
 	if a, b := s.get("/", one), s.get("/", two); a != http.StatusOK || b != http.StatusOK {
 		t.Fatalf("after a restart: %d, %d", a, b)
 	}
@@ -240,15 +240,15 @@ func TestSessionsSurvive(t *testing.T) {
 		if a, b := s.get("/", one), s.get("/", two); a != http.StatusUnauthorized || b != http.StatusOK {
 			t.Errorf("after one was logged out: %d, %d", a, b)
 		}
-		s = newSessionBed(file, "key")
+		s = newSessionFixture(file, "key")
 	}
-	if got := newSessionBed(file, "another key").get("/", two); got != http.StatusUnauthorized {
+	if got := newSessionFixture(file, "another key").get("/", two); got != http.StatusUnauthorized {
 		t.Errorf("with another operator's token: %d", got)
 	}
 	if err := os.WriteFile(file, text[:len(text)/2], 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if got := newSessionBed(file, "key").get("/", two); got != http.StatusUnauthorized {
+	if got := newSessionFixture(file, "key").get("/", two); got != http.StatusUnauthorized {
 		t.Errorf("from half a file: %d", got)
 	}
 }
@@ -257,11 +257,11 @@ func TestSessionsSurvive(t *testing.T) {
 func TestSessionUsedIsKept(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		file := filepath.Join(t.TempDir(), "sessions.json")
-		s := newSessionBed(file, "key")
+		s := newSessionFixture(file, "key")
 		cookie := s.login(t)
 		time.Sleep(sessionIdle - time.Minute)
 		s.get("/", cookie)
-		s = newSessionBed(file, "key")
+		s = newSessionFixture(file, "key")
 		time.Sleep(sessionIdle - seenEvery - time.Second)
 		if got := s.get("/", cookie); got != http.StatusOK {
 			t.Errorf("a session that was used before the restart: %d", got)
@@ -272,7 +272,7 @@ func TestSessionUsedIsKept(t *testing.T) {
 // TestSessionCannotBeWritten: whoever logs out is told if a restart would undo that.
 func TestSessionCannotBeWritten(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "gone", "sessions.json")
-	s := newSessionBed(file, "key")
+	s := newSessionFixture(file, "key")
 	cookie := s.login(t)
 	if got := s.do(http.MethodPost, "/logout", cookie, ""); got.Code != http.StatusServiceUnavailable || !strings.Contains(got.Body.String(), "after a restart") {
 		t.Errorf("%d %s", got.Code, got.Body)
@@ -284,7 +284,7 @@ func TestSessionCannotBeWritten(t *testing.T) {
 
 func TestManySessions(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := newSessionBed("", "key")
+		s := newSessionFixture("", "key")
 		quiet, used := s.login(t), s.login(t)
 		for range maxSessions - 1 {
 			time.Sleep(time.Second)
@@ -298,7 +298,7 @@ func TestManySessions(t *testing.T) {
 }
 
 func TestManyLinks(t *testing.T) {
-	b := newBed(t)
+	b := newFixture(t)
 	first := b.site.Link("shop", false)
 	second := b.site.Link("shop", false)
 	for range maxLogins - 1 {
@@ -311,7 +311,7 @@ func TestManyLinks(t *testing.T) {
 // TestForgedSessions: nothing but the very text of a session's cookie opens it; neither its id does, nor what the file
 // holds of it.
 func TestForgedSessions(t *testing.T) {
-	b := newBed(t)
+	b := newFixture(t)
 	one := b.site.Sessions()[0]
 	for what, value := range map[string]string{
 		"nothing": "", "its id": one.ID, "its hash": sumOf(b.cookie), "cut": b.cookie[1:], "more": b.cookie + "A", "lower case": strings.ToLower(b.cookie),
@@ -324,7 +324,7 @@ func TestForgedSessions(t *testing.T) {
 }
 
 func TestLogout(t *testing.T) {
-	b := newBed(t)
+	b := newFixture(t)
 	got := b.post("/logout", nil)
 	if got.Code != http.StatusSeeOther || cookieOf(t, got.Header).MaxAge >= 0 {
 		t.Errorf("%d %v", got.Code, got.Header)
@@ -336,7 +336,7 @@ func TestLogout(t *testing.T) {
 
 // TestSessionsPage: who is logged in is listed, and each session can be ended there.
 func TestSessionsPage(t *testing.T) {
-	b := newBed(t)
+	b := newFixture(t)
 	firefox := func(r *http.Request) {
 		r.Header.Set("User-Agent", "Mozilla/5.0 (X11; Linux x86_64; rv:140.0) <b>Gecko/20100101 Firefox/140.0")
 	}
@@ -359,7 +359,7 @@ func TestSessionsPage(t *testing.T) {
 }
 
 func TestLogOutEverywhere(t *testing.T) {
-	b := newBed(t)
+	b := newFixture(t)
 	other := cookieOf(t, b.enters(b.site.Link("shop", false), stranger).Header).Value
 	b.post("/sessions", url.Values{"all": {"1"}}).want(t, http.StatusSeeOther)
 	for _, c := range []string{b.cookie, other} {
@@ -372,7 +372,7 @@ func TestLogOutEverywhere(t *testing.T) {
 
 // TestStreamEndsWithSession: an open page of a session that was ended elsewhere is told nothing more.
 func TestStreamEndsWithSession(t *testing.T) {
-	inBubble(t, func(t *testing.T, b *bed) {
+	inBubble(t, func(t *testing.T, b *fixture) {
 		s := b.listen("0", "")
 		synctest.Wait()
 		s.events(t)
@@ -414,7 +414,7 @@ func paths(s *Site) map[string]string {
 
 // TestStrangersSeeNothing walks every route there is: without a session each answers with the way to log in.
 func TestStrangersSeeNothing(t *testing.T) {
-	b := newBed(t)
+	b := newFixture(t)
 	b.send("builder-1", mail.Draft{Subject: "A secret subject"})
 	for pattern, path := range paths(b.site) {
 		method, _, _ := strings.Cut(pattern, " ")
@@ -434,13 +434,13 @@ func TestStrangersSeeNothing(t *testing.T) {
 
 // TestHeaders: every answer of every page has the headers that keep it to itself.
 func TestHeaders(t *testing.T) {
-	b := newBed(t)
+	b := newFixture(t)
 	b.send("builder-1", mail.Draft{})
 	closed, cancel := context.WithCancel(context.Background())
 	cancel()
 	ended := func(r *http.Request) { *r = *r.WithContext(closed) } // streams end at once
 	nonces := make(map[string]bool)
-	check := func(what string, got bedAnswer) {
+	check := func(what string, got fixtureAnswer) {
 		for name, want := range map[string]string{"X-Content-Type-Options": "nosniff", "Referrer-Policy": "same-origin", "Cross-Origin-Opener-Policy": "same-origin", "Cross-Origin-Resource-Policy": "same-origin"} {
 			if got.Header.Get(name) != want {
 				t.Errorf("%s: %s is %q", what, name, got.Header.Get(name))
@@ -476,7 +476,7 @@ func TestHeaders(t *testing.T) {
 
 // TestNoInlineCode: a page has no script, style or handler within it; the policy would stop them.
 func TestNoInlineCode(t *testing.T) {
-	b := newBed(t)
+	b := newFixture(t)
 	b.send("builder-1", mail.Draft{Body: "<script>alert(1)</script>"})
 	for pattern, path := range paths(b.site) {
 		if !strings.HasPrefix(pattern, "GET ") || strings.HasSuffix(pattern, "/events") {
@@ -508,7 +508,7 @@ func TestNoInlineCode(t *testing.T) {
 }
 
 func TestRoomNames(t *testing.T) {
-	b := newBed(t)
+	b := newFixture(t)
 	b.addRoom("other")
 	for path, want := range map[string]int{
 		"/@shop/": 200, "/@other/": 200, "/@shop": 301, "/@nowhere/": 404, "/@/": 200, "/@../": 400, "/@%2e%2e/": 400, "/@..%2f..%2fetc/": 400, "/@shop%2fx/": 400,
@@ -535,7 +535,7 @@ func TestRoomNames(t *testing.T) {
 
 // TestOneRoomIsNotAnother: what stands in one room does not show in another.
 func TestOneRoomIsNotAnother(t *testing.T) {
-	b := newBed(t)
+	b := newFixture(t)
 	b.addRoom("other")
 	id := b.send("builder-1", mail.Draft{Subject: "Only in the shop"})
 	b.get("/@shop/").want(t, http.StatusOK, "Only in the shop")
@@ -545,7 +545,7 @@ func TestOneRoomIsNotAnother(t *testing.T) {
 }
 
 func TestEmptyOffice(t *testing.T) {
-	s := newSessionBed("", "key")
+	s := newSessionFixture("", "key")
 	cookie := s.login(t)
 	for pattern, path := range paths(s.Site) {
 		method, _, _ := strings.Cut(pattern, " ")

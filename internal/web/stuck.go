@@ -14,7 +14,7 @@ import (
 	"pennypost/internal/mail"
 )
 
-// maxShown is how many messages of one snag the page lists.
+// maxShown is how many messages of one group the page lists.
 const maxShown = 5
 
 // stuckPage is what does not move, why, and what mends it.
@@ -24,17 +24,17 @@ type stuckPage struct {
 	Live     []mail.Agent // who can be given what others left
 }
 
-// stuckSection is the snags of one kind.
+// stuckSection is the groups of one kind.
 type stuckSection struct {
 	Kind, Title, Why string
-	Snags            []*snag
+	Groups            []*stuckGroup
 }
 
-// snag is one thing that does not move: all mail of one kind that waits for the same agent or address, a bridge, a notice.
-type snag struct {
+// stuckGroup is one thing that does not move: all mail of one kind that waits for the same agent or address, a bridge, a notice.
+type stuckGroup struct {
 	*view
 	Kind     string       // of its section
-	Who      mail.Address // for whom the mail is; "" if the snag has a Title instead
+	Who      mail.Address // for whom the mail is; "" if the group has a Title instead
 	Title    string
 	Why      string
 	Since    mail.Time
@@ -52,13 +52,13 @@ type doorReport struct {
 	Answer string `json:"answer"`
 }
 
-// Key names the snag among all, and stays the same from one look to the next.
-func (s *snag) Key() string {
+// Key names the group among all, and stays the same from one look to the next.
+func (s *stuckGroup) Key() string {
 	return s.Kind + "-" + url.PathEscape(cmp.Or(string(s.Who), s.Bridge, string(s.Notice), s.Title))
 }
 
 // Shown are the messages that the page lists.
-func (s *snag) Shown() []row {
+func (s *stuckGroup) Shown() []row {
 	var out []row
 	for _, it := range s.Items[:min(maxShown, len(s.Items))] {
 		out = append(out, row{view: s.view, Item: *it, Href: post{view: s.view, Item: *it}.ThreadHref()})
@@ -67,10 +67,10 @@ func (s *snag) Shown() []row {
 }
 
 // Rest is how many messages the page does not list.
-func (s *snag) Rest() int { return max(0, len(s.Items)-maxShown) }
+func (s *stuckGroup) Rest() int { return max(0, len(s.Items)-maxShown) }
 
 // Role is the role that somebody is to have for the mail to move, or "".
-func (s *snag) Role() string {
+func (s *stuckGroup) Role() string {
 	if s.Kind == "held" {
 		return s.Who.Value()
 	}
@@ -78,18 +78,18 @@ func (s *snag) Role() string {
 }
 
 // Lost reports whether the mail will not be read unless somebody does something with it.
-func (s *snag) Lost() bool { return s.Kind == "dead" || s.Kind == "expired" }
+func (s *stuckGroup) Lost() bool { return s.Kind == "dead" || s.Kind == "expired" }
 
 // Movable reports whether the mail can go to another reader. What is held goes to whoever is given the role, and would then be there twice.
-func (s *snag) Movable() bool { return s.Lost() || s.Kind == "waiting" }
+func (s *stuckGroup) Movable() bool { return s.Lost() || s.Kind == "waiting" }
 
 // Tellable reports whether there is an agent who should know that its mail was not read.
-func (s *snag) Tellable() bool {
+func (s *stuckGroup) Tellable() bool {
 	return s.Lost() && slices.ContainsFunc(s.Items, func(it *mail.Item) bool { return isAgent(it.From) })
 }
 
 // Written is the one message of the user's own that is lost here: it can be deleted. "" if there is none, or others.
-func (s *snag) Written() mail.ID {
+func (s *stuckGroup) Written() mail.ID {
 	if s.Lost() && len(s.Items) == 1 && s.Items[0].From == mail.ToUser {
 		return s.Items[0].ID
 	}
@@ -97,7 +97,7 @@ func (s *snag) Written() mail.ID {
 }
 
 // WhoHref is the page of the agent or the address for which the mail is; "" if there is none.
-func (s *snag) WhoHref() string {
+func (s *stuckGroup) WhoHref() string {
 	switch {
 	case s.Who == "":
 		return ""
@@ -116,7 +116,7 @@ func stuck(v *view) error {
 	v.Place, v.Title = "stuck", "Stuck"
 	p := &stuckPage{view: v}
 	if v.svc == nil {
-		return v.render("stuck", p, "snags")
+		return v.render("stuck", p, "stuck-groups")
 	}
 	agents, err := v.svc.Agents(v.ctx())
 	if err != nil {
@@ -127,20 +127,20 @@ func stuck(v *view) error {
 			p.Live = append(p.Live, a)
 		}
 	}
-	if p.Sections, err = v.snags(agents); err != nil {
+	if p.Sections, err = v.stuckGroups(agents); err != nil {
 		return err
 	}
 	v.site.stuck.put(v.Room, tally{seq: v.At, at: v.Now, took: time.Since(v.Now), n: p.Total()})
-	return v.render("stuck", p, "snags")
+	return v.render("stuck", p, "stuck-groups")
 }
 
-// Total is how many snags there are.
-func (p *stuckPage) Total() int { return countSnags(p.Sections) }
+// Total is how many groups there are.
+func (p *stuckPage) Total() int { return countStuck(p.Sections) }
 
-func countSnags(sections []stuckSection) int {
+func countStuck(sections []stuckSection) int {
 	n := 0
 	for _, s := range sections {
-		n += len(s.Snags)
+		n += len(s.Groups)
 	}
 	return n
 }
@@ -210,7 +210,7 @@ func tellSenders(v *view) error {
 	if err != nil {
 		return err
 	}
-	told := make(map[mail.Address]bool)
+	receipts := make(map[mail.Address]bool)
 	for _, it := range items {
 		if !isAgent(it.From) {
 			continue
@@ -222,12 +222,12 @@ func tellSenders(v *view) error {
 		if err != nil {
 			return err
 		}
-		told[it.From] = true
+		receipts[it.From] = true
 	}
-	if len(told) == 0 {
+	if len(receipts) == 0 {
 		return mail.Errorf(mail.Invalid, "no agent of this room wrote it: nobody was told")
 	}
-	return v.mended("%s told", plural(len(told), "sender"))
+	return v.mended("%s told", plural(len(receipts), "sender"))
 }
 
 // cut shortens text to that many letters.
@@ -387,10 +387,10 @@ func (v *view) Stuck() int {
 		if err != nil {
 			return 0
 		}
-		sections, err := v.snags(agents)
+		sections, err := v.stuckGroups(agents)
 		if err != nil {
 			return 0
 		}
-		return countSnags(sections)
+		return countStuck(sections)
 	})
 }

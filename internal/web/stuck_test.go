@@ -16,7 +16,7 @@ import (
 const nothingStuck = "Nothing is stuck."
 
 func TestStuckNothing(t *testing.T) {
-	b := newBed(t)
+	b := newFixture(t)
 	b.get("/@shop/stuck").want(t, http.StatusOK, nothingStuck, `aria-current="page" aria-keyshortcuts="g s"`)
 	b.register(mail.Presence{Name: "builder-1", State: mail.Working}, mail.Presence{Name: "builder-2", State: mail.Idle})
 	b.send("builder-2", mail.Draft{To: mail.Recipients{"builder-1"}, Type: "question"})         // it looks when its turn ends
@@ -31,9 +31,9 @@ func TestStuckNothing(t *testing.T) {
 	b.get("/@shop/stuck").want(t, http.StatusOK, nothingStuck).without(t, `data-count="stuck"`)
 }
 
-// stuckBed is a room in which mail of most kinds is stuck, and the messages by their subjects.
-func stuckBed(t *testing.T) *bed {
-	b := newBed(t)
+// stuckFixture is a room in which mail of most kinds is stuck, and the messages by their subjects.
+func stuckFixture(t *testing.T) *fixture {
+	b := newFixture(t)
 	b.register(
 		mail.Presence{Name: "lead", State: mail.Working}, mail.Presence{Name: "idler", State: mail.Idle, Client: "claude-code/2.1"},
 		mail.Presence{Name: "paused", State: mail.Idle}, mail.Presence{Name: "leaver", State: mail.Idle}, mail.Presence{Name: "retired", State: mail.Idle},
@@ -52,7 +52,7 @@ func stuckBed(t *testing.T) *bed {
 }
 
 func TestStuckKinds(t *testing.T) {
-	b := stuckBed(t)
+	b := stuckFixture(t)
 	b.get("/@shop/stuck").want(t, http.StatusOK,
 		"Nobody has the role", "No agent has the role designer.", "For a designer", `action="/@shop/stuck/role"`,
 		"Dead letters", "It is gone since ", "For the leaver", "Once more for the leaver", "2 messages", "Tell the sender",
@@ -60,8 +60,8 @@ func TestStuckKinds(t *testing.T) {
 		"Not looked at", "It is idle since ", "no door is known", "For the idler", "pennypost install claude", "It is paused since ", "For the paused", "Let it go on",
 		"5 things that do not move", `data-count="stuck">5</b>`, `<option value="lead">`, `href="/@shop/agents/leaver"`,
 	).without(t, `<option value="leaver">`, nothingStuck)
-	part := b.part("/@shop/stuck", "snags").want(t, http.StatusOK, "For a designer")
-	if strings.Contains(part.Body, "<html") || !strings.HasPrefix(part.Body, `<section id="snags"`) {
+	part := b.part("/@shop/stuck", "stuck-groups").want(t, http.StatusOK, "For a designer")
+	if strings.Contains(part.Body, "<html") || !strings.HasPrefix(part.Body, `<section id="stuck-groups"`) {
 		t.Errorf("the part is %.200s", part.Body)
 	}
 	b.get("/@shop/").want(t, http.StatusOK, `data-count="stuck">5</b>`)
@@ -69,7 +69,7 @@ func TestStuckKinds(t *testing.T) {
 
 // TestStuckByTime: what time alone makes stuck, and what it does not.
 func TestStuckByTime(t *testing.T) {
-	inBubble(t, func(t *testing.T, b *bed) {
+	inBubble(t, func(t *testing.T, b *fixture) {
 		b.register(mail.Presence{Name: "lead", State: mail.Working}, mail.Presence{Name: "worker", State: mail.Working}, mail.Presence{Name: "other", State: mail.Working})
 		b.send("lead", mail.Draft{To: mail.Recipients{"worker"}, Type: "question", Subject: "Are you there?"})
 		b.send("lead", mail.Draft{To: mail.Recipients{"worker"}, TTLSeconds: 60, Subject: "Soon over"})
@@ -87,7 +87,7 @@ func TestStuckByTime(t *testing.T) {
 }
 
 func TestStuckSendOn(t *testing.T) {
-	b := stuckBed(t)
+	b := stuckFixture(t)
 	page := b.get("/@shop/stuck")
 	ids := formIDs(t, page.Body, "Once more for the leaver")
 	if len(ids) != 2 {
@@ -140,7 +140,7 @@ func formIDs(t *testing.T, page, subject string) []string {
 }
 
 func TestStuckTell(t *testing.T) {
-	b := stuckBed(t)
+	b := stuckFixture(t)
 	ids := formIDs(t, b.get("/@shop/stuck").Body, "Once more for the leaver")
 	b.post("/@shop/stuck/tell", url.Values{"id": ids}, asScript("form")).want(t, http.StatusOK, "1 sender told")
 	inbox, err := b.as("lead").Inbox(t.Context(), mail.InboxQuery{})
@@ -153,7 +153,7 @@ func TestStuckTell(t *testing.T) {
 }
 
 func TestStuckRole(t *testing.T) {
-	b := stuckBed(t)
+	b := stuckFixture(t)
 	b.register(mail.Presence{Name: "lead", Roles: []string{"chief"}})
 	for agent, want := range map[string]int{"": 404, "nobody": 404, "leaver": 409, "paused": 409} {
 		if got := b.post("/@shop/stuck/role", url.Values{"agent": {agent}, "role": {"designer"}}); got.Code != want {
@@ -178,7 +178,7 @@ func TestStuckRole(t *testing.T) {
 }
 
 func TestStuckThaw(t *testing.T) {
-	b := stuckBed(t)
+	b := stuckFixture(t)
 	b.post("/@shop/stuck/thaw", url.Values{"agent": {"nobody"}}).want(t, http.StatusNotFound)
 	b.post("/@shop/stuck/thaw", url.Values{"agent": {"paused"}}, asScript("form")).want(t, http.StatusOK, "paused goes on")
 	b.get("/@shop/stuck").want(t, http.StatusOK, "For the paused").without(t, "It is paused", "Let it go on")
@@ -186,7 +186,7 @@ func TestStuckThaw(t *testing.T) {
 
 // TestStuckNotices: what the post office told the user stands under its kind, until it is so no more or was dismissed.
 func TestStuckNotices(t *testing.T) {
-	b := stuckBed(t)
+	b := stuckFixture(t)
 	ids := formIDs(t, b.get("/@shop/stuck").Body, "For the idler")
 	wake := func(messages, agent string) mail.Metadata {
 		return mail.Metadata(`{"wake":{"agent":"` + agent + `","messages":["` + messages + `"],"doors":[{"door":"socket","answer":"connection refused <b>"}]}}`)
@@ -243,11 +243,11 @@ func (o failingOffice) Room(ctx context.Context, name mail.RoomName, as mail.Nam
 }
 
 func TestStuckFiles(t *testing.T) {
-	b := newBed(t)
+	b := newFixture(t)
 	b.site.opts.Office = failingOffice{b.office}
 	b.get("/@shop/stuck").want(t, http.StatusOK, "permission denied. The files are below /srv/&lt;haak&gt;", "pennypost --room shop bridge sync haak", "2 pieces of its files cannot be understood",
 		"3 lines set aside", "pennypost --room shop verify", "2 lines missing", "The room takes no mail", "the disk does not answer", "5 things").without(t, "sound")
-	sync := func(id string) bedAnswer {
+	sync := func(id string) fixtureAnswer {
 		return b.post("/@shop/stuck/sync", url.Values{"bridge": {id}}, asScript("form"))
 	}
 	sync("haak").want(t, http.StatusOK, "haak still fails: permission denied")
@@ -260,7 +260,7 @@ func TestStuckFiles(t *testing.T) {
 
 // TestStuckHostile: what agents call themselves and their mail is text on this page too.
 func TestStuckHostile(t *testing.T) {
-	b := newBed(t)
+	b := newFixture(t)
 	b.register(mail.Presence{Name: "lead"})
 	for _, n := range hostileNames {
 		b.register(mail.Presence{Name: n, State: mail.Idle})

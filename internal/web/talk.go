@@ -124,7 +124,7 @@ func (t *talk) add(it mail.Item) {
 		t.Days = append(t.Days, talkDay{Name: name})
 	}
 	d := &t.Days[len(t.Days)-1]
-	s := said{post: post{view: t.view, Item: it, Reply: query(t.Path, "reply", string(it.ID)), Crowd: len(it.Deliveries) > talkCrowd}}
+	s := said{post: post{view: t.view, Item: it, Reply: query(t.Path, "reply", string(it.ID)), ManyReaders: len(it.Deliveries) > talkCrowd}}
 	if n := len(d.Posts); n > 0 {
 		above := &d.Posts[n-1]
 		s.GoesOn = above.From == it.From && above.Via == it.Via && it.Sent.Std().Sub(above.Sent.Std()) < talkPause

@@ -57,11 +57,11 @@ func thread(v *view) error {
 		return err
 	}
 	if !v.partial("writing") {
-		told, err := v.told(items)
+		receipts, err := v.receipts(items)
 		if err != nil {
 			return err
 		}
-		p.Roots = p.tree(items, told)
+		p.Roots = p.tree(items, receipts)
 	}
 	return v.render("thread", p, "thread", "writing")
 }
@@ -131,7 +131,7 @@ func (p *threadPage) ExportHref(format string) string {
 func (p *threadPage) Here() string { return p.Base + threadPath(p.ID) }
 
 // tree arranges messages below what they answer. A message that answers one that is not there, or not there before it, stands by itself.
-func (p *threadPage) tree(items []mail.Item, told map[mail.ID][]mail.Event) []branch {
+func (p *threadPage) tree(items []mail.Item, receipts map[mail.ID][]mail.Event) []branch {
 	below := make(map[mail.ID][]int)
 	seen := make(map[mail.ID]bool)
 	var roots []int
@@ -149,7 +149,7 @@ func (p *threadPage) tree(items []mail.Item, told map[mail.ID][]mail.Event) []br
 		for n, i := range list {
 			it := items[i]
 			b := branch{post: post{view: p.view, Item: it, Depth: depth, Reply: p.Here() + "?reply=" + url.QueryEscape(string(it.ID))}}
-			b.Fates = p.fates(&it, told[it.ID], step)
+			b.Notes = p.deliveryNotes(&it, receipts[it.ID], step)
 			if n > 0 && depth > 0 {
 				b.Answers = from(items[indexOf(items, it.ReplyTo)].Message)
 			}

@@ -11,7 +11,7 @@ import (
 	"pennypost/internal/mail"
 )
 
-func (b *bed) mark(as mail.Name, mark mail.Mark, door string, ids ...mail.ID) {
+func (b *fixture) mark(as mail.Name, mark mail.Mark, door string, ids ...mail.ID) {
 	b.t.Helper()
 	if _, err := b.as(as).Mark(context.Background(), mail.Marking{IDs: ids, Mark: mark, Door: door}); err != nil {
 		b.t.Fatal(err)
@@ -19,7 +19,7 @@ func (b *bed) mark(as mail.Name, mark mail.Mark, door string, ids ...mail.ID) {
 }
 
 func TestThread(t *testing.T) {
-	b := newBed(t)
+	b := newFixture(t)
 	b.register(mail.Presence{Name: "builder-1"}, mail.Presence{Name: "builder-2"})
 	root := b.send("builder-1", mail.Draft{To: mail.Recipients{"builder-2"}, Subject: "Light the lamp", Issue: "LH-1", Docs: []mail.Doc{{Path: "docs/lamp.md"}}})
 	b.mark("builder-2", mail.MarkPresented, "hook", root)
@@ -56,7 +56,7 @@ func TestThread(t *testing.T) {
 
 // A talk of two goes straight down; only what branches is indented.
 func TestThreadStraight(t *testing.T) {
-	b := newBed(t)
+	b := newFixture(t)
 	last := b.send("builder-1", mail.Draft{Subject: "Root"})
 	for range 12 {
 		last = b.send("builder-1", mail.Draft{ReplyTo: last})
@@ -68,7 +68,7 @@ func TestThreadStraight(t *testing.T) {
 }
 
 func TestThreadErrors(t *testing.T) {
-	b := newBed(t)
+	b := newFixture(t)
 	id := b.send("builder-1", mail.Draft{})
 	b.get("/@shop/t/nothing").want(t, 404, "there is no message nothing")
 	b.get("/@shop/t/"+string(id)+"?reply=nothing").want(t, 404, "there is no message nothing in this conversation")
@@ -78,7 +78,7 @@ func TestThreadErrors(t *testing.T) {
 
 // Ids of other systems, and messages that answer what is not there, or each other, are shown all the same, each once.
 func TestThreadHostile(t *testing.T) {
-	b := newBed(t)
+	b := newFixture(t)
 	ids := []mail.ID{`a/b "><img src=x>`, "toasts", "c?d#e%2f"}
 	items := []mail.Item{
 		{Message: mail.Message{ID: ids[0], Type: "custom", From: "agent:x", To: []mail.Address{"user"}, Subject: hostileText, Body: hostileText, ReplyTo: ids[1], Issue: `"><i>`, Docs: []mail.Doc{{Path: `"><u>`}}}},
@@ -103,7 +103,7 @@ func TestThreadHostile(t *testing.T) {
 
 // What branches again and again is folded up below a depth, and nothing is lost.
 func TestThreadFolds(t *testing.T) {
-	b := newBed(t)
+	b := newFixture(t)
 	last := b.send("builder-1", mail.Draft{Subject: "Root"})
 	const levels = 9
 	for i := range levels {

@@ -11,7 +11,7 @@ import (
 )
 
 // ids returns what a part of the user's mailbox holds.
-func (b *bed) ids(place mail.Place) (ids []mail.ID) {
+func (b *fixture) ids(place mail.Place) (ids []mail.ID) {
 	b.t.Helper()
 	page, err := b.as(mail.User).Inbox(context.Background(), mail.InboxQuery{All: true, Place: place})
 	if err != nil {
@@ -23,7 +23,7 @@ func (b *bed) ids(place mail.Place) (ids []mail.ID) {
 	return ids
 }
 
-func (b *bed) item(id mail.ID) mail.Item {
+func (b *fixture) item(id mail.ID) mail.Item {
 	b.t.Helper()
 	it, err := b.as(mail.User).Message(context.Background(), id)
 	if err != nil {
@@ -33,7 +33,7 @@ func (b *bed) item(id mail.ID) mail.Item {
 }
 
 func TestMarks(t *testing.T) {
-	b := newBed(t)
+	b := newFixture(t)
 	b.register(mail.Presence{Name: "ann"})
 	id := b.send("ann", mail.Draft{Subject: "One"})
 	tests := []struct {
@@ -67,7 +67,7 @@ func TestMarks(t *testing.T) {
 }
 
 func TestMarkRefuses(t *testing.T) {
-	b := newBed(t)
+	b := newFixture(t)
 	b.register(mail.Presence{Name: "ann"}, mail.Presence{Name: "ben"})
 	mine, other := string(b.send("ann", mail.Draft{})), string(b.send("ann", mail.Draft{To: mail.Recipients{"ben"}}))
 	for _, tt := range []struct {
@@ -91,7 +91,7 @@ func TestMarkRefuses(t *testing.T) {
 }
 
 func TestDelete(t *testing.T) {
-	b := newBed(t)
+	b := newFixture(t)
 	b.register(mail.Presence{Name: "ann"})
 	keep, gone := b.send("ann", mail.Draft{Subject: "Kept"}), b.send("ann", mail.Draft{Subject: "Thrown away"})
 	form := func(id mail.ID) url.Values { return url.Values{"id": {string(id)}} }

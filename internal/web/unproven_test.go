@@ -10,7 +10,7 @@ import (
 
 // Wherever a page shows who sent a message, it says of what came over a bridge that nobody has proven that.
 func TestUnprovenSender(t *testing.T) {
-	b := newBed(t)
+	b := newFixture(t)
 	b.register(mail.Presence{Name: "ann", Roles: []string{"builder"}})
 	b.register(mail.Presence{Name: "bob", State: mail.Gone})
 	if _, err := b.as(mail.User).Import(t.Context(), []mail.Item{

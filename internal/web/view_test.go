@@ -29,11 +29,11 @@ func TestTemplates(t *testing.T) {
 			t.Errorf("%s has no main", name)
 		}
 	}
-	b := newBed(t)
+	b := newFixture(t)
 	now := time.Now()
 	v := &view{site: b.site, w: httptest.NewRecorder(), r: httptest.NewRequest(http.MethodGet, "/", nil), svc: b.as(mail.User), Now: now, Nonce: newNonce(), Room: "shop", Base: "/@shop", Title: "Title"}
 	it := mail.Item{Message: mail.Message{ID: "msg_x", From: "agent:a", To: []mail.Address{"agent:b"}, Type: mail.Question, Sent: mail.TimeOf(now)}}
-	all := []stuckSection{{Kind: "dead", Title: "T", Why: "W", Snags: []*snag{
+	all := []stuckSection{{Kind: "dead", Title: "T", Why: "W", Groups: []*stuckGroup{
 		{view: v, Kind: "dead", Who: "agent:b", Why: "why", Since: 1, Items: []*mail.Item{&it, &it, &it, &it, &it, &it}, Commands: []string{"c"}, Notice: "n", Doors: []doorReport{{"d", "a"}}, Bridge: "b", Frozen: "f"},
 		{view: v, Kind: "held", Who: "role:r"}, {view: v, Kind: "notice", Title: "t", Notice: "n"}, {view: v, Kind: "file", Title: "t"},
 	}}}
@@ -45,8 +45,8 @@ func TestTemplates(t *testing.T) {
 		data any
 		part []string
 	}{
-		{"stuck", &stuckPage{view: v}, []string{"layout", "main", "snags"}},
-		{"stuck", &stuckPage{view: v, Sections: all, Live: []mail.Agent{{Name: "a", Roles: []string{"r", "s"}}}}, []string{"layout", "main", "snags"}},
+		{"stuck", &stuckPage{view: v}, []string{"layout", "main", "stuck-groups"}},
+		{"stuck", &stuckPage{view: v, Sections: all, Live: []mail.Agent{{Name: "a", Roles: []string{"r", "s"}}}}, []string{"layout", "main", "stuck-groups"}},
 		{"palette", &palettePage{view: v}, []string{"layout", "main", "dialog", "palette-results"}},
 		{"palette", &palettePage{view: v, Query: "q", Groups: choices}, []string{"layout", "main", "dialog", "palette-results"}},
 		{"failure", failure{v, 404, "message"}, []string{"layout", "main", "toast-failure"}},
@@ -69,7 +69,7 @@ func TestTemplates(t *testing.T) {
 
 // TestFailures: an error that is meant for the person is told, any other stays in the log.
 func TestFailures(t *testing.T) {
-	b := newBed(t)
+	b := newFixture(t)
 	var log bytes.Buffer
 	b.site.opts.Log = slog.New(slog.NewTextHandler(&log, nil))
 	secret := errors.New("the secret cause")
@@ -89,8 +89,8 @@ func TestFailures(t *testing.T) {
 			w := httptest.NewRecorder()
 			h.ServeHTTP(w, r)
 			body := w.Body.String()
-			told := strings.Contains(body, "what &lt;b&gt;happened&lt;/b&gt;")
-			if w.Code != want || told == (code == mail.Internal) || strings.Contains(body, "secret") || strings.Contains(body, "<html") == part {
+			receipts := strings.Contains(body, "what &lt;b&gt;happened&lt;/b&gt;")
+			if w.Code != want || receipts == (code == mail.Internal) || strings.Contains(body, "secret") || strings.Contains(body, "<html") == part {
 				t.Errorf("%s: %d\n%s", code, w.Code, body)
 			}
 			if part && w.Header().Get("HX-Retarget") != "#toasts" {
@@ -104,7 +104,7 @@ func TestFailures(t *testing.T) {
 }
 
 func TestLatestRoom(t *testing.T) {
-	b := newBed(t)
+	b := newFixture(t)
 	b.addRoom("other")
 	b.send("builder-1", mail.Draft{})
 	b.get("/").want(t, http.StatusOK, `data-room="shop"`, `href="/@other/"`)
@@ -121,7 +121,7 @@ func TestLatestRoom(t *testing.T) {
 
 // TestNext: a form can send the browser to a path of this room, and nowhere else.
 func TestNext(t *testing.T) {
-	b := newBed(t)
+	b := newFixture(t)
 	b.register(mail.Presence{Name: "builder-1"})
 	for next, want := range map[string]string{
 		"": "/@shop/", "/stuck": "/@shop/stuck", "//evil.example": "/@shop/", "https://evil.example": "/@shop/", "/\\evil.example": "/@shop/", "/x\r\nSet-Cookie: a=b": "/@shop/", "evil": "/@shop/",
@@ -135,7 +135,7 @@ func TestNext(t *testing.T) {
 }
 
 func TestTheme(t *testing.T) {
-	b := newBed(t)
+	b := newFixture(t)
 	for cookie, want := range map[string]string{"dark": ` data-theme="dark"`, "light": ` data-theme="light"`, "": `<html lang="en">`, `"><script>`: `<html lang="en">`} {
 		theme := func(r *http.Request) { r.Header.Add("Cookie", "pennypost_theme="+cookie) }
 		b.get("/", theme).want(t, http.StatusOK, want)

@@ -229,7 +229,7 @@ func (p *pass) item(it *mail.Item) error {
 			return err
 		}
 		p.news.Items = append(p.news.Items, *it)
-		p.told(it)
+		p.noteSent(it)
 	case was != it.Read:
 		return p.changed(it)
 	}
@@ -298,9 +298,9 @@ func readers(it *mail.Item, orchestrator mail.Name) []mail.Delivery {
 	return out
 }
 
-// told adds the marks of a line that calls a message read, unless our own file says who did: those the room made itself. A
+// noteSent adds the marks of a line that calls a message read, unless our own file says who did: those the room made itself. A
 // message that is new to the room brings them along; others were marked by somebody while we did not look.
-func (p *pass) told(it *mail.Item) {
+func (p *pass) noteSent(it *mail.Item) {
 	for _, d := range readers(it, p.leader) {
 		if _, ours := p.marked(it.ID, mail.AgentAddress(d.Agent)); !ours {
 			p.news.Receipts = append(p.news.Receipts, mail.Receipt{Message: it.ID, Reader: mail.AgentAddress(d.Agent), Mark: mail.MarkRead})

@@ -19,10 +19,10 @@ import (
 	"pennypost/internal/mail"
 )
 
-func (b *bed) path(name string) string { return filepath.Join(b.Dir, filepath.FromSlash(name)) }
+func (b *fixture) path(name string) string { return filepath.Join(b.Dir, filepath.FromSlash(name)) }
 
 // text returns a file's content, "" if it is not there.
-func (b *bed) text(name string) string {
+func (b *fixture) text(name string) string {
 	b.T.Helper()
 	text, err := os.ReadFile(b.path(name))
 	if err != nil && !os.IsNotExist(err) {
@@ -31,7 +31,7 @@ func (b *bed) text(name string) string {
 	return string(text)
 }
 
-func (b *bed) write(name, text string) {
+func (b *fixture) write(name, text string) {
 	b.T.Helper()
 	if err := os.MkdirAll(filepath.Dir(b.path(name)), 0o700); err != nil {
 		b.T.Fatal(err)
@@ -41,10 +41,10 @@ func (b *bed) write(name, text string) {
 	}
 }
 
-func (b *bed) add(name, text string) { b.write(name, b.text(name)+text) }
+func (b *fixture) add(name, text string) { b.write(name, b.text(name)+text) }
 
 // ids returns the ids in a file, in order.
-func (b *bed) ids(name string) []mail.ID {
+func (b *fixture) ids(name string) []mail.ID {
 	b.T.Helper()
 	out := []mail.ID{}
 	for line := range strings.Lines(b.text(name)) {
@@ -53,7 +53,7 @@ func (b *bed) ids(name string) []mail.ID {
 	return out
 }
 
-func historyIDs(b *bed) []mail.ID {
+func historyIDs(b *fixture) []mail.ID {
 	out := []mail.ID{}
 	for _, it := range b.History() {
 		out = append(out, it.ID)
@@ -67,7 +67,7 @@ func foreign(id, to string, read bool, at time.Time) string {
 }
 
 func TestOutward(t *testing.T) {
-	b := newBed(t)
+	b := newFixture(t)
 	b.Bridge("")
 	t.Run("AG-01 AG-03 a message is in the file before its sender is answered", func(t *testing.T) {
 		id := b.send("orchestrator", mail.TaskAssigned, "agent:ag_x1", `"body":"minimal"`).ID
@@ -132,7 +132,7 @@ func stat(t *testing.T, path string) os.FileInfo {
 }
 
 func TestFolded(t *testing.T) {
-	b := newBed(t)
+	b := newFixture(t)
 	b.Bridge("")
 	direct := b.send("orchestrator", mail.Custom, "agent:ag_x1", "").ID
 	b.Register("boss", "orchestrator", "builder")
@@ -198,7 +198,7 @@ func TestFolded(t *testing.T) {
 func TestInward(t *testing.T) {
 	at := dialecttest.Began.Add(-time.Hour)
 	t.Run("AG-20 AG-02 a file written by hand", func(t *testing.T) {
-		b := newBed(t)
+		b := newFixture(t)
 		lines := foreign("msg_001", "agent:ag_x1", true, at) + foreign("msg_002", "agent:ag_x1", false, at) +
 			foreign("msg_003", "orchestrator", true, at) + foreign("msg_004", "broadcast", true, at) + foreign("msg_005", "role:builder", true, at) +
 			foreign("msg_006", "user", true, at) + foreign("msg_007", "agent:stranger", true, at)
@@ -223,14 +223,14 @@ func TestInward(t *testing.T) {
 		}
 	})
 	t.Run("the orchestrator by its role", func(t *testing.T) {
-		b := &bed{dialecttest.New(t, Dialect())}
+		b := &fixture{dialecttest.New(t, Dialect())}
 		b.Register("boss", "orchestrator")
 		b.write(mailboxFile, foreign("msg_1", "orchestrator", true, at)+foreign("msg_2", "orchestrator", false, at))
 		b.Bridge("")
 		b.wantBodies("boss", "", "body of msg_2")
 	})
 	t.Run("lines that others append, and what is no line", func(t *testing.T) {
-		b := newBed(t)
+		b := newFixture(t)
 		garbage := "garbage\n\n{\"id\":\"x\"}\n\xff\xfe\r\n"
 		b.write(mailboxFile, garbage+foreign("msg_1", "agent:ag_x1", false, at))
 		if st := b.Bridge(""); st.Rejected != 3 || !strings.Contains(st.Notice, "line 1: ") {
@@ -259,7 +259,7 @@ func TestInward(t *testing.T) {
 		}
 	})
 	t.Run("others edit read", func(t *testing.T) {
-		b := newBed(t)
+		b := newFixture(t)
 		b.Bridge("")
 		b.send("orchestrator", mail.Custom, "agent:ag_x1", `"body":"one"`)
 		b.send("orchestrator", mail.Custom, "agent:ag_x1", `"body":"two"`)
@@ -280,7 +280,7 @@ func TestInward(t *testing.T) {
 		b.wantBodies("ag_x1", "", "one", "two")
 	})
 	t.Run("others edit while we are away", func(t *testing.T) {
-		b := newBed(t)
+		b := newFixture(t)
 		b.Bridge("")
 		b.send("orchestrator", mail.Custom, "agent:ag_x1", `"body":"one"`)
 		b.send("orchestrator", mail.Custom, "agent:ag_x1", `"body":"two"`)
@@ -291,7 +291,7 @@ func TestInward(t *testing.T) {
 		b.wantBodies("ag_x1", "", "body of msg_new", "two")
 	})
 	t.Run("followed files are not touched", func(t *testing.T) {
-		b := newBed(t)
+		b := newFixture(t)
 		lines := foreign("msg_old", "agent:ag_x1", false, at.AddDate(0, -1, 0)) + foreign("msg_1", "agent:ag_x1", false, at)
 		b.write(mailboxFile, lines)
 		b.Bridge(mail.BridgeFollow)
@@ -306,7 +306,7 @@ func TestInward(t *testing.T) {
 
 // After a crash changes are brought again from any place; the files take them once.
 func TestWrittenOnce(t *testing.T) {
-	b := newBed(t)
+	b := newFixture(t)
 	b.Bridge("")
 	b.write(mailboxFile, foreign("msg_1", "agent:ag_x1", false, dialecttest.Began))
 	b.Sync()
@@ -357,7 +357,7 @@ func TestWrittenOnce(t *testing.T) {
 }
 
 func TestNews(t *testing.T) {
-	b := newBed(t)
+	b := newFixture(t)
 	mark := `{"id":"msg_1","reader":"agent:ag_x1","read":true,"all":true,"at":"2026-05-10T13:00:00.000Z"}` + "\n"
 	b.write(mailboxFile, aged("msg_0", 8*day, false)+foreign("msg_1", "agent:ag_x1", true, dialecttest.Began)+foreign("msg_2", "agent:ag_x1", true, dialecttest.Began))
 	b.write(readsFile, mark)
@@ -405,7 +405,7 @@ func TestNews(t *testing.T) {
 }
 
 // events returns the room's journal.
-func (b *bed) events() []mail.Event {
+func (b *fixture) events() []mail.Event {
 	b.T.Helper()
 	w, err := b.As(mail.User).Watch(b.T.Context(), 0)
 	if err != nil {
@@ -424,7 +424,7 @@ func (b *bed) events() []mail.Event {
 }
 
 func TestBrokerAndDisk(t *testing.T) {
-	b := newBed(t)
+	b := newFixture(t)
 	b.Bridge("")
 	t.Run("AG-21 what a watcher sees the file has", func(t *testing.T) {
 		w, err := b.As("ag_x1").Watch(t.Context(), b.Room.Shown())
@@ -485,7 +485,7 @@ func TestBrokerAndDisk(t *testing.T) {
 // Somebody else appends while we do: everybody has everything, once.
 func TestForeignWriter(t *testing.T) {
 	const each = 200
-	b := newBed(t)
+	b := newFixture(t)
 	b.Bridge("")
 	b.send("orchestrator", mail.Custom, "agent:ag_x1", "")
 	done := make(chan error)
@@ -523,7 +523,7 @@ func TestForeignWriter(t *testing.T) {
 
 // A room that cannot answer is asked again.
 func TestReadAgain(t *testing.T) {
-	b := newBed(t)
+	b := newFixture(t)
 	b.write(mailboxFile, foreign("msg_1", "agent:ag_x1", false, dialecttest.Began)+"garbage\n"+foreign("msg_2", "orchestrator", true, dialecttest.Began))
 	f := b.files(func(o *dialect.FilesOptions) { o.Service = failing{o.Service, new(1)} })
 	if n, err := f.Read(t.Context()); err == nil {
@@ -548,7 +548,7 @@ func (f failing) Agents(ctx context.Context) ([]mail.Agent, error) {
 }
 
 func TestErased(t *testing.T) {
-	b := newBed(t)
+	b := newFixture(t)
 	old := dialecttest.Began.AddDate(0, 0, -20)
 	b.write(mailboxFile, "garbage\n"+foreign("msg_old", "agent:ag_x1", false, old)+foreign("msg_older", "agent:ag_x1", false, old))
 	b.Bridge("")

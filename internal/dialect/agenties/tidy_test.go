@@ -27,8 +27,8 @@ func aged(id string, age time.Duration, read bool) string {
 	return strings.Replace(foreign(id, "agent:ag_x1", read, dialecttest.Began), "2026-05-10T14:00:00Z", dialecttest.Began.Add(-age).Format("2006-01-02T15:04:05.000Z"), 1)
 }
 
-// files opens the files of a bed as a start of the post office does.
-func (b *bed) files(edit func(*dialect.FilesOptions)) *files {
+// files opens the files of a fixture as a start of the post office does.
+func (b *fixture) files(edit func(*dialect.FilesOptions)) *files {
 	b.T.Helper()
 	o := dialect.FilesOptions{
 		Dir: b.Dir, State: b.State, Service: b.As(mail.User), Bridge: mail.Bridge{ID: "agenties", Mode: mail.BridgeBoth},
@@ -76,7 +76,7 @@ func TestRetention(t *testing.T) { // A3, A4, A5
 		{"AG-25 no limits", func(o *dialect.FilesOptions) { o.RetainAge, o.RetainCount = -1, -1 }, []string{aged("a", 900*day, true), aged("b", 0, false)}, "ab", ""},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			b := newBed(t)
+			b := newFixture(t)
 			b.write(mailboxFile, "garbage\n"+strings.Join(c.lines, "")+"torn")
 			var log bytes.Buffer
 			b.files(func(o *dialect.FilesOptions) {
@@ -115,7 +115,7 @@ func TestRetention(t *testing.T) { // A3, A4, A5
 
 func TestRetentionOfSixThousand(t *testing.T) {
 	t.Run("AG-25 six thousand lines of ten days", func(t *testing.T) {
-		b := newBed(t)
+		b := newFixture(t)
 		var text strings.Builder
 		var want []mail.ID
 		for i := range 6000 { // from ten days old to new; of those that are left, every tenth was read
@@ -137,7 +137,7 @@ func TestRetentionOfSixThousand(t *testing.T) {
 		}
 	})
 	t.Run("AG-25 six thousand lines of five days", func(t *testing.T) {
-		b := newBed(t)
+		b := newFixture(t)
 		var text strings.Builder
 		var want []mail.ID
 		for i := range 6000 { // a thousand too many: of 4,800 older than a day every sixth was read, so 200 unread ones go too
@@ -158,7 +158,7 @@ func TestRetentionOfSixThousand(t *testing.T) {
 }
 
 func TestArchive(t *testing.T) {
-	b := newBed(t)
+	b := newFixture(t)
 	old := dialecttest.Began.AddDate(0, 0, -15) // in April
 	b.write(mailboxFile, foreign("msg_1", "agent:ag_x1", false, old)+foreign("msg_2", "agent:ag_x1", true, old)+
 		foreign("msg_3", "agent:ag_x1", false, old.AddDate(0, 0, 6))+foreign("msg_4", "agent:ag_x1", false, dialecttest.Began))
@@ -184,7 +184,7 @@ func TestArchive(t *testing.T) {
 }
 
 // tree returns the files below a directory.
-func (b *bed) tree(dir string) map[string]string {
+func (b *fixture) tree(dir string) map[string]string {
 	b.T.Helper()
 	out := make(map[string]string)
 	err := filepath.WalkDir(b.path(dir), func(path string, d fs.DirEntry, err error) error {
@@ -208,8 +208,8 @@ func TestTidyCrash(t *testing.T) {
 	reads := `{"id":"msg_2","reader":"agent:ag_x1","read":true,"all":true,"at":"2026-05-10T13:00:00.000Z"}` + "\n" +
 		`{"id":"msg_1","reader":"agent:ag_x1","read":true,"all":true,"at":"2026-05-10T13:00:00.000Z"}` + "\n"
 	lines := aged("msg_1", 9*day, false) + "garbage\n" + aged("msg_2", day, false) + aged("msg_3", 8*day, false)
-	setUp := func() *bed {
-		b := newBed(t)
+	setUp := func() *fixture {
+		b := newFixture(t)
 		b.write(mailboxFile, lines)
 		b.write(readsFile, reads)
 		return b
@@ -225,22 +225,22 @@ func TestTidyCrash(t *testing.T) {
 		t.Fatalf("after a whole start (-want +got):\n%s", diff)
 	}
 	archive, trimmed := want["mailbox-archive/2026-05.jsonl"], aged("msg_1", 9*day, true)+aged("msg_3", 8*day, false)
-	for name, crashed := range map[string]func(b *bed){
-		"before anything":           func(*bed) {},
-		"behind our own list":       func(b *bed) { b.own(trimmed) },
-		"in the middle of our list": func(b *bed) { b.own(trimmed[:20]) },
-		"in the middle of a line":   func(b *bed) { b.own(trimmed); b.write(archiveDir+"/2026-05.jsonl", archive[:40]) },
-		"between two lines": func(b *bed) {
+	for name, crashed := range map[string]func(b *fixture){
+		"before anything":           func(*fixture) {},
+		"behind our own list":       func(b *fixture) { b.own(trimmed) },
+		"in the middle of our list": func(b *fixture) { b.own(trimmed[:20]) },
+		"in the middle of a line":   func(b *fixture) { b.own(trimmed); b.write(archiveDir+"/2026-05.jsonl", archive[:40]) },
+		"between two lines": func(b *fixture) {
 			b.own(trimmed)
 			b.write(archiveDir+"/2026-05.jsonl", archive[:strings.Index(archive, "\n")+1])
 		},
-		"behind the archive": func(b *bed) { b.own(trimmed); b.write(archiveDir+"/2026-05.jsonl", archive) },
-		"behind the mailbox": func(b *bed) {
+		"behind the archive": func(b *fixture) { b.own(trimmed); b.write(archiveDir+"/2026-05.jsonl", archive) },
+		"behind the mailbox": func(b *fixture) {
 			b.own(trimmed)
 			b.write(archiveDir+"/2026-05.jsonl", archive)
 			b.write(mailboxFile, want["mailbox.jsonl"])
 		},
-		"with everything but a sync": func(b *bed) { b.files(nil) },
+		"with everything but a sync": func(b *fixture) { b.files(nil) },
 	} {
 		t.Run("AG-25 "+name, func(t *testing.T) {
 			b := setUp()
@@ -270,7 +270,7 @@ func TestTidyCrash(t *testing.T) {
 }
 
 // own writes the list of what was trimmed.
-func (b *bed) own(text string) {
+func (b *fixture) own(text string) {
 	b.T.Helper()
 	if err := os.WriteFile(filepath.Join(b.State, "trimmed.jsonl"), []byte(text), 0o600); err != nil {
 		b.T.Fatal(err)

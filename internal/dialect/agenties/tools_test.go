@@ -17,11 +17,11 @@ import (
 	"pennypost/internal/mail"
 )
 
-// bed is a room with a team in it.
-type bed struct{ *dialecttest.Bed }
+// fixture is a room with a team in it.
+type fixture struct{ *dialecttest.Fixture }
 
-func newBed(t *testing.T) *bed {
-	b := &bed{dialecttest.New(t, Dialect())}
+func newFixture(t *testing.T) *fixture {
+	b := &fixture{dialecttest.New(t, Dialect())}
 	b.Register("orchestrator")
 	for _, n := range []mail.Name{"ag_x1", "ag_x2"} {
 		b.Register(n)
@@ -30,7 +30,7 @@ func newBed(t *testing.T) *bed {
 }
 
 // ask calls a tool and decodes its answer.
-func ask[T any](b *bed, agent mail.Name, tool, args string) T {
+func ask[T any](b *fixture, agent mail.Name, tool, args string) T {
 	b.T.Helper()
 	text, err := b.Call(agent, tool, args)
 	if err != nil {
@@ -43,7 +43,7 @@ func ask[T any](b *bed, agent mail.Name, tool, args string) T {
 	return out
 }
 
-func (b *bed) send(from mail.Name, typ mail.Type, to, more string) sent {
+func (b *fixture) send(from mail.Name, typ mail.Type, to, more string) sent {
 	b.T.Helper()
 	if more == "" {
 		more = `"body":"b"`
@@ -52,7 +52,7 @@ func (b *bed) send(from mail.Name, typ mail.Type, to, more string) sent {
 }
 
 // bodies reads a mailbox by the tool.
-func (b *bed) bodies(agent mail.Name, args string) []string {
+func (b *fixture) bodies(agent mail.Name, args string) []string {
 	b.T.Helper()
 	out := []string{}
 	for _, m := range ask[found](b, agent, "read_messages", args).Messages {
@@ -62,7 +62,7 @@ func (b *bed) bodies(agent mail.Name, args string) []string {
 }
 
 // wantBodies checks them.
-func (b *bed) wantBodies(agent mail.Name, args string, want ...string) {
+func (b *fixture) wantBodies(agent mail.Name, args string, want ...string) {
 	b.T.Helper()
 	if got := b.bodies(agent, args); !slices.Equal(got, want) {
 		b.T.Errorf("%s reads %s: %q, want %q", agent, args, got, want)
@@ -70,7 +70,7 @@ func (b *bed) wantBodies(agent mail.Name, args string, want ...string) {
 }
 
 // refused calls a tool that must refuse.
-func (b *bed) refused(agent mail.Name, tool, args, why string) {
+func (b *fixture) refused(agent mail.Name, tool, args, why string) {
 	b.T.Helper()
 	out, err := b.Call(agent, tool, args)
 	if err == nil || !strings.Contains(err.Error(), why) || mail.CodeOf(err) == mail.Internal {
@@ -133,7 +133,7 @@ func TestSchemas(t *testing.T) {
 }
 
 func TestSend(t *testing.T) {
-	b := newBed(t)
+	b := newFixture(t)
 	t.Run("AG-07 nine types, and no other", func(t *testing.T) {
 		for _, typ := range mail.Types() {
 			more := `"body":"b","metadata":{"verdict":"approved"}`
@@ -199,14 +199,14 @@ func TestSend(t *testing.T) {
 
 func TestRouting(t *testing.T) {
 	t.Run("AG-14 one agent", func(t *testing.T) {
-		b := newBed(t)
+		b := newFixture(t)
 		b.send("orchestrator", mail.TaskAssigned, "agent:ag_x1", `"body":"yours"`)
 		b.wantBodies("ag_x1", "", "yours")
 		b.wantBodies("ag_x2", "")
 		b.wantBodies("orchestrator", "")
 	})
 	t.Run("AG-16 round robin", func(t *testing.T) {
-		b := newBed(t)
+		b := newFixture(t)
 		builders := []mail.Name{"b1", "b2", "b3"}
 		for _, n := range builders {
 			b.Register(n, "builder")
@@ -225,7 +225,7 @@ func TestRouting(t *testing.T) {
 		}
 	})
 	t.Run("AG-16 a role that nobody has", func(t *testing.T) { // A12
-		b := newBed(t)
+		b := newFixture(t)
 		if r := b.send("orchestrator", mail.TaskAssigned, "role:scout", `"body":"wait"`).Recipients; len(r) != 1 || r[0].State != mail.Held {
 			t.Errorf("%+v, want it held", r)
 		}
@@ -233,7 +233,7 @@ func TestRouting(t *testing.T) {
 		b.wantBodies("s1", "", "wait")
 	})
 	t.Run("AG-17 broadcast", func(t *testing.T) { // A13
-		b := newBed(t)
+		b := newFixture(t)
 		b.Register("away")
 		if _, err := b.As(mail.User).Register(t.Context(), mail.Presence{Name: "away", State: mail.Frozen}); err != nil {
 			t.Fatal(err)
@@ -254,7 +254,7 @@ func TestRouting(t *testing.T) {
 
 func TestRead(t *testing.T) {
 	t.Run("AG-26 fifty of sixty, oldest first", func(t *testing.T) { // A10, A11
-		b := newBed(t)
+		b := newFixture(t)
 		var want []string
 		for i := range 60 {
 			want = append(want, fmt.Sprint(i))
@@ -277,7 +277,7 @@ func TestRead(t *testing.T) {
 		b.refused("ag_x1", "read_messages", `{"from":"x"}`, `"from"`)
 	})
 	t.Run("AG-26 unreadOnly", func(t *testing.T) {
-		b := newBed(t)
+		b := newFixture(t)
 		b.send("orchestrator", mail.Custom, "agent:ag_x1", `"body":"one"`)
 		b.send("orchestrator", mail.Custom, "agent:ag_x1", `"body":"two"`)
 		first := ask[found](b, "ag_x1", "read_messages", "").Messages[0]
@@ -291,7 +291,7 @@ func TestRead(t *testing.T) {
 		}
 	})
 	t.Run("AG-26 the mail of others", func(t *testing.T) { // A2, A9
-		b := newBed(t)
+		b := newFixture(t)
 		b.Register("b1", "builder")
 		b.send("orchestrator", mail.Custom, "agent:ag_x1", `"body":"direct"`)
 		b.send("orchestrator", mail.Custom, "role:builder", `"body":"role"`)
@@ -319,7 +319,7 @@ func TestRead(t *testing.T) {
 		b.wantBodies("ag_x1", `{"to":"broadcast"}`, "all")
 	})
 	t.Run("AG-28 AG-23 since", func(t *testing.T) {
-		b := newBed(t)
+		b := newFixture(t)
 		b.Advance(123 * time.Millisecond)
 		for _, body := range []string{"at", "later"} {
 			b.send("orchestrator", mail.Custom, "agent:ag_x1", `"body":"`+body+`"`)
@@ -338,7 +338,7 @@ func TestRead(t *testing.T) {
 		b.refused("ag_x1", "read_messages", `{"since":"yesterday"}`, "not a time")
 	})
 	t.Run("AG-03 a message as the document shows it", func(t *testing.T) {
-		b := newBed(t)
+		b := newFixture(t)
 		id := b.send("orchestrator", mail.TaskAssigned, "agent:ag_x1", `"subject":"S","body":"B","metadata":{"n":{"a":[1,2.0]}},"issueId":"issue_1"`).ID
 		got, err := b.Call("ag_x1", "read_messages", "")
 		want := `{"messages":[{"id":"` + string(id) + `","type":"task-assigned","from":"orchestrator","to":"agent:ag_x1","subject":"S","body":"B","metadata":{"n":{"a":[1,2.0]}},"issueId":"issue_1","read":false,"createdAt":"2026-05-10T14:00:00Z"}],"hasMore":false}`
@@ -347,7 +347,7 @@ func TestRead(t *testing.T) {
 		}
 	})
 	t.Run("presented is recorded, for one's own mail", func(t *testing.T) {
-		b := newBed(t)
+		b := newFixture(t)
 		id := b.send("orchestrator", mail.TaskAssigned, "agent:ag_x1", "").ID
 		b.bodies("ag_x2", `{"to":"agent:ag_x1"}`)
 		state := func() mail.DeliveryState {
@@ -368,7 +368,7 @@ func TestRead(t *testing.T) {
 }
 
 func TestMarkRead(t *testing.T) {
-	b := newBed(t)
+	b := newFixture(t)
 	var ids []mail.ID
 	for range 4 {
 		ids = append(ids, b.send("orchestrator", mail.Custom, "agent:ag_x1", "").ID)

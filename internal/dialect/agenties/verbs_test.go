@@ -14,7 +14,7 @@ import (
 )
 
 // verb runs a verb that must succeed.
-func (b *bed) verb(words ...string) string {
+func (b *fixture) verb(words ...string) string {
 	b.T.Helper()
 	out, _, err := b.Verb(words...)
 	if err != nil {
@@ -23,9 +23,9 @@ func (b *bed) verb(words ...string) string {
 	return out
 }
 
-// peopled returns a bed with mail of several kinds.
-func peopled(t *testing.T) *bed {
-	b := newBed(t)
+// peopled returns a fixture with mail of several kinds.
+func peopled(t *testing.T) *fixture {
+	b := newFixture(t)
 	b.Register("b1", "builder")
 	b.send("orchestrator", mail.TaskAssigned, "role:builder", `"subject":"Parser","body":"line one\nline two","metadata":{"k":[1,{"a":"b"}]},"issueId":"issue_1"`)
 	b.Advance(1234 * time.Millisecond)
@@ -113,7 +113,7 @@ func TestExport(t *testing.T) {
 		}
 	})
 	t.Run("AG-32 it can be imported", func(t *testing.T) {
-		other := &bed{dialecttest.New(t, Dialect())}
+		other := &fixture{dialecttest.New(t, Dialect())}
 		other.Register("b1", "builder")
 		other.Register("orchestrator")
 		other.write("mailbox.json", exported)
@@ -134,7 +134,7 @@ func TestExport(t *testing.T) {
 		}
 	})
 	t.Run("AG-32 by way of the file", func(t *testing.T) {
-		other := &bed{dialecttest.New(t, Dialect())}
+		other := &fixture{dialecttest.New(t, Dialect())}
 		other.Register("b1", "builder")
 		b.Bridge("")
 		other.write(mailboxFile, b.text(mailboxFile)+"garbage\n")
@@ -149,7 +149,7 @@ func TestExport(t *testing.T) {
 			t.Errorf("importing %s: %s", file, out)
 		}
 	}
-	if got := (&bed{dialecttest.New(t, Dialect())}).verb("export"); got != "[]\n" {
+	if got := (&fixture{dialecttest.New(t, Dialect())}).verb("export"); got != "[]\n" {
 		t.Errorf("an empty room is %q", got)
 	}
 }

@@ -16,7 +16,7 @@ import (
 
 func TestWakes(t *testing.T) { // A6
 	t.Run("AG-24 exactly three types of the agents wake the dormant orchestrator", func(t *testing.T) {
-		b := newBed(t)
+		b := newFixture(t)
 		woken := make(map[mail.Type]bool)
 		for _, typ := range mail.Types() {
 			out, err := b.Call("ag_x1", "send_message", fmt.Sprintf(`{"type":%q,"to":"orchestrator","body":"b","metadata":{"verdict":"approved"}}`, typ))
@@ -29,7 +29,7 @@ func TestWakes(t *testing.T) { // A6
 		}
 	})
 	t.Run("AG-15 AG-24 mail of a turn is caught at its end", func(t *testing.T) {
-		b := newBed(t)
+		b := newFixture(t)
 		if _, err := b.As(mail.User).Register(t.Context(), mail.Presence{Name: "orchestrator", State: mail.Working}); err != nil {
 			t.Fatal(err)
 		}
@@ -39,7 +39,7 @@ func TestWakes(t *testing.T) { // A6
 		b.wantBodies("orchestrator", "", "b")
 	})
 	t.Run("AG-11 a status wakes nobody and shows in the roster", func(t *testing.T) {
-		b := newBed(t)
+		b := newFixture(t)
 		for _, r := range b.send("ag_x1", mail.Status, "broadcast", `"body":"Running tests...\nof the parser"`).Recipients {
 			if r.Wake != mail.WakeNone {
 				t.Errorf("%+v", r)
@@ -57,7 +57,7 @@ func TestWakes(t *testing.T) { // A6
 
 func TestCancel(t *testing.T) {
 	t.Run("AG-12 a cancel is found without taking other mail", func(t *testing.T) {
-		b := newBed(t)
+		b := newFixture(t)
 		b.send("orchestrator", mail.TaskAssigned, "agent:ag_x1", `"body":"work"`)
 		cancels := mail.InboxQuery{Types: []mail.Type{mail.Cancel}}
 		if p, err := b.As("ag_x1").Inbox(t.Context(), cancels); err != nil || len(p.Messages) != 0 {
@@ -75,7 +75,7 @@ func TestCancel(t *testing.T) {
 		b.wantBodies("ag_x1", "", "work", "stop")
 	})
 	t.Run("AG-12 a cancel reaches those whom the agent started, leaves first", func(t *testing.T) {
-		b := newBed(t)
+		b := newFixture(t)
 		for child, parent := range map[mail.Name]mail.Name{"ag_x2": "ag_x1", "leaf": "ag_x2"} {
 			if _, err := b.As(mail.User).Register(t.Context(), mail.Presence{Name: child, Parent: &parent}); err != nil {
 				t.Fatal(err)

@@ -70,7 +70,7 @@ func (m *message) item() (mail.Item, error) {
 	}
 	it.Metadata = unfold(m.Metadata, &it.Message)
 	if m.AgentID != "" {
-		it.Metadata = withLast(it.Metadata, aside{Agenties: &known{AgentID: m.AgentID}})
+		it.Metadata = withLast(it.Metadata, extras{Agenties: &known{AgentID: m.AgentID}})
 	}
 	if slices.Contains(it.To, mail.ToAll) {
 		it.Audience, it.TTLSeconds = mail.AudiencePresent, broadcastTTL

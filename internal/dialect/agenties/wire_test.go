@@ -16,8 +16,8 @@ import (
 	"pennypost/internal/mail"
 )
 
-// fixture returns the document's example, which is not part of this repository.
-func fixture(t *testing.T) string {
+// example returns the document's example, which is not part of this repository.
+func example(t *testing.T) string {
 	t.Helper()
 	text, err := os.ReadFile(filepath.Join("..", "..", "..", "..", "shared", "fixtures", "seed-examples", "agenties-mailbox.jsonl"))
 	if err != nil {
@@ -27,7 +27,7 @@ func fixture(t *testing.T) string {
 }
 
 func TestFixtureRoundTrip(t *testing.T) {
-	for line := range strings.Lines(fixture(t)) {
+	for line := range strings.Lines(example(t)) {
 		line = strings.TrimSuffix(line, "\n")
 		if got := again(t, line); got != line {
 			t.Errorf("read and written again:\n%s\nwas\n%s", got, line)

@@ -135,7 +135,7 @@ func (c *capture) importInto(ctx context.Context, svc mail.Service, v *dialect.I
 	called, _ := openNames(c.name, "", func(_ context.Context, native string) bool { return held(roster, c.name, native) })
 	f := &files{
 		opts: dialect.FilesOptions{Dir: string(c.dir)}, team: c.name, names: called, config: c.config,
-		written: &written{}, boxes: make(map[string]*box), asked: make(map[string]mail.ID), told: make(map[mail.Name]string),
+		written: &written{}, boxes: make(map[string]*box), asked: make(map[string]mail.ID), seen: make(map[mail.Name]string),
 	}
 	items, err := c.read(ctx, f, v, &out)
 	if err != nil {
@@ -182,7 +182,7 @@ func (c *capture) read(ctx context.Context, f *files, v *dialect.Invocation, out
 func (c *capture) register(ctx context.Context, svc mail.Service, f *files, roster []mail.Agent, out *took) error {
 	natives := c.config.names()
 	for _, b := range f.boxes {
-		if len(b.told) > 0 && !slices.Contains(natives, b.owner) {
+		if len(b.seen) > 0 && !slices.Contains(natives, b.owner) {
 			natives = append(natives, b.owner)
 		}
 	}

@@ -27,7 +27,7 @@ type files struct {
 	config config // without members if there is no config.json
 	boxes  map[string]*box
 	asked  map[string]mail.ID // requests, by their own ids
-	told   map[mail.Name]string
+	seen   map[mail.Name]string
 	begun  bool // Read was called
 }
 
@@ -35,7 +35,7 @@ type files struct {
 type box struct {
 	*inbox
 	base   string              // the file's name without ".json"
-	told   map[mail.ID]bool    // entries, and whether they were read
+	seen   map[mail.ID]bool    // entries, and whether they were read
 	alias  map[mail.ID]mail.ID // of entries whose own id stands in another inbox too
 	dirty  bool                // something was read from the file that was not compared with told
 	broken string              // why the file cannot be read
@@ -47,7 +47,7 @@ func open(opts dialect.FilesOptions) (dialect.Files, error) {
 	if !isTeam(confined.Dir(opts.Dir)) {
 		return nil, mail.Errorf(mail.Invalid, "%s is not the directory of a team: it has neither config.json nor inboxes. The teams of Claude Code are below ~/.claude/teams; name one of them", opts.Dir)
 	}
-	f := &files{opts: opts, boxes: make(map[string]*box), asked: make(map[string]mail.ID), told: make(map[mail.Name]string)}
+	f := &files{opts: opts, boxes: make(map[string]*box), asked: make(map[string]mail.ID), seen: make(map[mail.Name]string)}
 	f.team = filepath.Base(opts.Dir)
 	if err := f.readConfig(); err == nil && f.config.name != "" {
 		f.team = f.config.name
@@ -105,7 +105,7 @@ func (f *files) boxIn(dir confined.Dir, below, base string) *box {
 	b := f.boxes[base]
 	if b == nil {
 		name := filepath.Join(below, base+".json")
-		b = &box{inbox: newInbox(dir, name, f.team, f.config.owner(base)), base: base, told: make(map[mail.ID]bool), alias: make(map[mail.ID]mail.ID)}
+		b = &box{inbox: newInbox(dir, name, f.team, f.config.owner(base)), base: base, seen: make(map[mail.ID]bool), alias: make(map[mail.ID]mail.ID)}
 		f.boxes[base] = b
 	}
 	return b
@@ -217,7 +217,7 @@ func (f *files) compare(ctx context.Context, b *box, n *dialect.News) (all []arr
 			continue
 		}
 		l.id = f.unique(b, l.id)
-		read, known := b.told[l.id]
+		read, known := b.seen[l.id]
 		_, ours := f.written.byEntry[l.id]
 		switch {
 		case !known && !ours:
@@ -232,12 +232,12 @@ func (f *files) compare(ctx context.Context, b *box, n *dialect.News) (all []arr
 		case l.Read && !read:
 			n.Receipts = append(n.Receipts, f.receipt(l.id, to))
 		}
-		here[l.id], b.told[l.id] = true, l.Read
+		here[l.id], b.seen[l.id] = true, l.Read
 	}
-	for id := range b.told {
+	for id := range b.seen {
 		if !here[id] {
 			n.Receipts = append(n.Receipts, f.receipt(id, to))
-			delete(b.told, id)
+			delete(b.seen, id)
 		}
 	}
 	return all
@@ -259,7 +259,7 @@ func (f *files) unique(b *box, id mail.ID) mail.ID {
 		return other
 	}
 	for _, o := range f.boxes {
-		if _, ok := o.told[id]; ok && o != b {
+		if _, ok := o.seen[id]; ok && o != b {
 			b.alias[id] = deriveID(f.team, b.owner, string(id))
 			return b.alias[id]
 		}
@@ -307,7 +307,7 @@ func (f *files) drained(ctx context.Context, n *dialect.News) error {
 			if ours {
 				entry = l.Entry
 			}
-			if _, here := b.told[entry]; !here && (ours && l.Done || f.came(&it.Message)) {
+			if _, here := b.seen[entry]; !here && (ours && l.Done || f.came(&it.Message)) {
 				n.Receipts = append(n.Receipts, f.receipt(entry, name))
 			}
 			return nil
@@ -355,10 +355,10 @@ func (f *files) tellAgents(ctx context.Context, n *dialect.News) error {
 		present[m.name] = true
 		name, err := f.names.member(ctx, m.name)
 		lead := m.name == f.config.lead
-		if says := fmt.Sprint(m.state, lead); err != nil || f.told[name] == says {
+		if says := fmt.Sprint(m.state, lead); err != nil || f.seen[name] == says {
 			continue // a name that cannot be one: config.json is not ours to judge
 		} else {
-			f.told[name] = says
+			f.seen[name] = says
 		}
 		list, err := roster()
 		if err != nil {
@@ -383,15 +383,15 @@ func (f *files) tellGone(ctx context.Context, n *dialect.News, present map[strin
 		}
 	}
 	for _, b := range f.boxes {
-		if name, err := f.names.of(ctx, b.owner); err == nil && !present[b.owner] && len(b.told) > 0 && !left[name] {
+		if name, err := f.names.of(ctx, b.owner); err == nil && !present[b.owner] && len(b.seen) > 0 && !left[name] {
 			left[name] = false
 		}
 	}
 	for _, name := range slices.Sorted(maps.Keys(left)) {
-		if f.told[name] == gone {
+		if f.seen[name] == gone {
 			continue
 		}
-		f.told[name] = gone
+		f.seen[name] = gone
 		list, err := roster()
 		if err != nil {
 			return err

@@ -22,11 +22,11 @@ import (
 
 // hq is a room with a team's directory.
 type hq struct {
-	*dialecttest.Bed
+	*dialecttest.Fixture
 	t *testing.T
 }
 
-// newHQ returns a bed whose directory is a team of Claude Code with a lead and two teammates, joined when the bed began.
+// newHQ returns a fixture whose directory is a team of Claude Code with a lead and two teammates, joined when the fixture began.
 func newHQ(t *testing.T, name string) *hq {
 	b := dialecttest.New(t, Dialect())
 	b.Dir = filepath.Join(b.Dir, "teams", name)
@@ -98,7 +98,7 @@ func (h *hq) put(name string, entries ...entry) {
 	h.write(h.inbox(name), string(neatArray(raw)))
 }
 
-// at returns the time so many seconds after the bed began, as an entry says it.
+// at returns the time so many seconds after the fixture began, as an entry says it.
 func at(seconds int) string {
 	return isoTime(dialecttest.Began.Add(time.Duration(seconds) * time.Second))
 }

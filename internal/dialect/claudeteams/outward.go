@@ -176,14 +176,14 @@ func (f *files) do(ctx context.Context, j *job) error {
 		return err
 	}
 	for _, id := range did.remove {
-		delete(j.box.told, id)
+		delete(j.box.seen, id)
 	}
 	for id, flag := range did.read {
-		j.box.told[id] = flag
+		j.box.seen[id] = flag
 	}
 	for _, l := range after {
-		if _, ok := j.box.told[l.Entry]; !ok && !l.Gone {
-			j.box.told[l.Entry] = j.read[l.Message]
+		if _, ok := j.box.seen[l.Entry]; !ok && !l.Gone {
+			j.box.seen[l.Entry] = j.read[l.Message]
 		}
 	}
 	return f.written.note(after...)

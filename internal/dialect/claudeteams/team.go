@@ -142,11 +142,11 @@ func (t *team) post(from, to member, text, summary string, fits func(*inbox) err
 		}
 		return changes{add: [][]byte{e.neat()}}, nil
 	})
-	return t.told(to, err)
+	return t.explain(to, err)
 }
 
-// told makes an error of one that is not meant for people.
-func (t *team) told(to member, err error) error {
+// announce makes an error of one that is not meant for people.
+func (t *team) explain(to member, err error) error {
 	if _, ok := errors.AsType[*mail.Error](err); ok || err == nil {
 		return err
 	}

@@ -20,7 +20,7 @@ import (
 	"pennypost/internal/mail"
 )
 
-// newTeamHQ returns a bed with a team of Pennypost's own, "parser", whose members are reader and writer.
+// newTeamHQ returns a fixture with a team of Pennypost's own, "parser", whose members are reader and writer.
 func newTeamHQ(t *testing.T) *hq {
 	h := &hq{dialecttest.New(t, Dialect()), t}
 	h.Env["HOME"] = h.Dir

@@ -57,7 +57,7 @@ type reading struct {
 // office is one room that keeps the files of all dialects.
 type office struct {
 	*testing.T
-	beds   map[string]*dialecttest.Bed
+	beds   map[string]*dialecttest.Fixture
 	reader mail.Name // who is written to
 	parent mail.ID   // a message that the reader sent to the writer
 }
@@ -77,7 +77,7 @@ const (
 
 func newOffice(t *testing.T, to mail.Name) *office {
 	t.Helper()
-	o := &office{T: t, beds: make(map[string]*dialecttest.Bed), reader: to}
+	o := &office{T: t, beds: make(map[string]*dialecttest.Fixture), reader: to}
 	all := dialecttest.NewAll(t, agenties.Dialect(), haak.Dialect(), superportia.Dialect(), openalice.Dialect(), claudeteams.Dialect())
 	user := all[0].As(mail.User)
 	for _, b := range all {
@@ -145,7 +145,7 @@ func (o *office) item(id mail.ID) mail.Item {
 }
 
 // write replaces a file of a foreign system, which makes no directories but its own.
-func (o *office) write(b *dialecttest.Bed, file, text string) {
+func (o *office) write(b *dialecttest.Fixture, file, text string) {
 	o.Helper()
 	path := filepath.Join(b.Dir, filepath.FromSlash(file))
 	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
@@ -164,7 +164,7 @@ func (o *office) append(dialect, file string, line object) {
 }
 
 // text returns a file of a foreign system, "" if there is none.
-func (o *office) text(b *dialecttest.Bed, file string) string {
+func (o *office) text(b *dialecttest.Fixture, file string) string {
 	o.Helper()
 	text, err := os.ReadFile(filepath.Join(b.Dir, filepath.FromSlash(file)))
 	if err != nil && !os.IsNotExist(err) {

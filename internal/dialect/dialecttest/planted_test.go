@@ -78,7 +78,7 @@ func plants() []plant {
 
 // box is a dialect's mailbox with some mail in it.
 type box struct {
-	*dialecttest.Bed
+	*dialecttest.Fixture
 	t        *testing.T
 	from, to mail.Name
 }

@@ -45,10 +45,10 @@ func Scripts(t *testing.T, d dialect.Dialect) {
 
 type command = func(ts *testscript.TestScript, neg bool, args []string)
 
-func bedOf(ts *testscript.TestScript) *Bed { return ts.Value(bedKey{}).(*Bed) }
+func bedOf(ts *testscript.TestScript) *Fixture { return ts.Value(bedKey{}).(*Fixture) }
 
 func commands() map[string]command {
-	plain := func(f func(ts *testscript.TestScript, b *Bed, args []string)) command {
+	plain := func(f func(ts *testscript.TestScript, b *Fixture, args []string)) command {
 		return func(ts *testscript.TestScript, neg bool, args []string) {
 			if neg {
 				ts.Fatalf("this command cannot be negated")
@@ -56,16 +56,16 @@ func commands() map[string]command {
 			f(ts, bedOf(ts), args)
 		}
 	}
-	presence := func(ts *testscript.TestScript, b *Bed, p mail.Presence) {
+	presence := func(ts *testscript.TestScript, b *Fixture, p mail.Presence) {
 		_, err := b.As(mail.User).Register(b.T.Context(), p)
 		ts.Check(err)
 	}
 	return map[string]command{
-		"register": plain(func(_ *testscript.TestScript, b *Bed, args []string) { b.Register(mail.Name(args[0]), args[1:]...) }),
-		"state": plain(func(ts *testscript.TestScript, b *Bed, args []string) {
+		"register": plain(func(_ *testscript.TestScript, b *Fixture, args []string) { b.Register(mail.Name(args[0]), args[1:]...) }),
+		"state": plain(func(ts *testscript.TestScript, b *Fixture, args []string) {
 			presence(ts, b, mail.Presence{Name: mail.Name(args[0]), State: mail.State(args[1])})
 		}),
-		"retire": plain(func(ts *testscript.TestScript, b *Bed, args []string) {
+		"retire": plain(func(ts *testscript.TestScript, b *Fixture, args []string) {
 			ts.Check(b.As(mail.User).Retire(b.T.Context(), mail.Name(args[0])))
 		}),
 		"call": func(ts *testscript.TestScript, neg bool, args []string) {
@@ -80,7 +80,7 @@ func commands() map[string]command {
 			out, errs, err := bedOf(ts).Verb(args...)
 			answer(ts, neg, out, errs, err)
 		},
-		"route": plain(func(ts *testscript.TestScript, b *Bed, args []string) {
+		"route": plain(func(ts *testscript.TestScript, b *Fixture, args []string) {
 			body := ""
 			if len(args) > 3 {
 				body = args[3]
@@ -91,29 +91,29 @@ func commands() map[string]command {
 				ts.Fatalf("%s %s: status %d, want %s", args[1], args[2], w.Code, args[0])
 			}
 		}),
-		"send": plain(func(ts *testscript.TestScript, b *Bed, args []string) {
+		"send": plain(func(ts *testscript.TestScript, b *Fixture, args []string) {
 			fmt.Fprintln(ts.Stdout(), b.Send(mail.Name(args[0]), mail.Draft{To: mail.Recipients{args[1]}, Body: args[2]}))
 		}),
-		"bridge": plain(func(ts *testscript.TestScript, b *Bed, args []string) {
+		"bridge": plain(func(ts *testscript.TestScript, b *Fixture, args []string) {
 			var mode mail.BridgeMode
 			if len(args) > 0 {
 				mode = mail.BridgeMode(args[0])
 			}
 			fmt.Fprintf(ts.Stdout(), "%+v\n", b.Bridge(mode))
 		}),
-		"sync":  plain(func(ts *testscript.TestScript, b *Bed, _ []string) { fmt.Fprintf(ts.Stdout(), "%+v\n", b.Sync()) }),
-		"stop":  plain(func(_ *testscript.TestScript, b *Bed, _ []string) { b.Stop() }),
-		"start": plain(func(_ *testscript.TestScript, b *Bed, _ []string) { b.Start() }),
-		"inbox": plain(func(ts *testscript.TestScript, b *Bed, args []string) {
+		"sync":  plain(func(ts *testscript.TestScript, b *Fixture, _ []string) { fmt.Fprintf(ts.Stdout(), "%+v\n", b.Sync()) }),
+		"stop":  plain(func(_ *testscript.TestScript, b *Fixture, _ []string) { b.Stop() }),
+		"start": plain(func(_ *testscript.TestScript, b *Fixture, _ []string) { b.Start() }),
+		"inbox": plain(func(ts *testscript.TestScript, b *Fixture, args []string) {
 			list(ts.Stdout(), b.Inbox(mail.Name(args[0])), false)
 		}),
-		"history": plain(func(ts *testscript.TestScript, b *Bed, _ []string) { list(ts.Stdout(), b.History(), true) }),
-		"advance": plain(func(ts *testscript.TestScript, b *Bed, args []string) {
+		"history": plain(func(ts *testscript.TestScript, b *Fixture, _ []string) { list(ts.Stdout(), b.History(), true) }),
+		"advance": plain(func(ts *testscript.TestScript, b *Fixture, args []string) {
 			d, err := time.ParseDuration(args[0])
 			ts.Check(err)
 			b.Advance(d)
 		}),
-		"setenv": plain(func(_ *testscript.TestScript, b *Bed, args []string) { b.Env[args[0]] = args[1] }),
+		"setenv": plain(func(_ *testscript.TestScript, b *Fixture, args []string) { b.Env[args[0]] = args[1] }),
 	}
 }
 

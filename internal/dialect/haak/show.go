@@ -145,8 +145,8 @@ func seenAll(items []mail.Item, known sessions) []jsonx.Value {
 	return list
 }
 
-// standing is the short word on where a message stands.
-func standing(it *mail.Item) string {
+// deliveryText is the short word on where a message stands.
+func deliveryText(it *mail.Item) string {
 	var waiting, held, gone int
 	for _, d := range it.Deliveries {
 		switch d.State {
@@ -194,7 +194,7 @@ func printList(w io.Writer, items []mail.Item, known sessions, indent func(*mail
 			text, _, _ = strings.Cut(content(&it.Message), "\n")
 		}
 		_, err := fmt.Fprintf(w, "%s%s  %s  %s to %s  [%s]  %s\n", strings.Repeat("  ", indent(it)), stamp(it.Sent), it.ID,
-			it.From.Signer(), spellAll(it.To, known), standing(it), oneLine(text))
+			it.From.Signer(), spellAll(it.To, known), deliveryText(it), oneLine(text))
 		if err != nil {
 			return err
 		}

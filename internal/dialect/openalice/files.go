@@ -45,7 +45,7 @@ type files struct {
 	badMarks error            // why it cannot be understood
 
 	news  dialect.News // found, and not yet returned by Read
-	told  bool         // what the last Read returned may not be in the room yet
+	unconfirmed  bool         // what the last Read returned may not be in the room yet
 	saved seen         // as it is in the state directory
 }
 
@@ -63,7 +63,7 @@ func openFiles(opts dialect.FilesOptions) (dialect.Files, error) {
 
 // Read implements dialect.Files.
 func (f *files) Read(context.Context) (dialect.News, error) {
-	f.told = false // it is read again only when what it said before has been taken
+	f.unconfirmed = false // it is read again only when what it said before has been taken
 	if err := f.look(); err != nil {
 		return dialect.News{}, err
 	}
@@ -76,7 +76,7 @@ func (f *files) Read(context.Context) (dialect.News, error) {
 	if f.badMarks != nil {
 		news.Rejected++
 	}
-	f.told = !news.Empty()
+	f.unconfirmed = !news.Empty()
 	if err := f.saveSeen(false); err != nil { // no reason to keep the news back
 		f.opts.Log.Warn("what was seen is not written down", "err", err)
 	}

@@ -21,7 +21,7 @@ func line(id, comments string) string {
 }
 
 // all lists the comments of the room, oldest first.
-func (b *bed) all() string {
+func (b *fixture) all() string {
 	b.T.Helper()
 	var out []string
 	for _, it := range b.History() {
@@ -31,7 +31,7 @@ func (b *bed) all() string {
 }
 
 // replace puts another file in the place of entries.jsonl, as OpenAlice does when it deletes.
-func (b *bed) replace(text string) {
+func (b *fixture) replace(text string) {
 	b.T.Helper()
 	b.write("theirs.tmp", text)
 	if err := os.Rename(b.path("theirs.tmp"), b.path("entries.jsonl")); err != nil {
@@ -39,13 +39,13 @@ func (b *bed) replace(text string) {
 	}
 }
 
-func (b *bed) restart() {
+func (b *fixture) restart() {
 	b.Stop()
 	b.Start()
 	b.Sync()
 }
 
-func (b *bed) expect(want string) {
+func (b *fixture) expect(want string) {
 	b.T.Helper()
 	b.Sync()
 	if got := b.all(); got != want {
@@ -56,7 +56,7 @@ func (b *bed) expect(want string) {
 // Strangers append, delete and edit.
 func TestStrangers(t *testing.T) {
 	t.Run("OA-12 lines come in once", func(t *testing.T) {
-		b := newBed(t)
+		b := newFixture(t)
 		b.says("ws-abc", "ours")
 		text := b.file("entries.jsonl") + line("x1", "theirs")
 		b.write("entries.jsonl", text)
@@ -71,7 +71,7 @@ func TestStrangers(t *testing.T) {
 		}
 	})
 	t.Run("O5 a torn line of theirs stays a line of its own", func(t *testing.T) {
-		b := newBed(t)
+		b := newFixture(t)
 		b.write("entries.jsonl", line("x1", "theirs")+`{"id":"x2","ts":17`)
 		b.expect("theirs")
 		b.says("ws-abc", "ours")
@@ -84,7 +84,7 @@ func TestStrangers(t *testing.T) {
 		}
 	})
 	t.Run("a deletion of theirs is one here", func(t *testing.T) {
-		b := newBed(t)
+		b := newFixture(t)
 		a, m, z := line("x1", "a"), line("x2", "m"), line("x3", "z")
 		b.write("entries.jsonl", a+m+z)
 		b.expect("a m z")
@@ -97,7 +97,7 @@ func TestStrangers(t *testing.T) {
 		nowhere(t, b.State, `"z"`)
 	})
 	t.Run("a deletion of theirs while no post office runs is one here", func(t *testing.T) {
-		b := newBed(t)
+		b := newFixture(t)
 		b.write("entries.jsonl", line("x1", "a")+line("x2", "m")+line("x3", "z"))
 		b.expect("a m z")
 		b.Stop()
@@ -107,17 +107,17 @@ func TestStrangers(t *testing.T) {
 	})
 	t.Run("a file that was cut, damaged or lost deletes nothing", func(t *testing.T) {
 		a, m, z := line("x1", "a"), line("x2", "m"), line("x3", "z")
-		for name, change := range map[string]func(*bed){
-			"emptied":     func(b *bed) { b.write("entries.jsonl", "") },
-			"cut":         func(b *bed) { b.write("entries.jsonl", a) },
-			"cut by one":  func(b *bed) { b.write("entries.jsonl", a+m) },
-			"damaged":     func(b *bed) { b.replace(a + "{\"id\":\"x2\",\n" + z) },
-			"older copy":  func(b *bed) { b.replace(a) },
-			"another":     func(b *bed) { b.replace("") },
-			"gone":        func(b *bed) { _ = os.Remove(b.path("entries.jsonl")) },
-			"gone for us": func(b *bed) { b.Stop(); _ = os.Remove(b.path("entries.jsonl")); b.Start() },
+		for name, change := range map[string]func(*fixture){
+			"emptied":     func(b *fixture) { b.write("entries.jsonl", "") },
+			"cut":         func(b *fixture) { b.write("entries.jsonl", a) },
+			"cut by one":  func(b *fixture) { b.write("entries.jsonl", a+m) },
+			"damaged":     func(b *fixture) { b.replace(a + "{\"id\":\"x2\",\n" + z) },
+			"older copy":  func(b *fixture) { b.replace(a) },
+			"another":     func(b *fixture) { b.replace("") },
+			"gone":        func(b *fixture) { _ = os.Remove(b.path("entries.jsonl")) },
+			"gone for us": func(b *fixture) { b.Stop(); _ = os.Remove(b.path("entries.jsonl")); b.Start() },
 		} {
-			b := newBed(t)
+			b := newFixture(t)
 			b.write("entries.jsonl", a+m+z)
 			b.expect("a m z")
 			change(b)
@@ -135,7 +135,7 @@ func TestStrangers(t *testing.T) {
 		}
 	})
 	t.Run("O2 markers of theirs come in, and are taken back", func(t *testing.T) {
-		b := newBed(t)
+		b := newFixture(t)
 		id := b.says("ws-abc", "ours")
 		marked := func(ids ...string) {
 			t.Helper()
@@ -187,7 +187,7 @@ func TestStrangers(t *testing.T) {
 		}
 	})
 	t.Run("O2 a read-state.json that is broken stays, and marks wait for its repair", func(t *testing.T) {
-		b := newBed(t)
+		b := newFixture(t)
 		id := b.says("ws-abc", "ours")
 		b.write("read-state.json", "{broken")
 		b.route(200, "PUT", "/api/inbox/"+id+"/read", "")
@@ -207,7 +207,7 @@ func TestStrangers(t *testing.T) {
 
 // From one inbox over the room into another, to the byte.
 func TestTwoInboxes(t *testing.T) {
-	b := newBed(t)
+	b := newFixture(t)
 	other := t.TempDir()
 	if _, err := b.As(mail.User).AddBridge(t.Context(), mail.Bridge{Dialect: "openalice", Dir: other}); err != nil {
 		t.Fatal(err)
@@ -298,8 +298,8 @@ func TestKilledWhileErasing(t *testing.T) {
 	}
 }
 
-// written opens the files of a bed by hand, and returns a function that writes changes of its room.
-func written(b *bed) (open func() dialect.Files, changes []dialect.Change) {
+// written opens the files of a fixture by hand, and returns a function that writes changes of its room.
+func written(b *fixture) (open func() dialect.Files, changes []dialect.Change) {
 	svc := b.As(mail.User)
 	w, err := svc.Watch(b.T.Context(), 0)
 	if err != nil {
@@ -334,7 +334,7 @@ func written(b *bed) (open func() dialect.Files, changes []dialect.Change) {
 
 // After a crash anywhere changes are written again; the files say the same.
 func TestWriteAgain(t *testing.T) {
-	b := newBed(t)
+	b := newFixture(t)
 	id := b.says("ws-abc", "one")
 	b.says("ws-def", "two")
 	gone := b.says("ws-def", "erased")
@@ -379,7 +379,7 @@ func TestWriteAgain(t *testing.T) {
 
 // News that nobody took before the process died comes again from the next.
 func TestReadAgain(t *testing.T) {
-	b := newBed(t)
+	b := newFixture(t)
 	open, _ := written(b)
 	f := open().(*files)
 	if err := os.MkdirAll(b.Dir, 0o700); err != nil {
@@ -437,7 +437,7 @@ func TestReadAgain(t *testing.T) {
 
 // A mark costs one look at the files, however many there are.
 func TestManyMarks(t *testing.T) {
-	b := newBed(t)
+	b := newFixture(t)
 	var ids []string
 	for i := range 30 {
 		ids = append(ids, b.says("ws-abc", strconv.Itoa(i)))

@@ -20,21 +20,21 @@ import (
 
 func TestScripts(t *testing.T) { dialecttest.Scripts(t, Dialect()) }
 
-// bed is a room with the workspaces ws-abc and ws-def, and a bridge.
-type bed struct {
-	*dialecttest.Bed
+// fixture is a room with the workspaces ws-abc and ws-def, and a bridge.
+type fixture struct {
+	*dialecttest.Fixture
 	dir string // of ws-abc
 }
 
-func newBed(t *testing.T) *bed {
-	b := &bed{dialecttest.New(t, Dialect()), t.TempDir()}
+func newFixture(t *testing.T) *fixture {
+	b := &fixture{dialecttest.New(t, Dialect()), t.TempDir()}
 	b.workspace("ws-abc", "Macro thesis", b.dir)
 	b.workspace("ws-def", "Other <work> & more", t.TempDir())
 	b.Bridge(mail.BridgeBoth)
 	return b
 }
 
-func (b *bed) workspace(id mail.Name, label, dir string) {
+func (b *fixture) workspace(id mail.Name, label, dir string) {
 	b.T.Helper()
 	if _, err := b.As(mail.User).AddWorkspace(b.T.Context(), mail.Workspace{ID: id, Label: label, Dir: dir}); err != nil {
 		b.T.Fatal(err)
@@ -42,7 +42,7 @@ func (b *bed) workspace(id mail.Name, label, dir string) {
 }
 
 // push pushes and returns the answer.
-func (b *bed) push(workspace mail.Name, args string) pushed {
+func (b *fixture) push(workspace mail.Name, args string) pushed {
 	b.T.Helper()
 	out, err := b.Call(workspace, "inbox_push", args)
 	if err != nil {
@@ -52,7 +52,7 @@ func (b *bed) push(workspace mail.Name, args string) pushed {
 }
 
 // says pushes a comment and returns the entry's id.
-func (b *bed) says(workspace mail.Name, comments string) string {
+func (b *fixture) says(workspace mail.Name, comments string) string {
 	b.T.Helper()
 	args, _ := json.Marshal(map[string]string{"comments": comments})
 	p := b.push(workspace, string(args))
@@ -78,7 +78,7 @@ type listed struct {
 }
 
 // list asks for the history.
-func (b *bed) list(query string) (entries []listed, more bool) {
+func (b *fixture) list(query string) (entries []listed, more bool) {
 	b.T.Helper()
 	w := b.Route("GET", "/api/inbox/history?"+query, "")
 	if w.Code != http.StatusOK {
@@ -95,7 +95,7 @@ func (b *bed) list(query string) (entries []listed, more bool) {
 }
 
 // comments lists what the history says, newest first.
-func (b *bed) comments(query string) string {
+func (b *fixture) comments(query string) string {
 	b.T.Helper()
 	entries, more := b.list(query)
 	var all []string
@@ -108,9 +108,9 @@ func (b *bed) comments(query string) string {
 	return strings.Join(all, " ")
 }
 
-func (b *bed) path(name string) string { return filepath.Join(b.Dir, "data", "inbox", name) }
+func (b *fixture) path(name string) string { return filepath.Join(b.Dir, "data", "inbox", name) }
 
-func (b *bed) file(name string) string {
+func (b *fixture) file(name string) string {
 	b.T.Helper()
 	text, err := os.ReadFile(b.path(name))
 	if err != nil {
@@ -119,7 +119,7 @@ func (b *bed) file(name string) string {
 	return string(text)
 }
 
-func (b *bed) write(name, text string) {
+func (b *fixture) write(name, text string) {
 	b.T.Helper()
 	if err := os.MkdirAll(filepath.Dir(b.path(name)), 0o700); err != nil {
 		b.T.Fatal(err)
@@ -129,7 +129,7 @@ func (b *bed) write(name, text string) {
 	}
 }
 
-func (b *bed) route(want int, method, target, body string) string {
+func (b *fixture) route(want int, method, target, body string) string {
 	b.T.Helper()
 	w := b.Route(method, target, body)
 	if w.Code != want {
@@ -140,7 +140,7 @@ func (b *bed) route(want int, method, target, body string) string {
 
 func TestPush(t *testing.T) {
 	t.Run("OA-01 docs or comments must be present", func(t *testing.T) {
-		b := newBed(t)
+		b := newFixture(t)
 		for _, args := range []string{`{}`, `{"docs":[]}`, `{"comments":"  "}`, `{"docs":[],"comments":"\n\t"}`} {
 			if p := b.push("ws-abc", args); p.OK || p.EntryID != "" || !strings.HasSuffix(p.Error, "at least one of docs or comments must be present") {
 				t.Errorf("inbox_push(%s) = %+v", args, p)
@@ -156,7 +156,7 @@ func TestPush(t *testing.T) {
 		}
 	})
 	t.Run("OA-01 the answer to the key", func(t *testing.T) {
-		b := newBed(t)
+		b := newFixture(t)
 		out, err := b.Call("ws-abc", "inbox_push", `{"comments":"c"}`)
 		it := b.History()[0]
 		if want := `{"ok":true,"entryId":"` + string(it.ID) + `","ts":` + strconv.FormatInt(int64(it.Sent), 10) + `}`; out != want || err != nil {
@@ -168,7 +168,7 @@ func TestPush(t *testing.T) {
 		}
 	})
 	t.Run("OA-03 the workspace is the endpoint's", func(t *testing.T) {
-		b := newBed(t)
+		b := newFixture(t)
 		_, err := b.Call("ws-abc", "inbox_push", `{"comments":"c","workspaceId":"ws-def"}`)
 		if mail.CodeOf(err) != mail.Invalid || !strings.Contains(err.Error(), "workspaceId") {
 			t.Errorf("a workspaceId is answered with %v", err)
@@ -180,7 +180,7 @@ func TestPush(t *testing.T) {
 		}
 	})
 	t.Run("OA-04 docs stay in the workspace", func(t *testing.T) {
-		b := newBed(t)
+		b := newFixture(t)
 		for _, path := range []string{"", " ", "../x", "/etc/passwd", "a/../../x", "a/..", `..\x`, `a\..\..\x`, `\\host\x`, `C:\x`, "c:x", "a\x00b"} {
 			args, _ := json.Marshal(map[string]any{"comments": "c", "docs": []map[string]string{{"path": path}}})
 			if p := b.push("ws-abc", string(args)); p.OK || p.Error == "" {
@@ -192,7 +192,7 @@ func TestPush(t *testing.T) {
 		}
 	})
 	t.Run("a push that the room refuses says so", func(t *testing.T) {
-		b := newBed(t)
+		b := newFixture(t)
 		args, _ := json.Marshal(map[string]string{"comments": strings.Repeat("x", mail.MaxBody+1)})
 		if p := b.push("ws-abc", string(args)); p.OK || !strings.Contains(p.Error, "65537 bytes") {
 			t.Errorf("an endless comment: %+v", p)
@@ -246,7 +246,7 @@ func TestEndpoints(t *testing.T) {
 		}
 	})
 	t.Run("only workspaces come in", func(t *testing.T) {
-		b := newBed(t)
+		b := newFixture(t)
 		b.Register("builder")
 		if _, err := b.Call("builder", "inbox_push", `{"comments":"c"}`); mail.CodeOf(err) != mail.NotFound || err.Error() != "unknown workspace" {
 			t.Errorf("an agent that is no workspace is told %v", err)
@@ -256,7 +256,7 @@ func TestEndpoints(t *testing.T) {
 
 func TestNotify(t *testing.T) {
 	t.Run("OA-18 notifications are no entries", func(t *testing.T) {
-		b := newBed(t)
+		b := newFixture(t)
 		if text := b.Dialect.Endpoints[1].Tools[0].Description; !strings.HasPrefix(text, "Deprecated.") || !strings.Contains(text, "inbox_push") {
 			t.Errorf("the description is %q", text)
 		}
@@ -282,7 +282,7 @@ func TestNotify(t *testing.T) {
 }
 
 func TestHistory(t *testing.T) {
-	b := newBed(t)
+	b := newFixture(t)
 	ids := make(map[string]string)
 	for i, c := range strings.Split("a b c d e f", " ") {
 		ids[c] = b.says([]mail.Name{"ws-abc", "ws-def"}[i%2], c)
@@ -325,7 +325,7 @@ func TestHistory(t *testing.T) {
 		})
 	}
 	t.Run("OA-15 nothing yet", func(t *testing.T) {
-		b := newBed(t)
+		b := newFixture(t)
 		if got := b.route(200, "GET", "/api/inbox/history", ""); got != `{"entries":[],"hasMore":false}` {
 			t.Errorf("the history of nothing is %s", got)
 		}
@@ -353,7 +353,7 @@ func TestHistory(t *testing.T) {
 }
 
 func TestDefaultLimit(t *testing.T) {
-	b := newBed(t)
+	b := newFixture(t)
 	for i := range 101 {
 		b.says("ws-abc", strconv.Itoa(i))
 	}
@@ -363,7 +363,7 @@ func TestDefaultLimit(t *testing.T) {
 }
 
 func TestSeed(t *testing.T) {
-	b := newBed(t)
+	b := newFixture(t)
 	t.Run("OA-16 only for development", func(t *testing.T) {
 		for _, r := range b.Dialect.Routes {
 			if r.DevOnly != (r.Pattern == "POST /api/inbox/seed") {
@@ -396,7 +396,7 @@ func TestSeed(t *testing.T) {
 }
 
 func TestReadState(t *testing.T) {
-	b := newBed(t)
+	b := newFixture(t)
 	one, two := b.says("ws-abc", "one"), b.says("ws-abc", "two")
 	b.says("ws-def", "three")
 	b.Advance(1500 * time.Millisecond)
@@ -456,7 +456,7 @@ func TestReadState(t *testing.T) {
 
 func TestDelete(t *testing.T) {
 	const secret = "the launch code is xyzzy"
-	b := newBed(t)
+	b := newFixture(t)
 	b.says("ws-abc", "first")
 	b.write("entries.jsonl", b.file("entries.jsonl")+"not json \xff\n\n{\"id\":\"half\"\n")
 	id := b.says("ws-abc", secret)
@@ -528,7 +528,7 @@ func nowhere(t *testing.T, dir, text string) {
 }
 
 func TestFile(t *testing.T) {
-	b := newBed(t)
+	b := newFixture(t)
 	get := func(want int, path string) (body string, h http.Header) {
 		t.Helper()
 		w := b.Route("GET", "/api/workspaces/ws-abc/file?path="+url.QueryEscape(path), "")

@@ -55,7 +55,7 @@ func (f *files) saveSeen(end bool) error {
 	}
 	old := &f.saved
 	now := seen{Entries: slices.Clone(f.order), Read: slices.Sorted(maps.Keys(f.marked)), Rejected: f.rejected}
-	if f.told || !f.news.Empty() {
+	if f.unconfirmed || !f.news.Empty() {
 		now = seen{Entries: f.everSeen(), Read: old.Read, Rejected: old.Rejected}
 	}
 	same := now.Rejected == old.Rejected && slices.Equal(now.Read, old.Read)

@@ -11,7 +11,7 @@ import (
 	"pennypost/internal/mail"
 )
 
-func listed(b *dialecttest.Bed) (list []identity) {
+func listed(b *dialecttest.Fixture) (list []identity) {
 	b.T.Helper()
 	out, _, err := b.Verb("identities", "--json")
 	if err == nil {
@@ -26,7 +26,7 @@ func listed(b *dialecttest.Bed) (list []identity) {
 func TestIdentities(t *testing.T) {
 	t.Run("SP-03 the document's identities, byte for byte and in order", func(t *testing.T) {
 		data := fixture(t, "superportia-identities.json")
-		got, _, err := newBed(t, data).Verb("identities", "--json")
+		got, _, err := newFixture(t, data).Verb("identities", "--json")
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -39,7 +39,7 @@ func TestIdentities(t *testing.T) {
 		}
 	})
 	t.Run("loading again changes, adds and keeps", func(t *testing.T) {
-		b := fleetBed(t)
+		b := fleetFixture(t)
 		if _, err := b.As(mail.User).Register(t.Context(), mail.Presence{Name: captain, Roles: []string{"Captain", "reviewer"}, Tags: append([]string{"project:x"}, "domain:identity:003")}); err != nil {
 			t.Fatal(err)
 		}
@@ -100,7 +100,7 @@ func TestBadIdentities(t *testing.T) {
 }
 
 func TestIdentify(t *testing.T) {
-	b := fleetBed(t)
+	b := fleetFixture(t)
 	for _, c := range []struct {
 		given string
 		want  mail.Name

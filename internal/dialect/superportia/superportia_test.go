@@ -20,7 +20,7 @@ func TestScripts(t *testing.T) { dialecttest.Scripts(t, Dialect()) }
 
 // direct is a session in process.
 type direct struct {
-	*dialecttest.Bed
+	*dialecttest.Fixture
 	as mail.Name
 }
 
@@ -32,19 +32,19 @@ func (d direct) Tools() (names []string, err error) {
 }
 
 func (d direct) Call(tool string, args []byte) ([]byte, error) {
-	out, err := d.Bed.Call(d.as, tool, string(args))
+	out, err := d.Fixture.Call(d.as, tool, string(args))
 	return []byte(out), err
 }
 
 func TestContract(t *testing.T) {
 	contracttest.Run(t, func(t *testing.T, identities []byte) contracttest.Connect {
-		b := newBed(t, identities)
+		b := newFixture(t, identities)
 		return func(_ *testing.T, identity string) contracttest.Session { return direct{b, mail.Name(identity)} }
 	})
 }
 
-// newBed returns a bed in whose room identities were loaded.
-func newBed(t *testing.T, identities []byte) *dialecttest.Bed {
+// newFixture returns a fixture in whose room identities were loaded.
+func newFixture(t *testing.T, identities []byte) *dialecttest.Fixture {
 	t.Helper()
 	b := dialecttest.New(t, Dialect())
 	if err := loadFile(b, identities); err != nil {
@@ -53,7 +53,7 @@ func newBed(t *testing.T, identities []byte) *dialecttest.Bed {
 	return b
 }
 
-func loadFile(b *dialecttest.Bed, identities []byte) error {
+func loadFile(b *dialecttest.Fixture, identities []byte) error {
 	b.T.Helper()
 	if err := os.WriteFile(filepath.Join(b.Dir, "identities.json"), identities, 0o600); err != nil {
 		b.T.Fatal(err)
@@ -73,10 +73,10 @@ const (
 	captain mail.Name = "夏哥"
 )
 
-func fleetBed(t *testing.T) *dialecttest.Bed { return newBed(t, []byte(fleet)) }
+func fleetFixture(t *testing.T) *dialecttest.Fixture { return newFixture(t, []byte(fleet)) }
 
 // must calls a tool that has to succeed and decodes its answer.
-func must[T any](b *dialecttest.Bed, as mail.Name, tool, args string) (out T) {
+func must[T any](b *dialecttest.Fixture, as mail.Name, tool, args string) (out T) {
 	b.T.Helper()
 	answer, err := b.Call(as, tool, args)
 	if err == nil {
@@ -88,12 +88,12 @@ func must[T any](b *dialecttest.Bed, as mail.Name, tool, args string) (out T) {
 	return out
 }
 
-func box(b *dialecttest.Bed, as mail.Name, args string) listing {
+func box(b *dialecttest.Fixture, as mail.Name, args string) listing {
 	b.T.Helper()
 	return must[listing](b, as, "check_agent_mailbox", args)
 }
 
-func post(b *dialecttest.Bed, from, to mail.Name, subject string) mail.ID {
+func post(b *dialecttest.Fixture, from, to mail.Name, subject string) mail.ID {
 	b.T.Helper()
 	return must[sent](b, from, "send_agent_message", fmt.Sprintf(`{"to":%q,"subject":%q,"body":"b"}`, to, subject)).ID
 }
@@ -109,7 +109,7 @@ func fixture(t *testing.T, name string) []byte {
 }
 
 func TestTimes(t *testing.T) {
-	b := fleetBed(t)
+	b := fleetFixture(t)
 	b.Advance(987 * time.Millisecond)
 	t.Run("SP-06 SP-10 whole seconds, and the same in both answers", func(t *testing.T) {
 		s := must[sent](b, captain, "send_agent_message", `{"to":"Mac CLI 小克","subject":"s","body":"b"}`)
@@ -176,7 +176,7 @@ func TestSchemas(t *testing.T) {
 }
 
 func TestPresented(t *testing.T) {
-	b := fleetBed(t)
+	b := fleetFixture(t)
 	id := post(b, captain, cli, "s")
 	state := func() mail.DeliveryState {
 		it, err := b.As(captain).Message(t.Context(), id)
@@ -196,7 +196,7 @@ func TestPresented(t *testing.T) {
 }
 
 func TestManyMessages(t *testing.T) {
-	b := fleetBed(t)
+	b := fleetFixture(t)
 	const n = mail.MaxLimit + 20
 	for i := range n {
 		if id := post(b, captain, cli, fmt.Sprint(i)); i%2 == 0 {
@@ -212,7 +212,7 @@ func TestManyMessages(t *testing.T) {
 }
 
 func TestAges(t *testing.T) {
-	b := fleetBed(t)
+	b := fleetFixture(t)
 	read, unread, hidden := post(b, captain, cli, "read"), post(b, captain, cli, "unread"), post(b, captain, cli, "hidden")
 	must[marked](b, cli, "mark_message", fmt.Sprintf(`{"msg_id":%q}`, read))
 	must[archived](b, cli, "archive_message", fmt.Sprintf(`{"msg_id":%q}`, hidden))
@@ -263,7 +263,7 @@ func TestAges(t *testing.T) {
 }
 
 func TestUnarchive(t *testing.T) {
-	b := fleetBed(t)
+	b := fleetFixture(t)
 	id := post(b, captain, cli, "s")
 	must[archived](b, cli, "archive_message", fmt.Sprintf(`{"msg_id":%q}`, id))
 	t.Run("P7 the verb brings back what was archived, once or again", func(t *testing.T) {
@@ -284,7 +284,7 @@ func TestUnarchive(t *testing.T) {
 }
 
 func TestPerson(t *testing.T) {
-	b := fleetBed(t)
+	b := fleetFixture(t)
 	id := post(b, captain, cli, "s")
 	t.Run("P5 the person is told how to mark in an owner's name", func(t *testing.T) {
 		_, err := b.Call(mail.User, "archive_message", fmt.Sprintf(`{"msg_id":%q}`, id))

@@ -11,7 +11,7 @@ import (
 	"pennypost/internal/mail"
 )
 
-func testAppend(t *testing.T, b *bed) {
+func testAppend(t *testing.T, b *fixture) {
 	if got := b.Last(); got != 0 {
 		t.Fatalf("Last of an empty journal = %d, want 0", got)
 	}
@@ -24,7 +24,7 @@ func testAppend(t *testing.T, b *bed) {
 	b.want(0, all)
 }
 
-func testAppendNothing(t *testing.T, b *bed) {
+func testAppendNothing(t *testing.T, b *fixture) {
 	for range 2 {
 		if got, err := b.Append(b.context()); got != b.Last() || err != nil {
 			t.Errorf("Append of nothing = %d, %v, want %d, nil", got, err, b.Last())
@@ -34,7 +34,7 @@ func testAppendNothing(t *testing.T, b *bed) {
 }
 
 // What cannot be written must be refused whole, or be written so that it reads back the same.
-func testAppendRefused(t *testing.T, b *bed) {
+func testAppendRefused(t *testing.T, b *fixture) {
 	all := b.add(message(1))
 	odd := func(change func(*mail.Event)) mail.Event {
 		e := message(2)
@@ -68,7 +68,7 @@ func testAppendRefused(t *testing.T, b *bed) {
 	b.want(0, all)
 }
 
-func testReopen(t *testing.T, b *bed) {
+func testReopen(t *testing.T, b *fixture) {
 	b.reopen()
 	var all []mail.Event
 	for i := range 5 {
@@ -83,7 +83,7 @@ func testReopen(t *testing.T, b *bed) {
 }
 
 // Metadata comes from outside and may be laid out in any way that JSON allows.
-func testLiveEqualsReplay(t *testing.T, b *bed) {
+func testLiveEqualsReplay(t *testing.T, b *fixture) {
 	live := b.Follow(0)
 	defer live.Close()
 	events := Samples()
@@ -104,7 +104,7 @@ func testLiveEqualsReplay(t *testing.T, b *bed) {
 	b.want(0, seen)
 }
 
-func testConcurrentWriters(t *testing.T, b *bed) {
+func testConcurrentWriters(t *testing.T, b *fixture) {
 	const writers, appends, most = 16, 30, 4
 	var wg sync.WaitGroup
 	for w := range writers {
@@ -150,7 +150,7 @@ func testConcurrentWriters(t *testing.T, b *bed) {
 	}
 }
 
-func testCancel(t *testing.T, b *bed) {
+func testCancel(t *testing.T, b *fixture) {
 	all := b.add(message(1))
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()

@@ -55,14 +55,14 @@ func sorted(events []mail.Event) (kept, archived []mail.Event) {
 	return kept, append(archived, later...)
 }
 
-func (b *bed) compact() {
+func (b *fixture) compact() {
 	b.Helper()
 	if err := b.compacter().Compact(b.context(), fateBySubject); err != nil {
 		b.Fatalf("Compact() = %v", err)
 	}
 }
 
-func testCompact(t *testing.T, b *bed) {
+func testCompact(t *testing.T, b *fixture) {
 	all := b.add(mixed(0, 50)...)
 	kept, archived := sorted(all)
 	asked := 0
@@ -93,7 +93,7 @@ func testCompact(t *testing.T, b *bed) {
 	b.want(0, append(kept, more...))
 }
 
-func testCompactKeepsLastAndUnknown(t *testing.T, b *bed) {
+func testCompactKeepsLastAndUnknown(t *testing.T, b *fixture) {
 	nothing := mail.Event{At: noon}
 	all := b.add(nothing, message(1), nothing, message(2))
 	err := b.compacter().Compact(b.context(), func(e mail.Event) journal.Fate {
@@ -116,7 +116,7 @@ func testCompactKeepsLastAndUnknown(t *testing.T, b *bed) {
 	b.wantArchived(nil)
 }
 
-func testCompactAgain(t *testing.T, b *bed) {
+func testCompactAgain(t *testing.T, b *fixture) {
 	all := b.add(mixed(0, 30)...)
 	for i := range 4 {
 		b.compact()
@@ -130,7 +130,7 @@ func testCompactAgain(t *testing.T, b *bed) {
 	}
 }
 
-func testCompactUnderCursor(t *testing.T, b *bed) {
+func testCompactUnderCursor(t *testing.T, b *fixture) {
 	all := b.add(mixed(0, 40)...)
 	behind := b.Follow(10)
 	live := b.Follow(0)
@@ -153,7 +153,7 @@ func testCompactUnderCursor(t *testing.T, b *bed) {
 	}
 }
 
-func testCompactDuringAppends(t *testing.T, b *bed) {
+func testCompactDuringAppends(t *testing.T, b *fixture) {
 	compacter := b.compacter()
 	const writers, each = 4, 100
 	var writing, others sync.WaitGroup
@@ -198,7 +198,7 @@ func testCompactDuringAppends(t *testing.T, b *bed) {
 }
 
 // countKept follows up to last and counts the messages that no compaction removes.
-func (b *bed) countKept(last mail.Seq) (kept int) {
+func (b *fixture) countKept(last mail.Seq) (kept int) {
 	c := b.Follow(0)
 	defer c.Close()
 	for at := mail.Seq(0); at < last; {
@@ -219,7 +219,7 @@ func (b *bed) countKept(last mail.Seq) (kept int) {
 	return kept
 }
 
-func testCompactCancelled(t *testing.T, b *bed) {
+func testCompactCancelled(t *testing.T, b *fixture) {
 	all := b.add(mixed(0, 20)...)
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()
@@ -240,14 +240,14 @@ func about(n int) func(mail.Event) bool {
 	}
 }
 
-func (b *bed) erase(n, want int) {
+func (b *fixture) erase(n, want int) {
 	b.Helper()
 	if got, err := b.compacter().Erase(b.context(), id(n), about(n)); got != want || err != nil {
 		b.Fatalf("Erase(%s) = %d, %v, want %d, nil", id(n), got, err, want)
 	}
 }
 
-func testErase(t *testing.T, b *bed) {
+func testErase(t *testing.T, b *fixture) {
 	all := b.add(mixed(0, 30)...)
 	all = append(all, b.add(mail.Event{At: noon, Receipt: &mail.Receipt{Message: id(3), Reader: "user", Mark: mail.MarkRead}}, message(30))...)
 	b.compact()
@@ -278,7 +278,7 @@ func testErase(t *testing.T, b *bed) {
 }
 
 // The place of the last event must not be given to another one.
-func testEraseLast(t *testing.T, b *bed) {
+func testEraseLast(t *testing.T, b *fixture) {
 	all := b.add(messages(0, 3)...)
 	c := b.Follow(2)
 	defer c.Close()
@@ -309,7 +309,7 @@ func testEraseLast(t *testing.T, b *bed) {
 }
 
 // Breaking off, and compacting while the archive is read.
-func testArchivedInParts(t *testing.T, b *bed) {
+func testArchivedInParts(t *testing.T, b *fixture) {
 	b.add(mixed(0, 40)...)
 	b.compact()
 	all := b.archived()

@@ -15,7 +15,7 @@ type Opener func(t *testing.T, dir string) journal.Journal
 func Run(t *testing.T, open Opener) {
 	tests := []struct {
 		name string
-		run  func(*testing.T, *bed)
+		run  func(*testing.T, *fixture)
 	}{
 		{"Append", testAppend},
 		{"AppendNothing", testAppendNothing},
@@ -42,7 +42,7 @@ func Run(t *testing.T, open Opener) {
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
-			b := &bed{T: t, open: open, dir: t.TempDir()}
+			b := &fixture{T: t, open: open, dir: t.TempDir()}
 			b.Journal = open(t, b.dir)
 			t.Cleanup(func() { b.Journal.Close() })
 			test.run(t, b)

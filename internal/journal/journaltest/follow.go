@@ -15,7 +15,7 @@ import (
 	"pennypost/internal/mail"
 )
 
-func testFollowReplayThenLive(t *testing.T, b *bed) {
+func testFollowReplayThenLive(t *testing.T, b *fixture) {
 	all := b.add(messages(0, 50)...)
 	b.reopen()
 	all = append(all, b.add(messages(50, 60)...)...)
@@ -36,7 +36,7 @@ func testFollowReplayThenLive(t *testing.T, b *bed) {
 	}
 }
 
-func testFollowFrom(t *testing.T, b *bed) {
+func testFollowFrom(t *testing.T, b *fixture) {
 	all := b.add(messages(0, 20)...)
 	for range 2 {
 		for after := range all {
@@ -57,7 +57,7 @@ func testFollowFrom(t *testing.T, b *bed) {
 	}
 }
 
-func testFollowManyDuringAppends(t *testing.T, b *bed) {
+func testFollowManyDuringAppends(t *testing.T, b *fixture) {
 	const writers, each, followers = 8, 40, 8
 	b.add(messages(0, 100)...)
 	b.reopen()
@@ -98,7 +98,7 @@ func testFollowManyDuringAppends(t *testing.T, b *bed) {
 	wg.Wait()
 }
 
-func testNextEndsWithContext(t *testing.T, b *bed) {
+func testNextEndsWithContext(t *testing.T, b *fixture) {
 	c := b.Follow(0)
 	defer c.Close()
 	ctx, cancel := context.WithTimeout(context.Background(), time.Millisecond)
@@ -113,7 +113,7 @@ func testNextEndsWithContext(t *testing.T, b *bed) {
 	}
 }
 
-func testClose(t *testing.T, b *bed) {
+func testClose(t *testing.T, b *fixture) {
 	b.add(message(1))
 	live, idle, closed := b.Follow(1), b.Follow(0), b.Follow(1)
 	if err := closed.Close(); err != nil {
@@ -160,7 +160,7 @@ func testClose(t *testing.T, b *bed) {
 	}
 }
 
-func testCloseWaitsForAppends(t *testing.T, b *bed) {
+func testCloseWaitsForAppends(t *testing.T, b *fixture) {
 	var mu sync.Mutex
 	told := make(map[mail.Seq]mail.ID)
 	var wg sync.WaitGroup

@@ -6,31 +6,31 @@ import (
 	"pennypost/internal/mail"
 )
 
-func (s *suite) turn(n mail.Name, moment mail.Moment, session string) mail.Told {
+func (s *suite) turn(n mail.Name, moment mail.Moment, session string) mail.Briefing {
 	s.Helper()
-	told, err := s.as(n).Turn(s.ctx, mail.Turn{Moment: moment, Session: session, Client: "test"})
+	brief, err := s.as(n).Turn(s.ctx, mail.Turn{Moment: moment, Session: session, Client: "test"})
 	if err != nil {
 		s.Fatalf("%s: %s: %v", n, moment, err)
 	}
-	return told
+	return brief
 }
 
-func (s *suite) wantTold(told mail.Told, bodies ...string) {
+func (s *suite) wantBriefing(brief mail.Briefing, bodies ...string) {
 	s.Helper()
-	if got := bodiesOf(told.Items); !slices.Equal(got, bodies) && len(got)+len(bodies) > 0 {
+	if got := bodiesOf(brief.Items); !slices.Equal(got, bodies) && len(got)+len(bodies) > 0 {
 		s.Errorf("told %q, want %q", got, bodies)
 	}
 }
 
 // present marks what was told, as a hook does that has handed it over.
-func (s *suite) present(n mail.Name, told mail.Told) {
+func (s *suite) present(n mail.Name, brief mail.Briefing) {
 	s.Helper()
 	m := mail.Marking{Mark: mail.MarkPresented, Door: mail.HookDoor}
-	for _, it := range told.Items {
+	for _, it := range brief.Items {
 		m.IDs = append(m.IDs, it.ID)
 	}
-	if told.Cancel != nil {
-		m.IDs = append(m.IDs, told.Cancel.ID)
+	if brief.Cancel != nil {
+		m.IDs = append(m.IDs, brief.Cancel.ID)
 	}
 	if _, err := s.as(n).Mark(s.ctx, m); err != nil {
 		s.Fatal(err)
@@ -47,30 +47,30 @@ func turnEnd(s *suite) {
 	s.turn("ann", mail.SessionStart, "s1")
 	s.turn("ann", mail.TurnStart, "s1")
 	s.question("ann", "one")
-	told := s.turn("ann", mail.TurnEnd, "s1")
-	if !told.Continue || told.State != mail.Working {
-		s.Errorf("the turn ended over unread mail: %+v", told)
+	brief := s.turn("ann", mail.TurnEnd, "s1")
+	if !brief.Continue || brief.State != mail.Working {
+		s.Errorf("the turn ended over unread mail: %+v", brief)
 	}
-	s.wantTold(told, "one")
-	s.present("ann", told)
-	if told = s.turn("ann", mail.TurnEnd, "s1"); told.Continue || told.State != mail.Idle || len(told.Items) > 0 {
-		s.Errorf("the turn went on over mail that was shown: %+v", told)
+	s.wantBriefing(brief, "one")
+	s.present("ann", brief)
+	if brief = s.turn("ann", mail.TurnEnd, "s1"); brief.Continue || brief.State != mail.Idle || len(brief.Items) > 0 {
+		s.Errorf("the turn went on over mail that was shown: %+v", brief)
 	}
 	if d := s.send(mail.User, mail.Draft{To: mail.Recipients{"ann"}, Type: string(mail.Question), Body: "two"}).Recipients[0]; d.Wake == mail.WakeTurnEnd {
 		s.Errorf("an idle agent is said to look at its turn's end: %+v", d)
 	}
 	s.turn("ann", mail.TurnStart, "s1")
 	for range mail.MaxContinues {
-		if told = s.turn("ann", mail.TurnEnd, "s1"); !told.Continue {
-			s.Fatalf("the turn ended: %+v", told)
+		if brief = s.turn("ann", mail.TurnEnd, "s1"); !brief.Continue {
+			s.Fatalf("the turn ended: %+v", brief)
 		}
 	}
-	if told = s.turn("ann", mail.TurnEnd, "s1"); told.Continue || !told.GaveUp || told.State != mail.Idle {
-		s.Errorf("mail that nobody shows kept the turn going for ever: %+v", told)
+	if brief = s.turn("ann", mail.TurnEnd, "s1"); brief.Continue || !brief.GaveUp || brief.State != mail.Idle {
+		s.Errorf("mail that nobody shows kept the turn going for ever: %+v", brief)
 	}
 	s.turn("ann", mail.TurnStart, "s1")
-	if told = s.turn("ann", mail.TurnEnd, "s1"); !told.Continue {
-		s.Errorf("a new turn ended at once: %+v", told)
+	if brief = s.turn("ann", mail.TurnEnd, "s1"); !brief.Continue {
+		s.Errorf("a new turn ended at once: %+v", brief)
 	}
 }
 
@@ -79,43 +79,43 @@ func turns(s *suite) {
 	s.send(mail.User, mail.Draft{To: mail.Recipients{"ann"}, Type: string(mail.Status), Body: "progress"})
 	s.question("ann", "question")
 	s.send(mail.User, mail.Draft{To: mail.Recipients{"ann"}, Type: string(mail.Status), Priority: string(mail.Urgent), Body: "fire"})
-	told := s.turn("ann", mail.SessionStart, "s1")
-	s.wantTold(told, "fire", "progress", "question")
-	if told.Agent != "ann" || told.State != mail.Idle || told.Unread != 3 {
-		s.Errorf("told %+v", told)
+	brief := s.turn("ann", mail.SessionStart, "s1")
+	s.wantBriefing(brief, "fire", "progress", "question")
+	if brief.Agent != "ann" || brief.State != mail.Idle || brief.Unread != 3 {
+		s.Errorf("told %+v", brief)
 	}
-	s.present("ann", told)
-	s.wantTold(s.turn("ann", mail.SessionStart, "s1")) // resumed: it knows
+	s.present("ann", brief)
+	s.wantBriefing(s.turn("ann", mail.SessionStart, "s1")) // resumed: it knows
 	s.send(mail.User, mail.Draft{To: mail.Recipients{"ann"}, Type: string(mail.Status), Body: "more progress"})
 	s.question("ann", "another")
-	told = s.turn("ann", mail.TurnStart, "s1")
-	s.wantTold(told, "another")
-	if told.State != mail.Working {
-		s.Errorf("a turn began, and ann is %s", told.State)
+	brief = s.turn("ann", mail.TurnStart, "s1")
+	s.wantBriefing(brief, "another")
+	if brief.State != mail.Working {
+		s.Errorf("a turn began, and ann is %s", brief.State)
 	}
-	if _, err := s.as("ann").Mark(s.ctx, mail.Marking{IDs: []mail.ID{told.Items[0].ID}, Mark: mail.MarkNotified, Door: mail.HookDoor}); err != nil {
+	if _, err := s.as("ann").Mark(s.ctx, mail.Marking{IDs: []mail.ID{brief.Items[0].ID}, Mark: mail.MarkNotified, Door: mail.HookDoor}); err != nil {
 		s.Fatal(err)
 	}
-	s.wantTold(s.turn("ann", mail.AfterTool, "s1")) // it was pointed to
-	if told = s.turn("ann", mail.TurnEnd, "s1"); !told.Continue {
-		s.Errorf("a pointer counts as the text: %+v", told)
+	s.wantBriefing(s.turn("ann", mail.AfterTool, "s1")) // it was pointed to
+	if brief = s.turn("ann", mail.TurnEnd, "s1"); !brief.Continue {
+		s.Errorf("a pointer counts as the text: %+v", brief)
 	}
-	if told = s.turn("ann-2", mail.SessionEnd, "s9"); told.State != mail.Gone {
-		s.Errorf("the end of an unknown session: %+v", told)
-	}
-	s.turn("ann", mail.SessionEnd, "s1")
-	s.wantTold(s.turn("ann", mail.SessionStart, "s1"), "more progress") // resumed: its text is in the transcript
-	if told = s.turn("ann", mail.SessionStart, "s2"); told.Agent != "ann-2" {
-		s.Errorf("two live sessions are %+v", told)
-	}
-	if told = s.turn("ann", mail.TurnStart, "s2"); told.Agent != "ann-2" || told.State != mail.Working {
-		s.Errorf("the second session's turn: %+v", told)
+	if brief = s.turn("ann-2", mail.SessionEnd, "s9"); brief.State != mail.Gone {
+		s.Errorf("the end of an unknown session: %+v", brief)
 	}
 	s.turn("ann", mail.SessionEnd, "s1")
-	told = s.turn("ann", mail.SessionStart, "s3") // a new one knows nothing
-	s.wantTold(told, "fire", "progress", "question", "more progress", "another")
-	s.present("ann", told)
-	s.wantTold(s.turn("ann", mail.TurnStart, "s3"))
+	s.wantBriefing(s.turn("ann", mail.SessionStart, "s1"), "more progress") // resumed: its text is in the transcript
+	if brief = s.turn("ann", mail.SessionStart, "s2"); brief.Agent != "ann-2" {
+		s.Errorf("two live sessions are %+v", brief)
+	}
+	if brief = s.turn("ann", mail.TurnStart, "s2"); brief.Agent != "ann-2" || brief.State != mail.Working {
+		s.Errorf("the second session's turn: %+v", brief)
+	}
+	s.turn("ann", mail.SessionEnd, "s1")
+	brief = s.turn("ann", mail.SessionStart, "s3") // a new one knows nothing
+	s.wantBriefing(brief, "fire", "progress", "question", "more progress", "another")
+	s.present("ann", brief)
+	s.wantBriefing(s.turn("ann", mail.TurnStart, "s3"))
 	for _, bad := range []mail.Turn{{Moment: "lunch", Session: "s1"}, {Moment: mail.TurnEnd}, {Moment: mail.TurnEnd, Session: "a\nb"}, {Moment: mail.TurnEnd, Session: "s", Limit: -1}} {
 		if _, err := s.as("ann").Turn(s.ctx, bad); mail.CodeOf(err) != mail.Invalid {
 			s.Errorf("Turn(%+v) = %v, want invalid", bad, err)
@@ -131,33 +131,33 @@ func turnCancel(s *suite) {
 	s.turn("ann", mail.SessionStart, "s1")
 	s.turn("ann", mail.TurnStart, "s1")
 	s.question("ann", "later")
-	if told := s.turn("ann", mail.BeforeTool, "s1"); told.Cancel != nil || len(told.Items) > 0 {
-		s.Errorf("before a tool: %+v", told)
+	if brief := s.turn("ann", mail.BeforeTool, "s1"); brief.Cancel != nil || len(brief.Items) > 0 {
+		s.Errorf("before a tool: %+v", brief)
 	}
 	s.send(mail.User, mail.Draft{To: mail.Recipients{"ann"}, Type: string(mail.Cancel), Body: "stop"})
 	for range 2 {
-		told := s.turn("ann", mail.BeforeTool, "s1")
-		if told.Cancel == nil || told.Cancel.Body != "stop" || len(told.Items) > 0 {
-			s.Fatalf("before a tool: %+v", told)
+		brief := s.turn("ann", mail.BeforeTool, "s1")
+		if brief.Cancel == nil || brief.Cancel.Body != "stop" || len(brief.Items) > 0 {
+			s.Fatalf("before a tool: %+v", brief)
 		}
-		s.present("ann", told)
+		s.present("ann", brief)
 	}
-	if told := s.turn("ann", mail.TurnEnd, "s1"); !told.Continue {
-		s.Errorf("the question is forgotten: %+v", told)
+	if brief := s.turn("ann", mail.TurnEnd, "s1"); !brief.Continue {
+		s.Errorf("the question is forgotten: %+v", brief)
 	}
-	if told := s.turn("ann", mail.BeforeTool, "s1"); told.Cancel != nil {
-		s.Errorf("a cancel outlives the turn: %+v", told)
+	if brief := s.turn("ann", mail.BeforeTool, "s1"); brief.Cancel != nil {
+		s.Errorf("a cancel outlives the turn: %+v", brief)
 	}
 	s.wantBodies("ann", "later")
 }
 
-func (s *suite) turnWith(n mail.Name, t mail.Turn) mail.Told {
+func (s *suite) turnWith(n mail.Name, t mail.Turn) mail.Briefing {
 	s.Helper()
-	told, err := s.as(n).Turn(s.ctx, t)
+	brief, err := s.as(n).Turn(s.ctx, t)
 	if err != nil {
 		s.Fatalf("%s: %+v: %v", n, t, err)
 	}
-	return told
+	return brief
 }
 
 // A program's session and its connection, which are its hooks and its MCP server, are one agent, whichever of them comes first.
@@ -191,8 +191,8 @@ func turnProcess(s *suite) {
 	s.turn("ann", mail.SessionEnd, "s1")
 	want("the first connection, alone again", join("ann", "m1", "p1"), "ann")
 	want("the next session of the first program", start("ann", "s4", "p1"), "ann")
-	told := s.turnWith("ann", mail.Turn{Moment: mail.TurnStart, Session: "s1", Process: "p9"})
-	if told.Agent == "ann" {
+	brief := s.turnWith("ann", mail.Turn{Moment: mail.TurnStart, Session: "s1", Process: "p9"})
+	if brief.Agent == "ann" {
 		s.Errorf("a session that has ended took the agent of one that lives")
 	}
 	a, err := s.as("ann").Register(s.ctx, mail.Presence{Session: "m1", Process: "p1", Join: true, End: true})
@@ -205,25 +205,25 @@ func turnProcess(s *suite) {
 func turnOver(s *suite) {
 	s.turn("ann", mail.SessionStart, "s1")
 	s.question("ann", "one")
-	told := s.turnWith("ann", mail.Turn{Moment: mail.TurnStart, Session: "s1", Quiet: true})
-	if len(told.Items) > 0 || told.State != mail.Working {
-		s.Errorf("told %+v", told)
+	brief := s.turnWith("ann", mail.Turn{Moment: mail.TurnStart, Session: "s1", Quiet: true})
+	if len(brief.Items) > 0 || brief.State != mail.Working {
+		s.Errorf("told %+v", brief)
 	}
-	told = s.turnWith("ann", mail.Turn{Moment: mail.TurnEnd, Session: "s1", Over: true, Quiet: true})
-	if told.Continue || told.State != mail.Idle || len(told.Items) > 0 || !told.GaveUp {
-		s.Errorf("the end of a turn that is over: %+v", told)
+	brief = s.turnWith("ann", mail.Turn{Moment: mail.TurnEnd, Session: "s1", Over: true, Quiet: true})
+	if brief.Continue || brief.State != mail.Idle || len(brief.Items) > 0 || !brief.GaveUp {
+		s.Errorf("the end of a turn that is over: %+v", brief)
 	}
 	s.turnWith("ann", mail.Turn{Moment: mail.TurnEnd, Session: "s1", Over: true})
 	page, err := s.as(mail.User).Inbox(s.ctx, mail.InboxQuery{})
 	if err != nil || len(page.Messages) != 1 || page.Messages[0].From != mail.FromSystem {
 		s.Errorf("the user was told %+v, %v; want one message of the system", page.Messages, err)
 	}
-	told = s.turn("ann", mail.TurnStart, "s1")
-	s.wantTold(told, "one")
-	s.wantTold(s.turn("ann", mail.AfterTool, "s1")) // it is on its way
-	s.present("ann", told)
-	if told = s.turn("ann", mail.TurnEnd, "s1"); told.Continue || told.GaveUp {
-		s.Errorf("told %+v", told)
+	brief = s.turn("ann", mail.TurnStart, "s1")
+	s.wantBriefing(brief, "one")
+	s.wantBriefing(s.turn("ann", mail.AfterTool, "s1")) // it is on its way
+	s.present("ann", brief)
+	if brief = s.turn("ann", mail.TurnEnd, "s1"); brief.Continue || brief.GaveUp {
+		s.Errorf("told %+v", brief)
 	}
 }
 
@@ -234,17 +234,17 @@ func turnResumed(s *suite) {
 	s.turn("ann", mail.SessionEnd, "s2")
 	s.turn("ann", mail.SessionEnd, "s1")
 	s.question("ann-2", "for the second")
-	if told := s.turn("ann", mail.SessionStart, "s2"); told.Agent != "ann-2" || len(told.Items) != 1 {
-		s.Errorf("the second session is resumed as %+v", told)
+	if brief := s.turn("ann", mail.SessionStart, "s2"); brief.Agent != "ann-2" || len(brief.Items) != 1 {
+		s.Errorf("the second session is resumed as %+v", brief)
 	}
 	s.send(mail.User, mail.Draft{To: mail.Recipients{"ann"}, Type: string(mail.Cancel), Body: "stop"})
 	s.turn("ann", mail.SessionStart, "s1")
-	if told := s.turn("ann", mail.BeforeTool, "s1"); told.Cancel == nil {
+	if brief := s.turn("ann", mail.BeforeTool, "s1"); brief.Cancel == nil {
 		s.Errorf("a cancel was forgotten when its session was resumed")
 	}
 	s.turn("ann", mail.SessionEnd, "s1")
-	s.wantTold(s.turn("ann", mail.SessionStart, "s3"), "stop")
-	if told := s.turn("ann", mail.BeforeTool, "s3"); told.Cancel != nil {
+	s.wantBriefing(s.turn("ann", mail.SessionStart, "s3"), "stop")
+	if brief := s.turn("ann", mail.BeforeTool, "s3"); brief.Cancel != nil {
 		s.Errorf("a cancel for a session of the past stops a new one")
 	}
 }

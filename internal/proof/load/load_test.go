@@ -48,11 +48,11 @@ func TestLoad(t *testing.T) {
 	p := open(t)
 	names := p.roster(t, *senders)
 	p.seed(t)
-	p.crowd(t, names, 10, 5, time.Second) // buffers, caches and connections that are made once are made now
+	p.runAgents(t, names, 10, 5, time.Second) // buffers, caches and connections that are made once are made now
 	p.archive(t)
 	before := p.quiet(t)
 
-	loaded := p.crowd(t, names, nWatchers, nSessions, *duration)
+	loaded := p.runAgents(t, names, nWatchers, nSessions, *duration)
 	p.archive(t)
 	after := p.settle(t, before, long)
 	t.Logf("%v of %d watchers, %d MCP sessions and %d senders: %d messages acknowledged, %d events seen, %d MCP calls, slowest send %v",
@@ -91,8 +91,8 @@ type outcome struct {
 	under   figures // of the process, half-way
 }
 
-// crowd lets clients work for a while, waits until every watcher has seen what was sent, and sends them home.
-func (p *place) crowd(t *testing.T, names []agent, nWatchers, nSessions int, lasting time.Duration) outcome {
+// runAgents lets clients work for a while, waits until every watcher has seen what was sent, and sends them home.
+func (p *place) runAgents(t *testing.T, names []agent, nWatchers, nSessions int, lasting time.Duration) outcome {
 	t.Helper()
 	var out outcome
 	var watching, working sync.WaitGroup

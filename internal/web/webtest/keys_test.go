@@ -91,8 +91,8 @@ func TestKeyboardWalk(t *testing.T) {
 // tabs are what Tab is to reach: what can be seen and pressed.
 const tabs = `[...document.querySelectorAll("a[href], button, input:not([type=hidden]), select, textarea, summary, [tabindex='0']")].filter((e) => e.tabIndex >= 0 && !e.disabled && e.checkVisibility({ visibilityProperty: true }) && !e.closest("dialog:not([open]), [popover]:not(:popover-open)"))`
 
-// told is whether the eye finds the focus: an outline on the element, or on what stands for it.
-const told = `((e) => {
+// labelled is whether the eye finds the focus: an outline on the element, or on what stands for it.
+const labelled = `((e) => {
 	const outlined = (s) => s.outlineStyle !== "none" && parseFloat(s.outlineWidth) > 0;
 	return [e, e.parentElement].some((x) => outlined(getComputedStyle(x)) || outlined(getComputedStyle(x, "::after"))) ||
 		[...e.querySelectorAll("rect, path")].some((x) => parseFloat(getComputedStyle(x).strokeWidth) >= 2 && getComputedStyle(x).stroke !== "none") ||
@@ -121,13 +121,13 @@ func TestTab(t *testing.T) {
 			p.press("\t")
 			type stop struct {
 				I    int
-				Told bool
+				Briefing bool
 			}
-			now := value[stop](p, `({ I: window.tabs.indexOf(document.activeElement), Told: document.activeElement === document.body || `+told+` })`)
+			now := value[stop](p, `({ I: window.tabs.indexOf(document.activeElement), Told: document.activeElement === document.body || `+labelled+` })`)
 			if now.I < 0 {
 				continue // the page as a whole, or a region that scrolls
 			}
-			if !now.Told {
+			if !now.Briefing {
 				t.Errorf("%s: one does not see that the focus is on %s", path, want[now.I])
 			}
 			got = append(got, want[now.I])

@@ -33,7 +33,7 @@ func TestScreenshots(t *testing.T) {
 		{"flow", r.base() + "/flow?w=6h", ".arrow"},
 		{"agents", r.base() + "/agents", "#roster .agent"},
 		{"thread", thread, "#thread .post"},
-		{"stuck", r.base() + "/stuck", "#snags"},
+		{"stuck", r.base() + "/stuck", "#stuck-groups"},
 		{"dark", r.base() + "/channels", ".channel-list"},
 		{"phone", r.base() + "/", "#list .row"},
 	} {

@@ -32,8 +32,8 @@ var Began = time.Date(2026, 5, 10, 14, 0, 0, 0, time.UTC)
 // Room is the name of a Bed's room.
 const Room mail.RoomName = "lab"
 
-// Bed is a room, a dialect and a directory.
-type Bed struct {
+// Fixture is a room, a dialect and a directory.
+type Fixture struct {
 	T       testing.TB
 	Dialect dialect.Dialect
 	Room    *mailroom.Room
@@ -51,21 +51,21 @@ type shared struct {
 	bridges  *bridge.Set
 }
 
-// New returns a bed that ends with the test.
-func New(t testing.TB, d dialect.Dialect) *Bed { return NewIn(t, d, t.TempDir()) }
+// New returns a fixture that ends with the test.
+func New(t testing.TB, d dialect.Dialect) *Fixture { return NewIn(t, d, t.TempDir()) }
 
 // NewIn is New with the directory given.
-func NewIn(t testing.TB, d dialect.Dialect, dir string) *Bed {
-	b := newBed(t, d, dir, &shared{dialects: []dialect.Dialect{d}})
+func NewIn(t testing.TB, d dialect.Dialect, dir string) *Fixture {
+	b := newFixture(t, d, dir, &shared{dialects: []dialect.Dialect{d}})
 	b.open()
 	return b
 }
 
-// NewAll returns a bed for each dialect. All are on one room, whose bridges any of them starts and stops; each has a directory of its own.
-func NewAll(t testing.TB, all ...dialect.Dialect) (beds []*Bed) {
+// NewAll returns a fixture for each dialect. All are on one room, whose bridges any of them starts and stops; each has a directory of its own.
+func NewAll(t testing.TB, all ...dialect.Dialect) (beds []*Fixture) {
 	common := &shared{dialects: all}
 	for _, d := range all {
-		b := newBed(t, d, t.TempDir(), common)
+		b := newFixture(t, d, t.TempDir(), common)
 		if beds == nil {
 			b.open()
 		} else {
@@ -76,12 +76,12 @@ func NewAll(t testing.TB, all ...dialect.Dialect) (beds []*Bed) {
 	return beds
 }
 
-func newBed(t testing.TB, d dialect.Dialect, dir string, common *shared) *Bed {
-	return &Bed{T: t, Dialect: d, Dir: dir, State: t.TempDir(), Env: make(map[string]string), shared: common}
+func newFixture(t testing.TB, d dialect.Dialect, dir string, common *shared) *Fixture {
+	return &Fixture{T: t, Dialect: d, Dir: dir, State: t.TempDir(), Env: make(map[string]string), shared: common}
 }
 
 // open makes the room, which ends with the test.
-func (b *Bed) open() {
+func (b *Fixture) open() {
 	b.T.Helper()
 	room, err := mailroom.Open(context.Background(), Room, new(journaltest.Store).Open(), mailroom.Options{Now: b.Now, Limits: policy.Limits{RepeatWindow: -1}})
 	if err != nil {
@@ -98,7 +98,7 @@ func (b *Bed) open() {
 }
 
 // Start starts the room's bridges, as a post office does that is started.
-func (b *Bed) Start() {
+func (b *Fixture) Start() {
 	b.shared.bridges = bridge.NewSet(b.shared.dialects, b.State, bridge.Options{
 		Room: b.Room, Now: b.Now, Log: slog.New(slog.NewTextHandler(b.T.Output(), nil)), Getenv: b.getenv,
 	})
@@ -106,93 +106,93 @@ func (b *Bed) Start() {
 }
 
 // Stop stops them.
-func (b *Bed) Stop() { b.shared.bridges.Close() }
+func (b *Fixture) Stop() { b.shared.bridges.Close() }
 
-func (b *Bed) reconcile() {
+func (b *Fixture) reconcile() {
 	b.T.Helper()
 	if err := b.shared.bridges.Reconcile(func() ([]mail.BridgeStatus, error) { return b.Room.As(mail.User).Bridges(b.T.Context()) }); err != nil {
 		b.T.Fatal(err)
 	}
 }
 
-func (b *Bed) getenv(name string) string { return b.Env[name] }
+func (b *Fixture) getenv(name string) string { return b.Env[name] }
 
-// Now is the bed's time.
-func (b *Bed) Now() time.Time { return Began.Add(time.Duration(b.shared.elapsed.Load())) }
+// Now is the fixture's time.
+func (b *Fixture) Now() time.Time { return Began.Add(time.Duration(b.shared.elapsed.Load())) }
 
 // Advance lets time pass.
-func (b *Bed) Advance(d time.Duration) { b.shared.elapsed.Add(int64(d)) }
+func (b *Fixture) Advance(d time.Duration) { b.shared.elapsed.Add(int64(d)) }
 
 // service is a room whose changes are in the files before they are answered, as a post office's are.
 type service struct {
 	mail.Service
-	bed *Bed
+	fixture *Fixture
 }
 
 func (s service) Send(ctx context.Context, d mail.Draft) (mail.Sent, error) {
 	sent, err := s.Service.Send(ctx, d)
-	s.bed.settle(ctx)
+	s.fixture.settle(ctx)
 	return sent, err
 }
 
 func (s service) Mark(ctx context.Context, m mail.Marking) (mail.Marked, error) {
 	out, err := s.Service.Mark(ctx, m)
-	s.bed.settle(ctx)
+	s.fixture.settle(ctx)
 	return out, err
 }
 
 func (s service) Register(ctx context.Context, p mail.Presence) (mail.Agent, error) {
 	a, err := s.Service.Register(ctx, p)
-	s.bed.settle(ctx)
+	s.fixture.settle(ctx)
 	return a, err
 }
 
 func (s service) Retire(ctx context.Context, n mail.Name) error {
 	err := s.Service.Retire(ctx, n)
-	s.bed.settle(ctx)
+	s.fixture.settle(ctx)
 	return err
 }
 
 func (s service) Erase(ctx context.Context, id mail.ID) error {
 	err := s.Service.Erase(ctx, id)
-	s.bed.settle(ctx)
+	s.fixture.settle(ctx)
 	return err
 }
 
 func (s service) Import(ctx context.Context, items []mail.Item) (mail.Imported, error) {
 	n, err := s.Service.Import(ctx, items)
-	s.bed.settle(ctx)
+	s.fixture.settle(ctx)
 	return n, err
 }
 
 func (s service) AddBridge(ctx context.Context, br mail.Bridge) (mail.BridgeStatus, error) {
-	if err := bridge.Check(s.bed.shared.dialects, &br); err != nil {
+	if err := bridge.Check(s.fixture.shared.dialects, &br); err != nil {
 		return mail.BridgeStatus{}, err
 	}
 	st, err := s.Service.AddBridge(ctx, br)
 	if err != nil {
 		return st, err
 	}
-	s.bed.reconcile()
-	return s.bed.shared.bridges.Sync(ctx, st.ID)
+	s.fixture.reconcile()
+	return s.fixture.shared.bridges.Sync(ctx, st.ID)
 }
 
 func (s service) RemoveBridge(ctx context.Context, id string) error {
 	err := s.Service.RemoveBridge(ctx, id)
-	s.bed.reconcile()
+	s.fixture.reconcile()
 	return err
 }
 
 func (s service) Bridges(context.Context) ([]mail.BridgeStatus, error) {
-	return s.bed.shared.bridges.Statuses(), nil
+	return s.fixture.shared.bridges.Statuses(), nil
 }
 
 func (s service) SyncBridge(ctx context.Context, id string) (mail.BridgeStatus, error) {
-	return s.bed.shared.bridges.Sync(ctx, id)
+	return s.fixture.shared.bridges.Sync(ctx, id)
 }
 
 // settle waits until the files say what the room says, on a busy machine longer than a post office would.
-func (b *Bed) settle(ctx context.Context) {
+func (b *Fixture) settle(ctx context.Context) {
 	late := func(s mail.BridgeStatus) bool {
 		return s.Running && s.Failing == "" && s.Mode != mail.BridgeFollow && s.Behind > 0
 	}
@@ -205,7 +205,7 @@ func (b *Bed) settle(ctx context.Context) {
 }
 
 // As returns the room as somebody sees it.
-func (b *Bed) As(name mail.Name) mail.Service {
+func (b *Fixture) As(name mail.Name) mail.Service {
 	s := b.Room.As(name)
 	if b.shared.bridges == nil {
 		return s
@@ -214,7 +214,7 @@ func (b *Bed) As(name mail.Name) mail.Service {
 }
 
 // Register puts an agent on the roster: words with a colon are tags, others are roles.
-func (b *Bed) Register(name mail.Name, words ...string) {
+func (b *Fixture) Register(name mail.Name, words ...string) {
 	b.T.Helper()
 	p := mail.Presence{Name: name}
 	for _, w := range words {
@@ -230,7 +230,7 @@ func (b *Bed) Register(name mail.Name, words ...string) {
 }
 
 // Send sends as somebody and returns the id.
-func (b *Bed) Send(from mail.Name, d mail.Draft) mail.ID {
+func (b *Fixture) Send(from mail.Name, d mail.Draft) mail.ID {
 	b.T.Helper()
 	sent, err := b.As(from).Send(b.T.Context(), d)
 	if err != nil {
@@ -240,7 +240,7 @@ func (b *Bed) Send(from mail.Name, d mail.Draft) mail.ID {
 }
 
 // Inbox returns what is unread in a mailbox.
-func (b *Bed) Inbox(name mail.Name) []mail.Item {
+func (b *Fixture) Inbox(name mail.Name) []mail.Item {
 	b.T.Helper()
 	p, err := b.As(name).Inbox(b.T.Context(), mail.InboxQuery{Limit: mail.MaxLimit})
 	if err != nil {
@@ -250,7 +250,7 @@ func (b *Bed) Inbox(name mail.Name) []mail.Item {
 }
 
 // History returns all messages of the room.
-func (b *Bed) History() []mail.Item {
+func (b *Fixture) History() []mail.Item {
 	b.T.Helper()
 	p, err := b.As(mail.User).History(b.T.Context(), mail.HistoryQuery{Archive: true, Limit: mail.MaxLimit})
 	if err != nil {
@@ -259,8 +259,8 @@ func (b *Bed) History() []mail.Item {
 	return p.Messages
 }
 
-// Bridge adds a bridge of the dialect to the bed's directory and returns how it fares.
-func (b *Bed) Bridge(mode mail.BridgeMode) mail.BridgeStatus {
+// Bridge adds a bridge of the dialect to the fixture's directory and returns how it fares.
+func (b *Fixture) Bridge(mode mail.BridgeMode) mail.BridgeStatus {
 	b.T.Helper()
 	st, err := b.As(mail.User).AddBridge(b.T.Context(), mail.Bridge{Dialect: b.Dialect.Name, Dir: b.Dir, Mode: mode})
 	if err != nil {
@@ -270,7 +270,7 @@ func (b *Bed) Bridge(mode mail.BridgeMode) mail.BridgeStatus {
 }
 
 // Sync brings room and files in step and returns how the dialect's first bridge fares.
-func (b *Bed) Sync() mail.BridgeStatus {
+func (b *Fixture) Sync() mail.BridgeStatus {
 	b.T.Helper()
 	all := b.shared.bridges.Statuses()
 	i := slices.IndexFunc(all, func(st mail.BridgeStatus) bool { return st.Dialect == b.Dialect.Name })
@@ -285,7 +285,7 @@ func (b *Bed) Sync() mail.BridgeStatus {
 }
 
 // Call calls a tool of any endpoint as an agent, with arguments in JSON, and returns its answer in JSON.
-func (b *Bed) Call(agent mail.Name, tool, args string) (string, error) {
+func (b *Fixture) Call(agent mail.Name, tool, args string) (string, error) {
 	b.T.Helper()
 	for _, e := range b.Dialect.Endpoints {
 		i := slices.IndexFunc(e.Tools, func(t dialect.Tool) bool { return t.Name == tool })
@@ -314,7 +314,7 @@ func (b *Bed) Call(agent mail.Name, tool, args string) (string, error) {
 	return "", nil
 }
 
-func (b *Bed) call(caller mail.Name, args string) *dialect.Call {
+func (b *Fixture) call(caller mail.Name, args string) *dialect.Call {
 	return &dialect.Call{
 		Service: b.As(caller), Caller: caller, Room: Room, Args: []byte(args), Now: b.Now(),
 		Log: slog.New(slog.NewTextHandler(b.T.Output(), nil)),
@@ -322,7 +322,7 @@ func (b *Bed) call(caller mail.Name, args string) *dialect.Call {
 }
 
 // Prompt runs a prompt as an agent.
-func (b *Bed) Prompt(agent mail.Name, name string, args map[string]string) (string, error) {
+func (b *Fixture) Prompt(agent mail.Name, name string, args map[string]string) (string, error) {
 	b.T.Helper()
 	for _, e := range b.Dialect.Endpoints {
 		for _, p := range e.Prompts {
@@ -336,7 +336,7 @@ func (b *Bed) Prompt(agent mail.Name, name string, args map[string]string) (stri
 }
 
 // Route sends a request to the dialect's routes as the user.
-func (b *Bed) Route(method, target, body string) *httptest.ResponseRecorder {
+func (b *Fixture) Route(method, target, body string) *httptest.ResponseRecorder {
 	b.T.Helper()
 	mux := http.NewServeMux()
 	for _, r := range b.Dialect.Routes {
@@ -347,8 +347,8 @@ func (b *Bed) Route(method, target, body string) *httptest.ResponseRecorder {
 	return w
 }
 
-// Verb runs a verb in the bed's directory. The words are those behind the dialect's name; --as and --json are understood.
-func (b *Bed) Verb(words ...string) (stdout, stderr string, err error) {
+// Verb runs a verb in the fixture's directory. The words are those behind the dialect's name; --as and --json are understood.
+func (b *Fixture) Verb(words ...string) (stdout, stderr string, err error) {
 	b.T.Helper()
 	v, rest := b.verb(words)
 	fs := pflag.NewFlagSet(v.Path, pflag.ContinueOnError)
@@ -374,7 +374,7 @@ func (b *Bed) Verb(words ...string) (stdout, stderr string, err error) {
 	return out.String(), errs.String(), err
 }
 
-func (b *Bed) caller(ctx context.Context, as string) (mail.Name, error) {
+func (b *Fixture) caller(ctx context.Context, as string) (mail.Name, error) {
 	switch {
 	case as != "":
 		return mail.Name(as), nil
@@ -387,7 +387,7 @@ func (b *Bed) caller(ctx context.Context, as string) (mail.Name, error) {
 }
 
 // verb finds the verb with the longest path that words begin with.
-func (b *Bed) verb(words []string) (*dialect.Verb, []string) {
+func (b *Fixture) verb(words []string) (*dialect.Verb, []string) {
 	b.T.Helper()
 	var best *dialect.Verb
 	n := 0

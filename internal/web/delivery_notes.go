@@ -10,17 +10,17 @@ import (
 	"pennypost/internal/mail"
 )
 
-// fate is what became of a message with one recipient, in words.
-type fate struct {
+// deliveryNote is what became of a message with one recipient, in words.
+type deliveryNote struct {
 	State mail.DeliveryState
 	Who   string
 	Text  string
 }
 
-func fatesOf(now time.Time, ds []mail.Delivery) []fate {
-	out := make([]fate, 0, len(ds))
+func deliveryNotesOf(now time.Time, ds []mail.Delivery) []deliveryNote {
+	out := make([]deliveryNote, 0, len(ds))
 	for _, d := range ds {
-		out = append(out, fate{State: d.State, Who: recipient(d), Text: became(now, d)})
+		out = append(out, deliveryNote{State: d.State, Who: recipient(d), Text: became(now, d)})
 	}
 	return out
 }
@@ -79,17 +79,17 @@ func waiting(d mail.Delivery) string {
 	return ": being woken through its " + d.Wake
 }
 
-// mostTold is how many events are looked through for receipts: reading them takes less than half a second.
-const mostTold = 20_000
+// maxReceipts is how many events are looked through for receipts: reading them takes less than half a second.
+const maxReceipts = 20_000
 
-// told returns the receipts of messages, which are in order, from the journal: the messages themselves only tell how they stand now.
-func (v *view) told(items []mail.Item) (map[mail.ID][]mail.Event, error) {
+// receipts returns the receipts of messages, which are in order, from the journal: the messages themselves only tell how they stand now.
+func (v *view) receipts(items []mail.Item) (map[mail.ID][]mail.Event, error) {
 	out := make(map[mail.ID][]mail.Event)
 	for i := range items {
 		out[items[i].ID] = nil
 	}
 	first := items[0].Seq
-	if v.At-first > mostTold {
+	if v.At-first > maxReceipts {
 		return out, nil
 	}
 	w, err := v.svc.Watch(v.ctx(), first)
@@ -118,13 +118,13 @@ func (v *view) told(items []mail.Item) (map[mail.ID][]mail.Event, error) {
 	return out, nil
 }
 
-// fates says for each recipient of a message what happened to it, one after the other, a receipt in the words of say.
-func (v *view) fates(it *mail.Item, told []mail.Event, say func(r *mail.Receipt, name, at string) string) []fate {
-	var out []fate
+// deliveryNotes says for each recipient of a message what happened to it, one after the other, a receipt in the words of say.
+func (v *view) deliveryNotes(it *mail.Item, receipts []mail.Event, say func(r *mail.Receipt, name, at string) string) []deliveryNote {
+	var out []deliveryNote
 	for _, d := range it.Deliveries {
-		f := fate{State: d.State, Who: recipient(d)}
+		f := deliveryNote{State: d.State, Who: recipient(d)}
 		var steps []string
-		for _, e := range told {
+		for _, e := range receipts {
 			if e.Receipt.Reader.Signer() == d.Agent {
 				steps = append(steps, say(e.Receipt, f.Who, v.timeBeside(e.At, it.Sent)))
 			}

@@ -9,8 +9,8 @@ import (
 	"pennypost/internal/config"
 )
 
-// crowd counts the connections that are open. A watcher, a waiting agent and an MCP session on stdio each hold one.
-type crowd struct {
+// connections counts the connections that are open. A watcher, a waiting agent and an MCP session on stdio each hold one.
+type connections struct {
 	mu    sync.Mutex
 	n     int
 	local int       // of n, over the Unix socket
@@ -18,7 +18,7 @@ type crowd struct {
 }
 
 // note is the server's ConnState.
-func (c *crowd) note(conn net.Conn, state http.ConnState) {
+func (c *connections) note(conn net.Conn, state http.ConnState) {
 	_, local := conn.(*peerConn)
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -38,21 +38,21 @@ func (c *crowd) note(conn net.Conn, state http.ConnState) {
 	}
 }
 
-func (c *crowd) size() int {
+func (c *connections) size() int {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.n
 }
 
 // counts returns how many connections there are over TCP, and in all.
-func (c *crowd) counts() (tcp, all int) {
+func (c *connections) counts() (tcp, all int) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.n - c.local, c.n
 }
 
 // alone returns how long nobody has been connected.
-func (c *crowd) alone() time.Duration {
+func (c *connections) alone() time.Duration {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.n > 0 {
@@ -71,7 +71,7 @@ func (d *daemon) leaveWhenAlone() {
 		return
 	}
 	for {
-		left := time.Duration(limit) - d.crowd.alone()
+		left := time.Duration(limit) - d.connections.alone()
 		if left <= 0 && (d.office.bridges() > 0 || !d.office.quiet()) {
 			left = min(time.Minute, max(time.Duration(limit), 100*time.Millisecond)) // somebody has to notice what others write there, and who is to be woken
 		}

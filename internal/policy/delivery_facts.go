@@ -6,9 +6,9 @@ import (
 	"pennypost/internal/mail"
 )
 
-// Standing is what decides where a message stands with one recipient: the times of the latest receipts, zero for "not so", and what
+// DeliveryFacts is what decides where a message stands with one recipient: the times of the latest receipts, zero for "not so", and what
 // is known of the recipient.
-type Standing struct {
+type DeliveryFacts struct {
 	Archived, Read, Presented, Notified mail.Time
 	Expires                             mail.Time // zero: never
 	Direct                              bool      // the message is for this agent by name
@@ -19,7 +19,7 @@ type Standing struct {
 //
 // Mail to an agent by name that is away is dead, a dead letter, until the agent's next session adopts it. What
 // was read stays read, whatever happens to the reader.
-func (s Standing) State(now mail.Time) (mail.DeliveryState, mail.Time) {
+func (s DeliveryFacts) State(now mail.Time) (mail.DeliveryState, mail.Time) {
 	switch {
 	case s.Archived != 0:
 		return mail.Archived, s.Archived

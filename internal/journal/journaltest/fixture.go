@@ -16,15 +16,15 @@ import (
 // patience is how long a test waits for what must come. It is only ever used up by a journal that is wrong.
 const patience = 20 * time.Second
 
-// bed is a journal under test.
-type bed struct {
+// fixture is a journal under test.
+type fixture struct {
 	*testing.T
 	journal.Journal
 	open Opener
 	dir  string
 }
 
-func (b *bed) reopen() {
+func (b *fixture) reopen() {
 	b.Helper()
 	if err := b.Journal.Close(); err != nil {
 		b.Fatalf("Close() = %v", err)
@@ -33,7 +33,7 @@ func (b *bed) reopen() {
 }
 
 // add appends events in one call and returns them with the places they must have got.
-func (b *bed) add(events ...mail.Event) []mail.Event {
+func (b *fixture) add(events ...mail.Event) []mail.Event {
 	b.Helper()
 	first := b.Last() + 1
 	last, err := b.Append(b.context(), events...)
@@ -51,13 +51,13 @@ func (b *bed) add(events ...mail.Event) []mail.Event {
 	return placed
 }
 
-func (b *bed) context() context.Context {
+func (b *fixture) context() context.Context {
 	ctx, cancel := context.WithTimeout(context.Background(), patience)
 	b.Cleanup(cancel)
 	return ctx
 }
 
-func (b *bed) compacter() journal.Compacter {
+func (b *fixture) compacter() journal.Compacter {
 	c, ok := b.Journal.(journal.Compacter)
 	if !ok {
 		b.Skip("this journal cannot be compacted")
@@ -66,7 +66,7 @@ func (b *bed) compacter() journal.Compacter {
 }
 
 // want fails the test unless a cursor behind after sees exactly these events.
-func (b *bed) want(after mail.Seq, events []mail.Event) {
+func (b *fixture) want(after mail.Seq, events []mail.Event) {
 	b.Helper()
 	c := b.Follow(after)
 	defer c.Close()
@@ -77,7 +77,7 @@ func (b *bed) want(after mail.Seq, events []mail.Event) {
 }
 
 // take reads n events and fails the test if a cursor gives more than that.
-func (b *bed) take(c journal.Cursor, n int) []mail.Event {
+func (b *fixture) take(c journal.Cursor, n int) []mail.Event {
 	b.Helper()
 	var got []mail.Event
 	for ctx := b.context(); len(got) < n; {
@@ -96,7 +96,7 @@ func (b *bed) take(c journal.Cursor, n int) []mail.Event {
 	return got
 }
 
-func (b *bed) wantNothing(c journal.Cursor) {
+func (b *fixture) wantNothing(c journal.Cursor) {
 	b.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Millisecond)
 	defer cancel()
@@ -105,7 +105,7 @@ func (b *bed) wantNothing(c journal.Cursor) {
 	}
 }
 
-func (b *bed) archived() []mail.Event {
+func (b *fixture) archived() []mail.Event {
 	b.Helper()
 	var got []mail.Event
 	for e, err := range b.compacter().Archived(b.context()) {
@@ -117,7 +117,7 @@ func (b *bed) archived() []mail.Event {
 	return got
 }
 
-func (b *bed) wantArchived(events []mail.Event) {
+func (b *fixture) wantArchived(events []mail.Event) {
 	b.Helper()
 	if diff := cmp.Diff(events, b.archived()); diff != "" {
 		b.Fatalf("Archived differs (-want +got):\n%s", diff)

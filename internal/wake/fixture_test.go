@@ -103,8 +103,8 @@ func (b *bell) last() Ring {
 	return b.rings[len(b.rings)-1]
 }
 
-// bed is a room in memory and its Ringer, in a bubble of fake time.
-type bed struct {
+// fixture is a room in memory and its Ringer, in a bubble of fake time.
+type fixture struct {
 	*testing.T
 	doors  *Doors
 	ladder policy.Ladder
@@ -121,10 +121,10 @@ type bed struct {
 	done chan struct{}
 }
 
-// inBed runs f with a room whose agents are registered and idle.
-func inBed(t *testing.T, entries []Entry, f func(b *bed), agents ...mail.Presence) {
+// inFixture runs f with a room whose agents are registered and idle.
+func inFixture(t *testing.T, entries []Entry, f func(b *fixture), agents ...mail.Presence) {
 	synctest.Test(t, func(t *testing.T) {
-		b := &bed{T: t, doors: NewDoors(entries...)}
+		b := &fixture{T: t, doors: NewDoors(entries...)}
 		b.start()
 		defer b.end()
 		for _, a := range agents {
@@ -134,7 +134,7 @@ func inBed(t *testing.T, entries []Entry, f func(b *bed), agents ...mail.Presenc
 	})
 }
 
-func (b *bed) start() {
+func (b *fixture) start() {
 	b.Helper()
 	room, err := mailroom.Open(context.Background(), "lab", b.store.Open(), mailroom.Options{Door: b.doors.Name, PutOff: b.doors.PutOff, Limits: policy.Limits{RepeatWindow: -1, Exchanges: -1, PerMinute: -1, Depth: -1}})
 	b.must(err)
@@ -171,13 +171,13 @@ func (muteSystem) Send(context.Context, mail.Draft) (mail.Sent, error) {
 	return mail.Sent{}, mail.Errorf(mail.Unavailable, "the disk is full")
 }
 
-func (b *bed) observe(delta int) {
+func (b *fixture) observe(delta int) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.outstanding += delta
 }
 
-func (b *bed) look(all map[mail.Address]*sleeper) {
+func (b *fixture) look(all map[mail.Address]*sleeper) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.ringsFor = make(map[mail.Address]bool)
@@ -187,19 +187,19 @@ func (b *bed) look(all map[mail.Address]*sleeper) {
 }
 
 // waits returns how many are to be woken, as the metrics tell.
-func (b *bed) waits() int {
+func (b *fixture) waits() int {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	return b.outstanding
 }
 
-func (b *bed) isRung(n mail.Name) bool {
+func (b *fixture) isRung(n mail.Name) bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	return b.ringsFor[mail.AgentAddress(n)]
 }
 
-func (b *bed) end() {
+func (b *fixture) end() {
 	b.stop()
 	<-b.done
 	b.must(b.room.Close())
@@ -209,7 +209,7 @@ func (b *bed) end() {
 }
 
 // away has f happen in the room while no Ringer looks.
-func (b *bed) away(f func()) {
+func (b *fixture) away(f func()) {
 	b.Helper()
 	b.stop()
 	<-b.done
@@ -218,33 +218,33 @@ func (b *bed) away(f func()) {
 }
 
 // restart ends the Ringer and the room, and opens them again from the journal.
-func (b *bed) restart() {
+func (b *fixture) restart() {
 	b.Helper()
 	b.end()
 	b.start()
 }
 
-func (b *bed) must(err error) {
+func (b *fixture) must(err error) {
 	b.Helper()
 	if err != nil {
 		b.Fatal(err)
 	}
 }
 
-func (b *bed) register(p mail.Presence) {
+func (b *fixture) register(p mail.Presence) {
 	b.Helper()
 	_, err := b.room.As(mail.User).Register(b.Context(), p)
 	b.must(err)
 }
 
-func (b *bed) state(n mail.Name, s mail.State) {
+func (b *fixture) state(n mail.Name, s mail.State) {
 	b.Helper()
 	_, err := b.room.As(n).Register(b.Context(), mail.Presence{State: s})
 	b.must(err)
 }
 
 // send sends from an agent called worker and lets everything happen that happens at once.
-func (b *bed) send(to, typ string, d mail.Draft) mail.Sent {
+func (b *fixture) send(to, typ string, d mail.Draft) mail.Sent {
 	b.Helper()
 	d.To, d.Type, d.Body = mail.Recipients{to}, typ, "body"
 	if typ == "review-result" {
@@ -255,14 +255,14 @@ func (b *bed) send(to, typ string, d mail.Draft) mail.Sent {
 	return sent
 }
 
-func (b *bed) mark(n mail.Name, k mail.Mark, ids ...mail.ID) {
+func (b *fixture) mark(n mail.Name, k mail.Mark, ids ...mail.ID) {
 	b.Helper()
 	_, err := b.room.As(n).Mark(b.Context(), mail.Marking{IDs: ids, All: len(ids) == 0, Mark: k, Door: "test"})
 	b.must(err)
 }
 
 // pass lets time pass.
-func (b *bed) pass(d time.Duration) {
+func (b *fixture) pass(d time.Duration) {
 	time.Sleep(d)
 	synctest.Wait()
 }
@@ -271,7 +271,7 @@ func (b *bed) pass(d time.Duration) {
 const moment = 700 * time.Millisecond
 
 // rung checks how often a bell was rung, a moment from now.
-func (b *bed) rung(bell *bell, want int, when string) {
+func (b *fixture) rung(bell *bell, want int, when string) {
 	b.Helper()
 	b.pass(moment)
 	if got := bell.rung(); got != want {
@@ -280,14 +280,14 @@ func (b *bed) rung(bell *bell, want int, when string) {
 }
 
 // notices returns what the system told the user.
-func (b *bed) notices() []mail.Item {
+func (b *fixture) notices() []mail.Item {
 	b.Helper()
 	page, err := b.room.As(mail.User).Inbox(b.Context(), mail.InboxQuery{Limit: mail.MaxLimit})
 	b.must(err)
 	return slices.DeleteFunc(page.Messages, func(it mail.Item) bool { return it.From != mail.FromSystem })
 }
 
-func (b *bed) notified(n int, when string, texts ...string) {
+func (b *fixture) notified(n int, when string, texts ...string) {
 	b.Helper()
 	all := b.notices()
 	if len(all) != n {

@@ -21,8 +21,8 @@ import (
 	"pennypost/internal/mail"
 )
 
-// desk is a bed with a bridge, and what these tests do with it.
-type desk struct{ *dialecttest.Bed }
+// desk is a fixture with a bridge, and what these tests do with it.
+type desk struct{ *dialecttest.Fixture }
 
 func newDesk(t *testing.T) desk {
 	d := desk{dialecttest.New(t, haak.Dialect())}

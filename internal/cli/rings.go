@@ -10,14 +10,14 @@ import (
 
 // Bounds of the pauses before a line is asked for again that was not to be had.
 const (
-	minAttend = time.Second
-	maxAttend = 30 * time.Second
+	minRingPause = time.Second
+	maxRingPause = 30 * time.Second
 )
 
-// attend waits at a line and gives each ring to take, until ctx ends, take fails or the post office refuses. One that is away comes back, and so does
+// followRings waits at a line and gives each ring to take, until ctx ends, take fails or the post office refuses. One that is away comes back, and so does
 // an agent that is not on the roster: a session outlives many. warn is told of that, each time once.
-func attend(ctx context.Context, office *client.Office, room mail.RoomName, name mail.Name, at mail.Line, take func(*mail.Rung) error, warn func(error)) error {
-	pause, told := minAttend, mail.Code("")
+func followRings(ctx context.Context, office *client.Office, room mail.RoomName, name mail.Name, at mail.Listener, take func(*mail.Rung) error, warn func(error)) error {
+	pause, warned := minRingPause, mail.Code("")
 	for ctx.Err() == nil {
 		began := time.Now()
 		rung, err := office.Ring(ctx, room, name, at)
@@ -30,18 +30,18 @@ func attend(ctx context.Context, office *client.Office, room mail.RoomName, name
 				return err
 			}
 			continue
-		case err == nil && time.Since(began) >= minAttend:
-			pause, told = minAttend, ""
+		case err == nil && time.Since(began) >= minRingPause:
+			pause, warned = minRingPause, ""
 			continue
-		case err != nil && code != told && ctx.Err() == nil:
+		case err != nil && code != warned && ctx.Err() == nil:
 			warn(err)
 		}
-		told = code
+		warned = code
 		select {
 		case <-ctx.Done():
 		case <-time.After(pause):
 		}
-		pause = min(2*pause, maxAttend)
+		pause = min(2*pause, maxRingPause)
 	}
 	return nil
 }

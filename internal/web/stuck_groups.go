@@ -17,7 +17,7 @@ const (
 	noticeTime = 7 * 24 * time.Hour // how long a notice asks for somebody who does not dismiss it
 )
 
-// stuckSections are the kinds of snags, in the order in which they ask for somebody.
+// stuckSections are the kinds of groups, in the order in which they ask for somebody.
 func stuckSections() []stuckSection {
 	return []stuckSection{
 		{Kind: "held", Title: "Nobody has the role", Why: "Kept until an agent takes the role. It does not expire."},
@@ -30,9 +30,9 @@ func stuckSections() []stuckSection {
 	}
 }
 
-// snags finds all that is stuck.
-func (v *view) snags(agents []mail.Agent) ([]stuckSection, error) {
-	c := &catch{view: v, agents: make(map[mail.Name]*mail.Agent), found: make(map[string]*snag), moving: make(map[mail.ID]bool)}
+// stuckGroups finds all that is stuck.
+func (v *view) stuckGroups(agents []mail.Agent) ([]stuckSection, error) {
+	c := &catch{view: v, agents: make(map[mail.Name]*mail.Agent), found: make(map[string]*stuckGroup), moving: make(map[mail.ID]bool)}
 	for i := range agents {
 		c.agents[agents[i].Name] = &agents[i]
 	}
@@ -46,24 +46,24 @@ func (v *view) snags(agents []mail.Agent) ([]stuckSection, error) {
 	for i := range sections {
 		for _, s := range c.found {
 			if s.Kind == sections[i].Kind {
-				sections[i].Snags = append(sections[i].Snags, s)
+				sections[i].Groups = append(sections[i].Groups, s)
 			}
 		}
-		slices.SortFunc(sections[i].Snags, func(a, b *snag) int { return cmp.Or(cmp.Compare(a.Since, b.Since), strings.Compare(a.Key(), b.Key())) })
+		slices.SortFunc(sections[i].Groups, func(a, b *stuckGroup) int { return cmp.Or(cmp.Compare(a.Since, b.Since), strings.Compare(a.Key(), b.Key())) })
 	}
-	return slices.DeleteFunc(sections, func(s stuckSection) bool { return len(s.Snags) == 0 }), nil
+	return slices.DeleteFunc(sections, func(s stuckSection) bool { return len(s.Groups) == 0 }), nil
 }
 
-// catch gathers snags.
+// catch gathers groups.
 type catch struct {
 	*view
 	agents map[mail.Name]*mail.Agent
-	found  map[string]*snag // by Key
+	found  map[string]*stuckGroup // by Key
 	moving map[mail.ID]bool // messages that somebody has yet to look at
 }
 
-// add puts a snag among the others, or a message to the snag that is there.
-func (c *catch) add(s *snag, items ...*mail.Item) *snag {
+// add puts a group among the others, or a message to the group that is there.
+func (c *catch) add(s *stuckGroup, items ...*mail.Item) *stuckGroup {
 	s.view = c.view
 	if same := c.found[s.Key()]; same != nil {
 		s = same
@@ -134,14 +134,14 @@ func (c *catch) delivery(it *mail.Item, d mail.Delivery, dealt bool) {
 	switch d.State {
 	case mail.Held:
 		c.moving[it.ID] = true
-		c.add(&snag{Kind: "held", Who: d.Address, Why: c.whyHeld(d)}, it)
+		c.add(&stuckGroup{Kind: "held", Who: d.Address, Why: c.whyHeld(d)}, it)
 	case mail.Dead:
 		if !dealt {
-			c.add(&snag{Kind: "dead", Who: mail.AgentAddress(d.Agent), Why: c.whyDead(d.Agent)}, it)
+			c.add(&stuckGroup{Kind: "dead", Who: mail.AgentAddress(d.Agent), Why: c.whyDead(d.Agent)}, it)
 		}
 	case mail.Expired:
 		if !dealt && !seenByAny(it) {
-			c.add(&snag{Kind: "expired", Who: d.Address, Why: c.whyExpired(d)}, it)
+			c.add(&stuckGroup{Kind: "expired", Who: d.Address, Why: c.whyExpired(d)}, it)
 		}
 	case mail.Queued, mail.Notified:
 		c.waiting(it, d)
@@ -165,7 +165,7 @@ func (c *catch) waiting(it *mail.Item, d mail.Delivery) {
 	if why == "" {
 		return
 	}
-	s := c.add(&snag{Kind: "waiting", Who: mail.AgentAddress(d.Agent), Why: why}, it)
+	s := c.add(&stuckGroup{Kind: "waiting", Who: mail.AgentAddress(d.Agent), Why: why}, it)
 	switch a := c.agents[d.Agent]; {
 	case a.State == mail.Frozen:
 		s.Frozen = a.Name
@@ -300,9 +300,9 @@ func (c *catch) notice(it *mail.Item) {
 	if len(about) > 0 && !slices.ContainsFunc(about, func(id mail.ID) bool { return c.moving[id] }) {
 		return // it has looked since
 	}
-	s := c.found[(&snag{Kind: "waiting", Who: mail.AgentAddress(agent)}).Key()]
+	s := c.found[(&stuckGroup{Kind: "waiting", Who: mail.AgentAddress(agent)}).Key()]
 	if agent == "" || s == nil {
-		s = c.add(&snag{Kind: "notice", Notice: it.ID, Title: subject(&it.Message), Why: firstLine(it.Body), Since: it.Sent})
+		s = c.add(&stuckGroup{Kind: "notice", Notice: it.ID, Title: subject(&it.Message), Why: firstLine(it.Body), Since: it.Sent})
 	}
 	if s.Notice == "" {
 		s.Notice = it.ID
@@ -319,7 +319,7 @@ func (c *catch) bridges() error {
 		return err
 	}
 	for _, b := range all {
-		s := &snag{Kind: "bridge", Bridge: b.ID, Title: b.ID, Commands: []string{c.command("bridge sync " + b.ID)}}
+		s := &stuckGroup{Kind: "bridge", Bridge: b.ID, Title: b.ID, Commands: []string{c.command("bridge sync " + b.ID)}}
 		switch {
 		case b.Failing != "":
 			s.Why, s.Since = b.Failing+".", b.Since
@@ -342,14 +342,14 @@ func (c *catch) file() {
 			continue
 		}
 		if st.Trouble != "" {
-			c.add(&snag{Kind: "file", Title: "The room takes no mail", Commands: []string{"pennypost doctor"}, Why: st.Trouble})
+			c.add(&stuckGroup{Kind: "file", Title: "The room takes no mail", Commands: []string{"pennypost doctor"}, Why: st.Trouble})
 		}
 		if st.Missing > 0 {
-			c.add(&snag{Kind: "file", Title: plural(st.Missing, "line") + " missing", Commands: []string{c.command("verify")},
+			c.add(&stuckGroup{Kind: "file", Title: plural(st.Missing, "line") + " missing", Commands: []string{c.command("verify")},
 				Why: "They were in the room's journal, and were gone when it was opened. Verify says which, and whose."})
 		}
 		if st.Rejected > 0 {
-			c.add(&snag{Kind: "file", Title: plural(st.Rejected, "line") + " set aside", Commands: []string{c.command("verify")},
+			c.add(&stuckGroup{Kind: "file", Title: plural(st.Rejected, "line") + " set aside", Commands: []string{c.command("verify")},
 				Why: "They stand byte for byte in files of their own, beside the room's journal."})
 		}
 	}

@@ -21,8 +21,8 @@ import (
 // bedHost is the name of the pages of tests.
 const bedHost = "pp-test.localhost"
 
-// bed is a Site with a real room behind it, shop, and a person who has logged in.
-type bed struct {
+// fixture is a Site with a real room behind it, shop, and a person who has logged in.
+type fixture struct {
 	t      testing.TB
 	site   *Site
 	office *bedOffice
@@ -30,10 +30,10 @@ type bed struct {
 	stop   context.CancelFunc // ends streams, as a post office does that closes
 }
 
-func newBed(t testing.TB) *bed {
+func newFixture(t testing.TB) *fixture {
 	t.Helper()
 	ctx, cancel := context.WithCancel(context.Background())
-	b := &bed{t: t, office: &bedOffice{}, stop: cancel}
+	b := &fixture{t: t, office: &bedOffice{}, stop: cancel}
 	b.site = New(Options{Office: b.office, Key: []byte("a key of the test"), Host: bedHost, Closing: ctx, Log: slog.New(slog.DiscardHandler), Version: "test"})
 	b.cookie, _ = b.site.sessions.begin("a test", false) // it is in memory
 	t.Cleanup(func() {
@@ -50,7 +50,7 @@ func newBed(t testing.TB) *bed {
 }
 
 // addRoom opens one more room, in which nobody is limited.
-func (b *bed) addRoom(name mail.RoomName) *mailroom.Room {
+func (b *fixture) addRoom(name mail.RoomName) *mailroom.Room {
 	b.t.Helper()
 	r, err := mailroom.Open(context.Background(), name, new(journaltest.Store).Open(), mailroom.Options{
 		Limits: policy.Limits{RepeatWindow: -1, Exchanges: -1, PerMinute: -1, Depth: -1}, Retention: policy.Retention{Age: -1, Count: -1},
@@ -64,10 +64,10 @@ func (b *bed) addRoom(name mail.RoomName) *mailroom.Room {
 }
 
 // as is the room shop as somebody sees it.
-func (b *bed) as(name mail.Name) mail.Service { return b.office.open[0].As(name) }
+func (b *fixture) as(name mail.Name) mail.Service { return b.office.open[0].As(name) }
 
 // send sends a message in shop and returns its id. What d leaves open is filled in.
-func (b *bed) send(from mail.Name, d mail.Draft) mail.ID {
+func (b *fixture) send(from mail.Name, d mail.Draft) mail.ID {
 	b.t.Helper()
 	if d.Body == "" {
 		d.Body = "Say what you think."
@@ -83,7 +83,7 @@ func (b *bed) send(from mail.Name, d mail.Draft) mail.ID {
 }
 
 // register puts agents on the roster of shop.
-func (b *bed) register(agents ...mail.Presence) {
+func (b *fixture) register(agents ...mail.Presence) {
 	b.t.Helper()
 	for _, p := range agents {
 		if _, err := b.as(mail.User).Register(context.Background(), p); err != nil {
@@ -92,15 +92,15 @@ func (b *bed) register(agents ...mail.Presence) {
 	}
 }
 
-// bedAnswer is what the browser got.
-type bedAnswer struct {
+// fixtureAnswer is what the browser got.
+type fixtureAnswer struct {
 	Code   int
 	Header http.Header
 	Body   string
 }
 
 // do sends a request as the person's browser does, with changes made to it by each of with.
-func (b *bed) do(method, path string, body io.Reader, with ...func(*http.Request)) bedAnswer {
+func (b *fixture) do(method, path string, body io.Reader, with ...func(*http.Request)) fixtureAnswer {
 	b.t.Helper()
 	r := httptest.NewRequest(method, path, body)
 	r.Host = bedHost + ":8765"
@@ -120,22 +120,22 @@ func (b *bed) do(method, path string, body io.Reader, with ...func(*http.Request
 			b.t.Fatalf("%s %s: %v", method, path, err)
 		}
 	}
-	return bedAnswer{w.Code, w.Header(), string(text)}
+	return fixtureAnswer{w.Code, w.Header(), string(text)}
 }
 
-func (b *bed) get(path string, with ...func(*http.Request)) bedAnswer {
+func (b *fixture) get(path string, with ...func(*http.Request)) fixtureAnswer {
 	b.t.Helper()
 	return b.do(http.MethodGet, path, nil, with...)
 }
 
 // part asks as htmx does for the part of a page with that id.
-func (b *bed) part(path, target string) bedAnswer {
+func (b *fixture) part(path, target string) fixtureAnswer {
 	b.t.Helper()
 	return b.get(path, asScript("section#"+target))
 }
 
 // post posts a form, as a browser without script does; with asScript, as htmx does.
-func (b *bed) post(path string, form url.Values, with ...func(*http.Request)) bedAnswer {
+func (b *fixture) post(path string, form url.Values, with ...func(*http.Request)) fixtureAnswer {
 	b.t.Helper()
 	kind := func(r *http.Request) { r.Header.Set("Content-Type", "application/x-www-form-urlencoded") }
 	return b.do(http.MethodPost, path, strings.NewReader(form.Encode()), append([]func(*http.Request){kind}, with...)...)
@@ -150,7 +150,7 @@ func asScript(target string) func(*http.Request) {
 }
 
 // want fails the test unless the answer has that status and all of the texts are in it.
-func (a bedAnswer) want(t testing.TB, code int, texts ...string) bedAnswer {
+func (a fixtureAnswer) want(t testing.TB, code int, texts ...string) fixtureAnswer {
 	t.Helper()
 	if a.Code != code {
 		t.Fatalf("status %d, want %d: %s", a.Code, code, a.Body)
@@ -164,7 +164,7 @@ func (a bedAnswer) want(t testing.TB, code int, texts ...string) bedAnswer {
 }
 
 // without fails the test if one of the texts is in the answer.
-func (a bedAnswer) without(t testing.TB, texts ...string) bedAnswer {
+func (a fixtureAnswer) without(t testing.TB, texts ...string) fixtureAnswer {
 	t.Helper()
 	for _, text := range texts {
 		if strings.Contains(a.Body, text) {

@@ -16,11 +16,11 @@ const (
 // WaitDoor is the door of mail that ended a wait of its recipient.
 const WaitDoor = "wait"
 
-// LineDoors lists the doors at which processes wait, in the order in which they are tried.
-func LineDoors() []string { return []string{PosterDoor, RewakeDoor, MonitorDoor, ChannelDoor} }
+// ListenerDoors lists the doors at which processes wait, in the order in which they are tried.
+func ListenerDoors() []string { return []string{PosterDoor, RewakeDoor, MonitorDoor, ChannelDoor} }
 
-// Line is where a process beside an agent waits for the next ring.
-type Line struct {
+// Listener is where a process beside an agent waits for the next ring.
+type Listener struct {
 	Door string `json:"door"`
 	// Session names the session for which the process waits, by the client's id; "": it waits whatever session there is. Of one session only the latest
 	// process waits at a door, and none when the session has ended.
@@ -28,9 +28,9 @@ type Line struct {
 }
 
 // Check returns what is wrong with l by itself.
-func (l Line) Check() error {
-	if !slices.Contains(LineDoors(), l.Door) {
-		return Errorf(Invalid, "nobody waits at a door %q; use %s", l.Door, strings.Join(LineDoors(), ", "))
+func (l Listener) Check() error {
+	if !slices.Contains(ListenerDoors(), l.Door) {
+		return Errorf(Invalid, "nobody waits at a door %q; use %s", l.Door, strings.Join(ListenerDoors(), ", "))
 	}
 	if l.Session == "" {
 		return nil

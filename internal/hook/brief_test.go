@@ -15,7 +15,7 @@ import (
 )
 
 func TestToldAtStart(t *testing.T) {
-	everyClient(t, func(b *bed, h *hooktest.Harness) {
+	everyClient(t, func(b *fixture, h *hooktest.Harness) {
 		h.Start("startup")
 		b.wantSilence(h)
 		b.wantAgent("ann", mail.Idle)
@@ -37,7 +37,7 @@ func TestToldAtStart(t *testing.T) {
 }
 
 // wantSilence2 holds that a session was told nothing but its name.
-func (b *bed) wantSilence2(h *hooktest.Harness, name string) {
+func (b *fixture) wantSilence2(h *hooktest.Harness, name string) {
 	b.Helper()
 	text := last(h)
 	if whole, pointed := hooktest.Shown(text); len(whole)+len(pointed) > 0 || !strings.Contains(text, name) {
@@ -46,7 +46,7 @@ func (b *bed) wantSilence2(h *hooktest.Harness, name string) {
 }
 
 func TestToldMidTurn(t *testing.T) {
-	everyClient(t, func(b *bed, h *hooktest.Harness) {
+	everyClient(t, func(b *fixture, h *hooktest.Harness) {
 		h.Start("startup")
 		id := b.send("ann", "before the prompt")
 		b.send("ann", "progress", typed(mail.Status))
@@ -74,7 +74,7 @@ func TestToldMidTurn(t *testing.T) {
 }
 
 func TestToldAtTurnEnd(t *testing.T) {
-	everyClient(t, func(b *bed, h *hooktest.Harness) {
+	everyClient(t, func(b *fixture, h *hooktest.Harness) {
 		h.Start("startup")
 		h.Prompt("go on")
 		id := b.send("ann", "wait for me")
@@ -93,7 +93,7 @@ func TestToldAtTurnEnd(t *testing.T) {
 }
 
 func TestCancel(t *testing.T) {
-	everyClient(t, func(b *bed, h *hooktest.Harness) {
+	everyClient(t, func(b *fixture, h *hooktest.Harness) {
 		h.Start("startup")
 		h.Prompt("go on")
 		if !h.Tool("Bash", "ls") {
@@ -140,7 +140,7 @@ func TestCancel(t *testing.T) {
 
 // A cancel that is marked read lets the tools run again.
 func TestCancelMarkedRead(t *testing.T) {
-	b := newBed(t)
+	b := newFixture(t)
 	h := b.harness(hooktest.Claude(), "ann", "s1")
 	h.Start("startup")
 	h.Prompt("go on")
@@ -157,7 +157,7 @@ func TestCancelMarkedRead(t *testing.T) {
 
 // What is told is at most MaxText long, urgent first; what does not fit is pointed to, or counted.
 func TestLongMail(t *testing.T) {
-	everyClient(t, func(b *bed, h *hooktest.Harness) {
+	everyClient(t, func(b *fixture, h *hooktest.Harness) {
 		h.Start("startup")
 		h.Prompt("go on")
 		long := b.send("ann", strings.Repeat("é", 5000), func(d *mail.Draft) { d.Subject = "a novel" })
@@ -193,7 +193,7 @@ func TestLongMail(t *testing.T) {
 // Mail cannot write what stands around it, not where the client escapes brackets and leaves references alone (Gemini CLI) either; and each telling has
 // tags of its own.
 func TestToldIsFenced(t *testing.T) {
-	everyClient(t, func(b *bed, h *hooktest.Harness) {
+	everyClient(t, func(b *fixture, h *hooktest.Harness) {
 		h.Start("startup")
 		h.Prompt("go on")
 		known := make(map[string]bool)
@@ -218,7 +218,7 @@ func TestToldIsFenced(t *testing.T) {
 
 // Nothing can make a pointer too long to be told.
 func TestHugeHead(t *testing.T) {
-	b := newBed(t)
+	b := newFixture(t)
 	h := b.harness(hooktest.Claude(), "ann", "s1")
 	h.Start("startup")
 	h.Prompt("go on")
@@ -238,7 +238,7 @@ func TestHugeHead(t *testing.T) {
 
 // A turn that mail keeps going goes on at most MaxContinues times; then the user is told.
 func TestGivesUp(t *testing.T) {
-	everyClient(t, func(b *bed, h *hooktest.Harness) {
+	everyClient(t, func(b *fixture, h *hooktest.Harness) {
 		h.Start("startup")
 		h.Prompt("go on")
 		b.send("ann", words(2000)) // is pointed to, and the model does not look
@@ -258,7 +258,7 @@ func TestGivesUp(t *testing.T) {
 }
 
 // wantNotice holds that the user was told so often that an agent stopped over mail.
-func (b *bed) wantNotice(n int) {
+func (b *fixture) wantNotice(n int) {
 	b.Helper()
 	page, err := b.as(mail.User).Inbox(context.Background(), mail.InboxQuery{})
 	b.must(err)
@@ -274,7 +274,7 @@ func (b *bed) wantNotice(n int) {
 
 // Hooks of subagents tell nothing and end nothing.
 func TestSubagents(t *testing.T) {
-	b := newBed(t)
+	b := newFixture(t)
 	h := b.harness(hooktest.Claude(), "ann", "s1")
 	h.Start("startup")
 	h.Prompt("go on")
@@ -304,7 +304,7 @@ func TestStates(t *testing.T) {
 		{hooktest.Claude(), "SomethingNew", "", mail.Working}, {hooktest.Claude(), "PreCompact", "", mail.Working}, {hooktest.Claude(), "Notification", "", mail.Working},
 	} {
 		t.Run(fmt.Sprint(c.client.Name, " ", c.event, " ", c.more), func(t *testing.T) {
-			b := newBed(t)
+			b := newFixture(t)
 			h := b.harness(c.client, "ann", "s1")
 			h.Start("startup")
 			h.Prompt("go on")
@@ -330,7 +330,7 @@ func TestStates(t *testing.T) {
 
 // A turn that a person broke off is over a minute later, and mail that waits does not keep it going.
 func TestIdlePrompt(t *testing.T) {
-	b := newBed(t)
+	b := newFixture(t)
 	h := b.harness(hooktest.Claude(), "ann", "s1")
 	h.Start("startup")
 	h.Prompt("go on")
@@ -346,7 +346,7 @@ func TestIdlePrompt(t *testing.T) {
 }
 
 func TestTeammateIdle(t *testing.T) {
-	b := newBed(t)
+	b := newFixture(t)
 	h := b.harness(hooktest.Claude(), "ann", "s1")
 	h.Start("startup")
 	h.Prompt("go on")
@@ -369,7 +369,7 @@ func TestTeammateIdle(t *testing.T) {
 
 // Two sessions of one name are two agents, and the second is told so.
 func TestTwoSessions(t *testing.T) {
-	b := newBed(t)
+	b := newFixture(t)
 	one, two := b.harness(hooktest.Claude(), "ann", "s1"), b.harness(hooktest.Claude(), "ann", "s2")
 	one.Start("startup")
 	two.Start("startup")
@@ -393,7 +393,7 @@ func TestTwoSessions(t *testing.T) {
 
 // After compaction the model is told that there is mail it may have forgotten.
 func TestCompacted(t *testing.T) {
-	b := newBed(t)
+	b := newFixture(t)
 	h := b.harness(hooktest.Claude(), "ann", "s1")
 	h.Start("startup")
 	b.send("ann", "one")

@@ -13,9 +13,9 @@ import (
 	"pennypost/internal/process"
 )
 
-// visit is a room as one caller sees it, borrowed for each call: it stays usable for as long as somebody keeps it (an MCP
+// callerRoom is a room as one caller sees it, borrowed for each call: it stays usable for as long as somebody keeps it (an MCP
 // session keeps it for days), while the room itself is closed whenever nobody needs it.
-type visit struct {
+type callerRoom struct {
 	office *office
 	name   mail.RoomName
 	caller mail.Name
@@ -23,9 +23,9 @@ type visit struct {
 	opens  string // the program for whose session this call speaks
 }
 
-// visitor returns the room as caller sees it, who came by the connection of ctx.
-func (o *office) visitor(ctx context.Context, name mail.RoomName, caller mail.Name) *visit {
-	v := &visit{office: o, name: name, caller: caller}
+// roomAs returns the room as caller sees it, who came by the connection of ctx.
+func (o *office) roomAs(ctx context.Context, name mail.RoomName, caller mail.Name) *callerRoom {
+	v := &callerRoom{office: o, name: name, caller: caller}
 	if p, ok := ctx.Value(peerKey{}).(*peer); ok && caller != mail.User && o.cfg.AgentCheck != config.CheckProcess {
 		v.peer = p
 	}
@@ -33,7 +33,7 @@ func (o *office) visitor(ctx context.Context, name mail.RoomName, caller mail.Na
 }
 
 // as returns the room for one call, if the caller may speak there as who it says to be.
-func (v *visit) as(e *entry) (mail.Service, error) {
+func (v *callerRoom) as(e *entry) (mail.Service, error) {
 	if v.peer == nil {
 		return e.room.As(v.caller), nil
 	}
@@ -44,7 +44,7 @@ func (v *visit) as(e *entry) (mail.Service, error) {
 
 // opening returns v for a call about a session of a program, if that is one of those that the peer runs in. Else the call
 // is like any other, and the program is taken for none.
-func (v *visit) opening(program *string) *visit {
+func (v *callerRoom) opening(program *string) *callerRoom {
 	if v.peer == nil || len(v.peer.programs()) == 0 || *program == "" {
 		return v
 	}
@@ -61,7 +61,7 @@ func (v *visit) opening(program *string) *visit {
 
 // admit returns as whom somebody speaks who came by the connection of ctx, and puts it on the roster.
 func (o *office) admit(ctx context.Context, name mail.RoomName, caller mail.Name) (mail.Name, error) {
-	v := o.visitor(ctx, name, caller)
+	v := o.roomAs(ctx, name, caller)
 	if v.peer == nil {
 		return caller, nil
 	}
@@ -72,20 +72,20 @@ func (o *office) admit(ctx context.Context, name mail.RoomName, caller mail.Name
 	return a.Name, err
 }
 
-var _ mail.Service = (*visit)(nil)
+var _ mail.Service = (*callerRoom)(nil)
 
 // enter borrows the room for a call, which changes something or not.
-func (v *visit) enter(ctx context.Context, changes bool) (*entry, error) {
+func (v *callerRoom) enter(ctx context.Context, changes bool) (*entry, error) {
 	if err := v.office.checkRemoved(v.name, v.caller, changes); err != nil {
 		return nil, err
 	}
 	return v.office.borrow(ctx, v.name)
 }
 
-func (v *visit) leave(e *entry) { v.office.giveBack(e, v.name) }
+func (v *callerRoom) leave(e *entry) { v.office.giveBack(e, v.name) }
 
 // why returns err, of a call to the room of e, in the words of the room's removal if that is what ended it.
-func (v *visit) why(e *entry, err error) error {
+func (v *callerRoom) why(e *entry, err error) error {
 	if mail.CodeOf(err) == mail.Unavailable && v.office.isRemoved(e) {
 		return errRemoved(v.name)
 	}
@@ -93,7 +93,7 @@ func (v *visit) why(e *entry, err error) error {
 }
 
 // during makes one call.
-func during[T any](ctx context.Context, v *visit, call func(mail.Service) (T, error)) (T, error) {
+func during[T any](ctx context.Context, v *callerRoom, call func(mail.Service) (T, error)) (T, error) {
 	e, err := v.enter(ctx, false)
 	if err != nil {
 		var none T
@@ -110,7 +110,7 @@ func during[T any](ctx context.Context, v *visit, call func(mail.Service) (T, er
 }
 
 // changing makes one call that changes the room. What it changed is in the files of the room's bridges when it returns, unless they fail.
-func changing[T any](ctx context.Context, v *visit, call func(mail.Service) (T, error)) (T, error) {
+func changing[T any](ctx context.Context, v *callerRoom, call func(mail.Service) (T, error)) (T, error) {
 	e, err := v.enter(ctx, true)
 	if err != nil {
 		var none T
@@ -129,32 +129,32 @@ func changing[T any](ctx context.Context, v *visit, call func(mail.Service) (T, 
 	return out, v.why(e, err)
 }
 
-func (v *visit) Send(ctx context.Context, d mail.Draft) (mail.Sent, error) {
+func (v *callerRoom) Send(ctx context.Context, d mail.Draft) (mail.Sent, error) {
 	return changing(ctx, v, func(s mail.Service) (mail.Sent, error) { return s.Send(ctx, d) })
 }
 
-func (v *visit) Inbox(ctx context.Context, q mail.InboxQuery) (mail.Page, error) {
+func (v *callerRoom) Inbox(ctx context.Context, q mail.InboxQuery) (mail.Page, error) {
 	return during(ctx, v, func(s mail.Service) (mail.Page, error) { return s.Inbox(ctx, q) })
 }
 
-func (v *visit) History(ctx context.Context, q mail.HistoryQuery) (mail.Page, error) {
+func (v *callerRoom) History(ctx context.Context, q mail.HistoryQuery) (mail.Page, error) {
 	return during(ctx, v, func(s mail.Service) (mail.Page, error) { return s.History(ctx, q) })
 }
 
-func (v *visit) Message(ctx context.Context, id mail.ID) (mail.Item, error) {
+func (v *callerRoom) Message(ctx context.Context, id mail.ID) (mail.Item, error) {
 	return during(ctx, v, func(s mail.Service) (mail.Item, error) { return s.Message(ctx, id) })
 }
 
-func (v *visit) Mark(ctx context.Context, m mail.Marking) (mail.Marked, error) {
+func (v *callerRoom) Mark(ctx context.Context, m mail.Marking) (mail.Marked, error) {
 	return changing(ctx, v, func(s mail.Service) (mail.Marked, error) { return s.Mark(ctx, m) })
 }
 
-func (v *visit) Wait(ctx context.Context, q mail.WaitQuery) (mail.Item, error) {
+func (v *callerRoom) Wait(ctx context.Context, q mail.WaitQuery) (mail.Item, error) {
 	return during(ctx, v, func(s mail.Service) (mail.Item, error) { return s.Wait(ctx, q) })
 }
 
 // Watch keeps the room borrowed until the watch is closed.
-func (v *visit) Watch(ctx context.Context, after mail.Seq) (mail.Watch, error) {
+func (v *callerRoom) Watch(ctx context.Context, after mail.Seq) (mail.Watch, error) {
 	e, err := v.enter(ctx, false)
 	if err != nil {
 		return nil, err
@@ -182,21 +182,21 @@ func (w *borrowedWatch) Close() error {
 	return w.Watch.Close()
 }
 
-func (v *visit) Agents(ctx context.Context) ([]mail.Agent, error) {
+func (v *callerRoom) Agents(ctx context.Context) ([]mail.Agent, error) {
 	return during(ctx, v, func(s mail.Service) ([]mail.Agent, error) { return s.Agents(ctx) })
 }
 
-func (v *visit) Turn(ctx context.Context, t mail.Turn) (mail.Told, error) {
+func (v *callerRoom) Turn(ctx context.Context, t mail.Turn) (mail.Briefing, error) {
 	access := t.Access
 	t.Access = nil
-	told, err := during(ctx, v.opening(&t.Process), func(s mail.Service) (mail.Told, error) { return s.Turn(ctx, t) })
+	brief, err := during(ctx, v.opening(&t.Process), func(s mail.Service) (mail.Briefing, error) { return s.Turn(ctx, t) })
 	if err == nil {
-		v.office.meet(v.name, told.Agent, &t, access)
+		v.office.meet(v.name, brief.Agent, &t, access)
 	}
-	return told, err
+	return brief, err
 }
 
-func (v *visit) Register(ctx context.Context, p mail.Presence) (mail.Agent, error) {
+func (v *callerRoom) Register(ctx context.Context, p mail.Presence) (mail.Agent, error) {
 	as := v.opening(&p.Process)
 	if p.Session == "" || p.TakeOver {
 		as = v
@@ -204,7 +204,7 @@ func (v *visit) Register(ctx context.Context, p mail.Presence) (mail.Agent, erro
 	return changing(ctx, as, func(s mail.Service) (mail.Agent, error) { return s.Register(ctx, p) })
 }
 
-func (v *visit) Rename(ctx context.Context, from, to mail.Name) (mail.Agent, error) {
+func (v *callerRoom) Rename(ctx context.Context, from, to mail.Name) (mail.Agent, error) {
 	a, err := changing(ctx, v, func(s mail.Service) (mail.Agent, error) { return s.Rename(ctx, from, to) })
 	if err == nil {
 		v.office.lines.Move(v.name, from)
@@ -213,34 +213,34 @@ func (v *visit) Rename(ctx context.Context, from, to mail.Name) (mail.Agent, err
 	return a, err
 }
 
-func (v *visit) Retire(ctx context.Context, name mail.Name) error {
+func (v *callerRoom) Retire(ctx context.Context, name mail.Name) error {
 	_, err := changing(ctx, v, func(s mail.Service) (struct{}, error) { return struct{}{}, s.Retire(ctx, name) })
 	return err
 }
 
-func (v *visit) Token(ctx context.Context, name mail.Name) (string, error) {
+func (v *callerRoom) Token(ctx context.Context, name mail.Name) (string, error) {
 	return changing(ctx, v, func(s mail.Service) (string, error) { return s.Token(ctx, name) })
 }
 
-func (v *visit) Status(ctx context.Context) (mail.RoomStatus, error) {
+func (v *callerRoom) Status(ctx context.Context) (mail.RoomStatus, error) {
 	return during(ctx, v, func(s mail.Service) (mail.RoomStatus, error) { return s.Status(ctx) })
 }
 
-func (v *visit) Erase(ctx context.Context, id mail.ID) error {
+func (v *callerRoom) Erase(ctx context.Context, id mail.ID) error {
 	_, err := changing(ctx, v, func(s mail.Service) (struct{}, error) { return struct{}{}, s.Erase(ctx, id) })
 	return err
 }
 
-func (v *visit) Archive(ctx context.Context) (mail.Trimmed, error) {
+func (v *callerRoom) Archive(ctx context.Context) (mail.Trimmed, error) {
 	return during(ctx, v, func(s mail.Service) (mail.Trimmed, error) { return s.Archive(ctx) })
 }
 
-func (v *visit) Verify(ctx context.Context) (mail.Verification, error) {
+func (v *callerRoom) Verify(ctx context.Context) (mail.Verification, error) {
 	return during(ctx, v, func(s mail.Service) (mail.Verification, error) { return s.Verify(ctx) })
 }
 
 // Repair opens the room anew if lines were put back: they belong before what it has read.
-func (v *visit) Repair(ctx context.Context) (mail.Verification, error) {
+func (v *callerRoom) Repair(ctx context.Context) (mail.Verification, error) {
 	e, err := v.enter(ctx, true)
 	if err != nil {
 		return mail.Verification{}, err
@@ -258,7 +258,7 @@ func (v *visit) Repair(ctx context.Context) (mail.Verification, error) {
 	return found, errors.Join(err, opening)
 }
 
-func (v *visit) repair(ctx context.Context, e *entry) (mail.Verification, error) {
+func (v *callerRoom) repair(ctx context.Context, e *entry) (mail.Verification, error) {
 	s, err := v.as(e)
 	if err != nil {
 		return mail.Verification{}, err
@@ -267,7 +267,7 @@ func (v *visit) repair(ctx context.Context, e *entry) (mail.Verification, error)
 }
 
 // Export borrows the room for as long as the loop over it runs.
-func (v *visit) Export(ctx context.Context) iter.Seq2[mail.Item, error] {
+func (v *callerRoom) Export(ctx context.Context) iter.Seq2[mail.Item, error] {
 	return func(yield func(mail.Item, error) bool) {
 		e, err := v.enter(ctx, false)
 		if err != nil {
@@ -288,19 +288,19 @@ func (v *visit) Export(ctx context.Context) iter.Seq2[mail.Item, error] {
 	}
 }
 
-func (v *visit) Workspaces(ctx context.Context) ([]mail.Workspace, error) {
+func (v *callerRoom) Workspaces(ctx context.Context) ([]mail.Workspace, error) {
 	return during(ctx, v, func(s mail.Service) ([]mail.Workspace, error) { return s.Workspaces(ctx) })
 }
 
-func (v *visit) AddWorkspace(ctx context.Context, w mail.Workspace) (mail.Workspace, error) {
+func (v *callerRoom) AddWorkspace(ctx context.Context, w mail.Workspace) (mail.Workspace, error) {
 	return changing(ctx, v, func(s mail.Service) (mail.Workspace, error) { return s.AddWorkspace(ctx, w) })
 }
 
-func (v *visit) RemoveWorkspace(ctx context.Context, id mail.Name) error {
+func (v *callerRoom) RemoveWorkspace(ctx context.Context, id mail.Name) error {
 	_, err := changing(ctx, v, func(s mail.Service) (struct{}, error) { return struct{}{}, s.RemoveWorkspace(ctx, id) })
 	return err
 }
 
-func (v *visit) Import(ctx context.Context, items []mail.Item) (mail.Imported, error) {
+func (v *callerRoom) Import(ctx context.Context, items []mail.Item) (mail.Imported, error) {
 	return changing(ctx, v, func(s mail.Service) (mail.Imported, error) { return s.Import(ctx, items) })
 }

@@ -7,9 +7,9 @@ import (
 	"pennypost/internal/mail"
 )
 
-// aside is what either side says and the other has no place for. It travels as the last member of the metadata, which both
+// extras is what either side says and the other has no place for. It travels as the last member of the metadata, which both
 // keep: as "agenties" in the room, as "pennypost" in the document's shape. On the way back it is taken out again.
-type aside struct {
+type extras struct {
 	Agenties  *known  `json:"agenties,omitempty"`
 	Pennypost *beyond `json:"pennypost,omitempty"`
 }
@@ -46,13 +46,13 @@ func fold(m *mail.Message) (meta mail.Metadata, agentID string) {
 	}
 	b := beyond{Priority: m.Priority, Thread: m.Thread, ReplyTo: m.ReplyTo, Docs: m.Docs}
 	if b.Priority != "" || b.Thread != "" || b.ReplyTo != "" || b.Docs != nil {
-		meta = withLast(meta, aside{Pennypost: &b})
+		meta = withLast(meta, extras{Pennypost: &b})
 	}
 	return meta, agentID
 }
 
 // withLast returns meta with one more member behind the others. Metadata that has such a member keeps its own.
-func withLast(meta mail.Metadata, a aside) mail.Metadata {
+func withLast(meta mail.Metadata, a extras) mail.Metadata {
 	last, err := jsonx.Marshal(a)
 	if err != nil {
 		return meta
@@ -70,21 +70,21 @@ func withLast(meta mail.Metadata, a aside) mail.Metadata {
 
 // takeLast returns what withLast added, and the metadata without it. Only what stands there exactly as withLast wrote it counts:
 // whatever else somebody says under these names is theirs.
-func takeLast(meta mail.Metadata) (aside, mail.Metadata) {
-	var a aside
+func takeLast(meta mail.Metadata) (extras, mail.Metadata) {
+	var a extras
 	if !bytes.Contains(meta, []byte(`"agenties"`)) && !bytes.Contains(meta, []byte(`"pennypost"`)) || jsonx.Unmarshal(meta, &a) != nil {
-		return aside{}, meta
+		return extras{}, meta
 	}
 	last, err := jsonx.Marshal(a)
 	if err != nil {
-		return aside{}, meta
+		return extras{}, meta
 	}
 	if bytes.Equal(meta, last) {
 		return a, nil
 	}
 	head, ok := bytes.CutSuffix(meta, append([]byte{','}, last[1:]...))
 	if !ok {
-		return aside{}, meta
+		return extras{}, meta
 	}
 	return a, append(bytes.Clone(head), '}')
 }

@@ -20,8 +20,8 @@ import (
 	"pennypost/internal/policy"
 )
 
-// bed is a room in memory, with hooks that run in this process.
-type bed struct {
+// fixture is a room in memory, with hooks that run in this process.
+type fixture struct {
 	testing.TB
 	store journaltest.Store
 	room  *mailroom.Room
@@ -31,14 +31,14 @@ type bed struct {
 	unmarked bool // the post office goes away between the output and the marks
 }
 
-func newBed(t testing.TB) *bed {
-	b := &bed{TB: t}
+func newFixture(t testing.TB) *fixture {
+	b := &fixture{TB: t}
 	b.open()
 	t.Cleanup(func() { b.room.Close() })
 	return b
 }
 
-func (b *bed) open() {
+func (b *fixture) open() {
 	b.Helper()
 	var err error
 	b.room, err = mailroom.Open(context.Background(), "lab", b.store.Open(), mailroom.Options{Limits: policy.Limits{RepeatWindow: -1, Exchanges: -1, PerMinute: -1, Depth: -1}})
@@ -46,23 +46,23 @@ func (b *bed) open() {
 }
 
 // restart is what kill -9 and another start do to a room.
-func (b *bed) restart() {
+func (b *fixture) restart() {
 	b.Helper()
 	b.must(b.room.Close())
 	b.open()
 }
 
-func (b *bed) must(err error) {
+func (b *fixture) must(err error) {
 	b.Helper()
 	if err != nil {
 		b.Fatal(err)
 	}
 }
 
-func (b *bed) as(n mail.Name) mail.Service { return b.room.As(n) }
+func (b *fixture) as(n mail.Name) mail.Service { return b.room.As(n) }
 
 // send sends a message, a question of the user unless it says otherwise.
-func (b *bed) send(to, body string, more ...func(*mail.Draft)) mail.ID {
+func (b *fixture) send(to, body string, more ...func(*mail.Draft)) mail.ID {
 	b.Helper()
 	d := mail.Draft{To: mail.Recipients{to}, Type: string(mail.Question), Body: body}
 	for _, f := range more {
@@ -78,13 +78,13 @@ func typed(t mail.Type) func(*mail.Draft) { return func(d *mail.Draft) { d.Type 
 func urgent(d *mail.Draft) { d.Priority = string(mail.Urgent) }
 
 // harness returns a client whose agent has this name.
-func (b *bed) harness(c hooktest.Client, agent mail.Name, session string) *hooktest.Harness {
+func (b *fixture) harness(c hooktest.Client, agent mail.Name, session string) *hooktest.Harness {
 	return &hooktest.Harness{Client: c, Session: session, Dir: "/srv/parser", Run: b.runner(agent, agent+"/"+mail.Name(session))}
 }
 
 var errDown = errors.New("no post office answers")
 
-func (b *bed) runner(agent mail.Name, process mail.Name) hooktest.Runner {
+func (b *fixture) runner(agent mail.Name, process mail.Name) hooktest.Runner {
 	return func(client, event, stdin string) hooktest.Result {
 		var out, errs bytes.Buffer
 		var to io.Writer = &out
@@ -123,7 +123,7 @@ type shutPipe struct{}
 func (shutPipe) Write([]byte) (int, error) { return 0, io.ErrClosedPipe }
 
 // state returns what the sender sees of a message with an agent.
-func (b *bed) state(id mail.ID, agent mail.Name) mail.DeliveryState {
+func (b *fixture) state(id mail.ID, agent mail.Name) mail.DeliveryState {
 	b.Helper()
 	it, err := b.as(mail.User).Message(context.Background(), id)
 	b.must(err)
@@ -135,7 +135,7 @@ func (b *bed) state(id mail.ID, agent mail.Name) mail.DeliveryState {
 	return ""
 }
 
-func (b *bed) wantState(id mail.ID, agent mail.Name, want mail.DeliveryState) {
+func (b *fixture) wantState(id mail.ID, agent mail.Name, want mail.DeliveryState) {
 	b.Helper()
 	if got := b.state(id, agent); got != want {
 		b.Errorf("%s is %s with %s, want %s", id, got, agent, want)
@@ -143,7 +143,7 @@ func (b *bed) wantState(id mail.ID, agent mail.Name, want mail.DeliveryState) {
 }
 
 // agent returns a line of the roster.
-func (b *bed) agent(n mail.Name) mail.Agent {
+func (b *fixture) agent(n mail.Name) mail.Agent {
 	b.Helper()
 	list, err := b.as(mail.User).Agents(context.Background())
 	b.must(err)
@@ -154,7 +154,7 @@ func (b *bed) agent(n mail.Name) mail.Agent {
 	return list[i]
 }
 
-func (b *bed) wantAgent(n mail.Name, want mail.State) {
+func (b *fixture) wantAgent(n mail.Name, want mail.State) {
 	b.Helper()
 	if got := b.agent(n).State; got != want {
 		b.Errorf("%s is %s, want %s", n, got, want)
@@ -172,7 +172,7 @@ func last(h *hooktest.Harness) string {
 }
 
 // wantShown holds that the newest text has these messages whole, in this order, and no others.
-func (b *bed) wantShown(h *hooktest.Harness, bodies ...string) {
+func (b *fixture) wantShown(h *hooktest.Harness, bodies ...string) {
 	b.Helper()
 	text := last(h)
 	whole, pointed := hooktest.Shown(text)
@@ -190,14 +190,14 @@ func (b *bed) wantShown(h *hooktest.Harness, bodies ...string) {
 	}
 }
 
-func (b *bed) wantSilence(h *hooktest.Harness) {
+func (b *fixture) wantSilence(h *hooktest.Harness) {
 	b.Helper()
 	if text := last(h); text != "" {
 		b.Errorf("%s: the model was shown:\n%s", h.Client.Name, text)
 	}
 }
 
-func (b *bed) wantNoFaults(h *hooktest.Harness) {
+func (b *fixture) wantNoFaults(h *hooktest.Harness) {
 	b.Helper()
 	for _, f := range h.Faults {
 		b.Errorf("a hook broke the client's rules: %s", f)
@@ -205,10 +205,10 @@ func (b *bed) wantNoFaults(h *hooktest.Harness) {
 }
 
 // everyClient runs a test with every client.
-func everyClient(t *testing.T, f func(b *bed, h *hooktest.Harness)) {
+func everyClient(t *testing.T, f func(b *fixture, h *hooktest.Harness)) {
 	for _, c := range hooktest.Clients() {
 		t.Run(c.Name, func(t *testing.T) {
-			b := newBed(t)
+			b := newFixture(t)
 			h := b.harness(c, "ann", "s1")
 			f(b, h)
 			b.wantNoFaults(h)
