@@ -4,7 +4,7 @@ package main
 import (
 	"os"
 
-	"pennypost/internal/cli"
+	"pennypost/internal/front/cli"
 )
 
 func main() { os.Exit(cli.Main(os.Args[1:], cli.System())) }

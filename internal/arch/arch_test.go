@@ -17,37 +17,37 @@ var floors = []struct {
 	why      string
 	packages []string
 }{
-	{"leaves know nothing of mail or of each other", []string{"internal/jsonx", "internal/durable", "internal/markdown", "internal/process", "internal/install/jsonc"}},
-	{"what lies in a stranger's reach is written as durably as our own", []string{"internal/confined"}},
-	{"foreign lines are durable ones, and still know nothing of mail", []string{"internal/lines"}},
+	{"leaves know nothing of mail or of each other", []string{"internal/base/jsonx", "internal/base/durable", "internal/office/markdown", "internal/base/process", "internal/front/install/jsonc"}},
+	{"what lies in a stranger's reach is written as durably as our own", []string{"internal/base/confined"}},
+	{"foreign lines are durable ones, and still know nothing of mail", []string{"internal/base/lines"}},
 	{"the words mean the same everywhere, so they depend on nothing that could change them", []string{"internal/mail"}},
-	{"contracts, pure decisions and files for people are made of words only", []string{"internal/policy", "internal/journal", "internal/dialect", "internal/fence", "internal/export"}},
+	{"contracts, pure decisions and files for people are made of words only", []string{"internal/policy", "internal/room/journal", "internal/office/dialect", "internal/fence", "internal/mail/export"}},
 	{"mechanisms implement contracts; a room does not know what keeps its journal", []string{
-		"internal/mailroom", "internal/journal/jsonl",
-		"internal/dialect/agenties", "internal/dialect/haak", "internal/dialect/superportia", "internal/dialect/openalice", "internal/dialect/claudeteams",
+		"internal/room/mailroom", "internal/room/journal/jsonl",
+		"internal/office/dialect/agenties", "internal/office/dialect/haak", "internal/office/dialect/superportia", "internal/office/dialect/openalice", "internal/office/dialect/claudeteams",
 	}},
-	{"what the two ends of a wire share belongs to neither", []string{"internal/httpapi/wire"}},
-	{"doors meet in mail.Service and not in each other; only the daemon joins them", []string{"internal/httpapi", "internal/client", "internal/mcpserver", "internal/config", "internal/bridge", "internal/wake", "internal/install", "internal/hook", "internal/hookpipe", "internal/web", "internal/web/vendorjs"}},
-	{"the daemon wires rooms and doors together", []string{"internal/daemon", "internal/demoday"}},
-	{"the command line is a door to the daemon", []string{"internal/cli"}},
+	{"what the two ends of a wire share belongs to neither", []string{"internal/wire"}},
+	{"doors meet in mail.Service and not in each other; only the daemon joins them", []string{"internal/office/httpapi", "internal/wire/client", "internal/office/mcpserver", "internal/config", "internal/office/bridge", "internal/office/wake", "internal/front/install", "internal/office/hook", "internal/front/hookpipe", "internal/office/web", "internal/office/web/vendorjs"}},
+	{"the daemon wires rooms and doors together", []string{"internal/office/daemon", "internal/office/demoday"}},
+	{"the command line is a door to the daemon", []string{"internal/front/cli"}},
 	{"main has no logic", []string{"."}},
 }
 
 // suites are packages of tests. They may import what they test; only tests import them.
-var suites = []string{"internal/dialect/superportia/contracttest", "internal/dialect/dialecttest", "internal/mail/mailtest", "internal/fence/fencetest", "internal/hook/hooktest", "internal/journal/journaltest", "internal/arch", "internal/proof", "internal/proof/load", "internal/systemtest", "internal/web/webtest"}
+var suites = []string{"internal/office/dialect/superportia/contracttest", "internal/office/dialect/dialecttest", "internal/mail/mailtest", "internal/fence/fencetest", "internal/office/hook/hooktest", "internal/room/journal/journaltest", "internal/arch", "internal/proof", "internal/proof/load", "internal/systemtest", "internal/office/web/webtest"}
 
 // forbidden are edges that the floors would allow.
 var forbidden = []struct{ from, to, why string }{
-	{"internal/client", "internal/mailroom", "a client sees a room over the wire only"},
-	{"internal/httpapi", "internal/mailroom", "a door knows mail.Service, not who implements it: a client behind a door must work too"},
-	{"internal/mcpserver", "internal/mailroom", "a door knows mail.Service, not who implements it: over stdio it is a client"},
-	{"internal/httpapi", "internal/journal", "a door that reads the journal would show what the room has not applied"},
-	{"internal/web", "internal/mailroom", "a door knows mail.Service, not who implements it"},
-	{"internal/mcpserver", "internal/journal", "a door that reads the journal would show what the room has not applied"},
-	{"internal/mailroom", "internal/journal/jsonl", "the room works on any journal"},
-	{"internal/bridge", "internal/mailroom", "a bridge needs three things of a room, and says which"},
-	{"internal/wake", "internal/mailroom", "who rings needs five things of a room, and says which"},
-	{"internal/cli", "internal/mailroom", "commands are clients: what they can do, any client can"},
+	{"internal/wire/client", "internal/room/mailroom", "a client sees a room over the wire only"},
+	{"internal/office/httpapi", "internal/room/mailroom", "a door knows mail.Service, not who implements it: a client behind a door must work too"},
+	{"internal/office/mcpserver", "internal/room/mailroom", "a door knows mail.Service, not who implements it: over stdio it is a client"},
+	{"internal/office/httpapi", "internal/room/journal", "a door that reads the journal would show what the room has not applied"},
+	{"internal/office/web", "internal/room/mailroom", "a door knows mail.Service, not who implements it"},
+	{"internal/office/mcpserver", "internal/room/journal", "a door that reads the journal would show what the room has not applied"},
+	{"internal/room/mailroom", "internal/room/journal/jsonl", "the room works on any journal"},
+	{"internal/office/bridge", "internal/room/mailroom", "a bridge needs three things of a room, and says which"},
+	{"internal/office/wake", "internal/room/mailroom", "who rings needs five things of a room, and says which"},
+	{"internal/front/cli", "internal/room/mailroom", "commands are clients: what they can do, any client can"},
 }
 
 type pkg struct {

@@ -7,7 +7,7 @@ import (
 	"unicode"
 	"unicode/utf8"
 
-	"pennypost/internal/jsonx"
+	"pennypost/internal/base/jsonx"
 	"pennypost/internal/mail"
 )
 

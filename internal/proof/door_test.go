@@ -17,8 +17,8 @@ import (
 	"syscall"
 	"time"
 
-	"pennypost/internal/httpapi/wire"
 	"pennypost/internal/mail"
+	"pennypost/internal/wire"
 )
 
 // callWithin is how long a client waits for an answer. A stopped post office gives none.

@@ -14,8 +14,8 @@ import (
 	"sync"
 	"time"
 
-	"pennypost/internal/httpapi/wire"
 	"pennypost/internal/mail"
+	"pennypost/internal/wire"
 )
 
 // crowdSize is how many agents the room "crowd" has, so that lists of them are long.

@@ -10,8 +10,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	pennypostd "pennypost/internal/daemon"
-	"pennypost/internal/dialect"
+	pennypostd "pennypost/internal/office/daemon"
+	"pennypost/internal/office/dialect"
 )
 
 // offered is what a server of MCP offers: tools and prompts by name, as JSON.

@@ -10,8 +10,8 @@ import (
 	"testing"
 	"time"
 
-	"pennypost/internal/hook/hooktest"
 	"pennypost/internal/mail"
+	"pennypost/internal/office/hook/hooktest"
 )
 
 // hooks returns a client that runs the real program for its hooks.

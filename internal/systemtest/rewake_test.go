@@ -7,8 +7,8 @@ import (
 	"testing"
 	"time"
 
-	"pennypost/internal/hook/hooktest"
 	"pennypost/internal/mail"
+	"pennypost/internal/office/hook/hooktest"
 )
 
 // rewaking returns Claude Code as pennypost install sets it up, with the real program for its hooks and for the one that waits.

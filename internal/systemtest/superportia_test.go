@@ -12,7 +12,7 @@ import (
 	"sync/atomic"
 	"testing"
 
-	"pennypost/internal/dialect/superportia/contracttest"
+	"pennypost/internal/office/dialect/superportia/contracttest"
 )
 
 // portSession is an agent's session for the contract.

@@ -18,8 +18,8 @@ import (
 	"testing"
 	"time"
 
-	"pennypost/internal/client"
 	"pennypost/internal/mail"
+	"pennypost/internal/wire/client"
 )
 
 // place is the post office under load: a process of its own, on loopback, in a directory of its own.

@@ -1,0 +1,275 @@
+package confined
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"time"
+
+	"pennypost/internal/base/durable"
+)
+
+// MaxFile is the size, in bytes, above which a file is not read: it would not fit into memory with what is made of it.
+const MaxFile = 256 << 20
+
+// Dir is the path of such a directory. It is opened for each call, so it may be moved away and come back. Names are
+// relative to it.
+type Dir string
+
+// RefusedError says that something below a Dir is not what it may be. Nothing was read from it or written to it.
+type RefusedError struct {
+	Path string
+	What string // what it is: "a symbolic link"
+}
+
+func (e *RefusedError) Error() string {
+	return fmt.Sprintf("%s is %s; nothing is read from it or written to it. Put a file or directory of its own there", e.Path, e.What)
+}
+
+// Path returns the path of name, for people and for watching. It is not to be opened.
+func (d Dir) Path(name string) string { return filepath.Join(string(d), name) }
+
+// refuse returns the error for what stands at name.
+func (d Dir) refuse(name string, mode fs.FileMode) error {
+	what := "no regular file (" + mode.String() + ")"
+	switch {
+	case mode&fs.ModeSymlink != 0:
+		what = "a symbolic link, and links are not followed here"
+	case mode.IsDir():
+		what = "a directory"
+	case mode&fs.ModeNamedPipe != 0:
+		what = "a named pipe"
+	case mode&fs.ModeDevice != 0:
+		what = "a device"
+	case mode&fs.ModeSocket != 0:
+		what = "a socket"
+	case mode.IsRegular():
+		what = "a file, not a directory"
+	}
+	return &RefusedError{Path: d.Path(name), What: what}
+}
+
+// in calls f with the directory in which name lies, and the last part of name.
+func (d Dir) in(name string, f func(parent *os.Root, base string) error) error {
+	parent, err := os.OpenRoot(string(d))
+	if err != nil {
+		return err
+	}
+	defer func() { parent.Close() }()
+	parts := strings.Split(filepath.ToSlash(filepath.Clean(name)), "/")
+	for i, part := range parts[:len(parts)-1] {
+		below, err := d.down(parent, part, filepath.Join(parts[:i+1]...))
+		if err != nil {
+			return err
+		}
+		parent.Close()
+		parent = below
+	}
+	return f(parent, parts[len(parts)-1])
+}
+
+// down opens the directory called part in parent; whole is its name below d.
+func (d Dir) down(parent *os.Root, part, whole string) (*os.Root, error) {
+	info, err := parent.Lstat(part)
+	if err != nil {
+		return nil, err
+	}
+	if !info.IsDir() {
+		return nil, d.refuse(whole, info.Mode())
+	}
+	// With the dot behind it, it is opened as a directory or not at all: a pipe that has taken its place would be
+	// waited for.
+	below, err := parent.OpenRoot(part + "/.")
+	if err != nil {
+		return nil, err
+	}
+	if got, err := below.Stat("."); err != nil || !os.SameFile(info, got) {
+		below.Close()
+		return nil, errors.Join(&RefusedError{Path: d.Path(whole), What: "not what it was a moment ago"}, err)
+	}
+	return below, nil
+}
+
+// Lstat describes what stands at name, whatever it is.
+func (d Dir) Lstat(name string) (info fs.FileInfo, err error) {
+	err = d.in(name, func(parent *os.Root, base string) error {
+		info, err = parent.Lstat(base)
+		return err
+	})
+	return info, err
+}
+
+// OpenFile opens the regular file at name. The flags are those of os.OpenFile but for O_TRUNC; with O_CREATE a file
+// that is not there is made, in a directory that is.
+func (d Dir) OpenFile(name string, flag int, perm fs.FileMode) (file *os.File, err error) {
+	err = d.in(name, func(parent *os.Root, base string) error {
+		for range 10 { // others may make and remove it meanwhile
+			if file, err = d.open(parent, base, name, flag, perm); !errors.Is(err, errMoved) {
+				break
+			}
+		}
+		return err
+	})
+	return file, err
+}
+
+var errMoved = errors.New("it comes and goes")
+
+func (d Dir) open(parent *os.Root, base, name string, flag int, perm fs.FileMode) (*os.File, error) {
+	info, err := parent.Lstat(base)
+	if errors.Is(err, fs.ErrNotExist) && flag&os.O_CREATE != 0 {
+		file, err := parent.OpenFile(base, flag|os.O_EXCL, perm) // which follows no link
+		if errors.Is(err, fs.ErrExist) && flag&os.O_EXCL == 0 {
+			err = fmt.Errorf("open %s: %w", d.Path(name), errMoved)
+		}
+		return file, err
+	}
+	if err != nil {
+		return nil, err
+	}
+	if !info.Mode().IsRegular() {
+		return nil, d.refuse(name, info.Mode())
+	}
+	if flag&os.O_EXCL != 0 {
+		return nil, &fs.PathError{Op: "open", Path: d.Path(name), Err: fs.ErrExist}
+	}
+	file, err := parent.OpenFile(base, flag&^os.O_CREATE|syscall.O_NONBLOCK, 0)
+	if errors.Is(err, fs.ErrNotExist) {
+		err = fmt.Errorf("open %s: %w", d.Path(name), errors.Join(errMoved, err))
+	}
+	if err != nil {
+		return nil, err
+	}
+	if got, err := file.Stat(); err != nil || !os.SameFile(info, got) {
+		file.Close()
+		return nil, errors.Join(fmt.Errorf("open %s: %w", d.Path(name), errMoved), err)
+	}
+	return file, nil
+}
+
+// ReadFile returns what the file at name holds, which may be MaxFile at most.
+func (d Dir) ReadFile(name string) ([]byte, error) {
+	file, err := d.OpenFile(name, os.O_RDONLY, 0)
+	if err != nil {
+		return nil, err
+	}
+	defer file.Close()
+	return ReadAll(file)
+}
+
+// ReadAll returns what an open file holds, which may be MaxFile at most.
+func ReadAll(file *os.File) ([]byte, error) {
+	info, err := file.Stat()
+	if err != nil {
+		return nil, err
+	}
+	if info.Size() > MaxFile {
+		return nil, fmt.Errorf("%s holds %d bytes; more than %d are not read", file.Name(), info.Size(), MaxFile)
+	}
+	return io.ReadAll(io.LimitReader(file, MaxFile))
+}
+
+// ReadDir lists the directory at name, which is "." for d itself.
+func (d Dir) ReadDir(name string) (list []fs.DirEntry, err error) {
+	err = d.in(filepath.Join(name, "x"), func(parent *os.Root, _ string) error {
+		dir, err := parent.Open(".")
+		if err != nil {
+			return err
+		}
+		defer dir.Close()
+		list, err = dir.ReadDir(-1)
+		return err
+	})
+	return list, err
+}
+
+// MkdirAll makes the directory at name and those above it, d too, durably.
+func (d Dir) MkdirAll(name string, perm fs.FileMode) error {
+	if err := durable.MkdirAll(string(d), perm); err != nil {
+		return err
+	}
+	for i := range name + "/" {
+		if i > 0 && (i == len(name) || os.IsPathSeparator(name[i])) {
+			if err := d.mkdir(name[:i], perm); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// mkdir makes one directory if it is not there.
+func (d Dir) mkdir(name string, perm fs.FileMode) error {
+	return d.in(name, func(parent *os.Root, base string) error {
+		err := parent.Mkdir(base, perm)
+		if !errors.Is(err, fs.ErrExist) {
+			return errors.Join(err, durable.SyncRoot(parent))
+		}
+		below, err := d.down(parent, base, name)
+		if err != nil {
+			return err
+		}
+		return below.Close()
+	})
+}
+
+// Mkdir makes the directory at name, which must not be there: fs.ErrExist says that it was.
+func (d Dir) Mkdir(name string, perm fs.FileMode) error {
+	return d.in(name, func(parent *os.Root, base string) error { return parent.Mkdir(base, perm) })
+}
+
+// Chtimes sets when the directory or file at name was changed.
+func (d Dir) Chtimes(name string, changed time.Time) error {
+	return d.in(name, func(parent *os.Root, base string) error {
+		if info, err := parent.Lstat(base); err != nil || info.Mode()&fs.ModeSymlink != 0 {
+			return errors.Join(fs.ErrInvalid, err)
+		}
+		return parent.Chtimes(base, time.Time{}, changed)
+	})
+}
+
+// Remove removes the file, the empty directory or the link at name.
+func (d Dir) Remove(name string) error {
+	return d.in(name, func(parent *os.Root, base string) error { return parent.Remove(base) })
+}
+
+// WriteFile replaces the file at name by data, as durable.WriteFile does.
+func (d Dir) WriteFile(name string, data []byte, perm fs.FileMode) error {
+	return d.Replace(name, perm, func(w io.Writer) error {
+		_, err := w.Write(data)
+		return err
+	})
+}
+
+// Replace replaces the file at name by what write writes, as durable.Replace does.
+func (d Dir) Replace(name string, perm fs.FileMode, write func(io.Writer) error) error {
+	return d.in(name, func(parent *os.Root, base string) error {
+		info, err := parent.Lstat(base)
+		if err == nil && !info.Mode().IsRegular() {
+			return d.refuse(name, info.Mode())
+		}
+		if err := durable.ReplaceIn(parent, base, perm, write); err != nil {
+			return fmt.Errorf("write %s: %w", d.Path(name), err)
+		}
+		return nil
+	})
+}
+
+// TryLock takes the lock file at name, as durable.TryLock does; nobody's number is written into it.
+func (d Dir) TryLock(name string) (*durable.Lock, error) {
+	file, err := d.OpenFile(name, os.O_RDWR|os.O_CREATE, 0o600)
+	if err != nil {
+		return nil, err
+	}
+	defer file.Close()
+	info, err := file.Stat()
+	if err != nil {
+		return nil, err
+	}
+	return durable.TryLockOf(d.Path(name), info)
+}

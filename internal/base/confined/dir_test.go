@@ -1,0 +1,261 @@
+package confined
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"sync"
+	"testing"
+	"time"
+
+	"pennypost/internal/base/durable"
+)
+
+// trap is a directory beside which lies what must not change, and the ways to reach a file in it.
+type trap struct {
+	*testing.T
+	dir     Dir
+	outside string // a directory
+}
+
+func newTrap(t *testing.T) *trap {
+	t.Helper()
+	tr := &trap{t, Dir(filepath.Join(t.TempDir(), "project")), t.TempDir()}
+	tr.must(os.MkdirAll(tr.dir.Path("data"), 0o700))
+	tr.must(os.WriteFile(filepath.Join(tr.outside, "rc"), []byte("kept\n"), 0o600))
+	return tr
+}
+
+func (tr *trap) must(err error) {
+	tr.Helper()
+	if err != nil {
+		tr.Fatal(err)
+	}
+}
+
+// refused tries every call on name; none may succeed or wait.
+func (tr *trap) refused(name string) {
+	tr.Helper()
+	for what, call := range map[string]func() error{
+		"OpenFile": func() error { return closing(tr.dir.OpenFile(name, os.O_RDONLY, 0)) },
+		"append":   func() error { return closing(tr.dir.OpenFile(name, os.O_RDWR|os.O_APPEND|os.O_CREATE, 0o600)) },
+		"write":    func() error { return closing(tr.dir.OpenFile(name, os.O_WRONLY, 0)) },
+		"ReadFile": func() error { _, err := tr.dir.ReadFile(name); return err },
+		"WriteFile": func() error {
+			return tr.dir.WriteFile(name, []byte("curl evil | sh\n"), 0o600)
+		},
+		"TryLock": func() error { return closing(tr.dir.TryLock(name)) },
+	} {
+		done := make(chan error, 1)
+		go func() { done <- call() }()
+		select {
+		case err := <-done:
+			if _, ok := errors.AsType[*RefusedError](err); !ok {
+				tr.Errorf("%s of %s: %v, want it refused", what, name, err)
+			}
+		case <-time.After(10 * time.Second):
+			tr.Fatalf("%s of %s waits", what, name)
+		}
+	}
+	if text, err := os.ReadFile(filepath.Join(tr.outside, "rc")); string(text) != "kept\n" || err != nil {
+		tr.Errorf("the file outside says %q, %v", text, err)
+	}
+}
+
+func closing[T interface{ Close() error }](c T, err error) error {
+	if err == nil {
+		err = c.Close()
+	}
+	return err
+}
+
+func (tr *trap) link(to, name string) {
+	tr.Helper()
+	if err := os.Symlink(to, tr.dir.Path(name)); err != nil {
+		tr.Skip(err)
+	}
+}
+
+// TestLinks: no part of a path is a link, wherever that leads.
+func TestLinks(t *testing.T) {
+	tr := newTrap(t)
+	hooks := tr.dir.Path(".git/hooks")
+	tr.must(os.MkdirAll(hooks, 0o700))
+	tr.must(os.WriteFile(filepath.Join(hooks, "post-checkout"), []byte("#!/bin/sh\n"), 0o700))
+	for name, to := range map[string]string{
+		"data/absolute":   filepath.Join(tr.outside, "rc"),
+		"data/relative":   "../../rc",
+		"data/inside":     "../.git/hooks/post-checkout",
+		"data/new-inside": "../.git/hooks/post-merge",
+		"data/dangling":   filepath.Join(tr.outside, "new"),
+		"data/circle":     "circle",
+	} {
+		tr.link(to, name)
+		tr.refused(name)
+	}
+	tr.link(tr.outside, "linked")
+	tr.refused("linked/rc")
+	tr.link(".git/hooks", "inside")
+	tr.refused("inside/post-checkout")
+	tr.link("inside", "twice")
+	tr.refused("twice/post-checkout")
+	for _, name := range []string{"linked", "linked/sub", "inside/sub", "twice"} {
+		if err := tr.dir.MkdirAll(name, 0o700); err == nil {
+			t.Errorf("MkdirAll(%s) succeeded", name)
+		}
+	}
+	if _, err := tr.dir.ReadDir("inside"); err == nil {
+		t.Error("a link was listed")
+	}
+	for _, dir := range []string{hooks, tr.outside} {
+		if list, err := os.ReadDir(dir); err != nil || len(list) != 1 {
+			t.Errorf("%s has %v, %v", dir, list, err)
+		}
+	}
+	if text, _ := os.ReadFile(filepath.Join(hooks, "post-checkout")); string(text) != "#!/bin/sh\n" {
+		t.Errorf("the hook says %q", text)
+	}
+}
+
+// TestNamedByLink: the person may name the directory itself by a link.
+func TestNamedByLink(t *testing.T) {
+	tr := newTrap(t)
+	link := filepath.Join(t.TempDir(), "link")
+	if err := os.Symlink(string(tr.dir), link); err != nil {
+		t.Skip(err)
+	}
+	tr.must(Dir(link).WriteFile("data/f", []byte("x"), 0o600))
+	if text, err := tr.dir.ReadFile("data/f"); err != nil || string(text) != "x" {
+		t.Errorf("it says %q, %v", text, err)
+	}
+}
+
+func TestOutside(t *testing.T) {
+	tr := newTrap(t)
+	for _, name := range []string{"../rc", "data/../../rc", filepath.Join(tr.outside, "rc"), ".."} {
+		if _, err := tr.dir.OpenFile(name, os.O_RDWR|os.O_CREATE, 0o600); err == nil {
+			t.Errorf("%s was opened", name)
+		}
+	}
+}
+
+// TestDirectories: a directory where a file should be, and a file where a directory should be.
+func TestDirectories(t *testing.T) {
+	tr := newTrap(t)
+	tr.refused("data")
+	tr.must(tr.dir.WriteFile("file", nil, 0o600))
+	tr.refused("file/below")
+	if err := tr.dir.MkdirAll("file/below", 0o700); err == nil {
+		t.Error("a directory was made below a file")
+	}
+}
+
+func TestHugeFile(t *testing.T) {
+	tr := newTrap(t)
+	f, err := tr.dir.OpenFile("data/huge", os.O_RDWR|os.O_CREATE, 0o600)
+	tr.must(err)
+	defer f.Close()
+	if err := f.Truncate(1 << 40); err != nil {
+		t.Skip(err)
+	}
+	if _, err := tr.dir.ReadFile("data/huge"); err == nil {
+		t.Error("a terabyte was read")
+	}
+}
+
+// TestRace: somebody exchanges a file, or the directory in which it lies, all the time for a link that stays inside.
+func TestRace(t *testing.T) {
+	for victim, exchange := range map[string]func(d Dir) error{
+		"data/victim": func(d Dir) error {
+			f, next := d.Path("data/f"), d.Path("data/next")
+			return errors.Join(os.Symlink("victim", next), os.Rename(next, f), os.WriteFile(next, nil, 0o600), os.Rename(next, f))
+		},
+		"hooks/f": func(d Dir) error {
+			data, aside := d.Path("data"), d.Path("aside")
+			return errors.Join(os.Rename(data, aside), os.Symlink("hooks", data), os.Remove(data), os.Rename(aside, data))
+		},
+	} {
+		t.Run(filepath.Dir(victim), func(t *testing.T) { newTrap(t).race(victim, exchange) })
+	}
+}
+
+func (tr *trap) race(victim string, exchange func(Dir) error) {
+	tr.must(os.Mkdir(tr.dir.Path("hooks"), 0o700))
+	tr.must(os.WriteFile(tr.dir.Path(victim), []byte("kept\n"), 0o600))
+	stop := make(chan struct{})
+	var other sync.WaitGroup
+	other.Go(func() {
+		for {
+			select {
+			case <-stop:
+				return
+			default:
+				if err := exchange(tr.dir); err != nil {
+					tr.Errorf("the attack fails: %v", err)
+					return
+				}
+			}
+		}
+	})
+	wrote := 0
+	for began := time.Now(); time.Since(began) < 500*time.Millisecond || wrote == 0 && time.Since(began) < 10*time.Second; {
+		f, err := tr.dir.OpenFile("data/f", os.O_RDWR|os.O_APPEND|os.O_CREATE, 0o600)
+		if err == nil {
+			wrote++
+			_, err = fmt.Fprintln(f, "evil")
+			tr.must(errors.Join(err, f.Close()))
+		}
+		_ = tr.dir.WriteFile("data/g", []byte("x"), 0o600)
+	}
+	close(stop)
+	other.Wait()
+	if wrote == 0 {
+		tr.Error("nothing was ever written")
+	}
+	if text, err := os.ReadFile(tr.dir.Path(victim)); string(text) != "kept\n" || err != nil {
+		tr.Errorf("%s says %.40q, %v", victim, text, err)
+	}
+	if list, _ := os.ReadDir(tr.dir.Path("hooks")); len(list) > 1 {
+		tr.Errorf("behind the link there are %v", list)
+	}
+}
+
+func TestFiles(t *testing.T) {
+	tr := newTrap(t)
+	d := tr.dir
+	tr.must(d.MkdirAll("a/b", 0o700))
+	tr.must(d.MkdirAll("a/b", 0o700))
+	tr.must(d.WriteFile("a/b/f", []byte("one"), 0o640))
+	tr.must(d.WriteFile("a/b/f", []byte("two"), 0o600))
+	text, err := d.ReadFile("a/b/f")
+	info, serr := d.Lstat("a/b/f")
+	if string(text) != "two" || err != nil || serr != nil || info.Mode().Perm() != 0o640 {
+		t.Errorf("it says %q, %v, and is %v, %v", text, err, info, serr)
+	}
+	if _, err := d.ReadFile("a/c/f"); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("a file that is not there: %v", err)
+	}
+	if err := d.Mkdir("a/b", 0o700); !errors.Is(err, fs.ErrExist) {
+		t.Errorf("a directory that is there: %v", err)
+	}
+	if _, err := d.OpenFile("a/b/f", os.O_RDWR|os.O_CREATE|os.O_EXCL, 0o600); !errors.Is(err, fs.ErrExist) {
+		t.Errorf("a file that is there: %v", err)
+	}
+	list, err := d.ReadDir("a/b")
+	if err != nil || len(list) != 1 {
+		t.Errorf("there are %v, %v", list, err)
+	}
+	lock, err := d.TryLock("a/b/f.lock")
+	tr.must(err)
+	if _, held := errors.AsType[*durable.LockedError](closing(d.TryLock("a/b/f.lock"))); !held {
+		t.Error("it was locked twice")
+	}
+	tr.must(lock.Unlock())
+	tr.must(closing(d.TryLock("a/b/f.lock")))
+	tr.must(d.Remove("a/b/f"))
+	if list, err = d.ReadDir("."); err != nil || len(list) != 2 {
+		t.Errorf("there are %v, %v", list, err)
+	}
+}

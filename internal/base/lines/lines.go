@@ -1,0 +1,242 @@
+// Package lines keeps a JSON Lines file to which strangers write too.
+//
+// It knows lines, not what they say: nothing that stands in the file is changed but by Rewrite, and there only what the caller
+// changes. A file that is not there is an empty one.
+package lines
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"hash/crc32"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"time"
+
+	"pennypost/internal/base/confined"
+	"pennypost/internal/base/durable"
+)
+
+// File is such a file. One goroutine uses it; other processes may write to the file at any time.
+type File struct {
+	dir  confined.Dir
+	name string
+	perm fs.FileMode
+	// What was read: the lines that end before offset, and their checksum.
+	offset int64
+	sum    uint32
+	seen   fs.FileInfo // as of the last Read; nil if there was no file
+
+	old []*replaced // the files before, while others may still append to them
+}
+
+// Open returns the file called name below dir, which need not exist. It is made by the first Append, with the
+// permissions perm; its directories are made too.
+func Open(dir confined.Dir, name string, perm fs.FileMode) *File {
+	return &File{dir: dir, name: name, perm: perm}
+}
+
+// Again returns another File for the same file, of which nothing was read.
+func (f *File) Again() *File { return Open(f.dir, f.name, f.perm) }
+
+// Forget forgets what was read: the next Read returns all lines.
+func (f *File) Forget() { f.offset, f.sum, f.seen = 0, 0, nil }
+
+// Path returns where the file is.
+func (f *File) Path() string { return f.dir.Path(f.name) }
+
+// Stat describes the file; fs.ErrNotExist says that there is none.
+func (f *File) Stat() (fs.FileInfo, error) { return f.dir.Lstat(f.name) }
+
+// Remove removes the file.
+func (f *File) Remove() error { return f.dir.Remove(f.name) }
+
+func castagnoli() *crc32.Table { return crc32.MakeTable(crc32.Castagnoli) }
+
+// Read returns the whole lines, without their ends, that were added since the last Read. If anything before them is not what it was
+// (the file was replaced, cut or edited), again is true and lines holds all lines of the file. A torn last line is not returned
+// until its end is there. The bytes are the caller's.
+func (f *File) Read() (lines [][]byte, again bool, err error) {
+	if err := f.carry(); err != nil {
+		return nil, false, err
+	}
+	file, err := f.dir.OpenFile(f.name, os.O_RDONLY, 0)
+	if errors.Is(err, fs.ErrNotExist) {
+		again = f.offset > 0
+		f.Forget()
+		return nil, again, nil
+	}
+	if err != nil {
+		return nil, false, err
+	}
+	defer file.Close()
+	info, err := file.Stat()
+	if err != nil {
+		return nil, false, err
+	}
+	if f.seen != nil && os.SameFile(f.seen, info) && f.seen.Size() == info.Size() && f.seen.ModTime().Equal(info.ModTime()) && settled(info) {
+		return nil, false, nil
+	}
+	text, err := confined.ReadAll(file)
+	if err != nil {
+		return nil, false, err
+	}
+	end := int64(bytes.LastIndexByte(text, '\n') + 1)
+	from := f.offset
+	if from > end || crc32.Checksum(text[:from], castagnoli()) != f.sum {
+		from, again = 0, true
+	}
+	f.offset, f.sum, f.seen = end, crc32.Checksum(text[:end], castagnoli()), info
+	return split(text[from:end]), again, nil
+}
+
+// settled reports whether a file has not changed for so long that another change would show in its time: clocks of file systems
+// tick every few milliseconds, some every two seconds.
+func settled(info fs.FileInfo) bool { return time.Since(info.ModTime()) > 2*time.Second }
+
+// split returns the lines of text, which is empty or ends with the end of a line.
+func split(text []byte) [][]byte {
+	if len(text) == 0 {
+		return nil
+	}
+	return bytes.Split(text[:len(text)-1], []byte("\n"))
+}
+
+// tornPatience is how long a line without its end must have been so before it counts as torn. Writers that write a
+// line in two pieces do so within microseconds, unless the machine is very busy.
+const tornPatience = time.Second
+
+// Append adds lines, given without their ends, in one write, and returns when they are durable. A torn last line gets its end first, so
+// that it stays a line of its own. The lines do not come back from Read, unless something else has changed too.
+func (f *File) Append(lines ...[]byte) error {
+	if len(lines) == 0 {
+		return nil
+	}
+	if err := f.carry(); err != nil {
+		return err
+	}
+	var text []byte
+	for _, l := range lines {
+		text = append(append(text, l...), '\n')
+	}
+	return f.append(text, true)
+}
+
+// append adds whole lines. ours says that Read is not to return them.
+func (f *File) append(text []byte, ours bool) error {
+	file, created, err := f.open()
+	if err != nil {
+		return err
+	}
+	defer file.Close()
+	size, torn, err := awaitEnd(file)
+	if err != nil {
+		return err
+	}
+	written := text
+	if torn {
+		written = append([]byte("\n"), text...)
+	}
+	if n, err := file.Write(written); err != nil {
+		// What was written of it would be a line that nobody understands. If somebody else has written behind it, it stays.
+		if info, statErr := file.Stat(); statErr == nil && info.Size() == size+int64(n) {
+			_ = file.Truncate(size)
+		}
+		return fmt.Errorf("append to %s: %w", f.Path(), err)
+	}
+	if err := file.Sync(); err != nil {
+		return fmt.Errorf("append to %s: %w", f.Path(), err)
+	}
+	if created {
+		if err := durable.SyncDir(filepath.Dir(f.Path())); err != nil {
+			return err
+		}
+	}
+	if at := placeOf(file, len(written)); at > size && !torn && splits(file, at) {
+		return f.unsplit(at, text)
+	}
+	if ours && !torn && size == f.offset {
+		f.took(file, text)
+	}
+	return nil
+}
+
+// placeOf returns where the last n bytes that were written to file begin.
+func placeOf(file *os.File, n int) int64 {
+	end, err := file.Seek(0, io.SeekCurrent)
+	if err != nil {
+		return 0
+	}
+	return end - int64(n)
+}
+
+// splits reports whether what was written at that place stands in the midst of a line.
+func splits(file *os.File, at int64) bool {
+	var before [1]byte
+	_, err := file.ReadAt(before[:], at-1)
+	return err == nil && before[0] != '\n'
+}
+
+// unsplit puts text, which was written at a place in the midst of somebody else's line, behind that line. Between our
+// last look and our write somebody had written half of it.
+func (f *File) unsplit(at int64, text []byte) error {
+	return f.replace(func(old []byte) []byte {
+		behind := at + int64(len(text))
+		if int64(len(old)) < behind || !bytes.Equal(old[at:behind], text) {
+			return old
+		}
+		rest := old[behind:]
+		end := bytes.IndexByte(rest, '\n') + 1
+		if end == 0 { // the other half never came
+			end = len(rest)
+			rest = append(bytes.Clone(rest), '\n')
+			end++
+		}
+		return bytes.Join([][]byte{old[:at], rest[:end], text, rest[end:]}, nil)
+	})
+}
+
+// took notes that text, just appended behind what was read, is known.
+func (f *File) took(file *os.File, text []byte) {
+	info, err := file.Stat()
+	if err != nil || info.Size() != f.offset+int64(len(text)) {
+		return // somebody else wrote too: the next Read finds out
+	}
+	f.offset += int64(len(text))
+	f.sum = crc32.Update(f.sum, castagnoli(), text)
+	f.seen = info
+}
+
+func (f *File) open() (file *os.File, created bool, err error) {
+	file, err = f.dir.OpenFile(f.name, os.O_RDWR|os.O_APPEND, 0)
+	if !errors.Is(err, fs.ErrNotExist) {
+		return file, false, err
+	}
+	if err := f.dir.MkdirAll(filepath.Dir(f.name), f.perm|f.perm>>2&0o111|0o100); err != nil {
+		return nil, false, err
+	}
+	file, err = f.dir.OpenFile(f.name, os.O_RDWR|os.O_APPEND|os.O_CREATE, f.perm)
+	return file, true, err
+}
+
+// awaitEnd returns the size of the file and whether its last line has no end, which somebody who is just writing gets time to add.
+func awaitEnd(file *os.File) (size int64, torn bool, err error) {
+	for began := time.Now(); ; time.Sleep(5 * time.Millisecond) {
+		info, err := file.Stat()
+		if err != nil || info.Size() == 0 {
+			return 0, false, err
+		}
+		var last [1]byte
+		if _, err := file.ReadAt(last[:], info.Size()-1); err != nil {
+			return 0, false, err
+		}
+		if last[0] == '\n' {
+			return info.Size(), false, nil
+		}
+		if time.Since(info.ModTime()) > tornPatience || time.Since(began) > 2*tornPatience {
+			return info.Size(), true, nil
+		}
+	}
+}

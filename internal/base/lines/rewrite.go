@@ -1,0 +1,203 @@
+package lines
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"hash/crc32"
+	"io"
+	"io/fs"
+	"os"
+	"time"
+
+	"pennypost/internal/base/confined"
+	"pennypost/internal/base/durable"
+)
+
+// Rewrite replaces the file by one in which each line is what edit makes of it: the line itself, another, or nil for
+// none. A torn last line stays, as it is. Readers see the old file or the new one; what others append meanwhile is
+// kept, also by those who had opened the old file: it is carried over, now and at later calls, until Close. Writers
+// that know of it are kept out by a lock on the file's name with ".lock" behind it. If edit changes nothing the file
+// stays as it is.
+func (f *File) Rewrite(edit func(line []byte) []byte) error {
+	return f.replace(func(old []byte) []byte {
+		end := bytes.LastIndexByte(old, '\n') + 1
+		out := make([]byte, 0, len(old))
+		for _, line := range split(old[:end]) {
+			if line = edit(line); line != nil {
+				out = append(append(out, line...), '\n')
+			}
+		}
+		return append(out, old[end:]...)
+	})
+}
+
+// replace replaces the file by what edit makes of its text.
+func (f *File) replace(edit func(text []byte) []byte) error {
+	if _, err := f.Stat(); errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	lock, err := f.lock()
+	if err != nil {
+		return err
+	}
+	defer lock.Unlock()
+	for range 100 {
+		done, err := f.tryReplace(edit)
+		if err != nil {
+			return err
+		}
+		if done {
+			return f.carry()
+		}
+	}
+	return fmt.Errorf("rewrite %s: others write to it all the time", f.Path())
+}
+
+// lockPatience is how long somebody else's lock is waited for.
+const lockPatience = 2 * time.Second
+
+func (f *File) lock() (*durable.Lock, error) {
+	for began := time.Now(); ; time.Sleep(10 * time.Millisecond) {
+		lock, err := f.dir.TryLock(f.name + ".lock")
+		if _, held := errors.AsType[*durable.LockedError](err); !held || time.Since(began) > lockPatience {
+			return lock, err
+		}
+	}
+}
+
+// tryReplace replaces the file once, or not at all if somebody writes to it meanwhile.
+func (f *File) tryReplace(edit func([]byte) []byte) (done bool, err error) {
+	file, err := f.dir.OpenFile(f.name, os.O_RDONLY, 0)
+	if errors.Is(err, fs.ErrNotExist) {
+		return true, nil
+	}
+	if err != nil {
+		return false, err
+	}
+	defer func() {
+		if file != nil {
+			file.Close()
+		}
+	}()
+	if _, _, err := awaitEnd(file); err != nil {
+		return false, err
+	}
+	old, err := confined.ReadAll(file)
+	if err != nil {
+		return false, err
+	}
+	out := edit(old)
+	if bytes.Equal(out, old) {
+		return true, nil
+	}
+	grown := errors.New("the file has changed")
+	err = f.dir.Replace(f.name, f.perm, func(w io.Writer) error {
+		if _, err := w.Write(out); err != nil {
+			return err
+		}
+		// The last moment to see that somebody wrote. What is appended between here and the rename is carried over.
+		if now, err := f.dir.ReadFile(f.name); err != nil || !bytes.Equal(now, old) {
+			return errors.Join(grown, err)
+		}
+		return nil
+	})
+	if errors.Is(err, grown) {
+		return false, nil
+	}
+	if err != nil {
+		return false, err
+	}
+	f.old = append(f.old, &replaced{file, int64(len(old)), time.Now()})
+	file = nil
+	f.renewed(old, out)
+	return true, nil
+}
+
+// renewed notes that out has taken the place of old.
+func (f *File) renewed(old, out []byte) {
+	was, is := bytes.LastIndexByte(old, '\n')+1, bytes.LastIndexByte(out, '\n')+1
+	read := f.offset == int64(was) && crc32.Checksum(old[:was], castagnoli()) == f.sum
+	f.offset, f.sum, f.seen = int64(is), crc32.Checksum(out[:is], castagnoli()), nil
+	if !read { // others have written since the last Read: the next one returns all lines
+		f.sum ^= 1
+	}
+}
+
+// replaced is a file whose place another has taken. Who had opened it before may still append to it.
+type replaced struct {
+	file    *os.File
+	offset  int64 // what stands behind it is not in the new file
+	changed time.Time
+}
+
+// Bounds of the files that are kept open to carry over what is appended to them.
+const (
+	carryFor = 5 * time.Second // after the last change
+	maxOld   = 16              // of several rewritings within that time
+)
+
+// carry appends to the file what others have appended to those whose place it took, as far as the lines have their
+// ends.
+func (f *File) carry() error {
+	for _, r := range f.old {
+		if err := f.carryFrom(r, false); err != nil {
+			return err
+		}
+	}
+	for len(f.old) > 0 && (len(f.old) > maxOld || time.Since(f.old[0].changed) > carryFor) {
+		if err := f.letGo(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// letGo closes the oldest of the replaced files.
+func (f *File) letGo() error {
+	if err := f.carryFrom(f.old[0], true); err != nil {
+		return err
+	}
+	f.old[0].file.Close()
+	f.old = f.old[1:]
+	return nil
+}
+
+// carryFrom appends what is new in a replaced file; with last, also a line without its end.
+func (f *File) carryFrom(r *replaced, last bool) error {
+	info, err := r.file.Stat()
+	if err != nil || info.Size() <= r.offset || info.Size()-r.offset > confined.MaxFile {
+		return err
+	}
+	text := make([]byte, info.Size()-r.offset)
+	if _, err := r.file.ReadAt(text, r.offset); err != nil && !errors.Is(err, io.EOF) {
+		return err
+	}
+	end := bytes.LastIndexByte(text, '\n') + 1
+	if last && end < len(text) {
+		text, end = append(text, '\n'), len(text)+1
+	}
+	if end == 0 {
+		return nil
+	}
+	before := *r
+	r.offset, r.changed = info.Size()-int64(len(text)-end), time.Now() // first, because append may rewrite the file, which carries over too
+	if err := f.append(text[:end], false); err != nil {
+		*r = before
+		return err
+	}
+	return nil
+}
+
+// Close carries over what is left. The File must not be used afterwards.
+func (f *File) Close() error {
+	err := f.carry()
+	for err == nil && len(f.old) > 0 {
+		err = f.letGo()
+	}
+	for _, r := range f.old {
+		r.file.Close()
+	}
+	f.old = nil
+	return err
+}

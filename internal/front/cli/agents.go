@@ -1,0 +1,289 @@
+package cli
+
+import (
+	"context"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"pennypost/internal/mail"
+	"pennypost/internal/office/daemon"
+)
+
+const agentsHelp = `List the agents of the room: what they do, whether they live, and how much mail waits for them. The
+commands below keep the roster.`
+
+func newAgents(a *app) *cobra.Command {
+	cmd := &cobra.Command{
+		Use: "agents", Short: "list and keep the agents of the room", Long: agentsHelp,
+		Example: "pennypost agents\npennypost agents register builder --role builder --tag project:parser\npennypost agents token builder",
+		Args: func(_ *cobra.Command, args []string) error {
+			if len(args) > 0 {
+				return hinted(usage("there is no command \"agents %s\"", args[0]), "pennypost agents --help")
+			}
+			return nil
+		},
+		RunE: func(cmd *cobra.Command, _ []string) error { return a.agents(cmd.Context()) },
+	}
+	cmd.AddCommand(
+		newAgentsList(a), newAgentsRegister(a), newAgentsUpdate(a), newAgentsFreeze(a), newAgentsRetire(a), newAgentsToken(a), newAgentsRename(a))
+	return cmd
+}
+
+func newAgentsList(a *app) *cobra.Command {
+	return &cobra.Command{
+		Use: "list", Short: "list the agents", Long: agentsHelp, Args: noArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error { return a.agents(cmd.Context()) },
+	}
+}
+
+func (a *app) agents(ctx context.Context) error {
+	svc, err := a.service(ctx)
+	if err != nil {
+		return err
+	}
+	list, err := svc.Agents(ctx)
+	if err != nil {
+		return err
+	}
+	if a.json {
+		if list == nil {
+			list = []mail.Agent{}
+		}
+		a.out.value(struct {
+			Agents []mail.Agent `json:"agents"`
+		}{list})
+		return nil
+	}
+	if len(list) == 0 {
+		a.out.line("Nobody is registered. Register an agent with: pennypost agents register NAME")
+		return nil
+	}
+	rows := make([][]string, 0, len(list))
+	for _, ag := range list {
+		unread := ""
+		if ag.Unread > 0 {
+			unread = itoa(ag.Unread) + " unread"
+		}
+		rows = append(rows, []string{
+			shorten(oneLine(string(ag.Name)), 32), string(ag.State), a.out.ago(ag.Seen), unread,
+			a.doorWords(&ag), shorten(badges(ag), 48), shorten(oneLine(ag.Task), 48),
+		})
+	}
+	a.out.table(rows, 2)
+	return nil
+}
+
+// doorWords says through what an agent was last shown mail, and when.
+func (a *app) doorWords(ag *mail.Agent) string {
+	if ag.Door == "" {
+		return ""
+	}
+	return "by " + oneLine(ag.Door) + " " + a.out.ago(ag.DoorAt)
+}
+
+// badges are the addresses, besides its name, that reach an agent.
+func badges(ag mail.Agent) string {
+	var words []string
+	for _, r := range ag.Roles {
+		words = append(words, string(mail.RoleAddress(r)))
+	}
+	return oneLine(strings.Join(append(words, ag.Tags...), " "))
+}
+
+// presenceFlags are what can be said of an agent.
+type presenceFlags struct {
+	roles, tags                 []string
+	task, parent, client, state string
+}
+
+func (f *presenceFlags) add(a *app, cmd *cobra.Command) {
+	flags := cmd.Flags()
+	flags.StringSliceVar(&f.roles, "role", nil, "`ROLE` that it holds; repeatable, replaces what it held; --role \"\" for none")
+	flags.StringSliceVar(&f.tags, "tag", nil, "`TAG` that it carries, such as project:parser; repeatable, replaces what it carried")
+	flags.StringVar(&f.task, "task", "", "what it works on, one line of `TEXT`")
+	flags.StringVar(&f.parent, "parent", "", "`NAME` of the agent that started it")
+	flags.StringVar(&f.client, "client", "", "`NAME` of the program that it runs in")
+	flags.StringVar(&f.state, "state", "", "`STATE`: working, idle, frozen or gone")
+	_ = cmd.RegisterFlagCompletionFunc("parent", a.completeAgent)
+	_ = cmd.RegisterFlagCompletionFunc("state", cobra.FixedCompletions([]string{"working", "idle", "frozen", "gone"}, cobra.ShellCompDirectiveNoFileComp))
+}
+
+// presence returns what the flags that were given say of an agent.
+func (f *presenceFlags) presence(cmd *cobra.Command, name string) mail.Presence {
+	p := mail.Presence{Name: mail.Name(name), State: mail.State(f.state), Client: f.client}
+	if cmd.Flags().Changed("role") {
+		p.Roles = append([]string{}, f.roles...)
+	}
+	if cmd.Flags().Changed("tag") {
+		p.Tags = append([]string{}, f.tags...)
+	}
+	if cmd.Flags().Changed("task") {
+		p.Task = &f.task
+	}
+	if cmd.Flags().Changed("parent") {
+		parent := mail.Name(f.parent)
+		p.Parent = &parent
+	}
+	return p
+}
+
+const registerHelp = `Put an agent on the roster, or change what the roster says of it. Its mail belongs to its name, and the
+next session under that name finds it. If a live session holds the name, the newcomer is called NAME-2,
+unless it takes over, which the journal records. The answer says which name it is.`
+
+func newAgentsRegister(a *app) *cobra.Command {
+	var f presenceFlags
+	var session string
+	var takeOver, end bool
+	cmd := &cobra.Command{
+		Use: "register NAME", Short: "register an agent", Long: registerHelp,
+		Example: "pennypost agents register builder --role builder --tag project:parser\npennypost agents register \"小克 builder\"",
+		Args:    nArgs(1, "the agent's name; quote one that has spaces"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if _, err := mail.ParseName(args[0]); err != nil {
+				return err // an empty one would mean the speaker
+			}
+			a.speakAs(args[0])
+			p := f.presence(cmd, args[0])
+			p.Session, p.TakeOver, p.End = session, takeOver, end
+			return a.register(cmd.Context(), p)
+		},
+	}
+	f.add(a, cmd)
+	cmd.Flags().StringVar(&session, "session", "", "`ID` of the running instance that claims the name")
+	cmd.Flags().BoolVar(&takeOver, "take-over", false, "become the holder of a name that another session holds")
+	cmd.Flags().BoolVar(&end, "end", false, "with --session: the instance has ended")
+	return cmd
+}
+
+func newAgentsUpdate(a *app) *cobra.Command {
+	var f presenceFlags
+	cmd := &cobra.Command{
+		Use: "update NAME", Short: "change what the roster says of an agent", Long: "Change what the roster says of an agent that is on it. What is not named stays. The role orchestrator, which may\ncancel, freeze and retire others, is yours to give: no agent takes it.",
+		Example: "pennypost agents update lead --role orchestrator\npennypost agents update builder --task \"the parser\"\npennypost agents update builder --state idle",
+		Args:    nArgs(1, "the agent's name"), ValidArgsFunction: a.completeAgent,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			p := f.presence(cmd, args[0])
+			p.Update = true
+			return a.register(cmd.Context(), p)
+		},
+	}
+	f.add(a, cmd)
+	return cmd
+}
+
+func newAgentsFreeze(a *app) *cobra.Command {
+	return &cobra.Command{
+		Use: "freeze NAME", Short: "pause an agent; its mail waits and does not expire",
+		Long:    "Record that an agent is paused. Its mail waits and does not expire until it is idle or working again:\npennypost agents update NAME --state idle.",
+		Example: "pennypost agents freeze builder", Args: nArgs(1, "the agent's name"), ValidArgsFunction: a.completeAgent,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return a.register(cmd.Context(), mail.Presence{Name: mail.Name(args[0]), State: mail.Frozen, Update: true})
+		},
+	}
+}
+
+// speakAs lets an agent's process that puts itself on the roster do so without saying twice who it is.
+func (a *app) speakAs(name string) {
+	if _, inside := daemon.AgentClient(a.env.Environ); inside && a.as == "" && a.env.Getenv("PENNYPOST_AGENT") == "" {
+		a.as = name
+	}
+}
+
+func (a *app) register(ctx context.Context, p mail.Presence) error {
+	svc, err := a.service(ctx)
+	if err != nil {
+		return err
+	}
+	ag, err := svc.Register(ctx, p)
+	if err != nil {
+		return err
+	}
+	return a.showAgent(ag, p.Name)
+}
+
+// showAgent prints the roster's line of an agent that somebody asked for by name.
+func (a *app) showAgent(ag mail.Agent, asked mail.Name) error {
+	if a.json {
+		a.out.value(ag)
+		return nil
+	}
+	a.out.line("%s", strings.TrimRight(a.out.bold(oneLine(string(ag.Name)))+"  "+string(ag.State)+"  "+badges(ag), " "))
+	if asked != "" && ag.Name != asked && strings.HasPrefix(string(ag.Name), string(asked)+"-") {
+		a.out.line("A live session holds the name %s, so this one is %s. --take-over would take its place.", oneLine(string(asked)), oneLine(string(ag.Name)))
+	}
+	return nil
+}
+
+func newAgentsRetire(a *app) *cobra.Command {
+	return &cobra.Command{
+		Use: "retire NAME", Short: "take an agent off the roster",
+		Long:    "Take an agent off the roster. Mail for its roles goes to other holders; its own unread mail is dead, and\nits senders can see that. Its messages stay in the history.",
+		Example: "pennypost agents retire builder", Args: nArgs(1, "the agent's name"), ValidArgsFunction: a.completeAgent,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			svc, err := a.service(cmd.Context())
+			if err != nil {
+				return err
+			}
+			if err := svc.Retire(cmd.Context(), mail.Name(args[0])); err != nil {
+				return err
+			}
+			if a.json {
+				a.out.value(struct {
+					Retired string `json:"retired"`
+				}{args[0]})
+				return nil
+			}
+			a.out.line("%s is off the roster.", oneLine(args[0]))
+			return nil
+		},
+	}
+}
+
+const tokenHelp = `Make the bearer token with which a program on the far side of HTTP is this agent, in this room and
+nowhere else. It is shown only here, and stored as a hash. The token made before is void.`
+
+func newAgentsToken(a *app) *cobra.Command {
+	return &cobra.Command{
+		Use: "token NAME", Short: "make an agent's bearer token", Long: tokenHelp,
+		Example: "pennypost agents token builder", Args: nArgs(1, "the agent's name"), ValidArgsFunction: a.completeAgent,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			svc, err := a.service(cmd.Context())
+			if err != nil {
+				return err
+			}
+			token, err := svc.Token(cmd.Context(), mail.Name(args[0]))
+			if err != nil {
+				return err
+			}
+			if a.json {
+				a.out.value(struct {
+					Token string `json:"token"`
+				}{token})
+				return nil
+			}
+			a.out.line("%s", token) // alone on standard output, so that it can be piped
+			return nil
+		},
+	}
+}
+
+func newAgentsRename(a *app) *cobra.Command {
+	return &cobra.Command{
+		Use: "rename NAME NEW-NAME", Short: "give an agent a new name; its mail goes with it",
+		Long:    "Give an agent a new name. Its mail goes with it, and the old name goes on to reach it.",
+		Example: "pennypost agents rename builder parser-builder", Args: nArgs(2, "the agent's name and the new one"), ValidArgsFunction: a.completeAgent,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			svc, err := a.service(cmd.Context())
+			if err != nil {
+				return err
+			}
+			ag, err := svc.Rename(cmd.Context(), mail.Name(args[0]), mail.Name(args[1]))
+			if err != nil {
+				return err
+			}
+			return a.showAgent(ag, "")
+		},
+	}
+}

@@ -1,0 +1,219 @@
+package cli
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+	"unicode"
+
+	"pennypost/internal/base/jsonx"
+	"pennypost/internal/mail"
+)
+
+func TestExitStatus(t *testing.T) {
+	for _, tt := range []struct {
+		err  error
+		want int
+	}{
+		{nil, 0},
+		{errors.New("anything else"), 1},
+		{mail.Errorf(mail.Internal, "x"), 1},
+		{mail.Errorf(mail.Invalid, "x"), 2},
+		{mail.Errorf(mail.NotFound, "x"), 3},
+		{mail.Errorf(mail.Timeout, "x"), 4},
+		{mail.Errorf(mail.Denied, "x"), 5},
+		{mail.Errorf(mail.Unknown, "x"), 5},
+		{mail.Errorf(mail.TooLarge, "x"), 5},
+		{mail.Errorf(mail.Limited, "x"), 5},
+		{mail.Errorf(mail.Conflict, "x"), 5},
+		{mail.Errorf(mail.Unavailable, "x"), 6},
+		{fmt.Errorf("wrapped: %w", mail.Errorf(mail.NotFound, "x")), 3},
+		{hinted(mail.Errorf(mail.Denied, "x"), "y"), 5},
+		{silent{6}, 6},
+		{context.Canceled, 1},
+	} {
+		a := &app{env: Env{Stderr: new(bytes.Buffer)}}
+		if got := a.finish(tt.err); got != tt.want {
+			t.Errorf("finish(%v) = %d, want %d", tt.err, got, tt.want)
+		}
+	}
+}
+
+// Main needs nothing of the process it runs in.
+func TestMainTakesItsWorld(t *testing.T) {
+	var out, errs bytes.Buffer
+	env := Env{Stdin: strings.NewReader(""), Stdout: &out, Stderr: &errs, Dir: t.TempDir()}
+	if got := Main([]string{"version", "--json"}, env); got != 0 || !strings.Contains(out.String(), `"version":"`) {
+		t.Errorf("Main(version) = %d, %q, %q", got, &out, &errs)
+	}
+	out.Reset()
+	if got := Main([]string{"inbox"}, env); got != exitUsage || !strings.Contains(errs.String(), "set PENNYPOST_HOME") {
+		t.Errorf("Main(inbox) without a home = %d, %q, %q", got, &out, &errs)
+	}
+}
+
+// Every verb says what it does, how, and shows it; every flag that takes a value says which.
+func TestManual(t *testing.T) {
+	a := &app{env: Env{Stderr: new(bytes.Buffer)}}
+	for _, v := range verbs() {
+		cmd := v.new(a)
+		if cmd.Name() != v.name || cmd.Short == "" || cmd.Long == "" {
+			t.Errorf("%s has no name, short or long text", v.name)
+		}
+		if cmd.Example == "" && v.name != "version" {
+			t.Errorf("%s has no example", v.name)
+		}
+		for line := range strings.Lines(cmd.Long) {
+			if columns(line) > 110 {
+				t.Errorf("%s: the line %q is too long for a manual page", v.name, line)
+			}
+		}
+	}
+}
+
+func TestVisible(t *testing.T) {
+	for _, tt := range []struct{ in, want string }{
+		{"plain 小克 é", "plain 小克 é"},
+		{"two\nlines\tand a tab", "two\nlines\tand a tab"},
+		{"\x1b[31mred\x07", "␛[31mred␇"},
+		{"a\r\nb\rc", "a\nb␍c"},
+		{"del\x7f nul\x00", "del␡ nul␀"},
+		{"c1 \u009b31m", "c1 <U+009B>31m"},
+		{"\u202eevil\u2069 \u2028", "<U+202E>evil<U+2069> <U+2028>"},
+		{"bad \xff", "bad \uFFFD"},
+	} {
+		if got := visible(tt.in); got != tt.want {
+			t.Errorf("visible(%q) = %q, want %q", tt.in, got, tt.want)
+		}
+	}
+	if got, want := oneLine("a\nb\tc"), "a␊b c"; got != want {
+		t.Errorf("oneLine = %q, want %q", got, want)
+	}
+}
+
+// What --json writes parses as what was meant and holds nothing that a terminal obeys, however it is cut into writes.
+func TestJSONIsSafeForTerminals(t *testing.T) {
+	said := "plain 小克 é 👩\u200d🚀 c1 \u009b31m\u0085 \x7f bidi \u202e\u2069\u200f\u061c \u2028\x1b[31m"
+	var out bytes.Buffer
+	p := &printer{w: &jsonWriter{w: &out}}
+	p.value(map[string]string{said: said})
+	whole := out.String()
+	var back map[string]string
+	if err := json.Unmarshal([]byte(whole), &back); err != nil || back[said] != said {
+		t.Fatalf("%q does not parse as what was meant: %v", whole, err)
+	}
+	if strings.ContainsFunc(strings.TrimSpace(whole), func(r rune) bool { return harmful(r) || unicode.Is(unicode.Bidi_Control, r) }) {
+		t.Errorf("a terminal obeys %q", whole)
+	}
+	if !strings.Contains(whole, "小克 é 👩\u200d🚀") {
+		t.Errorf("%q: what a terminal shows as it is has been escaped", whole)
+	}
+	raw, err := jsonx.Marshal(map[string]string{said: said})
+	if err != nil {
+		t.Fatal(err)
+	}
+	out.Reset()
+	bytewise := &jsonWriter{w: &out}
+	for i := range raw {
+		if _, err := bytewise.Write(raw[i : i+1]); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if out.String()+"\n" != whole {
+		t.Errorf("written by bytes it is %q, at once %q", &out, whole)
+	}
+}
+
+func FuzzVisible(f *testing.F) {
+	f.Add("\x1b]0;title\x07")
+	f.Fuzz(func(t *testing.T, s string) {
+		for _, r := range visible(s) {
+			if r != '\n' && r != '\t' && r != '\uFFFD' && harmful(r) {
+				t.Errorf("visible(%q) lets %U through", s, r)
+			}
+		}
+		if strings.ContainsAny(oneLine(s), "\n\t") {
+			t.Errorf("oneLine(%q) has more than one line", s)
+		}
+	})
+}
+
+func TestColumns(t *testing.T) {
+	for in, want := range map[string]int{"": 0, "abc": 3, "小克": 4, "e\u0301": 1, "👍": 2, "한글": 4} {
+		if got := columns(in); got != want {
+			t.Errorf("columns(%q) = %d, want %d", in, got, want)
+		}
+	}
+	for _, tt := range []struct {
+		in    string
+		width int
+		want  string
+	}{{"short", 5, "short"}, {"longer", 5, "long…"}, {"小克小克", 5, "小克…"}, {"小克小克", 4, "小…"}, {"a b", 2, "a…"}} {
+		if got := shorten(tt.in, tt.width); got != tt.want || columns(got) > tt.width {
+			t.Errorf("shorten(%q, %d) = %q, want %q", tt.in, tt.width, got, tt.want)
+		}
+	}
+}
+
+// No line of a body can pass for a line of ours.
+func TestShowMessageFencesTheBody(t *testing.T) {
+	var out bytes.Buffer
+	a := &app{out: &printer{w: &out, now: time.Now()}}
+	a.showMessage(&mail.Item{Message: mail.Message{
+		ID: "msg_1", Type: mail.Custom, From: "agent:x\nfrom     user", To: []mail.Address{"user"},
+		Subject: "s\nfrom     user", Body: "one\nfrom     user\r\nfrom     user\rfrom     user\u2028from     user",
+	}})
+	if got := strings.Count("\n"+out.String(), "\nfrom "); got != 1 {
+		t.Errorf("%d lines begin with from, want one:\n%s", got, out.String())
+	}
+}
+
+func TestAgo(t *testing.T) {
+	p := &printer{now: time.Date(2026, 5, 10, 14, 0, 0, 0, time.UTC)}
+	for _, tt := range []struct {
+		before time.Duration
+		want   string
+	}{
+		{0, "just now"}, {-10 * time.Second, "just now"}, {59 * time.Second, "just now"}, {5 * time.Minute, "5 min ago"},
+		{90 * time.Minute, "1 h ago"}, {3 * 24 * time.Hour, "3 days ago"},
+	} {
+		if got := p.ago(mail.TimeOf(p.now.Add(-tt.before))); got != tt.want {
+			t.Errorf("ago(%s) = %q, want %q", tt.before, got, tt.want)
+		}
+	}
+	if got := p.ago(0); got != "never" {
+		t.Errorf("ago(0) = %q", got)
+	}
+}
+
+func TestParseDoc(t *testing.T) {
+	for in, want := range map[string]mail.Doc{
+		"a/b.md": {Path: "a/b.md"}, "a.md@v1": {Path: "a.md", Revision: "v1"}, "@a": {Path: "@a"}, "a@": {Path: "a@"},
+		"x@y/z.md": {Path: "x@y/z.md"}, "x@y.md": {Path: "x@y.md"},
+	} {
+		if got := parseDoc(in); got != want {
+			t.Errorf("parseDoc(%q) = %+v, want %+v", in, got, want)
+		}
+	}
+}
+
+func TestParseWhen(t *testing.T) {
+	a := &app{out: &printer{now: time.Date(2026, 5, 10, 14, 0, 0, 0, time.UTC)}}
+	for in, want := range map[string]time.Time{
+		"2h": a.out.now.Add(-2 * time.Hour), "2026-05-10T14:00:00Z": a.out.now, "2026-05-10": time.Date(2026, 5, 10, 0, 0, 0, 0, time.Local),
+	} {
+		if got, err := a.parseWhen(in); err != nil || !got.Std().Equal(want) {
+			t.Errorf("parseWhen(%q) = %v, %v, want %v", in, got, err, want)
+		}
+	}
+	for _, in := range []string{"yesterday", "forever", "-2h", "2026-13-01"} {
+		if _, err := a.parseWhen(in); mail.CodeOf(err) != mail.Invalid {
+			t.Errorf("parseWhen(%q) = %v, want an invalid error", in, err)
+		}
+	}
+}

@@ -1,0 +1,146 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"os"
+	"path/filepath"
+	"sync"
+	"syscall"
+	"time"
+
+	"pennypost/internal/config"
+	"pennypost/internal/mail"
+	"pennypost/internal/office/daemon"
+	"pennypost/internal/office/demoday"
+	"pennypost/internal/wire/client"
+)
+
+// demoServe runs a post office that holds a day of mail, until the person ends it. Its agents live on in this process.
+func (a *app) demoServe(ctx context.Context, f demoFlags) error {
+	ctx, stop := interruptible(ctx)
+	defer stop()
+	dir, err := os.MkdirTemp("", "pennypost-demo-") // holds the agents' sockets, whose paths must be short, too
+	if err != nil {
+		return err
+	}
+	defer os.RemoveAll(dir)
+	home := config.Home(filepath.Join(dir, "home"))
+	if f.dir != "" {
+		if home, err = newDir(f.dir); err != nil {
+			return err
+		}
+	}
+	day, err := demoday.Write(ctx, home, time.Now())
+	if err != nil {
+		return err
+	}
+	cfg, err := demoConfig(home, f.listen, a.env.Getenv)
+	if err != nil {
+		return err
+	}
+	log, err := newLog(a.env.Stderr, &cfg)
+	if err != nil {
+		return err
+	}
+	ctx, end := context.WithCancel(ctx)
+	var life sync.WaitGroup
+	defer life.Wait()
+	defer end()
+	return daemon.Run(ctx, daemon.Options{
+		Config: cfg, Version: version(), Log: log,
+		Ready: func(p daemon.Place) {
+			a.announceDemo(p, home, &day, f.dir != "")
+			life.Go(func() { demoLife(ctx, p.Socket, dir, log) })
+		},
+	})
+}
+
+// newDir returns the data directory for a demo that is kept. It must not hold anything.
+func newDir(dir string) (config.Home, error) {
+	dir, err := filepath.Abs(dir)
+	if err != nil {
+		return "", err
+	}
+	entries, err := os.ReadDir(dir)
+	switch {
+	case len(entries) > 0:
+		return "", hinted(usage("%s is not empty; nothing was written", dir), "name a directory that does not exist, or look at an earlier demo with: PENNYPOST_HOME='"+dir+"' pennypost serve")
+	case err != nil && !errors.Is(err, os.ErrNotExist):
+		return "", err
+	}
+	return config.Home(dir), nil
+}
+
+// demoConfig is that of any post office, but for a port of its own if the usual one is taken, and for a quiet log.
+func demoConfig(home config.Home, listen string, getenv func(string) string) (config.Config, error) {
+	cfg, err := config.Load(home, getenv)
+	if err != nil {
+		return cfg, err
+	}
+	if cfg.LogLevel == "" {
+		cfg.LogLevel = "warn"
+	}
+	if listen != "" {
+		cfg.Listen = listen
+	}
+	if cfg.Listen == "" {
+		l, err := net.Listen("tcp", config.DefaultListen)
+		switch {
+		case errors.Is(err, syscall.EADDRINUSE):
+			cfg.Listen = "127.0.0.1:0"
+		case err == nil:
+			l.Close()
+		}
+	}
+	return cfg, nil
+}
+
+// demoLife keeps the agents of the demo alive. Without them there is still much to see.
+func demoLife(ctx context.Context, socket, dir string, log *slog.Logger) {
+	office, err := client.New(client.Options{Socket: socket})
+	if err == nil {
+		defer office.Close()
+		err = (&demoday.Life{Office: office, Dir: dir}).Run(ctx)
+	}
+	if err != nil && ctx.Err() == nil && mail.CodeOf(err) != mail.Unavailable { // that is a post office which was stopped
+		log.Warn("the agents of the demo have left", "err", err)
+	}
+}
+
+// demoPlace is where the demo is, for --json.
+type demoPlace struct {
+	Open  string          `json:"open,omitempty"`
+	Home  string          `json:"home"`
+	Rooms []mail.RoomName `json:"rooms"`
+	place
+}
+
+func (a *app) announceDemo(p daemon.Place, home config.Home, day *demoday.Day, kept bool) {
+	link := a.loginLink(p, day.Rooms[0])
+	if a.json {
+		a.out.value(demoPlace{link, string(home), day.Rooms, place{Socket: p.Socket, HTTP: p.HTTP, TokenFile: p.Token}})
+		return
+	}
+	fate := "thrown away at the end"
+	if kept {
+		fate = "kept; open it again with: PENNYPOST_HOME='" + string(home) + "' pennypost serve"
+	}
+	switch {
+	case p.HTTP == "":
+		link = "nothing: it listens on no port"
+	case link == "":
+		link = fmt.Sprintf("PENNYPOST_HOME='%s' PENNYPOST_ROOM=%s %s open", home, day.Rooms[0], programName())
+	}
+	a.out.line("%s", a.out.bold("The post office of the demo is open."))
+	a.out.table([][]string{
+		{"open", link},
+		{"room", fmt.Sprintf("%s, with five agents and %d messages, and a small one next door: %s", day.Rooms[0], day.Messages, day.Rooms[1])},
+		{"data", string(home) + " (" + fate + ")"},
+		{"shell", "export PENNYPOST_HOME='" + string(home) + "' PENNYPOST_ROOM=" + string(day.Rooms[0])},
+	}, 0)
+	a.out.line("Three of the agents work on; write to one, or answer a question. ^C ends it.")
+}

@@ -1,0 +1,208 @@
+package cli
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"pennypost/internal/config"
+	"pennypost/internal/mail"
+	"pennypost/internal/office/daemon"
+	"pennypost/internal/office/dialect"
+)
+
+// dialectVerbs returns the commands of the dialects: each by its name, and those that have a name of their own.
+func dialectVerbs() (out []verb) {
+	for _, d := range daemon.Dialects() {
+		if len(d.Verbs) == 0 {
+			continue
+		}
+		out = append(out, verb{d.Name, func(a *app) *cobra.Command { return newDialect(a, &d, "") }})
+		for _, word := range d.Top {
+			out = append(out, verb{word, func(a *app) *cobra.Command { return newDialect(a, &d, word) }})
+		}
+	}
+	return out
+}
+
+func dialectNames() string {
+	var names []string
+	for _, d := range daemon.Dialects() {
+		if len(d.Endpoints) > 0 {
+			names = append(names, d.Name)
+		}
+	}
+	return strings.Join(names, ", ")
+}
+
+// findDialect returns the dialect whose tools are to be served; nil for the native ones.
+func findDialect(name string) (*dialect.Dialect, error) {
+	if name == "" {
+		return nil, nil
+	}
+	d, err := dialect.Find(daemon.Dialects(), name)
+	if err != nil {
+		return nil, err
+	}
+	if len(d.Endpoints) == 0 {
+		return nil, mail.Errorf(mail.Invalid, "%s has no MCP tools; %s have", name, dialectNames())
+	}
+	return d, nil
+}
+
+// newDialect returns the command of a dialect or, with under, of those of its verbs that begin with that word.
+func newDialect(a *app, d *dialect.Dialect, under string) *cobra.Command {
+	root := &cobra.Command{
+		Use: d.Name, Short: d.About, Args: cobra.ArbitraryArgs,
+		Long: d.About + ".\n\nSee docs/dialects/" + d.Name + ".md.",
+	}
+	if under != "" {
+		root.Use = under
+	}
+	for i := range d.Verbs {
+		v := &d.Verbs[i]
+		words := strings.Fields(v.Path)
+		if under != "" {
+			if words[0] != under {
+				continue
+			}
+			words = words[1:]
+		}
+		plant(a, root, d, v, words)
+		if example, _, _ := strings.Cut(v.Example, "\n"); example != "" && strings.Count(root.Example, "\n") < 3 {
+			root.Example += example + "\n"
+		}
+	}
+	root.Example = strings.TrimSuffix(root.Example, "\n")
+	root.RunE = groupRun
+	return root
+}
+
+// groupRun answers a command that only groups others.
+func groupRun(cmd *cobra.Command, args []string) error {
+	if len(args) > 0 {
+		return hinted(usage("%s has no command %q", cmd.CommandPath(), args[0]), cmd.CommandPath()+" --help lists them")
+	}
+	return cmd.Help()
+}
+
+// plant adds a verb below root, with the groups that its words name.
+func plant(a *app, root *cobra.Command, d *dialect.Dialect, v *dialect.Verb, words []string) {
+	at := root
+	for _, word := range words[:len(words)-1] {
+		i := slices.IndexFunc(at.Commands(), func(c *cobra.Command) bool { return c.Name() == word })
+		if i < 0 {
+			at.AddCommand(&cobra.Command{Use: word, Short: word + " of " + d.Name, Args: cobra.ArbitraryArgs, RunE: groupRun})
+			i = slices.IndexFunc(at.Commands(), func(c *cobra.Command) bool { return c.Name() == word })
+		}
+		at = at.Commands()[i]
+	}
+	cmd := &cobra.Command{Short: v.Short, Long: v.Long, Example: v.Example, Args: cobra.ArbitraryArgs}
+	cmd.Use = strings.TrimSpace(words[len(words)-1] + " " + v.Args)
+	collect := v.Bind(cmd.Flags())
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		in := a.invocation(cmd.Context(), d, args)
+		if err := collect(in); err != nil {
+			return hinted(err, cmd.CommandPath()+" --help")
+		}
+		if v.Writes {
+			a.bridgeProject(cmd.Context(), d)
+		}
+		return v.Run(cmd.Context(), in)
+	}
+	at.AddCommand(cmd)
+}
+
+func (a *app) invocation(ctx context.Context, d *dialect.Dialect, args []string) *dialect.Invocation {
+	return &dialect.Invocation{
+		// Some verbs write JSON without being asked to.
+		Args: args, Stdin: a.env.Stdin, Stdout: &jsonWriter{w: a.env.Stdout}, Stderr: a.env.Stderr, JSON: a.json,
+		Fenced: fencedWriter{a.stdout},
+		Dir:    a.env.Dir, Project: config.ProjectDir(a.env.Dir), Getenv: a.env.Getenv, Now: time.Now(),
+		Caller: func(ctx context.Context) (mail.Name, error) {
+			if err := a.identify(ctx, d); err != nil {
+				return "", err
+			}
+			return a.who()
+		},
+		As: a.serviceAs,
+		Bridge: func(ctx context.Context, dir string, mode mail.BridgeMode) (mail.BridgeStatus, error) {
+			user, err := a.serviceAs(ctx, mail.User)
+			if err != nil {
+				return mail.BridgeStatus{}, err
+			}
+			return user.AddBridge(ctx, mail.Bridge{Dialect: d.Name, Dir: a.absolute(dir), Mode: mode})
+		},
+	}
+}
+
+// serviceAs returns the room as somebody sees it.
+func (a *app) serviceAs(ctx context.Context, name mail.Name) (mail.Service, error) {
+	if name != mail.User {
+		a.forModel()
+		var err error
+		if name, err = mail.ParseName(string(name)); err != nil {
+			return nil, err
+		}
+	} else if v, found := daemon.AgentClient(a.env.Environ); found {
+		return nil, daemon.RefuseUser(v)
+	}
+	return a.roomAs(ctx, name)
+}
+
+// look returns the room as nobody in particular sees it: looking at the roster and the bridges is everybody's right, also before it is known
+// who looks.
+func (a *app) look(ctx context.Context, d *dialect.Dialect) (mail.Service, error) {
+	return a.roomAs(ctx, "dialect-"+mail.Name(d.Name))
+}
+
+// identify finds out by the dialect's own means who the command acts for, if nothing else says it.
+func (a *app) identify(ctx context.Context, d *dialect.Dialect) error {
+	if d.Identify == nil || a.as != "" || a.env.Getenv("PENNYPOST_AGENT") != "" {
+		return nil
+	}
+	svc, err := a.look(ctx, d)
+	if err != nil {
+		return err
+	}
+	name, err := d.Identify(ctx, svc, a.env.Getenv)
+	a.as = string(name)
+	return err
+}
+
+// bridgeProject has the room keep the dialect's files in the project, where its people expect them, if it keeps none yet.
+func (a *app) bridgeProject(ctx context.Context, d *dialect.Dialect) {
+	if !d.InProject {
+		return
+	}
+	dir := config.ProjectDir(a.env.Dir)
+	st, err := a.addProjectBridge(ctx, d, dir)
+	switch {
+	case err != nil:
+		fmt.Fprintf(a.env.Stderr, "pennypost: the files of %s in %s are not kept: %v\nhint: in a shell of your own: pennypost bridge add %s %s\n", d.Name, dir, err, d.Name, dir)
+	case st.ID != "":
+		fmt.Fprintf(a.env.Stderr, "pennypost: from now on the files of %s in %s are kept in step; pennypost bridge list shows it\n", d.Name, dir)
+	}
+}
+
+// addProjectBridge returns no status if there is a bridge of the dialect already.
+func (a *app) addProjectBridge(ctx context.Context, d *dialect.Dialect, dir string) (mail.BridgeStatus, error) {
+	var none mail.BridgeStatus
+	look, err := a.look(ctx, d)
+	if err != nil {
+		return none, err
+	}
+	list, err := look.Bridges(ctx)
+	if err != nil || slices.ContainsFunc(list, func(b mail.BridgeStatus) bool { return b.Dialect == d.Name }) {
+		return none, err
+	}
+	user, err := a.serviceAs(ctx, mail.User)
+	if err != nil {
+		return none, err
+	}
+	return user.AddBridge(ctx, mail.Bridge{Dialect: d.Name, Dir: a.absolute(dir)})
+}

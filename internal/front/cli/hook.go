@@ -1,0 +1,97 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log"
+	"os"
+	"os/signal"
+	"strings"
+	"syscall"
+
+	"github.com/spf13/cobra"
+
+	"pennypost/internal/base/process"
+	"pennypost/internal/front/hookpipe"
+	"pennypost/internal/office/hook"
+	"pennypost/internal/wire"
+)
+
+const hookHelp = `Answer a lifecycle hook of an agent's client, whose JSON is on standard input. Clients run
+it, as pennypost install sets them up; nobody types it.
+
+The agent is --as, else $PENNYPOST_AGENT, else what .pennypost.toml at the top of the project
+says, else a name made from the client and the directory. Whatever goes wrong, the hook is silent
+and succeeds, within a second; with PENNYPOST_DEBUG=1 it says on standard error why. The start of a
+session may start the post office.`
+
+func newHook(a *app) *cobra.Command {
+	var names []string
+	for _, c := range hook.Clients() {
+		names = append(names, c.Name)
+	}
+	return &cobra.Command{
+		Use: "hook CLIENT EVENT", Short: "answer a hook of an agent's client", Long: hookHelp + "\n\nClients: " + strings.Join(names, ", ") + ".",
+		Example: "pennypost hook claude Stop\npennypost hook codex SessionStart --as builder",
+		RunE: func(*cobra.Command, []string) error {
+			return usage("a hook needs the client and the event, and its input on standard input")
+		},
+	}
+}
+
+// isHook reports whether args are a client's call of a hook. Then nothing may fail, so that they are not left to the flag parser: its
+// exit status for what it does not understand is the one by which several clients are told to stop.
+func isHook(args []string) bool {
+	return len(args) >= 3 && args[0] == "hook" && !strings.HasPrefix(args[1], "-") && !strings.HasPrefix(args[2], "-")
+}
+
+// hook runs a hook. Flags that it does not know are a later version's, and passed over.
+func (a *app) hook(args []string) int {
+	signal.Ignore(syscall.SIGPIPE) // the client may be gone, and an error tells it better
+	log.SetOutput(io.Discard)      // net/http has its own opinion of strangers
+	for i := 3; i < len(args); i++ {
+		for _, f := range []struct {
+			name string
+			into *string
+		}{{"--as", &a.as}, {"--room", &a.room}} {
+			if value, ok := strings.CutPrefix(args[i], f.name+"="); ok {
+				*f.into = value
+			} else if args[i] == f.name && i+1 < len(args) {
+				*f.into = args[i+1]
+			}
+		}
+	}
+	parent := os.Getppid()
+	p := hookpipe.Pipe{
+		Hook: wire.Hook{
+			Client: args[1], Event: args[2], Environ: a.env.Environ, Dir: a.env.Dir, As: a.as, Room: a.room,
+			Program: process.Program(false), Topmost: process.Program(true),
+		},
+		Stdin: a.env.Stdin, Stdout: a.env.Stdout, Stderr: a.env.Stderr, Append: appendTo,
+		Enter: func(start bool) (hookpipe.Office, error) {
+			if start {
+				return a.post()
+			}
+			return a.quietOffice()
+		},
+		Ended: func() bool { return os.Getppid() != parent }, // on Windows nobody tells
+	}
+	if a.env.Getenv("PENNYPOST_DEBUG") != "" {
+		p.Debug = func(why string) {
+			fmt.Fprintf(a.env.Stderr, "pennypost: hook %s %s: %s\n", args[1], args[2], visible(why))
+		}
+	}
+	return p.Run(context.Background())
+}
+
+// appendTo appends to a file.
+func appendTo(path, text string) error {
+	f, err := os.OpenFile(path, os.O_APPEND|os.O_WRONLY|os.O_CREATE, 0o600)
+	if err != nil {
+		return err
+	}
+	_, err = f.WriteString(text)
+	return errors.Join(err, f.Close())
+}

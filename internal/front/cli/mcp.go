@@ -1,0 +1,322 @@
+package cli
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"net/netip"
+	"net/url"
+	"os"
+	"slices"
+	"strconv"
+	"sync"
+	"time"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+	"github.com/spf13/cobra"
+
+	"pennypost/internal/base/process"
+	"pennypost/internal/mail"
+	"pennypost/internal/office/dialect"
+	"pennypost/internal/office/hook"
+	"pennypost/internal/office/mcpserver"
+	"pennypost/internal/wire/client"
+)
+
+const mcpHelp = `Serve MCP on standard input and output: an agent's mailbox as tools, for any client that starts MCP servers.
+
+The agent is --as, else $PENNYPOST_AGENT, else what .pennypost.toml at the top of the project says, else a
+name made from the client and the directory, such as claude-parser, so that the next session finds the mail
+of this one. While another live session holds the name this one is called NAME-2, unless --take-over is
+given; that session then loses its connection. The client's hooks and this server are one session.
+
+With --channel the server is a channel of Claude Code, a preview, and wakes an idle session that has mail:
+start that with: claude --dangerously-load-development-channels server:pennypost
+
+With --dialect the tools are those of an earlier system, by their names and in their shapes. With --remote
+the mailbox is in another post office: $PENNYPOST_TOKEN says who you are there. Its address begins with
+https://, so that nobody on the way reads the token; http:// is for this machine, or wants --insecure.`
+
+const mcpExamples = `claude mcp add --scope user pennypost -- pennypost mcp
+pennypost mcp --dialect agenties --as ag_x1
+PENNYPOST_TOKEN=pp.… pennypost mcp --dialect superportia --remote http://127.0.0.1:8765
+codex mcp add pennypost -- pennypost mcp
+{"mcpServers":{"pennypost":{"command":"pennypost","args":["mcp","--as","builder"]}}}`
+
+// heartbeat is how often a session says that it lives. The post office takes one for ended after several of them are missing.
+const heartbeat = 30 * time.Second
+
+// farewell is how long a session that ends tries to say so.
+const farewell = 2 * time.Second
+
+// mcpFlags are the flags of mcp.
+type mcpFlags struct {
+	takeOver, channel bool
+	dialect, remote   string
+	insecure          bool
+}
+
+func newMCP(a *app) *cobra.Command {
+	var f mcpFlags
+	cmd := &cobra.Command{
+		Use: "mcp", Short: "serve MCP on standard input and output", Long: mcpHelp, Example: mcpExamples, Args: noArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error { return a.mcp(cmd.Context(), f) },
+	}
+	cmd.Flags().BoolVar(&f.takeOver, "take-over", false, "become the holder of a name that another session holds")
+	cmd.Flags().BoolVar(&f.channel, "channel", false, "wake the session by channel notifications; start Claude Code with this server as a channel")
+	cmd.Flags().StringVar(&f.dialect, "dialect", "", "serve the tools of `DIALECT`: "+dialectNames())
+	cmd.Flags().StringVar(&f.remote, "remote", "", "`URL` of another post office; $PENNYPOST_TOKEN is the token for it")
+	cmd.Flags().BoolVar(&f.insecure, "insecure", false, "send the token to --remote though others can read it on the way")
+	return cmd
+}
+
+func (a *app) mcp(ctx context.Context, f mcpFlags) error {
+	ctx, stop := interruptible(ctx)
+	defer stop()
+	d, err := findDialect(f.dialect)
+	if err != nil {
+		return err
+	}
+	if f.channel && d != nil {
+		return usage("--channel goes with Pennypost's own tools, and not with --dialect")
+	}
+	s := &session{client: a.clientName(), id: "mcp-" + strconv.Itoa(os.Getpid()) + "-" + rand.Text()[:8]}
+	c, _ := hook.FindClient(s.client)
+	s.process = process.Program(c.Editor)
+	if f.remote != "" {
+		err = a.connectRemote(ctx, s, f)
+	} else {
+		err = a.connectHere(ctx, s, d)
+	}
+	if err != nil {
+		return err
+	}
+	defer s.quiet.Close()
+	who := s.name
+	claims := who != mail.User && (d == nil || !d.SharedNames)
+	if claims {
+		if err := s.claim(ctx, f.takeOver); err != nil {
+			return err
+		}
+		defer s.end()
+	}
+	if s.name != who {
+		fmt.Fprintf(a.env.Stderr, "pennypost: a live session is %s in room %s; this one is %s\n", who, s.room, s.name)
+	}
+	var channel *mcpserver.Channel
+	if f.channel {
+		channel = mcpserver.NewChannel(a.stdout.w)
+	}
+	return a.serveMCP(ctx, s, d, channel, claims)
+}
+
+// connectHere finds this machine's post office, and who the session is.
+func (a *app) connectHere(ctx context.Context, s *session, d *dialect.Dialect) error {
+	var err error
+	if s.room, err = a.roomName(); err != nil {
+		return err
+	}
+	if s.office, err = a.post(); err != nil {
+		return err
+	}
+	if d != nil {
+		a.bridgeProject(ctx, d)
+		if err := a.identify(ctx, d); err != nil {
+			return err
+		}
+	}
+	if s.name, err = a.agent(s.client); err != nil {
+		return err
+	}
+	s.quiet, err = a.quietOffice()
+	return err
+}
+
+// connectRemote finds another post office. Its token says who the session is there, and in which room.
+func (a *app) connectRemote(ctx context.Context, s *session, f mcpFlags) error {
+	if err := checkRemote(f.remote, f.insecure); err != nil {
+		return err
+	}
+	office, err := client.New(client.Options{URL: f.remote, Token: a.env.Getenv("PENNYPOST_TOKEN")})
+	if err != nil {
+		return err
+	}
+	st, err := office.Status(ctx)
+	if err != nil {
+		return hinted(err, "set PENNYPOST_TOKEN to a token of that post office, made there by: pennypost agents token NAME")
+	}
+	s.office, s.quiet, s.name, s.room = office, office, st.You, st.Room
+	if s.room == "" {
+		s.room = mail.DefaultRoom
+	}
+	if a.room != "" {
+		s.room, err = mail.ParseRoom(a.room)
+	}
+	if err == nil && st.Room != "" && s.room != st.Room {
+		return mail.Errorf(mail.Denied, "the token opens room %s only, not %s", st.Room, s.room)
+	}
+	if a.as != "" && mail.Name(a.as) != s.name {
+		return mail.Errorf(mail.Denied, "the token is %s's, and cannot speak for %s", s.name, a.as)
+	}
+	return err
+}
+
+// checkRemote refuses to send a token over a network on which others can read it, unless that was said to be wanted.
+// What else is wrong with an address is said by the client.
+func checkRemote(address string, insecure bool) error {
+	u, err := url.Parse(address)
+	if err != nil || u.Scheme != "http" || u.Hostname() == "localhost" || insecure {
+		return nil
+	}
+	if ip, err := netip.ParseAddr(u.Hostname()); err == nil && ip.Unmap().IsLoopback() {
+		return nil
+	}
+	return hinted(mail.Errorf(mail.Denied, "%s is on another machine, and without TLS the token crosses the network in the clear: "+
+		"whoever can read it there is the agent from then on. Nothing was sent", u.Host),
+		"use an https:// address, or an SSH tunnel to 127.0.0.1; on a network that you trust, add --insecure")
+}
+
+// serveMCP serves until standard input ends, a signal comes, or another session took the name over.
+func (a *app) serveMCP(ctx context.Context, s *session, d *dialect.Dialect, channel *mcpserver.Channel, claimed bool) error {
+	svc, err := s.office.Room(ctx, s.room, s.name)
+	if err != nil {
+		return err
+	}
+	beats, err := s.quiet.Room(ctx, s.room, s.name)
+	if err != nil {
+		return err
+	}
+	server, closeServer, err := newServer(ctx, d, mcpserver.Mailbox{
+		Service: svc, Room: s.room, Agent: s.name, Version: version(), Channel: channel,
+		// Standard output belongs to the protocol.
+		Log: slog.New(slog.NewTextHandler(a.env.Stderr, &slog.HandlerOptions{Level: slog.LevelWarn})),
+	})
+	if err != nil {
+		return err
+	}
+	defer closeServer()
+	ctx, cancel := context.WithCancelCause(ctx)
+	var beside sync.WaitGroup
+	out := a.stdout.w
+	if channel != nil {
+		out = channel
+		name := s.name // which the heartbeat may change; the post office knows who that was
+		beside.Go(func() { s.ring(ctx, name, channel) })
+	}
+	if claimed {
+		beside.Go(func() {
+			if err := s.beat(ctx, beats); err != nil {
+				cancel(err)
+			}
+		})
+	}
+	err = mcpserver.ServeStdio(ctx, server, a.env.Stdin, out)
+	lost := context.Cause(ctx)
+	cancel(nil)
+	beside.Wait()
+	switch {
+	case mail.CodeOf(lost) == mail.Conflict:
+		return lost
+	case errors.Is(err, context.Canceled), errors.Is(err, io.EOF):
+		return nil
+	}
+	return err
+}
+
+// newServer returns the server of a mailbox: the native one, or a dialect's.
+func newServer(ctx context.Context, d *dialect.Dialect, box mcpserver.Mailbox) (*mcp.Server, func(), error) {
+	if d == nil {
+		native := mcpserver.NewNative(box)
+		return native.Server, native.Close, nil
+	}
+	e := d.Endpoints[0]
+	if e.Known != nil {
+		if err := e.Known(ctx, box.Service, box.Agent); err != nil {
+			return nil, nil, err
+		}
+	}
+	return mcpserver.NewDialect(box, d.Name, e), func() {}, nil
+}
+
+// session is one running MCP client and the name it holds.
+type session struct {
+	office  *client.Office
+	quiet   *client.Office // the same, but not started: a heartbeat shall not raise a post office that a person has stopped
+	room    mail.RoomName
+	name    mail.Name
+	client  string
+	process string // the program that it belongs to, whose hooks are of the same session
+	id      string
+}
+
+// claim takes the name, or the one that is free in its place.
+func (s *session) claim(ctx context.Context, takeOver bool) error {
+	svc, err := s.office.Room(ctx, s.room, s.name)
+	if err != nil {
+		return err
+	}
+	ag, err := svc.Register(ctx, mail.Presence{Session: s.id, Process: s.process, Join: true, TakeOver: takeOver, Client: s.client})
+	if err != nil {
+		return err
+	}
+	s.name = ag.Name
+	return nil
+}
+
+// beat says that the session lives, until ctx ends. It returns an error when the name is another's now. That the post
+// office cannot be reached for a while is no reason to end: it may be restarting.
+func (s *session) beat(ctx context.Context, svc mail.Service) error {
+	tick := time.NewTicker(heartbeat)
+	defer tick.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-tick.C:
+		}
+		ag, err := svc.Register(ctx, mail.Presence{Session: s.id, Process: s.process, Join: true})
+		if err != nil || ag.Name == s.name {
+			continue
+		}
+		lost, err := holds(ctx, svc, s.name)
+		if err != nil {
+			continue
+		}
+		was := s.name
+		s.name = ag.Name // which is what is given back at the end
+		if lost {
+			return hinted(mail.Errorf(mail.Conflict, "another session took over the agent %s; this one ends", was), "pennypost mcp --as "+string(was)+" --take-over takes it back")
+		}
+	}
+}
+
+// holds reports whether an agent of this name is on the roster. Whoever was renamed is there under the new name only; whoever
+// lost the name to another session sees that one under it.
+func holds(ctx context.Context, svc mail.Service, name mail.Name) (bool, error) {
+	list, err := svc.Agents(ctx)
+	return slices.ContainsFunc(list, func(ag mail.Agent) bool { return ag.Name == name }), err
+}
+
+// ring hands on rings to the model, as soon as the client takes them.
+func (s *session) ring(ctx context.Context, name mail.Name, c *mcpserver.Channel) {
+	select {
+	case <-c.Ready():
+		// If it cannot be written, the client is gone, and the server ends.
+		_ = followRings(ctx, s.quiet, s.room, name, mail.Listener{Door: mail.ChannelDoor}, c.Notify, func(error) {})
+	case <-ctx.Done():
+	}
+}
+
+// end gives the name back.
+func (s *session) end() {
+	ctx, cancel := context.WithTimeout(context.Background(), farewell)
+	defer cancel()
+	svc, err := s.quiet.Room(ctx, s.room, s.name)
+	if err == nil {
+		// If it cannot be said, the post office notices the silence.
+		_, _ = svc.Register(ctx, mail.Presence{Session: s.id, End: true})
+	}
+}

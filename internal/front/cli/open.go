@@ -1,0 +1,151 @@
+package cli
+
+import (
+	"context"
+	"os/exec"
+	"runtime"
+
+	"github.com/spf13/cobra"
+
+	"pennypost/internal/mail"
+	"pennypost/internal/wire"
+	"pennypost/internal/wire/client"
+)
+
+const openHelp = `Open the pages of the post office in the browser, where you see and answer all mail. The link that this
+makes logs in one browser, once, within ten minutes; who has it is you, so give it to nobody. The
+browser then stays logged in until you log out, for 12 hours in which you do nothing in it, or for 30 days.
+
+Without a browser on this machine, --print prints the link and opens nothing.
+
+The pages have an address of their own, such as http://pp-….localhost:8765/, because a browser sends what
+logs you in at 127.0.0.1 to every program there, on whatever port. Chrome, Edge, Firefox and their kin find
+that address by themselves. If yours does not, as Safari on an older macOS, use --plain: it logs you in at
+127.0.0.1, and the page says what is weaker about that.`
+
+const openExamples = `pennypost open
+pennypost open --print
+pennypost open --plain
+pennypost open --sessions             the browsers that are logged in
+pennypost open --revoke k3vq2mzt      log one out, or all of them: --revoke all`
+
+// openFlags are the flags of open.
+type openFlags struct {
+	print, plain, sessions bool
+	revoke                 string
+}
+
+func newOpen(a *app) *cobra.Command {
+	var f openFlags
+	cmd := &cobra.Command{
+		Use: "open", Short: "open the pages in the browser", Long: openHelp, Example: openExamples, Args: noArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error { return a.open(cmd.Context(), f) },
+	}
+	flags := cmd.Flags()
+	flags.BoolVar(&f.print, "print", false, "print the link and open nothing")
+	flags.BoolVar(&f.plain, "plain", false, "log in at 127.0.0.1, which is weaker, with a browser that finds no other address")
+	flags.BoolVar(&f.sessions, "sessions", false, "list the browsers that are logged in")
+	flags.StringVar(&f.revoke, "revoke", "", "log out the browser whose session is `ID`, or \"all\"")
+	cmd.MarkFlagsMutuallyExclusive("sessions", "revoke", "print")
+	cmd.MarkFlagsMutuallyExclusive("sessions", "revoke", "plain")
+	return cmd
+}
+
+func (a *app) open(ctx context.Context, f openFlags) error {
+	if a.as != "" && a.as != string(mail.User) {
+		return mail.Errorf(mail.Invalid, "the pages are the person's, and not %s's; leave --as out", a.as)
+	}
+	office, err := a.post()
+	switch {
+	case err != nil:
+		return err
+	case f.sessions:
+		return a.sessions(ctx, office)
+	case f.revoke != "":
+		return a.revoke(ctx, office, f.revoke)
+	}
+	room, err := a.roomName()
+	if err != nil {
+		return err
+	}
+	link, err := office.Login(ctx, wire.Login{Room: room, Plain: f.plain})
+	if err != nil {
+		return err
+	}
+	switch {
+	case a.json:
+		a.out.value(wire.Link{URL: link})
+		return nil
+	case f.print:
+		a.out.line("%s", link)
+		return nil
+	}
+	name, args := opener(link)
+	if err := exec.CommandContext(ctx, name, args...).Run(); err != nil {
+		return hinted(mail.Errorf(mail.Unavailable, "no browser could be opened: %w", err), "pennypost open --print")
+	}
+	if f.plain {
+		a.out.line("Opened in the browser.")
+	} else {
+		a.out.line("Opened in the browser. If it does not find the address: pennypost open --plain")
+	}
+	return nil
+}
+
+// sessions lists the browsers that are logged in.
+func (a *app) sessions(ctx context.Context, office *client.Office) error {
+	list, err := office.Sessions(ctx)
+	if err != nil {
+		return err
+	}
+	if a.json {
+		for _, s := range list {
+			a.out.value(s)
+		}
+		return nil
+	}
+	if len(list) == 0 {
+		a.out.line("No browser is logged in.")
+		return nil
+	}
+	rows := make([][]string, 0, len(list))
+	for _, s := range list {
+		at := "used " + a.out.ago(s.Seen) + ", opened " + a.out.ago(s.Opened)
+		if s.Plain {
+			at += ", at the plain address"
+		}
+		rows = append(rows, []string{s.ID, oneLine(s.Browser), at})
+	}
+	a.out.table(rows, 2)
+	return nil
+}
+
+// revoke logs out one browser, or all.
+func (a *app) revoke(ctx context.Context, office *client.Office, id string) error {
+	which := id
+	if id == "all" {
+		which = ""
+	}
+	if err := office.EndSession(ctx, which); mail.CodeOf(err) == mail.NotFound {
+		return hinted(err, "pennypost open --sessions lists those that there are")
+	} else if err != nil {
+		return err
+	}
+	if which == "" {
+		a.out.line("No browser is logged in any more.")
+	} else {
+		a.out.line("Session %s has ended.", oneLine(id))
+	}
+	return nil
+}
+
+// opener returns the command with which this system opens an address.
+func opener(link string) (name string, args []string) {
+	switch runtime.GOOS {
+	case "darwin":
+		return "open", []string{link}
+	case "windows":
+		return "rundll32", []string{"url.dll,FileProtocolHandler", link}
+	}
+	return "xdg-open", []string{link}
+}

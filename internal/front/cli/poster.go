@@ -1,0 +1,83 @@
+package cli
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"pennypost/internal/mail"
+	"pennypost/internal/office/daemon"
+	"pennypost/internal/office/wake"
+)
+
+const posterHelp = `Write to the inbox socket of the session of Claude Code that has started this process, when its agent is
+to be woken. A session that bypasses permission prompts holds what the post office writes there, and lets in
+what comes from its own children: run this as a hook in the background ("async") at SessionStart. It ends
+with the session, and starts no post office.
+
+The agent is --as, else $PENNYPOST_AGENT, else the one that hooks and MCP server in this directory are.`
+
+// posterStart is how long a poster waits for its session to be known: the hook that tells of it runs at the same time.
+const posterStart = 30 * time.Second
+
+func newPoster(a *app) *cobra.Command {
+	return &cobra.Command{
+		Use: "poster", Short: "wake a session of Claude Code from within", Long: posterHelp,
+		Example: "pennypost poster\npennypost poster --as builder",
+		Hidden:  true, Args: noArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error { return a.poster(cmd.Context()) },
+	}
+}
+
+func (a *app) poster(ctx context.Context) error {
+	ctx, stop := interruptible(ctx)
+	defer stop()
+	env := a.env.Getenv
+	s := wake.Session{
+		Client: "claude", ID: env("CLAUDE_CODE_SESSION_ID"), Process: env("CLAUDE_PID"),
+		Socket: wake.NewSecret(env("CLAUDE_CODE_MESSAGING_SOCKET")), Token: wake.NewSecret(env("CLAUDE_CODE_MESSAGING_TOKEN")),
+	}
+	if s.ID == "" || env("CLAUDE_CODE_MESSAGING_SOCKET") == "" {
+		return usage("no session of Claude Code with an inbox socket has started this; run it as one of its hooks")
+	}
+	cfg, err := a.loadConfig()
+	if err != nil {
+		return err
+	}
+	name, err := a.agent(s.Client)
+	if err != nil {
+		return err
+	}
+	room, err := a.roomName()
+	if err != nil {
+		return err
+	}
+	if a.office, err = a.quietOffice(); err != nil {
+		return err
+	}
+	door := &wake.ClaudeSocket{Config: daemon.ClaudeDir(), Below: cfg.ClaudeBelow}
+	parent, began, met := os.Getppid(), time.Now(), false
+	for pause := minRingPause; ctx.Err() == nil && os.Getppid() == parent; pause = min(2*pause, maxRingPause) {
+		rung, err := a.office.Ring(ctx, room, name, mail.Listener{Door: mail.PosterDoor, Session: s.ID})
+		switch {
+		case err == nil && rung != nil && rung.Over && (met || time.Since(began) > posterStart):
+			return nil
+		case err == nil && (rung == nil || !rung.Over):
+			if met, pause = true, minRingPause; rung == nil {
+				continue // nobody has rung for a minute
+			}
+			if err := door.Post(ctx, &s, rung.ID, rung.Text); err != nil {
+				fmt.Fprintf(a.env.Stderr, "pennypost: %s\n", visible(err.Error())) // the post office finds that nothing came of it
+			}
+			continue
+		}
+		select {
+		case <-ctx.Done():
+		case <-time.After(pause):
+		}
+	}
+	return nil
+}

@@ -1,0 +1,47 @@
+package cli
+
+import (
+	"context"
+	"time"
+
+	"pennypost/internal/mail"
+	"pennypost/internal/wire/client"
+)
+
+// Bounds of the pauses before a line is asked for again that was not to be had.
+const (
+	minRingPause = time.Second
+	maxRingPause = 30 * time.Second
+)
+
+// followRings waits at a line and gives each ring to take, until ctx ends, take fails or the post office refuses. One that is away comes back, and so does
+// an agent that is not on the roster: a session outlives many. warn is told of that, each time once.
+func followRings(ctx context.Context, office *client.Office, room mail.RoomName, name mail.Name, at mail.Listener, take func(*mail.Rung) error, warn func(error)) error {
+	pause, warned := minRingPause, mail.Code("")
+	for ctx.Err() == nil {
+		began := time.Now()
+		rung, err := office.Ring(ctx, room, name, at)
+		code := mail.CodeOf(err)
+		switch {
+		case code == mail.Denied, code == mail.Invalid, code == mail.Unknown:
+			return err // which no other time mends
+		case err == nil && rung != nil && rung.Text != "":
+			if err := take(rung); err != nil {
+				return err
+			}
+			continue
+		case err == nil && time.Since(began) >= minRingPause:
+			pause, warned = minRingPause, ""
+			continue
+		case err != nil && code != warned && ctx.Err() == nil:
+			warn(err)
+		}
+		warned = code
+		select {
+		case <-ctx.Done():
+		case <-time.After(pause):
+		}
+		pause = min(2*pause, maxRingPause)
+	}
+	return nil
+}

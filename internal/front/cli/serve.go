@@ -1,0 +1,192 @@
+package cli
+
+import (
+	"context"
+	"io"
+	"log/slog"
+	"os"
+	"os/exec"
+	"os/signal"
+	"syscall"
+
+	"github.com/spf13/cobra"
+
+	"pennypost/internal/config"
+	"pennypost/internal/mail"
+	"pennypost/internal/office/daemon"
+)
+
+const serveHelp = `Run the post office until it is stopped, with ^C or by pennypost stop.
+
+A post office has one data directory ($PENNYPOST_HOME, else $XDG_STATE_HOME/pennypost, else
+~/.local/state/pennypost) and serves all rooms in it: on a Unix socket there, for commands and agents of
+this user, and on TCP, where everybody needs a token. Commands that find no post office start one by
+themselves, which leaves after an hour alone; one that was started by this command stays.
+
+Structured logs go to standard error. They hold no message and no token.`
+
+type serveFlags struct {
+	listen      string
+	insecure    bool
+	idleExit    string
+	auto        bool
+	conformance bool
+	dev         bool
+}
+
+func newServe(a *app) *cobra.Command {
+	var f serveFlags
+	cmd := &cobra.Command{
+		Use: "serve", Short: "run the post office", Long: serveHelp,
+		Example: "pennypost serve\npennypost serve --listen 127.0.0.1:9000\npennypost serve --listen none",
+		Args:    noArgs,
+		RunE:    func(cmd *cobra.Command, _ []string) error { return a.serve(cmd.Context(), f) },
+	}
+	flags := cmd.Flags()
+	flags.StringVar(&f.listen, "listen", "", "TCP `HOST:PORT` to listen on, or \"none\"; default 127.0.0.1:8765")
+	flags.BoolVar(&f.insecure, "insecure", false, "allow an address that other machines reach, without TLS")
+	flags.StringVar(&f.idleExit, "idle-exit", "", "with --auto: leave after so `LONG` alone; default 1h")
+	flags.BoolVar(&f.auto, "auto", false, "run as one that a command started")
+	flags.BoolVar(&f.conformance, "conformance", false, "serve the fixtures of the MCP conformance suite")
+	flags.BoolVar(&f.dev, "dev", false, "add routes that are for development only, such as POST /api/inbox/seed")
+	for _, hidden := range []string{"auto", "conformance", "idle-exit"} {
+		_ = flags.MarkHidden(hidden)
+	}
+	return cmd
+}
+
+func (a *app) serve(ctx context.Context, f serveFlags) error {
+	cfg, err := a.serveConfig(f)
+	if err != nil {
+		return err
+	}
+	logTo := a.env.Stderr
+	if f.auto {
+		file, err := daemon.OpenLog(cfg.Home.Log())
+		if err != nil {
+			return err
+		}
+		defer file.Close()
+		logTo = file
+	}
+	log, err := newLog(logTo, &cfg)
+	if err != nil {
+		return err
+	}
+	ctx, stop := signal.NotifyContext(ctx, os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
+	defer stop()
+	err = daemon.Run(ctx, daemon.Options{
+		Config: cfg, Version: version(), Log: log, Auto: f.auto, Conformance: f.conformance, Dev: f.dev,
+		Ready: func(p daemon.Place) {
+			if !f.auto {
+				a.announce(p)
+			}
+		},
+	})
+	if mail.CodeOf(err) == mail.Conflict {
+		if f.auto {
+			return nil // another command started one first, which is all that was wanted
+		}
+		return hinted(err, "pennypost status shows it, pennypost stop ends it")
+	}
+	if f.auto && err != nil {
+		log.Error("post office failed", "err", err)
+	}
+	return err
+}
+
+// serveConfig loads the configuration and lays the flags over it.
+func (a *app) serveConfig(f serveFlags) (config.Config, error) {
+	home, err := config.FindHome(a.env.Getenv)
+	if err != nil {
+		return config.Config{}, err
+	}
+	cfg, err := config.Load(home, a.env.Getenv)
+	if err != nil {
+		return cfg, hinted(err, "pennypost config check")
+	}
+	if f.listen != "" {
+		cfg.Listen = f.listen
+	}
+	cfg.Insecure = cfg.Insecure || f.insecure
+	if f.idleExit != "" {
+		if cfg.IdleExit, err = config.ParseDuration(f.idleExit); err != nil {
+			return cfg, err
+		}
+	}
+	return cfg, nil
+}
+
+func newLog(w io.Writer, cfg *config.Config) (*slog.Logger, error) {
+	level, err := cfg.Level()
+	if err != nil {
+		return nil, err
+	}
+	return slog.New(slog.NewTextHandler(w, &slog.HandlerOptions{Level: level})), nil
+}
+
+// place is where the post office is, for --json.
+type place struct {
+	Socket    string `json:"socket"`
+	HTTP      string `json:"http,omitempty"`
+	Login     string `json:"login,omitempty"` // opens the pages, once; told to a terminal only
+	MCP       string `json:"mcp,omitempty"`
+	TokenFile string `json:"token_file"`
+}
+
+func (a *app) announce(p daemon.Place) {
+	at := place{Socket: p.Socket, HTTP: p.HTTP, TokenFile: p.Token, Login: a.loginLink(p, "")}
+	if p.HTTP != "" {
+		at.MCP = p.HTTP + "/mcp"
+	}
+	if a.json {
+		a.out.value(at)
+		return
+	}
+	self := programName()
+	rows := [][]string{{"socket", at.Socket}}
+	switch {
+	case at.HTTP == "":
+		rows = append(rows, []string{"http", "none"})
+	case at.Login == "":
+		rows = append(rows, []string{"page", "opened by: " + self + " open"})
+	default:
+		rows = append(rows, []string{"page", at.Login + " (once, within ten minutes; again by: " + self + " open)"})
+	}
+	if at.HTTP != "" {
+		rows = append(rows, []string{"http", at.HTTP}, []string{"mcp", at.MCP},
+			[]string{"token", at.TokenFile + " (yours; an agent's is made by: " + self + " agents token NAME)"})
+	}
+	rows = append(rows,
+		[]string{"claude", "claude mcp add --scope user pennypost -- " + self + " mcp"},
+		[]string{"codex", "codex mcp add pennypost -- " + self + " mcp"},
+		[]string{"others", `{"mcpServers":{"pennypost":{"command":"` + self + `","args":["mcp"]}}}`},
+	)
+	a.out.line("%s", a.out.bold("The post office is open."))
+	a.out.table(rows, 0)
+}
+
+// loginLink returns a link that opens the pages, for a terminal, and "" where what is printed is kept: whoever reads a
+// log would be the person.
+func (a *app) loginLink(p daemon.Place, room mail.RoomName) string {
+	if p.Login == nil || !isTerminal(a.env.Stdout) {
+		return ""
+	}
+	link, err := p.Login(room)
+	if err != nil {
+		return "" // what pennypost open says of it is longer than a line
+	}
+	return link
+}
+
+// programName is what to type for this program: its name if the shell finds it, else its path.
+func programName() string {
+	if _, err := exec.LookPath("pennypost"); err == nil {
+		return "pennypost"
+	}
+	self, err := os.Executable()
+	if err != nil {
+		return "pennypost"
+	}
+	return self
+}

@@ -1,0 +1,99 @@
+package cli
+
+import (
+	"context"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"pennypost/internal/config"
+	"pennypost/internal/mail"
+	"pennypost/internal/wire"
+	"pennypost/internal/wire/client"
+)
+
+const statusHelp = `Say whether the post office runs, and where. Nothing is started.
+
+The exit status is 0 when it runs and 6 when it does not.`
+
+func newStatus(a *app) *cobra.Command {
+	return &cobra.Command{
+		Use: "status", Short: "say whether the post office runs", Long: statusHelp,
+		Example: "pennypost status\npennypost status --json",
+		Args:    noArgs,
+		RunE:    func(cmd *cobra.Command, _ []string) error { return a.status(cmd.Context()) },
+	}
+}
+
+// running is what status says in JSON.
+type running struct {
+	Running bool `json:"running"`
+	wire.Status
+}
+
+func (a *app) status(ctx context.Context) error {
+	home, office, err := a.runningOffice()
+	if err != nil {
+		return err
+	}
+	ctx, cancel := context.WithTimeout(ctx, startPatience)
+	defer cancel()
+	st, err := office.Status(ctx)
+	if code := mail.CodeOf(err); code == mail.Unavailable || code == mail.Timeout {
+		if a.json {
+			a.out.value(struct {
+				Running bool   `json:"running"`
+				Home    string `json:"home"`
+			}{false, string(home)})
+		} else if listens(home) {
+			a.out.line("The post office at %s is there and does not answer: its process is stopped, or hangs.", home)
+		} else {
+			a.out.line("The post office at %s is not running.", home)
+		}
+		return silent{exitUnreachable}
+	}
+	if err != nil {
+		return err
+	}
+	if a.json {
+		a.out.value(running{true, st})
+		return nil
+	}
+	a.out.line("The post office is open.")
+	rows := [][]string{{"version", st.Version}, {"process", itoa(st.PID)}, {"up", a.out.now.Sub(st.Started.Std()).Round(time.Second).String()}}
+	for _, l := range st.Listen {
+		rows = append(rows, []string{"listens", l})
+	}
+	rows = append(rows, []string{"rooms", itoa(st.Rooms) + " open"})
+	if st.Bridges > 0 {
+		rows = append(rows, []string{"bridges", itoa(st.Bridges) + " running"})
+	}
+	for _, f := range st.Failing {
+		rows = append(rows, []string{"failing", a.out.red(oneLine(f))})
+	}
+	rows = append(rows, []string{"home", string(home)})
+	a.out.table(rows, 0)
+	return nil
+}
+
+// runningOffice makes the command speak to a post office only if one runs.
+func (a *app) runningOffice() (config.Home, *client.Office, error) {
+	home, err := config.FindHome(a.env.Getenv)
+	if err != nil {
+		return "", nil, err
+	}
+	a.office, err = a.quietOffice()
+	return home, a.office, err
+}
+
+// quietOffice returns the post office as it is, without starting one. The caller closes it.
+func (a *app) quietOffice() (*client.Office, error) {
+	home, err := config.FindHome(a.env.Getenv)
+	if err != nil {
+		return nil, err
+	}
+	if err := home.CheckSocket(false); err != nil {
+		return nil, err
+	}
+	return client.New(client.Options{Socket: home.Socket()})
+}

@@ -1,0 +1,64 @@
+package cli
+
+import (
+	"runtime"
+	"runtime/debug"
+
+	"github.com/spf13/cobra"
+)
+
+// release is set when a release is built: -ldflags "-X pennypost/internal/front/cli.release=v1.2.3".
+var release string
+
+// version returns the release, else what the go command recorded of the source.
+func version() string {
+	if release != "" {
+		return release
+	}
+	info, ok := debug.ReadBuildInfo()
+	if !ok {
+		return "unknown"
+	}
+	if v := info.Main.Version; v != "" && v != "(devel)" {
+		return v
+	}
+	revision, modified := "", ""
+	for _, s := range info.Settings {
+		switch s.Key {
+		case "vcs.revision":
+			revision = s.Value[:min(12, len(s.Value))]
+		case "vcs.modified":
+			if s.Value == "true" {
+				modified = "+changes"
+			}
+		}
+	}
+	if revision == "" {
+		return "devel"
+	}
+	return "devel-" + revision + modified
+}
+
+// build is what the version verb says.
+type build struct {
+	Version string `json:"version"`
+	Go      string `json:"go"`
+	OS      string `json:"os"`
+	Arch    string `json:"arch"`
+}
+
+func newVersion(a *app) *cobra.Command {
+	return &cobra.Command{
+		Use: "version", Short: "print the version", Long: "Print the version of this program.",
+		Args: noArgs,
+		RunE: func(*cobra.Command, []string) error {
+			b := build{version(), runtime.Version(), runtime.GOOS, runtime.GOARCH}
+			if a.json {
+				a.out.value(b)
+			} else {
+				a.out.line("pennypost %s (%s, %s/%s)", b.Version, b.Go, b.OS, b.Arch)
+			}
+			return nil
+		},
+	}
+}

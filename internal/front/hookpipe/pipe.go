@@ -1,0 +1,149 @@
+// Package hookpipe is the process of a hook that an agent's client runs: it hands the client's words to the post office and prints what
+// that answers.
+//
+// A hook never disturbs its client. The post office being away, slow or of another version, input that nobody understands: all that is
+// silence and success, within a second.
+package hookpipe
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"strings"
+	"time"
+
+	"pennypost/internal/base/jsonx"
+	"pennypost/internal/wire"
+)
+
+// Limits of a hook.
+const (
+	// Deadline is how long a client waits for a hook at most.
+	Deadline = time.Second
+	// askTime is how much of it may go by until the post office has answered. The rest is for the confirmation.
+	askTime = 800 * time.Millisecond
+)
+
+// Office is the post office as a hook needs it. A client.Office is one.
+type Office interface {
+	// Hook hands a hook over and returns its answer.
+	Hook(ctx context.Context, h *wire.Hook) (wire.HookAnswer, error)
+	// HookTaken confirms that the client has taken an answer.
+	HookTaken(ctx context.Context, ticket string) error
+}
+
+// Pipe is one hook that a client runs.
+type Pipe struct {
+	Hook           wire.Hook // but for its Input
+	Stdin          io.Reader
+	Stdout, Stderr io.Writer
+	// Enter returns the post office. It may start one when a session starts, and at no other moment: a person may have stopped it.
+	Enter func(start bool) (Office, error)
+	// Append appends to a file, which it makes if need be; nil: nothing is written.
+	Append func(path, text string) error
+	// Ended reports whether the program that runs the hook has ended; nil: it never does.
+	Ended func() bool
+	// Debug is told why the hook is silent; nil: nobody is.
+	Debug func(why string)
+}
+
+// Run runs the hook and returns the status with which its process is to end. It is 0, unless that is how the client is told something.
+func (p *Pipe) Run(ctx context.Context) (exit int) {
+	defer func() {
+		if v := recover(); v != nil { // the status of a panic would block the client
+			p.debug(fmt.Sprint(v))
+			exit = 0
+		}
+	}()
+	if p.Hook.Event == wire.WaitEvent {
+		return p.wait(ctx)
+	}
+	began := time.Now()
+	asking, cancel := context.WithDeadline(ctx, began.Add(askTime))
+	defer cancel()
+	office, a, err := p.ask(asking)
+	if err != nil {
+		p.debug(err.Error())
+		a = wire.HookAnswer{Out: wire.Silence(p.Hook.Client, p.Hook.Event)}
+	}
+	if a.Why != "" {
+		p.debug(a.Why)
+	}
+	if err := p.write(&a); err != nil {
+		p.debug("the output was not taken: " + err.Error())
+		return a.Exit
+	}
+	if a.Ticket == "" {
+		return a.Exit
+	}
+	confirming, cancel := context.WithDeadline(ctx, began.Add(Deadline))
+	defer cancel()
+	if err := office.HookTaken(confirming, a.Ticket); err != nil {
+		p.debug("what was told is not marked: " + err.Error())
+	}
+	return a.Exit
+}
+
+func (p *Pipe) debug(why string) {
+	if p.Debug != nil {
+		p.Debug(why)
+	}
+}
+
+// ask hands over what the client says.
+func (p *Pipe) ask(ctx context.Context) (Office, wire.HookAnswer, error) {
+	var err error
+	if p.Hook.Input, err = read(ctx, p.Stdin); err != nil {
+		return nil, wire.HookAnswer{}, err
+	}
+	office, err := p.Enter(strings.EqualFold(p.Hook.Event, "SessionStart"))
+	if err != nil {
+		return nil, wire.HookAnswer{}, err
+	}
+	a, err := office.Hook(ctx, &p.Hook)
+	return office, a, err
+}
+
+// write hands the answer over.
+func (p *Pipe) write(a *wire.HookAnswer) error {
+	if file := p.Hook.Getenv("CLAUDE_ENV_FILE"); a.Shell != "" && file != "" && p.Append != nil {
+		if err := p.Append(file, a.Shell); err != nil {
+			p.debug("the shell is not told who the agent is: " + err.Error())
+		}
+	}
+	for _, o := range []struct {
+		to   io.Writer
+		text string
+	}{{p.Stdout, a.Out}, {p.Stderr, a.Err}} {
+		if o.text == "" {
+			continue
+		}
+		if _, err := io.WriteString(o.to, o.text+"\n"); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// read reads the client's object. Some clients leave the pipe open, so its end is not waited for, and one that says nothing is left
+// when the time is over; the goroutine that waits then ends with the process.
+func read(ctx context.Context, r io.Reader) ([]byte, error) {
+	type result struct {
+		text []byte
+		err  error
+	}
+	done := make(chan result, 1)
+	go func() {
+		text, err := jsonx.ReadValue(io.LimitReader(r, wire.MaxHookInput))
+		done <- result{text, err}
+	}()
+	select {
+	case res := <-done:
+		if res.err != nil {
+			return nil, fmt.Errorf("read the client's event: %w", res.err)
+		}
+		return res.text, nil
+	case <-ctx.Done():
+		return nil, fmt.Errorf("read the client's event: %w", ctx.Err())
+	}
+}

@@ -1,0 +1,150 @@
+package install
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+
+	"pennypost/internal/front/install/jsonc"
+)
+
+// claude is Claude Code (code.claude.com/docs: hooks, mcp, settings, as of 2.1.240; events as of 2.1.329). VS Code runs these hooks too.
+func claude() Client {
+	return Client{
+		Name: "claude", Title: "Claude Code", Program: "claude", Scopes: []Scope{User, Project},
+		files: func(o *Options) []file {
+			settings, servers := o.claudeDir("settings.json"), o.claudeServers()
+			if o.Scope == Project {
+				settings, servers = filepath.Join(o.Root, ".claude", "settings.json"), filepath.Join(o.Root, ".mcp.json")
+			}
+			return []file{
+				{settings, "hooks", &jsonFile{o: o, hooks: claudeHooks(o)}},
+				{servers, "MCP server", &jsonFile{o: o, server: &jsonServer{in: "mcpServers", value: raw(stdioServer{Type: "stdio", Command: o.Binary, Args: mcpArgs(o)})}}},
+			}
+		},
+		notes: func(o *Options) []string {
+			out := []string{"Sessions that run already know of it after a restart."}
+			if o.Scope == Project {
+				out = append(out, "Claude Code asks once whether it may use the server in .mcp.json.", sharedPath)
+			}
+			return out
+		},
+		disabled: func(o *Options) (string, string) {
+			for _, path := range o.claudeSettings() {
+				if memberIs(path, jsonc.True, "disableAllHooks") {
+					return path, `"disableAllHooks": true`
+				}
+			}
+			return "", ""
+		},
+		plugin: func(o *Options) string {
+			for _, path := range o.claudeSettings() {
+				text, _ := os.ReadFile(path)
+				root, err := jsonc.Parse(text)
+				plugins := root.Member("enabledPlugins")
+				if err != nil || plugins == nil {
+					continue
+				}
+				for _, it := range plugins.Items {
+					if strings.HasPrefix(it.Name, serverName+"@") && it.Value.Kind == jsonc.True {
+						return it.Name
+					}
+				}
+			}
+			return ""
+		},
+	}
+}
+
+// sharedPath is what a person who installs for a project has to know.
+const sharedPath = "The files name the program by its path on this machine. If they are shared, everybody installs for themselves, or has it at the same path."
+
+// claudeEvents are those that tell of mail or of the session's state. Each costs a process, so no other is asked for.
+func claudeEvents() []string {
+	return []string{"SessionStart", "UserPromptSubmit", "PreToolUse", "PostToolUse", "Stop", "StopFailure", "Notification", "TeammateIdle", "SessionEnd"}
+}
+
+// claudeHooks returns the hooks of the events, and the one that waits in the background from the end of a turn on (asyncRewake).
+func claudeHooks(o *Options) *jsonHooks {
+	h := groupHooks(o, "claude", seconds, claudeEvents())
+	if o.GOOS == "windows" { // there hooks of this kind were seen to hold a session up (2.1.246)
+		return h
+	}
+	wait := hookHandler{Type: "command", Command: waitCommand(o), Timeout: waitTimeout, Rewake: true}
+	h.events = append(h.events, jsonHook{"Stop", wait.Command, raw(hookGroup{[]hookHandler{wait}})})
+	return h
+}
+
+// waitTimeout is how long the hook that waits may run, in seconds: package hook says why.
+const waitTimeout = 28_800
+
+// claudeDir returns a file of the person's configuration.
+func (o *Options) claudeDir(name string) string {
+	if dir := o.Getenv("CLAUDE_CONFIG_DIR"); dir != "" {
+		return filepath.Join(dir, name)
+	}
+	return filepath.Join(o.Home, ".claude", name)
+}
+
+// claudeSettings returns the files of settings that count together.
+func (o *Options) claudeSettings() []string {
+	dir := filepath.Join(o.Root, ".claude")
+	return []string{o.claudeDir("settings.json"), filepath.Join(dir, "settings.json"), filepath.Join(dir, "settings.local.json")}
+}
+
+// claudeServers returns the file of the person's MCP servers.
+func (o *Options) claudeServers() string {
+	if dir := o.Getenv("CLAUDE_CONFIG_DIR"); dir != "" {
+		return filepath.Join(dir, ".claude.json")
+	}
+	return filepath.Join(o.Home, ".claude.json")
+}
+
+// stdioServer is an MCP server as most clients write it.
+type stdioServer struct {
+	Type    string   `json:"type,omitempty"`
+	Command string   `json:"command"`
+	Args    []string `json:"args"`
+	Tools   []string `json:"tools,omitempty"`
+	Timeout int      `json:"timeout,omitzero"`
+}
+
+// hookGroup is an element of an event's list as Claude Code, Codex and Gemini CLI have it.
+type hookGroup struct {
+	Hooks []hookHandler `json:"hooks"`
+}
+
+type hookHandler struct {
+	Type    string `json:"type,omitempty"`
+	Name    string `json:"name,omitempty"`
+	Command string `json:"command"`
+	Timeout int    `json:"timeout"`
+	Rewake  bool   `json:"asyncRewake,omitzero"`
+}
+
+// seconds is the timeout of every hook where clients count seconds.
+func seconds(string) int { return hookTimeout }
+
+// groupHooks returns hooks that stand in groups.
+func groupHooks(o *Options, client string, timeout func(event string) int, events []string) *jsonHooks {
+	h := &jsonHooks{client: client, groups: true}
+	for _, ev := range events {
+		handler := hookHandler{Type: "command", Command: hookCommand(o, client, ev), Timeout: timeout(ev)}
+		if client == "gemini" {
+			handler.Name = serverName
+		}
+		h.events = append(h.events, jsonHook{ev, handler.Command, raw(hookGroup{[]hookHandler{handler}})})
+	}
+	return h
+}
+
+// memberIs reports whether a file has a member with a literal value.
+func memberIs(path string, want jsonc.Kind, members ...string) bool {
+	text, err := os.ReadFile(path)
+	if err != nil {
+		return false
+	}
+	root, err := jsonc.Parse(text)
+	n := root.At(members...)
+	return err == nil && n != nil && n.Kind == want
+}

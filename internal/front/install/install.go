@@ -1,0 +1,319 @@
+package install
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/rogpeppe/go-internal/diff"
+
+	"pennypost/internal/base/durable"
+	"pennypost/internal/mail"
+	"pennypost/internal/policy"
+)
+
+// Action is what is done to a file.
+type Action string
+
+// The actions.
+const (
+	Keep    Action = "unchanged"
+	Create  Action = "created"
+	Edit    Action = "changed"
+	Restore Action = "restored" // to the very bytes from before the installation
+	Clean   Action = "cleaned"  // of our entries only, because others changed it meanwhile
+	Remove  Action = "removed"  // there was no such file before
+)
+
+// backupSuffix is what the copy of a file from before the installation is called behind its name.
+const backupSuffix = ".pennypost-backup"
+
+// Change is what is done to one file.
+type Change struct {
+	Path   string `json:"path"`
+	What   string `json:"what"`
+	Action Action `json:"action"`
+	// Backup is the copy from before the installation, if there is one afterwards.
+	Backup string `json:"backup,omitempty"`
+
+	before, after []byte // nil: no file
+	saves, drops  bool   // the backup is written, or removed
+}
+
+// Plan is what an installation, or its undoing, does.
+type Plan struct {
+	Client  Client
+	Changes []Change
+	Notes   []string // for the person
+
+	private bool   // new files are for their owner only
+	top     string // the directory below which empty directories are removed
+}
+
+// Find returns the client of a name.
+func Find(name string) (Client, error) {
+	var names []string
+	for _, c := range Clients() {
+		if c.Name == name {
+			return c, nil
+		}
+		names = append(names, c.Name)
+	}
+	known := strings.Join(names, ", ")
+	if near := policy.Nearest(name, names, 1); len(near) > 0 {
+		return Client{}, mail.Errorf(mail.Invalid, "there is no client %q here; did you mean %s? Known are %s", name, near[0], known)
+	}
+	return Client{}, mail.Errorf(mail.Invalid, "there is no client %q here; known are %s", name, known)
+}
+
+// check refuses options that the client cannot be installed with.
+func (c *Client) check(o *Options) error {
+	if slices.Contains(c.Scopes, o.Scope) {
+		return nil
+	}
+	return mail.Errorf(mail.Invalid, "%s has no configuration of projects; leave --project away", c.Title)
+}
+
+// Install returns what has to be done so that the client knows of us. Nothing is written yet, and nothing will be if any file cannot be
+// edited.
+func Install(c Client, o *Options) (*Plan, error) {
+	if err := c.check(o); err != nil {
+		return nil, err
+	}
+	if !isBinary(o.Binary) || !filepath.IsAbs(o.Binary) {
+		return nil, mail.Errorf(mail.Invalid, "this program is %s; entries in configurations are known by the name pennypost, so call it that first", o.Binary)
+	}
+	p := newPlan(c, o)
+	for _, f := range c.files(o) {
+		before, err := read(f.path)
+		if err != nil {
+			return nil, err
+		}
+		after, err := f.put(before)
+		if err != nil {
+			return nil, located(f.path, err)
+		}
+		ch := Change{Path: f.path, What: f.what, Action: Edit, before: before, after: after}
+		switch {
+		case f.blank(after) || bytes.Equal(before, after):
+			if before == nil && len(f.mine(after)) == 0 {
+				continue // a file that the client could have, and need not
+			}
+			ch.Action = Keep
+		case before == nil:
+			ch.Action = Create
+		default:
+			saved, err := read(f.path + backupSuffix)
+			if err != nil {
+				return nil, err
+			}
+			// A backup that is there is from before the installation, as long as that is in the file.
+			ch.saves = saved == nil || len(f.mine(before)) == 0
+			ch.Backup = f.path + backupSuffix
+		}
+		p.Changes = append(p.Changes, ch)
+	}
+	p.Notes = c.notes(o)
+	return p, p.unlocked()
+}
+
+// unlocked refuses to change a file that somebody made read-only. It could be replaced all the same, which is not what they wanted.
+func (p *Plan) unlocked() error {
+	for _, c := range p.Changes {
+		if c.Action == Keep || c.before == nil {
+			continue
+		}
+		if info, err := os.Stat(c.Path); err == nil && info.Mode().Perm()&0o200 == 0 {
+			return located(c.Path, mail.Errorf(mail.Denied, "the file is read-only; nothing was written. If it may change, make it writable first: chmod u+w '%s'", c.Path))
+		}
+	}
+	return nil
+}
+
+func newPlan(c Client, o *Options) *Plan {
+	p := &Plan{Client: c, private: o.Scope == User, top: o.Home}
+	if o.Scope == Project {
+		p.top = o.Root
+	}
+	return p
+}
+
+// mine returns our entries in a text that can be parsed.
+func (f *file) mine(text []byte) []Entry {
+	list, _ := f.entries(text)
+	return list
+}
+
+// read returns the content of a file, nil if there is none.
+func read(path string) ([]byte, error) {
+	text, err := os.ReadFile(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	if text == nil {
+		text = []byte{}
+	}
+	return text, err
+}
+
+func located(path string, err error) error {
+	if e, ok := errors.AsType[*mail.Error](err); ok {
+		return mail.Errorf(e.Code, "%s: %s", path, e.Msg)
+	}
+	return fmt.Errorf("%s: %w", path, err)
+}
+
+// Uninstall returns what has to be done so that the client's files are without us.
+func Uninstall(c Client, o *Options) (*Plan, error) {
+	if err := c.check(o); err != nil {
+		return nil, err
+	}
+	p := newPlan(c, o)
+	for _, f := range c.files(o) {
+		ch, err := f.undo()
+		if err != nil {
+			return nil, located(f.path, err)
+		}
+		if ch.before != nil {
+			p.Changes = append(p.Changes, ch)
+		}
+	}
+	return p, p.unlocked()
+}
+
+// undo returns how the file gets rid of us.
+func (f *file) undo() (Change, error) {
+	ch := Change{Path: f.path, What: f.what, Action: Keep}
+	text, err := read(f.path)
+	if err != nil || text == nil {
+		return ch, err
+	}
+	saved, err := read(f.path + backupSuffix)
+	if err != nil {
+		return ch, err
+	}
+	ch.before = text
+	if ch.Action, ch.after, err = f.without(text, saved); err != nil {
+		return ch, err
+	}
+	switch {
+	case saved == nil:
+	case bytes.Equal(ch.after, saved), len(f.mine(saved)) > 0:
+		ch.drops = true // it has nothing that the file has not, or us
+	case ch.Action != Keep:
+		ch.Backup = f.path + backupSuffix
+	}
+	return ch, nil
+}
+
+// without returns a text as it is without us. saved is what it was before the installation, nil if there was no such file.
+func (f *file) without(text, saved []byte) (Action, []byte, error) {
+	base := saved
+	if len(f.mine(saved)) > 0 {
+		base = nil // we were there already; what was before that nobody knows
+	}
+	rest, taken, err := f.strip(text, base)
+	if err != nil || len(taken) == 0 {
+		return Keep, text, err
+	}
+	again, err := f.replay(base, taken)
+	exact := err == nil && bytes.Equal(again, text)
+	switch {
+	case base == nil && (exact || f.blank(rest)):
+		return Remove, nil, nil
+	case exact, base != nil && bytes.Equal(rest, base):
+		return Restore, base, nil
+	}
+	return Clean, rest, nil
+}
+
+// Changed reports whether the plan does anything to the client's files.
+func (p *Plan) Changed() bool {
+	return slices.ContainsFunc(p.Changes, func(c Change) bool { return c.Action != Keep })
+}
+
+// Apply carries the plan out, file by file. A file that was changed since the plan was made stops it.
+func (p *Plan) Apply() error {
+	for i := range p.Changes {
+		if err := p.apply(&p.Changes[i]); err != nil {
+			return located(p.Changes[i].Path, err)
+		}
+	}
+	return nil
+}
+
+func (p *Plan) apply(c *Change) error {
+	now, err := read(c.Path)
+	if err != nil {
+		return err
+	}
+	if !bytes.Equal(now, c.before) || (now == nil) != (c.before == nil) {
+		return mail.Errorf(mail.Conflict, "somebody changed the file in this moment, so it was left alone. Try again")
+	}
+	perm, dirPerm := fs.FileMode(0o644), fs.FileMode(0o755)
+	if p.private {
+		perm, dirPerm = 0o600, 0o700
+	}
+	if c.saves {
+		if info, err := os.Stat(c.Path); err == nil {
+			perm = info.Mode().Perm()
+		}
+		if err := durable.WriteFile(c.Path+backupSuffix, c.before, perm); err != nil {
+			return err
+		}
+	}
+	switch c.Action {
+	case Keep:
+	case Remove:
+		if err := os.Remove(c.Path); err != nil {
+			return err
+		}
+		p.removeEmpty(filepath.Dir(c.Path))
+	default:
+		if err := durable.MkdirAll(filepath.Dir(c.Path), dirPerm); err != nil {
+			return err
+		}
+		if err := durable.WriteFile(c.Path, c.after, perm); err != nil {
+			return err
+		}
+	}
+	if c.drops {
+		return os.Remove(c.Path + backupSuffix)
+	}
+	return nil
+}
+
+// removeEmpty removes the directories that only held what was removed.
+func (p *Plan) removeEmpty(dir string) {
+	for strings.HasPrefix(dir, p.top+string(filepath.Separator)) && os.Remove(dir) == nil {
+		dir = filepath.Dir(dir)
+	}
+}
+
+// Diff returns what the plan changes as a unified diff.
+func (p *Plan) Diff() []byte {
+	var out []byte
+	for _, c := range p.Changes {
+		if c.Action == Keep {
+			continue
+		}
+		from, to := c.Path, c.Path
+		if c.before == nil {
+			from = os.DevNull
+		}
+		if c.after == nil {
+			to = os.DevNull
+		}
+		d := diff.Diff(from, c.before, to, c.after)
+		if i := bytes.IndexByte(d, '\n'); i >= 0 && bytes.HasPrefix(d, []byte("diff ")) {
+			d = d[i+1:] // which names no program that reads it
+		}
+		out = append(out, d...)
+	}
+	return out
+}

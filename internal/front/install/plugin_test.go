@@ -1,0 +1,116 @@
+package install
+
+import (
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"pennypost/internal/front/install/jsonc"
+)
+
+// The plugin has the shape that code.claude.com/docs (plugins-reference, plugin-marketplaces, as of 2.1.240) describes, and says the same
+// as what install writes.
+func TestPlugin(t *testing.T) {
+	top := filepath.Join("..", "..", "..")
+	parse := func(name string, known ...string) *jsonc.Node {
+		t.Helper()
+		text, err := os.ReadFile(filepath.Join(top, filepath.FromSlash(name)))
+		if err != nil {
+			t.Fatal(err)
+		}
+		n, err := jsonc.Parse(text)
+		if err != nil {
+			t.Fatalf("%s: %v", name, err)
+		}
+		if strings.Contains(string(text), "//") {
+			t.Errorf("%s has a comment, and is to be plain JSON", name)
+		}
+		for _, it := range n.Items {
+			if n.Kind == jsonc.Object && !slices.Contains(known, it.Name) {
+				t.Errorf("%s has the member %q, which is not documented", name, it.Name)
+			}
+		}
+		return n
+	}
+
+	market := parse(".claude-plugin/marketplace.json", "name", "owner", "metadata", "plugins")
+	if market.At("name").Text() == "" || market.At("owner", "name").Text() == "" || len(market.At("plugins").Items) != 1 {
+		t.Error("the marketplace needs a name, an owner with a name, and plugins")
+	}
+	entry := market.At("plugins").Items[0].Value
+	source := entry.At("source").Text()
+	if info, err := os.Stat(filepath.Join(top, source)); err != nil || !info.IsDir() || !strings.HasPrefix(source, "./") {
+		t.Errorf("the source %q is no directory relative to the marketplace: %v", source, err)
+	}
+
+	manifest := parse("plugin/.claude-plugin/plugin.json", "name", "version", "description", "author", "homepage", "repository", "license", "keywords", "experimental")
+	if name := manifest.At("name").Text(); name != entry.At("name").Text() || name != serverName {
+		t.Errorf("the plugin is called %q, and %q in the marketplace", name, entry.At("name").Text())
+	}
+
+	hooks := parse("plugin/hooks/hooks.json", "description", "hooks")
+	var got []jsonHook
+	for _, it := range hooks.At("hooks").Items {
+		for _, group := range it.Value.Items {
+			got = append(got, jsonHook{it.Name, group.Value.At("hooks").Items[0].Value.At("command").Text(), string(group.Value.Raw())})
+		}
+	}
+	want := claudeHooks(&Options{Binary: "pennypost", GOOS: "linux"}).events
+	slices.SortStableFunc(want, func(a, b jsonHook) int { // the plugin has the two hooks of an event side by side
+		return slices.Index(claudeEvents(), a.event) - slices.Index(claudeEvents(), b.event)
+	})
+	if len(got) != len(want) {
+		t.Fatalf("the plugin has %d hooks; install writes %d", len(got), len(want))
+	}
+	for i := range want {
+		is, _ := jsonc.Parse([]byte(got[i].value))
+		wanted, _ := jsonc.Parse([]byte(want[i].value))
+		if got[i].event != want[i].event || !jsonc.Equal(is, wanted) {
+			t.Errorf("hook %d is %s: %s, want %s: %s", i, got[i].event, got[i].value, want[i].event, want[i].value)
+		}
+	}
+
+	server := parse("plugin/.mcp.json", "mcpServers").At("mcpServers", serverName)
+	if server.At("type").Text() != "stdio" || server.At("command").Text() != "pennypost" || server.At("args").Items[0].Value.Text() != "mcp" {
+		t.Errorf("the server is %s", server.Raw())
+	}
+
+	for _, it := range parse(filepath.Join("plugin", manifest.At("experimental", "monitors").Text())).Items {
+		if it.Value.At("command").Text() != "pennypost monitor" || it.Value.At("when").Text() != "always" {
+			t.Errorf("the monitor is %s", it.Value.Raw())
+		}
+	}
+}
+
+// A command is Markdown behind a head of keys that Claude Code knows, and names tools of ours by the names that a plugin's server has.
+func TestPluginCommands(t *testing.T) {
+	dir := filepath.Join("..", "..", "..", "plugin", "commands")
+	for _, name := range []string{"history", "inbox", "bye", "checkpoint"} {
+		text, err := os.ReadFile(filepath.Join(dir, name+".md"))
+		if err != nil {
+			t.Error(err)
+			continue
+		}
+		parts := strings.SplitN(string(text), "---\n", 3)
+		if len(parts) != 3 || parts[0] != "" || strings.TrimSpace(parts[2]) == "" {
+			t.Errorf("%s has no head, or no body", name)
+			continue
+		}
+		for line := range strings.Lines(parts[1]) {
+			key, value, ok := strings.Cut(line, ": ")
+			if !ok || !slices.Contains([]string{"description", "argument-hint", "allowed-tools"}, key) {
+				t.Errorf("%s has the line %q in its head", name, line)
+			}
+			for tool := range strings.SplitSeq(value, ",") {
+				if tool = strings.TrimSpace(tool); key == "allowed-tools" && !strings.HasPrefix(tool, "mcp__plugin_pennypost_pennypost__") && !strings.HasPrefix(tool, "Bash(pennypost ") {
+					t.Errorf("%s allows %q", name, tool)
+				}
+			}
+		}
+	}
+	if list, err := os.ReadDir(dir); err != nil || len(list) != 4 {
+		t.Errorf("there are %d commands, %v", len(list), err)
+	}
+}

@@ -1,0 +1,132 @@
+package install
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+
+	"pennypost/internal/base/durable"
+	"pennypost/internal/mail"
+)
+
+// Unit is the description of the post office for what starts services on this system.
+type Unit struct {
+	Path, Text string
+	Manager    string    // the program that is told of it
+	Start      []Command // once the file is there
+	Stop       []Command // before it goes
+	Forget     []Command // when it is gone
+	Look       []Command // to see how it fares
+}
+
+// Command is a program with its arguments.
+type Command []string
+
+// String returns what to type in a shell.
+func (c Command) String() string {
+	words := make([]string, len(c))
+	for i, w := range c {
+		words[i] = shellWord("", w)
+	}
+	return strings.Join(words, " ")
+}
+
+// label is what launchd calls the post office.
+const label = "org.pennypost.serve"
+
+// Service returns the unit that runs the post office with its data at data. A data directory other than the default one is written
+// into it, because services do not get the person's environment.
+func Service(o *Options, data string, named bool) (Unit, error) {
+	if !named {
+		data = ""
+	}
+	switch o.GOOS {
+	case "linux":
+		return systemd(o, data), nil
+	case "darwin":
+		return launchd(o, data), nil
+	}
+	return Unit{}, mail.Errorf(mail.Invalid, "services are known for Linux with systemd and for macOS only; commands start a post office by themselves")
+}
+
+func systemd(o *Options, data string) Unit {
+	var b strings.Builder
+	b.WriteString("[Unit]\nDescription=Pennypost, a post office for agents\n\n[Service]\n")
+	b.WriteString("ExecStart=" + systemdWord(o.Binary) + " serve\n")
+	if data != "" {
+		b.WriteString("Environment=" + systemdWord("PENNYPOST_HOME="+data) + "\n")
+	}
+	// A post office that a command started may still run. This one ends then and is tried again, slowly enough for systemd not to give up.
+	b.WriteString("Restart=on-failure\nRestartSec=5\n\n[Install]\nWantedBy=default.target\n")
+	return Unit{
+		Path: filepath.Join(o.xdgConfig(), "systemd", "user", "pennypost.service"), Text: b.String(), Manager: "systemctl",
+		Start:  []Command{{"systemctl", "--user", "daemon-reload"}, {"systemctl", "--user", "enable", "--now", "pennypost.service"}},
+		Stop:   []Command{{"systemctl", "--user", "disable", "--now", "pennypost.service"}},
+		Forget: []Command{{"systemctl", "--user", "daemon-reload"}},
+		Look:   []Command{{"systemctl", "--user", "status", "pennypost.service"}},
+	}
+}
+
+// systemdWord quotes a word of a unit file (systemd.service(5), command lines; systemd.unit(5), specifiers).
+func systemdWord(w string) string {
+	w = strings.ReplaceAll(w, "%", "%%")
+	if strings.ContainsAny(w, " \t\"'\\;") {
+		w = `"` + strings.NewReplacer(`\`, `\\`, `"`, `\"`).Replace(w) + `"`
+	}
+	return w
+}
+
+func launchd(o *Options, data string) Unit {
+	path := filepath.Join(o.Home, "Library", "LaunchAgents", label+".plist")
+	var b strings.Builder
+	b.WriteString(`<?xml version="1.0" encoding="UTF-8"?>
+<!DOCTYPE plist PUBLIC "-//Apple//DTD PLIST 1.0//EN" "http://www.apple.com/DTDs/PropertyList-1.0.dtd">
+<plist version="1.0">
+<dict>
+	<key>Label</key>
+	<string>` + label + `</string>
+	<key>ProgramArguments</key>
+	<array>
+		<string>` + xmlText(o.Binary) + `</string>
+		<string>serve</string>
+	</array>
+`)
+	if data != "" {
+		b.WriteString("\t<key>EnvironmentVariables</key>\n\t<dict>\n\t\t<key>PENNYPOST_HOME</key>\n\t\t<string>" + xmlText(data) + "</string>\n\t</dict>\n")
+	}
+	b.WriteString(`	<key>RunAtLoad</key>
+	<true/>
+	<key>KeepAlive</key>
+	<dict>
+		<key>SuccessfulExit</key>
+		<false/>
+	</dict>
+</dict>
+</plist>
+`)
+	return Unit{
+		Path: path, Text: b.String(), Manager: "launchctl",
+		Start: []Command{{"launchctl", "load", "-w", path}}, Stop: []Command{{"launchctl", "unload", "-w", path}}, Look: []Command{{"launchctl", "list", label}},
+	}
+}
+
+func xmlText(s string) string {
+	return strings.NewReplacer("&", "&amp;", "<", "&lt;", ">", "&gt;").Replace(s)
+}
+
+// Read returns what is in the unit's file, "" if there is none.
+func (u *Unit) Read() (string, error) {
+	text, err := read(u.Path)
+	return string(text), err
+}
+
+// Write writes the file.
+func (u *Unit) Write() error {
+	if err := durable.MkdirAll(filepath.Dir(u.Path), 0o755); err != nil {
+		return err
+	}
+	return durable.WriteFile(u.Path, []byte(u.Text), 0o644)
+}
+
+// Remove removes the file.
+func (u *Unit) Remove() error { return os.Remove(u.Path) }

@@ -1,0 +1,364 @@
+// Package bridge keeps a room in step with foreign mailboxes on disk.
+//
+// A Bridge follows the room's journal and has its dialect's files say the same before a sender gets its answer; and it
+// watches the files and has the room say what others wrote there. It keeps one number of its own, how far the files have what the
+// journal says. After a crash some events are brought to the files again, and what others wrote is read again: both ends know
+// what they have.
+package bridge
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	"pennypost/internal/base/durable"
+	"pennypost/internal/mail"
+	"pennypost/internal/office/dialect"
+)
+
+// Room is the room of a bridge.
+type Room interface {
+	As(caller mail.Name) mail.Service
+	// ForFiles returns the room as the user sees it, for what foreign files say.
+	ForFiles() mail.Service
+	// Shown returns the place of the last event that a watch shows.
+	Shown() mail.Seq
+	// Note records marks that readers made elsewhere, those that change something, and returns how many that were.
+	Note(ctx context.Context, receipts []mail.Receipt) (int, error)
+}
+
+// Options configure a bridge. Room, Dialect, Bridge and State must be set.
+type Options struct {
+	Room    Room
+	Dialect dialect.Dialect
+	Bridge  mail.Bridge
+	Others  []mail.Bridge // of the same room
+	State   string        // directory of its own; it is made
+	Now     func() time.Time
+	Log     *slog.Logger
+	Getenv  func(string) string
+	// What a format that is trimmed keeps.
+	RetainAge   time.Duration
+	RetainCount int
+}
+
+// Bounds of a bridge's patience.
+const (
+	// pollEvery is how often the files are looked at where nothing tells of changes.
+	pollEvery = 2 * time.Second
+	// firstRetry and lastRetry bound the time between attempts to write.
+	firstRetry = 200 * time.Millisecond
+	lastRetry  = 10 * time.Second
+	// patience is how long a sender waits for slow files. The send stands then as it does when they fail.
+	patience = 100 * time.Millisecond
+	// stuckAfter is how long a bridge may be at its files before its status says that it hangs.
+	stuckAfter = 3 * time.Second
+	// syncPatience is how long Sync waits for files that hang.
+	syncPatience = 5 * time.Second
+	// stopPatience is how long a bridge that is to stop gets to come back from its files. One that does not is left
+	// alone.
+	stopPatience = time.Second
+)
+
+// Bridge is one bridge. Run drives it.
+type Bridge struct {
+	opts Options
+	log  *slog.Logger
+
+	files chan struct{} // has something in it while somebody uses open and news; filled before mu is taken
+	open  dialect.Files // nil until they could be opened
+	news  *dialect.News // read, and not yet told to the room
+	kick  chan struct{} // ends a pause between attempts
+
+	mu      sync.Mutex
+	busy    time.Time // since when files are used; zero if they are not
+	status  mail.BridgeStatus
+	failing [3]string     // by direction
+	refused int           // messages that the files had and the room did not take
+	begun   int           // attempts to write
+	failed  int           // the last of them that failed, by its number; 0: none
+	moved   chan struct{} // closed, and replaced, when status or failed change
+}
+
+// New returns a bridge that does nothing yet.
+func New(opts Options) *Bridge {
+	if opts.Now == nil {
+		opts.Now = time.Now
+	}
+	if opts.Log == nil {
+		opts.Log = slog.New(slog.DiscardHandler)
+	}
+	if opts.Getenv == nil {
+		opts.Getenv = func(string) string { return "" }
+	}
+	b := &Bridge{
+		opts: opts, log: opts.Log.With("bridge", opts.Bridge.ID),
+		files: make(chan struct{}, 1), kick: make(chan struct{}, 1), moved: make(chan struct{}),
+	}
+	b.status = mail.BridgeStatus{Bridge: opts.Bridge, Seq: b.loadCursor()}
+	return b
+}
+
+// begin notes that Run is about to begin: from now on Await waits.
+func (b *Bridge) begin() { b.change(func(s *mail.BridgeStatus) { s.Running = true }) }
+
+// Run keeps room and files in step until ctx ends.
+func (b *Bridge) Run(ctx context.Context) {
+	b.begin()
+	defer b.change(func(s *mail.BridgeStatus) { s.Running = false })
+	defer b.close()
+	var both sync.WaitGroup
+	both.Go(func() { b.follow(ctx) })
+	if b.opts.Bridge.Mode != mail.BridgeFollow {
+		both.Go(func() { b.mirror(ctx) })
+	}
+	both.Wait()
+}
+
+// Status says how the bridge fares.
+func (b *Bridge) Status() mail.BridgeStatus {
+	shown := b.opts.Room.Shown()
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	s := b.status
+	if s.Mode != mail.BridgeFollow && shown > s.Seq {
+		s.Behind = int(shown - s.Seq)
+	}
+	if d := b.busyForLocked(); d > stuckAfter && s.Failing == "" {
+		s.Failing = fmt.Sprintf("its files in %s have not answered for %v", s.Dir, d.Round(time.Second))
+		s.Since = mail.TimeOf(b.opts.Now().Add(-d))
+	}
+	return s
+}
+
+// busyForLocked returns for how long somebody has been at the files.
+func (b *Bridge) busyForLocked() time.Duration {
+	if b.busy.IsZero() {
+		return 0
+	}
+	return time.Since(b.busy)
+}
+
+// Await returns when the files have everything up to seq, or at once if the bridge fails, hangs or does not write: a
+// send stands whatever becomes of the files. It waits for slow files until ctx ends.
+func (b *Bridge) Await(ctx context.Context, seq mail.Seq) {
+	b.until(ctx, func(s *mail.BridgeStatus, _ int) bool {
+		return s.Mode == mail.BridgeFollow || s.Seq >= seq || b.failing[in]+b.failing[out] != "" || !s.Running || b.busyForLocked() > patience
+	})
+}
+
+// Sync brings both in step now and says how that went. Files that hang it leaves alone after a while.
+func (b *Bridge) Sync(ctx context.Context) mail.BridgeStatus {
+	ctx, cancel := context.WithTimeout(ctx, syncPatience)
+	defer cancel()
+	target := b.opts.Room.Shown()
+	b.mu.Lock()
+	before := b.begun // one that is under way may have met what was wrong before: it does not count
+	b.mu.Unlock()
+	select {
+	case b.kick <- struct{}{}:
+	default:
+	}
+	if _, err := b.inward(ctx); err == nil {
+		target = max(target, b.opts.Room.Shown())
+		b.until(ctx, func(s *mail.BridgeStatus, failed int) bool {
+			return s.Mode == mail.BridgeFollow || s.Seq >= target || failed > before || !s.Running
+		})
+	}
+	return b.Status()
+}
+
+// until blocks until done or ctx ends.
+func (b *Bridge) until(ctx context.Context, done func(s *mail.BridgeStatus, failed int) bool) {
+	for {
+		b.mu.Lock()
+		ok, moved := done(&b.status, b.failed), b.moved
+		b.mu.Unlock()
+		if ok {
+			return
+		}
+		select {
+		case <-moved:
+		case <-ctx.Done():
+			return
+		}
+	}
+}
+
+// change changes the status and tells who waits for it.
+func (b *Bridge) change(f func(*mail.BridgeStatus)) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	f(&b.status)
+	close(b.moved)
+	b.moved = make(chan struct{})
+}
+
+// direction is an index of Bridge.failing.
+type direction int
+
+const (
+	in direction = iota
+	out
+	part // of the files cannot be written, and the rest can
+)
+
+// outcome notes how an attempt went, and returns err.
+func (b *Bridge) outcome(ctx context.Context, way direction, err error) error {
+	if ctx.Err() != nil {
+		return err // the bridge is stopping: that is no failure of the files
+	}
+	var was string
+	b.change(func(s *mail.BridgeStatus) {
+		was, b.failing[way] = b.failing[way], ""
+		if err != nil {
+			b.failing[way] = err.Error()
+		}
+		before := s.Failing
+		s.Failing = cmp.Or(b.failing[out], b.failing[in], b.failing[part])
+		switch {
+		case s.Failing == "":
+			s.Since = 0
+		case before == "":
+			s.Since = mail.TimeOf(b.opts.Now())
+		}
+	})
+	switch {
+	case err != nil && was == "":
+		b.log.Warn("bridge fails", "dir", b.opts.Bridge.Dir, "err", err)
+	case err == nil && was != "":
+		b.log.Info("bridge works again", "dir", b.opts.Bridge.Dir)
+	}
+	return err
+}
+
+// use runs f on the files, which are opened first if they are not.
+func (b *Bridge) use(ctx context.Context, f func(dialect.Files) error) error {
+	if err := b.hold(ctx); err != nil {
+		return err
+	}
+	defer b.release()
+	// Each time: files that were opened would make a directory anew that somebody has moved away, and the mailbox in it with it.
+	if err := b.there(); err != nil {
+		b.closeLocked()
+		return err
+	}
+	if b.open == nil {
+		if err := b.openFiles(); err != nil {
+			return err
+		}
+	}
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	return f(b.open)
+}
+
+// hold waits until nobody else uses the files.
+func (b *Bridge) hold(ctx context.Context) error {
+	select {
+	case b.files <- struct{}{}:
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.busy = time.Now()
+	return nil
+}
+
+func (b *Bridge) release() {
+	b.mu.Lock()
+	b.busy = time.Time{}
+	b.mu.Unlock()
+	<-b.files
+}
+
+// there returns why the directory is none.
+func (b *Bridge) there() error {
+	dir := b.opts.Bridge.Dir
+	info, err := os.Stat(dir)
+	if errors.Is(err, fs.ErrNotExist) && b.opts.Dialect.Vanishes {
+		return nil
+	}
+	if err == nil && !info.IsDir() {
+		err = mail.Errorf(mail.Invalid, "%s is not a directory", dir)
+	}
+	return err
+}
+
+func (b *Bridge) openFiles() error {
+	o := &b.opts
+	if err := durable.MkdirAll(o.State, 0o700); err != nil {
+		return err
+	}
+	open, err := o.Dialect.Files(dialect.FilesOptions{
+		Dir: o.Bridge.Dir, State: o.State, Service: o.Room.ForFiles(), Bridge: o.Bridge, Others: o.Others,
+		Now: o.Now, Log: b.log, Getenv: o.Getenv, RetainAge: o.RetainAge, RetainCount: o.RetainCount,
+	})
+	if err == nil {
+		b.open = open
+	}
+	return err
+}
+
+func (b *Bridge) close() {
+	if b.hold(context.Background()) == nil {
+		defer b.release()
+		b.closeLocked()
+	}
+}
+
+// closeLocked closes the files, if they are open.
+func (b *Bridge) closeLocked() {
+	if b.open == nil {
+		return
+	}
+	if err := b.open.Close(); err != nil {
+		b.log.Warn("bridge not closed cleanly", "err", err)
+	}
+	b.open = nil
+}
+
+func (b *Bridge) cursorFile() string { return filepath.Join(b.opts.State, "cursor") }
+
+func (b *Bridge) loadCursor() mail.Seq {
+	text, err := os.ReadFile(b.cursorFile())
+	if err != nil {
+		return 0
+	}
+	n, _ := strconv.ParseUint(strings.TrimSpace(string(text)), 10, 64)
+	return mail.Seq(n)
+}
+
+// saveCursor does not wait for the disk: after a power cut the cursor may be an old one, and what the files have already is
+// not written again.
+func (b *Bridge) saveCursor(seq mail.Seq) error {
+	tmp := b.cursorFile() + ".tmp"
+	if err := os.WriteFile(tmp, []byte(strconv.FormatUint(uint64(seq), 10)+"\n"), 0o600); err != nil {
+		return err
+	}
+	return os.Rename(tmp, b.cursorFile())
+}
+
+// pause waits d, or until somebody is impatient. It reports whether ctx goes on.
+func (b *Bridge) pause(ctx context.Context, d time.Duration) bool {
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-ctx.Done():
+		return false
+	case <-b.kick:
+	case <-t.C:
+	}
+	return true
+}

@@ -1,0 +1,447 @@
+package bridge
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"go.uber.org/goleak"
+
+	"pennypost/internal/base/confined"
+	"pennypost/internal/base/lines"
+	"pennypost/internal/mail"
+	"pennypost/internal/office/dialect"
+	"pennypost/internal/room/journal/journaltest"
+	"pennypost/internal/room/mailroom"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// hanging is notes whose files do not answer while somebody holds gate.
+func hanging(gate *sync.Mutex) dialect.Dialect {
+	d := notes()
+	d.Files = func(o dialect.FilesOptions) (dialect.Files, error) {
+		return &hangingFiles{noteFiles{file: lines.Open(confined.Dir(o.Dir), "notes", 0o600), has: make(map[string]bool)}, gate}, nil
+	}
+	return d
+}
+
+type hangingFiles struct {
+	noteFiles
+	gate *sync.Mutex
+}
+
+func (f *hangingFiles) Read(ctx context.Context) (dialect.News, error) {
+	f.gate.Lock()
+	defer f.gate.Unlock()
+	return f.noteFiles.Read(ctx)
+}
+
+func (f *hangingFiles) Write(ctx context.Context, changes []dialect.Change) (int, error) {
+	f.gate.Lock()
+	defer f.gate.Unlock()
+	return f.noteFiles.Write(ctx, changes)
+}
+
+// notes is the smallest foreign mailbox: lines "id from to body" and "read id reader" in the file notes.
+func notes() dialect.Dialect {
+	return dialect.Dialect{Name: "notes", Files: func(o dialect.FilesOptions) (dialect.Files, error) {
+		return &noteFiles{file: lines.Open(confined.Dir(o.Dir), "notes", 0o600), has: make(map[string]bool)}, nil
+	}}
+}
+
+type noteFiles struct {
+	file *lines.File
+	has  map[string]bool
+	bad  int
+	news dialect.News // seen, and not asked for yet
+}
+
+func (f *noteFiles) Read(context.Context) (dialect.News, error) {
+	err := f.look()
+	n := f.news
+	f.news, n.Rejected = dialect.News{}, f.bad
+	return n, err
+}
+
+func (f *noteFiles) look() error {
+	all, _, err := f.file.Read()
+	n := &f.news
+	for _, l := range all {
+		word := strings.SplitN(string(l), " ", 4)
+		switch {
+		case f.has[string(l)]:
+		case len(word) == 3 && word[0] == "read":
+			f.has[string(l)] = true
+			n.Receipts = append(n.Receipts, mail.Receipt{Message: mail.ID(word[1]), Reader: mail.AgentAddress(mail.Name(word[2])), Mark: mail.MarkRead})
+		case len(word) == 4:
+			f.has[string(l)] = true
+			n.Items = append(n.Items, mail.Item{Message: mail.Message{
+				ID: mail.ID(word[0]), From: mail.AgentAddress(mail.Name(word[1])), To: []mail.Address{mail.AgentAddress(mail.Name(word[2]))},
+				Body: word[3], Sent: mail.TimeOf(time.Now()),
+			}})
+		default:
+			f.bad++
+		}
+	}
+	return err
+}
+
+func (f *noteFiles) Write(_ context.Context, changes []dialect.Change) (int, error) {
+	if err := f.look(); err != nil { // what stands there is not written again
+		return 0, err
+	}
+	for i, c := range changes {
+		var line string
+		switch {
+		case c.Message != nil:
+			line = fmt.Sprintf("%s %s %s %s", c.Message.ID, c.Message.From.Signer(), c.Message.To[0].Signer(), c.Message.Body)
+		case c.Receipt != nil && c.Receipt.Mark == mail.MarkRead:
+			line = fmt.Sprintf("read %s %s", c.Receipt.Message, c.Receipt.Reader.Signer())
+		}
+		if line == "" || f.has[line] {
+			continue
+		}
+		if err := f.file.Append([]byte(line)); err != nil {
+			return i, err
+		}
+		f.has[line] = true
+	}
+	return len(changes), nil
+}
+
+func (f *noteFiles) Watch() []string { return []string{f.file.Path()} }
+func (f *noteFiles) Close() error    { return nil }
+
+// desk is a room with a set of bridges.
+type desk struct {
+	*testing.T
+	room *mailroom.Room
+	set  *Set
+	dir  string // of the foreign mailbox
+	ours string // of the set
+	kind dialect.Dialect
+}
+
+func newDesk(t *testing.T) *desk { return newDeskOf(t, notes()) }
+
+func newDeskOf(t *testing.T, kind dialect.Dialect) *desk {
+	t.Helper()
+	room, err := mailroom.Open(t.Context(), "lab", new(journaltest.Store).Open(), mailroom.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	d := &desk{T: t, room: room, dir: t.TempDir(), ours: filepath.Join(t.TempDir(), "bridges"), kind: kind}
+	for _, n := range []mail.Name{"ann", "bob"} {
+		if _, err := room.As(mail.User).Register(t.Context(), mail.Presence{Name: n}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	d.start()
+	t.Cleanup(func() {
+		d.set.Close()
+		if err := room.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	return d
+}
+
+func (d *desk) start() {
+	d.Helper()
+	d.set = NewSet([]dialect.Dialect{d.kind}, d.ours, Options{Room: d.room, Log: slog.New(slog.NewTextHandler(d.Output(), nil))})
+	d.reconcile()
+}
+
+func (d *desk) reconcile() {
+	d.Helper()
+	if err := d.set.Reconcile(func() ([]mail.BridgeStatus, error) { return d.room.As(mail.User).Bridges(context.Background()) }); err != nil {
+		d.Fatal(err)
+	}
+}
+
+func (d *desk) bridge(mode mail.BridgeMode) {
+	d.Helper()
+	b := mail.Bridge{Dialect: "notes", Dir: d.dir, Mode: mode}
+	if err := Check([]dialect.Dialect{notes()}, &b); err != nil {
+		d.Fatal(err)
+	}
+	if _, err := d.room.As(mail.User).AddBridge(d.Context(), b); err != nil {
+		d.Fatal(err)
+	}
+	d.reconcile()
+	d.sync()
+}
+
+func (d *desk) sync() mail.BridgeStatus {
+	d.Helper()
+	st, err := d.set.Sync(d.Context(), "notes")
+	if err != nil {
+		d.Fatal(err)
+	}
+	return st
+}
+
+// send sends and waits as a post office does.
+func (d *desk) send(body string) mail.ID {
+	d.Helper()
+	sent, err := d.room.As("ann").Send(d.Context(), mail.Draft{To: mail.Recipients{"bob"}, Body: body})
+	if err != nil {
+		d.Fatal(err)
+	}
+	for began := time.Now(); time.Since(began) < 5*time.Second; time.Sleep(5 * time.Millisecond) { // longer than a post office would
+		d.set.Await(d.Context(), d.room.Shown())
+		if st := d.set.Statuses(); len(st) == 0 || st[0].Behind == 0 || st[0].Failing != "" {
+			break
+		}
+	}
+	return sent.ID
+}
+
+func (d *desk) path() string { return filepath.Join(d.dir, "notes") }
+
+// bodies returns the last words of the file's lines.
+func (d *desk) bodies() string {
+	d.Helper()
+	text, err := os.ReadFile(d.path())
+	if err != nil && !os.IsNotExist(err) {
+		d.Fatal(err)
+	}
+	var out []string
+	for l := range bytes.Lines(text) {
+		f := strings.Fields(string(l))
+		out = append(out, f[len(f)-1])
+	}
+	return strings.Join(out, " ")
+}
+
+func (d *desk) want(bodies string) {
+	d.Helper()
+	if got := d.bodies(); got != bodies {
+		d.Errorf("the file says %q, want %q", got, bodies)
+	}
+}
+
+// inbox returns the bodies that wait for bob.
+func (d *desk) inbox() (out []string) {
+	d.Helper()
+	p, err := d.room.As("bob").Inbox(d.Context(), mail.InboxQuery{})
+	if err != nil {
+		d.Fatal(err)
+	}
+	for _, it := range p.Messages {
+		out = append(out, it.Body)
+	}
+	return out
+}
+
+func (d *desk) write(text string) {
+	d.Helper()
+	f, err := os.OpenFile(d.path(), os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o600)
+	if err != nil {
+		d.Fatal(err)
+	}
+	defer f.Close()
+	if _, err := f.WriteString(text); err != nil {
+		d.Fatal(err)
+	}
+}
+
+func TestBothWays(t *testing.T) {
+	d := newDesk(t)
+	d.send("before")
+	d.bridge(mail.BridgeBoth)
+	d.want("before")
+	d.send("after")
+	d.want("before after") // when the sender got its answer
+	place := d.room.Shown()
+	d.write("x1 bob bob theirs\ngarbage\n")
+	it, err := d.room.As("bob").Wait(t.Context(), mail.WaitQuery{After: place}) // the system tells of it
+	if err != nil || it.ID != "x1" || it.Via != "notes" {
+		t.Fatalf("wait = %+v, %v", it, err)
+	}
+	if st := d.sync(); st.Rejected != 1 || st.Failing != "" || st.Imported != 1 || st.Behind != 0 || !st.Running {
+		t.Errorf("status = %+v", st)
+	}
+	if _, err := d.room.As("bob").Mark(t.Context(), mail.Marking{IDs: []mail.ID{"x1"}, Mark: mail.MarkRead}); err != nil {
+		t.Fatal(err)
+	}
+	d.write("read " + string(d.send("last")) + " bob\n")
+	d.sync()
+	if got := d.inbox(); !slices.Equal(got, []string{"before", "after"}) {
+		t.Errorf("unread: %q", got)
+	}
+	if got := d.bodies(); got != "before after theirs garbage bob last bob" {
+		t.Errorf("the file says %q", got)
+	}
+}
+
+// What cannot be written is written later, in order and once; meanwhile mail stands and nobody waits.
+func TestFailing(t *testing.T) {
+	d := newDesk(t)
+	d.bridge(mail.BridgeBoth)
+	d.send("one")
+	if err := os.Rename(d.dir, d.dir+".away"); err != nil {
+		t.Fatal(err)
+	}
+	for d.set.Statuses()[0].Failing == "" {
+		d.sync()
+	}
+	began := time.Now()
+	d.send("two")
+	d.send("three")
+	if took := time.Since(began); took > 2*patience {
+		t.Errorf("two senders waited %v for files that fail", took)
+	}
+	if st := d.sync(); st.Failing == "" || st.Since == 0 || st.Behind == 0 {
+		t.Errorf("status = %+v, want it failing and behind", st)
+	}
+	if got := d.inbox(); len(got) != 3 {
+		t.Errorf("unread: %q", got)
+	}
+	if err := os.Rename(d.dir+".away", d.dir); err != nil {
+		t.Fatal(err)
+	}
+	if st := d.sync(); st.Failing != "" || st.Behind != 0 || st.Since != 0 {
+		t.Errorf("status = %+v, want it well", st)
+	}
+	d.want("one two three")
+}
+
+// TestHanging: files that do not answer delay nobody and nothing, are told of, and are brought up to date, once, when
+// they answer.
+func TestHanging(t *testing.T) {
+	var gate sync.Mutex
+	d := newDeskOf(t, hanging(&gate))
+	d.bridge(mail.BridgeBoth)
+	d.send("one")
+	gate.Lock()
+	for _, body := range []string{"two", "three", "four"} {
+		if _, err := d.room.As("ann").Send(t.Context(), mail.Draft{To: mail.Recipients{"bob"}, Body: body}); err != nil {
+			t.Fatal(err)
+		}
+		began := time.Now()
+		d.set.Await(t.Context(), d.room.Shown())
+		if took := time.Since(began); took > 2*patience {
+			t.Errorf("a sender waited %v", took)
+		}
+	}
+	st := d.sync()
+	if !strings.Contains(st.Failing, "have not answered") || st.Since == 0 || st.Behind == 0 {
+		t.Errorf("status = %+v, want it to say that the files hang", st)
+	}
+	// It is stopped, as with the post office, and started again while the call still hangs.
+	began := time.Now()
+	d.set.Close()
+	if took := time.Since(began); took > 2*stopPatience {
+		t.Errorf("stopping took %v", took)
+	}
+	d.reconcile()
+	if st := d.set.Statuses()[0]; !st.Running {
+		t.Errorf("status = %+v", st)
+	}
+	gate.Unlock()
+	for range 100 {
+		if st = d.sync(); st.Failing == "" && st.Behind == 0 {
+			break
+		}
+	}
+	if st.Failing != "" || st.Behind != 0 {
+		t.Errorf("status = %+v, want it well", st)
+	}
+	d.want("one two three four")
+}
+
+// A process that dies between writing and noting so writes nothing twice, and imports nothing twice.
+func TestCrash(t *testing.T) {
+	d := newDesk(t)
+	d.bridge(mail.BridgeBoth)
+	d.write("x1 bob bob theirs\n")
+	d.sync()
+	var want []string
+	for i := range 20 {
+		d.send(fmt.Sprint(i))
+		want = append(want, fmt.Sprint(i))
+		d.set.Close()
+		cursor := filepath.Join(d.ours, "notes", "cursor")
+		for _, old := range []string{"0", "3", "9999", "torn\x00"} {
+			if i%4 == 0 {
+				if err := os.WriteFile(cursor, []byte(old), 0o600); err != nil {
+					t.Fatal(err)
+				}
+			}
+		}
+		d.start()
+	}
+	d.sync()
+	d.want("theirs " + strings.Join(want, " "))
+	if got := len(d.inbox()); got != 21 {
+		t.Errorf("%d unread, want 21", got)
+	}
+}
+
+func TestModes(t *testing.T) {
+	d := newDesk(t)
+	d.write("x1 bob bob theirs\n")
+	d.bridge(mail.BridgeMirror)
+	d.send("ours")
+	if st := d.sync(); st.Imported != 0 {
+		t.Errorf("a mirror imported: %+v", st)
+	}
+	d.want("theirs ours")
+	d.bridge(mail.BridgeFollow)
+	d.send("unseen")
+	if st := d.sync(); st.Imported != 1 {
+		t.Errorf("it did not follow: %+v", st)
+	}
+	d.want("theirs ours")
+	d.bridge(mail.BridgeBoth)
+	d.want("theirs ours unseen")
+	if err := d.room.As(mail.User).RemoveBridge(t.Context(), "notes"); err != nil {
+		t.Fatal(err)
+	}
+	d.reconcile()
+	if entries, err := os.ReadDir(d.ours); !os.IsNotExist(err) {
+		t.Errorf("a bridge that was removed left %v, %v", entries, err)
+	}
+	d.want("theirs ours unseen")
+}
+
+// One message that the room refuses does not keep out the others.
+func TestRefused(t *testing.T) {
+	d := newDesk(t)
+	d.write("x1 bob bob good\nx2 bob bob " + strings.Repeat("x", 2<<20) + "\nx3 bob bob better\n")
+	d.bridge(mail.BridgeBoth)
+	if got := d.inbox(); !slices.Equal(got, []string{"good", "better"}) {
+		t.Errorf("unread: %.80q", got)
+	}
+	if st := d.sync(); st.Rejected != 1 || st.Imported != 2 || st.Failing != "" {
+		t.Errorf("status = %+v", st)
+	}
+}
+
+func TestCheck(t *testing.T) {
+	known := append([]dialect.Dialect{notes()}, dialect.Dialect{Name: "talk"})
+	for _, c := range []struct {
+		b    mail.Bridge
+		want mail.Code
+	}{
+		{mail.Bridge{Dialect: "notes", Dir: t.TempDir()}, ""},
+		{mail.Bridge{Dialect: "nodes", Dir: t.TempDir()}, mail.NotFound},
+		{mail.Bridge{Dialect: "talk", Dir: t.TempDir()}, mail.Invalid},
+		{mail.Bridge{Dialect: "notes", Dir: "/no/such/place"}, mail.NotFound},
+		{mail.Bridge{Dialect: "notes", Dir: "x"}, mail.Invalid},
+	} {
+		if err := Check(known, &c.b); mail.CodeOf(err) != c.want {
+			t.Errorf("Check(%+v) = %v, want %q", c.b, err, c.want)
+		}
+	}
+}

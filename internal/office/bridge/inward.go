@@ -1,0 +1,149 @@
+package bridge
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"pennypost/internal/mail"
+	"pennypost/internal/office/dialect"
+)
+
+// follow brings what others put into the files into the room until ctx ends.
+func (b *Bridge) follow(ctx context.Context) {
+	w := newWatcher(b.log)
+	defer w.close()
+	tick := time.NewTicker(pollEvery)
+	defer tick.Stop()
+	b.catchUp(ctx)
+	for {
+		// The status says what is wrong; the next look is not far. What was told is followed by another look at once, by which the
+		// files learn that it was taken.
+		for more := true; more; {
+			more, _ = b.inward(ctx)
+		}
+		if b.hold(ctx) == nil {
+			if b.open != nil {
+				w.watch(b.open.Watch())
+			}
+			b.release()
+		}
+		select {
+		case <-ctx.Done():
+			return
+		case <-w.dirty:
+		case <-tick.C:
+		}
+	}
+}
+
+// catchUp waits until the files say what the room said before: what was marked or erased while no bridge ran is not news of theirs.
+func (b *Bridge) catchUp(ctx context.Context) {
+	behind := b.opts.Room.Shown()
+	b.until(ctx, func(s *mail.BridgeStatus, failed int) bool {
+		return s.Mode == mail.BridgeFollow || s.Seq >= behind || failed > 0
+	})
+}
+
+// inward reads what is new in the files and tells the room. more says that there was something.
+func (b *Bridge) inward(ctx context.Context) (more bool, err error) {
+	err = b.use(ctx, func(f dialect.Files) error {
+		if b.news == nil {
+			news, err := f.Read(ctx)
+			if err != nil {
+				return err
+			}
+			b.news = &news
+		}
+		refused, err := 0, error(nil)
+		if b.opts.Bridge.Mode != mail.BridgeMirror {
+			refused, err = b.tell(ctx, b.news)
+		}
+		if err != nil {
+			return err // the files will not say it again: it is told at the next look
+		}
+		b.change(func(s *mail.BridgeStatus) {
+			b.refused += refused
+			s.Rejected, s.Notice = b.news.Rejected+b.refused, b.news.Notice
+		})
+		var trouble error
+		if b.news.Trouble != "" {
+			trouble = errors.New(b.news.Trouble)
+		}
+		_ = b.outcome(ctx, part, trouble)
+		more = !b.news.Empty()
+		b.news = nil
+		return nil
+	})
+	return more, b.outcome(ctx, in, err)
+}
+
+// tell has the room say what the files say. It returns how many messages the room refused.
+func (b *Bridge) tell(ctx context.Context, n *dialect.News) (refused int, err error) {
+	if n.Empty() {
+		return 0, nil
+	}
+	user := b.opts.Room.ForFiles()
+	for _, p := range n.Agents {
+		if _, err := user.Register(ctx, p); err != nil && temporary(err) {
+			return 0, err
+		} else if err != nil {
+			b.log.Warn("agent not registered", "agent", p.Name, "err", err)
+		}
+	}
+	for i := range n.Items {
+		n.Items[i].Via = b.opts.Bridge.ID
+	}
+	if refused, err = b.take(ctx, user, n.Items); err != nil {
+		return refused, err
+	}
+	if _, err := b.opts.Room.Note(ctx, n.Receipts); err != nil {
+		return refused, err
+	}
+	for _, name := range n.Retired {
+		if err := user.Retire(ctx, name); err != nil && temporary(err) {
+			return refused, err
+		}
+	}
+	for _, id := range n.Erased {
+		if err := user.Erase(ctx, id); err != nil && temporary(err) {
+			return refused, err
+		}
+	}
+	return refused, nil
+}
+
+// take imports messages. If the room refuses one, the others are taken alone.
+func (b *Bridge) take(ctx context.Context, user mail.Service, items []mail.Item) (refused int, err error) {
+	if len(items) == 0 {
+		return 0, nil
+	}
+	done, err := user.Import(ctx, items)
+	switch {
+	case err == nil:
+		b.change(func(s *mail.BridgeStatus) { s.Imported += done.Added })
+		return 0, nil
+	case temporary(err):
+		return 0, err
+	case len(items) == 1:
+		b.log.Warn("foreign message refused", "id", items[0].ID, "err", err)
+		return 1, nil
+	}
+	half := len(items) / 2
+	for _, part := range [][]mail.Item{items[:half], items[half:]} {
+		n, err := b.take(ctx, user, part)
+		if refused += n; err != nil {
+			return refused, err
+		}
+	}
+	return refused, nil
+}
+
+// temporary reports whether it is worth trying the same again.
+func temporary(err error) bool {
+	switch mail.CodeOf(err) {
+	case mail.Unavailable, mail.Timeout, mail.Internal:
+		return true
+	}
+	return false
+}

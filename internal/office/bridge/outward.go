@@ -1,0 +1,131 @@
+package bridge
+
+import (
+	"context"
+
+	"pennypost/internal/mail"
+	"pennypost/internal/office/dialect"
+)
+
+// mirror brings what happens in the room into the files until ctx ends.
+func (b *Bridge) mirror(ctx context.Context) {
+	for wait := firstRetry; ; wait = min(2*wait, lastRetry) {
+		var w mail.Watch
+		err := b.attempt(ctx, func() (err error) {
+			w, err = b.watch(ctx)
+			return err
+		})
+		if err == nil {
+			b.mirrorFrom(ctx, w)
+			w.Close()
+			return
+		}
+		if !b.pause(ctx, wait) {
+			return
+		}
+	}
+}
+
+// attempt tries to write and notes how that went, by a number, so that Sync knows what was begun before it was asked.
+func (b *Bridge) attempt(ctx context.Context, try func() error) error {
+	b.mu.Lock()
+	b.begun++
+	number := b.begun
+	b.mu.Unlock()
+	err := try()
+	if b.outcome(ctx, out, err) != nil {
+		b.change(func(*mail.BridgeStatus) { b.failed = number })
+	}
+	return err
+}
+
+// watch follows the room from where the files are. A cursor that lies in the future belongs to a journal that was replaced.
+func (b *Bridge) watch(ctx context.Context) (mail.Watch, error) {
+	room := b.opts.Room.As(mail.System)
+	w, err := room.Watch(ctx, b.Status().Seq)
+	if mail.CodeOf(err) == mail.Invalid {
+		b.change(func(s *mail.BridgeStatus) { s.Seq = 0 })
+		w, err = room.Watch(ctx, 0)
+	}
+	return w, err
+}
+
+func (b *Bridge) mirrorFrom(ctx context.Context, w mail.Watch) {
+	for {
+		events, err := w.Next(ctx)
+		if err != nil {
+			return // ctx has ended, or the room is closed
+		}
+		for wait := firstRetry; ; wait = min(2*wait, lastRetry) {
+			err = b.attempt(ctx, func() (err error) {
+				events, err = b.outward(ctx, events)
+				return err
+			})
+			if err == nil {
+				break
+			}
+			if !b.pause(ctx, wait) {
+				return
+			}
+		}
+	}
+}
+
+// outward brings events into the files and returns those that are not there yet.
+func (b *Bridge) outward(ctx context.Context, events []mail.Event) ([]mail.Event, error) {
+	changes, err := b.changes(ctx, events)
+	if err != nil {
+		return events, err
+	}
+	n := 0
+	err = b.use(ctx, func(f dialect.Files) (err error) {
+		n, err = f.Write(ctx, changes)
+		return err
+	})
+	if err != nil && n == len(changes) {
+		_ = b.outcome(ctx, part, err)
+		err = nil
+	}
+	if n == 0 {
+		return events, err
+	}
+	seq := events[n-1].Seq
+	if saveErr := b.saveCursor(seq); err == nil {
+		err = saveErr
+	}
+	b.change(func(s *mail.BridgeStatus) {
+		s.Seq = seq
+		for i := range events[:n] {
+			if e := &events[i]; e.Message != nil || e.Receipt != nil {
+				s.Exported++
+			}
+		}
+	})
+	return events[n:], err
+}
+
+// changes adds to events the messages that they are about, as they stand now.
+func (b *Bridge) changes(ctx context.Context, events []mail.Event) ([]dialect.Change, error) {
+	user := b.opts.Room.As(mail.User)
+	list := make([]dialect.Change, len(events))
+	for i, e := range events {
+		list[i].Event = e
+		var id mail.ID
+		switch {
+		case e.Message != nil:
+			id = e.Message.ID
+		case e.Receipt != nil:
+			id = e.Receipt.Message
+		default:
+			continue
+		}
+		it, err := user.Message(ctx, id)
+		switch {
+		case err == nil:
+			list[i].Item = &it
+		case mail.CodeOf(err) != mail.NotFound:
+			return nil, err
+		}
+	}
+	return list, nil
+}

@@ -1,0 +1,212 @@
+package bridge
+
+import (
+	"context"
+	"errors"
+	"os"
+	"path/filepath"
+	"slices"
+	"sync"
+	"time"
+
+	"pennypost/internal/base/durable"
+	"pennypost/internal/mail"
+	"pennypost/internal/office/dialect"
+)
+
+// Set runs the bridges of one room. Its owner tells it which there are.
+type Set struct {
+	opts     Options // but for Dialect, Bridge, Others and State
+	dialects []dialect.Dialect
+	dir      string // the bridges' own directories are below it
+
+	reconciling sync.Mutex                 // one change of the list at a time; taken before mu
+	hung        map[string]<-chan struct{} // bridges that did not end when they should, by id: closed when they have; held by reconciling
+
+	mu      sync.Mutex
+	bridges []*running
+}
+
+type running struct {
+	*Bridge
+	stop context.CancelFunc
+	done chan struct{}
+}
+
+// NewSet returns the set of a room without bridges. dir is made when there is one.
+func NewSet(dialects []dialect.Dialect, dir string, opts Options) *Set {
+	return &Set{opts: opts, dialects: dialects, dir: dir, hung: make(map[string]<-chan struct{})}
+}
+
+// Check returns what is wrong with a bridge that somebody wants to add.
+func Check(dialects []dialect.Dialect, b *mail.Bridge) error {
+	if err := b.Check(); err != nil {
+		return err
+	}
+	d, err := dialect.Find(dialects, b.Dialect)
+	switch {
+	case err != nil:
+		return err
+	case d.Files == nil:
+		return mail.Errorf(mail.Invalid, "%s keeps no files, so there is nothing to bridge", b.Dialect)
+	}
+	info, err := os.Stat(b.Dir)
+	if err != nil || !info.IsDir() {
+		return mail.Errorf(mail.NotFound, "there is no directory %s. Nothing was added", b.Dir)
+	}
+	return nil
+}
+
+// Reconcile starts the bridges that are new, stops those that are not in the room's list, and starts anew those that changed. It leaves a
+// directory behind for each bridge, by which a start of the post office knows rooms that want to be open.
+func (s *Set) Reconcile(bridges func() ([]mail.BridgeStatus, error)) error {
+	s.reconciling.Lock()
+	defer s.reconciling.Unlock()
+	list, err := bridges()
+	if err != nil {
+		return err
+	}
+	var all []mail.Bridge
+	for _, b := range list {
+		all = append(all, b.Bridge)
+	}
+	s.mu.Lock()
+	now := slices.Clone(s.bridges)
+	s.mu.Unlock()
+	next := make([]*running, 0, len(all))
+	for _, r := range now {
+		if slices.Contains(all, r.opts.Bridge) {
+			next = append(next, r)
+			continue
+		}
+		r.stop()
+		s.await(r, time.Now().Add(stopPatience))
+		if !slices.ContainsFunc(all, func(b mail.Bridge) bool { return b.ID == r.opts.Bridge.ID }) {
+			s.forget(r.opts.Bridge.ID)
+		}
+	}
+	for _, b := range all {
+		if !slices.ContainsFunc(next, func(r *running) bool { return r.opts.Bridge == b }) {
+			next = append(next, s.start(b, all))
+		}
+	}
+	slices.SortFunc(next, func(a, b *running) int {
+		return slices.Index(all, a.opts.Bridge) - slices.Index(all, b.opts.Bridge)
+	})
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.bridges = next
+	return nil
+}
+
+func (s *Set) start(b mail.Bridge, all []mail.Bridge) *running {
+	opts := s.opts
+	opts.Bridge, opts.State = b, filepath.Join(s.dir, b.ID)
+	opts.Others = slices.DeleteFunc(slices.Clone(all), func(o mail.Bridge) bool { return o.ID == b.ID })
+	d, err := dialect.Find(s.dialects, b.Dialect)
+	if err == nil {
+		opts.Dialect = *d
+	}
+	if d == nil || d.Files == nil { // of a newer version of this program
+		opts.Dialect.Files = func(dialect.FilesOptions) (dialect.Files, error) {
+			return nil, mail.Errorf(mail.Invalid, "this post office does not know the files of %q", b.Dialect)
+		}
+	}
+	_ = durable.MkdirAll(opts.State, 0o700) // if that fails, opening the files tells of it
+	ctx, stop := context.WithCancel(context.Background())
+	r := &running{Bridge: New(opts), stop: stop, done: make(chan struct{})}
+	r.begin()
+	before := s.hung[b.ID]
+	go func() {
+		defer close(r.done)
+		r.waitFor(ctx, before)
+		r.Run(ctx)
+	}()
+	return r
+}
+
+// waitFor waits until the bridge of the same id before this one, if it hung, has come back: it may still write what
+// this one would.
+func (r *running) waitFor(ctx context.Context, before <-chan struct{}) {
+	if before == nil {
+		return
+	}
+	_ = r.outcome(ctx, in, errors.New("the bridge that was here before still waits for its files"))
+	select {
+	case <-before:
+	case <-ctx.Done():
+	}
+}
+
+// await waits until a bridge that was stopped has ended. A call that hangs in its files cannot be broken off: then the
+// bridge ends when it comes back, or with the process, and touches nothing any more.
+func (s *Set) await(r *running, until time.Time) {
+	t := time.NewTimer(time.Until(until))
+	defer t.Stop()
+	select {
+	case <-r.done:
+	case <-t.C:
+		r.log.Warn("bridge still waits for its files; it is left alone", "dir", r.opts.Bridge.Dir)
+		s.hung[r.opts.Bridge.ID] = r.done
+	}
+}
+
+// forget removes what a bridge kept for itself.
+func (s *Set) forget(id string) {
+	_ = os.RemoveAll(filepath.Join(s.dir, id))
+	_ = os.Remove(s.dir) // if it is empty
+}
+
+func (s *Set) all() []*running {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.bridges
+}
+
+// Len returns how many bridges run.
+func (s *Set) Len() int { return len(s.all()) }
+
+// Await returns when the files of all bridges have everything up to seq, as Bridge.Await does, and after 100 ms
+// whatever they have.
+func (s *Set) Await(ctx context.Context, seq mail.Seq) {
+	ctx, cancel := context.WithTimeout(ctx, patience)
+	defer cancel()
+	for _, r := range s.all() {
+		r.Await(ctx, seq)
+	}
+}
+
+// Statuses returns how the bridges fare, in the order in which they were added.
+func (s *Set) Statuses() []mail.BridgeStatus {
+	out := []mail.BridgeStatus{}
+	for _, r := range s.all() {
+		out = append(out, r.Status())
+	}
+	return out
+}
+
+// Sync brings one bridge in step.
+func (s *Set) Sync(ctx context.Context, id string) (mail.BridgeStatus, error) {
+	for _, r := range s.all() {
+		if r.opts.Bridge.ID == id {
+			return r.Sync(ctx), nil
+		}
+	}
+	return mail.BridgeStatus{}, mail.Errorf(mail.NotFound, "there is no bridge %q. The bridges are listed by: pennypost bridge list", id)
+}
+
+// Close stops all bridges and waits for them, but not for files that hang.
+func (s *Set) Close() {
+	s.reconciling.Lock()
+	defer s.reconciling.Unlock()
+	for _, r := range s.all() {
+		r.stop()
+	}
+	until := time.Now().Add(stopPatience)
+	for _, r := range s.all() {
+		s.await(r, until)
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.bridges = nil
+}

@@ -1,0 +1,213 @@
+package daemon
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"net/http"
+	"os"
+	"sync"
+	"time"
+
+	"pennypost/internal/base/durable"
+	"pennypost/internal/config"
+	"pennypost/internal/mail"
+	"pennypost/internal/wire"
+)
+
+// Options say how to run a post office. Config must be set; other zero values mean the defaults.
+type Options struct {
+	Config  config.Config
+	Version string
+	Log     *slog.Logger // default: discard
+
+	// Auto says that a command started this post office, and no person: it leaves after Config.IdleExit with no connection.
+	Auto bool
+	// Conformance serves the fixtures of the official MCP conformance suite at /mcp in place of the mail tools.
+	Conformance bool
+	// Dev adds the routes that are for development only.
+	Dev bool
+	// Ready is called once everything listens. Nil: nobody wants to know.
+	Ready func(Place)
+}
+
+// Place is where a post office can be reached.
+type Place struct {
+	Socket string // path of the Unix socket
+	HTTP   string // base URL; empty without TCP
+	Token  string // path of the file with the operator's token
+	// Login makes a link that opens the pages, at that room, once. Without TCP it is nil.
+	Login func(mail.RoomName) (string, error)
+}
+
+// Bounds of a start and of a stop.
+const (
+	// lockPatience is how long a start waits for the post office before it, which may be on its way out.
+	lockPatience = 5 * time.Second
+	// deathThroes is how long a process that was killed may still accept connections.
+	deathThroes = 500 * time.Millisecond
+	// stopPatience is how long calls under way may go on after a stop. Appends take milliseconds; what is still there then
+	// is a client that does not read.
+	stopPatience = 5 * time.Second
+	// mcpPatience is how long MCP calls may go on. A send takes milliseconds, a wait or a stream would go on for hours.
+	mcpPatience = 300 * time.Millisecond
+)
+
+// daemon is a running post office.
+type daemon struct {
+	opts    Options
+	log     *slog.Logger
+	started time.Time
+	place   Place
+
+	office  *office
+	gate    *gate
+	metrics *metrics
+	pages   pages
+
+	closing     context.Context // done when it begins to stop
+	stop        context.CancelFunc
+	connections connections
+	running     sync.WaitGroup // goroutines of Run
+}
+
+// Run is a post office. It returns nil after ctx ended, somebody asked it to stop, or it left because nobody was there; and
+// an error when it could not start or could not go on. Nothing of it runs any more then.
+//
+// If another post office runs on the same data directory and does not end within 5 s, the error is of code Conflict.
+func Run(ctx context.Context, opts Options) (err error) {
+	if opts.Log == nil {
+		opts.Log = slog.New(slog.DiscardHandler)
+	}
+	home := opts.Config.Home
+	if err := home.Create(); err != nil {
+		return err
+	}
+	lock, err := takeLock(ctx, home)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, lock.Unlock()) }()
+	token, err := loadToken(home)
+	if err != nil {
+		return err
+	}
+	host, err := loadHost(home)
+	if err != nil {
+		return err
+	}
+	at, err := listen(&opts.Config, opts.Log)
+	if err != nil {
+		return err
+	}
+	return newDaemon(ctx, opts, token, host, at).run(at)
+}
+
+// takeLock makes this process the only post office of home.
+func takeLock(ctx context.Context, home config.Home) (*durable.Lock, error) {
+	began := time.Now()
+	for {
+		lock, err := durable.TryLock(home.Lock())
+		locked, held := errors.AsType[*durable.LockedError](err)
+		if !held {
+			return lock, err
+		}
+		// Who listens is not on its way out, and not worth waiting for; but a process that was killed listens a moment longer.
+		if waited := time.Since(began); waited > lockPatience || waited > deathThroes && answers(home) {
+			return nil, &mail.Error{Code: mail.Conflict, Msg: "a post office runs at " + string(home) + " already: " + locked.Error(), Err: err}
+		}
+		select {
+		case <-ctx.Done():
+			return nil, ctx.Err()
+		case <-time.After(20 * time.Millisecond):
+		}
+	}
+}
+
+func newDaemon(ctx context.Context, opts Options, token, host string, at listeners) *daemon {
+	d := &daemon{opts: opts, log: opts.Log, started: time.Now(), metrics: newMetrics()}
+	d.place = Place{Socket: opts.Config.Home.Socket(), Token: opts.Config.Home.Token()}
+	if at.tcp != nil {
+		d.place.HTTP = "http://" + at.tcp.Addr().String()
+	}
+	d.pages = pages{base: d.place.HTTP, host: host}
+	d.closing, d.stop = context.WithCancel(ctx)
+	d.office = newOffice(&d.opts.Config, d.log, d.metrics)
+	d.gate = newGate(token, &d.opts.Config, d.office)
+	d.connections.since = time.Now()
+	d.metrics.of(d.office, d.connections.size)
+	return d
+}
+
+// run serves until the post office is to stop, and stops it.
+func (d *daemon) run(at listeners) error {
+	defer d.stop()
+	handler, closeHandler, err := d.handler()
+	if err != nil {
+		at.close()
+		return err
+	}
+	server := d.server(handler)
+	failed := make(chan error, 3) // one for each listener
+	for _, l := range at.all() {
+		d.running.Go(func() {
+			if err := server.Serve(d.shedding(l)); !errors.Is(err, http.ErrServerClosed) {
+				failed <- err
+				d.stop()
+			}
+		})
+	}
+	d.running.Go(func() { d.office.run(d.closing) })
+	d.running.Go(func() { d.office.resume(d.closing) })
+	if d.opts.Auto {
+		d.running.Go(d.leaveWhenAlone)
+	}
+	d.log.Info("post office open", "version", d.opts.Version, "pid", os.Getpid(), "socket", d.place.Socket, "http", d.place.HTTP, "auto", d.opts.Auto)
+	if d.opts.Ready != nil {
+		place := d.place
+		if place.HTTP != "" {
+			place.Login = func(room mail.RoomName) (string, error) { return d.pages.Link(wire.Login{Room: room}) }
+		}
+		d.opts.Ready(place)
+	}
+	<-d.closing.Done()
+	d.log.Info("post office closing")
+	d.shutDown(server, closeHandler)
+	d.running.Wait()
+	err = d.office.close()
+	d.log.Info("post office closed", "up", time.Since(d.started).Round(time.Second))
+	select {
+	case serveErr := <-failed:
+		return errors.Join(serveErr, err)
+	default:
+		return err
+	}
+}
+
+// shutDown stops accepting, which removes the socket, and gives the calls under way their time. Waits and streams of the
+// API have been told by d.closing; those of MCP, which cannot be told apart from its calls, end by closeMCP.
+func (d *daemon) shutDown(server *http.Server, closeMCP func()) {
+	ctx, cancel := context.WithTimeout(context.Background(), stopPatience)
+	defer cancel()
+	closeMCP = sync.OnceFunc(closeMCP)
+	defer closeMCP()
+	defer time.AfterFunc(mcpPatience, closeMCP).Stop()
+	if err := server.Shutdown(ctx); err != nil {
+		d.log.Warn("calls cut off", "err", err)
+		server.Close()
+	}
+	d.pages.site.Close()
+}
+
+// status answers GET /api/v1/status.
+func (d *daemon) status(context.Context) (wire.Status, error) {
+	st := wire.Status{
+		Version: d.opts.Version, PID: os.Getpid(), Started: mail.TimeOf(d.started), Home: string(d.opts.Config.Home),
+		Listen: []string{d.place.Socket}, Rooms: d.office.each(func(*entry) {}),
+	}
+	st.Bridges, st.Failing = d.office.troubles()
+	if d.place.HTTP != "" {
+		st.Listen = append(st.Listen, d.place.HTTP)
+	}
+	return st, nil
+}

@@ -1,0 +1,125 @@
+package daemon
+
+import (
+	"context"
+	"net/http"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+	"golang.org/x/text/unicode/norm"
+
+	"pennypost/internal/mail"
+	"pennypost/internal/office/dialect"
+	"pennypost/internal/office/mcpserver"
+)
+
+// mountDialects serves the MCP endpoints and the routes of the dialects.
+func (d *daemon) mountDialects(mux *http.ServeMux) (closeAll func(), err error) {
+	var open []*mcpserver.HTTPHandler
+	closeAll = func() {
+		for _, h := range open {
+			h.Close()
+		}
+	}
+	for _, dia := range Dialects() {
+		for _, e := range dia.Endpoints {
+			door := &dialectDoor{entrance: entrance{d}, name: dia.Name, endpoint: e, servers: make(map[mail.Caller]*mcp.Server)}
+			h, err := mcpserver.NewHTTPHandler(door.server, mcpserver.HTTPOptions{Identity: identity, Logger: d.log})
+			if err != nil {
+				closeAll()
+				return nil, err
+			}
+			open = append(open, h)
+			mux.Handle(e.Path, door.known(door.entitled(h)))
+		}
+		for _, r := range dia.Routes {
+			if r.DevOnly && !d.opts.Dev {
+				mux.Handle(r.Pattern, http.NotFoundHandler()) // or another route whose path fits would answer for it
+				continue
+			}
+			mux.Handle(r.Pattern, d.dialectRoute(r))
+		}
+	}
+	return closeAll, nil
+}
+
+// dialectDoor owns one MCP server of an endpoint for each caller and room.
+type dialectDoor struct {
+	entrance
+	name     string
+	endpoint dialect.Endpoint
+
+	mu      sync.Mutex
+	servers map[mail.Caller]*mcp.Server
+}
+
+// entitled lets through whom the endpoint is for: the agent that its path names, if it is known there. That nobody of that name is
+// known, is said to everybody who has a credential.
+func (m *dialectDoor) entitled(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		c := callerOf(r)
+		meant := c.Name
+		if strings.Contains(m.endpoint.Path, "{agent}") {
+			meant = mail.Name(norm.NFC.String(r.PathValue("agent"))) // as credentials are read
+		}
+		if m.endpoint.Known != nil {
+			if err := m.endpoint.Known(r.Context(), m.callerRoom(c), meant); err != nil {
+				http.Error(w, err.Error(), statusOf(err))
+				return
+			}
+		}
+		if meant != c.Name {
+			http.Error(w, "this address is "+string(meant)+"'s, and your credential is "+string(c.Name)+"'s. A token is made by: pennypost agents token NAME", http.StatusForbidden)
+			return
+		}
+		next.ServeHTTP(w, r)
+	})
+}
+
+// statusOf is this door's table of codes.
+func statusOf(err error) int {
+	switch mail.CodeOf(err) {
+	case mail.NotFound:
+		return http.StatusNotFound
+	case mail.Denied:
+		return http.StatusForbidden
+	case mail.Invalid:
+		return http.StatusBadRequest
+	}
+	return http.StatusServiceUnavailable
+}
+
+func (m entrance) callerRoom(c mail.Caller) mail.Service {
+	return &callerRoom{office: m.daemon.office, name: c.Room, caller: c.Name}
+}
+
+// server returns the MCP server of a request's caller.
+func (m *dialectDoor) server(r *http.Request) (*mcp.Server, error) {
+	c := callerOf(r)
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	s := m.servers[c]
+	if s == nil {
+		s = mcpserver.NewDialect(mcpserver.Mailbox{
+			Service: m.callerRoom(c), Room: c.Room, Agent: c.Name, Version: m.daemon.opts.Version, Log: m.daemon.log,
+		}, m.name, m.endpoint)
+		m.servers[c] = s
+	}
+	return s, nil
+}
+
+// dialectRoute serves a route of a dialect to the user.
+func (d *daemon) dialectRoute(route dialect.Route) http.Handler {
+	door := entrance{d}
+	return door.known(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		c := callerOf(r)
+		if c.Name != mail.User {
+			http.Error(w, "only the user may; you are "+string(c.Name), http.StatusForbidden)
+			return
+		}
+		r = r.WithContext(context.WithoutCancel(r.Context())) // a delete that has begun is finished though the browser left
+		route.Handle(w, r, &dialect.Call{Service: door.callerRoom(c), Caller: c.Name, Room: c.Room, Now: time.Now(), Log: d.log})
+	}))
+}

@@ -1,0 +1,142 @@
+package daemon
+
+import (
+	"context"
+	"crypto/rand"
+	"sync"
+	"time"
+
+	"golang.org/x/text/unicode/norm"
+
+	"pennypost/internal/config"
+	"pennypost/internal/mail"
+	"pennypost/internal/office/hook"
+	"pennypost/internal/wire"
+)
+
+// Bounds of what waits for a hook's client to take what it was told.
+const (
+	ticketTime = 10 * time.Second
+	maxTickets = 1000
+)
+
+// hooks answers what agents' clients run at moments of a session.
+type hooks struct {
+	office *office
+
+	mu      sync.Mutex
+	tickets map[string]ticket
+}
+
+// ticket is what is to be marked once a client has taken what it was told.
+type ticket struct {
+	marks *hook.Marks
+	until time.Time
+}
+
+// Answer implements httpapi.Hooks.
+func (h *hooks) Answer(ctx context.Context, in *wire.Hook) (wire.HookAnswer, error) {
+	a, marks, err := h.call(in, 0).Answer(ctx)
+	return wire.HookAnswer{Out: a.Out, Err: a.Err, Exit: a.Exit, Shell: a.Shell, Ticket: h.keep(marks)}, err
+}
+
+// Wait implements httpapi.Hooks.
+func (h *hooks) Wait(ctx context.Context, in *wire.Hook, silence time.Duration, hand func(*wire.HookAnswer) error) error {
+	return h.call(in, silence).Wait(ctx, func(a *hook.Answer) error {
+		if a == nil {
+			return hand(nil)
+		}
+		return hand(&wire.HookAnswer{Err: a.Err, Exit: a.Exit})
+	})
+}
+
+// Taken implements httpapi.Hooks.
+func (h *hooks) Taken(ctx context.Context, id string) error {
+	h.mu.Lock()
+	t, ok := h.tickets[id]
+	delete(h.tickets, id)
+	h.mu.Unlock()
+	if !ok {
+		return mail.Errorf(mail.NotFound, "nothing waits to be marked under this ticket; what was told will be told again")
+	}
+	return t.marks.Write(ctx)
+}
+
+// keep returns the ticket of marks, "" if there are none. Of more than can be waited for, the mail is told again.
+func (h *hooks) keep(marks *hook.Marks) string {
+	if marks == nil {
+		return ""
+	}
+	now := time.Now()
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	for id, t := range h.tickets {
+		if now.After(t.until) {
+			delete(h.tickets, id)
+		}
+	}
+	if len(h.tickets) >= maxTickets {
+		return ""
+	}
+	if h.tickets == nil {
+		h.tickets = make(map[string]ticket)
+	}
+	id := rand.Text()
+	h.tickets[id] = ticket{marks, now.Add(ticketTime)}
+	return id
+}
+
+// call returns a hook as the package that understands clients takes it.
+func (h *hooks) call(in *wire.Hook, silence time.Duration) *hook.Call {
+	return &hook.Call{
+		Client: in.Client, Event: in.Event, Input: in.Input, Getenv: in.Getenv,
+		Process: func(topmost bool) string {
+			if topmost {
+				return in.Topmost
+			}
+			return in.Program
+		},
+		Enter: func(ctx context.Context, e *hook.Event) (*hook.Mailbox, error) { return h.enter(ctx, in, e, silence) },
+	}
+}
+
+// enter finds the mailbox of the agent that an event is about.
+func (h *hooks) enter(ctx context.Context, in *wire.Hook, e *hook.Event, silence time.Duration) (*hook.Mailbox, error) {
+	dir := in.Dir
+	if e.Session.Dir != "" {
+		dir = e.Session.Dir
+	}
+	box := &hook.Mailbox{}
+	var err error
+	if box.Room, err = config.FindRoom(in.Room, in.Getenv, dir); err != nil {
+		return nil, err
+	}
+	if box.Agent, err = hookAgent(in, e, dir); err != nil {
+		return nil, err
+	}
+	box.As = func(n mail.Name) (hook.Service, error) {
+		return &callerRoom{office: h.office, name: box.Room, caller: n}, nil
+	}
+	box.Ring = func(ctx context.Context, at mail.Listener, hand func(*mail.Rung) error) error {
+		return h.office.line(ctx, box.Room, box.Agent, at, silence, hand)
+	}
+	return box, nil
+}
+
+// hookAgent returns the agent whose session a hook is of.
+func hookAgent(in *wire.Hook, e *hook.Event, dir string) (mail.Name, error) {
+	named := in.As
+	if named == "" {
+		named = in.Getenv("PENNYPOST_AGENT")
+	}
+	switch {
+	case e.Agent != "":
+		return e.Agent, nil
+	case named == string(mail.User):
+		return "", RefuseUser("the hook itself")
+	case named != "":
+		return mail.ParseName(norm.NFC.String(named)) // rooms know names in this form, and a shell on macOS may spell them in another
+	}
+	name, err := config.FindAgent(e.Client, dir)
+	return mail.Name(norm.NFC.String(string(name))), err
+}

@@ -1,0 +1,33 @@
+package daemon
+
+import (
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"pennypost/internal/mail"
+	"pennypost/internal/office/hook"
+)
+
+// What a client never took is not waited for, and any number of such are bounded.
+func TestHookTickets(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		h := &hooks{}
+		if h.keep(nil) != "" {
+			t.Error("a ticket for nothing")
+		}
+		for range maxTickets {
+			h.keep(&hook.Marks{})
+		}
+		if id := h.keep(&hook.Marks{}); id != "" || len(h.tickets) != maxTickets {
+			t.Errorf("%d tickets wait, and another is %q", len(h.tickets), id)
+		}
+		time.Sleep(ticketTime + time.Millisecond)
+		if id := h.keep(&hook.Marks{}); id == "" || len(h.tickets) != 1 {
+			t.Errorf("after their time %d tickets wait, and another is %q", len(h.tickets), id)
+		}
+		if err := h.Taken(t.Context(), "other"); mail.CodeOf(err) != mail.NotFound {
+			t.Errorf("a ticket that is not known: %v", err)
+		}
+	})
+}

@@ -1,0 +1,135 @@
+package daemon
+
+import (
+	"context"
+	"net/http"
+	"sync"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"pennypost/internal/mail"
+	"pennypost/internal/office/mcpserver"
+)
+
+// roomHeader names the room for a caller whose credential opens all of them. A client that cannot set headers puts
+// ?room= into the URL.
+const roomHeader = "Pennypost-Room"
+
+// mountMCP serves MCP at /mcp: the mail tools as whoever calls, or the fixtures of the conformance suite.
+func (d *daemon) mountMCP(mux *http.ServeMux) (closeMCP func(), err error) {
+	m := &mcpDoor{entrance: entrance{d}, servers: make(map[mail.Caller]*mcpserver.Native)}
+	opts := mcpserver.HTTPOptions{Identity: identity, Logger: d.log}
+	if d.opts.Conformance {
+		fixtures := mcpserver.ConformanceServer()
+		h, err := mcpserver.NewHTTPHandler(func(*http.Request) (*mcp.Server, error) { return fixtures, nil }, opts)
+		if err != nil {
+			return nil, err
+		}
+		mux.Handle("/mcp", h)
+		return h.Close, nil
+	}
+	h, err := mcpserver.NewHTTPHandler(m.server, opts)
+	if err != nil {
+		return nil, err
+	}
+	closeDialects, err := d.mountDialects(mux)
+	if err != nil {
+		h.Close()
+		return nil, err
+	}
+	mux.Handle("/mcp", m.known(h))
+	return func() { closeDialects(); h.Close(); m.close() }, nil
+}
+
+// entrance finds out who comes over HTTP and into which room.
+type entrance struct{ daemon *daemon }
+
+// mcpDoor owns one MCP server for each caller and room.
+type mcpDoor struct {
+	entrance
+
+	mu      sync.Mutex
+	servers map[mail.Caller]*mcpserver.Native
+}
+
+// callerKey is under what the context of a request holds the mail.Caller who sent it, its room filled in.
+type callerKey struct{}
+
+func callerOf(r *http.Request) mail.Caller {
+	c, _ := r.Context().Value(callerKey{}).(mail.Caller)
+	return c
+}
+
+// identity binds an MCP session to who opened it.
+func identity(r *http.Request) string {
+	c := callerOf(r)
+	return string(c.Room) + "/" + string(c.Name)
+}
+
+// known lets through who has proven who it is.
+func (m entrance) known(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		caller, err := m.caller(r)
+		switch code := mail.CodeOf(err); {
+		case err == nil:
+			next.ServeHTTP(w, r.WithContext(context.WithValue(r.Context(), callerKey{}, caller)))
+		case code == mail.Unknown:
+			w.Header().Set("WWW-Authenticate", `Bearer realm="pennypost"`)
+			http.Error(w, err.Error(), http.StatusUnauthorized)
+		default:
+			http.Error(w, err.Error(), statusOf(err))
+		}
+	})
+}
+
+// caller returns who sent r and the room that is meant.
+func (m entrance) caller(r *http.Request) (mail.Caller, error) {
+	c, err := m.daemon.gate.authenticate(r)
+	if err != nil {
+		return c, err
+	}
+	asked := r.Header.Get(roomHeader)
+	if asked == "" {
+		asked = r.URL.Query().Get("room")
+	}
+	if asked == "" {
+		asked = string(mail.DefaultRoom)
+		if c.Room != "" {
+			asked = string(c.Room)
+		}
+	}
+	room, err := mail.ParseRoom(asked)
+	if err == nil && c.Room != "" && c.Room != room {
+		err = mail.Errorf(mail.Denied, "your credential opens room %s only, not %s", c.Room, room)
+	}
+	c.Room = room
+	if err == nil && r.Header.Get("Authorization") == "" {
+		c.Name, err = m.daemon.office.admit(r.Context(), room, c.Name)
+	}
+	return c, err
+}
+
+// server returns the MCP server of a request's caller. A server outlives its sessions; there are as many as agents that
+// came this way since the post office started.
+func (m *mcpDoor) server(r *http.Request) (*mcp.Server, error) {
+	c := callerOf(r)
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if n := m.servers[c]; n != nil {
+		return n.Server, nil
+	}
+	n := mcpserver.NewNative(mcpserver.Mailbox{
+		Service: m.callerRoom(c),
+		Room:    c.Room, Agent: c.Name, Version: m.daemon.opts.Version, Log: m.daemon.log,
+	})
+	m.servers[c] = n
+	return n.Server, nil
+}
+
+func (m *mcpDoor) close() {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	for _, n := range m.servers {
+		n.Close()
+	}
+}

@@ -1,0 +1,112 @@
+package daemon
+
+import (
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"io/fs"
+	"net"
+	"net/http"
+	"net/netip"
+	"net/url"
+	"os"
+	"strings"
+
+	"pennypost/internal/base/durable"
+	"pennypost/internal/config"
+	"pennypost/internal/mail"
+	"pennypost/internal/office/httpapi"
+	"pennypost/internal/office/web"
+	"pennypost/internal/wire"
+)
+
+// pages are the pages as the API and commands see them.
+type pages struct {
+	site *web.Site
+	base string // of the TCP listener
+	host string // the pages' own name
+}
+
+var _ httpapi.Pages = (*pages)(nil)
+
+// loadHost returns the name under which browsers know the pages, which is made at the first start. Browsers give a
+// cookie to whatever answers under the name that set it, on every port; nobody else on this machine can be visited
+// under a name that nobody else knows.
+func loadHost(home config.Home) (string, error) {
+	text, err := os.ReadFile(home.Host())
+	if errors.Is(err, fs.ErrNotExist) {
+		host := "pp-" + strings.ToLower(rand.Text()) + ".localhost"
+		return host, durable.WriteFile(home.Host(), []byte(host+"\n"), 0o600)
+	}
+	if err != nil {
+		return "", fmt.Errorf("read the name of the pages: %w", err)
+	}
+	host := strings.TrimSpace(string(text))
+	if !isHost(host) {
+		return "", mail.Errorf(mail.Invalid, "%s holds no name of the pages. Remove the file; a new name is made at the next start, "+
+			"and bookmarks of the old one lead nowhere then", home.Host())
+	}
+	if err := os.Chmod(home.Host(), 0o600); err != nil {
+		return "", fmt.Errorf("close the name of the pages to others: %w", err)
+	}
+	return host, nil
+}
+
+// isHost reports whether text is a name as we make them. Browsers take every name below localhost for this machine,
+// and ask no network for it.
+func isHost(text string) bool {
+	label, below := strings.CutSuffix(text, ".localhost")
+	random, ours := strings.CutPrefix(label, "pp-")
+	return below && ours && len(random) == 26 && strings.Trim(random, "abcdefghijklmnopqrstuvwxyz234567") == ""
+}
+
+// Link implements httpapi.Pages. The link does not tell the pages' own name, because others on this machine can read
+// the arguments of what opens it.
+func (p *pages) Link(ask wire.Login) (string, error) {
+	u, err := url.Parse(p.base)
+	if err != nil {
+		return "", err
+	}
+	ip, err := netip.ParseAddr(u.Hostname())
+	if err != nil {
+		return "", err
+	}
+	if !ask.Plain && !found(ip) {
+		return "", mail.Errorf(mail.Unavailable, "the post office listens at %s only, where a browser does not look for the pages' "+
+			"own name. Listen at 127.0.0.1, or take the weaker way in, which says why it is that: pennypost open --plain", u.Host)
+	}
+	if ip.IsUnspecified() {
+		u.Host = net.JoinHostPort("localhost", u.Port())
+	}
+	return u.String() + p.site.Link(ask.Room, ask.Plain), nil
+}
+
+// found reports whether a browser that looks for a name below localhost finds who listens at ip.
+func found(ip netip.Addr) bool {
+	return ip.IsUnspecified() || ip == netip.IPv6Loopback() || ip == netip.AddrFrom4([4]byte{127, 0, 0, 1})
+}
+
+// Sessions implements httpapi.Pages.
+func (p *pages) Sessions() []wire.Session {
+	list := p.site.Sessions()
+	out := make([]wire.Session, len(list))
+	for i, one := range list {
+		out[i] = wire.Session(one)
+	}
+	return out
+}
+
+// EndSession implements httpapi.Pages.
+func (p *pages) EndSession(id string) error { return p.site.EndSession(id) }
+
+// apart gives requests under the pages' own name to the pages, and to nothing else: there is no API for a page to be
+// talked into using.
+func (p *pages) apart(rest http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if p.site.Named(r) {
+			p.site.ServeHTTP(w, r)
+			return
+		}
+		rest.ServeHTTP(w, r)
+	})
+}

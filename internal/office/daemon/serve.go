@@ -1,0 +1,121 @@
+package daemon
+
+import (
+	"context"
+	"io"
+	"log/slog"
+	"net"
+	"net/http"
+	"time"
+
+	"pennypost/internal/config"
+	"pennypost/internal/office/httpapi"
+	"pennypost/internal/office/web"
+	"pennypost/internal/wire"
+)
+
+// Bounds of one connection.
+const (
+	headerTimeout = 10 * time.Second // for the header of a request: a slow one only holds a connection
+	idleTimeout   = 3 * time.Minute  // for a connection between requests; agents ring every 30 s
+	maxHeader     = 64 << 10         // bytes
+)
+
+// server returns the HTTP server behind all listeners. It has no write timeout: waits and streams go on for hours, and
+// their handlers set deadlines of their own.
+func (d *daemon) server(h http.Handler) *http.Server {
+	return &http.Server{
+		Handler:           h,
+		ReadHeaderTimeout: headerTimeout,
+		IdleTimeout:       idleTimeout,
+		MaxHeaderBytes:    maxHeader,
+		ErrorLog:          slog.NewLogLogger(d.log.Handler(), slog.LevelDebug), // strangers' handshakes are no news
+		ConnState:         d.connections.note,
+		ConnContext: func(ctx context.Context, c net.Conn) context.Context {
+			if pc, ok := c.(*peerConn); ok {
+				return context.WithValue(ctx, peerKey{}, pc.peer)
+			}
+			return ctx
+		},
+	}
+}
+
+// handler joins the edges. closeHandler ends what they still run.
+func (d *daemon) handler() (h http.Handler, closeHandler func(), err error) {
+	mux := http.NewServeMux()
+	site := web.New(web.Options{
+		Office: d.office, Key: d.gate.operator[:], Host: d.pages.host, File: d.opts.Config.Home.Sessions(),
+		Closing: d.closing, Log: d.log, Version: d.opts.Version,
+	})
+	d.pages.site = site
+	mux.Handle("/", site)
+	api := httpapi.Options{
+		Office: d.office, Authenticate: d.gate.authenticate, Local: local, Line: d.office.line, Hooks: &hooks{office: d.office},
+		Status: d.status, Stop: d.stop, Remove: d.office.remove,
+		Closing: d.closing, Log: d.log,
+	}
+	if d.place.HTTP != "" {
+		api.Pages = &d.pages
+	}
+	mux.Handle(wire.Base+"/", httpapi.New(api))
+	mux.HandleFunc("GET /healthz", d.healthy)
+	mux.HandleFunc("GET /readyz", d.ready)
+	mux.Handle("GET /metrics", d.gate.userOnly(d.metrics))
+	closeMCP, err := d.mountMCP(mux)
+	if err != nil {
+		return nil, nil, err
+	}
+	guarded, err := httpapi.Guard(d.pages.apart(mux), httpapi.GuardOptions{Hosts: []string{d.pages.host}})
+	return httpapi.Pace(guarded), closeMCP, err
+}
+
+// local reports whether a request came over the Unix socket.
+func local(r *http.Request) bool {
+	_, ok := r.Context().Value(peerKey{}).(*peer)
+	return ok
+}
+
+// healthy answers that the process lives.
+func (d *daemon) healthy(w http.ResponseWriter, _ *http.Request) { say(w, http.StatusOK, "ok") }
+
+// ready answers whether it takes work.
+func (d *daemon) ready(w http.ResponseWriter, _ *http.Request) {
+	if d.closing.Err() != nil {
+		say(w, http.StatusServiceUnavailable, "stopping")
+		return
+	}
+	say(w, http.StatusOK, "ready")
+}
+
+func say(w http.ResponseWriter, status int, word string) {
+	w.Header().Set("Content-Type", "text/plain; charset=utf-8")
+	w.WriteHeader(status)
+	_, _ = io.WriteString(w, word+"\n")
+}
+
+// all returns the listeners there are.
+func (l listeners) all() []net.Listener {
+	var all []net.Listener
+	for _, one := range []net.Listener{l.socket, l.tcp, l.twin} {
+		if one != nil {
+			all = append(all, one)
+		}
+	}
+	return all
+}
+
+func (l listeners) close() {
+	for _, one := range l.all() {
+		one.Close()
+	}
+}
+
+// answers reports whether somebody listens on the socket of home.
+func answers(home config.Home) bool {
+	conn, err := net.DialTimeout("unix", home.Socket(), time.Second)
+	if err != nil {
+		return false
+	}
+	conn.Close()
+	return true
+}

@@ -1,0 +1,140 @@
+package daemon
+
+import (
+	"context"
+	"log/slog"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"sync"
+	"time"
+
+	"pennypost/internal/config"
+	"pennypost/internal/mail"
+	"pennypost/internal/office/wake"
+	"pennypost/internal/room/mailroom"
+)
+
+// doors returns the doors that the configuration gives to the agents of a room.
+func (o *office) doors(name mail.RoomName) *wake.Doors {
+	list := o.cfg.For(name).Wake
+	var entries []wake.Entry
+	for _, who := range slices.Sorted(maps.Keys(list)) {
+		a, err := config.WakeAddress(who)
+		if err != nil {
+			o.log.Error("doors left out", "room", name, "err", err) // the check of the configuration refuses it
+			continue
+		}
+		w := list[who]
+		entries = append(entries, wake.Entry{For: a, Wakers: o.wakers(&w), Budget: w.Budget})
+	}
+	return wake.NewDoors(entries...)
+}
+
+// ladder returns the doors of an agent in the order in which they are tried: those of its session, then of the configured ones those that lead anywhere.
+func (o *office) ladder(room mail.RoomName, agent mail.Name, configured []wake.Waker) []wake.Waker {
+	out := o.sessionDoors(room, agent)
+	for _, w := range configured {
+		if o.sessions.Leads(w, room, agent) {
+			out = append(out, w)
+		}
+	}
+	return out
+}
+
+// sessionDoors returns the doors of an agent's live session, by the client in which it runs.
+func (o *office) sessionDoors(room mail.RoomName, agent mail.Name) []wake.Waker {
+	var out []wake.Waker
+	client, socket := o.sessions.Client(room, agent)
+	switch {
+	case client == "claude" && socket:
+		out = append(out, o.claude)
+	case client == "codex":
+		out = append(out, o.codex)
+	}
+	return append(out, o.lines.Doors(room, agent)...) // of processes beside the session
+}
+
+// ClaudeDir is Claude Code's own directory.
+func ClaudeDir() string {
+	if dir := os.Getenv("CLAUDE_CONFIG_DIR"); dir != "" {
+		return dir
+	}
+	home, err := os.UserHomeDir()
+	if err != nil {
+		return ""
+	}
+	return filepath.Join(home, ".claude")
+}
+
+// meet notes what a client's hook told of a session.
+func (o *office) meet(room mail.RoomName, agent mail.Name, t *mail.Turn, a *mail.Access) {
+	switch {
+	case t.Moment == mail.SessionEnd:
+		o.sessions.Drop(room, agent, t.Session)
+		o.lines.End(room, agent, t.Session)
+	case a != nil:
+		o.sessions.Put(wake.Session{
+			Room: room, Agent: agent, Client: t.Client, ID: t.Session, Dir: a.Dir, Version: a.Version, Process: t.Process, Mode: a.Mode,
+			Socket: wake.NewSecret(a.Socket), Token: wake.NewSecret(a.Token), Tmux: a.Tmux, Pane: a.Pane,
+		})
+	}
+}
+
+// wakers turns what the configuration says of one agent into doors, in the order in which they are tried: keystrokes come last.
+func (o *office) wakers(w *config.Wake) (out []wake.Waker) {
+	limit := time.Duration(w.Timeout)
+	if w.OpenCode != "" {
+		out = append(out, &wake.OpenCode{Server: w.OpenCode, Password: wake.NewSecret(string(w.Password)), Timeout: limit})
+	}
+	if len(w.Exec) > 0 {
+		// What a command inside an agent's session started, the post office perhaps, must not pass that session on.
+		out = append(out, &wake.Exec{
+			Argv: w.Exec, Env: WithoutAgent(os.Environ()), Dir: string(o.cfg.Home), Home: string(o.cfg.Home), Timeout: limit, Log: o.log,
+			Gone: w.When == config.WhenGone, Sessions: &o.sessions,
+		})
+	}
+	if w.Webhook != "" {
+		out = append(out, wake.NewWebhook(w.Webhook, w.Secret, limit))
+	}
+	if w.Tmux {
+		out = append(out, o.tmux)
+	}
+	return out
+}
+
+// newRinger returns what rings the doors of a room.
+func (o *office) newRinger(room *mailroom.Room, doors *wake.Doors) *wake.Ringer {
+	return wake.New(wake.Options{Room: room, Doors: doors, Log: o.log, Observe: wake.Observer{
+		Rang: func(ok bool) {
+			o.metrics.rings.Add(1)
+			if !ok {
+				o.metrics.failedRings.Add(1)
+			}
+		},
+		Outstanding: func(delta int) { o.metrics.outstanding.Add(int64(delta)) },
+	}})
+}
+
+// run looks after an open room until ctx ends.
+func (e *entry) run(ctx context.Context, log *slog.Logger) {
+	var running sync.WaitGroup
+	defer running.Wait()
+	running.Go(func() {
+		if err := e.ringer.Run(ctx); err != nil {
+			log.Error("nobody is woken", "err", err)
+		}
+	})
+	_ = e.room.Run(ctx) // it logs what goes wrong and ends only with ctx
+}
+
+// wakes reports whether the configuration has doors for a room: somebody may have to be woken there.
+func (o *office) wakes(name mail.RoomName) bool { return o.doors(name).Len() > 0 }
+
+// quiet reports whether nobody is to be woken.
+func (o *office) quiet() bool {
+	quiet := true
+	o.each(func(e *entry) { quiet = quiet && e.ringer.Quiet() })
+	return quiet
+}

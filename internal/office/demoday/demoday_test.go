@@ -1,0 +1,449 @@
+package demoday
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"log/slog"
+	"os"
+	"path"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"pennypost/internal/config"
+	"pennypost/internal/mail"
+	"pennypost/internal/office/dialect/openalice"
+	"pennypost/internal/room/journal/jsonl"
+	"pennypost/internal/room/mailroom"
+)
+
+// look opens a room of the day at a time, as a post office would. Anything worth a warning fails the test.
+func look(t *testing.T, home config.Home, room mail.RoomName, now time.Time) *mailroom.Room {
+	t.Helper()
+	var complaints bytes.Buffer
+	log := slog.New(slog.NewTextHandler(&complaints, &slog.HandlerOptions{Level: slog.LevelWarn}))
+	j, err := jsonl.Open(filepath.Join(home.Rooms(), string(room)), jsonl.Options{Log: log})
+	if err != nil {
+		t.Fatal(err)
+	}
+	r, err := mailroom.Open(t.Context(), room, j, mailroom.Options{Log: log, Now: func() time.Time { return now }})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := r.Close(); err != nil || complaints.Len() > 0 {
+			t.Errorf("close = %v, complaints: %s", err, complaints.String())
+		}
+	})
+	return r
+}
+
+func export(t *testing.T, r *mailroom.Room) (items []mail.Item) {
+	t.Helper()
+	for it, err := range r.As(mail.User).Export(t.Context()) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		items = append(items, it)
+	}
+	return items
+}
+
+func events(t *testing.T, r *mailroom.Room) []mail.Event {
+	t.Helper()
+	w, err := r.As(mail.User).Watch(t.Context(), 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer w.Close()
+	var all []mail.Event
+	for mail.Seq(len(all)) < r.Status().Seq {
+		more, err := w.Next(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		all = append(all, more...)
+	}
+	return all
+}
+
+// TestDay writes the day at several times of it, and looks whether every page has something to show.
+func TestDay(t *testing.T) {
+	for _, clock := range []string{"2026-05-13T16:20:00Z", "2026-05-13T23:55:00Z", "2026-05-11T10:05:00Z", "2026-05-13T08:39:00Z", "2026-03-01T02:30:00Z", "2026-01-01T12:41:00Z"} {
+		t.Run(clock, func(t *testing.T) {
+			now, err := time.Parse(time.RFC3339, clock)
+			if err != nil {
+				t.Fatal(err)
+			}
+			home := config.Home(filepath.Join(t.TempDir(), "home"))
+			d, err := Write(t.Context(), home, now)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if d.Messages < 120 || d.Messages > 180 {
+				t.Errorf("%d messages, want 120 to 180", d.Messages)
+			}
+			r := look(t, home, Lighthouse, now)
+			items := export(t, r)
+			checkTimes(t, &d, events(t, r))
+			checkKinds(t, items)
+			checkGroups(t, r, now)
+			checkCast(t, r)
+			checkQuestions(t, &d, r, items)
+			checkDocs(t, &d, items)
+			if v, err := r.As(mail.User).Verify(t.Context()); err != nil || len(v.Problems) > 0 {
+				t.Errorf("verify = %v, %v", v, err)
+			}
+			if n := len(export(t, look(t, home, Almanac, now))); n < 5 {
+				t.Errorf("room %s has %d messages", Almanac, n)
+			}
+		})
+	}
+}
+
+func checkTimes(t *testing.T, d *Day, all []mail.Event) {
+	t.Helper()
+	before := mail.TimeOf(d.Began.AddDate(0, 0, -10))
+	for _, e := range all {
+		if e.At < before || e.At > mail.TimeOf(d.Ended) {
+			t.Fatalf("event %d at %s, the one before at %s, the day ends at %s", e.Seq, e.At, before, d.Ended)
+		}
+		before = e.At
+	}
+	if gap := mail.TimeOf(d.Ended).Sub(before); gap > 10*time.Minute {
+		t.Errorf("the last event was %s before the end", gap)
+	}
+}
+
+func checkKinds(t *testing.T, items []mail.Item) {
+	t.Helper()
+	seen := make(map[string]int)
+	depth := make(map[mail.ID]int)
+	for _, it := range items {
+		seen[string(it.Type)]++
+		seen[it.Metadata.Text("verdict")]++
+		seen["priority "+string(it.Priority)]++
+		depth[it.ID] = depth[it.ReplyTo] + 1
+		for _, d := range it.Deliveries {
+			seen["state "+string(d.State)]++
+			seen["to kind "+string(rune('0'+d.Address.Kind()))]++
+		}
+		if it.From == mail.FromSystem {
+			t.Errorf("the post office complains: %s", it.Body)
+		}
+	}
+	want := append(mail.Verdicts(), "priority urgent", "to kind 1", "to kind 2", "to kind 3", "to kind 4", "to kind 5")
+	for _, k := range mail.Types() {
+		want = append(want, string(k))
+	}
+	for _, s := range []mail.DeliveryState{mail.Queued, mail.Read, mail.Archived, mail.Held, mail.Dead, mail.Expired} {
+		want = append(want, "state "+string(s))
+	}
+	for _, w := range want {
+		if seen[w] == 0 {
+			t.Errorf("no message of %s", w)
+		}
+	}
+	deep := 0
+	for _, n := range depth {
+		deep = max(deep, n)
+	}
+	if deep < 5 {
+		t.Errorf("the deepest thread has %d messages, want 5", deep)
+	}
+}
+
+// checkGroups looks at the person's inbox by age.
+func checkGroups(t *testing.T, r *mailroom.Room, now time.Time) {
+	t.Helper()
+	page, err := r.As(mail.User).Inbox(t.Context(), mail.InboxQuery{All: true, Limit: mail.MaxLimit})
+	if err != nil {
+		t.Fatal(err)
+	}
+	today := midnight(now)
+	groups := make(map[string]int)
+	for _, it := range page.Messages {
+		switch at := it.Sent.Std(); {
+		case !at.Before(today):
+			groups["today"]++
+		case !at.Before(today.AddDate(0, 0, -1)):
+			groups["yesterday"]++
+		case !at.Before(today.AddDate(0, 0, -6)):
+			groups["this week"]++
+		default:
+			groups["older"]++
+		}
+	}
+	for _, g := range []string{"today", "yesterday", "this week", "older"} {
+		if groups[g] == 0 {
+			t.Errorf("nothing of %s: %v", g, groups)
+		}
+	}
+}
+
+func checkCast(t *testing.T, r *mailroom.Room) {
+	t.Helper()
+	agents, err := r.As(mail.User).Agents(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	got := make(map[mail.Name]mail.State)
+	for _, a := range agents {
+		got[a.Name] = a.State
+		if a.Door == "" {
+			t.Errorf("%s has no door that worked", a.Name)
+		}
+	}
+	want := map[mail.Name]mail.State{"orchestrator": mail.Idle, "builder-1": mail.Working, "builder-2": mail.Frozen, "reviewer": mail.Gone, "docs-writer": mail.Idle}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("agents (-want +got):\n%s", diff)
+	}
+}
+
+func checkQuestions(t *testing.T, d *Day, r *mailroom.Room, items []mail.Item) {
+	t.Helper()
+	open := make(map[mail.ID]bool)
+	for _, it := range items {
+		if it.Type == mail.Question && it.To[0] == mail.ToUser && strings.Contains(string(it.Metadata), `"options"`) {
+			open[it.ID] = true
+		}
+		if it.From == mail.ToUser && it.Type == mail.Answer {
+			delete(open, it.ReplyTo)
+		}
+	}
+	if len(open) != 2 || !open[d.IDs["question-duplicates"]] || !open[d.IDs["question-release"]] {
+		t.Errorf("%d open questions: %v", len(open), open)
+	}
+	answer := d.IDs["answer-rounding"]
+	var doors []string
+	for _, e := range events(t, r) {
+		if rc := e.Receipt; rc != nil && rc.Message == answer && rc.Reader == "agent:builder-2" {
+			doors = append(doors, strings.TrimSpace(string(rc.Mark)+" "+rc.Door))
+		}
+	}
+	if len(doors) < 2 || doors[len(doors)-2] != "presented hook" || doors[len(doors)-1] != "read" {
+		t.Errorf("the answer's receipts are %q", doors)
+	}
+}
+
+// checkDocs looks for a document of each kind, one that is gone included.
+func checkDocs(t *testing.T, d *Day, items []mail.Item) {
+	t.Helper()
+	seen := make(map[string]bool)
+	for _, it := range items {
+		for _, doc := range it.Docs {
+			if it.From != "agent:docs-writer" {
+				t.Errorf("%s has no workspace", it.From)
+			}
+			got, err := openalice.ReadDocument(d.Workspace, doc.Path)
+			if e, ok := errors.AsType[*openalice.DocumentError](err); ok {
+				seen[e.Reason] = true
+				continue
+			}
+			seen[path.Ext(doc.Path)] = got.Binary == (path.Ext(doc.Path) == ".png")
+		}
+	}
+	for _, kind := range []string{".md", ".go", ".txt", ".png", openalice.FileNotFound} {
+		if !seen[kind] {
+			t.Errorf("no document of kind %s: %v", kind, seen)
+		}
+	}
+}
+
+// TestReplay holds what was played against what the disk gives back.
+func TestReplay(t *testing.T) {
+	now := time.Date(2026, 5, 13, 16, 20, 0, 0, time.UTC)
+	home := config.Home(filepath.Join(t.TempDir(), "home"))
+	d, err := Write(t.Context(), home, now)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s, err := d.play(t.Context(), Lighthouse, lighthouse)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.room.Close()
+	if diff := cmp.Diff(export(t, s.room), export(t, look(t, home, Lighthouse, now))); diff != "" {
+		t.Errorf("played and read again differ (-played +read):\n%s", diff)
+	}
+}
+
+// TestSame writes the same day twice.
+func TestSame(t *testing.T) {
+	now := time.Date(2026, 5, 13, 16, 20, 0, 0, time.UTC)
+	home := config.Home(filepath.Join(t.TempDir(), "home"))
+	var texts [2][]byte
+	for i := range texts {
+		if _, err := Write(t.Context(), home, now); err != nil {
+			t.Fatal(err)
+		}
+		var err error
+		if texts[i], err = os.ReadFile(filepath.Join(home.Rooms(), string(Lighthouse), "mailbox.jsonl")); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := Write(t.Context(), home, now); mail.CodeOf(err) != mail.Conflict {
+			t.Errorf("writing into a home that has a day = %v, want a conflict", err)
+		}
+		if err := os.RemoveAll(home.Rooms()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if !bytes.Equal(texts[0], texts[1]) {
+		t.Error("the same day was written in two ways")
+	}
+}
+
+func TestMistakesInScripts(t *testing.T) {
+	for _, c := range []struct{ script, want string }{
+		{"@@ 09:00 a", "too few words"},
+		{"@@ nine a start", "cannot parse"},
+		{"@@ -x 09:00 a start", "invalid syntax"},
+		{"@@ 09:00 a > b", "needs an address and a type"},
+		{"@@ 09:00 a > b status loud\nHo", `"loud" means nothing`},
+		{"@@ 09:00 a > b status ttl=long\nHo", "invalid duration"},
+	} {
+		if _, err := parse(c.script); err == nil || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("parse(%q) = %v, want %q", c.script, err, c.want)
+		}
+	}
+	for _, c := range []struct{ script, want string }{
+		{"@@ 09:00 a dance", "nobody can dance"},
+		{"@@ 09:00 a > user status\nHo", "a is not there"},
+		{"@@ 09:00 a start\n@@ 09:01 a > user status re=nothing\nHo", `no message is called "nothing"`},
+	} {
+		d := Day{Began: time.Unix(1e9, 0), Ended: time.Unix(1e9+9*3600, 0)}
+		if _, err := d.play(t.Context(), Almanac, c.script); err == nil || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("play(%q) = %v, want %q", c.script, err, c.want)
+		}
+	}
+}
+
+// rooms is a post office without doors.
+type rooms map[mail.RoomName]*mailroom.Room
+
+func (o rooms) Room(_ context.Context, room mail.RoomName, as mail.Name) (mail.Service, error) {
+	return o[room].As(as), nil
+}
+
+func (o rooms) Rooms(context.Context) ([]mail.RoomStatus, error) { return nil, nil }
+
+// TestLife lets the day go on, as the person who takes part in it sees it.
+func TestLife(t *testing.T) {
+	home := config.Home(filepath.Join(t.TempDir(), "home"))
+	d, err := Write(t.Context(), home, time.Now())
+	if err != nil {
+		t.Fatal(err)
+	}
+	office := make(rooms)
+	for _, name := range d.Rooms {
+		j, err := jsonl.Open(filepath.Join(home.Rooms(), string(name)), jsonl.Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if office[name], err = mailroom.Open(t.Context(), name, j, mailroom.Options{}); err != nil {
+			t.Fatal(err)
+		}
+		defer office[name].Close()
+	}
+	sockets, err := os.MkdirTemp("", "day")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer os.RemoveAll(sockets)
+	user := office[Lighthouse].As(mail.User)
+	w, err := user.Watch(t.Context(), office[Lighthouse].Status().Seq)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer w.Close()
+
+	ctx, stop := context.WithCancel(t.Context())
+	ended := make(chan error, 1)
+	go func() { ended <- (&Life{Office: office, Dir: sockets, Pace: 30 * time.Millisecond}).Run(ctx) }()
+	waiting := map[mail.ID]bool{}
+	for _, draft := range []mail.Draft{
+		{To: mail.Recipients{"builder-1"}, Type: "answer", Body: "Show both", ReplyTo: d.IDs["question-duplicates"]},
+		{To: mail.Recipients{"docs-writer"}, Type: "question", Body: "Is it done?"},
+		{To: mail.Recipients{"concern:parser"}, Body: "Hello, channel"},
+		{To: mail.Recipients{"orchestrator"}, Type: "task-assigned", Body: "Volume Z"},
+	} {
+		sent, err := user.Send(t.Context(), draft)
+		if err != nil {
+			t.Fatal(err)
+		}
+		waiting[sent.ID] = true
+	}
+	unanswered, err := user.Send(t.Context(), mail.Draft{To: mail.Recipients{"builder-2"}, Body: "Are you there?"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	working := true
+	limit, cancel := context.WithTimeout(t.Context(), 60*time.Second)
+	defer cancel()
+	for len(waiting) > 0 || working {
+		events, err := w.Next(limit)
+		if err != nil {
+			t.Fatalf("%v: still waiting for answers to %v, work going on %t", err, waiting, working)
+		}
+		for _, e := range events {
+			if m := e.Message; m != nil && m.From != mail.ToUser {
+				delete(waiting, m.ReplyTo)
+				working = working && m.Type != mail.TaskDone
+				checkReply(t, user, m, unanswered.ID)
+			}
+		}
+	}
+	stayAway(t, user, w)
+	stop()
+	if err := <-ended; err != nil {
+		t.Errorf("Run = %v", err)
+	}
+}
+
+// checkReply looks whether who replies has read what it replies to, and is there.
+func checkReply(t *testing.T, user mail.Service, m *mail.Message, unanswered mail.ID) {
+	t.Helper()
+	if m.ReplyTo == unanswered {
+		t.Error("a frozen agent answers")
+	}
+	parent, err := user.Message(t.Context(), m.ReplyTo)
+	if m.ReplyTo == "" || err != nil || parent.From != mail.ToUser {
+		return
+	}
+	for _, d := range parent.Deliveries {
+		if d.Agent == m.From.Signer() && d.State != mail.Read {
+			t.Errorf("%s answers what it has not read: %s", d.Agent, d.State)
+		}
+	}
+}
+
+// stayAway retires an agent, which must not come back of itself. An answer by another one shows that time enough went by.
+func stayAway(t *testing.T, user mail.Service, w mail.Watch) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
+	defer cancel()
+	if err := user.Retire(ctx, "docs-writer"); err != nil {
+		t.Fatal(err)
+	}
+	sent, err := user.Send(ctx, mail.Draft{To: mail.Recipients{"orchestrator"}, Type: "question", Body: "Who is there?"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for answered := false; !answered; {
+		events, err := w.Next(ctx)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, e := range events {
+			answered = answered || e.Message != nil && e.Message.ReplyTo == sent.ID
+		}
+	}
+	agents, err := user.Agents(ctx)
+	if err != nil || len(agents) != 4 {
+		t.Errorf("%d agents, %v; want the 4 that were not retired", len(agents), err)
+	}
+}

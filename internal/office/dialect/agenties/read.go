@@ -1,0 +1,181 @@
+package agenties
+
+import (
+	"cmp"
+	"context"
+	"slices"
+
+	"pennypost/internal/fence"
+	"pennypost/internal/mail"
+	"pennypost/internal/office/dialect"
+)
+
+type readParams struct {
+	To         string `json:"to"`
+	Since      string `json:"since"`
+	UnreadOnly *bool  `json:"unreadOnly"`
+	Limit      *int   `json:"limit"`
+}
+
+// found answers read_messages.
+type found struct {
+	Messages []message `json:"messages"`
+	HasMore  bool      `json:"hasMore"`
+}
+
+const defaultLimit = 50
+
+func readMessages(ctx context.Context, c *dialect.Call) (any, error) {
+	var p readParams
+	if err := c.Decode(&p); err != nil {
+		return nil, err
+	}
+	since, err := parseSince(p.Since)
+	if err != nil {
+		return nil, err
+	}
+	limit := defaultLimit
+	if p.Limit != nil {
+		limit = *p.Limit
+	}
+	if limit < 1 {
+		return nil, mail.Errorf(mail.Invalid, "a limit of %d is out of range: ask for at least 1, or leave it out for %d", limit, defaultLimit)
+	}
+	unread := p.UnreadOnly == nil || *p.UnreadOnly
+	items, err := look(ctx, c, p.To, unread)
+	if err != nil {
+		return nil, err
+	}
+	if p.Since != "" {
+		items = slices.DeleteFunc(items, func(it mail.Item) bool { return it.Sent <= since })
+	}
+	var shown []message
+	cut := make(map[mail.ID]bool)
+	out, k, err := fence.FitJSON(min(limit, len(items)), func(k int) found {
+		for i := len(shown); i < k; i++ {
+			it, short := fence.Abridge(items[i], c.Caller)
+			shown, cut[it.ID] = append(shown, fromItem(&it.Message, it.Read)), short
+		}
+		return found{Messages: append([]message{}, shown[:k]...), HasMore: k < len(items)}
+	})
+	if err != nil {
+		return nil, err
+	}
+	present(ctx, c, slices.DeleteFunc(items[:k], func(it mail.Item) bool { return cut[it.ID] }))
+	return out, nil
+}
+
+func parseSince(s string) (mail.Time, error) {
+	if s == "" {
+		return 0, nil
+	}
+	return mail.ParseTime(s)
+}
+
+// look returns what a caller sees, by time of creation. read is the caller's own in all of them (A2).
+func look(ctx context.Context, c *dialect.Call, to string, unread bool) ([]mail.Item, error) {
+	var items []mail.Item
+	var err error
+	if to == "" || to == string(c.Caller) && c.Caller != mail.Orchestrator && c.Caller != mail.User {
+		items, err = mailbox(ctx, c, unread)
+	} else {
+		items, err = addressed(ctx, c, to, unread)
+	}
+	// The room's order is the order of arrival, in which what a bridge found in old files comes late (A10).
+	slices.SortStableFunc(items, func(a, b mail.Item) int { return cmp.Or(cmp.Compare(a.Sent, b.Sent), cmp.Compare(a.Seq, b.Seq)) })
+	return items, err
+}
+
+// mailbox returns what is deliverable to the caller: direct, by role, and broadcasts, unless it is the orchestrator, which is
+// no agent of that kind and asks for "broadcast" if it wants to see them (A13).
+func mailbox(ctx context.Context, c *dialect.Call, unread bool) ([]mail.Item, error) {
+	items, err := all(func(after mail.Seq) (mail.Page, error) {
+		return c.Service.Inbox(ctx, mail.InboxQuery{All: !unread, After: after, Limit: mail.MaxLimit})
+	})
+	if err != nil || !slices.ContainsFunc(items, onlyBroadcast) {
+		return items, err
+	}
+	orchestrator, err := leads(ctx, c)
+	if orchestrator {
+		items = slices.DeleteFunc(items, onlyBroadcast)
+	}
+	return items, err
+}
+
+func onlyBroadcast(it mail.Item) bool { return len(it.To) == 1 && it.To[0] == mail.ToAll }
+
+// all collects the pages of a list.
+func all(page func(after mail.Seq) (mail.Page, error)) ([]mail.Item, error) {
+	var items []mail.Item
+	for after := mail.Seq(0); ; {
+		p, err := page(after)
+		if err != nil {
+			return nil, err
+		}
+		items = append(items, p.Messages...)
+		if !p.More {
+			return items, nil
+		}
+		after = p.Next
+	}
+}
+
+// addressed returns the messages of the room to a recipient, whoever that is.
+func addressed(ctx context.Context, c *dialect.Call, to string, unread bool) ([]mail.Item, error) {
+	a, bare, err := mail.ParseAddress(to, mail.TagNamespaces())
+	if err != nil {
+		return nil, err
+	}
+	if bare {
+		a = mail.Address("agent:" + to)
+	}
+	q := mail.HistoryQuery{To: string(a), Limit: mail.MaxLimit}
+	items, err := history(ctx, c.Service, q)
+	if mail.CodeOf(err) == mail.NotFound {
+		return nil, mail.Errorf(mail.NotFound, "nobody called %q is known in this project: %s", a.Value(), forms)
+	}
+	if err != nil {
+		return nil, err
+	}
+	// Only the caller's own view says what it has read.
+	q.Agent = c.Caller
+	own, err := history(ctx, c.Service, q)
+	if err != nil && mail.CodeOf(err) != mail.NotFound { // an agent that is not on the roster has no mailbox
+		return nil, err
+	}
+	mine := make(map[mail.ID]mail.Item, len(own))
+	for _, it := range own {
+		mine[it.ID] = it
+	}
+	items = slices.DeleteFunc(items, func(it mail.Item) bool { return unread && mine[it.ID].Read })
+	for i, it := range items {
+		if my, ok := mine[it.ID]; ok {
+			items[i] = my
+		}
+	}
+	return items, nil
+}
+
+// history collects the pages of a history, which come newest page first.
+func history(ctx context.Context, svc mail.Service, q mail.HistoryQuery) ([]mail.Item, error) {
+	return all(func(before mail.Seq) (mail.Page, error) {
+		q.Before = before
+		return svc.History(ctx, q)
+	})
+}
+
+// present records that text was handed to the caller: its mail of which nobody knew that yet.
+func present(ctx context.Context, c *dialect.Call, items []mail.Item) {
+	m := mail.Marking{Mark: mail.MarkPresented, Door: "mcp"}
+	for _, it := range items {
+		if it.State == mail.Queued || it.State == mail.Notified {
+			m.IDs = append(m.IDs, it.ID)
+		}
+	}
+	if len(m.IDs) == 0 {
+		return
+	}
+	if _, err := c.Service.Mark(ctx, m); err != nil {
+		c.Log.Warn("presented mail not recorded", "agent", c.Caller, "err", err)
+	}
+}

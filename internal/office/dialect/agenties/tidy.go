@@ -1,0 +1,208 @@
+package agenties
+
+import (
+	"bytes"
+	"cmp"
+	"slices"
+	"strconv"
+
+	"pennypost/internal/base/jsonx"
+	"pennypost/internal/base/lines"
+	"pennypost/internal/mail"
+	"pennypost/internal/policy"
+)
+
+// entry is a line of the mailbox when it is tidied.
+type entry struct {
+	id     mail.ID
+	line   []byte
+	folded []byte // the line with what our file says of read
+	sent   mail.Time
+	read   bool
+}
+
+// tidy does what the document says happens on startup: it trims the mailbox to 7 days and 5,000 messages, and it puts what was read
+// into the lines that stay and into those that go. A mailbox that is only followed is somebody else's to tidy.
+//
+// What goes is in our own list and in the archive before it leaves the mailbox. After a crash in between, the same lines go
+// again, and the archive takes those that it does not have.
+func (f *files) tidy() error {
+	entries, err := f.entries()
+	if err != nil || f.opts.Bridge.Mode == mail.BridgeFollow {
+		return err
+	}
+	gone, t := f.outlived(entries)
+	edits := make(map[string][]byte)
+	for i := range entries {
+		switch e := &entries[i]; {
+		case gone[i]:
+			edits[string(e.line)] = nil
+		case !bytes.Equal(e.line, e.folded):
+			edits[string(e.line)] = e.folded
+		}
+	}
+	if len(edits) > 0 {
+		if err := f.archiveGone(entries, gone); err != nil {
+			return err
+		}
+		err := f.mailbox.Rewrite(func(line []byte) []byte {
+			if edited, ok := edits[string(line)]; ok {
+				return edited
+			}
+			return line
+		})
+		if err != nil {
+			return err
+		}
+	}
+	if t.Age+t.Read+t.Oldest > 0 {
+		f.opts.Log.Info("mailbox trimmed to its archive", "file", f.mailbox.Path(),
+			"age", t.Age, "read24h", t.Read, "oldest", t.Oldest, "unread", t.Unread, "kept", t.Kept)
+	}
+	for i := range entries {
+		if !gone[i] {
+			f.known[entries[i].id] = entries[i].read
+		}
+	}
+	return f.tidyMarks()
+}
+
+// entries reads the lines of the mailbox. Those that are no messages are left out, and so they stay.
+func (f *files) entries() ([]entry, error) {
+	text, _, err := f.mailbox.Again().Read()
+	var out []entry
+	for _, line := range text {
+		it, err := translate(line)
+		if err != nil {
+			continue
+		}
+		e := entry{id: it.ID, line: line, folded: line, sent: it.Sent, read: it.Read}
+		e.fold(f.marks[it.ID])
+		out = append(out, e)
+	}
+	return out, err
+}
+
+// fold puts what our marks say into an entry: that everybody has read it, or that somebody took that back. A mark of one of several
+// readers says neither.
+func (e *entry) fold(m *marks) {
+	if m == nil || m.last.Read && !m.last.All || m.last.Read == e.read {
+		return
+	}
+	e.read = m.last.Read
+	e.folded = setRead(e.line, e.read)
+}
+
+// outlived returns which entries go: everything over the age, read or not; then, over the count, what was read and is older than a day,
+// oldest first; then the oldest (A4).
+func (f *files) outlived(entries []entry) (map[int]bool, mail.Trimmed) {
+	order := make([]int, len(entries))
+	for i := range order {
+		order[i] = i
+	}
+	slices.SortStableFunc(order, func(i, j int) int { return cmp.Compare(entries[i].sent, entries[j].sent) })
+	held := make([]policy.Held, len(entries))
+	for n, i := range order {
+		e := &entries[i]
+		held[n] = policy.Held{ID: mail.ID(strconv.Itoa(i)), Sent: e.sent, Settled: e.read, Unread: !e.read}
+	}
+	keep := policy.Retention{Age: f.opts.RetainAge, Count: f.opts.RetainCount}
+	ids, t := keep.Trim(held, mail.TimeOf(f.opts.Now()))
+	gone := make(map[int]bool, len(ids))
+	for _, id := range ids {
+		i, _ := strconv.Atoi(string(id))
+		gone[i] = true
+	}
+	return gone, t
+}
+
+// archiveGone appends the entries that go to the files of their months.
+func (f *files) archiveGone(entries []entry, gone map[int]bool) error {
+	var all [][]byte
+	var months []string
+	byMonth := make(map[string][][]byte)
+	for i := range entries {
+		if !gone[i] {
+			continue
+		}
+		e := &entries[i]
+		month := monthOf(e.sent)
+		if byMonth[month] == nil {
+			months = append(months, month)
+		}
+		byMonth[month] = append(byMonth[month], e.folded)
+		all = append(all, e.folded)
+	}
+	if f.opts.Bridge.Mode != mail.BridgeMirror { // which takes nothing in
+		if err := f.trimmed.Append(all...); err != nil {
+			return err
+		}
+	}
+	for _, month := range months {
+		if err := appendMissing(f.archive(month), byMonth[month]); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// appendMissing appends those lines that a file does not have.
+func appendMissing(file *lines.File, add [][]byte) error {
+	text, _, err := file.Read()
+	if err != nil {
+		return err
+	}
+	has := make(map[string]bool, len(text))
+	for _, line := range text {
+		has[string(line)] = true
+	}
+	return file.Append(slices.DeleteFunc(add, func(line []byte) bool { return has[string(line)] })...)
+}
+
+// tidyMarks drops our marks on messages that have left the mailbox, and those that a later one of the same reader replaced.
+func (f *files) tidyMarks() error {
+	text, _, err := f.reads.Again().Read()
+	if err != nil || len(text) == 0 {
+		return err
+	}
+	stale := func(line []byte) bool {
+		var r receipt
+		if jsonx.UnmarshalLenient(line, &r) != nil || r.ID == "" {
+			return false
+		}
+		_, known := f.known[r.ID]
+		last, _ := f.marked(r.ID, r.Reader)
+		return !known || last != r
+	}
+	if !slices.ContainsFunc(text, stale) {
+		return nil
+	}
+	return f.reads.Rewrite(func(line []byte) []byte {
+		if stale(line) {
+			return nil
+		}
+		return line
+	})
+}
+
+// setRead returns a line with another value of its member read, and not another byte changed. Which of the places that look like it
+// is the one, decoding tells.
+func setRead(line []byte, to bool) []byte {
+	key, from := []byte(`"read"`), strconv.AppendBool(nil, !to)
+	for end := len(line); ; {
+		i := bytes.LastIndex(line[:end], key)
+		if i < 0 {
+			return line // it has none
+		}
+		end = i
+		value := bytes.TrimLeft(line[i+len(key):], " \t:")
+		if !bytes.HasPrefix(value, from) {
+			continue
+		}
+		at := len(line) - len(value)
+		edited := slices.Concat(line[:at], strconv.AppendBool(nil, to), value[len(from):])
+		if m, err := parse(edited); err == nil && m.Read == to {
+			return edited
+		}
+	}
+}

@@ -1,0 +1,145 @@
+package agenties
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+	"unicode"
+
+	"pennypost/internal/base/jsonx"
+	"pennypost/internal/mail"
+)
+
+// parseTypes reads the types of a filter: "question,answer". None means all.
+func parseTypes(s string) ([]mail.Type, error) {
+	var types []mail.Type
+	for word := range strings.FieldsFuncSeq(s, func(r rune) bool { return r == ',' || r == ' ' }) {
+		t, err := mail.ParseType(word)
+		if err != nil {
+			return nil, err
+		}
+		types = append(types, t)
+	}
+	return types, nil
+}
+
+// everything returns the project's messages of some types in the document's shape, those in the archive too, in the order in which they
+// came. Of more than limit the newest are returned; 0 means all.
+func everything(ctx context.Context, svc mail.Service, types []mail.Type, limit int) ([]message, error) {
+	messages := []message{}
+	for it, err := range svc.Export(ctx) {
+		if err != nil {
+			return nil, err
+		}
+		if len(types) == 0 || slices.Contains(types, it.Type) {
+			messages = append(messages, fromItem(&it.Message, everybodyRead(&it)))
+		}
+	}
+	if limit > 0 && len(messages) > limit {
+		messages = messages[len(messages)-limit:]
+	}
+	return messages, nil
+}
+
+// encodeAll writes messages as a JSON array with one to a line.
+func encodeAll(w io.Writer, messages []message) error {
+	open := "[\n"
+	for i := range messages {
+		line, err := messages[i].encode()
+		if err != nil {
+			return err
+		}
+		if _, err := fmt.Fprintf(w, "%s%s", open, line); err != nil {
+			return err
+		}
+		open = ",\n"
+	}
+	end := "\n]\n"
+	if len(messages) == 0 {
+		end = "[]\n"
+	}
+	_, err := io.WriteString(w, end)
+	return err
+}
+
+// decodeAll reads what encodeAll wrote, or the lines of a mailbox. bad counts what is no message.
+func decodeAll(text []byte) (items []mail.Item, bad int, err error) {
+	var raw []jsonx.Value
+	if strings.HasPrefix(strings.TrimSpace(string(text)), "[") {
+		if err := jsonx.UnmarshalLenient(text, &raw); err != nil {
+			return nil, 0, mail.Errorf(mail.Invalid, "this is no list of messages: %s. Nothing was imported", jsonx.Explain(err))
+		}
+	} else {
+		for line := range strings.Lines(string(text)) {
+			if strings.TrimSpace(line) != "" {
+				raw = append(raw, jsonx.Value(line))
+			}
+		}
+	}
+	for _, line := range raw {
+		m, err := parse(line)
+		if err != nil {
+			bad++
+			continue
+		}
+		it, err := m.item()
+		if err != nil {
+			bad++
+			continue
+		}
+		it.Deliveries = readers(&it, mail.Orchestrator)
+		items = append(items, it)
+	}
+	return items, bad, nil
+}
+
+// timeline writes messages for people and models. Every line of a text has a mark before it, so that none can pass for one of ours.
+func timeline(w io.Writer, messages []message) error {
+	var b strings.Builder
+	for i := range messages {
+		m := &messages[i]
+		state := "unread"
+		if m.Read {
+			state = "read"
+		}
+		fmt.Fprintf(&b, "%s  %s  %s → %s  %s, %s\n", m.CreatedAt, m.Type, plain(m.From), plain(m.To), plain(m.ID), state)
+		if m.Subject != "" {
+			fmt.Fprintf(&b, "> Subject: %s\n", plain(m.Subject))
+		}
+		for line := range strings.SplitSeq(unixLines(m.Body), "\n") {
+			fmt.Fprintf(&b, "> %s\n", plain(line))
+		}
+		b.WriteString("\n")
+	}
+	_, err := io.WriteString(w, b.String())
+	return err
+}
+
+// unixLines makes every way to end a line the same one.
+func unixLines(s string) string {
+	return strings.NewReplacer("\r\n", "\n", "\r", "\n", "\v", "\n", "\f", "\n", "\u0085", "\n", "\u2028", "\n", "\u2029", "\n").Replace(s)
+}
+
+// plain makes text of strangers one line that cannot steer a terminal.
+func plain(s string) string {
+	return strings.Map(func(r rune) rune {
+		switch {
+		case r == '\t':
+			return r
+		case unicode.IsControl(r), r >= '\u2028' && r <= '\u202e', r >= '\u2066' && r <= '\u2069':
+			return unicode.ReplacementChar
+		}
+		return r
+	}, s)
+}
+
+// shorten cuts s to at most n bytes.
+func shorten(s string, n int) string {
+	if len(s) <= n {
+		return s
+	}
+	const ellipsis = "…"
+	return strings.ToValidUTF8(s[:n-len(ellipsis)], "") + ellipsis
+}

@@ -1,0 +1,250 @@
+package agenties
+
+import (
+	"context"
+	"slices"
+	"strings"
+
+	"pennypost/internal/fence"
+	"pennypost/internal/mail"
+	"pennypost/internal/office/dialect"
+)
+
+// tools are the document's three, with its parameters and no others.
+func tools() []dialect.Tool {
+	return []dialect.Tool{
+		{
+			Name: "read_messages", Title: "Read messages", ReadOnly: true, Idempotent: true,
+			Description: "Read the mailbox, oldest first: by default what you have not read, at most 50. Reading marks nothing: mark what you have dealt with by mark_read. hasMore says that there is more than was returned, because an answer holds 20 KB: mark what you have dealt with and read again, or give since.",
+			Input:       readSchema, Run: readMessages,
+		},
+		{
+			Name: "send_message", Title: "Send a message",
+			Description: "Send a message to an agent, the orchestrator, a role (one of its members gets it) or everybody who is running. Who sends is known from the connection. Only the orchestrator writes to the user.",
+			Input:       sendSchema, Run: sendMessage,
+		},
+		{
+			Name: "mark_read", Title: "Mark as read", Idempotent: true,
+			Description: "Mark messages as read: either those in messageIds or, with all, every message to you.",
+			Input:       markSchema, Run: markRead,
+		},
+	}
+}
+
+const readSchema = `{"type":"object","additionalProperties":false,"properties":{
+"to":{"type":"string","description":"Only messages to this recipient, e.g. \"broadcast\" or \"role:builder\". Default: everything for you. Looking at the mail of others does not change what they have read"},
+"since":{"type":"string","description":"ISO 8601 time: only messages after it"},
+"unreadOnly":{"type":"boolean","default":true,"description":"Only what you have not read. Default: true"},
+"limit":{"type":"integer","minimum":1,"default":50,"description":"How many at most. Default: 50"}}}`
+
+const sendSchema = `{"type":"object","additionalProperties":false,"required":["type","to","body"],"properties":{
+"type":{"type":"string","enum":["task-assigned","task-done","review-request","review-result","question","answer","cancel","status","custom"],"description":"What it is. A review-result needs metadata.verdict: approved, changes-requested or blocked"},
+"to":{"type":"string","description":"agent:<agentId>, orchestrator, role:<role>, broadcast, or (from the orchestrator) user"},
+"subject":{"type":"string","description":"A line that says what it is about"},
+"body":{"type":"string","description":"The message, in Markdown"},
+"metadata":{"type":"object","description":"Whatever else belongs to it"},
+"issueId":{"type":"string","description":"The issue it belongs to"}}}`
+
+const markSchema = `{"type":"object","additionalProperties":false,"properties":{
+"messageIds":{"type":"array","items":{"type":"string"},"description":"Ids of the messages"},
+"all":{"type":"boolean","description":"Every message to you"}}}`
+
+type sendParams struct {
+	Type     string        `json:"type"`
+	To       string        `json:"to"`
+	Subject  string        `json:"subject"`
+	Body     string        `json:"body"`
+	Metadata mail.Metadata `json:"metadata"`
+	IssueID  string        `json:"issueId"`
+}
+
+// sent answers send_message.
+type sent struct {
+	ID         mail.ID     `json:"id"`
+	To         string      `json:"to"`
+	Recipients []recipient `json:"recipients"`
+	// Others counts the recipients that are not listed, by state.
+	Others map[mail.DeliveryState]int `json:"others,omitempty"`
+}
+
+// recipient is somebody who gets a message. Mail to a role that nobody has is held, and has none yet.
+type recipient struct {
+	AgentID mail.Name          `json:"agentId,omitempty"`
+	State   mail.DeliveryState `json:"state"`
+	Wake    string             `json:"wake"`
+}
+
+func sendMessage(ctx context.Context, c *dialect.Call) (any, error) {
+	var p sendParams
+	if err := c.Decode(&p); err != nil {
+		return nil, err
+	}
+	if p.Type == "" {
+		return nil, mail.Errorf(mail.Invalid, "the type is missing: nothing was sent. Say what the message is, custom if nothing else fits")
+	}
+	t, err := mail.ParseType(p.Type)
+	if err != nil {
+		return nil, err
+	}
+	to, err := parseTarget(p.To)
+	if err != nil {
+		return nil, err
+	}
+	from, err := sender(ctx, c)
+	if err == nil {
+		err = checkDirection(t, from, to)
+	}
+	if err != nil {
+		return nil, err
+	}
+	d := mail.Draft{To: mail.Recipients{string(to)}, Type: p.Type, Subject: p.Subject, Body: p.Body, Metadata: p.Metadata, Issue: p.IssueID, Again: true}
+	if to == mail.ToAll {
+		d.Audience, d.TTLSeconds = mail.AudiencePresent, broadcastTTL
+	}
+	done, err := c.Service.Send(ctx, d)
+	if err != nil {
+		return nil, err
+	}
+	if t == mail.Status && from == anAgent {
+		showStatus(ctx, c, p)
+	}
+	all := done.Recipients
+	out, _, err := fence.FitJSON(min(len(all), maxListed), func(k int) sent {
+		out := sent{ID: done.ID, To: p.To, Recipients: []recipient{}, Others: mail.CountStates(all[k:])}
+		for _, r := range all[:k] {
+			out.Recipients = append(out.Recipients, recipient{r.Agent, r.State, r.Wake})
+		}
+		return out
+	})
+	return out, err
+}
+
+// maxListed is how many recipients or ids an answer lists. Of more it says how many they are.
+const maxListed = 20
+
+// parseTarget reads a routing address that somebody sends to: one of the document's five, and nothing else.
+func parseTarget(s string) (mail.Address, error) {
+	a, bare, err := mail.ParseAddress(strings.TrimSpace(s), nil)
+	switch {
+	case err != nil:
+		return "", err
+	case bare:
+		return "", mail.Errorf(mail.Invalid, "%q is not a routing address: nothing was sent. To an agent write %q; otherwise orchestrator, role:<role>, broadcast or user", s, "agent:"+s)
+	}
+	return a, nil
+}
+
+// sender returns as what the caller sends.
+func sender(ctx context.Context, c *dialect.Call) (party, error) {
+	if c.Caller == mail.User {
+		return theUser, nil
+	}
+	orchestrator, err := leads(ctx, c)
+	if orchestrator {
+		return theOrchestrator, err
+	}
+	return anAgent, err
+}
+
+// leads reports whether the caller is the orchestrator, by its name or by its role.
+func leads(ctx context.Context, c *dialect.Call) (bool, error) {
+	if c.Caller == mail.Orchestrator {
+		return true, nil
+	}
+	agents, err := c.Service.Agents(ctx)
+	return slices.ContainsFunc(agents, func(a mail.Agent) bool {
+		return a.Name == c.Caller && slices.Contains(a.Roles, string(mail.Orchestrator))
+	}), err
+}
+
+// showStatus puts a status where the roster shows it: the document's panel of agents. The message stands either way.
+func showStatus(ctx context.Context, c *dialect.Call, p sendParams) {
+	line := p.Subject
+	if line == "" {
+		line, _, _ = strings.Cut(strings.TrimSpace(p.Body), "\n")
+	}
+	line = shorten(plain(line), maxStatus)
+	if _, err := c.Service.Register(ctx, mail.Presence{Task: &line, Update: true}); err != nil {
+		c.Log.Warn("status not shown in the roster", "agent", c.Caller, "err", err)
+	}
+}
+
+// maxStatus is how much of a status, in bytes, a line of the roster shows.
+const maxStatus = 200
+
+type markParams struct {
+	MessageIDs []mail.ID `json:"messageIds"`
+	All        bool      `json:"all"`
+}
+
+// marked answers mark_read (A14).
+type marked struct {
+	Marked      int       `json:"marked"`
+	AlreadyRead []mail.ID `json:"alreadyRead"`
+	NotFound    []mail.ID `json:"notFound"`
+	NotYours    []mail.ID `json:"notYours"`
+	Unlisted    int       `json:"unlisted,omitzero"` // how many ids the three lists leave out
+}
+
+// fit shortens the lists to what an answer holds.
+func (m marked) fit() (marked, error) {
+	first := func(k int, ids []mail.ID) []mail.ID { return ids[:min(k, len(ids))] }
+	out, _, err := fence.FitJSON(min(maxListed, max(len(m.AlreadyRead), len(m.NotFound), len(m.NotYours))), func(k int) marked {
+		out := marked{Marked: m.Marked, AlreadyRead: first(k, m.AlreadyRead), NotFound: first(k, m.NotFound), NotYours: first(k, m.NotYours)}
+		out.Unlisted = len(m.AlreadyRead) - len(out.AlreadyRead) + len(m.NotFound) - len(out.NotFound) + len(m.NotYours) - len(out.NotYours)
+		return out
+	})
+	return out, err
+}
+
+func markRead(ctx context.Context, c *dialect.Call) (any, error) {
+	var p markParams
+	if err := c.Decode(&p); err != nil {
+		return nil, err
+	}
+	if p.All == (len(p.MessageIDs) > 0) {
+		return nil, mail.Errorf(mail.Invalid, "say which messages: either messageIds or all. Nothing was marked")
+	}
+	out := marked{AlreadyRead: []mail.ID{}, NotFound: []mail.ID{}, NotYours: []mail.ID{}}
+	ids := p.MessageIDs
+	if p.All {
+		unread, err := mailbox(ctx, c, true)
+		if err != nil || len(unread) == 0 {
+			return out, err
+		}
+		for _, it := range unread {
+			ids = append(ids, it.ID)
+		}
+	}
+	if err := out.mark(ctx, c.Service, ids); err != nil {
+		return nil, err
+	}
+	return out.fit()
+}
+
+// mark marks ids and notes what became of each. A room answers with an error if it could mark none; which of them it does not
+// know, and which are somebody else's, is then asked one by one.
+func (m *marked) mark(ctx context.Context, svc mail.Service, ids []mail.ID) error {
+	done, err := svc.Mark(ctx, mail.Marking{IDs: ids, Mark: mail.MarkRead})
+	code := mail.CodeOf(err)
+	switch {
+	case err == nil:
+		m.Marked += len(done.Marked)
+		m.AlreadyRead = append(m.AlreadyRead, done.Already...)
+		m.NotFound = append(m.NotFound, done.NotFound...)
+		m.NotYours = append(m.NotYours, done.NotYours...)
+	case code != mail.NotFound && code != mail.Denied:
+		return err
+	case len(ids) > 1:
+		for _, id := range slices.Compact(slices.Sorted(slices.Values(ids))) {
+			if err := m.mark(ctx, svc, []mail.ID{id}); err != nil {
+				return err
+			}
+		}
+	case code == mail.NotFound:
+		m.NotFound = append(m.NotFound, ids...)
+	default:
+		m.NotYours = append(m.NotYours, ids...)
+	}
+	return nil
+}

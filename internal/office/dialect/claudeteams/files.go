@@ -1,0 +1,408 @@
+package claudeteams
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"maps"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"pennypost/internal/base/confined"
+	"pennypost/internal/mail"
+	"pennypost/internal/office/dialect"
+)
+
+// files is a team's directory, as a bridge sees it.
+type files struct {
+	opts    dialect.FilesOptions
+	team    string // as it stands in file names
+	names   *names
+	written *written
+	owed    *owed
+
+	config config // without members if there is no config.json
+	boxes  map[string]*box
+	asked  map[string]mail.ID // requests, by their own ids
+	seen   map[mail.Name]string
+	begun  bool // Read was called
+}
+
+// box is an inbox and what the room was told of it.
+type box struct {
+	*inbox
+	base   string              // the file's name without ".json"
+	seen   map[mail.ID]bool    // entries, and whether they were read
+	alias  map[mail.ID]mail.ID // of entries whose own id stands in another inbox too
+	dirty  bool                // something was read from the file that was not compared with told
+	broken string              // why the file cannot be read
+	odd    int                 // entries by somebody whose name cannot be one
+}
+
+// open opens a team's directory.
+func open(opts dialect.FilesOptions) (dialect.Files, error) {
+	if !isTeam(confined.Dir(opts.Dir)) {
+		return nil, mail.Errorf(mail.Invalid, "%s is not the directory of a team: it has neither config.json nor inboxes. The teams of Claude Code are below ~/.claude/teams; name one of them", opts.Dir)
+	}
+	f := &files{opts: opts, boxes: make(map[string]*box), asked: make(map[string]mail.ID), seen: make(map[mail.Name]string)}
+	f.team = filepath.Base(opts.Dir)
+	if err := f.readConfig(); err == nil && f.config.name != "" {
+		f.team = f.config.name
+	}
+	f.team = sanitise(f.team)
+	var err error
+	if f.names, err = openNames(f.team, filepath.Join(opts.State, "names.json"), f.elsewhere); err != nil {
+		return nil, err
+	}
+	if f.owed, err = openOwed(filepath.Join(opts.State, "owed.json")); err != nil {
+		return nil, err
+	}
+	f.written, err = openWritten(opts.State)
+	return f, err
+}
+
+func (f *files) dir() confined.Dir { return confined.Dir(f.opts.Dir) }
+
+// Watch implements dialect.Files.
+func (f *files) Watch() []string { return []string{f.opts.Dir, f.dir().Path(inboxDir)} }
+
+// Close implements dialect.Files.
+func (f *files) Close() error { return nil }
+
+// readConfig reads config.json again. When it is gone the team has no members any more; while it cannot be read it has those before.
+func (f *files) readConfig() error {
+	c, err := readConfig(f.dir(), configFile)
+	if errors.Is(err, fs.ErrNotExist) {
+		f.config.members = nil
+		return nil
+	}
+	if err == nil {
+		f.config = c
+	}
+	return err
+}
+
+// elsewhere implements names.elsewhere.
+func (f *files) elsewhere(ctx context.Context, native string) bool {
+	m, _ := f.config.member(native)
+	if claimed(f.opts.Bridge, m.joined, f.opts.Others, native) {
+		return true
+	}
+	roster, err := f.opts.Service.Agents(ctx)
+	if err != nil {
+		f.opts.Log.Warn("roster not read", "err", err)
+	}
+	return held(roster, f.team, native)
+}
+
+// box returns the inbox of this file name.
+func (f *files) box(base string) *box { return f.boxIn(f.dir(), inboxDir, base) }
+
+func (f *files) boxIn(dir confined.Dir, below, base string) *box {
+	b := f.boxes[base]
+	if b == nil {
+		name := filepath.Join(below, base+".json")
+		b = &box{inbox: newInbox(dir, name, f.team, f.config.owner(base)), base: base, seen: make(map[mail.ID]bool), alias: make(map[mail.ID]mail.ID)}
+		f.boxes[base] = b
+	}
+	return b
+}
+
+// load reads the file again.
+func (b *box) load() error {
+	changed, err := b.inbox.load()
+	b.dirty = b.dirty || changed
+	if b.broken = ""; err != nil {
+		b.broken = err.Error()
+	}
+	return err
+}
+
+// Read implements dialect.Files.
+func (f *files) Read(ctx context.Context) (dialect.News, error) {
+	var n dialect.News
+	var notes []string
+	if err := f.readConfig(); err != nil {
+		n.Rejected++
+		notes = append(notes, err.Error())
+	}
+	if err := f.pay(ctx); err != nil {
+		return n, err
+	}
+	n.Trouble = f.owed.trouble()
+	bases, err := inboxNames(f.dir(), inboxDir)
+	if err != nil {
+		return n, err
+	}
+	maps.DeleteFunc(f.boxes, func(base string, _ *box) bool { return !slices.Contains(bases, base) })
+	for _, base := range bases {
+		if err := f.box(base).load(); err != nil {
+			n.Rejected++
+			notes = append(notes, err.Error())
+		}
+	}
+	if err := f.nameAll(ctx); err != nil {
+		return n, err
+	}
+	var all []arrival
+	for _, base := range bases {
+		b := f.box(base)
+		if b.broken != "" {
+			continue
+		}
+		all = append(all, f.compare(ctx, b, &n)...)
+		if bad := b.rejected() + b.odd; bad > 0 {
+			n.Rejected += bad
+			notes = append(notes, fmt.Sprintf("%d in %s are not messages", bad, b.path()))
+		}
+	}
+	n.Items = f.sort(all)
+	if !f.begun {
+		if err := f.drained(ctx, &n); err != nil {
+			return n, err
+		}
+	}
+	f.begun = true
+	n.Notice = strings.Join(notes, "; ")
+	return n, f.tellAgents(ctx, &n)
+}
+
+// nameAll gives a name to everybody of whom there is news, and writes it down. Until that could be done nothing that
+// they wrote is taken: it would not be offered again.
+func (f *files) nameAll(ctx context.Context) error {
+	for _, m := range f.config.members {
+		_, _ = f.names.member(ctx, m.name) // a name that cannot be one is told of by compare
+	}
+	for _, b := range f.boxes {
+		if !b.dirty {
+			continue
+		}
+		_, _ = f.names.of(ctx, b.owner)
+		for i := range b.letters {
+			if b.letters[i].why == "" {
+				_, _ = f.names.sender(ctx, b.letters[i].From)
+			}
+		}
+	}
+	return f.names.save()
+}
+
+// arrival is a message that was not there before.
+type arrival struct {
+	item  mail.Item
+	frame frame
+	turn  mail.Time // not before those above it in its file: clocks go back
+}
+
+// compare returns what is new in an inbox, and adds what happened to the rest to n. Claude Code takes out what it has delivered, so what is
+// gone was read. An inbox that is gone itself, or empty, says nothing.
+func (f *files) compare(ctx context.Context, b *box, n *dialect.News) (all []arrival) {
+	if !b.dirty || b.blank {
+		return nil
+	}
+	b.dirty, b.odd = false, 0
+	to, err := f.names.of(ctx, b.owner)
+	if err != nil {
+		b.odd = len(b.letters)
+		return nil
+	}
+	here := make(map[mail.ID]bool, len(b.letters))
+	var turn mail.Time
+	for i := range b.letters {
+		l := &b.letters[i]
+		if l.why != "" {
+			continue
+		}
+		l.id = f.unique(b, l.id)
+		read, known := b.seen[l.id]
+		_, ours := f.written.byEntry[l.id]
+		switch {
+		case !known && !ours:
+			a, err := f.arrive(ctx, b, l, to)
+			if err != nil {
+				b.odd++
+				continue
+			}
+			turn = max(turn, a.item.Sent)
+			a.turn = turn
+			all = append(all, a)
+		case l.Read && !read:
+			n.Receipts = append(n.Receipts, f.receipt(l.id, to))
+		}
+		here[l.id], b.seen[l.id] = true, l.Read
+	}
+	for id := range b.seen {
+		if !here[id] {
+			n.Receipts = append(n.Receipts, f.receipt(id, to))
+			delete(b.seen, id)
+		}
+	}
+	return all
+}
+
+func (f *files) arrive(ctx context.Context, b *box, l *boxed, to mail.Name) (arrival, error) {
+	from, err := f.names.sender(ctx, l.From)
+	if err != nil {
+		return arrival{}, err
+	}
+	a := arrival{item: (&letter{entry: l.entry, id: l.id, team: f.team, from: from, to: to}).item()}
+	a.frame, _ = classify(l.Text)
+	return a, nil
+}
+
+// unique returns another id for an entry whose own id stands in another inbox too: each of the two is a message.
+func (f *files) unique(b *box, id mail.ID) mail.ID {
+	if other, ok := b.alias[id]; ok {
+		return other
+	}
+	for _, o := range f.boxes {
+		if _, ok := o.seen[id]; ok && o != b {
+			b.alias[id] = deriveID(f.team, b.owner, string(id))
+			return b.alias[id]
+		}
+	}
+	return id
+}
+
+// receipt says that an entry was read.
+func (f *files) receipt(entry mail.ID, by mail.Name) mail.Receipt {
+	if l, ok := f.written.byEntry[entry]; ok {
+		entry = l.Message
+	}
+	return mail.Receipt{Message: entry, Reader: mail.AgentAddress(by), Mark: mail.MarkRead}
+}
+
+// sort merges the inboxes by time, keeping the order of each, and ties answers to what they answer.
+func (f *files) sort(all []arrival) []mail.Item {
+	slices.SortStableFunc(all, func(a, b arrival) int { return cmp.Compare(a.turn, b.turn) })
+	answers := requests()
+	for _, a := range all {
+		if id := a.frame.request(); id != "" && answers[a.frame.kind] == "" {
+			f.asked[id] = a.item.ID
+		}
+	}
+	items := make([]mail.Item, len(all))
+	for i, a := range all {
+		items[i] = a.item
+		if id := f.asked[a.frame.request()]; id != "" && answers[a.frame.kind] != "" {
+			items[i].ReplyTo, items[i].Thread = id, id
+		}
+	}
+	return items
+}
+
+// drained finds what was delivered while nobody looked: mail of this bridge that is unread in the room and no longer in its inbox.
+func (f *files) drained(ctx context.Context, n *dialect.News) error {
+	for _, b := range f.boxes {
+		name, err := f.names.of(ctx, b.owner)
+		if err != nil || b.broken != "" || b.blank {
+			continue
+		}
+		err = f.unread(ctx, name, func(it *mail.Item) error {
+			entry := it.ID
+			l, ours := f.written.byRoom[place{b.base, it.ID}]
+			if ours {
+				entry = l.Entry
+			}
+			if _, here := b.seen[entry]; !here && (ours && l.Done || f.came(&it.Message)) {
+				n.Receipts = append(n.Receipts, f.receipt(entry, name))
+			}
+			return nil
+		})
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// came reports whether a message of the room came from the files of this team.
+func (f *files) came(m *mail.Message) bool {
+	return m.Via == f.opts.Bridge.ID && teamOf(m.Metadata) == f.team
+}
+
+// unread calls each with the unread mail of an agent.
+func (f *files) unread(ctx context.Context, name mail.Name, each func(*mail.Item) error) error {
+	q := mail.InboxQuery{Agent: name, Limit: mail.MaxLimit}
+	for {
+		page, err := f.opts.Service.Inbox(ctx, q)
+		if mail.CodeOf(err) == mail.NotFound {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		for i := range page.Messages {
+			if err := each(&page.Messages[i]); err != nil {
+				return err
+			}
+		}
+		if !page.More {
+			return nil
+		}
+		q.After = page.Next
+	}
+}
+
+// tellAgents adds to n what changed about members.
+func (f *files) tellAgents(ctx context.Context, n *dialect.News) error {
+	roster := rosterOf(ctx, f.opts.Service)
+	present := make(map[string]bool)
+	for _, m := range f.config.members {
+		present[m.name] = true
+		name, err := f.names.member(ctx, m.name)
+		lead := m.name == f.config.lead
+		if says := fmt.Sprint(m.state, lead); err != nil || f.seen[name] == says {
+			continue // a name that cannot be one: config.json is not ours to judge
+		} else {
+			f.seen[name] = says
+		}
+		list, err := roster()
+		if err != nil {
+			return err
+		}
+		p := presence(name, f.team, lead, m.state, list)
+		if f.config.ours() {
+			p.Client = "" // members may run in whatever they like
+		}
+		n.Agents = append(n.Agents, p)
+	}
+	return f.tellGone(ctx, n, present, roster)
+}
+
+// tellGone adds those who are members no more, or were before anybody looked.
+func (f *files) tellGone(ctx context.Context, n *dialect.News, present map[string]bool, roster func() ([]mail.Agent, error)) error {
+	const gone = "gone"
+	left := make(map[mail.Name]bool) // and whether they are on the roster for sure
+	for native, known := range f.names.Names {
+		if known.Member && !present[native] {
+			left[known.Room] = true
+		}
+	}
+	for _, b := range f.boxes {
+		if name, err := f.names.of(ctx, b.owner); err == nil && !present[b.owner] && len(b.seen) > 0 && !left[name] {
+			left[name] = false
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(left)) {
+		if f.seen[name] == gone {
+			continue
+		}
+		f.seen[name] = gone
+		list, err := roster()
+		if err != nil {
+			return err
+		}
+		a, ok := onRoster(list, name)
+		switch {
+		case !ok && !left[name]:
+			n.Agents = append(n.Agents, presence(name, f.team, false, mail.Gone, list))
+		case ok && left[name] && a.State != mail.Gone:
+			n.Agents = append(n.Agents, farewell(a, f.team))
+		}
+	}
+	return nil
+}

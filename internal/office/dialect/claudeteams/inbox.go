@@ -1,0 +1,271 @@
+package claudeteams
+
+import (
+	"bytes"
+	"errors"
+	"hash/crc32"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"pennypost/internal/base/confined"
+	"pennypost/internal/base/lines"
+	"pennypost/internal/mail"
+)
+
+// inbox is the file of one recipient, as it was last read.
+type inbox struct {
+	dir   confined.Dir
+	name  string // below dir
+	team  string
+	owner string // whose it is, by the name that the team gives it
+
+	info    fs.FileInfo // nil until the file was read
+	text    []byte
+	end     int // of the last element, if the text up to there is laid out as Claude Code does; else 0
+	sum     uint32
+	neat    bool
+	blank   bool // the file is empty or says null: it holds no messages, and does not say that any were taken out
+	letters []boxed
+	counts  map[mail.ID]int // how many entries say the same, by the id of the first
+}
+
+// boxed is an element of an inbox.
+type boxed struct {
+	entry
+	id   mail.ID // "" if it is not a message
+	why  string  // what is wrong with it
+	junk bool    // nobody could take it for a message
+}
+
+// rejectedSuffix is behind the name of an inbox where elements are kept that are no messages.
+const rejectedSuffix = ".rejected.jsonl"
+
+// newInbox returns the inbox called name below dir, which need not exist.
+func newInbox(dir confined.Dir, name, team, owner string) *inbox {
+	return &inbox{dir: dir, name: name, team: team, owner: owner}
+}
+
+func (b *inbox) path() string { return b.dir.Path(b.name) }
+
+// load reads the file again, if it may have changed. It reports whether anything is new to us. A file that is not there has no messages; one
+// that is no array is an error, and what was read before still stands.
+func (b *inbox) load() (changed bool, err error) {
+	info, err := b.dir.Lstat(b.name)
+	if errors.Is(err, fs.ErrNotExist) {
+		changed = b.info != nil
+		*b = *newInbox(b.dir, b.name, b.team, b.owner)
+		return changed, nil
+	}
+	switch {
+	case err != nil:
+		return false, err
+	case b.info != nil && os.SameFile(b.info, info) && b.info.Size() == info.Size() && b.info.ModTime().Equal(info.ModTime()) && settled(info):
+		return false, nil
+	}
+	text, err := b.dir.ReadFile(b.name)
+	if err != nil {
+		return false, err
+	}
+	if b.info != nil && bytes.Equal(text, b.text) {
+		b.info = info
+		return false, nil
+	}
+	if err := b.take(text); err != nil {
+		return false, err
+	}
+	b.info = info
+	return true, nil
+}
+
+// settled reports whether a file has not changed for so long that another change would show in its time.
+func settled(info fs.FileInfo) bool { return time.Since(info.ModTime()) > 2*time.Second }
+
+// take makes a text what the inbox says. What stands in front, unchanged since the last time, is not parsed again: the inbox of a busy
+// lead has thousands of messages.
+func (b *inbox) take(text []byte) error {
+	known := b.end
+	if known > len(text) || crc32.Checksum(text[:known], crc32.MakeTable(crc32.Castagnoli)) != b.sum {
+		known = 0
+	}
+	a, ok := parseInbox(text, known)
+	if known > 0 && !(ok && a.neat) {
+		known = 0
+		a, ok = parseInbox(text, 0)
+	}
+	blank := isBlank(text)
+	if !ok && !blank {
+		return mail.Errorf(mail.Unavailable, "%s is not a JSON array of messages. It stays as it is, and nothing is written to it until somebody mends it", b.path())
+	}
+	if known == 0 {
+		b.letters, b.counts = nil, make(map[mail.ID]int)
+	}
+	for _, raw := range a.elements {
+		b.letters = append(b.letters, b.box(raw))
+	}
+	b.text, b.neat, b.blank, b.end = text, a.neat, blank, 0
+	if a.neat && len(b.letters) > 0 {
+		b.end = len(text) - len("\n]")
+	}
+	b.sum = crc32.Checksum(text[:b.end], crc32.MakeTable(crc32.Castagnoli))
+	return nil
+}
+
+// isBlank reports whether a text is what an inbox holds in the instant between being made and being written: nothing, or null.
+func isBlank(text []byte) bool {
+	text = bytes.TrimSpace(text)
+	return len(text) == 0 || string(text) == "null"
+}
+
+func (b *inbox) box(raw []byte) boxed {
+	e, why, junk := parseEntry(raw)
+	if why == "" && len(e.Text) > maxText {
+		why = "its text is longer than " + strconv.Itoa(maxText>>20) + " MiB"
+	}
+	if why != "" {
+		return boxed{why: why, junk: junk}
+	}
+	first := e.entryID(b.team, b.owner, 0)
+	l := boxed{entry: e, id: e.entryID(b.team, b.owner, b.counts[first])}
+	b.counts[first]++
+	return l
+}
+
+// nextID is the id that an entry will have if it is added behind those that are given.
+func (b *inbox) nextID(e *entry, behind []*entry) mail.ID {
+	n := b.counts[e.entryID(b.team, b.owner, 0)]
+	for _, o := range behind {
+		if o.same(e) {
+			n++
+		}
+	}
+	return e.entryID(b.team, b.owner, n)
+}
+
+// find returns the place of the entry with this id, or -1.
+func (b *inbox) find(id mail.ID) int {
+	return slices.IndexFunc(b.letters, func(l boxed) bool { return id != "" && l.id == id })
+}
+
+// wire returns whether its last message is of the native wire; ok is false if it has none.
+func (b *inbox) wire() (native, ok bool) {
+	for _, l := range slices.Backward(b.letters) {
+		if l.why == "" {
+			return l.native, true
+		}
+	}
+	return false, false
+}
+
+// rejected returns how many elements are no messages.
+func (b *inbox) rejected() (n int) {
+	for _, l := range b.letters {
+		if l.why != "" {
+			n++
+		}
+	}
+	return n
+}
+
+// changes are what is to be done to an inbox.
+type changes struct {
+	add    [][]byte
+	read   map[mail.ID]bool // the flag that entries are to have
+	remove []mail.ID
+}
+
+func (c *changes) empty() bool { return len(c.add)+len(c.read)+len(c.remove) == 0 }
+
+// edit changes the file under its lock. plan says what is to be done, looking at what stands there; if that is nothing, the file stays as
+// it is. The file is made if it is not there. A *brokenError says that it cannot be read.
+func (b *inbox) edit(l locker, plan func() (changes, error)) error {
+	if err := b.dir.MkdirAll(filepath.Dir(b.name), 0o700); err != nil {
+		return err
+	}
+	// As Claude Code does it; who reads it meanwhile finds no messages.
+	if f, err := b.dir.OpenFile(b.name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600); err == nil {
+		_, err = f.WriteString("[]")
+		if err = errors.Join(err, f.Close()); err != nil {
+			return err
+		}
+	}
+	return l.hold(b.dir, b.name, func(confirm func() error) error {
+		if _, err := b.load(); err != nil {
+			return &brokenError{err}
+		}
+		c, err := plan()
+		if err != nil || c.empty() {
+			return err
+		}
+		text, junk := b.apply(c)
+		if err := b.setAside(junk); err != nil {
+			return err
+		}
+		return replace(b.dir, b.name, text, confirm)
+	})
+}
+
+// apply returns the text with the changes made, and the elements that are left out because they are junk.
+func (b *inbox) apply(c changes) (text []byte, junk [][]byte) {
+	if b.neat && len(c.read)+len(c.remove)+b.rejected() == 0 {
+		a := array{text: b.text, neat: true}
+		return a.join(c.add), nil
+	}
+	a, _ := parseInbox(b.text, 0)
+	var keep [][]byte
+	for i, raw := range a.elements {
+		l := &b.letters[i]
+		flag, marked := c.read[l.id]
+		switch {
+		case l.junk:
+			junk = append(junk, raw)
+			continue
+		case l.id != "" && slices.Contains(c.remove, l.id):
+			continue
+		case l.id != "" && marked && flag != l.Read:
+			o, _ := parseObject(raw)
+			raw = o.set("read", strconv.AppendBool(nil, flag)).neat(1)
+		}
+		keep = append(keep, raw)
+	}
+	return neatArray(append(keep, c.add...)), junk
+}
+
+// setAside keeps what is no message in a file beside the inbox. What a crash had kept there already is not kept twice.
+func (b *inbox) setAside(junk [][]byte) error {
+	if len(junk) == 0 {
+		return nil
+	}
+	f := lines.Open(b.dir, b.name+rejectedSuffix, 0o600)
+	have, _, err := f.Read()
+	if err != nil {
+		return err
+	}
+	var more [][]byte
+	for _, raw := range junk {
+		line := appendCompact(nil, raw)
+		if !slices.ContainsFunc(have, func(h []byte) bool { return bytes.Equal(h, line) }) {
+			more = append(more, line)
+		}
+	}
+	return f.Append(more...)
+}
+
+// inboxNames returns the file names of the inboxes in a directory, without ".json".
+func inboxNames(dir confined.Dir, name string) ([]string, error) {
+	list, err := dir.ReadDir(name)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	var out []string
+	for _, f := range list {
+		if base, ok := strings.CutSuffix(f.Name(), ".json"); ok && base != "" && base[0] != '.' && !f.IsDir() {
+			out = append(out, base)
+		}
+	}
+	return out, err
+}

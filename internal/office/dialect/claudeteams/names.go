@@ -1,0 +1,232 @@
+package claudeteams
+
+import (
+	"context"
+	"errors"
+	"io/fs"
+	"os"
+	"slices"
+	"strings"
+
+	"golang.org/x/text/unicode/norm"
+
+	"pennypost/internal/base/confined"
+	"pennypost/internal/base/durable"
+	"pennypost/internal/base/jsonx"
+	"pennypost/internal/mail"
+)
+
+// client is what the roster says of members.
+const client = "claude"
+
+// names says what the members of a team are called in the room: by their own names, or, if another team has the name already, by
+// <name>.<team>. What somebody is called once stays, whoever comes and goes.
+type names struct {
+	team string
+	file string // where it is kept; "" nowhere
+	// unsaved says that it is not kept there yet as it is.
+	unsaved bool
+	// elsewhere reports whether another team has the name. It is asked once for a name.
+	elsewhere func(ctx context.Context, native string) bool
+
+	Names map[string]named `json:"names"` // by the team's name
+}
+
+// named is what somebody is called.
+type named struct {
+	Room   mail.Name `json:"room"`
+	Member bool      `json:"member,omitzero"` // has been in config.json
+}
+
+// openNames reads what file keeps.
+func openNames(team, file string, elsewhere func(context.Context, string) bool) (*names, error) {
+	n := &names{team: team, file: file, elsewhere: elsewhere, Names: make(map[string]named)}
+	if file == "" {
+		return n, nil
+	}
+	text, err := os.ReadFile(file)
+	if errors.Is(err, fs.ErrNotExist) {
+		return n, nil
+	}
+	if err == nil {
+		err = jsonx.Unmarshal(text, n)
+	}
+	if err != nil {
+		return nil, mail.Errorf(mail.Unavailable, "%s, where Pennypost keeps what the members of %s are called, cannot be read: %w", file, team, err)
+	}
+	return n, nil
+}
+
+// of returns what the room calls somebody. The error says that it is no name.
+func (n *names) of(ctx context.Context, native string) (mail.Name, error) {
+	if known, ok := n.Names[native]; ok {
+		return known.Room, nil
+	}
+	name, err := n.choose(ctx, native)
+	if err != nil {
+		return "", err
+	}
+	n.set(native, named{Room: name})
+	return name, nil
+}
+
+func (n *names) choose(ctx context.Context, native string) (mail.Name, error) {
+	plain := norm.NFC.String(native)
+	own := mail.Name(plain + "." + n.team)
+	switch mail.Name(plain) {
+	case mail.User, mail.Orchestrator, mail.System, "all", "broadcast":
+		return own, nil // whoever wrote the file is none of these
+	}
+	if _, err := mail.ParseName(plain); err != nil {
+		return "", err
+	}
+	if n.elsewhere(ctx, native) {
+		return mail.ParseName(string(own))
+	}
+	return mail.Name(plain), nil
+}
+
+// member notes that somebody is a member, and returns what the room calls it.
+func (n *names) member(ctx context.Context, native string) (mail.Name, error) {
+	name, err := n.of(ctx, native)
+	if known := n.Names[native]; err == nil && !known.Member {
+		known.Member = true
+		n.set(native, known)
+	}
+	return name, err
+}
+
+// renamed notes that the room calls an agent by another name now.
+func (n *names) renamed(from, to mail.Name) {
+	for native, known := range n.Names {
+		if known.Room == from {
+			known.Room = to
+			n.set(native, known)
+			return
+		}
+	}
+}
+
+func (n *names) set(native string, as named) { n.Names[native], n.unsaved = as, true }
+
+// save writes down what somebody was called since it was last called, before anybody else is told of it.
+func (n *names) save() error {
+	if n.file == "" || !n.unsaved {
+		return nil
+	}
+	text, err := jsonx.Marshal(n)
+	if err == nil {
+		err = durable.WriteFile(n.file, text, 0o600)
+	}
+	if err != nil {
+		return mail.Errorf(mail.Unavailable, "%s, where Pennypost keeps what the members of %s are called, cannot be written: %w. Nothing is lost; it is tried again", n.file, n.team, err)
+	}
+	n.unsaved = false
+	return nil
+}
+
+// sender is who wrote a message. "system" is Claude Code itself.
+func (n *names) sender(ctx context.Context, native string) (mail.Address, error) {
+	if native == string(mail.System) {
+		return mail.FromSystem, nil
+	}
+	name, err := n.of(ctx, native)
+	return mail.AgentAddress(name), err
+}
+
+// claimed reports whether another team of the room has a name before us: it was bridged, or got the member, earlier.
+func claimed(self mail.Bridge, joined mail.Time, others []mail.Bridge, native string) bool {
+	since := max(self.Added, joined)
+	for _, o := range others {
+		if o.Dialect != self.Dialect || o.ID == self.ID {
+			continue
+		}
+		c, err := readConfig(confined.Dir(o.Dir), configFile)
+		if err != nil {
+			continue
+		}
+		theirs := o.Added
+		m, ok := c.member(native)
+		switch {
+		case ok:
+			theirs = max(theirs, m.joined)
+		case !exists(confined.Dir(o.Dir), inboxDir+"/"+sanitise(native)+".json"):
+			continue
+		}
+		if theirs < since || theirs == since && (o.Added < self.Added || o.Added == self.Added && o.ID < self.ID) {
+			return true
+		}
+	}
+	return false
+}
+
+// teamTag is the tag that members carry, so that mail to it reaches the team.
+func teamTag(team string) string { return "project:" + team }
+
+// held reports whether the roster has an agent of this name that is of another team.
+func held(roster []mail.Agent, team, native string) bool {
+	a, ok := onRoster(roster, mail.Name(norm.NFC.String(native)))
+	if !ok || a.Client != client && !slices.Contains(a.Roles, leadName) || slices.Contains(a.Tags, teamTag(team)) {
+		return false
+	}
+	return slices.ContainsFunc(a.Tags, func(t string) bool { return strings.HasPrefix(t, teamTag("")) })
+}
+
+func onRoster(roster []mail.Agent, name mail.Name) (a mail.Agent, ok bool) {
+	i := slices.IndexFunc(roster, func(a mail.Agent) bool { return a.Name == name })
+	if i < 0 {
+		return a, false
+	}
+	return roster[i], true
+}
+
+// presence is what the room is told of a member. What the roster says already of its roles and tags stays.
+func presence(name mail.Name, team string, lead bool, state mail.State, roster []mail.Agent) mail.Presence {
+	p := mail.Presence{Name: name, Client: client, State: state, Tags: []string{teamTag(team)}}
+	if lead {
+		p.Roles = []string{leadName}
+	}
+	if a, ok := onRoster(roster, name); ok {
+		p.Tags, p.Roles = union(a.Tags, p.Tags), union(a.Roles, p.Roles)
+		p.Update = true // or one with a live session would get a namesake
+		if state == "" && !a.State.Live() {
+			p.State = mail.Idle
+		}
+	}
+	return p
+}
+
+// farewell is what the room is told of an agent that is a member no more: it has gone, or, if a session of its own says that it lives, does
+// not belong to the team.
+func farewell(a mail.Agent, team string) mail.Presence {
+	if a.Session == "" {
+		return mail.Presence{Name: a.Name, State: mail.Gone, Update: true}
+	}
+	without := func(list []string, word string) []string {
+		return slices.DeleteFunc(slices.Clone(list), func(s string) bool { return s == word })
+	}
+	return mail.Presence{Name: a.Name, Tags: without(a.Tags, teamTag(team)), Roles: without(a.Roles, leadName), Update: true}
+}
+
+func union(a, b []string) []string {
+	out := slices.Clone(a)
+	for _, s := range b {
+		if !slices.Contains(out, s) {
+			out = append(out, s)
+		}
+	}
+	return out
+}
+
+// rosterOf is asked for the roster when it is needed, and only once.
+func rosterOf(ctx context.Context, svc mail.Registrar) func() ([]mail.Agent, error) {
+	var list []mail.Agent
+	return func() ([]mail.Agent, error) {
+		if list != nil {
+			return list, nil
+		}
+		var err error
+		list, err = svc.Agents(ctx)
+		return list, err
+	}
+}

@@ -1,0 +1,422 @@
+package claudeteams
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"pennypost/internal/base/confined"
+	"pennypost/internal/base/durable"
+	"pennypost/internal/fence"
+	"pennypost/internal/mail"
+	"pennypost/internal/office/dialect"
+)
+
+// team is a team as a verb sees it.
+type team struct {
+	v      *dialect.Invocation
+	lock   locker
+	dir    string
+	tasks  string
+	name   string // as it stands in file names
+	config config
+}
+
+// root returns where Claude Code keeps its things.
+func root(v *dialect.Invocation) string {
+	if dir := v.Getenv("CLAUDE_CONFIG_DIR"); dir != "" {
+		return within(v.Dir, dir)
+	}
+	home := v.Getenv("HOME")
+	if home == "" {
+		home = v.Getenv("USERPROFILE")
+	}
+	return within(v.Dir, filepath.Join(home, ".claude"))
+}
+
+func within(dir, path string) string {
+	if filepath.IsAbs(path) {
+		return filepath.Clean(path)
+	}
+	return filepath.Join(dir, path)
+}
+
+// newTeam returns the team that an argument names: by its name, or by its directory.
+func newTeam(ctx context.Context, v *dialect.Invocation, arg string) *team {
+	t := &team{v: v, lock: locker{ctx}}
+	if strings.ContainsAny(arg, `/\`) {
+		t.dir = within(v.Dir, arg)
+		t.name = filepath.Base(t.dir)
+		t.tasks = filepath.Join(filepath.Dir(filepath.Dir(t.dir)), "tasks", t.name)
+		return t
+	}
+	if t.name = sanitise(arg); t.name == "" {
+		t.name = "default"
+	}
+	t.dir, t.tasks = filepath.Join(root(v), "teams", t.name), filepath.Join(root(v), "tasks", t.name)
+	return t
+}
+
+// openTeam returns a team that is there.
+func openTeam(ctx context.Context, v *dialect.Invocation, arg string) (*team, error) {
+	t := newTeam(ctx, v, arg)
+	var err error
+	t.config, err = readConfig(t.files(), configFile)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, mail.Errorf(mail.NotFound, "there is no team %q: %s has no config.json.%s Make a team with: pennypost team create NAME", arg, t.dir, t.others())
+	}
+	if t.config.name != "" {
+		t.name = sanitise(t.config.name)
+	}
+	return t, err
+}
+
+// others lists the teams beside t.
+func (t *team) others() string {
+	var names []string
+	list, _ := os.ReadDir(filepath.Dir(t.dir))
+	for _, d := range list {
+		if isTeam(confined.Dir(filepath.Join(filepath.Dir(t.dir), d.Name()))) {
+			names = append(names, d.Name())
+		}
+	}
+	if len(names) == 0 {
+		return ""
+	}
+	return " There are " + strings.Join(names, ", ") + "."
+}
+
+func (t *team) files() confined.Dir { return confined.Dir(t.dir) }
+
+func (t *team) box(name string) *inbox {
+	return newInbox(t.files(), inboxDir+"/"+sanitise(name)+".json", t.name, name)
+}
+
+// member returns a member by name.
+func (t *team) member(name string) (member, error) {
+	m, ok := t.config.member(name)
+	if !ok {
+		return m, mail.Errorf(mail.NotFound, "%q is not a member of team %s; its members are %s. Nothing was sent", name, t.config.name, strings.Join(t.config.names(), ", "))
+	}
+	return m, nil
+}
+
+// native reports whether the team writes as current releases do.
+func (t *team) native() bool {
+	bases, _ := inboxNames(t.files(), inboxDir)
+	for _, base := range bases {
+		b := t.box(base)
+		if _, err := b.load(); err != nil {
+			continue
+		}
+		if native, ok := b.wire(); ok {
+			return native
+		}
+	}
+	return !t.config.ours() && strings.HasPrefix(t.name, "session-")
+}
+
+// post adds a message to the inbox of a member. fits is called under the lock of the inbox, and may refuse.
+func (t *team) post(from, to member, text, summary string, fits func(*inbox) error) error {
+	b := t.box(to.name)
+	native := t.native()
+	err := b.edit(t.lock, func() (changes, error) {
+		if fits != nil {
+			if err := fits(b); err != nil {
+				return changes{}, err
+			}
+		}
+		e := entry{From: from.name, Text: text, Summary: summary, Timestamp: isoTime(t.v.Now), Color: from.color}
+		e.guard()
+		if own, ok := b.wire(); ok {
+			native = own
+		}
+		if native {
+			e.native, e.MsgID = true, randomID()
+		}
+		return changes{add: [][]byte{e.neat()}}, nil
+	})
+	return t.explain(to, err)
+}
+
+// announce makes an error of one that is not meant for people.
+func (t *team) explain(to member, err error) error {
+	if _, ok := errors.AsType[*mail.Error](err); ok || err == nil {
+		return err
+	}
+	return &mail.Error{Code: mail.Unavailable, Msg: fmt.Sprintf("%s's inbox could not be written: %v. Nothing was sent. Try again", to.name, err), Err: err}
+}
+
+// randomID returns a UUID of version 4.
+func randomID() string {
+	id := []byte(deriveID(rand.Text()))
+	id[14] = '4' // the version; its bits are as random as those of the text
+	return string(id)
+}
+
+// sync has the room take what was just written, if the team is bridged. An agent may not ask for that: the bridge sees it anyway.
+func (t *team) sync(ctx context.Context) error {
+	if caller, err := t.v.Caller(ctx); err != nil || caller != mail.User {
+		return err
+	}
+	svc, err := t.v.As(ctx, mail.User)
+	if err != nil {
+		return err
+	}
+	b, err := t.bridge(ctx, svc)
+	if err != nil || b.ID == "" {
+		return err
+	}
+	st, err := svc.SyncBridge(ctx, b.ID)
+	if err == nil && st.Failing != "" {
+		_, err = fmt.Fprintf(t.v.Stderr, "It stands in the team's files, but the bridge %s fails: %s\n", b.ID, st.Failing)
+	}
+	return err
+}
+
+// bridge returns the room's bridge onto the team; without an id if there is none.
+func (t *team) bridge(ctx context.Context, svc mail.Connector) (mail.BridgeStatus, error) {
+	all, err := svc.Bridges(ctx)
+	dir := t.dir
+	if real, err := filepath.EvalSymlinks(dir); err == nil {
+		dir = real // as the command line adds bridges
+	}
+	i := slices.IndexFunc(all, func(b mail.BridgeStatus) bool { return b.Dialect == dialectName && (b.Dir == t.dir || b.Dir == dir) })
+	if i < 0 {
+		return mail.BridgeStatus{}, err
+	}
+	return all[i], nil
+}
+
+// create implements "team create".
+func create(ctx context.Context, v *dialect.Invocation) error {
+	t := newTeam(ctx, v, v.Args[0])
+	if strings.ContainsAny(v.Args[0], `/\`) {
+		return mail.Errorf(mail.Invalid, "%q is not the name of a team; where it lies is decided by $CLAUDE_CONFIG_DIR", v.Args[0])
+	}
+	if _, err := v.As(ctx, mail.User); err != nil { // before anything is made
+		return err
+	}
+	list, _ := os.ReadDir(filepath.Dir(t.dir))
+	for _, d := range list {
+		if sameFile(d.Name(), t.name) {
+			return mail.Errorf(mail.Conflict, "there is a team in %s already; nothing was made. Choose another name", filepath.Join(filepath.Dir(t.dir), d.Name()))
+		}
+	}
+	c := newConfig(v.Args[0], v.Text("description"), v.Dir, mail.TimeOf(v.Now))
+	for name := range strings.SplitSeq(v.Text("member"), ",") {
+		if name = strings.TrimSpace(name); name == "" {
+			continue
+		}
+		if err := t.free(&c, name); err != nil {
+			return err
+		}
+		c.add(newMember{name: name, kind: "general-purpose", cwd: v.Dir}, mail.TimeOf(v.Now))
+	}
+	if err := errors.Join(t.files().MkdirAll(inboxDir, 0o700), durable.MkdirAll(t.tasks, 0o700)); err != nil {
+		return err
+	}
+	if err := t.files().WriteFile(configFile, c.neat(), 0o600); err != nil {
+		return err
+	}
+	if _, err := v.Bridge(ctx, t.dir, mail.BridgeBoth); err != nil {
+		return mail.Errorf(mail.CodeOf(err), "the team is in %s, but is not bridged: %w. Bridge it with: pennypost bridge add claudeteams %s", t.dir, err, t.dir)
+	}
+	return answer(v, struct {
+		Team    string   `json:"team"`
+		Dir     string   `json:"dir"`
+		Members []string `json:"members"`
+	}{c.name, t.dir, c.names()}, "Team %s is in %s. Its members are %s.", c.name, t.dir, strings.Join(c.names(), ", "))
+}
+
+// free checks that a newcomer's name can be one, and that its inbox would not be another's.
+func (t *team) free(c *config, name string) error {
+	if _, err := mail.ParseName(name); err != nil {
+		return err
+	}
+	if fence.Quoted(name) != name {
+		return mail.Errorf(mail.Invalid, "%q has a quote or an angle bracket in it, which no member may have; nobody was added", name)
+	}
+	for _, m := range c.members {
+		if sameFile(m.name, name) {
+			return mail.Errorf(mail.Conflict, "%q would have the same inbox as %q, %s.json; nobody was added. Choose another name", name, m.name, sanitise(m.name))
+		}
+	}
+	bases, err := inboxNames(t.files(), inboxDir)
+	for _, base := range bases {
+		if sameFile(base, name) && base != sanitise(name) {
+			return mail.Errorf(mail.Conflict, "%q would have the same inbox as a former member, %s.json; nobody was added. Choose another name", name, base)
+		}
+	}
+	return err
+}
+
+// add implements "team add".
+func add(ctx context.Context, v *dialect.Invocation) error {
+	t, err := openTeam(ctx, v, v.Args[0])
+	if err != nil {
+		return err
+	}
+	if err := t.mayChange(ctx); err != nil {
+		return err
+	}
+	name := v.Args[1]
+	err = editConfig(t.lock, t.files(), func(c *config) error {
+		if err := t.free(c, name); err != nil {
+			return err
+		}
+		c.add(newMember{name: name, kind: v.Text("type"), model: v.Text("model"), prompt: v.Text("prompt"), planMode: v.Switch("plan-mode"), cwd: v.Dir}, mail.TimeOf(v.Now))
+		t.config = *c
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	m, _ := t.config.member(name)
+	if err := t.sync(ctx); err != nil {
+		return err
+	}
+	return answer(v, struct {
+		Team  string `json:"team"`
+		Name  string `json:"name"`
+		Color string `json:"color"`
+	}{t.config.name, name, m.color}, "%s joined team %s; its colour is %s.", name, t.config.name, m.color)
+}
+
+// mayChange checks that the caller may say who is in a team: the user and the lead may, in teams that Claude Code does not run.
+func (t *team) mayChange(ctx context.Context) error {
+	if !t.config.ours() {
+		return mail.Errorf(mail.Denied, "team %s is run by Claude Code, which alone says who is in it; nothing was changed", t.config.name)
+	}
+	caller, err := t.v.Caller(ctx)
+	if err == nil && caller != mail.User && !called(caller, t.config.lead, t.name) {
+		err = mail.Errorf(mail.Denied, "only the user and %s say who is in team %s; nothing was changed", t.config.lead, t.config.name)
+	}
+	return err
+}
+
+// send implements "team send".
+func send(ctx context.Context, v *dialect.Invocation) error {
+	t, err := openTeam(ctx, v, v.Args[0])
+	if err != nil {
+		return err
+	}
+	from, err := t.actor(ctx, t.config.lead)
+	if err != nil {
+		return err
+	}
+	to, err := t.member(v.Args[1])
+	if err != nil {
+		return err
+	}
+	text := v.Args[2]
+	switch {
+	case strings.TrimSpace(text) == "":
+		return mail.Errorf(mail.Invalid, "the text is empty; nothing was sent")
+	case from.name == to.name:
+		return mail.Errorf(mail.Invalid, "%s would write to itself; nothing was sent", from.name)
+	case v.Given["summary"] && strings.TrimSpace(v.Text("summary")) == "":
+		return mail.Errorf(mail.Invalid, "the summary is empty; nothing was sent. Leave it out, or say what the text is about")
+	case len(text) > mail.MaxBody:
+		return mail.Errorf(mail.TooLarge, "the text is %d bytes long; at most %d are allowed. Nothing was sent", len(text), mail.MaxBody)
+	}
+	line := summary(&mail.Message{Subject: v.Text("summary"), Body: text})
+	if err := t.post(from, to, disarm(clean(text)), line, nil); err != nil {
+		return err
+	}
+	if err := t.sync(ctx); err != nil {
+		return err
+	}
+	return t.sent(from, to, "")
+}
+
+// sent says that something stands in an inbox.
+func (t *team) sent(from, to member, request string) error {
+	words := "Sent to " + to.name + "."
+	if request != "" {
+		words = "Sent to " + to.name + ": " + request
+	}
+	return answer(t.v, struct {
+		From    string `json:"from"`
+		To      string `json:"to"`
+		Color   string `json:"target_color,omitempty"`
+		Request string `json:"request_id,omitempty"`
+	}{from.name, to.name, to.color, request}, "%s", words)
+}
+
+// remove implements "team delete".
+func remove(ctx context.Context, v *dialect.Invocation) error {
+	t, err := openTeam(ctx, v, v.Args[0])
+	if err != nil {
+		return err
+	}
+	svc, err := v.As(ctx, mail.User)
+	if err != nil {
+		return err
+	}
+	if !t.config.ours() && !v.Switch("force") {
+		return mail.Errorf(mail.Conflict, "team %s is run by Claude Code; nothing was deleted. If its session has ended, delete what it left with --force", t.config.name)
+	}
+	left := slices.DeleteFunc(t.config.names(), func(n string) bool { return n == t.config.lead })
+	if len(left) > 0 && !v.Switch("force") {
+		return mail.Errorf(mail.Conflict, "team %s still has %s; nothing was deleted. Shut them down first, or delete with --force", t.config.name, strings.Join(left, ", "))
+	}
+	b, err := t.bridge(ctx, svc)
+	if err != nil {
+		return err
+	}
+	if b.ID != "" { // the room takes what is new in the files, and sees that the members leave
+		if err := editConfig(t.lock, t.files(), func(c *config) error { c.members = nil; return nil }); err != nil {
+			return err
+		}
+		if _, err = svc.SyncBridge(ctx, b.ID); err != nil {
+			return err
+		}
+	}
+	for _, dir := range []string{t.dir, t.tasks} {
+		if err := os.RemoveAll(dir); err != nil {
+			return err
+		}
+	}
+	if b.ID != "" {
+		if err := svc.RemoveBridge(ctx, b.ID); err != nil {
+			return err
+		}
+	}
+	erased := 0
+	if v.Switch("erase") {
+		if erased, err = eraseTeam(ctx, svc, t.name); err != nil {
+			return err
+		}
+	}
+	return answer(v, struct {
+		Team   string `json:"team"`
+		Erased int    `json:"erased"`
+	}{t.config.name, erased}, "Team %s is deleted.", t.config.name)
+}
+
+// eraseTeam erases what came from the files of a team.
+func eraseTeam(ctx context.Context, svc mail.Service, name string) (n int, err error) {
+	var ids []mail.ID
+	for it, err := range svc.Export(ctx) {
+		if err != nil {
+			return 0, err
+		}
+		if teamOf(it.Metadata) == name && it.Via != "" {
+			ids = append(ids, it.ID)
+		}
+	}
+	for _, id := range ids {
+		if err := svc.Erase(ctx, id); err != nil {
+			return n, err
+		}
+		n++
+	}
+	return n, nil
+}

@@ -1,0 +1,237 @@
+package claudeteams
+
+import (
+	"crypto/sha1"
+	"encoding/hex"
+	"slices"
+	"strconv"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+
+	"pennypost/internal/base/jsonx"
+	"pennypost/internal/mail"
+)
+
+// maxText is the longest text, in bytes, that becomes mail: what the room takes of messages that were accepted elsewhere.
+const maxText = 1 << 20
+
+// letter is an entry of somebody's inbox, as the room names those concerned.
+type letter struct {
+	entry
+	id   mail.ID
+	team string
+	from mail.Address
+	to   mail.Name
+}
+
+// item is the letter as mail of the room.
+func (l *letter) item() mail.Item {
+	m := mail.Message{
+		ID: l.id, Type: mail.Custom, From: l.from, To: []mail.Address{mail.AgentAddress(l.to)},
+		Subject: oneLine(l.Summary, mail.MaxSubject), Body: clean(l.Text), Sent: l.sent,
+	}
+	note := carried{Team: l.team, Color: clean(l.Color), Extra: l.extra.json()}
+	if l.Timestamp != l.sent.String() {
+		note.Timestamp = clean(l.Timestamp)
+	}
+	f, ok := classify(l.Text)
+	if ok {
+		m.Type = f.typ()
+		m.Subject = oneLine(f.subject(), mail.MaxSubject)
+		note.Type, note.Payload = clean(f.kind), f.payload.json()
+		m.Issue = f.issue(l.team)
+	}
+	m.Metadata = note.metadata(f.verdict())
+	if ok && f.known() && note.Payload != nil && hasPayload(m.Metadata) {
+		if m.Body = clean(f.words()); m.Body == "" {
+			m.Body = m.Subject
+		}
+	}
+	it := mail.Item{Message: m}
+	if l.Read {
+		// When it was read nobody wrote down. Not later than its expiry, or it would count as never read.
+		it.Deliveries = []mail.Delivery{{Address: m.To[0], Agent: l.to, State: mail.Read, At: l.sent}}
+	}
+	return it
+}
+
+// issue is the task that a frame is about. Teams count their tasks from 1, so the team belongs to it.
+func (f *frame) issue(team string) string {
+	id := clean(f.payload.string("taskId"))
+	if !f.known() || id == "" || len(team)+1+len(id) > mail.MaxName {
+		return ""
+	}
+	return team + "#" + id
+}
+
+// carried is what the room has no place for, in a message's metadata under "claudeteams".
+type carried struct {
+	Team      string      `json:"team"`
+	Type      string      `json:"type,omitempty"` // of a frame
+	Color     string      `json:"color,omitempty"`
+	Timestamp string      `json:"timestamp,omitempty"` // if it is not as JavaScript prints times
+	Extra     jsonx.Value `json:"extra,omitempty"`     // members of the entry that are not known
+	Payload   jsonx.Value `json:"payload,omitempty"`   // of a frame
+}
+
+// metadata prints c, without what makes it too long, or cannot be said again.
+func (c carried) metadata(verdict string) mail.Metadata {
+	for {
+		text, err := jsonx.Marshal(struct {
+			Verdict string  `json:"verdict,omitempty"`
+			Carried carried `json:"claudeteams"`
+		}{verdict, c})
+		switch {
+		case err == nil && len(text) <= mail.MaxMetadata:
+			return text
+		case c.Payload != nil:
+			c.Payload = nil // the whole text is the body then
+		case c.Extra != nil:
+			c.Extra = nil
+		default:
+			c = carried{Team: c.Team, Type: oneLine(c.Type, mail.MaxName)}
+		}
+	}
+}
+
+// hasPayload reports whether m holds the payload of a frame.
+func hasPayload(m mail.Metadata) bool { return payload(m) != nil }
+
+// payload returns the frame that a message was, nil if it was none.
+func payload(m mail.Metadata) []byte {
+	outer, _ := parseObject(m)
+	inner, _ := parseObject(outer.raw("claudeteams"))
+	return inner.raw("payload")
+}
+
+// json prints an object without white space; nil if jsonx cannot take it or it is empty. Repeated members are such a case.
+func (o object) json() jsonx.Value {
+	if len(o) == 0 {
+		return nil
+	}
+	text := jsonx.Value(appendCompact(nil, o.neat(0)))
+	if !text.IsValid() {
+		return nil
+	}
+	return text
+}
+
+// plain is the text in which a message of the room stands in an inbox.
+func plain(m *mail.Message) string {
+	text := m.Body
+	for i, d := range m.Docs {
+		if i == 0 {
+			text = strings.TrimSpace(text + "\n\nDocuments:")
+		}
+		text += "\n- " + d.Path
+		if d.Revision != "" {
+			text += " at " + d.Revision
+		}
+	}
+	return disarm(text)
+}
+
+// disarm keeps a text from being taken for a frame of the protocol: Claude Code parses what it gets, white space in
+// front or not.
+func disarm(text string) string {
+	bare := strings.TrimFunc(text, func(r rune) bool { return unicode.IsSpace(r) || r == '\ufeff' })
+	_, ok := parseObject([]byte(bare))
+	deep := strings.HasPrefix(bare, "{") && strings.Count(bare, "[")+strings.Count(bare, "{") > maxDepth // others may know how to read it
+	if ok || deep {
+		return "```json\n" + text + "\n```"
+	}
+	return text
+}
+
+// summary is the line that a message shows in a list.
+func summary(m *mail.Message) string {
+	if s := oneLine(m.Subject, len(m.Subject)); s != "" {
+		return cut(s, maxSummary)
+	}
+	first, _, _ := strings.Cut(strings.TrimSpace(m.Body), "\n")
+	if first = cut(oneLine(first, len(first)), maxSummary); first == "" && len(m.Docs) > 0 {
+		first = cut(m.Docs[0].Path, maxSummary)
+	}
+	return first
+}
+
+// cut shortens s to n characters.
+func cut(s string, n int) string {
+	if utf8.RuneCountInString(s) <= n {
+		return s
+	}
+	runes := []rune(s)
+	return strings.TrimSpace(string(runes[:n-1])) + "…"
+}
+
+// oneLine makes a line of at most n bytes of s.
+func oneLine(s string, n int) string {
+	s = strings.TrimSpace(strings.Map(func(r rune) rune {
+		if r < ' ' || r == 0x7f {
+			return ' '
+		}
+		return r
+	}, clean(s)))
+	if len(s) <= n {
+		return s
+	}
+	const dots = "…"
+	for end := n - len(dots); ; end-- {
+		if utf8.RuneStart(s[end]) {
+			return s[:end] + dots
+		}
+	}
+}
+
+// clean makes of a foreign text one that the journal takes.
+func clean(s string) string {
+	return strings.ReplaceAll(strings.ToValidUTF8(s, "\ufffd"), "\x00", "\ufffd")
+}
+
+// space is the name space of the ids that are derived, itself a UUID chosen by lot.
+const space = "8f0c5d1e-3b7a-4c56-9d2e-6a41b7e0f9c3"
+
+// deriveID returns a UUID of version 5 (RFC 9562) for a thing that these words name.
+func deriveID(words ...string) mail.ID {
+	ns, _ := hex.DecodeString(strings.ReplaceAll(space, "-", ""))
+	h := sha1.New()
+	h.Write(ns)
+	for _, w := range words {
+		h.Write([]byte(strconv.Itoa(len(w)) + ":" + w))
+	}
+	b := h.Sum(nil)[:16]
+	b[6], b[8] = b[6]&0x0f|0x50, b[8]&0x3f|0x80
+	s := hex.EncodeToString(b)
+	return mail.ID(strings.Join([]string{s[:8], s[8:12], s[12:16], s[16:20], s[20:]}, "-"))
+}
+
+// entryID is the id of an entry in the room: its own, if it has one, else one made of what it says. nth counts entries that say the same.
+func (e *entry) entryID(team, owner string, nth int) mail.ID {
+	if id, err := mail.ParseID(e.MsgID); err == nil {
+		return id
+	}
+	return deriveID(team, owner, e.From, e.Timestamp, e.Text, strconv.Itoa(nth))
+}
+
+// same reports whether two entries say the same.
+func (e *entry) same(o *entry) bool {
+	return e.MsgID == o.MsgID && e.From == o.From && e.Timestamp == o.Timestamp && e.Text == o.Text
+}
+
+// isUUID reports whether an id may stand as msg_id.
+func isUUID(id mail.ID) bool {
+	parts := strings.Split(string(id), "-")
+	if len(id) != 36 || len(parts) != 5 {
+		return false
+	}
+	return !slices.ContainsFunc(parts, func(p string) bool { _, err := strconv.ParseUint(p, 16, 64); return err != nil }) &&
+		len(parts[0]) == 8 && len(parts[1]) == 4 && len(parts[2]) == 4 && len(parts[3]) == 4
+}
+
+// teamOf returns the team whose files a message came from.
+func teamOf(m mail.Metadata) string {
+	outer, _ := parseObject(m)
+	inner, _ := parseObject(outer.raw("claudeteams"))
+	return inner.string("team")
+}

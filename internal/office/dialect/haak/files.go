@@ -1,0 +1,402 @@
+package haak
+
+import (
+	"context"
+	"maps"
+	"slices"
+
+	"pennypost/internal/base/confined"
+	"pennypost/internal/base/lines"
+	"pennypost/internal/mail"
+	"pennypost/internal/office/dialect"
+)
+
+// pair is a message and one of its readers.
+type pair struct {
+	message mail.ID
+	reader  mail.Address
+}
+
+// files implements dialect.Files.
+type files struct {
+	o dialect.FilesOptions
+	store
+	agreed    *lines.File // of our own: the roster's lines as of when room and file agreed on them
+	withdrawn *lines.File // of our own: reads that the room has taken back, which the format cannot say
+
+	queue [3]queue // lines that were read and not yet looked at: of the roster, the reads, the mailbox
+
+	names    map[mail.Name]bool // whoever is or was a session
+	entries  map[mail.Name]entry
+	settled  map[mail.Name]string // the lines in agreed
+	parents  map[mail.ID]mail.ID  // of every message of mailbox and archive
+	box      map[mail.ID]bool     // messages in the mailbox
+	months   map[mail.ID]string   // messages in the archive
+	readers  map[mail.ID][]reading
+	moved    map[pair]bool // reads that are in the archive
+	back     map[pair]bool // reads that are withdrawn
+	loaded   bool
+	compared bool // all agents were compared with the roster file
+
+	pending  dialect.News
+	rejected [4]int // of roster, reads, mailbox and archive
+	rotation
+}
+
+// queue is lines of a file; again says that they are all of it.
+type queue struct {
+	lines [][]byte
+	again bool
+}
+
+func openFiles(o dialect.FilesOptions) (dialect.Files, error) {
+	f := &files{o: o, store: openStore(o.Dir)}
+	f.reset()
+	return f, nil
+}
+
+// reset forgets everything, so that all of it is read again: after an error nobody knows what stands in the files.
+func (f *files) reset() {
+	for _, file := range []*lines.File{f.roster, f.reads, f.mailbox} {
+		file.Forget()
+	}
+	*f = files{
+		o: f.o, store: f.store,
+		agreed:    lines.Open(confined.Dir(f.o.State), "roster.jsonl", 0o600),
+		withdrawn: lines.Open(confined.Dir(f.o.State), "unread.jsonl", 0o600),
+		names:     make(map[mail.Name]bool), entries: make(map[mail.Name]entry), settled: make(map[mail.Name]string),
+		parents: make(map[mail.ID]mail.ID), box: make(map[mail.ID]bool), months: make(map[mail.ID]string),
+		readers: make(map[mail.ID][]reading), moved: make(map[pair]bool), back: make(map[pair]bool),
+	}
+}
+
+// Read implements dialect.Files.
+func (f *files) Read(ctx context.Context) (dialect.News, error) {
+	err := f.catchUp(ctx)
+	if err == nil && len(f.pending.Items) == 0 { // until the room knows them nobody can say whether they are settled
+		err = f.rotate(ctx)
+	}
+	if err != nil {
+		f.reset()
+		return dialect.News{}, err
+	}
+	news := f.pending
+	f.pending = dialect.News{}
+	news.Notice = f.notice
+	for _, n := range f.rejected {
+		news.Rejected += n
+	}
+	return news, nil
+}
+
+// Watch implements dialect.Files.
+func (f *files) Watch() []string {
+	return []string{dataDir(f.o.Dir)}
+}
+
+// Close implements dialect.Files.
+func (f *files) Close() error { return f.store.close() }
+
+func (f *files) known() sessions { return among(f.names, roleOf(f.entries)) }
+
+// roleOf tells the roles that somebody has in a roster.
+func roleOf(entries map[mail.Name]entry) func(string) bool {
+	return func(role string) bool {
+		for _, e := range entries {
+			if e.said.text("role") == role {
+				return true
+			}
+		}
+		return false
+	}
+}
+
+// catchUp reads what others have written and notes it in pending.
+func (f *files) catchUp(ctx context.Context) error {
+	if err := f.load(ctx); err != nil {
+		return err
+	}
+	// In this order: a session is known before it is written to, and a reads line is seen no earlier than its message.
+	for i, file := range []*lines.File{f.roster, f.reads, f.mailbox} {
+		more, again, err := file.Read()
+		if err != nil {
+			return err
+		}
+		if again {
+			f.queue[i] = queue{again: true}
+			f.rejected[i] = 0
+		}
+		f.queue[i].lines = append(f.queue[i].lines, more...)
+	}
+	if err := f.takeRoster(ctx); err != nil {
+		return err
+	}
+	fresh := f.takeReads(f.queue[1].lines, false)
+	f.queue[1] = queue{}
+	f.takeMessages(ctx)
+	for _, r := range fresh {
+		if !f.back[pair{r.message, r.reader}] {
+			f.pending.Receipts = append(f.pending.Receipts, mail.Receipt{Message: r.message, Reader: r.reader, Mark: mail.MarkRead})
+		}
+	}
+	return nil
+}
+
+// load reads, once, our own files and the archive, which nobody adds to but who rotates.
+func (f *files) load(ctx context.Context) error {
+	if f.loaded {
+		return nil
+	}
+	agents, err := f.o.Service.Agents(ctx)
+	if err != nil {
+		return err
+	}
+	for _, a := range agents {
+		f.names[a.Name] = true
+	}
+	agreed, _, err := f.agreed.Read()
+	if err != nil {
+		return err
+	}
+	for _, l := range agreed {
+		if e, err := decodeEntry(l); err == nil {
+			f.settled[e.name] = e.line
+		}
+	}
+	withdrawn, _, err := f.withdrawn.Read()
+	if err != nil {
+		return err
+	}
+	for _, l := range withdrawn {
+		if r, err := decodeReading(l); err == nil {
+			f.back[pair{r.message, r.reader}] = r.at != 0 // without a time: it was read once more
+		}
+	}
+	f.loaded = true
+	return f.loadArchive(ctx)
+}
+
+func (f *files) loadArchive(ctx context.Context) error {
+	months, err := f.archived()
+	if err != nil {
+		return err
+	}
+	for _, month := range months {
+		reads, _, err := f.month(month + readsSuffix).Read()
+		if err != nil {
+			return err
+		}
+		f.takeReads(reads, true)
+		messages, _, err := f.month(month).Read()
+		if err != nil {
+			return err
+		}
+		f.rejected[3] += f.take(ctx, messages, month)
+	}
+	return nil
+}
+
+// takeRoster looks at new lines of the roster: what strangers say of sessions becomes news.
+func (f *files) takeRoster(ctx context.Context) error {
+	if len(f.queue[0].lines) == 0 {
+		return nil
+	}
+	agents, err := f.agents(ctx)
+	if err != nil {
+		return err
+	}
+	var changed []mail.Name
+	for _, l := range f.queue[0].lines {
+		e, err := decodeEntry(l)
+		if err != nil {
+			f.rejected[0]++
+			continue
+		}
+		f.names[e.name] = true
+		f.entries[e.name] = e
+		if !slices.Contains(changed, e.name) {
+			changed = append(changed, e.name)
+		}
+	}
+	f.queue[0] = queue{}
+	parents := make(map[mail.Name]bool)
+	for name := range agents {
+		parents[name] = true
+	}
+	var agreed []mail.Name
+	for _, name := range changed {
+		e := f.entries[name]
+		f.pending.Agents = slices.DeleteFunc(f.pending.Agents, func(p mail.Presence) bool { return p.Name == name })
+		if e.retired() || e.line == f.settled[name] {
+			continue
+		}
+		p, ok := e.news(agents[name], parents)
+		if !ok {
+			agreed = append(agreed, name)
+			continue
+		}
+		if !p.Update {
+			p.Roles = answersTo(ctx, f.o.Service, name, p.Roles)
+		}
+		parents[name] = true
+		f.pending.Agents = append(f.pending.Agents, p)
+	}
+	return f.agree(agreed)
+}
+
+func (f *files) agents(ctx context.Context) (map[mail.Name]*mail.Agent, error) {
+	list, err := f.o.Service.Agents(ctx)
+	if err != nil {
+		return nil, err
+	}
+	agents := make(map[mail.Name]*mail.Agent, len(list))
+	for i := range list {
+		agents[list[i].Name] = &list[i]
+	}
+	return agents, nil
+}
+
+// agree notes that room and file say the same of these sessions: if the room moves on while nobody looks after the files, their
+// lines are old, and not what a stranger has changed.
+func (f *files) agree(names []mail.Name) error {
+	var text [][]byte
+	for _, name := range names {
+		if e, ok := f.entries[name]; ok && f.settled[name] != e.line {
+			f.settled[name] = e.line
+			text = append(text, []byte(e.line))
+		}
+	}
+	return f.agreed.Append(text...)
+}
+
+// takeReads notes lines of a reads file and returns those that nobody had written before.
+func (f *files) takeReads(text [][]byte, archived bool) (fresh []reading) {
+	for _, l := range text {
+		r, err := decodeReading(l)
+		if err != nil {
+			f.rejected[1]++
+			continue
+		}
+		if archived {
+			f.moved[pair{r.message, r.reader}] = true
+		}
+		if f.note(r) {
+			fresh = append(fresh, r)
+		}
+	}
+	return fresh
+}
+
+// note notes that somebody has read a message, and reports whether that is new.
+func (f *files) note(r reading) bool {
+	if slices.ContainsFunc(f.readers[r.message], func(o reading) bool { return o.reader == r.reader }) {
+		return false
+	}
+	f.readers[r.message] = append(f.readers[r.message], r)
+	return true
+}
+
+func (f *files) takeMessages(ctx context.Context) {
+	if f.queue[2].again {
+		clear(f.box)
+	}
+	f.rejected[2] += f.take(ctx, f.queue[2].lines, "")
+	f.queue[2] = queue{}
+}
+
+// take notes lines of the mailbox, or of a month of the archive, and returns how many cannot be understood.
+func (f *files) take(ctx context.Context, text [][]byte, month string) (rejected int) {
+	all := make([]object, 0, len(text))
+	writers := make(map[mail.Name]mail.Time)
+	for _, l := range text {
+		o, err := parseObject(l)
+		if err != nil {
+			rejected++
+			continue
+		}
+		all = append(all, o)
+		from, err := signer(o.text(senderNames[:]...))
+		if name := from.Signer(); err == nil && from.Kind() == mail.ToAgent && !f.names[name] {
+			at, _ := parseTime(o.text("timestamp"))
+			writers[name] = max(at, writers[name])
+		}
+	}
+	for name := range writers {
+		f.names[name] = true // whoever writes is a session, also for who is written to
+	}
+	known := f.known()
+	for _, o := range all {
+		m, readers, err := messageOf(o, known)
+		if err != nil {
+			rejected++
+			continue
+		}
+		f.takeMessage(ctx, m, readers, month)
+	}
+	if month == "" {
+		f.introduce(ctx, writers)
+	}
+	return rejected
+}
+
+// introduce registers sessions that have no line on the roster. Who was silent for a day is not taken for alive.
+func (f *files) introduce(ctx context.Context, writers map[mail.Name]mail.Time) {
+	for name, at := range writers {
+		p := mail.Presence{Name: name, Client: client, Roles: answersTo(ctx, f.o.Service, name, nil)}
+		if mail.TimeOf(f.o.Now()).Sub(at) > directTTL {
+			p.State = mail.Gone
+		}
+		f.pending.Agents = append(f.pending.Agents, p)
+	}
+}
+
+func (f *files) takeMessage(ctx context.Context, m mail.Message, readers []mail.Address, month string) {
+	if month == "" {
+		f.box[m.ID] = true
+	} else {
+		f.months[m.ID] = month
+	}
+	if _, seen := f.parents[m.ID]; seen {
+		return
+	}
+	f.parents[m.ID] = m.ReplyTo
+	m.Thread = f.root(ctx, m.ReplyTo)
+	for _, r := range readers {
+		if f.note(reading{m.ID, r, m.Sent}) {
+			f.pending.Receipts = append(f.pending.Receipts, mail.Receipt{Message: m.ID, Reader: r, Mark: mail.MarkRead})
+		}
+	}
+	it := mail.Item{Message: m}
+	for _, r := range f.readers[m.ID] {
+		it.Deliveries = append(it.Deliveries, mail.Delivery{Address: r.reader, Agent: r.reader.Signer(), State: mail.Read, At: r.at})
+	}
+	if month != "" && len(it.Deliveries) == 0 && it.TTLSeconds == 0 {
+		it.TTLSeconds = 1 // the archive is not polled: what was put there unread reaches nobody
+	}
+	f.pending.Items = append(f.pending.Items, it)
+}
+
+// root returns the message that began the thread of a message's parent.
+func (f *files) root(ctx context.Context, parent mail.ID) mail.ID {
+	if parent == "" {
+		return ""
+	}
+	for range len(f.parents) + 1 { // a circle has no root; where it is broken does not matter
+		up, ok := f.parents[parent]
+		if !ok {
+			if it, err := f.o.Service.Message(ctx, parent); err == nil {
+				return it.ThreadRoot()
+			}
+			return parent
+		}
+		if up == "" {
+			return parent
+		}
+		parent = up
+	}
+	return parent
+}
+
+func sortedNames(agents map[mail.Name]*mail.Agent) []mail.Name {
+	return slices.Sorted(maps.Keys(agents))
+}

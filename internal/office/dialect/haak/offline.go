@@ -1,0 +1,145 @@
+package haak
+
+import (
+	"fmt"
+	"slices"
+
+	"pennypost/internal/mail"
+	"pennypost/internal/office/dialect"
+	"pennypost/internal/policy"
+)
+
+// desk is what the files alone say to one session, when no post office is there to ask.
+type desk struct {
+	name    mail.Name
+	roles   []string
+	tags    []string
+	freezes []mail.Freeze
+	known   sessions
+	readers map[mail.ID][]mail.Address
+}
+
+// offline prints a session's unread mail from the files, and then adds to the file of reads. The post office learns of it from there.
+func offline(v *dialect.Invocation) error {
+	s := openStore(v.Project)
+	d, err := s.desk(v.Text("session-id"))
+	if err != nil {
+		return err
+	}
+	text, _, err := s.mailbox.Read()
+	if err != nil {
+		return err
+	}
+	now := mail.TimeOf(v.Now)
+	var unread []mail.Item
+	for _, l := range text {
+		if m, readers, err := decodeMessage(l, d.known); err == nil && d.unread(&m, readers, now) {
+			unread = append(unread, mail.Item{Message: m})
+		}
+	}
+	if len(unread) == 0 {
+		return nil
+	}
+	if v.JSON {
+		err = printJSON(v.Stdout, seenAll(unread, d.known))
+	} else if _, err = fmt.Fprintln(v.Stdout, greeting(len(unread))); err == nil {
+		err = inject(v.Fenced, unread, d.known)
+	}
+	var reads [][]byte
+	for i := range unread {
+		reads = append(reads, encodeReading(reading{unread[i].ID, mail.AgentAddress(d.name), now}))
+	}
+	if err != nil {
+		return err
+	}
+	return s.reads.Append(reads...)
+}
+
+// desk reads what the roster and the reads say.
+func (s *store) desk(session string) (*desk, error) {
+	me, err := signer(session)
+	if err != nil {
+		return nil, err
+	}
+	roster, _, err := s.roster.Read()
+	if err != nil {
+		return nil, err
+	}
+	reads, _, err := s.reads.Read()
+	if err != nil {
+		return nil, err
+	}
+	ids := make(map[mail.Name]bool)
+	var entries []entry
+	latest := make(map[mail.Name]entry)
+	for _, l := range roster {
+		if e, err := decodeEntry(l); err == nil {
+			ids[e.name] = true
+			entries = append(entries, e)
+			latest[e.name] = e
+		}
+	}
+	d := &desk{known: among(ids, roleOf(latest)), readers: make(map[mail.ID][]mail.Address)}
+	d.name = me.Signer()
+	if full, ok := d.known(session); ok {
+		d.name = full
+	}
+	for _, e := range entries {
+		if e.name == d.name {
+			d.live(&e)
+		}
+	}
+	ids[d.name] = true
+	for _, l := range reads {
+		if r, err := decodeReading(l); err == nil {
+			d.readers[r.message] = append(d.readers[r.message], r.reader)
+		}
+	}
+	return d, nil
+}
+
+// live takes in one line of the session's life.
+func (d *desk) live(e *entry) {
+	if roles := e.roles(); roles != nil {
+		d.roles = roles
+	}
+	if tags := e.tags(nil); tags != nil {
+		d.tags = tags
+	}
+	n := len(d.freezes)
+	open := n > 0 && d.freezes[n-1].To == 0
+	switch state := e.state(); {
+	case state == mail.Frozen && !open && e.updated() != 0:
+		d.freezes = append(d.freezes, mail.Freeze{From: e.updated()})
+	case state != mail.Frozen && state != "" && open:
+		d.freezes[n-1].To = max(e.updated(), d.freezes[n-1].From+1)
+	}
+}
+
+// unread reports whether a message waits for the session: it reaches it, the session has not read it, nobody has if it is for a role,
+// and it has not expired.
+func (d *desk) unread(m *mail.Message, readers []mail.Address, now mail.Time) bool {
+	me := mail.AgentAddress(d.name)
+	readers = append(readers, d.readers[m.ID]...)
+	if slices.Contains(readers, me) {
+		return false
+	}
+	var ttl policy.TTL
+	for _, a := range m.To {
+		mine, freezes := false, []mail.Freeze(nil)
+		switch a.Kind() {
+		case mail.ToAgent:
+			mine, freezes = a == me, d.freezes
+		case mail.ToRole:
+			mine = slices.Contains(d.roles, a.Value()) && m.From != me && len(readers) == 0
+		case mail.ToPerson:
+			mine = me == mail.ToUser
+		default:
+			mine = m.From != me && policy.Carries(d.tags, a)
+		}
+		if mine && !policy.Past(ttl.Expiry(m, a, freezes), now) {
+			return true
+		}
+	}
+	return false
+}

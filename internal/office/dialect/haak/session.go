@@ -1,0 +1,190 @@
+package haak
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	"pennypost/internal/fence"
+	"pennypost/internal/mail"
+	"pennypost/internal/office/dialect"
+)
+
+func sessionVerbs() []dialect.Verb {
+	session := needed("session-id", "the `SESSION`")
+	return []dialect.Verb{
+		{
+			Path: "check-mailbox", Short: "Print a session's unread mail and mark it read; for a hook at session start", Run: runCheck,
+			Long:  "Prints nothing if there is nothing, and never fails. It works without the post office too, from the files in data/.",
+			Flags: []dialect.Flag{session},
+		},
+		{
+			Path: "bye", Short: "Send what was kept for later, print the last mail, and bury the session", Writes: true, Run: runBye,
+			Flags: []dialect.Flag{session, text("summary", "what it leaves behind, one `LINE`")},
+		},
+		{
+			Path: "checkpoint", Short: "Send what was kept for later, print the mail, and freeze the session", Writes: true, Run: runCheckpoint,
+			Flags: []dialect.Flag{session, toggle("keep-live", "do not freeze it")},
+		},
+	}
+}
+
+// runCheck never fails: an agent starts with its mail, or without.
+func runCheck(ctx context.Context, v *dialect.Invocation) error {
+	err := check(ctx, v)
+	if unreachable(err) {
+		err = offline(v)
+	}
+	if err != nil {
+		fmt.Fprintln(v.Stderr, "check-mailbox:", err)
+	}
+	return nil
+}
+
+// unreachable reports whether the post office could not be asked.
+func unreachable(err error) bool {
+	switch mail.CodeOf(err) {
+	case mail.Unavailable, mail.Timeout, mail.Internal:
+		return true
+	}
+	return false
+}
+
+func check(ctx context.Context, v *dialect.Invocation) error {
+	svc, name, err := speaker(ctx, v, "session-id")
+	if err != nil {
+		return err
+	}
+	if connected, err := connect(ctx, v, svc); err != nil {
+		return err
+	} else if !connected {
+		if err := offline(v); err != nil {
+			return err
+		}
+	}
+	if err := begin(ctx, svc, name); err != nil {
+		return err
+	}
+	items, err := inbox(ctx, svc, false)
+	if err != nil {
+		return err
+	}
+	if len(items) > 0 {
+		if !v.JSON {
+			fmt.Fprintln(v.Stdout, greeting(len(items)))
+		}
+		if err := handOver(ctx, v, svc, items); err != nil {
+			return err
+		}
+	}
+	return vacancies(ctx, v, svc)
+}
+
+// connect adds the bridge to the project's files if there are any and the room has no bridge. Only the person may do that: for an agent
+// whose person has not done it the files speak for themselves.
+func connect(ctx context.Context, v *dialect.Invocation, svc mail.Service) (connected bool, err error) {
+	s := openStore(v.Project)
+	if _, err := s.mailbox.Stat(); err != nil {
+		return true, nil // there is nothing to connect
+	}
+	bridges, err := svc.Bridges(ctx)
+	if err != nil || slices.ContainsFunc(bridges, func(b mail.BridgeStatus) bool { return b.Dialect == "haak" }) {
+		return true, err
+	}
+	_, err = v.Bridge(ctx, v.Project, mail.BridgeBoth)
+	if unreachable(err) {
+		return false, err
+	}
+	return err == nil, nil
+}
+
+func greeting(n int) string {
+	noun := "messages"
+	if n == 1 {
+		noun = "message"
+	}
+	return fmt.Sprintf("%d unread %s.", n, noun)
+}
+
+// begin notes that a session has started: it is on the roster, and alive. A frozen one was resumed by whoever started it.
+func begin(ctx context.Context, svc mail.Service, name mail.Name) error {
+	if name == mail.User {
+		return nil
+	}
+	r, err := readRoster(ctx, svc)
+	if err != nil {
+		return err
+	}
+	switch a := r.find(name); {
+	case a == nil:
+		_, err = svc.Register(ctx, mail.Presence{Client: client, State: mail.Idle, Roles: answersTo(ctx, svc, name, nil)})
+	case !a.State.Live():
+		_, err = svc.Register(ctx, mail.Presence{Update: true, State: mail.Idle})
+	}
+	return err
+}
+
+// vacancies prints the roles for which mail waits because nobody alive holds them.
+func vacancies(ctx context.Context, v *dialect.Invocation, svc mail.Service) error {
+	r, err := readRoster(ctx, svc)
+	if err != nil {
+		return err
+	}
+	page, err := svc.History(ctx, mail.HistoryQuery{Limit: mail.MaxLimit})
+	if err != nil {
+		return err
+	}
+	done := make(map[mail.Address]bool)
+	for i := range page.Messages {
+		for _, a := range page.Messages[i].To {
+			if a.Kind() != mail.ToRole || done[a] || len(r.holders(a)) > 0 {
+				continue
+			}
+			done[a] = true
+			n, err := heldFor(ctx, svc, a.Value())
+			if err != nil {
+				return err
+			}
+			if n > 0 && !v.JSON {
+				fmt.Fprintf(v.Stdout, "vacant role %s: %s\n", fence.Text(fence.Visible(a.Value(), false)), waiting(n))
+			}
+		}
+	}
+	return nil
+}
+
+// closing sends what the session kept for later and prints its mail.
+func closing(ctx context.Context, v *dialect.Invocation) (mail.Service, mail.Name, error) {
+	svc, name, err := speaker(ctx, v, "session-id")
+	if err != nil {
+		return nil, "", err
+	}
+	if err := flush(ctx, v, svc, name); err != nil {
+		return nil, "", err
+	}
+	items, err := inbox(ctx, svc, false)
+	if err == nil && len(items) > 0 {
+		err = handOver(ctx, v, svc, items)
+	}
+	return svc, name, err
+}
+
+func runBye(ctx context.Context, v *dialect.Invocation) error {
+	svc, name, err := closing(ctx, v)
+	if err != nil {
+		return err
+	}
+	r, err := readRoster(ctx, svc)
+	if err != nil {
+		return err
+	}
+	return bury(ctx, v, svc, name, r.find(name))
+}
+
+func runCheckpoint(ctx context.Context, v *dialect.Invocation) error {
+	svc, _, err := closing(ctx, v)
+	if err != nil || v.Switch("keep-live") {
+		return err
+	}
+	return register(ctx, v, svc, mail.Presence{Update: true, State: mail.Frozen})
+}

@@ -1,0 +1,277 @@
+package haak
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+
+	"pennypost/internal/base/jsonx"
+	"pennypost/internal/fence"
+	"pennypost/internal/mail"
+	"pennypost/internal/office/dialect"
+)
+
+// speaker returns the room as the session that a flag names sees it, or as the caller does if the flag is empty.
+func speaker(ctx context.Context, v *dialect.Invocation, flag string) (mail.Service, mail.Name, error) {
+	word := strings.TrimSpace(v.Text(flag))
+	if word == "" {
+		name, err := v.Caller(ctx)
+		if err != nil {
+			return nil, "", err
+		}
+		svc, err := v.As(ctx, name)
+		return svc, name, err
+	}
+	a, err := signer(word)
+	if err != nil {
+		return nil, "", err
+	}
+	svc, name, err := named(ctx, v, a.Signer(), word)
+	if err != nil || name == a.Signer() {
+		return svc, name, err
+	}
+	svc, err = v.As(ctx, name)
+	return svc, name, err
+}
+
+// named returns the room as somebody sees it, and the session that a word means: one on the roster that it begins, or itself.
+func named(ctx context.Context, v *dialect.Invocation, as mail.Name, word string) (mail.Service, mail.Name, error) {
+	a, err := signer(word)
+	if err != nil {
+		return nil, "", err
+	}
+	svc, err := v.As(ctx, as)
+	if err != nil || a == mail.ToUser {
+		return svc, a.Signer(), err
+	}
+	r, err := readRoster(ctx, svc)
+	if err != nil {
+		return nil, "", err
+	}
+	if full, ok := r.known()(string(a.Signer())); ok {
+		return svc, full, nil
+	}
+	return svc, a.Signer(), nil
+}
+
+// history returns messages with what became of each, oldest first; all of them if limit is 0.
+func history(ctx context.Context, svc mail.Service, q mail.HistoryQuery, limit int) ([]mail.Item, error) {
+	archive := q.Archive
+	q.Archive = false
+	items, err := pages(ctx, svc, q, limit)
+	if err != nil {
+		return nil, err
+	}
+	hot := make(map[mail.ID]bool, len(items))
+	for i := range items {
+		hot[items[i].ID] = true
+		if items[i], err = svc.Message(ctx, items[i].ID); err != nil {
+			return nil, err
+		}
+	}
+	if !archive {
+		return items, nil
+	}
+	q.Archive = true
+	all, err := pages(ctx, svc, q, limit)
+	if err != nil {
+		return nil, err
+	}
+	for _, it := range all {
+		if !hot[it.ID] {
+			items = append(items, it)
+		}
+	}
+	slices.SortStableFunc(items, func(a, b mail.Item) int { return cmp.Compare(a.Seq, b.Seq) })
+	if limit > 0 && len(items) > limit {
+		items = items[len(items)-limit:]
+	}
+	return items, nil
+}
+
+func pages(ctx context.Context, svc mail.Service, q mail.HistoryQuery, limit int) ([]mail.Item, error) {
+	var items []mail.Item
+	for {
+		q.Limit = mail.MaxLimit
+		if limit > 0 {
+			q.Limit = min(limit-len(items), mail.MaxLimit)
+		}
+		page, err := svc.History(ctx, q)
+		if err != nil {
+			return nil, err
+		}
+		items = append(page.Messages, items...)
+		if !page.More || limit > 0 && len(items) >= limit {
+			return items, nil
+		}
+		q.Before = page.Next
+	}
+}
+
+// readersOf returns who has read a message, in the order in which they did.
+func readersOf(it *mail.Item) []string {
+	var read []mail.Delivery
+	for _, d := range it.Deliveries {
+		if d.State == mail.Read || d.State == mail.Archived {
+			read = append(read, d)
+		}
+	}
+	slices.SortStableFunc(read, func(a, b mail.Delivery) int { return cmp.Compare(a.At, b.At) })
+	list := make([]string, len(read))
+	for i, d := range read {
+		list[i] = string(d.Agent)
+	}
+	return list
+}
+
+// seen is a message in the file's form, with its readers filled in.
+func seen(it *mail.Item, known sessions) jsonx.Value {
+	o, err := parseObject(encodeMessage(&it.Message, known))
+	if err != nil {
+		return jsonx.Value(null)
+	}
+	o.put("read_by", words(readersOf(it)))
+	return o.line()
+}
+
+func seenAll(items []mail.Item, known sessions) []jsonx.Value {
+	list := make([]jsonx.Value, len(items))
+	for i := range items {
+		list[i] = seen(&items[i], known)
+	}
+	return list
+}
+
+// deliveryText is the short word on where a message stands.
+func deliveryText(it *mail.Item) string {
+	var waiting, held, gone int
+	for _, d := range it.Deliveries {
+		switch d.State {
+		case mail.Held:
+			held++
+		case mail.Dead, mail.Expired:
+			gone++
+		case mail.Read, mail.Archived:
+		default:
+			waiting++
+		}
+	}
+	readers := readersOf(it)
+	switch {
+	case len(readers) > 0 && waiting > 0:
+		return fmt.Sprintf("read by %s, unread by %d", strings.Join(readers, ", "), waiting)
+	case len(readers) > 0:
+		return "read by " + strings.Join(readers, ", ")
+	case held > 0:
+		return "held"
+	case gone > 0 && waiting == 0 && deadLetter(it, nil):
+		return "dead letter"
+	case gone > 0 && waiting == 0:
+		return "expired"
+	}
+	return "unread"
+}
+
+// expired reports whether a message expired for everybody.
+func expired(it *mail.Item) bool {
+	for _, d := range it.Deliveries {
+		if d.State != mail.Expired {
+			return false
+		}
+	}
+	return len(it.Deliveries) > 0
+}
+
+// printList prints one line a message.
+func printList(w io.Writer, items []mail.Item, known sessions, indent func(*mail.Item) int) error {
+	for i := range items {
+		it := &items[i]
+		text := it.Subject
+		if text == "" {
+			text, _, _ = strings.Cut(content(&it.Message), "\n")
+		}
+		_, err := fmt.Fprintf(w, "%s%s  %s  %s to %s  [%s]  %s\n", strings.Repeat("  ", indent(it)), stamp(it.Sent), it.ID,
+			it.From.Signer(), spellAll(it.To, known), deliveryText(it), oneLine(text))
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func flat(*mail.Item) int { return 0 }
+
+// oneLine shows a text on one line that is not too long, without what could move the cursor of a terminal.
+func oneLine(s string) string {
+	s = strings.Map(func(r rune) rune {
+		if r < ' ' || r >= 0x7f && r < 0xa0 {
+			return ' '
+		}
+		return r
+	}, s)
+	if r := []rune(s); len(r) > 100 {
+		return string(r[:99]) + "…"
+	}
+	return s
+}
+
+// inject prints messages as they are put before an agent's turn: each with the head that the document gives it, then in a
+// fence, so that no text of it passes for another message.
+func inject(w io.Writer, items []mail.Item, known sessions) error {
+	f := fence.New()
+	_, err := fmt.Fprintf(w, "%s\n\n", f.Notice())
+	line := func(s string) string { return fence.Text(fence.Visible(s, false)) }
+	for i := range items {
+		if it := &items[i]; err == nil {
+			head := strings.TrimSuffix(fmt.Sprintf("[mailbox from %s] %s", it.From.Signer(), it.Subject), " ")
+			foot := fmt.Sprintf("(%s, to %s, %s)", it.ID, spellAll(it.To, known), stamp(it.Sent))
+			_, err = fmt.Fprintf(w, "%s\n%s\n%s\n\n", line(head), f.Message(it), line(foot))
+		}
+	}
+	return err
+}
+
+// inbox returns what waits for a session, all of it; with all set, what it has read too.
+func inbox(ctx context.Context, svc mail.Service, all bool) ([]mail.Item, error) {
+	var items []mail.Item
+	q := mail.InboxQuery{All: all, Limit: mail.MaxLimit}
+	for {
+		page, err := svc.Inbox(ctx, q)
+		if err != nil {
+			return nil, err
+		}
+		items = append(items, page.Messages...)
+		if !page.More {
+			return items, nil
+		}
+		q.After = page.Next
+	}
+}
+
+// handOver prints messages and then, when they are out, marks those that were unread.
+func handOver(ctx context.Context, v *dialect.Invocation, svc mail.Service, items []mail.Item) error {
+	r, err := readRoster(ctx, svc)
+	if err != nil {
+		return err
+	}
+	switch {
+	case v.JSON:
+		err = printJSON(v.Stdout, seenAll(items, r.known()))
+	case len(items) > 0:
+		err = inject(v.Fenced, items, r.known())
+	}
+	var ids []mail.ID
+	for i := range items {
+		if !items[i].Read {
+			ids = append(ids, items[i].ID)
+		}
+	}
+	if err != nil || len(ids) == 0 {
+		return err
+	}
+	_, err = svc.Mark(ctx, mail.Marking{IDs: ids, Mark: mail.MarkRead})
+	return err
+}

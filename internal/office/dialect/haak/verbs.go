@@ -1,0 +1,375 @@
+package haak
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	"pennypost/internal/mail"
+	"pennypost/internal/office/dialect"
+)
+
+func text(name, usage string) dialect.Flag { return dialect.Flag{Name: name, Usage: usage} }
+
+func needed(name, usage string) dialect.Flag {
+	return dialect.Flag{Name: name, Usage: usage, Required: true}
+}
+
+func number(name, usage string) dialect.Flag {
+	return dialect.Flag{Name: name, Usage: usage, Kind: dialect.Number, Default: "0"}
+}
+
+func toggle(name, usage string) dialect.Flag {
+	return dialect.Flag{Name: name, Usage: usage, Kind: dialect.Switch}
+}
+
+func mailboxVerbs() []dialect.Verb {
+	limit := number("limit", "at most `N` of the newest messages")
+	limit.Default = "50"
+	return []dialect.Verb{
+		{
+			Path: "mailbox send", Short: "Send a message to a session, a role, a tag or all", Writes: true, Run: runSend,
+			Long: "Without --ttl-hours mail to a session and to a tag expires after 24 hours, mail to all after 4, mail to a role never.",
+			Example: `pennypost haak mailbox send --from architect-new --to "project:inscription,concern:governance" --subject Tags --body "One schema?"
+pennypost haak mailbox send --from a1b2c3d4 --to architect --body - < note.md`,
+			Flags: []dialect.Flag{
+				text("from", "`SESSION` that sends"), needed("to", "`RECIPIENT`: session, role, tag, #channel, all or user; several with commas"),
+				text("subject", "one `LINE`"), needed("body", "the `TEXT`, in Markdown; - reads standard input"),
+				text("thread", "`ID` of the message that this one answers"), number("ttl-hours", "`HOURS` until it expires"),
+				toggle("strict", "refuse more than 500 words"), toggle("later", "keep it until the session says checkpoint or bye"),
+			},
+		},
+		{
+			Path: "mailbox read", Short: "Print a session's mail and mark it read", Writes: true, Run: runRead,
+			Flags: []dialect.Flag{text("session-id", "`SESSION` that reads"), toggle("unread-only", "only what it has not read")},
+		},
+		{
+			Path: "mailbox list", Short: "List messages of all sessions, whoever they are for", Run: runList,
+			Flags: []dialect.Flag{
+				toggle("all", "expired ones too, and as many as there are"), text("session-id", "only mail from and for a `SESSION`"),
+				text("channel", "only mail to a `TAG`: #inscription"), text("thread", "the conversation of message `ID`, as a tree"), limit,
+			},
+		},
+		{
+			Path: "mailbox query", Short: "Search messages", Args: "TEXT", MinArgs: 0, MaxArgs: 1, Run: runQuery,
+			Flags: []dialect.Flag{
+				toggle("archive", "in the archive too"), text("from", "only mail from `SESSION`"), text("to", "only mail to `RECIPIENT`"),
+				text("thread", "only the conversation of message `ID`"), limit,
+			},
+		},
+		{
+			Path: "mailbox archive", Short: "Move settled messages of an overfull mailbox to the archive", Writes: true, Run: runArchive,
+			Long: "The mailbox file is kept under 1,000 messages by itself; this looks at it now and says how it stands.",
+		},
+		{Path: "mailbox dead-letters", Short: "List mail whose reader died before reading it", Run: runDeadLetters},
+		{Path: "channels", Short: "List the tags in use as channels", Run: runChannels},
+		{
+			Path: "entities", Short: "Print the rows of messages for the entity graph", Args: "[ID…]", MaxArgs: -1, Run: runEntities,
+			Flags: []dialect.Flag{limit},
+		},
+	}
+}
+
+func runRead(ctx context.Context, v *dialect.Invocation) error {
+	svc, name, err := speaker(ctx, v, "session-id")
+	if err != nil {
+		return err
+	}
+	items, err := inbox(ctx, svc, !v.Switch("unread-only"))
+	if mail.CodeOf(err) == mail.NotFound {
+		return mail.Errorf(mail.NotFound, "%v. A session is put on the roster by: pennypost haak roster register --session-id %s", err, name)
+	}
+	if err != nil {
+		return err
+	}
+	return handOver(ctx, v, svc, items)
+}
+
+func runList(ctx context.Context, v *dialect.Invocation) error {
+	svc, _, err := speaker(ctx, v, "")
+	if err != nil {
+		return err
+	}
+	r, err := readRoster(ctx, svc)
+	if err != nil {
+		return err
+	}
+	q := mail.HistoryQuery{Agent: mail.Name(v.Text("session-id")), Thread: mail.ID(v.Text("thread"))}
+	if full, ok := r.known()(string(q.Agent)); ok {
+		q.Agent = full
+	}
+	if c := v.Text("channel"); c != "" {
+		if err := r.addMailed(ctx, svc); err != nil {
+			return err
+		}
+		if q.To, err = r.channel(c); err != nil {
+			return err
+		}
+	}
+	limit := v.Number("limit")
+	if v.Switch("all") {
+		limit = 0
+	}
+	items, err := history(ctx, svc, q, limit)
+	if err != nil {
+		return err
+	}
+	if !v.Switch("all") {
+		items = slices.DeleteFunc(items, func(it mail.Item) bool { return expired(&it) })
+	}
+	return list(v, items, r.known(), q.Thread != "")
+}
+
+// list prints messages; those of a thread as a tree.
+func list(v *dialect.Invocation, items []mail.Item, known sessions, thread bool) error {
+	if v.JSON {
+		return printJSON(v.Stdout, seenAll(items, known))
+	}
+	if !thread {
+		return printList(v.Stdout, items, known, flat)
+	}
+	tree, depth := treeOf(items)
+	return printList(v.Stdout, tree, known, func(it *mail.Item) int { return depth[it.ID] })
+}
+
+// treeOf orders messages so that each stands behind the one it answers, and tells how deep.
+func treeOf(items []mail.Item) (tree []mail.Item, depth map[mail.ID]int) {
+	depth = make(map[mail.ID]int)
+	children := make(map[mail.ID][]int)
+	here := make(map[mail.ID]bool)
+	for i := range items {
+		here[items[i].ID] = true
+	}
+	for i := range items {
+		parent := items[i].ReplyTo
+		if !here[parent] || parent == items[i].ID {
+			parent = ""
+		}
+		children[parent] = append(children[parent], i)
+	}
+	placed := make(map[mail.ID]bool)
+	var place func(i, d int)
+	place = func(i, d int) {
+		id := items[i].ID
+		if placed[id] {
+			return
+		}
+		placed[id], depth[id] = true, d
+		tree = append(tree, items[i])
+		for _, c := range children[id] {
+			place(c, d+1)
+		}
+	}
+	for _, i := range children[""] {
+		place(i, 0)
+	}
+	for i := range items { // messages of foreign files may answer each other in a circle
+		place(i, 0)
+	}
+	return tree, depth
+}
+
+func runQuery(ctx context.Context, v *dialect.Invocation) error {
+	svc, _, err := speaker(ctx, v, "")
+	if err != nil {
+		return err
+	}
+	r, err := readRoster(ctx, svc)
+	if err != nil {
+		return err
+	}
+	q := mail.HistoryQuery{Archive: v.Switch("archive"), From: v.Text("from"), Thread: mail.ID(v.Text("thread")), Search: strings.Join(v.Args, " ")}
+	if full, ok := r.known()(q.From); ok {
+		q.From = string(full)
+	}
+	if to := v.Text("to"); to != "" {
+		a, err := find(to, r)
+		if err != nil {
+			return err
+		}
+		if len(a.to) > 1 {
+			return mail.Errorf(mail.Invalid, "--to names several recipients; search for one at a time")
+		}
+		q.To = a.to[0]
+	}
+	items, err := history(ctx, svc, q, v.Number("limit"))
+	if err != nil {
+		return err
+	}
+	return list(v, items, r.known(), q.Thread != "")
+}
+
+func runArchive(ctx context.Context, v *dialect.Invocation) error {
+	svc, err := v.As(ctx, mail.User)
+	if err != nil {
+		return err
+	}
+	bridges, err := svc.Bridges(ctx)
+	if err != nil {
+		return err
+	}
+	found := false
+	for _, b := range bridges {
+		if b.Dialect != "haak" {
+			continue
+		}
+		found = true
+		before, err := count(b.Dir)
+		if err != nil {
+			return err
+		}
+		st, err := svc.SyncBridge(ctx, b.ID)
+		if err != nil {
+			return err
+		}
+		after, err := count(b.Dir)
+		if err != nil {
+			return err
+		}
+		if st.Failing != "" {
+			return mail.Errorf(mail.Unavailable, "the files in %s cannot be kept: %s", dataDir(b.Dir), st.Failing)
+		}
+		fmt.Fprintf(v.Stdout, "%s: %d messages before, %d now\n", openPath(b.Dir), before, after)
+		if st.Notice != "" {
+			fmt.Fprintln(v.Stdout, st.Notice)
+		}
+	}
+	if !found {
+		return mail.Errorf(mail.NotFound, "the room has no mailbox of haak. Add one with: pennypost bridge add haak DIR")
+	}
+	return nil
+}
+
+func openPath(project string) string {
+	s := openStore(project)
+	return s.mailbox.Path()
+}
+
+// count returns how many lines a project's mailbox has.
+func count(project string) (int, error) {
+	s := openStore(project)
+	text, _, err := s.mailbox.Read()
+	return len(text), err
+}
+
+func runDeadLetters(ctx context.Context, v *dialect.Invocation) error {
+	svc, _, err := speaker(ctx, v, "")
+	if err != nil {
+		return err
+	}
+	r, err := readRoster(ctx, svc)
+	if err != nil {
+		return err
+	}
+	var items []mail.Item
+	for it, err := range svc.Export(ctx) {
+		if err != nil {
+			return err
+		}
+		if deadLetter(&it, r) {
+			items = append(items, it)
+		}
+	}
+	return list(v, items, r.known(), false)
+}
+
+// deadLetter reports whether a message to a session was not read before the session died. Its time may have run out since.
+func deadLetter(it *mail.Item, r *roster) bool {
+	return slices.ContainsFunc(it.Deliveries, func(d mail.Delivery) bool {
+		if d.State == mail.Dead || r == nil || d.State != mail.Expired || d.Address.Kind() != mail.ToAgent {
+			return d.State == mail.Dead
+		}
+		a := r.find(d.Agent)
+		return a == nil || a.State == mail.Gone
+	})
+}
+
+func runChannels(ctx context.Context, v *dialect.Invocation) error {
+	svc, _, err := speaker(ctx, v, "")
+	if err != nil {
+		return err
+	}
+	r, err := readRoster(ctx, svc)
+	if err != nil {
+		return err
+	}
+	if err := r.addMailed(ctx, svc); err != nil {
+		return err
+	}
+	all := r.channels()
+	if v.JSON {
+		return printJSON(v.Stdout, all)
+	}
+	for _, c := range all {
+		if _, err := fmt.Fprintf(v.Stdout, "%s  %s  %s\n", c.Name, c.Tag, names(c.Members)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// row is a row of the entity graph.
+type row struct {
+	Subject  string `json:"subject"`
+	Relation string `json:"relation"`
+	Object   string `json:"object"`
+	Quality  string `json:"quality"`
+}
+
+// entity is a message as a situation, after the document's ontological mapping.
+type entity struct {
+	Entity string `json:"entity"`
+	Type   string `json:"type"`
+	Rows   []row  `json:"rows"`
+}
+
+func entityOf(m *mail.Message) entity {
+	id := "situation:mailbox-msg-" + string(m.ID)
+	actor := func(who string) row { return row{who, "belongs-to", id, "actor"} }
+	e := entity{Entity: id, Type: "situation", Rows: []row{actor("agent:" + string(m.From.Signer()))}}
+	for _, a := range m.To {
+		who := string(a)
+		if k := a.Kind(); k == mail.ToAgent || k == mail.ToPerson {
+			who = "agent:" + a.Value()
+		}
+		e.Rows = append(e.Rows, actor(who))
+	}
+	e.Rows = append(e.Rows, row{"message-content", "belongs-to", id, "materialization"})
+	return e
+}
+
+func runEntities(ctx context.Context, v *dialect.Invocation) error {
+	svc, _, err := speaker(ctx, v, "")
+	if err != nil {
+		return err
+	}
+	var items []mail.Item
+	for _, id := range v.Args {
+		it, err := svc.Message(ctx, mail.ID(id))
+		if err != nil {
+			return err
+		}
+		items = append(items, it)
+	}
+	if len(v.Args) == 0 {
+		if items, err = pages(ctx, svc, mail.HistoryQuery{}, v.Number("limit")); err != nil {
+			return err
+		}
+	}
+	all := make([]entity, len(items))
+	for i := range items {
+		all[i] = entityOf(&items[i].Message)
+	}
+	if v.JSON {
+		return printJSON(v.Stdout, all)
+	}
+	for _, e := range all {
+		fmt.Fprintf(v.Stdout, "entity: %s\n  type: %s\n\n", e.Entity, e.Type)
+		for _, w := range e.Rows {
+			fmt.Fprintf(v.Stdout, "%s  %s  %s  quality: %q\n", w.Subject, w.Relation, w.Object, w.Quality)
+		}
+		fmt.Fprintln(v.Stdout)
+	}
+	return nil
+}

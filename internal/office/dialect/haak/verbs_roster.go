@@ -1,0 +1,339 @@
+package haak
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	"pennypost/internal/base/jsonx"
+	"pennypost/internal/mail"
+	"pennypost/internal/office/dialect"
+)
+
+func rosterVerbs() []dialect.Verb {
+	session := needed("session-id", "the `SESSION`")
+	about := []dialect.Flag{
+		session, text("role", "the `ROLE` that it holds"), text("tags", "its `TAGS`, with commas: project:inscription,concern:governance"),
+		text("summary", "what it works on, one `LINE`"), text("parent-session", "the `SESSION` that began it"),
+	}
+	return []dialect.Verb{
+		{Path: "roster register", Short: "Put a session on the roster", Writes: true, Flags: about, Run: runRegister},
+		{
+			Path: "roster update", Short: "Change what the roster says of a session", Writes: true, Run: runUpdate,
+			Flags: append(slices.Clone(about), text("state", "`STATE`: live, frozen or dead")),
+		},
+		{Path: "roster freeze", Short: "Pause a session: its mail waits and does not expire", Writes: true, Flags: []dialect.Flag{session}, Run: runFreeze},
+		{
+			Path: "roster bury", Short: "Note that a session is dead", Writes: true, Run: runBury,
+			Flags: []dialect.Flag{session, text("summary", "what it leaves behind, one `LINE`")},
+		},
+		{
+			Path: "roster clean", Short: "Take dead sessions off the roster", Writes: true, Run: runClean,
+			Flags: []dialect.Flag{toggle("all", "agents of other kinds that are gone too; their tokens end")},
+		},
+		{Path: "roster show", Short: "Print the roster", Flags: []dialect.Flag{text("session-id", "only this `SESSION`")}, Run: runShow},
+	}
+}
+
+// registrar returns the room as seen by whoever may speak of a session, and what the roster has of it: the person speaks of all. A session
+// that spoke of itself would by that be alive.
+func registrar(ctx context.Context, v *dialect.Invocation) (mail.Service, mail.Name, *mail.Agent, error) {
+	var svc mail.Service
+	var name mail.Name
+	caller, err := v.Caller(ctx)
+	if err == nil && caller == mail.User {
+		svc, name, err = named(ctx, v, caller, v.Text("session-id"))
+	} else {
+		svc, name, err = speaker(ctx, v, "session-id")
+	}
+	if err != nil {
+		return nil, "", nil, err
+	}
+	r, err := readRoster(ctx, svc)
+	if err != nil {
+		return nil, "", nil, err
+	}
+	return svc, name, r.find(name), nil
+}
+
+func runRegister(ctx context.Context, v *dialect.Invocation) error {
+	svc, name, a, err := registrar(ctx, v)
+	if err != nil {
+		return err
+	}
+	if err := mayResume(ctx, v, a); err != nil {
+		return err
+	}
+	p := aboutSession(v, a)
+	p.Name, p.Update = name, a != nil
+	if a == nil || !a.State.Live() {
+		p.State = mail.Idle
+	}
+	if a == nil {
+		p.Client = client
+		p.Roles = answersTo(ctx, svc, name, p.Roles)
+	}
+	return register(ctx, v, svc, p)
+}
+
+func runUpdate(ctx context.Context, v *dialect.Invocation) error {
+	svc, name, a, err := registrar(ctx, v)
+	if err != nil {
+		return err
+	}
+	p := aboutSession(v, a)
+	p.Name, p.Update = name, true
+	if v.Given["state"] {
+		if p.State = stateOf(v.Text("state")); p.State == "" {
+			return mail.Errorf(mail.Invalid, "%q is not a state of a session; use live, frozen or dead", v.Text("state"))
+		}
+		if p.State == mail.Idle {
+			if err := mayResume(ctx, v, a); err != nil {
+				return err
+			}
+		}
+		if p.State == mail.Idle && a != nil && a.State.Live() {
+			p.State = "" // it lives, and may be at work
+		}
+	}
+	return register(ctx, v, svc, p)
+}
+
+// aboutSession is what the flags say of a session that so far is a, or nobody.
+func aboutSession(v *dialect.Invocation, a *mail.Agent) mail.Presence {
+	var p mail.Presence
+	if a == nil {
+		a = &mail.Agent{}
+	}
+	if v.Given["role"] {
+		p.Roles = append([]string{}, split(v.Text("role"))...)
+	}
+	if v.Given["tags"] {
+		p.Tags = []string{}
+		for _, t := range split(v.Text("tags")) {
+			role, ok := strings.CutPrefix(t, "role:")
+			if !ok {
+				p.Tags = append(p.Tags, t)
+				continue
+			}
+			if p.Roles == nil {
+				p.Roles = slices.Clone(a.Roles)
+			}
+			if !slices.Contains(p.Roles, role) {
+				p.Roles = append(p.Roles, role)
+			}
+		}
+	}
+	if own := string(a.Name); p.Roles != nil && slices.Contains(a.Roles, own) && !slices.Contains(p.Roles, own) {
+		p.Roles = append(p.Roles, own)
+	}
+	if v.Given["summary"] {
+		p.Task = new(summary(v.Text("summary")))
+	}
+	if v.Given["parent-session"] {
+		p.Parent = new(mail.Name(v.Text("parent-session")))
+	}
+	return p
+}
+
+func split(list string) []string {
+	var all []string
+	for w := range strings.SplitSeq(list, ",") {
+		if w = strings.TrimSpace(w); w != "" {
+			all = append(all, w)
+		}
+	}
+	return all
+}
+
+// mayResume refuses to wake a frozen session for anybody but the person.
+func mayResume(ctx context.Context, v *dialect.Invocation, a *mail.Agent) error {
+	if a == nil || a.State != mail.Frozen {
+		return nil
+	}
+	if caller, err := v.Caller(ctx); err != nil || caller != mail.User {
+		return mail.Errorf(mail.Denied, "%s is frozen, and only the person may wake a frozen session: nothing was changed", a.Name)
+	}
+	return nil
+}
+
+func register(ctx context.Context, v *dialect.Invocation, svc mail.Service, p mail.Presence) error {
+	a, err := svc.Register(ctx, p)
+	if err != nil {
+		return err
+	}
+	return printEntries(v, []mail.Agent{a})
+}
+
+func runFreeze(ctx context.Context, v *dialect.Invocation) error {
+	svc, name, _, err := registrar(ctx, v)
+	if err != nil {
+		return err
+	}
+	return register(ctx, v, svc, mail.Presence{Name: name, Update: true, State: mail.Frozen})
+}
+
+func runBury(ctx context.Context, v *dialect.Invocation) error {
+	svc, name, a, err := registrar(ctx, v)
+	if err != nil {
+		return err
+	}
+	return bury(ctx, v, svc, name, a)
+}
+
+// bury notes that a session is dead, and says which roles nobody alive holds any more. That is found out before: whoever looks is
+// alive.
+func bury(ctx context.Context, v *dialect.Invocation, svc mail.Service, name mail.Name, a *mail.Agent) error {
+	vacant, err := vacatedBy(ctx, svc, a)
+	if err != nil {
+		return err
+	}
+	p := mail.Presence{Name: name, Update: true, State: mail.Gone}
+	if v.Given["summary"] {
+		p.Task = new(summary(v.Text("summary")))
+	}
+	if err := register(ctx, v, svc, p); err != nil {
+		return err
+	}
+	for _, notice := range vacant {
+		fmt.Fprintln(v.Stderr, notice)
+	}
+	return nil
+}
+
+// vacatedBy returns what is to be said of the roles that only this session holds.
+func vacatedBy(ctx context.Context, svc mail.Service, a *mail.Agent) (notices []string, err error) {
+	if a == nil || !a.State.Live() {
+		return nil, nil
+	}
+	r, err := readRoster(ctx, svc)
+	if err != nil {
+		return nil, err
+	}
+	page, err := svc.Inbox(ctx, mail.InboxQuery{Agent: a.Name, Limit: mail.MaxLimit})
+	if err != nil {
+		return nil, err
+	}
+	for _, role := range given(a) {
+		if len(r.holders(mail.RoleAddress(role))) > 1 {
+			continue
+		}
+		n := 0
+		for _, it := range page.Messages {
+			if slices.Contains(it.To, mail.RoleAddress(role)) {
+				n++
+			}
+		}
+		notices = append(notices, fmt.Sprintf("vacancy: %s was the last to hold the role %s; %s", a.Name, role, waiting(n)))
+	}
+	return notices, nil
+}
+
+// maxHeld bounds how many messages to a vacant role are counted.
+const maxHeld = 100
+
+// heldFor returns how many messages wait for a role that nobody holds.
+func heldFor(ctx context.Context, svc mail.Service, role string) (n int, err error) {
+	page, err := svc.History(ctx, mail.HistoryQuery{To: string(mail.RoleAddress(role)), Limit: maxHeld})
+	if err != nil {
+		return 0, err
+	}
+	for i := range page.Messages {
+		it, err := svc.Message(ctx, page.Messages[i].ID)
+		if err != nil {
+			return 0, err
+		}
+		if slices.ContainsFunc(it.Deliveries, func(d mail.Delivery) bool { return d.State == mail.Held }) {
+			n++
+		}
+	}
+	return n, nil
+}
+
+func waiting(n int) string {
+	switch n {
+	case 0:
+		return "no mail waits for it"
+	case 1:
+		return "1 message waits for it"
+	}
+	return fmt.Sprintf("%d messages wait for it", n)
+}
+
+func runClean(ctx context.Context, v *dialect.Invocation) error {
+	svc, _, err := speaker(ctx, v, "")
+	if err != nil {
+		return err
+	}
+	r, err := readRoster(ctx, svc)
+	if err != nil {
+		return err
+	}
+	for _, a := range r.agents {
+		if a.State != mail.Gone || a.Client != client && !v.Switch("all") {
+			continue
+		}
+		if err := svc.Retire(ctx, a.Name); err != nil {
+			return err
+		}
+		fmt.Fprintln(v.Stdout, "removed", a.Name)
+	}
+	return nil
+}
+
+func runShow(ctx context.Context, v *dialect.Invocation) error {
+	svc, _, err := speaker(ctx, v, "")
+	if err != nil {
+		return err
+	}
+	r, err := readRoster(ctx, svc)
+	if err != nil {
+		return err
+	}
+	agents := r.agents
+	if one := v.Text("session-id"); one != "" {
+		full, ok := r.known()(one)
+		if !ok {
+			return mail.Errorf(mail.NotFound, "there is no session %q on the roster. They are listed by: pennypost haak roster show", one)
+		}
+		agents = []mail.Agent{*r.find(full)}
+		if v.JSON {
+			return printJSON(v.Stdout, entryJSON(&agents[0]))
+		}
+	}
+	if v.JSON {
+		list := make([]jsonx.Value, len(agents))
+		for i := range agents {
+			list[i] = entryJSON(&agents[i])
+		}
+		return printJSON(v.Stdout, list)
+	}
+	return printEntries(v, agents)
+}
+
+func entryJSON(a *mail.Agent) jsonx.Value { return encodeEntry(nil, a, max(a.Seen, a.Since)) }
+
+// printEntries prints a line for each session, or its roster entry with --json.
+func printEntries(v *dialect.Invocation, agents []mail.Agent) error {
+	for i := range agents {
+		a := &agents[i]
+		var err error
+		if v.JSON {
+			_, err = fmt.Fprintf(v.Stdout, "%s\n", entryJSON(a))
+		} else {
+			_, err = fmt.Fprintf(v.Stdout, "%s  %s  role %s  tags %s  %s\n", a.Name, wordOf(a.State), orNone(given(a)), orNone(a.Tags), oneLine(a.Task))
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func orNone(list []string) string {
+	if len(list) == 0 {
+		return "-"
+	}
+	return strings.Join(list, ",")
+}

@@ -1,0 +1,349 @@
+package openalice
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"slices"
+	"strings"
+
+	"pennypost/internal/base/confined"
+	"pennypost/internal/base/jsonx"
+	"pennypost/internal/base/lines"
+	"pennypost/internal/mail"
+	"pennypost/internal/office/dialect"
+)
+
+// Places below the directory of a bridge.
+const (
+	inboxDir  = "data/inbox"
+	readsFile = inboxDir + "/read-state.json"
+)
+
+// files is OpenAlice's data/inbox below a directory.
+//
+// What the files do not say by themselves is who changed them: a line or a marker that is missing may never have been there. So it
+// is remembered which there were at the last look, also from one run to the next (seen.go).
+type files struct {
+	opts    dialect.FilesOptions
+	dir     confined.Dir
+	entries *lines.File
+
+	looked   bool
+	order    []mail.ID        // the entries in the file, as they stand there
+	ids      map[mail.ID]bool // the same
+	rejected int              // lines that are no entries
+	lost     map[mail.ID]bool // entries that are gone and were not erased
+	info     fs.FileInfo      // of the file as it was last looked at or written
+
+	markText []byte           // read-state.json as last seen
+	marks    *marks           // the same; nil if it cannot be understood
+	marked   map[mail.ID]bool // entries that had a marker at the last look
+	badMarks error            // why it cannot be understood
+
+	news        dialect.News // found, and not yet returned by Read
+	unconfirmed bool         // what the last Read returned may not be in the room yet
+	saved       seen         // as it is in the state directory
+}
+
+func openFiles(opts dialect.FilesOptions) (dialect.Files, error) {
+	dir := confined.Dir(opts.Dir)
+	f := &files{
+		opts: opts, dir: dir, entries: lines.Open(dir, inboxDir+"/entries.jsonl", 0o600),
+		ids: make(map[mail.ID]bool), lost: make(map[mail.ID]bool), marked: make(map[mail.ID]bool),
+	}
+	if err := f.loadSeen(); err != nil {
+		return nil, err
+	}
+	return f, nil
+}
+
+// Read implements dialect.Files.
+func (f *files) Read(context.Context) (dialect.News, error) {
+	f.unconfirmed = false // it is read again only when what it said before has been taken
+	if err := f.look(); err != nil {
+		return dialect.News{}, err
+	}
+	if err := f.lookMarks(); err != nil {
+		return dialect.News{}, err
+	}
+	news := f.news
+	f.news = dialect.News{}
+	news.Rejected, news.Notice = f.rejected, f.notice()
+	if f.badMarks != nil {
+		news.Rejected++
+	}
+	f.unconfirmed = !news.Empty()
+	if err := f.saveSeen(false); err != nil { // no reason to keep the news back
+		f.opts.Log.Warn("what was seen is not written down", "err", err)
+	}
+	return news, nil
+}
+
+// notice says what the person should know of the files.
+func (f *files) notice() string {
+	var all []string
+	if n := len(f.lost); n > 0 {
+		all = append(all, fmt.Sprintf("%d entries are gone from %s, which was cut, damaged or replaced: they stay in the room.", n, f.entries.Path()))
+	}
+	if f.badMarks != nil {
+		all = append(all, f.badMarks.Error())
+	}
+	return strings.Join(all, " ")
+}
+
+// look reads what is new in entries.jsonl.
+func (f *files) look() error {
+	text, again, err := f.entries.Read()
+	if err != nil {
+		return err
+	}
+	anew := again || !f.looked
+	before, rejected := f.order, f.rejected
+	known := f.ids
+	if anew {
+		f.order, f.ids, f.rejected = nil, make(map[mail.ID]bool), 0
+	}
+	for _, line := range text {
+		if len(bytes.TrimSpace(line)) == 0 {
+			continue
+		}
+		it, err := readItem(line)
+		if err != nil {
+			f.rejected++
+			continue
+		}
+		if f.add(it.ID) && !(anew && known[it.ID]) {
+			f.news.Items = append(f.news.Items, it)
+		}
+	}
+	was, first := f.info, !f.looked
+	f.info, err = f.entries.Stat()
+	f.looked = true
+	if anew {
+		replaced := first || err == nil && !os.SameFile(was, f.info)
+		f.miss(before, replaced, err != nil || f.rejected > rejected)
+	}
+	return nil
+}
+
+func readItem(line []byte) (mail.Item, error) {
+	e, err := parse(line)
+	if err != nil {
+		return mail.Item{}, err
+	}
+	return e.item()
+}
+
+// add notes that an entry is in the file, and reports whether that is new.
+func (f *files) add(id mail.ID) bool {
+	if f.ids[id] {
+		return false
+	}
+	f.ids[id] = true
+	f.order = append(f.order, id)
+	delete(f.lost, id)
+	return true
+}
+
+// miss finds out what became of entries that were in the file before. The person who deletes one in OpenAlice wants it gone for good, and
+// so it is erased. But what is missing at the end of a file may have been cut off, or is not written yet by somebody who writes the
+// file anew in place: there only a single entry counts as deleted, and only if another file has taken the place of the one before, as
+// OpenAlice does it. If the file is gone, or has newly unreadable lines, nothing counts.
+func (f *files) miss(before []mail.ID, replaced, damaged bool) {
+	deleted, tail := gone(before, f.ids)
+	switch {
+	case damaged:
+		deleted, tail = nil, append(deleted, tail...)
+	case len(tail) == 1 && replaced:
+		deleted, tail = append(deleted, tail...), nil
+	}
+	f.news.Erased = append(f.news.Erased, deleted...)
+	for _, id := range tail {
+		f.lost[id] = true
+	}
+}
+
+// gone returns which of the entries before are not among now: those behind which one stands that is, and those at the end.
+func gone(before []mail.ID, now map[mail.ID]bool) (deleted, tail []mail.ID) {
+	for _, id := range before {
+		if !now[id] {
+			tail = append(tail, id)
+			continue
+		}
+		deleted = append(deleted, tail...)
+		tail = nil
+	}
+	return deleted, tail
+}
+
+// Write implements dialect.Files.
+func (f *files) Write(ctx context.Context, changes []dialect.Change) (int, error) {
+	if !f.looked {
+		if err := f.look(); err != nil {
+			return 0, err
+		}
+	}
+	w := writing{files: f}
+	for i := range changes {
+		if err := w.change(ctx, i, &changes[i]); err != nil {
+			return w.done, err
+		}
+	}
+	err := w.flush(len(changes))
+	return w.done, err
+}
+
+// writing is one Write: changes gather until they are flushed, lines before marks.
+type writing struct {
+	*files
+	labels map[mail.Name]string // of the workspaces, once they are needed
+	done   int                  // changes before this one are in the files
+	lines  [][]byte
+	ids    []mail.ID // of lines
+	edits  []edit
+}
+
+// change takes in change number i.
+func (w *writing) change(ctx context.Context, i int, c *dialect.Change) error {
+	switch {
+	case c.Message != nil:
+		return w.message(ctx, c)
+	case c.Receipt != nil:
+		w.receipt(c)
+	case c.Erased != nil:
+		if err := w.flush(i); err != nil {
+			return err
+		}
+		return w.erase(c.Erased.Message)
+	}
+	return nil
+}
+
+// message gathers the line of an entry.
+func (w *writing) message(ctx context.Context, c *dialect.Change) error {
+	if c.Item == nil || w.files.ids[c.Item.ID] || slices.Contains(w.ids, c.Item.ID) {
+		return nil
+	}
+	m := &c.Item.Message
+	if w.labels == nil && slices.Contains(m.To, mail.ToUser) {
+		var err error
+		if w.labels, err = labels(ctx, w.opts.Service); err != nil {
+			return err
+		}
+	}
+	label, ok := labelOf(m, w.labels)
+	if !ok {
+		return nil
+	}
+	e := entryOf(m, label)
+	line, err := e.encode()
+	if err != nil {
+		return err
+	}
+	w.lines, w.ids = append(w.lines, line), append(w.ids, m.ID)
+	return nil
+}
+
+// receipt gathers what the user did with an entry. An archived entry counts as read, because it is out of sight elsewhere.
+func (w *writing) receipt(c *dialect.Change) {
+	id := c.Receipt.Message
+	if c.Receipt.Reader != mail.ToUser || !w.files.ids[id] && !slices.Contains(w.ids, id) {
+		return
+	}
+	switch c.Receipt.Mark {
+	case mail.MarkRead, mail.MarkArchived:
+		w.edits = append(w.edits, edit{id: id, read: true, at: c.At})
+	case mail.MarkUnread:
+		w.edits = append(w.edits, edit{id: id})
+	case mail.MarkUnarchived:
+		if _, read := readAt(c.Item); !read {
+			w.edits = append(w.edits, edit{id: id})
+		}
+	}
+}
+
+// readAt returns when the user read an entry, and whether.
+func readAt(it *mail.Item) (mail.Time, bool) {
+	if it == nil {
+		return 0, false
+	}
+	for _, d := range it.Deliveries {
+		if d.Agent == mail.User && (d.State == mail.Read || d.State == mail.Archived) {
+			return d.At, true
+		}
+	}
+	return 0, false
+}
+
+// flush brings into the files what was gathered; with it everything before change i is there.
+func (w *writing) flush(i int) error {
+	if len(w.lines) > 0 {
+		if err := w.entries.Append(w.lines...); err != nil {
+			return err
+		}
+		w.info, _ = w.entries.Stat() // it may be a new one
+	}
+	for _, id := range w.ids {
+		w.add(id)
+	}
+	w.lines, w.ids = nil, nil
+	if err := w.editMarks(w.edits); err != nil {
+		return err
+	}
+	w.edits, w.done = nil, i
+	return nil
+}
+
+// erase takes an entry out of the files for good: its line, its marker, a torn line that begins as it does, and what a crash left of
+// earlier rewriting.
+func (f *files) erase(id mail.ID) error {
+	torn := jsonx.AppendQuote([]byte(`{"id":`), string(id))
+	text, err := f.dir.ReadFile(inboxDir + "/entries.jsonl")
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	if err == nil && (f.ids[id] || bytes.Contains(text, torn)) {
+		err := f.entries.Rewrite(func(line []byte) []byte {
+			e, err := parse(line)
+			if err == nil && e.ID == string(id) || err != nil && bytes.HasPrefix(line, torn) {
+				return nil
+			}
+			return line
+		})
+		if err != nil {
+			return err
+		}
+		f.info, _ = f.entries.Stat()
+	}
+	delete(f.ids, id)
+	f.order = slices.DeleteFunc(f.order, func(o mail.ID) bool { return o == id })
+	f.news.Items = slices.DeleteFunc(f.news.Items, func(it mail.Item) bool { return it.ID == id })
+	if err := f.editMarks([]edit{{id: id}}); err != nil && f.badMarks == nil { // a marker that cannot be found holds nothing but an id
+		return err
+	}
+	return f.sweep()
+}
+
+// sweep removes temporary files of a rewriting that was killed: they hold what is being erased.
+func (f *files) sweep() error {
+	all, err := f.dir.ReadDir(inboxDir)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	for _, e := range all {
+		if strings.HasPrefix(e.Name(), ".entries.jsonl.") && strings.HasSuffix(e.Name(), ".tmp") {
+			err = errors.Join(err, f.dir.Remove(inboxDir+"/"+e.Name()))
+		}
+	}
+	return err
+}
+
+// Watch implements dialect.Files.
+func (f *files) Watch() []string { return []string{f.entries.Path()} }
+
+// Close implements dialect.Files.
+func (f *files) Close() error { return errors.Join(f.entries.Close(), f.saveSeen(true)) }

@@ -1,0 +1,126 @@
+package openalice
+
+import (
+	"context"
+
+	"pennypost/internal/fence"
+	"pennypost/internal/mail"
+	"pennypost/internal/office/dialect"
+)
+
+const inboxPushDescription = `Put an entry into the Inbox of the person who runs this workspace. It is how your work reaches them when they are not looking at this session.
+
+Push when there is something they should see:
+- You finished a piece of work that they asked for: point to the report with docs.
+- You are blocked on a decision that only they can make: ask in comments.
+- A long-running job is due for a status check-in: a short summary in comments, with what exists so far in docs.
+
+Do not push internal steps: single tool calls, scratch files, debugging output. Those belong in this session. One entry for one occasion; an Inbox full of noise is not read.
+
+docs are pointers, not copies: each path is relative to the workspace's root, and the person sees the file as it is when they open the entry. comments is Markdown, in your own voice, and stands below the documents. At least one of the two must be present. The entry bears this workspace's name by itself.`
+
+const inboxPushInput = `{"type":"object","properties":{` +
+	`"docs":{"type":"array","description":"Files of this workspace to show, in this order.","items":{"type":"object","properties":{` +
+	`"path":{"type":"string","description":"Path relative to the workspace's root, such as research/report.md."}},"required":["path"],"additionalProperties":false}},` +
+	`"comments":{"type":"string","description":"Markdown: what you did, or what you want to know."}},"additionalProperties":false}`
+
+func inboxPush() dialect.Tool {
+	return dialect.Tool{
+		Name: "inbox_push", Title: "Push to the Inbox", Description: inboxPushDescription, Input: inboxPushInput, Run: push,
+	}
+}
+
+// pushed answers a push. A push that is refused is an answer too: the original throws nothing at the agent.
+type pushed struct {
+	OK      bool    `json:"ok"`
+	EntryID mail.ID `json:"entryId,omitempty"`
+	TS      int64   `json:"ts,omitzero"`
+	Error   string  `json:"error,omitempty"`
+}
+
+// refused is the answer to a push that is refused. It quotes what was pushed, and so has a limit.
+func refused(why string) pushed { return pushed{Error: fence.Clip(why, fence.MaxError)} }
+
+func push(ctx context.Context, c *dialect.Call) (any, error) {
+	var args struct {
+		Docs []struct {
+			Path string `json:"path"`
+		} `json:"docs"`
+		Comments string `json:"comments"`
+	}
+	if err := c.Decode(&args); err != nil {
+		return nil, err
+	}
+	var docs []mail.Doc
+	for _, d := range args.Docs {
+		docs = append(docs, mail.Doc{Path: d.Path})
+	}
+	if why := checkPush(docs, args.Comments); why != "" {
+		return refused(why), nil
+	}
+	labels, err := labels(ctx, c.Service)
+	if err != nil {
+		return nil, err
+	}
+	label := labels[c.Caller]
+	if label == "" { // the workspace was removed after the door had let it in
+		label = string(c.Caller)
+	}
+	return answer(ctx, c, mail.Draft{
+		Subject: label, Body: args.Comments, Docs: docs, Metadata: metadata(label, nil),
+	})
+}
+
+// answer sends a push to the user and answers as the original does.
+func answer(ctx context.Context, c *dialect.Call, d mail.Draft) (any, error) {
+	id, at, err := deliver(ctx, c, d)
+	switch mail.CodeOf(err) {
+	case "":
+		return pushed{OK: true, EntryID: id, TS: int64(at)}, nil
+	case mail.Invalid, mail.TooLarge, mail.Limited:
+		return refused(err.Error()), nil
+	}
+	return nil, err
+}
+
+// deliver sends a draft to the user and returns the message's id and time.
+func deliver(ctx context.Context, c *dialect.Call, d mail.Draft) (mail.ID, mail.Time, error) {
+	d.To, d.IDForm = mail.Recipients{string(mail.ToUser)}, mail.IDUUID
+	sent, err := c.Service.Send(ctx, d)
+	if err != nil {
+		return "", 0, err
+	}
+	it, err := c.Service.Message(ctx, sent.ID)
+	if err != nil { // it is sent all the same
+		return sent.ID, mail.TimeOf(c.Now), nil
+	}
+	return sent.ID, it.Sent, nil
+}
+
+const notifyUserDescription = `Deprecated. Show the person who runs this system a one-shot notification. It exists for automations from before workspaces (heartbeats, scheduled jobs). Inside a workspace use inbox_push instead: notifications have no documents, and do not appear in the Inbox.`
+
+const notifyUserInput = `{"type":"object","properties":{"text":{"type":"string","description":"What to say, in Markdown. It is kept as it is now."}},"required":["text"],"additionalProperties":false}`
+
+func notifyUser() dialect.Tool {
+	return dialect.Tool{
+		Name: "notify_user", Title: "Notify the user (deprecated)", Description: notifyUserDescription, Input: notifyUserInput, Run: notify,
+	}
+}
+
+func notify(ctx context.Context, c *dialect.Call) (any, error) {
+	var args struct {
+		Text string `json:"text"`
+	}
+	if err := c.Decode(&args); err != nil {
+		return nil, err
+	}
+	id, at, err := deliver(ctx, c, mail.Draft{Type: string(mail.Status), Body: args.Text, Metadata: mail.Metadata(notification)})
+	if err != nil {
+		return nil, err
+	}
+	return struct {
+		OK bool    `json:"ok"`
+		ID mail.ID `json:"id"`
+		TS int64   `json:"ts"`
+	}{true, id, int64(at)}, nil
+}

@@ -1,0 +1,184 @@
+package openalice
+
+import (
+	"bytes"
+	"slices"
+	"strings"
+
+	"golang.org/x/text/unicode/norm"
+
+	"pennypost/internal/base/jsonx"
+	"pennypost/internal/mail"
+	"pennypost/internal/office/dialect"
+)
+
+// entry is a line of entries.jsonl. The order of the fields is that of the document; what is empty is left out.
+type entry struct {
+	ID             string     `json:"id"`
+	TS             int64      `json:"ts"` // milliseconds
+	WorkspaceID    string     `json:"workspaceId"`
+	WorkspaceLabel string     `json:"workspaceLabel"`
+	Docs           []mail.Doc `json:"docs,omitempty"` // with revision, a later addition of the original
+	Comments       string     `json:"comments,omitempty"`
+
+	// Body is what the original has had in place of docs and comments since 0.92.1. It is read and never written.
+	Body string `json:"body,omitempty"`
+	// more are the members that mail has no word for: origin, and whatever comes.
+	more []jsonx.Member
+}
+
+// known reports whether entry has a field for a member.
+func known(name string) bool {
+	switch name {
+	case "id", "ts", "workspaceId", "workspaceLabel", "docs", "comments", "body":
+		return true
+	}
+	return false
+}
+
+// parse reads a line.
+func parse(line []byte) (entry, error) {
+	line = bytes.ToValidUTF8(line, []byte("\uFFFD"))
+	var e entry
+	if err := jsonx.UnmarshalLenient(line, &e); err != nil {
+		return e, err
+	}
+	all, _ := jsonx.Members(line) // it fails on halves of surrogate pairs only, and then nothing more is known
+	e.more = slices.DeleteFunc(all, func(m jsonx.Member) bool { return known(m.Name) })
+	return e, nil
+}
+
+// encode writes e as JSON.stringify would, without the end of the line, with more behind it.
+func (e *entry) encode(more ...jsonx.Member) ([]byte, error) {
+	out, err := jsonx.Marshal(e)
+	if err != nil {
+		return nil, err
+	}
+	return join(out, slices.Concat(e.more, more)), nil
+}
+
+// join returns object, which has members, with more members behind them.
+func join(object []byte, more []jsonx.Member) []byte {
+	for _, m := range more {
+		value := m.Value.Clone()
+		_ = value.Compact() // on one line; it was read from JSON, so it can be
+		object = jsonx.AppendQuote(append(object[:len(object)-1], ','), m.Name)
+		object = append(append(append(object, ':'), value...), '}')
+	}
+	return object
+}
+
+// annotated is what the metadata of a message say: of an entry its label and the members that mail has no word for, of a notification
+// its tool.
+type annotated struct {
+	Openalice jsonx.Value `json:"openalice"`
+}
+
+// notification is the metadata of what notify_user sends.
+const notification = `{"openalice":"notify_user"}`
+
+func isNotification(m mail.Metadata) bool { return m.Text("openalice") == "notify_user" }
+
+// labelled is an entry's annotation.
+type labelled struct {
+	WorkspaceLabel string `json:"workspaceLabel"`
+}
+
+// labelIn returns the label that the metadata of a message hold, "" if they hold none.
+func labelIn(m mail.Metadata) string {
+	var of struct {
+		Openalice labelled `json:"openalice"`
+	}
+	if len(m) == 0 || jsonx.Unmarshal(m, &of) != nil {
+		return ""
+	}
+	return of.Openalice.WorkspaceLabel
+}
+
+// moreIn returns what the metadata of a message keep of the entry that it was.
+func moreIn(m mail.Metadata) []jsonx.Member {
+	var of annotated
+	if len(m) == 0 || jsonx.Unmarshal(m, &of) != nil {
+		return nil
+	}
+	all, _ := jsonx.Members(of.Openalice)
+	return slices.DeleteFunc(all, func(m jsonx.Member) bool { return known(m.Name) })
+}
+
+// metadata returns the metadata of an entry: its label, and as much of more as there is space for, which is all or nothing.
+func metadata(label string, more []jsonx.Member) mail.Metadata {
+	inner, _ := jsonx.Marshal(labelled{label})
+	out, _ := jsonx.Marshal(annotated{join(slices.Clone(inner), more)})
+	if len(out) > mail.MaxMetadata {
+		out, _ = jsonx.Marshal(annotated{inner})
+	}
+	return out
+}
+
+// Bounds of what a room takes from another system.
+const (
+	maxImport = 1 << 20             // bytes of a body
+	latest    = 253_402_300_799_999 // milliseconds: the end of the year 9999
+)
+
+// item returns the message that e is. An error says why it cannot be one.
+func (e *entry) item() (mail.Item, error) {
+	var it mail.Item
+	id, err := mail.ParseID(e.ID)
+	if err != nil {
+		return it, err
+	}
+	workspace, err := mail.ParseName(norm.NFC.String(e.WorkspaceID))
+	if err != nil {
+		return it, err
+	}
+	body := e.Comments
+	if body == "" {
+		body = e.Body
+	}
+	switch {
+	case e.TS <= 0 || e.TS > latest:
+		return it, mail.Errorf(mail.Invalid, "%d is not a time", e.TS)
+	case len(body) > maxImport:
+		return it, mail.Errorf(mail.TooLarge, "the comments are %d bytes long", len(body))
+	}
+	label := e.WorkspaceLabel
+	if label == "" {
+		label = e.WorkspaceID
+	}
+	label = dialect.Subject(label)
+	it.Message = mail.Message{
+		ID: id, Type: mail.Custom, From: mail.AgentAddress(workspace), To: []mail.Address{mail.ToUser},
+		Subject: label, Body: visible(body), Docs: possible(e.Docs),
+		Metadata: metadata(label, e.more), Sent: mail.Time(e.TS),
+	}
+	return it, nil
+}
+
+// visible replaces the one character that no message may contain.
+func visible(s string) string {
+	return strings.ReplaceAll(strings.ToValidUTF8(s, "\uFFFD"), "\x00", "\uFFFD")
+}
+
+// possible returns the documents that a message can name. The line keeps the others.
+func possible(docs []mail.Doc) []mail.Doc {
+	var out []mail.Doc
+	for _, d := range docs {
+		if d.Path != "" && len(d.Path) <= mail.MaxPath && !strings.ContainsRune(visible(d.Path), '\uFFFD') && len(out) < mail.MaxDocs {
+			out = append(out, d)
+		}
+	}
+	return out
+}
+
+// entryOf returns the entry that a message is, under the label that labelOf found.
+func entryOf(m *mail.Message, label string) entry {
+	e := entry{
+		ID: string(m.ID), TS: int64(m.Sent), WorkspaceID: string(m.From.Signer()), WorkspaceLabel: label,
+		Docs: m.Docs, Comments: m.Body, more: moreIn(m.Metadata),
+	}
+	if labelIn(m.Metadata) == "" && m.Subject != "" { // sent with other tools: an entry has no place for a subject
+		e.Comments = strings.TrimSuffix("**"+m.Subject+"**\n\n"+m.Body, "\n\n")
+	}
+	return e
+}

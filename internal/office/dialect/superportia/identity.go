@@ -1,0 +1,240 @@
+package superportia
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	"golang.org/x/text/unicode/norm"
+
+	"pennypost/internal/base/jsonx"
+	"pennypost/internal/mail"
+	"pennypost/internal/policy"
+)
+
+// identity is a line of the document's table of identities, and of the file that "identities load" reads.
+type identity struct {
+	Identity mail.Name `json:"identity"`
+	Ship     string    `json:"ship"`
+	Platform string    `json:"platform"`
+	Role     string    `json:"role"`
+	// ID is what SP_AGENT_ID may hold instead of the identity, such as mac-cli.
+	ID string `json:"id,omitempty"`
+}
+
+// Where the roster keeps an identity: the role is the agent's first role, the rest are tags, so that mail can be addressed to a ship. The
+// agent's Client is no place for the platform: whichever program connects puts its own name there.
+const (
+	shipTag     = "domain:ship:"
+	platformTag = "domain:platform:"
+	// placeTag is followed by the identity's place in its file, three digits, and ":" and its ID if it has one.
+	placeTag = "domain:identity:"
+)
+
+// maxIdentities is what three digits can count.
+const maxIdentities = 999
+
+// decodeIdentities reads a file of identities and checks that all can be registered.
+func decodeIdentities(data []byte) ([]identity, error) {
+	var list []identity
+	if err := jsonx.Unmarshal(data, &list); err != nil {
+		return nil, mail.Errorf(mail.Invalid, `this is not a list of identities ([{"identity","ship","platform","role"},…]): %s; nothing was loaded`, jsonx.Explain(err))
+	}
+	if len(list) > maxIdentities {
+		return nil, mail.Errorf(mail.TooLarge, "the file has %d identities; at most %d are allowed; nothing was loaded", len(list), maxIdentities)
+	}
+	names, ids := make(map[mail.Name]bool), make(map[string]bool)
+	for i := range list {
+		id := &list[i]
+		id.normalise()
+		switch err := id.check(); {
+		case err != nil:
+			return nil, mail.Errorf(mail.CodeOf(err), "identity %d: %w; nothing was loaded", i+1, err)
+		case names[id.Identity] || ids[id.ID]:
+			return nil, mail.Errorf(mail.Invalid, "identity %d, %q, or its id stands in the file twice; nothing was loaded", i+1, id.Identity)
+		}
+		names[id.Identity], ids[id.ID] = true, id.ID != ""
+	}
+	return list, nil
+}
+
+func (id *identity) normalise() {
+	id.Identity = mail.Name(norm.NFC.String(string(id.Identity)))
+	for _, s := range []*string{&id.Ship, &id.Platform, &id.Role, &id.ID} {
+		*s = norm.NFC.String(*s)
+	}
+}
+
+func (id *identity) check() error {
+	if _, err := mail.ParseName(string(id.Identity)); err != nil {
+		return err
+	}
+	if _, err := mail.ParseRole(id.Role); err != nil {
+		return err
+	}
+	for _, tag := range id.tags(maxIdentities) {
+		if _, err := mail.ParseTag(tag, mail.TagNamespaces()); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// tags are what the roster is to hold of id, which stands at a place of its file.
+func (id *identity) tags(place int) []string {
+	tag := fmt.Sprintf("%s%03d", placeTag, place)
+	if id.ID != "" {
+		tag += ":" + id.ID
+	}
+	tags := []string{tag}
+	if id.Ship != "" {
+		tags = append(tags, shipTag+id.Ship)
+	}
+	if id.Platform != "" {
+		tags = append(tags, platformTag+id.Platform)
+	}
+	return tags
+}
+
+// presence registers id, keeping what the roster says of the agent beyond it.
+func (id *identity) presence(place int, known mail.Agent) mail.Presence {
+	p := mail.Presence{Name: id.Identity, Roles: []string{id.Role}, Tags: id.tags(place)}
+	if loaded := tagValue(known, placeTag) != ""; loaded && len(known.Roles) > 0 {
+		known.Roles = known.Roles[1:] // that one came from a file
+	}
+	for _, role := range known.Roles {
+		if role != id.Role {
+			p.Roles = append(p.Roles, role)
+		}
+	}
+	for _, tag := range known.Tags {
+		if !strings.HasPrefix(tag, shipTag) && !strings.HasPrefix(tag, platformTag) && !strings.HasPrefix(tag, placeTag) {
+			p.Tags = append(p.Tags, tag)
+		}
+	}
+	return p
+}
+
+// identityOf is what the roster says of an agent, and its place in the order of identities: those that were loaded as they stand in
+// their file, then the others.
+func identityOf(a mail.Agent) (id identity, place string) {
+	id = identity{Identity: a.Name, Ship: tagValue(a, shipTag), Platform: tagValue(a, platformTag)}
+	if len(a.Roles) > 0 {
+		id.Role = a.Roles[0]
+	}
+	place, id.ID, _ = strings.Cut(tagValue(a, placeTag), ":")
+	return id, cmp.Or(place, "others") // letters are behind digits
+}
+
+func tagValue(a mail.Agent, prefix string) string {
+	for _, tag := range a.Tags {
+		if value, ok := strings.CutPrefix(tag, prefix); ok {
+			return value
+		}
+	}
+	return ""
+}
+
+// identities returns the identities of a roster in their order.
+func identities(roster []mail.Agent) []identity {
+	roster = slices.Clone(roster)
+	slices.SortStableFunc(roster, func(a, b mail.Agent) int {
+		_, x := identityOf(a)
+		_, y := identityOf(b)
+		return cmp.Or(cmp.Compare(x, y), cmp.Compare(a.Name, b.Name))
+	})
+	list := make([]identity, len(roster))
+	for i, a := range roster {
+		list[i], _ = identityOf(a)
+	}
+	return list
+}
+
+// load registers identities. Those that the room has besides stay.
+func load(ctx context.Context, svc mail.Service, list []identity) error {
+	roster, err := svc.Agents(ctx)
+	if err != nil {
+		return err
+	}
+	for i := range list {
+		known, _ := find(roster, list[i].Identity)
+		if _, err := svc.Register(ctx, list[i].presence(i+1, known)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func find(roster []mail.Agent, name mail.Name) (mail.Agent, bool) {
+	i := slices.IndexFunc(roster, func(a mail.Agent) bool { return a.Name == name })
+	if i < 0 {
+		return mail.Agent{}, false
+	}
+	return roster[i], true
+}
+
+// exact returns the identity that was typed: one of the roster, or the person, as whom the room's mail can come from and must be
+// answerable. Only NFC is applied, no folding of case or width and no trimming. reason begins the error's text.
+func exact(ctx context.Context, svc mail.Service, typed, reason string) (mail.Name, error) {
+	name := mail.Name(norm.NFC.String(typed))
+	if name == mail.User {
+		return name, nil
+	}
+	roster, err := svc.Agents(ctx)
+	if err != nil {
+		return "", err
+	}
+	if _, ok := find(roster, name); ok {
+		return name, nil
+	}
+	return "", mail.Errorf(mail.NotFound, "%s: %q is not an identity, and only the exact one will do. %s", reason, typed, suggest(roster, typed))
+}
+
+// maxSuggested is how many identities an error lists if none resembles what was typed.
+const maxSuggested = 20
+
+// suggest names the identities that resemble a word most.
+func suggest(roster []mail.Agent, word string) string {
+	names := make([]string, 0, len(roster))
+	for _, id := range identities(roster) {
+		names = append(names, string(id.Identity))
+	}
+	if near := policy.Nearest(strings.TrimSpace(word), names, 3); len(near) > 0 {
+		return "Nearest identities: " + quoteAll(near)
+	}
+	if len(names) == 0 {
+		return "The room has no identities yet; the person loads them with: pennypost superportia identities load FILE"
+	}
+	return "The identities are " + quoteAll(names[:min(len(names), maxSuggested)])
+}
+
+// quoteAll quotes, so that the spaces within a name are seen to belong to it.
+func quoteAll(words []string) string { return `"` + strings.Join(words, `", "`) + `"` }
+
+// agentID is the variable in which SuperPortia's configuration names the identity of a process.
+const agentID = "SP_AGENT_ID"
+
+// identify finds out who SP_AGENT_ID is: the identity of exactly that name, else the one that was loaded with that id. Guessing further
+// ("mac-cli" fits two of the document's identities) would give one agent the mailbox of another.
+func identify(ctx context.Context, svc mail.Service, getenv func(string) string) (mail.Name, error) {
+	given := norm.NFC.String(getenv(agentID))
+	if given == "" {
+		return "", nil
+	}
+	roster, err := svc.Agents(ctx)
+	if err != nil {
+		return "", err
+	}
+	if _, ok := find(roster, mail.Name(given)); ok {
+		return mail.Name(given), nil
+	}
+	for _, id := range identities(roster) {
+		if id.ID == given {
+			return id.Identity, nil
+		}
+	}
+	return "", mail.Errorf(mail.NotFound, `%s is %q, which is neither an identity of this room nor the "id" of one. %s. Set it to an exact identity, or load a file in which the identity has "id": %q`,
+		agentID, given, suggest(roster, strings.ReplaceAll(given, "-", " ")), given)
+}

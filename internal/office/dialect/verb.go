@@ -1,0 +1,94 @@
+package dialect
+
+import (
+	"context"
+	"io"
+	"strconv"
+	"time"
+
+	"pennypost/internal/base/jsonx"
+	"pennypost/internal/mail"
+)
+
+// Verb is a command that the protocol's people know.
+type Verb struct {
+	Path    string // the words behind the dialect's name: "mailbox send"
+	Short   string // one line of help
+	Long    string
+	Example string
+	Args    string // what stands behind the flags, for the usage line: "ID DIR"
+	MinArgs int
+	MaxArgs int // -1: any number
+	Flags   []Flag
+	// Writes says that the verb changes something, and so wants the bridge of Dialect.InProject.
+	Writes bool
+	Run    func(ctx context.Context, v *Invocation) error
+}
+
+// FlagKind is what a flag takes.
+type FlagKind int
+
+// The kinds of flags.
+const (
+	Text   FlagKind = iota // --name VALUE
+	Switch                 // --name
+	Number                 // --name 5
+)
+
+// Flag is a flag of a verb. The flags of every command (--room, --as, --json, --help) are there anyway.
+type Flag struct {
+	Name     string
+	Usage    string // `VALUE` in back quotes names what it takes
+	Kind     FlagKind
+	Default  string
+	Required bool
+}
+
+// Invocation is one run of a verb.
+type Invocation struct {
+	Args   []string
+	Values map[string]string // flags by name, defaults filled in
+	Given  map[string]bool   // flags that were given
+
+	Stdin          io.Reader
+	Stdout, Stderr io.Writer
+	// Fenced is standard output for what package fence has rendered. What an agent gets by Stdout is made harmless on its
+	// way, fences too.
+	Fenced  io.Writer
+	JSON    bool   // --json was given
+	Dir     string // where the command runs
+	Project string // root of the project around Dir: where files of an InProject dialect lie
+	Getenv  func(string) string
+	Now     time.Time
+
+	// Caller is as whom the command speaks: --as, $PENNYPOST_AGENT, what Identify found, else the user. It is an error if an agent's
+	// process would be the user.
+	Caller func(ctx context.Context) (mail.Name, error)
+	// As returns the room as name sees it, starting the post office if it does not run. The user is refused to an agent's process.
+	As func(ctx context.Context, name mail.Name) (mail.Service, error)
+	// Bridge adds a bridge of this dialect to a directory, if the room has none there, and returns how it fares. Only the user may.
+	Bridge func(ctx context.Context, dir string, mode mail.BridgeMode) (mail.BridgeStatus, error)
+}
+
+// Text returns the value of a flag.
+func (v *Invocation) Text(name string) string { return v.Values[name] }
+
+// Switch returns whether a switch was given.
+func (v *Invocation) Switch(name string) bool { return v.Values[name] == "true" }
+
+// Number returns the value of a number; the command line has checked that it is one.
+func (v *Invocation) Number(name string) int {
+	n, _ := strconv.Atoi(v.Values[name])
+	return n
+}
+
+// Decode reads the arguments of a tool: unknown and repeated members are errors.
+func (c *Call) Decode(into any) error {
+	if len(c.Args) == 0 {
+		return nil
+	}
+	if err := jsonx.UnmarshalStrict(c.Args, into); err != nil {
+		return mail.Errorf(mail.Invalid, "the arguments do not fit: %s", jsonx.Explain(err))
+	}
+	return nil
+}

@@ -1,0 +1,104 @@
+package hook
+
+import (
+	"strings"
+
+	"pennypost/internal/base/jsonx"
+)
+
+// Client is how one program speaks with its hooks. Its functions are pure.
+type Client struct {
+	Name string
+	// Editor says that the program runs many sessions, in many processes of one name.
+	Editor bool
+	// dirVar is the variable in which the program gives its hooks, and MCP servers, the project's directory.
+	dirVar string
+	// read turns what the program says into an Event.
+	read func(typed string, in input) Event
+	// answer says something in the program's words.
+	answer func(e *Event, s speech) Answer
+}
+
+// Answer is what a hook's process leaves behind.
+type Answer struct {
+	Out, Err string
+	Exit     int
+	// Shell is a line for the file that the client runs before each command of the session's shell; "": none.
+	Shell string
+}
+
+// speech is what is to be said to the model.
+type speech struct {
+	kind speechKind
+	text string
+}
+
+type speechKind int
+
+const (
+	silence speechKind = iota
+	tell               // text is for the model to know
+	goOn               // the turn goes on, with text
+	forbid             // the tool must not run, because of text
+)
+
+// Clients returns the clients whose hooks are understood.
+func Clients() []Client {
+	return []Client{claude(), vscode(), codex(), gemini(), cursor(), copilot()}
+}
+
+// FindClient returns the client of a name.
+func FindClient(name string) (Client, bool) {
+	for _, c := range Clients() {
+		if c.Name == name {
+			return c, true
+		}
+	}
+	return Client{}, false
+}
+
+// ProjectDir returns the project's directory as a client tells its hooks and servers in their environment, "" if it does not. The working
+// directory may be anywhere below it.
+func ProjectDir(client string, getenv func(string) string) string {
+	if c, ok := FindClient(client); ok && c.dirVar != "" {
+		return getenv(c.dirVar)
+	}
+	return ""
+}
+
+// object writes one JSON object. The texts in it were made harmless before and are UTF-8.
+func object(v any) string {
+	b, err := jsonx.Marshal(v)
+	if err != nil {
+		return ""
+	}
+	return string(b)
+}
+
+// specific is how Claude Code, and those that follow it, have what concerns one event.
+type specific struct {
+	Event    string `json:"hookEventName"`
+	Context  string `json:"additionalContext,omitempty"`
+	Decision string `json:"decision,omitempty"`
+	Reason   string `json:"reason,omitempty"`
+	May      string `json:"permissionDecision,omitempty"`
+	Why      string `json:"permissionDecisionReason,omitempty"`
+}
+
+func (s specific) String() string {
+	return object(struct {
+		Output specific `json:"hookSpecificOutput"`
+	}{s})
+}
+
+// verdict is a decision at the top of an answer.
+type verdict struct {
+	Decision string `json:"decision"`
+	Reason   string `json:"reason"`
+}
+
+func (v verdict) String() string { return object(v) }
+
+// ourPrompt reports whether a prompt is what we said to keep a turn going, which some clients hand to their hooks again as if somebody
+// had typed it. No new turn begins with it.
+func ourPrompt(in input) bool { return strings.HasPrefix(in.text("prompt"), greeting) }

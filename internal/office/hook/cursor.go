@@ -1,0 +1,60 @@
+package hook
+
+import (
+	"pennypost/internal/mail"
+	"pennypost/internal/wire"
+)
+
+// cursor is Cursor (cursor.com/docs/agent/hooks; what was seen by others of 2.x). A prompt takes no context. A turn is kept going by
+// a message that is sent as if somebody had typed it, five times in a row unless the person allows more.
+func cursor() Client {
+	return Client{Name: "cursor", Editor: true, dirVar: "CURSOR_PROJECT_DIR", read: readCursor, answer: answerCursor}
+}
+
+func readCursor(typed string, in input) Event {
+	e := in.event("cursor", typed)
+	switch e.kind() {
+	case "sessionstart":
+		e.Moment, e.Carries = mail.SessionStart, true
+	case "beforesubmitprompt":
+		e.Moment = mail.TurnStart
+		if ourPrompt(in) {
+			e.Moment = mail.AfterTool
+		}
+	case "pretooluse", "beforeshellexecution", "beforemcpexecution":
+		e.Moment, e.Carries = mail.BeforeTool, true
+	case "posttooluse":
+		e.Moment, e.Carries = mail.AfterTool, true
+	case "stop":
+		e.Moment, e.Carries = mail.TurnEnd, true
+		status := in.text("status")
+		e.Over = status != "" && status != "completed"
+	case "sessionend":
+		e.Moment = mail.SessionEnd
+		switch in.text("reason") {
+		case "window_close", "user_close":
+			e.Frozen = true
+		}
+	}
+	return e
+}
+
+func answerCursor(e *Event, s speech) Answer {
+	switch s.kind {
+	case tell:
+		return Answer{Out: object(struct {
+			Context string `json:"additional_context"`
+		}{s.text})}
+	case forbid:
+		return Answer{Out: object(struct {
+			May   string `json:"permission"`
+			User  string `json:"user_message"`
+			Agent string `json:"agent_message"`
+		}{"deny", s.text, s.text})}
+	case goOn:
+		return Answer{Out: object(struct {
+			Message string `json:"followup_message"`
+		}{s.text})}
+	}
+	return Answer{Out: wire.Silence(e.Client, e.Name)}
+}

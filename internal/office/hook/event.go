@@ -1,0 +1,135 @@
+package hook
+
+import (
+	"strings"
+
+	"pennypost/internal/base/jsonx"
+	"pennypost/internal/mail"
+)
+
+// Event is what a client says at a moment of a session.
+type Event struct {
+	Client  string
+	Name    string      // of the event, as the client spells it
+	Moment  mail.Moment // "": nobody needs to know
+	Session Session
+	Agent   mail.Name // where the client itself names the agent
+
+	Carries   bool // text that answers the event reaches the model
+	Sub       bool // it happened to a subagent
+	Own       bool // the tool is one of Pennypost's
+	Frozen    bool // the session ends, and can be resumed
+	Over      bool // the turn has ended, whatever a hook says
+	Compacted bool // the session goes on with a summary of what it was
+}
+
+// Session is what a client says of a session. Its socket and token are keys to it: they are for doors of this machine, and go into no journal
+// and no log.
+type Session struct {
+	ID      string
+	Dir     string // the project's, as an absolute path
+	Version string // of the client
+	Process string // the running program, as package process names it
+	Socket  string // where the session takes messages
+	Token   Secret // and what it wants to see first
+	Mode    string // of its permissions
+	Tmux    string // under which server of tmux it runs
+	Pane    string // and where there
+}
+
+// access is what doors want to know.
+func (s *Session) access() *mail.Access {
+	return &mail.Access{Dir: s.Dir, Version: s.Version, Mode: s.Mode, Socket: s.Socket, Token: string(s.Token), Tmux: s.Tmux, Pane: s.Pane}
+}
+
+// Secret is text that does not print.
+type Secret string
+
+// String does not tell.
+func (Secret) String() string { return "(secret)" }
+
+// GoString does not tell.
+func (Secret) GoString() string { return "(secret)" }
+
+// input is the JSON object that a client hands to its hook, as far as we read it.
+type input map[string]jsonx.Value
+
+// members are the names of what is read, in all the spellings that clients have: Claude's hooks are run by others too.
+func members() []string {
+	return []string{
+		"hook_event_name", "hookEventName", "session_id", "sessionId", "conversation_id", "cwd", "workspace_roots",
+		"agent_id", "agentId", "tool_name", "toolName", "tool_input", "toolInput", "toolArgs", "command",
+		"source", "reason", "prompt", "timestamp", "notification_type", "notificationType", "teammate_name", "teammateName",
+		"status", "recoverable", "cursor_version", "permission_mode", "permissionMode",
+	}
+}
+
+// text returns the first of the members that is a string and not empty.
+func (in input) text(names ...string) string {
+	for _, name := range names {
+		var s string
+		if jsonx.UnmarshalLenient(in[name], &s) == nil && s != "" {
+			return s
+		}
+	}
+	return ""
+}
+
+// isFalse reports whether a member is there and false.
+func (in input) isFalse(name string) bool { return string(in[name]) == "false" }
+
+// event returns what all clients have in common. typed is the event's name as it stands in the client's configuration; what the
+// client itself says counts more.
+func (in input) event(client, typed string) Event {
+	e := Event{Client: client, Name: typed}
+	if name := in.text("hook_event_name", "hookEventName"); name != "" {
+		e.Name = name
+	}
+	e.Session.ID = in.text("session_id", "sessionId", "conversation_id")
+	e.Session.Dir = in.text("cwd")
+	var roots []string
+	if jsonx.UnmarshalLenient(in["workspace_roots"], &roots) == nil && len(roots) > 0 {
+		e.Session.Dir = roots[0]
+	}
+	e.Session.Version = in.text("cursor_version")
+	e.Session.Mode = in.text("permission_mode", "permissionMode")
+	e.Sub = in.text("agent_id", "agentId") != ""
+	e.Own = ownTool(in.text("tool_name", "toolName"), in.command())
+	return e
+}
+
+// kind is the event's name without the case of its letters, which clients change.
+func (e *Event) kind() string { return strings.ToLower(e.Name) }
+
+// command returns the command line that a tool is to run.
+func (in input) command() string {
+	if s := in.text("command"); s != "" {
+		return s
+	}
+	for _, name := range []string{"tool_input", "toolInput", "toolArgs"} {
+		raw := in[name]
+		var quoted string
+		if jsonx.UnmarshalLenient(raw, &quoted) == nil { // some wrap an object in a string
+			raw = jsonx.Value(quoted)
+		}
+		var args struct {
+			Command string `json:"command"`
+		}
+		if jsonx.UnmarshalLenient(raw, &args) == nil && args.Command != "" {
+			return args.Command
+		}
+	}
+	return ""
+}
+
+// ownTool reports whether a tool is Pennypost's own: an MCP tool of a server of that name, however the client spells it, or a single
+// command. Nobody is kept from these: it is how an agent reads the order to stop, and says that it has.
+func ownTool(name, command string) bool {
+	name = strings.ToLower(name)
+	if strings.HasPrefix(name, "pennypost") || strings.HasPrefix(name, "mcp") && strings.Contains(name, "pennypost") {
+		return true
+	}
+	word, _, _ := strings.Cut(strings.TrimSpace(command), " ")
+	word = strings.TrimSuffix(word[strings.LastIndexAny(word, `/\`)+1:], ".exe")
+	return word == "pennypost" && !strings.ContainsAny(command, "\n\r;&|<>`$(){}")
+}

@@ -1,0 +1,168 @@
+package hook
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+
+	"pennypost/internal/base/jsonx"
+	"pennypost/internal/mail"
+)
+
+// Mailbox is where an agent has its mail.
+type Mailbox struct {
+	Room  mail.RoomName
+	Agent mail.Name
+	// As returns the room as an agent sees it: as Agent, or as what Agent is called because another session bears that name.
+	As func(mail.Name) (Service, error)
+	// Ring waits until Agent is rung, and gives what there is to hand over to hand: once, and nil after every silence.
+	Ring func(ctx context.Context, at mail.Listener, hand func(*mail.Rung) error) error
+}
+
+// Service is what a hook has to know of a room. Every mail.Service is one.
+type Service interface {
+	mail.Turner
+	mail.Marker
+}
+
+// Call is one hook that a client ran, as its process handed it over.
+type Call struct {
+	Client, Event string // as they stand in the client's configuration
+	Input         []byte // what the client said: a JSON object
+	// Getenv returns a variable of the hook's process.
+	Getenv func(string) string
+	// Process names the program that runs the hook; nil: it is not known.
+	Process func(topmost bool) string
+	// Enter finds the mailbox that an event is about.
+	Enter func(ctx context.Context, e *Event) (*Mailbox, error)
+}
+
+// Marks are due once the client has taken what a hook says. Nil: none are.
+type Marks struct{ pending }
+
+// Answer tells the room what happened and returns what the hook's process is to leave behind, and what is to be marked once the client has
+// taken it. An error says why there is nothing to say; the answer is then what that client takes for silence.
+func (c *Call) Answer(ctx context.Context) (Answer, *Marks, error) {
+	client, ok := FindClient(c.Client)
+	if !ok {
+		return Answer{}, nil, fmt.Errorf("the client %q is not known", c.Client)
+	}
+	e := Event{Client: client.Name, Name: c.Event}
+	t, err := c.ask(ctx, &client, &e)
+	answer := client.answer(&e, speech{t.kind, t.text})
+	if err != nil {
+		return answer, nil, err
+	}
+	answer.Shell = c.shell(&e, t.agent)
+	if len(t.whole)+len(t.pointed) == 0 {
+		return answer, nil, nil
+	}
+	return answer, &Marks{t}, nil
+}
+
+// pending is what is to be said, and to be marked when it was.
+type pending struct {
+	words
+	kind  speechKind
+	box   *Mailbox
+	agent mail.Name
+}
+
+// ask reads what the client says, tells the room and returns what there is to be said. With an error there is nothing.
+func (c *Call) ask(ctx context.Context, client *Client, e *Event) (pending, error) {
+	in, err := read(c.Input)
+	if err != nil {
+		return pending{}, err
+	}
+	*e = client.read(c.Event, in)
+	if e.Moment == "" || e.Sub && e.Moment != mail.BeforeTool || e.Own && e.Moment == mail.BeforeTool {
+		return pending{}, nil
+	}
+	if e.Session.ID == "" {
+		return pending{}, fmt.Errorf("%s of %s names no session", e.Name, e.Client)
+	}
+	c.know(client, e)
+	box, err := c.Enter(ctx, e)
+	if err != nil {
+		return pending{}, err
+	}
+	svc, err := box.As(box.Agent)
+	if err != nil {
+		return pending{}, err
+	}
+	brief, err := svc.Turn(ctx, mail.Turn{
+		Moment: e.Moment, Session: e.Session.ID, Client: e.Client, Process: e.Session.Process, Frozen: e.Frozen, Over: e.Over, Quiet: !e.Carries,
+		Access: e.Session.access(),
+	})
+	if err != nil {
+		return pending{}, err
+	}
+	t := pending{box: box, agent: brief.Agent}
+	t.kind, t.words = say(e, box, &brief)
+	return t, nil
+}
+
+// know adds what is known of the session from elsewhere.
+func (c *Call) know(client *Client, e *Event) {
+	if dir := ProjectDir(e.Client, c.Getenv); dir != "" {
+		e.Session.Dir = dir
+	}
+	if c.Process != nil && e.Agent == "" {
+		e.Session.Process = c.Process(client.Editor || e.Client == "vscode")
+	}
+	if e.Client == "claude" {
+		e.Session.Socket = c.Getenv("CLAUDE_CODE_MESSAGING_SOCKET")
+		e.Session.Token = Secret(c.Getenv("CLAUDE_CODE_MESSAGING_TOKEN"))
+	}
+	e.Session.Tmux, e.Session.Pane = c.Getenv("TMUX"), c.Getenv("TMUX_PANE")
+}
+
+// say decides what to say.
+func say(e *Event, box *Mailbox, brief *mail.Briefing) (speechKind, words) {
+	if !e.Carries {
+		return silence, words{}
+	}
+	if e.Moment == mail.BeforeTool {
+		if brief.Cancel == nil {
+			return silence, words{}
+		}
+		return forbid, order(brief)
+	}
+	w := news(e, box, brief)
+	switch {
+	case w.text == "":
+		return silence, words{}
+	case e.Moment == mail.TurnEnd && brief.Continue:
+		return goOn, w
+	case e.Moment == mail.TurnEnd:
+		return silence, words{}
+	}
+	return tell, w
+}
+
+// Write records what was told.
+func (t *Marks) Write(ctx context.Context) error {
+	svc, err := t.box.As(t.agent)
+	if err != nil {
+		return err
+	}
+	for _, m := range []mail.Marking{{IDs: t.whole, Mark: mail.MarkPresented}, {IDs: t.pointed, Mark: mail.MarkNotified}} {
+		if len(m.IDs) == 0 {
+			continue
+		}
+		m.Door = mail.HookDoor
+		if _, err := svc.Mark(ctx, m); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// read reads the client's object.
+func read(text []byte) (input, error) {
+	in, err := jsonx.Pick(bytes.NewReader(text), members()...)
+	if err != nil {
+		return nil, fmt.Errorf("read the client's event: %w", err)
+	}
+	return in, nil
+}

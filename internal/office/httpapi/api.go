@@ -1,0 +1,245 @@
+package httpapi
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net/http"
+	"path"
+	"runtime/debug"
+	"strings"
+	"time"
+
+	"pennypost/internal/mail"
+	"pennypost/internal/wire"
+)
+
+// Defaults of Options.
+const (
+	defaultMaxRequest = 1 << 20
+	// A draft may be six times as long in JSON as in memory, and the largest allowed still fits into defaultMaxRequest. An
+	// import is read whole before anything of it is stored, so this is also what it may cost in memory.
+	defaultMaxImport = 64 << 20
+	// Proxies commonly cut a response that was silent for 60 s: four chances to be heard.
+	defaultKeepAlive = 15 * time.Second
+	// Long enough for a slow link to take one chunk.
+	defaultWriteTimeout = 30 * time.Second
+)
+
+// Options configure the handler. Office and Authenticate must be set; other zero values mean the defaults.
+type Options struct {
+	Office mail.Office
+
+	// Authenticate says who sent a request, from its connection and its credential. The handler trusts the answer. An
+	// error of code Unknown is answered with 401.
+	Authenticate func(*http.Request) (mail.Caller, error)
+
+	// Local reports whether a request comes from a process of this user on this machine. Nil: none does.
+	Local func(*http.Request) bool
+
+	// Line has the caller wait at a door until it is rung. It gives what there is to hand over to hand, once, and nil after every silence. Nil:
+	// nobody can wait here.
+	Line func(ctx context.Context, room mail.RoomName, caller mail.Name, at mail.Listener, silence time.Duration, hand func(*mail.Rung) error) error
+
+	// Hooks answer agents' clients. Nil: nobody does.
+	Hooks Hooks
+
+	// Status says how the post office is. Nil: the zero Status.
+	Status func(context.Context) (wire.Status, error)
+
+	// Stop begins to stop the post office and returns. Nil: it cannot be stopped from here.
+	Stop func()
+
+	// Remove takes a room out of the post office and keeps its files elsewhere. Nil: rooms cannot be removed from here.
+	Remove func(context.Context, mail.RoomName) (wire.RemovedRoom, error)
+
+	// Pages are where a browser is sent to. Nil: there are none.
+	Pages Pages
+
+	// Closing is done when the post office begins to stop: waits and event streams end then, other requests are
+	// finished. Nil: never.
+	Closing context.Context
+
+	Log          *slog.Logger  // default: discard
+	MaxRequest   int64         // bytes of a request's body; default 1 MiB
+	MaxImport    int64         // bytes of an import's body; default 64 MiB
+	KeepAlive    time.Duration // silence after which a waiting response gets a sign of life; default 15 s
+	WriteTimeout time.Duration // a client that takes nothing for so long is cut off; default 30 s
+}
+
+// Pages are the pages of the post office, and the browsers that are logged in to them.
+type Pages interface {
+	// Link makes an address that logs one browser in as the user, within ten minutes.
+	Link(wire.Login) (string, error)
+	// Sessions lists the browsers that are logged in, the last used first.
+	Sessions() []wire.Session
+	// EndSession logs one out, or all if id is "". An unknown one is an error of code NotFound.
+	EndSession(id string) error
+}
+
+func (o Options) withDefaults() Options {
+	if o.Line == nil {
+		o.Line = func(context.Context, mail.RoomName, mail.Name, mail.Listener, time.Duration, func(*mail.Rung) error) error {
+			return mail.Errorf(mail.Unavailable, "this post office rings nobody; wait for mail instead")
+		}
+	}
+	if o.Status == nil {
+		o.Status = func(context.Context) (wire.Status, error) { return wire.Status{}, nil }
+	}
+	if o.Closing == nil {
+		o.Closing = context.Background()
+	}
+	if o.Log == nil {
+		o.Log = slog.New(slog.DiscardHandler)
+	}
+	if o.MaxRequest == 0 {
+		o.MaxRequest = defaultMaxRequest
+	}
+	if o.MaxImport == 0 {
+		o.MaxImport = defaultMaxImport
+	}
+	if o.KeepAlive == 0 {
+		o.KeepAlive = defaultKeepAlive
+	}
+	if o.WriteTimeout == 0 {
+		o.WriteTimeout = defaultWriteTimeout
+	}
+	return o
+}
+
+// api serves the routes.
+type api struct {
+	opts   Options
+	mux    *http.ServeMux
+	routes []route
+}
+
+// New returns the handler of every path under /api/v1. It owns no goroutine and needs no closing.
+func New(opts Options) http.Handler {
+	a := &api{opts: opts.withDefaults(), mux: http.NewServeMux(), routes: routes()}
+	for i := range a.routes {
+		rt := &a.routes[i]
+		a.mux.HandleFunc(rt.method+" "+wire.Base+rt.path, func(w http.ResponseWriter, r *http.Request) {
+			a.serve(w.(*recorder), r, rt)
+		})
+	}
+	return a
+}
+
+// ServeHTTP implements http.Handler.
+func (a *api) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	rec := &recorder{ResponseWriter: w}
+	rec.Header().Set("X-Content-Type-Options", "nosniff")
+	rec.Header().Set("Cache-Control", "no-store")
+	defer a.rescue(rec, r)
+	if err := checkPath(r); err != nil {
+		a.fail(rec, r, err)
+		return
+	}
+	h, pattern := a.mux.Handler(r)
+	if pattern == "" {
+		a.fail(rec, r, unrouted(rec, r, h))
+		return
+	}
+	a.mux.ServeHTTP(rec, r)
+}
+
+// checkPath refuses a path that a mux would redirect: a client that follows would send its letter to another room.
+func checkPath(r *http.Request) error {
+	p := r.URL.EscapedPath()
+	if path.Clean(p) == strings.TrimSuffix(p, "/") {
+		return nil
+	}
+	return mail.Errorf(mail.Invalid, "the path %s has an empty segment, '.' or '..'; in a name write %%2E for '.' and %%2F for '/'", p)
+}
+
+// unrouted says why no route fits r, given what the mux would have answered.
+func unrouted(w http.ResponseWriter, r *http.Request, h http.Handler) error {
+	answer := &refusal{header: make(http.Header)}
+	h.ServeHTTP(answer, r)
+	if allow := answer.header.Get("Allow"); allow != "" {
+		w.Header().Set("Allow", allow)
+		return &statusError{http.StatusMethodNotAllowed, mail.Errorf(mail.Invalid, "%s is not possible here; use %s", r.Method, allow)}
+	}
+	return mail.Errorf(mail.NotFound, "there is no route %s; GET %s/openapi.json lists them", r.URL.Path, wire.Base)
+}
+
+// refusal catches the header of an answer that is not sent.
+type refusal struct{ header http.Header }
+
+func (f *refusal) Header() http.Header         { return f.header }
+func (f *refusal) Write(p []byte) (int, error) { return len(p), nil }
+func (f *refusal) WriteHeader(int)             {}
+
+// serve runs one route.
+func (a *api) serve(w *recorder, r *http.Request, rt *route) {
+	began := time.Now()
+	c := &call{api: a, route: rt, w: w, r: r}
+	answer, err := c.run()
+	if err == nil && w.status == 0 {
+		err = c.write(answer)
+	}
+	switch {
+	case err != nil && w.status != 0:
+		a.note(r, err, "")
+		panic(http.ErrAbortHandler) // the answer has begun: only a broken connection can say that it is not whole
+	case err != nil:
+		a.fail(w, r, err)
+	}
+	a.opts.Log.Debug("http", "op", rt.id, "caller", c.caller.Name, "room", c.roomName, "status", w.status, "took", time.Since(began))
+}
+
+// rescue answers for a handler that panicked.
+func (a *api) rescue(w *recorder, r *http.Request) {
+	v := recover()
+	if v == nil {
+		return
+	}
+	if v == http.ErrAbortHandler {
+		panic(v)
+	}
+	err := &mail.Error{
+		Code: mail.Internal,
+		Msg:  "something broke inside the post office while it answered; it goes on. Whether it did what you asked is not known: look before you ask again",
+		Err:  fmt.Errorf("panic: %v\n%s", v, debug.Stack()),
+	}
+	if w.status != 0 {
+		a.note(r, err, "")
+		panic(http.ErrAbortHandler)
+	}
+	a.fail(w, r, err)
+}
+
+// streaming returns the context of a response that may go on for long: it ends with the request, and when the post
+// office begins to stop.
+func (a *api) streaming(r *http.Request) (context.Context, context.CancelFunc) {
+	ctx, cancel := context.WithCancelCause(r.Context())
+	stop := context.AfterFunc(a.opts.Closing, func() { cancel(errClosing) })
+	return ctx, func() { stop(); cancel(nil) }
+}
+
+var errClosing = errors.New("the post office is stopping")
+
+// recorder knows whether an answer has begun.
+type recorder struct {
+	http.ResponseWriter
+	status int // 0: not begun
+}
+
+func (w *recorder) WriteHeader(status int) {
+	if w.status == 0 {
+		w.status = status
+	}
+	w.ResponseWriter.WriteHeader(status)
+}
+
+func (w *recorder) Write(p []byte) (int, error) {
+	if w.status == 0 {
+		w.status = http.StatusOK
+	}
+	return w.ResponseWriter.Write(p)
+}
+
+// Unwrap serves http.ResponseController.
+func (w *recorder) Unwrap() http.ResponseWriter { return w.ResponseWriter }

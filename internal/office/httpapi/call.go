@@ -1,0 +1,180 @@
+package httpapi
+
+import (
+	"errors"
+	"io"
+	"mime"
+	"net/http"
+	"os"
+	"strconv"
+	"strings"
+	"unicode/utf8"
+
+	"pennypost/internal/base/jsonx"
+	"pennypost/internal/mail"
+	"pennypost/internal/wire"
+)
+
+// call is one request on its way through a route.
+type call struct {
+	api      *api
+	route    *route
+	w        *recorder
+	r        *http.Request
+	caller   mail.Caller
+	roomName mail.RoomName
+	room     mail.Service // nil on a route outside rooms
+	query    query
+	status   int // of the answer; 0: the route's
+}
+
+// run finds out who calls, for which room and with what, and hands over to the route.
+func (c *call) run() (any, error) {
+	var err error
+	if c.caller, err = c.api.opts.Authenticate(c.r); err != nil {
+		return nil, err
+	}
+	if c.r.Method == http.MethodHead && c.route.stream != "" {
+		return nil, &statusError{http.StatusMethodNotAllowed, mail.Errorf(mail.Invalid, "HEAD is not possible on a stream; use GET")}
+	}
+	if err := c.enter(); err != nil {
+		return nil, err
+	}
+	if c.query, err = parseQuery(c.r.URL.RawQuery, c.route.query); err != nil {
+		return nil, err
+	}
+	if c.route.userOnly {
+		if err := c.needUser(); err != nil {
+			return nil, err
+		}
+	}
+	return c.route.handle(c)
+}
+
+// enter opens the room that the path names.
+func (c *call) enter() error {
+	if !strings.HasPrefix(c.route.path, "/rooms/{room}") {
+		return nil
+	}
+	name, err := mail.ParseRoom(c.r.PathValue("room"))
+	if err != nil {
+		return err
+	}
+	if c.caller.Room != "" && c.caller.Room != name {
+		return mail.Errorf(mail.Denied, "your credential opens room %s only, not %s", c.caller.Room, name)
+	}
+	c.roomName = name
+	c.room, err = c.api.opts.Office.Room(c.r.Context(), name, c.caller.Name)
+	return err
+}
+
+// needUser refuses everybody but the person, before a large body is read or the whole office is touched. What concerns a
+// room is checked by the room as well.
+func (c *call) needUser() error {
+	switch {
+	case c.caller.Name != mail.User:
+		return mail.Errorf(mail.Denied, "only the user may do this; you are %s", c.caller.Name)
+	case c.room == nil && c.caller.Room != "":
+		return mail.Errorf(mail.Denied, "your credential opens room %s only, not the whole post office", c.caller.Room)
+	}
+	return nil
+}
+
+// path returns a percent-decoded segment of the path.
+func (c *call) path(name string) (string, error) {
+	s := c.r.PathValue(name)
+	if !utf8.ValidString(s) {
+		return "", mail.Errorf(mail.Invalid, "the %s in the path is not percent-encoded UTF-8", name)
+	}
+	return s, nil
+}
+
+// id returns the message id in the path.
+func (c *call) id() (mail.ID, error) {
+	s, err := c.path("id")
+	if err != nil {
+		return "", err
+	}
+	return mail.ParseID(s)
+}
+
+// name returns the agent's name in the path. Its form is the room's business, which normalises it first.
+func (c *call) name() (mail.Name, error) {
+	s, err := c.path("name")
+	return mail.Name(s), err
+}
+
+// write sends the answer of a route that did not stream.
+func (c *call) write(answer any) error {
+	status := c.status
+	if status == 0 {
+		status = c.route.status
+	}
+	if answer == nil {
+		c.w.WriteHeader(status)
+		return nil
+	}
+	body, err := jsonx.Marshal(answer)
+	if err != nil {
+		return err
+	}
+	body = append(body, '\n')
+	c.w.Header().Set("Content-Type", wire.JSON)
+	c.w.Header().Set("Content-Length", strconv.Itoa(len(body)))
+	c.w.WriteHeader(status)
+	return write(c.w, c.api.opts.WriteTimeout, body)
+}
+
+// body decodes the request's body, which must be one JSON value of T without unknown or doubled members.
+func body[T any](c *call) (T, error) {
+	var v T
+	if err := c.contentType(wire.JSON); err != nil {
+		return v, err
+	}
+	r, err := c.reader(c.api.opts.MaxRequest)
+	if err != nil {
+		return v, err
+	}
+	b, err := io.ReadAll(r)
+	if err != nil {
+		return v, c.unread(err, c.api.opts.MaxRequest)
+	}
+	if err := jsonx.UnmarshalStrict(b, &v); err != nil {
+		return v, mail.Errorf(mail.Invalid, "the body is not the JSON that belongs here: %s", jsonx.Explain(err))
+	}
+	return v, nil
+}
+
+// contentType refuses a body that does not say that it is want. A browser cannot say so across origins without asking
+// first, which makes this a second wall against forged requests.
+func (c *call) contentType(want string) error {
+	got := c.r.Header.Get("Content-Type")
+	kind, params, err := mime.ParseMediaType(got)
+	if err == nil && kind == want && (params["charset"] == "" || strings.EqualFold(params["charset"], "utf-8")) {
+		return nil
+	}
+	return &statusError{http.StatusUnsupportedMediaType, mail.Errorf(mail.Invalid, "the body must come with the header Content-Type: %s, not %q", want, got)}
+}
+
+// reader returns the body, which gives an error beyond limit bytes. A body that admits to be longer is not read at all.
+func (c *call) reader(limit int64) (io.Reader, error) {
+	if c.r.ContentLength > limit {
+		return nil, tooLarge(limit)
+	}
+	return http.MaxBytesReader(c.w, c.r.Body, limit), nil
+}
+
+func tooLarge(limit int64) error {
+	return mail.Errorf(mail.TooLarge, "the request body is larger than the %d bytes allowed here. Nothing was stored", limit)
+}
+
+// unread says why a body could not be read.
+func (c *call) unread(err error, limit int64) error {
+	if _, ok := errors.AsType[*http.MaxBytesError](err); ok {
+		return tooLarge(limit)
+	}
+	if errors.Is(err, os.ErrDeadlineExceeded) {
+		return &statusError{http.StatusRequestTimeout, &mail.Error{Code: mail.Timeout, Msg: "the request body took too long to arrive. Nothing was stored", Err: err}}
+	}
+	return &mail.Error{Code: mail.Invalid, Msg: "the request body ended early. Nothing was stored", Err: err}
+}

@@ -1,0 +1,385 @@
+package httpapi
+
+import (
+	"context"
+	"fmt"
+	"iter"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	"pennypost/internal/mail"
+	"pennypost/internal/wire"
+)
+
+// fakeOffice is a post office that keeps what it is told and knows no rules.
+type fakeOffice struct {
+	mu    sync.Mutex
+	rooms map[mail.RoomName]*fakeRoom
+}
+
+func newFakeOffice() *fakeOffice { return &fakeOffice{rooms: make(map[mail.RoomName]*fakeRoom)} }
+
+func (o *fakeOffice) room(name mail.RoomName) *fakeRoom {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if o.rooms[name] == nil {
+		o.rooms[name] = &fakeRoom{name: name, more: make(chan struct{})}
+	}
+	return o.rooms[name]
+}
+
+func (o *fakeOffice) Room(_ context.Context, name mail.RoomName, as mail.Name) (mail.Service, error) {
+	return &fakeService{o.room(name), as}, nil
+}
+
+func (o *fakeOffice) Rooms(context.Context) ([]mail.RoomStatus, error) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	var all []mail.RoomStatus
+	for name := range o.rooms {
+		all = append(all, mail.RoomStatus{Name: name, Open: true})
+	}
+	return all, nil
+}
+
+// fakeRoom remembers its journal, what it was asked last and by whom.
+type fakeRoom struct {
+	name mail.RoomName
+
+	mu       sync.Mutex
+	events   []mail.Event
+	last     any           // the argument of the last call
+	caller   mail.Name     // who made it
+	fail     error         // what every call answers
+	panics   any           // what every call panics with
+	slow     time.Duration // how long an import takes
+	watching int
+	more     chan struct{} // closed, and replaced, when an event is added
+}
+
+// ask begins every call.
+func (r *fakeRoom) ask(caller mail.Name, arg any) error {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.panics != nil {
+		panic(r.panics)
+	}
+	r.last, r.caller = arg, caller
+	return r.fail
+}
+
+func (r *fakeRoom) add(e mail.Event) mail.Seq {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	e.Seq = mail.Seq(len(r.events) + 1)
+	e.At = 1778421600123
+	r.events = append(r.events, e)
+	close(r.more)
+	r.more = make(chan struct{})
+	return e.Seq
+}
+
+func (r *fakeRoom) behind(after mail.Seq) ([]mail.Event, <-chan struct{}) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return slices.Clone(r.events[min(int(after), len(r.events)):]), r.more
+}
+
+func (r *fakeRoom) items() []mail.Item {
+	var items []mail.Item
+	events, _ := r.behind(0)
+	for _, e := range events {
+		if e.Message != nil {
+			items = append(items, mail.Item{Message: *e.Message, Seq: e.Seq, State: mail.Queued})
+		}
+	}
+	return items
+}
+
+type fakeService struct {
+	*fakeRoom
+	as mail.Name
+}
+
+var _ mail.Service = (*fakeService)(nil)
+
+func (s *fakeService) Send(_ context.Context, d mail.Draft) (mail.Sent, error) {
+	if err := s.ask(s.as, d); err != nil {
+		return mail.Sent{}, err
+	}
+	if err := d.Check(mail.MaxBody); err != nil {
+		return mail.Sent{}, err
+	}
+	for _, it := range s.items() {
+		if d.Key != "" && it.Key == d.Key {
+			return mail.Sent{ID: it.ID, Seq: it.Seq, Room: s.name, Duplicate: true}, nil
+		}
+	}
+	events, _ := s.behind(0)
+	m := mail.Message{
+		ID: mail.ID("m" + strconv.Itoa(len(events)+1)), Type: mail.Custom, From: mail.AgentAddress(s.as), Subject: d.Subject, Body: d.Body,
+		ReplyTo: d.ReplyTo, Metadata: d.Metadata, Key: d.Key, Sent: 1778421600123,
+	}
+	for _, to := range d.To {
+		m.To = append(m.To, mail.AgentAddress(mail.Name(to)))
+	}
+	seq := s.add(mail.Event{Message: &m})
+	return mail.Sent{ID: m.ID, Seq: seq, Room: s.name, Recipients: []mail.Delivery{{Address: m.To[0], Agent: mail.Name(d.To[0]), State: mail.Queued, Wake: mail.WakeNoDoor}}}, nil
+}
+
+func (s *fakeService) Inbox(_ context.Context, q mail.InboxQuery) (mail.Page, error) {
+	return mail.Page{Messages: s.items(), Unread: len(s.items())}, s.ask(s.as, q)
+}
+
+func (s *fakeService) History(_ context.Context, q mail.HistoryQuery) (mail.Page, error) {
+	return mail.Page{Messages: s.items()}, s.ask(s.as, q)
+}
+
+func (s *fakeService) Message(_ context.Context, id mail.ID) (mail.Item, error) {
+	if err := s.ask(s.as, id); err != nil {
+		return mail.Item{}, err
+	}
+	for _, it := range s.items() {
+		if it.ID == id {
+			it.Deliveries = []mail.Delivery{{Address: it.To[0], Agent: "ann", State: mail.Read, At: 1778421600123, Wake: mail.WakeNone}}
+			return it, nil
+		}
+	}
+	return mail.Item{}, mail.Errorf(mail.NotFound, "there is no message %q", id)
+}
+
+func (s *fakeService) Mark(_ context.Context, m mail.Marking) (mail.Marked, error) {
+	return mail.Marked{Marked: m.IDs}, s.ask(s.as, m)
+}
+
+func (s *fakeService) Wait(ctx context.Context, q mail.WaitQuery) (mail.Item, error) {
+	if err := s.ask(s.as, q); err != nil {
+		return mail.Item{}, err
+	}
+	for {
+		_, more := s.behind(0)
+		for _, it := range s.items() {
+			if it.Seq > q.After {
+				return it, nil
+			}
+		}
+		select {
+		case <-more:
+		case <-ctx.Done():
+			return mail.Item{}, &mail.Error{Code: mail.Timeout, Msg: "nothing came", Err: ctx.Err()}
+		}
+	}
+}
+
+func (s *fakeService) Watch(_ context.Context, after mail.Seq) (mail.Watch, error) {
+	if err := s.ask(s.as, after); err != nil {
+		return nil, err
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if int(after) > len(s.events) {
+		return nil, mail.Errorf(mail.Invalid, "the place %d lies in the future", after)
+	}
+	s.watching++
+	return &fakeWatch{room: s.fakeRoom, after: after}, nil
+}
+
+type fakeWatch struct {
+	room  *fakeRoom
+	after mail.Seq
+}
+
+func (w *fakeWatch) Next(ctx context.Context) ([]mail.Event, error) {
+	for {
+		events, more := w.room.behind(w.after)
+		if len(events) > 0 {
+			w.after = events[len(events)-1].Seq
+			return events, nil
+		}
+		select {
+		case <-more:
+		case <-ctx.Done():
+			return nil, ctx.Err()
+		}
+	}
+}
+
+func (w *fakeWatch) Close() error {
+	w.room.mu.Lock()
+	defer w.room.mu.Unlock()
+	w.room.watching--
+	return nil
+}
+
+func fakeAgent(name mail.Name) mail.Agent {
+	return mail.Agent{Name: name, Roles: []string{"builder"}, Tags: []string{}, State: mail.Idle, Since: 1778421600123, Registered: 1778421600123, Seen: 1778421600123}
+}
+
+func (s *fakeService) Agents(context.Context) ([]mail.Agent, error) {
+	return []mail.Agent{fakeAgent("小克 builder")}, s.ask(s.as, nil)
+}
+
+func (s *fakeService) Register(_ context.Context, p mail.Presence) (mail.Agent, error) {
+	return fakeAgent(p.Name), s.ask(s.as, p)
+}
+
+func (s *fakeService) Rename(_ context.Context, from, to mail.Name) (mail.Agent, error) {
+	return fakeAgent(to), s.ask(s.as, [2]mail.Name{from, to})
+}
+
+func (s *fakeService) Retire(_ context.Context, name mail.Name) error { return s.ask(s.as, name) }
+
+func (s *fakeService) Token(_ context.Context, name mail.Name) (string, error) {
+	return "secret-of-" + string(name), s.ask(s.as, name)
+}
+
+func (s *fakeService) Status(context.Context) (mail.RoomStatus, error) {
+	return mail.RoomStatus{Name: s.name, Open: true}, s.ask(s.as, nil)
+}
+
+func (s *fakeService) Erase(_ context.Context, id mail.ID) error { return s.ask(s.as, id) }
+
+func (s *fakeService) Archive(context.Context) (mail.Trimmed, error) {
+	return mail.Trimmed{Kept: len(s.items())}, s.ask(s.as, nil)
+}
+
+func (s *fakeService) Verify(context.Context) (mail.Verification, error) {
+	return mail.Verification{Files: 1, Problems: []mail.Problem{{File: "mailbox.jsonl", Line: 3, Text: "bad crc"}}}, s.ask(s.as, nil)
+}
+
+func (s *fakeService) Repair(context.Context) (mail.Verification, error) {
+	return mail.Verification{Files: 1, Repaired: 2, Problems: []mail.Problem{}}, s.ask(s.as, nil)
+}
+
+func (s *fakeService) Export(context.Context) iter.Seq2[mail.Item, error] {
+	return func(yield func(mail.Item, error) bool) {
+		if err := s.ask(s.as, nil); err != nil {
+			yield(mail.Item{}, err)
+			return
+		}
+		for _, it := range s.items() {
+			if it.Body == "unreadable" {
+				yield(mail.Item{}, mail.Errorf(mail.Internal, "the archive cannot be read"))
+				return
+			}
+			if !yield(it, nil) {
+				return
+			}
+		}
+	}
+}
+
+func (s *fakeService) Turn(_ context.Context, t mail.Turn) (mail.Briefing, error) {
+	items := s.items()
+	return mail.Briefing{Agent: s.as, State: mail.Working, Items: items, Unread: len(items), Cancel: &items[0], Continue: true, More: 1}, s.ask(s.as, t)
+}
+
+func (s *fakeService) Bridges(context.Context) ([]mail.BridgeStatus, error) {
+	return []mail.BridgeStatus{{Bridge: fakeBridge(), Failing: "disk full", Since: 1778421600123}}, s.ask(s.as, nil)
+}
+
+func fakeBridge() mail.Bridge {
+	return mail.Bridge{ID: "haak", Dialect: "haak", Dir: "/project", Mode: mail.BridgeBoth, Added: 1778421600123}
+}
+
+func (s *fakeService) AddBridge(_ context.Context, b mail.Bridge) (mail.BridgeStatus, error) {
+	return mail.BridgeStatus{Bridge: b}, s.ask(s.as, b)
+}
+
+func (s *fakeService) RemoveBridge(_ context.Context, id string) error { return s.ask(s.as, id) }
+
+func (s *fakeService) SyncBridge(_ context.Context, id string) (mail.BridgeStatus, error) {
+	return mail.BridgeStatus{Bridge: fakeBridge(), Seq: 7, Running: true}, s.ask(s.as, id)
+}
+
+func (s *fakeService) Workspaces(context.Context) ([]mail.Workspace, error) {
+	return []mail.Workspace{{ID: "ws", Label: "Thesis", Dir: "/ws", Added: 1778421600123}}, s.ask(s.as, nil)
+}
+
+func (s *fakeService) AddWorkspace(_ context.Context, w mail.Workspace) (mail.Workspace, error) {
+	return w, s.ask(s.as, w)
+}
+
+func (s *fakeService) RemoveWorkspace(_ context.Context, id mail.Name) error { return s.ask(s.as, id) }
+
+func (s *fakeService) Import(ctx context.Context, items []mail.Item) (mail.Imported, error) {
+	select {
+	case <-time.After(s.slow):
+	case <-ctx.Done():
+		return mail.Imported{}, ctx.Err()
+	}
+	return mail.Imported{Added: len(items)}, s.ask(s.as, items)
+}
+
+// fakeLine rings whoever waits after so many signs of life as there are z in the session's name.
+func fakeLine(ctx context.Context, _ mail.RoomName, caller mail.Name, at mail.Listener, silence time.Duration, hand func(*mail.Rung) error) error {
+	for range strings.Count(at.Session, "z") {
+		select {
+		case <-time.After(silence):
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+		if err := hand(nil); err != nil {
+			return err
+		}
+	}
+	return hand(&mail.Rung{ID: "ring_" + at.Door, Text: "mail for " + string(caller)})
+}
+
+func fakeRemove(_ context.Context, room mail.RoomName) (wire.RemovedRoom, error) {
+	return wire.RemovedRoom{Room: room, Files: "/removed/" + string(room)}, nil
+}
+
+// fakePages are pages at which one browser is logged in.
+type fakePages struct{}
+
+var _ Pages = fakePages{}
+
+func (fakePages) Link(ask wire.Login) (string, error) {
+	host := "pages"
+	if ask.Plain {
+		host = "127.0.0.1"
+	}
+	return "http://" + host + "/login?" + string(ask.Room), nil
+}
+
+func (fakePages) Sessions() []wire.Session {
+	return []wire.Session{{ID: "abcdefgh", Browser: "Firefox on Linux", Opened: 1778421600123, Seen: 1778421600123}}
+}
+
+func (fakePages) EndSession(id string) error {
+	if id != "" && id != "abcdefgh" {
+		return mail.Errorf(mail.NotFound, "no session %s", id)
+	}
+	return nil
+}
+
+// fakeHooks answer what they were handed, and ring one that waits after so many signs of life as there are z in what it said.
+type fakeHooks struct{}
+
+func (fakeHooks) Answer(_ context.Context, h *wire.Hook) (wire.HookAnswer, error) {
+	if h.Client == "nobody" {
+		return wire.HookAnswer{Out: "{}"}, mail.Errorf(mail.Invalid, "the client is not known")
+	}
+	return wire.HookAnswer{Out: fmt.Sprintf("%s %s %s in %s as %s, %q", h.Client, h.Event, h.Input, h.Dir, h.As, h.Environ), Ticket: "T1"}, nil
+}
+
+func (fakeHooks) Wait(ctx context.Context, h *wire.Hook, silence time.Duration, hand func(*wire.HookAnswer) error) error {
+	at := mail.Listener{Door: mail.RewakeDoor, Session: string(h.Input)}
+	return fakeLine(ctx, "lab", "ann", at, silence, func(r *mail.Rung) error {
+		if r == nil {
+			return hand(nil)
+		}
+		return hand(&wire.HookAnswer{Err: r.Text, Exit: 2})
+	})
+}
+
+func (fakeHooks) Taken(_ context.Context, ticket string) error {
+	if ticket != "T1" {
+		return mail.Errorf(mail.NotFound, "there is no such ticket")
+	}
+	return nil
+}

@@ -1,0 +1,76 @@
+package httpapi
+
+import (
+	"bufio"
+	"bytes"
+	"errors"
+
+	"pennypost/internal/base/jsonx"
+	"pennypost/internal/mail"
+	"pennypost/internal/wire"
+)
+
+func archive(c *call) (any, error) { return c.room.Archive(c.r.Context()) }
+
+func verify(c *call) (any, error) { return c.room.Verify(c.r.Context()) }
+
+func repair(c *call) (any, error) { return c.room.Repair(c.r.Context()) }
+
+// export streams the room. An error before the first message has its own status; a later one breaks the connection, so
+// that a part is not taken for the whole.
+func export(c *call) (any, error) {
+	s := c.stream()
+	for item, err := range c.room.Export(c.r.Context()) {
+		if err != nil {
+			return nil, err
+		}
+		line, err := jsonx.Marshal(item)
+		if err != nil {
+			return nil, err
+		}
+		if err := s.add(line, '\n'); err != nil {
+			return nil, err
+		}
+	}
+	return nil, s.flush()
+}
+
+// maxImportLine is the longest line of an import, in bytes: many times the largest message. The scanner looks for the end of a line
+// from its beginning at every read, so a line without bound would take time by the square of its length.
+const maxImportLine = 8 << 20
+
+// importItems reads the whole body before it stores anything, so that a bad line leaves no half import.
+func importItems(c *call) (any, error) {
+	if err := c.contentType(wire.Lines); err != nil {
+		return nil, err
+	}
+	limit := c.api.opts.MaxImport
+	r, err := c.reader(limit)
+	if err != nil {
+		return nil, err
+	}
+	var items []mail.Item
+	lines := bufio.NewScanner(r)
+	lines.Buffer(nil, maxImportLine)
+	n := 1
+	for ; lines.Scan(); n++ {
+		if lines.Err() != nil {
+			break // this is not a line, but what came before the error
+		}
+		if len(bytes.TrimSpace(lines.Bytes())) == 0 {
+			continue
+		}
+		var item mail.Item
+		if err := jsonx.UnmarshalStrict(lines.Bytes(), &item); err != nil {
+			return nil, mail.Errorf(mail.Invalid, "line %d is not a message in JSON: %s. Nothing was imported", n, jsonx.Explain(err))
+		}
+		items = append(items, item)
+	}
+	switch err := lines.Err(); {
+	case errors.Is(err, bufio.ErrTooLong):
+		return nil, mail.Errorf(mail.TooLarge, "line %d is larger than the %d bytes that one message may take. Nothing was imported", n, maxImportLine)
+	case err != nil:
+		return nil, c.unread(err, limit)
+	}
+	return c.room.Import(c.r.Context(), items)
+}

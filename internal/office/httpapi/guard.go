@@ -1,0 +1,70 @@
+package httpapi
+
+import (
+	"fmt"
+	"net"
+	"net/http"
+	"net/netip"
+	"strings"
+
+	"pennypost/internal/mail"
+	"pennypost/internal/wire"
+)
+
+// GuardOptions say under what names the post office may be reached. The zero value means localhost and IP addresses.
+type GuardOptions struct {
+	Hosts   []string // names without port that may stand in the Host header, besides localhost
+	Origins []string // "https://mail.example.org": pages that may send changes from another origin
+}
+
+// Guard wraps everything that a post office serves and refuses what a browser was tricked into sending: a request whose
+// Host header is a stranger's name that was made to point at us (DNS rebinding), and a change that a page of another origin
+// asks for (request forgery). It fails on a malformed origin.
+func Guard(next http.Handler, opts GuardOptions) (http.Handler, error) {
+	hosts := make(map[string]bool, len(opts.Hosts))
+	for _, h := range opts.Hosts {
+		hosts[strings.ToLower(h)] = true
+	}
+	cross := http.NewCrossOriginProtection()
+	for _, o := range opts.Origins {
+		if err := cross.AddTrustedOrigin(o); err != nil {
+			return nil, fmt.Errorf("allowed origin: %w", err)
+		}
+	}
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if !hostAllowed(r, hosts) {
+			writeProblem(w, problem(mail.Errorf(mail.Denied, "this post office is not called %s; use its IP address or localhost; "+
+				"its pages are opened by: pennypost open", strings.ToValidUTF8(r.Host, "\uFFFD"))))
+			return
+		}
+		if err := cross.Check(r); err != nil {
+			writeProblem(w, problem(mail.Errorf(mail.Denied, "a page of another origin may not do this")))
+			return
+		}
+		if strings.HasPrefix(r.URL.Path, wire.Base+"/") { // before the mux that next may be
+			if err := checkPath(r); err != nil {
+				writeProblem(w, problem(err))
+				return
+			}
+		}
+		next.ServeHTTP(w, r)
+	}), nil
+}
+
+// hostAllowed reports whether the Host header names us. Only names can be rebound, so an IP address is believed. What comes
+// over a Unix socket comes from no browser, and its Host means nothing.
+func hostAllowed(r *http.Request, hosts map[string]bool) bool {
+	if _, tcp := r.Context().Value(http.LocalAddrContextKey).(*net.TCPAddr); !tcp {
+		return true
+	}
+	host, _, err := net.SplitHostPort(r.Host)
+	if err != nil {
+		host = r.Host
+	}
+	host = strings.ToLower(strings.TrimSuffix(strings.TrimPrefix(host, "["), "]"))
+	if host == "localhost" || hosts[host] {
+		return true
+	}
+	_, err = netip.ParseAddr(host)
+	return err == nil
+}

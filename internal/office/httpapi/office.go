@@ -1,0 +1,95 @@
+package httpapi
+
+import (
+	"pennypost/internal/mail"
+	"pennypost/internal/wire"
+)
+
+func status(c *call) (any, error) {
+	s, err := c.api.opts.Status(c.r.Context())
+	s.You, s.Room = c.caller.Name, c.caller.Room
+	if c.needUser() != nil {
+		s.Home, s.Listen, s.Failing = "", nil, nil
+	}
+	return s, err
+}
+
+func stop(c *call) (any, error) {
+	if c.api.opts.Stop == nil {
+		return nil, mail.Errorf(mail.Unavailable, "this post office cannot be stopped from here; end its process")
+	}
+	c.api.opts.Stop()
+	return nil, nil
+}
+
+func login(c *call) (any, error) {
+	ask, err := body[wire.Login](c)
+	if err != nil {
+		return nil, err
+	}
+	pages, err := c.pages()
+	if err != nil {
+		return nil, err
+	}
+	url, err := pages.Link(ask)
+	return wire.Link{URL: url}, err
+}
+
+func sessions(c *call) (any, error) {
+	pages, err := c.pages()
+	if err != nil {
+		return nil, err
+	}
+	return wire.Sessions{Sessions: pages.Sessions()}, nil
+}
+
+func endSession(c *call) (any, error) {
+	pages, err := c.pages()
+	if err != nil {
+		return nil, err
+	}
+	id, err := c.path("session")
+	if err != nil {
+		return nil, err
+	}
+	return nil, pages.EndSession(id)
+}
+
+func endSessions(c *call) (any, error) {
+	pages, err := c.pages()
+	if err != nil {
+		return nil, err
+	}
+	return nil, pages.EndSession("")
+}
+
+// pages returns the pages, if the post office has any.
+func (c *call) pages() (Pages, error) {
+	if c.api.opts.Pages == nil {
+		return nil, mail.Errorf(mail.Unavailable, "this post office has no pages, since it listens on no TCP address; start it with: pennypost serve --listen 127.0.0.1:8765")
+	}
+	return c.api.opts.Pages, nil
+}
+
+func rooms(c *call) (any, error) {
+	all, err := c.api.opts.Office.Rooms(c.r.Context())
+	if err != nil {
+		return nil, err
+	}
+	mine := wire.Rooms{Rooms: make([]mail.RoomStatus, 0, len(all))}
+	for _, room := range all {
+		if c.caller.Room == "" || c.caller.Room == room.Name {
+			mine.Rooms = append(mine.Rooms, room)
+		}
+	}
+	return mine, nil
+}
+
+func roomStatus(c *call) (any, error) { return c.room.Status(c.r.Context()) }
+
+func removeRoom(c *call) (any, error) {
+	if c.api.opts.Remove == nil {
+		return nil, mail.Errorf(mail.Unavailable, "rooms cannot be removed here")
+	}
+	return c.api.opts.Remove(c.r.Context(), c.roomName)
+}

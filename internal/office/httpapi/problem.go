@@ -1,0 +1,109 @@
+package httpapi
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"log/slog"
+	"net/http"
+
+	"pennypost/internal/base/jsonx"
+	"pennypost/internal/mail"
+	"pennypost/internal/wire"
+)
+
+// statusOf is this edge's one table of codes: status and title.
+func statusOf(code mail.Code) (int, string) {
+	switch code {
+	case mail.Invalid:
+		return http.StatusBadRequest, "The request is wrong"
+	case mail.Unknown:
+		return http.StatusUnauthorized, "Who you are was not proven"
+	case mail.Denied:
+		return http.StatusForbidden, "You may not do this"
+	case mail.NotFound:
+		return http.StatusNotFound, "It does not exist"
+	case mail.Conflict:
+		return http.StatusConflict, "Somebody else got there first"
+	case mail.TooLarge:
+		return http.StatusRequestEntityTooLarge, "It is too large"
+	case mail.Limited:
+		return http.StatusTooManyRequests, "Too many requests"
+	case mail.Timeout:
+		// Not 408, which browsers and some libraries answer by sending the request again unasked.
+		return http.StatusGatewayTimeout, "It took too long"
+	case mail.Unavailable:
+		return http.StatusServiceUnavailable, "The post office cannot answer now"
+	}
+	return http.StatusInternalServerError, "The post office made a mistake"
+}
+
+// statusError is an error for which HTTP has a more exact status than its code has.
+type statusError struct {
+	status int
+	err    *mail.Error
+}
+
+func (e *statusError) Error() string { return e.err.Msg }
+func (e *statusError) Unwrap() error { return e.err }
+
+// fail answers with a problem.
+func (a *api) fail(w *recorder, r *http.Request, err error) {
+	p := problem(err)
+	if p.Status >= http.StatusInternalServerError {
+		p.Instance = "urn:pennypost:request:" + rand.Text()
+	}
+	a.note(r, err, p.Instance)
+	switch p.Code {
+	case mail.Unknown:
+		w.Header().Set("WWW-Authenticate", `Bearer realm="pennypost"`)
+	case mail.TooLarge:
+		w.Header().Set("Connection", "close") // what is left of the body will not be read
+	}
+	writeProblem(w, p)
+}
+
+// problem returns what the far end is told of err.
+func problem(err error) wire.Problem {
+	code, msg := mail.Internal, "something went wrong inside the post office; its log says more under this instance"
+	if e, ok := errors.AsType[*mail.Error](err); ok {
+		code, msg = e.Code, e.Msg
+	} else if errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) {
+		code, msg = mail.Timeout, "the request ended before the post office could answer"
+	}
+	p := wire.Problem{Type: "urn:pennypost:problem:" + string(code), Detail: msg, Code: code}
+	p.Status, p.Title = statusOf(code)
+	if e, ok := errors.AsType[*statusError](err); ok {
+		p.Status, p.Title = e.status, http.StatusText(e.status)
+	}
+	return p
+}
+
+func writeProblem(w http.ResponseWriter, p wire.Problem) {
+	body, err := jsonx.Marshal(p)
+	if err != nil {
+		p.Detail = "what went wrong cannot be told in UTF-8"
+		body, _ = jsonx.Marshal(p)
+	}
+	w.Header().Set("Content-Type", wire.ProblemJSON)
+	w.WriteHeader(p.Status)
+	_, _ = w.Write(append(body, '\n')) // a client that is gone needs no answer
+}
+
+// note logs what the far end is not told. Errors of the caller are told in full, and repeat its words: of them only the
+// code is logged.
+func (a *api) note(r *http.Request, err error, instance string) {
+	code, level, cause := mail.CodeOf(err), slog.LevelDebug, error(nil)
+	if r.Context().Err() == nil && !errors.Is(err, errClosing) {
+		switch code {
+		case mail.Internal:
+			level, cause = slog.LevelError, err
+		case mail.Unavailable:
+			level, cause = slog.LevelWarn, err
+		}
+	}
+	if e, ok := errors.AsType[*mail.Error](err); ok && e.Err != nil && cause != nil {
+		cause = e.Err
+	}
+	a.opts.Log.Log(r.Context(), level, "http request failed", "method", r.Method, "path", r.URL.Path, "code", code, "instance", instance, "err", cause)
+}

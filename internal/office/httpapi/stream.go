@@ -1,0 +1,264 @@
+package httpapi
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"net/http"
+	"strconv"
+	"time"
+
+	"pennypost/internal/base/jsonx"
+	"pennypost/internal/mail"
+)
+
+// chunk is how much of a stream is collected before it is sent.
+const chunk = 32 << 10
+
+// stream writes a response piece by piece. Each piece has a deadline of its own, so that a client that stopped reading is
+// cut off and holds nothing but its own connection until then.
+type stream struct {
+	w       http.ResponseWriter
+	kind    string
+	timeout time.Duration
+	begun   bool
+	buf     []byte
+}
+
+// stream returns the response as a stream. The header is sent with the first piece.
+func (c *call) stream() *stream {
+	return &stream{w: c.w, kind: c.route.stream, timeout: c.api.opts.WriteTimeout}
+}
+
+// add appends to the next piece, and sends it when it is large.
+func (s *stream) add(p []byte, end ...byte) error {
+	s.buf = append(append(s.buf, p...), end...)
+	if len(s.buf) < chunk {
+		return nil
+	}
+	return s.flush()
+}
+
+// flush sends what was added, and the header if nothing was.
+func (s *stream) flush() error {
+	if !s.begun {
+		s.begun = true
+		s.w.Header().Set("Content-Type", s.kind)
+		s.w.Header().Set("X-Accel-Buffering", "no") // nginx would hold events back
+		s.w.WriteHeader(http.StatusOK)
+	}
+	err := write(s.w, s.timeout, s.buf)
+	s.buf = s.buf[:0]
+	return err
+}
+
+// write sends p, of which the client must take each chunk within timeout. The deadline stands only meanwhile: left behind, it
+// would end an HTTP/2 stream in a silence, or the next answer on the connection. A ResponseWriter without deadlines is one of
+// a test.
+func write(w http.ResponseWriter, timeout time.Duration, p []byte) error {
+	rc := http.NewResponseController(w)
+	defer func() { _ = rc.SetWriteDeadline(time.Time{}) }()
+	for len(p) > 0 {
+		n := min(len(p), chunk)
+		_ = rc.SetWriteDeadline(time.Now().Add(timeout))
+		if _, err := w.Write(p[:n]); err != nil {
+			return gone(err)
+		}
+		p = p[n:]
+	}
+	if err := rc.Flush(); err != nil && !errors.Is(err, http.ErrNotSupported) {
+		return gone(err)
+	}
+	return nil
+}
+
+func gone(err error) error {
+	return &mail.Error{Code: mail.Timeout, Msg: "the client stopped reading", Err: err}
+}
+
+// lastEventID is the header in which a client that comes back says how far it got (HTML, 9.2.4).
+const lastEventID = "Last-Event-ID"
+
+// events streams the journal.
+func events(c *call) (any, error) {
+	after, err := c.cursor()
+	if err != nil {
+		return nil, err
+	}
+	ctx, cancel := c.api.streaming(c.r)
+	defer cancel()
+	w, err := c.room.Watch(ctx, after)
+	if err != nil {
+		return nil, err
+	}
+	defer w.Close()
+	s := c.stream()
+	// Browsers wait 3 s before they come back unless told otherwise. The comment lets the far end see that it is connected.
+	if err := s.add([]byte("retry: 1000\n:\n\n")); err != nil {
+		return nil, err
+	}
+	for {
+		if err := s.flush(); err != nil {
+			return nil, err
+		}
+		if err := c.nextEvents(ctx, w, s); err != nil {
+			if ctx.Err() != nil {
+				return nil, nil // the client left, or the post office does
+			}
+			return nil, err
+		}
+	}
+}
+
+// nextEvents adds what happened to s or, after a silence, a comment.
+func (c *call) nextEvents(ctx context.Context, w mail.Watch, s *stream) error {
+	tick, cancel := context.WithTimeout(ctx, c.api.opts.KeepAlive)
+	defer cancel()
+	events, err := w.Next(tick)
+	if err != nil && len(events) == 0 {
+		if tick.Err() != nil && ctx.Err() == nil {
+			return s.add([]byte(":\n\n"))
+		}
+		return err
+	}
+	for i := range events {
+		data, err := jsonx.Marshal(&events[i]) // JSON has no line breaks, which would end the field
+		if err != nil {
+			return err
+		}
+		s.buf = strconv.AppendUint(append(s.buf, "id: "...), uint64(events[i].Seq), 10)
+		s.buf = append(append(s.buf, "\nevent: "...), kindOf(&events[i])...)
+		s.buf = append(s.buf, "\ndata: "...)
+		if err := s.add(data, '\n', '\n'); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// cursor returns the place behind which the client wants events. A browser that reconnects repeats the address it began
+// with and says in the header how far it came, so the header goes first.
+func (c *call) cursor() (mail.Seq, error) {
+	last := c.r.Header.Get(lastEventID)
+	if last == "" {
+		return get[mail.Seq](c.query, "after"), nil
+	}
+	seq, err := parseSeq(last)
+	if err != nil {
+		return 0, mail.Errorf(mail.Invalid, "the header %s is wrong: %s", lastEventID, err.Error())
+	}
+	return seq, nil
+}
+
+// kindOf names what an event is, for listeners that want one kind only.
+func kindOf(e *mail.Event) string {
+	switch {
+	case e.Message != nil:
+		return "message"
+	case e.Receipt != nil:
+		return "receipt"
+	case e.Agent != nil:
+		return "agent"
+	case e.Erased != nil:
+		return "erased"
+	case e.Checkpoint != nil:
+		return "checkpoint"
+	case e.Bridge != nil:
+		return "bridge"
+	case e.Workspace != nil:
+		return "workspace"
+	}
+	return "other"
+}
+
+// wait answers the next message, or null. The status goes out with the first sign of life, long before anybody knows
+// how the wait ends, so that no link in between takes silence for death: therefore a wait whose time is over is a success
+// without a message, and not an error.
+func wait(c *call) (any, error) {
+	timeout, ok := c.query["timeout"].(time.Duration)
+	if !ok {
+		timeout = defaultWait
+	}
+	ctx, cancel := c.api.streaming(c.r)
+	defer cancel()
+	end := time.Now().Add(timeout)
+	s := c.stream()
+	for {
+		item, err := c.waitOnce(ctx, end)
+		switch {
+		case err == nil:
+			return nil, s.last(item)
+		case errors.Is(context.Cause(ctx), errClosing), ctx.Err() == nil && mail.CodeOf(err) == mail.Timeout && !time.Now().Before(end):
+			return nil, s.last(nil) // a post office that stops ends a wait early: who still waits asks again
+		case ctx.Err() != nil || mail.CodeOf(err) != mail.Timeout:
+			return nil, err
+		}
+		if err := s.add([]byte("\n")); err != nil {
+			return nil, err
+		}
+		if err := s.flush(); err != nil {
+			return nil, err
+		}
+	}
+}
+
+// ring answers that the caller was rung, or null. As with wait, the status may go out long before.
+func ring(c *call) (any, error) {
+	at := mail.Listener{Door: cmp.Or(get[string](c.query, "door"), mail.MonitorDoor), Session: get[string](c.query, "session")}
+	if err := at.Check(); err != nil {
+		return nil, err
+	}
+	timeout, ok := c.query["timeout"].(time.Duration)
+	if !ok {
+		timeout = defaultWait
+	}
+	ctx, cancel := c.api.streaming(c.r)
+	defer cancel()
+	ctx, cancel = context.WithTimeout(ctx, timeout)
+	defer cancel()
+	s := c.stream()
+	err := c.api.opts.Line(ctx, c.roomName, c.caller.Name, at, c.api.opts.KeepAlive, func(r *mail.Rung) error {
+		if r != nil {
+			return s.last(r)
+		}
+		return s.alive()
+	})
+	if err != nil && ctx.Err() != nil && c.r.Context().Err() == nil {
+		return nil, s.last(nil) // the time is over, or the post office stops
+	}
+	return nil, err
+}
+
+// waitOnce waits until the next sign of life is due.
+func (c *call) waitOnce(ctx context.Context, end time.Time) (mail.Item, error) {
+	if beat := time.Now().Add(c.api.opts.KeepAlive); beat.Before(end) {
+		end = beat
+	}
+	ctx, cancel := context.WithDeadline(ctx, end)
+	defer cancel()
+	return c.room.Wait(ctx, mail.WaitQuery{
+		Types:   get[[]mail.Type](c.query, "type"),
+		ReplyTo: get[mail.ID](c.query, "reply_to"),
+		After:   get[mail.Seq](c.query, "after"),
+	})
+}
+
+// alive sends white space, which says that the answer is to come, and finds out whether the client is still there.
+func (s *stream) alive() error {
+	if err := s.add([]byte("\n")); err != nil {
+		return err
+	}
+	return s.flush()
+}
+
+// last sends v as the end of the stream.
+func (s *stream) last(v any) error {
+	b, err := jsonx.Marshal(v)
+	if err != nil {
+		return err
+	}
+	if err := s.add(b, '\n'); err != nil {
+		return err
+	}
+	return s.flush()
+}

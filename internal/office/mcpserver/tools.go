@@ -1,0 +1,138 @@
+package mcpserver
+
+import (
+	"context"
+	"encoding/json"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"pennypost/internal/base/jsonx"
+	"pennypost/internal/fence"
+	"pennypost/internal/mail"
+)
+
+func (n *Native) addTools() {
+	for _, t := range tools() {
+		n.Server.AddTool(&mcp.Tool{
+			Name: t.name, Description: t.description, Annotations: &t.hints,
+			InputSchema: json.RawMessage(t.input),
+		}, func(ctx context.Context, req *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
+			text, err := t.call(n, ctx, req)
+			return n.box.toolResult(t.name, text, err), nil
+		})
+	}
+}
+
+// decode reads a tool's arguments: unknown and repeated members are errors.
+func decode(req *mcp.CallToolRequest, into any) error {
+	if len(req.Params.Arguments) == 0 {
+		return nil
+	}
+	if err := jsonx.UnmarshalStrict(req.Params.Arguments, into); err != nil {
+		return mail.Errorf(mail.Invalid, "the arguments of %s do not fit: %s", req.Params.Name, jsonx.Explain(err))
+	}
+	return nil
+}
+
+type sendParams struct {
+	To       mail.Recipients `json:"to"`
+	Body     string          `json:"body"`
+	Type     string          `json:"type"`
+	Subject  string          `json:"subject"`
+	ReplyTo  mail.ID         `json:"reply_to"`
+	Priority string          `json:"priority"`
+	Issue    string          `json:"issue_id"`
+	Metadata mail.Metadata   `json:"metadata"`
+	Docs     []string        `json:"docs"`
+	TTLHours float64         `json:"ttl_hours"`
+}
+
+func (n *Native) sendMessage(ctx context.Context, req *mcp.CallToolRequest) (string, error) {
+	var p sendParams
+	if err := decode(req, &p); err != nil {
+		return "", err
+	}
+	const century = 100 * 365 * 24
+	if p.TTLHours < 0 || p.TTLHours > century {
+		return "", mail.Errorf(mail.Invalid, "ttl_hours %v is out of range; leave it out for the default", p.TTLHours)
+	}
+	d := mail.Draft{
+		To: p.To, Body: p.Body, Type: p.Type, Subject: p.Subject, ReplyTo: p.ReplyTo, Priority: p.Priority,
+		Issue: p.Issue, Metadata: p.Metadata, TTLSeconds: int64(p.TTLHours * 3600),
+	}
+	if p.TTLHours > 0 && d.TTLSeconds == 0 {
+		d.TTLSeconds = 1
+	}
+	for _, path := range p.Docs {
+		d.Docs = append(d.Docs, mail.Doc{Path: path})
+	}
+	sent, err := n.box.Service.Send(ctx, d)
+	if err != nil {
+		return "", err
+	}
+	all := sent.Recipients
+	out, _, err := fence.FitJSON(min(len(all), maxListed), func(k int) any {
+		sent.Recipients = all[:k]
+		return struct {
+			mail.Sent
+			Others map[mail.DeliveryState]int `json:"others,omitempty"` // recipients that are not listed, by state
+		}{sent, mail.CountStates(all[k:])}
+	})
+	return jsonAnswer(out, err)
+}
+
+// maxListed is how many recipients or ids an answer lists. Of more it says how many they are.
+const maxListed = 20
+
+func jsonAnswer(out any, err error) (string, error) {
+	if err != nil {
+		return "", err
+	}
+	return fence.JSON(out)
+}
+
+type markParams struct {
+	IDs  []mail.ID `json:"ids"`
+	All  bool      `json:"all"`
+	Mark string    `json:"mark"`
+}
+
+func (n *Native) markMessages(ctx context.Context, req *mcp.CallToolRequest) (string, error) {
+	var p markParams
+	if err := decode(req, &p); err != nil {
+		return "", err
+	}
+	if p.Mark == "" {
+		p.Mark = string(mail.MarkRead)
+	}
+	mark, err := mail.ParseMark(p.Mark)
+	if err != nil {
+		return "", err
+	}
+	done, err := n.box.Service.Mark(ctx, mail.Marking{IDs: p.IDs, All: p.All, Mark: mark})
+	if err != nil {
+		return "", err
+	}
+	longest := max(len(done.Marked), len(done.NotFound), len(done.NotYours))
+	out, _, err := fence.FitJSON(min(longest, maxListed), func(k int) any {
+		out := marked{Count: len(done.Marked), Already: len(done.Already), NotFound: first(k, done.NotFound), NotYours: first(k, done.NotYours)}
+		if len(done.Marked) <= k {
+			out.IDs = done.Marked
+		}
+		out.Unlisted = len(done.NotFound) - len(out.NotFound) + len(done.NotYours) - len(out.NotYours)
+		return out
+	})
+	return jsonAnswer(out, err)
+}
+
+// marked answers mark_messages.
+type marked struct {
+	Count    int       `json:"marked"`
+	IDs      []mail.ID `json:"ids,omitempty"` // of these, if they are not too many
+	Already  int       `json:"already,omitzero"`
+	NotFound []mail.ID `json:"not_found,omitempty"`
+	NotYours []mail.ID `json:"not_yours,omitempty"`
+	Unlisted int       `json:"unlisted,omitzero"` // how many more were not found or not the caller's
+}
+
+func first(k int, ids []mail.ID) []mail.ID { return ids[:min(k, len(ids))] }

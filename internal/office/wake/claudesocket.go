@@ -1,0 +1,291 @@
+package wake
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"net"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"syscall"
+	"time"
+
+	"pennypost/internal/base/jsonx"
+)
+
+// ClaudeSocket is the inbox socket of a session of Claude Code: what is written there is shown to a session that works between two
+// tool calls, and begins a turn of one that is idle. It never counts as the user's word.
+//
+// It was rung if the socket took the whole message and did not cast it out at once. That proves nothing more: nothing is written back, so it is never
+// "presented", and the session may still drop the message, or hold it until the user has agreed. The agent's next turn, or its reading, is the proof.
+//
+// The message says from whom it comes by name only. It gives no address, because nobody listens there; and it claims no class of
+// permissions, because that is not ours to claim. A session that bypasses permission prompts holds what claims none, unless its user has set
+// crossSessionInbound to "accept", which is looked up in the user's own settings. Otherwise it is not rung here, and the next door is tried.
+//
+// That there is a socket, its variables and who is let in is documented (code.claude.com, cross-session messaging, from 2.1.224 on). How a message is spelled is not: it
+// is what has been seen to work in 2.1.226 to 2.1.268 and what the types of 2.1.329 do not contradict. So only versions from 2.1.224 on and below
+// Below are rung. A session that has told its socket, but whose version cannot be learnt, is taken for one of them. Windows has named pipes instead, which
+// are not served.
+type ClaudeSocket struct {
+	Sessions *Sessions
+	// Config is Claude Code's own directory, where the version of a session and the user's settings can be looked up; "": they are not.
+	Config  string
+	Below   string        // the first version that is not rung; default 2.2.0
+	Timeout time.Duration // for the socket to take the message; default 5 s. The other side waits 30 s for a line
+}
+
+var _ Waker = (*ClaudeSocket)(nil)
+
+const (
+	claudeTimeout = 5 * time.Second
+	// claudeLinger is how long the connection stays whole after the message: a session that is let go at once was seen to lose it.
+	claudeLinger = 150 * time.Millisecond
+)
+
+// Door implements Waker.
+func (c *ClaudeSocket) Door() string { return "claude-socket" }
+
+// Ring implements Waker.
+func (c *ClaudeSocket) Ring(ctx context.Context, r Ring) error {
+	s, err := c.Sessions.find(&r, "claude")
+	if err != nil {
+		return err
+	}
+	if s.Mode == "bypassPermissions" && s.Socket.text != nil && !c.accepts() {
+		return errors.New("the session bypasses permission prompts, and would hold the message until its user agrees; " +
+			`to let it in, add "crossSessionInbound": "accept" to settings.json of Claude Code`)
+	}
+	return c.Post(ctx, &s, r.ID, pointer(&r))
+}
+
+// Post writes to the socket of a session as Ring does, whatever the mode of that. A process that the session has started itself, with its hooks say, is
+// let in by sessions that bypass permission prompts.
+func (c *ClaudeSocket) Post(ctx context.Context, s *Session, id, text string) error {
+	path := s.Socket.reveal()
+	switch {
+	case path == "":
+		return errors.New("the session told of no socket; Claude Code has one from 2.1.224 on, if its feature flags can be fetched")
+	case strings.HasPrefix(path, `\\`):
+		return fmt.Errorf("named pipes of Windows are not served: %w", ErrOff)
+	case !filepath.IsAbs(path):
+		return errors.New("the session told of a socket without a full path")
+	}
+	if err := c.checkVersion(s); err != nil {
+		return err
+	}
+	frame, err := claudeFrame(id, text, s.Token.reveal())
+	if err != nil {
+		return err
+	}
+	limit := c.Timeout
+	if limit <= 0 {
+		limit = claudeTimeout
+	}
+	ctx, cancel := context.WithTimeout(ctx, limit)
+	defer cancel()
+	return socketError(post(ctx, path, frame), limit)
+}
+
+// claudeFrame returns what is written: who we are, if we know how to say it, and the message.
+func claudeFrame(id, text, token string) ([]byte, error) {
+	var m claudeMessage
+	m.MsgV, m.MsgID, m.Type, m.Priority = 1, ringUUID(id), "user", "next"
+	m.Message.Role, m.Message.Content = "user", crossSession(text)
+	line, err := jsonx.Marshal(&m)
+	if err != nil || token == "" {
+		return append(line, '\n'), err
+	}
+	auth, err := jsonx.Marshal(&claudeAuth{Type: "auth", Token: token})
+	return bytes.Join([][]byte{auth, line, nil}, []byte{'\n'}), err
+}
+
+type claudeAuth struct {
+	Type  string `json:"type"`
+	Token string `json:"token"`
+}
+
+type claudeMessage struct {
+	MsgV    int    `json:"msgV"`
+	MsgID   string `json:"msg_id"`
+	Type    string `json:"type"`
+	Message struct {
+		Role    string `json:"role"`
+		Content string `json:"content"`
+	} `json:"message"`
+	Priority string `json:"priority"`
+}
+
+// crossSession puts a text into the envelope of messages between sessions. The reader writes what it has parsed again and believes
+// the attributes only if that is the same, so nothing may vary. No closing tag passes, of whatever name.
+func crossSession(text string) string {
+	return "<cross-session-message from-name=\"pennypost\">\n" + strings.ReplaceAll(text, "</", `<\/`) + "\n</cross-session-message>"
+}
+
+// ringUUID returns an id in the form of a random UUID that is the same for the same ring, so that a ring that is tried again is one message.
+func ringUUID(id string) string {
+	sum := sha256.Sum256([]byte(id))
+	sum[6], sum[8] = sum[6]&0x0f|0x40, sum[8]&0x3f|0x80
+	return fmt.Sprintf("%x-%x-%x-%x-%x", sum[:4], sum[4:6], sum[6:8], sum[8:10], sum[10:16])
+}
+
+// post writes to a Unix socket and waits a moment for it to be cast out.
+func post(ctx context.Context, path string, frame []byte) error {
+	var d net.Dialer
+	conn, err := d.DialContext(ctx, "unix", path)
+	if err != nil {
+		return err
+	}
+	defer conn.Close()
+	stop := context.AfterFunc(ctx, func() { _ = conn.SetDeadline(time.Unix(1, 0)) })
+	defer stop()
+	if _, err := conn.Write(frame); err != nil {
+		if ctx.Err() != nil {
+			return ctx.Err()
+		}
+		return err
+	}
+	end := time.Now().Add(claudeLinger)
+	for {
+		// Nothing is expected. To wait for it tells of a reset: the other side has left with the message unread.
+		_ = conn.SetReadDeadline(end)
+		switch _, err := conn.Read(make([]byte, 1<<10)); {
+		case err == nil:
+		case ctx.Err() != nil:
+			return ctx.Err()
+		case errors.Is(err, io.EOF), errors.Is(err, os.ErrDeadlineExceeded):
+			if half, ok := conn.(*net.UnixConn); ok {
+				_ = half.CloseWrite()
+			}
+			return nil
+		default:
+			return err
+		}
+	}
+}
+
+// socketError says what is wrong in words for the user, without the path: who knows it can write there.
+func socketError(err error, limit time.Duration) error {
+	inner := err
+	if op, ok := errors.AsType[*net.OpError](err); ok {
+		inner = op.Err
+	}
+	if call, ok := errors.AsType[*os.SyscallError](inner); ok {
+		inner = call.Err
+	}
+	switch {
+	case err == nil:
+		return nil
+	case errors.Is(err, fs.ErrNotExist):
+		return errors.New("the session's socket is gone; the session has ended, or was started anew")
+	case errors.Is(err, syscall.ECONNREFUSED):
+		return errors.New("nobody listens at the session's socket any more")
+	case errors.Is(err, syscall.ECONNRESET), errors.Is(err, syscall.EPIPE):
+		return errors.New("the session closed the connection before it had read the message")
+	case errors.Is(err, context.DeadlineExceeded), errors.Is(err, os.ErrDeadlineExceeded):
+		return fmt.Errorf("the session did not take the message within %s", limit)
+	}
+	return fmt.Errorf("the session's socket cannot be reached: %w", inner)
+}
+
+// checkVersion refuses sessions of versions that are known to be others.
+func (c *ClaudeSocket) checkVersion(s *Session) error {
+	text := s.Version
+	if text == "" {
+		text = c.registered(s)
+	}
+	if text == "" {
+		return nil
+	}
+	return c.Understood(text)
+}
+
+// Understood returns why sessions of a version of Claude Code, as it is printed by claude --version, are not rung; nil if they are.
+func (c *ClaudeSocket) Understood(text string) error {
+	first, end := version{2, 1, 224}, version{2, 2, 0} // the socket is understood from first on, below end
+	if below, ok := parseVersion(c.Below); ok {
+		end = below
+	}
+	v, ok := parseVersion(text)
+	switch {
+	case !ok:
+		return fmt.Errorf("the session says that its version is %q, which is none", plain(text))
+	case v.less(first):
+		return fmt.Errorf("the session is Claude Code %s, which has no inbox; it came with %s", v, first)
+	case !v.less(end):
+		return fmt.Errorf("the session is Claude Code %s, and how to write to its inbox is only known below %s; look for a newer Pennypost, or try it with claude_below in the configuration", v, end)
+	}
+	return nil
+}
+
+// accepts reports whether the user's own settings let messages of any class of permissions in.
+func (c *ClaudeSocket) accepts() bool {
+	var settings struct {
+		Inbound string `json:"crossSessionInbound"`
+	}
+	return c.read(&settings, "settings.json") && settings.Inbound == "accept"
+}
+
+// maxRead is more than there is in the files of Claude Code that are looked at.
+const maxRead = 1 << 20
+
+// read reads a file of Claude Code's own directory.
+func (c *ClaudeSocket) read(into any, path ...string) bool {
+	if c.Config == "" {
+		return false
+	}
+	f, err := os.Open(filepath.Join(c.Config, filepath.Join(path...)))
+	if err != nil {
+		return false
+	}
+	defer f.Close()
+	text, err := io.ReadAll(io.LimitReader(f, maxRead))
+	return err == nil && jsonx.UnmarshalLenient(text, into) == nil
+}
+
+// registered returns the version that Claude Code notes of a running session in sessions/PID.json (undocumented; seen in 2.1.251), "" if it
+// cannot be had. The file outlives a session that was killed, so it must name the socket.
+func (c *ClaudeSocket) registered(s *Session) string {
+	var entry struct {
+		Version string `json:"version"`
+		Socket  string `json:"messagingSocketPath"`
+	}
+	pid := programID(s.Process)
+	if pid == 0 || !c.read(&entry, "sessions", strconv.Itoa(pid)+".json") || entry.Socket != s.Socket.reveal() {
+		return ""
+	}
+	return entry.Version
+}
+
+// version is the three numbers of one.
+type version [3]int
+
+// parseVersion reads the three numbers; what follows them is let go.
+func parseVersion(s string) (version, bool) {
+	var v version
+	s, _, _ = strings.Cut(strings.TrimPrefix(strings.TrimSpace(s), "v"), " ")
+	s, _, _ = strings.Cut(s, "-")
+	parts := strings.Split(s, ".")
+	if len(parts) != len(v) {
+		return v, false
+	}
+	for i, part := range parts {
+		n, err := strconv.Atoi(part)
+		if err != nil || n < 0 {
+			return v, false
+		}
+		v[i] = n
+	}
+	return v, true
+}
+
+func (v version) less(w version) bool { return slices.Compare(v[:], w[:]) < 0 }
+
+func (v version) String() string { return fmt.Sprintf("%d.%d.%d", v[0], v[1], v[2]) }

@@ -1,0 +1,130 @@
+package wake
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"slices"
+	"strings"
+
+	"pennypost/internal/base/jsonx"
+	"pennypost/internal/mail"
+	"pennypost/internal/policy"
+)
+
+// maxListed is how many messages a notice lists.
+const maxListed = 20
+
+// hear keeps what a door answered last; nil if it was rung.
+func (s *sleeper) hear(door string, err error) {
+	said := report{Door: door, Answer: "was rung, and nobody looked"}
+	if err != nil {
+		said.Answer = err.Error()
+	}
+	i := slices.IndexFunc(s.answers, func(r report) bool { return r.Door == said.Door })
+	if i < 0 {
+		s.answers = append(s.answers, said)
+		return
+	}
+	s.answers[i] = said
+}
+
+// report is what a door answered, as the user is told.
+type report struct {
+	Door   string `json:"door"`
+	Answer string `json:"answer"`
+}
+
+// inVain returns the notice that somebody cannot be woken.
+func inVain(u *mail.Unwoken, s *sleeper, e *entry) mail.Draft {
+	var b strings.Builder
+	fmt.Fprintf(&b, "%s for %s, and should wake it. ", messages(len(u.Mail)), who(u))
+	if e != nil || len(s.answers) > 0 {
+		tried(&b, s.answers)
+	}
+	switch {
+	case e == nil:
+		b.WriteString("No door is known that could. It sees its mail when it next looks, which is when its next turn begins if its client has hooks of ours. What could give it a door is told by: pennypost doctor\n")
+	case len(e.on()) == 0:
+		b.WriteString("No door is left. Mend what [room.wake] of the configuration says, then restart the post office: pennypost stop\n")
+	case s.fails > 0:
+		fmt.Fprintf(&b, "It is tried on, every %s.\n", s.ladder.LastRetry)
+	default:
+		b.WriteString("It is left alone now until more mail comes or a turn of its ends.\n")
+	}
+	if u.Agent != "" {
+		fmt.Fprintf(&b, "\nIts mail is listed by: pennypost inbox --agent '%s'\n", u.Agent)
+	}
+	metadata := struct {
+		Agent    mail.Name `json:"agent,omitempty"`
+		Role     string    `json:"role,omitempty"`
+		Messages []mail.ID `json:"messages"`
+		Doors    []report  `json:"doors"`
+	}{u.Agent, u.Role, listed(u), append([]report{}, s.answers...)}
+	var ids []mail.ID
+	for _, m := range u.Mail {
+		ids = append(ids, m.ID)
+	}
+	return notice(who(u)+" cannot be woken", b.String(), map[string]any{"wake": metadata}, policy.VainKey(who(u), ids))
+}
+
+// tried tells which doors were tried.
+func tried(b *strings.Builder, answers []report) {
+	b.WriteString("That is in vain so far.\n\nWhat the doors answered last:\n\n")
+	if len(answers) == 0 {
+		b.WriteString("- nothing since the post office started\n")
+	}
+	for _, r := range answers {
+		fmt.Fprintf(b, "- %s: %s\n", r.Door, r.Answer)
+	}
+	b.WriteString("\n")
+}
+
+// overspent returns the notice that a budget is spent.
+func overspent(u *mail.Unwoken, s *sleeper, now mail.Time) mail.Draft {
+	body := fmt.Sprintf("%s was rung %d times within an hour, which is its budget. The next ring is put off until %s. %s.\n\n"+
+		"If that is too few, set budget in its section of [room.wake] in the configuration, and restart the post office: pennypost stop\n",
+		who(u), len(s.rung), s.due, messages(len(u.Mail)))
+	metadata := struct {
+		Agent mail.Name `json:"agent,omitempty"`
+		Role  string    `json:"role,omitempty"`
+		Until mail.Time `json:"until"`
+	}{u.Agent, u.Role, s.due}
+	sum := sha256.Sum256([]byte(who(u)))
+	return notice(who(u)+" is not rung for a while", body, map[string]any{"wake_budget": metadata}, "budget-"+hex.EncodeToString(sum[:])+now.String()[:len("2006-01-02T15")])
+}
+
+// notice drafts a message to the user. One of the same key is sent once, whatever else it says.
+func notice(subject, body string, metadata any, key string) mail.Draft {
+	raw, err := jsonx.Marshal(metadata)
+	if err != nil || len(raw) > mail.MaxMetadata {
+		raw = nil // an answer that is no text: the body tells it as well as it goes
+	}
+	return mail.Draft{
+		To: mail.Recipients{string(mail.ToUser)}, Type: string(mail.Custom), Priority: string(mail.Urgent),
+		Subject: subject, Body: strings.ToValidUTF8(body, "\ufffd"), Metadata: raw, Key: key,
+	}
+}
+
+func who(u *mail.Unwoken) string {
+	if u.Agent == "" {
+		return "any " + u.Role
+	}
+	return string(u.Agent)
+}
+
+func messages(n int) string {
+	if n == 1 {
+		return "1 message waits"
+	}
+	return fmt.Sprintf("%d messages wait", n)
+}
+
+// listed returns the newest of what waits.
+func listed(u *mail.Unwoken) []mail.ID {
+	var ids []mail.ID
+	for _, m := range u.Mail[max(0, len(u.Mail)-maxListed):] {
+		ids = append(ids, m.ID)
+	}
+	return ids
+}

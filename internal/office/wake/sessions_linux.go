@@ -1,0 +1,8 @@
+package wake
+
+import "pennypost/internal/base/process"
+
+// ended reports whether a program is known to have ended.
+func ended(program string) bool {
+	return programID(program) > 0 && !process.Alive(program)
+}

@@ -1,0 +1,253 @@
+package wake
+
+import (
+	"slices"
+
+	"pennypost/internal/mail"
+	"pennypost/internal/policy"
+)
+
+// sleeper is what a Ringer knows of somebody with a door and mail to be woken for. Its methods decide and do nothing else; the time is
+// their argument.
+type sleeper struct {
+	ladder policy.Ladder
+
+	rung     []mail.Time // when it was rung with success, in the last policy.BudgetSpan
+	rings    int         // with success, since it last took notice of what it was rung for
+	fails    int         // rounds of all doors in a row
+	recalled string      // the door of the last ring that recall counted
+	door     int         // how many doors were tried in this round
+	last     mail.Time   // when the last ring ended
+	due      mail.Time   // when it is to be rung, or to be given up; 0: not
+	id       string      // of the ring that failed and is tried again
+	worked   bool        // it was in a turn since the last ring began
+
+	ringing bool             // a ring is under way
+	about   map[mail.ID]bool // what the last successful ring told of
+	putOff  bool             // the budget moved due
+	alone   mail.Time        // since when no door is known; 0: one is
+
+	answers   []report         // what each door answered last
+	vain      bool             // given up
+	brief     map[mail.ID]bool // what the user was told to wait in vain
+	toldAt    mail.Time
+	overdrawn mail.Time // when the user was last told that the budget is spent
+}
+
+// rest forgets everything but the budget: nothing waits any more.
+func (s *sleeper) rest() {
+	if !s.ringing {
+		*s = sleeper{ladder: s.ladder, rung: s.rung, overdrawn: s.overdrawn}
+	}
+}
+
+// see takes in what waits now.
+func (s *sleeper) see(u *mail.Unwoken, now mail.Time) {
+	if !policy.MayRing(u.State) {
+		s.worked = s.worked || u.State == mail.Working
+		if !s.ringing {
+			s.due = 0
+		}
+		return
+	}
+	if s.ringing {
+		return
+	}
+	turnEnded := s.worked
+	s.worked = false
+	s.takeNotice(u, now)
+	switch {
+	case s.vain && (turnEnded || s.isNews(u)):
+		s.vain, s.rings = false, 0
+		s.due = max(now, s.last.Add(s.ladder.LastRetry))
+	case s.vain:
+	case turnEnded, s.putOff: // the budget is looked at anew, for what came may be urgent
+		s.due, s.putOff = now, false
+	case s.due == 0:
+		s.due = s.first(u, now)
+	}
+}
+
+// takeNotice finds out whether some of what the last ring told of was read, or handed over. Who reads part of it is at it, and is given
+// time; who read all has answered the ring.
+func (s *sleeper) takeNotice(u *mail.Unwoken, now mail.Time) {
+	left := make(map[mail.ID]bool, len(s.about))
+	for _, m := range u.Mail {
+		if s.about[m.ID] {
+			left[m.ID] = true
+		}
+	}
+	switch {
+	case len(left) == len(s.about):
+		return
+	case len(left) == 0:
+		s.due, s.about = 0, nil
+	default:
+		s.due, s.about = now.Add(s.ladder.Patience(1)), left
+	}
+	s.rings, s.fails, s.vain, s.brief, s.toldAt = 0, 0, false, nil, 0
+}
+
+// first returns when to ring for mail for which this process has not rung yet. Mail for which another did before it was killed is still being rung for, unless
+// a turn has ended since. Whoever waited for all of it is awake, and has the time of one that was rung.
+func (s *sleeper) first(u *mail.Unwoken, now mail.Time) mail.Time {
+	if s.about != nil {
+		return now // it was rung, and then frozen
+	}
+	var rung mail.Time
+	waited := true
+	for _, m := range u.Mail {
+		if m.Notified != 0 {
+			s.tellOf(m.ID)
+		}
+		rung = max(rung, m.Notified)
+		waited = waited && m.Waited
+	}
+	switch {
+	case rung != 0:
+		s.last, s.rings = rung, max(s.rings, 1)
+		if u.Since > rung {
+			return now
+		}
+		return max(now, rung.Add(s.ladder.Patience(s.rings)))
+	case waited:
+		return now.Add(s.ladder.Patience(1))
+	}
+	return now
+}
+
+func (s *sleeper) tellOf(id mail.ID) {
+	if s.about == nil {
+		s.about = make(map[mail.ID]bool)
+	}
+	s.about[id] = true
+}
+
+// isNews reports whether something waits of which the user was not told.
+func (s *sleeper) isNews(u *mail.Unwoken) bool {
+	return slices.ContainsFunc(u.Mail, func(m mail.UnwokenMail) bool { return !s.brief[m.ID] })
+}
+
+// verdict is what is to be done now.
+type verdict int
+
+const (
+	rest    verdict = iota // nothing, until due
+	ring                   // ring
+	giveUp                 // tell the user that it is in vain
+	overrun                // tell the user that the budget is spent; the ring was put off
+)
+
+// decide says what is to be done. see comes before it.
+func (s *sleeper) decide(u *mail.Unwoken, now mail.Time) verdict {
+	if s.ringing || s.due == 0 || s.due > now {
+		return rest
+	}
+	if s.rings >= s.ladder.Rings {
+		return giveUp
+	}
+	s.forgetRings(now)
+	urgent := slices.ContainsFunc(u.Mail, func(m mail.UnwokenMail) bool { return m.Urgent })
+	at := s.ladder.Allowed(s.rung, urgent, now)
+	if at == now {
+		return ring
+	}
+	s.due, s.putOff = at, true
+	if s.overdrawn != 0 && now.Sub(s.overdrawn) < policy.BudgetSpan {
+		return rest
+	}
+	return overrun
+}
+
+// noDoor decides what to do where no door can be rung. Doors that are all off are the user's to mend. Where there never was one, the
+// session is often at it, or its person is, and gets the time that the last rung of the ladder has.
+func (s *sleeper) noDoor(off bool, now mail.Time) verdict {
+	if off {
+		return giveUp
+	}
+	if s.alone == 0 {
+		s.alone = now
+	}
+	s.due = s.alone.Add(s.ladder.LastRetry)
+	if s.toldAt != 0 {
+		s.due = max(s.due, s.toldAt.Add(retellAfter))
+	}
+	if s.due > now {
+		return rest
+	}
+	return giveUp
+}
+
+// found notes that there is a door: who was alone for want of one is rung.
+func (s *sleeper) found(now mail.Time) {
+	if s.alone != 0 {
+		s.alone, s.due, s.vain = 0, now, false
+	}
+}
+
+// forgetRings drops what no longer counts against the budget.
+func (s *sleeper) forgetRings(now mail.Time) {
+	s.rung = slices.DeleteFunc(s.rung, func(t mail.Time) bool { return now.Sub(t) >= policy.BudgetSpan })
+}
+
+// next returns the door to try: what was rung for in vain through one is tried through the next first.
+func (s *sleeper) next(doors []Waker) Waker { return doors[(s.rings+s.door)%len(doors)] }
+
+// begin notes that a ring begins.
+func (s *sleeper) begin() { s.ringing, s.worked, s.putOff = true, false, false }
+
+// succeed notes that a door was rung for u.
+func (s *sleeper) succeed(u *mail.Unwoken, now mail.Time) {
+	s.ringing, s.id, s.last, s.fails, s.door = false, "", now, 0, 0
+	s.rung = append(s.rung, now)
+	s.rings++
+	s.due = now.Add(s.ladder.Patience(s.rings))
+	s.about = make(map[mail.ID]bool, len(u.Mail))
+	for _, m := range u.Mail {
+		s.about[m.ID] = true
+	}
+}
+
+// retellAfter is how often at most the user is told of an agent whose doors go on failing, and then only if more mail has come.
+const retellAfter = policy.BudgetSpan
+
+// fail notes that a door did not take the ring, and reports whether the user is to be told. doors is how many there are.
+func (s *sleeper) fail(u *mail.Unwoken, doors int, now mail.Time) (tell bool) {
+	s.ringing, s.last, s.due = false, now, now
+	if s.door++; s.door < doors {
+		return false // the next door is due at once
+	}
+	s.door = 0
+	s.fails++
+	s.due = now.Add(s.ladder.Retry(s.fails))
+	if s.fails < s.ladder.Failures {
+		return false
+	}
+	return s.toldAt == 0 || s.isNews(u) && now.Sub(s.toldAt) >= retellAfter
+}
+
+// tell notes that the user was told of u.
+func (s *sleeper) tell(u *mail.Unwoken, now mail.Time) {
+	s.toldAt = now
+	s.brief = make(map[mail.ID]bool, len(u.Mail))
+	for _, m := range u.Mail {
+		s.brief[m.ID] = true
+	}
+}
+
+// abandon gives up, the user having been told.
+func (s *sleeper) abandon() { s.vain, s.due = true, 0 }
+
+// recall takes in an event of the journal from before this process looked after the room.
+func (s *sleeper) recall(rc *mail.Receipt, at mail.Time) {
+	switch {
+	case rc.Mark == mail.MarkNotified && rc.Door != mail.HookDoor: // by which it was pointed to, and not rung
+		if n := len(s.rung); n == 0 || s.rung[n-1] != at || s.recalled != rc.Door { // one ring marks many messages
+			s.rung, s.recalled = append(s.rung, at), rc.Door
+			s.rings++
+			s.forgetRings(at)
+		}
+	case rc.Mark == mail.MarkPresented, rc.Mark == mail.MarkRead, rc.Mark == mail.MarkArchived:
+		s.rings = 0
+	}
+}

@@ -1,0 +1,199 @@
+package web
+
+import (
+	"cmp"
+	"errors"
+	"net/url"
+	"strings"
+
+	"pennypost/internal/base/jsonx"
+	"pennypost/internal/mail"
+)
+
+// composePage is a letter that is being written: a page of its own, or a dialog above another.
+type composePage struct {
+	*view
+	To       []string // addresses that were chosen
+	Kind     mail.Type
+	Urgent   bool
+	Subject  string
+	Issue    string
+	Body     string
+	Verdict  string
+	Answered *row // what it answers
+	Key      string
+	Failure  string
+	Preview  bool // the body is shown as it will be read
+
+	Addresses []choice
+}
+
+// choice is an address that can be written to.
+type choice struct {
+	Address mail.Address
+	Note    string
+}
+
+// letterKind is a type of message, and what it is for.
+type letterKind struct {
+	mail.Type
+	Help string
+}
+
+// Kinds lists the types, the usual one first.
+func (p *composePage) Kinds() []letterKind {
+	return []letterKind{
+		{mail.Custom, "whatever it is; wakes an agent that you name"},
+		{mail.TaskAssigned, "work to do; wakes whom it is for"},
+		{mail.Question, "wants an answer; wakes whom it is for"},
+		{mail.Answer, "to a question; wakes whom it is for"},
+		{mail.ReviewRequest, "please look at it; wakes whom it is for"},
+		{mail.ReviewResult, "what the look found; wakes the orchestrator"},
+		{mail.TaskDone, "work is done; wakes the orchestrator"},
+		{mail.Status, "how it stands; wakes nobody"},
+		{mail.Cancel, "stop, and all that you started; wakes whom it is for"},
+	}
+}
+
+// Verdicts are what a review can find.
+func (p *composePage) Verdicts() []string { return mail.Verdicts() }
+
+// compose shows an empty letter. The address may say what stands in it already.
+func compose(v *view) error {
+	p, err := v.letterTo(mail.ID(v.r.URL.Query().Get("reply_to")))
+	if err != nil {
+		return err
+	}
+	q := v.r.URL.Query()
+	p.Urgent = q.Get("priority") == string(mail.Urgent)
+	p.Body = q.Get("body")
+	p.Subject, p.Issue = cmp.Or(q.Get("subject"), p.Subject), cmp.Or(q.Get("issue"), p.Issue)
+	p.Kind = cmp.Or(mail.Type(q.Get("type")), p.Kind)
+	if to := trimmed(q["to"]); len(to) > 0 {
+		p.To = to
+	}
+	return v.render("compose", p, "dialog")
+}
+
+// letterTo returns a letter that answers a message, or, without one, an empty letter.
+func (v *view) letterTo(answers mail.ID) (*composePage, error) {
+	v.Title = "Write"
+	p := &composePage{view: v, Kind: mail.Custom, Key: v.Once()}
+	if err := p.choices(); err != nil || answers == "" {
+		return p, err
+	}
+	it, err := v.svc.Message(v.ctx(), answers)
+	if err != nil {
+		return nil, err
+	}
+	p.Answered = &row{view: v, Item: it}
+	for _, a := range answerable(&it.Message) {
+		p.To = append(p.To, string(a))
+	}
+	p.Kind = replyType(&it.Message)
+	if s := it.Subject; s != "" {
+		p.Subject = "Re: " + strings.TrimPrefix(s, "Re: ")
+	}
+	p.Issue = it.Issue
+	return p, nil
+}
+
+// choices lists whom one can write to: agents first, then who hears of it by role or tag.
+func (p *composePage) choices() error {
+	list, err := p.svc.Agents(p.ctx())
+	if err != nil {
+		return err
+	}
+	found := make(map[mail.Address]int) // to its place among others
+	var others []choice
+	add := func(a mail.Address, name mail.Name) {
+		if i, ok := found[a]; ok {
+			others[i].Note += ", " + string(name)
+			return
+		}
+		found[a] = len(others)
+		others = append(others, choice{a, string(name)})
+	}
+	for _, a := range list {
+		note := string(a.State)
+		if a.Task != "" {
+			note += " · " + firstLine(a.Task)
+		}
+		p.Addresses = append(p.Addresses, choice{mail.Address("agent:" + a.Name), note})
+		for _, r := range a.Roles {
+			add(mail.RoleAddress(r), a.Name)
+		}
+		for _, t := range a.Tags {
+			add(mail.Address(t), a.Name)
+		}
+	}
+	p.Addresses = append(append(p.Addresses, others...), choice{mail.ToAll, "everybody"})
+	return nil
+}
+
+// posted returns the letter as it stood in the browser.
+func (v *view) posted() (*composePage, mail.Draft, error) {
+	if err := v.form(); err != nil {
+		return nil, mail.Draft{}, err
+	}
+	d := v.draft()
+	p, err := v.letterTo(d.ReplyTo)
+	if mail.CodeOf(err) == mail.NotFound && d.ReplyTo != "" { // it was erased meanwhile: the room is to say so, and what was typed is to stay
+		p, err = v.letterTo("")
+	}
+	if err != nil {
+		return nil, d, err
+	}
+	p.To, p.Kind, p.Subject, p.Issue, p.Body, p.Urgent, p.Key = d.To, mail.Type(d.Type), d.Subject, d.Issue, d.Body, d.Priority == string(mail.Urgent), d.Key
+	if p.Verdict = v.r.PostForm.Get("verdict"); p.Kind == mail.ReviewResult && p.Verdict != "" {
+		d.Metadata, err = jsonx.Marshal(map[string]string{"verdict": p.Verdict})
+	}
+	return p, d, err
+}
+
+// sendComposed sends a letter. If the room refuses it, it is told beside what was typed.
+func sendComposed(v *view) error {
+	p, d, err := v.posted()
+	if err != nil {
+		return err
+	}
+	sent, err := v.sends(d)
+	if err != nil {
+		return p.refused(err)
+	}
+	if !v.scripted() {
+		return v.redirect("/t/" + url.PathEscape(string(sent.ID)))
+	}
+	v.toast("pp-sent")
+	return v.part("inbox", "toast-sent", sentPage{v, sent})
+}
+
+// refused shows the letter again, with why it was not sent.
+func (p *composePage) refused(err error) error {
+	var known *mail.Error
+	if !errors.As(err, &known) || statuses[known.Code] == 0 {
+		return err
+	}
+	p.Failure = known.Msg
+	part := "layout"
+	if p.scripted() {
+		part = "compose-error"
+	}
+	return p.answer(statuses[known.Code], "compose", part, p)
+}
+
+// preview shows how the text of a letter will be read.
+func preview(v *view) error {
+	if !v.scripted() {
+		p, _, err := v.posted()
+		if err != nil {
+			return err
+		}
+		p.Preview = true
+		return v.render("compose", p)
+	}
+	if err := v.form(); err != nil {
+		return err
+	}
+	return v.part("compose", "compose-preview", &composePage{view: v, Body: v.draft().Body, Preview: true})
+}

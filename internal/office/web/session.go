@@ -1,0 +1,232 @@
+package web
+
+import (
+	"crypto/rand"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"pennypost/internal/base/durable"
+	"pennypost/internal/base/jsonx"
+	"pennypost/internal/mail"
+)
+
+// Bounds of sessions.
+const (
+	sessionIdle = 12 * time.Hour      // without an act of the person: a day's work has breaks, and a night ends it
+	sessionTime = 30 * 24 * time.Hour // whatever the person does
+	maxSessions = 20                  // a person's browsers; the one that was quiet for longest goes
+	seenEvery   = 5 * time.Minute     // how far the file may lag behind in when a session was last used
+)
+
+// Session is a browser that is logged in.
+type Session struct {
+	ID      string    `json:"id"`      // names it; it opens nothing
+	Browser string    `json:"browser"` // which one it said to be, in our words
+	Opened  mail.Time `json:"opened"`
+	Seen    mail.Time `json:"seen"`           // when the person last did something in it
+	Plain   bool      `json:"plain,omitzero"` // it was opened at the plain address, and holds there only
+}
+
+// over reports whether the session has ended by itself.
+func (s *Session) over(now time.Time) bool {
+	return now.Sub(s.Seen.Std()) >= sessionIdle || now.Sub(s.Opened.Std()) >= sessionTime
+}
+
+// kept is a session as the file has it.
+type kept struct {
+	Session
+	Sum string `json:"sum"` // SHA-256 of what the browser's cookie says, in hex
+}
+
+// sessionFile is the whole file.
+type sessionFile struct {
+	Key      string `json:"key"` // what the sessions hang on
+	Sessions []kept `json:"sessions"`
+}
+
+// sessions are the browsers that are logged in. They are in a file, too, so that they outlive the post office.
+type sessions struct {
+	path string // "": they are in memory only
+	key  string // sessions of another key are void
+
+	mu    sync.Mutex
+	list  []kept
+	saved time.Time // when the file got what it holds
+
+	writing sync.Mutex // held while the file is written: what was written last must be the latest
+}
+
+// openSessions reads the file at path. Where it cannot be understood, or is of another key, nobody is logged in. The
+// sessions are usable whatever the error.
+func openSessions(path string, key []byte) (*sessions, error) {
+	sum := sha256.Sum256(append([]byte("pennypost web sessions\x00"), key...))
+	s := &sessions{path: path, key: hex.EncodeToString(sum[:])}
+	if path == "" {
+		return s, nil
+	}
+	text, err := os.ReadFile(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return s, nil
+	}
+	var file sessionFile
+	if err == nil {
+		err = jsonx.Unmarshal(text, &file)
+	}
+	if err != nil {
+		return s, fmt.Errorf("read the sessions of browsers; nobody is logged in: %w", err)
+	}
+	if file.Key == s.key {
+		s.list = file.Sessions
+	}
+	return s, nil
+}
+
+// begin makes a session and returns what its cookie is to say. It holds, in memory, even if it cannot be written.
+func (s *sessions) begin(browser string, plain bool) (cookie string, err error) {
+	now := time.Now()
+	cookie = rand.Text()
+	one := kept{Sum: sumOf(cookie), Session: Session{
+		ID: strings.ToLower(rand.Text()[:8]), Browser: browser, Plain: plain, Opened: mail.TimeOf(now), Seen: mail.TimeOf(now),
+	}}
+	s.mu.Lock()
+	s.tidy(now)
+	if len(s.list) == maxSessions {
+		quiet := 0
+		for i := range s.list {
+			if s.list[i].Seen < s.list[quiet].Seen {
+				quiet = i
+			}
+		}
+		s.list = slices.Delete(s.list, quiet, quiet+1)
+	}
+	s.list = append(s.list, one)
+	s.mu.Unlock()
+	return cookie, s.save()
+}
+
+// find returns the session of a cookie at the plain address or at the pages' own. An act of the person keeps it from
+// ending; an error says that this is not written.
+func (s *sessions) find(cookie string, plain, act bool) (id string, err error) {
+	now := time.Now()
+	sum := sumOf(cookie)
+	s.mu.Lock()
+	s.tidy(now)
+	i := slices.IndexFunc(s.list, func(k kept) bool { return k.Sum == sum && k.Plain == plain })
+	if i < 0 {
+		s.mu.Unlock()
+		return "", nil
+	}
+	id = s.list[i].ID
+	if act {
+		s.list[i].Seen = mail.TimeOf(now)
+	}
+	late := act && now.Sub(s.saved) >= seenEvery
+	s.mu.Unlock()
+	if late {
+		err = s.save()
+	}
+	return id, err
+}
+
+// goesOn reports whether the session has not ended.
+func (s *sessions) goesOn(id string) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.tidy(time.Now())
+	return slices.ContainsFunc(s.list, func(k kept) bool { return k.ID == id })
+}
+
+// all returns the sessions, the last used first.
+func (s *sessions) all() []Session {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.tidy(time.Now())
+	out := make([]Session, len(s.list))
+	for i := range s.list {
+		out[i] = s.list[i].Session
+	}
+	slices.SortStableFunc(out, func(a, b Session) int { return int(b.Seen - a.Seen) })
+	return out
+}
+
+// end ends the session, or every one if id is "".
+func (s *sessions) end(id string) error {
+	s.mu.Lock()
+	before := len(s.list)
+	s.list = slices.DeleteFunc(s.list, func(k kept) bool { return id == "" || k.ID == id })
+	ended := before - len(s.list)
+	s.mu.Unlock()
+	if ended == 0 && id != "" {
+		return mail.Errorf(mail.NotFound, "there is no session %s; it may have ended", id)
+	}
+	if err := s.save(); err != nil {
+		return &mail.Error{Code: mail.Unavailable, Err: err,
+			Msg: "the session has ended, but the file that remembers sessions could not be written, so it would be open again " +
+				"after a restart. Make room on the disk, then end all with: pennypost open --revoke all"}
+	}
+	return nil
+}
+
+// tidy forgets what has ended by itself. The caller holds mu.
+func (s *sessions) tidy(now time.Time) {
+	s.list = slices.DeleteFunc(s.list, func(k kept) bool { return k.over(now) })
+}
+
+// save writes the file.
+func (s *sessions) save() error {
+	if s.path == "" {
+		return nil
+	}
+	s.writing.Lock()
+	defer s.writing.Unlock()
+	s.mu.Lock()
+	text, err := jsonx.Marshal(sessionFile{s.key, s.list})
+	s.saved = time.Now()
+	s.mu.Unlock()
+	if err == nil {
+		err = durable.WriteFile(s.path, append(text, '\n'), 0o600)
+	}
+	if err != nil {
+		return fmt.Errorf("write the sessions of browsers: %w", err)
+	}
+	return nil
+}
+
+// sumOf is what is kept of a cookie. A cookie is random and long, so its hash tells nothing of it.
+func sumOf(cookie string) string {
+	sum := sha256.Sum256([]byte(cookie))
+	return hex.EncodeToString(sum[:])
+}
+
+// browserOf says in our words which browser a header names. What the header says itself is a stranger's text, and is
+// not shown.
+func browserOf(agent string) string {
+	first := func(words [][2]string, other string) string {
+		for _, w := range words {
+			if strings.Contains(agent, w[0]) {
+				return w[1]
+			}
+		}
+		return other
+	}
+	// Browsers name those whose pages they want to be sent, so the pretenders come before what they pretend to be.
+	name := first([][2]string{
+		{"Edg/", "Edge"}, {"OPR/", "Opera"}, {"Firefox/", "Firefox"}, {"Chrome/", "Chrome"}, {"Safari/", "Safari"},
+	}, "a program")
+	system := first([][2]string{
+		{"Android", "Android"}, {"iPhone", "iPhone"}, {"iPad", "iPad"}, {"Windows", "Windows"}, {"Macintosh", "macOS"},
+		{"CrOS", "ChromeOS"}, {"Linux", "Linux"},
+	}, "")
+	if system == "" {
+		return name
+	}
+	return name + " on " + system
+}

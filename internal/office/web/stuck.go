@@ -1,0 +1,396 @@
+package web
+
+import (
+	"cmp"
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"net/url"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"pennypost/internal/mail"
+)
+
+// maxShown is how many messages of one group the page lists.
+const maxShown = 5
+
+// stuckPage is what does not move, why, and what mends it.
+type stuckPage struct {
+	*view
+	Sections []stuckSection
+	Live     []mail.Agent // who can be given what others left
+}
+
+// stuckSection is the groups of one kind.
+type stuckSection struct {
+	Kind, Title, Why string
+	Groups           []*stuckGroup
+}
+
+// stuckGroup is one thing that does not move: all mail of one kind that waits for the same agent or address, a bridge, a notice.
+type stuckGroup struct {
+	*view
+	Kind     string       // of its section
+	Who      mail.Address // for whom the mail is; "" if the group has a Title instead
+	Title    string
+	Why      string
+	Since    mail.Time
+	Items    []*mail.Item // the mail, oldest first
+	Commands []string     // to be typed where the agents run
+	Notice   mail.ID      // what the post office told the user of it
+	Doors    []doorReport // what doors answered, as it told
+	Bridge   string       // the id of a bridge
+	Frozen   mail.Name    // an agent that somebody has paused
+}
+
+// doorReport is what a door answered when it was rung, as the post office tells in its notices.
+type doorReport struct {
+	Door   string `json:"door"`
+	Answer string `json:"answer"`
+}
+
+// Key names the group among all, and stays the same from one look to the next.
+func (s *stuckGroup) Key() string {
+	return s.Kind + "-" + url.PathEscape(cmp.Or(string(s.Who), s.Bridge, string(s.Notice), s.Title))
+}
+
+// Shown are the messages that the page lists.
+func (s *stuckGroup) Shown() []row {
+	var out []row
+	for _, it := range s.Items[:min(maxShown, len(s.Items))] {
+		out = append(out, row{view: s.view, Item: *it, Href: post{view: s.view, Item: *it}.ThreadHref()})
+	}
+	return out
+}
+
+// Rest is how many messages the page does not list.
+func (s *stuckGroup) Rest() int { return max(0, len(s.Items)-maxShown) }
+
+// Role is the role that somebody is to have for the mail to move, or "".
+func (s *stuckGroup) Role() string {
+	if s.Kind == "held" {
+		return s.Who.Value()
+	}
+	return ""
+}
+
+// Lost reports whether the mail will not be read unless somebody does something with it.
+func (s *stuckGroup) Lost() bool { return s.Kind == "dead" || s.Kind == "expired" }
+
+// Movable reports whether the mail can go to another reader. What is held goes to whoever is given the role, and would then be there twice.
+func (s *stuckGroup) Movable() bool { return s.Lost() || s.Kind == "waiting" }
+
+// Tellable reports whether there is an agent who should know that its mail was not read.
+func (s *stuckGroup) Tellable() bool {
+	return s.Lost() && slices.ContainsFunc(s.Items, func(it *mail.Item) bool { return isAgent(it.From) })
+}
+
+// Written is the one message of the user's own that is lost here: it can be deleted. "" if there is none, or others.
+func (s *stuckGroup) Written() mail.ID {
+	if s.Lost() && len(s.Items) == 1 && s.Items[0].From == mail.ToUser {
+		return s.Items[0].ID
+	}
+	return ""
+}
+
+// WhoHref is the page of the agent or the address for which the mail is; "" if there is none.
+func (s *stuckGroup) WhoHref() string {
+	switch {
+	case s.Who == "":
+		return ""
+	case s.Who.Kind() == mail.ToAgent:
+		return s.AgentHref(s.Who)
+	}
+	return s.ChannelHref(s.Who)
+}
+
+// isAgent reports whether a sender is an agent of this room, and so can be answered.
+func isAgent(from mail.Address) bool {
+	return (from.Kind() == mail.ToAgent || from == mail.ToOrchestrator) && from != mail.FromSystem && !strings.Contains(string(from), "@")
+}
+
+func stuck(v *view) error {
+	v.Place, v.Title = "stuck", "Stuck"
+	p := &stuckPage{view: v}
+	if v.svc == nil {
+		return v.render("stuck", p, "stuck-groups")
+	}
+	agents, err := v.svc.Agents(v.ctx())
+	if err != nil {
+		return err
+	}
+	for _, a := range agents {
+		if a.State.Live() {
+			p.Live = append(p.Live, a)
+		}
+	}
+	if p.Sections, err = v.stuckGroups(agents); err != nil {
+		return err
+	}
+	v.site.stuck.put(v.Room, tally{seq: v.At, at: v.Now, took: time.Since(v.Now), n: p.Total()})
+	return v.render("stuck", p, "stuck-groups")
+}
+
+// Total is how many groups there are.
+func (p *stuckPage) Total() int { return countStuck(p.Sections) }
+
+func countStuck(sections []stuckSection) int {
+	n := 0
+	for _, s := range sections {
+		n += len(s.Groups)
+	}
+	return n
+}
+
+// mended answers a change on this page.
+func (v *view) mended(format string, args ...any) error {
+	if !v.scripted() {
+		return v.redirect("/stuck")
+	}
+	v.toast("pp-mended, pp-sent")
+	return v.part("inbox", "toast-done", done{view: v, Text: fmt.Sprintf(format, args...), MS: 6000})
+}
+
+// stuckForm reads a form of this page, and the messages that it names.
+func (v *view) stuckForm() ([]mail.Item, error) {
+	if err := v.form(); err != nil {
+		return nil, err
+	}
+	var items []mail.Item
+	for _, id := range v.r.PostForm["id"] {
+		it, err := v.svc.Message(v.ctx(), mail.ID(id))
+		if err != nil {
+			return nil, err
+		}
+		items = append(items, it)
+	}
+	return items, nil
+}
+
+// sendOn sends messages that nobody reads to somebody else, as the user's: whose they were stands above them.
+func sendOn(v *view) error {
+	items, err := v.stuckForm()
+	if err != nil {
+		return err
+	}
+	to := strings.TrimSpace(v.r.PostForm.Get("to"))
+	if to == "" || len(items) == 0 {
+		return mail.Errorf(mail.Invalid, "say to whom it is to be sent: an agent or a role. Nothing was sent")
+	}
+	for i, it := range items {
+		if _, err := v.svc.Send(v.ctx(), again(it, to)); err != nil {
+			if i > 0 {
+				return mail.Errorf(mail.CodeOf(err), "%d of %s went to %s; the next did not: %v", i, plural(len(items), "message"), to, err)
+			}
+			return err
+		}
+	}
+	return v.mended("%s sent on to %s", plural(len(items), "message"), to)
+}
+
+// again is a message as it goes to another reader. The answer to it settles what became of the first.
+func again(it mail.Item, to string) mail.Draft {
+	note := "*Sent on by the user: it was for " + names(it.To) + ", and was not read.*"
+	if it.From != mail.ToUser {
+		note = "*Sent on by the user: " + from(it.Message) + " wrote it to " + names(it.To) + ", and it was not read.*"
+	}
+	sum := sha256.Sum256([]byte(string(it.ID) + "\x00" + to))
+	return mail.Draft{
+		To: mail.Recipients{to}, Type: string(it.Type), Subject: subject(&it.Message), Body: note + "\n\n" + it.Body, ReplyTo: it.ID,
+		Priority: string(it.Priority), Issue: it.Issue, Docs: it.Docs, Metadata: it.Metadata, Key: "sent-on-" + hex.EncodeToString(sum[:]),
+	}
+}
+
+// tellSenders answers mail that nobody will read, so that its sender does not wait.
+func tellSenders(v *view) error {
+	items, err := v.stuckForm()
+	if err != nil {
+		return err
+	}
+	receipts := make(map[mail.Address]bool)
+	for _, it := range items {
+		if !isAgent(it.From) {
+			continue
+		}
+		_, err := v.svc.Send(v.ctx(), mail.Draft{
+			To: mail.Recipients{string(it.From)}, Type: string(mail.Answer), ReplyTo: it.ID, Subject: "Not read: " + cut(subject(&it.Message), 200),
+			Body: names(it.To) + " did not read this, and will not. Do not wait for an answer.", Key: "not-read-" + string(it.ID),
+		})
+		if err != nil {
+			return err
+		}
+		receipts[it.From] = true
+	}
+	if len(receipts) == 0 {
+		return mail.Errorf(mail.Invalid, "no agent of this room wrote it: nobody was told")
+	}
+	return v.mended("%s told", plural(len(receipts), "sender"))
+}
+
+// cut shortens text to that many letters.
+func cut(text string, most int) string {
+	if runes := []rune(text); len(runes) > most {
+		return string(runes[:most]) + "…"
+	}
+	return text
+}
+
+// giveRole gives an agent a role, and with it the mail that is held for it.
+func giveRole(v *view) error {
+	if _, err := v.stuckForm(); err != nil {
+		return err
+	}
+	name, role := mail.Name(strings.TrimPrefix(strings.TrimSpace(v.r.PostForm.Get("agent")), "agent:")), v.r.PostForm.Get("role")
+	agents, err := v.svc.Agents(v.ctx())
+	if err != nil {
+		return err
+	}
+	i := slices.IndexFunc(agents, func(a mail.Agent) bool { return a.Name == name })
+	if i < 0 {
+		return mail.Errorf(mail.NotFound, "there is no agent %q in this room; nobody was given the role %s", name, role)
+	}
+	if !agents[i].State.Live() {
+		return mail.Errorf(mail.Conflict, "%s is %s, and would not get the mail; choose one that is there", name, agents[i].State)
+	}
+	roles := agents[i].Roles
+	if !slices.Contains(roles, role) {
+		roles = append(roles, role)
+	}
+	if _, err := v.svc.Register(v.ctx(), mail.Presence{Name: name, Roles: roles, Update: true}); err != nil {
+		return err
+	}
+	return v.mended("%s has the role %s", name, role)
+}
+
+// thaw lets an agent go on that was paused.
+func thaw(v *view) error {
+	if _, err := v.stuckForm(); err != nil {
+		return err
+	}
+	a, err := v.svc.Register(v.ctx(), mail.Presence{Name: mail.Name(v.r.PostForm.Get("agent")), State: mail.Idle, Update: true})
+	if err != nil {
+		return err
+	}
+	return v.mended("%s goes on", a.Name)
+}
+
+// dismiss archives what the post office told the user.
+func dismiss(v *view) error {
+	items, err := v.stuckForm()
+	if err != nil {
+		return err
+	}
+	for _, it := range items {
+		if it.From != mail.FromSystem {
+			return mail.Errorf(mail.Invalid, "only what the post office says can be dismissed")
+		}
+		if _, err := v.svc.Mark(v.ctx(), mail.Marking{IDs: []mail.ID{it.ID}, Mark: mail.MarkArchived}); err != nil {
+			return err
+		}
+	}
+	return v.mended("Dismissed")
+}
+
+// syncBridge brings a bridge's files in step now.
+func syncBridge(v *view) error {
+	if _, err := v.stuckForm(); err != nil {
+		return err
+	}
+	b, err := v.svc.SyncBridge(v.ctx(), v.r.PostForm.Get("bridge"))
+	if err != nil {
+		return err
+	}
+	v.site.stuck.forget(v.Room)
+	if b.Failing != "" {
+		return v.mended("%s still fails: %s", b.ID, b.Failing)
+	}
+	return v.mended("%s is in step", b.ID)
+}
+
+// verifyRoom reads every line of the room's files.
+func verifyRoom(v *view) error {
+	if _, err := v.stuckForm(); err != nil {
+		return err
+	}
+	found, err := v.svc.Verify(v.ctx())
+	if err != nil {
+		return err
+	}
+	if len(found.Problems) == 0 {
+		return v.mended("All %s of %s are whole", plural(found.Lines, "line"), plural(found.Files, "file"))
+	}
+	p := found.Problems[0]
+	return v.mended("%s in %s; the first: %s line %d: %s", plural(len(found.Problems), "bad line"), plural(found.Lines, "line"), p.File, p.Line, p.Text)
+}
+
+// tallies remember how much is stuck in each room.
+type tallies struct {
+	mu    sync.Mutex
+	rooms map[mail.RoomName]tally
+}
+
+// tally is how much was stuck when the room's journal stood there.
+type tally struct {
+	seq  mail.Seq
+	at   time.Time
+	took time.Duration // to count
+	n    int
+}
+
+const (
+	tallyAge  = 30 * time.Second     // what time alone makes stuck is counted that late at most
+	tallyFree = 5 * time.Millisecond // counting that takes longer may take a twentieth of the time
+)
+
+// get returns the count, counting only if something happened since the last time. A large room in which much happens is counted less often.
+func (t *tallies) get(room mail.RoomName, seq mail.Seq, count func() int) int {
+	began := time.Now()
+	t.mu.Lock()
+	old, known := t.rooms[room]
+	t.mu.Unlock()
+	age := began.Sub(old.at)
+	if known && (old.seq == seq && age < tallyAge || old.took > tallyFree && age < 20*old.took) {
+		return old.n
+	}
+	n := count()
+	t.put(room, tally{seq: seq, at: began, took: time.Since(began), n: n})
+	return n
+}
+
+// put remembers a count.
+func (t *tallies) put(room mail.RoomName, n tally) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.rooms == nil {
+		t.rooms = make(map[mail.RoomName]tally)
+	}
+	t.rooms[room] = n
+}
+
+// forget has the room counted again.
+func (t *tallies) forget(room mail.RoomName) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	delete(t.rooms, room)
+}
+
+// Stuck is how many things are stuck in the room, for the places at the side. If it cannot be found out now, the page itself will say so.
+func (v *view) Stuck() int {
+	if v.svc == nil {
+		return 0
+	}
+	return v.site.stuck.get(v.Room, v.At, func() int {
+		agents, err := v.svc.Agents(v.ctx())
+		if err != nil {
+			return 0
+		}
+		sections, err := v.stuckGroups(agents)
+		if err != nil {
+			return 0
+		}
+		return countStuck(sections)
+	})
+}

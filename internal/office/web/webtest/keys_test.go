@@ -1,0 +1,191 @@
+package webtest
+
+import (
+	"os"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// A person who never touches the mouse.
+func TestKeyboardWalk(t *testing.T) {
+	r := newRoom(t)
+	r.run("agents", "register", "builder-1", "--state", "idle", "--tag", "project:parser")
+	r.fill(reports(3)...)
+	p := r.person(1280, 800)
+	row := func(n string) string { return "#row-msg_report000000000000000" + n }
+	at := func(place string) {
+		t.Helper()
+		p.until(`document.body?.dataset.place === "` + place + `" && document.readyState === "complete"`)
+	}
+
+	p.press("j")
+	p.focuses(row("3"))
+	p.press("jj")
+	p.focuses(row("1"))
+	p.press("k")
+	p.focuses(row("2"))
+	p.press("\r")
+	p.sees("#letter", "The text of letter 1.")
+	p.focuses(row("2"))
+	p.press("r")
+	p.focuses("#reply-text")
+	const typed = "jkeucrsgi?/ z" // each of them is a command elsewhere
+	p.press(typed)
+	if got := value[string](p, `document.activeElement.value ?? document.activeElement.outerHTML`); got != typed {
+		t.Fatalf("typed %q, and there is %q", typed, got)
+	}
+	p.is(`location.search.includes("m=") && !document.querySelector("dialog[open]")`)
+	p.press("\u001b")
+	p.until(`!document.activeElement.matches("textarea")`)
+	p.press("\u001b") // from the letter to the list
+	p.misses("#detail", "The text of letter 1.")
+	p.focuses(row("2"))
+	p.sees("#list .row", "Report 2")
+
+	p.press("?")
+	p.sees("dialog#keys", "reply")
+	p.press("j") // not while a dialog is open
+	p.press("\u001b")
+	p.until(`!document.querySelector("dialog[open]")`)
+	p.focuses(row("2"))
+
+	p.press("ga")
+	at("agents")
+	p.press("j")
+	p.focuses(".row")
+	p.press("\r")
+	p.until(`location.pathname.endsWith("/agents/builder-1") && document.readyState === "complete"`)
+	p.press("r")
+	p.focuses("#writing textarea")
+	p.press("\u001b")
+	for _, to := range []struct{ key, place string }{{"c", "channels"}, {"h", "history"}, {"f", "flow"}, {"s", "stuck"}, {"i", "inbox"}} {
+		p.press("g" + to.key)
+		at(to.place)
+	}
+	p.press("/")
+	p.focuses("#search")
+	p.press("Report 2\r")
+	at("history")
+	p.sees("#rows .row", "Report 2")
+	p.misses("#rows .row", "Report 1")
+	p.press("j\r")
+	p.until(`location.pathname.includes("/t/") && document.readyState === "complete"`)
+
+	p.ctrl("k")
+	p.focuses("#palette-q")
+	p.press("stu")
+	p.until(`document.getElementById("palette-results").dataset.query === "stu"`)
+	p.press("\r")
+	at("stuck")
+	p.press("c")
+	p.sees("dialog#compose", "Preview")
+	p.focuses("#compose-to")
+	p.press("\u001b\u001b") // the list of addresses, then the dialog
+	p.until(`!document.querySelector("dialog[open]")`)
+}
+
+// tabs are what Tab is to reach: what can be seen and pressed.
+const tabs = `[...document.querySelectorAll("a[href], button, input:not([type=hidden]), select, textarea, summary, [tabindex='0']")].filter((e) => e.tabIndex >= 0 && !e.disabled && e.checkVisibility({ visibilityProperty: true }) && !e.closest("dialog:not([open]), [popover]:not(:popover-open)"))`
+
+// labelled is whether the eye finds the focus: an outline on the element, or on what stands for it.
+const labelled = `((e) => {
+	const outlined = (s) => s.outlineStyle !== "none" && parseFloat(s.outlineWidth) > 0;
+	return [e, e.parentElement].some((x) => outlined(getComputedStyle(x)) || outlined(getComputedStyle(x, "::after"))) ||
+		[...e.querySelectorAll("rect, path")].some((x) => parseFloat(getComputedStyle(x).strokeWidth) >= 2 && getComputedStyle(x).stroke !== "none") ||
+		e.matches("[role=combobox]");
+})(document.activeElement)`
+
+// Tab reaches everything on a page, in the order in which it stands there, and one always sees where it is.
+func TestTab(t *testing.T) {
+	r := newRoom(t)
+	r.run("agents", "register", "builder-1", "--state", "idle", "--tag", "project:parser", "--role", "builder")
+	id := r.send("builder-1", "user", "Which?", "--type", "question", "--metadata", `{"options":["a","b"]}`)
+	r.send("builder-1", "project:parser", "Hear, hear")
+	p := r.person(1280, 800)
+	for i, path := range []string{"/?m=" + id, "/agents", "/agents/builder-1", "/channels/project:parser", "/history", "/flow", "/stuck", "/compose", "/t/" + id} {
+		p.visit(path)
+		p.until(`document.readyState === "complete"`)
+		if i > 0 { // the frame is the same everywhere
+			value[bool](p, `{ document.getElementById("main").focus(); true }`)
+		}
+		want := value[[]string](p, `(window.tabs = `+tabs+`.filter((e) => document.activeElement === document.body || document.activeElement.contains(e))).map((e, i) => i + " " + e.outerHTML.slice(0, 90))`)
+		var got []string
+		for range len(want) + 5 {
+			if len(got) >= len(want) {
+				break
+			}
+			p.press("\t")
+			type stop struct {
+				I        int
+				Briefing bool
+			}
+			now := value[stop](p, `({ I: window.tabs.indexOf(document.activeElement), Told: document.activeElement === document.body || `+labelled+` })`)
+			if now.I < 0 {
+				continue // the page as a whole, or a region that scrolls
+			}
+			if !now.Briefing {
+				t.Errorf("%s: one does not see that the focus is on %s", path, want[now.I])
+			}
+			got = append(got, want[now.I])
+		}
+		for _, w := range want {
+			if !slices.Contains(got, w) {
+				t.Errorf("%s: Tab does not reach %s", path, w)
+			}
+		}
+	}
+}
+
+// What is shown anew keeps the focus where it is.
+func TestFocusStays(t *testing.T) {
+	r := newRoom(t)
+	r.run("agents", "register", "builder-1", "--state", "idle")
+	id := r.send("builder-1", "user", "Hello")
+	p := r.person(1280, 800)
+	for _, c := range []struct{ path, on, live string }{
+		{"/?m=" + id, "#act-archive", "#letter .marks"},
+		{"/agents", ".row", "#roster .word"},
+		{"/agents/builder-1", "#talk .when-link", "#talk .post"},
+		{"/t/" + id, ".when-link", "#thread .post"},
+		{"/history", "#rows .row", "#rows .row"},
+		{"/flow", ".arrow", ".arrow .about"},
+	} {
+		p.visit(c.path)
+		p.until(`document.readyState === "complete" && document.querySelector("` + c.on + `")`)
+		value[bool](p, `{ const e = document.querySelector("`+c.on+`"); e.focus(); window.was = e.id || e.getAttribute("href"); true }`)
+		word := "Word for " + c.path[:3]
+		n := value[int](p, `document.querySelectorAll("`+c.live+`").length`)
+		text := value[string](p, `document.querySelector("main").innerText`)
+		r.send("builder-1", "user", word, "--reply-to", id)
+		p.until(`document.querySelectorAll("` + c.live + `").length !== ` + strconv.Itoa(n) + ` || document.querySelector("main").innerText !== ` + quote(text))
+		p.until(`document.activeElement.matches("` + c.on + `")`)
+		p.is(`(document.activeElement.id || document.activeElement.getAttribute("href")) === window.was`)
+	}
+}
+
+// The page's own list of keys and docs/web.md say the same.
+func TestKeysAreTold(t *testing.T) {
+	r := newRoom(t)
+	r.fill(reports(1)...)
+	p := r.person(1280, 800)
+	p.press("?")
+	p.sees("dialog#keys", "reply")
+	want := value[[]string](p, "[...document.querySelectorAll('dl.keys > div')].map((d) => '| ' + [...d.querySelectorAll('kbd')].map((k) => '`' + k.textContent + '`').join(' ') + ' | ' + d.querySelector('dd').textContent + ' |')")
+	text, err := os.ReadFile("../../../../docs/web.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got []string
+	for line := range strings.Lines(string(text)) {
+		if strings.HasPrefix(line, "| `") {
+			got = append(got, strings.TrimSpace(line))
+		}
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("docs/web.md has other keys than the page:\n%s", diff)
+	}
+}

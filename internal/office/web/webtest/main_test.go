@@ -1,0 +1,75 @@
+package webtest
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"testing"
+
+	"github.com/chromedp/chromedp"
+
+	_ "pennypost/internal/front/cli" // which makes the program, so that results of tests with another program are not taken for those with this one
+)
+
+// binary is the program under test, browser the context of the one browser, and shared the post office of the tests that need none of their own. TestMain
+// sets them, once.
+var (
+	binary  string
+	browser context.Context
+	shared  *office
+)
+
+func TestMain(m *testing.M) { os.Exit(testMain(m)) }
+
+func testMain(m *testing.M) int {
+	path := chromium()
+	if path == "" {
+		if os.Getenv("CI") != "" {
+			fmt.Fprintln(os.Stderr, "there is no chromium; ./test installs it")
+			return 1
+		}
+		fmt.Println("skipped: there is no chromium")
+		return 0
+	}
+	dir, err := os.MkdirTemp("", "pennypost-web")
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return 1
+	}
+	defer os.RemoveAll(dir)
+	binary = filepath.Join(dir, "pennypost")
+	if out, err := exec.Command("go", "build", "-o", binary, "pennypost").CombinedOutput(); err != nil {
+		fmt.Fprintf(os.Stderr, "go build: %v\n%s", err, out)
+		return 1
+	}
+	if shared, err = open(dir, serve...); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return 1
+	}
+	defer shared.close()
+	options := append(chromedp.DefaultExecAllocatorOptions[:], chromedp.ExecPath(path), chromedp.Flag("lang", "en-GB"))
+	if os.Getuid() == 0 {
+		options = append(options, chromedp.NoSandbox) // chromium refuses to run as root otherwise
+	}
+	allocator, stop := chromedp.NewExecAllocator(context.Background(), options...)
+	defer stop()
+	ctx, cancel := chromedp.NewContext(allocator)
+	defer cancel()
+	if err := chromedp.Do(ctx); err != nil {
+		fmt.Fprintln(os.Stderr, "chromium does not start:", err)
+		return 1
+	}
+	browser = ctx
+	return m.Run()
+}
+
+func chromium() string {
+	for _, name := range []string{"chromium", "chromium-browser", "google-chrome"} {
+		if path, err := exec.LookPath(name); err == nil {
+			return path
+		}
+	}
+	return ""
+}

@@ -1,0 +1,117 @@
+package webtest
+
+import (
+	"bytes"
+	"cmp"
+	"image"
+	"image/color"
+	"image/draw"
+	"image/png"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/chromedp/chromedp"
+)
+
+// TestScreenshots takes the pictures of docs/web.md, of the demo's room. They are written where $PENNYPOST_SCREENSHOTS says:
+//
+//	PENNYPOST_SCREENSHOTS=$PWD/docs/web go test -run TestScreenshots ./internal/office/web/webtest
+func TestScreenshots(t *testing.T) {
+	r := ownOffice(t, "lighthouse", "demo", "--serve", "--listen", "127.0.0.1:0", "--json")
+	p := r.person(1280, 800)
+	p.media("prefers-reduced-motion", "reduce")
+	question := value[string](p, `document.querySelector(".row:has(.asks)")?.getAttribute("href") ?? document.querySelector(".row").getAttribute("href")`)
+	p.visit("/history?type=review-result")
+	p.sees("#rows .row", "")
+	thread, _, _ := strings.Cut(value[string](p, `document.querySelector("#rows .row").getAttribute("href")`), "#")
+	for _, s := range []struct{ name, path, seen string }{
+		{"inbox", question, "#letter .card"},
+		{"flow", r.base() + "/flow?w=6h", ".arrow"},
+		{"agents", r.base() + "/agents", "#roster .agent"},
+		{"thread", thread, "#thread .post"},
+		{"stuck", r.base() + "/stuck", "#stuck-groups"},
+		{"dark", r.base() + "/channels", ".channel-list"},
+		{"phone", r.base() + "/", "#list .row"},
+	} {
+		p.do(chromedp.Navigate(r.site + s.path))
+		if s.name == "dark" {
+			p.click("#channels .row")
+			p.sees("#talk .said", "")
+			value[bool](p, `{ document.documentElement.dataset.theme = "dark"; true }`)
+		}
+		if s.name == "phone" {
+			p.size(390, 844)
+		}
+		p.sees(s.seen, "")
+		p.away()
+		p.until(`document.readyState === "complete" && document.fonts.status === "loaded" && !document.querySelector("code[class*=language-]:not([data-highlighted])")`)
+		shot(p, s.name)
+	}
+}
+
+func (r *room) base() string { return "/@" + r.name }
+
+// shot takes a picture of what the tab shows. It is small, as it has few colours: the rest are the edges of letters.
+func shot(p *person, name string) {
+	p.t.Helper()
+	data, err := chromedp.Run(p.ctx, chromedp.CaptureScreenshot())
+	if err != nil {
+		p.t.Fatal(err)
+	}
+	dir := os.Getenv("PENNYPOST_SCREENSHOTS")
+	if dir == "" {
+		if len(data) < 10_000 {
+			p.t.Errorf("there is next to nothing on the picture %s: %d bytes", name, len(data))
+		}
+		return
+	}
+	full, err := png.Decode(bytes.NewReader(data))
+	if err != nil {
+		p.t.Fatal(err)
+	}
+	few := image.NewPaletted(full.Bounds(), commonest(full))
+	draw.Draw(few, few.Bounds(), full, full.Bounds().Min, draw.Src)
+	var small bytes.Buffer
+	if err := (&png.Encoder{CompressionLevel: png.BestCompression}).Encode(&small, few); err != nil {
+		p.t.Fatal(err)
+	}
+	if n := small.Len(); n > 150_000 {
+		p.t.Errorf("the picture %s has %d bytes", name, n)
+	}
+	if err := os.WriteFile(filepath.Join(dir, name+".png"), small.Bytes(), 0o644); err != nil {
+		p.t.Fatal(err)
+	}
+}
+
+// commonest returns the 256 colours that a picture has most, of those that one can tell apart.
+func commonest(m image.Image) color.Palette {
+	const near = 12 // of 255, in each of red, green and blue
+	count := map[color.RGBA]int{}
+	for y := m.Bounds().Min.Y; y < m.Bounds().Max.Y; y++ {
+		for x := m.Bounds().Min.X; x < m.Bounds().Max.X; x++ {
+			count[color.RGBAModel.Convert(m.At(x, y)).(color.RGBA)]++
+		}
+	}
+	all := slices.SortedFunc(maps.Keys(count), func(a, b color.RGBA) int {
+		return cmp.Or(count[b]-count[a], int(a.R)-int(b.R), int(a.G)-int(b.G), int(a.B)-int(b.B))
+	})
+	var p color.Palette
+	for _, c := range all {
+		if len(p) == 256 {
+			break
+		}
+		if !slices.ContainsFunc(p, func(o color.Color) bool { return alike(c, o.(color.RGBA), near) }) || len(p) < 16 {
+			p = append(p, c)
+		}
+	}
+	return p
+}
+
+func alike(a, b color.RGBA, by int) bool {
+	far := func(x, y uint8) bool { return max(int(x)-int(y), int(y)-int(x)) > by }
+	return !far(a.R, b.R) && !far(a.G, b.G) && !far(a.B, b.B)
+}

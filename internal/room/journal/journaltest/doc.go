@@ -1,0 +1,51 @@
+// Package journaltest holds every journal to the contract in package journal, and has one in memory.
+package journaltest
+
+import (
+	"testing"
+
+	"pennypost/internal/room/journal"
+)
+
+// Opener opens the journal that lives in dir, which is empty at first. It is called again with the same dir after that
+// journal was closed, and must then find everything that was acknowledged. It fails the test if it cannot.
+type Opener func(t *testing.T, dir string) journal.Journal
+
+// Run tests a journal against the contract, the optional parts included where it has them.
+func Run(t *testing.T, open Opener) {
+	tests := []struct {
+		name string
+		run  func(*testing.T, *fixture)
+	}{
+		{"Append", testAppend},
+		{"AppendNothing", testAppendNothing},
+		{"AppendRefused", testAppendRefused},
+		{"Reopen", testReopen},
+		{"LiveEqualsReplay", testLiveEqualsReplay},
+		{"ConcurrentWriters", testConcurrentWriters},
+		{"Cancel", testCancel},
+		{"FollowReplayThenLive", testFollowReplayThenLive},
+		{"FollowFrom", testFollowFrom},
+		{"FollowManyDuringAppends", testFollowManyDuringAppends},
+		{"NextEndsWithContext", testNextEndsWithContext},
+		{"Close", testClose},
+		{"CloseWaitsForAppends", testCloseWaitsForAppends},
+		{"Compact", testCompact},
+		{"CompactKeepsLastAndUnknown", testCompactKeepsLastAndUnknown},
+		{"CompactAgain", testCompactAgain},
+		{"CompactUnderCursor", testCompactUnderCursor},
+		{"CompactDuringAppends", testCompactDuringAppends},
+		{"CompactCancelled", testCompactCancelled},
+		{"Erase", testErase},
+		{"EraseLast", testEraseLast},
+		{"ArchivedInParts", testArchivedInParts},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			b := &fixture{T: t, open: open, dir: t.TempDir()}
+			b.Journal = open(t, b.dir)
+			t.Cleanup(func() { b.Journal.Close() })
+			test.run(t, b)
+		})
+	}
+}

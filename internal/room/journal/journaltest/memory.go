@@ -1,0 +1,246 @@
+package journaltest
+
+import (
+	"cmp"
+	"context"
+	"iter"
+	"slices"
+	"sort"
+	"sync"
+
+	"pennypost/internal/mail"
+	"pennypost/internal/room/journal"
+)
+
+var (
+	_ journal.Journal   = (*Memory)(nil)
+	_ journal.Compacter = (*Memory)(nil)
+)
+
+// Store is what journals in memory write to, as a disk is for files: it outlives them, so a journal can be closed and opened
+// again. The zero Store is empty. Several journals may be open on one store, as several post offices on one stream.
+//
+// It blocks on channels only, so it can be used in a testing/synctest bubble.
+type Store struct {
+	mu       sync.Mutex
+	events   []mail.Event // only appended to, or replaced: cursors hold parts of it
+	archive  []mail.Event
+	last     mail.Seq
+	rewrites int           // how often events was replaced
+	broken   error         // what Break was given
+	grown    chan struct{} // closed when there is something new to see; nil while nobody waits
+}
+
+// Open returns a journal on s. A store that was broken works again.
+func (s *Store) Open() *Memory {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.broken = nil
+	return &Memory{store: s, closed: make(chan struct{})}
+}
+
+// Break poisons every journal that is open on s: appends return err until one is opened again.
+func (s *Store) Break(err error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.broken = err
+}
+
+// Memory is a journal in memory. It lives as long as its Store.
+type Memory struct {
+	store  *Store
+	once   sync.Once
+	closed chan struct{}
+}
+
+func (m *Memory) open() bool {
+	select {
+	case <-m.closed:
+		return false
+	default:
+		return true
+	}
+}
+
+// Append implements journal.Journal.
+func (m *Memory) Append(ctx context.Context, events ...mail.Event) (mail.Seq, error) {
+	if err := ctx.Err(); err != nil {
+		return 0, err
+	}
+	s := m.store
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if !m.open() {
+		return 0, journal.ErrClosed
+	}
+	if s.broken != nil {
+		return 0, s.broken
+	}
+	for _, e := range events {
+		s.last++
+		e.Seq = s.last
+		s.events = append(s.events, e)
+	}
+	if s.grown != nil && len(events) > 0 {
+		close(s.grown)
+		s.grown = nil
+	}
+	return s.last, nil
+}
+
+// Last implements journal.Journal.
+func (m *Memory) Last() mail.Seq {
+	m.store.mu.Lock()
+	defer m.store.mu.Unlock()
+	return m.store.last
+}
+
+// Follow implements journal.Journal.
+func (m *Memory) Follow(after mail.Seq) journal.Cursor {
+	return &memoryCursor{journal: m, after: after, closed: make(chan struct{})}
+}
+
+// Close implements journal.Journal.
+func (m *Memory) Close() error {
+	m.once.Do(func() { close(m.closed) })
+	return nil
+}
+
+// behind returns some events behind after, or else a channel that closes when there may be some.
+func (s *Store) behind(after mail.Seq) ([]mail.Event, <-chan struct{}) {
+	const some = 1000 // so that a reader of a long journal sees its context between two parts
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	from := sort.Search(len(s.events), func(i int) bool { return s.events[i].Seq > after })
+	if to := min(from+some, len(s.events)); from < to {
+		return s.events[from:to:to], nil
+	}
+	if s.grown == nil {
+		s.grown = make(chan struct{})
+	}
+	return nil, s.grown
+}
+
+type memoryCursor struct {
+	journal *Memory
+	after   mail.Seq
+	once    sync.Once
+	closed  chan struct{}
+}
+
+func (c *memoryCursor) Next(ctx context.Context) ([]mail.Event, error) {
+	for {
+		select {
+		case <-c.closed:
+			return nil, journal.ErrClosed
+		case <-c.journal.closed:
+			return nil, journal.ErrClosed
+		case <-ctx.Done():
+			return nil, ctx.Err()
+		default:
+		}
+		events, grown := c.journal.store.behind(c.after)
+		if len(events) > 0 {
+			c.after = events[len(events)-1].Seq
+			return events, nil
+		}
+		select {
+		case <-grown:
+		case <-c.closed:
+		case <-c.journal.closed:
+		case <-ctx.Done():
+		}
+	}
+}
+
+func (c *memoryCursor) Close() error {
+	c.once.Do(func() { close(c.closed) })
+	return nil
+}
+
+// Compact implements journal.Compacter.
+func (m *Memory) Compact(ctx context.Context, fate func(mail.Event) journal.Fate) error {
+	return m.rewrite(ctx, func(events, archive []mail.Event) (kept, archived []mail.Event) {
+		for i, e := range events {
+			// What a newer Pennypost wrote is not for us to judge.
+			if i == len(events)-1 || e == (mail.Event{Seq: e.Seq, At: e.At}) {
+				kept = append(kept, e)
+				continue
+			}
+			switch fate(e) {
+			case journal.Keep:
+				kept = append(kept, e)
+			case journal.Archive:
+				archive = append(archive, e)
+			}
+		}
+		return kept, archive
+	})
+}
+
+// Erase implements journal.Compacter.
+func (m *Memory) Erase(ctx context.Context, _ mail.ID, match func(mail.Event) bool) (int, error) {
+	var gone int
+	err := m.rewrite(ctx, func(events, archive []mail.Event) (kept, archived []mail.Event) {
+		kept = slices.DeleteFunc(slices.Clone(events), match)
+		archived = slices.DeleteFunc(slices.Clone(archive), match)
+		gone = len(events) - len(kept) + len(archive) - len(archived)
+		return kept, archived
+	})
+	return gone, err
+}
+
+// rewrite replaces the events and the archive by what plan makes of them. Plan calls back, so it runs without the lock: events
+// that arrive meanwhile are kept, and if another rewrite was faster it runs again.
+func (m *Memory) rewrite(ctx context.Context, plan func(events, archive []mail.Event) (kept, archived []mail.Event)) error {
+	s := m.store
+	for {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		if !m.open() {
+			return journal.ErrClosed
+		}
+		s.mu.Lock()
+		events, archive, rewrites := s.events, slices.Clip(s.archive), s.rewrites
+		s.mu.Unlock()
+		kept, archived := plan(events, archive)
+		s.mu.Lock()
+		if s.rewrites == rewrites {
+			s.events = slices.Clip(append(kept, s.events[len(events):]...))
+			s.archive, s.rewrites = archived, rewrites+1
+			s.mu.Unlock()
+			return nil
+		}
+		s.mu.Unlock()
+	}
+}
+
+// Archived implements journal.Compacter.
+func (m *Memory) Archived(ctx context.Context) iter.Seq2[mail.Event, error] {
+	return func(yield func(mail.Event, error) bool) {
+		if !m.open() {
+			yield(mail.Event{}, journal.ErrClosed)
+			return
+		}
+		m.store.mu.Lock()
+		events := slices.Clone(m.store.archive)
+		m.store.mu.Unlock()
+		slices.SortStableFunc(events, byMonth)
+		for _, e := range events {
+			if err := ctx.Err(); err != nil {
+				yield(mail.Event{}, err)
+				return
+			}
+			if !yield(e, nil) {
+				return
+			}
+		}
+	}
+}
+
+// byMonth orders events by the month they happened in, then by place: the order of an archive that has one file a month.
+func byMonth(a, b mail.Event) int {
+	const month = "2006-01"
+	return cmp.Or(cmp.Compare(a.At.Std().Format(month), b.At.Std().Format(month)), cmp.Compare(a.Seq, b.Seq))
+}

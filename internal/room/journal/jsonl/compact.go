@@ -1,0 +1,168 @@
+package jsonl
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"os"
+
+	"pennypost/internal/base/jsonx"
+	"pennypost/internal/mail"
+	"pennypost/internal/room/journal"
+)
+
+var _ journal.Compacter = (*Journal)(nil)
+
+// Compact implements journal.Compacter. Lines are copied byte for byte. It does not ask about events in which this
+// version knows nothing: they stay, as do lines that cannot be read.
+func (j *Journal) Compact(ctx context.Context, fate func(mail.Event) journal.Fate) error {
+	if err := j.becomeKeeper(ctx); err != nil {
+		return err
+	}
+	defer j.endKeeping()
+	p, err := j.plan(ctx, func(p *plan, l line, e mail.Event, err error) journal.Fate {
+		if err != nil || e.Seq == p.last || !known(e) {
+			return journal.Keep
+		}
+		return fate(e)
+	})
+	if err == nil && p.gone > 0 {
+		err = j.carryOut(p)
+	}
+	if err != nil {
+		return fmt.Errorf("compact journal: %w", err)
+	}
+	return nil
+}
+
+// Erase implements journal.Compacter. The main file comes last, so that as long as the text stands there an
+// interrupted erasure can be seen to be unfinished.
+func (j *Journal) Erase(ctx context.Context, id mail.ID, match func(mail.Event) bool) (int, error) {
+	if err := j.becomeKeeper(ctx); err != nil {
+		return 0, err
+	}
+	defer j.endKeeping()
+	gone, err := j.erase(ctx, eraser{match: match, forms: forms(id)})
+	if err != nil {
+		return gone, fmt.Errorf("erase from journal: %w", err)
+	}
+	return gone, nil
+}
+
+func (j *Journal) erase(ctx context.Context, x eraser) (gone int, err error) {
+	if err := j.usable(); err != nil {
+		return 0, err
+	}
+	if err := j.undoArchive(); err != nil {
+		return 0, err
+	}
+	names, err := j.months()
+	if err != nil {
+		return 0, err
+	}
+	foreign, err := j.foreigners()
+	if err != nil {
+		return 0, err
+	}
+	for _, name := range append(append(names, foreign...), rejectedName) {
+		n, err := j.eraseIn(ctx, name, x)
+		gone += n
+		if err != nil {
+			return gone, err
+		}
+	}
+	p, err := j.plan(ctx, func(p *plan, l line, e mail.Event, err error) journal.Fate {
+		if x.matches(l.text) {
+			return journal.Drop
+		}
+		return journal.Keep
+	})
+	if err == nil && p.gone > 0 {
+		err = j.carryOut(p)
+	}
+	if err != nil {
+		return gone, err
+	}
+	return gone + p.gone, nil
+}
+
+// eraser tells which lines are to go.
+type eraser struct {
+	match func(mail.Event) bool
+	forms [][]byte // of the id, as they may stand in a line that cannot be read
+	parse parser
+}
+
+func forms(id mail.ID) [][]byte {
+	if id == "" {
+		return nil
+	}
+	quoted := jsonx.AppendQuote(nil, string(id))
+	return [][]byte{[]byte(id), quoted[1 : len(quoted)-1]}
+}
+
+// matches reports whether a line is to go. A line that says nothing we understand may still hold the text.
+func (x *eraser) matches(text []byte) bool {
+	if seq, covered, err := check(text); err == nil {
+		if e, err := x.parse.read(seq, covered); err == nil && known(e) {
+			return x.match(e)
+		}
+	}
+	for _, form := range x.forms {
+		if bytes.Contains(text, form) {
+			return true
+		}
+	}
+	return false
+}
+
+// eraseIn removes lines from one of the files beside the main one.
+func (j *Journal) eraseIn(ctx context.Context, name string, x eraser) (gone int, err error) {
+	f, err := j.disk.Open(j.path(name), os.O_RDONLY)
+	if isNotExist(err) {
+		return 0, nil
+	}
+	if err != nil {
+		return 0, err
+	}
+	defer f.Close()
+	size, err := f.Size()
+	if err != nil {
+		return 0, err
+	}
+	var keep []piece
+	err = scan(f, 0, size, func(l line) error {
+		it, _, bad := inspect(l.text)
+		whole := piece{span: span{l.off, l.bytes}}
+		switch {
+		case bad == nil && it.gone != "" || !x.matches(l.text):
+			keep = addPiece(keep, whole)
+		case bad == nil && inArchive(name): // the chain goes through the archive
+			it.gone = dropped
+			keep = append(keep, piece{text: it.line()})
+			gone++
+		default:
+			gone++
+		}
+		return j.stopped(ctx)
+	})
+	if err != nil || gone == 0 {
+		return 0, err
+	}
+	err = j.rewrite(name, f, func(o *output) error { return o.pieces(f, keep...) })
+	if err != nil {
+		return 0, err
+	}
+	j.erased(name, gone)
+	return gone, nil
+}
+
+// erased keeps count.
+func (j *Journal) erased(name string, lines int) {
+	j.erasures++
+	if name == rejectedName {
+		j.mu.Lock()
+		j.rejected -= lines
+		j.mu.Unlock()
+	}
+}

@@ -1,0 +1,243 @@
+package jsonl
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"sync"
+
+	"pennypost/internal/mail"
+	"pennypost/internal/room/journal"
+)
+
+// Follow implements journal.Journal.
+func (j *Journal) Follow(after mail.Seq) journal.Cursor {
+	return &cursor{journal: j, at: position{after: after, rewrites: unknown}, closed: make(chan struct{})}
+}
+
+// cursor reads the file until it has come up to the tail, then the tail. While its owner works on one part of the
+// file, the next is read and decoded.
+type cursor struct {
+	journal *Journal
+	once    sync.Once
+	closed  chan struct{}
+
+	// Owned by the goroutine that calls Next.
+	at    position
+	ahead <-chan part // what is being read; nil if nothing is
+}
+
+// position is how far a cursor has come.
+type position struct {
+	after    mail.Seq // the last event that was returned, or skipped for ever
+	off      int64    // where in the file to go on
+	rewrites int      // which file that is, or unknown
+}
+
+const unknown = -1
+
+// part is what was read from the file.
+type part struct {
+	events []mail.Event
+	at     position // behind it
+	more   bool     // the file goes on
+	err    error
+}
+
+func (c *cursor) Next(ctx context.Context) ([]mail.Event, error) {
+	for {
+		if err := c.ended(ctx); err != nil {
+			return nil, err
+		}
+		if c.ahead == nil {
+			events, grown, live := c.journal.live(c.at.after)
+			if len(events) > 0 {
+				// Should it ever fall behind the tail, its place in the file must be looked up.
+				c.at = position{after: events[len(events)-1].Seq, rewrites: unknown}
+				return events, nil
+			}
+			if live {
+				c.wait(ctx, grown)
+				continue
+			}
+			c.ahead = c.journal.readAhead(c.at)
+		}
+		if events, err := c.takePart(ctx); len(events) > 0 || err != nil {
+			return events, err
+		}
+	}
+}
+
+func (c *cursor) ended(ctx context.Context) error {
+	select {
+	case <-c.closed:
+		return journal.ErrClosed
+	case <-c.journal.closed:
+		return journal.ErrClosed
+	case <-ctx.Done():
+		return ctx.Err()
+	default:
+		return nil
+	}
+}
+
+func (c *cursor) wait(ctx context.Context, grown <-chan struct{}) {
+	select {
+	case <-grown:
+	case <-c.closed:
+	case <-c.journal.closed:
+	case <-ctx.Done():
+	}
+}
+
+// takePart waits for the part that is being read and has the next one read.
+func (c *cursor) takePart(ctx context.Context) ([]mail.Event, error) {
+	select {
+	case p := <-c.ahead:
+		c.ahead = nil
+		if p.err != nil {
+			return nil, p.err
+		}
+		if !c.journal.current(p.at) {
+			return nil, nil // it may hold what was erased since; it is read again
+		}
+		c.at = p.at
+		if p.more {
+			c.ahead = c.journal.readAhead(c.at)
+		}
+		return p.events, nil
+	case <-c.closed:
+	case <-c.journal.closed:
+	case <-ctx.Done():
+	}
+	return nil, nil // Next finds out why
+}
+
+// Close may be called while Next waits.
+func (c *cursor) Close() error {
+	c.once.Do(func() { close(c.closed) })
+	return nil
+}
+
+// live returns events behind after, or else a channel that closes when there are some. It is not live if they must be
+// read from the file.
+func (j *Journal) live(after mail.Seq) (events []mail.Event, grown <-chan struct{}, live bool) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	if after < j.tail.after {
+		return nil, nil, false
+	}
+	if events := j.tail.behind(after); len(events) > 0 {
+		return events, nil, true
+	}
+	if j.grown == nil {
+		j.grown = make(chan struct{})
+	}
+	return nil, j.grown, true
+}
+
+// current reports whether at is in the file as it is now.
+func (j *Journal) current(at position) bool {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	return at.rewrites == j.rewrites
+}
+
+// readAhead has the part behind at read, by a goroutine that ends with it and that Close waits for.
+func (j *Journal) readAhead(at position) <-chan part {
+	read := make(chan part, 1)
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	if j.closing {
+		read <- part{err: journal.ErrClosed}
+		return read
+	}
+	j.readers.Go(func() { read <- j.read(at) })
+	return read
+}
+
+// buffers are for reading: many followers may be behind for a moment, and none for long.
+var buffers = sync.Pool{New: func() any { return &chunks{buf: make([]byte, chunkSize)} }}
+
+// read reads and decodes one chunk of the file.
+func (j *Journal) read(at position) part {
+	j.swap.RLock()
+	defer j.swap.RUnlock()
+	if j.file == nil {
+		return part{err: j.usable()}
+	}
+	j.mu.Lock()
+	size, last := j.size, j.end.end
+	if at.rewrites != j.rewrites {
+		at.off, at.rewrites = j.index.before(at.after), j.rewrites
+	}
+	j.mu.Unlock()
+
+	c := buffers.Get().(*chunks)
+	defer buffers.Put(c)
+	*c = chunks{from: j.file, off: at.off, end: size, buf: c.buf}
+	text, off, err := c.next()
+	if err != nil {
+		return part{err: fmt.Errorf("read %s at %d: %w", mainName, off, err)}
+	}
+	events := decodeTwice(text, off, at.after, last, func(l line, err error) { j.badLine(mainName, l, err) })
+	at.off = c.off
+	if len(events) > 0 {
+		at.after = events[len(events)-1].Seq
+	}
+	if at.off == size {
+		at.after = max(at.after, last) // which may stand in a line that went bad
+	}
+	return part{events: events, at: at, more: at.off < size}
+}
+
+// decodeTwice is decodeLines with two goroutines, one for each half.
+func decodeTwice(text []byte, off int64, after, last mail.Seq, bad func(line, error)) []mail.Event {
+	half := bytes.LastIndexByte(text[:len(text)/2], '\n') + 1
+	if half == 0 {
+		return decodeLines(text, off, after, last, bad)
+	}
+	second := make(chan []mail.Event, 1)
+	go func() { second <- decodeLines(text[half:], off+int64(half), after, last, bad) }()
+	events := decodeLines(text[:half], off, after, last, bad)
+	for _, e := range <-second {
+		if len(events) == 0 || e.Seq > events[len(events)-1].Seq {
+			events = append(events, e)
+		}
+	}
+	return events
+}
+
+// decodeLines returns the events behind after in some lines. Stubs are no events, but one that ends at last, with
+// which the journal ends, holds that place.
+func decodeLines(text []byte, off int64, after, last mail.Seq, bad func(line, error)) []mail.Event {
+	var p parser
+	events := make([]mail.Event, 0, bytes.Count(text, []byte("\n")))
+	for len(text) > 0 {
+		var l line
+		l, text = cutLine(text, off)
+		off = l.end()
+		if len(l.text) == 0 {
+			continue
+		}
+		it, covered, err := inspect(l.text)
+		switch {
+		case err != nil:
+			bad(l, err)
+		case it.end <= after || it.gone != "" && it.end != last:
+		case it.gone != "":
+			after = it.end
+			events = append(events, mail.Event{Seq: it.end, At: it.at()})
+		default:
+			after = it.seq
+			events = append(events, p.decode(it.seq, covered))
+		}
+	}
+	return events
+}
+
+// badLine reports a line that cannot be read: it went bad since the journal was opened, or stands in the archive,
+// which Open does not read.
+func (j *Journal) badLine(name string, l line, err error) {
+	j.log.Warn("skipped a line that cannot be read", "file", name, "offset", l.off, "bytes", l.bytes, "why", err)
+}

@@ -1,0 +1,100 @@
+package jsonl
+
+import (
+	"errors"
+	"io"
+	"io/fs"
+	"os"
+
+	"pennypost/internal/base/durable"
+)
+
+// disk is everything the journal asks of the file system. Tests put one in its place that fails at a chosen call, or
+// that forgets, as a power cut does, what was not synced.
+type disk interface {
+	Lock(path string) (lock, error)
+	MkdirAll(path string) error
+	// List returns the names in a directory, none if there is no directory.
+	List(dir string) ([]string, error)
+	Open(path string, flag int) (file, error)
+	// Leads reports whether a path leads to an open file, and how large the file there is.
+	Leads(path string, to file) (size int64, leads bool)
+	Rename(from, to string) error
+	Remove(path string) error
+	SyncDir(path string) error
+}
+
+// lock is what keeps other processes out, until it is closed.
+type lock interface {
+	io.Closer
+	// InPlace reports whether the path that was locked still leads to what is locked.
+	InPlace() bool
+}
+
+// file is an open file. Everything is read and written at offsets that the journal keeps itself.
+type file interface {
+	io.ReaderAt
+	io.WriterAt
+	Size() (int64, error)
+	Truncate(size int64) error
+	// Sync makes the content durable, and the size with it.
+	Sync() error
+	Close() error
+}
+
+// The directory is private: whoever may read the files may read all mail.
+const (
+	dirMode  = 0o700
+	fileMode = 0o600
+)
+
+// osDisk is the real one.
+type osDisk struct{}
+
+func (osDisk) MkdirAll(path string) error   { return durable.MkdirAll(path, dirMode) }
+func (osDisk) Rename(from, to string) error { return os.Rename(from, to) }
+func (osDisk) Remove(path string) error     { return os.Remove(path) }
+func (osDisk) SyncDir(path string) error    { return durable.SyncDir(path) }
+
+func (osDisk) Lock(path string) (lock, error) {
+	l, err := durable.TryLock(path)
+	if err != nil {
+		return nil, err
+	}
+	return l, nil
+}
+
+func (osDisk) List(dir string) ([]string, error) {
+	entries, err := os.ReadDir(dir)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return nil, err
+	}
+	names := make([]string, len(entries))
+	for i, e := range entries {
+		names[i] = e.Name()
+	}
+	return names, nil
+}
+
+func (osDisk) Open(path string, flag int) (file, error) {
+	f, err := os.OpenFile(path, flag, fileMode)
+	if err != nil {
+		return nil, err
+	}
+	info, err := f.Stat()
+	if err != nil {
+		f.Close()
+		return nil, err
+	}
+	return osFile{f, info}, nil
+}
+
+type osFile struct {
+	*os.File
+	info os.FileInfo // which file it is
+}
+
+func (f osFile) Sync() error { return datasync(f.File) }
+
+// Size moves the file's own position, which nobody uses. Stat would allocate, and Size is asked before every write.
+func (f osFile) Size() (int64, error) { return f.Seek(0, io.SeekEnd) }

@@ -1,0 +1,292 @@
+package jsonl
+
+import (
+	"bytes"
+	"slices"
+	"strconv"
+	"unicode/utf8"
+
+	"pennypost/internal/base/jsonx"
+	"pennypost/internal/mail"
+)
+
+// encoder writes the part of a line between seq and crc. It remembers the first thing that cannot be written.
+//
+// It is written by hand, with the order of members of the mail types, because every send waits for it; fuzz tests hold it
+// against jsonx.
+type encoder struct {
+	b   []byte
+	err error
+}
+
+// appendPayload appends what stands between seq and crc in the line of e.
+func appendPayload(b []byte, e *mail.Event) ([]byte, error) {
+	w := encoder{b: b}
+	w.raw(`,"at":`)
+	w.time(e.At)
+	if e.Message != nil {
+		w.raw(`,"message":`)
+		w.message(e.Message)
+	}
+	if e.Receipt != nil {
+		w.raw(`,"receipt":`)
+		w.receipt(e.Receipt)
+	}
+	if e.Agent != nil {
+		w.raw(`,"agent":`)
+		w.agent(e.Agent)
+	}
+	if e.Erased != nil {
+		w.raw(`,"erased":`)
+		w.erasure(e.Erased)
+	}
+	if e.Checkpoint != nil {
+		w.raw(`,"checkpoint":`)
+		w.checkpoint(e.Checkpoint)
+	}
+	if e.Bridge != nil {
+		w.raw(`,"bridge":`)
+		w.rare(e.Bridge, new(mail.BridgeChange))
+	}
+	if e.Workspace != nil {
+		w.raw(`,"workspace":`)
+		w.rare(e.Workspace, new(mail.WorkspaceChange))
+	}
+	return w.b, w.err
+}
+
+func (w *encoder) message(m *mail.Message) {
+	w.raw(`{"id":`)
+	w.text(string(m.ID))
+	w.member(`,"type":`, string(m.Type))
+	w.member(`,"from":`, string(m.From))
+	w.raw(`,"to":[`)
+	for i, a := range m.To {
+		w.comma(i)
+		w.text(string(a))
+	}
+	w.raw(`]`)
+	w.optional(`,"subject":`, m.Subject)
+	w.member(`,"body":`, m.Body)
+	w.optional(`,"priority":`, string(m.Priority))
+	w.optional(`,"thread":`, string(m.Thread))
+	w.optional(`,"reply_to":`, string(m.ReplyTo))
+	w.optional(`,"issue_id":`, m.Issue)
+	w.docs(m.Docs)
+	w.metadata(m.Metadata)
+	if m.TTLSeconds != 0 {
+		w.raw(`,"ttl_seconds":`)
+		w.b = strconv.AppendInt(w.b, m.TTLSeconds, 10)
+	}
+	w.optional(`,"audience":`, m.Audience)
+	w.optional(`,"key":`, m.Key)
+	w.optional(`,"via":`, m.Via)
+	if m.Sent != 0 {
+		w.raw(`,"sent":`)
+		w.time(m.Sent)
+	}
+	w.raw(`}`)
+}
+
+func (w *encoder) docs(docs []mail.Doc) {
+	if len(docs) == 0 {
+		return
+	}
+	w.raw(`,"docs":[`)
+	for i, d := range docs {
+		w.comma(i)
+		w.member(`{"path":`, d.Path)
+		w.optional(`,"revision":`, d.Revision)
+		w.raw(`}`)
+	}
+	w.raw(`]`)
+}
+
+func (w *encoder) receipt(r *mail.Receipt) {
+	w.member(`{"message":`, string(r.Message))
+	w.member(`,"reader":`, string(r.Reader))
+	w.member(`,"mark":`, string(r.Mark))
+	w.optional(`,"door":`, r.Door)
+	if r.Until != 0 {
+		w.raw(`,"until":`)
+		w.time(r.Until)
+	}
+	w.raw(`}`)
+}
+
+func (w *encoder) agent(a *mail.AgentChange) {
+	w.member(`{"name":`, string(a.Name))
+	w.words(`,"roles":`, a.Roles)
+	w.words(`,"tags":`, a.Tags)
+	w.optional(`,"state":`, string(a.State))
+	if a.Task != nil {
+		w.member(`,"task":`, *a.Task)
+	}
+	if a.Parent != nil {
+		w.member(`,"parent":`, string(*a.Parent))
+	}
+	w.optional(`,"client":`, a.Client)
+	w.optional(`,"session":`, a.Session)
+	w.flag(`,"take_over":true`, a.TakeOver)
+	w.flag(`,"end":true`, a.End)
+	w.optional(`,"process":`, a.Process)
+	w.flag(`,"join":true`, a.Join)
+	w.optional(`,"turn":`, string(a.Turn))
+	w.flag(`,"over":true`, a.Over)
+	w.optional(`,"renamed":`, string(a.Renamed))
+	w.flag(`,"retired":true`, a.Retired)
+	w.optional(`,"token_sum":`, a.TokenSum)
+	w.optional(`,"by":`, string(a.By))
+	w.raw(`}`)
+}
+
+func (w *encoder) erasure(e *mail.Erasure) {
+	w.member(`{"message":`, string(e.Message))
+	w.member(`,"by":`, string(e.By))
+	w.flag(`,"done":true`, e.Done)
+	w.raw(`}`)
+}
+
+// words writes a list that says something even if it is empty: that an agent has no roles left.
+func (w *encoder) words(name string, list []string) {
+	if list == nil {
+		return
+	}
+	w.raw(name)
+	w.raw(`[`)
+	for i, s := range list {
+		w.comma(i)
+		w.text(s)
+	}
+	w.raw(`]`)
+}
+
+// checkpoint leaves to jsonx what is large. It reads it back at once, because the events for which a checkpoint stands
+// will be dropped.
+func (w *encoder) checkpoint(c *mail.Checkpoint) {
+	w.rare(orderly{c, c.Rotation}, new(mail.Checkpoint))
+}
+
+// rare leaves v to jsonx, and sees that it can be read back as one of what again points to.
+func (w *encoder) rare(v, again any) {
+	b, err := jsonx.Marshal(v)
+	if err == nil {
+		err = jsonx.UnmarshalLenient(b, again)
+	}
+	if err != nil {
+		w.fail("jsonx refuses it: " + err.Error())
+	}
+	w.b = append(w.b, b...)
+}
+
+// orderly is a checkpoint with its map in a fixed order, so that the same event always makes the same line.
+type orderly struct {
+	*mail.Checkpoint
+	Rotation rotation `json:"rotation,omitempty"`
+}
+
+type rotation map[string]mail.Name
+
+func (r rotation) MarshalJSON() ([]byte, error) {
+	roles := make([]string, 0, len(r))
+	for role := range r {
+		roles = append(roles, role)
+	}
+	slices.Sort(roles)
+	w := encoder{b: []byte("{")}
+	for i, role := range roles {
+		w.comma(i)
+		w.text(role)
+		w.member(`:`, string(r[role]))
+	}
+	return append(w.b, '}'), w.err
+}
+
+func (w *encoder) raw(s string) { w.b = append(w.b, s...) }
+
+func (w *encoder) comma(i int) {
+	if i > 0 {
+		w.raw(`,`)
+	}
+}
+
+func (w *encoder) text(s string) {
+	if !utf8.ValidString(s) {
+		w.fail("it contains text that is not valid UTF-8")
+	}
+	w.b = jsonx.AppendQuote(w.b, s)
+}
+
+func (w *encoder) member(name, s string) {
+	w.raw(name)
+	w.text(s)
+}
+
+func (w *encoder) optional(name, s string) {
+	if s != "" {
+		w.member(name, s)
+	}
+}
+
+func (w *encoder) flag(text string, on bool) {
+	if on {
+		w.raw(text)
+	}
+}
+
+// The years 1 to 9999: what RFC 3339 can say and ParseTime reads back.
+const (
+	minTime mail.Time = -62135596800000
+	maxTime mail.Time = 253402300799999
+)
+
+func (w *encoder) time(t mail.Time) {
+	if t < minTime || t > maxTime {
+		w.fail("it has a time outside the years 1 to 9999")
+		return
+	}
+	w.raw(`"`)
+	w.b, _ = t.AppendText(w.b)
+	w.raw(`"`)
+}
+
+// metadata writes the object as it is. It must be one that jsonx reads back, or the line could not be.
+func (w *encoder) metadata(m mail.Metadata) {
+	if len(m) == 0 {
+		return
+	}
+	if m[0] != '{' || !jsonx.Value(m).IsValid() {
+		w.fail("its metadata is not a JSON object with each key once")
+		return
+	}
+	w.raw(`,"metadata":`)
+	w.b = append(w.b, m...)
+}
+
+func (w *encoder) fail(why string) {
+	if w.err == nil {
+		w.err = mail.Errorf(mail.Invalid, "this cannot be written to the journal: %s. Nothing was stored", why)
+	}
+}
+
+// settle returns e as it will be read back: JSON white space may contain line breaks, which would end the line, and surrounds metadata
+// without being part of it. Strings in JSON contain no raw line breaks, so replacing them changes nothing that metadata says.
+func settle(e mail.Event) mail.Event {
+	if e.Message == nil || e.Message.Metadata == nil {
+		return e
+	}
+	was := e.Message.Metadata
+	now := bytes.TrimSpace(was)
+	if bytes.ContainsAny(now, "\r\n") && jsonx.Value(now).IsValid() {
+		now = bytes.ReplaceAll(bytes.ReplaceAll(now, []byte("\n"), []byte(" ")), []byte("\r"), []byte(" "))
+	}
+	if len(now) == 0 {
+		now = nil
+	} else if len(now) == len(was) && &now[0] == &was[0] {
+		return e
+	}
+	m := *e.Message
+	m.Metadata = now
+	e.Message = &m
+	return e
+}

@@ -1,0 +1,195 @@
+package jsonl
+
+import (
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"sync"
+	"time"
+
+	"pennypost/internal/base/durable"
+	"pennypost/internal/mail"
+	"pennypost/internal/room/journal"
+)
+
+// Names in the directory of a journal. A name ending in tmpSuffix is a file being written, which goes when the
+// journal is opened.
+const (
+	mainName     = "mailbox.jsonl"
+	rejectedName = "mailbox.rejected.jsonl"
+	foreignName  = "mailbox.foreign-%d.jsonl" // what somebody put in the place of the main file
+	archiveName  = "archive"
+	lockName     = "LOCK"
+	tmpSuffix    = ".tmp"
+)
+
+var _ journal.Journal = (*Journal)(nil)
+
+// Journal is a journal.Journal in a directory.
+type Journal struct {
+	// Fixed by Open.
+	dir      string
+	mainPath string
+	log      *slog.Logger
+	onSync   func(events, bytes int, took time.Duration)
+	disk     disk
+	recovery Recovery
+	closed   chan struct{} // closed by Close: cursors and whoever keeps the files stop
+	watching sync.WaitGroup
+	// keeper holds a value while one goroutine works on the files as a whole: compaction, erasure, verification,
+	// Close.
+	keeper chan struct{}
+	// These belong to the keeper.
+	halfArchived bool            // the archive may hold events that the main file holds too
+	looked       map[string]bool // files of the archive that are known to hold nothing of the main file
+	erasures     int             // how often a file beside the main one was rewritten
+
+	// These belong to the goroutine that watches the files.
+	noted   mail.Seq // what lastName says
+	healAt  time.Time
+	healing time.Duration // until the next attempt after the one at healAt
+
+	// readers counts the reads that run ahead of their cursors.
+	readers sync.WaitGroup
+
+	// swap is held for reading while a part of the main file is read, so that the file is not replaced meanwhile, and
+	// for writing while it is replaced. Only whoever leads replaces it.
+	swap    sync.RWMutex
+	file    file   // nil once closed, or if it could not be opened again when it had been replaced
+	retired []file // main files that were, in which somebody may still read
+
+	// These belong to whoever leads.
+	buf     []byte   // the batch being written
+	lock    lock     // what keeps other processes out
+	refused *refusal // appends since the disk last took one; nil: none was refused
+
+	mu       sync.Mutex
+	queue    []*request // who waits, in order; if led, the first one leads
+	led      bool
+	closing  bool
+	broken   error // why nothing can be appended at present
+	brokenAt time.Time
+	shared   bool  // broken for good: another process writes to the file
+	size     int64 // of the durable part of the file
+	end      item  // its last line; with it ends what is durable
+	rewrites int   // how often the file was replaced
+	index    index
+	tail     tail
+	grown    chan struct{} // closed at the next commit; nil while no cursor waits
+	rejected int           // lines in the rejected file, and unreadable ones that could not be moved there; and foreign files
+	absent   mail.Seq      // places that are known to be missing from the main file
+	news     []journal.News
+	told     chan struct{} // closed when there is news; nil while nobody waits for any
+}
+
+// Open opens the journal in dir, making both if they are not there, and repairs what a crash or a stranger left: see
+// Recovery. If somebody has it open, in this process or another one, the error is a *mail.Error that says who.
+func Open(dir string, opts Options) (*Journal, error) {
+	opts = opts.withDefaults()
+	j := &Journal{
+		dir: dir, log: opts.Log.With("journal", dir), onSync: opts.OnSync, disk: opts.disk,
+		closed: make(chan struct{}), keeper: make(chan struct{}, 1), looked: make(map[string]bool),
+	}
+	j.mainPath = j.path(mainName)
+	if err := j.disk.MkdirAll(dir); err != nil {
+		return nil, fmt.Errorf("make journal directory: %w", err)
+	}
+	lock, err := j.disk.Lock(j.path(lockName))
+	if err != nil {
+		return nil, lockError(dir, err)
+	}
+	j.lock = lock
+	if err := j.openMain(); err != nil {
+		if j.file != nil {
+			j.file.Close()
+		}
+		j.lock.Close()
+		return nil, fmt.Errorf("open journal in %s: %w", dir, err)
+	}
+	if opts.watch > 0 {
+		j.watching.Go(func() { j.watch(opts.watch) })
+	}
+	return j, nil
+}
+
+func lockError(dir string, err error) error {
+	var locked *durable.LockedError
+	if !errors.As(err, &locked) {
+		return err
+	}
+	who := "another process"
+	switch locked.PID {
+	case 0:
+	case os.Getpid():
+		who = "this process"
+	default:
+		who = fmt.Sprintf("process %d", locked.PID)
+	}
+	return &mail.Error{
+		Code: mail.Conflict,
+		Msg: fmt.Sprintf("the mailbox in %s is open in %s already. Nothing was changed. Stop the post office that runs there "+
+			"(pennypost stop), or speak to it instead of opening its files", dir, who),
+		Err: err,
+	}
+}
+
+// path returns the path of a name in the journal's directory.
+func (j *Journal) path(name string) string { return filepath.Join(j.dir, filepath.FromSlash(name)) }
+
+// Last implements journal.Journal.
+func (j *Journal) Last() mail.Seq {
+	return j.lastItem().end
+}
+
+func (j *Journal) lastItem() item {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	return j.end
+}
+
+// Condition implements journal.Verifier.
+func (j *Journal) Condition() journal.Condition {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	return journal.Condition{Bytes: j.size, Rejected: j.rejected, Missing: int(j.absent), Broken: j.broken}
+}
+
+// Recovery returns what Open found and did.
+func (j *Journal) Recovery() Recovery { return j.recovery }
+
+// Close implements journal.Journal. Closing again does nothing.
+func (j *Journal) Close() error {
+	j.mu.Lock()
+	if j.closing {
+		j.mu.Unlock()
+		return nil
+	}
+	j.closing = true
+	close(j.closed)
+	j.mu.Unlock()
+
+	j.watching.Wait()
+	j.keeper <- struct{}{} // for good
+	j.takeLead()           // for good: everything that waited before is written
+	err := j.stayOpen()
+	j.noteLast()
+	j.readers.Wait()
+	j.swap.Lock()
+	defer j.swap.Unlock()
+	for _, f := range append(j.retired, j.file) {
+		if f != nil {
+			err = errors.Join(err, f.Close())
+		}
+	}
+	j.file, j.retired = nil, nil
+	return errors.Join(err, j.lock.Close())
+}
+
+// main returns the main file as it is now. Whoever keeps the files may go on to read in it when it has been replaced.
+func (j *Journal) main() file {
+	j.swap.RLock()
+	defer j.swap.RUnlock()
+	return j.file
+}

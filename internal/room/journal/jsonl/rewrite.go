@@ -1,0 +1,319 @@
+package jsonl
+
+import (
+	"context"
+	"errors"
+
+	"pennypost/internal/mail"
+	"pennypost/internal/room/journal"
+)
+
+// plan says what becomes of the main file as it was when the plan was made. What is appended later stays.
+type plan struct {
+	from     file     // the main file then
+	rewrites int      // which one that is
+	size     int64    // of the file then
+	last     mail.Seq // its last event
+
+	keep    []piece
+	archive map[string][]place // by month
+	gone    int                // lines that do not stay
+	run     run                // what goes, or went before, since the last line that stays
+
+	index index // of the file to come, whose size will be
+	kept  int64
+}
+
+// verdict decides on a line of the main file. Err says why the line cannot be read; then e is empty.
+type verdict func(p *plan, l line, e mail.Event, err error) journal.Fate
+
+// becomeKeeper waits until nobody else works on the files as a whole.
+func (j *Journal) becomeKeeper(ctx context.Context) error {
+	select {
+	case <-j.closed:
+		return journal.ErrClosed
+	case <-ctx.Done():
+		return ctx.Err()
+	case j.keeper <- struct{}{}:
+	}
+	err := j.stopped(ctx)
+	if err != nil {
+		j.endKeeping()
+	}
+	return err
+}
+
+func (j *Journal) endKeeping() { <-j.keeper }
+
+// stopped returns why long work should end early.
+func (j *Journal) stopped(ctx context.Context) error {
+	select {
+	case <-j.closed:
+		return journal.ErrClosed
+	default:
+		return ctx.Err()
+	}
+}
+
+// plan goes through the main file. Its caller is the keeper.
+func (j *Journal) plan(ctx context.Context, decide verdict) (*plan, error) {
+	p := &plan{archive: make(map[string][]place), from: j.main()}
+	j.mu.Lock()
+	p.size, p.last, p.rewrites = j.size, j.end.end, j.rewrites
+	start, err := j.index.start, j.broken
+	j.mu.Unlock()
+	if err != nil {
+		return nil, err
+	}
+	var parse parser
+	err = scan(p.from, start, p.size, func(l line) error {
+		if err := j.stopped(ctx); err != nil {
+			return err
+		}
+		at := place{seq: 0, crc: crcOf(l.text), piece: piece{span: span{l.off, l.bytes}}}
+		it, covered, err := inspect(l.text)
+		switch {
+		case err != nil:
+			p.settleBad(at, decide(p, l, mail.Event{}, err))
+		case it.gone == missing:
+			p.stay(at.piece, it)
+		case it.gone != "":
+			at.seq = it.seq
+			p.goes(at, it, it.gone, false)
+		default:
+			at.seq = it.seq
+			e := parse.decode(it.seq, covered)
+			p.settle(at, it, decide(p, l, e, nil))
+		}
+		return nil
+	})
+	p.endRun()
+	return p, err
+}
+
+// settleBad decides on a line that cannot be read, and that nothing can stand for.
+func (p *plan) settleBad(l place, fate journal.Fate) {
+	if fate != journal.Keep {
+		p.gone++
+		return
+	}
+	p.put(l.piece)
+}
+
+func (p *plan) settle(l place, it item, fate journal.Fate) {
+	switch fate {
+	case journal.Keep:
+		p.stay(l.piece, it)
+		return
+	case journal.Archive:
+		p.goes(l, it, archived, true)
+	default:
+		p.goes(l, it, dropped, true)
+	}
+	p.gone++
+}
+
+// stay keeps a line.
+func (p *plan) stay(l piece, it item) {
+	if !it.chained {
+		p.run = run{} // before a line of version 1 there may be a gap
+	}
+	p.endRun()
+	p.index.add(it.seq, p.kept)
+	p.put(l)
+}
+
+func (p *plan) put(l piece) {
+	p.keep = addPiece(p.keep, l)
+	p.kept += max(l.bytes, int64(len(l.text)))
+}
+
+// run is a range of places that leave the main file, or have left it, one behind the other. In the main file one stub
+// will stand for it. If any of it is in the archive, all of it is: there, stubs stand for what was dropped between.
+type run struct {
+	all  item  // the stub that will stand for it; seq 0: there is none
+	line piece // of that stub, if it stands in the file already
+
+	dropped item  // the end of the run that was dropped and is not in the archive; seq 0: there is none
+	stub    place // of that, if it stands in the file already as a stub of its own
+}
+
+// goes adds a line to the run: an event that is to go for the reason why, or a stub.
+func (p *plan) goes(l place, it item, why absence, event bool) {
+	r := &p.run
+	if r.all.seq != 0 && (!it.chained || r.all.linkTo(&it) != follows) {
+		if it.chained { // something is wrong with the chain here, which must be seen afterwards too
+			p.endRun()
+		}
+		p.run = run{} // as in stay
+	}
+	if r.all.seq == 0 {
+		r.all, r.line = it, l.piece
+		r.all.gone = dropped
+		if event {
+			r.line = piece{}
+		}
+	} else {
+		r.all.end, r.all.crc, r.all.when, r.line = it.end, it.crc, it.when, piece{}
+	}
+	if why == archived {
+		p.archiveDropped()
+		r.all.gone = archived
+		if event {
+			p.toArchive(l, it)
+		}
+		return
+	}
+	if r.dropped.seq != 0 {
+		r.dropped.end, r.dropped.crc, r.dropped.when, r.stub = it.end, it.crc, it.when, place{}
+		return
+	}
+	r.dropped, r.stub = it, l
+	r.dropped.gone = dropped
+	if event {
+		r.stub = place{}
+	}
+}
+
+// archiveDropped puts a stub for what was dropped into the archive.
+func (p *plan) archiveDropped() {
+	r := &p.run
+	if r.dropped.seq == 0 {
+		return
+	}
+	if r.stub.seq == 0 {
+		text := r.dropped.line()
+		r.stub = place{seq: r.dropped.seq, crc: crcOf(text[:len(text)-1]), piece: piece{text: text}}
+	}
+	p.toArchive(r.stub, r.dropped)
+	r.dropped, r.stub = item{}, place{}
+}
+
+func (p *plan) toArchive(l place, it item) {
+	month := it.at().Std().Format("2006-01")
+	p.archive[month] = append(p.archive[month], l)
+}
+
+// endRun writes the stub of the run.
+func (p *plan) endRun() {
+	r := p.run
+	if r.all.seq == 0 {
+		return
+	}
+	if r.all.gone == archived {
+		p.archiveDropped()
+	}
+	if r.line.bytes == 0 {
+		r.line = piece{text: r.all.line()}
+	}
+	p.put(r.line)
+	p.run = run{}
+}
+
+// carryOut replaces the main file by what p keeps of it, after what p archives is durable there. Before the file is
+// replaced nothing has happened that is not undone: here if a step fails, by the next Open after a crash.
+func (j *Journal) carryOut(p *plan) error {
+	if err := j.undoArchive(); err != nil { // what an earlier failure could not undo
+		return err
+	}
+	r, err := j.replace(mainName, mainName)
+	if err != nil {
+		return err
+	}
+	if err := j.build(r, p); err != nil {
+		r.abandon()
+		return err
+	}
+	if len(p.archive) > 0 {
+		// From here on the unfinished file is the sign, for Open too, that the archive may hold what the main file
+		// still holds.
+		j.halfArchived = true
+		err = j.disk.SyncDir(j.dir)
+		if err == nil {
+			err = j.growArchive(p)
+		}
+	}
+	replaced := false
+	if err == nil {
+		replaced, err = j.exchange(r, p)
+	}
+	if replaced {
+		j.halfArchived = err != nil // which of the two files is there is found out when the archive is next used
+		return err
+	}
+	_ = r.closeFile()
+	if undone := j.undoArchive(); undone != nil {
+		return errors.Join(err, undone)
+	}
+	r.abandon()
+	return err
+}
+
+// build writes what p keeps.
+func (j *Journal) build(r *replacement, p *plan) error {
+	if err := r.pieces(p.from, p.keep...); err != nil {
+		return err
+	}
+	return r.sync() // most of it now, while appends go on
+}
+
+// exchange adds what was appended since the plan was made and puts r in the place of the main file. Appends wait
+// meanwhile. If it was not replaced, the old file is in its place and goes on being used.
+func (j *Journal) exchange(r *replacement, p *plan) (replaced bool, err error) {
+	j.takeLead()
+	defer j.giveLead()
+	if err := j.stayOpen(); err != nil {
+		return false, err
+	}
+	j.mu.Lock()
+	size, rewrites, err := j.size, j.rewrites, j.broken
+	for _, at := range j.index.points {
+		if at.off >= p.size {
+			p.index.add(at.seq, at.off-p.size+r.end())
+		}
+	}
+	j.mu.Unlock()
+	if err != nil {
+		return false, err
+	}
+	end, err := j.afterStrangers(size)
+	if err != nil {
+		return false, err
+	}
+	if rewrites != p.rewrites || end < size {
+		return false, errChanged
+	}
+	if err := r.copy(j.file, span{p.size, end - p.size}); err != nil {
+		return false, err
+	}
+	if err := r.sync(); err != nil {
+		return false, err
+	}
+	return j.takePlace(r, p)
+}
+
+// takePlace puts r in the place of the main file. It is called by whoever leads.
+func (j *Journal) takePlace(r *replacement, p *plan) (replaced bool, err error) {
+	j.swap.Lock()
+	defer j.swap.Unlock()
+	old := j.file
+	if windows {
+		_ = old.Close()
+	}
+	failed := r.put()
+	if _, leads := j.leads(r.file); failed != nil && !leads {
+		return false, errors.Join(failed, j.stillOpen())
+	}
+	_ = old.Close()
+	j.file, r.file = r.file, nil
+	j.mu.Lock()
+	j.size = r.end()
+	j.index = p.index
+	j.rewrites++
+	j.tail.reset(j.end.end)
+	j.mu.Unlock()
+	if failed != nil { // its name may not survive a power cut, and with it what is appended from now on
+		return true, j.poison(failed)
+	}
+	return true, nil
+}

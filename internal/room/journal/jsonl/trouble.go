@@ -1,0 +1,123 @@
+package jsonl
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"pennypost/internal/mail"
+	"pennypost/internal/room/journal"
+)
+
+// refusal remembers appends that a full disk refused, so that the person is told once, when there is room again.
+type refusal struct {
+	since   time.Time
+	appends int
+	err     error
+}
+
+// refuse returns what the senders of a batch are told that found no room. Nothing of it is in the file, so the next
+// one may try.
+func (j *Journal) refuse(err error) error {
+	if j.refused == nil {
+		j.refused = &refusal{since: time.Now()}
+		j.log.Error("the disk takes no more; the journal tries again at each append", "err", err)
+	}
+	j.refused.appends++
+	j.refused.err = err
+	return &mail.Error{
+		Code: mail.Unavailable,
+		Msg: fmt.Sprintf("the disk takes no more (%v). Nothing of this was stored; all that was acknowledged is. "+
+			"Make room on the disk, then try again: nothing has to be restarted", err),
+		Err: err,
+	}
+}
+
+// accepted notes that the disk has taken a batch.
+func (j *Journal) accepted() {
+	if r := j.refused; r != nil {
+		j.refused = nil
+		j.tell("The disk is taking mail again", fmt.Sprintf("From %s until now the disk took nothing (%v). %d attempts to store something "+
+			"were refused, and whoever made them was told. Nothing that was acknowledged is lost.", stamp(r.since), r.err, r.appends))
+	}
+}
+
+// poison ends all writing until the journal has been made anew, and returns what everybody is told meanwhile.
+func (j *Journal) poison(err error) error {
+	j.log.Error("the journal cannot be written; nothing is taken until it has been written anew", "err", err)
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	hint := "Look at the disk: the mailbox is taken up again by itself as soon as it can be written"
+	if j.shared {
+		hint = "Stop the other process, then restart this post office: pennypost stop"
+	}
+	j.broken = &mail.Error{
+		Code: mail.Unavailable,
+		Msg: fmt.Sprintf("the mailbox on disk cannot be written (%v). Nothing that was acknowledged is lost, but nothing more is taken. %s",
+			err, hint),
+		Err: err,
+	}
+	j.brokenAt = time.Now()
+	return j.broken
+}
+
+// heal makes a poisoned journal usable again: what was acknowledged is written to a new file and synced, since nobody
+// knows what of the old one would survive. The caller leads.
+func (j *Journal) heal() error {
+	j.mu.Lock()
+	broken, since, size, end := j.broken, j.brokenAt, j.size, j.end
+	j.mu.Unlock()
+	if err := j.rebuild(size, end, nil); err != nil {
+		return err
+	}
+	j.mu.Lock()
+	j.broken = nil
+	j.mu.Unlock()
+	j.refused = nil
+	j.tell("The mailbox can be written again", fmt.Sprintf("From %s until now it was closed: %v\nIt was then written to a new file, with all "+
+		"that was ever acknowledged. What was sent meanwhile was refused, and its senders were told.", stamp(since), broken))
+	return nil
+}
+
+func stamp(t time.Time) string { return t.UTC().Format(time.DateTime) + " UTC" }
+
+// maxNews bounds what waits to be told, should nobody ask.
+const maxNews = 100
+
+// tell puts a notice where News finds it, and into the log.
+func (j *Journal) tell(subject, body string) {
+	j.log.Warn(subject, "what", body)
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	if len(j.news) < maxNews {
+		j.news = append(j.news, journal.News{Subject: subject, Body: body})
+	}
+	if j.told != nil {
+		close(j.told)
+		j.told = nil
+	}
+}
+
+// News implements journal.Verifier.
+func (j *Journal) News(ctx context.Context) ([]journal.News, error) {
+	for {
+		j.mu.Lock()
+		news := j.news
+		j.news = nil
+		if j.told == nil {
+			j.told = make(chan struct{})
+		}
+		told := j.told
+		j.mu.Unlock()
+		if len(news) > 0 {
+			return news, nil
+		}
+		select {
+		case <-told:
+		case <-j.closed:
+			return nil, journal.ErrClosed
+		case <-ctx.Done():
+			return nil, ctx.Err()
+		}
+	}
+}

@@ -1,0 +1,295 @@
+package jsonl
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path"
+	"slices"
+	"strings"
+
+	"pennypost/internal/mail"
+	"pennypost/internal/room/journal"
+)
+
+var _ journal.Verifier = (*Journal)(nil)
+
+// maxProblems bounds the list; a file with more is damaged as a whole.
+const maxProblems = 1000
+
+// errUnknown does not say more, because what jsonx says may quote the message.
+var errUnknown = errors.New("it is intact, but says something that this version cannot read")
+
+// Verify implements journal.Verifier. It reads every line of every file again, then follows the chain through journal
+// and archive. Lines that were set aside are problems too.
+func (j *Journal) Verify(ctx context.Context) (mail.Verification, error) {
+	if err := j.becomeKeeper(ctx); err != nil {
+		return mail.Verification{}, err
+	}
+	defer j.endKeeping()
+	return j.verify(ctx)
+}
+
+func (j *Journal) verify(ctx context.Context) (mail.Verification, error) {
+	names, err := j.months()
+	if err != nil {
+		return mail.Verification{}, fmt.Errorf("verify journal: %w", err)
+	}
+	foreign, err := j.foreigners()
+	if err != nil {
+		return mail.Verification{}, fmt.Errorf("verify journal: %w", err)
+	}
+	v := verifier{journal: j, claimed: make(map[mail.Seq]bool), marked: make(map[mail.Seq]linked)}
+	for _, name := range append([]string{mainName, rejectedName}, names...) {
+		if err := v.file(ctx, name); err != nil && !isNotExist(err) {
+			return v.Verification, fmt.Errorf("verify %s: %w", name, err)
+		}
+	}
+	v.chain()
+	for _, name := range foreign {
+		v.problem(mail.Problem{File: name, Text: "somebody had put this file in the place of the journal, and it was set aside. " +
+			"pennypost verify --repair takes from it what is of use"})
+	}
+	if err := v.whose(ctx, names); err != nil {
+		return v.Verification, fmt.Errorf("verify journal: %w", err)
+	}
+	return v.Verification, nil
+}
+
+type verifier struct {
+	mail.Verification
+	journal *Journal
+	parse   parser
+	links   []linked            // what accounts for places, in journal and archive
+	marked  map[mail.Seq]linked // stubs of what is missing, by their last place
+	claimed map[mail.Seq]bool   // places of which a line that is a problem itself says that it is theirs
+}
+
+// linked is a link of the chain and where it stands.
+type linked struct {
+	item
+	file string
+	num  int
+}
+
+// each calls f for the lines of a file.
+func (v *verifier) each(ctx context.Context, name string, f func(line) error) (size int64, err error) {
+	from, err := v.journal.disk.Open(v.journal.path(name), os.O_RDONLY)
+	if err != nil {
+		return 0, err
+	}
+	defer from.Close()
+	if size, err = from.Size(); err != nil {
+		return 0, err
+	}
+	if name == mainName {
+		size = min(size, v.journal.Condition().Bytes) // without the batch that is being written
+	}
+	return size, scan(from, firstLine(from), size, func(l line) error {
+		if err := f(l); err != nil {
+			return err
+		}
+		return v.journal.stopped(ctx)
+	})
+}
+
+func (v *verifier) file(ctx context.Context, name string) error {
+	judge := v.judge(name)
+	size, err := v.each(ctx, name, func(l line) error {
+		v.Lines++
+		err := judge(l)
+		if err == nil && !l.whole {
+			err = errors.New("it does not end with a newline")
+		}
+		if err != nil {
+			if seq, bad := leadingSeq(l.text); bad == nil {
+				v.claimed[seq] = true
+			}
+			v.problem(mail.Problem{File: name, Line: l.num, Text: err.Error()})
+		}
+		return nil
+	})
+	if err == nil {
+		v.Files++
+		v.Bytes += size
+	}
+	return err
+}
+
+// judge returns a function that says what is wrong with one line after the other of a file.
+func (v *verifier) judge(name string) func(line) error {
+	last, seen := mail.Seq(0), make(map[mail.Seq]bool)
+	return func(l line) error {
+		it, covered, err := inspect(l.text)
+		switch {
+		case name == rejectedName && err != nil:
+			return fmt.Errorf("it was set aside: %w", err)
+		case name == rejectedName:
+			return errors.New("it was set aside: its seq did not rise")
+		case err != nil:
+			return err
+		case name == mainName && it.seq <= last:
+			return fmt.Errorf("its seq %d does not rise above %d", it.seq, last)
+		case seen[it.seq]:
+			return fmt.Errorf("its seq %d stands in this file twice", it.seq)
+		case name != mainName: // the archive is in the order of compactions
+			seen[it.seq] = true
+		}
+		last = it.end
+		switch it.gone {
+		case missing:
+			v.marked[it.end] = linked{it, name, l.num}
+			return nil
+		case archived: // what is there speaks for itself
+			return nil
+		}
+		v.links = append(v.links, linked{it, name, l.num})
+		if it.gone != "" {
+			return nil
+		}
+		if _, err := v.parse.read(it.seq, covered); err != nil {
+			return errUnknown
+		}
+		return nil
+	}
+}
+
+// problem adds to the list.
+func (v *verifier) problem(p mail.Problem) {
+	switch {
+	case len(v.Problems) > maxProblems:
+	case len(v.Problems) == maxProblems:
+		v.Problems = append(v.Problems, mail.Problem{File: p.File, Line: p.Line, Text: "there are more problems, which are not listed"})
+	default:
+		v.Problems = append(v.Problems, p)
+	}
+}
+
+// chain follows the lines of journal and archive by their places, and names what is missing between them and behind
+// them.
+func (v *verifier) chain() {
+	slices.SortStableFunc(v.links, func(a, b linked) int { return cmp.Compare(a.seq, b.seq) })
+	var last linked
+	for _, next := range v.links {
+		if next.seq <= last.end {
+			if next.file != last.file {
+				v.problem(mail.Problem{File: next.file, Line: next.num, Text: fmt.Sprintf("its seq %d stands in %s too", next.seq, last.file)})
+			}
+			continue
+		}
+		switch older := last.chained && !next.chained && next.seq != last.end+1; {
+		case last.linkTo(&next.item) == differs:
+			v.problem(mail.Problem{File: next.file, Line: next.num, Text: "it does not follow the line before it: another one stood there"})
+		case last.linkTo(&next.item) == gap || older:
+			v.lost(&last.item, last.lost(&next.item), next)
+		}
+		last = next
+	}
+	end := linked{file: mainName}
+	for _, stub := range v.marked {
+		if stub.end > end.end {
+			end = stub
+		}
+	}
+	if end.known > last.end {
+		end.seq = last.end + 1
+		v.lost(&last.item, end.item, end)
+	}
+}
+
+// lost names what is missing before the line at, unless damaged lines that are named themselves account for it.
+func (v *verifier) lost(before *item, stub item, at linked) {
+	if marked, ok := v.marked[stub.end]; ok {
+		stub.known, stub.when, at = marked.known, marked.when, marked
+	}
+	if stub.known < stub.seq {
+		return // places that were never given
+	}
+	accounted := true
+	for seq := stub.seq; seq <= stub.known && accounted; seq++ {
+		accounted = v.claimed[seq]
+	}
+	if !accounted {
+		v.problem(mail.Problem{File: at.file, Line: at.num, Text: absenceText(before, &stub), First: stub.seq, Last: stub.known})
+	}
+}
+
+// whose adds to each range that is missing what later lines say of messages that are found nowhere: those who were
+// bound to them or have marked them.
+func (v *verifier) whose(ctx context.Context, months []string) error {
+	if !slices.ContainsFunc(v.Problems, func(p mail.Problem) bool { return p.First != 0 }) {
+		return nil
+	}
+	there := make(map[mail.ID]bool)
+	var said []trace
+	for _, name := range append([]string{mainName}, months...) {
+		_, err := v.each(ctx, name, func(l line) error {
+			if seq, covered, err := check(l.text); err == nil {
+				said = traces(said, there, v.parse.decode(seq, covered))
+			}
+			return nil
+		})
+		if err != nil && !(isNotExist(err) && name == mainName) {
+			return err
+		}
+	}
+	slices.SortStableFunc(said, func(a, b trace) int { return cmp.Compare(a.seq, b.seq) })
+	told := make(map[mail.ID]bool)
+	lines := make(map[int][]string) // by problem
+	for _, t := range said {
+		if i := v.rangeBefore(t.seq); i >= 0 && !there[t.id] && !told[t.id] {
+			told[t.id] = true
+			lines[i] = append(lines[i], fmt.Sprintf("%s (%s)", t.id, t.who))
+		}
+	}
+	for i, of := range lines {
+		const most = 5
+		more := ""
+		if len(of) > most {
+			of, more = of[:most], fmt.Sprintf(" and %d more", len(of)-most)
+		}
+		v.Problems[i].Text += "; messages that later lines speak of and that stand nowhere: " + strings.Join(of, ", ") + more
+	}
+	return nil
+}
+
+// trace is what a line says of a message that came before it.
+type trace struct {
+	seq mail.Seq
+	id  mail.ID
+	who string
+}
+
+// traces adds what e says of other messages, and notes which are there or were erased.
+func traces(said []trace, there map[mail.ID]bool, e mail.Event) []trace {
+	switch {
+	case e.Message != nil:
+		there[e.Message.ID] = true
+	case e.Erased != nil:
+		there[e.Erased.Message] = true
+	case e.Receipt != nil:
+		said = append(said, trace{e.Seq, e.Receipt.Message, string(e.Receipt.Mark) + " by " + string(e.Receipt.Reader)})
+	case e.Checkpoint != nil:
+		for _, b := range e.Checkpoint.Bound {
+			for _, to := range b.To {
+				said = append(said, trace{e.Seq, b.Message, "to " + string(to.Address)})
+			}
+		}
+	}
+	return said
+}
+
+// rangeBefore returns the problem that tells of the last missing range before a place, -1 if there is none.
+func (v *verifier) rangeBefore(seq mail.Seq) int {
+	best := -1
+	for i, p := range v.Problems {
+		if p.First != 0 && p.First < seq && (best < 0 || p.First > v.Problems[best].First) {
+			best = i
+		}
+	}
+	return best
+}
+
+func inArchive(name string) bool { return path.Dir(name) == archiveName }

@@ -1,0 +1,290 @@
+package jsonl
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"sync"
+	"time"
+
+	"pennypost/internal/mail"
+	"pennypost/internal/room/journal"
+)
+
+// maxBatch bounds what one write and one sync carry, so that the first in a batch does not wait for too many others.
+// One call of Append is never split.
+const maxBatch = 1 << 20
+
+// request is one call of Append, or with hold set somebody who wants the lead for another purpose.
+type request struct {
+	events  []mail.Event
+	payload []byte // of all events, back to back
+	ends    []int  // where each payload ends
+	hold    bool
+
+	state state         // guarded by Journal.mu
+	wake  chan struct{} // one slot: the state is no longer waiting
+
+	// The outcome, set by whoever led, before wake.
+	last mail.Seq
+	err  error
+}
+
+type state uint8
+
+const (
+	waiting state = iota
+	leading       // its goroutine is to write the next batch
+	taken         // it is in the batch being written, or was written
+)
+
+var requests = sync.Pool{New: func() any { return &request{wake: make(chan struct{}, 1)} }}
+
+// maxIdlePayload keeps one giant event from being remembered for ever by the pool.
+const maxIdlePayload = 64 << 10
+
+func (r *request) release() {
+	if cap(r.payload) > maxIdlePayload {
+		r.payload = nil
+	}
+	*r = request{payload: r.payload[:0], ends: r.ends[:0], wake: r.wake}
+	requests.Put(r)
+}
+
+// Append implements journal.Journal.
+func (j *Journal) Append(ctx context.Context, events ...mail.Event) (mail.Seq, error) {
+	if err := ctx.Err(); err != nil {
+		return 0, err
+	}
+	if len(events) == 0 {
+		return j.Last(), j.usable()
+	}
+	r := requests.Get().(*request)
+	defer r.release()
+	if err := r.encode(events); err != nil {
+		return 0, err
+	}
+	leads, err := j.enter(ctx, r)
+	if err != nil {
+		return 0, err
+	}
+	if leads {
+		j.commit()
+	}
+	return r.last, r.err
+}
+
+// encode does what can be done before the places are known, and outside every lock.
+func (r *request) encode(events []mail.Event) error {
+	r.events = events
+	for i := range events {
+		e := settle(events[i])
+		if e != events[i] {
+			if &r.events[0] == &events[0] {
+				r.events = slices.Clone(events)
+			}
+			r.events[i] = e
+		}
+		var err error
+		if r.payload, err = appendPayload(r.payload, &e); err != nil {
+			return err
+		}
+		r.ends = append(r.ends, len(r.payload))
+	}
+	return nil
+}
+
+func (j *Journal) usable() error {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	if j.closing {
+		return journal.ErrClosed
+	}
+	return j.broken
+}
+
+// enter queues r and waits until r leads, or until somebody who led has dealt with it. An error means that r was
+// never taken.
+func (j *Journal) enter(ctx context.Context, r *request) (leads bool, err error) {
+	j.mu.Lock()
+	if j.closing && !r.hold {
+		j.mu.Unlock()
+		return false, journal.ErrClosed
+	}
+	j.queue = append(j.queue, r)
+	if !j.led {
+		j.led = true
+		r.state = leading
+		j.mu.Unlock()
+		return true, nil
+	}
+	j.mu.Unlock()
+
+	select {
+	case <-r.wake:
+	case <-ctx.Done():
+		if j.leave(r) {
+			return false, ctx.Err()
+		}
+		<-r.wake // too late to leave: the outcome is near, and is what the caller must hear
+	}
+	return r.state == leading, nil
+}
+
+// leave takes r out of the queue if it still waits.
+func (j *Journal) leave(r *request) bool {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	if r.state != waiting {
+		return false
+	}
+	j.queue = slices.DeleteFunc(j.queue, func(q *request) bool { return q == r })
+	return true
+}
+
+// takeLead waits for the lead without appending anything. It cannot be cancelled, for what is before it is nearly
+// done.
+func (j *Journal) takeLead() {
+	_, _ = j.enter(context.Background(), &request{hold: true, wake: make(chan struct{}, 1)})
+}
+
+// passLeadLocked gives the lead to the next in line. Whoever had it has left the queue.
+func (j *Journal) passLeadLocked() {
+	if len(j.queue) == 0 {
+		j.led = false
+		return
+	}
+	j.queue[0].state = leading
+	j.queue[0].wake <- struct{}{}
+}
+
+// giveLead ends what takeLead began.
+func (j *Journal) giveLead() {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	j.queue = slices.Delete(j.queue, 0, 1)
+	j.passLeadLocked()
+}
+
+// commit writes one batch: the request of the caller, who leads, and those behind it.
+func (j *Journal) commit() {
+	batch, before, at, err := j.takeBatch()
+	var events []mail.Event
+	var end item
+	if err == nil {
+		events, end = j.assemble(batch, before)
+		at, err = j.write(at, end, len(events))
+	}
+	next := before.end + 1
+	for _, r := range batch {
+		if r.err = err; err == nil {
+			r.last = next + mail.Seq(len(r.ends)) - 1
+			next = r.last + 1
+		}
+	}
+	j.mu.Lock()
+	if err == nil {
+		j.publishLocked(events, end, at)
+	}
+	if cap(j.buf) > 2*maxBatch {
+		j.buf = nil
+	}
+	j.passLeadLocked()
+	j.mu.Unlock()
+	for _, r := range batch[1:] { // the first is the caller
+		r.wake <- struct{}{}
+	}
+}
+
+// takeBatch takes the leader and as many behind it as fit off the queue.
+func (j *Journal) takeBatch() (batch []*request, before item, size int64, err error) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	n, bytes := 0, 0
+	for _, r := range j.queue {
+		if bytes += len(r.payload); r.hold || n > 0 && bytes > maxBatch {
+			break
+		}
+		r.state = taken
+		n++
+	}
+	batch = slices.Clone(j.queue[:n])
+	j.queue = slices.Delete(j.queue, 0, n)
+	return batch, j.end, j.size, j.broken
+}
+
+// assemble makes the lines of a batch in j.buf, which follow before, and the events as followers will see them.
+func (j *Journal) assemble(batch []*request, before item) (events []mail.Event, end item) {
+	n := 0
+	for _, r := range batch {
+		n += len(r.events)
+	}
+	events = make([]mail.Event, 0, n)
+	j.buf = j.buf[:0]
+	end = before
+	for _, r := range batch {
+		from := 0
+		for i, to := range r.ends {
+			e := r.events[i]
+			e.Seq = end.end + 1
+			events = append(events, e)
+			start := len(j.buf)
+			j.buf = appendLine(j.buf, e.Seq, end.crc, r.payload[from:to])
+			from = to
+			end = item{seq: e.Seq, end: e.Seq, prev: end.crc, chained: true, crc: crcOf(j.buf[start : len(j.buf)-1])}
+		}
+	}
+	end.setTime(events[len(events)-1].At)
+	return events, end
+}
+
+// write makes j.buf, which ends with end, durable at the end of the file, which is at size unless a stranger wrote
+// there, and returns where it ended up.
+func (j *Journal) write(size int64, end item, events int) (at int64, err error) {
+	start := time.Now()
+	at, err = j.afterStrangers(size)
+	if err != nil {
+		return 0, err
+	}
+	if _, err := j.file.WriteAt(j.buf, at); err != nil {
+		if j.takeBack(at) {
+			return 0, j.refuse(err)
+		}
+		return 0, j.poison(fmt.Errorf("write: %w", err))
+	}
+	if err := j.file.Sync(); err != nil {
+		// Should it be there all the same when the journal is opened again, that is what the contract warns of.
+		_ = j.file.Truncate(at)
+		return 0, j.poison(fmt.Errorf("sync: %w", err))
+	}
+	if at, err = j.settleIn(at, end); err != nil {
+		return 0, err
+	}
+	j.accepted()
+	j.onSync(events, len(j.buf), time.Since(start))
+	return at, nil
+}
+
+// takeBack removes what a write that failed may have left behind at. If that is done for certain, the disk is only
+// too full.
+func (j *Journal) takeBack(at int64) bool {
+	if err := j.file.Truncate(at); err != nil {
+		return false
+	}
+	if size, err := j.file.Size(); err != nil || size != at {
+		return false
+	}
+	return j.file.Sync() == nil
+}
+
+// publishLocked shows followers the batch in j.buf, which is durable at the offset at.
+func (j *Journal) publishLocked(events []mail.Event, end item, at int64) {
+	j.index.add(events[0].Seq, at)
+	j.size = at + int64(len(j.buf))
+	j.tail.add(events, len(j.buf), j.end.crc)
+	j.end = end
+	if j.grown != nil {
+		close(j.grown)
+		j.grown = nil
+	}
+}

@@ -1,0 +1,355 @@
+package mailroom
+
+import (
+	"context"
+	"crypto/sha256"
+	"fmt"
+	"io"
+	"strings"
+	"sync"
+	"time"
+
+	"pennypost/internal/mail"
+	"pennypost/internal/policy"
+)
+
+// breaker keeps agents from writing too much. It remembers what this process saw sent, in memory: after a restart everybody begins anew.
+type breaker struct {
+	limits policy.Limits
+
+	mu          sync.Mutex
+	senders     map[mail.Name]*policy.Allowance
+	exchanges   map[pair]*policy.Exchange
+	repeats     map[repeat]sentAt
+	handoverKey map[string]time.Time // trips of which the person was told, and when
+	swept       time.Time
+}
+
+// pair is two agents in alphabetical order.
+type pair [2]mail.Name
+
+func pairOf(a, b mail.Name) pair {
+	if a > b {
+		a, b = b, a
+	}
+	return pair{a, b}
+}
+
+// repeat is what makes two messages the same.
+type repeat struct {
+	from, to mail.Address
+	kind     mail.Type
+	replyTo  mail.ID
+	text     [sha256.Size]byte // of subject, body and metadata
+}
+
+type sentAt struct {
+	id mail.ID
+	at time.Time
+}
+
+func newBreaker(l policy.Limits) *breaker {
+	return &breaker{
+		limits: l.WithDefaults(), senders: make(map[mail.Name]*policy.Allowance), exchanges: make(map[pair]*policy.Exchange),
+		repeats: make(map[repeat]sentAt), handoverKey: make(map[string]time.Time),
+	}
+}
+
+// trip is a limit that a message ran into.
+type trip struct {
+	what  string // identifies it, so that the person is told once
+	limit string // as the configuration calls it
+	err   error  // for the sender; nil: the message that it repeats is its answer
+	note  string // for the person
+}
+
+// admit decides whether m may be sent. same is the message that it repeats, if it does, which is a trip too. The person's messages always may, and bring
+// exchanges back to their beginning, as do messages about tasks.
+func (b *breaker) admit(m *mail.Message, again bool, depth int, now time.Time) (same mail.ID, tripped *trip) {
+	from := m.From.Signer()
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.sweep(now)
+	switch from {
+	case mail.System:
+		return "", nil
+	case mail.User:
+		b.reset(m, func(p pair, to mail.Name) bool { return p[0] == to || p[1] == to })
+		return "", nil
+	}
+	if id := b.repeated(m, now); id != "" && !again {
+		return id, &trip{
+			what: fmt.Sprint("repeat ", m.From, " ", m.To[0]), limit: "repeat_window",
+			note: fmt.Sprintf("%s sent the same to %s again within %v. It was not delivered twice.", from, m.To[0], b.limits.RepeatWindow),
+		}
+	}
+	if b.limits.Depth >= 0 && depth > b.limits.Depth {
+		return "", &trip{
+			what: "depth " + string(m.ThreadRoot()), limit: "depth",
+			err:  mail.Errorf(mail.Limited, "this conversation is %d replies deep without a word of the person: nothing was sent. Ask the user whether it shall go on", depth),
+			note: fmt.Sprintf("The conversation %s is %d replies deep. The last one, by %s, was refused. Write into it if it shall go on.", m.ThreadRoot(), depth, from),
+		}
+	}
+	if t := b.exchange(m, from, now); t != nil {
+		return "", t
+	}
+	a := b.senders[from]
+	if a == nil {
+		a = new(policy.Allowance)
+		b.senders[from] = a
+	}
+	if ok, wait := a.Take(b.limits, now); !ok {
+		return "", &trip{
+			what: "rate " + string(from), limit: "per_minute",
+			err:  mail.Errorf(mail.Limited, "%s sends too much, over %d messages a minute: nothing was sent. Wait %v", from, b.limits.PerMinute, wait.Round(time.Second)+time.Second),
+			note: fmt.Sprintf("%s sent more than %d messages a minute; some were refused.", from, b.limits.PerMinute),
+		}
+	}
+	return "", nil
+}
+
+// exchange counts m among what its sender and its recipients say to each other.
+func (b *breaker) exchange(m *mail.Message, from mail.Name, now time.Time) *trip {
+	if aboutTask(m.Type) {
+		b.reset(m, func(p pair, to mail.Name) bool { return p == pairOf(from, to) })
+		return nil
+	}
+	for _, a := range m.To {
+		if a.Kind() != mail.ToAgent || a.Signer() == from {
+			continue
+		}
+		p := pairOf(from, a.Signer())
+		x := b.exchanges[p]
+		if x == nil {
+			x = new(policy.Exchange)
+			b.exchanges[p] = x
+		}
+		if !x.Turn(b.limits, string(from), now) {
+			return &trip{
+				what: fmt.Sprint("exchange ", p), limit: "exchanges",
+				err: mail.Errorf(mail.Limited, "you and %s have answered each other %d times in %v without a word of the user or about a task: nothing was sent. Stop thanking, or ask the user whether to go on",
+					a.Signer(), b.limits.Exchanges, b.limits.ExchangeWindow),
+				note: fmt.Sprintf("%s and %s answered each other %d times in %v, and %s's last message was refused. A word from you to either lets them go on.", p[0], p[1], b.limits.Exchanges, b.limits.ExchangeWindow, from),
+			}
+		}
+	}
+	return nil
+}
+
+func aboutTask(t mail.Type) bool {
+	switch t {
+	case mail.TaskAssigned, mail.TaskDone, mail.ReviewRequest, mail.ReviewResult, mail.Cancel:
+		return true
+	}
+	return false
+}
+
+// reset lets exchanges begin anew that m concerns: those for which which holds with one of its recipients, and all if it is not for agents by name.
+func (b *breaker) reset(m *mail.Message, which func(p pair, to mail.Name) bool) {
+	for p := range b.exchanges {
+		for _, a := range m.To {
+			if a.Kind() != mail.ToAgent && a.Kind() != mail.ToPerson || which(p, a.Signer()) {
+				delete(b.exchanges, p)
+			}
+		}
+	}
+}
+
+// repeated returns the message that m repeats.
+func (b *breaker) repeated(m *mail.Message, now time.Time) mail.ID {
+	r, ok := repeatOf(m)
+	if !ok || b.limits.RepeatWindow < 0 {
+		return ""
+	}
+	if s, known := b.repeats[r]; known && now.Sub(s.at) <= b.limits.RepeatWindow {
+		return s.id
+	}
+	return ""
+}
+
+// repeatOf returns what identifies a repetition of m: only mail to one agent by name can be one.
+func repeatOf(m *mail.Message) (repeat, bool) {
+	ownKey := m.Key != "" && !strings.HasPrefix(m.Key, mail.MadeKey) // its sender says by the key what is the same
+	if len(m.To) != 1 || m.To[0].Kind() != mail.ToAgent || ownKey || m.From == mail.ToUser || m.From == mail.FromSystem {
+		return repeat{}, false
+	}
+	h := sha256.New()
+	for _, s := range []string{m.Subject, "\x00", m.Body, "\x00", string(m.Metadata)} {
+		io.WriteString(h, s)
+	}
+	r := repeat{from: m.From, to: m.To[0], kind: m.Type, replyTo: m.ReplyTo}
+	h.Sum(r.text[:0])
+	return r, true
+}
+
+// sent remembers a message that was sent.
+func (b *breaker) sent(m *mail.Message, now time.Time) {
+	r, ok := repeatOf(m)
+	if !ok || b.limits.RepeatWindow < 0 {
+		return
+	}
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.repeats[r] = sentAt{m.ID, now}
+}
+
+// news reports whether the person has not been told of a trip within the window.
+func (b *breaker) news(t *trip, now time.Time) bool {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if at, ok := b.handoverKey[t.what]; ok && now.Sub(at) < max(b.limits.ExchangeWindow, policy.DefaultExchangeWindow) {
+		return false
+	}
+	b.handoverKey[t.what] = now
+	return true
+}
+
+// sweepEvery bounds what is remembered without asking at each message.
+const sweepEvery = time.Minute
+
+func (b *breaker) sweep(now time.Time) {
+	if now.Sub(b.swept) < sweepEvery {
+		return
+	}
+	b.swept = now
+	for r, s := range b.repeats {
+		if now.Sub(s.at) > b.limits.RepeatWindow {
+			delete(b.repeats, r)
+		}
+	}
+	for p, x := range b.exchanges {
+		if x.Old(b.limits, now) {
+			delete(b.exchanges, p)
+		}
+	}
+	for what, at := range b.handoverKey {
+		if now.Sub(at) > time.Hour {
+			delete(b.handoverKey, what)
+		}
+	}
+}
+
+// depthOf returns how many replies stand above a reply, up to the person's last word or where hot messages end.
+func (s *state) depthOf(replyTo mail.ID, limit int) int {
+	depth := 0
+	for replyTo != "" && depth <= limit {
+		parent := s.records[replyTo]
+		if parent == nil || parent.msg.From == mail.ToUser {
+			break
+		}
+		depth++
+		replyTo = parent.msg.ReplyTo
+	}
+	return depth
+}
+
+// admit asks the breaker about a planned message. A repetition is answered with the message that it repeats.
+func (v *view) admit(ctx context.Context, p *plan, again bool) (*mail.Sent, error) {
+	now := v.opts.Now()
+	same, tripped := v.breaker.admit(&p.message, again, p.depth, now)
+	if tripped == nil {
+		return nil, nil
+	}
+	var sent *mail.Sent
+	v.read(func(s *state, now mail.Time) {
+		if r := s.records[same]; r != nil {
+			sent = new(v.sent(s, r, now))
+			sent.Duplicate = true
+		}
+	})
+	if tripped.err == nil && sent == nil {
+		return nil, nil // what it repeats was erased since
+	}
+	return sent, v.tripped(ctx, tripped)
+}
+
+// tripped tells the person of a trip, once, and returns what its cause is told.
+func (v *view) tripped(ctx context.Context, t *trip) error {
+	v.opts.Observe.Tripped()
+	if v.breaker.news(t, v.opts.Now()) {
+		v.tellUser(ctx, "A limit was reached", t.note+" The limit is "+t.limit+" in [room.limits] of config.toml.")
+	}
+	return t.err
+}
+
+// crowded returns the trip of one more agent below parent: below it, and below whoever is above it, live as many as
+// may. An orchestrator's children may have teams of their own: of them only itself is asked for its children.
+func (v *view) crowded(s *state, parent mail.Name) *trip {
+	limit := v.breaker.limits.Children
+	if parent == "" || limit < 0 || v.isUser() {
+		return nil
+	}
+	top, leads := s.topOf(parent)
+	live := 0
+	now := v.now()
+	for m := range s.agents() {
+		if m.counts(now) && (m.Parent == top || !leads && s.below(m, top)) {
+			live++
+		}
+	}
+	if live < limit {
+		return nil
+	}
+	return &trip{
+		what: fmt.Sprint("children ", top), limit: "children",
+		err: mail.Errorf(mail.Limited, "%s has %d live agents below it, and may have no more: nobody was registered. "+
+			"Retire those that are done, with: pennypost agents retire NAME. "+
+			"The person may raise the limit, children in [room.limits]", top, live),
+		note: fmt.Sprintf("%s has %d live agents below it, and one more was refused.", top, live),
+	}
+}
+
+// heardOf is how long an agent counts as living that says nothing: what was registered by hand is idle until somebody
+// retires it.
+const heardOf = 24 * time.Hour
+
+// counts reports whether m counts against the limit on children.
+func (m *member) counts(now mail.Time) bool {
+	return m.State.Live() && now.Sub(max(m.Seen, m.SessionAt, m.Registered)) < heardOf
+}
+
+// maxGenerations ends a walk up parents that lead in a circle.
+const maxGenerations = 64
+
+// topOf returns whose descendants are counted with those of an agent: the highest above it that is below no
+// orchestrator. leads says that the agent is an orchestrator itself.
+func (s *state) topOf(n mail.Name) (top mail.Name, leads bool) {
+	top = n
+	for range maxGenerations {
+		m := s.agent(top)
+		if m == nil || m.Parent == "" {
+			break
+		}
+		if up := s.agent(m.Parent); up != nil && up.hasRole(string(mail.Orchestrator)) {
+			break
+		}
+		top = m.Parent
+	}
+	m := s.agent(n)
+	leads = m != nil && m.hasRole(string(mail.Orchestrator))
+	if leads {
+		top = n
+	}
+	return top, leads
+}
+
+// below reports whether m is a descendant of the agent called n.
+func (s *state) below(m *member, n mail.Name) bool {
+	for range maxGenerations {
+		if m == nil || m.Parent == "" {
+			return false
+		}
+		if m.Parent == n {
+			return true
+		}
+		m = s.agent(m.Parent)
+	}
+	return false
+}
+
+// tellUser puts a notice of the post office into the person's mailbox. That it could not be written is logged: whoever caused it has no part in that.
+func (r *Room) tellUser(ctx context.Context, subject, body string) {
+	if _, err := r.As(mail.System).Send(context.WithoutCancel(ctx), mail.Draft{To: mail.Recipients{string(mail.User)}, Type: string(mail.Status), Subject: subject, Body: body}); err != nil {
+		r.opts.Log.Warn("notice to the user not written", "room", r.name, "err", err)
+	}
+}

@@ -1,0 +1,340 @@
+package mailroom
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"pennypost/internal/mail"
+	"pennypost/internal/policy"
+	"pennypost/internal/room/journal"
+)
+
+// Status implements mail.Keeper.
+func (v *view) Status(ctx context.Context) (mail.RoomStatus, error) { return v.Room.Status(), nil }
+
+// Status returns figures about the room.
+func (r *Room) Status() mail.RoomStatus {
+	st := mail.RoomStatus{Name: r.name, Open: true}
+	if disk, ok := r.journal.(journal.Verifier); ok {
+		c := disk.Condition()
+		st.Bytes, st.Rejected, st.Missing = c.Bytes, c.Rejected, c.Missing
+		if c.Broken != nil {
+			st.Trouble = c.Broken.Error()
+		}
+	}
+	now := r.now()
+	r.mu.RLock()
+	defer r.mu.RUnlock()
+	st.Seq, st.Last, st.Messages = r.state.seq, r.state.last, len(r.state.records)
+	for range r.state.agents() {
+		st.Agents++
+	}
+	st.Unread = r.state.countUnread(r.state.members[mail.User], now)
+	return st
+}
+
+// Run looks after the room until ctx ends: retention at once and then hourly, lapsed sessions every minute, and what
+// happens to its files is told to the person.
+func (r *Room) Run(ctx context.Context) error {
+	var running sync.WaitGroup
+	defer running.Wait()
+	running.Go(func() { r.tellNews(ctx) })
+	r.runRetention(ctx)
+	hourly, minutely := time.NewTicker(time.Hour), time.NewTicker(time.Minute)
+	defer hourly.Stop()
+	defer minutely.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-hourly.C:
+			r.runRetention(ctx)
+		case <-minutely.C:
+			if err := r.endLapsed(ctx); err != nil {
+				r.opts.Log.Warn("lapsed sessions not ended", "room", r.name, "err", err)
+			}
+		}
+	}
+}
+
+// tellNews puts what happens to the room's files into the person's mailbox, until ctx ends.
+func (r *Room) tellNews(ctx context.Context) {
+	disk, ok := r.journal.(journal.Verifier)
+	if !ok {
+		return
+	}
+	for {
+		news, err := disk.News(ctx)
+		if err != nil {
+			return
+		}
+		for _, n := range news {
+			r.tellUser(ctx, n.Subject, n.Body)
+		}
+	}
+}
+
+func (r *Room) runRetention(ctx context.Context) {
+	t, err := r.trim(ctx, false)
+	switch {
+	case err != nil:
+		r.opts.Log.Error("retention", "room", r.name, "err", err)
+	case t.Age+t.Read+t.Oldest > 0:
+		r.opts.Log.Info("trimmed to the archive", "room", r.name, "age", t.Age, "read", t.Read, "oldest", t.Oldest, "unread", t.Unread, "kept", t.Kept)
+	}
+}
+
+// endLapsed journals the end of sessions that fell silent, so that their role mail finds another holder. A client
+// that has nothing but hooks says nothing while it waits for a person, or for a tool: its session lives as long as
+// its process.
+func (r *Room) endLapsed(ctx context.Context) error {
+	now := r.now()
+	var events []mail.Event
+	r.mu.RLock()
+	for _, m := range r.state.roster() {
+		if m.Session == "" || policy.SessionHeard(m.State, m.SessionAt, now) {
+			continue
+		}
+		c := &mail.AgentChange{Name: m.Name, Session: m.Session, By: mail.System}
+		switch {
+		case m.State != mail.Gone && m.Process != "" && r.opts.Alive(m.Process):
+			c.Process, c.Join = m.Process, m.Joined
+		case policy.SessionLive(m.State, m.Session, m.SessionAt, now):
+			continue
+		default:
+			c.End = true
+		}
+		events = append(events, mail.Event{At: now, Agent: c})
+	}
+	r.mu.RUnlock()
+	_, err := r.commit(ctx, events...)
+	return err
+}
+
+// Archive implements mail.Keeper.
+func (v *view) Archive(ctx context.Context) (mail.Trimmed, error) {
+	if err := v.needUser("run retention"); err != nil {
+		return mail.Trimmed{}, err
+	}
+	return v.trim(ctx, true)
+}
+
+// garbageLimit is how many superseded roster events a journal may hold before it is worth rewriting for them alone.
+// At one heartbeat a minute ten agents take half a day to make as many.
+const garbageLimit = 10_000
+
+// trim lets go of what retention says. force rewrites the journal even if nothing has to go.
+func (r *Room) trim(ctx context.Context, force bool) (mail.Trimmed, error) {
+	r.keeping.Lock()
+	defer r.keeping.Unlock()
+	compacter, ok := r.journal.(journal.Compacter)
+	if !ok {
+		return mail.Trimmed{}, nil
+	}
+	now := r.now()
+	r.mu.RLock()
+	ids, out := r.opts.Retention.Trim(r.state.retainable(now), now)
+	worth := len(ids) > 0 || r.state.garbage > garbageLimit || force && r.state.seq > 0
+	r.mu.RUnlock()
+	if !worth {
+		return out, nil
+	}
+	mark, err := r.writeCheckpoint(ctx, ids)
+	if err != nil {
+		return mail.Trimmed{}, err
+	}
+	if r.archivedIDs != nil { // erasures are in the state until the room is next opened
+		for _, id := range ids {
+			r.archivedIDs[id] = true
+		}
+	}
+	return out, compacter.Compact(ctx, func(e mail.Event) journal.Fate { return r.fate(&e, mark) })
+}
+
+// checkpointTries is how often a checkpoint is written anew because another post office on the same journal wrote
+// something between.
+const checkpointTries = 5
+
+// writeCheckpoint journals the state without the given messages, and returns the checkpoint's place. A checkpoint
+// counts only if it is the very next event after the state that it describes. That is why this is the one place where
+// a lock is held over an append: in this process nothing can come between.
+func (r *Room) writeCheckpoint(ctx context.Context, ids []mail.ID) (mail.Seq, error) {
+	r.gate.Lock()
+	defer r.gate.Unlock()
+	for range checkpointTries {
+		if err := r.await(ctx, r.journal.Last()); err != nil {
+			return 0, err
+		}
+		now := r.now()
+		r.mu.RLock()
+		c := r.state.checkpoint(ids, now)
+		r.mu.RUnlock()
+		seq, err := r.append(ctx, mail.Event{At: now, Checkpoint: c})
+		if err != nil || seq == c.After+1 {
+			return seq, err
+		}
+	}
+	return 0, mail.Errorf(mail.Unavailable, "the room is too busy to be trimmed now; nothing was changed")
+}
+
+// retainable lists the hot messages for retention.
+func (s *state) retainable(now mail.Time) []policy.Held {
+	out := make([]policy.Held, 0, len(s.order))
+	for _, r := range s.order {
+		settled, read := s.settledEverywhere(r, now)
+		out = append(out, policy.Held{ID: r.msg.ID, Sent: r.msg.Sent, Settled: settled, Unread: !read, Lives: !settled && (r.msg.TTLSeconds > 0 || r.waitsFor(s.members[mail.User])), Unsettled: s.unsettledRole(r, now) || r.snoozedBy(s.members[mail.User], now) != 0})
+	}
+	return out
+}
+
+// waitsFor reports whether m has r and has not read it.
+func (r *record) waitsFor(m *member) bool { return r.reaches(m) && !r.settledBy(m) }
+
+// fate decides what compaction does with an event that the checkpoint at mark has behind it.
+func (r *Room) fate(e *mail.Event, mark mail.Seq) journal.Fate {
+	if e.Seq >= mark {
+		return journal.Keep
+	}
+	r.mu.RLock()
+	defer r.mu.RUnlock()
+	switch {
+	case e.Message != nil:
+		return keepIf(r.state.records[e.Message.ID] != nil)
+	case e.Receipt != nil:
+		return keepIf(r.state.counts(e.Receipt))
+	case e.Agent != nil:
+		if heartbeat(e.Agent) {
+			return journal.Drop
+		}
+		return journal.Archive
+	case e.Erased != nil:
+		_, pending := r.state.erasing[e.Erased.Message]
+		return keepIf(pending)
+	case e.Checkpoint != nil:
+		return journal.Drop
+	case e.Bridge != nil, e.Workspace != nil: // the checkpoint says what they came to
+		return journal.Archive
+	}
+	return journal.Keep // an event of a newer version
+}
+
+// counts reports whether a receipt still says something about a hot message. A read that came too late, or was taken
+// back, does not.
+func (s *state) counts(rc *mail.Receipt) bool {
+	r, m := s.records[rc.Message], s.members[rc.Reader.Signer()]
+	return r != nil && (rc.Mark != mail.MarkRead || m != nil && r.readBy(m))
+}
+
+// heartbeat reports whether a change of the roster says nothing but that somebody lives.
+func heartbeat(c *mail.AgentChange) bool {
+	return c.Roles == nil && c.Tags == nil && c.State == "" && c.Task == nil && c.Parent == nil && c.Client == "" &&
+		!c.TakeOver && !c.End && c.Turn == "" && c.Renamed == "" && !c.Retired && c.TokenSum == ""
+}
+
+func keepIf(keep bool) journal.Fate {
+	if keep {
+		return journal.Keep
+	}
+	return journal.Archive
+}
+
+// Erase implements mail.Keeper.
+func (v *view) Erase(ctx context.Context, id mail.ID) error {
+	if err := v.needUser("erase"); err != nil {
+		return err
+	}
+	if _, err := v.Message(ctx, id); err != nil {
+		return err
+	}
+	if _, err := v.commit(ctx, mail.Event{At: v.now(), Erased: &mail.Erasure{Message: id, By: v.caller}}); err != nil {
+		return err
+	}
+	return v.finishErasure(ctx, id, v.caller)
+}
+
+// finishErasure rewrites the files that hold a message whose erasure is journalled, and journals that it is done.
+func (r *Room) finishErasure(ctx context.Context, id mail.ID, by mail.Name) error {
+	r.keeping.Lock()
+	defer r.keeping.Unlock()
+	c, ok := r.journal.(journal.Compacter)
+	if !ok {
+		return mail.Errorf(mail.Unavailable, "the journal of room %s cannot erase", r.name)
+	}
+	_, err := c.Erase(ctx, id, func(e mail.Event) bool {
+		return e.Message != nil && e.Message.ID == id || e.Receipt != nil && e.Receipt.Message == id
+	})
+	if err != nil {
+		return &mail.Error{Code: mail.Unavailable, Msg: "the message is hidden, but its text is still on disk: the files could not be rewritten. The post office tries again when the room is next opened", Err: err}
+	}
+	_, err = r.commit(ctx, mail.Event{At: r.now(), Erased: &mail.Erasure{Message: id, By: by, Done: true}})
+	return err
+}
+
+// finishErasures does what a crash left undone.
+func (r *Room) finishErasures(ctx context.Context) error {
+	r.mu.RLock()
+	pending := make(map[mail.ID]mail.Name, len(r.state.erasing))
+	for id, by := range r.state.erasing {
+		pending[id] = by
+	}
+	r.mu.RUnlock()
+	var errs []error
+	for id, by := range pending {
+		errs = append(errs, r.finishErasure(ctx, id, by))
+	}
+	return errors.Join(errs...)
+}
+
+// Verify implements mail.Keeper.
+func (v *view) Verify(ctx context.Context) (mail.Verification, error) {
+	disk, ok := v.journal.(journal.Verifier)
+	if !ok {
+		return mail.Verification{Problems: []mail.Problem{}}, nil
+	}
+	found, err := disk.Verify(ctx)
+	v.nameMissing(found.Problems)
+	return found, err
+}
+
+// nameMissing adds to each range of missing lines which messages the room, which read them before they went, still
+// knows.
+func (r *Room) nameMissing(problems []mail.Problem) {
+	const most = 5
+	r.mu.RLock()
+	defer r.mu.RUnlock()
+	for i := range problems {
+		p := &problems[i]
+		if p.First == 0 {
+			continue
+		}
+		lost := list(r.state.order).after(p.First - 1).before(p.Last + 1)
+		for _, rec := range lost[:min(most, len(lost))] {
+			p.Text += fmt.Sprintf("; %s from %s to %s", rec.msg.ID, rec.msg.From, rec.msg.To)
+		}
+		if len(lost) > most {
+			p.Text += fmt.Sprintf("; and %d more messages", len(lost)-most)
+		}
+	}
+}
+
+// Repair implements mail.Keeper. Whoever opened the room has to open it anew if lines were put back: they belong
+// before what the room has read.
+func (v *view) Repair(ctx context.Context) (mail.Verification, error) {
+	if err := v.needUser("repair the room's files"); err != nil {
+		return mail.Verification{}, err
+	}
+	disk, ok := v.journal.(journal.Verifier)
+	if !ok {
+		return mail.Verification{Problems: []mail.Problem{}}, nil
+	}
+	v.keeping.Lock()
+	defer v.keeping.Unlock()
+	found, err := disk.Repair(ctx)
+	if err != nil {
+		return found, v.unavailable(err)
+	}
+	return found, nil
+}

@@ -1,0 +1,353 @@
+package mailroom
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/hex"
+	"errors"
+	"log/slog"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"pennypost/internal/mail"
+	"pennypost/internal/policy"
+	"pennypost/internal/room/journal"
+)
+
+// Options configure a room. The zero value means the defaults.
+type Options struct {
+	Log        *slog.Logger     // default: discard
+	Now        func() time.Time // default: time.Now
+	NewID      func() mail.ID   // default: random
+	MaxBody    int              // bytes; default mail.MaxBody
+	Namespaces []string         // of tags, besides mail.TagNamespaces
+	TTL        policy.TTL
+	Retention  policy.Retention
+	Limits     policy.Limits
+	Observe    Observer
+	// Door names the door through which an agent is woken, whose session may have ended; an empty name stands for whoever comes to
+	// have the roles. "" means that none is known, which is the default. It is called with the state locked, so it must not block.
+	Door func(agent mail.Name, roles []string) string
+	// PutOff returns until when the budget of an agent's rings is spent, for urgent mail or for other; zero if it is not, as by default. It is called as Door is.
+	PutOff func(agent mail.Name, urgent bool, now mail.Time) mail.Time
+	// Alive reports whether a process runs, spelled as sessions spell theirs. Nil: nobody can tell, and who is silent is gone.
+	Alive func(process string) bool
+	// Forward sends a draft of an agent of this room to addresses of another room of the same post office. Nil: there
+	// is no other room.
+	Forward func(ctx context.Context, to mail.RoomName, from mail.Name, d mail.Draft) (mail.Sent, error)
+	// Exists reports whether the post office has a room. Nil: there is no other room.
+	Exists func(mail.RoomName) bool
+	// NamesItself reports, of the client and the tags that the roster has of an agent, whether its protocol has
+	// sessions name themselves, so that any process may speak as one that runs nowhere else. Nil: none does.
+	NamesItself func(client string, tags []string) bool
+	// Orchestrators are agents to whom the configuration gives that role, as soon as they are on the roster.
+	Orchestrators []mail.Name
+}
+
+// Observer is told what happens, for metrics. Nil functions are skipped. The others are called from many goroutines, and must
+// not block.
+type Observer struct {
+	Sent     func(recipients, wakes int)
+	Inbox    func(took time.Duration)
+	Watching func(delta int)
+	Tripped  func() // a limit was run into
+}
+
+func (o Options) withDefaults() Options {
+	if o.Log == nil {
+		o.Log = slog.New(slog.DiscardHandler)
+	}
+	if o.Now == nil {
+		o.Now = time.Now
+	}
+	if o.NewID == nil {
+		o.NewID = newID
+	}
+	if o.MaxBody == 0 {
+		o.MaxBody = mail.MaxBody
+	}
+	o.Namespaces = append(mail.TagNamespaces(), o.Namespaces...)
+	if o.Door == nil {
+		o.Door = func(mail.Name, []string) string { return "" }
+	}
+	if o.Exists == nil {
+		o.Exists = func(mail.RoomName) bool { return false }
+	}
+	if o.NamesItself == nil {
+		o.NamesItself = func(string, []string) bool { return false }
+	}
+	if o.PutOff == nil {
+		o.PutOff = func(mail.Name, bool, mail.Time) mail.Time { return 0 }
+	}
+	if o.Alive == nil {
+		o.Alive = func(string) bool { return false }
+	}
+	if o.Observe.Sent == nil {
+		o.Observe.Sent = func(int, int) {}
+	}
+	if o.Observe.Tripped == nil {
+		o.Observe.Tripped = func() {}
+	}
+	if o.Observe.Inbox == nil {
+		o.Observe.Inbox = func(time.Duration) {}
+	}
+	if o.Observe.Watching == nil {
+		o.Observe.Watching = func(int) {}
+	}
+	return o
+}
+
+// Room is the one owner of a room's live state.
+type Room struct {
+	name    mail.RoomName
+	journal journal.Journal
+	opts    Options
+
+	stop        context.CancelFunc // ends the follower
+	done        chan struct{}      // closed when the follower has ended
+	keeping     sync.Mutex         // one compaction or erasure at a time; taken before gate and mu
+	archivedIDs map[mail.ID]bool   // guarded by keeping; nil until an import needs it
+	gate        sync.RWMutex       // held for reading by whoever appends, for writing by a checkpoint; taken before mu
+	watching    atomic.Int64       // watches and waits that are open
+	lastUse     atomic.Int64       // the mail.Time of the last call
+
+	handover handover
+	sending  sending
+	breaker  *breaker
+	naming   sync.Mutex // held from the check of a new name until it is on the roster; see newcomer
+
+	mu      sync.RWMutex
+	state   *state        // written by the follower only
+	applied chan struct{} // closed, and replaced, whenever state has moved on
+	broken  error         // why the follower ended
+}
+
+// Open reads the journal to its end and returns the room. The room owns the journal from then on, and closes it.
+func Open(ctx context.Context, name mail.RoomName, j journal.Journal, opts Options) (*Room, error) {
+	r := &Room{
+		name:    name,
+		journal: j,
+		opts:    opts.withDefaults(),
+		breaker: newBreaker(opts.Limits),
+		applied: make(chan struct{}),
+		done:    make(chan struct{}),
+	}
+	r.state = newState(&r.opts)
+	r.use()
+	cursor := j.Follow(0)
+	if err := r.replay(ctx, cursor, j.Last()); err != nil {
+		return nil, errors.Join(err, cursor.Close(), j.Close())
+	}
+	follow, stop := context.WithCancel(context.Background())
+	r.stop = stop
+	go r.follow(follow, cursor)
+	if err := r.finishErasures(ctx); err != nil {
+		return nil, errors.Join(err, r.Close())
+	}
+	return r, nil
+}
+
+func (r *Room) replay(ctx context.Context, c journal.Cursor, last mail.Seq) error {
+	for r.state.seq < last {
+		events, err := c.Next(ctx)
+		if err != nil {
+			return err
+		}
+		for i := range events {
+			r.state.apply(&events[i])
+		}
+	}
+	return nil
+}
+
+// follow applies what is appended from now on. While the journal cannot be read it tries again, at longer and longer intervals: until
+// then, calls that wait for their events are told that they failed.
+func (r *Room) follow(ctx context.Context, c journal.Cursor) {
+	defer close(r.done)
+	pause := firstPause
+	for {
+		events, err := c.Next(ctx)
+		r.mu.Lock()
+		for i := range events {
+			r.state.apply(&events[i])
+		}
+		seq := r.state.seq
+		r.broken = err
+		close(r.applied)
+		r.applied = make(chan struct{})
+		r.mu.Unlock()
+		if err == nil {
+			pause = firstPause
+			continue
+		}
+		c.Close()
+		if ctx.Err() != nil || errors.Is(err, journal.ErrClosed) {
+			return
+		}
+		r.opts.Log.Error("room cannot read its journal", "room", r.name, "err", err, "again", pause)
+		select {
+		case <-ctx.Done():
+			return
+		case <-time.After(pause):
+		}
+		pause = min(2*pause, lastPause)
+		c = r.journal.Follow(seq)
+		r.mu.Lock()
+		r.broken = nil // whether that is so is found out by whoever waits next
+		r.mu.Unlock()
+	}
+}
+
+// The pauses between two attempts to read a journal that cannot be read.
+const (
+	firstPause = time.Second
+	lastPause  = time.Minute
+)
+
+// Close finishes appends under way and closes the journal.
+func (r *Room) Close() error {
+	err := r.journal.Close()
+	r.stop()
+	<-r.done
+	return err
+}
+
+// Name returns the room's name.
+func (r *Room) Name() mail.RoomName { return r.name }
+
+// As returns the room as caller sees it. The caller must have proven that it is who it says.
+func (r *Room) As(caller mail.Name) mail.Service { return &view{Room: r, caller: caller} }
+
+// ForFiles returns the room as the user sees it, for what foreign files say: their names are taken as they are, but
+// they cannot make an orchestrator.
+func (r *Room) ForFiles() mail.Service { return &view{Room: r, caller: mail.User, files: true} }
+
+// Idle returns how long nobody has used the room; it is 0 while somebody watches or waits.
+func (r *Room) Idle() time.Duration {
+	if r.watching.Load() > 0 {
+		return 0
+	}
+	return r.now().Sub(mail.Time(r.lastUse.Load()))
+}
+
+// use notes that the room is in use, and returns the time.
+func (r *Room) use() mail.Time {
+	now := r.now()
+	r.lastUse.Store(int64(now))
+	return now
+}
+
+// watch counts a watch or a wait that begins; the returned function counts its end.
+func (r *Room) watch() (done func()) {
+	r.watching.Add(1)
+	r.opts.Observe.Watching(1)
+	return func() {
+		r.use()
+		r.watching.Add(-1)
+		r.opts.Observe.Watching(-1)
+	}
+}
+
+func (r *Room) now() mail.Time { return mail.TimeOf(r.opts.Now()) }
+
+// commit appends events and returns when they are applied. Whoever asks what became of them reads it from the state.
+func (r *Room) commit(ctx context.Context, events ...mail.Event) (mail.Seq, error) {
+	if len(events) == 0 {
+		return 0, nil
+	}
+	r.gate.RLock()
+	defer r.gate.RUnlock()
+	return r.append(ctx, events...)
+}
+
+// append is commit for whoever holds the gate.
+func (r *Room) append(ctx context.Context, events ...mail.Event) (mail.Seq, error) {
+	seq, err := r.journal.Append(ctx, events...)
+	if err != nil {
+		return 0, r.unavailable(err)
+	}
+	// What stands in the journal counts, whatever becomes of the caller: who sends again with the same key has to find it.
+	applying, cancel := context.WithTimeout(context.WithoutCancel(ctx), appliedWithin)
+	defer cancel()
+	return seq, r.await(applying, seq)
+}
+
+// appliedWithin bounds how long a caller that has left is served on. An event is applied within microseconds.
+const appliedWithin = 5 * time.Second
+
+// await blocks until the state has reached seq.
+func (r *Room) await(ctx context.Context, seq mail.Seq) error {
+	for {
+		r.mu.RLock()
+		reached, broken, applied := r.state.seq >= seq, r.broken, r.applied
+		r.mu.RUnlock()
+		switch {
+		case reached:
+			return nil
+		case broken != nil:
+			return r.unavailable(broken)
+		}
+		select {
+		case <-applied:
+		case <-ctx.Done():
+			return r.unavailable(ctx.Err())
+		}
+	}
+}
+
+// unavailable turns an error of the journal into one for the caller.
+func (r *Room) unavailable(err error) error {
+	if mail.CodeOf(err) != mail.Internal {
+		return err
+	}
+	switch {
+	case errors.Is(err, context.Canceled), errors.Is(err, context.DeadlineExceeded):
+		return &mail.Error{Code: mail.Timeout, Msg: "the request ended before the post office could answer", Err: err}
+	case errors.Is(err, journal.ErrClosed):
+		return &mail.Error{Code: mail.Unavailable, Msg: "the room is closing; try again", Err: err}
+	}
+	return &mail.Error{
+		Code: mail.Unavailable,
+		Msg:  "the room cannot read or write its journal, so nothing was acknowledged. Look at the disk and the log: the room goes on by itself when the disk answers again",
+		Err:  err,
+	}
+}
+
+// newID returns an id in the form asked for that no hot message has. The usual forms are random enough without looking; 48 bits
+// are not.
+func (r *Room) newID(s *state, form mail.IDForm) mail.ID {
+	for {
+		var id mail.ID
+		switch form {
+		case mail.IDUUID:
+			id = mail.NewUUID()
+		case mail.IDHex12:
+			id = newHex12()
+		default:
+			id = r.opts.NewID()
+		}
+		if s.records[id] == nil {
+			return id
+		}
+	}
+}
+
+func newHex12() mail.ID {
+	var b [6]byte
+	rand.Read(b[:])
+	return mail.ID("msg-" + hex.EncodeToString(b[:]))
+}
+
+// idAlphabet has 64 letters, so that six random bits choose one without bias.
+const idAlphabet = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_-"
+
+// newID returns "msg_" and 126 random bits.
+func newID() mail.ID {
+	var b [21]byte
+	rand.Read(b[:])
+	for i := range b {
+		b[i] = idAlphabet[b[i]&63]
+	}
+	return mail.ID("msg_" + string(b[:]))
+}

@@ -1,0 +1,139 @@
+package mailroom
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"pennypost/internal/mail"
+	"pennypost/internal/mail/mailtest"
+	"pennypost/internal/room/journal/journaltest"
+)
+
+// testOffice is a post office of rooms in memory, each of which is checked, at the end, to equal what its journal says.
+type testOffice struct {
+	t    *testing.T
+	opts Options
+
+	mu    sync.Mutex
+	rooms map[mail.RoomName]*Room
+}
+
+func newOffice(t *testing.T, opts Options) *testOffice {
+	o := &testOffice{t: t, opts: opts, rooms: make(map[mail.RoomName]*Room)}
+	o.opts.Forward = o.forward
+	return o
+}
+
+func (o *testOffice) forward(ctx context.Context, to mail.RoomName, from mail.Name, d mail.Draft) (mail.Sent, error) {
+	o.mu.Lock()
+	r := o.rooms[to]
+	o.mu.Unlock()
+	if r == nil {
+		return mail.Sent{}, mail.Errorf(mail.NotFound, "there is no room %q", to)
+	}
+	return r.Deliver(ctx, from, "lab-1.ü", d)
+}
+
+func (o *testOffice) Room(ctx context.Context, name mail.RoomName, as mail.Name) (mail.Service, error) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	r := o.rooms[name]
+	if r == nil {
+		r, _ = openRoom(o.t, name, o.opts)
+		o.rooms[name] = r
+	}
+	return r.As(as), nil
+}
+
+func (o *testOffice) Rooms(context.Context) ([]mail.RoomStatus, error) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	var out []mail.RoomStatus
+	for _, r := range o.rooms {
+		out = append(out, r.Status())
+	}
+	return out, nil
+}
+
+// openRoom opens a room on a new journal in memory. When the test ends, the room is closed and opened again from its
+// journal, and must be the same: the law of the fold (P3).
+func openRoom(t *testing.T, name mail.RoomName, opts Options) (*Room, *journaltest.Store) {
+	t.Helper()
+	store := &journaltest.Store{}
+	r := reopen(t, store, name, opts)
+	t.Cleanup(func() {
+		now := r.now()
+		live := dump(r.state, now)
+		if err := r.Close(); err != nil {
+			t.Errorf("Close: %v", err)
+		}
+		again, err := Open(context.Background(), name, store.Open(), opts)
+		if err != nil {
+			t.Errorf("opening the room again: %v", err)
+			return
+		}
+		defer again.Close()
+		if diff := cmp.Diff(live, dump(again.state, now)); diff != "" {
+			t.Errorf("the room opened again differs (-live +opened again):\n%s", diff)
+		}
+	})
+	return r, store
+}
+
+func reopen(t *testing.T, store *journaltest.Store, name mail.RoomName, opts Options) *Room {
+	t.Helper()
+	r, err := Open(context.Background(), name, store.Open(), opts)
+	if err != nil {
+		t.Fatalf("Open: %v", err)
+	}
+	return r
+}
+
+// dump writes down all that anybody can see of a state.
+func dump(s *state, now mail.Time) []string {
+	out := []string{fmt.Sprint("seq ", s.seq, " last ", s.last), fmt.Sprint("rotation ", s.rotation), fmt.Sprint("erasing ", s.erasing)}
+	ids := func(l list, m *member) (out []string) {
+		for _, r := range l {
+			if s.visible(r, m, now) || r.settledBy(m) {
+				out = append(out, string(r.msg.ID))
+			}
+		}
+		return out
+	}
+	for name, m := range s.members {
+		if m.Registered == 0 && len(m.all) == 0 && !m.isUser() {
+			continue
+		}
+		a := m.AgentRecord
+		if m.isUser() {
+			a.Door, a.DoorAt = "", 0
+		}
+		out = append(out, fmt.Sprintf("member %s: %+v unread %v all %v", name, a, ids(m.unread, m), ids(m.all, m)))
+	}
+	slices.Sort(out[3:])
+	out = append(out, fmt.Sprint("bridges ", s.bridges), fmt.Sprint("workspaces ", s.workspaces))
+	for _, r := range s.order {
+		out = append(out, fmt.Sprintf("message %d %+v: %+v", r.seq, r.msg, s.deliveries(r, now)))
+		if until := r.snoozedBy(s.members[mail.User], now); until != 0 {
+			out = append(out, fmt.Sprint("snoozed until ", until))
+		}
+	}
+	var held []string
+	for role, l := range s.held {
+		for _, r := range l {
+			held = append(held, role+" "+string(r.msg.ID))
+		}
+	}
+	slices.Sort(held)
+	return append(out, "held "+strings.Join(held, ", "), fmt.Sprint("spent keys ", s.spent))
+}
+
+func TestService(t *testing.T) {
+	mailtest.Run(t, func(t *testing.T) mail.Office { return newOffice(t, Options{}) })
+}

@@ -1,0 +1,410 @@
+package mailroom
+
+import (
+	"cmp"
+	"iter"
+	"maps"
+	"slices"
+
+	"pennypost/internal/mail"
+	"pennypost/internal/policy"
+)
+
+// state is what follows from the events of a journal up to seq. Only apply changes it.
+type state struct {
+	ttl  policy.TTL
+	door func(agent mail.Name, roles []string) string // Options.Door
+	late func(mail.Name, bool, mail.Time) mail.Time   // Options.PutOff
+
+	seq        mail.Seq
+	shown      mail.Seq  // of the last event that a watch shows
+	last       mail.Time // of that event, also when compaction has dropped it
+	records    map[mail.ID]*record
+	order      []*record                 // all records in journal order
+	members    map[mail.Name]*member     // by name, and by names they had before
+	held       map[string][]*record      // by role: mail that no live holder could be given, in order
+	dynamic    []*record                 // records with an audience that is found out when somebody looks; expired ones may be missing
+	rotation   map[string]mail.Name      // by role: who was given its last message
+	keys       map[sentKey]*record       // by sender and idempotency key
+	spent      map[sentKey]mail.SpentKey // keys of messages that retention took
+	tokens     map[string]*member        // by the hash of a bearer token
+	erasing    map[mail.ID]mail.Name     // erasures that are not done, and who asked
+	erased     map[mail.ID]bool          // erasures that the journal tells of
+	bridges    []mail.Bridge
+	workspaces []mail.Workspace
+	garbage    int // events that compaction would drop
+}
+
+type sentKey struct {
+	from mail.Address
+	key  string
+}
+
+// record is a message and what became of it.
+type record struct {
+	msg     mail.Message // Sent is filled
+	seq     mail.Seq
+	sender  *member
+	bound   []bound        // audiences that are lists of members
+	dynamic []mail.Address // audiences that are conditions
+	marks   []marks
+	waited  []*member // whose wait it ended when it came; told to its sender, and no part of what replay rebuilds
+	gone    bool      // trimmed or erased; lists drop it when they are next filtered
+}
+
+// bound is an address whose audience was fixed, when the message was sent or when a role found a holder. No
+// members: held.
+type bound struct {
+	address mail.Address
+	members []*member
+}
+
+// marks are the latest receipts of one member. A zero time means "not so".
+type marks struct {
+	who                                 *member
+	notified, presented, read, archived mail.Time
+	notifiedDoor, presentedDoor         string
+	handoverKey                         mail.Seq  // when a hook last showed it or pointed to it
+	snoozed                             mail.Time // until then
+}
+
+// member is anybody with a mailbox: an agent, the user, or a name that mail was addressed to and nobody bears.
+type member struct {
+	mail.AgentRecord
+	unread  list                             // delivered, neither read nor archived; expired and snoozed ones may still be in it
+	cancels list                             // those of unread that are cancels: a hook asks for them before each tool
+	all     list                             // delivered and not archived
+	waiters map[chan struct{}]mail.WaitQuery // who is blocked in Wait, and for what; no part of what replay rebuilds
+}
+
+// holder returns who was given role mail; a cancel has the holder's descendants before it.
+func (b *bound) holder() *member {
+	if len(b.members) == 0 {
+		return nil
+	}
+	return b.members[len(b.members)-1]
+}
+
+func (b *bound) isRole() bool { return b.address.Kind() == mail.ToRole }
+
+func newState(o *Options) *state {
+	s := &state{
+		ttl:      o.TTL,
+		door:     o.Door,
+		late:     o.PutOff,
+		records:  make(map[mail.ID]*record),
+		members:  make(map[mail.Name]*member),
+		held:     make(map[string][]*record),
+		rotation: make(map[string]mail.Name),
+		keys:     make(map[sentKey]*record),
+		spent:    make(map[sentKey]mail.SpentKey),
+		tokens:   make(map[string]*member),
+		erasing:  make(map[mail.ID]mail.Name),
+		erased:   make(map[mail.ID]bool),
+	}
+	s.member(mail.User)
+	return s
+}
+
+// member returns the bearer of a name, and makes a mailbox for the name if there is none.
+func (s *state) member(n mail.Name) *member {
+	m := s.members[n]
+	if m == nil {
+		m = &member{AgentRecord: mail.AgentRecord{Name: n, Retired: true}}
+		s.members[n] = m
+	}
+	return m
+}
+
+// agent returns the agent on the roster that bears a name, or had it before; nil if there is none.
+func (s *state) agent(n mail.Name) *member {
+	if m := s.members[n]; m != nil && m.listed() {
+		return m
+	}
+	return nil
+}
+
+// agents yields the roster in no particular order.
+func (s *state) agents() iter.Seq[*member] {
+	return func(yield func(*member) bool) {
+		for name, m := range s.members {
+			if name == m.Name && m.listed() && !yield(m) {
+				return
+			}
+		}
+	}
+}
+
+// roster returns the agents by name.
+func (s *state) roster() []*member {
+	return slices.SortedFunc(s.agents(), byName)
+}
+
+func byName(a, b *member) int { return cmp.Compare(a.Name, b.Name) }
+
+// childrenOf returns the agents whose parent bears a name, in order.
+func (s *state) childrenOf(n mail.Name) []mail.Name {
+	var out []mail.Name
+	for m := range s.agents() {
+		if m.Parent == n {
+			out = append(out, m.Name)
+		}
+	}
+	slices.Sort(out)
+	return out
+}
+
+func (m *member) listed() bool { return !m.Retired }
+
+func (m *member) isUser() bool { return m.Name == mail.User }
+
+func (m *member) hasRole(role string) bool { return slices.Contains(m.Roles, role) }
+
+// holders returns the names of the live agents with a role, in order, without the sender.
+func (s *state) holders(role string, sender *member) []mail.Name {
+	var names []mail.Name
+	for m := range s.agents() {
+		if m != sender && m.State.Live() && m.hasRole(role) {
+			names = append(names, m.Name)
+		}
+	}
+	slices.Sort(names)
+	return names
+}
+
+// addresses yields those addresses of r through which m is reached.
+func (r *record) addresses(m *member) iter.Seq[mail.Address] {
+	return func(yield func(mail.Address) bool) {
+		for _, b := range r.bound {
+			if slices.Contains(b.members, m) && !yield(b.address) {
+				return
+			}
+		}
+		if len(r.dynamic) == 0 || !m.listed() || m == r.sender {
+			return
+		}
+		for _, a := range r.dynamic {
+			if policy.Carries(m.Tags, a) && !yield(a) {
+				return
+			}
+		}
+	}
+}
+
+// reaches reports whether addresses yields any.
+func (r *record) reaches(m *member) bool {
+	for i := range r.bound {
+		if slices.Contains(r.bound[i].members, m) {
+			return true
+		}
+	}
+	if len(r.dynamic) == 0 || !m.listed() || m == r.sender {
+		return false
+	}
+	return slices.ContainsFunc(r.dynamic, func(a mail.Address) bool { return policy.Carries(m.Tags, a) })
+}
+
+// expiry returns when r expires for m through an address.
+func (s *state) expiry(r *record, a mail.Address, m *member) mail.Time {
+	if a.Kind() == mail.ToAgent && m != nil {
+		return s.ttl.Expiry(&r.msg, a, m.Freezes)
+	}
+	return s.ttl.Expiry(&r.msg, a, nil)
+}
+
+// lasting returns the address through which r reaches m longest, and when it expires there. ok is false if r does not reach m.
+func (s *state) lasting(r *record, m *member) (a mail.Address, expires mail.Time, ok bool) {
+	for next := range r.addresses(m) {
+		e := s.expiry(r, next, m)
+		if !ok || expires != 0 && (e == 0 || e > expires) {
+			a, expires, ok = next, e, true
+		}
+	}
+	return a, expires, ok
+}
+
+// visible reports whether m sees r at a time: it is reached, not everything has expired, and m has not put it off.
+func (s *state) visible(r *record, m *member, now mail.Time) bool {
+	return r.snoozedBy(m, now) == 0 && s.lasts(r, m, now)
+}
+
+// lasts reports whether r reaches m and has not expired everywhere.
+func (s *state) lasts(r *record, m *member, now mail.Time) bool {
+	_, expires, ok := s.lasting(r, m)
+	return ok && !policy.Past(expires, now)
+}
+
+// countUnread returns how much unread mail m sees.
+func (s *state) countUnread(m *member, now mail.Time) (n int) {
+	for _, r := range m.unread {
+		if s.visible(r, m, now) {
+			n++
+		}
+	}
+	return n
+}
+
+// marksOf returns the marks of a member, nil if there are none.
+func (r *record) marksOf(m *member) *marks {
+	for i := range r.marks {
+		if r.marks[i].who == m {
+			return &r.marks[i]
+		}
+	}
+	return nil
+}
+
+func (r *record) readBy(m *member) bool {
+	k := r.marksOf(m)
+	return k != nil && k.read != 0
+}
+
+// snoozedBy returns until when m has put r off, zero if that is over.
+func (r *record) snoozedBy(m *member, now mail.Time) mail.Time {
+	if k := r.marksOf(m); k != nil && k.snoozed > now {
+		return k.snoozed
+	}
+	return 0
+}
+
+// settledBy reports whether m has read or archived r.
+func (r *record) settledBy(m *member) bool {
+	k := r.marksOf(m)
+	return k != nil && (k.read != 0 || k.archived != 0)
+}
+
+// refile puts r into the lists of m's mailbox where it belongs now, and takes it out where it does not. It reports whether r
+// became unread mail of m.
+func (s *state) refile(r *record, m *member) (arrived bool) {
+	k := r.marksOf(m)
+	mine := r.reaches(m)
+	kept := k != nil && len(r.dynamic) > 0 // a reader keeps what it saw of a tag that it lost
+	if (mine || kept) && (k == nil || k.archived == 0) {
+		m.all.add(r)
+	} else {
+		m.all.remove(r)
+	}
+	if mine && (k == nil || k.read == 0 && k.archived == 0) {
+		arrived = m.unread.add(r)
+	} else {
+		m.unread.remove(r)
+	}
+	if arrived {
+		m.signal(r)
+	}
+	if r.msg.Type == mail.Cancel {
+		if mine && (k == nil || k.read == 0 && k.archived == 0) {
+			m.cancels.add(r)
+		} else {
+			m.cancels.remove(r)
+		}
+	}
+	return arrived
+}
+
+// signal wakes the waits on m's mailbox. The channels hold one, so a waiter that is busy looks once more.
+func (m *member) signal(r *record) {
+	for c, q := range m.waiters {
+		if awaited(q, r) && !slices.Contains(r.waited, m) {
+			r.waited = append(r.waited, m)
+		}
+		select {
+		case c <- struct{}{}:
+		default:
+		}
+	}
+}
+
+// list is a list of records in journal order, without repetition.
+type list []*record
+
+func (l list) search(seq mail.Seq) (int, bool) {
+	return slices.BinarySearchFunc(l, seq, func(r *record, seq mail.Seq) int { return cmp.Compare(r.seq, seq) })
+}
+
+// add puts r in its place and reports whether it was not there.
+func (l *list) add(r *record) bool {
+	if n := len(*l); n == 0 || (*l)[n-1].seq < r.seq {
+		*l = append(*l, r)
+		return true
+	}
+	i, found := l.search(r.seq)
+	if !found {
+		*l = slices.Insert(*l, i, r)
+	}
+	return !found
+}
+
+// remove takes r out. The front of the list, where reading usually happens, costs nothing to take from.
+func (l *list) remove(r *record) {
+	i, found := l.search(r.seq)
+	switch {
+	case !found:
+	case i == 0:
+		(*l)[0] = nil
+		*l = (*l)[1:]
+	default:
+		*l = slices.Delete(*l, i, i+1)
+	}
+}
+
+// after returns the part of l behind a place.
+func (l list) after(seq mail.Seq) list {
+	i, found := l.search(seq)
+	if found {
+		i++
+	}
+	return l[i:]
+}
+
+// before returns the part of l before a place, all of it if that is zero.
+func (l list) before(seq mail.Seq) list {
+	if seq == 0 {
+		return l
+	}
+	i, _ := l.search(seq)
+	return l[:i]
+}
+
+// inOrder yields l from its end or from its beginning.
+func (l list) inOrder(newest bool) iter.Seq2[int, *record] {
+	if newest {
+		return slices.Backward(l)
+	}
+	return slices.All(l)
+}
+
+// dropGone filters out the records that are gone.
+func dropGone(l []*record) []*record {
+	return slices.DeleteFunc(l, func(r *record) bool { return r.gone })
+}
+
+// forget removes the given records from everywhere.
+func (s *state) forget(ids []mail.ID) {
+	n := 0
+	for _, id := range ids {
+		r := s.records[id]
+		if r == nil {
+			continue
+		}
+		r.gone = true
+		n++
+		delete(s.records, id)
+		if k := (sentKey{r.msg.From, r.msg.Key}); s.keys[k] == r {
+			delete(s.keys, k)
+		}
+	}
+	if n == 0 {
+		return
+	}
+	s.order = dropGone(s.order)
+	s.dynamic = dropGone(s.dynamic)
+	for role := range s.held {
+		s.held[role] = dropGone(s.held[role])
+	}
+	for m := range maps.Values(s.members) {
+		m.unread = dropGone(m.unread)
+		m.cancels = dropGone(m.cancels)
+		m.all = dropGone(m.all)
+	}
+}

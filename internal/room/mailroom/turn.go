@@ -1,0 +1,303 @@
+package mailroom
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	"pennypost/internal/base/jsonx"
+	"pennypost/internal/mail"
+	"pennypost/internal/policy"
+)
+
+// defaultBriefing is how many messages a moment tells of at most.
+const defaultBriefing = 20
+
+// Turn implements mail.Turner.
+func (v *view) Turn(ctx context.Context, t mail.Turn) (mail.Briefing, error) {
+	if err := t.Check(); err != nil {
+		return mail.Briefing{}, err
+	}
+	if v.isUser() || v.caller == mail.System {
+		return mail.Briefing{}, mail.Errorf(mail.Denied, "only agents have sessions; say which with --as NAME or PENNYPOST_AGENT")
+	}
+	c, err := v.change(mail.Presence{Session: t.Session, Client: t.Client, Process: t.Process})
+	if err != nil {
+		return mail.Briefing{}, err
+	}
+	defer v.newcomer(c.Name)()
+	now := v.now()
+	var events []mail.Event
+	var full *trip
+	v.read(func(s *state, now mail.Time) {
+		if full, err = v.mayJoin(s, c.Name, v.parent); full != nil || err != nil {
+			return
+		}
+		if v.parent != "" && s.agent(c.Name) == nil && s.inSession(c.Name, t.Session) == nil {
+			c.Parent = &v.parent
+		}
+		v.grant(s, c)
+		if full = v.doubled(s, c, now); full != nil {
+			return
+		}
+		events = v.turnEvents(s, c, t, now)
+	})
+	if full != nil {
+		return mail.Briefing{}, v.tripped(ctx, full)
+	}
+	if err != nil {
+		return mail.Briefing{}, err
+	}
+	for i := range events {
+		events[i].At = now
+	}
+	if _, err := v.commit(ctx, events...); err != nil {
+		return mail.Briefing{}, err
+	}
+	var handoverKey mail.Briefing
+	v.read(func(s *state, now mail.Time) {
+		handoverKey = v.handoverKey(s, c, t, now)
+		events = events[:0]
+		if handoverKey.GaveUp {
+			events = v.gaveUp(s, s.agent(handoverKey.Agent), t, now)
+		}
+	})
+	_, err = v.commit(ctx, events...) // nothing, unless mail came between the look and the turn's end
+	return handoverKey, err
+}
+
+// turnEvents returns what a moment changes.
+func (v *view) turnEvents(s *state, c *mail.AgentChange, t mail.Turn, now mail.Time) []mail.Event {
+	m := s.inSession(c.Name, t.Session)
+	if m != nil {
+		c.Name = m.Name
+	}
+	switch t.Moment {
+	case mail.SessionEnd:
+		if m == nil {
+			return nil
+		}
+		end := &mail.AgentChange{Name: m.Name, Session: t.Session, End: true}
+		if t.Frozen {
+			return []mail.Event{{Agent: &mail.AgentChange{Name: m.Name, State: mail.Frozen}}, {Agent: end}}
+		}
+		return []mail.Event{{Agent: end}}
+	case mail.SessionStart:
+	case mail.TurnEnd:
+		c.Turn, c.Over = mail.TurnEnd, t.Over
+		events := append([]mail.Event{{Agent: c}}, v.obeyed(s, m)...)
+		if m != nil && (t.Over || m.Continues >= mail.MaxContinues) {
+			events = append(events, v.gaveUp(s, m, t, now)...)
+		}
+		return events
+	case mail.TurnStart:
+		c.Turn = mail.TurnStart
+		if m != nil && m.State == mail.Working && m.Continues == 0 && !s.changes(c, now) {
+			return nil
+		}
+	default: // a tool runs: the agent is at work, whatever was said before
+		if m == nil || m.State != mail.Working {
+			c.State = mail.Working
+		} else if !s.changes(c, now) {
+			return nil
+		}
+	}
+	return []mail.Event{{Agent: c}}
+}
+
+// obeyed returns the receipts of the cancels that were told in a turn that ends: whoever stops has obeyed.
+func (v *view) obeyed(s *state, m *member) (events []mail.Event) {
+	if m == nil {
+		return nil
+	}
+	for _, r := range m.cancels {
+		if k := r.marksOf(m); k != nil && k.presented != 0 {
+			events = append(events, mail.Event{Receipt: &mail.Receipt{Message: r.msg.ID, Reader: mail.AgentAddress(m.Name), Mark: mail.MarkRead}})
+		}
+	}
+	return events
+}
+
+// inSession returns the member that a session entered, which may be NAME-2 for NAME; nil if it has entered none. A session that
+// ended and is resumed finds the name that it had, if nobody else's session is there.
+func (s *state) inSession(name mail.Name, session string) *member {
+	if m := s.agent(name); m != nil && m.Session == session {
+		return m
+	}
+	var left *member
+	for m := range s.agents() {
+		if m.Name != name && m.Base != name {
+			continue
+		}
+		if m.Session == session {
+			return m
+		}
+		if m.Left == session && (m.Session == "" || m.Joined) && (left == nil || m.Name < left.Name) {
+			left = m
+		}
+	}
+	return left
+}
+
+// Seat returns the agent in which a live session of an agent's name runs, which may be NAME-2 for NAME; "" if it runs in none.
+func (r *Room) Seat(name mail.Name, session string) mail.Name {
+	now := r.now()
+	r.mu.RLock()
+	defer r.mu.RUnlock()
+	m := r.state.inSession(name, session)
+	if m == nil || m.Session != session || !policy.SessionLive(m.State, m.Session, m.SessionAt, now) {
+		return ""
+	}
+	return m.Name
+}
+
+// gaveUp returns the message that tells the user of mail over which m stopped. It is sent once for the same mail, however often m stops
+// over it. If m has a door, that is rung now, and whoever rings tells the user if it is in vain.
+func (v *view) gaveUp(s *state, m *member, t mail.Turn, now mail.Time) []mail.Event {
+	waiting := s.unseen(m, now)
+	if len(waiting) == 0 || s.hasDoor(m) {
+		return nil
+	}
+	key := policy.VainKey(string(m.Name), waiting)
+	if s.sentBefore(sentKey{mail.FromSystem, key}) {
+		return nil
+	}
+	why := fmt.Sprintf("They did so %d times in a row, and it has not looked at them", mail.MaxContinues)
+	if t.Over {
+		why = "It was broken off"
+	}
+	return []mail.Event{{Message: &mail.Message{
+		ID: v.newID(s, ""), Type: mail.Custom, From: mail.FromSystem, To: []mail.Address{mail.ToUser}, Priority: mail.Urgent, Key: key,
+		Subject: string(m.Name) + " has stopped over unread mail", Metadata: stoppedOver(m.Name, waiting),
+		Body: fmt.Sprintf("%d unread of %s should have kept its turn going. %s; now its turn has ended.\n\nThey are listed by: pennypost inbox --agent '%s'\n",
+			len(waiting), m.Name, why, m.Name),
+	}}}
+}
+
+// unseen returns the mail that should wake m and that nobody has shown it.
+func (s *state) unseen(m *member, now mail.Time) (ids []mail.ID) {
+	for _, r := range m.unread {
+		if s.wakes(r, m, now) {
+			ids = append(ids, r.msg.ID)
+		}
+	}
+	return ids
+}
+
+// stoppedOver says in JSON which agent stopped over what.
+func stoppedOver(n mail.Name, waiting []mail.ID) mail.Metadata {
+	var out struct {
+		Turn struct {
+			Agent    mail.Name `json:"agent"`
+			Messages []mail.ID `json:"messages"`
+		} `json:"turn"`
+	}
+	out.Turn.Agent, out.Turn.Messages = n, waiting[max(0, len(waiting)-maxGaveUp):]
+	raw, err := jsonx.Marshal(&out)
+	if err != nil {
+		return nil // the body tells it as well as it goes
+	}
+	return raw
+}
+
+// maxGaveUp is how many ids such a message names.
+const maxGaveUp = 20
+
+// applyTurn settles the beginning and the end of a turn. At the end, mail that wakes and that the agent has not been shown keeps it working, unless
+// that happened too often in a row.
+func (s *state) applyTurn(m *member, c *mail.AgentChange, at mail.Time) {
+	m.GaveUp = false
+	switch c.Turn {
+	case mail.TurnStart:
+		m.Continues = 0
+		s.setState(m, mail.Working, at)
+	case mail.TurnEnd:
+		waiting := len(s.unseen(m, at)) > 0
+		if waiting && !c.Over && m.Continues < mail.MaxContinues {
+			m.Continues++
+			s.setState(m, mail.Working, at)
+			return
+		}
+		m.GaveUp, m.Continues = waiting, 0
+		s.setState(m, mail.Idle, at)
+	}
+}
+
+// handoverKey says what the session is to be told.
+func (v *view) handoverKey(s *state, c *mail.AgentChange, t mail.Turn, now mail.Time) mail.Briefing {
+	m := s.inSession(c.Name, t.Session)
+	if m == nil {
+		return mail.Briefing{Agent: c.Name, State: mail.Gone}
+	}
+	out := mail.Briefing{Agent: m.Name, State: m.State, Unread: s.countUnread(m, now)}
+	if t.Moment == mail.BeforeTool {
+		out.Cancel = s.pendingCancel(m, now)
+		return out
+	}
+	out.Continue = t.Moment == mail.TurnEnd && m.State == mail.Working
+	out.GaveUp = t.Moment == mail.TurnEnd && m.GaveUp
+	if t.Quiet || t.Moment == mail.SessionEnd || t.Moment == mail.TurnEnd && !out.Continue {
+		return out
+	}
+	v.fill(s, m, t, now, &out)
+	return out
+}
+
+// fill adds the messages that the session has not been told of.
+func (v *view) fill(s *state, m *member, t mail.Turn, now mail.Time, out *mail.Briefing) {
+	var news []*record
+	for _, r := range m.unread {
+		if !s.visible(r, m, now) || r.toldIn(m) {
+			continue
+		}
+		if t.Moment == mail.SessionStart || s.wakesNow(r, m) {
+			news = append(news, r)
+		}
+	}
+	slices.SortStableFunc(news, func(a, b *record) int { return urgency(b) - urgency(a) })
+	limit := t.Limit
+	if limit == 0 {
+		limit = defaultBriefing
+	}
+	news, out.More = v.handover.take(m, news, limit, now)
+	for _, r := range news {
+		out.Items = append(out.Items, s.item(r, m, now))
+	}
+}
+
+func urgency(r *record) int {
+	switch {
+	case r.msg.Type == mail.Cancel:
+		return 2
+	case r.msg.Priority == mail.Urgent:
+		return 1
+	}
+	return 0
+}
+
+// toldIn reports whether m's present session was shown r, or pointed to it.
+func (r *record) toldIn(m *member) bool {
+	k := r.marksOf(m)
+	return k != nil && k.handoverKey > m.Began
+}
+
+// wakesNow reports whether r is of the kind that wakes m.
+func (s *state) wakesNow(r *record, m *member) bool {
+	for a := range r.addresses(m) {
+		if policy.Wakes(&r.msg, a, m.hasRole(string(mail.Orchestrator))) {
+			return true
+		}
+	}
+	return false
+}
+
+// pendingCancel returns the first cancel that m has not marked read. It looks at cancels only, however much else waits. One from before
+// the session began was for another, and is told of as any mail.
+func (s *state) pendingCancel(m *member, now mail.Time) *mail.Item {
+	for _, r := range m.cancels {
+		if r.seq > m.Began && s.visible(r, m, now) {
+			return new(s.item(r, m, now))
+		}
+	}
+	return nil
+}

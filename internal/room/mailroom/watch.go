@@ -1,0 +1,153 @@
+package mailroom
+
+import (
+	"context"
+
+	"pennypost/internal/mail"
+	"pennypost/internal/room/journal"
+)
+
+// Wait implements mail.Watcher.
+func (v *view) Wait(ctx context.Context, q mail.WaitQuery) (mail.Item, error) {
+	defer v.watch()()
+	v.touch(ctx)
+	m, arrived, err := v.enlist(q)
+	if err != nil {
+		return mail.Item{}, err
+	}
+	defer v.discharge(m, arrived)
+	for {
+		if it, ok := v.firstUnread(m, q); ok {
+			return it, nil
+		}
+		v.mu.RLock()
+		broken := v.broken
+		v.mu.RUnlock()
+		if broken != nil {
+			return mail.Item{}, v.unavailable(broken)
+		}
+		select {
+		case <-arrived:
+		case <-v.done:
+		case <-ctx.Done():
+			return mail.Item{}, &mail.Error{Code: mail.Timeout, Msg: "no such message arrived in time; what arrives later waits in the mailbox", Err: ctx.Err()}
+		}
+	}
+}
+
+// enlist registers a wait with the caller's mailbox.
+func (v *view) enlist(q mail.WaitQuery) (*member, chan struct{}, error) {
+	arrived := make(chan struct{}, 1)
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	m := v.me(v.state)
+	if m == nil {
+		_, err := v.mailbox(v.state, v.caller)
+		return nil, nil, err
+	}
+	if err := v.state.reached(q.After); err != nil {
+		return nil, nil, err
+	}
+	if m.waiters == nil {
+		m.waiters = make(map[chan struct{}]mail.WaitQuery)
+	}
+	m.waiters[arrived] = q
+	return m, arrived, nil
+}
+
+func (v *view) discharge(m *member, arrived chan struct{}) {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	delete(m.waiters, arrived)
+}
+
+func (v *view) firstUnread(m *member, q mail.WaitQuery) (it mail.Item, ok bool) {
+	v.read(func(s *state, now mail.Time) {
+		for _, r := range m.unread.after(q.After) {
+			if awaited(q, r) && s.visible(r, m, now) {
+				it, ok = s.item(r, m, now), true
+				return
+			}
+		}
+	})
+	return it, ok
+}
+
+// awaited reports whether r is what a wait is for.
+func awaited(q mail.WaitQuery, r *record) bool {
+	return r.seq > q.After && hasType(q.Types, r.msg.Type) && (q.ReplyTo == "" || q.ReplyTo == r.msg.ReplyTo)
+}
+
+// Watch implements mail.Watcher.
+func (v *view) Watch(ctx context.Context, after mail.Seq) (mail.Watch, error) {
+	v.touch(ctx)
+	var err error
+	v.read(func(s *state, _ mail.Time) { err = s.reached(after) })
+	if err != nil {
+		return nil, err
+	}
+	done := func() {}
+	if v.caller != mail.System { // what the post office itself watches is nobody's use of the room
+		done = v.watch()
+	}
+	return &watch{cursor: v.journal.Follow(after), room: v.Room, done: done}, nil
+}
+
+// Shown returns the place of the last event that a watch shows.
+func (r *Room) Shown() mail.Seq {
+	r.mu.RLock()
+	defer r.mu.RUnlock()
+	return r.state.shown
+}
+
+// watch shows a journal to those who may not see its secrets.
+type watch struct {
+	cursor journal.Cursor
+	room   *Room
+	done   func()
+}
+
+// Next implements mail.Watch.
+func (w *watch) Next(ctx context.Context) ([]mail.Event, error) {
+	for {
+		events, err := w.cursor.Next(ctx)
+		if err != nil {
+			return nil, w.room.unavailable(err)
+		}
+		if shown := publish(events); len(shown) > 0 {
+			// Whoever saw an event must find its effect when it asks, so the state is not left behind what a watch has shown.
+			// If ctx ends during that moment the events are shown all the same: they would be lost otherwise.
+			_ = w.room.await(ctx, shown[len(shown)-1].Seq)
+			return shown, nil
+		}
+	}
+}
+
+// publish leaves out what is not for everybody: hashes of tokens, idempotency keys, and checkpoints, which repeat what was told.
+func publish(events []mail.Event) []mail.Event {
+	out := make([]mail.Event, 0, len(events))
+	for _, e := range events {
+		switch {
+		case e.Checkpoint != nil:
+			continue
+		case e.Agent != nil && e.Agent.TokenSum != "":
+			change := *e.Agent
+			change.TokenSum = ""
+			e.Agent = &change
+		case e.Message != nil:
+			m := *e.Message
+			if m.Key = ""; m.Sent == 0 {
+				m.Sent = e.At
+			}
+			e.Message = &m
+		}
+		out = append(out, e)
+	}
+	return out
+}
+
+// Close implements mail.Watch.
+func (w *watch) Close() error {
+	w.done()
+	return w.cursor.Close()
+}

@@ -1,0 +1,114 @@
+package mailroom
+
+import (
+	"slices"
+	"strings"
+
+	"pennypost/internal/base/process"
+	"pennypost/internal/mail"
+	"pennypost/internal/policy"
+)
+
+// Whence is where a process runs that says for whom it speaks, as far as the system tells.
+type Whence struct {
+	// Programs are the process and those above it, the nearest first, spelled as sessions spell theirs. Nil: nobody
+	// can tell, and whom it names is believed.
+	Programs []string
+	// Opens is that of Programs for whose session the process speaks: a client's hook, or its MCP server. "": it only
+	// speaks.
+	Opens string
+	// InClient reports whether one of Programs was started by an agent's client. It is asked if no session is known
+	// there.
+	InClient func() bool
+}
+
+// From returns the room as a process sees it that says to be caller. Who runs inside a session speaks as its agent,
+// or as one that the session registered. A name that nobody bears yet becomes a child of the session's agent.
+func (r *Room) From(caller mail.Name, w Whence) (mail.Service, error) {
+	v := &view{Room: r, caller: caller}
+	if v.isUser() || len(w.Programs) == 0 {
+		return v, nil
+	}
+	var err error
+	v.read(func(s *state, now mail.Time) { err = v.settleIn(s, w, now) })
+	return v, err
+}
+
+// settleIn finds out whether a process may speak as the caller.
+func (v *view) settleIn(s *state, w Whence, now mail.Time) error {
+	seats, program := s.seats(w.Programs)
+	m := s.agent(v.caller)
+	leads := v.caller == mail.Orchestrator || m != nil && m.hasRole(string(mail.Orchestrator))
+	switch {
+	case m != nil && slices.Contains(seats, m):
+		return nil
+	case len(seats) == 0:
+		elsewhere := m != nil && m.Process != "" && policy.SessionLive(m.State, m.Session, m.SessionAt, now) &&
+			!slices.ContainsFunc(w.Programs, func(p string) bool { return process.Is(m.Process, p) })
+		if w.Opens == "" && (leads || elsewhere) && w.InClient != nil && w.InClient() {
+			return mail.Errorf(mail.Denied,
+				"this process runs inside an agent's client, and %s is not that client's agent: nothing was done. "+
+					"The client's own hooks and MCP server say who it is: pennypost install CLIENT --as NAME",
+				v.caller)
+		}
+		return nil
+	case w.Opens != "" && !leads:
+		if m == nil && w.Opens != program {
+			v.parent = seats[0].Name // a client that was started from within another's session
+		}
+		return nil
+	case len(seats) == 1 && seats[0].Base == v.caller:
+		v.caller = seats[0].Name // NAME stands for NAME-2 where that runs
+		return nil
+	case m == nil && !leads:
+		v.parent = seats[0].Name
+		return nil
+	case m != nil && (v.descends(s, m, seats) || !leads && v.free(s, m)):
+		return nil
+	}
+	return v.notThere(seats)
+}
+
+// seats returns the agents of the innermost program that any is bound to, in the order of their names, and the program.
+// What bound one is a session, also after it has ended, for its program may go on; or a connection, as long as it lasts:
+// an MCP server that a person tries out in a terminal belongs to the terminal. An editor is no such program: a person's
+// terminals run in it too, and clients in them.
+func (s *state) seats(programs []string) (seats []*member, program string) {
+	nearest := len(programs)
+	for m := range s.agents() {
+		switch i := slices.Index(programs, m.Process); {
+		case i < 0 || i > nearest || m.Session == "" && m.Left == "":
+		case i < nearest:
+			nearest, seats = i, []*member{m}
+		default:
+			seats = append(seats, m)
+		}
+	}
+	if len(seats) == 0 {
+		return nil, ""
+	}
+	slices.SortFunc(seats, byName)
+	return seats, programs[nearest]
+}
+
+// free reports whether m is for any session to speak as that no other program runs: of a workspace, which is a
+// directory, or of a protocol whose sessions name themselves.
+func (v *view) free(s *state, m *member) bool {
+	return (s.workspace(m.Name) >= 0 || v.opts.NamesItself(m.Client, m.Tags)) && !v.opts.Alive(m.Process)
+}
+
+func (v *view) descends(s *state, m *member, seats []*member) bool {
+	return slices.ContainsFunc(seats, func(seat *member) bool { return s.below(m, seat.Name) })
+}
+
+// notThere says in whose session the process runs.
+func (v *view) notThere(seats []*member) error {
+	names := make([]string, len(seats))
+	for i, m := range seats {
+		names[i] = string(m.Name)
+	}
+	return mail.Errorf(mail.Denied,
+		"this process runs inside the session of %s; it cannot speak as %s: nothing was done. Say --as '%s', "+
+			"or let %s be told with: pennypost send --to '%s'",
+		strings.Join(names, " or "), v.caller, names[0], v.caller, v.caller)
+}

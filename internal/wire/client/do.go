@@ -1,0 +1,261 @@
+package client
+
+import (
+	"bytes"
+	"context"
+	"crypto/tls"
+	"errors"
+	"io"
+	"io/fs"
+	"mime"
+	"net"
+	"net/http"
+	"net/url"
+	"strconv"
+	"strings"
+	"syscall"
+	"time"
+
+	"pennypost/internal/base/jsonx"
+	"pennypost/internal/mail"
+	"pennypost/internal/wire"
+)
+
+// caller sends requests as somebody.
+type caller struct {
+	office *Office
+	name   mail.Name
+}
+
+// request is one call of a route.
+type request struct {
+	method string
+	path   []string // segments below wire.Base, as they are
+	query  url.Values
+	header http.Header
+	body   []byte
+	kind   string // content type of body
+	// repeat allows to send the request again when the connection broke before an answer came: it says, or makes sure, that
+	// twice is the same as once.
+	repeat bool
+	// background is a request that a wait or a watch makes by itself, which starts no post office.
+	background bool
+}
+
+// attempts is how often a request that may be repeated is sent: the second time finds a post office that was restarted
+// meanwhile, or a connection that the far end had closed while it was idle.
+const attempts = 3
+
+// get reads a value from a route.
+func get[T any](ctx context.Context, c *caller, q url.Values, path ...string) (T, error) {
+	var v T
+	err := c.do(ctx, request{method: http.MethodGet, path: path, query: q, repeat: true}, &v)
+	return v, err
+}
+
+// post sends a value to a route and reads another.
+func post[T any](ctx context.Context, c *caller, r request, in any) (T, error) {
+	var v T
+	if in != nil {
+		body, err := jsonx.Marshal(in)
+		if err != nil {
+			return v, mail.Errorf(mail.Invalid, "this cannot be sent, because it is not UTF-8 text throughout")
+		}
+		r.body, r.kind = body, wire.JSON
+	}
+	if r.method == "" {
+		r.method = http.MethodPost
+	}
+	return v, c.do(ctx, r, &v)
+}
+
+// do sends r and decodes the answer into v, unless v is nil.
+func (c *caller) do(ctx context.Context, r request, v any) error {
+	for try := 1; ; try++ {
+		err := c.once(ctx, r, v)
+		if !r.repeat || try == attempts || !errors.Is(err, errBroken) || ctx.Err() != nil {
+			return err
+		}
+		if !sleep(ctx, time.Duration(try)*50*time.Millisecond) {
+			return ended(ctx.Err())
+		}
+	}
+}
+
+func (c *caller) once(ctx context.Context, r request, v any) error {
+	resp, err := c.open(ctx, r)
+	if err != nil {
+		return err
+	}
+	defer resp.Body.Close()
+	body, err := io.ReadAll(resp.Body)
+	if err != nil {
+		return c.broken(ctx, err)
+	}
+	if v == nil {
+		return nil
+	}
+	if err := jsonx.Unmarshal(body, v); err != nil {
+		return notUnderstood(err)
+	}
+	return nil
+}
+
+func notUnderstood(err error) error {
+	return &mail.Error{Code: mail.Internal, Msg: "the post office answered what this pennypost does not understand; both should have the same version", Err: err}
+}
+
+// open sends r and returns a successful response, whose body the caller closes.
+func (c *caller) open(ctx context.Context, r request) (*http.Response, error) {
+	resp, err := c.roundTrip(ctx, r)
+	if nobodyListens(err) && c.office.start != nil && !r.background {
+		if err := c.office.start(ctx); err != nil {
+			return nil, err
+		}
+		resp, err = c.roundTrip(ctx, r)
+	}
+	switch {
+	case err == nil && resp.StatusCode < 300:
+		return resp, nil
+	case err == nil:
+		defer resp.Body.Close()
+		return nil, problem(resp)
+	case ctx.Err() != nil:
+		return nil, ended(ctx.Err())
+	case errors.Is(err, errBroken), errors.Is(err, errSilent):
+	case nobodyListens(err):
+		return nil, &mail.Error{Code: mail.Unavailable, Msg: "no post office answers at " + c.office.where + "; start one with: pennypost serve", Err: err}
+	case notReached(err):
+		return nil, &mail.Error{Code: mail.Unavailable, Msg: "the post office at " + c.office.where + " cannot be reached: " + err.Error(), Err: err}
+	}
+	return nil, c.broken(ctx, err)
+}
+
+// notReached reports whether err came before anything of the request was sent.
+func notReached(err error) bool {
+	if _, ok := errors.AsType[*tls.CertificateVerificationError](err); ok {
+		return true
+	}
+	op, ok := errors.AsType[*net.OpError](err)
+	return ok && op.Op == "dial"
+}
+
+func (c *caller) roundTrip(ctx context.Context, r request) (*http.Response, error) {
+	u := *c.office.base
+	u.Path, u.RawPath = wire.Base, wire.Base
+	for _, segment := range r.path {
+		u.Path += "/" + segment
+		u.RawPath += "/" + escape(segment)
+	}
+	u.RawQuery = r.query.Encode()
+	req, err := http.NewRequest(r.method, u.String(), bytes.NewReader(r.body))
+	if err != nil {
+		return nil, err
+	}
+	for k, v := range r.header {
+		req.Header[k] = v
+	}
+	if r.kind != "" {
+		req.Header.Set("Content-Type", r.kind)
+	}
+	if c.office.token != "" {
+		req.Header.Set("Authorization", "Bearer "+c.office.token)
+	}
+	if c.name != "" && (c.name != mail.User || c.office.token != "") {
+		wire.SetAgent(req.Header, c.name)
+	}
+	if len(r.body) > expectAbove {
+		req.Header.Set("Expect", "100-continue")
+	}
+	// Not http.Client: there are no cookies here, and a token is not carried along a redirect.
+	v := c.office.vigil(ctx)
+	resp, err := c.office.transport.RoundTrip(req.WithContext(v.ctx))
+	v.pause()
+	if err != nil {
+		defer v.end()
+		return nil, v.why(err)
+	}
+	resp.Body = &watchedBody{resp.Body, v}
+	return resp, nil
+}
+
+// expectAbove is the size from which on a body is sent only after the far end agreed to read it. An answer that refuses a
+// body half-way is easily lost.
+const expectAbove = 256 << 10
+
+// escape makes a segment of a path that no link in between can take for "." or "..".
+func escape(segment string) string {
+	if strings.Trim(segment, ".") == "" {
+		return strings.ReplaceAll(segment, ".", "%2E")
+	}
+	return url.PathEscape(segment)
+}
+
+// windowsRefused is WSAECONNREFUSED, which Go does not take for ECONNREFUSED.
+const windowsRefused = syscall.Errno(10061)
+
+// nobodyListens reports whether err says that there is no post office, and so that nothing was sent.
+func nobodyListens(err error) bool {
+	return errors.Is(err, syscall.ECONNREFUSED) || errors.Is(err, windowsRefused) || errors.Is(err, fs.ErrNotExist)
+}
+
+// errBroken marks an error after which nobody knows whether the request was served.
+var errBroken = errors.New("connection broke")
+
+// broken returns the error for a connection that gave none of the answer, or not all.
+func (c *caller) broken(ctx context.Context, err error) error {
+	switch {
+	case ctx.Err() != nil:
+		return ended(ctx.Err())
+	case errors.Is(err, errSilent):
+		return c.silent()
+	}
+	return &mail.Error{
+		Code: mail.Unavailable,
+		Msg:  "the connection to the post office at " + c.office.where + " broke before it had answered; look whether it did what was asked before you ask again",
+		Err:  errors.Join(errBroken, err),
+	}
+}
+
+// ended returns the error for a call whose context ended.
+func ended(cause error) error {
+	return &mail.Error{Code: mail.Timeout, Msg: "the time was over before the post office answered", Err: cause}
+}
+
+// problem reads the error out of a response that is none of success.
+func problem(resp *http.Response) error {
+	kind, _, _ := mime.ParseMediaType(resp.Header.Get("Content-Type"))
+	var p wire.Problem
+	body, err := io.ReadAll(io.LimitReader(resp.Body, 1<<20))
+	if err == nil && kind == wire.ProblemJSON && jsonx.Unmarshal(body, &p) == nil && p.Code != "" {
+		return &mail.Error{Code: p.Code, Msg: p.Detail}
+	}
+	return &mail.Error{Code: codeOf(resp.StatusCode), Msg: "something between here and the post office answered: " + strconv.Itoa(resp.StatusCode) + " " + http.StatusText(resp.StatusCode)}
+}
+
+// codeOf guesses the code behind the status of an answer that no post office wrote: a proxy's.
+func codeOf(status int) mail.Code {
+	switch status {
+	case http.StatusUnauthorized, http.StatusProxyAuthRequired:
+		return mail.Unknown
+	case http.StatusForbidden:
+		return mail.Denied
+	case http.StatusRequestEntityTooLarge:
+		return mail.TooLarge
+	case http.StatusTooManyRequests:
+		return mail.Limited
+	}
+	return mail.Unavailable
+}
+
+// sleep reports whether d went by before ctx ended.
+func sleep(ctx context.Context, d time.Duration) bool {
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-t.C:
+		return true
+	case <-ctx.Done():
+		return false
+	}
+}

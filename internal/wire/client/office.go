@@ -1,0 +1,156 @@
+// Package client is a post office at the far end of a Unix socket or of a URL: mail.Office and mail.Service over the routes
+// of package httpapi.
+//
+// It is made to be started a thousand times an hour by hooks and commands: nothing happens before the first call, a call
+// is one request, and a Unix socket needs no name to be looked up.
+package client
+
+import (
+	"context"
+	"crypto/tls"
+	"net"
+	"net/http"
+	"net/url"
+	"strings"
+	"time"
+
+	"pennypost/internal/mail"
+	"pennypost/internal/wire"
+)
+
+// Options say where the post office is: set Socket or URL.
+type Options struct {
+	Socket string // path of its Unix socket
+	URL    string // its address, "http://127.0.0.1:8765" or with https
+	Token  string // bearer token, for URL
+
+	TLS *tls.Config // for https; nil: the system's roots
+
+	// Start, if set, is called when nobody listens at Socket, and the call goes on when it returns nil. Waits and
+	// watches that lost their connection do not call it: they would raise a post office that was just stopped.
+	Start func(context.Context) error
+}
+
+// Office is a post office far away. All methods may be called concurrently.
+type Office struct {
+	base      *url.URL // Path and RawPath are empty
+	where     string   // for messages: what was dialled
+	token     string
+	start     func(context.Context) error
+	transport *http.Transport
+}
+
+var _ mail.Office = (*Office)(nil)
+
+// dialTimeout bounds the connecting alone; a socket answers at once or not at all.
+const dialTimeout = 10 * time.Second
+
+// New returns a post office. It does not connect: that happens with the first call.
+func New(opts Options) (*Office, error) {
+	o := &Office{token: opts.Token, start: opts.Start}
+	o.transport = &http.Transport{
+		TLSClientConfig:       opts.TLS,
+		TLSHandshakeTimeout:   dialTimeout,
+		DisableCompression:    true,
+		MaxIdleConnsPerHost:   16,
+		IdleConnTimeout:       30 * time.Second,
+		ExpectContinueTimeout: time.Second,
+	}
+	dialer := &net.Dialer{Timeout: dialTimeout}
+	if opts.Socket != "" {
+		o.base = &url.URL{Scheme: "http", Host: "pennypost"}
+		o.where = opts.Socket
+		o.transport.DialContext = func(ctx context.Context, _, _ string) (net.Conn, error) {
+			return dialer.DialContext(ctx, "unix", opts.Socket)
+		}
+		return o, nil
+	}
+	u, err := url.Parse(strings.TrimSuffix(opts.URL, "/"))
+	if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" || u.Path != "" || u.RawQuery != "" {
+		return nil, mail.Errorf(mail.Invalid, "%q is not the address of a post office; write it like http://127.0.0.1:8765", opts.URL)
+	}
+	if u.User != nil {
+		return nil, mail.Errorf(mail.Invalid, "the address of a post office has no user and password; its credential is a token")
+	}
+	o.base, o.where = u, u.Host
+	o.transport.DialContext = dialer.DialContext
+	return o, nil
+}
+
+// Close closes idle connections. Watches are closed by their owners.
+func (o *Office) Close() { o.transport.CloseIdleConnections() }
+
+// Ping returns nil if the post office answers, and an error of code Unavailable if nobody does.
+func (o *Office) Ping(ctx context.Context) error {
+	_, err := o.Status(ctx)
+	return err
+}
+
+// Status returns what the post office says of itself.
+func (o *Office) Status(ctx context.Context) (wire.Status, error) {
+	return get[wire.Status](ctx, o.user(), nil, "status")
+}
+
+// Stop begins to stop the post office. It returns before the post office has ended. Only the user may.
+func (o *Office) Stop(ctx context.Context) error {
+	return o.user().do(ctx, request{method: http.MethodPost, path: []string{"stop"}}, nil)
+}
+
+// Login returns a link that logs one browser in as the user, within ten minutes. Only the user may ask.
+func (o *Office) Login(ctx context.Context, ask wire.Login) (string, error) {
+	link, err := post[wire.Link](ctx, o.user(), request{path: []string{"login"}}, ask)
+	return link.URL, err
+}
+
+// Sessions lists the browsers that are logged in to the pages, the last used first. Only the user may ask.
+func (o *Office) Sessions(ctx context.Context) ([]wire.Session, error) {
+	list, err := get[wire.Sessions](ctx, o.user(), nil, "sessions")
+	return list.Sessions, err
+}
+
+// EndSession logs a browser out, or all if id is "". Only the user may.
+func (o *Office) EndSession(ctx context.Context, id string) error {
+	path := []string{"sessions"}
+	if id != "" {
+		path = append(path, id)
+	}
+	return o.user().do(ctx, request{method: http.MethodDelete, path: path}, nil)
+}
+
+// Rooms implements mail.Office.
+func (o *Office) Rooms(ctx context.Context) ([]mail.RoomStatus, error) {
+	list, err := get[wire.Rooms](ctx, o.user(), nil, "rooms")
+	return list.Rooms, err
+}
+
+// RemoveRoom removes a room, whose files are kept where the answer says. Only the user may.
+func (o *Office) RemoveRoom(ctx context.Context, room mail.RoomName) (wire.RemovedRoom, error) {
+	if _, err := mail.ParseRoom(string(room)); err != nil {
+		return wire.RemovedRoom{}, err
+	}
+	var done wire.RemovedRoom
+	err := o.user().do(ctx, request{method: http.MethodDelete, path: []string{"rooms", string(room)}}, &done)
+	return done, err
+}
+
+// Room implements mail.Office. Nothing is sent: a room is opened by the first call that needs it. The empty name stands for
+// whom the connection names by itself: the user on a Unix socket, the token's owner over a URL.
+func (o *Office) Room(_ context.Context, room mail.RoomName, as mail.Name) (mail.Service, error) {
+	if _, err := mail.ParseRoom(string(room)); err != nil {
+		return nil, err
+	}
+	return &Client{caller: caller{office: o, name: as}, room: room}, nil
+}
+
+// Ring waits beside an agent, for less than a minute, until a door of it is rung; nil means that it was not. It starts no post office.
+func (o *Office) Ring(ctx context.Context, room mail.RoomName, as mail.Name, at mail.Listener) (*mail.Rung, error) {
+	c := &caller{office: o, name: as}
+	query := params{}.text("door", at.Door).text("session", at.Session).text("timeout", until(ctx).String()).values()
+	var rung *mail.Rung
+	path := []string{"rooms", string(room), "ring"}
+	err := c.do(ctx, request{method: http.MethodPost, path: path, query: query, background: true}, &rung)
+	return rung, err
+}
+
+// user is who asks what concerns no room. Over a URL that is whom the token names.
+func (o *Office) user() *caller { return &caller{office: o} }
