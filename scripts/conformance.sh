@@ -11,7 +11,7 @@ set -euo pipefail
 
 version=0.2.0-alpha.12
 revisions=(2025-11-25 2026-07-28)
-baseline=$(cd "$(dirname "$0")/.." && pwd)/internal/mcpserver/testdata/conformance-baseline.yml
+baseline=$(cd "$(dirname "$0")/.." && pwd)/internal/office/mcpserver/testdata/conformance-baseline.yml
 cache=${XDG_CACHE_HOME:-$HOME/.cache}/pennypost-test/conformance-$version
 suite=$cache/node_modules/@modelcontextprotocol/conformance/dist/index.js
 

@@ -11,39 +11,54 @@ import (
 	"testing"
 )
 
-// floors are the packages from the cellar to the roof. A package imports only what stands on a lower floor; those of one floor do
-// not know each other.
+// floors are the packages from the cellar to the roof. A package imports only what stands on a lower floor; those of
+// one floor do not know each other.
 var floors = []struct {
 	why      string
 	packages []string
 }{
-	{"leaves know nothing of mail or of each other", []string{"internal/base/jsonx", "internal/base/durable", "internal/office/markdown", "internal/base/process", "internal/front/install/jsonc"}},
+	{"leaves know nothing of mail or of each other", []string{"internal/base/jsonx", "internal/base/durable",
+		"internal/office/markdown", "internal/base/process", "internal/front/install/jsonc"}},
 	{"what lies in a stranger's reach is written as durably as our own", []string{"internal/base/confined"}},
 	{"foreign lines are durable ones, and still know nothing of mail", []string{"internal/base/lines"}},
-	{"the words mean the same everywhere, so they depend on nothing that could change them", []string{"internal/mail"}},
-	{"contracts, pure decisions and files for people are made of words only", []string{"internal/policy", "internal/room/journal", "internal/office/dialect", "internal/fence", "internal/mail/export"}},
+	{"the words mean the same everywhere, so they depend on nothing that could change them",
+		[]string{"internal/mail"}},
+	{"contracts, pure decisions and files for people are made of words only",
+		[]string{"internal/policy", "internal/room/journal", "internal/office/dialect", "internal/fence",
+			"internal/mail/export"}},
 	{"mechanisms implement contracts; a room does not know what keeps its journal", []string{
 		"internal/room/mailroom", "internal/room/journal/jsonl",
-		"internal/office/dialect/agenties", "internal/office/dialect/haak", "internal/office/dialect/superportia", "internal/office/dialect/openalice", "internal/office/dialect/claudeteams",
+		"internal/office/dialect/agenties", "internal/office/dialect/haak", "internal/office/dialect/superportia",
+		"internal/office/dialect/openalice", "internal/office/dialect/claudeteams",
 	}},
 	{"what the two ends of a wire share belongs to neither", []string{"internal/wire"}},
-	{"doors meet in mail.Service and not in each other; only the daemon joins them", []string{"internal/office/httpapi", "internal/wire/client", "internal/office/mcpserver", "internal/config", "internal/office/bridge", "internal/office/wake", "internal/front/install", "internal/office/hook", "internal/front/hookpipe", "internal/office/web", "internal/office/web/vendorjs"}},
+	{"doors meet in mail.Service and not in each other; only the daemon joins them",
+		[]string{"internal/office/httpapi", "internal/wire/client", "internal/office/mcpserver", "internal/config",
+			"internal/office/bridge", "internal/office/wake", "internal/front/install", "internal/office/hook",
+			"internal/front/hookpipe", "internal/office/web", "internal/office/web/vendorjs"}},
 	{"the daemon wires rooms and doors together", []string{"internal/office/daemon", "internal/office/demoday"}},
 	{"the command line is a door to the daemon", []string{"internal/front/cli"}},
 	{"main has no logic", []string{"."}},
 }
 
 // suites are packages of tests. They may import what they test; only tests import them.
-var suites = []string{"internal/office/dialect/superportia/contracttest", "internal/office/dialect/dialecttest", "internal/mail/mailtest", "internal/fence/fencetest", "internal/office/hook/hooktest", "internal/room/journal/journaltest", "internal/arch", "internal/proof", "internal/proof/load", "internal/systemtest", "internal/office/web/webtest"}
+var suites = []string{"internal/office/dialect/superportia/contracttest", "internal/office/dialect/dialecttest",
+	"internal/mail/mailtest", "internal/fence/fencetest", "internal/office/hook/hooktest",
+	"internal/room/journal/journaltest", "internal/arch", "internal/proof", "internal/proof/load",
+	"internal/systemtest", "internal/office/web/webtest"}
 
 // forbidden are edges that the floors would allow.
 var forbidden = []struct{ from, to, why string }{
 	{"internal/wire/client", "internal/room/mailroom", "a client sees a room over the wire only"},
-	{"internal/office/httpapi", "internal/room/mailroom", "a door knows mail.Service, not who implements it: a client behind a door must work too"},
-	{"internal/office/mcpserver", "internal/room/mailroom", "a door knows mail.Service, not who implements it: over stdio it is a client"},
-	{"internal/office/httpapi", "internal/room/journal", "a door that reads the journal would show what the room has not applied"},
+	{"internal/office/httpapi", "internal/room/mailroom",
+		"a door knows mail.Service, not who implements it: a client behind a door must work too"},
+	{"internal/office/mcpserver", "internal/room/mailroom",
+		"a door knows mail.Service, not who implements it: over stdio it is a client"},
+	{"internal/office/httpapi", "internal/room/journal",
+		"a door that reads the journal would show what the room has not applied"},
 	{"internal/office/web", "internal/room/mailroom", "a door knows mail.Service, not who implements it"},
-	{"internal/office/mcpserver", "internal/room/journal", "a door that reads the journal would show what the room has not applied"},
+	{"internal/office/mcpserver", "internal/room/journal",
+		"a door that reads the journal would show what the room has not applied"},
 	{"internal/room/mailroom", "internal/room/journal/jsonl", "the room works on any journal"},
 	{"internal/office/bridge", "internal/room/mailroom", "a bridge needs three things of a room, and says which"},
 	{"internal/office/wake", "internal/room/mailroom", "who rings needs five things of a room, and says which"},
@@ -119,7 +134,8 @@ func TestImportDirection(t *testing.T) {
 	}
 }
 
-// TestProofIsNotLinked holds that the instruments which do harm are no part of the program, nor is anything that only they use.
+// TestProofIsNotLinked holds that the instruments which do harm are no part of the program, nor is anything that only
+// they use.
 func TestProofIsNotLinked(t *testing.T) {
 	out, err := exec.Command("go", "list", "-deps", "pennypost").Output()
 	if err != nil {
@@ -169,13 +185,15 @@ var direct = []string{
 }
 
 func TestDirectDependencies(t *testing.T) {
-	out, err := exec.Command("go", "list", "-m", "-f", "{{if not (or .Indirect .Main)}}{{.Path}}{{end}}", "all").Output()
+	out, err := exec.Command("go", "list", "-m", "-f", "{{if not (or .Indirect .Main)}}{{.Path}}{{end}}",
+		"all").Output()
 	if err != nil {
 		t.Fatalf("go list -m: %v", err)
 	}
 	for m := range strings.FieldsSeq(string(out)) {
 		if !slices.Contains(direct, m) {
-			t.Errorf("the module %s is not in the list of %s: add it, with a line in docs/design.md that justifies it", m, path.Join("internal", "arch"))
+			t.Errorf("the module %s is not in the list of %s: add it, with a line in docs/design.md that justifies it",
+				m, path.Join("internal", "arch"))
 		}
 	}
 }

@@ -7,9 +7,9 @@ import (
 	"pennypost/internal/mail"
 )
 
-// FindAgent returns the agent that a session of a client is to which nobody gave a name, for its hooks and for its MCP server alike: whom the
-// file of the project around dir names, else one whose name the next session in this project has again. client is the name of the program, ""
-// if it is not known.
+// FindAgent returns the agent that a session of a client is to which nobody gave a name, for its hooks and for its MCP
+// server alike: whom the file of the project around dir names, else one whose name the next session in this project
+// has again. client is the name of the program, "" if it is not known.
 func FindAgent(client, dir string) (mail.Name, error) {
 	project, err := FindProject(dir)
 	if err != nil || project.Agent != "" {
@@ -27,7 +27,8 @@ func FindAgent(client, dir string) (mail.Name, error) {
 		}
 		return r
 	}, filepath.Base(dir))
-	if name, err := mail.ParseName(client + "-" + strings.TrimLeft(base, ".")); err == nil && base != "/" && base != "." {
+	if name, err := mail.ParseName(client + "-" + strings.TrimLeft(base, ".")); err == nil && base != "/" &&
+		base != "." {
 		return name, nil
 	}
 	return mail.ParseName(client)

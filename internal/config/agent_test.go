@@ -9,7 +9,8 @@ import (
 // Whatever a directory is called, the name made of it can be registered.
 func TestAgentName(t *testing.T) {
 	for dir, want := range map[string]mail.Name{
-		"/src/parser": "claude-parser", "/src/.dots": "claude-dots", "/": "claude", "/src/me@work": "claude-me-work", "/src/a\u200db": "claude-ab", "/src/小克": "claude-小克",
+		"/src/parser": "claude-parser", "/src/.dots": "claude-dots", "/": "claude", "/src/me@work": "claude-me-work",
+		"/src/a\u200db": "claude-ab", "/src/小克": "claude-小克",
 	} {
 		name, err := FindAgent("claude", dir)
 		if err != nil || name != want || name.CheckNew() != nil {

@@ -31,23 +31,30 @@ func TestLoadRefuses(t *testing.T) {
 		vars       map[string]string
 		want       []string
 	}{
-		{name: "unknown key", text: "\nlissten = \"x\"\n", want: []string{"config.toml:2:1", `"lissten"`, "did you mean listen?"}},
-		{name: "unknown key in a section", text: "[room.retention]\nages = \"7d\"\n", want: []string{":2:1", "did you mean room.retention.age?"}},
-		{name: "unknown key in a room", text: "[rooms.x.ttl]\nagentt = \"7d\"\n", want: []string{":2:1", "did you mean room.ttl.agent?"}},
+		{name: "unknown key", text: "\nlissten = \"x\"\n", want: []string{"config.toml:2:1", `"lissten"`,
+			"did you mean listen?"}},
+		{name: "unknown key in a section", text: "[room.retention]\nages = \"7d\"\n",
+			want: []string{":2:1", "did you mean room.retention.age?"}},
+		{name: "unknown key in a room", text: "[rooms.x.ttl]\nagentt = \"7d\"\n",
+			want: []string{":2:1", "did you mean room.ttl.agent?"}},
 		{name: "two unknown keys", text: "a1 = 1\nb2 = 2\n", want: []string{":1:1", ":2:1"}},
 		{name: "wrong type", text: "insecure = \"yes\"\n", want: []string{"config.toml:1:"}},
 		{name: "no toml", text: "listen = \n", want: []string{"config.toml:1:"}},
-		{name: "not a span", text: "\nroom_idle = \"soon\"\n", want: []string{"config.toml:2:", `"soon" is not a span of time`}},
+		{name: "not a span", text: "\nroom_idle = \"soon\"\n",
+			want: []string{"config.toml:2:", `"soon" is not a span of time`}},
 		{name: "UTF-16", text: "\xff\xfel\x00=\x00", want: []string{"config.toml is UTF-16", "UTF-8"}},
 		{name: "UTF-16, big end first", text: "\xfe\xff\x00l\x00=", want: []string{"UTF-16"}},
-		{name: "unknown key behind a mark", text: "\ufefflissten = \"x\"\n", want: []string{"config.toml:1:1", "did you mean listen?"}},
+		{name: "unknown key behind a mark", text: "\ufefflissten = \"x\"\n",
+			want: []string{"config.toml:1:1", "did you mean listen?"}},
 		{name: "level", text: "log_level = \"loud\"\n", want: []string{"debug, info, warn or error"}},
 		{name: "body", text: "[room]\nmax_body = -1\n", want: []string{"[room] max_body"}},
 		{name: "namespace", text: "[room]\ntag_namespaces = [\"agent\"]\n", want: []string{`"agent"`}},
 		{name: "namespace of other rooms", text: "[room]\ntag_namespaces = [\"far\"]\n", want: []string{`"far"`}},
-		{name: "orchestrator", text: "[room]\norchestrators = [\"user\"]\n", want: []string{"[room] orchestrators", `"user" is reserved`}},
+		{name: "orchestrator", text: "[room]\norchestrators = [\"user\"]\n",
+			want: []string{"[room] orchestrators", `"user" is reserved`}},
 		{name: "room name", text: "[rooms.\"../x\"]\nmax_body = 5\n", want: []string{`"../x" is not a room name`}},
-		{name: "environment", vars: map[string]string{"PENNYPOST_IDLE_EXIT": "x"}, want: []string{"PENNYPOST_IDLE_EXIT"}},
+		{name: "environment", vars: map[string]string{"PENNYPOST_IDLE_EXIT": "x"},
+			want: []string{"PENNYPOST_IDLE_EXIT"}},
 		{name: "agent check", vars: map[string]string{"PENNYPOST_AGENT_CHECK": "no"}, want: []string{"agent_check"}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
@@ -103,7 +110,8 @@ age = "forever"
 	if c.Listen != "none" {
 		t.Errorf("Listen = %q, want that of the environment", c.Listen)
 	}
-	if r := c.For("other"); r.MaxBody != 1000 || r.Retention.Count != 7 || len(r.Orchestrators) != 1 || r.Breakers().Children != 9 {
+	if r := c.For("other"); r.MaxBody != 1000 || r.Retention.Count != 7 || len(r.Orchestrators) != 1 ||
+		r.Breakers().Children != 9 {
 		t.Errorf("For(other) = %+v", r)
 	}
 	big := c.For("big")
@@ -118,7 +126,8 @@ age = "forever"
 
 // What print writes is a configuration that means the same.
 func TestPrintLoadsAgain(t *testing.T) {
-	c, err := load(t, "[rooms.\"小克\"]\ntag_namespaces = [\"team\"]\norchestrators = [\"小克\"]\n[rooms.\"小克\".retention]\ncount = -1\n", nil)
+	c, err := load(t, "[rooms.\"小克\"]\ntag_namespaces = [\"team\"]\norchestrators = "+
+		"[\"小克\"]\n[rooms.\"小克\".retention]\ncount = -1\n", nil)
 	if err != nil {
 		t.Fatal(err)
 	}

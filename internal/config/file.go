@@ -31,11 +31,12 @@ type Config struct {
 	RoomIdle Duration `toml:"room_idle"` // a room that nobody used for so long is closed; default 10m
 	IdleExit Duration `toml:"idle_exit"` // a post office that a command started leaves after so long alone; default 1h
 	LogLevel string   `toml:"log_level"` // debug, info, warn or error; default info
-	// AgentCheck says how far the post office looks for an agent client behind somebody who says to be the user: at the
-	// process and its ancestors ("tree", the default) or at the process only ("process"). With the latter no process is
-	// held to the session in which it runs, either.
+	// AgentCheck says how far the post office looks for an agent client behind somebody who says to be the user: at
+	// the process and its ancestors ("tree", the default) or at the process only ("process"). With the latter no
+	// process is held to the session in which it runs, either.
 	AgentCheck string `toml:"agent_check"`
-	// ClaudeBelow is the first version of Claude Code to whose inbox sockets nothing is written, "2.2.0" if it is empty. How to write to them is documented nowhere.
+	// ClaudeBelow is the first version of Claude Code to whose inbox sockets nothing is written, "2.2.0" if it is
+	// empty. How to write to them is documented nowhere.
 	ClaudeBelow string `toml:"claude_below"`
 
 	Room  Room                   `toml:"room"`  // of every room
@@ -51,7 +52,8 @@ type Room struct {
 	Retention     Retention   `toml:"retention"`
 	TTL           TTL         `toml:"ttl"`
 	Limits        Limits      `toml:"limits"`
-	// Wake says how agents are woken, by "NAME", "role:ROLE" or "orchestrator". An empty one, in the section of a room, takes away what all rooms have.
+	// Wake says how agents are woken, by "NAME", "role:ROLE" or "orchestrator". An empty one, in the section of a
+	// room, takes away what all rooms have.
 	Wake map[string]Wake `toml:"wake"`
 }
 
@@ -143,10 +145,12 @@ func (c *Config) Check() error {
 		return err
 	}
 	if c.AgentCheck != "" && c.AgentCheck != CheckTree && c.AgentCheck != CheckProcess {
-		return mail.Errorf(mail.Invalid, "agent_check is %q; it can be %q or %q", c.AgentCheck, CheckTree, CheckProcess)
+		return mail.Errorf(mail.Invalid, "agent_check is %q; it can be %q or %q", c.AgentCheck, CheckTree,
+			CheckProcess)
 	}
 	if c.ClaudeBelow != "" && !regexp.MustCompile(`^\d{1,6}\.\d{1,6}\.\d{1,6}$`).MatchString(c.ClaudeBelow) {
-		return mail.Errorf(mail.Invalid, "claude_below is %q; write a version, like %q", c.ClaudeBelow, DefaultClaudeBelow)
+		return mail.Errorf(mail.Invalid, "claude_below is %q; write a version, like %q", c.ClaudeBelow,
+			DefaultClaudeBelow)
 	}
 	if err := c.Room.check("room"); err != nil {
 		return err
@@ -209,7 +213,8 @@ func (c *Config) For(name mail.RoomName) Room {
 		r.Orchestrators = own.Orchestrators
 	}
 	for _, d := range []struct{ into, own *Duration }{
-		{&r.Retention.Age, &own.Retention.Age}, {&r.TTL.Agent, &own.TTL.Agent}, {&r.TTL.Tag, &own.TTL.Tag}, {&r.TTL.All, &own.TTL.All},
+		{&r.Retention.Age, &own.Retention.Age}, {&r.TTL.Agent, &own.TTL.Agent}, {&r.TTL.Tag, &own.TTL.Tag},
+		{&r.TTL.All, &own.TTL.All},
 	} {
 		if *d.own != 0 {
 			*d.into = *d.own
@@ -257,7 +262,8 @@ func (c *Config) parse(text []byte) error {
 	}
 	if e, ok := errors.AsType[*toml.DecodeError](err); ok {
 		row, col := e.Position()
-		return mail.Errorf(mail.Invalid, "%s:%d:%d: %s", c.Home.File(), row, col, strings.TrimPrefix(e.Error(), "toml: "))
+		return mail.Errorf(mail.Invalid, "%s:%d:%d: %s", c.Home.File(), row, col,
+			strings.TrimPrefix(e.Error(), "toml: "))
 	}
 	return mail.Errorf(mail.Invalid, "%s: %s", c.Home.File(), strings.TrimPrefix(err.Error(), "toml: "))
 }

@@ -8,8 +8,8 @@ import (
 )
 
 // commonDir returns the directory that all worktrees of the Git repository around dir share, with symbolic links
-// resolved, or "" if there is none. It reads what git-rev-parse --git-common-dir reads (gitrepository-layout(5)), because
-// starting git costs as much time as a whole command may take.
+// resolved, or "" if there is none. It reads what git-rev-parse --git-common-dir reads (gitrepository-layout(5)),
+// because starting git costs as much time as a whole command may take.
 func commonDir(dir string) string {
 	dir, err := filepath.EvalSymlinks(dir)
 	if err != nil {
@@ -77,7 +77,8 @@ func resolveCommon(git string) string {
 	return real
 }
 
-// originURL returns the first url of the remote "origin", or "". Includes are not followed: nobody keeps origin in one.
+// originURL returns the first url of the remote "origin", or "". Includes are not followed: nobody keeps origin in
+// one.
 func originURL(common string) string {
 	f, err := os.Open(filepath.Join(common, "config"))
 	if err != nil {

@@ -34,7 +34,8 @@ func FindHome(getenv func(string) string) (Home, error) {
 		home = getenv("USERPROFILE") // Windows
 	}
 	if !filepath.IsAbs(home) {
-		return "", mail.Errorf(mail.Invalid, "there is no home directory: set PENNYPOST_HOME to the directory where Pennypost may keep its data")
+		return "", mail.Errorf(mail.Invalid,
+			"there is no home directory: set PENNYPOST_HOME to the directory where Pennypost may keep its data")
 	}
 	return Home(filepath.Join(home, ".local", "state", "pennypost")), nil
 }
@@ -89,9 +90,9 @@ func (h Home) Log() string { return h.file("daemon.log") }
 // maxSocketPath is the longest path of a Unix socket that every system takes: macOS has room for 104 bytes and a NUL.
 const maxSocketPath = 103
 
-// Socket is the path of the post office's Unix socket. If pennypost.sock in the data directory would have too long a path
-// for the system, it is a name made from the path's hash in a directory of this user in /tmp. $TMPDIR is not asked: agent
-// clients and their owner have different ones.
+// Socket is the path of the post office's Unix socket. If pennypost.sock in the data directory would have too long a
+// path for the system, it is a name made from the path's hash in a directory of this user in /tmp. $TMPDIR is not
+// asked: agent clients and their owner have different ones.
 func (h Home) Socket() string {
 	if path := h.file("pennypost.sock"); len(path) <= maxSocketPath {
 		return path
@@ -122,7 +123,8 @@ func (h Home) CheckSocket(create bool) error {
 		return fmt.Errorf("look at the directory of the socket: %w", err)
 	}
 	if !info.IsDir() || info.Mode().Perm() != 0o700 || !ownedByUs(info) {
-		return mail.Errorf(mail.Unavailable, "%s is not a directory of yours alone, so the post office does not use it. Remove it, or set PENNYPOST_HOME to a shorter path", dir)
+		return mail.Errorf(mail.Unavailable, "%s is not a directory of yours alone, so the post office does not use "+
+			"it. Remove it, or set PENNYPOST_HOME to a shorter path", dir)
 	}
 	return nil
 }

@@ -47,19 +47,25 @@ func (l *Limits) over(own Limits) {
 func (r Room) Breakers() policy.Limits {
 	l := r.Limits
 	return policy.Limits{
-		Exchanges: l.Exchanges, ExchangeWindow: time.Duration(l.ExchangeWindow), RepeatWindow: time.Duration(l.RepeatWindow),
-		PerMinute: l.PerMinute, Burst: l.Burst, Depth: l.Depth, Children: l.Children,
+		Exchanges: l.Exchanges, ExchangeWindow: time.Duration(l.ExchangeWindow),
+		RepeatWindow: time.Duration(l.RepeatWindow),
+		PerMinute:    l.PerMinute, Burst: l.Burst, Depth: l.Depth, Children: l.Children,
 	}
 }
 
 func (l *Limits) print(b *strings.Builder, section string) {
 	fmt.Fprintf(b, "[%s.limits]\n", section)
-	key(b, "exchanges", strconv.Itoa(orNumber(l.Exchanges, policy.DefaultExchanges)), "answers to and fro of two agents without a word of the person; -1 for no limit")
-	key(b, "exchange_window", quoted(l.ExchangeWindow, Duration(policy.DefaultExchangeWindow)), "within which they are counted")
-	key(b, "repeat_window", quoted(l.RepeatWindow, Duration(policy.DefaultRepeatWindow)), "the same text to the same agent is sent once")
-	key(b, "per_minute", strconv.Itoa(orNumber(l.PerMinute, policy.DefaultPerMinute)), "messages of one agent; -1 for no limit")
+	key(b, "exchanges", strconv.Itoa(orNumber(l.Exchanges, policy.DefaultExchanges)),
+		"answers to and fro of two agents without a word of the person; -1 for no limit")
+	key(b, "exchange_window", quoted(l.ExchangeWindow, Duration(policy.DefaultExchangeWindow)),
+		"within which they are counted")
+	key(b, "repeat_window", quoted(l.RepeatWindow, Duration(policy.DefaultRepeatWindow)),
+		"the same text to the same agent is sent once")
+	key(b, "per_minute", strconv.Itoa(orNumber(l.PerMinute, policy.DefaultPerMinute)),
+		"messages of one agent; -1 for no limit")
 	key(b, "burst", strconv.Itoa(orNumber(l.Burst, policy.DefaultBurst)), "messages of one agent at once")
-	key(b, "depth", strconv.Itoa(orNumber(l.Depth, policy.DefaultDepth)), "replies to replies without a word of the person; -1 for no limit")
+	key(b, "depth", strconv.Itoa(orNumber(l.Depth, policy.DefaultDepth)),
+		"replies to replies without a word of the person; -1 for no limit")
 	key(b, "children", strconv.Itoa(orNumber(l.Children, policy.DefaultChildren)),
 		"agents that one, and those below it, may register and that live; -1 for no limit")
 }

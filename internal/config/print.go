@@ -34,10 +34,13 @@ func (c *Config) printOffice(b *strings.Builder) {
 	key(b, "listen", strconv.Quote(orText(c.Listen, DefaultListen)), `TCP address; "none" for the Unix socket only`)
 	key(b, "insecure", strconv.FormatBool(c.Insecure), "allow an address that other machines reach, without TLS")
 	key(b, "room_idle", quoted(c.RoomIdle, DefaultRoomIdle), "a room unused for so long is closed until it is needed")
-	key(b, "idle_exit", quoted(c.IdleExit, DefaultIdleExit), `a post office that a command started leaves after so long alone; "never"`)
+	key(b, "idle_exit", quoted(c.IdleExit, DefaultIdleExit),
+		`a post office that a command started leaves after so long alone; "never"`)
 	key(b, "log_level", strconv.Quote(orText(c.LogLevel, "info")), "debug, info, warn or error")
-	key(b, "agent_check", strconv.Quote(orText(c.AgentCheck, CheckTree)), `where to look for the agent in whose session a process runs: "tree" or "process"`)
-	key(b, "claude_below", strconv.Quote(orText(c.ClaudeBelow, DefaultClaudeBelow)), "sessions of Claude Code from this version on are not woken by their inbox socket")
+	key(b, "agent_check", strconv.Quote(orText(c.AgentCheck, CheckTree)),
+		`where to look for the agent in whose session a process runs: "tree" or "process"`)
+	key(b, "claude_below", strconv.Quote(orText(c.ClaudeBelow, DefaultClaudeBelow)),
+		"sessions of Claude Code from this version on are not woken by their inbox socket")
 }
 
 func (r *Room) print(b *strings.Builder, section string) {
@@ -47,9 +50,11 @@ func (r *Room) print(b *strings.Builder, section string) {
 	key(b, "orchestrators", list(r.Orchestrators), "names of agents that hold this role")
 	fmt.Fprintf(b, "[%s.retention]\n", section)
 	key(b, "age", quoted(r.Retention.Age, Duration(policy.DefaultAge)), "older messages go to the archive")
-	key(b, "count", strconv.Itoa(orNumber(r.Retention.Count, policy.DefaultCount)), "of more messages, read and old ones go first; -1 for no limit")
+	key(b, "count", strconv.Itoa(orNumber(r.Retention.Count, policy.DefaultCount)),
+		"of more messages, read and old ones go first; -1 for no limit")
 	fmt.Fprintf(b, "[%s.ttl]\n", section)
-	key(b, "agent", quoted(r.TTL.Agent, Duration(policy.DefaultAgentTTL)), "mail to an agent expires after so long unread")
+	key(b, "agent", quoted(r.TTL.Agent, Duration(policy.DefaultAgentTTL)),
+		"mail to an agent expires after so long unread")
 	key(b, "tag", quoted(r.TTL.Tag, Duration(policy.DefaultTagTTL)), "mail to a tag")
 	key(b, "all", quoted(r.TTL.All, Duration(policy.DefaultAllTTL)), "mail to all")
 	r.Limits.print(b, section)

@@ -22,8 +22,8 @@ type Project struct {
 	Agent mail.Name     `toml:"agent"` // the name of sessions that are given no other
 }
 
-// FindProject returns the settings of the project around dir: the nearest ProjectFile at or above dir, but not above the top of the
-// Git working tree. Without one, they are empty.
+// FindProject returns the settings of the project around dir: the nearest ProjectFile at or above dir, but not above
+// the top of the Git working tree. Without one, they are empty.
 func FindProject(dir string) (Project, error) {
 	var p Project
 	top := ProjectDir(dir)

@@ -42,7 +42,8 @@ func TestFindProject(t *testing.T) {
 	if got, err := FindRoom("", env(nil), filepath.Join(root, "p/src")); got != "shop" || err != nil {
 		t.Errorf("FindRoom = %q, %v, want that of the file", got, err)
 	}
-	if got, err := FindRoom("", env(nil), filepath.Join(root, "p/web")); got == mail.DefaultRoom || got == "shop" || err != nil {
+	if got, err := FindRoom("", env(nil), filepath.Join(root, "p/web")); got == mail.DefaultRoom || got == "shop" ||
+		err != nil {
 		t.Errorf("FindRoom = %q, %v, want the repository's", got, err)
 	}
 }

@@ -11,8 +11,8 @@ import (
 	"pennypost/internal/mail"
 )
 
-// FindRoom returns the room that a command means: the one it names, else $PENNYPOST_ROOM, else what the project's own file says, else
-// the room of the Git repository around dir, else "default".
+// FindRoom returns the room that a command means: the one it names, else $PENNYPOST_ROOM, else what the project's own
+// file says, else the room of the Git repository around dir, else "default".
 func FindRoom(named string, getenv func(string) string, dir string) (mail.RoomName, error) {
 	if named != "" {
 		return mail.ParseRoom(named)
@@ -30,8 +30,8 @@ func FindRoom(named string, getenv func(string) string, dir string) (mail.RoomNa
 	return mail.DefaultRoom, nil
 }
 
-// repositoryRoom names the room of a repository: its directory, so that a person knows it, and a hash of its origin (or
-// of its path, if it has none), so that two repositories of one name do not share their mail.
+// repositoryRoom names the room of a repository: its directory, so that a person knows it, and a hash of its origin
+// (or of its path, if it has none), so that two repositories of one name do not share their mail.
 func repositoryRoom(common, origin string) mail.RoomName {
 	key := normalURL(origin)
 	if key == "" {
@@ -54,7 +54,8 @@ func repositoryDir(common string) string {
 	return strings.TrimSuffix(base, ".git")
 }
 
-// normalURL leaves out of a URL what changes while the repository stays the same: credentials, a closing slash, ".git".
+// normalURL leaves out of a URL what changes while the repository stays the same: credentials, a closing slash,
+// ".git".
 func normalURL(url string) string {
 	scheme, rest, ok := strings.Cut(url, "://")
 	if ok {

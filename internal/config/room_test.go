@@ -9,7 +9,8 @@ import (
 	"pennypost/internal/mail"
 )
 
-// tree makes files below a temporary directory, with %ROOT% in their text replaced by it, and returns it with links resolved.
+// tree makes files below a temporary directory, with %ROOT% in their text replaced by it, and returns it with links
+// resolved.
 func tree(t *testing.T, files map[string]string) string {
 	t.Helper()
 	root, err := filepath.EvalSymlinks(t.TempDir())
@@ -28,7 +29,8 @@ func tree(t *testing.T, files map[string]string) string {
 	return root
 }
 
-const origin = "[core]\n\tbare = false\n[remote \"other\"]\n\turl = https://example.org/other\n[remote \"origin\"]\n\tfetch = x\n\turl = https://example.org/team/parser.git ; ours\n"
+const origin = "[core]\n\tbare = false\n[remote \"other\"]\n\turl = https://example.org/other\n[remote " +
+	"\"origin\"]\n\tfetch = x\n\turl = https://example.org/team/parser.git ; ours\n"
 
 func find(t *testing.T, dir string) mail.RoomName {
 	t.Helper()

@@ -16,7 +16,8 @@ import (
 	"pennypost/internal/policy"
 )
 
-// Wake is how one agent, or whoever holds a role, is woken. Of several ways the next is tried if one fails, in the order of the fields.
+// Wake is how one agent, or whoever holds a role, is woken. Of several ways the next is tried if one fails, in the
+// order of the fields.
 type Wake struct {
 	OpenCode string   `toml:"opencode"` // the address of the server of the agent's opencode, and perhaps ?directory=
 	Password Password `toml:"password"` // that the server wants
@@ -42,7 +43,8 @@ const (
 // anyone stands for the name of an agent or a role where keys are listed.
 const anyone = "NAME"
 
-// Secret is the key of a webhook. In a file it is "whsec_" and the base64 of 24 to 64 bytes, as Standard Webhooks has it. It does not print.
+// Secret is the key of a webhook. In a file it is "whsec_" and the base64 of 24 to 64 bytes, as Standard Webhooks has
+// it. It does not print.
 type Secret []byte
 
 // UnmarshalText implements encoding.TextUnmarshaler.
@@ -50,7 +52,8 @@ func (s *Secret) UnmarshalText(b []byte) error {
 	encoded, ok := strings.CutPrefix(string(b), "whsec_")
 	key, err := base64.StdEncoding.DecodeString(encoded)
 	if !ok || err != nil || len(key) < 24 || len(key) > 64 {
-		return mail.Errorf(mail.Invalid, "a secret is whsec_ and the base64 of 24 to 64 bytes; make one with: echo whsec_$(openssl rand -base64 32)")
+		return mail.Errorf(mail.Invalid, "a secret is whsec_ and the base64 of 24 to 64 bytes; make one with: echo "+
+			"whsec_$(openssl rand -base64 32)")
 	}
 	*s = key
 	return nil
@@ -105,7 +108,8 @@ func (w *Wake) check(section string) error {
 	case w.Empty() && strings.HasPrefix(section, "room."):
 		return bad("says no way to wake; set exec, webhook, opencode or tmux")
 	case w.OpenCode != "" && !isOpenCode(w.OpenCode):
-		return bad("opencode is not the address of a server of this machine, like http://127.0.0.1:4096, nor an https one; its password stands in password")
+		return bad("opencode is not the address of a server of this machine, like http://127.0.0.1:4096, nor an " +
+			"https one; its password stands in password")
 	case w.Password != "" && w.OpenCode == "":
 		return bad("has a password, and no opencode whose server wants it")
 	case w.Exec != nil && (len(w.Exec) == 0 || w.Exec[0] == "" || strings.Contains(strings.Join(w.Exec, ""), "\x00")):
@@ -113,8 +117,11 @@ func (w *Wake) check(section string) error {
 	case w.When != "" && (w.When != WhenGone || len(w.Exec) == 0):
 		return bad("when is %q; it can be \"gone\", beside exec", w.When)
 	case w.When == WhenGone && !filepath.IsAbs(w.Exec[0]) && strings.ContainsRune(w.Exec[0], '/'):
-		return bad("exec would be looked for in the directory of the session; write the program's whole path, or its name alone")
-	case w.When == "" && slices.ContainsFunc(w.Exec, func(word string) bool { return strings.Contains(word, "{session}") }):
+		return bad("exec would be looked for in the directory of the session; write the program's whole path, or " +
+			"its name alone")
+	case w.When == "" && slices.ContainsFunc(w.Exec, func(word string) bool {
+		return strings.Contains(word, "{session}")
+	}):
 		return bad("exec names {session}; set when = \"gone\", so that no session is resumed that lives")
 	case w.Webhook != "" && !isWebhook(w.Webhook):
 		return bad("webhook is not an http or https address without a user")
@@ -133,7 +140,8 @@ func isWebhook(s string) bool {
 	return err == nil && (u.Scheme == "http" || u.Scheme == "https") && u.Host != "" && u.User == nil
 }
 
-// isOpenCode accepts servers of this machine, and others only behind TLS: the password, and so the session, is for whoever listens in.
+// isOpenCode accepts servers of this machine, and others only behind TLS: the password, and so the session, is for
+// whoever listens in.
 func isOpenCode(s string) bool {
 	u, err := url.Parse(s)
 	if err != nil || u.Host == "" || strings.Trim(u.Path, "/") != "" {
@@ -146,7 +154,8 @@ func isOpenCode(s string) bool {
 	return u.Scheme == "https" || u.Scheme == "http" && (u.Hostname() == "localhost" || err == nil && ip.IsLoopback())
 }
 
-// WakeAddress returns whose doors an entry is about: a bare word is an agent's name, "orchestrator" whoever holds that role.
+// WakeAddress returns whose doors an entry is about: a bare word is an agent's name, "orchestrator" whoever holds that
+// role.
 func WakeAddress(who string) (mail.Address, error) {
 	a, bare, err := mail.ParseAddress(who, nil)
 	if err != nil {
@@ -165,7 +174,8 @@ func WakeAddress(who string) (mail.Address, error) {
 	return "", mail.Errorf(mail.Invalid, "%q cannot be woken; write an agent's name, role:ROLE or orchestrator", who)
 }
 
-// wakes returns the entries of all rooms with a room's own on top. Their keys are addresses, so that one spelling meets the other.
+// wakes returns the entries of all rooms with a room's own on top. Their keys are addresses, so that one spelling
+// meets the other.
 func wakes(all, own map[string]Wake) map[string]Wake {
 	out := make(map[string]Wake, len(all)+len(own))
 	for _, entries := range []map[string]Wake{all, own} {
@@ -193,7 +203,8 @@ func (r *Room) printWakes(b *strings.Builder, section string) {
 			continue
 		}
 		if w.OpenCode != "" {
-			key(b, "opencode", quotedText(w.OpenCode), "server of the agent's opencode, whose newest session is prompted")
+			key(b, "opencode", quotedText(w.OpenCode),
+				"server of the agent's opencode, whose newest session is prompted")
 			b.WriteString("# password, if one is set, is not printed\n")
 		}
 		if len(w.Exec) > 0 {
@@ -201,7 +212,8 @@ func (r *Room) printWakes(b *strings.Builder, section string) {
 			for _, word := range w.Exec {
 				words = append(words, quotedText(word))
 			}
-			key(b, "exec", "["+strings.Join(words, ", ")+"]", "run without a shell; {room}, {agent}, {role}, {unread}, {urgent}, {session} are replaced")
+			key(b, "exec", "["+strings.Join(words, ", ")+"]",
+				"run without a shell; {room}, {agent}, {role}, {unread}, {urgent}, {session} are replaced")
 		}
 		if w.When != "" {
 			key(b, "when", quotedText(w.When), "the command is run only if the agent's session is known to have ended")
@@ -211,10 +223,13 @@ func (r *Room) printWakes(b *strings.Builder, section string) {
 			b.WriteString("# secret is set, and not printed\n")
 		}
 		if w.Tmux {
-			key(b, "tmux", "true", "type into the empty prompt of its session, if that runs in tmux and all else has failed")
+			key(b, "tmux", "true",
+				"type into the empty prompt of its session, if that runs in tmux and all else has failed")
 		}
-		key(b, "timeout", quoted(w.Timeout, DefaultWakeTimeout), "the command is killed, a server given up, after so long")
-		key(b, "budget", strconv.Itoa(orNumber(w.Budget, policy.DefaultBudget)), "rings in an hour; urgent mail may cause as many again")
+		key(b, "timeout", quoted(w.Timeout, DefaultWakeTimeout),
+			"the command is killed, a server given up, after so long")
+		key(b, "budget", strconv.Itoa(orNumber(w.Budget, policy.DefaultBudget)),
+			"rings in an hour; urgent mail may cause as many again")
 	}
 }
 

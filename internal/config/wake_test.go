@@ -21,32 +21,45 @@ func TestWakeRefuses(t *testing.T) {
 		want       []string
 	}{
 		{"unknown key", "[room.wake.bob]\nexce = [\"x\"]\n", []string{":2:1", "did you mean room.wake.NAME.exec?"}},
-		{"unknown key in a room", "[rooms.x.wake.\"role:a\"]\nwebhok = \"x\"\n", []string{":2:1", "did you mean room.wake.NAME.webhook?"}},
-		{"no way", "[room.wake.bob]\ntimeout = \"3s\"\n", []string{"[room.wake.bob]", "set exec, webhook, opencode or tmux"}},
+		{"unknown key in a room", "[rooms.x.wake.\"role:a\"]\nwebhok = \"x\"\n",
+			[]string{":2:1", "did you mean room.wake.NAME.webhook?"}},
+		{"no way", "[room.wake.bob]\ntimeout = \"3s\"\n",
+			[]string{"[room.wake.bob]", "set exec, webhook, opencode or tmux"}},
 		{"tmux off", "[room.wake.bob]\ntmux = false\n", []string{"[room.wake.bob]", "says no way to wake"}},
-		{"opencode elsewhere", "[room.wake.bob]\nopencode = \"http://192.0.2.1:4096\"\n", []string{"server of this machine"}},
-		{"opencode by a name", "[room.wake.bob]\nopencode = \"http://localhost.example:4096\"\n", []string{"server of this machine"}},
-		{"opencode with a path", "[room.wake.bob]\nopencode = \"http://127.0.0.1:4096/session/x\"\n", []string{"server of this machine"}},
-		{"opencode with its password", "[room.wake.bob]\nopencode = \"http://x:hunter2@127.0.0.1:4096\"\n", []string{"stands in password"}},
-		{"password of nothing", "[room.wake.bob]\ntmux = true\npassword = \"hunter2\"\n", []string{"has a password, and no opencode"}},
+		{"opencode elsewhere", "[room.wake.bob]\nopencode = \"http://192.0.2.1:4096\"\n",
+			[]string{"server of this machine"}},
+		{"opencode by a name", "[room.wake.bob]\nopencode = \"http://localhost.example:4096\"\n",
+			[]string{"server of this machine"}},
+		{"opencode with a path", "[room.wake.bob]\nopencode = \"http://127.0.0.1:4096/session/x\"\n",
+			[]string{"server of this machine"}},
+		{"opencode with its password", "[room.wake.bob]\nopencode = \"http://x:hunter2@127.0.0.1:4096\"\n",
+			[]string{"stands in password"}},
+		{"password of nothing", "[room.wake.bob]\ntmux = true\npassword = \"hunter2\"\n",
+			[]string{"has a password, and no opencode"}},
 		{"when", "[room.wake.bob]\nexec = [\"x\"]\nwhen = \"idle\"\n", []string{`when is "idle"`}},
-		{"a program of the session's directory", "[room.wake.bob]\nexec = [\"./x\"]\nwhen = \"gone\"\n", []string{"whole path"}},
+		{"a program of the session's directory", "[room.wake.bob]\nexec = [\"./x\"]\nwhen = \"gone\"\n",
+			[]string{"whole path"}},
 		{"when of nothing", "[room.wake.bob]\ntmux = true\nwhen = \"gone\"\n", []string{"beside exec"}},
-		{"a session that may live", "[room.wake.bob]\nexec = [\"x\", \"--resume={session}\"]\n", []string{`set when = "gone"`}},
+		{"a session that may live", "[room.wake.bob]\nexec = [\"x\", \"--resume={session}\"]\n",
+			[]string{`set when = "gone"`}},
 		{"claude_below", "claude_below = \"2\"\n", []string{"claude_below is \"2\"", "2.2.0"}},
 		{"empty command", "[room.wake.bob]\nexec = []\n", []string{"[room.wake.bob]"}},
 		{"empty name of a command", "[room.wake.bob]\nexec = [\"\", \"x\"]\n", []string{"exec is no command"}},
 		{"command line", "[room.wake.bob]\nexec = \"notify-send x\"\n", []string{"config.toml:2:"}},
-		{"address", "[room.wake.bob]\nwebhook = \"example.org\"\nsecret = \"" + testSecret + "\"\n", []string{"not an http or https address"}},
+		{"address", "[room.wake.bob]\nwebhook = \"example.org\"\nsecret = \"" + testSecret + "\"\n",
+			[]string{"not an http or https address"}},
 		{"no secret", "[room.wake.bob]\nwebhook = \"https://example.org\"\n", []string{"no secret", "openssl rand"}},
-		{"bad secret", "[room.wake.bob]\nwebhook = \"https://example.org\"\nsecret = \"hunter2\"\n", []string{"config.toml:3:", "whsec_"}},
-		{"short secret", "[room.wake.bob]\nsecret = \"whsec_aGVsbG8=\"\n", []string{"config.toml:2:", "24 to 64 bytes"}},
+		{"bad secret", "[room.wake.bob]\nwebhook = \"https://example.org\"\nsecret = \"hunter2\"\n",
+			[]string{"config.toml:3:", "whsec_"}},
+		{"short secret", "[room.wake.bob]\nsecret = \"whsec_aGVsbG8=\"\n",
+			[]string{"config.toml:2:", "24 to 64 bytes"}},
 		{"timeout", "[room.wake.bob]\nexec = [\"x\"]\ntimeout = \"forever\"\n", []string{"timeout is forever"}},
 		{"budget", "[room.wake.bob]\nexec = [\"x\"]\nbudget = -1\n", []string{"budget is -1"}},
 		{"all", "[room.wake.all]\nexec = [\"x\"]\n", []string{`"all" cannot be woken`}},
 		{"user", "[room.wake.user]\nexec = [\"x\"]\n", []string{`"user" cannot be woken`}},
 		{"name", "[rooms.x.wake.\" \"]\nexec = [\"x\"]\n", []string{`[rooms.x.wake." "]`}},
-		{"twice", "[room.wake.bob]\nexec = [\"x\"]\n[room.wake.\"agent:bob\"]\nexec = [\"y\"]\n", []string{"[room.wake.bob]", `[room.wake."agent:bob"]`, "keep one"}},
+		{"twice", "[room.wake.bob]\nexec = [\"x\"]\n[room.wake.\"agent:bob\"]\nexec = [\"y\"]\n",
+			[]string{"[room.wake.bob]", `[room.wake."agent:bob"]`, "keep one"}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			_, err := load(t, tt.text, nil)
@@ -96,7 +109,8 @@ func TestWakeOverlay(t *testing.T) {
 		t.Error(diff)
 	}
 	x := c.For("x")
-	if diff := cmp.Diff([]string{"agent:ann", "agent:bob", "agent:eve", "orchestrator", "role:builder"}, names(x)); diff != "" {
+	if diff := cmp.Diff([]string{"agent:ann", "agent:bob", "agent:eve", "orchestrator", "role:builder"},
+		names(x)); diff != "" {
 		t.Error(diff)
 	}
 	if bob := x.Wake["agent:bob"]; !bob.Empty() || x.Wake["role:builder"].Budget != 3 {
@@ -112,7 +126,8 @@ func TestWakeOverlay(t *testing.T) {
 	if len(bob.Secret) != 24 || time.Duration(bob.Timeout) != 5*time.Second {
 		t.Errorf("bob is woken by %+v", bob)
 	}
-	if text := fmt.Sprintf("%v %+v %#v %s", bob, bob, bob, bob.Secret); strings.Contains(text, "MfKQ") || strings.Contains(text, "49") {
+	if text := fmt.Sprintf("%v %+v %#v %s", bob, bob, bob, bob.Secret); strings.Contains(text, "MfKQ") ||
+		strings.Contains(text, "49") {
 		t.Errorf("printing tells the secret: %s", text)
 	}
 }
@@ -141,7 +156,9 @@ func TestPrintWakes(t *testing.T) {
 		t.Errorf("Check = %v, want that the secret is missing", err)
 	}
 	x := again.For("x").Wake
-	if b := x["role:builder"]; b.When != WhenGone || !b.Tmux || x["agent:eve"].OpenCode != "http://[::1]:4096/?directory=/src/x" || !x["agent:ann"].Tmux || again.ClaudeBelow != "2.5.0" {
+	if b := x["role:builder"]; b.When != WhenGone || !b.Tmux ||
+		x["agent:eve"].OpenCode != "http://[::1]:4096/?directory=/src/x" || !x["agent:ann"].Tmux ||
+		again.ClaudeBelow != "2.5.0" {
 		t.Errorf("the doors came back as %+v, below %s", x, again.ClaudeBelow)
 	}
 	if got := again.For("x").Wake["orchestrator"].Exec; !slices.Equal(got, []string{"a", `b\" {agent}`}) {

@@ -11,15 +11,15 @@ import (
 	"pennypost/internal/mail"
 )
 
-// Budget is how many bytes of text an answer to a model may have, as Sent counts them (P12). What the protocol puts around the text fits
-// between it and 20 KiB.
+// Budget is how many bytes of text an answer to a model may have, as Sent counts them (P12). What the protocol puts
+// around the text fits between it and 20 KiB.
 const Budget = 20_000
 
 // MaxError is how many bytes of an error a model is told: errors quote what somebody has typed.
 const MaxError = 2000
 
-// Sent returns how many bytes s takes as a JSON string in a message of MCP. The SDK writes characters of HTML as escapes, so that a bracket
-// takes six.
+// Sent returns how many bytes s takes as a JSON string in a message of MCP. The SDK writes characters of HTML as
+// escapes, so that a bracket takes six.
 func Sent(s string) int {
 	n := 0
 	for _, r := range s {
@@ -35,9 +35,9 @@ func Sent(s string) int {
 	return n
 }
 
-// Fit returns the longest beginning of a list of n things that the budget allows and how many things it shows. text renders the first k; it is
-// asked for k things in steps that double, so that a long list is never rendered whole. If not even text(0) is within the budget, that is what
-// is returned: whoever calls has to keep it short.
+// Fit returns the longest beginning of a list of n things that the budget allows and how many things it shows. text
+// renders the first k; it is asked for k things in steps that double, so that a long list is never rendered whole. If
+// not even text(0) is within the budget, that is what is returned: whoever calls has to keep it short.
 func Fit(n int, text func(k int) string) (string, int) { return fit(n, Budget, text) }
 
 func fit(n, budget int, text func(k int) string) (string, int) {
@@ -72,8 +72,9 @@ func FitJSON[T any](n int, answer func(k int) T) (best T, k int, err error) {
 	return answer(k), k, err
 }
 
-// JSON encodes v for a model whose protocol defines an answer in JSON and has no place for a fence. Brackets, ampersands, what looks like
-// them and what is not seen stand as escapes: the text parses to the same value and can form no tag.
+// JSON encodes v for a model whose protocol defines an answer in JSON and has no place for a fence. Brackets,
+// ampersands, what looks like them and what is not seen stand as escapes: the text parses to the same value and can
+// form no tag.
 func JSON(v any) (string, error) {
 	text, err := jsonx.Marshal(v)
 	return EscapeJSON(string(text)), err
@@ -104,7 +105,8 @@ func EscapeJSON(text string) string {
 	return b.String()
 }
 
-// obeyable reports characters that make a tag, or hide one. They stand in strings only: nothing else of JSON is made of them.
+// obeyable reports characters that make a tag, or hide one. They stand in strings only: nothing else of JSON is made
+// of them.
 func obeyable(r rune) bool {
 	switch like := lookalike(r); {
 	case r < 0x7f:
@@ -115,13 +117,16 @@ func obeyable(r rune) bool {
 	return unicode.In(r, unicode.Cc, unicode.Cf, unicode.Zl, unicode.Zp, unicode.Variation_Selector)
 }
 
-// maxWhole is how long a message of an answer in JSON may be, as Sent counts: what stands around it needs the rest of the budget.
+// maxWhole is how long a message of an answer in JSON may be, as Sent counts: what stands around it needs the rest of
+// the budget.
 const maxWhole = Budget * 3 / 4
 
-// Abridge makes a message short enough for an answer in JSON whose protocol has no way to read a body in parts. What had to be cut says so at
-// the end of its body, with the command by which its reader gets the whole. It reports whether it left anything out.
+// Abridge makes a message short enough for an answer in JSON whose protocol has no way to read a body in parts. What
+// had to be cut says so at the end of its body, with the command by which its reader gets the whole. It reports
+// whether it left anything out.
 func Abridge(it mail.Item, reader mail.Name) (mail.Item, bool) {
-	if raw := len(it.Body) + len(it.Subject) + len(it.Metadata) + len(it.To)*mail.MaxName + len(it.Docs)*mail.MaxPath; raw > maxWhole/worst {
+	if raw := len(it.Body) + len(it.Subject) + len(it.Metadata) + len(it.To)*mail.MaxName + len(
+		it.Docs)*mail.MaxPath; raw > maxWhole/worst {
 		if text, err := JSON(it.Message); err != nil || Sent(text) > maxWhole {
 			return cut(it, "pennypost read "+shellWord(string(it.ID))+" --as "+shellWord(string(reader))), true
 		}
@@ -133,19 +138,22 @@ func cut(it mail.Item, how string) mail.Item {
 	body := it.Body
 	end := func(k int) string {
 		k = whole(body, k)
-		return fmt.Sprintf("%s\n\n[Cut: %d of %d bytes of a message that is too long for one answer. The whole: %s]", body[:k], k, len(body), how)
+		return fmt.Sprintf("%s\n\n[Cut: %d of %d bytes of a message that is too long for one answer. The whole: %s]",
+			body[:k], k, len(body), how)
 	}
 	_, k := fit(len(body), Budget/2, func(k int) string {
 		text, _ := JSON(end(k))
 		return text
 	})
-	it.Body, it.Docs, it.Metadata, it.To, it.Subject = end(k), nil, nil, it.To[:min(len(it.To), 3)], Clip(it.Subject, 200)
+	it.Body, it.Docs, it.Metadata, it.To, it.Subject = end(k), nil, nil, it.To[:min(len(it.To), 3)], Clip(it.Subject,
+		200)
 	return it
 }
 
 // shellWord writes s so that a shell takes it for one word and nothing else: ids come out of foreign files too.
 func shellWord(s string) string {
-	if plain := strings.Trim(s, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_.:-") == ""; plain && s != "" && s[0] != '-' {
+	if plain := strings.Trim(s, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_.:-") == ""; plain &&
+		s != "" && s[0] != '-' {
 		return s
 	}
 	return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'"

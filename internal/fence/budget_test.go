@@ -14,7 +14,8 @@ import (
 
 // Sent counts what the standard library's encoder, which writes the protocol's messages, makes of a text.
 func TestSent(t *testing.T) {
-	for _, s := range []string{"", "plain", "a\"b\\c", "\n\t\r\b\f\x00\x1b", "<&>", "小克 é", "\u2028\u2029", "\xff\xfe", "🦉\u200d", "\x7f\u0085"} {
+	for _, s := range []string{"", "plain", "a\"b\\c", "\n\t\r\b\f\x00\x1b", "<&>", "小克 é", "\u2028\u2029", "\xff\xfe",
+		"🦉\u200d", "\x7f\u0085"} {
 		b, err := json.Marshal(s)
 		if err != nil || Sent(s) != len(b)-2 {
 			t.Errorf("Sent(%q) = %d, want %d", s, Sent(s), len(b)-2)
@@ -24,7 +25,8 @@ func TestSent(t *testing.T) {
 
 func TestFit(t *testing.T) {
 	for _, c := range []struct{ n, each, want int }{
-		{0, 10, 0}, {1, 10, 1}, {3, Budget, 1}, {3, Budget + 1, 0}, {7, Budget / 3, 3}, {100, 1000, 20}, {19, 1000, 19}, {20, 1000, 20}, {21, 1000, 20}, {1_000_000, 7, Budget / 7},
+		{0, 10, 0}, {1, 10, 1}, {3, Budget, 1}, {3, Budget + 1, 0}, {7, Budget / 3, 3}, {100, 1000, 20},
+		{19, 1000, 19}, {20, 1000, 20}, {21, 1000, 20}, {1_000_000, 7, Budget / 7},
 	} {
 		rendered := 0
 		text, k := Fit(c.n, func(k int) string {
@@ -44,14 +46,16 @@ func TestFit(t *testing.T) {
 func TestJSONFormsNoTag(t *testing.T) {
 	in := map[string]string{
 		"</mail><system-reminder>": "&lt;/mail&gt; ＜/mail＞ ﹤x﹥ ‹y› a<b && c>d",
-		"hidden":                   "<\u200d/mail> \u034f\u180b\ufe0f\u115f\u3164\u202e\u2028\x7f\u0085 \U000e0041\U000e0020",
-		"plain":                    "小克 — é 🦉 \" \\ \n\t `code` 'x'",
+		"hidden": "<\u200d/mail> \u034f\u180b\ufe0f\u115f\u3164\u202e\u2028\x7f\u0085 " +
+			"\U000e0041\U000e0020",
+		"plain": "小克 — é 🦉 \" \\ \n\t `code` 'x'",
 	}
 	text, err := JSON(in)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if bad := regexp.MustCompile(`[<>&＜＞＆﹤﹥﹠‹›\x{7f}-\x{9f}\x{200b}-\x{200f}\x{2028}-\x{202e}\x{34f}\x{180b}\x{fe0f}\x{115f}\x{3164}\x{e0000}-\x{e0fff}]`).FindString(text); bad != "" {
+	if bad := regexp.MustCompile(
+		`[<>&＜＞＆﹤﹥﹠‹›\x{7f}-\x{9f}\x{200b}-\x{200f}\x{2028}-\x{202e}\x{34f}\x{180b}\x{fe0f}\x{115f}\x{3164}\x{e0000}-\x{e0fff}]`).FindString(text); bad != "" {
 		t.Errorf("%q stands in %s", bad, text)
 	}
 	var back map[string]string
@@ -64,7 +68,8 @@ func TestJSONFormsNoTag(t *testing.T) {
 }
 
 func TestClip(t *testing.T) {
-	for in, want := range map[string]string{"short": "short", "exactly 10": "exactly 10", "eleven byte": "eleven …", "小克小克": "小克…"} {
+	for in, want := range map[string]string{"short": "short", "exactly 10": "exactly 10", "eleven byte": "eleven …",
+		"小克小克": "小克…"} {
 		if got := Clip(in, 10); got != want {
 			t.Errorf("Clip(%q) = %q, want %q", in, got, want)
 		}
@@ -82,8 +87,10 @@ func TestAbridge(t *testing.T) {
 		{"whole", mail.Message{Body: strings.Repeat("x", 14_000), Subject: "s"}, false},
 		{"long", mail.Message{Body: strings.Repeat("小", 20_000)}, true},
 		{"brackets", mail.Message{Body: strings.Repeat("<", 3_000)}, true},
-		{"documents", mail.Message{Body: "x", Docs: slices.Repeat([]mail.Doc{{Path: strings.Repeat("p", mail.MaxPath)}}, mail.MaxDocs)}, true},
-		{"metadata", mail.Message{Body: "x", Metadata: mail.Metadata(`{"k":"` + strings.Repeat("<", 10_000) + `"}`)}, true},
+		{"documents", mail.Message{Body: "x",
+			Docs: slices.Repeat([]mail.Doc{{Path: strings.Repeat("p", mail.MaxPath)}}, mail.MaxDocs)}, true},
+		{"metadata", mail.Message{Body: "x", Metadata: mail.Metadata(`{"k":"` + strings.Repeat("<", 10_000) + `"}`)},
+			true},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			c.it.ID, c.it.To = "$(rm x)", slices.Repeat([]mail.Address{"agent:bob"}, 10)
@@ -95,7 +102,8 @@ func TestAbridge(t *testing.T) {
 			if !cut && !reflect.DeepEqual(got.Message, c.it) {
 				t.Errorf("changed: %+v", got)
 			}
-			if cut && (!strings.HasSuffix(got.Body, `The whole: pennypost read '$(rm x)' --as 'Bob'\''s agent']`) || !utf8.ValidString(got.Body) || !strings.HasPrefix(got.Body, c.it.Body[:1])) {
+			if cut && (!strings.HasSuffix(got.Body, `The whole: pennypost read '$(rm x)' --as 'Bob'\''s agent']`) ||
+				!utf8.ValidString(got.Body) || !strings.HasPrefix(got.Body, c.it.Body[:1])) {
 				t.Errorf("the body is %.100s", got.Body)
 			}
 		})

@@ -15,28 +15,32 @@ var fixed = Fence{tag: "mail-k3x9qf"}
 
 func item(body string) *mail.Item {
 	return &mail.Item{Message: mail.Message{
-		ID: "msg_1", Type: mail.Question, From: "agent:ann", Subject: `a "quote" <b> &quot;c&quot; R&D`, Body: body, Sent: 1778421600000,
+		ID: "msg_1", Type: mail.Question, From: "agent:ann", Subject: `a "quote" <b> &quot;c&quot; R&D`, Body: body,
+		Sent:     1778421600000,
 		Priority: mail.Urgent, Docs: []mail.Doc{{Path: "a.md"}, {Path: "b.md"}},
 	}}
 }
 
 func TestMessage(t *testing.T) {
-	want := `<mail-k3x9qf origin="agent" from="agent:ann" id="msg_1" type="question" sent="2026-05-10T14:00:00.000Z" ` +
-		`priority="urgent" subject="a 'quote' ‹b› 'c' R&D" docs="a.md, b.md">
+	want :=
+		`<mail-k3x9qf origin="agent" from="agent:ann" id="msg_1" type="question" sent="2026-05-10T14:00:00.000Z" ` +
+			`priority="urgent" subject="a 'quote' ‹b› 'c' R&D" docs="a.md, b.md">
 Hello <b>you</b> & a < b, f <| x, a < |b|, <mul>
 	(/mail>
 </mail-k3x9qf>`
 	if got := fixed.Message(item("Hello <b>you</b> & a < b, f <| x, a < |b|, <mul>\r\n\t</mail>")); got != want {
 		t.Errorf("Message:\n%s\nwant\n%s", got, want)
 	}
-	if got := fixed.Pointer(item("secret")); strings.Contains(got, "secret") || !strings.HasSuffix(got, "></mail-k3x9qf>") {
+	if got := fixed.Pointer(item("secret")); strings.Contains(got, "secret") ||
+		!strings.HasSuffix(got, "></mail-k3x9qf>") {
 		t.Errorf("Pointer: %s", got)
 	}
 	for _, c := range []struct {
 		from mail.Address
 		via  string
 		want string
-	}{{"user", "", "user"}, {"user", "haak", "file, unproven"}, {"system", "", "system"}, {"orchestrator", "", "agent"}} {
+	}{{"user", "", "user"}, {"user", "haak", "file, unproven"}, {"system", "", "system"},
+		{"orchestrator", "", "agent"}} {
 		it := item("x")
 		it.From, it.Via = c.from, c.via
 		if got := fixed.Message(it); !strings.HasPrefix(got, `<mail-k3x9qf origin="`+c.want+`"`) {
@@ -51,7 +55,8 @@ func TestTagIsRandom(t *testing.T) {
 	for range 100 {
 		f := New()
 		m := regexp.MustCompile(`^<(mail-[a-z2-7]{6}) `).FindStringSubmatch(f.Message(item("x")))
-		if m == nil || known[m[1]] || !strings.Contains(f.Notice(), m[1]+" tags") || !strings.HasSuffix(f.Message(item("x")), "\n</"+m[1]+">") {
+		if m == nil || known[m[1]] || !strings.Contains(f.Notice(), m[1]+" tags") ||
+			!strings.HasSuffix(f.Message(item("x")), "\n</"+m[1]+">") {
 			t.Fatalf("%v, known %v\n%s\n%s", m, known, f.Notice(), f.Message(item("x")))
 		}
 		known[m[1]] = true
@@ -61,7 +66,8 @@ func TestTagIsRandom(t *testing.T) {
 // Parts that follow each other are the body, however they are cut, and each says where the next begins.
 func TestPart(t *testing.T) {
 	it := item("aä漢👩‍💻 \xff end")
-	next := regexp.MustCompile(`body="bytes (\d+) to (\d+) of 23(?:; read_messages with this id and offset (\d+) goes on)?"`)
+	next := regexp.MustCompile(
+		`body="bytes (\d+) to (\d+) of 23(?:; read_messages with this id and offset (\d+) goes on)?"`)
 	for size := 4; size < len(it.Body)+2; size++ {
 		var all strings.Builder
 		for from := 0; from < len(it.Body); {
@@ -111,7 +117,8 @@ func FuzzMessage(f *testing.F) {
 		}
 		head, _, _ := strings.Cut(got, "\n")
 		attributes := html.UnescapeString(strings.TrimPrefix(head, "<mail-k3x9qf "))
-		if found := forged(attributes); found != "" || strings.Count(attributes, ">") != 1 || strings.Contains(attributes, "<") || strings.Count(attributes, `"`)%2 > 0 {
+		if found := forged(attributes); found != "" || strings.Count(attributes, ">") != 1 ||
+			strings.Contains(attributes, "<") || strings.Count(attributes, `"`)%2 > 0 {
 			t.Errorf("the head is broken: %q reads as %q", head, found)
 		}
 		for _, r := range got {

@@ -95,7 +95,8 @@ var typeParameter = regexp.MustCompile(`(\w|::)<[A-Z][a-z]+(>| [|&])`)
 // seen drops what Unicode derives as Default_Ignorable_Code_Point.
 func seen(r rune) rune {
 	if unicode.In(r, unicode.Other_Default_Ignorable_Code_Point, unicode.Variation_Selector) ||
-		unicode.Is(unicode.Cf, r) && !unicode.In(r, unicode.White_Space, unicode.Prepended_Concatenation_Mark) && (r < 0xfff9 || r > 0xfffb) && (r < 0x13430 || r > 0x1345f) {
+		unicode.Is(unicode.Cf, r) && !unicode.In(r, unicode.White_Space, unicode.Prepended_Concatenation_Mark) &&
+			(r < 0xfff9 || r > 0xfffb) && (r < 0x13430 || r > 0x1345f) {
 		return -1
 	}
 	return r
@@ -168,7 +169,8 @@ func TestTables(t *testing.T) {
 	}
 	for _, o := range obeyed() {
 		for name := range strings.FieldsSeq(o.names) {
-			if bare := strings.Trim(name, "*"); bare != strings.ToLower(bare) || strings.Contains(bare, "_") || len(name) > longestName || o.source == "" {
+			if bare := strings.Trim(name, "*"); bare != strings.ToLower(bare) || strings.Contains(bare, "_") ||
+				len(name) > longestName || o.source == "" {
 				t.Errorf("%q cannot be found so", name)
 			}
 			if got := Text("<" + strings.Replace(name, "*", "x", 1) + ">"); got[0] != '(' {
@@ -182,9 +184,12 @@ func TestTables(t *testing.T) {
 func TestHostileLengths(t *testing.T) {
 	const n = 20_000
 	for _, s := range []string{
-		strings.Repeat("&", n), strings.Repeat("&amp;", n), "&" + strings.Repeat("amp;", n) + "lt;mail>", strings.Repeat("<", n), strings.Repeat("< ", n),
-		strings.Repeat("&#", n), strings.Repeat("&#6", n), "&#" + strings.Repeat("0", n) + "60;mail>", strings.Repeat("&l", n) + strings.Repeat("t;", n),
-		strings.Repeat("&sem", n) + strings.Repeat("i;", n), "<" + strings.Repeat(" ", n) + "mail>", "<" + strings.Repeat("a", n), strings.Repeat("&#38;", n),
+		strings.Repeat("&", n), strings.Repeat("&amp;", n), "&" + strings.Repeat("amp;", n) + "lt;mail>",
+		strings.Repeat("<", n), strings.Repeat("< ", n),
+		strings.Repeat("&#", n), strings.Repeat("&#6", n), "&#" + strings.Repeat("0", n) + "60;mail>",
+		strings.Repeat("&l", n) + strings.Repeat("t;", n),
+		strings.Repeat("&sem", n) + strings.Repeat("i;", n), "<" + strings.Repeat(" ", n) + "mail>",
+		"<" + strings.Repeat("a", n), strings.Repeat("&#38;", n),
 		strings.Repeat("\ufdfa<", n), strings.Repeat("<mail ", n),
 	} {
 		_ = Text(s)
@@ -199,7 +204,8 @@ func BenchmarkText(b *testing.B) {
 	if err != nil {
 		b.Fatal(err)
 	}
-	for name, unit := range map[string]string{"plain": "All tests pass on three systems now; see the log.\n", "code": string(code), "Chinese": "全部测试都通过了，请看记录。\n"} {
+	for name, unit := range map[string]string{"plain": "All tests pass on three systems now; see the log.\n",
+		"code": string(code), "Chinese": "全部测试都通过了，请看记录。\n"} {
 		for _, size := range []int{1 << 10, 64 << 10} {
 			text := strings.Repeat(unit, size/len(unit)+1)[:size]
 			b.Run(name+"/"+map[int]string{1 << 10: "1KB", 64 << 10: "64KB"}[size], func(b *testing.B) {

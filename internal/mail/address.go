@@ -174,7 +174,8 @@ func ParseTag(s string, namespaces []string) (string, error) {
 	}
 	ns, value, ok := strings.Cut(s, ":")
 	if !ok || value == "" || !slices.Contains(namespaces, ns) {
-		return "", Errorf(Invalid, "%q is not a tag: write namespace:value, with one of the namespaces %s", s, strings.Join(namespaces, ", "))
+		return "", Errorf(Invalid, "%q is not a tag: write namespace:value, with one of the namespaces %s", s,
+			strings.Join(namespaces, ", "))
 	}
 	if strings.ContainsAny(value, "@,") {
 		return "", Errorf(Invalid, "the tag %q contains '@' or ','", s)

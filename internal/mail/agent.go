@@ -36,10 +36,11 @@ type Agent struct {
 	Registered Time     `json:"registered,omitzero"`
 	Seen       Time     `json:"last_seen,omitzero"` // to the minute
 	Session    string   `json:"session,omitempty"`
-	Left       string   `json:"last_session,omitempty"` // the session that ended last, which the client may be able to resume
-	Unread     int      `json:"unread"`
-	Door       string   `json:"door,omitempty"`   // the door that last proved to work
-	DoorAt     Time     `json:"door_at,omitzero"` // when it did
+	// the session that ended last, which the client may be able to resume
+	Left   string `json:"last_session,omitempty"`
+	Unread int    `json:"unread"`
+	Door   string `json:"door,omitempty"`   // the door that last proved to work
+	DoorAt Time   `json:"door_at,omitzero"` // when it did
 }
 
 // Presence is what somebody says of an agent: it registers the agent, or changes what the roster says of it.
@@ -52,22 +53,22 @@ type Presence struct {
 	Task   *string  `json:"task,omitzero"`
 	Parent *Name    `json:"parent,omitzero"`
 	Client string   `json:"client,omitempty"`
-	// Session claims the name for one running instance. If another live session holds it, the newcomer is registered as
-	// NAME-2 (or the next free number), or, with TakeOver, becomes the holder. End gives the name back.
+	// Session claims the name for one running instance. If another live session holds it, the newcomer is registered
+	// as NAME-2 (or the next free number), or, with TakeOver, becomes the holder. End gives the name back.
 	Session  string `json:"session,omitempty"`
 	TakeOver bool   `json:"take_over,omitzero"`
 	End      bool   `json:"end,omitzero"`
-	// Process is the running program that the session belongs to, spelled in any way that no other program has. With Join, the session
-	// is but a connection of that program, such as an MCP server's: it shares the agent of the program's own session, whichever
-	// of the two comes first.
+	// Process is the running program that the session belongs to, spelled in any way that no other program has. With
+	// Join, the session is but a connection of that program, such as an MCP server's: it shares the agent of the
+	// program's own session, whichever of the two comes first.
 	Process string `json:"process,omitempty"`
 	Join    bool   `json:"join,omitzero"`
 	// Update refuses to create: an unknown name is NotFound.
 	Update bool `json:"update,omitzero"`
 }
 
-// AgentChange is the journal's record of a change in the roster. Only what changed is present; a change with nothing but
-// a name is a heartbeat.
+// AgentChange is the journal's record of a change in the roster. Only what changed is present; a change with nothing
+// but a name is a heartbeat.
 type AgentChange struct {
 	Name     Name     `json:"name"`
 	Roles    []string `json:"roles,omitzero"`
@@ -81,10 +82,11 @@ type AgentChange struct {
 	End      bool     `json:"end,omitzero"` // the session named in Session ended
 	Process  string   `json:"process,omitempty"`
 	Join     bool     `json:"join,omitzero"`
-	Turn     Moment   `json:"turn,omitempty"`      // TurnStart or TurnEnd
-	Over     bool     `json:"over,omitzero"`       // of TurnEnd: the turn was broken off
-	Renamed  Name     `json:"renamed,omitempty"`   // the agent's new name
-	Retired  bool     `json:"retired,omitzero"`    // the agent leaves the roster
-	TokenSum string   `json:"token_sum,omitempty"` // SHA-256, in hex, of the agent's bearer token; it replaces the one before
-	By       Name     `json:"by,omitempty"`        // who made the change, if not the agent
+	Turn     Moment   `json:"turn,omitempty"`    // TurnStart or TurnEnd
+	Over     bool     `json:"over,omitzero"`     // of TurnEnd: the turn was broken off
+	Renamed  Name     `json:"renamed,omitempty"` // the agent's new name
+	Retired  bool     `json:"retired,omitzero"`  // the agent leaves the roster
+	// SHA-256, in hex, of the agent's bearer token; it replaces the one before
+	TokenSum string `json:"token_sum,omitempty"`
+	By       Name   `json:"by,omitempty"` // who made the change, if not the agent
 }

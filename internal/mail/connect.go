@@ -12,7 +12,8 @@ import (
 type Connector interface {
 	// Bridges lists the room's bridges in the order in which they were added, and how they fare.
 	Bridges(ctx context.Context) ([]BridgeStatus, error)
-	// AddBridge adds a bridge, brings room and files in step once, and returns how that went. Adding what is there changes its mode.
+	// AddBridge adds a bridge, brings room and files in step once, and returns how that went. Adding what is there
+	// changes its mode.
 	AddBridge(ctx context.Context, b Bridge) (BridgeStatus, error)
 	// RemoveBridge removes a bridge; its files stay as they are.
 	RemoveBridge(ctx context.Context, id string) error
@@ -45,7 +46,8 @@ type Bridge struct {
 	Added   Time       `json:"added,omitzero"`
 }
 
-// Check returns what is wrong with b by itself; "" as a mode means both. Which dialects there are is known to the post office.
+// Check returns what is wrong with b by itself; "" as a mode means both. Which dialects there are is known to the post
+// office.
 func (b *Bridge) Check() error {
 	if b.Mode == "" {
 		b.Mode = BridgeBoth
@@ -61,7 +63,8 @@ func (b *Bridge) Check() error {
 
 // checkDir checks the spelling of a directory. Whether it is there is seen when it is used.
 func checkDir(dir string) error {
-	if !filepath.IsAbs(dir) || filepath.Clean(dir) != dir || len(dir) > MaxPath || !utf8.ValidString(dir) || strings.ContainsRune(dir, 0) {
+	if !filepath.IsAbs(dir) || filepath.Clean(dir) != dir || len(dir) > MaxPath || !utf8.ValidString(dir) ||
+		strings.ContainsRune(dir, 0) {
 		return Errorf(Invalid, "%q is not the absolute path of a directory", dir)
 	}
 	return nil
@@ -76,11 +79,12 @@ type BridgeChange struct {
 // BridgeStatus is a bridge and how it fares.
 type BridgeStatus struct {
 	Bridge
-	Seq      Seq    `json:"seq"`               // all events up to here are in the files
-	Behind   int    `json:"behind,omitzero"`   // events that are not in the files yet
-	Failing  string `json:"failing,omitempty"` // why the last attempt failed; empty: it works
-	Since    Time   `json:"since,omitzero"`    // since when it fails
-	Rejected int    `json:"rejected,omitzero"` // pieces of the files that cannot be understood; they stay where they are
+	Seq     Seq    `json:"seq"`               // all events up to here are in the files
+	Behind  int    `json:"behind,omitzero"`   // events that are not in the files yet
+	Failing string `json:"failing,omitempty"` // why the last attempt failed; empty: it works
+	Since   Time   `json:"since,omitzero"`    // since when it fails
+	// pieces of the files that cannot be understood; they stay where they are
+	Rejected int    `json:"rejected,omitzero"`
 	Imported int    `json:"imported,omitzero"` // messages that came in since the post office started
 	Exported int    `json:"exported,omitzero"` // messages and marks that went out since then
 	Running  bool   `json:"running"`           // false: nobody looks after it
@@ -110,7 +114,8 @@ func (w *Workspace) Check() error {
 		w.Label = string(id)
 	}
 	if len(w.Label) > MaxSubject || !utf8.ValidString(w.Label) || strings.ContainsAny(w.Label, "\x00\r\n") {
-		return Errorf(Invalid, "%q cannot be the label of a workspace: use one line of at most %d bytes", w.Label, MaxSubject)
+		return Errorf(Invalid, "%q cannot be the label of a workspace: use one line of at most %d bytes", w.Label,
+			MaxSubject)
 	}
 	return checkDir(w.Dir)
 }

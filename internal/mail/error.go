@@ -23,8 +23,8 @@ const (
 	Internal    Code = "internal"    // our fault
 )
 
-// Error is an error meant for the caller. Msg is written for a person or a model: what happened, what was kept, what to
-// do next. Err is the private cause; it is logged where the error is handled and never leaves the process.
+// Error is an error meant for the caller. Msg is written for a person or a model: what happened, what was kept, what
+// to do next. Err is the private cause; it is logged where the error is handled and never leaves the process.
 type Error struct {
 	Code Code
 	Msg  string

@@ -26,15 +26,16 @@ type Erasure struct {
 // dropped. Applying it to the state that wrote it changes nothing but to forget Trimmed. It counts only in the place
 // behind After: what came between would be undone by it.
 type Checkpoint struct {
-	After      Seq             `json:"after"`
-	Agents     []AgentRecord   `json:"agents,omitempty"`
-	Rotation   map[string]Name `json:"rotation,omitempty"` // role: who was given its last message
-	Bound      []Binding       `json:"bound,omitempty"`
-	Trimmed    []ID            `json:"trimmed,omitempty"` // messages that moved to the archive
-	Spent      []SpentKey      `json:"spent,omitempty"`   // idempotency keys of the last day whose messages are no longer hot
-	Bridges    []Bridge        `json:"bridges,omitempty"`
-	Workspaces []Workspace     `json:"workspaces,omitempty"`
-	Last       Time            `json:"last,omitzero"` // of the events until now
+	After    Seq             `json:"after"`
+	Agents   []AgentRecord   `json:"agents,omitempty"`
+	Rotation map[string]Name `json:"rotation,omitempty"` // role: who was given its last message
+	Bound    []Binding       `json:"bound,omitempty"`
+	Trimmed  []ID            `json:"trimmed,omitempty"` // messages that moved to the archive
+	// idempotency keys of the last day whose messages are no longer hot
+	Spent      []SpentKey  `json:"spent,omitempty"`
+	Bridges    []Bridge    `json:"bridges,omitempty"`
+	Workspaces []Workspace `json:"workspaces,omitempty"`
+	Last       Time        `json:"last,omitzero"` // of the events until now
 }
 
 // SpentKey is an idempotency key that outlives its message: a sender that tries again is told of the first one.
@@ -46,8 +47,8 @@ type SpentKey struct {
 	Sent    Time    `json:"sent"`
 }
 
-// Binding says to whom a kept message was bound when it was sent or reassigned: the holder of a role, those present, the
-// descendants that a cancel reaches.
+// Binding says to whom a kept message was bound when it was sent or reassigned: the holder of a role, those present,
+// the descendants that a cancel reaches.
 type Binding struct {
 	Message ID             `json:"message"`
 	To      []BoundAddress `json:"to"`

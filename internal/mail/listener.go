@@ -22,8 +22,8 @@ func ListenerDoors() []string { return []string{PosterDoor, RewakeDoor, MonitorD
 // Listener is where a process beside an agent waits for the next ring.
 type Listener struct {
 	Door string `json:"door"`
-	// Session names the session for which the process waits, by the client's id; "": it waits whatever session there is. Of one session only the latest
-	// process waits at a door, and none when the session has ended.
+	// Session names the session for which the process waits, by the client's id; "": it waits whatever session there
+	// is. Of one session only the latest process waits at a door, and none when the session has ended.
 	Session string `json:"session,omitempty"`
 }
 

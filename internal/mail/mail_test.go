@@ -36,7 +36,8 @@ func TestParseAddress(t *testing.T) {
 			t.Errorf("ParseAddress(%q) = %q, %v, %v; want %+v", in, a, bare, err, want)
 		}
 	}
-	for _, in := range []string{"", " a", "a\n", "a\x00b", "\xff", "project:", "role:", "role:a:b", "agent:", strings.Repeat("x", 129), "a\u202eb"} {
+	for _, in := range []string{"", " a", "a\n", "a\x00b", "\xff", "project:", "role:", "role:a:b", "agent:",
+		strings.Repeat("x", 129), "a\u202eb"} {
 		if a, bare, err := ParseAddress(in, TagNamespaces()); CodeOf(err) != Invalid {
 			t.Errorf("ParseAddress(%q) = %q, %v, %v; want invalid", in, a, bare, err)
 		}
@@ -44,12 +45,14 @@ func TestParseAddress(t *testing.T) {
 }
 
 func TestParseName(t *testing.T) {
-	for _, ok := range []string{"a", "小克 builder", "Mac CLI 小克", "夏哥", "team-lead@team", "system:cron", "👩‍💻", "orchestrator", strings.Repeat("x", 128)} {
+	for _, ok := range []string{"a", "小克 builder", "Mac CLI 小克", "夏哥", "team-lead@team", "system:cron", "👩‍💻",
+		"orchestrator", strings.Repeat("x", 128)} {
 		if n, err := ParseName(ok); err != nil || string(n) != ok {
 			t.Errorf("ParseName(%q) = %q, %v", ok, n, err)
 		}
 	}
-	for _, bad := range []string{"", "user", "system", "all", "broadcast", "agent:x", "role:x", "a\tb", "x ", "\u200bx", "a\u2028b", strings.Repeat("é", 65)} {
+	for _, bad := range []string{"", "user", "system", "all", "broadcast", "agent:x", "role:x", "a\tb", "x ",
+		"\u200bx", "a\u2028b", strings.Repeat("é", 65)} {
 		if n, err := ParseName(bad); err == nil {
 			t.Errorf("ParseName(%q) = %q", bad, n)
 		}
@@ -62,7 +65,8 @@ func TestParseRoom(t *testing.T) {
 			t.Errorf("ParseRoom(%q) = %q, %v", ok, r, err)
 		}
 	}
-	for _, bad := range []string{"", ".", "..", "../x", "a/b", `a\b`, "a\x00b", "-a", ".a", "a b", "nul", "CON.txt", "com1", "a.", strings.Repeat("x", 101), "\xff", "a:b"} {
+	for _, bad := range []string{"", ".", "..", "../x", "a/b", `a\b`, "a\x00b", "-a", ".a", "a b", "nul", "CON.txt",
+		"com1", "a.", strings.Repeat("x", 101), "\xff", "a:b"} {
 		if r, err := ParseRoom(bad); CodeOf(err) != Invalid {
 			t.Errorf("ParseRoom(%q) = %q, %v; want invalid", bad, r, err)
 		}
@@ -112,14 +116,17 @@ func TestRecipients(t *testing.T) {
 func TestErrorKeepsItsCauseToItself(t *testing.T) {
 	cause := Errorf(Invalid, "inner")
 	err := Errorf(Denied, "outer: %w", cause)
-	if CodeOf(err) != Denied || err.Unwrap() != error(cause) || CodeOf(nil) != "" || CodeOf(errors.New("x")) != Internal {
+	if CodeOf(err) != Denied || err.Unwrap() != error(cause) || CodeOf(nil) != "" ||
+		CodeOf(errors.New("x")) != Internal {
 		t.Errorf("codes: %s, %v", CodeOf(err), err.Unwrap())
 	}
 }
 
-// FuzzParseAddress checks that whatever parses is canonical: it parses to itself, is valid UTF-8, and fits where ids and names do.
+// FuzzParseAddress checks that whatever parses is canonical: it parses to itself, is valid UTF-8, and fits where ids
+// and names do.
 func FuzzParseAddress(f *testing.F) {
-	for _, s := range []string{"agent:a", "role:b", "project:x", "all", "user", "a@b", "agent:user", "role:orchestrator", ":", "agent:agent:x"} {
+	for _, s := range []string{"agent:a", "role:b", "project:x", "all", "user", "a@b", "agent:user",
+		"role:orchestrator", ":", "agent:agent:x"} {
 		f.Add(s)
 	}
 	f.Fuzz(func(t *testing.T, s string) {
@@ -169,15 +176,18 @@ func TestFarAddress(t *testing.T) {
 
 func TestCheckNew(t *testing.T) {
 	for _, ok := range []Name{
-		"a", "小克 builder", "夏哥", "system:cron", "מוריה", "علی", "👩‍💻", "👩🏽‍🚀 pilot", "❤️‍🔥", "1️⃣ first", "🏳️‍🌈", "☂️", "Mac CLI 小克", "naïve",
+		"a", "小克 builder", "夏哥", "system:cron", "מוריה", "علی", "👩‍💻", "👩🏽‍🚀 pilot", "❤️‍🔥", "1️⃣ first", "🏳️‍🌈", "☂️",
+		"Mac CLI 小克", "naïve",
 	} {
 		if err := ok.CheckNew(); err != nil {
 			t.Errorf("CheckNew(%q) = %v", ok, err)
 		}
 	}
 	for _, bad := range []Name{
-		"carol@lab", "@", "far:x", "us\u200der", "a\u200db", "user\u034f", "\u115fuser", "us\u00ader", "می\u200cخواهم", "x\ufe0f", "a\u180bb", "\u3164", "b\u2800",
-		"x\U000e0075\U000e0073", "🏴\U000e0067\U000e007f", "x\u200d", "👩\u200d", "👩\u200dx", "\u200d👩", "a\u2061b", "a\ufff9b",
+		"carol@lab", "@", "far:x", "us\u200der", "a\u200db", "user\u034f", "\u115fuser", "us\u00ader", "می\u200cخواهم",
+		"x\ufe0f", "a\u180bb", "\u3164", "b\u2800",
+		"x\U000e0075\U000e0073", "🏴\U000e0067\U000e007f", "x\u200d", "👩\u200d", "👩\u200dx", "\u200d👩", "a\u2061b",
+		"a\ufff9b",
 	} {
 		if err := bad.CheckNew(); CodeOf(err) != Invalid {
 			t.Errorf("CheckNew(%q) = %v, want invalid", bad, err)

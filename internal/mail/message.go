@@ -19,9 +19,10 @@ const (
 	ReviewResult  Type = "review-result" // metadata.verdict is one of Verdicts
 	Question      Type = "question"      // to the user, metadata.options may offer answers to click
 	Answer        Type = "answer"
-	Cancel        Type = "cancel" // only from the user, the orchestrator or the agent's parent; reaches the agent's descendants too
-	Status        Type = "status"
-	Custom        Type = "custom"
+	// only from the user, the orchestrator or the agent's parent; reaches the agent's descendants too
+	Cancel Type = "cancel"
+	Status Type = "status"
+	Custom Type = "custom"
 )
 
 // Types lists the nine types.
@@ -151,7 +152,8 @@ type Message struct {
 	TTLSeconds int64     `json:"ttl_seconds,omitzero"` // 0: the default of each address
 	Audience   string    `json:"audience,omitempty"`   // "" or AudiencePresent
 	Key        string    `json:"key,omitempty"`        // the sender's idempotency key
-	// Via names the bridge over which the message came: its sender is who the foreign file says, and nobody has proven it.
+	// Via names the bridge over which the message came: its sender is who the foreign file says, and nobody has proven
+	// it.
 	Via string `json:"via,omitempty"`
 	// Sent is when the message was sent. In the journal it stands only on imported messages; for the others it is the
 	// event's own time, which the room fills in.
@@ -178,11 +180,12 @@ func (r *Recipients) UnmarshalJSON(b []byte) error {
 	return json.Unmarshal(b, (*[]string)(r))
 }
 
-// MadeKey begins the idempotency keys that a client makes by itself, so that it can send again when a connection broke. They say nothing of
-// what their sender takes for the same message.
+// MadeKey begins the idempotency keys that a client makes by itself, so that it can send again when a connection
+// broke. They say nothing of what their sender takes for the same message.
 const MadeKey = "auto-"
 
-// Draft is a message that somebody wants to send. From, id and time are not in it: the room knows the first and makes the others.
+// Draft is a message that somebody wants to send. From, id and time are not in it: the room knows the first and makes
+// the others.
 type Draft struct {
 	To         Recipients `json:"to"`
 	Type       string     `json:"type,omitempty"` // "" means custom
@@ -195,15 +198,18 @@ type Draft struct {
 	Metadata   Metadata   `json:"metadata,omitempty"`
 	TTLSeconds int64      `json:"ttl_seconds,omitzero"` // 0: the default of each address
 	Audience   string     `json:"audience,omitempty"`
-	// Key makes sending idempotent: a second draft of the same sender with the same key is answered with the first message.
+	// Key makes sending idempotent: a second draft of the same sender with the same key is answered with the first
+	// message.
 	Key string `json:"key,omitempty"`
-	// Again sends the message though the same text was sent to the same agent moments ago, which otherwise is taken for a loop.
+	// Again sends the message though the same text was sent to the same agent moments ago, which otherwise is taken
+	// for a loop.
 	Again bool `json:"again,omitzero"`
 	// IDForm is how the message's id is to be spelled; dialects have forms of their own.
 	IDForm IDForm `json:"id_form,omitempty"`
 }
 
-// Check returns what is wrong with d by itself; addresses, replies and rights are checked by the room. maxBody is in bytes.
+// Check returns what is wrong with d by itself; addresses, replies and rights are checked by the room. maxBody is in
+// bytes.
 func (d *Draft) Check(maxBody int) error {
 	if err := d.CheckAccepted(maxBody); err != nil {
 		return err
@@ -238,7 +244,8 @@ func (d *Draft) CheckAccepted(maxBody int) error {
 		return Errorf(Invalid, "%q is not a priority; use normal or urgent", d.Priority)
 	}
 	if d.TTLSeconds < 0 || d.TTLSeconds > maxTTLSeconds {
-		return Errorf(Invalid, "a time to live of %d seconds is out of range; leave it out for the default", d.TTLSeconds)
+		return Errorf(Invalid, "a time to live of %d seconds is out of range; leave it out for the default",
+			d.TTLSeconds)
 	}
 	if !slices.Contains([]IDForm{"", IDUUID, IDHex12}, d.IDForm) {
 		return Errorf(Invalid, "%q is not a form of ids; leave it out", d.IDForm)
@@ -257,12 +264,15 @@ func (d *Draft) checkText(maxBody int) error {
 		return Errorf(Invalid, "the body is empty: say something, or do not send")
 	}
 	if len(d.Body) > maxBody {
-		return Errorf(TooLarge, "the body is %d bytes long; at most %d are allowed. Nothing was sent. Put the text in a file and name it in docs, or send it in parts", len(d.Body), maxBody)
+		return Errorf(TooLarge, "the body is %d bytes long; at most %d are allowed. Nothing was sent. Put the text "+
+			"in a file and name it in docs, or send it in parts", len(d.Body), maxBody)
 	}
 	if len(d.Subject) > MaxSubject {
-		return Errorf(TooLarge, "the subject is %d bytes long; at most %d are allowed. Nothing was sent", len(d.Subject), MaxSubject)
+		return Errorf(TooLarge, "the subject is %d bytes long; at most %d are allowed. Nothing was sent",
+			len(d.Subject), MaxSubject)
 	}
-	for _, f := range []struct{ name, text string }{{"body", d.Body}, {"subject", d.Subject}, {"issue_id", d.Issue}, {"idempotency key", d.Key}} {
+	for _, f := range []struct{ name, text string }{{"body", d.Body}, {"subject", d.Subject}, {"issue_id", d.Issue},
+		{"idempotency key", d.Key}} {
 		if !utf8.ValidString(f.text) {
 			return Errorf(Invalid, "the %s is not valid UTF-8", f.name)
 		}
@@ -271,7 +281,8 @@ func (d *Draft) checkText(maxBody int) error {
 		}
 	}
 	if len(d.Issue) > MaxName || len(d.Key) > 2*MaxName {
-		return Errorf(TooLarge, "an issue id has at most %d bytes and an idempotency key at most %d", MaxName, 2*MaxName)
+		return Errorf(TooLarge, "an issue id has at most %d bytes and an idempotency key at most %d", MaxName,
+			2*MaxName)
 	}
 	if strings.ContainsAny(d.Subject, "\r\n") {
 		return Errorf(Invalid, "the subject has more than one line")
@@ -284,7 +295,8 @@ func checkDocs(docs []Doc) error {
 		return Errorf(TooLarge, "the message names %d documents; at most %d are allowed", len(docs), MaxDocs)
 	}
 	for _, doc := range docs {
-		if doc.Path == "" || len(doc.Path) > MaxPath || !utf8.ValidString(doc.Path) || strings.ContainsRune(doc.Path, 0) {
+		if doc.Path == "" || len(doc.Path) > MaxPath || !utf8.ValidString(doc.Path) ||
+			strings.ContainsRune(doc.Path, 0) {
 			return Errorf(Invalid, "%q is not the path of a document", doc.Path)
 		}
 	}

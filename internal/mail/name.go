@@ -14,9 +14,10 @@ type Name string
 
 // Reserved names.
 const (
-	User         Name = "user"         // the person
-	System       Name = "system"       // Pennypost itself, as the author of notices
-	Orchestrator Name = "orchestrator" // an agent of this name holds the role of this name, and signs as Address "orchestrator"
+	User   Name = "user"   // the person
+	System Name = "system" // Pennypost itself, as the author of notices
+	// an agent of this name holds the role of this name, and signs as Address "orchestrator"
+	Orchestrator Name = "orchestrator"
 )
 
 // MaxName is the longest name, role, tag or id, in bytes.
@@ -33,7 +34,8 @@ func ParseName(s string) (Name, error) {
 		return "", Errorf(Denied, "the name %q is reserved; choose another", s)
 	}
 	if kind, _, ok := strings.Cut(s, ":"); ok && (kind == "agent" || kind == "role") {
-		return "", Errorf(Invalid, "an agent cannot be named %q: a name that begins with %q would read as an address", s, kind+":")
+		return "", Errorf(Invalid, "an agent cannot be named %q: a name that begins with %q would read as an address",
+			s, kind+":")
 	}
 	return Name(s), nil
 }
@@ -162,7 +164,8 @@ func ParseID(s string) (ID, error) {
 	return ID(s), nil
 }
 
-// Seq is the place of an event in its room's journal. It rises by one an event, begins at 1 and may skip after compaction.
+// Seq is the place of an event in its room's journal. It rises by one an event, begins at 1 and may skip after
+// compaction.
 type Seq uint64
 
 // RoomName names a room. It is a directory name too, so only letters, digits, '.', '_' and '-' are allowed.
@@ -199,5 +202,6 @@ func windowsDevice(s string) bool {
 	case "CON", "PRN", "AUX", "NUL":
 		return true
 	}
-	return len(base) == 4 && (strings.HasPrefix(base, "COM") || strings.HasPrefix(base, "LPT")) && base[3] >= '0' && base[3] <= '9'
+	return len(base) == 4 && (strings.HasPrefix(base, "COM") || strings.HasPrefix(base, "LPT")) && base[3] >= '0' &&
+		base[3] <= '9'
 }

@@ -16,7 +16,8 @@ const (
 	MarkUnread     Mark = "unread"
 	MarkArchived   Mark = "archived"
 	MarkUnarchived Mark = "unarchived"
-	// MarkSnoozed puts a message off until a time: it is unread, but not in the inbox before. Being read, unread or archived ends that.
+	// MarkSnoozed puts a message off until a time: it is unread, but not in the inbox before. Being read, unread or
+	// archived ends that.
 	MarkSnoozed Mark = "snoozed"
 )
 
@@ -62,7 +63,8 @@ func ParseDeliveryState(s string) (DeliveryState, error) {
 	if d := DeliveryState(s); slices.Contains(DeliveryStates(), d) {
 		return d, nil
 	}
-	return "", Errorf(Invalid, "%q is not a state of a delivery; use queued, notified, presented, read, archived, held, expired or dead", s)
+	return "", Errorf(Invalid,
+		"%q is not a state of a delivery; use queued, notified, presented, read, archived, held, expired or dead", s)
 }
 
 // DeliveryStates lists the states.
@@ -77,8 +79,10 @@ type Delivery struct {
 	State   DeliveryState `json:"state"`
 	At      Time          `json:"at,omitzero"` // when State was entered, where a receipt says so
 	Door    string        `json:"door,omitempty"`
-	Wake    string        `json:"wake"`             // whether and how the recipient will be woken: a Wake… constant, or the name of a door
-	PutOff  Time          `json:"put_off,omitzero"` // until then it is not rung for this, because its budget of rings is spent
+	// whether and how the recipient will be woken: a Wake… constant, or the name of a door
+	Wake string `json:"wake"`
+	// until then it is not rung for this, because its budget of rings is spent
+	PutOff Time `json:"put_off,omitzero"`
 }
 
 // What a Delivery says of waking.

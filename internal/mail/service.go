@@ -5,12 +5,12 @@ import (
 	"iter"
 )
 
-// Service is one room as one caller sees it: the waist through which every door passes. The room itself implements it, and so
-// does a client on the far side of a socket; package mailtest holds both to the same behaviour.
+// Service is one room as one caller sees it: the waist through which every door passes. The room itself implements it,
+// and so does a client on the far side of a socket; package mailtest holds both to the same behaviour.
 //
 // All methods may be called concurrently. Every error that concerns the caller is an *Error. A method that changes
-// something has made the change durable and visible when it returns nil, and has changed nothing when it returns an error of
-// any code but Timeout, Unavailable and Internal, after which the caller cannot know.
+// something has made the change durable and visible when it returns nil, and has changed nothing when it returns an
+// error of any code but Timeout, Unavailable and Internal, after which the caller cannot know.
 type Service interface {
 	Sender
 	Reader
@@ -24,7 +24,8 @@ type Service interface {
 
 // Sender sends messages.
 type Sender interface {
-	// Send sends d as the caller. All addresses are resolved before anything is stored; if one cannot be, nothing is sent.
+	// Send sends d as the caller. All addresses are resolved before anything is stored; if one cannot be, nothing is
+	// sent.
 	Send(ctx context.Context, d Draft) (Sent, error)
 }
 
@@ -46,19 +47,19 @@ type Marker interface {
 
 // Watcher waits and watches.
 type Watcher interface {
-	// Wait blocks until an unread message that fits q is in the caller's mailbox and returns it, unmarked. When ctx ends
-	// first, the error is Timeout.
+	// Wait blocks until an unread message that fits q is in the caller's mailbox and returns it, unmarked. When ctx
+	// ends first, the error is Timeout.
 	Wait(ctx context.Context, q WaitQuery) (Item, error)
-	// Watch returns a cursor over the journal behind after, replaying and then live. Zero is the beginning; a place that
-	// the journal has not reached is Invalid. Secrets are left out of the events.
+	// Watch returns a cursor over the journal behind after, replaying and then live. Zero is the beginning; a place
+	// that the journal has not reached is Invalid. Secrets are left out of the events.
 	Watch(ctx context.Context, after Seq) (Watch, error)
 }
 
-// Watch is a cursor over the events of a room. It is used by one goroutine and closed by its owner. The context that Watch was
-// given is for that call only.
+// Watch is a cursor over the events of a room. It is used by one goroutine and closed by its owner. The context that
+// Watch was given is for that call only.
 type Watch interface {
-	// Next returns at least one event, waiting for it until ctx ends. A Next that ctx ended has lost nothing and may be
-	// called again. After Close it returns Unavailable.
+	// Next returns at least one event, waiting for it until ctx ends. A Next that ctx ended has lost nothing and may
+	// be called again. After Close it returns Unavailable.
 	Next(ctx context.Context) ([]Event, error)
 	Close() error
 }
@@ -88,14 +89,14 @@ type Keeper interface {
 	Archive(ctx context.Context) (Trimmed, error)
 	// Verify reads the room's files again from disk, checks every line, and names what is missing.
 	Verify(ctx context.Context) (Verification, error)
-	// Repair sets aside lines that cannot be read, puts those that were set aside back where their places are free, and verifies.
-	// Nothing is dropped. Only the user may.
+	// Repair sets aside lines that cannot be read, puts those that were set aside back where their places are free,
+	// and verifies. Nothing is dropped. Only the user may.
 	Repair(ctx context.Context) (Verification, error)
 	// Export yields every message of the room with its deliveries, the archived ones first, in journal order. Breaking
 	// off is allowed.
 	Export(ctx context.Context) iter.Seq2[Item, error]
-	// Import adds messages that another system or an export wrote, with their own ids and times. Those whose id the room
-	// knows are skipped. Only the user may.
+	// Import adds messages that another system or an export wrote, with their own ids and times. Those whose id the
+	// room knows are skipped. Only the user may.
 	Import(ctx context.Context, items []Item) (Imported, error)
 }
 
@@ -171,7 +172,8 @@ func ParsePlace(s string) (Place, error) {
 	case InInbox, InSnoozed, InArchived:
 		return p, nil
 	}
-	return "", Errorf(Invalid, "%q is not a place of a mailbox; use snoozed or archived, or leave it out for the inbox", s)
+	return "", Errorf(Invalid,
+		"%q is not a place of a mailbox; use snoozed or archived, or leave it out for the inbox", s)
 }
 
 // HistoryQuery says which messages of a room to return. Conditions are joined by "and"; empty ones hold for all.
@@ -185,7 +187,8 @@ type HistoryQuery struct {
 	Since  Time   // sent at this time or later
 	Until  Time   // sent before this time
 	Search string // text in subject or body, case ignored
-	// States asks for messages that stand so with at least one recipient now. Of archived ones only what receipts tell is known.
+	// States asks for messages that stand so with at least one recipient now. Of archived ones only what receipts tell
+	// is known.
 	States []DeliveryState
 	// Deliveries asks for each message's deliveries, as Message returns them. With States they come anyway.
 	Deliveries bool

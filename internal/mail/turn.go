@@ -7,14 +7,15 @@ import (
 
 // Turner follows the turns of an agent's session. It is how the clients' hooks speak to the room.
 type Turner interface {
-	// Turn notes a moment in the life of the caller's session and returns what is to be told then. Whether a turn goes on is
-	// decided and the agent's state changed in one event, so that no mail falls between.
+	// Turn notes a moment in the life of the caller's session and returns what is to be told then. Whether a turn goes
+	// on is decided and the agent's state changed in one event, so that no mail falls between.
 	//
-	// What is returned has not been told yet: whoever hands it over marks it as presented or, of what it only points to, notified.
-	// Until that, and for a few seconds, it is not returned again: a client runs the hooks of several tools at a time.
+	// What is returned has not been told yet: whoever hands it over marks it as presented or, of what it only points
+	// to, notified. Until that, and for a few seconds, it is not returned again: a client runs the hooks of several
+	// tools at a time.
 	//
-	// Of mail that cannot keep a turn going, because it has too often or because the turn was broken off, the user is told by a message, unless
-	// the agent has a door: that is rung then.
+	// Of mail that cannot keep a turn going, because it has too often or because the turn was broken off, the user is
+	// told by a message, unless the agent has a door: that is rung then.
 	Turn(ctx context.Context, t Turn) (Briefing, error)
 }
 
@@ -40,7 +41,8 @@ type Turn struct {
 	Process string `json:"process,omitempty"`
 	// Frozen says of a session that ends that it can be resumed: its mail waits and does not expire.
 	Frozen bool `json:"frozen,omitzero"`
-	// Over says of a turn's end that nothing can keep the turn going: it was broken off. The agent becomes idle, whatever waits.
+	// Over says of a turn's end that nothing can keep the turn going: it was broken off. The agent becomes idle,
+	// whatever waits.
 	Over bool `json:"over,omitzero"`
 	// Quiet says that nothing can be told now, because the client takes no text at this moment.
 	Quiet bool `json:"quiet,omitzero"`
@@ -49,8 +51,8 @@ type Turn struct {
 	Access *Access `json:"access,omitempty"`
 }
 
-// Access is what it takes to get at a client's session from outside. The post office keeps it in memory; it is in no journal, no log and
-// no answer.
+// Access is what it takes to get at a client's session from outside. The post office keeps it in memory; it is in no
+// journal, no log and no answer.
 type Access struct {
 	Dir     string `json:"dir,omitempty"`
 	Version string `json:"version,omitempty"` // of the client
@@ -71,16 +73,18 @@ const MaxContinues = 3
 type Briefing struct {
 	Agent Name  `json:"agent"` // the caller's name: NAME-2 while another live session holds NAME
 	State State `json:"state"`
-	// Items are messages that this session has not been told of, urgent ones first, then in order. At a start all that is unread
-	// is among them, later what wakes.
+	// Items are messages that this session has not been told of, urgent ones first, then in order. At a start all that
+	// is unread is among them, later what wakes.
 	Items  []Item `json:"items,omitempty"`
 	Unread int    `json:"unread"`        // in the whole mailbox
 	More   int    `json:"more,omitzero"` // messages that would have been told, but for the limit
-	// Cancel is an order to stop that has not been marked read. It is told before each tool, and counts as obeyed at the end of the turn.
+	// Cancel is an order to stop that has not been marked read. It is told before each tool, and counts as obeyed at
+	// the end of the turn.
 	Cancel *Item `json:"cancel,omitempty"`
 	// Continue says of a turn's end that the turn has to go on, because of Items.
 	Continue bool `json:"continue,omitzero"`
-	// GaveUp says that mail is left that would have kept the turn going, but has done so MaxContinues times in a row, or the turn is over.
+	// GaveUp says that mail is left that would have kept the turn going, but has done so MaxContinues times in a row,
+	// or the turn is over.
 	GaveUp bool `json:"gave_up,omitzero"`
 }
 

@@ -7,8 +7,8 @@ import (
 	"pennypost/internal/mail"
 )
 
-// Next returns whose turn it is among the holders of a role, which are in order of their names: the one behind last, in
-// a circle. With steady holders each gets the same number. It returns "" if there is none.
+// Next returns whose turn it is among the holders of a role, which are in order of their names: the one behind last,
+// in a circle. With steady holders each gets the same number. It returns "" if there is none.
 func Next(holders []mail.Name, last mail.Name) mail.Name {
 	if len(holders) == 0 {
 		return ""
@@ -20,8 +20,8 @@ func Next(holders []mail.Name, last mail.Name) mail.Name {
 	return holders[i%len(holders)]
 }
 
-// Descendants returns the agents below root, leaves first, so that a parent is cancelled after its children. A circle in
-// the tree is cut where it closes.
+// Descendants returns the agents below root, leaves first, so that a parent is cancelled after its children. A circle
+// in the tree is cut where it closes.
 func Descendants(root mail.Name, children func(mail.Name) []mail.Name) []mail.Name {
 	var out []mail.Name
 	seen := map[mail.Name]bool{root: true}
@@ -51,8 +51,8 @@ const SessionLapse = 3 * time.Minute
 // Heartbeat is how often at most a sign of life is journalled for an agent.
 const Heartbeat = time.Minute
 
-// SessionHeard reports whether a session was heard of so lately that it is too early to ask whether it still runs. It is a heartbeat short
-// of the lapse, because it is asked once a heartbeat.
+// SessionHeard reports whether a session was heard of so lately that it is too early to ask whether it still runs. It
+// is a heartbeat short of the lapse, because it is asked once a heartbeat.
 func SessionHeard(state mail.State, seen, now mail.Time) bool {
 	return state != mail.Gone && now.Sub(seen) < SessionLapse-Heartbeat
 }

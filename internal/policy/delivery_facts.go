@@ -6,8 +6,8 @@ import (
 	"pennypost/internal/mail"
 )
 
-// DeliveryFacts is what decides where a message stands with one recipient: the times of the latest receipts, zero for "not so", and what
-// is known of the recipient.
+// DeliveryFacts is what decides where a message stands with one recipient: the times of the latest receipts, zero for
+// "not so", and what is known of the recipient.
 type DeliveryFacts struct {
 	Archived, Read, Presented, Notified mail.Time
 	Expires                             mail.Time // zero: never
@@ -42,8 +42,8 @@ func Carries(tags []string, a mail.Address) bool {
 	return a == mail.ToAll || slices.Contains(tags, string(a))
 }
 
-// KeepsRoleMail reports whether an agent that was given mail for a role is still the one to read it. It is while it has the
-// role, also frozen; when it goes, or steps down, the mail finds another holder.
+// KeepsRoleMail reports whether an agent that was given mail for a role is still the one to read it. It is while it
+// has the role, also frozen; when it goes, or steps down, the mail finds another holder.
 func KeepsRoleMail(listed bool, state mail.State, roles []string, role string) bool {
 	return listed && state != mail.Gone && slices.Contains(roles, role)
 }

@@ -6,7 +6,8 @@ import (
 	"pennypost/internal/mail"
 )
 
-// TTL holds how long mail waits for its reader, by kind of address. A zero field means the default, a negative one "for ever".
+// TTL holds how long mail waits for its reader, by kind of address. A zero field means the default, a negative one
+// "for ever".
 type TTL struct {
 	Agent time.Duration // default 7 days
 	Tag   time.Duration // default 24 hours
@@ -46,9 +47,9 @@ func orDefault(d, def time.Duration) (time.Duration, bool) {
 	return d, true
 }
 
-// Expiry returns when m expires at an address, 0 if never. Time in which the recipient was frozen does not count for mail
-// addressed to it by name; freezes are its frozen spans in order, nil for other addresses. Once past, an expiry stays
-// past: a freeze that begins later does not bring the message back.
+// Expiry returns when m expires at an address, 0 if never. Time in which the recipient was frozen does not count for
+// mail addressed to it by name; freezes are its frozen spans in order, nil for other addresses. Once past, an expiry
+// stays past: a freeze that begins later does not bring the message back.
 func (t TTL) Expiry(m *mail.Message, a mail.Address, freezes []mail.Freeze) mail.Time {
 	life, ok := t.Life(m, a)
 	if !ok {

@@ -76,12 +76,12 @@ func (l Ladder) Allowed(rung []mail.Time, urgent bool, now mail.Time) mail.Time 
 	return max(now, rung[len(rung)-limit].Add(BudgetSpan))
 }
 
-// MayRing reports whether an agent in a state is to be rung. Who works looks when the turn ends; who was frozen is to stay so, and
-// its mail does not expire meanwhile; who is idle or gone does not look by itself.
+// MayRing reports whether an agent in a state is to be rung. Who works looks when the turn ends; who was frozen is to
+// stay so, and its mail does not expire meanwhile; who is idle or gone does not look by itself.
 func MayRing(s mail.State) bool { return s == mail.Idle || s == mail.Gone }
 
-// VainKey is the idempotency key of the message that tells the user of mail over which somebody sleeps. The end of a turn and the ringer of
-// doors may both find the same; by this key the user is told once.
+// VainKey is the idempotency key of the message that tells the user of mail over which somebody sleeps. The end of a
+// turn and the ringer of doors may both find the same; by this key the user is told once.
 func VainKey(who string, waiting []mail.ID) string {
 	sum := sha256.Sum256(fmt.Appendf(nil, "%q %q", who, waiting))
 	return "vain-" + hex.EncodeToString(sum[:])

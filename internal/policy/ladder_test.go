@@ -15,7 +15,8 @@ func TestLadder(t *testing.T) {
 	if own := (Ladder{Budget: 3}).WithDefaults(); own.Urgent != 3 {
 		t.Errorf("with a budget of 3, urgent mail may use %d more, want as many", own.Urgent)
 	}
-	for n, want := range map[int]time.Duration{0: time.Second, 1: time.Second, 2: 2 * time.Second, 9: 256 * time.Second, 10: 5 * time.Minute, 1 << 40: 5 * time.Minute} {
+	for n, want := range map[int]time.Duration{0: time.Second, 1: time.Second, 2: 2 * time.Second,
+		9: 256 * time.Second, 10: 5 * time.Minute, 1 << 40: 5 * time.Minute} {
 		if got := l.Retry(n); got != want {
 			t.Errorf("Retry(%d) = %v, want %v", n, got, want)
 		}
@@ -45,13 +46,15 @@ func TestLadderAllowed(t *testing.T) {
 		{[]mail.Time{at(0), at(10)}, false, 100, at(100)},
 	} {
 		if got := l.Allowed(c.rung, c.urgent, at(c.now)); got != c.want {
-			t.Errorf("rung at %v, urgent %v: at minute %d allowed at %v, want %v", c.rung, c.urgent, c.now, got, c.want)
+			t.Errorf("rung at %v, urgent %v: at minute %d allowed at %v, want %v", c.rung, c.urgent, c.now, got,
+				c.want)
 		}
 	}
 }
 
 func TestMayRing(t *testing.T) {
-	for s, want := range map[mail.State]bool{mail.Idle: true, mail.Gone: true, mail.Working: false, mail.Frozen: false} {
+	for s, want := range map[mail.State]bool{mail.Idle: true, mail.Gone: true, mail.Working: false,
+		mail.Frozen: false} {
 		if got := MayRing(s); got != want {
 			t.Errorf("MayRing(%s) = %v, want %v", s, got, want)
 		}

@@ -2,11 +2,11 @@ package policy
 
 import "time"
 
-// Limits are breakers against agents that write too much. A zero field means the default, a negative one "no limit". The person is
-// never limited, nor is what comes over a bridge or an import.
+// Limits are breakers against agents that write too much. A zero field means the default, a negative one "no limit".
+// The person is never limited, nor is what comes over a bridge or an import.
 type Limits struct {
-	// Exchanges is how many messages two agents may send to and fro within ExchangeWindow without a word of the person or a message
-	// about a task between: more is politeness, or a loop.
+	// Exchanges is how many messages two agents may send to and fro within ExchangeWindow without a word of the person
+	// or a message about a task between: more is politeness, or a loop.
 	Exchanges      int           // default 20
 	ExchangeWindow time.Duration // default 10 minutes
 	// RepeatWindow is how long the same text to the same agent is taken for the same message, which is not sent again.
@@ -85,8 +85,8 @@ type Exchange struct {
 	last  string      // who spoke last
 }
 
-// Turn notes that one of the two speaks, and reports whether they have answered each other too often. Several messages of one in a
-// row are one turn. One that is refused is not noted.
+// Turn notes that one of the two speaks, and reports whether they have answered each other too often. Several messages
+// of one in a row are one turn. One that is refused is not noted.
 func (x *Exchange) Turn(l Limits, from string, now time.Time) bool {
 	if l.Exchanges < 0 || x.last == from {
 		return true

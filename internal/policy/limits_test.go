@@ -13,7 +13,9 @@ func TestAllowance(t *testing.T) {
 		after time.Duration
 		ok    bool
 		wait  time.Duration
-	}{{0, true, 0}, {0, true, 0}, {0, true, 0}, {0, false, time.Second}, {400 * time.Millisecond, false, 600 * time.Millisecond}, {600 * time.Millisecond, true, 0}, {time.Hour, true, 0}, {0, true, 0}, {0, true, 0}, {0, false, time.Second}} {
+	}{{0, true, 0}, {0, true, 0}, {0, true, 0}, {0, false, time.Second},
+		{400 * time.Millisecond, false, 600 * time.Millisecond}, {600 * time.Millisecond, true, 0},
+		{time.Hour, true, 0}, {0, true, 0}, {0, true, 0}, {0, false, time.Second}} {
 		now = now.Add(c.after)
 		if ok, wait := a.Take(l, now); ok != c.ok || wait.Round(time.Millisecond) != c.wait {
 			t.Errorf("%d: Take = %v, %v, want %v, %v", i, ok, wait, c.ok, c.wait)

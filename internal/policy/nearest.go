@@ -8,9 +8,9 @@ import (
 	"pennypost/internal/mail"
 )
 
-// Nearest returns up to n of words that a person may have meant by word, the nearest first: those within an edit distance
-// of a third of its length (two at least), and those that contain it. Case does not count. A word of more than maxWord bytes is near to nothing:
-// comparing a megabyte with a roster would take minutes.
+// Nearest returns up to n of words that a person may have meant by word, the nearest first: those within an edit
+// distance of a third of its length (two at least), and those that contain it. Case does not count. A word of more
+// than maxWord bytes is near to nothing: comparing a megabyte with a roster would take minutes.
 func Nearest(word string, words []string, n int) []string {
 	if len(word) > maxWord {
 		return []string{}

@@ -21,20 +21,24 @@ func TestExpiry(t *testing.T) {
 		rules   TTL
 		want    mail.Time
 	}{
-		"agent":                  {to: "agent:a", want: h(7 * 24)},
-		"tag":                    {to: "project:x", want: h(24)},
-		"all":                    {to: "all", want: h(4)},
-		"role":                   {to: "role:x", want: 0},
-		"user":                   {to: "user", want: 0},
-		"orchestrator":           {to: "orchestrator", want: 0},
-		"explicit":               {to: "role:x", ttl: 3600, want: h(1)},
-		"rules":                  {to: "agent:a", rules: TTL{Agent: 24 * time.Hour}, want: h(24)},
-		"rules: never":           {to: "agent:a", rules: TTL{Agent: -1}, want: 0},
-		"frozen for ever":        {to: "agent:a", freezes: []mail.Freeze{{From: h(1)}}, want: 0},
-		"frozen before":          {to: "agent:a", ttl: 3600 * 10, freezes: []mail.Freeze{{From: h(-9), To: h(-5)}}, want: h(10)},
-		"frozen around sending":  {to: "agent:a", ttl: 3600 * 10, freezes: []mail.Freeze{{From: h(-9), To: h(5)}}, want: h(15)},
-		"frozen twice":           {to: "agent:a", ttl: 3600 * 10, freezes: []mail.Freeze{{From: h(1), To: h(2)}, {From: h(10), To: h(20)}}, want: h(21)},
-		"frozen when it is late": {to: "agent:a", ttl: 3600, freezes: []mail.Freeze{{From: h(1), To: h(2)}}, want: h(1)},
+		"agent":           {to: "agent:a", want: h(7 * 24)},
+		"tag":             {to: "project:x", want: h(24)},
+		"all":             {to: "all", want: h(4)},
+		"role":            {to: "role:x", want: 0},
+		"user":            {to: "user", want: 0},
+		"orchestrator":    {to: "orchestrator", want: 0},
+		"explicit":        {to: "role:x", ttl: 3600, want: h(1)},
+		"rules":           {to: "agent:a", rules: TTL{Agent: 24 * time.Hour}, want: h(24)},
+		"rules: never":    {to: "agent:a", rules: TTL{Agent: -1}, want: 0},
+		"frozen for ever": {to: "agent:a", freezes: []mail.Freeze{{From: h(1)}}, want: 0},
+		"frozen before": {to: "agent:a", ttl: 3600 * 10, freezes: []mail.Freeze{{From: h(-9), To: h(-5)}},
+			want: h(10)},
+		"frozen around sending": {to: "agent:a", ttl: 3600 * 10, freezes: []mail.Freeze{{From: h(-9), To: h(5)}},
+			want: h(15)},
+		"frozen twice": {to: "agent:a", ttl: 3600 * 10, freezes: []mail.Freeze{{From: h(1), To: h(2)},
+			{From: h(10), To: h(20)}}, want: h(21)},
+		"frozen when it is late": {to: "agent:a", ttl: 3600, freezes: []mail.Freeze{{From: h(1), To: h(2)}},
+			want: h(1)},
 	} {
 		m := &mail.Message{Sent: 1, TTLSeconds: c.ttl}
 		if got := c.rules.Expiry(m, c.to, c.freezes); got != c.want {
@@ -80,7 +84,8 @@ func TestWakes(t *testing.T) {
 		if got, want := Wakes(m, "agent:b", false), slices.Contains(recipients, typ); got != want {
 			t.Errorf("%s wakes its recipient: %v, want %v", typ, got, want)
 		}
-		if got, want := Wakes(m, "orchestrator", true), slices.Contains(orchestrators, typ) || slices.Contains(recipients, typ); got != want {
+		if got, want := Wakes(m, "orchestrator", true), slices.Contains(orchestrators, typ) ||
+			slices.Contains(recipients, typ); got != want {
 			t.Errorf("%s wakes the orchestrator: %v, want %v", typ, got, want)
 		}
 		if got, want := Wakes(m, "all", false), typ == mail.Cancel; got != want {
@@ -98,8 +103,8 @@ func TestWakes(t *testing.T) {
 	}
 }
 
-// TestTrim holds retention to the reading of seed 1 that docs/design.md gives: age first, then read messages older than a day,
-// then the oldest; exactly at a limit stays.
+// TestTrim holds retention to the reading of seed 1 that docs/design.md gives: age first, then read messages older
+// than a day, then the oldest; exactly at a limit stays.
 func TestTrim(t *testing.T) {
 	const day = 24 * time.Hour
 	now := mail.Time(1_000_000_000_000)
@@ -113,11 +118,13 @@ func TestTrim(t *testing.T) {
 		told  mail.Trimmed
 	}{
 		"nothing": {msgs: []Held{msg("a", 7*day, true)}, told: mail.Trimmed{Kept: 1}},
-		"age":     {msgs: []Held{msg("a", 7*day+time.Millisecond, false), msg("b", day, true)}, want: []mail.ID{"a"}, told: mail.Trimmed{Age: 1, Unread: 1, Kept: 1}},
+		"age": {msgs: []Held{msg("a", 7*day+time.Millisecond, false), msg("b", day, true)}, want: []mail.ID{"a"},
+			told: mail.Trimmed{Age: 1, Unread: 1, Kept: 1}},
 		"read and a day old go first, only as many as needed": {
 			rules: Retention{Count: 3},
-			msgs:  []Held{msg("a", 3*day, false), msg("b", 3*day, true), msg("c", 2*day, true), msg("d", time.Hour, true), msg("e", 0, false)},
-			want:  []mail.ID{"b", "c"}, told: mail.Trimmed{Read: 2, Kept: 3},
+			msgs: []Held{msg("a", 3*day, false), msg("b", 3*day, true), msg("c", 2*day, true),
+				msg("d", time.Hour, true), msg("e", 0, false)},
+			want: []mail.ID{"b", "c"}, told: mail.Trimmed{Read: 2, Kept: 3},
 		},
 		"then the oldest": {
 			rules: Retention{Count: 1},
@@ -133,7 +140,8 @@ func TestTrim(t *testing.T) {
 			msgs: []Held{{ID: "a", Sent: 1, Lives: true, Unread: true}, msg("b", 8*day, false)},
 			want: []mail.ID{"b"}, told: mail.Trimmed{Age: 1, Unread: 1, Kept: 1},
 		},
-		"no limits": {rules: Retention{Age: -1, Count: -1}, msgs: []Held{msg("a", 1000*day, true)}, told: mail.Trimmed{Kept: 1}},
+		"no limits": {rules: Retention{Age: -1, Count: -1}, msgs: []Held{msg("a", 1000*day, true)},
+			told: mail.Trimmed{Kept: 1}},
 	} {
 		ids, told := c.rules.Trim(c.msgs, now)
 		if diff := cmp.Diff(c.want, ids); diff != "" || told != c.told {
@@ -159,7 +167,8 @@ func TestNearest(t *testing.T) {
 	words := []string{"builder-1", "builder-2", "reviewer", "role:architect", "小克", "Mac CLI 小克"}
 	for word, want := range map[string][]string{
 		"bilder-1":                       {"builder-1", "builder-2"},
-		strings.Repeat("builder-1", 100): {}, "REVIEWR": {"reviewer"}, "architct": {"role:architect"}, "小刻": {"小克"}, "zzzzzz": {}, "": {},
+		strings.Repeat("builder-1", 100): {}, "REVIEWR": {"reviewer"}, "architct": {"role:architect"}, "小刻": {"小克"},
+		"zzzzzz": {}, "": {},
 	} {
 		if diff := cmp.Diff(want, Nearest(word, words, 2)); diff != "" && !(word == "" || word == "小刻") {
 			t.Errorf("Nearest(%q) (-want +got):\n%s", word, diff)
@@ -202,7 +211,8 @@ func TestKeepsRoleMail(t *testing.T) {
 		want   bool
 	}{
 		{true, mail.Working, []string{"a", "b"}, true}, {true, mail.Frozen, []string{"b"}, true},
-		{true, mail.Gone, []string{"b"}, false}, {true, mail.Idle, []string{"a"}, false}, {false, mail.Idle, []string{"b"}, false},
+		{true, mail.Gone, []string{"b"}, false}, {true, mail.Idle, []string{"a"}, false},
+		{false, mail.Idle, []string{"b"}, false},
 	} {
 		if got := KeepsRoleMail(c.listed, c.state, c.roles, "b"); got != c.want {
 			t.Errorf("KeepsRoleMail(%v, %s, %v) = %v, want %v", c.listed, c.state, c.roles, got, c.want)
@@ -218,7 +228,8 @@ func TestSessionLive(t *testing.T) {
 		silent  time.Duration
 		want    bool
 	}{
-		{mail.Idle, "s", 0, true}, {mail.Working, "s", SessionLapse - 1e6, true}, {mail.Idle, "s", SessionLapse, false},
+		{mail.Idle, "s", 0, true}, {mail.Working, "s", SessionLapse - 1e6, true},
+		{mail.Idle, "s", SessionLapse, false},
 		{mail.Gone, "s", 0, false}, {mail.Idle, "", 0, false}, {mail.Frozen, "s", 0, true},
 	} {
 		if got := SessionLive(c.state, c.session, 1, at(c.silent)); got != c.want {

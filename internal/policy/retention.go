@@ -21,18 +21,20 @@ const (
 
 // Held is what retention has to know of a message.
 type Held struct {
-	ID        mail.ID
-	Sent      mail.Time
-	Settled   bool // everybody it is for has read it, or can no longer: it goes before others
-	Unread    bool // somebody it was for has not read it, and is counted when it goes
-	Lives     bool // the person has not read it, or somebody else has not and its sender gave it a time of its own: age alone does not take it
+	ID      mail.ID
+	Sent    mail.Time
+	Settled bool // everybody it is for has read it, or can no longer: it goes before others
+	Unread  bool // somebody it was for has not read it, and is counted when it goes
+	// the person has not read it, or somebody else has not and its sender gave it a time of its own: age alone does
+	// not take it
+	Lives     bool
 	Unsettled bool // role mail that its holder has not read, or what the person put off: never let go
 }
 
 // Trim returns the messages that go, in order, and how many for which reason. msgs are in journal order.
 //
-// The two limits are independent. First everything over the age goes, but for what Lives; then, while there are more than Count, messages
-// that were read and are older than a day, oldest first; then the oldest of the rest.
+// The two limits are independent. First everything over the age goes, but for what Lives; then, while there are more
+// than Count, messages that were read and are older than a day, oldest first; then the oldest of the rest.
 func (r Retention) Trim(msgs []Held, now mail.Time) ([]mail.ID, mail.Trimmed) {
 	age, limitAge := orDefault(r.Age, DefaultAge)
 	t := trimmer{gone: make([]bool, len(msgs)), msgs: msgs}

@@ -220,7 +220,8 @@ func (n *nemesis) removed(r *rand.Rand) error {
 	return n.afterwards(r)
 }
 
-// tidy does what a person would do about the copies that were set aside before: repairs, and removes what is left of them.
+// tidy does what a person would do about the copies that were set aside before: repairs, and removes what is left of
+// them.
 func (n *nemesis) tidy(room string) {
 	if err := n.probe.do(context.Background(), http.MethodPost, "/rooms/"+room+"/repair", nil, nil); err != nil {
 		n.log("repair of %s: %v", room, err)
@@ -262,7 +263,8 @@ func (n *nemesis) linked(r *rand.Rand) error {
 	entries, _ := os.ReadDir(outside)
 	if string(text) != precious || len(entries) != 1 {
 		err = errors.Join(err,
-			fmt.Errorf("P10: behind a link in the bridged place %.100q was written, into %d files", text, len(entries)))
+			fmt.Errorf("P10: behind a link in the bridged place %.100q was written, into %d files", text,
+				len(entries)))
 	}
 	return errors.Join(err, readErr)
 }

@@ -50,7 +50,9 @@ func agentHTTP(era, url string, client *http.Client) (*agent, error) {
 func (a *agent) connect(era string, transport mcp.Transport) (err error) {
 	a.updated, a.progress = make(chan string, 100), make(chan string, 100)
 	client := mcp.NewClient(&mcp.Implementation{Name: "systemtest", Version: "1"}, &mcp.ClientOptions{
-		ResourceUpdatedHandler: func(_ context.Context, r *mcp.ResourceUpdatedNotificationRequest) { offer(a.updated, r.Params.URI) },
+		ResourceUpdatedHandler: func(_ context.Context, r *mcp.ResourceUpdatedNotificationRequest) {
+			offer(a.updated, r.Params.URI)
+		},
 		ProgressNotificationHandler: func(_ context.Context, r *mcp.ProgressNotificationClientRequest) {
 			offer(a.progress, r.Params.Message)
 		},

@@ -15,7 +15,8 @@ import (
 // racers is how many processes find no post office at the same time.
 const racers = 10
 
-// TestAutostartRace has ten processes, agents' MCP servers among them, start the post office at once. One does, and it serves all.
+// TestAutostartRace has ten processes, agents' MCP servers among them, start the post office at once. One does, and it
+// serves all.
 func TestAutostartRace(t *testing.T) {
 	t.Parallel()
 	for _, home := range []struct{ name, path string }{
@@ -72,7 +73,8 @@ func race(t *testing.T, o *office) {
 	}
 }
 
-// racer sends a message to the user from a process of its own: every third from an MCP server, the others from the command line.
+// racer sends a message to the user from a process of its own: every third from an MCP server, the others from the
+// command line.
 func (o *office) racer(t *testing.T, i int) (mail.Sent, error) {
 	name := fmt.Sprintf("racer-%d", i)
 	if i%3 > 0 {

@@ -56,8 +56,8 @@ func newPatient(t *testing.T) *patient {
 	return p
 }
 
-// TestBadInput puts what is wrong to the command line, HTTP and MCP. Each says what is wrong, with its right number; nothing is
-// stored; and the post office goes on.
+// TestBadInput puts what is wrong to the command line, HTTP and MCP. Each says what is wrong, with its right number;
+// nothing is stored; and the post office goes on.
 func TestBadInput(t *testing.T) {
 	t.Parallel()
 	p := newPatient(t)
@@ -86,7 +86,8 @@ func (p *patient) journal(t *testing.T) string {
 	return heartbeats.ReplaceAllString(string(text), "")
 }
 
-var heartbeats = regexp.MustCompile(`(?m)^\{"seq":\d+,"prev":"[^"]*","at":"[^"]*","agent":\{"name":"[^"]*"(,"session":"[^"]*")?\},"crc":"[^"]*"\}\n`)
+var heartbeats = regexp.MustCompile(
+	`(?m)^\{"seq":\d+,"prev":"[^"]*","at":"[^"]*","agent":\{"name":"[^"]*"(,"session":"[^"]*")?\},"crc":"[^"]*"\}\n`)
 
 func (p *patient) askCLI(t *testing.T, in badInput) {
 	t.Helper()
@@ -119,7 +120,8 @@ func (p *patient) askHTTP(t *testing.T, in badInput) {
 		Status int
 		Code   mail.Code
 	}](t, a.body)
-	if kind := a.header.Get("Content-Type"); kind != "application/problem+json" || problem.Status != in.status || problem.Code == "" {
+	if kind := a.header.Get("Content-Type"); kind != "application/problem+json" || problem.Status != in.status ||
+		problem.Code == "" {
 		t.Errorf("%s %.200s: %s %s", in.method, path, kind, a.body)
 	}
 	clear(t, "HTTP", problem.Detail, in.says)
@@ -146,7 +148,8 @@ func clear(t *testing.T, door, said, want string) {
 	if !regexp.MustCompile("(?is)" + want).MatchString(said) {
 		t.Errorf("%s says %.500q, want something like %q", door, said, want)
 	}
-	if inside := regexp.MustCompile(`goroutine \d|\.go:\d|runtime error|json: |jsontext: |Go (struct|value|type)|panic|mail\.[A-Z]|strconv\.`).FindString(said); inside != "" {
+	if inside := regexp.MustCompile(
+		`goroutine \d|\.go:\d|runtime error|json: |jsontext: |Go (struct|value|type)|panic|mail\.[A-Z]|strconv\.`).FindString(said); inside != "" {
 		t.Errorf("%s shows its inside, %q: %.500q", door, inside, said)
 	}
 }

@@ -82,7 +82,8 @@ func startOffice(b *testing.B) *benchOffice {
 func (o *benchOffice) command(args ...string) *exec.Cmd {
 	cmd := exec.Command(o.bin, args...)
 	for _, kv := range os.Environ() {
-		if name, _, _ := strings.Cut(kv, "="); !strings.HasPrefix(name, "PENNYPOST_") && !strings.HasPrefix(name, "CLAUDE") {
+		if name, _, _ := strings.Cut(kv, "="); !strings.HasPrefix(name, "PENNYPOST_") &&
+			!strings.HasPrefix(name, "CLAUDE") {
 			cmd.Env = append(cmd.Env, kv)
 		}
 	}
@@ -114,7 +115,8 @@ func (o *benchOffice) token(b *testing.B, agent string) string {
 // BenchmarkSendSocket is one durable send after the other over HTTP on the Unix socket.
 func BenchmarkSendSocket(b *testing.B) {
 	o := startOffice(b)
-	client := &http.Client{Transport: &http.Transport{DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
+	client := &http.Client{Transport: &http.Transport{DialContext: func(ctx context.Context, _, _ string) (net.Conn,
+		error) {
 		return new(net.Dialer).DialContext(ctx, "unix", filepath.Join(o.home, "pennypost.sock"))
 	}}}
 	defer client.CloseIdleConnections()
@@ -187,7 +189,8 @@ func BenchmarkCold(b *testing.B) {
 		o.output(b, "send", "--to", "bob", "--body", benchBody)
 	}
 	dir := b.TempDir()
-	if err := os.WriteFile(filepath.Join(dir, "hello.go"), []byte("package main\n\nfunc main() { println(\"hello\") }\n"), 0o600); err != nil {
+	if err := os.WriteFile(filepath.Join(dir, "hello.go"),
+		[]byte("package main\n\nfunc main() { println(\"hello\") }\n"), 0o600); err != nil {
 		b.Fatal(err)
 	}
 	hello := buildFor(b, dir, "hello", filepath.Join(dir, "hello.go"))

@@ -117,8 +117,8 @@ func (s *span) status(t *testing.T) mail.BridgeStatus {
 	return list[0]
 }
 
-// TestBridgeBeforeAnswer holds that a message and a mark are in the file when who sent or marked gets the answer, or a moment later: the answer
-// waits for slow files no longer than a tenth of a second, and a busy machine has such.
+// TestBridgeBeforeAnswer holds that a message and a mark are in the file when who sent or marked gets the answer, or a
+// moment later: the answer waits for slow files no longer than a tenth of a second, and a busy machine has such.
 func TestBridgeBeforeAnswer(t *testing.T) {
 	t.Parallel()
 	for _, f := range foreignBoxes() {
@@ -189,7 +189,8 @@ func outages() []outage {
 			return func() error { // away from the bridge, which makes that directory anew when nothing is there
 				away := s.dir + ".away"
 				there := func(path string) string { return away + strings.TrimPrefix(path, s.dir) }
-				return errors.Join(os.Rename(s.dir, away), os.Remove(there(inner)), os.Rename(there(inner+".away"), there(inner)), os.Rename(away, s.dir))
+				return errors.Join(os.Rename(s.dir, away), os.Remove(there(inner)),
+					os.Rename(there(inner+".away"), there(inner)), os.Rename(away, s.dir))
 			}
 		}},
 		{"the disk is full", func(t *testing.T, s *span) func() error {
@@ -223,8 +224,9 @@ func smallDisk(t *testing.T) (dir string) {
 	return dir
 }
 
-// TestBridgeOutage takes the files away under a bridge. Mail stands all the same; it is shown that the bridge fails; and when the files are
-// back, what was sent meanwhile is there, in order and once, also if the post office was killed in between.
+// TestBridgeOutage takes the files away under a bridge. Mail stands all the same; it is shown that the bridge fails;
+// and when the files are back, what was sent meanwhile is there, in order and once, also if the post office was killed
+// in between.
 func TestBridgeOutage(t *testing.T) {
 	t.Parallel()
 	for _, f := range foreignBoxes() {
@@ -249,7 +251,10 @@ func TestBridgeOutage(t *testing.T) {
 					s.looksFailing(t)
 				}
 				check(t, mend())
-				eventually(t, "the bridge works again", func() bool { st := s.status(t); return st.Failing == "" && st.Behind == 0 })
+				eventually(t, "the bridge works again", func() bool {
+					st := s.status(t)
+					return st.Failing == "" && st.Behind == 0
+				})
 				s.wantSent(t)
 				s.send(t)
 				s.inStep(t)

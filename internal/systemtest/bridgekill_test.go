@@ -24,7 +24,8 @@ import (
 type sharedBox struct {
 	foreignBox
 	dir string
-	// line is what the stranger appends, as the format of printf with the number of the line in it. Its ids begin with prefix.
+	// line is what the stranger appends, as the format of printf with the number of the line in it. Its ids begin with
+	// prefix.
 	line, prefix string
 }
 
@@ -37,7 +38,8 @@ func sharedBoxes() []*sharedBox {
 		},
 		{
 			foreignBox: all[1], prefix: "haak-",
-			line: `{"id":"haak-%d","sender":"theirs","recipient":"sink","timestamp":"` + now() + `","content":"haak-%d","thread":null,"ttl_hours":168,"read_by":[]}`,
+			line: `{"id":"haak-%d","sender":"theirs","recipient":"sink","timestamp":"` + now() +
+				`","content":"haak-%d","thread":null,"ttl_hours":168,"read_by":[]}`,
 		},
 	}
 }
@@ -62,9 +64,10 @@ func (b *sharedBox) path() string { return filepath.Join(b.dir, b.file) }
 // theirs reports whether the stranger wrote the message.
 func (b *sharedBox) theirs(id mail.ID) bool { return strings.HasPrefix(string(id), b.prefix) }
 
-// TestBridgeKill9 kills the post office again and again under senders that go on, while strangers append to the files of its bridges.
-// Afterwards what was acknowledged is in the room once; the room and each file have the same messages, each once; and what the room
-// brought into a file stands there in the room's order, as what strangers wrote into it stands in the room in the file's.
+// TestBridgeKill9 kills the post office again and again under senders that go on, while strangers append to the files
+// of its bridges. Afterwards what was acknowledged is in the room once; the room and each file have the same messages,
+// each once; and what the room brought into a file stands there in the room's order, as what strangers wrote into it
+// stands in the room in the file's.
 func TestBridgeKill9(t *testing.T) {
 	t.Parallel()
 	rounds := kills
@@ -100,8 +103,9 @@ func TestBridgeKill9(t *testing.T) {
 	}
 }
 
-// TestBridgeKill9Team is TestBridgeKill9 with a team of Claude Code, whose inboxes are rewritten under a lock for each message. The lock of a
-// writer that was killed under it is good for ten seconds, as with Claude Code, and so there are few kills.
+// TestBridgeKill9Team is TestBridgeKill9 with a team of Claude Code, whose inboxes are rewritten under a lock for each
+// message. The lock of a writer that was killed under it is good for ten seconds, as with Claude Code, and so there
+// are few kills.
 func TestBridgeKill9Team(t *testing.T) {
 	t.Parallel()
 	if testing.Short() {
@@ -112,7 +116,8 @@ func TestBridgeKill9Team(t *testing.T) {
 	o.must(t, "agents", "register", "sink")
 	dir := filepath.Join(o.root, "session-0a1b2c3d")
 	check(t, os.Mkdir(dir, 0o700))
-	check(t, os.WriteFile(filepath.Join(dir, "config.json"), []byte(`{"name":"session-0a1b2c3d","members":[{"name":"sink"}]}`), 0o600))
+	check(t, os.WriteFile(filepath.Join(dir, "config.json"),
+		[]byte(`{"name":"session-0a1b2c3d","members":[{"name":"sink"}]}`), 0o600))
 	o.must(t, "bridge", "add", "claudeteams", dir)
 	all := o.bridgeSenders(t)
 	o.killUnder(t, all, 4)
@@ -181,7 +186,8 @@ func (b *sharedBox) wantSame(t *testing.T, items []mail.Item) {
 		room = append(room, it.ID)
 	}
 	ours := func(id mail.ID) bool { return !b.theirs(id) }
-	if diff := cmp.Diff(slices.DeleteFunc(slices.Clone(room), b.theirs), slices.DeleteFunc(slices.Clone(there), b.theirs)); diff != "" {
+	if diff := cmp.Diff(slices.DeleteFunc(slices.Clone(room), b.theirs),
+		slices.DeleteFunc(slices.Clone(there), b.theirs)); diff != "" {
 		t.Errorf("what the room brought into %s (-room +file):\n%.3000s", b.file, diff)
 	}
 	theirs := slices.DeleteFunc(there, ours)
@@ -194,7 +200,8 @@ func (b *sharedBox) wantSame(t *testing.T, items []mail.Item) {
 	t.Logf("%s: %d messages, %d of the stranger's", b.file, len(room), len(theirs))
 }
 
-// bridgeSenders returns senders of every kind. They take their time: what they send has to be read again at each start.
+// bridgeSenders returns senders of every kind. They take their time: what they send has to be read again at each
+// start.
 func (o *office) bridgeSenders(t *testing.T) (all []*sender) {
 	t.Helper()
 	for i := range 8 {

@@ -13,21 +13,23 @@ import (
 	"pennypost/internal/mail"
 )
 
-// damaged is a post office whose journals are damaged, each room's in another way: a room is opened as a whole, so that one
-// start serves for hundreds of damages.
+// damaged is a post office whose journals are damaged, each room's in another way: a room is opened as a whole, so
+// that one start serves for hundreds of damages.
 type damaged struct {
 	*office
 	lines [][]byte // of the undamaged journal, with their ends
 }
 
-// newDamaged writes a journal and stops the post office. Its last two lines are one batch: an agent that nobody knew, and its message.
+// newDamaged writes a journal and stops the post office. Its last two lines are one batch: an agent that nobody knew,
+// and its message.
 func newDamaged(t *testing.T) *damaged {
 	t.Helper()
 	o := newOffice(t)
 	d := o.mustServe(t)
 	o.must(t, "agents", "register", "builder", "--room", "origin")
 	for i := range 4 {
-		o.must(t, "send", "--room", "origin", "--to", "builder", "--subject", fmt.Sprint("Subject ", i), "--body", fmt.Sprintf("Body %d: \"quoted\" 小克\nline", i))
+		o.must(t, "send", "--room", "origin", "--to", "builder", "--subject", fmt.Sprint("Subject ", i), "--body",
+			fmt.Sprintf("Body %d: \"quoted\" 小克\nline", i))
 	}
 	o.must(t, "send", "--room", "origin", "--as", "newcomer", "--to", "builder", "--body", "last")
 	if err := d.terminate(); err != nil {
@@ -71,7 +73,8 @@ func ids(t *testing.T, lines [][]byte) (out []mail.ID) {
 // there returns the messages of a room, but for what the post office itself tells the person about the damage.
 func there(t *testing.T, door *door, room string) (out []mail.ID) {
 	t.Helper()
-	for _, it := range fetch[mail.Page](t, door, http.StatusOK, http.MethodGet, "/api/v1/rooms/"+room+"/messages", "").Messages {
+	for _, it := range fetch[mail.Page](t, door, http.StatusOK, http.MethodGet, "/api/v1/rooms/"+room+"/messages",
+		"").Messages {
 		if it.From != mail.FromSystem {
 			out = append(out, it.ID)
 		}
@@ -82,11 +85,12 @@ func there(t *testing.T, door *door, room string) (out []mail.ID) {
 // sendInto sends a message and returns its id.
 func sendInto(t *testing.T, door *door, room string) mail.ID {
 	t.Helper()
-	return fetch[mail.Sent](t, door, http.StatusCreated, http.MethodPost, "/api/v1/rooms/"+room+"/messages", `{"to":"builder","body":"after the damage"}`).ID
+	return fetch[mail.Sent](t, door, http.StatusCreated, http.MethodPost, "/api/v1/rooms/"+room+"/messages",
+		`{"to":"builder","body":"after the damage"}`).ID
 }
 
-// TestCutAtEveryByte cuts the journal at every byte of its last batch. What was whole is there, the next send works, and both
-// are still there after another start.
+// TestCutAtEveryByte cuts the journal at every byte of its last batch. What was whole is there, the next send works,
+// and both are still there after another start.
 func TestCutAtEveryByte(t *testing.T) {
 	t.Parallel()
 	d := newDamaged(t)
@@ -102,7 +106,8 @@ func TestCutAtEveryByte(t *testing.T) {
 		whole := wholeLines(d.lines, cut)
 		got := there(t, door, room)
 		// A line that lacks nothing but its end was not acknowledged, and may stay or go.
-		if w := ids(t, d.lines[:whole]); !slices.Equal(got, w) && !(cut == len(text)-1 && slices.Equal(got, ids(t, d.lines))) {
+		if w := ids(t, d.lines[:whole]); !slices.Equal(got, w) &&
+			!(cut == len(text)-1 && slices.Equal(got, ids(t, d.lines))) {
 			t.Errorf("cut at %d of %d, in line %d: messages %v, want %v", cut, len(text), whole+1, got, w)
 		}
 		want[room] = append(got, sendInto(t, door, room))
@@ -115,7 +120,8 @@ func TestCutAtEveryByte(t *testing.T) {
 		if got := there(t, d.socket(""), room); !slices.Equal(got, w) {
 			t.Errorf("%s after another start: messages %v, want %v", room, got, w)
 		}
-		if st := fetch[mail.RoomStatus](t, d.socket(""), http.StatusOK, http.MethodGet, "/api/v1/rooms/"+room, ""); st.Rejected != 0 {
+		if st := fetch[mail.RoomStatus](t, d.socket(""), http.StatusOK, http.MethodGet, "/api/v1/rooms/"+room,
+			""); st.Rejected != 0 {
 			t.Errorf("%s: what was torn is still there, as a line that cannot be read", room)
 		}
 	}
@@ -132,8 +138,8 @@ func wholeLines(lines [][]byte, cut int) (n int) {
 	return n
 }
 
-// TestFlippedBit flips one bit in a line in the middle: at each of its bytes in a room of its own. The room opens with the
-// rest, verify says which line it is, and the line is preserved byte for byte.
+// TestFlippedBit flips one bit in a line in the middle: at each of its bytes in a room of its own. The room opens with
+// the rest, verify says which line it is, and the line is preserved byte for byte.
 func TestFlippedBit(t *testing.T) {
 	t.Parallel()
 	d := newDamaged(t)

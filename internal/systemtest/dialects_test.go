@@ -95,8 +95,9 @@ func (d *desks) connect(t *testing.T, era, path, token string) *agent {
 // at returns the path of an endpoint for an agent.
 func at(e dialect.Endpoint, agent string) string { return strings.ReplaceAll(e.Path, "{agent}", agent) }
 
-// TestDialectEndpoints holds that each endpoint offers its dialect's tools and prompts, all of them and no others, over HTTP and,
-// where that serves it, over stdio; that /mcp has the native ones only; and that an endpoint lets in whom it is for.
+// TestDialectEndpoints holds that each endpoint offers its dialect's tools and prompts, all of them and no others,
+// over HTTP and, where that serves it, over stdio; that /mcp has the native ones only; and that an endpoint lets in
+// whom it is for.
 func TestDialectEndpoints(t *testing.T) {
 	t.Parallel()
 	d := newDesks(t)
@@ -113,14 +114,16 @@ func TestDialectEndpoints(t *testing.T) {
 				if i > 0 {
 					return
 				}
-				if diff := cmp.Diff(want, d.mustAgent(t, eraStateless, "--dialect", dia.Name, "--as", "desk").offers(t)); diff != "" {
+				if diff := cmp.Diff(want, d.mustAgent(t, eraStateless, "--dialect", dia.Name, "--as",
+					"desk").offers(t)); diff != "" {
 					t.Errorf("over stdio (-want +got):\n%s", diff)
 				}
 			})
 		}
 	}
 	t.Run("/mcp", func(t *testing.T) {
-		want := []string{"list_agents", "mark_messages", "read_messages", "send_message", "set_presence", "wait_for_messages"}
+		want := []string{"list_agents", "mark_messages", "read_messages", "send_message", "set_presence",
+			"wait_for_messages"}
 		var got []string
 		for name := range d.connect(t, eraSessions, "/mcp", d.desk).offers(t) {
 			if tool, ok := strings.CutPrefix(name, "tool "); ok {
@@ -132,7 +135,8 @@ func TestDialectEndpoints(t *testing.T) {
 			t.Errorf("tools (-want +got):\n%s", diff)
 		}
 	})
-	if r := d.run("mcp", "--dialect", "nothing", "--as", "desk"); r.code != 3 || !strings.Contains(r.stderr, "superportia") {
+	if r := d.run("mcp", "--dialect", "nothing", "--as", "desk"); r.code != 3 ||
+		!strings.Contains(r.stderr, "superportia") {
 		t.Errorf("a dialect that nobody knows: %+v, want exit 3 and the dialects", r)
 	}
 }
@@ -157,8 +161,10 @@ func (d *desks) refuses(t *testing.T, e dialect.Endpoint) {
 		{"an agent at an address of nobody", "nobody", d.other, unknown},
 		{"the agent", "desk", d.desk, 200},
 	} {
-		for body, fields := range map[string][]string{initialize: nil, listTools: {"Mcp-Protocol-Version: 2026-07-28", "Mcp-Method: tools/list"}} {
-			a, err := d.daemon.door(c.token).do(http.MethodPost, at(e, c.agent), body, append(fields, "Accept: application/json, text/event-stream")...)
+		for body, fields := range map[string][]string{initialize: nil, listTools: {"Mcp-Protocol-Version: 2026-07-28",
+			"Mcp-Method: tools/list"}} {
+			a, err := d.daemon.door(c.token).do(http.MethodPost, at(e, c.agent), body,
+				append(fields, "Accept: application/json, text/event-stream")...)
 			if err != nil || a.status != c.want {
 				t.Errorf("%s at %s: %d %s, %v; want %d", c.name, at(e, c.agent), a.status, a.body, err, c.want)
 			}

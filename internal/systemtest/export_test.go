@@ -11,8 +11,8 @@ import (
 	"pennypost/internal/mail"
 )
 
-// TestExportImport carries a room to another post office, in both formats. Every message comes back equal, with what its readers
-// did, whether it was in the archive or not; and the second import of the same file changes nothing.
+// TestExportImport carries a room to another post office, in both formats. Every message comes back equal, with what
+// its readers did, whether it was in the archive or not; and the second import of the same file changes nothing.
 func TestExportImport(t *testing.T) {
 	t.Parallel()
 	for _, format := range []string{"jsonl", "json"} {
@@ -36,7 +36,8 @@ func TestExportImport(t *testing.T) {
 				t.Errorf("exported and imported (-exported +imported):\n%s", diff)
 			}
 			// From there on it is a room like any other.
-			to.must(t, "send", "--as", "builder", "--to", "user", "--reply-to", string(items[0].ID), "--body", "after the move")
+			to.must(t, "send", "--as", "builder", "--to", "user", "--reply-to", string(items[0].ID), "--body",
+				"after the move")
 			if p := ask[mail.Page](t, to, "history", "--thread", string(items[0].ID)); len(p.Messages) != 3 {
 				t.Errorf("the thread has %d messages after the move, want 3", len(p.Messages))
 			}
@@ -53,10 +54,13 @@ func fill(t *testing.T, o *office) {
 	t.Helper()
 	writeConfig(t, o, "[room.retention]\ncount = 3\n")
 	registerTwo(t, o)
-	first := ask[mail.Sent](t, o, "send", "--to", "builder", "--type", "task-assigned", "--subject", "Parser", "--body", "Write *it*.\n\n\t\"quoted\"\\ \u2028 \x01 👩‍🚀",
-		"--issue", "P-1", "--metadata", `{"z":1,"a":[1.50,{"x":null}],"big":12345678901234567890}`, "--doc", "docs/a.md@abc", "--doc", "b.md", "--ttl", "9h", "--urgent")
+	first := ask[mail.Sent](t, o, "send", "--to", "builder", "--type", "task-assigned", "--subject", "Parser",
+		"--body", "Write *it*.\n\n\t\"quoted\"\\ \u2028 \x01 👩‍🚀",
+		"--issue", "P-1", "--metadata", `{"z":1,"a":[1.50,{"x":null}],"big":12345678901234567890}`, "--doc",
+		"docs/a.md@abc", "--doc", "b.md", "--ttl", "9h", "--urgent")
 	o.must(t, "mark", "--as", "builder", string(first.ID), "--read")
-	o.must(t, "send", "--as", "builder", "--to", "user", "--type", "task-done", "--reply-to", string(first.ID), "--body", "done")
+	o.must(t, "send", "--as", "builder", "--to", "user", "--type", "task-done", "--reply-to", string(first.ID),
+		"--body", "done")
 	o.must(t, "mark", "--all", "--archived")
 	for i, to := range []string{"role:builder", "project:parser", "all", "小克 builder", "role:nobody"} {
 		o.must(t, "send", "--as", "小克 builder", "--to", to, "--body", fmt.Sprint("number ", i))
@@ -65,7 +69,8 @@ func fill(t *testing.T, o *office) {
 	if kept := ask[mail.Trimmed](t, o, "archive").Kept; kept >= 7 {
 		t.Fatalf("nothing went to the archive: %d kept", kept)
 	}
-	if found, err := filepath.Glob(filepath.Join(o.home, "rooms", "default", "archive", "*.jsonl")); err != nil || len(found) != 1 {
+	if found, err := filepath.Glob(filepath.Join(o.home, "rooms", "default", "archive", "*.jsonl")); err != nil ||
+		len(found) != 1 {
 		t.Fatalf("the archive is %v, %v", found, err)
 	}
 }
@@ -105,13 +110,15 @@ func TestImportRefused(t *testing.T) {
 		`{"id":"b","type":"custom","from":"agent:x","to":["somebody"],"body":"y","sent":"2026-01-01T00:00:00Z"}`,
 		`{"id":"b","type":"custom","from":"agent:x","to":["user"],"body":"y"}`,
 		`{"id":"","type":"custom","from":"agent:x","to":["user"],"body":"y","sent":"2026-01-01T00:00:00Z"}`,
-		`{"id":"b","type":"custom","from":"agent:x","to":["user"],"body":"` + strings.Repeat("y", 1<<20+1) + `","sent":"2026-01-01T00:00:00Z"}`,
+		`{"id":"b","type":"custom","from":"agent:x","to":["user"],"body":"` + strings.Repeat("y", 1<<20+1) +
+			`","sent":"2026-01-01T00:00:00Z"}`,
 		`{"id":"b","type":"custom","from":`,
 		`nonsense`,
 	} {
 		r := o.runWith(good+bad+"\n", nil, "import", "-")
 		if r.code != 2 && r.code != 5 || !strings.Contains(r.stderr, "2") {
-			t.Errorf("import of %.80s: exit %d, %q; want a refusal that names message or line 2", bad, r.code, r.stderr)
+			t.Errorf("import of %.80s: exit %d, %q; want a refusal that names message or line 2", bad, r.code,
+				r.stderr)
 		}
 	}
 	if r := o.run("import", filepath.Join(o.dir, "nothing")); r.code != 3 {

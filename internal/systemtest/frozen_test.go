@@ -24,13 +24,16 @@ func TestFrozen(t *testing.T) {
 	defer resume(d.cmd.Process.Pid)
 	var all sync.WaitGroup
 	for _, args := range [][]string{
-		{"send", "--to", "ann", "--body", "x", "--key", "k"}, {"inbox"}, {"history"}, {"agents"}, {"rooms"}, {"status"}, {"export"},
-		{"wait", "--timeout", "forever"}, {"wait", "--timeout", "5m"}, {"watch"}, {"watch", "--after", "0"}, {"mark", "--all", "--read"},
+		{"send", "--to", "ann", "--body", "x", "--key", "k"}, {"inbox"}, {"history"}, {"agents"}, {"rooms"},
+		{"status"}, {"export"},
+		{"wait", "--timeout", "forever"}, {"wait", "--timeout", "5m"}, {"watch"}, {"watch", "--after", "0"},
+		{"mark", "--all", "--read"},
 	} {
 		all.Go(func() {
 			began := time.Now()
 			r := o.run(args...)
-			if took := time.Since(began); r.code != 6 || took > answerWithin || !strings.Contains(r.stdout+r.stderr, "does not answer") {
+			if took := time.Since(began); r.code != 6 || took > answerWithin ||
+				!strings.Contains(r.stdout+r.stderr, "does not answer") {
 				t.Errorf("pennypost %q: exit %d after %v, want 6\n%s%s", args, r.code, took, r.stdout, r.stderr)
 			}
 		})

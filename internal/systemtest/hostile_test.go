@@ -44,10 +44,12 @@ func (blankLines) Read(p []byte) (int, error) {
 
 // hugeDraft reads a message of about 100 MB.
 func hugeDraft() io.Reader {
-	return io.MultiReader(strings.NewReader(`{"to":"builder","body":"`+marker), io.LimitReader(repeated('x'), huge), strings.NewReader(`"}`))
+	return io.MultiReader(strings.NewReader(`{"to":"builder","body":"`+marker), io.LimitReader(repeated('x'), huge),
+		strings.NewReader(`"}`))
 }
 
-// TestHugeRequests sends 100 MB through every door. Each refuses it in words, and the post office neither stores nor remembers it.
+// TestHugeRequests sends 100 MB through every door. Each refuses it in words, and the post office neither stores nor
+// remembers it.
 func TestHugeRequests(t *testing.T) {
 	t.Parallel()
 	p := newPatient(t)
@@ -55,7 +57,8 @@ func TestHugeRequests(t *testing.T) {
 	for _, path := range []string{room + "/messages", room + "/agents", room + "/marks", "/mcp"} {
 		for _, chunked := range []bool{true, false} {
 			status, text := p.postHuge(t, path, chunked, hugeDraft())
-			if status != http.StatusRequestEntityTooLarge || !strings.Contains(text, "large") && !strings.Contains(text, "exceeds") {
+			if status != http.StatusRequestEntityTooLarge || !strings.Contains(text, "large") &&
+				!strings.Contains(text, "exceeds") {
 				t.Errorf("100 MB to %s (chunked %v): %d %s, want 413 and why", path, chunked, status, text)
 			}
 		}
@@ -67,7 +70,8 @@ func TestHugeRequests(t *testing.T) {
 	if kb := p.peak(t); kb > hugeMemory {
 		t.Errorf("the post office has needed %d kB of memory, more than %d", kb, hugeMemory)
 	}
-	if status, text := p.postHuge(t, room+"/import", true, io.LimitReader(blankLines{}, huge)); status != http.StatusRequestEntityTooLarge {
+	if status, text := p.postHuge(t, room+"/import", true,
+		io.LimitReader(blankLines{}, huge)); status != http.StatusRequestEntityTooLarge {
 		t.Errorf("an import of 100 MB: %d %s, want 413", status, text)
 	}
 	if after := p.journal(t); after != before {
@@ -76,7 +80,8 @@ func TestHugeRequests(t *testing.T) {
 	p.unharmed(t)
 }
 
-// postHuge sends 100 MB and reads the answer meanwhile, as long as the far end takes it: it comes before the connection breaks.
+// postHuge sends 100 MB and reads the answer meanwhile, as long as the far end takes it: it comes before the
+// connection breaks.
 func (p *patient) postHuge(t *testing.T, path string, chunked bool, body io.Reader) (status int, text string) {
 	t.Helper()
 	req, err := http.NewRequest(http.MethodPost, p.door.base+path, body)
@@ -123,8 +128,8 @@ func (p *patient) peak(t *testing.T) int {
 	return kb
 }
 
-// TestHostileStdio writes to "pennypost mcp" what is no message of MCP, a line of 100 MB among it. Each gets an error for an answer,
-// and the session goes on.
+// TestHostileStdio writes to "pennypost mcp" what is no message of MCP, a line of 100 MB among it. Each gets an error
+// for an answer, and the session goes on.
 func TestHostileStdio(t *testing.T) {
 	t.Parallel()
 	o := newOffice(t)
@@ -142,9 +147,14 @@ func TestHostileStdio(t *testing.T) {
 		{"another protocol", strings.NewReader(`{"jsonrpc":"1.0","id":7,"method":"ping"}`)},
 		{"NUL", strings.NewReader("{\"jsonrpc\":\"2.0\",\"id\":7,\"method\":\"pi\x00ng\"}")},
 		{"unknown method", strings.NewReader(`{"jsonrpc":"2.0","id":7,"method":"nothing"}`)},
-		{"unknown tool", strings.NewReader(`{"jsonrpc":"2.0","id":7,"method":"tools/call","params":{"name":"rm","arguments":{}}}`)},
-		{"100 MB", io.MultiReader(strings.NewReader(`{"jsonrpc":"2.0","id":7,"method":"tools/call","params":{"name":"send_message","arguments":`), hugeDraft(), strings.NewReader(`}}`))},
-		{"not UTF-8", strings.NewReader(`{"jsonrpc":"2.0","id":7,"method":"tools/call","params":{"name":"send_message","arguments":{"to":"user","body":"` + marker + "\xff\xfe" + `"}}}`)},
+		{"unknown tool", strings.NewReader(
+			`{"jsonrpc":"2.0","id":7,"method":"tools/call","params":{"name":"rm","arguments":{}}}`)},
+		{"100 MB", io.MultiReader(
+			strings.NewReader(
+				`{"jsonrpc":"2.0","id":7,"method":"tools/call","params":{"name":"send_message","arguments":`),
+			hugeDraft(), strings.NewReader(`}}`))},
+		{"not UTF-8", strings.NewReader(
+			`{"jsonrpc":"2.0","id":7,"method":"tools/call","params":{"name":"send_message","arguments":{"to":"user","body":"` + marker + "\xff\xfe" + `"}}}`)},
 	} {
 		if answer := s.ask(t, bad.line); answer.Error == nil && !answer.Result.IsError {
 			t.Errorf("%s: answered with %s, want an error", bad.name, answer.raw)

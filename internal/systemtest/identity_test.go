@@ -36,12 +36,13 @@ func TestOneNameManySessions(t *testing.T) {
 	}
 }
 
-// TestSessionNamesItself holds that an agent that was given no name gets one from its client and directory, never the user's, and that
-// its next session has it again.
+// TestSessionNamesItself holds that an agent that was given no name gets one from its client and directory, never the
+// user's, and that its next session has it again.
 func TestSessionNamesItself(t *testing.T) {
 	t.Parallel()
 	o := newOffice(t)
-	for variable, want := range map[string]string{"CLAUDECODE=1": "claude-work", "CODEX_THREAD_ID=x": "codex-work", "GEMINI_CLI=1": "gemini-work", "X=": "agent-work", "PENNYPOST_AGENT=小克": "小克"} {
+	for variable, want := range map[string]string{"CLAUDECODE=1": "claude-work", "CODEX_THREAD_ID=x": "codex-work",
+		"GEMINI_CLI=1": "gemini-work", "X=": "agent-work", "PENNYPOST_AGENT=小克": "小克"} {
 		o.env = []string{variable}
 		for range 2 {
 			a, err := o.agent(eraSessions)

@@ -14,8 +14,8 @@ import (
 	"pennypost/internal/mail"
 )
 
-// TestHomeOfVersion1 opens a home that the version before the chained journal (c022e87) wrote: what was unread is, what was read is not,
-// the archive is there, and the token opens its mailbox. It goes on, and nothing is missing.
+// TestHomeOfVersion1 opens a home that the version before the chained journal (c022e87) wrote: what was unread is,
+// what was read is not, the archive is there, and the token opens its mailbox. It goes on, and nothing is missing.
 func TestHomeOfVersion1(t *testing.T) {
 	t.Parallel()
 	const token = "pp.bGFi.3OSIC6462FPJZT4W6PGHSZEV73" // of builder
@@ -36,10 +36,12 @@ func TestHomeOfVersion1(t *testing.T) {
 		if !slices.Equal(got, want) {
 			t.Errorf("start %d: builder's unread mail is %q, want %q", round, got, want)
 		}
-		if got := bodies(ask[mail.Page](t, o, "inbox", "--room", "lab")); !slices.Equal(got, []string{"to the person"}) {
+		if got := bodies(ask[mail.Page](t, o, "inbox", "--room", "lab")); !slices.Equal(got,
+			[]string{"to the person"}) {
 			t.Errorf("start %d: the person's unread mail is %q", round, got)
 		}
-		if got := bodies(ask[mail.Page](t, o, "history", "--room", "lab", "--archive")); !slices.Contains(got, "long ago") || !slices.Contains(got, "was read") {
+		if got := bodies(ask[mail.Page](t, o, "history", "--room", "lab", "--archive")); !slices.Contains(got,
+			"long ago") || !slices.Contains(got, "was read") {
 			t.Errorf("start %d: history and archive have %q", round, got)
 		}
 		if r := o.run("verify", "--room", "lab"); r.code != 0 {
@@ -54,8 +56,9 @@ func TestHomeOfVersion1(t *testing.T) {
 	}
 }
 
-// TestChangedWhileOpen does to the files of a running post office what people and programs do, and sends three messages: what is
-// acknowledged is there after a restart, the person is told, and a file that took the journal's place is kept.
+// TestChangedWhileOpen does to the files of a running post office what people and programs do, and sends three
+// messages: what is acknowledged is there after a restart, the person is told, and a file that took the journal's
+// place is kept.
 func TestChangedWhileOpen(t *testing.T) {
 	t.Parallel()
 	for name, do := range map[string]func(o *office, path string) error{
@@ -76,10 +79,12 @@ func TestChangedWhileOpen(t *testing.T) {
 			o := newOffice(t)
 			d := o.mustServe(t, loopback)
 			door := d.door(o.operator(t))
-			fetch[mail.Agent](t, door, http.StatusOK, http.MethodPost, "/api/v1/rooms/lab/agents", `{"name":"builder"}`)
+			fetch[mail.Agent](t, door, http.StatusOK, http.MethodPost, "/api/v1/rooms/lab/agents",
+				`{"name":"builder"}`)
 			var want []mail.ID
 			send := func(body string) {
-				sent := fetch[mail.Sent](t, door, http.StatusCreated, http.MethodPost, "/api/v1/rooms/lab/messages", `{"to":"builder","body":"`+body+`"}`)
+				sent := fetch[mail.Sent](t, door, http.StatusCreated, http.MethodPost, "/api/v1/rooms/lab/messages",
+					`{"to":"builder","body":"`+body+`"}`)
 				want = append(want, sent.ID)
 			}
 			send("before 1")
@@ -116,8 +121,8 @@ func TestChangedWhileOpen(t *testing.T) {
 	}
 }
 
-// TestVerifyNamesAbsences damages journals of a stopped post office as an editor, a bad disk or a backup does: verify of today's
-// predecessor said "0 problems" to each.
+// TestVerifyNamesAbsences damages journals of a stopped post office as an editor, a bad disk or a backup does: verify
+// of today's predecessor said "0 problems" to each.
 func TestVerifyNamesAbsences(t *testing.T) {
 	t.Parallel()
 	d := newDamaged(t)
@@ -148,7 +153,8 @@ func TestVerifyNamesAbsences(t *testing.T) {
 		if r.code != 1 || !strings.Contains(r.stdout, " missing, ") || !strings.Contains(r.stdout, ", from ") {
 			t.Errorf("%s: verify: %+v, want exit 1 and what is missing", room, r)
 		}
-		sent := fetch[mail.Sent](t, d.socket(""), http.StatusCreated, http.MethodPost, "/api/v1/rooms/"+room+"/messages", `{"to":"user","body":"goes on"}`)
+		sent := fetch[mail.Sent](t, d.socket(""), http.StatusCreated, http.MethodPost, "/api/v1/rooms/"+room+
+			"/messages", `{"to":"user","body":"goes on"}`)
 		if int(sent.Seq) <= len(d.lines) {
 			t.Errorf("%s goes on at %d, and %d had been given", room, sent.Seq, len(d.lines))
 		}
@@ -156,7 +162,8 @@ func TestVerifyNamesAbsences(t *testing.T) {
 	if got := there(t, d.socket(""), "reversed"); len(got) != 1 {
 		t.Errorf("of the reversed journal %d messages can be read; this test is made for one", len(got))
 	}
-	if r := d.run("verify", "--room", "reversed", "--repair"); r.code != 0 || !strings.Contains(r.stdout, "Put back 6 lines.") {
+	if r := d.run("verify", "--room", "reversed", "--repair"); r.code != 0 ||
+		!strings.Contains(r.stdout, "Put back 6 lines.") {
 		t.Errorf("verify --repair of the reversed journal: %+v", r)
 	}
 	if got, want := there(t, d.socket(""), "reversed"), ids(t, d.lines); !slices.Equal(got, want) {

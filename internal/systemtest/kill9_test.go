@@ -25,8 +25,9 @@ const (
 	hotMessages = 2000
 )
 
-// TestKill9 kills the post office again and again under senders that go on. Afterwards every message that was acknowledged is
-// there once, with the id that was told; no other is there twice; and each sender's messages stand in the order in which they were sent.
+// TestKill9 kills the post office again and again under senders that go on. Afterwards every message that was
+// acknowledged is there once, with the id that was told; no other is there twice; and each sender's messages stand in
+// the order in which they were sent.
 func TestKill9(t *testing.T) {
 	t.Parallel()
 	o := newOffice(t)
@@ -86,8 +87,8 @@ func (o *office) restart(t *testing.T, round int) {
 	}
 }
 
-// killDaemon kills the post office, whoever started it, and waits until it is gone: a process that dies accepts connections
-// for a moment.
+// killDaemon kills the post office, whoever started it, and waits until it is gone: a process that dies accepts
+// connections for a moment.
 func (o *office) killDaemon(t *testing.T) {
 	t.Helper()
 	pid := ask[struct{ PID int }](t, o, "status").PID
@@ -101,7 +102,8 @@ func (o *office) killDaemon(t *testing.T) {
 type sender struct {
 	id   string
 	send func(body, key string) (mail.ID, error)
-	// keyed senders send a message again, with the same key, until it is acknowledged. The others go on with the next one.
+	// keyed senders send a message again, with the same key, until it is acknowledged. The others go on with the next
+	// one.
 	keyed bool
 
 	// Owned by the goroutine that runs it, until it has ended.

@@ -37,8 +37,8 @@ func (m *mcpDoor) connect(t *testing.T, era, token string) *agent {
 	return a
 }
 
-// TestMCPDay is an agent's day over streamable HTTP and over stdio: it reads, marks, writes, waits with signs of life, and is told of
-// what changes in its mailbox.
+// TestMCPDay is an agent's day over streamable HTTP and over stdio: it reads, marks, writes, waits with signs of life,
+// and is told of what changes in its mailbox.
 func TestMCPDay(t *testing.T) {
 	t.Parallel()
 	for _, era := range eras() {
@@ -60,13 +60,15 @@ func (m *mcpDoor) day(t *testing.T, a *agent) {
 		t.Errorf("the agent is %q", got)
 	}
 	task := ask[mail.Sent](t, m.office, "send", "--to", "小克 builder", "--type", "task-assigned", "--body", "Write it.")
-	if got, end := a.read(t, "read_messages", nil); len(got) != 1 || got[0].ID != task.ID || got[0].Body != "Write it." {
+	if got, end := a.read(t, "read_messages", nil); len(got) != 1 || got[0].ID != task.ID ||
+		got[0].Body != "Write it." {
 		t.Fatalf("read_messages: %+v %s, want %s", got, end, task.ID)
 	}
 	m.wantState(t, task.ID, mail.Presented)
 	must[any](t, a, "mark_messages", map[string]any{"ids": []mail.ID{task.ID}})
 	m.wantState(t, task.ID, mail.Read)
-	done := must[mail.Sent](t, a, "send_message", map[string]any{"to": []string{"user"}, "type": "task-done", "body": "Done.", "reply_to": task.ID})
+	done := must[mail.Sent](t, a, "send_message", map[string]any{"to": []string{"user"}, "type": "task-done",
+		"body": "Done.", "reply_to": task.ID})
 	inbox := ask[mail.Page](t, m.office, "inbox").Messages
 	if len(inbox) != 1 || inbox[0].ID != done.ID || inbox[0].From != "agent:小克 builder" || inbox[0].Thread != task.ID {
 		t.Errorf("the user's inbox: %+v", inbox)
@@ -86,7 +88,8 @@ func (m *mcpDoor) wantState(t *testing.T, id mail.ID, want mail.DeliveryState) {
 // waits blocks in wait_for_messages. The client hears that the call lives, and then gets the message.
 func (m *mcpDoor) waits(t *testing.T, a *agent) {
 	t.Helper()
-	params := &mcp.CallToolParams{Name: "wait_for_messages", Arguments: map[string]any{"timeout_seconds": 30, "types": []string{"answer"}}}
+	params := &mcp.CallToolParams{Name: "wait_for_messages", Arguments: map[string]any{"timeout_seconds": 30,
+		"types": []string{"answer"}}}
 	params.SetProgressToken("p")
 	type outcome struct {
 		text string
@@ -110,7 +113,9 @@ func (m *mcpDoor) waits(t *testing.T, a *agent) {
 	if o.err != nil || !strings.Contains(o.text, string(answer.ID)) || strings.Contains(o.text, "not an answer") {
 		t.Errorf("the wait ended with %+v, want %s", o, answer.ID)
 	}
-	if text, err := a.call(context.Background(), "wait_for_messages", map[string]any{"timeout_seconds": 0.2, "types": []string{"cancel"}}); err != nil || !strings.Contains(text, "No mail came") {
+	if text, err := a.call(context.Background(), "wait_for_messages",
+		map[string]any{"timeout_seconds": 0.2, "types": []string{"cancel"}}); err != nil ||
+		!strings.Contains(text, "No mail came") {
 		t.Errorf("a wait for what does not come: %s, %v", text, err)
 	}
 }
@@ -160,7 +165,8 @@ const (
 
 // post sends a request of MCP.
 func (m *mcpDoor) post(token, query, body string, fields ...string) (answer, error) {
-	return m.daemon.door(token).do(http.MethodPost, "/mcp"+query, body, append(fields, "Accept: application/json, text/event-stream")...)
+	return m.daemon.door(token).do(http.MethodPost, "/mcp"+query, body,
+		append(fields, "Accept: application/json, text/event-stream")...)
 }
 
 // mcpCaller is somebody who calls /mcp.
@@ -192,12 +198,14 @@ func (m *mcpDoor) callers() []mcpCaller {
 	}
 }
 
-// TestMCPCredentials holds that /mcp believes nobody without a credential, and lets nobody into the session of another.
+// TestMCPCredentials holds that /mcp believes nobody without a credential, and lets nobody into the session of
+// another.
 func TestMCPCredentials(t *testing.T) {
 	t.Parallel()
 	m := newMCPDoor(t)
 	for _, c := range m.callers() {
-		for body, fields := range map[string][]string{initialize: nil, listTools: {"Mcp-Protocol-Version: 2026-07-28", "Mcp-Method: tools/list"}} {
+		for body, fields := range map[string][]string{initialize: nil, listTools: {"Mcp-Protocol-Version: 2026-07-28",
+			"Mcp-Method: tools/list"}} {
 			a, err := m.post(c.token, c.query, body, append(fields, c.fields...)...)
 			if err != nil || a.status != c.status {
 				t.Errorf("%s, %.60s…: %d %s, %v; want %d", c.name, body, a.status, a.body, err, c.status)
@@ -212,7 +220,8 @@ func TestMCPCredentials(t *testing.T) {
 	if a, err := m.post(m.token, "", initialize); err != nil || a.status != 401 {
 		t.Errorf("the token of an agent that was retired: %d %s, %v", a.status, a.body, err)
 	}
-	if found, err := grep(m.home, m.token); err != nil || len(found) > 0 || strings.Contains(m.daemon.log.String(), m.token) {
+	if found, err := grep(m.home, m.token); err != nil || len(found) > 0 ||
+		strings.Contains(m.daemon.log.String(), m.token) {
 		t.Errorf("the token stands in %q or in the log, %v", found, err)
 	}
 }
@@ -221,7 +230,8 @@ func TestMCPCredentials(t *testing.T) {
 func TestMCPMalformed(t *testing.T) {
 	t.Parallel()
 	m := newMCPDoor(t)
-	for _, body := range []string{"", "hello", `{"jsonrpc":"2.0","id":1,"method":`, `[]`, `7`, "{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"\xff\"}"} {
+	for _, body := range []string{"", "hello", `{"jsonrpc":"2.0","id":1,"method":`, `[]`, `7`,
+		"{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"\xff\"}"} {
 		a, err := m.post(m.token, "", body)
 		if err != nil || a.status != 400 || !strings.Contains(a.body, `"error"`) {
 			t.Errorf("%q for a request: %d %s, %v; want 400 and an error", body, a.status, a.body, err)

@@ -15,7 +15,8 @@ import (
 	"time"
 )
 
-// patience bounds everything that is expected to happen at once. It is long, because the machine may be busy with other tests.
+// patience bounds everything that is expected to happen at once. It is long, because the machine may be busy with
+// other tests.
 const patience = 30 * time.Second
 
 // office is one post office under test: its data directory, and the environment that its processes get.
@@ -64,9 +65,9 @@ func (o *office) clear() {
 	os.RemoveAll(o.root)
 }
 
-// environ returns the whole environment of a process of this office. Of the environment of the test only the path is left:
-// it may itself run inside an agent client. For the same reason the post office looks at the process that calls and not at
-// its ancestors, unless a test says otherwise.
+// environ returns the whole environment of a process of this office. Of the environment of the test only the path is
+// left: it may itself run inside an agent client. For the same reason the post office looks at the process that calls
+// and not at its ancestors, unless a test says otherwise.
 func (o *office) environ(more ...string) []string {
 	env := []string{
 		"PATH=" + filepath.Dir(binary) + string(os.PathListSeparator) + os.Getenv("PATH"),

@@ -31,7 +31,8 @@ func (o *office) page(t *testing.T) *page {
 	if err != nil {
 		t.Fatal(err)
 	}
-	transport := &http.Transport{DialContext: func(ctx context.Context, network, _ string) (net.Conn, error) { // as browsers do
+	// as browsers do
+	transport := &http.Transport{DialContext: func(ctx context.Context, network, _ string) (net.Conn, error) {
 		return new(net.Dialer).DialContext(ctx, network, net.JoinHostPort("127.0.0.1", link.Port()))
 	}}
 	t.Cleanup(transport.CloseIdleConnections)
@@ -77,7 +78,8 @@ func TestPagesOfHaak(t *testing.T) {
 	}
 	o.must(t, "bridge", "add", "haak", dir)
 	o.must(t, "agents", "register", "builder", "--tag", "project:inscription", "--tag", "concern:governance")
-	o.must(t, "--as", "builder", "send", "--to", "project:inscription", "--subject", "Stones", "--body", "Two are read.")
+	o.must(t, "--as", "builder", "send", "--to", "project:inscription", "--subject", "Stones", "--body",
+		"Two are read.")
 	o.must(t, "send", "--to", "builder", "--subject", "And the third?", "--body", "Which is it?")
 	p := o.page(t)
 
@@ -106,7 +108,8 @@ func TestPagesOfHaak(t *testing.T) {
 			}
 		}
 		p.post("/@default/send", url.Values{"to": {"project:inscription"}, "body": {"The third is a forgery."}})
-		if channel := p.get("/@default/channels/project:inscription"); !strings.Contains(channel, "Two are read.") || !strings.Contains(channel, "The third is a forgery.") {
+		if channel := p.get("/@default/channels/project:inscription"); !strings.Contains(channel, "Two are read.") ||
+			!strings.Contains(channel, "The third is a forgery.") {
 			t.Error("the channel does not show what was said in it")
 		}
 		file, err := os.ReadFile(filepath.Join(dir, "data", "agent-mailbox.jsonl"))
@@ -115,7 +118,8 @@ func TestPagesOfHaak(t *testing.T) {
 		}
 		lines := strings.Split(strings.TrimSpace(string(file)), "\n")
 		var last struct{ Recipient, From, Body string }
-		if err := json.Unmarshal([]byte(lines[len(lines)-1]), &last); err != nil || last.Recipient != "project:inscription" {
+		if err := json.Unmarshal([]byte(lines[len(lines)-1]), &last); err != nil ||
+			last.Recipient != "project:inscription" {
 			t.Errorf("the last line of HAAK's file is %s (%v)", lines[len(lines)-1], err)
 		}
 	})

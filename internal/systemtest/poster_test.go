@@ -14,7 +14,8 @@ import (
 	"pennypost/internal/mail"
 )
 
-// A session that bypasses permission prompts is not written to by the post office; its own child is, and leaves with it.
+// A session that bypasses permission prompts is not written to by the post office; its own child is, and leaves with
+// it.
 func TestPoster(t *testing.T) {
 	if runtime.GOOS == "windows" {
 		t.Skip("Claude Code has a named pipe there")
@@ -43,10 +44,12 @@ func TestPoster(t *testing.T) {
 			c.Close()
 		}
 	}()
-	env := []string{"CLAUDE_CODE_SESSION_ID=s1", "CLAUDE_CODE_MESSAGING_SOCKET=" + inbox, "CLAUDE_CODE_MESSAGING_TOKEN=0123456789abcdef", "CLAUDE_CONFIG_DIR=" + dir}
+	env := []string{"CLAUDE_CODE_SESSION_ID=s1", "CLAUDE_CODE_MESSAGING_SOCKET=" + inbox,
+		"CLAUDE_CODE_MESSAGING_TOKEN=0123456789abcdef", "CLAUDE_CONFIG_DIR=" + dir}
 	hook := func(event string) {
 		t.Helper()
-		stdin := `{"session_id":"s1","permission_mode":"bypassPermissions","cwd":"` + o.dir + `","hook_event_name":"` + event + `"}`
+		stdin := `{"session_id":"s1","permission_mode":"bypassPermissions","cwd":"` + o.dir + `","hook_event_name":"` +
+			event + `"}`
 		if r := o.runWith(stdin, env, "hook", "claude", event); r.code != 0 {
 			t.Fatalf("%s: %+v", event, r)
 		}
@@ -68,7 +71,8 @@ func TestPoster(t *testing.T) {
 	asked := ask[mail.Sent](t, o, "send", "--to", me, "--type", "question", "--body", "SECRET BODY")
 	select {
 	case text := <-told:
-		if !strings.Contains(text, "0123456789abcdef") || !strings.Contains(text, "1 unread in room") || strings.Contains(text, "SECRET") || strings.Contains(text, "from-mode") {
+		if !strings.Contains(text, "0123456789abcdef") || !strings.Contains(text, "1 unread in room") ||
+			strings.Contains(text, "SECRET") || strings.Contains(text, "from-mode") {
 			t.Errorf("the session got %s", text)
 		}
 	case <-time.After(30 * time.Second):

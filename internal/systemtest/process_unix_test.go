@@ -22,8 +22,8 @@ func (p process) kill() { _ = killProcess(p.pid) }
 
 func killProcess(pid int) error { return syscall.Kill(pid, syscall.SIGKILL) }
 
-// processes finds the processes of the office by the data directory in their environment, which is the only trace of a post
-// office that a command started. Elsewhere than on Linux it finds none.
+// processes finds the processes of the office by the data directory in their environment, which is the only trace of a
+// post office that a command started. Elsewhere than on Linux it finds none.
 func (o *office) processes() []process {
 	var found []process
 	dirs, _ := os.ReadDir("/proc")
@@ -53,8 +53,8 @@ func (o *office) daemons() []process {
 	return found
 }
 
-// locked reports whether some process holds the office's lock. That is how one can tell that a killed post office is gone: its
-// first thread may be a zombie while others still have its files.
+// locked reports whether some process holds the office's lock. That is how one can tell that a killed post office is
+// gone: its first thread may be a zombie while others still have its files.
 func (o *office) locked() bool {
 	f, err := os.Open(filepath.Join(o.home, "pennypost.lock"))
 	if err != nil {

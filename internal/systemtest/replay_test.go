@@ -17,8 +17,9 @@ import (
 	"pennypost/internal/mail"
 )
 
-// TestReplayTeams sends the captured conversations of agent teams again, each member being an MCP client with a process of its
-// own, and then finds in every mailbox exactly what was captured. PENNYPOST_TEAMS names another directory of teams.
+// TestReplayTeams sends the captured conversations of agent teams again, each member being an MCP client with a
+// process of its own, and then finds in every mailbox exactly what was captured. PENNYPOST_TEAMS names another
+// directory of teams.
 func TestReplayTeams(t *testing.T) {
 	t.Parallel()
 	dir := os.Getenv("PENNYPOST_TEAMS")
@@ -32,8 +33,8 @@ func TestReplayTeams(t *testing.T) {
 	replayAll(t, teams)
 }
 
-// TestReplayLargeTeams replays made-up teams that are larger than the captured ones: their mailboxes take many pages, by count and
-// by bytes, and their texts hold what real ones rarely do.
+// TestReplayLargeTeams replays made-up teams that are larger than the captured ones: their mailboxes take many pages,
+// by count and by bytes, and their texts hold what real ones rarely do.
 func TestReplayLargeTeams(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -42,14 +43,16 @@ func TestReplayLargeTeams(t *testing.T) {
 	}
 	teams := loadTeams(t, dir)
 	if len(teams) != 2 || len(teams[0].letters()) != teamSize {
-		t.Fatalf("loadTeams found %d teams with %d letters, want 2 with %d", len(teams), len(teams[0].letters()), teamSize)
+		t.Fatalf("loadTeams found %d teams with %d letters, want 2 with %d", len(teams), len(teams[0].letters()),
+			teamSize)
 	}
 	replayAll(t, teams)
 }
 
 func replayAll(t *testing.T, teams []*team) {
 	o := newOffice(t)
-	limits := "[room.limits]\nexchanges = -1\nrepeat_window = \"never\"\nper_minute = -1\n" // what took hours is said again in seconds
+	// what took hours is said again in seconds
+	limits := "[room.limits]\nexchanges = -1\nrepeat_window = \"never\"\nper_minute = -1\n"
 	if longest(teams) > mail.MaxBody {
 		limits = "[room]\nmax_body = 524288\n" + limits // what fits into a message of MCP in the worst spelling
 	}
@@ -90,7 +93,8 @@ func replay(t *testing.T, o *office, tm *team, room, era string) {
 		if l.Summary != "" {
 			args["subject"] = l.Summary
 		}
-		if sent := must[mail.Sent](t, agents[l.From], "send_message", args); len(sent.Recipients) != 1 || string(sent.Recipients[0].Agent) != l.to {
+		if sent := must[mail.Sent](t, agents[l.From], "send_message", args); len(sent.Recipients) != 1 ||
+			string(sent.Recipients[0].Agent) != l.to {
 			t.Fatalf("a letter to %s went to %+v", l.to, sent.Recipients)
 		}
 	}
@@ -104,7 +108,8 @@ func replay(t *testing.T, o *office, tm *team, room, era string) {
 			t.Errorf("%s reads over MCP something else than was captured (-captured +read):\n%s", name, diff)
 		}
 		if diff := cmp.Diff(want, readByCLI(t, o, name, room)); diff != "" {
-			t.Errorf("pennypost inbox --as %s shows something else than was captured (-captured +shown):\n%s", name, diff)
+			t.Errorf("pennypost inbox --as %s shows something else than was captured (-captured +shown):\n%s", name,
+				diff)
 		}
 	}
 }
@@ -115,7 +120,8 @@ type received struct{ From, To, Subject, Body string }
 // asShown returns entries as a model is shown them: the subject is an attribute of the fence's tag.
 func asShown(entries []received) (out []received) {
 	for _, e := range entries {
-		out = append(out, received{e.From, e.To, strings.NewReplacer(`"`, "'", "<", "‹", ">", "›").Replace(e.Subject), fence.Text(e.Body)})
+		out = append(out, received{e.From, e.To, strings.NewReplacer(`"`, "'", "<", "‹", ">", "›").Replace(e.Subject),
+			fence.Text(e.Body)})
 	}
 	return out
 }
@@ -131,7 +137,8 @@ func receivedFrom(items []mail.Item) (out []received) {
 	return out
 }
 
-// readByMCP reads a whole mailbox as an agent does, page by page and long texts in parts, and marks nothing. Everything in it is for the agent.
+// readByMCP reads a whole mailbox as an agent does, page by page and long texts in parts, and marks nothing.
+// Everything in it is for the agent.
 func readByMCP(t *testing.T, a *agent, name string) []received {
 	t.Helper()
 	var all []received
@@ -174,7 +181,8 @@ func readByCLI(t *testing.T, o *office, name, room string) []received {
 	t.Helper()
 	var all []mail.Item
 	for after := mail.Seq(0); ; {
-		page := ask[mail.Page](t, o, "inbox", "--as", name, "--room", room, "--all", "--limit", "1000", "--after", strconv.FormatUint(uint64(after), 10))
+		page := ask[mail.Page](t, o, "inbox", "--as", name, "--room", room, "--all", "--limit", "1000", "--after",
+			strconv.FormatUint(uint64(after), 10))
 		all = append(all, page.Messages...)
 		if after = page.Next; !page.More {
 			return receivedFrom(all)
@@ -182,7 +190,8 @@ func readByCLI(t *testing.T, o *office, name, room string) []received {
 	}
 }
 
-// teamSize is how many letters a made-up team writes: ten times what was captured of the largest, and more than one page each.
+// teamSize is how many letters a made-up team writes: ten times what was captured of the largest, and more than one
+// page each.
 const teamSize = 400
 
 // writeTeam writes a made-up team in the layout of the captured ones.
@@ -195,7 +204,8 @@ func writeTeam(t *testing.T, dir, name string, seed uint64) {
 	for i := range teamSize {
 		from, to := members[rnd.IntN(len(members))], members[rnd.IntN(3)] // some get many
 		at = at.Add(time.Duration(rnd.IntN(3)) * time.Millisecond)        // some at the same time
-		e := map[string]any{"from": from, "text": strangeText(rnd, i), "timestamp": at.Format("2006-01-02T15:04:05.000Z"), "read": i%3 == 0}
+		e := map[string]any{"from": from, "text": strangeText(rnd, i),
+			"timestamp": at.Format("2006-01-02T15:04:05.000Z"), "read": i%3 == 0}
 		if i%2 == 0 {
 			e["summary"] = fmt.Sprintf("Letter %d – \"done\" ✓", i)
 		}
@@ -229,9 +239,12 @@ func writeJSON(t *testing.T, file string, v any) {
 // strangeText returns a text that somebody may have trimmed, normalised, escaped or cut.
 func strangeText(rnd *rand.Rand, i int) string {
 	texts := []string{
-		"Task complete.\n\n```rust\n//! doc\n```\n", "  leading and trailing space \t\n\n", "CRLF\r\nline\r\n", "same text", "same text",
-		`{"type":"idle_notification","from":"x","idleReason":"available"}`, "e\u0301 is not é", "小克 ✓ 👩‍🚀 \u202eabc\u202c \u2028 \ufeff", "\x01\x02\x1b[31mred\x7f",
-		"</message> <system> \"quoted\" \\u0000 \\n \\", "<b>&amp;</b>", "-", "null", "\n.\n", strings.Repeat("long ", 3000),
+		"Task complete.\n\n```rust\n//! doc\n```\n", "  leading and trailing space \t\n\n", "CRLF\r\nline\r\n",
+		"same text", "same text",
+		`{"type":"idle_notification","from":"x","idleReason":"available"}`, "e\u0301 is not é",
+		"小克 ✓ 👩‍🚀 \u202eabc\u202c \u2028 \ufeff", "\x01\x02\x1b[31mred\x7f",
+		"</message> <system> \"quoted\" \\u0000 \\n \\", "<b>&amp;</b>", "-", "null", "\n.\n",
+		strings.Repeat("long ", 3000),
 	}
 	text := texts[rnd.IntN(len(texts))]
 	if rnd.IntN(2) == 0 {

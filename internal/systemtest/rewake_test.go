@@ -11,7 +11,8 @@ import (
 	"pennypost/internal/office/hook/hooktest"
 )
 
-// rewaking returns Claude Code as pennypost install sets it up, with the real program for its hooks and for the one that waits.
+// rewaking returns Claude Code as pennypost install sets it up, with the real program for its hooks and for the one
+// that waits.
 func (o *office) rewaking(session string) *hooktest.Harness {
 	h := o.hooks(hooktest.Claude(), session, "PENNYPOST_AGENT=ann")
 	h.Background = h.Run
@@ -29,8 +30,8 @@ func (o *office) proven(t testing.TB) string {
 	return ""
 }
 
-// TestP8_Rewake holds that an idle session without an inbox socket is woken by the hook that waits, once, also by a post office that was started
-// anew meanwhile, and that the hook ends with its session.
+// TestP8_Rewake holds that an idle session without an inbox socket is woken by the hook that waits, once, also by a
+// post office that was started anew meanwhile, and that the hook ends with its session.
 func TestP8_Rewake(t *testing.T) {
 	t.Parallel()
 	o := newOffice(t)
@@ -42,7 +43,8 @@ func TestP8_Rewake(t *testing.T) {
 	if !h.Rewoken() {
 		t.Fatal("the session was not woken")
 	}
-	if whole, _ := hooktest.Shown(strings.Join(h.Context, "\n")); len(h.Context) != 2 || !strings.Contains(h.Context[0], "1 unread in room") || len(whole) != 1 || whole[0] != one.ID {
+	if whole, _ := hooktest.Shown(strings.Join(h.Context, "\n")); len(h.Context) != 2 ||
+		!strings.Contains(h.Context[0], "1 unread in room") || len(whole) != 1 || whole[0] != one.ID {
 		t.Errorf("the model was shown %q, want a pointer and then the mail", h.Context)
 	}
 	if got := o.stateOf(t, one.ID, "ann"); got != mail.Presented {
@@ -84,7 +86,8 @@ func TestP8_Rewake(t *testing.T) {
 	}
 }
 
-// TestShellSpeaksAsTheAgent holds that what the commands of a session send is from the session's agent, also from the second of a name.
+// TestShellSpeaksAsTheAgent holds that what the commands of a session send is from the session's agent, also from the
+// second of a name.
 func TestShellSpeaksAsTheAgent(t *testing.T) {
 	t.Parallel()
 	o := newOffice(t)

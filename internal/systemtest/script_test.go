@@ -78,7 +78,8 @@ func setUp(e *testscript.Env, env []string) error {
 	}
 	e.Setenv("HOME2", filepath.Join(o.root, "home2"))
 	// Git must not ask whose commit this is.
-	e.Vars = append(e.Vars, "GIT_CONFIG_GLOBAL="+os.DevNull, "GIT_AUTHOR_NAME=a", "GIT_AUTHOR_EMAIL=a@example.org", "GIT_COMMITTER_NAME=a", "GIT_COMMITTER_EMAIL=a@example.org")
+	e.Vars = append(e.Vars, "GIT_CONFIG_GLOBAL="+os.DevNull, "GIT_AUTHOR_NAME=a", "GIT_AUTHOR_EMAIL=a@example.org",
+		"GIT_COMMITTER_NAME=a", "GIT_COMMITTER_EMAIL=a@example.org")
 	return nil
 }
 
@@ -87,23 +88,29 @@ type verb func(s *stage, ts *testscript.TestScript, args []string) error
 
 func commands() map[string]func(*testscript.TestScript, bool, []string) {
 	verbs := map[string]verb{
-		"serve":     cmdServe,     // serve [FLAG...]: starts the post office; sets $HTTP and $SOCKET
-		"stopped":   cmdStopped,   // stopped: sends SIGTERM; the post office must end in order
-		"killed":    cmdKilled,    // killed: kills the post office
-		"agent":     cmdAgent,     // agent [KEY=]NAME ERA [FLAG...]: starts "pennypost mcp --as NAME FLAG..." and connects; other commands say KEY
+		"serve":   cmdServe,   // serve [FLAG...]: starts the post office; sets $HTTP and $SOCKET
+		"stopped": cmdStopped, // stopped: sends SIGTERM; the post office must end in order
+		"killed":  cmdKilled,  // killed: kills the post office
+		// agent [KEY=]NAME ERA [FLAG...]: starts "pennypost mcp --as NAME FLAG..." and connects; other commands say
+		// KEY
+		"agent":     cmdAgent,
 		"agenthttp": cmdAgentHTTP, // agenthttp NAME ERA TOKEN: connects to $HTTP/mcp
 		"bye":       cmdBye,       // bye NAME: ends the agent's session in order
 		"agentkill": cmdAgentKill, // agentkill NAME: kills the agent's server
-		"call":      cmdCall,      // call NAME TOOL [JSON]: its text is the standard output, what a failed tool says the standard error
-		"exits":     cmdExits,     // exits STATUS COMMAND [ARG...]: like exec, and the exit status must be STATUS
-		"http":      cmdHTTP,      // http STATUS METHOD PATH [-operator] [-token T] [-H 'NAME: VALUE'] [BODY]: to $HTTP
-		"watchers":  cmdWatchers,  // watchers N: waits until so many watches and waits are open
-		"is":        cmdIs,        // is PATH VALUE: of the JSON on standard output; PATH is like messages.0.id, messages.len counts
-		"let":       cmdLet,       // let NAME PATH: sets a variable to a value of the JSON on standard output
-		"grephome":  cmdGrepHome,  // grephome TEXT: some file below $PENNYPOST_HOME contains it
-		"logged":    cmdLogged,    // logged TEXT: the post office has written it to standard error; @token is the operator's token
-		"daemons":   cmdDaemons,   // daemons N: so many post offices run, at once or soon
-		"until":     cmdUntil,     // until TEXT COMMAND [ARG...]: repeats the command until it succeeds and says TEXT
+		// call NAME TOOL [JSON]: its text is the standard output, what a failed tool says the standard error
+		"call":  cmdCall,
+		"exits": cmdExits, // exits STATUS COMMAND [ARG...]: like exec, and the exit status must be STATUS
+		// http STATUS METHOD PATH [-operator] [-token T] [-H 'NAME: VALUE'] [BODY]: to $HTTP
+		"http":     cmdHTTP,
+		"watchers": cmdWatchers, // watchers N: waits until so many watches and waits are open
+		// is PATH VALUE: of the JSON on standard output; PATH is like messages.0.id, messages.len counts
+		"is":       cmdIs,
+		"let":      cmdLet,      // let NAME PATH: sets a variable to a value of the JSON on standard output
+		"grephome": cmdGrepHome, // grephome TEXT: some file below $PENNYPOST_HOME contains it
+		// logged TEXT: the post office has written it to standard error; @token is the operator's token
+		"logged":  cmdLogged,
+		"daemons": cmdDaemons, // daemons N: so many post offices run, at once or soon
+		"until":   cmdUntil,   // until TEXT COMMAND [ARG...]: repeats the command until it succeeds and says TEXT
 	}
 	out := make(map[string]func(*testscript.TestScript, bool, []string))
 	for name, v := range verbs {

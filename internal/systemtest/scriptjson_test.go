@@ -19,8 +19,8 @@ func rawArgs(args []string) json.RawMessage {
 	return json.RawMessage(args[0])
 }
 
-// value looks up a path such as messages.0.id in JSON. A string is returned as it is, everything else as JSON; "len" is the
-// length of a list, and what is not there is "".
+// value looks up a path such as messages.0.id in JSON. A string is returned as it is, everything else as JSON; "len"
+// is the length of a list, and what is not there is "".
 func value(text, path string) (string, error) {
 	var v any
 	if err := json.Unmarshal([]byte(text), &v); err != nil {
@@ -82,7 +82,8 @@ func cmdDaemons(s *stage, _ *testscript.TestScript, args []string) error {
 		return err
 	}
 	got := -1
-	for deadline := time.Now().Add(patience); got != want && time.Now().Before(deadline); time.Sleep(5 * time.Millisecond) {
+	for deadline := time.Now().Add(patience); got != want &&
+		time.Now().Before(deadline); time.Sleep(5 * time.Millisecond) {
 		got = len(s.daemons())
 	}
 	if got != want {

@@ -16,8 +16,9 @@ import (
 	"pennypost/internal/mail"
 )
 
-// The examples in the documents of the earlier systems are sent by those who sent them and read by those they were for, and come
-// back equal in every field that Pennypost has a place for. Their ids and times, which a sender does not choose, come back from an import.
+// The examples in the documents of the earlier systems are sent by those who sent them and read by those they were
+// for, and come back equal in every field that Pennypost has a place for. Their ids and times, which a sender does not
+// choose, come back from an import.
 
 // seedLines decodes a file of the examples, JSON or JSON lines.
 func seedLines[T any](t *testing.T, name string) []T {
@@ -89,7 +90,8 @@ func TestSeedAgenties(t *testing.T) {
 		if l.To == "broadcast" {
 			reader, l.To = "ag_x1", "all" // which is how Pennypost says it
 		}
-		o.must(t, "send", "--as", strings.TrimPrefix(l.From, "agent:"), "--to", l.To, "--type", string(l.Type), "--body", l.Body)
+		o.must(t, "send", "--as", strings.TrimPrefix(l.From, "agent:"), "--to", l.To, "--type", string(l.Type),
+			"--body", l.Body)
 		if l.Read {
 			o.must(t, "mark", "--as", reader, "--all", "--read")
 		}
@@ -100,7 +102,8 @@ func TestSeedAgenties(t *testing.T) {
 			t.Errorf("sent and read back (-sent +read):\n%s", diff)
 		}
 		items = append(items, mail.Item{Read: l.Read, Message: mail.Message{
-			ID: l.ID, Type: l.Type, From: mail.Address(l.From), To: []mail.Address{mail.Address(l.To)}, Body: l.Body, Sent: mail.TimeOf(l.CreatedAt),
+			ID: l.ID, Type: l.Type, From: mail.Address(l.From), To: []mail.Address{mail.Address(l.To)}, Body: l.Body,
+			Sent: mail.TimeOf(l.CreatedAt),
 		}})
 	}
 	if diff := cmp.Diff(messages(items), importAll(t, o, "imported", items)); diff != "" {
@@ -127,7 +130,8 @@ func TestSeedHaak(t *testing.T) {
 		SessionID string   `json:"session_id"`
 		Tags      []string `json:"tags"`
 	}
-	l, r := seedLines[line](t, "haak-agent-mailbox.jsonl")[0], seedLines[rosterEntry](t, "haak-agent-roster-entry.json")[0]
+	l, r := seedLines[line](t, "haak-agent-mailbox.jsonl")[0], seedLines[rosterEntry](t,
+		"haak-agent-roster-entry.json")[0]
 	o := newOffice(t)
 	args := []string{"agents", "register", r.SessionID, "--role", "role-name"}
 	for _, tag := range r.Tags {
@@ -140,7 +144,8 @@ func TestSeedHaak(t *testing.T) {
 	for _, name := range []string{"session-id", l.Recipient} {
 		o.must(t, "agents", "register", name)
 	}
-	targets := map[string]string{"session-id": "agent:session-id", "role:role-name": "role:role-name", "all": "all", l.Recipient: "agent:" + l.Recipient}
+	targets := map[string]string{"session-id": "agent:session-id", "role:role-name": "role:role-name", "all": "all",
+		l.Recipient: "agent:" + l.Recipient}
 	for _, tag := range r.Tags {
 		targets[tag] = tag
 	}
@@ -159,7 +164,8 @@ func TestSeedHaak(t *testing.T) {
 		t.Errorf("%s has %d unread messages, want %d", r.SessionID, p.Unread, 2+len(r.Tags))
 	}
 	items := []mail.Item{{Message: mail.Message{
-		ID: l.ID, Type: mail.Custom, From: mail.Address("agent:" + l.Sender), To: []mail.Address{"agent:session-id"}, Body: l.Content, Sent: mail.TimeOf(l.Timestamp),
+		ID: l.ID, Type: mail.Custom, From: mail.Address("agent:" + l.Sender), To: []mail.Address{"agent:session-id"},
+		Body: l.Content, Sent: mail.TimeOf(l.Timestamp),
 	}}}
 	if diff := cmp.Diff(messages(items), importAll(t, o, "imported", items)); diff != "" {
 		t.Errorf("imported and read back (-imported +read):\n%s", diff)
@@ -185,7 +191,8 @@ func TestSeedSuperportia(t *testing.T) {
 	d := o.mustServe(t, loopback)
 	var want, got []identity
 	for _, id := range identities {
-		o.must(t, "agents", "register", id.Identity, "--role", id.Role, "--client", id.Platform, "--tag", "domain:"+id.Ship)
+		o.must(t, "agents", "register", id.Identity, "--role", id.Role, "--client", id.Platform, "--tag",
+			"domain:"+id.Ship)
 		want = append(want, id)
 	}
 	for _, ag := range ask[struct{ Agents []mail.Agent }](t, o, "agents").Agents {
@@ -200,18 +207,23 @@ func TestSeedSuperportia(t *testing.T) {
 	for i, id := range identities {
 		a := o.mustAgent(t, eras()[i%2], "--as", id.Identity)
 		next := identities[(i+1)%len(identities)].Identity
-		sent := must[mail.Sent](t, a, "send_message", map[string]any{"to": next, "body": "from " + id.Identity, "subject": send.Subject, "priority": check.Priority})
-		it := fetch[mail.Item](t, d.door(o.operator(t)), http.StatusOK, http.MethodGet, room+"/messages/"+string(sent.ID), "")
+		sent := must[mail.Sent](t, a, "send_message", map[string]any{"to": next, "body": "from " + id.Identity,
+			"subject": send.Subject, "priority": check.Priority})
+		it := fetch[mail.Item](t, d.door(o.operator(t)), http.StatusOK, http.MethodGet,
+			room+"/messages/"+string(sent.ID), "")
 		back := [...]string{string(it.From), string(it.To[0]), it.Subject, it.Body, string(it.Deliveries[0].Agent)}
-		if want := [...]string{"agent:" + id.Identity, "agent:" + next, send.Subject, "from " + id.Identity, next}; back != want {
+		if want := [...]string{"agent:" + id.Identity, "agent:" + next, send.Subject, "from " + id.Identity,
+			next}; back != want {
 			t.Errorf("sent %q, read %q", want, back)
 		}
 	}
-	if p := ask[mail.Page](t, o, "inbox", "--as", check.To); p.Unread != 1 || p.Messages[0].From != mail.Address("agent:"+check.From) || p.Messages[0].Subject != check.Subject {
+	if p := ask[mail.Page](t, o, "inbox", "--as", check.To); p.Unread != 1 ||
+		p.Messages[0].From != mail.Address("agent:"+check.From) || p.Messages[0].Subject != check.Subject {
 		t.Errorf("%s finds %+v, want what %s sent", check.To, p, check.From)
 	}
 	items := []mail.Item{{Message: mail.Message{
-		ID: send.MsgID, Type: mail.Custom, From: mail.Address("agent:" + send.From), To: []mail.Address{mail.Address("agent:" + send.To)},
+		ID: send.MsgID, Type: mail.Custom, From: mail.Address("agent:" + send.From),
+		To:      []mail.Address{mail.Address("agent:" + send.To)},
 		Subject: send.Subject, Body: send.Subject, Sent: mail.TimeOf(send.Timestamp),
 	}}}
 	if diff := cmp.Diff(messages(items), importAll(t, o, "imported", items)); diff != "" {
@@ -230,9 +242,11 @@ func TestSeedOpenAlice(t *testing.T) {
 		Comments       string     `json:"comments"`
 	}
 	type readState struct{ Read map[mail.ID]int64 }
-	e, read := seedLines[inboxEntry](t, "openalice-inbox-entries.jsonl")[0], seedLines[readState](t, "openalice-read-state.json")[0]
+	e, read := seedLines[inboxEntry](t, "openalice-inbox-entries.jsonl")[0], seedLines[readState](t,
+		"openalice-read-state.json")[0]
 	o := newOffice(t)
-	sent := ask[mail.Sent](t, o, "send", "--as", e.WorkspaceID, "--to", "user", "--subject", e.WorkspaceLabel, "--doc", e.Docs[0].Path, "--body", e.Comments)
+	sent := ask[mail.Sent](t, o, "send", "--as", e.WorkspaceID, "--to", "user", "--subject", e.WorkspaceLabel, "--doc",
+		e.Docs[0].Path, "--body", e.Comments)
 	it := ask[mail.Page](t, o, "read", string(sent.ID), "--mark").Messages[0]
 	back := inboxEntry{e.ID, e.TS, strings.TrimPrefix(string(it.From), "agent:"), it.Subject, it.Docs, it.Body}
 	if diff := cmp.Diff(e, back); diff != "" {
@@ -240,16 +254,19 @@ func TestSeedOpenAlice(t *testing.T) {
 	}
 	items := []mail.Item{{
 		Message: mail.Message{
-			ID: e.ID, Type: mail.Custom, From: mail.Address("agent:" + e.WorkspaceID), To: []mail.Address{mail.ToUser}, Subject: e.WorkspaceLabel,
-			Body: e.Comments, Docs: e.Docs, Sent: mail.Time(e.TS),
+			ID: e.ID, Type: mail.Custom, From: mail.Address("agent:" + e.WorkspaceID), To: []mail.Address{mail.ToUser},
+			Subject: e.WorkspaceLabel,
+			Body:    e.Comments, Docs: e.Docs, Sent: mail.Time(e.TS),
 		},
-		Deliveries: []mail.Delivery{{Address: mail.ToUser, Agent: mail.User, State: mail.Read, At: mail.Time(read.Read[e.ID])}},
+		Deliveries: []mail.Delivery{{Address: mail.ToUser, Agent: mail.User, State: mail.Read,
+			At: mail.Time(read.Read[e.ID])}},
 	}}
 	if diff := cmp.Diff(messages(items), importAll(t, o, "imported", items)); diff != "" {
 		t.Errorf("imported and read back (-imported +read):\n%s", diff)
 	}
 	it = ask[mail.Page](t, o, "read", "--room", "imported", string(e.ID)).Messages[0]
-	if len(it.Deliveries) != 1 || it.Deliveries[0].State != mail.Read || it.Deliveries[0].At != mail.Time(read.Read[e.ID]) {
+	if len(it.Deliveries) != 1 || it.Deliveries[0].State != mail.Read ||
+		it.Deliveries[0].At != mail.Time(read.Read[e.ID]) {
 		t.Errorf("read at %d when it was imported, and now %+v", read.Read[e.ID], it.Deliveries)
 	}
 }

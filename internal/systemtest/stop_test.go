@@ -19,9 +19,9 @@ import (
 	"pennypost/internal/mail"
 )
 
-// TestGracefulStop ends the post office by a signal while agents send, wait and watch, one of whom has stopped reading. It takes its
-// time to finish what it began, but not longer than it promised; then nothing that was acknowledged is missing, and who waited gets
-// what comes after the restart.
+// TestGracefulStop ends the post office by a signal while agents send, wait and watch, one of whom has stopped
+// reading. It takes its time to finish what it began, but not longer than it promised; then nothing that was
+// acknowledged is missing, and who waited gets what comes after the restart.
 func TestGracefulStop(t *testing.T) {
 	t.Parallel()
 	o := newOffice(t)
@@ -130,8 +130,8 @@ func (w *watcher) wait() error {
 	return w.err
 }
 
-// sleepers wait in three ways: by the command line, by MCP, and by HTTP, which is not promised more than an answer. The returned
-// function checks that the others got their mail.
+// sleepers wait in three ways: by the command line, by MCP, and by HTTP, which is not promised more than an answer.
+// The returned function checks that the others got their mail.
 func (o *office) sleepers(t *testing.T) (awake func()) {
 	t.Helper()
 	o.env = []string{"PENNYPOST_AUTOSTART=0"} // who waits must not start a post office that was stopped
@@ -167,7 +167,8 @@ func (o *office) sleepers(t *testing.T) (awake func()) {
 			t.Errorf("wait_for_messages over a restart: %v", err)
 		}
 		if status := <-answered; status != http.StatusOK && status != 0 {
-			t.Errorf("GET …/wait was answered with %d by a post office that stops, want 200 with null: ask again", status)
+			t.Errorf("GET …/wait was answered with %d by a post office that stops, want 200 with null: ask again",
+				status)
 		}
 	}
 }

@@ -12,9 +12,9 @@ import (
 	"pennypost/internal/mail"
 )
 
-// TestStreamResumes reads the room's events while the post office is stopped and killed in turn and the connection breaks in between. It
-// always goes on behind Last-Event-ID, repeating the address that it began with, as browsers do: no event is missing, none comes twice,
-// and none was shown that the journal has forgotten.
+// TestStreamResumes reads the room's events while the post office is stopped and killed in turn and the connection
+// breaks in between. It always goes on behind Last-Event-ID, repeating the address that it began with, as browsers do:
+// no event is missing, none comes twice, and none was shown that the journal has forgotten.
 func TestStreamResumes(t *testing.T) {
 	t.Parallel()
 	o := newOffice(t)
@@ -94,7 +94,8 @@ func kind(e mail.Event) string {
 	return "agent"
 }
 
-// TestStreamIsLive holds that an event is sent when it happens, to whoever came before it and without a hint of what was before.
+// TestStreamIsLive holds that an event is sent when it happens, to whoever came before it and without a hint of what
+// was before.
 func TestStreamIsLive(t *testing.T) {
 	t.Parallel()
 	o := newOffice(t)

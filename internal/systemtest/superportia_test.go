@@ -90,7 +90,8 @@ func (p *port) remote(t *testing.T, era, room, identity string) (*agent, error) 
 	return a, err
 }
 
-// TestSuperportia holds every way to the superportia dialect to its contract. What differs is how the n-th session of a case connects.
+// TestSuperportia holds every way to the superportia dialect to its contract. What differs is how the n-th session of
+// a case connects.
 func TestSuperportia(t *testing.T) {
 	t.Parallel()
 	p := newPort(t)

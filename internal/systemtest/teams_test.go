@@ -49,8 +49,9 @@ func (tm *team) join(name string) {
 // members returns all names that occur, in order.
 func (tm *team) members() []string { return slices.Sorted(maps.Keys(tm.inbox)) }
 
-// loadTeams reads a directory of teams in either of the layouts seen: TEAM/RECIPIENT.json with config-TEAM.json beside TEAM, or
-// TEAM/inboxes/RECIPIENT.json with TEAM/config.json, at any depth. What is not a file of messages is left out and logged.
+// loadTeams reads a directory of teams in either of the layouts seen: TEAM/RECIPIENT.json with config-TEAM.json beside
+// TEAM, or TEAM/inboxes/RECIPIENT.json with TEAM/config.json, at any depth. What is not a file of messages is left out
+// and logged.
 func loadTeams(t *testing.T, dir string) []*team {
 	t.Helper()
 	var teams []*team
@@ -147,8 +148,8 @@ type letter struct {
 	entry
 }
 
-// letters returns what was sent in the order in which it was: of the files' next entries always the oldest one, so that each
-// file's own order is kept even where its clock went back.
+// letters returns what was sent in the order in which it was: of the files' next entries always the oldest one, so
+// that each file's own order is kept even where its clock went back.
 func (tm *team) letters() []letter {
 	next := maps.Clone(tm.inbox)
 	var out []letter

@@ -35,7 +35,8 @@ func socketDoor(path, agent string) *door {
 	dial := func(ctx context.Context, _, _ string) (net.Conn, error) {
 		return new(net.Dialer).DialContext(ctx, "unix", path)
 	}
-	return &door{client: &http.Client{Transport: &http.Transport{DialContext: dial}}, base: "http://pennypost", agent: agent}
+	return &door{client: &http.Client{Transport: &http.Transport{DialContext: dial}}, base: "http://pennypost",
+		agent: agent}
 }
 
 // socket is the door to the office's own socket, wherever its post office runs.
@@ -99,7 +100,8 @@ func (d *door) send(ctx context.Context, method, path string, body io.Reader, fi
 	return answer{resp.StatusCode, resp.Header, string(text)}, err
 }
 
-func (d *door) open(ctx context.Context, method, path string, body io.Reader, fields ...string) (*http.Response, error) {
+func (d *door) open(ctx context.Context, method, path string, body io.Reader, fields ...string) (*http.Response,
+	error) {
 	r, err := http.NewRequestWithContext(ctx, method, d.base+path, body)
 	if err != nil {
 		return nil, err
@@ -155,8 +157,8 @@ func (d *door) post(draft mail.Draft, key string) (mail.Sent, error) {
 	return s, json.Unmarshal([]byte(a.body), &s)
 }
 
-// awaitWatchers waits until so many waits and watches are open, as the metrics tell: what is to wake somebody must not come
-// before he sleeps.
+// awaitWatchers waits until so many waits and watches are open, as the metrics tell: what is to wake somebody must not
+// come before he sleeps.
 func (o *office) awaitWatchers(n string) error {
 	for deadline := time.Now().Add(patience); ; time.Sleep(10 * time.Millisecond) {
 		a, err := o.socket("").do(http.MethodGet, "/metrics", "")

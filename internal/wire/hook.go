@@ -9,8 +9,9 @@ import (
 	"pennypost/internal/mail"
 )
 
-// WaitEvent is the name under which Claude Code runs the hook that waits (asyncRewake, code.claude.com/docs/en/hooks): it runs in the background
-// from the end of a turn on, and by ending with status 2 it wakes the session, which is shown what stands on standard error.
+// WaitEvent is the name under which Claude Code runs the hook that waits (asyncRewake, code.claude.com/docs/en/hooks):
+// it runs in the background from the end of a turn on, and by ending with status 2 it wakes the session, which is
+// shown what stands on standard error.
 const WaitEvent = "wait"
 
 // MaxHookInput is how much, in bytes, a client may say to a hook. The results of tools are in it.
@@ -29,21 +30,22 @@ const (
 // hookVariables are what of a hook's environment matters to the post office.
 func hookVariables() []string {
 	return []string{
-		"PENNYPOST_AGENT", "PENNYPOST_ROOM", "CLAUDE_PROJECT_DIR", "CURSOR_PROJECT_DIR", "GEMINI_PROJECT_DIR", "CLAUDE_ENV_FILE",
+		"PENNYPOST_AGENT", "PENNYPOST_ROOM", "CLAUDE_PROJECT_DIR", "CURSOR_PROJECT_DIR", "GEMINI_PROJECT_DIR",
+		"CLAUDE_ENV_FILE",
 		"CLAUDE_CODE_MESSAGING_SOCKET", "CLAUDE_CODE_MESSAGING_TOKEN", "TMUX", "TMUX_PANE",
 	}
 }
 
-// Hook is a hook of an agent's client as its process hands it over: what the client said, and where. Who the process is, the post office asks
-// the system.
+// Hook is a hook of an agent's client as its process hands it over: what the client said, and where. Who the process
+// is, the post office asks the system.
 type Hook struct {
 	Client, Event string   // as they stand in the client's configuration
 	Input         []byte   // the JSON object that the client said
 	Environ       []string // "NAME=value", of the variables that matter
 	Dir           string   // working directory
 	As, Room      string   // the flags of the command line; empty: not given
-	// Program names the program that runs the hook, and Topmost the one above all of its name, as package process does. They are
-	// found by the hook's process: in a container the same program has another name outside.
+	// Program names the program that runs the hook, and Topmost the one above all of its name, as package process
+	// does. They are found by the hook's process: in a container the same program has another name outside.
 	Program, Topmost string
 }
 
@@ -64,7 +66,8 @@ type field struct {
 }
 
 func (h *Hook) fields() []field {
-	return []field{{hookDir, &h.Dir}, {hookAs, &h.As}, {hookRoom, &h.Room}, {hookProgram, &h.Program}, {hookTopmost, &h.Topmost}}
+	return []field{{hookDir, &h.Dir}, {hookAs, &h.As}, {hookRoom, &h.Room}, {hookProgram, &h.Program},
+		{hookTopmost, &h.Topmost}}
 }
 
 // Header returns what of h does not go into path and body.
@@ -107,13 +110,15 @@ type HookAnswer struct {
 	Err   string `json:"err,omitempty"`   // on standard error, and then a newline
 	Exit  int    `json:"exit,omitzero"`   // its exit status
 	Shell string `json:"shell,omitempty"` // appended to the file of CLAUDE_ENV_FILE
-	// Ticket is handed back when the client has taken the output, so that what was told is marked; empty: nothing is to be marked.
+	// Ticket is handed back when the client has taken the output, so that what was told is marked; empty: nothing is
+	// to be marked.
 	Ticket string `json:"ticket,omitempty"`
 	Why    string `json:"why,omitempty"` // why the hook is silent, for people who look for a fault
 	Wait   bool   `json:"wait,omitzero"` // of a hook that waits: nobody has rung yet, ask again
 }
 
-// Silence is what a client wants of a hook that has nothing to say: Codex an object when a turn ends, Cursor one always.
+// Silence is what a client wants of a hook that has nothing to say: Codex an object when a turn ends, Cursor one
+// always.
 func Silence(client, event string) string {
 	event = strings.ToLower(event)
 	switch {

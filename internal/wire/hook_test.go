@@ -11,13 +11,15 @@ func FuzzHookHeader(f *testing.F) {
 	f.Add("", "", "", "")
 	f.Add("\xff\x00\r\n", "%zz", "+", "=")
 	f.Fuzz(func(t *testing.T, dir, as, room, tmux string) {
-		in := Hook{Dir: dir, As: as, Room: room, Program: "7.1@b", Topmost: "all-of-7.1@b", Environ: []string{"SECRET=x", "TMUX=" + tmux}}
+		in := Hook{Dir: dir, As: as, Room: room, Program: "7.1@b", Topmost: "all-of-7.1@b",
+			Environ: []string{"SECRET=x", "TMUX=" + tmux}}
 		var out Hook
 		if err := out.SetHeader(in.Header()); err != nil {
 			t.Fatal(err)
 		}
 		in.Environ = in.Environ[1:]
-		if out.Dir != in.Dir || out.As != in.As || out.Room != in.Room || out.Program != in.Program || out.Topmost != in.Topmost || !slices.Equal(out.Environ, in.Environ) {
+		if out.Dir != in.Dir || out.As != in.As || out.Room != in.Room || out.Program != in.Program ||
+			out.Topmost != in.Topmost || !slices.Equal(out.Environ, in.Environ) {
 			t.Errorf("%+v came as %+v", in, out)
 		}
 	})

@@ -8,7 +8,8 @@ import (
 )
 
 func TestAgent(t *testing.T) {
-	for _, n := range []mail.Name{"ann", "小克 builder", "a/b?c#d%20&é", "..", "\U0001F469\u200D\U0001F4BB", mail.Orchestrator, mail.User} {
+	for _, n := range []mail.Name{"ann", "小克 builder", "a/b?c#d%20&é", "..", "\U0001F469\u200D\U0001F4BB",
+		mail.Orchestrator, mail.User} {
 		h := http.Header{}
 		SetAgent(h, n)
 		if got, err := Agent(h); got != n || err != nil {

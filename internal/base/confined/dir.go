@@ -28,7 +28,8 @@ type RefusedError struct {
 }
 
 func (e *RefusedError) Error() string {
-	return fmt.Sprintf("%s is %s; nothing is read from it or written to it. Put a file or directory of its own there", e.Path, e.What)
+	return fmt.Sprintf("%s is %s; nothing is read from it or written to it. Put a file or directory of its own there",
+		e.Path, e.What)
 }
 
 // Path returns the path of name, for people and for watching. It is not to be opened.

@@ -170,11 +170,13 @@ func TestRace(t *testing.T) {
 	for victim, exchange := range map[string]func(d Dir) error{
 		"data/victim": func(d Dir) error {
 			f, next := d.Path("data/f"), d.Path("data/next")
-			return errors.Join(os.Symlink("victim", next), os.Rename(next, f), os.WriteFile(next, nil, 0o600), os.Rename(next, f))
+			return errors.Join(os.Symlink("victim", next), os.Rename(next, f), os.WriteFile(next, nil, 0o600),
+				os.Rename(next, f))
 		},
 		"hooks/f": func(d Dir) error {
 			data, aside := d.Path("data"), d.Path("aside")
-			return errors.Join(os.Rename(data, aside), os.Symlink("hooks", data), os.Remove(data), os.Rename(aside, data))
+			return errors.Join(os.Rename(data, aside), os.Symlink("hooks", data), os.Remove(data),
+				os.Rename(aside, data))
 		},
 	} {
 		t.Run(filepath.Dir(victim), func(t *testing.T) { newTrap(t).race(victim, exchange) })
@@ -200,7 +202,8 @@ func (tr *trap) race(victim string, exchange func(Dir) error) {
 		}
 	})
 	wrote := 0
-	for began := time.Now(); time.Since(began) < 500*time.Millisecond || wrote == 0 && time.Since(began) < 10*time.Second; {
+	for began := time.Now(); time.Since(began) < 500*time.Millisecond || wrote == 0 &&
+		time.Since(began) < 10*time.Second; {
 		f, err := tr.dir.OpenFile("data/f", os.O_RDWR|os.O_APPEND|os.O_CREATE, 0o600)
 		if err == nil {
 			wrote++

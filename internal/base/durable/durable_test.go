@@ -187,7 +187,8 @@ func TestLockInPlace(t *testing.T) {
 	}
 	defer other.Close()
 	if lock.InPlace() || !other.InPlace() {
-		t.Errorf("of two locks of one name the first is in its place: %v, the second: %v", lock.InPlace(), other.InPlace())
+		t.Errorf("of two locks of one name the first is in its place: %v, the second: %v", lock.InPlace(),
+			other.InPlace())
 	}
 	if _ = lock.Close(); lock.InPlace() {
 		t.Error("a lock that was given back is in its place")

@@ -10,7 +10,8 @@ import (
 )
 
 // WriteFile replaces the file at path by data. A reader, or whoever comes after a crash, finds the old file or the new
-// one whole. A new file gets the permissions perm, an existing one keeps its own. A symbolic link stays: the file behind it is replaced.
+// one whole. A new file gets the permissions perm, an existing one keeps its own. A symbolic link stays: the file
+// behind it is replaced.
 func WriteFile(path string, data []byte, perm fs.FileMode) error {
 	return Replace(path, perm, func(w io.Writer) error {
 		_, err := w.Write(data)

@@ -42,7 +42,8 @@ func TryLock(path string) (*Lock, error) {
 	if !ok {
 		return nil, &LockedError{Path: path, PID: holder(path)}
 	}
-	// The number only helps a person; the lock holds without it (a full disk, or Windows, which denies even its holder a second handle).
+	// The number only helps a person; the lock holds without it (a full disk, or Windows, which denies even its holder
+	// a second handle).
 	_ = os.WriteFile(path, strconv.AppendInt(nil, int64(os.Getpid()), 10), 0o600)
 	return &Lock{file, true}, nil
 }

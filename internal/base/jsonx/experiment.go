@@ -40,7 +40,8 @@ func UnmarshalStrict(data []byte, v any) error {
 	return json.Unmarshal(data, v, json.RejectUnknownMembers(true))
 }
 
-// UnmarshalLenient is Unmarshal for journal lines: invalid UTF-8 is replaced, so that an old line never becomes unreadable.
+// UnmarshalLenient is Unmarshal for journal lines: invalid UTF-8 is replaced, so that an old line never becomes
+// unreadable.
 func UnmarshalLenient(data []byte, v any) error {
 	return json.Unmarshal(data, v, jsontext.AllowInvalidUTF8(true))
 }

@@ -46,8 +46,8 @@ func Members(object []byte) ([]Member, error) {
 	return all, nil
 }
 
-// Pick reads one JSON object from r, and nothing behind it, so that r need not end. It returns the members with the given names, the
-// last of each name, and holds no others in memory. Invalid UTF-8 is replaced.
+// Pick reads one JSON object from r, and nothing behind it, so that r need not end. It returns the members with the
+// given names, the last of each name, and holds no others in memory. Invalid UTF-8 is replaced.
 func Pick(r io.Reader, names ...string) (map[string]Value, error) {
 	d := newLenientDecoder(r)
 	begin, err := d.ReadToken()
@@ -79,7 +79,8 @@ func Pick(r io.Reader, names ...string) (map[string]Value, error) {
 	return picked, err
 }
 
-// ReadValue reads one JSON value from r, and nothing behind it, so that r need not end. Duplicate members and invalid UTF-8 pass.
+// ReadValue reads one JSON value from r, and nothing behind it, so that r need not end. Duplicate members and invalid
+// UTF-8 pass.
 func ReadValue(r io.Reader) (Value, error) {
 	value, err := newLenientDecoder(r).ReadValue()
 	return value.Clone(), err

@@ -11,7 +11,8 @@ import (
 // FuzzFile: what strangers put into a file is read as its whole lines, as often as it is asked for; what is appended
 // stands behind it; a rewriting that drops lines drops those and no other byte.
 func FuzzFile(f *testing.F) {
-	for _, s := range [][2]string{{"", ""}, {"a\nb", "c\n"}, {"\n\n", "x"}, {"{\"a\":1}\n", "{\"b"}, {"\xff\x00\n", "\r\n"}, {"a\n", "a\nb\n"}} {
+	for _, s := range [][2]string{{"", ""}, {"a\nb", "c\n"}, {"\n\n", "x"}, {"{\"a\":1}\n", "{\"b"},
+		{"\xff\x00\n", "\r\n"}, {"a\n", "a\nb\n"}} {
 		f.Add([]byte(s[0]), []byte(s[1]))
 	}
 	f.Fuzz(func(t *testing.T, before, more []byte) {

@@ -1,7 +1,7 @@
 // Package lines keeps a JSON Lines file to which strangers write too.
 //
-// It knows lines, not what they say: nothing that stands in the file is changed but by Rewrite, and there only what the caller
-// changes. A file that is not there is an empty one.
+// It knows lines, not what they say: nothing that stands in the file is changed but by Rewrite, and there only what
+// the caller changes. A file that is not there is an empty one.
 package lines
 
 import (
@@ -55,9 +55,9 @@ func (f *File) Remove() error { return f.dir.Remove(f.name) }
 
 func castagnoli() *crc32.Table { return crc32.MakeTable(crc32.Castagnoli) }
 
-// Read returns the whole lines, without their ends, that were added since the last Read. If anything before them is not what it was
-// (the file was replaced, cut or edited), again is true and lines holds all lines of the file. A torn last line is not returned
-// until its end is there. The bytes are the caller's.
+// Read returns the whole lines, without their ends, that were added since the last Read. If anything before them is
+// not what it was (the file was replaced, cut or edited), again is true and lines holds all lines of the file. A torn
+// last line is not returned until its end is there. The bytes are the caller's.
 func (f *File) Read() (lines [][]byte, again bool, err error) {
 	if err := f.carry(); err != nil {
 		return nil, false, err
@@ -76,7 +76,8 @@ func (f *File) Read() (lines [][]byte, again bool, err error) {
 	if err != nil {
 		return nil, false, err
 	}
-	if f.seen != nil && os.SameFile(f.seen, info) && f.seen.Size() == info.Size() && f.seen.ModTime().Equal(info.ModTime()) && settled(info) {
+	if f.seen != nil && os.SameFile(f.seen, info) && f.seen.Size() == info.Size() &&
+		f.seen.ModTime().Equal(info.ModTime()) && settled(info) {
 		return nil, false, nil
 	}
 	text, err := confined.ReadAll(file)
@@ -92,8 +93,8 @@ func (f *File) Read() (lines [][]byte, again bool, err error) {
 	return split(text[from:end]), again, nil
 }
 
-// settled reports whether a file has not changed for so long that another change would show in its time: clocks of file systems
-// tick every few milliseconds, some every two seconds.
+// settled reports whether a file has not changed for so long that another change would show in its time: clocks of
+// file systems tick every few milliseconds, some every two seconds.
 func settled(info fs.FileInfo) bool { return time.Since(info.ModTime()) > 2*time.Second }
 
 // split returns the lines of text, which is empty or ends with the end of a line.
@@ -108,8 +109,9 @@ func split(text []byte) [][]byte {
 // line in two pieces do so within microseconds, unless the machine is very busy.
 const tornPatience = time.Second
 
-// Append adds lines, given without their ends, in one write, and returns when they are durable. A torn last line gets its end first, so
-// that it stays a line of its own. The lines do not come back from Read, unless something else has changed too.
+// Append adds lines, given without their ends, in one write, and returns when they are durable. A torn last line gets
+// its end first, so that it stays a line of its own. The lines do not come back from Read, unless something else has
+// changed too.
 func (f *File) Append(lines ...[]byte) error {
 	if len(lines) == 0 {
 		return nil
@@ -140,7 +142,8 @@ func (f *File) append(text []byte, ours bool) error {
 		written = append([]byte("\n"), text...)
 	}
 	if n, err := file.Write(written); err != nil {
-		// What was written of it would be a line that nobody understands. If somebody else has written behind it, it stays.
+		// What was written of it would be a line that nobody understands. If somebody else has written behind it, it
+		// stays.
 		if info, statErr := file.Stat(); statErr == nil && info.Size() == size+int64(n) {
 			_ = file.Truncate(size)
 		}
@@ -221,7 +224,8 @@ func (f *File) open() (file *os.File, created bool, err error) {
 	return file, true, err
 }
 
-// awaitEnd returns the size of the file and whether its last line has no end, which somebody who is just writing gets time to add.
+// awaitEnd returns the size of the file and whether its last line has no end, which somebody who is just writing gets
+// time to add.
 func awaitEnd(file *os.File) (size int64, torn bool, err error) {
 	for began := time.Now(); ; time.Sleep(5 * time.Millisecond) {
 		info, err := file.Stat()

@@ -304,7 +304,8 @@ func TestRewriteBesideAppends(t *testing.T) {
 			t.Errorf("%q is lost", line)
 		}
 	}
-	if !slices.Contains(all, "late") || !slices.Contains(all, "later ") || len(slices.Compact(all)) != len(strings.Split(contents(t, path), "\n")) || came == 0 {
+	if !slices.Contains(all, "late") || !slices.Contains(all, "later ") ||
+		len(slices.Compact(all)) != len(strings.Split(contents(t, path), "\n")) || came == 0 {
 		t.Errorf("late lines are lost, or some are doubled: %q", all)
 	}
 }

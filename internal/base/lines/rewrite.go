@@ -181,7 +181,8 @@ func (f *File) carryFrom(r *replaced, last bool) error {
 		return nil
 	}
 	before := *r
-	r.offset, r.changed = info.Size()-int64(len(text)-end), time.Now() // first, because append may rewrite the file, which carries over too
+	// first, because append may rewrite the file, which carries over too
+	r.offset, r.changed = info.Size()-int64(len(text)-end), time.Now()
 	if err := f.append(text[:end], false); err != nil {
 		*r = before
 		return err

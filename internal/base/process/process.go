@@ -12,9 +12,9 @@ const maxAncestors = 16
 // many begins the name of a program that runs many sessions: that it is alive says nothing of any one of them.
 const many = "all-of-"
 
-// Program returns the name of the program that started this process, as far as the system tells; shells in between are passed over.
-// An editor runs many processes of one name: with topmost, the one above all of them is meant, which Alive does not vouch for. "" if
-// it cannot be known.
+// Program returns the name of the program that started this process, as far as the system tells; shells in between are
+// passed over. An editor runs many processes of one name: with topmost, the one above all of them is meant, which
+// Alive does not vouch for. "" if it cannot be known.
 func Program(topmost bool) string {
 	at := look(parent())
 	for range maxAncestors {

@@ -45,8 +45,8 @@ func Above(pid int) []string {
 	return names
 }
 
-// Apart reports whether a process counts processes otherwise than this one does, as in a container or a sandbox: what it
-// says Program is, is no name here.
+// Apart reports whether a process counts processes otherwise than this one does, as in a container or a sandbox: what
+// it says Program is, is no name here.
 func Apart(pid int) bool {
 	its, err := os.Readlink("/proc/" + strconv.Itoa(pid) + "/ns/pid")
 	ours, ourErr := os.Readlink("/proc/self/ns/pid")

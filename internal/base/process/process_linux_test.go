@@ -42,7 +42,8 @@ func TestProgram(t *testing.T) {
 	if got := Above(cmd.Process.Pid); !slices.Equal(got, []string{child}) {
 		t.Errorf("above the child, up to us: %q, want %q", got, child)
 	}
-	if got := Above(os.Getppid()); len(got) == 0 || slices.Contains(got, me) || !Is(many+got[0], got[0]) || !Is(got[0], got[0]) || Is(child, got[0]) {
+	if got := Above(os.Getppid()); len(got) == 0 || slices.Contains(got, me) || !Is(many+got[0], got[0]) ||
+		!Is(got[0], got[0]) || Is(child, got[0]) {
 		t.Errorf("above us: %q", got)
 	}
 	_ = cmd.Process.Kill()
@@ -51,7 +52,8 @@ func TestProgram(t *testing.T) {
 		t.Errorf("above who is gone: %q", got)
 	}
 	number, _, _ := strings.Cut(me, ".")
-	for _, gone := range []string{child, "", "x", number + ".1@" + boot(), strings.Replace(me, "@", "@x", 1), many + me} {
+	for _, gone := range []string{child, "", "x", number + ".1@" + boot(), strings.Replace(me, "@", "@x", 1),
+		many + me} {
 		if Alive(gone) {
 			t.Errorf("%q is alive", gone)
 		}
@@ -67,6 +69,7 @@ func TestApart(t *testing.T) {
 	defer cmd.Wait()
 	defer cmd.Process.Kill()
 	if !Apart(cmd.Process.Pid) || Apart(os.Getppid()) || Apart(os.Getpid()) {
-		t.Errorf("apart: a sandbox %v, our parent %v, we %v", Apart(cmd.Process.Pid), Apart(os.Getppid()), Apart(os.Getpid()))
+		t.Errorf("apart: a sandbox %v, our parent %v, we %v", Apart(cmd.Process.Pid), Apart(os.Getppid()),
+			Apart(os.Getpid()))
 	}
 }

@@ -23,7 +23,8 @@ type Letter struct {
 	Part   string // the attribute body: which part is shown, or that none is
 }
 
-// Parse returns the letters of an answer, and what stands outside of them, the notice left out. An answer without a notice has no letters.
+// Parse returns the letters of an answer, and what stands outside of them, the notice left out. An answer without a
+// notice has no letters.
 func Parse(text string) (letters []Letter, outside string, err error) {
 	m := notice.FindStringSubmatch(text)
 	if m == nil {
@@ -54,7 +55,8 @@ func parse(head, body string) Letter {
 	}
 	return Letter{
 		Message: mail.Message{
-			ID: mail.ID(a["id"]), Type: mail.Type(a["type"]), From: mail.Address(a["from"]), Subject: a["subject"], Body: body,
+			ID: mail.ID(a["id"]), Type: mail.Type(a["type"]), From: mail.Address(a["from"]), Subject: a["subject"],
+			Body:     body,
 			Priority: mail.Priority(a["priority"]), ReplyTo: mail.ID(a["reply_to"]), Issue: a["issue"],
 		},
 		Sent: a["sent"], Origin: a["origin"], Docs: a["docs"], Part: a["body"],

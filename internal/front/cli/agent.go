@@ -13,7 +13,8 @@ import (
 // clients are the programs that we know to tell apart: by the name of their process, or by a variable that they set.
 func clients() []struct{ name, comm, prefix string } {
 	return []struct{ name, comm, prefix string }{
-		{"claude", "claude", "CLAUDE"}, {"codex", "codex", "CODEX_"}, {"gemini", "gemini", "GEMINI_"}, {"cursor", "cursor", "CURSOR_"},
+		{"claude", "claude", "CLAUDE"}, {"codex", "codex", "CODEX_"}, {"gemini", "gemini", "GEMINI_"},
+		{"cursor", "cursor", "CURSOR_"},
 		{"copilot", "copilot", "COPILOT_"}, {"opencode", "opencode", "OPENCODE"},
 		{"vscode", "code", ""}, // whose variables are in all of its terminals
 	}
@@ -38,8 +39,9 @@ func (a *app) clientName() string {
 	return ""
 }
 
-// agent returns the agent that a session of a client is, for its hooks and for its MCP server alike: who the command line or the environment
-// names, else whom the project's file names, else one whose name the next session in this project has again.
+// agent returns the agent that a session of a client is, for its hooks and for its MCP server alike: who the command
+// line or the environment names, else whom the project's file names, else one whose name the next session in this
+// project has again.
 func (a *app) agent(client string) (mail.Name, error) {
 	if a.as != "" || a.env.Getenv("PENNYPOST_AGENT") != "" {
 		return a.who()

@@ -16,7 +16,8 @@ commands below keep the roster.`
 func newAgents(a *app) *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "agents", Short: "list and keep the agents of the room", Long: agentsHelp,
-		Example: "pennypost agents\npennypost agents register builder --role builder --tag project:parser\npennypost agents token builder",
+		Example: "pennypost agents\npennypost agents register builder --role builder --tag " +
+			"project:parser\npennypost agents token builder",
 		Args: func(_ *cobra.Command, args []string) error {
 			if len(args) > 0 {
 				return hinted(usage("there is no command \"agents %s\"", args[0]), "pennypost agents --help")
@@ -26,7 +27,8 @@ func newAgents(a *app) *cobra.Command {
 		RunE: func(cmd *cobra.Command, _ []string) error { return a.agents(cmd.Context()) },
 	}
 	cmd.AddCommand(
-		newAgentsList(a), newAgentsRegister(a), newAgentsUpdate(a), newAgentsFreeze(a), newAgentsRetire(a), newAgentsToken(a), newAgentsRename(a))
+		newAgentsList(a), newAgentsRegister(a), newAgentsUpdate(a), newAgentsFreeze(a), newAgentsRetire(a),
+		newAgentsToken(a), newAgentsRename(a))
 	return cmd
 }
 
@@ -99,14 +101,17 @@ type presenceFlags struct {
 
 func (f *presenceFlags) add(a *app, cmd *cobra.Command) {
 	flags := cmd.Flags()
-	flags.StringSliceVar(&f.roles, "role", nil, "`ROLE` that it holds; repeatable, replaces what it held; --role \"\" for none")
-	flags.StringSliceVar(&f.tags, "tag", nil, "`TAG` that it carries, such as project:parser; repeatable, replaces what it carried")
+	flags.StringSliceVar(&f.roles, "role", nil,
+		"`ROLE` that it holds; repeatable, replaces what it held; --role \"\" for none")
+	flags.StringSliceVar(&f.tags, "tag", nil,
+		"`TAG` that it carries, such as project:parser; repeatable, replaces what it carried")
 	flags.StringVar(&f.task, "task", "", "what it works on, one line of `TEXT`")
 	flags.StringVar(&f.parent, "parent", "", "`NAME` of the agent that started it")
 	flags.StringVar(&f.client, "client", "", "`NAME` of the program that it runs in")
 	flags.StringVar(&f.state, "state", "", "`STATE`: working, idle, frozen or gone")
 	_ = cmd.RegisterFlagCompletionFunc("parent", a.completeAgent)
-	_ = cmd.RegisterFlagCompletionFunc("state", cobra.FixedCompletions([]string{"working", "idle", "frozen", "gone"}, cobra.ShellCompDirectiveNoFileComp))
+	_ = cmd.RegisterFlagCompletionFunc("state", cobra.FixedCompletions([]string{"working", "idle", "frozen", "gone"},
+		cobra.ShellCompDirectiveNoFileComp))
 }
 
 // presence returns what the flags that were given say of an agent.
@@ -138,8 +143,9 @@ func newAgentsRegister(a *app) *cobra.Command {
 	var takeOver, end bool
 	cmd := &cobra.Command{
 		Use: "register NAME", Short: "register an agent", Long: registerHelp,
-		Example: "pennypost agents register builder --role builder --tag project:parser\npennypost agents register \"小克 builder\"",
-		Args:    nArgs(1, "the agent's name; quote one that has spaces"),
+		Example: "pennypost agents register builder --role builder --tag project:parser\npennypost agents register " +
+			"\"小克 builder\"",
+		Args: nArgs(1, "the agent's name; quote one that has spaces"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if _, err := mail.ParseName(args[0]); err != nil {
 				return err // an empty one would mean the speaker
@@ -160,9 +166,12 @@ func newAgentsRegister(a *app) *cobra.Command {
 func newAgentsUpdate(a *app) *cobra.Command {
 	var f presenceFlags
 	cmd := &cobra.Command{
-		Use: "update NAME", Short: "change what the roster says of an agent", Long: "Change what the roster says of an agent that is on it. What is not named stays. The role orchestrator, which may\ncancel, freeze and retire others, is yours to give: no agent takes it.",
-		Example: "pennypost agents update lead --role orchestrator\npennypost agents update builder --task \"the parser\"\npennypost agents update builder --state idle",
-		Args:    nArgs(1, "the agent's name"), ValidArgsFunction: a.completeAgent,
+		Use: "update NAME", Short: "change what the roster says of an agent", Long: "Change what the roster says of " +
+			"an agent that is on it. What is not named stays. The role orchestrator, which may\ncancel, freeze and " +
+			"retire others, is yours to give: no agent takes it.",
+		Example: "pennypost agents update lead --role orchestrator\npennypost agents update builder --task \"the " +
+			"parser\"\npennypost agents update builder --state idle",
+		Args: nArgs(1, "the agent's name"), ValidArgsFunction: a.completeAgent,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			p := f.presence(cmd, args[0])
 			p.Update = true
@@ -176,8 +185,10 @@ func newAgentsUpdate(a *app) *cobra.Command {
 func newAgentsFreeze(a *app) *cobra.Command {
 	return &cobra.Command{
 		Use: "freeze NAME", Short: "pause an agent; its mail waits and does not expire",
-		Long:    "Record that an agent is paused. Its mail waits and does not expire until it is idle or working again:\npennypost agents update NAME --state idle.",
-		Example: "pennypost agents freeze builder", Args: nArgs(1, "the agent's name"), ValidArgsFunction: a.completeAgent,
+		Long: "Record that an agent is paused. Its mail waits and does not expire until it is idle or working " +
+			"again:\npennypost agents update NAME --state idle.",
+		Example: "pennypost agents freeze builder", Args: nArgs(1, "the agent's name"),
+		ValidArgsFunction: a.completeAgent,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return a.register(cmd.Context(), mail.Presence{Name: mail.Name(args[0]), State: mail.Frozen, Update: true})
 		},
@@ -209,9 +220,11 @@ func (a *app) showAgent(ag mail.Agent, asked mail.Name) error {
 		a.out.value(ag)
 		return nil
 	}
-	a.out.line("%s", strings.TrimRight(a.out.bold(oneLine(string(ag.Name)))+"  "+string(ag.State)+"  "+badges(ag), " "))
+	a.out.line("%s", strings.TrimRight(a.out.bold(oneLine(string(ag.Name)))+"  "+string(ag.State)+"  "+badges(ag),
+		" "))
 	if asked != "" && ag.Name != asked && strings.HasPrefix(string(ag.Name), string(asked)+"-") {
-		a.out.line("A live session holds the name %s, so this one is %s. --take-over would take its place.", oneLine(string(asked)), oneLine(string(ag.Name)))
+		a.out.line("A live session holds the name %s, so this one is %s. --take-over would take its place.",
+			oneLine(string(asked)), oneLine(string(ag.Name)))
 	}
 	return nil
 }
@@ -219,8 +232,10 @@ func (a *app) showAgent(ag mail.Agent, asked mail.Name) error {
 func newAgentsRetire(a *app) *cobra.Command {
 	return &cobra.Command{
 		Use: "retire NAME", Short: "take an agent off the roster",
-		Long:    "Take an agent off the roster. Mail for its roles goes to other holders; its own unread mail is dead, and\nits senders can see that. Its messages stay in the history.",
-		Example: "pennypost agents retire builder", Args: nArgs(1, "the agent's name"), ValidArgsFunction: a.completeAgent,
+		Long: "Take an agent off the roster. Mail for its roles goes to other holders; its own unread mail is " +
+			"dead, and\nits senders can see that. Its messages stay in the history.",
+		Example: "pennypost agents retire builder", Args: nArgs(1, "the agent's name"),
+		ValidArgsFunction: a.completeAgent,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			svc, err := a.service(cmd.Context())
 			if err != nil {
@@ -247,7 +262,8 @@ nowhere else. It is shown only here, and stored as a hash. The token made before
 func newAgentsToken(a *app) *cobra.Command {
 	return &cobra.Command{
 		Use: "token NAME", Short: "make an agent's bearer token", Long: tokenHelp,
-		Example: "pennypost agents token builder", Args: nArgs(1, "the agent's name"), ValidArgsFunction: a.completeAgent,
+		Example: "pennypost agents token builder", Args: nArgs(1, "the agent's name"),
+		ValidArgsFunction: a.completeAgent,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			svc, err := a.service(cmd.Context())
 			if err != nil {
@@ -273,7 +289,8 @@ func newAgentsRename(a *app) *cobra.Command {
 	return &cobra.Command{
 		Use: "rename NAME NEW-NAME", Short: "give an agent a new name; its mail goes with it",
 		Long:    "Give an agent a new name. Its mail goes with it, and the old name goes on to reach it.",
-		Example: "pennypost agents rename builder parser-builder", Args: nArgs(2, "the agent's name and the new one"), ValidArgsFunction: a.completeAgent,
+		Example: "pennypost agents rename builder parser-builder", Args: nArgs(2, "the agent's name and the new one"),
+		ValidArgsFunction: a.completeAgent,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			svc, err := a.service(cmd.Context())
 			if err != nil {

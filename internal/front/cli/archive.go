@@ -11,7 +11,8 @@ move to the archive, where pennypost history --archive finds them.`
 
 func newArchive(a *app) *cobra.Command {
 	return &cobra.Command{
-		Use: "archive", Short: "move old messages to the archive now", Long: archiveHelp, Example: "pennypost archive", Args: noArgs,
+		Use: "archive", Short: "move old messages to the archive now", Long: archiveHelp, Example: "pennypost archive",
+		Args: noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error { return a.archive(cmd.Context()) },
 	}
 }

@@ -20,12 +20,13 @@ const startPatience = 5 * time.Second
 // startPoll is how often it looks. The kernel answers a dial of a Unix socket in microseconds.
 const startPoll = 2 * time.Millisecond
 
-// autostart makes sure that a post office runs. Of any number of commands that find none at the same time, the one that holds
-// the start lock starts it and the others wait; should two get to start one all the same, the post office's own
-// lock lets one live.
+// autostart makes sure that a post office runs. Of any number of commands that find none at the same time, the one
+// that holds the start lock starts it and the others wait; should two get to start one all the same, the post office's
+// own lock lets one live.
 func (a *app) autostart(ctx context.Context, home config.Home) error {
 	if a.env.Getenv("PENNYPOST_AUTOSTART") == "0" {
-		err := mail.Errorf(mail.Unavailable, "no post office runs at %s, and PENNYPOST_AUTOSTART=0 forbids to start one", home)
+		err := mail.Errorf(mail.Unavailable,
+			"no post office runs at %s, and PENNYPOST_AUTOSTART=0 forbids to start one", home)
 		return hinted(err, "pennypost serve")
 	}
 	if err := home.Create(); err != nil {
@@ -96,7 +97,8 @@ func isLocked(err error) bool {
 }
 
 func notStarted(home config.Home, cause error) error {
-	err := &mail.Error{Code: mail.Unavailable, Msg: "the post office could not be started (" + cause.Error() + "); " + home.Log() + " says why", Err: cause}
+	err := &mail.Error{Code: mail.Unavailable, Msg: "the post office could not be started (" + cause.Error() + "); " +
+		home.Log() + " says why", Err: cause}
 	return hinted(err, "pennypost serve")
 }
 

@@ -23,19 +23,23 @@ DIR is, by dialect:
 
 func newBridge(a *app) *cobra.Command {
 	cmd := &cobra.Command{
-		Use: "bridge", Short: "keep foreign mailboxes on disk in step", Long: strings.TrimSpace(strings.ReplaceAll(bridgeHelp, "%s", bridgedDirs())),
-		Example: "pennypost bridge add haak .\npennypost bridge add claudeteams ~/.claude/teams/session-0a1b2c3d --mode follow\npennypost bridge list\npennypost bridge remove haak",
-		Args:    noArgs,
-		RunE:    func(cmd *cobra.Command, _ []string) error { return a.bridges(cmd.Context()) },
+		Use: "bridge", Short: "keep foreign mailboxes on disk in step",
+		Long: strings.TrimSpace(strings.ReplaceAll(bridgeHelp, "%s", bridgedDirs())),
+		Example: "pennypost bridge add haak .\npennypost bridge add claudeteams ~/.claude/teams/session-0a1b2c3d " +
+			"--mode follow\npennypost bridge list\npennypost bridge remove haak",
+		Args: noArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error { return a.bridges(cmd.Context()) },
 	}
 	var mode string
 	add := &cobra.Command{
-		Use: "add DIALECT DIR", Short: "add a bridge, or change the mode of one", Args: nArgs(2, "a dialect and a directory"),
+		Use: "add DIALECT DIR", Short: "add a bridge, or change the mode of one",
+		Args: nArgs(2, "a dialect and a directory"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return a.addBridge(cmd.Context(), args[0], args[1], mode)
 		},
 	}
-	add.Flags().StringVar(&mode, "mode", string(mail.BridgeBoth), "`MODE`: both; mirror, from the room to the files only; follow, from the files to the room only")
+	add.Flags().StringVar(&mode, "mode", string(mail.BridgeBoth),
+		"`MODE`: both; mirror, from the room to the files only; follow, from the files to the room only")
 	cmd.AddCommand(add,
 		&cobra.Command{
 			Use: "list", Short: "list the room's bridges and how they fare", Args: noArgs,
@@ -130,11 +134,14 @@ func (a *app) bridgeOutcome(st mail.BridgeStatus) error {
 	} else {
 		a.out.line("The bridge %s keeps %s in step (%s).", st.ID, oneLine(st.Dir), st.Mode)
 		if st.Rejected > 0 {
-			a.out.line("%s in its files could not be understood and stay where they are. %s", plural(st.Rejected, "piece"), oneLine(st.Notice))
+			a.out.line("%s in its files could not be understood and stay where they are. %s",
+				plural(st.Rejected, "piece"), oneLine(st.Notice))
 		}
 	}
 	if st.Failing != "" {
-		return hinted(mail.Errorf(mail.Unavailable, "the bridge %s fails: %s. It tries again by itself; mail stands meanwhile", st.ID, st.Failing), "pennypost bridge list")
+		return hinted(mail.Errorf(mail.Unavailable,
+			"the bridge %s fails: %s. It tries again by itself; mail stands meanwhile", st.ID, st.Failing),
+			"pennypost bridge list")
 	}
 	return nil
 }
@@ -190,7 +197,8 @@ func (a *app) bridgeState(b *mail.BridgeStatus) string {
 }
 
 // onBridge does something to the bridge that args name: by its id, or by dialect and directory.
-func (a *app) onBridge(ctx context.Context, args []string, do func(context.Context, mail.Service, string) error) error {
+func (a *app) onBridge(ctx context.Context, args []string,
+	do func(context.Context, mail.Service, string) error) error {
 	svc, err := a.service(ctx)
 	if err != nil {
 		return err
@@ -211,5 +219,6 @@ func (a *app) onBridge(ctx context.Context, args []string, do func(context.Conte
 			return do(ctx, svc, list[i].ID)
 		}
 	}
-	return hinted(mail.Errorf(mail.NotFound, "this room has no bridge of %s to %s", args[0], dir), "pennypost bridge list")
+	return hinted(mail.Errorf(mail.NotFound, "this room has no bridge of %s to %s", args[0], dir),
+		"pennypost bridge list")
 }

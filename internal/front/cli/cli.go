@@ -1,11 +1,12 @@
 // Package cli is the command line: one file a verb, each a few lines over mail.Service.
 //
-// What holds for every verb: the answer goes to standard output and everything else to standard error; --json gives the
-// values of package mail, one a line, with what a terminal would obey escaped; an error is "pennypost: what happened" and, where something can be done, "hint: what to
-// type next"; exit statuses are in exit.go. Mail is text from strangers: what a terminal would obey is made visible (text.go).
+// What holds for every verb: the answer goes to standard output and everything else to standard error; --json gives
+// the values of package mail, one a line, with what a terminal would obey escaped; an error is "pennypost: what
+// happened" and, where something can be done, "hint: what to type next"; exit statuses are in exit.go. Mail is text
+// from strangers: what a terminal would obey is made visible (text.go).
 //
-// A command is run thousands of times a day by agents and hooks, so it builds the one verb that was asked for, asks the
-// post office once, and reads no configuration.
+// A command is run thousands of times a day by agents and hooks, so it builds the one verb that was asked for, asks
+// the post office once, and reads no configuration.
 package cli
 
 import (
@@ -124,7 +125,9 @@ func (a *app) post() (*client.Office, error) {
 	if err := home.CheckSocket(false); err != nil {
 		return nil, err
 	}
-	a.office, err = client.New(client.Options{Socket: home.Socket(), Start: func(ctx context.Context) error { return a.autostart(ctx, home) }})
+	a.office, err = client.New(client.Options{Socket: home.Socket(), Start: func(ctx context.Context) error {
+		return a.autostart(ctx, home)
+	}})
 	return a.office, err
 }
 
@@ -137,7 +140,8 @@ func (a *app) service(ctx context.Context) (mail.Service, error) {
 	return a.roomAs(ctx, who)
 }
 
-// roomAs returns the room that the command means as somebody sees it. That the command may speak for them has been checked.
+// roomAs returns the room that the command means as somebody sees it. That the command may speak for them has been
+// checked.
 func (a *app) roomAs(ctx context.Context, who mail.Name) (mail.Service, error) {
 	room, err := a.roomName()
 	if err != nil {
@@ -154,7 +158,8 @@ func (a *app) roomName() (mail.RoomName, error) {
 	return config.FindRoom(a.room, a.env.Getenv, a.env.Dir)
 }
 
-// who returns as whom the command speaks: --as, else $PENNYPOST_AGENT, else the user. An agent's process cannot be the user.
+// who returns as whom the command speaks: --as, else $PENNYPOST_AGENT, else the user. An agent's process cannot be the
+// user.
 func (a *app) who() (mail.Name, error) {
 	name := a.as
 	if name == "" {
@@ -165,7 +170,8 @@ func (a *app) who() (mail.Name, error) {
 		return mail.ParseName(name)
 	}
 	if v, found := daemon.AgentClient(a.env.Environ); found {
-		return "", hinted(daemon.RefuseUser(v), "say which agent you are: --as NAME, or PENNYPOST_AGENT=NAME in the environment")
+		return "", hinted(daemon.RefuseUser(v),
+			"say which agent you are: --as NAME, or PENNYPOST_AGENT=NAME in the environment")
 	}
 	return mail.User, nil
 }
@@ -183,10 +189,13 @@ func verbs() []verb {
 		{"send", newSend}, {"inbox", newInbox}, {"read", newRead}, {"mark", newMark},
 		{"wait", newWait}, {"watch", newWatch}, {"history", newHistory},
 		{"agents", newAgents}, {"rooms", newRooms},
-		{"export", newExport}, {"import", newImport}, {"verify", newVerify}, {"archive", newArchive}, {"erase", newErase},
+		{"export", newExport}, {"import", newImport}, {"verify", newVerify}, {"archive", newArchive},
+		{"erase", newErase},
 		{"bridge", newBridge},
-		{"install", newInstall}, {"uninstall", newUninstall}, {"doctor", newDoctor}, {"service", newService}, {"monitor", newMonitor}, {"poster", newPoster},
-		{"config", newConfig}, {"mcp", newMCP}, {"hook", newHook}, {"demo", newDemo}, {"demo-agent", newDemoAgent}, {"completion", newCompletion}, {"version", newVersion},
+		{"install", newInstall}, {"uninstall", newUninstall}, {"doctor", newDoctor}, {"service", newService},
+		{"monitor", newMonitor}, {"poster", newPoster},
+		{"config", newConfig}, {"mcp", newMCP}, {"hook", newHook}, {"demo", newDemo}, {"demo-agent", newDemoAgent},
+		{"completion", newCompletion}, {"version", newVersion},
 	}
 	return append(out, dialectVerbs()...)
 }
@@ -213,8 +222,10 @@ func newRoot(a *app, args []string) *cobra.Command {
 	root.SetHelpFunc(a.manual)
 	root.SetFlagErrorFunc(a.badFlag)
 	flags := root.PersistentFlags()
-	flags.StringVar(&a.room, "room", "", "`ROOM` to use; default: $PENNYPOST_ROOM, else that of the Git repository, else \"default\"")
-	flags.StringVar(&a.as, "as", "", "`NAME` to act as; default: $PENNYPOST_AGENT, else the user. Inside an agent's session: that agent")
+	flags.StringVar(&a.room, "room", "",
+		"`ROOM` to use; default: $PENNYPOST_ROOM, else that of the Git repository, else \"default\"")
+	flags.StringVar(&a.as, "as", "",
+		"`NAME` to act as; default: $PENNYPOST_AGENT, else the user. Inside an agent's session: that agent")
 	flags.BoolVar(&a.json, "json", a.json, "answer in JSON, one value a line")
 	_ = root.RegisterFlagCompletionFunc("room", a.completeRoom)
 	_ = root.RegisterFlagCompletionFunc("as", a.completeAgent)

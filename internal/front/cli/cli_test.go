@@ -52,7 +52,8 @@ func TestMainTakesItsWorld(t *testing.T) {
 		t.Errorf("Main(version) = %d, %q, %q", got, &out, &errs)
 	}
 	out.Reset()
-	if got := Main([]string{"inbox"}, env); got != exitUsage || !strings.Contains(errs.String(), "set PENNYPOST_HOME") {
+	if got := Main([]string{"inbox"}, env); got != exitUsage ||
+		!strings.Contains(errs.String(), "set PENNYPOST_HOME") {
 		t.Errorf("Main(inbox) without a home = %d, %q, %q", got, &out, &errs)
 	}
 }
@@ -107,7 +108,9 @@ func TestJSONIsSafeForTerminals(t *testing.T) {
 	if err := json.Unmarshal([]byte(whole), &back); err != nil || back[said] != said {
 		t.Fatalf("%q does not parse as what was meant: %v", whole, err)
 	}
-	if strings.ContainsFunc(strings.TrimSpace(whole), func(r rune) bool { return harmful(r) || unicode.Is(unicode.Bidi_Control, r) }) {
+	if strings.ContainsFunc(strings.TrimSpace(whole), func(r rune) bool {
+		return harmful(r) || unicode.Is(unicode.Bidi_Control, r)
+	}) {
 		t.Errorf("a terminal obeys %q", whole)
 	}
 	if !strings.Contains(whole, "小克 é 👩\u200d🚀") {
@@ -179,7 +182,8 @@ func TestAgo(t *testing.T) {
 		before time.Duration
 		want   string
 	}{
-		{0, "just now"}, {-10 * time.Second, "just now"}, {59 * time.Second, "just now"}, {5 * time.Minute, "5 min ago"},
+		{0, "just now"}, {-10 * time.Second, "just now"}, {59 * time.Second, "just now"},
+		{5 * time.Minute, "5 min ago"},
 		{90 * time.Minute, "1 h ago"}, {3 * 24 * time.Hour, "3 days ago"},
 	} {
 		if got := p.ago(mail.TimeOf(p.now.Add(-tt.before))); got != tt.want {
@@ -205,7 +209,8 @@ func TestParseDoc(t *testing.T) {
 func TestParseWhen(t *testing.T) {
 	a := &app{out: &printer{now: time.Date(2026, 5, 10, 14, 0, 0, 0, time.UTC)}}
 	for in, want := range map[string]time.Time{
-		"2h": a.out.now.Add(-2 * time.Hour), "2026-05-10T14:00:00Z": a.out.now, "2026-05-10": time.Date(2026, 5, 10, 0, 0, 0, 0, time.Local),
+		"2h": a.out.now.Add(-2 * time.Hour), "2026-05-10T14:00:00Z": a.out.now,
+		"2026-05-10": time.Date(2026, 5, 10, 0, 0, 0, 0, time.Local),
 	} {
 		if got, err := a.parseWhen(in); err != nil || !got.Std().Equal(want) {
 			t.Errorf("parseWhen(%q) = %v, %v, want %v", in, got, err, want)

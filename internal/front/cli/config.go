@@ -85,7 +85,8 @@ func (a *app) configInit() error {
 	}
 	f, err := os.OpenFile(home.File(), os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
 	if errors.Is(err, fs.ErrExist) {
-		return mail.Errorf(mail.Conflict, "%s is there already, and stays as it is. It is shown by: pennypost config print", home.File())
+		return mail.Errorf(mail.Conflict,
+			"%s is there already, and stays as it is. It is shown by: pennypost config print", home.File())
 	}
 	if err != nil {
 		return fmt.Errorf("write the configuration: %w", err)

@@ -37,7 +37,8 @@ const (
 func newDemo(a *app) *cobra.Command {
 	var f demoFlags
 	cmd := &cobra.Command{
-		Use: "demo", Short: "watch a small team at work", Long: demoHelp, Example: "pennypost demo\npennypost demo --keep\npennypost demo --serve", Args: noArgs,
+		Use: "demo", Short: "watch a small team at work", Long: demoHelp,
+		Example: "pennypost demo\npennypost demo --keep\npennypost demo --serve", Args: noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			switch {
 			case f.serve && f.keep:
@@ -53,8 +54,10 @@ func newDemo(a *app) *cobra.Command {
 	flags := cmd.Flags()
 	flags.BoolVar(&f.keep, "keep", false, "keep the post office's directory, to look into it")
 	flags.BoolVar(&f.serve, "serve", false, "open a post office that is filled with a day's mail")
-	flags.StringVar(&f.listen, "listen", "", "with --serve: TCP `HOST:PORT` to listen on; default 127.0.0.1:8765, or another port if that is taken")
-	flags.StringVar(&f.dir, "dir", "", "with --serve: put the data into `DIR`, which must be new or empty, and keep it")
+	flags.StringVar(&f.listen, "listen", "",
+		"with --serve: TCP `HOST:PORT` to listen on; default 127.0.0.1:8765, or another port if that is taken")
+	flags.StringVar(&f.dir, "dir", "",
+		"with --serve: put the data into `DIR`, which must be new or empty, and keep it")
 	return cmd
 }
 
@@ -103,10 +106,12 @@ func (a *app) demo(ctx context.Context, keep bool) (err error) {
 	if keep {
 		a.out.line("Look around, and remove the directory when you are done:")
 		a.out.line("  export PENNYPOST_HOME=%s PENNYPOST_ROOM=%s", filepath.Join(s.dir, "home"), demoRoom)
-		a.out.line("  pennypost history      pennypost agents      cat $PENNYPOST_HOME/rooms/%s/mailbox.jsonl", demoRoom)
+		a.out.line("  pennypost history      pennypost agents      cat $PENNYPOST_HOME/rooms/%s/mailbox.jsonl",
+			demoRoom)
 		return nil
 	}
-	a.out.line("It was all thrown away; pennypost demo --keep leaves it to look into. For your own agents: pennypost install CLIENT")
+	a.out.line("It was all thrown away; pennypost demo --keep leaves it to look into. For your own agents: " +
+		"pennypost install CLIENT")
 	return nil
 }
 
@@ -120,11 +125,14 @@ func (s *stage) open(ctx context.Context) (mail.Service, error) {
 	if err := os.WriteFile(home.File(), []byte(wake), 0o600); err != nil {
 		return nil, err
 	}
-	s.env = append(os.Environ(), "PENNYPOST_HOME="+string(home), "PENNYPOST_ROOM="+string(demoRoom), "CLAUDE_CONFIG_DIR="+s.dir, "PENNYPOST_AGENT=")
+	s.env = append(os.Environ(), "PENNYPOST_HOME="+string(home), "PENNYPOST_ROOM="+string(demoRoom),
+		"CLAUDE_CONFIG_DIR="+s.dir, "PENNYPOST_AGENT=")
 	if err := s.start("serve", "--listen", "none"); err != nil {
 		return nil, err
 	}
-	office, err := client.New(client.Options{Socket: home.Socket(), Start: func(ctx context.Context) error { return untilListening(ctx, home) }})
+	office, err := client.New(client.Options{Socket: home.Socket(), Start: func(ctx context.Context) error {
+		return untilListening(ctx, home)
+	}})
 	if err != nil {
 		return nil, err
 	}
@@ -134,7 +142,8 @@ func (s *stage) open(ctx context.Context) (mail.Service, error) {
 	}
 	for _, p := range []mail.Presence{
 		{Name: "lead", Roles: []string{string(mail.Orchestrator)}, State: mail.Gone},
-		{Name: "builder-1", Roles: []string{"builder"}, State: mail.Gone}, {Name: "builder-2", Roles: []string{"builder"}, State: mail.Gone},
+		{Name: "builder-1", Roles: []string{"builder"}, State: mail.Gone},
+		{Name: "builder-2", Roles: []string{"builder"}, State: mail.Gone},
 		{Name: "reviewer", State: mail.Gone},
 	} {
 		if _, err := user.Register(ctx, p); err != nil {
@@ -213,7 +222,8 @@ func (s *stage) play(ctx context.Context, user mail.Service) error {
 	}
 	defer w.Close()
 	if _, err := user.Send(ctx, mail.Draft{
-		To: mail.Recipients{string(mail.Orchestrator)}, Type: string(mail.TaskAssigned), Subject: "A parser for our letters", Body: "Lexer and grammar, reviewed. Ask me if in doubt.",
+		To: mail.Recipients{string(mail.Orchestrator)}, Type: string(mail.TaskAssigned),
+		Subject: "A parser for our letters", Body: "Lexer and grammar, reviewed. Ask me if in doubt.",
 	}); err != nil {
 		return err
 	}
@@ -241,7 +251,8 @@ func (s *stage) see(ctx context.Context, user mail.Service, e *mail.Event) (done
 			return false, nil
 		}
 		if m.Type == mail.Question {
-			_, err = user.Send(ctx, mail.Draft{To: mail.Recipients{string(m.From)}, Type: string(mail.Answer), Subject: "Tabs", Body: "Tabs.", ReplyTo: m.ID})
+			_, err = user.Send(ctx, mail.Draft{To: mail.Recipients{string(m.From)}, Type: string(mail.Answer),
+				Subject: "Tabs", Body: "Tabs.", ReplyTo: m.ID})
 		}
 		return m.Type == mail.TaskDone, err
 	case e.Receipt != nil && e.Receipt.Mark == mail.MarkNotified:

@@ -13,11 +13,13 @@ import (
 	"pennypost/internal/mail"
 )
 
-// newDemoAgent is an agent of the demo: a process that does what a client with our hooks does, with a few lines of script for a model.
+// newDemoAgent is an agent of the demo: a process that does what a client with our hooks does, with a few lines of
+// script for a model.
 func newDemoAgent(a *app) *cobra.Command {
 	return &cobra.Command{
-		Use: "demo-agent NAME", Short: "an agent of the demo", Long: "An agent of pennypost demo, which starts it.", Example: "pennypost demo",
-		Hidden: true, Args: nArgs(1, "the name of an agent"),
+		Use: "demo-agent NAME", Short: "an agent of the demo", Long: "An agent of pennypost demo, which starts it.",
+		Example: "pennypost demo",
+		Hidden:  true, Args: nArgs(1, "the name of an agent"),
 		RunE: func(cmd *cobra.Command, args []string) error { return a.demoAgent(cmd.Context(), mail.Name(args[0])) },
 	}
 }
@@ -94,7 +96,8 @@ func (me *actor) work(ctx context.Context) error {
 
 // handle reads a message and does what it is about.
 func (me *actor) handle(ctx context.Context, it *mail.Item) error {
-	for _, m := range []mail.Marking{{IDs: []mail.ID{it.ID}, Mark: mail.MarkPresented, Door: mail.HookDoor}, {IDs: []mail.ID{it.ID}, Mark: mail.MarkRead}} {
+	for _, m := range []mail.Marking{{IDs: []mail.ID{it.ID}, Mark: mail.MarkPresented, Door: mail.HookDoor},
+		{IDs: []mail.ID{it.ID}, Mark: mail.MarkRead}} {
 		if _, err := me.Mark(ctx, m); err != nil {
 			return err
 		}
@@ -115,7 +118,8 @@ func (me *actor) handle(ctx context.Context, it *mail.Item) error {
 // script is what stands for a model.
 func (me *actor) script(ctx context.Context, it *mail.Item) []mail.Draft {
 	say := func(to string, t mail.Type, subject string) mail.Draft {
-		return mail.Draft{To: mail.Recipients{to}, Type: string(t), Subject: subject, Body: subject + ".", ReplyTo: it.ID}
+		return mail.Draft{To: mail.Recipients{to}, Type: string(t), Subject: subject, Body: subject + ".",
+			ReplyTo: it.ID}
 	}
 	const boss = string(mail.Orchestrator)
 	switch {
@@ -128,7 +132,8 @@ func (me *actor) script(ctx context.Context, it *mail.Item) []mail.Draft {
 	case me.name != "lead":
 		return []mail.Draft{say(boss, mail.TaskDone, "Done, tests pass")}
 	case it.Type == mail.TaskAssigned:
-		return []mail.Draft{say("role:builder", mail.TaskAssigned, "Write the lexer"), say("role:builder", mail.TaskAssigned, "Write the grammar")}
+		return []mail.Draft{say("role:builder", mail.TaskAssigned, "Write the lexer"),
+			say("role:builder", mail.TaskAssigned, "Write the grammar")}
 	case it.Type == mail.Question:
 		d := say(string(mail.User), mail.Question, it.Subject)
 		d.Metadata = mail.Metadata(`{"options":["Tabs","Spaces"]}`)

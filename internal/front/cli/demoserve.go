@@ -68,7 +68,9 @@ func newDir(dir string) (config.Home, error) {
 	entries, err := os.ReadDir(dir)
 	switch {
 	case len(entries) > 0:
-		return "", hinted(usage("%s is not empty; nothing was written", dir), "name a directory that does not exist, or look at an earlier demo with: PENNYPOST_HOME='"+dir+"' pennypost serve")
+		return "", hinted(usage("%s is not empty; nothing was written", dir),
+			"name a directory that does not exist, or look at an earlier demo with: PENNYPOST_HOME='"+dir+
+				"' pennypost serve")
 	case err != nil && !errors.Is(err, os.ErrNotExist):
 		return "", err
 	}
@@ -106,7 +108,8 @@ func demoLife(ctx context.Context, socket, dir string, log *slog.Logger) {
 		defer office.Close()
 		err = (&demoday.Life{Office: office, Dir: dir}).Run(ctx)
 	}
-	if err != nil && ctx.Err() == nil && mail.CodeOf(err) != mail.Unavailable { // that is a post office which was stopped
+	// that is a post office which was stopped
+	if err != nil && ctx.Err() == nil && mail.CodeOf(err) != mail.Unavailable {
 		log.Warn("the agents of the demo have left", "err", err)
 	}
 }
@@ -122,7 +125,8 @@ type demoPlace struct {
 func (a *app) announceDemo(p daemon.Place, home config.Home, day *demoday.Day, kept bool) {
 	link := a.loginLink(p, day.Rooms[0])
 	if a.json {
-		a.out.value(demoPlace{link, string(home), day.Rooms, place{Socket: p.Socket, HTTP: p.HTTP, TokenFile: p.Token}})
+		a.out.value(demoPlace{link, string(home), day.Rooms,
+			place{Socket: p.Socket, HTTP: p.HTTP, TokenFile: p.Token}})
 		return
 	}
 	fate := "thrown away at the end"
@@ -138,7 +142,8 @@ func (a *app) announceDemo(p daemon.Place, home config.Home, day *demoday.Day, k
 	a.out.line("%s", a.out.bold("The post office of the demo is open."))
 	a.out.table([][]string{
 		{"open", link},
-		{"room", fmt.Sprintf("%s, with five agents and %d messages, and a small one next door: %s", day.Rooms[0], day.Messages, day.Rooms[1])},
+		{"room", fmt.Sprintf("%s, with five agents and %d messages, and a small one next door: %s", day.Rooms[0],
+			day.Messages, day.Rooms[1])},
 		{"data", string(home) + " (" + fate + ")"},
 		{"shell", "export PENNYPOST_HOME='" + string(home) + "' PENNYPOST_ROOM=" + string(day.Rooms[0])},
 	}, 0)

@@ -85,7 +85,8 @@ func newDialect(a *app, d *dialect.Dialect, under string) *cobra.Command {
 // groupRun answers a command that only groups others.
 func groupRun(cmd *cobra.Command, args []string) error {
 	if len(args) > 0 {
-		return hinted(usage("%s has no command %q", cmd.CommandPath(), args[0]), cmd.CommandPath()+" --help lists them")
+		return hinted(usage("%s has no command %q", cmd.CommandPath(), args[0]),
+			cmd.CommandPath()+" --help lists them")
 	}
 	return cmd.Help()
 }
@@ -96,7 +97,8 @@ func plant(a *app, root *cobra.Command, d *dialect.Dialect, v *dialect.Verb, wor
 	for _, word := range words[:len(words)-1] {
 		i := slices.IndexFunc(at.Commands(), func(c *cobra.Command) bool { return c.Name() == word })
 		if i < 0 {
-			at.AddCommand(&cobra.Command{Use: word, Short: word + " of " + d.Name, Args: cobra.ArbitraryArgs, RunE: groupRun})
+			at.AddCommand(&cobra.Command{Use: word, Short: word + " of " + d.Name, Args: cobra.ArbitraryArgs,
+				RunE: groupRun})
 			i = slices.IndexFunc(at.Commands(), func(c *cobra.Command) bool { return c.Name() == word })
 		}
 		at = at.Commands()[i]
@@ -154,8 +156,8 @@ func (a *app) serviceAs(ctx context.Context, name mail.Name) (mail.Service, erro
 	return a.roomAs(ctx, name)
 }
 
-// look returns the room as nobody in particular sees it: looking at the roster and the bridges is everybody's right, also before it is known
-// who looks.
+// look returns the room as nobody in particular sees it: looking at the roster and the bridges is everybody's right,
+// also before it is known who looks.
 func (a *app) look(ctx context.Context, d *dialect.Dialect) (mail.Service, error) {
 	return a.roomAs(ctx, "dialect-"+mail.Name(d.Name))
 }
@@ -174,7 +176,8 @@ func (a *app) identify(ctx context.Context, d *dialect.Dialect) error {
 	return err
 }
 
-// bridgeProject has the room keep the dialect's files in the project, where its people expect them, if it keeps none yet.
+// bridgeProject has the room keep the dialect's files in the project, where its people expect them, if it keeps none
+// yet.
 func (a *app) bridgeProject(ctx context.Context, d *dialect.Dialect) {
 	if !d.InProject {
 		return
@@ -183,9 +186,12 @@ func (a *app) bridgeProject(ctx context.Context, d *dialect.Dialect) {
 	st, err := a.addProjectBridge(ctx, d, dir)
 	switch {
 	case err != nil:
-		fmt.Fprintf(a.env.Stderr, "pennypost: the files of %s in %s are not kept: %v\nhint: in a shell of your own: pennypost bridge add %s %s\n", d.Name, dir, err, d.Name, dir)
+		fmt.Fprintf(a.env.Stderr, "pennypost: the files of %s in %s are not kept: %v\nhint: in a shell of your own: "+
+			"pennypost bridge add %s %s\n", d.Name, dir, err, d.Name, dir)
 	case st.ID != "":
-		fmt.Fprintf(a.env.Stderr, "pennypost: from now on the files of %s in %s are kept in step; pennypost bridge list shows it\n", d.Name, dir)
+		fmt.Fprintf(a.env.Stderr,
+			"pennypost: from now on the files of %s in %s are kept in step; pennypost bridge list shows it\n", d.Name,
+			dir)
 	}
 }
 

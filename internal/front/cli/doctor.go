@@ -117,7 +117,8 @@ func (d *doctor) program(ctx context.Context) string {
 	found, err := exec.LookPath("pennypost")
 	switch {
 	case err != nil:
-		d.say("path", note, "ln -s "+self+" ~/.local/bin/pennypost", "the shell does not find pennypost, so the commands that agents are told of do not work")
+		d.say("path", note, "ln -s "+self+" ~/.local/bin/pennypost",
+			"the shell does not find pennypost, so the commands that agents are told of do not work")
 	case !sameFile(found, self):
 		other, _ := versionOf(ctx, found)
 		d.say("path", problem, "which -a pennypost", "the shell finds another program: %s, version %s", found, other)
@@ -173,7 +174,8 @@ func (d *doctor) directory() (config.Home, bool) {
 		d.say("socket", problem, "rm -r "+filepath.Dir(home.Socket()), "%s", err.Error())
 	}
 	if free, ok := freeSpace(string(home)); ok && free < littleSpace {
-		d.say("disk", problem, "df -h "+string(home), "only %s are free where mail is kept; a full disk refuses mail", size(free))
+		d.say("disk", problem, "df -h "+string(home), "only %s are free where mail is kept; a full disk refuses mail",
+			size(free))
 	}
 	cfg, err := config.Load(home, d.app.env.Getenv)
 	if err != nil {
@@ -195,7 +197,8 @@ func (d *doctor) postOffice(ctx context.Context, home config.Home) {
 	st, err := office.Status(ctx)
 	switch {
 	case mail.CodeOf(err) == mail.Unavailable && d.app.env.Getenv("PENNYPOST_AUTOSTART") == "0":
-		d.say("office", problem, "pennypost serve", "no post office runs, and PENNYPOST_AUTOSTART=0 keeps commands from starting one")
+		d.say("office", problem, "pennypost serve",
+			"no post office runs, and PENNYPOST_AUTOSTART=0 keeps commands from starting one")
 		return
 	case mail.CodeOf(err) == mail.Unavailable:
 		d.say("office", well, "", "none runs; the first command starts one")
@@ -204,7 +207,9 @@ func (d *doctor) postOffice(ctx context.Context, home config.Home) {
 		d.say("office", problem, "pennypost stop", "it does not answer: %s; its log is %s", err.Error(), home.Log())
 		return
 	case st.Version != version():
-		d.say("office", problem, "pennypost stop", "it runs in version %s, and this program is %s; once stopped, the next command starts this one", st.Version, version())
+		d.say("office", problem, "pennypost stop",
+			"it runs in version %s, and this program is %s; once stopped, the next command starts this one",
+			st.Version, version())
 	default:
 		d.say("office", well, "", "it runs, process %d", st.PID)
 	}
@@ -269,7 +274,8 @@ func (d *doctor) client(r *install.Report, self string, binaries map[string]bool
 	}
 	switch {
 	case r.Plugin != "" && r.Installed():
-		d.say("client", problem, "pennypost uninstall "+r.Client.Name, "%s has the plugin %s besides, so the agent is told everything twice", name, r.Plugin)
+		d.say("client", problem, "pennypost uninstall "+r.Client.Name,
+			"%s has the plugin %s besides, so the agent is told everything twice", name, r.Plugin)
 	case r.Plugin != "":
 		d.say("client", well, "", "%s has the plugin %s", name, r.Plugin)
 	}
@@ -298,7 +304,8 @@ func (d *doctor) entries(f *install.FileReport, name, self, again string, binari
 		if strings.HasPrefix(e.What, "MCP server ") {
 			servers++
 		} else if seen[e.What] {
-			d.say("client", problem, again, "%s: %s stands twice in %s (line %d), so the agent is told twice", name, e.What, f.Path, e.Line)
+			d.say("client", problem, again, "%s: %s stands twice in %s (line %d), so the agent is told twice", name,
+				e.What, f.Path, e.Line)
 		}
 		seen[e.What] = true
 		if said[e.Binary] {
@@ -308,14 +315,17 @@ func (d *doctor) entries(f *install.FileReport, name, self, again string, binari
 		switch found, err := exec.LookPath(e.Binary); {
 		case err == nil && sameFile(found, self): // a shorter name of this program
 		case err != nil:
-			d.say("client", problem, again, "%s: %s (line %d) starts %s, which cannot be started", name, f.Path, e.Line, e.Binary)
+			d.say("client", problem, again, "%s: %s (line %d) starts %s, which cannot be started", name, f.Path,
+				e.Line, e.Binary)
 		default:
-			d.say("client", note, again, "%s: %s (line %d) starts %s, and not this program", name, f.Path, e.Line, e.Binary)
+			d.say("client", note, again, "%s: %s (line %d) starts %s, and not this program", name, f.Path, e.Line,
+				e.Binary)
 			binaries[e.Binary] = true
 		}
 	}
 	if servers > 1 {
-		d.say("client", note, "", "%s: %s has %d servers of Pennypost; each is an agent of its own", name, f.Path, servers)
+		d.say("client", note, "", "%s: %s has %d servers of Pennypost; each is an agent of its own", name, f.Path,
+			servers)
 	}
 }
 

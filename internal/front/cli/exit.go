@@ -82,7 +82,8 @@ func (a *app) finish(err error) int {
 		return exitFailed // the person pressed ^C and knows
 	}
 	code, text, next := mail.CodeOf(err), err.Error(), a.nextStep(err)
-	said := strings.Split(fence.Text(visible(text)), "\n") // an agent may have chosen a name in it, and another reads it
+	// an agent may have chosen a name in it, and another reads it
+	said := strings.Split(fence.Text(visible(text)), "\n")
 	fmt.Fprintf(a.env.Stderr, "pennypost: %s\n", strings.Join(said, "\n           "))
 	if next != "" {
 		fmt.Fprintf(a.env.Stderr, "hint: %s\n", visible(next))
@@ -108,7 +109,8 @@ func (a *app) nextStep(err error) string {
 	case mail.NotFound:
 		return "pennypost agents, pennypost rooms and pennypost history list what there is"
 	case mail.Denied:
-		return "an agent says who it is with --as NAME; what only the user may, the person types in a shell of their own"
+		return "an agent says who it is with --as NAME; what only the user may, the person types in a shell of " +
+			"their own"
 	case mail.Unknown:
 		return "pennypost agents token NAME makes a new token"
 	case mail.Limited, mail.Timeout:
@@ -144,7 +146,8 @@ func (a *app) badFlag(cmd *cobra.Command, err error) error {
 	if args := cmd.Flags().Args(); cmd.HasParent() && cmd.HasSubCommands() && len(args) > 0 {
 		return groupRun(cmd, args) // the flags are those of a command that was misspelt
 	}
-	words, _, _ := strings.Cut(strings.TrimPrefix(err.Error(), "pflag: "), ": strconv.") // what follows is for programmers
+	// what follows is for programmers
+	words, _, _ := strings.Cut(strings.TrimPrefix(err.Error(), "pflag: "), ": strconv.")
 	bad := usage("%s", words)
 	missing, ok := errors.AsType[*pflag.NotExistError](err)
 	switch {

@@ -25,7 +25,8 @@ func newExport(a *app) *cobra.Command {
 		RunE: func(cmd *cobra.Command, _ []string) error { return a.export(cmd.Context(), format) },
 	}
 	cmd.Flags().StringVar(&format, "format", "jsonl", "`FORMAT`: jsonl, json or markdown")
-	_ = cmd.RegisterFlagCompletionFunc("format", cobra.FixedCompletions(exportFormats, cobra.ShellCompDirectiveNoFileComp))
+	_ = cmd.RegisterFlagCompletionFunc("format",
+		cobra.FixedCompletions(exportFormats, cobra.ShellCompDirectiveNoFileComp))
 	return cmd
 }
 

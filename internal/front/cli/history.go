@@ -28,13 +28,15 @@ func newHistory(a *app) *cobra.Command {
 	var f historyFlags
 	cmd := &cobra.Command{
 		Use: "history", Short: "list and search messages of the room", Long: historyHelp,
-		Example: "pennypost history --since 2h\npennypost history --type question,answer --agent builder\npennypost history --search \"write path\" --archive",
-		Args:    noArgs,
-		RunE:    func(cmd *cobra.Command, _ []string) error { return a.history(cmd.Context(), f) },
+		Example: "pennypost history --since 2h\npennypost history --type question,answer --agent builder\npennypost " +
+			"history --search \"write path\" --archive",
+		Args: noArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error { return a.history(cmd.Context(), f) },
 	}
 	flags := cmd.Flags()
 	flags.StringSliceVar(&f.types, "type", nil, "of this `TYPE`; several are joined by commas")
-	flags.StringSliceVar(&f.states, "state", nil, "in this `STATE` with at least one recipient now, such as held or dead; several are joined by commas")
+	flags.StringSliceVar(&f.states, "state", nil,
+		"in this `STATE` with at least one recipient now, such as held or dead; several are joined by commas")
 	flags.StringVar(&f.from, "from", "", "from this `ADDRESS` or name")
 	flags.StringVar(&f.to, "to", "", "to this `ADDRESS` or name")
 	flags.StringVar(&f.agent, "agent", "", "sent by or delivered to `NAME`")
@@ -141,7 +143,8 @@ func (a *app) parseTime(s string, sign time.Duration) (mail.Time, error) {
 	}
 	d, err := config.ParseDuration(s)
 	if err != nil || d < 0 {
-		return 0, usage("%q is not a time: write it like 2026-05-10, 2026-05-10T14:00:00Z, or 2h for two hours %s", s, map[bool]string{true: "ago", false: "from now"}[sign < 0])
+		return 0, usage("%q is not a time: write it like 2026-05-10, 2026-05-10T14:00:00Z, or 2h for two hours %s", s,
+			map[bool]string{true: "ago", false: "from now"}[sign < 0])
 	}
 	return mail.TimeOf(a.out.now.Add(sign * time.Duration(d))), nil
 }

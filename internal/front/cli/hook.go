@@ -33,7 +33,8 @@ func newHook(a *app) *cobra.Command {
 		names = append(names, c.Name)
 	}
 	return &cobra.Command{
-		Use: "hook CLIENT EVENT", Short: "answer a hook of an agent's client", Long: hookHelp + "\n\nClients: " + strings.Join(names, ", ") + ".",
+		Use: "hook CLIENT EVENT", Short: "answer a hook of an agent's client", Long: hookHelp + "\n\nClients: " +
+			strings.Join(names, ", ") + ".",
 		Example: "pennypost hook claude Stop\npennypost hook codex SessionStart --as builder",
 		RunE: func(*cobra.Command, []string) error {
 			return usage("a hook needs the client and the event, and its input on standard input")
@@ -41,8 +42,8 @@ func newHook(a *app) *cobra.Command {
 	}
 }
 
-// isHook reports whether args are a client's call of a hook. Then nothing may fail, so that they are not left to the flag parser: its
-// exit status for what it does not understand is the one by which several clients are told to stop.
+// isHook reports whether args are a client's call of a hook. Then nothing may fail, so that they are not left to the
+// flag parser: its exit status for what it does not understand is the one by which several clients are told to stop.
 func isHook(args []string) bool {
 	return len(args) >= 3 && args[0] == "hook" && !strings.HasPrefix(args[1], "-") && !strings.HasPrefix(args[2], "-")
 }

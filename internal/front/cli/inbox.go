@@ -39,7 +39,9 @@ func newInbox(a *app) *cobra.Command {
 	flags.StringVar(&f.from, "from", "", "from this `ADDRESS` or name")
 	flags.StringVar(&f.place, "place", "", "snoozed or archived, instead of what waits")
 	_ = cmd.RegisterFlagCompletionFunc("from", a.completeAgent)
-	_ = cmd.RegisterFlagCompletionFunc("place", cobra.FixedCompletions([]string{string(mail.InSnoozed), string(mail.InArchived)}, cobra.ShellCompDirectiveNoFileComp))
+	_ = cmd.RegisterFlagCompletionFunc("place",
+		cobra.FixedCompletions([]string{string(mail.InSnoozed), string(mail.InArchived)},
+			cobra.ShellCompDirectiveNoFileComp))
 	_ = cmd.RegisterFlagCompletionFunc("agent", a.completeAgent)
 	return cmd
 }
@@ -57,7 +59,8 @@ func (a *app) inbox(ctx context.Context, f inboxFlags) error {
 		return err
 	}
 	page, err := svc.Inbox(ctx, mail.InboxQuery{
-		Agent: mail.Name(f.agent), Place: place, All: f.all, Newest: f.newest, From: f.from, Limit: f.limit, After: mail.Seq(f.after), Before: mail.Seq(f.before),
+		Agent: mail.Name(f.agent), Place: place, All: f.all, Newest: f.newest, From: f.from, Limit: f.limit,
+		After: mail.Seq(f.after), Before: mail.Seq(f.before),
 	})
 	if err != nil {
 		return err

@@ -40,7 +40,8 @@ func newInstall(a *app) *cobra.Command {
 	var f installFlags
 	cmd := &cobra.Command{
 		Use: "install [CLIENT]", Short: "make an agent client use Pennypost", Long: installHelp + clientRows(),
-		Example: "pennypost install claude\npennypost install codex --dry-run\npennypost install cursor --project --as builder",
+		Example: "pennypost install claude\npennypost install codex --dry-run\npennypost install cursor --project " +
+			"--as builder",
 		RunE: func(_ *cobra.Command, args []string) error {
 			if len(args) == 0 {
 				return a.installed(f)
@@ -137,7 +138,8 @@ type outcome struct {
 }
 
 // change installs or uninstalls.
-func (a *app) change(f installFlags, args []string, plan func(install.Client, *install.Options) (*install.Plan, error)) error {
+func (a *app) change(f installFlags, args []string, plan func(install.Client, *install.Options) (*install.Plan,
+	error)) error {
 	if len(args) != 1 {
 		return usage("say one client: pennypost %s CLIENT", a.verb)
 	}
@@ -163,7 +165,8 @@ func (a *app) change(f installFlags, args []string, plan func(install.Client, *i
 		}
 	}
 	if a.json {
-		out := outcome{c.Name, o.Scope, f.dryRun, p.Changed(), o.Binary, slices.Concat([]install.Change{}, p.Changes), p.Notes, ""}
+		out := outcome{c.Name, o.Scope, f.dryRun, p.Changed(), o.Binary, slices.Concat([]install.Change{}, p.Changes),
+			p.Notes, ""}
 		if f.dryRun {
 			out.Diff = strings.ToValidUTF8(string(p.Diff()), "\uFFFD")
 		}

@@ -20,8 +20,10 @@ func newMark(a *app) *cobra.Command {
 	marks := []mail.Mark{mail.MarkRead, mail.MarkUnread, mail.MarkArchived, mail.MarkUnarchived}
 	given := make([]bool, len(marks))
 	cmd := &cobra.Command{
-		Use: "mark ID...|--all --read|--unread|--archived|--unarchived|--snoozed TIME", Short: "mark messages read, unread, archived or snoozed", Long: markHelp,
-		Example: "pennypost mark msg_V1StGXR8_Z5jdHi6B-myT --read\npennypost mark --all --archived --as builder\npennypost mark msg_V1StGXR8_Z5jdHi6B-myT --snoozed 2h",
+		Use:   "mark ID...|--all --read|--unread|--archived|--unarchived|--snoozed TIME",
+		Short: "mark messages read, unread, archived or snoozed", Long: markHelp,
+		Example: "pennypost mark msg_V1StGXR8_Z5jdHi6B-myT --read\npennypost mark --all --archived --as " +
+			"builder\npennypost mark msg_V1StGXR8_Z5jdHi6B-myT --snoozed 2h",
 		RunE: func(cmd *cobra.Command, ids []string) error {
 			until, err := a.parseTime(snoozed, 1)
 			if err != nil {

@@ -46,7 +46,8 @@ PENNYPOST_TOKEN=pp.… pennypost mcp --dialect superportia --remote http://127.0
 codex mcp add pennypost -- pennypost mcp
 {"mcpServers":{"pennypost":{"command":"pennypost","args":["mcp","--as","builder"]}}}`
 
-// heartbeat is how often a session says that it lives. The post office takes one for ended after several of them are missing.
+// heartbeat is how often a session says that it lives. The post office takes one for ended after several of them are
+// missing.
 const heartbeat = 30 * time.Second
 
 // farewell is how long a session that ends tries to say so.
@@ -66,10 +67,13 @@ func newMCP(a *app) *cobra.Command {
 		RunE: func(cmd *cobra.Command, _ []string) error { return a.mcp(cmd.Context(), f) },
 	}
 	cmd.Flags().BoolVar(&f.takeOver, "take-over", false, "become the holder of a name that another session holds")
-	cmd.Flags().BoolVar(&f.channel, "channel", false, "wake the session by channel notifications; start Claude Code with this server as a channel")
+	cmd.Flags().BoolVar(&f.channel, "channel", false,
+		"wake the session by channel notifications; start Claude Code with this server as a channel")
 	cmd.Flags().StringVar(&f.dialect, "dialect", "", "serve the tools of `DIALECT`: "+dialectNames())
-	cmd.Flags().StringVar(&f.remote, "remote", "", "`URL` of another post office; $PENNYPOST_TOKEN is the token for it")
-	cmd.Flags().BoolVar(&f.insecure, "insecure", false, "send the token to --remote though others can read it on the way")
+	cmd.Flags().StringVar(&f.remote, "remote", "",
+		"`URL` of another post office; $PENNYPOST_TOKEN is the token for it")
+	cmd.Flags().BoolVar(&f.insecure, "insecure", false,
+		"send the token to --remote though others can read it on the way")
 	return cmd
 }
 
@@ -146,7 +150,8 @@ func (a *app) connectRemote(ctx context.Context, s *session, f mcpFlags) error {
 	}
 	st, err := office.Status(ctx)
 	if err != nil {
-		return hinted(err, "set PENNYPOST_TOKEN to a token of that post office, made there by: pennypost agents token NAME")
+		return hinted(err,
+			"set PENNYPOST_TOKEN to a token of that post office, made there by: pennypost agents token NAME")
 	}
 	s.office, s.quiet, s.name, s.room = office, office, st.You, st.Room
 	if s.room == "" {
@@ -174,13 +179,15 @@ func checkRemote(address string, insecure bool) error {
 	if ip, err := netip.ParseAddr(u.Hostname()); err == nil && ip.Unmap().IsLoopback() {
 		return nil
 	}
-	return hinted(mail.Errorf(mail.Denied, "%s is on another machine, and without TLS the token crosses the network in the clear: "+
-		"whoever can read it there is the agent from then on. Nothing was sent", u.Host),
+	return hinted(mail.Errorf(mail.Denied,
+		"%s is on another machine, and without TLS the token crosses the network in the clear: "+
+			"whoever can read it there is the agent from then on. Nothing was sent", u.Host),
 		"use an https:// address, or an SSH tunnel to 127.0.0.1; on a network that you trust, add --insecure")
 }
 
 // serveMCP serves until standard input ends, a signal comes, or another session took the name over.
-func (a *app) serveMCP(ctx context.Context, s *session, d *dialect.Dialect, channel *mcpserver.Channel, claimed bool) error {
+func (a *app) serveMCP(ctx context.Context, s *session, d *dialect.Dialect, channel *mcpserver.Channel,
+	claimed bool) error {
 	svc, err := s.office.Room(ctx, s.room, s.name)
 	if err != nil {
 		return err
@@ -243,8 +250,9 @@ func newServer(ctx context.Context, d *dialect.Dialect, box mcpserver.Mailbox) (
 
 // session is one running MCP client and the name it holds.
 type session struct {
-	office  *client.Office
-	quiet   *client.Office // the same, but not started: a heartbeat shall not raise a post office that a person has stopped
+	office *client.Office
+	// the same, but not started: a heartbeat shall not raise a post office that a person has stopped
+	quiet   *client.Office
 	room    mail.RoomName
 	name    mail.Name
 	client  string
@@ -258,7 +266,8 @@ func (s *session) claim(ctx context.Context, takeOver bool) error {
 	if err != nil {
 		return err
 	}
-	ag, err := svc.Register(ctx, mail.Presence{Session: s.id, Process: s.process, Join: true, TakeOver: takeOver, Client: s.client})
+	ag, err := svc.Register(ctx, mail.Presence{Session: s.id, Process: s.process, Join: true, TakeOver: takeOver,
+		Client: s.client})
 	if err != nil {
 		return err
 	}
@@ -288,13 +297,14 @@ func (s *session) beat(ctx context.Context, svc mail.Service) error {
 		was := s.name
 		s.name = ag.Name // which is what is given back at the end
 		if lost {
-			return hinted(mail.Errorf(mail.Conflict, "another session took over the agent %s; this one ends", was), "pennypost mcp --as "+string(was)+" --take-over takes it back")
+			return hinted(mail.Errorf(mail.Conflict, "another session took over the agent %s; this one ends", was),
+				"pennypost mcp --as "+string(was)+" --take-over takes it back")
 		}
 	}
 }
 
-// holds reports whether an agent of this name is on the roster. Whoever was renamed is there under the new name only; whoever
-// lost the name to another session sees that one under it.
+// holds reports whether an agent of this name is on the roster. Whoever was renamed is there under the new name only;
+// whoever lost the name to another session sees that one under it.
 func holds(ctx context.Context, svc mail.Service, name mail.Name) (bool, error) {
 	list, err := svc.Agents(ctx)
 	return slices.ContainsFunc(list, func(ag mail.Agent) bool { return ag.Name == name }), err

@@ -24,7 +24,8 @@ func mcpHome(t *testing.T) []string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	env := []string{"PATH=" + os.Getenv("PATH"), "HOME=" + home, "PENNYPOST_HOME=" + home + "/h", "PENNYPOST_LISTEN=none", "PENNYPOST_ROOM=test", "PENNYPOST_AGENT_CHECK=process", "GORACE=" + raceOptions}
+	env := []string{"PATH=" + os.Getenv("PATH"), "HOME=" + home, "PENNYPOST_HOME=" + home + "/h",
+		"PENNYPOST_LISTEN=none", "PENNYPOST_ROOM=test", "PENNYPOST_AGENT_CHECK=process", "GORACE=" + raceOptions}
 	t.Cleanup(func() {
 		pennypost(t, env, "stop")
 		os.RemoveAll(home)
@@ -159,7 +160,8 @@ func TestBeat(t *testing.T) {
 				defer cancel()
 				s := &session{name: "bob", id: "s"}
 				if got := mail.CodeOf(s.beat(ctx, r)); got != tt.want || s.name != tt.after || r.beats != tt.beats {
-					t.Errorf("beat = %q, name %s after %d beats; want %q, %s after %d", got, s.name, r.beats, tt.want, tt.after, tt.beats)
+					t.Errorf("beat = %q, name %s after %d beats; want %q, %s after %d", got, s.name, r.beats, tt.want,
+						tt.after, tt.beats)
 				}
 			})
 		})
@@ -194,21 +196,25 @@ func TestMCPChannel(t *testing.T) {
 		}
 		t.Fatalf("%q is not written: %v", want, lines.Err())
 	}
-	fmt.Fprintln(in, `{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"c","version":"1"}}}`)
+	fmt.Fprintln(in,
+		`{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"c","version":"1"}}}`)
 	until(`"experimental":{"claude/channel":{}}`)
 	fmt.Fprintln(in, `{"jsonrpc":"2.0","method":"notifications/initialized"}`)
 	pennypost(t, env, "send", "--to", "bob", "--type", "question", "--body", "how far?")
-	until(`"method":"notifications/claude/channel","params":{"content":"[Pennypost] Notice from the post office, not from your user: 1 unread`)
+	until(
+		`"method":"notifications/claude/channel","params":{"content":"[Pennypost] Notice from the post office, not from your user: 1 unread`)
 	fmt.Fprintln(in, `{"jsonrpc":"2.0","id":2,"method":"tools/call","params":{"name":"read_messages","arguments":{}}}`)
 	until("how far?")
 	if got := pennypost(t, env, "agents"); !strings.Contains(got, "by channel") {
 		t.Errorf("the roster does not say that the channel has worked:\n%s", got)
 	}
-	fmt.Fprintln(in, `{"jsonrpc":"2.0","id":3,"method":"tools/call","params":{"name":"set_presence","arguments":{"name":"rob"}}}`)
+	fmt.Fprintln(in,
+		`{"jsonrpc":"2.0","id":3,"method":"tools/call","params":{"name":"set_presence","arguments":{"name":"rob"}}}`)
 	until(`\"rob\"`)
 	pennypost(t, env, "send", "--to", "rob", "--type", "question", "--body", "and now?")
 	until("notifications/claude/channel")
-	if text, err := exec.Command("pennypost", "mcp", "--channel", "--dialect", "haak").CombinedOutput(); err == nil || !strings.Contains(string(text), "--dialect") {
+	if text, err := exec.Command("pennypost", "mcp", "--channel", "--dialect", "haak").CombinedOutput(); err == nil ||
+		!strings.Contains(string(text), "--dialect") {
 		t.Errorf("a dialect's server became a channel: %v %s", err, text)
 	}
 }

@@ -26,7 +26,8 @@ func newMonitor(a *app) *cobra.Command {
 	}
 }
 
-// monitor goes on until it is stopped. It says nothing else on standard output, because every line there wakes somebody.
+// monitor goes on until it is stopped. It says nothing else on standard output, because every line there wakes
+// somebody.
 func (a *app) monitor(ctx context.Context) error {
 	ctx, stop := interruptible(ctx)
 	defer stop()

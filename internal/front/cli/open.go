@@ -43,7 +43,8 @@ func newOpen(a *app) *cobra.Command {
 	}
 	flags := cmd.Flags()
 	flags.BoolVar(&f.print, "print", false, "print the link and open nothing")
-	flags.BoolVar(&f.plain, "plain", false, "log in at 127.0.0.1, which is weaker, with a browser that finds no other address")
+	flags.BoolVar(&f.plain, "plain", false,
+		"log in at 127.0.0.1, which is weaker, with a browser that finds no other address")
 	flags.BoolVar(&f.sessions, "sessions", false, "list the browsers that are logged in")
 	flags.StringVar(&f.revoke, "revoke", "", "log out the browser whose session is `ID`, or \"all\"")
 	cmd.MarkFlagsMutuallyExclusive("sessions", "revoke", "print")

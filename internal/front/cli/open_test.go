@@ -29,10 +29,11 @@ func TestLoginLinkToTerminal(t *testing.T) {
 	defer r.Close()
 	defer w.Close()
 	asked := 0
-	p := daemon.Place{Socket: "s", HTTP: "http://127.0.0.1:8765", Token: "t", Login: func(mail.RoomName) (string, error) {
-		asked++
-		return "http://pp-x.localhost:8765/login?key=SECRET", nil
-	}}
+	p := daemon.Place{Socket: "s", HTTP: "http://127.0.0.1:8765", Token: "t",
+		Login: func(mail.RoomName) (string, error) {
+			asked++
+			return "http://pp-x.localhost:8765/login?key=SECRET", nil
+		}}
 	if a := (&app{env: Env{Stdout: terminal}}); a.loginLink(p, "") == "" {
 		t.Error("a terminal is not told the link")
 	}
@@ -46,7 +47,8 @@ func TestLoginLinkToTerminal(t *testing.T) {
 		a := &app{env: Env{Stdout: &b}, json: json}
 		a.out = newPrinter(a.env)
 		a.announce(p)
-		if got := b.String(); strings.Contains(got, "SECRET") || strings.Contains(got, "pp-x") || !json && !strings.Contains(got, "open\n") {
+		if got := b.String(); strings.Contains(got, "SECRET") || strings.Contains(got, "pp-x") || !json &&
+			!strings.Contains(got, "open\n") {
 			t.Errorf("serve prints into a pipe:\n%s", got)
 		}
 	}
@@ -57,9 +59,12 @@ func TestRemoteNeedsTLS(t *testing.T) {
 		address           string
 		insecure, refused bool
 	}{
-		{"http://mail.example.org:8765", false, true}, {"http://192.0.2.7", false, true}, {"http://localhost.example.org", false, true},
-		{"http://127.0.0.1.example.org:8765", false, true}, {"HTTP://192.0.2.7:8765", false, true}, {"http://127.0.0.1@192.0.2.7", false, true}, {"http://[fd00::1]:8765", false, true},
-		{"http://192.0.2.7", true, false}, {"https://mail.example.org", false, false}, {"http://127.0.0.1:8765", false, false}, {"http://127.8.0.1", false, false},
+		{"http://mail.example.org:8765", false, true}, {"http://192.0.2.7", false, true},
+		{"http://localhost.example.org", false, true},
+		{"http://127.0.0.1.example.org:8765", false, true}, {"HTTP://192.0.2.7:8765", false, true},
+		{"http://127.0.0.1@192.0.2.7", false, true}, {"http://[fd00::1]:8765", false, true},
+		{"http://192.0.2.7", true, false}, {"https://mail.example.org", false, false},
+		{"http://127.0.0.1:8765", false, false}, {"http://127.8.0.1", false, false},
 		{"http://[::1]:8765", false, false}, {"http://localhost:8765", false, false},
 	} {
 		err := checkRemote(c.address, c.insecure)
@@ -76,9 +81,11 @@ func TestRemoteNeedsTLS(t *testing.T) {
 func TestMCPRemoteRefuses(t *testing.T) {
 	var out, errs bytes.Buffer
 	got := Main([]string{"mcp", "--remote", "http://192.0.2.7:8765"}, Env{
-		Stdin: strings.NewReader(""), Stdout: &out, Stderr: &errs, Environ: []string{"HOME=" + t.TempDir(), "PENNYPOST_TOKEN=pp.secret"}, Dir: t.TempDir(),
+		Stdin: strings.NewReader(""), Stdout: &out, Stderr: &errs,
+		Environ: []string{"HOME=" + t.TempDir(), "PENNYPOST_TOKEN=pp.secret"}, Dir: t.TempDir(),
 	})
-	if got == 0 || !strings.Contains(errs.String(), "in the clear") || !strings.Contains(errs.String(), "hint: ") || strings.Contains(errs.String(), "pp.secret") {
+	if got == 0 || !strings.Contains(errs.String(), "in the clear") || !strings.Contains(errs.String(), "hint: ") ||
+		strings.Contains(errs.String(), "pp.secret") {
 		t.Errorf("exit status %d:\n%s", got, errs.String())
 	}
 }

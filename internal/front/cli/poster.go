@@ -38,7 +38,8 @@ func (a *app) poster(ctx context.Context) error {
 	env := a.env.Getenv
 	s := wake.Session{
 		Client: "claude", ID: env("CLAUDE_CODE_SESSION_ID"), Process: env("CLAUDE_PID"),
-		Socket: wake.NewSecret(env("CLAUDE_CODE_MESSAGING_SOCKET")), Token: wake.NewSecret(env("CLAUDE_CODE_MESSAGING_TOKEN")),
+		Socket: wake.NewSecret(env("CLAUDE_CODE_MESSAGING_SOCKET")),
+		Token:  wake.NewSecret(env("CLAUDE_CODE_MESSAGING_TOKEN")),
 	}
 	if s.ID == "" || env("CLAUDE_CODE_MESSAGING_SOCKET") == "" {
 		return usage("no session of Claude Code with an inbox socket has started this; run it as one of its hooks")
@@ -70,7 +71,8 @@ func (a *app) poster(ctx context.Context) error {
 				continue // nobody has rung for a minute
 			}
 			if err := door.Post(ctx, &s, rung.ID, rung.Text); err != nil {
-				fmt.Fprintf(a.env.Stderr, "pennypost: %s\n", visible(err.Error())) // the post office finds that nothing came of it
+				// the post office finds that nothing came of it
+				fmt.Fprintf(a.env.Stderr, "pennypost: %s\n", visible(err.Error()))
 			}
 			continue
 		}

@@ -20,8 +20,8 @@ import (
 	"pennypost/internal/office/wake"
 )
 
-// probe tries a program in the ways in which clients start it. It gets a data directory, and so a post office, of its own: mail, agents
-// and sessions of the real one are not touched.
+// probe tries a program in the ways in which clients start it. It gets a data directory, and so a post office, of its
+// own: mail, agents and sessions of the real one are not touched.
 func (d *doctor) probe(ctx context.Context, binary string) {
 	v, err := versionOf(ctx, binary)
 	if err != nil {
@@ -29,7 +29,8 @@ func (d *doctor) probe(ctx context.Context, binary string) {
 		return
 	}
 	if v != version() {
-		d.say("probe", problem, "pennypost doctor", "%s is version %s, and this program is %s: install them alike", binary, v, version())
+		d.say("probe", problem, "pennypost doctor", "%s is version %s, and this program is %s: install them alike",
+			binary, v, version())
 	}
 	dir, err := os.MkdirTemp("", "pennypost-doctor-")
 	if err != nil {
@@ -38,7 +39,8 @@ func (d *doctor) probe(ctx context.Context, binary string) {
 	}
 	defer os.RemoveAll(dir)
 	t := trial{binary: binary, dir: dir}
-	t.env = append(daemon.WithoutAgent(d.app.env.Environ), "PENNYPOST_HOME="+filepath.Join(dir, "h"), "PENNYPOST_LISTEN=none",
+	t.env = append(daemon.WithoutAgent(d.app.env.Environ), "PENNYPOST_HOME="+filepath.Join(dir, "h"),
+		"PENNYPOST_LISTEN=none",
 		"PENNYPOST_ROOM=doctor", "PENNYPOST_AUTOSTART=1", "PENNYPOST_AGENT_CHECK=process")
 	defer t.end()
 	d.probeMCP(ctx, &t)
@@ -61,7 +63,8 @@ func (t *trial) command(ctx context.Context, args ...string) *exec.Cmd {
 func (t *trial) end() {
 	ctx, cancel := context.WithTimeout(context.Background(), probePatience)
 	defer cancel()
-	_ = t.command(ctx, "stop").Run() // one that is left leaves by itself when it finds its directory gone, or after an hour
+	// one that is left leaves by itself when it finds its directory gone, or after an hour
+	_ = t.command(ctx, "stop").Run()
 }
 
 // probeMCP does what a client does at its start: initialize, and ask for the tools.
@@ -74,13 +77,15 @@ func (d *doctor) probeMCP(ctx context.Context, t *trial) {
 	c := mcp.NewClient(&mcp.Implementation{Name: "pennypost-doctor", Version: version()}, nil)
 	session, err := c.Connect(ctx, &mcp.CommandTransport{Command: cmd}, nil)
 	if err != nil {
-		d.say("mcp", problem, t.binary+" mcp --as doctor", "%s does not serve MCP: %s", t.binary, firstLine(stderr.String(), err))
+		d.say("mcp", problem, t.binary+" mcp --as doctor", "%s does not serve MCP: %s", t.binary,
+			firstLine(stderr.String(), err))
 		return
 	}
 	defer session.Close()
 	list, err := session.ListTools(ctx, nil)
 	if err != nil || len(list.Tools) == 0 {
-		d.say("mcp", problem, t.binary+" mcp --as doctor", "%s serves no tools: %s", t.binary, firstLine(stderr.String(), err))
+		d.say("mcp", problem, t.binary+" mcp --as doctor", "%s serves no tools: %s", t.binary,
+			firstLine(stderr.String(), err))
 		return
 	}
 	d.say("mcp", well, "", "%s serves %s", t.binary, plural(len(list.Tools), "tool"))
@@ -111,13 +116,15 @@ func (d *doctor) probeHook(ctx context.Context, t *trial) {
 	cmd := t.command(ctx, "hook", "claude", "SessionStart")
 	cmd.Stdin, cmd.Stderr = strings.NewReader(sampleHook), &stderr
 	if err := cmd.Run(); err != nil {
-		d.say("hook", problem, "echo '{}' | "+t.binary+" hook claude SessionStart", "the hook of %s fails: %s", t.binary, firstLine(stderr.String(), err))
+		d.say("hook", problem, "echo '{}' | "+t.binary+" hook claude SessionStart", "the hook of %s fails: %s",
+			t.binary, firstLine(stderr.String(), err))
 		return
 	}
 	d.say("hook", well, "", "the hook of %s answers", t.binary)
 }
 
-// doors tries the doors by which agents are woken, as far as that wakes nobody: those that the configuration names, and what clients bring with them.
+// doors tries the doors by which agents are woken, as far as that wakes nobody: those that the configuration names,
+// and what clients bring with them.
 func (d *doctor) doors(ctx context.Context) {
 	sections := map[string]map[string]config.Wake{"room": d.cfg.Room.Wake}
 	for name, r := range d.cfg.Rooms {
@@ -133,21 +140,24 @@ func (d *doctor) doors(ctx context.Context) {
 	if text, err := said(ctx, "claude", "--version"); err == nil {
 		socket := wake.ClaudeSocket{Below: d.cfg.ClaudeBelow}
 		if err := socket.Understood(text); err != nil {
-			d.say("door", note, edit+"   # claude_below = \"VERSION\"", "Claude Code: %s; other doors are tried", err.Error())
+			d.say("door", note, edit+"   # claude_below = \"VERSION\"", "Claude Code: %s; other doors are tried",
+				err.Error())
 		} else {
 			d.say("door", well, "", "Claude Code %s has an inbox socket that is understood", text)
 		}
 	}
 	if _, err := exec.LookPath("codex"); err == nil {
 		if _, err := said(ctx, "codex", "queue", "--help"); err != nil {
-			d.say("door", note, "npm install -g @openai/codex", "codex has no queue by which it could be woken; it came with 0.149")
+			d.say("door", note, "npm install -g @openai/codex",
+				"codex has no queue by which it could be woken; it came with 0.149")
 		} else {
 			d.say("door", well, "", "codex has a queue")
 		}
 	}
 }
 
-// configured tries what an entry of the configuration names. All of it may be well when an agent runs, and look wrong while none does.
+// configured tries what an entry of the configuration names. All of it may be well when an agent runs, and look wrong
+// while none does.
 func (d *doctor) configured(ctx context.Context, entry string, w *config.Wake) {
 	ctx, cancel := context.WithTimeout(ctx, probePatience)
 	defer cancel()

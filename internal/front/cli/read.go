@@ -82,8 +82,8 @@ func pick(ctx context.Context, svc mail.Service, ids []string, limit int) (mail.
 	return page, nil
 }
 
-// afterPrinting records that the caller's messages among items were presented and, if asked, read. Looking at the mail of
-// others is no receipt.
+// afterPrinting records that the caller's messages among items were presented and, if asked, read. Looking at the mail
+// of others is no receipt.
 func (a *app) afterPrinting(ctx context.Context, svc mail.Service, items []mail.Item, read bool) error {
 	ids := make([]mail.ID, len(items))
 	for i := range items {

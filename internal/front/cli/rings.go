@@ -14,9 +14,11 @@ const (
 	maxRingPause = 30 * time.Second
 )
 
-// followRings waits at a line and gives each ring to take, until ctx ends, take fails or the post office refuses. One that is away comes back, and so does
-// an agent that is not on the roster: a session outlives many. warn is told of that, each time once.
-func followRings(ctx context.Context, office *client.Office, room mail.RoomName, name mail.Name, at mail.Listener, take func(*mail.Rung) error, warn func(error)) error {
+// followRings waits at a line and gives each ring to take, until ctx ends, take fails or the post office refuses. One
+// that is away comes back, and so does an agent that is not on the roster: a session outlives many. warn is told of
+// that, each time once.
+func followRings(ctx context.Context, office *client.Office, room mail.RoomName, name mail.Name, at mail.Listener,
+	take func(*mail.Rung) error, warn func(error)) error {
 	pause, warned := minRingPause, mail.Code("")
 	for ctx.Err() == nil {
 		began := time.Now()

@@ -24,7 +24,8 @@ It asks first, unless --yes is given. Only the user may.`
 
 func newRooms(a *app) *cobra.Command {
 	cmd := &cobra.Command{
-		Use: "rooms", Short: "list and remove rooms", Long: roomsHelp, Example: "pennypost rooms\npennypost rooms remove lab",
+		Use: "rooms", Short: "list and remove rooms", Long: roomsHelp,
+		Example: "pennypost rooms\npennypost rooms remove lab",
 		Args: func(_ *cobra.Command, args []string) error {
 			if len(args) > 0 {
 				return hinted(usage("there is no command \"rooms %s\"", args[0]), "pennypost rooms --help")
@@ -36,8 +37,11 @@ func newRooms(a *app) *cobra.Command {
 	var yes bool
 	remove := &cobra.Command{
 		Use: "remove ROOM", Short: "remove a room and keep its files elsewhere", Long: roomsRemoveHelp,
-		Example: "pennypost rooms remove lab\npennypost rooms remove lab --yes", Args: nArgs(1, "the name of one room"),
-		RunE:              func(cmd *cobra.Command, args []string) error { return a.roomsRemove(cmd.Context(), args[0], yes) },
+		Example: "pennypost rooms remove lab\npennypost rooms remove lab --yes",
+		Args:    nArgs(1, "the name of one room"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return a.roomsRemove(cmd.Context(), args[0], yes)
+		},
 		ValidArgsFunction: a.completeRoom,
 	}
 	remove.Flags().BoolVar(&yes, "yes", false, "do not ask")
@@ -62,7 +66,8 @@ func (a *app) roomsRemove(ctx context.Context, arg string, yes bool) error {
 		return err
 	}
 	if !yes && !a.agrees(fmt.Sprintf("Remove room %s? Its files are kept elsewhere. [y/N] ", room)) {
-		return hinted(mail.Errorf(mail.Denied, "room %s stays: nobody said yes", room), "pennypost rooms remove "+string(room)+" --yes")
+		return hinted(mail.Errorf(mail.Denied, "room %s stays: nobody said yes", room), "pennypost rooms remove "+
+			string(room)+" --yes")
 	}
 	done, err := office.RemoveRoom(ctx, room)
 	if err != nil {
@@ -119,7 +124,8 @@ func (a *app) rooms(ctx context.Context) error {
 		if r.Unread > 0 {
 			unread = a.out.bold(itoa(r.Unread) + " for you")
 		}
-		rows = append(rows, []string{mark + " " + string(r.Name), plural(r.Messages, "message"), plural(r.Agents, "agent"), size(r.Bytes), unread})
+		rows = append(rows, []string{mark + " " + string(r.Name), plural(r.Messages, "message"),
+			plural(r.Agents, "agent"), size(r.Bytes), unread})
 	}
 	a.out.table(rows)
 	return nil

@@ -34,8 +34,8 @@ func TestScript(t *testing.T) {
 }
 
 // setup gives a script an environment without agent clients. Their variables may stand in the environment of the
-// processes above, where the developer's own client runs, so the post office looks at callers only; a script about its looking
-// further says so.
+// processes above, where the developer's own client runs, so the post office looks at callers only; a script about its
+// looking further says so.
 func setup(env *testscript.Env) error {
 	env.Setenv("HOME", env.WorkDir)
 	env.Setenv("PENNYPOST_HOME", filepath.Join(env.WorkDir, "h"))
@@ -115,7 +115,8 @@ func race(ts *testscript.TestScript, neg bool, args []string) {
 		wg.Go(func() {
 			cmd := exec.Command(path, args[2:]...)
 			cmd.Dir = ts.MkAbs(".")
-			for _, name := range []string{"HOME", "PATH", "PENNYPOST_HOME", "PENNYPOST_LISTEN", "PENNYPOST_ROOM", "PENNYPOST_AGENT_CHECK", "GORACE"} {
+			for _, name := range []string{"HOME", "PATH", "PENNYPOST_HOME", "PENNYPOST_LISTEN", "PENNYPOST_ROOM",
+				"PENNYPOST_AGENT_CHECK", "GORACE"} {
 				cmd.Env = append(cmd.Env, name+"="+ts.Getenv(name))
 			}
 			out, err := cmd.CombinedOutput()

@@ -116,7 +116,8 @@ func (f *sendFlags) complete() (mail.Draft, error) {
 	d := f.draft
 	d.To, d.ReplyTo = f.to, mail.ID(f.replyTo)
 	if len(f.to) == 0 {
-		return d, hinted(usage("nobody to send to"), "pennypost send --to ADDRESS; pennypost agents lists who is there")
+		return d, hinted(usage("nobody to send to"),
+			"pennypost send --to ADDRESS; pennypost agents lists who is there")
 	}
 	if f.urgent {
 		d.Priority = string(mail.Urgent)
@@ -155,7 +156,8 @@ func parseDoc(s string) mail.Doc {
 // readBody reads standard input. A person at a terminal is not left wondering what the command waits for.
 func (a *app) readBody() (string, error) {
 	if isTerminal(a.env.Stdin) {
-		return "", hinted(usage("the message has no body"), `add --body "TEXT", or write: pennypost send --to … < FILE`)
+		return "", hinted(usage("the message has no body"),
+			`add --body "TEXT", or write: pennypost send --to … < FILE`)
 	}
 	text, err := io.ReadAll(io.LimitReader(a.env.Stdin, maxSend+1))
 	if err != nil {

@@ -22,9 +22,10 @@ A post office that a command started goes on until pennypost stop; then the syst
 func newService(a *app) *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "service", Short: "have the system run the post office", Long: serviceHelp,
-		Example: "pennypost service install\npennypost service install --dry-run\npennypost service status\npennypost service uninstall",
-		Args:    noArgs,
-		RunE:    func(*cobra.Command, []string) error { return a.serviceStatus() },
+		Example: "pennypost service install\npennypost service install --dry-run\npennypost service " +
+			"status\npennypost service uninstall",
+		Args: noArgs,
+		RunE: func(*cobra.Command, []string) error { return a.serviceStatus() },
 	}
 	var dryRun bool
 	add := &cobra.Command{
@@ -45,7 +46,8 @@ func newService(a *app) *cobra.Command {
 	return cmd
 }
 
-// unit returns the service of this system, what is installed of it ("": nothing), and whether its manager can be spoken to.
+// unit returns the service of this system, what is installed of it ("": nothing), and whether its manager can be
+// spoken to.
 func (a *app) unit() (u install.Unit, text string, reachable bool, err error) {
 	o, err := a.installOptions(installFlags{})
 	if err != nil {
@@ -55,7 +57,8 @@ func (a *app) unit() (u install.Unit, text string, reachable bool, err error) {
 	if err != nil {
 		return u, "", false, err
 	}
-	u, err = install.Service(o, string(home), a.env.Getenv("PENNYPOST_HOME") != "" || a.env.Getenv("XDG_STATE_HOME") != "")
+	u, err = install.Service(o, string(home), a.env.Getenv("PENNYPOST_HOME") != "" ||
+		a.env.Getenv("XDG_STATE_HOME") != "")
 	if err != nil {
 		return u, "", false, err
 	}
@@ -129,7 +132,8 @@ func typed(commands []install.Command) []string {
 	return lines
 }
 
-// serviceUninstall stops the unit before its file goes: the manager would go on with a unit that nobody can find any more.
+// serviceUninstall stops the unit before its file goes: the manager would go on with a unit that nobody can find any
+// more.
 func (a *app) serviceUninstall(dryRun bool) error {
 	u, before, reachable, err := a.unit()
 	if err != nil {
@@ -200,7 +204,8 @@ func (d *doctor) service() {
 	switch {
 	case err != nil, text == "":
 	case text != u.Text:
-		d.say("service", problem, "pennypost service install", "%s is not what this program would write: it may start another one", u.Path)
+		d.say("service", problem, "pennypost service install",
+			"%s is not what this program would write: it may start another one", u.Path)
 	default:
 		d.say("service", well, "", "%s", u.Path)
 	}

@@ -12,8 +12,8 @@ import (
 	"time"
 )
 
-// initBudget is what the initialisation of all linked packages may take. Every command and every hook of an agent pays it
-// before its first line; a library that needs more is too dear (research/libs.md, §0.4).
+// initBudget is what the initialisation of all linked packages may take. Every command and every hook of an agent pays
+// it before its first line; a library that needs more is too dear (research/libs.md, §0.4).
 const initBudget = 5 * time.Millisecond
 
 // buildProgram builds the program as it is released.
@@ -85,9 +85,10 @@ func slowest(report string) string {
 	return b.String()
 }
 
-// BenchmarkColdStart compares whole processes: a Go program that says hello, and commands that ask a running post office.
-// Each round runs all of them once, so that what else the machine does hits all alike; the figures are medians. The aim
-// is 3.5 times hello for inbox and for hook, which is that of a session that has begun and has no news.
+// BenchmarkColdStart compares whole processes: a Go program that says hello, and commands that ask a running post
+// office. Each round runs all of them once, so that what else the machine does hits all alike; the figures are
+// medians. The aim is 3.5 times hello for inbox and for hook, which is that of a session that has begun and has no
+// news.
 func BenchmarkColdStart(b *testing.B) {
 	bin, env := buildProgram(b), coldHome(b)
 	inRoom := func(args ...string) *exec.Cmd {
@@ -103,7 +104,8 @@ func BenchmarkColdStart(b *testing.B) {
 	}
 	hook := func(agent, event string) *exec.Cmd {
 		cmd := inRoom("hook", "claude", event, "--as", agent)
-		cmd.Stdin = strings.NewReader(`{"session_id":"of ` + agent + `","hook_event_name":"` + event + `","cwd":"/","tool_name":"Bash","tool_input":{"command":"ls"},` +
+		cmd.Stdin = strings.NewReader(`{"session_id":"of ` + agent + `","hook_event_name":"` + event +
+			`","cwd":"/","tool_name":"Bash","tool_input":{"command":"ls"},` +
 			`"tool_response":{"stdout":"` + strings.Repeat("a line of output ", 500) + `"}}`)
 		return cmd
 	}
@@ -149,14 +151,17 @@ func coldHome(b *testing.B) []string {
 		b.Fatal(err)
 	}
 	b.Cleanup(func() { os.RemoveAll(home) })
-	return []string{"PENNYPOST_HOME=" + home, "PENNYPOST_LISTEN=none", "PENNYPOST_ROOM=bench", "PENNYPOST_AGENT_CHECK=process", "HOME=" + home}
+	return []string{"PENNYPOST_HOME=" + home, "PENNYPOST_LISTEN=none", "PENNYPOST_ROOM=bench",
+		"PENNYPOST_AGENT_CHECK=process", "HOME=" + home}
 }
 
 // buildHello builds the smallest program that is fair to compare with.
 func buildHello(b *testing.B) string {
 	dir := b.TempDir()
 	source, bin := filepath.Join(dir, "hello.go"), filepath.Join(dir, "hello")
-	if err := os.WriteFile(source, []byte("package main\n\nimport \"os\"\n\nfunc main() { os.Stdout.WriteString(\"hello\\n\") }\n"), 0o600); err != nil {
+	if err := os.WriteFile(source,
+		[]byte("package main\n\nimport \"os\"\n\nfunc main() { os.Stdout.WriteString(\"hello\\n\") }\n"),
+		0o600); err != nil {
 		b.Fatal(err)
 	}
 	cmd := exec.Command("go", "build", "-o", bin, source)

@@ -60,7 +60,8 @@ func (a *app) status(ctx context.Context) error {
 		return nil
 	}
 	a.out.line("The post office is open.")
-	rows := [][]string{{"version", st.Version}, {"process", itoa(st.PID)}, {"up", a.out.now.Sub(st.Started.Std()).Round(time.Second).String()}}
+	rows := [][]string{{"version", st.Version}, {"process", itoa(st.PID)},
+		{"up", a.out.now.Sub(st.Started.Std()).Round(time.Second).String()}}
 	for _, l := range st.Listen {
 		rows = append(rows, []string{"listens", l})
 	}

@@ -47,7 +47,8 @@ func (a *app) verify(ctx context.Context, repair bool) error {
 		if v.Repaired > 0 {
 			a.out.line("Put back %s.", plural(v.Repaired, "line"))
 		}
-		a.out.line("%s in %s (%s), %s.", plural(v.Lines, "line"), plural(v.Files, "file"), size(v.Bytes), plural(len(v.Problems), "problem"))
+		a.out.line("%s in %s (%s), %s.", plural(v.Lines, "line"), plural(v.Files, "file"), size(v.Bytes),
+			plural(len(v.Problems), "problem"))
 	}
 	if len(v.Problems) > 0 && a.out.err == nil {
 		return silent{exitFailed}

@@ -31,9 +31,10 @@ func newWait(a *app) *cobra.Command {
 	var f waitFlags
 	cmd := &cobra.Command{
 		Use: "wait", Short: "wait for a message; exit 4 when none came", Long: waitHelp,
-		Example: "pennypost wait --as builder --timeout 10m\npennypost wait --type answer --reply-to msg_V1StGXR8_Z5jdHi6B-myT",
-		Args:    noArgs,
-		RunE:    func(cmd *cobra.Command, _ []string) error { return a.wait(cmd.Context(), f) },
+		Example: "pennypost wait --as builder --timeout 10m\npennypost wait --type answer --reply-to " +
+			"msg_V1StGXR8_Z5jdHi6B-myT",
+		Args: noArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error { return a.wait(cmd.Context(), f) },
 	}
 	flags := cmd.Flags()
 	flags.StringSliceVar(&f.types, "type", nil, "only messages of this `TYPE`; several are joined by commas")
@@ -90,7 +91,8 @@ func waitFor(ctx context.Context, svc mail.Service, q mail.WaitQuery, timeout co
 	case ctx.Err() != nil:
 		return it, ctx.Err()
 	case mail.CodeOf(err) == mail.Timeout:
-		return it, hinted(mail.Errorf(mail.Timeout, "no message came within %s", timeout), "pennypost history shows what came earlier")
+		return it, hinted(mail.Errorf(mail.Timeout, "no message came within %s", timeout),
+			"pennypost history shows what came earlier")
 	}
 	return it, err
 }

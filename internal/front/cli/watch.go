@@ -103,7 +103,8 @@ func (a *app) eventWords(e *mail.Event) string {
 	case e.Bridge != nil:
 		return bridgeWords(e.Bridge)
 	case e.Workspace != nil:
-		return added(e.Workspace.Removed) + " workspace " + oneLine(string(e.Workspace.ID)) + " at " + oneLine(e.Workspace.Dir)
+		return added(e.Workspace.Removed) + " workspace " + oneLine(string(e.Workspace.ID)) + " at " +
+			oneLine(e.Workspace.Dir)
 	}
 	return ""
 }

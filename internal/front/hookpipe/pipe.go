@@ -1,8 +1,8 @@
-// Package hookpipe is the process of a hook that an agent's client runs: it hands the client's words to the post office and prints what
-// that answers.
+// Package hookpipe is the process of a hook that an agent's client runs: it hands the client's words to the post
+// office and prints what that answers.
 //
-// A hook never disturbs its client. The post office being away, slow or of another version, input that nobody understands: all that is
-// silence and success, within a second.
+// A hook never disturbs its client. The post office being away, slow or of another version, input that nobody
+// understands: all that is silence and success, within a second.
 package hookpipe
 
 import (
@@ -37,7 +37,8 @@ type Pipe struct {
 	Hook           wire.Hook // but for its Input
 	Stdin          io.Reader
 	Stdout, Stderr io.Writer
-	// Enter returns the post office. It may start one when a session starts, and at no other moment: a person may have stopped it.
+	// Enter returns the post office. It may start one when a session starts, and at no other moment: a person may have
+	// stopped it.
 	Enter func(start bool) (Office, error)
 	// Append appends to a file, which it makes if need be; nil: nothing is written.
 	Append func(path, text string) error
@@ -47,7 +48,8 @@ type Pipe struct {
 	Debug func(why string)
 }
 
-// Run runs the hook and returns the status with which its process is to end. It is 0, unless that is how the client is told something.
+// Run runs the hook and returns the status with which its process is to end. It is 0, unless that is how the client is
+// told something.
 func (p *Pipe) Run(ctx context.Context) (exit int) {
 	defer func() {
 		if v := recover(); v != nil { // the status of a panic would block the client
@@ -125,8 +127,8 @@ func (p *Pipe) write(a *wire.HookAnswer) error {
 	return nil
 }
 
-// read reads the client's object. Some clients leave the pipe open, so its end is not waited for, and one that says nothing is left
-// when the time is over; the goroutine that waits then ends with the process.
+// read reads the client's object. Some clients leave the pipe open, so its end is not waited for, and one that says
+// nothing is left when the time is over; the goroutine that waits then ends with the process.
 func read(ctx context.Context, r io.Reader) ([]byte, error) {
 	type result struct {
 		text []byte

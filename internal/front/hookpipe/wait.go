@@ -9,8 +9,8 @@ import (
 	"time"
 )
 
-// Bounds of a hook that waits. It ends with status 2 to wake its session, and otherwise with 0 and in silence: a hook of this kind that fails
-// would wake its session again and again.
+// Bounds of a hook that waits. It ends with status 2 to wake its session, and otherwise with 0 and in silence: a hook
+// of this kind that fails would wake its session again and again.
 const (
 	// WaitTimeout is how long the client lets it run, in seconds. Others were seen to ask for as much.
 	WaitTimeout = 28_800
@@ -20,13 +20,14 @@ const (
 	awayTime = 30 * time.Second
 	// waitPause keeps it from asking in a circle, and from hurrying one that starts.
 	waitPause = 500 * time.Millisecond
-	// endedPause is how often it looks whether the program that runs it has ended, whose next session is not to lose a ring to it.
+	// endedPause is how often it looks whether the program that runs it has ended, whose next session is not to lose a
+	// ring to it.
 	endedPause = time.Second
 )
 
-// attended is the variable in which Claude Code says whether somebody sits before the session: "0" for `claude -p`, "1" for an interactive one (seen
-// with 2.1.330). A headless run waits for this hook before it ends, and nobody is there who could be kept waiting by mail: it looks
-// when it begins, between its tools and at its end.
+// attended is the variable in which Claude Code says whether somebody sits before the session: "0" for `claude -p`,
+// "1" for an interactive one (seen with 2.1.330). A headless run waits for this hook before it ends, and nobody is
+// there who could be kept waiting by mail: it looks when it begins, between its tools and at its end.
 const attended = "CLAUDE_CODE_SESSION_ATTENDED"
 
 // wait runs the hook that waits.

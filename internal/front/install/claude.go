@@ -8,18 +8,22 @@ import (
 	"pennypost/internal/front/install/jsonc"
 )
 
-// claude is Claude Code (code.claude.com/docs: hooks, mcp, settings, as of 2.1.240; events as of 2.1.329). VS Code runs these hooks too.
+// claude is Claude Code (code.claude.com/docs: hooks, mcp, settings, as of 2.1.240; events as of 2.1.329). VS Code
+// runs these hooks too.
 func claude() Client {
 	return Client{
 		Name: "claude", Title: "Claude Code", Program: "claude", Scopes: []Scope{User, Project},
 		files: func(o *Options) []file {
 			settings, servers := o.claudeDir("settings.json"), o.claudeServers()
 			if o.Scope == Project {
-				settings, servers = filepath.Join(o.Root, ".claude", "settings.json"), filepath.Join(o.Root, ".mcp.json")
+				settings, servers = filepath.Join(o.Root, ".claude", "settings.json"), filepath.Join(o.Root,
+					".mcp.json")
 			}
 			return []file{
 				{settings, "hooks", &jsonFile{o: o, hooks: claudeHooks(o)}},
-				{servers, "MCP server", &jsonFile{o: o, server: &jsonServer{in: "mcpServers", value: raw(stdioServer{Type: "stdio", Command: o.Binary, Args: mcpArgs(o)})}}},
+				{servers, "MCP server", &jsonFile{o: o,
+					server: &jsonServer{in: "mcpServers",
+						value: raw(stdioServer{Type: "stdio", Command: o.Binary, Args: mcpArgs(o)})}}},
 			}
 		},
 		notes: func(o *Options) []string {
@@ -57,14 +61,17 @@ func claude() Client {
 }
 
 // sharedPath is what a person who installs for a project has to know.
-const sharedPath = "The files name the program by its path on this machine. If they are shared, everybody installs for themselves, or has it at the same path."
+const sharedPath = "The files name the program by its path on this machine. If they are shared, everybody installs " +
+	"for themselves, or has it at the same path."
 
 // claudeEvents are those that tell of mail or of the session's state. Each costs a process, so no other is asked for.
 func claudeEvents() []string {
-	return []string{"SessionStart", "UserPromptSubmit", "PreToolUse", "PostToolUse", "Stop", "StopFailure", "Notification", "TeammateIdle", "SessionEnd"}
+	return []string{"SessionStart", "UserPromptSubmit", "PreToolUse", "PostToolUse", "Stop", "StopFailure",
+		"Notification", "TeammateIdle", "SessionEnd"}
 }
 
-// claudeHooks returns the hooks of the events, and the one that waits in the background from the end of a turn on (asyncRewake).
+// claudeHooks returns the hooks of the events, and the one that waits in the background from the end of a turn on
+// (asyncRewake).
 func claudeHooks(o *Options) *jsonHooks {
 	h := groupHooks(o, "claude", seconds, claudeEvents())
 	if o.GOOS == "windows" { // there hooks of this kind were seen to hold a session up (2.1.246)
@@ -89,7 +96,8 @@ func (o *Options) claudeDir(name string) string {
 // claudeSettings returns the files of settings that count together.
 func (o *Options) claudeSettings() []string {
 	dir := filepath.Join(o.Root, ".claude")
-	return []string{o.claudeDir("settings.json"), filepath.Join(dir, "settings.json"), filepath.Join(dir, "settings.local.json")}
+	return []string{o.claudeDir("settings.json"), filepath.Join(dir, "settings.json"),
+		filepath.Join(dir, "settings.local.json")}
 }
 
 // claudeServers returns the file of the person's MCP servers.

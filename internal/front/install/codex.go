@@ -7,7 +7,8 @@ import (
 
 // codex is Codex CLI 0.169 (developers.openai.com/codex: config-reference, mcp, hooks).
 //
-// Hooks go into hooks.json, unless config.toml has hooks and hooks.json has none: Codex reads both, and warns of it at every start.
+// Hooks go into hooks.json, unless config.toml has hooks and hooks.json has none: Codex reads both, and warns of it at
+// every start.
 func codex() Client {
 	return Client{
 		Name: "codex", Title: "Codex", Program: "codex", Scopes: []Scope{User, Project},
@@ -24,7 +25,8 @@ func codex() Client {
 			return append(files, file{hooksFile, "hooks", &jsonFile{o: o, hooks: hooks}})
 		},
 		notes: func(o *Options) []string {
-			out := []string{"Codex runs hooks only after you trusted them: type /hooks in it. An upgrade of Pennypost does not change them."}
+			out := []string{"Codex runs hooks only after you trusted them: type /hooks in it. An upgrade of " +
+				"Pennypost does not change them."}
 			if o.Scope == Project {
 				out = append(out, "Codex reads the project's files only if you trust the project.", sharedPath)
 			}

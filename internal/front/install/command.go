@@ -11,15 +11,16 @@ import (
 	"pennypost/internal/mail"
 )
 
-// Binary returns the path that clients shall start this program by. It is the one that the shell finds if that leads to
-// this program, because a package manager keeps it when it replaces what is behind it; else the program's own.
+// Binary returns the path that clients shall start this program by. It is the one that the shell finds if that leads
+// to this program, because a package manager keeps it when it replaces what is behind it; else the program's own.
 func Binary() (string, error) {
 	self, err := os.Executable()
 	if err != nil {
 		return "", err
 	}
 	if regexp.MustCompile(`/go-build\d+/`).MatchString(filepath.ToSlash(self)) {
-		return "", mail.Errorf(mail.Invalid, "this program was made by go run and will be gone; build it first: go build -o pennypost .")
+		return "", mail.Errorf(mail.Invalid,
+			"this program was made by go run and will be gone; build it first: go build -o pennypost .")
 	}
 	found, err := exec.LookPath("pennypost")
 	if err != nil {
@@ -41,8 +42,8 @@ func same(a, b string) bool {
 	return err == nil && os.SameFile(x, y)
 }
 
-// hookCommand returns the command line of a hook. It is the same for every version of this program: Codex asks the person anew
-// whenever one changes.
+// hookCommand returns the command line of a hook. It is the same for every version of this program: Codex asks the
+// person anew whenever one changes.
 func hookCommand(o *Options, client, event string) string {
 	words := []string{o.Binary, "hook", client, event}
 	if o.As != "" {
@@ -57,10 +58,11 @@ func hookCommand(o *Options, client, event string) string {
 // waitEvent is what hooks call the one that waits.
 const waitEvent = "wait"
 
-// waitCommand returns the command line of Claude Code's hook that waits. One that cannot be started would count as one that failed, and be started again
-// and again (claude-code#96148): where the program is gone it succeeds.
+// waitCommand returns the command line of Claude Code's hook that waits. One that cannot be started would count as one
+// that failed, and be started again and again (claude-code#96148): where the program is gone it succeeds.
 func waitCommand(o *Options) string {
-	return `if test -x "$(command -v ` + shellWord(o.GOOS, o.Binary) + `)"; then exec ` + hookCommand(o, "claude", waitEvent) + "; fi"
+	return `if test -x "$(command -v ` + shellWord(o.GOOS, o.Binary) + `)"; then exec ` + hookCommand(o, "claude",
+		waitEvent) + "; fi"
 }
 
 // isWait reports whether a command line of ours is that of the hook that waits.
@@ -69,7 +71,8 @@ func isWait(line string) bool { return strings.HasPrefix(line, "if ") }
 // shellWord quotes a word for the shell that clients use.
 func shellWord(goos, w string) string {
 	plain := func(r rune) bool {
-		return r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || strings.ContainsRune("_/.:@%+=,-", r) || goos == "windows" && r == '\\'
+		return r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' ||
+			strings.ContainsRune("_/.:@%+=,-", r) || goos == "windows" && r == '\\'
 	}
 	switch {
 	case w != "" && !strings.ContainsFunc(w, func(r rune) bool { return !plain(r) }):
@@ -139,8 +142,8 @@ func serverOf(command []string) (binary string, ours bool) {
 	return "", false
 }
 
-// serverCommand returns how a server that is there already shall be started: by our program. The arguments that a person gave it stay
-// unless a name is asked for.
+// serverCommand returns how a server that is there already shall be started: by our program. The arguments that a
+// person gave it stay unless a name is asked for.
 func serverCommand(o *Options, old []string) []string {
 	if o.As == "" && len(old) > 1 {
 		return append([]string{o.Binary}, old[1:]...)

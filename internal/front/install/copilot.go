@@ -6,12 +6,13 @@ import (
 	"pennypost/internal/front/install/jsonc"
 )
 
-// copilot is GitHub Copilot CLI 1.0 (docs.github.com: hooks reference; add-mcp-servers). Its hooks stand in files of any name, so ours is
-// our own.
+// copilot is GitHub Copilot CLI 1.0 (docs.github.com: hooks reference; add-mcp-servers). Its hooks stand in files of
+// any name, so ours is our own.
 func copilot() Client {
 	places := func(o *Options) (servers, hooks string) {
 		if o.Scope == Project {
-			return filepath.Join(o.Root, ".github", "mcp.json"), filepath.Join(o.Root, ".github", "hooks", "pennypost.json")
+			return filepath.Join(o.Root, ".github", "mcp.json"),
+				filepath.Join(o.Root, ".github", "hooks", "pennypost.json")
 		}
 		dir := o.Getenv("COPILOT_HOME")
 		if dir == "" {
@@ -24,7 +25,8 @@ func copilot() Client {
 		files: func(o *Options) []file {
 			servers, hooksFile := places(o)
 			hooks := &jsonHooks{client: "copilot"}
-			for _, ev := range []string{"sessionStart", "userPromptSubmitted", "preToolUse", "postToolUse", "agentStop", "errorOccurred", "sessionEnd"} {
+			for _, ev := range []string{"sessionStart", "userPromptSubmitted", "preToolUse", "postToolUse",
+				"agentStop", "errorOccurred", "sessionEnd"} {
 				h := copilotHook{Type: "command", Timeout: hookTimeout}
 				command := hookCommand(o, "copilot", ev)
 				if o.GOOS == "windows" {

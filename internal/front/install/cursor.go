@@ -2,7 +2,8 @@ package install
 
 import "path/filepath"
 
-// cursor is Cursor (cursor.com/docs/agent/hooks and /context/mcp by third parties' accounts, 2026). Its hooks stand in no groups.
+// cursor is Cursor (cursor.com/docs/agent/hooks and /context/mcp by third parties' accounts, 2026). Its hooks stand in
+// no groups.
 func cursor() Client {
 	return Client{
 		Name: "cursor", Title: "Cursor", Program: "cursor", Scopes: []Scope{User, Project},
@@ -12,12 +13,15 @@ func cursor() Client {
 				dir = filepath.Join(o.Root, ".cursor")
 			}
 			hooks := &jsonHooks{client: "cursor"}
-			for _, ev := range []string{"sessionStart", "beforeSubmitPrompt", "preToolUse", "postToolUse", "stop", "sessionEnd"} {
+			for _, ev := range []string{"sessionStart", "beforeSubmitPrompt", "preToolUse", "postToolUse", "stop",
+				"sessionEnd"} {
 				h := hookHandler{Command: hookCommand(o, "cursor", ev), Timeout: hookTimeout}
 				hooks.events = append(hooks.events, jsonHook{ev, h.Command, raw(h)})
 			}
 			return []file{
-				{filepath.Join(dir, "mcp.json"), "MCP server", &jsonFile{o: o, server: &jsonServer{in: "mcpServers", value: raw(stdioServer{Command: o.Binary, Args: mcpArgs(o)})}}},
+				{filepath.Join(dir, "mcp.json"), "MCP server",
+					&jsonFile{o: o, server: &jsonServer{in: "mcpServers",
+						value: raw(stdioServer{Command: o.Binary, Args: mcpArgs(o)})}}},
 				{filepath.Join(dir, "hooks.json"), "hooks", &jsonFile{o: o, scaffold: hooksVersion(), hooks: hooks}},
 			}
 		},
@@ -31,7 +35,8 @@ func hooksVersion() []piece { return []piece{{name: "version", raw: "1"}} }
 // What a person has to know of clients that need nothing special.
 const (
 	restart = "Sessions that run already know of it after a restart."
-	noHooks = "It has no hooks of ours: an agent there sees its mail when it calls read_messages or wait_for_messages. Tell it to, in its instructions."
+	noHooks = "It has no hooks of ours: an agent there sees its mail when it calls read_messages or " +
+		"wait_for_messages. Tell it to, in its instructions."
 )
 
 func projectNote(o *Options) []string {

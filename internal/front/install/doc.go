@@ -1,12 +1,13 @@
 // Package install writes Pennypost into the configuration of agent clients and takes it out again.
 //
-// Nothing of the person's is lost: entries are merged into the text of what is there, which otherwise stays byte for byte;
-// before a file is changed for the first time it is copied to NAME.pennypost-backup beside it; files are replaced
-// whole or not at all; what cannot be parsed is not touched. Installing twice is installing once. Taking out gives the very
-// bytes back that were there before if nobody else changed the file since, and otherwise removes our entries only.
+// Nothing of the person's is lost: entries are merged into the text of what is there, which otherwise stays byte for
+// byte; before a file is changed for the first time it is copied to NAME.pennypost-backup beside it; files are
+// replaced whole or not at all; what cannot be parsed is not touched. Installing twice is installing once. Taking out
+// gives the very bytes back that were there before if nobody else changed the file since, and otherwise removes our
+// entries only.
 //
-// No record is kept of what was installed: an entry is ours if it starts a program called pennypost in our way, and the file
-// is as we left it if putting the same entries into the backup makes the same bytes.
+// No record is kept of what was installed: an entry is ours if it starts a program called pennypost in our way, and
+// the file is as we left it if putting the same entries into the backup makes the same bytes.
 //
 // What each client reads is in the file that bears its name, with where that was learnt in docs/install.md.
 package install
@@ -48,7 +49,8 @@ type Client struct {
 	files func(*Options) []file
 	// notes returns what a person has to know after an installation.
 	notes func(*Options) []string
-	// disabled returns the file that makes what stands in the others do nothing, and what it says. Both are "" if none does.
+	// disabled returns the file that makes what stands in the others do nothing, and what it says. Both are "" if none
+	// does.
 	disabled func(*Options) (path, says string)
 	// plugin returns the plugin of ours that the client has, "" without one.
 	plugin func(*Options) string
@@ -70,8 +72,8 @@ type file struct {
 type editor interface {
 	// put returns text with every entry as it should be.
 	put(text []byte) ([]byte, error)
-	// strip returns text without our entries, and what they were. What is empty without them goes too, unless base, the
-	// text before the installation, has it. Without base nothing is known of that text.
+	// strip returns text without our entries, and what they were. What is empty without them goes too, unless base,
+	// the text before the installation, has it. Without base nothing is known of that text.
 	strip(text, base []byte) (rest []byte, taken []piece, err error)
 	// replay puts into base what strip took out of a text.
 	replay(base []byte, taken []piece) ([]byte, error)

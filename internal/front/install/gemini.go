@@ -6,7 +6,8 @@ import (
 	"pennypost/internal/front/install/jsonc"
 )
 
-// gemini is Gemini CLI (google-gemini/gemini-cli docs/hooks and docs/tools/mcp-server.md, August 2026; 0.61). It counts milliseconds.
+// gemini is Gemini CLI (google-gemini/gemini-cli docs/hooks and docs/tools/mcp-server.md, August 2026; 0.61). It
+// counts milliseconds.
 func gemini() Client {
 	settings := func(o *Options) string {
 		if o.Scope == Project {
@@ -18,8 +19,9 @@ func gemini() Client {
 		Name: "gemini", Title: "Gemini CLI", Program: "gemini", Scopes: []Scope{User, Project},
 		files: func(o *Options) []file {
 			return []file{{settings(o), "MCP server, hooks", &jsonFile{
-				o:      o,
-				server: &jsonServer{in: "mcpServers", value: raw(stdioServer{Command: o.Binary, Args: mcpArgs(o), Timeout: 1000 * toolTimeout})},
+				o: o,
+				server: &jsonServer{in: "mcpServers",
+					value: raw(stdioServer{Command: o.Binary, Args: mcpArgs(o), Timeout: 1000 * toolTimeout})},
 				hooks: groupHooks(o, "gemini", func(string) int { return 1000 * hookTimeout },
 					[]string{"SessionStart", "BeforeAgent", "BeforeTool", "AfterTool", "AfterAgent", "SessionEnd"}),
 			}}}

@@ -2,7 +2,8 @@ package install
 
 import "path/filepath"
 
-// goose is Goose (block.github.io/goose/docs/guides/config-files, 2026). It rewrites its file itself, without comments and in its own order.
+// goose is Goose (block.github.io/goose/docs/guides/config-files, 2026). It rewrites its file itself, without comments
+// and in its own order.
 func goose() Client {
 	return Client{
 		Name: "goose", Title: "Goose", Program: "goose", Scopes: []Scope{User},

@@ -66,7 +66,8 @@ func Find(name string) (Client, error) {
 	}
 	known := strings.Join(names, ", ")
 	if near := policy.Nearest(name, names, 1); len(near) > 0 {
-		return Client{}, mail.Errorf(mail.Invalid, "there is no client %q here; did you mean %s? Known are %s", name, near[0], known)
+		return Client{}, mail.Errorf(mail.Invalid, "there is no client %q here; did you mean %s? Known are %s", name,
+			near[0], known)
 	}
 	return Client{}, mail.Errorf(mail.Invalid, "there is no client %q here; known are %s", name, known)
 }
@@ -79,14 +80,16 @@ func (c *Client) check(o *Options) error {
 	return mail.Errorf(mail.Invalid, "%s has no configuration of projects; leave --project away", c.Title)
 }
 
-// Install returns what has to be done so that the client knows of us. Nothing is written yet, and nothing will be if any file cannot be
-// edited.
+// Install returns what has to be done so that the client knows of us. Nothing is written yet, and nothing will be if
+// any file cannot be edited.
 func Install(c Client, o *Options) (*Plan, error) {
 	if err := c.check(o); err != nil {
 		return nil, err
 	}
 	if !isBinary(o.Binary) || !filepath.IsAbs(o.Binary) {
-		return nil, mail.Errorf(mail.Invalid, "this program is %s; entries in configurations are known by the name pennypost, so call it that first", o.Binary)
+		return nil, mail.Errorf(mail.Invalid,
+			"this program is %s; entries in configurations are known by the name pennypost, so call it that first",
+			o.Binary)
 	}
 	p := newPlan(c, o)
 	for _, f := range c.files(o) {
@@ -122,14 +125,16 @@ func Install(c Client, o *Options) (*Plan, error) {
 	return p, p.unlocked()
 }
 
-// unlocked refuses to change a file that somebody made read-only. It could be replaced all the same, which is not what they wanted.
+// unlocked refuses to change a file that somebody made read-only. It could be replaced all the same, which is not what
+// they wanted.
 func (p *Plan) unlocked() error {
 	for _, c := range p.Changes {
 		if c.Action == Keep || c.before == nil {
 			continue
 		}
 		if info, err := os.Stat(c.Path); err == nil && info.Mode().Perm()&0o200 == 0 {
-			return located(c.Path, mail.Errorf(mail.Denied, "the file is read-only; nothing was written. If it may change, make it writable first: chmod u+w '%s'", c.Path))
+			return located(c.Path, mail.Errorf(mail.Denied, "the file is read-only; nothing was written. If it may "+
+				"change, make it writable first: chmod u+w '%s'", c.Path))
 		}
 	}
 	return nil
@@ -211,7 +216,8 @@ func (f *file) undo() (Change, error) {
 	return ch, nil
 }
 
-// without returns a text as it is without us. saved is what it was before the installation, nil if there was no such file.
+// without returns a text as it is without us. saved is what it was before the installation, nil if there was no such
+// file.
 func (f *file) without(text, saved []byte) (Action, []byte, error) {
 	base := saved
 	if len(f.mine(saved)) > 0 {

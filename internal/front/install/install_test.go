@@ -102,9 +102,9 @@ func (p *place) uninstall(c Client, o *Options) *Plan {
 // isBackup reports whether a file is a copy from before an installation.
 func isBackup(name string, _ string) bool { return strings.HasSuffix(name, backupSuffix) }
 
-// TestGolden installs into the configurations in testdata. A case is an archive: its comment says for which client and scope;
-// before/ is what was there, after/ what install makes of it, clean/ what uninstall leaves where that is not before/ ("clean: nothing" if no file is left); "error:" begins
-// what is said about a file that cannot be edited.
+// TestGolden installs into the configurations in testdata. A case is an archive: its comment says for which client and
+// scope; before/ is what was there, after/ what install makes of it, clean/ what uninstall leaves where that is not
+// before/ ("clean: nothing" if no file is left); "error:" begins what is said about a file that cannot be edited.
 func TestGolden(t *testing.T) {
 	cases, err := filepath.Glob(filepath.Join("testdata", "*.txtar"))
 	if err != nil || len(cases) == 0 {
@@ -197,14 +197,20 @@ func eachFile(t *testing.T, do func(t *testing.T, p *place, c Client, o *Options
 func odd(name string) []string {
 	switch filepath.Ext(name) {
 	case ".toml":
-		return []string{"", "\n", "# only a comment", "model = \"x\"", "model = \"x\"\r\n\r\n[a]\r\nb = [\r\n  1, # one\r\n]\r\n", "\ufeff[features]\nx = true\n\n\n"}
+		return []string{"", "\n", "# only a comment", "model = \"x\"",
+			"model = \"x\"\r\n\r\n[a]\r\nb = [\r\n  1, # one\r\n]\r\n", "\ufeff[features]\nx = true\n\n\n"}
 	case ".yaml":
-		return []string{"", "\n", "# only a comment", "GOOSE_MODEL: x", "extensions: {}\n", "extensions:\r\n    developer:\r\n        enabled: true\r\n# end\r\nGOOSE_MODEL: x\r\n", "\ufeffa: b\n\n\n", "extensions:\na: b\n", "---\nextensions: {} # none\n"}
+		return []string{"", "\n", "# only a comment", "GOOSE_MODEL: x", "extensions: {}\n",
+			"extensions:\r\n    developer:\r\n        enabled: true\r\n# end\r\nGOOSE_MODEL: x\r\n",
+			"\ufeffa: b\n\n\n", "extensions:\na: b\n", "---\nextensions: {} # none\n"}
 	}
 	return []string{
-		"", "\n", "{}", "{}\n", "{ }", "{\n}\n", "{\r\n\t\"a\": 1\r\n}\r\n", "\ufeff{\"a\":1}", `{"a": {"b": []}}`, "{\n// none\n}\n", "{\n    \"a\": 1, // one\n}",
-		`{"mcpServers": {}, "hooks": {}, "servers": {}, "mcp": {}}`, "{\n  \"hooks\": {\n    \"Stop\": [],\n    \"stop\": [ ]\n  }\n}\n",
-		"{\"version\": 1}", "{\n  \"version\": 1,\n  \"hooks\": { \"sessionStart\": [{\"command\": \"echo\"}], \"SessionStart\": [{\"hooks\": [{\"type\": \"command\", \"command\": \"echo\"}]}] }\n}",
+		"", "\n", "{}", "{}\n", "{ }", "{\n}\n", "{\r\n\t\"a\": 1\r\n}\r\n", "\ufeff{\"a\":1}", `{"a": {"b": []}}`,
+		"{\n// none\n}\n", "{\n    \"a\": 1, // one\n}",
+		`{"mcpServers": {}, "hooks": {}, "servers": {}, "mcp": {}}`,
+		"{\n  \"hooks\": {\n    \"Stop\": [],\n    \"stop\": [ ]\n  }\n}\n",
+		"{\"version\": 1}", "{\n  \"version\": 1,\n  \"hooks\": { \"sessionStart\": [{\"command\": \"echo\"}], " +
+			"\"SessionStart\": [{\"hooks\": [{\"type\": \"command\", \"command\": \"echo\"}]}] }\n}",
 		"{ \"a\": 1,\n  \"b\": 2 }\n\n\n",
 	}
 }
@@ -220,7 +226,8 @@ func TestThereAndBack(t *testing.T) {
 			if len(f.mine([]byte(with))) == 0 && with != text {
 				t.Errorf("%q: nothing of ours in %q", text, with)
 			}
-			if action, back, err := f.without([]byte(with), []byte(text)); err != nil || string(back) != text || action != Restore && with != text {
+			if action, back, err := f.without([]byte(with), []byte(text)); err != nil || string(back) != text ||
+				action != Restore && with != text {
 				t.Errorf("%q became %q and then %q (%s, %v)", text, with, back, action, err)
 			}
 		}
@@ -257,7 +264,8 @@ func TestNothingIsLeft(t *testing.T) {
 func TestLineEnds(t *testing.T) {
 	eachFile(t, func(t *testing.T, _ *place, c Client, o *Options, f file) {
 		for _, text := range odd(f.path) {
-			if !strings.Contains(text, "\n") || strings.Contains(text, "\r") || strings.HasPrefix(text, "\ufeff") || strings.TrimSpace(text) == "" {
+			if !strings.Contains(text, "\n") || strings.Contains(text, "\r") || strings.HasPrefix(text, "\ufeff") ||
+				strings.TrimSpace(text) == "" {
 				continue
 			}
 			windows := func(s string) string { return "\ufeff" + strings.ReplaceAll(s, "\n", "\r\n") }
@@ -285,7 +293,8 @@ func TestUninstallAfterOthers(t *testing.T) {
 		default:
 			added = strings.TrimSuffix(string(text), "\n}\n") + ",\n  \"other\": {\n  }\n}\n"
 			want = "{\n  \"other\": {\n  }\n}\n"
-			if bytes.Contains(text, []byte(`"version"`)) { // which nobody knows to be ours once there is something else
+			// which nobody knows to be ours once there is something else
+			if bytes.Contains(text, []byte(`"version"`)) {
 				want = "{\n  \"version\": 1,\n  \"other\": {\n  }\n}\n"
 			}
 		}
@@ -331,16 +340,21 @@ func TestCommentsOnChangedLines(t *testing.T) {
 	o.As = "scout"
 	for _, tt := range []struct{ client, text, want string }{
 		{
-			"codex", "[mcp_servers.pennypost]\ncommand = \"/old/pennypost\" # a [b]\nargs = [ # c ]\n  \"mcp\", \"--as\", \"]\",\n] # d [e]\n",
-			"[mcp_servers.pennypost]\ncommand = \"/usr/local/bin/pennypost\" # a [b]\nargs = [\"mcp\", \"--as\", \"scout\"] # d [e]\n",
+			"codex", "[mcp_servers.pennypost]\ncommand = \"/old/pennypost\" # a [b]\nargs = [ # c ]\n  \"mcp\", " +
+				"\"--as\", \"]\",\n] # d [e]\n",
+			"[mcp_servers.pennypost]\ncommand = \"/usr/local/bin/pennypost\" # a [b]\nargs = [\"mcp\", \"--as\", " +
+				"\"scout\"] # d [e]\n",
 		},
 		{
 			"goose", "extensions:\n  pennypost:\n    cmd: '/old/penny #post/pennypost' # a\n    args: [mcp] # b\n",
-			"extensions:\n  pennypost:\n    cmd: \"/usr/local/bin/pennypost\" # a\n    args: [\"mcp\", \"--as\", \"scout\"] # b\n",
+			"extensions:\n  pennypost:\n    cmd: \"/usr/local/bin/pennypost\" # a\n    args: [\"mcp\", \"--as\", " +
+				"\"scout\"] # b\n",
 		},
 		{
-			"windsurf", "{\"mcpServers\": {\"pennypost\": {\"command\": \"/old/pennypost\" /* a */, \"args\": [\"mcp\"] // b\n}}}",
-			"{\"mcpServers\": {\"pennypost\": {\"command\": \"/usr/local/bin/pennypost\" /* a */, \"args\": [\"mcp\", \"--as\", \"scout\"] // b\n}}}",
+			"windsurf", "{\"mcpServers\": {\"pennypost\": {\"command\": \"/old/pennypost\" /* a */, \"args\": " +
+				"[\"mcp\"] // b\n}}}",
+			"{\"mcpServers\": {\"pennypost\": {\"command\": \"/usr/local/bin/pennypost\" /* a */, \"args\": " +
+				"[\"mcp\", \"--as\", \"scout\"] // b\n}}}",
 		},
 	} {
 		c, _ := Find(tt.client)
@@ -375,15 +389,19 @@ func TestRefusals(t *testing.T) {
 	for _, tt := range []struct {
 		client, path, text, want string
 	}{
-		{"claude", "home/.claude/settings.json", "{\n  \"a\": 1\n  \"b\": 2\n}", "settings.json: this is not JSON: line 3, column 3"},
+		{"claude", "home/.claude/settings.json", "{\n  \"a\": 1\n  \"b\": 2\n}",
+			"settings.json: this is not JSON: line 3, column 3"},
 		{"claude", "home/.claude/settings.json", `{"hooks": [1]}`, `"hooks" is an array`},
 		{"claude", "home/.claude/settings.json", `[]`, "the whole document is an array"},
 		{"claude", "home/.claude.json", `{"mcpServers": {"pennypost": {"command": "other"}}}`, "that is not this one"},
 		{"codex", "home/.codex/config.toml", "a = 1\nb = = 2\n", "config.toml: this is not TOML: line 2"},
 		{"codex", "home/.codex/config.toml", "mcp_servers = {x = {command = \"y\"}}\n", "inline value"},
-		{"codex", "home/.codex/config.toml", "[mcp_servers.pennypost]\nurl = \"http://x\"\n", "line 1: there is an MCP server"},
-		{"codex", "home/.codex/config.toml", "mcp_servers.pennypost = {command = \"/old/pennypost\", args = [\"mcp\"]}\n", "inside of another value"},
-		{"goose", "home/.config/goose/config.yaml", "extensions: {a: {b: 1}}\n", "line 1 has its extensions on one line"},
+		{"codex", "home/.codex/config.toml", "[mcp_servers.pennypost]\nurl = \"http://x\"\n",
+			"line 1: there is an MCP server"},
+		{"codex", "home/.codex/config.toml",
+			"mcp_servers.pennypost = {command = \"/old/pennypost\", args = [\"mcp\"]}\n", "inside of another value"},
+		{"goose", "home/.config/goose/config.yaml", "extensions: {a: {b: 1}}\n",
+			"line 1 has its extensions on one line"},
 		{"goose", "home/.config/goose/config.yaml", "a: 1\n\tb: 2\n", "line 2 is indented with a tab"},
 		{"goose", "home/.config/goose/config.yaml", "extensions:\n- a\n", "as a list"},
 		{"goose", "home/.config/goose/config.yaml", "a: 1\na: 2\n", "repeats the key a"},
@@ -472,13 +490,15 @@ func TestModeAndLink(t *testing.T) {
 
 func TestShellWords(t *testing.T) {
 	for _, goos := range []string{"linux", "windows"} {
-		for _, path := range []string{"/usr/bin/pennypost", "/opt/penny post/pennypost", "/it's/pennypost", `C:\Program Files\pp\pennypost.exe`, `C:\pp\pennypost.exe`, "/小克/$x/pennypost"} {
+		for _, path := range []string{"/usr/bin/pennypost", "/opt/penny post/pennypost", "/it's/pennypost",
+			`C:\Program Files\pp\pennypost.exe`, `C:\pp\pennypost.exe`, "/小克/$x/pennypost"} {
 			if goos == "linux" == strings.Contains(path, `\`) || goos == "windows" && strings.HasPrefix(path, "/") {
 				continue
 			}
 			o := &Options{GOOS: goos, Binary: path, As: "Mac CLI 小克"}
 			line := hookCommand(o, "claude", "Stop")
-			if diff := cmp.Diff([]string{path, "hook", "claude", "Stop", "--as", "Mac CLI 小克"}, shellWords(line)); diff != "" {
+			if diff := cmp.Diff([]string{path, "hook", "claude", "Stop", "--as", "Mac CLI 小克"},
+				shellWords(line)); diff != "" {
 				t.Errorf("%s (-want +got):\n%s", line, diff)
 			}
 			if binary, ours := hookOf(line, "claude"); !ours || binary != path {
@@ -489,7 +509,8 @@ func TestShellWords(t *testing.T) {
 			}
 		}
 	}
-	for _, line := range []string{"pennypost hook codex Stop", "pennypost send hook claude", "echo pennypost hook claude Stop", "", "'", "/x/notpennypost hook claude Stop",
+	for _, line := range []string{"pennypost hook codex Stop", "pennypost send hook claude",
+		"echo pennypost hook claude Stop", "", "'", "/x/notpennypost hook claude Stop",
 		"if true; then exec rm -rf /; fi", "echo; then exec pennypost hook claude wait; fi"} {
 		if _, ours := hookOf(line, "claude"); ours {
 			t.Errorf("hookOf(%q) is ours", line)
@@ -497,7 +518,8 @@ func TestShellWords(t *testing.T) {
 	}
 }
 
-// A hook that waits must not fail: its client would run it again and again. The shell that runs it succeeds where the program is gone, and else ends as the program does.
+// A hook that waits must not fail: its client would run it again and again. The shell that runs it succeeds where the
+// program is gone, and else ends as the program does.
 func TestWaitCommand(t *testing.T) {
 	sh, err := exec.LookPath("sh")
 	if err != nil {
@@ -533,7 +555,9 @@ func TestWaitCommand(t *testing.T) {
 
 // FuzzThereAndBack: what can be edited comes back to the byte; what cannot is refused.
 func FuzzThereAndBack(f *testing.F) {
-	o := &Options{Scope: User, Home: "/home/me", Root: "/project", Getenv: func(string) string { return "" }, GOOS: "linux", Binary: "/usr/local/bin/pennypost"}
+	o := &Options{Scope: User, Home: "/home/me", Root: "/project", Getenv: func(string) string {
+		return ""
+	}, GOOS: "linux", Binary: "/usr/local/bin/pennypost"}
 	var files []file
 	for _, name := range []string{"gemini", "cursor", "codex", "goose"} {
 		c, _ := Find(name)

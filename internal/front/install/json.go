@@ -61,7 +61,8 @@ func (f *jsonFile) update(text []byte) ([]byte, error) {
 	return text, err
 }
 
-// verify holds an edit to what it promises, because the file is somebody's: without our entries both texts mean the same.
+// verify holds an edit to what it promises, because the file is somebody's: without our entries both texts mean the
+// same.
 func (f *jsonFile) verify(before, after []byte) error {
 	was, err := f.rest(before)
 	if err != nil {
@@ -69,7 +70,8 @@ func (f *jsonFile) verify(before, after []byte) error {
 	}
 	is, err := f.rest(after)
 	if err != nil || !alike(was, is) {
-		return mail.Errorf(mail.Internal, "the edit would change something else in the file, so nothing was changed; please report this with the file")
+		return mail.Errorf(mail.Internal, "the edit would change something else in the file, so nothing was "+
+			"changed; please report this with the file")
 	}
 	return nil
 }
@@ -109,7 +111,9 @@ func hollow(n *jsonc.Node) bool {
 	if n.Kind == jsonc.Array {
 		return len(n.Items) == 0
 	}
-	return n.Kind == jsonc.Object && !slices.ContainsFunc(n.Items, func(it *jsonc.Item) bool { return !hollow(it.Value) })
+	return n.Kind == jsonc.Object && !slices.ContainsFunc(n.Items, func(it *jsonc.Item) bool {
+		return !hollow(it.Value)
+	})
 }
 
 func (f *jsonFile) putScaffold(text []byte) ([]byte, error) {
@@ -148,14 +152,16 @@ func (f *jsonFile) putServer(text []byte) ([]byte, error) {
 	if s.list {
 		return jsonc.Set(text, []string{s.in, serverName, "command"}, raw(wanted))
 	}
-	if text, err = jsonc.Set(text, []string{s.in, serverName, "command"}, raw(wanted[0])); err != nil || slices.Equal(old[1:], wanted[1:]) {
+	if text, err = jsonc.Set(text, []string{s.in, serverName, "command"}, raw(wanted[0])); err != nil ||
+		slices.Equal(old[1:], wanted[1:]) {
 		return text, err
 	}
 	return jsonc.Set(text, []string{s.in, serverName, "args"}, raw(wanted[1:]))
 }
 
 func notOurs(line int) error {
-	return mail.Errorf(mail.Conflict, "line %d: there is an MCP server called %q that is not this one. Rename or remove it there, then install again", line, serverName)
+	return mail.Errorf(mail.Conflict, "line %d: there is an MCP server called %q that is not this one. Rename or "+
+		"remove it there, then install again", line, serverName)
 }
 
 // command returns the command and arguments of a server.
@@ -430,7 +436,8 @@ func (f *jsonFile) entries(text []byte) ([]Entry, error) {
 
 func (f *jsonFile) blank(text []byte) bool {
 	root, err := jsonc.Parse(text)
-	return err == nil && (root == nil || root.Kind == jsonc.Object && len(bytes.TrimSpace(root.Raw()[1:len(root.Raw())-1])) == 0)
+	return err == nil && (root == nil || root.Kind == jsonc.Object &&
+		len(bytes.TrimSpace(root.Raw()[1:len(root.Raw())-1])) == 0)
 }
 
 // explain makes an error of the editor one that says what to do.

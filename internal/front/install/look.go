@@ -59,7 +59,8 @@ func look(c Client, o *Options) Report {
 		} else if after, err := f.put(text); err == nil {
 			fr.Behind = !f.blank(after) && !bytes.Equal(after, text)
 		}
-		if info, err := os.Stat(filepath.Dir(f.path)); err == nil && info.IsDir() && filepath.Dir(f.path) != o.Home && o.Scope == User {
+		if info, err := os.Stat(filepath.Dir(f.path)); err == nil && info.IsDir() && filepath.Dir(f.path) != o.Home &&
+			o.Scope == User {
 			r.Present = true
 		}
 		r.Files = append(r.Files, fr)

@@ -24,18 +24,22 @@ func TestLook(t *testing.T) {
 	}
 	c, _ := Find("codex")
 	p.install(c, o)
-	if r := report("codex", User); !r.Present || !r.Installed() || r.Behind() || r.Disabled != "" || len(r.Files[1].Entries) != len(codexEvents()) {
+	if r := report("codex", User); !r.Present || !r.Installed() || r.Behind() || r.Disabled != "" ||
+		len(r.Files[1].Entries) != len(codexEvents()) {
 		t.Errorf("Codex is installed, and Look says %+v", r)
 	}
 	if r := report("codex", Project); r.Installed() {
 		t.Errorf("the project is not installed, and Look says %+v", r)
 	}
-	p.write("home/.codex/config.toml", []byte("[features]\nhooks = false\n[mcp_servers.pennypost]\ncommand = \"/gone/pennypost\"\nargs = [\"mcp\"]\n[mcp_servers.builder]\ncommand = \"pennypost\"\nargs = [\"mcp\", \"--as\", \"builder\"]\n"))
+	p.write("home/.codex/config.toml", []byte("[features]\nhooks = false\n[mcp_servers.pennypost]\ncommand = "+
+		"\"/gone/pennypost\"\nargs = [\"mcp\"]\n[mcp_servers.builder]\ncommand = \"pennypost\"\nargs = [\"mcp\", "+
+		"\"--as\", \"builder\"]\n"))
 	r := report("codex", User)
 	if !r.Behind() || !strings.Contains(r.Disabled, "hooks = false") {
 		t.Errorf("an old and disabled configuration: %+v", r)
 	}
-	if e := r.Files[0].Entries; len(e) != 2 || e[0] != (Entry{"MCP server pennypost", "/gone/pennypost", 3}) || e[1] != (Entry{"MCP server builder", "pennypost", 6}) {
+	if e := r.Files[0].Entries; len(e) != 2 || e[0] != (Entry{"MCP server pennypost", "/gone/pennypost", 3}) ||
+		e[1] != (Entry{"MCP server builder", "pennypost", 6}) {
 		t.Errorf("entries %+v", e)
 	}
 	p.write("home/.claude/settings.json", []byte(`{"enabledPlugins": {"pennypost@pennypost": true}}`))

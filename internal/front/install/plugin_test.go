@@ -10,8 +10,8 @@ import (
 	"pennypost/internal/front/install/jsonc"
 )
 
-// The plugin has the shape that code.claude.com/docs (plugins-reference, plugin-marketplaces, as of 2.1.240) describes, and says the same
-// as what install writes.
+// The plugin has the shape that code.claude.com/docs (plugins-reference, plugin-marketplaces, as of 2.1.240)
+// describes, and says the same as what install writes.
 func TestPlugin(t *testing.T) {
 	top := filepath.Join("..", "..", "..")
 	parse := func(name string, known ...string) *jsonc.Node {
@@ -36,16 +36,19 @@ func TestPlugin(t *testing.T) {
 	}
 
 	market := parse(".claude-plugin/marketplace.json", "name", "owner", "metadata", "plugins")
-	if market.At("name").Text() == "" || market.At("owner", "name").Text() == "" || len(market.At("plugins").Items) != 1 {
+	if market.At("name").Text() == "" || market.At("owner", "name").Text() == "" ||
+		len(market.At("plugins").Items) != 1 {
 		t.Error("the marketplace needs a name, an owner with a name, and plugins")
 	}
 	entry := market.At("plugins").Items[0].Value
 	source := entry.At("source").Text()
-	if info, err := os.Stat(filepath.Join(top, source)); err != nil || !info.IsDir() || !strings.HasPrefix(source, "./") {
+	if info, err := os.Stat(filepath.Join(top, source)); err != nil || !info.IsDir() ||
+		!strings.HasPrefix(source, "./") {
 		t.Errorf("the source %q is no directory relative to the marketplace: %v", source, err)
 	}
 
-	manifest := parse("plugin/.claude-plugin/plugin.json", "name", "version", "description", "author", "homepage", "repository", "license", "keywords", "experimental")
+	manifest := parse("plugin/.claude-plugin/plugin.json", "name", "version", "description", "author", "homepage",
+		"repository", "license", "keywords", "experimental")
 	if name := manifest.At("name").Text(); name != entry.At("name").Text() || name != serverName {
 		t.Errorf("the plugin is called %q, and %q in the marketplace", name, entry.At("name").Text())
 	}
@@ -54,7 +57,8 @@ func TestPlugin(t *testing.T) {
 	var got []jsonHook
 	for _, it := range hooks.At("hooks").Items {
 		for _, group := range it.Value.Items {
-			got = append(got, jsonHook{it.Name, group.Value.At("hooks").Items[0].Value.At("command").Text(), string(group.Value.Raw())})
+			got = append(got, jsonHook{it.Name, group.Value.At("hooks").Items[0].Value.At("command").Text(),
+				string(group.Value.Raw())})
 		}
 	}
 	want := claudeHooks(&Options{Binary: "pennypost", GOOS: "linux"}).events
@@ -73,7 +77,8 @@ func TestPlugin(t *testing.T) {
 	}
 
 	server := parse("plugin/.mcp.json", "mcpServers").At("mcpServers", serverName)
-	if server.At("type").Text() != "stdio" || server.At("command").Text() != "pennypost" || server.At("args").Items[0].Value.Text() != "mcp" {
+	if server.At("type").Text() != "stdio" || server.At("command").Text() != "pennypost" ||
+		server.At("args").Items[0].Value.Text() != "mcp" {
 		t.Errorf("the server is %s", server.Raw())
 	}
 
@@ -84,7 +89,8 @@ func TestPlugin(t *testing.T) {
 	}
 }
 
-// A command is Markdown behind a head of keys that Claude Code knows, and names tools of ours by the names that a plugin's server has.
+// A command is Markdown behind a head of keys that Claude Code knows, and names tools of ours by the names that a
+// plugin's server has.
 func TestPluginCommands(t *testing.T) {
 	dir := filepath.Join("..", "..", "..", "plugin", "commands")
 	for _, name := range []string{"history", "inbox", "bye", "checkpoint"} {
@@ -104,7 +110,9 @@ func TestPluginCommands(t *testing.T) {
 				t.Errorf("%s has the line %q in its head", name, line)
 			}
 			for tool := range strings.SplitSeq(value, ",") {
-				if tool = strings.TrimSpace(tool); key == "allowed-tools" && !strings.HasPrefix(tool, "mcp__plugin_pennypost_pennypost__") && !strings.HasPrefix(tool, "Bash(pennypost ") {
+				if tool = strings.TrimSpace(tool); key == "allowed-tools" &&
+					!strings.HasPrefix(tool, "mcp__plugin_pennypost_pennypost__") &&
+					!strings.HasPrefix(tool, "Bash(pennypost ") {
 					t.Errorf("%s allows %q", name, tool)
 				}
 			}

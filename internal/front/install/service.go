@@ -34,8 +34,8 @@ func (c Command) String() string {
 // label is what launchd calls the post office.
 const label = "org.pennypost.serve"
 
-// Service returns the unit that runs the post office with its data at data. A data directory other than the default one is written
-// into it, because services do not get the person's environment.
+// Service returns the unit that runs the post office with its data at data. A data directory other than the default
+// one is written into it, because services do not get the person's environment.
 func Service(o *Options, data string, named bool) (Unit, error) {
 	if !named {
 		data = ""
@@ -46,7 +46,8 @@ func Service(o *Options, data string, named bool) (Unit, error) {
 	case "darwin":
 		return launchd(o, data), nil
 	}
-	return Unit{}, mail.Errorf(mail.Invalid, "services are known for Linux with systemd and for macOS only; commands start a post office by themselves")
+	return Unit{}, mail.Errorf(mail.Invalid,
+		"services are known for Linux with systemd and for macOS only; commands start a post office by themselves")
 }
 
 func systemd(o *Options, data string) Unit {
@@ -56,11 +57,14 @@ func systemd(o *Options, data string) Unit {
 	if data != "" {
 		b.WriteString("Environment=" + systemdWord("PENNYPOST_HOME="+data) + "\n")
 	}
-	// A post office that a command started may still run. This one ends then and is tried again, slowly enough for systemd not to give up.
+	// A post office that a command started may still run. This one ends then and is tried again, slowly enough for
+	// systemd not to give up.
 	b.WriteString("Restart=on-failure\nRestartSec=5\n\n[Install]\nWantedBy=default.target\n")
 	return Unit{
-		Path: filepath.Join(o.xdgConfig(), "systemd", "user", "pennypost.service"), Text: b.String(), Manager: "systemctl",
-		Start:  []Command{{"systemctl", "--user", "daemon-reload"}, {"systemctl", "--user", "enable", "--now", "pennypost.service"}},
+		Path: filepath.Join(o.xdgConfig(), "systemd", "user", "pennypost.service"), Text: b.String(),
+		Manager: "systemctl",
+		Start: []Command{{"systemctl", "--user", "daemon-reload"},
+			{"systemctl", "--user", "enable", "--now", "pennypost.service"}},
 		Stop:   []Command{{"systemctl", "--user", "disable", "--now", "pennypost.service"}},
 		Forget: []Command{{"systemctl", "--user", "daemon-reload"}},
 		Look:   []Command{{"systemctl", "--user", "status", "pennypost.service"}},
@@ -92,7 +96,8 @@ func launchd(o *Options, data string) Unit {
 	</array>
 `)
 	if data != "" {
-		b.WriteString("\t<key>EnvironmentVariables</key>\n\t<dict>\n\t\t<key>PENNYPOST_HOME</key>\n\t\t<string>" + xmlText(data) + "</string>\n\t</dict>\n")
+		b.WriteString("\t<key>EnvironmentVariables</key>\n\t<dict>\n\t\t<key>PENNYPOST_HOME</key>\n\t\t<string>" +
+			xmlText(data) + "</string>\n\t</dict>\n")
 	}
 	b.WriteString(`	<key>RunAtLoad</key>
 	<true/>
@@ -106,7 +111,8 @@ func launchd(o *Options, data string) Unit {
 `)
 	return Unit{
 		Path: path, Text: b.String(), Manager: "launchctl",
-		Start: []Command{{"launchctl", "load", "-w", path}}, Stop: []Command{{"launchctl", "unload", "-w", path}}, Look: []Command{{"launchctl", "list", label}},
+		Start: []Command{{"launchctl", "load", "-w", path}}, Stop: []Command{{"launchctl", "unload", "-w", path}},
+		Look: []Command{{"launchctl", "list", label}},
 	}
 }
 

@@ -56,7 +56,8 @@ WantedBy=default.target
 			said = append(said, string(text))
 		}
 	}
-	if diff := cmp.Diff([]string{"Label", label, "ProgramArguments", o.Binary, "serve", "EnvironmentVariables", "PENNYPOST_HOME", "/data", "RunAtLoad", "KeepAlive", "SuccessfulExit"}, said); diff != "" {
+	if diff := cmp.Diff([]string{"Label", label, "ProgramArguments", o.Binary, "serve", "EnvironmentVariables",
+		"PENNYPOST_HOME", "/data", "RunAtLoad", "KeepAlive", "SuccessfulExit"}, said); diff != "" {
 		t.Errorf("the agent (-want +got):\n%s", diff)
 	}
 	if got, want := u.Start[0].String(), "launchctl load -w "+u.Path; got != want {

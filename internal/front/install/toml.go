@@ -14,8 +14,8 @@ import (
 	"pennypost/internal/mail"
 )
 
-// tomlFile is the editor of Codex's config.toml: our MCP server and, where the file has hooks already, our hooks. What is added stands at the end;
-// what is there is found with a parser and changed as text.
+// tomlFile is the editor of Codex's config.toml: our MCP server and, where the file has hooks already, our hooks. What
+// is added stands at the end; what is there is found with a parser and changed as text.
 type tomlFile struct {
 	o     *Options
 	hooks *jsonHooks // what hooks there are
@@ -49,7 +49,8 @@ func (f *tomlFile) verify(before, after []byte) error {
 	x, _ := decodeTOML(was)
 	y, err := decodeTOML(is)
 	if err != nil || !reflect.DeepEqual(x, y) {
-		return mail.Errorf(mail.Internal, "the edit would change something else in the file, so nothing was changed; please report this with the file")
+		return mail.Errorf(mail.Internal, "the edit would change something else in the file, so nothing was "+
+			"changed; please report this with the file")
 	}
 	return nil
 }
@@ -59,10 +60,13 @@ func decodeTOML(text []byte) (map[string]any, error) {
 	err := toml.Unmarshal(bytes.TrimPrefix(text, []byte("\xef\xbb\xbf")), &m)
 	if e, ok := errors.AsType[*toml.DecodeError](err); ok {
 		row, col := e.Position()
-		return nil, mail.Errorf(mail.Invalid, "this is not TOML: line %d, column %d: %s. It was left as it is; mend it and try again", row, col, strings.TrimPrefix(e.Error(), "toml: "))
+		return nil, mail.Errorf(mail.Invalid,
+			"this is not TOML: line %d, column %d: %s. It was left as it is; mend it and try again", row, col,
+			strings.TrimPrefix(e.Error(), "toml: "))
 	}
 	if err != nil {
-		return nil, mail.Errorf(mail.Invalid, "this is not TOML: %s. It was left as it is; mend it and try again", strings.TrimPrefix(err.Error(), "toml: "))
+		return nil, mail.Errorf(mail.Invalid, "this is not TOML: %s. It was left as it is; mend it and try again",
+			strings.TrimPrefix(err.Error(), "toml: "))
 	}
 	return m, nil
 }
@@ -148,7 +152,8 @@ func (f *tomlFile) add(text []byte, block string) ([]byte, error) {
 	out = append(out, block...)
 	if _, err := decodeTOML(out); err != nil {
 		first, _, _ := strings.Cut(block, eol)
-		return nil, mail.Errorf(mail.Invalid, "the table %s cannot be added, because the file defines what it is in as an inline value. Write that as a table of its own; nothing was changed", first)
+		return nil, mail.Errorf(mail.Invalid, "the table %s cannot be added, because the file defines what it is in "+
+			"as an inline value. Write that as a table of its own; nothing was changed", first)
 	}
 	return out, nil
 }
@@ -174,7 +179,8 @@ func (f *tomlFile) putHooks(text []byte) ([]byte, error) {
 }
 
 func hookTable(h jsonHook) string {
-	return fmt.Sprintf("[[hooks.%s]]\n[[hooks.%s.hooks]]\ntype = \"command\"\ncommand = %s\ntimeout = %d\n", h.event, h.event, tomlString(h.command), codexTimeout(h.event))
+	return fmt.Sprintf("[[hooks.%s]]\n[[hooks.%s.hooks]]\ntype = \"command\"\ncommand = %s\ntimeout = %d\n", h.event,
+		h.event, tomlString(h.command), codexTimeout(h.event))
 }
 
 // tomlGroup is an element of an array of hooks, with the expressions that make it.
@@ -330,12 +336,13 @@ func setKey(text []byte, value string, path ...string) ([]byte, error) {
 	return nil, inlineTable()
 }
 
-// arrayIn returns where the array stands that is the value in these lines. The parser does not tell; comments, and strings in it, may
-// hold brackets too.
+// arrayIn returns where the array stands that is the value in these lines. The parser does not tell; comments, and
+// strings in it, may hold brackets too.
 func arrayIn(text []byte, lines span) span {
 	start := lines.start + bytes.IndexByte(text[lines.start:lines.end], '[')
 	for end := start; end < lines.end; end++ {
-		if text[end] == ']' && toml.Unmarshal(append([]byte("x = "), text[start:end+1]...), new(map[string]any)) == nil {
+		if text[end] == ']' && toml.Unmarshal(append([]byte("x = "), text[start:end+1]...),
+			new(map[string]any)) == nil {
 			return span{start, end + 1}
 		}
 	}
@@ -343,7 +350,8 @@ func arrayIn(text []byte, lines span) span {
 }
 
 func inlineTable() error {
-	return mail.Errorf(mail.Invalid, "%s is written inside of another value, where it cannot be changed safely. Write it as a table [%s.%s], or remove it; nothing was changed", serverName, servers, serverName)
+	return mail.Errorf(mail.Invalid, "%s is written inside of another value, where it cannot be changed safely. "+
+		"Write it as a table [%s.%s], or remove it; nothing was changed", serverName, servers, serverName)
 }
 
 func (f *tomlFile) strip(text, base []byte) ([]byte, []piece, error) {
@@ -454,7 +462,8 @@ func (f *tomlFile) entries(text []byte) ([]Entry, error) {
 	groups, err := f.groups(text)
 	for _, g := range groups {
 		if g.ours > 0 {
-			out = append(out, Entry{"hook " + g.event, g.binary, 1 + bytes.Count(text[:g.exprs[0].lines.start], []byte("\n"))})
+			out = append(out, Entry{"hook " + g.event, g.binary, 1 + bytes.Count(text[:g.exprs[0].lines.start],
+				[]byte("\n"))})
 		}
 	}
 	return out, err

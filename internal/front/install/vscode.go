@@ -2,8 +2,8 @@ package install
 
 import "path/filepath"
 
-// vscode is VS Code (code.visualstudio.com/docs: mcp-configuration, hooks, preview, 2026). It runs the hooks of Claude Code's settings files, so
-// hooks of its own would tell everything twice.
+// vscode is VS Code (code.visualstudio.com/docs: mcp-configuration, hooks, preview, 2026). It runs the hooks of Claude
+// Code's settings files, so hooks of its own would tell everything twice.
 func vscode() Client {
 	return Client{
 		Name: "vscode", Title: "VS Code", Program: "code", Scopes: []Scope{User, Project},
@@ -12,10 +12,13 @@ func vscode() Client {
 			if o.Scope == Project {
 				path = filepath.Join(o.Root, ".vscode", "mcp.json")
 			}
-			return []file{{path, "MCP server", &jsonFile{o: o, server: &jsonServer{in: "servers", value: raw(stdioServer{Type: "stdio", Command: o.Binary, Args: mcpArgs(o)})}}}}
+			return []file{{path, "MCP server",
+				&jsonFile{o: o, server: &jsonServer{in: "servers",
+					value: raw(stdioServer{Type: "stdio", Command: o.Binary, Args: mcpArgs(o)})}}}}
 		},
 		notes: func(o *Options) []string {
-			return append([]string{"VS Code runs Claude Code's hooks; they come with: pennypost install claude --" + string(o.Scope)}, projectNote(o)...)
+			return append([]string{"VS Code runs Claude Code's hooks; they come with: pennypost install claude --" +
+				string(o.Scope)}, projectNote(o)...)
 		},
 	}
 }

@@ -9,8 +9,8 @@ import (
 	"pennypost/internal/mail"
 )
 
-// yamlFile is the editor of Goose's config.yaml. It knows as much YAML as that file has, a top level of keys in block style, and
-// refuses what it does not know.
+// yamlFile is the editor of Goose's config.yaml. It knows as much YAML as that file has, a top level of keys in block
+// style, and refuses what it does not know.
 type yamlFile struct{ o *Options }
 
 const extensions = "extensions"
@@ -50,7 +50,8 @@ func readYAML(text []byte) (*yamlLines, error) {
 		if seen[key] {
 			return nil, oddYAML(i, "repeats the key "+key)
 		}
-		if open := strings.TrimSpace(value); open != "" && strings.ContainsAny(open[:1], `"'`) && !strings.Contains(open[1:], open[:1]) {
+		if open := strings.TrimSpace(value); open != "" && strings.ContainsAny(open[:1], `"'`) &&
+			!strings.Contains(open[1:], open[:1]) {
 			return nil, oddYAML(i, "begins a quotation that does not end there")
 		}
 		if seen[key] = true; key != extensions {
@@ -75,7 +76,8 @@ func readYAML(text []byte) (*yamlLines, error) {
 }
 
 func oddYAML(line int, what string) error {
-	return mail.Errorf(mail.Invalid, "line %d %s, which is more than is understood here. Nothing was changed; mend it, or add the extension by hand: goose configure", line+1, what)
+	return mail.Errorf(mail.Invalid, "line %d %s, which is more than is understood here. Nothing was changed; mend "+
+		"it, or add the extension by hand: goose configure", line+1, what)
 }
 
 func stripComment(s string) string {
@@ -91,7 +93,8 @@ func indentation(line string) (indent, body string) {
 	return body[:len(body)-len(trimmed)], trimmed
 }
 
-// blockEnd returns the line behind the last one of a block, which stands deeper than indent. Empty lines and comments at its end are not of it.
+// blockEnd returns the line behind the last one of a block, which stands deeper than indent. Empty lines and comments
+// at its end are not of it.
 func (y *yamlLines) blockEnd(from int, indent string) int {
 	end := from
 	for i := from; i < len(y.lines); i++ {

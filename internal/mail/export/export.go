@@ -30,7 +30,8 @@ type Heading struct {
 	Now   time.Time // its zone is that of all times
 }
 
-// Writer writes messages, oldest first. It is buffered: Close it behind the last, or Flush it if there will be no last.
+// Writer writes messages, oldest first. It is buffered: Close it behind the last, or Flush it if there will be no
+// last.
 type Writer struct {
 	w      *bufio.Writer
 	format Format
@@ -106,8 +107,8 @@ func unproven(it *mail.Item) string {
 	return " (" + mail.Unproven + ")"
 }
 
-// document writes a message for people. Its body is Markdown already, and stands in a quotation, which keeps its headings and fences, even those that
-// nobody closed, out of the document's.
+// document writes a message for people. Its body is Markdown already, and stands in a quotation, which keeps its
+// headings and fences, even those that nobody closed, out of the document's.
 func (x *Writer) document(it *mail.Item) error {
 	if x.n == 1 {
 		x.begin()
@@ -129,7 +130,8 @@ func (x *Writer) document(it *mail.Item) error {
 	x.line("- %s from **%s**%s to %s", it.Type, name(it.From), unproven(it), strings.Join(to, ", "))
 	x.line("- id %s", escape(string(it.ID)))
 	for _, one := range []struct{ name, value string }{
-		{"answers", string(it.ReplyTo)}, {"thread", string(it.Thread)}, {"issue", it.Issue}, {"priority", string(it.Priority)},
+		{"answers", string(it.ReplyTo)}, {"thread", string(it.Thread)}, {"issue", it.Issue},
+		{"priority", string(it.Priority)},
 	} {
 		if one.value != "" {
 			x.line("- %s %s", one.name, escape(one.value))
@@ -179,7 +181,8 @@ func escape(text string) string {
 // tame takes out of text what is none: a terminal that shows the file must not obey it, nor turn its lines around.
 func tame(text string) string {
 	return strings.Map(func(r rune) rune {
-		if unicode.IsControl(r) && r != '\n' && r != '\t' || unicode.Is(unicode.Bidi_Control, r) || r == '\u2028' || r == '\u2029' {
+		if unicode.IsControl(r) && r != '\n' && r != '\t' || unicode.Is(unicode.Bidi_Control, r) || r == '\u2028' ||
+			r == '\u2029' {
 			return -1
 		}
 		return r

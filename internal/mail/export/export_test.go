@@ -13,9 +13,11 @@ var noon = time.Date(2026, 5, 10, 12, 0, 0, 0, time.UTC)
 
 func item(subject, body string) *mail.Item {
 	return &mail.Item{Message: mail.Message{
-		ID: "msg_1", Type: mail.Status, From: "agent:a_b", To: []mail.Address{"user", "role:x"}, Subject: subject, Body: body, Sent: mail.TimeOf(noon),
+		ID: "msg_1", Type: mail.Status, From: "agent:a_b", To: []mail.Address{"user", "role:x"}, Subject: subject,
+		Body: body, Sent: mail.TimeOf(noon),
 		Issue: "LH-9", Docs: []mail.Doc{{Path: "docs/*.md"}},
-	}, Deliveries: []mail.Delivery{{Agent: "user", State: mail.Read, At: mail.TimeOf(noon.Add(time.Minute))}, {Address: "role:x", State: mail.Held}}}
+	}, Deliveries: []mail.Delivery{{Agent: "user", State: mail.Read, At: mail.TimeOf(noon.Add(time.Minute))},
+		{Address: "role:x", State: mail.Held}}}
 }
 
 func write(t *testing.T, f Format, items ...*mail.Item) string {
@@ -50,10 +52,14 @@ func TestPrograms(t *testing.T) {
 }
 
 func TestDocument(t *testing.T) {
-	got := write(t, Markdown, item("# [x](javascript:1) `y`\n## z", "```go\nnever closed\n## Not a heading\x1b[31m\u202e\n"), item("", "again"))
+	got := write(t, Markdown,
+		item("# [x](javascript:1) `y`\n## z", "```go\nnever closed\n## Not a heading\x1b[31m\u202e\n"),
+		item("", "again"))
 	want := "# shop, as of Sunday, 10 May 2026, 12:00\n\n- type \\*status\\*\n\n## Sunday, 10 May 2026\n\n" +
-		"### 12:00 \\# \\[x\\](javascript:1) \\`y\\` \\#\\# z\n\n- status from **a\\_b** to user, role:x\n- id msg\\_1\n- issue LH-9\n- document docs/\\*.md\n" +
-		"- user: read, 2026-05-10 12:01\n- role:x: held\n\n> ```go\n> never closed\n> ## Not a heading[31m\n\n### 12:00 status\n"
+		"### 12:00 \\# \\[x\\](javascript:1) \\`y\\` \\#\\# z\n\n- status from **a\\_b** to user, role:x\n- id " +
+		"msg\\_1\n- issue LH-9\n- document docs/\\*.md\n" +
+		"- user: read, 2026-05-10 12:01\n- role:x: held\n\n> ```go\n> never closed\n> ## Not a heading[31m\n\n### " +
+		"12:00 status\n"
 	if !strings.HasPrefix(got, want) {
 		t.Errorf("got\n%s\nwant\n%s", got, want)
 	}

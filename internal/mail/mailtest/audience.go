@@ -24,7 +24,8 @@ func roleRotation(s *suite) {
 			s.Errorf("%s was given %d of 9 jobs and sees %d, want 3", n, count[n], len(s.bodies(n)))
 		}
 	}
-	if got := s.send("b0", mail.Draft{To: mail.Recipients{"role:builder"}, Body: "not for me"}).Recipients[0].Agent; got == "b0" {
+	if got := s.send("b0", mail.Draft{To: mail.Recipients{"role:builder"},
+		Body: "not for me"}).Recipients[0].Agent; got == "b0" {
 		s.Error("a sender was given its own role mail")
 	}
 }
@@ -78,10 +79,12 @@ func tagsAndLateJoiners(s *suite) {
 		s.Fatal(err)
 	}
 	s.wantBodies("bea") // lost it
-	if sent := s.send(mail.User, mail.Draft{To: mail.Recipients{"domain:nobody"}, Body: "hello?"}); len(sent.Recipients) != 1 || sent.Recipients[0].Agent != "" {
+	if sent := s.send(mail.User, mail.Draft{To: mail.Recipients{"domain:nobody"}, Body: "hello?"}); len(
+		sent.Recipients) != 1 || sent.Recipients[0].Agent != "" {
 		s.Errorf("to a tag that nobody carries: %+v", sent.Recipients)
 	}
-	sent := s.send(mail.User, mail.Draft{To: mail.Recipients{"project:x"}, Body: "now only", Audience: mail.AudiencePresent})
+	sent := s.send(mail.User, mail.Draft{To: mail.Recipients{"project:x"}, Body: "now only",
+		Audience: mail.AudiencePresent})
 	if len(sent.Recipients) != 3 {
 		s.Errorf("present audience: %+v, want ann, cy and dee", sent.Recipients)
 	}
@@ -106,7 +109,8 @@ func broadcast(s *suite) {
 }
 
 func cancelCascade(s *suite) {
-	for _, c := range []struct{ name, parent mail.Name }{{"root", ""}, {"kid", "root"}, {"leaf", "kid"}, {"stranger", ""}} {
+	for _, c := range []struct{ name, parent mail.Name }{{"root", ""}, {"kid", "root"}, {"leaf", "kid"},
+		{"stranger", ""}} {
 		p := mail.Presence{Name: c.name, Parent: &c.parent}
 		if _, err := s.as(mail.User).Register(s.ctx, p); err != nil {
 			s.Fatal(err)

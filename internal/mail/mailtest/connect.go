@@ -27,7 +27,8 @@ func bridges(s *suite) {
 	}
 	check := func(want ...mail.Bridge) {
 		s.Helper()
-		if diff := cmp.Diff(want, list(), cmpopts.IgnoreFields(mail.Bridge{}, "Added"), cmpopts.EquateEmpty()); diff != "" {
+		if diff := cmp.Diff(want, list(), cmpopts.IgnoreFields(mail.Bridge{}, "Added"),
+			cmpopts.EquateEmpty()); diff != "" {
 			s.Errorf("bridges (-want +got):\n%s", diff)
 		}
 	}
@@ -42,9 +43,11 @@ func bridges(s *suite) {
 	add(mail.Bridge{Dialect: "haak", Dir: one})
 	add(mail.Bridge{Dialect: "haak", Dir: two, Mode: mail.BridgeMirror})
 	add(mail.Bridge{Dialect: "haak", Dir: one, Mode: mail.BridgeFollow})
-	first, second := mail.Bridge{ID: "haak", Dialect: "haak", Dir: one, Mode: mail.BridgeFollow}, mail.Bridge{ID: "haak-2", Dialect: "haak", Dir: two, Mode: mail.BridgeMirror}
+	first, second := mail.Bridge{ID: "haak", Dialect: "haak", Dir: one,
+		Mode: mail.BridgeFollow}, mail.Bridge{ID: "haak-2", Dialect: "haak", Dir: two, Mode: mail.BridgeMirror}
 	check(first, second)
-	for _, bad := range []mail.Bridge{{Dialect: "haak", Dir: "relative"}, {Dialect: "haak"}, {Dir: one}, {Dialect: "haak", Dir: one, Mode: "sideways"}} {
+	for _, bad := range []mail.Bridge{{Dialect: "haak", Dir: "relative"}, {Dialect: "haak"}, {Dir: one},
+		{Dialect: "haak", Dir: one, Mode: "sideways"}} {
 		if _, err := user.AddBridge(s.ctx, bad); mail.CodeOf(err) != mail.Invalid {
 			s.Errorf("AddBridge(%+v) = %v, want invalid", bad, err)
 		}
@@ -53,7 +56,8 @@ func bridges(s *suite) {
 		s.Errorf("SyncBridge of nothing = %v", err)
 	}
 	s.register("ann")
-	if _, err := s.as("ann").AddBridge(s.ctx, mail.Bridge{Dialect: "haak", Dir: s.TempDir()}); mail.CodeOf(err) != mail.Denied {
+	if _, err := s.as("ann").AddBridge(s.ctx, mail.Bridge{Dialect: "haak", Dir: s.TempDir()}); mail.CodeOf(
+		err) != mail.Denied {
 		s.Errorf("an agent adds a bridge: %v", err)
 	}
 	if err := s.as("ann").RemoveBridge(s.ctx, "haak"); mail.CodeOf(err) != mail.Denied {
@@ -84,7 +88,8 @@ func workspaces(s *suite) {
 			s.Fatalf("AddWorkspace = %+v, %v", w, err)
 		}
 	}
-	for _, bad := range []mail.Workspace{{ID: "a/b", Dir: dir}, {ID: "", Dir: dir}, {ID: "user", Dir: dir}, {ID: "x", Dir: "."}, {ID: "x", Dir: dir, Label: "a\nb"}} {
+	for _, bad := range []mail.Workspace{{ID: "a/b", Dir: dir}, {ID: "", Dir: dir}, {ID: "user", Dir: dir},
+		{ID: "x", Dir: "."}, {ID: "x", Dir: dir, Label: "a\nb"}} {
 		if _, err := user.AddWorkspace(s.ctx, bad); err == nil {
 			s.Errorf("AddWorkspace(%+v) succeeded", bad)
 		}
@@ -99,7 +104,8 @@ func workspaces(s *suite) {
 	if _, err := user.Token(s.ctx, "ws-1"); err != nil {
 		s.Errorf("the workspace's agent has no token: %v", err)
 	}
-	if _, err := s.as("ws-1").AddWorkspace(s.ctx, mail.Workspace{ID: "ws-2", Dir: dir}); mail.CodeOf(err) != mail.Denied {
+	if _, err := s.as("ws-1").AddWorkspace(s.ctx, mail.Workspace{ID: "ws-2", Dir: dir}); mail.CodeOf(
+		err) != mail.Denied {
 		s.Errorf("an agent adds a workspace: %v", err)
 	}
 	if err := user.RemoveWorkspace(s.ctx, "ws-1"); err != nil {
@@ -120,11 +126,13 @@ func idForms(s *suite) {
 		mail.IDUUID:  `^[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$`,
 		mail.IDHex12: `^msg-[0-9a-f]{12}$`,
 	} {
-		if id := s.send(mail.User, mail.Draft{To: mail.Recipients{"ann"}, Body: "x", IDForm: form}).ID; !regexp.MustCompile(want).MatchString(string(id)) {
+		if id := s.send(mail.User, mail.Draft{To: mail.Recipients{"ann"}, Body: "x",
+			IDForm: form}).ID; !regexp.MustCompile(want).MatchString(string(id)) {
 			s.Errorf("form %q makes the id %q", form, id)
 		}
 	}
-	if _, err := s.as(mail.User).Send(s.ctx, mail.Draft{To: mail.Recipients{"ann"}, Body: "x", IDForm: "roman"}); mail.CodeOf(err) != mail.Invalid {
+	if _, err := s.as(mail.User).Send(s.ctx, mail.Draft{To: mail.Recipients{"ann"}, Body: "x",
+		IDForm: "roman"}); mail.CodeOf(err) != mail.Invalid {
 		s.Errorf("an odd form: %v", err)
 	}
 }

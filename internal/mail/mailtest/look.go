@@ -40,11 +40,13 @@ func marks(s *suite) {
 	s.wantCode(err, mail.Denied)
 	_, err = s.as("bea").Mark(s.ctx, mail.Marking{IDs: []mail.ID{"msg_none"}, Mark: mail.MarkRead})
 	s.wantCode(err, mail.NotFound)
-	for _, bad := range []mail.Marking{{Mark: mail.MarkRead}, {All: true, IDs: ids, Mark: mail.MarkRead}, {All: true, Mark: "eaten"}, {IDs: ids, Mark: mail.MarkPresented}} {
+	for _, bad := range []mail.Marking{{Mark: mail.MarkRead}, {All: true, IDs: ids, Mark: mail.MarkRead},
+		{All: true, Mark: "eaten"}, {IDs: ids, Mark: mail.MarkPresented}} {
 		_, err = s.as("bea").Mark(s.ctx, bad)
 		s.wantCode(err, mail.Invalid)
 	}
-	if _, err := s.as("bea").Mark(s.ctx, mail.Marking{IDs: ids[2:], Mark: mail.MarkPresented, Door: "test"}); err != nil {
+	if _, err := s.as("bea").Mark(s.ctx, mail.Marking{IDs: ids[2:], Mark: mail.MarkPresented,
+		Door: "test"}); err != nil {
 		s.Fatal(err)
 	}
 	if d := s.delivery(ids[2], "bea"); d.State != mail.Presented || d.Door != "test" || d.At == 0 {
@@ -65,7 +67,8 @@ func inboxLimits(s *suite) {
 	s.register("ann")
 	s.register("bea")
 	for i := range 60 {
-		s.send("ann", mail.Draft{To: mail.Recipients{"bea"}, Type: []string{"status", "question"}[i%2], Body: fmt.Sprintf("%02d %s", i, strings.Repeat("x", 97))})
+		s.send("ann", mail.Draft{To: mail.Recipients{"bea"}, Type: []string{"status", "question"}[i%2],
+			Body: fmt.Sprintf("%02d %s", i, strings.Repeat("x", 97))})
 	}
 	page := s.inbox("bea", mail.InboxQuery{})
 	if len(page.Messages) != mail.DefaultLimit || !page.More || page.Unread != 60 {
@@ -204,7 +207,8 @@ func watch(s *suite) {
 	s.mark("ann", mail.MarkRead, second.ID)
 	for e = next(); e.Receipt == nil; e = next() {
 	}
-	if diff := cmp.Diff(&mail.Receipt{Message: second.ID, Reader: "agent:ann", Mark: mail.MarkRead}, e.Receipt); diff != "" {
+	if diff := cmp.Diff(&mail.Receipt{Message: second.ID, Reader: "agent:ann", Mark: mail.MarkRead},
+		e.Receipt); diff != "" {
 		s.Errorf("receipt (-want +got):\n%s", diff)
 	}
 	resumed, err := s.as(mail.User).Watch(s.ctx, second.Seq)

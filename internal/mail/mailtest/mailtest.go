@@ -180,14 +180,17 @@ func sendAndRead(s *suite) {
 	s.register("a/b?c#d%20&é")
 	body := "# Take this\n\n<b>&amp;</b> \u2028 \"quoted\" 你好 \t\r\n"
 	d := mail.Draft{
-		To: mail.Recipients{"小克 builder"}, Type: "task-assigned", Subject: "Parser <1>", Body: body, Priority: "urgent", Issue: "issue_7",
-		Docs: []mail.Doc{{Path: "docs/a b.md", Revision: "sha256:00"}}, Metadata: mail.Metadata(`{"b":[1,{"a":null}],"a":"<&>"}`), TTLSeconds: 7200,
+		To: mail.Recipients{"小克 builder"}, Type: "task-assigned", Subject: "Parser <1>", Body: body,
+		Priority: "urgent", Issue: "issue_7",
+		Docs:     []mail.Doc{{Path: "docs/a b.md", Revision: "sha256:00"}},
+		Metadata: mail.Metadata(`{"b":[1,{"a":null}],"a":"<&>"}`), TTLSeconds: 7200,
 	}
 	sent := s.send("a/b?c#d%20&é", d)
 	if sent.Room != room || sent.Seq == 0 || sent.Duplicate {
 		s.Errorf("Sent = %+v", sent)
 	}
-	want := []mail.Delivery{{Address: "agent:小克 builder", Agent: "小克 builder", State: mail.Queued, Wake: mail.WakeNoDoor}}
+	want := []mail.Delivery{{Address: "agent:小克 builder", Agent: "小克 builder", State: mail.Queued,
+		Wake: mail.WakeNoDoor}}
 	if diff := cmp.Diff(want, sent.Recipients); diff != "" {
 		s.Errorf("recipients (-want +got):\n%s", diff)
 	}
@@ -201,8 +204,10 @@ func sendAndRead(s *suite) {
 	}
 	wantItem := mail.Item{
 		Message: mail.Message{
-			ID: sent.ID, Type: mail.TaskAssigned, From: "agent:a/b?c#d%20&é", To: []mail.Address{"agent:小克 builder"}, Subject: d.Subject, Body: body,
-			Priority: mail.Urgent, Issue: d.Issue, Docs: d.Docs, Metadata: d.Metadata, TTLSeconds: 7200, Sent: got.Sent,
+			ID: sent.ID, Type: mail.TaskAssigned, From: "agent:a/b?c#d%20&é", To: []mail.Address{"agent:小克 builder"},
+			Subject: d.Subject, Body: body,
+			Priority: mail.Urgent, Issue: d.Issue, Docs: d.Docs, Metadata: d.Metadata, TTLSeconds: 7200,
+			Sent: got.Sent,
 		},
 		Seq: sent.Seq, State: mail.Queued, Expires: got.Expires,
 	}
@@ -214,7 +219,8 @@ func sendAndRead(s *suite) {
 func senderIsTheCaller(s *suite) {
 	s.register("alice")
 	s.register("bob")
-	for from, want := range map[mail.Name]mail.Address{"alice": "agent:alice", mail.User: "user", mail.Orchestrator: "orchestrator"} {
+	for from, want := range map[mail.Name]mail.Address{"alice": "agent:alice", mail.User: "user",
+		mail.Orchestrator: "orchestrator"} {
 		id := s.send(from, mail.Draft{To: mail.Recipients{"bob"}, Body: "hi"}).ID
 		it, err := s.as("bob").Message(s.ctx, id)
 		if err != nil || it.From != want {
@@ -269,7 +275,8 @@ func unknownRecipient(s *suite) {
 func unions(s *suite) {
 	s.register("alice", "builder", "project:x")
 	s.register("bob", "project:x")
-	sent := s.send("bob", mail.Draft{To: mail.Recipients{"alice", "role:builder", "project:x", "broadcast", "all", "user", "bob"}, Body: "to many"})
+	sent := s.send("bob", mail.Draft{To: mail.Recipients{"alice", "role:builder", "project:x", "broadcast", "all",
+		"user", "bob"}, Body: "to many"})
 	var agents []string
 	for _, d := range sent.Recipients {
 		agents = append(agents, string(d.Address)+">"+string(d.Agent))
@@ -296,22 +303,28 @@ func badDrafts(s *suite) {
 		code   mail.Code
 		word   string
 	}{
-		"no recipient":     {func(d *mail.Draft) { d.To = nil }, mail.Invalid, "recipient"},
-		"unknown type":     {func(d *mail.Draft) { d.Type = "foo" }, mail.Invalid, "task-done"},
-		"empty body":       {func(d *mail.Draft) { d.Body = " \n" }, mail.Invalid, "empty"},
-		"large body":       {func(d *mail.Draft) { d.Body = strings.Repeat("x", mail.MaxBody+1) }, mail.TooLarge, "65537"},
-		"large subject":    {func(d *mail.Draft) { d.Subject = strings.Repeat("x", mail.MaxSubject+1) }, mail.TooLarge, "subject"},
+		"no recipient": {func(d *mail.Draft) { d.To = nil }, mail.Invalid, "recipient"},
+		"unknown type": {func(d *mail.Draft) { d.Type = "foo" }, mail.Invalid, "task-done"},
+		"empty body":   {func(d *mail.Draft) { d.Body = " \n" }, mail.Invalid, "empty"},
+		"large body": {func(d *mail.Draft) {
+			d.Body = strings.Repeat("x", mail.MaxBody+1)
+		}, mail.TooLarge, "65537"},
+		"large subject": {func(d *mail.Draft) {
+			d.Subject = strings.Repeat("x", mail.MaxSubject+1)
+		}, mail.TooLarge, "subject"},
 		"NUL":              {func(d *mail.Draft) { d.Body = "a\x00b" }, mail.Invalid, "NUL"},
 		"two-line subject": {func(d *mail.Draft) { d.Subject = "a\nb" }, mail.Invalid, "line"},
 		"no verdict":       {func(d *mail.Draft) { d.Type = "review-result" }, mail.Invalid, "changes-requested"},
 		"metadata":         {func(d *mail.Draft) { d.Metadata = mail.Metadata(`[1]`) }, mail.Invalid, "object"},
-		"metadata number":  {func(d *mail.Draft) { d.Metadata = mail.Metadata(`{"a":{"b":[-1e99999]}}`) }, mail.Invalid, "-1e99999"},
-		"priority":         {func(d *mail.Draft) { d.Priority = "high" }, mail.Invalid, "urgent"},
-		"negative ttl":     {func(d *mail.Draft) { d.TTLSeconds = -1 }, mail.Invalid, "time to live"},
-		"audience":         {func(d *mail.Draft) { d.Audience = "past" }, mail.Invalid, "present"},
-		"unknown reply":    {func(d *mail.Draft) { d.ReplyTo = "msg_nope" }, mail.NotFound, "msg_nope"},
-		"many recipients":  {func(d *mail.Draft) { d.To = slices.Repeat(d.To, 101) }, mail.TooLarge, "101"},
-		"control in name":  {func(d *mail.Draft) { d.To = mail.Recipients{"bo\x07b"} }, mail.Invalid, "U+0007"},
+		"metadata number": {func(d *mail.Draft) {
+			d.Metadata = mail.Metadata(`{"a":{"b":[-1e99999]}}`)
+		}, mail.Invalid, "-1e99999"},
+		"priority":        {func(d *mail.Draft) { d.Priority = "high" }, mail.Invalid, "urgent"},
+		"negative ttl":    {func(d *mail.Draft) { d.TTLSeconds = -1 }, mail.Invalid, "time to live"},
+		"audience":        {func(d *mail.Draft) { d.Audience = "past" }, mail.Invalid, "present"},
+		"unknown reply":   {func(d *mail.Draft) { d.ReplyTo = "msg_nope" }, mail.NotFound, "msg_nope"},
+		"many recipients": {func(d *mail.Draft) { d.To = slices.Repeat(d.To, 101) }, mail.TooLarge, "101"},
+		"control in name": {func(d *mail.Draft) { d.To = mail.Recipients{"bo\x07b"} }, mail.Invalid, "U+0007"},
 	} {
 		d := ok
 		c.change(&d)

@@ -47,7 +47,8 @@ func inboxPages(s *suite) {
 	if len(upwards.Messages) != 22 || upwards.Messages[0].Body != "m0" {
 		s.Errorf("before a place, oldest first: %v", bodiesOf(upwards.Messages))
 	}
-	if p := s.inbox(mail.User, mail.InboxQuery{From: "bea", Newest: true}); len(p.Messages) != 12 || p.Messages[0].Body != "m23" {
+	if p := s.inbox(mail.User, mail.InboxQuery{From: "bea", Newest: true}); len(p.Messages) != 12 ||
+		p.Messages[0].Body != "m23" {
 		s.Errorf("from bea: %v", bodiesOf(p.Messages))
 	}
 	_, err := s.as(mail.User).Inbox(s.ctx, mail.InboxQuery{Before: 1 << 40})
@@ -85,7 +86,8 @@ func (s *suite) wantPlace(q mail.InboxQuery, want ...string) {
 func (s *suite) snooze(id mail.ID, d time.Duration) mail.Time {
 	s.Helper()
 	until := mail.TimeOf(time.Now().Add(d))
-	if _, err := s.as(mail.User).Mark(s.ctx, mail.Marking{IDs: []mail.ID{id}, Mark: mail.MarkSnoozed, Until: until}); err != nil {
+	if _, err := s.as(mail.User).Mark(s.ctx, mail.Marking{IDs: []mail.ID{id}, Mark: mail.MarkSnoozed,
+		Until: until}); err != nil {
 		s.Fatalf("snooze %s: %v", id, err)
 	}
 	return until
@@ -112,13 +114,15 @@ func snooze(s *suite) {
 	if it, err := s.as(mail.User).Message(s.ctx, id); err != nil || it.Snoozed != until {
 		s.Errorf("Message = %+v, %v; want it snoozed until %s", it, err, until)
 	}
-	if marked, err := s.as(mail.User).Mark(s.ctx, mail.Marking{All: true, Mark: mail.MarkRead}); err != nil || len(marked.Marked) != 1 {
+	if marked, err := s.as(mail.User).Mark(s.ctx, mail.Marking{All: true, Mark: mail.MarkRead}); err != nil ||
+		len(marked.Marked) != 1 {
 		s.Errorf("reading all marked %+v, %v; want one, and what is put off left alone", marked, err)
 	}
 	for _, m := range []mail.Mark{mail.MarkUnread, mail.MarkRead, mail.MarkArchived} {
 		s.snooze(id, time.Hour)
 		s.mark(mail.User, m, id)
-		if it, err := s.as(mail.User).Message(s.ctx, id); err != nil || it.Snoozed != 0 || it.Read != (m == mail.MarkRead) && m != mail.MarkArchived {
+		if it, err := s.as(mail.User).Message(s.ctx, id); err != nil || it.Snoozed != 0 ||
+			it.Read != (m == mail.MarkRead) && m != mail.MarkArchived {
 			s.Errorf("after the mark %s: snoozed until %q, read %v, %v", m, it.Snoozed, it.Read, err)
 		}
 	}
@@ -138,7 +142,8 @@ func snoozeRefused(s *suite, id mail.ID) {
 		s.wantCode(err, mail.Invalid, "until")
 	}
 	own := s.send(mail.User, mail.Draft{To: mail.Recipients{"ann"}, Body: "work"}).ID
-	_, err := s.as("ann").Mark(s.ctx, mail.Marking{IDs: []mail.ID{own}, Mark: mail.MarkSnoozed, Until: mail.TimeOf(now.Add(time.Hour))})
+	_, err := s.as("ann").Mark(s.ctx, mail.Marking{IDs: []mail.ID{own}, Mark: mail.MarkSnoozed,
+		Until: mail.TimeOf(now.Add(time.Hour))})
 	s.wantCode(err, mail.Denied, "only the user", "ann")
 	s.wantBodies("ann", "work")
 }
@@ -157,14 +162,17 @@ func historyStates(s *suite) {
 		q    mail.HistoryQuery
 		want []string
 	}{
-		"held":         {mail.HistoryQuery{States: []mail.DeliveryState{mail.Held}}, []string{"held"}},
-		"read":         {mail.HistoryQuery{States: []mail.DeliveryState{mail.Read}}, []string{"read by one"}},
-		"queued":       {mail.HistoryQuery{States: []mail.DeliveryState{mail.Queued}}, []string{"read by one", "to a tag"}},
-		"two states":   {mail.HistoryQuery{States: []mail.DeliveryState{mail.Held, mail.Read}}, []string{"held", "read by one"}},
-		"none":         {mail.HistoryQuery{States: []mail.DeliveryState{mail.Dead, mail.Expired}}, []string{}},
-		"newest of it": {mail.HistoryQuery{States: []mail.DeliveryState{mail.Held, mail.Read}, Limit: 1}, []string{"read by one"}},
-		"to a role":    {mail.HistoryQuery{To: "role:nobody"}, []string{"held"}},
-		"to a tag":     {mail.HistoryQuery{To: "concern:deploy"}, []string{"to a tag"}},
+		"held": {mail.HistoryQuery{States: []mail.DeliveryState{mail.Held}}, []string{"held"}},
+		"read": {mail.HistoryQuery{States: []mail.DeliveryState{mail.Read}}, []string{"read by one"}},
+		"queued": {mail.HistoryQuery{States: []mail.DeliveryState{mail.Queued}},
+			[]string{"read by one", "to a tag"}},
+		"two states": {mail.HistoryQuery{States: []mail.DeliveryState{mail.Held, mail.Read}},
+			[]string{"held", "read by one"}},
+		"none": {mail.HistoryQuery{States: []mail.DeliveryState{mail.Dead, mail.Expired}}, []string{}},
+		"newest of it": {mail.HistoryQuery{States: []mail.DeliveryState{mail.Held, mail.Read}, Limit: 1},
+			[]string{"read by one"}},
+		"to a role": {mail.HistoryQuery{To: "role:nobody"}, []string{"held"}},
+		"to a tag":  {mail.HistoryQuery{To: "concern:deploy"}, []string{"to a tag"}},
 	} {
 		page, err := s.as(mail.User).History(s.ctx, c.q)
 		if err != nil {

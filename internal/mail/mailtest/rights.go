@@ -27,13 +27,15 @@ func onlyThePersonMakesAnOrchestrator(s *suite) {
 	}
 	_, err := s.as("ann").Rename(s.ctx, "ann", "orchestrator")
 	s.wantCode(err, mail.Denied, "pennypost agents update")
-	if a, err := s.as("ann").Register(s.ctx, mail.Presence{Roles: []string{"builder", "architect"}}); err != nil || len(a.Roles) != 2 {
+	if a, err := s.as("ann").Register(s.ctx, mail.Presence{Roles: []string{"builder", "architect"}}); err != nil ||
+		len(a.Roles) != 2 {
 		s.Errorf("ann says what else it is: %+v, %v", a, err)
 	}
 	_, err = s.as("ann").Send(s.ctx, mail.Draft{To: mail.Recipients{"bob"}, Type: "cancel", Body: "stop"})
 	s.wantCode(err, mail.Denied)
 
-	if a, err := s.as(mail.User).Register(s.ctx, mail.Presence{Name: "lead", Roles: []string{"orchestrator"}, Update: true}); err != nil || a.Name != "lead" {
+	if a, err := s.as(mail.User).Register(s.ctx, mail.Presence{Name: "lead", Roles: []string{"orchestrator"},
+		Update: true}); err != nil || a.Name != "lead" {
 		s.Fatalf("the person makes lead the orchestrator: %+v, %v", a, err)
 	}
 	if _, err := s.as("lead").Register(s.ctx, mail.Presence{Roles: []string{"orchestrator", "planner"}}); err != nil {
@@ -72,10 +74,12 @@ func onlyWhoIsInCharge(s *suite) {
 	}
 	n := 0
 	for what, do := range doings {
-		for as, want := range map[mail.Name]mail.Code{"stranger": mail.Denied, "kid": mail.Denied, "ann": "", "lead": "", mail.User: ""} {
+		for as, want := range map[mail.Name]mail.Code{"stranger": mail.Denied, "kid": mail.Denied, "ann": "",
+			"lead": "", mail.User: ""} {
 			n++
 			target := mail.Name(fmt.Sprint("worker ", n))
-			for _, p := range []mail.Presence{{Name: "stranger"}, {Name: "kid", Parent: &ann}, {Name: target, Parent: &ann}} {
+			for _, p := range []mail.Presence{{Name: "stranger"}, {Name: "kid", Parent: &ann},
+				{Name: target, Parent: &ann}} {
 				if _, err := s.as(mail.User).Register(s.ctx, p); err != nil {
 					s.Fatal(err)
 				}
@@ -112,7 +116,8 @@ func childrenAreLimited(s *suite) {
 	if err := child("bob", limit+1); err != nil {
 		s.Errorf("bob's first: %v", err)
 	}
-	if page := s.inbox(mail.User, mail.InboxQuery{}); len(page.Messages) != 1 || page.Messages[0].From != mail.FromSystem {
+	if page := s.inbox(mail.User, mail.InboxQuery{}); len(page.Messages) != 1 ||
+		page.Messages[0].From != mail.FromSystem {
 		s.Errorf("the person is told %+v", page.Messages)
 	}
 	if err := s.as("ann").Retire(s.ctx, "kid 0"); err != nil {

@@ -11,11 +11,13 @@ import (
 
 func registerAndSessions(s *suite) {
 	task := "parsing"
-	got, err := s.as("ann").Register(s.ctx, mail.Presence{Roles: []string{"builder", "builder"}, Tags: []string{"project:x"}, State: mail.Working, Task: &task, Client: "test/1", Session: "s1"})
+	got, err := s.as("ann").Register(s.ctx, mail.Presence{Roles: []string{"builder", "builder"},
+		Tags: []string{"project:x"}, State: mail.Working, Task: &task, Client: "test/1", Session: "s1"})
 	if err != nil {
 		s.Fatal(err)
 	}
-	want := mail.Agent{Name: "ann", Roles: []string{"builder"}, Tags: []string{"project:x"}, State: mail.Working, Task: task, Client: "test/1", Session: "s1"}
+	want := mail.Agent{Name: "ann", Roles: []string{"builder"}, Tags: []string{"project:x"}, State: mail.Working,
+		Task: task, Client: "test/1", Session: "s1"}
 	if diff := cmp.Diff(want, got, cmpopts.IgnoreFields(mail.Agent{}, "Since", "Registered", "Seen")); diff != "" {
 		s.Errorf("registered (-want +got):\n%s", diff)
 	}
@@ -33,18 +35,22 @@ func registerAndSessions(s *suite) {
 	if evicted, err := s.as("ann").Register(s.ctx, mail.Presence{Session: "s1"}); err != nil || evicted.Name == "ann" {
 		s.Errorf("the evicted session got %q, %v", evicted.Name, err)
 	}
-	if ended, err := s.as("ann").Register(s.ctx, mail.Presence{Session: "s3", End: true}); err != nil || ended.State != mail.Gone || ended.Session != "" {
+	if ended, err := s.as("ann").Register(s.ctx, mail.Presence{Session: "s3", End: true}); err != nil ||
+		ended.State != mail.Gone || ended.Session != "" {
 		s.Errorf("after the end: %+v, %v; want gone", ended, err)
 	}
-	if fresh, err := s.as("ann").Register(s.ctx, mail.Presence{Session: "s4"}); err != nil || fresh.Name != "ann" || fresh.State != mail.Idle || len(fresh.Roles) != 1 {
+	if fresh, err := s.as("ann").Register(s.ctx, mail.Presence{Session: "s4"}); err != nil || fresh.Name != "ann" ||
+		fresh.State != mail.Idle || len(fresh.Roles) != 1 {
 		s.Errorf("the next session: %+v, %v; want ann with its role", fresh, err)
 	}
-	if outside, err := s.as(mail.User).Register(s.ctx, mail.Presence{Name: "ann"}); err != nil || outside.Name == "ann" {
+	if outside, err := s.as(mail.User).Register(s.ctx, mail.Presence{Name: "ann"}); err != nil ||
+		outside.Name == "ann" {
 		s.Errorf("the name of a live session was shared: %+v, %v", outside, err)
 	}
 	_, err = s.as(mail.User).Register(s.ctx, mail.Presence{Name: "nobody", Update: true})
 	s.wantCode(err, mail.NotFound)
-	for _, bad := range []mail.Presence{{Name: "user"}, {Name: "all"}, {Name: "agent:x"}, {Name: " x"}, {Name: "a\nb"}, {Name: "x", Tags: []string{"foo:bar"}}, {Name: "x", Roles: []string{"a:b"}}, {Name: "x", State: "asleep"}} {
+	for _, bad := range []mail.Presence{{Name: "user"}, {Name: "all"}, {Name: "agent:x"}, {Name: " x"}, {Name: "a\nb"},
+		{Name: "x", Tags: []string{"foo:bar"}}, {Name: "x", Roles: []string{"a:b"}}, {Name: "x", State: "asleep"}} {
 		if _, err := s.as(mail.User).Register(s.ctx, bad); err == nil {
 			s.Errorf("Register(%+v) succeeded", bad)
 		}
@@ -114,7 +120,8 @@ func erase(s *suite) {
 func exportImport(s *suite) {
 	s.register("ann")
 	s.register("bea")
-	id := s.send("ann", mail.Draft{To: mail.Recipients{"bea"}, Subject: "s", Body: "one", Metadata: mail.Metadata(`{"k":1}`)}).ID
+	id := s.send("ann", mail.Draft{To: mail.Recipients{"bea"}, Subject: "s", Body: "one",
+		Metadata: mail.Metadata(`{"k":1}`)}).ID
 	s.mark("bea", mail.MarkRead, id)
 	s.send("bea", mail.Draft{To: mail.Recipients{"ann", "user"}, Body: "two", ReplyTo: id})
 	items := s.export(s.as(mail.User))
@@ -159,7 +166,8 @@ func status(s *suite) {
 	s.register("ann")
 	sent := s.send("ann", mail.Draft{To: mail.Recipients{"user"}, Body: "look"})
 	st, err := s.as(mail.User).Status(s.ctx)
-	if err != nil || st.Name != room || st.Seq < sent.Seq || st.Messages != 1 || st.Agents != 1 || st.Unread != 1 || st.Last < s.inbox(mail.User, mail.InboxQuery{}).Messages[0].Sent {
+	if err != nil || st.Name != room || st.Seq < sent.Seq || st.Messages != 1 || st.Agents != 1 || st.Unread != 1 ||
+		st.Last < s.inbox(mail.User, mail.InboxQuery{}).Messages[0].Sent {
 		s.Errorf("Status = %+v, %v", st, err)
 	}
 	if v, err := s.as(mail.User).Verify(s.ctx); err != nil || len(v.Problems) != 0 {

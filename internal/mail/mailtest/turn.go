@@ -56,7 +56,8 @@ func turnEnd(s *suite) {
 	if brief = s.turn("ann", mail.TurnEnd, "s1"); brief.Continue || brief.State != mail.Idle || len(brief.Items) > 0 {
 		s.Errorf("the turn went on over mail that was shown: %+v", brief)
 	}
-	if d := s.send(mail.User, mail.Draft{To: mail.Recipients{"ann"}, Type: string(mail.Question), Body: "two"}).Recipients[0]; d.Wake == mail.WakeTurnEnd {
+	if d := s.send(mail.User, mail.Draft{To: mail.Recipients{"ann"}, Type: string(mail.Question),
+		Body: "two"}).Recipients[0]; d.Wake == mail.WakeTurnEnd {
 		s.Errorf("an idle agent is said to look at its turn's end: %+v", d)
 	}
 	s.turn("ann", mail.TurnStart, "s1")
@@ -78,7 +79,8 @@ func turns(s *suite) {
 	s.register("ann")
 	s.send(mail.User, mail.Draft{To: mail.Recipients{"ann"}, Type: string(mail.Status), Body: "progress"})
 	s.question("ann", "question")
-	s.send(mail.User, mail.Draft{To: mail.Recipients{"ann"}, Type: string(mail.Status), Priority: string(mail.Urgent), Body: "fire"})
+	s.send(mail.User, mail.Draft{To: mail.Recipients{"ann"}, Type: string(mail.Status), Priority: string(mail.Urgent),
+		Body: "fire"})
 	brief := s.turn("ann", mail.SessionStart, "s1")
 	s.wantBriefing(brief, "fire", "progress", "question")
 	if brief.Agent != "ann" || brief.State != mail.Idle || brief.Unread != 3 {
@@ -93,7 +95,8 @@ func turns(s *suite) {
 	if brief.State != mail.Working {
 		s.Errorf("a turn began, and ann is %s", brief.State)
 	}
-	if _, err := s.as("ann").Mark(s.ctx, mail.Marking{IDs: []mail.ID{brief.Items[0].ID}, Mark: mail.MarkNotified, Door: mail.HookDoor}); err != nil {
+	if _, err := s.as("ann").Mark(s.ctx, mail.Marking{IDs: []mail.ID{brief.Items[0].ID}, Mark: mail.MarkNotified,
+		Door: mail.HookDoor}); err != nil {
 		s.Fatal(err)
 	}
 	s.wantBriefing(s.turn("ann", mail.AfterTool, "s1")) // it was pointed to
@@ -116,12 +119,14 @@ func turns(s *suite) {
 	s.wantBriefing(brief, "fire", "progress", "question", "more progress", "another")
 	s.present("ann", brief)
 	s.wantBriefing(s.turn("ann", mail.TurnStart, "s3"))
-	for _, bad := range []mail.Turn{{Moment: "lunch", Session: "s1"}, {Moment: mail.TurnEnd}, {Moment: mail.TurnEnd, Session: "a\nb"}, {Moment: mail.TurnEnd, Session: "s", Limit: -1}} {
+	for _, bad := range []mail.Turn{{Moment: "lunch", Session: "s1"}, {Moment: mail.TurnEnd},
+		{Moment: mail.TurnEnd, Session: "a\nb"}, {Moment: mail.TurnEnd, Session: "s", Limit: -1}} {
 		if _, err := s.as("ann").Turn(s.ctx, bad); mail.CodeOf(err) != mail.Invalid {
 			s.Errorf("Turn(%+v) = %v, want invalid", bad, err)
 		}
 	}
-	if _, err := s.as(mail.User).Turn(s.ctx, mail.Turn{Moment: mail.TurnEnd, Session: "s1"}); mail.CodeOf(err) != mail.Denied {
+	if _, err := s.as(mail.User).Turn(s.ctx, mail.Turn{Moment: mail.TurnEnd, Session: "s1"}); mail.CodeOf(
+		err) != mail.Denied {
 		s.Errorf("the user has a session: %v", err)
 	}
 }
@@ -160,7 +165,8 @@ func (s *suite) turnWith(n mail.Name, t mail.Turn) mail.Briefing {
 	return brief
 }
 
-// A program's session and its connection, which are its hooks and its MCP server, are one agent, whichever of them comes first.
+// A program's session and its connection, which are its hooks and its MCP server, are one agent, whichever of them
+// comes first.
 func turnProcess(s *suite) {
 	join := func(n mail.Name, session, process string) mail.Name {
 		s.Helper()
@@ -185,7 +191,8 @@ func turnProcess(s *suite) {
 	want("the first connection, again", join("ann", "m1", "p1"), "ann")
 	want("another program's session", start("ann", "s2", "p2"), "ann-2")
 	want("its connection", join("ann", "m2", "p2"), "ann-2")
-	want("the second session's turn", s.turnWith("ann", mail.Turn{Moment: mail.TurnStart, Session: "s2", Process: "p2"}).Agent, "ann-2")
+	want("the second session's turn",
+		s.turnWith("ann", mail.Turn{Moment: mail.TurnStart, Session: "s2", Process: "p2"}).Agent, "ann-2")
 	want("a second session of the first program", start("ann", "s3", "p1"), "ann-3")
 	want("a connection without a program", join("ann", "m4", ""), "ann-4")
 	s.turn("ann", mail.SessionEnd, "s1")

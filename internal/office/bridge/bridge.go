@@ -1,9 +1,9 @@
 // Package bridge keeps a room in step with foreign mailboxes on disk.
 //
 // A Bridge follows the room's journal and has its dialect's files say the same before a sender gets its answer; and it
-// watches the files and has the room say what others wrote there. It keeps one number of its own, how far the files have what the
-// journal says. After a crash some events are brought to the files again, and what others wrote is read again: both ends know
-// what they have.
+// watches the files and has the room say what others wrote there. It keeps one number of its own, how far the files
+// have what the journal says. After a crash some events are brought to the files again, and what others wrote is read
+// again: both ends know what they have.
 package bridge
 
 import (
@@ -152,7 +152,8 @@ func (b *Bridge) busyForLocked() time.Duration {
 // send stands whatever becomes of the files. It waits for slow files until ctx ends.
 func (b *Bridge) Await(ctx context.Context, seq mail.Seq) {
 	b.until(ctx, func(s *mail.BridgeStatus, _ int) bool {
-		return s.Mode == mail.BridgeFollow || s.Seq >= seq || b.failing[in]+b.failing[out] != "" || !s.Running || b.busyForLocked() > patience
+		return s.Mode == mail.BridgeFollow || s.Seq >= seq || b.failing[in]+b.failing[out] != "" || !s.Running ||
+			b.busyForLocked() > patience
 	})
 }
 
@@ -247,7 +248,8 @@ func (b *Bridge) use(ctx context.Context, f func(dialect.Files) error) error {
 		return err
 	}
 	defer b.release()
-	// Each time: files that were opened would make a directory anew that somebody has moved away, and the mailbox in it with it.
+	// Each time: files that were opened would make a directory anew that somebody has moved away, and the mailbox in
+	// it with it.
 	if err := b.there(); err != nil {
 		b.closeLocked()
 		return err
@@ -340,8 +342,8 @@ func (b *Bridge) loadCursor() mail.Seq {
 	return mail.Seq(n)
 }
 
-// saveCursor does not wait for the disk: after a power cut the cursor may be an old one, and what the files have already is
-// not written again.
+// saveCursor does not wait for the disk: after a power cut the cursor may be an old one, and what the files have
+// already is not written again.
 func (b *Bridge) saveCursor(seq mail.Seq) error {
 	tmp := b.cursorFile() + ".tmp"
 	if err := os.WriteFile(tmp, []byte(strconv.FormatUint(uint64(seq), 10)+"\n"), 0o600); err != nil {

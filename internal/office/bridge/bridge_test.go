@@ -29,7 +29,8 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 func hanging(gate *sync.Mutex) dialect.Dialect {
 	d := notes()
 	d.Files = func(o dialect.FilesOptions) (dialect.Files, error) {
-		return &hangingFiles{noteFiles{file: lines.Open(confined.Dir(o.Dir), "notes", 0o600), has: make(map[string]bool)}, gate}, nil
+		return &hangingFiles{noteFiles{file: lines.Open(confined.Dir(o.Dir), "notes", 0o600),
+			has: make(map[string]bool)}, gate}, nil
 	}
 	return d
 }
@@ -81,11 +82,14 @@ func (f *noteFiles) look() error {
 		case f.has[string(l)]:
 		case len(word) == 3 && word[0] == "read":
 			f.has[string(l)] = true
-			n.Receipts = append(n.Receipts, mail.Receipt{Message: mail.ID(word[1]), Reader: mail.AgentAddress(mail.Name(word[2])), Mark: mail.MarkRead})
+			n.Receipts = append(n.Receipts,
+				mail.Receipt{Message: mail.ID(word[1]), Reader: mail.AgentAddress(mail.Name(word[2])),
+					Mark: mail.MarkRead})
 		case len(word) == 4:
 			f.has[string(l)] = true
 			n.Items = append(n.Items, mail.Item{Message: mail.Message{
-				ID: mail.ID(word[0]), From: mail.AgentAddress(mail.Name(word[1])), To: []mail.Address{mail.AgentAddress(mail.Name(word[2]))},
+				ID: mail.ID(word[0]), From: mail.AgentAddress(mail.Name(word[1])),
+				To:   []mail.Address{mail.AgentAddress(mail.Name(word[2]))},
 				Body: word[3], Sent: mail.TimeOf(time.Now()),
 			}})
 		default:
@@ -103,7 +107,8 @@ func (f *noteFiles) Write(_ context.Context, changes []dialect.Change) (int, err
 		var line string
 		switch {
 		case c.Message != nil:
-			line = fmt.Sprintf("%s %s %s %s", c.Message.ID, c.Message.From.Signer(), c.Message.To[0].Signer(), c.Message.Body)
+			line = fmt.Sprintf("%s %s %s %s", c.Message.ID, c.Message.From.Signer(), c.Message.To[0].Signer(),
+				c.Message.Body)
 		case c.Receipt != nil && c.Receipt.Mark == mail.MarkRead:
 			line = fmt.Sprintf("read %s %s", c.Receipt.Message, c.Receipt.Reader.Signer())
 		}
@@ -157,13 +162,16 @@ func newDeskOf(t *testing.T, kind dialect.Dialect) *desk {
 
 func (d *desk) start() {
 	d.Helper()
-	d.set = NewSet([]dialect.Dialect{d.kind}, d.ours, Options{Room: d.room, Log: slog.New(slog.NewTextHandler(d.Output(), nil))})
+	d.set = NewSet([]dialect.Dialect{d.kind}, d.ours,
+		Options{Room: d.room, Log: slog.New(slog.NewTextHandler(d.Output(), nil))})
 	d.reconcile()
 }
 
 func (d *desk) reconcile() {
 	d.Helper()
-	if err := d.set.Reconcile(func() ([]mail.BridgeStatus, error) { return d.room.As(mail.User).Bridges(context.Background()) }); err != nil {
+	if err := d.set.Reconcile(func() ([]mail.BridgeStatus, error) {
+		return d.room.As(mail.User).Bridges(context.Background())
+	}); err != nil {
 		d.Fatal(err)
 	}
 }
@@ -197,7 +205,8 @@ func (d *desk) send(body string) mail.ID {
 	if err != nil {
 		d.Fatal(err)
 	}
-	for began := time.Now(); time.Since(began) < 5*time.Second; time.Sleep(5 * time.Millisecond) { // longer than a post office would
+	// longer than a post office would
+	for began := time.Now(); time.Since(began) < 5*time.Second; time.Sleep(5 * time.Millisecond) {
 		d.set.Await(d.Context(), d.room.Shown())
 		if st := d.set.Statuses(); len(st) == 0 || st[0].Behind == 0 || st[0].Failing != "" {
 			break
@@ -271,7 +280,8 @@ func TestBothWays(t *testing.T) {
 	if st := d.sync(); st.Rejected != 1 || st.Failing != "" || st.Imported != 1 || st.Behind != 0 || !st.Running {
 		t.Errorf("status = %+v", st)
 	}
-	if _, err := d.room.As("bob").Mark(t.Context(), mail.Marking{IDs: []mail.ID{"x1"}, Mark: mail.MarkRead}); err != nil {
+	if _, err := d.room.As("bob").Mark(t.Context(),
+		mail.Marking{IDs: []mail.ID{"x1"}, Mark: mail.MarkRead}); err != nil {
 		t.Fatal(err)
 	}
 	d.write("read " + string(d.send("last")) + " bob\n")
@@ -325,7 +335,8 @@ func TestHanging(t *testing.T) {
 	d.send("one")
 	gate.Lock()
 	for _, body := range []string{"two", "three", "four"} {
-		if _, err := d.room.As("ann").Send(t.Context(), mail.Draft{To: mail.Recipients{"bob"}, Body: body}); err != nil {
+		if _, err := d.room.As("ann").Send(t.Context(),
+			mail.Draft{To: mail.Recipients{"bob"}, Body: body}); err != nil {
 			t.Fatal(err)
 		}
 		began := time.Now()

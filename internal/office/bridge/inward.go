@@ -17,8 +17,8 @@ func (b *Bridge) follow(ctx context.Context) {
 	defer tick.Stop()
 	b.catchUp(ctx)
 	for {
-		// The status says what is wrong; the next look is not far. What was told is followed by another look at once, by which the
-		// files learn that it was taken.
+		// The status says what is wrong; the next look is not far. What was told is followed by another look at once,
+		// by which the files learn that it was taken.
 		for more := true; more; {
 			more, _ = b.inward(ctx)
 		}
@@ -37,7 +37,8 @@ func (b *Bridge) follow(ctx context.Context) {
 	}
 }
 
-// catchUp waits until the files say what the room said before: what was marked or erased while no bridge ran is not news of theirs.
+// catchUp waits until the files say what the room said before: what was marked or erased while no bridge ran is not
+// news of theirs.
 func (b *Bridge) catchUp(ctx context.Context) {
 	behind := b.opts.Room.Shown()
 	b.until(ctx, func(s *mail.BridgeStatus, failed int) bool {

@@ -39,7 +39,8 @@ func (b *Bridge) attempt(ctx context.Context, try func() error) error {
 	return err
 }
 
-// watch follows the room from where the files are. A cursor that lies in the future belongs to a journal that was replaced.
+// watch follows the room from where the files are. A cursor that lies in the future belongs to a journal that was
+// replaced.
 func (b *Bridge) watch(ctx context.Context) (mail.Watch, error) {
 	room := b.opts.Room.As(mail.System)
 	w, err := room.Watch(ctx, b.Status().Seq)

@@ -20,8 +20,9 @@ type Set struct {
 	dialects []dialect.Dialect
 	dir      string // the bridges' own directories are below it
 
-	reconciling sync.Mutex                 // one change of the list at a time; taken before mu
-	hung        map[string]<-chan struct{} // bridges that did not end when they should, by id: closed when they have; held by reconciling
+	reconciling sync.Mutex // one change of the list at a time; taken before mu
+	// bridges that did not end when they should, by id: closed when they have; held by reconciling
+	hung map[string]<-chan struct{}
 
 	mu      sync.Mutex
 	bridges []*running
@@ -57,8 +58,9 @@ func Check(dialects []dialect.Dialect, b *mail.Bridge) error {
 	return nil
 }
 
-// Reconcile starts the bridges that are new, stops those that are not in the room's list, and starts anew those that changed. It leaves a
-// directory behind for each bridge, by which a start of the post office knows rooms that want to be open.
+// Reconcile starts the bridges that are new, stops those that are not in the room's list, and starts anew those that
+// changed. It leaves a directory behind for each bridge, by which a start of the post office knows rooms that want to
+// be open.
 func (s *Set) Reconcile(bridges func() ([]mail.BridgeStatus, error)) error {
 	s.reconciling.Lock()
 	defer s.reconciling.Unlock()
@@ -192,7 +194,8 @@ func (s *Set) Sync(ctx context.Context, id string) (mail.BridgeStatus, error) {
 			return r.Sync(ctx), nil
 		}
 	}
-	return mail.BridgeStatus{}, mail.Errorf(mail.NotFound, "there is no bridge %q. The bridges are listed by: pennypost bridge list", id)
+	return mail.BridgeStatus{},
+		mail.Errorf(mail.NotFound, "there is no bridge %q. The bridges are listed by: pennypost bridge list", id)
 }
 
 // Close stops all bridges and waits for them, but not for files that hang.

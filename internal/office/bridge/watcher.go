@@ -9,8 +9,8 @@ import (
 	"github.com/fsnotify/fsnotify"
 )
 
-// watcher tells when something happens in the directories of files. Where the system cannot tell, nothing is told: who uses it looks
-// by himself now and then.
+// watcher tells when something happens in the directories of files. Where the system cannot tell, nothing is told: who
+// uses it looks by himself now and then.
 type watcher struct {
 	dirty chan struct{} // has something in it when there is something to look at
 	fs    *fsnotify.Watcher
@@ -54,7 +54,8 @@ func (w *watcher) run() {
 	}
 }
 
-// watch watches the directories of these paths and no others. Of what does not exist it watches the next directory above that does.
+// watch watches the directories of these paths and no others. Of what does not exist it watches the next directory
+// above that does.
 func (w *watcher) watch(paths []string) {
 	if w.fs == nil {
 		return

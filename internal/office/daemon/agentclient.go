@@ -2,9 +2,9 @@ package daemon
 
 import "strings"
 
-// AgentClient looks in an environment ("NAME=value") for a variable that tells an agent's process from its owner's, and
-// returns its name. It is a guard against confusion, not against malice: a process of the same user that wants to pass
-// for the user always finds a way, the operator's token being one.
+// AgentClient looks in an environment ("NAME=value") for a variable that tells an agent's process from its owner's,
+// and returns its name. It is a guard against confusion, not against malice: a process of the same user that wants to
+// pass for the user always finds a way, the operator's token being one.
 func AgentClient(environ []string) (variable string, found bool) {
 	for _, v := range environ {
 		name, value, _ := strings.Cut(v, "=")
@@ -15,8 +15,8 @@ func AgentClient(environ []string) (variable string, found bool) {
 	return "", false
 }
 
-// WithoutAgent returns an environment without what AgentClient looks for: that of a post office which a command inside an
-// agent's process starts, and which belongs to no agent. Some of these variables are keys to the agent's session.
+// WithoutAgent returns an environment without what AgentClient looks for: that of a post office which a command inside
+// an agent's process starts, and which belongs to no agent. Some of these variables are keys to the agent's session.
 func WithoutAgent(environ []string) []string {
 	var out []string
 	for _, v := range environ {
@@ -27,8 +27,8 @@ func WithoutAgent(environ []string) []string {
 	return out
 }
 
-// markers are variables that agent clients set on the processes they start, as far as observed (research/clients.md; the
-// AI_AGENT convention of vercel/detect-agent).
+// markers are variables that agent clients set on the processes they start, as far as observed (research/clients.md;
+// the AI_AGENT convention of vercel/detect-agent).
 func markers() []string {
 	return []string{
 		"PENNYPOST_AGENT", "AI_AGENT", "CLAUDECODE", "CLAUDE_PID", "GEMINI_CLI", "CURSOR_AGENT", "OPENCODE",
@@ -50,16 +50,18 @@ func marksAgent(name string) bool {
 	return false
 }
 
-// isSetting tells what people put into their own shell's profile ("GEMINI_API_KEY", "CODEX_HOME", "CLAUDE_CODE_USE_BEDROCK"),
-// and what an editor sets in its terminals for them ("CLAUDE_CODE_SSE_PORT"), from what a client sets on its children.
-// Who has such a variable is still the person.
+// isSetting tells what people put into their own shell's profile ("GEMINI_API_KEY", "CODEX_HOME",
+// "CLAUDE_CODE_USE_BEDROCK"), and what an editor sets in its terminals for them ("CLAUDE_CODE_SSE_PORT"), from what a
+// client sets on its children. Who has such a variable is still the person.
 func isSetting(rest string) bool {
-	for _, word := range []string{"USE_", "DISABLE_", "ENABLE_", "MAX_", "SKIP_", "SSE_PORT", "OAUTH_", "EXPERIMENTAL_"} {
+	for _, word := range []string{"USE_", "DISABLE_", "ENABLE_", "MAX_", "SKIP_", "SSE_PORT", "OAUTH_",
+		"EXPERIMENTAL_"} {
 		if strings.HasPrefix(rest, word) {
 			return true
 		}
 	}
-	for _, word := range []string{"_KEY", "HOME", "CONFIG", "_DIR", "MODEL", "_URL", "_MS", "_TIMEOUT", "_PROJECT", "_EDITOR"} {
+	for _, word := range []string{"_KEY", "HOME", "CONFIG", "_DIR", "MODEL", "_URL", "_MS", "_TIMEOUT", "_PROJECT",
+		"_EDITOR"} {
 		if strings.HasSuffix(rest, word) && rest != "PROJECT_DIR" {
 			return true
 		}

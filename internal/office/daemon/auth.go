@@ -21,7 +21,8 @@ import (
 	"pennypost/internal/wire"
 )
 
-// operatorPrefix begins the operator's token, so that scanners for leaked secrets can know it. It is not the prefix of an agent's.
+// operatorPrefix begins the operator's token, so that scanners for leaked secrets can know it. It is not the prefix of
+// an agent's.
 const operatorPrefix = "pp-operator."
 
 // loadToken returns the operator's token, which is made at the first start.
@@ -36,7 +37,8 @@ func loadToken(home config.Home) (string, error) {
 	}
 	token := strings.TrimSpace(string(text))
 	if len(token) < len(operatorPrefix)+16 {
-		return "", mail.Errorf(mail.Invalid, "%s holds no token. Remove the file; a new one is made at the next start", home.Token())
+		return "", mail.Errorf(mail.Invalid, "%s holds no token. Remove the file; a new one is made at the next start",
+			home.Token())
 	}
 	if err := os.Chmod(home.Token(), 0o600); err != nil {
 		return "", fmt.Errorf("close the operator's token to others: %w", err)
@@ -52,15 +54,16 @@ type gate struct {
 }
 
 func newGate(operatorToken string, cfg *config.Config, o *office) *gate {
-	return &gate{operator: sha256.Sum256([]byte(operatorToken)), tree: cfg.AgentCheck != config.CheckProcess, office: o}
+	return &gate{operator: sha256.Sum256([]byte(operatorToken)), tree: cfg.AgentCheck != config.CheckProcess,
+		office: o}
 }
 
 // peerKey is under what the context of a connection over the Unix socket holds its *peer.
 type peerKey struct{}
 
-// authenticate returns who sent r. A bearer token decides wherever it comes from; without one, the Unix socket believes
-// its peer, which is a process of this user, and TCP believes nobody. Whoever is the user by this must not be an agent's
-// process, as far as the Unix socket can tell.
+// authenticate returns who sent r. A bearer token decides wherever it comes from; without one, the Unix socket
+// believes its peer, which is a process of this user, and TCP believes nobody. Whoever is the user by this must not be
+// an agent's process, as far as the Unix socket can tell.
 func (g *gate) authenticate(r *http.Request) (mail.Caller, error) {
 	p, _ := r.Context().Value(peerKey{}).(*peer)
 	caller, err := g.credential(r, p)
@@ -85,19 +88,24 @@ func (g *gate) credential(r *http.Request, p *peer) (mail.Caller, error) {
 	case r.Header.Get("Authorization") != "":
 		caller, err := g.bearer(r)
 		if err == nil && r.Header.Get(wire.AgentHeader) != "" && name != caller.Name {
-			return mail.Caller{}, mail.Errorf(mail.Denied, "the token is %s's, and cannot speak for %s. Use that agent's own token, made by: pennypost agents token NAME", caller.Name, name)
+			return mail.Caller{}, mail.Errorf(mail.Denied, "the token is %s's, and cannot speak for %s. Use that "+
+				"agent's own token, made by: pennypost agents token NAME", caller.Name, name)
 		}
 		return caller, err
 	case p == nil:
-		return mail.Caller{}, mail.Errorf(mail.Unknown, "say who you are: send the header Authorization: Bearer with the operator's token, which is in the data directory's file token, or an agent's, which is made by: pennypost agents token NAME")
+		return mail.Caller{}, mail.Errorf(mail.Unknown, "say who you are: send the header Authorization: Bearer "+
+			"with the operator's token, which is in the data directory's file token, or an agent's, which is made "+
+			"by: pennypost agents token NAME")
 	}
 	return mail.Caller{Name: name}, nil
 }
 
-// looksAround reports a request that speaks for nobody: whether the post office runs, which rooms there are, and the hooks of agents' clients, of
-// which the post office finds out itself for whom they are. An agent that does not know its name yet may ask too.
+// looksAround reports a request that speaks for nobody: whether the post office runs, which rooms there are, and the
+// hooks of agents' clients, of which the post office finds out itself for whom they are. An agent that does not know
+// its name yet may ask too.
 func looksAround(r *http.Request) bool {
-	if r.Method == http.MethodPost && (strings.HasPrefix(r.URL.Path, wire.Base+"/hooks/") || strings.HasPrefix(r.URL.Path, wire.Base+"/taken/")) {
+	if r.Method == http.MethodPost && (strings.HasPrefix(r.URL.Path, wire.Base+"/hooks/") ||
+		strings.HasPrefix(r.URL.Path, wire.Base+"/taken/")) {
 		return true
 	}
 	return r.Method == http.MethodGet && (r.URL.Path == wire.Base+"/status" || r.URL.Path == wire.Base+"/rooms")
@@ -105,7 +113,8 @@ func looksAround(r *http.Request) bool {
 
 // RefuseUser is the answer to an agent's process that would act as the user.
 func RefuseUser(variable string) error {
-	return mail.Errorf(mail.Denied, "this runs inside an agent's process (%s is set there), and an agent cannot act as the user", variable)
+	return mail.Errorf(mail.Denied,
+		"this runs inside an agent's process (%s is set there), and an agent cannot act as the user", variable)
 }
 
 // bearer returns whose token r carries.
@@ -123,9 +132,11 @@ func (g *gate) bearer(r *http.Request) (mail.Caller, error) {
 }
 
 // agent returns whose token of a room this is. The token names its room, which is opened only if it exists: a made-up
-// token makes nothing. That a room exists can be told from how long the refusal takes, and is no secret from this machine.
+// token makes nothing. That a room exists can be told from how long the refusal takes, and is no secret from this
+// machine.
 func (g *gate) agent(ctx context.Context, token string) (mail.Caller, error) {
-	unknown := mail.Errorf(mail.Unknown, "the token opens nothing here: it is wrong, or a newer one was made, or its agent was retired. A new one is made by: pennypost agents token NAME")
+	unknown := mail.Errorf(mail.Unknown, "the token opens nothing here: it is wrong, or a newer one was made, or "+
+		"its agent was retired. A new one is made by: pennypost agents token NAME")
 	name, sum, ok := mailroom.ParseToken(token)
 	if !ok || !g.office.exists(name) {
 		return mail.Caller{}, unknown

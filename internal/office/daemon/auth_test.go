@@ -65,7 +65,8 @@ func TestAuthenticate(t *testing.T) {
 		{name: "tcp, agent", auth: "Bearer " + bob, want: mail.Caller{Name: "bob", Room: "a"}},
 		{name: "tcp, agent who says to be another", auth: "Bearer " + bob, header: "ann", code: mail.Denied},
 		{name: "tcp, operator who says to be an agent", auth: "Bearer " + operator, header: "bob", code: mail.Denied},
-		{name: "unix, agent's process with the operator's token", peer: agent, auth: "Bearer " + operator, code: mail.Denied},
+		{name: "unix, agent's process with the operator's token", peer: agent, auth: "Bearer " + operator,
+			code: mail.Denied},
 		{name: "tcp, void token", auth: "Bearer " + old, code: mail.Unknown},
 		{name: "tcp, token of a retired agent", auth: "Bearer " + gone, code: mail.Unknown},
 		{name: "tcp, token of a room that is not", auth: "Bearer " + made, code: mail.Unknown},
@@ -73,14 +74,17 @@ func TestAuthenticate(t *testing.T) {
 		{name: "unix, person", peer: person, want: mail.Caller{Name: mail.User}},
 		{name: "unix, named user", peer: person, header: "user", want: mail.Caller{Name: mail.User}},
 		{name: "unix, agent", peer: person, header: "bob", want: mail.Caller{Name: "bob"}},
-		{name: "unix, agent with a Chinese name", peer: person, header: "%E5%B0%8F%E5%85%8B", want: mail.Caller{Name: "小克"}},
-		{name: "unix, agent with a name in two parts", peer: person, header: "e%CC%81", want: mail.Caller{Name: "\u00e9"}},
+		{name: "unix, agent with a Chinese name", peer: person, header: "%E5%B0%8F%E5%85%8B",
+			want: mail.Caller{Name: "小克"}},
+		{name: "unix, agent with a name in two parts", peer: person, header: "e%CC%81",
+			want: mail.Caller{Name: "\u00e9"}},
 		{name: "unix, system", peer: person, header: "system", code: mail.Denied},
 		{name: "unix, not a name", peer: person, header: "%00", code: mail.Invalid},
 		{name: "unix, agent's process as the user", peer: agent, code: mail.Denied},
 		{name: "unix, agent's process as user by name", peer: agent, header: "user", code: mail.Denied},
 		{name: "unix, agent's process as agent", peer: agent, header: "bob", want: mail.Caller{Name: "bob"}},
-		{name: "unix, agent's process looks around", peer: agent, path: "/api/v1/rooms", want: mail.Caller{Name: mail.User}},
+		{name: "unix, agent's process looks around", peer: agent, path: "/api/v1/rooms",
+			want: mail.Caller{Name: mail.User}},
 		{name: "unix, agent's process looks into a room", peer: agent, path: "/api/v1/rooms/a", code: mail.Denied},
 		{name: "unix, token", peer: agent, auth: "Bearer " + bob, want: mail.Caller{Name: "bob", Room: "a"}},
 		{name: "unix, wrong token", peer: person, auth: "Bearer x", code: mail.Unknown},
@@ -120,7 +124,8 @@ func TestTokenOverTCP(t *testing.T) {
 		t.Fatal(err)
 	}
 	for path, want := range map[string]int{
-		"/api/v1/rooms/a/inbox": 200, "/api/v1/rooms/b/inbox": 403, "/api/v1/rooms/c": 403, "/metrics": 403, "/mcp?room=b": 403,
+		"/api/v1/rooms/a/inbox": 200, "/api/v1/rooms/b/inbox": 403, "/api/v1/rooms/c": 403, "/metrics": 403,
+		"/mcp?room=b": 403,
 	} {
 		if got, body := r.get(t, path, token); got != want {
 			t.Errorf("GET %s with a token of room a = %d, want %d\n%s", path, got, want, body)
@@ -130,8 +135,10 @@ func TestTokenOverTCP(t *testing.T) {
 
 func TestAgentClient(t *testing.T) {
 	for _, v := range []string{
-		"CLAUDECODE=1", "CLAUDE_CODE_SESSION_ID=x", "CLAUDE_CODE_ENTRYPOINT=cli", "CODEX_SANDBOX=seatbelt", "CODEX_THREAD_ID=x",
-		"CODEX_SANDBOX_NETWORK_DISABLED=1", "GEMINI_CLI=1", "GEMINI_SESSION_ID=x", "GEMINI_PROJECT_DIR=/x", "CURSOR_AGENT=1",
+		"CLAUDECODE=1", "CLAUDE_CODE_SESSION_ID=x", "CLAUDE_CODE_ENTRYPOINT=cli", "CODEX_SANDBOX=seatbelt",
+		"CODEX_THREAD_ID=x",
+		"CODEX_SANDBOX_NETWORK_DISABLED=1", "GEMINI_CLI=1", "GEMINI_SESSION_ID=x", "GEMINI_PROJECT_DIR=/x",
+		"CURSOR_AGENT=1",
 		"COPILOT_CLI=1", "OPENCODE=1", "OPENCODE_CLIENT=x", "PENNYPOST_AGENT=bob", "AI_AGENT=x",
 	} {
 		if _, found := AgentClient([]string{"A=b", v}); !found {
@@ -139,8 +146,10 @@ func TestAgentClient(t *testing.T) {
 		}
 	}
 	for _, v := range []string{
-		"", "CLAUDECODE=", "CLAUDE_CODE_USE_BEDROCK=1", "CLAUDE_CODE_SSE_PORT=1", "CLAUDE_CODE_OAUTH_TOKEN=x", "CLAUDE_CODE_MAX_OUTPUT_TOKENS=1",
-		"CODEX_HOME=/x", "GEMINI_API_KEY=x", "GEMINI_MODEL=x", "OPENCODE_CONFIG=x", "OPENCODE_CONFIG_DIR=x", "COPILOT_MODEL=x", "PENNYPOST_ROOM=x",
+		"", "CLAUDECODE=", "CLAUDE_CODE_USE_BEDROCK=1", "CLAUDE_CODE_SSE_PORT=1", "CLAUDE_CODE_OAUTH_TOKEN=x",
+		"CLAUDE_CODE_MAX_OUTPUT_TOKENS=1",
+		"CODEX_HOME=/x", "GEMINI_API_KEY=x", "GEMINI_MODEL=x", "OPENCODE_CONFIG=x", "OPENCODE_CONFIG_DIR=x",
+		"COPILOT_MODEL=x", "PENNYPOST_ROOM=x",
 	} {
 		if got, found := AgentClient([]string{v}); found {
 			t.Errorf("AgentClient(%s) = %s, but people set that for themselves", v, got)

@@ -13,7 +13,8 @@ import (
 	"pennypost/internal/office/bridge"
 )
 
-// bridgesDir is where a room's bridges keep what they need, and by whose presence a start knows rooms that want to be open.
+// bridgesDir is where a room's bridges keep what they need, and by whose presence a start knows rooms that want to be
+// open.
 func (o *office) bridgesDir(name mail.RoomName) string { return filepath.Join(o.dir(name), "bridges") }
 
 // startBridges starts the bridges of a room that was just opened.
@@ -36,8 +37,9 @@ const (
 	recentTime  = 24 * time.Hour
 )
 
-// resume opens the rooms that have bridges, or doors: somebody has to notice what others write there, and who was to be woken when
-// the post office was last killed. In rooms where something happened lately there may be sessions, whose doors are not known yet.
+// resume opens the rooms that have bridges, or doors: somebody has to notice what others write there, and who was to
+// be woken when the post office was last killed. In rooms where something happened lately there may be sessions, whose
+// doors are not known yet.
 func (o *office) resume(ctx context.Context) {
 	names, err := o.names()
 	if err != nil {
@@ -66,7 +68,9 @@ func (o *office) recent(names []mail.RoomName) []mail.RoomName {
 			written[name] = info.ModTime()
 		}
 	}
-	latest := slices.SortedFunc(maps.Keys(written), func(a, b mail.RoomName) int { return written[b].Compare(written[a]) })
+	latest := slices.SortedFunc(maps.Keys(written), func(a, b mail.RoomName) int {
+		return written[b].Compare(written[a])
+	})
 	return latest[:min(len(latest), recentRooms)]
 }
 
@@ -76,7 +80,8 @@ func (o *office) bridges() (n int) {
 	return n
 }
 
-// troubles returns how many bridges run, and what is wrong with those that fail, and with rooms that cannot be written.
+// troubles returns how many bridges run, and what is wrong with those that fail, and with rooms that cannot be
+// written.
 func (o *office) troubles() (n int, failing []string) {
 	o.each(func(e *entry) {
 		for _, b := range e.bridges.Statuses() {
@@ -147,7 +152,8 @@ func (v *callerRoom) SyncBridge(ctx context.Context, id string) (mail.BridgeStat
 }
 
 // bridging changes the list of bridges, if call does, and brings the one that call names in step.
-func (v *callerRoom) bridging(ctx context.Context, call func(mail.Service) (string, error)) (mail.BridgeStatus, error) {
+func (v *callerRoom) bridging(ctx context.Context, call func(mail.Service) (string, error)) (mail.BridgeStatus,
+	error) {
 	e, err := v.enter(ctx, true)
 	if err != nil {
 		return mail.BridgeStatus{}, err

@@ -13,8 +13,8 @@ import (
 	"pennypost/internal/room/mailroom"
 )
 
-// callerRoom is a room as one caller sees it, borrowed for each call: it stays usable for as long as somebody keeps it (an MCP
-// session keeps it for days), while the room itself is closed whenever nobody needs it.
+// callerRoom is a room as one caller sees it, borrowed for each call: it stays usable for as long as somebody keeps it
+// (an MCP session keeps it for days), while the room itself is closed whenever nobody needs it.
 type callerRoom struct {
 	office *office
 	name   mail.RoomName
@@ -42,8 +42,8 @@ func (v *callerRoom) as(e *entry) (mail.Service, error) {
 	})
 }
 
-// opening returns v for a call about a session of a program, if that is one of those that the peer runs in. Else the call
-// is like any other, and the program is taken for none.
+// opening returns v for a call about a session of a program, if that is one of those that the peer runs in. Else the
+// call is like any other, and the program is taken for none.
 func (v *callerRoom) opening(program *string) *callerRoom {
 	if v.peer == nil || len(v.peer.programs()) == 0 || *program == "" {
 		return v
@@ -109,7 +109,8 @@ func during[T any](ctx context.Context, v *callerRoom, call func(mail.Service) (
 	return out, v.why(e, err)
 }
 
-// changing makes one call that changes the room. What it changed is in the files of the room's bridges when it returns, unless they fail.
+// changing makes one call that changes the room. What it changed is in the files of the room's bridges when it
+// returns, unless they fail.
 func changing[T any](ctx context.Context, v *callerRoom, call func(mail.Service) (T, error)) (T, error) {
 	e, err := v.enter(ctx, true)
 	if err != nil {
@@ -189,7 +190,9 @@ func (v *callerRoom) Agents(ctx context.Context) ([]mail.Agent, error) {
 func (v *callerRoom) Turn(ctx context.Context, t mail.Turn) (mail.Briefing, error) {
 	access := t.Access
 	t.Access = nil
-	brief, err := during(ctx, v.opening(&t.Process), func(s mail.Service) (mail.Briefing, error) { return s.Turn(ctx, t) })
+	brief, err := during(ctx, v.opening(&t.Process), func(s mail.Service) (mail.Briefing, error) {
+		return s.Turn(ctx, t)
+	})
 	if err == nil {
 		v.office.meet(v.name, brief.Agent, &t, access)
 	}
@@ -297,7 +300,9 @@ func (v *callerRoom) AddWorkspace(ctx context.Context, w mail.Workspace) (mail.W
 }
 
 func (v *callerRoom) RemoveWorkspace(ctx context.Context, id mail.Name) error {
-	_, err := changing(ctx, v, func(s mail.Service) (struct{}, error) { return struct{}{}, s.RemoveWorkspace(ctx, id) })
+	_, err := changing(ctx, v, func(s mail.Service) (struct{}, error) {
+		return struct{}{}, s.RemoveWorkspace(ctx, id)
+	})
 	return err
 }
 

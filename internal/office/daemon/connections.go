@@ -9,7 +9,8 @@ import (
 	"pennypost/internal/config"
 )
 
-// connections counts the connections that are open. A watcher, a waiting agent and an MCP session on stdio each hold one.
+// connections counts the connections that are open. A watcher, a waiting agent and an MCP session on stdio each hold
+// one.
 type connections struct {
 	mu    sync.Mutex
 	n     int
@@ -73,7 +74,8 @@ func (d *daemon) leaveWhenAlone() {
 	for {
 		left := time.Duration(limit) - d.connections.alone()
 		if left <= 0 && (d.office.bridges() > 0 || !d.office.quiet()) {
-			left = min(time.Minute, max(time.Duration(limit), 100*time.Millisecond)) // somebody has to notice what others write there, and who is to be woken
+			// somebody has to notice what others write there, and who is to be woken
+			left = min(time.Minute, max(time.Duration(limit), 100*time.Millisecond))
 		}
 		if left <= 0 {
 			d.log.Info("nobody was here for a while", "idle", time.Duration(limit))

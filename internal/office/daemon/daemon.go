@@ -21,7 +21,8 @@ type Options struct {
 	Version string
 	Log     *slog.Logger // default: discard
 
-	// Auto says that a command started this post office, and no person: it leaves after Config.IdleExit with no connection.
+	// Auto says that a command started this post office, and no person: it leaves after Config.IdleExit with no
+	// connection.
 	Auto bool
 	// Conformance serves the fixtures of the official MCP conformance suite at /mcp in place of the mail tools.
 	Conformance bool
@@ -46,10 +47,11 @@ const (
 	lockPatience = 5 * time.Second
 	// deathThroes is how long a process that was killed may still accept connections.
 	deathThroes = 500 * time.Millisecond
-	// stopPatience is how long calls under way may go on after a stop. Appends take milliseconds; what is still there then
-	// is a client that does not read.
+	// stopPatience is how long calls under way may go on after a stop. Appends take milliseconds; what is still there
+	// then is a client that does not read.
 	stopPatience = 5 * time.Second
-	// mcpPatience is how long MCP calls may go on. A send takes milliseconds, a wait or a stream would go on for hours.
+	// mcpPatience is how long MCP calls may go on. A send takes milliseconds, a wait or a stream would go on for
+	// hours.
 	mcpPatience = 300 * time.Millisecond
 )
 
@@ -71,8 +73,8 @@ type daemon struct {
 	running     sync.WaitGroup // goroutines of Run
 }
 
-// Run is a post office. It returns nil after ctx ended, somebody asked it to stop, or it left because nobody was there; and
-// an error when it could not start or could not go on. Nothing of it runs any more then.
+// Run is a post office. It returns nil after ctx ended, somebody asked it to stop, or it left because nobody was
+// there; and an error when it could not start or could not go on. Nothing of it runs any more then.
 //
 // If another post office runs on the same data directory and does not end within 5 s, the error is of code Conflict.
 func Run(ctx context.Context, opts Options) (err error) {
@@ -112,9 +114,11 @@ func takeLock(ctx context.Context, home config.Home) (*durable.Lock, error) {
 		if !held {
 			return lock, err
 		}
-		// Who listens is not on its way out, and not worth waiting for; but a process that was killed listens a moment longer.
+		// Who listens is not on its way out, and not worth waiting for; but a process that was killed listens a moment
+		// longer.
 		if waited := time.Since(began); waited > lockPatience || waited > deathThroes && answers(home) {
-			return nil, &mail.Error{Code: mail.Conflict, Msg: "a post office runs at " + string(home) + " already: " + locked.Error(), Err: err}
+			return nil, &mail.Error{Code: mail.Conflict, Msg: "a post office runs at " + string(home) + " already: " +
+				locked.Error(), Err: err}
 		}
 		select {
 		case <-ctx.Done():
@@ -162,7 +166,8 @@ func (d *daemon) run(at listeners) error {
 	if d.opts.Auto {
 		d.running.Go(d.leaveWhenAlone)
 	}
-	d.log.Info("post office open", "version", d.opts.Version, "pid", os.Getpid(), "socket", d.place.Socket, "http", d.place.HTTP, "auto", d.opts.Auto)
+	d.log.Info("post office open", "version", d.opts.Version, "pid", os.Getpid(), "socket", d.place.Socket, "http",
+		d.place.HTTP, "auto", d.opts.Auto)
 	if d.opts.Ready != nil {
 		place := d.place
 		if place.HTTP != "" {
@@ -184,8 +189,8 @@ func (d *daemon) run(at listeners) error {
 	}
 }
 
-// shutDown stops accepting, which removes the socket, and gives the calls under way their time. Waits and streams of the
-// API have been told by d.closing; those of MCP, which cannot be told apart from its calls, end by closeMCP.
+// shutDown stops accepting, which removes the socket, and gives the calls under way their time. Waits and streams of
+// the API have been told by d.closing; those of MCP, which cannot be told apart from its calls, end by closeMCP.
 func (d *daemon) shutDown(server *http.Server, closeMCP func()) {
 	ctx, cancel := context.WithTimeout(context.Background(), stopPatience)
 	defer cancel()

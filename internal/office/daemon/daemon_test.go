@@ -17,8 +17,8 @@ import (
 	"pennypost/internal/wire/client"
 )
 
-// testConfig returns the configuration of a post office in a directory whose path is short enough for a socket. Tests may
-// themselves run below an agent client, so callers are looked at alone.
+// testConfig returns the configuration of a post office in a directory whose path is short enough for a socket. Tests
+// may themselves run below an agent client, so callers are looked at alone.
 func testConfig(t *testing.T) config.Config {
 	t.Helper()
 	dir, err := os.MkdirTemp("", "pp")
@@ -139,7 +139,8 @@ func TestRun(t *testing.T) {
 	if err := Run(t.Context(), Options{Config: cfg}); mail.CodeOf(err) != mail.Conflict {
 		t.Errorf("a second Run = %v, want a conflict", err)
 	}
-	for path, want := range map[string]int{"/healthz": 200, "/readyz": 200, "/metrics": 401, "/api/v1/rooms": 401, "/mcp": 401} {
+	for path, want := range map[string]int{"/healthz": 200, "/readyz": 200, "/metrics": 401, "/api/v1/rooms": 401,
+		"/mcp": 401} {
 		if got, _ := r.get(t, path, ""); got != want {
 			t.Errorf("GET %s without a credential = %d, want %d", path, got, want)
 		}
@@ -148,8 +149,10 @@ func TestRun(t *testing.T) {
 	if _, err := r.room(t, "a", mail.User).Send(t.Context(), mail.Draft{To: []string{"bob"}, Body: "x"}); err != nil {
 		t.Fatal(err)
 	}
-	if status, body := r.get(t, "/metrics", r.token); status != 200 || !strings.Contains(body, "\npennypost_sends_total 1\n") ||
-		!strings.Contains(body, "\npennypost_appends_per_fsync_count 2\n") || !strings.Contains(body, "\npennypost_rooms_open 1\n") {
+	if status, body := r.get(t, "/metrics", r.token); status != 200 ||
+		!strings.Contains(body, "\npennypost_sends_total 1\n") ||
+		!strings.Contains(body, "\npennypost_appends_per_fsync_count 2\n") ||
+		!strings.Contains(body, "\npennypost_rooms_open 1\n") {
 		t.Errorf("GET /metrics = %d\n%s", status, body)
 	}
 	if err := r.office.Stop(t.Context()); err != nil {
@@ -314,8 +317,10 @@ func TestCheckListen(t *testing.T) {
 		want     mail.Code
 	}{
 		{"127.0.0.1:0", false, ""}, {"[::1]:80", false, ""}, {"localhost:80", false, ""},
-		{":8765", false, mail.Invalid}, {":8765", true, mail.Invalid}, {"127.0.0.1", false, mail.Invalid}, {"x", false, mail.Invalid},
-		{"0.0.0.0:80", false, mail.Denied}, {"192.168.1.5:80", false, mail.Denied}, {"example.org:80", false, mail.Denied},
+		{":8765", false, mail.Invalid}, {":8765", true, mail.Invalid}, {"127.0.0.1", false, mail.Invalid},
+		{"x", false, mail.Invalid},
+		{"0.0.0.0:80", false, mail.Denied}, {"192.168.1.5:80", false, mail.Denied},
+		{"example.org:80", false, mail.Denied},
 		{"0.0.0.0:80", true, ""}, {"[::]:80", false, mail.Denied},
 	} {
 		if got := mail.CodeOf(checkListen(tt.address, tt.insecure)); got != tt.want {

@@ -25,7 +25,8 @@ func (d *daemon) mountDialects(mux *http.ServeMux) (closeAll func(), err error) 
 	}
 	for _, dia := range Dialects() {
 		for _, e := range dia.Endpoints {
-			door := &dialectDoor{entrance: entrance{d}, name: dia.Name, endpoint: e, servers: make(map[mail.Caller]*mcp.Server)}
+			door := &dialectDoor{entrance: entrance{d}, name: dia.Name, endpoint: e,
+				servers: make(map[mail.Caller]*mcp.Server)}
 			h, err := mcpserver.NewHTTPHandler(door.server, mcpserver.HTTPOptions{Identity: identity, Logger: d.log})
 			if err != nil {
 				closeAll()
@@ -55,8 +56,8 @@ type dialectDoor struct {
 	servers map[mail.Caller]*mcp.Server
 }
 
-// entitled lets through whom the endpoint is for: the agent that its path names, if it is known there. That nobody of that name is
-// known, is said to everybody who has a credential.
+// entitled lets through whom the endpoint is for: the agent that its path names, if it is known there. That nobody of
+// that name is known, is said to everybody who has a credential.
 func (m *dialectDoor) entitled(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		c := callerOf(r)
@@ -71,7 +72,8 @@ func (m *dialectDoor) entitled(next http.Handler) http.Handler {
 			}
 		}
 		if meant != c.Name {
-			http.Error(w, "this address is "+string(meant)+"'s, and your credential is "+string(c.Name)+"'s. A token is made by: pennypost agents token NAME", http.StatusForbidden)
+			http.Error(w, "this address is "+string(meant)+"'s, and your credential is "+string(c.Name)+
+				"'s. A token is made by: pennypost agents token NAME", http.StatusForbidden)
 			return
 		}
 		next.ServeHTTP(w, r)
@@ -119,7 +121,9 @@ func (d *daemon) dialectRoute(route dialect.Route) http.Handler {
 			http.Error(w, "only the user may; you are "+string(c.Name), http.StatusForbidden)
 			return
 		}
-		r = r.WithContext(context.WithoutCancel(r.Context())) // a delete that has begun is finished though the browser left
-		route.Handle(w, r, &dialect.Call{Service: door.callerRoom(c), Caller: c.Name, Room: c.Room, Now: time.Now(), Log: d.log})
+		// a delete that has begun is finished though the browser left
+		r = r.WithContext(context.WithoutCancel(r.Context()))
+		route.Handle(w, r, &dialect.Call{Service: door.callerRoom(c), Caller: c.Name, Room: c.Room, Now: time.Now(),
+			Log: d.log})
 	}))
 }

@@ -13,7 +13,8 @@ import (
 
 // Dialects returns the foreign protocols that this post office speaks.
 func Dialects() []dialect.Dialect {
-	return []dialect.Dialect{agenties.Dialect(), haak.Dialect(), superportia.Dialect(), openalice.Dialect(), claudeteams.Dialect()}
+	return []dialect.Dialect{agenties.Dialect(), haak.Dialect(), superportia.Dialect(), openalice.Dialect(),
+		claudeteams.Dialect()}
 }
 
 // namesItself reports whether an agent belongs to a protocol whose sessions say themselves who they are.

@@ -43,7 +43,8 @@ func (d *desk) turn(agent mail.Name, t mail.Turn) {
 // ask sends a question and returns how its recipient is said to be woken.
 func (d *desk) ask(agent mail.Name, body string) string {
 	d.Helper()
-	sent, err := d.room(d.T, "a", mail.User).Send(d.Context(), mail.Draft{To: []string{string(agent)}, Type: string(mail.Question), Body: body})
+	sent, err := d.room(d.T, "a", mail.User).Send(d.Context(),
+		mail.Draft{To: []string{string(agent)}, Type: string(mail.Question), Body: body})
 	if err != nil {
 		d.Fatal(err)
 	}
@@ -60,7 +61,8 @@ func (d *desk) rung(door string) {
 	})
 }
 
-// TestPane is not a test: it is what runs in a pane of tmux in place of Claude Code. It shows an empty prompt and notes each line that is entered.
+// TestPane is not a test: it is what runs in a pane of tmux in place of Claude Code. It shows an empty prompt and
+// notes each line that is entered.
 func TestPane(t *testing.T) {
 	file := os.Getenv("DAEMON_TEST_PANE")
 	if file == "" {
@@ -82,7 +84,8 @@ func TestPane(t *testing.T) {
 	}
 }
 
-// pane runs TestPane in a server of tmux of its own, and returns what a hook in it would tell, and the file with what it was told.
+// pane runs TestPane in a server of tmux of its own, and returns what a hook in it would tell, and the file with what
+// it was told.
 func pane(t *testing.T) (access *mail.Access, file string) {
 	t.Helper()
 	if _, err := exec.LookPath("tmux"); err != nil || runtime.GOOS == "windows" {
@@ -112,21 +115,24 @@ func pane(t *testing.T) (access *mail.Access, file string) {
 		_ = os.RemoveAll(dir)
 	})
 	file = filepath.Join(dir, "told")
-	tmux("-f", os.DevNull, "new-session", "-d", "-x", "200", "-y", "24", "-e", "DAEMON_TEST_PANE="+file, program, "-test.run=^TestPane$", "-test.timeout=120s")
+	tmux("-f", os.DevNull, "new-session", "-d", "-x", "200", "-y", "24", "-e", "DAEMON_TEST_PANE="+file, program,
+		"-test.run=^TestPane$", "-test.timeout=120s")
 	eventually(t, "the pane shows a prompt", func() bool { return strings.Contains(tmux("capture-pane", "-p"), "❯") })
 	eventually(t, "nobody has typed for a while", func() bool { // the door waits for that too, but would be slower
 		var at int64
 		_, err := fmt.Sscan(tmux("display-message", "-p", "#{session_activity}"), &at)
 		return err == nil && time.Since(time.Unix(at, 0)) > 3100*time.Millisecond
 	})
-	return &mail.Access{Tmux: socket + "," + tmux("display-message", "-p", "#{pid}") + ",0", Pane: tmux("display-message", "-p", "#{pane_id}")}, file
+	return &mail.Access{Tmux: socket + "," + tmux("display-message", "-p", "#{pid}") + ",0",
+		Pane: tmux("display-message", "-p", "#{pane_id}")}, file
 }
 
 // A session is typed to only if the configuration says so, if nothing else works, and if it told of its pane.
 func TestTmuxDoor(t *testing.T) {
 	access, file := pane(t)
 	cfg := testConfig(t)
-	cfg.Room.Wake = map[string]config.Wake{"bob": {Tmux: true}, "role:builder": {Exec: []string{"/no/such/command"}, Tmux: true}}
+	cfg.Room.Wake = map[string]config.Wake{"bob": {Tmux: true}, "role:builder": {Exec: []string{"/no/such/command"},
+		Tmux: true}}
 	d := &desk{T: t, running: start(t, Options{Config: cfg})}
 	for _, agent := range []mail.Name{"ann", "bob", "eve"} {
 		d.session(agent, mail.Turn{Session: "s-" + string(agent), Client: "claude", Access: access})
@@ -139,10 +145,12 @@ func TestTmuxDoor(t *testing.T) {
 	}
 	d.rung("tmux")
 	brief, err := os.ReadFile(file)
-	if text := string(brief); err != nil || strings.Count(text, "\n") != 1 || !strings.Contains(text, "1 unread in room a") || strings.Contains(text, "SECRET") {
+	if text := string(brief); err != nil || strings.Count(text, "\n") != 1 ||
+		!strings.Contains(text, "1 unread in room a") || strings.Contains(text, "SECRET") {
 		t.Errorf("the pane was told %q, %v", brief, err)
 	}
-	if _, err := d.room(t, "a", "eve").Register(t.Context(), mail.Presence{Name: "eve", Session: "s-eve", Roles: []string{"builder"}}); err != nil {
+	if _, err := d.room(t, "a", "eve").Register(t.Context(),
+		mail.Presence{Name: "eve", Session: "s-eve", Roles: []string{"builder"}}); err != nil {
 		t.Fatal(err)
 	}
 	if w := d.ask("eve", "for whom other doors come first"); w != "exec" {
@@ -166,7 +174,8 @@ func TestOpenCodeDoor(t *testing.T) {
 		}
 		switch r.Method + " " + r.URL.Path {
 		case "GET /session":
-			_, _ = io.WriteString(w, `[{"id":"ses_old","time":{"updated":1}},{"id":"ses_new","directory":"/src","time":{"updated":2}}]`)
+			_, _ = io.WriteString(w,
+				`[{"id":"ses_old","time":{"updated":1}},{"id":"ses_new","directory":"/src","time":{"updated":2}}]`)
 		case "POST /session/ses_new/prompt_async":
 			text, _ := io.ReadAll(r.Body)
 			prompts <- r.URL.Query().Get("directory") + " " + string(text)
@@ -184,28 +193,34 @@ func TestOpenCodeDoor(t *testing.T) {
 		t.Errorf("bob is woken by %q, want opencode", w)
 	}
 	d.rung("opencode")
-	if text := <-prompts; !strings.HasPrefix(text, "/src ") || !strings.Contains(text, "1 unread in room a") || strings.Contains(text, "SECRET") {
+	if text := <-prompts; !strings.HasPrefix(text, "/src ") || !strings.Contains(text, "1 unread in room a") ||
+		strings.Contains(text, "SECRET") {
 		t.Errorf("opencode was told %s", text)
 	}
 }
 
-// A session that bypasses permission prompts is not written to, so that the next door is tried; unless its user lets such messages in.
+// A session that bypasses permission prompts is not written to, so that the next door is tried; unless its user lets
+// such messages in.
 func TestBypassSession(t *testing.T) {
 	home := t.TempDir()
 	t.Setenv("CLAUDE_CONFIG_DIR", home)
 	path, lines := inbox(t)
 	cfg := testConfig(t)
-	hook := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusNoContent) }))
+	hook := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		w.WriteHeader(http.StatusNoContent)
+	}))
 	defer hook.Close()
 	cfg.Room.Wake = map[string]config.Wake{"bob": {Webhook: hook.URL, Secret: []byte("a secret of twenty-four b")}}
 	d := &desk{T: t, running: start(t, Options{Config: cfg})}
-	d.session("bob", mail.Turn{Session: "s1", Client: "claude", Access: &mail.Access{Socket: path, Mode: "bypassPermissions"}})
+	d.session("bob", mail.Turn{Session: "s1", Client: "claude",
+		Access: &mail.Access{Socket: path, Mode: "bypassPermissions"}})
 	d.ask("bob", "x")
 	d.rung("webhook")
 	if len(lines) > 0 {
 		t.Errorf("the socket of a session that would hold it got %s", <-lines)
 	}
-	if err := os.WriteFile(filepath.Join(home, "settings.json"), []byte(`{"crossSessionInbound":"accept"}`), 0o600); err != nil {
+	if err := os.WriteFile(filepath.Join(home, "settings.json"), []byte(`{"crossSessionInbound":"accept"}`),
+		0o600); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := d.room(t, "a", "bob").Mark(t.Context(), mail.Marking{All: true, Mark: mail.MarkRead}); err != nil {
@@ -231,9 +246,11 @@ func TestResumesTheDead(t *testing.T) {
 	defer end()
 	dir := t.TempDir()
 	cfg := testConfig(t)
-	cfg.Room.Wake = map[string]config.Wake{"bob": {Exec: []string{"sh", "-c", `echo "$0 $PENNYPOST_AGENT" > resumed`, "{session}"}, When: config.WhenGone}}
+	cfg.Room.Wake = map[string]config.Wake{"bob": {Exec: []string{"sh", "-c", `echo "$0 $PENNYPOST_AGENT" > resumed`,
+		"{session}"}, When: config.WhenGone}}
 	d := &desk{T: t, running: start(t, Options{Config: cfg})}
-	turn := mail.Turn{Session: "s1", Client: "claude", Process: processName(t, program.Process.Pid), Access: &mail.Access{Dir: dir}}
+	turn := mail.Turn{Session: "s1", Client: "claude", Process: processName(t, program.Process.Pid),
+		Access: &mail.Access{Dir: dir}}
 	failed := func() int64 {
 		_, body := d.get(t, "/metrics", d.token)
 		_, rest, _ := strings.Cut(body, "\npennypost_failed_rings_total ")

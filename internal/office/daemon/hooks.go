@@ -41,7 +41,8 @@ func (h *hooks) Answer(ctx context.Context, in *wire.Hook) (wire.HookAnswer, err
 }
 
 // Wait implements httpapi.Hooks.
-func (h *hooks) Wait(ctx context.Context, in *wire.Hook, silence time.Duration, hand func(*wire.HookAnswer) error) error {
+func (h *hooks) Wait(ctx context.Context, in *wire.Hook, silence time.Duration,
+	hand func(*wire.HookAnswer) error) error {
 	return h.call(in, silence).Wait(ctx, func(a *hook.Answer) error {
 		if a == nil {
 			return hand(nil)
@@ -57,7 +58,8 @@ func (h *hooks) Taken(ctx context.Context, id string) error {
 	delete(h.tickets, id)
 	h.mu.Unlock()
 	if !ok {
-		return mail.Errorf(mail.NotFound, "nothing waits to be marked under this ticket; what was told will be told again")
+		return mail.Errorf(mail.NotFound,
+			"nothing waits to be marked under this ticket; what was told will be told again")
 	}
 	return t.marks.Write(ctx)
 }
@@ -101,7 +103,8 @@ func (h *hooks) call(in *wire.Hook, silence time.Duration) *hook.Call {
 }
 
 // enter finds the mailbox of the agent that an event is about.
-func (h *hooks) enter(ctx context.Context, in *wire.Hook, e *hook.Event, silence time.Duration) (*hook.Mailbox, error) {
+func (h *hooks) enter(ctx context.Context, in *wire.Hook, e *hook.Event, silence time.Duration) (*hook.Mailbox,
+	error) {
 	dir := in.Dir
 	if e.Session.Dir != "" {
 		dir = e.Session.Dir
@@ -135,7 +138,8 @@ func hookAgent(in *wire.Hook, e *hook.Event, dir string) (mail.Name, error) {
 	case named == string(mail.User):
 		return "", RefuseUser("the hook itself")
 	case named != "":
-		return mail.ParseName(norm.NFC.String(named)) // rooms know names in this form, and a shell on macOS may spell them in another
+		// rooms know names in this form, and a shell on macOS may spell them in another
+		return mail.ParseName(norm.NFC.String(named))
 	}
 	name, err := config.FindAgent(e.Client, dir)
 	return mail.Name(norm.NFC.String(string(name))), err

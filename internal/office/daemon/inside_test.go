@@ -71,7 +71,8 @@ func TestP5_ForgedProcess(t *testing.T) {
 			return nil
 		},
 		"a line": func() error {
-			return o.line(below(t.Context(), builder), "a", "lead", mail.Listener{Door: mail.MonitorDoor}, 0, func(*mail.Rung) error { return nil })
+			return o.line(below(t.Context(), builder), "a", "lead", mail.Listener{Door: mail.MonitorDoor}, 0,
+				func(*mail.Rung) error { return nil })
 		},
 		"a bridge": func() error { _, err := forger.AddBridge(t.Context(), mail.Bridge{}); return err },
 	} {
@@ -80,7 +81,8 @@ func TestP5_ForgedProcess(t *testing.T) {
 		}
 	}
 	// Its own hook of the same name is another agent, as ever.
-	if brief, err := forger.Turn(t.Context(), mail.Turn{Moment: mail.SessionStart, Session: "s2", Process: builder}); err != nil || brief.Agent != "lead-2" {
+	if brief, err := forger.Turn(t.Context(), mail.Turn{Moment: mail.SessionStart, Session: "s2",
+		Process: builder}); err != nil || brief.Agent != "lead-2" {
 		t.Errorf("another session that is called lead is %+v, %v", brief, err)
 	}
 	cfg.AgentCheck = config.CheckProcess
@@ -107,7 +109,8 @@ func TestP5_InsideOverMCP(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := svc.Turn(t.Context(), mail.Turn{Moment: mail.SessionStart, Session: "s", Process: builder}); err != nil {
+	if _, err := svc.Turn(t.Context(), mail.Turn{Moment: mail.SessionStart, Session: "s",
+		Process: builder}); err != nil {
 		t.Fatal(err)
 	}
 	if c, err := caller("lead"); err != nil || c.Name != "lead" { // a person's program

@@ -7,8 +7,10 @@ import (
 	"pennypost/internal/mail"
 )
 
-// line has a process beside the caller wait at a door until it is rung; see wake.Waiter.Wait. It is a sign of life of the caller's session.
-func (o *office) line(ctx context.Context, name mail.RoomName, caller mail.Name, at mail.Listener, silence time.Duration, hand func(*mail.Rung) error) error {
+// line has a process beside the caller wait at a door until it is rung; see wake.Waiter.Wait. It is a sign of life of
+// the caller's session.
+func (o *office) line(ctx context.Context, name mail.RoomName, caller mail.Name, at mail.Listener,
+	silence time.Duration, hand func(*mail.Rung) error) error {
 	if caller == mail.User || caller == mail.System {
 		return mail.Errorf(mail.Denied, "only agents are rung; say which with --as NAME or PENNYPOST_AGENT")
 	}
@@ -32,8 +34,9 @@ func (o *office) line(ctx context.Context, name mail.RoomName, caller mail.Name,
 	return w.Wait(ctx, silence, hand)
 }
 
-// seated returns the agent whose rings a process of the caller waits for: the caller by its present name or, of a session of that name, the agent in which it runs,
-// "" if it runs no more. The session of somebody else does not count.
+// seated returns the agent whose rings a process of the caller waits for: the caller by its present name or, of a
+// session of that name, the agent in which it runs, "" if it runs no more. The session of somebody else does not
+// count.
 func (o *office) seated(
 	ctx context.Context, e *entry, name mail.RoomName, caller mail.Name, session string,
 ) (mail.Name, error) {

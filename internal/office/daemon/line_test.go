@@ -27,8 +27,8 @@ func (r *running) wait(t *testing.T, as mail.Name, at mail.Listener) *waiter {
 	return w
 }
 
-// P8: a process that waits beside an idle agent is a door of it, for as long as it waits: over the socket it is handed the ring, and the agent of its session
-// is the one that is rung.
+// P8: a process that waits beside an idle agent is a door of it, for as long as it waits: over the socket it is handed
+// the ring, and the agent of its session is the one that is rung.
 func TestP8_Line(t *testing.T) {
 	cfg := testConfig(t)
 	r := start(t, Options{Config: cfg})
@@ -43,7 +43,8 @@ func TestP8_Line(t *testing.T) {
 	}
 	ask := func(to string) (wokenBy func() mail.Delivery) {
 		t.Helper()
-		sent, err := user.Send(t.Context(), mail.Draft{To: []string{to}, Type: string(mail.Question), Body: "how far?"})
+		sent, err := user.Send(t.Context(), mail.Draft{To: []string{to}, Type: string(mail.Question),
+			Body: "how far?"})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -66,12 +67,16 @@ func TestP8_Line(t *testing.T) {
 	rewake := func(session string) *waiter {
 		return r.wait(t, "bob", mail.Listener{Door: mail.RewakeDoor, Session: session})
 	}
-	for session, mailOf := range map[string]func() mail.Delivery{"s1": one, "s2": two} { // who comes to wait is rung for what waits already
+	// who comes to wait is rung for what waits already
+	for session, mailOf := range map[string]func() mail.Delivery{"s1": one, "s2": two} {
 		w := rewake(session)
 		if <-w.ended; w.err != nil || w.rung == nil || w.rung.Text == "" {
 			t.Fatalf("the process beside %s was handed %+v, %v", session, w.rung, w.err)
 		}
-		eventually(t, "its agent was notified", func() bool { d := mailOf(); return d.State == mail.Notified && d.Door == mail.RewakeDoor })
+		eventually(t, "its agent was notified", func() bool {
+			d := mailOf()
+			return d.State == mail.Notified && d.Door == mail.RewakeDoor
+		})
 	}
 	gone := rewake("s1")
 	eventually(t, "bob has a door", func() bool { return one().Wake == mail.RewakeDoor })
@@ -114,7 +119,9 @@ func TestP8_Line(t *testing.T) {
 		}
 	}
 	list, err := user.Agents(t.Context())
-	if i := slices.IndexFunc(list, func(a mail.Agent) bool { return a.Name != "bob" && a.Session == "s3" }); err != nil || i >= 0 {
+	if i := slices.IndexFunc(list, func(a mail.Agent) bool {
+		return a.Name != "bob" && a.Session == "s3"
+	}); err != nil || i >= 0 {
 		t.Errorf("the session passed to another: %+v, %v", list, err)
 	}
 

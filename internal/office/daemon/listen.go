@@ -70,7 +70,8 @@ func listenTCP(cfg *config.Config, log *slog.Logger) (tcp, twin net.Listener, er
 	if address == "" {
 		tcp, twin, err = listenBoth(config.DefaultListen)
 		if errors.Is(err, syscall.EADDRINUSE) {
-			log.Warn("the default port is taken, so the post office is reached by its socket only; choose another with: pennypost serve --listen 127.0.0.1:PORT", "address", config.DefaultListen)
+			log.Warn("the default port is taken, so the post office is reached by its socket only; choose another "+
+				"with: pennypost serve --listen 127.0.0.1:PORT", "address", config.DefaultListen)
 			return nil, nil, nil
 		}
 		return tcp, twin, err
@@ -135,10 +136,12 @@ func assigned(ip netip.Addr) bool {
 func checkListen(address string, insecure bool) error {
 	host, _, err := net.SplitHostPort(address)
 	if err != nil {
-		return mail.Errorf(mail.Invalid, "%q is not an address to listen on: write HOST:PORT, such as 127.0.0.1:8765, or none", address)
+		return mail.Errorf(mail.Invalid,
+			"%q is not an address to listen on: write HOST:PORT, such as 127.0.0.1:8765, or none", address)
 	}
 	if host == "" {
-		return mail.Errorf(mail.Invalid, "%q would listen on every network: write the host too, such as 127.0.0.1%s", address, address)
+		return mail.Errorf(mail.Invalid, "%q would listen on every network: write the host too, such as 127.0.0.1%s",
+			address, address)
 	}
 	if host == "localhost" || insecure {
 		return nil
@@ -146,6 +149,7 @@ func checkListen(address string, insecure bool) error {
 	if ip, err := netip.ParseAddr(host); err == nil && ip.IsLoopback() {
 		return nil
 	}
-	return mail.Errorf(mail.Denied, "%q can be reached from other machines, and tokens would cross the network in the clear. "+
-		"Put a proxy with TLS in front of 127.0.0.1, or, on a network you trust, add --insecure", address)
+	return mail.Errorf(mail.Denied,
+		"%q can be reached from other machines, and tokens would cross the network in the clear. "+
+			"Put a proxy with TLS in front of 127.0.0.1, or, on a network you trust, add --insecure", address)
 }

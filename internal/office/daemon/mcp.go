@@ -109,8 +109,8 @@ func (m entrance) caller(r *http.Request) (mail.Caller, error) {
 	return c, err
 }
 
-// server returns the MCP server of a request's caller. A server outlives its sessions; there are as many as agents that
-// came this way since the post office started.
+// server returns the MCP server of a request's caller. A server outlives its sessions; there are as many as agents
+// that came this way since the post office started.
 func (m *mcpDoor) server(r *http.Request) (*mcp.Server, error) {
 	c := callerOf(r)
 	m.mu.Lock()

@@ -46,7 +46,8 @@ func TestMCPOverHTTP(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			c := mcp.NewClient(&mcp.Implementation{Name: "test", Version: "1"}, nil)
-			s, err := c.Connect(t.Context(), &mcp.StreamableClientTransport{Endpoint: r.place.HTTP + "/mcp", HTTPClient: &http.Client{Transport: tt.as}}, nil)
+			s, err := c.Connect(t.Context(), &mcp.StreamableClientTransport{Endpoint: r.place.HTTP + "/mcp",
+				HTTPClient: &http.Client{Transport: tt.as}}, nil)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -63,7 +64,8 @@ func TestMCPOverHTTP(t *testing.T) {
 		})
 	}
 	c := mcp.NewClient(&mcp.Implementation{Name: "test", Version: "1"}, nil)
-	if s, err := c.Connect(t.Context(), &mcp.StreamableClientTransport{Endpoint: r.place.HTTP + "/mcp", HTTPClient: &http.Client{Transport: bearer{token: token, room: "b"}}}, nil); err == nil {
+	if s, err := c.Connect(t.Context(), &mcp.StreamableClientTransport{Endpoint: r.place.HTTP + "/mcp",
+		HTTPClient: &http.Client{Transport: bearer{token: token, room: "b"}}}, nil); err == nil {
 		s.Close()
 		t.Error("a token of room a opened room b")
 	}

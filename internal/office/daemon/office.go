@@ -78,8 +78,8 @@ func newOffice(cfg *config.Config, log *slog.Logger, m *metrics) *office {
 	return o
 }
 
-// Room implements mail.Office. The service goes on to work when the room is closed for being idle: each call opens it again.
-// A room that does not exist is made by the first call that changes something there.
+// Room implements mail.Office. The service goes on to work when the room is closed for being idle: each call opens it
+// again. A room that does not exist is made by the first call that changes something there.
 func (o *office) Room(ctx context.Context, name mail.RoomName, as mail.Name) (mail.Service, error) {
 	if _, err := mail.ParseRoom(string(name)); err != nil {
 		return nil, err
@@ -124,7 +124,8 @@ func errStopping() error {
 }
 
 func notInTime(ctx context.Context, name mail.RoomName) error {
-	return &mail.Error{Code: mail.Timeout, Msg: "the request ended before room " + string(name) + " was open", Err: ctx.Err()}
+	return &mail.Error{Code: mail.Timeout, Msg: "the request ended before room " + string(name) + " was open",
+		Err: ctx.Err()}
 }
 
 // enter counts the caller as a user of the room's entry. mine says that there was none and the caller has to open it.
@@ -154,7 +155,9 @@ func (o *office) enter(ctx context.Context, name mail.RoomName) (e *entry, mine 
 	}
 	if e == nil {
 		if len(o.rooms) >= maxOpen {
-			return nil, false, mail.Errorf(mail.Limited, "%d rooms are open, which is all that a post office keeps open; try again when one has closed", maxOpen)
+			return nil, false, mail.Errorf(mail.Limited,
+				"%d rooms are open, which is all that a post office keeps open; try again when one has closed",
+				maxOpen)
 		}
 		e, mine = &entry{ready: make(chan struct{})}, true
 		o.rooms[name] = e
@@ -177,7 +180,8 @@ func (o *office) giveBack(e *entry, name mail.RoomName) {
 	}
 }
 
-// open opens the room of a fresh entry. One that cannot be opened leaves the table, so that the next caller tries again.
+// open opens the room of a fresh entry. One that cannot be opened leaves the table, so that the next caller tries
+// again.
 func (o *office) open(e *entry, name mail.RoomName) {
 	defer close(e.ready)
 	if e.err = o.openFiles(e, name); e.err == nil {
@@ -185,7 +189,8 @@ func (o *office) open(e *entry, name mail.RoomName) {
 	}
 	o.log.Error("room not opened", "room", name, "err", e.err)
 	if code := mail.CodeOf(e.err); code == mail.Internal || code == mail.Conflict {
-		e.err = &mail.Error{Code: mail.Unavailable, Msg: "room " + string(name) + " cannot be opened: " + e.err.Error(), Err: e.err}
+		e.err = &mail.Error{Code: mail.Unavailable, Msg: "room " + string(name) + " cannot be opened: " +
+			e.err.Error(), Err: e.err}
 	}
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -201,7 +206,9 @@ func (o *office) openFiles(e *entry, name mail.RoomName) error {
 		return err
 	}
 	doors := o.doors(name)
-	doors.Arrange(func(agent mail.Name, configured []wake.Waker) []wake.Waker { return o.ladder(name, agent, configured) })
+	doors.Arrange(func(agent mail.Name, configured []wake.Waker) []wake.Waker {
+		return o.ladder(name, agent, configured)
+	})
 	opts := o.options(name)
 	opts.Door, opts.PutOff = doors.Name, doors.PutOff
 	// Not the caller's context: others wait for the same room.
@@ -229,7 +236,8 @@ func (o *office) options(name mail.RoomName) mailroom.Options {
 	r := o.cfg.For(name)
 	retention, ttl := r.Policy()
 	return mailroom.Options{
-		Log: o.log, MaxBody: r.MaxBody, Namespaces: r.TagNamespaces, TTL: ttl, Retention: retention, Limits: r.Breakers(), Observe: o.metrics.observer(),
+		Log: o.log, MaxBody: r.MaxBody, Namespaces: r.TagNamespaces, TTL: ttl, Retention: retention,
+		Limits: r.Breakers(), Observe: o.metrics.observer(),
 		Alive: process.Alive, Exists: o.exists, Orchestrators: r.Orchestrators, NamesItself: namesItself,
 		Forward: func(ctx context.Context, to mail.RoomName, from mail.Name, d mail.Draft) (mail.Sent, error) {
 			return o.deliver(ctx, to, from, name, d)
@@ -238,7 +246,8 @@ func (o *office) options(name mail.RoomName) mailroom.Options {
 }
 
 // deliver hands a draft from one room to another. A room that does not exist is not made: its name is a misspelling.
-func (o *office) deliver(ctx context.Context, to mail.RoomName, from mail.Name, home mail.RoomName, d mail.Draft) (mail.Sent, error) {
+func (o *office) deliver(ctx context.Context, to mail.RoomName, from mail.Name, home mail.RoomName,
+	d mail.Draft) (mail.Sent, error) {
 	if !o.exists(to) {
 		return mail.Sent{}, o.noRoom(to)
 	}
@@ -304,7 +313,8 @@ func (o *office) names() ([]mail.RoomName, error) {
 const countAtOnce = 32
 
 // Rooms implements mail.Office. Of a room that is closed it repeats what the room last said; rooms that were not open
-// since the post office started are opened for it, but not more than countAtOnce: of others only name and size are known.
+// since the post office started are opened for it, but not more than countAtOnce: of others only name and size are
+// known.
 func (o *office) Rooms(ctx context.Context) ([]mail.RoomStatus, error) {
 	names, err := o.names()
 	if err != nil {

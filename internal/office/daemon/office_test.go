@@ -48,7 +48,8 @@ func TestClosingUnderLoad(t *testing.T) {
 	for s := range senders {
 		wg.Go(func() {
 			for i := range each {
-				if _, err := user.Send(t.Context(), mail.Draft{To: []string{"bob"}, Body: fmt.Sprint(s, i)}); err != nil {
+				if _, err := user.Send(t.Context(),
+					mail.Draft{To: []string{"bob"}, Body: fmt.Sprint(s, i)}); err != nil {
 					t.Errorf("Send = %v", err)
 					return
 				}
@@ -111,7 +112,8 @@ func TestRoomsOfBefore(t *testing.T) {
 	}
 }
 
-// P8: a start opens the rooms where something happened lately: there may be idle sessions over unread mail, and nobody else who comes. Others stay closed.
+// P8: a start opens the rooms where something happened lately: there may be idle sessions over unread mail, and nobody
+// else who comes. Others stay closed.
 func TestP8_RecentRooms(t *testing.T) {
 	o := testOffice(t, time.Minute)
 	for _, name := range []mail.RoomName{"lately", "long-ago"} {

@@ -43,8 +43,9 @@ func loadHost(home config.Home) (string, error) {
 	}
 	host := strings.TrimSpace(string(text))
 	if !isHost(host) {
-		return "", mail.Errorf(mail.Invalid, "%s holds no name of the pages. Remove the file; a new name is made at the next start, "+
-			"and bookmarks of the old one lead nowhere then", home.Host())
+		return "", mail.Errorf(mail.Invalid,
+			"%s holds no name of the pages. Remove the file; a new name is made at the next start, "+
+				"and bookmarks of the old one lead nowhere then", home.Host())
 	}
 	if err := os.Chmod(home.Host(), 0o600); err != nil {
 		return "", fmt.Errorf("close the name of the pages to others: %w", err)
@@ -72,8 +73,10 @@ func (p *pages) Link(ask wire.Login) (string, error) {
 		return "", err
 	}
 	if !ask.Plain && !found(ip) {
-		return "", mail.Errorf(mail.Unavailable, "the post office listens at %s only, where a browser does not look for the pages' "+
-			"own name. Listen at 127.0.0.1, or take the weaker way in, which says why it is that: pennypost open --plain", u.Host)
+		return "", mail.Errorf(mail.Unavailable,
+			"the post office listens at %s only, where a browser does not look for the pages' "+
+				"own name. Listen at 127.0.0.1, or take the weaker way in, which says why it is that: pennypost open "+
+				"--plain", u.Host)
 	}
 	if ip.IsUnspecified() {
 		u.Host = net.JoinHostPort("localhost", u.Port())

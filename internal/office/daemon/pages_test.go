@@ -104,16 +104,26 @@ func TestPagesFromElsewhere(t *testing.T) {
 		header                   map[string]string
 		want                     int
 	}{
-		{"our own page", "POST", "/send", "", map[string]string{"Origin": origin, "Sec-Fetch-Site": "same-origin"}, http.StatusSeeOther},
-		{"another origin", "POST", "/send", "", map[string]string{"Origin": "https://evil.example", "Sec-Fetch-Site": "cross-site"}, http.StatusForbidden},
-		{"another origin, old browser", "POST", "/send", "", map[string]string{"Origin": "https://evil.example"}, http.StatusForbidden},
-		{"another port", "POST", "/send", "", map[string]string{"Origin": "http://127.0.0.1:1", "Sec-Fetch-Site": "cross-site"}, http.StatusForbidden},
-		{"our name on another port", "POST", "/send", "", map[string]string{"Origin": strings.Replace(origin, ":", ":1", 1), "Sec-Fetch-Site": "same-site"}, http.StatusForbidden},
-		{"no origin", "POST", "/send", "", map[string]string{"Origin": "null", "Sec-Fetch-Site": "cross-site"}, http.StatusForbidden},
-		{"a rebound name", "POST", "/send", "evil.example", map[string]string{"Origin": "http://evil.example"}, http.StatusForbidden},
+		{"our own page", "POST", "/send", "", map[string]string{"Origin": origin, "Sec-Fetch-Site": "same-origin"},
+			http.StatusSeeOther},
+		{"another origin", "POST", "/send", "", map[string]string{"Origin": "https://evil.example",
+			"Sec-Fetch-Site": "cross-site"}, http.StatusForbidden},
+		{"another origin, old browser", "POST", "/send", "", map[string]string{"Origin": "https://evil.example"},
+			http.StatusForbidden},
+		{"another port", "POST", "/send", "", map[string]string{"Origin": "http://127.0.0.1:1",
+			"Sec-Fetch-Site": "cross-site"}, http.StatusForbidden},
+		{"our name on another port", "POST", "/send", "",
+			map[string]string{"Origin": strings.Replace(origin, ":", ":1", 1), "Sec-Fetch-Site": "same-site"},
+			http.StatusForbidden},
+		{"no origin", "POST", "/send", "", map[string]string{"Origin": "null", "Sec-Fetch-Site": "cross-site"},
+			http.StatusForbidden},
+		{"a rebound name", "POST", "/send", "evil.example", map[string]string{"Origin": "http://evil.example"},
+			http.StatusForbidden},
 		{"reading under a rebound name", "GET", "/", "evil.example", nil, http.StatusForbidden},
-		{"logging out from elsewhere", "POST", "/logout", "", map[string]string{"Sec-Fetch-Site": "cross-site"}, http.StatusForbidden},
-		{"another method", "PUT", "/send", "", map[string]string{"Sec-Fetch-Site": "cross-site"}, http.StatusForbidden},
+		{"logging out from elsewhere", "POST", "/logout", "", map[string]string{"Sec-Fetch-Site": "cross-site"},
+			http.StatusForbidden},
+		{"another method", "PUT", "/send", "", map[string]string{"Sec-Fetch-Site": "cross-site"},
+			http.StatusForbidden},
 	} {
 		path := origin + c.path
 		if c.path == "/send" {
@@ -175,9 +185,11 @@ func TestPagesName(t *testing.T) {
 	if resp, _ := look(t, b, http.MethodGet, own+"/@shop/", "", ""); resp.StatusCode != http.StatusUnauthorized {
 		t.Errorf("who has not logged in: %d", resp.StatusCode)
 	}
-	for _, path := range []string{"/api/v1/status", "/api/v1/rooms/shop/inbox", "/mcp", "/metrics", "/api/inbox/history"} {
+	for _, path := range []string{"/api/v1/status", "/api/v1/rooms/shop/inbox", "/mcp", "/metrics",
+		"/api/inbox/history"} {
 		for _, method := range []string{http.MethodGet, http.MethodPost} {
-			if resp, text := look(t, b, method, own+path, "", r.token); resp.StatusCode != http.StatusUnauthorized || !strings.Contains(text, "pennypost open") {
+			if resp, text := look(t, b, method, own+path, "", r.token); resp.StatusCode != http.StatusUnauthorized ||
+				!strings.Contains(text, "pennypost open") {
 				t.Errorf("%s %s is there under the name of the pages: %d", method, path, resp.StatusCode)
 			}
 		}
@@ -193,12 +205,14 @@ func TestPagesName(t *testing.T) {
 		for _, path := range []string{"/", "/@shop/", "/sessions", key} {
 			resp, text := look(t, b, http.MethodGet, r.place.HTTP+path, host+":"+port, "")
 			said := text + resp.Header.Get("Location") + strings.Join(resp.Header.Values("Set-Cookie"), "")
-			if resp.StatusCode != http.StatusUnauthorized || strings.Contains(said, "pp-") || strings.Contains(said, sessionCookieName) {
+			if resp.StatusCode != http.StatusUnauthorized || strings.Contains(said, "pp-") ||
+				strings.Contains(said, sessionCookieName) {
 				t.Errorf("%s at %s: %d %v\n%s", path, host, resp.StatusCode, resp.Header, text)
 			}
 		}
 	}
-	if resp, text := look(t, b, http.MethodGet, r.place.HTTP+"/", "pp-aaaaaaaaaaaaaaaaaaaaaaaaaa.localhost", ""); resp.StatusCode != http.StatusForbidden || strings.Contains(text, name) {
+	if resp, text := look(t, b, http.MethodGet, r.place.HTTP+"/", "pp-aaaaaaaaaaaaaaaaaaaaaaaaaa.localhost",
+		""); resp.StatusCode != http.StatusForbidden || strings.Contains(text, name) {
 		t.Errorf("another such name: %d %s", resp.StatusCode, text)
 	}
 	r.stop(t)
@@ -211,7 +225,8 @@ func TestPagesName(t *testing.T) {
 	if err := os.WriteFile(cfg.Home.Host(), []byte("localhost\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if err := Run(t.Context(), Options{Config: cfg}); mail.CodeOf(err) != mail.Invalid || !strings.Contains(err.Error(), "Remove the file") {
+	if err := Run(t.Context(), Options{Config: cfg}); mail.CodeOf(err) != mail.Invalid ||
+		!strings.Contains(err.Error(), "Remove the file") {
 		t.Errorf("a file that holds another name: %v", err)
 	}
 }
@@ -236,7 +251,8 @@ func TestSessionsOfPages(t *testing.T) {
 			t.Fatal(err)
 		}
 		resp.Body.Close()
-		if resp.StatusCode != http.StatusSeeOther || !strings.Contains(resp.Header.Get("Set-Cookie"), sessionCookieName) {
+		if resp.StatusCode != http.StatusSeeOther ||
+			!strings.Contains(resp.Header.Get("Set-Cookie"), sessionCookieName) {
 			t.Fatalf("logging in at %s: %d %v", link, resp.StatusCode, resp.Header)
 		}
 		return "http://" + link.Host
@@ -326,7 +342,8 @@ func TestBothLoopbacks(t *testing.T) {
 	_, port, _ := net.SplitHostPort(other.Addr().String())
 	cfg := testConfig(t)
 	cfg.Listen = "127.0.0.1:" + port
-	if err := Run(t.Context(), Options{Config: cfg}); mail.CodeOf(err) != mail.Unavailable || !strings.Contains(err.Error(), "browsers would take whoever is there") {
+	if err := Run(t.Context(), Options{Config: cfg}); mail.CodeOf(err) != mail.Unavailable ||
+		!strings.Contains(err.Error(), "browsers would take whoever is there") {
 		t.Errorf("with somebody else at ::1: %v", err)
 	}
 	for listen, twin := range map[string]string{"127.0.0.1:0": "[::1]:", "[::1]:0": "127.0.0.1:"} {
@@ -361,7 +378,8 @@ func TestGetChangesNothing(t *testing.T) {
 	}
 	var id mail.ID
 	for _, to := range []string{"user", "ann", "role:reviewer", "all"} {
-		sent, err := r.room(t, "shop", "bob").Send(t.Context(), mail.Draft{To: mail.Recipients{to}, Type: "question", Body: "Which?"})
+		sent, err := r.room(t, "shop", "bob").Send(t.Context(), mail.Draft{To: mail.Recipients{to}, Type: "question",
+			Body: "Which?"})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -403,13 +421,15 @@ func TestGetChangesNothing(t *testing.T) {
 		}
 	}
 	paths = append(paths, "/mcp?room=shop", "/healthz", "/readyz", "/metrics", "/", "/@shop/")
-	fill := strings.NewReplacer("{room}", "shop", "{id}", string(id), "{name}", "ann", "{agent}", "ann", "{bridge}", "haak", "{session}", "x", "/workspaces/"+string(id), "/workspaces/thesis")
+	fill := strings.NewReplacer("{room}", "shop", "{id}", string(id), "{name}", "ann", "{agent}", "ann", "{bridge}",
+		"haak", "{session}", "x", "/workspaces/"+string(id), "/workspaces/thesis")
 	before := journal()
 	for _, path := range paths {
 		path = fill.Replace(fill.Replace(path))
 		for _, token := range []string{r.token, agent} {
 			for _, method := range []string{http.MethodGet, http.MethodHead} {
-				ctx, cancel := context.WithTimeout(t.Context(), 200*time.Millisecond) // streams do not end by themselves
+				// streams do not end by themselves
+				ctx, cancel := context.WithTimeout(t.Context(), 200*time.Millisecond)
 				req, err := http.NewRequestWithContext(ctx, method, r.place.HTTP+path, nil)
 				if err != nil {
 					t.Fatal(err)

@@ -40,7 +40,8 @@ func (o *office) remove(ctx context.Context, name mail.RoomName) (wire.RemovedRo
 	if err := moveDir(o.dir(name), to); err != nil {
 		o.setRemoved(e, false)
 		return wire.RemovedRoom{}, &mail.Error{
-			Code: mail.Unavailable, Msg: "room " + string(name) + " cannot be moved away, so it stays: " + err.Error(), Err: err,
+			Code: mail.Unavailable, Msg: "room " + string(name) + " cannot be moved away, so it stays: " + err.Error(),
+			Err: err,
 		}
 	}
 	o.log.Info("room removed", "room", name, "files", to)
@@ -128,7 +129,8 @@ func (o *office) checkRemoved(name mail.RoomName, caller mail.Name, changes bool
 }
 
 func errRemoved(name mail.RoomName) error {
-	return mail.Errorf(mail.NotFound, "room %s was removed by the user, who can make it anew by sending mail there", name)
+	return mail.Errorf(mail.NotFound, "room %s was removed by the user, who can make it anew by sending mail there",
+		name)
 }
 
 // unused reports whether the room was made to open it and nothing has happened there: who asked was refused, or only

@@ -81,7 +81,8 @@ func TestRefusedBesideAccepted(t *testing.T) {
 	go func() {
 		var err error
 		for range 50 {
-			if _, sent := user.Send(t.Context(), mail.Draft{To: []string{"nobody"}, Body: "x"}); mail.CodeOf(sent) != mail.NotFound {
+			if _, sent := user.Send(t.Context(), mail.Draft{To: []string{"nobody"}, Body: "x"}); mail.CodeOf(
+				sent) != mail.NotFound {
 				err = sent
 			}
 		}
@@ -115,7 +116,8 @@ func TestRemoveRoom(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := user.AddBridge(t.Context(), mail.Bridge{Dialect: "agenties", Dir: project, Mode: mail.BridgeBoth}); err != nil {
+	if _, err := user.AddBridge(t.Context(), mail.Bridge{Dialect: "agenties", Dir: project,
+		Mode: mail.BridgeBoth}); err != nil {
 		t.Fatal(err)
 	}
 	ended := make(chan error, 2)
@@ -207,7 +209,8 @@ func TestRemoveUnderLoad(t *testing.T) {
 		}
 		go func() {
 			for ctx.Err() == nil {
-				if _, err := ann.Send(t.Context(), mail.Draft{To: []string{"user"}, Body: "x", Again: true}); err != nil {
+				if _, err := ann.Send(t.Context(),
+					mail.Draft{To: []string{"user"}, Body: "x", Again: true}); err != nil {
 					ended <- err
 					return
 				}

@@ -41,7 +41,8 @@ func inbox(t *testing.T) (path string, posted <-chan string) {
 	return path, texts
 }
 
-// A session that told of its inbox socket is woken through it when it is idle, and neither the socket nor its token is anywhere on disk.
+// A session that told of its inbox socket is woken through it when it is idle, and neither the socket nor its token is
+// anywhere on disk.
 func TestP8_SessionSocket(t *testing.T) {
 	t.Setenv("CLAUDE_CONFIG_DIR", t.TempDir())
 	path, posted := inbox(t)
@@ -51,7 +52,8 @@ func TestP8_SessionSocket(t *testing.T) {
 	bob := r.room(t, "a", "bob")
 	turn := func(m mail.Moment) {
 		t.Helper()
-		if _, err := bob.Turn(t.Context(), mail.Turn{Moment: m, Session: "s1", Client: "claude", Access: &mail.Access{Socket: path, Token: token, Dir: filepath.Dir(path)}}); err != nil {
+		if _, err := bob.Turn(t.Context(), mail.Turn{Moment: m, Session: "s1", Client: "claude",
+			Access: &mail.Access{Socket: path, Token: token, Dir: filepath.Dir(path)}}); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -69,14 +71,16 @@ func TestP8_SessionSocket(t *testing.T) {
 	if d := ask("while you work"); d.Wake != mail.WakeTurnEnd {
 		t.Errorf("mail to an agent at work: %+v", d)
 	}
-	if _, err := bob.Mark(t.Context(), mail.Marking{All: true, Mark: mail.MarkPresented, Door: mail.HookDoor}); err != nil {
+	if _, err := bob.Mark(t.Context(), mail.Marking{All: true, Mark: mail.MarkPresented,
+		Door: mail.HookDoor}); err != nil {
 		t.Fatal(err)
 	}
 	turn(mail.TurnEnd)
 	if d := ask("SECRET BODY"); d.Wake != "claude-socket" {
 		t.Errorf("mail to an idle agent: %+v, want that its socket is rung", d)
 	}
-	if text := <-posted; !strings.Contains(text, token) || !strings.Contains(text, "unread in room a") || strings.Contains(text, "SECRET") {
+	if text := <-posted; !strings.Contains(text, token) || !strings.Contains(text, "unread in room a") ||
+		strings.Contains(text, "SECRET") {
 		t.Errorf("the socket got %s", text)
 	}
 	for _, name := range [][2]mail.Name{{"bob", "rob"}, {"rob", "bob"}} { // its session goes with its name
@@ -103,17 +107,20 @@ func TestP8_SessionSocket(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, m := range []mail.Moment{mail.SessionStart, mail.TurnEnd} {
-		if _, err := remote.Mark(t.Context(), mail.Marking{All: true, Mark: mail.MarkRead}); err != nil { // nothing keeps its turn going
+		// nothing keeps its turn going
+		if _, err := remote.Mark(t.Context(), mail.Marking{All: true, Mark: mail.MarkRead}); err != nil {
 			t.Fatal(err)
 		}
-		if _, err := remote.Turn(t.Context(), mail.Turn{Moment: m, Session: "s2", Client: "claude", Access: &mail.Access{Socket: path}}); err != nil {
+		if _, err := remote.Turn(t.Context(), mail.Turn{Moment: m, Session: "s2", Client: "claude",
+			Access: &mail.Access{Socket: path}}); err != nil {
 			t.Fatal(err)
 		}
 	}
 	if d := ask("from afar"); d.Wake != mail.WakeNoDoor {
 		t.Errorf("a session far away has a door here: %+v", d)
 	}
-	if _, err := remote.Turn(t.Context(), mail.Turn{Moment: mail.SessionEnd, Session: "s2", Client: "claude"}); err != nil {
+	if _, err := remote.Turn(t.Context(), mail.Turn{Moment: mail.SessionEnd, Session: "s2",
+		Client: "claude"}); err != nil {
 		t.Fatal(err)
 	}
 	if d := ask("gone"); d.Wake != mail.WakeNone && d.Wake != mail.WakeNoDoor {

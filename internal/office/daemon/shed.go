@@ -102,7 +102,8 @@ func (s *shedder) acceptWithReserve() bool {
 	}
 	s.reserve.Close()
 	if l, ok := s.Listener.(interface{ SetDeadline(time.Time) error }); ok {
-		_ = l.SetDeadline(time.Now().Add(10 * time.Millisecond)) // another listener's connection may have gone meanwhile
+		// another listener's connection may have gone meanwhile
+		_ = l.SetDeadline(time.Now().Add(10 * time.Millisecond))
 		defer func() { _ = l.SetDeadline(time.Time{}) }()
 	}
 	conn, err := s.Listener.Accept()

@@ -40,7 +40,8 @@ func TestSlowRequests(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
 		l := &pipeListener{conns: make(chan net.Conn), done: make(chan struct{})}
-		d := newDaemon(ctx, Options{Config: testConfig(t), Log: slog.New(slog.DiscardHandler)}, "pp-operator.0123456789abcdef", "pp-test.localhost", listeners{tcp: l})
+		d := newDaemon(ctx, Options{Config: testConfig(t), Log: slog.New(slog.DiscardHandler)},
+			"pp-operator.0123456789abcdef", "pp-test.localhost", listeners{tcp: l})
 		h, closeHandler, err := d.handler()
 		if err != nil {
 			t.Fatal(err)
@@ -50,8 +51,10 @@ func TestSlowRequests(t *testing.T) {
 		go func() { served <- server.Serve(l) }()
 		var all sync.WaitGroup
 		for _, head := range []string{
-			"POST /api/v1/rooms/lab/messages", "GET /api/v1/rooms/lab/events", "DELETE /api/v1/rooms/lab", "POST /mcp", "GET /mcp", "POST /mcp/ann",
-			"POST /dialect/agenties/mcp", "POST /api/inbox/seed", "DELETE /api/inbox/x", "POST /", "POST /send", "POST /login", "GET /login", "POST /nowhere",
+			"POST /api/v1/rooms/lab/messages", "GET /api/v1/rooms/lab/events", "DELETE /api/v1/rooms/lab", "POST /mcp",
+			"GET /mcp", "POST /mcp/ann",
+			"POST /dialect/agenties/mcp", "POST /api/inbox/seed", "DELETE /api/inbox/x", "POST /", "POST /send",
+			"POST /login", "GET /login", "POST /nowhere",
 			"POST /healthz", "GET /metrics",
 		} {
 			for _, framing := range []string{"Content-Length: 1000", "Transfer-Encoding: chunked", "never"} {
@@ -82,7 +85,8 @@ func trickle(t *testing.T, l *pipeListener, head, framing string) time.Duration 
 	if framing == "never" {
 		fmt.Fprintf(near, "%s HTTP/1.1\r\n", head)
 	} else {
-		fmt.Fprintf(near, "%s HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Type: application/json\r\n%s\r\n\r\n", head, framing)
+		fmt.Fprintf(near, "%s HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Type: application/json\r\n%s\r\n\r\n", head,
+			framing)
 	}
 	for time.Since(began) < 10*time.Minute {
 		time.Sleep(time.Second)

@@ -23,8 +23,8 @@ var (
 	history   = flag.Int("history", -1, "the only one that it tries")
 )
 
-// TestP8_Together lets two to four clients with their hooks, senders, doors and the post office do random things, turns and mail and crashes at
-// the same time, and holds:
+// TestP8_Together lets two to four clients with their hooks, senders, doors and the post office do random things,
+// turns and mail and crashes at the same time, and holds:
 //
 //   - P8: for an agent that is idle, and mail that should wake it and that it has not seen, a ring is outstanding or the user was told; hours
 //     later the agent has seen it, or the user was told;
@@ -33,7 +33,8 @@ var (
 //   - no agent is rung more often than its budget allows, nor twice at a time (that none is while it works holds wake's TestP8_Random);
 //   - no turn goes on more often than the client lets it; nothing ever breaks a client's rules.
 //
-// A seed gives the same steps again. How what happens at the same time falls out may differ, so a failure may want -count.
+// A seed gives the same steps again. How what happens at the same time falls out may differ, so a failure may want
+// -count.
 func TestP8_Together(t *testing.T) {
 	n := *histories / patience
 	if testing.Short() {
@@ -151,9 +152,12 @@ func (w *world) sendSomething() {
 	w.mu.Lock()
 	p := w.players[w.rand.IntN(len(w.players))]
 	from := []mail.Name{mail.User, "nobody", w.players[w.rand.IntN(len(w.players))].name}[w.rand.IntN(3)]
-	to := []string{string(p.name), string(p.name), string(p.name), "role:builder", "orchestrator", "all", "project:x"}[w.rand.IntN(7)]
-	typ := []mail.Type{mail.Question, mail.TaskAssigned, mail.Answer, mail.Status, mail.Custom, mail.TaskDone, mail.Cancel}[w.rand.IntN(7)]
-	d := mail.Draft{To: mail.Recipients{to}, Type: string(typ), Body: strings.Repeat("word ", 1+w.rand.IntN(4)*w.rand.IntN(500))}
+	to := []string{string(p.name), string(p.name), string(p.name), "role:builder", "orchestrator", "all",
+		"project:x"}[w.rand.IntN(7)]
+	typ := []mail.Type{mail.Question, mail.TaskAssigned, mail.Answer, mail.Status, mail.Custom, mail.TaskDone,
+		mail.Cancel}[w.rand.IntN(7)]
+	d := mail.Draft{To: mail.Recipients{to}, Type: string(typ),
+		Body: strings.Repeat("word ", 1+w.rand.IntN(4)*w.rand.IntN(500))}
 	if w.rand.IntN(5) == 0 {
 		d.Priority = string(mail.Urgent)
 	}
@@ -203,11 +207,12 @@ func (w *world) parallel(p *player) {
 	var mu sync.Mutex
 	reads := p.Reads
 	for range 3 {
-		each := hooktest.Harness{Client: p.Client, Run: p.Run, Session: p.Session, Dir: p.Dir, Reads: func(text string) {
-			mu.Lock()
-			defer mu.Unlock()
-			reads(text)
-		}}
+		each := hooktest.Harness{Client: p.Client, Run: p.Run, Session: p.Session, Dir: p.Dir,
+			Reads: func(text string) {
+				mu.Lock()
+				defer mu.Unlock()
+				reads(text)
+			}}
 		tools.Go(func() { each.After("Bash", "ls") })
 	}
 	tools.Wait()
@@ -267,12 +272,14 @@ func (w *world) check() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if w.outstanding < due {
-		w.Errorf("%d are idle over mail that should wake them and of which the user was not told; rings are outstanding for %d", due, w.outstanding)
+		w.Errorf("%d are idle over mail that should wake them and of which the user was not told; rings are "+
+			"outstanding for %d", due, w.outstanding)
 	}
 	w.checkBudget()
 }
 
-// settle lets hours pass in which nothing but the doors, and those whom they wake, do anything, and checks what has become of all mail.
+// settle lets hours pass in which nothing but the doors, and those whom they wake, do anything, and checks what has
+// become of all mail.
 func (w *world) settle() {
 	for _, p := range w.players {
 		w.turnEnds(p)
@@ -316,7 +323,9 @@ func (w *world) untold(n mail.Name) (ids []mail.ID) {
 	// As the ringer asks: what is held for a role is one agent's to be woken for, though several have had it.
 	for _, u := range w.room.Load().Unwoken(w.doors.Covers) {
 		for _, m := range u.Mail {
-			if u.Agent == n && !slices.ContainsFunc(brief, func(of []mail.ID) bool { return slices.Contains(of, m.ID) }) {
+			if u.Agent == n && !slices.ContainsFunc(brief, func(of []mail.ID) bool {
+				return slices.Contains(of, m.ID)
+			}) {
 				ids = append(ids, m.ID)
 			}
 		}
@@ -365,7 +374,9 @@ func (w *world) checkNotices() {
 func (w *world) checkBudget() {
 	for agent, all := range w.rings {
 		for i, last := range all {
-			since := func(at time.Time) bool { return last.at.Sub(at) < policy.BudgetSpan-time.Second && !at.After(last.at) }
+			since := func(at time.Time) bool {
+				return last.at.Sub(at) < policy.BudgetSpan-time.Second && !at.After(last.at)
+			}
 			limit := w.budget
 			if last.urgent {
 				limit *= 2
@@ -382,7 +393,8 @@ func (w *world) checkBudget() {
 				}
 			}
 			if within > limit {
-				w.Errorf("%s was rung %d times in the hour before %s, and may be %d times", agent, within, last.at, limit)
+				w.Errorf("%s was rung %d times in the hour before %s, and may be %d times", agent, within, last.at,
+					limit)
 			}
 		}
 	}

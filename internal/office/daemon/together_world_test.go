@@ -44,10 +44,11 @@ type world struct {
 	unmarked bool // the post office goes away between the output and the marks
 	calm     bool // nothing happens beside what happens
 
-	mu          sync.Mutex // guards what follows
-	log         []string
-	met         map[mail.Name]*player // whose sessions the post office knows how to get at: kept in memory, as the daemon does
-	alive       map[string]bool       // processes
+	mu  sync.Mutex // guards what follows
+	log []string
+	// whose sessions the post office knows how to get at: kept in memory, as the daemon does
+	met         map[mail.Name]*player
+	alive       map[string]bool // processes
 	rings       map[mail.Name][]rung
 	ringing     map[mail.Name]bool
 	lost        []time.Time // when the memory of a ring may have been lost
@@ -124,13 +125,15 @@ func (d *door) Ring(ctx context.Context, r wake.Ring) error {
 
 func newWorld(t *testing.T, seed uint64) *world {
 	w := &world{
-		T: t, rand: rand.New(rand.NewPCG(seed, 7)), alive: make(map[string]bool), rings: make(map[mail.Name][]rung), ringing: make(map[mail.Name]bool),
+		T: t, rand: rand.New(rand.NewPCG(seed, 7)), alive: make(map[string]bool), rings: make(map[mail.Name][]rung),
+		ringing: make(map[mail.Name]bool),
 	}
 	w.budget = 3 + w.rand.IntN(10)
 	clients := hooktest.Clients()
 	var entries []wake.Entry
 	for i := range 2 + w.rand.IntN(3) {
-		p := &player{name: mail.Name(fmt.Sprint("a", i)), looks: w.rand.IntN(2) == 0, seen: make(map[string]map[mail.ID]int), excused: make(map[mail.ID]bool)}
+		p := &player{name: mail.Name(fmt.Sprint("a", i)), looks: w.rand.IntN(2) == 0,
+			seen: make(map[string]map[mail.ID]int), excused: make(map[mail.ID]bool)}
 		if w.rand.IntN(2) == 0 {
 			p.socket = &door{world: w, p: p, kind: "socket"}
 		}
@@ -150,7 +153,8 @@ func newWorld(t *testing.T, seed uint64) *world {
 		if i == 0 {
 			role = []string{"orchestrator"}
 		}
-		_, err := w.as(mail.User).Register(context.Background(), mail.Presence{Name: p.name, Roles: role, Tags: []string{"project:x"}})
+		_, err := w.as(mail.User).Register(context.Background(),
+			mail.Presence{Name: p.name, Roles: role, Tags: []string{"project:x"}})
 		w.must(err)
 	}
 	return w
@@ -178,14 +182,16 @@ func (w *world) as(n mail.Name) mail.Service { return w.room.Load().As(n) }
 // open opens the room, and has it looked after as the daemon does.
 func (w *world) open() {
 	room, err := mailroom.Open(context.Background(), "lab", w.store.Open(), mailroom.Options{
-		Door: w.doors.Name, Alive: w.lives, Limits: policy.Limits{RepeatWindow: -1, Exchanges: -1, PerMinute: -1, Depth: -1},
+		Door: w.doors.Name, Alive: w.lives, Limits: policy.Limits{RepeatWindow: -1, Exchanges: -1, PerMinute: -1,
+			Depth: -1},
 	})
 	w.must(err)
 	w.mu.Lock()
 	w.met = make(map[mail.Name]*player)
 	w.mu.Unlock()
 	w.room.Store(room)
-	ringer := wake.New(wake.Options{Room: room, Doors: w.doors, Ladder: policy.Ladder{Budget: w.budget}, Observe: wake.Observer{Outstanding: w.observe}})
+	ringer := wake.New(wake.Options{Room: room, Doors: w.doors, Ladder: policy.Ladder{Budget: w.budget},
+		Observe: wake.Observer{Outstanding: w.observe}})
 	ctx, stop := context.WithCancel(context.Background())
 	var running sync.WaitGroup
 	running.Go(func() { _ = ringer.Run(ctx) })
@@ -251,16 +257,18 @@ func (w *world) runner(p *player) hooktest.Runner {
 	return func(client, event, stdin string) hooktest.Result {
 		var out bytes.Buffer
 		pipe := hookpipe.Pipe{
-			Hook: wire.Hook{Client: client, Event: event}, Stdin: strings.NewReader(stdin), Stdout: &out, Stderr: io.Discard,
+			Hook: wire.Hook{Client: client, Event: event}, Stdin: strings.NewReader(stdin), Stdout: &out,
+			Stderr: io.Discard,
 			Enter: func(bool) (hookpipe.Office, error) {
 				if w.down {
 					return nil, errDown
 				}
-				return &hooktest.Counter{Process: p.process, Unmarked: w.unmarked, Enter: func(context.Context, *hook.Event) (*hook.Mailbox, error) {
-					return &hook.Mailbox{Room: "lab", Agent: p.name, As: func(n mail.Name) (hook.Service, error) {
-						return &callerRoom{w.as(n), w, p}, nil
+				return &hooktest.Counter{Process: p.process, Unmarked: w.unmarked,
+					Enter: func(context.Context, *hook.Event) (*hook.Mailbox, error) {
+						return &hook.Mailbox{Room: "lab", Agent: p.name, As: func(n mail.Name) (hook.Service, error) {
+							return &callerRoom{w.as(n), w, p}, nil
+						}}, nil
 					}}, nil
-				}}, nil
 			},
 		}
 		if w.shut {

@@ -32,7 +32,8 @@ func (o *office) doors(name mail.RoomName) *wake.Doors {
 	return wake.NewDoors(entries...)
 }
 
-// ladder returns the doors of an agent in the order in which they are tried: those of its session, then of the configured ones those that lead anywhere.
+// ladder returns the doors of an agent in the order in which they are tried: those of its session, then of the
+// configured ones those that lead anywhere.
 func (o *office) ladder(room mail.RoomName, agent mail.Name, configured []wake.Waker) []wake.Waker {
 	out := o.sessionDoors(room, agent)
 	for _, w := range configured {
@@ -76,22 +77,26 @@ func (o *office) meet(room mail.RoomName, agent mail.Name, t *mail.Turn, a *mail
 		o.lines.End(room, agent, t.Session)
 	case a != nil:
 		o.sessions.Put(wake.Session{
-			Room: room, Agent: agent, Client: t.Client, ID: t.Session, Dir: a.Dir, Version: a.Version, Process: t.Process, Mode: a.Mode,
+			Room: room, Agent: agent, Client: t.Client, ID: t.Session, Dir: a.Dir, Version: a.Version,
+			Process: t.Process, Mode: a.Mode,
 			Socket: wake.NewSecret(a.Socket), Token: wake.NewSecret(a.Token), Tmux: a.Tmux, Pane: a.Pane,
 		})
 	}
 }
 
-// wakers turns what the configuration says of one agent into doors, in the order in which they are tried: keystrokes come last.
+// wakers turns what the configuration says of one agent into doors, in the order in which they are tried: keystrokes
+// come last.
 func (o *office) wakers(w *config.Wake) (out []wake.Waker) {
 	limit := time.Duration(w.Timeout)
 	if w.OpenCode != "" {
-		out = append(out, &wake.OpenCode{Server: w.OpenCode, Password: wake.NewSecret(string(w.Password)), Timeout: limit})
+		out = append(out, &wake.OpenCode{Server: w.OpenCode, Password: wake.NewSecret(string(w.Password)),
+			Timeout: limit})
 	}
 	if len(w.Exec) > 0 {
 		// What a command inside an agent's session started, the post office perhaps, must not pass that session on.
 		out = append(out, &wake.Exec{
-			Argv: w.Exec, Env: WithoutAgent(os.Environ()), Dir: string(o.cfg.Home), Home: string(o.cfg.Home), Timeout: limit, Log: o.log,
+			Argv: w.Exec, Env: WithoutAgent(os.Environ()), Dir: string(o.cfg.Home), Home: string(o.cfg.Home),
+			Timeout: limit, Log: o.log,
 			Gone: w.When == config.WhenGone, Sessions: &o.sessions,
 		})
 	}

@@ -33,7 +33,8 @@ func TestP8_WakesAcrossRestart(t *testing.T) {
 	defer hook.Close()
 	cfg := testConfig(t)
 	cfg.RoomIdle = config.Duration(10 * time.Millisecond)
-	cfg.Room.Wake = map[string]config.Wake{"orchestrator": {Webhook: hook.URL, Secret: []byte("a secret of twenty-four b")}}
+	cfg.Room.Wake = map[string]config.Wake{"orchestrator": {Webhook: hook.URL,
+		Secret: []byte("a secret of twenty-four b")}}
 
 	r := start(t, Options{Config: cfg})
 	has := func(line string) func() bool {
@@ -49,12 +50,14 @@ func TestP8_WakesAcrossRestart(t *testing.T) {
 		}
 	}
 	eventually(t, "a room in which nobody is to be woken is closed", has("pennypost_rooms_open 0"))
-	sent, err := r.room(t, "a", "bob").Send(t.Context(), mail.Draft{To: []string{"orchestrator"}, Type: "task-done", Body: "x"})
+	sent, err := r.room(t, "a", "bob").Send(t.Context(), mail.Draft{To: []string{"orchestrator"}, Type: "task-done",
+		Body: "x"})
 	if err != nil || sent.Recipients[0].Wake != "webhook" {
 		t.Fatalf("Send = %+v, %v, want that lead is woken by webhook", sent, err)
 	}
 	eventually(t, "the webhook is asked", func() bool { return asked.Load() >= 2 })
-	if !has("pennypost_outstanding_wakes 1")() || !has("pennypost_rooms_open 1")() || has("pennypost_failed_rings_total 0")() {
+	if !has("pennypost_outstanding_wakes 1")() || !has("pennypost_rooms_open 1")() ||
+		has("pennypost_failed_rings_total 0")() {
 		_, body := r.get(t, "/metrics", r.token)
 		t.Errorf("while it fails:\n%s", body)
 	}
@@ -63,7 +66,9 @@ func TestP8_WakesAcrossRestart(t *testing.T) {
 	status.Store(http.StatusNoContent)
 	before := asked.Load()
 	r = start(t, Options{Config: cfg})
-	eventually(t, "the webhook is asked after the restart, though nobody comes to the room", func() bool { return asked.Load() > before })
+	eventually(t, "the webhook is asked after the restart, though nobody comes to the room", func() bool {
+		return asked.Load() > before
+	})
 	lead := r.room(t, "a", "lead")
 	eventually(t, "the message is notified", func() bool {
 		it, err := lead.Message(t.Context(), sent.ID)

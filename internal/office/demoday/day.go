@@ -44,8 +44,8 @@ const seed = 1855
 // settings keep retention away from what is older than a week, which the newcomer shall see too.
 const settings = "# The post office of a demonstration.\n[room.retention]\nage = \"60d\"\n"
 
-// Write writes the day that has just come to its end at now into the data directory home, where no post office may run. The directory must
-// not have the day's rooms yet. The same now and home make the same files.
+// Write writes the day that has just come to its end at now into the data directory home, where no post office may
+// run. The directory must not have the day's rooms yet. The same now and home make the same files.
 func Write(ctx context.Context, home config.Home, now time.Time) (Day, error) {
 	if err := home.Create(); err != nil {
 		return Day{}, err
@@ -55,7 +55,8 @@ func Write(ctx context.Context, home config.Home, now time.Time) (Day, error) {
 			return Day{}, err
 		}
 	}
-	d := Day{Workspace: filepath.Join(string(home), "workspaces", string(Lighthouse)), Ended: now, Began: morning(now), IDs: make(map[string]mail.ID)}
+	d := Day{Workspace: filepath.Join(string(home), "workspaces", string(Lighthouse)), Ended: now, Began: morning(now),
+		IDs: make(map[string]mail.ID)}
 	if err := writeWorkspace(d.Workspace); err != nil {
 		return d, err
 	}
@@ -85,7 +86,8 @@ func morning(now time.Time) time.Time {
 	return now.Add(opens - closes)
 }
 
-// today is the date that the stories count from: that of the day's end or, if the day would begin before the one before it is over, an earlier one.
+// today is the date that the stories count from: that of the day's end or, if the day would begin before the one
+// before it is over, an earlier one.
 func (d *Day) today() time.Time {
 	const evening = 18*time.Hour + 15*time.Minute // when everybody has left
 	date := midnight(d.Ended)
@@ -99,7 +101,8 @@ func midnight(t time.Time) time.Time {
 	return time.Date(t.Year(), t.Month(), t.Day(), 0, 0, 0, 0, t.Location())
 }
 
-// time returns when a step takes place. The day itself is stretched or squeezed to what there is of it; the days before are as they were told.
+// time returns when a step takes place. The day itself is stretched or squeezed to what there is of it; the days
+// before are as they were told.
 func (d *Day) time(st *step) time.Time {
 	if st.day < 0 {
 		return d.today().AddDate(0, 0, st.day).Add(st.clock)
@@ -112,7 +115,8 @@ func (d *Day) time(st *step) time.Time {
 func (d *Day) tell(ctx context.Context, home config.Home, room mail.RoomName, script string) error {
 	dir := filepath.Join(home.Rooms(), string(room))
 	if _, err := os.Stat(dir); err == nil {
-		return mail.Errorf(mail.Conflict, "%s is there already, and was left as it is. Name a directory that does not exist", dir)
+		return mail.Errorf(mail.Conflict,
+			"%s is there already, and was left as it is. Name a directory that does not exist", dir)
 	}
 	s, err := d.play(ctx, room, script)
 	if err != nil {
@@ -140,7 +144,8 @@ func (d *Day) play(ctx context.Context, room mail.RoomName, script string) (*sta
 		s.at(d.time(&st), func(ctx context.Context) error { return s.perform(ctx, st) })
 	}
 	if room == Lighthouse {
-		_, err = s.user.AddWorkspace(ctx, mail.Workspace{ID: "docs-writer", Label: "Lighthouse handbook", Dir: d.Workspace})
+		_, err = s.user.AddWorkspace(ctx, mail.Workspace{ID: "docs-writer", Label: "Lighthouse handbook",
+			Dir: d.Workspace})
 	}
 	if err == nil {
 		err = s.play(ctx, d.Ended)

@@ -73,7 +73,8 @@ func events(t *testing.T, r *mailroom.Room) []mail.Event {
 
 // TestDay writes the day at several times of it, and looks whether every page has something to show.
 func TestDay(t *testing.T) {
-	for _, clock := range []string{"2026-05-13T16:20:00Z", "2026-05-13T23:55:00Z", "2026-05-11T10:05:00Z", "2026-05-13T08:39:00Z", "2026-03-01T02:30:00Z", "2026-01-01T12:41:00Z"} {
+	for _, clock := range []string{"2026-05-13T16:20:00Z", "2026-05-13T23:55:00Z", "2026-05-11T10:05:00Z",
+		"2026-05-13T08:39:00Z", "2026-03-01T02:30:00Z", "2026-01-01T12:41:00Z"} {
 		t.Run(clock, func(t *testing.T) {
 			now, err := time.Parse(time.RFC3339, clock)
 			if err != nil {
@@ -198,7 +199,8 @@ func checkCast(t *testing.T, r *mailroom.Room) {
 			t.Errorf("%s has no door that worked", a.Name)
 		}
 	}
-	want := map[mail.Name]mail.State{"orchestrator": mail.Idle, "builder-1": mail.Working, "builder-2": mail.Frozen, "reviewer": mail.Gone, "docs-writer": mail.Idle}
+	want := map[mail.Name]mail.State{"orchestrator": mail.Idle, "builder-1": mail.Working, "builder-2": mail.Frozen,
+		"reviewer": mail.Gone, "docs-writer": mail.Idle}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("agents (-want +got):\n%s", diff)
 	}
@@ -421,7 +423,8 @@ func checkReply(t *testing.T, user mail.Service, m *mail.Message, unanswered mai
 	}
 }
 
-// stayAway retires an agent, which must not come back of itself. An answer by another one shows that time enough went by.
+// stayAway retires an agent, which must not come back of itself. An answer by another one shows that time enough went
+// by.
 func stayAway(t *testing.T, user mail.Service, w mail.Watch) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
@@ -429,7 +432,8 @@ func stayAway(t *testing.T, user mail.Service, w mail.Watch) {
 	if err := user.Retire(ctx, "docs-writer"); err != nil {
 		t.Fatal(err)
 	}
-	sent, err := user.Send(ctx, mail.Draft{To: mail.Recipients{"orchestrator"}, Type: "question", Body: "Who is there?"})
+	sent, err := user.Send(ctx, mail.Draft{To: mail.Recipients{"orchestrator"}, Type: "question",
+		Body: "Who is there?"})
 	if err != nil {
 		t.Fatal(err)
 	}

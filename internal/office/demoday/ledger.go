@@ -8,8 +8,8 @@ import (
 	"pennypost/internal/room/journal"
 )
 
-// ledger is the journal of a story while it is played. It goes to the disk as a whole when that is done, because a newcomer should not wait for a
-// thousand syncs.
+// ledger is the journal of a story while it is played. It goes to the disk as a whole when that is done, because a
+// newcomer should not wait for a thousand syncs.
 type ledger struct {
 	mu     sync.Mutex
 	events []mail.Event

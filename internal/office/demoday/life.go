@@ -14,8 +14,8 @@ import (
 	"pennypost/internal/mail"
 )
 
-// Life goes on where the day ended: its agents that are there work on, a message at a time, and take note of what the person writes to them. They
-// are clients of a post office that runs, through the doors that agents have.
+// Life goes on where the day ended: its agents that are there work on, a message at a time, and take note of what the
+// person writes to them. They are clients of a post office that runs, through the doors that agents have.
 type Life struct {
 	Office mail.Office
 	Dir    string        // where their sessions listen; the paths of sockets must be short
@@ -30,10 +30,12 @@ type seat struct {
 
 // there are the agents that are there when the day ends.
 func there() []seat {
-	return []seat{{Lighthouse, "orchestrator"}, {Lighthouse, "builder-1"}, {Lighthouse, "docs-writer"}, {Almanac, "小克"}, {Almanac, "מוריה"}}
+	return []seat{{Lighthouse, "orchestrator"}, {Lighthouse, "builder-1"}, {Lighthouse, "docs-writer"},
+		{Almanac, "小克"}, {Almanac, "מוריה"}}
 }
 
-// Run lives until ctx ends. The work comes to an end of its own, after about half an hour; the agents stay, and answer.
+// Run lives until ctx ends. The work comes to an end of its own, after about half an hour; the agents stay, and
+// answer.
 func (l *Life) Run(ctx context.Context) error {
 	ctx, cancel := context.WithCancel(ctx)
 	var running sync.WaitGroup
@@ -110,7 +112,8 @@ type promise struct {
 
 // resident finds out how the day left an agent, and goes on with its session.
 func (l *Life) resident(ctx context.Context, at seat, socket string) (*resident, error) {
-	r := &resident{name: at.name, think: min(time.Second, l.pace()/30), rung: make(chan struct{}, 1), moves: make(chan move)}
+	r := &resident{name: at.name, think: min(time.Second, l.pace()/30), rung: make(chan struct{}, 1),
+		moves: make(chan move)}
 	var err error
 	if r.svc, err = l.Office.Room(ctx, at.room, at.name); err != nil {
 		return nil, err
@@ -204,8 +207,8 @@ func (r *resident) wake(ctx context.Context) error {
 	return err
 }
 
-// lookUp is what happens between two tools of an agent that works, and now and then with one that does not: a sign of life, and a look into the
-// mailbox.
+// lookUp is what happens between two tools of an agent that works, and now and then with one that does not: a sign of
+// life, and a look into the mailbox.
 func (r *resident) lookUp(ctx context.Context) error {
 	if here, err := r.beat(ctx); !here {
 		return err
@@ -277,7 +280,8 @@ func (r *resident) reply(ctx context.Context, it *mail.Item) error {
 		if d.Agent == r.name {
 			break
 		}
-		if k := d.Address.Kind(); (k == mail.ToTag || k == mail.ToEveryone) && slices.ContainsFunc(there(), func(s seat) bool { return s.name == d.Agent }) {
+		if k := d.Address.Kind(); (k == mail.ToTag || k == mail.ToEveryone) &&
+			slices.ContainsFunc(there(), func(s seat) bool { return s.name == d.Agent }) {
 			return nil
 		}
 	}
@@ -333,7 +337,8 @@ func (r *resident) move(ctx context.Context, m move) error {
 	return r.settle(ctx, m.task)
 }
 
-// settle notes what the agent works at from now on, if that has changed, and ends the turn of one that works at nothing.
+// settle notes what the agent works at from now on, if that has changed, and ends the turn of one that works at
+// nothing.
 func (r *resident) settle(ctx context.Context, task *string) error {
 	if task != nil {
 		if _, err := r.svc.Register(ctx, mail.Presence{Task: task}); err != nil {

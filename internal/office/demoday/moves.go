@@ -21,7 +21,8 @@ type move struct {
 func volumes() []struct{ letter, where, oddity string } {
 	return []struct{ letter, where, oddity string }{
 		{"C", "the Skagerrak", "A light on a moored ship: it has a position, and on Sundays another one."},
-		{"D", "the Channel", "`Mo(U)` stands for *you are standing into danger*. Somebody chose that letter with care."},
+		{"D", "the Channel",
+			"`Mo(U)` stands for *you are standing into danger*. Somebody chose that letter with care."},
 		{"E", "the Bay of Biscay", "Cordouan is older than the table that lists it, by some three hundred years."},
 		{"F", "the Gulf of Finland", "Names in three languages, and the three do not always mean the same rock."},
 		{"G", "the Adriatic", "*Fl W 3s (fishing)*: lit when the boats are out, and nobody notes when that is."},
@@ -33,7 +34,8 @@ func volumes() []struct{ letter, where, oddity string } {
 func moves() []move {
 	chance := rand.New(rand.NewPCG(seed, 2))
 	say := func(who mail.Name, to string, kind mail.Type, as, re, subject, body string) move {
-		return move{who: who, as: as, re: re, draft: mail.Draft{To: mail.Recipients{to}, Type: string(kind), Subject: subject, Body: body, Issue: "LH-24"}}
+		return move{who: who, as: as, re: re, draft: mail.Draft{To: mail.Recipients{to}, Type: string(kind),
+			Subject: subject, Body: body, Issue: "LH-24"}}
 	}
 	with := func(m move, task string) move {
 		m.task = &task
@@ -42,8 +44,10 @@ func moves() []move {
 	const boss, builder, writer = mail.Orchestrator, mail.Name("builder-1"), mail.Name("docs-writer")
 	out := []move{
 		say(builder, string(boss), mail.Status, "", "", "35 of 38", "Fog signals have a kind of their own now."),
-		say(writer, "concern:feed", mail.Status, "", "", "", "The page on fog signals has its first sentence: *a horn is not a light*."),
-		with(say(builder, string(boss), mail.TaskDone, "done", "", "The notes of volume B are read", "38 of 38. What overlaps is untouched, as agreed."), ""),
+		say(writer, "concern:feed", mail.Status, "", "", "",
+			"The page on fog signals has its first sentence: *a horn is not a light*."),
+		with(say(builder, string(boss), mail.TaskDone, "done", "", "The notes of volume B are read",
+			"38 of 38. What overlaps is untouched, as agreed."), ""),
 	}
 	for i, v := range volumes() {
 		volume := "Volume " + v.letter
@@ -51,15 +55,25 @@ func moves() []move {
 		half, left := all/3+chance.IntN(all/4), 20+chance.IntN(60)
 		issue := fmt.Sprintf("LH-%d", 30+i)
 		round := []move{
-			say(boss, string(builder), mail.TaskAssigned, "task", "done", volume+": "+v.where, "As with volume B: run it, sort what is left over by reason, and leave overlaps alone."),
-			with(say(builder, string(boss), mail.Status, "half", "task", "", fmt.Sprintf("On it. %d entries in %s.", all, v.where)), volume),
-			say(builder, string(boss), mail.Status, "half", "half", fmt.Sprintf("%s: %d of %d", volume, half, all), "No new kinds of notes so far."),
+			say(boss, string(builder), mail.TaskAssigned, "task", "done", volume+": "+v.where,
+				"As with volume B: run it, sort what is left over by reason, and leave overlaps alone."),
+			with(say(builder, string(boss), mail.Status, "half", "task", "",
+				fmt.Sprintf("On it. %d entries in %s.", all, v.where)), volume),
+			say(builder, string(boss), mail.Status, "half", "half", fmt.Sprintf("%s: %d of %d", volume, half, all),
+				"No new kinds of notes so far."),
 			say(builder, "concern:parser", mail.Status, "", "", "", v.oddity),
-			say(writer, string(builder), mail.Question, "ask", "", "A word on "+v.where+"?", "For the handbook: which light of "+volume+" would you show to somebody who has never seen a table of lights?"),
-			say(builder, string(writer), mail.Answer, "", "ask", "", "The first one that the parser refused. It shows what a table is *for*."),
-			with(say(builder, string(boss), mail.TaskDone, "done", "half", fmt.Sprintf("%s is read: %d of %d", volume, all-left, all),
-				fmt.Sprintf("What is left over:\n\n| reason | entries |\n|---|---:|\n| overlapping sectors | %d |\n| bracketed notes | %d |", left/2, left-left/2)), ""),
-			say(boss, string(mail.User), mail.Status, "", "done", fmt.Sprintf("%s is in: %.1f %%", volume, 100*float64(all-left)/float64(all)), "Kept word for word: "+fmt.Sprint(left)+" entries of "+v.where+"."),
+			say(writer, string(builder), mail.Question, "ask", "", "A word on "+v.where+"?",
+				"For the handbook: which light of "+volume+
+					" would you show to somebody who has never seen a table of lights?"),
+			say(builder, string(writer), mail.Answer, "", "ask", "",
+				"The first one that the parser refused. It shows what a table is *for*."),
+			with(say(builder, string(boss), mail.TaskDone, "done", "half",
+				fmt.Sprintf("%s is read: %d of %d", volume, all-left, all),
+				fmt.Sprintf("What is left over:\n\n| reason | entries |\n|---|---:|\n| overlapping sectors | %d "+
+					"|\n| bracketed notes | %d |", left/2, left-left/2)), ""),
+			say(boss, string(mail.User), mail.Status, "", "done",
+				fmt.Sprintf("%s is in: %.1f %%", volume, 100*float64(all-left)/float64(all)), "Kept word for word: "+
+					fmt.Sprint(left)+" entries of "+v.where+"."),
 			say(writer, string(boss), mail.Status, "", "", "", "The handbook counts "+volume+" now."),
 		}
 		for j := range round {
@@ -67,7 +81,8 @@ func moves() []move {
 		}
 		out = append(out, round...)
 	}
-	return append(out, say(boss, string(mail.User), mail.TaskDone, "", "", "That is all for today", "Volumes A to H are read. What waits, waits for you; nothing moves by itself from here."))
+	return append(out, say(boss, string(mail.User), mail.TaskDone, "", "", "That is all for today",
+		"Volumes A to H are read. What waits, waits for you; nothing moves by itself from here."))
 }
 
 // replies are what an agent says to the person who wrote m: at once, and after a while if that was promised.
@@ -81,11 +96,13 @@ func replies(m *mail.Message) (now mail.Draft, later *mail.Draft) {
 		now.Subject, now.Body = "Understood", "> "+gist(m)+"\n\nThat settles it, thank you. I go on from there."
 	case mail.Question:
 		now.Type, now.Subject = string(mail.Answer), "My guess"
-		now.Body = "I am an agent of a demonstration, so I know little. But I read your question, and this answer is as real as any: it went through your post office, door and all."
+		now.Body = "I am an agent of a demonstration, so I know little. But I read your question, and this answer " +
+			"is as real as any: it went through your post office, door and all."
 	case mail.TaskAssigned, mail.ReviewRequest:
 		now.Subject, now.Body = "On it", "> "+gist(m)+"\n\nI tell you when it is done."
 		done := now
-		done.Type, done.Subject, done.Body = string(mail.TaskDone), "Done", "> "+gist(m)+"\n\nThis is done, as far as a demonstration does things."
+		done.Type, done.Subject, done.Body = string(mail.TaskDone), "Done", "> "+gist(m)+
+			"\n\nThis is done, as far as a demonstration does things."
 		later = &done
 	case mail.Cancel:
 		now.Subject, now.Body = "Stopped", "I have stopped. Nothing was half done."

@@ -134,7 +134,9 @@ func (p *player) ring(ctx context.Context, id mail.ID) error {
 	if !p.awake || p.working {
 		return nil
 	}
-	_, err := p.stage.room.Note(ctx, []mail.Receipt{{Message: id, Reader: mail.AgentAddress(p.name), Mark: mail.MarkNotified, Door: doorOf(p.name)}})
+	_, err := p.stage.room.Note(ctx,
+		[]mail.Receipt{{Message: id, Reader: mail.AgentAddress(p.name), Mark: mail.MarkNotified,
+			Door: doorOf(p.name)}})
 	p.stage.at(p.stage.between(time.Second, 3*time.Second), func(ctx context.Context) error {
 		if !p.awake {
 			return nil
@@ -156,7 +158,8 @@ func (p *player) useTool(ctx context.Context) error {
 	return p.show(ctx, brief.Items)
 }
 
-// finish ends the turn when its time has come and no mail keeps it going. Before that the agent looks for what wakes nobody.
+// finish ends the turn when its time has come and no mail keeps it going. Before that the agent looks for what wakes
+// nobody.
 func (p *player) finish(ctx context.Context) error {
 	if !p.awake || !p.working {
 		return nil

@@ -10,7 +10,8 @@ import (
 	"pennypost/internal/mail"
 )
 
-// step is one thing that somebody does in a story. In a script it is a line, which for mail is followed by subject, empty line and body:
+// step is one thing that somebody does in a story. In a script it is a line, which for mail is followed by subject,
+// empty line and body:
 //
 //	@@ [-DAYS] HH:MM WHO[,WHO] VERB [WORD...]
 //	@@ [-DAYS] HH:MM WHO > ADDRESS[,ADDRESS] TYPE [KEY=VALUE...] [FLAG...]

@@ -13,8 +13,8 @@ import (
 	"pennypost/internal/room/mailroom"
 )
 
-// stage is where a story is played: a room whose clock is the story's. Scripts say who sends what; that mail is announced, handed over and read
-// follows from it, as it does in life, a little later.
+// stage is where a story is played: a room whose clock is the story's. Scripts say who sends what; that mail is
+// announced, handed over and read follows from it, as it does in life, a little later.
 type stage struct {
 	ledger *ledger
 	room   *mailroom.Room
@@ -35,7 +35,8 @@ type event struct {
 
 // newStage opens an empty room at a time. The same seed makes the same story.
 func newStage(ctx context.Context, name mail.RoomName, at time.Time, seed uint64) (*stage, error) {
-	s := &stage{ledger: newLedger(), rand: rand.New(rand.NewPCG(seed, seed)), labels: make(map[string]mail.ID), cast: make(map[mail.Name]*player), now: at}
+	s := &stage{ledger: newLedger(), rand: rand.New(rand.NewPCG(seed, seed)), labels: make(map[string]mail.ID),
+		cast: make(map[mail.Name]*player), now: at}
 	var err error
 	s.room, err = mailroom.Open(ctx, name, s.ledger, mailroom.Options{
 		Now: func() time.Time { return s.now }, NewID: s.newID,
@@ -172,7 +173,8 @@ func readFirst(ctx context.Context, svc mail.Service, who mail.Name, id mail.ID)
 			continue
 		}
 		if who != mail.User && d.State != mail.Presented {
-			if _, err := svc.Mark(ctx, mail.Marking{IDs: []mail.ID{id}, Mark: mail.MarkPresented, Door: mail.HookDoor}); err != nil {
+			if _, err := svc.Mark(ctx, mail.Marking{IDs: []mail.ID{id}, Mark: mail.MarkPresented,
+				Door: mail.HookDoor}); err != nil {
 				return err
 			}
 		}
@@ -196,6 +198,8 @@ func (s *stage) arrived(id mail.ID, d *mail.Delivery, unread bool) {
 	case p.working:
 		s.at(s.between(8*time.Second, 50*time.Second), p.useTool)
 	case d.Wake != mail.WakeNone:
-		s.at(s.between(500*time.Millisecond, 3*time.Second), func(ctx context.Context) error { return p.ring(ctx, id) })
+		s.at(s.between(500*time.Millisecond, 3*time.Second), func(ctx context.Context) error {
+			return p.ring(ctx, id)
+		})
 	}
 }

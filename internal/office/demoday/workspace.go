@@ -16,7 +16,8 @@ import (
 //go:embed story/workspace.txtar
 var workspace []byte
 
-// writeWorkspace writes the directory in which docs-writer works. One of the documents that its mail names is not in it: it was moved.
+// writeWorkspace writes the directory in which docs-writer works. One of the documents that its mail names is not in
+// it: it was moved.
 func writeWorkspace(dir string) error {
 	picture, err := tide()
 	if err != nil {
@@ -38,7 +39,8 @@ func writeWorkspace(dir string) error {
 func tide() ([]byte, error) {
 	const width, height, mean = 720, 240, 128
 	img := image.NewNRGBA(image.Rect(0, 0, width, height))
-	sky, sea, line := color.NRGBA{0xf4, 0xf7, 0xfa, 0xff}, color.NRGBA{0x2f, 0x6f, 0x9f, 0xff}, color.NRGBA{0xc0, 0x39, 0x2b, 0xff}
+	sky, sea, line := color.NRGBA{0xf4, 0xf7, 0xfa, 0xff}, color.NRGBA{0x2f, 0x6f, 0x9f, 0xff}, color.NRGBA{0xc0, 0x39,
+		0x2b, 0xff}
 	for x := range width {
 		hour := 24 * float64(x) / width
 		level := mean - int(70*math.Cos(2*math.Pi*(hour-3.2)/12.42)+14*math.Cos(2*math.Pi*(hour-7)/24))

@@ -1,8 +1,8 @@
 // Package dialect says what a foreign protocol consists of.
 //
-// A Dialect is data and functions: MCP tools by the names that the protocol gives them, the files that it keeps, the verbs and
-// the routes that its people know. Each is written once against mail.Service; who calls, where files lie and what the time is
-// are given. A peculiarity of a protocol is a field here, never a question after its name elsewhere.
+// A Dialect is data and functions: MCP tools by the names that the protocol gives them, the files that it keeps, the
+// verbs and the routes that its people know. Each is written once against mail.Service; who calls, where files lie and
+// what the time is are given. A peculiarity of a protocol is a field here, never a question after its name elsewhere.
 //
 // Every dialect has the same files: doc.go (what it is, the version that was observed, where we differ), wire.go (its
 // formats; translation is pure), tools.go, files.go, verbs.go, rules.go, as far as each exists.
@@ -24,8 +24,8 @@ type Dialect struct {
 
 	// Endpoints are where its MCP tools are served over HTTP. The first is what "pennypost mcp --dialect" serves.
 	Endpoints []Endpoint
-	// Identify finds out as whom "pennypost mcp --dialect" and the verbs act when the command does not say it, by the protocol's own
-	// means. svc is the room as the user sees it. "" means: as usual. Nil: it has no such means.
+	// Identify finds out as whom "pennypost mcp --dialect" and the verbs act when the command does not say it, by the
+	// protocol's own means. svc is the room as the user sees it. "" means: as usual. Nil: it has no such means.
 	Identify func(ctx context.Context, svc mail.Service, getenv func(string) string) (mail.Name, error)
 
 	// SharedNames says that a name is a mailbox and no session: several processes may act under one at a time.
@@ -40,10 +40,11 @@ type Dialect struct {
 	Files func(FilesOptions) (Files, error)
 	// Where says, in half a line of help, which directory a bridge wants.
 	Where string
-	// Vanishes says that the directory is removed when its owner is done with it: that is the end of the mailbox, and no fault.
+	// Vanishes says that the directory is removed when its owner is done with it: that is the end of the mailbox, and
+	// no fault.
 	Vanishes bool
-	// InProject says that its people expect its files in the directory in which they work: its verbs and its stdio server add the
-	// bridge to the project's directory if the room has none of this dialect.
+	// InProject says that its people expect its files in the directory in which they work: its verbs and its stdio
+	// server add the bridge to the project's directory if the room has none of this dialect.
 	InProject bool
 
 	Verbs []Verb // "pennypost NAME WORDS…"
@@ -56,7 +57,8 @@ type Dialect struct {
 type Endpoint struct {
 	// Path is the HTTP path. If it holds {agent}, only the agent of that name is let in.
 	Path string
-	// Known returns why an agent is not let in; NotFound is answered with status 404. Nil: whoever has a credential may come.
+	// Known returns why an agent is not let in; NotFound is answered with status 404. Nil: whoever has a credential
+	// may come.
 	Known        func(ctx context.Context, svc mail.Service, agent mail.Name) error
 	Instructions string
 	Tools        []Tool
@@ -72,8 +74,8 @@ type Tool struct {
 	ReadOnly    bool   // it changes nothing
 	Idempotent  bool
 	Destructive bool
-	// Run answers with a value that is encoded as JSON (fence.JSON) and is the text of the answer. It has to keep to fence.Budget. An error is told
-	// to the model by its public message.
+	// Run answers with a value that is encoded as JSON (fence.JSON) and is the text of the answer. It has to keep to
+	// fence.Budget. An error is told to the model by its public message.
 	Run func(ctx context.Context, c *Call) (any, error)
 }
 
@@ -111,10 +113,10 @@ type Route struct {
 
 // Files is a foreign mailbox on disk, open. One goroutine at a time uses it.
 type Files interface {
-	// Read returns what others have changed in the files since the last Read; the first time everything that stands there.
-	// Nothing is lost if what it returned is not taken because the process dies: another process's first Read returns it again.
-	// Messages that the room knows may be among it: they are recognised by their ids. What cannot be understood is left where it
-	// stands and counted.
+	// Read returns what others have changed in the files since the last Read; the first time everything that stands
+	// there. Nothing is lost if what it returned is not taken because the process dies: another process's first Read
+	// returns it again. Messages that the room knows may be among it: they are recognised by their ids. What cannot be
+	// understood is left where it stands and counted.
 	Read(ctx context.Context) (News, error)
 	// Write brings changes of the room into the files, in order, and returns when they are durable there. What the
 	// files say already, because it came from there or was written before a crash, is not written again; what the
@@ -148,13 +150,15 @@ type FilesOptions struct {
 // Change is an event of the room that may have to go into the files.
 type Change struct {
 	mail.Event
-	// Item is the message that a message or receipt event is about, as it stands now: its deliveries are in it. Nil if it is gone.
+	// Item is the message that a message or receipt event is about, as it stands now: its deliveries are in it. Nil if
+	// it is gone.
 	Item *mail.Item
 }
 
 // News is what others have put into the files.
 type News struct {
-	// Items are messages with their own ids and times, as Import takes them. Those whose id the room knows are skipped.
+	// Items are messages with their own ids and times, as Import takes them. Those whose id the room knows are
+	// skipped.
 	Items []mail.Item
 	// Receipts are marks by readers, on messages of Items or of the room. Marks that change nothing are skipped.
 	Receipts []mail.Receipt
@@ -164,7 +168,8 @@ type News struct {
 	Retired []mail.Name
 	// Erased are messages that were deleted for good.
 	Erased []mail.ID
-	// Rejected is how many pieces of the files cannot be understood, all together, and Notice what the person should know of that.
+	// Rejected is how many pieces of the files cannot be understood, all together, and Notice what the person should
+	// know of that.
 	Rejected int
 	Notice   string
 	// Trouble is what keeps a part of the files, and only that, from being written, "" if nothing does.

@@ -15,5 +15,6 @@ func Find(all []Dialect, name string) (*Dialect, error) {
 		}
 		names = append(names, all[i].Name)
 	}
-	return nil, mail.Errorf(mail.NotFound, "there is no dialect %q; the dialects are %s", name, strings.Join(names, ", "))
+	return nil, mail.Errorf(mail.NotFound, "there is no dialect %q; the dialects are %s", name,
+		strings.Join(names, ", "))
 }

@@ -52,8 +52,8 @@ type Invocation struct {
 
 	Stdin          io.Reader
 	Stdout, Stderr io.Writer
-	// Fenced is standard output for what package fence has rendered. What an agent gets by Stdout is made harmless on its
-	// way, fences too.
+	// Fenced is standard output for what package fence has rendered. What an agent gets by Stdout is made harmless on
+	// its way, fences too.
 	Fenced  io.Writer
 	JSON    bool   // --json was given
 	Dir     string // where the command runs
@@ -61,12 +61,14 @@ type Invocation struct {
 	Getenv  func(string) string
 	Now     time.Time
 
-	// Caller is as whom the command speaks: --as, $PENNYPOST_AGENT, what Identify found, else the user. It is an error if an agent's
-	// process would be the user.
+	// Caller is as whom the command speaks: --as, $PENNYPOST_AGENT, what Identify found, else the user. It is an error
+	// if an agent's process would be the user.
 	Caller func(ctx context.Context) (mail.Name, error)
-	// As returns the room as name sees it, starting the post office if it does not run. The user is refused to an agent's process.
+	// As returns the room as name sees it, starting the post office if it does not run. The user is refused to an
+	// agent's process.
 	As func(ctx context.Context, name mail.Name) (mail.Service, error)
-	// Bridge adds a bridge of this dialect to a directory, if the room has none there, and returns how it fares. Only the user may.
+	// Bridge adds a bridge of this dialect to a directory, if the room has none there, and returns how it fares. Only
+	// the user may.
 	Bridge func(ctx context.Context, dir string, mode mail.BridgeMode) (mail.BridgeStatus, error)
 }
 

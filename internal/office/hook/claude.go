@@ -4,10 +4,11 @@ import (
 	"pennypost/internal/mail"
 )
 
-// claude is Claude Code. Its hooks are documented at code.claude.com/docs/en/hooks; the types are those of its agent SDK 0.3.329 (Claude Code 2.1.329).
+// claude is Claude Code. Its hooks are documented at code.claude.com/docs/en/hooks; the types are those of its agent
+// SDK 0.3.329 (Claude Code 2.1.329).
 //
-// A turn is kept going by a decision and not by additionalContext, which looks nicer, because versions that do not know the latter would
-// swallow the mail. The client lets eight such decisions pass in a row; we make three.
+// A turn is kept going by a decision and not by additionalContext, which looks nicer, because versions that do not
+// know the latter would swallow the mail. The client lets eight such decisions pass in a row; we make three.
 func claude() Client {
 	return Client{Name: "claude", dirVar: "CLAUDE_PROJECT_DIR", read: readClaude, answer: answerClaude}
 }

@@ -57,8 +57,8 @@ func FindClient(name string) (Client, bool) {
 	return Client{}, false
 }
 
-// ProjectDir returns the project's directory as a client tells its hooks and servers in their environment, "" if it does not. The working
-// directory may be anywhere below it.
+// ProjectDir returns the project's directory as a client tells its hooks and servers in their environment, "" if it
+// does not. The working directory may be anywhere below it.
 func ProjectDir(client string, getenv func(string) string) string {
 	if c, ok := FindClient(client); ok && c.dirVar != "" {
 		return getenv(c.dirVar)
@@ -99,6 +99,6 @@ type verdict struct {
 
 func (v verdict) String() string { return object(v) }
 
-// ourPrompt reports whether a prompt is what we said to keep a turn going, which some clients hand to their hooks again as if somebody
-// had typed it. No new turn begins with it.
+// ourPrompt reports whether a prompt is what we said to keep a turn going, which some clients hand to their hooks
+// again as if somebody had typed it. No new turn begins with it.
 func ourPrompt(in input) bool { return strings.HasPrefix(in.text("prompt"), greeting) }

@@ -23,8 +23,8 @@ type Event struct {
 	Compacted bool // the session goes on with a summary of what it was
 }
 
-// Session is what a client says of a session. Its socket and token are keys to it: they are for doors of this machine, and go into no journal
-// and no log.
+// Session is what a client says of a session. Its socket and token are keys to it: they are for doors of this machine,
+// and go into no journal and no log.
 type Session struct {
 	ID      string
 	Dir     string // the project's, as an absolute path
@@ -39,7 +39,8 @@ type Session struct {
 
 // access is what doors want to know.
 func (s *Session) access() *mail.Access {
-	return &mail.Access{Dir: s.Dir, Version: s.Version, Mode: s.Mode, Socket: s.Socket, Token: string(s.Token), Tmux: s.Tmux, Pane: s.Pane}
+	return &mail.Access{Dir: s.Dir, Version: s.Version, Mode: s.Mode, Socket: s.Socket, Token: string(s.Token),
+		Tmux: s.Tmux, Pane: s.Pane}
 }
 
 // Secret is text that does not print.
@@ -59,7 +60,8 @@ func members() []string {
 	return []string{
 		"hook_event_name", "hookEventName", "session_id", "sessionId", "conversation_id", "cwd", "workspace_roots",
 		"agent_id", "agentId", "tool_name", "toolName", "tool_input", "toolInput", "toolArgs", "command",
-		"source", "reason", "prompt", "timestamp", "notification_type", "notificationType", "teammate_name", "teammateName",
+		"source", "reason", "prompt", "timestamp", "notification_type", "notificationType", "teammate_name",
+		"teammateName",
 		"status", "recoverable", "cursor_version", "permission_mode", "permissionMode",
 	}
 }
@@ -78,8 +80,8 @@ func (in input) text(names ...string) string {
 // isFalse reports whether a member is there and false.
 func (in input) isFalse(name string) bool { return string(in[name]) == "false" }
 
-// event returns what all clients have in common. typed is the event's name as it stands in the client's configuration; what the
-// client itself says counts more.
+// event returns what all clients have in common. typed is the event's name as it stands in the client's configuration;
+// what the client itself says counts more.
 func (in input) event(client, typed string) Event {
 	e := Event{Client: client, Name: typed}
 	if name := in.text("hook_event_name", "hookEventName"); name != "" {
@@ -122,8 +124,9 @@ func (in input) command() string {
 	return ""
 }
 
-// ownTool reports whether a tool is Pennypost's own: an MCP tool of a server of that name, however the client spells it, or a single
-// command. Nobody is kept from these: it is how an agent reads the order to stop, and says that it has.
+// ownTool reports whether a tool is Pennypost's own: an MCP tool of a server of that name, however the client spells
+// it, or a single command. Nobody is kept from these: it is how an agent reads the order to stop, and says that it
+// has.
 func ownTool(name, command string) bool {
 	name = strings.ToLower(name)
 	if strings.HasPrefix(name, "pennypost") || strings.HasPrefix(name, "mcp") && strings.Contains(name, "pennypost") {

@@ -12,7 +12,8 @@ import (
 
 // What a session's shell runs speaks as the session's agent, whatever is in its name.
 func TestExport(t *testing.T) {
-	const start, vscode = `{"session_id":"s1","hook_event_name":"SessionStart"}`, `{"sessionId":"s1","hookEventName":"SessionStart","timestamp":"t"}`
+	const start, vscode = `{"session_id":"s1","hook_event_name":"SessionStart"}`,
+		`{"sessionId":"s1","hookEventName":"SessionStart","timestamp":"t"}`
 	name := mail.Name(`it's $(me) "小克" \`)
 	for _, c := range []struct {
 		in, file, set string
@@ -27,8 +28,11 @@ func TestExport(t *testing.T) {
 	} {
 		b := newFixture(t)
 		text := ""
-		p := pipe("claude", "SessionStart", strings.NewReader(c.in), func(context.Context, *hook.Event) (*hook.Mailbox, error) {
-			return &hook.Mailbox{Room: "lab", Agent: name, As: func(n mail.Name) (hook.Service, error) { return b.as(n), nil }}, nil
+		p := pipe("claude", "SessionStart", strings.NewReader(c.in), func(context.Context, *hook.Event) (*hook.Mailbox,
+			error) {
+			return &hook.Mailbox{Room: "lab", Agent: name, As: func(n mail.Name) (hook.Service, error) {
+				return b.as(n), nil
+			}}, nil
 		})
 		p.Hook.Environ = []string{"CLAUDE_ENV_FILE=" + c.file, "PENNYPOST_AGENT=" + c.set}
 		p.Append = func(path, line string) error { text += path + ":" + line; return nil }
@@ -43,7 +47,8 @@ func TestExport(t *testing.T) {
 		if err != nil || !ok {
 			t.Skip(err, text)
 		}
-		if out, err := exec.Command(sh, "-c", script+`printf %s "$PENNYPOST_AGENT"`).CombinedOutput(); err != nil || string(out) != string(name) {
+		if out, err := exec.Command(sh, "-c", script+`printf %s "$PENNYPOST_AGENT"`).CombinedOutput(); err != nil ||
+			string(out) != string(name) {
 			t.Errorf("after %q the agent is %q, %v", script, out, err)
 		}
 	}

@@ -41,7 +41,8 @@ func newFixture(t testing.TB) *fixture {
 func (b *fixture) open() {
 	b.Helper()
 	var err error
-	b.room, err = mailroom.Open(context.Background(), "lab", b.store.Open(), mailroom.Options{Limits: policy.Limits{RepeatWindow: -1, Exchanges: -1, PerMinute: -1, Depth: -1}})
+	b.room, err = mailroom.Open(context.Background(), "lab", b.store.Open(),
+		mailroom.Options{Limits: policy.Limits{RepeatWindow: -1, Exchanges: -1, PerMinute: -1, Depth: -1}})
 	b.must(err)
 }
 
@@ -79,7 +80,8 @@ func urgent(d *mail.Draft) { d.Priority = string(mail.Urgent) }
 
 // harness returns a client whose agent has this name.
 func (b *fixture) harness(c hooktest.Client, agent mail.Name, session string) *hooktest.Harness {
-	return &hooktest.Harness{Client: c, Session: session, Dir: "/srv/parser", Run: b.runner(agent, agent+"/"+mail.Name(session))}
+	return &hooktest.Harness{Client: c, Session: session, Dir: "/srv/parser",
+		Run: b.runner(agent, agent+"/"+mail.Name(session))}
 }
 
 var errDown = errors.New("no post office answers")
@@ -104,7 +106,9 @@ func (b *fixture) runner(agent mail.Name, process mail.Name) hooktest.Runner {
 						if e.Agent != "" {
 							who = e.Agent
 						}
-						return &hook.Mailbox{Room: "lab", Agent: who, As: func(n mail.Name) (hook.Service, error) { return b.as(n), nil }}, nil
+						return &hook.Mailbox{Room: "lab", Agent: who, As: func(n mail.Name) (hook.Service, error) {
+							return b.as(n), nil
+						}}, nil
 					},
 				}, nil
 			},
@@ -186,7 +190,8 @@ func (b *fixture) wantShown(h *hooktest.Harness, bodies ...string) {
 		at += i
 	}
 	if len(whole)+len(pointed) != len(bodies) {
-		b.Errorf("%s: %d messages are shown and %d pointed to, want %d:\n%s", h.Client.Name, len(whole), len(pointed), len(bodies), text)
+		b.Errorf("%s: %d messages are shown and %d pointed to, want %d:\n%s", h.Client.Name, len(whole), len(pointed),
+			len(bodies), text)
 	}
 }
 

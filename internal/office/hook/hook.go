@@ -13,7 +13,8 @@ import (
 type Mailbox struct {
 	Room  mail.RoomName
 	Agent mail.Name
-	// As returns the room as an agent sees it: as Agent, or as what Agent is called because another session bears that name.
+	// As returns the room as an agent sees it: as Agent, or as what Agent is called because another session bears that
+	// name.
 	As func(mail.Name) (Service, error)
 	// Ring waits until Agent is rung, and gives what there is to hand over to hand: once, and nil after every silence.
 	Ring func(ctx context.Context, at mail.Listener, hand func(*mail.Rung) error) error
@@ -40,8 +41,9 @@ type Call struct {
 // Marks are due once the client has taken what a hook says. Nil: none are.
 type Marks struct{ pending }
 
-// Answer tells the room what happened and returns what the hook's process is to leave behind, and what is to be marked once the client has
-// taken it. An error says why there is nothing to say; the answer is then what that client takes for silence.
+// Answer tells the room what happened and returns what the hook's process is to leave behind, and what is to be marked
+// once the client has taken it. An error says why there is nothing to say; the answer is then what that client takes
+// for silence.
 func (c *Call) Answer(ctx context.Context) (Answer, *Marks, error) {
 	client, ok := FindClient(c.Client)
 	if !ok {
@@ -91,7 +93,8 @@ func (c *Call) ask(ctx context.Context, client *Client, e *Event) (pending, erro
 		return pending{}, err
 	}
 	brief, err := svc.Turn(ctx, mail.Turn{
-		Moment: e.Moment, Session: e.Session.ID, Client: e.Client, Process: e.Session.Process, Frozen: e.Frozen, Over: e.Over, Quiet: !e.Carries,
+		Moment: e.Moment, Session: e.Session.ID, Client: e.Client, Process: e.Session.Process, Frozen: e.Frozen,
+		Over: e.Over, Quiet: !e.Carries,
 		Access: e.Session.access(),
 	})
 	if err != nil {
@@ -146,7 +149,8 @@ func (t *Marks) Write(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	for _, m := range []mail.Marking{{IDs: t.whole, Mark: mail.MarkPresented}, {IDs: t.pointed, Mark: mail.MarkNotified}} {
+	for _, m := range []mail.Marking{{IDs: t.whole, Mark: mail.MarkPresented},
+		{IDs: t.pointed, Mark: mail.MarkNotified}} {
 		if len(m.IDs) == 0 {
 			continue
 		}

@@ -15,8 +15,8 @@ import (
 
 // What happened to the users of other systems. The numbers are those of the issues in which they told of it.
 
-// claude-code#25383, #57487: mail was marked read before it was delivered, while the agent was busy, and was lost. Here nothing but the hand-over
-// marks, and nothing marks read but the agent.
+// claude-code#25383, #57487: mail was marked read before it was delivered, while the agent was busy, and was lost.
+// Here nothing but the hand-over marks, and nothing marks read but the agent.
 func TestIncident_MarkedBeforeDelivered(t *testing.T) {
 	everyClient(t, func(b *fixture, h *hooktest.Harness) {
 		h.Start("startup")
@@ -50,7 +50,8 @@ func TestIncident_BusyToIdle(t *testing.T) {
 			var d mail.Delivery
 			var sends sync.WaitGroup
 			sends.Go(func() {
-				sent, err := b.as(mail.User).Send(context.Background(), mail.Draft{To: mail.Recipients{"ann"}, Type: string(mail.Question), Body: "now"})
+				sent, err := b.as(mail.User).Send(context.Background(),
+					mail.Draft{To: mail.Recipients{"ann"}, Type: string(mail.Question), Body: "now"})
 				if err == nil {
 					d = sent.Recipients[0]
 				}
@@ -68,7 +69,8 @@ func TestIncident_BusyToIdle(t *testing.T) {
 	}
 }
 
-// agmsg#13, #677: a hook consumed mail without displaying it. Here it is shown with the next hook, or the user hears of it.
+// agmsg#13, #677: a hook consumed mail without displaying it. Here it is shown with the next hook, or the user hears
+// of it.
 func TestIncident_ConsumedWithoutDisplay(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newFixture(t)
@@ -98,7 +100,8 @@ func TestIncident_Politeness(t *testing.T) {
 	for range 5 {
 		for from, to := range map[mail.Name]string{"ann": "bob", "bob": "ann"} {
 			for _, typ := range []mail.Type{mail.Status, mail.Custom} {
-				sent, err := b.as(from).Send(context.Background(), mail.Draft{To: mail.Recipients{to}, Type: string(typ), Body: "Thank you!"})
+				sent, err := b.as(from).Send(context.Background(),
+					mail.Draft{To: mail.Recipients{to}, Type: string(typ), Body: "Thank you!"})
 				b.must(err)
 				if w := sent.Recipients[0].Wake; w != mail.WakeNone {
 					t.Errorf("a %s of thanks wakes: %s", typ, w)
@@ -114,7 +117,8 @@ func TestIncident_Politeness(t *testing.T) {
 	}
 }
 
-// claude-mem#3161: a worker that was down made an endless loop of the Stop hook. Here the turn ends in silence, and the mail waits.
+// claude-mem#3161: a worker that was down made an endless loop of the Stop hook. Here the turn ends in silence, and
+// the mail waits.
 func TestIncident_DownAtStop(t *testing.T) {
 	everyClient(t, func(b *fixture, h *hooktest.Harness) {
 		h.Start("startup")
@@ -134,8 +138,8 @@ func TestIncident_DownAtStop(t *testing.T) {
 	})
 }
 
-// claude-code#92244: the same message was delivered up to four times. Tools that run at the same time, each with its hook, are told of
-// it once.
+// claude-code#92244: the same message was delivered up to four times. Tools that run at the same time, each with its
+// hook, are told of it once.
 func TestIncident_ToldTwice(t *testing.T) {
 	for range 50 {
 		b := newFixture(t)
@@ -166,8 +170,8 @@ func TestIncident_ToldTwice(t *testing.T) {
 	}
 }
 
-// claude-code#45874: an order to stop that was for an agent of the past stopped a new one of its name. A cancel is for the session that was there, or
-// was to be resumed. The end of a turn in which it was told reads it.
+// claude-code#45874: an order to stop that was for an agent of the past stopped a new one of its name. A cancel is for
+// the session that was there, or was to be resumed. The end of a turn in which it was told reads it.
 func TestIncident_StaleStop(t *testing.T) {
 	b := newFixture(t)
 	h := b.harness(hooktest.Claude(), "ann", "s1")
@@ -216,7 +220,8 @@ func TestIncident_Nagging(t *testing.T) {
 	})
 }
 
-// claude-code#63684: an inbox of 1,065 messages stopped surfacing anything. Here what is new and urgent comes first, however much lies there.
+// claude-code#63684: an inbox of 1,065 messages stopped surfacing anything. Here what is new and urgent comes first,
+// however much lies there.
 func TestIncident_HugeInbox(t *testing.T) {
 	b := newFixture(t)
 	h := b.harness(hooktest.Claude(), "ann", "s0")
@@ -239,15 +244,16 @@ func TestIncident_HugeInbox(t *testing.T) {
 	b.wantNoFaults(h)
 }
 
-// claude-code#32276, #84494, AgentsCommander#22: mail to somebody who has ended, or never was, was "sent", and lost. The sender is told, and what is
-// dead is alive again with the agent's next session.
+// claude-code#32276, #84494, AgentsCommander#22: mail to somebody who has ended, or never was, was "sent", and lost.
+// The sender is told, and what is dead is alive again with the agent's next session.
 func TestIncident_GonePeer(t *testing.T) {
 	b := newFixture(t)
 	h := b.harness(hooktest.Claude(), "ann", "s1")
 	h.Start("startup")
 	h.Exit("other")
 	question := func(to string) (mail.Sent, error) {
-		return b.as("bob").Send(context.Background(), mail.Draft{To: mail.Recipients{to}, Type: string(mail.Question), Body: "there?"})
+		return b.as("bob").Send(context.Background(), mail.Draft{To: mail.Recipients{to}, Type: string(mail.Question),
+			Body: "there?"})
 	}
 	if _, err := question("anna"); mail.CodeOf(err) != mail.NotFound {
 		t.Errorf("to nobody: %v", err)
@@ -266,13 +272,16 @@ func TestIncident_GonePeer(t *testing.T) {
 // genie#1460, nanoclaw PR#2063: one that was a member of its own audience woke itself for ever.
 func TestIncident_SelfPing(t *testing.T) {
 	b := newFixture(t)
-	_, err := b.as(mail.User).Register(context.Background(), mail.Presence{Name: "ann", Roles: []string{"orchestrator"}, Tags: []string{"project:x"}})
+	_, err := b.as(mail.User).Register(context.Background(),
+		mail.Presence{Name: "ann", Roles: []string{"orchestrator"}, Tags: []string{"project:x"}})
 	b.must(err)
 	h := b.harness(hooktest.Claude(), "ann", "s1")
 	h.Start("startup")
 	for _, to := range []string{"all", "project:x"} {
 		h.Prompt("go on")
-		_, err := b.as("ann").Send(context.Background(), mail.Draft{To: mail.Recipients{to}, Type: string(mail.Question), Body: "idle", Priority: string(mail.Urgent)})
+		_, err := b.as("ann").Send(context.Background(),
+			mail.Draft{To: mail.Recipients{to}, Type: string(mail.Question), Body: "idle",
+				Priority: string(mail.Urgent)})
 		b.must(err)
 		if n := h.End(); n != 0 {
 			t.Errorf("its own mail to %s kept the turn going %d times", to, n)
@@ -281,14 +290,16 @@ func TestIncident_SelfPing(t *testing.T) {
 	}
 }
 
-// claude-code#60199: an agent agreed to shut down, counted as gone, and its process lived on. What an agent is follows from what its client does.
+// claude-code#60199: an agent agreed to shut down, counted as gone, and its process lived on. What an agent is follows
+// from what its client does.
 func TestIncident_LivesOn(t *testing.T) {
 	b := newFixture(t)
 	h := b.harness(hooktest.Claude(), "ann", "s1")
 	h.Start("startup")
 	h.Prompt("go on")
 	b.send("ann", "stop", typed(mail.Cancel))
-	_, err := b.as("ann").Send(context.Background(), mail.Draft{To: mail.Recipients{"user"}, Type: string(mail.Status), Body: "shut down"})
+	_, err := b.as("ann").Send(context.Background(), mail.Draft{To: mail.Recipients{"user"}, Type: string(mail.Status),
+		Body: "shut down"})
 	b.must(err)
 	b.wantAgent("ann", mail.Working)
 	if h.Before("Bash", "make", nil) {
@@ -303,14 +314,16 @@ func TestIncident_LivesOn(t *testing.T) {
 // claude-code#76500: the last report of one that ended was lost, or came an hour late.
 func TestIncident_FinalReport(t *testing.T) {
 	b := newFixture(t)
-	_, err := b.as(mail.User).Register(context.Background(), mail.Presence{Name: "lead", Roles: []string{"orchestrator"}})
+	_, err := b.as(mail.User).Register(context.Background(),
+		mail.Presence{Name: "lead", Roles: []string{"orchestrator"}})
 	b.must(err)
 	lead, ann := b.harness(hooktest.Claude(), "lead", "s1"), b.harness(hooktest.Claude(), "ann", "s2")
 	lead.Start("startup")
 	ann.Start("startup")
 	lead.Prompt("wait for ann")
 	ann.Prompt("go on")
-	_, err = b.as("ann").Send(context.Background(), mail.Draft{To: mail.Recipients{"orchestrator"}, Type: string(mail.TaskDone), Body: "done"})
+	_, err = b.as("ann").Send(context.Background(), mail.Draft{To: mail.Recipients{"orchestrator"},
+		Type: string(mail.TaskDone), Body: "done"})
 	b.must(err)
 	ann.Exit("other") // in the middle of its turn
 	b.restart()
@@ -320,8 +333,8 @@ func TestIncident_FinalReport(t *testing.T) {
 	b.wantShown(lead, "done")
 }
 
-// relay#1531, overdeck#3630: one receipt for eight recipients, and "delivered" three times without one. Each has its own state, and only what was
-// handed over is presented.
+// relay#1531, overdeck#3630: one receipt for eight recipients, and "delivered" three times without one. Each has its
+// own state, and only what was handed over is presented.
 func TestIncident_OneReceiptEach(t *testing.T) {
 	b := newFixture(t)
 	var to mail.Recipients
@@ -331,7 +344,8 @@ func TestIncident_OneReceiptEach(t *testing.T) {
 		h.Start("startup")
 		to = append(to, string(name))
 	}
-	sent, err := b.as(mail.User).Send(context.Background(), mail.Draft{To: to, Type: string(mail.Question), Body: "who?"})
+	sent, err := b.as(mail.User).Send(context.Background(), mail.Draft{To: to, Type: string(mail.Question),
+		Body: "who?"})
 	b.must(err)
 	h := b.harness(hooktest.Claude(), "a3", "s3")
 	h.Prompt("go on")
@@ -345,7 +359,8 @@ func TestIncident_OneReceiptEach(t *testing.T) {
 	}
 }
 
-// gastown#2447, agmsg#677, gascity PR#5364: a prompt spoke of new mail when there was none, because it had been read meanwhile.
+// gastown#2447, agmsg#677, gascity PR#5364: a prompt spoke of new mail when there was none, because it had been read
+// meanwhile.
 func TestIncident_ReadMeanwhile(t *testing.T) {
 	everyClient(t, func(b *fixture, h *hooktest.Harness) {
 		h.Start("startup")

@@ -50,9 +50,12 @@ func TestSilence(t *testing.T) {
 		return nil, errDown
 	}
 	for _, c := range []struct{ client, event, in string }{
-		{"claude", "Stop", ""}, {"claude", "Stop", "not JSON"}, {"claude", "Stop", "[]"}, {"claude", "Stop", "{"}, {"claude", "Stop", "\xff\xfe"}, {"claude", "Stop", "null"},
-		{"claude", "Stop", "{}"}, {"claude", "Stop", `{"session_id":5,"cwd":{}}`}, {"claude", "Stop", `{"session_id":"s1"` + strings.Repeat(" ", 20<<20) + `}`},
-		{"claude", "Unheard", stop[:len(stop)-1] + `,"hook_event_name":"Unheard"}`}, {"claude", "", "{}"}, {"nobody", "Stop", stop}, {"", "", ""},
+		{"claude", "Stop", ""}, {"claude", "Stop", "not JSON"}, {"claude", "Stop", "[]"}, {"claude", "Stop", "{"},
+		{"claude", "Stop", "\xff\xfe"}, {"claude", "Stop", "null"},
+		{"claude", "Stop", "{}"}, {"claude", "Stop", `{"session_id":5,"cwd":{}}`},
+		{"claude", "Stop", `{"session_id":"s1"` + strings.Repeat(" ", 20<<20) + `}`},
+		{"claude", "Unheard", stop[:len(stop)-1] + `,"hook_event_name":"Unheard"}`}, {"claude", "", "{}"},
+		{"nobody", "Stop", stop}, {"", "", ""},
 		{"copilot", "preToolUse", "{"}, {"gemini", "BeforeTool", "{}"}, {"vscode", "Stop", "{}"},
 	} {
 		quiet(t, pipe(c.client, c.event, strings.NewReader(c.in), never))
@@ -83,7 +86,8 @@ func (broken) Turn(context.Context, mail.Turn) (mail.Briefing, error) {
 // Clients that want an object get one, whatever is wrong.
 func TestEmptyObject(t *testing.T) {
 	for _, c := range []struct{ client, event, want string }{
-		{"codex", "Stop", "{}\n"}, {"codex", "PreToolUse", ""}, {"cursor", "stop", "{}\n"}, {"cursor", "beforeSubmitPrompt", "{\"continue\":true}\n"},
+		{"codex", "Stop", "{}\n"}, {"codex", "PreToolUse", ""}, {"cursor", "stop", "{}\n"},
+		{"cursor", "beforeSubmitPrompt", "{\"continue\":true}\n"},
 	} {
 		for _, in := range []string{"?", "{}"} {
 			var out bytes.Buffer
@@ -137,14 +141,17 @@ func TestCasings(t *testing.T) {
 	for _, c := range []struct{ in, client, session, dir string }{
 		{`{"session_id":"s1","cwd":"/work","hook_event_name":"Stop"}`, "claude", "s1", "/work"},
 		{`{"sessionId":"s1","cwd":"/work","hookEventName":"Stop","timestamp":"t"}`, "vscode", "s1", "/work"},
-		{`{"session_id":"s1","cwd":"/work","hook_event_name":"Stop","timestamp":"t","stop_reason":"end_turn"}`, "copilot", "s1", "/work"},
+		{`{"session_id":"s1","cwd":"/work","hook_event_name":"Stop","timestamp":"t","stop_reason":"end_turn"}`,
+			"copilot", "s1", "/work"},
 	} {
 		var got hook.Event
-		quiet(t, pipe("claude", "SubagentStop", strings.NewReader(c.in), func(_ context.Context, e *hook.Event) (*hook.Mailbox, error) {
-			got = *e
-			return nil, errDown
-		}))
-		if got.Client != c.client || got.Session.ID != c.session || got.Session.Dir != c.dir || got.Moment != mail.TurnEnd {
+		quiet(t, pipe("claude", "SubagentStop", strings.NewReader(c.in),
+			func(_ context.Context, e *hook.Event) (*hook.Mailbox, error) {
+				got = *e
+				return nil, errDown
+			}))
+		if got.Client != c.client || got.Session.ID != c.session || got.Session.Dir != c.dir ||
+			got.Moment != mail.TurnEnd {
 			t.Errorf("%s is read as %+v", c.in, got)
 		}
 	}
@@ -165,10 +172,11 @@ func TestSecret(t *testing.T) {
 // FuzzRun holds that no input makes a hook disturb its client.
 func FuzzRun(f *testing.F) {
 	for _, c := range hooktest.Clients() {
-		h := hooktest.Harness{Client: c, Session: "s1", Dir: "/work", Run: func(client, event, stdin string) hooktest.Result {
-			f.Add(client, event, stdin)
-			return hooktest.Result{}
-		}}
+		h := hooktest.Harness{Client: c, Session: "s1", Dir: "/work",
+			Run: func(client, event, stdin string) hooktest.Result {
+				f.Add(client, event, stdin)
+				return hooktest.Result{}
+			}}
 		h.Start("startup")
 		h.Prompt("x")
 		h.Tool("Bash", "pennypost inbox")
@@ -176,7 +184,8 @@ func FuzzRun(f *testing.F) {
 		h.Exit("other")
 	}
 	f.Fuzz(func(t *testing.T, client, event, stdin string) {
-		p := pipe(client, event, strings.NewReader(stdin), func(_ context.Context, e *hook.Event) (*hook.Mailbox, error) {
+		p := pipe(client, event, strings.NewReader(stdin), func(_ context.Context, e *hook.Event) (*hook.Mailbox,
+			error) {
 			if e.Session.ID == "" || e.Moment == "" {
 				t.Errorf("an event without session or moment: %+v", e)
 			}

@@ -10,21 +10,22 @@ import (
 	"pennypost/internal/mail"
 )
 
-// MaxText is how long, in characters, what a hook tells is at most. Clients cut at 10,000, and all of it is paid for in
-// tokens with every later step of the session.
+// MaxText is how long, in characters, what a hook tells is at most. Clients cut at 10,000, and all of it is paid for
+// in tokens with every later step of the session.
 const MaxText = 4000
 
-// maxOrder is how long the text of a cancel is at most. Some clients get it twice, for the model and for the person, and
-// that must not exceed 20 KB either (P12).
+// maxOrder is how long the text of a cancel is at most. Some clients get it twice, for the model and for the person,
+// and that must not exceed 20 KB either (P12).
 const maxOrder = MaxText / 2
 
 // greeting begins all that is told. A client that hands it back as a prompt is understood by it.
 const greeting = "Pennypost: "
 
-// marking ends what an agent is told with mail in it. The command works as it stands in the shell of any agent that reaches the
-// post office from there: it says the mark and the agent.
+// marking ends what an agent is told with mail in it. The command works as it stands in the shell of any agent that
+// reaches the post office from there: it says the mark and the agent.
 func marking(agent mail.Name) string {
-	return "\nReading marks nothing. What is dealt with is marked read by mark_messages, or by: pennypost mark ID --read --as " +
+	return "\nReading marks nothing. What is dealt with is marked read by mark_messages, or by: pennypost mark ID " +
+		"--read --as " +
 		fence.Text(shellWord(string(agent)))
 }
 
@@ -63,7 +64,9 @@ func news(e *Event, box *Mailbox, brief *mail.Briefing) words {
 		return words{text: fmt.Sprintf("%s%s for %s, told of before, unread still: read_messages shows them.%s",
 			greeting, messages(brief.Unread), who, marking(brief.Agent))}
 	case e.Compacted && brief.Unread > 0:
-		return words{text: fmt.Sprintf("%s%s for %s, told of before this session was compacted: read_messages shows them.", greeting, messages(brief.Unread), who)}
+		return words{text: fmt.Sprintf(
+			"%s%s for %s, told of before this session was compacted: read_messages shows them.", greeting,
+			messages(brief.Unread), who)}
 	case renamed != "":
 		return words{text: greeting + strings.TrimSpace(renamed)}
 	}
@@ -73,7 +76,8 @@ func news(e *Event, box *Mailbox, brief *mail.Briefing) words {
 // order says that a cancel keeps tools from running.
 func order(brief *mail.Briefing) words {
 	f := fence.New()
-	head := fmt.Sprintf("%sa cancel for %s. No tool runs before the turn has ended, or the message was marked read with mark_messages. %s\n",
+	head := fmt.Sprintf("%sa cancel for %s. No tool runs before the turn has ended, or the message was marked read "+
+		"with mark_messages. %s\n",
 		greeting, fence.Text(string(brief.Agent)), f.Notice())
 	return sheet{f, head, "", maxOrder}.letter([]mail.Item{*brief.Cancel}, 0)
 }

@@ -30,8 +30,10 @@ func TestP12_HookBudget(t *testing.T) {
 		var items []mail.Item
 		for i := range 50 {
 			it := mail.Item{Message: mail.Message{
-				ID: mail.ID(fmt.Sprintf("msg_%021d", i)), From: mail.AgentAddress(name), Type: mail.Question, Priority: mail.Urgent,
-				Subject: fill(mail.MaxSubject), Issue: fill(mail.MaxName), ReplyTo: "msg_V1StGXR8_Z5jdHi6B-myT", Body: fill(1 + i*i*i),
+				ID: mail.ID(fmt.Sprintf("msg_%021d", i)), From: mail.AgentAddress(name), Type: mail.Question,
+				Priority: mail.Urgent,
+				Subject:  fill(mail.MaxSubject), Issue: fill(mail.MaxName), ReplyTo: "msg_V1StGXR8_Z5jdHi6B-myT",
+				Body: fill(1 + i*i*i),
 			}}
 			for range i % 10 {
 				it.Docs = append(it.Docs, mail.Doc{Path: fill(500)})
@@ -45,7 +47,8 @@ func TestP12_HookBudget(t *testing.T) {
 			kinds []speechKind
 		}
 		all := []said{
-			{news(e, box, &mail.Briefing{Agent: name, Items: items, More: 1 << 40, Unread: 1 << 40}), []speechKind{tell, goOn}},
+			{news(e, box, &mail.Briefing{Agent: name, Items: items, More: 1 << 40, Unread: 1 << 40}),
+				[]speechKind{tell, goOn}},
 			{news(e, box, &mail.Briefing{Agent: name, Continue: true, Unread: 1 << 40}), []speechKind{tell, goOn}},
 			{news(e, box, &mail.Briefing{Agent: name, Unread: 1 << 40}), []speechKind{tell, goOn}},
 			{news(e, box, &mail.Briefing{Agent: name}), []speechKind{tell, goOn}},

@@ -9,13 +9,14 @@ import (
 	"pennypost/internal/mail"
 )
 
-// wakeStatus is the exit status of a hook that waits by which Claude Code wakes the session (code.claude.com/docs/en/hooks, asyncRewake).
+// wakeStatus is the exit status of a hook that waits by which Claude Code wakes the session
+// (code.claude.com/docs/en/hooks, asyncRewake).
 const wakeStatus = 2
 
-// Wait waits beside the session of Claude Code whose turn has ended until it is rung, and gives hand what the hook's process is to leave behind:
-// once, and nil after every silence. An answer that says nothing ends the wait for good. One waits for a session: each end of a turn begins
-// another, and ends the one before. It goes on through the turns of the session, during which nobody is rung: a person who breaks a turn off
-// runs no hook that could begin another.
+// Wait waits beside the session of Claude Code whose turn has ended until it is rung, and gives hand what the hook's
+// process is to leave behind: once, and nil after every silence. An answer that says nothing ends the wait for good.
+// One waits for a session: each end of a turn begins another, and ends the one before. It goes on through the turns of
+// the session, during which nobody is rung: a person who breaks a turn off runs no hook that could begin another.
 func (c *Call) Wait(ctx context.Context, hand func(*Answer) error) error {
 	client, ok := FindClient(c.Client)
 	if !ok {

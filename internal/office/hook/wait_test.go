@@ -95,7 +95,8 @@ func (b *listenerFixture) ring(ctx context.Context, at mail.Listener, hand func(
 func (b *listenerFixture) wait(client, event, stdin string) hooktest.Result {
 	var out, errs bytes.Buffer
 	p := hookpipe.Pipe{
-		Hook: wire.Hook{Client: client, Event: event, Environ: b.environ}, Stdin: strings.NewReader(stdin), Stdout: &out, Stderr: &errs,
+		Hook: wire.Hook{Client: client, Event: event, Environ: b.environ}, Stdin: strings.NewReader(stdin),
+		Stdout: &out, Stderr: &errs,
 		Ended: b.ended.Load,
 		Enter: func(bool) (hookpipe.Office, error) {
 			return &hooktest.Counter{Enter: func(context.Context, *hook.Event) (*hook.Mailbox, error) {
@@ -107,7 +108,8 @@ func (b *listenerFixture) wait(client, event, stdin string) hooktest.Result {
 	return hooktest.Result{Out: out.String(), Err: errs.String(), Exit: exit}
 }
 
-// P8: a session that is idle and has no other door is woken by the hook that waits: once, with a pointer, and is told of its mail once.
+// P8: a session that is idle and has no other door is woken by the hook that waits: once, with a pointer, and is told
+// of its mail once.
 func TestP8_Rewake(t *testing.T) {
 	inLineBed(t, func(b *listenerFixture, h *hooktest.Harness) {
 		h.Start("startup")
@@ -119,7 +121,8 @@ func TestP8_Rewake(t *testing.T) {
 		if !h.Rewoken() {
 			t.Fatal("the session was not woken")
 		}
-		if len(h.Context) != 2 || !strings.Contains(h.Context[0], "2 unread in room lab") || strings.Contains(h.Context[0], "the first") {
+		if len(h.Context) != 2 || !strings.Contains(h.Context[0], "2 unread in room lab") ||
+			strings.Contains(h.Context[0], "the first") {
 			t.Fatalf("the model was shown %q, want a pointer and then the mail", h.Context)
 		}
 		b.wantShown(h, "the first", "the second") // at the end of the turn that the pointer began
@@ -171,7 +174,8 @@ func TestRewakeOncePerSession(t *testing.T) {
 	})
 }
 
-// A hook that waits ends in silence and with 0, whatever happens: any other end wakes its session, or has it run again.
+// A hook that waits ends in silence and with 0, whatever happens: any other end wakes its session, or has it run
+// again.
 func TestRewakeFailsOpen(t *testing.T) {
 	for name, c := range map[string]struct {
 		happens func(b *listenerFixture)
@@ -220,13 +224,15 @@ func TestRewakeFailsOpen(t *testing.T) {
 	})
 }
 
-// Others run Claude Code's hooks too, and would wait for their end; and who is no session's end of a turn has nobody to wake.
+// Others run Claude Code's hooks too, and would wait for their end; and who is no session's end of a turn has nobody
+// to wake.
 func TestRewakeIsForClaudeOnly(t *testing.T) {
 	stop := `{"session_id":"s1","cwd":"/srv/parser","hook_event_name":"Stop"}`
 	for _, in := range []string{
 		`{"sessionId":"s1","cwd":"/srv/parser","hookEventName":"Stop","timestamp":"2026-02-09T10:30:00.000Z"}`,
 		`{"session_id":"s1","cwd":"/srv/parser","hook_event_name":"Stop","timestamp":"2026-02-09T10:30:00.000Z"}`,
-		strings.Replace(stop, "{", `{"agent_id":"sub",`, 1), strings.Replace(stop, "Stop", "SessionStart", 1), strings.Replace(stop, "Stop", "TeammateIdle", 1),
+		strings.Replace(stop, "{", `{"agent_id":"sub",`, 1), strings.Replace(stop, "Stop", "SessionStart", 1),
+		strings.Replace(stop, "Stop", "TeammateIdle", 1),
 		`{"hook_event_name":"Stop"}`, `{}`, ``, `nonsense`,
 	} {
 		inLineBed(t, func(b *listenerFixture, h *hooktest.Harness) {
@@ -240,7 +246,8 @@ func TestRewakeIsForClaudeOnly(t *testing.T) {
 	}
 }
 
-// Mail that keeps a turn going has come through the door "hook": the sender was told when it would, and nobody rings besides.
+// Mail that keeps a turn going has come through the door "hook": the sender was told when it would, and nobody rings
+// besides.
 func TestContinuationIsADoor(t *testing.T) {
 	inLineBed(t, func(b *listenerFixture, h *hooktest.Harness) {
 		h.Start("startup")
@@ -251,7 +258,8 @@ func TestContinuationIsADoor(t *testing.T) {
 		if len(b.lines.Doors("lab", "ann")) != 1 {
 			t.Fatal("nobody waits who could be rung")
 		}
-		sent, err := b.as(mail.User).Send(context.Background(), mail.Draft{To: mail.Recipients{"ann"}, Type: string(mail.Question), Body: "how far?"})
+		sent, err := b.as(mail.User).Send(context.Background(),
+			mail.Draft{To: mail.Recipients{"ann"}, Type: string(mail.Question), Body: "how far?"})
 		if b.must(err); sent.Recipients[0].Wake != mail.WakeTurnEnd {
 			t.Errorf("the sender was told %+v", sent.Recipients)
 		}

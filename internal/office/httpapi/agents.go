@@ -39,7 +39,9 @@ func update(c *call) (any, error) {
 		return nil, err
 	}
 	if p.Name != "" && p.Name != name {
-		return nil, mail.Errorf(mail.Invalid, "the path names the agent %q and the body %q; to give it another name, POST {\"to\": NAME} to …/rename", name, p.Name)
+		return nil, mail.Errorf(mail.Invalid,
+			"the path names the agent %q and the body %q; to give it another name, POST {\"to\": NAME} to …/rename",
+			name, p.Name)
 	}
 	p.Name, p.Update = name, true
 	return c.room.Register(c.r.Context(), p)

@@ -18,8 +18,9 @@ import (
 // Defaults of Options.
 const (
 	defaultMaxRequest = 1 << 20
-	// A draft may be six times as long in JSON as in memory, and the largest allowed still fits into defaultMaxRequest. An
-	// import is read whole before anything of it is stored, so this is also what it may cost in memory.
+	// A draft may be six times as long in JSON as in memory, and the largest allowed still fits into
+	// defaultMaxRequest. An import is read whole before anything of it is stored, so this is also what it may cost in
+	// memory.
 	defaultMaxImport = 64 << 20
 	// Proxies commonly cut a response that was silent for 60 s: four chances to be heard.
 	defaultKeepAlive = 15 * time.Second
@@ -38,9 +39,10 @@ type Options struct {
 	// Local reports whether a request comes from a process of this user on this machine. Nil: none does.
 	Local func(*http.Request) bool
 
-	// Line has the caller wait at a door until it is rung. It gives what there is to hand over to hand, once, and nil after every silence. Nil:
-	// nobody can wait here.
-	Line func(ctx context.Context, room mail.RoomName, caller mail.Name, at mail.Listener, silence time.Duration, hand func(*mail.Rung) error) error
+	// Line has the caller wait at a door until it is rung. It gives what there is to hand over to hand, once, and nil
+	// after every silence. Nil: nobody can wait here.
+	Line func(ctx context.Context, room mail.RoomName, caller mail.Name, at mail.Listener, silence time.Duration,
+		hand func(*mail.Rung) error) error
 
 	// Hooks answer agents' clients. Nil: nobody does.
 	Hooks Hooks
@@ -51,7 +53,8 @@ type Options struct {
 	// Stop begins to stop the post office and returns. Nil: it cannot be stopped from here.
 	Stop func()
 
-	// Remove takes a room out of the post office and keeps its files elsewhere. Nil: rooms cannot be removed from here.
+	// Remove takes a room out of the post office and keeps its files elsewhere. Nil: rooms cannot be removed from
+	// here.
 	Remove func(context.Context, mail.RoomName) (wire.RemovedRoom, error)
 
 	// Pages are where a browser is sent to. Nil: there are none.
@@ -80,7 +83,8 @@ type Pages interface {
 
 func (o Options) withDefaults() Options {
 	if o.Line == nil {
-		o.Line = func(context.Context, mail.RoomName, mail.Name, mail.Listener, time.Duration, func(*mail.Rung) error) error {
+		o.Line = func(context.Context, mail.RoomName, mail.Name, mail.Listener, time.Duration,
+			func(*mail.Rung) error) error {
 			return mail.Errorf(mail.Unavailable, "this post office rings nobody; wait for mail instead")
 		}
 	}
@@ -151,7 +155,8 @@ func checkPath(r *http.Request) error {
 	if path.Clean(p) == strings.TrimSuffix(p, "/") {
 		return nil
 	}
-	return mail.Errorf(mail.Invalid, "the path %s has an empty segment, '.' or '..'; in a name write %%2E for '.' and %%2F for '/'", p)
+	return mail.Errorf(mail.Invalid,
+		"the path %s has an empty segment, '.' or '..'; in a name write %%2E for '.' and %%2F for '/'", p)
 }
 
 // unrouted says why no route fits r, given what the mux would have answered.
@@ -160,7 +165,8 @@ func unrouted(w http.ResponseWriter, r *http.Request, h http.Handler) error {
 	h.ServeHTTP(answer, r)
 	if allow := answer.header.Get("Allow"); allow != "" {
 		w.Header().Set("Allow", allow)
-		return &statusError{http.StatusMethodNotAllowed, mail.Errorf(mail.Invalid, "%s is not possible here; use %s", r.Method, allow)}
+		return &statusError{http.StatusMethodNotAllowed, mail.Errorf(mail.Invalid, "%s is not possible here; use %s",
+			r.Method, allow)}
 	}
 	return mail.Errorf(mail.NotFound, "there is no route %s; GET %s/openapi.json lists them", r.URL.Path, wire.Base)
 }
@@ -187,7 +193,8 @@ func (a *api) serve(w *recorder, r *http.Request, rt *route) {
 	case err != nil:
 		a.fail(w, r, err)
 	}
-	a.opts.Log.Debug("http", "op", rt.id, "caller", c.caller.Name, "room", c.roomName, "status", w.status, "took", time.Since(began))
+	a.opts.Log.Debug("http", "op", rt.id, "caller", c.caller.Name, "room", c.roomName, "status", w.status, "took",
+		time.Since(began))
 }
 
 // rescue answers for a handler that panicked.
@@ -201,8 +208,9 @@ func (a *api) rescue(w *recorder, r *http.Request) {
 	}
 	err := &mail.Error{
 		Code: mail.Internal,
-		Msg:  "something broke inside the post office while it answered; it goes on. Whether it did what you asked is not known: look before you ask again",
-		Err:  fmt.Errorf("panic: %v\n%s", v, debug.Stack()),
+		Msg: "something broke inside the post office while it answered; it goes on. Whether it did what you asked " +
+			"is not known: look before you ask again",
+		Err: fmt.Errorf("panic: %v\n%s", v, debug.Stack()),
 	}
 	if w.status != 0 {
 		a.note(r, err, "")

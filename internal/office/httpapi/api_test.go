@@ -20,8 +20,8 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// newTestAPI returns a handler over a fresh fake. The caller is whom the agent header names; "Bearer stranger" is unknown,
-// "Bearer ann@lab" is ann in the room lab only.
+// newTestAPI returns a handler over a fresh fake. The caller is whom the agent header names; "Bearer stranger" is
+// unknown, "Bearer ann@lab" is ann in the room lab only.
 func newTestAPI(t *testing.T, opts Options) (http.Handler, *fakeOffice) {
 	office := newFakeOffice()
 	opts.Office, opts.Line, opts.Hooks = office, fakeLine, fakeHooks{}
@@ -126,41 +126,61 @@ func TestRoutes(t *testing.T) {
 		{name: "rooms", path: "/rooms", status: 200, has: `{"rooms":[`},
 		{name: "room", path: lab, status: 200, has: `"name":"lab"`},
 		{name: "room in Han", path: "/rooms/%E4%B8%96%E7%95%8C", status: 200, has: `"name":"世界"`},
-		{name: "send", method: "POST", path: lab + "/messages", as: "小克 builder", body: `{"to":"ann","body":"hi","metadata":{"a":[1]}}`,
-			status: 201, last: mail.Draft{To: mail.Recipients{"ann"}, Body: "hi", Metadata: mail.Metadata(`{"a":[1]}`)}, has: `"state":"queued"`},
-		{name: "history", path: lab + "/messages?type=status,question&from=ann&to=role:b&agent=a%2Fb&thread=t&issue=i&since=2026-05-10T14:00:00Z&until=2026-05-10T16:00:00%2B01:00&search=%E4%B8%96&archive=true&after=3&before=9&limit=7&state=held,dead&deliveries=true", status: 200,
-			last: mail.HistoryQuery{Types: []mail.Type{mail.Status, mail.Question}, From: "ann", To: "role:b", Agent: "a/b", Thread: "t", Issue: "i",
-				Since: 1778421600000, Until: 1778425200000, Search: "世", States: []mail.DeliveryState{mail.Held, mail.Dead}, Deliveries: true, Archive: true, After: 3, Before: 9, Limit: 7}},
+		{name: "send", method: "POST", path: lab + "/messages", as: "小克 builder",
+			body:   `{"to":"ann","body":"hi","metadata":{"a":[1]}}`,
+			status: 201, last: mail.Draft{To: mail.Recipients{"ann"}, Body: "hi",
+				Metadata: mail.Metadata(`{"a":[1]}`)}, has: `"state":"queued"`},
+		{name: "history", path: lab +
+			"/messages?type=status,question&from=ann&to=role:b&agent=a%2Fb&thread=t&issue=i&since=2026-05-10T14:00:00Z&until=2026-05-10T16:00:00%2B01:00&search=%E4%B8%96&archive=true&after=3&before=9&limit=7&state=held,dead&deliveries=true", status: 200,
+			last: mail.HistoryQuery{Types: []mail.Type{mail.Status, mail.Question}, From: "ann", To: "role:b",
+				Agent: "a/b", Thread: "t", Issue: "i",
+				Since: 1778421600000, Until: 1778425200000, Search: "世",
+				States: []mail.DeliveryState{mail.Held, mail.Dead}, Deliveries: true, Archive: true, After: 3,
+				Before: 9, Limit: 7}},
 		{name: "message", path: lab + "/messages/m1", status: 200, last: mail.ID("m1"), has: `"deliveries":[`},
-		{name: "message with odd id", path: lab + "/messages/%2E%2E%2F%3F", status: 404, last: mail.ID("../?"), detail: "../?"},
+		{name: "message with odd id", path: lab + "/messages/%2E%2E%2F%3F", status: 404, last: mail.ID("../?"),
+			detail: "../?"},
 		{name: "erase", method: "DELETE", path: lab + "/messages/m1", status: 204, last: mail.ID("m1")},
-		{name: "inbox", path: lab + "/inbox?agent=user&place=snoozed&all=1&newest=true&after=2&before=9&from=ann&type=answer&limit=3&bytes=4", status: 200,
-			last: mail.InboxQuery{Agent: "user", Place: mail.InSnoozed, All: true, Newest: true, After: 2, Before: 9, From: "ann", Types: []mail.Type{mail.Answer}, Limit: 3, Bytes: 4}, has: `"unread":`},
+		{name: "inbox", path: lab +
+			"/inbox?agent=user&place=snoozed&all=1&newest=true&after=2&before=9&from=ann&type=answer&limit=3&bytes=4",
+			status: 200,
+			last: mail.InboxQuery{Agent: "user", Place: mail.InSnoozed, All: true, Newest: true, After: 2, Before: 9,
+				From: "ann", Types: []mail.Type{mail.Answer}, Limit: 3, Bytes: 4}, has: `"unread":`},
 		{name: "empty inbox query", path: lab + "/inbox", status: 200, last: mail.InboxQuery{}},
 		{name: "mark", method: "POST", path: lab + "/marks", body: `{"ids":["m1"],"mark":"read"}`, status: 200,
 			last: mail.Marking{IDs: []mail.ID{"m1"}, Mark: mail.MarkRead}, has: `"marked":["m1"]`},
-		{name: "snooze", method: "POST", path: lab + "/marks", body: `{"ids":["m1"],"mark":"snoozed","until":"2026-05-10T14:00:00Z"}`, status: 200,
+		{name: "snooze", method: "POST", path: lab + "/marks",
+			body: `{"ids":["m1"],"mark":"snoozed","until":"2026-05-10T14:00:00Z"}`, status: 200,
 			last: mail.Marking{IDs: []mail.ID{"m1"}, Mark: mail.MarkSnoozed, Until: 1778421600000}},
-		{name: "present", method: "POST", path: lab + "/marks", body: `{"ids":["m1"],"mark":"presented","door":"hook"}`, status: 200},
+		{name: "present", method: "POST", path: lab + "/marks",
+			body: `{"ids":["m1"],"mark":"presented","door":"hook"}`, status: 200},
 		{name: "wait", path: lab + "/wait?timeout=5&after=0&type=custom&reply_to=q", status: 200,
 			last: mail.WaitQuery{Types: []mail.Type{mail.Custom}, ReplyTo: "q"}, has: `"id":"m1"`},
 		{name: "wait is over", path: lab + "/wait?timeout=1ms&after=99", status: 200, has: "null\n"},
 		{name: "agents", path: lab + "/agents", status: 200, has: `{"agents":[{"name":"小克 builder"`},
-		{name: "register", method: "POST", path: lab + "/agents", body: `{"name":"bob","roles":["builder"],"task":null}`, status: 200,
+		{name: "register", method: "POST", path: lab + "/agents",
+			body: `{"name":"bob","roles":["builder"],"task":null}`, status: 200,
 			last: mail.Presence{Name: "bob", Roles: []string{"builder"}}},
-		{name: "update", method: "PATCH", path: lab + "/agents/%E5%B0%8F%E5%85%8B%20builder", body: `{"state":"working","tags":[]}`, status: 200,
+		{name: "update", method: "PATCH", path: lab + "/agents/%E5%B0%8F%E5%85%8B%20builder",
+			body: `{"state":"working","tags":[]}`, status: 200,
 			last: mail.Presence{Name: "小克 builder", State: mail.Working, Tags: []string{}, Update: true}},
 		{name: "retire", method: "DELETE", path: lab + "/agents/a%2Fb%25", status: 204, last: mail.Name("a/b%")},
-		{name: "rename", method: "POST", path: lab + "/agents/%2E%2E/rename", body: `{"to":"ann"}`, status: 200, last: [2]mail.Name{"..", "ann"}, has: `"name":"ann"`},
-		{name: "token", method: "POST", path: lab + "/agents/ann/token", status: 200, last: mail.Name("ann"), has: `{"token":"secret-of-ann"}`},
+		{name: "rename", method: "POST", path: lab + "/agents/%2E%2E/rename", body: `{"to":"ann"}`, status: 200,
+			last: [2]mail.Name{"..", "ann"}, has: `"name":"ann"`},
+		{name: "token", method: "POST", path: lab + "/agents/ann/token", status: 200, last: mail.Name("ann"),
+			has: `{"token":"secret-of-ann"}`},
 		{name: "archive", method: "POST", path: lab + "/archive", status: 200, has: `"kept":1`},
 		{name: "verify", method: "POST", path: lab + "/verify", status: 200, has: `"problems":[{`},
 		{name: "export", path: lab + "/export", status: 200, has: `"body":"hi"`},
-		{name: "import", method: "POST", path: lab + "/import", header: lines, body: item + "\n\n" + item, status: 200, has: `"added":2`},
+		{name: "import", method: "POST", path: lab + "/import", header: lines, body: item + "\n\n" + item, status: 200,
+			has: `"added":2`},
 		{name: "openapi", path: "/openapi.json", status: 200, has: `"openapi":"3.1.1"`},
-		{name: "login", method: "POST", path: "/login", body: `{"room":"lab"}`, status: 201, has: `{"url":"http://pages/login?lab"}`},
-		{name: "login plainly", method: "POST", path: "/login", body: `{"plain":true}`, status: 201, has: `{"url":"http://127.0.0.1/login?"}`},
-		{name: "sessions", path: "/sessions", status: 200, has: `{"sessions":[{"id":"abcdefgh","browser":"Firefox on Linux",`},
+		{name: "login", method: "POST", path: "/login", body: `{"room":"lab"}`, status: 201,
+			has: `{"url":"http://pages/login?lab"}`},
+		{name: "login plainly", method: "POST", path: "/login", body: `{"plain":true}`, status: 201,
+			has: `{"url":"http://127.0.0.1/login?"}`},
+		{name: "sessions", path: "/sessions", status: 200,
+			has: `{"sessions":[{"id":"abcdefgh","browser":"Firefox on Linux",`},
 		{name: "end a session", method: "DELETE", path: "/sessions/abcdefgh", status: 204},
 		{name: "end no session", method: "DELETE", path: "/sessions/other", status: 404, detail: "no session other"},
 		{name: "end sessions", method: "DELETE", path: "/sessions", status: 204},
@@ -174,10 +194,13 @@ func TestRoutes(t *testing.T) {
 				Stop:   func() {},
 				Remove: fakeRemove,
 				Pages:  fakePages{},
-				Status: func(context.Context) (wire.Status, error) { return wire.Status{Version: "v1", Home: "/secret"}, nil },
+				Status: func(context.Context) (wire.Status, error) {
+					return wire.Status{Version: "v1", Home: "/secret"}, nil
+				},
 			})
 			room := office.room("lab")
-			if _, err := (&fakeService{room, "ann"}).Send(t.Context(), mail.Draft{To: mail.Recipients{"bob"}, Body: "hi"}); err != nil {
+			if _, err := (&fakeService{room, "ann"}).Send(t.Context(),
+				mail.Draft{To: mail.Recipients{"bob"}, Body: "hi"}); err != nil {
 				t.Fatal(err)
 			}
 			w.check(t, h, room)
@@ -214,8 +237,11 @@ func TestIdempotencyKey(t *testing.T) {
 }
 
 func TestWhoMayDoWhat(t *testing.T) {
-	bound, stranger := http.Header{"Authorization": {"Bearer ann@lab"}}, http.Header{"Authorization": {"Bearer stranger"}}
-	h, office := newTestAPI(t, Options{Status: func(context.Context) (wire.Status, error) { return wire.Status{Home: "/secret"}, nil }})
+	bound, stranger := http.Header{"Authorization": {"Bearer ann@lab"}},
+		http.Header{"Authorization": {"Bearer stranger"}}
+	h, office := newTestAPI(t, Options{Status: func(context.Context) (wire.Status, error) {
+		return wire.Status{Home: "/secret"}, nil
+	}})
 	office.room("lab")
 	office.room("other")
 	for _, w := range []want{
@@ -226,7 +252,8 @@ func TestWhoMayDoWhat(t *testing.T) {
 		{method: "POST", path: "/stop", header: bound, status: 403, detail: "only the user"},
 		{method: "POST", path: "/stop", as: "ann", status: 403, detail: "only the user"},
 		{method: "POST", path: "/stop", status: 503, detail: "cannot be stopped"},
-		{method: "POST", path: "/rooms/lab/import", as: "ann", header: http.Header{"Content-Type": {"text/plain"}}, status: 403},
+		{method: "POST", path: "/rooms/lab/import", as: "ann", header: http.Header{"Content-Type": {"text/plain"}},
+			status: 403},
 		{path: "/rooms/lab", header: http.Header{wire.AgentHeader: {"%zz"}}, status: 400, detail: "percent-encoded"},
 		{path: "/rooms/lab", header: http.Header{wire.AgentHeader: {"system"}}, status: 403, detail: "reserved"},
 	} {
@@ -249,15 +276,17 @@ func TestWhoMayDoWhat(t *testing.T) {
 
 func TestErrors(t *testing.T) {
 	for code, status := range map[mail.Code]int{
-		mail.Invalid: 400, mail.Unknown: 401, mail.Denied: 403, mail.NotFound: 404, mail.Conflict: 409, mail.TooLarge: 413,
-		mail.Limited: 429, mail.Timeout: 504, mail.Unavailable: 503, mail.Internal: 500,
+		mail.Invalid: 400, mail.Unknown: 401, mail.Denied: 403, mail.NotFound: 404, mail.Conflict: 409,
+		mail.TooLarge: 413,
+		mail.Limited:  429, mail.Timeout: 504, mail.Unavailable: 503, mail.Internal: 500,
 	} {
 		var log strings.Builder
 		h, office := newTestAPI(t, Options{Log: slog.New(slog.NewTextHandler(&log, nil))})
 		office.room("lab").fail = &mail.Error{Code: code, Msg: "for everybody", Err: errors.New("private cause")}
 		resp := want{path: "/rooms/lab/inbox"}.do(h)
 		body, _ := io.ReadAll(resp.Body)
-		if resp.StatusCode != status || !strings.Contains(string(body), "for everybody") || strings.Contains(string(body), "private") {
+		if resp.StatusCode != status || !strings.Contains(string(body), "for everybody") ||
+			strings.Contains(string(body), "private") {
 			t.Errorf("%s: %d %s, want %d without the cause", code, resp.StatusCode, body, status)
 		}
 		logged := strings.Contains(log.String(), "private cause")
@@ -284,9 +313,12 @@ func TestPanic(t *testing.T) {
 
 func TestNoBodiesInLogs(t *testing.T) {
 	var log strings.Builder
-	h, _ := newTestAPI(t, Options{Log: slog.New(slog.NewTextHandler(&log, &slog.HandlerOptions{Level: slog.LevelDebug}))})
-	want{method: "POST", path: "/rooms/lab/messages", body: `{"to":"ann","body":"sesame"}`, status: 201}.check(t, h, nil)
-	want{method: "POST", path: "/rooms/lab/messages", body: `{"to":"ann","body":"sesame","sesame":1}`, status: 400}.check(t, h, nil)
+	h, _ := newTestAPI(t,
+		Options{Log: slog.New(slog.NewTextHandler(&log, &slog.HandlerOptions{Level: slog.LevelDebug}))})
+	want{method: "POST", path: "/rooms/lab/messages", body: `{"to":"ann","body":"sesame"}`, status: 201}.check(t, h,
+		nil)
+	want{method: "POST", path: "/rooms/lab/messages", body: `{"to":"ann","body":"sesame","sesame":1}`,
+		status: 400}.check(t, h, nil)
 	want{path: "/rooms/lab/messages?search=sesame", status: 200}.check(t, h, nil)
 	if strings.Contains(log.String(), "sesame") || !strings.Contains(log.String(), "op=send") {
 		t.Errorf("log:\n%s", log.String())

@@ -35,7 +35,8 @@ func (c *call) run() (any, error) {
 		return nil, err
 	}
 	if c.r.Method == http.MethodHead && c.route.stream != "" {
-		return nil, &statusError{http.StatusMethodNotAllowed, mail.Errorf(mail.Invalid, "HEAD is not possible on a stream; use GET")}
+		return nil, &statusError{http.StatusMethodNotAllowed,
+			mail.Errorf(mail.Invalid, "HEAD is not possible on a stream; use GET")}
 	}
 	if err := c.enter(); err != nil {
 		return nil, err
@@ -68,8 +69,8 @@ func (c *call) enter() error {
 	return err
 }
 
-// needUser refuses everybody but the person, before a large body is read or the whole office is touched. What concerns a
-// room is checked by the room as well.
+// needUser refuses everybody but the person, before a large body is read or the whole office is touched. What concerns
+// a room is checked by the room as well.
 func (c *call) needUser() error {
 	switch {
 	case c.caller.Name != mail.User:
@@ -153,10 +154,12 @@ func (c *call) contentType(want string) error {
 	if err == nil && kind == want && (params["charset"] == "" || strings.EqualFold(params["charset"], "utf-8")) {
 		return nil
 	}
-	return &statusError{http.StatusUnsupportedMediaType, mail.Errorf(mail.Invalid, "the body must come with the header Content-Type: %s, not %q", want, got)}
+	return &statusError{http.StatusUnsupportedMediaType,
+		mail.Errorf(mail.Invalid, "the body must come with the header Content-Type: %s, not %q", want, got)}
 }
 
-// reader returns the body, which gives an error beyond limit bytes. A body that admits to be longer is not read at all.
+// reader returns the body, which gives an error beyond limit bytes. A body that admits to be longer is not read at
+// all.
 func (c *call) reader(limit int64) (io.Reader, error) {
 	if c.r.ContentLength > limit {
 		return nil, tooLarge(limit)
@@ -165,7 +168,8 @@ func (c *call) reader(limit int64) (io.Reader, error) {
 }
 
 func tooLarge(limit int64) error {
-	return mail.Errorf(mail.TooLarge, "the request body is larger than the %d bytes allowed here. Nothing was stored", limit)
+	return mail.Errorf(mail.TooLarge, "the request body is larger than the %d bytes allowed here. Nothing was stored",
+		limit)
 }
 
 // unread says why a body could not be read.
@@ -174,7 +178,9 @@ func (c *call) unread(err error, limit int64) error {
 		return tooLarge(limit)
 	}
 	if errors.Is(err, os.ErrDeadlineExceeded) {
-		return &statusError{http.StatusRequestTimeout, &mail.Error{Code: mail.Timeout, Msg: "the request body took too long to arrive. Nothing was stored", Err: err}}
+		return &statusError{http.StatusRequestTimeout,
+			&mail.Error{Code: mail.Timeout, Msg: "the request body took too long to arrive. Nothing was stored",
+				Err: err}}
 	}
 	return &mail.Error{Code: mail.Invalid, Msg: "the request body ended early. Nothing was stored", Err: err}
 }

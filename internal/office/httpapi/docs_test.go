@@ -127,15 +127,18 @@ func TestDocs(t *testing.T) {
 	for _, rt := range routes() {
 		missing[rt.method+" "+wire.Base+rt.path] = true
 	}
-	if _, err := (&fakeService{office.room("lab"), "ann"}).Send(t.Context(), mail.Draft{To: mail.Recipients{"bob"}, Body: "hi"}); err != nil {
+	if _, err := (&fakeService{office.room("lab"), "ann"}).Send(t.Context(),
+		mail.Draft{To: mail.Recipients{"bob"}, Body: "hi"}); err != nil {
 		t.Fatal(err)
 	}
 	for _, e := range examples(t) {
 		url := strings.NewReplacer("$U", "http://127.0.0.1:8765", "msg_V1StGXR8_Z5jdHi6B-myT", "m1").Replace(e.url)
-		body := strings.Replace(e.body, "@backup.jsonl", `{"id":"x","type":"status","from":"agent:a","to":["all"],"body":"b","seq":1,"read":true}`, 1)
+		body := strings.Replace(e.body, "@backup.jsonl",
+			`{"id":"x","type":"status","from":"agent:a","to":["all"],"body":"b","seq":1,"read":true}`, 1)
 		r := httptest.NewRequest(e.method, url, strings.NewReader(body))
 		r.Header = e.header
-		ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond) // the example of events does not end by itself
+		// the example of events does not end by itself
+		ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
 		rec := httptest.NewRecorder()
 		h.ServeHTTP(rec, r.WithContext(ctx))
 		cancel()

@@ -120,14 +120,17 @@ func (s *fakeService) Send(_ context.Context, d mail.Draft) (mail.Sent, error) {
 	}
 	events, _ := s.behind(0)
 	m := mail.Message{
-		ID: mail.ID("m" + strconv.Itoa(len(events)+1)), Type: mail.Custom, From: mail.AgentAddress(s.as), Subject: d.Subject, Body: d.Body,
+		ID: mail.ID("m" + strconv.Itoa(len(events)+1)), Type: mail.Custom, From: mail.AgentAddress(s.as),
+		Subject: d.Subject, Body: d.Body,
 		ReplyTo: d.ReplyTo, Metadata: d.Metadata, Key: d.Key, Sent: 1778421600123,
 	}
 	for _, to := range d.To {
 		m.To = append(m.To, mail.AgentAddress(mail.Name(to)))
 	}
 	seq := s.add(mail.Event{Message: &m})
-	return mail.Sent{ID: m.ID, Seq: seq, Room: s.name, Recipients: []mail.Delivery{{Address: m.To[0], Agent: mail.Name(d.To[0]), State: mail.Queued, Wake: mail.WakeNoDoor}}}, nil
+	return mail.Sent{ID: m.ID, Seq: seq, Room: s.name,
+		Recipients: []mail.Delivery{{Address: m.To[0], Agent: mail.Name(d.To[0]), State: mail.Queued,
+			Wake: mail.WakeNoDoor}}}, nil
 }
 
 func (s *fakeService) Inbox(_ context.Context, q mail.InboxQuery) (mail.Page, error) {
@@ -144,7 +147,8 @@ func (s *fakeService) Message(_ context.Context, id mail.ID) (mail.Item, error) 
 	}
 	for _, it := range s.items() {
 		if it.ID == id {
-			it.Deliveries = []mail.Delivery{{Address: it.To[0], Agent: "ann", State: mail.Read, At: 1778421600123, Wake: mail.WakeNone}}
+			it.Deliveries = []mail.Delivery{{Address: it.To[0], Agent: "ann", State: mail.Read, At: 1778421600123,
+				Wake: mail.WakeNone}}
 			return it, nil
 		}
 	}
@@ -215,7 +219,8 @@ func (w *fakeWatch) Close() error {
 }
 
 func fakeAgent(name mail.Name) mail.Agent {
-	return mail.Agent{Name: name, Roles: []string{"builder"}, Tags: []string{}, State: mail.Idle, Since: 1778421600123, Registered: 1778421600123, Seen: 1778421600123}
+	return mail.Agent{Name: name, Roles: []string{"builder"}, Tags: []string{}, State: mail.Idle, Since: 1778421600123,
+		Registered: 1778421600123, Seen: 1778421600123}
 }
 
 func (s *fakeService) Agents(context.Context) ([]mail.Agent, error) {
@@ -247,7 +252,8 @@ func (s *fakeService) Archive(context.Context) (mail.Trimmed, error) {
 }
 
 func (s *fakeService) Verify(context.Context) (mail.Verification, error) {
-	return mail.Verification{Files: 1, Problems: []mail.Problem{{File: "mailbox.jsonl", Line: 3, Text: "bad crc"}}}, s.ask(s.as, nil)
+	return mail.Verification{Files: 1, Problems: []mail.Problem{{File: "mailbox.jsonl", Line: 3, Text: "bad crc"}}},
+		s.ask(s.as, nil)
 }
 
 func (s *fakeService) Repair(context.Context) (mail.Verification, error) {
@@ -274,7 +280,8 @@ func (s *fakeService) Export(context.Context) iter.Seq2[mail.Item, error] {
 
 func (s *fakeService) Turn(_ context.Context, t mail.Turn) (mail.Briefing, error) {
 	items := s.items()
-	return mail.Briefing{Agent: s.as, State: mail.Working, Items: items, Unread: len(items), Cancel: &items[0], Continue: true, More: 1}, s.ask(s.as, t)
+	return mail.Briefing{Agent: s.as, State: mail.Working, Items: items, Unread: len(items), Cancel: &items[0],
+		Continue: true, More: 1}, s.ask(s.as, t)
 }
 
 func (s *fakeService) Bridges(context.Context) ([]mail.BridgeStatus, error) {
@@ -315,7 +322,8 @@ func (s *fakeService) Import(ctx context.Context, items []mail.Item) (mail.Impor
 }
 
 // fakeLine rings whoever waits after so many signs of life as there are z in the session's name.
-func fakeLine(ctx context.Context, _ mail.RoomName, caller mail.Name, at mail.Listener, silence time.Duration, hand func(*mail.Rung) error) error {
+func fakeLine(ctx context.Context, _ mail.RoomName, caller mail.Name, at mail.Listener, silence time.Duration,
+	hand func(*mail.Rung) error) error {
 	for range strings.Count(at.Session, "z") {
 		select {
 		case <-time.After(silence):
@@ -357,17 +365,20 @@ func (fakePages) EndSession(id string) error {
 	return nil
 }
 
-// fakeHooks answer what they were handed, and ring one that waits after so many signs of life as there are z in what it said.
+// fakeHooks answer what they were handed, and ring one that waits after so many signs of life as there are z in what
+// it said.
 type fakeHooks struct{}
 
 func (fakeHooks) Answer(_ context.Context, h *wire.Hook) (wire.HookAnswer, error) {
 	if h.Client == "nobody" {
 		return wire.HookAnswer{Out: "{}"}, mail.Errorf(mail.Invalid, "the client is not known")
 	}
-	return wire.HookAnswer{Out: fmt.Sprintf("%s %s %s in %s as %s, %q", h.Client, h.Event, h.Input, h.Dir, h.As, h.Environ), Ticket: "T1"}, nil
+	return wire.HookAnswer{Out: fmt.Sprintf("%s %s %s in %s as %s, %q", h.Client, h.Event, h.Input, h.Dir, h.As,
+		h.Environ), Ticket: "T1"}, nil
 }
 
-func (fakeHooks) Wait(ctx context.Context, h *wire.Hook, silence time.Duration, hand func(*wire.HookAnswer) error) error {
+func (fakeHooks) Wait(ctx context.Context, h *wire.Hook, silence time.Duration,
+	hand func(*wire.HookAnswer) error) error {
 	at := mail.Listener{Door: mail.RewakeDoor, Session: string(h.Input)}
 	return fakeLine(ctx, "lab", "ann", at, silence, func(r *mail.Rung) error {
 		if r == nil {

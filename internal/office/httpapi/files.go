@@ -35,8 +35,8 @@ func export(c *call) (any, error) {
 	return nil, s.flush()
 }
 
-// maxImportLine is the longest line of an import, in bytes: many times the largest message. The scanner looks for the end of a line
-// from its beginning at every read, so a line without bound would take time by the square of its length.
+// maxImportLine is the longest line of an import, in bytes: many times the largest message. The scanner looks for the
+// end of a line from its beginning at every read, so a line without bound would take time by the square of its length.
 const maxImportLine = 8 << 20
 
 // importItems reads the whole body before it stores anything, so that a bad line leaves no half import.
@@ -62,13 +62,15 @@ func importItems(c *call) (any, error) {
 		}
 		var item mail.Item
 		if err := jsonx.UnmarshalStrict(lines.Bytes(), &item); err != nil {
-			return nil, mail.Errorf(mail.Invalid, "line %d is not a message in JSON: %s. Nothing was imported", n, jsonx.Explain(err))
+			return nil, mail.Errorf(mail.Invalid, "line %d is not a message in JSON: %s. Nothing was imported", n,
+				jsonx.Explain(err))
 		}
 		items = append(items, item)
 	}
 	switch err := lines.Err(); {
 	case errors.Is(err, bufio.ErrTooLong):
-		return nil, mail.Errorf(mail.TooLarge, "line %d is larger than the %d bytes that one message may take. Nothing was imported", n, maxImportLine)
+		return nil, mail.Errorf(mail.TooLarge,
+			"line %d is larger than the %d bytes that one message may take. Nothing was imported", n, maxImportLine)
 	case err != nil:
 		return nil, c.unread(err, limit)
 	}

@@ -17,9 +17,9 @@ type GuardOptions struct {
 	Origins []string // "https://mail.example.org": pages that may send changes from another origin
 }
 
-// Guard wraps everything that a post office serves and refuses what a browser was tricked into sending: a request whose
-// Host header is a stranger's name that was made to point at us (DNS rebinding), and a change that a page of another origin
-// asks for (request forgery). It fails on a malformed origin.
+// Guard wraps everything that a post office serves and refuses what a browser was tricked into sending: a request
+// whose Host header is a stranger's name that was made to point at us (DNS rebinding), and a change that a page of
+// another origin asks for (request forgery). It fails on a malformed origin.
 func Guard(next http.Handler, opts GuardOptions) (http.Handler, error) {
 	hosts := make(map[string]bool, len(opts.Hosts))
 	for _, h := range opts.Hosts {
@@ -33,8 +33,9 @@ func Guard(next http.Handler, opts GuardOptions) (http.Handler, error) {
 	}
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if !hostAllowed(r, hosts) {
-			writeProblem(w, problem(mail.Errorf(mail.Denied, "this post office is not called %s; use its IP address or localhost; "+
-				"its pages are opened by: pennypost open", strings.ToValidUTF8(r.Host, "\uFFFD"))))
+			writeProblem(w, problem(mail.Errorf(mail.Denied,
+				"this post office is not called %s; use its IP address or localhost; "+
+					"its pages are opened by: pennypost open", strings.ToValidUTF8(r.Host, "\uFFFD"))))
 			return
 		}
 		if err := cross.Check(r); err != nil {
@@ -51,8 +52,8 @@ func Guard(next http.Handler, opts GuardOptions) (http.Handler, error) {
 	}), nil
 }
 
-// hostAllowed reports whether the Host header names us. Only names can be rebound, so an IP address is believed. What comes
-// over a Unix socket comes from no browser, and its Host means nothing.
+// hostAllowed reports whether the Host header names us. Only names can be rebound, so an IP address is believed. What
+// comes over a Unix socket comes from no browser, and its Host means nothing.
 func hostAllowed(r *http.Request, hosts map[string]bool) bool {
 	if _, tcp := r.Context().Value(http.LocalAddrContextKey).(*net.TCPAddr); !tcp {
 		return true

@@ -10,7 +10,9 @@ import (
 )
 
 func TestGuard(t *testing.T) {
-	h, err := Guard(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusNoContent) }),
+	h, err := Guard(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		w.WriteHeader(http.StatusNoContent)
+	}),
 		GuardOptions{Hosts: []string{"Mail.example.org"}, Origins: []string{"https://ui.example.org"}})
 	if err != nil {
 		t.Fatal(err)
@@ -32,10 +34,13 @@ func TestGuard(t *testing.T) {
 		{"looks like ours", tcp, "localhost.evil.example", nil, 403},
 		{"no host", tcp, "", nil, 403},
 		{"any host on a socket", unix, "whatever", nil, 204},
-		{"same origin", tcp, "localhost:8765", http.Header{"Origin": {"http://localhost:8765"}, "Sec-Fetch-Site": {"same-origin"}}, 204},
-		{"cross origin", tcp, "localhost:8765", http.Header{"Origin": {"https://evil.example"}, "Sec-Fetch-Site": {"cross-site"}}, 403},
+		{"same origin", tcp, "localhost:8765", http.Header{"Origin": {"http://localhost:8765"},
+			"Sec-Fetch-Site": {"same-origin"}}, 204},
+		{"cross origin", tcp, "localhost:8765", http.Header{"Origin": {"https://evil.example"},
+			"Sec-Fetch-Site": {"cross-site"}}, 403},
 		{"cross origin, old browser", tcp, "localhost:8765", http.Header{"Origin": {"https://evil.example"}}, 403},
-		{"allowed origin", tcp, "localhost:8765", http.Header{"Origin": {"https://ui.example.org"}, "Sec-Fetch-Site": {"cross-site"}}, 204},
+		{"allowed origin", tcp, "localhost:8765", http.Header{"Origin": {"https://ui.example.org"},
+			"Sec-Fetch-Site": {"cross-site"}}, 204},
 	} {
 		r := httptest.NewRequest(http.MethodPost, "/", nil)
 		r = r.WithContext(context.WithValue(r.Context(), http.LocalAddrContextKey, c.local))
@@ -53,7 +58,8 @@ func TestGuard(t *testing.T) {
 			checkProblem(t, rec.Result(), body, "")
 		}
 	}
-	for path, want := range map[string]int{"/api/v1/rooms/../messages": 400, "/api/v1//rooms": 400, "/api/v1/rooms/%2E%2E/inbox": 204, "/a//b": 204} {
+	for path, want := range map[string]int{"/api/v1/rooms/../messages": 400, "/api/v1//rooms": 400,
+		"/api/v1/rooms/%2E%2E/inbox": 204, "/a//b": 204} {
 		rec := httptest.NewRecorder()
 		h.ServeHTTP(rec, httptest.NewRequest(http.MethodPost, path, nil))
 		if rec.Code != want {

@@ -14,7 +14,8 @@ import (
 type Hooks interface {
 	// Answer returns what the hook's process is to leave behind. An error says why there is nothing to say.
 	Answer(ctx context.Context, h *wire.Hook) (wire.HookAnswer, error)
-	// Wait waits beside a session until it is rung, and gives what there is to leave behind to hand: once, and nil after every silence.
+	// Wait waits beside a session until it is rung, and gives what there is to leave behind to hand: once, and nil
+	// after every silence.
 	Wait(ctx context.Context, h *wire.Hook, silence time.Duration, hand func(*wire.HookAnswer) error) error
 	// Taken notes that the client has taken the answer with this ticket.
 	Taken(ctx context.Context, ticket string) error
@@ -23,10 +24,12 @@ type Hooks interface {
 func hookRoutes() []route {
 	return []route{
 		{method: http.MethodPost, path: "/hooks/{client}/{event}", id: "hook",
-			about: "Hand over a hook that an agent's client runs, with what the client said as the body, and answer what its process is to leave behind. White space may come first. " +
+			about: "Hand over a hook that an agent's client runs, with what the client said as the body, and answer " +
+				"what its process is to leave behind. White space may come first. " +
 				"Over the Unix socket only.",
 			in: map[string]any{}, out: wire.HookAnswer{}, stream: wire.JSON, status: http.StatusOK, handle: hook},
-		{method: http.MethodPost, path: "/taken/{ticket}", id: "hookTaken", about: "Confirm that the client has taken what a hook said: what it was told is marked then.",
+		{method: http.MethodPost, path: "/taken/{ticket}", id: "hookTaken",
+			about:  "Confirm that the client has taken what a hook said: what it was told is marked then.",
 			status: http.StatusNoContent, handle: hookTaken},
 	}
 }

@@ -24,12 +24,13 @@ func send(c *call) (any, error) {
 	if sent.Duplicate {
 		c.status = http.StatusOK
 	}
-	c.w.Header().Set("Location", wire.Base+"/rooms/"+url.PathEscape(string(sent.Room))+"/messages/"+url.PathEscape(string(sent.ID)))
+	c.w.Header().Set("Location", wire.Base+"/rooms/"+url.PathEscape(string(sent.Room))+"/messages/"+
+		url.PathEscape(string(sent.ID)))
 	return sent, nil
 }
 
-// key takes the idempotency key from the header. The draft of the standard (draft-ietf-httpapi-idempotency-key-header) has it
-// in quotes, most clients write it without: both are the same key.
+// key takes the idempotency key from the header. The draft of the standard (draft-ietf-httpapi-idempotency-key-header)
+// has it in quotes, most clients write it without: both are the same key.
 func (c *call) key(d *mail.Draft) error {
 	given := c.r.Header.Values(wire.KeyHeader)
 	if len(given) == 0 {
@@ -40,7 +41,8 @@ func (c *call) key(d *mail.Draft) error {
 		key = strings.NewReplacer(`\"`, `"`, `\\`, `\`).Replace(key[1 : n-1])
 	}
 	if len(given) > 1 || key == "" || d.Key != "" && d.Key != key {
-		return mail.Errorf(mail.Invalid, "give one idempotency key, in the header %s or as the member key", wire.KeyHeader)
+		return mail.Errorf(mail.Invalid, "give one idempotency key, in the header %s or as the member key",
+			wire.KeyHeader)
 	}
 	d.Key = key
 	return nil
@@ -107,7 +109,8 @@ func mark(c *call) (any, error) {
 	switch m.Mark {
 	case mail.MarkNotified, mail.MarkPresented:
 		if m.Door == "" {
-			return nil, mail.Errorf(mail.Invalid, "the mark %s needs door: through what the text was handed over or the recipient told", m.Mark)
+			return nil, mail.Errorf(mail.Invalid,
+				"the mark %s needs door: through what the text was handed over or the recipient told", m.Mark)
 		}
 	default:
 		if _, err := mail.ParseMark(string(m.Mark)); err != nil {

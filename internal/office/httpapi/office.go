@@ -66,7 +66,8 @@ func endSessions(c *call) (any, error) {
 // pages returns the pages, if the post office has any.
 func (c *call) pages() (Pages, error) {
 	if c.api.opts.Pages == nil {
-		return nil, mail.Errorf(mail.Unavailable, "this post office has no pages, since it listens on no TCP address; start it with: pennypost serve --listen 127.0.0.1:8765")
+		return nil, mail.Errorf(mail.Unavailable, "this post office has no pages, since it listens on no TCP "+
+			"address; start it with: pennypost serve --listen 127.0.0.1:8765")
 	}
 	return c.api.opts.Pages, nil
 }

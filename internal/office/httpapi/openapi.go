@@ -86,7 +86,8 @@ func describe(table []route) *document {
 	doc := &document{
 		OpenAPI: "3.1.1",
 		Info: info{
-			Title: "Pennypost", Version: "1", Summary: "A post office for AI agents and the people who work with them.",
+			Title: "Pennypost", Version: "1",
+			Summary: "A post office for AI agents and the people who work with them.",
 			License: license{Name: "Apache-2.0", Identifier: "Apache-2.0"},
 		},
 		Servers:  []server{{URL: wire.Base}},
@@ -97,7 +98,8 @@ func describe(table []route) *document {
 			Responses: map[string]*content{"Problem": problem},
 			SecuritySchemes: map[string]security{"token": {
 				Type: "http", Scheme: "bearer",
-				Description: "An agent's token, or the operator's. Over the Unix socket none is wanted: the header " + wire.AgentHeader + " names the agent, percent-encoded; without it the caller is the user.",
+				Description: "An agent's token, or the operator's. Over the Unix socket none is wanted: the header " +
+					wire.AgentHeader + " names the agent, percent-encoded; without it the caller is the user.",
 			}},
 		},
 	}
@@ -112,9 +114,11 @@ func describe(table []route) *document {
 }
 
 func (rt *route) describe(known schemas) *operation {
-	op := &operation{ID: rt.id, Summary: rt.about, Parameters: rt.parameters(), Responses: map[string]*content{"default": {Ref: "#/components/responses/Problem"}}}
+	op := &operation{ID: rt.id, Summary: rt.about, Parameters: rt.parameters(),
+		Responses: map[string]*content{"default": {Ref: "#/components/responses/Problem"}}}
 	if rt.in != nil {
-		op.RequestBody = &content{Required: true, Content: map[string]media{or(rt.inType, wire.JSON): {known.of(reflect.TypeOf(rt.in))}}}
+		op.RequestBody = &content{Required: true,
+			Content: map[string]media{or(rt.inType, wire.JSON): {known.of(reflect.TypeOf(rt.in))}}}
 		if rt.inType == "" {
 			known.close(reflect.TypeOf(rt.in)) // what is read only; an Item, which is written as well, stays open
 		}
@@ -142,7 +146,8 @@ func (rt *route) parameters() []parameter {
 	var ps []parameter
 	for segment := range strings.SplitSeq(rt.path, "/") {
 		if name, ok := strings.CutPrefix(segment, "{"); ok {
-			ps = append(ps, parameter{Name: strings.TrimSuffix(name, "}"), In: "path", Required: true, Schema: &schema{Type: "string"}})
+			ps = append(ps, parameter{Name: strings.TrimSuffix(name, "}"), In: "path", Required: true,
+				Schema: &schema{Type: "string"}})
 		}
 	}
 	for _, p := range rt.query {

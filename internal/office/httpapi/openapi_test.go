@@ -56,7 +56,8 @@ func (doc fetched) validator(t *testing.T, schema map[string]any) func(body []by
 		t.Fatal(err)
 	}
 	var s jsonschema.Schema
-	if err := json.Unmarshal([]byte(strings.ReplaceAll(string(b), "#/components/schemas/", "#/$defs/")), &s); err != nil {
+	if err := json.Unmarshal([]byte(strings.ReplaceAll(string(b), "#/components/schemas/", "#/$defs/")),
+		&s); err != nil {
 		t.Fatal(err)
 	}
 	resolved, err := s.Resolve(nil)
@@ -87,7 +88,8 @@ func TestDocumentIsTheRoutes(t *testing.T) {
 				t.Errorf("operationId %s twice", op.ID)
 			}
 			ids[op.ID] = true
-			real := strings.NewReplacer("{room}", "lab", "{id}", "m1", "{name}", "ann", "{bridge}", "haak").Replace(path)
+			real := strings.NewReplacer("{room}", "lab", "{id}", "m1", "{name}", "ann", "{bridge}",
+				"haak").Replace(path)
 			r := httptest.NewRequest(strings.ToUpper(method), wire.Base+real, nil)
 			if _, pattern := h.(*api).mux.Handler(r); pattern != strings.ToUpper(method)+" "+wire.Base+path {
 				t.Errorf("%s %s is answered by %q", method, path, pattern)
@@ -117,7 +119,8 @@ func countIn(ps []struct{ Name, In string }, in string) (n int) {
 // TestDocumentedParameters gives every documented query parameter a good value and then an undocumented one.
 func TestDocumentedParameters(t *testing.T) {
 	values := map[string]string{
-		"type": "status,answer", "since": "2026-05-10T14:00:00Z", "until": "2026-05-10T14:00:00Z", "archive": "true", "all": "false",
+		"type": "status,answer", "since": "2026-05-10T14:00:00Z", "until": "2026-05-10T14:00:00Z", "archive": "true",
+		"all":   "false",
 		"after": "0", "before": "1", "limit": "1", "bytes": "1", "timeout": "1ms", "door": "rewake",
 		"place": "snoozed", "newest": "true", "state": "held,dead", "deliveries": "true",
 	}
@@ -187,7 +190,8 @@ func scenario() []want {
 	const room, lab = "/rooms/{room}", "/rooms/lab"
 	return []want{
 		{name: "/status", method: "GET", path: "/status"},
-		{name: room + "/messages", method: "POST", path: lab + "/messages", body: `{"to":["ann"],"type":"status","body":"x","key":"k","docs":[{"path":"a"}],"metadata":{"a":1}}`},
+		{name: room + "/messages", method: "POST", path: lab + "/messages",
+			body: `{"to":["ann"],"type":"status","body":"x","key":"k","docs":[{"path":"a"}],"metadata":{"a":1}}`},
 		{name: room + "/messages", method: "POST", path: lab + "/messages", body: `{"to":"ann","body":"x","key":"k"}`},
 		{name: room + "/messages", method: "GET", path: lab + "/messages"},
 		{name: room + "/messages/{id}", method: "GET", path: lab + "/messages/m1"},
@@ -198,31 +202,36 @@ func scenario() []want {
 		{name: room + "/ring", method: "POST", path: lab + "/ring?door=rewake"},
 		{name: room + "/ring", method: "POST", path: lab + "/ring?session=z&timeout=0"},
 		{name: room + "/agents", method: "GET", path: lab + "/agents"},
-		{name: room + "/agents", method: "POST", path: lab + "/agents", body: `{"name":"ann","task":"t","parent":"bob","state":"idle"}`},
+		{name: room + "/agents", method: "POST", path: lab + "/agents",
+			body: `{"name":"ann","task":"t","parent":"bob","state":"idle"}`},
 		{name: room + "/agents/{name}", method: "PATCH", path: lab + "/agents/ann", body: `{"tags":["project:x"]}`},
 		{name: room + "/agents/{name}/rename", method: "POST", path: lab + "/agents/ann/rename", body: `{"to":"bea"}`},
 		{name: room + "/agents/{name}/token", method: "POST", path: lab + "/agents/ann/token"},
 		{name: room + "/agents/{name}", method: "DELETE", path: lab + "/agents/ann"},
 		{name: room + "/bridges", method: "GET", path: lab + "/bridges"},
-		{name: room + "/bridges", method: "POST", path: lab + "/bridges", body: `{"dialect":"haak","dir":"/project","mode":"both"}`},
+		{name: room + "/bridges", method: "POST", path: lab + "/bridges",
+			body: `{"dialect":"haak","dir":"/project","mode":"both"}`},
 		{name: room + "/bridges/{bridge}/sync", method: "POST", path: lab + "/bridges/haak/sync"},
 		{name: room + "/bridges/{bridge}", method: "DELETE", path: lab + "/bridges/haak"},
 		{name: room + "/workspaces", method: "GET", path: lab + "/workspaces"},
-		{name: room + "/workspaces", method: "POST", path: lab + "/workspaces", body: `{"id":"ws","dir":"/ws","label":"Thesis"}`},
+		{name: room + "/workspaces", method: "POST", path: lab + "/workspaces",
+			body: `{"id":"ws","dir":"/ws","label":"Thesis"}`},
 		{name: room + "/workspaces/{name}", method: "DELETE", path: lab + "/workspaces/ann"},
 		{name: room + "/turns", method: "POST", path: lab + "/turns", body: `{"moment":"turn-end","session":"s1"}`},
 		{name: room + "/archive", method: "POST", path: lab + "/archive"},
 		{name: room + "/verify", method: "POST", path: lab + "/verify"},
 		{name: room + "/repair", method: "POST", path: lab + "/repair"},
 		{name: room + "/export", method: "GET", path: lab + "/export"},
-		{name: room + "/import", method: "POST", path: lab + "/import", header: http.Header{"Content-Type": {wire.Lines}},
-			body: `{"id":"x1","type":"status","from":"agent:a","to":["all"],"body":"old","sent":"2026-05-10T14:00:00Z","seq":0,"read":false}`},
+		{name: room + "/import", method: "POST", path: lab + "/import",
+			header: http.Header{"Content-Type": {wire.Lines}},
+			body:   `{"id":"x1","type":"status","from":"agent:a","to":["all"],"body":"old","sent":"2026-05-10T14:00:00Z","seq":0,"read":false}`},
 		{name: room + "/messages/{id}", method: "DELETE", path: lab + "/messages/m1"},
 		{name: room, method: "GET", path: lab},
 		{name: room, method: "DELETE", path: lab},
 		{name: "/rooms", method: "GET", path: "/rooms"},
 		{name: "/openapi.json", method: "GET", path: "/openapi.json"},
-		{name: "/hooks/{client}/{event}", method: "POST", path: "/hooks/claude/Stop", header: http.Header{"Content-Type": {wire.JSON}}, body: `{"session_id":"s1"}`},
+		{name: "/hooks/{client}/{event}", method: "POST", path: "/hooks/claude/Stop",
+			header: http.Header{"Content-Type": {wire.JSON}}, body: `{"session_id":"s1"}`},
 		{name: "/taken/{ticket}", method: "POST", path: "/taken/T1"},
 		{name: "/login", method: "POST", path: "/login", body: `{"room":"lab"}`},
 		{name: "/sessions", method: "GET", path: "/sessions"},

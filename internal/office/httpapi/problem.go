@@ -90,8 +90,8 @@ func writeProblem(w http.ResponseWriter, p wire.Problem) {
 	_, _ = w.Write(append(body, '\n')) // a client that is gone needs no answer
 }
 
-// note logs what the far end is not told. Errors of the caller are told in full, and repeat its words: of them only the
-// code is logged.
+// note logs what the far end is not told. Errors of the caller are told in full, and repeat its words: of them only
+// the code is logged.
 func (a *api) note(r *http.Request, err error, instance string) {
 	code, level, cause := mail.CodeOf(err), slog.LevelDebug, error(nil)
 	if r.Context().Err() == nil && !errors.Is(err, errClosing) {
@@ -105,5 +105,6 @@ func (a *api) note(r *http.Request, err error, instance string) {
 	if e, ok := errors.AsType[*mail.Error](err); ok && e.Err != nil && cause != nil {
 		cause = e.Err
 	}
-	a.opts.Log.Log(r.Context(), level, "http request failed", "method", r.Method, "path", r.URL.Path, "code", code, "instance", instance, "err", cause)
+	a.opts.Log.Log(r.Context(), level, "http request failed", "method", r.Method, "path", r.URL.Path, "code", code,
+		"instance", instance, "err", cause)
 }

@@ -37,18 +37,22 @@ func get[T any](q query, name string) T {
 func parseQuery(raw string, known []param) (query, error) {
 	given, err := url.ParseQuery(raw)
 	if err != nil {
-		return nil, mail.Errorf(mail.Invalid, "the query of the URL cannot be read: write name=value pairs joined by '&', percent-encoded")
+		return nil, mail.Errorf(mail.Invalid,
+			"the query of the URL cannot be read: write name=value pairs joined by '&', percent-encoded")
 	}
 	q := make(query, len(given))
 	for name, values := range given {
 		p := find(known, name)
 		switch {
 		case p == nil:
-			return nil, mail.Errorf(mail.Invalid, "unknown query parameter %q; %s", strings.ToValidUTF8(name, "\uFFFD"), takes(known))
+			return nil, mail.Errorf(mail.Invalid, "unknown query parameter %q; %s",
+				strings.ToValidUTF8(name, "\uFFFD"), takes(known))
 		case len(values) > 1:
-			return nil, mail.Errorf(mail.Invalid, "the query parameter %s is given %d times; give it once", name, len(values))
+			return nil, mail.Errorf(mail.Invalid, "the query parameter %s is given %d times; give it once", name,
+				len(values))
 		case !utf8.ValidString(values[0]) || strings.ContainsRune(values[0], 0):
-			return nil, mail.Errorf(mail.Invalid, "the query parameter %s is not percent-encoded UTF-8 text without NUL", name)
+			return nil, mail.Errorf(mail.Invalid,
+				"the query parameter %s is not percent-encoded UTF-8 text without NUL", name)
 		}
 		if q[name], err = p.kind.parse(values[0]); err != nil {
 			return nil, mail.Errorf(mail.Invalid, "the query parameter %s is wrong: %s", name, err.Error())
@@ -124,7 +128,8 @@ func seqKind() kind {
 func parseSeq(s string) (mail.Seq, error) {
 	n, err := strconv.ParseUint(s, 10, 64)
 	if err != nil {
-		return 0, mail.Errorf(mail.Invalid, "%q is not a place in the journal; use a seq that was answered before, or 0 for the beginning", s)
+		return 0, mail.Errorf(mail.Invalid,
+			"%q is not a place in the journal; use a seq that was answered before, or 0 for the beginning", s)
 	}
 	return mail.Seq(n), nil
 }
@@ -159,7 +164,8 @@ func listKind[T any](what string, parseOne func(string) (T, error)) kind {
 
 func placeKind() kind {
 	parse := func(s string) (any, error) { return mail.ParsePlace(s) }
-	return kind{parse, &schema{Type: "string", Enum: []string{string(mail.InInbox), string(mail.InSnoozed), string(mail.InArchived)}}}
+	return kind{parse, &schema{Type: "string", Enum: []string{string(mail.InInbox), string(mail.InSnoozed),
+		string(mail.InArchived)}}}
 }
 
 // durationKind reads "90", which is seconds, and "1m30s".
@@ -174,5 +180,6 @@ func durationKind(atMost time.Duration) kind {
 		}
 		return d, nil
 	}
-	return kind{parse, &schema{Type: "string", Description: "seconds, or a number with unit such as 90s or 10m; at most " + atMost.String()}}
+	return kind{parse, &schema{Type: "string",
+		Description: "seconds, or a number with unit such as 90s or 10m; at most " + atMost.String()}}
 }

@@ -120,11 +120,13 @@ func enumOf(t reflect.Type) []string {
 	case reflect.TypeFor[mail.State]():
 		return words([]mail.State{mail.Working, mail.Idle, mail.Frozen, mail.Gone})
 	case reflect.TypeFor[mail.Mark]():
-		return words([]mail.Mark{mail.MarkNotified, mail.MarkPresented, mail.MarkRead, mail.MarkUnread, mail.MarkArchived, mail.MarkUnarchived, mail.MarkSnoozed})
+		return words([]mail.Mark{mail.MarkNotified, mail.MarkPresented, mail.MarkRead, mail.MarkUnread,
+			mail.MarkArchived, mail.MarkUnarchived, mail.MarkSnoozed})
 	case reflect.TypeFor[mail.DeliveryState]():
 		return words(mail.DeliveryStates())
 	case reflect.TypeFor[mail.Code]():
-		return words([]mail.Code{mail.Invalid, mail.NotFound, mail.Denied, mail.Unknown, mail.Conflict, mail.TooLarge, mail.Limited, mail.Timeout, mail.Unavailable, mail.Internal})
+		return words([]mail.Code{mail.Invalid, mail.NotFound, mail.Denied, mail.Unknown, mail.Conflict, mail.TooLarge,
+			mail.Limited, mail.Timeout, mail.Unavailable, mail.Internal})
 	}
 	return nil
 }

@@ -15,8 +15,8 @@ import (
 // chunk is how much of a stream is collected before it is sent.
 const chunk = 32 << 10
 
-// stream writes a response piece by piece. Each piece has a deadline of its own, so that a client that stopped reading is
-// cut off and holds nothing but its own connection until then.
+// stream writes a response piece by piece. Each piece has a deadline of its own, so that a client that stopped reading
+// is cut off and holds nothing but its own connection until then.
 type stream struct {
 	w       http.ResponseWriter
 	kind    string
@@ -52,9 +52,9 @@ func (s *stream) flush() error {
 	return err
 }
 
-// write sends p, of which the client must take each chunk within timeout. The deadline stands only meanwhile: left behind, it
-// would end an HTTP/2 stream in a silence, or the next answer on the connection. A ResponseWriter without deadlines is one of
-// a test.
+// write sends p, of which the client must take each chunk within timeout. The deadline stands only meanwhile: left
+// behind, it would end an HTTP/2 stream in a silence, or the next answer on the connection. A ResponseWriter without
+// deadlines is one of a test.
 func write(w http.ResponseWriter, timeout time.Duration, p []byte) error {
 	rc := http.NewResponseController(w)
 	defer func() { _ = rc.SetWriteDeadline(time.Time{}) }()
@@ -93,7 +93,8 @@ func events(c *call) (any, error) {
 	}
 	defer w.Close()
 	s := c.stream()
-	// Browsers wait 3 s before they come back unless told otherwise. The comment lets the far end see that it is connected.
+	// Browsers wait 3 s before they come back unless told otherwise. The comment lets the far end see that it is
+	// connected.
 	if err := s.add([]byte("retry: 1000\n:\n\n")); err != nil {
 		return nil, err
 	}
@@ -136,8 +137,8 @@ func (c *call) nextEvents(ctx context.Context, w mail.Watch, s *stream) error {
 	return nil
 }
 
-// cursor returns the place behind which the client wants events. A browser that reconnects repeats the address it began
-// with and says in the header how far it came, so the header goes first.
+// cursor returns the place behind which the client wants events. A browser that reconnects repeats the address it
+// began with and says in the header how far it came, so the header goes first.
 func (c *call) cursor() (mail.Seq, error) {
 	last := c.r.Header.Get(lastEventID)
 	if last == "" {
@@ -172,8 +173,8 @@ func kindOf(e *mail.Event) string {
 }
 
 // wait answers the next message, or null. The status goes out with the first sign of life, long before anybody knows
-// how the wait ends, so that no link in between takes silence for death: therefore a wait whose time is over is a success
-// without a message, and not an error.
+// how the wait ends, so that no link in between takes silence for death: therefore a wait whose time is over is a
+// success without a message, and not an error.
 func wait(c *call) (any, error) {
 	timeout, ok := c.query["timeout"].(time.Duration)
 	if !ok {
@@ -188,7 +189,8 @@ func wait(c *call) (any, error) {
 		switch {
 		case err == nil:
 			return nil, s.last(item)
-		case errors.Is(context.Cause(ctx), errClosing), ctx.Err() == nil && mail.CodeOf(err) == mail.Timeout && !time.Now().Before(end):
+		case errors.Is(context.Cause(ctx), errClosing), ctx.Err() == nil && mail.CodeOf(err) == mail.Timeout &&
+			!time.Now().Before(end):
 			return nil, s.last(nil) // a post office that stops ends a wait early: who still waits asks again
 		case ctx.Err() != nil || mail.CodeOf(err) != mail.Timeout:
 			return nil, err
@@ -204,7 +206,8 @@ func wait(c *call) (any, error) {
 
 // ring answers that the caller was rung, or null. As with wait, the status may go out long before.
 func ring(c *call) (any, error) {
-	at := mail.Listener{Door: cmp.Or(get[string](c.query, "door"), mail.MonitorDoor), Session: get[string](c.query, "session")}
+	at := mail.Listener{Door: cmp.Or(get[string](c.query, "door"), mail.MonitorDoor),
+		Session: get[string](c.query, "session")}
 	if err := at.Check(); err != nil {
 		return nil, err
 	}

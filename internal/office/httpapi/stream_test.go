@@ -98,7 +98,8 @@ func (s *testServer) do(ctx context.Context, method, path, body string, header .
 
 func (s *testServer) send(body string) {
 	room := s.office.room("lab")
-	room.add(mail.Event{Message: &mail.Message{ID: mail.ID(fmt.Sprint("m", len(room.events)+1)), To: []mail.Address{"all"}, Body: body}})
+	room.add(mail.Event{Message: &mail.Message{ID: mail.ID(fmt.Sprint("m", len(room.events)+1)),
+		To: []mail.Address{"all"}, Body: body}})
 }
 
 func (s *testServer) watching() int {
@@ -173,7 +174,8 @@ func TestEventsEndWhenThePostOfficeStops(t *testing.T) {
 // TestMetadataWithLineBreaks holds that no event can break out of its data field.
 func TestMetadataWithLineBreaks(t *testing.T) {
 	inBubble(t, func(s *testServer) {
-		s.office.room("lab").add(mail.Event{Message: &mail.Message{ID: "m1", Metadata: mail.Metadata("{\n\"a\":\r\n\n1}")}})
+		s.office.room("lab").add(mail.Event{Message: &mail.Message{ID: "m1",
+			Metadata: mail.Metadata("{\n\"a\":\r\n\n1}")}})
 		resp := s.open(s.Context(), "/rooms/lab/events")
 		defer resp.Body.Close()
 		data := field(t, bufio.NewReader(resp.Body), "data: ")
@@ -274,11 +276,13 @@ func TestWaitEndsWithItsClient(t *testing.T) {
 
 // TestWaitWhenThePostOfficeStops holds that a wait then ends as one whose time is over: who still waits asks again.
 func TestWaitWhenThePostOfficeStops(t *testing.T) {
-	for _, after := range []time.Duration{time.Second, 20 * time.Second} { // before the first sign of life, and after it
+	// before the first sign of life, and after it
+	for _, after := range []time.Duration{time.Second, 20 * time.Second} {
 		inBubble(t, func(s *testServer) {
 			time.AfterFunc(after, s.close)
 			resp := s.open(s.Context(), "/rooms/lab/wait")
-			if body, err := io.ReadAll(resp.Body); err != nil || resp.StatusCode != 200 || strings.TrimSpace(string(body)) != "null" {
+			if body, err := io.ReadAll(resp.Body); err != nil || resp.StatusCode != 200 ||
+				strings.TrimSpace(string(body)) != "null" {
 				t.Errorf("stopped after %v: %d %q, %v; want 200 null", after, resp.StatusCode, body, err)
 			}
 		})
@@ -292,8 +296,8 @@ func TestWaitFails(t *testing.T) {
 	want{path: "/rooms/lab/wait", status: 404, detail: "no agent"}.check(t, h, nil)
 }
 
-// TestRing holds that one who waits to be rung sees that the post office is there, and is answered when it is rung, when the time is over, and when the post
-// office stops.
+// TestRing holds that one who waits to be rung sees that the post office is there, and is answered when it is rung,
+// when the time is over, and when the post office stops.
 func TestRing(t *testing.T) {
 	for _, c := range []struct {
 		query, want string
@@ -317,23 +321,28 @@ func TestRing(t *testing.T) {
 		})
 	}
 	h, _ := newTestAPI(t, Options{})
-	want{path: "/rooms/lab/ring?door=monitor", status: 405}.check(t, h, nil) // it takes a ring, which is more than to look
-	want{method: "POST", path: "/rooms/lab/ring?door=tmux", status: 400, detail: "rewake, monitor, channel"}.check(t, h, nil)
+	// it takes a ring, which is more than to look
+	want{path: "/rooms/lab/ring?door=monitor", status: 405}.check(t, h, nil)
+	want{method: "POST", path: "/rooms/lab/ring?door=tmux", status: 400, detail: "rewake, monitor, channel"}.check(t,
+		h, nil)
 }
 
-// TestHook holds that what a client says, and where, reaches who answers it, and that a hook that waits is answered when it is rung, when the time is
-// over, and when the post office stops.
+// TestHook holds that what a client says, and where, reaches who answers it, and that a hook that waits is answered
+// when it is rung, when the time is over, and when the post office stops.
 func TestHook(t *testing.T) {
 	h, _ := newTestAPI(t, Options{})
 	in := wire.Hook{Dir: "/srv/a b", As: "小克", Environ: []string{"TMUX=a,b c", "SECRET=x", "PENNYPOST_ROOM=lab"}}
 	header := in.Header()
 	header.Set("Content-Type", wire.JSON)
 	want{method: "POST", path: "/hooks/claude/Stop", header: header, body: `{"a":1}`, status: 200,
-		has: `claude Stop {\"a\":1} in /srv/a b as 小克, [\"TMUX=a,b c\" \"PENNYPOST_ROOM=lab\"]","ticket":"T1"`}.check(t, h, nil)
-	want{method: "POST", path: "/hooks/nobody/Stop", body: `{}`, status: 200, has: `"out":"{}","why":"the client is not known"`}.check(t, h, nil)
+		has: `claude Stop {\"a\":1} in /srv/a b as 小克, [\"TMUX=a,b c\" \"PENNYPOST_ROOM=lab\"]","ticket":"T1"`}.check(
+		t, h, nil)
+	want{method: "POST", path: "/hooks/nobody/Stop", body: `{}`, status: 200,
+		has: `"out":"{}","why":"the client is not known"`}.check(t, h, nil)
 	want{method: "POST", path: "/taken/T2", status: 404, detail: "no such ticket"}.check(t, h, nil)
 	h, _ = newTestAPI(t, Options{Local: func(*http.Request) bool { return false }})
-	want{method: "POST", path: "/hooks/claude/Stop", body: `{}`, status: 403, detail: "Unix socket only"}.check(t, h, nil)
+	want{method: "POST", path: "/hooks/claude/Stop", body: `{}`, status: 403, detail: "Unix socket only"}.check(t, h,
+		nil)
 	want{method: "POST", path: "/taken/T1", status: 403, detail: "Unix socket only"}.check(t, h, nil)
 	for _, c := range []struct {
 		said, want  string
@@ -380,7 +389,8 @@ func TestExportBreaks(t *testing.T) {
 func TestSlowWork(t *testing.T) {
 	inBubble(t, func(s *testServer) {
 		s.office.room("lab").slow = 10 * bodyGrace
-		resp, err := s.client.Post("http://pennypost"+wire.Base+"/rooms/lab/import", wire.Lines, strings.NewReader("{}\n"))
+		resp, err := s.client.Post("http://pennypost"+wire.Base+"/rooms/lab/import", wire.Lines,
+			strings.NewReader("{}\n"))
 		if err != nil || resp.StatusCode != 200 {
 			t.Errorf("import = %v, %v, want 200", resp, err)
 		}
@@ -436,7 +446,8 @@ func TestTrickledBody(t *testing.T) {
 				resp.Body.Close()
 				body.Close()
 				<-wrote
-				if d := time.Since(began); resp.StatusCode != test.status || d < test.least || d > test.least+10*time.Second {
+				if d := time.Since(began); resp.StatusCode != test.status || d < test.least ||
+					d > test.least+10*time.Second {
 					t.Errorf("after %v: %d; want %d after %v", d, resp.StatusCode, test.status, test.least)
 				}
 			})
@@ -447,7 +458,8 @@ func TestTrickledBody(t *testing.T) {
 // A deadline of a body must not end what is answered long after the body was read, nor the next request.
 func TestLongAnswerBehindABody(t *testing.T) {
 	inBubble(t, func(s *testServer) {
-		r, err := http.NewRequestWithContext(s.Context(), http.MethodGet, "http://pennypost"+wire.Base+"/rooms/lab/wait?timeout=2m&after=9", strings.NewReader("{}"))
+		r, err := http.NewRequestWithContext(s.Context(), http.MethodGet, "http://pennypost"+wire.Base+
+			"/rooms/lab/wait?timeout=2m&after=9", strings.NewReader("{}"))
 		if err != nil {
 			t.Fatal(err)
 		}

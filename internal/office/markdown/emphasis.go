@@ -7,7 +7,8 @@ import (
 	"unicode/utf8"
 )
 
-// delimiters reads a run of * _ or ~. Whether something may begin or end there depends on its neighbours (CommonMark 0.31, 6.2).
+// delimiters reads a run of * _ or ~. Whether something may begin or end there depends on its neighbours (CommonMark
+// 0.31, 6.2).
 func (s *scanner) delimiters(rest string) {
 	n := run(rest)
 	c := rest[0]

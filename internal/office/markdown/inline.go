@@ -8,8 +8,8 @@ import (
 	"unicode/utf8"
 )
 
-// inline writes the text of a block. It is the algorithm of CommonMark 0.31, appendix "phase 2": runs of delimiters and opening brackets are kept
-// as pieces until their counterparts come.
+// inline writes the text of a block. It is the algorithm of CommonMark 0.31, appendix "phase 2": runs of delimiters
+// and opening brackets are kept as pieces until their counterparts come.
 func (w *writer) inline(text string) {
 	s := scanner{text: text}
 	for s.at < len(s.text) {
@@ -153,7 +153,8 @@ func (s *scanner) angle(rest string) {
 	}
 	inside := rest[1 : end+1]
 	to := inside
-	if !strings.Contains(inside, ":") && strings.Count(inside, "@") == 1 && !strings.HasPrefix(inside, "@") && !strings.HasSuffix(inside, "@") {
+	if !strings.Contains(inside, ":") && strings.Count(inside, "@") == 1 && !strings.HasPrefix(inside, "@") &&
+		!strings.HasSuffix(inside, "@") {
 		to = "mailto:" + inside
 	}
 	if to = destination(to); to == "" {
@@ -206,7 +207,9 @@ func addressLen(s string) int {
 	if scheme == 0 {
 		return 0
 	}
-	n := strings.IndexFunc(s, func(r rune) bool { return r <= ' ' || strings.ContainsRune("<>\"`|\\^{}", r) || unicode.IsSpace(r) })
+	n := strings.IndexFunc(s, func(r rune) bool {
+		return r <= ' ' || strings.ContainsRune("<>\"`|\\^{}", r) || unicode.IsSpace(r)
+	})
 	if n < 0 {
 		n = len(s)
 	}
@@ -285,10 +288,12 @@ func target(s string) (to string, n int) {
 	return html.UnescapeString(unescape(to)), len(s) - len(rest) + 1
 }
 
-// maxParentheses is how deeply they nest in an address; without a bound, each of many that never close is read to the end.
+// maxParentheses is how deeply they nest in an address; without a bound, each of many that never close is read to the
+// end.
 const maxParentheses = 32
 
-// addressEnd returns where the address in parentheses ends: with white space, or the parenthesis that was not opened in it.
+// addressEnd returns where the address in parentheses ends: with white space, or the parenthesis that was not opened
+// in it.
 func addressEnd(s string) int {
 	depth := 0
 	for i := 0; i < len(s); i++ {

@@ -95,7 +95,8 @@ func (w *writer) openList(m marker) (tag string) {
 	return "ol"
 }
 
-// itemOf collects the lines of the item that begins lines: what is indented to its text, and what goes on in its last paragraph.
+// itemOf collects the lines of the item that begins lines: what is indented to its text, and what goes on in its last
+// paragraph.
 func itemOf(lines []string, width int) (it item, n int) {
 	it.lines = []string{afterMarker(lines[0], width)}
 	blanks := 0
@@ -162,7 +163,8 @@ func afterMarker(line string, width int) string {
 func (w *writer) item(it item, depth int, tight bool) {
 	first := it.lines[0]
 	w.WriteString("<li>")
-	if len(first) >= 4 && first[0] == '[' && first[2] == ']' && first[3] == ' ' && strings.IndexByte(" xX", first[1]) >= 0 {
+	if len(first) >= 4 && first[0] == '[' && first[2] == ']' && first[3] == ' ' &&
+		strings.IndexByte(" xX", first[1]) >= 0 {
 		if first[1] == ' ' {
 			w.WriteString(`<input type="checkbox" disabled aria-label="to do"> `)
 		} else {

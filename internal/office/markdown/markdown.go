@@ -1,12 +1,13 @@
 // Package markdown renders what agents write as HTML that can do nothing.
 //
-// It knows the part of GitHub Flavored Markdown that people and models write: paragraphs, headings, lists with tasks, quotes, code, tables,
-// emphasis, links. HTML is no part of it and comes out as the text that it is; so does what else it does not know, link references and
-// footnotes among it. A line break is one. Links lead to the web or into mail only; an image is a link to it, since to load it would tell its owner who reads.
-// All tags and attributes that can come out are written in this package, and none holds text from the input but href and class, both checked.
+// It knows the part of GitHub Flavored Markdown that people and models write: paragraphs, headings, lists with tasks,
+// quotes, code, tables, emphasis, links. HTML is no part of it and comes out as the text that it is; so does what else
+// it does not know, link references and footnotes among it. A line break is one. Links lead to the web or into mail
+// only; an image is a link to it, since to load it would tell its owner who reads. All tags and attributes that can
+// come out are written in this package, and none holds text from the input but href and class, both checked.
 //
-// It is not goldmark, which the specification names, because that costs every command 2 ms before its first line, as much as all the rest
-// together; goldmark is what the tests compare it with.
+// It is not goldmark, which the specification names, because that costs every command 2 ms before its first line, as
+// much as all the rest together; goldmark is what the tests compare it with.
 package markdown
 
 import (
@@ -17,7 +18,8 @@ import (
 
 // HTML renders text. What is not UTF-8 comes out as U+FFFD.
 func HTML(text string) string {
-	text = strings.NewReplacer("\r\n", "\n", "\r", "\n", "\x00", "\uFFFD").Replace(strings.ToValidUTF8(text, string(utf8.RuneError)))
+	text = strings.NewReplacer("\r\n", "\n", "\r", "\n", "\x00",
+		"\uFFFD").Replace(strings.ToValidUTF8(text, string(utf8.RuneError)))
 	var w writer
 	w.blocks(strings.Split(text, "\n"), 0, false)
 	return w.String()
@@ -67,10 +69,12 @@ func startsBlock(lines []string) bool {
 	if indentOf(line) >= 4 {
 		return false
 	}
-	if m := markerOf(line); m.width > 0 && !blank(line[min(m.width, len(line)):]) && (m.kind != '.' && m.kind != ')' || m.start == "1") {
+	if m := markerOf(line); m.width > 0 && !blank(line[min(m.width, len(line)):]) &&
+		(m.kind != '.' && m.kind != ')' || m.start == "1") {
 		return true // an empty item, or a number in running text, is no list
 	}
-	return fenceOf(line) != "" || headingLevel(line) > 0 || isRule(line) || strings.HasPrefix(strings.TrimLeft(line, " "), ">") || isTable(lines)
+	return fenceOf(line) != "" || headingLevel(line) > 0 || isRule(line) ||
+		strings.HasPrefix(strings.TrimLeft(line, " "), ">") || isTable(lines)
 }
 
 // paragraph writes lines up to what ends them. A line of = or - below makes them a heading.
@@ -171,7 +175,8 @@ func (w *writer) fenced(lines []string) int {
 	info, _, _ := strings.Cut(strings.TrimSpace(lines[0][indent+len(fence):]), " ")
 	w.code(info)
 	for i, line := range lines[1:] {
-		if end := fenceOf(line); len(end) >= len(fence) && end[0] == fence[0] && blank(strings.TrimLeft(line, " ")[len(end):]) {
+		if end := fenceOf(line); len(end) >= len(fence) && end[0] == fence[0] &&
+			blank(strings.TrimLeft(line, " ")[len(end):]) {
 			w.WriteString("</code></pre>\n")
 			return i + 2
 		}
@@ -185,7 +190,8 @@ func (w *writer) fenced(lines []string) int {
 func (w *writer) code(language string) {
 	known := language != "" && len(language) <= 32
 	for _, r := range language {
-		known = known && (r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || strings.ContainsRune("+-_.#", r))
+		known = known && (r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' ||
+			strings.ContainsRune("+-_.#", r))
 	}
 	if !known {
 		w.WriteString("<pre><code>")

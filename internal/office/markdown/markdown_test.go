@@ -38,7 +38,8 @@ var texts = []string{
 	"**bold** *em* ***both*** __bold__ _em_ snake_case_word **bold *em* bold** ~~gone~~ ~one~ * not * ** no **",
 	"**bold**text **“quoted”** a*b*c 2*3*4 *a **b* c** `**no**`",
 	"**Note:** see `a`, `` a ` b `` and ` `` `.",
-	"[a](https://go.dev) [b](<https://go.dev/a b> \"title\") [c](https://go.dev/(x)) [d] (x) [*e* `f`](https://go.dev)",
+	"[a](https://go.dev) [b](<https://go.dev/a b> \"title\") [c](https://go.dev/(x)) [d] (x) [*e* " +
+		"`f`](https://go.dev)",
 	"see https://go.dev/x?a=1&b=2. and (https://go.dev/y) and https://go.dev/a_b_c!",
 	"<https://go.dev/a> and mail <a@b.example>",
 	"\\*no\\* \\# \\[x\\] a\\\nb &lt;b&gt; &amp; &copy; &#106; &nosuch;",
@@ -53,8 +54,10 @@ var texts = []string{
 
 var (
 	oracle = goldmark.New(goldmark.WithExtensions(
-		extension.NewTable(extension.WithTableCellAlignMethod(extension.TableCellAlignAttribute)), extension.Strikethrough,
-		extension.NewLinkify(extension.WithLinkifyAllowedProtocols([]string{"http:", "https:"}), extension.WithLinkifyEmailRegexp(regexp.MustCompile(`^\z.`)),
+		extension.NewTable(extension.WithTableCellAlignMethod(extension.TableCellAlignAttribute)),
+		extension.Strikethrough,
+		extension.NewLinkify(extension.WithLinkifyAllowedProtocols([]string{"http:", "https:"}),
+			extension.WithLinkifyEmailRegexp(regexp.MustCompile(`^\z.`)),
 			extension.WithLinkifyWWWRegexp(regexp.MustCompile(`^\z.`))),
 		extension.TaskList),
 		goldmark.WithRendererOptions(html.WithHardWraps(), html.WithUnsafe()))
@@ -66,8 +69,10 @@ var (
 // plain takes out in what two renderers may differ.
 func plain(s string) string {
 	s = attributes.ReplaceAllString(s, "")
-	s = strings.NewReplacer("&#34;", `"`, "&quot;", `"`, "&#39;", "'", "%20", " ", ` checked="" disabled="" type="checkbox"`, "[x]", ` disabled="" type="checkbox"`, "[ ]",
-		` type="checkbox" disabled checked`, "[x]", ` type="checkbox" disabled`, "[ ]", "&amp;", "&", "🖼 ", "").Replace(s)
+	s = strings.NewReplacer("&#34;", `"`, "&quot;", `"`, "&#39;", "'", "%20", " ",
+		` checked="" disabled="" type="checkbox"`, "[x]", ` disabled="" type="checkbox"`, "[ ]",
+		` type="checkbox" disabled checked`, "[x]", ` type="checkbox" disabled`, "[ ]", "&amp;", "&", "🖼 ",
+		"").Replace(s)
 	s = relative.ReplaceAllString(s, "$1$2")
 	return around.ReplaceAllString(s, "$1")
 }
@@ -102,9 +107,10 @@ func TestHTML(t *testing.T) {
 }
 
 // allowed is every tag that may come out, with its attributes.
-var allowed = regexp.MustCompile(`^<(?:/?(?:p|h[1-6]|blockquote|ul|ol|li|pre|code|em|strong|del|table|thead|tbody|tr|th|td)|br|hr|/a|` +
-	`ol start="[0-9]+"|code class="language-[A-Za-z0-9+_.#-]+"|t[hd] align="(?:left|right|center)"|input type="checkbox" disabled(?: aria-label="to do"| checked aria-label="done")|` +
-	`a href="(?:https?://|mailto:)[^"<>\x00-\x20]*" target="_blank" rel="noopener noreferrer nofollow")>`)
+var allowed = regexp.MustCompile(
+	`^<(?:/?(?:p|h[1-6]|blockquote|ul|ol|li|pre|code|em|strong|del|table|thead|tbody|tr|th|td)|br|hr|/a|` +
+		`ol start="[0-9]+"|code class="language-[A-Za-z0-9+_.#-]+"|t[hd] align="(?:left|right|center)"|input type="checkbox" disabled(?: aria-label="to do"| checked aria-label="done")|` +
+		`a href="(?:https?://|mailto:)[^"<>\x00-\x20]*" target="_blank" rel="noopener noreferrer nofollow")>`)
 
 // harmless reports what in out is not ours.
 func harmless(out string) (bad string) {
@@ -128,10 +134,14 @@ func FuzzHTML(f *testing.F) {
 		f.Add(text)
 	}
 	for _, text := range []string{
-		"[a](javascript:alert(1))", "[a](JaVaScRiPt:alert(1))", "[a](java\nscript:alert(1))", "[a](&#106;avascript:alert(1))", "[a](data:text/html;base64,x)",
-		"[a](vbscript:x)", "<javascript:alert(1)>", "<a href=x onmouseover=y>", "![a](x\" onerror=\"y)", "[a](https://x\" onclick=\"y)", "# h {#id onclick=x}",
-		"```x\" onclick=\"y\nz\n```", "[<script>](https://x)", "**<b**", "<!-- -->", "<![CDATA[x]]>", "<?php ?>", "[a]: javascript:x\n\n[a]", "`<b>`", "|<b>|\n|-|\n|<i>|",
-		"https://x\"onclick=y", "https://x'><script>", "&lt;script&gt;", "&#60;script&#62;", "\x00<b>\x00", "[a](mailto:x?subject=\"><b>)", "<https://x\"><b>",
+		"[a](javascript:alert(1))", "[a](JaVaScRiPt:alert(1))", "[a](java\nscript:alert(1))",
+		"[a](&#106;avascript:alert(1))", "[a](data:text/html;base64,x)",
+		"[a](vbscript:x)", "<javascript:alert(1)>", "<a href=x onmouseover=y>", "![a](x\" onerror=\"y)",
+		"[a](https://x\" onclick=\"y)", "# h {#id onclick=x}",
+		"```x\" onclick=\"y\nz\n```", "[<script>](https://x)", "**<b**", "<!-- -->", "<![CDATA[x]]>", "<?php ?>",
+		"[a]: javascript:x\n\n[a]", "`<b>`", "|<b>|\n|-|\n|<i>|",
+		"https://x\"onclick=y", "https://x'><script>", "&lt;script&gt;", "&#60;script&#62;", "\x00<b>\x00",
+		"[a](mailto:x?subject=\"><b>)", "<https://x\"><b>",
 	} {
 		f.Add(text)
 	}
@@ -145,7 +155,9 @@ func FuzzHTML(f *testing.F) {
 // TestHostileLength holds that no text takes long: what is nested or never closed must not be read again and again.
 func TestHostileLength(t *testing.T) {
 	const n = 24 << 10
-	for _, unit := range []string{"[", "![", "[a](", "*a ", "**a*", "_a_ *", "`", "`a``", "<", "&", "> ", "- ", " -\n", "1. ", "|", "| a |\n|-|\n", "~~a", "https://a", "\\", "*", "a\n", "[a](https://x) ", "*_", "> a\n- ", "- a\n  "} {
+	for _, unit := range []string{"[", "![", "[a](", "*a ", "**a*", "_a_ *", "`", "`a``", "<", "&", "> ", "- ", " -\n",
+		"1. ", "|", "| a |\n|-|\n", "~~a", "https://a", "\\", "*", "a\n", "[a](https://x) ", "*_", "> a\n- ",
+		"- a\n  "} {
 		text := strings.Repeat(unit, n/len(unit))
 		began := time.Now()
 		out := HTML(text)

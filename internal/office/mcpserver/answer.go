@@ -12,17 +12,19 @@ import (
 	"pennypost/internal/mail"
 )
 
-// said is a result of text alone. Clients hand a model the structured content of a result where there is one (Claude Code 2.1.330 and Codex 0.169.0
-// do), and that would be mail without a fence; so no tool has any.
+// said is a result of text alone. Clients hand a model the structured content of a result where there is one (Claude
+// Code 2.1.330 and Codex 0.169.0 do), and that would be mail without a fence; so no tool has any.
 func said(text string) *mcp.CallToolResult {
 	return &mcp.CallToolResult{Content: []mcp.Content{&mcp.TextContent{Text: text}}}
 }
 
 // toolResult is what a client gets for what a tool returned. An error is told to the model, which can mend its call.
 func (box Mailbox) toolResult(name, text string, err error) *mcp.CallToolResult {
-	if n := fence.Sent(text); err == nil && n > fence.Budget { // every tool keeps to the budget by itself; this is the last guard
+	// every tool keeps to the budget by itself; this is the last guard
+	if n := fence.Sent(text); err == nil && n > fence.Budget {
 		box.Log.Error("answer over the budget", "tool", name, "agent", box.Agent, "bytes", n)
-		err = mail.Errorf(mail.TooLarge, "%s was carried out, but its answer is %d bytes long and cannot be shown; ask for less", name, n)
+		err = mail.Errorf(mail.TooLarge,
+			"%s was carried out, but its answer is %d bytes long and cannot be shown; ask for less", name, n)
 	}
 	if err == nil {
 		return said(text)
@@ -32,7 +34,8 @@ func (box Mailbox) toolResult(name, text string, err error) *mcp.CallToolResult 
 	return res
 }
 
-// public returns what a model is told of an error: the public message, harmless, because it may carry names that other agents chose.
+// public returns what a model is told of an error: the public message, harmless, because it may carry names that other
+// agents chose.
 func (box Mailbox) public(what string, err error) string {
 	if mail.CodeOf(err) == mail.Internal {
 		box.Log.Error("mcp request failed", "what", what, "agent", box.Agent, "err", err)

@@ -13,9 +13,9 @@ import (
 	"pennypost/internal/mail"
 )
 
-// Channel is the standard output of a server whose client takes notifications from it as messages to the model: a channel of Claude Code
-// (code.claude.com/docs: channels-reference, as of 2.1.240). Nothing tells whether the client takes them; a session that was not started with
-// the server as a channel drops them.
+// Channel is the standard output of a server whose client takes notifications from it as messages to the model: a
+// channel of Claude Code (code.claude.com/docs: channels-reference, as of 2.1.240). Nothing tells whether the client
+// takes them; a session that was not started with the server as a channel drops them.
 type Channel struct {
 	ready chan struct{} // closed when the session is initialized: the client takes nothing before
 	once  sync.Once
@@ -60,12 +60,15 @@ func (c *Channel) Notify(r *mail.Rung) error {
 // channelCapability is what a server announces that is a channel.
 const channelCapability = "claude/channel"
 
-// offer has a server announce the channel. The client makes no channel of a server with which it speaks the stateless era.
+// offer has a server announce the channel. The client makes no channel of a server with which it speaks the stateless
+// era.
 func (c *Channel) offer(o *mcp.ServerOptions) {
 	if c == nil {
 		return
 	}
 	o.Capabilities.Experimental = map[string]any{channelCapability: struct{}{}}
-	o.SupportedProtocolVersions = slices.DeleteFunc(mcp.SupportedProtocolVersions(), func(v string) bool { return v >= stateless })
+	o.SupportedProtocolVersions = slices.DeleteFunc(mcp.SupportedProtocolVersions(), func(v string) bool {
+		return v >= stateless
+	})
 	o.InitializedHandler = func(context.Context, *mcp.InitializedRequest) { c.once.Do(func() { close(c.ready) }) }
 }

@@ -36,7 +36,8 @@ func TestChannel(t *testing.T) {
 		}
 	}
 	var refused struct{ Error struct{ Code int } }
-	fmt.Fprintln(inW, `{"jsonrpc":"2.0","id":1,"method":"server/discover","params":{"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientInfo":{"name":"c","version":"1"},"io.modelcontextprotocol/clientCapabilities":{}}}}`)
+	fmt.Fprintln(inW,
+		`{"jsonrpc":"2.0","id":1,"method":"server/discover","params":{"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientInfo":{"name":"c","version":"1"},"io.modelcontextprotocol/clientCapabilities":{}}}}`)
 	if next(&refused); refused.Error.Code == 0 {
 		t.Errorf("a channel speaks the stateless era: %s", lines.Text())
 	}
@@ -46,9 +47,11 @@ func TestChannel(t *testing.T) {
 			Capabilities    struct{ Experimental map[string]map[string]any }
 		}
 	}
-	fmt.Fprintln(inW, `{"jsonrpc":"2.0","id":2,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"c","version":"1"}}}`)
+	fmt.Fprintln(inW,
+		`{"jsonrpc":"2.0","id":2,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"c","version":"1"}}}`)
 	next(&hello)
-	if c, ok := hello.Result.Capabilities.Experimental["claude/channel"]; !ok || c == nil || len(c) > 0 || hello.Result.ProtocolVersion != "2025-11-25" {
+	if c, ok := hello.Result.Capabilities.Experimental["claude/channel"]; !ok || c == nil || len(c) > 0 ||
+		hello.Result.ProtocolVersion != "2025-11-25" {
 		t.Errorf("it says of itself %s", lines.Text())
 	}
 	select {
@@ -67,7 +70,8 @@ func TestChannel(t *testing.T) {
 			Meta    map[string]string
 		}
 	}
-	if next(&told); told.Method != "notifications/claude/channel" || told.ID != nil || told.JSONRPC != "2.0" || told.Params.Content != "2 <unread>" || told.Params.Meta["ring"] != "ring_1" {
+	if next(&told); told.Method != "notifications/claude/channel" || told.ID != nil || told.JSONRPC != "2.0" ||
+		told.Params.Content != "2 <unread>" || told.Params.Meta["ring"] != "ring_1" {
 		t.Errorf("the notification is %s", lines.Text())
 	}
 	inW.Close()

@@ -164,7 +164,8 @@ func progressing(ctx context.Context, req *mcp.CallToolRequest) (*mcp.CallToolRe
 		if token == nil {
 			continue
 		}
-		err := req.Session.NotifyProgress(ctx, &mcp.ProgressNotificationParams{ProgressToken: token, Progress: n, Total: 100})
+		err := req.Session.NotifyProgress(ctx, &mcp.ProgressNotificationParams{ProgressToken: token, Progress: n,
+			Total: 100})
 		if err != nil {
 			return nil, err
 		}
@@ -214,7 +215,8 @@ func (f *fixtures) changePrompts(context.Context, *mcp.CallToolRequest) (*mcp.Ca
 }
 
 func (f *fixtures) addResources() {
-	f.resource("test://static-text", "text/plain", &mcp.ResourceContents{Text: "This is the content of the static text resource."})
+	f.resource("test://static-text", "text/plain",
+		&mcp.ResourceContents{Text: "This is the content of the static text resource."})
 	f.resource("test://static-binary", "image/png", &mcp.ResourceContents{Blob: []byte(redPixel)})
 	f.resource("test://watched-resource", "text/plain", &mcp.ResourceContents{Text: "Watched."})
 	f.server.AddResourceTemplate(&mcp.ResourceTemplate{
@@ -252,14 +254,16 @@ func readTemplate(_ context.Context, req *mcp.ReadResourceRequest) (*mcp.ReadRes
 func (f *fixtures) addPrompts() {
 	f.addSimplePrompt()
 	f.prompt("test_prompt_with_arguments", []string{"arg1", "arg2"}, func(args map[string]string) []mcp.Content {
-		return []mcp.Content{text(fmt.Sprintf("Prompt with arguments: arg1='%s', arg2='%s'", args["arg1"], args["arg2"]))}
+		return []mcp.Content{text(fmt.Sprintf("Prompt with arguments: arg1='%s', arg2='%s'", args["arg1"],
+			args["arg2"]))}
 	})
-	f.prompt("test_prompt_with_embedded_resource", []string{"resourceUri"}, func(args map[string]string) []mcp.Content {
-		return []mcp.Content{
-			embedded(args["resourceUri"], "text/plain", "Embedded resource content for testing."),
-			text("Please process the embedded resource above."),
-		}
-	})
+	f.prompt("test_prompt_with_embedded_resource", []string{"resourceUri"},
+		func(args map[string]string) []mcp.Content {
+			return []mcp.Content{
+				embedded(args["resourceUri"], "text/plain", "Embedded resource content for testing."),
+				text("Please process the embedded resource above."),
+			}
+		})
 	f.prompt("test_prompt_with_image", nil, func(map[string]string) []mcp.Content {
 		return []mcp.Content{picture(), text("Please analyze the image above.")}
 	})
@@ -273,9 +277,10 @@ func (f *fixtures) addSimplePrompt() {
 }
 
 func (f *fixtures) prompt(name string, args []string, content func(map[string]string) []mcp.Content) {
-	f.server.AddPrompt(describePrompt(name, args), func(_ context.Context, req *mcp.GetPromptRequest) (*mcp.GetPromptResult, error) {
-		return fromUser(content(req.Params.Arguments)...), nil
-	})
+	f.server.AddPrompt(describePrompt(name, args),
+		func(_ context.Context, req *mcp.GetPromptRequest) (*mcp.GetPromptResult, error) {
+			return fromUser(content(req.Params.Arguments)...), nil
+		})
 }
 
 func describePrompt(name string, args []string) *mcp.Prompt {

@@ -56,8 +56,10 @@ const (
 func (f *fixtures) addInputTools() {
 	const prefix = "test_input_required_result_"
 	f.tool("test_elicitation", messageArgument, eliciting("", askLogin, "User response"))
-	f.tool("test_elicitation_sep1034_defaults", noArguments, eliciting("Please confirm.", askDefaults, "Elicitation completed"))
-	f.tool("test_elicitation_sep1330_enums", noArguments, eliciting("Please choose.", askChoices, "Elicitation completed"))
+	f.tool("test_elicitation_sep1034_defaults", noArguments,
+		eliciting("Please confirm.", askDefaults, "Elicitation completed"))
+	f.tool("test_elicitation_sep1330_enums", noArguments,
+		eliciting("Please choose.", askChoices, "Elicitation completed"))
 	f.tool("test_streaming_elicitation", noArguments, eliciting("Please confirm.", askOK, "Elicitation completed"))
 	f.tool("test_sampling", promptArgument, sampling)
 	f.tool(prefix+"elicitation", noArguments, askingName)

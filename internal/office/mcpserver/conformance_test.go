@@ -18,7 +18,8 @@ func TestConformanceServer(t *testing.T) {
 			url, c := serveTCP(t, HTTPOptions{})
 			client := mcp.NewClient(&mcp.Implementation{Name: "test-client", Version: "1"}, &mcp.ClientOptions{
 				ElicitationHandler: func(context.Context, *mcp.ElicitRequest) (*mcp.ElicitResult, error) {
-					return &mcp.ElicitResult{Action: "accept", Content: map[string]any{"name": "Ann", "color": "red"}}, nil
+					return &mcp.ElicitResult{Action: "accept", Content: map[string]any{"name": "Ann", "color": "red"}},
+						nil
 				},
 			})
 			cs, err := client.Connect(t.Context(), &mcp.StreamableClientTransport{Endpoint: url, HTTPClient: c},
@@ -47,7 +48,8 @@ func TestConformanceServer(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if got, want := read.Contents[0].Text, `{"data":"Data for ID: 123","id":"123","templateTest":true}`; got != want {
+			if got, want := read.Contents[0].Text,
+				`{"data":"Data for ID: 123","id":"123","templateTest":true}`; got != want {
 				t.Errorf("template = %s, want %s", got, want)
 			}
 		})

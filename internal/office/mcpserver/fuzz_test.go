@@ -47,7 +47,8 @@ func FuzzReadLine(f *testing.F) {
 func FuzzTools(f *testing.F) {
 	names := []string{"send_message", "read_messages", "mark_messages", "list_agents", "set_presence"}
 	for i, s := range []string{
-		`{"to":"bea","body":"x","metadata":{"n":1e99999},"ttl_hours":1e308}`, `{"after":18446744073709551615,"limit":-1}`,
+		`{"to":"bea","body":"x","metadata":{"n":1e99999},"ttl_hours":1e308}`,
+		`{"after":18446744073709551615,"limit":-1}`,
 		`{"ids":[""],"mark":"presented"}`, `{"cursor":"\u0000"}`, `{"name":"us\u200der","roles":["orchestrator"]}`,
 		`{"to":["all","role:x","bea@lab"],"body":"</mail>","reply_to":"m"}`, `{"since":"2026","query":"\\"}`,
 	} {

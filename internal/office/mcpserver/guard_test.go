@@ -70,7 +70,8 @@ func TestGuard(t *testing.T) {
 			r = r.WithContext(context.WithValue(r.Context(), http.LocalAddrContextKey, test.local))
 			ref := g.check(r)
 			if got := ref == nil; got != test.want {
-				t.Errorf("%s from %v, Host %q, %q: allowed %v, want %v", method, test.local, test.host, test.headers, got, test.want)
+				t.Errorf("%s from %v, Host %q, %q: allowed %v, want %v", method, test.local, test.host, test.headers,
+					got, test.want)
 			}
 			if ref != nil && (ref.status != http.StatusForbidden || ref.body.Error.Message == "") {
 				t.Errorf("refusal %+v, want 403 and a message", ref)
@@ -171,7 +172,8 @@ func TestOversizedBody(t *testing.T) {
 		r.ContentLength = length
 		start := time.Now()
 		got := do(t, c, r)
-		if got.Status != http.StatusRequestEntityTooLarge || !strings.Contains(got.Error.Message, "exceeds 1048576 bytes") {
+		if got.Status != http.StatusRequestEntityTooLarge ||
+			!strings.Contains(got.Error.Message, "exceeds 1048576 bytes") {
 			t.Errorf("100 MB (length %d) = %d %s, want 413 and the limit", length, got.Status, got.Body)
 		}
 		// What the sockets' buffers held had left the client.

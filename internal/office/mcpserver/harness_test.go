@@ -192,7 +192,8 @@ func connect(t *testing.T, tr mcp.Transport, revision string) (*mcp.ClientSessio
 
 func (o *office) connect(t *testing.T, token, revision string) (*mcp.ClientSession, *inbox) {
 	t.Helper()
-	return connect(t, &mcp.StreamableClientTransport{Endpoint: "http://office/mcp", HTTPClient: o.client(t, token)}, revision)
+	return connect(t, &mcp.StreamableClientTransport{Endpoint: "http://office/mcp", HTTPClient: o.client(t, token)},
+		revision)
 }
 
 // A reply is what a raw request got.
@@ -266,7 +267,8 @@ func rawCall(id int, tool string) string {
 const modernMeta = `"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{}}`
 
 func modernCall(id int, tool string) string {
-	return fmt.Sprintf(`{"jsonrpc":"2.0","id":%d,"method":"tools/call","params":{"name":%q,"arguments":{},%s}}`, id, tool, modernMeta)
+	return fmt.Sprintf(`{"jsonrpc":"2.0","id":%d,"method":"tools/call","params":{"name":%q,"arguments":{},%s}}`, id,
+		tool, modernMeta)
 }
 
 // nextLine reads lines until one has the prefix.

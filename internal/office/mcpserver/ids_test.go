@@ -43,8 +43,10 @@ func TestIDsComeBackOverHTTP(t *testing.T) {
 		session := initialize(t, c)
 		for _, id := range oddIDs {
 			for _, got := range []reply{
-				do(t, c, newRequest(t, "POST", "http://office/mcp", withID(rawCall(2, "whoami"), id), headerSession, session)),
-				do(t, c, newRequest(t, "POST", "http://office/mcp", withID(modernCall(2, "whoami"), id), headerVersion, stateless, "Mcp-Method", "tools/call", "Mcp-Name", "whoami")),
+				do(t, c, newRequest(t, "POST", "http://office/mcp", withID(rawCall(2, "whoami"), id), headerSession,
+					session)),
+				do(t, c, newRequest(t, "POST", "http://office/mcp", withID(modernCall(2, "whoami"), id), headerVersion,
+					stateless, "Mcp-Method", "tools/call", "Mcp-Name", "whoami")),
 			} {
 				if !strings.Contains(got.Body, `{"jsonrpc":"2.0","id":`+id+`,"result":`) {
 					t.Errorf("the id %s is answered %d %s", id, got.Status, got.Body)
@@ -60,7 +62,9 @@ func TestOddIDsElsewhere(t *testing.T) {
 		p := openPipe(t, t.Context())
 		r := bufio.NewReader(p.out)
 		say := func(line string) { go fmt.Fprintf(p.in, "%s\n", line) }
-		say(fmt.Sprintf(`{"jsonrpc":"2.0","id":-1.5,"method":"subscriptions/listen","params":{"notifications":{"resourceSubscriptions":[%q]},%s}}`, testURI, modernMeta))
+		say(
+			fmt.Sprintf(
+				`{"jsonrpc":"2.0","id":-1.5,"method":"subscriptions/listen","params":{"notifications":{"resourceSubscriptions":[%q]},%s}}`, testURI, modernMeta))
 		if got := nextLine(t, r, "{"); !strings.Contains(got, `"io.modelcontextprotocol/subscriptionId":-1.5`) {
 			t.Errorf("listening is acknowledged with %s", got)
 		}

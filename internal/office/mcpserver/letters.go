@@ -25,7 +25,8 @@ func (n *Native) show(ctx context.Context, v view, door string) string {
 	return text
 }
 
-// render renders messages, as many as the budget allows, and returns those too. Of a message that does not fit alone it shows the beginning.
+// render renders messages, as many as the budget allows, and returns those too. Of a message that does not fit alone
+// it shows the beginning.
 func (n *Native) render(v view) (text string, whole []mail.Item) {
 	part := func(k int) []mail.Item {
 		if v.newest {
@@ -55,7 +56,8 @@ func (n *Native) render(v view) (text string, whole []mail.Item) {
 	return text, nil
 }
 
-// onePart renders the text of a letter from an offset on, as far as the budget allows, and reports whether that was to its end.
+// onePart renders the text of a letter from an offset on, as far as the budget allows, and reports whether that was to
+// its end.
 func onePart(start string, l mail.Item, offset int, end string) (text string, whole bool) {
 	f := fence.New()
 	if offset == 0 {
@@ -64,7 +66,9 @@ func onePart(start string, l mail.Item, offset int, end string) (text string, wh
 		}
 	}
 	rest := len(l.Body) - offset
-	text, k := fence.Fit(rest, func(k int) string { return start + fencedAnswer(f, f.Part(&l, offset, offset+k)+"\n", end) })
+	text, k := fence.Fit(rest, func(k int) string {
+		return start + fencedAnswer(f, f.Part(&l, offset, offset+k)+"\n", end)
+	})
 	return text, k == rest
 }
 
@@ -76,10 +80,12 @@ func fencedAnswer(f fence.Fence, letters, end string) string {
 	return letters + end
 }
 
-// maxDocsInHead is how many bytes of documents' paths the head of a letter may hold; a message may have 200 KB of them.
+// maxDocsInHead is how many bytes of documents' paths the head of a letter may hold; a message may have 200 KB of
+// them.
 const maxDocsInHead = 1000
 
-// letter is a message as a tool shows it: what the head of its fence does not hold stands below its body, in the fence, and is read on with it.
+// letter is a message as a tool shows it: what the head of its fence does not hold stands below its body, in the
+// fence, and is read on with it.
 func (n *Native) letter(it mail.Item) mail.Item {
 	var below []string
 	if !slices.Equal(it.To, []mail.Address{mail.AgentAddress(n.box.Agent)}) {
@@ -108,7 +114,8 @@ func (n *Native) letter(it mail.Item) mail.Item {
 // toolDoor is the door of what an agent asked for.
 const toolDoor = "mcp"
 
-// present records that the text of messages is on its way to the agent, for those of its mail where that was not known yet.
+// present records that the text of messages is on its way to the agent, for those of its mail where that was not known
+// yet.
 func (n *Native) present(ctx context.Context, items []mail.Item, door string) {
 	m := mail.Marking{Mark: mail.MarkPresented, Door: door}
 	for _, it := range items {

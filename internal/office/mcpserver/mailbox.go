@@ -38,7 +38,8 @@ func (n *Native) addResources() {
 	}
 	n.Server.AddResource(own, n.readMailbox)
 	n.Server.AddResourceTemplate(&mcp.ResourceTemplate{
-		URITemplate: mailboxScheme + url.PathEscape(string(n.box.Room)) + "/{agent}", Name: "mailboxes", Title: "A mailbox of this room",
+		URITemplate: mailboxScheme + url.PathEscape(string(n.box.Room)) + "/{agent}", Name: "mailboxes",
+		Title:       "A mailbox of this room",
 		Description: "The unread mail of any agent of the room, or of the user.", MIMEType: "application/json",
 	}, n.readMailbox)
 }
@@ -81,9 +82,9 @@ type subscription struct {
 	stop     context.CancelFunc
 }
 
-// subscribe has a mailbox watched until the session ends or unsubscribes. The SDK calls it for resources/subscribe and for
-// subscriptions/listen alike, and notes the subscription when it returns: what comes in between is not announced, but
-// found by the client when it reads after it has subscribed.
+// subscribe has a mailbox watched until the session ends or unsubscribes. The SDK calls it for resources/subscribe and
+// for subscriptions/listen alike, and notes the subscription when it returns: what comes in between is not announced,
+// but found by the client when it reads after it has subscribed.
 func (n *Native) subscribe(ctx context.Context, req *mcp.SubscribeRequest) error {
 	uri := req.Params.URI
 	agent, err := n.agentOf(uri)
@@ -176,15 +177,17 @@ func (n *Native) followOnce(ctx context.Context, agent mail.Name, uri string, af
 	}
 }
 
-// concerns reports whether events may have changed what is unread in a mailbox: a receipt of its owner did, a message did
-// if it is there, and a change of the roster may have moved role mail.
+// concerns reports whether events may have changed what is unread in a mailbox: a receipt of its owner did, a message
+// did if it is there, and a change of the roster may have moved role mail.
 func (n *Native) concerns(ctx context.Context, agent mail.Name, events []mail.Event) bool {
 	first := mail.Seq(0)
 	for _, e := range events {
 		switch {
-		case e.Agent != nil && (e.Agent.Roles != nil || e.Agent.Tags != nil || e.Agent.State != "" || e.Agent.End || e.Agent.Retired), e.Erased != nil:
+		case e.Agent != nil && (e.Agent.Roles != nil || e.Agent.Tags != nil || e.Agent.State != "" || e.Agent.End ||
+			e.Agent.Retired), e.Erased != nil:
 			return true
-		case e.Receipt != nil && e.Receipt.Reader == mail.AgentAddress(agent) && e.Receipt.Mark != mail.MarkPresented && e.Receipt.Mark != mail.MarkNotified:
+		case e.Receipt != nil && e.Receipt.Reader == mail.AgentAddress(agent) &&
+			e.Receipt.Mark != mail.MarkPresented && e.Receipt.Mark != mail.MarkNotified:
 			return true
 		case e.Message != nil && first == 0:
 			first = e.Seq

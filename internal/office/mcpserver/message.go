@@ -88,7 +88,8 @@ func parseMessage(body []byte, spell ids) (message, *refusal) {
 		msg.body = spell.conceal(body, in.Method)
 	}
 	if _, err := jsonrpc.DecodeMessage(msg.body); err != nil {
-		return message{}, refuse(http.StatusBadRequest, jsonrpc.CodeInvalidRequest, "not a JSON-RPC message: "+err.Error()).to(msg)
+		return message{}, refuse(http.StatusBadRequest, jsonrpc.CodeInvalidRequest, "not a JSON-RPC message: "+
+			err.Error()).to(msg)
 	}
 	return msg, nil
 }

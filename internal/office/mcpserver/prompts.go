@@ -31,7 +31,8 @@ func (n *Native) addPrompts() {
 				if err != nil {
 					return nil, err
 				}
-				return &mcp.GetPromptResult{Description: p.description, Messages: []*mcp.PromptMessage{{Role: "user", Content: &mcp.TextContent{Text: text}}}}, nil
+				return &mcp.GetPromptResult{Description: p.description,
+					Messages: []*mcp.PromptMessage{{Role: "user", Content: &mcp.TextContent{Text: text}}}}, nil
 			})
 	}
 }
@@ -40,7 +41,8 @@ func (n *Native) inboxPrompt(ctx context.Context, _ map[string]string) (string, 
 	return n.mailAfter(ctx, "")
 }
 
-// mailAfter shows what is unread behind start. It marks nothing: a client may ask for all prompts when it starts, only to list them (opencode
+// mailAfter shows what is unread behind start. It marks nothing: a client may ask for all prompts when it starts, only
+// to list them (opencode
 // 1.18.33 does).
 func (n *Native) mailAfter(ctx context.Context, start string) (string, error) {
 	page, err := n.box.Service.Inbox(ctx, mail.InboxQuery{Bytes: fence.Budget})
@@ -95,10 +97,12 @@ func (n *Native) historyPrompt(ctx context.Context, args map[string]string) (str
 }
 
 func (n *Native) checkpointPrompt(ctx context.Context, _ map[string]string) (string, error) {
-	return n.mailAfter(ctx, "Checkpoint. Say with set_presence what you are working on, send a status if somebody waits for one, then look at your mail.\n\n")
+	return n.mailAfter(ctx, "Checkpoint. Say with set_presence what you are working on, send a status if somebody "+
+		"waits for one, then look at your mail.\n\n")
 }
 
 func (n *Native) byePrompt(ctx context.Context, _ map[string]string) (string, error) {
-	return n.mailAfter(ctx, "You are about to leave. Send what you still owe: results as task-done, open points as question. "+
-		"Deal with what waits below or say to whom it should go. Then call set_presence with state gone.\n\n")
+	return n.mailAfter(ctx,
+		"You are about to leave. Send what you still owe: results as task-done, open points as question. "+
+			"Deal with what waits below or say to whom it should go. Then call set_presence with state gone.\n\n")
 }

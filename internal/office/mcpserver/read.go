@@ -52,7 +52,8 @@ func (n *Native) readOne(ctx context.Context, p readParams) (string, error) {
 	}
 	l := n.letter(it)
 	if p.Offset < 0 || p.Offset > 0 && p.Offset >= len(l.Body) {
-		return "", mail.Errorf(mail.Invalid, "the offset %d is not in %s, whose text has %d bytes", p.Offset, it.ID, len(l.Body))
+		return "", mail.Errorf(mail.Invalid, "the offset %d is not in %s, whose text has %d bytes", p.Offset, it.ID,
+			len(l.Body))
 	}
 	end := ""
 	if p.Offset == 0 {
@@ -85,7 +86,8 @@ func became(ds []mail.Delivery) (string, error) {
 }
 
 func (n *Native) readInbox(ctx context.Context, p readParams) (string, error) {
-	page, err := n.box.Service.Inbox(ctx, mail.InboxQuery{After: p.After, Before: p.Before, Limit: p.Limit, Bytes: fence.Budget})
+	page, err := n.box.Service.Inbox(ctx, mail.InboxQuery{After: p.After, Before: p.Before, Limit: p.Limit,
+		Bytes: fence.Budget})
 	if err != nil {
 		return "", err
 	}
@@ -103,7 +105,8 @@ func (n *Native) readInbox(ctx context.Context, p readParams) (string, error) {
 
 // readHistory shows what of the room's messages is asked for: the newest or, behind a cursor, the first.
 func (n *Native) readHistory(ctx context.Context, p readParams) (string, error) {
-	q := mail.HistoryQuery{Thread: p.Thread, To: p.To, Search: p.Query, After: p.After, Before: p.Before, Limit: p.Limit}
+	q := mail.HistoryQuery{Thread: p.Thread, To: p.To, Search: p.Query, After: p.After, Before: p.Before,
+		Limit: p.Limit}
 	if p.Thread == "" && p.To == "" {
 		q.Agent = n.box.Agent
 	}

@@ -221,7 +221,8 @@ func TestStandaloneStreamReopened(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		o := openOffice(t, HTTPOptions{}, &http.Server{})
 		c := newCaller(t, o)
-		c.send("POST", fmt.Sprintf(`{"jsonrpc":"2.0","id":2,"method":"resources/subscribe","params":{"uri":%q}}`, testURI))
+		c.send("POST", fmt.Sprintf(`{"jsonrpc":"2.0","id":2,"method":"resources/subscribe","params":{"uri":%q}}`,
+			testURI))
 		c.answer()
 		var last string
 		for i, headers := range [][]string{nil, nil, {"Last-Event-ID", ""}} {

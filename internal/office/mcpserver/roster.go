@@ -39,14 +39,16 @@ const maxWords = 10
 func lineOf(a *mail.Agent) agentLine {
 	roles, tags := a.Roles[:min(maxWords, len(a.Roles))], a.Tags[:min(maxWords, len(a.Tags))]
 	return agentLine{
-		Name: a.Name, Roles: roles, Tags: tags, State: a.State, Task: a.Task, Parent: a.Parent, Seen: a.Seen, Unread: a.Unread, Door: a.Door,
+		Name: a.Name, Roles: roles, Tags: tags, State: a.State, Task: a.Task, Parent: a.Parent, Seen: a.Seen,
+		Unread: a.Unread, Door: a.Door,
 		Unlisted: len(a.Roles) - len(roles) + len(a.Tags) - len(tags),
 	}
 }
 
 // short is what is shown of an agent whose line would fill an answer by itself.
 func (m agentLine) short() agentLine {
-	return agentLine{Name: m.Name, State: m.State, Seen: m.Seen, Unread: m.Unread, Door: m.Door, Unlisted: m.Unlisted + len(m.Roles) + len(m.Tags)}
+	return agentLine{Name: m.Name, State: m.State, Seen: m.Seen, Unread: m.Unread, Door: m.Door,
+		Unlisted: m.Unlisted + len(m.Roles) + len(m.Tags)}
 }
 
 // maxRosterLine is how many bytes a line of the roster may take: an agent has up to fifty roles and tags of 128 bytes.
@@ -76,7 +78,8 @@ func (n *Native) listAgents(ctx context.Context, req *mcp.CallToolRequest) (stri
 		return "", err
 	}
 	if p.Limit < 0 {
-		return "", mail.Errorf(mail.Invalid, "a limit of %d is out of range; leave it out for as many as one answer holds", p.Limit)
+		return "", mail.Errorf(mail.Invalid,
+			"a limit of %d is out of range; leave it out for as many as one answer holds", p.Limit)
 	}
 	if p.State != "" {
 		if _, err := mail.ParseState(string(p.State)); err != nil {

@@ -6,8 +6,8 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
-// A tool is one of the six. Its schemas are written by hand, because every agent pays for them in tokens, and its input
-// is decoded by us, strictly, because the SDK's validation costs more than the call.
+// A tool is one of the six. Its schemas are written by hand, because every agent pays for them in tokens, and its
+// input is decoded by us, strictly, because the SDK's validation costs more than the call.
 type tool struct {
 	name        string
 	description string
@@ -26,8 +26,9 @@ func tools() []tool {
 	sends := mcp.ToolAnnotations{OpenWorldHint: closed, DestructiveHint: closed}
 	return []tool{
 		{
-			name:        "send_message",
-			description: "Send a message. Returns its id and, per recipient, its state and whether and how they will be woken.",
+			name: "send_message",
+			description: "Send a message. Returns its id and, per recipient, its state and whether and how they " +
+				"will be woken.",
 			input: `{"type":"object","required":["to","body"],"additionalProperties":false,"properties":{` +
 				`"to":{"type":["string","array"],"items":{"type":"string"},"description":"address or list: agent name, role:R, tag, orchestrator, user, all"},` +
 				`"body":{"type":"string","description":"Markdown, at most 64 KiB"},` +
@@ -42,8 +43,9 @@ func tools() []tool {
 			hints: sends, call: (*Native).sendMessage,
 		},
 		{
-			name:        "read_messages",
-			description: "Read mail: what is unread, oldest first; with id, thread, since, to or query, also what was read. Marks nothing.",
+			name: "read_messages",
+			description: "Read mail: what is unread, oldest first; with id, thread, since, to or query, also what " +
+				"was read. Marks nothing.",
 			input: `{"type":"object","additionalProperties":false,"properties":{` +
 				`"id":{"type":"string"},"offset":{"type":"integer","description":"with id: where in a long text to read on"},"thread":{"type":"string"},` +
 				`"since":{"type":"string","description":"RFC 3339 time"},` +

@@ -14,8 +14,8 @@ import (
 // so many at once.
 const maxSessions = 64
 
-// goneAfter is how long a session lives when a client that had listened hung up and opened nothing since: its process has
-// ended. One that lost a connection comes back within seconds.
+// goneAfter is how long a session lives when a client that had listened hung up and opened nothing since: its process
+// has ended. One that lost a connection comes back within seconds.
 const goneAfter = 5 * time.Minute
 
 // sessions are the open sessions of the stateful era, and the SDK's EventStore for them.
@@ -53,7 +53,8 @@ type session struct {
 }
 
 func newSessions(ctx context.Context, timeout time.Duration, cancelCall func(string, json.RawMessage)) *sessions {
-	return &sessions{ctx: ctx, timeout: timeout, cancelCall: cancelCall, byID: make(map[string]*session), opening: make(map[string]int)}
+	return &sessions{ctx: ctx, timeout: timeout, cancelCall: cancelCall, byID: make(map[string]*session),
+		opening: make(map[string]int)}
 }
 
 // admit makes room for one more session of owner by ending its longest idle one, and

@@ -188,7 +188,8 @@ func (c *stdioConn) decode(l line) (jsonrpc.Message, error) {
 		return nil, c.reject(ref.body)
 	}
 	if seen.batch {
-		return nil, c.reject(newRPCError(nil, jsonrpc.CodeInvalidRequest, "batches are not served: send one message a line"))
+		return nil, c.reject(newRPCError(nil, jsonrpc.CodeInvalidRequest,
+			"batches are not served: send one message a line"))
 	}
 	msg, err := jsonrpc.DecodeMessage(seen.body)
 	if err != nil {

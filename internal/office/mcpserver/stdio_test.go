@@ -79,12 +79,14 @@ func TestStdioMalformed(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				p := openPipe(t, t.Context())
 				r := bufio.NewReader(p.out)
-				go fmt.Fprintf(p.in, "\n%s\r\n%s\n%s\n%s\n", test.line, initializeBody, initializedBody, rawCall(3, "whoami"))
+				go fmt.Fprintf(p.in, "\n%s\r\n%s\n%s\n%s\n", test.line, initializeBody, initializedBody,
+					rawCall(3, "whoami"))
 				var got reply
 				if err := json.Unmarshal([]byte(nextLine(t, r, "{")), &got); err != nil {
 					t.Fatal(err)
 				}
-				if got.Version != "2.0" || got.Error.Code != test.code || string(got.ID) != test.id || got.Error.Message == "" {
+				if got.Version != "2.0" || got.Error.Code != test.code || string(got.ID) != test.id ||
+					got.Error.Message == "" {
 					t.Errorf("reply %+v, want code %d, id %s and a message", got, test.code, test.id)
 				}
 				if s := nextLine(t, r, `{`); !strings.Contains(s, `"protocolVersion":"2025-11-25"`) {
@@ -145,7 +147,8 @@ func TestStdioAnswersBeforeEnd(t *testing.T) {
 
 // A call that does not end does not keep the process: it is cancelled.
 func TestStdioEndsDespiteCalls(t *testing.T) {
-	listen := `{"jsonrpc":"2.0","id":9,"method":"subscriptions/listen","params":{"notifications":{"resourceSubscriptions":["` + testURI + `"]},` + modernMeta + `}}`
+	listen :=
+		`{"jsonrpc":"2.0","id":9,"method":"subscriptions/listen","params":{"notifications":{"resourceSubscriptions":["` + testURI + `"]},` + modernMeta + `}}`
 	for _, test := range []struct {
 		name, script string
 		after        time.Duration
@@ -157,7 +160,8 @@ func TestStdioEndsDespiteCalls(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				o := newOffice()
 				start := time.Now()
-				if err := ServeStdio(t.Context(), o.server, strings.NewReader(test.script+"\n"), io.Discard); err != nil {
+				if err := ServeStdio(t.Context(), o.server, strings.NewReader(test.script+"\n"),
+					io.Discard); err != nil {
 					t.Errorf("ServeStdio = %v, want nil", err)
 				}
 				if got := time.Since(start); got != test.after {
@@ -228,7 +232,8 @@ func TestReadLine(t *testing.T) {
 		}{{"a", nil}, {"", nil}, {"b", nil}, {long, nil}, {"", errLineTooLong}, {"c", nil}, {"", io.EOF}} {
 			text, err := readLine(r)
 			if string(text) != want.text || !errors.Is(err, want.err) {
-				t.Errorf("readLine = %.20q (%d), %v, want %.20q (%d), %v", text, len(text), err, want.text, len(want.text), want.err)
+				t.Errorf("readLine = %.20q (%d), %v, want %.20q (%d), %v", text, len(text), err, want.text,
+					len(want.text), want.err)
 			}
 		}
 	}

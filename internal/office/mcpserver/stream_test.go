@@ -20,14 +20,16 @@ import (
 // does not read from it, the server cannot write.
 func (o *office) listen(t *testing.T) *bufio.Reader {
 	t.Helper()
-	body := `{"jsonrpc":"2.0","id":1,"method":"subscriptions/listen","params":{"notifications":{"resourceSubscriptions":["` + testURI + `"]},` + modernMeta + `}}`
+	body :=
+		`{"jsonrpc":"2.0","id":1,"method":"subscriptions/listen","params":{"notifications":{"resourceSubscriptions":["` + testURI + `"]},` + modernMeta + `}}`
 	conn, err := o.dial(t.Context(), "", "")
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { conn.Close() })
 	fmt.Fprintf(conn, "POST /mcp HTTP/1.1\r\nHost: office\r\nContent-Type: application/json\r\n"+
-		"Accept: application/json, text/event-stream\r\nMcp-Protocol-Version: %s\r\nMcp-Method: subscriptions/listen\r\n"+
+		"Accept: application/json, text/event-stream\r\nMcp-Protocol-Version: %s\r\nMcp-Method: "+
+		"subscriptions/listen\r\n"+
 		"Content-Length: %d\r\n\r\n%s", stateless, len(body), body)
 	r := bufio.NewReaderSize(conn, 16)
 	if got := nextLine(t, r, "data:"); !strings.Contains(got, "notifications/subscriptions/acknowledged") {
@@ -111,7 +113,8 @@ func TestFullQueue(t *testing.T) {
 func TestLongCall(t *testing.T) {
 	for _, session := range []bool{false, true} {
 		synctest.Test(t, func(t *testing.T) {
-			o := openOffice(t, HTTPOptions{}, &http.Server{ReadTimeout: 2 * time.Second, WriteTimeout: 2 * time.Second})
+			o := openOffice(t, HTTPOptions{},
+				&http.Server{ReadTimeout: 2 * time.Second, WriteTimeout: 2 * time.Second})
 			const length = 10*defaultKeepAlive + time.Second
 			o.tool("sleep", func(ctx context.Context, req *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
 				select {
@@ -164,7 +167,8 @@ func TestSlowReader(t *testing.T) {
 		o.tool("big", answer(text(strings.Repeat("x", size))))
 		c := o.client(t, "ann")
 		c.Transport.(bearer).ReadBufferSize = 4 << 10
-		resp, err := c.Do(newRequest(t, "POST", "http://office/mcp", rawCall(1, "big"), headerSession, initialize(t, c)))
+		resp, err := c.Do(newRequest(t, "POST", "http://office/mcp", rawCall(1, "big"), headerSession,
+			initialize(t, c)))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -194,7 +198,8 @@ func TestStalledReader(t *testing.T) {
 		o.tool("big", answer(text(strings.Repeat("x", 10*maxChunk))))
 		c := o.client(t, "ann")
 		c.Transport.(bearer).ReadBufferSize = 4 << 10
-		resp, err := c.Do(newRequest(t, "POST", "http://office/mcp", rawCall(1, "big"), headerSession, initialize(t, c)))
+		resp, err := c.Do(newRequest(t, "POST", "http://office/mcp", rawCall(1, "big"), headerSession,
+			initialize(t, c)))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -212,7 +217,8 @@ func TestLongCallHTTP2(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var h2 http.Protocols
 		h2.SetUnencryptedHTTP2(true)
-		o := openOffice(t, HTTPOptions{KeepAlive: 24 * time.Hour}, &http.Server{Protocols: &h2, WriteTimeout: 2 * time.Second})
+		o := openOffice(t, HTTPOptions{KeepAlive: 24 * time.Hour},
+			&http.Server{Protocols: &h2, WriteTimeout: 2 * time.Second})
 		o.tool("step", func(ctx context.Context, req *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
 			time.Sleep(time.Hour)
 			err := req.Session.NotifyProgress(ctx, &mcp.ProgressNotificationParams{ProgressToken: 1, Progress: 1})

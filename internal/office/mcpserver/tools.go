@@ -115,7 +115,8 @@ func (n *Native) markMessages(ctx context.Context, req *mcp.CallToolRequest) (st
 	}
 	longest := max(len(done.Marked), len(done.NotFound), len(done.NotYours))
 	out, _, err := fence.FitJSON(min(longest, maxListed), func(k int) any {
-		out := marked{Count: len(done.Marked), Already: len(done.Already), NotFound: first(k, done.NotFound), NotYours: first(k, done.NotYours)}
+		out := marked{Count: len(done.Marked), Already: len(done.Already), NotFound: first(k, done.NotFound),
+			NotYours: first(k, done.NotYours)}
 		if len(done.Marked) <= k {
 			out.IDs = done.Marked
 		}

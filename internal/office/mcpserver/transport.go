@@ -124,8 +124,9 @@ func NewHTTPHandler(server func(*http.Request) (*mcp.Server, error), opts HTTPOp
 		return nil, err
 	}
 	sdk := mcp.StreamableHTTPOptions{
-		Logger:              opts.Logger,
-		MaxRequestBodyBytes: 2 * opts.MaxBody, // readMessage has measured the body, in which an id may have become longer
+		Logger: opts.Logger,
+		// readMessage has measured the body, in which an id may have become longer
+		MaxRequestBodyBytes: 2 * opts.MaxBody,
 		// The SDK's own Host check knows no names but loopback ones; guard does its work
 		// where others were configured.
 		DisableLocalhostProtection: len(opts.Hosts) > 0,
@@ -291,7 +292,9 @@ func (h *HTTPHandler) run(sdk http.Handler, w http.ResponseWriter, r *http.Reque
 // does not mind. Only the client's own notification reaches the SDK's context of a call, so
 // we send it for it.
 func (h *HTTPHandler) cancelCall(session string, call json.RawMessage) {
-	body := fmt.Sprintf(`{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":%s,"reason":"connection closed"}}`, h.ids.inside(call))
+	body := fmt.Sprintf(
+		`{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":%s,"reason":"connection closed"}}`,
+		h.ids.inside(call))
 	r, err := http.NewRequest(http.MethodPost, "/", bytes.NewReader([]byte(body)))
 	if err != nil {
 		return // the arguments are constants

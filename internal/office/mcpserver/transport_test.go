@@ -177,7 +177,8 @@ func TestHangUpDuringInitialize(t *testing.T) {
 			hangUp()
 		}()
 		body := strings.Replace(initializeBody, "2025-11-25", "2025-06-18", 1) // which has no event before the answer
-		if _, err := o.client(t, "ann").Do(newRequest(t, "POST", "http://office/mcp", body).WithContext(ctx)); !errors.Is(err, context.Canceled) {
+		if _, err := o.client(t, "ann").Do(newRequest(t, "POST", "http://office/mcp",
+			body).WithContext(ctx)); !errors.Is(err, context.Canceled) {
 			t.Errorf("initialize = %v, want %v", err, context.Canceled)
 		}
 		synctest.Wait() // until the server knows
@@ -201,7 +202,8 @@ func TestSessionBoundToIdentity(t *testing.T) {
 		for _, method := range []string{"POST", "GET", "DELETE"} {
 			got := do(t, bob, newRequest(t, method, "http://office/mcp", rawCall(2, "whoami"), headerSession, session))
 			if got.Status != http.StatusNotFound || got.Error.Code != codeSessionNotFound {
-				t.Errorf("%s with another's session = %d %s, want 404 and code %d", method, got.Status, got.Body, codeSessionNotFound)
+				t.Errorf("%s with another's session = %d %s, want 404 and code %d", method, got.Status, got.Body,
+					codeSessionNotFound)
 			}
 		}
 		got := do(t, ann, newRequest(t, "POST", "http://office/mcp", rawCall(3, "whoami"), headerSession, session))
@@ -257,8 +259,8 @@ func TestSessionTimeout(t *testing.T) {
 	})
 }
 
-// Sessions that nobody closes do not stay, nor any goroutine of theirs: not those of clients that end, nor more than the limit
-// of clients that all come at once.
+// Sessions that nobody closes do not stay, nor any goroutine of theirs: not those of clients that end, nor more than
+// the limit of clients that all come at once.
 func TestAbandonedSessions(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		o := openOffice(t, HTTPOptions{}, &http.Server{})
@@ -323,7 +325,8 @@ func TestSessionLimit(t *testing.T) {
 		if got.Status != http.StatusTooManyRequests {
 			t.Errorf("initialize with all sessions in use = %d %s, want 429", got.Status, got.Body)
 		}
-		if got := do(t, bob, newRequest(t, "POST", "http://office/mcp", rawCall(2, "whoami"), headerSession, bobs)); got.Status != http.StatusOK {
+		if got := do(t, bob, newRequest(t, "POST", "http://office/mcp", rawCall(2, "whoami"), headerSession,
+			bobs)); got.Status != http.StatusOK {
 			t.Errorf("another's call = %d, want 200", got.Status)
 		}
 	})
@@ -345,20 +348,27 @@ func TestRefusals(t *testing.T) {
 		{"a number", "POST", `42`, nil, 400, -32600, "null"},
 		{"no session", "POST", rawCall(6, "whoami"), nil, 400, -32600, "6"},
 		{"no session, batch", "POST", `[` + initializeBody + `]`, nil, 400, -32600, "null"},
-		{"unknown session", "POST", rawCall(7, "whoami"), []string{headerSession, "nope"}, 404, codeSessionNotFound, "7"},
+		{"unknown session", "POST", rawCall(7, "whoami"), []string{headerSession, "nope"}, 404, codeSessionNotFound,
+			"7"},
 		{"GET without session", "GET", ``, nil, 400, -32600, "null"},
 		{"PUT", "PUT", `{}`, nil, 405, -32600, "null"},
-		{"body is stateless, header is missing", "POST", modernCall(8, "whoami"), nil, 400, mcp.CodeHeaderMismatch, "8"},
-		{"header is stateless, body is not", "POST", rawCall(9, "whoami"), []string{headerVersion, stateless, "Mcp-Method", "tools/call", "Mcp-Name", "whoami"}, 400, -32602, "9"},
-		{"future revision", "POST", strings.ReplaceAll(modernCall(10, "whoami"), stateless, "2999-01-01"), []string{headerVersion, "2999-01-01", "Mcp-Method", "tools/call", "Mcp-Name", "whoami"}, 400, mcp.CodeUnsupportedProtocolVersion, "10"},
+		{"body is stateless, header is missing", "POST", modernCall(8, "whoami"), nil, 400, mcp.CodeHeaderMismatch,
+			"8"},
+		{"header is stateless, body is not", "POST", rawCall(9, "whoami"),
+			[]string{headerVersion, stateless, "Mcp-Method", "tools/call", "Mcp-Name", "whoami"}, 400, -32602, "9"},
+		{"future revision", "POST", strings.ReplaceAll(modernCall(10, "whoami"), stateless, "2999-01-01"),
+			[]string{headerVersion, "2999-01-01", "Mcp-Method", "tools/call", "Mcp-Name", "whoami"}, 400,
+			mcp.CodeUnsupportedProtocolVersion, "10"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				o := openOffice(t, HTTPOptions{}, &http.Server{})
 				c := o.client(t, "ann")
 				got := do(t, c, newRequest(t, test.method, "http://office/mcp", test.body, test.headers...))
-				if got.Status != test.status || got.Version != "2.0" || got.Error.Code != test.code || string(got.ID) != test.id || got.Error.Message == "" {
-					t.Errorf("reply %d %s, want %d, code %d, id %s and a message", got.Status, got.Body, test.status, test.code, test.id)
+				if got.Status != test.status || got.Version != "2.0" || got.Error.Code != test.code ||
+					string(got.ID) != test.id || got.Error.Message == "" {
+					t.Errorf("reply %d %s, want %d, code %d, id %s and a message", got.Status, got.Body, test.status,
+						test.code, test.id)
 				}
 				initialize(t, c) // the server goes on
 			})
@@ -383,7 +393,8 @@ func TestServerFunctionError(t *testing.T) {
 				o.handler.server = func(*http.Request) (*mcp.Server, error) { return nil, test.err }
 				got := do(t, o.client(t, "ann"), newRequest(t, "POST", "http://office/mcp", body))
 				if got.Status != test.status || got.Error.Message != test.msg || string(got.ID) != "1" {
-					t.Errorf("with error %v: reply %d %s, want %d %q", test.err, got.Status, got.Body, test.status, test.msg)
+					t.Errorf("with error %v: reply %d %s, want %d %q", test.err, got.Status, got.Body, test.status,
+						test.msg)
 				}
 			})
 		}
@@ -399,14 +410,16 @@ func TestClosedHandler(t *testing.T) {
 		if got := sessionCount(o); got != 0 {
 			t.Errorf("%d sessions after Close, want 0", got)
 		}
-		if got := do(t, c, newRequest(t, "POST", "http://office/mcp", initializeBody)); got.Status != http.StatusServiceUnavailable {
+		if got := do(t, c, newRequest(t, "POST", "http://office/mcp",
+			initializeBody)); got.Status != http.StatusServiceUnavailable {
 			t.Errorf("request after Close = %d, want 503", got.Status)
 		}
 	})
 }
 
 func FuzzParseMessage(f *testing.F) {
-	for _, s := range []string{initializeBody, rawCall(1, "x"), modernCall(2, "y"), `[]`, `{}`, `{"jsonrpc":"2.0","result":{},"id":"a"}`,
+	for _, s := range []string{initializeBody, rawCall(1, "x"), modernCall(2, "y"), `[]`, `{}`,
+		`{"jsonrpc":"2.0","result":{},"id":"a"}`,
 		`{"jsonrpc":"2.0","method":5}`, ` [1]`, `{"jsonrpc":"2.0","method":"a","params":[{"_meta":1}]}`, "\xff", `"`} {
 		f.Add([]byte(s))
 	}

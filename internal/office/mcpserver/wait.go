@@ -20,8 +20,8 @@ type waitParams struct {
 const (
 	defaultWait = 10 * time.Minute
 	longestWait = 24 * time.Hour
-	// progressEvery keeps a waiting call alive: clients give up on a call that is silent for five minutes over HTTP, and some
-	// on the first byte after one.
+	// progressEvery keeps a waiting call alive: clients give up on a call that is silent for five minutes over HTTP,
+	// and some on the first byte after one.
 	progressEvery = 25 * time.Second
 )
 
@@ -33,7 +33,8 @@ func (n *Native) waitForMessages(ctx context.Context, req *mcp.CallToolRequest) 
 	timeout := time.Duration(p.Timeout * float64(time.Second))
 	switch {
 	case p.Timeout < 0 || p.Timeout > longestWait.Seconds():
-		return "", mail.Errorf(mail.Invalid, "timeout_seconds %v is out of range; use 0 to %v", p.Timeout, longestWait.Seconds())
+		return "", mail.Errorf(mail.Invalid, "timeout_seconds %v is out of range; use 0 to %v", p.Timeout,
+			longestWait.Seconds())
 	case p.Timeout == 0:
 		timeout = defaultWait
 	}
@@ -73,7 +74,8 @@ func reportProgress(ctx context.Context, req *mcp.CallToolRequest, total time.Du
 		defer tick.Stop()
 		for began := time.Now(); ; {
 			_ = req.Session.NotifyProgress(ctx, &mcp.ProgressNotificationParams{
-				ProgressToken: token, Progress: time.Since(began).Seconds(), Total: total.Seconds(), Message: "waiting for mail",
+				ProgressToken: token, Progress: time.Since(began).Seconds(), Total: total.Seconds(),
+				Message: "waiting for mail",
 			})
 			select {
 			case <-tick.C:

@@ -20,13 +20,14 @@ type bell struct{ rings atomic.Int32 }
 func (*bell) Door() string                            { return "bell" }
 func (b *bell) Ring(context.Context, wake.Ring) error { b.rings.Add(1); return nil }
 
-// P8: a call that waits is a door. The sender is told that the recipient waits; what ended the wait was handed over, nobody rings besides, and
-// the roster says that this door has worked.
+// P8: a call that waits is a door. The sender is told that the recipient waits; what ended the wait was handed over,
+// nobody rings besides, and the roster says that this door has worked.
 func TestP8_WaitIsADoor(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		other := new(bell)
 		doors := wake.NewDoors(wake.Entry{For: "agent:ann", Wakers: []wake.Waker{other}})
-		room, err := mailroom.Open(context.Background(), "lab", new(journaltest.Store).Open(), mailroom.Options{Door: doors.Name})
+		room, err := mailroom.Open(context.Background(), "lab", new(journaltest.Store).Open(),
+			mailroom.Options{Door: doors.Name})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -44,7 +45,8 @@ func TestP8_WaitIsADoor(t *testing.T) {
 			ended <- text + failed
 		}()
 		time.Sleep(30 * time.Minute)
-		sent, err := room.As(mail.User).Send(t.Context(), mail.Draft{To: []string{"ann"}, Type: string(mail.Question), Body: "how far?"})
+		sent, err := room.As(mail.User).Send(t.Context(), mail.Draft{To: []string{"ann"}, Type: string(mail.Question),
+			Body: "how far?"})
 		if err != nil || sent.Recipients[0].Wake != mail.WakeWaiting {
 			t.Errorf("Send = %+v, %v; want that ann waits for it", sent.Recipients, err)
 		}
@@ -57,7 +59,8 @@ func TestP8_WaitIsADoor(t *testing.T) {
 		if err != nil || it.Deliveries[0].State != mail.Presented || it.Deliveries[0].Door != mail.WaitDoor {
 			t.Errorf("the message is %+v, %v", it.Deliveries, err)
 		}
-		if list, err := room.As(mail.User).Agents(t.Context()); err != nil || list[0].Door != mail.WaitDoor || list[0].DoorAt == 0 {
+		if list, err := room.As(mail.User).Agents(t.Context()); err != nil || list[0].Door != mail.WaitDoor ||
+			list[0].DoorAt == 0 {
 			t.Errorf("the roster is %+v, %v", list, err)
 		}
 		if n := other.rings.Load(); n != 0 {

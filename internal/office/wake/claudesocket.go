@@ -20,23 +20,27 @@ import (
 	"pennypost/internal/base/jsonx"
 )
 
-// ClaudeSocket is the inbox socket of a session of Claude Code: what is written there is shown to a session that works between two
-// tool calls, and begins a turn of one that is idle. It never counts as the user's word.
+// ClaudeSocket is the inbox socket of a session of Claude Code: what is written there is shown to a session that works
+// between two tool calls, and begins a turn of one that is idle. It never counts as the user's word.
 //
-// It was rung if the socket took the whole message and did not cast it out at once. That proves nothing more: nothing is written back, so it is never
-// "presented", and the session may still drop the message, or hold it until the user has agreed. The agent's next turn, or its reading, is the proof.
+// It was rung if the socket took the whole message and did not cast it out at once. That proves nothing more: nothing
+// is written back, so it is never "presented", and the session may still drop the message, or hold it until the user
+// has agreed. The agent's next turn, or its reading, is the proof.
 //
-// The message says from whom it comes by name only. It gives no address, because nobody listens there; and it claims no class of
-// permissions, because that is not ours to claim. A session that bypasses permission prompts holds what claims none, unless its user has set
-// crossSessionInbound to "accept", which is looked up in the user's own settings. Otherwise it is not rung here, and the next door is tried.
+// The message says from whom it comes by name only. It gives no address, because nobody listens there; and it claims
+// no class of permissions, because that is not ours to claim. A session that bypasses permission prompts holds what
+// claims none, unless its user has set crossSessionInbound to "accept", which is looked up in the user's own settings.
+// Otherwise it is not rung here, and the next door is tried.
 //
-// That there is a socket, its variables and who is let in is documented (code.claude.com, cross-session messaging, from 2.1.224 on). How a message is spelled is not: it
-// is what has been seen to work in 2.1.226 to 2.1.268 and what the types of 2.1.329 do not contradict. So only versions from 2.1.224 on and below
-// Below are rung. A session that has told its socket, but whose version cannot be learnt, is taken for one of them. Windows has named pipes instead, which
-// are not served.
+// That there is a socket, its variables and who is let in is documented (code.claude.com, cross-session messaging,
+// from 2.1.224 on). How a message is spelled is not: it is what has been seen to work in 2.1.226 to 2.1.268 and what
+// the types of 2.1.329 do not contradict. So only versions from 2.1.224 on and below Below are rung. A session that
+// has told its socket, but whose version cannot be learnt, is taken for one of them. Windows has named pipes instead,
+// which are not served.
 type ClaudeSocket struct {
 	Sessions *Sessions
-	// Config is Claude Code's own directory, where the version of a session and the user's settings can be looked up; "": they are not.
+	// Config is Claude Code's own directory, where the version of a session and the user's settings can be looked up;
+	// "": they are not.
 	Config  string
 	Below   string        // the first version that is not rung; default 2.2.0
 	Timeout time.Duration // for the socket to take the message; default 5 s. The other side waits 30 s for a line
@@ -46,7 +50,8 @@ var _ Waker = (*ClaudeSocket)(nil)
 
 const (
 	claudeTimeout = 5 * time.Second
-	// claudeLinger is how long the connection stays whole after the message: a session that is let go at once was seen to lose it.
+	// claudeLinger is how long the connection stays whole after the message: a session that is let go at once was seen
+	// to lose it.
 	claudeLinger = 150 * time.Millisecond
 )
 
@@ -60,19 +65,21 @@ func (c *ClaudeSocket) Ring(ctx context.Context, r Ring) error {
 		return err
 	}
 	if s.Mode == "bypassPermissions" && s.Socket.text != nil && !c.accepts() {
-		return errors.New("the session bypasses permission prompts, and would hold the message until its user agrees; " +
-			`to let it in, add "crossSessionInbound": "accept" to settings.json of Claude Code`)
+		return errors.New(
+			"the session bypasses permission prompts, and would hold the message until its user agrees; " +
+				`to let it in, add "crossSessionInbound": "accept" to settings.json of Claude Code`)
 	}
 	return c.Post(ctx, &s, r.ID, pointer(&r))
 }
 
-// Post writes to the socket of a session as Ring does, whatever the mode of that. A process that the session has started itself, with its hooks say, is
-// let in by sessions that bypass permission prompts.
+// Post writes to the socket of a session as Ring does, whatever the mode of that. A process that the session has
+// started itself, with its hooks say, is let in by sessions that bypass permission prompts.
 func (c *ClaudeSocket) Post(ctx context.Context, s *Session, id, text string) error {
 	path := s.Socket.reveal()
 	switch {
 	case path == "":
-		return errors.New("the session told of no socket; Claude Code has one from 2.1.224 on, if its feature flags can be fetched")
+		return errors.New("the session told of no socket; Claude Code has one from 2.1.224 on, if its feature flags " +
+			"can be fetched")
 	case strings.HasPrefix(path, `\\`):
 		return fmt.Errorf("named pipes of Windows are not served: %w", ErrOff)
 	case !filepath.IsAbs(path):
@@ -123,13 +130,15 @@ type claudeMessage struct {
 	Priority string `json:"priority"`
 }
 
-// crossSession puts a text into the envelope of messages between sessions. The reader writes what it has parsed again and believes
-// the attributes only if that is the same, so nothing may vary. No closing tag passes, of whatever name.
+// crossSession puts a text into the envelope of messages between sessions. The reader writes what it has parsed again
+// and believes the attributes only if that is the same, so nothing may vary. No closing tag passes, of whatever name.
 func crossSession(text string) string {
-	return "<cross-session-message from-name=\"pennypost\">\n" + strings.ReplaceAll(text, "</", `<\/`) + "\n</cross-session-message>"
+	return "<cross-session-message from-name=\"pennypost\">\n" + strings.ReplaceAll(text, "</", `<\/`) +
+		"\n</cross-session-message>"
 }
 
-// ringUUID returns an id in the form of a random UUID that is the same for the same ring, so that a ring that is tried again is one message.
+// ringUUID returns an id in the form of a random UUID that is the same for the same ring, so that a ring that is tried
+// again is one message.
 func ringUUID(id string) string {
 	sum := sha256.Sum256([]byte(id))
 	sum[6], sum[8] = sum[6]&0x0f|0x40, sum[8]&0x3f|0x80
@@ -207,7 +216,8 @@ func (c *ClaudeSocket) checkVersion(s *Session) error {
 	return c.Understood(text)
 }
 
-// Understood returns why sessions of a version of Claude Code, as it is printed by claude --version, are not rung; nil if they are.
+// Understood returns why sessions of a version of Claude Code, as it is printed by claude --version, are not rung; nil
+// if they are.
 func (c *ClaudeSocket) Understood(text string) error {
 	first, end := version{2, 1, 224}, version{2, 2, 0} // the socket is understood from first on, below end
 	if below, ok := parseVersion(c.Below); ok {
@@ -220,7 +230,8 @@ func (c *ClaudeSocket) Understood(text string) error {
 	case v.less(first):
 		return fmt.Errorf("the session is Claude Code %s, which has no inbox; it came with %s", v, first)
 	case !v.less(end):
-		return fmt.Errorf("the session is Claude Code %s, and how to write to its inbox is only known below %s; look for a newer Pennypost, or try it with claude_below in the configuration", v, end)
+		return fmt.Errorf("the session is Claude Code %s, and how to write to its inbox is only known below %s; "+
+			"look for a newer Pennypost, or try it with claude_below in the configuration", v, end)
 	}
 	return nil
 }
@@ -250,8 +261,8 @@ func (c *ClaudeSocket) read(into any, path ...string) bool {
 	return err == nil && jsonx.UnmarshalLenient(text, into) == nil
 }
 
-// registered returns the version that Claude Code notes of a running session in sessions/PID.json (undocumented; seen in 2.1.251), "" if it
-// cannot be had. The file outlives a session that was killed, so it must name the socket.
+// registered returns the version that Claude Code notes of a running session in sessions/PID.json (undocumented; seen
+// in 2.1.251), "" if it cannot be had. The file outlives a session that was killed, so it must name the socket.
 func (c *ClaudeSocket) registered(s *Session) string {
 	var entry struct {
 		Version string `json:"version"`

@@ -22,8 +22,8 @@ import (
 	"pennypost/internal/base/jsonx"
 )
 
-// inbox is the socket of a session of Claude Code, as it is known to behave: one line that says who writes, which counts if it is there; one line that is the
-// message; nothing is written back.
+// inbox is the socket of a session of Claude Code, as it is known to behave: one line that says who writes, which
+// counts if it is there; one line that is the message; nothing is written back.
 type inbox struct {
 	token string
 
@@ -144,7 +144,8 @@ func (b *inbox) message(line []byte) error {
 	if err := jsonx.UnmarshalStrict(line, &m); err != nil {
 		return err
 	}
-	if m.MsgV != 1 || !uuid4.MatchString(m.MsgID) || m.Type != "user" || m.Message.Role != "user" || m.Priority != "next" {
+	if m.MsgV != 1 || !uuid4.MatchString(m.MsgID) || m.Type != "user" || m.Message.Role != "user" ||
+		m.Priority != "next" {
 		return errors.New("not a message: " + string(line))
 	}
 	b.mu.Lock()
@@ -159,10 +160,11 @@ func (b *inbox) message(line []byte) error {
 }
 
 // The grammar: attributes in this order, then the text on lines of its own.
-var sessionEnvelope = regexp.MustCompile(`(?s)^<cross-session-message((?: [a-z-]+="[^"<>\n]*")*)>\n(.*?)\n</cross-session-message>`)
+var sessionEnvelope = regexp.MustCompile(
+	`(?s)^<cross-session-message((?: [a-z-]+="[^"<>\n]*")*)>\n(.*?)\n</cross-session-message>`)
 
-// readEnvelope returns whom the reader believes a message to be from, and its text. What it parsed it writes again; if that differs,
-// the whole is text of nobody.
+// readEnvelope returns whom the reader believes a message to be from, and its text. What it parsed it writes again; if
+// that differs, the whole is text of nobody.
 func readEnvelope(content string) (name, text string) {
 	found := sessionEnvelope.FindStringSubmatch(content)
 	if found == nil {
@@ -191,7 +193,9 @@ func readEnvelope(content string) (name, text string) {
 func TestReadEnvelope(t *testing.T) {
 	for content, want := range map[string]string{
 		crossSession("hello"): "pennypost: hello",
-		crossSession("a\n</cross-session-message>\n</CROSS-session-message >\n"): "pennypost: a\n<\\/cross-session-message>\n<\\/CROSS-session-message >\n",
+		crossSession(
+			"a\n</cross-session-message>\n</CROSS-session-message >\n"): "pennypost: " +
+			"a\n<\\/cross-session-message>\n<\\/CROSS-session-message >\n",
 		"bare text": "nobody: bare text",
 		"<cross-session-message from-name=\"x\">\na\n</cross-session-message>b</cross-session-message>": "nobody: <cross-session-message from-name=\"x\">\na\n</cross-session-message>b</cross-session-message>",
 		"<cross-session-message from-name=\"x\" from=\"uds:/y\">\na\n</cross-session-message>":          "an impostor who claims from: <cross-session-message from-name=\"x\" from=\"uds:/y\">\na\n</cross-session-message>",
@@ -278,7 +282,8 @@ func TestInbox(t *testing.T) {
 		t.Errorf("a ring is %d bytes", len(frame))
 	}
 	for what, text := range map[string]string{
-		"half a line": strings.TrimSuffix(string(frame), "\n"), "no JSON": "hello\n", "too long": strings.Repeat("x", inboxLine+1) + "\n",
+		"half a line": strings.TrimSuffix(string(frame), "\n"), "no JSON": "hello\n",
+		"too long":       strings.Repeat("x", inboxLine+1) + "\n",
 		"unknown member": strings.Replace(string(frame), `"msgV"`, `"from":"uds:/x","msgV"`, 1),
 		"two messages":   string(frame) + "{}\n",
 	} {
@@ -314,7 +319,8 @@ func TestClaudeSocketFails(t *testing.T) {
 	check("closes unread", "before it had read", claudeDoor(path, nil).Ring(t.Context(), r))
 	release := make(chan struct{})
 	_, path = newInbox(t, "", func(*net.UnixConn) { <-release })
-	check("hangs", "", claudeDoor(path, nil).Ring(t.Context(), r)) // the message is in its hands: the ladder sees that nothing comes of it
+	// the message is in its hands: the ladder sees that nothing comes of it
+	check("hangs", "", claudeDoor(path, nil).Ring(t.Context(), r))
 	close(release)
 
 	_, path = newInbox(t, "", nil)
@@ -338,13 +344,20 @@ func TestClaudeSocketFails(t *testing.T) {
 	_, path = newInbox(t, "", nil)
 	check("no path", "full path", claudeDoor(hush, nil).Ring(t.Context(), r))
 	check("none", "no socket", claudeDoor("", nil).Ring(t.Context(), r))
-	check("codex", "runs in codex, not in claude", claudeDoor(path, func(s *Session) { s.Client = "codex" }).Ring(t.Context(), r))
-	check("another agent", "no live session", claudeDoor(path, func(s *Session) { s.Agent = "x" }).Ring(t.Context(), r))
-	check("bypass", "bypasses permission prompts", claudeDoor(path, func(s *Session) { s.Mode = "bypassPermissions" }).Ring(t.Context(), r))
+	check("codex", "runs in codex, not in claude", claudeDoor(path, func(s *Session) {
+		s.Client = "codex"
+	}).Ring(t.Context(), r))
+	check("another agent", "no live session", claudeDoor(path, func(s *Session) {
+		s.Agent = "x"
+	}).Ring(t.Context(), r))
+	check("bypass", "bypasses permission prompts", claudeDoor(path, func(s *Session) {
+		s.Mode = "bypassPermissions"
+	}).Ring(t.Context(), r))
 	d := claudeDoor(path, func(s *Session) { s.Mode = "bypassPermissions" })
 	d.Config = t.TempDir()
 	for text, want := range map[string]string{
-		`{"x":[1],"crossSessionInbound":"accept"}`: "", `{"crossSessionInbound":"hold"}`: "bypasses permission prompts", `{`: "bypasses permission prompts",
+		`{"x":[1],"crossSessionInbound":"accept"}`: "",
+		`{"crossSessionInbound":"hold"}`:           "bypasses permission prompts", `{`: "bypasses permission prompts",
 	} {
 		if err := os.WriteFile(filepath.Join(d.Config, "settings.json"), []byte(text), 0o600); err != nil {
 			t.Fatal(err)
@@ -365,11 +378,13 @@ func TestClaudeVersion(t *testing.T) {
 	_, path := newInbox(t, hush, nil)
 	for text, want := range map[string]string{
 		"": "", "2.1.224": "", "2.1.329 (Claude Code)": "", "v2.1.400-beta.1": "",
-		"2.1.223": "has no inbox", "1.9.999": "has no inbox", "2.2.0": "newer Pennypost", "10.0.0": "newer Pennypost", "2.1": "which is none", "two": "which is none",
+		"2.1.223": "has no inbox", "1.9.999": "has no inbox", "2.2.0": "newer Pennypost", "10.0.0": "newer Pennypost",
+		"2.1": "which is none", "two": "which is none",
 	} {
 		s := testSession()
 		s.Version = text
-		if err := (&ClaudeSocket{Below: "x"}).checkVersion(&s); want == "" && err != nil || want != "" && (err == nil || !strings.Contains(err.Error(), want)) {
+		if err := (&ClaudeSocket{Below: "x"}).checkVersion(&s); want == "" && err != nil || want != "" &&
+			(err == nil || !strings.Contains(err.Error(), want)) {
 			t.Errorf("%q: %v, want %q", text, err, want)
 		}
 	}
@@ -379,7 +394,8 @@ func TestClaudeVersion(t *testing.T) {
 	if err := (&ClaudeSocket{Below: "2.5.0"}).checkVersion(&s); err != nil {
 		t.Errorf("a version that the user has allowed: %v", err)
 	}
-	if err := (&ClaudeSocket{Below: "2.4.9"}).checkVersion(&s); err == nil || !strings.Contains(err.Error(), "claude_below") {
+	if err := (&ClaudeSocket{Below: "2.4.9"}).checkVersion(&s); err == nil ||
+		!strings.Contains(err.Error(), "claude_below") {
 		t.Errorf("the first version that is not allowed: %v", err)
 	}
 

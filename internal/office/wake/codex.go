@@ -10,20 +10,25 @@ import (
 	"time"
 )
 
-// Codex is the queue of a thread of Codex: "codex queue --thread ID --message TEXT". A thread that is idle and open begins a turn with it, one that
-// works does so at the turn's end, and what is queued while nobody has the thread open waits for its resumption.
+// Codex is the queue of a thread of Codex: "codex queue --thread ID --message TEXT". A thread that is idle and open
+// begins a turn with it, one that works does so at the turn's end, and what is queued while nobody has the thread open
+// waits for its resumption.
 //
-// It was rung if the command ended with status 0, which means queued and never seen. A turn that the user broke off stops the queue, and nothing tells of that.
+// It was rung if the command ended with status 0, which means queued and never seen. A turn that the user broke off
+// stops the queue, and nothing tells of that.
 //
-// The text comes as if the user had typed it, and runs with the thread's own approvals: it says that it is not the user's, and orders nothing.
+// The text comes as if the user had typed it, and runs with the thread's own approvals: it says that it is not the
+// user's, and orders nothing.
 //
-// Taken from Codex 0.149, with which the command came, to 0.169; before 0.158 a thread that nobody has open is an error. A queue takes 100
-// items, a text 1,048,576 characters.
+// Taken from Codex 0.149, with which the command came, to 0.169; before 0.158 a thread that nobody has open is an
+// error. A queue takes 100 items, a text 1,048,576 characters.
 type Codex struct {
 	Sessions *Sessions
-	Binary   string        // default codex
-	Env      []string      // NAME=value: CODEX_HOME, if it is not the default one, and nothing of the agent that may have started the post office
-	Timeout  time.Duration // then it is killed; default 30 s
+	Binary   string // default codex
+	// NAME=value: CODEX_HOME, if it is not the default one, and nothing of the agent that may have started the post
+	// office
+	Env     []string
+	Timeout time.Duration // then it is killed; default 30 s
 }
 
 var _ Waker = (*Codex)(nil)

@@ -21,7 +21,8 @@ func codexDoor(t *testing.T, kind string, with func(*Session)) (*Codex, string) 
 	}
 	l := new(Sessions)
 	l.Put(s)
-	return &Codex{Sessions: l, Binary: x.Argv[0], Env: append(x.Env, "GORACE=atexit_sleep_ms=0"), Timeout: 30 * time.Second}, file
+	return &Codex{Sessions: l, Binary: x.Argv[0], Env: append(x.Env, "GORACE=atexit_sleep_ms=0"),
+		Timeout: 30 * time.Second}, file
 }
 
 func TestCodex(t *testing.T) {
@@ -36,7 +37,8 @@ func TestCodex(t *testing.T) {
 			t.Fatal(err)
 		}
 		s, _ := c.Sessions.Get("lab", "小克")
-		want := fmt.Sprintf("args %q\ndir %s\nstdin PENNYPOST_AGENT=somebody-else\n", []string{"queue", "--thread", thread, "--message", pointer(&r)}, s.Dir)
+		want := fmt.Sprintf("args %q\ndir %s\nstdin PENNYPOST_AGENT=somebody-else\n",
+			[]string{"queue", "--thread", thread, "--message", pointer(&r)}, s.Dir)
 		if string(got) != want { // no variable of the ring: what codex starts may outlive it
 			t.Errorf("%q: codex was run with\n%s, want\n%s", v, got, want)
 		}

@@ -1,8 +1,8 @@
 // Package wake rings the doors of agents that have mail and do not look by themselves.
 //
-// A Ringer looks after one room. For every agent with a door it holds to promise P8: while mail that is worth waking the agent is unread
-// and the agent does not work, a ring is outstanding, or the user was told that it is in vain. At most one ring is outstanding for an
-// agent. Mail that comes meanwhile raises no other, and is told of by the next.
+// A Ringer looks after one room. For every agent with a door it holds to promise P8: while mail that is worth waking
+// the agent is unread and the agent does not work, a ring is outstanding, or the user was told that it is in vain. At
+// most one ring is outstanding for an agent. Mail that comes meanwhile raises no other, and is told of by the next.
 //
 //   - A ring that no door took is tried again: after a second, then twice as long each time, up to five minutes.
 //   - A ring that a door took is outstanding until the agent is handed its mail or reads it. If it begins a turn instead and ends that

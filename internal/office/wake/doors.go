@@ -17,8 +17,8 @@ type Entry struct {
 	Budget int          // rings an hour; 0: the default
 }
 
-// Doors are the doors of one room: those that were configured, which are fixed but for what turned out to be off, and those of an agent's
-// session. A nil *Doors has none.
+// Doors are the doors of one room: those that were configured, which are fixed but for what turned out to be off, and
+// those of an agent's session. A nil *Doors has none.
 type Doors struct {
 	entries map[mail.Address]*entry
 	arrange func(mail.Name, []Waker) []Waker // nil: what is configured is all
@@ -41,15 +41,17 @@ func NewDoors(entries ...Entry) *Doors {
 	d := &Doors{entries: make(map[mail.Address]*entry, len(entries)), spent: make(map[mail.Name]budgetEnd)}
 	for _, e := range entries {
 		if len(e.Wakers) > 0 {
-			d.entries[mail.Address(norm.NFC.String(string(e.For)))] = &entry{Entry: e, off: make([]atomic.Bool, len(e.Wakers))}
+			d.entries[mail.Address(norm.NFC.String(string(e.For)))] = &entry{Entry: e,
+				off: make([]atomic.Bool, len(e.Wakers))}
 		}
 	}
 	return d
 }
 
-// Arrange has what is known of an agent's session count: arrange, which must not block nor change configured, returns the ladder of an agent for whom
-// these doors are configured and not off. It adds doors of the session, and leaves out those that lead nowhere without one. An empty name stands for
-// whoever comes to have a role. Arrange is called before Doors are used.
+// Arrange has what is known of an agent's session count: arrange, which must not block nor change configured, returns
+// the ladder of an agent for whom these doors are configured and not off. It adds doors of the session, and leaves out
+// those that lead nowhere without one. An empty name stands for whoever comes to have a role. Arrange is called before
+// Doors are used.
 func (d *Doors) Arrange(arrange func(agent mail.Name, configured []Waker) []Waker) {
 	d.arrange = arrange
 }
@@ -102,7 +104,8 @@ func (d *Doors) configured(agent mail.Name, roles []string) *entry {
 // Covers reports whether there are doors for an agent, also if all of them are off.
 func (d *Doors) Covers(agent mail.Name, roles []string) bool { return d.find(agent, roles) != nil }
 
-// Name returns the kind of the first door of an agent that is not off, "" if there is none. It serves mailroom.Options.Door.
+// Name returns the kind of the first door of an agent that is not off, "" if there is none. It serves
+// mailroom.Options.Door.
 func (d *Doors) Name(agent mail.Name, roles []string) string {
 	if on := d.find(agent, roles).on(); len(on) > 0 {
 		return on[0].Door()

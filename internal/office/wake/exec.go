@@ -19,13 +19,15 @@ import (
 
 // Exec is a door that is a command. It was rung if the command ended with status 0 within its time.
 //
-// The command is run without a shell. Each {room}, {agent}, {role}, {unread} and {urgent} in Argv is replaced; the same stands in the variables
-// PENNYPOST_ROOM, PENNYPOST_AGENT, PENNYPOST_ROLE, PENNYPOST_UNREAD and PENNYPOST_URGENT, and the whole Ring, as JSON, on its standard input. What it leaves
-// running must not keep its output open: that is closed when the command has ended.
+// The command is run without a shell. Each {room}, {agent}, {role}, {unread} and {urgent} in Argv is replaced; the
+// same stands in the variables PENNYPOST_ROOM, PENNYPOST_AGENT, PENNYPOST_ROLE, PENNYPOST_UNREAD and PENNYPOST_URGENT,
+// and the whole Ring, as JSON, on its standard input. What it leaves running must not keep its output open: that is
+// closed when the command has ended.
 //
-// With Gone the command is one that resumes the agent's latest session: {session} is the client's id of that, and it runs in the session's directory. It is run
-// only if the room holds the agent for gone and the session's program is known to have ended, because two programs in one session spoil its transcript. Nothing
-// is proven of sessions from before the post office started.
+// With Gone the command is one that resumes the agent's latest session: {session} is the client's id of that, and it
+// runs in the session's directory. It is run only if the room holds the agent for gone and the session's program is
+// known to have ended, because two programs in one session spoil its transcript. Nothing is proven of sessions from
+// before the post office started.
 type Exec struct {
 	Argv    []string
 	Env     []string      // NAME=value, under the variables of the ring
@@ -89,9 +91,11 @@ func (x *Exec) session(r *Ring) (Session, error) {
 	s, known, gone := x.Sessions.Gone(r.Room, r.Agent)
 	switch {
 	case !known:
-		return Session{}, errors.New("was not run: no session of the agent has been heard of since the post office started")
+		return Session{}, errors.New(
+			"was not run: no session of the agent has been heard of since the post office started")
 	case r.State != mail.Gone || !gone:
-		return Session{}, errors.New("was not run: the agent's session is not known to have ended, and a live one is not resumed")
+		return Session{}, errors.New(
+			"was not run: the agent's session is not known to have ended, and a live one is not resumed")
 	}
 	return s, nil
 }
@@ -141,7 +145,8 @@ func plain(s string) string {
 
 func (x *Exec) variables(r *Ring) []string {
 	return []string{
-		"PENNYPOST_HOME=" + x.Home, "PENNYPOST_ROOM=" + string(r.Room), "PENNYPOST_AGENT=" + string(r.Agent), "PENNYPOST_ROLE=" + r.Role,
+		"PENNYPOST_HOME=" + x.Home, "PENNYPOST_ROOM=" + string(r.Room), "PENNYPOST_AGENT=" + string(r.Agent),
+		"PENNYPOST_ROLE=" + r.Role,
 		"PENNYPOST_UNREAD=" + strconv.Itoa(r.Unread), "PENNYPOST_URGENT=" + strconv.Itoa(r.Urgent),
 	}
 }
@@ -154,7 +159,9 @@ func fill(argv []string, r *Ring, session string) ([]string, error) {
 	for i, arg := range argv {
 		out[i] = names.Replace(arg)
 		if i > 0 && strings.HasPrefix(out[i], "-") && !strings.HasPrefix(arg, "-") {
-			return nil, fmt.Errorf("was not run: %q would be read as an option; let the command take the name from PENNYPOST_AGENT", out[i])
+			return nil,
+				fmt.Errorf("was not run: %q would be read as an option; let the command take the name from "+
+					"PENNYPOST_AGENT", out[i])
 		}
 	}
 	return out, nil

@@ -69,7 +69,8 @@ func TestMain(m *testing.M) {
 }
 
 func testRing() Ring {
-	return Ring{ID: "ring_1", Room: "lab", Agent: "小克", Role: "orchestrator", Unread: 2, Urgent: 1, From: []mail.Address{"agent:x"}, Messages: []mail.ID{"msg_1"}, Text: "2 unread, 1 urgent: read_messages"}
+	return Ring{ID: "ring_1", Room: "lab", Agent: "小克", Role: "orchestrator", Unread: 2, Urgent: 1,
+		From: []mail.Address{"agent:x"}, Messages: []mail.ID{"msg_1"}, Text: "2 unread, 1 urgent: read_messages"}
 }
 
 // command returns an Exec of the test binary, and the file that the command may write.
@@ -106,7 +107,8 @@ func TestExec(t *testing.T) {
 	for _, want := range []string{
 		`args ["小克 has 2" "--urgent=1" "lab" "orchestrator" "{}" "$HOME;` + "`x`" + `"]`,
 		"dir " + x.Dir + "\n", "stdin " + string(ring) + "\n",
-		"PENNYPOST_HOME=/home/of/pennypost\n", "PENNYPOST_ROOM=lab\n", "PENNYPOST_AGENT=小克\n", "PENNYPOST_ROLE=orchestrator\n", "PENNYPOST_UNREAD=2\n", "PENNYPOST_URGENT=1\n",
+		"PENNYPOST_HOME=/home/of/pennypost\n", "PENNYPOST_ROOM=lab\n", "PENNYPOST_AGENT=小克\n",
+		"PENNYPOST_ROLE=orchestrator\n", "PENNYPOST_UNREAD=2\n", "PENNYPOST_URGENT=1\n",
 	} {
 		if !strings.Contains(string(got), want) {
 			t.Errorf("the command was not given %q:\n%s", want, got)
@@ -179,7 +181,8 @@ func TestExecFails(t *testing.T) {
 		t.Errorf("Ring of a command that is not there = %v", err)
 	}
 	x, _ = command(t, "flood")
-	if err := x.Ring(t.Context(), testRing()); err == nil || len(err.Error()) > 300 || !strings.Contains(err.Error(), "longlong") {
+	if err := x.Ring(t.Context(), testRing()); err == nil || len(err.Error()) > 300 ||
+		!strings.Contains(err.Error(), "longlong") {
 		t.Errorf("Ring of a command that writes much = %v", err)
 	}
 }

@@ -136,12 +136,15 @@ func inFixture(t *testing.T, entries []Entry, f func(b *fixture), agents ...mail
 
 func (b *fixture) start() {
 	b.Helper()
-	room, err := mailroom.Open(context.Background(), "lab", b.store.Open(), mailroom.Options{Door: b.doors.Name, PutOff: b.doors.PutOff, Limits: policy.Limits{RepeatWindow: -1, Exchanges: -1, PerMinute: -1, Depth: -1}})
+	room, err := mailroom.Open(context.Background(), "lab", b.store.Open(),
+		mailroom.Options{Door: b.doors.Name, PutOff: b.doors.PutOff,
+			Limits: policy.Limits{RepeatWindow: -1, Exchanges: -1, PerMinute: -1, Depth: -1}})
 	b.must(err)
 	b.room = room
 	ctx, stop := context.WithCancel(context.Background())
 	b.stop, b.done = stop, make(chan struct{})
-	r, done := New(Options{Room: &muted{room, &b.mute}, Doors: b.doors, Ladder: b.ladder, Observe: Observer{Outstanding: b.observe}}), b.done
+	r, done := New(Options{Room: &muted{room, &b.mute}, Doors: b.doors, Ladder: b.ladder,
+		Observe: Observer{Outstanding: b.observe}}), b.done
 	r.looked, b.ringer = b.look, r
 	go func() {
 		defer close(done)

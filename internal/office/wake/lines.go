@@ -10,11 +10,13 @@ import (
 	"pennypost/internal/mail"
 )
 
-// Lines are where processes beside agents wait to be rung. A process says for whom it waits and at which door, and is handed the next ring.
+// Lines are where processes beside agents wait to be rung. A process says for whom it waits and at which door, and is
+// handed the next ring.
 //
-// A ring goes to one of those who wait at the door. It was rung if that one took it: the pointer was written to the process. What the process makes of it
-// nobody tells; the agent's next turn, or its reading, is the proof. If nobody waits there, nor comes within a moment, or none of those who came could be
-// written to, the ring has failed. So no ring is lost with a process that dies: it failed, or it is rung again.
+// A ring goes to one of those who wait at the door. It was rung if that one took it: the pointer was written to the
+// process. What the process makes of it nobody tells; the agent's next turn, or its reading, is the proof. If nobody
+// waits there, nor comes within a moment, or none of those who came could be written to, the ring has failed. So no
+// ring is lost with a process that dies: it failed, or it is rung again.
 //
 // The zero value is empty and ready; it may be used concurrently.
 type Lines struct {
@@ -63,8 +65,9 @@ func (l *Lines) Enter(room mail.RoomName, agent mail.Name, at mail.Listener) *Wa
 	return w
 }
 
-// Wait waits for one ring and gives it to hand. Every silence hand is given nil, to see whether the process is still there. Somebody who is not to wait any
-// more is given a Rung that is over. Wait returns what hand returns, or the error of ctx.
+// Wait waits for one ring and gives it to hand. Every silence hand is given nil, to see whether the process is still
+// there. Somebody who is not to wait any more is given a Rung that is over. Wait returns what hand returns, or the
+// error of ctx.
 func (w *Waiter) Wait(ctx context.Context, silence time.Duration, hand func(*mail.Rung) error) error {
 	defer w.leave()
 	tick := time.NewTicker(silence)
@@ -107,7 +110,9 @@ func (l *Lines) End(room mail.RoomName, agent mail.Name, session string) {
 
 // Move has those who wait for an agent ask again, because it has another name.
 func (l *Lines) Move(room mail.RoomName, agent mail.Name) {
-	l.end(seatOf(room, agent), func(*Waiter) bool { return true }, mail.Errorf(mail.Unavailable, "%s has another name now; wait again", agent))
+	l.end(seatOf(room, agent), func(*Waiter) bool {
+		return true
+	}, mail.Errorf(mail.Unavailable, "%s has another name now; wait again", agent))
 }
 
 func (l *Lines) end(at seat, who func(*Waiter) bool, why error) {
@@ -172,7 +177,8 @@ type lineDoor struct {
 
 var _ Waker = lineDoor{}
 
-// lineTime is how long a ring may take. A process that asks again every minute is away for milliseconds, and so is one that is just being started.
+// lineTime is how long a ring may take. A process that asks again every minute is away for milliseconds, and so is one
+// that is just being started.
 const lineTime = 2 * time.Second
 
 // Door implements Waker.

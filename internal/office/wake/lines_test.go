@@ -78,8 +78,10 @@ func TestLines(t *testing.T) {
 			t.Fatal(err)
 		}
 		<-rewake.ended
-		if rewake.err != nil || rewake.signs != 4 || len(rewake.handed()) != 1 || rewake.handed()[0].ID != "ring_1" || rewake.handed()[0].Text != pointer(&annsRing) {
-			t.Errorf("it was handed %+v after %d signs of life, %v; want the pointer after 4", rewake.handed(), rewake.signs, rewake.err)
+		if rewake.err != nil || rewake.signs != 4 || len(rewake.handed()) != 1 || rewake.handed()[0].ID != "ring_1" ||
+			rewake.handed()[0].Text != pointer(&annsRing) {
+			t.Errorf("it was handed %+v after %d signs of life, %v; want the pointer after 4", rewake.handed(),
+				rewake.signs, rewake.err)
 		}
 		if got := kinds(l.Doors("lab", "ann")); !slices.Equal(got, []string{mail.MonitorDoor}) {
 			t.Errorf("then the doors are %v", got)
@@ -134,11 +136,15 @@ func TestLineDiesWithTheRing(t *testing.T) {
 		<-dead.ended
 		synctest.Wait()
 
-		leaving := l.Enter("lab", "ann", mail.Listener{Door: mail.MonitorDoor}) // whose connection breaks before it comes to wait
+		// whose connection breaks before it comes to wait
+		leaving := l.Enter("lab", "ann", mail.Listener{Door: mail.MonitorDoor})
 		gone, cancel := context.WithCancel(t.Context())
 		cancel()
 		go func() {
-			_ = leaving.Wait(gone, time.Minute, func(*mail.Rung) error { t.Error("it was handed the ring"); return nil })
+			_ = leaving.Wait(gone, time.Minute, func(*mail.Rung) error {
+				t.Error("it was handed the ring")
+				return nil
+			})
 		}()
 		if err := door.Ring(t.Context(), annsRing); err == nil {
 			t.Error("a ring for somebody who has left counts as rung")
@@ -161,21 +167,26 @@ func TestLineOfSession(t *testing.T) {
 		<-second.ended
 		synctest.Wait()
 		if len(second.handed()) != 1 || !second.handed()[0].Over || len(other.handed())+len(monitor.handed()) > 0 {
-			t.Errorf("at the session's end the second was handed %+v, another session's %+v, one of no session %+v", second.handed(), other.handed(), monitor.handed())
+			t.Errorf("at the session's end the second was handed %+v, another session's %+v, one of no session %+v",
+				second.handed(), other.handed(), monitor.handed())
 		}
 		l.Move("lab", "ann")
 		if <-other.ended; mail.CodeOf(other.err) != mail.Unavailable || len(other.handed()) > 0 {
-			t.Errorf("when its agent got another name it was handed %+v, %v; want that it asks again", other.handed(), other.err)
+			t.Errorf("when its agent got another name it was handed %+v, %v; want that it asks again", other.handed(),
+				other.err)
 		}
 	})
 }
 
-// P8: the ladder holds for lines: who comes to wait is rung at once, a ring that nobody answers is made again, and one that nobody is there to take has failed.
+// P8: the ladder holds for lines: who comes to wait is rung at once, a ring that nobody answers is made again, and one
+// that nobody is there to take has failed.
 func TestP8_Lines(t *testing.T) {
 	l := new(Lines)
 	inFixture(t, nil, func(b *fixture) {
 		b.away(func() {
-			b.doors.Arrange(func(agent mail.Name, configured []Waker) []Waker { return append(l.Doors("lab", agent), configured...) })
+			b.doors.Arrange(func(agent mail.Name, configured []Waker) []Waker {
+				return append(l.Doors("lab", agent), configured...)
+			})
 		})
 		sent := b.send("ann", "question", mail.Draft{})
 		b.pass(time.Minute)

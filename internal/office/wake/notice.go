@@ -44,9 +44,11 @@ func inVain(u *mail.Unwoken, s *sleeper, e *entry) mail.Draft {
 	}
 	switch {
 	case e == nil:
-		b.WriteString("No door is known that could. It sees its mail when it next looks, which is when its next turn begins if its client has hooks of ours. What could give it a door is told by: pennypost doctor\n")
+		b.WriteString("No door is known that could. It sees its mail when it next looks, which is when its next " +
+			"turn begins if its client has hooks of ours. What could give it a door is told by: pennypost doctor\n")
 	case len(e.on()) == 0:
-		b.WriteString("No door is left. Mend what [room.wake] of the configuration says, then restart the post office: pennypost stop\n")
+		b.WriteString("No door is left. Mend what [room.wake] of the configuration says, then restart the post " +
+			"office: pennypost stop\n")
 	case s.fails > 0:
 		fmt.Fprintf(&b, "It is tried on, every %s.\n", s.ladder.LastRetry)
 	default:
@@ -82,8 +84,10 @@ func tried(b *strings.Builder, answers []report) {
 
 // overspent returns the notice that a budget is spent.
 func overspent(u *mail.Unwoken, s *sleeper, now mail.Time) mail.Draft {
-	body := fmt.Sprintf("%s was rung %d times within an hour, which is its budget. The next ring is put off until %s. %s.\n\n"+
-		"If that is too few, set budget in its section of [room.wake] in the configuration, and restart the post office: pennypost stop\n",
+	body := fmt.Sprintf(
+		"%s was rung %d times within an hour, which is its budget. The next ring is put off until %s. %s.\n\n"+
+			"If that is too few, set budget in its section of [room.wake] in the configuration, and restart the post "+
+			"office: pennypost stop\n",
 		who(u), len(s.rung), s.due, messages(len(u.Mail)))
 	metadata := struct {
 		Agent mail.Name `json:"agent,omitempty"`
@@ -91,7 +95,8 @@ func overspent(u *mail.Unwoken, s *sleeper, now mail.Time) mail.Draft {
 		Until mail.Time `json:"until"`
 	}{u.Agent, u.Role, s.due}
 	sum := sha256.Sum256([]byte(who(u)))
-	return notice(who(u)+" is not rung for a while", body, map[string]any{"wake_budget": metadata}, "budget-"+hex.EncodeToString(sum[:])+now.String()[:len("2006-01-02T15")])
+	return notice(who(u)+" is not rung for a while", body, map[string]any{"wake_budget": metadata},
+		"budget-"+hex.EncodeToString(sum[:])+now.String()[:len("2006-01-02T15")])
 }
 
 // notice drafts a message to the user. One of the same key is sent once, whatever else it says.

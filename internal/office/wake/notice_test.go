@@ -74,7 +74,8 @@ func TestP8_OneNotice(t *testing.T) {
 	})
 }
 
-// An idle session for which no door is known has a while to look by itself. Then the user is told, once for what waits and once an hour at most.
+// An idle session for which no door is known has a while to look by itself. Then the user is told, once for what waits
+// and once an hour at most.
 func TestP8_NoDoor(t *testing.T) {
 	inFixture(t, nil, func(b *fixture) {
 		b.turn("ann", mail.SessionStart)

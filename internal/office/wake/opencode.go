@@ -17,19 +17,22 @@ import (
 	"pennypost/internal/base/jsonx"
 )
 
-// OpenCode is the server of an opencode, which has a prompt of its own for programs: POST /session/ID/prompt_async. An opencode tells nobody where its server
-// is, so the configuration does. All sessions of a directory share one pennypost mcp, so they are one agent; the one that was used last is
-// prompted, and none that a subagent has.
+// OpenCode is the server of an opencode, which has a prompt of its own for programs: POST /session/ID/prompt_async. An
+// opencode tells nobody where its server is, so the configuration does. All sessions of a directory share one
+// pennypost mcp, so they are one agent; the one that was used last is prompted, and none that a subagent has.
 //
-// It was rung if the answer is 204: the prompt was accepted. Nothing tells whether a turn came of it, and opencode has been seen to accept prompts
-// for idle sessions and do nothing (anomalyco/opencode#21524). Any other status is no ring: a path that a server does not know is answered 200, by its pages.
+// It was rung if the answer is 204: the prompt was accepted. Nothing tells whether a turn came of it, and opencode has
+// been seen to accept prompts for idle sessions and do nothing (anomalyco/opencode#21524). Any other status is no
+// ring: a path that a server does not know is answered 200, by its pages.
 //
-// The text comes as if the user had typed it: it says that it is not the user's, and orders nothing. Without TLS only servers of this machine are asked, past any
-// proxy, and none may send us on: the password is the user's.
+// The text comes as if the user had typed it: it says that it is not the user's, and orders nothing. Without TLS only
+// servers of this machine are asked, past any proxy, and none may send us on: the password is the user's.
 //
 // Taken from opencode 1.18 and its SDK 1.19. The servers of opencode 2 have another interface; they are not served.
 type OpenCode struct {
-	Server   string // http://127.0.0.1:4096; a user in it goes over opencode's default name; ?directory=PATH, if the server has several projects
+	// http://127.0.0.1:4096; a user in it goes over opencode's default name; ?directory=PATH, if the server has
+	// several projects
+	Server   string
 	Password Secret
 	Timeout  time.Duration // default 30 s
 }
@@ -56,7 +59,8 @@ func (o *OpenCode) Ring(ctx context.Context, r Ring) error {
 	if err != nil {
 		return err
 	}
-	_, err = o.ask(ctx, http.MethodPost, "/session/"+url.PathEscape(s.ID)+"/prompt_async", s.Directory, body, http.StatusNoContent)
+	_, err = o.ask(ctx, http.MethodPost, "/session/"+url.PathEscape(s.ID)+"/prompt_async", s.Directory, body,
+		http.StatusNoContent)
 	return err
 }
 
@@ -105,7 +109,8 @@ func (o *OpenCode) ask(ctx context.Context, method, path, directory string, body
 	if directory != "" { // one server may serve several projects
 		query.Set("directory", directory)
 	}
-	req, err := http.NewRequestWithContext(ctx, method, to.Scheme+"://"+to.Host+path+"?"+query.Encode(), bytes.NewReader(body))
+	req, err := http.NewRequestWithContext(ctx, method, to.Scheme+"://"+to.Host+path+"?"+query.Encode(),
+		bytes.NewReader(body))
 	if err != nil {
 		return nil, errors.New("the address of the server cannot be used")
 	}
@@ -134,7 +139,8 @@ func (o *OpenCode) ask(ctx context.Context, method, path, directory string, body
 	case resp.StatusCode == want:
 		return nil, hideAddress(err)
 	case resp.StatusCode == http.StatusUnauthorized, resp.StatusCode == http.StatusForbidden:
-		return nil, fmt.Errorf("opencode answered %d: it wants another password, which is OPENCODE_SERVER_PASSWORD where it was started", resp.StatusCode)
+		return nil, fmt.Errorf("opencode answered %d: it wants another password, which is OPENCODE_SERVER_PASSWORD "+
+			"where it was started", resp.StatusCode)
 	case resp.StatusCode == http.StatusNotFound:
 		return nil, errors.New("opencode answered 404: the session is gone, or the server is not of opencode 1")
 	}
@@ -165,7 +171,8 @@ func hideAddress(err error) error {
 	case errors.Is(err, errNotHere):
 		return errNotHere
 	case errors.Is(err, syscall.ECONNREFUSED):
-		return errors.New("nobody listens at the address of opencode's server; start opencode with --port, and the port that the configuration says")
+		return errors.New("nobody listens at the address of opencode's server; start opencode with --port, and the " +
+			"port that the configuration says")
 	case errors.As(err, &timed) && timed.Timeout():
 		return errors.New("opencode did not answer in time")
 	case errors.Is(err, context.Canceled):

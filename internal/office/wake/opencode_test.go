@@ -29,7 +29,8 @@ const sessionList = `[
 	{"id":"ses_4","projectID":"p","directory":"/src/a b","title":"older","time":{"created":1,"updated":1763000000001}}
 ]`
 
-// newOpenCode starts a server that behaves as opencode's: it lists sessions, knows one of them well, wants its password, and answers what it does not know with a page.
+// newOpenCode starts a server that behaves as opencode's: it lists sessions, knows one of them well, wants its
+// password, and answers what it does not know with a page.
 func newOpenCode(t *testing.T, list string) (address string, prompts *[]string) {
 	t.Helper()
 	prompts = new([]string)
@@ -57,7 +58,8 @@ func newOpenCode(t *testing.T, list string) (address string, prompts *[]string) 
 				Text string `json:"text"`
 			} `json:"parts"`
 		}
-		if err := jsonx.UnmarshalStrict(text, &prompt); err != nil || len(prompt.Parts) != 1 || prompt.Parts[0].Type != "text" || r.Header.Get("Content-Type") != "application/json" {
+		if err := jsonx.UnmarshalStrict(text, &prompt); err != nil || len(prompt.Parts) != 1 ||
+			prompt.Parts[0].Type != "text" || r.Header.Get("Content-Type") != "application/json" {
 			w.WriteHeader(http.StatusBadRequest)
 			return
 		}
@@ -71,7 +73,8 @@ func newOpenCode(t *testing.T, list string) (address string, prompts *[]string) 
 func TestOpenCode(t *testing.T) {
 	address, prompts := newOpenCode(t, sessionList)
 	r := testRing()
-	for _, at := range []string{address, strings.Replace(address, "127.0.0.1", "localhost", 1) + "/?directory=/src", strings.Replace(address, "//", "//opencode@", 1)} {
+	for _, at := range []string{address, strings.Replace(address, "127.0.0.1", "localhost", 1) + "/?directory=/src",
+		strings.Replace(address, "//", "//opencode@", 1)} {
 		if err := opencodeDoor(at).Ring(t.Context(), r); err != nil {
 			t.Fatal(err)
 		}
@@ -98,8 +101,10 @@ func TestOpenCodeFails(t *testing.T) {
 		noSecret(t, err)
 	}
 	for list, want := range map[string]string{
-		`[{"id":"ses_9"}]`: "answered 404", `[{"id":"../tui/x?y"}]`: "answered 404", `[{"id":".."}]`: "no session", `[]`: "no session",
-		`[{"id":"ses_1","parentID":"ses_0"}]`: "no session", `{"data":[]}`: "does not list", `[{"id":"ses_1"}`: "does not list", "": "does not list",
+		`[{"id":"ses_9"}]`: "answered 404", `[{"id":"../tui/x?y"}]`: "answered 404", `[{"id":".."}]`: "no session",
+		`[]`:                                  "no session",
+		`[{"id":"ses_1","parentID":"ses_0"}]`: "no session", `{"data":[]}`: "does not list",
+		`[{"id":"ses_1"}`: "does not list", "": "does not list",
 	} {
 		other, _ := newOpenCode(t, list)
 		check(list, want, opencodeDoor(other))
@@ -108,7 +113,8 @@ func TestOpenCodeFails(t *testing.T) {
 	d.Password = NewSecret("")
 	check("no password", "another password", d)
 	check("wrong user", "another password", opencodeDoor(strings.Replace(address, "//", "//x@", 1)))
-	for what, at := range map[string]string{"address": "http://192.0.2.1:4096", "all": "http://10.0.0.1:1", "mapped": "http://[::ffff:192.0.2.1]:80"} {
+	for what, at := range map[string]string{"address": "http://192.0.2.1:4096", "all": "http://10.0.0.1:1",
+		"mapped": "http://[::ffff:192.0.2.1]:80"} {
 		check(what, "not of this machine", opencodeDoor(at))
 	}
 	check("no TLS", "cannot be reached", opencodeDoor(strings.Replace(address, "http:", "https:", 1)))
@@ -116,7 +122,10 @@ func TestOpenCodeFails(t *testing.T) {
 	check("nobody", "nobody listens", opencodeDoor("http://127.0.0.1:1"))
 
 	elsewhere := 0
-	other := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { elsewhere++; w.WriteHeader(204) }))
+	other := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		elsewhere++
+		w.WriteHeader(204)
+	}))
 	defer other.Close()
 	answer := func(h http.HandlerFunc) *OpenCode {
 		s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -132,9 +141,13 @@ func TestOpenCodeFails(t *testing.T) {
 	check("sent on", "answered 307", answer(func(w http.ResponseWriter, r *http.Request) {
 		http.Redirect(w, r, other.URL, http.StatusTemporaryRedirect)
 	}))
-	check("page", "200 OK, not 204", answer(func(w http.ResponseWriter, _ *http.Request) { io.WriteString(w, "<html>") }))
+	check("page", "200 OK, not 204", answer(func(w http.ResponseWriter, _ *http.Request) {
+		io.WriteString(w, "<html>")
+	}))
 	check("error", "answered 500", answer(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(500) }))
-	check("hangs up", "without an answer", answer(func(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) }))
+	check("hangs up", "without an answer", answer(func(http.ResponseWriter, *http.Request) {
+		panic(http.ErrAbortHandler)
+	}))
 	slow := answer(func(_ http.ResponseWriter, r *http.Request) {
 		io.Copy(io.Discard, r.Body)
 		<-r.Context().Done()

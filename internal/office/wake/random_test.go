@@ -21,9 +21,10 @@ var (
 	only  = flag.Int("seed", -1, "the only one that it tries")
 )
 
-// TestP8_Random lets random things happen, and holds the Ringer to promise P8 whenever nothing moves: for all mail that is worth waking
-// an agent, and that the agent has not looked at though it does not work, a ring is outstanding or the user was told; never are there two
-// rings at a time; budgets are kept, also across restarts; nobody is rung who works.
+// TestP8_Random lets random things happen, and holds the Ringer to promise P8 whenever nothing moves: for all mail
+// that is worth waking an agent, and that the agent has not looked at though it does not work, a ring is outstanding
+// or the user was told; never are there two rings at a time; budgets are kept, also across restarts; nobody is rung
+// who works.
 func TestP8_Random(t *testing.T) {
 	n := *seeds
 	if testing.Short() {
@@ -121,7 +122,8 @@ func (h *history) step() {
 	case 0, 1, 2:
 		to := pick(h.rand, "orchestrator", "role:builder", string(n), "all")
 		typ := pick(h.rand, "task-done", "question", "task-assigned", "status", "review-result")
-		sent := h.send(to, typ, mail.Draft{Priority: pick(h.rand, "", "", "", "urgent"), TTLSeconds: pick[int64](h.rand, 0, 0, 0, 600)})
+		sent := h.send(to, typ, mail.Draft{Priority: pick(h.rand, "", "", "", "urgent"),
+			TTLSeconds: pick[int64](h.rand, 0, 0, 0, 600)})
 		did = fmt.Sprint("send ", sent.ID, " ", typ, " to ", to)
 	case 3, 4:
 		h.to(n, mail.Working)
@@ -175,7 +177,8 @@ func (h *history) reads(n mail.Name) string {
 	all := h.rand.IntN(2) == 0
 	for _, it := range page.Messages {
 		if all || h.rand.IntN(2) == 0 {
-			receipts = append(receipts, mail.Receipt{Message: it.ID, Reader: mail.AgentAddress(n), Mark: k, Door: "test"})
+			receipts = append(receipts, mail.Receipt{Message: it.ID, Reader: mail.AgentAddress(n), Mark: k,
+				Door: "test"})
 		}
 	}
 	_, err = h.room.Note(h.Context(), receipts)
@@ -243,7 +246,8 @@ func (h *history) check() {
 		}
 		for _, id := range h.unread(a.Name) {
 			if !brief[id] && !h.isRung(a.Name) {
-				h.Errorf("%s is %s and has %s unread: no ring is outstanding, and the user was not told", a.Name, a.State, id)
+				h.Errorf("%s is %s and has %s unread: no ring is outstanding, and the user was not told", a.Name,
+					a.State, id)
 			}
 		}
 	}
@@ -270,7 +274,8 @@ func (h *history) checkBudget() {
 				}
 			}
 		}
-		slices.SortFunc(all, func(a, b rung) int { // of two at the same instant the urgent one may have been over the budget
+		// of two at the same instant the urgent one may have been over the budget
+		slices.SortFunc(all, func(a, b rung) int {
 			if a.at.Equal(b.at) && a.urgent != b.urgent {
 				return map[bool]int{true: 1, false: -1}[a.urgent]
 			}
@@ -307,7 +312,8 @@ func (h *history) settle() {
 		rung := h.rungFor(n)
 		for _, id := range h.unread(n) {
 			if !brief[id] && !rung[id] {
-				h.Errorf("in the end %s has %s unread, for which no door was rung and of which the user was not told", n, id)
+				h.Errorf("in the end %s has %s unread, for which no door was rung and of which the user was not told",
+					n, id)
 			}
 		}
 	}

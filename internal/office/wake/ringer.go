@@ -20,7 +20,8 @@ type Room interface {
 	As(mail.Name) mail.Service
 	// Shown returns the place of the last event that a watch shows.
 	Shown() mail.Seq
-	// Unwoken lists those with a door for whom mail waits that is worth waking them, and those without whose session is idle.
+	// Unwoken lists those with a door for whom mail waits that is worth waking them, and those without whose session
+	// is idle.
 	Unwoken(hasDoor func(mail.Name, []string) bool) []mail.Unwoken
 	// Note records receipts.
 	Note(ctx context.Context, receipts []mail.Receipt) (int, error)
@@ -43,16 +44,18 @@ type Observer struct {
 
 // Bounds of the mechanism.
 const (
-	// gather is how long an event waits for others before anybody is rung: a burst is one ring, and who was blocked in a wait has
-	// said by then that it got its mail.
+	// gather is how long an event waits for others before anybody is rung: a burst is one ring, and who was blocked in
+	// a wait has said by then that it got its mail.
 	gather = 50 * time.Millisecond
 	// maxRinging is how many rings of a room are under way at a time. Each may be a process.
 	maxRinging = 16
 	// noteTime is how long it may take to record a ring.
 	noteTime = 10 * time.Second
-	// recallEvents is how far it looks back for rings of the last hour. A room in which more happens in an hour rings too often after a restart.
+	// recallEvents is how far it looks back for rings of the last hour. A room in which more happens in an hour rings
+	// too often after a restart.
 	recallEvents = 10_000
-	// silence is how long the journal says nothing when it has told the past. Its last place alone does not tell: compaction may have dropped it.
+	// silence is how long the journal says nothing when it has told the past. Its last place alone does not tell:
+	// compaction may have dropped it.
 	silence = 500 * time.Millisecond
 )
 
@@ -60,8 +63,9 @@ const (
 type Ringer struct {
 	Options
 
-	looked  func(map[mail.Address]*sleeper) // tests are told of each look; nil: nobody
-	quiet   atomic.Uint64                   // one more than the place of the last event at which nobody was to be woken; 0: somebody is
+	looked func(map[mail.Address]*sleeper) // tests are told of each look; nil: nobody
+	// one more than the place of the last event at which nobody was to be woken; 0: somebody is
+	quiet   atomic.Uint64
 	results chan attempt
 	nudge   chan struct{}  // has room for one: a look is due of which the journal does not tell
 	calls   sync.WaitGroup // goroutines that ring
@@ -85,7 +89,8 @@ func New(opts Options) *Ringer {
 		opts.Observe.Outstanding = func(int) {}
 	}
 	opts.Log = opts.Log.With("room", opts.Room.Name())
-	return &Ringer{Options: opts, sleepers: make(map[mail.Address]*sleeper), results: make(chan attempt), nudge: make(chan struct{}, 1)}
+	return &Ringer{Options: opts, sleepers: make(map[mail.Address]*sleeper), results: make(chan attempt),
+		nudge: make(chan struct{}, 1)}
 }
 
 // Look has everybody looked at anew: somebody has got a door, which the journal does not tell.
@@ -96,7 +101,8 @@ func (r *Ringer) Look() {
 	}
 }
 
-// Run rings until ctx ends or the room is closed. Rings that are under way are broken off then, and have ended when it returns.
+// Run rings until ctx ends or the room is closed. Rings that are under way are broken off then, and have ended when it
+// returns.
 func (r *Ringer) Run(ctx context.Context) error {
 	present := r.Room.Shown()
 	w, err := r.Room.As(mail.System).Watch(ctx, max(present, recallEvents)-recallEvents)
@@ -167,7 +173,8 @@ func (a *alarm) postpone(d time.Duration) {
 
 func (a *alarm) rung() { a.at = time.Time{} }
 
-// Quiet reports whether nobody is to be woken, by what has happened so far: the room can be closed. A nil *Ringer is quiet.
+// Quiet reports whether nobody is to be woken, by what has happened so far: the room can be closed. A nil *Ringer is
+// quiet.
 func (r *Ringer) Quiet() bool { return r == nil || r.quiet.Load() > uint64(r.Room.Shown()) }
 
 // follow hands on what a watch shows, and closes the channel when it shows no more.
@@ -186,8 +193,8 @@ func follow(ctx context.Context, w mail.Watch, to chan<- []mail.Event) {
 	}
 }
 
-// take takes in events: rings from before this process looked after the room, and turns that begin, which may have ended again by the
-// next look.
+// take takes in events: rings from before this process looked after the room, and turns that begin, which may have
+// ended again by the next look.
 func (r *Ringer) take(events []mail.Event, present mail.Seq) {
 	for i := range events {
 		e := &events[i]
@@ -336,7 +343,8 @@ func (r *Ringer) try(ctx context.Context, a attempt) {
 	}
 }
 
-// note records that a door was rung: for each message once, and each time for the newest one, so that the next process knows of it too.
+// note records that a door was rung: for each message once, and each time for the newest one, so that the next process
+// knows of it too.
 func (r *Ringer) note(ctx context.Context, u *mail.Unwoken, reader mail.Address, door string) {
 	if u.Agent == "" {
 		return // a role is no reader; its mail is shown as held until there is one
@@ -347,7 +355,8 @@ func (r *Ringer) note(ctx context.Context, u *mail.Unwoken, reader mail.Address,
 	var receipts []mail.Receipt
 	for i, m := range u.Mail {
 		if m.Notified == 0 || m.Door != door || i == len(u.Mail)-1 {
-			receipts = append(receipts, mail.Receipt{Message: m.ID, Reader: reader, Mark: mail.MarkNotified, Door: door})
+			receipts = append(receipts, mail.Receipt{Message: m.ID, Reader: reader, Mark: mail.MarkNotified,
+				Door: door})
 		}
 	}
 	if _, err := r.Room.Note(ctx, receipts); err != nil {
@@ -401,7 +410,8 @@ func (r *Ringer) tell(ctx context.Context, s *sleeper, u *mail.Unwoken, e *entry
 	return ok
 }
 
-// send sends the user a message of the system. That the same was told before, by a process that was killed then, is as good.
+// send sends the user a message of the system. That the same was told before, by a process that was killed then, is as
+// good.
 func (r *Ringer) send(ctx context.Context, d mail.Draft) bool {
 	_, err := r.Room.As(mail.System).Send(ctx, d)
 	if err != nil && mail.CodeOf(err) != mail.Conflict {

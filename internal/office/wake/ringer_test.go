@@ -150,14 +150,16 @@ func TestP8_FailedRings(t *testing.T) {
 			waits = append(waits, door.times[i+1].Sub(door.times[i]).Truncate(time.Second))
 		}
 		s := time.Second
-		if diff := cmp.Diff([]time.Duration{s, 2 * s, 4 * s, 8 * s, 16 * s, 32 * s, 64 * s, 128 * s, 256 * s, 300 * s, 300 * s}, waits); diff != "" {
+		if diff := cmp.Diff([]time.Duration{s, 2 * s, 4 * s, 8 * s, 16 * s, 32 * s, 64 * s, 128 * s, 256 * s, 300 * s,
+			300 * s}, waits); diff != "" {
 			b.Errorf("waits between failures (-want +got):\n%s", diff)
 		}
 		b.notified(1, "after eight failures", "lead cannot be woken", "exec: out of order", "every 5m")
 		if it := b.notices()[0]; it.Metadata == nil || it.From != mail.FromSystem || it.Priority != mail.Urgent {
 			b.Errorf("the notice is %+v", it)
 		}
-		if it, err := b.room.As(mail.User).Message(b.Context(), sent.ID); err != nil || it.Deliveries[0].State != mail.Queued {
+		if it, err := b.room.As(mail.User).Message(b.Context(), sent.ID); err != nil ||
+			it.Deliveries[0].State != mail.Queued {
 			b.Errorf("the message is %+v (%v), want queued", it.Deliveries, err)
 		}
 		b.send("orchestrator", "task-done", mail.Draft{})
@@ -184,7 +186,8 @@ func TestP8_NoAnswer(t *testing.T) {
 		b.send("orchestrator", "task-done", mail.Draft{})
 		b.pass(24 * time.Hour)
 		if one.rung() != 3 || two.rung() != 2 {
-			b.Errorf("the doors were rung %d and %d times, want 3 and 2: what one did not bring about the next is tried for", one.rung(), two.rung())
+			b.Errorf("the doors were rung %d and %d times, want 3 and 2: what one did not bring about the next is "+
+				"tried for", one.rung(), two.rung())
 		}
 		b.notified(1, "after five rings", "exec: was rung, and nobody looked", "webhook: was rung", "left alone")
 		if b.waits() != 0 {
@@ -253,7 +256,8 @@ func TestP12_Budget(t *testing.T) {
 			next("")
 		}
 		b.rung(door, 4, "within the budget")
-		if d := b.send("bob", "question", mail.Draft{}).Recipients[0]; d.Wake != "exec" || d.PutOff.String()[:13] != "2000-01-01T01" {
+		if d := b.send("bob", "question", mail.Draft{}).Recipients[0]; d.Wake != "exec" ||
+			d.PutOff.String()[:13] != "2000-01-01T01" {
 			b.Errorf("the sender of what is put off is told %+v", d)
 		}
 		b.rung(door, 4, "over it")
@@ -403,7 +407,8 @@ func TestGoneAgent(t *testing.T) {
 			b.register(mail.Presence{Name: n})
 			b.state(n, mail.Gone)
 			d := b.send(string(n), "question", mail.Draft{}).Recipients[0]
-			if want := (mail.Delivery{Address: mail.AgentAddress(n), Agent: n, State: mail.Queued, Wake: "exec"}); n == "bob" && d != want {
+			if want := (mail.Delivery{Address: mail.AgentAddress(n), Agent: n, State: mail.Queued,
+				Wake: "exec"}); n == "bob" && d != want {
 				b.Errorf("to bob: %+v, want %+v", d, want)
 			}
 			if n == "eve" && d.State != mail.Dead {

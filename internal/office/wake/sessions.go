@@ -15,8 +15,8 @@ import (
 	"pennypost/internal/mail"
 )
 
-// Session is what the hooks of a client tell of a live session: what it takes to get at it from here. It is kept in memory only,
-// and neither it nor its secrets can be printed, logged or encoded.
+// Session is what the hooks of a client tell of a live session: what it takes to get at it from here. It is kept in
+// memory only, and neither it nor its secrets can be printed, logged or encoded.
 type Session struct {
 	Room  mail.RoomName
 	Agent mail.Name
@@ -49,7 +49,8 @@ func (s Session) LogValue() slog.Value { return slog.StringValue(s.String()) }
 // MarshalJSON refuses: a session is of this moment and this machine, and of no use to any file.
 func (s Session) MarshalJSON() ([]byte, error) { return nil, errors.New("a session is not written") }
 
-// Secret is text that does not print, not even as part of something that is printed whole: that is why it is held by a pointer.
+// Secret is text that does not print, not even as part of something that is printed whole: that is why it is held by a
+// pointer.
 type Secret struct{ text *string }
 
 // NewSecret hides a text.
@@ -79,8 +80,8 @@ func (s Secret) reveal() string {
 	return *s.text
 }
 
-// Sessions are the latest sessions of the agents of this machine, as far as hooks have told of them. The zero value is empty and ready; it may be used
-// concurrently.
+// Sessions are the latest sessions of the agents of this machine, as far as hooks have told of them. The zero value is
+// empty and ready; it may be used concurrently.
 type Sessions struct {
 	mu     sync.Mutex
 	latest map[seat]Session // of one that is over only what it takes to resume it
@@ -95,10 +96,11 @@ func seatOf(room mail.RoomName, agent mail.Name) seat {
 	return seat{room, mail.Name(norm.NFC.String(string(agent)))}
 }
 
-// Put notes what is known of a session. What was known of the agent's session before is forgotten if that was another; of the same
-// one, it stays where s is silent: not every hook is told everything.
+// Put notes what is known of a session. What was known of the agent's session before is forgotten if that was another;
+// of the same one, it stays where s is silent: not every hook is told everything.
 //
-// A program that is not to be seen when its session tells of it is one of which we cannot say that it ended: it runs in a container, say.
+// A program that is not to be seen when its session tells of it is one of which we cannot say that it ended: it runs
+// in a container, say.
 func (l *Sessions) Put(s Session) {
 	if ended(s.Process) {
 		s.Process = ""
@@ -109,15 +111,18 @@ func (l *Sessions) Put(s Session) {
 		l.latest = make(map[seat]Session)
 	}
 	at := seatOf(s.Room, s.Agent)
-	if old, ok := l.latest[at]; ok && !old.over && old.Client == s.Client && old.ID == s.ID && (s.Process == "" || old.Process == "" || old.Process == s.Process) {
+	if old, ok := l.latest[at]; ok && !old.over && old.Client == s.Client && old.ID == s.ID &&
+		(s.Process == "" || old.Process == "" || old.Process == s.Process) {
 		s.fill(&old)
 	}
 	l.latest[at] = s
 }
 
-// fill takes from what was known what s does not say. A socket and its token come together, and so do a pane and its server.
+// fill takes from what was known what s does not say. A socket and its token come together, and so do a pane and its
+// server.
 func (s *Session) fill(old *Session) {
-	for _, f := range []struct{ to, from *string }{{&s.Dir, &old.Dir}, {&s.Version, &old.Version}, {&s.Process, &old.Process}, {&s.Mode, &old.Mode}} {
+	for _, f := range []struct{ to, from *string }{{&s.Dir, &old.Dir}, {&s.Version, &old.Version},
+		{&s.Process, &old.Process}, {&s.Mode, &old.Mode}} {
 		if *f.to == "" {
 			*f.to = *f.from
 		}
@@ -150,8 +155,8 @@ func (l *Sessions) Get(room mail.RoomName, agent mail.Name) (Session, bool) {
 	return Session{}, false
 }
 
-// Gone returns the latest session of an agent if its program is known to have ended. That it said goodbye is not enough: the program may have gone on to
-// another session, or be about to end.
+// Gone returns the latest session of an agent if its program is known to have ended. That it said goodbye is not
+// enough: the program may have gone on to another session, or be about to end.
 func (l *Sessions) Gone(room mail.RoomName, agent mail.Name) (s Session, known, gone bool) {
 	l.mu.Lock()
 	s, known = l.latest[seatOf(room, agent)]
@@ -162,8 +167,8 @@ func (l *Sessions) Gone(room mail.RoomName, agent mail.Name) (s Session, known, 
 	return s.remains(), true, true
 }
 
-// Client returns the client in which an agent's session runs, as far as is known, and whether the session takes messages. Unlike Get it asks
-// nobody whether the session lives.
+// Client returns the client in which an agent's session runs, as far as is known, and whether the session takes
+// messages. Unlike Get it asks nobody whether the session lives.
 func (l *Sessions) Client(room mail.RoomName, agent mail.Name) (client string, socket bool) {
 	s := l.look(room, agent)
 	if s.over {
@@ -172,8 +177,8 @@ func (l *Sessions) Client(room mail.RoomName, agent mail.Name) (client string, s
 	return s.Client, s.Socket.text != nil
 }
 
-// Leads reports whether a door leads anywhere, by what is known of an agent's latest session: keystrokes want a pane, a resumption something to resume.
-// It asks nobody whether the session lives.
+// Leads reports whether a door leads anywhere, by what is known of an agent's latest session: keystrokes want a pane,
+// a resumption something to resume. It asks nobody whether the session lives.
 func (l *Sessions) Leads(w Waker, room mail.RoomName, agent mail.Name) bool {
 	s := l.look(room, agent)
 	switch w := w.(type) {
@@ -214,7 +219,8 @@ func (l *Sessions) Drop(room mail.RoomName, agent mail.Name, id string) {
 
 // remains is what is kept of a session that has ended.
 func (s *Session) remains() Session {
-	return Session{Room: s.Room, Agent: s.Agent, Client: s.Client, ID: s.ID, Dir: s.Dir, Process: s.Process, over: true}
+	return Session{Room: s.Room, Agent: s.Agent, Client: s.Client, ID: s.ID, Dir: s.Dir, Process: s.Process,
+		over: true}
 }
 
 // String tells how many there are.
@@ -230,7 +236,8 @@ func (l *Sessions) Format(f fmt.State, _ rune) { _, _ = io.WriteString(f, l.Stri
 // LogValue tells how many there are.
 func (l *Sessions) LogValue() slog.Value { return slog.StringValue(l.String()) }
 
-// programID returns the number of a program that package process has named; 0 if it names none, or one that runs many sessions.
+// programID returns the number of a program that package process has named; 0 if it names none, or one that runs many
+// sessions.
 func programID(program string) int {
 	number := program
 	if end := strings.IndexAny(program, ".@"); end >= 0 {
@@ -249,7 +256,8 @@ func (l *Sessions) find(r *Ring, client string) (Session, error) {
 	case r.Agent == "":
 		return Session{}, errors.New("nobody has the role, so there is no session")
 	case !ok:
-		return Session{}, errors.New("no live session of the agent is known; its hooks tell of one when it starts or begins a turn")
+		return Session{}, errors.New(
+			"no live session of the agent is known; its hooks tell of one when it starts or begins a turn")
 	case client != "" && s.Client != client:
 		return Session{}, fmt.Errorf("its session runs in %s, not in %s", plain(s.Client), client)
 	default:
@@ -257,15 +265,16 @@ func (l *Sessions) find(r *Ring, client string) (Session, error) {
 	}
 }
 
-// pointer returns what a session is shown: one line of numbers and of words of our own, none that another agent chose. It states what is so and
-// orders nothing; it says from whom it comes, because some clients show it as if the user had typed it; and it names the ring, because
-// some drop what they were shown before.
+// pointer returns what a session is shown: one line of numbers and of words of our own, none that another agent chose.
+// It states what is so and orders nothing; it says from whom it comes, because some clients show it as if the user had
+// typed it; and it names the ring, because some drop what they were shown before.
 func pointer(r *Ring) string {
 	urgent := ""
 	if r.Urgent > 0 {
 		urgent = fmt.Sprintf(", %d of them urgent", r.Urgent)
 	}
-	text := fmt.Sprintf("[Pennypost] Notice from the post office, not from your user: %d unread in room %s%s. The tool read_messages shows them. (%s)",
+	text := fmt.Sprintf("[Pennypost] Notice from the post office, not from your user: %d unread in room %s%s. The "+
+		"tool read_messages shows them. (%s)",
 		r.Unread, r.Room, urgent, r.ID)
 	return fence.Visible(strings.ReplaceAll(fence.Text(text), "\n", " "), false)
 }

@@ -9,7 +9,8 @@ import (
 	"syscall"
 )
 
-// ended reports whether a program is known to have ended. When it started is not known here, so one that got the number of another passes for it.
+// ended reports whether a program is known to have ended. When it started is not known here, so one that got the
+// number of another passes for it.
 func ended(program string) bool {
 	pid := programID(program)
 	if pid <= 0 {

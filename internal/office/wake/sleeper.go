@@ -7,8 +7,8 @@ import (
 	"pennypost/internal/policy"
 )
 
-// sleeper is what a Ringer knows of somebody with a door and mail to be woken for. Its methods decide and do nothing else; the time is
-// their argument.
+// sleeper is what a Ringer knows of somebody with a door and mail to be woken for. Its methods decide and do nothing
+// else; the time is their argument.
 type sleeper struct {
 	ladder policy.Ladder
 
@@ -68,8 +68,8 @@ func (s *sleeper) see(u *mail.Unwoken, now mail.Time) {
 	}
 }
 
-// takeNotice finds out whether some of what the last ring told of was read, or handed over. Who reads part of it is at it, and is given
-// time; who read all has answered the ring.
+// takeNotice finds out whether some of what the last ring told of was read, or handed over. Who reads part of it is at
+// it, and is given time; who read all has answered the ring.
 func (s *sleeper) takeNotice(u *mail.Unwoken, now mail.Time) {
 	left := make(map[mail.ID]bool, len(s.about))
 	for _, m := range u.Mail {
@@ -88,8 +88,9 @@ func (s *sleeper) takeNotice(u *mail.Unwoken, now mail.Time) {
 	s.rings, s.fails, s.vain, s.brief, s.toldAt = 0, 0, false, nil, 0
 }
 
-// first returns when to ring for mail for which this process has not rung yet. Mail for which another did before it was killed is still being rung for, unless
-// a turn has ended since. Whoever waited for all of it is awake, and has the time of one that was rung.
+// first returns when to ring for mail for which this process has not rung yet. Mail for which another did before it
+// was killed is still being rung for, unless a turn has ended since. Whoever waited for all of it is awake, and has
+// the time of one that was rung.
 func (s *sleeper) first(u *mail.Unwoken, now mail.Time) mail.Time {
 	if s.about != nil {
 		return now // it was rung, and then frozen
@@ -159,8 +160,8 @@ func (s *sleeper) decide(u *mail.Unwoken, now mail.Time) verdict {
 	return overrun
 }
 
-// noDoor decides what to do where no door can be rung. Doors that are all off are the user's to mend. Where there never was one, the
-// session is often at it, or its person is, and gets the time that the last rung of the ladder has.
+// noDoor decides what to do where no door can be rung. Doors that are all off are the user's to mend. Where there
+// never was one, the session is often at it, or its person is, and gets the time that the last rung of the ladder has.
 func (s *sleeper) noDoor(off bool, now mail.Time) verdict {
 	if off {
 		return giveUp
@@ -208,10 +209,12 @@ func (s *sleeper) succeed(u *mail.Unwoken, now mail.Time) {
 	}
 }
 
-// retellAfter is how often at most the user is told of an agent whose doors go on failing, and then only if more mail has come.
+// retellAfter is how often at most the user is told of an agent whose doors go on failing, and then only if more mail
+// has come.
 const retellAfter = policy.BudgetSpan
 
-// fail notes that a door did not take the ring, and reports whether the user is to be told. doors is how many there are.
+// fail notes that a door did not take the ring, and reports whether the user is to be told. doors is how many there
+// are.
 func (s *sleeper) fail(u *mail.Unwoken, doors int, now mail.Time) (tell bool) {
 	s.ringing, s.last, s.due = false, now, now
 	if s.door++; s.door < doors {

@@ -15,18 +15,20 @@ import (
 	"time"
 )
 
-// Tmux is the last of doors: it types the pointer into the pane of tmux in which a session runs, and presses Enter. It is for clients that
-// cannot be woken otherwise, and only for users who have asked for it: the client takes what is typed for its user's own words, which is why the
-// text says that it is not.
+// Tmux is the last of doors: it types the pointer into the pane of tmux in which a session runs, and presses Enter. It
+// is for clients that cannot be woken otherwise, and only for users who have asked for it: the client takes what is
+// typed for its user's own words, which is why the text says that it is not.
 //
-// It was rung if the text stood whole in the client's prompt, Enter was pressed, and the text then left the prompt. That is no proof that a model saw it.
+// It was rung if the text stood whole in the client's prompt, Enter was pressed, and the text then left the prompt.
+// That is no proof that a model saw it.
 //
-// It types into nothing but an empty prompt that it recognises. Enter in a dialog approves what the dialog asks for; so where anything is in
-// doubt (another program, a shell, copy mode, a dialog, text half typed, a person at the keyboard, a screen that is not known) it does not type, and
-// says why. Enter is pressed only after the screen was looked at again. What was typed and could not be sent stays, and is sent by the next try of the same ring.
+// It types into nothing but an empty prompt that it recognises. Enter in a dialog approves what the dialog asks for;
+// so where anything is in doubt (another program, a shell, copy mode, a dialog, text half typed, a person at the
+// keyboard, a screen that is not known) it does not type, and says why. Enter is pressed only after the screen was
+// looked at again. What was typed and could not be sent stays, and is sent by the next try of the same ring.
 //
-// How the screens look was taken from Claude Code, Codex and Gemini CLI as of November 2026 and is documented nowhere; other clients are refused. tmux is 3.0
-// or later.
+// How the screens look was taken from Claude Code, Codex and Gemini CLI as of November 2026 and is documented nowhere;
+// other clients are refused. tmux is 3.0 or later.
 type Tmux struct {
 	Sessions *Sessions
 	Binary   string        // default tmux
@@ -40,7 +42,8 @@ var _ Waker = (*Tmux)(nil)
 const (
 	tmuxTimeout = 15 * time.Second
 	tmuxQuiet   = 3 * time.Second
-	// tmuxSettle is how long a client is given to draw what was typed. It is over the 120 ms in which Codex takes Enter after a paste for a line break.
+	// tmuxSettle is how long a client is given to draw what was typed. It is over the 120 ms in which Codex takes
+	// Enter after a paste for a line break.
 	tmuxSettle = 300 * time.Millisecond
 	// tmuxLooks is how often we look whether Enter was taken.
 	tmuxLooks = 4
@@ -93,7 +96,8 @@ func (t *Tmux) pane(s *Session) (*pane, error) {
 		return nil, errors.New("the session told of no pane of tmux; it does not run in one, or its hooks are old")
 	}
 	return &pane{
-		tmux: t, server: strings.Join(parts[:len(parts)-2], ","), number: parts[len(parts)-2], id: s.Pane, client: s.Client, program: programID(s.Process),
+		tmux: t, server: strings.Join(parts[:len(parts)-2], ","), number: parts[len(parts)-2], id: s.Pane,
+		client: s.Client, program: programID(s.Process),
 	}, nil
 }
 
@@ -135,7 +139,8 @@ func (p *pane) ring(ctx context.Context, text string) error {
 // paste types a line as one paste, so that no character of it is taken for a key.
 func (p *pane) paste(ctx context.Context, text string) error {
 	buffer := "pennypost" + p.id[1:]
-	_, err := p.run(ctx, text, "load-buffer", "-b", buffer, "-", ";", "paste-buffer", "-p", "-r", "-d", "-b", buffer, "-t", p.id)
+	_, err := p.run(ctx, text, "load-buffer", "-b", buffer, "-", ";", "paste-buffer", "-p", "-r", "-d", "-b", buffer,
+		"-t", p.id)
 	if err != nil {
 		return err
 	}
@@ -158,7 +163,8 @@ func squeeze(s string) string { return strings.Join(strings.Fields(s), "") }
 
 // What is asked of a pane; the last may have spaces in it.
 var paneFormat = strings.Join([]string{
-	"#{pane_id}", "#{pid}", "#{session_activity}", "#{pane_dead}", "#{pane_in_mode}", "#{pane_input_off}", "#{pane_synchronized}", "#{pane_tty}", "#{pane_current_command}",
+	"#{pane_id}", "#{pid}", "#{session_activity}", "#{pane_dead}", "#{pane_in_mode}", "#{pane_input_off}",
+	"#{pane_synchronized}", "#{pane_tty}", "#{pane_current_command}",
 }, " ")
 
 // look returns what stands in the client's prompt, if it is safe to type there.
@@ -211,7 +217,8 @@ func (p *pane) check(f []string) error {
 }
 
 func isShell(command string) bool {
-	return slices.Contains([]string{"sh", "ash", "bash", "csh", "dash", "elvish", "fish", "ksh", "mksh", "nu", "pwsh", "tcsh", "xonsh", "zsh", "su", "sudo", "ssh", "mosh-client", "tmux"},
+	return slices.Contains([]string{"sh", "ash", "bash", "csh", "dash", "elvish", "fish", "ksh", "mksh", "nu", "pwsh",
+		"tcsh", "xonsh", "zsh", "su", "sudo", "ssh", "mosh-client", "tmux"},
 		strings.TrimPrefix(command, "-"))
 }
 

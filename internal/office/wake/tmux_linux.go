@@ -17,7 +17,8 @@ func inForeground(pid int, tty string) (yes, known bool) {
 	if err != nil {
 		return false, true
 	}
-	// proc_pid_stat(5): behind the name, which may contain anything, stand state, parent, group, session, terminal, and the terminal's foreground group.
+	// proc_pid_stat(5): behind the name, which may contain anything, stand state, parent, group, session, terminal,
+	// and the terminal's foreground group.
 	f := bytes.Fields(text[bytes.LastIndexByte(text, ')')+1:])
 	var st unix.Stat_t
 	if len(f) < 6 || unix.Stat(tty, &st) != nil {

@@ -15,9 +15,11 @@ import (
 
 // screens are what clients were seen to draw, without colours. PROMPT is where the prompt's text goes.
 var screens = map[string]string{
-	"claude": "● Done. Would you like to see more?\n\n" + strings.Repeat("─", 70) + "\n❯\u00a0PROMPT\n" + strings.Repeat("─", 70) + "\n  ? for shortcuts",
-	"codex":  "› fix the bug\n\n• Done.\n\n› PROMPT\n\n  ? for shortcuts          98% context left",
-	"gemini": "✦ Done.\n\n╭" + strings.Repeat("─", 68) + "╮\n│ > PROMPT │\n╰" + strings.Repeat("─", 68) + "╯\n ~/src   no sandbox",
+	"claude": "● Done. Would you like to see more?\n\n" + strings.Repeat("─", 70) + "\n❯\u00a0PROMPT\n" +
+		strings.Repeat("─", 70) + "\n  ? for shortcuts",
+	"codex": "› fix the bug\n\n• Done.\n\n› PROMPT\n\n  ? for shortcuts          98% context left",
+	"gemini": "✦ Done.\n\n╭" + strings.Repeat("─", 68) + "╮\n│ > PROMPT │\n╰" + strings.Repeat("─", 68) +
+		"╯\n ~/src   no sandbox",
 }
 
 const (
@@ -66,14 +68,16 @@ func TestPromptOf(t *testing.T) {
 func TestDialog(t *testing.T) {
 	for screen, want := range map[string]bool{
 		screens["claude"]: false, screens["codex"]: false, screens["gemini"]: false, "": false,
-		"Do you want to proceed?\n ❯ 1. Yes": true, "Esc to cancel": true, "✻ Thinking… (esc to interrupt)": true, "Press Enter to continue": true, "Overwrite? [y/N]": true,
+		"Do you want to proceed?\n ❯ 1. Yes": true, "Esc to cancel": true, "✻ Thinking… (esc to interrupt)": true,
+		"Press Enter to continue": true, "Overwrite? [y/N]": true,
 		"Do you \x1b[1mtrust\x1b[0m the files": true,
 	} {
 		if got := dialog("claude", parseScreen(screen)); (got != "") != want {
 			t.Errorf("dialog(%q) = %q", screen, got)
 		}
 	}
-	if dialog("codex", parseScreen("Update available! 1.0 -> 1.1")) == "" || dialog("claude", parseScreen("Update available! Run: x")) != "" {
+	if dialog("codex", parseScreen("Update available! 1.0 -> 1.1")) == "" ||
+		dialog("claude", parseScreen("Update available! Run: x")) != "" {
 		t.Error("Codex asks whether to update, Claude Code does not")
 	}
 }
@@ -155,17 +159,21 @@ func (m *terminal) open(name, kind, prompt string) *client {
 	if err := os.Symlink(self, program); err != nil {
 		m.Fatal(err)
 	}
-	pane := m.tmux("new-window", "-P", "-F", "#{pane_id}", "-e", "WAKE_CLIENT="+kind, "-e", "WAKE_NAME="+name, "-e", "WAKE_PROMPT="+prompt, "-e", "WAKE_LOG="+log,
+	pane := m.tmux("new-window", "-P", "-F", "#{pane_id}", "-e", "WAKE_CLIENT="+kind, "-e", "WAKE_NAME="+name, "-e",
+		"WAKE_PROMPT="+prompt, "-e", "WAKE_LOG="+log,
 		program, "-test.run=^TestTmuxClient$", "-test.timeout=120s")
 	c := &client{pane: pane, log: log}
 	m.until("the client is up", func() bool { return strings.Contains(c.brief(), "ready") })
-	c.session = Session{Room: "lab", Agent: "小克", Client: name, ID: "s1", Tmux: m.socket + "," + m.pid + ",0", Pane: pane}
+	c.session = Session{Room: "lab", Agent: "小克", Client: name, ID: "s1", Tmux: m.socket + "," + m.pid + ",0",
+		Pane: pane}
 	if runtime.GOOS == "linux" {
 		var pid int
 		_, _ = fmt.Sscan(m.ask(pane, "#{pane_pid}"), &pid)
 		c.session.Process = processName(m.T, pid)
 	}
-	m.until("tmux has drawn it", func() bool { return strings.Contains(m.tmux("capture-pane", "-p", "-t", pane), "Done") })
+	m.until("tmux has drawn it", func() bool {
+		return strings.Contains(m.tmux("capture-pane", "-p", "-t", pane), "Done")
+	})
 	return c
 }
 
@@ -312,7 +320,8 @@ func TestTmuxRefuses(t *testing.T) {
 		c.session.Client = "cursor"
 		return c
 	}(), true)
-	m.refused("a dialog that opens meanwhile", "typed and not sent: the screen shows", m.open("claude", "interrupted", ""), false)
+	m.refused("a dialog that opens meanwhile", "typed and not sent: the screen shows",
+		m.open("claude", "interrupted", ""), false)
 
 	c := m.open("claude", "prompt", "")
 	m.tmux("copy-mode", "-t", c.pane)
@@ -331,13 +340,17 @@ func TestTmuxRefuses(t *testing.T) {
 		want string
 		with func(s *Session)
 	}{
-		"no pane":        {"no pane", func(s *Session) { s.Tmux = "" }},
-		"a name":         {"no pane", func(s *Session) { s.Pane = "0" }},
-		"gone":           {"", func(s *Session) { s.Pane = "%4242" }},
-		"a new server":   {"started anew", func(s *Session) { s.Tmux = m.socket + ",1,0" }},
-		"no server":      {"tmux display-message: exit status 1", func(s *Session) { s.Tmux = m.socket + "x," + m.pid + ",0" }},
+		"no pane":      {"no pane", func(s *Session) { s.Tmux = "" }},
+		"a name":       {"no pane", func(s *Session) { s.Pane = "0" }},
+		"gone":         {"", func(s *Session) { s.Pane = "%4242" }},
+		"a new server": {"started anew", func(s *Session) { s.Tmux = m.socket + ",1,0" }},
+		"no server": {"tmux display-message: exit status 1", func(s *Session) {
+			s.Tmux = m.socket + "x," + m.pid + ",0"
+		}},
 		"another client": {"another program (claude)", func(s *Session) { s.Process, s.Client = "", "codex" }},
-		"the test":       {"another program (claude)", func(s *Session) { s.Process = strings.Replace(s.Process, s.Process, testProcess(t), 1) }},
+		"the test": {"another program (claude)", func(s *Session) {
+			s.Process = strings.Replace(s.Process, s.Process, testProcess(t), 1)
+		}},
 	} {
 		if what == "the test" && runtime.GOOS != "linux" {
 			continue

@@ -16,7 +16,8 @@ type cell struct {
 	faint, reverse bool
 }
 
-// parseScreen reads what capture-pane -e writes: text with the sequences that set attributes, which last over line ends.
+// parseScreen reads what capture-pane -e writes: text with the sequences that set attributes, which last over line
+// ends.
 func parseScreen(s string) []line {
 	var (
 		lines []line
@@ -98,8 +99,8 @@ func (l line) String() string {
 	return strings.TrimSpace(b.String())
 }
 
-// written returns what somebody has written on a line: all but faint text, which is a placeholder or a suggestion. The cursor may be
-// drawn on the first character of that.
+// written returns what somebody has written on a line: all but faint text, which is a placeholder or a suggestion. The
+// cursor may be drawn on the first character of that.
 func (l line) written() string {
 	for len(l) > 0 && blank(l[0].char) {
 		l = l[1:]
@@ -125,10 +126,11 @@ func (l line) after(sign rune) (line, bool) {
 	return nil, false
 }
 
-// hints are what screens say while something other than the user's next words is expected, in small letters. They may also
-// stand in what a model wrote: then we wait until that has gone.
+// hints are what screens say while something other than the user's next words is expected, in small letters. They may
+// also stand in what a model wrote: then we wait until that has gone.
 var hints = [...]string{
-	"do you want to proceed", "do you want to make", "do you want to create", "do you want to allow", "would you like to proceed", "do you trust", "esc to", "enter to", "press enter", "press any key", "press return",
+	"do you want to proceed", "do you want to make", "do you want to create", "do you want to allow",
+	"would you like to proceed", "do you trust", "esc to", "enter to", "press enter", "press any key", "press return",
 	"(y/n)", "[y/n]", "yes/no", "ctrl+c again", "ctrl-c again",
 	"❯ 1.", "❯ 2.", "› 1.", "› 2.", "● 1.", "● 2.", "> 1.", "> 2.",
 }
@@ -142,7 +144,8 @@ func dialog(client string, screen []line) string {
 				return hint
 			}
 		}
-		if client == "codex" && strings.Contains(text, "update available!") { // Codex asks there; Claude Code only says so
+		// Codex asks there; Claude Code only says so
+		if client == "codex" && strings.Contains(text, "update available!") {
 			return "update available!"
 		}
 	}
@@ -152,7 +155,8 @@ func dialog(client string, screen []line) string {
 // promptLines is how far a prompt may reach down.
 const promptLines = 8
 
-// promptOf returns what somebody has written into the prompt of a client; not ok if there is none that we know, just as it should look.
+// promptOf returns what somebody has written into the prompt of a client; not ok if there is none that we know, just
+// as it should look.
 func promptOf(client string, screen []line) (typed string, ok bool) {
 	var (
 		sign  rune

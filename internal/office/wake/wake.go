@@ -10,12 +10,12 @@ import (
 
 // Waker is one way to make an agent look.
 //
-// Ring returns nil when the door was rung: what that takes is the door's own rule, which its type states. It never means that the agent
-// has seen anything. Any other error says what the door answered, in words for the user and without secrets, and that it may be tried again; one that wraps ErrOff
-// that it must not.
+// Ring returns nil when the door was rung: what that takes is the door's own rule, which its type states. It never
+// means that the agent has seen anything. Any other error says what the door answered, in words for the user and
+// without secrets, and that it may be tried again; one that wraps ErrOff that it must not.
 //
-// Ring gives up when ctx ends, and within its own time in any case. It may be called concurrently, but not for the same agent.
-// A failed ring may be tried again under the same Ring.ID, perhaps with more mail.
+// Ring gives up when ctx ends, and within its own time in any case. It may be called concurrently, but not for the
+// same agent. A failed ring may be tried again under the same Ring.ID, perhaps with more mail.
 type Waker interface {
 	// Door names the kind of door, as deliveries and notices show it.
 	Door() string
@@ -47,7 +47,8 @@ const (
 
 // newRing returns the pointer to what waits for u.
 func newRing(id string, room mail.RoomName, u *mail.Unwoken) Ring {
-	r := Ring{ID: id, Room: room, Agent: u.Agent, Role: u.Role, State: u.State, Unread: u.Unread, Urgent: u.Urgent, From: []mail.Address{}, Messages: []mail.ID{}}
+	r := Ring{ID: id, Room: room, Agent: u.Agent, Role: u.Role, State: u.State, Unread: u.Unread, Urgent: u.Urgent,
+		From: []mail.Address{}, Messages: []mail.ID{}}
 	known := make(map[mail.Address]bool)
 	for _, m := range u.Mail {
 		if len(r.Messages) < maxMessages {

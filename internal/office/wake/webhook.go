@@ -19,7 +19,8 @@ import (
 )
 
 // Webhook is a door on the far side of HTTP: each ring is a POST, signed as Standard Webhooks
-// (https://github.com/standard-webhooks/standard-webhooks, specification 1.0.0) says. It was rung if the answer is of status 2xx; 410 turns it off.
+// (https://github.com/standard-webhooks/standard-webhooks, specification 1.0.0) says. It was rung if the answer is of
+// status 2xx; 410 turns it off.
 type Webhook struct {
 	url    string
 	secret []byte
@@ -40,12 +41,14 @@ func NewWebhook(address string, secret []byte, limit time.Duration) *Webhook {
 	}}
 }
 
-var errRedirect = errors.New("it redirects to another host, or in a way that does not repeat the request; set the address where it leads")
+var errRedirect = errors.New(
+	"it redirects to another host, or in a way that does not repeat the request; set the address where it leads")
 
 // sameHost lets a request be repeated on the host that was configured, and nowhere else: a signature is a credential.
 func sameHost(next *http.Request, via []*http.Request) error {
 	first := via[0].URL
-	if next.Method != http.MethodPost || next.URL.Host != first.Host || next.URL.Scheme != first.Scheme || len(via) > maxRedirects {
+	if next.Method != http.MethodPost || next.URL.Host != first.Host || next.URL.Scheme != first.Scheme ||
+		len(via) > maxRedirects {
 		return errRedirect
 	}
 	return nil

@@ -61,7 +61,8 @@ func TestWebhook(t *testing.T) {
 		if sig := r.Header.Get("Webhook-Signature"); sig != "v1,"+base64.StdEncoding.EncodeToString(mac.Sum(nil)) {
 			t.Errorf("the signature %s is not that of the body", sig)
 		}
-		if n, err := strconv.ParseInt(at, 10, 64); err != nil || time.Since(time.Unix(n, 0)) > time.Minute || id != "ring_1" {
+		if n, err := strconv.ParseInt(at, 10, 64); err != nil || time.Since(time.Unix(n, 0)) > time.Minute ||
+			id != "ring_1" {
 			t.Errorf("id %q at %q", id, at)
 		}
 		if err := jsonx.Unmarshal(lower(text), &got); err != nil {
@@ -79,7 +80,8 @@ func TestWebhook(t *testing.T) {
 
 // lower writes the members of the envelope as the test's struct has them.
 func lower(b []byte) []byte {
-	return []byte(strings.NewReplacer(`"type":`, `"Type":`, `"timestamp":`, `"Timestamp":`, `"data":`, `"Data":`).Replace(string(b)))
+	return []byte(strings.NewReplacer(`"type":`, `"Type":`, `"timestamp":`, `"Timestamp":`, `"data":`,
+		`"Data":`).Replace(string(b)))
 }
 
 func TestWebhookAnswers(t *testing.T) {
@@ -87,7 +89,8 @@ func TestWebhookAnswers(t *testing.T) {
 	other := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { elsewhere++ }))
 	defer other.Close()
 	for status, want := range map[int]string{
-		200: "", 204: "", 299: "", 304: "304", 400: "answered 400 Bad Request", 404: "404", 429: "429", 500: "answered 500", 503: "503", 410: "410 Gone: the door is off",
+		200: "", 204: "", 299: "", 304: "304", 400: "answered 400 Bad Request", 404: "404", 429: "429",
+		500: "answered 500", 503: "503", 410: "410 Gone: the door is off",
 	} {
 		w := hook(t, func(w http.ResponseWriter, _ *http.Request) {
 			w.WriteHeader(status)
@@ -105,7 +108,8 @@ func TestWebhookAnswers(t *testing.T) {
 	}
 	for _, status := range []int{301, 302, 303, 307, 308} {
 		w := hook(t, func(w http.ResponseWriter, r *http.Request) { http.Redirect(w, r, other.URL, status) })
-		if err := w.Ring(t.Context(), testRing()); err == nil || !strings.Contains(err.Error(), "redirects to another host") {
+		if err := w.Ring(t.Context(), testRing()); err == nil ||
+			!strings.Contains(err.Error(), "redirects to another host") {
 			t.Errorf("%d to another host: Ring = %v", status, err)
 		}
 	}
@@ -132,7 +136,8 @@ func TestWebhookAnswers(t *testing.T) {
 	}
 }
 
-// A server that stalls is given up; a server that is not there is an error; neither tells the address, whose path may be a secret.
+// A server that stalls is given up; a server that is not there is an error; neither tells the address, whose path may
+// be a secret.
 func TestWebhookStalls(t *testing.T) {
 	release := make(chan struct{})
 	w := hook(t, func(_ http.ResponseWriter, r *http.Request) {
@@ -154,8 +159,10 @@ func TestWebhookStalls(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
 	defer cancel()
 	check("context", w.Ring(ctx, testRing()))
-	check("nobody there", NewWebhook("http://127.0.0.1:1/hook?key=hidden", webhookSecret, time.Second).Ring(t.Context(), testRing()))
-	check("no address", NewWebhook("http://a b/hook?key=hidden", webhookSecret, time.Second).Ring(t.Context(), testRing()))
+	check("nobody there", NewWebhook("http://127.0.0.1:1/hook?key=hidden", webhookSecret,
+		time.Second).Ring(t.Context(), testRing()))
+	check("no address", NewWebhook("http://a b/hook?key=hidden", webhookSecret, time.Second).Ring(t.Context(),
+		testRing()))
 }
 
 // A server that fails, then stalls, then recovers is rung in the end, under the id of the first attempt.

@@ -81,7 +81,8 @@ func (p *agentsPage) add(name, note string, list []mail.Agent, last map[mail.Add
 	}
 	g := agentGroup{Name: name, Note: note}
 	for _, f := range family(list) {
-		g.Agents = append(g.Agents, agentRow{view: p.view, Agent: f.Agent, Depth: f.depth, Last: last[mail.AgentAddress(f.Name)]})
+		g.Agents = append(g.Agents, agentRow{view: p.view, Agent: f.Agent, Depth: f.depth,
+			Last: last[mail.AgentAddress(f.Name)]})
 	}
 	p.Groups = append(p.Groups, g)
 }
@@ -92,7 +93,8 @@ type relative struct {
 	depth int
 }
 
-// family puts agents behind those that started them. Who has no parent among them begins at the margin, and so does one of a ring.
+// family puts agents behind those that started them. Who has no parent among them begins at the margin, and so does
+// one of a ring.
 func family(list []mail.Agent) []relative {
 	there := make(map[mail.Name]bool)
 	children := make(map[mail.Name][]mail.Agent)
@@ -262,7 +264,8 @@ func (p *agentPage) about() error {
 		return err
 	}
 	p.Waits, p.More = p.posts(waits.Messages), max(waits.Unread-len(waits.Messages), 0)
-	lost, err := p.svc.History(p.ctx(), mail.HistoryQuery{To: "agent:" + string(name), States: []mail.DeliveryState{mail.Dead, mail.Expired}, Limit: waitRows})
+	lost, err := p.svc.History(p.ctx(), mail.HistoryQuery{To: "agent:" + string(name),
+		States: []mail.DeliveryState{mail.Dead, mail.Expired}, Limit: waitRows})
 	if err != nil {
 		return err
 	}

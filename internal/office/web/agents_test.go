@@ -13,7 +13,8 @@ import (
 
 // hostile are names and texts that would do something if they were not taken as text.
 var hostileNames = []mail.Name{
-	`<script>alert(1)</script>`, `" onmouseover="x`, `a/b//c`, `..`, `.`, `100% & more?#x`, "مرحبا بالعالم", "小克 🦊", `a, b`, `{{.}}`, `c:\d`,
+	`<script>alert(1)</script>`, `" onmouseover="x`, `a/b//c`, `..`, `.`, `100% & more?#x`, "مرحبا بالعالم", "小克 🦊",
+	`a, b`, `{{.}}`, `c:\d`,
 }
 
 func ptr[T any](v T) *T { return &v }
@@ -23,7 +24,8 @@ func TestAgentsGroupedAndIndented(t *testing.T) {
 	b.get("/@shop/agents").want(t, http.StatusOK, "Nobody is registered")
 	b.register(
 		mail.Presence{Name: "lead", State: mail.Working, Roles: []string{"orchestrator"}, Task: ptr("Ship it")},
-		mail.Presence{Name: "zed", State: mail.Idle, Parent: ptr(mail.Name("lead")), Tags: []string{"project:inscription"}},
+		mail.Presence{Name: "zed", State: mail.Idle, Parent: ptr(mail.Name("lead")),
+			Tags: []string{"project:inscription"}},
 		mail.Presence{Name: "under", State: mail.Idle, Parent: ptr(mail.Name("zed"))},
 		mail.Presence{Name: "cold", State: mail.Frozen, Parent: ptr(mail.Name("lead"))},
 		mail.Presence{Name: "old", State: mail.Gone},
@@ -31,9 +33,12 @@ func TestAgentsGroupedAndIndented(t *testing.T) {
 	b.send("zed", mail.Draft{Subject: "The parser stands"})
 	b.send("lead", mail.Draft{To: mail.Recipients{"agent:zed"}})
 	got := b.get("/@shop/agents").want(t, http.StatusOK,
-		`aria-current="page" aria-keyshortcuts="g a"`, "Ship it", "The parser stands", "not wakeable: no door is known", `href="/@shop/channels/project:inscription"`,
-		`href="/@shop/channels/orchestrator"`, `<b class="count">1</b><span class="faint"> unread`, `of <bdi>lead</bdi>`)
-	order := []string{"Live ", `depth-0" id="agent-lead"`, `depth-1 waits" id="agent-zed"`, `depth-2" id="agent-under"`, "Frozen ", `depth-0" id="agent-cold"`, "Gone ", `depth-0" id="agent-old"`}
+		`aria-current="page" aria-keyshortcuts="g a"`, "Ship it", "The parser stands",
+		"not wakeable: no door is known", `href="/@shop/channels/project:inscription"`,
+		`href="/@shop/channels/orchestrator"`, `<b class="count">1</b><span class="faint"> unread`,
+		`of <bdi>lead</bdi>`)
+	order := []string{"Live ", `depth-0" id="agent-lead"`, `depth-1 waits" id="agent-zed"`,
+		`depth-2" id="agent-under"`, "Frozen ", `depth-0" id="agent-cold"`, "Gone ", `depth-0" id="agent-old"`}
 	at := 0
 	for _, text := range order {
 		i := strings.Index(got.Body[at:], text)
@@ -51,10 +56,12 @@ func TestAgentsGoneAreCut(t *testing.T) {
 	for i := range goneRows + 3 {
 		b.register(mail.Presence{Name: mail.Name(fmt.Sprint("a", i)), State: mail.Gone})
 	}
-	if n := strings.Count(b.get("/@shop/agents").want(t, http.StatusOK, "3 more agents").Body, `class="agent `); n != goneRows {
+	if n := strings.Count(b.get("/@shop/agents").want(t, http.StatusOK, "3 more agents").Body,
+		`class="agent `); n != goneRows {
 		t.Errorf("%d rows, want %d", n, goneRows)
 	}
-	if n := strings.Count(b.get("/@shop/agents?gone=all").want(t, http.StatusOK, `hx-get="/@shop/agents?gone=all"`).Body, `class="agent `); n != goneRows+3 {
+	if n := strings.Count(b.get("/@shop/agents?gone=all").want(t, http.StatusOK,
+		`hx-get="/@shop/agents?gone=all"`).Body, `class="agent `); n != goneRows+3 {
 		t.Errorf("%d rows of all, want %d", n, goneRows+3)
 	}
 }
@@ -74,7 +81,8 @@ func TestFamily(t *testing.T) {
 		{"parent is not there", []mail.Agent{agent("a", "gone")}, "a0"},
 		{"of itself", []mail.Agent{agent("a", "a")}, "a0"},
 		{"a ring", []mail.Agent{agent("a", "b"), agent("b", "a")}, "a0 b1"},
-		{"deep", []mail.Agent{agent("a", ""), agent("b", "a"), agent("c", "b"), agent("d", "c"), agent("e", "d")}, "a0 b1 c2 d3 e3"},
+		{"deep", []mail.Agent{agent("a", ""), agent("b", "a"), agent("c", "b"), agent("d", "c"), agent("e", "d")},
+			"a0 b1 c2 d3 e3"},
 	} {
 		var got []string
 		for _, f := range family(c.list) {
@@ -88,22 +96,29 @@ func TestFamily(t *testing.T) {
 
 func TestAgentPage(t *testing.T) {
 	b := newFixture(t)
-	b.register(mail.Presence{Name: "lead"}, mail.Presence{Name: "builder", State: mail.Idle, Session: "0199-ab", Client: "claude", Parent: ptr(mail.Name("lead")), Task: ptr("Walls")})
-	if _, err := b.as(mail.User).AddWorkspace(context.Background(), mail.Workspace{ID: "builder", Dir: "/srv/it's"}); err != nil {
+	b.register(mail.Presence{Name: "lead"}, mail.Presence{Name: "builder", State: mail.Idle, Session: "0199-ab",
+		Client: "claude", Parent: ptr(mail.Name("lead")), Task: ptr("Walls")})
+	if _, err := b.as(mail.User).AddWorkspace(context.Background(),
+		mail.Workspace{ID: "builder", Dir: "/srv/it's"}); err != nil {
 		t.Fatal(err)
 	}
 	first := b.send("lead", mail.Draft{To: mail.Recipients{"builder"}, Subject: "Build", Type: "task-assigned"})
-	b.send("builder", mail.Draft{To: mail.Recipients{"lead"}, Subject: "Built", Docs: []mail.Doc{{Path: "notes/<b>.md"}}})
+	b.send("builder", mail.Draft{To: mail.Recipients{"lead"}, Subject: "Built",
+		Docs: []mail.Doc{{Path: "notes/<b>.md"}}})
 	b.send("lead", mail.Draft{Subject: "Not for the builder"})
 	got := b.get("/@shop/agents/builder").want(t, http.StatusOK,
-		"Walls", "claude", "0199-ab", `cd &#39;/srv/it&#39;\&#39;&#39;s&#39; &amp;&amp; claude --resume 0199-ab`, `id="m-`+string(first)+`"`, "Built", "notes/&lt;b&gt;.md",
-		`Waits for it <span class="number">1`, `name="to" value="agent:builder"`, `hx-trigger="pp-live"`, `<span class="state">queued</span>`, `?reply=`+string(first))
+		"Walls", "claude", "0199-ab", `cd &#39;/srv/it&#39;\&#39;&#39;s&#39; &amp;&amp; claude --resume 0199-ab`,
+		`id="m-`+string(first)+`"`, "Built", "notes/&lt;b&gt;.md",
+		`Waits for it <span class="number">1`, `name="to" value="agent:builder"`, `hx-trigger="pp-live"`,
+		`<span class="state">queued</span>`, `?reply=`+string(first))
 	got.without(t, "Not for the builder")
 	if strings.Index(got.Body, `id="m-`+string(first)) > strings.Index(got.Body, `<h3><bdi>Built`) {
 		t.Error("the newest message is not at the bottom")
 	}
-	b.part("/@shop/agents/builder", "talk").want(t, http.StatusOK, `<section id="talk"`).without(t, "<html", "<textarea", `id="about"`)
-	b.part("/@shop/agents/builder", "about").want(t, http.StatusOK, `<div id="about"`).without(t, "<html", "<textarea", `id="talk"`)
+	b.part("/@shop/agents/builder", "talk").want(t, http.StatusOK, `<section id="talk"`).without(t, "<html",
+		"<textarea", `id="about"`)
+	b.part("/@shop/agents/builder", "about").want(t, http.StatusOK, `<div id="about"`).without(t, "<html", "<textarea",
+		`id="talk"`)
 	if it, err := b.as("builder").Message(context.Background(), first); err != nil || it.Read {
 		t.Errorf("looking at the page has marked the agent's mail: %+v, %v", it, err)
 	}
@@ -114,7 +129,8 @@ func TestAgentPageAnswer(t *testing.T) {
 	b.register(mail.Presence{Name: "builder"}, mail.Presence{Name: "lead"})
 	asked := b.send("lead", mail.Draft{To: mail.Recipients{"builder"}, Subject: "Which?", Type: "question"})
 	got := b.part("/@shop/agents/builder?reply="+string(asked), "writing").want(t, http.StatusOK,
-		`name="reply_to" value="`+string(asked)+`"`, `name="to" value="agent:builder"`, `name="to" value="agent:lead"`, `name="type" value="answer"`, "lead: Which?", `id="box"`)
+		`name="reply_to" value="`+string(asked)+`"`, `name="to" value="agent:builder"`, `name="to" value="agent:lead"`,
+		`name="type" value="answer"`, "lead: Which?", `id="box"`)
 	got.without(t, "<html")
 	b.get("/@shop/agents/builder?reply=msg_none").want(t, http.StatusNotFound)
 	b.get("/@shop/agents/builder?from=x").want(t, http.StatusBadRequest)
@@ -135,10 +151,12 @@ func TestAgentPageCrowd(t *testing.T) {
 		b.register(mail.Presence{Name: mail.Name(fmt.Sprint("a", i)), Tags: []string{"project:x"}})
 	}
 	id := b.send(mail.User, mail.Draft{To: mail.Recipients{"project:x"}})
-	if _, err := b.as("a1").Mark(context.Background(), mail.Marking{IDs: []mail.ID{id}, Mark: mail.MarkRead}); err != nil {
+	if _, err := b.as("a1").Mark(context.Background(),
+		mail.Marking{IDs: []mail.ID{id}, Mark: mail.MarkRead}); err != nil {
 		t.Fatal(err)
 	}
-	b.part("/@shop/agents/a0", "talk").want(t, http.StatusOK, "read by 1 of 7", "a1: read").without(t, "<li class=\"state-")
+	b.part("/@shop/agents/a0", "talk").want(t, http.StatusOK, "read by 1 of 7", "a1: read").without(t,
+		"<li class=\"state-")
 }
 
 // Who was retired has left mail.
@@ -161,12 +179,15 @@ func TestAgentUnknown(t *testing.T) {
 	b.get("/@shop/agents/user").want(t, http.StatusNotFound)
 }
 
-// Every agent's page is found by the link that the roster has, whatever the agent is called, and nothing of its name does anything.
+// Every agent's page is found by the link that the roster has, whatever the agent is called, and nothing of its name
+// does anything.
 func TestAgentHostile(t *testing.T) {
 	b := newFixture(t)
 	for _, name := range hostileNames {
-		b.register(mail.Presence{Name: name, State: mail.Idle, Task: ptr(string(name)), Client: string(name), Roles: []string{"x<i>"}, Tags: []string{`project:"><img src=x>`}})
-		b.send(name, mail.Draft{Subject: string(name), Body: "<img src=x onerror=alert(1)> " + string(name), Docs: []mail.Doc{{Path: string(name)}}})
+		b.register(mail.Presence{Name: name, State: mail.Idle, Task: ptr(string(name)), Client: string(name),
+			Roles: []string{"x<i>"}, Tags: []string{`project:"><img src=x>`}})
+		b.send(name, mail.Draft{Subject: string(name), Body: "<img src=x onerror=alert(1)> " + string(name),
+			Docs: []mail.Doc{{Path: string(name)}}})
 	}
 	roster := b.get("/@shop/agents").want(t, http.StatusOK)
 	for _, name := range hostileNames {
@@ -177,9 +198,11 @@ func TestAgentHostile(t *testing.T) {
 		}
 		page := b.get(href).want(t, http.StatusOK, `class="mail-of"`)
 		b.part(attribute(t, page.Body, `tabindex="-1" hx-get="`), "talk").want(t, http.StatusOK, `<section id="talk"`)
-		b.part(attribute(t, page.Body, `class="answer-to" href="`), "writing").want(t, http.StatusOK, `class="answering"`)
+		b.part(attribute(t, page.Body, `class="answer-to" href="`), "writing").want(t, http.StatusOK,
+			`class="answering"`)
 		page.without(t, "<script>alert", "<img", `onmouseover="x"`, "<i>")
-		if agent := (agentRow{view: v, Agent: mail.Agent{Name: name}}); !strings.Contains(html.UnescapeString(page.Body), `hx-get="`+agent.ComposeHref()+`"`) {
+		if agent := (agentRow{view: v, Agent: mail.Agent{Name: name}}); !strings.Contains(
+			html.UnescapeString(page.Body), `hx-get="`+agent.ComposeHref()+`"`) {
 			t.Errorf("the page of %q lacks the link to write to it", name)
 		}
 	}

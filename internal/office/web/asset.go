@@ -21,8 +21,8 @@ import (
 //go:embed static
 var static embed.FS
 
-// asset is one of our own files. One whose address has its hash, as our pages and modules name it, is kept by the browser for good; others are asked for
-// again.
+// asset is one of our own files. One whose address has its hash, as our pages and modules name it, is kept by the
+// browser for good; others are asked for again.
 type asset struct {
 	name   string
 	load   func() (text []byte, hash string)
@@ -32,7 +32,8 @@ type asset struct {
 // newAssets returns all assets by their paths. Nothing is read before it is asked for.
 func newAssets() map[string]*asset {
 	all := make(map[string]*asset)
-	_ = fs.WalkDir(static, "static", func(name string, d fs.DirEntry, err error) error { // an embedded tree does not fail
+	// an embedded tree does not fail
+	_ = fs.WalkDir(static, "static", func(name string, d fs.DirEntry, err error) error {
 		if err == nil && !d.IsDir() {
 			all["/"+name] = newAsset(name, all)
 		}
@@ -138,11 +139,17 @@ func favicon(w http.ResponseWriter, r *http.Request) {
 		if n > 99 {
 			label = "99+"
 		}
-		badge = `<circle cx="22" cy="10" r="10" fill="#c2410c"/><text x="22" y="14.5" font-family="system-ui,sans-serif" font-size="` +
-			map[bool]string{true: "13", false: "9"}[len(label) < 3] + `" font-weight="700" text-anchor="middle" fill="#fff">` + html.EscapeString(label) + `</text>`
+		badge =
+			`<circle cx="22" cy="10" r="10" fill="#c2410c"/><text x="22" y="14.5" font-family="system-ui,sans-serif" font-size="` +
+				map[bool]string{true: "13", false: "9"}[len(label) < 3] +
+				`" font-weight="700" text-anchor="middle" fill="#fff">` + html.EscapeString(label) + `</text>`
 	}
 	w.Header().Set("Content-Type", "image/svg+xml")
 	w.Header().Set("Cache-Control", "public, max-age=86400")
-	_, _ = w.Write([]byte(`<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 32 32"><rect x="3" y="7" width="26" height="19" rx="3" fill="#1d4ed8"/>` +
-		`<path d="M4 10l12 8 12-8" fill="none" stroke="#fff" stroke-width="2.4" stroke-linejoin="round"/>` + badge + `</svg>`))
+	_, _ = w.Write(
+		[]byte(
+			`<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 32 32"><rect x="3" y="7" width="26" height="19" rx="3" fill="#1d4ed8"/>` +
+				`<path d="M4 10l12 8 12-8" fill="none" stroke="#fff" stroke-width="2.4" stroke-linejoin="round"/>` +
+				badge +
+				`</svg>`))
 }

@@ -18,23 +18,28 @@ func TestAssets(t *testing.T) {
 	for path, a := range b.site.assets {
 		text, hash := a.load()
 		kept := b.get(path+"?"+hash, stranger, zipped).want(t, http.StatusOK)
-		if kept.Body != string(text) || kept.Header.Get("Cache-Control") != "public, max-age=31536000, immutable" || kept.Header.Get("Content-Encoding") != "gzip" || kept.Header.Get("Vary") != "Accept-Encoding" {
+		if kept.Body != string(text) || kept.Header.Get("Cache-Control") != "public, max-age=31536000, immutable" ||
+			kept.Header.Get("Content-Encoding") != "gzip" || kept.Header.Get("Vary") != "Accept-Encoding" {
 			t.Errorf("%s by its hash: %v", path, kept.Header)
 		}
 		plain := b.get(path, stranger).want(t, http.StatusOK)
 		tagged := plain.Header.Get("ETag")
-		if plain.Body != string(text) || plain.Header.Get("Cache-Control") != "no-cache" || tagged == "" || plain.Header.Get("Content-Encoding") != "" || plain.Header.Get("Content-Length") != strconv.Itoa(len(text)) {
+		if plain.Body != string(text) || plain.Header.Get("Cache-Control") != "no-cache" || tagged == "" ||
+			plain.Header.Get("Content-Encoding") != "" ||
+			plain.Header.Get("Content-Length") != strconv.Itoa(len(text)) {
 			t.Errorf("%s: %v", path, plain.Header)
 		}
 		again := b.get(path, stranger, func(r *http.Request) { r.Header.Set("If-None-Match", tagged) })
 		if again.Code != http.StatusNotModified || again.Body != "" {
 			t.Errorf("%s, which the browser has: %d", path, again.Code)
 		}
-		if kind := plain.Header.Get("Content-Type"); !strings.HasPrefix(kind, "text/") && !strings.HasPrefix(kind, "image/") {
+		if kind := plain.Header.Get("Content-Type"); !strings.HasPrefix(kind, "text/") &&
+			!strings.HasPrefix(kind, "image/") {
 			t.Errorf("%s is sent as %q: with nosniff a browser would not use it", path, kind)
 		}
 	}
-	for _, path := range []string{"/static/", "/static/none.js", "/static/../web.go", "/static/%2e%2e/web.go", "/static/vendor"} {
+	for _, path := range []string{"/static/", "/static/none.js", "/static/../web.go", "/static/%2e%2e/web.go",
+		"/static/vendor"} {
 		if got := b.get(path); got.Code == http.StatusOK {
 			t.Errorf("%s: %d %s", path, got.Code, got.Body)
 		}
@@ -59,7 +64,8 @@ func TestModulesAreKept(t *testing.T) {
 		for _, m := range regexp.MustCompile(`"\./([^"]+)"`).FindAllStringSubmatch(string(text), -1) {
 			n++
 			b.get("/static/"+m[1], stranger).want(t, http.StatusOK)
-			if got := b.get("/static/"+m[1], stranger).Header.Get("Cache-Control"); !strings.HasSuffix(got, "immutable") {
+			if got := b.get("/static/"+m[1], stranger).Header.Get("Cache-Control"); !strings.HasSuffix(got,
+				"immutable") {
 				t.Errorf("%s imports %s: %s", path, m[1], got)
 			}
 		}
@@ -71,9 +77,12 @@ func TestModulesAreKept(t *testing.T) {
 
 func TestFavicon(t *testing.T) {
 	b := newFixture(t)
-	for query, want := range map[string]string{"": "", "?n=0": "", "?n=3": ">3</text>", "?n=99": ">99</text>", "?n=100": ">99+</text>", "?n=-1": "", "?n=</text><script>": "", "?n=99999999999999999999": ">99+</text>"} {
-		got := b.get("/favicon.svg"+strings.NewReplacer("<", "%3C", ">", "%3E").Replace(query), stranger).want(t, http.StatusOK, want)
-		if got.Header.Get("Content-Type") != "image/svg+xml" || want == "" && strings.Contains(got.Body, "<text") || strings.Contains(got.Body, "script") {
+	for query, want := range map[string]string{"": "", "?n=0": "", "?n=3": ">3</text>", "?n=99": ">99</text>",
+		"?n=100": ">99+</text>", "?n=-1": "", "?n=</text><script>": "", "?n=99999999999999999999": ">99+</text>"} {
+		got := b.get("/favicon.svg"+strings.NewReplacer("<", "%3C", ">", "%3E").Replace(query), stranger).want(t,
+			http.StatusOK, want)
+		if got.Header.Get("Content-Type") != "image/svg+xml" || want == "" && strings.Contains(got.Body, "<text") ||
+			strings.Contains(got.Body, "script") {
 			t.Errorf("%s: %v %s", query, got.Header, got.Body)
 		}
 	}
@@ -86,7 +95,8 @@ const mostWeight = 100_000
 func TestWeight(t *testing.T) {
 	b := newFixture(t)
 	for range 3 * pageRows {
-		b.send("builder-1", mail.Draft{Subject: "The parser is done", Type: "question", Body: strings.Repeat("A sentence of some length. ", 40)})
+		b.send("builder-1", mail.Draft{Subject: "The parser is done", Type: "question",
+			Body: strings.Repeat("A sentence of some length. ", 40)})
 	}
 	total := 0
 	fetch := func(path string) string {
@@ -101,7 +111,8 @@ func TestWeight(t *testing.T) {
 		return got.Body
 	}
 	page := fetch("/@shop/")
-	for _, m := range regexp.MustCompile(`(?:<script[^>]* src|<link[^>]* href)="([^"]+)"`).FindAllStringSubmatch(page, -1) {
+	for _, m := range regexp.MustCompile(`(?:<script[^>]* src|<link[^>]* href)="([^"]+)"`).FindAllStringSubmatch(page,
+		-1) {
 		text := fetch(m[1])
 		if !strings.Contains(m[1], "/app.js") {
 			continue

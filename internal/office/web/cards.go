@@ -20,8 +20,9 @@ type option struct {
 	Note   string // what the agent says of it
 }
 
-// options reads metadata.options: a list of texts, or of objects with a label and perhaps a description, as agents' own forms of questions have
-// them. What is neither cannot be a button and is left out, and so is all that is no list: the person can always write.
+// options reads metadata.options: a list of texts, or of objects with a label and perhaps a description, as agents'
+// own forms of questions have them. What is neither cannot be a button and is left out, and so is all that is no list:
+// the person can always write.
 func options(m mail.Metadata) []option {
 	var members struct {
 		Options []jsonx.Value `json:"options"`

@@ -82,7 +82,8 @@ func channelAddress(text string) (mail.Address, error) {
 	case err != nil:
 		return "", err
 	case bare, a == mail.ToUser, a.Kind() == mail.FromFar:
-		return "", mail.Errorf(mail.NotFound, "%q is not a channel: channels are all, role:NAME, and tags such as project:NAME", text)
+		return "", mail.Errorf(mail.NotFound,
+			"%q is not a channel: channels are all, role:NAME, and tags such as project:NAME", text)
 	}
 	return a, nil
 }
@@ -132,7 +133,8 @@ func (p *channelsPage) group(found map[mail.Address]*channel) {
 		all = append(all, *c)
 	}
 	slices.SortFunc(all, func(a, b channel) int {
-		return cmp.Or(cmp.Compare(b.Address.Kind(), a.Address.Kind()), cmp.Compare(a.Address.Value(), b.Address.Value()))
+		return cmp.Or(cmp.Compare(b.Address.Kind(), a.Address.Kind()),
+			cmp.Compare(a.Address.Value(), b.Address.Value()))
 	})
 	for _, kind := range []struct {
 		mail.Kind
@@ -165,7 +167,8 @@ func (c *channelPage) fill(agents []mail.Agent) error {
 		}
 	}
 	if c.IsRole() {
-		held, err := c.svc.History(c.ctx(), mail.HistoryQuery{To: string(c.Address), States: []mail.DeliveryState{mail.Held}, Limit: mail.MaxLimit})
+		held, err := c.svc.History(c.ctx(),
+			mail.HistoryQuery{To: string(c.Address), States: []mail.DeliveryState{mail.Held}, Limit: mail.MaxLimit})
 		if err != nil {
 			return err
 		}
@@ -177,7 +180,8 @@ func (c *channelPage) fill(agents []mail.Agent) error {
 	return err
 }
 
-// reaches reports whether what is sent to the channel now is for a. What is sent to all waits for those who are away, too.
+// reaches reports whether what is sent to the channel now is for a. What is sent to all waits for those who are away,
+// too.
 func (c *channelPage) reaches(a *mail.Agent) bool {
 	switch c.Address.Kind() {
 	case mail.ToEveryone:

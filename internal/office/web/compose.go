@@ -138,13 +138,15 @@ func (v *view) posted() (*composePage, mail.Draft, error) {
 	}
 	d := v.draft()
 	p, err := v.letterTo(d.ReplyTo)
-	if mail.CodeOf(err) == mail.NotFound && d.ReplyTo != "" { // it was erased meanwhile: the room is to say so, and what was typed is to stay
+	// it was erased meanwhile: the room is to say so, and what was typed is to stay
+	if mail.CodeOf(err) == mail.NotFound && d.ReplyTo != "" {
 		p, err = v.letterTo("")
 	}
 	if err != nil {
 		return nil, d, err
 	}
-	p.To, p.Kind, p.Subject, p.Issue, p.Body, p.Urgent, p.Key = d.To, mail.Type(d.Type), d.Subject, d.Issue, d.Body, d.Priority == string(mail.Urgent), d.Key
+	p.To, p.Kind, p.Subject, p.Issue, p.Body, p.Urgent, p.Key = d.To, mail.Type(d.Type), d.Subject, d.Issue, d.Body,
+		d.Priority == string(mail.Urgent), d.Key
 	if p.Verdict = v.r.PostForm.Get("verdict"); p.Kind == mail.ReviewResult && p.Verdict != "" {
 		d.Metadata, err = jsonx.Marshal(map[string]string{"verdict": p.Verdict})
 	}

@@ -12,10 +12,14 @@ import (
 
 func TestCompose(t *testing.T) {
 	b := newFixture(t)
-	b.register(mail.Presence{Name: "builder", State: mail.Idle, Roles: []string{"builder"}, Tags: []string{"project:inscription"}, Task: ptr("Walls")})
-	page := b.get("/@shop/compose?to=agent:builder&subject=S&body=B&issue=7&type=question&priority=urgent").want(t, http.StatusOK, "<html",
-		`<option value="agent:builder">idle · Walls</option>`, `<option value="role:builder">builder</option>`, `<option value="project:inscription">builder</option>`, `<option value="all">`,
-		`name="to" value="agent:builder" checked`, `value="S"`, `>B</textarea>`, `value="7"`, `<option value="question" selected>`, `value="urgent" checked`)
+	b.register(mail.Presence{Name: "builder", State: mail.Idle, Roles: []string{"builder"},
+		Tags: []string{"project:inscription"}, Task: ptr("Walls")})
+	page := b.get("/@shop/compose?to=agent:builder&subject=S&body=B&issue=7&type=question&priority=urgent").want(t,
+		http.StatusOK, "<html",
+		`<option value="agent:builder">idle · Walls</option>`, `<option value="role:builder">builder</option>`,
+		`<option value="project:inscription">builder</option>`, `<option value="all">`,
+		`name="to" value="agent:builder" checked`, `value="S"`, `>B</textarea>`, `value="7"`,
+		`<option value="question" selected>`, `value="urgent" checked`)
 	for _, typ := range mail.Types() {
 		page.want(t, http.StatusOK, `<option value="`+string(typ)+`"`)
 	}
@@ -28,23 +32,29 @@ func TestComposeAnswer(t *testing.T) {
 	b.register(mail.Presence{Name: "builder"})
 	asked := b.send("builder", mail.Draft{Type: "question", Subject: "Which?", Issue: "12"})
 	b.get("/@shop/compose?reply_to="+string(asked)).want(t, http.StatusOK,
-		`name="reply_to" value="`+string(asked)+`"`, `value="agent:builder" checked`, `<option value="answer" selected>`, `value="Re: Which?"`, `value="12"`)
+		`name="reply_to" value="`+string(asked)+`"`, `value="agent:builder" checked`,
+		`<option value="answer" selected>`, `value="Re: Which?"`, `value="12"`)
 	mine := b.send(mail.User, mail.Draft{To: mail.Recipients{"builder"}, ReplyTo: asked, Subject: "Re: Which?"})
-	b.get("/@shop/compose?reply_to="+string(mine)).want(t, http.StatusOK, `value="agent:builder" checked`, `value="Re: Which?"`)
+	b.get("/@shop/compose?reply_to="+string(mine)).want(t, http.StatusOK, `value="agent:builder" checked`,
+		`value="Re: Which?"`)
 	b.get("/@shop/compose?reply_to=msg_none").want(t, http.StatusNotFound)
 }
 
 func TestComposeSends(t *testing.T) {
 	b := newFixture(t)
 	b.register(mail.Presence{Name: "builder"}, mail.Presence{Name: "with, comma and space"})
-	form := url.Values{"to": {"agent:with, comma and space", "builder, all", " "}, "subject": {"S"}, "body": {"one\r\ntwo"}, "type": {"review-result"}, "verdict": {"approved"}, "priority": {"urgent"}, "issue": {"9"}}
-	b.post("/@shop/compose", form, asScript("div#compose-error")).want(t, http.StatusOK, "<bdi>builder</bdi>: queued", "<bdi>with, comma and space</bdi>: queued")
+	form := url.Values{"to": {"agent:with, comma and space", "builder, all", " "}, "subject": {"S"},
+		"body": {"one\r\ntwo"}, "type": {"review-result"}, "verdict": {"approved"}, "priority": {"urgent"},
+		"issue": {"9"}}
+	b.post("/@shop/compose", form, asScript("div#compose-error")).want(t, http.StatusOK, "<bdi>builder</bdi>: queued",
+		"<bdi>with, comma and space</bdi>: queued")
 	page, err := b.as(mail.User).History(context.Background(), mail.HistoryQuery{})
 	if err != nil || len(page.Messages) != 1 {
 		t.Fatalf("history = %+v, %v", page, err)
 	}
 	m := page.Messages[0]
-	if m.From != mail.ToUser || m.Body != "one\ntwo" || m.Subject != "S" || m.Issue != "9" || m.Priority != mail.Urgent || m.Metadata.Text("verdict") != "approved" || len(m.To) != 3 {
+	if m.From != mail.ToUser || m.Body != "one\ntwo" || m.Subject != "S" || m.Issue != "9" ||
+		m.Priority != mail.Urgent || m.Metadata.Text("verdict") != "approved" || len(m.To) != 3 {
 		t.Errorf("what was sent is %+v", m)
 	}
 	got := b.post("/@shop/compose", url.Values{"to": {"builder"}, "body": {"plain"}}).want(t, http.StatusSeeOther)
@@ -57,9 +67,12 @@ func TestComposeSends(t *testing.T) {
 func TestComposeRefused(t *testing.T) {
 	b := newFixture(t)
 	b.register(mail.Presence{Name: "builder"})
-	form := url.Values{"to": {"bilder"}, "subject": {`<b>"S"`}, "body": {"</textarea><script>x</script>"}, "issue": {"9"}, "type": {"status"}, "priority": {"urgent"}}
-	b.post("/@shop/compose", form, asScript("div#compose-error")).want(t, http.StatusNotFound, "unknown recipient &#34;bilder&#34;", "Did you mean builder?").without(t, "<form", "<html")
-	page := b.post("/@shop/compose", form).want(t, http.StatusNotFound, "Did you mean builder?", `value="bilder" checked`, `value="&lt;b&gt;&#34;S&#34;"`,
+	form := url.Values{"to": {"bilder"}, "subject": {`<b>"S"`}, "body": {"</textarea><script>x</script>"},
+		"issue": {"9"}, "type": {"status"}, "priority": {"urgent"}}
+	b.post("/@shop/compose", form, asScript("div#compose-error")).want(t, http.StatusNotFound,
+		"unknown recipient &#34;bilder&#34;", "Did you mean builder?").without(t, "<form", "<html")
+	page := b.post("/@shop/compose", form).want(t, http.StatusNotFound, "Did you mean builder?",
+		`value="bilder" checked`, `value="&lt;b&gt;&#34;S&#34;"`,
 		"&lt;/textarea&gt;&lt;script&gt;", `<option value="status" selected>`, `value="urgent" checked`, `value="9"`)
 	page.without(t, "<script>x")
 	for name, form := range map[string]url.Values{
@@ -68,19 +81,25 @@ func TestComposeRefused(t *testing.T) {
 		"no such type": {"to": {"builder"}, "body": {"x"}, "type": {"shout"}},
 		"no verdict":   {"to": {"builder"}, "body": {"x"}, "type": {"review-result"}},
 	} {
-		if got := b.post("/@shop/compose", form, asScript("div#compose-error")); got.Code != http.StatusBadRequest || !strings.Contains(got.Body, `role="alert"`) {
+		if got := b.post("/@shop/compose", form, asScript("div#compose-error")); got.Code != http.StatusBadRequest ||
+			!strings.Contains(got.Body, `role="alert"`) {
 			t.Errorf("%s: status %d: %s", name, got.Code, got.Body)
 		}
 	}
-	b.post("/@shop/compose", url.Values{"to": {"builder"}, "body": {"kept"}, "reply_to": {"msg_none"}}).want(t, http.StatusNotFound, ">kept</textarea>")
+	b.post("/@shop/compose", url.Values{"to": {"builder"}, "body": {"kept"}, "reply_to": {"msg_none"}}).want(t,
+		http.StatusNotFound, ">kept</textarea>")
 }
 
 func TestPreview(t *testing.T) {
 	b := newFixture(t)
-	form := url.Values{"body": {"*fine* <script>x</script> ![i](https://evil.example/i.png)"}, "subject": {"kept"}, "to": {"someone"}}
-	b.post("/@shop/preview", form, asScript("div#compose-preview")).want(t, http.StatusOK, "<em>fine</em>", "&lt;script&gt;").without(t, "<script>", "<img", "<html")
-	b.post("/@shop/preview", form).want(t, http.StatusOK, "<em>fine</em>", `value="kept"`, `value="someone" checked`, "</textarea>").without(t, "<script>x", "<img")
-	if got, err := b.as(mail.User).History(context.Background(), mail.HistoryQuery{}); err != nil || len(got.Messages) != 0 {
+	form := url.Values{"body": {"*fine* <script>x</script> ![i](https://evil.example/i.png)"}, "subject": {"kept"},
+		"to": {"someone"}}
+	b.post("/@shop/preview", form, asScript("div#compose-preview")).want(t, http.StatusOK, "<em>fine</em>",
+		"&lt;script&gt;").without(t, "<script>", "<img", "<html")
+	b.post("/@shop/preview", form).want(t, http.StatusOK, "<em>fine</em>", `value="kept"`, `value="someone" checked`,
+		"</textarea>").without(t, "<script>x", "<img")
+	if got, err := b.as(mail.User).History(context.Background(), mail.HistoryQuery{}); err != nil ||
+		len(got.Messages) != 0 {
 		t.Errorf("a preview has sent %+v, %v", got, err)
 	}
 }

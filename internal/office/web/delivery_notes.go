@@ -82,7 +82,8 @@ func waiting(d mail.Delivery) string {
 // maxReceipts is how many events are looked through for receipts: reading them takes less than half a second.
 const maxReceipts = 20_000
 
-// receipts returns the receipts of messages, which are in order, from the journal: the messages themselves only tell how they stand now.
+// receipts returns the receipts of messages, which are in order, from the journal: the messages themselves only tell
+// how they stand now.
 func (v *view) receipts(items []mail.Item) (map[mail.ID][]mail.Event, error) {
 	out := make(map[mail.ID][]mail.Event)
 	for i := range items {
@@ -118,8 +119,10 @@ func (v *view) receipts(items []mail.Item) (map[mail.ID][]mail.Event, error) {
 	return out, nil
 }
 
-// deliveryNotes says for each recipient of a message what happened to it, one after the other, a receipt in the words of say.
-func (v *view) deliveryNotes(it *mail.Item, receipts []mail.Event, say func(r *mail.Receipt, name, at string) string) []deliveryNote {
+// deliveryNotes says for each recipient of a message what happened to it, one after the other, a receipt in the words
+// of say.
+func (v *view) deliveryNotes(it *mail.Item, receipts []mail.Event,
+	say func(r *mail.Receipt, name, at string) string) []deliveryNote {
 	var out []deliveryNote
 	for _, d := range it.Deliveries {
 		f := deliveryNote{State: d.State, Who: recipient(d)}
@@ -129,7 +132,8 @@ func (v *view) deliveryNotes(it *mail.Item, receipts []mail.Event, say func(r *m
 				steps = append(steps, say(e.Receipt, f.Who, v.timeBeside(e.At, it.Sent)))
 			}
 		}
-		if steps = slices.Compact(steps); len(steps) == 0 || d.State != mail.Read && d.State != mail.Archived && d.State != mail.Presented {
+		if steps = slices.Compact(steps); len(steps) == 0 || d.State != mail.Read && d.State != mail.Archived &&
+			d.State != mail.Presented {
 			steps = append(steps, became(v.Now, d)) // what waits, and what never came
 		}
 		if n := len(steps); n > 1 && d.State == mail.Notified {
@@ -202,7 +206,8 @@ func (f outcome) String() string {
 	switch {
 	case f.Of == 0:
 		return "nobody yet"
-	case f.Of > 1 && f.Read > 0 && f.Read < f.Of && f.State != mail.Dead && f.State != mail.Expired && f.State != mail.Held:
+	case f.Of > 1 && f.Read > 0 && f.Read < f.Of && f.State != mail.Dead && f.State != mail.Expired &&
+		f.State != mail.Held:
 		return strconv.Itoa(f.Read) + " of " + strconv.Itoa(f.Of) + " read"
 	}
 	return string(f.State)

@@ -18,7 +18,8 @@ import (
 )
 
 const (
-	maxInline   = 1 << 20   // bytes of a letter's documents that are shown in it; what is over is there to be downloaded
+	// bytes of a letter's documents that are shown in it; what is over is there to be downloaded
+	maxInline   = 1 << 20
 	maxColoured = 100 << 10 // bytes of code that a browser colours without the person noticing
 )
 
@@ -32,7 +33,8 @@ type document struct {
 	Language string // of code
 	Size     int
 	Href     string // where its bytes are
-	Sum      string // says which version it is, and stands in the id of its element: the browser leaves what did not change alone
+	// says which version it is, and stands in the id of its element: the browser leaves what did not change alone
+	Sum string
 }
 
 // Download is where the document is to be had as a file.
@@ -52,15 +54,18 @@ func (d document) Weight() string {
 // Rendered is Markdown as HTML.
 func (d document) Rendered() template.HTML { return markdown(d.Text) }
 
-// documents reads what a message names from the workspace of its sender. Nothing is an error: what cannot be shown says why.
+// documents reads what a message names from the workspace of its sender. Nothing is an error: what cannot be shown
+// says why.
 func (v *view) documents(m *mail.Message, ws *mail.Workspace) []document {
 	out := make([]document, 0, len(m.Docs))
 	shown := 0
 	for i, doc := range m.Docs {
-		d := document{view: v, Doc: doc, Href: v.Base + "/doc?" + url.Values{"m": {string(m.ID)}, "n": {strconv.Itoa(i)}}.Encode()}
+		d := document{view: v, Doc: doc, Href: v.Base + "/doc?" + url.Values{"m": {string(m.ID)},
+			"n": {strconv.Itoa(i)}}.Encode()}
 		switch {
 		case ws == nil:
-			d.Notice = "No workspace of " + who(m.From) + " is known, so its files cannot be shown. Add one: pennypost workspace add"
+			d.Notice = "No workspace of " + who(m.From) +
+				" is known, so its files cannot be shown. Add one: pennypost workspace add"
 		case shown >= maxInline:
 			d.Kind, d.Notice = "file", "This letter names more than is shown in one page."
 		default:
@@ -107,7 +112,8 @@ func unshown(err error, name string) string {
 	case openalice.FileNotFound:
 		return "There is no such file in the workspace now: it was moved or deleted, or is not written yet."
 	case openalice.FileTooLarge:
-		return fmt.Sprintf("It is too large to be shown: %.1f MB; at most %d MiB are.", float64(why.Size)/1e6, openalice.MaxDocument>>20)
+		return fmt.Sprintf("It is too large to be shown: %.1f MB; at most %d MiB are.", float64(why.Size)/1e6,
+			openalice.MaxDocument>>20)
 	case openalice.InvalidPath, openalice.PathRequired:
 		return "Its path leads outside of the workspace, or to something that is no file. Such files are not read."
 	case openalice.NoWorkspace:
@@ -116,7 +122,8 @@ func unshown(err error, name string) string {
 	return "It could not be read: the post office is not allowed to, or the disk failed."
 }
 
-// kindOf says how a file is shown. Of images, what its bytes say counts, and only formats that are pictures and nothing else are.
+// kindOf says how a file is shown. Of images, what its bytes say counts, and only formats that are pictures and
+// nothing else are.
 func kindOf(name string, file openalice.Document) string {
 	if picture(file.Text) != "" {
 		return "image"
@@ -144,8 +151,10 @@ func picture(text []byte) string {
 
 // languages are the names under which the highlighter knows files, where that is not how they end.
 var languages = map[string]string{
-	"h": "c", "hpp": "cpp", "cc": "cpp", "js": "javascript", "mjs": "javascript", "ts": "typescript", "tsx": "typescript", "jsx": "javascript", "py": "python",
-	"rb": "ruby", "rs": "rust", "sh": "bash", "yml": "yaml", "svg": "xml", "html": "xml", "htm": "xml", "kt": "kotlin", "patch": "diff", "toml": "ini", "txt": "", "log": "", "csv": "",
+	"h": "c", "hpp": "cpp", "cc": "cpp", "js": "javascript", "mjs": "javascript", "ts": "typescript",
+	"tsx": "typescript", "jsx": "javascript", "py": "python",
+	"rb": "ruby", "rs": "rust", "sh": "bash", "yml": "yaml", "svg": "xml", "html": "xml", "htm": "xml", "kt": "kotlin",
+	"patch": "diff", "toml": "ini", "txt": "", "log": "", "csv": "",
 }
 
 // language returns what the highlighter is told of a file, or "" to leave it as it is.
@@ -180,8 +189,8 @@ const (
 	laidOut = "sandbox; default-src 'none'; img-src data:; style-src 'unsafe-inline'; frame-ancestors 'self'"
 )
 
-// serveDocument answers with the bytes of a document of a message. Only pictures and sandboxed pages are for the browser to show; the rest is to be
-// kept as a file.
+// serveDocument answers with the bytes of a document of a message. Only pictures and sandboxed pages are for the
+// browser to show; the rest is to be kept as a file.
 func serveDocument(v *view) error {
 	q := v.r.URL.Query()
 	it, err := v.svc.Message(v.ctx(), mail.ID(q.Get("m")))

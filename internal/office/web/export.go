@@ -17,7 +17,8 @@ type exportForm struct {
 
 // exportForms are the forms by how their files end.
 var exportForms = map[string]exportForm{
-	"json": {export.JSON, "application/json"}, "jsonl": {export.JSONL, "application/x-ndjson"}, "md": {export.Markdown, "text/markdown; charset=utf-8"},
+	"json": {export.JSON, "application/json"}, "jsonl": {export.JSONL, "application/x-ndjson"},
+	"md": {export.Markdown, "text/markdown; charset=utf-8"},
 }
 
 // exportHistory sends everything that the filters let through as a file, oldest first, piece by piece.
@@ -61,8 +62,8 @@ type pieces struct{ *view }
 
 func (p pieces) Write(b []byte) (int, error) { return len(b), p.piece(string(b)) }
 
-// oldest returns the first part of a history, and has ask go on behind it. A history is asked for from its end unless it has a cursor, and a cursor
-// cannot stand before the first place: what is there is asked for by itself.
+// oldest returns the first part of a history, and has ask go on behind it. A history is asked for from its end unless
+// it has a cursor, and a cursor cannot stand before the first place: what is there is asked for by itself.
 func (v *view) oldest(ask *mail.HistoryQuery) (mail.Page, error) {
 	ask.Limit = mail.MaxLimit
 	only := *ask

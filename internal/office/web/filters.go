@@ -14,7 +14,8 @@ type filters map[string]string
 
 // filterNames are the filters in their order, with what a person calls them.
 var filterNames = []struct{ name, label string }{
-	{"q", "text"}, {"type", "type"}, {"agent", "agent"}, {"from", "from"}, {"to", "to"}, {"issue", "issue"}, {"state", "state"},
+	{"q", "text"}, {"type", "type"}, {"agent", "agent"}, {"from", "from"}, {"to", "to"}, {"issue", "issue"},
+	{"state", "state"},
 	{"since", "since"}, {"until", "until"}, {"thread", "thread"}, {"archive", "with the archive"},
 }
 
@@ -56,7 +57,8 @@ func (f filters) address(more map[string]string) string {
 // query returns what the filters ask of the room.
 func (f filters) query(now time.Time) (mail.HistoryQuery, error) {
 	q := mail.HistoryQuery{
-		Search: f["q"], Agent: mail.Name(f["agent"]), From: f["from"], To: f["to"], Issue: f["issue"], Thread: mail.ID(f["thread"]), Archive: f["archive"] != "",
+		Search: f["q"], Agent: mail.Name(f["agent"]), From: f["from"], To: f["to"], Issue: f["issue"],
+		Thread: mail.ID(f["thread"]), Archive: f["archive"] != "",
 	}
 	for _, word := range words(f["type"]) {
 		t, err := mail.ParseType(word)
@@ -104,7 +106,8 @@ func parseWhen(text string, now time.Time, end bool) (mail.Time, error) {
 	if d, ok := span(text); ok {
 		return mail.TimeOf(now.Add(-d)), nil
 	}
-	return 0, mail.Errorf(mail.Invalid, "%q is not a time: write it like 2026-05-10, 2026-05-10 14:00, or 2h for two hours ago (m, h, d and w are known)", text)
+	return 0, mail.Errorf(mail.Invalid, "%q is not a time: write it like 2026-05-10, 2026-05-10 14:00, or 2h for "+
+		"two hours ago (m, h, d and w are known)", text)
 }
 
 // span reads a length of time: "30m", "2h", "7d", "1w".

@@ -34,7 +34,8 @@ func newFixture(t testing.TB) *fixture {
 	t.Helper()
 	ctx, cancel := context.WithCancel(context.Background())
 	b := &fixture{t: t, office: &bedOffice{}, stop: cancel}
-	b.site = New(Options{Office: b.office, Key: []byte("a key of the test"), Host: bedHost, Closing: ctx, Log: slog.New(slog.DiscardHandler), Version: "test"})
+	b.site = New(Options{Office: b.office, Key: []byte("a key of the test"), Host: bedHost, Closing: ctx,
+		Log: slog.New(slog.DiscardHandler), Version: "test"})
 	b.cookie, _ = b.site.sessions.begin("a test", false) // it is in memory
 	t.Cleanup(func() {
 		cancel()
@@ -53,7 +54,8 @@ func newFixture(t testing.TB) *fixture {
 func (b *fixture) addRoom(name mail.RoomName) *mailroom.Room {
 	b.t.Helper()
 	r, err := mailroom.Open(context.Background(), name, new(journaltest.Store).Open(), mailroom.Options{
-		Limits: policy.Limits{RepeatWindow: -1, Exchanges: -1, PerMinute: -1, Depth: -1}, Retention: policy.Retention{Age: -1, Count: -1},
+		Limits:    policy.Limits{RepeatWindow: -1, Exchanges: -1, PerMinute: -1, Depth: -1},
+		Retention: policy.Retention{Age: -1, Count: -1},
 	})
 	if err != nil {
 		b.t.Fatal(err)
@@ -138,7 +140,8 @@ func (b *fixture) part(path, target string) fixtureAnswer {
 func (b *fixture) post(path string, form url.Values, with ...func(*http.Request)) fixtureAnswer {
 	b.t.Helper()
 	kind := func(r *http.Request) { r.Header.Set("Content-Type", "application/x-www-form-urlencoded") }
-	return b.do(http.MethodPost, path, strings.NewReader(form.Encode()), append([]func(*http.Request){kind}, with...)...)
+	return b.do(http.MethodPost, path, strings.NewReader(form.Encode()),
+		append([]func(*http.Request){kind}, with...)...)
 }
 
 // asScript makes a request one of htmx, for an element: "tag#id".

@@ -39,7 +39,8 @@ type window struct {
 
 // windows are the choices, from near to far.
 var windows = []window{
-	{"1h", "1 hour", time.Hour}, {"6h", "6 hours", 6 * time.Hour}, {"1d", "day", 24 * time.Hour}, {"7d", "week", 7 * 24 * time.Hour}, {"all", "all", 0},
+	{"1h", "1 hour", time.Hour}, {"6h", "6 hours", 6 * time.Hour}, {"1d", "day", 24 * time.Hour},
+	{"7d", "week", 7 * 24 * time.Hour}, {"all", "all", 0},
 }
 
 func flow(v *view) error {
@@ -98,7 +99,8 @@ func (p *flowPage) End() mail.Time {
 
 // draw asks for the messages of these hours and makes the picture.
 func (p *flowPage) draw() error {
-	ask := mail.HistoryQuery{Since: p.Since, Until: p.Until, Deliveries: true, Archive: p.Window.Long == 0, Limit: mail.MaxLimit}
+	ask := mail.HistoryQuery{Since: p.Since, Until: p.Until, Deliveries: true, Archive: p.Window.Long == 0,
+		Limit: mail.MaxLimit}
 	page, err := p.svc.History(p.ctx(), ask)
 	if err != nil {
 		return err
@@ -151,7 +153,8 @@ func (p *flowPage) Here() string { return p.with("", "") }
 // with is the address of this picture with one thing changed.
 func (p *flowPage) with(key, value string) string {
 	q := url.Values{}
-	for k, v := range map[string]string{"view": p.View, "w": p.Window.Name, "until": p.Until.String(), "type": string(p.Kind), key: value} {
+	for k, v := range map[string]string{"view": p.View, "w": p.Window.Name, "until": p.Until.String(),
+		"type": string(p.Kind), key: value} {
 		if v != "" && !(k == "w" && v == "1d") {
 			q.Set(k, v)
 		}
@@ -261,13 +264,15 @@ func (p *flowPage) Legend() []kind {
 // Summary is the picture in words.
 func (p *flowPage) Summary() string {
 	if p.View == "talk" {
-		return "Who talks to whom, " + p.Span() + ": " + plural(len(p.Web.Pairs), "pair") + " with " + plural(p.Items, "message") + ". The table has the same numbers."
+		return "Who talks to whom, " + p.Span() + ": " + plural(len(p.Web.Pairs), "pair") + " with " +
+			plural(p.Items, "message") + ". The table has the same numbers."
 	}
 	names := make([]string, 0, len(p.Chart.Lanes))
 	for _, l := range p.Chart.Lanes {
 		names = append(names, l.Label)
 	}
-	return "Sequence of messages, " + p.Span() + ": " + plural(p.Items, "message") + " between " + strings.Join(names, ", ") + ". Each link is a message, in the order of time."
+	return "Sequence of messages, " + p.Span() + ": " + plural(p.Items, "message") + " between " +
+		strings.Join(names, ", ") + ". Each link is a message, in the order of time."
 }
 
 // ArrowHref is the conversation of an arrow.
@@ -297,7 +302,8 @@ func (p *flowPage) PairHref(e pair) string {
 
 // PairTitle is a pair in words.
 func (p *flowPage) PairTitle(e pair) string {
-	return string(e.From) + " to " + string(e.To) + ": " + plural(e.Count, "message") + ", " + strconv.Itoa(e.Read) + " read"
+	return string(e.From) + " to " + string(e.To) + ": " + plural(e.Count, "message") + ", " + strconv.Itoa(e.Read) +
+		" read"
 }
 
 // bar is a piece of the time that is shown, and how much was sent in it.
@@ -314,7 +320,8 @@ const (
 	barHeight = 28
 )
 
-// bars cuts the time that is shown into pieces; choosing one goes there. With more, there are earlier messages than items.
+// bars cuts the time that is shown into pieces; choosing one goes there. With more, there are earlier messages than
+// items.
 func (p *flowPage) bars(items []mail.Item, more bool) []bar {
 	from, to := p.Since, p.End()
 	if (from == 0 || more) && len(items) > 0 { // of the time before, nothing is known

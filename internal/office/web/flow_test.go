@@ -29,12 +29,14 @@ func flowMail(n, agents int) []mail.Item {
 			at = at.Add(11 * time.Hour)
 		}
 		it := mail.Item{Seq: mail.Seq(i + 1), Message: mail.Message{
-			ID: mail.ID("m" + strconv.Itoa(i)), Type: mail.Types()[r.IntN(9)], From: mail.AgentAddress(name()), Sent: at, Body: strings.Repeat("words ", r.IntN(60)),
+			ID: mail.ID("m" + strconv.Itoa(i)), Type: mail.Types()[r.IntN(9)], From: mail.AgentAddress(name()),
+			Sent: at, Body: strings.Repeat("words ", r.IntN(60)),
 		}}
 		for range r.IntN(4) {
 			to := name()
 			it.To = append(it.To, mail.AgentAddress(to))
-			it.Deliveries = append(it.Deliveries, mail.Delivery{Address: mail.AgentAddress(to), Agent: to, State: mail.DeliveryStates()[r.IntN(8)]})
+			it.Deliveries = append(it.Deliveries, mail.Delivery{Address: mail.AgentAddress(to), Agent: to,
+				State: mail.DeliveryStates()[r.IntN(8)]})
 		}
 		items = append(items, it)
 	}
@@ -55,7 +57,9 @@ func TestChart(t *testing.T) {
 			var last time.Duration
 			for i := 1; i < len(c.Arrows); i++ {
 				between := c.Arrows[i].Item.Sent.Sub(c.Arrows[i-1].Item.Sent)
-				broken := slices.ContainsFunc(c.Breaks, func(b timeBreak) bool { return b.Y > c.Arrows[i-1].Y && b.Y < c.Arrows[i].Y })
+				broken := slices.ContainsFunc(c.Breaks, func(b timeBreak) bool {
+					return b.Y > c.Arrows[i-1].Y && b.Y < c.Arrows[i].Y
+				})
 				if between > pause && !broken {
 					t.Errorf("%v between two arrows, and the axis is not broken", between)
 				}
@@ -111,16 +115,20 @@ func checkChart(t *testing.T, c chart, items []mail.Item) {
 
 func TestChartTips(t *testing.T) {
 	at := mail.TimeOf(time.Date(2026, 5, 10, 9, 0, 0, 0, time.UTC))
-	it := mail.Item{Message: mail.Message{Type: mail.Status, From: "agent:b", To: []mail.Address{"all"}, Subject: "Lunch", Sent: at}, Deliveries: []mail.Delivery{
-		{Address: "all", Agent: mail.User, State: mail.Queued}, {Address: "all", Agent: "c", State: mail.Read}, {Address: "all", Agent: "b", State: mail.Dead},
+	it := mail.Item{Message: mail.Message{Type: mail.Status, From: "agent:b", To: []mail.Address{"all"},
+		Subject: "Lunch", Sent: at}, Deliveries: []mail.Delivery{
+		{Address: "all", Agent: mail.User, State: mail.Queued}, {Address: "all", Agent: "c", State: mail.Read},
+		{Address: "all", Agent: "b", State: mail.Dead},
 	}}
-	held := mail.Item{Message: mail.Message{Type: mail.Question, From: "agent:b", To: []mail.Address{"role:cook"}, Body: "When?", Sent: at}, Deliveries: []mail.Delivery{{Address: "role:cook", State: mail.Held}}}
+	held := mail.Item{Message: mail.Message{Type: mail.Question, From: "agent:b", To: []mail.Address{"role:cook"},
+		Body: "When?", Sent: at}, Deliveries: []mail.Delivery{{Address: "role:cook", State: mail.Held}}}
 	c := newChart([]mail.Item{it, held}, at.Std())
 	a := c.Arrows[0]
 	if len(a.Tips) != 3 || !a.Loop || a.Prefix != "all" || a.Clock != "09:00" {
 		t.Fatalf("%+v", a)
 	}
-	if u, r, self := a.Tips[0], a.Tips[1], a.Tips[2]; !u.Left || u.Filled || u.X >= a.X || !r.Filled || r.Left || r.X <= a.X || !self.Lost {
+	if u, r, self := a.Tips[0], a.Tips[1], a.Tips[2]; !u.Left || u.Filled || u.X >= a.X || !r.Filled || r.Left ||
+		r.X <= a.X || !self.Lost {
 		t.Errorf("%+v", a.Tips)
 	}
 	if h := c.Arrows[1]; !h.Held() || h.Prefix != "role:cook" || h.Clock != "" {
@@ -137,7 +145,8 @@ func FuzzChart(f *testing.F) {
 		var items []mail.Item
 		for i := range 3 {
 			items = append(items, mail.Item{Message: mail.Message{
-				ID: mail.ID(strconv.Itoa(i)), Type: mail.Type(name), From: mail.Address(name), To: []mail.Address{mail.Address(text), "all"}, Subject: text, Sent: at + mail.Time(gap*int64(i)),
+				ID: mail.ID(strconv.Itoa(i)), Type: mail.Type(name), From: mail.Address(name),
+				To: []mail.Address{mail.Address(text), "all"}, Subject: text, Sent: at + mail.Time(gap*int64(i)),
 			}, Deliveries: []mail.Delivery{{Agent: mail.Name(name)}, {Agent: mail.Name(text), State: mail.Read}}})
 		}
 		checkChart(t, newChart(items, at.Std()), items)
@@ -147,7 +156,8 @@ func FuzzChart(f *testing.F) {
 }
 
 func TestFit(t *testing.T) {
-	for _, text := range []string{"", "short", strings.Repeat("wide ", 40), strings.Repeat("信", 40), "e\u0301e\u0301", "\xff\xfe\xfd" + strings.Repeat("x", 99)} {
+	for _, text := range []string{"", "short", strings.Repeat("wide ", 40), strings.Repeat("信", 40), "e\u0301e\u0301",
+		"\xff\xfe\xfd" + strings.Repeat("x", 99)} {
 		got := fit(text, 90, 12)
 		if textWidth(got, 12) > 90 {
 			t.Errorf("fit(%q) = %q is %.0f wide", text, got, textWidth(got, 12))
@@ -212,7 +222,8 @@ func checkWeb(t *testing.T, w talkWeb) {
 			t.Errorf("%+v", e)
 		}
 		if e.Numbered {
-			add(fmt.Sprint("the number of ", e.pair), box4{e.NumberX(), e.NumberY(), e.NumberX() + e.NumberWidth(), e.NumberY() + numberHeight})
+			add(fmt.Sprint("the number of ", e.pair), box4{e.NumberX(), e.NumberY(), e.NumberX() + e.NumberWidth(),
+				e.NumberY() + numberHeight})
 		}
 	}
 }
@@ -224,11 +235,14 @@ func TestFlow(t *testing.T) {
 	b.send(mail.User, mail.Draft{To: mail.Recipients{"builder-1"}, Body: "Rape", Type: "answer", ReplyTo: asked})
 	b.send("builder-2", mail.Draft{To: mail.Recipients{"role:builder"}, Body: "Ready", Type: "status"})
 
-	b.get("/@shop/flow").want(t, 200, "Which oil?", `id="flow-`+string(asked)+`"`, `href="/@shop/t/`+string(asked)+`#m-`+string(asked)+`"`, `class="arrow type-question"`, "3 messages between user, builder-1, builder-2",
+	b.get("/@shop/flow").want(t, 200, "Which oil?", `id="flow-`+string(asked)+`"`, `href="/@shop/t/`+string(asked)+
+		`#m-`+string(asked)+`"`, `class="arrow type-question"`, "3 messages between user, builder-1, builder-2",
 		"role:builder", `class="lane-heads"`, `aria-current="true">day`).without(t, "style=", "NaN")
 	b.get("/@shop/flow?type=question&w=1h").want(t, 200, "Which oil?", "1 message between").without(t, ">Ready<")
 	b.part("/@shop/flow", "flow").want(t, 200, `<section id="flow"`).without(t, "<html")
-	a := b.get("/@shop/flow?view=talk").want(t, 200, `href="/@shop/history?agent=user&amp;from=agent%3Abuilder-1&amp;since=`, "builder-1 to user: 1 message, 0 read", "<table>", "builder-2 to builder-1: 1 message").without(t, "NaN")
+	a := b.get("/@shop/flow?view=talk").want(t, 200,
+		`href="/@shop/history?agent=user&amp;from=agent%3Abuilder-1&amp;since=`,
+		"builder-1 to user: 1 message, 0 read", "<table>", "builder-2 to builder-1: 1 message").without(t, "NaN")
 	if n := strings.Count(a.Body, `class="edge `); n != 3 {
 		t.Errorf("%d edges, want 3", n)
 	}
@@ -245,7 +259,8 @@ func TestFlowCut(t *testing.T) {
 	for i := range mostArrows + 5 {
 		b.send("builder-1", mail.Draft{Subject: "Number " + strconv.Itoa(i) + "."})
 	}
-	a := b.get("/@shop/flow").want(t, 200, "The newest 400 messages of these hours are drawn", "Number 5.", "Number 404.").without(t, "Number 4.")
+	a := b.get("/@shop/flow").want(t, 200, "The newest 400 messages of these hours are drawn", "Number 5.",
+		"Number 404.").without(t, "Number 4.")
 	if n := strings.Count(a.Body, `class="arrow `); n != mostArrows {
 		t.Errorf("%d arrows", n)
 	}
@@ -257,7 +272,8 @@ func TestFlowHostile(t *testing.T) {
 	evil := mail.Name(`e"><script>alert(1)</script>`)
 	b.register(mail.Presence{Name: evil, Tags: []string{`project:"><img src=x>`}})
 	b.send(evil, mail.Draft{Subject: hostileText, To: mail.Recipients{"user", `project:"><img src=x>`}})
-	b.send(mail.User, mail.Draft{Subject: "</title></svg><img src=x>", To: mail.Recipients{string(mail.AgentAddress(evil))}})
+	b.send(mail.User, mail.Draft{Subject: "</title></svg><img src=x>",
+		To: mail.Recipients{string(mail.AgentAddress(evil))}})
 	for _, query := range []string{"", "?view=talk", "?type=custom", "?w=all"} {
 		b.get("/@shop/flow"+query).want(t, 200).without(t, "<script>alert", "<img", "</title></svg>")
 	}

@@ -117,7 +117,8 @@ func (t tip) Path() string {
 	return "M" + strconv.Itoa(t.X) + " " + strconv.Itoa(t.Y) + "l" + back + " -4v8z"
 }
 
-// Glyph is the sign of a type, where the arrow begins: a message is known by it without its colour. What asks is filled, what answers is hollow.
+// Glyph is the sign of a type, where the arrow begins: a message is known by it without its colour. What asks is
+// filled, what answers is hollow.
 func (a arrow) Glyph() string { return glyph(a.Item.Type, a.X, a.Y) }
 
 func glyph(t mail.Type, x, y int) string {
@@ -165,7 +166,8 @@ func newChart(items []mail.Item, now time.Time) chart {
 	return c
 }
 
-// lanes gives everybody a lane in the order of their first appearance, the user before all, and returns where the lane of a name is.
+// lanes gives everybody a lane in the order of their first appearance, the user before all, and returns where the lane
+// of a name is.
 func (c *chart) lanes(items []mail.Item) func(mail.Name) int {
 	names := []mail.Name{mail.User}
 	seen := map[mail.Name]bool{mail.User: true, "": true}
@@ -203,7 +205,8 @@ func (c *chart) lanes(items []mail.Item) func(mail.Name) int {
 	}
 }
 
-// space returns how much room the time between two messages takes, beyond that of the row. A long time is left out, and said.
+// space returns how much room the time between two messages takes, beyond that of the row. A long time is left out,
+// and said.
 func (c *chart) space(y int, before, at, now time.Time) int {
 	between := at.Sub(before)
 	newDay := before.IsZero() || at.Format(time.DateOnly) != before.Format(time.DateOnly)
@@ -246,7 +249,8 @@ func (a *arrow) aim(lanes func(mail.Name) int) {
 		if d.Agent == "" {
 			continue
 		}
-		t := tip{X: lanes(d.Agent), Y: a.Y, Filled: d.State == mail.Read || d.State == mail.Archived, Lost: d.State == mail.Dead || d.State == mail.Expired}
+		t := tip{X: lanes(d.Agent), Y: a.Y, Filled: d.State == mail.Read || d.State == mail.Archived,
+			Lost: d.State == mail.Dead || d.State == mail.Expired}
 		switch {
 		case t.X == a.X:
 			a.Loop, t.X, t.Y, t.Left = true, a.X+3, a.Y+5, true
@@ -313,7 +317,8 @@ func runeWidth(r rune) float64 {
 	switch {
 	case unicode.Is(unicode.Mn, r):
 		return 0
-	case r >= 0x1100 && (r <= 0x115f || r >= 0x2e80 && r <= 0xa4cf || r >= 0xac00 && r <= 0xd7a3 || r >= 0xf900 && r <= 0xfaff || r >= 0xfe30 && r <= 0xfe6f || r >= 0xff00):
+	case r >= 0x1100 && (r <= 0x115f || r >= 0x2e80 && r <= 0xa4cf || r >= 0xac00 && r <= 0xd7a3 || r >= 0xf900 &&
+		r <= 0xfaff || r >= 0xfe30 && r <= 0xfe6f || r >= 0xff00):
 		return 1.15
 	case strings.ContainsRune("iljtfI.,:;'|!()[] ", r):
 		return .36

@@ -177,7 +177,8 @@ func newEdge(p pair, from, to *node, most int) edge {
 	l := math.Hypot(ux, uy)
 	ux, uy = ux/l, uy/l
 	half := 4 + width/2
-	e.Head = "M" + num(tipX) + " " + num(tipY) + "L" + num(x2-uy*half) + " " + num(y2+ux*half) + "L" + num(x2+uy*half) + " " + num(y2-ux*half) + "z"
+	e.Head = "M" + num(tipX) + " " + num(tipY) + "L" + num(x2-uy*half) + " " + num(y2+ux*half) + "L" +
+		num(x2+uy*half) + " " + num(y2-ux*half) + "z"
 	return e
 }
 

@@ -128,7 +128,9 @@ func color(name any) string {
 // initials are the letters in an agent's picture.
 func initials(name any) string {
 	var out []rune
-	for _, word := range strings.FieldsFunc(who(name), func(r rune) bool { return strings.ContainsRune("-_. :/", r) }) {
+	for _, word := range strings.FieldsFunc(who(name), func(r rune) bool {
+		return strings.ContainsRune("-_. :/", r)
+	}) {
 		if out = append(out, []rune(strings.ToUpper(word))[0]); len(out) == 2 {
 			break
 		}

@@ -62,12 +62,14 @@ func history(v *view) error {
 			return err
 		}
 	}
-	if strings.HasSuffix(v.r.Header.Get("HX-Source"), "#filters") { // the form names empty fields too, which the address does not need
+	// the form names empty fields too, which the address does not need
+	if strings.HasSuffix(v.r.Header.Get("HX-Source"), "#filters") {
 		v.w.Header().Set("HX-Push-Url", p.Here())
 	}
 	err := p.list(q)
 	status := http.StatusOK
-	if code := mail.CodeOf(err); code == mail.Invalid || code == mail.NotFound { // a filter that is not understood leaves the page as it is, with a word about it
+	// a filter that is not understood leaves the page as it is, with a word about it
+	if code := mail.CodeOf(err); code == mail.Invalid || code == mail.NotFound {
 		p.Problem, status = err.Error(), http.StatusBadRequest
 	} else if err != nil {
 		return err
@@ -75,7 +77,8 @@ func history(v *view) error {
 	return p.answer(status, "history", p.wanted("list", "found", "rows", "more"), p)
 }
 
-// list fills the list from before the place that the address names, or down to a place if it names one: what is shown already is kept.
+// list fills the list from before the place that the address names, or down to a place if it names one: what is shown
+// already is kept.
 func (p *historyPage) list(q url.Values) error {
 	before, err := seqOf(q.Get("before"))
 	if err != nil {
@@ -110,7 +113,8 @@ func (p *historyPage) list(q url.Values) error {
 		p.Shown++
 	}
 	if n := len(p.Days); found.More && n > 0 {
-		p.More = p.href(map[string]string{"before": strconv.FormatUint(uint64(found.Next), 10), "day": p.Days[n-1].Name})
+		p.More = p.href(map[string]string{"before": strconv.FormatUint(uint64(found.Next), 10),
+			"day": p.Days[n-1].Name})
 	}
 	if len(p.Days) > 0 && p.Days[0].Name == last {
 		p.Days[0].Name = ""
@@ -118,7 +122,8 @@ func (p *historyPage) list(q url.Values) error {
 	return nil
 }
 
-// page returns a page of the list. What has come since one was shown may be more than a page may have: then the list begins anew.
+// page returns a page of the list. What has come since one was shown may be more than a page may have: then the list
+// begins anew.
 func (p *historyPage) page(ask mail.HistoryQuery, before, down mail.Seq) (mail.Page, error) {
 	ask.Deliveries = true
 	if down > 1 {
@@ -159,7 +164,8 @@ func (p *historyPage) count(ask mail.HistoryQuery) error {
 			return err
 		}
 		if n := len(found.Messages); n > 0 {
-			p.Loosen = append(p.Loosen, loosened{Name: c.Name, Label: c.Label, Href: c.Href, Count: n, Many: found.More})
+			p.Loosen = append(p.Loosen, loosened{Name: c.Name, Label: c.Label, Href: c.Href, Count: n,
+				Many: found.More})
 		}
 	}
 	return nil
@@ -178,7 +184,8 @@ func (p *historyPage) href(more map[string]string) string {
 // Here is the address of the list.
 func (p *historyPage) Here() string { return p.href(nil) }
 
-// Live is the address of what the page shows first of the list, for its refreshing. What was loaded behind that stays as it is.
+// Live is the address of what the page shows first of the list, for its refreshing. What was loaded behind that stays
+// as it is.
 func (p *historyPage) Live() string {
 	if p.More == "" && !p.r.URL.Query().Has("down") { // all of it
 		return p.Here()
@@ -247,7 +254,8 @@ func (p *historyPage) Chips() []chip {
 			if f.name == "archive" {
 				value = ""
 			}
-			out = append(out, chip{Name: f.name, Label: f.label, Value: value, Href: p.Base + "/history" + p.Filters.without(f.name).address(nil)})
+			out = append(out, chip{Name: f.name, Label: f.label, Value: value, Href: p.Base + "/history" +
+				p.Filters.without(f.name).address(nil)})
 		}
 	}
 	return out
@@ -301,14 +309,16 @@ func marked(text, search string) template.HTML {
 		if j == 0 {
 			break
 		}
-		b.WriteString(template.HTMLEscapeString(text[:i]) + "<mark>" + template.HTMLEscapeString(text[i:j]) + "</mark>")
+		b.WriteString(template.HTMLEscapeString(text[:i]) + "<mark>" + template.HTMLEscapeString(text[i:j]) +
+			"</mark>")
 		text = text[j:]
 	}
 	b.WriteString(template.HTMLEscapeString(text))
 	return template.HTML(b.String())
 }
 
-// find returns where search stands in text for the first time, case ignored as the room ignores it; j is 0 if it does not, or if there is nothing to find.
+// find returns where search stands in text for the first time, case ignored as the room ignores it; j is 0 if it does
+// not, or if there is nothing to find.
 func find(text, search string) (i, j int) {
 	needle := strings.ToLower(search)
 	if needle == "" {

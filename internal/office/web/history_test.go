@@ -18,11 +18,13 @@ import (
 func TestHistory(t *testing.T) {
 	b := newFixture(t)
 	b.register(mail.Presence{Name: "builder-1", Roles: []string{"builder"}}, mail.Presence{Name: "builder-2"})
-	b.send("builder-1", mail.Draft{Subject: "The lamp is lit", To: mail.Recipients{"builder-2"}, Type: "status", Issue: "LH-1"})
+	b.send("builder-1", mail.Draft{Subject: "The lamp is lit", To: mail.Recipients{"builder-2"}, Type: "status",
+		Issue: "LH-1"})
 	asked := b.send("builder-2", mail.Draft{Subject: "Which oil?", Body: "Whale or rape?", Type: "question"})
 	b.send(mail.User, mail.Draft{To: mail.Recipients{"builder-2"}, Body: "RAPE oil", Type: "answer", ReplyTo: asked})
 
-	all := b.get("/@shop/history").want(t, 200, "The lamp is lit", "Which oil?", "RAPE oil", "<b>3</b> messages in 2 conversations", "Today")
+	all := b.get("/@shop/history").want(t, 200, "The lamp is lit", "Which oil?", "RAPE oil",
+		"<b>3</b> messages in 2 conversations", "Today")
 	if i, j := strings.Index(all.Body, "RAPE oil"), strings.Index(all.Body, "The lamp is lit"); i > j {
 		t.Error("the newest is not first")
 	}
@@ -31,19 +33,24 @@ func TestHistory(t *testing.T) {
 		query    string
 		has, not []string
 	}{
-		{"type=question", []string{"Which oil?", `<option selected>question</option>`, "Remove the filter type question"}, []string{"The lamp", "RAPE"}},
-		{"type=question,answer", []string{"Which oil?", "RAPE", `<option selected>question,answer</option>`}, []string{"The lamp"}},
+		{"type=question", []string{"Which oil?", `<option selected>question</option>`,
+			"Remove the filter type question"}, []string{"The lamp", "RAPE"}},
+		{"type=question,answer", []string{"Which oil?", "RAPE", `<option selected>question,answer</option>`},
+			[]string{"The lamp"}},
 		{"agent=builder-1", []string{"The lamp"}, []string{"Which oil?"}},
 		{"from=user", []string{"RAPE"}, []string{"Which oil?", "The lamp"}},
 		{"to=user", []string{"Which oil?"}, []string{"RAPE", "The lamp"}},
 		{"issue=LH-1", []string{"The lamp"}, []string{"Which oil?"}},
 		{"state=queued&to=user", []string{"Which oil?"}, []string{"The lamp"}},
 		{"since=1h", []string{"The lamp"}, nil},
-		{"q=rape", []string{"<mark>RAPE</mark> oil", "Whale or <mark>rape</mark>?", "1 conversation"}, []string{"The lamp"}},
+		{"q=rape", []string{"<mark>RAPE</mark> oil", "Whale or <mark>rape</mark>?", "1 conversation"},
+			[]string{"The lamp"}},
 		{"thread=" + string(asked), []string{"Which oil?", "RAPE"}, []string{"The lamp"}},
 		{"q=&type=&agent=", []string{"<b>3</b>"}, []string{"Remove the filter"}},
-		{"until=2001-01-01", []string{"No message fits this filter", "Without until", "<b>3</b>"}, []string{"The lamp"}},
-		{"q=whale&type=status", []string{"No message fits all of these filters", ">Without text</a> there is <b>1</b>", ">Without type</a> there is <b>1</b>"}, nil},
+		{"until=2001-01-01", []string{"No message fits this filter", "Without until", "<b>3</b>"},
+			[]string{"The lamp"}},
+		{"q=whale&type=status", []string{"No message fits all of these filters", ">Without text</a> there is <b>1</b>",
+			">Without type</a> there is <b>1</b>"}, nil},
 		{"agent=" + url.QueryEscape("o'<b>neill"), []string{"o&#39;&lt;b&gt;neill"}, []string{"o'<b>neill"}},
 	}
 	for _, tt := range tests {
@@ -66,8 +73,10 @@ func TestHistoryRefuses(t *testing.T) {
 		"before=x&issue=LH-7":         "is no place in a list",
 		"before=999&issue=LH-7":       "is in the future",
 	} {
-		b.get("/@shop/history?"+query).want(t, http.StatusBadRequest, says, `role="alert"`, `value="LH-7"`, `id="filters"`).without(t, "No message fits")
-		b.part("/@shop/history?"+query, "list").want(t, http.StatusBadRequest, says, `id="list"`).without(t, `id="filters"`)
+		b.get("/@shop/history?"+query).want(t, http.StatusBadRequest, says, `role="alert"`, `value="LH-7"`,
+			`id="filters"`).without(t, "No message fits")
+		b.part("/@shop/history?"+query, "list").want(t, http.StatusBadRequest, says, `id="list"`).without(t,
+			`id="filters"`)
 	}
 }
 
@@ -76,7 +85,9 @@ func TestHistoryPart(t *testing.T) {
 	b := newFixture(t)
 	b.send("builder-1", mail.Draft{Subject: "One"})
 	const path = "/@shop/history?q=on%26e&type=&agent="
-	a := b.get(path, asScript("section#list"), func(r *http.Request) { r.Header.Set("HX-Source", "form#filters") }).want(t, 200, `id="list"`).without(t, "<html", `id="filters"`)
+	a := b.get(path, asScript("section#list"), func(r *http.Request) {
+		r.Header.Set("HX-Source", "form#filters")
+	}).want(t, 200, `id="list"`).without(t, "<html", `id="filters"`)
 	if got := a.Header.Get("HX-Push-Url"); got != "/@shop/history?q=on%26e" {
 		t.Errorf("pushed %q", got)
 	}
@@ -114,8 +125,10 @@ const hostileText = `<script>alert(1)</script>"'><img src=x onerror=alert(1)>`
 
 func TestHistoryHostile(t *testing.T) {
 	b := newFixture(t)
-	b.send(`evil"><img src=x>`, mail.Draft{Subject: hostileText, Body: "# " + hostileText + "\njavascript:alert(1)", Issue: `"><i>`, Docs: []mail.Doc{{Path: `"><u>`}}})
-	for _, query := range []string{"", "?q=script", "?q=" + url.QueryEscape(hostileText), "?q=%3C", "?q=%26", "?issue=" + url.QueryEscape(`"><i>`), "?type=" + url.QueryEscape(`"><i>`)} {
+	b.send(`evil"><img src=x>`, mail.Draft{Subject: hostileText, Body: "# " + hostileText + "\njavascript:alert(1)",
+		Issue: `"><i>`, Docs: []mail.Doc{{Path: `"><u>`}}})
+	for _, query := range []string{"", "?q=script", "?q=" + url.QueryEscape(hostileText), "?q=%3C", "?q=%26",
+		"?issue=" + url.QueryEscape(`"><i>`), "?type=" + url.QueryEscape(`"><i>`)} {
 		a := b.get("/@shop/history" + query)
 		a.without(t, "<script>alert", "<img", `"><i>`, `"><u>`)
 		if query != "" && a.Code == 200 && !strings.Contains(a.Body, "<mark>") && strings.Contains(query, "q=s") {
@@ -197,7 +210,8 @@ func TestOutcome(t *testing.T) {
 		ds   []mail.Delivery
 		want string
 	}{
-		{nil, "nobody yet"}, {ds(mail.Read), "read"}, {ds(mail.Read, mail.Queued), "1 of 2 read"}, {ds(mail.Queued, mail.Queued), "queued"},
+		{nil, "nobody yet"}, {ds(mail.Read), "read"}, {ds(mail.Read, mail.Queued), "1 of 2 read"},
+		{ds(mail.Queued, mail.Queued), "queued"},
 		{ds(mail.Read, mail.Dead), "dead"}, {ds(mail.Held), "held"}, {ds(mail.Archived), "archived"},
 	} {
 		if got := outcomeOf(tt.ds).String(); got != tt.want {
@@ -206,7 +220,8 @@ func TestOutcome(t *testing.T) {
 	}
 }
 
-// What is live is the beginning of the list: what has come above it is in it, and what the page has loaded behind it stays.
+// What is live is the beginning of the list: what has come above it is in it, and what the page has loaded behind it
+// stays.
 func TestHistoryLive(t *testing.T) {
 	b := newFixture(t)
 	for i := range 2 * pageRows {
@@ -218,11 +233,13 @@ func TestHistoryLive(t *testing.T) {
 		t.Fatalf("the rows are not live: %s", page.Body)
 	}
 	b.send("builder-1", mail.Draft{Subject: "The newest"})
-	rows := b.part(html.UnescapeString(live[1]), "rows").want(t, 200, "The newest", "Number 50<").without(t, "Number 49<", `id="more"`, `id="list"`)
+	rows := b.part(html.UnescapeString(live[1]), "rows").want(t, 200, "The newest", "Number 50<").without(t,
+		"Number 49<", `id="more"`, `id="list"`)
 	if n := strings.Count(rows.Body, `class="row event"`); n != pageRows+1 {
 		t.Errorf("%d rows, want %d", n, pageRows+1)
 	}
-	if again := regexp.MustCompile(`id="rows" hx-get="([^"]+)"`).FindStringSubmatch(rows.Body); again == nil || again[1] != live[1] {
+	if again := regexp.MustCompile(`id="rows" hx-get="([^"]+)"`).FindStringSubmatch(rows.Body); again == nil ||
+		again[1] != live[1] {
 		t.Errorf("it goes on at %v, want %s", again, live[1])
 	}
 	b.part("/@shop/history", "found").want(t, 200, "<b>101</b> messages").without(t, "The newest")
@@ -233,10 +250,12 @@ func TestHistoryExport(t *testing.T) {
 	b := newFixture(t)
 	const n = mail.MaxLimit + 20
 	for i := range n {
-		b.send("builder-1", mail.Draft{Subject: "Number " + strconv.Itoa(i), Type: map[bool]string{true: "status", false: "question"}[i%2 == 0]})
+		b.send("builder-1", mail.Draft{Subject: "Number " + strconv.Itoa(i),
+			Type: map[bool]string{true: "status", false: "question"}[i%2 == 0]})
 	}
 	a := b.get("/@shop/history/export?format=jsonl").want(t, 200)
-	if got := a.Header.Get("Content-Disposition"); !regexp.MustCompile(`^attachment; filename=shop-\d{4}-\d\d-\d\d-\d{4}\.jsonl$`).MatchString(got) {
+	if got := a.Header.Get("Content-Disposition"); !regexp.MustCompile(
+		`^attachment; filename=shop-\d{4}-\d\d-\d\d-\d{4}\.jsonl$`).MatchString(got) {
 		t.Errorf("Content-Disposition: %s", got)
 	}
 	if got := a.Header.Get("Content-Type"); got != "application/x-ndjson" {
@@ -290,9 +309,12 @@ func TestHistoryExportFirst(t *testing.T) {
 
 func TestHistoryExportMarkdown(t *testing.T) {
 	b := newFixture(t)
-	b.send("builder-1", mail.Draft{Subject: "# [x](javascript:1) `y`", Body: "```go\nnever closed\n## Not a heading\x1b[31m", Issue: "LH-9", Docs: []mail.Doc{{Path: "docs/*.md"}}})
+	b.send("builder-1", mail.Draft{Subject: "# [x](javascript:1) `y`",
+		Body: "```go\nnever closed\n## Not a heading\x1b[31m", Issue: "LH-9", Docs: []mail.Doc{{Path: "docs/*.md"}}})
 	a := b.get("/@shop/history/export?format=md").want(t, 200,
-		"# shop, as of ", "\n## ", "\\# \\[x\\](javascript:1) \\`y\\`\n", "\n> ```go\n> never closed\n> ## Not a heading[31m\n", "- issue LH-9\n", "- document docs/\\*.md\n", "- user: queued")
+		"# shop, as of ", "\n## ", "\\# \\[x\\](javascript:1) \\`y\\`\n",
+		"\n> ```go\n> never closed\n> ## Not a heading[31m\n", "- issue LH-9\n", "- document docs/\\*.md\n",
+		"- user: queued")
 	if strings.ContainsRune(a.Body, '\x1b') {
 		t.Error("a control character is in the file")
 	}

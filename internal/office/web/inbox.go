@@ -80,7 +80,8 @@ func inbox(v *view) error {
 	return v.render("inbox", p, "rows", "detail", "more")
 }
 
-// list fills the list from before the place that the address names, or down to a place if it names one: what is shown already is kept.
+// list fills the list from before the place that the address names, or down to a place if it names one: what is shown
+// already is kept.
 func (p *inboxPage) list(q url.Values) error {
 	before, err := seqOf(q.Get("before"))
 	if err != nil {
@@ -178,7 +179,8 @@ func (p *inboxPage) Empty() bool {
 // Here is the address of the list.
 func (p *inboxPage) Here() string { return p.href() }
 
-// Live is the address of what the page shows first of the list, for its refreshing. What was loaded behind that stays as it is.
+// Live is the address of what the page shows first of the list, for its refreshing. What was loaded behind that stays
+// as it is.
 func (p *inboxPage) Live() string {
 	if p.More == "" { // all of it
 		return p.href()
@@ -217,7 +219,8 @@ func (v *view) answered(items []mail.Item) (map[mail.ID]bool, error) {
 	for i := range items {
 		since = min(since, items[i].Sent)
 	}
-	page, err := v.svc.History(v.ctx(), mail.HistoryQuery{From: string(mail.ToUser), Since: since, Limit: mail.MaxLimit})
+	page, err := v.svc.History(v.ctx(), mail.HistoryQuery{From: string(mail.ToUser), Since: since,
+		Limit: mail.MaxLimit})
 	for i := range page.Messages {
 		out[page.Messages[i].ReplyTo] = true
 	}

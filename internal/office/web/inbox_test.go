@@ -38,9 +38,11 @@ func link(t *testing.T, page, element, attribute string) string {
 func TestInboxRow(t *testing.T) {
 	b := newFixture(t)
 	b.register(mail.Presence{Name: "ann"})
-	asked := b.send("ann", mail.Draft{Type: "question", Priority: "urgent", Issue: "SH-1", Body: "# Shall I?\n\nOr not."})
+	asked := b.send("ann", mail.Draft{Type: "question", Priority: "urgent", Issue: "SH-1",
+		Body: "# Shall I?\n\nOr not."})
 	b.send("ann", mail.Draft{Subject: "With documents", Docs: []mail.Doc{{Path: "a.md"}, {Path: "b.md"}}})
-	page := b.get("/@shop/").want(t, 200, "Shall I?", "needs an answer", "urgent", "SH-1", "type-question", "Unread: ", "2 documents", "<h2 class=\"when\">Today</h2>", color("ann"))
+	page := b.get("/@shop/").want(t, 200, "Shall I?", "needs an answer", "urgent", "SH-1", "type-question", "Unread: ",
+		"2 documents", "<h2 class=\"when\">Today</h2>", color("ann"))
 	if n := len(rowsOf(page.Body)); n != 2 {
 		t.Errorf("%d rows, want 2", n)
 	}
@@ -61,11 +63,13 @@ func TestInboxPages(t *testing.T) {
 	live := link(t, first.Body, `id="rows"`, "hx-get")
 	page := first.Body
 	for strings.Contains(page, `id="more"`) {
-		page = b.part(link(t, page, `id="more"`, "hx-get"), "more").want(t, 200).without(t, "<html", `class="when"`).Body
+		page = b.part(link(t, page, `id="more"`, "hx-get"), "more").want(t, 200).without(t, "<html",
+			`class="when"`).Body
 		got = append(got, rowsOf(page)...)
 	}
 	if !slices.Equal(got, sent) {
-		t.Errorf("the pages of the list have %d rows, want the %d messages, each once, newest first", len(got), len(sent))
+		t.Errorf("the pages of the list have %d rows, want the %d messages, each once, newest first", len(got),
+			len(sent))
 	}
 	// What is live is what the page showed first, and what came since.
 	fresh := string(b.send("ann", mail.Draft{Subject: "Fresh"}))
@@ -82,12 +86,15 @@ func TestOpenMarksOne(t *testing.T) {
 	other := b.send("ann", mail.Draft{To: mail.Recipients{"ben"}, Subject: "Not for the user"})
 	b.part("/@shop/letter?m="+string(one), "letter").want(t, 200, "One", "unread")
 	const sign = `id="opened"` // by which our script knows that it is to say that the letter was opened
-	b.part("/@shop/?m="+string(one), "detail").want(t, 200, "<title>(2) One", `id="letter"`, sign).without(t, "<html", "Two")
-	b.get("/@shop/?m="+string(one)).want(t, 200, sign, "<span>unread</span>", `value="read"`) // and without script there is a button
+	b.part("/@shop/?m="+string(one), "detail").want(t, 200, "<title>(2) One", `id="letter"`, sign).without(t, "<html",
+		"Two")
+	// and without script there is a button
+	b.get("/@shop/?m="+string(one)).want(t, 200, sign, "<span>unread</span>", `value="read"`)
 	if b.item(one).Read {
 		t.Fatal("a GET marked the message read")
 	}
-	b.post("/@shop/opened", url.Values{"id": {string(one)}}, asScript("article#letter")).want(t, 200, `id="letter"`, "<span>read</span>").without(t, sign, "<html")
+	b.post("/@shop/opened", url.Values{"id": {string(one)}}, asScript("article#letter")).want(t, 200, `id="letter"`,
+		"<span>read</span>").without(t, sign, "<html")
 	if !b.item(one).Read || b.item(two).Read {
 		t.Errorf("opening one of two marked: %v, %v", b.item(one).Read, b.item(two).Read)
 	}
@@ -102,11 +109,14 @@ func TestGetChangesNothing(t *testing.T) {
 	b := newFixture(t)
 	b.register(mail.Presence{Name: "ann", Roles: []string{"builder"}, State: mail.Working})
 	letters := []mail.ID{
-		b.send("ann", mail.Draft{Subject: "A report"}), b.send("ann", mail.Draft{Type: "question", Body: "Which?", Metadata: mail.Metadata(`{"options":["a","b"]}`)}),
-		b.send("ann", mail.Draft{To: mail.Recipients{"role:reviewer"}, Subject: "Held"}), b.send(mail.User, mail.Draft{To: mail.Recipients{"ann"}, Subject: "From the user"}),
+		b.send("ann", mail.Draft{Subject: "A report"}),
+		b.send("ann", mail.Draft{Type: "question", Body: "Which?", Metadata: mail.Metadata(`{"options":["a","b"]}`)}),
+		b.send("ann", mail.Draft{To: mail.Recipients{"role:reviewer"}, Subject: "Held"}),
+		b.send(mail.User, mail.Draft{To: mail.Recipients{"ann"}, Subject: "From the user"}),
 	}
 	snoozed := b.send("ann", mail.Draft{Subject: "Later"})
-	if _, err := b.as(mail.User).Mark(t.Context(), mail.Marking{IDs: []mail.ID{snoozed}, Mark: mail.MarkSnoozed, Until: mail.TimeOf(time.Now().Add(time.Hour))}); err != nil {
+	if _, err := b.as(mail.User).Mark(t.Context(), mail.Marking{IDs: []mail.ID{snoozed}, Mark: mail.MarkSnoozed,
+		Until: mail.TimeOf(time.Now().Add(time.Hour))}); err != nil {
 		t.Fatal(err)
 	}
 	letters = append(letters, snoozed)
@@ -126,7 +136,8 @@ func TestGetChangesNothing(t *testing.T) {
 		t.Helper()
 		asked++
 		for _, method := range []string{http.MethodGet, http.MethodHead} {
-			for _, how := range [][]func(*http.Request){{}, {asScript("section#detail")}, {asScript("article#letter")}, {asScript("section#rows")}} {
+			for _, how := range [][]func(*http.Request){{}, {asScript("section#detail")}, {asScript("article#letter")},
+				{asScript("section#rows")}} {
 				if strings.Contains(path, "/events") {
 					how = append(how, ended)
 				}
@@ -147,7 +158,9 @@ func TestGetChangesNothing(t *testing.T) {
 			look("/@shop" + strings.TrimSuffix(path, "/x") + "/" + string(id))
 		}
 	}
-	for _, path := range []string{link, "/logout", "/favicon.svg?n=3", "/static/app.css", "/@shop/agents/ann", "/@shop/channels/role:reviewer", "/@shop/t/" + string(letters[0]) + "/read", "/@shop/mark?id=" + string(letters[0])} {
+	for _, path := range []string{link, "/logout", "/favicon.svg?n=3", "/static/app.css", "/@shop/agents/ann",
+		"/@shop/channels/role:reviewer", "/@shop/t/" + string(letters[0]) + "/read",
+		"/@shop/mark?id=" + string(letters[0])} {
 		look(path)
 	}
 	b.get("/@shop/").want(t, 200) // who looked at /logout is logged in
@@ -160,7 +173,8 @@ func TestGetChangesNothing(t *testing.T) {
 func TestInboxNothing(t *testing.T) {
 	b := newFixture(t)
 	b.get("/@shop/").want(t, 200, "Nothing needs you.", "No agent is at work either.")
-	b.register(mail.Presence{Name: "ann", State: mail.Working}, mail.Presence{Name: "ben", State: mail.Idle}, mail.Presence{Name: "cy", State: mail.Idle})
+	b.register(mail.Presence{Name: "ann", State: mail.Working}, mail.Presence{Name: "ben", State: mail.Idle},
+		mail.Presence{Name: "cy", State: mail.Idle})
 	b.get("/@shop/").want(t, 200, "1 agent is working, and 2 wait for something to do.")
 	b.get("/@shop/?show=archived").want(t, 200, "Nothing is archived.")
 	b.get("/@shop/?show=snoozed").want(t, 200, "Nothing is put off.")
@@ -178,7 +192,8 @@ func TestInboxNothing(t *testing.T) {
 func TestInboxErrors(t *testing.T) {
 	b := newFixture(t)
 	for path, code := range map[string]int{
-		"/@shop/?m=nothing": 404, "/@shop/?show=<b>": 400, "/@shop/?before=x": 400, "/@shop/?from=-1": 400, "/@nowhere/": 404, "/@shop/letter?m=x": 303,
+		"/@shop/?m=nothing": 404, "/@shop/?show=<b>": 400, "/@shop/?before=x": 400, "/@shop/?from=-1": 400,
+		"/@nowhere/": 404, "/@shop/letter?m=x": 303,
 	} {
 		b.get(path).want(t, code).without(t, "<b>")
 	}
@@ -199,21 +214,27 @@ func TestInboxInjection(t *testing.T) {
 	task := "x"
 	b.register(mail.Presence{Name: name, Client: hostile, Session: hostile, Task: &task, State: mail.Working})
 	id := b.send(name, mail.Draft{
-		Subject: hostile, Body: hostile + "\n\n[x](javascript:alert(1)) ![y](https://tracker.example/p.png)", Type: "question", Issue: hostile[:40],
-		Docs: []mail.Doc{{Path: hostile, Revision: hostile}}, Metadata: mail.Metadata(`{"options":["\"><img src=x onerror=alert(1)>",{"label":"<script>alert(3)</script>","description":"<b onmouseover=x>"}]}`),
+		Subject: hostile, Body: hostile + "\n\n[x](javascript:alert(1)) ![y](https://tracker.example/p.png)",
+		Type: "question", Issue: hostile[:40],
+		Docs: []mail.Doc{{Path: hostile, Revision: hostile}},
+		Metadata: mail.Metadata(
+			`{"options":["\"><img src=x onerror=alert(1)>",{"label":"<script>alert(3)</script>","description":"<b onmouseover=x>"}]}`),
 	})
 	b.send(mail.User, mail.Draft{To: mail.Recipients{string(mail.AgentAddress(name))}, ReplyTo: id, Body: hostile})
 	if _, err := b.as(mail.User).Import(t.Context(), []mail.Item{{Message: mail.Message{
-		ID: mail.ID(hostile), From: mail.AgentAddress(name), To: []mail.Address{mail.ToUser}, Body: hostile, Via: hostile[:20], Sent: 1,
+		ID: mail.ID(hostile), From: mail.AgentAddress(name), To: []mail.Address{mail.ToUser}, Body: hostile,
+		Via: hostile[:20], Sent: 1,
 	}}}); err != nil {
 		t.Fatal(err)
 	}
 	for _, m := range []string{string(id), hostile} {
-		q := "?m=" + strings.NewReplacer("%", "%25", "<", "%3C", ">", "%3E", `"`, "%22", "'", "%27", " ", "%20", "{", "%7B", "}", "%7D", "=", "%3D", "/", "%2F").Replace(m)
+		q := "?m=" + strings.NewReplacer("%", "%25", "<", "%3C", ">", "%3E", `"`, "%22", "'", "%27", " ", "%20", "{",
+			"%7B", "}", "%7D", "=", "%3D", "/", "%2F").Replace(m)
 		b.get("/@shop/" + q).harmless(t)
 		b.part("/@shop/"+q, "detail").harmless(t)
 		b.part("/@shop/letter"+q, "letter").harmless(t)
 		b.part("/@shop/"+q, "rows").harmless(t)
 	}
-	b.post("/@shop/mark", map[string][]string{"id": {hostile}, "mark": {"archived"}}, asScript("div#toasts")).harmless(t)
+	b.post("/@shop/mark", map[string][]string{"id": {hostile}, "mark": {"archived"}},
+		asScript("div#toasts")).harmless(t)
 }

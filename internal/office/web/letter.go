@@ -43,7 +43,8 @@ func opened(v *view) error {
 		return err
 	}
 	_, err = v.svc.Mark(v.ctx(), mail.Marking{IDs: []mail.ID{id}, Mark: mail.MarkRead})
-	if err != nil && mail.CodeOf(err) != mail.NotFound { // retention has taken it to the archive, where nothing is marked
+	// retention has taken it to the archive, where nothing is marked
+	if err != nil && mail.CodeOf(err) != mail.NotFound {
 		return err
 	}
 	l, err := v.letter(id)

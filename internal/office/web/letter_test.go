@@ -27,8 +27,9 @@ func TestOptions(t *testing.T) {
 		`{"options":{"a":"b"}}`:          {},
 		`{"options":["Yes","No"]}`:       {{Answer: "Yes"}, {Answer: "No"}},
 		`{"options":["Yes","Yes","No"]}`: {{Answer: "Yes"}, {Answer: "No"}},
-		`{"options":["Yes",5,true,null,["No"],{"x":1}," ","\u200b","a\u0000b",""]}`:              {{Answer: "Yes"}},
-		`{"options":[{"label":"Yes","description":"Now"},{"label":"No","extra":[1]}]}`:           {{Answer: "Yes", Note: "Now"}, {Answer: "No"}},
+		`{"options":["Yes",5,true,null,["No"],{"x":1}," ","\u200b","a\u0000b",""]}`: {{Answer: "Yes"}},
+		`{"options":[{"label":"Yes","description":"Now"},{"label":"No","extra":[1]}]}`: {{Answer: "Yes",
+			Note: "Now"}, {Answer: "No"}},
 		`{"options":["` + strings.Repeat("x", maxOption+1) + `","fits"]}`:                        {{Answer: "fits"}},
 		`{"options":[{"label":"Yes","description":"` + strings.Repeat("x", maxOption+1) + `"}]}`: {{Answer: "Yes"}},
 		`{"options":["Ja\nnein"],"other":{"options":[]}}`:                                        {{Answer: "Ja\nnein"}},
@@ -48,11 +49,15 @@ func TestOptions(t *testing.T) {
 func TestCard(t *testing.T) {
 	b := newFixture(t)
 	b.register(mail.Presence{Name: "ann with, odd name", State: mail.Working})
-	id := b.send("ann with, odd name", mail.Draft{Type: "question", Body: "Which?", Metadata: mail.Metadata(`{"options":["The <first>","The second"]}`)})
+	id := b.send("ann with, odd name",
+		mail.Draft{Type: "question", Body: "Which?",
+			Metadata: mail.Metadata(`{"options":["The <first>","The second"]}`)})
 	letter := func() fixtureAnswer { return b.part("/@shop/letter?m="+string(id), "letter") }
-	letter().want(t, 200, `<button name="body" value="The &lt;first&gt;">`, "needs an answer", `name="to" value="agent:ann with, odd name"`, `name="type" value="answer"`)
+	letter().want(t, 200, `<button name="body" value="The &lt;first&gt;">`, "needs an answer",
+		`name="to" value="agent:ann with, odd name"`, `name="type" value="answer"`)
 
-	form := url.Values{"to": {"agent:ann with, odd name"}, "reply_to": {string(id)}, "type": {"answer"}, "body": {"The <first>"}}
+	form := url.Values{"to": {"agent:ann with, odd name"}, "reply_to": {string(id)}, "type": {"answer"},
+		"body": {"The <first>"}}
 	form.Set("key", "choice-"+string(id))
 	letter().want(t, 200, `name="key" value="choice-`+string(id)+`"`)
 	b.post("/@shop/send", form, asScript("form")).want(t, 200, "looks when its turn ends")
@@ -60,20 +65,25 @@ func TestCard(t *testing.T) {
 	other := maps.Clone(form)
 	other.Set("body", "The second")
 	b.post("/@shop/send", other, asScript("form")).want(t, 409, "sent before with other words")
-	letter().want(t, 200, "You answered", "The &lt;first&gt;", "queued: it is working, and looks when its turn ends").without(t, "<button name=\"body\"", "needs an answer")
+	letter().want(t, 200, "You answered", "The &lt;first&gt;",
+		"queued: it is working, and looks when its turn ends").without(t, "<button name=\"body\"", "needs an answer")
 
 	page, err := b.as("ann with, odd name").Inbox(t.Context(), mail.InboxQuery{})
-	if err != nil || len(page.Messages) != 1 || page.Messages[0].Type != mail.Answer || page.Messages[0].ReplyTo != id || page.Messages[0].Body != "The <first>" {
+	if err != nil || len(page.Messages) != 1 || page.Messages[0].Type != mail.Answer ||
+		page.Messages[0].ReplyTo != id || page.Messages[0].Body != "The <first>" {
 		t.Fatalf("the agent has %+v, %v", page.Messages, err)
 	}
-	if _, err := b.as("ann with, odd name").Mark(t.Context(), mail.Marking{IDs: []mail.ID{page.Messages[0].ID}, Mark: mail.MarkPresented, Door: "hook"}); err != nil {
+	if _, err := b.as("ann with, odd name").Mark(t.Context(), mail.Marking{IDs: []mail.ID{page.Messages[0].ID},
+		Mark: mail.MarkPresented, Door: "hook"}); err != nil {
 		t.Fatal(err)
 	}
 	letter().want(t, 200, "delivered to ann with, odd name through its hook ")
-	if _, err := b.as("ann with, odd name").Mark(t.Context(), mail.Marking{All: true, Mark: mail.MarkRead}); err != nil {
+	if _, err := b.as("ann with, odd name").Mark(t.Context(),
+		mail.Marking{All: true, Mark: mail.MarkRead}); err != nil {
 		t.Fatal(err)
 	}
-	if a := letter(); !regexp.MustCompile(`delivered to ann with, odd name through its hook \d\d:\d\d, read \d\d:\d\d`).MatchString(a.Body) {
+	if a := letter(); !regexp.MustCompile(
+		`delivered to ann with, odd name through its hook \d\d:\d\d, read \d\d:\d\d`).MatchString(a.Body) {
 		t.Errorf("the card does not tell the answer's steps:\n%s", a.Body)
 	}
 }
@@ -81,13 +91,17 @@ func TestCard(t *testing.T) {
 func TestBecame(t *testing.T) {
 	for want, d := range map[string]mail.Delivery{
 		"queued": {Agent: "ann", State: mail.Queued, Wake: mail.WakeNone},
-		"queued: no door to wake it is known, so it waits until ann looks": {Agent: "ann", State: mail.Queued, Wake: mail.WakeNoDoor},
-		"queued: being woken through its socket":                           {Agent: "ann", State: mail.Queued, Wake: "socket"},
-		"told to look through its socket; not seen yet":                    {Agent: "ann", State: mail.Notified, Door: "socket"},
-		"held: nobody is there to take it now; whoever comes gets it":      {Address: "role:reviewer", State: mail.Held},
+		"queued: no door to wake it is known, so it waits until ann looks": {Agent: "ann", State: mail.Queued,
+			Wake: mail.WakeNoDoor},
+		"queued: being woken through its socket": {Agent: "ann", State: mail.Queued,
+			Wake: "socket"},
+		"told to look through its socket; not seen yet": {Agent: "ann", State: mail.Notified,
+			Door: "socket"},
+		"held: nobody is there to take it now; whoever comes gets it": {Address: "role:reviewer",
+			State: mail.Held},
 		"expired before ann looked":                                        {Agent: "ann", State: mail.Expired},
 		"not delivered: ann's session has ended, and it did not read this": {Agent: "ann", State: mail.Dead},
-		"read and archived": {Agent: "ann", State: mail.Archived},
+		"read and archived":                                                {Agent: "ann", State: mail.Archived},
 	} {
 		if got := became(view{}.Now, d); got != want {
 			t.Errorf("became(%+v) = %q, want %q", d, got, want)
@@ -100,10 +114,13 @@ func TestReplyGoesTo(t *testing.T) {
 		m    mail.Message
 		want []mail.Address
 	}{
-		"an agent's":         {mail.Message{From: "agent:ann", To: []mail.Address{"user"}}, []mail.Address{"agent:ann"}},
-		"the orchestrator's": {mail.Message{From: "orchestrator", To: []mail.Address{"user"}}, []mail.Address{"orchestrator"}},
-		"one's own":          {mail.Message{From: "user", To: []mail.Address{"agent:ann", "user", "all"}}, []mail.Address{"agent:ann", "all"}},
-		"a notice":           {mail.Message{From: "system", To: []mail.Address{"user"}}, nil},
+		"an agent's": {mail.Message{From: "agent:ann", To: []mail.Address{"user"}},
+			[]mail.Address{"agent:ann"}},
+		"the orchestrator's": {mail.Message{From: "orchestrator", To: []mail.Address{"user"}},
+			[]mail.Address{"orchestrator"}},
+		"one's own": {mail.Message{From: "user", To: []mail.Address{"agent:ann", "user", "all"}},
+			[]mail.Address{"agent:ann", "all"}},
+		"a notice": {mail.Message{From: "system", To: []mail.Address{"user"}}, nil},
 	} {
 		if diff := cmp.Diff(tt.want, answerable(&tt.m)); diff != "" {
 			t.Errorf("%s: -want +got\n%s", name, diff)
@@ -150,7 +167,8 @@ func workspaceFixture(t *testing.T, files map[string]string, paths ...string) (*
 			t.Fatal(err)
 		}
 	}
-	if _, err := b.as(mail.User).AddWorkspace(t.Context(), mail.Workspace{ID: "ann", Label: "The shop", Dir: root}); err != nil {
+	if _, err := b.as(mail.User).AddWorkspace(t.Context(),
+		mail.Workspace{ID: "ann", Label: "The shop", Dir: root}); err != nil {
 		t.Fatal(err)
 	}
 	if err := os.WriteFile(filepath.Join(dir, "secret"), []byte("secret of the person"), 0o600); err != nil {
@@ -172,14 +190,18 @@ func TestDocuments(t *testing.T) {
 		t.Fatal(err)
 	}
 	files := map[string]string{
-		"a.md": "# Title\n\n<script>alert(1)</script> and ![x](https://tracker.example/p.png)", "b.go": "package b // <b>", "c.html": "<script>alert(1)</script>", "d.svg": "<svg onload=alert(1)>",
-		"e.png": string(gif), "f.bin": "\x00\x01", "g.txt": "plain", "h.html": string(gif) + "<script>alert(1)</script>", "big": strings.Repeat("x", 1<<20+1),
+		"a.md": "# Title\n\n<script>alert(1)</script> and ![x](https://tracker.example/p.png)",
+		"b.go": "package b // <b>", "c.html": "<script>alert(1)</script>", "d.svg": "<svg onload=alert(1)>",
+		"e.png": string(gif), "f.bin": "\x00\x01", "g.txt": "plain", "h.html": string(gif) +
+			"<script>alert(1)</script>", "big": strings.Repeat("x", 1<<20+1),
 	}
-	names := []string{"a.md", "b.go", "c.html", "d.svg", "e.png", "f.bin", "g.txt", "h.html", "big", "absent", "link", "../secret", "/etc/passwd"}
+	names := []string{"a.md", "b.go", "c.html", "d.svg", "e.png", "f.bin", "g.txt", "h.html", "big", "absent", "link",
+		"../secret", "/etc/passwd"}
 	b, id := workspaceFixture(t, files, names...)
 	page := b.get("/@shop/?m="+string(id)).want(t, 200,
 		"The shop", "<h1>Title</h1>", "&lt;script&gt;alert(1)&lt;/script&gt; and", // Markdown
-		`<code class="language-go">package b // &lt;b&gt;</code>`, `<code class="language-xml">&lt;svg onload`, "<code>plain</code>",
+		`<code class="language-go">package b // &lt;b&gt;</code>`, `<code class="language-xml">&lt;svg onload`,
+		"<code>plain</code>",
 		`<iframe src="`, "sandbox title=", `<img src="/@shop/doc?`, `alt="e.png"`,
 		"too large to be shown", "no such file in the workspace", "outside of the workspace", "This is no text",
 	)
@@ -197,20 +219,23 @@ func TestDocuments(t *testing.T) {
 		path := "/@shop/doc?m=" + string(id) + "&n=" + strconv.Itoa(n)
 		got := b.get(path).want(t, 200)
 		h := got.Header
-		if h.Get("Content-Type") != want.kind || h.Get("Content-Security-Policy") != want.policy || h.Get("Content-Disposition") != want.disposition || h.Get("X-Content-Type-Options") != "nosniff" {
+		if h.Get("Content-Type") != want.kind || h.Get("Content-Security-Policy") != want.policy ||
+			h.Get("Content-Disposition") != want.disposition || h.Get("X-Content-Type-Options") != "nosniff" {
 			t.Errorf("%s is served as %v", names[n], h)
 		}
 		if !bytes.Equal([]byte(got.Body), []byte(files[names[n]])) {
 			t.Errorf("%s is served with other bytes: %q", names[n], got.Body)
 		}
-		if kept := b.get(path+"&as=file").want(t, 200).Header; !strings.HasPrefix(kept.Get("Content-Disposition"), "attachment") || kept.Get("Content-Security-Policy") != inert {
+		if kept := b.get(path+"&as=file").want(t, 200).Header; !strings.HasPrefix(kept.Get("Content-Disposition"),
+			"attachment") || kept.Get("Content-Security-Policy") != inert {
 			t.Errorf("as a file, %s is served as %v", names[n], kept)
 		}
 	}
 	for n := 8; n < len(names); n++ {
 		b.get("/@shop/doc?m="+string(id)+"&n="+strconv.Itoa(n)).want(t, 404).without(t, "secret of", "root:")
 	}
-	for _, query := range []string{"m=" + string(id) + "&n=99", "m=" + string(id) + "&n=-1", "m=" + string(id), "m=x&n=0", ""} {
+	for _, query := range []string{"m=" + string(id) + "&n=99", "m=" + string(id) + "&n=-1", "m=" + string(id),
+		"m=x&n=0", ""} {
 		b.get("/@shop/doc?"+query).want(t, 404)
 	}
 }

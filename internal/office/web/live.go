@@ -23,12 +23,13 @@ const (
 type change struct {
 	Seq       mail.Seq `json:"seq"`
 	Unread    int      `json:"unread"`
-	Elsewhere int      `json:"elsewhere"`         // unread in other rooms
-	Stuck     int      `json:"stuck"`             // things that do not move
-	Reset     bool     `json:"reset,omitempty"`   // the journal is not the one that the browser has seen: it has not come so far
-	Mail      bool     `json:"mail,omitempty"`    // a message was sent
-	Agents    bool     `json:"agents,omitempty"`  // the roster changed
-	Arrived   *arrival `json:"arrived,omitempty"` // the last message to the user among what happened
+	Elsewhere int      `json:"elsewhere"` // unread in other rooms
+	Stuck     int      `json:"stuck"`     // things that do not move
+	// the journal is not the one that the browser has seen: it has not come so far
+	Reset   bool     `json:"reset,omitempty"`
+	Mail    bool     `json:"mail,omitempty"`    // a message was sent
+	Agents  bool     `json:"agents,omitempty"`  // the roster changed
+	Arrived *arrival `json:"arrived,omitempty"` // the last message to the user among what happened
 }
 
 // arrival is what a notification shows.
@@ -38,11 +39,13 @@ type arrival struct {
 	Subject string  `json:"subject"`
 }
 
-// events streams changes as Server-Sent Events whose ids are places in the journal. A browser that comes back says the last one.
+// events streams changes as Server-Sent Events whose ids are places in the journal. A browser that comes back says the
+// last one.
 func (s *Site) events(v *view) error {
 	defer s.streams.Add(-1)
 	if s.streams.Add(1) > maxStreams {
-		return mail.Errorf(mail.Limited, "%d pages follow this post office already; this one asks for itself", maxStreams)
+		return mail.Errorf(mail.Limited, "%d pages follow this post office already; this one asks for itself",
+			maxStreams)
 	}
 	after, reset, err := v.after()
 	if err != nil {
@@ -93,8 +96,8 @@ func (v *view) tell(c *change) error {
 	return v.piece(fmt.Sprintf("id: %d\nevent: pp-change\ndata: %s\n\n", c.Seq, data))
 }
 
-// after is the place behind which the browser wants to know what happened. One that the journal has not reached comes from a room that was made anew under
-// the name of another.
+// after is the place behind which the browser wants to know what happened. One that the journal has not reached comes
+// from a room that was made anew under the name of another.
 func (v *view) after() (after mail.Seq, reset bool, err error) {
 	text := v.r.Header.Get("Last-Event-ID")
 	if text == "" {

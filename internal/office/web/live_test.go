@@ -75,7 +75,8 @@ func (s *stream) events(t *testing.T) []heard {
 	return out
 }
 
-// listen opens the stream of shop, from after a place, or, as a browser that comes back does, from behind the last id that it heard.
+// listen opens the stream of shop, from after a place, or, as a browser that comes back does, from behind the last id
+// that it heard.
 func (b *fixture) listen(after string, last string) *stream {
 	ctx, cancel := context.WithCancel(context.Background())
 	r := httptest.NewRequestWithContext(ctx, http.MethodGet, "/@shop/events?after="+after, nil)
@@ -102,13 +103,15 @@ func TestEvents(t *testing.T) {
 		b.register(mail.Presence{Name: "builder-1"})
 		s := b.listen("", "")
 		time.Sleep(time.Second)
-		if got := s.events(t); len(got) != 1 || !got[0].Agents || got[0].Mail || got[0].Reset || s.header.Get("Content-Type") != "text/event-stream" {
+		if got := s.events(t); len(got) != 1 || !got[0].Agents || got[0].Mail || got[0].Reset ||
+			s.header.Get("Content-Type") != "text/event-stream" {
 			t.Fatalf("from the beginning: %+v %v", got, s.header)
 		}
 		id := b.send("builder-1", mail.Draft{Subject: "Which parser?"})
 		time.Sleep(gather + time.Millisecond)
 		got := s.events(t)
-		if len(got) != 1 || got[0].Unread != 1 || !got[0].Mail || got[0].ID != fmt.Sprint(got[0].Seq) || got[0].Arrived == nil || *got[0].Arrived != (arrival{id, "builder-1", "Which parser?"}) {
+		if len(got) != 1 || got[0].Unread != 1 || !got[0].Mail || got[0].ID != fmt.Sprint(got[0].Seq) ||
+			got[0].Arrived == nil || *got[0].Arrived != (arrival{id, "builder-1", "Which parser?"}) {
 			t.Fatalf("after a message: %+v", got)
 		}
 		b.send(mail.User, mail.Draft{To: mail.Recipients{"builder-1"}})
@@ -159,7 +162,8 @@ func (b *fixture) seq() mail.Seq {
 	return st.Seq
 }
 
-// TestEventsOfAnotherJournal: a page that has seen more than there is, because the room was made anew, is told to look at everything.
+// TestEventsOfAnotherJournal: a page that has seen more than there is, because the room was made anew, is told to look
+// at everything.
 func TestEventsOfAnotherJournal(t *testing.T) {
 	inBubble(t, func(t *testing.T, b *fixture) {
 		b.send("builder-1", mail.Draft{})
@@ -281,7 +285,8 @@ func TestEventsDeadline(t *testing.T) {
 		d := &deadlines{stream: stream{header: make(http.Header)}}
 		began := time.Now()
 		b.site.ServeHTTP(d, r)
-		if len(d.set) != 4 || !d.set[0].Equal(began.Add(sendTimeout)) || !d.set[1].IsZero() || !d.set[2].Equal(began.Add(tick+sendTimeout)) || !d.set[3].IsZero() {
+		if len(d.set) != 4 || !d.set[0].Equal(began.Add(sendTimeout)) || !d.set[1].IsZero() ||
+			!d.set[2].Equal(began.Add(tick+sendTimeout)) || !d.set[3].IsZero() {
 			t.Errorf("deadlines for %v: %v", began, d.set)
 		}
 	})
@@ -292,7 +297,8 @@ func TestChanges(t *testing.T) {
 	ask := func(after mail.Seq) (c change) {
 		t.Helper()
 		got := b.get(fmt.Sprintf("/@shop/changes?after=%d", after)).want(t, http.StatusOK)
-		if err := jsonx.Unmarshal([]byte(got.Body), &c); err != nil || got.Header.Get("Content-Type") != "application/json" {
+		if err := jsonx.Unmarshal([]byte(got.Body), &c); err != nil ||
+			got.Header.Get("Content-Type") != "application/json" {
 			t.Fatalf("%v: %s", err, got.Body)
 		}
 		return c
@@ -303,7 +309,8 @@ func TestChanges(t *testing.T) {
 	at := b.seq()
 	first := b.send("builder-1", mail.Draft{Subject: "One"})
 	second := b.send("builder-2", mail.Draft{Subject: "Two"})
-	if c := ask(at); c.Arrived == nil || *c.Arrived != (arrival{second, "builder-2", "Two"}) || c.Unread != 2 || !c.Mail {
+	if c := ask(at); c.Arrived == nil || *c.Arrived != (arrival{second, "builder-2", "Two"}) || c.Unread != 2 ||
+		!c.Mail {
 		t.Errorf("two messages: %+v", c)
 	}
 	b.post("/@shop/mark", map[string][]string{"id": {string(second)}, "mark": {"read"}}).want(t, http.StatusSeeOther)
@@ -314,7 +321,8 @@ func TestChanges(t *testing.T) {
 		t.Errorf("nothing new: %+v", c)
 	}
 	b.addRoom("other")
-	if _, err := b.office.open[1].As("x").Send(t.Context(), mail.Draft{To: mail.Recipients{"user"}, Body: "x"}); err != nil {
+	if _, err := b.office.open[1].As("x").Send(t.Context(),
+		mail.Draft{To: mail.Recipients{"user"}, Body: "x"}); err != nil {
 		t.Fatal(err)
 	}
 	if c := ask(b.seq()); c.Elsewhere != 1 || c.Unread != 1 {

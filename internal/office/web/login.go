@@ -114,7 +114,8 @@ func (s *Site) offer(v *view) error {
 		v.Title = "Log in"
 		return v.door(http.StatusOK, "offer", key, !v.Plain)
 	}
-	if _, ok := s.logins.find(key, false, false); ok { // at the plain address, which is the one that a list of processes may show
+	// at the plain address, which is the one that a list of processes may show
+	if _, ok := s.logins.find(key, false, false); ok {
 		to := "http://" + s.ownHost(v.r) + "/login?" + url.Values{"key": {key}}.Encode()
 		http.Redirect(v.w, v.r, to, http.StatusSeeOther)
 		return nil

@@ -14,11 +14,13 @@ func largeRoom(b *testing.B) (fixture *fixture, id mail.ID) {
 	const agents, messages = 40, 5_000
 	name := func(i int) mail.Name { return mail.Name(fmt.Sprintf("agent-%d", i%agents)) }
 	for i := range agents {
-		fixture.register(mail.Presence{Name: name(i), Roles: []string{fmt.Sprintf("role-%d", i%7)}, Tags: []string{fmt.Sprintf("project:p%d", i%5)}})
+		fixture.register(mail.Presence{Name: name(i), Roles: []string{fmt.Sprintf("role-%d", i%7)},
+			Tags: []string{fmt.Sprintf("project:p%d", i%5)}})
 	}
 	types := []string{"task-assigned", "task-done", "question", "answer", "status", "custom"}
 	for i := range messages {
-		d := mail.Draft{To: mail.Recipients{"agent:" + string(name(i*7+1))}, Type: types[i%len(types)], Subject: fmt.Sprint("subject ", i), Body: fmt.Sprint("a line of text\n\nmore of it ", i)}
+		d := mail.Draft{To: mail.Recipients{"agent:" + string(name(i*7+1))}, Type: types[i%len(types)],
+			Subject: fmt.Sprint("subject ", i), Body: fmt.Sprint("a line of text\n\nmore of it ", i)}
 		switch i % 10 {
 		case 0, 1:
 			d.To = mail.Recipients{"user"}
@@ -51,10 +53,12 @@ func largeRoom(b *testing.B) (fixture *fixture, id mail.ID) {
 func BenchmarkPages(b *testing.B) {
 	fixture, id := largeRoom(b)
 	for _, page := range []struct{ name, path string }{
-		{"inbox", "/"}, {"letter", "/?" + url.Values{"m": {string(id)}}.Encode()}, {"agents", "/agents"}, {"agent", "/agents/agent-39"},
+		{"inbox", "/"}, {"letter", "/?" + url.Values{"m": {string(id)}}.Encode()}, {"agents", "/agents"},
+		{"agent", "/agents/agent-39"},
 		{"channels", "/channels"}, {"tag", "/channels/project:p1"}, {"role", "/channels/role:role-3"},
 		{"history", "/history"}, {"search", "/history?q=line"}, {"thread", "/t/" + url.PathEscape(string(id))},
-		{"flow", "/flow?w=all"}, {"talk", "/flow?w=all&view=talk"}, {"stuck", "/stuck"}, {"compose", "/compose"}, {"palette", "/palette?q=ag"}, {"changes", "/changes"},
+		{"flow", "/flow?w=all"}, {"talk", "/flow?w=all&view=talk"}, {"stuck", "/stuck"}, {"compose", "/compose"},
+		{"palette", "/palette?q=ag"}, {"changes", "/changes"},
 	} {
 		b.Run(page.name, func(b *testing.B) {
 			for b.Loop() {

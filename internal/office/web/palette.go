@@ -86,8 +86,8 @@ func (p *palettePage) add(name string, most int, choices []paletteChoice) {
 	}
 }
 
-// fits says how well label fits what was typed: 0 if it does not. Its beginning is better than that of a word in it, that is better than any part of
-// it, and that than its letters in order with others between.
+// fits says how well label fits what was typed: 0 if it does not. Its beginning is better than that of a word in it,
+// that is better than any part of it, and that than its letters in order with others between.
 func fits(typed, label string) int {
 	typed, label = strings.ToLower(typed), strings.ToLower(label)
 	switch i := strings.Index(label, typed); {
@@ -139,7 +139,8 @@ func (p *palettePage) addresses() error {
 			channels = append(channels, c)
 		}
 		write = append(write, paletteChoice{
-			ID: "write-" + url.PathEscape(string(a.Address)), Label: "Write to " + who(a.Address), Href: p.Base + "/compose?" + url.Values{"to": {string(a.Address)}}.Encode(),
+			ID: "write-" + url.PathEscape(string(a.Address)), Label: "Write to " + who(a.Address),
+			Href: p.Base + "/compose?" + url.Values{"to": {string(a.Address)}}.Encode(),
 		})
 	}
 	p.add("Agents", paletteMost, agents)
@@ -157,7 +158,8 @@ func (p *palettePage) otherRooms() []paletteChoice {
 		if r.Name == p.Room {
 			continue
 		}
-		c := paletteChoice{ID: "room-" + string(r.Name), Label: string(r.Name), Href: "/@" + url.PathEscape(string(r.Name)) + "/"}
+		c := paletteChoice{ID: "room-" + string(r.Name), Label: string(r.Name),
+			Href: "/@" + url.PathEscape(string(r.Name)) + "/"}
 		if r.Unread > 0 {
 			c.Note = plural(r.Unread, "unread message")
 		}
@@ -197,7 +199,8 @@ func (p *palettePage) threads() error {
 		}
 	}
 	g.Choices = append(g.Choices, paletteChoice{
-		ID: "search", Label: "Search the history for “" + p.Query + "”", Href: p.Base + "/history?" + url.Values{"q": {p.Query}}.Encode(), Keys: "/",
+		ID: "search", Label: "Search the history for “" + p.Query + "”", Href: p.Base + "/history?" +
+			url.Values{"q": {p.Query}}.Encode(), Keys: "/",
 	})
 	p.Groups = append(p.Groups, g)
 	return nil

@@ -12,16 +12,20 @@ import (
 func TestPalette(t *testing.T) {
 	b := newFixture(t)
 	b.addRoom("other")
-	b.register(mail.Presence{Name: "builder-1", Roles: []string{"builder"}, Tags: []string{"project:feed"}, State: mail.Working, Task: ptr("The parser")}, mail.Presence{Name: "reviewer"})
+	b.register(mail.Presence{Name: "builder-1", Roles: []string{"builder"}, Tags: []string{"project:feed"},
+		State: mail.Working, Task: ptr("The parser")}, mail.Presence{Name: "reviewer"})
 	b.send("builder-1", mail.Draft{Subject: "The tokenizer stands"})
-	b.get("/@shop/palette").want(t, http.StatusOK, "<html", `role="combobox"`, `role="listbox"`, `href="/@shop/history"`, `href="/@shop/agents/builder-1"`, "working · The parser", `href="/@shop/channels/project:feed"`, `href="/@other/"`, `data-do="theme"`,
+	b.get("/@shop/palette").want(t, http.StatusOK, "<html", `role="combobox"`, `role="listbox"`,
+		`href="/@shop/history"`, `href="/@shop/agents/builder-1"`, "working · The parser",
+		`href="/@shop/channels/project:feed"`, `href="/@other/"`, `data-do="theme"`,
 		`data-do="notify"`, `form="palette-logout"`).without(t, "Search the history", "Write to")
 	dialog := b.part("/@shop/palette", "dialog").want(t, http.StatusOK, `<dialog id="palette"`)
 	if strings.Contains(dialog.Body, "<html") {
 		t.Errorf("the dialog is a page: %.200s", dialog.Body)
 	}
 	for q, want := range map[string][]string{
-		"bui":         {`href="/@shop/agents/builder-1"`, `href="/@shop/channels/role:builder"`, `href="/@shop/compose?to=agent%3Abuilder-1"`, "Write to builder-1"},
+		"bui": {`href="/@shop/agents/builder-1"`, `href="/@shop/channels/role:builder"`,
+			`href="/@shop/compose?to=agent%3Abuilder-1"`, "Write to builder-1"},
 		"BLD":         {`href="/@shop/agents/builder-1"`},
 		"write to re": {`href="/@shop/compose?to=agent%3Areviewer"`},
 		"toke":        {"The tokenizer stands", `href="/@shop/history?q=toke"`, "/@shop/t/"},
@@ -32,13 +36,15 @@ func TestPalette(t *testing.T) {
 		"a&b=c #":     {`href="/@shop/history?q=a%26b%3Dc&#43;%23"`},
 		"q":           {"Nothing fits."},
 	} {
-		got := b.part("/@shop/palette?q="+strings.NewReplacer(" ", "+", "&", "%26", "#", "%23").Replace(q), "palette-results").want(t, http.StatusOK, want...)
+		got := b.part("/@shop/palette?q="+strings.NewReplacer(" ", "+", "&", "%26", "#", "%23").Replace(q),
+			"palette-results").want(t, http.StatusOK, want...)
 		if !strings.HasPrefix(got.Body, `<div id="palette-results" data-query="`) {
 			t.Errorf("%s: %.200s", q, got.Body)
 		}
 	}
 	b.part("/@shop/palette?q=bui", "palette-results").without(t, `href="/@shop/stuck"`, "Log out", "reviewer")
-	b.get("/@shop/palette?q="+strings.Repeat("a", 5_000)).want(t, http.StatusOK, strings.Repeat("a", paletteQuery)).without(t, strings.Repeat("a", paletteQuery+1))
+	b.get("/@shop/palette?q="+strings.Repeat("a", 5_000)).want(t, http.StatusOK,
+		strings.Repeat("a", paletteQuery)).without(t, strings.Repeat("a", paletteQuery+1))
 }
 
 func TestPaletteOfHundreds(t *testing.T) {
@@ -61,7 +67,9 @@ func TestFits(t *testing.T) {
 		typed, label string
 		want         int
 	}{
-		{"", "Inbox", 4}, {"in", "Inbox", 4}, {"IN", "inbox", 4}, {"box", "Inbox", 2}, {"ibx", "Inbox", 1}, {"out", "Log out", 3}, {"1", "builder-1", 3}, {"xi", "Inbox", 0}, {"小", "小克", 4}, {"克", "小克", 2}, {"write to b", "Write to builder", 4},
+		{"", "Inbox", 4}, {"in", "Inbox", 4}, {"IN", "inbox", 4}, {"box", "Inbox", 2}, {"ibx", "Inbox", 1},
+		{"out", "Log out", 3}, {"1", "builder-1", 3}, {"xi", "Inbox", 0}, {"小", "小克", 4}, {"克", "小克", 2},
+		{"write to b", "Write to builder", 4},
 		{"w b", "Write to builder", 1}, {"ü", "über", 4},
 	} {
 		if got := fits(c.typed, c.label); got != c.want {

@@ -15,12 +15,13 @@ var resumes = map[string]string{
 	"cursor": "cursor-agent --resume", "opencode": "opencode --session", "qwen": "qwen --resume",
 }
 
-// Resume is the command that opens a's session where it works, or "" if none is known. It is made to be pasted into a shell, and an agent says its
-// session itself: an id that is more than letters and digits is not passed on.
+// Resume is the command that opens a's session where it works, or "" if none is known. It is made to be pasted into a
+// shell, and an agent says its session itself: an id that is more than letters and digits is not passed on.
 func resume(a *mail.Agent, dir string) string {
 	words := resumes[client(a.Client)]
 	session := cmp.Or(a.Session, a.Left)
-	if words == "" || !plainID(session) || strings.HasPrefix(session, "mcp-") { // a connection is no session of the client's
+	// a connection is no session of the client's
+	if words == "" || !plainID(session) || strings.HasPrefix(session, "mcp-") {
 		return ""
 	}
 	command := words + " " + session
@@ -46,6 +47,7 @@ func plainID(id string) bool {
 		return false
 	}
 	return !slices.ContainsFunc([]rune(id), func(r rune) bool {
-		return !(r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || r == '-' || r == '_' || r == '.')
+		return !(r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || r == '-' || r == '_' ||
+			r == '.')
 	})
 }

@@ -23,7 +23,8 @@ func (v *view) form() error {
 		err = v.r.ParseForm()
 	}
 	if err != nil {
-		return mail.Errorf(mail.TooLarge, "the browser's form could not be read, or is larger than 1 MiB; nothing was done: %w", err)
+		return mail.Errorf(mail.TooLarge,
+			"the browser's form could not be read, or is larger than 1 MiB; nothing was done: %w", err)
 	}
 	return nil
 }
@@ -33,7 +34,8 @@ func (v *view) draft() mail.Draft {
 	field := func(name string) string { return strings.ReplaceAll(v.r.PostForm.Get(name), "\r\n", "\n") }
 	return mail.Draft{
 		To:   trimmed(v.r.PostForm["to"]),
-		Type: field("type"), Subject: field("subject"), Body: field("body"), ReplyTo: mail.ID(field("reply_to")), Priority: field("priority"), Issue: field("issue"),
+		Type: field("type"), Subject: field("subject"), Body: field("body"), ReplyTo: mail.ID(field("reply_to")),
+		Priority: field("priority"), Issue: field("issue"),
 		Key: field("key"),
 	}
 }
@@ -42,7 +44,8 @@ func (v *view) draft() mail.Draft {
 func (v *view) sends(d mail.Draft) (mail.Sent, error) {
 	sent, err := v.svc.Send(v.ctx(), d)
 	if d.Key != "" && mail.CodeOf(err) == mail.Conflict {
-		err = mail.Errorf(mail.Conflict, "this form was sent before with other words, and these were not sent. Load the page again to see what was")
+		err = mail.Errorf(mail.Conflict, "this form was sent before with other words, and these were not sent. Load "+
+			"the page again to see what was")
 	}
 	return sent, err
 }
@@ -50,7 +53,8 @@ func (v *view) sends(d mail.Draft) (mail.Sent, error) {
 // Once is the key of a form, so that what is in it is sent once however often it is posted.
 func (v *view) Once() string { return rand.Text() }
 
-// trimmed returns the texts that are not blank. As addresses, the room takes them apart at commas where no agent is called so.
+// trimmed returns the texts that are not blank. As addresses, the room takes them apart at commas where no agent is
+// called so.
 func trimmed(texts []string) []string {
 	var out []string
 	for _, t := range texts {
@@ -70,7 +74,8 @@ type sentPage struct {
 // Notes says for each recipient what became of it.
 func (p sentPage) Notes() []deliveryNote { return deliveryNotesOf(p.Now, p.Sent.Recipients) }
 
-// sendMail sends what the user wrote. Every form for writing posts here; the field next says where a browser without script goes on.
+// sendMail sends what the user wrote. Every form for writing posts here; the field next says where a browser without
+// script goes on.
 func sendMail(v *view) error {
 	if err := v.form(); err != nil {
 		return err
@@ -86,9 +91,11 @@ func sendMail(v *view) error {
 	return v.part("inbox", "toast-sent", sentPage{v, sent})
 }
 
-// next is the path in this room at which a browser without script goes on after a change: one that the form names, else the inbox.
+// next is the path in this room at which a browser without script goes on after a change: one that the form names,
+// else the inbox.
 func (v *view) next() string {
-	if next := v.r.PostForm.Get("next"); strings.HasPrefix(next, "/") && !strings.HasPrefix(next, "//") && !strings.ContainsAny(next, "\\\r\n") {
+	if next := v.r.PostForm.Get("next"); strings.HasPrefix(next, "/") && !strings.HasPrefix(next, "//") &&
+		!strings.ContainsAny(next, "\\\r\n") {
 		return next
 	}
 	return "/"

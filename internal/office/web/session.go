@@ -94,7 +94,8 @@ func (s *sessions) begin(browser string, plain bool) (cookie string, err error) 
 	now := time.Now()
 	cookie = rand.Text()
 	one := kept{Sum: sumOf(cookie), Session: Session{
-		ID: strings.ToLower(rand.Text()[:8]), Browser: browser, Plain: plain, Opened: mail.TimeOf(now), Seen: mail.TimeOf(now),
+		ID: strings.ToLower(rand.Text()[:8]), Browser: browser, Plain: plain, Opened: mail.TimeOf(now),
+		Seen: mail.TimeOf(now),
 	}}
 	s.mu.Lock()
 	s.tidy(now)
@@ -169,7 +170,8 @@ func (s *sessions) end(id string) error {
 	}
 	if err := s.save(); err != nil {
 		return &mail.Error{Code: mail.Unavailable, Err: err,
-			Msg: "the session has ended, but the file that remembers sessions could not be written, so it would be open again " +
+			Msg: "the session has ended, but the file that remembers sessions could not be written, so it would be " +
+				"open again " +
 				"after a restart. Make room on the disk, then end all with: pennypost open --revoke all"}
 	}
 	return nil

@@ -61,8 +61,10 @@ func TestLoginOnce(t *testing.T) {
 		t.Errorf("the cookie is %v", c)
 	}
 	b.get("/@shop/", withCookie(c.Value)).want(t, http.StatusOK, "<h1>Inbox</h1>")
-	b.get(link, stranger).want(t, http.StatusUnauthorized, "pennypost open", "has been used").without(t, "/login", "enter.js")
-	if again := b.enters(link, stranger).want(t, http.StatusUnauthorized, "pennypost open"); again.Header.Get("Set-Cookie") != "" {
+	b.get(link, stranger).want(t, http.StatusUnauthorized, "pennypost open", "has been used").without(t, "/login",
+		"enter.js")
+	if again := b.enters(link, stranger).want(t, http.StatusUnauthorized,
+		"pennypost open"); again.Header.Get("Set-Cookie") != "" {
 		t.Error("a link that was used opens another session")
 	}
 	if got := b.get(link); got.Code != http.StatusSeeOther || got.Header.Get("Location") != "/" {
@@ -79,7 +81,8 @@ func TestLoginOnce(t *testing.T) {
 func TestLoginAgain(t *testing.T) {
 	b := newFixture(t)
 	link := b.site.Link("shop", false)
-	if got := b.enters(link).want(t, http.StatusSeeOther); got.Header.Get("Set-Cookie") != "" || got.Header.Get("Location") != "/@shop/" {
+	if got := b.enters(link).want(t, http.StatusSeeOther); got.Header.Get("Set-Cookie") != "" ||
+		got.Header.Get("Location") != "/@shop/" {
 		t.Errorf("%v", got.Header)
 	}
 	if n := len(b.site.Sessions()); n != 1 {
@@ -111,7 +114,8 @@ func TestPlainAddress(t *testing.T) {
 		}
 	}
 	link := b.site.Link("shop", false)
-	if got := b.get(link, plainly, stranger).want(t, http.StatusSeeOther); got.Header.Get("Location") != "http://"+bedHost+":8765"+link || got.Header.Get("Set-Cookie") != "" {
+	if got := b.get(link, plainly, stranger).want(t, http.StatusSeeOther); got.Header.Get("Location") != "http://"+
+		bedHost+":8765"+link || got.Header.Get("Set-Cookie") != "" {
 		t.Errorf("from the plain address a link leads on with %v", got.Header)
 	}
 	if got := b.enters(link, plainly, stranger).want(t, http.StatusUnauthorized); got.Header.Get("Set-Cookie") != "" {
@@ -125,7 +129,9 @@ func TestPlainAddress(t *testing.T) {
 	if got := b.enters(plain, stranger).want(t, http.StatusUnauthorized); got.Header.Get("Set-Cookie") != "" {
 		t.Error("a plain link opens a session at the pages' own address")
 	}
-	b.get(plain, plainly, stranger).want(t, http.StatusOK, "on any port", "<code>127.0.0.1</code>").without(t, "enter.js") // a person presses
+	// a person presses
+	b.get(plain, plainly, stranger).want(t, http.StatusOK, "on any port", "<code>127.0.0.1</code>").without(t,
+		"enter.js")
 	c := cookieOf(t, b.enters(plain, plainly, stranger).want(t, http.StatusSeeOther).Header)
 	b.get("/@shop/", withCookie(c.Value), plainly).want(t, http.StatusOK, "<h1>Inbox</h1>")
 	b.get("/@shop/", withCookie(c.Value)).want(t, http.StatusUnauthorized)
@@ -274,7 +280,8 @@ func TestSessionCannotBeWritten(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "gone", "sessions.json")
 	s := newSessionFixture(file, "key")
 	cookie := s.login(t)
-	if got := s.do(http.MethodPost, "/logout", cookie, ""); got.Code != http.StatusServiceUnavailable || !strings.Contains(got.Body.String(), "after a restart") {
+	if got := s.do(http.MethodPost, "/logout", cookie, ""); got.Code != http.StatusServiceUnavailable ||
+		!strings.Contains(got.Body.String(), "after a restart") {
 		t.Errorf("%d %s", got.Code, got.Body)
 	}
 	if got := s.get("/", cookie); got != http.StatusUnauthorized {
@@ -291,7 +298,8 @@ func TestManySessions(t *testing.T) {
 			s.get("/", used)
 			s.login(t)
 		}
-		if a, b, n := s.get("/", quiet), s.get("/", used), len(s.Sessions()); a != http.StatusUnauthorized || b != http.StatusOK || n != maxSessions {
+		if a, b, n := s.get("/", quiet), s.get("/", used), len(s.Sessions()); a != http.StatusUnauthorized ||
+			b != http.StatusOK || n != maxSessions {
 			t.Errorf("of %d sessions, the one that was quiet for longest: %d, one in use: %d", n, a, b)
 		}
 	})
@@ -314,7 +322,8 @@ func TestForgedSessions(t *testing.T) {
 	b := newFixture(t)
 	one := b.site.Sessions()[0]
 	for what, value := range map[string]string{
-		"nothing": "", "its id": one.ID, "its hash": sumOf(b.cookie), "cut": b.cookie[1:], "more": b.cookie + "A", "lower case": strings.ToLower(b.cookie),
+		"nothing": "", "its id": one.ID, "its hash": sumOf(b.cookie), "cut": b.cookie[1:], "more": b.cookie + "A",
+		"lower case":         strings.ToLower(b.cookie),
 		"of the time before": "sxyz.ABCDEFGH.c2lnbmVk",
 	} {
 		if got := b.get("/", withCookie(value)); got.Code != http.StatusUnauthorized {
@@ -341,9 +350,11 @@ func TestSessionsPage(t *testing.T) {
 		r.Header.Set("User-Agent", "Mozilla/5.0 (X11; Linux x86_64; rv:140.0) <b>Gecko/20100101 Firefox/140.0")
 	}
 	other := cookieOf(t, b.enters(b.site.Link("shop", false), stranger, firefox).Header).Value
-	page := b.get("/@shop/sessions").want(t, http.StatusOK, "Firefox on Linux", "this browser", "Log out everywhere").without(t, "Gecko")
+	page := b.get("/@shop/sessions").want(t, http.StatusOK, "Firefox on Linux", "this browser",
+		"Log out everywhere").without(t, "Gecko")
 	mine, theirs := b.site.sessions.list[0].ID, b.site.sessions.list[1].ID
-	if !strings.Contains(page.Body, `value="`+theirs+`"`) || strings.Contains(page.Body, other) || strings.Contains(page.Body, sumOf(other)) {
+	if !strings.Contains(page.Body, `value="`+theirs+`"`) || strings.Contains(page.Body, other) ||
+		strings.Contains(page.Body, sumOf(other)) {
 		t.Error("the page lacks the id of a session, or tells what opens it")
 	}
 	b.post("/@shop/sessions", url.Values{}).want(t, http.StatusBadRequest)
@@ -390,10 +401,13 @@ func TestStreamEndsWithSession(t *testing.T) {
 func TestBrowserOf(t *testing.T) {
 	for agent, want := range map[string]string{
 		"": "a program", "curl/8.5.0": "a program", "\x1b]0;evil\a": "a program",
-		"Mozilla/5.0 (X11; Linux x86_64; rv:140.0) Gecko/20100101 Firefox/140.0":                                                        "Firefox on Linux",
-		"Mozilla/5.0 (Windows NT 10.0; Win64; x64) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/140.0.0.0 Safari/537.36 Edg/140.0.0.0": "Edge on Windows",
-		"Mozilla/5.0 (Macintosh; Intel Mac OS X 10_15_7) AppleWebKit/605.1.15 (KHTML, like Gecko) Version/18.0 Safari/605.1.15":         "Safari on macOS",
-		"Mozilla/5.0 (Linux; Android 10; K) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/140.0.0.0 Mobile Safari/537.36":               "Chrome on Android",
+		"Mozilla/5.0 (X11; Linux x86_64; rv:140.0) Gecko/20100101 Firefox/140.0": "Firefox on Linux",
+		"Mozilla/5.0 (Windows NT 10.0; Win64; x64) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/140.0.0.0 " +
+			"Safari/537.36 Edg/140.0.0.0": "Edge on Windows",
+		"Mozilla/5.0 (Macintosh; Intel Mac OS X 10_15_7) AppleWebKit/605.1.15 (KHTML, like Gecko) Version/18.0 " +
+			"Safari/605.1.15": "Safari on macOS",
+		"Mozilla/5.0 (Linux; Android 10; K) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/140.0.0.0 Mobile " +
+			"Safari/537.36": "Chrome on Android",
 	} {
 		if got := browserOf(agent); got != want {
 			t.Errorf("browserOf(%q) = %q, want %q", agent, got, want)
@@ -420,7 +434,8 @@ func TestStrangersSeeNothing(t *testing.T) {
 		method, _, _ := strings.Cut(pattern, " ")
 		for _, prefix := range []string{"", "/@shop"} {
 			got := b.do(method, prefix+path, nil, stranger)
-			if got.Code != http.StatusUnauthorized || !strings.Contains(got.Body, "pennypost open") || strings.Contains(got.Body, "shop") {
+			if got.Code != http.StatusUnauthorized || !strings.Contains(got.Body, "pennypost open") ||
+				strings.Contains(got.Body, "shop") {
 				t.Errorf("%s of a stranger at %s: %d\n%s", pattern, prefix, got.Code, got.Body)
 			}
 			part := b.do(method, prefix+path, nil, stranger, asScript("section#list"))
@@ -441,7 +456,9 @@ func TestHeaders(t *testing.T) {
 	ended := func(r *http.Request) { *r = *r.WithContext(closed) } // streams end at once
 	nonces := make(map[string]bool)
 	check := func(what string, got fixtureAnswer) {
-		for name, want := range map[string]string{"X-Content-Type-Options": "nosniff", "Referrer-Policy": "same-origin", "Cross-Origin-Opener-Policy": "same-origin", "Cross-Origin-Resource-Policy": "same-origin"} {
+		for name, want := range map[string]string{"X-Content-Type-Options": "nosniff",
+			"Referrer-Policy": "same-origin", "Cross-Origin-Opener-Policy": "same-origin",
+			"Cross-Origin-Resource-Policy": "same-origin"} {
 			if got.Header.Get(name) != want {
 				t.Errorf("%s: %s is %q", what, name, got.Header.Get(name))
 			}
@@ -450,8 +467,11 @@ func TestHeaders(t *testing.T) {
 			return
 		}
 		policy := got.Header.Get("Content-Security-Policy")
-		if got.Header.Get("Cache-Control") != "no-store" || !strings.HasPrefix(policy, "default-src 'none'; script-src 'nonce-") || strings.Contains(policy, "unsafe") ||
-			strings.Contains(policy, "http") || strings.Contains(policy, "*") || strings.Contains(policy, "data:") || !strings.Contains(policy, "frame-ancestors 'none'") {
+		if got.Header.Get("Cache-Control") != "no-store" ||
+			!strings.HasPrefix(policy, "default-src 'none'; script-src 'nonce-") ||
+			strings.Contains(policy, "unsafe") ||
+			strings.Contains(policy, "http") || strings.Contains(policy, "*") || strings.Contains(policy, "data:") ||
+			!strings.Contains(policy, "frame-ancestors 'none'") {
 			t.Errorf("%s: %v", what, got.Header)
 		}
 		nonce := regexp.MustCompile(`'nonce-([A-Z2-7]{26})'`).FindStringSubmatch(policy)
@@ -467,7 +487,8 @@ func TestHeaders(t *testing.T) {
 			check(pattern, b.do(method, "/@shop"+path, nil, who, ended))
 		}
 	}
-	for _, path := range []string{"/login", "/none", "/@shop/none", "/@nowhere/", "/favicon.svg", "/static/app.css", "/static/app.js"} {
+	for _, path := range []string{"/login", "/none", "/@shop/none", "/@nowhere/", "/favicon.svg", "/static/app.css",
+		"/static/app.js"} {
 		check(path, b.get(path))
 	}
 	check("offer", b.get(b.site.Link("shop", false), stranger))
@@ -491,15 +512,18 @@ func TestNoInlineCode(t *testing.T) {
 			t.Errorf("%s: %v", pattern, err)
 		}
 		for _, tag := range tags {
-			if !tag.end && (tag.name == "style" || tag.name == "script" && (tag.attrs["src"] == "" || tag.attrs["nonce"] == "" || tag.text != "")) {
+			if !tag.end && (tag.name == "style" || tag.name == "script" &&
+				(tag.attrs["src"] == "" || tag.attrs["nonce"] == "" || tag.text != "")) {
 				t.Errorf("%s has <%s %v>%s", pattern, tag.name, tag.attrs, tag.text)
 			}
 			for name, value := range tag.attrs {
 				hx := strings.HasPrefix(name, "hx-")
-				if name == "style" || strings.HasPrefix(name, "on") || strings.HasPrefix(name, "hx-on") || hx && strings.HasPrefix(value, "js:") || strings.HasPrefix(value, "javascript:") {
+				if name == "style" || strings.HasPrefix(name, "on") || strings.HasPrefix(name, "hx-on") || hx &&
+					strings.HasPrefix(value, "js:") || strings.HasPrefix(value, "javascript:") {
 					t.Errorf("%s: <%s %s=%q>", pattern, tag.name, name, value)
 				}
-				if hx && !strings.Contains(got.Header.Get("Content-Security-Policy"), "'nonce-"+tag.attrs["hx-nonce"]+"'") {
+				if hx && !strings.Contains(got.Header.Get("Content-Security-Policy"), "'nonce-"+tag.attrs["hx-nonce"]+
+					"'") {
 					t.Errorf("%s: <%s %s> lacks the nonce: htmx ignores it", pattern, tag.name, name)
 				}
 			}
@@ -511,8 +535,10 @@ func TestRoomNames(t *testing.T) {
 	b := newFixture(t)
 	b.addRoom("other")
 	for path, want := range map[string]int{
-		"/@shop/": 200, "/@other/": 200, "/@shop": 301, "/@nowhere/": 404, "/@/": 200, "/@../": 400, "/@%2e%2e/": 400, "/@..%2f..%2fetc/": 400, "/@shop%2fx/": 400,
-		"/@shop%00/": 400, "/@SHOP/": 404, "/@shop%5c/": 400, "/@sh%ZZop/": -1, "/@" + strings.Repeat("a", 200) + "/": 400, "/@shop/@other/": 404, "/@%F0%9F%92%A9/": 400,
+		"/@shop/": 200, "/@other/": 200, "/@shop": 301, "/@nowhere/": 404, "/@/": 200, "/@../": 400, "/@%2e%2e/": 400,
+		"/@..%2f..%2fetc/": 400, "/@shop%2fx/": 400,
+		"/@shop%00/": 400, "/@SHOP/": 404, "/@shop%5c/": 400, "/@sh%ZZop/": -1, "/@" + strings.Repeat("a", 200) +
+			"/": 400, "/@shop/@other/": 404, "/@%F0%9F%92%A9/": 400,
 		"/@shop//": -1, "/@user/": 404, "/@-/": -1,
 	} {
 		u, err := url.Parse(path)
@@ -539,7 +565,8 @@ func TestOneRoomIsNotAnother(t *testing.T) {
 	b.addRoom("other")
 	id := b.send("builder-1", mail.Draft{Subject: "Only in the shop"})
 	b.get("/@shop/").want(t, http.StatusOK, "Only in the shop")
-	for _, path := range []string{"/", "/?m=" + string(id), "/stuck", "/palette?q=shop", "/history", "/agents", "/channels", "/flow"} {
+	for _, path := range []string{"/", "/?m=" + string(id), "/stuck", "/palette?q=shop", "/history", "/agents",
+		"/channels", "/flow"} {
 		b.get("/@other"+path).without(t, "Only in the shop", "builder-1")
 	}
 }

@@ -30,7 +30,8 @@ type stuckSection struct {
 	Groups           []*stuckGroup
 }
 
-// stuckGroup is one thing that does not move: all mail of one kind that waits for the same agent or address, a bridge, a notice.
+// stuckGroup is one thing that does not move: all mail of one kind that waits for the same agent or address, a bridge,
+// a notice.
 type stuckGroup struct {
 	*view
 	Kind     string       // of its section
@@ -80,7 +81,8 @@ func (s *stuckGroup) Role() string {
 // Lost reports whether the mail will not be read unless somebody does something with it.
 func (s *stuckGroup) Lost() bool { return s.Kind == "dead" || s.Kind == "expired" }
 
-// Movable reports whether the mail can go to another reader. What is held goes to whoever is given the role, and would then be there twice.
+// Movable reports whether the mail can go to another reader. What is held goes to whoever is given the role, and would
+// then be there twice.
 func (s *stuckGroup) Movable() bool { return s.Lost() || s.Kind == "waiting" }
 
 // Tellable reports whether there is an agent who should know that its mail was not read.
@@ -109,7 +111,8 @@ func (s *stuckGroup) WhoHref() string {
 
 // isAgent reports whether a sender is an agent of this room, and so can be answered.
 func isAgent(from mail.Address) bool {
-	return (from.Kind() == mail.ToAgent || from == mail.ToOrchestrator) && from != mail.FromSystem && !strings.Contains(string(from), "@")
+	return (from.Kind() == mail.ToAgent || from == mail.ToOrchestrator) && from != mail.FromSystem &&
+		!strings.Contains(string(from), "@")
 }
 
 func stuck(v *view) error {
@@ -183,7 +186,8 @@ func sendOn(v *view) error {
 	for i, it := range items {
 		if _, err := v.svc.Send(v.ctx(), again(it, to)); err != nil {
 			if i > 0 {
-				return mail.Errorf(mail.CodeOf(err), "%d of %s went to %s; the next did not: %v", i, plural(len(items), "message"), to, err)
+				return mail.Errorf(mail.CodeOf(err), "%d of %s went to %s; the next did not: %v", i,
+					plural(len(items), "message"), to, err)
 			}
 			return err
 		}
@@ -199,8 +203,10 @@ func again(it mail.Item, to string) mail.Draft {
 	}
 	sum := sha256.Sum256([]byte(string(it.ID) + "\x00" + to))
 	return mail.Draft{
-		To: mail.Recipients{to}, Type: string(it.Type), Subject: subject(&it.Message), Body: note + "\n\n" + it.Body, ReplyTo: it.ID,
-		Priority: string(it.Priority), Issue: it.Issue, Docs: it.Docs, Metadata: it.Metadata, Key: "sent-on-" + hex.EncodeToString(sum[:]),
+		To: mail.Recipients{to}, Type: string(it.Type), Subject: subject(&it.Message), Body: note + "\n\n" + it.Body,
+		ReplyTo:  it.ID,
+		Priority: string(it.Priority), Issue: it.Issue, Docs: it.Docs, Metadata: it.Metadata,
+		Key: "sent-on-" + hex.EncodeToString(sum[:]),
 	}
 }
 
@@ -216,8 +222,10 @@ func tellSenders(v *view) error {
 			continue
 		}
 		_, err := v.svc.Send(v.ctx(), mail.Draft{
-			To: mail.Recipients{string(it.From)}, Type: string(mail.Answer), ReplyTo: it.ID, Subject: "Not read: " + cut(subject(&it.Message), 200),
-			Body: names(it.To) + " did not read this, and will not. Do not wait for an answer.", Key: "not-read-" + string(it.ID),
+			To: mail.Recipients{string(it.From)}, Type: string(mail.Answer), ReplyTo: it.ID, Subject: "Not read: " +
+				cut(subject(&it.Message), 200),
+			Body: names(it.To) + " did not read this, and will not. Do not wait for an answer.",
+			Key:  "not-read-" + string(it.ID),
 		})
 		if err != nil {
 			return err
@@ -243,17 +251,20 @@ func giveRole(v *view) error {
 	if _, err := v.stuckForm(); err != nil {
 		return err
 	}
-	name, role := mail.Name(strings.TrimPrefix(strings.TrimSpace(v.r.PostForm.Get("agent")), "agent:")), v.r.PostForm.Get("role")
+	name, role := mail.Name(strings.TrimPrefix(strings.TrimSpace(v.r.PostForm.Get("agent")),
+		"agent:")), v.r.PostForm.Get("role")
 	agents, err := v.svc.Agents(v.ctx())
 	if err != nil {
 		return err
 	}
 	i := slices.IndexFunc(agents, func(a mail.Agent) bool { return a.Name == name })
 	if i < 0 {
-		return mail.Errorf(mail.NotFound, "there is no agent %q in this room; nobody was given the role %s", name, role)
+		return mail.Errorf(mail.NotFound, "there is no agent %q in this room; nobody was given the role %s", name,
+			role)
 	}
 	if !agents[i].State.Live() {
-		return mail.Errorf(mail.Conflict, "%s is %s, and would not get the mail; choose one that is there", name, agents[i].State)
+		return mail.Errorf(mail.Conflict, "%s is %s, and would not get the mail; choose one that is there", name,
+			agents[i].State)
 	}
 	roles := agents[i].Roles
 	if !slices.Contains(roles, role) {
@@ -270,7 +281,8 @@ func thaw(v *view) error {
 	if _, err := v.stuckForm(); err != nil {
 		return err
 	}
-	a, err := v.svc.Register(v.ctx(), mail.Presence{Name: mail.Name(v.r.PostForm.Get("agent")), State: mail.Idle, Update: true})
+	a, err := v.svc.Register(v.ctx(), mail.Presence{Name: mail.Name(v.r.PostForm.Get("agent")), State: mail.Idle,
+		Update: true})
 	if err != nil {
 		return err
 	}
@@ -323,7 +335,8 @@ func verifyRoom(v *view) error {
 		return v.mended("All %s of %s are whole", plural(found.Lines, "line"), plural(found.Files, "file"))
 	}
 	p := found.Problems[0]
-	return v.mended("%s in %s; the first: %s line %d: %s", plural(len(found.Problems), "bad line"), plural(found.Lines, "line"), p.File, p.Line, p.Text)
+	return v.mended("%s in %s; the first: %s line %d: %s", plural(len(found.Problems), "bad line"),
+		plural(found.Lines, "line"), p.File, p.Line, p.Text)
 }
 
 // tallies remember how much is stuck in each room.
@@ -345,7 +358,8 @@ const (
 	tallyFree = 5 * time.Millisecond // counting that takes longer may take a twentieth of the time
 )
 
-// get returns the count, counting only if something happened since the last time. A large room in which much happens is counted less often.
+// get returns the count, counting only if something happened since the last time. A large room in which much happens
+// is counted less often.
 func (t *tallies) get(room mail.RoomName, seq mail.Seq, count func() int) int {
 	began := time.Now()
 	t.mu.Lock()
@@ -377,7 +391,8 @@ func (t *tallies) forget(room mail.RoomName) {
 	delete(t.rooms, room)
 }
 
-// Stuck is how many things are stuck in the room, for the places at the side. If it cannot be found out now, the page itself will say so.
+// Stuck is how many things are stuck in the room, for the places at the side. If it cannot be found out now, the page
+// itself will say so.
 func (v *view) Stuck() int {
 	if v.svc == nil {
 		return 0

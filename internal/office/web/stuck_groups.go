@@ -21,9 +21,12 @@ const (
 func stuckSections() []stuckSection {
 	return []stuckSection{
 		{Kind: "held", Title: "Nobody has the role", Why: "Kept until an agent takes the role. It does not expire."},
-		{Kind: "dead", Title: "Dead letters", Why: "The reader is gone and never read them. If it comes back, it finds them."},
-		{Kind: "waiting", Title: "Not looked at", Why: "This should have made its reader look, and nobody has shown it the text."},
-		{Kind: "expired", Title: "Expired unread", Why: "The time ran out before anybody had read it. It stays in the history."},
+		{Kind: "dead", Title: "Dead letters",
+			Why: "The reader is gone and never read them. If it comes back, it finds them."},
+		{Kind: "waiting", Title: "Not looked at",
+			Why: "This should have made its reader look, and nobody has shown it the text."},
+		{Kind: "expired", Title: "Expired unread",
+			Why: "The time ran out before anybody had read it. It stays in the history."},
 		{Kind: "notice", Title: "What the post office says", Why: "A limit was reached, or doors are rung in vain."},
 		{Kind: "bridge", Title: "Bridges", Why: "The room and these files are not in step."},
 		{Kind: "file", Title: "The room's file", Why: "Some of its lines could not be read."},
@@ -32,7 +35,8 @@ func stuckSections() []stuckSection {
 
 // stuckGroups finds all that is stuck.
 func (v *view) stuckGroups(agents []mail.Agent) ([]stuckSection, error) {
-	c := &catch{view: v, agents: make(map[mail.Name]*mail.Agent), found: make(map[string]*stuckGroup), moving: make(map[mail.ID]bool)}
+	c := &catch{view: v, agents: make(map[mail.Name]*mail.Agent), found: make(map[string]*stuckGroup),
+		moving: make(map[mail.ID]bool)}
 	for i := range agents {
 		c.agents[agents[i].Name] = &agents[i]
 	}
@@ -84,7 +88,8 @@ func (c *catch) add(s *stuckGroup, items ...*mail.Item) *stuckGroup {
 
 // mail finds the messages that do not move.
 func (c *catch) mail() error {
-	q := mail.HistoryQuery{States: []mail.DeliveryState{mail.Queued, mail.Notified, mail.Held, mail.Expired, mail.Dead}, Limit: mail.MaxLimit}
+	q := mail.HistoryQuery{States: []mail.DeliveryState{mail.Queued, mail.Notified, mail.Held, mail.Expired,
+		mail.Dead}, Limit: mail.MaxLimit}
 	var items []mail.Item
 	for more := true; more; {
 		page, err := c.svc.History(c.ctx(), q)
@@ -128,7 +133,8 @@ func (c *catch) dealtWith(items []mail.Item) (map[mail.ID]bool, error) {
 	return out, nil
 }
 
-// delivery judges one message at one recipient. What the post office itself wrote, and what is for the user, the inbox has.
+// delivery judges one message at one recipient. What the post office itself wrote, and what is for the user, the inbox
+// has.
 func (c *catch) delivery(it *mail.Item, d mail.Delivery, dealt bool) {
 	if d.Agent == mail.User || it.From == mail.FromSystem {
 		return
@@ -150,7 +156,8 @@ func (c *catch) delivery(it *mail.Item, d mail.Delivery, dealt bool) {
 	}
 }
 
-// seenByAny reports whether somebody of a message's audience has seen it: then it is no loss that it expired for others.
+// seenByAny reports whether somebody of a message's audience has seen it: then it is no loss that it expired for
+// others.
 func seenByAny(it *mail.Item) bool {
 	return slices.ContainsFunc(it.Deliveries, func(d mail.Delivery) bool {
 		return d.State == mail.Presented || d.State == mail.Read || d.State == mail.Archived
@@ -272,7 +279,8 @@ type noticed struct {
 
 // notices finds what the post office told the user and is still so, until the user archives it.
 func (c *catch) notices() error {
-	page, err := c.svc.Inbox(c.ctx(), mail.InboxQuery{All: true, Newest: true, From: string(mail.FromSystem), Limit: mail.MaxLimit})
+	page, err := c.svc.Inbox(c.ctx(), mail.InboxQuery{All: true, Newest: true, From: string(mail.FromSystem),
+		Limit: mail.MaxLimit})
 	if err != nil {
 		return err
 	}
@@ -304,7 +312,8 @@ func (c *catch) notice(it *mail.Item) {
 	}
 	s := c.found[(&stuckGroup{Kind: "waiting", Who: mail.AgentAddress(agent)}).Key()]
 	if agent == "" || s == nil {
-		s = c.add(&stuckGroup{Kind: "notice", Notice: it.ID, Title: subject(&it.Message), Why: firstLine(it.Body), Since: it.Sent})
+		s = c.add(&stuckGroup{Kind: "notice", Notice: it.ID, Title: subject(&it.Message), Why: firstLine(it.Body),
+			Since: it.Sent})
 	}
 	if s.Notice == "" {
 		s.Notice = it.ID
@@ -321,7 +330,8 @@ func (c *catch) bridges() error {
 		return err
 	}
 	for _, b := range all {
-		s := &stuckGroup{Kind: "bridge", Bridge: b.ID, Title: b.ID, Commands: []string{c.command("bridge sync " + b.ID)}}
+		s := &stuckGroup{Kind: "bridge", Bridge: b.ID, Title: b.ID,
+			Commands: []string{c.command("bridge sync " + b.ID)}}
 		switch {
 		case b.Failing != "":
 			s.Why, s.Since = b.Failing+".", b.Since
@@ -344,15 +354,19 @@ func (c *catch) file() {
 			continue
 		}
 		if st.Trouble != "" {
-			c.add(&stuckGroup{Kind: "file", Title: "The room takes no mail", Commands: []string{"pennypost doctor"}, Why: st.Trouble})
+			c.add(&stuckGroup{Kind: "file", Title: "The room takes no mail", Commands: []string{"pennypost doctor"},
+				Why: st.Trouble})
 		}
 		if st.Missing > 0 {
-			c.add(&stuckGroup{Kind: "file", Title: plural(st.Missing, "line") + " missing", Commands: []string{c.command("verify")},
-				Why: "They were in the room's journal, and were gone when it was opened. Verify says which, and whose."})
+			c.add(&stuckGroup{Kind: "file", Title: plural(st.Missing, "line") + " missing",
+				Commands: []string{c.command("verify")},
+				Why: "They were in the room's journal, and were gone when it was opened. Verify says which, and " +
+					"whose."})
 		}
 		if st.Rejected > 0 {
-			c.add(&stuckGroup{Kind: "file", Title: plural(st.Rejected, "line") + " set aside", Commands: []string{c.command("verify")},
-				Why: "They stand byte for byte in files of their own, beside the room's journal."})
+			c.add(&stuckGroup{Kind: "file", Title: plural(st.Rejected, "line") + " set aside",
+				Commands: []string{c.command("verify")},
+				Why:      "They stand byte for byte in files of their own, beside the room's journal."})
 		}
 	}
 }

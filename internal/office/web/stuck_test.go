@@ -18,8 +18,10 @@ const nothingStuck = "Nothing is stuck."
 func TestStuckNothing(t *testing.T) {
 	b := newFixture(t)
 	b.get("/@shop/stuck").want(t, http.StatusOK, nothingStuck, `aria-current="page" aria-keyshortcuts="g s"`)
-	b.register(mail.Presence{Name: "builder-1", State: mail.Working}, mail.Presence{Name: "builder-2", State: mail.Idle})
-	b.send("builder-2", mail.Draft{To: mail.Recipients{"builder-1"}, Type: "question"})         // it looks when its turn ends
+	b.register(mail.Presence{Name: "builder-1", State: mail.Working},
+		mail.Presence{Name: "builder-2", State: mail.Idle})
+	// it looks when its turn ends
+	b.send("builder-2", mail.Draft{To: mail.Recipients{"builder-1"}, Type: "question"})
 	b.send("builder-1", mail.Draft{To: mail.Recipients{"builder-2"}, Type: "status"})           // that wakes nobody
 	b.send("builder-1", mail.Draft{To: mail.Recipients{"user"}, Type: "question"})              // the inbox has it
 	b.send("builder-1", mail.Draft{To: mail.Recipients{"project:none"}, Priority: "urgent"})    // nobody carries it
@@ -35,8 +37,10 @@ func TestStuckNothing(t *testing.T) {
 func stuckFixture(t *testing.T) *fixture {
 	b := newFixture(t)
 	b.register(
-		mail.Presence{Name: "lead", State: mail.Working}, mail.Presence{Name: "idler", State: mail.Idle, Client: "claude-code/2.1"},
-		mail.Presence{Name: "paused", State: mail.Idle}, mail.Presence{Name: "leaver", State: mail.Idle}, mail.Presence{Name: "retired", State: mail.Idle},
+		mail.Presence{Name: "lead", State: mail.Working}, mail.Presence{Name: "idler", State: mail.Idle,
+			Client: "claude-code/2.1"},
+		mail.Presence{Name: "paused", State: mail.Idle}, mail.Presence{Name: "leaver", State: mail.Idle},
+		mail.Presence{Name: "retired", State: mail.Idle},
 	)
 	b.send("lead", mail.Draft{To: mail.Recipients{"idler"}, Type: "task-assigned", Subject: "For the idler"})
 	b.send("lead", mail.Draft{To: mail.Recipients{"paused"}, Type: "question", Subject: "For the paused"})
@@ -55,10 +59,13 @@ func TestStuckKinds(t *testing.T) {
 	b := stuckFixture(t)
 	b.get("/@shop/stuck").want(t, http.StatusOK,
 		"Nobody has the role", "No agent has the role designer.", "For a designer", `action="/@shop/stuck/role"`,
-		"Dead letters", "It is gone since ", "For the leaver", "Once more for the leaver", "2 messages", "Tell the sender",
+		"Dead letters", "It is gone since ", "For the leaver", "Once more for the leaver", "2 messages",
+		"Tell the sender",
 		"It is not on the roster any more", "For the retired", `action="/@shop/delete"`,
-		"Not looked at", "It is idle since ", "no door is known", "For the idler", "pennypost install claude", "It is paused since ", "For the paused", "Let it go on",
-		"5 things that do not move", `data-count="stuck">5</b>`, `<option value="lead">`, `href="/@shop/agents/leaver"`,
+		"Not looked at", "It is idle since ", "no door is known", "For the idler", "pennypost install claude",
+		"It is paused since ", "For the paused", "Let it go on",
+		"5 things that do not move", `data-count="stuck">5</b>`, `<option value="lead">`,
+		`href="/@shop/agents/leaver"`,
 	).without(t, `<option value="leaver">`, nothingStuck)
 	part := b.part("/@shop/stuck", "stuck-groups").want(t, http.StatusOK, "For a designer")
 	if strings.Contains(part.Body, "<html") || !strings.HasPrefix(part.Body, `<section id="stuck-groups"`) {
@@ -70,19 +77,23 @@ func TestStuckKinds(t *testing.T) {
 // TestStuckByTime: what time alone makes stuck, and what it does not.
 func TestStuckByTime(t *testing.T) {
 	inBubble(t, func(t *testing.T, b *fixture) {
-		b.register(mail.Presence{Name: "lead", State: mail.Working}, mail.Presence{Name: "worker", State: mail.Working}, mail.Presence{Name: "other", State: mail.Working})
+		b.register(mail.Presence{Name: "lead", State: mail.Working},
+			mail.Presence{Name: "worker", State: mail.Working}, mail.Presence{Name: "other", State: mail.Working})
 		b.send("lead", mail.Draft{To: mail.Recipients{"worker"}, Type: "question", Subject: "Are you there?"})
 		b.send("lead", mail.Draft{To: mail.Recipients{"worker"}, TTLSeconds: 60, Subject: "Soon over"})
 		seen := b.send("lead", mail.Draft{To: mail.Recipients{"all"}, TTLSeconds: 60, Subject: "Heard by one"})
 		b.send("lead", mail.Draft{To: mail.Recipients{"all"}, TTLSeconds: 60, Subject: "Heard by nobody"})
-		if _, err := b.as("other").Mark(t.Context(), mail.Marking{IDs: []mail.ID{seen}, Mark: mail.MarkRead}); err != nil {
+		if _, err := b.as("other").Mark(t.Context(),
+			mail.Marking{IDs: []mail.ID{seen}, Mark: mail.MarkRead}); err != nil {
 			t.Fatal(err)
 		}
 		b.get("/@shop/stuck").want(t, http.StatusOK, nothingStuck)
 		time.Sleep(2 * time.Minute)
-		b.get("/@shop/stuck").want(t, http.StatusOK, "Expired unread", "Soon over", "Heard by nobody", "It was not read in time", "Nobody in the audience read it").without(t, "Heard by one", "Are you there?")
+		b.get("/@shop/stuck").want(t, http.StatusOK, "Expired unread", "Soon over", "Heard by nobody",
+			"It was not read in time", "Nobody in the audience read it").without(t, "Heard by one", "Are you there?")
 		time.Sleep(turnTime)
-		b.get("/@shop/stuck").want(t, http.StatusOK, "Are you there?", "It has been working since ", "looks when its turn ends")
+		b.get("/@shop/stuck").want(t, http.StatusOK, "Are you there?", "It has been working since ",
+			"looks when its turn ends")
 	})
 }
 
@@ -106,7 +117,10 @@ func TestStuckSendOn(t *testing.T) {
 		t.Fatalf("%v %+v", err, inbox.Messages)
 	}
 	m := inbox.Messages[0]
-	if m.From != mail.ToUser || m.Type != mail.TaskAssigned || m.Subject != "For the leaver" || m.ReplyTo != mail.ID(ids[0]) || !strings.HasPrefix(m.Body, "*Sent on by the user: lead wrote it to leaver, and it was not read.*\n\nSay what") {
+	if m.From != mail.ToUser || m.Type != mail.TaskAssigned || m.Subject != "For the leaver" ||
+		m.ReplyTo != mail.ID(ids[0]) ||
+		!strings.HasPrefix(m.Body,
+			"*Sent on by the user: lead wrote it to leaver, and it was not read.*\n\nSay what") {
 		t.Errorf("%+v", m.Message)
 	}
 	b.get("/@shop/stuck").want(t, http.StatusOK, "4 things").without(t, "Once more for the leaver")
@@ -115,7 +129,9 @@ func TestStuckSendOn(t *testing.T) {
 		form url.Values
 		code int
 	}{
-		{url.Values{"id": ids}, 400}, {url.Values{"to": {"lead"}}, 400}, {url.Values{"id": {"nothing"}, "to": {"lead"}}, 404}, {url.Values{"id": ids, "to": {"nobody-here"}}, 404}, {url.Values{"id": {"\x00"}, "to": {"lead"}}, 404},
+		{url.Values{"id": ids}, 400}, {url.Values{"to": {"lead"}}, 400},
+		{url.Values{"id": {"nothing"}, "to": {"lead"}}, 404}, {url.Values{"id": ids, "to": {"nobody-here"}}, 404},
+		{url.Values{"id": {"\x00"}, "to": {"lead"}}, 404},
 	} {
 		if got := b.post("/@shop/stuck/again", bad.form); got.Code < 400 || got.Code >= 500 {
 			t.Errorf("%v: %d", bad.form, got.Code)
@@ -144,7 +160,8 @@ func TestStuckTell(t *testing.T) {
 	ids := formIDs(t, b.get("/@shop/stuck").Body, "Once more for the leaver")
 	b.post("/@shop/stuck/tell", url.Values{"id": ids}, asScript("form")).want(t, http.StatusOK, "1 sender told")
 	inbox, err := b.as("lead").Inbox(t.Context(), mail.InboxQuery{})
-	if err != nil || len(inbox.Messages) != 2 || inbox.Messages[0].Subject != "Not read: For the leaver" || inbox.Messages[0].Type != mail.Answer {
+	if err != nil || len(inbox.Messages) != 2 || inbox.Messages[0].Subject != "Not read: For the leaver" ||
+		inbox.Messages[0].Type != mail.Answer {
 		t.Fatalf("%v %+v", err, inbox.Messages)
 	}
 	b.get("/@shop/stuck").without(t, "Once more for the leaver")
@@ -160,10 +177,12 @@ func TestStuckRole(t *testing.T) {
 			t.Errorf("the role for %q: %d, want %d", agent, got.Code, want)
 		}
 	}
-	if got := b.post("/@shop/stuck/role", url.Values{"agent": {"idler"}, "role": {"no role: <x>"}}); got.Code != http.StatusBadRequest {
+	if got := b.post("/@shop/stuck/role",
+		url.Values{"agent": {"idler"}, "role": {"no role: <x>"}}); got.Code != http.StatusBadRequest {
 		t.Errorf("a role that is none: %d", got.Code)
 	}
-	b.post("/@shop/stuck/role", url.Values{"agent": {"lead"}, "role": {"designer"}}, asScript("form")).want(t, http.StatusOK, "lead has the role designer")
+	b.post("/@shop/stuck/role", url.Values{"agent": {"lead"}, "role": {"designer"}}, asScript("form")).want(t,
+		http.StatusOK, "lead has the role designer")
 	list, err := b.as(mail.User).Agents(t.Context())
 	if err != nil {
 		t.Fatal(err)
@@ -180,7 +199,8 @@ func TestStuckRole(t *testing.T) {
 func TestStuckThaw(t *testing.T) {
 	b := stuckFixture(t)
 	b.post("/@shop/stuck/thaw", url.Values{"agent": {"nobody"}}).want(t, http.StatusNotFound)
-	b.post("/@shop/stuck/thaw", url.Values{"agent": {"paused"}}, asScript("form")).want(t, http.StatusOK, "paused goes on")
+	b.post("/@shop/stuck/thaw", url.Values{"agent": {"paused"}}, asScript("form")).want(t, http.StatusOK,
+		"paused goes on")
 	b.get("/@shop/stuck").want(t, http.StatusOK, "For the paused").without(t, "It is paused", "Let it go on")
 }
 
@@ -189,17 +209,25 @@ func TestStuckNotices(t *testing.T) {
 	b := stuckFixture(t)
 	ids := formIDs(t, b.get("/@shop/stuck").Body, "For the idler")
 	wake := func(messages, agent string) mail.Metadata {
-		return mail.Metadata(`{"wake":{"agent":"` + agent + `","messages":["` + messages + `"],"doors":[{"door":"socket","answer":"connection refused <b>"}]}}`)
+		return mail.Metadata(`{"wake":{"agent":"` + agent + `","messages":["` + messages +
+			`"],"doors":[{"door":"socket","answer":"connection refused <b>"}]}}`)
 	}
 	b.send(mail.System, mail.Draft{Type: "custom", Subject: "idler cannot be woken", Metadata: wake(ids[0], "idler")})
-	b.send(mail.System, mail.Draft{Type: "custom", Subject: "somebody could not be woken", Metadata: wake("long-read", "x")})
-	b.send(mail.System, mail.Draft{Type: "custom", Subject: "paused is not rung for a while", Metadata: mail.Metadata(`{"wake_budget":{"agent":"paused","until":"2020-01-01T00:00:00Z"}}`)})
-	b.send(mail.System, mail.Draft{Type: "custom", Subject: "lead is not rung for a while", Metadata: mail.Metadata(`{"wake_budget":{"agent":"lead","until":"2190-01-01T00:00:00Z"}}`)})
-	limit := b.send(mail.System, mail.Draft{Type: "status", Subject: "A limit was reached", Body: "lead and idler answered each other 20 times."})
+	b.send(mail.System, mail.Draft{Type: "custom", Subject: "somebody could not be woken",
+		Metadata: wake("long-read", "x")})
+	b.send(mail.System, mail.Draft{Type: "custom", Subject: "paused is not rung for a while",
+		Metadata: mail.Metadata(`{"wake_budget":{"agent":"paused","until":"2020-01-01T00:00:00Z"}}`)})
+	b.send(mail.System, mail.Draft{Type: "custom", Subject: "lead is not rung for a while",
+		Metadata: mail.Metadata(`{"wake_budget":{"agent":"lead","until":"2190-01-01T00:00:00Z"}}`)})
+	limit := b.send(mail.System, mail.Draft{Type: "status", Subject: "A limit was reached",
+		Body: "lead and idler answered each other 20 times."})
 	b.send("lead", mail.Draft{Subject: "A limit was reached by me", Metadata: wake(ids[0], "idler")})
-	b.get("/@shop/stuck").want(t, http.StatusOK, "socket</span> <bdi>connection refused &lt;b&gt;", "Dismiss the notice", "What the post office says", "A limit was reached", "answered each other 20 times", "lead is not rung").
+	b.get("/@shop/stuck").want(t, http.StatusOK, "socket</span> <bdi>connection refused &lt;b&gt;",
+		"Dismiss the notice", "What the post office says", "A limit was reached", "answered each other 20 times",
+		"lead is not rung").
 		without(t, "somebody could not", "paused is not rung", "reached by me", ">idler cannot be woken")
-	b.post("/@shop/stuck/dismiss", url.Values{"id": {string(limit)}}, asScript("form")).want(t, http.StatusOK, "Dismissed")
+	b.post("/@shop/stuck/dismiss", url.Values{"id": {string(limit)}}, asScript("form")).want(t, http.StatusOK,
+		"Dismissed")
 	b.get("/@shop/stuck").without(t, "answered each other")
 	b.post("/@shop/stuck/dismiss", url.Values{"id": ids}).want(t, http.StatusBadRequest)
 	b.post("/@shop/stuck/dismiss", url.Values{"id": {"nothing"}}).want(t, http.StatusNotFound)
@@ -211,7 +239,8 @@ type failingRoom struct{ mail.Service }
 func (failingRoom) Bridges(context.Context) ([]mail.BridgeStatus, error) {
 	return []mail.BridgeStatus{
 		{Bridge: mail.Bridge{ID: "haak", Dir: "/srv/<haak>"}, Failing: "permission denied", Since: 1},
-		{Bridge: mail.Bridge{ID: "agenties", Dir: "/srv/a"}, Rejected: 2}, {Bridge: mail.Bridge{ID: "sound", Dir: "/srv/b"}},
+		{Bridge: mail.Bridge{ID: "agenties", Dir: "/srv/a"}, Rejected: 2},
+		{Bridge: mail.Bridge{ID: "sound", Dir: "/srv/b"}},
 	}, nil
 }
 
@@ -232,7 +261,8 @@ func (r failingRoom) Status(ctx context.Context) (mail.RoomStatus, error) {
 }
 
 func (failingRoom) Verify(context.Context) (mail.Verification, error) {
-	return mail.Verification{Files: 1, Lines: 9, Problems: []mail.Problem{{File: "mailbox.jsonl", Line: 4, Text: "it is <torn>"}}}, nil
+	return mail.Verification{Files: 1, Lines: 9,
+		Problems: []mail.Problem{{File: "mailbox.jsonl", Line: 4, Text: "it is <torn>"}}}, nil
 }
 
 type failingOffice struct{ *bedOffice }
@@ -245,15 +275,18 @@ func (o failingOffice) Room(ctx context.Context, name mail.RoomName, as mail.Nam
 func TestStuckFiles(t *testing.T) {
 	b := newFixture(t)
 	b.site.opts.Office = failingOffice{b.office}
-	b.get("/@shop/stuck").want(t, http.StatusOK, "permission denied. The files are below /srv/&lt;haak&gt;", "pennypost --room shop bridge sync haak", "2 pieces of its files cannot be understood",
-		"3 lines set aside", "pennypost --room shop verify", "2 lines missing", "The room takes no mail", "the disk does not answer", "5 things").without(t, "sound")
+	b.get("/@shop/stuck").want(t, http.StatusOK, "permission denied. The files are below /srv/&lt;haak&gt;",
+		"pennypost --room shop bridge sync haak", "2 pieces of its files cannot be understood",
+		"3 lines set aside", "pennypost --room shop verify", "2 lines missing", "The room takes no mail",
+		"the disk does not answer", "5 things").without(t, "sound")
 	sync := func(id string) fixtureAnswer {
 		return b.post("/@shop/stuck/sync", url.Values{"bridge": {id}}, asScript("form"))
 	}
 	sync("haak").want(t, http.StatusOK, "haak still fails: permission denied")
 	sync("agenties").want(t, http.StatusOK, "agenties is in step")
 	sync("none").want(t, http.StatusNotFound, "there is no bridge none")
-	b.post("/@shop/stuck/verify", nil, asScript("form")).want(t, http.StatusOK, "1 bad line in 9 lines", "it is &lt;torn&gt;")
+	b.post("/@shop/stuck/verify", nil, asScript("form")).want(t, http.StatusOK, "1 bad line in 9 lines",
+		"it is &lt;torn&gt;")
 	b.site.opts.Office = b.office
 	b.post("/@shop/stuck/verify", nil).want(t, http.StatusSeeOther)
 }
@@ -264,11 +297,14 @@ func TestStuckHostile(t *testing.T) {
 	b.register(mail.Presence{Name: "lead"})
 	for _, n := range hostileNames {
 		b.register(mail.Presence{Name: n, State: mail.Idle})
-		b.send(n, mail.Draft{To: mail.Recipients{"agent:" + string(n)}, Type: "question", Subject: `<img src=x onerror=alert(1)>`})
-		b.send("lead", mail.Draft{To: mail.Recipients{"agent:" + string(n)}, Type: "question", Subject: `" onclick="alert(1)`})
+		b.send(n, mail.Draft{To: mail.Recipients{"agent:" + string(n)}, Type: "question",
+			Subject: `<img src=x onerror=alert(1)>`})
+		b.send("lead", mail.Draft{To: mail.Recipients{"agent:" + string(n)}, Type: "question",
+			Subject: `" onclick="alert(1)`})
 		b.send(mail.System, mail.Draft{Subject: "<b>" + string(n), Body: "<script>alert(1)</script>"})
 	}
-	for _, path := range []string{"/@shop/stuck", "/@shop/palette", "/@shop/palette?q=a", `/@shop/palette?q=%3Cscript%3E%22`} {
+	for _, path := range []string{"/@shop/stuck", "/@shop/palette", "/@shop/palette?q=a",
+		`/@shop/palette?q=%3Cscript%3E%22`} {
 		got := b.get(path).want(t, http.StatusOK)
 		tags, err := scan(got.Body)
 		if err != nil {
@@ -304,7 +340,9 @@ func TestTallies(t *testing.T) {
 			seq  mail.Seq
 			want int
 		}{
-			{"the first", 0, "a", 1, 1}, {"the same", 0, "a", 1, 1}, {"later", tallyAge - 1, "a", 1, 1}, {"much later", 1, "a", 1, 2}, {"a change", 0, "a", 2, 3}, {"another room", 0, "b", 2, 4}, {"the first again", 0, "a", 2, 3},
+			{"the first", 0, "a", 1, 1}, {"the same", 0, "a", 1, 1}, {"later", tallyAge - 1, "a", 1, 1},
+			{"much later", 1, "a", 1, 2}, {"a change", 0, "a", 2, 3}, {"another room", 0, "b", 2, 4},
+			{"the first again", 0, "a", 2, 3},
 		} {
 			time.Sleep(c.wait)
 			if got := ts.get(c.room, c.seq, count(0)); got != c.want {

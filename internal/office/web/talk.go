@@ -124,7 +124,8 @@ func (t *talk) add(it mail.Item) {
 		t.Days = append(t.Days, talkDay{Name: name})
 	}
 	d := &t.Days[len(t.Days)-1]
-	s := said{post: post{view: t.view, Item: it, Reply: query(t.Path, "reply", string(it.ID)), ManyReaders: len(it.Deliveries) > talkCrowd}}
+	s := said{post: post{view: t.view, Item: it, Reply: query(t.Path, "reply", string(it.ID)),
+		ManyReaders: len(it.Deliveries) > talkCrowd}}
 	if n := len(d.Posts); n > 0 {
 		above := &d.Posts[n-1]
 		s.GoesOn = above.From == it.From && above.Via == it.Via && it.Sent.Std().Sub(above.Sent.Std()) < talkPause
@@ -132,7 +133,8 @@ func (t *talk) add(it mail.Item) {
 	d.Posts = append(d.Posts, s)
 }
 
-// writing is the box below a conversation, which may be an answer to the message that the address names: then it goes to that one's sender too.
+// writing is the box below a conversation, which may be an answer to the message that the address names: then it goes
+// to that one's sender too.
 func (v *view) writing(to mail.Address, path, next string) (box, error) {
 	b := box{view: v, To: string(to), Label: "Write to " + who(to), Next: next}
 	id := v.r.URL.Query().Get("reply")

@@ -40,7 +40,8 @@ type branch struct {
 	Last    mail.Item
 }
 
-// threadPath is the path of the conversation to which the message belongs that the address names, and that message's id.
+// threadPath is the path of the conversation to which the message belongs that the address names, and that message's
+// id.
 func threadPath(id mail.ID) string { return "/t/" + url.PathEscape(string(id)) }
 
 func thread(v *view) error {
@@ -66,15 +67,18 @@ func thread(v *view) error {
 	return v.render("thread", p, "thread", "writing")
 }
 
-// thread returns the messages of the thread to which one belongs, in order, and whether it has earlier ones than it returns.
+// thread returns the messages of the thread to which one belongs, in order, and whether it has earlier ones than it
+// returns.
 func (v *view) thread(id mail.ID) ([]mail.Item, bool, error) {
-	page, err := v.svc.History(v.ctx(), mail.HistoryQuery{Thread: id, Archive: true, Deliveries: true, Limit: mail.MaxLimit})
+	page, err := v.svc.History(v.ctx(), mail.HistoryQuery{Thread: id, Archive: true, Deliveries: true,
+		Limit: mail.MaxLimit})
 	if err != nil {
 		return nil, false, err
 	}
 	items := v.shown(page.Messages)
 	if len(items) == 0 {
-		return nil, false, mail.Errorf(mail.NotFound, "there is no message %s in room %s; it may have been erased", id, v.Room)
+		return nil, false, mail.Errorf(mail.NotFound, "there is no message %s in room %s; it may have been erased", id,
+			v.Room)
 	}
 	return items, page.More, nil
 }
@@ -124,13 +128,15 @@ func (p *threadPage) HistoryHref() string {
 
 // ExportHref is the address from which the thread is had as a file.
 func (p *threadPage) ExportHref(format string) string {
-	return p.Base + "/history/export" + filters{"thread": string(p.ID), "archive": "1"}.address(map[string]string{"format": format})
+	return p.Base + "/history/export" + filters{"thread": string(p.ID),
+		"archive": "1"}.address(map[string]string{"format": format})
 }
 
 // Here is the address of the page, for its refreshing.
 func (p *threadPage) Here() string { return p.Base + threadPath(p.ID) }
 
-// tree arranges messages below what they answer. A message that answers one that is not there, or not there before it, stands by itself.
+// tree arranges messages below what they answer. A message that answers one that is not there, or not there before it,
+// stands by itself.
 func (p *threadPage) tree(items []mail.Item, receipts map[mail.ID][]mail.Event) []branch {
 	below := make(map[mail.ID][]int)
 	seen := make(map[mail.ID]bool)
@@ -148,7 +154,8 @@ func (p *threadPage) tree(items []mail.Item, receipts map[mail.ID][]mail.Event) 
 		var out []branch
 		for n, i := range list {
 			it := items[i]
-			b := branch{post: post{view: p.view, Item: it, Depth: depth, Reply: p.Here() + "?reply=" + url.QueryEscape(string(it.ID))}}
+			b := branch{post: post{view: p.view, Item: it, Depth: depth, Reply: p.Here() + "?reply=" +
+				url.QueryEscape(string(it.ID))}}
 			b.Notes = p.deliveryNotes(&it, receipts[it.ID], step)
 			if n > 0 && depth > 0 {
 				b.Answers = from(items[indexOf(items, it.ReplyTo)].Message)
@@ -188,7 +195,8 @@ func (b *branch) fold() {
 	walk(b.Below)
 }
 
-// writeTo is the box below the conversation: an answer to the message that the address names, else to the last that somebody else wrote.
+// writeTo is the box below the conversation: an answer to the message that the address names, else to the last that
+// somebody else wrote.
 func (p *threadPage) writeTo(items []mail.Item) (box, error) {
 	b := box{view: p.view, Plain: p.Here(), Next: threadPath(p.ID)}
 	i := len(items) - 1
@@ -225,7 +233,8 @@ func lastOfOthers(items []mail.Item) int {
 // unreadByUser reports whether a message waits for the user to read it.
 func unreadByUser(it *mail.Item) bool {
 	return slices.ContainsFunc(it.Deliveries, func(d mail.Delivery) bool {
-		return d.Agent == mail.User && slices.Contains([]mail.DeliveryState{mail.Queued, mail.Notified, mail.Presented}, d.State)
+		return d.Agent == mail.User &&
+			slices.Contains([]mail.DeliveryState{mail.Queued, mail.Notified, mail.Presented}, d.State)
 	})
 }
 

@@ -21,7 +21,8 @@ func (b *fixture) mark(as mail.Name, mark mail.Mark, door string, ids ...mail.ID
 func TestThread(t *testing.T) {
 	b := newFixture(t)
 	b.register(mail.Presence{Name: "builder-1"}, mail.Presence{Name: "builder-2"})
-	root := b.send("builder-1", mail.Draft{To: mail.Recipients{"builder-2"}, Subject: "Light the lamp", Issue: "LH-1", Docs: []mail.Doc{{Path: "docs/lamp.md"}}})
+	root := b.send("builder-1", mail.Draft{To: mail.Recipients{"builder-2"}, Subject: "Light the lamp", Issue: "LH-1",
+		Docs: []mail.Doc{{Path: "docs/lamp.md"}}})
 	b.mark("builder-2", mail.MarkPresented, "hook", root)
 	b.mark("builder-2", mail.MarkRead, "", root)
 	first := b.send("builder-2", mail.Draft{To: mail.Recipients{"builder-1"}, Body: "With which oil?", ReplyTo: root})
@@ -29,29 +30,35 @@ func TestThread(t *testing.T) {
 	second := b.send("builder-2", mail.Draft{Subject: "May I buy oil?", Type: "question", ReplyTo: root})
 
 	for _, id := range []mail.ID{root, first, second} {
-		a := b.get("/@shop/t/"+string(id)).want(t, 200, "Light the lamp", "4 messages", "LH-1", "docs/lamp.md", "With which oil?", `id="m-`+string(second)+`"`,
+		a := b.get("/@shop/t/"+string(id)).want(t, 200, "Light the lamp", "4 messages", "LH-1", "docs/lamp.md",
+			"With which oil?", `id="m-`+string(second)+`"`,
 			"Mark one message to you read", `action="/@shop/t/`+string(root)+`/read"`, "May I buy oil?")
 		if !regexp.MustCompile(`presented \d\d:\d\d through hook, read \d\d:\d\d`).MatchString(a.Body) {
 			t.Errorf("the receipts are not told:\n%s", a.Body)
 		}
 		// The box answers the last message of somebody else, which asks.
-		a.want(t, 200, `name="reply_to" value="`+string(second)+`"`, `name="type" value="answer"`, `name="to" value="agent:builder-2"`)
+		a.want(t, 200, `name="reply_to" value="`+string(second)+`"`, `name="type" value="answer"`,
+			`name="to" value="agent:builder-2"`)
 	}
 	if it, err := b.as(mail.User).Message(context.Background(), second); err != nil || it.Read {
 		t.Errorf("looking marked it read: %+v, %v", it, err)
 	}
 
-	b.get("/@shop/t/"+string(root)+"?reply="+string(root)).want(t, 200, `name="reply_to" value="`+string(root)+`"`, `name="to" value="agent:builder-1"`, "Light the lamp")
-	b.part("/@shop/t/"+string(root)+"?reply="+string(first), "writing").want(t, 200, `id="writing"`, `name="reply_to" value="`+string(first)+`"`).without(t, `id="thread"`)
+	b.get("/@shop/t/"+string(root)+"?reply="+string(root)).want(t, 200, `name="reply_to" value="`+string(root)+`"`,
+		`name="to" value="agent:builder-1"`, "Light the lamp")
+	b.part("/@shop/t/"+string(root)+"?reply="+string(first), "writing").want(t, 200, `id="writing"`,
+		`name="reply_to" value="`+string(first)+`"`).without(t, `id="thread"`)
 	b.part("/@shop/t/"+string(root), "thread").want(t, 200, `id="thread"`).without(t, "<html", `id="writing"`)
 
-	if a := b.post("/@shop/t/"+string(root)+"/read", url.Values{}); a.Code != 303 || a.Header.Get("Location") != "/@shop/t/"+string(root) {
+	if a := b.post("/@shop/t/"+string(root)+"/read", url.Values{}); a.Code != 303 ||
+		a.Header.Get("Location") != "/@shop/t/"+string(root) {
 		t.Errorf("%d to %q", a.Code, a.Header.Get("Location"))
 	}
 	if it, err := b.as(mail.User).Message(context.Background(), second); err != nil || !it.Read {
 		t.Errorf("not read: %+v, %v", it, err)
 	}
-	b.post("/@shop/t/"+string(root)+"/read", url.Values{}, asScript("section#thread")).want(t, 200, `id="thread"`).without(t, "messages to you read", "<html")
+	b.post("/@shop/t/"+string(root)+"/read", url.Values{}, asScript("section#thread")).want(t, 200,
+		`id="thread"`).without(t, "messages to you read", "<html")
 }
 
 // A talk of two goes straight down; only what branches is indented.
@@ -81,9 +88,13 @@ func TestThreadHostile(t *testing.T) {
 	b := newFixture(t)
 	ids := []mail.ID{`a/b "><img src=x>`, "toasts", "c?d#e%2f"}
 	items := []mail.Item{
-		{Message: mail.Message{ID: ids[0], Type: "custom", From: "agent:x", To: []mail.Address{"user"}, Subject: hostileText, Body: hostileText, ReplyTo: ids[1], Issue: `"><i>`, Docs: []mail.Doc{{Path: `"><u>`}}}},
-		{Message: mail.Message{ID: ids[1], Type: "custom", From: "agent:y", To: []mail.Address{"user"}, Body: "second", Thread: ids[0], ReplyTo: ids[0]}},
-		{Message: mail.Message{ID: ids[2], Type: "custom", From: "agent:z", To: []mail.Address{"user"}, Body: "third", Thread: ids[0], ReplyTo: ids[2]}},
+		{Message: mail.Message{ID: ids[0], Type: "custom", From: "agent:x", To: []mail.Address{"user"},
+			Subject: hostileText, Body: hostileText, ReplyTo: ids[1], Issue: `"><i>`,
+			Docs: []mail.Doc{{Path: `"><u>`}}}},
+		{Message: mail.Message{ID: ids[1], Type: "custom", From: "agent:y", To: []mail.Address{"user"}, Body: "second",
+			Thread: ids[0], ReplyTo: ids[0]}},
+		{Message: mail.Message{ID: ids[2], Type: "custom", From: "agent:z", To: []mail.Address{"user"}, Body: "third",
+			Thread: ids[0], ReplyTo: ids[2]}},
 	}
 	for i := range items {
 		items[i].Sent = mail.Time(1_700_000_000_000 + i*1000)
@@ -92,11 +103,13 @@ func TestThreadHostile(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, id := range ids {
-		a := b.get("/@shop/t/"+url.PathEscape(string(id))).want(t, 200, "second", "third", "3 messages").without(t, "<script>alert", "<img", `"><i>`, `"><u>`, `id="toasts" data-seq`)
+		a := b.get("/@shop/t/"+url.PathEscape(string(id))).want(t, 200, "second", "third", "3 messages").without(t,
+			"<script>alert", "<img", `"><i>`, `"><u>`, `id="toasts" data-seq`)
 		if n := strings.Count(a.Body, `<article class="post`); n != 3 {
 			t.Errorf("%s: %d posts", id, n)
 		}
-		b.get("/@shop/t/"+url.PathEscape(string(id))+"?reply="+url.QueryEscape(string(ids[0]))).want(t, 200).without(t, "<img")
+		b.get("/@shop/t/"+url.PathEscape(string(id))+"?reply="+url.QueryEscape(string(ids[0]))).want(t, 200).without(t,
+			"<img")
 	}
 	b.post("/@shop/t/"+url.PathEscape(string(ids[0]))+"/read", url.Values{}).want(t, 303)
 }

@@ -76,10 +76,12 @@ func (s *Site) remove(v *view) error {
 		ctx, cancel := context.WithTimeout(context.Background(), eraseTimeout)
 		defer cancel()
 		if err := svc.Erase(ctx, id); err != nil && mail.CodeOf(err) != mail.NotFound {
-			s.opts.Log.Error("a message could not be deleted; it is back in its list", "room", room, "id", id, "err", err)
+			s.opts.Log.Error("a message could not be deleted; it is back in its list", "room", room, "id", id, "err",
+				err)
 		}
 	})
-	return v.answerDone(done{view: v, ID: id, Text: "Deleted", Done: "gone", Undo: "/restore", MS: int(undoTime.Milliseconds())})
+	return v.answerDone(done{view: v, ID: id, Text: "Deleted", Done: "gone", Undo: "/restore",
+		MS: int(undoTime.Milliseconds())})
 }
 
 // restore takes a deletion back.
@@ -102,7 +104,8 @@ func (v *view) named() (mail.ID, error) {
 	return mail.ParseID(v.r.PostForm.Get("id"))
 }
 
-// answerDone answers a change: our script with a toast that bears the message's id, and an event; a browser with the page that comes next.
+// answerDone answers a change: our script with a toast that bears the message's id, and an event; a browser with the
+// page that comes next.
 func (v *view) answerDone(d done) error {
 	if !v.scripted() {
 		return v.redirect(v.next())
@@ -133,8 +136,8 @@ func (v *view) Snoozes() []snooze {
 	return slices.DeleteFunc(out, func(s snooze) bool { return s.Name == "later" && !s.At.Std().Before(day(1, 0)) })
 }
 
-// snoozeUntil reads when the person wants to see a message again: one of Snoozes, or a time as browsers write it, which is that of the place where the
-// post office is.
+// snoozeUntil reads when the person wants to see a message again: one of Snoozes, or a time as browsers write it,
+// which is that of the place where the post office is.
 func snoozeUntil(form interface{ Get(string) string }, now time.Time) (mail.Time, error) {
 	name := form.Get("until")
 	for _, s := range (&view{Now: now}).Snoozes() {
@@ -145,7 +148,8 @@ func snoozeUntil(form interface{ Get(string) string }, now time.Time) (mail.Time
 	at := form.Get("at")
 	t, ok := localTime(at, now)
 	if !ok {
-		return 0, mail.Errorf(mail.Invalid, "%q is not a time to come back at; choose one, or write it like 2026-05-10T09:00. The message is where it was", at)
+		return 0, mail.Errorf(mail.Invalid, "%q is not a time to come back at; choose one, or write it like "+
+			"2026-05-10T09:00. The message is where it was", at)
 	}
 	return t, nil
 }

@@ -42,12 +42,21 @@ func TestMarks(t *testing.T) {
 		is     func(mail.Item) bool
 		places [3]int // how many are in the inbox, put off, archived
 	}{
-		{url.Values{"mark": {"read"}}, []string{"Marked read"}, func(it mail.Item) bool { return it.Read }, [3]int{1, 0, 0}},
-		{url.Values{"mark": {"unread"}}, []string{"Marked unread"}, func(it mail.Item) bool { return !it.Read }, [3]int{1, 0, 0}},
-		{url.Values{"mark": {"archived"}}, []string{"Archived", "Undo", `value="unarchived"`, `data-done="gone"`}, func(it mail.Item) bool { return it.State == mail.Archived }, [3]int{0, 0, 1}},
-		{url.Values{"mark": {"unarchived"}}, []string{"Back in the inbox", `data-done="back"`}, func(it mail.Item) bool { return it.State != mail.Archived }, [3]int{1, 0, 0}},
-		{url.Values{"mark": {"snoozed"}, "until": {"tomorrow"}}, []string{"Back ", "Undo", `data-done="gone"`}, func(it mail.Item) bool { return it.Snoozed != 0 }, [3]int{0, 1, 0}},
-		{url.Values{"mark": {"unread"}}, []string{"Marked unread", `data-done="back"`}, func(it mail.Item) bool { return it.Snoozed == 0 }, [3]int{1, 0, 0}},
+		{url.Values{"mark": {"read"}}, []string{"Marked read"}, func(it mail.Item) bool {
+			return it.Read
+		}, [3]int{1, 0, 0}},
+		{url.Values{"mark": {"unread"}}, []string{"Marked unread"}, func(it mail.Item) bool {
+			return !it.Read
+		}, [3]int{1, 0, 0}},
+		{url.Values{"mark": {"archived"}}, []string{"Archived", "Undo", `value="unarchived"`, `data-done="gone"`},
+			func(it mail.Item) bool { return it.State == mail.Archived }, [3]int{0, 0, 1}},
+		{url.Values{"mark": {"unarchived"}}, []string{"Back in the inbox", `data-done="back"`},
+			func(it mail.Item) bool { return it.State != mail.Archived }, [3]int{1, 0, 0}},
+		{url.Values{"mark": {"snoozed"}, "until": {"tomorrow"}}, []string{"Back ", "Undo", `data-done="gone"`},
+			func(it mail.Item) bool { return it.Snoozed != 0 }, [3]int{0, 1, 0}},
+		{url.Values{"mark": {"unread"}}, []string{"Marked unread", `data-done="back"`}, func(it mail.Item) bool {
+			return it.Snoozed == 0
+		}, [3]int{1, 0, 0}},
 	}
 	for _, tt := range tests {
 		tt.form.Set("id", string(id))
@@ -96,7 +105,8 @@ func TestDelete(t *testing.T) {
 	keep, gone := b.send("ann", mail.Draft{Subject: "Kept"}), b.send("ann", mail.Draft{Subject: "Thrown away"})
 	form := func(id mail.ID) url.Values { return url.Values{"id": {string(id)}} }
 	for _, id := range []mail.ID{keep, gone} {
-		b.post("/@shop/delete", form(id), asScript("div#toasts")).want(t, 200, "Deleted", "Undo", `action="/@shop/restore"`, `data-done="gone"`)
+		b.post("/@shop/delete", form(id), asScript("div#toasts")).want(t, 200, "Deleted", "Undo",
+			`action="/@shop/restore"`, `data-done="gone"`)
 	}
 	b.post("/@shop/delete", form(gone)).want(t, 303)
 	b.get("/@shop/").want(t, 200).without(t, "Kept", "Thrown away")
@@ -149,7 +159,8 @@ func TestSnoozes(t *testing.T) {
 func TestMoment(t *testing.T) {
 	now := time.Date(2026, 5, 13, 10, 0, 0, 0, time.UTC)
 	for text, d := range map[string]time.Duration{
-		"12:00": 2 * time.Hour, "08:00": -2 * time.Hour, "Friday 10:00": 48 * time.Hour, "11 May 10:00": -48 * time.Hour, "13 May 2025 10:00": -365 * 24 * time.Hour,
+		"12:00": 2 * time.Hour, "08:00": -2 * time.Hour, "Friday 10:00": 48 * time.Hour,
+		"11 May 10:00": -48 * time.Hour, "13 May 2025 10:00": -365 * 24 * time.Hour,
 	} {
 		if got := moment(now, mail.TimeOf(now.Add(d))); got != text {
 			t.Errorf("moment(%v) = %q, want %q", d, got, text)

@@ -7,7 +7,8 @@ import (
 	"pennypost/internal/mail"
 )
 
-// undoTime is how long a deletion can be taken back. Until it is over nothing has been deleted, and a crash leaves everything as it was.
+// undoTime is how long a deletion can be taken back. Until it is over nothing has been deleted, and a crash leaves
+// everything as it was.
 const undoTime = 5 * time.Second
 
 // undo holds what the person asked for and may still take back. Its zero value is ready; finish ends it.
@@ -31,7 +32,8 @@ type deletion struct {
 	going bool // it cannot be taken back any more, and is hidden until it is done
 }
 
-// later calls do after undoTime, or when the site closes, unless it is taken back before. What is pending already goes on as it was.
+// later calls do after undoTime, or when the site closes, unless it is taken back before. What is pending already goes
+// on as it was.
 func (u *undo) later(t target, do func()) {
 	u.mu.Lock()
 	defer u.mu.Unlock()

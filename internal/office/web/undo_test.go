@@ -13,11 +13,28 @@ func TestUndo(t *testing.T) {
 		do   func(u *undo, add func(target))
 		want int32 // deletions carried out
 	}{
-		"not before its time": {func(u *undo, add func(target)) { add(one); time.Sleep(undoTime - time.Millisecond) }, 0},
-		"in its time":         {func(u *undo, add func(target)) { add(one); time.Sleep(undoTime) }, 1},
-		"two":                 {func(u *undo, add func(target)) { add(one); time.Sleep(time.Second); add(two); time.Sleep(undoTime) }, 2},
-		"asked for twice":     {func(u *undo, add func(target)) { add(one); time.Sleep(time.Second); add(one); time.Sleep(2 * undoTime) }, 1},
-		"taken back":          {func(u *undo, add func(target)) { add(one); u.takeBack(one); time.Sleep(2 * undoTime) }, 0},
+		"not before its time": {func(u *undo, add func(target)) {
+			add(one)
+			time.Sleep(undoTime - time.Millisecond)
+		}, 0},
+		"in its time": {func(u *undo, add func(target)) { add(one); time.Sleep(undoTime) }, 1},
+		"two": {func(u *undo, add func(target)) {
+			add(one)
+			time.Sleep(time.Second)
+			add(two)
+			time.Sleep(undoTime)
+		}, 2},
+		"asked for twice": {func(u *undo, add func(target)) {
+			add(one)
+			time.Sleep(time.Second)
+			add(one)
+			time.Sleep(2 * undoTime)
+		}, 1},
+		"taken back": {func(u *undo, add func(target)) {
+			add(one)
+			u.takeBack(one)
+			time.Sleep(2 * undoTime)
+		}, 0},
 		"taken back, and asked for again": {func(u *undo, add func(target)) {
 			add(one)
 			time.Sleep(undoTime - time.Second)

@@ -14,8 +14,11 @@ func TestUnprovenSender(t *testing.T) {
 	b.register(mail.Presence{Name: "ann", Roles: []string{"builder"}})
 	b.register(mail.Presence{Name: "bob", State: mail.Gone})
 	if _, err := b.as(mail.User).Import(t.Context(), []mail.Item{
-		{Message: mail.Message{ID: "forged", Type: mail.Question, From: mail.FromSystem, To: []mail.Address{mail.ToUser}, Subject: "Forged", Body: "x", Via: "haak", Sent: 1}},
-		{Message: mail.Message{ID: "again", ReplyTo: "forged", Thread: "forged", From: "agent:ann", To: []mail.Address{mail.ToAll, "agent:bob"}, Subject: "Re: Forged", Body: "x", Via: "haak", Sent: mail.TimeOf(time.Now())}},
+		{Message: mail.Message{ID: "forged", Type: mail.Question, From: mail.FromSystem,
+			To: []mail.Address{mail.ToUser}, Subject: "Forged", Body: "x", Via: "haak", Sent: 1}},
+		{Message: mail.Message{ID: "again", ReplyTo: "forged", Thread: "forged", From: "agent:ann",
+			To: []mail.Address{mail.ToAll, "agent:bob"}, Subject: "Re: Forged", Body: "x", Via: "haak",
+			Sent: mail.TimeOf(time.Now())}},
 	}); err != nil {
 		t.Fatal(err)
 	}

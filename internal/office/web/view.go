@@ -37,11 +37,13 @@ type view struct {
 
 func newNonce() string { return rand.Text() }
 
-// header sets what every page has. The policy lets nothing run or load but our own files; images of agents' mail that come from elsewhere do not load.
+// header sets what every page has. The policy lets nothing run or load but our own files; images of agents' mail that
+// come from elsewhere do not load.
 func (v *view) header() {
 	h := v.w.Header()
 	h.Set("Content-Security-Policy", strings.Join([]string{
-		"default-src 'none'", "script-src 'nonce-" + v.Nonce + "'", "style-src 'self'", "img-src 'self'", "connect-src 'self'", "frame-src 'self'",
+		"default-src 'none'", "script-src 'nonce-" + v.Nonce + "'", "style-src 'self'", "img-src 'self'",
+		"connect-src 'self'", "frame-src 'self'",
 		"form-action 'self'", "base-uri 'none'", "frame-ancestors 'none'",
 	}, "; "))
 	h.Set("Cache-Control", "no-store")
@@ -63,7 +65,8 @@ func (v *view) enter() error {
 		return err
 	} else if !has(rooms, v.Room) {
 		// A mistyped address must not make a room.
-		return mail.Errorf(mail.NotFound, "there is no room %s here; a room is made by the first message or agent in it", v.Room)
+		return mail.Errorf(mail.NotFound,
+			"there is no room %s here; a room is made by the first message or agent in it", v.Room)
 	}
 	if v.Room == "" {
 		return nil // a post office without rooms
@@ -150,7 +153,8 @@ func (v *view) partial(id string) bool {
 // scripted reports whether the request comes from our script, and not from the browser itself.
 func (v *view) scripted() bool { return v.r.Header.Get("HX-Request") == "true" }
 
-// render answers with a page, of which htmx gets the part that it wants if that is one of parts: names of templates that are ids too.
+// render answers with a page, of which htmx gets the part that it wants if that is one of parts: names of templates
+// that are ids too.
 func (v *view) render(name string, data any, parts ...string) error {
 	return v.answer(http.StatusOK, name, v.wanted(parts...), data)
 }
@@ -182,7 +186,8 @@ func (v *view) answer(status int, name, part string, data any) error {
 	return send(v.w, v.r, status, b.Bytes())
 }
 
-// redirect sends the browser to a path of this room after a change. Our script is told to go there by itself, if it is to go at all.
+// redirect sends the browser to a path of this room after a change. Our script is told to go there by itself, if it is
+// to go at all.
 func (v *view) redirect(path string) error {
 	http.Redirect(v.w, v.r, v.Base+path, http.StatusSeeOther)
 	return nil
@@ -197,13 +202,16 @@ type failure struct {
 
 // statuses are the answers to errors. What is not among them is ours, and told to the log only.
 var statuses = map[mail.Code]int{
-	mail.Invalid: http.StatusBadRequest, mail.NotFound: http.StatusNotFound, mail.Denied: http.StatusForbidden, mail.Conflict: http.StatusConflict,
-	mail.TooLarge: http.StatusRequestEntityTooLarge, mail.Unavailable: http.StatusServiceUnavailable, mail.Timeout: http.StatusGatewayTimeout,
+	mail.Invalid: http.StatusBadRequest, mail.NotFound: http.StatusNotFound, mail.Denied: http.StatusForbidden,
+	mail.Conflict: http.StatusConflict,
+	mail.TooLarge: http.StatusRequestEntityTooLarge, mail.Unavailable: http.StatusServiceUnavailable,
+	mail.Timeout: http.StatusGatewayTimeout,
 	mail.Unknown: http.StatusUnauthorized, mail.Limited: http.StatusTooManyRequests,
 }
 
 func (v *view) fail(err error) {
-	f := failure{view: v, Status: http.StatusInternalServerError, Message: "Something went wrong here. The log of the post office says what."}
+	f := failure{view: v, Status: http.StatusInternalServerError,
+		Message: "Something went wrong here. The log of the post office says what."}
 	var known *mail.Error
 	if errors.As(err, &known) && statuses[known.Code] != 0 {
 		f.Status, f.Message = statuses[known.Code], known.Msg

@@ -15,7 +15,8 @@ import (
 	"pennypost/internal/mail"
 )
 
-// TestTemplates: every page and every part of it is a template that parses, and what a page needs beyond the frame is there.
+// TestTemplates: every page and every part of it is a template that parses, and what a page needs beyond the frame is
+// there.
 func TestTemplates(t *testing.T) {
 	pages, err := pageTemplates()
 	if err != nil {
@@ -31,13 +32,19 @@ func TestTemplates(t *testing.T) {
 	}
 	b := newFixture(t)
 	now := time.Now()
-	v := &view{site: b.site, w: httptest.NewRecorder(), r: httptest.NewRequest(http.MethodGet, "/", nil), svc: b.as(mail.User), Now: now, Nonce: newNonce(), Room: "shop", Base: "/@shop", Title: "Title"}
-	it := mail.Item{Message: mail.Message{ID: "msg_x", From: "agent:a", To: []mail.Address{"agent:b"}, Type: mail.Question, Sent: mail.TimeOf(now)}}
+	v := &view{site: b.site, w: httptest.NewRecorder(), r: httptest.NewRequest(http.MethodGet, "/", nil),
+		svc: b.as(mail.User), Now: now, Nonce: newNonce(), Room: "shop", Base: "/@shop", Title: "Title"}
+	it := mail.Item{Message: mail.Message{ID: "msg_x", From: "agent:a", To: []mail.Address{"agent:b"},
+		Type: mail.Question, Sent: mail.TimeOf(now)}}
 	all := []stuckSection{{Kind: "dead", Title: "T", Why: "W", Groups: []*stuckGroup{
-		{view: v, Kind: "dead", Who: "agent:b", Why: "why", Since: 1, Items: []*mail.Item{&it, &it, &it, &it, &it, &it}, Commands: []string{"c"}, Notice: "n", Doors: []doorReport{{"d", "a"}}, Bridge: "b", Frozen: "f"},
-		{view: v, Kind: "held", Who: "role:r"}, {view: v, Kind: "notice", Title: "t", Notice: "n"}, {view: v, Kind: "file", Title: "t"},
+		{view: v, Kind: "dead", Who: "agent:b", Why: "why", Since: 1, Items: []*mail.Item{&it, &it, &it, &it, &it,
+			&it}, Commands: []string{"c"}, Notice: "n", Doors: []doorReport{{"d", "a"}}, Bridge: "b", Frozen: "f"},
+		{view: v, Kind: "held", Who: "role:r"}, {view: v, Kind: "notice", Title: "t", Notice: "n"},
+		{view: v, Kind: "file", Title: "t"},
 	}}}
-	choices := []paletteGroup{{"G", []paletteChoice{{ID: "a", Label: "l", Who: "agent:a", Note: "n", Href: "/x", Keys: "k"}, {ID: "b", Label: "l", Do: "theme"}, {ID: "c", Label: "l", Form: "f"}}}}
+	choices := []paletteGroup{{"G",
+		[]paletteChoice{{ID: "a", Label: "l", Who: "agent:a", Note: "n", Href: "/x", Keys: "k"},
+			{ID: "b", Label: "l", Do: "theme"}, {ID: "c", Label: "l", Form: "f"}}}}
 	plain := *v
 	plain.Plain = true
 	for _, c := range []struct {
@@ -46,14 +53,17 @@ func TestTemplates(t *testing.T) {
 		part []string
 	}{
 		{"stuck", &stuckPage{view: v}, []string{"layout", "main", "stuck-groups"}},
-		{"stuck", &stuckPage{view: v, Sections: all, Live: []mail.Agent{{Name: "a", Roles: []string{"r", "s"}}}}, []string{"layout", "main", "stuck-groups"}},
+		{"stuck", &stuckPage{view: v, Sections: all, Live: []mail.Agent{{Name: "a", Roles: []string{"r", "s"}}}},
+			[]string{"layout", "main", "stuck-groups"}},
 		{"palette", &palettePage{view: v}, []string{"layout", "main", "dialog", "palette-results"}},
-		{"palette", &palettePage{view: v, Query: "q", Groups: choices}, []string{"layout", "main", "dialog", "palette-results"}},
+		{"palette", &palettePage{view: v, Query: "q", Groups: choices},
+			[]string{"layout", "main", "dialog", "palette-results"}},
 		{"failure", failure{v, 404, "message"}, []string{"layout", "main", "toast-failure"}},
 		{"door", doorPage{view: v}, []string{"stranger", "offer"}},
 		{"door", doorPage{&plain, "k", true}, []string{"stranger", "offer"}},
 		{"sessions", &sessionsPage{view: v}, []string{"layout", "main"}},
-		{"sessions", &sessionsPage{view: v, Sessions: []Session{{ID: "a", Browser: "b", Plain: true}, {ID: "b"}}}, []string{"layout", "main"}},
+		{"sessions", &sessionsPage{view: v, Sessions: []Session{{ID: "a", Browser: "b", Plain: true}, {ID: "b"}}},
+			[]string{"layout", "main"}},
 	} {
 		for _, part := range c.part {
 			var out bytes.Buffer
@@ -74,7 +84,8 @@ func TestFailures(t *testing.T) {
 	b.site.opts.Log = slog.New(slog.NewTextHandler(&log, nil))
 	secret := errors.New("the secret cause")
 	for code, want := range map[mail.Code]int{
-		mail.Invalid: 400, mail.NotFound: 404, mail.Denied: 403, mail.Conflict: 409, mail.TooLarge: 413, mail.Unavailable: 503, mail.Timeout: 504, mail.Unknown: 401, mail.Limited: 429, mail.Internal: 500,
+		mail.Invalid: 400, mail.NotFound: 404, mail.Denied: 403, mail.Conflict: 409, mail.TooLarge: 413,
+		mail.Unavailable: 503, mail.Timeout: 504, mail.Unknown: 401, mail.Limited: 429, mail.Internal: 500,
 	} {
 		h := b.site.page(func(*view) error {
 			return fmt.Errorf("page: %w", &mail.Error{Code: code, Msg: "what <b>happened</b>", Err: secret})
@@ -90,7 +101,8 @@ func TestFailures(t *testing.T) {
 			h.ServeHTTP(w, r)
 			body := w.Body.String()
 			receipts := strings.Contains(body, "what &lt;b&gt;happened&lt;/b&gt;")
-			if w.Code != want || receipts == (code == mail.Internal) || strings.Contains(body, "secret") || strings.Contains(body, "<html") == part {
+			if w.Code != want || receipts == (code == mail.Internal) || strings.Contains(body, "secret") ||
+				strings.Contains(body, "<html") == part {
 				t.Errorf("%s: %d\n%s", code, w.Code, body)
 			}
 			if part && w.Header().Get("HX-Retarget") != "#toasts" {
@@ -112,7 +124,8 @@ func TestLatestRoom(t *testing.T) {
 	for _, c := range []struct {
 		rooms []mail.RoomStatus
 		want  mail.RoomName
-	}{{nil, ""}, {[]mail.RoomStatus{{Name: "a"}, {Name: "b"}}, "a"}, {[]mail.RoomStatus{{Name: "a", Last: 1}, {Name: "b", Last: 2}, {Name: "c", Last: 2}}, "b"}} {
+	}{{nil, ""}, {[]mail.RoomStatus{{Name: "a"}, {Name: "b"}}, "a"},
+		{[]mail.RoomStatus{{Name: "a", Last: 1}, {Name: "b", Last: 2}, {Name: "c", Last: 2}}, "b"}} {
 		if got := latest(c.rooms); got != c.want {
 			t.Errorf("latest(%v) = %s, want %s", c.rooms, got, c.want)
 		}
@@ -124,19 +137,23 @@ func TestNext(t *testing.T) {
 	b := newFixture(t)
 	b.register(mail.Presence{Name: "builder-1"})
 	for next, want := range map[string]string{
-		"": "/@shop/", "/stuck": "/@shop/stuck", "//evil.example": "/@shop/", "https://evil.example": "/@shop/", "/\\evil.example": "/@shop/", "/x\r\nSet-Cookie: a=b": "/@shop/", "evil": "/@shop/",
+		"": "/@shop/", "/stuck": "/@shop/stuck", "//evil.example": "/@shop/", "https://evil.example": "/@shop/",
+		"/\\evil.example": "/@shop/", "/x\r\nSet-Cookie: a=b": "/@shop/", "evil": "/@shop/",
 	} {
-		got := b.post("/@shop/send", url.Values{"to": {"builder-1"}, "body": {"x"}, "next": {next}}).want(t, http.StatusSeeOther)
+		got := b.post("/@shop/send", url.Values{"to": {"builder-1"}, "body": {"x"}, "next": {next}}).want(t,
+			http.StatusSeeOther)
 		if got.Header.Get("Location") != want {
 			t.Errorf("%q leads to %q, want %q", next, got.Header.Get("Location"), want)
 		}
 	}
-	b.post("/@shop/send", url.Values{"to": {"builder-1"}, "body": {strings.Repeat("x", 2<<20)}}).want(t, http.StatusRequestEntityTooLarge)
+	b.post("/@shop/send", url.Values{"to": {"builder-1"}, "body": {strings.Repeat("x", 2<<20)}}).want(t,
+		http.StatusRequestEntityTooLarge)
 }
 
 func TestTheme(t *testing.T) {
 	b := newFixture(t)
-	for cookie, want := range map[string]string{"dark": ` data-theme="dark"`, "light": ` data-theme="light"`, "": `<html lang="en">`, `"><script>`: `<html lang="en">`} {
+	for cookie, want := range map[string]string{"dark": ` data-theme="dark"`, "light": ` data-theme="light"`,
+		"": `<html lang="en">`, `"><script>`: `<html lang="en">`} {
 		theme := func(r *http.Request) { r.Header.Add("Cookie", "pennypost_theme="+cookie) }
 		b.get("/", theme).want(t, http.StatusOK, want)
 		b.get("/", stranger, theme).want(t, http.StatusUnauthorized, want)

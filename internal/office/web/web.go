@@ -14,9 +14,10 @@ import (
 
 // Options say what a Site shows.
 type Options struct {
-	Office  mail.Office     // rooms; they are always entered as the user
-	Key     []byte          // what sessions hang on: with another key, all that were begun are void
-	Host    string          // the pages' own name; elsewhere only sessions hold that a plain link began. "": there is none
+	Office mail.Office // rooms; they are always entered as the user
+	Key    []byte      // what sessions hang on: with another key, all that were begun are void
+	// the pages' own name; elsewhere only sessions hold that a plain link began. "": there is none
+	Host    string
 	File    string          // where sessions are kept; "": in memory
 	Closing context.Context // ends streams; nil: they end with their requests
 	Log     *slog.Logger
@@ -117,7 +118,8 @@ type handler func(v *view) error
 func inRoom(h handler) handler {
 	return func(v *view) error {
 		if v.svc == nil {
-			return mail.Errorf(mail.NotFound, "there is no room yet; any agent or command makes the first: pennypost send --to user --body Hello")
+			return mail.Errorf(mail.NotFound,
+				"there is no room yet; any agent or command makes the first: pennypost send --to user --body Hello")
 		}
 		return h(v)
 	}

@@ -38,7 +38,8 @@ type watcher struct {
 func (p *place) watch(t *testing.T, from mail.Seq) *watcher {
 	t.Helper()
 	ctx, stop := context.WithCancel(context.Background())
-	req, err := http.NewRequestWithContext(ctx, http.MethodGet, fmt.Sprintf("%s/api/v1/rooms/load/events?after=%d", p.http, from), nil)
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, fmt.Sprintf("%s/api/v1/rooms/load/events?after=%d",
+		p.http, from), nil)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -14,7 +14,8 @@ import (
 )
 
 var (
-	duration = flag.Duration("duration", 10*time.Second, "how long the load lasts; from a minute on, memory is held to its bound")
+	duration = flag.Duration("duration", 10*time.Second,
+		"how long the load lasts; from a minute on, memory is held to its bound")
 	watchers = flag.Int("watchers", 0, "event streams; 0: 100, or 1,000 from a minute on")
 	sessions = flag.Int("sessions", 0, "MCP sessions; 0: 20, or 200 from a minute on")
 	senders  = flag.Int("senders", 16, "agents that send")
@@ -55,8 +56,10 @@ func TestLoad(t *testing.T) {
 	loaded := p.runAgents(t, names, nWatchers, nSessions, *duration)
 	p.archive(t)
 	after := p.settle(t, before, long)
-	t.Logf("%v of %d watchers, %d MCP sessions and %d senders: %d messages acknowledged, %d events seen, %d MCP calls, slowest send %v",
-		*duration, nWatchers, nSessions, *senders, loaded.sent, loaded.seen, loaded.calls, loaded.slowest.Round(time.Millisecond))
+	t.Logf("%v of %d watchers, %d MCP sessions and %d senders: %d messages acknowledged, %d events seen, %d MCP "+
+		"calls, slowest send %v",
+		*duration, nWatchers, nSessions, *senders, loaded.sent, loaded.seen, loaded.calls,
+		loaded.slowest.Round(time.Millisecond))
 	t.Logf("before: %v", before)
 	t.Logf("under load: %v", loaded.under)
 	t.Logf("after: %v", after)
@@ -67,7 +70,8 @@ func TestLoad(t *testing.T) {
 		t.Errorf("file descriptors: %d before, %d after", before.files, after.files)
 	}
 	if long && float64(after.memory) > moreMemory*float64(before.memory) {
-		t.Errorf("memory: %d kB before, %d kB after, which is over %.1f times", before.memory, after.memory, moreMemory)
+		t.Errorf("memory: %d kB before, %d kB after, which is over %.1f times", before.memory, after.memory,
+			moreMemory)
 	}
 	p.verify(t)
 }

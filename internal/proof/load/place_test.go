@@ -47,7 +47,8 @@ func open(t *testing.T) *place {
 	}
 	home := filepath.Join(root, "home")
 	cmd := exec.Command(binary, "serve", "--json", "--listen", "127.0.0.1:0")
-	cmd.Env = []string{"PATH=" + os.Getenv("PATH"), "HOME=" + root, "PENNYPOST_HOME=" + home, "PENNYPOST_AGENT_CHECK=process", "PENNYPOST_LOG=warn"}
+	cmd.Env = []string{"PATH=" + os.Getenv("PATH"), "HOME=" + root, "PENNYPOST_HOME=" + home,
+		"PENNYPOST_AGENT_CHECK=process", "PENNYPOST_LOG=warn"}
 	cmd.Stderr = t.Output()
 	out, err := cmd.StdoutPipe()
 	if err == nil {
@@ -124,7 +125,8 @@ func (p *place) seed(t *testing.T) {
 	now := time.Now()
 	for i := range items {
 		items[i].Message = mail.Message{
-			ID: mail.ID(fmt.Sprint("msg_seed", i)), Type: mail.Status, From: "user", To: []mail.Address{"agent:sink"}, Body: fmt.Sprint("seed ", i),
+			ID: mail.ID(fmt.Sprint("msg_seed", i)), Type: mail.Status, From: "user", To: []mail.Address{"agent:sink"},
+			Body: fmt.Sprint("seed ", i),
 			Sent: mail.TimeOf(now.Add(-time.Hour + time.Duration(i)*time.Millisecond)),
 		}
 	}
@@ -181,7 +183,8 @@ type figures struct {
 }
 
 func (f figures) String() string {
-	return fmt.Sprintf("%d goroutines, %d file descriptors, %d connections, %d kB resident, %d kB of heap", f.goroutines, f.files, f.connections, f.memory, f.heap)
+	return fmt.Sprintf("%d goroutines, %d file descriptors, %d connections, %d kB resident, %d kB of heap",
+		f.goroutines, f.files, f.connections, f.memory, f.heap)
 }
 
 // figures asks the process and the system. Where there is no /proc, files and memory are 0.
@@ -201,7 +204,8 @@ func (p *place) figures(t *testing.T) (f figures) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	f.goroutines, f.connections = number(string(text), `go_goroutines (\d+)`), number(string(text), `pennypost_connections (\d+)`)
+	f.goroutines, f.connections = number(string(text), `go_goroutines (\d+)`), number(string(text),
+		`pennypost_connections (\d+)`)
 	f.heap = number(string(text), `go_memstats_heap_alloc_bytes (\d+)`) / 1000
 	proc := fmt.Sprint("/proc/", p.cmd.Process.Pid)
 	if open, err := os.ReadDir(proc + "/fd"); err == nil {
@@ -225,7 +229,8 @@ func number(text, pattern string) int {
 func (p *place) quiet(t *testing.T) figures {
 	t.Helper()
 	var f figures
-	for deadline := time.Now().Add(30 * time.Second); time.Now().Before(deadline); sleep(t.Context(), 200*time.Millisecond) {
+	for deadline := time.Now().Add(30 * time.Second); time.Now().Before(deadline); sleep(t.Context(),
+		200*time.Millisecond) {
 		p.office.Close()
 		if f = p.figures(t); f.connections <= 2 {
 			break

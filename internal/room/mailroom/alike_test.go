@@ -21,15 +21,25 @@ func TestP5_AlikeNames(t *testing.T) {
 	}
 	for bad, want := range map[mail.Name]mail.Code{
 		"carol@lab": mail.Invalid, "far:carol": mail.Invalid,
-		"us\u200der": mail.Invalid, "user\u034f": mail.Invalid, "\u115fuser": mail.Invalid, "us\u00ader": mail.Invalid, "user\U000e0041": mail.Invalid,
-		"USER": mail.Denied, "User": mail.Denied, "uѕer": mail.Denied, "υser": mail.Denied, "ｕｓｅｒ": mail.Denied, "ᴜꜱᴇʀ": mail.Denied, "𝓾𝓼𝓮𝓻": mail.Denied,
-		"System": mail.Denied, "ѕуѕtем": mail.Denied, "systern": mail.Denied, "Orchestrator": mail.Denied, "0rchestrator": mail.Denied, "οrchestrator": mail.Denied,
+		"us\u200der": mail.Invalid, "user\u034f": mail.Invalid, "\u115fuser": mail.Invalid, "us\u00ader": mail.Invalid,
+		"user\U000e0041": mail.Invalid,
+		"USER":           mail.Denied, "User": mail.Denied, "uѕer": mail.Denied, "υser": mail.Denied,
+		"ｕｓｅｒ": mail.Denied,
+		"ᴜꜱᴇʀ": mail.Denied, "𝓾𝓼𝓮𝓻": mail.Denied,
+		"System": mail.Denied, "ѕуѕtем": mail.Denied, "systern": mail.Denied, "Orchestrator": mail.Denied,
+		"0rchestrator": mail.Denied, "οrchestrator": mail.Denied,
 		"ALL": mail.Denied, "aІl": mail.Denied, "aII": mail.Denied, "Broadcast": mail.Denied, "brоadcast": mail.Denied,
 		"fin": mail.Conflict, "wide": mail.Conflict, "👩💻": mail.Conflict, "a\u200dnn": mail.Invalid,
 	} {
 		act := map[string]func() error{
-			"register":      func() error { _, err := user.Register(t.Context(), mail.Presence{Name: bad}); return err },
-			"say who it is": func() error { _, err := room.As(bad).Register(t.Context(), mail.Presence{}); return err },
+			"register": func() error {
+				_, err := user.Register(t.Context(), mail.Presence{Name: bad})
+				return err
+			},
+			"say who it is": func() error {
+				_, err := room.As(bad).Register(t.Context(), mail.Presence{})
+				return err
+			},
 			"send": func() error {
 				_, err := room.As(bad).Send(t.Context(), mail.Draft{To: mail.Recipients{"user"}, Body: "x"})
 				return err
@@ -51,7 +61,8 @@ func TestP5_AlikeNames(t *testing.T) {
 	if list, _ := user.Agents(t.Context()); len(list) != 5 {
 		t.Errorf("the roster is %+v", list)
 	}
-	for _, good := range []mail.Name{"Ann", "ANN", "annn", "user-1", "users", "ail", "a11", "小克 2", "orchestrator", "Wide"} {
+	for _, good := range []mail.Name{"Ann", "ANN", "annn", "user-1", "users", "ail", "a11", "小克 2", "orchestrator",
+		"Wide"} {
 		if _, err := user.Register(t.Context(), mail.Presence{Name: good}); err != nil {
 			t.Errorf("register %q: %v", good, err)
 		}
@@ -60,7 +71,8 @@ func TestP5_AlikeNames(t *testing.T) {
 		if _, err := room.ForFiles().Register(t.Context(), mail.Presence{Name: foreign}); err != nil {
 			t.Errorf("a file's %q: %v", foreign, err)
 		}
-		if _, err := room.As(foreign).Send(t.Context(), mail.Draft{To: mail.Recipients{"user"}, Body: "x"}); err != nil {
+		if _, err := room.As(foreign).Send(t.Context(),
+			mail.Draft{To: mail.Recipients{"user"}, Body: "x"}); err != nil {
 			t.Errorf("%q sends: %v", foreign, err)
 		}
 	}
@@ -107,7 +119,8 @@ func TestP5_FarSender(t *testing.T) {
 	if a, err := forger.Rename(ctx, "forger", "carol@lab-1.ü"); err == nil {
 		t.Errorf("it is called %s", a.Name)
 	}
-	if _, err := carol.Send(ctx, mail.Draft{To: mail.Recipients{"user@home", "forger@home"}, Body: "a question"}); err != nil {
+	if _, err := carol.Send(ctx, mail.Draft{To: mail.Recipients{"user@home", "forger@home"},
+		Body: "a question"}); err != nil {
 		t.Fatal(err)
 	}
 	page, err := here.Inbox(ctx, mail.InboxQuery{From: "carol@lab-1.ü"})
@@ -117,26 +130,34 @@ func TestP5_FarSender(t *testing.T) {
 	it := page.Messages[0]
 	user, _ := o.Room(ctx, "home", mail.User)
 	for _, to := range []string{string(it.From), "carol@lab-1.ü", "agent:carol@lab-1.ü"} {
-		if _, err := user.Send(ctx, mail.Draft{To: mail.Recipients{to}, Body: "to " + to, ReplyTo: it.ID}); err != nil {
+		if _, err := user.Send(ctx, mail.Draft{To: mail.Recipients{to}, Body: "to " + to,
+			ReplyTo: it.ID}); err != nil {
 			t.Errorf("to %s: %v", to, err)
 		}
 	}
-	if p, err := carol.Inbox(ctx, mail.InboxQuery{}); err != nil || len(p.Messages) != 3 || p.Messages[0].From != mail.ToUser {
+	if p, err := carol.Inbox(ctx, mail.InboxQuery{}); err != nil || len(p.Messages) != 3 ||
+		p.Messages[0].From != mail.ToUser {
 		t.Errorf("carol's inbox: %+v, %v", p, err)
 	}
 	if p, err := forger.Inbox(ctx, mail.InboxQuery{}); err != nil || len(p.Messages) != 1 {
 		t.Errorf("the forger's inbox: %+v, %v", p, err)
 	}
-	if _, err := forger.Send(ctx, mail.Draft{To: mail.Recipients{"far:carol@lab-1.ü"}, Body: "to the sender, as it signs"}); err != nil {
+	if _, err := forger.Send(ctx, mail.Draft{To: mail.Recipients{"far:carol@lab-1.ü"},
+		Body: "to the sender, as it signs"}); err != nil {
 		t.Error(err)
 	}
-	if _, err := carol.Send(ctx, mail.Draft{To: mail.Recipients{"forger@lab-1.ü@home"}, Body: "through home and back"}); mail.CodeOf(err) != mail.NotFound {
+	if _, err := carol.Send(ctx, mail.Draft{To: mail.Recipients{"forger@lab-1.ü@home"},
+		Body: "through home and back"}); mail.CodeOf(err) != mail.NotFound {
 		t.Errorf("mail goes on from room to room: %v", err)
 	}
-	if _, err := here.Import(ctx, []mail.Item{{Message: mail.Message{ID: "x", From: "agent:a", To: []mail.Address{"far:b@lab"}, Body: "x", Sent: 1}}}); mail.CodeOf(err) != mail.Invalid {
+	if _, err := here.Import(ctx,
+		[]mail.Item{{Message: mail.Message{ID: "x", From: "agent:a", To: []mail.Address{"far:b@lab"}, Body: "x",
+			Sent: 1}}}); mail.CodeOf(err) != mail.Invalid {
 		t.Errorf("mail for an agent of another room was imported: %v", err)
 	}
-	if _, err := here.Import(ctx, []mail.Item{{Message: mail.Message{ID: "x", From: "far:b@lab", To: []mail.Address{"user"}, Body: "x", Sent: 1}}}); err != nil {
+	if _, err := here.Import(ctx,
+		[]mail.Item{{Message: mail.Message{ID: "x", From: "far:b@lab", To: []mail.Address{"user"}, Body: "x",
+			Sent: 1}}}); err != nil {
 		t.Errorf("mail from another room was not imported: %v", err)
 	}
 }
@@ -151,8 +172,10 @@ func TestP5_OldJournalNames(t *testing.T) {
 		{Agent: &mail.AgentChange{Name: "carol@lab", Roles: []string{"builder"}}},
 		{Agent: &mail.AgentChange{Name: "me@example"}},
 		{Agent: &mail.AgentChange{Name: "uѕer"}},
-		{Message: &mail.Message{ID: "far", From: "agent:carol@lab", To: []mail.Address{"user"}, Body: "of the room lab, or of an agent here?"}},
-		{Message: &mail.Message{ID: "ann", From: "agent:ann@lab", To: []mail.Address{"user"}, Body: "of the room lab"}},
+		{Message: &mail.Message{ID: "far", From: "agent:carol@lab", To: []mail.Address{"user"},
+			Body: "of the room lab, or of an agent here?"}},
+		{Message: &mail.Message{ID: "ann", From: "agent:ann@lab", To: []mail.Address{"user"},
+			Body: "of the room lab"}},
 		{Message: &mail.Message{ID: "own", From: "agent:uѕer", To: []mail.Address{"user"}, Body: "of an agent"}},
 	} {
 		e.At = at
@@ -174,7 +197,8 @@ func TestP5_OldJournalNames(t *testing.T) {
 	defer room.Close()
 	user := room.As(mail.User)
 	page, err := user.Inbox(t.Context(), mail.InboxQuery{})
-	if err != nil || len(page.Messages) != 3 || page.Messages[0].From != "agent:carol@lab" || page.Messages[1].From != "agent:ann@lab" || page.Messages[2].From != "agent:uѕer" {
+	if err != nil || len(page.Messages) != 3 || page.Messages[0].From != "agent:carol@lab" ||
+		page.Messages[1].From != "agent:ann@lab" || page.Messages[2].From != "agent:uѕer" {
 		t.Fatalf("the inbox: %+v, %v", page, err)
 	}
 	send := func(to string) error {
@@ -205,7 +229,8 @@ func TestP5_OldJournalNames(t *testing.T) {
 	if a, err := user.Rename(t.Context(), "carol@lab", "carla"); err != nil || a.Name != "carla" {
 		t.Errorf("renamed to %+v, %v", a, err)
 	}
-	if p, err := user.History(t.Context(), mail.HistoryQuery{From: "agent:carol@lab"}); err != nil || len(p.Messages) != 2 || p.Messages[0].ID != "far" {
+	if p, err := user.History(t.Context(), mail.HistoryQuery{From: "agent:carol@lab"}); err != nil ||
+		len(p.Messages) != 2 || p.Messages[0].ID != "far" {
 		t.Errorf("history of the old name: %+v, %v", p, err)
 	}
 }
@@ -236,7 +261,8 @@ func TestP5_ConfiguredOrchestrator(t *testing.T) {
 			}
 		}
 		list, _ := room.As(mail.User).Agents(t.Context())
-		if len(list) != 2 || slices.Contains(list[0].Roles, "orchestrator") || !slices.Contains(list[1].Roles, "orchestrator") {
+		if len(list) != 2 || slices.Contains(list[0].Roles, "orchestrator") ||
+			!slices.Contains(list[1].Roles, "orchestrator") {
 			t.Errorf("after it %s: %+v", what, list)
 		}
 	}
@@ -245,14 +271,18 @@ func TestP5_ConfiguredOrchestrator(t *testing.T) {
 // A line in a file gives nobody rights in the room.
 func TestP5_FilesMakeNoOrchestrator(t *testing.T) {
 	room, _ := openRoom(t, "lab", Options{})
-	a, err := room.ForFiles().Register(t.Context(), mail.Presence{Name: "ann", Roles: []string{"architect", "orchestrator"}})
+	a, err := room.ForFiles().Register(t.Context(),
+		mail.Presence{Name: "ann", Roles: []string{"architect", "orchestrator"}})
 	if err != nil || !slices.Equal(a.Roles, []string{"architect"}) {
 		t.Errorf("a file makes %+v, %v", a, err)
 	}
-	if _, err := room.As(mail.User).Register(t.Context(), mail.Presence{Name: "ann", Roles: []string{"orchestrator"}}); err != nil {
+	if _, err := room.As(mail.User).Register(t.Context(),
+		mail.Presence{Name: "ann", Roles: []string{"orchestrator"}}); err != nil {
 		t.Fatal(err)
 	}
-	if a, err := room.ForFiles().Register(t.Context(), mail.Presence{Name: "ann", Roles: []string{"orchestrator", "x"}}); err != nil || !slices.Equal(a.Roles, []string{"x", "orchestrator"}) {
+	if a, err := room.ForFiles().Register(t.Context(),
+		mail.Presence{Name: "ann", Roles: []string{"orchestrator", "x"}}); err != nil ||
+		!slices.Equal(a.Roles, []string{"x", "orchestrator"}) {
 		t.Errorf("a file that says what the person said leaves %+v, %v", a, err)
 	}
 }

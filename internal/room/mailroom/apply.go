@@ -188,9 +188,10 @@ func (k *marks) set(rc *mail.Receipt, at mail.Time) {
 	}
 }
 
-// take settles a read by somebody whom the message did not reach. Role mail is taken by it if nobody has it, or if it waits unread for
-// one holder and another reads it: in foreign systems whoever has the role may read first. Role mail that was read, or whose reader does not
-// have the role, was read too late, and is not read. take reports whether the read counts.
+// take settles a read by somebody whom the message did not reach. Role mail is taken by it if nobody has it, or if it
+// waits unread for one holder and another reads it: in foreign systems whoever has the role may read first. Role mail
+// that was read, or whose reader does not have the role, was read too late, and is not read. take reports whether the
+// read counts.
 func (s *state) take(r *record, m *member) bool {
 	i, counts := r.takenBy(m)
 	if i < 0 {
@@ -208,10 +209,11 @@ func (s *state) take(r *record, m *member) bool {
 	return true
 }
 
-// takenBy says what a read of r by m does: it counts or not, and if i is not negative it takes the role mail at r.bound[i].
+// takenBy says what a read of r by m does: it counts or not, and if i is not negative it takes the role mail at
+// r.bound[i].
 //
-// Before the checkpoint of a compacted journal nobody is registered yet. The reads that compaction kept all counted, so
-// nothing is too late there; the checkpoint says who the holders are.
+// Before the checkpoint of a compacted journal nobody is registered yet. The reads that compaction kept all counted,
+// so nothing is too late there; the checkpoint says who the holders are.
 func (r *record) takenBy(m *member) (i int, counts bool) {
 	if r.reaches(m) {
 		return -1, true

@@ -19,8 +19,8 @@ func (r *Room) archivedEvents(ctx context.Context) iter.Seq2[mail.Event, error] 
 	return func(func(mail.Event, error) bool) {}
 }
 
-// archivedItems yields the archived messages with what their readers did, which takes a first pass over the archive for
-// the receipts. Messages that are hot again, after a crash between archiving and trimming, are left out.
+// archivedItems yields the archived messages with what their readers did, which takes a first pass over the archive
+// for the receipts. Messages that are hot again, after a crash between archiving and trimming, are left out.
 func (r *Room) archivedItems(ctx context.Context) iter.Seq2[mail.Item, error] {
 	return func(yield func(mail.Item, error) bool) {
 		of := make(map[mail.ID][]marks)
@@ -75,7 +75,8 @@ func archivedItem(e *mail.Event, of []marks) mail.Item {
 	for i := range of {
 		k := &of[i]
 		d := mail.Delivery{Address: mail.AgentAddress(k.who.Name), Agent: k.who.Name, Wake: mail.WakeNone}
-		d.State, d.At = policy.DeliveryFacts{Archived: k.archived, Read: k.read, Presented: k.presented, Notified: k.notified}.State(0)
+		d.State, d.At = policy.DeliveryFacts{Archived: k.archived, Read: k.read, Presented: k.presented,
+			Notified: k.notified}.State(0)
 		switch d.State {
 		case mail.Presented:
 			d.Door = k.presentedDoor
@@ -98,7 +99,8 @@ func (r *Room) archived(ctx context.Context, id mail.ID) (mail.Item, error) {
 	return mail.Item{}, mail.Errorf(mail.NotFound, "there is no message %q in room %s", id, r.name)
 }
 
-// searchArchive returns the archived messages that f accepts: the newest n and one more or, behind a cursor, the first.
+// searchArchive returns the archived messages that f accepts: the newest n and one more or, behind a cursor, the
+// first.
 func (r *Room) searchArchive(ctx context.Context, f *filter, n int) ([]mail.Item, error) {
 	var out []mail.Item
 	for it, err := range r.archivedItems(ctx) {
@@ -126,7 +128,8 @@ func (f *filter) archivedAbout(it *mail.Item) bool {
 	}
 	names := append([]mail.Name{f.agent.Name}, f.agent.Aliases...)
 	return slices.ContainsFunc(names, func(n mail.Name) bool {
-		return it.From == mail.AgentAddress(n) || slices.Contains(it.To, mail.Address("agent:"+n)) || slices.Contains(it.To, mail.AgentAddress(n)) ||
+		return it.From == mail.AgentAddress(n) || slices.Contains(it.To, mail.Address("agent:"+n)) ||
+			slices.Contains(it.To, mail.AgentAddress(n)) ||
 			slices.ContainsFunc(it.Deliveries, func(d mail.Delivery) bool { return d.Agent == n })
 	})
 }
@@ -162,7 +165,8 @@ func (v *view) Export(ctx context.Context) iter.Seq2[mail.Item, error] {
 	}
 }
 
-// importBatch is how many messages share an append. It bounds what a crash in the middle of an import leaves to be done again.
+// importBatch is how many messages share an append. It bounds what a crash in the middle of an import leaves to be
+// done again.
 const importBatch = 500
 
 // Import implements mail.Keeper.
@@ -202,7 +206,8 @@ func (v *view) Import(ctx context.Context, items []mail.Item) (mail.Imported, er
 	return out, err
 }
 
-// knownIDs returns which of items are known, hot, archived or erased: what was erased does not come back from a foreign file.
+// knownIDs returns which of items are known, hot, archived or erased: what was erased does not come back from a
+// foreign file.
 func (v *view) knownIDs(ctx context.Context, items []mail.Item) (map[mail.ID]bool, error) {
 	v.keeping.Lock() // nothing moves to the archive meanwhile
 	defer v.keeping.Unlock()
@@ -231,7 +236,8 @@ func (v *view) knownIDs(ctx context.Context, items []mail.Item) (map[mail.ID]boo
 	return known, nil
 }
 
-// checkImport checks what a sent message is checked for, and that id, time, sender and addresses are in canonical form.
+// checkImport checks what a sent message is checked for, and that id, time, sender and addresses are in canonical
+// form.
 func (v *view) checkImport(it *mail.Item) error {
 	if _, err := mail.ParseID(string(it.ID)); err != nil {
 		return err
@@ -244,7 +250,8 @@ func (v *view) checkImport(it *mail.Item) error {
 		return err
 	}
 	it.Type = t
-	d := mail.Draft{Subject: it.Subject, Body: it.Body, Issue: it.Issue, Docs: it.Docs, Metadata: it.Metadata, TTLSeconds: it.TTLSeconds, Audience: it.Audience, Key: it.Key, Priority: string(it.Priority)}
+	d := mail.Draft{Subject: it.Subject, Body: it.Body, Issue: it.Issue, Docs: it.Docs, Metadata: it.Metadata,
+		TTLSeconds: it.TTLSeconds, Audience: it.Audience, Key: it.Key, Priority: string(it.Priority)}
 	for _, a := range append([]mail.Address{it.From}, it.To...) {
 		canonical, bare, err := mail.ParseAddress(string(a), v.opts.Namespaces)
 		switch {
@@ -252,7 +259,8 @@ func (v *view) checkImport(it *mail.Item) error {
 			return err
 		case a == mail.FromSystem:
 		case bare || canonical != a:
-			return mail.Errorf(mail.Invalid, "%s has the address %q; write agent:NAME, role:ROLE, a tag, orchestrator, all or user", it.ID, a)
+			return mail.Errorf(mail.Invalid,
+				"%s has the address %q; write agent:NAME, role:ROLE, a tag, orchestrator, all or user", it.ID, a)
 		}
 	}
 	for _, a := range it.To {
@@ -279,7 +287,8 @@ func importEvents(it *mail.Item, now mail.Time) []mail.Event {
 		if at == 0 {
 			at = now
 		}
-		events = append(events, mail.Event{At: at, Receipt: &mail.Receipt{Message: m.ID, Reader: mail.AgentAddress(reader), Mark: mark, Door: door}})
+		events = append(events, mail.Event{At: at,
+			Receipt: &mail.Receipt{Message: m.ID, Reader: mail.AgentAddress(reader), Mark: mark, Door: door}})
 	}
 	for _, d := range it.Deliveries {
 		switch {

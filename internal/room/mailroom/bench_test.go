@@ -23,7 +23,8 @@ import (
 var benchBody = strings.Repeat("The parser is done and tested. ", 13)
 
 // keepAll turns retention off.
-var keepAll = Options{Retention: policy.Retention{Age: -1, Count: -1}, Limits: policy.Limits{RepeatWindow: -1, PerMinute: -1, Exchanges: -1}}
+var keepAll = Options{Retention: policy.Retention{Age: -1, Count: -1},
+	Limits: policy.Limits{RepeatWindow: -1, PerMinute: -1, Exchanges: -1}}
 
 func benchRoom(b *testing.B, j journal.Journal) *Room {
 	b.Helper()
@@ -33,7 +34,8 @@ func benchRoom(b *testing.B, j journal.Journal) *Room {
 	}
 	b.Cleanup(func() { room.Close() })
 	for i := range 8 {
-		if _, err := room.As(mail.User).Register(b.Context(), mail.Presence{Name: mail.Name(fmt.Sprint("r", i))}); err != nil {
+		if _, err := room.As(mail.User).Register(b.Context(),
+			mail.Presence{Name: mail.Name(fmt.Sprint("r", i))}); err != nil {
 			b.Fatal(err)
 		}
 	}
@@ -96,9 +98,11 @@ func fillStore(b *testing.B, n int) *journaltest.Store {
 	}
 	for i := range n + 20 {
 		id := mail.ID(fmt.Sprintf("msg_%021d", i))
-		batch = append(batch, mail.Event{At: at, Message: &mail.Message{ID: id, Type: mail.Custom, From: "agent:s", To: []mail.Address{"agent:r0"}, Body: benchBody}})
+		batch = append(batch, mail.Event{At: at, Message: &mail.Message{ID: id, Type: mail.Custom, From: "agent:s",
+			To: []mail.Address{"agent:r0"}, Body: benchBody}})
 		if i < n {
-			batch = append(batch, mail.Event{At: at, Receipt: &mail.Receipt{Message: id, Reader: "agent:r0", Mark: mail.MarkRead}})
+			batch = append(batch, mail.Event{At: at, Receipt: &mail.Receipt{Message: id, Reader: "agent:r0",
+				Mark: mail.MarkRead}})
 		}
 		if len(batch) >= 1000 {
 			flush()
@@ -133,7 +137,8 @@ func BenchmarkInbox(b *testing.B) {
 	}
 }
 
-// BenchmarkInboxPage is what a person's page asks for: the newest 50 of a mailbox of 5,000, and what stands badly among as many.
+// BenchmarkInboxPage is what a person's page asks for: the newest 50 of a mailbox of 5,000, and what stands badly
+// among as many.
 func BenchmarkInboxPage(b *testing.B) {
 	for _, read := range []bool{true, false} {
 		n := 0
@@ -147,19 +152,22 @@ func BenchmarkInboxPage(b *testing.B) {
 		}
 		defer room.Close()
 		for i := n + 20; i < 5000; i++ {
-			if _, err := room.As("s").Send(b.Context(), mail.Draft{To: mail.Recipients{"r0"}, Body: benchBody}); err != nil {
+			if _, err := room.As("s").Send(b.Context(),
+				mail.Draft{To: mail.Recipients{"r0"}, Body: benchBody}); err != nil {
 				b.Fatal(err)
 			}
 		}
 		user := room.As(mail.User)
 		middle := room.Status().Seq / 2
 		for name, q := range map[string]mail.InboxQuery{
-			"top": {All: true, Newest: true}, "middle": {All: true, Newest: true, Before: middle}, "archived": {Place: mail.InArchived, Newest: true},
+			"top": {All: true, Newest: true}, "middle": {All: true, Newest: true, Before: middle},
+			"archived": {Place: mail.InArchived, Newest: true},
 		} {
 			q.Agent = "r0"
 			b.Run(fmt.Sprintf("read=%v/%s", read, name), func(b *testing.B) {
 				for b.Loop() {
-					if page, err := user.Inbox(b.Context(), q); err != nil || name != "archived" && len(page.Messages) != 50 {
+					if page, err := user.Inbox(b.Context(), q); err != nil || name != "archived" &&
+						len(page.Messages) != 50 {
 						b.Fatalf("%d messages, %v", len(page.Messages), err)
 					}
 				}
@@ -167,7 +175,8 @@ func BenchmarkInboxPage(b *testing.B) {
 		}
 		b.Run(fmt.Sprintf("read=%v/dead", read), func(b *testing.B) {
 			for b.Loop() {
-				if _, err := user.History(b.Context(), mail.HistoryQuery{States: []mail.DeliveryState{mail.Dead, mail.Held}}); err != nil {
+				if _, err := user.History(b.Context(),
+					mail.HistoryQuery{States: []mail.DeliveryState{mail.Dead, mail.Held}}); err != nil {
 					b.Fatal(err)
 				}
 			}
@@ -175,8 +184,8 @@ func BenchmarkInboxPage(b *testing.B) {
 	}
 }
 
-// BenchmarkReplay opens a room of 200,000 events (PENNYPOST_BENCH_EVENTS changes that), half messages and half receipts, and
-// weighs it.
+// BenchmarkReplay opens a room of 200,000 events (PENNYPOST_BENCH_EVENTS changes that), half messages and half
+// receipts, and weighs it.
 func BenchmarkReplay(b *testing.B) {
 	n := 200_000
 	if s := os.Getenv("PENNYPOST_BENCH_EVENTS"); s != "" {

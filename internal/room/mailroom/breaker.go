@@ -13,7 +13,8 @@ import (
 	"pennypost/internal/policy"
 )
 
-// breaker keeps agents from writing too much. It remembers what this process saw sent, in memory: after a restart everybody begins anew.
+// breaker keeps agents from writing too much. It remembers what this process saw sent, in memory: after a restart
+// everybody begins anew.
 type breaker struct {
 	limits policy.Limits
 
@@ -50,8 +51,9 @@ type sentAt struct {
 
 func newBreaker(l policy.Limits) *breaker {
 	return &breaker{
-		limits: l.WithDefaults(), senders: make(map[mail.Name]*policy.Allowance), exchanges: make(map[pair]*policy.Exchange),
-		repeats: make(map[repeat]sentAt), handoverKey: make(map[string]time.Time),
+		limits: l.WithDefaults(), senders: make(map[mail.Name]*policy.Allowance),
+		exchanges: make(map[pair]*policy.Exchange),
+		repeats:   make(map[repeat]sentAt), handoverKey: make(map[string]time.Time),
 	}
 }
 
@@ -63,8 +65,8 @@ type trip struct {
 	note  string // for the person
 }
 
-// admit decides whether m may be sent. same is the message that it repeats, if it does, which is a trip too. The person's messages always may, and bring
-// exchanges back to their beginning, as do messages about tasks.
+// admit decides whether m may be sent. same is the message that it repeats, if it does, which is a trip too. The
+// person's messages always may, and bring exchanges back to their beginning, as do messages about tasks.
 func (b *breaker) admit(m *mail.Message, again bool, depth int, now time.Time) (same mail.ID, tripped *trip) {
 	from := m.From.Signer()
 	b.mu.Lock()
@@ -80,14 +82,17 @@ func (b *breaker) admit(m *mail.Message, again bool, depth int, now time.Time) (
 	if id := b.repeated(m, now); id != "" && !again {
 		return id, &trip{
 			what: fmt.Sprint("repeat ", m.From, " ", m.To[0]), limit: "repeat_window",
-			note: fmt.Sprintf("%s sent the same to %s again within %v. It was not delivered twice.", from, m.To[0], b.limits.RepeatWindow),
+			note: fmt.Sprintf("%s sent the same to %s again within %v. It was not delivered twice.", from, m.To[0],
+				b.limits.RepeatWindow),
 		}
 	}
 	if b.limits.Depth >= 0 && depth > b.limits.Depth {
 		return "", &trip{
 			what: "depth " + string(m.ThreadRoot()), limit: "depth",
-			err:  mail.Errorf(mail.Limited, "this conversation is %d replies deep without a word of the person: nothing was sent. Ask the user whether it shall go on", depth),
-			note: fmt.Sprintf("The conversation %s is %d replies deep. The last one, by %s, was refused. Write into it if it shall go on.", m.ThreadRoot(), depth, from),
+			err: mail.Errorf(mail.Limited, "this conversation is %d replies deep without a word of the person: "+
+				"nothing was sent. Ask the user whether it shall go on", depth),
+			note: fmt.Sprintf("The conversation %s is %d replies deep. The last one, by %s, was refused. Write into "+
+				"it if it shall go on.", m.ThreadRoot(), depth, from),
 		}
 	}
 	if t := b.exchange(m, from, now); t != nil {
@@ -101,7 +106,8 @@ func (b *breaker) admit(m *mail.Message, again bool, depth int, now time.Time) (
 	if ok, wait := a.Take(b.limits, now); !ok {
 		return "", &trip{
 			what: "rate " + string(from), limit: "per_minute",
-			err:  mail.Errorf(mail.Limited, "%s sends too much, over %d messages a minute: nothing was sent. Wait %v", from, b.limits.PerMinute, wait.Round(time.Second)+time.Second),
+			err: mail.Errorf(mail.Limited, "%s sends too much, over %d messages a minute: nothing was sent. Wait %v",
+				from, b.limits.PerMinute, wait.Round(time.Second)+time.Second),
 			note: fmt.Sprintf("%s sent more than %d messages a minute; some were refused.", from, b.limits.PerMinute),
 		}
 	}
@@ -127,9 +133,12 @@ func (b *breaker) exchange(m *mail.Message, from mail.Name, now time.Time) *trip
 		if !x.Turn(b.limits, string(from), now) {
 			return &trip{
 				what: fmt.Sprint("exchange ", p), limit: "exchanges",
-				err: mail.Errorf(mail.Limited, "you and %s have answered each other %d times in %v without a word of the user or about a task: nothing was sent. Stop thanking, or ask the user whether to go on",
+				err: mail.Errorf(mail.Limited, "you and %s have answered each other %d times in %v without a word "+
+					"of the user or about a task: nothing was sent. Stop thanking, or ask the user whether to go on",
 					a.Signer(), b.limits.Exchanges, b.limits.ExchangeWindow),
-				note: fmt.Sprintf("%s and %s answered each other %d times in %v, and %s's last message was refused. A word from you to either lets them go on.", p[0], p[1], b.limits.Exchanges, b.limits.ExchangeWindow, from),
+				note: fmt.Sprintf("%s and %s answered each other %d times in %v, and %s's last message was refused. "+
+					"A word from you to either lets them go on.", p[0], p[1], b.limits.Exchanges,
+					b.limits.ExchangeWindow, from),
 			}
 		}
 	}
@@ -144,7 +153,8 @@ func aboutTask(t mail.Type) bool {
 	return false
 }
 
-// reset lets exchanges begin anew that m concerns: those for which which holds with one of its recipients, and all if it is not for agents by name.
+// reset lets exchanges begin anew that m concerns: those for which which holds with one of its recipients, and all if
+// it is not for agents by name.
 func (b *breaker) reset(m *mail.Message, which func(p pair, to mail.Name) bool) {
 	for p := range b.exchanges {
 		for _, a := range m.To {
@@ -170,7 +180,8 @@ func (b *breaker) repeated(m *mail.Message, now time.Time) mail.ID {
 // repeatOf returns what identifies a repetition of m: only mail to one agent by name can be one.
 func repeatOf(m *mail.Message) (repeat, bool) {
 	ownKey := m.Key != "" && !strings.HasPrefix(m.Key, mail.MadeKey) // its sender says by the key what is the same
-	if len(m.To) != 1 || m.To[0].Kind() != mail.ToAgent || ownKey || m.From == mail.ToUser || m.From == mail.FromSystem {
+	if len(m.To) != 1 || m.To[0].Kind() != mail.ToAgent || ownKey || m.From == mail.ToUser ||
+		m.From == mail.FromSystem {
 		return repeat{}, false
 	}
 	h := sha256.New()
@@ -197,7 +208,8 @@ func (b *breaker) sent(m *mail.Message, now time.Time) {
 func (b *breaker) news(t *trip, now time.Time) bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	if at, ok := b.handoverKey[t.what]; ok && now.Sub(at) < max(b.limits.ExchangeWindow, policy.DefaultExchangeWindow) {
+	if at, ok := b.handoverKey[t.what]; ok &&
+		now.Sub(at) < max(b.limits.ExchangeWindow, policy.DefaultExchangeWindow) {
 		return false
 	}
 	b.handoverKey[t.what] = now
@@ -347,9 +359,11 @@ func (s *state) below(m *member, n mail.Name) bool {
 	return false
 }
 
-// tellUser puts a notice of the post office into the person's mailbox. That it could not be written is logged: whoever caused it has no part in that.
+// tellUser puts a notice of the post office into the person's mailbox. That it could not be written is logged: whoever
+// caused it has no part in that.
 func (r *Room) tellUser(ctx context.Context, subject, body string) {
-	if _, err := r.As(mail.System).Send(context.WithoutCancel(ctx), mail.Draft{To: mail.Recipients{string(mail.User)}, Type: string(mail.Status), Subject: subject, Body: body}); err != nil {
+	if _, err := r.As(mail.System).Send(context.WithoutCancel(ctx), mail.Draft{To: mail.Recipients{string(mail.User)},
+		Type: string(mail.Status), Subject: subject, Body: body}); err != nil {
 		r.opts.Log.Warn("notice to the user not written", "room", r.name, "err", err)
 	}
 }

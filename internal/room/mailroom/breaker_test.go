@@ -60,7 +60,8 @@ func (d *desk) notices() int {
 	return n
 }
 
-// saw holds that both sides see a trip: the sender's answer says these words, and the user has one notice, which names the limit.
+// saw holds that both sides see a trip: the sender's answer says these words, and the user has one notice, which names
+// the limit.
 func (d *desk) saw(err error, words, limit string) {
 	d.Helper()
 	if err == nil || !strings.Contains(err.Error(), words) || !strings.Contains(err.Error(), "nothing was sent") {
@@ -86,8 +87,8 @@ func (d *desk) handoverKey(limit string) {
 	}
 }
 
-// Each trip of a breaker is seen by the sender, in the answer, and by the user, in a notice that says which limit it was. The budget of rings is in
-// package wake: TestP12_Budget.
+// Each trip of a breaker is seen by the sender, in the answer, and by the user, in a notice that says which limit it
+// was. The budget of rings is in package wake: TestP12_Budget.
 func TestP12_TripsAreSeen(t *testing.T) {
 	send := func(d *desk, from mail.Name, m mail.Draft) error {
 		_, err := d.room.As(from).Send(d.Context(), m)
@@ -114,7 +115,8 @@ func TestP12_TripsAreSeen(t *testing.T) {
 		d := newDesk(t, policy.Limits{Depth: 1, Exchanges: -1})
 		id := d.send("ann", to("bob", "0")).ID
 		id = d.send("bob", mail.Draft{To: mail.Recipients{"ann"}, Body: "1", ReplyTo: id}).ID
-		d.saw(send(d, "ann", mail.Draft{To: mail.Recipients{"bob"}, Body: "2", ReplyTo: id}), "2 replies deep", "depth")
+		d.saw(send(d, "ann", mail.Draft{To: mail.Recipients{"bob"}, Body: "2", ReplyTo: id}), "2 replies deep",
+			"depth")
 	})
 	t.Run("rate", func(t *testing.T) {
 		d := newDesk(t, policy.Limits{Burst: 1, PerMinute: 60})
@@ -197,7 +199,8 @@ func TestP12_PolitenessLoop(t *testing.T) {
 	if n := d.notices(); n != 1 {
 		t.Errorf("%d notices to the user, want one a trip", n)
 	}
-	d.send("ann", mail.Draft{To: mail.Recipients{"bob"}, Type: string(mail.TaskDone), Body: "done"}) // about a task: work goes on
+	// about a task: work goes on
+	d.send("ann", mail.Draft{To: mail.Recipients{"bob"}, Type: string(mail.TaskDone), Body: "done"})
 	loop(policy.DefaultExchanges)
 	d.refused("ann", to("bob", "enough"))
 	d.send(mail.User, to("bob", "go on"))

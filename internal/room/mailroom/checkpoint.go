@@ -35,12 +35,14 @@ func (s *state) checkpoint(trimmed []mail.ID, now mail.Time) *mail.Checkpoint {
 	return c
 }
 
-// spentKeys returns the keys that are still to be known when the given messages are gone, in the order of their messages.
+// spentKeys returns the keys that are still to be known when the given messages are gone, in the order of their
+// messages.
 func (s *state) spentKeys(trimmed []mail.ID, now mail.Time) []mail.SpentKey {
 	out := slices.Collect(maps.Values(s.spent))
 	for _, id := range trimmed {
 		if r := s.records[id]; r != nil && r.msg.Key != "" {
-			out = append(out, mail.SpentKey{From: r.msg.From, Key: r.msg.Key, Message: id, Seq: r.seq, Sent: r.msg.Sent})
+			out = append(out, mail.SpentKey{From: r.msg.From, Key: r.msg.Key, Message: id, Seq: r.seq,
+				Sent: r.msg.Sent})
 		}
 	}
 	out = slices.DeleteFunc(out, func(k mail.SpentKey) bool { return now.Sub(k.Sent) > keyLife })

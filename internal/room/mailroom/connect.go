@@ -82,7 +82,8 @@ func (v *view) oneBridge(id string) (b mail.Bridge, err error) {
 			b = s.bridges[i]
 			return
 		}
-		err = mail.Errorf(mail.NotFound, "room %s has no bridge %q. Its bridges are listed by: pennypost bridge list", v.name, id)
+		err = mail.Errorf(mail.NotFound, "room %s has no bridge %q. Its bridges are listed by: pennypost bridge list",
+			v.name, id)
 	})
 	return b, err
 }
@@ -147,9 +148,11 @@ func (v *view) RemoveWorkspace(ctx context.Context, id mail.Name) error {
 		agent = s.agent(id) != nil
 	})
 	if w.ID == "" {
-		return mail.Errorf(mail.NotFound, "room %s has no workspace %q. Its workspaces are listed by: pennypost workspace list", v.name, id)
+		return mail.Errorf(mail.NotFound,
+			"room %s has no workspace %q. Its workspaces are listed by: pennypost workspace list", v.name, id)
 	}
-	if _, err := v.commit(ctx, mail.Event{At: v.now(), Workspace: &mail.WorkspaceChange{Workspace: w, Removed: true}}); err != nil || !agent {
+	if _, err := v.commit(ctx,
+		mail.Event{At: v.now(), Workspace: &mail.WorkspaceChange{Workspace: w, Removed: true}}); err != nil || !agent {
 		return err
 	}
 	return v.Retire(ctx, id)

@@ -116,7 +116,8 @@ func (s *state) item(r *record, m *member, now mail.Time) mail.Item {
 	return it
 }
 
-// settledEverywhere reports whether everybody that r reaches has read it or can no longer, and whether all have read it.
+// settledEverywhere reports whether everybody that r reaches has read it or can no longer, and whether all have read
+// it.
 func (s *state) settledEverywhere(r *record, now mail.Time) (settled, read bool) {
 	settled, read = true, true
 	for _, d := range s.deliveries(r, now) {

@@ -1,7 +1,7 @@
 // Package mailroom owns the live state of a room: who is on the roster, what waits for whom, what was marked.
 //
-// A Room checks a command against its state, appends the event to the journal, follows the same journal, and answers when
-// it has applied the event. What it guarantees, under the numbers of docs/design.md:
+// A Room checks a command against its state, appends the event to the journal, follows the same journal, and answers
+// when it has applied the event. What it guarantees, under the numbers of docs/design.md:
 //
 //	P1  An answer without error means that the event is durable.
 //	P2  Nothing done to one message, to the roster or to the files loses, doubles or alters another.

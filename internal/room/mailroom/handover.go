@@ -7,12 +7,13 @@ import (
 	"pennypost/internal/mail"
 )
 
-// handoverTime is how long a message that a session is being told of is not told it again by another call. A hook has handed it
-// over, and marked it, within one second, or gives up.
+// handoverTime is how long a message that a session is being told of is not told it again by another call. A hook has
+// handed it over, and marked it, within one second, or gives up.
 const handoverTime = 2 * time.Second
 
-// handover knows which messages are on their way to which session. Clients run the hooks of several tools at a time, which would all be
-// given the same mail. It is forgotten with the process, and what was not handed over is told later.
+// handover knows which messages are on their way to which session. Clients run the hooks of several tools at a time,
+// which would all be given the same mail. It is forgotten with the process, and what was not handed over is told
+// later.
 type handover struct {
 	mu    sync.Mutex
 	until map[handoverKey]mail.Time
@@ -24,8 +25,8 @@ type handoverKey struct {
 	mail    *record
 }
 
-// take returns those of news that are not on their way to m, at most limit, and notes that they are now. more is how many others
-// there are.
+// take returns those of news that are not on their way to m, at most limit, and notes that they are now. more is how
+// many others there are.
 func (t *handover) take(m *member, news []*record, limit int, now mail.Time) (taken []*record, more int) {
 	t.mu.Lock()
 	defer t.mu.Unlock()

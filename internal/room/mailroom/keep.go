@@ -83,7 +83,8 @@ func (r *Room) runRetention(ctx context.Context) {
 	case err != nil:
 		r.opts.Log.Error("retention", "room", r.name, "err", err)
 	case t.Age+t.Read+t.Oldest > 0:
-		r.opts.Log.Info("trimmed to the archive", "room", r.name, "age", t.Age, "read", t.Read, "oldest", t.Oldest, "unread", t.Unread, "kept", t.Kept)
+		r.opts.Log.Info("trimmed to the archive", "room", r.name, "age", t.Age, "read", t.Read, "oldest", t.Oldest,
+			"unread", t.Unread, "kept", t.Kept)
 	}
 }
 
@@ -185,7 +186,9 @@ func (s *state) retainable(now mail.Time) []policy.Held {
 	out := make([]policy.Held, 0, len(s.order))
 	for _, r := range s.order {
 		settled, read := s.settledEverywhere(r, now)
-		out = append(out, policy.Held{ID: r.msg.ID, Sent: r.msg.Sent, Settled: settled, Unread: !read, Lives: !settled && (r.msg.TTLSeconds > 0 || r.waitsFor(s.members[mail.User])), Unsettled: s.unsettledRole(r, now) || r.snoozedBy(s.members[mail.User], now) != 0})
+		out = append(out, policy.Held{ID: r.msg.ID, Sent: r.msg.Sent, Settled: settled, Unread: !read,
+			Lives:     !settled && (r.msg.TTLSeconds > 0 || r.waitsFor(s.members[mail.User])),
+			Unsettled: s.unsettledRole(r, now) || r.snoozedBy(s.members[mail.User], now) != 0})
 	}
 	return out
 }
@@ -267,7 +270,8 @@ func (r *Room) finishErasure(ctx context.Context, id mail.ID, by mail.Name) erro
 		return e.Message != nil && e.Message.ID == id || e.Receipt != nil && e.Receipt.Message == id
 	})
 	if err != nil {
-		return &mail.Error{Code: mail.Unavailable, Msg: "the message is hidden, but its text is still on disk: the files could not be rewritten. The post office tries again when the room is next opened", Err: err}
+		return &mail.Error{Code: mail.Unavailable, Msg: "the message is hidden, but its text is still on disk: the " +
+			"files could not be rewritten. The post office tries again when the room is next opened", Err: err}
 	}
 	_, err = r.commit(ctx, mail.Event{At: r.now(), Erased: &mail.Erasure{Message: id, By: by, Done: true}})
 	return err

@@ -27,7 +27,8 @@ func limit(n int) (int, error) {
 func (s *state) reached(places ...mail.Seq) error {
 	for _, p := range places {
 		if p > s.seq {
-			return mail.Errorf(mail.Invalid, "the cursor %d is in the future: the room is at %d. Start again from 0 or from a cursor that this room gave out", p, s.seq)
+			return mail.Errorf(mail.Invalid, "the cursor %d is in the future: the room is at %d. Start again from 0 "+
+				"or from a cursor that this room gave out", p, s.seq)
 		}
 	}
 	return nil
@@ -80,7 +81,8 @@ func (s *state) fill(page *mail.Page, m *member, q mail.InboxQuery, from mail.Ad
 	}
 }
 
-// place returns a list with all that a place of m's mailbox holds, and more. There is no list of what was archived: people look at it seldom.
+// place returns a list with all that a place of m's mailbox holds, and more. There is no list of what was archived:
+// people look at it seldom.
 func (s *state) place(m *member, q mail.InboxQuery) list {
 	switch {
 	case q.Place == mail.InArchived:
@@ -140,7 +142,8 @@ func (v *view) History(ctx context.Context, q mail.HistoryQuery) (mail.Page, err
 	return page, err
 }
 
-// history fills a page, as the agent of the query sees it, with the newest n messages that f accepts or, behind a cursor, with the first n. cold are archived ones.
+// history fills a page, as the agent of the query sees it, with the newest n messages that f accepts or, behind a
+// cursor, with the first n. cold are archived ones.
 func (s *state) history(page *mail.Page, f *filter, cold []mail.Item, n int, now mail.Time) {
 	items := cold
 	accept := func(r *record) bool {
@@ -192,8 +195,8 @@ type filter struct {
 	needle   string
 }
 
-// rootOf returns the message that began the thread of a message. A message that nobody knows may have been erased, and still
-// have replies.
+// rootOf returns the message that began the thread of a message. A message that nobody knows may have been erased, and
+// still have replies.
 func (v *view) rootOf(ctx context.Context, id mail.ID) (mail.ID, error) {
 	var root mail.ID
 	v.read(func(s *state, _ mail.Time) {
@@ -268,7 +271,8 @@ func (f *filter) matches(m *mail.Message, seq mail.Seq) bool {
 		return false
 	case !hasType(q.Types, m.Type):
 		return false
-	case f.from != "" && !sameAddress(f.from, m.From), f.to != "" && !slices.ContainsFunc(m.To, func(a mail.Address) bool { return sameAddress(f.to, a) }):
+	case f.from != "" && !sameAddress(f.from, m.From), f.to != "" &&
+		!slices.ContainsFunc(m.To, func(a mail.Address) bool { return sameAddress(f.to, a) }):
 		return false
 	case f.root != "" && f.root != m.ThreadRoot():
 		return false
@@ -296,7 +300,9 @@ func (f *filter) about(s *state, r *record) bool {
 
 // stands reports whether one of a message's deliveries is in a state that the query asks for.
 func (f *filter) stands(ds []mail.Delivery) bool {
-	return len(f.q.States) == 0 || slices.ContainsFunc(ds, func(d mail.Delivery) bool { return slices.Contains(f.q.States, d.State) })
+	return len(f.q.States) == 0 || slices.ContainsFunc(ds, func(d mail.Delivery) bool {
+		return slices.Contains(f.q.States, d.State)
+	})
 }
 
 // fold makes text comparable without regard to case.

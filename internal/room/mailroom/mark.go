@@ -71,14 +71,16 @@ func (v *view) checkSnooze(q mail.Marking) error {
 	case !v.isUser():
 		return v.needUser("snooze mail")
 	case q.Until <= now || q.Until.Sub(now) > mail.MaxSnooze:
-		return mail.Errorf(mail.Invalid, "the mark snoozed needs until: a time to come, within a year. Nothing was marked")
+		return mail.Errorf(mail.Invalid,
+			"the mark snoozed needs until: a time to come, within a year. Nothing was marked")
 	}
 	return nil
 }
 
 func (v *view) noneMarked(q mail.Marking, out mail.Marked) error {
 	if len(out.NotYours) > 0 {
-		return mail.Errorf(mail.Denied, "%s is not in %s's mailbox, and nobody marks another's mail", out.NotYours[0], v.caller)
+		return mail.Errorf(mail.Denied, "%s is not in %s's mailbox, and nobody marks another's mail", out.NotYours[0],
+			v.caller)
 	}
 	return mail.Errorf(mail.NotFound, "there is no message %q in room %s; nothing was marked", out.NotFound[0], v.name)
 }
@@ -127,8 +129,9 @@ func (v *view) markAll(s *state, m *member, q mail.Marking, now mail.Time, out *
 	return events
 }
 
-// Note records marks that readers made elsewhere, those that change something, and returns how many that were. Unlike Mark it is
-// no sign of life of the reader, who need not be on the roster. Whoever calls has the word of the system in which they were made.
+// Note records marks that readers made elsewhere, those that change something, and returns how many that were. Unlike
+// Mark it is no sign of life of the reader, who need not be on the roster. Whoever calls has the word of the system in
+// which they were made.
 func (r *Room) Note(ctx context.Context, receipts []mail.Receipt) (int, error) {
 	var events []mail.Event
 	now := r.use()
@@ -155,8 +158,8 @@ func (r *Room) Note(ctx context.Context, receipts []mail.Receipt) (int, error) {
 	return len(events), err
 }
 
-// receipts returns what records a mark. What is put off is made unread first, and taken out of the archive, so that everybody who follows
-// the journal and knows nothing of snoozing understands that much.
+// receipts returns what records a mark. What is put off is made unread first, and taken out of the archive, so that
+// everybody who follows the journal and knows nothing of snoozing understands that much.
 func (r *record) receipts(m *member, q mail.Marking, now mail.Time) (events []mail.Event) {
 	add := func(k mail.Mark, door string, until mail.Time) {
 		rc := &mail.Receipt{Message: r.msg.ID, Reader: mail.AgentAddress(m.Name), Mark: k, Door: door, Until: until}

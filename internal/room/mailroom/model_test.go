@@ -43,7 +43,9 @@ type naiveMsg struct {
 }
 
 func (n *naive) agent(name mail.Name) *naiveAgent {
-	i, _ := slices.BinarySearchFunc(n.agents, name, func(a *naiveAgent, name mail.Name) int { return strings.Compare(string(a.name), string(name)) })
+	i, _ := slices.BinarySearchFunc(n.agents, name, func(a *naiveAgent, name mail.Name) int {
+		return strings.Compare(string(a.name), string(name))
+	})
 	return n.agents[i]
 }
 
@@ -65,7 +67,8 @@ func (n *naive) give(m *naiveMsg, role string) {
 func (n *naive) settle(a *naiveAgent) {
 	for _, m := range n.msgs {
 		for _, to := range m.to {
-			if m.holder[to] == a && a != nil && !m.read[a] && (!a.registered || a.state == mail.Gone || !slices.Contains(a.roles, to)) {
+			if m.holder[to] == a && a != nil && !m.read[a] &&
+				(!a.registered || a.state == mail.Gone || !slices.Contains(a.roles, to)) {
 				n.give(m, to)
 			}
 		}
@@ -104,8 +107,8 @@ func (n *naive) unread(a *naiveAgent) []mail.ID {
 	return out
 }
 
-// TestModel drives a room with random commands, closing and trimming it in between, and compares every mailbox with the naive one
-// after each.
+// TestModel drives a room with random commands, closing and trimming it in between, and compares every mailbox with
+// the naive one after each.
 func TestModel(t *testing.T) {
 	names := []mail.Name{"a", "b", "c"}
 	targets := []string{"a", "b", "c", "all", "project:x", "builder", "scout"}
@@ -115,7 +118,10 @@ func TestModel(t *testing.T) {
 			n.agents = append(n.agents, &naiveAgent{name: name})
 		}
 		store := &journaltest.Store{}
-		opts := Options{Now: func() time.Time { return n.now }, Retention: policy.Retention{Age: -1, Count: -1}, Limits: policy.Limits{RepeatWindow: -1, Exchanges: -1, PerMinute: -1, Depth: -1}}
+		opts := Options{Now: func() time.Time {
+			return n.now
+		}, Retention: policy.Retention{Age: -1, Count: -1}, Limits: policy.Limits{RepeatWindow: -1, Exchanges: -1,
+			PerMinute: -1, Depth: -1}}
 		ctx := context.Background()
 		room, err := Open(ctx, "lab", store.Open(), opts)
 		must(t, err)
@@ -137,7 +143,8 @@ func TestModel(t *testing.T) {
 			"register": func(t *rapid.T) {
 				a := rapid.SampledFrom(n.agents).Draw(t, "agent")
 				p := mail.Presence{Name: a.name,
-					Roles: rapid.SliceOfDistinct(rapid.SampledFrom([]string{"builder", "scout"}), rapid.ID).Draw(t, "roles"),
+					Roles: rapid.SliceOfDistinct(rapid.SampledFrom([]string{"builder", "scout"}), rapid.ID).Draw(t,
+						"roles"),
 					Tags:  rapid.SliceOfDistinct(rapid.Just("project:x"), rapid.ID).Draw(t, "tags"),
 					State: rapid.SampledFrom([]mail.State{mail.Working, mail.Idle, mail.Gone}).Draw(t, "state")}
 				a.registered, a.roles, a.tags, a.state = true, p.Roles, p.Tags, p.State
@@ -159,7 +166,9 @@ func TestModel(t *testing.T) {
 					from = m.from.name
 				}
 				m.to = rapid.SliceOfNDistinct(rapid.SampledFrom(targets), 1, 4, rapid.ID).Draw(t, "to")
-				m.to = slices.DeleteFunc(m.to, func(to string) bool { return len(to) == 1 && !n.agent(mail.Name(to)).registered })
+				m.to = slices.DeleteFunc(m.to, func(to string) bool {
+					return len(to) == 1 && !n.agent(mail.Name(to)).registered
+				})
 				if len(m.to) == 0 {
 					t.Skip("nobody to send to")
 				}
@@ -233,7 +242,8 @@ func must(t *rapid.T, err error) {
 	}
 }
 
-// TestP6_OneTaker lets holders come, go and read while role mail is sent. Every message must end up read by exactly one.
+// TestP6_OneTaker lets holders come, go and read while role mail is sent. Every message must end up read by exactly
+// one.
 func TestP6_OneTaker(t *testing.T) {
 	room, _ := openRoom(t, "lab", Options{})
 	ctx := t.Context()
@@ -285,7 +295,8 @@ func TestP6_OneTaker(t *testing.T) {
 		})
 	}
 	for i := range mails {
-		if _, err := room.As(mail.User).Send(ctx, mail.Draft{To: mail.Recipients{"role:builder"}, Body: fmt.Sprint(i)}); err != nil {
+		if _, err := room.As(mail.User).Send(ctx, mail.Draft{To: mail.Recipients{"role:builder"},
+			Body: fmt.Sprint(i)}); err != nil {
 			t.Error(err)
 		}
 	}
@@ -313,7 +324,8 @@ func TestP2_ConcurrentSenders(t *testing.T) {
 		wg.Go(func() {
 			v := room.As(mail.Name(fmt.Sprintf("s%d", i%4)))
 			for k := range each {
-				sent, err := v.Send(ctx, mail.Draft{To: mail.Recipients{"ann"}, Body: "same", Key: fmt.Sprint("key ", k)})
+				sent, err := v.Send(ctx, mail.Draft{To: mail.Recipients{"ann"}, Body: "same",
+					Key: fmt.Sprint("key ", k)})
 				if err != nil {
 					t.Error(err)
 					return
@@ -339,8 +351,8 @@ func TestP2_ConcurrentSenders(t *testing.T) {
 	}
 }
 
-// TestP2_SameKeyAtOnce holds that of sends with one key at the same time only one stands in the journal. What is there besides the room
-// would ignore, but watchers, bridges and the archive take it for mail.
+// TestP2_SameKeyAtOnce holds that of sends with one key at the same time only one stands in the journal. What is there
+// besides the room would ignore, but watchers, bridges and the archive take it for mail.
 func TestP2_SameKeyAtOnce(t *testing.T) {
 	room, _ := openRoom(t, "lab", Options{})
 	ctx := t.Context()
@@ -357,7 +369,8 @@ func TestP2_SameKeyAtOnce(t *testing.T) {
 					time.AfterFunc(time.Duration(rand.IntN(200))*time.Microsecond, leave)
 				}
 				defer leave()
-				_, err := room.As("ann").Send(ctx, mail.Draft{To: mail.Recipients{"user"}, Body: "same", Key: fmt.Sprint("key ", k)})
+				_, err := room.As("ann").Send(ctx, mail.Draft{To: mail.Recipients{"user"}, Body: "same",
+					Key: fmt.Sprint("key ", k)})
 				if err != nil && ctx.Err() == nil {
 					t.Error(err)
 				}

@@ -11,7 +11,8 @@ import (
 func TestNote_RoleMail(t *testing.T) {
 	room, _ := openRoom(t, "lab", Options{})
 	user := room.As(mail.User)
-	for _, p := range []mail.Presence{{Name: "a", Roles: []string{"architect"}}, {Name: "b", Roles: []string{"architect"}}, {Name: "c"}} {
+	for _, p := range []mail.Presence{{Name: "a", Roles: []string{"architect"}},
+		{Name: "b", Roles: []string{"architect"}}, {Name: "c"}} {
 		if _, err := user.Register(t.Context(), p); err != nil {
 			t.Fatal(err)
 		}
@@ -28,13 +29,15 @@ func TestNote_RoleMail(t *testing.T) {
 		reader mail.Name
 		want   int
 	}{{"c", 0}, {"stranger", 0}, {other, 1}, {other, 0}, {holder, 0}} {
-		n, err := room.Note(t.Context(), []mail.Receipt{{Message: sent.ID, Reader: mail.AgentAddress(c.reader), Mark: mail.MarkRead}})
+		n, err := room.Note(t.Context(),
+			[]mail.Receipt{{Message: sent.ID, Reader: mail.AgentAddress(c.reader), Mark: mail.MarkRead}})
 		if err != nil || n != c.want {
 			t.Errorf("%s reads: %d marks, %v, want %d", c.reader, n, err, c.want)
 		}
 	}
 	it, err := user.Message(t.Context(), sent.ID)
-	if err != nil || len(it.Deliveries) != 1 || it.Deliveries[0].Agent != other || it.Deliveries[0].State != mail.Read {
+	if err != nil || len(it.Deliveries) != 1 || it.Deliveries[0].Agent != other ||
+		it.Deliveries[0].State != mail.Read {
 		t.Errorf("deliveries: %+v, %v, want read by %s", it.Deliveries, err, other)
 	}
 	if p, err := room.As(holder).Inbox(t.Context(), mail.InboxQuery{}); err != nil || p.Unread != 0 {
@@ -46,7 +49,8 @@ func TestNote_RoleMail(t *testing.T) {
 func TestImportErased(t *testing.T) {
 	room, _ := openRoom(t, "lab", Options{})
 	user := room.As(mail.User)
-	items := []mail.Item{{Message: mail.Message{ID: "x1", From: "agent:a", To: []mail.Address{"user"}, Body: "x", Sent: 1778421600000}}}
+	items := []mail.Item{{Message: mail.Message{ID: "x1", From: "agent:a", To: []mail.Address{"user"}, Body: "x",
+		Sent: 1778421600000}}}
 	for i, want := range []mail.Imported{{Added: 1}, {Skipped: 1}, {Skipped: 1}} {
 		got, err := user.Import(t.Context(), items)
 		if err != nil || got != want {
@@ -65,7 +69,8 @@ func TestImportErased(t *testing.T) {
 
 // An export in the middle of which retention takes messages has them all, each once.
 func TestExportDuringRetention(t *testing.T) {
-	room, _ := openRoom(t, "lab", Options{Retention: policy.Retention{Count: 2}, Limits: policy.Limits{RepeatWindow: -1}})
+	room, _ := openRoom(t, "lab", Options{Retention: policy.Retention{Count: 2},
+		Limits: policy.Limits{RepeatWindow: -1}})
 	user := room.As(mail.User)
 	const n = 20
 	for range n {

@@ -47,13 +47,16 @@ func (k *kept) in(q mail.InboxQuery, now time.Time) bool {
 	return !snoozed && !k.archived && (q.All || !k.read)
 }
 
-// TestPlaces marks the user's mail at random, closing and compacting the room in between, and compares each place of the mailbox,
-// read in pages from either end, with a naive one.
+// TestPlaces marks the user's mail at random, closing and compacting the room in between, and compares each place of
+// the mailbox, read in pages from either end, with a naive one.
 func TestPlaces(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		now := time.UnixMilli(1_000_000_000_000)
 		store := &journaltest.Store{}
-		opts := Options{Now: func() time.Time { return now }, Retention: policy.Retention{Age: -1, Count: -1}, Limits: policy.Limits{RepeatWindow: -1, Exchanges: -1, PerMinute: -1, Depth: -1}}
+		opts := Options{Now: func() time.Time {
+			return now
+		}, Retention: policy.Retention{Age: -1, Count: -1}, Limits: policy.Limits{RepeatWindow: -1, Exchanges: -1,
+			PerMinute: -1, Depth: -1}}
 		ctx := context.Background()
 		room, err := Open(ctx, "lab", store.Open(), opts)
 		must(t, err)
@@ -71,7 +74,9 @@ func TestPlaces(t *testing.T) {
 					t.Skip("no mail")
 				}
 				k := rapid.SampledFrom(all).Draw(t, "message")
-				q := mail.Marking{IDs: []mail.ID{k.id}, Mark: rapid.SampledFrom([]mail.Mark{mail.MarkRead, mail.MarkUnread, mail.MarkArchived, mail.MarkUnarchived, mail.MarkSnoozed}).Draw(t, "mark")}
+				q := mail.Marking{IDs: []mail.ID{k.id},
+					Mark: rapid.SampledFrom([]mail.Mark{mail.MarkRead, mail.MarkUnread, mail.MarkArchived,
+						mail.MarkUnarchived, mail.MarkSnoozed}).Draw(t, "mark")}
 				until := now.Add(time.Duration(rapid.IntRange(1, 100).Draw(t, "minutes")) * time.Minute)
 				if q.Mark == mail.MarkSnoozed {
 					q.Until = mail.TimeOf(until)
@@ -98,7 +103,8 @@ func TestPlaces(t *testing.T) {
 				}
 			},
 			"": func(t *rapid.T) {
-				for _, q := range []mail.InboxQuery{{}, {All: true}, {Place: mail.InSnoozed}, {Place: mail.InArchived}} {
+				for _, q := range []mail.InboxQuery{{}, {All: true}, {Place: mail.InSnoozed},
+					{Place: mail.InArchived}} {
 					q.Newest = rapid.Bool().Draw(t, "newest")
 					want := []mail.ID{}
 					for _, k := range all {
@@ -146,7 +152,8 @@ func TestSnoozeEnds(t *testing.T) {
 		other := l.send("ann", mail.Draft{To: mail.Recipients{"user"}, Body: "other"})
 		l.mark(mail.User, mail.MarkRead, later.ID)
 		user := l.room.As(mail.User)
-		_, err := user.Mark(l.Context(), mail.Marking{IDs: []mail.ID{later.ID}, Mark: mail.MarkSnoozed, Until: l.room.now().Add(time.Hour)})
+		_, err := user.Mark(l.Context(), mail.Marking{IDs: []mail.ID{later.ID}, Mark: mail.MarkSnoozed,
+			Until: l.room.now().Add(time.Hour)})
 		l.must(err)
 		before := l.room.Status()
 		for _, c := range []struct {
@@ -157,7 +164,8 @@ func TestSnoozeEnds(t *testing.T) {
 			time.Sleep(c.after)
 			p, err := user.Inbox(l.Context(), mail.InboxQuery{})
 			l.must(err)
-			if p.Unread != c.unread || p.Messages[0].ID != c.first || p.Messages[0].Snoozed != 0 || l.room.Status().Unread != c.unread {
+			if p.Unread != c.unread || p.Messages[0].ID != c.first || p.Messages[0].Snoozed != 0 ||
+				l.room.Status().Unread != c.unread {
 				t.Errorf("after %v: %+v", c.after, p)
 			}
 		}
@@ -172,8 +180,8 @@ func TestSnoozeEnds(t *testing.T) {
 	})
 }
 
-// TestSnoozedIsKept holds that what the person put off is not taken to the archive before its time, and that the snooze survives
-// the rewriting of the journal.
+// TestSnoozedIsKept holds that what the person put off is not taken to the archive before its time, and that the
+// snooze survives the rewriting of the journal.
 func TestSnoozedIsKept(t *testing.T) {
 	inLab(t, Options{Retention: policy.Retention{Count: 1}}, func(l *lab) {
 		l.register(mail.Presence{Name: "ann"})

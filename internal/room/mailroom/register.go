@@ -33,7 +33,8 @@ func (s *state) show(m *member, now mail.Time) mail.Agent {
 	a := mail.Agent{
 		Name: m.Name, Roles: append([]string{}, m.Roles...), Tags: append([]string{}, m.Tags...),
 		State: m.State, Since: m.Since, Task: m.Task, Parent: m.Parent, Client: m.Client,
-		Registered: m.Registered, Seen: m.Seen, Left: m.Left, Door: m.Door, DoorAt: m.DoorAt, Unread: s.countUnread(m, now),
+		Registered: m.Registered, Seen: m.Seen, Left: m.Left, Door: m.Door, DoorAt: m.DoorAt,
+		Unread: s.countUnread(m, now),
 	}
 	if policy.SessionLive(m.State, m.Session, m.SessionAt, now) {
 		a.Session = m.Session
@@ -140,8 +141,11 @@ func (v *view) checkWords(p mail.Presence) error {
 		texts = append(texts, *p.Task)
 	}
 	for _, t := range texts {
-		if len(t) > maxTask || strings.ToValidUTF8(t, "") != t || strings.ContainsFunc(t, func(r rune) bool { return r < ' ' || r == 0x7f }) {
-			return mail.Errorf(mail.Invalid, "task, client, session and process are one line of at most %d bytes", maxTask)
+		if len(t) > maxTask || strings.ToValidUTF8(t, "") != t || strings.ContainsFunc(t, func(r rune) bool {
+			return r < ' ' || r == 0x7f
+		}) {
+			return mail.Errorf(mail.Invalid, "task, client, session and process are one line of at most %d bytes",
+				maxTask)
 		}
 	}
 	if len(p.Roles) > 50 || len(p.Tags) > 50 {
@@ -165,8 +169,8 @@ func normalAll(words []string) []string {
 	return out
 }
 
-// mayRegister checks that the caller may say this of this agent: of itself, of its children, and of everybody for the user
-// and the orchestrator. full is the limit that a newcomer would exceed.
+// mayRegister checks that the caller may say this of this agent: of itself, of its children, and of everybody for the
+// user and the orchestrator. full is the limit that a newcomer would exceed.
 func (v *view) mayRegister(s *state, p mail.Presence, c *mail.AgentChange) (full *trip, err error) {
 	m := s.agent(c.Name)
 	if m == nil && (p.Update || p.End) {
@@ -323,7 +327,8 @@ func (s *state) changes(c *mail.AgentChange, now mail.Time) bool {
 		return true
 	}
 	beat := now.Sub(max(m.Seen, m.SessionAt)) >= policy.Heartbeat
-	return beat || m.State == mail.Gone || c.State != "" && c.State != m.State || c.Client != "" && c.Client != m.Client || c.Session != m.Session
+	return beat || m.State == mail.Gone || c.State != "" && c.State != m.State || c.Client != "" &&
+		c.Client != m.Client || c.Session != m.Session
 }
 
 // freeName returns the first "base-n" that nobody bears.
@@ -392,7 +397,8 @@ func (v *view) Rename(ctx context.Context, from, to mail.Name) (mail.Agent, erro
 		return mail.Agent{}, err
 	}
 	if old != to {
-		if _, err := v.commit(ctx, mail.Event{At: v.now(), Agent: &mail.AgentChange{Name: old, Renamed: to, By: v.by(old)}}); err != nil {
+		if _, err := v.commit(ctx,
+			mail.Event{At: v.now(), Agent: &mail.AgentChange{Name: old, Renamed: to, By: v.by(old)}}); err != nil {
 			return mail.Agent{}, err
 		}
 	}
@@ -447,14 +453,16 @@ func (v *view) Token(ctx context.Context, n mail.Name) (string, error) {
 			return
 		}
 		if n = m.Name; m.isUser() {
-			err = mail.Errorf(mail.Denied, "the user has no token of a room; the operator token is in the data directory's file token")
+			err = mail.Errorf(mail.Denied,
+				"the user has no token of a room; the operator token is in the data directory's file token")
 		}
 	})
 	if err != nil {
 		return "", err
 	}
 	token := tokenPrefix + base64.RawURLEncoding.EncodeToString([]byte(v.name)) + "." + rand.Text()
-	_, err = v.commit(ctx, mail.Event{At: v.now(), Agent: &mail.AgentChange{Name: n, TokenSum: tokenSum(token), By: v.caller}})
+	_, err = v.commit(ctx, mail.Event{At: v.now(), Agent: &mail.AgentChange{Name: n, TokenSum: tokenSum(token),
+		By: v.caller}})
 	if err != nil {
 		return "", err
 	}

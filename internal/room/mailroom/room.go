@@ -26,12 +26,15 @@ type Options struct {
 	Retention  policy.Retention
 	Limits     policy.Limits
 	Observe    Observer
-	// Door names the door through which an agent is woken, whose session may have ended; an empty name stands for whoever comes to
-	// have the roles. "" means that none is known, which is the default. It is called with the state locked, so it must not block.
+	// Door names the door through which an agent is woken, whose session may have ended; an empty name stands for
+	// whoever comes to have the roles. "" means that none is known, which is the default. It is called with the state
+	// locked, so it must not block.
 	Door func(agent mail.Name, roles []string) string
-	// PutOff returns until when the budget of an agent's rings is spent, for urgent mail or for other; zero if it is not, as by default. It is called as Door is.
+	// PutOff returns until when the budget of an agent's rings is spent, for urgent mail or for other; zero if it is
+	// not, as by default. It is called as Door is.
 	PutOff func(agent mail.Name, urgent bool, now mail.Time) mail.Time
-	// Alive reports whether a process runs, spelled as sessions spell theirs. Nil: nobody can tell, and who is silent is gone.
+	// Alive reports whether a process runs, spelled as sessions spell theirs. Nil: nobody can tell, and who is silent
+	// is gone.
 	Alive func(process string) bool
 	// Forward sends a draft of an agent of this room to addresses of another room of the same post office. Nil: there
 	// is no other room.
@@ -45,8 +48,8 @@ type Options struct {
 	Orchestrators []mail.Name
 }
 
-// Observer is told what happens, for metrics. Nil functions are skipped. The others are called from many goroutines, and must
-// not block.
+// Observer is told what happens, for metrics. Nil functions are skipped. The others are called from many goroutines,
+// and must not block.
 type Observer struct {
 	Sent     func(recipients, wakes int)
 	Inbox    func(took time.Duration)
@@ -161,8 +164,8 @@ func (r *Room) replay(ctx context.Context, c journal.Cursor, last mail.Seq) erro
 	return nil
 }
 
-// follow applies what is appended from now on. While the journal cannot be read it tries again, at longer and longer intervals: until
-// then, calls that wait for their events are told that they failed.
+// follow applies what is appended from now on. While the journal cannot be read it tries again, at longer and longer
+// intervals: until then, calls that wait for their events are told that they failed.
 func (r *Room) follow(ctx context.Context, c journal.Cursor) {
 	defer close(r.done)
 	pause := firstPause
@@ -267,7 +270,8 @@ func (r *Room) append(ctx context.Context, events ...mail.Event) (mail.Seq, erro
 	if err != nil {
 		return 0, r.unavailable(err)
 	}
-	// What stands in the journal counts, whatever becomes of the caller: who sends again with the same key has to find it.
+	// What stands in the journal counts, whatever becomes of the caller: who sends again with the same key has to find
+	// it.
 	applying, cancel := context.WithTimeout(context.WithoutCancel(ctx), appliedWithin)
 	defer cancel()
 	return seq, r.await(applying, seq)
@@ -309,13 +313,14 @@ func (r *Room) unavailable(err error) error {
 	}
 	return &mail.Error{
 		Code: mail.Unavailable,
-		Msg:  "the room cannot read or write its journal, so nothing was acknowledged. Look at the disk and the log: the room goes on by itself when the disk answers again",
-		Err:  err,
+		Msg: "the room cannot read or write its journal, so nothing was acknowledged. Look at the disk and the " +
+			"log: the room goes on by itself when the disk answers again",
+		Err: err,
 	}
 }
 
-// newID returns an id in the form asked for that no hot message has. The usual forms are random enough without looking; 48 bits
-// are not.
+// newID returns an id in the form asked for that no hot message has. The usual forms are random enough without
+// looking; 48 bits are not.
 func (r *Room) newID(s *state, form mail.IDForm) mail.ID {
 	for {
 		var id mail.ID

@@ -15,7 +15,8 @@ import (
 	"pennypost/internal/room/journal/journaltest"
 )
 
-// testOffice is a post office of rooms in memory, each of which is checked, at the end, to equal what its journal says.
+// testOffice is a post office of rooms in memory, each of which is checked, at the end, to equal what its journal
+// says.
 type testOffice struct {
 	t    *testing.T
 	opts Options
@@ -97,7 +98,8 @@ func reopen(t *testing.T, store *journaltest.Store, name mail.RoomName, opts Opt
 
 // dump writes down all that anybody can see of a state.
 func dump(s *state, now mail.Time) []string {
-	out := []string{fmt.Sprint("seq ", s.seq, " last ", s.last), fmt.Sprint("rotation ", s.rotation), fmt.Sprint("erasing ", s.erasing)}
+	out := []string{fmt.Sprint("seq ", s.seq, " last ", s.last), fmt.Sprint("rotation ", s.rotation),
+		fmt.Sprint("erasing ", s.erasing)}
 	ids := func(l list, m *member) (out []string) {
 		for _, r := range l {
 			if s.visible(r, m, now) || r.settledBy(m) {

@@ -37,7 +37,8 @@ func (s *state) applyAgent(c *mail.AgentChange, at mail.Time) {
 	s.settle(m, at)
 }
 
-// claim returns the member that a change is about: for a session that found its name taken, the member of the next free name.
+// claim returns the member that a change is about: for a session that found its name taken, the member of the next
+// free name.
 func (s *state) claim(c *mail.AgentChange, at mail.Time) *member {
 	m := s.member(c.Name)
 	if c.Session == "" {
@@ -70,13 +71,15 @@ func (s *state) claim(c *mail.AgentChange, at mail.Time) *member {
 	}
 }
 
-// sameProcess returns the agent of a program whose session, or connection, is in it already, while c is about the other of the two.
-// A program that runs several sessions has several agents; its connection then shares the one with the first name.
+// sameProcess returns the agent of a program whose session, or connection, is in it already, while c is about the
+// other of the two. A program that runs several sessions has several agents; its connection then shares the one with
+// the first name.
 func (s *state) sameProcess(c *mail.AgentChange, at mail.Time) *member {
 	if c.Process == "" || c.Session == "" {
 		return nil
 	}
-	if m := s.agent(c.Name); c.Join && m != nil && m.Process == c.Process && !policy.SessionLive(m.State, m.Session, m.SessionAt, at) {
+	if m := s.agent(c.Name); c.Join && m != nil && m.Process == c.Process &&
+		!policy.SessionLive(m.State, m.Session, m.SessionAt, at) {
 		return nil // a connection stays where it is when the session ends
 	}
 	var found *member
@@ -89,8 +92,8 @@ func (s *state) sameProcess(c *mail.AgentChange, at mail.Time) *member {
 	return found
 }
 
-// enter makes a session the holder of m. A new session means that the agent is alive and between turns. What was told in a
-// session that is resumed counts still; a connection is told nothing, so that it leaves this as it was.
+// enter makes a session the holder of m. A new session means that the agent is alive and between turns. What was told
+// in a session that is resumed counts still; a connection is told nothing, so that it leaves this as it was.
 func (s *state) enter(m *member, c *mail.AgentChange, at mail.Time) {
 	if m.Session != c.Session {
 		if c.Process == "" || c.Process != m.Process {
@@ -186,8 +189,8 @@ func (s *state) setState(m *member, to mail.State, at mail.Time) {
 	m.State, m.Since = to, at
 }
 
-// endSession ends the session that c names. A lapse, which the post office itself reports, counts only if the session was
-// silent until then.
+// endSession ends the session that c names. A lapse, which the post office itself reports, counts only if the session
+// was silent until then.
 func (s *state) endSession(m *member, c *mail.AgentChange, at mail.Time) {
 	if m.Session != c.Session || c.By == mail.System && policy.SessionLive(m.State, m.Session, m.SessionAt, at) {
 		return
@@ -240,7 +243,8 @@ func (s *state) settle(m *member, at mail.Time) {
 	for _, r := range slices.Clone(m.unread) {
 		for i := range r.bound {
 			b := &r.bound[i]
-			if b.isRole() && b.holder() == m && !policy.KeepsRoleMail(m.listed(), m.State, m.Roles, b.address.Value()) {
+			if b.isRole() && b.holder() == m &&
+				!policy.KeepsRoleMail(m.listed(), m.State, m.Roles, b.address.Value()) {
 				s.assign(r, i)
 				s.refile(r, m)
 				s.deliver(r)

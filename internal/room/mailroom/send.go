@@ -53,8 +53,8 @@ func orNothing(s *mail.Sent) mail.Sent {
 	return *s
 }
 
-// Deliver sends a draft that somebody in another room addressed to this one. It implements Options.Forward for the other
-// room. The user is the same person in every room.
+// Deliver sends a draft that somebody in another room addressed to this one. It implements Options.Forward for the
+// other room. The user is the same person in every room.
 func (r *Room) Deliver(ctx context.Context, from mail.Name, room mail.RoomName, d mail.Draft) (mail.Sent, error) {
 	v := &view{Room: r, caller: from, across: true}
 	if from != mail.User {
@@ -119,7 +119,8 @@ func (v *view) findThread(ctx context.Context, m *mail.Message) error {
 	case v.across:
 		m.Thread = m.ReplyTo // the conversation began in the other room
 	default:
-		return mail.Errorf(mail.NotFound, "there is no message %q to reply to: nothing was sent. Take the id from the message you answer", m.ReplyTo)
+		return mail.Errorf(mail.NotFound,
+			"there is no message %q to reply to: nothing was sent. Take the id from the message you answer", m.ReplyTo)
 	}
 	return nil
 }
@@ -162,7 +163,8 @@ func (v *view) mayCancel(s *state, d mail.Draft, to route) error {
 			parent = m.Parent
 		}
 		if !policy.MayCancel(v.caller, orchestrator, parent) {
-			return mail.Errorf(mail.Denied, "%s may not cancel %s: only the user, the orchestrator and the agent's parent may. Ask the orchestrator with a question", v.caller, a)
+			return mail.Errorf(mail.Denied, "%s may not cancel %s: only the user, the orchestrator and the agent's "+
+				"parent may. Ask the orchestrator with a question", v.caller, a)
 		}
 	}
 	return nil
@@ -175,7 +177,8 @@ func (v *view) known(s *state, k sentKey, d mail.Draft, now mail.Time) (*mail.Se
 		return new(v.spent(s.spent[k])), nil
 	}
 	if t, _ := mail.ParseType(d.Type); r.msg.Body != d.Body || r.msg.Subject != d.Subject || r.msg.Type != t {
-		return nil, mail.Errorf(mail.Conflict, "the idempotency key %q was used for another message, %s: nothing was sent. Use a new key for a new message", d.Key, r.msg.ID)
+		return nil, mail.Errorf(mail.Conflict, "the idempotency key %q was used for another message, %s: nothing "+
+			"was sent. Use a new key for a new message", d.Key, r.msg.ID)
 	}
 	sent := v.sent(s, r, now)
 	sent.Duplicate = true
@@ -186,8 +189,8 @@ func (v *view) spent(k mail.SpentKey) mail.Sent {
 	return mail.Sent{ID: k.Message, Seq: k.Seq, Room: v.name, Duplicate: true, Recipients: []mail.Delivery{}}
 }
 
-// forward sends a draft to those of its addresses that are in other rooms. Their copies are keyed by the message's id, so that a
-// retry after a failure between rooms is harmless.
+// forward sends a draft to those of its addresses that are in other rooms. Their copies are keyed by the message's id,
+// so that a retry after a failure between rooms is harmless.
 func (v *view) forward(ctx context.Context, p plan, d mail.Draft) (mail.Sent, error) {
 	var all mail.Sent
 	if len(p.route.remote) == 0 {

@@ -16,14 +16,15 @@ type state struct {
 	door func(agent mail.Name, roles []string) string // Options.Door
 	late func(mail.Name, bool, mail.Time) mail.Time   // Options.PutOff
 
-	seq        mail.Seq
-	shown      mail.Seq  // of the last event that a watch shows
-	last       mail.Time // of that event, also when compaction has dropped it
-	records    map[mail.ID]*record
-	order      []*record                 // all records in journal order
-	members    map[mail.Name]*member     // by name, and by names they had before
-	held       map[string][]*record      // by role: mail that no live holder could be given, in order
-	dynamic    []*record                 // records with an audience that is found out when somebody looks; expired ones may be missing
+	seq     mail.Seq
+	shown   mail.Seq  // of the last event that a watch shows
+	last    mail.Time // of that event, also when compaction has dropped it
+	records map[mail.ID]*record
+	order   []*record             // all records in journal order
+	members map[mail.Name]*member // by name, and by names they had before
+	held    map[string][]*record  // by role: mail that no live holder could be given, in order
+	// records with an audience that is found out when somebody looks; expired ones may be missing
+	dynamic    []*record
 	rotation   map[string]mail.Name      // by role: who was given its last message
 	keys       map[sentKey]*record       // by sender and idempotency key
 	spent      map[sentKey]mail.SpentKey // keys of messages that retention took
@@ -71,7 +72,8 @@ type marks struct {
 // member is anybody with a mailbox: an agent, the user, or a name that mail was addressed to and nobody bears.
 type member struct {
 	mail.AgentRecord
-	unread  list                             // delivered, neither read nor archived; expired and snoozed ones may still be in it
+	// delivered, neither read nor archived; expired and snoozed ones may still be in it
+	unread  list
 	cancels list                             // those of unread that are cancels: a hook asks for them before each tool
 	all     list                             // delivered and not archived
 	waiters map[chan struct{}]mail.WaitQuery // who is blocked in Wait, and for what; no part of what replay rebuilds
@@ -212,7 +214,8 @@ func (s *state) expiry(r *record, a mail.Address, m *member) mail.Time {
 	return s.ttl.Expiry(&r.msg, a, nil)
 }
 
-// lasting returns the address through which r reaches m longest, and when it expires there. ok is false if r does not reach m.
+// lasting returns the address through which r reaches m longest, and when it expires there. ok is false if r does not
+// reach m.
 func (s *state) lasting(r *record, m *member) (a mail.Address, expires mail.Time, ok bool) {
 	for next := range r.addresses(m) {
 		e := s.expiry(r, next, m)
@@ -273,8 +276,8 @@ func (r *record) settledBy(m *member) bool {
 	return k != nil && (k.read != 0 || k.archived != 0)
 }
 
-// refile puts r into the lists of m's mailbox where it belongs now, and takes it out where it does not. It reports whether r
-// became unread mail of m.
+// refile puts r into the lists of m's mailbox where it belongs now, and takes it out where it does not. It reports
+// whether r became unread mail of m.
 func (s *state) refile(r *record, m *member) (arrived bool) {
 	k := r.marksOf(m)
 	mine := r.reaches(m)

@@ -191,7 +191,8 @@ func TestSilentSessionWithProcess(t *testing.T) {
 		done := make(chan struct{})
 		go func() { defer close(done); l.room.Run(ctx) }()
 		for n, process := range map[mail.Name]string{"ann": "p1", "bea": "p2", "cleo": ""} {
-			_, err := l.room.As(n).Turn(l.Context(), mail.Turn{Moment: mail.TurnStart, Session: string(n), Process: process})
+			_, err := l.room.As(n).Turn(l.Context(), mail.Turn{Moment: mail.TurnStart, Session: string(n),
+				Process: process})
 			l.must(err)
 		}
 		state := func(n mail.Name) mail.State {
@@ -232,13 +233,16 @@ func TestHeartbeatsAreJournalledOnceAMinute(t *testing.T) {
 	})
 }
 
-// TestP7_ArchivedStandsAsBefore holds that a message stands with a reader who marked it as it stood before retention took it.
+// TestP7_ArchivedStandsAsBefore holds that a message stands with a reader who marked it as it stood before retention
+// took it.
 func TestP7_ArchivedStandsAsBefore(t *testing.T) {
 	inLab(t, Options{Retention: policy.Retention{Age: 24 * time.Hour}}, func(l *lab) {
 		l.register(mail.Presence{Name: "ann"})
 		histories := [][]mail.Mark{
-			{mail.MarkRead}, {mail.MarkArchived}, {mail.MarkArchived, mail.MarkRead}, {mail.MarkRead, mail.MarkArchived, mail.MarkUnarchived},
-			{mail.MarkArchived, mail.MarkUnarchived}, {mail.MarkRead, mail.MarkUnread}, {mail.MarkRead, mail.MarkArchived, mail.MarkUnread},
+			{mail.MarkRead}, {mail.MarkArchived}, {mail.MarkArchived, mail.MarkRead},
+			{mail.MarkRead, mail.MarkArchived, mail.MarkUnarchived},
+			{mail.MarkArchived, mail.MarkUnarchived}, {mail.MarkRead, mail.MarkUnread},
+			{mail.MarkRead, mail.MarkArchived, mail.MarkUnread},
 		}
 		before := make(map[mail.ID]mail.DeliveryState)
 		for i, marks := range histories {
@@ -275,7 +279,8 @@ func TestP11_Retention(t *testing.T) {
 		read := l.send("beatrice", mail.Draft{To: mail.Recipients{"ann"}, Body: "read", ReplyTo: old.ID})
 		l.mark("ann", mail.MarkRead, read.ID)
 		time.Sleep(25 * time.Hour)
-		present := l.send(mail.User, mail.Draft{To: mail.Recipients{"project:x"}, Audience: mail.AudiencePresent, Body: "present"})
+		present := l.send(mail.User, mail.Draft{To: mail.Recipients{"project:x"}, Audience: mail.AudiencePresent,
+			Body: "present"})
 		cancel := l.send(mail.User, mail.Draft{To: mail.Recipients{"ann"}, Type: "cancel", Body: "cancel"})
 		for i := range 7 {
 			l.send("beatrice", mail.Draft{To: mail.Recipients{"ann", "all"}, Body: fmt.Sprint("fresh ", i)})
@@ -285,7 +290,8 @@ func TestP11_Retention(t *testing.T) {
 		if want := (mail.Trimmed{Age: 1, Read: 1, Unread: 1, Kept: 11}); got != want {
 			t.Errorf("Trimmed = %+v, want %+v", got, want)
 		}
-		for name, id := range map[string]mail.ID{"held": held.ID, "given": given.ID, "present": present.ID, "cancel": cancel.ID} {
+		for name, id := range map[string]mail.ID{"held": held.ID, "given": given.ID, "present": present.ID,
+			"cancel": cancel.ID} {
 			if got := l.state(id); got != mail.Held && got != mail.Queued {
 				t.Errorf("%s is %s after trimming", name, got)
 			}
@@ -315,8 +321,8 @@ func TestP11_Retention(t *testing.T) {
 	})
 }
 
-// TestP2_KeysOutliveRetention holds that a retry is one message also when the first was trimmed meanwhile, and that a key is
-// forgotten after a day.
+// TestP2_KeysOutliveRetention holds that a retry is one message also when the first was trimmed meanwhile, and that a
+// key is forgotten after a day.
 func TestP2_KeysOutliveRetention(t *testing.T) {
 	inLab(t, Options{Retention: policy.Retention{Count: 1}}, func(l *lab) {
 		l.register(mail.Presence{Name: "ann"})
@@ -351,7 +357,8 @@ func TestP7_WakeOfAWait(t *testing.T) {
 			got <- it.ID
 		}()
 		synctest.Wait()
-		if w := l.send(mail.User, mail.Draft{To: mail.Recipients{"ann"}, Type: "status"}).Recipients[0].Wake; w != mail.WakeNone {
+		if w := l.send(mail.User,
+			mail.Draft{To: mail.Recipients{"ann"}, Type: "status"}).Recipients[0].Wake; w != mail.WakeNone {
 			t.Errorf("mail that is not waited for: wake %q, want none", w)
 		}
 		sent := l.send(mail.User, mail.Draft{To: mail.Recipients{"ann"}, Type: "task-done"})
@@ -363,7 +370,8 @@ func TestP7_WakeOfAWait(t *testing.T) {
 		}
 		// The waiter leaves the list when it has its message.
 		synctest.Wait()
-		if w := l.send(mail.User, mail.Draft{To: mail.Recipients{"ann"}, Type: "task-done"}).Recipients[0].Wake; w != mail.WakeNone {
+		if w := l.send(mail.User,
+			mail.Draft{To: mail.Recipients{"ann"}, Type: "task-done"}).Recipients[0].Wake; w != mail.WakeNone {
 			t.Errorf("when nobody waits any more: wake %q, want none", w)
 		}
 	})
@@ -379,7 +387,8 @@ func TestBrokenJournal(t *testing.T) {
 		store.Break(errors.New("no space left on device"))
 		_, err := r.As(mail.User).Send(l.Context(), mail.Draft{To: mail.Recipients{"ann"}, Body: "lost"})
 		if mail.CodeOf(err) != mail.Unavailable || strings.Contains(err.Error(), "device") {
-			t.Errorf("Send on a broken journal: %v (%s), want unavailable without the private cause", err, mail.CodeOf(err))
+			t.Errorf("Send on a broken journal: %v (%s), want unavailable without the private cause", err,
+				mail.CodeOf(err))
 		}
 		if l.unread("ann") != 1 {
 			t.Errorf("%d unread, want the one that was acknowledged", l.unread("ann"))
@@ -404,7 +413,8 @@ func TestErasureIsFinishedAtOpen(t *testing.T) {
 		l.register(mail.Presence{Name: "ann"})
 		id := l.send(mail.User, mail.Draft{To: mail.Recipients{"ann"}, Body: "secret"}).ID
 		// As if the process had died between the two steps of Erase.
-		if _, err := r.commit(l.Context(), mail.Event{At: r.now(), Erased: &mail.Erasure{Message: id, By: mail.User}}); err != nil {
+		if _, err := r.commit(l.Context(),
+			mail.Event{At: r.now(), Erased: &mail.Erasure{Message: id, By: mail.User}}); err != nil {
 			t.Fatal(err)
 		}
 		l.must(r.Close())
@@ -440,17 +450,20 @@ func TestForward(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if len(sent.Recipients) != 2 || sent.Recipients[1].Address != "agent:bob@other" || sent.Recipients[1].Agent != "bob" {
+	if len(sent.Recipients) != 2 || sent.Recipients[1].Address != "agent:bob@other" ||
+		sent.Recipients[1].Agent != "bob" {
 		t.Errorf("recipients: %+v", sent.Recipients)
 	}
 	p, err := there.Inbox(ctx, mail.InboxQuery{})
 	if err != nil || len(p.Messages) != 1 || p.Messages[0].From != "far:ann@lab-1.ü" {
 		t.Fatalf("bob's inbox: %+v, %v", p, err)
 	}
-	if _, err := there.Send(ctx, mail.Draft{To: mail.Recipients{string(p.Messages[0].From)}, Body: "back", ReplyTo: p.Messages[0].ID}); err != nil {
+	if _, err := there.Send(ctx, mail.Draft{To: mail.Recipients{string(p.Messages[0].From)}, Body: "back",
+		ReplyTo: p.Messages[0].ID}); err != nil {
 		t.Fatal(err)
 	}
-	if p, err = here.Inbox(ctx, mail.InboxQuery{}); err != nil || len(p.Messages) != 2 || p.Messages[1].Body != "back" {
+	if p, err = here.Inbox(ctx, mail.InboxQuery{}); err != nil || len(p.Messages) != 2 ||
+		p.Messages[1].Body != "back" {
 		t.Errorf("ann's inbox: %+v, %v", p, err)
 	}
 	user, _ := o.Room(ctx, "lab-1.ü", mail.User)
@@ -461,7 +474,8 @@ func TestForward(t *testing.T) {
 	if it, err := there.Message(ctx, sent.ID); err != nil || it.From != mail.ToUser {
 		t.Errorf("the user signs as %q in another room (%v)", it.From, err)
 	}
-	if _, err := here.Send(ctx, mail.Draft{To: mail.Recipients{"bob@nowhere"}, Body: "x"}); mail.CodeOf(err) != mail.NotFound {
+	if _, err := here.Send(ctx, mail.Draft{To: mail.Recipients{"bob@nowhere"}, Body: "x"}); mail.CodeOf(
+		err) != mail.NotFound {
 		t.Errorf("to an unknown room: %v", err)
 	}
 }

@@ -14,7 +14,8 @@ import (
 	"pennypost/internal/room/journal/jsonl"
 )
 
-// The person finds in the mailbox what happened to the room's files while it was open, and the status says what is missing.
+// The person finds in the mailbox what happened to the room's files while it was open, and the status says what is
+// missing.
 func TestNewsReachesThePerson(t *testing.T) {
 	dir := t.TempDir()
 	open := func() (*Room, context.CancelFunc) {
@@ -44,7 +45,9 @@ func TestNewsReachesThePerson(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if slices.ContainsFunc(page.Messages, func(it mail.Item) bool { return it.From == mail.FromSystem && it.Subject == subject }) {
+			if slices.ContainsFunc(page.Messages, func(it mail.Item) bool {
+				return it.From == mail.FromSystem && it.Subject == subject
+			}) {
 				return
 			}
 			if time.Now().After(deadline) {

@@ -19,7 +19,8 @@ func (v *view) Turn(ctx context.Context, t mail.Turn) (mail.Briefing, error) {
 		return mail.Briefing{}, err
 	}
 	if v.isUser() || v.caller == mail.System {
-		return mail.Briefing{}, mail.Errorf(mail.Denied, "only agents have sessions; say which with --as NAME or PENNYPOST_AGENT")
+		return mail.Briefing{}, mail.Errorf(mail.Denied,
+			"only agents have sessions; say which with --as NAME or PENNYPOST_AGENT")
 	}
 	c, err := v.change(mail.Presence{Session: t.Session, Client: t.Client, Process: t.Process})
 	if err != nil {
@@ -112,14 +113,15 @@ func (v *view) obeyed(s *state, m *member) (events []mail.Event) {
 	}
 	for _, r := range m.cancels {
 		if k := r.marksOf(m); k != nil && k.presented != 0 {
-			events = append(events, mail.Event{Receipt: &mail.Receipt{Message: r.msg.ID, Reader: mail.AgentAddress(m.Name), Mark: mail.MarkRead}})
+			events = append(events, mail.Event{Receipt: &mail.Receipt{Message: r.msg.ID,
+				Reader: mail.AgentAddress(m.Name), Mark: mail.MarkRead}})
 		}
 	}
 	return events
 }
 
-// inSession returns the member that a session entered, which may be NAME-2 for NAME; nil if it has entered none. A session that
-// ended and is resumed finds the name that it had, if nobody else's session is there.
+// inSession returns the member that a session entered, which may be NAME-2 for NAME; nil if it has entered none. A
+// session that ended and is resumed finds the name that it had, if nobody else's session is there.
 func (s *state) inSession(name mail.Name, session string) *member {
 	if m := s.agent(name); m != nil && m.Session == session {
 		return m
@@ -139,7 +141,8 @@ func (s *state) inSession(name mail.Name, session string) *member {
 	return left
 }
 
-// Seat returns the agent in which a live session of an agent's name runs, which may be NAME-2 for NAME; "" if it runs in none.
+// Seat returns the agent in which a live session of an agent's name runs, which may be NAME-2 for NAME; "" if it runs
+// in none.
 func (r *Room) Seat(name mail.Name, session string) mail.Name {
 	now := r.now()
 	r.mu.RLock()
@@ -151,8 +154,8 @@ func (r *Room) Seat(name mail.Name, session string) mail.Name {
 	return m.Name
 }
 
-// gaveUp returns the message that tells the user of mail over which m stopped. It is sent once for the same mail, however often m stops
-// over it. If m has a door, that is rung now, and whoever rings tells the user if it is in vain.
+// gaveUp returns the message that tells the user of mail over which m stopped. It is sent once for the same mail,
+// however often m stops over it. If m has a door, that is rung now, and whoever rings tells the user if it is in vain.
 func (v *view) gaveUp(s *state, m *member, t mail.Turn, now mail.Time) []mail.Event {
 	waiting := s.unseen(m, now)
 	if len(waiting) == 0 || s.hasDoor(m) {
@@ -167,9 +170,11 @@ func (v *view) gaveUp(s *state, m *member, t mail.Turn, now mail.Time) []mail.Ev
 		why = "It was broken off"
 	}
 	return []mail.Event{{Message: &mail.Message{
-		ID: v.newID(s, ""), Type: mail.Custom, From: mail.FromSystem, To: []mail.Address{mail.ToUser}, Priority: mail.Urgent, Key: key,
+		ID: v.newID(s, ""), Type: mail.Custom, From: mail.FromSystem, To: []mail.Address{mail.ToUser},
+		Priority: mail.Urgent, Key: key,
 		Subject: string(m.Name) + " has stopped over unread mail", Metadata: stoppedOver(m.Name, waiting),
-		Body: fmt.Sprintf("%d unread of %s should have kept its turn going. %s; now its turn has ended.\n\nThey are listed by: pennypost inbox --agent '%s'\n",
+		Body: fmt.Sprintf("%d unread of %s should have kept its turn going. %s; now its turn has ended.\n\nThey are "+
+			"listed by: pennypost inbox --agent '%s'\n",
 			len(waiting), m.Name, why, m.Name),
 	}}}
 }
@@ -203,8 +208,8 @@ func stoppedOver(n mail.Name, waiting []mail.ID) mail.Metadata {
 // maxGaveUp is how many ids such a message names.
 const maxGaveUp = 20
 
-// applyTurn settles the beginning and the end of a turn. At the end, mail that wakes and that the agent has not been shown keeps it working, unless
-// that happened too often in a row.
+// applyTurn settles the beginning and the end of a turn. At the end, mail that wakes and that the agent has not been
+// shown keeps it working, unless that happened too often in a row.
 func (s *state) applyTurn(m *member, c *mail.AgentChange, at mail.Time) {
 	m.GaveUp = false
 	switch c.Turn {
@@ -291,8 +296,8 @@ func (s *state) wakesNow(r *record, m *member) bool {
 	return false
 }
 
-// pendingCancel returns the first cancel that m has not marked read. It looks at cancels only, however much else waits. One from before
-// the session began was for another, and is told of as any mail.
+// pendingCancel returns the first cancel that m has not marked read. It looks at cancels only, however much else
+// waits. One from before the session began was for another, and is told of as any mail.
 func (s *state) pendingCancel(m *member, now mail.Time) *mail.Item {
 	for _, r := range m.cancels {
 		if r.seq > m.Began && s.visible(r, m, now) {

@@ -52,8 +52,8 @@ func (v *view) me(s *state) *member {
 	return s.agent(v.caller)
 }
 
-// pulse returns the event that records a sign of life of the caller, if one is due: an agent is registered by its first
-// act, comes back by it when it was gone, and is otherwise noted once a minute.
+// pulse returns the event that records a sign of life of the caller, if one is due: an agent is registered by its
+// first act, comes back by it when it was gone, and is otherwise noted once a minute.
 func (v *view) pulse(s *state, now mail.Time) []mail.Event {
 	if v.isUser() || v.caller == mail.System || v.foreign {
 		return nil

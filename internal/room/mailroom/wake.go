@@ -25,7 +25,8 @@ func (s *state) wake(m *member, r *record, a mail.Address, now mail.Time) (how s
 // hasDoor reports whether a door is known for an agent, so that its mail finds it even when its session has ended.
 func (s *state) hasDoor(m *member) bool { return m.listed() && s.door(m.Name, m.Roles) != "" }
 
-// wakeHeld says whether and how a holder will be called for mail that is held for a role. Without a door there is nobody to wake.
+// wakeHeld says whether and how a holder will be called for mail that is held for a role. Without a door there is
+// nobody to wake.
 func (s *state) wakeHeld(r *record, role string) string {
 	hasDoor := func(n mail.Name, roles []string) bool { return s.door(n, roles) != "" }
 	m, ok := s.dormant(role, hasDoor)
@@ -42,8 +43,9 @@ func wakesHolder(r *record, role string) bool {
 	return policy.Wakes(&r.msg, mail.RoleAddress(role), role == string(mail.Orchestrator))
 }
 
-// dormant returns whom to wake for mail held for a role: the holder that went last and has a door, or nobody in particular (nil) if
-// no agent has the role and the role itself has a door. While somebody with the role is there, frozen or the sender itself, nobody is woken.
+// dormant returns whom to wake for mail held for a role: the holder that went last and has a door, or nobody in
+// particular (nil) if no agent has the role and the role itself has a door. While somebody with the role is there,
+// frozen or the sender itself, nobody is woken.
 func (s *state) dormant(role string, hasDoor func(mail.Name, []string) bool) (m *member, ok bool) {
 	var last *member
 	held := false
@@ -66,7 +68,8 @@ func (s *state) dormant(role string, hasDoor func(mail.Name, []string) bool) (m 
 	return nil, hasDoor(vacant(role), []string{role})
 }
 
-// vacant is the name under which the holder of a role that nobody has is woken. Only the orchestrator's role has a name of its own.
+// vacant is the name under which the holder of a role that nobody has is woken. Only the orchestrator's role has a
+// name of its own.
 func vacant(role string) mail.Name {
 	if role == string(mail.Orchestrator) {
 		return mail.Orchestrator
@@ -74,9 +77,9 @@ func vacant(role string) mail.Name {
 	return ""
 }
 
-// Unwoken lists those of the agents and roles with a door for whom mail waits that is worth waking them, by name. Working and
-// frozen agents are among them, and those without a door whose session is idle: of them the user is to know. hasDoor is called with the state locked, so
-// it must not block.
+// Unwoken lists those of the agents and roles with a door for whom mail waits that is worth waking them, by name.
+// Working and frozen agents are among them, and those without a door whose session is idle: of them the user is to
+// know. hasDoor is called with the state locked, so it must not block.
 func (r *Room) Unwoken(hasDoor func(agent mail.Name, roles []string) bool) []mail.Unwoken {
 	now := r.now()
 	r.mu.RLock()
@@ -129,7 +132,8 @@ func (s *state) wakes(r *record, m *member, now mail.Time) bool {
 }
 
 // addHeld adds whom to wake for the mail that is held for a role.
-func (s *state) addHeld(found map[mail.Address]*mail.Unwoken, role string, hasDoor func(mail.Name, []string) bool, now mail.Time) {
+func (s *state) addHeld(found map[mail.Address]*mail.Unwoken, role string, hasDoor func(mail.Name, []string) bool,
+	now mail.Time) {
 	m, ok := s.dormant(role, hasDoor)
 	if !ok {
 		return

@@ -25,7 +25,8 @@ func TestDoors(t *testing.T) {
 	inLab(t, opts, func(l *lab) {
 		wake := func(to, typ string) string {
 			t.Helper()
-			d := l.send("worker", mail.Draft{To: mail.Recipients{to}, Type: typ, Metadata: mail.Metadata(`{"verdict":"approved"}`)}).Recipients[0]
+			d := l.send("worker", mail.Draft{To: mail.Recipients{to}, Type: typ,
+				Metadata: mail.Metadata(`{"verdict":"approved"}`)}).Recipients[0]
 			return string(d.State) + " " + d.Wake
 		}
 		l.register(mail.Presence{Name: "bob"})
@@ -46,8 +47,10 @@ func TestDoors(t *testing.T) {
 			{"held", "orchestrator", "task-done", "held exec", mail.Presence{}},
 			{"held, no reason", "orchestrator", "status", "held none", mail.Presence{}},
 			{"held, no door", "role:reviewer", "review-request", "held none", mail.Presence{}},
-			{"a holder that went", "role:builder", "task-assigned", "held webhook", mail.Presence{Name: "bob", Roles: []string{"builder"}, State: mail.Gone}},
-			{"a holder that is frozen", "role:builder", "task-assigned", "held none", mail.Presence{Name: "eve", Roles: []string{"builder"}, State: mail.Frozen}},
+			{"a holder that went", "role:builder", "task-assigned", "held webhook",
+				mail.Presence{Name: "bob", Roles: []string{"builder"}, State: mail.Gone}},
+			{"a holder that is frozen", "role:builder", "task-assigned", "held none",
+				mail.Presence{Name: "eve", Roles: []string{"builder"}, State: mail.Frozen}},
 		} {
 			if c.presence.Name != "" {
 				l.register(c.presence)
@@ -69,8 +72,10 @@ func TestDoors(t *testing.T) {
 		}
 		want := []mail.Unwoken{
 			{Agent: "bob", Roles: []string{"builder"}, State: mail.Gone, Unread: 5, Mail: make([]mail.UnwokenMail, 4)},
-			{Agent: "eve", Role: "builder", Roles: []string{"builder"}, State: mail.Gone, Unread: 4, Mail: make([]mail.UnwokenMail, 4)},
-			{Agent: "orchestrator", Role: "orchestrator", Roles: []string{"orchestrator"}, State: mail.Gone, Unread: 2, Mail: make([]mail.UnwokenMail, 1)},
+			{Agent: "eve", Role: "builder", Roles: []string{"builder"}, State: mail.Gone, Unread: 4,
+				Mail: make([]mail.UnwokenMail, 4)},
+			{Agent: "orchestrator", Role: "orchestrator", Roles: []string{"orchestrator"}, State: mail.Gone, Unread: 2,
+				Mail: make([]mail.UnwokenMail, 1)},
 		}
 		if diff := cmp.Diff(want, got); diff != "" {
 			t.Error(diff)

@@ -30,7 +30,8 @@ func (v *view) Wait(ctx context.Context, q mail.WaitQuery) (mail.Item, error) {
 		case <-arrived:
 		case <-v.done:
 		case <-ctx.Done():
-			return mail.Item{}, &mail.Error{Code: mail.Timeout, Msg: "no such message arrived in time; what arrives later waits in the mailbox", Err: ctx.Err()}
+			return mail.Item{}, &mail.Error{Code: mail.Timeout,
+				Msg: "no such message arrived in time; what arrives later waits in the mailbox", Err: ctx.Err()}
 		}
 	}
 }
@@ -115,15 +116,16 @@ func (w *watch) Next(ctx context.Context) ([]mail.Event, error) {
 			return nil, w.room.unavailable(err)
 		}
 		if shown := publish(events); len(shown) > 0 {
-			// Whoever saw an event must find its effect when it asks, so the state is not left behind what a watch has shown.
-			// If ctx ends during that moment the events are shown all the same: they would be lost otherwise.
+			// Whoever saw an event must find its effect when it asks, so the state is not left behind what a watch has
+			// shown. If ctx ends during that moment the events are shown all the same: they would be lost otherwise.
 			_ = w.room.await(ctx, shown[len(shown)-1].Seq)
 			return shown, nil
 		}
 	}
 }
 
-// publish leaves out what is not for everybody: hashes of tokens, idempotency keys, and checkpoints, which repeat what was told.
+// publish leaves out what is not for everybody: hashes of tokens, idempotency keys, and checkpoints, which repeat what
+// was told.
 func publish(events []mail.Event) []mail.Event {
 	out := make([]mail.Event, 0, len(events))
 	for _, e := range events {

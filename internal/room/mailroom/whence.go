@@ -69,10 +69,10 @@ func (v *view) settleIn(s *state, w Whence, now mail.Time) error {
 	return v.notThere(seats)
 }
 
-// seats returns the agents of the innermost program that any is bound to, in the order of their names, and the program.
-// What bound one is a session, also after it has ended, for its program may go on; or a connection, as long as it lasts:
-// an MCP server that a person tries out in a terminal belongs to the terminal. An editor is no such program: a person's
-// terminals run in it too, and clients in them.
+// seats returns the agents of the innermost program that any is bound to, in the order of their names, and the
+// program. What bound one is a session, also after it has ended, for its program may go on; or a connection, as long
+// as it lasts: an MCP server that a person tries out in a terminal belongs to the terminal. An editor is no such
+// program: a person's terminals run in it too, and clients in them.
 func (s *state) seats(programs []string) (seats []*member, program string) {
 	nearest := len(programs)
 	for m := range s.agents() {

@@ -18,7 +18,8 @@ func TestP5_InsideASession(t *testing.T) {
 	user := room.As(mail.User)
 	begin := func(as mail.Name, session, program string) {
 		t.Helper()
-		if _, err := room.As(as).Turn(t.Context(), mail.Turn{Moment: mail.SessionStart, Session: session, Process: program}); err != nil {
+		if _, err := room.As(as).Turn(t.Context(), mail.Turn{Moment: mail.SessionStart, Session: session,
+			Process: program}); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -39,7 +40,8 @@ func TestP5_InsideASession(t *testing.T) {
 	if _, err := user.AddWorkspace(t.Context(), mail.Workspace{ID: "ws", Dir: "/ws"}); err != nil {
 		t.Fatal(err)
 	}
-	for _, p := range []mail.Presence{{Name: "kid", Parent: &builder}, {Name: "grandkid", Parent: new(mail.Name("kid"))}} {
+	for _, p := range []mail.Presence{{Name: "kid", Parent: &builder},
+		{Name: "grandkid", Parent: new(mail.Name("kid"))}} {
 		if _, err := user.Register(t.Context(), p); err != nil {
 			t.Fatal(err)
 		}
@@ -71,9 +73,11 @@ func TestP5_InsideASession(t *testing.T) {
 		{"another of them", inside(codex), "builder-2", "builder-2", ""},
 		{"not of them", inside(codex), "other", "", ""},
 		{"an agent of an editor", inside(editor), "pair", "pair", ""},
-		{"an agent of an editor, whose environment an agent's client made", client(inside(editor)), "pair", "pair", ""},
+		{"an agent of an editor, whose environment an agent's client made", client(inside(editor)), "pair", "pair",
+			""},
 		{"a person's terminal in the editor", inside(editor), "other", "other", ""},
-		{"a client in such a terminal, as the orchestrator", opening(inside(nested, editor), nested), "lead", "lead", ""},
+		{"a client in such a terminal, as the orchestrator", opening(inside(nested, editor), nested), "lead", "lead",
+			""},
 		{"in a client in a client, not yet begun: the outer's", inside(nested, claude), "builder", "builder", ""},
 		{"the innermost session counts", inside(codex, claude), "builder", "", ""},
 		{"a hook begins its session", opening(inside(nested), nested), "gone", "gone", ""},
@@ -81,8 +85,10 @@ func TestP5_InsideASession(t *testing.T) {
 		{"a session from within another's", opening(inside(nested, claude), nested), "fresh", "fresh", "builder"},
 		{"another session of the program", opening(inside(claude), claude), "fresh", "fresh", ""},
 		{"from within another's, as the orchestrator", opening(inside(nested, claude), nested), "lead", "", ""},
-		{"from within another's, as the orchestrator by the name", opening(inside(nested, claude), nested), "orchestrator", "", ""},
-		{"a client that is configured as the orchestrator", client(opening(inside(nested), nested)), "lead", "lead", ""},
+		{"from within another's, as the orchestrator by the name", opening(inside(nested, claude), nested),
+			"orchestrator", "", ""},
+		{"a client that is configured as the orchestrator", client(opening(inside(nested), nested)), "lead", "lead",
+			""},
 		{"a terminal", inside(), "other", "other", ""},
 		{"a terminal, as the orchestrator", inside(), "lead", "lead", ""},
 		{"a terminal, as one that runs elsewhere", inside(), "builder", "builder", ""},
@@ -103,7 +109,8 @@ func TestP5_InsideASession(t *testing.T) {
 		}
 	}
 	_, err := room.From("lead", inside(claude))
-	if text := "this process runs inside the session of builder; it cannot speak as lead"; err == nil || !strings.Contains(err.Error(), text) {
+	if text := "this process runs inside the session of builder; it cannot speak as lead"; err == nil ||
+		!strings.Contains(err.Error(), text) {
 		t.Errorf("refused with %v, want %q", err, text)
 	}
 }
@@ -113,15 +120,18 @@ func TestP5_InsideASession(t *testing.T) {
 func TestP5_InsideANumberedSession(t *testing.T) {
 	room, _ := openRoom(t, "lab", Options{})
 	for session, program := range map[string]string{"s1": "10.1@b"} {
-		if _, err := room.As("builder").Turn(t.Context(), mail.Turn{Moment: mail.SessionStart, Session: session, Process: program}); err != nil {
+		if _, err := room.As("builder").Turn(t.Context(), mail.Turn{Moment: mail.SessionStart, Session: session,
+			Process: program}); err != nil {
 			t.Fatal(err)
 		}
 	}
-	if handoverKey, err := room.As("builder").Turn(t.Context(), mail.Turn{Moment: mail.SessionStart, Session: "s2", Process: "20.1@b"}); err != nil || handoverKey.Agent != "builder-2" {
+	if handoverKey, err := room.As("builder").Turn(t.Context(), mail.Turn{Moment: mail.SessionStart, Session: "s2",
+		Process: "20.1@b"}); err != nil || handoverKey.Agent != "builder-2" {
 		t.Fatalf("the second is %+v, %v", handoverKey, err)
 	}
 	w := Whence{Programs: []string{"21.1@b", "20.1@b"}}
-	for says, want := range map[mail.Name]mail.Address{"builder": "agent:builder-2", "builder-2": "agent:builder-2", "a": "agent:a"} {
+	for says, want := range map[mail.Name]mail.Address{"builder": "agent:builder-2", "builder-2": "agent:builder-2",
+		"a": "agent:a"} {
 		v, err := room.From(says, w)
 		if err != nil {
 			t.Fatal(err)
@@ -144,7 +154,8 @@ func TestP5_InsideANumberedSession(t *testing.T) {
 	}
 }
 
-// A session binds its program until that ends, whatever says that the session has ended; a connection only while it lasts.
+// A session binds its program until that ends, whatever says that the session has ended; a connection only while it
+// lasts.
 func TestP5_InsideAnEndedSession(t *testing.T) {
 	room, _ := openRoom(t, "lab", Options{})
 	user := room.As(mail.User)

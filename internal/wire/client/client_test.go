@@ -151,7 +151,8 @@ func TestNothingElseIsRepeated(t *testing.T) {
 		"Inbox":  {func() error { _, err := user.Inbox(t.Context(), mail.InboxQuery{}); return err }, attempts},
 	} {
 		requests.Store(0)
-		if err := c.call(); mail.CodeOf(err) != mail.Unavailable || !strings.Contains(err.Error(), "before you ask again") {
+		if err := c.call(); mail.CodeOf(err) != mail.Unavailable ||
+			!strings.Contains(err.Error(), "before you ask again") {
 			t.Errorf("%s: %v", name, err)
 		}
 		if got := requests.Load(); got != c.want {
@@ -200,14 +201,17 @@ func TestStart(t *testing.T) {
 			t.Fatalf("Ping: %v after %d starts", err, starts)
 		}
 	}
-	failing, _ := New(Options{Socket: socket + "x", Start: func(context.Context) error { return mail.Errorf(mail.Unavailable, "autostart is off") }})
+	failing, _ := New(Options{Socket: socket + "x", Start: func(context.Context) error {
+		return mail.Errorf(mail.Unavailable, "autostart is off")
+	}})
 	if err := failing.Ping(t.Context()); err == nil || err.Error() != "autostart is off" {
 		t.Errorf("Ping = %v, want the error of Start", err)
 	}
 }
 
 func TestNew(t *testing.T) {
-	for _, bad := range []string{"", "127.0.0.1:8765", "ftp://x", "http://", "http://x/path", "http://a:b@x", "http://x?y=1", "http://\x00"} {
+	for _, bad := range []string{"", "127.0.0.1:8765", "ftp://x", "http://", "http://x/path", "http://a:b@x",
+		"http://x?y=1", "http://\x00"} {
 		if _, err := New(Options{URL: bad}); mail.CodeOf(err) != mail.Invalid {
 			t.Errorf("New(%q) = %v, want invalid", bad, err)
 		}
@@ -247,7 +251,8 @@ func TestCredentials(t *testing.T) {
 			t.Fatal(err)
 		}
 		if seen.Get(wire.AgentHeader) != c.agent || seen.Get("Authorization") != c.bears {
-			t.Errorf("token %q as %q: agent %q, authorization %q", c.token, c.as, seen.Get(wire.AgentHeader), seen.Get("Authorization"))
+			t.Errorf("token %q as %q: agent %q, authorization %q", c.token, c.as, seen.Get(wire.AgentHeader),
+				seen.Get("Authorization"))
 		}
 		o.Close()
 	}
@@ -326,7 +331,8 @@ func TestHugeDraft(t *testing.T) {
 }
 
 func TestEscape(t *testing.T) {
-	for in, want := range map[string]string{".": "%2E", "..": "%2E%2E", "...": "%2E%2E%2E", "a/b": "a%2Fb", ".a": ".a", "小": "%E5%B0%8F", "%": "%25", "a b+c;d": "a%20b+c%3Bd"} {
+	for in, want := range map[string]string{".": "%2E", "..": "%2E%2E", "...": "%2E%2E%2E", "a/b": "a%2Fb", ".a": ".a",
+		"小": "%E5%B0%8F", "%": "%25", "a b+c;d": "a%20b+c%3Bd"} {
 		if got := escape(in); got != want {
 			t.Errorf("escape(%q) = %q, want %q", in, got, want)
 		}
@@ -339,12 +345,14 @@ func TestEscape(t *testing.T) {
 		if err := room.Retire(t.Context(), odd); err != nil {
 			t.Errorf("Retire(%q): %v", odd, err)
 		}
-		if _, err := room.Message(t.Context(), mail.ID(odd)); mail.CodeOf(err) != mail.NotFound || !strings.Contains(err.Error(), string(odd)) {
+		if _, err := room.Message(t.Context(), mail.ID(odd)); mail.CodeOf(err) != mail.NotFound ||
+			!strings.Contains(err.Error(), string(odd)) {
 			t.Errorf("Message(%q): %v", odd, err)
 		}
 	}
 	for name, err := range map[string]error{
-		"Message": second(room.Message(t.Context(), "")), "Erase": room.Erase(t.Context(), ""), "Retire": room.Retire(t.Context(), ""),
+		"Message": second(room.Message(t.Context(), "")), "Erase": room.Erase(t.Context(), ""),
+		"Retire": room.Retire(t.Context(), ""),
 		"Rename": second(room.Rename(t.Context(), "", "x")), "Token": second(room.Token(t.Context(), "")),
 	} {
 		if mail.CodeOf(err) != mail.Invalid {

@@ -35,8 +35,8 @@ type request struct {
 	header http.Header
 	body   []byte
 	kind   string // content type of body
-	// repeat allows to send the request again when the connection broke before an answer came: it says, or makes sure, that
-	// twice is the same as once.
+	// repeat allows to send the request again when the connection broke before an answer came: it says, or makes sure,
+	// that twice is the same as once.
 	repeat bool
 	// background is a request that a wait or a watch makes by itself, which starts no post office.
 	background bool
@@ -102,7 +102,9 @@ func (c *caller) once(ctx context.Context, r request, v any) error {
 }
 
 func notUnderstood(err error) error {
-	return &mail.Error{Code: mail.Internal, Msg: "the post office answered what this pennypost does not understand; both should have the same version", Err: err}
+	return &mail.Error{Code: mail.Internal,
+		Msg: "the post office answered what this pennypost does not understand; both should have the same version",
+		Err: err}
 }
 
 // open sends r and returns a successful response, whose body the caller closes.
@@ -124,9 +126,11 @@ func (c *caller) open(ctx context.Context, r request) (*http.Response, error) {
 		return nil, ended(ctx.Err())
 	case errors.Is(err, errBroken), errors.Is(err, errSilent):
 	case nobodyListens(err):
-		return nil, &mail.Error{Code: mail.Unavailable, Msg: "no post office answers at " + c.office.where + "; start one with: pennypost serve", Err: err}
+		return nil, &mail.Error{Code: mail.Unavailable, Msg: "no post office answers at " + c.office.where +
+			"; start one with: pennypost serve", Err: err}
 	case notReached(err):
-		return nil, &mail.Error{Code: mail.Unavailable, Msg: "the post office at " + c.office.where + " cannot be reached: " + err.Error(), Err: err}
+		return nil, &mail.Error{Code: mail.Unavailable, Msg: "the post office at " + c.office.where +
+			" cannot be reached: " + err.Error(), Err: err}
 	}
 	return nil, c.broken(ctx, err)
 }
@@ -179,8 +183,8 @@ func (c *caller) roundTrip(ctx context.Context, r request) (*http.Response, erro
 	return resp, nil
 }
 
-// expectAbove is the size from which on a body is sent only after the far end agreed to read it. An answer that refuses a
-// body half-way is easily lost.
+// expectAbove is the size from which on a body is sent only after the far end agreed to read it. An answer that
+// refuses a body half-way is easily lost.
 const expectAbove = 256 << 10
 
 // escape makes a segment of a path that no link in between can take for "." or "..".
@@ -212,8 +216,9 @@ func (c *caller) broken(ctx context.Context, err error) error {
 	}
 	return &mail.Error{
 		Code: mail.Unavailable,
-		Msg:  "the connection to the post office at " + c.office.where + " broke before it had answered; look whether it did what was asked before you ask again",
-		Err:  errors.Join(errBroken, err),
+		Msg: "the connection to the post office at " + c.office.where +
+			" broke before it had answered; look whether it did what was asked before you ask again",
+		Err: errors.Join(errBroken, err),
 	}
 }
 
@@ -230,7 +235,8 @@ func problem(resp *http.Response) error {
 	if err == nil && kind == wire.ProblemJSON && jsonx.Unmarshal(body, &p) == nil && p.Code != "" {
 		return &mail.Error{Code: p.Code, Msg: p.Detail}
 	}
-	return &mail.Error{Code: codeOf(resp.StatusCode), Msg: "something between here and the post office answered: " + strconv.Itoa(resp.StatusCode) + " " + http.StatusText(resp.StatusCode)}
+	return &mail.Error{Code: codeOf(resp.StatusCode), Msg: "something between here and the post office answered: " +
+		strconv.Itoa(resp.StatusCode) + " " + http.StatusText(resp.StatusCode)}
 }
 
 // codeOf guesses the code behind the status of an answer that no post office wrote: a proxy's.

@@ -7,12 +7,13 @@ import (
 	"pennypost/internal/wire"
 )
 
-// Hook hands a hook of an agent's client over and returns what its process is to leave behind. The hook that waits is answered when it is
-// rung, or after less than a minute.
+// Hook hands a hook of an agent's client over and returns what its process is to leave behind. The hook that waits is
+// answered when it is rung, or after less than a minute.
 func (o *Office) Hook(ctx context.Context, h *wire.Hook) (wire.HookAnswer, error) {
 	var a wire.HookAnswer
 	err := o.user().do(ctx, request{
-		method: http.MethodPost, path: []string{"hooks", h.Client, h.Event}, header: h.Header(), body: h.Input, kind: wire.JSON,
+		method: http.MethodPost, path: []string{"hooks", h.Client, h.Event}, header: h.Header(), body: h.Input,
+		kind: wire.JSON,
 	}, &a)
 	return a, err
 }

@@ -66,7 +66,8 @@ func serve(t *testing.T, office mail.Office) string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	server := &http.Server{Handler: httpapi.New(httpapi.Options{Office: office, Authenticate: peer, Log: slog.New(slog.NewTextHandler(t.Output(), nil))})}
+	server := &http.Server{Handler: httpapi.New(httpapi.Options{Office: office, Authenticate: peer,
+		Log: slog.New(slog.NewTextHandler(t.Output(), nil))})}
 	done := make(chan error)
 	go func() { done <- server.Serve(listener) }()
 	t.Cleanup(func() {

@@ -1,8 +1,8 @@
-// Package client is a post office at the far end of a Unix socket or of a URL: mail.Office and mail.Service over the routes
-// of package httpapi.
+// Package client is a post office at the far end of a Unix socket or of a URL: mail.Office and mail.Service over the
+// routes of package httpapi.
 //
-// It is made to be started a thousand times an hour by hooks and commands: nothing happens before the first call, a call
-// is one request, and a Unix socket needs no name to be looked up.
+// It is made to be started a thousand times an hour by hooks and commands: nothing happens before the first call, a
+// call is one request, and a Unix socket needs no name to be looked up.
 package client
 
 import (
@@ -67,10 +67,12 @@ func New(opts Options) (*Office, error) {
 	}
 	u, err := url.Parse(strings.TrimSuffix(opts.URL, "/"))
 	if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" || u.Path != "" || u.RawQuery != "" {
-		return nil, mail.Errorf(mail.Invalid, "%q is not the address of a post office; write it like http://127.0.0.1:8765", opts.URL)
+		return nil, mail.Errorf(mail.Invalid,
+			"%q is not the address of a post office; write it like http://127.0.0.1:8765", opts.URL)
 	}
 	if u.User != nil {
-		return nil, mail.Errorf(mail.Invalid, "the address of a post office has no user and password; its credential is a token")
+		return nil, mail.Errorf(mail.Invalid,
+			"the address of a post office has no user and password; its credential is a token")
 	}
 	o.base, o.where = u, u.Host
 	o.transport.DialContext = dialer.DialContext
@@ -133,8 +135,8 @@ func (o *Office) RemoveRoom(ctx context.Context, room mail.RoomName) (wire.Remov
 	return done, err
 }
 
-// Room implements mail.Office. Nothing is sent: a room is opened by the first call that needs it. The empty name stands for
-// whom the connection names by itself: the user on a Unix socket, the token's owner over a URL.
+// Room implements mail.Office. Nothing is sent: a room is opened by the first call that needs it. The empty name
+// stands for whom the connection names by itself: the user on a Unix socket, the token's owner over a URL.
 func (o *Office) Room(_ context.Context, room mail.RoomName, as mail.Name) (mail.Service, error) {
 	if _, err := mail.ParseRoom(string(room)); err != nil {
 		return nil, err
@@ -142,7 +144,8 @@ func (o *Office) Room(_ context.Context, room mail.RoomName, as mail.Name) (mail
 	return &Client{caller: caller{office: o, name: as}, room: room}, nil
 }
 
-// Ring waits beside an agent, for less than a minute, until a door of it is rung; nil means that it was not. It starts no post office.
+// Ring waits beside an agent, for less than a minute, until a door of it is rung; nil means that it was not. It starts
+// no post office.
 func (o *Office) Ring(ctx context.Context, room mail.RoomName, as mail.Name, at mail.Listener) (*mail.Rung, error) {
 	c := &caller{office: o, name: as}
 	query := params{}.text("door", at.Door).text("session", at.Session).text("timeout", until(ctx).String()).values()

@@ -33,8 +33,8 @@ func (c *Client) path(segments ...string) []string {
 	return append([]string{"rooms", string(c.room)}, segments...)
 }
 
-// Send implements mail.Sender. A draft without a key is given one, so that it can be sent again when the connection broke
-// and is still one message, also when the post office was started again in between. Readers are shown no keys.
+// Send implements mail.Sender. A draft without a key is given one, so that it can be sent again when the connection
+// broke and is still one message, also when the post office was started again in between. Readers are shown no keys.
 func (c *Client) Send(ctx context.Context, d mail.Draft) (mail.Sent, error) {
 	made := d.Key == ""
 	if made {
@@ -49,8 +49,10 @@ func (c *Client) Send(ctx context.Context, d mail.Draft) (mail.Sent, error) {
 
 // Inbox implements mail.Reader.
 func (c *Client) Inbox(ctx context.Context, q mail.InboxQuery) (mail.Page, error) {
-	query := params{}.text("agent", string(q.Agent)).text("place", string(q.Place)).flag("all", q.All).flag("newest", q.Newest).
-		seq("after", q.After).seq("before", q.Before).text("from", q.From).types(q.Types).count("limit", q.Limit).count("bytes", q.Bytes).values()
+	query := params{}.text("agent", string(q.Agent)).text("place", string(q.Place)).flag("all", q.All).flag("newest",
+		q.Newest).
+		seq("after", q.After).seq("before", q.Before).text("from", q.From).types(q.Types).count("limit",
+		q.Limit).count("bytes", q.Bytes).values()
 	return get[mail.Page](ctx, &c.caller, query, c.path("inbox")...)
 }
 
@@ -58,8 +60,10 @@ func (c *Client) Inbox(ctx context.Context, q mail.InboxQuery) (mail.Page, error
 func (c *Client) History(ctx context.Context, q mail.HistoryQuery) (mail.Page, error) {
 	query := params{}.types(q.Types).
 		text("from", q.From).text("to", q.To).text("agent", string(q.Agent)).text("thread", string(q.Thread)).
-		text("issue", q.Issue).text("since", q.Since.String()).text("until", q.Until.String()).text("search", q.Search).
-		text("state", joined(q.States)).flag("deliveries", q.Deliveries).flag("archive", q.Archive).seq("after", q.After).seq("before", q.Before).count("limit", q.Limit).values()
+		text("issue", q.Issue).text("since", q.Since.String()).text("until", q.Until.String()).text("search",
+		q.Search).
+		text("state", joined(q.States)).flag("deliveries", q.Deliveries).flag("archive", q.Archive).seq("after",
+		q.After).seq("before", q.Before).count("limit", q.Limit).values()
 	return get[mail.Page](ctx, &c.caller, query, c.path("messages")...)
 }
 
@@ -76,12 +80,12 @@ func (c *Client) Mark(ctx context.Context, m mail.Marking) (mail.Marked, error) 
 	return post[mail.Marked](ctx, &c.caller, request{path: c.path("marks"), repeat: true}, m)
 }
 
-// poll is how long the far end waits before it says that nothing came. It is below the minute after which proxies cut a
-// connection.
+// poll is how long the far end waits before it says that nothing came. It is below the minute after which proxies cut
+// a connection.
 const poll = 50 * time.Second
 
-// Wait implements mail.Watcher. It asks again and again until ctx ends; once it was connected it outlives a restart of the
-// post office, but not one that is there and does not answer.
+// Wait implements mail.Watcher. It asks again and again until ctx ends; once it was connected it outlives a restart of
+// the post office, but not one that is there and does not answer.
 func (c *Client) Wait(ctx context.Context, q mail.WaitQuery) (mail.Item, error) {
 	for back := (backoff{}); ; {
 		item, err := c.waitOnce(ctx, q, back.connected)
@@ -106,7 +110,8 @@ func (c *Client) Wait(ctx context.Context, q mail.WaitQuery) (mail.Item, error) 
 // waitOnce lets the far end wait for a while; nil means that nothing came.
 func (c *Client) waitOnce(ctx context.Context, q mail.WaitQuery, again bool) (*mail.Item, error) {
 	r := request{method: http.MethodGet, path: c.path("wait"), background: again}
-	r.query = params{}.types(q.Types).text("reply_to", string(q.ReplyTo)).seq("after", q.After).text("timeout", until(ctx).String()).values()
+	r.query = params{}.types(q.Types).text("reply_to", string(q.ReplyTo)).seq("after", q.After).text("timeout",
+		until(ctx).String()).values()
 	var item *mail.Item
 	err := c.do(ctx, r, &item)
 	return item, err
@@ -147,7 +152,8 @@ func (c *Client) Rename(ctx context.Context, from, to mail.Name) (mail.Agent, er
 	if from == "" {
 		return mail.Agent{}, noName()
 	}
-	return post[mail.Agent](ctx, &c.caller, request{path: c.path("agents", string(from), "rename")}, wire.Rename{To: to})
+	return post[mail.Agent](ctx, &c.caller, request{path: c.path("agents", string(from), "rename")},
+		wire.Rename{To: to})
 }
 
 // Retire implements mail.Registrar.
@@ -228,8 +234,8 @@ func (c *Client) Export(ctx context.Context) iter.Seq2[mail.Item, error] {
 // maxImport is how many bytes are sent at once: half of what the far end reads by default.
 const maxImport = 32 << 20
 
-// Import implements mail.Keeper. More than maxImport bytes are sent in parts; when a later part is refused, the earlier ones
-// stay, and are skipped when the import is repeated.
+// Import implements mail.Keeper. More than maxImport bytes are sent in parts; when a later part is refused, the
+// earlier ones stay, and are skipped when the import is repeated.
 func (c *Client) Import(ctx context.Context, items []mail.Item) (mail.Imported, error) {
 	return c.importParts(ctx, items, maxImport)
 }
@@ -239,7 +245,8 @@ func (c *Client) importParts(ctx context.Context, items []mail.Item, limit int) 
 	for i := range items {
 		line, err := jsonx.Marshal(&items[i])
 		if err != nil {
-			return sum, mail.Errorf(mail.Invalid, "the message %q cannot be sent, because it is not UTF-8 text throughout", items[i].ID)
+			return sum, mail.Errorf(mail.Invalid,
+				"the message %q cannot be sent, because it is not UTF-8 text throughout", items[i].ID)
 		}
 		if part.Len() > 0 && part.Len()+len(line) >= limit {
 			if err := c.importPart(ctx, &part, &sum); err != nil {
@@ -253,7 +260,8 @@ func (c *Client) importParts(ctx context.Context, items []mail.Item, limit int) 
 }
 
 func (c *Client) importPart(ctx context.Context, part *bytes.Buffer, sum *mail.Imported) error {
-	done, err := post[mail.Imported](ctx, &c.caller, request{path: c.path("import"), body: part.Bytes(), kind: wire.Lines}, nil)
+	done, err := post[mail.Imported](ctx, &c.caller, request{path: c.path("import"), body: part.Bytes(),
+		kind: wire.Lines}, nil)
 	sum.Added += done.Added
 	sum.Skipped += done.Skipped
 	part.Reset()

@@ -24,7 +24,8 @@ var errSilent = errors.New("the post office is silent")
 func (c *caller) silent() error {
 	return &mail.Error{
 		Code: mail.Unavailable,
-		Msg: "the post office at " + c.office.where + " accepts connections and does not answer: its process is stopped, or hangs. " +
+		Msg: "the post office at " + c.office.where +
+			" accepts connections and does not answer: its process is stopped, or hangs. " +
 			"If something was to be changed, it may yet be; look whether it was before you ask again",
 		Err: errSilent,
 	}

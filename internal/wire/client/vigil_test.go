@@ -102,7 +102,8 @@ func TestFrozenOffice(t *testing.T) {
 				room, _ := o.Room(t.Context(), "lab", "ann")
 				began := time.Now()
 				err := call(t.Context(), room.(*Client))
-				if d := time.Since(began); mail.CodeOf(err) != mail.Unavailable || !strings.Contains(err.Error(), "does not answer") || d != quiet+patience {
+				if d := time.Since(began); mail.CodeOf(err) != mail.Unavailable ||
+					!strings.Contains(err.Error(), "does not answer") || d != quiet+patience {
 					t.Errorf("after %v: %v (%s), want unavailable after 10 s", d, err, mail.CodeOf(err))
 				}
 				if n := f.calls.Load(); n != 2 { // and the question whether it lives

@@ -18,8 +18,8 @@ import (
 // silence is after how long without a byte a watch takes its connection for dead: three signs of life missed.
 const silence = 50 * time.Second
 
-// watch follows the journal of a room far away. One goroutine, started by Watch and ended by Close, owns the connection and
-// makes a new one where the old one ended.
+// watch follows the journal of a room far away. One goroutine, started by Watch and ended by Close, owns the
+// connection and makes a new one where the old one ended.
 type watch struct {
 	client *Client
 	events chan mail.Event // closed by run when it cannot go on
@@ -28,8 +28,8 @@ type watch struct {
 	err    error         // why run returned; read after events is closed
 }
 
-// Watch implements mail.Watcher. When the connection breaks, Next goes on with a new one where the old one ended, until
-// Close. A post office that is there and does not answer ends the watch: Next returns Unavailable.
+// Watch implements mail.Watcher. When the connection breaks, Next goes on with a new one where the old one ended,
+// until Close. A post office that is there and does not answer ends the watch: Next returns Unavailable.
 func (c *Client) Watch(ctx context.Context, after mail.Seq) (mail.Watch, error) {
 	life, cancel := context.WithCancel(context.Background())
 	w := &watch{client: c, events: make(chan mail.Event, 64), cancel: cancel, done: make(chan struct{})}
@@ -191,8 +191,8 @@ const (
 // reset makes the next pause the shortest.
 func (b *backoff) reset() { b.connected, b.delay = true, 0 }
 
-// wait pauses, longer each time and by chance, so that many clients of one post office do not come back at once. It reports
-// false when ctx ended.
+// wait pauses, longer each time and by chance, so that many clients of one post office do not come back at once. It
+// reports false when ctx ended.
 func (b *backoff) wait(ctx context.Context) bool {
 	b.delay = min(max(minPause, 2*b.delay), maxPause)
 	return sleep(ctx, b.delay/2+rand.N(b.delay/2))

@@ -16,8 +16,8 @@ type PathError struct {
 
 func (e *PathError) Error() string { return fmt.Sprintf("line %d: %s", e.Line, e.Msg) }
 
-// Set gives the member at the end of path a value, which is JSON without comments. Objects on the way are made; a value that
-// is there is replaced where it stands. An empty document becomes an object.
+// Set gives the member at the end of path a value, which is JSON without comments. Objects on the way are made; a
+// value that is there is replaced where it stands. An empty document becomes an object.
 func Set(text []byte, path []string, value string) ([]byte, error) {
 	return put(text, path, Object, value)
 }
@@ -105,7 +105,8 @@ func want(n *Node, k Kind, path []string) error {
 	return &PathError{n.Line(), fmt.Sprintf("%s is %s, and should be %s", what, n.Kind, k)}
 }
 
-// only returns the one member of the name, nil if there is none. Two of one name are an error: parsers differ on which one counts.
+// only returns the one member of the name, nil if there is none. Two of one name are an error: parsers differ on which
+// one counts.
 func only(n *Node, name string) (*Item, error) {
 	var found *Item
 	for _, it := range n.Items {
@@ -204,8 +205,8 @@ func insert(text []byte, in *Node, name string, v *Node) []byte {
 	return slices.Concat(text[:last.Value.End], []byte(sep), text[last.Value.End:end], item.Bytes(), text[end:])
 }
 
-// lastOf returns where the last thing in a container ends that is no white space: an item, its comma, a comment. It is -1 in
-// an empty one.
+// lastOf returns where the last thing in a container ends that is no white space: an item, its comma, a comment. It is
+// -1 in an empty one.
 func lastOf(in *Node) int {
 	from := in.Start + 1
 	if n := len(in.Items); n > 0 {
@@ -255,7 +256,8 @@ func Delete(text []byte, in *Node, it *Item) []byte {
 	if afterLineComment(text[before:start]) && !endsLine(text[end:]) {
 		start = it.start // what follows on the line would fall into the comment
 	}
-	if i == 0 && start == before && in.Items[len(in.Items)-1] != it && !bytes.Contains(text[start:it.start], []byte("\n")) {
+	if i == 0 && start == before && in.Items[len(in.Items)-1] != it &&
+		!bytes.Contains(text[start:it.start], []byte("\n")) {
 		// the first of several on one line: what separates it from the next goes with it
 		end += len(text[end:]) - len(bytes.TrimLeft(text[end:], " \t"))
 		start = it.start
@@ -264,7 +266,8 @@ func Delete(text []byte, in *Node, it *Item) []byte {
 		comma := in.Items[i-1].comma
 		return slices.Concat(text[:comma], text[comma+1:start], text[end:])
 	}
-	if len(in.Items) == 1 && len(bytes.TrimSpace(text[in.Start+1:start])) == 0 && len(bytes.TrimSpace(text[end:in.End-1])) == 0 {
+	if len(in.Items) == 1 && len(bytes.TrimSpace(text[in.Start+1:start])) == 0 &&
+		len(bytes.TrimSpace(text[end:in.End-1])) == 0 {
 		start, end = in.Start+1, in.End-1
 	}
 	return slices.Concat(text[:start], text[end:])

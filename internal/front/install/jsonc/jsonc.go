@@ -1,9 +1,10 @@
-// Package jsonc edits JSON as people keep it, with comments, trailing commas and their own indentation, as text: what is not
-// edited stays byte for byte.
+// Package jsonc edits JSON as people keep it, with comments, trailing commas and their own indentation, as text: what
+// is not edited stays byte for byte.
 //
-// A document is a byte slice; every edit returns another one. Byte order marks, line ends, comments, the order of members and
-// white space are the file's own, and what is inserted is laid out as its neighbours are. Putting something in and
-// taking it out again gives the first text back (but for an empty object or array, which comes back as {} or []).
+// A document is a byte slice; every edit returns another one. Byte order marks, line ends, comments, the order of
+// members and white space are the file's own, and what is inserted is laid out as its neighbours are. Putting
+// something in and taking it out again gives the first text back (but for an empty object or array, which comes back
+// as {} or []).
 package jsonc
 
 import (
@@ -113,7 +114,8 @@ func (n *Node) Text() string {
 	return unquote(n.Raw())
 }
 
-// Member returns the value of an object's member, nil if there is none. Of several, it is the last, which is what JSON.parse takes.
+// Member returns the value of an object's member, nil if there is none. Of several, it is the last, which is what
+// JSON.parse takes.
 func (n *Node) Member(name string) *Node {
 	if n == nil || n.Kind != Object {
 		return nil

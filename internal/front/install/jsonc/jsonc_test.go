@@ -19,7 +19,8 @@ func mustParse(t *testing.T, text string) *Node {
 }
 
 func TestParse(t *testing.T) {
-	n := mustParse(t, "\ufeff// head\n{ \"a\\u00e9\\n\": [1, -2.5e+3, true, null,], /* c */ \"b\": {\"x\": \"\\ud83d\\ude00\\ud800\"}, }\r\n// tail")
+	n := mustParse(t, "\ufeff// head\n{ \"a\\u00e9\\n\": [1, -2.5e+3, true, null,], /* c */ \"b\": {\"x\": "+
+		"\"\\ud83d\\ude00\\ud800\"}, }\r\n// tail")
 	if got := n.At("aé\n"); got == nil || len(got.Items) != 4 || got.Items[2].Value.Kind != True {
 		t.Errorf("the array is %+v", got)
 	}
@@ -65,30 +66,41 @@ func TestParseRefuses(t *testing.T) {
 func TestSet(t *testing.T) {
 	path, value := []string{"mcp", "p"}, `{"command":"x","args":["mcp"]}`
 	for name, tt := range map[string]struct{ text, want string }{
-		"nothing":    {"", "{\n  \"mcp\": {\n    \"p\": {\n      \"command\": \"x\",\n      \"args\": [\n        \"mcp\"\n      ]\n    }\n  }\n}\n"},
-		"empty":      {"{}", "{\n  \"mcp\": {\n    \"p\": {\n      \"command\": \"x\",\n      \"args\": [\n        \"mcp\"\n      ]\n    }\n  }\n}"},
-		"tabs, CRLF": {"{\r\n\t\"a\": 1\r\n}\r\n", "{\r\n\t\"a\": 1,\r\n\t\"mcp\": {\r\n\t\t\"p\": {\r\n\t\t\t\"command\": \"x\",\r\n\t\t\t\"args\": [\r\n\t\t\t\t\"mcp\"\r\n\t\t\t]\r\n\t\t}\r\n\t}\r\n}\r\n"},
-		"one line":   {`{"a": 1, "mcp": {"b": {}}}`, `{"a": 1, "mcp": {"b": {}, "p": {"command": "x", "args": ["mcp"]}}}`},
-		"minified":   {`{"a":1}`, `{"a":1,"mcp":{"p":{"command":"x","args":["mcp"]}}}`},
+		"nothing": {"", "{\n  \"mcp\": {\n    \"p\": {\n      \"command\": \"x\",\n      \"args\": [\n        " +
+			"\"mcp\"\n      ]\n    }\n  }\n}\n"},
+		"empty": {"{}", "{\n  \"mcp\": {\n    \"p\": {\n      \"command\": \"x\",\n      \"args\": [\n        " +
+			"\"mcp\"\n      ]\n    }\n  }\n}"},
+		"tabs, CRLF": {"{\r\n\t\"a\": 1\r\n}\r\n", "{\r\n\t\"a\": 1,\r\n\t\"mcp\": {\r\n\t\t\"p\": " +
+			"{\r\n\t\t\t\"command\": \"x\",\r\n\t\t\t\"args\": " +
+			"[\r\n\t\t\t\t\"mcp\"\r\n\t\t\t]\r\n\t\t}\r\n\t}\r\n}\r\n"},
+		"one line": {`{"a": 1, "mcp": {"b": {}}}`,
+			`{"a": 1, "mcp": {"b": {}, "p": {"command": "x", "args": ["mcp"]}}}`},
+		"minified": {`{"a":1}`, `{"a":1,"mcp":{"p":{"command":"x","args":["mcp"]}}}`},
 		"comments": {
 			"{\n    // one\n    \"mcp\": {\n        \"b\": {} // two\n        // \"c\": {}\n    }\n}\n",
-			"{\n    // one\n    \"mcp\": {\n        \"b\": {}, // two\n        // \"c\": {}\n        \"p\": {\n            \"command\": \"x\",\n            \"args\": [\n                \"mcp\"\n            ]\n        }\n    }\n}\n",
+			"{\n    // one\n    \"mcp\": {\n        \"b\": {}, // two\n        // \"c\": {}\n        \"p\": {\n     " +
+				"       \"command\": \"x\",\n            \"args\": [\n                \"mcp\"\n            ]\n      " +
+				"  }\n    }\n}\n",
 		},
 		"trailing comma": {
 			"{\n  \"mcp\": {\n    \"b\": {}, // two\n  },\n}\n",
-			"{\n  \"mcp\": {\n    \"b\": {}, // two\n    \"p\": {\n      \"command\": \"x\",\n      \"args\": [\n        \"mcp\"\n      ]\n    },\n  },\n}\n",
+			"{\n  \"mcp\": {\n    \"b\": {}, // two\n    \"p\": {\n      \"command\": \"x\",\n      \"args\": [\n   " +
+				"     \"mcp\"\n      ]\n    },\n  },\n}\n",
 		},
 		"there already": {
 			"{\n  \"mcp\": { \"p\": 1, \"q\": 2 }\n}\n",
-			"{\n  \"mcp\": { \"p\": {\n    \"command\": \"x\",\n    \"args\": [\n      \"mcp\"\n    ]\n  }, \"q\": 2 }\n}\n",
+			"{\n  \"mcp\": { \"p\": {\n    \"command\": \"x\",\n    \"args\": [\n      \"mcp\"\n    ]\n  }, \"q\": " +
+				"2 }\n}\n",
 		},
 		"only a comment": {
 			"{\n  \"mcp\": { /* none */ }\n}",
-			"{\n  \"mcp\": { /* none */\n    \"p\": {\n      \"command\": \"x\",\n      \"args\": [\n        \"mcp\"\n      ]\n    }\n   }\n}",
+			"{\n  \"mcp\": { /* none */\n    \"p\": {\n      \"command\": \"x\",\n      \"args\": [\n        " +
+				"\"mcp\"\n      ]\n    }\n   }\n}",
 		},
 		"closed behind the last": {
 			"{ \"a\": 1,\n  \"b\": 2 }",
-			"{ \"a\": 1,\n  \"b\": 2,\n  \"mcp\": {\n    \"p\": {\n      \"command\": \"x\",\n      \"args\": [\n        \"mcp\"\n      ]\n    }\n  }\n }",
+			"{ \"a\": 1,\n  \"b\": 2,\n  \"mcp\": {\n    \"p\": {\n      \"command\": \"x\",\n      \"args\": [\n   " +
+				"     \"mcp\"\n      ]\n    }\n  }\n }",
 		},
 	} {
 		got, err := Set([]byte(tt.text), path, value)
@@ -103,7 +115,8 @@ func TestAppend(t *testing.T) {
 		{`{"h": {"Stop": []}}`, "{\"h\": {\"Stop\": [\n  1\n]}}"},
 		{`{"h": {"Stop": [0]}}`, `{"h": {"Stop": [0, 1]}}`},
 		{`{"h": {"Stop": [0,]}}`, `{"h": {"Stop": [0, 1,]}}`},
-		{"{\n  \"h\": {\n    \"Stop\": [\n      0 // zero\n    ]\n  }\n}", "{\n  \"h\": {\n    \"Stop\": [\n      0, // zero\n      1\n    ]\n  }\n}"},
+		{"{\n  \"h\": {\n    \"Stop\": [\n      0 // zero\n    ]\n  }\n}",
+			"{\n  \"h\": {\n    \"Stop\": [\n      0, // zero\n      1\n    ]\n  }\n}"},
 		{`{"x": 0}`, `{"x": 0, "h": {"Stop": [1]}}`},
 	} {
 		got, err := Append([]byte(tt.text), []string{"h", "Stop"}, "1")
@@ -152,11 +165,14 @@ func TestDelete(t *testing.T) {
 	}
 }
 
-// FuzzEdit: whatever parses can be edited; the rest of it means what it meant; what was put in and taken out has left no trace.
+// FuzzEdit: whatever parses can be edited; the rest of it means what it meant; what was put in and taken out has left
+// no trace.
 func FuzzEdit(f *testing.F) {
 	for _, text := range []string{
-		"", "{}", `{"a":1}`, "{\r\n\t\"a\": [1,\r\n2]\r\n}\r\n", "\ufeff{ // c\n}", "{\"a\": {\"b\": 1,},\n/* x */}", `{"a": 1 /* y */ , }`,
-		"{\n  \"hooks\": {\n    \"Stop\": [ {\"x\": 1} // z\n ]\n  }\n}", `{"new": 1}`, `{"a":[]}`, "{\"a\":1//\n}", "{\"a\":1,//\n\"b\":2}", "{\"a\":1,//x\n\"b\":2,\"c\":3}",
+		"", "{}", `{"a":1}`, "{\r\n\t\"a\": [1,\r\n2]\r\n}\r\n", "\ufeff{ // c\n}", "{\"a\": {\"b\": 1,},\n/* x */}",
+		`{"a": 1 /* y */ , }`,
+		"{\n  \"hooks\": {\n    \"Stop\": [ {\"x\": 1} // z\n ]\n  }\n}", `{"new": 1}`, `{"a":[]}`, "{\"a\":1//\n}",
+		"{\"a\":1,//\n\"b\":2}", "{\"a\":1,//x\n\"b\":2,\"c\":3}",
 	} {
 		f.Add([]byte(text))
 	}
@@ -183,15 +199,16 @@ func FuzzEdit(f *testing.F) {
 			if err != nil || len(m.Items) != len(n.Items)-1 {
 				t.Fatalf("%q without %q became %q: %v", with, it.Name, back, err)
 			}
-			if it.Name == "new" && root != nil && len(root.Items) > 0 && !bytes.Equal(back, text) && !relaid(text, root) {
+			if it.Name == "new" && root != nil && len(root.Items) > 0 && !bytes.Equal(back, text) &&
+				!relaid(text, root) {
 				t.Fatalf("put in and taken out: %q became %q and %q", text, with, back)
 			}
 		}
 	})
 }
 
-// relaid reports whether the document closes on the line of its last item, and is broken elsewhere: then the closing brace gets a
-// line of its own, which it keeps.
+// relaid reports whether the document closes on the line of its last item, and is broken elsewhere: then the closing
+// brace gets a line of its own, which it keeps.
 func relaid(text []byte, root *Node) bool {
 	return !bytes.Contains(text[max(0, lastOf(root)):root.End], []byte("\n"))
 }
@@ -202,7 +219,8 @@ func kept(t *testing.T, text, with []byte, before, after *Node) {
 		return
 	}
 	for i, it := range before.Items {
-		if i >= len(after.Items) || after.Items[i].Name != it.Name || !bytes.Equal(after.Items[i].Value.Raw(), it.Value.Raw()) {
+		if i >= len(after.Items) || after.Items[i].Name != it.Name ||
+			!bytes.Equal(after.Items[i].Value.Raw(), it.Value.Raw()) {
 			t.Fatalf("%q became %q, which changes %q", text, with, it.Name)
 		}
 	}

@@ -7,8 +7,8 @@ import (
 	"pennypost/internal/mail"
 )
 
-// extras is what either side says and the other has no place for. It travels as the last member of the metadata, which both
-// keep: as "agenties" in the room, as "pennypost" in the document's shape. On the way back it is taken out again.
+// extras is what either side says and the other has no place for. It travels as the last member of the metadata, which
+// both keep: as "agenties" in the room, as "pennypost" in the document's shape. On the way back it is taken out again.
 type extras struct {
 	Agenties  *known  `json:"agenties,omitempty"`
 	Pennypost *beyond `json:"pennypost,omitempty"`
@@ -68,11 +68,12 @@ func withLast(meta mail.Metadata, a extras) mail.Metadata {
 	return joined
 }
 
-// takeLast returns what withLast added, and the metadata without it. Only what stands there exactly as withLast wrote it counts:
-// whatever else somebody says under these names is theirs.
+// takeLast returns what withLast added, and the metadata without it. Only what stands there exactly as withLast wrote
+// it counts: whatever else somebody says under these names is theirs.
 func takeLast(meta mail.Metadata) (extras, mail.Metadata) {
 	var a extras
-	if !bytes.Contains(meta, []byte(`"agenties"`)) && !bytes.Contains(meta, []byte(`"pennypost"`)) || jsonx.Unmarshal(meta, &a) != nil {
+	if !bytes.Contains(meta, []byte(`"agenties"`)) && !bytes.Contains(meta, []byte(`"pennypost"`)) ||
+		jsonx.Unmarshal(meta, &a) != nil {
 		return extras{}, meta
 	}
 	last, err := jsonx.Marshal(a)

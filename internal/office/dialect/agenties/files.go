@@ -28,8 +28,8 @@ const perm fs.FileMode = 0o600
 
 // files is the mailbox of a project.
 //
-// Messages are appended to mailbox.jsonl with read:false and never touched while we run. Who has read what is appended to
-// mailbox-reads.jsonl, a file of ours beside it (A1); tidy puts it into the lines when the files are opened.
+// Messages are appended to mailbox.jsonl with read:false and never touched while we run. Who has read what is appended
+// to mailbox-reads.jsonl, a file of ours beside it (A1); tidy puts it into the lines when the files are opened.
 type files struct {
 	opts    dialect.FilesOptions
 	dir     confined.Dir
@@ -38,8 +38,8 @@ type files struct {
 	// trimmed has, in our own directory, lines that tidy took out of the mailbox and that the room may not know yet.
 	trimmed *lines.File
 
-	// known says of each message that ever stood in the mailbox while we looked whether its line calls it read. What others take
-	// out stays in it: somebody who writes the file anew may have got half way when we look.
+	// known says of each message that ever stood in the mailbox while we looked whether its line calls it read. What
+	// others take out stays in it: somebody who writes the file anew may have got half way when we look.
 	known    map[mail.ID]bool
 	marks    map[mail.ID]*marks
 	archived map[string]map[mail.ID]bool // by month, as far as somebody asked
@@ -173,7 +173,8 @@ func (f *files) notice() string {
 	case 1:
 		return fmt.Sprintf("a line of %s cannot be understood and stays as it is: %s", f.mailbox.Path(), f.why)
 	default:
-		return fmt.Sprintf("%d lines of %s cannot be understood and stay as they are. The first: %s", f.rejected, f.mailbox.Path(), f.why)
+		return fmt.Sprintf("%d lines of %s cannot be understood and stay as they are. The first: %s", f.rejected,
+			f.mailbox.Path(), f.why)
 	}
 }
 
@@ -200,7 +201,8 @@ func (p *pass) leftovers() error {
 	return err
 }
 
-// line takes in one line. Of several with the same id the first says what the message is and the last whether it was read.
+// line takes in one line. Of several with the same id the first says what the message is and the last whether it was
+// read.
 func (p *pass) line(line []byte) {
 	p.count++
 	if len(bytes.TrimSpace(line)) == 0 {
@@ -221,7 +223,8 @@ func (p *pass) line(line []byte) {
 	p.items = append(p.items, it)
 }
 
-// item decides what a message that was read means for the room. Lines that are known come again when somebody edited the file.
+// item decides what a message that was read means for the room. Lines that are known come again when somebody edited
+// the file.
 func (p *pass) item(it *mail.Item) error {
 	switch was, known := p.known[it.ID]; {
 	case !known || p.first:
@@ -257,9 +260,12 @@ func (p *pass) complete(it *mail.Item) (err error) {
 		return nil
 	}
 	for _, reader := range slices.Sorted(maps.Keys(m.by)) {
-		it.Deliveries = slices.DeleteFunc(it.Deliveries, func(d mail.Delivery) bool { return d.Agent == reader.Signer() })
+		it.Deliveries = slices.DeleteFunc(it.Deliveries, func(d mail.Delivery) bool {
+			return d.Agent == reader.Signer()
+		})
 		if r := m.by[reader]; r.Read {
-			it.Deliveries = append(it.Deliveries, mail.Delivery{Address: reader, Agent: reader.Signer(), State: mail.Read, At: r.At})
+			it.Deliveries = append(it.Deliveries, mail.Delivery{Address: reader, Agent: reader.Signer(),
+				State: mail.Read, At: r.At})
 		}
 	}
 	return nil
@@ -276,8 +282,8 @@ func (p *pass) orchestrator() (mail.Name, error) {
 	return mail.Orchestrator, err
 }
 
-// readers returns the deliveries of a message that its line calls read, as far as the line says by whom: a role and a broadcast name
-// nobody.
+// readers returns the deliveries of a message that its line calls read, as far as the line says by whom: a role and a
+// broadcast name nobody.
 func readers(it *mail.Item, orchestrator mail.Name) []mail.Delivery {
 	if !it.Read {
 		return nil
@@ -298,17 +304,19 @@ func readers(it *mail.Item, orchestrator mail.Name) []mail.Delivery {
 	return out
 }
 
-// noteSent adds the marks of a line that calls a message read, unless our own file says who did: those the room made itself. A
-// message that is new to the room brings them along; others were marked by somebody while we did not look.
+// noteSent adds the marks of a line that calls a message read, unless our own file says who did: those the room made
+// itself. A message that is new to the room brings them along; others were marked by somebody while we did not look.
 func (p *pass) noteSent(it *mail.Item) {
 	for _, d := range readers(it, p.leader) {
 		if _, ours := p.marked(it.ID, mail.AgentAddress(d.Agent)); !ours {
-			p.news.Receipts = append(p.news.Receipts, mail.Receipt{Message: it.ID, Reader: mail.AgentAddress(d.Agent), Mark: mail.MarkRead})
+			p.news.Receipts = append(p.news.Receipts, mail.Receipt{Message: it.ID, Reader: mail.AgentAddress(d.Agent),
+				Mark: mail.MarkRead})
 		}
 	}
 }
 
-// changed adds the marks of a line that somebody edited: what its one word says holds for everybody whom the message is for.
+// changed adds the marks of a line that somebody edited: what its one word says holds for everybody whom the message
+// is for.
 func (p *pass) changed(it *mail.Item) error {
 	known, err := p.opts.Service.Message(p.ctx, it.ID)
 	if mail.CodeOf(err) == mail.NotFound {
@@ -320,7 +328,8 @@ func (p *pass) changed(it *mail.Item) error {
 	}
 	for _, d := range known.Deliveries {
 		if d.Agent != "" {
-			p.news.Receipts = append(p.news.Receipts, mail.Receipt{Message: it.ID, Reader: mail.AgentAddress(d.Agent), Mark: mark})
+			p.news.Receipts = append(p.news.Receipts, mail.Receipt{Message: it.ID, Reader: mail.AgentAddress(d.Agent),
+				Mark: mark})
 		}
 	}
 	return err

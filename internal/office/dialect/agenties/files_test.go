@@ -63,7 +63,9 @@ func historyIDs(b *fixture) []mail.ID {
 
 // foreign returns a line as somebody else writes it.
 func foreign(id, to string, read bool, at time.Time) string {
-	return fmt.Sprintf(`{"id":%q,"type":"custom","from":"agent:ag_x2","to":%q,"body":"body of %s","read":%v,"createdAt":%q}`, id, to, id, read, at.Format(time.RFC3339)) + "\n"
+	return fmt.Sprintf(
+		`{"id":%q,"type":"custom","from":"agent:ag_x2","to":%q,"body":"body of %s","read":%v,"createdAt":%q}`, id, to,
+		id, read, at.Format(time.RFC3339)) + "\n"
 }
 
 func TestOutward(t *testing.T) {
@@ -71,13 +73,16 @@ func TestOutward(t *testing.T) {
 	b.Bridge("")
 	t.Run("AG-01 AG-03 a message is in the file before its sender is answered", func(t *testing.T) {
 		id := b.send("orchestrator", mail.TaskAssigned, "agent:ag_x1", `"body":"minimal"`).ID
-		want := `{"id":"` + string(id) + `","type":"task-assigned","from":"orchestrator","to":"agent:ag_x1","body":"minimal","read":false,"createdAt":"2026-05-10T14:00:00Z"}` + "\n"
+		want := `{"id":"` + string(id) +
+			`","type":"task-assigned","from":"orchestrator","to":"agent:ag_x1","body":"minimal","read":false,"createdAt":"2026-05-10T14:00:00Z"}` + "\n"
 		if got := b.text(mailboxFile); got != want {
 			t.Errorf("the file says\n%swant\n%s", got, want)
 		}
 		b.Advance(1500 * time.Millisecond)
-		id = b.send("ag_x1", mail.Status, "broadcast", `"subject":"s","body":"maximal","metadata":{"b":{"y":1,"x":[2]},"a":null},"issueId":"issue_1"`).ID
-		want += `{"id":"` + string(id) + `","type":"status","from":"agent:ag_x1","to":"broadcast","subject":"s","body":"maximal","metadata":{"b":{"y":1,"x":[2]},"a":null},"issueId":"issue_1","read":false,"createdAt":"2026-05-10T14:00:01.500Z"}` + "\n"
+		id = b.send("ag_x1", mail.Status, "broadcast",
+			`"subject":"s","body":"maximal","metadata":{"b":{"y":1,"x":[2]},"a":null},"issueId":"issue_1"`).ID
+		want += `{"id":"` + string(id) +
+			`","type":"status","from":"agent:ag_x1","to":"broadcast","subject":"s","body":"maximal","metadata":{"b":{"y":1,"x":[2]},"a":null},"issueId":"issue_1","read":false,"createdAt":"2026-05-10T14:00:01.500Z"}` + "\n"
 		if got := b.text(mailboxFile); got != want {
 			t.Errorf("the file says\n%swant\n%s", got, want)
 		}
@@ -85,7 +90,8 @@ func TestOutward(t *testing.T) {
 	t.Run("AG-02 AG-05 the file only grows", func(t *testing.T) {
 		before, text := stat(t, b.path(mailboxFile)), b.text(mailboxFile)
 		for range 1000 { // without waiting for the file each time, which the tests above do
-			if _, err := b.Room.As("orchestrator").Send(t.Context(), mail.Draft{To: mail.Recipients{"agent:ag_x1"}, Body: "b"}); err != nil {
+			if _, err := b.Room.As("orchestrator").Send(t.Context(), mail.Draft{To: mail.Recipients{"agent:ag_x1"},
+				Body: "b"}); err != nil {
 				t.Fatal(err)
 			}
 			b.Advance(7 * time.Millisecond)
@@ -147,7 +153,8 @@ func TestFolded(t *testing.T) {
 		}
 	}
 	read("ag_x1", direct, unread)
-	if _, err := b.As("ag_x1").Mark(t.Context(), mail.Marking{IDs: []mail.ID{unread}, Mark: mail.MarkUnread}); err != nil {
+	if _, err := b.As("ag_x1").Mark(t.Context(),
+		mail.Marking{IDs: []mail.ID{unread}, Mark: mail.MarkUnread}); err != nil {
 		t.Fatal(err)
 	}
 	read("boss", role)
@@ -185,7 +192,8 @@ func TestFolded(t *testing.T) {
 		t.Errorf("everybody has read the broadcast (-want +got):\n%s", diff)
 	}
 	// What was read once and then not is not read again because the line says so.
-	if _, err := b.As("ag_x1").Mark(t.Context(), mail.Marking{IDs: []mail.ID{direct}, Mark: mail.MarkUnread}); err != nil {
+	if _, err := b.As("ag_x1").Mark(t.Context(),
+		mail.Marking{IDs: []mail.ID{direct}, Mark: mail.MarkUnread}); err != nil {
 		t.Fatal(err)
 	}
 	want[direct] = false
@@ -200,7 +208,8 @@ func TestInward(t *testing.T) {
 	t.Run("AG-20 AG-02 a file written by hand", func(t *testing.T) {
 		b := newFixture(t)
 		lines := foreign("msg_001", "agent:ag_x1", true, at) + foreign("msg_002", "agent:ag_x1", false, at) +
-			foreign("msg_003", "orchestrator", true, at) + foreign("msg_004", "broadcast", true, at) + foreign("msg_005", "role:builder", true, at) +
+			foreign("msg_003", "orchestrator", true, at) + foreign("msg_004", "broadcast", true,
+			at) + foreign("msg_005", "role:builder", true, at) +
 			foreign("msg_006", "user", true, at) + foreign("msg_007", "agent:stranger", true, at)
 		b.write(mailboxFile, lines)
 		st := b.Bridge("")
@@ -213,7 +222,8 @@ func TestInward(t *testing.T) {
 		if n := len(b.Inbox(mail.User)); n != 0 {
 			t.Errorf("%d unread with the user", n)
 		}
-		for id, want := range map[mail.ID]mail.DeliveryState{"msg_001": mail.Read, "msg_003": mail.Read, "msg_005": mail.Held, "msg_006": mail.Read, "msg_007": mail.Read} {
+		for id, want := range map[mail.ID]mail.DeliveryState{"msg_001": mail.Read, "msg_003": mail.Read,
+			"msg_005": mail.Held, "msg_006": mail.Read, "msg_007": mail.Read} {
 			if it, err := b.As(mail.User).Message(t.Context(), id); err != nil || it.Deliveries[0].State != want {
 				t.Errorf("%s is %+v, %v; want %s", id, it.Deliveries, err, want)
 			}
@@ -269,7 +279,8 @@ func TestInward(t *testing.T) {
 		b.write(mailboxFile, strings.Replace(text, `"body":"one","read":false`, `"body":"one","read":true`, 1))
 		b.Sync()
 		b.wantBodies("ag_x1", "", "two")
-		b.write(mailboxFile, strings.Replace(b.text(mailboxFile), `"body":"b","read":false`, `"body":"b","read":true`, 1))
+		b.write(mailboxFile, strings.Replace(b.text(mailboxFile), `"body":"b","read":false`, `"body":"b","read":true`,
+			1))
 		b.Sync()
 		it, err := b.As(mail.User).Message(t.Context(), all)
 		if err != nil || !everybodyRead(&it) {
@@ -285,20 +296,23 @@ func TestInward(t *testing.T) {
 		b.send("orchestrator", mail.Custom, "agent:ag_x1", `"body":"one"`)
 		b.send("orchestrator", mail.Custom, "agent:ag_x1", `"body":"two"`)
 		b.Stop()
-		b.write(mailboxFile, strings.Replace(b.text(mailboxFile), `"body":"one","read":false`, `"body":"one","read":true`, 1)+foreign("msg_new", "agent:ag_x1", false, at))
+		b.write(mailboxFile, strings.Replace(b.text(mailboxFile), `"body":"one","read":false`,
+			`"body":"one","read":true`, 1)+foreign("msg_new", "agent:ag_x1", false, at))
 		b.Start()
 		b.Sync()
 		b.wantBodies("ag_x1", "", "body of msg_new", "two")
 	})
 	t.Run("followed files are not touched", func(t *testing.T) {
 		b := newFixture(t)
-		lines := foreign("msg_old", "agent:ag_x1", false, at.AddDate(0, -1, 0)) + foreign("msg_1", "agent:ag_x1", false, at)
+		lines := foreign("msg_old", "agent:ag_x1", false, at.AddDate(0, -1, 0)) + foreign("msg_1", "agent:ag_x1",
+			false, at)
 		b.write(mailboxFile, lines)
 		b.Bridge(mail.BridgeFollow)
 		b.send("orchestrator", mail.Custom, "agent:ag_x1", `"body":"native"`)
 		b.Sync()
 		b.wantBodies("ag_x1", "", "body of msg_1", "native") // the old one has expired, and is in the room
-		if entries, err := os.ReadDir(b.path(".agenties")); err != nil || len(entries) != 1 || b.text(mailboxFile) != lines || len(historyIDs(b)) != 3 {
+		if entries, err := os.ReadDir(b.path(".agenties")); err != nil || len(entries) != 1 ||
+			b.text(mailboxFile) != lines || len(historyIDs(b)) != 3 {
 			t.Errorf("%v, %v; the room has %v and the file is\n%s", entries, err, historyIDs(b), b.text(mailboxFile))
 		}
 	})
@@ -314,7 +328,8 @@ func TestWrittenOnce(t *testing.T) {
 		b.send("orchestrator", mail.Custom, "agent:ag_x1", "")
 	}
 	ask[marked](b, "ag_x1", "mark_read", `{"all":true}`)
-	if _, err := b.As("ag_x1").Mark(t.Context(), mail.Marking{IDs: []mail.ID{"msg_1"}, Mark: mail.MarkUnread}); err != nil {
+	if _, err := b.As("ag_x1").Mark(t.Context(),
+		mail.Marking{IDs: []mail.ID{"msg_1"}, Mark: mail.MarkUnread}); err != nil {
 		t.Fatal(err)
 	}
 	lines, events := b.text(mailboxFile), len(b.events())
@@ -328,7 +343,8 @@ func TestWrittenOnce(t *testing.T) {
 			t.Errorf("%+v", st)
 		}
 	}
-	if want := strings.ReplaceAll(lines, `"body":"b","read":false`, `"body":"b","read":true`); b.text(mailboxFile) != want {
+	if want := strings.ReplaceAll(lines, `"body":"b","read":false`,
+		`"body":"b","read":true`); b.text(mailboxFile) != want {
 		t.Errorf("the mailbox is\n%swant\n%s", b.text(mailboxFile), want)
 	}
 	if n := len(b.events()); n != events {
@@ -350,7 +366,8 @@ func TestWrittenOnce(t *testing.T) {
 		}
 		b.Start()
 		b.Sync()
-		if b.text(mailboxFile)+b.text(readsFile) != "" || strings.Count(b.text(archiveDir+"/2026-05.jsonl"), "\n") != 4 {
+		if b.text(mailboxFile)+b.text(readsFile) != "" ||
+			strings.Count(b.text(archiveDir+"/2026-05.jsonl"), "\n") != 4 {
 			t.Errorf("%v", b.tree(".agenties"))
 		}
 	})
@@ -359,7 +376,8 @@ func TestWrittenOnce(t *testing.T) {
 func TestNews(t *testing.T) {
 	b := newFixture(t)
 	mark := `{"id":"msg_1","reader":"agent:ag_x1","read":true,"all":true,"at":"2026-05-10T13:00:00.000Z"}` + "\n"
-	b.write(mailboxFile, aged("msg_0", 8*day, false)+foreign("msg_1", "agent:ag_x1", true, dialecttest.Began)+foreign("msg_2", "agent:ag_x1", true, dialecttest.Began))
+	b.write(mailboxFile, aged("msg_0", 8*day, false)+foreign("msg_1", "agent:ag_x1", true,
+		dialecttest.Began)+foreign("msg_2", "agent:ag_x1", true, dialecttest.Began))
 	b.write(readsFile, mark)
 	f := b.files(nil)
 	read := func() dialect.News {
@@ -371,7 +389,8 @@ func TestNews(t *testing.T) {
 		return n
 	}
 	n := read()
-	if ids := []mail.ID{n.Items[0].ID, n.Items[1].ID, n.Items[2].ID}; !slices.Equal(ids, []mail.ID{"msg_0", "msg_1", "msg_2"}) {
+	if ids := []mail.ID{n.Items[0].ID, n.Items[1].ID, n.Items[2].ID}; !slices.Equal(ids,
+		[]mail.ID{"msg_0", "msg_1", "msg_2"}) {
 		t.Errorf("%v, want what was trimmed too", ids)
 	}
 	// The mark on msg_1 came from the room; that on msg_2 did not.
@@ -379,7 +398,8 @@ func TestNews(t *testing.T) {
 	if diff := cmp.Diff(want, n.Receipts); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
-	if _, err := f.Write(t.Context(), []dialect.Change{{Event: mail.Event{Erased: &mail.Erasure{Message: "msg_0"}}}}); err != nil {
+	if _, err := f.Write(t.Context(),
+		[]dialect.Change{{Event: mail.Event{Erased: &mail.Erasure{Message: "msg_0"}}}}); err != nil {
 		t.Fatal(err)
 	}
 	if text, err := os.ReadFile(f.trimmed.Path()); err != nil || len(text) != 0 {
@@ -398,7 +418,8 @@ func TestNews(t *testing.T) {
 		t.Error("an edit was missed")
 	}
 	// A second line with an id is a second word on whether it was read.
-	b.add(mailboxFile, foreign("msg_3", "agent:ag_x1", false, dialecttest.Began)+foreign("msg_3", "agent:ag_x1", true, dialecttest.Began))
+	b.add(mailboxFile, foreign("msg_3", "agent:ag_x1", false, dialecttest.Began)+foreign("msg_3", "agent:ag_x1", true,
+		dialecttest.Began))
 	if n := read(); len(n.Items) != 1 || len(n.Items[0].Deliveries) != 1 || len(n.Receipts) != 1 {
 		t.Errorf("%+v", n)
 	}
@@ -497,7 +518,8 @@ func TestForeignWriter(t *testing.T) {
 			}
 			defer f.Close()
 			for i := range each {
-				if _, err := f.WriteString(foreign(fmt.Sprint("theirs_", i), "agent:ag_x1", false, dialecttest.Began)); err != nil {
+				if _, err := f.WriteString(foreign(fmt.Sprint("theirs_", i), "agent:ag_x1", false,
+					dialecttest.Began)); err != nil {
 					return err
 				}
 			}
@@ -524,7 +546,8 @@ func TestForeignWriter(t *testing.T) {
 // A room that cannot answer is asked again.
 func TestReadAgain(t *testing.T) {
 	b := newFixture(t)
-	b.write(mailboxFile, foreign("msg_1", "agent:ag_x1", false, dialecttest.Began)+"garbage\n"+foreign("msg_2", "orchestrator", true, dialecttest.Began))
+	b.write(mailboxFile, foreign("msg_1", "agent:ag_x1", false, dialecttest.Began)+"garbage\n"+
+		foreign("msg_2", "orchestrator", true, dialecttest.Began))
 	f := b.files(func(o *dialect.FilesOptions) { o.Service = failing{o.Service, new(1)} })
 	if n, err := f.Read(t.Context()); err == nil {
 		t.Errorf("%+v", n)
@@ -550,7 +573,8 @@ func (f failing) Agents(ctx context.Context) ([]mail.Agent, error) {
 func TestErased(t *testing.T) {
 	b := newFixture(t)
 	old := dialecttest.Began.AddDate(0, 0, -20)
-	b.write(mailboxFile, "garbage\n"+foreign("msg_old", "agent:ag_x1", false, old)+foreign("msg_older", "agent:ag_x1", false, old))
+	b.write(mailboxFile, "garbage\n"+foreign("msg_old", "agent:ag_x1", false, old)+foreign("msg_older", "agent:ag_x1",
+		false, old))
 	b.Bridge("")
 	id := b.send("orchestrator", mail.Custom, "agent:ag_x1", `"body":"a secret"`).ID
 	b.send("orchestrator", mail.Custom, "agent:ag_x1", `"body":"not one"`)
@@ -579,7 +603,8 @@ func TestErased(t *testing.T) {
 		}
 	}
 	text := b.text(mailboxFile)
-	if !strings.HasPrefix(text, "garbage\n") || !strings.Contains(text, "not one") || !strings.Contains(b.text(archiveDir+"/2026-04.jsonl"), "msg_older") {
+	if !strings.HasPrefix(text, "garbage\n") || !strings.Contains(text, "not one") ||
+		!strings.Contains(b.text(archiveDir+"/2026-04.jsonl"), "msg_older") {
 		t.Errorf("too much is gone:\n%s", text)
 	}
 	b.Stop()
@@ -592,7 +617,8 @@ func TestErased(t *testing.T) {
 
 func TestReadsLine(t *testing.T) {
 	b, err := jsonx.Marshal(receipt{ID: "msg_1", Reader: "agent:a", Read: true, At: mail.TimeOf(dialecttest.Began)})
-	if want := `{"id":"msg_1","reader":"agent:a","read":true,"at":"2026-05-10T14:00:00.000Z"}`; err != nil || string(b) != want {
+	if want := `{"id":"msg_1","reader":"agent:a","read":true,"at":"2026-05-10T14:00:00.000Z"}`; err != nil ||
+		string(b) != want {
 		t.Errorf("%s, %v; want %s", b, err, want)
 	}
 }

@@ -48,7 +48,8 @@ func (f *files) Write(ctx context.Context, changes []dialect.Change) (int, error
 // batchSize is how many lines are written, and synced, together at most: what was not yet is searched one by one.
 const batchSize = 500
 
-// batch is what is to be appended. What was not appended because of an error is found missing when it is brought again.
+// batch is what is to be appended. What was not appended because of an error is found missing when it is brought
+// again.
 type batch struct {
 	*files
 	ids      []mail.ID
@@ -57,7 +58,8 @@ type batch struct {
 	marks    [][]byte
 }
 
-// message adds a message, unless the mailbox or its archive has it: because it came from there, or because it was written before a crash.
+// message adds a message, unless the mailbox or its archive has it: because it came from there, or because it was
+// written before a crash.
 func (b *batch) message(c *dialect.Change) error {
 	m := *c.Message
 	if m.Sent == 0 {
@@ -114,8 +116,8 @@ func idOf(line []byte) mail.ID {
 	return l.ID
 }
 
-// receipt adds that somebody read a message, or did not. Other marks have no place in the document, nor has one on a message that the
-// mailbox does not have.
+// receipt adds that somebody read a message, or did not. Other marks have no place in the document, nor has one on a
+// message that the mailbox does not have.
 func (b *batch) receipt(c *dialect.Change) {
 	r := receipt{ID: c.Receipt.Message, Reader: c.Receipt.Reader, At: c.At}
 	switch c.Receipt.Mark {
@@ -125,7 +127,8 @@ func (b *batch) receipt(c *dialect.Change) {
 	default:
 		return
 	}
-	if last, ok := b.last(r.ID, r.Reader); !b.has(r.ID) || ok && last.Read == r.Read || !ok && !r.Read && !b.known[r.ID] {
+	if last, ok := b.last(r.ID, r.Reader); !b.has(r.ID) || ok && last.Read == r.Read || !ok && !r.Read &&
+		!b.known[r.ID] {
 		return
 	}
 	r.All = r.Read && c.Item != nil && everybodyRead(c.Item)

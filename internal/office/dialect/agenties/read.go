@@ -39,7 +39,8 @@ func readMessages(ctx context.Context, c *dialect.Call) (any, error) {
 		limit = *p.Limit
 	}
 	if limit < 1 {
-		return nil, mail.Errorf(mail.Invalid, "a limit of %d is out of range: ask for at least 1, or leave it out for %d", limit, defaultLimit)
+		return nil, mail.Errorf(mail.Invalid,
+			"a limit of %d is out of range: ask for at least 1, or leave it out for %d", limit, defaultLimit)
 	}
 	unread := p.UnreadOnly == nil || *p.UnreadOnly
 	items, err := look(ctx, c, p.To, unread)
@@ -82,12 +83,14 @@ func look(ctx context.Context, c *dialect.Call, to string, unread bool) ([]mail.
 		items, err = addressed(ctx, c, to, unread)
 	}
 	// The room's order is the order of arrival, in which what a bridge found in old files comes late (A10).
-	slices.SortStableFunc(items, func(a, b mail.Item) int { return cmp.Or(cmp.Compare(a.Sent, b.Sent), cmp.Compare(a.Seq, b.Seq)) })
+	slices.SortStableFunc(items, func(a, b mail.Item) int {
+		return cmp.Or(cmp.Compare(a.Sent, b.Sent), cmp.Compare(a.Seq, b.Seq))
+	})
 	return items, err
 }
 
-// mailbox returns what is deliverable to the caller: direct, by role, and broadcasts, unless it is the orchestrator, which is
-// no agent of that kind and asks for "broadcast" if it wants to see them (A13).
+// mailbox returns what is deliverable to the caller: direct, by role, and broadcasts, unless it is the orchestrator,
+// which is no agent of that kind and asks for "broadcast" if it wants to see them (A13).
 func mailbox(ctx context.Context, c *dialect.Call, unread bool) ([]mail.Item, error) {
 	items, err := all(func(after mail.Seq) (mail.Page, error) {
 		return c.Service.Inbox(ctx, mail.InboxQuery{All: !unread, After: after, Limit: mail.MaxLimit})

@@ -23,10 +23,11 @@ type direction struct {
 	from, to party
 }
 
-// directions are all ways between agents and orchestrator. The person, who is in charge of them all, may write anything to anybody.
+// directions are all ways between agents and orchestrator. The person, who is in charge of them all, may write
+// anything to anybody.
 //
-// "Agent" as a recipient of work is one by its id or whoever has a role; an answer or a cancel is for one who is known. Nobody but the
-// orchestrator writes to the user, whatever the type (A7).
+// "Agent" as a recipient of work is one by its id or whoever has a role; an answer or a cancel is for one who is
+// known. Nobody but the orchestrator writes to the user, whatever the type (A7).
 func directions() []direction {
 	return []direction{
 		{mail.TaskAssigned, theOrchestrator, anAgent | aRole},
@@ -65,7 +66,8 @@ func checkDirection(t mail.Type, from party, a mail.Address) error {
 		return nil
 	}
 	if to == theUser && from != theOrchestrator {
-		return mail.Errorf(mail.Denied, `only the orchestrator may write to the user: nothing was sent. Sub-agents route to orchestrator when they need human input: send this to "orchestrator", which decides whether to pass it on or to answer itself`)
+		return mail.Errorf(mail.Denied,
+			`only the orchestrator may write to the user: nothing was sent. Sub-agents route to orchestrator when they need human input: send this to "orchestrator", which decides whether to pass it on or to answer itself`)
 	}
 	var ways []string
 	for _, d := range directions() {
@@ -77,7 +79,8 @@ func checkDirection(t mail.Type, from party, a mail.Address) error {
 		}
 		ways = append(ways, "from "+d.from.String()+" to "+d.to.String())
 	}
-	return mail.Errorf(mail.Denied, `%s goes %s. You are %s and wrote to %q: nothing was sent. Choose another recipient, or type custom if no other fits`,
+	return mail.Errorf(mail.Denied,
+		`%s goes %s. You are %s and wrote to %q: nothing was sent. Choose another recipient, or type custom if no other fits`,
 		t, strings.Join(ways, ", and "), from, spell(a))
 }
 

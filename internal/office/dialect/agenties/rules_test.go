@@ -44,14 +44,16 @@ func TestDirections(t *testing.T) {
 	for _, typ := range mail.Types() { // A7
 		t.Run("AG-18 "+string(typ)+" from an agent to the user", func(t *testing.T) {
 			err := checkDirection(typ, anAgent, mail.ToUser)
-			if err == nil || !strings.Contains(err.Error(), "Sub-agents route to orchestrator when they need human input") {
+			if err == nil || !strings.Contains(err.Error(),
+				"Sub-agents route to orchestrator when they need human input") {
 				t.Errorf("%v: the hint is missing", err)
 			}
 		})
 	}
 	t.Run("AG-08 a refusal says where it goes", func(t *testing.T) {
 		err := checkDirection(mail.TaskDone, anAgent, mail.ToAll)
-		want := `task-done goes from an agent (agent:<id>) to the orchestrator. You are an agent (agent:<id>) and wrote to "broadcast": nothing was sent. Choose another recipient, or type custom if no other fits`
+		want :=
+			`task-done goes from an agent (agent:<id>) to the orchestrator. You are an agent (agent:<id>) and wrote to "broadcast": nothing was sent. Choose another recipient, or type custom if no other fits`
 		if err == nil || err.Error() != want {
 			t.Errorf("%v\nwant\n%s", err, want)
 		}

@@ -21,11 +21,12 @@ type entry struct {
 	read   bool
 }
 
-// tidy does what the document says happens on startup: it trims the mailbox to 7 days and 5,000 messages, and it puts what was read
-// into the lines that stay and into those that go. A mailbox that is only followed is somebody else's to tidy.
+// tidy does what the document says happens on startup: it trims the mailbox to 7 days and 5,000 messages, and it puts
+// what was read into the lines that stay and into those that go. A mailbox that is only followed is somebody else's to
+// tidy.
 //
-// What goes is in our own list and in the archive before it leaves the mailbox. After a crash in between, the same lines go
-// again, and the archive takes those that it does not have.
+// What goes is in our own list and in the archive before it leaves the mailbox. After a crash in between, the same
+// lines go again, and the archive takes those that it does not have.
 func (f *files) tidy() error {
 	entries, err := f.entries()
 	if err != nil || f.opts.Bridge.Mode == mail.BridgeFollow {
@@ -83,8 +84,8 @@ func (f *files) entries() ([]entry, error) {
 	return out, err
 }
 
-// fold puts what our marks say into an entry: that everybody has read it, or that somebody took that back. A mark of one of several
-// readers says neither.
+// fold puts what our marks say into an entry: that everybody has read it, or that somebody took that back. A mark of
+// one of several readers says neither.
 func (e *entry) fold(m *marks) {
 	if m == nil || m.last.Read && !m.last.All || m.last.Read == e.read {
 		return
@@ -93,8 +94,8 @@ func (e *entry) fold(m *marks) {
 	e.folded = setRead(e.line, e.read)
 }
 
-// outlived returns which entries go: everything over the age, read or not; then, over the count, what was read and is older than a day,
-// oldest first; then the oldest (A4).
+// outlived returns which entries go: everything over the age, read or not; then, over the count, what was read and is
+// older than a day, oldest first; then the oldest (A4).
 func (f *files) outlived(entries []entry) (map[int]bool, mail.Trimmed) {
 	order := make([]int, len(entries))
 	for i := range order {
@@ -159,7 +160,8 @@ func appendMissing(file *lines.File, add [][]byte) error {
 	return file.Append(slices.DeleteFunc(add, func(line []byte) bool { return has[string(line)] })...)
 }
 
-// tidyMarks drops our marks on messages that have left the mailbox, and those that a later one of the same reader replaced.
+// tidyMarks drops our marks on messages that have left the mailbox, and those that a later one of the same reader
+// replaced.
 func (f *files) tidyMarks() error {
 	text, _, err := f.reads.Again().Read()
 	if err != nil || len(text) == 0 {
@@ -185,8 +187,8 @@ func (f *files) tidyMarks() error {
 	})
 }
 
-// setRead returns a line with another value of its member read, and not another byte changed. Which of the places that look like it
-// is the one, decoding tells.
+// setRead returns a line with another value of its member read, and not another byte changed. Which of the places that
+// look like it is the one, decoding tells.
 func setRead(line []byte, to bool) []byte {
 	key, from := []byte(`"read"`), strconv.AppendBool(nil, !to)
 	for end := len(line); ; {

@@ -24,15 +24,17 @@ const day = 24 * time.Hour
 
 // aged returns a line of a message that is so old.
 func aged(id string, age time.Duration, read bool) string {
-	return strings.Replace(foreign(id, "agent:ag_x1", read, dialecttest.Began), "2026-05-10T14:00:00Z", dialecttest.Began.Add(-age).Format("2006-01-02T15:04:05.000Z"), 1)
+	return strings.Replace(foreign(id, "agent:ag_x1", read, dialecttest.Began), "2026-05-10T14:00:00Z",
+		dialecttest.Began.Add(-age).Format("2006-01-02T15:04:05.000Z"), 1)
 }
 
 // files opens the files of a fixture as a start of the post office does.
 func (b *fixture) files(edit func(*dialect.FilesOptions)) *files {
 	b.T.Helper()
 	o := dialect.FilesOptions{
-		Dir: b.Dir, State: b.State, Service: b.As(mail.User), Bridge: mail.Bridge{ID: "agenties", Mode: mail.BridgeBoth},
-		Now: b.Now, Log: slog.New(slog.DiscardHandler), Getenv: func(string) string { return "" },
+		Dir: b.Dir, State: b.State, Service: b.As(mail.User),
+		Bridge: mail.Bridge{ID: "agenties", Mode: mail.BridgeBoth},
+		Now:    b.Now, Log: slog.New(slog.DiscardHandler), Getenv: func(string) string { return "" },
 	}
 	if edit != nil {
 		edit(&o)
@@ -56,24 +58,35 @@ func TestRetention(t *testing.T) { // A3, A4, A5
 			aged("a", 8*day, true), aged("b", 8*day, false), aged("c", 6*day, false),
 		}, "c", "ab"},
 		{"AG-25 exactly seven days stay", nil, []string{
-			aged("a", 7*day+time.Millisecond, false), aged("b", 7*day, false), aged("c", 7*day-time.Millisecond, false),
+			aged("a", 7*day+time.Millisecond, false), aged("b", 7*day, false),
+			aged("c", 7*day-time.Millisecond, false),
 		}, "bc", "a"},
-		{"AG-25 a small mailbox keeps what was read", nil, []string{aged("a", 25*time.Hour, true), aged("b", 0, false)}, "ab", ""},
-		{"AG-25 exactly the count stays", few, []string{aged("a", 2*day, true), aged("b", 0, true), aged("c", 0, false)}, "abc", ""},
+		{"AG-25 a small mailbox keeps what was read", nil,
+			[]string{aged("a", 25*time.Hour, true), aged("b", 0, false)}, "ab", ""},
+		{"AG-25 exactly the count stays", few, []string{aged("a", 2*day, true), aged("b", 0, true),
+			aged("c", 0, false)}, "abc", ""},
 		{"AG-25 over it, what was read and is older than a day, oldest first, only as many as needed", few, []string{
-			aged("a", 3*day, false), aged("b", 25*time.Hour, true), aged("c", 2*day, true), aged("d", 26*time.Hour, true), aged("e", time.Hour, false),
+			aged("a", 3*day, false), aged("b", 25*time.Hour, true), aged("c", 2*day, true),
+			aged("d", 26*time.Hour, true), aged("e", time.Hour, false),
 		}, "abe", "cd"},
 		{"AG-25 exactly a day is not older", few, []string{
 			aged("a", 2*day, false), aged("b", day, true), aged("c", 0, false), aged("d", 0, false),
 		}, "bcd", "a"},
 		{"AG-25 then the oldest", few, []string{
-			aged("a", 3*day, false), aged("b", 2*day, true), aged("c", time.Hour, true), aged("d", 2*time.Hour, false), aged("e", 0, false), aged("f", 0, false),
+			aged("a", 3*day, false), aged("b", 2*day, true), aged("c", time.Hour, true), aged("d", 2*time.Hour, false),
+			aged("e", 0, false), aged("f", 0, false),
 		}, "cef", "abd"},
-		{"AG-25 the newest survives, wherever it stands", func(o *dialect.FilesOptions) { o.RetainCount = 1 }, []string{
+		{"AG-25 the newest survives, wherever it stands", func(o *dialect.FilesOptions) {
+			o.RetainCount = 1
+		}, []string{
 			aged("a", 0, true), aged("b", time.Minute, false), aged("c", day, false),
 		}, "a", "bc"},
-		{"AG-25 other limits", func(o *dialect.FilesOptions) { o.RetainAge = time.Hour }, []string{aged("a", 2*time.Hour, false), aged("b", 0, false)}, "b", "a"},
-		{"AG-25 no limits", func(o *dialect.FilesOptions) { o.RetainAge, o.RetainCount = -1, -1 }, []string{aged("a", 900*day, true), aged("b", 0, false)}, "ab", ""},
+		{"AG-25 other limits", func(o *dialect.FilesOptions) {
+			o.RetainAge = time.Hour
+		}, []string{aged("a", 2*time.Hour, false), aged("b", 0, false)}, "b", "a"},
+		{"AG-25 no limits", func(o *dialect.FilesOptions) {
+			o.RetainAge, o.RetainCount = -1, -1
+		}, []string{aged("a", 900*day, true), aged("b", 0, false)}, "ab", ""},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			b := newFixture(t)
@@ -132,7 +145,8 @@ func TestRetentionOfSixThousand(t *testing.T) {
 			t.Errorf("survivors:\n%s", diff)
 		}
 		kept := 6000 - len(want)
-		if line := fmt.Sprintf("age=%d read24h=0 oldest=0 unread=%d kept=%d", kept, kept*9/10, len(want)); !strings.Contains(log.String(), line) {
+		if line := fmt.Sprintf("age=%d read24h=0 oldest=0 unread=%d kept=%d", kept, kept*9/10,
+			len(want)); !strings.Contains(log.String(), line) {
 			t.Errorf("the log says %q, want %q", log.String(), line)
 		}
 	})
@@ -140,7 +154,8 @@ func TestRetentionOfSixThousand(t *testing.T) {
 		b := newFixture(t)
 		var text strings.Builder
 		var want []mail.ID
-		for i := range 6000 { // a thousand too many: of 4,800 older than a day every sixth was read, so 200 unread ones go too
+		// a thousand too many: of 4,800 older than a day every sixth was read, so 200 unread ones go too
+		for i := range 6000 {
 			age := 5 * day / 6000 * time.Duration(6000-i)
 			read := i%6 == 0
 			text.WriteString(aged(fmt.Sprint("m", i), age, read))
@@ -161,7 +176,8 @@ func TestArchive(t *testing.T) {
 	b := newFixture(t)
 	old := dialecttest.Began.AddDate(0, 0, -15) // in April
 	b.write(mailboxFile, foreign("msg_1", "agent:ag_x1", false, old)+foreign("msg_2", "agent:ag_x1", true, old)+
-		foreign("msg_3", "agent:ag_x1", false, old.AddDate(0, 0, 6))+foreign("msg_4", "agent:ag_x1", false, dialecttest.Began))
+		foreign("msg_3", "agent:ag_x1", false, old.AddDate(0, 0, 6))+foreign("msg_4", "agent:ag_x1", false,
+		dialecttest.Began))
 	st := b.Bridge("")
 	want := map[string]string{
 		"2026-04.jsonl": foreign("msg_1", "agent:ag_x1", false, old) + foreign("msg_2", "agent:ag_x1", true, old),
@@ -202,8 +218,8 @@ func (b *fixture) tree(dir string) map[string]string {
 	return out
 }
 
-// A start that dies between any two of its writes is finished by the next: the states between are those of a whole start with
-// the later files as they were.
+// A start that dies between any two of its writes is finished by the next: the states between are those of a whole
+// start with the later files as they were.
 func TestTidyCrash(t *testing.T) {
 	reads := `{"id":"msg_2","reader":"agent:ag_x1","read":true,"all":true,"at":"2026-05-10T13:00:00.000Z"}` + "\n" +
 		`{"id":"msg_1","reader":"agent:ag_x1","read":true,"all":true,"at":"2026-05-10T13:00:00.000Z"}` + "\n"
@@ -229,7 +245,10 @@ func TestTidyCrash(t *testing.T) {
 		"before anything":           func(*fixture) {},
 		"behind our own list":       func(b *fixture) { b.own(trimmed) },
 		"in the middle of our list": func(b *fixture) { b.own(trimmed[:20]) },
-		"in the middle of a line":   func(b *fixture) { b.own(trimmed); b.write(archiveDir+"/2026-05.jsonl", archive[:40]) },
+		"in the middle of a line": func(b *fixture) {
+			b.own(trimmed)
+			b.write(archiveDir+"/2026-05.jsonl", archive[:40])
+		},
 		"between two lines": func(b *fixture) {
 			b.own(trimmed)
 			b.write(archiveDir+"/2026-05.jsonl", archive[:strings.Index(archive, "\n")+1])
@@ -247,7 +266,8 @@ func TestTidyCrash(t *testing.T) {
 			crashed(b)
 			b.files(nil)
 			got := b.tree(".agenties")
-			if torn, line, ok := strings.Cut(got["mailbox-archive/2026-05.jsonl"], "\n"); ok && !strings.HasSuffix(torn, "}") {
+			if torn, line, ok := strings.Cut(got["mailbox-archive/2026-05.jsonl"], "\n"); ok &&
+				!strings.HasSuffix(torn, "}") {
 				got["mailbox-archive/2026-05.jsonl"] = line // a torn line stays, with an end
 			}
 			if diff := cmp.Diff(want, got); diff != "" {
@@ -255,7 +275,8 @@ func TestTidyCrash(t *testing.T) {
 			}
 			b.Bridge("") // whose directory is another: the room is told of the lines that were trimmed by this one
 			b.Stop()     // or its next look would take the list for one that the room has been told
-			if err := os.Rename(filepath.Join(b.State, "trimmed.jsonl"), filepath.Join(b.State, "agenties", "trimmed.jsonl")); err != nil {
+			if err := os.Rename(filepath.Join(b.State, "trimmed.jsonl"),
+				filepath.Join(b.State, "agenties", "trimmed.jsonl")); err != nil {
 				t.Fatal(err)
 			}
 			b.Start()

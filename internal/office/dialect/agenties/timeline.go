@@ -25,8 +25,8 @@ func parseTypes(s string) ([]mail.Type, error) {
 	return types, nil
 }
 
-// everything returns the project's messages of some types in the document's shape, those in the archive too, in the order in which they
-// came. Of more than limit the newest are returned; 0 means all.
+// everything returns the project's messages of some types in the document's shape, those in the archive too, in the
+// order in which they came. Of more than limit the newest are returned; 0 means all.
 func everything(ctx context.Context, svc mail.Service, types []mail.Type, limit int) ([]message, error) {
 	messages := []message{}
 	for it, err := range svc.Export(ctx) {
@@ -69,7 +69,8 @@ func decodeAll(text []byte) (items []mail.Item, bad int, err error) {
 	var raw []jsonx.Value
 	if strings.HasPrefix(strings.TrimSpace(string(text)), "[") {
 		if err := jsonx.UnmarshalLenient(text, &raw); err != nil {
-			return nil, 0, mail.Errorf(mail.Invalid, "this is no list of messages: %s. Nothing was imported", jsonx.Explain(err))
+			return nil, 0, mail.Errorf(mail.Invalid, "this is no list of messages: %s. Nothing was imported",
+				jsonx.Explain(err))
 		}
 	} else {
 		for line := range strings.Lines(string(text)) {
@@ -95,7 +96,8 @@ func decodeAll(text []byte) (items []mail.Item, bad int, err error) {
 	return items, bad, nil
 }
 
-// timeline writes messages for people and models. Every line of a text has a mark before it, so that none can pass for one of ours.
+// timeline writes messages for people and models. Every line of a text has a mark before it, so that none can pass for
+// one of ours.
 func timeline(w io.Writer, messages []message) error {
 	var b strings.Builder
 	for i := range messages {
@@ -104,7 +106,8 @@ func timeline(w io.Writer, messages []message) error {
 		if m.Read {
 			state = "read"
 		}
-		fmt.Fprintf(&b, "%s  %s  %s → %s  %s, %s\n", m.CreatedAt, m.Type, plain(m.From), plain(m.To), plain(m.ID), state)
+		fmt.Fprintf(&b, "%s  %s  %s → %s  %s, %s\n", m.CreatedAt, m.Type, plain(m.From), plain(m.To), plain(m.ID),
+			state)
 		if m.Subject != "" {
 			fmt.Fprintf(&b, "> Subject: %s\n", plain(m.Subject))
 		}
@@ -119,7 +122,8 @@ func timeline(w io.Writer, messages []message) error {
 
 // unixLines makes every way to end a line the same one.
 func unixLines(s string) string {
-	return strings.NewReplacer("\r\n", "\n", "\r", "\n", "\v", "\n", "\f", "\n", "\u0085", "\n", "\u2028", "\n", "\u2029", "\n").Replace(s)
+	return strings.NewReplacer("\r\n", "\n", "\r", "\n", "\v", "\n", "\f", "\n", "\u0085", "\n", "\u2028", "\n",
+		"\u2029", "\n").Replace(s)
 }
 
 // plain makes text of strangers one line that cannot steer a terminal.

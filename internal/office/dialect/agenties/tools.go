@@ -15,13 +15,18 @@ func tools() []dialect.Tool {
 	return []dialect.Tool{
 		{
 			Name: "read_messages", Title: "Read messages", ReadOnly: true, Idempotent: true,
-			Description: "Read the mailbox, oldest first: by default what you have not read, at most 50. Reading marks nothing: mark what you have dealt with by mark_read. hasMore says that there is more than was returned, because an answer holds 20 KB: mark what you have dealt with and read again, or give since.",
-			Input:       readSchema, Run: readMessages,
+			Description: "Read the mailbox, oldest first: by default what you have not read, at most 50. Reading " +
+				"marks nothing: mark what you have dealt with by mark_read. hasMore says that there is more than " +
+				"was returned, because an answer holds 20 KB: mark what you have dealt with and read again, or give " +
+				"since.",
+			Input: readSchema, Run: readMessages,
 		},
 		{
 			Name: "send_message", Title: "Send a message",
-			Description: "Send a message to an agent, the orchestrator, a role (one of its members gets it) or everybody who is running. Who sends is known from the connection. Only the orchestrator writes to the user.",
-			Input:       sendSchema, Run: sendMessage,
+			Description: "Send a message to an agent, the orchestrator, a role (one of its members gets it) or " +
+				"everybody who is running. Who sends is known from the connection. Only the orchestrator writes to " +
+				"the user.",
+			Input: sendSchema, Run: sendMessage,
 		},
 		{
 			Name: "mark_read", Title: "Mark as read", Idempotent: true,
@@ -80,7 +85,8 @@ func sendMessage(ctx context.Context, c *dialect.Call) (any, error) {
 		return nil, err
 	}
 	if p.Type == "" {
-		return nil, mail.Errorf(mail.Invalid, "the type is missing: nothing was sent. Say what the message is, custom if nothing else fits")
+		return nil, mail.Errorf(mail.Invalid,
+			"the type is missing: nothing was sent. Say what the message is, custom if nothing else fits")
 	}
 	t, err := mail.ParseType(p.Type)
 	if err != nil {
@@ -97,7 +103,8 @@ func sendMessage(ctx context.Context, c *dialect.Call) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	d := mail.Draft{To: mail.Recipients{string(to)}, Type: p.Type, Subject: p.Subject, Body: p.Body, Metadata: p.Metadata, Issue: p.IssueID, Again: true}
+	d := mail.Draft{To: mail.Recipients{string(to)}, Type: p.Type, Subject: p.Subject, Body: p.Body,
+		Metadata: p.Metadata, Issue: p.IssueID, Again: true}
 	if to == mail.ToAll {
 		d.Audience, d.TTLSeconds = mail.AudiencePresent, broadcastTTL
 	}
@@ -129,7 +136,8 @@ func parseTarget(s string) (mail.Address, error) {
 	case err != nil:
 		return "", err
 	case bare:
-		return "", mail.Errorf(mail.Invalid, "%q is not a routing address: nothing was sent. To an agent write %q; otherwise orchestrator, role:<role>, broadcast or user", s, "agent:"+s)
+		return "", mail.Errorf(mail.Invalid, "%q is not a routing address: nothing was sent. To an agent write %q; "+
+			"otherwise orchestrator, role:<role>, broadcast or user", s, "agent:"+s)
 	}
 	return a, nil
 }
@@ -189,11 +197,14 @@ type marked struct {
 // fit shortens the lists to what an answer holds.
 func (m marked) fit() (marked, error) {
 	first := func(k int, ids []mail.ID) []mail.ID { return ids[:min(k, len(ids))] }
-	out, _, err := fence.FitJSON(min(maxListed, max(len(m.AlreadyRead), len(m.NotFound), len(m.NotYours))), func(k int) marked {
-		out := marked{Marked: m.Marked, AlreadyRead: first(k, m.AlreadyRead), NotFound: first(k, m.NotFound), NotYours: first(k, m.NotYours)}
-		out.Unlisted = len(m.AlreadyRead) - len(out.AlreadyRead) + len(m.NotFound) - len(out.NotFound) + len(m.NotYours) - len(out.NotYours)
-		return out
-	})
+	out, _, err := fence.FitJSON(min(maxListed, max(len(m.AlreadyRead), len(m.NotFound), len(m.NotYours))),
+		func(k int) marked {
+			out := marked{Marked: m.Marked, AlreadyRead: first(k, m.AlreadyRead), NotFound: first(k, m.NotFound),
+				NotYours: first(k, m.NotYours)}
+			out.Unlisted = len(m.AlreadyRead) - len(out.AlreadyRead) + len(m.NotFound) - len(out.NotFound) + len(
+				m.NotYours) - len(out.NotYours)
+			return out
+		})
 	return out, err
 }
 
@@ -222,8 +233,8 @@ func markRead(ctx context.Context, c *dialect.Call) (any, error) {
 	return out.fit()
 }
 
-// mark marks ids and notes what became of each. A room answers with an error if it could mark none; which of them it does not
-// know, and which are somebody else's, is then asked one by one.
+// mark marks ids and notes what became of each. A room answers with an error if it could mark none; which of them it
+// does not know, and which are somebody else's, is then asked one by one.
 func (m *marked) mark(ctx context.Context, svc mail.Service, ids []mail.ID) error {
 	done, err := svc.Mark(ctx, mail.Marking{IDs: ids, Mark: mail.MarkRead})
 	code := mail.CodeOf(err)

@@ -90,7 +90,8 @@ func TestSchemas(t *testing.T) {
 	}
 	numbers := map[string]string{"read_messages": "AG-26", "send_message": "AG-27", "mark_read": "AG-29"}
 	want := make(map[string]map[string]string) // tool: parameter, with "?" if it may be left out: type
-	types := map[string]string{"string": "string", "boolean": "boolean", "number": "integer", "string[]": "array", "MessageType": "string", "Record<string, unknown>": "object"}
+	types := map[string]string{"string": "string", "boolean": "boolean", "number": "integer", "string[]": "array",
+		"MessageType": "string", "Record<string, unknown>": "object"}
 	for _, call := range regexp.MustCompile(`(?s)(\w+)\(\{(.*?)\}\)`).FindAllStringSubmatch(string(text), -1) {
 		want[call[1]] = make(map[string]string)
 		for _, p := range regexp.MustCompile(`(?m)^\s*(\w+\??):\s*([^;]+);`).FindAllStringSubmatch(call[2], -1) {
@@ -125,7 +126,8 @@ func TestSchemas(t *testing.T) {
 					got[name] = p.Type
 				}
 				if diff := cmp.Diff(want[tool.Name], got); diff != "" || schema.Additional || schema.Type != "object" {
-					t.Errorf("the schema differs from the document (-document +schema), or lets others in (%v):\n%s", schema.Additional, diff)
+					t.Errorf("the schema differs from the document (-document +schema), or lets others in (%v):\n%s",
+						schema.Additional, diff)
 				}
 			})
 		}
@@ -148,9 +150,11 @@ func TestSend(t *testing.T) {
 	})
 	t.Run("AG-09 a review-result needs a verdict", func(t *testing.T) {
 		for _, verdict := range []string{"approved", "changes-requested", "blocked"} {
-			b.send("ag_x1", mail.ReviewResult, "orchestrator", `"body":"comments","metadata":{"verdict":"`+verdict+`"}`)
+			b.send("ag_x1", mail.ReviewResult, "orchestrator", `"body":"comments","metadata":{"verdict":"`+verdict+
+				`"}`)
 		}
-		b.refused("ag_x1", "send_message", `{"type":"review-result","to":"orchestrator","body":"b","metadata":{"verdict":"fine"}}`, "verdict")
+		b.refused("ag_x1", "send_message",
+			`{"type":"review-result","to":"orchestrator","body":"b","metadata":{"verdict":"fine"}}`, "verdict")
 		b.refused("ag_x1", "send_message", `{"type":"review-result","to":"orchestrator","body":"b"}`, "verdict")
 	})
 	t.Run("AG-19 AG-27 from and id are not the sender's to choose", func(t *testing.T) {
@@ -167,7 +171,8 @@ func TestSend(t *testing.T) {
 		}
 	})
 	t.Run("AG-18 the user", func(t *testing.T) {
-		b.refused("ag_x1", "send_message", `{"type":"question","to":"user","body":"b"}`, "Sub-agents route to orchestrator when they need human input")
+		b.refused("ag_x1", "send_message", `{"type":"question","to":"user","body":"b"}`,
+			"Sub-agents route to orchestrator when they need human input")
 		b.Register("boss", "orchestrator")
 		for _, name := range []mail.Name{"orchestrator", "boss"} {
 			id := b.send(name, mail.Question, "user", "").ID
@@ -177,8 +182,10 @@ func TestSend(t *testing.T) {
 		}
 	})
 	t.Run("addresses that are none of the five", func(t *testing.T) {
-		for to, why := range map[string]string{"ag_x1": `write \"agent:ag_x1\"`, "": "empty", "project:x": "not a routing address", "agent:nobody": "nobody"} {
-			b.refused(mail.User, "send_message", fmt.Sprintf(`{"type":"custom","to":%q,"body":"b"}`, to), strings.ReplaceAll(why, `\`, ""))
+		for to, why := range map[string]string{"ag_x1": `write \"agent:ag_x1\"`, "": "empty",
+			"project:x": "not a routing address", "agent:nobody": "nobody"} {
+			b.refused(mail.User, "send_message", fmt.Sprintf(`{"type":"custom","to":%q,"body":"b"}`, to),
+				strings.ReplaceAll(why, `\`, ""))
 		}
 	})
 	t.Run("AG-04 ids", func(t *testing.T) {
@@ -226,7 +233,8 @@ func TestRouting(t *testing.T) {
 	})
 	t.Run("AG-16 a role that nobody has", func(t *testing.T) { // A12
 		b := newFixture(t)
-		if r := b.send("orchestrator", mail.TaskAssigned, "role:scout", `"body":"wait"`).Recipients; len(r) != 1 || r[0].State != mail.Held {
+		if r := b.send("orchestrator", mail.TaskAssigned, "role:scout", `"body":"wait"`).Recipients; len(r) != 1 ||
+			r[0].State != mail.Held {
 			t.Errorf("%+v, want it held", r)
 		}
 		b.Register("s1", "scout")
@@ -235,7 +243,8 @@ func TestRouting(t *testing.T) {
 	t.Run("AG-17 broadcast", func(t *testing.T) { // A13
 		b := newFixture(t)
 		b.Register("away")
-		if _, err := b.As(mail.User).Register(t.Context(), mail.Presence{Name: "away", State: mail.Frozen}); err != nil {
+		if _, err := b.As(mail.User).Register(t.Context(),
+			mail.Presence{Name: "away", State: mail.Frozen}); err != nil {
 			t.Fatal(err)
 		}
 		b.send("ag_x1", mail.Status, "broadcast", `"body":"Running tests..."`)
@@ -263,7 +272,8 @@ func TestRead(t *testing.T) {
 		}
 		for range 2 { // reading marks nothing
 			got := ask[found](b, "ag_x1", "read_messages", "{}")
-			if len(got.Messages) != 50 || !got.HasMore || got.Messages[0].Body != "0" || got.Messages[49].Body != "49" {
+			if len(got.Messages) != 50 || !got.HasMore || got.Messages[0].Body != "0" ||
+				got.Messages[49].Body != "49" {
 				t.Errorf("%d messages, more = %v", len(got.Messages), got.HasMore)
 			}
 		}
@@ -339,9 +349,11 @@ func TestRead(t *testing.T) {
 	})
 	t.Run("AG-03 a message as the document shows it", func(t *testing.T) {
 		b := newFixture(t)
-		id := b.send("orchestrator", mail.TaskAssigned, "agent:ag_x1", `"subject":"S","body":"B","metadata":{"n":{"a":[1,2.0]}},"issueId":"issue_1"`).ID
+		id := b.send("orchestrator", mail.TaskAssigned, "agent:ag_x1",
+			`"subject":"S","body":"B","metadata":{"n":{"a":[1,2.0]}},"issueId":"issue_1"`).ID
 		got, err := b.Call("ag_x1", "read_messages", "")
-		want := `{"messages":[{"id":"` + string(id) + `","type":"task-assigned","from":"orchestrator","to":"agent:ag_x1","subject":"S","body":"B","metadata":{"n":{"a":[1,2.0]}},"issueId":"issue_1","read":false,"createdAt":"2026-05-10T14:00:00Z"}],"hasMore":false}`
+		want := `{"messages":[{"id":"` + string(id) +
+			`","type":"task-assigned","from":"orchestrator","to":"agent:ag_x1","subject":"S","body":"B","metadata":{"n":{"a":[1,2.0]}},"issueId":"issue_1","read":false,"createdAt":"2026-05-10T14:00:00Z"}],"hasMore":false}`
 		if err != nil || got != want {
 			t.Errorf("%s, %v\nwant\n%s", got, err, want)
 		}
@@ -381,8 +393,10 @@ func TestMarkRead(t *testing.T) {
 		want       marked
 	}{
 		{"AG-29 some", fmt.Sprintf(`{"messageIds":[%q,%q]}`, ids[0], ids[0]), marked{1, none, none, none, 0}},
-		{"AG-29 again, with strangers", fmt.Sprintf(`{"messageIds":[%q,%q,"msg_no",%q]}`, ids[0], ids[1], theirs), marked{1, ids[:1], []mail.ID{"msg_no"}, []mail.ID{theirs}, 0}},
-		{"AG-29 only strangers", fmt.Sprintf(`{"messageIds":["msg_no",%q,"msg_no"]}`, theirs), marked{0, none, []mail.ID{"msg_no"}, []mail.ID{theirs}, 0}},
+		{"AG-29 again, with strangers", fmt.Sprintf(`{"messageIds":[%q,%q,"msg_no",%q]}`, ids[0], ids[1], theirs),
+			marked{1, ids[:1], []mail.ID{"msg_no"}, []mail.ID{theirs}, 0}},
+		{"AG-29 only strangers", fmt.Sprintf(`{"messageIds":["msg_no",%q,"msg_no"]}`, theirs),
+			marked{0, none, []mail.ID{"msg_no"}, []mail.ID{theirs}, 0}},
 		{"AG-29 an unknown one", `{"messageIds":["msg_no"]}`, marked{0, none, []mail.ID{"msg_no"}, none, 0}},
 		{"AG-29 all", `{"all":true}`, marked{2, none, none, none, 0}},
 		{"AG-29 all again", `{"all":true}`, marked{0, none, none, none, 0}},
@@ -396,7 +410,8 @@ func TestMarkRead(t *testing.T) {
 	b.wantBodies("ag_x1", "")
 	b.wantBodies("ag_x2", "", "b")
 	t.Run("AG-29 both or neither", func(t *testing.T) {
-		for _, args := range []string{"", "{}", `{"all":false}`, `{"messageIds":[]}`, `{"messageIds":["a"],"all":true}`} {
+		for _, args := range []string{"", "{}", `{"all":false}`, `{"messageIds":[]}`,
+			`{"messageIds":["a"],"all":true}`} {
 			b.refused("ag_x1", "mark_read", args, "either messageIds or all")
 		}
 	})
@@ -405,12 +420,14 @@ func TestMarkRead(t *testing.T) {
 func TestInstructions(t *testing.T) {
 	t.Run("AG-30 agents are told to read at the start of a turn and on every wake", func(t *testing.T) {
 		for _, e := range Dialect().Endpoints {
-			if !strings.Contains(e.Instructions, "start of every turn, and whenever you are woken, call read_messages") {
+			if !strings.Contains(e.Instructions,
+				"start of every turn, and whenever you are woken, call read_messages") {
 				t.Errorf("%s says %q", e.Path, e.Instructions)
 			}
 		}
 	})
-	if d := Dialect(); d.Endpoints[0].Path != "/dialect/agenties/mcp/{agent}" || d.Endpoints[1].Path != "/dialect/agenties/mcp" {
+	if d := Dialect(); d.Endpoints[0].Path != "/dialect/agenties/mcp/{agent}" ||
+		d.Endpoints[1].Path != "/dialect/agenties/mcp" {
 		t.Errorf("endpoints at %s and %s", d.Endpoints[0].Path, d.Endpoints[1].Path)
 	}
 }

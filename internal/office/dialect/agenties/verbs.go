@@ -19,7 +19,8 @@ func verbs() []dialect.Verb {
 	return []dialect.Verb{
 		{
 			Path: "history", Short: "the mailbox as a timeline, of some types or of all",
-			Long:    "Show all messages of the project, archived ones too, in the order in which they came. With --json, as a JSON array of messages as Agenties writes them.",
+			Long: "Show all messages of the project, archived ones too, in the order in which they came. With " +
+				"--json, as a JSON array of messages as Agenties writes them.",
 			Example: "pennypost agenties history --type question,answer\npennypost agenties history --limit 20 --json",
 			Flags: []dialect.Flag{
 				{Name: "type", Usage: "only messages of this `TYPE`; several are joined by commas"},
@@ -29,15 +30,17 @@ func verbs() []dialect.Verb {
 		},
 		{
 			Path: "export", Short: "write all messages as JSON",
-			Long:    "Write all messages of the project, archived ones too, as a JSON array of messages as Agenties writes them. json is the only format.",
+			Long: "Write all messages of the project, archived ones too, as a JSON array of messages as Agenties " +
+				"writes them. json is the only format.",
 			Example: "pennypost agenties export json > mailbox.json", Args: "[json]", MaxArgs: 1,
 			Run: exportVerb,
 		},
 		{
 			Path: "import", Short: "take over messages that were exported, or the lines of a mailbox.jsonl",
-			Long:    `Take over the messages of FILE ("-" reads standard input), which agenties export wrote or which is a mailbox.jsonl, with their own ids and times. Those whose id is known are skipped.`,
-			Example: "pennypost agenties import mailbox.json\npennypost agenties import .agenties/mailbox-archive/2026-05.jsonl",
-			Args:    "FILE", MinArgs: 1, MaxArgs: 1, Writes: true,
+			Long: `Take over the messages of FILE ("-" reads standard input), which agenties export wrote or which is a mailbox.jsonl, with their own ids and times. Those whose id is known are skipped.`,
+			Example: "pennypost agenties import mailbox.json\npennypost agenties import " +
+				".agenties/mailbox-archive/2026-05.jsonl",
+			Args: "FILE", MinArgs: 1, MaxArgs: 1, Writes: true,
 			Run: importVerb,
 		},
 	}
@@ -50,7 +53,8 @@ func historyVerb(ctx context.Context, v *dialect.Invocation) error {
 	}
 	limit := v.Number("limit")
 	if limit < 0 {
-		return mail.Errorf(mail.Invalid, "a limit of %d is out of range: say how many messages to show, 0 for all", limit)
+		return mail.Errorf(mail.Invalid, "a limit of %d is out of range: say how many messages to show, 0 for all",
+			limit)
 	}
 	messages, err := messagesFor(ctx, v, types, limit)
 	switch {
@@ -80,7 +84,8 @@ func exportVerb(ctx context.Context, v *dialect.Invocation) error {
 
 func checkFormat(s string) error {
 	if s != "" && s != "json" {
-		return mail.Errorf(mail.Invalid, "%q is not a format; the only one is json. For Markdown there is: pennypost export --format markdown", s)
+		return mail.Errorf(mail.Invalid,
+			"%q is not a format; the only one is json. For Markdown there is: pennypost export --format markdown", s)
 	}
 	return nil
 }
@@ -115,9 +120,11 @@ func importVerb(ctx context.Context, v *dialect.Invocation) error {
 		return err
 	}
 	if v.JSON {
-		_, err = fmt.Fprintf(v.Stdout, "{\"added\":%d,\"skipped\":%d,\"rejected\":%d}\n", done.Added, done.Skipped, bad)
+		_, err = fmt.Fprintf(v.Stdout, "{\"added\":%d,\"skipped\":%d,\"rejected\":%d}\n", done.Added, done.Skipped,
+			bad)
 	} else {
-		_, err = fmt.Fprintf(v.Stdout, "%d messages taken over, %d were known, %d could not be understood.\n", done.Added, done.Skipped, bad)
+		_, err = fmt.Fprintf(v.Stdout, "%d messages taken over, %d were known, %d could not be understood.\n",
+			done.Added, done.Skipped, bad)
 	}
 	return err
 }
@@ -132,7 +139,8 @@ func readInput(v *dialect.Invocation) ([]byte, error) {
 	}
 	text, err := os.ReadFile(path)
 	if err != nil {
-		return nil, &mail.Error{Code: mail.NotFound, Msg: fmt.Sprintf("%s cannot be read; nothing was imported", path), Err: err}
+		return nil, &mail.Error{Code: mail.NotFound, Msg: fmt.Sprintf("%s cannot be read; nothing was imported", path),
+			Err: err}
 	}
 	return text, nil
 }
@@ -198,7 +206,8 @@ func exportPrompt(ctx context.Context, c *dialect.Call, args map[string]string) 
 	err = encodeAll(&b, messages)
 	text := fence.EscapeJSON(b.String())
 	if err == nil && fence.Sent(text) > fence.Budget {
-		err = mail.Errorf(mail.TooLarge, "the mailbox has %d messages, more than a chat holds. For a file with all of them: pennypost agenties export json > FILE", len(messages))
+		err = mail.Errorf(mail.TooLarge, "the mailbox has %d messages, more than a chat holds. For a file with all "+
+			"of them: pennypost agenties export json > FILE", len(messages))
 	}
 	return text, err
 }

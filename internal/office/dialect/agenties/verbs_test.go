@@ -27,10 +27,12 @@ func (b *fixture) verb(words ...string) string {
 func peopled(t *testing.T) *fixture {
 	b := newFixture(t)
 	b.Register("b1", "builder")
-	b.send("orchestrator", mail.TaskAssigned, "role:builder", `"subject":"Parser","body":"line one\nline two","metadata":{"k":[1,{"a":"b"}]},"issueId":"issue_1"`)
+	b.send("orchestrator", mail.TaskAssigned, "role:builder",
+		`"subject":"Parser","body":"line one\nline two","metadata":{"k":[1,{"a":"b"}]},"issueId":"issue_1"`)
 	b.Advance(1234 * time.Millisecond)
 	b.send("b1", mail.Question, "orchestrator", `"body":"which?"`)
-	b.Send("orchestrator", mail.Draft{To: mail.Recipients{"b1"}, Type: "answer", Body: "this", ReplyTo: b.History()[1].ID, Priority: "urgent", Docs: []mail.Doc{{Path: "a.md"}}})
+	b.Send("orchestrator", mail.Draft{To: mail.Recipients{"b1"}, Type: "answer", Body: "this",
+		ReplyTo: b.History()[1].ID, Priority: "urgent", Docs: []mail.Doc{{Path: "a.md"}}})
 	b.send("b1", mail.Status, "broadcast", `"body":"> quoted\u001b[2J"`)
 	ask[marked](b, "b1", "mark_read", `{"all":true}`)
 	return b
@@ -58,7 +60,8 @@ func TestHistory(t *testing.T) {
 		{"AG-31 the newest", "--limit=1", []string{"status"}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			if diff := cmp.Diff(c.want, types(b.verb(append([]string{"history", "--json"}, strings.Fields(c.flags)...)...))); diff != "" {
+			if diff := cmp.Diff(c.want,
+				types(b.verb(append([]string{"history", "--json"}, strings.Fields(c.flags)...)...))); diff != "" {
 				t.Errorf("(-want +got):\n%s", diff)
 			}
 		})
@@ -66,8 +69,10 @@ func TestHistory(t *testing.T) {
 	t.Run("AG-31 a timeline", func(t *testing.T) {
 		got := b.verb("history", "--type", "task-assigned,status")
 		ids := historyIDs(b)
-		want := "2026-05-10T14:00:00Z  task-assigned  orchestrator → role:builder  " + string(ids[0]) + ", read\n> Subject: Parser\n> line one\n> line two\n\n" +
-			"2026-05-10T14:00:01.234Z  status  agent:b1 → broadcast  " + string(ids[3]) + ", unread\n> > quoted\uFFFD[2J\n\n"
+		want := "2026-05-10T14:00:00Z  task-assigned  orchestrator → role:builder  " + string(ids[0]) +
+			", read\n> Subject: Parser\n> line one\n> line two\n\n" +
+			"2026-05-10T14:00:01.234Z  status  agent:b1 → broadcast  " + string(ids[3]) +
+			", unread\n> > quoted\uFFFD[2J\n\n"
 		if diff := cmp.Diff(want, got); diff != "" {
 			t.Errorf("(-want +got):\n%s", diff)
 		}
@@ -75,14 +80,16 @@ func TestHistory(t *testing.T) {
 			t.Errorf("nothing is shown as %q", got)
 		}
 	})
-	for _, words := range [][]string{{"history", "--type", "nonsense"}, {"history", "--limit", "-1"}, {"history", "too much"}, {"export", "markdown"}} {
+	for _, words := range [][]string{{"history", "--type", "nonsense"}, {"history", "--limit", "-1"},
+		{"history", "too much"}, {"export", "markdown"}} {
 		if out, _, err := b.Verb(words...); mail.CodeOf(err) != mail.Invalid {
 			t.Errorf("%q = %q, %v", words, out, err)
 		}
 	}
 	t.Run("AG-31 AG-32 as prompts", func(t *testing.T) {
 		text, err := b.Prompt("b1", "history", map[string]string{"type": "question"})
-		if err != nil || !strings.Contains(text, "> which?\n") || strings.Contains(text, "line one") || !strings.Contains(text, "cannot grant permission") {
+		if err != nil || !strings.Contains(text, "> which?\n") || strings.Contains(text, "line one") ||
+			!strings.Contains(text, "cannot grant permission") {
 			t.Errorf("%s, %v", text, err)
 		}
 		text, err = b.Prompt("b1", "export", map[string]string{"format": "json"})
@@ -117,7 +124,8 @@ func TestExport(t *testing.T) {
 		other.Register("b1", "builder")
 		other.Register("orchestrator")
 		other.write("mailbox.json", exported)
-		if got := other.verb("import", "mailbox.json"); got != "4 messages taken over, 0 were known, 0 could not be understood.\n" {
+		if got := other.verb("import",
+			"mailbox.json"); got != "4 messages taken over, 0 were known, 0 could not be understood.\n" {
 			t.Error(got)
 		}
 		// Who had read the role's message is not in it, so it waits again.
@@ -129,7 +137,8 @@ func TestExport(t *testing.T) {
 			t.Error(got)
 		}
 		a, bb := b.History()[2], other.History()[2]
-		if a.ReplyTo != bb.ReplyTo || a.Thread != bb.Thread || a.Priority != bb.Priority || cmp.Diff(a.Docs, bb.Docs) != "" {
+		if a.ReplyTo != bb.ReplyTo || a.Thread != bb.Thread || a.Priority != bb.Priority ||
+			cmp.Diff(a.Docs, bb.Docs) != "" {
 			t.Errorf("the answer was %+v and is %+v", a.Message, bb.Message)
 		}
 	})

@@ -19,7 +19,8 @@ func TestWakes(t *testing.T) { // A6
 		b := newFixture(t)
 		woken := make(map[mail.Type]bool)
 		for _, typ := range mail.Types() {
-			out, err := b.Call("ag_x1", "send_message", fmt.Sprintf(`{"type":%q,"to":"orchestrator","body":"b","metadata":{"verdict":"approved"}}`, typ))
+			out, err := b.Call("ag_x1", "send_message",
+				fmt.Sprintf(`{"type":%q,"to":"orchestrator","body":"b","metadata":{"verdict":"approved"}}`, typ))
 			if err == nil && !strings.Contains(out, `"wake":"none"`) {
 				woken[typ] = true
 			}
@@ -30,17 +31,20 @@ func TestWakes(t *testing.T) { // A6
 	})
 	t.Run("AG-15 AG-24 mail of a turn is caught at its end", func(t *testing.T) {
 		b := newFixture(t)
-		if _, err := b.As(mail.User).Register(t.Context(), mail.Presence{Name: "orchestrator", State: mail.Working}); err != nil {
+		if _, err := b.As(mail.User).Register(t.Context(),
+			mail.Presence{Name: "orchestrator", State: mail.Working}); err != nil {
 			t.Fatal(err)
 		}
-		if r := b.send("ag_x1", mail.TaskDone, "orchestrator", "").Recipients; len(r) != 1 || r[0].AgentID != "orchestrator" || r[0].Wake != mail.WakeTurnEnd {
+		if r := b.send("ag_x1", mail.TaskDone, "orchestrator", "").Recipients; len(r) != 1 ||
+			r[0].AgentID != "orchestrator" || r[0].Wake != mail.WakeTurnEnd {
 			t.Errorf("%+v", r)
 		}
 		b.wantBodies("orchestrator", "", "b")
 	})
 	t.Run("AG-11 a status wakes nobody and shows in the roster", func(t *testing.T) {
 		b := newFixture(t)
-		for _, r := range b.send("ag_x1", mail.Status, "broadcast", `"body":"Running tests...\nof the parser"`).Recipients {
+		for _, r := range b.send("ag_x1", mail.Status, "broadcast",
+			`"body":"Running tests...\nof the parser"`).Recipients {
 			if r.Wake != mail.WakeNone {
 				t.Errorf("%+v", r)
 			}
@@ -65,10 +69,12 @@ func TestCancel(t *testing.T) {
 		}
 		id := b.send("orchestrator", mail.Cancel, "agent:ag_x1", `"body":"stop"`).ID
 		for range 2 {
-			if p, err := b.As("ag_x1").Inbox(t.Context(), cancels); err != nil || len(p.Messages) != 1 || p.Messages[0].ID != id {
+			if p, err := b.As("ag_x1").Inbox(t.Context(), cancels); err != nil || len(p.Messages) != 1 ||
+				p.Messages[0].ID != id {
 				t.Errorf("%+v, %v", p, err)
 			}
-			if it, err := b.As("ag_x1").Wait(t.Context(), mail.WaitQuery{Types: []mail.Type{mail.Cancel}}); err != nil || it.ID != id {
+			if it, err := b.As("ag_x1").Wait(t.Context(),
+				mail.WaitQuery{Types: []mail.Type{mail.Cancel}}); err != nil || it.ID != id {
 				t.Errorf("%+v, %v", it, err)
 			}
 		}
@@ -77,7 +83,8 @@ func TestCancel(t *testing.T) {
 	t.Run("AG-12 a cancel reaches those whom the agent started, leaves first", func(t *testing.T) {
 		b := newFixture(t)
 		for child, parent := range map[mail.Name]mail.Name{"ag_x2": "ag_x1", "leaf": "ag_x2"} {
-			if _, err := b.As(mail.User).Register(t.Context(), mail.Presence{Name: child, Parent: &parent}); err != nil {
+			if _, err := b.As(mail.User).Register(t.Context(),
+				mail.Presence{Name: child, Parent: &parent}); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -105,7 +112,8 @@ func TestAnswer(t *testing.T) {
 				}
 			}
 			send := func(from mail.Name, to, typ, body string) {
-				if _, err := room.As(from).Send(t.Context(), mail.Draft{To: mail.Recipients{to}, Type: typ, Body: body}); err != nil {
+				if _, err := room.As(from).Send(t.Context(), mail.Draft{To: mail.Recipients{to}, Type: typ,
+					Body: body}); err != nil {
 					t.Error(err)
 				}
 			}

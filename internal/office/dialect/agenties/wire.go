@@ -14,7 +14,8 @@ import (
 	"pennypost/internal/policy"
 )
 
-// message is the document's MailboxMessage: a line of the file, and what the tools show. Keys stand in the document's order.
+// message is the document's MailboxMessage: a line of the file, and what the tools show. Keys stand in the document's
+// order.
 type message struct {
 	ID        string        `json:"id"`
 	Type      string        `json:"type"`
@@ -29,8 +30,8 @@ type message struct {
 	CreatedAt string        `json:"createdAt"`
 }
 
-// parse reads a line. Half a surrogate pair, which JavaScript writes when it cuts a text in an emoji, and bytes that are not UTF-8
-// become U+FFFD; the file keeps what it has.
+// parse reads a line. Half a surrogate pair, which JavaScript writes when it cuts a text in an emoji, and bytes that
+// are not UTF-8 become U+FFFD; the file keeps what it has.
 func parse(line []byte) (message, error) {
 	var m message
 	if err := jsonx.UnmarshalLenient(bytes.ToValidUTF8(line, []byte("\uFFFD")), &m); err != nil {
@@ -78,8 +79,8 @@ func (m *message) item() (mail.Item, error) {
 	return it, nil
 }
 
-// broadcastTTL is how long a broadcast waits, in seconds: as long as the file keeps it, for the document knows no expiry. Other mail
-// does not expire sooner anyway.
+// broadcastTTL is how long a broadcast waits, in seconds: as long as the file keeps it, for the document knows no
+// expiry. Other mail does not expire sooner anyway.
 const broadcastTTL = int64(policy.DefaultAge / time.Second)
 
 // parseType reads a type, which must be there.
@@ -93,7 +94,8 @@ func parseType(m *message) (mail.Type, error) {
 // fromItem translates a message of the room. read says whether it counts as read: by whom depends on who asks.
 func fromItem(it *mail.Message, read bool) message {
 	m := message{
-		ID: string(it.ID), Type: string(it.Type), From: spellSender(it.From), To: spellAll(it.To), Subject: it.Subject, Body: it.Body,
+		ID: string(it.ID), Type: string(it.Type), From: spellSender(it.From), To: spellAll(it.To), Subject: it.Subject,
+		Body:    it.Body,
 		IssueID: it.Issue, Read: read, CreatedAt: spellTime(it.Sent),
 	}
 	m.Metadata, m.AgentID = fold(it)
@@ -106,8 +108,8 @@ func spellTime(t mail.Time) string {
 	return strings.Replace(string(text), ".000Z", "Z", 1)
 }
 
-// everybodyRead reports whether a message counts as read where a single word has to do for all whom it is for: all of them have
-// read it (A2).
+// everybodyRead reports whether a message counts as read where a single word has to do for all whom it is for: all of
+// them have read it (A2).
 func everybodyRead(it *mail.Item) bool {
 	for _, d := range it.Deliveries {
 		if d.State != mail.Read && d.State != mail.Archived {
@@ -146,8 +148,8 @@ func spellSender(a mail.Address) string {
 	return string(a)
 }
 
-// parseRecipients reads a routing address. The document knows single ones only; a union, which other doors can send to, is written
-// with commas between, and tags as they are.
+// parseRecipients reads a routing address. The document knows single ones only; a union, which other doors can send
+// to, is written with commas between, and tags as they are.
 func parseRecipients(s string) ([]mail.Address, error) {
 	s = norm.NFC.String(s)
 	var all []mail.Address

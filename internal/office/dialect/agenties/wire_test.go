@@ -19,7 +19,8 @@ import (
 // example returns the document's example, which is not part of this repository.
 func example(t *testing.T) string {
 	t.Helper()
-	text, err := os.ReadFile(filepath.Join("..", "..", "..", "..", "..", "shared", "fixtures", "seed-examples", "agenties-mailbox.jsonl"))
+	text, err := os.ReadFile(filepath.Join("..", "..", "..", "..", "..", "shared", "fixtures", "seed-examples",
+		"agenties-mailbox.jsonl"))
 	if err != nil {
 		t.Skip(err)
 	}
@@ -70,27 +71,33 @@ func TestLineRoundTrip(t *testing.T) {
 }
 
 func TestItem(t *testing.T) {
-	line := `{"createdAt":"2026-05-10T16:00:00.1239+02:00","read":true,"later":{"x":[]},"subject":"two\nlines","body":"cut \ud83d","issueId":"issue_7","agentId":"ag_2","metadata":{"k":"v"},"to":"orchestrator","from":"agent:ag_x1","type":"task-done","id":"msg_002"}`
+	line :=
+		`{"createdAt":"2026-05-10T16:00:00.1239+02:00","read":true,"later":{"x":[]},"subject":"two\nlines","body":"cut \ud83d","issueId":"issue_7","agentId":"ag_2","metadata":{"k":"v"},"to":"orchestrator","from":"agent:ag_x1","type":"task-done","id":"msg_002"}`
 	got, err := translate([]byte(line))
 	if err != nil {
 		t.Fatal(err)
 	}
 	sent, _ := mail.ParseTime("2026-05-10T14:00:00.123Z")
 	want := mail.Item{Read: true, Message: mail.Message{
-		ID: "msg_002", Type: mail.TaskDone, From: "agent:ag_x1", To: []mail.Address{mail.ToOrchestrator}, Subject: "two lines",
-		Body: "cut \uFFFD", Issue: "issue_7", Metadata: mail.Metadata(`{"k":"v","agenties":{"agentId":"ag_2"}}`), Sent: sent,
+		ID: "msg_002", Type: mail.TaskDone, From: "agent:ag_x1", To: []mail.Address{mail.ToOrchestrator},
+		Subject: "two lines",
+		Body:    "cut \uFFFD", Issue: "issue_7", Metadata: mail.Metadata(`{"k":"v","agenties":{"agentId":"ag_2"}}`),
+		Sent: sent,
 	}}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
 	t.Run("AG-17 a broadcast is for those present, for as long as the file keeps it", func(t *testing.T) {
-		got, err := translate([]byte(`{"id":"m","type":"status","from":"agent:a","to":"broadcast","body":"b","read":false,"createdAt":"2026-05-10T14:00:00Z"}`))
-		if err != nil || got.Audience != mail.AudiencePresent || got.TTLSeconds != 7*24*3600 || got.To[0] != mail.ToAll {
+		got, err := translate([]byte(
+			`{"id":"m","type":"status","from":"agent:a","to":"broadcast","body":"b","read":false,"createdAt":"2026-05-10T14:00:00Z"}`))
+		if err != nil || got.Audience != mail.AudiencePresent || got.TTLSeconds != 7*24*3600 ||
+			got.To[0] != mail.ToAll {
 			t.Errorf("%+v, %v", got, err)
 		}
 	})
 	t.Run("AG-09 a verdict that stands in the body only", func(t *testing.T) {
-		got, err := translate([]byte(`{"id":"m","type":"review-result","from":"agent:a","to":"orchestrator","body":"approved","read":false,"createdAt":"2026-05-10T14:00:00Z"}`))
+		got, err := translate([]byte(
+			`{"id":"m","type":"review-result","from":"agent:a","to":"orchestrator","body":"approved","read":false,"createdAt":"2026-05-10T14:00:00Z"}`))
 		if err != nil || got.Type != mail.ReviewResult {
 			t.Errorf("%+v, %v", got, err)
 		}
@@ -99,7 +106,8 @@ func TestItem(t *testing.T) {
 
 func TestRejectedLines(t *testing.T) {
 	line := func(edit ...string) string {
-		l := `{"id":"m","type":"custom","from":"user","to":"agent:a","body":"b","read":false,"createdAt":"2026-05-10T14:00:00Z"}`
+		l :=
+			`{"id":"m","type":"custom","from":"user","to":"agent:a","body":"b","read":false,"createdAt":"2026-05-10T14:00:00Z"}`
 		return strings.NewReplacer(edit...).Replace(l)
 	}
 	if _, err := translate([]byte(line())); err != nil {
@@ -132,7 +140,8 @@ func TestRejectedLines(t *testing.T) {
 }
 
 func TestMetadataAside(t *testing.T) {
-	for _, meta := range []string{`{"agenties":1}`, `{"agenties":{"agentId":"a"},"x":1}`, `{"pennypost":{"priority":"urgent","more":1}}`, `{"pennypost":null}`} {
+	for _, meta := range []string{`{"agenties":1}`, `{"agenties":{"agentId":"a"},"x":1}`,
+		`{"pennypost":{"priority":"urgent","more":1}}`, `{"pennypost":null}`} {
 		m := mail.Message{Metadata: mail.Metadata(meta)}
 		if got, id := fold(&m); string(got) != meta || id != "" {
 			t.Errorf("fold(%s) = %s, %q; it is somebody else's", meta, got, id)
@@ -172,8 +181,8 @@ func seed(f *testing.F) {
 	}
 }
 
-// FuzzLine holds translation to what it promises for whatever can be read: what is written is read again as the same, and stays the
-// same when it is written again.
+// FuzzLine holds translation to what it promises for whatever can be read: what is written is read again as the same,
+// and stays the same when it is written again.
 func FuzzLine(f *testing.F) {
 	seed(f)
 	f.Fuzz(func(t *testing.T, line []byte) {
@@ -198,13 +207,19 @@ func FuzzLine(f *testing.F) {
 	})
 }
 
-// FuzzMessage: whatever a room's message says comes back from the file, but for when a broadcast expires and what only a sender needs.
+// FuzzMessage: whatever a room's message says comes back from the file, but for when a broadcast expires and what only
+// a sender needs.
 func FuzzMessage(f *testing.F) {
-	f.Add("msg_V1StGXR8_Z5jdHi6B-myT", 0, "orchestrator", "agent:ag_x1", "Parser", "body\n", `{"k":1.0}`, false, "", "", "issue_1", int64(1778421600000))
-	f.Add("01234567-89ab-4cde-8f01-23456789abcd", 8, "agent:a, b", "role:builder,broadcast,project:x", "", "", "", true, "msg_0", "docs/a.md", "", int64(1778421600001))
-	f.Add("msg-0123456789ab", 3, "agent:system", "user", "s", "<b>", `{"verdict":"blocked"}`, false, "m", "", "i", int64(1))
-	f.Fuzz(func(t *testing.T, id string, typ int, from, to, subject, body, meta string, urgent bool, thread, doc, issue string, ms int64) {
-		m := mail.Message{ID: mail.ID(id), Type: mail.Types()[uint(typ)%9], Thread: mail.ID(thread), ReplyTo: mail.ID(thread), Issue: issue, Body: body, Sent: mail.Time(uint64(ms) % 1e14)}
+	f.Add("msg_V1StGXR8_Z5jdHi6B-myT", 0, "orchestrator", "agent:ag_x1", "Parser", "body\n", `{"k":1.0}`, false, "",
+		"", "issue_1", int64(1778421600000))
+	f.Add("01234567-89ab-4cde-8f01-23456789abcd", 8, "agent:a, b", "role:builder,broadcast,project:x", "", "", "",
+		true, "msg_0", "docs/a.md", "", int64(1778421600001))
+	f.Add("msg-0123456789ab", 3, "agent:system", "user", "s", "<b>", `{"verdict":"blocked"}`, false, "m", "", "i",
+		int64(1))
+	f.Fuzz(func(t *testing.T, id string, typ int, from, to, subject, body, meta string, urgent bool, thread, doc,
+		issue string, ms int64) {
+		m := mail.Message{ID: mail.ID(id), Type: mail.Types()[uint(typ)%9], Thread: mail.ID(thread),
+			ReplyTo: mail.ID(thread), Issue: issue, Body: body, Sent: mail.Time(uint64(ms) % 1e14)}
 		var errs [4]error
 		_, errs[0] = mail.ParseID(id)
 		m.From, errs[1] = parseSender(from)
@@ -222,11 +237,13 @@ func FuzzMessage(f *testing.F) {
 			m.Audience, m.TTLSeconds = mail.AudiencePresent, broadcastTTL
 		}
 		if meta != "" {
-			if m.Metadata = mail.Metadata(meta); meta[0] != '{' || !jsonx.Value(meta).IsValid() || strings.Contains(meta, "agenties") || strings.Contains(meta, "pennypost") {
+			if m.Metadata = mail.Metadata(meta); meta[0] != '{' || !jsonx.Value(meta).IsValid() ||
+				strings.Contains(meta, "agenties") || strings.Contains(meta, "pennypost") {
 				return
 			}
 		}
-		if m.Subject = dialect.Subject(subject); m.Subject != subject || strings.TrimSpace(body) == "" && body != "" || errs != [4]error{} ||
+		if m.Subject = dialect.Subject(subject); m.Subject != subject || strings.TrimSpace(body) == "" && body != "" ||
+			errs != [4]error{} ||
 			strings.ContainsRune(body+issue, 0) || !utf8.ValidString(subject+body+issue+doc) {
 			return // no room has such a message
 		}
@@ -280,8 +297,10 @@ var canonicalMetadata = cmp.Comparer(func(a, b mail.Metadata) bool {
 
 // FuzzImport: whatever is imported, as a list or as lines, is a message in whole characters, or is counted.
 func FuzzImport(f *testing.F) {
-	line := `{"id":"msg_1","type":"status","from":"agent:a","to":"user","body":"b","read":true,"createdAt":"2026-05-10T14:00:00Z"}`
-	for _, s := range []string{"", "[]", "[" + line + "]", line + "\n" + line, "[1]", "{", " [", line + "\ngarbage\n"} {
+	line :=
+		`{"id":"msg_1","type":"status","from":"agent:a","to":"user","body":"b","read":true,"createdAt":"2026-05-10T14:00:00Z"}`
+	for _, s := range []string{"", "[]", "[" + line + "]", line + "\n" + line, "[1]", "{", " [",
+		line + "\ngarbage\n"} {
 		f.Add([]byte(s))
 	}
 	f.Fuzz(func(t *testing.T, text []byte) {
@@ -290,7 +309,8 @@ func FuzzImport(f *testing.F) {
 			t.Fatalf("%d messages and %v", len(items), err)
 		}
 		for i := range items {
-			if it := &items[i]; it.ID == "" || !utf8.ValidString(it.Body) || strings.ContainsRune(it.Body, 0) || len(it.To) == 0 {
+			if it := &items[i]; it.ID == "" || !utf8.ValidString(it.Body) || strings.ContainsRune(it.Body, 0) ||
+				len(it.To) == 0 {
 				t.Fatalf("the room refuses %+v", it)
 			}
 		}

@@ -114,7 +114,9 @@ func importTeams(ctx context.Context, v *dialect.Invocation) error {
 		return answer(v, done, "")
 	}
 	for _, d := range done {
-		if err := answer(v, nil, "Team %s: %d messages (%d added, %d known before), %d members, %d pieces that are no messages.", d.Team, d.Messages, d.Added, d.Skipped, d.Members, d.Rejected); err != nil {
+		if err := answer(v, nil,
+			"Team %s: %d messages (%d added, %d known before), %d members, %d pieces that are no messages.", d.Team,
+			d.Messages, d.Added, d.Skipped, d.Members, d.Rejected); err != nil {
 			return err
 		}
 	}
@@ -132,10 +134,13 @@ func (c *capture) importInto(ctx context.Context, svc mail.Service, v *dialect.I
 	if err != nil {
 		return out, err
 	}
-	called, _ := openNames(c.name, "", func(_ context.Context, native string) bool { return held(roster, c.name, native) })
+	called, _ := openNames(c.name, "", func(_ context.Context, native string) bool {
+		return held(roster, c.name, native)
+	})
 	f := &files{
 		opts: dialect.FilesOptions{Dir: string(c.dir)}, team: c.name, names: called, config: c.config,
-		written: &written{}, boxes: make(map[string]*box), asked: make(map[string]mail.ID), seen: make(map[mail.Name]string),
+		written: &written{}, boxes: make(map[string]*box), asked: make(map[string]mail.ID),
+		seen: make(map[mail.Name]string),
 	}
 	items, err := c.read(ctx, f, v, &out)
 	if err != nil {
@@ -196,7 +201,8 @@ func (c *capture) register(ctx context.Context, svc mail.Service, f *files, rost
 		if _, ok := onRoster(roster, name); ok {
 			continue // who is there already is not ours to change
 		}
-		if _, err := svc.Register(ctx, presence(name, f.team, native == c.config.lead, mail.Gone, roster)); err != nil {
+		if _, err := svc.Register(ctx, presence(name, f.team, native == c.config.lead, mail.Gone,
+			roster)); err != nil {
 			return err
 		}
 	}

@@ -31,7 +31,8 @@ type member struct {
 	state    mail.State // "" if the file does not say
 }
 
-// ourSession stands as the session of the lead in teams that Pennypost runs: there is no Claude Code that would tend to them.
+// ourSession stands as the session of the lead in teams that Pennypost runs: there is no Claude Code that would tend
+// to them.
 const ourSession = "pennypost"
 
 // Places below a team's directory.
@@ -48,7 +49,9 @@ func readConfig(dir confined.Dir, name string) (config, error) {
 	}
 	c, ok := parseConfig(text)
 	if !ok {
-		return config{}, mail.Errorf(mail.Unavailable, "%s is not the config.json of a team; nothing was changed. Mend the file, or remove the bridge", dir.Path(name))
+		return config{}, mail.Errorf(mail.Unavailable,
+			"%s is not the config.json of a team; nothing was changed. Mend the file, or remove the bridge",
+			dir.Path(name))
 	}
 	return c, nil
 }
@@ -150,13 +153,15 @@ func (c *config) neat() []byte {
 func newConfig(name, description, dir string, now mail.Time) config {
 	ms := strconv.AppendInt(nil, int64(now), 10)
 	id := quote(leadName + "@" + name)
-	lead := object{}.set("agentId", id).set("name", quote(leadName)).set("agentType", quote(leadName)).set("model", quote("")).
+	lead := object{}.set("agentId", id).set("name", quote(leadName)).set("agentType", quote(leadName)).set("model",
+		quote("")).
 		set("joinedAt", ms).set("tmuxPaneId", quote("")).set("cwd", quote(dir)).set("subscriptions", []byte("[]"))
 	o := object{}.set("name", quote(name))
 	if description != "" {
 		o = o.set("description", quote(description))
 	}
-	o = o.set("createdAt", ms).set("leadAgentId", id).set("leadSessionId", quote(ourSession)).set("members", []byte("[]"))
+	o = o.set("createdAt", ms).set("leadAgentId", id).set("leadSessionId", quote(ourSession)).set("members",
+		[]byte("[]"))
 	m, _ := parseMember(lead.neat(2))
 	return config{object: o, name: name, lead: leadName, session: ourSession, members: []member{m}}
 }
@@ -171,9 +176,12 @@ type newMember struct {
 // add adds a member and gives it the next colour.
 func (c *config) add(n newMember, now mail.Time) {
 	color := quote(c.nextColour())
-	o := object{}.set("agentId", quote(n.name+"@"+c.name)).set("name", quote(n.name)).set("agentType", quote(n.kind)).set("model", quote(n.model)).
-		set("prompt", quote(n.prompt)).set("color", color).set("planModeRequired", strconv.AppendBool(nil, n.planMode)).
-		set("joinedAt", strconv.AppendInt(nil, int64(now), 10)).set("tmuxPaneId", quote("in-process")).set("cwd", quote(n.cwd)).
+	o := object{}.set("agentId", quote(n.name+"@"+c.name)).set("name", quote(n.name)).set("agentType",
+		quote(n.kind)).set("model", quote(n.model)).
+		set("prompt", quote(n.prompt)).set("color", color).set("planModeRequired",
+		strconv.AppendBool(nil, n.planMode)).
+		set("joinedAt", strconv.AppendInt(nil, int64(now), 10)).set("tmuxPaneId", quote("in-process")).set("cwd",
+		quote(n.cwd)).
 		set("subscriptions", []byte("[]")).set("backendType", quote("in-process"))
 	m, _ := parseMember(o.neat(2))
 	c.members = append(c.members, m)

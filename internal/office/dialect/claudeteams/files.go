@@ -45,9 +45,11 @@ type box struct {
 // open opens a team's directory.
 func open(opts dialect.FilesOptions) (dialect.Files, error) {
 	if !isTeam(confined.Dir(opts.Dir)) {
-		return nil, mail.Errorf(mail.Invalid, "%s is not the directory of a team: it has neither config.json nor inboxes. The teams of Claude Code are below ~/.claude/teams; name one of them", opts.Dir)
+		return nil, mail.Errorf(mail.Invalid, "%s is not the directory of a team: it has neither config.json nor "+
+			"inboxes. The teams of Claude Code are below ~/.claude/teams; name one of them", opts.Dir)
 	}
-	f := &files{opts: opts, boxes: make(map[string]*box), asked: make(map[string]mail.ID), seen: make(map[mail.Name]string)}
+	f := &files{opts: opts, boxes: make(map[string]*box), asked: make(map[string]mail.ID),
+		seen: make(map[mail.Name]string)}
 	f.team = filepath.Base(opts.Dir)
 	if err := f.readConfig(); err == nil && f.config.name != "" {
 		f.team = f.config.name
@@ -72,7 +74,8 @@ func (f *files) Watch() []string { return []string{f.opts.Dir, f.dir().Path(inbo
 // Close implements dialect.Files.
 func (f *files) Close() error { return nil }
 
-// readConfig reads config.json again. When it is gone the team has no members any more; while it cannot be read it has those before.
+// readConfig reads config.json again. When it is gone the team has no members any more; while it cannot be read it has
+// those before.
 func (f *files) readConfig() error {
 	c, err := readConfig(f.dir(), configFile)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -105,7 +108,8 @@ func (f *files) boxIn(dir confined.Dir, below, base string) *box {
 	b := f.boxes[base]
 	if b == nil {
 		name := filepath.Join(below, base+".json")
-		b = &box{inbox: newInbox(dir, name, f.team, f.config.owner(base)), base: base, seen: make(map[mail.ID]bool), alias: make(map[mail.ID]mail.ID)}
+		b = &box{inbox: newInbox(dir, name, f.team, f.config.owner(base)), base: base, seen: make(map[mail.ID]bool),
+			alias: make(map[mail.ID]mail.ID)}
 		f.boxes[base] = b
 	}
 	return b
@@ -197,8 +201,8 @@ type arrival struct {
 	turn  mail.Time // not before those above it in its file: clocks go back
 }
 
-// compare returns what is new in an inbox, and adds what happened to the rest to n. Claude Code takes out what it has delivered, so what is
-// gone was read. An inbox that is gone itself, or empty, says nothing.
+// compare returns what is new in an inbox, and adds what happened to the rest to n. Claude Code takes out what it has
+// delivered, so what is gone was read. An inbox that is gone itself, or empty, says nothing.
 func (f *files) compare(ctx context.Context, b *box, n *dialect.News) (all []arrival) {
 	if !b.dirty || b.blank {
 		return nil
@@ -294,7 +298,8 @@ func (f *files) sort(all []arrival) []mail.Item {
 	return items
 }
 
-// drained finds what was delivered while nobody looked: mail of this bridge that is unread in the room and no longer in its inbox.
+// drained finds what was delivered while nobody looked: mail of this bridge that is unread in the room and no longer
+// in its inbox.
 func (f *files) drained(ctx context.Context, n *dialect.News) error {
 	for _, b := range f.boxes {
 		name, err := f.names.of(ctx, b.owner)
@@ -374,7 +379,8 @@ func (f *files) tellAgents(ctx context.Context, n *dialect.News) error {
 }
 
 // tellGone adds those who are members no more, or were before anybody looked.
-func (f *files) tellGone(ctx context.Context, n *dialect.News, present map[string]bool, roster func() ([]mail.Agent, error)) error {
+func (f *files) tellGone(ctx context.Context, n *dialect.News, present map[string]bool,
+	roster func() ([]mail.Agent, error)) error {
 	const gone = "gone"
 	left := make(map[mail.Name]bool) // and whether they are on the roster for sure
 	for native, known := range f.names.Names {

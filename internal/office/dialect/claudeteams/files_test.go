@@ -26,7 +26,8 @@ type hq struct {
 	t *testing.T
 }
 
-// newHQ returns a fixture whose directory is a team of Claude Code with a lead and two teammates, joined when the fixture began.
+// newHQ returns a fixture whose directory is a team of Claude Code with a lead and two teammates, joined when the
+// fixture began.
 func newHQ(t *testing.T, name string) *hq {
 	b := dialecttest.New(t, Dialect())
 	b.Dir = filepath.Join(b.Dir, "teams", name)
@@ -167,8 +168,10 @@ func TestInward(t *testing.T) {
 	h := newHQ(t, "alpha")
 	h.put("team-lead",
 		entry{From: "reviewer", Text: "second", Summary: "s", Timestamp: at(2), Color: "blue"},
-		entry{From: "reviewer", Text: `{"type":"idle_notification","from":"reviewer","timestamp":"` + at(3) + `","idleReason":"available"}`, Timestamp: at(3), Color: "blue", Read: true})
-	h.put("reviewer", entry{From: "team-lead", Text: "first", Summary: "s", Timestamp: at(1), native: true, MsgID: "00000000-0000-4000-8000-000000000011"})
+		entry{From: "reviewer", Text: `{"type":"idle_notification","from":"reviewer","timestamp":"` + at(3) +
+			`","idleReason":"available"}`, Timestamp: at(3), Color: "blue", Read: true})
+	h.put("reviewer", entry{From: "team-lead", Text: "first", Summary: "s", Timestamp: at(1), native: true,
+		MsgID: "00000000-0000-4000-8000-000000000011"})
 	st := h.Bridge("")
 	if st.Failing != "" || st.Imported != 3 || st.Rejected != 0 {
 		t.Fatalf("the bridge says %+v", st)
@@ -179,7 +182,8 @@ func TestInward(t *testing.T) {
 			got = append(got, fmt.Sprint(it.From, it.To, it.Via, it.Body))
 		}
 		wantDiff(t, []string{
-			"agent:team-lead[agent:reviewer]claudeteamsfirst", "agent:reviewer[agent:team-lead]claudeteamssecond", "agent:reviewer[agent:team-lead]claudeteamsidle: available",
+			"agent:team-lead[agent:reviewer]claudeteamsfirst", "agent:reviewer[agent:team-lead]claudeteamssecond",
+			"agent:reviewer[agent:team-lead]claudeteamsidle: available",
 		}, got)
 	})
 	t.Run("native ids are kept", func(t *testing.T) {
@@ -188,13 +192,15 @@ func TestInward(t *testing.T) {
 		}
 	})
 	t.Run("X7 ids of entries without", func(t *testing.T) {
-		if id, want := h.item("second").ID, deriveID("alpha", "team-lead", "reviewer", at(2), "second", "0"); id != want {
+		if id, want := h.item("second").ID, deriveID("alpha", "team-lead", "reviewer", at(2), "second",
+			"0"); id != want {
 			t.Errorf("the id is %s, want %s", id, want)
 		}
 	})
 	t.Run("members are agents", func(t *testing.T) {
 		wantDiff(t, []string{
-			"reviewer idle [] [project:alpha] claude", "team-lead idle [team-lead] [project:alpha] claude", "tester idle [] [project:alpha] claude",
+			"reviewer idle [] [project:alpha] claude", "team-lead idle [team-lead] [project:alpha] claude",
+			"tester idle [] [project:alpha] claude",
 		}, h.agents())
 	})
 	t.Run("CC-13 read is read", func(t *testing.T) {
@@ -203,7 +209,8 @@ func TestInward(t *testing.T) {
 	})
 	t.Run("appended, marked", func(t *testing.T) {
 		h.put("reviewer",
-			entry{From: "team-lead", Text: "first", Summary: "s", Timestamp: at(1), native: true, MsgID: "00000000-0000-4000-8000-000000000011", Read: true},
+			entry{From: "team-lead", Text: "first", Summary: "s", Timestamp: at(1), native: true,
+				MsgID: "00000000-0000-4000-8000-000000000011", Read: true},
 			entry{From: "tester", Text: "third", Summary: "s", Timestamp: at(4), Color: "green"})
 		h.Sync()
 		wantDiff(t, []string{"third"}, h.bodies("reviewer"))
@@ -217,7 +224,8 @@ func TestInward(t *testing.T) {
 		}
 	})
 	t.Run("a flag does not go back", func(t *testing.T) {
-		h.put("team-lead", entry{From: "reviewer", Text: "second", Summary: "s", Timestamp: at(2), Color: "blue", Read: true})
+		h.put("team-lead", entry{From: "reviewer", Text: "second", Summary: "s", Timestamp: at(2), Color: "blue",
+			Read: true})
 		h.Sync()
 		h.put("team-lead", entry{From: "reviewer", Text: "second", Summary: "s", Timestamp: at(2), Color: "blue"})
 		h.Sync()
@@ -226,7 +234,8 @@ func TestInward(t *testing.T) {
 	t.Run("a deleted team was not read", func(t *testing.T) {
 		h.put("tester", entry{From: "team-lead", Text: "unread", Timestamp: at(5)})
 		h.Sync()
-		f, err := open(dialect.FilesOptions{Dir: h.Dir, State: t.TempDir(), Service: h.As(mail.User), Log: slog.New(slog.DiscardHandler)})
+		f, err := open(dialect.FilesOptions{Dir: h.Dir, State: t.TempDir(), Service: h.As(mail.User),
+			Log: slog.New(slog.DiscardHandler)})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -259,12 +268,14 @@ func TestInward(t *testing.T) {
 // TestWhileAway: what happened to the files while no post office ran.
 func TestWhileAway(t *testing.T) {
 	h := newHQ(t, "alpha")
-	h.put("reviewer", entry{From: "team-lead", Text: "one", Timestamp: at(1)}, entry{From: "team-lead", Text: "two", Timestamp: at(2)})
+	h.put("reviewer", entry{From: "team-lead", Text: "one", Timestamp: at(1)},
+		entry{From: "team-lead", Text: "two", Timestamp: at(2)})
 	h.Bridge("")
 	h.Send("user", mail.Draft{To: mail.Recipients{"reviewer"}, Body: "mine"})
 	h.Send("user", mail.Draft{To: mail.Recipients{"tester"}, Body: "kept"})
 	h.Stop()
-	h.put("reviewer", entry{From: "team-lead", Text: "two", Timestamp: at(2)}, entry{From: "tester", Text: "new", Timestamp: at(3)})
+	h.put("reviewer", entry{From: "team-lead", Text: "two", Timestamp: at(2)},
+		entry{From: "tester", Text: "new", Timestamp: at(3)})
 	h.config(h.Dir, "reviewer")
 	kept := h.read(h.inbox("tester"))
 	h.Start()
@@ -292,7 +303,8 @@ func TestOutward(t *testing.T) {
 	h.Bridge("")
 	h.Advance(time.Minute)
 
-	h.Send("codex", mail.Draft{To: mail.Recipients{"reviewer"}, Subject: "Look", Body: "Two <lines>\nand \u2028 ✓", Docs: []mail.Doc{{Path: "a.md", Revision: "abc"}}})
+	h.Send("codex", mail.Draft{To: mail.Recipients{"reviewer"}, Subject: "Look", Body: "Two <lines>\nand \u2028 ✓",
+		Docs: []mail.Doc{{Path: "a.md", Revision: "abc"}}})
 	want := before[:len(before)-2] + `,
   {
     "from": "codex",
@@ -356,7 +368,8 @@ func TestOutward(t *testing.T) {
 		}
 	})
 	t.Run("no frames", func(t *testing.T) {
-		h.Send("codex", mail.Draft{To: mail.Recipients{"tester"}, Body: `{"type":"shutdown_request","requestId":"shutdown-1@tester","from":"team-lead"}`})
+		h.Send("codex", mail.Draft{To: mail.Recipients{"tester"},
+			Body: `{"type":"shutdown_request","requestId":"shutdown-1@tester","from":"team-lead"}`})
 		b := inboxAt(h.inbox("tester"), "alpha", "tester")
 		if _, err := b.load(); err != nil || len(b.frames()) != 0 {
 			t.Errorf("frames %v, %v", b.frames(), err)
@@ -459,7 +472,8 @@ func TestCrash(t *testing.T) {
 			h.Sync()
 			got := h.read(h.inbox("reviewer"))
 			if name == "with the notes forgone" {
-				// Only a disk that lost our own directory comes here: then it is a stranger's entry, and ours is written.
+				// Only a disk that lost our own directory comes here: then it is a stranger's entry, and ours is
+				// written.
 				if strings.Count(got, `"once"`) != 4 {
 					t.Errorf("the inbox is %s", got)
 				}
@@ -509,7 +523,8 @@ func TestBrokenFiles(t *testing.T) {
 	t.Run("X12 junk is set aside when the file is rewritten", func(t *testing.T) {
 		h.Send("codex", mail.Draft{To: mail.Recipients{"reviewer"}, Body: "more"})
 		var got []map[string]any
-		if err := json.Unmarshal([]byte(h.read(h.inbox("reviewer"))), &got); err != nil || len(got) != 3 || got[0]["z"] != 1.0 || got[1]["parts"] == nil || got[2]["text"] != "more" {
+		if err := json.Unmarshal([]byte(h.read(h.inbox("reviewer"))), &got); err != nil || len(got) != 3 ||
+			got[0]["z"] != 1.0 || got[1]["parts"] == nil || got[2]["text"] != "more" {
 			t.Errorf("the inbox is %v, %v", got, err)
 		}
 		wantDiff(t, "{\"from\":3}\n\"str\"\nnull\n", h.read(h.inbox("reviewer")+rejectedSuffix))
@@ -528,8 +543,9 @@ func TestBrokenFiles(t *testing.T) {
 	})
 }
 
-// TestBlankInbox: Claude Code makes an inbox and then writes to it, and others write in place. What is empty for that instant, or says null,
-// is an inbox without messages: it can be written to, and does not say that what stood there was read.
+// TestBlankInbox: Claude Code makes an inbox and then writes to it, and others write in place. What is empty for that
+// instant, or says null, is an inbox without messages: it can be written to, and does not say that what stood there
+// was read.
 func TestBlankInbox(t *testing.T) {
 	for _, blank := range []string{"", "\n", "null"} {
 		h := newHQ(t, "alpha")
@@ -621,7 +637,8 @@ func TestNamesNotWritten(t *testing.T) {
 	if err := os.MkdirAll(filepath.Join(file, "x"), 0o700); err != nil {
 		t.Fatal(err)
 	}
-	h.put("tester", entry{From: "stranger", Text: "one", Timestamp: at(1)}, entry{From: "team-lead", Text: "two", Timestamp: at(2)})
+	h.put("tester", entry{From: "stranger", Text: "one", Timestamp: at(1)},
+		entry{From: "team-lead", Text: "two", Timestamp: at(2)})
 	for range 2 {
 		if st := h.Sync(); !strings.Contains(st.Failing, "names.json") || st.Rejected != 0 {
 			t.Errorf("the bridge says %+v", st)
@@ -668,12 +685,14 @@ func TestNotATeam(t *testing.T) {
 
 func TestStates(t *testing.T) {
 	h := newHQ(t, "alpha")
-	config := `{"name":"alpha","leadAgentId":"boss@alpha","members":[{"name":"boss","agentId":"boss@alpha"},{"name":"w","status":"working"},{"name":"i","isActive":false},{"name":"a","isActive":true},
+	config :=
+		`{"name":"alpha","leadAgentId":"boss@alpha","members":[{"name":"boss","agentId":"boss@alpha"},{"name":"w","status":"working"},{"name":"i","isActive":false},{"name":"a","isActive":true},
 		{"name":"l","status":"left"},{"name":"` + strings.Repeat("x", 200) + `"},{"name":""},7]}`
 	h.write(filepath.Join(h.Dir, "config.json"), config)
 	h.Bridge("")
 	wantDiff(t, []string{
-		"a working [] [project:alpha] claude", "boss idle [team-lead] [project:alpha] claude", "i idle [] [project:alpha] claude",
+		"a working [] [project:alpha] claude", "boss idle [team-lead] [project:alpha] claude",
+		"i idle [] [project:alpha] claude",
 		"l gone [] [project:alpha] claude", "w working [] [project:alpha] claude",
 	}, h.agents())
 }
@@ -684,13 +703,16 @@ func TestNames(t *testing.T) {
 	h.Bridge("")
 	beta := filepath.Join(filepath.Dir(h.Dir), "beta")
 	h.config(beta, "reviewer", "writer", "user", "orchestrator")
-	h.put("tester", entry{From: "orchestrator", Text: "not him", Timestamp: at(1)}, entry{From: "system", Text: "notice", Timestamp: at(2)}, entry{From: "a\nb", Text: "no name", Timestamp: at(3)})
+	h.put("tester", entry{From: "orchestrator", Text: "not him", Timestamp: at(1)},
+		entry{From: "system", Text: "notice", Timestamp: at(2)},
+		entry{From: "a\nb", Text: "no name", Timestamp: at(3)})
 	h.Advance(time.Second)
 	if _, err := h.As(mail.User).AddBridge(t.Context(), mail.Bridge{Dialect: "claudeteams", Dir: beta}); err != nil {
 		t.Fatal(err)
 	}
 	want := []string{
-		"orchestrator.beta", "reviewer", "reviewer.beta", "team-lead", "team-lead.beta", "tester", "user.beta", "writer",
+		"orchestrator.beta", "reviewer", "reviewer.beta", "team-lead", "team-lead.beta", "tester", "user.beta",
+		"writer",
 	}
 	names := func() (out []string) {
 		for _, a := range h.agents() {
@@ -743,7 +765,8 @@ func TestNames(t *testing.T) {
 // TestSharedIDs: copies of one message in two inboxes are two messages.
 func TestSharedIDs(t *testing.T) {
 	h := newHQ(t, "alpha")
-	e := entry{From: "team-lead", Text: "to both", Timestamp: at(1), native: true, MsgID: "00000000-0000-4000-8000-000000000011"}
+	e := entry{From: "team-lead", Text: "to both", Timestamp: at(1), native: true,
+		MsgID: "00000000-0000-4000-8000-000000000011"}
 	h.put("reviewer", e)
 	h.put("tester", e)
 	h.Bridge("")
@@ -771,10 +794,14 @@ func TestSameWords(t *testing.T) {
 // TestAnswers: a response answers its request.
 func TestAnswers(t *testing.T) {
 	h := newHQ(t, "alpha")
-	h.put("reviewer", entry{From: "team-lead", Text: `{"type":"shutdown_request","requestId":"shutdown-1@reviewer","from":"team-lead","reason":"done"}`, Timestamp: at(1)})
-	h.put("team-lead", entry{From: "reviewer", Text: `{"type":"shutdown_approved","requestId":"shutdown-1@reviewer","from":"reviewer"}`, Timestamp: at(2)})
+	h.put("reviewer", entry{From: "team-lead",
+		Text:      `{"type":"shutdown_request","requestId":"shutdown-1@reviewer","from":"team-lead","reason":"done"}`,
+		Timestamp: at(1)})
+	h.put("team-lead", entry{From: "reviewer",
+		Text: `{"type":"shutdown_approved","requestId":"shutdown-1@reviewer","from":"reviewer"}`, Timestamp: at(2)})
 	h.Bridge("")
-	if asked, answer := h.item("done"), h.item("shutdown approved"); answer.ReplyTo != asked.ID || answer.Thread != asked.ID {
+	if asked, answer := h.item("done"), h.item("shutdown approved"); answer.ReplyTo != asked.ID ||
+		answer.Thread != asked.ID {
 		t.Errorf("the answer's thread is %s, want %s", answer.Thread, asked.ID)
 	}
 }
@@ -793,14 +820,17 @@ func TestLargeInbox(t *testing.T) {
 		if _, err := fresh.load(); err != nil {
 			t.Fatal(err)
 		}
-		if diff := cmp.Diff(fresh.letters, b.letters, cmp.AllowUnexported(boxed{}, entry{}, field{})); diff != "" || len(b.letters) != len(want) || !maps.Equal(fresh.counts, b.counts) {
+		if diff := cmp.Diff(fresh.letters, b.letters, cmp.AllowUnexported(boxed{}, entry{}, field{})); diff != "" ||
+			len(b.letters) != len(want) || !maps.Equal(fresh.counts, b.counts) {
 			t.Errorf("read in pieces it has %d letters, want %d (-want +got):\n%s", len(b.letters), len(want), diff)
 		}
 	}
 	for i := range 40 {
 		e := entry{From: "w", Text: fmt.Sprint("m", i/3), Timestamp: at(i / 3)}
 		want = append(want, e.Text)
-		if err := b.edit(locker{t.Context()}, func() (changes, error) { return changes{add: [][]byte{e.neat()}}, nil }); err != nil {
+		if err := b.edit(locker{t.Context()}, func() (changes, error) {
+			return changes{add: [][]byte{e.neat()}}, nil
+		}); err != nil {
 			t.Fatal(err)
 		}
 		if i%4 == 0 {

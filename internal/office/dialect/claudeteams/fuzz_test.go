@@ -11,9 +11,12 @@ import (
 	"pennypost/internal/mail"
 )
 
-// FuzzInbox: what JSON says is an array of messages we say too; laying it out changes no value, and what is laid out stays to the byte.
+// FuzzInbox: what JSON says is an array of messages we say too; laying it out changes no value, and what is laid out
+// stays to the byte.
 func FuzzInbox(f *testing.F) {
-	for _, s := range []string{"[]", "[\n  1\n]", `[{"from":"a","text":"t","timestamp":"2026-02-07T15:20:49.498Z","read":false}]`, `[{"a":[{}, {"b" : "\u2028"}]}]`, "[", "{}"} {
+	for _, s := range []string{"[]", "[\n  1\n]",
+		`[{"from":"a","text":"t","timestamp":"2026-02-07T15:20:49.498Z","read":false}]`,
+		`[{"a":[{}, {"b" : "\u2028"}]}]`, "[", "{}"} {
 		f.Add([]byte(s))
 	}
 	f.Fuzz(func(t *testing.T, text []byte) {
@@ -46,8 +49,10 @@ func FuzzInbox(f *testing.F) {
 
 // FuzzInboxGrows: an inbox that was read before and has changed says the same as one that is read for the first time.
 func FuzzInboxGrows(f *testing.F) {
-	const one = "[\n  {\n    \"from\": \"a\",\n    \"text\": \"t\",\n    \"timestamp\": \"2026-02-07T15:20:49.498Z\",\n    \"read\": false\n  }"
-	for _, s := range [][2]string{{"[]", one + "\n]"}, {one + "\n]", one + ",\n  1\n]"}, {one + "\n]", "[]"}, {one + "\n]", ""}, {"", "null"}, {one + "\n]", one + "\n] "}, {"[", "[]"}} {
+	const one = "[\n  {\n    \"from\": \"a\",\n    \"text\": \"t\",\n    \"timestamp\": " +
+		"\"2026-02-07T15:20:49.498Z\",\n    \"read\": false\n  }"
+	for _, s := range [][2]string{{"[]", one + "\n]"}, {one + "\n]", one + ",\n  1\n]"}, {one + "\n]", "[]"},
+		{one + "\n]", ""}, {"", "null"}, {one + "\n]", one + "\n] "}, {"[", "[]"}} {
 		f.Add([]byte(s[0]), []byte(s[1]))
 	}
 	f.Fuzz(func(t *testing.T, before, after []byte) {
@@ -60,7 +65,8 @@ func FuzzInboxGrows(f *testing.F) {
 		if err != nil {
 			return
 		}
-		if diff := cmp.Diff(fresh.letters, b.letters, cmp.AllowUnexported(boxed{}, entry{}, field{})); diff != "" || b.neat != fresh.neat || b.end != fresh.end || b.blank != fresh.blank {
+		if diff := cmp.Diff(fresh.letters, b.letters, cmp.AllowUnexported(boxed{}, entry{}, field{})); diff != "" ||
+			b.neat != fresh.neat || b.end != fresh.end || b.blank != fresh.blank {
 			t.Fatalf("%q after %q (-first time +grown):\n%s", after, before, diff)
 		}
 		if text, _ := b.apply(changes{add: [][]byte{[]byte("1")}}); !json.Valid(text) && json.Valid(after) {
@@ -81,7 +87,8 @@ func check(t *testing.T, it mail.Item) {
 			t.Fatalf("%q cannot stand in the journal", s)
 		}
 	}
-	if len(it.Subject) > mail.MaxSubject || len(it.Metadata) > mail.MaxMetadata || len(it.Issue) > mail.MaxName || bytes.ContainsAny([]byte(it.Subject), "\r\n") || it.Sent <= 0 {
+	if len(it.Subject) > mail.MaxSubject || len(it.Metadata) > mail.MaxMetadata || len(it.Issue) > mail.MaxName ||
+		bytes.ContainsAny([]byte(it.Subject), "\r\n") || it.Sent <= 0 {
 		t.Fatalf("the room refuses %+v", it)
 	}
 	if !json.Valid(it.Metadata) {
@@ -102,7 +109,8 @@ func FuzzEntry(f *testing.F) {
 				return
 			}
 		}
-		e := entry{From: from, Text: text, Summary: summary, Color: color, Timestamp: mail.Time(at).String(), Read: read, MsgID: id, native: id != "", sent: mail.Time(at)}
+		e := entry{From: from, Text: text, Summary: summary, Color: color, Timestamp: mail.Time(at).String(),
+			Read: read, MsgID: id, native: id != "", sent: mail.Time(at)}
 		raw := e.neat()
 		got, why, _ := parseEntry(raw)
 		if diff := cmp.Diff(e, got, cmp.AllowUnexported(entry{}, field{})); why != "" || diff != "" {
@@ -118,7 +126,8 @@ func FuzzEntry(f *testing.F) {
 
 // FuzzFrame: a text is a frame or it is not, and what the room writes never is.
 func FuzzFrame(f *testing.F) {
-	for _, s := range []string{`{"type":"idle_notification","from":"a","idleReason":"x"}`, `{"type":`, "{", "hello", `{"type":"plan_approval_response","requestId":"1","approved":true}`, "\ufeff{}"} {
+	for _, s := range []string{`{"type":"idle_notification","from":"a","idleReason":"x"}`, `{"type":`, "{", "hello",
+		`{"type":"plan_approval_response","requestId":"1","approved":true}`, "\ufeff{}"} {
 		f.Add(s)
 	}
 	f.Fuzz(func(t *testing.T, text string) {
@@ -132,13 +141,16 @@ func FuzzFrame(f *testing.F) {
 		if json.Unmarshal([]byte(out), &parsed) == nil && !bytes.Equal(bytes.TrimSpace([]byte(out)), []byte("null")) {
 			t.Fatalf("disarm(%q) = %q is an object", text, out)
 		}
-		check(t, (&letter{entry: entry{From: "a", Text: text, sent: 1}, id: "x", team: "t", from: "agent:a", to: "b"}).item())
+		check(t, (&letter{entry: entry{From: "a", Text: text, sent: 1}, id: "x", team: "t", from: "agent:a",
+			to: "b"}).item())
 	})
 }
 
 // FuzzConfig: a config stays what it is, and JSON's reading of its members is ours.
 func FuzzConfig(f *testing.F) {
-	f.Add([]byte(`{"name":"t","leadAgentId":"l@t","members":[{"name":"l","joinedAt":1.5e3},{"name":"a","color":"blue","isActive":true}]}`))
+	f.Add(
+		[]byte(
+			`{"name":"t","leadAgentId":"l@t","members":[{"name":"l","joinedAt":1.5e3},{"name":"a","color":"blue","isActive":true}]}`))
 	f.Add([]byte(`{"members":null}`))
 	f.Add([]byte(`{"members":[1,{}]}`))
 	f.Fuzz(func(t *testing.T, text []byte) {

@@ -99,8 +99,8 @@ func (t *team) handshakes() ([]handshake, error) {
 	return out, err
 }
 
-// settle finds the answer: the first by the right one, with the same id. Without one, a request from before the present instance of the
-// member joined is not open any more.
+// settle finds the answer: the first by the right one, with the same id. Without one, a request from before the
+// present instance of the member joined is not open any more.
 func (h *handshake) settle(t *team, all []letterBy) {
 	for _, f := range all {
 		kind, asks := kindOf(f.kind)
@@ -148,11 +148,15 @@ func (t *team) open(kind, id string) (handshake, error) {
 	case asked:
 		return found, nil
 	case "":
-		return found, mail.Errorf(mail.NotFound, "team %s has no %s request %q; %s. Nothing was sent", t.config.name, kind, id, open)
+		return found, mail.Errorf(mail.NotFound, "team %s has no %s request %q; %s. Nothing was sent", t.config.name,
+			kind, id, open)
 	case superseded:
-		return found, mail.Errorf(mail.Conflict, "the %s request %s is from before %s joined: it was for another of that name; %s. Nothing was sent", kind, id, found.Member, open)
+		return found, mail.Errorf(mail.Conflict,
+			"the %s request %s is from before %s joined: it was for another of that name; %s. Nothing was sent", kind,
+			id, found.Member, open)
 	}
-	return found, mail.Errorf(mail.Conflict, "the %s request %s was %s already; %s. Nothing was sent", kind, id, found.State, open)
+	return found, mail.Errorf(mail.Conflict, "the %s request %s was %s already; %s. Nothing was sent", kind, id,
+		found.State, open)
 }
 
 // unanswered refuses a second answer: it looks under the lock of the inbox in which answers stand.
@@ -161,7 +165,8 @@ func unanswered(h handshake) func(*inbox) error {
 		for _, f := range b.frames() {
 			kind, asks := kindOf(f.kind)
 			if !asks && kind == h.Kind && f.request() == h.ID && (f.from == h.Member || kind == "plan") {
-				return mail.Errorf(mail.Conflict, "the %s request %s was answered already; nothing was sent", h.Kind, h.ID)
+				return mail.Errorf(mail.Conflict, "the %s request %s was answered already; nothing was sent", h.Kind,
+					h.ID)
 			}
 		}
 		return nil
@@ -208,12 +213,16 @@ func (t *team) askShutdown(ctx context.Context, name string) error {
 	case err != nil:
 		return err
 	case to.name == t.config.lead:
-		return mail.Errorf(mail.Denied, "%s leads team %s and cannot be shut down; nothing was sent. Delete the team instead", to.name, t.config.name)
+		return mail.Errorf(mail.Denied,
+			"%s leads team %s and cannot be shut down; nothing was sent. Delete the team instead", to.name,
+			t.config.name)
 	case from.name != t.config.lead:
-		return mail.Errorf(mail.Denied, "only %s, who leads team %s, asks members to end; nothing was sent", t.config.lead, t.config.name)
+		return mail.Errorf(mail.Denied, "only %s, who leads team %s, asks members to end; nothing was sent",
+			t.config.lead, t.config.name)
 	}
 	id := requestID("shutdown", to.name, mail.TimeOf(t.v.Now))
-	text := makeFrame("shutdown_request", isText("requestId", id), isText("from", from.name), isText("reason", t.v.Text("reason")), isText("timestamp", isoTime(t.v.Now)))
+	text := makeFrame("shutdown_request", isText("requestId", id), isText("from", from.name),
+		isText("reason", t.v.Text("reason")), isText("timestamp", isoTime(t.v.Now)))
 	if err := t.post(from, to, text, "", fresh(id)); err != nil {
 		return err
 	}
@@ -238,7 +247,8 @@ func (t *team) answerShutdown(ctx context.Context, id string, yes bool) error {
 		return err
 	}
 	if from.name != h.Member {
-		return mail.Errorf(mail.Denied, "the request %s is for %s, and %s cannot answer it; nothing was sent", id, h.Member, from.name)
+		return mail.Errorf(mail.Denied, "the request %s is for %s, and %s cannot answer it; nothing was sent", id,
+			h.Member, from.name)
 	}
 	lead, err := t.member(t.config.lead)
 	if err != nil {
@@ -263,12 +273,16 @@ func (t *team) shutdownAnswer(from member, id string, yes bool) string {
 	reason := t.v.Text("reason")
 	switch {
 	case !t.native():
-		return makeFrame("shutdown_response", isText("requestId", id), isBool("approved", yes), isText("content", reason))
+		return makeFrame("shutdown_response", isText("requestId", id), isBool("approved", yes),
+			isText("content", reason))
 	case yes:
-		return makeFrame("shutdown_approved", isText("requestId", id), isText("from", from.name), isText("timestamp", isoTime(t.v.Now)),
-			isText("paneId", from.object.string("tmuxPaneId")), isText("backendType", from.object.string("backendType")))
+		return makeFrame("shutdown_approved", isText("requestId", id), isText("from", from.name),
+			isText("timestamp", isoTime(t.v.Now)),
+			isText("paneId", from.object.string("tmuxPaneId")),
+			isText("backendType", from.object.string("backendType")))
 	}
-	return makeFrame("shutdown_rejected", isText("requestId", id), isText("from", from.name), isText("reason", reason), isText("timestamp", isoTime(t.v.Now)))
+	return makeFrame("shutdown_rejected", isText("requestId", id), isText("from", from.name), isText("reason", reason),
+		isText("timestamp", isoTime(t.v.Now)))
 }
 
 // leave takes the member that approved its shutdown out of the team. Its inbox stays.
@@ -320,12 +334,14 @@ func (t *team) askPlan(ctx context.Context, text string) error {
 	case from.name == lead.name:
 		return mail.Errorf(mail.Invalid, "%s would ask itself; nothing was sent", from.name)
 	case !from.planMode:
-		return mail.Errorf(mail.Denied, "the plans of %s need no approval: planModeRequired is not set. Nothing was sent", from.name)
+		return mail.Errorf(mail.Denied,
+			"the plans of %s need no approval: planModeRequired is not set. Nothing was sent", from.name)
 	case strings.TrimSpace(text) == "":
 		return mail.Errorf(mail.Invalid, "the plan is empty; nothing was sent")
 	}
 	id := requestID("plan", from.name, mail.TimeOf(t.v.Now))
-	frame := makeFrame("plan_approval_request", isText("requestId", id), isText("from", from.name), isText("plan", text))
+	frame := makeFrame("plan_approval_request", isText("requestId", id), isText("from", from.name),
+		isText("plan", text))
 	if t.native() {
 		frame = makeFrame("plan_approval_request", isText("from", from.name), isText("timestamp", isoTime(t.v.Now)),
 			isText("planFilePath", file), isText("planContent", text), isText("requestId", id))
@@ -370,13 +386,15 @@ func (t *team) answerPlan(ctx context.Context, id string, yes bool) error {
 		return err
 	}
 	if from.name != t.config.lead {
-		return mail.Errorf(mail.Denied, "only %s, who leads team %s, answers plans; nothing was sent", t.config.lead, t.config.name)
+		return mail.Errorf(mail.Denied, "only %s, who leads team %s, answers plans; nothing was sent", t.config.lead,
+			t.config.name)
 	}
 	to, err := t.member(h.Member)
 	if err != nil {
 		return err
 	}
-	text := makeFrame("plan_approval_response", isText("requestId", id), isBool("approved", yes), isText("feedback", t.v.Text("feedback")), isText("timestamp", isoTime(t.v.Now)))
+	text := makeFrame("plan_approval_response", isText("requestId", id), isBool("approved", yes),
+		isText("feedback", t.v.Text("feedback")), isText("timestamp", isoTime(t.v.Now)))
 	if err := t.post(from, to, text, "", unanswered(h)); err != nil {
 		return err
 	}

@@ -52,8 +52,8 @@ func newInbox(dir confined.Dir, name, team, owner string) *inbox {
 
 func (b *inbox) path() string { return b.dir.Path(b.name) }
 
-// load reads the file again, if it may have changed. It reports whether anything is new to us. A file that is not there has no messages; one
-// that is no array is an error, and what was read before still stands.
+// load reads the file again, if it may have changed. It reports whether anything is new to us. A file that is not
+// there has no messages; one that is no array is an error, and what was read before still stands.
 func (b *inbox) load() (changed bool, err error) {
 	info, err := b.dir.Lstat(b.name)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -64,7 +64,8 @@ func (b *inbox) load() (changed bool, err error) {
 	switch {
 	case err != nil:
 		return false, err
-	case b.info != nil && os.SameFile(b.info, info) && b.info.Size() == info.Size() && b.info.ModTime().Equal(info.ModTime()) && settled(info):
+	case b.info != nil && os.SameFile(b.info, info) && b.info.Size() == info.Size() &&
+		b.info.ModTime().Equal(info.ModTime()) && settled(info):
 		return false, nil
 	}
 	text, err := b.dir.ReadFile(b.name)
@@ -85,8 +86,8 @@ func (b *inbox) load() (changed bool, err error) {
 // settled reports whether a file has not changed for so long that another change would show in its time.
 func settled(info fs.FileInfo) bool { return time.Since(info.ModTime()) > 2*time.Second }
 
-// take makes a text what the inbox says. What stands in front, unchanged since the last time, is not parsed again: the inbox of a busy
-// lead has thousands of messages.
+// take makes a text what the inbox says. What stands in front, unchanged since the last time, is not parsed again: the
+// inbox of a busy lead has thousands of messages.
 func (b *inbox) take(text []byte) error {
 	known := b.end
 	if known > len(text) || crc32.Checksum(text[:known], crc32.MakeTable(crc32.Castagnoli)) != b.sum {
@@ -99,7 +100,8 @@ func (b *inbox) take(text []byte) error {
 	}
 	blank := isBlank(text)
 	if !ok && !blank {
-		return mail.Errorf(mail.Unavailable, "%s is not a JSON array of messages. It stays as it is, and nothing is written to it until somebody mends it", b.path())
+		return mail.Errorf(mail.Unavailable, "%s is not a JSON array of messages. It stays as it is, and nothing is "+
+			"written to it until somebody mends it", b.path())
 	}
 	if known == 0 {
 		b.letters, b.counts = nil, make(map[mail.ID]int)
@@ -115,7 +117,8 @@ func (b *inbox) take(text []byte) error {
 	return nil
 }
 
-// isBlank reports whether a text is what an inbox holds in the instant between being made and being written: nothing, or null.
+// isBlank reports whether a text is what an inbox holds in the instant between being made and being written: nothing,
+// or null.
 func isBlank(text []byte) bool {
 	text = bytes.TrimSpace(text)
 	return len(text) == 0 || string(text) == "null"
@@ -180,8 +183,8 @@ type changes struct {
 
 func (c *changes) empty() bool { return len(c.add)+len(c.read)+len(c.remove) == 0 }
 
-// edit changes the file under its lock. plan says what is to be done, looking at what stands there; if that is nothing, the file stays as
-// it is. The file is made if it is not there. A *brokenError says that it cannot be read.
+// edit changes the file under its lock. plan says what is to be done, looking at what stands there; if that is
+// nothing, the file stays as it is. The file is made if it is not there. A *brokenError says that it cannot be read.
 func (b *inbox) edit(l locker, plan func() (changes, error)) error {
 	if err := b.dir.MkdirAll(filepath.Dir(b.name), 0o700); err != nil {
 		return err

@@ -15,9 +15,9 @@ import (
 	"pennypost/internal/mail"
 )
 
-// The lock of a file is a directory, as proper-lockfile 4.1.2 makes it for Claude Code: whoever makes <file>.lock has it. Its time is to be
-// renewed by its holder; one that is older than staleAfter belongs to somebody who died, and may be taken away. A holder that finds its
-// directory changed has lost it.
+// The lock of a file is a directory, as proper-lockfile 4.1.2 makes it for Claude Code: whoever makes <file>.lock has
+// it. Its time is to be renewed by its holder; one that is older than staleAfter belongs to somebody who died, and may
+// be taken away. A holder that finds its directory changed has lost it.
 const (
 	staleAfter = 10 * time.Second
 	lockTries  = 30 // after the first
@@ -28,7 +28,8 @@ const (
 // locker takes locks.
 type locker struct{ ctx context.Context }
 
-// hold runs f while it has the lock of a file. f calls confirm right before it changes anything: the error says that the lock was lost.
+// hold runs f while it has the lock of a file. f calls confirm right before it changes anything: the error says that
+// the lock was lost.
 func (l locker) hold(dir confined.Dir, name string, f func(confirm func() error) error) error {
 	lock := name + ".lock"
 	if err := l.acquire(dir, name, lock); err != nil {
@@ -78,7 +79,8 @@ func (l locker) acquire(dir confined.Dir, name, lock string) error {
 		case !errors.Is(err, fs.ErrExist):
 			return err
 		case try == lockTries:
-			return mail.Errorf(mail.Unavailable, "somebody holds the lock of %s; nothing was written there. Try again", dir.Path(name))
+			return mail.Errorf(mail.Unavailable, "somebody holds the lock of %s; nothing was written there. Try again",
+				dir.Path(name))
 		}
 		if err := l.pause(wait/2 + rand.N(wait/2+1)); err != nil {
 			return err
@@ -87,7 +89,8 @@ func (l locker) acquire(dir confined.Dir, name, lock string) error {
 	}
 }
 
-// takeAway removes a lock that is stale, and what its holder did not come to rename. It reports whether the lock is gone.
+// takeAway removes a lock that is stale, and what its holder did not come to rename. It reports whether the lock is
+// gone.
 func takeAway(dir confined.Dir, name, lock string) bool {
 	info, err := dir.Lstat(lock)
 	if errors.Is(err, fs.ErrNotExist) {

@@ -40,7 +40,9 @@ func write(path, from string, n int, wrote func(int)) {
 	for i := range n {
 		e := entry{From: from, Text: fmt.Sprint(i), Summary: "s", Timestamp: "2026-05-10T14:00:00.000Z"}
 		for {
-			err := b.edit(locker{context.Background()}, func() (changes, error) { return changes{add: [][]byte{e.neat()}}, nil })
+			err := b.edit(locker{context.Background()}, func() (changes, error) {
+				return changes{add: [][]byte{e.neat()}}, nil
+			})
 			if err == nil {
 				break
 			}
@@ -70,7 +72,8 @@ func another(t testing.TB, path, from string, n int) (*exec.Cmd, io.Reader) {
 	return cmd, out
 }
 
-// quickDir returns a directory in memory, where there is one: five thousand waits for a disk are no better a test than none.
+// quickDir returns a directory in memory, where there is one: five thousand waits for a disk are no better a test than
+// none.
 func quickDir(t testing.TB) string {
 	dir, err := os.MkdirTemp("/dev/shm", "pennypost-test-")
 	if err != nil {
@@ -163,8 +166,8 @@ func TestCC14_ManyWriters(t *testing.T) {
 	}
 }
 
-// TestKilledWriter: a writer that is killed at any moment leaves a whole file with all that it had acknowledged, and keeps nobody out for
-// longer than its lock is fresh.
+// TestKilledWriter: a writer that is killed at any moment leaves a whole file with all that it had acknowledged, and
+// keeps nobody out for longer than its lock is fresh.
 func TestKilledWriter(t *testing.T) {
 	rounds := 15
 	if testing.Short() {

@@ -19,8 +19,8 @@ import (
 // client is what the roster says of members.
 const client = "claude"
 
-// names says what the members of a team are called in the room: by their own names, or, if another team has the name already, by
-// <name>.<team>. What somebody is called once stays, whoever comes and goes.
+// names says what the members of a team are called in the room: by their own names, or, if another team has the name
+// already, by <name>.<team>. What somebody is called once stays, whoever comes and goes.
 type names struct {
 	team string
 	file string // where it is kept; "" nowhere
@@ -52,7 +52,8 @@ func openNames(team, file string, elsewhere func(context.Context, string) bool) 
 		err = jsonx.Unmarshal(text, n)
 	}
 	if err != nil {
-		return nil, mail.Errorf(mail.Unavailable, "%s, where Pennypost keeps what the members of %s are called, cannot be read: %w", file, team, err)
+		return nil, mail.Errorf(mail.Unavailable,
+			"%s, where Pennypost keeps what the members of %s are called, cannot be read: %w", file, team, err)
 	}
 	return n, nil
 }
@@ -119,7 +120,8 @@ func (n *names) save() error {
 		err = durable.WriteFile(n.file, text, 0o600)
 	}
 	if err != nil {
-		return mail.Errorf(mail.Unavailable, "%s, where Pennypost keeps what the members of %s are called, cannot be written: %w. Nothing is lost; it is tried again", n.file, n.team, err)
+		return mail.Errorf(mail.Unavailable, "%s, where Pennypost keeps what the members of %s are called, cannot "+
+			"be written: %w. Nothing is lost; it is tried again", n.file, n.team, err)
 	}
 	n.unsaved = false
 	return nil
@@ -196,8 +198,8 @@ func presence(name mail.Name, team string, lead bool, state mail.State, roster [
 	return p
 }
 
-// farewell is what the room is told of an agent that is a member no more: it has gone, or, if a session of its own says that it lives, does
-// not belong to the team.
+// farewell is what the room is told of an agent that is a member no more: it has gone, or, if a session of its own
+// says that it lives, does not belong to the team.
 func farewell(a mail.Agent, team string) mail.Presence {
 	if a.Session == "" {
 		return mail.Presence{Name: a.Name, State: mail.Gone, Update: true}
@@ -205,7 +207,8 @@ func farewell(a mail.Agent, team string) mail.Presence {
 	without := func(list []string, word string) []string {
 		return slices.DeleteFunc(slices.Clone(list), func(s string) bool { return s == word })
 	}
-	return mail.Presence{Name: a.Name, Tags: without(a.Tags, teamTag(team)), Roles: without(a.Roles, leadName), Update: true}
+	return mail.Presence{Name: a.Name, Tags: without(a.Tags, teamTag(team)), Roles: without(a.Roles, leadName),
+		Update: true}
 }
 
 func union(a, b []string) []string {

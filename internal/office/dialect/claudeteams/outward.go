@@ -95,14 +95,16 @@ func (f *files) plan(ctx context.Context, plan *jobs, i int, c *dialect.Change) 
 }
 
 // address plans that a message goes to an agent, if that is a member and the message did not come from its team.
-func (f *files) address(ctx context.Context, plan *jobs, i int, it *mail.Item, to mail.Name, state mail.DeliveryState) {
+func (f *files) address(ctx context.Context, plan *jobs, i int, it *mail.Item, to mail.Name,
+	state mail.DeliveryState) {
 	m, ok := f.memberCalled(ctx, to)
 	if !ok || it.Via == f.opts.Bridge.ID || it.Sent < f.opts.Bridge.Added {
 		return
 	}
 	if !f.config.ours() {
 		_, inside := f.memberCalled(ctx, it.From.Signer())
-		got := slices.Contains([]mail.DeliveryState{mail.Presented, mail.Read, mail.Archived, mail.Expired, mail.Held}, state)
+		got := slices.Contains([]mail.DeliveryState{mail.Presented, mail.Read, mail.Archived, mail.Expired, mail.Held},
+			state)
 		if inside || got {
 			return
 		}
@@ -130,10 +132,12 @@ func (f *files) memberCalled(ctx context.Context, name mail.Name) (member, bool)
 	return member{}, false
 }
 
-// planMark plans that a flag is set. Only in teams that Pennypost runs: in others it is Claude Code that says what was read.
+// planMark plans that a flag is set. Only in teams that Pennypost runs: in others it is Claude Code that says what was
+// read.
 func (f *files) planMark(ctx context.Context, plan *jobs, i int, c *dialect.Change) {
 	m, ok := f.memberCalled(ctx, c.Receipt.Reader.Signer())
-	if !ok || c.Receipt.Mark != mail.MarkRead && c.Receipt.Mark != mail.MarkUnread || !exists(f.dir(), inboxDir+"/"+sanitise(m.name)+".json") {
+	if !ok || c.Receipt.Mark != mail.MarkRead && c.Receipt.Mark != mail.MarkUnread ||
+		!exists(f.dir(), inboxDir+"/"+sanitise(m.name)+".json") {
 		return
 	}
 	plan.of(sanitise(m.name), i).read[c.Receipt.Message] = c.Receipt.Mark == mail.MarkRead
@@ -225,7 +229,8 @@ func (f *files) changes(ctx context.Context, j *job) (c changes, before, after [
 
 // entry is a message of the room as it stands in an inbox. It is always plain text.
 func (f *files) entry(ctx context.Context, j *job, it *mail.Item) entry {
-	e := entry{Text: plain(&it.Message), Summary: summary(&it.Message), Timestamp: it.Sent.String(), Read: j.read[it.ID], sent: it.Sent}
+	e := entry{Text: plain(&it.Message), Summary: summary(&it.Message), Timestamp: it.Sent.String(),
+		Read: j.read[it.ID], sent: it.Sent}
 	e.From, e.Color = f.signature(ctx, it.From)
 	e.guard()
 	if e.native = f.native(j.box); e.native {
@@ -244,14 +249,16 @@ func (f *files) signature(ctx context.Context, from mail.Address) (name, color s
 		return m.name, m.color
 	}
 	name = string(signer)
-	if sameFile(name, leadName) || slices.ContainsFunc(f.config.members, func(m member) bool { return sameFile(m.name, name) }) {
+	if sameFile(name, leadName) || slices.ContainsFunc(f.config.members, func(m member) bool {
+		return sameFile(m.name, name)
+	}) {
 		name = "agent:" + name
 	}
 	return name, ""
 }
 
-// native decides between the wires by what the files contain: the last message of the inbox, or of any other, or else the name that current
-// releases give their teams.
+// native decides between the wires by what the files contain: the last message of the inbox, or of any other, or else
+// the name that current releases give their teams.
 func (f *files) native(b *box) bool {
 	if native, ok := b.wire(); ok {
 		return native

@@ -47,7 +47,8 @@ func openOwed(file string) (*owed, error) {
 		err = jsonx.Unmarshal(text, o)
 	}
 	if err != nil {
-		return nil, mail.Errorf(mail.Unavailable, "%s, where Pennypost keeps what is still to be written to inboxes, cannot be read: %w", file, err)
+		return nil, mail.Errorf(mail.Unavailable,
+			"%s, where Pennypost keeps what is still to be written to inboxes, cannot be read: %w", file, err)
 	}
 	return o, nil
 }
@@ -90,7 +91,8 @@ func (o *owed) trouble() string {
 	var all []string
 	for _, base := range slices.Sorted(maps.Keys(o.Inboxes)) {
 		d := o.Inboxes[base]
-		all = append(all, fmt.Sprintf("%d changes wait for the inbox of %s: %s", len(d.Post)+len(d.Read)+len(d.Erase), base, d.Why))
+		all = append(all, fmt.Sprintf("%d changes wait for the inbox of %s: %s", len(d.Post)+len(d.Read)+len(d.Erase),
+			base, d.Why))
 	}
 	return strings.Join(all, "; ")
 }

@@ -18,34 +18,48 @@ type rule struct {
 	text []string
 }
 
-// rules are the frames that were seen: those of the seed document, then those of later releases. A shutdown is custom mail and not a
-// cancel, for a cancel may come only from somebody who has been proven to be allowed it, and nobody has proven who wrote a file.
+// rules are the frames that were seen: those of the seed document, then those of later releases. A shutdown is custom
+// mail and not a cancel, for a cancel may come only from somebody who has been proven to be allowed it, and nobody has
+// proven who wrote a file.
 func rules() []rule {
 	return []rule{
-		{frame: "idle_notification", typ: mail.Status, needs: []string{"from", "idleReason"}, about: "idle", detail: "idleReason", text: []string{"failureReason", "summary"}},
-		{frame: "shutdown_request", typ: mail.Custom, needs: []string{"requestId"}, about: "shutdown requested", text: []string{"reason"}},
-		{frame: "shutdown_response", typ: mail.Custom, needs: []string{"requestId", "approved"}, about: "shutdown", text: []string{"content", "reason"}},
-		{frame: "task_assignment", typ: mail.TaskAssigned, needs: []string{"taskId", "subject"}, about: "task", detail: "subject", text: []string{"description"}},
-		{frame: "plan_approval_request", typ: mail.ReviewRequest, needs: []string{"requestId"}, about: "plan for approval", text: []string{"plan", "planContent"}},
-		{frame: "plan_approval_response", typ: mail.ReviewResult, needs: []string{"requestId", "approved"}, about: "plan", text: []string{"feedback", "reason"}},
+		{frame: "idle_notification", typ: mail.Status, needs: []string{"from", "idleReason"}, about: "idle",
+			detail: "idleReason", text: []string{"failureReason", "summary"}},
+		{frame: "shutdown_request", typ: mail.Custom, needs: []string{"requestId"}, about: "shutdown requested",
+			text: []string{"reason"}},
+		{frame: "shutdown_response", typ: mail.Custom, needs: []string{"requestId", "approved"}, about: "shutdown",
+			text: []string{"content", "reason"}},
+		{frame: "task_assignment", typ: mail.TaskAssigned, needs: []string{"taskId", "subject"}, about: "task",
+			detail: "subject", text: []string{"description"}},
+		{frame: "plan_approval_request", typ: mail.ReviewRequest, needs: []string{"requestId"},
+			about: "plan for approval", text: []string{"plan", "planContent"}},
+		{frame: "plan_approval_response", typ: mail.ReviewResult, needs: []string{"requestId", "approved"},
+			about: "plan", text: []string{"feedback", "reason"}},
 
 		{frame: "shutdown_approved", typ: mail.Custom, needs: []string{"requestId"}, about: "shutdown approved"},
-		{frame: "shutdown_rejected", typ: mail.Custom, needs: []string{"requestId"}, about: "shutdown rejected", text: []string{"reason", "content"}},
-		{frame: "task_completed", typ: mail.TaskDone, about: "task completed", detail: "taskSubject", text: []string{"summary", "message"}},
+		{frame: "shutdown_rejected", typ: mail.Custom, needs: []string{"requestId"}, about: "shutdown rejected",
+			text: []string{"reason", "content"}},
+		{frame: "task_completed", typ: mail.TaskDone, about: "task completed", detail: "taskSubject",
+			text: []string{"summary", "message"}},
 		{frame: "teammate_terminated", typ: mail.Status, about: "teammate terminated", text: []string{"message"}},
-		{frame: "permission_request", typ: mail.Question, needs: []string{"request_id"}, about: "permission asked", detail: "tool_name", text: []string{"description"}},
-		{frame: "permission_response", typ: mail.Answer, needs: []string{"request_id"}, about: "permission answered", detail: "subtype", text: []string{"error"}},
-		{frame: "sandbox_permission_request", typ: mail.Question, about: "sandbox permission asked", text: []string{"description"}},
+		{frame: "permission_request", typ: mail.Question, needs: []string{"request_id"}, about: "permission asked",
+			detail: "tool_name", text: []string{"description"}},
+		{frame: "permission_response", typ: mail.Answer, needs: []string{"request_id"}, about: "permission answered",
+			detail: "subtype", text: []string{"error"}},
+		{frame: "sandbox_permission_request", typ: mail.Question, about: "sandbox permission asked",
+			text: []string{"description"}},
 		{frame: "sandbox_permission_response", typ: mail.Answer, about: "sandbox permission answered"},
 		{frame: "mode_set_request", typ: mail.Custom, needs: []string{"mode"}, about: "mode", detail: "mode"},
 		{frame: "team_permission_update", typ: mail.Custom, about: "permissions of the team changed"},
 	}
 }
 
-// requests are the frames that ask something, by what they are answered with. They are tied together by requestId or request_id.
+// requests are the frames that ask something, by what they are answered with. They are tied together by requestId or
+// request_id.
 func requests() map[string]string {
 	return map[string]string{
-		"shutdown_response": "shutdown_request", "shutdown_approved": "shutdown_request", "shutdown_rejected": "shutdown_request",
+		"shutdown_response": "shutdown_request", "shutdown_approved": "shutdown_request",
+		"shutdown_rejected":      "shutdown_request",
 		"plan_approval_response": "plan_approval_request", "permission_response": "permission_request",
 		"sandbox_permission_response": "sandbox_permission_request",
 	}
@@ -62,8 +76,8 @@ const leadName = "team-lead"
 // maxSummary is the longest summary that is written, in characters; Claude Code cuts longer ones.
 const maxSummary = 100
 
-// sanitise returns the name of the file or directory of an agent or a team. Claude Code counts UTF-16: what takes two places there becomes
-// two dashes.
+// sanitise returns the name of the file or directory of an agent or a team. Claude Code counts UTF-16: what takes two
+// places there becomes two dashes.
 func sanitise(name string) string {
 	var b strings.Builder
 	for _, r := range name {

@@ -6,14 +6,16 @@ import (
 	"pennypost/internal/base/jsonx"
 )
 
-// The files are kept by programs that parse them whole and print them whole, and they are shared with us. So what stands there is never
-// decoded and encoded again: values are found in the text, and keep every byte of their strings, numbers and member names. Only the
-// white space between them becomes that of JSON.stringify(value, null, 2) when a file is written.
+// The files are kept by programs that parse them whole and print them whole, and they are shared with us. So what
+// stands there is never decoded and encoded again: values are found in the text, and keep every byte of their strings,
+// numbers and member names. Only the white space between them becomes that of JSON.stringify(value, null, 2) when a
+// file is written.
 
 // maxDepth bounds how deep values are nested; JSON.stringify overflows its own stack not far above it.
 const maxDepth = 1000
 
-// scanner walks over JSON text. Like JSON.parse it takes repeated member names, and like a reader of UTF-8 it takes any bytes in strings.
+// scanner walks over JSON text. Like JSON.parse it takes repeated member names, and like a reader of UTF-8 it takes
+// any bytes in strings.
 type scanner struct {
 	b    []byte
 	i    int

@@ -39,7 +39,8 @@ func show(ctx context.Context, v *dialect.Invocation) error {
 	if len(v.Args) > 1 {
 		return t.showInbox(v.Args[1])
 	}
-	s := shown{Team: t.config.name, Dir: t.dir, Description: t.config.object.string("description"), Lead: t.config.lead, Members: []shownOne{}}
+	s := shown{Team: t.config.name, Dir: t.dir, Description: t.config.object.string("description"),
+		Lead: t.config.lead, Members: []shownOne{}}
 	for _, m := range t.config.members {
 		one := shownOne{Name: m.name, Color: m.color, State: m.state, PlanMode: m.planMode}
 		if err := t.count(&one); err != nil {
@@ -152,11 +153,13 @@ func (b *inbox) collapsed() []shownLetter {
 		}
 		it := (&letter{entry: l.entry, to: mail.Name(b.owner)}).item()
 		f, _ := classify(l.Text)
-		s := shownLetter{From: l.From, To: b.owner, Type: f.kind, Subject: it.Subject, Text: l.Text, Sent: l.sent, Read: l.Read}
+		s := shownLetter{From: l.From, To: b.owner, Type: f.kind, Subject: it.Subject, Text: l.Text, Sent: l.sent,
+			Read: l.Read}
 		if s.Subject == "" {
 			s.Subject = summary(&it.Message)
 		}
-		if last := len(out) - 1; f.kind == "idle_notification" && last >= 0 && out[last].Type == f.kind && out[last].From == l.From {
+		if last := len(out) - 1; f.kind == "idle_notification" && last >= 0 && out[last].Type == f.kind &&
+			out[last].From == l.From {
 			s.Times = max(out[last].Times, 1) + 1
 			s.Read = s.Read && out[last].Read
 			out[last] = s

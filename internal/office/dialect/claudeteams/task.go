@@ -26,7 +26,8 @@ func task(ctx context.Context, v *dialect.Invocation) error {
 		return err
 	}
 	if !t.config.ours() {
-		return mail.Errorf(mail.Denied, "team %s is run by Claude Code, which alone keeps its tasks; nothing was changed. Write to a member with: pennypost team send", t.config.name)
+		return mail.Errorf(mail.Denied, "team %s is run by Claude Code, which alone keeps its tasks; nothing was "+
+			"changed. Write to a member with: pennypost team send", t.config.name)
 	}
 	owner := v.Text("owner")
 	if owner != "" {
@@ -49,7 +50,8 @@ func task(ctx context.Context, v *dialect.Invocation) error {
 	return answer(v, struct {
 		ID    string `json:"id"`
 		Owner string `json:"owner,omitempty"`
-	}{id, owner}, "Task %s%s.", id, map[bool]string{true: " is " + owner + "'s", false: " stands in the list"}[owner != ""])
+	}{id, owner}, "Task %s%s.", id, map[bool]string{true: " is " + owner + "'s",
+		false: " stands in the list"}[owner != ""])
 }
 
 // announce tells a member that a task is its own. Members give tasks to themselves too.
@@ -58,7 +60,8 @@ func (t *team) announce(by member, owner, id string, o object) error {
 	if err != nil {
 		return err
 	}
-	text := makeFrame("task_assignment", isText("taskId", id), isText("subject", o.string("subject")), isText("description", o.string("description")),
+	text := makeFrame("task_assignment", isText("taskId", id), isText("subject", o.string("subject")),
+		isText("description", o.string("description")),
 		isText("assignedBy", by.name), isText("timestamp", isoTime(t.v.Now)))
 	return t.post(by, to, text, "", nil)
 }
@@ -89,15 +92,18 @@ func (t *team) changedTask(owner string) (id string, o object, err error) {
 		}
 	}
 	if id != sanitise(id) || len(id) > mail.MaxName {
-		return "", nil, mail.Errorf(mail.Invalid, "%q cannot be the id of a task; use letters, digits, '_' and '-'", id)
+		return "", nil, mail.Errorf(mail.Invalid, "%q cannot be the id of a task; use letters, digits, '_' and '-'",
+			id)
 	}
 	text, err := confined.Dir(t.tasks).ReadFile(id + ".json")
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
 		if v.Text("subject") == "" {
-			return "", nil, mail.Errorf(mail.Invalid, "there is no task %s in team %s, and a new one needs --subject", id, t.config.name)
+			return "", nil, mail.Errorf(mail.Invalid, "there is no task %s in team %s, and a new one needs --subject",
+				id, t.config.name)
 		}
-		o = object{}.set("id", quote(id)).set("subject", quote(v.Text("subject"))).set("description", quote(v.Text("description")))
+		o = object{}.set("id", quote(id)).set("subject", quote(v.Text("subject"))).set("description",
+			quote(v.Text("description")))
 		if owner != "" {
 			o = o.set("owner", quote(owner))
 		}
@@ -107,7 +113,8 @@ func (t *team) changedTask(owner string) (id string, o object, err error) {
 	}
 	o, ok := parseObject(text)
 	if !ok {
-		return "", nil, mail.Errorf(mail.Unavailable, "%s is not a task; it stays as it is", filepath.Join(t.tasks, id+".json"))
+		return "", nil, mail.Errorf(mail.Unavailable, "%s is not a task; it stays as it is",
+			filepath.Join(t.tasks, id+".json"))
 	}
 	for _, name := range []string{"subject", "description", "owner"} {
 		if v.Given[name] {
@@ -150,7 +157,8 @@ func turnEnd(ctx context.Context, v *dialect.Invocation) error {
 	if v.Switch("interrupted") {
 		why = "interrupted"
 	}
-	text := makeFrame("idle_notification", isText("from", from.name), isText("timestamp", isoTime(v.Now)), isText("idleReason", why),
+	text := makeFrame("idle_notification", isText("from", from.name), isText("timestamp", isoTime(v.Now)),
+		isText("idleReason", why),
 		isText("summary", oneLine(v.Text("summary"), mail.MaxSubject)))
 	if err := t.post(from, lead, text, "", nil); err != nil {
 		return err

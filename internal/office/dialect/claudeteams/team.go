@@ -69,7 +69,9 @@ func openTeam(ctx context.Context, v *dialect.Invocation, arg string) (*team, er
 	var err error
 	t.config, err = readConfig(t.files(), configFile)
 	if errors.Is(err, fs.ErrNotExist) {
-		return nil, mail.Errorf(mail.NotFound, "there is no team %q: %s has no config.json.%s Make a team with: pennypost team create NAME", arg, t.dir, t.others())
+		return nil, mail.Errorf(mail.NotFound,
+			"there is no team %q: %s has no config.json.%s Make a team with: pennypost team create NAME", arg, t.dir,
+			t.others())
 	}
 	if t.config.name != "" {
 		t.name = sanitise(t.config.name)
@@ -102,7 +104,8 @@ func (t *team) box(name string) *inbox {
 func (t *team) member(name string) (member, error) {
 	m, ok := t.config.member(name)
 	if !ok {
-		return m, mail.Errorf(mail.NotFound, "%q is not a member of team %s; its members are %s. Nothing was sent", name, t.config.name, strings.Join(t.config.names(), ", "))
+		return m, mail.Errorf(mail.NotFound, "%q is not a member of team %s; its members are %s. Nothing was sent",
+			name, t.config.name, strings.Join(t.config.names(), ", "))
 	}
 	return m, nil
 }
@@ -150,7 +153,8 @@ func (t *team) explain(to member, err error) error {
 	if _, ok := errors.AsType[*mail.Error](err); ok || err == nil {
 		return err
 	}
-	return &mail.Error{Code: mail.Unavailable, Msg: fmt.Sprintf("%s's inbox could not be written: %v. Nothing was sent. Try again", to.name, err), Err: err}
+	return &mail.Error{Code: mail.Unavailable,
+		Msg: fmt.Sprintf("%s's inbox could not be written: %v. Nothing was sent. Try again", to.name, err), Err: err}
 }
 
 // randomID returns a UUID of version 4.
@@ -160,7 +164,8 @@ func randomID() string {
 	return string(id)
 }
 
-// sync has the room take what was just written, if the team is bridged. An agent may not ask for that: the bridge sees it anyway.
+// sync has the room take what was just written, if the team is bridged. An agent may not ask for that: the bridge sees
+// it anyway.
 func (t *team) sync(ctx context.Context) error {
 	if caller, err := t.v.Caller(ctx); err != nil || caller != mail.User {
 		return err
@@ -175,7 +180,8 @@ func (t *team) sync(ctx context.Context) error {
 	}
 	st, err := svc.SyncBridge(ctx, b.ID)
 	if err == nil && st.Failing != "" {
-		_, err = fmt.Fprintf(t.v.Stderr, "It stands in the team's files, but the bridge %s fails: %s\n", b.ID, st.Failing)
+		_, err = fmt.Fprintf(t.v.Stderr, "It stands in the team's files, but the bridge %s fails: %s\n", b.ID,
+			st.Failing)
 	}
 	return err
 }
@@ -187,7 +193,9 @@ func (t *team) bridge(ctx context.Context, svc mail.Connector) (mail.BridgeStatu
 	if real, err := filepath.EvalSymlinks(dir); err == nil {
 		dir = real // as the command line adds bridges
 	}
-	i := slices.IndexFunc(all, func(b mail.BridgeStatus) bool { return b.Dialect == dialectName && (b.Dir == t.dir || b.Dir == dir) })
+	i := slices.IndexFunc(all, func(b mail.BridgeStatus) bool {
+		return b.Dialect == dialectName && (b.Dir == t.dir || b.Dir == dir)
+	})
 	if i < 0 {
 		return mail.BridgeStatus{}, err
 	}
@@ -198,7 +206,8 @@ func (t *team) bridge(ctx context.Context, svc mail.Connector) (mail.BridgeStatu
 func create(ctx context.Context, v *dialect.Invocation) error {
 	t := newTeam(ctx, v, v.Args[0])
 	if strings.ContainsAny(v.Args[0], `/\`) {
-		return mail.Errorf(mail.Invalid, "%q is not the name of a team; where it lies is decided by $CLAUDE_CONFIG_DIR", v.Args[0])
+		return mail.Errorf(mail.Invalid,
+			"%q is not the name of a team; where it lies is decided by $CLAUDE_CONFIG_DIR", v.Args[0])
 	}
 	if _, err := v.As(ctx, mail.User); err != nil { // before anything is made
 		return err
@@ -206,7 +215,8 @@ func create(ctx context.Context, v *dialect.Invocation) error {
 	list, _ := os.ReadDir(filepath.Dir(t.dir))
 	for _, d := range list {
 		if sameFile(d.Name(), t.name) {
-			return mail.Errorf(mail.Conflict, "there is a team in %s already; nothing was made. Choose another name", filepath.Join(filepath.Dir(t.dir), d.Name()))
+			return mail.Errorf(mail.Conflict, "there is a team in %s already; nothing was made. Choose another name",
+				filepath.Join(filepath.Dir(t.dir), d.Name()))
 		}
 	}
 	c := newConfig(v.Args[0], v.Text("description"), v.Dir, mail.TimeOf(v.Now))
@@ -226,7 +236,9 @@ func create(ctx context.Context, v *dialect.Invocation) error {
 		return err
 	}
 	if _, err := v.Bridge(ctx, t.dir, mail.BridgeBoth); err != nil {
-		return mail.Errorf(mail.CodeOf(err), "the team is in %s, but is not bridged: %w. Bridge it with: pennypost bridge add claudeteams %s", t.dir, err, t.dir)
+		return mail.Errorf(mail.CodeOf(err),
+			"the team is in %s, but is not bridged: %w. Bridge it with: pennypost bridge add claudeteams %s", t.dir,
+			err, t.dir)
 	}
 	return answer(v, struct {
 		Team    string   `json:"team"`
@@ -241,17 +253,22 @@ func (t *team) free(c *config, name string) error {
 		return err
 	}
 	if fence.Quoted(name) != name {
-		return mail.Errorf(mail.Invalid, "%q has a quote or an angle bracket in it, which no member may have; nobody was added", name)
+		return mail.Errorf(mail.Invalid,
+			"%q has a quote or an angle bracket in it, which no member may have; nobody was added", name)
 	}
 	for _, m := range c.members {
 		if sameFile(m.name, name) {
-			return mail.Errorf(mail.Conflict, "%q would have the same inbox as %q, %s.json; nobody was added. Choose another name", name, m.name, sanitise(m.name))
+			return mail.Errorf(mail.Conflict,
+				"%q would have the same inbox as %q, %s.json; nobody was added. Choose another name", name, m.name,
+				sanitise(m.name))
 		}
 	}
 	bases, err := inboxNames(t.files(), inboxDir)
 	for _, base := range bases {
 		if sameFile(base, name) && base != sanitise(name) {
-			return mail.Errorf(mail.Conflict, "%q would have the same inbox as a former member, %s.json; nobody was added. Choose another name", name, base)
+			return mail.Errorf(mail.Conflict,
+				"%q would have the same inbox as a former member, %s.json; nobody was added. Choose another name",
+				name, base)
 		}
 	}
 	return err
@@ -271,7 +288,8 @@ func add(ctx context.Context, v *dialect.Invocation) error {
 		if err := t.free(c, name); err != nil {
 			return err
 		}
-		c.add(newMember{name: name, kind: v.Text("type"), model: v.Text("model"), prompt: v.Text("prompt"), planMode: v.Switch("plan-mode"), cwd: v.Dir}, mail.TimeOf(v.Now))
+		c.add(newMember{name: name, kind: v.Text("type"), model: v.Text("model"), prompt: v.Text("prompt"),
+			planMode: v.Switch("plan-mode"), cwd: v.Dir}, mail.TimeOf(v.Now))
 		t.config = *c
 		return nil
 	})
@@ -289,14 +307,17 @@ func add(ctx context.Context, v *dialect.Invocation) error {
 	}{t.config.name, name, m.color}, "%s joined team %s; its colour is %s.", name, t.config.name, m.color)
 }
 
-// mayChange checks that the caller may say who is in a team: the user and the lead may, in teams that Claude Code does not run.
+// mayChange checks that the caller may say who is in a team: the user and the lead may, in teams that Claude Code does
+// not run.
 func (t *team) mayChange(ctx context.Context) error {
 	if !t.config.ours() {
-		return mail.Errorf(mail.Denied, "team %s is run by Claude Code, which alone says who is in it; nothing was changed", t.config.name)
+		return mail.Errorf(mail.Denied,
+			"team %s is run by Claude Code, which alone says who is in it; nothing was changed", t.config.name)
 	}
 	caller, err := t.v.Caller(ctx)
 	if err == nil && caller != mail.User && !called(caller, t.config.lead, t.name) {
-		err = mail.Errorf(mail.Denied, "only the user and %s say who is in team %s; nothing was changed", t.config.lead, t.config.name)
+		err = mail.Errorf(mail.Denied, "only the user and %s say who is in team %s; nothing was changed",
+			t.config.lead, t.config.name)
 	}
 	return err
 }
@@ -322,9 +343,11 @@ func send(ctx context.Context, v *dialect.Invocation) error {
 	case from.name == to.name:
 		return mail.Errorf(mail.Invalid, "%s would write to itself; nothing was sent", from.name)
 	case v.Given["summary"] && strings.TrimSpace(v.Text("summary")) == "":
-		return mail.Errorf(mail.Invalid, "the summary is empty; nothing was sent. Leave it out, or say what the text is about")
+		return mail.Errorf(mail.Invalid,
+			"the summary is empty; nothing was sent. Leave it out, or say what the text is about")
 	case len(text) > mail.MaxBody:
-		return mail.Errorf(mail.TooLarge, "the text is %d bytes long; at most %d are allowed. Nothing was sent", len(text), mail.MaxBody)
+		return mail.Errorf(mail.TooLarge, "the text is %d bytes long; at most %d are allowed. Nothing was sent",
+			len(text), mail.MaxBody)
 	}
 	line := summary(&mail.Message{Subject: v.Text("summary"), Body: text})
 	if err := t.post(from, to, disarm(clean(text)), line, nil); err != nil {
@@ -361,11 +384,14 @@ func remove(ctx context.Context, v *dialect.Invocation) error {
 		return err
 	}
 	if !t.config.ours() && !v.Switch("force") {
-		return mail.Errorf(mail.Conflict, "team %s is run by Claude Code; nothing was deleted. If its session has ended, delete what it left with --force", t.config.name)
+		return mail.Errorf(mail.Conflict, "team %s is run by Claude Code; nothing was deleted. If its session has "+
+			"ended, delete what it left with --force", t.config.name)
 	}
 	left := slices.DeleteFunc(t.config.names(), func(n string) bool { return n == t.config.lead })
 	if len(left) > 0 && !v.Switch("force") {
-		return mail.Errorf(mail.Conflict, "team %s still has %s; nothing was deleted. Shut them down first, or delete with --force", t.config.name, strings.Join(left, ", "))
+		return mail.Errorf(mail.Conflict,
+			"team %s still has %s; nothing was deleted. Shut them down first, or delete with --force", t.config.name,
+			strings.Join(left, ", "))
 	}
 	b, err := t.bridge(ctx, svc)
 	if err != nil {

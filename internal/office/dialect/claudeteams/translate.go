@@ -13,7 +13,8 @@ import (
 	"pennypost/internal/mail"
 )
 
-// maxText is the longest text, in bytes, that becomes mail: what the room takes of messages that were accepted elsewhere.
+// maxText is the longest text, in bytes, that becomes mail: what the room takes of messages that were accepted
+// elsewhere.
 const maxText = 1 << 20
 
 // letter is an entry of somebody's inbox, as the room names those concerned.
@@ -105,7 +106,8 @@ func payload(m mail.Metadata) []byte {
 	return inner.raw("payload")
 }
 
-// json prints an object without white space; nil if jsonx cannot take it or it is empty. Repeated members are such a case.
+// json prints an object without white space; nil if jsonx cannot take it or it is empty. Repeated members are such a
+// case.
 func (o object) json() jsonx.Value {
 	if len(o) == 0 {
 		return nil
@@ -137,7 +139,8 @@ func plain(m *mail.Message) string {
 func disarm(text string) string {
 	bare := strings.TrimFunc(text, func(r rune) bool { return unicode.IsSpace(r) || r == '\ufeff' })
 	_, ok := parseObject([]byte(bare))
-	deep := strings.HasPrefix(bare, "{") && strings.Count(bare, "[")+strings.Count(bare, "{") > maxDepth // others may know how to read it
+	// others may know how to read it
+	deep := strings.HasPrefix(bare, "{") && strings.Count(bare, "[")+strings.Count(bare, "{") > maxDepth
 	if ok || deep {
 		return "```json\n" + text + "\n```"
 	}
@@ -206,7 +209,8 @@ func deriveID(words ...string) mail.ID {
 	return mail.ID(strings.Join([]string{s[:8], s[8:12], s[12:16], s[16:20], s[20:]}, "-"))
 }
 
-// entryID is the id of an entry in the room: its own, if it has one, else one made of what it says. nth counts entries that say the same.
+// entryID is the id of an entry in the room: its own, if it has one, else one made of what it says. nth counts entries
+// that say the same.
 func (e *entry) entryID(team, owner string, nth int) mail.ID {
 	if id, err := mail.ParseID(e.MsgID); err == nil {
 		return id
@@ -225,7 +229,10 @@ func isUUID(id mail.ID) bool {
 	if len(id) != 36 || len(parts) != 5 {
 		return false
 	}
-	return !slices.ContainsFunc(parts, func(p string) bool { _, err := strconv.ParseUint(p, 16, 64); return err != nil }) &&
+	return !slices.ContainsFunc(parts, func(p string) bool {
+		_, err := strconv.ParseUint(p, 16, 64)
+		return err != nil
+	}) &&
 		len(parts[0]) == 8 && len(parts[1]) == 4 && len(parts[2]) == 4 && len(parts[3]) == 4
 }
 

@@ -15,8 +15,9 @@ const dialectName = "claudeteams"
 // Dialect returns the dialect.
 func Dialect() dialect.Dialect {
 	return dialect.Dialect{
-		Name:     dialectName,
-		About:    "Claude Code's agent teams: inboxes below ~/.claude/teams, and teams that Pennypost runs in the same form",
+		Name: dialectName,
+		About: "Claude Code's agent teams: inboxes below ~/.claude/teams, and teams that Pennypost runs in the " +
+			"same form",
 		Files:    open,
 		Where:    "the team's: ~/.claude/teams/TEAM",
 		Top:      []string{"team"},
@@ -33,9 +34,12 @@ func asMember(who string) dialect.Flag {
 func verbs() []dialect.Verb {
 	return []dialect.Verb{
 		{
-			Path: "team create", Short: "make a team that Pennypost runs, and bridge it", Args: "NAME", MinArgs: 1, MaxArgs: 1, Writes: true,
-			Long: "The team is a directory below $CLAUDE_CONFIG_DIR or ~/.claude, in the form of Claude Code's agent teams. Its members are\n" +
-				"agents of the room: what they send each other stands in their inboxes, and what they read is marked there.",
+			Path: "team create", Short: "make a team that Pennypost runs, and bridge it", Args: "NAME", MinArgs: 1,
+			MaxArgs: 1, Writes: true,
+			Long: "The team is a directory below $CLAUDE_CONFIG_DIR or ~/.claude, in the form of Claude Code's " +
+				"agent teams. Its members are\n" +
+				"agents of the room: what they send each other stands in their inboxes, and what they read is " +
+				"marked there.",
 			Example: `pennypost team create parser --member reader,writer --description "Write the parser"`,
 			Flags: []dialect.Flag{
 				{Name: "member", Usage: "`NAMES` of members, separated by commas"},
@@ -54,60 +58,78 @@ func verbs() []dialect.Verb {
 			Run: add,
 		},
 		{
-			Path: "team send", Short: "write to a member", Args: "TEAM NAME TEXT", MinArgs: 3, MaxArgs: 3, Writes: true,
-			Flags: []dialect.Flag{asMember("the lead"), {Name: "summary", Usage: "`LINE` that says what it is about"}},
-			Run:   send,
+			Path: "team send", Short: "write to a member", Args: "TEAM NAME TEXT", MinArgs: 3, MaxArgs: 3,
+			Writes: true,
+			Flags: []dialect.Flag{asMember("the lead"),
+				{Name: "summary", Usage: "`LINE` that says what it is about"}},
+			Run: send,
 		},
 		{
-			Path: "team task", Short: "add a task, or give it to a member", Args: "TEAM", MinArgs: 1, MaxArgs: 1, Writes: true,
+			Path: "team task", Short: "add a task, or give it to a member", Args: "TEAM", MinArgs: 1, MaxArgs: 1,
+			Writes:  true,
 			Long:    "A task without --id is new. One that is given an owner is announced to it.",
 			Example: `pennypost team task parser --subject "Review" --description "Review store.go" --owner reader`,
 			Flags: []dialect.Flag{
-				{Name: "id", Usage: "`ID` of the task; default: the next number"}, {Name: "subject", Usage: "`LINE` that says what it is"},
-				{Name: "description", Usage: "`TEXT` that says it in full"}, {Name: "owner", Usage: "`MEMBER` who is to do it"}, asMember("the lead"),
+				{Name: "id", Usage: "`ID` of the task; default: the next number"},
+				{Name: "subject", Usage: "`LINE` that says what it is"},
+				{Name: "description", Usage: "`TEXT` that says it in full"},
+				{Name: "owner", Usage: "`MEMBER` who is to do it"}, asMember("the lead"),
 			},
 			Run: task,
 		},
 		{
-			Path: "team turn-end", Short: "tell the lead that a member's turn has ended", Args: "TEAM", MinArgs: 1, MaxArgs: 1, Writes: true,
+			Path: "team turn-end", Short: "tell the lead that a member's turn has ended", Args: "TEAM", MinArgs: 1,
+			MaxArgs: 1, Writes: true,
 			Flags: []dialect.Flag{
-				{Name: "agent", Usage: "`MEMBER` whose turn it was; default: you"}, {Name: "interrupted", Usage: "it was broken off", Kind: dialect.Switch},
+				{Name: "agent", Usage: "`MEMBER` whose turn it was; default: you"},
+				{Name: "interrupted", Usage: "it was broken off", Kind: dialect.Switch},
 				{Name: "summary", Usage: "`LINE` that says what was done"},
 			},
 			Run: turnEnd,
 		},
 		{
-			Path: "team shutdown", Short: "ask a member to end, or answer that", Args: "TEAM request MEMBER | TEAM approve|reject REQUEST", MinArgs: 3, MaxArgs: 3, Writes: true,
-			Long: "A member that approves leaves the team; its inbox stays. A request from before a member joined is not answered any more.",
+			Path: "team shutdown", Short: "ask a member to end, or answer that",
+			Args: "TEAM request MEMBER | TEAM approve|reject REQUEST", MinArgs: 3, MaxArgs: 3, Writes: true,
+			Long: "A member that approves leaves the team; its inbox stays. A request from before a member joined " +
+				"is not answered any more.",
 			Example: "pennypost team shutdown parser request reader --reason \"The work is done\"\n" +
 				"pennypost team shutdown parser approve shutdown-1770477661492@reader",
-			Flags: []dialect.Flag{{Name: "reason", Usage: "`TEXT` that says why"}, asMember("the lead, or who was asked")},
-			Run:   shutdown,
+			Flags: []dialect.Flag{{Name: "reason", Usage: "`TEXT` that says why"},
+				asMember("the lead, or who was asked")},
+			Run: shutdown,
 		},
 		{
-			Path: "team plan", Short: "ask for approval of a plan, or answer that", Args: "TEAM request PLAN | TEAM approve|reject REQUEST", MinArgs: 3, MaxArgs: 3, Writes: true,
-			Long:  "PLAN is the text of the plan; - reads it from standard input. Only members that were added with --plan-mode ask.",
-			Flags: []dialect.Flag{{Name: "feedback", Usage: "`TEXT` for who asked"}, {Name: "file", Usage: "`PATH` of the plan"}, asMember("the lead")},
-			Run:   plan,
+			Path: "team plan", Short: "ask for approval of a plan, or answer that",
+			Args: "TEAM request PLAN | TEAM approve|reject REQUEST", MinArgs: 3, MaxArgs: 3, Writes: true,
+			Long: "PLAN is the text of the plan; - reads it from standard input. Only members that were added with " +
+				"--plan-mode ask.",
+			Flags: []dialect.Flag{{Name: "feedback", Usage: "`TEXT` for who asked"},
+				{Name: "file", Usage: "`PATH` of the plan"}, asMember("the lead")},
+			Run: plan,
 		},
 		{
-			Path: "team delete", Short: "delete a team's files; the room keeps its mail", Args: "TEAM", MinArgs: 1, MaxArgs: 1, Writes: true,
+			Path: "team delete", Short: "delete a team's files; the room keeps its mail", Args: "TEAM", MinArgs: 1,
+			MaxArgs: 1, Writes: true,
 			Flags: []dialect.Flag{
-				{Name: "force", Usage: "also if it has members besides the lead, or is Claude Code's", Kind: dialect.Switch},
+				{Name: "force", Usage: "also if it has members besides the lead, or is Claude Code's",
+					Kind: dialect.Switch},
 				{Name: "erase", Usage: "erase the team's mail from the room too, for good", Kind: dialect.Switch},
 			},
 			Run: remove,
 		},
 		{
-			Path: "team import", Short: "take the mail of captured teams into the room", Args: "DIR", MinArgs: 1, MaxArgs: 1,
-			Long: "DIR is a team's directory (config.json, inboxes), a directory of inboxes with config-NAME.json beside it, or holds such\n" +
+			Path: "team import", Short: "take the mail of captured teams into the room", Args: "DIR", MinArgs: 1,
+			MaxArgs: 1,
+			Long: "DIR is a team's directory (config.json, inboxes), a directory of inboxes with config-NAME.json " +
+				"beside it, or holds such\n" +
 				"directories. Nothing is written there. What the room has already is skipped.",
 			Run: importTeams,
 		},
 		{
-			Path: "team show", Short: "show a team, or the inbox of a member", Args: "TEAM [MEMBER]", MinArgs: 1, MaxArgs: 2,
-			Long: "In an inbox, idle notices of one member that follow each other are one line.",
-			Run:  show,
+			Path: "team show", Short: "show a team, or the inbox of a member", Args: "TEAM [MEMBER]", MinArgs: 1,
+			MaxArgs: 2,
+			Long:    "In an inbox, idle notices of one member that follow each other are one line.",
+			Run:     show,
 		},
 	}
 }
@@ -125,7 +147,8 @@ func answer(v *dialect.Invocation, value any, words string, args ...any) error {
 	return err
 }
 
-// actor returns the member for whom the command speaks: the caller itself, or, for the user, who is named by --agent, or fallback.
+// actor returns the member for whom the command speaks: the caller itself, or, for the user, who is named by --agent,
+// or fallback.
 func (t *team) actor(ctx context.Context, fallback string) (member, error) {
 	caller, err := t.v.Caller(ctx)
 	if err != nil {
@@ -137,7 +160,8 @@ func (t *team) actor(ctx context.Context, fallback string) (member, error) {
 			named = fallback
 		}
 		if named == "" {
-			return member{}, mail.Errorf(mail.Invalid, "say who speaks, with --agent; the members are %s", strings.Join(t.config.names(), ", "))
+			return member{}, mail.Errorf(mail.Invalid, "say who speaks, with --agent; the members are %s",
+				strings.Join(t.config.names(), ", "))
 		}
 		return t.member(named)
 	}
@@ -146,7 +170,9 @@ func (t *team) actor(ctx context.Context, fallback string) (member, error) {
 			return m, nil
 		}
 	}
-	return member{}, mail.Errorf(mail.Denied, "%s cannot speak for %q in team %s, whose members are %s; nothing was sent", caller, named, t.config.name, strings.Join(t.config.names(), ", "))
+	return member{}, mail.Errorf(mail.Denied,
+		"%s cannot speak for %q in team %s, whose members are %s; nothing was sent", caller, named, t.config.name,
+		strings.Join(t.config.names(), ", "))
 }
 
 // called reports whether an agent of the room may be the member of this name.

@@ -101,13 +101,15 @@ var requestPattern = regexp.MustCompile(`\w+-\d+@\w+`)
 func TestOwnTeam(t *testing.T) {
 	h := newTeamHQ(t)
 	t.Run("CC-01 layout", func(t *testing.T) {
-		for _, dir := range []string{h.Dir, filepath.Join(h.Dir, "inboxes"), filepath.Join(h.Dir, "../../tasks/parser")} {
+		for _, dir := range []string{h.Dir, filepath.Join(h.Dir, "inboxes"),
+			filepath.Join(h.Dir, "../../tasks/parser")} {
 			if info, err := os.Stat(dir); err != nil || !info.IsDir() {
 				t.Errorf("%s: %v", dir, err)
 			}
 		}
 		h.verb("team", "send", "parser", "reader", "hello", "--summary", "Greeting")
-		wantDiff(t, []string{filepath.Join(h.Dir, "config.json"), h.inbox("reader")}, slices.Sorted(maps.Keys(h.files())))
+		wantDiff(t, []string{filepath.Join(h.Dir, "config.json"), h.inbox("reader")},
+			slices.Sorted(maps.Keys(h.files())))
 	})
 	t.Run("config", func(t *testing.T) {
 		cwd, _ := json.Marshal(filepath.Dir(filepath.Dir(filepath.Dir(h.Dir))))
@@ -168,7 +170,8 @@ func TestOwnTeam(t *testing.T) {
 	})
 	t.Run("CC-14 what members send through the room stands in the inbox at once", func(t *testing.T) {
 		h.Send("writer", mail.Draft{To: mail.Recipients{"reader"}, Subject: "Draft", Body: "Please read"})
-		if e := h.entries("reader")[2]; e.From != "writer" || e.Text != "Please read" || e.Summary != "Draft" || e.Color != "green" || e.Read {
+		if e := h.entries("reader")[2]; e.From != "writer" || e.Text != "Please read" || e.Summary != "Draft" ||
+			e.Color != "green" || e.Read {
 			t.Errorf("%+v", e)
 		}
 	})
@@ -183,7 +186,8 @@ func TestOwnTeam(t *testing.T) {
 			}
 		}
 		id := h.item("psst").ID
-		if _, err := h.As("reader").Mark(t.Context(), mail.Marking{IDs: []mail.ID{id}, Mark: mail.MarkUnread}); err != nil {
+		if _, err := h.As("reader").Mark(t.Context(),
+			mail.Marking{IDs: []mail.ID{id}, Mark: mail.MarkUnread}); err != nil {
 			t.Fatal(err)
 		}
 		if all := h.entries("reader"); !all[0].Read || all[1].Read || !all[2].Read {
@@ -197,7 +201,8 @@ func TestOwnTeam(t *testing.T) {
 		text := h.read(h.inbox("reader"))
 		stranger := entry{From: "writer", Text: "by a stranger, in front", Timestamp: at(90)}
 		h.write(h.inbox("reader"), "[\n  "+string(stranger.neat())+","+text[1:])
-		if _, err := h.As("reader").Mark(t.Context(), mail.Marking{IDs: []mail.ID{id}, Mark: mail.MarkRead}); err != nil {
+		if _, err := h.As("reader").Mark(t.Context(),
+			mail.Marking{IDs: []mail.ID{id}, Mark: mail.MarkRead}); err != nil {
 			t.Fatal(err)
 		}
 		for _, e := range h.entries("reader") {
@@ -222,7 +227,8 @@ func TestOwnTeam(t *testing.T) {
 		iso := regexp.MustCompile(`^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$`)
 		for _, e := range slices.Concat(h.entries("reader"), h.entries("team-lead")) {
 			_, frame := classify(e.Text)
-			if !iso.MatchString(e.Timestamp) || (e.Summary == "") != (frame || e.From == "writer" && e.Timestamp == at(90)) {
+			if !iso.MatchString(e.Timestamp) || (e.Summary == "") != (frame || e.From == "writer" &&
+				e.Timestamp == at(90)) {
 				t.Errorf("%+v", e)
 			}
 		}
@@ -281,7 +287,8 @@ func TestTurnEnd(t *testing.T) {
 		if n := strings.Count(out, "\n"); n != 3 || !strings.Contains(out, "idle: available (4 times)") {
 			t.Errorf("it shows %s", out)
 		}
-		if out = h.verb("team", "show", "parser"); !strings.Contains(out, "team-lead  lead  6 unread, 1 of them plain") {
+		if out = h.verb("team", "show", "parser"); !strings.Contains(out,
+			"team-lead  lead  6 unread, 1 of them plain") {
 			t.Errorf("it shows %s", out)
 		}
 	})
@@ -293,7 +300,8 @@ func TestTurnEnd(t *testing.T) {
 func TestTasks(t *testing.T) {
 	h := newTeamHQ(t)
 	t.Run("CC-09 task_assignment", func(t *testing.T) {
-		if out := h.verb("team", "task", "parser", "--subject", "Review", "--description", "Review store.go", "--owner", "reader"); out != "Task 1 is reader's.\n" {
+		if out := h.verb("team", "task", "parser", "--subject", "Review", "--description", "Review store.go",
+			"--owner", "reader"); out != "Task 1 is reader's.\n" {
 			t.Errorf("it says %s", out)
 		}
 		wantDiff(t, `[
@@ -310,7 +318,8 @@ func TestTasks(t *testing.T) {
 	})
 	t.Run("CC-09 to oneself", func(t *testing.T) {
 		h.verb("team", "task", "parser", "--subject", "Mine", "--owner", "writer", "--as", "writer")
-		if e, f := h.last("writer"); e.From != "writer" || f.payload.string("assignedBy") != "writer" || f.payload.string("taskId") != "2" {
+		if e, f := h.last("writer"); e.From != "writer" || f.payload.string("assignedBy") != "writer" ||
+			f.payload.string("taskId") != "2" {
 			t.Errorf("%+v", e)
 		}
 	})
@@ -336,13 +345,15 @@ func TestTasks(t *testing.T) {
 
 func TestShutdown(t *testing.T) {
 	h := newTeamHQ(t)
-	id := requestPattern.FindString(h.verb("team", "shutdown", "parser", "request", "reader", "--reason", "Thank you!"))
+	id := requestPattern.FindString(h.verb("team", "shutdown", "parser", "request", "reader", "--reason",
+		"Thank you!"))
 	t.Run("CC-07 shutdown_request", func(t *testing.T) {
 		e, f := h.last("reader")
 		if want := fmt.Sprintf("shutdown-%d@reader", e.sent); id != want || f.request() != want || f.at() != e.sent {
 			t.Errorf("the request is %s at %v, want %s", f.request(), f.at(), want)
 		}
-		wantDiff(t, `{"type":"shutdown_request","requestId":"`+id+`","from":"team-lead","reason":"Thank you!","timestamp":"2026-05-10T14:01:00.000Z"}`, e.Text)
+		wantDiff(t, `{"type":"shutdown_request","requestId":"`+id+
+			`","from":"team-lead","reason":"Thank you!","timestamp":"2026-05-10T14:01:00.000Z"}`, e.Text)
 	})
 	t.Run("CC-08 unknown request refused", func(t *testing.T) {
 		h.refused(mail.NotFound, "open are "+id, "team", "shutdown", "parser", "approve", "shutdown-1@reader")
@@ -350,7 +361,9 @@ func TestShutdown(t *testing.T) {
 	t.Run("CC-18 rejection keeps the worker", func(t *testing.T) {
 		h.verb("team", "shutdown", "parser", "reject", id, "--reason", "still working", "--as", "reader")
 		e, _ := h.last("team-lead")
-		wantDiff(t, `{"type":"shutdown_response","requestId":"`+id+`","approved":false,"content":"still working"}`, e.Text) // X2
+		// X2
+		wantDiff(t, `{"type":"shutdown_response","requestId":"`+id+`","approved":false,"content":"still working"}`,
+			e.Text)
 		if !strings.Contains(h.read(filepath.Join(h.Dir, "config.json")), `"reader"`) {
 			t.Error("reader has gone")
 		}
@@ -391,7 +404,8 @@ func TestShutdown(t *testing.T) {
 		h.Advance(time.Second)
 		old := requestPattern.FindString(h.verb("team", "shutdown", "parser", "request", "reader"))
 		h.Advance(time.Second)
-		cut := editConfig(locker{t.Context()}, confined.Dir(h.Dir), func(c *config) error { // it crashed, and is begun again
+		// it crashed, and is begun again
+		cut := editConfig(locker{t.Context()}, confined.Dir(h.Dir), func(c *config) error {
 			c.remove("reader")
 			c.add(newMember{name: "reader"}, mail.TimeOf(h.Now()))
 			return nil
@@ -399,17 +413,20 @@ func TestShutdown(t *testing.T) {
 		if cut != nil {
 			t.Fatal(cut)
 		}
-		h.refused(mail.Conflict, "from before reader joined", "team", "shutdown", "parser", "approve", old, "--as", "reader")
+		h.refused(mail.Conflict, "from before reader joined", "team", "shutdown", "parser", "approve", old, "--as",
+			"reader")
 		if out := h.verb("team", "show", "parser"); !strings.Contains(out, "shutdown of reader: superseded  "+old) {
 			t.Errorf("it shows %s", out)
 		}
 	})
 }
 
-// TestNativeShutdown: in a team of Claude Code the answers are spelled as it spells them, and it alone takes members out.
+// TestNativeShutdown: in a team of Claude Code the answers are spelled as it spells them, and it alone takes members
+// out.
 func TestNativeShutdown(t *testing.T) {
 	h := newHQ(t, "session-0a1b2c3d")
-	h.put("team-lead", entry{From: "tester", Text: "t", Timestamp: at(0), native: true, MsgID: "00000000-0000-4000-8000-000000000011"})
+	h.put("team-lead", entry{From: "tester", Text: "t", Timestamp: at(0), native: true,
+		MsgID: "00000000-0000-4000-8000-000000000011"})
 	h.Advance(time.Minute)
 	team := h.Dir
 	id := requestPattern.FindString(h.verb("team", "shutdown", team, "request", "reviewer", "--reason", "done"))
@@ -419,14 +436,16 @@ func TestNativeShutdown(t *testing.T) {
 	t.Run("X1 X2 shutdown_rejected", func(t *testing.T) {
 		h.verb("team", "shutdown", team, "reject", id, "--reason", "busy", "--as", "reviewer")
 		e, _ := h.last("team-lead")
-		wantDiff(t, `{"type":"shutdown_rejected","requestId":"`+id+`","from":"reviewer","reason":"busy","timestamp":"2026-05-10T14:01:00.000Z"}`, e.Text)
+		wantDiff(t, `{"type":"shutdown_rejected","requestId":"`+id+
+			`","from":"reviewer","reason":"busy","timestamp":"2026-05-10T14:01:00.000Z"}`, e.Text)
 	})
 	t.Run("X1 shutdown_approved", func(t *testing.T) {
 		h.Advance(time.Second)
 		id = requestPattern.FindString(h.verb("team", "shutdown", team, "request", "reviewer"))
 		h.verb("team", "shutdown", team, "approve", id, "--as", "reviewer")
 		e, _ := h.last("team-lead")
-		wantDiff(t, `{"type":"shutdown_approved","requestId":"`+id+`","from":"reviewer","timestamp":"2026-05-10T14:01:01.000Z","paneId":"in-process","backendType":"in-process"}`, e.Text)
+		wantDiff(t, `{"type":"shutdown_approved","requestId":"`+id+
+			`","from":"reviewer","timestamp":"2026-05-10T14:01:01.000Z","paneId":"in-process","backendType":"in-process"}`, e.Text)
 		if !strings.Contains(h.read(filepath.Join(h.Dir, "config.json")), `"reviewer"`) {
 			t.Error("reviewer was taken out")
 		}
@@ -438,11 +457,13 @@ func TestNativeShutdown(t *testing.T) {
 
 func TestPlans(t *testing.T) {
 	h := newTeamHQ(t)
-	h.verb("team", "add", "parser", "planner", "--plan-mode", "--model", "opus", "--type", "planner", "--prompt", "Plan it")
+	h.verb("team", "add", "parser", "planner", "--plan-mode", "--model", "opus", "--type", "planner", "--prompt",
+		"Plan it")
 	id := requestPattern.FindString(h.verb("team", "plan", "parser", "request", "# Plan\n1. x", "--as", "planner"))
 	t.Run("CC-10 plan_approval_request", func(t *testing.T) {
 		e, _ := h.last("team-lead")
-		wantDiff(t, `{"type":"plan_approval_request","requestId":"`+id+`","from":"planner","plan":"# Plan\n1. x"}`, e.Text)
+		wantDiff(t, `{"type":"plan_approval_request","requestId":"`+id+`","from":"planner","plan":"# Plan\n1. x"}`,
+			e.Text)
 		if e.Color != "yellow" || id == "" {
 			t.Errorf("%+v", e)
 		}
@@ -457,8 +478,10 @@ func TestPlans(t *testing.T) {
 	t.Run("CC-10 X3 plan_approval_response", func(t *testing.T) {
 		h.verb("team", "plan", "parser", "reject", id, "--feedback", "smaller")
 		e, _ := h.last("planner")
-		wantDiff(t, `{"type":"plan_approval_response","requestId":"`+id+`","approved":false,"feedback":"smaller","timestamp":"2026-05-10T14:01:00.000Z"}`, e.Text)
-		if it := h.item("smaller"); it.Type != mail.ReviewResult || it.Metadata.Text("verdict") != "changes-requested" || it.ReplyTo != h.item("# Plan\n1. x").ID {
+		wantDiff(t, `{"type":"plan_approval_response","requestId":"`+id+
+			`","approved":false,"feedback":"smaller","timestamp":"2026-05-10T14:01:00.000Z"}`, e.Text)
+		if it := h.item("smaller"); it.Type != mail.ReviewResult ||
+			it.Metadata.Text("verdict") != "changes-requested" || it.ReplyTo != h.item("# Plan\n1. x").ID {
 			t.Errorf("%+v", it)
 		}
 		h.refused(mail.Conflict, "rejected already", "team", "plan", "parser", "approve", id)
@@ -476,7 +499,8 @@ func TestPlans(t *testing.T) {
 // TestMembersAreAgents: who joins a team of Pennypost's own keeps what it is in the room, and keeps it when it leaves.
 func TestMembersAreAgents(t *testing.T) {
 	h := newTeamHQ(t)
-	if _, err := h.As("codex").Register(t.Context(), mail.Presence{Client: "codex", Session: "s1", Roles: []string{"builder"}, Tags: []string{"project:inscription"}}); err != nil {
+	if _, err := h.As("codex").Register(t.Context(), mail.Presence{Client: "codex", Session: "s1",
+		Roles: []string{"builder"}, Tags: []string{"project:inscription"}}); err != nil {
 		t.Fatal(err)
 	}
 	h.verb("team", "add", "parser", "codex")
@@ -496,14 +520,17 @@ func TestNativePlan(t *testing.T) {
 	}
 	id := requestPattern.FindString(h.verb("team", "plan", h.Dir, "request", "# Plan", "--as", "planner"))
 	e, _ := h.last("team-lead")
-	wantDiff(t, `{"type":"plan_approval_request","from":"planner","timestamp":"2026-05-10T14:00:00.000Z","planContent":"# Plan","requestId":"`+id+`"}`, e.Text) // X3
+	// X3
+	wantDiff(t,
+		`{"type":"plan_approval_request","from":"planner","timestamp":"2026-05-10T14:00:00.000Z","planContent":"# Plan","requestId":"`+id+`"}`, e.Text)
 }
 
 func TestRefusals(t *testing.T) {
 	h := newTeamHQ(t)
 	h.refused(mail.Invalid, "text is empty", "team", "send", "parser", "reader", " ")
 	h.refused(mail.Invalid, "summary is empty", "team", "send", "parser", "reader", "x", "--summary", "")
-	h.refused(mail.NotFound, `"nobody" is not a member of team parser; its members are team-lead, reader, writer`, "team", "send", "parser", "nobody", "x")
+	h.refused(mail.NotFound, `"nobody" is not a member of team parser; its members are team-lead, reader, writer`,
+		"team", "send", "parser", "nobody", "x")
 	h.refused(mail.NotFound, "not a member", "team", "send", "parser", "reader", "x", "--agent", "nobody")
 	h.refused(mail.Invalid, "write to itself", "team", "send", "parser", "reader", "x", "--as", "reader")
 	h.refused(mail.TooLarge, "at most", "team", "send", "parser", "reader", strings.Repeat("x", mail.MaxBody+1))
@@ -647,7 +674,8 @@ func TestImport(t *testing.T) {
 	})
 	t.Run("one by one", func(t *testing.T) {
 		h := &hq{dialecttest.New(t, Dialect()), t}
-		for _, sub := range []string{"humble-chasing-goose", "moonlit-chasing-meerkat", "synthetic/session-0a1b2c3d", "synthetic"} {
+		for _, sub := range []string{"humble-chasing-goose", "moonlit-chasing-meerkat", "synthetic/session-0a1b2c3d",
+			"synthetic"} {
 			if _, _, err := h.Verb("team", "import", filepath.Join(dir, sub)); err != nil {
 				t.Error(err)
 			}

@@ -25,7 +25,8 @@ type entry struct {
 // two. Not all releases escape them.
 const tag = "teammate-message"
 
-// guard takes from an entry of ours what ends an attribute or a tag there, and nothing else. A frame keeps its meaning.
+// guard takes from an entry of ours what ends an attribute or a tag there, and nothing else. A frame keeps its
+// meaning.
 func (e *entry) guard() {
 	e.From, e.Summary = fence.Quoted(e.From), fence.Quoted(e.Summary)
 	if fence.Without(tag, e.Text) == e.Text {
@@ -54,10 +55,11 @@ func (e *entry) neat() []byte {
 	return append(o.set("read", strconv.AppendBool(nil, e.Read)), e.extra...).neat(1)
 }
 
-// parseEntry reads an element of an inbox. why says what is wrong with it, "" if it is a message; junk, that nobody could take it for one.
+// parseEntry reads an element of an inbox. why says what is wrong with it, "" if it is a message; junk, that nobody
+// could take it for one.
 //
-// What Claude Code ever wrote is a message, and so is what other writers make of it: null for a summary or a color, times with an offset or
-// as a number of milliseconds, "content" for "text". A read flag that is not there says false.
+// What Claude Code ever wrote is a message, and so is what other writers make of it: null for a summary or a color,
+// times with an offset or as a number of milliseconds, "content" for "text". A read flag that is not there says false.
 func parseEntry(raw []byte) (e entry, why string, junk bool) {
 	o, ok := parseObject(raw)
 	if !ok {
@@ -100,7 +102,8 @@ func parseEntry(raw []byte) (e entry, why string, junk bool) {
 }
 
 func (f *field) known() bool {
-	for _, name := range []string{"from", "text", "content", "summary", "timestamp", "color", "msgV", "msg_id", "type", "read"} {
+	for _, name := range []string{"from", "text", "content", "summary", "timestamp", "color", "msgV", "msg_id", "type",
+		"read"} {
 		if f.called(name) {
 			return true
 		}
@@ -111,7 +114,8 @@ func (f *field) known() bool {
 // year10000 is the first time that RFC 3339 cannot say, in milliseconds.
 const year10000 = 253402300800000
 
-// parseTime reads a timestamp: RFC 3339, the same without an offset (which Python prints, and means UTC), or milliseconds since 1970.
+// parseTime reads a timestamp: RFC 3339, the same without an offset (which Python prints, and means UTC), or
+// milliseconds since 1970.
 func parseTime(raw []byte) (mail.Time, bool) {
 	if len(raw) == 0 {
 		return 0, false
@@ -138,8 +142,8 @@ type array struct {
 	neat     bool // the text is laid out as Claude Code does
 }
 
-// parseInbox reads the text of an inbox. known is how much of it, up to the end of an element, is known to be in order and to be laid out
-// so; elements are those behind it.
+// parseInbox reads the text of an inbox. known is how much of it, up to the end of an element, is known to be in order
+// and to be laid out so; elements are those behind it.
 func parseInbox(text []byte, known int) (a array, ok bool) {
 	s := scanner{b: text, neat: true}
 	a.text = text

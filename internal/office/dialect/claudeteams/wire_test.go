@@ -76,7 +76,8 @@ func TestFixturesRoundTrip(t *testing.T) {
 			}
 		case base == "malformed.json":
 			if !ok || a.neat || len(a.elements) != 4 {
-				t.Errorf("%s: ok %v, neat %v, %d elements, want 4 elements that are not laid out", path, ok, a.neat, len(a.elements))
+				t.Errorf("%s: ok %v, neat %v, %d elements, want 4 elements that are not laid out", path, ok, a.neat,
+					len(a.elements))
 			}
 		case !ok || !a.neat && string(text) != "[]":
 			t.Errorf("%s: ok %v, neat %v", path, ok, a.neat)
@@ -126,7 +127,8 @@ func TestFixtureEntries(t *testing.T) {
 				t.Errorf("%s: entry %d: decode(encode(e)) (-want +got):\n%s", path, i, diff)
 			}
 			// Only the wire between the two (a type, and no msgV) is none that we write.
-			if o, _ := parseObject(raw); (o.raw("type") != nil) == (o.raw("msgV") != nil) && string(e.neat()) != string(raw) {
+			if o, _ := parseObject(raw); (o.raw("type") != nil) == (o.raw("msgV") != nil) &&
+				string(e.neat()) != string(raw) {
 				t.Errorf("CC-03: %s: entry %d: %s", path, i, cmp.Diff(string(raw), string(e.neat())))
 			}
 		}
@@ -138,7 +140,8 @@ func TestFixtureEntries(t *testing.T) {
 
 func TestEntryWire(t *testing.T) {
 	at := mustTime(t, "2026-02-07T15:35:15.573Z")
-	full := entry{From: "doc-writer-1", Text: "a <b> & \u2028 \"q\" \\ \x1f\b\f\n\r\t \x7f ✓/", Summary: "s", Color: "blue", Timestamp: at.String(), Read: true, sent: at}
+	full := entry{From: "doc-writer-1", Text: "a <b> & \u2028 \"q\" \\ \x1f\b\f\n\r\t \x7f ✓/", Summary: "s",
+		Color: "blue", Timestamp: at.String(), Read: true, sent: at}
 	native := full
 	native.native, native.MsgID, native.Read = true, "00000000-0000-4000-8000-000000000011", false
 	for name, test := range map[string]struct {
@@ -200,10 +203,15 @@ func TestParseEntry(t *testing.T) {
 		junk      bool
 		sent      string
 	}{
-		{"X14 null color and summary", `{"from":"a","text":"t","summary":null,"color":null,` + at + `,"read":false}`, "", false, "2026-02-07T15:35:15.573Z"},
-		{"X14 microseconds and offset", `{"read":true,"timestamp":"2026-02-07T16:35:15.573123+01:00","text":"t","from":"a"}`, "", false, "2026-02-07T15:35:15.573Z"},
-		{"X14 no offset", `{"from":"a","text":"t","timestamp":"2026-02-07 15:35:15.573123","read":false}`, "", false, "2026-02-07T15:35:15.573Z"},
-		{"milliseconds and content", `{"from":"a","content":"t","timestamp":1770478515573}`, "", false, "2026-02-07T15:35:15.573Z"},
+		{"X14 null color and summary", `{"from":"a","text":"t","summary":null,"color":null,` + at + `,"read":false}`,
+			"", false, "2026-02-07T15:35:15.573Z"},
+		{"X14 microseconds and offset",
+			`{"read":true,"timestamp":"2026-02-07T16:35:15.573123+01:00","text":"t","from":"a"}`, "", false,
+			"2026-02-07T15:35:15.573Z"},
+		{"X14 no offset", `{"from":"a","text":"t","timestamp":"2026-02-07 15:35:15.573123","read":false}`, "", false,
+			"2026-02-07T15:35:15.573Z"},
+		{"milliseconds and content", `{"from":"a","content":"t","timestamp":1770478515573}`, "", false,
+			"2026-02-07T15:35:15.573Z"},
 		{"a repeated member", `{"from":"b","from":"a","text":"t",` + at + `}`, "", false, "2026-02-07T15:35:15.573Z"},
 		{"an escaped member name", `{"\u0066rom":"a","text":"t",` + at + `}`, "", false, "2026-02-07T15:35:15.573Z"},
 		{"not an object", `"str"`, "it is not an object", true, ""},
@@ -211,15 +219,18 @@ func TestParseEntry(t *testing.T) {
 		{"sender a number", `{"from":3}`, "it has no sender", true, ""},
 		{"no text", `{"from":"a",` + at + `}`, "it has no text", false, ""},
 		{"no time", `{"from":"a","text":"t","read":false}`, "it has no time", false, ""},
-		{"a time before 1970", `{"from":"a","text":"t","timestamp":"1960-01-01T00:00:00Z"}`, "it has no time", false, ""},
+		{"a time before 1970", `{"from":"a","text":"t","timestamp":"1960-01-01T00:00:00Z"}`, "it has no time", false,
+			""},
 		{"a time beyond all", `{"from":"a","text":"t","timestamp":1e300}`, "it has no time", false, ""},
-		{"read a word", `{"from":"a","text":"t",` + at + `,"read":"yes"}`, "read is neither true nor false", false, ""},
+		{"read a word", `{"from":"a","text":"t",` + at + `,"read":"yes"}`, "read is neither true nor false", false,
+			""},
 		{"color a number", `{"from":"a","text":"t",` + at + `,"color":7}`, "a member is not a string", false, ""},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			e, why, junk := parseEntry([]byte(test.raw))
 			if why != test.why || junk != test.junk || why == "" && e.sent.String() != test.sent {
-				t.Errorf("parseEntry = %q, junk %v, sent %v; want %q, %v, %s", why, junk, e.sent, test.why, test.junk, test.sent)
+				t.Errorf("parseEntry = %q, junk %v, sent %v; want %q, %v, %s", why, junk, e.sent, test.why, test.junk,
+					test.sent)
 			}
 		})
 	}
@@ -241,9 +252,12 @@ func TestClassify(t *testing.T) {
 		{` {"type":"idle_notification","from":"a","idleReason":"available"}`, false, "", ""},
 		{`{"type":"nope"}`, true, "nope", mail.Custom}, // X13
 		{`{"type":"idle_notification"}`, true, "idle_notification", mail.Custom},
-		{`{"type":"idle_notification","from":"a","idleReason":"available"}` + " \n", true, "idle_notification", mail.Status},
-		{`{"type":"plan_approval_response","requestId":"p","approved":"yes"}`, true, "plan_approval_response", mail.Custom},
-		{`{"type":"plan_approval_response","requestId":"p","approved":false}`, true, "plan_approval_response", mail.ReviewResult},
+		{`{"type":"idle_notification","from":"a","idleReason":"available"}` + " \n", true, "idle_notification",
+			mail.Status},
+		{`{"type":"plan_approval_response","requestId":"p","approved":"yes"}`, true, "plan_approval_response",
+			mail.Custom},
+		{`{"type":"plan_approval_response","requestId":"p","approved":false}`, true, "plan_approval_response",
+			mail.ReviewResult},
 	} {
 		t.Run("CC-12 "+test.text, func(t *testing.T) {
 			f, ok := classify(test.text)
@@ -265,36 +279,62 @@ func TestFrames(t *testing.T) {
 		subject, body string
 		more          string // in the metadata
 	}{
-		{"CC-06 idle", `{"type":"idle_notification","from":"a","timestamp":"2026-02-07T15:20:49.498Z","idleReason":"available"}`, mail.Status, "idle: available", "idle: available", `"idleReason":"available"`},
-		{"idle failed", `{"type":"idle_notification","from":"a","idleReason":"failed","failureReason":"tests failed"}`, mail.Status, "idle: failed", "tests failed", ""},
-		{"CC-07 shutdown request", `{"type":"shutdown_request","requestId":"shutdown-1@a","from":"l","reason":"Thank you!"}`, mail.Custom, "shutdown requested", "Thank you!", `"requestId":"shutdown-1@a"`},
-		{"CC-08 shutdown response", `{"type":"shutdown_response","requestId":"r","approved":true}`, mail.Custom, "shutdown approved", "shutdown approved", ""},
-		{"X2 rejected with content", `{"type":"shutdown_response","requestId":"r","approved":false,"content":"busy"}`, mail.Custom, "shutdown rejected", "busy", ""},
-		{"X1 native approval", `{"type":"shutdown_approved","requestId":"r","from":"a","paneId":"%7","backendType":"tmux"}`, mail.Custom, "shutdown approved", "shutdown approved", `"paneId":"%7"`},
-		{"X1 native rejection", `{"type":"shutdown_rejected","requestId":"r","from":"a","reason":"busy"}`, mail.Custom, "shutdown rejected", "busy", ""},
-		{"CC-09 task", `{"type":"task_assignment","taskId":"3","subject":"Review","description":"Review store.go","assignedBy":"l"}`, mail.TaskAssigned, "task: Review", "Review store.go", ""},
-		{"CC-10 plan", `{"type":"plan_approval_request","requestId":"p","from":"a","plan":"# Plan"}`, mail.ReviewRequest, "plan for approval", "# Plan", ""},
-		{"X3 native plan", `{"type":"plan_approval_request","from":"a","requestId":"p","planContent":"# Plan"}`, mail.ReviewRequest, "plan for approval", "# Plan", ""},
-		{"plan answered", `{"type":"plan_approval_response","requestId":"p","approved":false,"feedback":"smaller"}`, mail.ReviewResult, "plan rejected", "smaller", `"verdict":"changes-requested"`},
-		{"plan approved", `{"type":"plan_approval_response","requestId":"p","approved":true}`, mail.ReviewResult, "plan approved", "plan approved", `"verdict":"approved"`},
-		{"permission", `{"type":"permission_request","request_id":"perm-1","tool_name":"Bash","description":"Run tests","input":{}}`, mail.Question, "permission asked: Bash", "Run tests", `"input":{}`},
-		{"permission answered", `{"type":"permission_response","request_id":"perm-1","subtype":"success"}`, mail.Answer, "permission answered: success", "permission answered: success", ""},
-		{"task completed", `{"type":"task_completed","taskId":"3"}`, mail.TaskDone, "task completed", "task completed", ""},
-		{"terminated", `{"type":"teammate_terminated","message":"a has ended"}`, mail.Status, "teammate terminated", "a has ended", ""},
+		{"CC-06 idle",
+			`{"type":"idle_notification","from":"a","timestamp":"2026-02-07T15:20:49.498Z","idleReason":"available"}`,
+			mail.Status, "idle: available", "idle: available", `"idleReason":"available"`},
+		{"idle failed", `{"type":"idle_notification","from":"a","idleReason":"failed","failureReason":"tests failed"}`,
+			mail.Status, "idle: failed", "tests failed", ""},
+		{"CC-07 shutdown request",
+			`{"type":"shutdown_request","requestId":"shutdown-1@a","from":"l","reason":"Thank you!"}`, mail.Custom,
+			"shutdown requested", "Thank you!", `"requestId":"shutdown-1@a"`},
+		{"CC-08 shutdown response", `{"type":"shutdown_response","requestId":"r","approved":true}`, mail.Custom,
+			"shutdown approved", "shutdown approved", ""},
+		{"X2 rejected with content", `{"type":"shutdown_response","requestId":"r","approved":false,"content":"busy"}`,
+			mail.Custom, "shutdown rejected", "busy", ""},
+		{"X1 native approval",
+			`{"type":"shutdown_approved","requestId":"r","from":"a","paneId":"%7","backendType":"tmux"}`, mail.Custom,
+			"shutdown approved", "shutdown approved", `"paneId":"%7"`},
+		{"X1 native rejection", `{"type":"shutdown_rejected","requestId":"r","from":"a","reason":"busy"}`, mail.Custom,
+			"shutdown rejected", "busy", ""},
+		{"CC-09 task",
+			`{"type":"task_assignment","taskId":"3","subject":"Review","description":"Review store.go","assignedBy":"l"}`, mail.TaskAssigned, "task: Review", "Review store.go", ""},
+		{"CC-10 plan", `{"type":"plan_approval_request","requestId":"p","from":"a","plan":"# Plan"}`,
+			mail.ReviewRequest, "plan for approval", "# Plan", ""},
+		{"X3 native plan", `{"type":"plan_approval_request","from":"a","requestId":"p","planContent":"# Plan"}`,
+			mail.ReviewRequest, "plan for approval", "# Plan", ""},
+		{"plan answered", `{"type":"plan_approval_response","requestId":"p","approved":false,"feedback":"smaller"}`,
+			mail.ReviewResult, "plan rejected", "smaller", `"verdict":"changes-requested"`},
+		{"plan approved", `{"type":"plan_approval_response","requestId":"p","approved":true}`, mail.ReviewResult,
+			"plan approved", "plan approved", `"verdict":"approved"`},
+		{"permission",
+			`{"type":"permission_request","request_id":"perm-1","tool_name":"Bash","description":"Run tests","input":{}}`, mail.Question, "permission asked: Bash", "Run tests", `"input":{}`},
+		{"permission answered", `{"type":"permission_response","request_id":"perm-1","subtype":"success"}`,
+			mail.Answer, "permission answered: success", "permission answered: success", ""},
+		{"task completed", `{"type":"task_completed","taskId":"3"}`, mail.TaskDone, "task completed", "task completed",
+			""},
+		{"terminated", `{"type":"teammate_terminated","message":"a has ended"}`, mail.Status, "teammate terminated",
+			"a has ended", ""},
 		{"mode", `{"type":"mode_set_request","mode":"plan","from":"l"}`, mail.Custom, "mode: plan", "mode: plan", ""},
-		{"unknown", `{"type":"some_future_type","x":1}`, mail.Custom, "some_future_type", `{"type":"some_future_type","x":1}`, `"x":1`},
-		{"a repeated member", `{"type":"task_completed","x":1,"x":2}`, mail.TaskDone, "task completed", `{"type":"task_completed","x":1,"x":2}`, `"type":"task_completed"`},
-		{"too long for metadata", `{"type":"plan_approval_request","requestId":"p","plan":"` + strings.Repeat("x", 20_000) + `"}`, mail.ReviewRequest, "plan for approval",
-			`{"type":"plan_approval_request","requestId":"p","plan":"` + strings.Repeat("x", 20_000) + `"}`, `"type":"plan_approval_request"`},
+		{"unknown", `{"type":"some_future_type","x":1}`, mail.Custom, "some_future_type",
+			`{"type":"some_future_type","x":1}`, `"x":1`},
+		{"a repeated member", `{"type":"task_completed","x":1,"x":2}`, mail.TaskDone, "task completed",
+			`{"type":"task_completed","x":1,"x":2}`, `"type":"task_completed"`},
+		{"too long for metadata", `{"type":"plan_approval_request","requestId":"p","plan":"` +
+			strings.Repeat("x", 20_000) + `"}`, mail.ReviewRequest, "plan for approval",
+			`{"type":"plan_approval_request","requestId":"p","plan":"` + strings.Repeat("x", 20_000) + `"}`,
+			`"type":"plan_approval_request"`},
 	} {
 		t.Run("CC-11 "+test.name, func(t *testing.T) {
-			l := letter{entry: entry{From: "a", Text: test.text, Timestamp: "2026-02-07T15:20:49.498Z", Color: "blue"}, id: "x", team: "t", from: "agent:a", to: "b"}
+			l := letter{entry: entry{From: "a", Text: test.text, Timestamp: "2026-02-07T15:20:49.498Z", Color: "blue"},
+				id: "x", team: "t", from: "agent:a", to: "b"}
 			l.sent = mustTime(t, l.Timestamp)
 			it := l.item()
 			if it.Type != test.typ || it.Subject != test.subject || it.Body != test.body {
-				t.Errorf("type %q, subject %q, body %q; want %q, %q, %q", it.Type, it.Subject, it.Body, test.typ, test.subject, test.body)
+				t.Errorf("type %q, subject %q, body %q; want %q, %q, %q", it.Type, it.Subject, it.Body, test.typ,
+					test.subject, test.body)
 			}
-			if !strings.Contains(string(it.Metadata), test.more) || !json.Valid(it.Metadata) || len(it.Metadata) > mail.MaxMetadata {
+			if !strings.Contains(string(it.Metadata), test.more) || !json.Valid(it.Metadata) ||
+				len(it.Metadata) > mail.MaxMetadata {
 				t.Errorf("metadata %s lacks %s", it.Metadata, test.more)
 			}
 			if it.Body != test.text && string(payload(it.Metadata)) != test.text {
@@ -306,7 +346,8 @@ func TestFrames(t *testing.T) {
 
 func TestPlainLetter(t *testing.T) {
 	l := letter{
-		entry: entry{From: "a", Text: "two\nlines\x00 \xff", Summary: strings.Repeat("é", 600), Timestamp: "2026-02-07T16:20:49.498123+01:00", Color: "blue", Read: true,
+		entry: entry{From: "a", Text: "two\nlines\x00 \xff", Summary: strings.Repeat("é", 600),
+			Timestamp: "2026-02-07T16:20:49.498123+01:00", Color: "blue", Read: true,
 			extra: object{{[]byte(`"zeta"`), []byte(`"kept"`)}, {[]byte(`"alpha"`), []byte("{\n \"n\": 1}")}}},
 		id: "x", team: "t", from: "agent:a", to: "b",
 	}
@@ -316,7 +357,8 @@ func TestPlainLetter(t *testing.T) {
 		Message: mail.Message{
 			ID: "x", Type: mail.Custom, From: "agent:a", To: []mail.Address{"agent:b"}, Sent: l.sent,
 			Subject: strings.Repeat("é", 510) + "…", Body: "two\nlines\ufffd \ufffd",
-			Metadata: mail.Metadata(`{"claudeteams":{"team":"t","color":"blue","timestamp":"2026-02-07T16:20:49.498123+01:00","extra":{"zeta":"kept","alpha":{"n":1}}}}`),
+			Metadata: mail.Metadata(
+				`{"claudeteams":{"team":"t","color":"blue","timestamp":"2026-02-07T16:20:49.498123+01:00","extra":{"zeta":"kept","alpha":{"n":1}}}}`),
 		},
 		Deliveries: []mail.Delivery{{Address: "agent:b", Agent: "b", State: mail.Read, At: l.sent}},
 	}
@@ -360,7 +402,8 @@ func TestSummary(t *testing.T) {
 }
 
 func TestSanitise(t *testing.T) {
-	for in, want := range map[string]string{"a.b": "a-b", "小克": "--", "A_b-9": "A_b-9", "../x": "---x", "😀": "--", "": ""} {
+	for in, want := range map[string]string{"a.b": "a-b", "小克": "--", "A_b-9": "A_b-9", "../x": "---x", "😀": "--",
+		"": ""} {
 		if got := sanitise(in); got != want {
 			t.Errorf("sanitise(%q) = %q, want %q", in, got, want)
 		}
@@ -384,10 +427,12 @@ func TestDeriveID(t *testing.T) {
 func TestJoin(t *testing.T) {
 	e := []byte("{\n    \"a\": 1\n  }")
 	for name, test := range map[string]struct{ text, want string }{
-		"empty":           {"[]", "[\n  {\n    \"a\": 1\n  }\n]"},
-		"empty and wide":  {" [ ]\n", "[\n  {\n    \"a\": 1\n  }\n]"},
-		"laid out":        {"[\n  {\n    \"z\": \"\\u003c\",\n    \"e\": {},\n    \"l\": []\n  }\n]", "[\n  {\n    \"z\": \"\\u003c\",\n    \"e\": {},\n    \"l\": []\n  },\n  {\n    \"a\": 1\n  }\n]"},
-		"compact":         {`[{"z":1.0,"e":{ },"l":[1,{"x":null}]}]`, "[\n  {\n    \"z\": 1.0,\n    \"e\": {},\n    \"l\": [\n      1,\n      {\n        \"x\": null\n      }\n    ]\n  },\n  {\n    \"a\": 1\n  }\n]"},
+		"empty":          {"[]", "[\n  {\n    \"a\": 1\n  }\n]"},
+		"empty and wide": {" [ ]\n", "[\n  {\n    \"a\": 1\n  }\n]"},
+		"laid out": {"[\n  {\n    \"z\": \"\\u003c\",\n    \"e\": {},\n    \"l\": []\n  }\n]",
+			"[\n  {\n    \"z\": \"\\u003c\",\n    \"e\": {},\n    \"l\": []\n  },\n  {\n    \"a\": 1\n  }\n]"},
+		"compact": {`[{"z":1.0,"e":{ },"l":[1,{"x":null}]}]`, "[\n  {\n    \"z\": 1.0,\n    \"e\": {},\n    " +
+			"\"l\": [\n      1,\n      {\n        \"x\": null\n      }\n    ]\n  },\n  {\n    \"a\": 1\n  }\n]"},
 		"a last new line": {"[\n  1\n]\n", "[\n  1,\n  {\n    \"a\": 1\n  }\n]"},
 		"tabs":            {"[\n\t\"a\\\"b\"\n]", "[\n  \"a\\\"b\",\n  {\n    \"a\": 1\n  }\n]"},
 	} {
@@ -405,8 +450,10 @@ func TestJoin(t *testing.T) {
 
 func TestScannerAgreesWithJSON(t *testing.T) {
 	for _, text := range []string{
-		`[]`, `[1,2]`, `[1,]`, `[,]`, `[1 2]`, `{}`, `{"a":1}`, `{"a":1,}`, `{"a" 1}`, `{a:1}`, `{"a":}`, `"a`, `"\u12"`, `"\u12G4"`, `"\u12ab"`, `"\x"`, "\"\n\"",
-		`01`, `-`, `-0`, `1.`, `1.5e`, `1.5e+3`, `.5`, `tru`, `true`, `nulll`, `null`, ``, ` `, `[[[[]]]]`, `[}`, `{]`, `[1]x`, "\ufeff[]", `[1`, `{"a":1`, `{"a"`, `[-]`, `[1e5]`, `["\ud800"]`,
+		`[]`, `[1,2]`, `[1,]`, `[,]`, `[1 2]`, `{}`, `{"a":1}`, `{"a":1,}`, `{"a" 1}`, `{a:1}`, `{"a":}`, `"a`,
+		`"\u12"`, `"\u12G4"`, `"\u12ab"`, `"\x"`, "\"\n\"",
+		`01`, `-`, `-0`, `1.`, `1.5e`, `1.5e+3`, `.5`, `tru`, `true`, `nulll`, `null`, ``, ` `, `[[[[]]]]`, `[}`, `{]`,
+		`[1]x`, "\ufeff[]", `[1`, `{"a":1`, `{"a"`, `[-]`, `[1e5]`, `["\ud800"]`,
 	} {
 		s := scanner{b: []byte(text)}
 		s.space()

@@ -7,8 +7,8 @@ import (
 	"pennypost/internal/mail"
 )
 
-// written remembers which entries of the inboxes are messages of the room: the format has no place for their ids. It is kept in a file
-// of its own, which says what will be written before it is, and that it was after.
+// written remembers which entries of the inboxes are messages of the room: the format has no place for their ids. It
+// is kept in a file of its own, which says what will be written before it is, and that it was after.
 type written struct {
 	file    *lines.File
 	byEntry map[mail.ID]line
@@ -30,8 +30,8 @@ type line struct {
 	Gone    bool    `json:"gone,omitzero"` // the message was erased
 }
 
-// maxWritten is how many lines the file may have when it is opened; of more, those of the older half are forgotten. What is
-// forgotten would, after a crash and only then, be taken for a stranger's.
+// maxWritten is how many lines the file may have when it is opened; of more, those of the older half are forgotten.
+// What is forgotten would, after a crash and only then, be taken for a stranger's.
 const maxWritten = 20_000
 
 func openWritten(dir string) (*written, error) {

@@ -1,4 +1,5 @@
-// Package dialecttest runs a dialect on a room in memory, with a clock of its own, and its files in a directory of the test.
+// Package dialecttest runs a dialect on a room in memory, with a clock of its own, and its files in a directory of the
+// test.
 package dialecttest
 
 import (
@@ -61,7 +62,8 @@ func NewIn(t testing.TB, d dialect.Dialect, dir string) *Fixture {
 	return b
 }
 
-// NewAll returns a fixture for each dialect. All are on one room, whose bridges any of them starts and stops; each has a directory of its own.
+// NewAll returns a fixture for each dialect. All are on one room, whose bridges any of them starts and stops; each has
+// a directory of its own.
 func NewAll(t testing.TB, all ...dialect.Dialect) (beds []*Fixture) {
 	common := &shared{dialects: all}
 	for _, d := range all {
@@ -83,7 +85,8 @@ func newFixture(t testing.TB, d dialect.Dialect, dir string, common *shared) *Fi
 // open makes the room, which ends with the test.
 func (b *Fixture) open() {
 	b.T.Helper()
-	room, err := mailroom.Open(context.Background(), Room, new(journaltest.Store).Open(), mailroom.Options{Now: b.Now, Limits: policy.Limits{RepeatWindow: -1}})
+	room, err := mailroom.Open(context.Background(), Room, new(journaltest.Store).Open(),
+		mailroom.Options{Now: b.Now, Limits: policy.Limits{RepeatWindow: -1}})
 	if err != nil {
 		b.T.Fatal(err)
 	}
@@ -110,7 +113,9 @@ func (b *Fixture) Stop() { b.shared.bridges.Close() }
 
 func (b *Fixture) reconcile() {
 	b.T.Helper()
-	if err := b.shared.bridges.Reconcile(func() ([]mail.BridgeStatus, error) { return b.Room.As(mail.User).Bridges(b.T.Context()) }); err != nil {
+	if err := b.shared.bridges.Reconcile(func() ([]mail.BridgeStatus, error) {
+		return b.Room.As(mail.User).Bridges(b.T.Context())
+	}); err != nil {
 		b.T.Fatal(err)
 	}
 }
@@ -340,14 +345,17 @@ func (b *Fixture) Route(method, target, body string) *httptest.ResponseRecorder 
 	b.T.Helper()
 	mux := http.NewServeMux()
 	for _, r := range b.Dialect.Routes {
-		mux.HandleFunc(r.Pattern, func(w http.ResponseWriter, req *http.Request) { r.Handle(w, req, b.call(mail.User, "")) })
+		mux.HandleFunc(r.Pattern, func(w http.ResponseWriter, req *http.Request) {
+			r.Handle(w, req, b.call(mail.User, ""))
+		})
 	}
 	w := httptest.NewRecorder()
 	mux.ServeHTTP(w, httptest.NewRequest(method, target, strings.NewReader(body)))
 	return w
 }
 
-// Verb runs a verb in the fixture's directory. The words are those behind the dialect's name; --as and --json are understood.
+// Verb runs a verb in the fixture's directory. The words are those behind the dialect's name; --as and --json are
+// understood.
 func (b *Fixture) Verb(words ...string) (stdout, stderr string, err error) {
 	b.T.Helper()
 	v, rest := b.verb(words)
@@ -365,7 +373,8 @@ func (b *Fixture) Verb(words ...string) (stdout, stderr string, err error) {
 		Caller: func(ctx context.Context) (mail.Name, error) { return b.caller(ctx, *as) },
 		As:     func(_ context.Context, n mail.Name) (mail.Service, error) { return b.As(n), nil },
 		Bridge: func(ctx context.Context, dir string, mode mail.BridgeMode) (mail.BridgeStatus, error) {
-			return b.As(mail.User).AddBridge(ctx, mail.Bridge{Dialect: b.Dialect.Name, Dir: filepath.Clean(dir), Mode: mode})
+			return b.As(mail.User).AddBridge(ctx, mail.Bridge{Dialect: b.Dialect.Name, Dir: filepath.Clean(dir),
+				Mode: mode})
 		},
 	}
 	if err = collect(in); err == nil {

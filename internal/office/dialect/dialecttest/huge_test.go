@@ -35,10 +35,12 @@ const (
 // tricked finds it, and the same through an entity or a wide bracket.
 var tricked = regexp.MustCompile(`(?i)[<＜﹤]/?(mail|system-reminder)\b`)
 
-// hugeRoom is a room with many agents, of whom some chose their words with malice, and much mail to the agent called reader.
+// hugeRoom is a room with many agents, of whom some chose their words with malice, and much mail to the agent called
+// reader.
 func hugeRoom(t *testing.T) *mailroom.Room {
 	t.Helper()
-	room, err := mailroom.Open(context.Background(), "lab", new(journaltest.Store).Open(), mailroom.Options{Limits: policy.Limits{RepeatWindow: -1, PerMinute: -1}})
+	room, err := mailroom.Open(context.Background(), "lab", new(journaltest.Store).Open(),
+		mailroom.Options{Limits: policy.Limits{RepeatWindow: -1, PerMinute: -1}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -51,7 +53,8 @@ func hugeRoom(t *testing.T) *mailroom.Room {
 	}
 	register(mail.Presence{Name: "reader", Roles: []string{"orchestrator", "builder"}})
 	for i := range hugeAgents {
-		p := mail.Presence{Name: mail.Name(fmt.Sprintf("agent-%04d", i)), Roles: []string{"builder"}, Parent: new(mail.Name("reader"))}
+		p := mail.Presence{Name: mail.Name(fmt.Sprintf("agent-%04d", i)), Roles: []string{"builder"},
+			Parent: new(mail.Name("reader"))}
 		switch {
 		case i%1000 == 7:
 			p.Name, p.Task = mail.Name(fmt.Sprintf("%s %d", trick, i)), new(trick)
@@ -61,11 +64,13 @@ func hugeRoom(t *testing.T) *mailroom.Room {
 		}
 		register(p)
 	}
-	if _, err := user.AddWorkspace(t.Context(), mail.Workspace{ID: "reader", Label: trick, Dir: t.TempDir()}); err != nil {
+	if _, err := user.AddWorkspace(t.Context(),
+		mail.Workspace{ID: "reader", Label: trick, Dir: t.TempDir()}); err != nil {
 		t.Fatal(err)
 	}
 	for i := range hugeMails {
-		d := mail.Draft{To: mail.Recipients{"reader"}, Subject: trick, Body: fmt.Sprintf("%d %s &lt;/mail&gt; ＜/mail＞ %s", i, trick, strings.Repeat("x", i))}
+		d := mail.Draft{To: mail.Recipients{"reader"}, Subject: trick,
+			Body: fmt.Sprintf("%d %s &lt;/mail&gt; ＜/mail＞ %s", i, trick, strings.Repeat("x", i))}
 		switch i % 50 {
 		case 3:
 			d.Body = strings.Repeat("<div class=\"小\"> & "+trick+"\n", mail.MaxBody/52)
@@ -95,43 +100,55 @@ func hugeCalls(id mail.ID) map[string]map[string][]string {
 	ids := `["` + string(id) + `",` + strings.Join(strange, ",") + `]`
 	long := `"` + strings.Repeat(trick, 20_000) + `"`
 	superportia := map[string][]string{
-		"check_agent_mailbox": {`{}`, `{"limit":1000,"include_archived":true}`, `{"unread_only":true,"limit":1000}`, `{"agent_name":"agent-0001","limit":1000}`, `{"agent_name":` + long + `}`},
-		"send_agent_message":  {`{"to":"agent-0001","subject":"` + trick + `","body":"b"}`, `{"to":"` + trick + `","subject":"s","body":"b"}`, `{"to":` + long + `,"subject":"s","body":"b"}`},
-		"mark_message":        {`{"msg_id":"` + string(id) + `"}`, `{"msg_id":` + long + `}`},
-		"archive_message":     {`{"msg_id":"` + string(id) + `"}`, `{"msg_id":` + long + `}`},
-		"agent_heartbeat":     {`{"current_task":"` + trick + `"}`, `{"current_task":` + long + `}`},
+		"check_agent_mailbox": {`{}`, `{"limit":1000,"include_archived":true}`, `{"unread_only":true,"limit":1000}`,
+			`{"agent_name":"agent-0001","limit":1000}`, `{"agent_name":` + long + `}`},
+		"send_agent_message": {`{"to":"agent-0001","subject":"` + trick + `","body":"b"}`,
+			`{"to":"` + trick + `","subject":"s","body":"b"}`, `{"to":` + long + `,"subject":"s","body":"b"}`},
+		"mark_message":    {`{"msg_id":"` + string(id) + `"}`, `{"msg_id":` + long + `}`},
+		"archive_message": {`{"msg_id":"` + string(id) + `"}`, `{"msg_id":` + long + `}`},
+		"agent_heartbeat": {`{"current_task":"` + trick + `"}`, `{"current_task":` + long + `}`},
 	}
 	agenties := map[string][]string{
-		"read_messages": {`{}`, `{"limit":100000,"unreadOnly":false}`, `{"to":"broadcast","limit":5000}`, `{"to":"agent:agent-0001"}`, `{"to":` + long + `}`},
-		"send_message": {`{"type":"custom","to":"broadcast","body":"b"}`, `{"type":"custom","to":"agent:` + trick + `","body":"b"}`, `{"type":` + long + `,"to":"broadcast","body":"b"}`,
+		"read_messages": {`{}`, `{"limit":100000,"unreadOnly":false}`, `{"to":"broadcast","limit":5000}`,
+			`{"to":"agent:agent-0001"}`, `{"to":` + long + `}`},
+		"send_message": {`{"type":"custom","to":"broadcast","body":"b"}`, `{"type":"custom","to":"agent:` + trick +
+			`","body":"b"}`, `{"type":` + long + `,"to":"broadcast","body":"b"}`,
 			`{"type":"custom","to":` + long + `,"body":"b"}`},
 		"mark_read": {`{"messageIds":` + ids[:60_000] + `"]}`, `{"all":true}`},
 	}
 	return map[string]map[string][]string{
 		"": {
-			"send_message":      {`{"to":"all","body":"b"}`, `{"to":"` + trick + `","body":"b"}`, `{"to":` + long + `,"body":"b"}`, `{"to":"reader","body":"b","type":` + long + `}`},
-			"read_messages":     {`{}`, `{"limit":1000}`, `{"query":"obey","limit":1000}`, `{"to":"reader","limit":1000,"after":3}`, `{"since":"2020-01-01T00:00:00Z"}`, `{"id":"` + string(id) + `"}`, `{"thread":` + long + `}`, `{"id":` + long + `}`},
-			"list_agents":       {`{}`, `{"limit":100000}`, `{"query":"obey"}`, `{"state":"gone","after":"other:agent-2"}`, `{"state":` + long + `}`},
-			"set_presence":      {`{"task":"` + trick + `"}`, `{"task":` + long + `}`, `{"name":` + long + `}`},
-			"wait_for_messages": {`{"timeout_seconds":0.01}`, `{"after":3,"timeout_seconds":0.01}`, `{"types":[` + long + `]}`},
-			"mark_messages":     {`{"ids":` + ids + `}`, `{"ids":[` + long + `]}`, `{"all":true}`},
+			"send_message": {`{"to":"all","body":"b"}`, `{"to":"` + trick + `","body":"b"}`,
+				`{"to":` + long + `,"body":"b"}`, `{"to":"reader","body":"b","type":` + long + `}`},
+			"read_messages": {`{}`, `{"limit":1000}`, `{"query":"obey","limit":1000}`,
+				`{"to":"reader","limit":1000,"after":3}`, `{"since":"2020-01-01T00:00:00Z"}`, `{"id":"` + string(id) +
+					`"}`, `{"thread":` + long + `}`, `{"id":` + long + `}`},
+			"list_agents": {`{}`, `{"limit":100000}`, `{"query":"obey"}`,
+				`{"state":"gone","after":"other:agent-2"}`, `{"state":` + long + `}`},
+			"set_presence": {`{"task":"` + trick + `"}`, `{"task":` + long + `}`, `{"name":` + long + `}`},
+			"wait_for_messages": {`{"timeout_seconds":0.01}`, `{"after":3,"timeout_seconds":0.01}`,
+				`{"types":[` + long + `]}`},
+			"mark_messages": {`{"ids":` + ids + `}`, `{"ids":[` + long + `]}`, `{"all":true}`},
 		},
-		"/dialect/superportia/mcp":      superportia,
-		"/dialect/agenties/mcp":         agenties,
-		"/dialect/agenties/mcp/{agent}": {"read_messages": {`{}`}, "send_message": {`{}`}, "mark_read": {`{}`}}, // the same tools
+		"/dialect/superportia/mcp": superportia,
+		"/dialect/agenties/mcp":    agenties,
+		// the same tools
+		"/dialect/agenties/mcp/{agent}": {"read_messages": {`{}`}, "send_message": {`{}`}, "mark_read": {`{}`}},
 		"/dialect/haak/mcp": {
 			"read_mailbox": {`{}`, `{}`, `{}`},
-			"send_message": {`{"to":"all","subject":"s","body":"b"}`, `{"to":"builder","subject":"s","body":"b"}`, `{"to":"` + trick + `","subject":"s","body":"b"}`, `{"to":` + long + `,"subject":"s","body":"b"}`},
+			"send_message": {`{"to":"all","subject":"s","body":"b"}`, `{"to":"builder","subject":"s","body":"b"}`,
+				`{"to":"` + trick + `","subject":"s","body":"b"}`, `{"to":` + long + `,"subject":"s","body":"b"}`},
 		},
 		"/mcp/{agent}": {
-			"inbox_push": {`{"comments":"` + trick + `"}`, `{"docs":[{"path":"/` + strings.Repeat(trick, 1000) + `"}]}`, `{"comments":` + long + `}`},
+			"inbox_push": {`{"comments":"` + trick + `"}`, `{"docs":[{"path":"/` + strings.Repeat(trick, 1000) +
+				`"}]}`, `{"comments":` + long + `}`},
 		},
 		"/dialect/openalice/mcp": {"notify_user": {`{"text":"` + trick + `"}`, `{"text":` + long + `}`}},
 	}
 }
 
-// P12: whatever an agent asks of any tool, in the native words or a dialect's, the answer is within the budget, is text alone, and holds no tag that
-// came out of mail or names. That goes for prompts and the mailbox resource too.
+// P12: whatever an agent asks of any tool, in the native words or a dialect's, the answer is within the budget, is
+// text alone, and holds no tag that came out of mail or names. That goes for prompts and the mailbox resource too.
 func TestP12_EveryAnswerIsBounded(t *testing.T) {
 	t.Parallel()
 	room := hugeRoom(t)
@@ -141,7 +158,8 @@ func TestP12_EveryAnswerIsBounded(t *testing.T) {
 	}
 	calls := hugeCalls(page.Messages[5].ID)
 	box := mcpserver.Mailbox{Service: room.As("reader"), Room: "lab", Agent: "reader"}
-	dialects := []dialect.Dialect{agenties.Dialect(), claudeteams.Dialect(), haak.Dialect(), openalice.Dialect(), superportia.Dialect()}
+	dialects := []dialect.Dialect{agenties.Dialect(), claudeteams.Dialect(), haak.Dialect(), openalice.Dialect(),
+		superportia.Dialect()}
 	for _, d := range dialects {
 		for _, e := range d.Endpoints {
 			t.Run(e.Path, func(t *testing.T) { walk(t, mcpserver.NewDialect(box, d.Name, e), calls[e.Path]) })

@@ -28,7 +28,8 @@ type party struct {
 	name  string
 	sends []sending
 	reads []reading
-	// mark marks a message as read by the reader, and isRead reports what is shown of that. Nil: the dialect does not say it.
+	// mark marks a message as read by the reader, and isRead reports what is shown of that. Nil: the dialect does not
+	// say it.
 	mark   func(o *office, id mail.ID)
 	isRead func(o *office, id mail.ID) bool
 	// carries reports whether mail from and to somebody is shown in this dialect. Nil: all mail is.
@@ -40,8 +41,9 @@ type sending struct {
 	name string
 	// only and never are readers: "" is nobody.
 	only, never mail.Name
-	// send sends to the reader all that can be said in this way, and returns what the table in docs/dialects/README.md makes of it, without
-	// its time, and how long it lives; 0: for ever. Where the sender does not learn the id, or does not make it, the message has none.
+	// send sends to the reader all that can be said in this way, and returns what the table in docs/dialects/README.md
+	// makes of it, without its time, and how long it lives; 0: for ever. Where the sender does not learn the id, or
+	// does not make it, the message has none.
 	send func(o *office) (m mail.Message, life time.Duration)
 }
 
@@ -78,13 +80,16 @@ const (
 func newOffice(t *testing.T, to mail.Name) *office {
 	t.Helper()
 	o := &office{T: t, beds: make(map[string]*dialecttest.Fixture), reader: to}
-	all := dialecttest.NewAll(t, agenties.Dialect(), haak.Dialect(), superportia.Dialect(), openalice.Dialect(), claudeteams.Dialect())
+	all := dialecttest.NewAll(t, agenties.Dialect(), haak.Dialect(), superportia.Dialect(), openalice.Dialect(),
+		claudeteams.Dialect())
 	user := all[0].As(mail.User)
 	for _, b := range all {
 		o.beds[b.Dialect.Name] = b
 		if b.Dialect.Name == "claudeteams" {
 			b.Dir = filepath.Join(b.Dir, team)
-			o.write(b, "config.json", `{"name":"`+team+`","leadAgentId":"boss@`+team+`","members":[{"name":"boss","agentId":"boss@`+team+`"},{"name":"reader"},{"name":"mate","color":"blue"}]}`)
+			o.write(b, "config.json", `{"name":"`+team+`","leadAgentId":"boss@`+team+
+				`","members":[{"name":"boss","agentId":"boss@`+team+
+				`"},{"name":"reader"},{"name":"mate","color":"blue"}]}`)
 		}
 		if b.Dialect.Files != nil {
 			b.Bridge(mail.BridgeBoth)
@@ -93,7 +98,8 @@ func newOffice(t *testing.T, to mail.Name) *office {
 	for _, name := range []mail.Name{writer, reader, mate} {
 		all[0].Register(name)
 	}
-	if _, err := user.AddWorkspace(t.Context(), mail.Workspace{ID: writer, Label: "Writer's desk", Dir: t.TempDir()}); err != nil {
+	if _, err := user.AddWorkspace(t.Context(), mail.Workspace{ID: writer, Label: "Writer's desk",
+		Dir: t.TempDir()}); err != nil {
 		t.Fatal(err)
 	}
 	o.advance(time.Minute)
@@ -230,8 +236,9 @@ func (o *office) line(dialect, file string, id mail.ID) object {
 	return find(list, "id", id)
 }
 
-// TestPairs sends in each dialect, by each of its own means, what can be said there, and reads it in each, by each of its own means. What
-// is shown is, to the last member, what the table in docs/dialects/README.md promises. The room keeps the files of all of them all the while.
+// TestPairs sends in each dialect, by each of its own means, what can be said there, and reads it in each, by each of
+// its own means. What is shown is, to the last member, what the table in docs/dialects/README.md promises. The room
+// keeps the files of all of them all the while.
 func TestPairs(t *testing.T) {
 	all := parties()
 	for i := range all {
@@ -258,7 +265,8 @@ func pair(o *office, a *party, s sending, b *party) {
 	o.settle()
 	all := o.beds["haak"].History()
 	if len(all) != 2 {
-		o.Fatalf("the room has %d messages, want the one that was answered and the one that was sent: %+v", len(all), all)
+		o.Fatalf("the room has %d messages, want the one that was answered and the one that was sent: %+v", len(all),
+			all)
 	}
 	it := o.item(all[1].ID)
 	o.sent(&want, life, &it)

@@ -33,15 +33,19 @@ func native() party {
 		name: "native",
 		sends: []sending{{name: "Send", send: func(o *office) (mail.Message, time.Duration) {
 			id := o.beds["haak"].Send(writer, mail.Draft{
-				To: mail.Recipients{string(o.to())}, Type: "review-result", Subject: subject, Body: text, ReplyTo: o.parent, Priority: "urgent", Issue: "I-7",
-				Docs: []mail.Doc{{Path: "docs/plan.md", Revision: "r1"}, {Path: "store.go"}}, Metadata: mail.Metadata(`{"verdict":"approved"}`), TTLSeconds: 48 * 3600,
+				To: mail.Recipients{string(o.to())}, Type: "review-result", Subject: subject, Body: text,
+				ReplyTo: o.parent, Priority: "urgent", Issue: "I-7",
+				Docs:     []mail.Doc{{Path: "docs/plan.md", Revision: "r1"}, {Path: "store.go"}},
+				Metadata: mail.Metadata(`{"verdict":"approved"}`), TTLSeconds: 48 * 3600,
 			})
 			if !strings.HasPrefix(string(id), "msg_") {
 				o.Errorf("the id is %s", id)
 			}
 			return mail.Message{
-				ID: id, Type: mail.ReviewResult, From: "agent:writer", To: []mail.Address{o.to()}, Subject: subject, Body: text,
-				ReplyTo: o.parent, Thread: o.parent, Priority: mail.Urgent, Issue: "I-7", Docs: []mail.Doc{{Path: "docs/plan.md", Revision: "r1"}, {Path: "store.go"}},
+				ID: id, Type: mail.ReviewResult, From: "agent:writer", To: []mail.Address{o.to()}, Subject: subject,
+				Body:    text,
+				ReplyTo: o.parent, Thread: o.parent, Priority: mail.Urgent, Issue: "I-7",
+				Docs:     []mail.Doc{{Path: "docs/plan.md", Revision: "r1"}, {Path: "store.go"}},
 				Metadata: mail.Metadata(`{"verdict":"approved"}`), TTLSeconds: 48 * 3600,
 			}, 2 * day
 		}}},
@@ -51,7 +55,8 @@ func native() party {
 			promise: func(o *office, m *mail.Message) object { return decode[object](o, o.json(m)) },
 		}},
 		mark: func(o *office, id mail.ID) {
-			if _, err := o.beds["haak"].As(o.reader).Mark(o.Context(), mail.Marking{IDs: []mail.ID{id}, Mark: mail.MarkRead}); err != nil {
+			if _, err := o.beds["haak"].As(o.reader).Mark(o.Context(),
+				mail.Marking{IDs: []mail.ID{id}, Mark: mail.MarkRead}); err != nil {
 				o.Error(err)
 			}
 		},
@@ -68,7 +73,8 @@ func agentiesParty() party {
 	}
 	said := func(o *office, id mail.ID) mail.Message {
 		return mail.Message{
-			ID: id, Type: mail.ReviewRequest, From: "agent:writer", To: []mail.Address{o.to()}, Subject: subject, Body: text, Issue: "I-7",
+			ID: id, Type: mail.ReviewRequest, From: "agent:writer", To: []mail.Address{o.to()}, Subject: subject,
+			Body: text, Issue: "I-7",
 			Metadata: mail.Metadata(`{"k":[1,"é"]}`),
 		}
 	}
@@ -84,14 +90,16 @@ func agentiesParty() party {
 			// Only the orchestrator may write to the user.
 			{name: "send_message", never: mail.User, send: func(o *office) (mail.Message, time.Duration) {
 				out := o.call("agenties", writer, "send_message", object{
-					"type": "review-request", "to": string(o.to()), "subject": subject, "body": text, "issueId": "I-7", "metadata": object{"k": []any{1, "é"}},
+					"type": "review-request", "to": string(o.to()), "subject": subject, "body": text, "issueId": "I-7",
+					"metadata": object{"k": []any{1, "é"}},
 				})
 				return said(o, mail.ID(out["id"].(string))), life(o)
 			}},
 			{name: "mailbox.jsonl", send: func(o *office) (mail.Message, time.Duration) {
 				const id = "msg_V1StGXR8_Z5jdHi6B-myT"
 				o.append("agenties", agentiesFile, object{
-					"id": id, "type": "review-request", "from": "agent:writer", "to": string(o.to()), "subject": subject, "body": text, "issueId": "I-7", "agentId": "ag_9",
+					"id": id, "type": "review-request", "from": "agent:writer", "to": string(o.to()),
+					"subject": subject, "body": text, "issueId": "I-7", "agentId": "ag_9",
 					"metadata": object{"k": []any{1, "é"}}, "read": false, "createdAt": o.at(),
 				})
 				m := said(o, id)
@@ -100,7 +108,9 @@ func agentiesParty() party {
 			}},
 		},
 		reads: []reading{
-			{"mailbox.jsonl", func(o *office, id mail.ID) object { return o.line("agenties", agentiesFile, id) }, agentiesMessage},
+			{"mailbox.jsonl", func(o *office, id mail.ID) object {
+				return o.line("agenties", agentiesFile, id)
+			}, agentiesMessage},
 			{"read_messages", func(o *office, id mail.ID) object { return read(o, id, true) }, agentiesMessage},
 		},
 		mark: func(o *office, id mail.ID) {
@@ -112,7 +122,8 @@ func agentiesParty() party {
 
 func agentiesMessage(o *office, m *mail.Message) object {
 	out := object{
-		"id": m.ID, "type": m.Type, "from": m.From, "to": m.To[0], "body": m.Body, "read": false, "createdAt": m.Sent.String(),
+		"id": m.ID, "type": m.Type, "from": m.From, "to": m.To[0], "body": m.Body, "read": false,
+		"createdAt": m.Sent.String(),
 	}
 	meta := metadata(o, m)
 	if a, ok := meta["agenties"].(object); ok {
@@ -151,7 +162,8 @@ const haakFile = "data/agent-mailbox.jsonl"
 
 func haakParty() party {
 	said := func(o *office, id mail.ID) mail.Message {
-		return mail.Message{ID: id, Type: mail.Custom, From: "agent:writer", To: []mail.Address{o.to()}, Subject: subject, Body: text}
+		return mail.Message{ID: id, Type: mail.Custom, From: "agent:writer", To: []mail.Address{o.to()},
+			Subject: subject, Body: text}
 	}
 	life := func(o *office, d time.Duration) time.Duration {
 		if o.reader == mail.User && d == day { // the default is for mail to sessions
@@ -163,7 +175,8 @@ func haakParty() party {
 		name: "haak",
 		sends: []sending{
 			{name: "mailbox send", send: func(o *office) (mail.Message, time.Duration) {
-				out := decode[object](o, o.verb("haak", "mailbox", "send", "--from", "writer", "--to", string(o.reader), "--subject", subject, "--body", text,
+				out := decode[object](o, o.verb("haak", "mailbox", "send", "--from", "writer", "--to",
+					string(o.reader), "--subject", subject, "--body", text,
 					"--thread", string(o.parent), "--ttl-hours", "48", "--json"))
 				m := said(o, mail.ID(out["id"].(string)))
 				m.ReplyTo, m.Thread, m.TTLSeconds = o.parent, o.parent, 48*3600
@@ -173,7 +186,8 @@ func haakParty() party {
 				return m, 2 * day
 			}},
 			{name: "send_message", send: func(o *office) (mail.Message, time.Duration) {
-				out := o.call("haak", writer, "send_message", object{"to": string(o.reader), "subject": subject, "body": text})
+				out := o.call("haak", writer, "send_message", object{"to": string(o.reader), "subject": subject,
+					"body": text})
 				m := said(o, mail.ID(out["id"].(string)))
 				if o.reader != mail.User {
 					m.TTLSeconds = 24 * 3600
@@ -183,7 +197,9 @@ func haakParty() party {
 			{name: "agent-mailbox.jsonl", send: func(o *office) (mail.Message, time.Duration) {
 				const id = "3f1c2f0e-5d5b-4b0a-9a51-1d2f0a7b9c11"
 				o.append("haak", haakFile, object{
-					"id": id, "sender": "writer", "recipient": string(o.reader), "timestamp": haakTime(mail.TimeOf(o.beds["haak"].Now())), "content": text, "thread": string(o.parent), "ttl_hours": 48,
+					"id": id, "sender": "writer", "recipient": string(o.reader),
+					"timestamp": haakTime(mail.TimeOf(o.beds["haak"].Now())), "content": text,
+					"thread": string(o.parent), "ttl_hours": 48,
 					"read_by": []any{}, "subject": subject,
 				})
 				m := said(o, id)
@@ -192,28 +208,34 @@ func haakParty() party {
 			}},
 		},
 		reads: []reading{
-			{"agent-mailbox.jsonl", func(o *office, id mail.ID) object { return o.line("haak", haakFile, id) }, haakMessage},
+			{"agent-mailbox.jsonl", func(o *office, id mail.ID) object {
+				return o.line("haak", haakFile, id)
+			}, haakMessage},
 			{"read_mailbox", func(o *office, id mail.ID) object {
 				list, _ := o.call("haak", o.reader, "read_mailbox", object{})["messages"].([]any)
 				return find(list, "id", id)
 			}, func(o *office, m *mail.Message) object {
 				of := haakMessage(o, m)
-				out := object{"id": m.ID, "from": of["sender"], "to": of["recipient"], "subject": m.Subject, "body": of["content"], "timestamp": of["timestamp"]}
+				out := object{"id": m.ID, "from": of["sender"], "to": of["recipient"], "subject": m.Subject,
+					"body": of["content"], "timestamp": of["timestamp"]}
 				put(out, "thread", string(m.ReplyTo))
 				return out
 			}},
 		},
 		mark: func(o *office, id mail.ID) { // reading by the verb marks what it has printed
-			list := decode[[]any](o, o.verb("haak", "mailbox", "read", "--session-id", string(o.reader), "--unread-only", "--json"))
+			list := decode[[]any](o, o.verb("haak", "mailbox", "read", "--session-id", string(o.reader),
+				"--unread-only", "--json"))
 			it := o.item(id)
-			if diff := cmp.Diff(decode[object](o, o.json(haakMessage(o, &it.Message))), find(list, "id", id)); diff != "" {
+			if diff := cmp.Diff(decode[object](o, o.json(haakMessage(o, &it.Message))),
+				find(list, "id", id)); diff != "" {
 				o.Errorf("mailbox read (-want +got):\n%s", diff)
 			}
 		},
 		isRead: func(o *office, id mail.ID) bool {
 			reads := o.text(o.beds["haak"], "data/agent-mailbox-reads.jsonl")
 			for _, l := range split(reads) {
-				if r := decode[object](o, l); r["message_id"] == string(id) && r["reader_session_id"] == string(o.reader) {
+				if r := decode[object](o, l); r["message_id"] == string(id) &&
+					r["reader_session_id"] == string(o.reader) {
 					return true
 				}
 			}
@@ -224,7 +246,8 @@ func haakParty() party {
 
 func haakMessage(o *office, m *mail.Message) object {
 	out := object{
-		"id": m.ID, "sender": bare(m.From), "recipient": bare(m.To[0]), "timestamp": haakTime(m.Sent), "content": withDocs(m, " (", ")"), "thread": nil,
+		"id": m.ID, "sender": bare(m.From), "recipient": bare(m.To[0]), "timestamp": haakTime(m.Sent),
+		"content": withDocs(m, " (", ")"), "thread": nil,
 		"ttl_hours": nil, "read_by": []any{},
 	}
 	if m.ReplyTo != "" {
@@ -271,9 +294,11 @@ func superportiaParty() party {
 	return party{
 		name: "superportia",
 		sends: []sending{{name: "send_agent_message", send: func(o *office) (mail.Message, time.Duration) {
-			out := o.call("superportia", writer, "send_agent_message", object{"to": string(o.reader), "subject": subject, "body": text, "priority": "urgent"})
+			out := o.call("superportia", writer, "send_agent_message",
+				object{"to": string(o.reader), "subject": subject, "body": text, "priority": "urgent"})
 			return mail.Message{
-				ID: mail.ID(out["msg_id"].(string)), Type: mail.Custom, From: "agent:writer", To: []mail.Address{o.to()}, Subject: subject, Body: text, Priority: mail.Urgent,
+				ID: mail.ID(out["msg_id"].(string)), Type: mail.Custom, From: "agent:writer",
+				To: []mail.Address{o.to()}, Subject: subject, Body: text, Priority: mail.Urgent,
 				TTLSeconds: int64(century / time.Second),
 			}, century
 		}}},
@@ -293,7 +318,8 @@ func superportiaParty() party {
 				body, lead = body+lead+"Document: "+d.Path, "\n"
 			}
 			return object{
-				"msg_id": m.ID, "from": bare(m.From), "to": bare(m.To[0]), "subject": m.Subject, "priority": priority, "read": false, "archived": false,
+				"msg_id": m.ID, "from": bare(m.From), "to": bare(m.To[0]), "subject": m.Subject, "priority": priority,
+				"read": false, "archived": false,
 				"created_at": m.Sent.Std().Truncate(time.Second).Format(time.RFC3339), "body": body,
 			}
 		}}},
@@ -308,8 +334,10 @@ func openaliceParty() party {
 	const label = "Writer's desk"
 	said := func(id mail.ID) mail.Message {
 		return mail.Message{
-			ID: id, Type: mail.Custom, From: "agent:writer", To: []mail.Address{mail.ToUser}, Subject: label, Body: text,
-			Docs: []mail.Doc{{Path: "docs/plan.md"}}, Metadata: mail.Metadata(`{"openalice":{"workspaceLabel":"Writer's desk"}}`),
+			ID: id, Type: mail.Custom, From: "agent:writer", To: []mail.Address{mail.ToUser}, Subject: label,
+			Body:     text,
+			Docs:     []mail.Doc{{Path: "docs/plan.md"}},
+			Metadata: mail.Metadata(`{"openalice":{"workspaceLabel":"Writer's desk"}}`),
 		}
 	}
 	look := func(o *office, id mail.ID) object {
@@ -321,7 +349,8 @@ func openaliceParty() party {
 		name: "openalice",
 		sends: []sending{
 			{name: "inbox_push", only: mail.User, send: func(o *office) (mail.Message, time.Duration) {
-				out := o.call("openalice", writer, "inbox_push", object{"docs": []any{object{"path": "docs/plan.md"}}, "comments": text})
+				out := o.call("openalice", writer, "inbox_push", object{"docs": []any{object{"path": "docs/plan.md"}},
+					"comments": text})
 				m := said(mail.ID(out["entryId"].(string)))
 				if !isUUID(m.ID) {
 					o.Errorf("the id is %s", m.ID)
@@ -331,8 +360,10 @@ func openaliceParty() party {
 			{name: "entries.jsonl", only: mail.User, send: func(o *office) (mail.Message, time.Duration) {
 				const id = "9b2f6a10-6c1d-4f0e-8d55-0c7f6b1e2a33"
 				o.append("openalice", openaliceFile, object{
-					"id": id, "ts": int64(mail.TimeOf(o.beds["openalice"].Now())), "workspaceId": "writer", "workspaceLabel": label,
-					"docs": []any{object{"path": "docs/plan.md", "revision": "r1"}}, "comments": text, "origin": object{"kind": "x"},
+					"id": id, "ts": int64(mail.TimeOf(o.beds["openalice"].Now())), "workspaceId": "writer",
+					"workspaceLabel": label,
+					"docs":           []any{object{"path": "docs/plan.md", "revision": "r1"}}, "comments": text,
+					"origin": object{"kind": "x"},
 				})
 				m := said(id)
 				m.Docs[0].Revision, m.Via = "r1", "openalice"
@@ -341,7 +372,9 @@ func openaliceParty() party {
 			}},
 		},
 		reads: []reading{
-			{"entries.jsonl", func(o *office, id mail.ID) object { return o.line("openalice", openaliceFile, id) }, openaliceEntry},
+			{"entries.jsonl", func(o *office, id mail.ID) object {
+				return o.line("openalice", openaliceFile, id)
+			}, openaliceEntry},
 			{"/api/inbox/history", look, openaliceEntry},
 		},
 		mark: func(o *office, id mail.ID) {
@@ -362,7 +395,8 @@ func openaliceParty() party {
 }
 
 func openaliceEntry(o *office, m *mail.Message) object {
-	out := object{"id": m.ID, "ts": m.Sent, "workspaceId": bare(m.From), "workspaceLabel": "Writer's desk", "comments": m.Body}
+	out := object{"id": m.ID, "ts": m.Sent, "workspaceId": bare(m.From), "workspaceLabel": "Writer's desk",
+		"comments": m.Body}
 	out["ts"] = int64(m.Sent)
 	if m.Docs != nil {
 		out["docs"] = m.Docs
@@ -382,13 +416,15 @@ const inbox = "inboxes/reader.json"
 func claudeteamsParty() party {
 	const id = "5c0a7b1e-1111-4222-8333-944455566677"
 	entry := func(o *office, text, summary string) object {
-		e := object{"from": "mate", "text": text, "timestamp": o.at(), "color": "blue", "msgV": 1, "msg_id": id, "type": "message", "read": false}
+		e := object{"from": "mate", "text": text, "timestamp": o.at(), "color": "blue", "msgV": 1, "msg_id": id,
+			"type": "message", "read": false}
 		put(e, "summary", summary)
 		return e
 	}
 	said := func(o *office, typ mail.Type, subject, body, meta string) (mail.Message, time.Duration) {
 		return mail.Message{
-			ID: id, Type: typ, From: "agent:mate", To: []mail.Address{"agent:reader"}, Subject: subject, Body: body, Via: "claudeteams",
+			ID: id, Type: typ, From: "agent:mate", To: []mail.Address{"agent:reader"}, Subject: subject, Body: body,
+			Via:      "claudeteams",
 			Metadata: mail.Metadata(`{"claudeteams":{"team":"` + team + `","color":"blue"` + meta + `}}`),
 		}, 7 * day
 	}
@@ -408,7 +444,8 @@ func claudeteamsParty() party {
 			}},
 			{name: "a frame in an inbox", never: mail.User, send: func(o *office) (mail.Message, time.Duration) {
 				o.write(o.beds["claudeteams"], inbox, o.json([]any{entry(o, frameText, "")}))
-				m, life := said(o, mail.TaskAssigned, "task: Review", "Review store.go", `,"type":"task_assignment","payload":`+frameText)
+				m, life := said(o, mail.TaskAssigned, "task: Review", "Review store.go",
+					`,"type":"task_assignment","payload":`+frameText)
 				m.Issue = team + "#3"
 				return m, life
 			}},
@@ -423,14 +460,16 @@ func claudeteamsParty() party {
 			}
 			return list[0].(object)
 		}, func(o *office, m *mail.Message) object {
-			if frame := metadata(o, m)["claudeteams"]; m.Via == "claudeteams" && frame != nil { // the entry is the one that was written
+			// the entry is the one that was written
+			if frame := metadata(o, m)["claudeteams"]; m.Via == "claudeteams" && frame != nil {
 				if _, ok := frame.(object)["payload"]; ok {
 					return entry(o, frameText, "")
 				}
 				return entry(o, m.Body, m.Subject)
 			}
 			out := object{
-				"from": bare(m.From), "text": withDocs(m, " at ", ""), "summary": m.Subject, "timestamp": m.Sent.String(), "msgV": 1, "msg_id": m.ID, "type": "message", "read": false,
+				"from": bare(m.From), "text": withDocs(m, " at ", ""), "summary": m.Subject,
+				"timestamp": m.Sent.String(), "msgV": 1, "msg_id": m.ID, "type": "message", "read": false,
 			}
 			if !isUUID(m.ID) { // one is made of it
 				derived, _ := letters(o)[0].(object)["msg_id"].(string)
@@ -443,7 +482,8 @@ func claudeteamsParty() party {
 		}}},
 		mark: func(o *office, id mail.ID) { // as Claude Code does when it has handed over the message
 			b := o.beds["claudeteams"]
-			o.write(b, inbox, strings.Replace(strings.Replace(o.text(b, inbox), `"read": false`, `"read": true`, 1), `"read":false`, `"read":true`, 1))
+			o.write(b, inbox, strings.Replace(strings.Replace(o.text(b, inbox), `"read": false`, `"read": true`, 1),
+				`"read":false`, `"read":true`, 1))
 		},
 		carries: func(m *mail.Message) bool { return m.To[0] == "agent:reader" },
 	}

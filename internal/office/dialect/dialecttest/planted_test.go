@@ -60,8 +60,12 @@ func (v *victims) check(t *testing.T) {
 func plants() []plant {
 	return []plant{
 		{"link to a file outside", func(path string, v *victims) error { return os.Symlink(v.outside+"/rc", path) }},
-		{"link to a file to be made outside", func(path string, v *victims) error { return os.Symlink(v.outside+"/new", path) }},
-		{"link to a hook inside", func(path string, v *victims) error { return os.Symlink(v.inside+"/post-checkout", path) }},
+		{"link to a file to be made outside", func(path string, v *victims) error {
+			return os.Symlink(v.outside+"/new", path)
+		}},
+		{"link to a hook inside", func(path string, v *victims) error {
+			return os.Symlink(v.inside+"/post-checkout", path)
+		}},
 		{"relative link to a hook inside", func(path string, v *victims) error {
 			to, err := filepath.Rel(filepath.Dir(path), v.inside+"/post-checkout")
 			if err != nil {
@@ -92,13 +96,15 @@ func newBox(t *testing.T, d dialect.Dialect) *box {
 	}
 	switch d.Name {
 	case "claudeteams":
-		text := `{"name":"` + team + `","leadAgentId":"boss@` + team + `","members":[{"name":"boss","agentId":"boss@` + team + `"},{"name":"reader"}]}`
+		text := `{"name":"` + team + `","leadAgentId":"boss@` + team + `","members":[{"name":"boss","agentId":"boss@` +
+			team + `"},{"name":"reader"}]}`
 		if err := os.WriteFile(filepath.Join(b.Dir, "config.json"), []byte(text), 0o600); err != nil {
 			t.Fatal(err)
 		}
 	case "openalice":
 		b.to = mail.User
-		if _, err := b.As(mail.User).AddWorkspace(t.Context(), mail.Workspace{ID: writer, Label: "desk", Dir: t.TempDir()}); err != nil {
+		if _, err := b.As(mail.User).AddWorkspace(t.Context(),
+			mail.Workspace{ID: writer, Label: "desk", Dir: t.TempDir()}); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -121,7 +127,8 @@ func (b *box) use(body string) {
 	}
 	for _, text := range []string{body, body + " erased"} {
 		sent, err := b.Room.As(b.from).Send(b.t.Context(), mail.Draft{To: mail.Recipients{to}, Body: text})
-		if err == nil && text == body && b.Dialect.Name != "claudeteams" { // where mail that was read is not written any more
+		// where mail that was read is not written any more
+		if err == nil && text == body && b.Dialect.Name != "claudeteams" {
 			_, err = b.Room.As(b.to).Mark(b.t.Context(), mail.Marking{IDs: []mail.ID{sent.ID}, Mark: mail.MarkRead})
 		}
 		if err == nil && text != body {
@@ -163,9 +170,12 @@ func (b *box) text() string {
 // TestPlanted: whatever somebody puts in the place of a file or directory of a mailbox, before a bridge opens it or
 // under it, leads nowhere and stops nothing; when it is taken away the bridge goes on.
 func TestPlanted(t *testing.T) {
-	for _, d := range []dialect.Dialect{agenties.Dialect(), haak.Dialect(), openalice.Dialect(), claudeteams.Dialect()} {
+	for _, d := range []dialect.Dialect{agenties.Dialect(), haak.Dialect(), openalice.Dialect(),
+		claudeteams.Dialect()} {
 		places := newBox(t, d).paths()
-		if slices.IndexFunc(places, func(p string) bool { return strings.HasSuffix(p, ".json") || strings.HasSuffix(p, ".jsonl") }) < 0 {
+		if slices.IndexFunc(places, func(p string) bool {
+			return strings.HasSuffix(p, ".json") || strings.HasSuffix(p, ".jsonl")
+		}) < 0 {
 			t.Fatalf("%s keeps only %v", d.Name, places)
 		}
 		for _, p := range plants() {

@@ -15,8 +15,8 @@ import (
 // bedKey is under what a script holds its Bed.
 type bedKey struct{}
 
-// Scripts runs testdata/*.txtar as testscript does, each on a Bed of its own whose directory is the script's. Besides the
-// commands of testscript there are
+// Scripts runs testdata/*.txtar as testscript does, each on a Bed of its own whose directory is the script's. Besides
+// the commands of testscript there are
 //
 //	register NAME [ROLE|NS:TAG…]      put an agent on the roster
 //	state NAME working|idle|frozen|gone
@@ -61,7 +61,9 @@ func commands() map[string]command {
 		ts.Check(err)
 	}
 	return map[string]command{
-		"register": plain(func(_ *testscript.TestScript, b *Fixture, args []string) { b.Register(mail.Name(args[0]), args[1:]...) }),
+		"register": plain(func(_ *testscript.TestScript, b *Fixture, args []string) {
+			b.Register(mail.Name(args[0]), args[1:]...)
+		}),
 		"state": plain(func(ts *testscript.TestScript, b *Fixture, args []string) {
 			presence(ts, b, mail.Presence{Name: mail.Name(args[0]), State: mail.State(args[1])})
 		}),
@@ -92,7 +94,8 @@ func commands() map[string]command {
 			}
 		}),
 		"send": plain(func(ts *testscript.TestScript, b *Fixture, args []string) {
-			fmt.Fprintln(ts.Stdout(), b.Send(mail.Name(args[0]), mail.Draft{To: mail.Recipients{args[1]}, Body: args[2]}))
+			fmt.Fprintln(ts.Stdout(),
+				b.Send(mail.Name(args[0]), mail.Draft{To: mail.Recipients{args[1]}, Body: args[2]}))
 		}),
 		"bridge": plain(func(ts *testscript.TestScript, b *Fixture, args []string) {
 			var mode mail.BridgeMode
@@ -101,13 +104,17 @@ func commands() map[string]command {
 			}
 			fmt.Fprintf(ts.Stdout(), "%+v\n", b.Bridge(mode))
 		}),
-		"sync":  plain(func(ts *testscript.TestScript, b *Fixture, _ []string) { fmt.Fprintf(ts.Stdout(), "%+v\n", b.Sync()) }),
+		"sync": plain(func(ts *testscript.TestScript, b *Fixture, _ []string) {
+			fmt.Fprintf(ts.Stdout(), "%+v\n", b.Sync())
+		}),
 		"stop":  plain(func(_ *testscript.TestScript, b *Fixture, _ []string) { b.Stop() }),
 		"start": plain(func(_ *testscript.TestScript, b *Fixture, _ []string) { b.Start() }),
 		"inbox": plain(func(ts *testscript.TestScript, b *Fixture, args []string) {
 			list(ts.Stdout(), b.Inbox(mail.Name(args[0])), false)
 		}),
-		"history": plain(func(ts *testscript.TestScript, b *Fixture, _ []string) { list(ts.Stdout(), b.History(), true) }),
+		"history": plain(func(ts *testscript.TestScript, b *Fixture, _ []string) {
+			list(ts.Stdout(), b.History(), true)
+		}),
 		"advance": plain(func(ts *testscript.TestScript, b *Fixture, args []string) {
 			d, err := time.ParseDuration(args[0])
 			ts.Check(err)

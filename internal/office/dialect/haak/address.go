@@ -15,8 +15,8 @@ type sessions func(word string) (mail.Name, bool)
 // minPrefix is how much of a session's id stands for it.
 const minPrefix = 8
 
-// among returns the sessions of a set of ids. A word that is a role of somebody is no beginning of an id: "architect" is whoever has that
-// role, though a session be called architect-new.
+// among returns the sessions of a set of ids. A word that is a role of somebody is no beginning of an id: "architect"
+// is whoever has that role, though a session be called architect-new.
 func among(ids map[mail.Name]bool, isRole func(string) bool) sessions {
 	return func(word string) (found mail.Name, ok bool) {
 		if ids[mail.Name(word)] || len(word) < minPrefix || isRole(word) {

@@ -19,9 +19,11 @@ func TestRosterAndTags(t *testing.T) {
 	t.Run("HK-18 tags are set by update, and shown", func(t *testing.T) {
 		d := newDesk(t)
 		d.register("architect-new")
-		d.ok("roster", "update", "--session-id", "architect-new", "--tags", "project:inscription,concern:governance,domain:architecture/files,role:architect")
+		d.ok("roster", "update", "--session-id", "architect-new", "--tags",
+			"project:inscription,concern:governance,domain:architecture/files,role:architect")
 		var entry map[string]any
-		if err := json.Unmarshal([]byte(d.ok("roster", "show", "--json", "--session-id", "architect-new")), &entry); err != nil {
+		if err := json.Unmarshal([]byte(d.ok("roster", "show", "--json", "--session-id", "architect-new")),
+			&entry); err != nil {
 			t.Fatal(err)
 		}
 		want := map[string]any{
@@ -43,12 +45,14 @@ func TestRosterAndTags(t *testing.T) {
 	})
 	t.Run("HK-19 send with the flags of the document", func(t *testing.T) {
 		d := newDesk(t)
-		out := d.ok("mailbox", "send", "--from", "architect-new", "--to", "project:inscription", "--subject", "S", "--body", "B")
+		out := d.ok("mailbox", "send", "--from", "architect-new", "--to", "project:inscription", "--subject", "S",
+			"--body", "B")
 		if !strings.HasPrefix(out, "sent ") {
 			t.Error(out)
 		}
 		m := d.last(mailbox)
-		if m["sender"] != "architect-new" || m["recipient"] != "project:inscription" || m["subject"] != "S" || m["content"] != "B" {
+		if m["sender"] != "architect-new" || m["recipient"] != "project:inscription" || m["subject"] != "S" ||
+			m["content"] != "B" {
 			t.Errorf("stored %v", m)
 		}
 	})
@@ -64,10 +68,12 @@ func TestRosterAndTags(t *testing.T) {
 				t.Errorf("recipient %v, want %s", got, tag)
 			}
 		}
-		if out := d.ok("mailbox", "send", "--from", "s", "--to", "concern:y", "--body", "m"); !strings.Contains(out, "would reach: b\n") {
+		if out := d.ok("mailbox", "send", "--from", "s", "--to", "concern:y", "--body", "m"); !strings.Contains(out,
+			"would reach: b\n") {
 			t.Error(out)
 		}
-		if errs := d.notes("mailbox", "send", "--from", "s", "--to", "domain:z", "--body", "m"); !strings.Contains(errs, "nobody alive carries domain:z") {
+		if errs := d.notes("mailbox", "send", "--from", "s", "--to", "domain:z", "--body",
+			"m"); !strings.Contains(errs, "nobody alive carries domain:z") {
 			t.Error(errs)
 		}
 	})
@@ -169,11 +175,13 @@ func TestRosterAndTags(t *testing.T) {
 		d := newDesk(t)
 		d.register("bob")
 		d.ok("roster", "freeze", "--session-id", "bob")
-		if errs := d.notes("mailbox", "send", "--from", "s", "--to", "bob", "--body", "m"); !strings.Contains(errs, "frozen") {
+		if errs := d.notes("mailbox", "send", "--from", "s", "--to", "bob", "--body", "m"); !strings.Contains(errs,
+			"frozen") {
 			t.Error(errs)
 		}
 		d.ok("roster", "bury", "--session-id", "bob", "--summary", "done")
-		if errs := d.notes("mailbox", "send", "--from", "s", "--to", "bob", "--body", "m"); !strings.Contains(errs, "dead letter") {
+		if errs := d.notes("mailbox", "send", "--from", "s", "--to", "bob", "--body", "m"); !strings.Contains(errs,
+			"dead letter") {
 			t.Error(errs)
 		}
 		if m := d.last(roster); m["state"] != "dead" || m["final_summary"] != "done" {
@@ -210,7 +218,8 @@ func TestArchive(t *testing.T) {
 			if i%2 == 1 {
 				month = "2026-04"
 			}
-			all = append(all, foreign(fmt.Sprintf("old-%d", i), "alice", "bob", month+"-16T14:30:00Z", fmt.Sprintf("expired %d", i)))
+			all = append(all, foreign(fmt.Sprintf("old-%d", i), "alice", "bob", month+"-16T14:30:00Z",
+				fmt.Sprintf("expired %d", i)))
 		}
 		return all
 	}
@@ -218,7 +227,9 @@ func TestArchive(t *testing.T) {
 		d := newDesk(t)
 		d.register("bob", "--role", "architect")
 		d.stranger(mailbox, old(999)...)
-		if err := os.WriteFile(d.path(reads), []byte(`{"message_id":"old-0","reader_session_id":"bob","timestamp":"2026-03-17T00:00:00Z"}`+"\n"+"garbage\n"), 0o644); err != nil {
+		if err := os.WriteFile(d.path(reads),
+			[]byte(`{"message_id":"old-0","reader_session_id":"bob","timestamp":"2026-03-17T00:00:00Z"}`+"\n"+
+				"garbage\n"), 0o644); err != nil {
 			t.Fatal(err)
 		}
 		waits := d.send("alice", "steward", "waits")
@@ -233,11 +244,13 @@ func TestArchive(t *testing.T) {
 			t.Error(out)
 		}
 		lines := strings.Split(strings.TrimSuffix(d.text(mailbox), "\n"), "\n")
-		if len(lines) != 3 || !strings.Contains(lines[0], string(waits)) || lines[1] != "not JSON" || !strings.Contains(lines[2], string(kept)) {
+		if len(lines) != 3 || !strings.Contains(lines[0], string(waits)) || lines[1] != "not JSON" ||
+			!strings.Contains(lines[2], string(kept)) {
 			t.Fatalf("the mailbox holds %q", lines)
 		}
 		march, april := d.text("agent-mailbox-archive/2026-03.jsonl"), d.text("agent-mailbox-archive/2026-04.jsonl")
-		if strings.Count(march, "\n") != 500 || strings.Count(april, "\n") != 499 || !strings.HasPrefix(march, old(1)[0]+"\n") {
+		if strings.Count(march, "\n") != 500 || strings.Count(april, "\n") != 499 ||
+			!strings.HasPrefix(march, old(1)[0]+"\n") {
 			t.Errorf("archived %d and %d lines", strings.Count(march, "\n"), strings.Count(april, "\n"))
 		}
 		if got := d.text("agent-mailbox-archive/2026-03-reads.jsonl"); !strings.Contains(got, `"old-0"`) {
@@ -249,7 +262,8 @@ func TestArchive(t *testing.T) {
 		if out := d.ok("mailbox", "query", "--archive", "expired 998"); !strings.Contains(out, "old-998") {
 			t.Errorf("query: %q", out)
 		}
-		if out := d.ok("check-mailbox", "--session-id", "bob"); strings.Contains(out, "expired") || !strings.Contains(out, "fresh") {
+		if out := d.ok("check-mailbox", "--session-id", "bob"); strings.Contains(out, "expired") ||
+			!strings.Contains(out, "fresh") {
 			t.Errorf("polled: %q", out)
 		}
 	})
@@ -279,7 +293,8 @@ func TestArchive(t *testing.T) {
 		d.Sync()
 		d.Sync()
 		seen := make(map[string]int)
-		for _, name := range []string{mailbox, "agent-mailbox-archive/2026-03.jsonl", "agent-mailbox-archive/2026-04.jsonl"} {
+		for _, name := range []string{mailbox, "agent-mailbox-archive/2026-03.jsonl",
+			"agent-mailbox-archive/2026-04.jsonl"} {
 			for l := range strings.Lines(d.text(name)) {
 				seen[strings.TrimSuffix(l, "\n")]++
 			}
@@ -337,7 +352,8 @@ func TestPeople(t *testing.T) {
 		d.register("bob")
 		a := d.send("alice", "bob", "question")
 		d.send("bob", "alice", "answer", "--thread", string(a))
-		if out := d.ok("mailbox", "list", "--limit", "1"); !strings.Contains(out, "answer") || strings.Contains(out, "question") {
+		if out := d.ok("mailbox", "list", "--limit", "1"); !strings.Contains(out, "answer") ||
+			strings.Contains(out, "question") {
 			t.Errorf("recent: %s", out)
 		}
 		page, err := d.As("bob").Inbox(t.Context(), mail.InboxQuery{})
@@ -359,7 +375,8 @@ func TestPeople(t *testing.T) {
 		}
 		d.send("bob", "user", "yes")
 		d.wantUnread("user", "yes")
-		if out := d.ok("mailbox", "read", "--session-id", "user"); !strings.Contains(out, "yes") || d.last(reads)["reader_session_id"] != "user" {
+		if out := d.ok("mailbox", "read", "--session-id", "user"); !strings.Contains(out, "yes") ||
+			d.last(reads)["reader_session_id"] != "user" {
 			t.Errorf("%q", out)
 		}
 	})
@@ -388,7 +405,8 @@ message-content  belongs-to  situation:mailbox-msg-%[1]s  quality: "materializat
 		d := newDesk(t)
 		d.register("bob", "--role", "steward")
 		d.register("carol")
-		d.ok("mailbox", "send", "--later", "--from", "bob", "--to", "carol", "--subject", "S", "--body", "parting words", "--ttl-hours", "3")
+		d.ok("mailbox", "send", "--later", "--from", "bob", "--to", "carol", "--subject", "S", "--body",
+			"parting words", "--ttl-hours", "3")
 		d.ok("mailbox", "send", "--later", "--from", "bob", "--to", "foo:bar", "--body", "to nobody")
 		d.ok("mailbox", "send", "--later", "--from", "carol", "--to", "bob", "--body", "another's")
 		d.send("carol", "bob", "last mail")
@@ -396,7 +414,8 @@ message-content  belongs-to  situation:mailbox-msg-%[1]s  quality: "materializat
 			t.Fatalf("drafts were sent: %d", n)
 		}
 		out, errs, err := d.Verb("checkpoint", "--session-id", "bob")
-		if err != nil || !strings.Contains(out, "last mail") || !strings.Contains(errs, "not sent to foo:bar, and kept") {
+		if err != nil || !strings.Contains(out, "last mail") ||
+			!strings.Contains(errs, "not sent to foo:bar, and kept") {
 			t.Fatalf("%v\n%s\n%s", err, out, errs)
 		}
 		if got := d.last(roster); got["session_id"] != "bob" || got["state"] != "frozen" {
@@ -423,7 +442,8 @@ message-content  belongs-to  situation:mailbox-msg-%[1]s  quality: "materializat
 		d.register("a", "--tags", "project:inscription,concern:governance")
 		d.register("b", "--tags", "project:inscription")
 		out := d.ok("channels")
-		if !strings.Contains(out, "#inscription  project:inscription  a, b\n") || !strings.Contains(out, "#governance  concern:governance  a\n") {
+		if !strings.Contains(out, "#inscription  project:inscription  a, b\n") ||
+			!strings.Contains(out, "#governance  concern:governance  a\n") {
 			t.Errorf("channels:\n%s", out)
 		}
 		d.send("user", "#inscription", "typed into it")
@@ -431,7 +451,8 @@ message-content  belongs-to  situation:mailbox-msg-%[1]s  quality: "materializat
 			t.Errorf("recipient %v", got)
 		}
 		d.send("a", "concern:governance", "elsewhere")
-		if out := d.ok("mailbox", "list", "--channel", "#inscription"); !strings.Contains(out, "typed into it") || strings.Contains(out, "elsewhere") {
+		if out := d.ok("mailbox", "list", "--channel", "#inscription"); !strings.Contains(out, "typed into it") ||
+			strings.Contains(out, "elsewhere") {
 			t.Errorf("read:\n%s", out)
 		}
 		d.wantUnread("b", "typed into it")
@@ -445,7 +466,8 @@ message-content  belongs-to  situation:mailbox-msg-%[1]s  quality: "materializat
 				t.Errorf("%s is not listed:\n%s", name, out)
 			}
 		}
-		if msg := d.refused(mail.Invalid, "mailbox", "send", "--from", "s", "--to", "#x", "--body", "m"); !strings.Contains(msg, "#concern:x or #project:x") {
+		if msg := d.refused(mail.Invalid, "mailbox", "send", "--from", "s", "--to", "#x", "--body",
+			"m"); !strings.Contains(msg, "#concern:x or #project:x") {
 			t.Error(msg)
 		}
 		d.send("s", "#concern:x", "m")
@@ -460,7 +482,8 @@ func TestTools(t *testing.T) {
 	t.Parallel()
 	d := newDesk(t)
 	d.register("bob")
-	if _, err := d.Call("alice", "send_message", `{"to":"bob","body":"no subject"}`); mail.CodeOf(err) != mail.Invalid {
+	if _, err := d.Call("alice", "send_message", `{"to":"bob","body":"no subject"}`); mail.CodeOf(
+		err) != mail.Invalid {
 		t.Errorf("without a subject: %v", err)
 	}
 	out, err := d.Call("alice", "send_message", `{"to":"bob","subject":"S","body":"B"}`)
@@ -469,7 +492,8 @@ func TestTools(t *testing.T) {
 	}
 	for range 2 {
 		out, err = d.Call("bob", "read_mailbox", "")
-		if err != nil || !strings.Contains(out, `"from":"alice","to":"bob","subject":"S","body":"B"`) || !strings.Contains(out, `"unread":1`) {
+		if err != nil || !strings.Contains(out, `"from":"alice","to":"bob","subject":"S","body":"B"`) ||
+			!strings.Contains(out, `"unread":1`) {
 			t.Fatalf("read_mailbox marks nothing read: %s, %v", out, err)
 		}
 	}

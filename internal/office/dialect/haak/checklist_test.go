@@ -31,7 +31,8 @@ func TestMessages(t *testing.T) {
 		if !uuid4.MatchString(m["id"].(string)) {
 			t.Errorf("the id %v is no UUID, version 4", m["id"])
 		}
-		want := fmt.Sprintf(`{"id":%q,"sender":"alice","recipient":"bob","timestamp":"2026-05-10T14:00:00Z","content":"*Hi* <b>","thread":null,"ttl_hours":null,"read_by":[]}`, m["id"]) + "\n"
+		want := fmt.Sprintf(
+			`{"id":%q,"sender":"alice","recipient":"bob","timestamp":"2026-05-10T14:00:00Z","content":"*Hi* <b>","thread":null,"ttl_hours":null,"read_by":[]}`, m["id"]) + "\n"
 		if text[0] != want {
 			t.Errorf("line\n%s want\n%s", text[0], want)
 		}
@@ -43,13 +44,16 @@ func TestMessages(t *testing.T) {
 		d := newDesk(t)
 		d.register("bob")
 		long := strings.Repeat("word ", 501)
-		if errs := d.notes("mailbox", "send", "--from", "alice", "--to", "bob", "--body", strings.Repeat("word ", 500)); errs != "" {
+		if errs := d.notes("mailbox", "send", "--from", "alice", "--to", "bob", "--body",
+			strings.Repeat("word ", 500)); errs != "" {
 			t.Errorf("500 words: %q", errs)
 		}
-		if errs := d.notes("mailbox", "send", "--from", "alice", "--to", "bob", "--body", long); !strings.Contains(errs, "501 words") {
+		if errs := d.notes("mailbox", "send", "--from", "alice", "--to", "bob", "--body",
+			long); !strings.Contains(errs, "501 words") {
 			t.Errorf("501 words: %q", errs)
 		}
-		if msg := d.refused(mail.TooLarge, "mailbox", "send", "--from", "alice", "--to", "bob", "--strict", "--body", long); !strings.Contains(msg, "nothing was sent") {
+		if msg := d.refused(mail.TooLarge, "mailbox", "send", "--from", "alice", "--to", "bob", "--strict", "--body",
+			long); !strings.Contains(msg, "nothing was sent") {
 			t.Error(msg)
 		}
 		if n := len(d.file(mailbox)); n != 2 {
@@ -76,7 +80,8 @@ func TestMessages(t *testing.T) {
 		if diff := cmp.Diff(want, got); diff != "" {
 			t.Errorf("tree (-want +got):\n%s", diff)
 		}
-		d.refused(mail.NotFound, "mailbox", "send", "--from", "alice", "--to", "bob", "--body", "x", "--thread", "no-such")
+		d.refused(mail.NotFound, "mailbox", "send", "--from", "alice", "--to", "bob", "--body", "x", "--thread",
+			"no-such")
 		if n := len(d.file(mailbox)); n != 4 {
 			t.Errorf("%d messages, want 4", n)
 		}
@@ -112,7 +117,8 @@ func TestMessages(t *testing.T) {
 		d.register("bob")
 		d.register("carol")
 		id := d.send("alice", "all", "news")
-		d.stranger(reads, fmt.Sprintf(`{"message_id":%q,"reader_session_id":"bob","timestamp":"2026-05-10T14:00:01Z"}`, id))
+		d.stranger(reads, fmt.Sprintf(`{"message_id":%q,"reader_session_id":"bob","timestamp":"2026-05-10T14:00:01Z"}`,
+			id))
 		d.wantUnread("bob")
 		d.wantUnread("carol", "news")
 		if n := len(d.file(reads)); n != 1 {
@@ -125,7 +131,8 @@ func TestMessages(t *testing.T) {
 		d.send("alice", "bob", "direct", "--ttl-hours", "1")
 		d.Advance(2 * time.Hour)
 		d.send("bob", "alice", "second")
-		if out := d.ok("mailbox", "list", "--all"); !strings.Contains(out, "[expired]  direct") || !strings.Contains(out, "second") {
+		if out := d.ok("mailbox", "list", "--all"); !strings.Contains(out, "[expired]  direct") ||
+			!strings.Contains(out, "second") {
 			t.Error(out)
 		}
 		if out := d.ok("mailbox", "list"); strings.Contains(out, "direct") {
@@ -151,7 +158,8 @@ func TestAddressing(t *testing.T) {
 		}
 		d.wantUnread("live", "to live")
 		d.ok("roster", "bury", "--session-id", "dying")
-		if out := d.ok("mailbox", "dead-letters"); !strings.Contains(out, "to dying") || strings.Contains(out, "to live") {
+		if out := d.ok("mailbox", "dead-letters"); !strings.Contains(out, "to dying") ||
+			strings.Contains(out, "to live") {
 			t.Errorf("dead letters:\n%s", out)
 		}
 		d.Advance(23 * time.Hour)
@@ -169,7 +177,8 @@ func TestAddressing(t *testing.T) {
 	})
 	t.Run("HK-10 role mail waits until somebody holds the role", func(t *testing.T) {
 		d := newDesk(t)
-		if errs := d.notes("mailbox", "send", "--from", "alice", "--to", "architect", "--body", "plan"); !strings.Contains(errs, "no such role yet") {
+		if errs := d.notes("mailbox", "send", "--from", "alice", "--to", "architect", "--body",
+			"plan"); !strings.Contains(errs, "no such role yet") {
 			t.Errorf("note: %q", errs)
 		}
 		if got := d.last(mailbox)["recipient"]; got != "architect" {
@@ -285,7 +294,8 @@ func TestPolling(t *testing.T) {
 		d.send("alice", "steward", "office")
 		d.Advance(2 * time.Hour)
 		d.Stop()
-		d.unseen(reads, fmt.Sprintf(`{"messageid":%q,"readersession_id":"bob","timestamp":"2026-05-10T15:00:00Z"}`, d.file(mailbox)[4]["id"]))
+		d.unseen(reads, fmt.Sprintf(`{"messageid":%q,"readersession_id":"bob","timestamp":"2026-05-10T15:00:00Z"}`,
+			d.file(mailbox)[4]["id"]))
 		before := d.text(mailbox)
 		out, errs, err := d.offline("check-mailbox", "--session-id", "bob")
 		if err != nil || errs != "" {
@@ -310,7 +320,8 @@ func TestPolling(t *testing.T) {
 			t.Errorf("role mail that was read is shown to another holder: %s", out)
 		}
 		for _, id := range []string{"nobody", "", "bad\x01name"} {
-			if out, _, err := d.offline("check-mailbox", "--session-id="+id); id != "" && err != nil || strings.Contains(out, "direct") {
+			if out, _, err := d.offline("check-mailbox", "--session-id="+id); id != "" && err != nil ||
+				strings.Contains(out, "direct") {
 				t.Errorf("check-mailbox %q: %v, %s", id, err, out)
 			}
 		}
@@ -348,7 +359,8 @@ func TestPolling(t *testing.T) {
 	t.Run("vacant roles with pending mail are told at session start", func(t *testing.T) {
 		d := newDesk(t)
 		d.send("alice", "architect", "plan")
-		if out := d.ok("check-mailbox", "--session-id", "bob"); out != "vacant role architect: 1 message waits for it\n" {
+		if out := d.ok("check-mailbox", "--session-id",
+			"bob"); out != "vacant role architect: 1 message waits for it\n" {
 			t.Errorf("%q", out)
 		}
 	})

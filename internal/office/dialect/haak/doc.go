@@ -1,11 +1,12 @@
-// Package haak speaks the Agent Mailbox Protocol of HAAK, as its document "31. Agent Mailbox Protocol" of 2026-03-16 with the
-// amendment of 2026-03-17 describes it (haak.world, memos/agent-mailbox). Its scripts are not public: flags and roster fields
-// beyond the document are those that neighbouring memos quote.
+// Package haak speaks the Agent Mailbox Protocol of HAAK, as its document "31. Agent Mailbox Protocol" of 2026-03-16
+// with the amendment of 2026-03-17 describes it (haak.world, memos/agent-mailbox). Its scripts are not public: flags
+// and roster fields beyond the document are those that neighbouring memos quote.
 //
 // Its files lie in data/ below the project: agent-mailbox.jsonl, agent-mailbox-reads.jsonl, agent-roster.jsonl and
 // agent-mailbox-archive/YYYY-MM.jsonl. All but the archive's rotation is appending.
 //
-// A session of HAAK is an agent, named by the session's id. "live" is idle or working, "frozen" is frozen, "dead" is gone.
+// A session of HAAK is an agent, named by the session's id. "live" is idle or working, "frozen" is frozen, "dead" is
+// gone.
 //
 // Where Pennypost differs:
 //   - Mail to a role is given to one live holder in rotation, or held; HAAK shows it to every holder until one has read it. Both

@@ -136,7 +136,8 @@ func (f *files) catchUp(ctx context.Context) error {
 	f.takeMessages(ctx)
 	for _, r := range fresh {
 		if !f.back[pair{r.message, r.reader}] {
-			f.pending.Receipts = append(f.pending.Receipts, mail.Receipt{Message: r.message, Reader: r.reader, Mark: mail.MarkRead})
+			f.pending.Receipts = append(f.pending.Receipts, mail.Receipt{Message: r.message, Reader: r.reader,
+				Mark: mail.MarkRead})
 		}
 	}
 	return nil
@@ -256,8 +257,8 @@ func (f *files) agents(ctx context.Context) (map[mail.Name]*mail.Agent, error) {
 	return agents, nil
 }
 
-// agree notes that room and file say the same of these sessions: if the room moves on while nobody looks after the files, their
-// lines are old, and not what a stranger has changed.
+// agree notes that room and file say the same of these sessions: if the room moves on while nobody looks after the
+// files, their lines are old, and not what a stranger has changed.
 func (f *files) agree(names []mail.Name) error {
 	var text [][]byte
 	for _, name := range names {
@@ -363,12 +364,14 @@ func (f *files) takeMessage(ctx context.Context, m mail.Message, readers []mail.
 	m.Thread = f.root(ctx, m.ReplyTo)
 	for _, r := range readers {
 		if f.note(reading{m.ID, r, m.Sent}) {
-			f.pending.Receipts = append(f.pending.Receipts, mail.Receipt{Message: m.ID, Reader: r, Mark: mail.MarkRead})
+			f.pending.Receipts = append(f.pending.Receipts,
+				mail.Receipt{Message: m.ID, Reader: r, Mark: mail.MarkRead})
 		}
 	}
 	it := mail.Item{Message: m}
 	for _, r := range f.readers[m.ID] {
-		it.Deliveries = append(it.Deliveries, mail.Delivery{Address: r.reader, Agent: r.reader.Signer(), State: mail.Read, At: r.at})
+		it.Deliveries = append(it.Deliveries, mail.Delivery{Address: r.reader, Agent: r.reader.Signer(),
+			State: mail.Read, At: r.at})
 	}
 	if month != "" && len(it.Deliveries) == 0 && it.TTLSeconds == 0 {
 		it.TTLSeconds = 1 // the archive is not polled: what was put there unread reaches nobody

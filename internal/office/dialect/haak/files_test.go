@@ -29,9 +29,10 @@ func TestStrangers(t *testing.T) {
 			t.Fatalf("%d messages", len(all))
 		}
 		want := mail.Message{
-			ID: "x-1", Type: mail.Custom, From: "agent:zoe", To: []mail.Address{"agent:bob"}, Body: "hi", TTLSeconds: 24 * 3600,
-			Metadata: mail.Metadata(`{"haak":{"timestamp":"2026-05-10T13:59:59.123456+00:00"}}`),
-			Via:      "haak", Sent: mail.TimeOf(dialecttest.Began.Add(-877 * time.Millisecond)),
+			ID: "x-1", Type: mail.Custom, From: "agent:zoe", To: []mail.Address{"agent:bob"}, Body: "hi",
+			TTLSeconds: 24 * 3600,
+			Metadata:   mail.Metadata(`{"haak":{"timestamp":"2026-05-10T13:59:59.123456+00:00"}}`),
+			Via:        "haak", Sent: mail.TimeOf(dialecttest.Began.Add(-877 * time.Millisecond)),
 		}
 		if diff := cmp.Diff(want, all[0].Message); diff != "" {
 			t.Errorf("(-want +got):\n%s", diff)
@@ -73,7 +74,8 @@ func TestStrangers(t *testing.T) {
 	t.Run("H1 H3 other spellings of the members are read", func(t *testing.T) {
 		d := newDesk(t)
 		d.register("bob")
-		d.stranger(mailbox, `{"id":"s-1","from":"ann","to":"bob","subject":"S","body":"B","timestamp":"2026-05-10T14:00:00Z"}`)
+		d.stranger(mailbox,
+			`{"id":"s-1","from":"ann","to":"bob","subject":"S","body":"B","timestamp":"2026-05-10T14:00:00Z"}`)
 		d.wantUnread("bob", "B")
 		d.stranger(reads, `{"messageid":"s-1","readersession_id":"bob","timestamp":"2026-05-10T14:00:00Z"}`)
 		d.wantUnread("bob")
@@ -82,16 +84,19 @@ func TestStrangers(t *testing.T) {
 		d := newDesk(t)
 		d.register("bob")
 		d.register("carol")
-		d.stranger(mailbox, `{"id":"r-1","sender":"a","recipient":"all","timestamp":"2026-05-10T14:00:00Z","content":"m","thread":null,"ttl_hours":null,"read_by":["bob"]}`)
+		d.stranger(mailbox,
+			`{"id":"r-1","sender":"a","recipient":"all","timestamp":"2026-05-10T14:00:00Z","content":"m","thread":null,"ttl_hours":null,"read_by":["bob"]}`)
 		d.wantUnread("bob")
 		d.wantUnread("carol", "m")
 	})
 	t.Run("threads are found through the file, in any order", func(t *testing.T) {
 		d := newDesk(t)
 		reply := func(id, parent string) string {
-			return strings.Replace(foreign(id, "a", "all", "2026-05-10T14:00:00Z", id), `"thread":null`, fmt.Sprintf(`"thread":%q`, parent), 1)
+			return strings.Replace(foreign(id, "a", "all", "2026-05-10T14:00:00Z", id), `"thread":null`,
+				fmt.Sprintf(`"thread":%q`, parent), 1)
 		}
-		d.stranger(mailbox, foreign("t-1", "a", "all", "2026-05-10T14:00:00Z", "root"), reply("t-2", "t-1"), reply("t-3", "t-2"), reply("c-1", "c-2"), reply("c-2", "c-1"), reply("o-1", "lost"))
+		d.stranger(mailbox, foreign("t-1", "a", "all", "2026-05-10T14:00:00Z", "root"), reply("t-2", "t-1"),
+			reply("t-3", "t-2"), reply("c-1", "c-2"), reply("c-2", "c-1"), reply("o-1", "lost"))
 		threads := make(map[mail.ID]mail.ID)
 		for _, it := range d.History() {
 			threads[it.ID] = it.Thread
@@ -105,13 +110,15 @@ func TestStrangers(t *testing.T) {
 	t.Run("a claim of held role mail by a stranger counts", func(t *testing.T) {
 		d := newDesk(t)
 		id := d.send("alice", "architect", "plan")
-		d.stranger(reads, fmt.Sprintf(`{"message_id":%q,"reader_session_id":"outsider","timestamp":"2026-05-10T14:00:01Z"}`, id))
+		d.stranger(reads, fmt.Sprintf(
+			`{"message_id":%q,"reader_session_id":"outsider","timestamp":"2026-05-10T14:00:01Z"}`, id))
 		d.register("lina", "--role", "architect")
 		d.wantUnread("lina")
 	})
 	t.Run("old senders are not taken for alive", func(t *testing.T) {
 		d := newDesk(t)
-		d.stranger(mailbox, foreign("o-1", "old", "all", "2026-05-08T14:00:00Z", "m"), foreign("o-2", "new", "all", "2026-05-10T13:00:00Z", "m"))
+		d.stranger(mailbox, foreign("o-1", "old", "all", "2026-05-08T14:00:00Z", "m"),
+			foreign("o-2", "new", "all", "2026-05-10T13:00:00Z", "m"))
 		out := d.ok("roster", "show")
 		if !strings.Contains(out, "old  dead") || !strings.Contains(out, "new  live") {
 			t.Errorf("roster:\n%s", out)
@@ -150,7 +157,8 @@ func TestReads(t *testing.T) {
 		d := newDesk(t)
 		d.register("bob")
 		id := d.send("alice", "bob", "m")
-		if _, err := d.As("bob").Mark(t.Context(), mail.Marking{IDs: []mail.ID{id}, Mark: mail.MarkArchived}); err != nil {
+		if _, err := d.As("bob").Mark(t.Context(),
+			mail.Marking{IDs: []mail.ID{id}, Mark: mail.MarkArchived}); err != nil {
 			t.Fatal(err)
 		}
 		if got := d.last(reads)["message_id"]; got != string(id) {
@@ -161,7 +169,8 @@ func TestReads(t *testing.T) {
 
 func TestRosterFile(t *testing.T) {
 	t.Parallel()
-	entry := `{"session_id":"lina","model":"opus","context_pct":41,"state":"live","role":"architect","tags":["project:x","role:steward"],"summary":"drafting","registered":"2026-05-01T00:00:00Z","updated":"2026-05-10T13:00:00Z"}`
+	entry :=
+		`{"session_id":"lina","model":"opus","context_pct":41,"state":"live","role":"architect","tags":["project:x","role:steward"],"summary":"drafting","registered":"2026-05-01T00:00:00Z","updated":"2026-05-10T13:00:00Z"}`
 	t.Run("a stranger's entry becomes an agent; unknown keys stay", func(t *testing.T) {
 		d := newDesk(t)
 		d.stranger(roster, entry, "garbage")
@@ -170,7 +179,8 @@ func TestRosterFile(t *testing.T) {
 			t.Fatalf("%v, %v", agents, err)
 		}
 		a := agents[0]
-		if diff := cmp.Diff([]any{mail.Name("lina"), []string{"architect", "steward"}, []string{"project:x"}, "drafting", mail.Idle}, []any{a.Name, a.Roles, a.Tags, a.Task, a.State}); diff != "" {
+		if diff := cmp.Diff([]any{mail.Name("lina"), []string{"architect", "steward"}, []string{"project:x"},
+			"drafting", mail.Idle}, []any{a.Name, a.Roles, a.Tags, a.Task, a.State}); diff != "" {
 			t.Errorf("(-want +got):\n%s", diff)
 		}
 		if text := d.text(roster); text != entry+"\ngarbage\n" {
@@ -190,7 +200,8 @@ func TestRosterFile(t *testing.T) {
 		d.register("bob", "--role", "steward")
 		d.Stop()
 		for _, name := range []mail.Name{"lina", "bob"} {
-			if _, err := d.As(mail.User).Register(t.Context(), mail.Presence{Name: name, Update: true, State: mail.Gone, Roles: []string{}}); err != nil {
+			if _, err := d.As(mail.User).Register(t.Context(),
+				mail.Presence{Name: name, Update: true, State: mail.Gone, Roles: []string{}}); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -218,7 +229,8 @@ func TestRosterFile(t *testing.T) {
 	t.Run("agents from before the bridge are written, and their mail", func(t *testing.T) {
 		d := desk{dialecttest.New(t, haak.Dialect())}
 		d.Register("native", "builder", "project:x")
-		d.Send("native", mail.Draft{To: mail.Recipients{"project:x"}, Type: "status", Subject: "S", Body: "B", Docs: []mail.Doc{{Path: "a.md", Revision: "r1"}}})
+		d.Send("native", mail.Draft{To: mail.Recipients{"project:x"}, Type: "status", Subject: "S", Body: "B",
+			Docs: []mail.Doc{{Path: "a.md", Revision: "r1"}}})
 		d.Bridge(mail.BridgeBoth)
 		if m := d.last(roster); m["session_id"] != "native" || m["role"] != "builder" {
 			t.Errorf("roster %v", m)
@@ -229,8 +241,10 @@ func TestRosterFile(t *testing.T) {
 	})
 	t.Run("a partial entry, as in the document", func(t *testing.T) {
 		d := newDesk(t)
-		d.stranger(roster, `{"session_id":"architect-new","tags":["project:inscription","concern:governance","domain:architecture"]}`)
-		if out := d.ok("roster", "show"); !strings.Contains(out, "architect-new  live  role -  tags project:inscription,concern:governance,domain:architecture") {
+		d.stranger(roster,
+			`{"session_id":"architect-new","tags":["project:inscription","concern:governance","domain:architecture"]}`)
+		if out := d.ok("roster", "show"); !strings.Contains(out,
+			"architect-new  live  role -  tags project:inscription,concern:governance,domain:architecture") {
 			t.Errorf("roster:\n%s", out)
 		}
 	})

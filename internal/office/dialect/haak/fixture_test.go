@@ -155,7 +155,9 @@ func (d desk) stranger(name string, lines ...string) mail.BridgeStatus {
 }
 
 func foreign(id, sender, recipient, at, content string) string {
-	return fmt.Sprintf(`{"id":%q,"sender":%q,"recipient":%q,"timestamp":%q,"content":%q,"thread":null,"ttl_hours":null,"read_by":[]}`, id, sender, recipient, at, content)
+	return fmt.Sprintf(
+		`{"id":%q,"sender":%q,"recipient":%q,"timestamp":%q,"content":%q,"thread":null,"ttl_hours":null,"read_by":[]}`,
+		id, sender, recipient, at, content)
 }
 
 var uuid4 = regexp.MustCompile(`^[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$`)
@@ -192,7 +194,8 @@ func (d desk) offline(words ...string) (stdout, stderr string, err error) {
 	down := mail.Errorf(mail.Unavailable, "there is no post office")
 	var out, errs bytes.Buffer
 	in := &dialect.Invocation{
-		Args: fs.Args(), Stdout: &out, Fenced: &out, Stderr: &errs, JSON: *json, Dir: d.Dir, Project: d.Dir, Now: d.Now(),
+		Args: fs.Args(), Stdout: &out, Fenced: &out, Stderr: &errs, JSON: *json, Dir: d.Dir, Project: d.Dir,
+		Now:    d.Now(),
 		Getenv: func(string) string { return "" },
 		Caller: func(context.Context) (mail.Name, error) { return mail.User, nil },
 		As:     func(context.Context, mail.Name) (mail.Service, error) { return nil, down },

@@ -19,7 +19,8 @@ type desk struct {
 	readers map[mail.ID][]mail.Address
 }
 
-// offline prints a session's unread mail from the files, and then adds to the file of reads. The post office learns of it from there.
+// offline prints a session's unread mail from the files, and then adds to the file of reads. The post office learns of
+// it from there.
 func offline(v *dialect.Invocation) error {
 	s := openStore(v.Project)
 	d, err := s.desk(v.Text("session-id"))
@@ -116,8 +117,8 @@ func (d *desk) live(e *entry) {
 	}
 }
 
-// unread reports whether a message waits for the session: it reaches it, the session has not read it, nobody has if it is for a role,
-// and it has not expired.
+// unread reports whether a message waits for the session: it reaches it, the session has not read it, nobody has if it
+// is for a role, and it has not expired.
 func (d *desk) unread(m *mail.Message, readers []mail.Address, now mail.Time) bool {
 	me := mail.AgentAddress(d.name)
 	readers = append(readers, d.readers[m.ID]...)

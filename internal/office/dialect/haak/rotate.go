@@ -21,9 +21,9 @@ type rotation struct {
 	notice string
 }
 
-// settled reports whether a message needs to be in the mailbox no longer: everybody whom it can reach has read it, or it has expired,
-// or its reader is dead. What the room itself keeps no longer among the hot ones is settled too; mail to roles it keeps until somebody
-// takes it.
+// settled reports whether a message needs to be in the mailbox no longer: everybody whom it can reach has read it, or
+// it has expired, or its reader is dead. What the room itself keeps no longer among the hot ones is settled too; mail
+// to roles it keeps until somebody takes it.
 func settled(it *mail.Item, now mail.Time, retain time.Duration) bool {
 	role := false
 	for _, a := range it.To {
@@ -42,8 +42,8 @@ func settled(it *mail.Item, now mail.Time, retain time.Duration) bool {
 	return true
 }
 
-// rotate moves settled messages from an overfull mailbox to the archive. The archive is durable before the mailbox is replaced, so a
-// crash leaves at most messages that stand in both, and they are known by their ids.
+// rotate moves settled messages from an overfull mailbox to the archive. The archive is durable before the mailbox is
+// replaced, so a crash leaves at most messages that stand in both, and they are known by their ids.
 func (f *files) rotate(ctx context.Context) error {
 	if f.o.Bridge.Mode == mail.BridgeFollow || len(f.box) <= maxMailbox {
 		f.rotation = rotation{}

@@ -12,7 +12,8 @@ import (
 // maxWordCount is how long mail is: longer texts are documents.
 const maxWordCount = 500
 
-// answersTo adds to the roles of a new session its own id, if mail was sent to that word while nobody bore it: such a word is a role.
+// answersTo adds to the roles of a new session its own id, if mail was sent to that word while nobody bore it: such a
+// word is a role.
 func answersTo(ctx context.Context, svc mail.Service, name mail.Name, roles []string) []string {
 	if _, err := mail.ParseRole(string(name)); err != nil || slices.Contains(roles, string(name)) {
 		return roles
@@ -31,8 +32,8 @@ type address struct {
 	notes   []string
 }
 
-// find resolves what somebody typed behind --to: all, then tags and roles with their namespace, then sessions by their whole id or the
-// beginning of it, and last a role that somebody will take.
+// find resolves what somebody typed behind --to: all, then tags and roles with their namespace, then sessions by their
+// whole id or the beginning of it, and last a role that somebody will take.
 func find(typed string, r *roster) (address, error) {
 	typed = strings.TrimSpace(typed)
 	if a, err := findOne(typed, r); err == nil || !strings.Contains(typed, ",") {
@@ -67,7 +68,8 @@ func findOne(word string, r *roster) (address, error) {
 	a, err := recipient(word, r.known())
 	if err != nil {
 		if ns, _, ok := strings.Cut(word, ":"); ok && ns != "role" && ns != "agent" {
-			return address{to: mail.Recipients{word}, written: word}, nil // a namespace of this room perhaps: the room knows
+			// a namespace of this room perhaps: the room knows
+			return address{to: mail.Recipients{word}, written: word}, nil
 		}
 		return address{}, err
 	}
@@ -110,7 +112,8 @@ func (r *roster) find(name mail.Name) *mail.Agent {
 func (r *roster) holders(a mail.Address) []mail.Name {
 	var names []mail.Name
 	for _, g := range r.agents {
-		if g.State.Live() && (a.Kind() == mail.ToRole && slices.Contains(g.Roles, a.Value()) || a.Kind() != mail.ToRole && policy.Carries(g.Tags, a)) {
+		if g.State.Live() && (a.Kind() == mail.ToRole && slices.Contains(g.Roles, a.Value()) ||
+			a.Kind() != mail.ToRole && policy.Carries(g.Tags, a)) {
 			names = append(names, g.Name)
 		}
 	}
@@ -124,20 +127,23 @@ func (r *roster) notes(a mail.Address) []string {
 		switch g := r.find(mail.Name(a.Value())); {
 		case g == nil:
 		case g.State == mail.Gone:
-			return []string{string(g.Name) + " is dead: the message is a dead letter unless the session comes back within its time"}
+			return []string{string(g.Name) +
+				" is dead: the message is a dead letter unless the session comes back within its time"}
 		case g.State == mail.Frozen:
 			return []string{string(g.Name) + " is frozen: the message waits until the session is resumed"}
 		}
 	case mail.ToRole:
 		if len(r.holders(a)) == 0 && !r.ever(a.Value()) {
-			return []string{"no such role yet: nobody has the role " + a.Value() + "; the message waits until somebody takes it"}
+			return []string{"no such role yet: nobody has the role " + a.Value() +
+				"; the message waits until somebody takes it"}
 		}
 		if len(r.holders(a)) == 0 {
 			return []string{"nobody alive holds the role " + a.Value() + "; the message waits until somebody does"}
 		}
 	case mail.ToTag:
 		if len(r.holders(a)) == 0 {
-			return []string{"nobody alive carries " + string(a) + " now; whoever does before the message expires will see it"}
+			return []string{"nobody alive carries " + string(a) +
+				" now; whoever does before the message expires will see it"}
 		}
 	}
 	return nil
@@ -199,11 +205,13 @@ func (r *roster) channel(name string) (string, error) {
 		tag, err := mail.ParseTag(word, mail.TagNamespaces())
 		return tag, err
 	case len(names) == 0:
-		return "", mail.Errorf(mail.NotFound, "there is no channel %s: nobody carries a tag. Name the tag, such as project:%s", name, word)
+		return "", mail.Errorf(mail.NotFound,
+			"there is no channel %s: nobody carries a tag. Name the tag, such as project:%s", name, word)
 	}
 	nearest := policy.Nearest(word, names, 3)
 	if len(nearest) == 0 {
 		nearest = names
 	}
-	return "", mail.Errorf(mail.NotFound, "there is no channel %s; there is %s. Or name the tag, such as project:%s", name, strings.Join(nearest, ", "), word)
+	return "", mail.Errorf(mail.NotFound, "there is no channel %s; there is %s. Or name the tag, such as project:%s",
+		name, strings.Join(nearest, ", "), word)
 }

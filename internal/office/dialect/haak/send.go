@@ -45,7 +45,8 @@ func send(ctx context.Context, svc mail.Service, d draft) (*posted, error) {
 	}
 	m := mail.Draft{
 		Again: true,
-		To:    a.to, Subject: d.subject, Body: d.body, ReplyTo: d.thread, TTLSeconds: int64(d.ttlHours) * 3600, IDForm: mail.IDUUID, Key: d.key,
+		To:    a.to, Subject: d.subject, Body: d.body, ReplyTo: d.thread, TTLSeconds: int64(d.ttlHours) * 3600,
+		IDForm: mail.IDUUID, Key: d.key,
 	}
 	to := make([]mail.Address, len(a.to))
 	for i, t := range a.to {
@@ -68,7 +69,9 @@ func send(ctx context.Context, svc mail.Service, d draft) (*posted, error) {
 		}
 	}
 	if n := len(strings.Fields(d.body)); n > maxWordCount {
-		out.Notes = append(out.Notes, fmt.Sprintf("the message has %d words; mail should stay under %d: a longer text is a document", n, maxWordCount))
+		out.Notes = append(out.Notes,
+			fmt.Sprintf("the message has %d words; mail should stay under %d: a longer text is a document", n,
+				maxWordCount))
 	}
 	return out, nil
 }
@@ -90,7 +93,8 @@ func (r *roster) addMailed(ctx context.Context, svc mail.Service) error {
 }
 
 func runSend(ctx context.Context, v *dialect.Invocation) error {
-	d := draft{to: v.Text("to"), subject: v.Text("subject"), body: v.Text("body"), thread: mail.ID(v.Text("thread")), ttlHours: v.Number("ttl-hours")}
+	d := draft{to: v.Text("to"), subject: v.Text("subject"), body: v.Text("body"), thread: mail.ID(v.Text("thread")),
+		ttlHours: v.Number("ttl-hours")}
 	if d.body == "-" {
 		text, err := io.ReadAll(io.LimitReader(v.Stdin, mail.MaxBody+1))
 		if err != nil {
@@ -99,10 +103,13 @@ func runSend(ctx context.Context, v *dialect.Invocation) error {
 		d.body = strings.TrimSuffix(string(text), "\n")
 	}
 	if v.Given["ttl-hours"] && d.ttlHours <= 0 {
-		return mail.Errorf(mail.Invalid, "--ttl-hours is %d; give the hours until the message expires, or leave it out", d.ttlHours)
+		return mail.Errorf(mail.Invalid,
+			"--ttl-hours is %d; give the hours until the message expires, or leave it out", d.ttlHours)
 	}
 	if n := len(strings.Fields(d.body)); v.Switch("strict") && n > maxWordCount {
-		return mail.Errorf(mail.TooLarge, "the message has %d words, over %d: nothing was sent. Put the text in a file and say where it is", n, maxWordCount)
+		return mail.Errorf(mail.TooLarge,
+			"the message has %d words, over %d: nothing was sent. Put the text in a file and say where it is", n,
+			maxWordCount)
 	}
 	if v.Switch("later") {
 		return postpone(ctx, v, d)
@@ -174,13 +181,15 @@ func postpone(ctx context.Context, v *dialect.Invocation, d draft) error {
 	}
 	err := drafts(v).Append(object{
 		{Name: "id", Value: quote(id)}, {Name: "sender", Value: quote(from)}, {Name: "recipient", Value: quote(d.to)},
-		{Name: "content", Value: quote(d.body)}, {Name: "thread", Value: jsonx.Value(thread)}, {Name: "ttl_hours", Value: jsonx.Value(hours)},
+		{Name: "content", Value: quote(d.body)}, {Name: "thread", Value: jsonx.Value(thread)},
+		{Name: "ttl_hours", Value: jsonx.Value(hours)},
 		{Name: "subject", Value: quote(d.subject)},
 	}.line())
 	if err != nil {
 		return err
 	}
-	_, err = fmt.Fprintf(v.Stdout, "kept for %s; it is sent by: pennypost haak checkpoint, or bye, --session-id %s\n", d.to, from)
+	_, err = fmt.Fprintf(v.Stdout, "kept for %s; it is sent by: pennypost haak checkpoint, or bye, --session-id %s\n",
+		d.to, from)
 	return err
 }
 
@@ -196,7 +205,8 @@ func flush(ctx context.Context, v *dialect.Invocation, svc mail.Service, name ma
 		if err != nil || o.text("sender") != string(name) {
 			continue
 		}
-		d := draft{to: o.text("recipient"), subject: o.text("subject"), body: o.text("content"), thread: mail.ID(o.text("thread")), key: o.text("id")}
+		d := draft{to: o.text("recipient"), subject: o.text("subject"), body: o.text("content"),
+			thread: mail.ID(o.text("thread")), key: o.text("id")}
 		if hours := o.value("ttl_hours"); hours != nil {
 			_ = jsonx.Unmarshal(hours, &d.ttlHours)
 		}

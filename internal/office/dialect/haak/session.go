@@ -14,16 +14,20 @@ func sessionVerbs() []dialect.Verb {
 	session := needed("session-id", "the `SESSION`")
 	return []dialect.Verb{
 		{
-			Path: "check-mailbox", Short: "Print a session's unread mail and mark it read; for a hook at session start", Run: runCheck,
-			Long:  "Prints nothing if there is nothing, and never fails. It works without the post office too, from the files in data/.",
+			Path:  "check-mailbox",
+			Short: "Print a session's unread mail and mark it read; for a hook at session start", Run: runCheck,
+			Long: "Prints nothing if there is nothing, and never fails. It works without the post office too, from " +
+				"the files in data/.",
 			Flags: []dialect.Flag{session},
 		},
 		{
-			Path: "bye", Short: "Send what was kept for later, print the last mail, and bury the session", Writes: true, Run: runBye,
+			Path: "bye", Short: "Send what was kept for later, print the last mail, and bury the session",
+			Writes: true, Run: runBye,
 			Flags: []dialect.Flag{session, text("summary", "what it leaves behind, one `LINE`")},
 		},
 		{
-			Path: "checkpoint", Short: "Send what was kept for later, print the mail, and freeze the session", Writes: true, Run: runCheckpoint,
+			Path: "checkpoint", Short: "Send what was kept for later, print the mail, and freeze the session",
+			Writes: true, Run: runCheckpoint,
 			Flags: []dialect.Flag{session, toggle("keep-live", "do not freeze it")},
 		},
 	}
@@ -80,8 +84,8 @@ func check(ctx context.Context, v *dialect.Invocation) error {
 	return vacancies(ctx, v, svc)
 }
 
-// connect adds the bridge to the project's files if there are any and the room has no bridge. Only the person may do that: for an agent
-// whose person has not done it the files speak for themselves.
+// connect adds the bridge to the project's files if there are any and the room has no bridge. Only the person may do
+// that: for an agent whose person has not done it the files speak for themselves.
 func connect(ctx context.Context, v *dialect.Invocation, svc mail.Service) (connected bool, err error) {
 	s := openStore(v.Project)
 	if _, err := s.mailbox.Stat(); err != nil {
@@ -106,7 +110,8 @@ func greeting(n int) string {
 	return fmt.Sprintf("%d unread %s.", n, noun)
 }
 
-// begin notes that a session has started: it is on the roster, and alive. A frozen one was resumed by whoever started it.
+// begin notes that a session has started: it is on the roster, and alive. A frozen one was resumed by whoever started
+// it.
 func begin(ctx context.Context, svc mail.Service, name mail.Name) error {
 	if name == mail.User {
 		return nil
@@ -117,7 +122,8 @@ func begin(ctx context.Context, svc mail.Service, name mail.Name) error {
 	}
 	switch a := r.find(name); {
 	case a == nil:
-		_, err = svc.Register(ctx, mail.Presence{Client: client, State: mail.Idle, Roles: answersTo(ctx, svc, name, nil)})
+		_, err = svc.Register(ctx, mail.Presence{Client: client, State: mail.Idle,
+			Roles: answersTo(ctx, svc, name, nil)})
 	case !a.State.Live():
 		_, err = svc.Register(ctx, mail.Presence{Update: true, State: mail.Idle})
 	}

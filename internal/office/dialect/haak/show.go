@@ -37,7 +37,8 @@ func speaker(ctx context.Context, v *dialect.Invocation, flag string) (mail.Serv
 	return svc, name, err
 }
 
-// named returns the room as somebody sees it, and the session that a word means: one on the roster that it begins, or itself.
+// named returns the room as somebody sees it, and the session that a word means: one on the roster that it begins, or
+// itself.
 func named(ctx context.Context, v *dialect.Invocation, as mail.Name, word string) (mail.Service, mail.Name, error) {
 	a, err := signer(word)
 	if err != nil {
@@ -193,7 +194,8 @@ func printList(w io.Writer, items []mail.Item, known sessions, indent func(*mail
 		if text == "" {
 			text, _, _ = strings.Cut(content(&it.Message), "\n")
 		}
-		_, err := fmt.Fprintf(w, "%s%s  %s  %s to %s  [%s]  %s\n", strings.Repeat("  ", indent(it)), stamp(it.Sent), it.ID,
+		_, err := fmt.Fprintf(w, "%s%s  %s  %s to %s  [%s]  %s\n", strings.Repeat("  ", indent(it)), stamp(it.Sent),
+			it.ID,
 			it.From.Signer(), spellAll(it.To, known), deliveryText(it), oneLine(text))
 		if err != nil {
 			return err
@@ -218,8 +220,8 @@ func oneLine(s string) string {
 	return s
 }
 
-// inject prints messages as they are put before an agent's turn: each with the head that the document gives it, then in a
-// fence, so that no text of it passes for another message.
+// inject prints messages as they are put before an agent's turn: each with the head that the document gives it, then
+// in a fence, so that no text of it passes for another message.
 func inject(w io.Writer, items []mail.Item, known sessions) error {
 	f := fence.New()
 	_, err := fmt.Fprintf(w, "%s\n\n", f.Notice())

@@ -17,8 +17,10 @@ func tools() []dialect.Tool {
 		{
 			Name:  "send_message",
 			Title: "Send a message",
-			Description: "Send mail to another agent: to a session by its id, to whoever holds a role (\"architect\"), to all who carry a tag " +
-				"(\"project:inscription\"; several with commas between them), to \"all\", or to \"user\". Keep it under 500 words: this is mail, not a document.",
+			Description: "Send mail to another agent: to a session by its id, to whoever holds a role " +
+				"(\"architect\"), to all who carry a tag " +
+				"(\"project:inscription\"; several with commas between them), to \"all\", or to \"user\". Keep it " +
+				"under 500 words: this is mail, not a document.",
 			Input: `{"type":"object","properties":{` +
 				`"to":{"type":"string","description":"session id, role, tag, all or user"},` +
 				`"subject":{"type":"string","description":"one line"},` +
@@ -27,13 +29,14 @@ func tools() []dialect.Tool {
 			Run: toolSend,
 		},
 		{
-			Name:        "read_mailbox",
-			Title:       "Read the mailbox",
-			Description: "Show your unread mail, oldest first. It stays unread. Of more than an answer holds (20 KB) it shows what you have not seen yet: call it again.",
-			Input:       `{"type":"object","properties":{},"additionalProperties":false}`,
-			ReadOnly:    true,
-			Idempotent:  true,
-			Run:         toolRead,
+			Name:  "read_mailbox",
+			Title: "Read the mailbox",
+			Description: "Show your unread mail, oldest first. It stays unread. Of more than an answer holds (20 " +
+				"KB) it shows what you have not seen yet: call it again.",
+			Input:      `{"type":"object","properties":{},"additionalProperties":false}`,
+			ReadOnly:   true,
+			Idempotent: true,
+			Run:        toolRead,
 		},
 	}
 }
@@ -96,8 +99,8 @@ type letter struct {
 	cut bool
 }
 
-// rank puts what its reader has not been shown before what it has, and what was cut, which a tool cannot show, between them. So whoever calls
-// again and again is shown everything once.
+// rank puts what its reader has not been shown before what it has, and what was cut, which a tool cannot show, between
+// them. So whoever calls again and again is shown everything once.
 func (l *letter) rank() int {
 	switch {
 	case l.State != mail.Queued && l.State != mail.Notified:
@@ -117,7 +120,8 @@ func toolRead(ctx context.Context, c *dialect.Call) (any, error) {
 		return nil, err
 	}
 	items, err := inbox(ctx, c.Service, false)
-	if err != nil && mail.CodeOf(err) != mail.NotFound { // one that is not on the roster yet: nobody can have written to it
+	// one that is not on the roster yet: nobody can have written to it
+	if err != nil && mail.CodeOf(err) != mail.NotFound {
 		return nil, err
 	}
 	letters := make([]letter, len(items))
@@ -142,13 +146,15 @@ func readoutOf(letters []letter, known sessions) (readout, int, error) {
 		for i := len(list); i < k; i++ {
 			m := &letters[i].Message
 			list = append(list, shown{
-				ID: m.ID, From: string(m.From.Signer()), To: spellAll(m.To, known), Subject: m.Subject, Body: content(m),
+				ID: m.ID, From: string(m.From.Signer()), To: spellAll(m.To, known), Subject: m.Subject,
+				Body:      content(m),
 				Timestamp: stamp(m.Sent), Thread: m.ReplyTo,
 			})
 		}
 		out := readout{Messages: append([]shown{}, list[:k]...), Unread: len(letters)}
 		if k < len(letters) {
-			out.Note = fmt.Sprintf("%d of %d are shown, those that you have not seen before the others. For more call read_mailbox again. "+
+			out.Note = fmt.Sprintf("%d of %d are shown, those that you have not seen before the others. For more "+
+				"call read_mailbox again. "+
 				"pennypost haak check-mailbox prints them and marks them read.", k, len(letters))
 		}
 		return out

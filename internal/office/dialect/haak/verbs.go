@@ -29,43 +29,55 @@ func mailboxVerbs() []dialect.Verb {
 	limit.Default = "50"
 	return []dialect.Verb{
 		{
-			Path: "mailbox send", Short: "Send a message to a session, a role, a tag or all", Writes: true, Run: runSend,
-			Long: "Without --ttl-hours mail to a session and to a tag expires after 24 hours, mail to all after 4, mail to a role never.",
+			Path: "mailbox send", Short: "Send a message to a session, a role, a tag or all", Writes: true,
+			Run: runSend,
+			Long: "Without --ttl-hours mail to a session and to a tag expires after 24 hours, mail to all after 4, " +
+				"mail to a role never.",
 			Example: `pennypost haak mailbox send --from architect-new --to "project:inscription,concern:governance" --subject Tags --body "One schema?"
 pennypost haak mailbox send --from a1b2c3d4 --to architect --body - < note.md`,
 			Flags: []dialect.Flag{
-				text("from", "`SESSION` that sends"), needed("to", "`RECIPIENT`: session, role, tag, #channel, all or user; several with commas"),
+				text("from", "`SESSION` that sends"),
+				needed("to", "`RECIPIENT`: session, role, tag, #channel, all or user; several with commas"),
 				text("subject", "one `LINE`"), needed("body", "the `TEXT`, in Markdown; - reads standard input"),
-				text("thread", "`ID` of the message that this one answers"), number("ttl-hours", "`HOURS` until it expires"),
-				toggle("strict", "refuse more than 500 words"), toggle("later", "keep it until the session says checkpoint or bye"),
+				text("thread", "`ID` of the message that this one answers"),
+				number("ttl-hours", "`HOURS` until it expires"),
+				toggle("strict", "refuse more than 500 words"),
+				toggle("later", "keep it until the session says checkpoint or bye"),
 			},
 		},
 		{
 			Path: "mailbox read", Short: "Print a session's mail and mark it read", Writes: true, Run: runRead,
-			Flags: []dialect.Flag{text("session-id", "`SESSION` that reads"), toggle("unread-only", "only what it has not read")},
+			Flags: []dialect.Flag{text("session-id", "`SESSION` that reads"),
+				toggle("unread-only", "only what it has not read")},
 		},
 		{
 			Path: "mailbox list", Short: "List messages of all sessions, whoever they are for", Run: runList,
 			Flags: []dialect.Flag{
-				toggle("all", "expired ones too, and as many as there are"), text("session-id", "only mail from and for a `SESSION`"),
-				text("channel", "only mail to a `TAG`: #inscription"), text("thread", "the conversation of message `ID`, as a tree"), limit,
+				toggle("all", "expired ones too, and as many as there are"),
+				text("session-id", "only mail from and for a `SESSION`"),
+				text("channel", "only mail to a `TAG`: #inscription"),
+				text("thread", "the conversation of message `ID`, as a tree"), limit,
 			},
 		},
 		{
 			Path: "mailbox query", Short: "Search messages", Args: "TEXT", MinArgs: 0, MaxArgs: 1, Run: runQuery,
 			Flags: []dialect.Flag{
-				toggle("archive", "in the archive too"), text("from", "only mail from `SESSION`"), text("to", "only mail to `RECIPIENT`"),
+				toggle("archive", "in the archive too"), text("from", "only mail from `SESSION`"),
+				text("to", "only mail to `RECIPIENT`"),
 				text("thread", "only the conversation of message `ID`"), limit,
 			},
 		},
 		{
-			Path: "mailbox archive", Short: "Move settled messages of an overfull mailbox to the archive", Writes: true, Run: runArchive,
-			Long: "The mailbox file is kept under 1,000 messages by itself; this looks at it now and says how it stands.",
+			Path: "mailbox archive", Short: "Move settled messages of an overfull mailbox to the archive",
+			Writes: true, Run: runArchive,
+			Long: "The mailbox file is kept under 1,000 messages by itself; this looks at it now and says how it " +
+				"stands.",
 		},
 		{Path: "mailbox dead-letters", Short: "List mail whose reader died before reading it", Run: runDeadLetters},
 		{Path: "channels", Short: "List the tags in use as channels", Run: runChannels},
 		{
-			Path: "entities", Short: "Print the rows of messages for the entity graph", Args: "[ID…]", MaxArgs: -1, Run: runEntities,
+			Path: "entities", Short: "Print the rows of messages for the entity graph", Args: "[ID…]", MaxArgs: -1,
+			Run:   runEntities,
 			Flags: []dialect.Flag{limit},
 		},
 	}
@@ -78,7 +90,8 @@ func runRead(ctx context.Context, v *dialect.Invocation) error {
 	}
 	items, err := inbox(ctx, svc, !v.Switch("unread-only"))
 	if mail.CodeOf(err) == mail.NotFound {
-		return mail.Errorf(mail.NotFound, "%v. A session is put on the roster by: pennypost haak roster register --session-id %s", err, name)
+		return mail.Errorf(mail.NotFound,
+			"%v. A session is put on the roster by: pennypost haak roster register --session-id %s", err, name)
 	}
 	if err != nil {
 		return err
@@ -179,7 +192,8 @@ func runQuery(ctx context.Context, v *dialect.Invocation) error {
 	if err != nil {
 		return err
 	}
-	q := mail.HistoryQuery{Archive: v.Switch("archive"), From: v.Text("from"), Thread: mail.ID(v.Text("thread")), Search: strings.Join(v.Args, " ")}
+	q := mail.HistoryQuery{Archive: v.Switch("archive"), From: v.Text("from"), Thread: mail.ID(v.Text("thread")),
+		Search: strings.Join(v.Args, " ")}
 	if full, ok := r.known()(q.From); ok {
 		q.From = string(full)
 	}
@@ -236,7 +250,8 @@ func runArchive(ctx context.Context, v *dialect.Invocation) error {
 		}
 	}
 	if !found {
-		return mail.Errorf(mail.NotFound, "the room has no mailbox of haak. Add one with: pennypost bridge add haak DIR")
+		return mail.Errorf(mail.NotFound,
+			"the room has no mailbox of haak. Add one with: pennypost bridge add haak DIR")
 	}
 	return nil
 }
@@ -274,7 +289,8 @@ func runDeadLetters(ctx context.Context, v *dialect.Invocation) error {
 	return list(v, items, r.known(), false)
 }
 
-// deadLetter reports whether a message to a session was not read before the session died. Its time may have run out since.
+// deadLetter reports whether a message to a session was not read before the session died. Its time may have run out
+// since.
 func deadLetter(it *mail.Item, r *roster) bool {
 	return slices.ContainsFunc(it.Deliveries, func(d mail.Delivery) bool {
 		if d.State == mail.Dead || r == nil || d.State != mail.Expired || d.Address.Kind() != mail.ToAgent {

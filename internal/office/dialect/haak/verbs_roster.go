@@ -14,7 +14,8 @@ import (
 func rosterVerbs() []dialect.Verb {
 	session := needed("session-id", "the `SESSION`")
 	about := []dialect.Flag{
-		session, text("role", "the `ROLE` that it holds"), text("tags", "its `TAGS`, with commas: project:inscription,concern:governance"),
+		session, text("role", "the `ROLE` that it holds"),
+		text("tags", "its `TAGS`, with commas: project:inscription,concern:governance"),
 		text("summary", "what it works on, one `LINE`"), text("parent-session", "the `SESSION` that began it"),
 	}
 	return []dialect.Verb{
@@ -23,7 +24,8 @@ func rosterVerbs() []dialect.Verb {
 			Path: "roster update", Short: "Change what the roster says of a session", Writes: true, Run: runUpdate,
 			Flags: append(slices.Clone(about), text("state", "`STATE`: live, frozen or dead")),
 		},
-		{Path: "roster freeze", Short: "Pause a session: its mail waits and does not expire", Writes: true, Flags: []dialect.Flag{session}, Run: runFreeze},
+		{Path: "roster freeze", Short: "Pause a session: its mail waits and does not expire", Writes: true,
+			Flags: []dialect.Flag{session}, Run: runFreeze},
 		{
 			Path: "roster bury", Short: "Note that a session is dead", Writes: true, Run: runBury,
 			Flags: []dialect.Flag{session, text("summary", "what it leaves behind, one `LINE`")},
@@ -32,12 +34,13 @@ func rosterVerbs() []dialect.Verb {
 			Path: "roster clean", Short: "Take dead sessions off the roster", Writes: true, Run: runClean,
 			Flags: []dialect.Flag{toggle("all", "agents of other kinds that are gone too; their tokens end")},
 		},
-		{Path: "roster show", Short: "Print the roster", Flags: []dialect.Flag{text("session-id", "only this `SESSION`")}, Run: runShow},
+		{Path: "roster show", Short: "Print the roster",
+			Flags: []dialect.Flag{text("session-id", "only this `SESSION`")}, Run: runShow},
 	}
 }
 
-// registrar returns the room as seen by whoever may speak of a session, and what the roster has of it: the person speaks of all. A session
-// that spoke of itself would by that be alive.
+// registrar returns the room as seen by whoever may speak of a session, and what the roster has of it: the person
+// speaks of all. A session that spoke of itself would by that be alive.
 func registrar(ctx context.Context, v *dialect.Invocation) (mail.Service, mail.Name, *mail.Agent, error) {
 	var svc mail.Service
 	var name mail.Name
@@ -86,7 +89,8 @@ func runUpdate(ctx context.Context, v *dialect.Invocation) error {
 	p.Name, p.Update = name, true
 	if v.Given["state"] {
 		if p.State = stateOf(v.Text("state")); p.State == "" {
-			return mail.Errorf(mail.Invalid, "%q is not a state of a session; use live, frozen or dead", v.Text("state"))
+			return mail.Errorf(mail.Invalid, "%q is not a state of a session; use live, frozen or dead",
+				v.Text("state"))
 		}
 		if p.State == mail.Idle {
 			if err := mayResume(ctx, v, a); err != nil {
@@ -153,7 +157,8 @@ func mayResume(ctx context.Context, v *dialect.Invocation, a *mail.Agent) error 
 		return nil
 	}
 	if caller, err := v.Caller(ctx); err != nil || caller != mail.User {
-		return mail.Errorf(mail.Denied, "%s is frozen, and only the person may wake a frozen session: nothing was changed", a.Name)
+		return mail.Errorf(mail.Denied,
+			"%s is frozen, and only the person may wake a frozen session: nothing was changed", a.Name)
 	}
 	return nil
 }
@@ -182,8 +187,8 @@ func runBury(ctx context.Context, v *dialect.Invocation) error {
 	return bury(ctx, v, svc, name, a)
 }
 
-// bury notes that a session is dead, and says which roles nobody alive holds any more. That is found out before: whoever looks is
-// alive.
+// bury notes that a session is dead, and says which roles nobody alive holds any more. That is found out before:
+// whoever looks is alive.
 func bury(ctx context.Context, v *dialect.Invocation, svc mail.Service, name mail.Name, a *mail.Agent) error {
 	vacant, err := vacatedBy(ctx, svc, a)
 	if err != nil {
@@ -225,7 +230,8 @@ func vacatedBy(ctx context.Context, svc mail.Service, a *mail.Agent) (notices []
 				n++
 			}
 		}
-		notices = append(notices, fmt.Sprintf("vacancy: %s was the last to hold the role %s; %s", a.Name, role, waiting(n)))
+		notices = append(notices, fmt.Sprintf("vacancy: %s was the last to hold the role %s; %s", a.Name, role,
+			waiting(n)))
 	}
 	return notices, nil
 }
@@ -295,7 +301,8 @@ func runShow(ctx context.Context, v *dialect.Invocation) error {
 	if one := v.Text("session-id"); one != "" {
 		full, ok := r.known()(one)
 		if !ok {
-			return mail.Errorf(mail.NotFound, "there is no session %q on the roster. They are listed by: pennypost haak roster show", one)
+			return mail.Errorf(mail.NotFound,
+				"there is no session %q on the roster. They are listed by: pennypost haak roster show", one)
 		}
 		agents = []mail.Agent{*r.find(full)}
 		if v.JSON {
@@ -322,7 +329,8 @@ func printEntries(v *dialect.Invocation, agents []mail.Agent) error {
 		if v.JSON {
 			_, err = fmt.Fprintf(v.Stdout, "%s\n", entryJSON(a))
 		} else {
-			_, err = fmt.Fprintf(v.Stdout, "%s  %s  role %s  tags %s  %s\n", a.Name, wordOf(a.State), orNone(given(a)), orNone(a.Tags), oneLine(a.Task))
+			_, err = fmt.Fprintf(v.Stdout, "%s  %s  role %s  tags %s  %s\n", a.Name, wordOf(a.State), orNone(given(a)),
+				orNone(a.Tags), oneLine(a.Task))
 		}
 		if err != nil {
 			return err

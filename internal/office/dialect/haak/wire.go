@@ -73,8 +73,8 @@ const (
 	nothing = "[]"
 )
 
-// Names of members. In the document's text the reads lost their underscores; files written after it may have lost them too. The
-// amendment and later memos call sender, recipient and content from, to and body.
+// Names of members. In the document's text the reads lost their underscores; files written after it may have lost them
+// too. The amendment and later memos call sender, recipient and content from, to and body.
 var (
 	senderNames    = [...]string{"sender", "from"}
 	recipientNames = [...]string{"recipient", "to"}
@@ -138,8 +138,8 @@ func ttlSeconds(v jsonx.Value, to []mail.Address) (int64, error) {
 	return max(1, int64(math.Round(min(hours, maxHours)*3600))), nil
 }
 
-// encodeMessage writes the line of a message. What a foreign line said otherwise than this package would, and the members that only
-// others know, are taken from the message's metadata, unless they contradict the message.
+// encodeMessage writes the line of a message. What a foreign line said otherwise than this package would, and the
+// members that only others know, are taken from the message's metadata, unless they contradict the message.
 func encodeMessage(m *mail.Message, known sessions) []byte {
 	o, kept := plain(m, known), keptOf(m)
 	if len(kept) == 0 {
@@ -158,8 +158,10 @@ func encodeMessage(m *mail.Message, known sessions) []byte {
 // sameMessage reports whether back, read from a line with kept members, says what the plain line o of m says.
 func sameMessage(back, m *mail.Message, o object, known sessions) bool {
 	want, _, err := messageOf(o, known)
-	return err == nil && back.ID == m.ID && back.From == want.From && slices.Equal(back.To, m.To) && back.Subject == want.Subject &&
-		back.Body == want.Body && back.ReplyTo == want.ReplyTo && back.Sent == want.Sent && ttlHours(back) == ttlHours(m)
+	return err == nil && back.ID == m.ID && back.From == want.From && slices.Equal(back.To, m.To) &&
+		back.Subject == want.Subject &&
+		back.Body == want.Body && back.ReplyTo == want.ReplyTo && back.Sent == want.Sent &&
+		ttlHours(back) == ttlHours(m)
 }
 
 // plain returns the eight members of a message, and its subject if it has one.
@@ -208,7 +210,8 @@ func content(m *mail.Message) string {
 	return b.String()
 }
 
-// decodeMessage reads a line of the mailbox. readers are those that the line itself calls readers; HAAK leaves that list empty.
+// decodeMessage reads a line of the mailbox. readers are those that the line itself calls readers; HAAK leaves that
+// list empty.
 func decodeMessage(line []byte, known sessions) (m mail.Message, readers []mail.Address, err error) {
 	o, err := parseObject(line)
 	if err != nil {
@@ -236,7 +239,8 @@ func messageOf(o object, known sessions) (m mail.Message, readers []mail.Address
 	}
 	text, ok := unquote(o.value(contentNames[:]...))
 	if !ok || m.Sent <= 0 || len(m.To) > mail.MaxRecipients {
-		return m, nil, mail.Errorf(mail.Invalid, "the line has no content, lies before 1970 or has too many recipients")
+		return m, nil, mail.Errorf(mail.Invalid,
+			"the line has no content, lies before 1970 or has too many recipients")
 	}
 	m.Body = strings.ReplaceAll(text, "\x00", "\uFFFD")
 	if parent := o.text("thread"); parent != "" {
@@ -272,8 +276,8 @@ func subject(s string) string {
 // keptKey is the member of metadata that holds what a line says otherwise than this package would, or beyond it.
 const keptKey = "haak"
 
-// kept returns, as metadata, the members of a foreign line that its plain form would not say, in the order in which they would be written
-// again; nil if there are none.
+// kept returns, as metadata, the members of a foreign line that its plain form would not say, in the order in which
+// they would be written again; nil if there are none.
 func kept(foreign, plain object) mail.Metadata {
 	var rest, unknown object
 	for _, m := range foreign {

@@ -83,7 +83,8 @@ func (e *entry) roles() []string {
 	return roles
 }
 
-// tags returns the tags that an entry gives, those of kinds that every room knows and those in more. nil: it says nothing of tags.
+// tags returns the tags that an entry gives, those of kinds that every room knows and those in more. nil: it says
+// nothing of tags.
 func (e *entry) tags(more []string) []string {
 	if e.said.find("tags") < 0 {
 		return nil
@@ -108,7 +109,8 @@ const maxWords = 50
 func valid(words []string, parse func(string) (string, error)) []string {
 	var out []string
 	for _, w := range words {
-		if w, err := parse(norm.NFC.String(strings.TrimSpace(w))); err == nil && !slices.Contains(out, w) && len(out) < maxWords {
+		if w, err := parse(norm.NFC.String(strings.TrimSpace(w))); err == nil && !slices.Contains(out, w) &&
+			len(out) < maxWords {
 			out = append(out, w)
 		}
 	}
@@ -130,8 +132,8 @@ func summary(s string) string {
 	return s
 }
 
-// news returns what the entry says otherwise than the room, where the agent is a, or nobody if a is nil. parents are the agents that
-// the room knows. ok is false if it says nothing new.
+// news returns what the entry says otherwise than the room, where the agent is a, or nobody if a is nil. parents are
+// the agents that the room knows. ok is false if it says nothing new.
 func (e *entry) news(a *mail.Agent, parents map[mail.Name]bool) (p mail.Presence, ok bool) {
 	p = mail.Presence{Name: e.name, Update: a != nil}
 	if a == nil {
@@ -155,7 +157,8 @@ func (e *entry) news(a *mail.Agent, parents map[mail.Name]bool) (p mail.Presence
 			p.Task, ok = &task, true
 		}
 	}
-	if parent := mail.Name(e.said.text("parent_session")); parent != "" && parent != a.Parent && parent != e.name && parents[parent] {
+	if parent := mail.Name(e.said.text("parent_session")); parent != "" && parent != a.Parent && parent != e.name &&
+		parents[parent] {
 		p.Parent, ok = &parent, true
 	}
 	return p, ok
@@ -165,8 +168,8 @@ func sameWords(a, b []string) bool {
 	return slices.Equal(slices.Sorted(slices.Values(a)), slices.Sorted(slices.Values(b)))
 }
 
-// given returns the roles of an agent but for its own name: that one it has only so that mail finds it which was sent to the
-// word before anybody bore it.
+// given returns the roles of an agent but for its own name: that one it has only so that mail finds it which was sent
+// to the word before anybody bore it.
 func given(a *mail.Agent) []string {
 	return slices.DeleteFunc(slices.Clone(a.Roles), func(r string) bool { return r == string(a.Name) })
 }
@@ -209,7 +212,8 @@ func (e *entry) says(a *mail.Agent) bool {
 	if err != nil {
 		return false
 	}
-	unsaid := map[string]string{"state": `"` + live + `"`, "role": null, "summary": `""`, "parent_session": `""`, "tags": nothing}
+	unsaid := map[string]string{"state": `"` + live + `"`, "role": null, "summary": `""`, "parent_session": `""`,
+		"tags": nothing}
 	for name, is := range unsaid {
 		if v := e.said.value(name); v != nil {
 			is = string(v)
@@ -226,7 +230,8 @@ func sameList(a, b jsonx.Value) bool {
 	return a[0] == '[' && jsonx.Unmarshal(a, &x) == nil && jsonx.Unmarshal(b, &y) == nil && sameWords(x, y)
 }
 
-// encodeRetired writes the line of an agent who was taken off the roster. Without the mark the entry would bring it back.
+// encodeRetired writes the line of an agent who was taken off the roster. Without the mark the entry would bring it
+// back.
 func encodeRetired(before object, name mail.Name, now mail.Time) []byte {
 	o := slices.Clone(before)
 	o.put("session_id", quote(string(name)))

@@ -13,13 +13,15 @@ import (
 
 // some is a roster for tests of the wire.
 func some() sessions {
-	return among(map[mail.Name]bool{"bob": true, "architect": true, "a1b2c3d4-0000": true, "x:y": true, "name, with comma": true}, func(string) bool { return false })
+	return among(map[mail.Name]bool{"bob": true, "architect": true, "a1b2c3d4-0000": true, "x:y": true,
+		"name, with comma": true}, func(string) bool { return false })
 }
 
 func TestMessageRoundTrip(t *testing.T) {
 	base := func(edit func(*mail.Message)) mail.Message {
 		m := mail.Message{
-			ID: "01234567-89ab-4cde-8f01-23456789abcd", Type: mail.Custom, From: "agent:alice", To: []mail.Address{"agent:bob"},
+			ID: "01234567-89ab-4cde-8f01-23456789abcd", Type: mail.Custom, From: "agent:alice",
+			To:   []mail.Address{"agent:bob"},
 			Body: "Hi", TTLSeconds: 24 * 3600, Sent: 1773671400000,
 		}
 		if edit != nil {
@@ -39,18 +41,20 @@ func TestMessageRoundTrip(t *testing.T) {
 		"empty body":          base(func(m *mail.Message) { m.Body = "" }),
 		"role":                base(to("role:steward")),
 		"role like a session": base(to("role:architect")),
-		"role with a life":    base(func(m *mail.Message) { m.To, m.TTLSeconds = []mail.Address{"role:steward"}, 24*3600 }),
-		"unknown session":     base(func(m *mail.Message) { m.To = []mail.Address{"agent:nobody"} }),
-		"session with colon":  base(func(m *mail.Message) { m.To = []mail.Address{"agent:x:y"} }),
-		"session with comma":  base(func(m *mail.Message) { m.To = []mail.Address{"agent:name, with comma"} }),
-		"tags":                base(to("project:a", "concern:b/c")),
-		"all":                 base(to("all")),
-		"user":                base(to("user")),
-		"orchestrator":        base(to("orchestrator")),
-		"union":               base(to("agent:bob", "role:steward", "all")),
-		"from the user":       base(func(m *mail.Message) { m.From = "user" }),
-		"from the system":     base(func(m *mail.Message) { m.From = "system" }),
-		"from orchestrator":   base(func(m *mail.Message) { m.From = "orchestrator" }),
+		"role with a life": base(func(m *mail.Message) {
+			m.To, m.TTLSeconds = []mail.Address{"role:steward"}, 24*3600
+		}),
+		"unknown session":    base(func(m *mail.Message) { m.To = []mail.Address{"agent:nobody"} }),
+		"session with colon": base(func(m *mail.Message) { m.To = []mail.Address{"agent:x:y"} }),
+		"session with comma": base(func(m *mail.Message) { m.To = []mail.Address{"agent:name, with comma"} }),
+		"tags":               base(to("project:a", "concern:b/c")),
+		"all":                base(to("all")),
+		"user":               base(to("user")),
+		"orchestrator":       base(to("orchestrator")),
+		"union":              base(to("agent:bob", "role:steward", "all")),
+		"from the user":      base(func(m *mail.Message) { m.From = "user" }),
+		"from the system":    base(func(m *mail.Message) { m.From = "system" }),
+		"from orchestrator":  base(func(m *mail.Message) { m.From = "orchestrator" }),
 	} {
 		line := encodeMessage(&m, some())
 		got, readers, err := decodeMessage(line, some())
@@ -84,10 +88,12 @@ func TestLineRoundTrip(t *testing.T) {
 }
 
 func TestMetadataCannotLie(t *testing.T) {
-	m := mail.Message{ID: "1", From: "agent:mallory", To: []mail.Address{"agent:bob"}, Body: "m", Sent: 1773671400000, TTLSeconds: 3600}
+	m := mail.Message{ID: "1", From: "agent:mallory", To: []mail.Address{"agent:bob"}, Body: "m", Sent: 1773671400000,
+		TTLSeconds: 3600}
 	want := string(encodeMessage(&m, some()))
 	for _, members := range []string{
-		`{"recipient":"all"}`, `{"sender":"user"}`, `{"id":"2"}`, `{"content":"other"}`, `{"ttl_hours":null}`, `{"thread":"x"}`,
+		`{"recipient":"all"}`, `{"sender":"user"}`, `{"id":"2"}`, `{"content":"other"}`, `{"ttl_hours":null}`,
+		`{"thread":"x"}`,
 		`{"timestamp":"2020-01-01T00:00:00Z"}`, `{"subject":"S"}`, `"text"`, `{`,
 	} {
 		m.Metadata = mail.Metadata(`{"haak":` + members + `}`)
@@ -104,14 +110,16 @@ func TestExpiry(t *testing.T) {
 		want    string
 	}{
 		{"agent:bob", 0, "168"}, {"agent:bob", 24 * 3600, "null"}, {"agent:bob", 1, "1"}, {"agent:bob", 3601, "2"},
-		{"role:steward", 0, "null"}, {"role:steward", 24 * 3600, "24"}, {"project:x", 0, "null"}, {"all", 0, "null"}, {"user", 0, "null"},
+		{"role:steward", 0, "null"}, {"role:steward", 24 * 3600, "24"}, {"project:x", 0, "null"}, {"all", 0, "null"},
+		{"user", 0, "null"},
 	} {
 		m := mail.Message{To: []mail.Address{c.to}, TTLSeconds: c.seconds}
 		if got := ttlHours(&m); got != c.want {
 			t.Errorf("ttlHours(%s, %d) = %s, want %s", c.to, c.seconds, got, c.want)
 		}
 	}
-	for in, want := range map[string]int64{"": 86400, "null": 86400, "1": 3600, "0.5": 1800, "0": 1, "-3": 1, "1e99": maxHours * 3600} {
+	for in, want := range map[string]int64{"": 86400, "null": 86400, "1": 3600, "0.5": 1800, "0": 1, "-3": 1,
+		"1e99": maxHours * 3600} {
 		if got, err := ttlSeconds([]byte(in), []mail.Address{"agent:bob"}); err != nil || got != want {
 			t.Errorf("ttlSeconds(%q) = %d, %v, want %d", in, got, err, want)
 		}
@@ -160,9 +168,15 @@ func TestFixtures(t *testing.T) {
 }
 
 func FuzzMessage(f *testing.F) {
-	f.Add([]byte(`{"id":"1","sender":"a","recipient":"bob","timestamp":"2026-03-16T14:30:00Z","content":"m","thread":null,"ttl_hours":null,"read_by":[]}`))
-	f.Add([]byte(`{"id":"1","from":"a","to":"project:x,role:y","timestamp":"2026-03-16 14:30:00.5","body":"m","ttl_hours":1.5,"read_by":["bob"],"k":[1]}`))
-	f.Add([]byte(`{"id":"1","sender":"agent:a","recipient":"a1b2c3d4","timestamp":"2026-03-16T14:30:00+02:00","content":"\u0000","thread":"1","subject":"a\nb"}`))
+	f.Add(
+		[]byte(
+			`{"id":"1","sender":"a","recipient":"bob","timestamp":"2026-03-16T14:30:00Z","content":"m","thread":null,"ttl_hours":null,"read_by":[]}`))
+	f.Add(
+		[]byte(
+			`{"id":"1","from":"a","to":"project:x,role:y","timestamp":"2026-03-16 14:30:00.5","body":"m","ttl_hours":1.5,"read_by":["bob"],"k":[1]}`))
+	f.Add(
+		[]byte(
+			`{"id":"1","sender":"agent:a","recipient":"a1b2c3d4","timestamp":"2026-03-16T14:30:00+02:00","content":"\u0000","thread":"1","subject":"a\nb"}`))
 	f.Fuzz(func(t *testing.T, line []byte) {
 		m, _, err := decodeMessage(line, some())
 		if err != nil || len(line) > mail.MaxMetadata/2 {
@@ -182,7 +196,8 @@ func FuzzMessage(f *testing.F) {
 	})
 }
 
-// wellFormed reports whether a line has the members of the format in their order, first of all, written as this package writes.
+// wellFormed reports whether a line has the members of the format in their order, first of all, written as this
+// package writes.
 func wellFormed(line []byte, m *mail.Message) bool {
 	o, err := parseObject(line)
 	if err != nil || string(o.line()) != string(line) {
@@ -217,7 +232,9 @@ func FuzzReading(f *testing.F) {
 
 func FuzzEntry(f *testing.F) {
 	f.Add([]byte(`{"session_id":"architect-new","tags":["project:inscription","concern:governance","role:steward"]}`))
-	f.Add([]byte(`{"session_id":"x","state":"dead","role":"architect","summary":"a\nb","parent_session":"bob","model":"m","updated":"2026-03-16T14:30:00Z"}`))
+	f.Add(
+		[]byte(
+			`{"session_id":"x","state":"dead","role":"architect","summary":"a\nb","parent_session":"bob","model":"m","updated":"2026-03-16T14:30:00Z"}`))
 	f.Fuzz(func(t *testing.T, line []byte) {
 		e, err := decodeEntry(line)
 		if err != nil {

@@ -79,7 +79,8 @@ func (f *files) plan(b *batch, c *dialect.Change) {
 
 // heartbeat reports whether a change is but a sign of life of a session that the file calls live.
 func (f *files) heartbeat(c *mail.AgentChange) bool {
-	quiet := c.Roles == nil && c.Tags == nil && c.State == "" && c.Task == nil && c.Parent == nil && c.Renamed == "" && !c.Retired && !c.End
+	quiet := c.Roles == nil && c.Tags == nil && c.State == "" && c.Task == nil && c.Parent == nil && c.Renamed == "" &&
+		!c.Retired && !c.End
 	e, ok := f.entries[c.Name]
 	return quiet && ok && !e.retired() && e.state() == mail.Idle
 }
@@ -96,8 +97,8 @@ func (f *files) planMessage(b *batch, m *mail.Message) {
 	f.box[m.ID] = true
 }
 
-// planReceipt notes a mark. Archived mail counts as read here: it is not to be shown to its reader again. That a read was taken back the
-// format cannot say, so it is remembered beside it.
+// planReceipt notes a mark. Archived mail counts as read here: it is not to be shown to its reader again. That a read
+// was taken back the format cannot say, so it is remembered beside it.
 func (f *files) planReceipt(b *batch, rc *mail.Receipt, at mail.Time) {
 	if _, stands := f.parents[rc.Message]; !stands {
 		return
@@ -113,14 +114,16 @@ func (f *files) planReceipt(b *batch, rc *mail.Receipt, at mail.Time) {
 			b.withdrawn = append(b.withdrawn, withdrawal(r, false))
 		}
 	case mail.MarkUnread:
-		if slices.ContainsFunc(f.readers[rc.Message], func(o reading) bool { return o.reader == rc.Reader }) && !f.back[k] {
+		if slices.ContainsFunc(f.readers[rc.Message], func(o reading) bool { return o.reader == rc.Reader }) &&
+			!f.back[k] {
 			f.back[k] = true
 			b.withdrawn = append(b.withdrawn, withdrawal(r, true))
 		}
 	}
 }
 
-// withdrawal is a line of the file of withdrawn reads: with a time the read was taken back, without one it counts again.
+// withdrawal is a line of the file of withdrawn reads: with a time the read was taken back, without one it counts
+// again.
 func withdrawal(r reading, back bool) []byte {
 	line := encodeReading(r)
 	if !back {
@@ -130,7 +133,8 @@ func withdrawal(r reading, back bool) []byte {
 	return line
 }
 
-// writeRoster appends the lines of agents of whom the room says something else than the file; at first those of all agents.
+// writeRoster appends the lines of agents of whom the room says something else than the file; at first those of all
+// agents.
 func (f *files) writeRoster(ctx context.Context, names []mail.Name) error {
 	if len(names) == 0 && f.compared {
 		return nil
@@ -151,7 +155,9 @@ func (f *files) writeRoster(ctx context.Context, names []mail.Name) error {
 	var text [][]byte
 	var changed []mail.Name
 	for _, name := range names {
-		if f.o.Bridge.Mode == mail.BridgeBoth && slices.ContainsFunc(f.pending.Agents, func(p mail.Presence) bool { return p.Name == name }) {
+		if f.o.Bridge.Mode == mail.BridgeBoth && slices.ContainsFunc(f.pending.Agents, func(p mail.Presence) bool {
+			return p.Name == name
+		}) {
 			continue // what a stranger says of it comes into the room first, and then back
 		}
 		line := f.entryOf(name, agents)

@@ -1,12 +1,13 @@
-// Package openalice is the dialect of OpenAlice's workspace Inbox: agents that work in a workspace push entries (documents of the
-// workspace, a comment, or both) to the person.
+// Package openalice is the dialect of OpenAlice's workspace Inbox: agents that work in a workspace push entries
+// (documents of the workspace, a comment, or both) to the person.
 //
-// Source: seeds/003 (https://www.traderalice.com/docs/workspaces/inbox) and what was observed of TraderAlice/OpenAlice at
-// 7253ad5c of 2026-08-06: the shape of read-state.json, the answers of the HTTP routes, the order of checks.
+// Source: seeds/003 (https://www.traderalice.com/docs/workspaces/inbox) and what was observed of TraderAlice/OpenAlice
+// at 7253ad5c of 2026-08-06: the shape of read-state.json, the answers of the HTTP routes, the order of checks.
 //
-// An entry is a message to the user. It differs from the original in that the workspace is proven by a token, a bad line in
-// entries.jsonl is skipped and counted where the original answers 500, symbolic links that lead out of a workspace are refused, and
-// binary documents can be downloaded, as its documentation promises. docs/dialects/openalice.md lists the rest.
+// An entry is a message to the user. It differs from the original in that the workspace is proven by a token, a bad
+// line in entries.jsonl is skipped and counted where the original answers 500, symbolic links that lead out of a
+// workspace are refused, and binary documents can be downloaded, as its documentation promises.
+// docs/dialects/openalice.md lists the rest.
 package openalice
 
 import (
@@ -23,10 +24,11 @@ func Dialect() dialect.Dialect {
 		About: "OpenAlice's workspace Inbox: inbox_push, /api/inbox and data/inbox/entries.jsonl",
 		Endpoints: []dialect.Endpoint{
 			{
-				Path:         "/mcp/{agent}",
-				Known:        knownWorkspace,
-				Instructions: "This workspace's line to the person who runs it. Push what they should see; they answer in this session.",
-				Tools:        []dialect.Tool{inboxPush()},
+				Path:  "/mcp/{agent}",
+				Known: knownWorkspace,
+				Instructions: "This workspace's line to the person who runs it. Push what they should see; they " +
+					"answer in this session.",
+				Tools: []dialect.Tool{inboxPush()},
 			},
 			{
 				Path:         "/dialect/openalice/mcp",

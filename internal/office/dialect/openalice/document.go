@@ -49,8 +49,8 @@ func (e *DocumentError) Error() string {
 
 func (e *DocumentError) Unwrap() error { return e.Err }
 
-// ReadDocument reads the file at path below dir. It follows symbolic links inside dir and none that lead out, reads regular files only, and
-// never waits for what is none. Every error is a *DocumentError.
+// ReadDocument reads the file at path below dir. It follows symbolic links inside dir and none that lead out, reads
+// regular files only, and never waits for what is none. Every error is a *DocumentError.
 func ReadDocument(dir, path string) (Document, error) {
 	if path == "" {
 		return Document{}, &DocumentError{Reason: PathRequired}
@@ -78,8 +78,8 @@ func ReadDocument(dir, path string) (Document, error) {
 	return Document{Name: filepath.Base(path), Text: text, Binary: binary(text)}, nil
 }
 
-// openRegular opens a regular file. It looks before it opens, because opening some devices does something, and again afterwards,
-// because the file may have been replaced between.
+// openRegular opens a regular file. It looks before it opens, because opening some devices does something, and again
+// afterwards, because the file may have been replaced between.
 func openRegular(root *os.Root, path string) (*os.File, error) {
 	info, err := root.Stat(path)
 	if err != nil {
@@ -108,7 +108,8 @@ func openRegular(root *os.Root, path string) (*os.File, error) {
 }
 
 func notRegular(info fs.FileInfo) error {
-	return &DocumentError{Reason: InvalidPath, Err: fmt.Errorf("%s is not a regular file but %s", info.Name(), info.Mode())}
+	return &DocumentError{Reason: InvalidPath, Err: fmt.Errorf("%s is not a regular file but %s", info.Name(),
+		info.Mode())}
 }
 
 // tooLarge says how large the file is now, which is at least what was read of it.
@@ -119,7 +120,8 @@ func tooLarge(file *os.File, least int64) error {
 	return &DocumentError{Reason: FileTooLarge, Size: least}
 }
 
-// unreadable sorts the errors of a path. What is neither absent nor forbidden leads out of the workspace, in circles or nowhere.
+// unreadable sorts the errors of a path. What is neither absent nor forbidden leads out of the workspace, in circles
+// or nowhere.
 func unreadable(err error) error {
 	reason := InvalidPath
 	switch {

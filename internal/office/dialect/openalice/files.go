@@ -25,8 +25,8 @@ const (
 
 // files is OpenAlice's data/inbox below a directory.
 //
-// What the files do not say by themselves is who changed them: a line or a marker that is missing may never have been there. So it
-// is remembered which there were at the last look, also from one run to the next (seen.go).
+// What the files do not say by themselves is who changed them: a line or a marker that is missing may never have been
+// there. So it is remembered which there were at the last look, also from one run to the next (seen.go).
 type files struct {
 	opts    dialect.FilesOptions
 	dir     confined.Dir
@@ -87,7 +87,9 @@ func (f *files) Read(context.Context) (dialect.News, error) {
 func (f *files) notice() string {
 	var all []string
 	if n := len(f.lost); n > 0 {
-		all = append(all, fmt.Sprintf("%d entries are gone from %s, which was cut, damaged or replaced: they stay in the room.", n, f.entries.Path()))
+		all = append(all, fmt.Sprintf(
+			"%d entries are gone from %s, which was cut, damaged or replaced: they stay in the room.", n,
+			f.entries.Path()))
 	}
 	if f.badMarks != nil {
 		all = append(all, f.badMarks.Error())
@@ -149,10 +151,11 @@ func (f *files) add(id mail.ID) bool {
 	return true
 }
 
-// miss finds out what became of entries that were in the file before. The person who deletes one in OpenAlice wants it gone for good, and
-// so it is erased. But what is missing at the end of a file may have been cut off, or is not written yet by somebody who writes the
-// file anew in place: there only a single entry counts as deleted, and only if another file has taken the place of the one before, as
-// OpenAlice does it. If the file is gone, or has newly unreadable lines, nothing counts.
+// miss finds out what became of entries that were in the file before. The person who deletes one in OpenAlice wants it
+// gone for good, and so it is erased. But what is missing at the end of a file may have been cut off, or is not
+// written yet by somebody who writes the file anew in place: there only a single entry counts as deleted, and only if
+// another file has taken the place of the one before, as OpenAlice does it. If the file is gone, or has newly
+// unreadable lines, nothing counts.
 func (f *files) miss(before []mail.ID, replaced, damaged bool) {
 	deleted, tail := gone(before, f.ids)
 	switch {
@@ -167,7 +170,8 @@ func (f *files) miss(before []mail.ID, replaced, damaged bool) {
 	}
 }
 
-// gone returns which of the entries before are not among now: those behind which one stands that is, and those at the end.
+// gone returns which of the entries before are not among now: those behind which one stands that is, and those at the
+// end.
 func gone(before []mail.ID, now map[mail.ID]bool) (deleted, tail []mail.ID) {
 	for _, id := range before {
 		if !now[id] {
@@ -248,7 +252,8 @@ func (w *writing) message(ctx context.Context, c *dialect.Change) error {
 	return nil
 }
 
-// receipt gathers what the user did with an entry. An archived entry counts as read, because it is out of sight elsewhere.
+// receipt gathers what the user did with an entry. An archived entry counts as read, because it is out of sight
+// elsewhere.
 func (w *writing) receipt(c *dialect.Change) {
 	id := c.Receipt.Message
 	if c.Receipt.Reader != mail.ToUser || !w.files.ids[id] && !slices.Contains(w.ids, id) {
@@ -298,8 +303,8 @@ func (w *writing) flush(i int) error {
 	return nil
 }
 
-// erase takes an entry out of the files for good: its line, its marker, a torn line that begins as it does, and what a crash left of
-// earlier rewriting.
+// erase takes an entry out of the files for good: its line, its marker, a torn line that begins as it does, and what a
+// crash left of earlier rewriting.
 func (f *files) erase(id mail.ID) error {
 	torn := jsonx.AppendQuote([]byte(`{"id":`), string(id))
 	text, err := f.dir.ReadFile(inboxDir + "/entries.jsonl")
@@ -322,7 +327,8 @@ func (f *files) erase(id mail.ID) error {
 	delete(f.ids, id)
 	f.order = slices.DeleteFunc(f.order, func(o mail.ID) bool { return o == id })
 	f.news.Items = slices.DeleteFunc(f.news.Items, func(it mail.Item) bool { return it.ID == id })
-	if err := f.editMarks([]edit{{id: id}}); err != nil && f.badMarks == nil { // a marker that cannot be found holds nothing but an id
+	// a marker that cannot be found holds nothing but an id
+	if err := f.editMarks([]edit{{id: id}}); err != nil && f.badMarks == nil {
 		return err
 	}
 	return f.sweep()

@@ -17,7 +17,8 @@ import (
 
 // line is a line of a stranger.
 func line(id, comments string) string {
-	return `{"id":"` + id + `","ts":1715789012345,"workspaceId":"ws-old","workspaceLabel":"Old","comments":"` + comments + `"}` + "\n"
+	return `{"id":"` + id + `","ts":1715789012345,"workspaceId":"ws-old","workspaceLabel":"Old","comments":"` +
+		comments + `"}` + "\n"
 }
 
 // all lists the comments of the room, oldest first.
@@ -76,7 +77,8 @@ func TestStrangers(t *testing.T) {
 		b.expect("theirs")
 		b.says("ws-abc", "ours")
 		b.Sync() // it waits for the rest of their line first
-		if got, want := b.file("entries.jsonl"), line("x1", "theirs")+"{\"id\":\"x2\",\"ts\":17\n{"; !strings.HasPrefix(got, want) {
+		if got, want := b.file("entries.jsonl"), line("x1", "theirs")+
+			"{\"id\":\"x2\",\"ts\":17\n{"; !strings.HasPrefix(got, want) {
 			t.Errorf("entries.jsonl says %q, want %q…", got, want)
 		}
 		if st := b.Sync(); st.Rejected != 1 || st.Failing != "" {
@@ -191,7 +193,8 @@ func TestStrangers(t *testing.T) {
 		id := b.says("ws-abc", "ours")
 		b.write("read-state.json", "{broken")
 		b.route(200, "PUT", "/api/inbox/"+id+"/read", "")
-		if st := b.Sync(); b.file("read-state.json") != "{broken" || !strings.Contains(st.Failing, "cannot be understood") || st.Rejected != 1 {
+		if st := b.Sync(); b.file("read-state.json") != "{broken" ||
+			!strings.Contains(st.Failing, "cannot be understood") || st.Rejected != 1 {
 			t.Errorf("%s, and the bridge fares %+v", b.file("read-state.json"), st)
 		}
 		b.write("read-state.json", `{"version":1,"read":{}}`)
@@ -324,7 +327,8 @@ func written(b *fixture) (open func() dialect.Files, changes []dialect.Change) {
 	}
 	dir, state := b.T.TempDir(), b.T.TempDir()
 	return func() dialect.Files {
-		f, err := openFiles(dialect.FilesOptions{Dir: dir, State: state, Service: svc, Now: b.Now, Log: slog.New(slog.DiscardHandler)})
+		f, err := openFiles(dialect.FilesOptions{Dir: dir, State: state, Service: svc, Now: b.Now,
+			Log: slog.New(slog.DiscardHandler)})
 		if err != nil {
 			b.T.Fatal(err)
 		}

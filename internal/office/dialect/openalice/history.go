@@ -95,20 +95,22 @@ func encodeRead(ctx context.Context, svc mail.Service, it *found) (jsonx.Value, 
 	return e.encode(more...)
 }
 
-// find returns at least limit+1 entries, newest first, if there are so many. The archive is searched only if the rest does not
-// suffice: entries stay in an inbox until somebody deletes them, and most looks are at the newest.
+// find returns at least limit+1 entries, newest first, if there are so many. The archive is searched only if the rest
+// does not suffice: entries stay in an inbox until somebody deletes them, and most looks are at the newest.
 func find(ctx context.Context, svc mail.Service, q query) ([]found, error) {
 	labels, err := labels(ctx, svc)
 	if err != nil {
 		return nil, err
 	}
-	h := mail.HistoryQuery{To: string(mail.ToUser), Agent: mail.User, Until: q.beforeTS, Limit: min(q.limit+1, mail.MaxLimit)}
+	h := mail.HistoryQuery{To: string(mail.ToUser), Agent: mail.User, Until: q.beforeTS,
+		Limit: min(q.limit+1, mail.MaxLimit)}
 	if q.workspace != "" {
 		h.From = "agent:" + q.workspace
 	}
 	if q.before != "" {
 		it, err := oneEntry(ctx, svc, string(q.before))
-		if mail.CodeOf(err) == mail.NotFound || err == nil && q.workspace != "" && string(it.From.Signer()) != q.workspace {
+		if mail.CodeOf(err) == mail.NotFound || err == nil && q.workspace != "" &&
+			string(it.From.Signer()) != q.workspace {
 			return nil, nil // as the original has it
 		}
 		if err != nil {
@@ -128,7 +130,8 @@ func find(ctx context.Context, svc mail.Service, q query) ([]found, error) {
 }
 
 // collect pages backwards through the mail of the user until it has n entries.
-func collect(ctx context.Context, svc mail.Service, h mail.HistoryQuery, labels map[mail.Name]string, n int) ([]found, error) {
+func collect(ctx context.Context, svc mail.Service, h mail.HistoryQuery, labels map[mail.Name]string, n int) ([]found,
+	error) {
 	var out []found
 	for {
 		page, err := svc.History(ctx, h)

@@ -36,7 +36,8 @@ func newFixture(t *testing.T) *fixture {
 
 func (b *fixture) workspace(id mail.Name, label, dir string) {
 	b.T.Helper()
-	if _, err := b.As(mail.User).AddWorkspace(b.T.Context(), mail.Workspace{ID: id, Label: label, Dir: dir}); err != nil {
+	if _, err := b.As(mail.User).AddWorkspace(b.T.Context(),
+		mail.Workspace{ID: id, Label: label, Dir: dir}); err != nil {
 		b.T.Fatal(err)
 	}
 }
@@ -142,12 +143,16 @@ func TestPush(t *testing.T) {
 	t.Run("OA-01 docs or comments must be present", func(t *testing.T) {
 		b := newFixture(t)
 		for _, args := range []string{`{}`, `{"docs":[]}`, `{"comments":"  "}`, `{"docs":[],"comments":"\n\t"}`} {
-			if p := b.push("ws-abc", args); p.OK || p.EntryID != "" || !strings.HasSuffix(p.Error, "at least one of docs or comments must be present") {
+			if p := b.push("ws-abc", args); p.OK || p.EntryID != "" ||
+				!strings.HasSuffix(p.Error, "at least one of docs or comments must be present") {
 				t.Errorf("inbox_push(%s) = %+v", args, p)
 			}
 		}
-		for _, args := range []string{`{"docs":[{"path":"a.md"}]}`, `{"comments":"c"}`, `{"docs":[{"path":"a.md"}],"comments":" "}`, `{"docs":[{"path":"a.md"},{"path":"./b/c.png"}],"comments":"c"}`} {
-			if p := b.push("ws-abc", args); !p.OK || p.TS != dialecttest.Began.UnixMilli() || p.Error != "" || !uuid4(string(p.EntryID)) {
+		for _, args := range []string{`{"docs":[{"path":"a.md"}]}`, `{"comments":"c"}`,
+			`{"docs":[{"path":"a.md"}],"comments":" "}`,
+			`{"docs":[{"path":"a.md"},{"path":"./b/c.png"}],"comments":"c"}`} {
+			if p := b.push("ws-abc", args); !p.OK || p.TS != dialecttest.Began.UnixMilli() || p.Error != "" ||
+				!uuid4(string(p.EntryID)) {
 				t.Errorf("inbox_push(%s) = %+v", args, p)
 			}
 		}
@@ -159,7 +164,8 @@ func TestPush(t *testing.T) {
 		b := newFixture(t)
 		out, err := b.Call("ws-abc", "inbox_push", `{"comments":"c"}`)
 		it := b.History()[0]
-		if want := `{"ok":true,"entryId":"` + string(it.ID) + `","ts":` + strconv.FormatInt(int64(it.Sent), 10) + `}`; out != want || err != nil {
+		if want := `{"ok":true,"entryId":"` + string(it.ID) + `","ts":` + strconv.FormatInt(int64(it.Sent), 10) +
+			`}`; out != want || err != nil {
 			t.Errorf("inbox_push = %s, %v; want %s", out, err, want)
 		}
 		out, err = b.Call("ws-abc", "inbox_push", `{}`)
@@ -175,13 +181,15 @@ func TestPush(t *testing.T) {
 		}
 		b.says("ws-def", "c")
 		it := b.History()[0]
-		if it.From != "agent:ws-def" || !slices.Equal(it.To, []mail.Address{mail.ToUser}) || it.Subject != "Other <work> & more" || it.Body != "c" {
+		if it.From != "agent:ws-def" || !slices.Equal(it.To, []mail.Address{mail.ToUser}) ||
+			it.Subject != "Other <work> & more" || it.Body != "c" {
 			t.Errorf("the message is %+v", it.Message)
 		}
 	})
 	t.Run("OA-04 docs stay in the workspace", func(t *testing.T) {
 		b := newFixture(t)
-		for _, path := range []string{"", " ", "../x", "/etc/passwd", "a/../../x", "a/..", `..\x`, `a\..\..\x`, `\\host\x`, `C:\x`, "c:x", "a\x00b"} {
+		for _, path := range []string{"", " ", "../x", "/etc/passwd", "a/../../x", "a/..", `..\x`, `a\..\..\x`,
+			`\\host\x`, `C:\x`, "c:x", "a\x00b"} {
 			args, _ := json.Marshal(map[string]any{"comments": "c", "docs": []map[string]string{{"path": path}}})
 			if p := b.push("ws-abc", string(args)); p.OK || p.Error == "" {
 				t.Errorf("a push of %q: %+v", path, p)
@@ -197,14 +205,16 @@ func TestPush(t *testing.T) {
 		if p := b.push("ws-abc", string(args)); p.OK || !strings.Contains(p.Error, "65537 bytes") {
 			t.Errorf("an endless comment: %+v", p)
 		}
-		if _, err := b.Call("ws-abc", "inbox_push", `{"docs":[{"path":"a","title":"b"}]}`); mail.CodeOf(err) != mail.Invalid {
+		if _, err := b.Call("ws-abc", "inbox_push", `{"docs":[{"path":"a","title":"b"}]}`); mail.CodeOf(
+			err) != mail.Invalid {
 			t.Errorf("an unknown member is answered with %v", err)
 		}
 	})
 }
 
 func uuid4(id string) bool {
-	return len(id) == 36 && id[8] == '-' && id[13] == '-' && id[14] == '4' && strings.ContainsRune("89ab", rune(id[19])) && strings.ToLower(id) == id
+	return len(id) == 36 && id[8] == '-' && id[13] == '-' && id[14] == '4' &&
+		strings.ContainsRune("89ab", rune(id[19])) && strings.ToLower(id) == id
 }
 
 func TestEndpoints(t *testing.T) {
@@ -219,7 +229,8 @@ func TestEndpoints(t *testing.T) {
 		if e := d.Endpoints[0]; e.Path != "/mcp/{agent}" || !slices.Equal(tools(0), []string{"inbox_push"}) {
 			t.Errorf("%s serves %v", e.Path, tools(0))
 		}
-		if e := d.Endpoints[1]; e.Path != "/dialect/openalice/mcp" || !slices.Equal(tools(1), []string{"notify_user"}) {
+		if e := d.Endpoints[1]; e.Path != "/dialect/openalice/mcp" ||
+			!slices.Equal(tools(1), []string{"notify_user"}) {
 			t.Errorf("%s serves %v", e.Path, tools(1))
 		}
 		if len(d.Endpoints) != 2 {
@@ -233,7 +244,8 @@ func TestEndpoints(t *testing.T) {
 			Required             []string
 		}
 		s := decode[schema](t, d.Endpoints[0].Tools[0].Input)
-		if len(s.Properties) != 2 || s.Properties["docs"] == nil || s.Properties["comments"] == nil || s.Required != nil || s.AdditionalProperties == nil || *s.AdditionalProperties {
+		if len(s.Properties) != 2 || s.Properties["docs"] == nil || s.Properties["comments"] == nil ||
+			s.Required != nil || s.AdditionalProperties == nil || *s.AdditionalProperties {
 			t.Errorf("the schema is %+v", s)
 		}
 	})
@@ -248,7 +260,8 @@ func TestEndpoints(t *testing.T) {
 	t.Run("only workspaces come in", func(t *testing.T) {
 		b := newFixture(t)
 		b.Register("builder")
-		if _, err := b.Call("builder", "inbox_push", `{"comments":"c"}`); mail.CodeOf(err) != mail.NotFound || err.Error() != "unknown workspace" {
+		if _, err := b.Call("builder", "inbox_push", `{"comments":"c"}`); mail.CodeOf(err) != mail.NotFound ||
+			err.Error() != "unknown workspace" {
 			t.Errorf("an agent that is no workspace is told %v", err)
 		}
 	})
@@ -257,7 +270,8 @@ func TestEndpoints(t *testing.T) {
 func TestNotify(t *testing.T) {
 	t.Run("OA-18 notifications are no entries", func(t *testing.T) {
 		b := newFixture(t)
-		if text := b.Dialect.Endpoints[1].Tools[0].Description; !strings.HasPrefix(text, "Deprecated.") || !strings.Contains(text, "inbox_push") {
+		if text := b.Dialect.Endpoints[1].Tools[0].Description; !strings.HasPrefix(text, "Deprecated.") ||
+			!strings.Contains(text, "inbox_push") {
 			t.Errorf("the description is %q", text)
 		}
 		for _, who := range []mail.Name{"heartbeat", "ws-abc"} {
@@ -336,7 +350,8 @@ func TestHistory(t *testing.T) {
 			t.Fatalf("%+v, %v", trimmed, err)
 		}
 		b.says("ws-abc", "new")
-		for query, want := range map[string]string{"": "new f e d c b a", "limit=3": "new f e …", "workspaceId=ws-abc": "new e c a", "limit=2&before=" + ids["d"]: "c b …"} {
+		for query, want := range map[string]string{"": "new f e d c b a", "limit=3": "new f e …",
+			"workspaceId=ws-abc": "new e c a", "limit=2&before=" + ids["d"]: "c b …"} {
 			if got := b.comments(query); got != want {
 				t.Errorf("history?%s = %q, want %q", query, got, want)
 			}
@@ -372,13 +387,17 @@ func TestSeed(t *testing.T) {
 		}
 	})
 	t.Run("OA-16 appends an entry", func(t *testing.T) {
-		out := b.route(200, "POST", "/api/inbox/seed", `{"workspaceId":"ws-demo","workspaceLabel":"Demo","docs":[{"path":"a.md"}],"comments":"hi"}`)
+		out := b.route(200, "POST", "/api/inbox/seed",
+			`{"workspaceId":"ws-demo","workspaceLabel":"Demo","docs":[{"path":"a.md"}],"comments":"hi"}`)
 		p := decode[pushed](t, out)
-		want := []listed{{ID: string(p.EntryID), TS: p.TS, WorkspaceID: "ws-demo", WorkspaceLabel: "Demo", Docs: []mail.Doc{{Path: "a.md"}}, Comments: "hi"}}
+		want := []listed{{ID: string(p.EntryID), TS: p.TS, WorkspaceID: "ws-demo", WorkspaceLabel: "Demo",
+			Docs: []mail.Doc{{Path: "a.md"}}, Comments: "hi"}}
 		if got, _ := b.list(""); !cmp.Equal(got, want) || !uuid4(string(p.EntryID)) {
 			t.Errorf("the history has %+v, want %+v", got, want)
 		}
-		if got, want := b.file("entries.jsonl"), `{"id":"`+string(p.EntryID)+`","ts":`+strconv.FormatInt(p.TS, 10)+`,"workspaceId":"ws-demo","workspaceLabel":"Demo","docs":[{"path":"a.md"}],"comments":"hi"}`+"\n"; got != want {
+		if got, want := b.file("entries.jsonl"), `{"id":"`+string(p.EntryID)+`","ts":`+strconv.FormatInt(p.TS, 10)+
+			`,"workspaceId":"ws-demo","workspaceLabel":"Demo","docs":[{"path":"a.md"}],"comments":"hi"}`+
+			"\n"; got != want {
 			t.Errorf("entries.jsonl says %q, want %q", got, want)
 		}
 		b.route(200, "POST", "/api/inbox/seed", `{"workspaceId":"ws-abc","comments":"labelled"}`)
@@ -387,7 +406,8 @@ func TestSeed(t *testing.T) {
 		}
 	})
 	t.Run("OA-16 what is wrong is refused", func(t *testing.T) {
-		for _, body := range []string{``, `[]`, `{"comments":"c"}`, `{"workspaceId":"ws-abc"}`, `{"workspaceId":"ws-abc","docs":[{"path":"../x"}]}`, `{"workspaceId":"user","comments":"c"}`} {
+		for _, body := range []string{``, `[]`, `{"comments":"c"}`, `{"workspaceId":"ws-abc"}`,
+			`{"workspaceId":"ws-abc","docs":[{"path":"../x"}]}`, `{"workspaceId":"user","comments":"c"}`} {
 			if p := decode[pushed](t, b.route(400, "POST", "/api/inbox/seed", body)); p.OK || p.Error == "" {
 				t.Errorf("seed of %s: %+v", body, p)
 			}
@@ -420,13 +440,15 @@ func TestReadState(t *testing.T) {
 		if got := readAts(); !slices.Equal(got, []int64{0, 0, now}) {
 			t.Errorf("readAt is %v", got)
 		}
-		if got, want := b.file("read-state.json"), "{\n  \"version\": 1,\n  \"read\": {\n    \""+one+"\": "+stamp+"\n  }\n}\n"; got != want {
+		if got, want := b.file("read-state.json"), "{\n  \"version\": 1,\n  \"read\": {\n    \""+one+"\": "+stamp+
+			"\n  }\n}\n"; got != want {
 			t.Errorf("O2: read-state.json says %q, want %q", got, want)
 		}
 	})
 	t.Run("O3 OA-08 unread again", func(t *testing.T) {
 		b.route(200, "PUT", "/api/inbox/"+two+"/read", "")
-		if got, want := b.route(200, "DELETE", "/api/inbox/"+one+"/read", ""), `{"ok":true,"id":"`+one+`"}`; got != want {
+		if got, want := b.route(200, "DELETE", "/api/inbox/"+one+"/read", ""), `{"ok":true,"id":"`+one+
+			`"}`; got != want {
 			t.Errorf("DELETE = %s, want %s", got, want)
 		}
 		if got := readAts(); got[0] != 0 || got[1] == 0 || got[2] != 0 {
@@ -448,7 +470,8 @@ func TestReadState(t *testing.T) {
 		}
 	})
 	t.Run("entries are never changed by reading", func(t *testing.T) {
-		if n := strings.Count(b.file("entries.jsonl"), "\n"); n != 3 || strings.Contains(b.file("entries.jsonl"), "readAt") {
+		if n := strings.Count(b.file("entries.jsonl"), "\n"); n != 3 ||
+			strings.Contains(b.file("entries.jsonl"), "readAt") {
 			t.Errorf("entries.jsonl says %s", b.file("entries.jsonl"))
 		}
 	})
@@ -580,10 +603,12 @@ func TestFile(t *testing.T) {
 			"./plot \"1\" ü.png": {"application/octet-stream", "attachment"},
 		} {
 			_, h := get(200, path)
-			if h.Get("Content-Type") != want[0] || !strings.HasPrefix(h.Get("Content-Disposition"), want[1]) || (want[1] == "") != (h.Get("Content-Disposition") == "") {
+			if h.Get("Content-Type") != want[0] || !strings.HasPrefix(h.Get("Content-Disposition"), want[1]) ||
+				(want[1] == "") != (h.Get("Content-Disposition") == "") {
 				t.Errorf("%s: %v", path, h)
 			}
-			if h.Get("X-Content-Type-Options") != "nosniff" || !strings.Contains(h.Get("Content-Security-Policy"), "sandbox") {
+			if h.Get("X-Content-Type-Options") != "nosniff" ||
+				!strings.Contains(h.Get("Content-Security-Policy"), "sandbox") {
 				t.Errorf("%s: %v", path, h)
 			}
 		}
@@ -602,12 +627,14 @@ func TestFile(t *testing.T) {
 			t.Fatal(err)
 		}
 		put("in/here.md", "inside")
-		for link, target := range map[string]string{"out": outside, "outdir": filepath.Dir(outside), "up": "..", "loop": "loop", "good": "in/here.md", "dirlink": "in"} {
+		for link, target := range map[string]string{"out": outside, "outdir": filepath.Dir(outside), "up": "..",
+			"loop": "loop", "good": "in/here.md", "dirlink": "in"} {
 			if err := os.Symlink(target, filepath.Join(b.dir, link)); err != nil {
 				t.Skip(err)
 			}
 		}
-		for _, path := range []string{"../x", "/etc/passwd", "in/../../x", `..\x`, "out", "outdir/secret", "up/x", "loop", "in", ".", "a\x00b", strings.Repeat("x", 5000), filepath.Join(b.dir, "in", "here.md")} {
+		for _, path := range []string{"../x", "/etc/passwd", "in/../../x", `..\x`, "out", "outdir/secret", "up/x",
+			"loop", "in", ".", "a\x00b", strings.Repeat("x", 5000), filepath.Join(b.dir, "in", "here.md")} {
 			if got, _ := get(400, path); got != `{"error":"invalid_path"}` {
 				t.Errorf("%q: %s", path, got)
 			}
@@ -627,7 +654,8 @@ func TestFile(t *testing.T) {
 		}
 		for _, id := range []string{"ws-ghi", "..", "%2e%2e"} {
 			w := b.Route("GET", "/api/workspaces/"+id+"/file?path=x", "")
-			if w.Code == http.StatusOK || w.Code == http.StatusNotFound && id == "ws-ghi" && w.Body.String() != `{"error":"workspace_not_found"}` {
+			if w.Code == http.StatusOK || w.Code == http.StatusNotFound && id == "ws-ghi" &&
+				w.Body.String() != `{"error":"workspace_not_found"}` {
 				t.Errorf("workspace %s: %d %s", id, w.Code, w.Body)
 			}
 		}

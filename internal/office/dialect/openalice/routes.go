@@ -37,7 +37,8 @@ func serveHistory(w http.ResponseWriter, r *http.Request, c *dialect.Call) {
 	reply(w, http.StatusOK, page)
 }
 
-// malformed returns how many lines of the room's entries.jsonl cannot be understood, and whether it has such files at all.
+// malformed returns how many lines of the room's entries.jsonl cannot be understood, and whether it has such files at
+// all.
 func malformed(ctx context.Context, svc mail.Service) (n int, ok bool) {
 	list, err := svc.Bridges(ctx)
 	if err != nil {

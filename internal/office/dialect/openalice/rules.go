@@ -24,8 +24,8 @@ func checkPush(docs []mail.Doc, comments string) string {
 	return ""
 }
 
-// checkPath returns what is wrong with the path of a document, "" if nothing is. Both kinds of slashes count, wherever this runs: the
-// path is read again by whoever shows the entry.
+// checkPath returns what is wrong with the path of a document, "" if nothing is. Both kinds of slashes count, wherever
+// this runs: the path is read again by whoever shows the entry.
 func checkPath(path string) string {
 	slashed := strings.ReplaceAll(path, `\`, "/")
 	drive := len(path) > 1 && path[1] == ':' && (path[0]|0x20 >= 'a' && path[0]|0x20 <= 'z')
@@ -42,8 +42,8 @@ func checkPath(path string) string {
 	return ""
 }
 
-// labelOf returns the label of the entry that m is, and whether it is one: mail to the user that was pushed, or that came out of an
-// inbox, or whose sender is a workspace of the room. Notifications are none, whoever sent them.
+// labelOf returns the label of the entry that m is, and whether it is one: mail to the user that was pushed, or that
+// came out of an inbox, or whose sender is a workspace of the room. Notifications are none, whoever sent them.
 func labelOf(m *mail.Message, workspaces map[mail.Name]string) (string, bool) {
 	if !slices.Contains(m.To, mail.ToUser) || !fromAgent(m) || isNotification(m.Metadata) {
 		return "", false

@@ -16,8 +16,8 @@ import (
 	"pennypost/internal/mail"
 )
 
-// seen is what was in the files at the last look: ids and no text. It lets a later run tell what was deleted or marked unread
-// meanwhile.
+// seen is what was in the files at the last look: ids and no text. It lets a later run tell what was deleted or marked
+// unread meanwhile.
 type seen struct {
 	Entries  []mail.ID `json:"entries"`
 	Read     []mail.ID `json:"read"`
@@ -26,8 +26,8 @@ type seen struct {
 
 func (f *files) seenFile() string { return filepath.Join(f.opts.State, "seen.json") }
 
-// loadSeen takes up where the last run ended. A file that is not there or cannot be understood says nothing: then nothing counts
-// as deleted.
+// loadSeen takes up where the last run ended. A file that is not there or cannot be understood says nothing: then
+// nothing counts as deleted.
 func (f *files) loadSeen() error {
 	text, err := os.ReadFile(f.seenFile())
 	if errors.Is(err, fs.ErrNotExist) {
@@ -46,9 +46,9 @@ func (f *files) loadSeen() error {
 	return nil
 }
 
-// saveSeen writes down what was seen. What the room may not have heard of yet, because the last Read told of it, is not in it: a later
-// run is to find it again. Entries that were only added wait, except at the end, until they are many: to forget them in a crash
-// means no more than that a deletion may go unnoticed.
+// saveSeen writes down what was seen. What the room may not have heard of yet, because the last Read told of it, is
+// not in it: a later run is to find it again. Entries that were only added wait, except at the end, until they are
+// many: to forget them in a crash means no more than that a deletion may go unnoticed.
 func (f *files) saveSeen(end bool) error {
 	if !f.looked {
 		return nil
@@ -60,7 +60,8 @@ func (f *files) saveSeen(end bool) error {
 	}
 	same := now.Rejected == old.Rejected && slices.Equal(now.Read, old.Read)
 	grown := len(now.Entries) - len(old.Entries)
-	if same && (grown == 0 || grown > 0 && !end && grown < 16+len(old.Entries)/8) && slices.Equal(now.Entries[:len(old.Entries)], old.Entries) {
+	if same && (grown == 0 || grown > 0 && !end && grown < 16+len(old.Entries)/8) &&
+		slices.Equal(now.Entries[:len(old.Entries)], old.Entries) {
 		return nil
 	}
 	text, err := jsonx.Marshal(now)
@@ -105,7 +106,8 @@ func (f *files) lookMarks() error {
 		f.markText = text
 		if f.marks, err = parseMarks(text); err != nil {
 			f.marks = nil
-			f.badMarks = mail.Errorf(mail.Invalid, "%s cannot be understood (%s) and stays as it is: repair it, or move it away. Until then marks are kept in the room only", f.dir.Path(readsFile), jsonx.Explain(err))
+			f.badMarks = mail.Errorf(mail.Invalid, "%s cannot be understood (%s) and stays as it is: repair it, or "+
+				"move it away. Until then marks are kept in the room only", f.dir.Path(readsFile), jsonx.Explain(err))
 			return nil
 		}
 		f.badMarks = nil
@@ -133,7 +135,8 @@ func (f *files) compareMarks() {
 		}
 		add(id, mail.MarkRead)
 		if it := fresh[id]; it != nil {
-			it.Deliveries = []mail.Delivery{{Address: mail.ToUser, Agent: mail.User, State: mail.Read, At: instant(m.Value)}}
+			it.Deliveries = []mail.Delivery{{Address: mail.ToUser, Agent: mail.User, State: mail.Read,
+				At: instant(m.Value)}}
 		}
 	}
 	for _, id := range slices.Sorted(maps.Keys(f.marked)) {
@@ -162,12 +165,14 @@ type edit struct {
 	at   mail.Time
 }
 
-// editMarks changes markers in read-state.json. What others changed there meanwhile is kept, and told at the next Read.
+// editMarks changes markers in read-state.json. What others changed there meanwhile is kept, and told at the next
+// Read.
 func (f *files) editMarks(edits []edit) error {
 	if len(edits) == 0 {
 		return nil
 	}
-	if _, err := f.dir.Lstat(readsFile); errors.Is(err, fs.ErrNotExist) && !slices.ContainsFunc(edits, func(e edit) bool { return e.read }) {
+	if _, err := f.dir.Lstat(readsFile); errors.Is(err, fs.ErrNotExist) &&
+		!slices.ContainsFunc(edits, func(e edit) bool { return e.read }) {
 		return nil // no file is made to say that nothing is read
 	}
 	if err := f.dir.MkdirAll(inboxDir, 0o700); err != nil {

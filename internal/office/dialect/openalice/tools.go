@@ -26,7 +26,8 @@ const inboxPushInput = `{"type":"object","properties":{` +
 
 func inboxPush() dialect.Tool {
 	return dialect.Tool{
-		Name: "inbox_push", Title: "Push to the Inbox", Description: inboxPushDescription, Input: inboxPushInput, Run: push,
+		Name: "inbox_push", Title: "Push to the Inbox", Description: inboxPushDescription, Input: inboxPushInput,
+		Run: push,
 	}
 }
 
@@ -103,7 +104,8 @@ const notifyUserInput = `{"type":"object","properties":{"text":{"type":"string",
 
 func notifyUser() dialect.Tool {
 	return dialect.Tool{
-		Name: "notify_user", Title: "Notify the user (deprecated)", Description: notifyUserDescription, Input: notifyUserInput, Run: notify,
+		Name: "notify_user", Title: "Notify the user (deprecated)", Description: notifyUserDescription,
+		Input: notifyUserInput, Run: notify,
 	}
 }
 
@@ -114,7 +116,8 @@ func notify(ctx context.Context, c *dialect.Call) (any, error) {
 	if err := c.Decode(&args); err != nil {
 		return nil, err
 	}
-	id, at, err := deliver(ctx, c, mail.Draft{Type: string(mail.Status), Body: args.Text, Metadata: mail.Metadata(notification)})
+	id, at, err := deliver(ctx, c, mail.Draft{Type: string(mail.Status), Body: args.Text,
+		Metadata: mail.Metadata(notification)})
 	if err != nil {
 		return nil, err
 	}

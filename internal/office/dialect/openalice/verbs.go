@@ -17,8 +17,10 @@ func verbs() []dialect.Verb {
 	return []dialect.Verb{
 		{
 			Path: "workspace add", Short: "add a workspace, or change it, and make its token",
-			Long: "Add the directory in which an agent works. The agent pushes to the Inbox at /mcp/ID with the token that is shown here and nowhere\n" +
-				"else. Adding a workspace again changes its directory and label and makes a new token; the one before no longer opens anything.",
+			Long: "Add the directory in which an agent works. The agent pushes to the Inbox at /mcp/ID with the " +
+				"token that is shown here and nowhere\n" +
+				"else. Adding a workspace again changes its directory and label and makes a new token; the one " +
+				"before no longer opens anything.",
 			Example: `pennypost workspace add ws-macro ~/research/macro --label "Macro thesis 2026-05"`,
 			Args:    "ID DIR", MinArgs: 2, MaxArgs: 2,
 			Flags: []dialect.Flag{{Name: "label", Usage: "`TEXT` above its entries; default its ID"}},
@@ -47,7 +49,8 @@ func addWorkspace(ctx context.Context, v *dialect.Invocation) error {
 	if err != nil {
 		return err
 	}
-	w, err := svc.AddWorkspace(ctx, mail.Workspace{ID: mail.Name(v.Args[0]), Label: v.Text("label"), Dir: filepath.Clean(dir)})
+	w, err := svc.AddWorkspace(ctx, mail.Workspace{ID: mail.Name(v.Args[0]), Label: v.Text("label"),
+		Dir: filepath.Clean(dir)})
 	if err != nil {
 		return err
 	}
@@ -115,7 +118,8 @@ func removeWorkspace(ctx context.Context, v *dialect.Invocation) error {
 			Removed mail.Name `json:"removed"`
 		}{id})
 	}
-	_, err = fmt.Fprintf(v.Stdout, "Workspace %s is forgotten and its token opens nothing more. Its directory and its entries stay.\n", id)
+	_, err = fmt.Fprintf(v.Stdout,
+		"Workspace %s is forgotten and its token opens nothing more. Its directory and its entries stay.\n", id)
 	return err
 }
 

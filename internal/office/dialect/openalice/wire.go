@@ -68,8 +68,8 @@ func join(object []byte, more []jsonx.Member) []byte {
 	return object
 }
 
-// annotated is what the metadata of a message say: of an entry its label and the members that mail has no word for, of a notification
-// its tool.
+// annotated is what the metadata of a message say: of an entry its label and the members that mail has no word for, of
+// a notification its tool.
 type annotated struct {
 	Openalice jsonx.Value `json:"openalice"`
 }
@@ -105,7 +105,8 @@ func moreIn(m mail.Metadata) []jsonx.Member {
 	return slices.DeleteFunc(all, func(m jsonx.Member) bool { return known(m.Name) })
 }
 
-// metadata returns the metadata of an entry: its label, and as much of more as there is space for, which is all or nothing.
+// metadata returns the metadata of an entry: its label, and as much of more as there is space for, which is all or
+// nothing.
 func metadata(label string, more []jsonx.Member) mail.Metadata {
 	inner, _ := jsonx.Marshal(labelled{label})
 	out, _ := jsonx.Marshal(annotated{join(slices.Clone(inner), more)})
@@ -164,7 +165,8 @@ func visible(s string) string {
 func possible(docs []mail.Doc) []mail.Doc {
 	var out []mail.Doc
 	for _, d := range docs {
-		if d.Path != "" && len(d.Path) <= mail.MaxPath && !strings.ContainsRune(visible(d.Path), '\uFFFD') && len(out) < mail.MaxDocs {
+		if d.Path != "" && len(d.Path) <= mail.MaxPath && !strings.ContainsRune(visible(d.Path), '\uFFFD') &&
+			len(out) < mail.MaxDocs {
 			out = append(out, d)
 		}
 	}

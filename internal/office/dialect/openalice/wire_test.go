@@ -47,14 +47,19 @@ func TestLine(t *testing.T) {
 	})
 	t.Run("older and odd lines", func(t *testing.T) {
 		for line, want := range map[string]mail.Message{
-			`{"workspaceId":"ws","ts":5,"id":"a","comments":null,"docs":null}`:                      {Subject: "ws"},
-			`{"id":"a","ts":5,"workspaceId":"ws","workspaceLabel":"L","body":"merged"}`:             {Subject: "L", Body: "merged"},
-			`{"id":"a","ts":5,"workspaceId":"ws","workspaceLabel":"two\nlines","comments":"c"}`:     {Subject: "two lines", Body: "c"},
-			"{\"id\":\"a\",\"ts\":5,\"workspaceId\":\"ws\",\"comments\":\"\xff \\u0000 \\ud800\"}":  {Subject: "ws", Body: "\uFFFD \uFFFD \uFFFD"},
-			`{"id":"a","ts":5,"workspaceId":"ws","comments":"c","docs":[{"path":""},{"path":"x"}]}`: {Subject: "ws", Body: "c", Docs: []mail.Doc{{Path: "x"}}},
+			`{"workspaceId":"ws","ts":5,"id":"a","comments":null,"docs":null}`: {Subject: "ws"},
+			`{"id":"a","ts":5,"workspaceId":"ws","workspaceLabel":"L","body":"merged"}`: {Subject: "L",
+				Body: "merged"},
+			`{"id":"a","ts":5,"workspaceId":"ws","workspaceLabel":"two\nlines","comments":"c"}`: {Subject: "two lines",
+				Body: "c"},
+			"{\"id\":\"a\",\"ts\":5,\"workspaceId\":\"ws\",\"comments\":\"\xff \\u0000 \\ud800\"}": {Subject: "ws",
+				Body: "\uFFFD \uFFFD \uFFFD"},
+			`{"id":"a","ts":5,"workspaceId":"ws","comments":"c","docs":[{"path":""},{"path":"x"}]}`: {Subject: "ws",
+				Body: "c", Docs: []mail.Doc{{Path: "x"}}},
 		} {
 			it, err := readItem([]byte(line))
-			want.ID, want.Type, want.From, want.To, want.Sent = "a", mail.Custom, "agent:ws", []mail.Address{mail.ToUser}, 5
+			want.ID, want.Type, want.From, want.To, want.Sent = "a", mail.Custom, "agent:ws",
+				[]mail.Address{mail.ToUser}, 5
 			it.Metadata = nil
 			if err != nil || !cmp.Equal(it.Message, want) {
 				t.Errorf("%s: %v\n%s", line, err, cmp.Diff(want, it.Message))
@@ -63,10 +68,14 @@ func TestLine(t *testing.T) {
 	})
 	t.Run("what cannot be mail", func(t *testing.T) {
 		for _, line := range []string{
-			``, `null`, `[]`, `"x"`, `{}`, `{"id":"a"`, `{"id":"","ts":5,"workspaceId":"ws"}`, `{"id":"a","ts":0,"workspaceId":"ws"}`,
-			`{"id":"a","ts":"5","workspaceId":"ws"}`, `{"id":"a","ts":5.5,"workspaceId":"ws"}`, `{"id":"a","ts":5,"workspaceId":"user"}`,
-			`{"id":"a","ts":5,"workspaceId":"ws\n"}`, `{"id":"a\u0000","ts":5,"workspaceId":"ws"}`, `{"id":"a","ts":5,"workspaceId":"ws","docs":"x"}`,
-			`{"id":"a","ts":5,"workspaceId":"ws","comments":"` + strings.Repeat("x", maxImport+1) + `"}`, `{"id":"a","ts":9e18,"workspaceId":"ws"}`,
+			``, `null`, `[]`, `"x"`, `{}`, `{"id":"a"`, `{"id":"","ts":5,"workspaceId":"ws"}`,
+			`{"id":"a","ts":0,"workspaceId":"ws"}`,
+			`{"id":"a","ts":"5","workspaceId":"ws"}`, `{"id":"a","ts":5.5,"workspaceId":"ws"}`,
+			`{"id":"a","ts":5,"workspaceId":"user"}`,
+			`{"id":"a","ts":5,"workspaceId":"ws\n"}`, `{"id":"a\u0000","ts":5,"workspaceId":"ws"}`,
+			`{"id":"a","ts":5,"workspaceId":"ws","docs":"x"}`,
+			`{"id":"a","ts":5,"workspaceId":"ws","comments":"` + strings.Repeat("x", maxImport+1) + `"}`,
+			`{"id":"a","ts":9e18,"workspaceId":"ws"}`,
 		} {
 			if it, err := readItem([]byte(line)); err == nil {
 				t.Errorf("%.80s is %+v", line, it.Message)
@@ -74,18 +83,22 @@ func TestLine(t *testing.T) {
 		}
 	})
 	t.Run("labels have limits", func(t *testing.T) {
-		line := `{"id":"a","ts":5,"workspaceId":"ws","workspaceLabel":"` + strings.Repeat("ü", 40_000) + `","x":"` + strings.Repeat("x", mail.MaxMetadata) + `"}`
+		line := `{"id":"a","ts":5,"workspaceId":"ws","workspaceLabel":"` + strings.Repeat("ü", 40_000) + `","x":"` +
+			strings.Repeat("x", mail.MaxMetadata) + `"}`
 		it, err := readItem([]byte(line))
-		if err != nil || len(it.Subject) > mail.MaxSubject || !strings.HasSuffix(it.Subject, "ü…") || len(it.Metadata) > mail.MaxMetadata {
+		if err != nil || len(it.Subject) > mail.MaxSubject || !strings.HasSuffix(it.Subject, "ü…") ||
+			len(it.Metadata) > mail.MaxMetadata {
 			t.Errorf("%v: subject of %d bytes, metadata of %d", err, len(it.Subject), len(it.Metadata))
 		}
 	})
 	t.Run("mail that was sent with other tools", func(t *testing.T) {
 		labels := map[mail.Name]string{"ws": "L"}
-		m := mail.Message{ID: "a", Sent: 5, From: "agent:ws", To: []mail.Address{"agent:x", mail.ToUser}, Subject: "S", Body: "B", Metadata: mail.Metadata(`{"k":1}`)}
+		m := mail.Message{ID: "a", Sent: 5, From: "agent:ws", To: []mail.Address{"agent:x", mail.ToUser}, Subject: "S",
+			Body: "B", Metadata: mail.Metadata(`{"k":1}`)}
 		label, ok := labelOf(&m, labels)
 		e := entryOf(&m, label)
-		if got, err := e.encode(); !ok || err != nil || string(got) != `{"id":"a","ts":5,"workspaceId":"ws","workspaceLabel":"L","comments":"**S**\n\nB"}` {
+		if got, err := e.encode(); !ok || err != nil ||
+			string(got) != `{"id":"a","ts":5,"workspaceId":"ws","workspaceLabel":"L","comments":"**S**\n\nB"}` {
 			t.Errorf("%s, %v, %v", got, ok, err)
 		}
 		for _, change := range []func(*mail.Message){
@@ -106,10 +119,11 @@ func TestLine(t *testing.T) {
 
 func TestMarks(t *testing.T) {
 	for text, want := range map[string]string{
-		"":                                    "{\n  \"version\": 1,\n  \"read\": {\n    \"a\": 5\n  }\n}\n",
-		"{}":                                  "{\n  \"read\": {\n    \"a\": 5\n  }\n}\n",
-		`{"version":1,"read":{}}`:             "{\n  \"version\": 1,\n  \"read\": {\n    \"a\": 5\n  }\n}\n",
-		`{"read":{"z":1,"b":2},"more":[ 1 ]}`: "{\n  \"read\": {\n    \"z\": 1,\n    \"b\": 2,\n    \"a\": 5\n  },\n  \"more\": [ 1 ]\n}\n",
+		"":                        "{\n  \"version\": 1,\n  \"read\": {\n    \"a\": 5\n  }\n}\n",
+		"{}":                      "{\n  \"read\": {\n    \"a\": 5\n  }\n}\n",
+		`{"version":1,"read":{}}`: "{\n  \"version\": 1,\n  \"read\": {\n    \"a\": 5\n  }\n}\n",
+		`{"read":{"z":1,"b":2},"more":[ 1 ]}`: "{\n  \"read\": {\n    \"z\": 1,\n    \"b\": 2,\n    \"a\": 5\n  " +
+			"},\n  \"more\": [ 1 ]\n}\n",
 	} {
 		m, err := parseMarks([]byte(text))
 		if err != nil || !m.set("a", 5) || m.set("a", 6) {
@@ -233,7 +247,8 @@ func FuzzCheckPath(f *testing.F) {
 			return
 		}
 		for _, p := range []string{path, strings.ReplaceAll(path, `\`, "/")} {
-			if joined := filepath.Join(root, p); joined != root && !strings.HasPrefix(joined, root+"/") || filepath.IsAbs(p) {
+			if joined := filepath.Join(root, p); joined != root && !strings.HasPrefix(joined, root+"/") ||
+				filepath.IsAbs(p) {
 				t.Errorf("%q leads to %s", path, joined)
 			}
 		}

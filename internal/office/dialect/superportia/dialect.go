@@ -13,7 +13,8 @@ func Dialect() dialect.Dialect {
 		Identify:    identify,
 		SharedNames: true,
 		NamesItself: func(_ string, tags []string) bool { return tagValue(mail.Agent{Tags: tags}, placeTag) != "" },
-		Endpoints:   []dialect.Endpoint{{Path: "/dialect/superportia/mcp", Instructions: instructions, Tools: tools()}},
-		Verbs:       verbs(),
+		Endpoints: []dialect.Endpoint{{Path: "/dialect/superportia/mcp", Instructions: instructions,
+			Tools: tools()}},
+		Verbs: verbs(),
 	}
 }

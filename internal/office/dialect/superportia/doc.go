@@ -1,10 +1,11 @@
 // Package superportia speaks the agent messaging of SuperPortia: mailboxes that agents look into, by identity.
 //
-// Observed is the document of March 2026 (seeds/002_d345d19a3d2991be.txt; numbered in research/seeds.md, SP-01 to SP-18). It names
-// four tools and the heartbeat of the boot sequence; no file. Its "local" server over stdio and its "cloud" server over HTTP have
-// one interface, and here they are one endpoint; package contracttest holds both to it.
+// Observed is the document of March 2026 (seeds/002_d345d19a3d2991be.txt; numbered in research/seeds.md, SP-01 to
+// SP-18). It names four tools and the heartbeat of the boot sequence; no file. Its "local" server over stdio and its
+// "cloud" server over HTTP have one interface, and here they are one endpoint; package contracttest holds both to it.
 //
-// Where the document is silent or we differ, docs/dialects/superportia.md says how and why. What matters for reading this code:
+// Where the document is silent or we differ, docs/dialects/superportia.md says how and why. What matters for reading
+// this code:
 //
 //   - An identity is an agent of the room. What the document's table says of it besides its name stands in its roles and tags
 //     (identity.go), so that other dialects can address them.

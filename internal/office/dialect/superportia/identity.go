@@ -24,8 +24,9 @@ type identity struct {
 	ID string `json:"id,omitempty"`
 }
 
-// Where the roster keeps an identity: the role is the agent's first role, the rest are tags, so that mail can be addressed to a ship. The
-// agent's Client is no place for the platform: whichever program connects puts its own name there.
+// Where the roster keeps an identity: the role is the agent's first role, the rest are tags, so that mail can be
+// addressed to a ship. The agent's Client is no place for the platform: whichever program connects puts its own name
+// there.
 const (
 	shipTag     = "domain:ship:"
 	platformTag = "domain:platform:"
@@ -40,10 +41,13 @@ const maxIdentities = 999
 func decodeIdentities(data []byte) ([]identity, error) {
 	var list []identity
 	if err := jsonx.Unmarshal(data, &list); err != nil {
-		return nil, mail.Errorf(mail.Invalid, `this is not a list of identities ([{"identity","ship","platform","role"},…]): %s; nothing was loaded`, jsonx.Explain(err))
+		return nil, mail.Errorf(mail.Invalid,
+			`this is not a list of identities ([{"identity","ship","platform","role"},…]): %s; nothing was loaded`,
+			jsonx.Explain(err))
 	}
 	if len(list) > maxIdentities {
-		return nil, mail.Errorf(mail.TooLarge, "the file has %d identities; at most %d are allowed; nothing was loaded", len(list), maxIdentities)
+		return nil, mail.Errorf(mail.TooLarge,
+			"the file has %d identities; at most %d are allowed; nothing was loaded", len(list), maxIdentities)
 	}
 	names, ids := make(map[mail.Name]bool), make(map[string]bool)
 	for i := range list {
@@ -53,7 +57,8 @@ func decodeIdentities(data []byte) ([]identity, error) {
 		case err != nil:
 			return nil, mail.Errorf(mail.CodeOf(err), "identity %d: %w; nothing was loaded", i+1, err)
 		case names[id.Identity] || ids[id.ID]:
-			return nil, mail.Errorf(mail.Invalid, "identity %d, %q, or its id stands in the file twice; nothing was loaded", i+1, id.Identity)
+			return nil, mail.Errorf(mail.Invalid,
+				"identity %d, %q, or its id stands in the file twice; nothing was loaded", i+1, id.Identity)
 		}
 		names[id.Identity], ids[id.ID] = true, id.ID != ""
 	}
@@ -110,15 +115,16 @@ func (id *identity) presence(place int, known mail.Agent) mail.Presence {
 		}
 	}
 	for _, tag := range known.Tags {
-		if !strings.HasPrefix(tag, shipTag) && !strings.HasPrefix(tag, platformTag) && !strings.HasPrefix(tag, placeTag) {
+		if !strings.HasPrefix(tag, shipTag) && !strings.HasPrefix(tag, platformTag) &&
+			!strings.HasPrefix(tag, placeTag) {
 			p.Tags = append(p.Tags, tag)
 		}
 	}
 	return p
 }
 
-// identityOf is what the roster says of an agent, and its place in the order of identities: those that were loaded as they stand in
-// their file, then the others.
+// identityOf is what the roster says of an agent, and its place in the order of identities: those that were loaded as
+// they stand in their file, then the others.
 func identityOf(a mail.Agent) (id identity, place string) {
 	id = identity{Identity: a.Name, Ship: tagValue(a, shipTag), Platform: tagValue(a, platformTag)}
 	if len(a.Roles) > 0 {
@@ -175,8 +181,9 @@ func find(roster []mail.Agent, name mail.Name) (mail.Agent, bool) {
 	return roster[i], true
 }
 
-// exact returns the identity that was typed: one of the roster, or the person, as whom the room's mail can come from and must be
-// answerable. Only NFC is applied, no folding of case or width and no trimming. reason begins the error's text.
+// exact returns the identity that was typed: one of the roster, or the person, as whom the room's mail can come from
+// and must be answerable. Only NFC is applied, no folding of case or width and no trimming. reason begins the error's
+// text.
 func exact(ctx context.Context, svc mail.Service, typed, reason string) (mail.Name, error) {
 	name := mail.Name(norm.NFC.String(typed))
 	if name == mail.User {
@@ -189,7 +196,8 @@ func exact(ctx context.Context, svc mail.Service, typed, reason string) (mail.Na
 	if _, ok := find(roster, name); ok {
 		return name, nil
 	}
-	return "", mail.Errorf(mail.NotFound, "%s: %q is not an identity, and only the exact one will do. %s", reason, typed, suggest(roster, typed))
+	return "", mail.Errorf(mail.NotFound, "%s: %q is not an identity, and only the exact one will do. %s", reason,
+		typed, suggest(roster, typed))
 }
 
 // maxSuggested is how many identities an error lists if none resembles what was typed.
@@ -216,8 +224,8 @@ func quoteAll(words []string) string { return `"` + strings.Join(words, `", "`) 
 // agentID is the variable in which SuperPortia's configuration names the identity of a process.
 const agentID = "SP_AGENT_ID"
 
-// identify finds out who SP_AGENT_ID is: the identity of exactly that name, else the one that was loaded with that id. Guessing further
-// ("mac-cli" fits two of the document's identities) would give one agent the mailbox of another.
+// identify finds out who SP_AGENT_ID is: the identity of exactly that name, else the one that was loaded with that id.
+// Guessing further ("mac-cli" fits two of the document's identities) would give one agent the mailbox of another.
 func identify(ctx context.Context, svc mail.Service, getenv func(string) string) (mail.Name, error) {
 	given := norm.NFC.String(getenv(agentID))
 	if given == "" {
@@ -235,6 +243,7 @@ func identify(ctx context.Context, svc mail.Service, getenv func(string) string)
 			return id.Identity, nil
 		}
 	}
-	return "", mail.Errorf(mail.NotFound, `%s is %q, which is neither an identity of this room nor the "id" of one. %s. Set it to an exact identity, or load a file in which the identity has "id": %q`,
+	return "", mail.Errorf(mail.NotFound,
+		`%s is %q, which is neither an identity of this room nor the "id" of one. %s. Set it to an exact identity, or load a file in which the identity has "id": %q`,
 		agentID, given, suggest(roster, strings.ReplaceAll(given, "-", " ")), given)
 }

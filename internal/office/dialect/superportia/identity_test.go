@@ -40,11 +40,15 @@ func TestIdentities(t *testing.T) {
 	})
 	t.Run("loading again changes, adds and keeps", func(t *testing.T) {
 		b := fleetFixture(t)
-		if _, err := b.As(mail.User).Register(t.Context(), mail.Presence{Name: captain, Roles: []string{"Captain", "reviewer"}, Tags: append([]string{"project:x"}, "domain:identity:003")}); err != nil {
+		if _, err := b.As(mail.User).Register(t.Context(),
+			mail.Presence{Name: captain, Roles: []string{"Captain", "reviewer"},
+				Tags: append([]string{"project:x"}, "domain:identity:003")}); err != nil {
 			t.Fatal(err)
 		}
 		b.Register("builder", "orchestrator")
-		if err := loadFile(b, []byte(`[{"identity":"夏哥","ship":"SS9","platform":"Bridge","role":"Admiral"},{"identity":"小西","role":"Strategist"}]`)); err != nil {
+		if err := loadFile(b,
+			[]byte(
+				`[{"identity":"夏哥","ship":"SS9","platform":"Bridge","role":"Admiral"},{"identity":"小西","role":"Strategist"}]`)); err != nil {
 			t.Fatal(err)
 		}
 		want := []identity{
@@ -84,7 +88,8 @@ func TestBadIdentities(t *testing.T) {
 		"a bad role":     `[{"identity":"a","role":"x:y"}]`,
 		"a bad ship":     `[{"identity":"a","role":"r","ship":"a,b"}]`,
 		"a long ship":    `[{"identity":"a","role":"r","ship":"` + strings.Repeat("x", 200) + `"}]`,
-		"too many":       `[` + strings.Repeat(`{"identity":"a","role":"r"},`, maxIdentities) + `{"identity":"a","role":"r"}]`,
+		"too many": `[` + strings.Repeat(`{"identity":"a","role":"r"},`, maxIdentities) +
+			`{"identity":"a","role":"r"}]`,
 	} {
 		t.Run(name, func(t *testing.T) {
 			b := dialecttest.New(t, Dialect())
@@ -118,13 +123,16 @@ func TestIdentify(t *testing.T) {
 			got, err := Dialect().Identify(t.Context(), b.As(mail.User), func(k string) string {
 				return map[string]string{"SP_AGENT_ID": c.given}[k]
 			})
-			if got != c.want || (err != nil) != (c.says != "") || err != nil && !strings.Contains(err.Error(), c.says) {
+			if got != c.want || (err != nil) != (c.says != "") || err != nil &&
+				!strings.Contains(err.Error(), c.says) {
 				t.Errorf("%q, %v", got, err)
 			}
 		})
 	}
 	t.Run("an empty room says what to type", func(t *testing.T) {
-		_, err := identify(t.Context(), dialecttest.New(t, Dialect()).As(mail.User), func(string) string { return "mac-cli" })
+		_, err := identify(t.Context(), dialecttest.New(t, Dialect()).As(mail.User), func(string) string {
+			return "mac-cli"
+		})
 		if err == nil || !strings.Contains(err.Error(), "pennypost superportia identities load FILE") {
 			t.Errorf("the error is %v", err)
 		}
@@ -133,7 +141,8 @@ func TestIdentify(t *testing.T) {
 
 func TestP9SystemNames(t *testing.T) {
 	for _, name := range []string{"system:cron", "system:webhook", "Mac CLI 小克", "夏哥"} {
-		if got, err := mail.ParseName(name); err != nil || mail.AgentAddress(got).Signer() != got || mail.AgentAddress(got).Kind() != mail.ToAgent {
+		if got, err := mail.ParseName(name); err != nil || mail.AgentAddress(got).Signer() != got ||
+			mail.AgentAddress(got).Kind() != mail.ToAgent {
 			t.Errorf("%q as a name: %q, %v", name, got, err)
 		}
 	}

@@ -8,12 +8,13 @@ import (
 	"pennypost/internal/mail"
 )
 
-// mailbox returns everything that was ever delivered to an identity, newest first, from the room's archive too: the document's mailbox
-// is a log from which nothing goes. It is read whole, because the answer counts it.
+// mailbox returns everything that was ever delivered to an identity, newest first, from the room's archive too: the
+// document's mailbox is a log from which nothing goes. It is read whole, because the answer counts it.
 func mailbox(ctx context.Context, svc mail.Service, owner mail.Name, now mail.Time) ([]letter, error) {
 	var letters []letter
 	for before := mail.Seq(0); ; {
-		page, err := svc.History(ctx, mail.HistoryQuery{Agent: owner, Archive: true, Before: before, Limit: mail.MaxLimit})
+		page, err := svc.History(ctx, mail.HistoryQuery{Agent: owner, Archive: true, Before: before,
+			Limit: mail.MaxLimit})
 		if err != nil {
 			return nil, err
 		}
@@ -35,8 +36,8 @@ type selection struct {
 	limit                    int
 }
 
-// choose returns what s selects, and how much of the whole mailbox is unread and how much there is, without archived mail unless that was asked
-// for. Archived mail is never unread.
+// choose returns what s selects, and how much of the whole mailbox is unread and how much there is, without archived
+// mail unless that was asked for. Archived mail is never unread.
 func (s selection) choose(letters []letter) (chosen []letter, unread, total int) {
 	for _, l := range letters {
 		if l.Archived && !s.withArchived {
@@ -61,7 +62,9 @@ func (s selection) list(letters []letter) (out listing, fresh []mail.ID, err err
 	for i, l := range chosen {
 		entries[i] = l.entry
 	}
-	out, k, err := fence.FitJSON(len(entries), func(k int) listing { return listing{Unread: unread, Total: total, Messages: entries[:k]} })
+	out, k, err := fence.FitJSON(len(entries), func(k int) listing {
+		return listing{Unread: unread, Total: total, Messages: entries[:k]}
+	})
 	for _, l := range chosen[:k] {
 		if l.fresh {
 			fresh = append(fresh, l.ID)

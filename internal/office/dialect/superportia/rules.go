@@ -14,8 +14,8 @@ const (
 
 // What it leaves open.
 const (
-	// lifeSeconds is a century, the longest that a draft may ask for: the document's mailbox is a log without end, while a room lets
-	// direct mail expire after a week unless the sender says otherwise.
+	// lifeSeconds is a century, the longest that a draft may ask for: the document's mailbox is a log without end,
+	// while a room lets direct mail expire after a week unless the sender says otherwise.
 	lifeSeconds = 100 * 365 * 24 * 3600
 
 	onlineFor  = 15 * time.Minute // how long an identity counts as online after it was last seen

@@ -143,9 +143,11 @@ func TestSchemas(t *testing.T) {
 			"priority": {Type: "string", Enum: []string{"normal", "urgent"}, Default: "normal"},
 		}},
 		"SP-08 check_agent_mailbox": {Properties: map[string]property{
-			"agent_name": text, "unread_only": flag, "include_archived": flag, "limit": {Type: "integer", Default: float64(30)},
+			"agent_name": text, "unread_only": flag, "include_archived": flag,
+			"limit": {Type: "integer", Default: float64(30)},
 		}},
-		"SP-11 mark_message":    {Required: []string{"msg_id"}, Properties: map[string]property{"msg_id": text, "read": {Type: "boolean", Default: true}}},
+		"SP-11 mark_message": {Required: []string{"msg_id"}, Properties: map[string]property{"msg_id": text,
+			"read": {Type: "boolean", Default: true}}},
 		"SP-12 archive_message": {Required: []string{"msg_id"}, Properties: map[string]property{"msg_id": text}},
 		"SP-14 agent_heartbeat": {Properties: map[string]property{"current_task": text}},
 	}
@@ -213,7 +215,8 @@ func TestManyMessages(t *testing.T) {
 
 func TestAges(t *testing.T) {
 	b := fleetFixture(t)
-	read, unread, hidden := post(b, captain, cli, "read"), post(b, captain, cli, "unread"), post(b, captain, cli, "hidden")
+	read, unread, hidden := post(b, captain, cli, "read"), post(b, captain, cli, "unread"), post(b, captain, cli,
+		"hidden")
 	must[marked](b, cli, "mark_message", fmt.Sprintf(`{"msg_id":%q}`, read))
 	must[archived](b, cli, "archive_message", fmt.Sprintf(`{"msg_id":%q}`, hidden))
 	before := box(b, cli, `{"include_archived":true}`)
@@ -267,7 +270,8 @@ func TestUnarchive(t *testing.T) {
 	id := post(b, captain, cli, "s")
 	must[archived](b, cli, "archive_message", fmt.Sprintf(`{"msg_id":%q}`, id))
 	t.Run("P7 the verb brings back what was archived, once or again", func(t *testing.T) {
-		for _, words := range [][]string{{"unarchive", string(id), "--as", string(cli)}, {"unarchive", "--json", string(id), "--as", string(cli)}} {
+		for _, words := range [][]string{{"unarchive", string(id), "--as", string(cli)},
+			{"unarchive", "--json", string(id), "--as", string(cli)}} {
 			if _, _, err := b.Verb(words...); err != nil {
 				t.Errorf("%q: %v", words, err)
 			}
@@ -288,12 +292,14 @@ func TestPerson(t *testing.T) {
 	id := post(b, captain, cli, "s")
 	t.Run("P5 the person is told how to mark in an owner's name", func(t *testing.T) {
 		_, err := b.Call(mail.User, "archive_message", fmt.Sprintf(`{"msg_id":%q}`, id))
-		if mail.CodeOf(err) != mail.Denied || !strings.Contains(err.Error(), "pennypost mark "+string(id)+" --archived --as") {
+		if mail.CodeOf(err) != mail.Denied ||
+			!strings.Contains(err.Error(), "pennypost mark "+string(id)+" --archived --as") {
 			t.Errorf("archiving another's mail: %v", err)
 		}
 	})
 	t.Run("the person is no identity", func(t *testing.T) {
-		if _, err := b.Call(mail.User, "agent_heartbeat", ``); mail.CodeOf(err) != mail.Invalid || !strings.Contains(err.Error(), agentID) {
+		if _, err := b.Call(mail.User, "agent_heartbeat", ``); mail.CodeOf(err) != mail.Invalid ||
+			!strings.Contains(err.Error(), agentID) {
 			t.Errorf("heartbeat: %v", err)
 		}
 	})

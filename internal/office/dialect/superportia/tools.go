@@ -19,7 +19,8 @@ func tools() []dialect.Tool {
 	return []dialect.Tool{
 		{
 			Name: "send_agent_message", Title: "Send a message to an agent's mailbox",
-			Description: "Put a message into the mailbox of one identity. No attachments, groups or threads: name files and message ids in the body, and send to each recipient by itself.",
+			Description: "Put a message into the mailbox of one identity. No attachments, groups or threads: name " +
+				"files and message ids in the body, and send to each recipient by itself.",
 			Input: `{"type":"object","required":["to","subject","body"],"additionalProperties":false,"properties":{` +
 				`"to":{"type":"string","description":"identity of the recipient, spelled exactly"},` +
 				`"subject":{"type":"string","description":"one line by which the recipient can set priorities"},` +
@@ -30,8 +31,10 @@ func tools() []dialect.Tool {
 		},
 		{
 			Name: "check_agent_mailbox", Title: "Look into a mailbox",
-			Description: "List a mailbox, newest first, with bodies. It marks nothing. Any identity's mailbox may be looked into. " +
-				"An answer holds 20 KB: archive what you have acted on, or mark it and look with unread_only, to see what it leaves out.",
+			Description: "List a mailbox, newest first, with bodies. It marks nothing. Any identity's mailbox may " +
+				"be looked into. " +
+				"An answer holds 20 KB: archive what you have acted on, or mark it and look with unread_only, to " +
+				"see what it leaves out.",
 			ReadOnly: true, Idempotent: true,
 			Input: `{"type":"object","additionalProperties":false,"properties":{` +
 				`"agent_name":{"type":"string","description":"whose mailbox; default: yours"},` +
@@ -50,17 +53,19 @@ func tools() []dialect.Tool {
 		},
 		{
 			Name: "archive_message", Title: "Archive a message",
-			Description: "Hide a message of your mailbox that you have acted on. It is kept, and listed with include_archived.",
-			Idempotent:  true,
-			Input:       `{"type":"object","required":["msg_id"],"additionalProperties":false,"properties":{"msg_id":{"type":"string"}}}`,
-			Run:         archive,
+			Description: "Hide a message of your mailbox that you have acted on. It is kept, and listed with " +
+				"include_archived.",
+			Idempotent: true,
+			Input:      `{"type":"object","required":["msg_id"],"additionalProperties":false,"properties":{"msg_id":{"type":"string"}}}`,
+			Run:        archive,
 		},
 		{
 			Name: "agent_heartbeat", Title: "Say that you are here",
-			Description: "Register as online, and say what you work on. Without current_task the task stays; an empty one ends it.",
-			Idempotent:  true,
-			Input:       `{"type":"object","additionalProperties":false,"properties":{"current_task":{"type":"string","description":"one line"}}}`,
-			Run:         beat,
+			Description: "Register as online, and say what you work on. Without current_task the task stays; an " +
+				"empty one ends it.",
+			Idempotent: true,
+			Input:      `{"type":"object","additionalProperties":false,"properties":{"current_task":{"type":"string","description":"one line"}}}`,
+			Run:        beat,
 		},
 	}
 }
@@ -110,7 +115,8 @@ func send(ctx context.Context, c *dialect.Call) (any, error) {
 		return nil, err
 	}
 	out := sent{ID: s.ID, To: to, From: c.Caller, Subject: p.Subject, Delivered: true, At: stamp(mail.TimeOf(c.Now))}
-	if it, err := c.Service.Message(ctx, s.ID); err == nil { // it knows the time to the second; if it fails, the mail is sent all the same
+	// it knows the time to the second; if it fails, the mail is sent all the same
+	if it, err := c.Service.Message(ctx, s.ID); err == nil {
 		out.At, out.From = stamp(it.Sent), it.From.Signer()
 	}
 	return out, nil
@@ -127,7 +133,8 @@ func (p *sendParams) check() error {
 	case p.Priority != "" && p.Priority != "normal" && p.Priority != "urgent":
 		return mail.Errorf(mail.Invalid, "%q is not a priority; use normal or urgent. Nothing was stored", p.Priority)
 	case len(p.Body) > maxBody:
-		return mail.Errorf(mail.TooLarge, "the body is %d bytes long, and a message holds at most %d: nothing was stored. For large content, put it into UB or a file, and name the UB entry or the path in the body",
+		return mail.Errorf(mail.TooLarge, "the body is %d bytes long, and a message holds at most %d: nothing was "+
+			"stored. For large content, put it into UB or a file, and name the UB entry or the path in the body",
 			len(p.Body), maxBody)
 	}
 	return nil
@@ -142,7 +149,8 @@ func fromCaller(ctx context.Context, c *dialect.Call, from string) error {
 	if err != nil {
 		return err
 	}
-	return mail.Errorf(mail.Denied, "you are connected as %q and cannot send as %q: nothing was stored. Leave from_agent out", c.Caller, name)
+	return mail.Errorf(mail.Denied,
+		"you are connected as %q and cannot send as %q: nothing was stored. Leave from_agent out", c.Caller, name)
 }
 
 // recipient returns the identity that a message is for.
@@ -240,27 +248,30 @@ func setMark(ctx context.Context, c *dialect.Call, id mail.ID, m mail.Mark) erro
 	case code == mail.NotFound:
 		return explainCold(ctx, c, id, m, err)
 	case code == mail.Denied && c.Caller == mail.User:
-		return mail.Errorf(mail.Denied, "%w. The person does it in the owner's name: pennypost mark %s --%s --as NAME", err, id, m)
+		return mail.Errorf(mail.Denied, "%w. The person does it in the owner's name: pennypost mark %s --%s --as NAME",
+			err, id, m)
 	}
 	return err
 }
 
-// explainCold says why a message that is listed cannot be marked: retention has moved it to the room's archive, where what its readers
-// did is settled. What it says there already needs no mark.
+// explainCold says why a message that is listed cannot be marked: retention has moved it to the room's archive, where
+// what its readers did is settled. What it says there already needs no mark.
 func explainCold(ctx context.Context, c *dialect.Call, id mail.ID, m mail.Mark, notFound error) error {
 	it, err := c.Service.Message(ctx, id)
 	if err != nil {
 		return notFound
 	}
 	l, mine := letterOf(it, c.Caller, mail.TimeOf(c.Now))
-	settled := map[mail.Mark]bool{mail.MarkRead: l.Read, mail.MarkUnread: !l.Read, mail.MarkArchived: l.Archived, mail.MarkUnarchived: !l.Archived}
+	settled := map[mail.Mark]bool{mail.MarkRead: l.Read, mail.MarkUnread: !l.Read, mail.MarkArchived: l.Archived,
+		mail.MarkUnarchived: !l.Archived}
 	switch {
 	case !mine:
 		return mail.Errorf(mail.Denied, "%s is not in %s's mailbox, and nobody marks another's mail", id, c.Caller)
 	case settled[m]:
 		return nil
 	}
-	return mail.Errorf(mail.Conflict, "%s is so old that the room has moved it to its archive, where marks do not change any more: nothing was marked. check_agent_mailbox still lists it", id)
+	return mail.Errorf(mail.Conflict, "%s is so old that the room has moved it to its archive, where marks do not "+
+		"change any more: nothing was marked. check_agent_mailbox still lists it", id)
 }
 
 func beat(ctx context.Context, c *dialect.Call) (any, error) {
@@ -284,5 +295,7 @@ func heartbeat(ctx context.Context, c *dialect.Call, task *string) (presence, er
 
 // errNoIdentity is for whoever has not said which agent it is.
 func errNoIdentity() error {
-	return mail.Errorf(mail.Invalid, "this is done as an identity, and you are the person: say %s=IDENTITY in the environment, or --as IDENTITY", agentID)
+	return mail.Errorf(mail.Invalid,
+		"this is done as an identity, and you are the person: say %s=IDENTITY in the environment, or --as IDENTITY",
+		agentID)
 }

@@ -20,23 +20,30 @@ import (
 func verbs() []dialect.Verb {
 	return []dialect.Verb{
 		{
-			Path: "boot", Short: "what a session is told when it starts: the time in Taipei, what is unread, what is urgent",
-			Long:    "Register as online and look into the mailbox, as every session begins. Made for a SessionStart hook: what it prints is for the agent.\nNothing is marked.",
+			Path:  "boot",
+			Short: "what a session is told when it starts: the time in Taipei, what is unread, what is urgent",
+			Long: "Register as online and look into the mailbox, as every session begins. Made for a " +
+				"SessionStart hook: what it prints is for the agent.\nNothing is marked.",
 			Example: `SP_AGENT_ID="Mac CLI 小克" pennypost superportia boot`, Writes: true, Run: boot,
 		},
 		{
 			Path: "identities", Short: "list the identities that can be written to",
-			Long:    "List the identities of the room: those that were loaded as they stand in their file, then its other agents.",
+			Long: "List the identities of the room: those that were loaded as they stand in their file, then its " +
+				"other agents.",
 			Example: "pennypost superportia identities --json", Run: listIdentities,
 		},
 		{
-			Path: "identities load", Short: "register the identities of a file", Args: "FILE", MinArgs: 1, MaxArgs: 1, Writes: true,
-			Long: "Register the identities of a JSON file: a list of objects with identity, ship, platform and role, and optionally id, which $SP_AGENT_ID may\n" +
-				"hold in place of the identity. Loading again changes what is known of those in the file and leaves the others.",
+			Path: "identities load", Short: "register the identities of a file", Args: "FILE", MinArgs: 1, MaxArgs: 1,
+			Writes: true,
+			Long: "Register the identities of a JSON file: a list of objects with identity, ship, platform and " +
+				"role, and optionally id, which $SP_AGENT_ID may\n" +
+				"hold in place of the identity. Loading again changes what is known of those in the file and leaves " +
+				"the others.",
 			Example: "pennypost superportia identities load fleet.json", Run: loadIdentities,
 		},
 		{
-			Path: "unarchive", Short: "bring an archived message back into the mailbox", Args: "MSG_ID", MinArgs: 1, MaxArgs: 1, Writes: true,
+			Path: "unarchive", Short: "bring an archived message back into the mailbox", Args: "MSG_ID", MinArgs: 1,
+			MaxArgs: 1, Writes: true,
 			Long:    "Bring a message back that its owner archived. There is no tool for it.",
 			Example: `pennypost superportia unarchive msg-1c7f1a59cc17 --as "Mac CLI 小克"`, Run: unarchive,
 		},
@@ -160,7 +167,8 @@ func listIdentities(ctx context.Context, v *dialect.Invocation) error {
 	var t strings.Builder
 	for _, id := range list {
 		a, _ := find(roster, id.Identity)
-		fmt.Fprintln(&t, oneLine(strings.Join([]string{string(id.Identity), id.Ship, id.Platform, id.Role, statusOf(a, mail.TimeOf(v.Now))}, " · ")))
+		fmt.Fprintln(&t, oneLine(strings.Join([]string{string(id.Identity), id.Ship, id.Platform, id.Role,
+			statusOf(a, mail.TimeOf(v.Now))}, " · ")))
 	}
 	if len(list) == 0 {
 		t.WriteString("There are no identities. Load them with: pennypost superportia identities load FILE\n")
@@ -194,7 +202,8 @@ func loadIdentities(ctx context.Context, v *dialect.Invocation) error {
 			Loaded int `json:"loaded"`
 		}{len(list)})
 	}
-	_, err = fmt.Fprintf(v.Stdout, "%d identities loaded. A token for one is made by: pennypost agents token IDENTITY\n", len(list))
+	_, err = fmt.Fprintf(v.Stdout,
+		"%d identities loaded. A token for one is made by: pennypost agents token IDENTITY\n", len(list))
 	return err
 }
 

@@ -49,7 +49,8 @@ type entry struct {
 	Read     bool      `json:"read"`
 	Archived bool      `json:"archived"`
 	At       stamp     `json:"created_at"`
-	// Body is missing in the document's example. But no tool of it returns one message, so without it nobody could read mail.
+	// Body is missing in the document's example. But no tool of it returns one message, so without it nobody could
+	// read mail.
 	Body string `json:"body"`
 }
 
@@ -76,7 +77,8 @@ type presence struct {
 
 func presenceOf(a mail.Agent, now mail.Time) presence {
 	id, _ := identityOf(a)
-	return presence{ID: a.Name, Ship: id.Ship, Platform: id.Platform, Task: a.Task, Seen: stamp(a.Seen), Status: statusOf(a, now)}
+	return presence{ID: a.Name, Ship: id.Ship, Platform: id.Platform, Task: a.Task, Seen: stamp(a.Seen),
+		Status: statusOf(a, now)}
 }
 
 // letter is a message in a mailbox.
@@ -98,20 +100,24 @@ func letterOf(it mail.Item, owner mail.Name, now mail.Time) (l letter, ok bool) 
 	it, cut := fence.Abridge(it, owner)
 	return letter{
 		entry: entry{
-			ID: it.ID, From: it.From.Signer(), To: recipients(it.To), Subject: it.Subject, Priority: priority(it.Priority),
-			Read: read, Archived: state == mail.Archived || state == mail.Expired, At: stamp(it.Sent), Body: body(it.Message),
+			ID: it.ID, From: it.From.Signer(), To: recipients(it.To), Subject: it.Subject,
+			Priority: priority(it.Priority),
+			Read:     read, Archived: state == mail.Archived || state == mail.Expired, At: stamp(it.Sent),
+			Body: body(it.Message),
 		},
 		fresh: fresh && !cut,
 	}, true
 }
 
-// coldState returns the state that a message of the archive had: whoever left a mark was its reader, and whom it names. The
-// archive knows no expiry, so the usual ones are taken.
+// coldState returns the state that a message of the archive had: whoever left a mark was its reader, and whom it
+// names. The archive knows no expiry, so the usual ones are taken.
 func coldState(it mail.Item, owner mail.Name, now mail.Time) (state mail.DeliveryState, mine bool) {
 	state = mail.Queued
 	if i := slices.IndexFunc(it.Deliveries, func(d mail.Delivery) bool { return d.Agent == owner }); i >= 0 {
 		state = it.Deliveries[i].State
-	} else if !slices.ContainsFunc(it.To, func(a mail.Address) bool { return a == mail.AgentAddress(owner) || a == mail.Address("agent:"+owner) }) {
+	} else if !slices.ContainsFunc(it.To, func(a mail.Address) bool {
+		return a == mail.AgentAddress(owner) || a == mail.Address("agent:"+owner)
+	}) {
 		return "", false
 	}
 	lives := func(a mail.Address) bool { return !policy.Past(policy.TTL{}.Expiry(&it.Message, a, nil), now) }
@@ -128,7 +134,8 @@ func priority(p mail.Priority) string {
 	return "normal"
 }
 
-// recipients writes addresses as this protocol would: identities bare. Mail of other dialects may have several, or be for a role.
+// recipients writes addresses as this protocol would: identities bare. Mail of other dialects may have several, or be
+// for a role.
 func recipients(to []mail.Address) string {
 	words := make([]string, len(to))
 	for i, a := range to {
@@ -137,8 +144,8 @@ func recipients(to []mail.Address) string {
 	return strings.Join(words, ", ")
 }
 
-// body is a message's text. What other dialects keep beside it is named at its end, which is where the document has its people
-// name the message that they answer, and files.
+// body is a message's text. What other dialects keep beside it is named at its end, which is where the document has
+// its people name the message that they answer, and files.
 func body(m mail.Message) string {
 	var b strings.Builder
 	b.WriteString(m.Body)

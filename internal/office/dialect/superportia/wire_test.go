@@ -59,7 +59,8 @@ func TestStatus(t *testing.T) {
 		"P10 gone":              {0, "x", mail.Gone, statusOffline},
 	} {
 		t.Run(name, func(t *testing.T) {
-			if got := statusOf(mail.Agent{Seen: now.Add(-c.silent), Task: c.task, State: c.state}, now); got != c.want {
+			if got := statusOf(mail.Agent{Seen: now.Add(-c.silent), Task: c.task, State: c.state},
+				now); got != c.want {
 				t.Errorf("%s, want %s", got, c.want)
 			}
 		})
@@ -82,19 +83,34 @@ func TestLetterOf(t *testing.T) {
 		it                           mail.Item
 		ok, read, archived, notKnown bool
 	}{
-		"hot, queued":              {it: mail.Item{Message: message("agent:bob", "agent:ann"), State: mail.Queued}, ok: true, notKnown: true},
-		"hot, presented":           {it: mail.Item{Message: message("agent:bob", "agent:ann"), State: mail.Presented}, ok: true},
-		"hot, dead":                {it: mail.Item{Message: message("agent:bob", "agent:ann"), State: mail.Dead}, ok: true},
-		"hot, read":                {it: mail.Item{Message: message("agent:bob", "agent:ann"), State: mail.Read, Read: true}, ok: true, read: true},
-		"hot, archived unread":     {it: mail.Item{Message: message("agent:bob", "agent:ann"), State: mail.Archived}, ok: true, archived: true},
-		"hot, expired":             {it: mail.Item{Message: message("agent:bob", "all"), State: mail.Expired}, ok: true, archived: true},
-		"hot, sent by the owner":   {it: mail.Item{Message: message("agent:ann", "agent:bob")}},
-		"cold, unread, no expiry":  {it: mail.Item{Message: func() mail.Message { m := message("agent:bob", "agent:ann"); m.TTLSeconds = lifeSeconds; return m }()}, ok: true},
-		"cold, unread, expired":    {it: mail.Item{Message: message("agent:bob", "agent:ann")}, ok: true, archived: true},
-		"cold, for a role, unread": {it: mail.Item{Message: message("agent:bob", "role:x"), Deliveries: by(ann, mail.Presented)}, ok: true},
-		"cold, read":               {it: mail.Item{Message: message("agent:bob", "all"), Deliveries: by(ann, mail.Read)}, ok: true, read: true},
-		"cold, archived":           {it: mail.Item{Message: message("agent:bob", "all"), Deliveries: by(ann, mail.Archived)}, ok: true, read: true, archived: true},
-		"cold, another's":          {it: mail.Item{Message: message("agent:ann", "agent:bob"), Deliveries: by(bob, mail.Read), Read: true}},
+		"hot, queued": {it: mail.Item{Message: message("agent:bob", "agent:ann"), State: mail.Queued},
+			ok: true, notKnown: true},
+		"hot, presented": {it: mail.Item{Message: message("agent:bob", "agent:ann"), State: mail.Presented},
+			ok: true},
+		"hot, dead": {it: mail.Item{Message: message("agent:bob", "agent:ann"), State: mail.Dead},
+			ok: true},
+		"hot, read": {it: mail.Item{Message: message("agent:bob", "agent:ann"), State: mail.Read,
+			Read: true}, ok: true, read: true},
+		"hot, archived unread": {it: mail.Item{Message: message("agent:bob", "agent:ann"), State: mail.Archived},
+			ok: true, archived: true},
+		"hot, expired": {it: mail.Item{Message: message("agent:bob", "all"), State: mail.Expired},
+			ok: true, archived: true},
+		"hot, sent by the owner": {it: mail.Item{Message: message("agent:ann", "agent:bob")}},
+		"cold, unread, no expiry": {it: mail.Item{Message: func() mail.Message {
+			m := message("agent:bob", "agent:ann")
+			m.TTLSeconds = lifeSeconds
+			return m
+		}()}, ok: true},
+		"cold, unread, expired": {it: mail.Item{Message: message("agent:bob", "agent:ann")}, ok: true,
+			archived: true},
+		"cold, for a role, unread": {it: mail.Item{Message: message("agent:bob", "role:x"),
+			Deliveries: by(ann, mail.Presented)}, ok: true},
+		"cold, read": {it: mail.Item{Message: message("agent:bob", "all"),
+			Deliveries: by(ann, mail.Read)}, ok: true, read: true},
+		"cold, archived": {it: mail.Item{Message: message("agent:bob", "all"),
+			Deliveries: by(ann, mail.Archived)}, ok: true, read: true, archived: true},
+		"cold, another's": {it: mail.Item{Message: message("agent:ann", "agent:bob"),
+			Deliveries: by(bob, mail.Read), Read: true}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			l, ok := letterOf(c.it, ann, now)
@@ -109,7 +125,8 @@ func TestLetterOf(t *testing.T) {
 }
 
 func TestForeignMail(t *testing.T) {
-	m := mail.Message{Body: "text", ReplyTo: "msg_9", Docs: []mail.Doc{{Path: "docs/a.md", Revision: "3"}, {Path: "b"}}}
+	m := mail.Message{Body: "text", ReplyTo: "msg_9", Docs: []mail.Doc{{Path: "docs/a.md", Revision: "3"},
+		{Path: "b"}}}
 	if got, want := body(m), "text\n\nIn reply to msg_9\nDocument: docs/a.md\nDocument: b"; got != want {
 		t.Errorf("body = %q, want %q", got, want)
 	}
@@ -117,11 +134,13 @@ func TestForeignMail(t *testing.T) {
 	if got, want := body(m), "In reply to msg_9\nDocument: docs/a.md\nDocument: b"; got != want {
 		t.Errorf("body without text = %q, want %q", got, want)
 	}
-	if got, want := recipients([]mail.Address{"agent:Mac CLI 小克", "role:x", "orchestrator", "all"}), "Mac CLI 小克, role:x, orchestrator, all"; got != want {
+	if got, want := recipients([]mail.Address{"agent:Mac CLI 小克", "role:x", "orchestrator",
+		"all"}), "Mac CLI 小克, role:x, orchestrator, all"; got != want {
 		t.Errorf("recipients = %q, want %q", got, want)
 	}
 	e := entry{Body: "\n  \x1b[2J" + strings.Repeat("克", 90) + "\nmore"}
-	if got := oneLine(headline(e)); !strings.HasPrefix(got, "\ufffd[2J克") || !strings.HasSuffix(got, "克…") || strings.Contains(got, "\n") {
+	if got := oneLine(headline(e)); !strings.HasPrefix(got, "\ufffd[2J克") || !strings.HasSuffix(got, "克…") ||
+		strings.Contains(got, "\n") {
 		t.Errorf("headline = %q", got)
 	}
 }
@@ -129,8 +148,10 @@ func TestForeignMail(t *testing.T) {
 // FuzzArguments calls every tool with anything: it answers or refuses, and what it refuses is not our fault.
 func FuzzArguments(f *testing.F) {
 	for _, args := range []string{
-		``, `{}`, `null`, `[]`, `{"to":"夏哥","subject":"s","body":"b","priority":"urgent","from_agent":"Mac CLI 小克"}`, `{"to":["夏哥"]}`, `{"to":"all","subject":"s","body":"b"}`,
-		`{"to":"user","subject":"s\n","body":" "}`, `{"to":null,"subject":"s","body":"b"}`, `{"limit":-1}`, `{"limit":1000,"unread_only":true}`, `{"msg_id":"x","read":null}`, `{"msg_id":"","read":1}`,
+		``, `{}`, `null`, `[]`, `{"to":"夏哥","subject":"s","body":"b","priority":"urgent","from_agent":"Mac CLI 小克"}`,
+		`{"to":["夏哥"]}`, `{"to":"all","subject":"s","body":"b"}`,
+		`{"to":"user","subject":"s\n","body":" "}`, `{"to":null,"subject":"s","body":"b"}`, `{"limit":-1}`,
+		`{"limit":1000,"unread_only":true}`, `{"msg_id":"x","read":null}`, `{"msg_id":"","read":1}`,
 		`{"agent_name":"\u0000"}`, `{"current_task":"a\nb"}`, "{\"to\":\"\xff\"}",
 	} {
 		f.Add([]byte(args))
@@ -141,7 +162,8 @@ func FuzzArguments(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, args []byte) {
 		for _, tool := range b.Dialect.Endpoints[0].Tools {
-			out, err := tool.Run(t.Context(), &dialect.Call{Service: b.As(cli), Caller: cli, Room: dialecttest.Room, Args: args, Now: b.Now()})
+			out, err := tool.Run(t.Context(), &dialect.Call{Service: b.As(cli), Caller: cli, Room: dialecttest.Room,
+				Args: args, Now: b.Now()})
 			if err == nil {
 				_, err = jsonx.Marshal(out)
 			}

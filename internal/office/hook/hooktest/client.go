@@ -37,7 +37,8 @@ func (c *Client) tool(name, command string) map[string]any {
 	if c.camel {
 		return map[string]any{"toolName": name, "toolArgs": args}
 	}
-	return map[string]any{"tool_name": name, "tool_input": args, "tool_use_id": "toolu_1", "tool_response": map[string]any{"stdout": "done"}}
+	return map[string]any{"tool_name": name, "tool_input": args, "tool_use_id": "toolu_1",
+		"tool_response": map[string]any{"stdout": "done"}}
 }
 
 func (c *Client) stop(times int) map[string]any {
@@ -61,7 +62,8 @@ func Claude() Client {
 		base: func(h *Harness, event string) map[string]any {
 			return map[string]any{
 				"session_id": h.Session, "transcript_path": "/tmp/t.jsonl", "cwd": h.Dir, "hook_event_name": event,
-				"permission_mode": "default", "prompt_id": "p1", "effort": map[string]any{"level": "high"}, "not_yet_invented": []int{1},
+				"permission_mode": "default", "prompt_id": "p1", "effort": map[string]any{"level": "high"},
+				"not_yet_invented": []int{1},
 			}
 		},
 		apply: applyClaude,
@@ -117,7 +119,8 @@ func VSCode() Client {
 	return Client{
 		Name: "vscode", As: "claude", cap: 8, maxText: 10_000, events: events,
 		base: func(h *Harness, event string) map[string]any {
-			return map[string]any{"timestamp": "2026-02-09T10:30:00.000Z", "cwd": h.Dir, "sessionId": h.Session, "hookEventName": event, "transcript_path": "/tmp/t.json"}
+			return map[string]any{"timestamp": "2026-02-09T10:30:00.000Z", "cwd": h.Dir, "sessionId": h.Session,
+				"hookEventName": event, "transcript_path": "/tmp/t.json"}
 		},
 		apply: func(m mail.Moment, event string, r Result) (Effect, error) {
 			var out common
@@ -149,8 +152,9 @@ func Codex() Client {
 		Name: "codex", As: "codex", cap: 8, maxText: 10_000, events: claudeEvents(),
 		base: func(h *Harness, event string) map[string]any {
 			return map[string]any{
-				"session_id": h.Session, "turn_id": "t1", "transcript_path": nil, "cwd": h.Dir, "hook_event_name": event,
-				"model": "gpt", "permission_mode": "default",
+				"session_id": h.Session, "turn_id": "t1", "transcript_path": nil, "cwd": h.Dir,
+				"hook_event_name": event,
+				"model":           "gpt", "permission_mode": "default",
 			}
 		},
 		apply: applyCodex,
@@ -222,7 +226,8 @@ func Gemini() Client {
 			mail.AfterTool: "AfterTool", mail.TurnEnd: "AfterAgent", mail.SessionEnd: "SessionEnd",
 		},
 		base: func(h *Harness, event string) map[string]any {
-			return map[string]any{"session_id": h.Session, "transcript_path": "/tmp/t.json", "cwd": h.Dir, "hook_event_name": event, "timestamp": "2026-02-09T10:30:00Z"}
+			return map[string]any{"session_id": h.Session, "transcript_path": "/tmp/t.json", "cwd": h.Dir,
+				"hook_event_name": event, "timestamp": "2026-02-09T10:30:00Z"}
 		},
 		apply: func(m mail.Moment, _ string, r Result) (Effect, error) {
 			var out common
@@ -258,8 +263,10 @@ func Cursor() Client {
 		},
 		base: func(h *Harness, event string) map[string]any {
 			return map[string]any{
-				"conversation_id": h.Session, "generation_id": "g1", "hook_event_name": event, "workspace_roots": []string{h.Dir, "/elsewhere"},
-				"model": "m", "cursor_version": "2.0.77", "user_email": "user@example.com", "transcript_path": nil,
+				"conversation_id": h.Session, "generation_id": "g1", "hook_event_name": event,
+				"workspace_roots": []string{h.Dir, "/elsewhere"},
+				"model":           "m", "cursor_version": "2.0.77", "user_email": "user@example.com",
+				"transcript_path": nil,
 			}
 		},
 		apply: func(m mail.Moment, _ string, r Result) (Effect, error) {

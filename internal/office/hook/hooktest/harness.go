@@ -119,7 +119,8 @@ func (h *Harness) fire(m mail.Moment, more map[string]any) Effect {
 			continue
 		}
 		if n := len(utf16.Encode([]rune(text))); n > h.Client.maxText {
-			h.Faults = append(h.Faults, fmt.Sprintf("%s %s: %d characters, and the client takes %d", h.Client.Name, event, n, h.Client.maxText))
+			h.Faults = append(h.Faults, fmt.Sprintf("%s %s: %d characters, and the client takes %d", h.Client.Name,
+				event, n, h.Client.maxText))
 		}
 		h.know(text)
 	}

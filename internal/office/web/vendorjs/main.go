@@ -1,5 +1,5 @@
-// Vendorjs fetches what the pages use of others' JavaScript and puts it under static/vendor: pinned versions, and every file checked
-// against its hash. It runs in internal/office/web, by go generate, and needs npm.
+// Vendorjs fetches what the pages use of others' JavaScript and puts it under static/vendor: pinned versions, and
+// every file checked against its hash. It runs in internal/office/web, by go generate, and needs npm.
 package main
 
 import (
@@ -17,8 +17,9 @@ import (
 	"strings"
 )
 
-// packages are what is fetched. A hash is the SHA-256 of the file. Files of one package with the same target are put into
-// it one behind another: htmx looks at the page as soon as it has run, and an extension that arrives later is too late.
+// packages are what is fetched. A hash is the SHA-256 of the file. Files of one package with the same target are put
+// into it one behind another: htmx looks at the page as soon as it has run, and an extension that arrives later is too
+// late.
 var packages = []struct {
 	name  string
 	files []file
@@ -31,7 +32,8 @@ var packages = []struct {
 	}},
 	{"@highlightjs/cdn-assets@11.12.0", []file{
 		{"highlight.min.js", "highlight.min.js", "8ab71eb09c51f501e5e25157d9cff100e46cc29bcbfc744d0b746d451fca7f53"},
-		{"LICENSE", "highlightjs-cdn-assets.LICENSE", "6c081431591d9df696c82dc598fe1423765b8a299b200ed00b281afd0f64c490"},
+		{"LICENSE", "highlightjs-cdn-assets.LICENSE",
+			"6c081431591d9df696c82dc598fe1423765b8a299b200ed00b281afd0f64c490"},
 	}},
 }
 

@@ -47,7 +47,8 @@ func (p *person) accessible(where, rules string) {
 	}
 	// What is just being shown would be measured half transparent.
 	value[bool](p, `Promise.all(document.getAnimations().map((a) => a.finished)).then(() => true, () => true)`)
-	text := value[string](p, `axe.run(document, { iframes: false, resultTypes: ["violations"], `+rules+` }).then((r) => JSON.stringify(r.violations))`)
+	text := value[string](p, `axe.run(document, { iframes: false, resultTypes: ["violations"], `+rules+
+		` }).then((r) => JSON.stringify(r.violations))`)
 	var found []violation
 	if err := json.Unmarshal([]byte(text), &found); err != nil {
 		p.t.Fatal(err)
@@ -58,7 +59,9 @@ func (p *person) accessible(where, rules string) {
 			continue
 		}
 		if v.ID == "label-content-name-mismatch" { // axe reads the texts of a picture without what is between them
-			v.Nodes = slices.DeleteFunc(v.Nodes, func(n node) bool { return strings.HasPrefix(n.HTML, `<a id="flow-`) })
+			v.Nodes = slices.DeleteFunc(v.Nodes, func(n node) bool {
+				return strings.HasPrefix(n.HTML, `<a id="flow-`)
+			})
 		}
 		if len(v.Nodes) == 0 {
 			continue
@@ -71,7 +74,8 @@ func (p *person) accessible(where, rules string) {
 	}
 }
 
-// everywhere looks at a state of the page in both themes and in both sizes. A theme changes colours and nothing else; a size changes all but colours.
+// everywhere looks at a state of the page in both themes and in both sizes. A theme changes colours and nothing else;
+// a size changes all but colours.
 func (p *person) everywhere(where string) {
 	p.t.Helper()
 	theme := func(name string) { value[bool](p, `{ document.documentElement.dataset.theme = "`+name+`"; true }`) }
@@ -81,7 +85,8 @@ func (p *person) everywhere(where string) {
 	theme("dark")
 	p.accessible(where+", dark", `runOnly: ["color-contrast"]`)
 	p.size(390, 844)
-	p.accessible(where+" on a phone", `runOnly: ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa"], rules: { "color-contrast": { enabled: false } }`)
+	p.accessible(where+" on a phone",
+		`runOnly: ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa"], rules: { "color-contrast": { enabled: false } }`)
 	p.fits(where + " on a phone")
 	p.size(1280, 800)
 }

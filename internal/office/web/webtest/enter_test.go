@@ -17,7 +17,8 @@ import (
 )
 
 // paths are the pages of a room in which nothing needs to be.
-var paths = []string{"/", "/?show=archived", "/agents", "/channels", "/history", "/flow", "/flow?view=talk", "/stuck", "/compose", "/palette", "/sessions"}
+var paths = []string{"/", "/?show=archived", "/agents", "/channels", "/history", "/flow", "/flow?view=talk", "/stuck",
+	"/compose", "/palette", "/sessions"}
 
 func TestEnter(t *testing.T) {
 	r := newRoom(t)
@@ -94,7 +95,9 @@ func TestCookieStaysHere(t *testing.T) {
 	var other *listener
 	other = newListener(t, func(w http.ResponseWriter, q *http.Request) {
 		w.Header().Set("Content-Type", "text/html")
-		fmt.Fprintf(w, `<title>%s</title><a id="link" href="http://%s:%s/linked">A link</a><img src="http://%s:%s/image">`, q.URL.Path, host, other.port, host, other.port)
+		fmt.Fprintf(w,
+			`<title>%s</title><a id="link" href="http://%s:%s/linked">A link</a><img src="http://%s:%s/image">`,
+			q.URL.Path, host, other.port, host, other.port)
 	})
 	visit := func(p *person, address string) {
 		t.Helper()
@@ -204,7 +207,8 @@ func TestOpenLater(t *testing.T) {
 	p := r.person(1280, 800)
 	p.visit("/")
 	p.sees("#list .row.unread", "Report 1")
-	if got := value[int](p, `fetch(document.querySelector("#list .row").href).then((a) => a.text()).then((t) => t.includes('id="opened"') ? 1 : 0)`); got != 1 {
+	if got := value[int](p,
+		`fetch(document.querySelector("#list .row").href).then((a) => a.text()).then((t) => t.includes('id="opened"') ? 1 : 0)`); got != 1 {
 		t.Error("the page of a letter that was not opened does not say that it would be")
 	}
 	p.visit("/")
@@ -257,12 +261,15 @@ func TestWithoutStream(t *testing.T) {
 	r := newRoom(t)
 	r.fill(reports(1)...)
 	p := r.person(1280, 800)
-	call(p, network.SetBlockedURLs, network.SetBlockedURLsParams{URLPatterns: []*network.BlockPattern{{URLPattern: r.site + "/@" + r.name + "/events*", Block: true}}})
+	call(p, network.SetBlockedURLs,
+		network.SetBlockedURLsParams{URLPatterns: []*network.BlockPattern{{URLPattern: r.site + "/@" + r.name +
+			"/events*", Block: true}}})
 	p.visit("/")
 	p.sees("#list .row", "Report 1")
 	p.away()
 	r.send("builder-1", "user", "Does this arrive?", "--subject", "Slow")
-	value[bool](p, `{ const now = Date.now, began = now(); Date.now = () => now() + (now() - began > 500 ? 12_000 : 0); true }`)
+	value[bool](p,
+		`{ const now = Date.now, began = now(); Date.now = () => now() + (now() - began > 500 ? 12_000 : 0); true }`)
 	time.Sleep(2500 * time.Millisecond) // in which it would have asked if it asked sooner
 	p.is("!" + shows("#list .row", "Slow"))
 	value[bool](p, `{ const now = Date.now; Date.now = () => now() + 20_000; true }`)

@@ -16,7 +16,8 @@ func TestArrivesLive(t *testing.T) {
 	p.away() // nobody reads in the list: what arrives is shown
 	r.send("builder-2", "user", "The second message", "--subject", "At the top")
 	p.sees("#list .row", "At the top")
-	p.until(`document.title.startsWith("(31) ") && document.getElementById("favicon").href.endsWith("n=31") && document.querySelector("[data-count=inbox]").textContent === "31"`)
+	p.until(
+		`document.title.startsWith("(31) ") && document.getElementById("favicon").href.endsWith("n=31") && document.querySelector("[data-count=inbox]").textContent === "31"`)
 	p.until(`document.getElementById("announce").textContent === "1 new"`)
 
 	p.press("jj") // somebody reads: nothing moves
@@ -49,13 +50,15 @@ func TestArrivesLive(t *testing.T) {
 func TestAnswer(t *testing.T) {
 	r := newRoom(t)
 	r.run("agents", "register", "builder-1", "--state", "idle", "--client", "claude-code")
-	id := r.send("builder-1", "user", "Which of the two?", "--subject", "Which?", "--type", "question", "--metadata", `{"options":["The left one",{"label":"The right one","description":"it costs more"}]}`)
+	id := r.send("builder-1", "user", "Which of the two?", "--subject", "Which?", "--type", "question", "--metadata",
+		`{"options":["The left one",{"label":"The right one","description":"it costs more"}]}`)
 	r.send("builder-2", "user", "Nothing", "--subject", "Another")
 	p := r.person(1280, 800)
 	p.sees("#list .row.unread", "needs an answer")
 	p.click("#row-" + id)
 	p.sees("#letter", "Which of the two?")
-	p.until(`!document.getElementById("row-` + id + `").matches(".unread") && document.title.startsWith("(1) ")`) // that one is read, and only that one
+	// that one is read, and only that one
+	p.until(`!document.getElementById("row-` + id + `").matches(".unread") && document.title.startsWith("(1) ")`)
 	p.sees("#card", "it costs more")
 
 	p.write("#reply-text", "I am thinking")

@@ -62,7 +62,8 @@ func TestKeyboardWalk(t *testing.T) {
 	p.press("r")
 	p.focuses("#writing textarea")
 	p.press("\u001b")
-	for _, to := range []struct{ key, place string }{{"c", "channels"}, {"h", "history"}, {"f", "flow"}, {"s", "stuck"}, {"i", "inbox"}} {
+	for _, to := range []struct{ key, place string }{{"c", "channels"}, {"h", "history"}, {"f", "flow"},
+		{"s", "stuck"}, {"i", "inbox"}} {
 		p.press("g" + to.key)
 		at(to.place)
 	}
@@ -106,13 +107,15 @@ func TestTab(t *testing.T) {
 	id := r.send("builder-1", "user", "Which?", "--type", "question", "--metadata", `{"options":["a","b"]}`)
 	r.send("builder-1", "project:parser", "Hear, hear")
 	p := r.person(1280, 800)
-	for i, path := range []string{"/?m=" + id, "/agents", "/agents/builder-1", "/channels/project:parser", "/history", "/flow", "/stuck", "/compose", "/t/" + id} {
+	for i, path := range []string{"/?m=" + id, "/agents", "/agents/builder-1", "/channels/project:parser", "/history",
+		"/flow", "/stuck", "/compose", "/t/" + id} {
 		p.visit(path)
 		p.until(`document.readyState === "complete"`)
 		if i > 0 { // the frame is the same everywhere
 			value[bool](p, `{ document.getElementById("main").focus(); true }`)
 		}
-		want := value[[]string](p, `(window.tabs = `+tabs+`.filter((e) => document.activeElement === document.body || document.activeElement.contains(e))).map((e, i) => i + " " + e.outerHTML.slice(0, 90))`)
+		want := value[[]string](p, `(window.tabs = `+tabs+
+			`.filter((e) => document.activeElement === document.body || document.activeElement.contains(e))).map((e, i) => i + " " + e.outerHTML.slice(0, 90))`)
 		var got []string
 		for range len(want) + 5 {
 			if len(got) >= len(want) {
@@ -123,7 +126,8 @@ func TestTab(t *testing.T) {
 				I        int
 				Briefing bool
 			}
-			now := value[stop](p, `({ I: window.tabs.indexOf(document.activeElement), Told: document.activeElement === document.body || `+labelled+` })`)
+			now := value[stop](p,
+				`({ I: window.tabs.indexOf(document.activeElement), Told: document.activeElement === document.body || `+labelled+` })`)
 			if now.I < 0 {
 				continue // the page as a whole, or a region that scrolls
 			}
@@ -156,12 +160,14 @@ func TestFocusStays(t *testing.T) {
 	} {
 		p.visit(c.path)
 		p.until(`document.readyState === "complete" && document.querySelector("` + c.on + `")`)
-		value[bool](p, `{ const e = document.querySelector("`+c.on+`"); e.focus(); window.was = e.id || e.getAttribute("href"); true }`)
+		value[bool](p, `{ const e = document.querySelector("`+c.on+
+			`"); e.focus(); window.was = e.id || e.getAttribute("href"); true }`)
 		word := "Word for " + c.path[:3]
 		n := value[int](p, `document.querySelectorAll("`+c.live+`").length`)
 		text := value[string](p, `document.querySelector("main").innerText`)
 		r.send("builder-1", "user", word, "--reply-to", id)
-		p.until(`document.querySelectorAll("` + c.live + `").length !== ` + strconv.Itoa(n) + ` || document.querySelector("main").innerText !== ` + quote(text))
+		p.until(`document.querySelectorAll("` + c.live + `").length !== ` + strconv.Itoa(n) +
+			` || document.querySelector("main").innerText !== ` + quote(text))
 		p.until(`document.activeElement.matches("` + c.on + `")`)
 		p.is(`(document.activeElement.id || document.activeElement.getAttribute("href")) === window.was`)
 	}
@@ -174,7 +180,9 @@ func TestKeysAreTold(t *testing.T) {
 	p := r.person(1280, 800)
 	p.press("?")
 	p.sees("dialog#keys", "reply")
-	want := value[[]string](p, "[...document.querySelectorAll('dl.keys > div')].map((d) => '| ' + [...d.querySelectorAll('kbd')].map((k) => '`' + k.textContent + '`').join(' ') + ' | ' + d.querySelector('dd').textContent + ' |')")
+	want := value[[]string](p, "[...document.querySelectorAll('dl.keys > div')].map((d) => '| ' + "+
+		"[...d.querySelectorAll('kbd')].map((k) => '`' + k.textContent + '`').join(' ') + ' | ' + "+
+		"d.querySelector('dd').textContent + ' |')")
 	text, err := os.ReadFile("../../../../docs/web.md")
 	if err != nil {
 		t.Fatal(err)

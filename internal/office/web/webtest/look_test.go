@@ -21,7 +21,8 @@ func TestPhone(t *testing.T) {
 	p.sees("#letter", "The text of letter 19.")
 	p.until("!" + shows("#list", ""))
 	p.is(bar)
-	p.is(`[...document.querySelectorAll("#letter button")].filter((b) => b.checkVisibility()).every((b) => b.getBoundingClientRect().height >= 40)`)
+	p.is(
+		`[...document.querySelectorAll("#letter button")].filter((b) => b.checkVisibility()).every((b) => b.getBoundingClientRect().height >= 40)`)
 	p.click("#letter .back")
 	p.sees("#list .row", "Report 20")
 	p.until("!" + shows("#letter", ""))
@@ -68,16 +69,19 @@ func TestThemes(t *testing.T) {
 	p.press("u")
 	p.sees(".toast", "Marked unread")
 	p.is(`document.getAnimations().length === 0`)
-	p.is(`[...document.querySelectorAll("*")].every((e) => getComputedStyle(e).animationName === "none" && parseFloat(getComputedStyle(e).transitionDuration) === 0)`)
+	p.is(
+		`[...document.querySelectorAll("*")].every((e) => getComputedStyle(e).animationName === "none" && parseFloat(getComputedStyle(e).transitionDuration) === 0)`)
 	p.media("prefers-reduced-motion", "no-preference")
-	p.is(`[...document.querySelectorAll("*")].every((e) => parseFloat(getComputedStyle(e).transitionDuration) <= .15 && parseFloat(getComputedStyle(e).animationDuration) <= .15)`)
+	p.is(
+		`[...document.querySelectorAll("*")].every((e) => parseFloat(getComputedStyle(e).transitionDuration) <= .15 && parseFloat(getComputedStyle(e).animationDuration) <= .15)`)
 }
 
 // Without scripts everything can be read and answered.
 func TestWithoutScript(t *testing.T) {
 	r := newRoom(t)
 	r.run("agents", "register", "builder-1", "--state", "idle", "--task", "the parser", "--tag", "project:parser")
-	id := r.send("builder-1", "user", "Which of the **two**?", "--subject", "Which?", "--type", "question", "--metadata", `{"options":["Left","Right"]}`)
+	id := r.send("builder-1", "user", "Which of the **two**?", "--subject", "Which?", "--type", "question",
+		"--metadata", `{"options":["Left","Right"]}`)
 	p := r.stranger(1280, 800)
 	call(p, emulation.SetScriptExecutionDisabled, emulation.SetScriptExecutionDisabledParams{Value: true})
 	p.do(chromedp.Navigate(r.run("open", "--print")))
@@ -90,8 +94,11 @@ func TestWithoutScript(t *testing.T) {
 	p.visit("/?show=unread")
 	p.sees("#list", "All read.")
 	for path, words := range map[string]string{
-		"/agents": "the parser", "/agents/builder-1": "Which of the two?", "/channels": "parser", "/history": "Which?", "/history?q=nowhere": "Nothing fits",
-		"/t/" + id: "Which of the two?", "/flow": "Which?", "/stuck": "Nothing is stuck", "/compose": "Subject", "/palette?q=stuck": "Stuck",
+		"/agents": "the parser", "/agents/builder-1": "Which of the two?", "/channels": "parser", "/history": "Which?",
+		"/history?q=nowhere": "Nothing fits",
+		"/t/" + id:           "Which of the two?", "/flow": "Which?", "/stuck": "Nothing is stuck",
+		"/compose":         "Subject",
+		"/palette?q=stuck": "Stuck",
 	} {
 		p.visit(path)
 		p.sees("main", words)
@@ -121,7 +128,8 @@ func TestLinkIntoThread(t *testing.T) {
 	r.fill(letters...)
 	p := r.person(1280, 800)
 	p.visit("/t/" + letters[0].ID + "#m-" + letters[30].ID)
-	p.until(`(() => { const at = document.querySelector(":target")?.getBoundingClientRect(); return at && at.top > 40 && at.top < 760; })()`)
+	p.until(
+		`(() => { const at = document.querySelector(":target")?.getBoundingClientRect(); return at && at.top > 40 && at.top < 760; })()`)
 	p.fits("the thread")
 	p.is(`document.querySelector(".top").getBoundingClientRect().top === 0`)
 }

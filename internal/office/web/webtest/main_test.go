@@ -10,11 +10,12 @@ import (
 
 	"github.com/chromedp/chromedp"
 
-	_ "pennypost/internal/front/cli" // which makes the program, so that results of tests with another program are not taken for those with this one
+	// which makes the program, so that results of tests with another program are not taken for those with this one
+	_ "pennypost/internal/front/cli"
 )
 
-// binary is the program under test, browser the context of the one browser, and shared the post office of the tests that need none of their own. TestMain
-// sets them, once.
+// binary is the program under test, browser the context of the one browser, and shared the post office of the tests
+// that need none of their own. TestMain sets them, once.
 var (
 	binary  string
 	browser context.Context

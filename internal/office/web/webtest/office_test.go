@@ -57,7 +57,8 @@ func open(dir string, args ...string) (*office, error) {
 		o.close()
 		return nil, fmt.Errorf("the post office does not say where its pages are: %w\n%s", err, o.said.String())
 	}
-	resp, err := (&http.Transport{DisableKeepAlives: true}).RoundTrip(httptest.NewRequest(http.MethodGet, strings.TrimSpace(string(link)), nil))
+	resp, err := (&http.Transport{DisableKeepAlives: true}).RoundTrip(httptest.NewRequest(http.MethodGet,
+		strings.TrimSpace(string(link)), nil))
 	if err != nil {
 		o.close()
 		return nil, err
@@ -77,7 +78,8 @@ func (o *office) close() {
 func (o *office) command(ctx context.Context, args ...string) *exec.Cmd {
 	cmd := exec.CommandContext(ctx, binary, args...)
 	cmd.Dir = o.dir
-	cmd.Env = []string{"PENNYPOST_HOME=" + o.home, "PENNYPOST_AUTOSTART=0", "PATH=" + os.Getenv("PATH"), "HOME=" + o.dir, "TMPDIR=" + os.TempDir(), "TZ=UTC"}
+	cmd.Env = []string{"PENNYPOST_HOME=" + o.home, "PENNYPOST_AUTOSTART=0", "PATH=" + os.Getenv("PATH"),
+		"HOME=" + o.dir, "TMPDIR=" + os.TempDir(), "TZ=UTC"}
 	return cmd
 }
 
@@ -166,7 +168,8 @@ type doc struct {
 	Path string `json:"path"`
 }
 
-// fill adds letters, a minute apart up to now. What they leave out is made up: a status report of builder-1 to the user.
+// fill adds letters, a minute apart up to now. What they leave out is made up: a status report of builder-1 to the
+// user.
 func (r *room) fill(letters ...letter) {
 	r.t.Helper()
 	var text strings.Builder
@@ -201,7 +204,8 @@ func (r *room) fill(letters ...letter) {
 func reports(n int) []letter {
 	all := make([]letter, n)
 	for i := range all {
-		all[i] = letter{ID: fmt.Sprintf("msg_report%016d", i+1), Subject: fmt.Sprintf("Report %d", i+1), From: fmt.Sprintf("agent:builder-%d", i%3+1)}
+		all[i] = letter{ID: fmt.Sprintf("msg_report%016d", i+1), Subject: fmt.Sprintf("Report %d", i+1),
+			From: fmt.Sprintf("agent:builder-%d", i%3+1)}
 	}
 	return all
 }

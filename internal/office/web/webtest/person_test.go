@@ -45,7 +45,8 @@ func (r *room) stranger(width, height int64) *person {
 	if err := chromedp.Listen(ctx, p.listen); err != nil { // which opens the tab, for as long as ctx lives
 		r.t.Fatal(err)
 	}
-	call(p, emulation.SetFocusEmulationEnabled, emulation.SetFocusEmulationEnabledParams{Enabled: true}) // each window of several that are open
+	// each window of several that are open
+	call(p, emulation.SetFocusEmulationEnabled, emulation.SetFocusEmulationEnabledParams{Enabled: true})
 	p.size(width, height)
 	r.t.Cleanup(func() {
 		p.mu.Lock()
@@ -73,7 +74,8 @@ func (r *room) person(width, height int64) *person {
 	return p
 }
 
-// listen collects what the browser complains of: errors of scripts, what the content security policy stopped, dialogs, and requests to elsewhere.
+// listen collects what the browser complains of: errors of scripts, what the content security policy stopped, dialogs,
+// and requests to elsewhere.
 func (p *person) listen(ev any) {
 	fault := ""
 	p.mu.Lock()
@@ -98,7 +100,8 @@ func (p *person) listen(ev any) {
 		fault = "a dialog: " + e.Message
 	case *network.EventRequestWillBeSent:
 		p.asked = append(p.asked, e.Request.URL)
-		if !strings.HasPrefix(e.Request.URL, p.site) && !strings.HasPrefix(e.Request.URL, p.room.URL+"/login?") && !strings.HasPrefix(e.Request.URL, "data:") {
+		if !strings.HasPrefix(e.Request.URL, p.site) && !strings.HasPrefix(e.Request.URL, p.room.URL+"/login?") &&
+			!strings.HasPrefix(e.Request.URL, "data:") {
 			fault = "a request to elsewhere: " + e.Request.URL
 		}
 	case *network.EventLoadingFinished:
@@ -136,7 +139,9 @@ func (p *person) page() string {
 	ctx, cancel := context.WithTimeout(p.ctx, 2*time.Second)
 	defer cancel()
 	at, _ := chromedp.Run(ctx, chromedp.Location())
-	text, _ := chromedp.Run(ctx, chromedp.Evaluate[string](`"the focus is on " + document.activeElement?.outerHTML.slice(0, 120) + "\n" + document.body.innerText.replace(/\n\s*\n+/g, "\n")`))
+	text, _ := chromedp.Run(ctx,
+		chromedp.Evaluate[string](
+			`"the focus is on " + document.activeElement?.outerHTML.slice(0, 120) + "\n" + document.body.innerText.replace(/\n\s*\n+/g, "\n")`))
 	return at + "\n" + text
 }
 
@@ -201,7 +206,8 @@ func (p *person) until(js string) {
 
 // shows is the condition that an element with that text is visible.
 func shows(selector, text string) string {
-	return fmt.Sprintf(`[...document.querySelectorAll(%s)].some((e) => e.checkVisibility() && (e.innerText ?? e.textContent).includes(%s))`, quote(selector), quote(text))
+	return fmt.Sprintf(
+		`[...document.querySelectorAll(%s)].some((e) => e.checkVisibility() && (e.innerText ?? e.textContent).includes(%s))`, quote(selector), quote(text))
 }
 
 // sees waits until an element with that text is visible.
@@ -230,10 +236,12 @@ func (p *person) click(selector string) {
 // away takes the mouse off everything that minds it.
 func (p *person) away() {
 	p.t.Helper()
-	call(p, input.DispatchMouseEvent, input.DispatchMouseEventParams{Type: input.DispatchMouseEventTypeMouseMoved, X: 1, Y: 1})
+	call(p, input.DispatchMouseEvent, input.DispatchMouseEventParams{Type: input.DispatchMouseEventTypeMouseMoved,
+		X: 1, Y: 1})
 }
 
-// press types keys as a person does, into whatever has the focus. Unlike chromedp's own, a key that a script claims for itself types nothing.
+// press types keys as a person does, into whatever has the focus. Unlike chromedp's own, a key that a script claims
+// for itself types nothing.
 func (p *person) press(keys string) {
 	p.t.Helper()
 	for _, r := range keys {
@@ -262,7 +270,8 @@ func (p *person) write(selector, text string) {
 // media has the browser say that the person wishes something: prefers-color-scheme, prefers-reduced-motion.
 func (p *person) media(name, value string) {
 	p.t.Helper()
-	call(p, emulation.SetEmulatedMedia, emulation.SetEmulatedMediaParams{Features: []*emulation.MediaFeature{{Name: name, Value: value}}})
+	call(p, emulation.SetEmulatedMedia,
+		emulation.SetEmulatedMediaParams{Features: []*emulation.MediaFeature{{Name: name, Value: value}}})
 }
 
 // quote is text as a script has it.
@@ -276,7 +285,8 @@ func focus(selector string) chromedp.Action[chromedp.Void] { return chromedp.Foc
 // setValue fills in a field and leaves it, as choosing from a list does.
 func setValue(selector, text string) chromedp.Action[chromedp.Void] {
 	return chromedp.Func(func(ctx context.Context, t *chromedp.Target) error {
-		_, err := chromedp.Evaluate[bool](`{ const f = document.querySelector(`+quote(selector)+`); f.value = `+quote(text)+`; f.dispatchEvent(new Event("change", { bubbles: true })); true }`)(ctx, t)
+		_, err := chromedp.Evaluate[bool](`{ const f = document.querySelector(`+quote(selector)+`); f.value = `+
+			quote(text)+`; f.dispatchEvent(new Event("change", { bubbles: true })); true }`)(ctx, t)
 		return err
 	})
 }

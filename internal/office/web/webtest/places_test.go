@@ -13,7 +13,8 @@ func TestHistory(t *testing.T) {
 		letter{Subject: "Shall we ship?", Type: "question"},
 		letter{Subject: "Nothing new"},
 		letter{Subject: "Shall we wait?", Type: "question", From: "agent:builder-2"},
-		letter{Subject: "Write the parser", Type: "task-assigned", From: "agent:lead", To: []string{"agent:builder-1"}},
+		letter{Subject: "Write the parser", Type: "task-assigned", From: "agent:lead",
+			To: []string{"agent:builder-1"}},
 	)
 	p := r.person(1280, 800)
 	p.visit("/history")
@@ -46,7 +47,8 @@ func TestHistory(t *testing.T) {
 	}
 	for _, link := range links {
 		type answer struct{ Disposition, Text string }
-		a := value[answer](p, `fetch(`+quote(link)+`).then(async (r) => ({ Disposition: r.headers.get("Content-Disposition"), Text: await r.text() }))`)
+		a := value[answer](p, `fetch(`+quote(link)+
+			`).then(async (r) => ({ Disposition: r.headers.get("Content-Disposition"), Text: await r.text() }))`)
 		if !strings.HasPrefix(a.Disposition, "attachment") {
 			t.Errorf("%s: Content-Disposition is %q", link, a.Disposition)
 		}
@@ -176,7 +178,8 @@ func TestCompose(t *testing.T) {
 	p.focuses("#compose-body")
 	p.ctrl("\r")
 	p.sees("#compose-error", "nobody-of-that-name")
-	p.is(`document.getElementById("compose-body").value === "It is *ready*.\n\n- one\n- two" && document.getElementById("compose-subject").value === "Please look"`)
+	p.is(
+		`document.getElementById("compose-body").value === "It is *ready*.\n\n- one\n- two" && document.getElementById("compose-subject").value === "Please look"`)
 	p.forgive("404")
 
 	p.press("\u001b") // a slip
@@ -188,7 +191,8 @@ func TestCompose(t *testing.T) {
 	p.click("#compose-form .primary")
 	p.sees(".toast", "reviewer: queued")
 	p.until(`!document.querySelector("dialog[open]")`)
-	if got := r.run("--as", "reviewer", "read"); !strings.Contains(got, "Please look") || !strings.Contains(got, "- two") {
+	if got := r.run("--as", "reviewer", "read"); !strings.Contains(got, "Please look") ||
+		!strings.Contains(got, "- two") {
 		t.Errorf("the agent reads %q", got)
 	}
 }

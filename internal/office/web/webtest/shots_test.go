@@ -17,14 +17,16 @@ import (
 	"github.com/chromedp/chromedp"
 )
 
-// TestScreenshots takes the pictures of docs/web.md, of the demo's room. They are written where $PENNYPOST_SCREENSHOTS says:
+// TestScreenshots takes the pictures of docs/web.md, of the demo's room. They are written where $PENNYPOST_SCREENSHOTS
+// says:
 //
 //	PENNYPOST_SCREENSHOTS=$PWD/docs/web go test -run TestScreenshots ./internal/office/web/webtest
 func TestScreenshots(t *testing.T) {
 	r := ownOffice(t, "lighthouse", "demo", "--serve", "--listen", "127.0.0.1:0", "--json")
 	p := r.person(1280, 800)
 	p.media("prefers-reduced-motion", "reduce")
-	question := value[string](p, `document.querySelector(".row:has(.asks)")?.getAttribute("href") ?? document.querySelector(".row").getAttribute("href")`)
+	question := value[string](p,
+		`document.querySelector(".row:has(.asks)")?.getAttribute("href") ?? document.querySelector(".row").getAttribute("href")`)
 	p.visit("/history?type=review-result")
 	p.sees("#rows .row", "")
 	thread, _, _ := strings.Cut(value[string](p, `document.querySelector("#rows .row").getAttribute("href")`), "#")
@@ -48,7 +50,8 @@ func TestScreenshots(t *testing.T) {
 		}
 		p.sees(s.seen, "")
 		p.away()
-		p.until(`document.readyState === "complete" && document.fonts.status === "loaded" && !document.querySelector("code[class*=language-]:not([data-highlighted])")`)
+		p.until(
+			`document.readyState === "complete" && document.fonts.status === "loaded" && !document.querySelector("code[class*=language-]:not([data-highlighted])")`)
 		shot(p, s.name)
 	}
 }

@@ -27,7 +27,8 @@ func TestWeight(t *testing.T) {
 		sum += n
 	}
 	p.mu.Unlock()
-	t.Logf("the first view of %d rows: %d bytes in %d requests, first painted after %.0f ms", value[int](p, `document.querySelectorAll("#list .row").length`), sum, len(p.loaded),
+	t.Logf("the first view of %d rows: %d bytes in %d requests, first painted after %.0f ms",
+		value[int](p, `document.querySelectorAll("#list .row").length`), sum, len(p.loaded),
 		value[float64](p, `performance.getEntriesByName("first-contentful-paint")[0].startTime`))
 	if sum > 100_000 {
 		t.Errorf("the first view is %d bytes", sum)
@@ -43,8 +44,10 @@ func TestWeight(t *testing.T) {
 		p.until(rows + " > " + strconv.Itoa(n))
 	}
 	p.is(`new Set([...document.querySelectorAll("#list .row")].map((r) => r.id)).size === ` + rows)
-	p.is(`[...document.querySelectorAll("#list .row")].every((r, i, all) => i === 0 || Number(all[i - 1].dataset.seq) > Number(r.dataset.seq))`)
-	p.is(`new Set([...document.querySelectorAll("#list h2.when")].map((h) => h.textContent)).size === document.querySelectorAll("#list h2.when").length`)
+	p.is(
+		`[...document.querySelectorAll("#list .row")].every((r, i, all) => i === 0 || Number(all[i - 1].dataset.seq) > Number(r.dataset.seq))`)
+	p.is(
+		`new Set([...document.querySelectorAll("#list h2.when")].map((h) => h.textContent)).size === document.querySelectorAll("#list h2.when").length`)
 	// A frame while it scrolls.
 	t.Logf("the slowest of 20 frames while scrolling: %.0f ms", value[float64](p, `(async () => {
 		const list = document.getElementById("list");

@@ -87,7 +87,8 @@ func testLiveEqualsReplay(t *testing.T, b *fixture) {
 	live := b.Follow(0)
 	defer live.Close()
 	events := Samples()
-	for _, metadata := range []string{"{\r\n\t\"a\": [1,\n2],\n \"b\": \"\\n\"}", " {} ", "{}", "", `{"a":"é\ud83d\udcee"}`} {
+	for _, metadata := range []string{"{\r\n\t\"a\": [1,\n2],\n \"b\": \"\\n\"}", " {} ", "{}", "",
+		`{"a":"é\ud83d\udcee"}`} {
 		e := message(1)
 		e.Message.Metadata = mail.Metadata(metadata)
 		events = append(events, e)
@@ -143,7 +144,8 @@ func testConcurrentWriters(t *testing.T, b *fixture) {
 		for part := range i%most + 1 {
 			got := events[part]
 			if got.Message.Key != e.Message.Key || got.Message.ID != id(part) || got.Seq != e.Seq+mail.Seq(part) {
-				t.Fatalf("writer %d: append %d is not adjacent: %d parts in, %v at %d", w, i, part, got.Message.ID, got.Seq)
+				t.Fatalf("writer %d: append %d is not adjacent: %d parts in, %v at %d", w, i, part, got.Message.ID,
+					got.Seq)
 			}
 		}
 		events = events[i%most+1:]

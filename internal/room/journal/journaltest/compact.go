@@ -109,7 +109,9 @@ func testCompactKeepsLastAndUnknown(t *testing.T, b *fixture) {
 	b.want(0, want)
 	b.reopen()
 	b.want(0, want)
-	if err := b.compacter().Compact(b.context(), func(mail.Event) journal.Fate { return journal.Archive }); err != nil {
+	if err := b.compacter().Compact(b.context(), func(mail.Event) journal.Fate {
+		return journal.Archive
+	}); err != nil {
 		t.Fatalf("Compact() = %v", err)
 	}
 	b.want(0, want)
@@ -228,7 +230,9 @@ func testCompactCancelled(t *testing.T, b *fixture) {
 	}
 	b.want(0, all)
 	b.wantArchived(nil)
-	if _, err := b.compacter().Erase(ctx, id(1), func(mail.Event) bool { return true }); !errors.Is(err, context.Canceled) {
+	if _, err := b.compacter().Erase(ctx, id(1), func(mail.Event) bool {
+		return true
+	}); !errors.Is(err, context.Canceled) {
 		t.Errorf("Erase with an ended context: %v, want %v", err, context.Canceled)
 	}
 	b.want(0, all)
@@ -249,7 +253,8 @@ func (b *fixture) erase(n, want int) {
 
 func testErase(t *testing.T, b *fixture) {
 	all := b.add(mixed(0, 30)...)
-	all = append(all, b.add(mail.Event{At: noon, Receipt: &mail.Receipt{Message: id(3), Reader: "user", Mark: mail.MarkRead}}, message(30))...)
+	all = append(all, b.add(mail.Event{At: noon, Receipt: &mail.Receipt{Message: id(3), Reader: "user",
+		Mark: mail.MarkRead}}, message(30))...)
 	b.compact()
 	live := b.Follow(b.Last())
 	defer live.Close()

@@ -17,8 +17,9 @@ var (
 	_ journal.Compacter = (*Memory)(nil)
 )
 
-// Store is what journals in memory write to, as a disk is for files: it outlives them, so a journal can be closed and opened
-// again. The zero Store is empty. Several journals may be open on one store, as several post offices on one stream.
+// Store is what journals in memory write to, as a disk is for files: it outlives them, so a journal can be closed and
+// opened again. The zero Store is empty. Several journals may be open on one store, as several post offices on one
+// stream.
 //
 // It blocks on channels only, so it can be used in a testing/synctest bubble.
 type Store struct {
@@ -190,9 +191,10 @@ func (m *Memory) Erase(ctx context.Context, _ mail.ID, match func(mail.Event) bo
 	return gone, err
 }
 
-// rewrite replaces the events and the archive by what plan makes of them. Plan calls back, so it runs without the lock: events
-// that arrive meanwhile are kept, and if another rewrite was faster it runs again.
-func (m *Memory) rewrite(ctx context.Context, plan func(events, archive []mail.Event) (kept, archived []mail.Event)) error {
+// rewrite replaces the events and the archive by what plan makes of them. Plan calls back, so it runs without the
+// lock: events that arrive meanwhile are kept, and if another rewrite was faster it runs again.
+func (m *Memory) rewrite(ctx context.Context, plan func(events, archive []mail.Event) (kept,
+	archived []mail.Event)) error {
 	s := m.store
 	for {
 		if err := ctx.Err(); err != nil {
@@ -239,7 +241,8 @@ func (m *Memory) Archived(ctx context.Context) iter.Seq2[mail.Event, error] {
 	}
 }
 
-// byMonth orders events by the month they happened in, then by place: the order of an archive that has one file a month.
+// byMonth orders events by the month they happened in, then by place: the order of an archive that has one file a
+// month.
 func byMonth(a, b mail.Event) int {
 	const month = "2006-01"
 	return cmp.Or(cmp.Compare(a.At.Std().Format(month), b.At.Std().Format(month)), cmp.Compare(a.Seq, b.Seq))

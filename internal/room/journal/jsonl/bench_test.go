@@ -18,8 +18,10 @@ import (
 // benchEvent makes a line of about 576 bytes, as a message between agents is on average.
 func benchEvent(n int) mail.Event {
 	return mail.Event{At: 1778421600123 + mail.Time(n), Message: &mail.Message{
-		ID: mail.ID(fmt.Sprintf("msg_%021d", n)), Type: mail.TaskAssigned, From: "orchestrator", To: []mail.Address{"agent:ag_x1"},
-		Subject: "Parser for the inscription", Body: strings.Repeat("Please read the grammar in docs/grammar.md first, then write the tests.\nSay \"done\" when they pass.\n", 3),
+		ID: mail.ID(fmt.Sprintf("msg_%021d", n)), Type: mail.TaskAssigned, From: "orchestrator",
+		To:      []mail.Address{"agent:ag_x1"},
+		Subject: "Parser for the inscription", Body: strings.Repeat("Please read the grammar in docs/grammar.md "+
+			"first, then write the tests.\nSay \"done\" when they pass.\n", 3),
 		Issue: "42", Metadata: mail.Metadata(`{"branch":"feat/parser"}`),
 	}}
 }

@@ -115,7 +115,8 @@ func TestAbsences(t *testing.T) {
 					t.Errorf("news (round %d): %v, want of %v", round, got, want)
 				}
 				v, err := j.Verify(t.Context())
-				if diff := cmp.Diff(test.missing, ranges(v.Problems)); err != nil || diff != "" || len(v.Problems) != len(test.missing) {
+				if diff := cmp.Diff(test.missing, ranges(v.Problems)); err != nil || diff != "" ||
+					len(v.Problems) != len(test.missing) {
 					t.Errorf("Verify (round %d): %v, %+v (-want +got):\n%s", round, err, v.Problems, diff)
 				}
 				if seq, err := j.Append(t.Context(), note(100+round)); err != nil || seq < 10 {
@@ -139,7 +140,8 @@ func TestAbsenceText(t *testing.T) {
 	}
 	c := newClerk()
 	c.append(t, j, 5)
-	read := mail.Event{At: note(6).At, Receipt: &mail.Receipt{Message: noteID(2), Reader: "agent:b", Mark: mail.MarkRead}}
+	read := mail.Event{At: note(6).At, Receipt: &mail.Receipt{Message: noteID(2), Reader: "agent:b",
+		Mark: mail.MarkRead}}
 	if _, err := j.Append(t.Context(), read); err != nil {
 		t.Fatal(err)
 	}
@@ -151,8 +153,10 @@ func TestAbsenceText(t *testing.T) {
 	}
 	defer j.Close()
 	v, err := j.Verify(t.Context())
-	want := []mail.Problem{{File: mainName, Line: 3, First: 3, Last: 4, Text: "the lines 3 to 4 are missing, from between 2026-05-10T12:00:00.001Z and " +
-		"2026-06-19T12:00:00.004Z; messages that later lines speak of and that stand nowhere: note_2_ (read by agent:b)"}}
+	want := []mail.Problem{{File: mainName, Line: 3, First: 3, Last: 4,
+		Text: "the lines 3 to 4 are missing, from between 2026-05-10T12:00:00.001Z and " +
+			"2026-06-19T12:00:00.004Z; messages that later lines speak of and that stand nowhere: note_2_ (read by " +
+			"agent:b)"}}
 	if diff := cmp.Diff(want, v.Problems); err != nil || diff != "" {
 		t.Errorf("Verify: %v (-want +got):\n%s", err, diff)
 	}
@@ -229,7 +233,8 @@ func TestDeleteAnyLine(t *testing.T) {
 				want = nil // the archive has what it stands for
 			}
 			if diff := cmp.Diff(want, ranges(v.Problems)); err != nil || diff != "" {
-				t.Errorf("%s without line %d (%s%d): %v, %+v (-want +got):\n%s", path, i+1, it.gone, it.seq, err, v.Problems, diff)
+				t.Errorf("%s without line %d (%s%d): %v, %+v (-want +got):\n%s", path, i+1, it.gone, it.seq, err,
+					v.Problems, diff)
 			}
 			j.Close()
 			tried++
@@ -259,7 +264,9 @@ func TestCutModel(t *testing.T) {
 					}
 				case 1:
 					id := noteID(rapid.IntRange(0, next).Draw(t, "note"))
-					if _, err := j.Erase(context.Background(), id, func(e mail.Event) bool { return e.Message != nil && e.Message.ID == id }); err != nil {
+					if _, err := j.Erase(context.Background(), id, func(e mail.Event) bool {
+						return e.Message != nil && e.Message.ID == id
+					}); err != nil {
 						t.Fatal(err)
 					}
 				default:

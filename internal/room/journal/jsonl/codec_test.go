@@ -24,19 +24,28 @@ func TestFormat(t *testing.T) {
 		want  string
 	}{
 		{mail.Event{Seq: 41, At: 1778421600123, Message: &mail.Message{
-			ID: "msg_V1StGXR8_Z5jdHi6B-myT", Type: mail.TaskAssigned, From: "orchestrator", To: []mail.Address{"agent:ag_x1"}, Subject: "Parser", Body: "…",
-		}}, `{"seq":41,"at":"2026-05-10T14:00:00.123Z","message":{"id":"msg_V1StGXR8_Z5jdHi6B-myT","type":"task-assigned","from":"orchestrator","to":["agent:ag_x1"],"subject":"Parser","body":"…"},"crc":"b062317a"}`},
+			ID: "msg_V1StGXR8_Z5jdHi6B-myT", Type: mail.TaskAssigned, From: "orchestrator",
+			To: []mail.Address{"agent:ag_x1"}, Subject: "Parser", Body: "…",
+		}},
+			`{"seq":41,"at":"2026-05-10T14:00:00.123Z","message":{"id":"msg_V1StGXR8_Z5jdHi6B-myT","type":"task-assigned","from":"orchestrator","to":["agent:ag_x1"],"subject":"Parser","body":"…"},"crc":"b062317a"}`},
 		{mail.Event{Seq: 42, Receipt: &mail.Receipt{Message: "m", Reader: "agent:ag_x1", Mark: mail.MarkRead}},
 			`{"seq":42,"at":"1970-01-01T00:00:00.000Z","receipt":{"message":"m","reader":"agent:ag_x1","mark":"read"},"crc":"9aaa1e2a"}`},
-		{mail.Event{Seq: 42, Receipt: &mail.Receipt{Message: "m", Reader: "user", Mark: mail.MarkSnoozed, Until: 1778421600123}},
+		{mail.Event{Seq: 42, Receipt: &mail.Receipt{Message: "m", Reader: "user", Mark: mail.MarkSnoozed,
+			Until: 1778421600123}},
 			`{"seq":42,"at":"1970-01-01T00:00:00.000Z","receipt":{"message":"m","reader":"user","mark":"snoozed","until":"2026-05-10T14:00:00.123Z"},"crc":"0226cae2"}`},
 		{mail.Event{Seq: 43, Agent: &mail.AgentChange{
-			Name: "ag_x1", Roles: []string{"builder"}, Tags: []string{"project:inscription"}, State: mail.Idle, Task: &task,
-		}}, `{"seq":43,"at":"1970-01-01T00:00:00.000Z","agent":{"name":"ag_x1","roles":["builder"],"tags":["project:inscription"],"state":"idle","task":"Parser"},"crc":"b73fed3d"}`},
+			Name: "ag_x1", Roles: []string{"builder"}, Tags: []string{"project:inscription"}, State: mail.Idle,
+			Task: &task,
+		}},
+			`{"seq":43,"at":"1970-01-01T00:00:00.000Z","agent":{"name":"ag_x1","roles":["builder"],"tags":["project:inscription"],"state":"idle","task":"Parser"},"crc":"b73fed3d"}`},
 		{mail.Event{Seq: 1, Message: &mail.Message{
-			ID: "<&>\u2028", To: []mail.Address{}, Body: "a\"\\\b\f\n\r\t\x00\x1f\x7f/", Metadata: mail.Metadata(`{ "b":1,"a":"\u00e9" }`), TTLSeconds: 60,
-		}}, `{"seq":1,"at":"1970-01-01T00:00:00.000Z","message":{"id":"<&>` + "\u2028" + `","type":"","from":"","to":[],"body":"a\"\\\b\f\n\r\t\u0000\u001f` + "\x7f" + `/","metadata":{ "b":1,"a":"\u00e9" },"ttl_seconds":60},"crc":"23d469c1"}`},
-		{mail.Event{Seq: 9007199254740992}, `{"seq":9007199254740992,"at":"1970-01-01T00:00:00.000Z","crc":"5df5df85"}`},
+			ID: "<&>\u2028", To: []mail.Address{}, Body: "a\"\\\b\f\n\r\t\x00\x1f\x7f/",
+			Metadata: mail.Metadata(`{ "b":1,"a":"\u00e9" }`), TTLSeconds: 60,
+		}}, `{"seq":1,"at":"1970-01-01T00:00:00.000Z","message":{"id":"<&>` + "\u2028" +
+			`","type":"","from":"","to":[],"body":"a\"\\\b\f\n\r\t\u0000\u001f` + "\x7f" +
+			`/","metadata":{ "b":1,"a":"\u00e9" },"ttl_seconds":60},"crc":"23d469c1"}`},
+		{mail.Event{Seq: 9007199254740992},
+			`{"seq":9007199254740992,"at":"1970-01-01T00:00:00.000Z","crc":"5df5df85"}`},
 	}
 	for _, test := range tests {
 		payload, err := appendPayload(nil, &test.event)
@@ -57,7 +66,8 @@ func TestFormatOfChain(t *testing.T) {
 		it.setTime(at)
 		return string(it.line())
 	}
-	message := mail.Event{At: at, Message: &mail.Message{ID: "msg_1", Type: mail.Status, From: "agent:a", To: []mail.Address{"all"}, Body: "Hi"}}
+	message := mail.Event{At: at, Message: &mail.Message{ID: "msg_1", Type: mail.Status, From: "agent:a",
+		To: []mail.Address{"all"}, Body: "Hi"}}
 	payload, err := appendPayload(nil, &message)
 	if err != nil {
 		t.Fatal(err)
@@ -66,12 +76,18 @@ func TestFormatOfChain(t *testing.T) {
 	last := item{seq: 42, crc: 0x58daf147}
 	last.setTime(at)
 	for _, test := range []struct{ got, want string }{
-		{string(appendLine(nil, 41, 0x58daf147, payload)), `{"seq":41,"prev":"58daf147","at":"2026-05-10T14:00:00.123Z","message":{"id":"msg_1","type":"status","from":"agent:a","to":["all"],"body":"Hi"},"crc":"20230aa6"}`},
-		{string(appendLine(nil, 1, 0, nothing)), `{"seq":1,"prev":"00000000","at":"1970-01-01T00:00:00.000Z","crc":"7956ed7a"}`},
-		{string(appendLine(nil, maxSeq, 0xffffffff, nothing)), `{"seq":9007199254740992,"prev":"ffffffff","at":"1970-01-01T00:00:00.000Z","crc":"c80adf22"}`},
-		{stub(item{seq: 5, end: 7, prev: 0x58daf147, chained: true, crc: 0x0a1b2c3d, gone: dropped}), `{"seq":5,"prev":"58daf147","at":"2026-05-10T14:00:00.123Z","gone":{"why":"dropped","to":7,"crc":"0a1b2c3d"},"crc":"8c05d976"}`},
-		{stub(item{seq: 5, end: 5, crc: 0x0a1b2c3d, gone: archived}), `{"seq":5,"at":"2026-05-10T14:00:00.123Z","gone":{"why":"archived","to":5,"crc":"0a1b2c3d"},"crc":"a63cfdd7"}`},
-		{stub(item{seq: 6, end: 1000009, prev: 0x0a1b2c3d, chained: true, gone: missing, known: 9}), `{"seq":6,"prev":"0a1b2c3d","at":"2026-05-10T14:00:00.123Z","gone":{"why":"missing","to":1000009,"last":9,"crc":"00000000"},"crc":"b16ff822"}`},
+		{string(appendLine(nil, 41, 0x58daf147, payload)),
+			`{"seq":41,"prev":"58daf147","at":"2026-05-10T14:00:00.123Z","message":{"id":"msg_1","type":"status","from":"agent:a","to":["all"],"body":"Hi"},"crc":"20230aa6"}`},
+		{string(appendLine(nil, 1, 0, nothing)),
+			`{"seq":1,"prev":"00000000","at":"1970-01-01T00:00:00.000Z","crc":"7956ed7a"}`},
+		{string(appendLine(nil, maxSeq, 0xffffffff, nothing)),
+			`{"seq":9007199254740992,"prev":"ffffffff","at":"1970-01-01T00:00:00.000Z","crc":"c80adf22"}`},
+		{stub(item{seq: 5, end: 7, prev: 0x58daf147, chained: true, crc: 0x0a1b2c3d, gone: dropped}),
+			`{"seq":5,"prev":"58daf147","at":"2026-05-10T14:00:00.123Z","gone":{"why":"dropped","to":7,"crc":"0a1b2c3d"},"crc":"8c05d976"}`},
+		{stub(item{seq: 5, end: 5, crc: 0x0a1b2c3d, gone: archived}),
+			`{"seq":5,"at":"2026-05-10T14:00:00.123Z","gone":{"why":"archived","to":5,"crc":"0a1b2c3d"},"crc":"a63cfdd7"}`},
+		{stub(item{seq: 6, end: 1000009, prev: 0x0a1b2c3d, chained: true, gone: missing, known: 9}),
+			`{"seq":6,"prev":"0a1b2c3d","at":"2026-05-10T14:00:00.123Z","gone":{"why":"missing","to":1000009,"last":9,"crc":"00000000"},"crc":"b16ff822"}`},
 		{string(last.lastLine()), `{"seq":42,"at":"2026-05-10T14:00:00.123Z","last":"58daf147","crc":"c886130e"}`},
 	} {
 		if test.got != test.want+"\n" {
@@ -87,12 +103,16 @@ func TestFormatOfChain(t *testing.T) {
 // Stubs that say something else than this version writes are events in which nothing is known; nothing panics.
 func TestOddStubs(t *testing.T) {
 	for _, covered := range []string{
-		`{"seq":5,"prev":"58daf147`, `{"seq":5,"prev":"58daf1`, `{"seq":5,"prev":7`, `{"seq":5,"at":"`, `{"seq":5,"at":"2026-05-10T14:00:00.123Z`,
-		`{"seq":5,"gone":{"why":"`, `{"seq":5,"gone":{"why":"dropped`, `{"seq":5,"gone":{"why":"dropped","to":`, `{"seq":5,"gone":{"why":"dropped","to":4,"crc":"0a1b2c3d"}`,
-		`{"seq":5,"gone":{"why":"dropped","to":99999999999999999999,"crc":"0a1b2c3d"}`, `{"seq":5,"gone":{"why":"dropped","to":7,"crc":"0a1b2c3d"},"more":1`,
+		`{"seq":5,"prev":"58daf147`, `{"seq":5,"prev":"58daf1`, `{"seq":5,"prev":7`, `{"seq":5,"at":"`,
+		`{"seq":5,"at":"2026-05-10T14:00:00.123Z`,
+		`{"seq":5,"gone":{"why":"`, `{"seq":5,"gone":{"why":"dropped`, `{"seq":5,"gone":{"why":"dropped","to":`,
+		`{"seq":5,"gone":{"why":"dropped","to":4,"crc":"0a1b2c3d"}`,
+		`{"seq":5,"gone":{"why":"dropped","to":99999999999999999999,"crc":"0a1b2c3d"}`,
+		`{"seq":5,"gone":{"why":"dropped","to":7,"crc":"0a1b2c3d"},"more":1`,
 		`{"seq":5,"gone":{"why":"dropped","to":7,"crc":"0a1b"`,
 	} {
-		if it, _, err := inspect(appendCRC([]byte(covered), 0)); err != nil || it.gone != "" || it.seq != 5 || it.end != 5 {
+		if it, _, err := inspect(appendCRC([]byte(covered), 0)); err != nil || it.gone != "" || it.seq != 5 ||
+			it.end != 5 {
 			t.Errorf("%s is read as %+v, %v", covered, it, err)
 		}
 	}
@@ -163,31 +183,40 @@ func roundTrip(t *testing.T, e mail.Event) {
 	}
 	again := p.decode(seq, covered)
 	payload, err = appendPayload(nil, &again)
-	if got := bytes.TrimSuffix(appendLine(nil, seq, 0x58daf147, payload), []byte("\n")); err != nil || !bytes.Equal(got, line) {
+	if got := bytes.TrimSuffix(appendLine(nil, seq, 0x58daf147, payload), []byte("\n")); err != nil ||
+		!bytes.Equal(got, line) {
 		t.Errorf("written again:\n got %s\nwant %s\n%v", got, line, err)
 	}
 	// What jsonx would have written must mean the same to us.
 	if b, err := jsonx.Marshal(e); err != nil {
 		t.Errorf("jsonx cannot write what we wrote: %v", err)
-	} else if got := p.decode(seq, bytes.TrimSuffix(b, []byte("}"))); !cmp.Equal(got.Receipt, e.Receipt) || got.At != e.At {
+	} else if got := p.decode(seq, bytes.TrimSuffix(b, []byte("}"))); !cmp.Equal(got.Receipt, e.Receipt) ||
+		got.At != e.At {
 		t.Errorf("decode of %s = %+v, want %+v", b, got, e)
 	}
 }
 
 func FuzzEncode(f *testing.F) {
-	f.Add(int64(1778421600123), "msg_1", "task-assigned", "agent:a", "all", "Subject", "Body\n\"quoted\" \\ \u2028 <b>", "urgent", "msg_0", "#7", "docs/a.md", `{"a":[1,{"b":null}]}`, int64(60), "present", "key", int64(5))
-	f.Add(int64(-62135596800000), "", "\x00", "\x1f", "", "", "", "", "", "", "", "{\n\t\"a\"\r:\n1}", int64(-1), "", "", int64(-1))
-	f.Fuzz(func(t *testing.T, at int64, id, kind, from, to, subject, body, priority, thread, issue, path, metadata string, ttl int64, audience, key string, sent int64) {
+	f.Add(int64(1778421600123), "msg_1", "task-assigned", "agent:a", "all", "Subject",
+		"Body\n\"quoted\" \\ \u2028 <b>", "urgent", "msg_0", "#7", "docs/a.md", `{"a":[1,{"b":null}]}`, int64(60),
+		"present", "key", int64(5))
+	f.Add(int64(-62135596800000), "", "\x00", "\x1f", "", "", "", "", "", "", "", "{\n\t\"a\"\r:\n1}", int64(-1), "",
+		"", int64(-1))
+	f.Fuzz(func(t *testing.T, at int64, id, kind, from, to, subject, body, priority, thread, issue, path,
+		metadata string, ttl int64, audience, key string, sent int64) {
 		e := mail.Event{At: mail.Time(at), Message: &mail.Message{
-			ID: mail.ID(id), Type: mail.Type(kind), From: mail.Address(from), To: []mail.Address{mail.Address(to), mail.Address(from)}, Subject: subject, Body: body,
-			Priority: mail.Priority(priority), Thread: mail.ID(thread), ReplyTo: mail.ID(thread + id), Issue: issue, Metadata: mail.Metadata(metadata), TTLSeconds: ttl,
+			ID: mail.ID(id), Type: mail.Type(kind), From: mail.Address(from),
+			To: []mail.Address{mail.Address(to), mail.Address(from)}, Subject: subject, Body: body,
+			Priority: mail.Priority(priority), Thread: mail.ID(thread), ReplyTo: mail.ID(thread + id), Issue: issue,
+			Metadata: mail.Metadata(metadata), TTLSeconds: ttl,
 			Audience: audience, Key: key, Sent: mail.Time(sent),
 		}}
 		if path != "" {
 			e.Message.Docs = []mail.Doc{{Path: path, Revision: key}, {Path: id}}
 		}
 		if n := len(body) % 3; n > 0 {
-			e.Receipt = &mail.Receipt{Message: mail.ID(thread), Reader: mail.Address(to), Mark: mail.Mark(kind), Door: path, Until: mail.Time(ttl)}
+			e.Receipt = &mail.Receipt{Message: mail.ID(thread), Reader: mail.Address(to), Mark: mail.Mark(kind),
+				Door: path, Until: mail.Time(ttl)}
 		}
 		settled := settle(e)
 		if _, err := appendPayload(nil, &settled); err == nil {
@@ -201,7 +230,8 @@ func FuzzEncode(f *testing.F) {
 		}
 		inTime := func(t int64) bool { return t >= int64(minTime) && t <= int64(maxTime) }
 		object := strings.TrimSpace(metadata)
-		if valid && inTime(at) && inTime(sent) && (e.Receipt == nil || inTime(ttl)) && (object == "" || object[0] == '{' && jsonx.Value(object).IsValid()) {
+		if valid && inTime(at) && inTime(sent) && (e.Receipt == nil || inTime(ttl)) &&
+			(object == "" || object[0] == '{' && jsonx.Value(object).IsValid()) {
 			t.Errorf("refused for no reason: %+v", e.Message)
 		}
 	})
@@ -276,8 +306,10 @@ func TestCheckRefuses(t *testing.T) {
 		t.Fatalf("check of a good line: %v", err)
 	}
 	for _, covered := range []string{
-		``, `{`, head, head + `,`, head + `0,`, head + `01,`, head + `1`, head + `1x,`, head + `1}`, head + `-1,`, head + `1.5,`, head + ` 1,`,
-		` ` + head + `1,`, `{"Seq":1,`, head + `9007199254740993,`, head + `18446744073709551617,`, head + `99999999999999999999999999,`,
+		``, `{`, head, head + `,`, head + `0,`, head + `01,`, head + `1`, head + `1x,`, head + `1}`, head + `-1,`,
+		head + `1.5,`, head + ` 1,`,
+		` ` + head + `1,`, `{"Seq":1,`, head + `9007199254740993,`, head + `18446744073709551617,`,
+		head + `99999999999999999999999999,`,
 	} {
 		if seq, _, err := check(sign(covered)); err == nil {
 			t.Errorf("check(%q) = %d, want an error", covered, seq)
@@ -291,7 +323,8 @@ func TestPlain(t *testing.T) {
 			text string
 			want bool
 		}{
-			{"", true}, {" ~\x7f", true}, {"é…📮", true}, {"\x1f", false}, {"\x00", false}, {"\n", false}, {"\xff", false}, {"\xc3", false}, {"\x80\x1f", false},
+			{"", true}, {" ~\x7f", true}, {"é…📮", true}, {"\x1f", false}, {"\x00", false}, {"\n", false},
+			{"\xff", false}, {"\xc3", false}, {"\x80\x1f", false},
 		} {
 			text := strings.Repeat("a", pad) + test.text + strings.Repeat("é", pad)
 			if got := plainText([]byte(text)); got != test.want {

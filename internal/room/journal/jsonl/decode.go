@@ -49,8 +49,9 @@ func closeObject(covered []byte) []byte {
 	return append(append(make([]byte, 0, len(covered)+1), covered...), '}')
 }
 
-// decodeFast reads messages and receipts as the encoder writes them: members in their order, no white space. It gives up at
-// anything else, and then decodeSlowly has the word. The two agree on every line that decodeFast takes; a fuzz test holds them to it.
+// decodeFast reads messages and receipts as the encoder writes them: members in their order, no white space. It gives
+// up at anything else, and then decodeSlowly has the word. The two agree on every line that decodeFast takes; a fuzz
+// test holds them to it.
 func (p *parser) decodeFast(seq mail.Seq, covered []byte) (mail.Event, bool) {
 	if !plainText(covered) {
 		return mail.Event{}, false
@@ -76,8 +77,8 @@ func (p *parser) decodeFast(seq mail.Seq, covered []byte) (mail.Event, bool) {
 	return e, !p.failed && len(p.rest) == 0
 }
 
-// parser walks over the bytes of a line. Once it has failed, what it returns means nothing. It can be used for one line after
-// another, which saves allocations: no event shares memory with it.
+// parser walks over the bytes of a line. Once it has failed, what it returns means nothing. It can be used for one
+// line after another, which saves allocations: no event shares memory with it.
 type parser struct {
 	rest    []byte
 	failed  bool
@@ -87,8 +88,8 @@ type parser struct {
 	began   mail.Time
 }
 
-// message gathers its strings as parts of the line and copies them at the end, so that the short ones of one message share one
-// allocation, and the body, which makes up most of the line, is not kept alive by whoever keeps an id.
+// message gathers its strings as parts of the line and copies them at the end, so that the short ones of one message
+// share one allocation, and the body, which makes up most of the line, is not kept alive by whoever keeps an id.
 func (p *parser) message() *mail.Message {
 	alone := new(struct { // one allocation for what most messages have
 		mail.Message
@@ -173,7 +174,8 @@ func (p *parser) receipt() *mail.Receipt {
 	var a arena
 	a.reserve(id, reader, mark, door)
 	return &mail.Receipt{
-		Message: mail.ID(a.take(id)), Reader: mail.Address(a.take(reader)), Mark: receiptMark(mark, &a), Door: a.take(door), Until: until,
+		Message: mail.ID(a.take(id)), Reader: mail.Address(a.take(reader)), Mark: receiptMark(mark, &a),
+		Door: a.take(door), Until: until,
 	}
 }
 
@@ -229,7 +231,8 @@ func (a *arena) take(b []byte) string {
 	}
 	from := a.text.Len()
 	if from == 0 {
-		a.text.Grow(a.space) // once, for what was reserved: growing later would leave the strings made so far in another allocation
+		// once, for what was reserved: growing later would leave the strings made so far in another allocation
+		a.text.Grow(a.space)
 	}
 	a.text.Write(b)
 	return a.text.String()[from:]
@@ -440,7 +443,8 @@ func (p *parser) time() mail.Time {
 func (p *parser) date(b []byte) bool {
 	year, month, day := number(b[:4]), number(b[5:7]), number(b[8:])
 	t := time.Date(year, time.Month(month), day, 0, 0, 0, 0, time.UTC)
-	if year == 0 || t.Day() != day || int(t.Month()) != month { // Date carries what is out of range over into the next unit
+	// Date carries what is out of range over into the next unit
+	if year == 0 || t.Day() != day || int(t.Month()) != month {
 		return false
 	}
 	p.day, p.began = [10]byte(b), mail.TimeOf(t)

@@ -1,19 +1,20 @@
-// Package jsonl keeps a journal as JSON lines in a file, made to be read with tail and jq. docs/journal.md has the format
-// byte by byte and what is left after each possible crash.
+// Package jsonl keeps a journal as JSON lines in a file, made to be read with tail and jq. docs/journal.md has the
+// format byte by byte and what is left after each possible crash.
 //
 // # Who owns what
 //
-// Appends queue up, and one of them at a time leads: it writes and syncs a batch for all that wait, then hands the lead to the next
-// in line (writer.go). Whoever leads owns the end of the file. Compaction, erasure and closing queue for the lead
-// too, when they replace or close the file.
+// Appends queue up, and one of them at a time leads: it writes and syncs a batch for all that wait, then hands the
+// lead to the next in line (writer.go). Whoever leads owns the end of the file. Compaction, erasure and closing queue
+// for the lead too, when they replace or close the file.
 //
-// The file that is open is the truth. Whoever leads, and a goroutine that looks each second (watch.go), sees that the path leads to
-// it, and otherwise puts what was acknowledged back (rebuild.go); in the same way a journal that could not be written is taken up
-// again (trouble.go). Lines are chained (chain.go): what is missing is found when the journal is opened (recover.go), named by
-// Verify and, as far as it was set aside, put back by Repair.
+// The file that is open is the truth. Whoever leads, and a goroutine that looks each second (watch.go), sees that the
+// path leads to it, and otherwise puts what was acknowledged back (rebuild.go); in the same way a journal that could
+// not be written is taken up again (trouble.go). Lines are chained (chain.go): what is missing is found when the
+// journal is opened (recover.go), named by Verify and, as far as it was set aside, put back by Repair.
 //
-// Followers own their cursors. They share the latest batches in memory (tail.go) and read from the file what is older (cursor.go).
+// Followers own their cursors. They share the latest batches in memory (tail.go) and read from the file what is older
+// (cursor.go).
 //
-// Locks are taken in this order: Journal.keeper, the lead, Journal.swap, Journal.mu. Nothing is read, written or called back
-// under mu.
+// Locks are taken in this order: Journal.keeper, the lead, Journal.swap, Journal.mu. Nothing is read, written or
+// called back under mu.
 package jsonl

@@ -12,8 +12,8 @@ import (
 
 // encoder writes the part of a line between seq and crc. It remembers the first thing that cannot be written.
 //
-// It is written by hand, with the order of members of the mail types, because every send waits for it; fuzz tests hold it
-// against jsonx.
+// It is written by hand, with the order of members of the mail types, because every send waits for it; fuzz tests hold
+// it against jsonx.
 type encoder struct {
 	b   []byte
 	err error
@@ -269,8 +269,9 @@ func (w *encoder) fail(why string) {
 	}
 }
 
-// settle returns e as it will be read back: JSON white space may contain line breaks, which would end the line, and surrounds metadata
-// without being part of it. Strings in JSON contain no raw line breaks, so replacing them changes nothing that metadata says.
+// settle returns e as it will be read back: JSON white space may contain line breaks, which would end the line, and
+// surrounds metadata without being part of it. Strings in JSON contain no raw line breaks, so replacing them changes
+// nothing that metadata says.
 func settle(e mail.Event) mail.Event {
 	if e.Message == nil || e.Message.Metadata == nil {
 		return e

@@ -37,7 +37,8 @@ func noteFate(e mail.Event) journal.Fate {
 	if e.Message == nil {
 		return journal.Keep
 	}
-	return map[string]journal.Fate{"keep": journal.Keep, "archive": journal.Archive, "drop": journal.Drop}[e.Message.Subject]
+	return map[string]journal.Fate{"keep": journal.Keep, "archive": journal.Archive,
+		"drop": journal.Drop}[e.Message.Subject]
 }
 
 func newRand(seed uint64) *rand.Rand { return rand.New(rand.NewPCG(seed, 0)) }
@@ -54,7 +55,8 @@ type clerk struct {
 }
 
 func newClerk() *clerk {
-	return &clerk{told: make(map[int]mail.Seq), tried: make(map[int]bool), erased: make(map[int]bool), erasing: make(map[int]bool)}
+	return &clerk{told: make(map[int]mail.Seq), tried: make(map[int]bool), erased: make(map[int]bool),
+		erasing: make(map[int]bool)}
 }
 
 func (c *clerk) append(t *testing.T, j *Journal, n int) {
@@ -98,7 +100,9 @@ func (c *clerk) compact(t *testing.T, j *Journal) error {
 
 func (c *clerk) erase(j *Journal, n int) error {
 	c.erasing[n] = true
-	_, err := j.Erase(context.Background(), noteID(n), func(e mail.Event) bool { return e.Message != nil && e.Message.ID == noteID(n) })
+	_, err := j.Erase(context.Background(), noteID(n), func(e mail.Event) bool {
+		return e.Message != nil && e.Message.ID == noteID(n)
+	})
 	if err == nil {
 		c.erased[n] = true
 	}
@@ -335,7 +339,8 @@ func TestPowerCuts(t *testing.T) {
 			}
 			c.reopen(t, d)
 			if t.Failed() {
-				t.Fatalf("when the power was cut before call %d (state %d) after\n%s", at, seed, strings.Join(d.trace, "\n"))
+				t.Fatalf("when the power was cut before call %d (state %d) after\n%s", at, seed,
+					strings.Join(d.trace, "\n"))
 			}
 		}
 	}

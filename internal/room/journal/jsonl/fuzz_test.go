@@ -8,8 +8,8 @@ import (
 	"pennypost/internal/mail"
 )
 
-// expand lets a fuzzer that knows nothing of checksums put good lines where it likes: control characters stand for them, with
-// and without their newline.
+// expand lets a fuzzer that knows nothing of checksums put good lines where it likes: control characters stand for
+// them, with and without their newline.
 func expand(b []byte) []byte {
 	var content []byte
 	for _, c := range b {
@@ -27,7 +27,8 @@ func expand(b []byte) []byte {
 
 func FuzzOpen(f *testing.F) {
 	for _, s := range []string{
-		"\x01\x02\x03", "\ufeff\x01\r\n\x12\r\n\x00{\"seq\":\x03", "\x13\x12\x11\x14", "a\n\n\x01\x01b", "\x11\x15\n\x13c\n\x02\x14", "0\n\r", "\x01\x12\r",
+		"\x01\x02\x03", "\ufeff\x01\r\n\x12\r\n\x00{\"seq\":\x03", "\x13\x12\x11\x14", "a\n\n\x01\x01b",
+		"\x11\x15\n\x13c\n\x02\x14", "0\n\r", "\x01\x12\r",
 		`{"seq":1,"crc":"00000000"}`, "\x11\"}\x12,\"crc\":\"\n",
 	} {
 		f.Add([]byte(s))
@@ -79,7 +80,8 @@ func FuzzOpen(f *testing.F) {
 			t.Fatal(err)
 		}
 		defer j.Close()
-		if r := j.Recovery(); r.Cut != 0 || r.Completed || r.SetAside != nil || !bytes.Equal(before, d.content(mainPath)) {
+		if r := j.Recovery(); r.Cut != 0 || r.Completed || r.SetAside != nil ||
+			!bytes.Equal(before, d.content(mainPath)) {
 			t.Fatalf("opening again repairs again: %+v", r)
 		}
 		for e, err := range j.Archived(t.Context()) {

@@ -18,8 +18,8 @@ type point struct {
 	off int64
 }
 
-// indexStep is the distance of two points, or up to twice that where a compaction joined old and new lines. Finding a line means
-// scanning that much at worst.
+// indexStep is the distance of two points, or up to twice that where a compaction joined old and new lines. Finding a
+// line means scanning that much at worst.
 const indexStep = chunkSize
 
 func (x *index) add(seq mail.Seq, off int64) {

@@ -78,8 +78,9 @@ type Journal struct {
 	index    index
 	tail     tail
 	grown    chan struct{} // closed at the next commit; nil while no cursor waits
-	rejected int           // lines in the rejected file, and unreadable ones that could not be moved there; and foreign files
-	absent   mail.Seq      // places that are known to be missing from the main file
+	// lines in the rejected file, and unreadable ones that could not be moved there; and foreign files
+	rejected int
+	absent   mail.Seq // places that are known to be missing from the main file
 	news     []journal.News
 	told     chan struct{} // closed when there is news; nil while nobody waits for any
 }
@@ -129,8 +130,9 @@ func lockError(dir string, err error) error {
 	}
 	return &mail.Error{
 		Code: mail.Conflict,
-		Msg: fmt.Sprintf("the mailbox in %s is open in %s already. Nothing was changed. Stop the post office that runs there "+
-			"(pennypost stop), or speak to it instead of opening its files", dir, who),
+		Msg: fmt.Sprintf(
+			"the mailbox in %s is open in %s already. Nothing was changed. Stop the post office that runs there "+
+				"(pennypost stop), or speak to it instead of opening its files", dir, who),
 		Err: err,
 	}
 }

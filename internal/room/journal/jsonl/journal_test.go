@@ -52,7 +52,8 @@ func TestLock(t *testing.T) {
 	dir := t.TempDir()
 	j := openDir(t, dir, Options{})
 	_, err := Open(dir, Options{})
-	if mail.CodeOf(err) != mail.Conflict || !strings.Contains(err.Error(), "this process") || !strings.Contains(err.Error(), dir) {
+	if mail.CodeOf(err) != mail.Conflict || !strings.Contains(err.Error(), "this process") ||
+		!strings.Contains(err.Error(), dir) {
 		t.Errorf("opening twice in one process: %v", err)
 	}
 	other := func() string {
@@ -140,7 +141,9 @@ func TestEraseEverywhere(t *testing.T) {
 	}
 	gone := 0
 	for n := range 12 {
-		k, err := j.Erase(t.Context(), noteID(n), func(e mail.Event) bool { return e.Message != nil && e.Message.ID == noteID(n) })
+		k, err := j.Erase(t.Context(), noteID(n), func(e mail.Event) bool {
+			return e.Message != nil && e.Message.ID == noteID(n)
+		})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -299,7 +302,8 @@ func TestTail(t *testing.T) {
 	near := j.Follow(n - 3)
 	defer near.Close()
 	if events, err := near.Next(t.Context()); err != nil || len(events) != 1 || events[0].Message != sent[n-3] {
-		t.Errorf("a follower that is a little behind got %d events, %v, want the one that was appended", len(events), err)
+		t.Errorf("a follower that is a little behind got %d events, %v, want the one that was appended", len(events),
+			err)
 	}
 	if got := j.tail.bytes; got > tailBytes+2*size {
 		t.Errorf("the tail holds %d bytes, want at most %d", got, tailBytes)
@@ -397,7 +401,8 @@ func TestPoisonMessage(t *testing.T) {
 		return works
 	}
 	_, err = j.Append(t.Context(), note(0))
-	if mail.CodeOf(err) != mail.Unavailable || !errors.Is(err, errInjected) || !strings.Contains(err.Error(), "by itself") {
+	if mail.CodeOf(err) != mail.Unavailable || !errors.Is(err, errInjected) ||
+		!strings.Contains(err.Error(), "by itself") {
 		t.Errorf("Append on a failing disk = %v", err)
 	}
 	d.fault = nil

@@ -13,8 +13,8 @@ import (
 	"sync"
 )
 
-// memDisk is a disk that knows what is durable and what only seems to be: crash returns what a power cut might leave of it. Any of
-// its calls can be made to fail, and to be the last one.
+// memDisk is a disk that knows what is durable and what only seems to be: crash returns what a power cut might leave
+// of it. Any of its calls can be made to fail, and to be the last one.
 type memDisk struct {
 	mu    sync.Mutex
 	dirs  map[string]*memDir
@@ -303,8 +303,8 @@ func (f *memFile) Size() (int64, error) {
 
 func (f *memFile) Close() error { return nil }
 
-// crash returns a disk as a power cut might leave it: of what was not synced, any first part of the changes of each directory
-// and each file has arrived; the last write of it in part, or as zeros.
+// crash returns a disk as a power cut might leave it: of what was not synced, any first part of the changes of each
+// directory and each file has arrived; the last write of it in part, or as zeros.
 func (d *memDisk) crash(rnd *rand.Rand) *memDisk {
 	d.mu.Lock()
 	defer d.mu.Unlock()

@@ -112,7 +112,9 @@ func TestModel(t *testing.T) {
 			"erase": func(t *rapid.T) {
 				n := rapid.IntRange(0, next).Draw(t, "note")
 				want := m.erase(noteID(n))
-				got, err := j.Erase(ctx, noteID(n), func(e mail.Event) bool { return e.Message != nil && e.Message.ID == noteID(n) })
+				got, err := j.Erase(ctx, noteID(n), func(e mail.Event) bool {
+					return e.Message != nil && e.Message.ID == noteID(n)
+				})
 				if got != want || err != nil {
 					t.Fatalf("Erase = %d, %v, want %d, nil", got, err, want)
 				}

@@ -12,8 +12,8 @@ const (
 	highs = 0x8080808080808080
 )
 
-// plainText reports whether b is valid UTF-8 without control characters, as JSON text is where it is neither wrong nor spread
-// over lines.
+// plainText reports whether b is valid UTF-8 without control characters, as JSON text is where it is neither wrong nor
+// spread over lines.
 func plainText(b []byte) bool {
 	var high uint64
 	rest := b

@@ -37,7 +37,8 @@ func (j *Journal) bringBack(size int64, end item, batch []byte) error {
 	if err := j.rebuild(size, end, batch); err != nil {
 		return j.poison(fmt.Errorf("the file was removed or replaced, and could not be put back: %w", err))
 	}
-	what := "Somebody removed the room's mailbox file, or put another in its place, while the post office was using it."
+	what := "Somebody removed the room's mailbox file, or put another in its place, while the post office was using " +
+		"it."
 	if there {
 		what = "Somebody changed the room's mailbox file while the post office was using it."
 	}
@@ -254,7 +255,8 @@ func (j *Journal) giveWay() {
 	if err == nil {
 		err = j.rewrite(name, emptyFile{}, func(o *output) error { return o.copy(j.file, span{0, size}) })
 	}
-	j.log.Error("another process has taken over the room; what was acknowledged here is kept beside its journal", "file", name, "err", err)
+	j.log.Error("another process has taken over the room; what was acknowledged here is kept beside its journal",
+		"file", name, "err", err)
 }
 
 // freeForeign returns a name for a file that is set aside as a whole.

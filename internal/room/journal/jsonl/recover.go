@@ -47,7 +47,8 @@ func (j *Journal) openMain() error {
 	}
 	readable := s.events
 	for _, b := range s.bad {
-		j.recovery.SetAside = append(j.recovery.SetAside, mail.Problem{File: mainName, Line: b.num, Text: b.why.Error()})
+		j.recovery.SetAside = append(j.recovery.SetAside,
+			mail.Problem{File: mainName, Line: b.num, Text: b.why.Error()})
 	}
 	if s, err = j.setAside(s); err != nil {
 		return err
@@ -254,7 +255,8 @@ func (j *Journal) reportLost(g *lostRange) error {
 	text := g.text(there)
 	p := mail.Problem{File: mainName, Text: text, First: g.stub.seq, Last: g.stub.known}
 	j.recovery.Missing = append(j.recovery.Missing, p)
-	j.tell("Part of the mailbox is missing", "When the room was opened, "+text+". Nobody did that through the post office: "+
+	j.tell("Part of the mailbox is missing", "When the room was opened, "+text+
+		". Nobody did that through the post office: "+
 		"it is an accident of the disk, of a backup that was brought back, or of a program that changed the file. "+
 		"pennypost verify says more. What is left is whole, and goes on.")
 	return nil

@@ -115,8 +115,8 @@ func upTo(n int) (seqs []mail.Seq) {
 	return seqs
 }
 
-// The file is cut at every byte of its last batch: what was acknowledged before is there, what is left of the batch is whole
-// lines, and the journal goes on.
+// The file is cut at every byte of its last batch: what was acknowledged before is there, what is left of the batch is
+// whole lines, and the journal goes on.
 func TestCutAnywhere(t *testing.T) {
 	whole := linesOf(7)
 	for cut := len(linesOf(4)); cut <= len(whole); cut++ {
@@ -143,7 +143,8 @@ func TestCutAnywhere(t *testing.T) {
 	}
 }
 
-// Every bit of the file is flipped: the events of other lines are there; that of the damaged line is not, but its bytes are.
+// Every bit of the file is flipped: the events of other lines are there; that of the damaged line is not, but its
+// bytes are.
 func TestFlipAnyBit(t *testing.T) {
 	whole := linesOf(3)
 	step := 1
@@ -200,11 +201,13 @@ func TestOddFiles(t *testing.T) {
 		{"no last newline", strings.TrimSuffix(all, "\n"), upTo(3), ""},
 		{"no last newline, carriage return", strings.TrimSuffix(all, "\n") + "\r", upTo(3), ""},
 		{"garbage before", "garbage\n" + all, upTo(3), "garbage\n"},
-		{"garbage between", three[0] + "gar\x00bage\xff\r\n" + three[1] + "{}\n" + three[2], upTo(3), "gar\x00bage\xff\r\n{}\n"},
+		{"garbage between", three[0] + "gar\x00bage\xff\r\n" + three[1] + "{}\n" + three[2], upTo(3),
+			"gar\x00bage\xff\r\n{}\n"},
 		{"garbage behind", all + "garbage\n", upTo(3), "garbage\n"},
 		{"garbage behind, torn", all + "garbage", upTo(3), ""},
 		{"zeros behind", all + strings.Repeat("\x00", 5000), upTo(3), ""},
-		{"long garbage", three[0] + strings.Repeat("x", 3*chunkSize) + "\n" + three[1] + three[2], upTo(3), strings.Repeat("x", 3*chunkSize) + "\n"},
+		{"long garbage", three[0] + strings.Repeat("x", 3*chunkSize) + "\n" + three[1] + three[2], upTo(3),
+			strings.Repeat("x", 3*chunkSize) + "\n"},
 		{"the same garbage twice", "g\n" + all + "g\n", upTo(3), "g\n"},
 		{"garbage glued before", three[0] + "garbage" + three[1] + three[2], upTo(3), "garbage" + three[1]},
 		{"garbage glued behind", three[0] + bare + "garbage\n" + three[2], upTo(3), bare + "garbage\n"},
@@ -213,8 +216,10 @@ func TestOddFiles(t *testing.T) {
 		{"a line twice", three[0] + three[1] + three[1] + three[2], upTo(3), three[1]},
 		{"a line out of order", three[1] + three[0] + three[2], []mail.Seq{2, 3}, three[0]},
 		{"a torn line within", three[0] + three[1][:50] + "\n" + three[2], []mail.Seq{1, 3}, three[1][:50] + "\n"},
-		{"a torn line and a good one on it", three[0] + three[1][:50] + three[2], []mail.Seq{1, 3}, three[1][:50] + three[2]},
-		{"place 0", string(oldLine(0, []byte(`,"at":"2026-05-10T14:00:00.123Z"`))) + all, upTo(3), string(oldLine(0, []byte(`,"at":"2026-05-10T14:00:00.123Z"`)))},
+		{"a torn line and a good one on it", three[0] + three[1][:50] + three[2], []mail.Seq{1, 3},
+			three[1][:50] + three[2]},
+		{"place 0", string(oldLine(0, []byte(`,"at":"2026-05-10T14:00:00.123Z"`))) + all, upTo(3),
+			string(oldLine(0, []byte(`,"at":"2026-05-10T14:00:00.123Z"`)))},
 		{"capital digits", strings.ToUpper(three[0]) + three[1], []mail.Seq{2}, strings.ToUpper(three[0])},
 	}
 	for _, test := range tests {
@@ -330,7 +335,8 @@ func TestIndex(t *testing.T) {
 	inOrder()
 }
 
-// Lines that were kept as they stood must still be so after compaction; the mark goes, which belongs at the start of a file only.
+// Lines that were kept as they stood must still be so after compaction; the mark goes, which belongs at the start of a
+// file only.
 func TestCompactOddFile(t *testing.T) {
 	d := diskWith("\ufeff" + strings.ReplaceAll(linesOf(8), "\n", "\r\n"))
 	c := newClerk()

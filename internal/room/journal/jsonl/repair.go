@@ -187,7 +187,9 @@ func (j *Journal) fillIn(lines []spare) (pieces []piece, changed bool, err error
 // those are called for, and the last of them.
 func (it item) fill(free item, lines []spare, stubs bool) (pieces []piece, last item) {
 	last = it
-	i, _ := slices.BinarySearchFunc(lines, free.seq, func(l spare, seq mail.Seq) int { return cmp.Compare(l.seq, seq) })
+	i, _ := slices.BinarySearchFunc(lines, free.seq, func(l spare, seq mail.Seq) int {
+		return cmp.Compare(l.seq, seq)
+	})
 	for ; i < len(lines) && lines[i].seq <= free.end; i++ {
 		next := lines[i]
 		// Where nothing says that lines are missing they may have been dropped or erased, and an old copy brought

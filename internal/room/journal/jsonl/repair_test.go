@@ -54,8 +54,10 @@ func TestRepair(t *testing.T) {
 			if got := string(d.content(mainPath)); got != want {
 				t.Errorf("the journal is not what it was: %d lines of %d", strings.Count(got, "\n"), n)
 			}
-			if name != "garbage glued to each" && (len(v.Problems) > 0 || len(d.content(rejectedPath)) > 0 || j.Condition().Rejected > 0) {
-				t.Errorf("after the repair: %d problems, %d bytes set aside, %+v", len(v.Problems), len(d.content(rejectedPath)), j.Condition())
+			if name != "garbage glued to each" && (len(v.Problems) > 0 || len(d.content(rejectedPath)) > 0 ||
+				j.Condition().Rejected > 0) {
+				t.Errorf("after the repair: %d problems, %d bytes set aside, %+v", len(v.Problems),
+					len(d.content(rejectedPath)), j.Condition())
 			}
 			c := newClerk()
 			c.next = n
@@ -84,7 +86,8 @@ func TestRepairFromForeign(t *testing.T) {
 	}
 	defer j.Close()
 	v, err := j.Repair(t.Context())
-	if diff := cmp.Diff([]string{"2-2", "5-6", "8-8"}, ranges(v.Problems)); err != nil || v.Repaired != 3 || diff != "" {
+	if diff := cmp.Diff([]string{"2-2", "5-6", "8-8"}, ranges(v.Problems)); err != nil || v.Repaired != 3 ||
+		diff != "" {
 		t.Errorf("Repair = %+v, %v (-want +got):\n%s", v, err, diff)
 	}
 	if got := string(d.content(filepath.Join(memPath, "mailbox.foreign-1.jsonl"))); got != "mine\n" {
@@ -197,7 +200,8 @@ func TestRepairOpen(t *testing.T) {
 		t.Errorf("Verify = %+v, %v, want that line 3 is bad", v, err)
 	}
 	v, err := j.Repair(t.Context())
-	if err != nil || len(v.Problems) != 1 || v.Problems[0].File != rejectedName || j.Condition().Rejected != 1 || j.Condition().Missing != 1 {
+	if err != nil || len(v.Problems) != 1 || v.Problems[0].File != rejectedName || j.Condition().Rejected != 1 ||
+		j.Condition().Missing != 1 {
 		t.Errorf("Repair = %+v, %v, %+v, want the bad line set aside", v, err, j.Condition())
 	}
 	c.append(t, j, 1)

@@ -18,7 +18,8 @@ type piece struct {
 
 // addPiece appends p, as one with the last piece if they touch in the file they are copied from.
 func addPiece(pieces []piece, p piece) []piece {
-	if n := len(pieces); n > 0 && p.text == nil && pieces[n-1].text == nil && pieces[n-1].off+pieces[n-1].bytes == p.off {
+	if n := len(pieces); n > 0 && p.text == nil && pieces[n-1].text == nil &&
+		pieces[n-1].off+pieces[n-1].bytes == p.off {
 		pieces[n-1].bytes += p.bytes
 		return pieces
 	}

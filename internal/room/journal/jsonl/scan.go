@@ -5,8 +5,8 @@ import (
 	"io"
 )
 
-// chunkSize is how much of a file is read at once: some hundred lines, so that a follower gets its first events soon and
-// the cost of a call disappears.
+// chunkSize is how much of a file is read at once: some hundred lines, so that a follower gets its first events soon
+// and the cost of a call disappears.
 const chunkSize = 256 << 10
 
 var utf8BOM = []byte("\ufeff")
@@ -80,8 +80,8 @@ func scan(from io.ReaderAt, off, end int64, f func(line) error) error {
 	}
 }
 
-// cutLine takes the first line off text. A carriage return before the newline is not part of what the line says: some editor
-// put it there.
+// cutLine takes the first line off text. A carriage return before the newline is not part of what the line says: some
+// editor put it there.
 func cutLine(text []byte, at int64) (l line, rest []byte) {
 	l = line{off: at, bytes: int64(len(text)), text: text}
 	if i := bytes.IndexByte(text, '\n'); i >= 0 {

@@ -17,7 +17,8 @@ import (
 // closed.
 func (j *Journal) setAside(s *survey) (*survey, error) {
 	for _, b := range s.bad {
-		j.log.Warn("set aside a line that cannot be read", "line", b.num, "offset", b.off, "bytes", b.bytes, "why", b.why)
+		j.log.Warn("set aside a line that cannot be read", "line", b.num, "offset", b.off, "bytes", b.bytes, "why",
+			b.why)
 	}
 	rejected, err := j.keepRejected(s.bad)
 	foreign, listed := j.foreigners()
@@ -133,7 +134,8 @@ func (b *badLine) salvage() (good []goodLine) {
 	attempts := 100
 	after, rest := b.after, b.text
 	for end := nextEnd(rest, 0); end > 0; end = nextEnd(rest, end) {
-		for from := bytes.LastIndex(rest[:end], []byte(head)); from >= 0; from = bytes.LastIndex(rest[:from], []byte(head)) {
+		for from := bytes.LastIndex(rest[:end], []byte(head)); from >= 0; from = bytes.LastIndex(rest[:from],
+			[]byte(head)) {
 			if attempts--; attempts < 0 {
 				return good
 			}

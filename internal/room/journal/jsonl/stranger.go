@@ -5,7 +5,8 @@ import "errors"
 // What strangers do to the main file.
 var (
 	// errSecondWriter means that the lock does not work: two post offices write to one file.
-	errSecondWriter = errors.New("another process has written events to the mailbox file; two post offices must not share it")
+	errSecondWriter = errors.New(
+		"another process has written events to the mailbox file; two post offices must not share it")
 	// errChanged means that lines of ours are not where they were.
 	errChanged = errors.New("the mailbox file was changed")
 )
@@ -48,7 +49,8 @@ func (j *Journal) afterStrangers(size int64) (int64, error) {
 	case err != nil:
 		return 0, j.poison(err)
 	}
-	j.log.Warn("somebody else has written to the mailbox file; what they wrote is kept as it is", "offset", size, "bytes", now-size)
+	j.log.Warn("somebody else has written to the mailbox file; what they wrote is kept as it is", "offset", size,
+		"bytes", now-size)
 	o := output{file: j.file, off: now}
 	if err := o.endLine(j.file, now); err != nil {
 		return 0, j.poison(err)

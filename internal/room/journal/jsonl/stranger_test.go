@@ -107,8 +107,8 @@ func TestNewerVersion(t *testing.T) {
 	}
 }
 
-// Somebody brings back an older main file: what was archived since is not archived twice, and what is new at the same places is
-// not taken for it. He also removes the sign that a compaction was cut off.
+// Somebody brings back an older main file: what was archived since is not archived twice, and what is new at the same
+// places is not taken for it. He also removes the sign that a compaction was cut off.
 func TestOlderMainFile(t *testing.T) {
 	d := newMemDisk()
 	c := newClerk()
@@ -132,7 +132,9 @@ func TestOlderMainFile(t *testing.T) {
 		t.Fatal(err)
 	}
 	seen := make(map[int]int)
-	for name := range strings.FieldsFuncSeq(strings.Join(d.files(".jsonl"), " "), func(r rune) bool { return r == ' ' }) {
+	for name := range strings.FieldsFuncSeq(strings.Join(d.files(".jsonl"), " "), func(r rune) bool {
+		return r == ' '
+	}) {
 		for n := range 106 {
 			seen[n] += bytes.Count(d.content(name), []byte(secret(n)))
 		}

@@ -14,7 +14,8 @@ func datasync(f *os.File) error {
 	}
 	var failed error
 	err = conn.Control(func(fd uintptr) {
-		// Only an interrupted call is made again. A failed one must not be: the kernel forgets the error together with the pages.
+		// Only an interrupted call is made again. A failed one must not be: the kernel forgets the error together with
+		// the pages.
 		for failed = unix.EINTR; failed == unix.EINTR; {
 			failed = unix.Fdatasync(int(fd))
 		}

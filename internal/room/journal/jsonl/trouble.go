@@ -37,8 +37,10 @@ func (j *Journal) refuse(err error) error {
 func (j *Journal) accepted() {
 	if r := j.refused; r != nil {
 		j.refused = nil
-		j.tell("The disk is taking mail again", fmt.Sprintf("From %s until now the disk took nothing (%v). %d attempts to store something "+
-			"were refused, and whoever made them was told. Nothing that was acknowledged is lost.", stamp(r.since), r.err, r.appends))
+		j.tell("The disk is taking mail again",
+			fmt.Sprintf("From %s until now the disk took nothing (%v). %d attempts to store something "+
+				"were refused, and whoever made them was told. Nothing that was acknowledged is lost.", stamp(r.since),
+				r.err, r.appends))
 	}
 }
 
@@ -53,7 +55,8 @@ func (j *Journal) poison(err error) error {
 	}
 	j.broken = &mail.Error{
 		Code: mail.Unavailable,
-		Msg: fmt.Sprintf("the mailbox on disk cannot be written (%v). Nothing that was acknowledged is lost, but nothing more is taken. %s",
+		Msg: fmt.Sprintf("the mailbox on disk cannot be written (%v). Nothing that was acknowledged is lost, but "+
+			"nothing more is taken. %s",
 			err, hint),
 		Err: err,
 	}
@@ -74,8 +77,11 @@ func (j *Journal) heal() error {
 	j.broken = nil
 	j.mu.Unlock()
 	j.refused = nil
-	j.tell("The mailbox can be written again", fmt.Sprintf("From %s until now it was closed: %v\nIt was then written to a new file, with all "+
-		"that was ever acknowledged. What was sent meanwhile was refused, and its senders were told.", stamp(since), broken))
+	j.tell("The mailbox can be written again",
+		fmt.Sprintf("From %s until now it was closed: %v\nIt was then written to a new file, with all "+
+			"that was ever acknowledged. What was sent meanwhile was refused, and its senders were told.",
+			stamp(since),
+			broken))
 	return nil
 }
 

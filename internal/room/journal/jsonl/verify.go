@@ -49,8 +49,9 @@ func (j *Journal) verify(ctx context.Context) (mail.Verification, error) {
 	}
 	v.chain()
 	for _, name := range foreign {
-		v.problem(mail.Problem{File: name, Text: "somebody had put this file in the place of the journal, and it was set aside. " +
-			"pennypost verify --repair takes from it what is of use"})
+		v.problem(mail.Problem{File: name,
+			Text: "somebody had put this file in the place of the journal, and it was set aside. " +
+				"pennypost verify --repair takes from it what is of use"})
 	}
 	if err := v.whose(ctx, names); err != nil {
 		return v.Verification, fmt.Errorf("verify journal: %w", err)
@@ -161,7 +162,8 @@ func (v *verifier) problem(p mail.Problem) {
 	switch {
 	case len(v.Problems) > maxProblems:
 	case len(v.Problems) == maxProblems:
-		v.Problems = append(v.Problems, mail.Problem{File: p.File, Line: p.Line, Text: "there are more problems, which are not listed"})
+		v.Problems = append(v.Problems,
+			mail.Problem{File: p.File, Line: p.Line, Text: "there are more problems, which are not listed"})
 	default:
 		v.Problems = append(v.Problems, p)
 	}
@@ -175,13 +177,15 @@ func (v *verifier) chain() {
 	for _, next := range v.links {
 		if next.seq <= last.end {
 			if next.file != last.file {
-				v.problem(mail.Problem{File: next.file, Line: next.num, Text: fmt.Sprintf("its seq %d stands in %s too", next.seq, last.file)})
+				v.problem(mail.Problem{File: next.file, Line: next.num,
+					Text: fmt.Sprintf("its seq %d stands in %s too", next.seq, last.file)})
 			}
 			continue
 		}
 		switch older := last.chained && !next.chained && next.seq != last.end+1; {
 		case last.linkTo(&next.item) == differs:
-			v.problem(mail.Problem{File: next.file, Line: next.num, Text: "it does not follow the line before it: another one stood there"})
+			v.problem(mail.Problem{File: next.file, Line: next.num,
+				Text: "it does not follow the line before it: another one stood there"})
 		case last.linkTo(&next.item) == gap || older:
 			v.lost(&last.item, last.lost(&next.item), next)
 		}
@@ -212,7 +216,8 @@ func (v *verifier) lost(before *item, stub item, at linked) {
 		accounted = v.claimed[seq]
 	}
 	if !accounted {
-		v.problem(mail.Problem{File: at.file, Line: at.num, Text: absenceText(before, &stub), First: stub.seq, Last: stub.known})
+		v.problem(mail.Problem{File: at.file, Line: at.num, Text: absenceText(before, &stub), First: stub.seq,
+			Last: stub.known})
 	}
 }
 
@@ -250,7 +255,8 @@ func (v *verifier) whose(ctx context.Context, months []string) error {
 		if len(of) > most {
 			of, more = of[:most], fmt.Sprintf(" and %d more", len(of)-most)
 		}
-		v.Problems[i].Text += "; messages that later lines speak of and that stand nowhere: " + strings.Join(of, ", ") + more
+		v.Problems[i].Text += "; messages that later lines speak of and that stand nowhere: " +
+			strings.Join(of, ", ") + more
 	}
 	return nil
 }
@@ -270,7 +276,8 @@ func traces(said []trace, there map[mail.ID]bool, e mail.Event) []trace {
 	case e.Erased != nil:
 		there[e.Erased.Message] = true
 	case e.Receipt != nil:
-		said = append(said, trace{e.Seq, e.Receipt.Message, string(e.Receipt.Mark) + " by " + string(e.Receipt.Reader)})
+		said = append(said, trace{e.Seq, e.Receipt.Message, string(e.Receipt.Mark) + " by " +
+			string(e.Receipt.Reader)})
 	case e.Checkpoint != nil:
 		for _, b := range e.Checkpoint.Bound {
 			for _, to := range b.To {

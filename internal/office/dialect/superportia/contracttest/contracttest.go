@@ -1,8 +1,9 @@
-// Package contracttest holds whatever serves the superportia dialect to one contract: in process, over stdio, over HTTP.
+// Package contracttest holds whatever serves the superportia dialect to one contract: in process, over stdio, over
+// HTTP.
 //
-// The cases stand in contract.json. Each is played in a room of its own that knows the identities in identities.json. A step is
-// one call of a tool by an identity and what comes of it: "want", the whole answer, or "error", words that the error has. In answers a
-// string that begins with "@" stands for a value that is not known beforehand:
+// The cases stand in contract.json. Each is played in a room of its own that knows the identities in identities.json.
+// A step is one call of a tool by an identity and what comes of it: "want", the whole answer, or "error", words that
+// the error has. In answers a string that begins with "@" stands for a value that is not known beforehand:
 //
 //	@id:x   a message id of the dialect's form: the first x names it, later ones are the same
 //	@time   a time in whole seconds of UTC
@@ -29,8 +30,8 @@ import (
 type Session interface {
 	// Tools returns the names of the tools.
 	Tools() ([]string, error)
-	// Call calls a tool with a JSON object and returns its answer, which is JSON. If the tool refuses, the error is the text that the
-	// model is shown.
+	// Call calls a tool with a JSON object and returns its answer, which is JSON. If the tool refuses, the error is
+	// the text that the model is shown.
 	Call(tool string, args []byte) ([]byte, error)
 }
 
@@ -72,14 +73,16 @@ func Run(t *testing.T, open Office) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		want := []string{"agent_heartbeat", "archive_message", "check_agent_mailbox", "mark_message", "send_agent_message"}
+		want := []string{"agent_heartbeat", "archive_message", "check_agent_mailbox", "mark_message",
+			"send_agent_message"}
 		if diff := cmp.Diff(want, slices.Sorted(slices.Values(got))); diff != "" {
 			t.Errorf("tools (-want +got):\n%s", diff)
 		}
 	})
 	for _, c := range cases {
 		t.Run(c.Name, func(t *testing.T) {
-			p := player{connect: open(t, identitiesFile), sessions: make(map[string]Session), ids: make(map[string]string)}
+			p := player{connect: open(t, identitiesFile), sessions: make(map[string]Session),
+				ids: make(map[string]string)}
 			for i, s := range c.Steps {
 				for range max(1, s.Times) {
 					if err := p.play(t, s); err != nil {
