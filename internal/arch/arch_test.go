@@ -11,34 +11,51 @@ import (
 	"testing"
 )
 
-// floors are the packages from the cellar to the roof. A package imports only what stands on a lower floor; those of
-// one floor do not know each other.
+// floors are the packages from the cellar to the roof, in the wings that docs/design.md describes. A package imports
+// only what stands on a lower floor; those of one floor do not know each other.
 var floors = []struct {
 	why      string
 	packages []string
 }{
-	{"leaves know nothing of mail or of each other", []string{"internal/base/jsonx", "internal/base/durable",
-		"internal/office/markdown", "internal/base/process", "internal/front/install/jsonc"}},
+	{"leaves know nothing of mail or of each other", []string{
+		"internal/base/jsonx", "internal/base/durable", "internal/base/process", "internal/office/markdown",
+		"internal/front/install/jsonc",
+	}},
 	{"what lies in a stranger's reach is written as durably as our own", []string{"internal/base/confined"}},
 	{"foreign lines are durable ones, and still know nothing of mail", []string{"internal/base/lines"}},
 	{"the words mean the same everywhere, so they depend on nothing that could change them",
 		[]string{"internal/mail"}},
-	{"contracts, pure decisions and files for people are made of words only",
-		[]string{"internal/policy", "internal/room/journal", "internal/office/dialect", "internal/fence",
-			"internal/mail/export"}},
+	{"contracts, pure decisions and files for people are made of words only", []string{
+		"internal/policy", "internal/fence", "internal/mail/export", "internal/room/journal",
+		"internal/office/dialect",
+	}},
+	{"the configuration is that of the rules", []string{"internal/config"}},
 	{"mechanisms implement contracts; a room does not know what keeps its journal", []string{
-		"internal/room/mailroom", "internal/room/journal/jsonl",
-		"internal/office/dialect/agenties", "internal/office/dialect/haak", "internal/office/dialect/superportia",
-		"internal/office/dialect/openalice", "internal/office/dialect/claudeteams",
+		"internal/room/mailroom", "internal/room/journal/jsonl", "internal/office/dialect/agenties",
+		"internal/office/dialect/haak", "internal/office/dialect/superportia", "internal/office/dialect/openalice",
+		"internal/office/dialect/claudeteams",
 	}},
 	{"what the two ends of a wire share belongs to neither", []string{"internal/wire"}},
-	{"doors meet in mail.Service and not in each other; only the daemon joins them",
-		[]string{"internal/office/httpapi", "internal/wire/client", "internal/office/mcpserver", "internal/config",
-			"internal/office/bridge", "internal/office/wake", "internal/front/install", "internal/office/hook",
-			"internal/front/hookpipe", "internal/office/web", "internal/office/web/vendorjs"}},
+	{"doors meet in mail.Service and not in each other; only the daemon joins them", []string{
+		"internal/wire/client", "internal/office/httpapi", "internal/office/mcpserver", "internal/office/bridge",
+		"internal/office/wake", "internal/office/hook", "internal/office/web", "internal/office/web/vendorjs",
+		"internal/front/install", "internal/front/hookpipe",
+	}},
 	{"the daemon wires rooms and doors together", []string{"internal/office/daemon", "internal/office/demoday"}},
 	{"the command line is a door to the daemon", []string{"internal/front/cli"}},
-	{"main has no logic", []string{"."}},
+	{"the whole program adds to the front what is the office's", []string{"internal/office/command"}},
+	{"main has no logic", []string{".", "cmd/pennypost"}},
+}
+
+// wings are what a wing must not know, whatever the floors say.
+var wings = []struct{ from, never, why string }{
+	{"internal/front", "internal/office", "the front starts in milliseconds, because it has none of the office in it"},
+	{"internal/front", "internal/room", "the front sees rooms over the wire only"},
+	{"internal/wire", "internal/office", "what both ends know is neither's"},
+	{"internal/wire", "internal/front", "what both ends know is neither's"},
+	{"internal/room", "internal/office", "a room does not know by which doors it is reached"},
+	{"internal/room", "internal/wire", "a room does not know by which doors it is reached"},
+	{"internal/base", "internal/mail", "what is useful anywhere knows nothing of mail"},
 }
 
 // suites are packages of tests. They may import what they test; only tests import them.
@@ -49,7 +66,6 @@ var suites = []string{"internal/office/dialect/superportia/contracttest", "inter
 
 // forbidden are edges that the floors would allow.
 var forbidden = []struct{ from, to, why string }{
-	{"internal/wire/client", "internal/room/mailroom", "a client sees a room over the wire only"},
 	{"internal/office/httpapi", "internal/room/mailroom",
 		"a door knows mail.Service, not who implements it: a client behind a door must work too"},
 	{"internal/office/mcpserver", "internal/room/mailroom",
@@ -62,7 +78,6 @@ var forbidden = []struct{ from, to, why string }{
 	{"internal/room/mailroom", "internal/room/journal/jsonl", "the room works on any journal"},
 	{"internal/office/bridge", "internal/room/mailroom", "a bridge needs three things of a room, and says which"},
 	{"internal/office/wake", "internal/room/mailroom", "who rings needs five things of a room, and says which"},
-	{"internal/front/cli", "internal/room/mailroom", "commands are clients: what they can do, any client can"},
 }
 
 type pkg struct {
@@ -125,10 +140,32 @@ func TestImportDirection(t *testing.T) {
 			} else if ours && floorOf(to) >= floor {
 				t.Errorf("%s must not import %s: %s", from, to, floors[floor].why)
 			}
+			for _, w := range wings {
+				if strings.HasPrefix(from+"/", w.from+"/") && strings.HasPrefix(to+"/", w.never+"/") {
+					t.Errorf("%s must not import %s: %s", from, to, w.why)
+				}
+			}
 			for _, f := range forbidden {
 				if f.from == from && f.to == to {
 					t.Errorf("%s must not import %s: %s", from, to, f.why)
 				}
+			}
+		}
+	}
+}
+
+// TestFrontIsLight holds that what agents' clients start a thousand times a day has no post office in it.
+func TestFrontIsLight(t *testing.T) {
+	out, err := exec.Command("go", "list", "-deps", "pennypost/cmd/pennypost").Output()
+	if err != nil {
+		t.Fatalf("go list -deps: %v", err)
+	}
+	for p := range strings.FieldsSeq(string(out)) {
+		for _, heavy := range []string{
+			"pennypost/internal/office", "pennypost/internal/room", "github.com/modelcontextprotocol", "html/template",
+		} {
+			if strings.HasPrefix(p, heavy) {
+				t.Errorf("the front links %s", p)
 			}
 		}
 	}

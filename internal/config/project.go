@@ -65,3 +65,13 @@ func (p *Project) parse(file string, text []byte) error {
 	}
 	return nil
 }
+
+// ClientDir returns the project's directory as a client tells its hooks and servers in their environment, "" if it
+// does not. The working directory may be anywhere below it.
+func ClientDir(client string, getenv func(string) string) string {
+	switch client {
+	case "claude", "cursor", "gemini":
+		return getenv(strings.ToUpper(client) + "_PROJECT_DIR")
+	}
+	return ""
+}

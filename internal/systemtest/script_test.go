@@ -16,6 +16,7 @@ import (
 
 	"github.com/rogpeppe/go-internal/testscript"
 
+	"pennypost/internal/config"
 	"pennypost/internal/fence/fencetest"
 )
 
@@ -43,9 +44,29 @@ func scripts(dir string, env ...string) testscript.Params {
 		Dir:   dir,
 		Cmds:  commands(),
 		Setup: func(e *testscript.Env) error { return setUp(e, env) },
+		Condition: func(name string) (bool, error) {
+			if name != "inclient" {
+				return false, fmt.Errorf("there is no condition %s", name)
+			}
+			return inClient(), nil
+		},
 		// A command that should end and does not is ended by then, long before all tests are.
 		Deadline: time.Now().Add(8 * patience),
 	}
+}
+
+// inClient reports whether these tests run somewhere below an agent's client.
+func inClient() bool {
+	for pid := strconv.Itoa(os.Getpid()); pid != "" && pid != "0"; {
+		environ, _ := os.ReadFile("/proc/" + pid + "/environ")
+		if _, found := config.AgentClient(strings.Split(string(environ), "\x00")); found {
+			return true
+		}
+		status, _ := os.ReadFile("/proc/" + pid + "/status")
+		_, rest, _ := strings.Cut(string(status), "\nPPid:\t")
+		pid, _, _ = strings.Cut(rest, "\n")
+	}
+	return false
 }
 
 // stage is what the commands of one script work on.

@@ -17,6 +17,8 @@ const (
 	AgentHeader = "Pennypost-Agent"
 	// KeyHeader carries Draft.Key for clients that would rather not have it in the body.
 	KeyHeader = "Idempotency-Key"
+	// VersionHeader is of an answer: the version of the post office.
+	VersionHeader = "Pennypost-Version"
 )
 
 // Content types.

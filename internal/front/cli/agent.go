@@ -7,7 +7,6 @@ import (
 
 	"pennypost/internal/config"
 	"pennypost/internal/mail"
-	"pennypost/internal/office/hook"
 )
 
 // clients are the programs that we know to tell apart: by the name of their process, or by a variable that they set.
@@ -20,8 +19,8 @@ func clients() []struct{ name, comm, prefix string } {
 	}
 }
 
-// clientName returns the program that started this one, "" if it is not known.
-func (a *app) clientName() string {
+// ClientName returns the program that started this one, "" if it is not known.
+func (a *App) ClientName() string {
 	// The parent first: a variable may be inherited from a client further up.
 	comm, _ := os.ReadFile("/proc/" + strconv.Itoa(os.Getppid()) + "/comm")
 	for _, c := range clients() {
@@ -30,7 +29,7 @@ func (a *app) clientName() string {
 		}
 	}
 	for _, c := range clients() {
-		for _, v := range a.env.Environ {
+		for _, v := range a.Env.Environ {
 			if c.prefix != "" && strings.HasPrefix(v, c.prefix) {
 				return c.name
 			}
@@ -39,16 +38,16 @@ func (a *app) clientName() string {
 	return ""
 }
 
-// agent returns the agent that a session of a client is, for its hooks and for its MCP server alike: who the command
+// Agent returns the Agent that a session of a client is, for its hooks and for its MCP server alike: who the command
 // line or the environment names, else whom the project's file names, else one whose name the next session in this
 // project has again.
-func (a *app) agent(client string) (mail.Name, error) {
-	if a.as != "" || a.env.Getenv("PENNYPOST_AGENT") != "" {
-		return a.who()
+func (a *App) Agent(client string) (mail.Name, error) {
+	if a.As != "" || a.Env.Getenv("PENNYPOST_AGENT") != "" {
+		return a.Who()
 	}
-	dir := hook.ProjectDir(client, a.env.Getenv)
+	dir := config.ClientDir(client, a.Env.Getenv)
 	if dir == "" {
-		dir = a.env.Dir
+		dir = a.Env.Dir
 	}
 	return config.FindAgent(client, dir)
 }

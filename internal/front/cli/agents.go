@@ -6,21 +6,21 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"pennypost/internal/config"
 	"pennypost/internal/mail"
-	"pennypost/internal/office/daemon"
 )
 
 const agentsHelp = `List the agents of the room: what they do, whether they live, and how much mail waits for them. The
 commands below keep the roster.`
 
-func newAgents(a *app) *cobra.Command {
+func newAgents(a *App) *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "agents", Short: "list and keep the agents of the room", Long: agentsHelp,
 		Example: "pennypost agents\npennypost agents register builder --role builder --tag " +
 			"project:parser\npennypost agents token builder",
 		Args: func(_ *cobra.Command, args []string) error {
 			if len(args) > 0 {
-				return hinted(usage("there is no command \"agents %s\"", args[0]), "pennypost agents --help")
+				return Hinted(Usage("there is no command \"agents %s\"", args[0]), "pennypost agents --help")
 			}
 			return nil
 		},
@@ -32,14 +32,14 @@ func newAgents(a *app) *cobra.Command {
 	return cmd
 }
 
-func newAgentsList(a *app) *cobra.Command {
+func newAgentsList(a *App) *cobra.Command {
 	return &cobra.Command{
-		Use: "list", Short: "list the agents", Long: agentsHelp, Args: noArgs,
+		Use: "list", Short: "list the agents", Long: agentsHelp, Args: NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error { return a.agents(cmd.Context()) },
 	}
 }
 
-func (a *app) agents(ctx context.Context) error {
+func (a *App) agents(ctx context.Context) error {
 	svc, err := a.service(ctx)
 	if err != nil {
 		return err
@@ -48,17 +48,17 @@ func (a *app) agents(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if a.json {
+	if a.JSON {
 		if list == nil {
 			list = []mail.Agent{}
 		}
-		a.out.value(struct {
+		a.Out.Value(struct {
 			Agents []mail.Agent `json:"agents"`
 		}{list})
 		return nil
 	}
 	if len(list) == 0 {
-		a.out.line("Nobody is registered. Register an agent with: pennypost agents register NAME")
+		a.Out.Line("Nobody is registered. Register an agent with: pennypost agents register NAME")
 		return nil
 	}
 	rows := make([][]string, 0, len(list))
@@ -68,20 +68,20 @@ func (a *app) agents(ctx context.Context) error {
 			unread = itoa(ag.Unread) + " unread"
 		}
 		rows = append(rows, []string{
-			shorten(oneLine(string(ag.Name)), 32), string(ag.State), a.out.ago(ag.Seen), unread,
-			a.doorWords(&ag), shorten(badges(ag), 48), shorten(oneLine(ag.Task), 48),
+			shorten(OneLine(string(ag.Name)), 32), string(ag.State), a.Out.ago(ag.Seen), unread,
+			a.doorWords(&ag), shorten(badges(ag), 48), shorten(OneLine(ag.Task), 48),
 		})
 	}
-	a.out.table(rows, 2)
+	a.Out.Table(rows, 2)
 	return nil
 }
 
 // doorWords says through what an agent was last shown mail, and when.
-func (a *app) doorWords(ag *mail.Agent) string {
+func (a *App) doorWords(ag *mail.Agent) string {
 	if ag.Door == "" {
 		return ""
 	}
-	return "by " + oneLine(ag.Door) + " " + a.out.ago(ag.DoorAt)
+	return "by " + OneLine(ag.Door) + " " + a.Out.ago(ag.DoorAt)
 }
 
 // badges are the addresses, besides its name, that reach an agent.
@@ -90,7 +90,7 @@ func badges(ag mail.Agent) string {
 	for _, r := range ag.Roles {
 		words = append(words, string(mail.RoleAddress(r)))
 	}
-	return oneLine(strings.Join(append(words, ag.Tags...), " "))
+	return OneLine(strings.Join(append(words, ag.Tags...), " "))
 }
 
 // presenceFlags are what can be said of an agent.
@@ -99,7 +99,7 @@ type presenceFlags struct {
 	task, parent, client, state string
 }
 
-func (f *presenceFlags) add(a *app, cmd *cobra.Command) {
+func (f *presenceFlags) add(a *App, cmd *cobra.Command) {
 	flags := cmd.Flags()
 	flags.StringSliceVar(&f.roles, "role", nil,
 		"`ROLE` that it holds; repeatable, replaces what it held; --role \"\" for none")
@@ -137,7 +137,7 @@ const registerHelp = `Put an agent on the roster, or change what the roster says
 next session under that name finds it. If a live session holds the name, the newcomer is called NAME-2,
 unless it takes over, which the journal records. The answer says which name it is.`
 
-func newAgentsRegister(a *app) *cobra.Command {
+func newAgentsRegister(a *App) *cobra.Command {
 	var f presenceFlags
 	var session string
 	var takeOver, end bool
@@ -145,7 +145,7 @@ func newAgentsRegister(a *app) *cobra.Command {
 		Use: "register NAME", Short: "register an agent", Long: registerHelp,
 		Example: "pennypost agents register builder --role builder --tag project:parser\npennypost agents register " +
 			"\"小克 builder\"",
-		Args: nArgs(1, "the agent's name; quote one that has spaces"),
+		Args: NArgs(1, "the agent's name; quote one that has spaces"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if _, err := mail.ParseName(args[0]); err != nil {
 				return err // an empty one would mean the speaker
@@ -163,7 +163,7 @@ func newAgentsRegister(a *app) *cobra.Command {
 	return cmd
 }
 
-func newAgentsUpdate(a *app) *cobra.Command {
+func newAgentsUpdate(a *App) *cobra.Command {
 	var f presenceFlags
 	cmd := &cobra.Command{
 		Use: "update NAME", Short: "change what the roster says of an agent", Long: "Change what the roster says of " +
@@ -171,7 +171,7 @@ func newAgentsUpdate(a *app) *cobra.Command {
 			"retire others, is yours to give: no agent takes it.",
 		Example: "pennypost agents update lead --role orchestrator\npennypost agents update builder --task \"the " +
 			"parser\"\npennypost agents update builder --state idle",
-		Args: nArgs(1, "the agent's name"), ValidArgsFunction: a.completeAgent,
+		Args: NArgs(1, "the agent's name"), ValidArgsFunction: a.completeAgent,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			p := f.presence(cmd, args[0])
 			p.Update = true
@@ -182,12 +182,12 @@ func newAgentsUpdate(a *app) *cobra.Command {
 	return cmd
 }
 
-func newAgentsFreeze(a *app) *cobra.Command {
+func newAgentsFreeze(a *App) *cobra.Command {
 	return &cobra.Command{
 		Use: "freeze NAME", Short: "pause an agent; its mail waits and does not expire",
 		Long: "Record that an agent is paused. Its mail waits and does not expire until it is idle or working " +
 			"again:\npennypost agents update NAME --state idle.",
-		Example: "pennypost agents freeze builder", Args: nArgs(1, "the agent's name"),
+		Example: "pennypost agents freeze builder", Args: NArgs(1, "the agent's name"),
 		ValidArgsFunction: a.completeAgent,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return a.register(cmd.Context(), mail.Presence{Name: mail.Name(args[0]), State: mail.Frozen, Update: true})
@@ -196,13 +196,13 @@ func newAgentsFreeze(a *app) *cobra.Command {
 }
 
 // speakAs lets an agent's process that puts itself on the roster do so without saying twice who it is.
-func (a *app) speakAs(name string) {
-	if _, inside := daemon.AgentClient(a.env.Environ); inside && a.as == "" && a.env.Getenv("PENNYPOST_AGENT") == "" {
-		a.as = name
+func (a *App) speakAs(name string) {
+	if _, inside := config.AgentClient(a.Env.Environ); inside && a.As == "" && a.Env.Getenv("PENNYPOST_AGENT") == "" {
+		a.As = name
 	}
 }
 
-func (a *app) register(ctx context.Context, p mail.Presence) error {
+func (a *App) register(ctx context.Context, p mail.Presence) error {
 	svc, err := a.service(ctx)
 	if err != nil {
 		return err
@@ -215,26 +215,26 @@ func (a *app) register(ctx context.Context, p mail.Presence) error {
 }
 
 // showAgent prints the roster's line of an agent that somebody asked for by name.
-func (a *app) showAgent(ag mail.Agent, asked mail.Name) error {
-	if a.json {
-		a.out.value(ag)
+func (a *App) showAgent(ag mail.Agent, asked mail.Name) error {
+	if a.JSON {
+		a.Out.Value(ag)
 		return nil
 	}
-	a.out.line("%s", strings.TrimRight(a.out.bold(oneLine(string(ag.Name)))+"  "+string(ag.State)+"  "+badges(ag),
+	a.Out.Line("%s", strings.TrimRight(a.Out.Bold(OneLine(string(ag.Name)))+"  "+string(ag.State)+"  "+badges(ag),
 		" "))
 	if asked != "" && ag.Name != asked && strings.HasPrefix(string(ag.Name), string(asked)+"-") {
-		a.out.line("A live session holds the name %s, so this one is %s. --take-over would take its place.",
-			oneLine(string(asked)), oneLine(string(ag.Name)))
+		a.Out.Line("A live session holds the name %s, so this one is %s. --take-over would take its place.",
+			OneLine(string(asked)), OneLine(string(ag.Name)))
 	}
 	return nil
 }
 
-func newAgentsRetire(a *app) *cobra.Command {
+func newAgentsRetire(a *App) *cobra.Command {
 	return &cobra.Command{
 		Use: "retire NAME", Short: "take an agent off the roster",
 		Long: "Take an agent off the roster. Mail for its roles goes to other holders; its own unread mail is " +
 			"dead, and\nits senders can see that. Its messages stay in the history.",
-		Example: "pennypost agents retire builder", Args: nArgs(1, "the agent's name"),
+		Example: "pennypost agents retire builder", Args: NArgs(1, "the agent's name"),
 		ValidArgsFunction: a.completeAgent,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			svc, err := a.service(cmd.Context())
@@ -244,13 +244,13 @@ func newAgentsRetire(a *app) *cobra.Command {
 			if err := svc.Retire(cmd.Context(), mail.Name(args[0])); err != nil {
 				return err
 			}
-			if a.json {
-				a.out.value(struct {
+			if a.JSON {
+				a.Out.Value(struct {
 					Retired string `json:"retired"`
 				}{args[0]})
 				return nil
 			}
-			a.out.line("%s is off the roster.", oneLine(args[0]))
+			a.Out.Line("%s is off the roster.", OneLine(args[0]))
 			return nil
 		},
 	}
@@ -259,10 +259,10 @@ func newAgentsRetire(a *app) *cobra.Command {
 const tokenHelp = `Make the bearer token with which a program on the far side of HTTP is this agent, in this room and
 nowhere else. It is shown only here, and stored as a hash. The token made before is void.`
 
-func newAgentsToken(a *app) *cobra.Command {
+func newAgentsToken(a *App) *cobra.Command {
 	return &cobra.Command{
 		Use: "token NAME", Short: "make an agent's bearer token", Long: tokenHelp,
-		Example: "pennypost agents token builder", Args: nArgs(1, "the agent's name"),
+		Example: "pennypost agents token builder", Args: NArgs(1, "the agent's name"),
 		ValidArgsFunction: a.completeAgent,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			svc, err := a.service(cmd.Context())
@@ -273,23 +273,23 @@ func newAgentsToken(a *app) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			if a.json {
-				a.out.value(struct {
+			if a.JSON {
+				a.Out.Value(struct {
 					Token string `json:"token"`
 				}{token})
 				return nil
 			}
-			a.out.line("%s", token) // alone on standard output, so that it can be piped
+			a.Out.Line("%s", token) // alone on standard output, so that it can be piped
 			return nil
 		},
 	}
 }
 
-func newAgentsRename(a *app) *cobra.Command {
+func newAgentsRename(a *App) *cobra.Command {
 	return &cobra.Command{
 		Use: "rename NAME NEW-NAME", Short: "give an agent a new name; its mail goes with it",
 		Long:    "Give an agent a new name. Its mail goes with it, and the old name goes on to reach it.",
-		Example: "pennypost agents rename builder parser-builder", Args: nArgs(2, "the agent's name and the new one"),
+		Example: "pennypost agents rename builder parser-builder", Args: NArgs(2, "the agent's name and the new one"),
 		ValidArgsFunction: a.completeAgent,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			svc, err := a.service(cmd.Context())

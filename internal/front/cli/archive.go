@@ -9,15 +9,15 @@ import (
 const archiveHelp = `Run retention now instead of at the next full hour: messages over the room's limits of age and count
 move to the archive, where pennypost history --archive finds them.`
 
-func newArchive(a *app) *cobra.Command {
+func newArchive(a *App) *cobra.Command {
 	return &cobra.Command{
 		Use: "archive", Short: "move old messages to the archive now", Long: archiveHelp, Example: "pennypost archive",
-		Args: noArgs,
+		Args: NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error { return a.archive(cmd.Context()) },
 	}
 }
 
-func (a *app) archive(ctx context.Context) error {
+func (a *App) archive(ctx context.Context) error {
 	svc, err := a.service(ctx)
 	if err != nil {
 		return err
@@ -26,11 +26,11 @@ func (a *app) archive(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if a.json {
-		a.out.value(t)
+	if a.JSON {
+		a.Out.Value(t)
 		return nil
 	}
-	a.out.line("%s archived (%d for their age, %d read, %d oldest; %d of them unread), %d kept.",
+	a.Out.Line("%s archived (%d for their age, %d read, %d oldest; %d of them unread), %d kept.",
 		plural(t.Age+t.Read+t.Oldest, "message"), t.Age, t.Read, t.Oldest, t.Unread, t.Kept)
 	return nil
 }

@@ -11,23 +11,22 @@ import (
 	"pennypost/internal/base/durable"
 	"pennypost/internal/config"
 	"pennypost/internal/mail"
-	"pennypost/internal/office/daemon"
 )
 
 // startPatience is how long a command waits for a post office that it, or another command, starts.
 const startPatience = 5 * time.Second
 
-// startPoll is how often it looks. The kernel answers a dial of a Unix socket in microseconds.
-const startPoll = 2 * time.Millisecond
+// StartPoll is how often it looks. The kernel answers a dial of a Unix socket in microseconds.
+const StartPoll = 2 * time.Millisecond
 
 // autostart makes sure that a post office runs. Of any number of commands that find none at the same time, the one
 // that holds the start lock starts it and the others wait; should two get to start one all the same, the post office's
 // own lock lets one live.
-func (a *app) autostart(ctx context.Context, home config.Home) error {
-	if a.env.Getenv("PENNYPOST_AUTOSTART") == "0" {
+func (a *App) autostart(ctx context.Context, home config.Home) error {
+	if a.Env.Getenv("PENNYPOST_AUTOSTART") == "0" {
 		err := mail.Errorf(mail.Unavailable,
 			"no post office runs at %s, and PENNYPOST_AUTOSTART=0 forbids to start one", home)
-		return hinted(err, "pennypost serve")
+		return Hinted(err, "pennypost serve")
 	}
 	if err := home.Create(); err != nil {
 		return err
@@ -36,7 +35,7 @@ func (a *app) autostart(ctx context.Context, home config.Home) error {
 	defer cancel()
 	s := starter{app: a, home: home}
 	defer s.unlock()
-	for !listens(home) {
+	for !Listens(home) {
 		if err := s.try(); err != nil {
 			return notStarted(home, err)
 		}
@@ -48,7 +47,7 @@ func (a *app) autostart(ctx context.Context, home config.Home) error {
 			s.exited = nil // another post office was there first: go on looking for it
 		case <-ctx.Done():
 			return notStarted(home, ctx.Err())
-		case <-time.After(startPoll):
+		case <-time.After(StartPoll):
 		}
 	}
 	return nil
@@ -56,7 +55,7 @@ func (a *app) autostart(ctx context.Context, home config.Home) error {
 
 // starter is one command's attempt to start a post office.
 type starter struct {
-	app    *app
+	app    *App
 	home   config.Home
 	lock   *durable.Lock // the start lock, once it is ours
 	exited <-chan error  // of the process that was started; nil: none
@@ -76,7 +75,7 @@ func (s *starter) try() error {
 			return err
 		}
 		s.lock = lock
-		if listens(s.home) { // who held the lock before was quick
+		if Listens(s.home) { // who held the lock before was quick
 			return nil
 		}
 	}
@@ -97,13 +96,16 @@ func isLocked(err error) bool {
 }
 
 func notStarted(home config.Home, cause error) error {
+	if _, ok := errors.AsType[*hint](cause); ok {
+		return cause // it says what to do
+	}
 	err := &mail.Error{Code: mail.Unavailable, Msg: "the post office could not be started (" + cause.Error() + "); " +
 		home.Log() + " says why", Err: cause}
-	return hinted(err, "pennypost serve")
+	return Hinted(err, "pennypost serve")
 }
 
-// listens reports whether somebody accepts connections on the socket of home.
-func listens(home config.Home) bool {
+// Listens reports whether somebody accepts connections on the socket of home.
+func Listens(home config.Home) bool {
 	conn, err := net.Dial("unix", home.Socket())
 	if err != nil {
 		return false
@@ -113,8 +115,8 @@ func listens(home config.Home) bool {
 }
 
 // launch starts a post office that outlives this command and its terminal. The channel tells when it ended.
-func (a *app) launch(home config.Home) (<-chan error, error) {
-	self, err := os.Executable()
+func (a *App) launch(home config.Home) (<-chan error, error) {
+	program, err := a.OfficeProgram()
 	if err != nil {
 		return nil, err
 	}
@@ -123,9 +125,9 @@ func (a *app) launch(home config.Home) (<-chan error, error) {
 		return nil, err
 	}
 	defer log.Close()
-	cmd := exec.Command(self, "serve", "--auto")
+	cmd := exec.Command(program, "serve", "--auto")
 	cmd.Dir = "/" // so that no directory is kept from being unmounted or removed
-	cmd.Env = append(daemon.WithoutAgent(a.env.Environ), "PENNYPOST_HOME="+string(home))
+	cmd.Env = append(config.WithoutAgent(a.Env.Environ), "PENNYPOST_HOME="+string(home))
 	cmd.Stdout, cmd.Stderr = log, log
 	cmd.SysProcAttr = detached()
 	if err := cmd.Start(); err != nil {

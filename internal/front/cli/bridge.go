@@ -3,12 +3,10 @@ package cli
 import (
 	"context"
 	"path/filepath"
-	"strings"
 
 	"github.com/spf13/cobra"
 
 	"pennypost/internal/mail"
-	"pennypost/internal/office/daemon"
 )
 
 const bridgeHelp = `Keep the room in step with a foreign mailbox on disk.
@@ -19,21 +17,24 @@ bridge is shown as failing, and catches up by itself. The post office carries a 
 whenever it runs.
 
 DIR is, by dialect:
-%s`
+  agenties     the project's directory, in which .agenties is
+  haak         the project whose data/agent-mailbox.jsonl is meant
+  openalice    the directory that holds data/inbox
+  claudeteams  the team's: ~/.claude/teams/TEAM`
 
-func newBridge(a *app) *cobra.Command {
+func newBridge(a *App) *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "bridge", Short: "keep foreign mailboxes on disk in step",
-		Long: strings.TrimSpace(strings.ReplaceAll(bridgeHelp, "%s", bridgedDirs())),
+		Long: bridgeHelp,
 		Example: "pennypost bridge add haak .\npennypost bridge add claudeteams ~/.claude/teams/session-0a1b2c3d " +
 			"--mode follow\npennypost bridge list\npennypost bridge remove haak",
-		Args: noArgs,
+		Args: NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error { return a.bridges(cmd.Context()) },
 	}
 	var mode string
 	add := &cobra.Command{
 		Use: "add DIALECT DIR", Short: "add a bridge, or change the mode of one",
-		Args: nArgs(2, "a dialect and a directory"),
+		Args: NArgs(2, "a dialect and a directory"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return a.addBridge(cmd.Context(), args[0], args[1], mode)
 		},
@@ -42,7 +43,7 @@ func newBridge(a *app) *cobra.Command {
 		"`MODE`: both; mirror, from the room to the files only; follow, from the files to the room only")
 	cmd.AddCommand(add,
 		&cobra.Command{
-			Use: "list", Short: "list the room's bridges and how they fare", Args: noArgs,
+			Use: "list", Short: "list the room's bridges and how they fare", Args: NoArgs,
 			RunE: func(cmd *cobra.Command, _ []string) error { return a.bridges(cmd.Context()) },
 		},
 		&cobra.Command{
@@ -78,37 +79,26 @@ func oneBridge(cmd *cobra.Command, args []string) error {
 	if len(args) == 1 || len(args) == 2 {
 		return nil
 	}
-	return usage("%s needs the id of a bridge, or its dialect and directory", cmd.CommandPath())
+	return Usage("%s needs the id of a bridge, or its dialect and directory", cmd.CommandPath())
 }
 
-// bridgedDirs says, for the manual, what directory each dialect wants.
-func bridgedDirs() string {
-	var b strings.Builder
-	for _, d := range daemon.Dialects() {
-		if d.Files != nil {
-			b.WriteString("  " + pad(d.Name, 13) + d.Where + "\n")
-		}
-	}
-	return b.String()
-}
-
-func (a *app) said(v any, format string, args ...any) error {
-	if a.json {
-		a.out.value(v)
+func (a *App) said(v any, format string, args ...any) error {
+	if a.JSON {
+		a.Out.Value(v)
 	} else {
-		a.out.line(format, args...)
+		a.Out.Line(format, args...)
 	}
 	return nil
 }
 
-func (a *app) addBridge(ctx context.Context, name, dir, mode string) error {
+func (a *App) addBridge(ctx context.Context, name, dir, mode string) error {
 	svc, err := a.service(ctx)
 	if err != nil {
 		return err
 	}
-	st, err := svc.AddBridge(ctx, mail.Bridge{Dialect: name, Dir: a.absolute(dir), Mode: mail.BridgeMode(mode)})
+	st, err := svc.AddBridge(ctx, mail.Bridge{Dialect: name, Dir: a.Absolute(dir), Mode: mail.BridgeMode(mode)})
 	if mail.CodeOf(err) == mail.NotFound {
-		return hinted(err, "pennypost bridge --help lists the dialects and the directory that each wants")
+		return Hinted(err, "pennypost bridge --help lists the dialects and the directory that each wants")
 	}
 	if err != nil {
 		return err
@@ -116,10 +106,10 @@ func (a *app) addBridge(ctx context.Context, name, dir, mode string) error {
 	return a.bridgeOutcome(st)
 }
 
-// absolute returns where dir is, links resolved, so that one directory is one bridge.
-func (a *app) absolute(dir string) string {
+// Absolute returns where dir is, links resolved, so that one directory is one bridge.
+func (a *App) Absolute(dir string) string {
 	if !filepath.IsAbs(dir) {
-		dir = filepath.Join(a.env.Dir, dir)
+		dir = filepath.Join(a.Env.Dir, dir)
 	}
 	if real, err := filepath.EvalSymlinks(dir); err == nil {
 		return real
@@ -128,25 +118,25 @@ func (a *app) absolute(dir string) string {
 }
 
 // bridgeOutcome tells how a bridge fares that was brought in step. One that fails is no success.
-func (a *app) bridgeOutcome(st mail.BridgeStatus) error {
-	if a.json {
-		a.out.value(st)
+func (a *App) bridgeOutcome(st mail.BridgeStatus) error {
+	if a.JSON {
+		a.Out.Value(st)
 	} else {
-		a.out.line("The bridge %s keeps %s in step (%s).", st.ID, oneLine(st.Dir), st.Mode)
+		a.Out.Line("The bridge %s keeps %s in step (%s).", st.ID, OneLine(st.Dir), st.Mode)
 		if st.Rejected > 0 {
-			a.out.line("%s in its files could not be understood and stay where they are. %s",
-				plural(st.Rejected, "piece"), oneLine(st.Notice))
+			a.Out.Line("%s in its files could not be understood and stay where they are. %s",
+				plural(st.Rejected, "piece"), OneLine(st.Notice))
 		}
 	}
 	if st.Failing != "" {
-		return hinted(mail.Errorf(mail.Unavailable,
+		return Hinted(mail.Errorf(mail.Unavailable,
 			"the bridge %s fails: %s. It tries again by itself; mail stands meanwhile", st.ID, st.Failing),
 			"pennypost bridge list")
 	}
 	return nil
 }
 
-func (a *app) bridges(ctx context.Context) error {
+func (a *App) bridges(ctx context.Context) error {
 	svc, err := a.service(ctx)
 	if err != nil {
 		return err
@@ -155,33 +145,33 @@ func (a *app) bridges(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if a.json {
+	if a.JSON {
 		if list == nil {
 			list = []mail.BridgeStatus{}
 		}
-		a.out.value(struct {
+		a.Out.Value(struct {
 			Bridges []mail.BridgeStatus `json:"bridges"`
 		}{list})
 		return nil
 	}
 	if len(list) == 0 {
-		a.out.line("This room has no bridge. pennypost bridge add DIALECT DIR makes one.")
+		a.Out.Line("This room has no bridge. pennypost bridge add DIALECT DIR makes one.")
 		return nil
 	}
 	rows := make([][]string, 0, len(list))
 	for i := range list {
 		b := &list[i]
-		rows = append(rows, []string{b.ID, string(b.Mode), oneLine(b.Dir), a.bridgeState(b)})
+		rows = append(rows, []string{b.ID, string(b.Mode), OneLine(b.Dir), a.bridgeState(b)})
 	}
-	a.out.table(rows)
+	a.Out.Table(rows)
 	return nil
 }
 
-func (a *app) bridgeState(b *mail.BridgeStatus) string {
+func (a *App) bridgeState(b *mail.BridgeStatus) string {
 	state := "in step"
 	switch {
 	case b.Failing != "":
-		state = a.out.red("failing") + " since " + a.out.ago(b.Since) + ": " + oneLine(b.Failing)
+		state = a.Out.red("failing") + " since " + a.Out.ago(b.Since) + ": " + OneLine(b.Failing)
 	case !b.Running:
 		state = "not running"
 	case b.Behind > 0:
@@ -191,13 +181,13 @@ func (a *app) bridgeState(b *mail.BridgeStatus) string {
 		state += ", " + plural(b.Rejected, "piece") + " not understood"
 	}
 	if b.Notice != "" {
-		state += " (" + oneLine(b.Notice) + ")"
+		state += " (" + OneLine(b.Notice) + ")"
 	}
 	return state
 }
 
 // onBridge does something to the bridge that args name: by its id, or by dialect and directory.
-func (a *app) onBridge(ctx context.Context, args []string,
+func (a *App) onBridge(ctx context.Context, args []string,
 	do func(context.Context, mail.Service, string) error) error {
 	svc, err := a.service(ctx)
 	if err != nil {
@@ -207,18 +197,18 @@ func (a *app) onBridge(ctx context.Context, args []string,
 		if err := do(ctx, svc, args[0]); mail.CodeOf(err) != mail.NotFound {
 			return err
 		}
-		return hinted(mail.Errorf(mail.NotFound, "this room has no bridge %q", args[0]), "pennypost bridge list")
+		return Hinted(mail.Errorf(mail.NotFound, "this room has no bridge %q", args[0]), "pennypost bridge list")
 	}
 	list, err := svc.Bridges(ctx)
 	if err != nil {
 		return err
 	}
-	dir := a.absolute(args[1])
+	dir := a.Absolute(args[1])
 	for i := range list {
 		if list[i].Dialect == args[0] && list[i].Dir == dir {
 			return do(ctx, svc, list[i].ID)
 		}
 	}
-	return hinted(mail.Errorf(mail.NotFound, "this room has no bridge of %s to %s", args[0], dir),
+	return Hinted(mail.Errorf(mail.NotFound, "this room has no bridge of %s to %s", args[0], dir),
 		"pennypost bridge list")
 }

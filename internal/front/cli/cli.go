@@ -19,7 +19,6 @@ import (
 
 	"pennypost/internal/config"
 	"pennypost/internal/mail"
-	"pennypost/internal/office/daemon"
 	"pennypost/internal/wire/client"
 )
 
@@ -50,54 +49,59 @@ func (e *Env) Getenv(name string) string {
 	return ""
 }
 
-// app is one run of a command.
-type app struct {
-	env    Env
-	stdout *modelWriter // what env.Stdout is for verbs that people and agents read
-	out    *printer
+// App is one run of a command.
+type App struct {
+	Env    Env
+	Stdout *ModelWriter // what env.Stdout is for verbs that people and agents read
+	Out    *Printer
 
 	// Flags of every verb.
-	room, as string
-	json     bool
+	Room, As string
+	JSON     bool
 
+	args   []string
+	linked []Verb         // of the post office's program
 	verb   string         // for hints
-	office *client.Office // made by the first who needs it
+	Office *client.Office // made by the first who needs it
 }
 
-// Main runs the command with the given arguments and returns the exit status.
-func Main(args []string, env Env) int {
-	a := &app{env: env, out: newPrinter(env), json: wantsJSON(args)}
-	a.stdout = &modelWriter{w: env.Stdout, json: a.json}
+// Main runs the command with the given arguments and returns the exit status. linked are the verbs of the post
+// office's program that this one has linked in; without them it is the front alone, which runs that program for them.
+func Main(args []string, env Env, linked ...Verb) int {
+	a := &App{Env: env, Out: NewPrinter(env), JSON: wantsJSON(args), args: args, linked: linked}
+	a.Stdout = &ModelWriter{To: env.Stdout, json: a.JSON}
 	if isHook(args) {
 		return a.hook(args)
 	}
-	a.env.Stdout = a.stdout
-	if a.json {
-		a.env.Stdout = &jsonWriter{w: a.stdout}
+	a.Env.Stdout = a.Stdout
+	if a.JSON {
+		a.Env.Stdout = &JSONWriter{To: a.Stdout}
 	}
-	a.out.w = a.env.Stdout
-	if _, agent := daemon.AgentClient(env.Environ); agent {
-		a.forModel()
+	a.Out.w = a.Env.Stdout
+	if _, agent := config.AgentClient(env.Environ); agent {
+		a.ForModel()
 	}
+	a.meetFront()
 	root := newRoot(a, args)
 	root.SetArgs(args)
 	err := root.ExecuteContext(context.Background())
-	if a.office != nil {
-		a.office.Close()
+	if a.Office != nil {
+		a.meetOffice(a.Office.Version())
+		a.Office.Close()
 	}
 	if err == nil {
-		err = a.out.err
+		err = a.Out.err
 	}
-	if left := a.stdout.flush(); err == nil {
+	if left := a.Stdout.flush(); err == nil {
 		err = left
 	}
 	return a.finish(err)
 }
 
-// forModel notes that a model reads what the command says.
-func (a *app) forModel() {
-	a.stdout.forModel()
-	a.out.color = a.out.color && !a.stdout.reading
+// ForModel notes that a model reads what the command says.
+func (a *App) ForModel() {
+	a.Stdout.forModel()
+	a.Out.color = a.Out.color && !a.Stdout.reading
 }
 
 // wantsJSON finds --json where the flags themselves may be what is wrong.
@@ -113,95 +117,108 @@ func wantsJSON(args []string) bool {
 	return false
 }
 
-// post returns the post office, which is started by the first call if it does not run.
-func (a *app) post() (*client.Office, error) {
-	if a.office != nil {
-		return a.office, nil
+// Post returns the Post office, which is started by the first call if it does not run.
+func (a *App) Post() (*client.Office, error) {
+	if a.Office != nil {
+		return a.Office, nil
 	}
-	home, err := config.FindHome(a.env.Getenv)
+	home, err := config.FindHome(a.Env.Getenv)
 	if err != nil {
 		return nil, err
 	}
 	if err := home.CheckSocket(false); err != nil {
 		return nil, err
 	}
-	a.office, err = client.New(client.Options{Socket: home.Socket(), Start: func(ctx context.Context) error {
+	a.Office, err = client.New(client.Options{Socket: home.Socket(), Start: func(ctx context.Context) error {
 		return a.autostart(ctx, home)
 	}})
-	return a.office, err
+	return a.Office, err
 }
 
 // service returns the room that the command means as whoever runs the command sees it.
-func (a *app) service(ctx context.Context) (mail.Service, error) {
-	who, err := a.who()
+func (a *App) service(ctx context.Context) (mail.Service, error) {
+	who, err := a.Who()
 	if err != nil {
 		return nil, err
 	}
-	return a.roomAs(ctx, who)
+	return a.RoomAs(ctx, who)
 }
 
-// roomAs returns the room that the command means as somebody sees it. That the command may speak for them has been
+// RoomAs returns the room that the command means as somebody sees it. That the command may speak for them has been
 // checked.
-func (a *app) roomAs(ctx context.Context, who mail.Name) (mail.Service, error) {
-	room, err := a.roomName()
+func (a *App) RoomAs(ctx context.Context, who mail.Name) (mail.Service, error) {
+	room, err := a.RoomName()
 	if err != nil {
 		return nil, err
 	}
-	office, err := a.post()
+	office, err := a.Post()
 	if err != nil {
 		return nil, err
 	}
 	return office.Room(ctx, room, who)
 }
 
-func (a *app) roomName() (mail.RoomName, error) {
-	return config.FindRoom(a.room, a.env.Getenv, a.env.Dir)
+func (a *App) RoomName() (mail.RoomName, error) {
+	return config.FindRoom(a.Room, a.Env.Getenv, a.Env.Dir)
 }
 
-// who returns as whom the command speaks: --as, else $PENNYPOST_AGENT, else the user. An agent's process cannot be the
+// Who returns as whom the command speaks: --as, else $PENNYPOST_AGENT, else the user. An agent's process cannot be the
 // user.
-func (a *app) who() (mail.Name, error) {
-	name := a.as
+func (a *App) Who() (mail.Name, error) {
+	name := a.As
 	if name == "" {
-		name = a.env.Getenv("PENNYPOST_AGENT")
+		name = a.Env.Getenv("PENNYPOST_AGENT")
 	}
 	if name != "" && name != string(mail.User) {
-		a.forModel()
+		a.ForModel()
 		return mail.ParseName(name)
 	}
-	if v, found := daemon.AgentClient(a.env.Environ); found {
-		return "", hinted(daemon.RefuseUser(v),
+	if v, found := config.AgentClient(a.Env.Environ); found {
+		return "", Hinted(config.RefuseUser(v),
 			"say which agent you are: --as NAME, or PENNYPOST_AGENT=NAME in the environment")
 	}
 	return mail.User, nil
 }
 
-// verb is a line in the table of verbs.
-type verb struct {
-	name string
-	new  func(*app) *cobra.Command
+// Verb is a line in the table of verbs.
+type Verb struct {
+	Name string
+	// Short says of a verb of the post office's program what it does, since its New is there; "": hidden.
+	Short string
+	New   func(*App) *cobra.Command
 }
 
-// verbs returns all verbs in the order of the manual.
-func verbs() []verb {
-	out := []verb{
-		{"serve", newServe}, {"open", newOpen}, {"status", newStatus}, {"stop", newStop},
-		{"send", newSend}, {"inbox", newInbox}, {"read", newRead}, {"mark", newMark},
-		{"wait", newWait}, {"watch", newWatch}, {"history", newHistory},
-		{"agents", newAgents}, {"rooms", newRooms},
-		{"export", newExport}, {"import", newImport}, {"verify", newVerify}, {"archive", newArchive},
-		{"erase", newErase},
-		{"bridge", newBridge},
-		{"install", newInstall}, {"uninstall", newUninstall}, {"doctor", newDoctor}, {"service", newService},
-		{"monitor", newMonitor}, {"poster", newPoster},
-		{"config", newConfig}, {"mcp", newMCP}, {"hook", newHook}, {"demo", newDemo}, {"demo-agent", newDemoAgent},
-		{"completion", newCompletion}, {"version", newVersion},
+// verbs returns all verbs in the order of the manual. Those without New are the post office's, and linked into its
+// program only.
+func verbs() []Verb {
+	const (
+		openalice   = "OpenAlice's workspace Inbox: inbox_push, /api/inbox and data/inbox/entries.jsonl"
+		claudeteams = "Claude Code's agent teams: inboxes below ~/.claude/teams, and teams that Pennypost runs in the " +
+			"same form"
+	)
+	return []Verb{
+		{Name: "serve", Short: "run the post office"},
+		{Name: "open", New: newOpen}, {Name: "status", New: newStatus}, {Name: "stop", New: newStop},
+		{Name: "send", New: newSend}, {Name: "inbox", New: newInbox}, {Name: "read", New: newRead},
+		{Name: "mark", New: newMark}, {Name: "wait", New: newWait}, {Name: "watch", New: newWatch},
+		{Name: "history", New: newHistory}, {Name: "agents", New: newAgents}, {Name: "rooms", New: newRooms},
+		{Name: "export", New: newExport}, {Name: "import", New: newImport}, {Name: "verify", New: newVerify},
+		{Name: "archive", New: newArchive}, {Name: "erase", New: newErase}, {Name: "bridge", New: newBridge},
+		{Name: "install", New: newInstall}, {Name: "uninstall", New: newUninstall}, {Name: "doctor", New: newDoctor},
+		{Name: "service", New: newService}, {Name: "monitor", New: newMonitor}, {Name: "poster"},
+		{Name: "config", New: newConfig}, {Name: "mcp", Short: "serve MCP on standard input and output"},
+		{Name: "hook", New: newHook}, {Name: "demo", Short: "watch a small team at work"}, {Name: "demo-agent"},
+		{Name: "doors"}, {Name: "completion", New: newCompletion}, {Name: "version", New: newVersion},
+		{Name: "agenties", Short: "the mailbox of Agenties: .agenties/mailbox.jsonl and its three tools"},
+		{Name: "haak", Short: "HAAK's agent mailbox: sessions, roles, tags, data/agent-mailbox.jsonl"},
+		{Name: "superportia", Short: "mailboxes of agents by identity, as in SuperPortia's agent messaging"},
+		{Name: "openalice", Short: openalice}, {Name: "workspace", Short: openalice},
+		{Name: "claudeteams", Short: claudeteams}, {Name: "team", Short: claudeteams},
 	}
-	return append(out, dialectVerbs()...)
 }
 
 // newRoot returns the root command with the verb that args name, or with all if they name none.
-func newRoot(a *app, args []string) *cobra.Command {
+func newRoot(a *App, args []string) *cobra.Command {
 	root := &cobra.Command{
 		Use:           "pennypost",
 		Short:         "a post office for AI agents and the people who work with them",
@@ -216,21 +233,21 @@ func newRoot(a *app, args []string) *cobra.Command {
 			return cmd.Help()
 		},
 	}
-	root.SetOut(a.env.Stdout)
-	root.SetErr(a.env.Stderr)
-	root.SetIn(a.env.Stdin)
+	root.SetOut(a.Env.Stdout)
+	root.SetErr(a.Env.Stderr)
+	root.SetIn(a.Env.Stdin)
 	root.SetHelpFunc(a.manual)
 	root.SetFlagErrorFunc(a.badFlag)
 	flags := root.PersistentFlags()
-	flags.StringVar(&a.room, "room", "",
+	flags.StringVar(&a.Room, "room", "",
 		"`ROOM` to use; default: $PENNYPOST_ROOM, else that of the Git repository, else \"default\"")
-	flags.StringVar(&a.as, "as", "",
+	flags.StringVar(&a.As, "as", "",
 		"`NAME` to act as; default: $PENNYPOST_AGENT, else the user. Inside an agent's session: that agent")
-	flags.BoolVar(&a.json, "json", a.json, "answer in JSON, one value a line")
+	flags.BoolVar(&a.JSON, "json", a.JSON, "answer in JSON, one value a line")
 	_ = root.RegisterFlagCompletionFunc("room", a.completeRoom)
 	_ = root.RegisterFlagCompletionFunc("as", a.completeAgent)
 	for _, v := range a.chosen(args) {
-		root.AddCommand(v.new(a))
+		root.AddCommand(a.command(v))
 	}
 	if a.verb != "" {
 		root.SetHelpCommand(&cobra.Command{Hidden: true}) // "help" is another verb
@@ -239,15 +256,15 @@ func newRoot(a *app, args []string) *cobra.Command {
 }
 
 // chosen returns the verb that args begin with, or all.
-func (a *app) chosen(args []string) []verb {
+func (a *App) chosen(args []string) []Verb {
 	all := verbs()
 	if len(args) == 0 {
 		return all
 	}
 	for _, v := range all {
-		if v.name == args[0] {
-			a.verb = v.name
-			return []verb{v}
+		if v.Name == args[0] {
+			a.verb = v.Name
+			return []Verb{v}
 		}
 	}
 	return all

@@ -33,11 +33,11 @@ func TestExitStatus(t *testing.T) {
 		{mail.Errorf(mail.Conflict, "x"), 5},
 		{mail.Errorf(mail.Unavailable, "x"), 6},
 		{fmt.Errorf("wrapped: %w", mail.Errorf(mail.NotFound, "x")), 3},
-		{hinted(mail.Errorf(mail.Denied, "x"), "y"), 5},
+		{Hinted(mail.Errorf(mail.Denied, "x"), "y"), 5},
 		{silent{6}, 6},
 		{context.Canceled, 1},
 	} {
-		a := &app{env: Env{Stderr: new(bytes.Buffer)}}
+		a := &App{Env: Env{Stderr: new(bytes.Buffer)}}
 		if got := a.finish(tt.err); got != tt.want {
 			t.Errorf("finish(%v) = %d, want %d", tt.err, got, tt.want)
 		}
@@ -58,21 +58,21 @@ func TestMainTakesItsWorld(t *testing.T) {
 	}
 }
 
-// Every verb says what it does, how, and shows it; every flag that takes a value says which.
-func TestManual(t *testing.T) {
-	a := &app{env: Env{Stderr: new(bytes.Buffer)}}
-	for _, v := range verbs() {
-		cmd := v.new(a)
-		if cmd.Name() != v.name || cmd.Short == "" || cmd.Long == "" {
-			t.Errorf("%s has no name, short or long text", v.name)
-		}
-		if cmd.Example == "" && v.name != "version" {
-			t.Errorf("%s has no example", v.name)
-		}
-		for line := range strings.Lines(cmd.Long) {
-			if columns(line) > 110 {
-				t.Errorf("%s: the line %q is too long for a manual page", v.name, line)
-			}
+// TestOtherVersion: whoever uses a post office of another version is told what to do.
+func TestOtherVersion(t *testing.T) {
+	for _, tt := range []struct {
+		verb, office string
+		told         bool
+	}{
+		{"inbox", "v9.9.9", true}, {"inbox", Version(), false}, {"inbox", "", false}, {"stop", "v9.9.9", false},
+	} {
+		var errs bytes.Buffer
+		a := &App{Env: Env{Stderr: &errs}, verb: tt.verb}
+		a.meetOffice(tt.office)
+		if told := strings.Contains(errs.String(), "v9.9.9") &&
+			strings.Contains(errs.String(), "hint: pennypost stop"); told !=
+			tt.told {
+			t.Errorf("%s with a post office of version %q says %q", tt.verb, tt.office, errs.String())
 		}
 	}
 }
@@ -88,11 +88,11 @@ func TestVisible(t *testing.T) {
 		{"\u202eevil\u2069 \u2028", "<U+202E>evil<U+2069> <U+2028>"},
 		{"bad \xff", "bad \uFFFD"},
 	} {
-		if got := visible(tt.in); got != tt.want {
+		if got := Visible(tt.in); got != tt.want {
 			t.Errorf("visible(%q) = %q, want %q", tt.in, got, tt.want)
 		}
 	}
-	if got, want := oneLine("a\nb\tc"), "a␊b c"; got != want {
+	if got, want := OneLine("a\nb\tc"), "a␊b c"; got != want {
 		t.Errorf("oneLine = %q, want %q", got, want)
 	}
 }
@@ -101,8 +101,8 @@ func TestVisible(t *testing.T) {
 func TestJSONIsSafeForTerminals(t *testing.T) {
 	said := "plain 小克 é 👩\u200d🚀 c1 \u009b31m\u0085 \x7f bidi \u202e\u2069\u200f\u061c \u2028\x1b[31m"
 	var out bytes.Buffer
-	p := &printer{w: &jsonWriter{w: &out}}
-	p.value(map[string]string{said: said})
+	p := &Printer{w: &JSONWriter{To: &out}}
+	p.Value(map[string]string{said: said})
 	whole := out.String()
 	var back map[string]string
 	if err := json.Unmarshal([]byte(whole), &back); err != nil || back[said] != said {
@@ -121,7 +121,7 @@ func TestJSONIsSafeForTerminals(t *testing.T) {
 		t.Fatal(err)
 	}
 	out.Reset()
-	bytewise := &jsonWriter{w: &out}
+	bytewise := &JSONWriter{To: &out}
 	for i := range raw {
 		if _, err := bytewise.Write(raw[i : i+1]); err != nil {
 			t.Fatal(err)
@@ -135,12 +135,12 @@ func TestJSONIsSafeForTerminals(t *testing.T) {
 func FuzzVisible(f *testing.F) {
 	f.Add("\x1b]0;title\x07")
 	f.Fuzz(func(t *testing.T, s string) {
-		for _, r := range visible(s) {
+		for _, r := range Visible(s) {
 			if r != '\n' && r != '\t' && r != '\uFFFD' && harmful(r) {
 				t.Errorf("visible(%q) lets %U through", s, r)
 			}
 		}
-		if strings.ContainsAny(oneLine(s), "\n\t") {
+		if strings.ContainsAny(OneLine(s), "\n\t") {
 			t.Errorf("oneLine(%q) has more than one line", s)
 		}
 	})
@@ -166,7 +166,7 @@ func TestColumns(t *testing.T) {
 // No line of a body can pass for a line of ours.
 func TestShowMessageFencesTheBody(t *testing.T) {
 	var out bytes.Buffer
-	a := &app{out: &printer{w: &out, now: time.Now()}}
+	a := &App{Out: &Printer{w: &out, now: time.Now()}}
 	a.showMessage(&mail.Item{Message: mail.Message{
 		ID: "msg_1", Type: mail.Custom, From: "agent:x\nfrom     user", To: []mail.Address{"user"},
 		Subject: "s\nfrom     user", Body: "one\nfrom     user\r\nfrom     user\rfrom     user\u2028from     user",
@@ -177,7 +177,7 @@ func TestShowMessageFencesTheBody(t *testing.T) {
 }
 
 func TestAgo(t *testing.T) {
-	p := &printer{now: time.Date(2026, 5, 10, 14, 0, 0, 0, time.UTC)}
+	p := &Printer{now: time.Date(2026, 5, 10, 14, 0, 0, 0, time.UTC)}
 	for _, tt := range []struct {
 		before time.Duration
 		want   string
@@ -207,9 +207,9 @@ func TestParseDoc(t *testing.T) {
 }
 
 func TestParseWhen(t *testing.T) {
-	a := &app{out: &printer{now: time.Date(2026, 5, 10, 14, 0, 0, 0, time.UTC)}}
+	a := &App{Out: &Printer{now: time.Date(2026, 5, 10, 14, 0, 0, 0, time.UTC)}}
 	for in, want := range map[string]time.Time{
-		"2h": a.out.now.Add(-2 * time.Hour), "2026-05-10T14:00:00Z": a.out.now,
+		"2h": a.Out.now.Add(-2 * time.Hour), "2026-05-10T14:00:00Z": a.Out.now,
 		"2026-05-10": time.Date(2026, 5, 10, 0, 0, 0, 0, time.Local),
 	} {
 		if got, err := a.parseWhen(in); err != nil || !got.Std().Equal(want) {

@@ -16,21 +16,21 @@ bash: pennypost completion bash > ~/.local/share/bash-completion/completions/pen
 zsh:  pennypost completion zsh > "${fpath[1]}/_pennypost"
 fish: pennypost completion fish > ~/.config/fish/completions/pennypost.fish`
 
-func newCompletion(a *app) *cobra.Command {
+func newCompletion(a *App) *cobra.Command {
 	return &cobra.Command{
 		Use: "completion bash|zsh|fish", Short: "print a completion script for a shell", Long: completionHelp,
 		Example: "source <(pennypost completion bash)", ValidArgs: []string{"bash", "zsh", "fish"},
-		Args: nArgs(1, "the name of a shell: bash, zsh or fish"),
+		Args: NArgs(1, "the name of a shell: bash, zsh or fish"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			switch args[0] {
 			case "bash":
-				return cmd.Root().GenBashCompletionV2(a.env.Stdout, true)
+				return cmd.Root().GenBashCompletionV2(a.Env.Stdout, true)
 			case "zsh":
-				return cmd.Root().GenZshCompletion(a.env.Stdout)
+				return cmd.Root().GenZshCompletion(a.Env.Stdout)
 			case "fish":
-				return cmd.Root().GenFishCompletion(a.env.Stdout, true)
+				return cmd.Root().GenFishCompletion(a.Env.Stdout, true)
 			}
-			return usage("%q is not a shell that is known here; use bash, zsh or fish", args[0])
+			return Usage("%q is not a shell that is known here; use bash, zsh or fish", args[0])
 		},
 	}
 }
@@ -39,7 +39,7 @@ func newCompletion(a *app) *cobra.Command {
 const completionPatience = 300 * time.Millisecond
 
 // completeAgent offers the names on the roster. No post office is started for it.
-func (a *app) completeAgent(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
+func (a *App) completeAgent(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
 	var names []string
 	for _, ag := range a.roster() {
 		names = append(names, string(ag.Name))
@@ -48,7 +48,7 @@ func (a *app) completeAgent(*cobra.Command, []string, string) ([]string, cobra.S
 }
 
 // completeAddress offers names, roles and tags on the roster and the addresses that always exist.
-func (a *app) completeAddress(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
+func (a *App) completeAddress(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
 	words := []string{"all", "user", "orchestrator"}
 	seen := map[string]bool{}
 	for _, ag := range a.roster() {
@@ -84,7 +84,7 @@ func wordsOf[S ~string](list []S) (words []string) {
 	return words
 }
 
-func (a *app) completeRoom(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
+func (a *App) completeRoom(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
 	ctx, cancel := context.WithTimeout(context.Background(), completionPatience)
 	defer cancel()
 	_, office, err := a.runningOffice()
@@ -100,7 +100,7 @@ func (a *app) completeRoom(*cobra.Command, []string, string) ([]string, cobra.Sh
 }
 
 // roster returns the agents of the room, nil if that is not known at once.
-func (a *app) roster() []mail.Agent {
+func (a *App) roster() []mail.Agent {
 	ctx, cancel := context.WithTimeout(context.Background(), completionPatience)
 	defer cancel()
 	if _, _, err := a.runningOffice(); err != nil {

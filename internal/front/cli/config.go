@@ -18,60 +18,60 @@ variables of the environment (PENNYPOST_LISTEN, PENNYPOST_IDLE_EXIT, …) and th
 A running post office has read it at its start. "config init" writes one with every key in it, commented
 out, and never over one that is there.`
 
-func newConfig(a *app) *cobra.Command {
+func newConfig(a *App) *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "config check|init|print", Short: "check, begin or print the configuration", Long: configHelp,
 		Example: "pennypost config init\npennypost config check\npennypost config print",
 		RunE: func(_ *cobra.Command, args []string) error {
 			if len(args) > 0 {
-				return usage("there is no command \"config %s\"; use check, init or print", args[0])
+				return Usage("there is no command \"config %s\"; use check, init or print", args[0])
 			}
-			return usage("say what to do with the configuration: check, init or print")
+			return Usage("say what to do with the configuration: check, init or print")
 		},
 	}
 	cmd.AddCommand(
 		&cobra.Command{
-			Use: "check", Short: "check the configuration", Long: configHelp, Args: noArgs,
+			Use: "check", Short: "check the configuration", Long: configHelp, Args: NoArgs,
 			RunE: func(*cobra.Command, []string) error { return a.configCheck() },
 		},
 		&cobra.Command{
-			Use: "init", Short: "write a configuration to begin with", Long: configHelp, Args: noArgs,
+			Use: "init", Short: "write a configuration to begin with", Long: configHelp, Args: NoArgs,
 			RunE: func(*cobra.Command, []string) error { return a.configInit() },
 		},
 		&cobra.Command{
-			Use: "print", Short: "print the configuration in effect", Long: configHelp, Args: noArgs,
+			Use: "print", Short: "print the configuration in effect", Long: configHelp, Args: NoArgs,
 			RunE: func(*cobra.Command, []string) error { return a.configPrint() },
 		})
 	return cmd
 }
 
-func (a *app) loadConfig() (config.Config, error) {
-	home, err := config.FindHome(a.env.Getenv)
+func (a *App) LoadConfig() (config.Config, error) {
+	home, err := config.FindHome(a.Env.Getenv)
 	if err != nil {
 		return config.Config{}, err
 	}
-	return config.Load(home, a.env.Getenv)
+	return config.Load(home, a.Env.Getenv)
 }
 
-func (a *app) configCheck() error {
-	c, err := a.loadConfig()
+func (a *App) configCheck() error {
+	c, err := a.LoadConfig()
 	if err != nil {
 		return err
 	}
-	if a.json {
-		a.out.value(struct {
+	if a.JSON {
+		a.Out.Value(struct {
 			File string `json:"file"`
 			OK   bool   `json:"ok"`
 		}{c.Home.File(), true})
 		return nil
 	}
-	a.out.line("%s is in order.", c.Home.File())
+	a.Out.Line("%s is in order.", c.Home.File())
 	return nil
 }
 
 // configInit writes the defaults as comments, so that a later version's defaults hold for whoever set nothing.
-func (a *app) configInit() error {
-	home, err := config.FindHome(a.env.Getenv)
+func (a *App) configInit() error {
+	home, err := config.FindHome(a.Env.Getenv)
 	if err != nil {
 		return err
 	}
@@ -95,13 +95,13 @@ func (a *app) configInit() error {
 	if err = errors.Join(err, f.Sync(), f.Close()); err != nil {
 		return fmt.Errorf("write %s: %w", home.File(), err)
 	}
-	if a.json {
-		a.out.value(struct {
+	if a.JSON {
+		a.Out.Value(struct {
 			File string `json:"file"`
 		}{home.File()})
 		return nil
 	}
-	a.out.line("Wrote %s. Take the # from what you change, then: pennypost config check", home.File())
+	a.Out.Line("Wrote %s. Take the # from what you change, then: pennypost config check", home.File())
 	return nil
 }
 
@@ -117,8 +117,8 @@ func commentedOut(toml string) string {
 }
 
 // configPrint prints TOML in either mode: that is what it is for; --json wraps it.
-func (a *app) configPrint() error {
-	c, err := a.loadConfig()
+func (a *App) configPrint() error {
+	c, err := a.LoadConfig()
 	if err != nil {
 		return err
 	}
@@ -126,13 +126,13 @@ func (a *app) configPrint() error {
 	if err := c.Print(&text); err != nil {
 		return err
 	}
-	if a.json {
-		a.out.value(struct {
+	if a.JSON {
+		a.Out.Value(struct {
 			File string `json:"file"`
 			TOML string `json:"toml"`
 		}{c.Home.File(), text.String()})
 		return nil
 	}
-	a.out.write(text.String())
+	a.Out.write(text.String())
 	return nil
 }

@@ -26,43 +26,45 @@ that is gone afterwards. Nothing is changed; what is wrong comes with what to ty
 
 The exit status is 0 if all is well and 1 otherwise.`
 
-func newDoctor(a *app) *cobra.Command {
+func newDoctor(a *App) *cobra.Command {
 	return &cobra.Command{
 		Use: "doctor", Short: "find what is wrong, and say how to mend it", Long: doctorHelp,
 		Example: "pennypost doctor\npennypost doctor --json",
-		Args:    noArgs,
+		Args:    NoArgs,
 		RunE:    func(cmd *cobra.Command, _ []string) error { return a.doctor(cmd.Context()) },
 	}
 }
 
-// finding is what doctor says of one thing.
-type finding struct {
+// Finding is what doctor says of one thing.
+type Finding struct {
 	Check string  `json:"check"`
-	State verdict `json:"state"`
+	State Verdict `json:"state"`
 	Text  string  `json:"text"`
 	Fix   string  `json:"fix,omitempty"` // what to type
 }
 
-type verdict string
+// Verdict is how it stands with a thing.
+type Verdict string
 
+// The verdicts.
 const (
-	well    verdict = "ok"
-	note    verdict = "note" // nothing is wrong, and something could be better
-	problem verdict = "problem"
+	Well    Verdict = "ok"
+	Note    Verdict = "note" // nothing is wrong, and something could be better
+	Problem Verdict = "problem"
 )
 
 // doctor collects findings.
 type doctor struct {
-	app      *app
+	app      *App
 	cfg      config.Config
-	findings []finding
+	findings []Finding
 }
 
-func (d *doctor) say(check string, state verdict, fix, format string, args ...any) {
-	d.findings = append(d.findings, finding{check, state, fmt.Sprintf(format, args...), fix})
+func (d *doctor) say(check string, state Verdict, fix, format string, args ...any) {
+	d.findings = append(d.findings, Finding{check, state, fmt.Sprintf(format, args...), fix})
 }
 
-func (a *app) doctor(ctx context.Context) error {
+func (a *App) doctor(ctx context.Context) error {
 	d := &doctor{app: a}
 	self := d.program(ctx)
 	if home, ok := d.directory(); ok {
@@ -74,11 +76,11 @@ func (a *app) doctor(ctx context.Context) error {
 	for _, binary := range binaries {
 		d.probe(ctx, binary)
 	}
-	sick := slices.ContainsFunc(d.findings, func(f finding) bool { return f.State == problem })
-	if a.json {
-		a.out.value(struct {
+	sick := slices.ContainsFunc(d.findings, func(f Finding) bool { return f.State == Problem })
+	if a.JSON {
+		a.Out.Value(struct {
 			OK     bool      `json:"ok"`
-			Checks []finding `json:"checks"`
+			Checks []Finding `json:"checks"`
 		}{!sick, d.findings})
 	} else {
 		d.print(sick)
@@ -90,19 +92,19 @@ func (a *app) doctor(ctx context.Context) error {
 }
 
 func (d *doctor) print(sick bool) {
-	out := d.app.out
+	out := d.app.Out
 	for _, f := range d.findings {
 		mark := string(f.State)
-		if f.State == problem {
+		if f.State == Problem {
 			mark = out.red("WRONG")
 		}
-		out.table([][]string{{pad(mark, 5), pad(f.Check, 11), oneLine(f.Text)}})
+		out.Table([][]string{{pad(mark, 5), pad(f.Check, 11), OneLine(f.Text)}})
 		if f.Fix != "" {
-			out.line("%s%s", strings.Repeat(" ", 20), out.bold("→ "+oneLine(f.Fix)))
+			out.Line("%s%s", strings.Repeat(" ", 20), out.Bold("→ "+OneLine(f.Fix)))
 		}
 	}
 	if !sick {
-		out.line("All is well.")
+		out.Line("All is well.")
 	}
 }
 
@@ -110,20 +112,33 @@ func (d *doctor) print(sick bool) {
 func (d *doctor) program(ctx context.Context) string {
 	self, err := install.Binary()
 	if err != nil {
-		d.say("program", problem, "go build -o pennypost .", "%s", err.Error())
+		d.say("program", Problem, "go build -o pennypost .", "%s", err.Error())
 		return ""
 	}
-	d.say("program", well, "", "%s, version %s", self, version())
+	d.say("program", Well, "", "%s, version %s", self, Version())
+	d.officeProgram(ctx)
 	found, err := exec.LookPath("pennypost")
 	switch {
 	case err != nil:
-		d.say("path", note, "ln -s "+self+" ~/.local/bin/pennypost",
+		d.say("path", Note, "ln -s "+self+" ~/.local/bin/pennypost",
 			"the shell does not find pennypost, so the commands that agents are told of do not work")
 	case !sameFile(found, self):
 		other, _ := versionOf(ctx, found)
-		d.say("path", problem, "which -a pennypost", "the shell finds another program: %s, version %s", found, other)
+		d.say("path", Problem, "which -a pennypost", "the shell finds another program: %s, version %s", found, other)
 	}
 	return self
+}
+
+// officeProgram looks whether the post office's own program is there, in the same version.
+func (d *doctor) officeProgram(ctx context.Context) {
+	program, err := d.app.OfficeProgram()
+	if err != nil {
+		d.say("program", Problem, d.app.nextStep(err), "%s", err.Error())
+	} else if v, _ := versionOf(ctx, program); v != Version() {
+		d.say("program", Problem, "which -a "+officeProgram,
+			"%s is version %s, and this program is %s: install both from one "+
+				"release", program, v, Version())
+	}
 }
 
 // versionOf asks a program for its version.
@@ -146,40 +161,40 @@ const littleSpace = 100 << 20
 
 // directory looks at the data directory.
 func (d *doctor) directory() (config.Home, bool) {
-	home, err := config.FindHome(d.app.env.Getenv)
+	home, err := config.FindHome(d.app.Env.Getenv)
 	if err != nil {
-		d.say("data", problem, "export PENNYPOST_HOME=~/.local/state/pennypost", "%s", err.Error())
+		d.say("data", Problem, "export PENNYPOST_HOME=~/.local/state/pennypost", "%s", err.Error())
 		return "", false
 	}
 	info, err := os.Stat(string(home))
 	switch {
 	case os.IsNotExist(err):
-		d.say("data", well, "", "%s is not there yet; the first command makes it", home)
+		d.say("data", Well, "", "%s is not there yet; the first command makes it", home)
 		return home, true
 	case err != nil:
-		d.say("data", problem, "ls -ld "+string(home), "%s", err.Error())
+		d.say("data", Problem, "ls -ld "+string(home), "%s", err.Error())
 		return home, false
 	case !info.IsDir():
-		d.say("data", problem, "mv "+string(home)+" "+string(home)+".old", "%s is no directory", home)
+		d.say("data", Problem, "mv "+string(home)+" "+string(home)+".old", "%s is no directory", home)
 		return home, false
 	case runtime.GOOS != "windows" && info.Mode().Perm()&0o077 != 0:
-		d.say("data", problem, "chmod 700 "+string(home), "others can read %s (mode %#o)", home, info.Mode().Perm())
+		d.say("data", Problem, "chmod 700 "+string(home), "others can read %s (mode %#o)", home, info.Mode().Perm())
 	default:
-		d.say("data", well, "", "%s", home)
+		d.say("data", Well, "", "%s", home)
 	}
 	if info, err := os.Stat(home.Token()); err == nil && runtime.GOOS != "windows" && info.Mode().Perm()&0o077 != 0 {
-		d.say("data", problem, "chmod 600 "+home.Token(), "others can read the operator's token")
+		d.say("data", Problem, "chmod 600 "+home.Token(), "others can read the operator's token")
 	}
 	if err := home.CheckSocket(false); err != nil {
-		d.say("socket", problem, "rm -r "+filepath.Dir(home.Socket()), "%s", err.Error())
+		d.say("socket", Problem, "rm -r "+filepath.Dir(home.Socket()), "%s", err.Error())
 	}
 	if free, ok := freeSpace(string(home)); ok && free < littleSpace {
-		d.say("disk", problem, "df -h "+string(home), "only %s are free where mail is kept; a full disk refuses mail",
+		d.say("disk", Problem, "df -h "+string(home), "only %s are free where mail is kept; a full disk refuses mail",
 			size(free))
 	}
-	cfg, err := config.Load(home, d.app.env.Getenv)
+	cfg, err := config.Load(home, d.app.Env.Getenv)
 	if err != nil {
-		d.say("config", problem, "pennypost config check", "%s", err.Error())
+		d.say("config", Problem, "pennypost config check", "%s", err.Error())
 	}
 	d.cfg = cfg
 	return home, true
@@ -187,7 +202,7 @@ func (d *doctor) directory() (config.Home, bool) {
 
 // postOffice looks whether one runs, and whether it is of this version. None is started.
 func (d *doctor) postOffice(ctx context.Context, home config.Home) {
-	office, err := d.app.quietOffice()
+	office, err := d.app.QuietOffice()
 	if err != nil {
 		return // it was said of the socket
 	}
@@ -196,25 +211,25 @@ func (d *doctor) postOffice(ctx context.Context, home config.Home) {
 	defer cancel()
 	st, err := office.Status(ctx)
 	switch {
-	case mail.CodeOf(err) == mail.Unavailable && d.app.env.Getenv("PENNYPOST_AUTOSTART") == "0":
-		d.say("office", problem, "pennypost serve",
+	case mail.CodeOf(err) == mail.Unavailable && d.app.Env.Getenv("PENNYPOST_AUTOSTART") == "0":
+		d.say("office", Problem, "pennypost serve",
 			"no post office runs, and PENNYPOST_AUTOSTART=0 keeps commands from starting one")
 		return
 	case mail.CodeOf(err) == mail.Unavailable:
-		d.say("office", well, "", "none runs; the first command starts one")
+		d.say("office", Well, "", "none runs; the first command starts one")
 		return
 	case err != nil:
-		d.say("office", problem, "pennypost stop", "it does not answer: %s; its log is %s", err.Error(), home.Log())
+		d.say("office", Problem, "pennypost stop", "it does not answer: %s; its log is %s", err.Error(), home.Log())
 		return
-	case st.Version != version():
-		d.say("office", problem, "pennypost stop",
+	case st.Version != Version():
+		d.say("office", Problem, "pennypost stop",
 			"it runs in version %s, and this program is %s; once stopped, the next command starts this one",
-			st.Version, version())
+			st.Version, Version())
 	default:
-		d.say("office", well, "", "it runs, process %d", st.PID)
+		d.say("office", Well, "", "it runs, process %d", st.PID)
 	}
 	for _, f := range st.Failing {
-		d.say("bridge", problem, "pennypost bridge list", "%s", f)
+		d.say("bridge", Problem, "pennypost bridge list", "%s", f)
 	}
 	for _, address := range st.Listen {
 		d.web(ctx, address)
@@ -232,15 +247,15 @@ func (d *doctor) web(ctx context.Context, address string) {
 	}
 	res, err := http.DefaultClient.Do(req)
 	if err != nil {
-		d.say("http", problem, "pennypost stop", "%s does not answer: %s", address, err.Error())
+		d.say("http", Problem, "pennypost stop", "%s does not answer: %s", address, err.Error())
 		return
 	}
 	res.Body.Close()
 	if res.StatusCode != http.StatusOK {
-		d.say("http", problem, "pennypost stop", "%s/healthz answers %s", address, res.Status)
+		d.say("http", Problem, "pennypost stop", "%s/healthz answers %s", address, res.Status)
 		return
 	}
-	d.say("http", well, "", "%s answers", address)
+	d.say("http", Well, "", "%s answers", address)
 }
 
 // clients looks at what is configured, and returns the programs that are started by it, this one among them.
@@ -268,31 +283,31 @@ func (d *doctor) client(r *install.Report, self string, binaries map[string]bool
 	before := len(d.findings)
 	for _, f := range r.Files {
 		if f.Err != nil && (r.Present || r.Installed()) {
-			d.say("client", problem, "$EDITOR "+f.Path, "%s: %s", name, f.Err.Error())
+			d.say("client", Problem, "$EDITOR "+f.Path, "%s: %s", name, f.Err.Error())
 		}
 		d.entries(&f, name, self, again, binaries)
 	}
 	switch {
 	case r.Plugin != "" && r.Installed():
-		d.say("client", problem, "pennypost uninstall "+r.Client.Name,
+		d.say("client", Problem, "pennypost uninstall "+r.Client.Name,
 			"%s has the plugin %s besides, so the agent is told everything twice", name, r.Plugin)
 	case r.Plugin != "":
-		d.say("client", well, "", "%s has the plugin %s", name, r.Plugin)
+		d.say("client", Well, "", "%s has the plugin %s", name, r.Plugin)
 	}
 	if !r.Installed() {
 		if r.Present && r.Scope == install.User && len(d.findings) == before {
-			d.say("client", note, again, "%s is here and does not know of Pennypost", r.Client.Title)
+			d.say("client", Note, again, "%s is here and does not know of Pennypost", r.Client.Title)
 		}
 		return
 	}
 	if r.Disabled != "" {
-		d.say("client", problem, "$EDITOR "+r.Where, "%s: %s says %s, so no hook runs", name, r.Where, r.Disabled)
+		d.say("client", Problem, "$EDITOR "+r.Where, "%s: %s says %s, so no hook runs", name, r.Where, r.Disabled)
 	}
 	if r.Behind() && len(d.findings) == before {
-		d.say("client", problem, again, "%s: entries are missing or of an older version", name)
+		d.say("client", Problem, again, "%s: entries are missing or of an older version", name)
 	}
 	if len(d.findings) == before {
-		d.say("client", well, "", "%s is configured", name)
+		d.say("client", Well, "", "%s is configured", name)
 	}
 }
 
@@ -304,7 +319,7 @@ func (d *doctor) entries(f *install.FileReport, name, self, again string, binari
 		if strings.HasPrefix(e.What, "MCP server ") {
 			servers++
 		} else if seen[e.What] {
-			d.say("client", problem, again, "%s: %s stands twice in %s (line %d), so the agent is told twice", name,
+			d.say("client", Problem, again, "%s: %s stands twice in %s (line %d), so the agent is told twice", name,
 				e.What, f.Path, e.Line)
 		}
 		seen[e.What] = true
@@ -315,16 +330,16 @@ func (d *doctor) entries(f *install.FileReport, name, self, again string, binari
 		switch found, err := exec.LookPath(e.Binary); {
 		case err == nil && sameFile(found, self): // a shorter name of this program
 		case err != nil:
-			d.say("client", problem, again, "%s: %s (line %d) starts %s, which cannot be started", name, f.Path,
+			d.say("client", Problem, again, "%s: %s (line %d) starts %s, which cannot be started", name, f.Path,
 				e.Line, e.Binary)
 		default:
-			d.say("client", note, again, "%s: %s (line %d) starts %s, and not this program", name, f.Path, e.Line,
+			d.say("client", Note, again, "%s: %s (line %d) starts %s, and not this program", name, f.Path, e.Line,
 				e.Binary)
 			binaries[e.Binary] = true
 		}
 	}
 	if servers > 1 {
-		d.say("client", note, "", "%s: %s has %d servers of Pennypost; each is an agent of its own", name, f.Path,
+		d.say("client", Note, "", "%s: %s has %d servers of Pennypost; each is an agent of its own", name, f.Path,
 			servers)
 	}
 }

@@ -11,15 +11,15 @@ import (
 const eraseHelp = `Remove a message and its text from every file of the room, archive included. It cannot be brought back.
 What remains is that a message of this id was erased, and by whom. Only the user may.`
 
-func newErase(a *app) *cobra.Command {
+func newErase(a *App) *cobra.Command {
 	return &cobra.Command{
 		Use: "erase ID", Short: "remove a message from every file", Long: eraseHelp,
-		Example: "pennypost erase msg_V1StGXR8_Z5jdHi6B-myT", Args: nArgs(1, "the id of one message"),
+		Example: "pennypost erase msg_V1StGXR8_Z5jdHi6B-myT", Args: NArgs(1, "the id of one message"),
 		RunE: func(cmd *cobra.Command, args []string) error { return a.erase(cmd.Context(), args[0]) },
 	}
 }
 
-func (a *app) erase(ctx context.Context, arg string) error {
+func (a *App) erase(ctx context.Context, arg string) error {
 	id, err := mail.ParseID(arg)
 	if err != nil {
 		return err
@@ -31,12 +31,12 @@ func (a *app) erase(ctx context.Context, arg string) error {
 	if err := svc.Erase(ctx, id); err != nil {
 		return err
 	}
-	if a.json {
-		a.out.value(struct {
+	if a.JSON {
+		a.Out.Value(struct {
 			Erased mail.ID `json:"erased"`
 		}{id})
 		return nil
 	}
-	a.out.line("%s is erased.", oneLine(arg))
+	a.Out.Line("%s is erased.", OneLine(arg))
 	return nil
 }

@@ -52,7 +52,7 @@ type hint struct {
 
 func (h *hint) Unwrap() error { return h.error }
 
-func hinted(err error, next string) error { return &hint{err, next} }
+func Hinted(err error, next string) error { return &hint{err, next} }
 
 // silent ends the command with an exit status after everything was said.
 type silent struct{ status int }
@@ -71,7 +71,7 @@ type failureText struct {
 }
 
 // finish tells of err on standard error and returns the exit status.
-func (a *app) finish(err error) int {
+func (a *App) finish(err error) int {
 	if err == nil {
 		return exitDone
 	}
@@ -83,21 +83,21 @@ func (a *app) finish(err error) int {
 	}
 	code, text, next := mail.CodeOf(err), err.Error(), a.nextStep(err)
 	// an agent may have chosen a name in it, and another reads it
-	said := strings.Split(fence.Text(visible(text)), "\n")
-	fmt.Fprintf(a.env.Stderr, "pennypost: %s\n", strings.Join(said, "\n           "))
+	said := strings.Split(fence.Text(Visible(text)), "\n")
+	fmt.Fprintf(a.Env.Stderr, "pennypost: %s\n", strings.Join(said, "\n           "))
 	if next != "" {
-		fmt.Fprintf(a.env.Stderr, "hint: %s\n", visible(next))
+		fmt.Fprintf(a.Env.Stderr, "hint: %s\n", Visible(next))
 	}
-	if a.json {
+	if a.JSON {
 		if b, err := fence.JSON(failure{failureText{code, text, next}}); err == nil {
-			fmt.Fprintf(a.env.Stderr, "%s\n", b)
+			fmt.Fprintf(a.Env.Stderr, "%s\n", b)
 		}
 	}
 	return exitStatus(err)
 }
 
 // nextStep returns what to type after err.
-func (a *app) nextStep(err error) string {
+func (a *App) nextStep(err error) string {
 	if h, ok := errors.AsType[*hint](err); ok {
 		return h.next
 	}
@@ -123,36 +123,36 @@ func (a *app) nextStep(err error) string {
 	return help
 }
 
-// usage is an error in how the command was typed.
-func usage(format string, args ...any) error { return mail.Errorf(mail.Invalid, format, args...) }
+// Usage is an error in how the command was typed.
+func Usage(format string, args ...any) error { return mail.Errorf(mail.Invalid, format, args...) }
 
 func unknownVerb(word string) error {
 	names := []string{"help"}
 	for _, v := range verbs() {
-		names = append(names, v.name)
+		names = append(names, v.Name)
 	}
-	err := usage("there is no command %q", word)
+	err := Usage("there is no command %q", word)
 	if near := policy.Nearest(word, names, 1); len(near) > 0 {
-		return hinted(err, "did you mean: pennypost "+near[0])
+		return Hinted(err, "did you mean: pennypost "+near[0])
 	}
-	return hinted(err, "pennypost --help lists the commands")
+	return Hinted(err, "pennypost --help lists the commands")
 }
 
 // badFlag turns an error of the flag parser into one of ours.
-func (a *app) badFlag(cmd *cobra.Command, err error) error {
+func (a *App) badFlag(cmd *cobra.Command, err error) error {
 	if errors.Is(err, pflag.ErrHelp) {
 		return err
 	}
 	if args := cmd.Flags().Args(); cmd.HasParent() && cmd.HasSubCommands() && len(args) > 0 {
-		return groupRun(cmd, args) // the flags are those of a command that was misspelt
+		return GroupRun(cmd, args) // the flags are those of a command that was misspelt
 	}
 	// what follows is for programmers
 	words, _, _ := strings.Cut(strings.TrimPrefix(err.Error(), "pflag: "), ": strconv.")
-	bad := usage("%s", words)
+	bad := Usage("%s", words)
 	missing, ok := errors.AsType[*pflag.NotExistError](err)
 	switch {
 	case ok && missing.GetSpecifiedShortnames() != "":
-		bad = usage("there is no flag -%s", missing.GetSpecifiedName())
+		bad = Usage("there is no flag -%s", missing.GetSpecifiedName())
 	case ok:
 		var names []string
 		cmd.Flags().VisitAll(func(f *pflag.Flag) {
@@ -161,25 +161,34 @@ func (a *app) badFlag(cmd *cobra.Command, err error) error {
 			}
 		})
 		if near := policy.Nearest(missing.GetSpecifiedName(), names, 1); len(near) > 0 {
-			return hinted(usage("there is no flag --%s", missing.GetSpecifiedName()), "did you mean --"+near[0]+"?")
+			return Hinted(Usage("there is no flag --%s", missing.GetSpecifiedName()), "did you mean --"+near[0]+"?")
 		}
 	}
-	return hinted(bad, strings.TrimSpace(cmd.CommandPath())+" --help")
+	return Hinted(bad, strings.TrimSpace(cmd.CommandPath())+" --help")
 }
 
-// noArgs refuses arguments.
-func noArgs(cmd *cobra.Command, args []string) error {
+// GroupRun answers a command that only groups others.
+func GroupRun(cmd *cobra.Command, args []string) error {
 	if len(args) > 0 {
-		return usage("%s takes no argument, and %q is one", cmd.CommandPath(), args[0])
+		return Hinted(Usage("%s has no command %q", cmd.CommandPath(), args[0]),
+			cmd.CommandPath()+" --help lists them")
+	}
+	return cmd.Help()
+}
+
+// NoArgs refuses arguments.
+func NoArgs(cmd *cobra.Command, args []string) error {
+	if len(args) > 0 {
+		return Usage("%s takes no argument, and %q is one", cmd.CommandPath(), args[0])
 	}
 	return nil
 }
 
-// nArgs refuses any other number of arguments.
-func nArgs(n int, what string) cobra.PositionalArgs {
+// NArgs refuses any other number of arguments.
+func NArgs(n int, what string) cobra.PositionalArgs {
 	return func(cmd *cobra.Command, args []string) error {
 		if len(args) != n {
-			return usage("%s needs %s", cmd.CommandPath(), what)
+			return Usage("%s needs %s", cmd.CommandPath(), what)
 		}
 		return nil
 	}

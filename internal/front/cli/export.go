@@ -17,11 +17,11 @@ const exportHelp = `Write every message of the room to standard output, archived
 did. jsonl is one JSON object a line and json one array of them; both can be imported. markdown is for
 people.`
 
-func newExport(a *app) *cobra.Command {
+func newExport(a *App) *cobra.Command {
 	var format string
 	cmd := &cobra.Command{
 		Use: "export", Short: "write every message of the room", Long: exportHelp,
-		Example: "pennypost export > room.jsonl\npennypost export --format markdown | less", Args: noArgs,
+		Example: "pennypost export > room.jsonl\npennypost export --format markdown | less", Args: NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error { return a.export(cmd.Context(), format) },
 	}
 	cmd.Flags().StringVar(&format, "format", "jsonl", "`FORMAT`: jsonl, json or markdown")
@@ -30,21 +30,21 @@ func newExport(a *app) *cobra.Command {
 	return cmd
 }
 
-func (a *app) export(ctx context.Context, format string) error {
+func (a *App) export(ctx context.Context, format string) error {
 	if !slices.Contains(exportFormats, format) {
-		return usage("%q is not a format; use jsonl, json or markdown", format)
+		return Usage("%q is not a format; use jsonl, json or markdown", format)
 	}
 	svc, err := a.service(ctx)
 	if err != nil {
 		return err
 	}
-	room, err := a.roomName()
+	room, err := a.RoomName()
 	if err != nil {
 		return err
 	}
-	var to io.Writer = &jsonWriter{w: a.env.Stdout}
+	var to io.Writer = &JSONWriter{To: a.Env.Stdout}
 	if format == string(export.Markdown) {
-		to = a.env.Stdout
+		to = a.Env.Stdout
 	}
 	file := export.New(to, export.Format(format), export.Heading{Title: string(room), Now: time.Now()})
 	for it, err := range svc.Export(ctx) {

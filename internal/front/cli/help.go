@@ -24,20 +24,20 @@ PENNYPOST_AUTOSTART  0: never start a post office
 NO_COLOR             no colours`
 
 // manual prints the help of a command as a manual page does.
-func (a *app) manual(cmd *cobra.Command, _ []string) {
-	p := a.out
+func (a *App) manual(cmd *cobra.Command, _ []string) {
+	p := a.Out
 	section := func(title, text string) {
 		if text != "" {
-			p.line("\n%s", p.bold(title))
-			p.line("%s", indent(text))
+			p.Line("\n%s", p.Bold(title))
+			p.Line("%s", indent(text))
 		}
 	}
-	p.line("%s - %s", p.bold(cmd.CommandPath()), cmd.Short)
+	p.Line("%s - %s", p.Bold(cmd.CommandPath()), cmd.Short)
 	section("SYNOPSIS", synopsis(cmd))
 	section("DESCRIPTION", cmd.Long)
 	if cmd.HasAvailableSubCommands() {
-		p.line("\n%s", p.bold("COMMANDS"))
-		p.table(commandRows(cmd))
+		p.Line("\n%s", p.Bold("COMMANDS"))
+		p.Table(commandRows(cmd))
 	}
 	a.flagSection("OPTIONS", cmd.LocalNonPersistentFlags())
 	if cmd.HasParent() {
@@ -62,7 +62,7 @@ func commandRows(cmd *cobra.Command) [][]string {
 	}
 	for _, v := range verbs() {
 		for _, row := range rows {
-			if strings.TrimSpace(row[0]) == v.name {
+			if strings.TrimSpace(row[0]) == v.Name {
 				ordered = append(ordered, row)
 			}
 		}
@@ -80,7 +80,7 @@ func synopsis(cmd *cobra.Command) string {
 	return cmd.Parent().CommandPath() + " " + cmd.Use + " [OPTIONS]"
 }
 
-func (a *app) flagSection(title string, flags *pflag.FlagSet) {
+func (a *App) flagSection(title string, flags *pflag.FlagSet) {
 	var rows [][]string
 	flags.VisitAll(func(f *pflag.Flag) {
 		if f.Hidden {
@@ -94,7 +94,7 @@ func (a *app) flagSection(title string, flags *pflag.FlagSet) {
 		rows = append(rows, []string{name, usage})
 	})
 	if len(rows) > 0 {
-		a.out.line("\n%s", a.out.bold(title))
-		a.out.table(rows)
+		a.Out.Line("\n%s", a.Out.Bold(title))
+		a.Out.Table(rows)
 	}
 }

@@ -24,13 +24,13 @@ type historyFlags struct {
 	before, after           uint64
 }
 
-func newHistory(a *app) *cobra.Command {
+func newHistory(a *App) *cobra.Command {
 	var f historyFlags
 	cmd := &cobra.Command{
 		Use: "history", Short: "list and search messages of the room", Long: historyHelp,
 		Example: "pennypost history --since 2h\npennypost history --type question,answer --agent builder\npennypost " +
 			"history --search \"write path\" --archive",
-		Args: noArgs,
+		Args: NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error { return a.history(cmd.Context(), f) },
 	}
 	flags := cmd.Flags()
@@ -57,7 +57,7 @@ func newHistory(a *app) *cobra.Command {
 	return cmd
 }
 
-func (a *app) history(ctx context.Context, f historyFlags) error {
+func (a *App) history(ctx context.Context, f historyFlags) error {
 	q, err := a.historyQuery(f)
 	if err != nil {
 		return err
@@ -71,25 +71,25 @@ func (a *app) history(ctx context.Context, f historyFlags) error {
 		return err
 	}
 	switch {
-	case a.json:
-		a.out.value(page)
+	case a.JSON:
+		a.Out.Value(page)
 		return nil
 	case len(page.Messages) == 0:
-		a.out.line("No message fits.")
+		a.Out.Line("No message fits.")
 		return nil
 	}
 	if page.More && f.after == 0 {
-		a.out.line("%s", a.out.dim("Earlier ones: add --before "+seq(page.Next)))
+		a.Out.Line("%s", a.Out.Dim("Earlier ones: add --before "+seq(page.Next)))
 	}
 	a.listHistory(page.Messages)
 	if page.More && f.after != 0 {
-		a.out.line("%s", a.out.dim("Later ones: add --after "+seq(page.Next)))
+		a.Out.Line("%s", a.Out.Dim("Later ones: add --after "+seq(page.Next)))
 	}
 	return nil
 }
 
 // historyQuery turns flags into a query.
-func (a *app) historyQuery(f historyFlags) (mail.HistoryQuery, error) {
+func (a *App) historyQuery(f historyFlags) (mail.HistoryQuery, error) {
 	q := mail.HistoryQuery{
 		From: f.from, To: f.to, Agent: mail.Name(f.agent), Thread: mail.ID(f.thread), Issue: f.issue, Search: f.search,
 		Archive: f.archive, Limit: f.limit, Before: mail.Seq(f.before), After: mail.Seq(f.after),
@@ -113,23 +113,23 @@ func (a *app) historyQuery(f historyFlags) (mail.HistoryQuery, error) {
 	return q, err
 }
 
-func (a *app) listHistory(items []mail.Item) {
+func (a *App) listHistory(items []mail.Item) {
 	rows := make([][]string, 0, len(items))
 	for i := range items {
 		it := &items[i]
 		rows = append(rows, []string{
-			string(it.ID), string(it.Type), sender(&it.Message, 24) + " → " + shorten(addressees(it.To), 32),
-			a.out.ago(it.Sent), a.headline(it),
+			string(it.ID), string(it.Type), Sender(&it.Message, 24) + " → " + shorten(Addressees(it.To), 32),
+			a.Out.ago(it.Sent), a.headline(it),
 		})
 	}
-	a.out.table(rows, 3)
+	a.Out.Table(rows, 3)
 }
 
 // parseWhen reads a time, a day in local time, or how long ago. An empty word is no time.
-func (a *app) parseWhen(s string) (mail.Time, error) { return a.parseTime(s, -1) }
+func (a *App) parseWhen(s string) (mail.Time, error) { return a.parseTime(s, -1) }
 
 // parseTime reads a time, a day in local time, or how long from now on: backwards if sign is -1.
-func (a *app) parseTime(s string, sign time.Duration) (mail.Time, error) {
+func (a *App) parseTime(s string, sign time.Duration) (mail.Time, error) {
 	if s == "" {
 		return 0, nil
 	}
@@ -143,8 +143,8 @@ func (a *app) parseTime(s string, sign time.Duration) (mail.Time, error) {
 	}
 	d, err := config.ParseDuration(s)
 	if err != nil || d < 0 {
-		return 0, usage("%q is not a time: write it like 2026-05-10, 2026-05-10T14:00:00Z, or 2h for two hours %s", s,
+		return 0, Usage("%q is not a time: write it like 2026-05-10, 2026-05-10T14:00:00Z, or 2h for two hours %s", s,
 			map[bool]string{true: "ago", false: "from now"}[sign < 0])
 	}
-	return mail.TimeOf(a.out.now.Add(sign * time.Duration(d))), nil
+	return mail.TimeOf(a.Out.now.Add(sign * time.Duration(d))), nil
 }

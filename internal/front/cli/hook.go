@@ -15,7 +15,6 @@ import (
 
 	"pennypost/internal/base/process"
 	"pennypost/internal/front/hookpipe"
-	"pennypost/internal/office/hook"
 	"pennypost/internal/wire"
 )
 
@@ -25,19 +24,16 @@ it, as pennypost install sets them up; nobody types it.
 The agent is --as, else $PENNYPOST_AGENT, else what .pennypost.toml at the top of the project
 says, else a name made from the client and the directory. Whatever goes wrong, the hook is silent
 and succeeds, within a second; with PENNYPOST_DEBUG=1 it says on standard error why. The start of a
-session may start the post office.`
+session may start the post office.
 
-func newHook(a *app) *cobra.Command {
-	var names []string
-	for _, c := range hook.Clients() {
-		names = append(names, c.Name)
-	}
+Clients: claude, vscode, codex, gemini, cursor, copilot.`
+
+func newHook(a *App) *cobra.Command {
 	return &cobra.Command{
-		Use: "hook CLIENT EVENT", Short: "answer a hook of an agent's client", Long: hookHelp + "\n\nClients: " +
-			strings.Join(names, ", ") + ".",
+		Use: "hook CLIENT EVENT", Short: "answer a hook of an agent's client", Long: hookHelp,
 		Example: "pennypost hook claude Stop\npennypost hook codex SessionStart --as builder",
 		RunE: func(*cobra.Command, []string) error {
-			return usage("a hook needs the client and the event, and its input on standard input")
+			return Usage("a hook needs the client and the event, and its input on standard input")
 		},
 	}
 }
@@ -49,14 +45,14 @@ func isHook(args []string) bool {
 }
 
 // hook runs a hook. Flags that it does not know are a later version's, and passed over.
-func (a *app) hook(args []string) int {
+func (a *App) hook(args []string) int {
 	signal.Ignore(syscall.SIGPIPE) // the client may be gone, and an error tells it better
 	log.SetOutput(io.Discard)      // net/http has its own opinion of strangers
 	for i := 3; i < len(args); i++ {
 		for _, f := range []struct {
 			name string
 			into *string
-		}{{"--as", &a.as}, {"--room", &a.room}} {
+		}{{"--as", &a.As}, {"--room", &a.Room}} {
 			if value, ok := strings.CutPrefix(args[i], f.name+"="); ok {
 				*f.into = value
 			} else if args[i] == f.name && i+1 < len(args) {
@@ -67,21 +63,21 @@ func (a *app) hook(args []string) int {
 	parent := os.Getppid()
 	p := hookpipe.Pipe{
 		Hook: wire.Hook{
-			Client: args[1], Event: args[2], Environ: a.env.Environ, Dir: a.env.Dir, As: a.as, Room: a.room,
+			Client: args[1], Event: args[2], Environ: a.Env.Environ, Dir: a.Env.Dir, As: a.As, Room: a.Room,
 			Program: process.Program(false), Topmost: process.Program(true),
 		},
-		Stdin: a.env.Stdin, Stdout: a.env.Stdout, Stderr: a.env.Stderr, Append: appendTo,
+		Stdin: a.Env.Stdin, Stdout: a.Env.Stdout, Stderr: a.Env.Stderr, Append: appendTo,
 		Enter: func(start bool) (hookpipe.Office, error) {
 			if start {
-				return a.post()
+				return a.Post()
 			}
-			return a.quietOffice()
+			return a.QuietOffice()
 		},
 		Ended: func() bool { return os.Getppid() != parent }, // on Windows nobody tells
 	}
-	if a.env.Getenv("PENNYPOST_DEBUG") != "" {
+	if a.Env.Getenv("PENNYPOST_DEBUG") != "" {
 		p.Debug = func(why string) {
-			fmt.Fprintf(a.env.Stderr, "pennypost: hook %s %s: %s\n", args[1], args[2], visible(why))
+			fmt.Fprintf(a.Env.Stderr, "pennypost: hook %s %s: %s\n", args[1], args[2], Visible(why))
 		}
 	}
 	return p.Run(context.Background())

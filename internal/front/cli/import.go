@@ -19,17 +19,17 @@ const importHelp = `Add the messages of an export, jsonl or json, to the room, w
 the room knows are skipped, so an import can be repeated. If one message is wrong, none is added. FILE
 "-" is standard input.`
 
-func newImport(a *app) *cobra.Command {
+func newImport(a *App) *cobra.Command {
 	return &cobra.Command{
 		Use: "import FILE", Short: "add the messages of an export", Long: importHelp,
 		Example: "pennypost import room.jsonl\npennypost export --room a | pennypost import --room b -",
-		Args:    nArgs(1, "one file; \"-\" is standard input"),
+		Args:    NArgs(1, "one file; \"-\" is standard input"),
 		RunE:    func(cmd *cobra.Command, args []string) error { return a.importFile(cmd.Context(), args[0]) },
 	}
 }
 
-func (a *app) importFile(ctx context.Context, file string) error {
-	in := a.env.Stdin
+func (a *App) importFile(ctx context.Context, file string) error {
+	in := a.Env.Stdin
 	if file != "-" {
 		f, err := os.Open(file)
 		if errors.Is(err, fs.ErrNotExist) {
@@ -53,11 +53,11 @@ func (a *app) importFile(ctx context.Context, file string) error {
 	if err != nil {
 		return err
 	}
-	if a.json {
-		a.out.value(done)
+	if a.JSON {
+		a.Out.Value(done)
 		return nil
 	}
-	a.out.line("%s added, %d known before.", plural(done.Added, "message"), done.Skipped)
+	a.Out.Line("%s added, %d known before.", plural(done.Added, "message"), done.Skipped)
 	return nil
 }
 
@@ -66,7 +66,7 @@ func readItems(in io.Reader) ([]mail.Item, error) {
 	r := bufio.NewReaderSize(in, 64<<10)
 	first, err := firstByte(r)
 	if err == io.EOF {
-		return nil, usage("the file is empty")
+		return nil, Usage("the file is empty")
 	}
 	if err != nil {
 		return nil, err
@@ -78,7 +78,7 @@ func readItems(in io.Reader) ([]mail.Item, error) {
 		}
 		var items []mail.Item
 		if err := jsonx.Unmarshal(text, &items); err != nil {
-			return nil, usage("the file is not an export: %s", jsonx.Explain(err))
+			return nil, Usage("the file is not an export: %s", jsonx.Explain(err))
 		}
 		return items, nil
 	}
@@ -95,7 +95,7 @@ func readLines(r *bufio.Reader) ([]mail.Item, error) {
 		if len(bytes.TrimSpace(line)) > 0 {
 			var it mail.Item
 			if err := jsonx.Unmarshal(line, &it); err != nil {
-				return nil, usage("line %d of the file is not a message of an export: %s", n, jsonx.Explain(err))
+				return nil, Usage("line %d of the file is not a message of an export: %s", n, jsonx.Explain(err))
 			}
 			items = append(items, it)
 		}

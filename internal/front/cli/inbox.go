@@ -21,12 +21,12 @@ type inboxFlags struct {
 	after, before uint64
 }
 
-func newInbox(a *app) *cobra.Command {
+func newInbox(a *App) *cobra.Command {
 	var f inboxFlags
 	cmd := &cobra.Command{
 		Use: "inbox", Short: "list what waits; changes nothing", Long: inboxHelp,
 		Example: "pennypost inbox\npennypost inbox --as builder --all\npennypost inbox --agent builder",
-		Args:    noArgs,
+		Args:    NoArgs,
 		RunE:    func(cmd *cobra.Command, _ []string) error { return a.inbox(cmd.Context(), f) },
 	}
 	flags := cmd.Flags()
@@ -46,7 +46,7 @@ func newInbox(a *app) *cobra.Command {
 	return cmd
 }
 
-func (a *app) inbox(ctx context.Context, f inboxFlags) error {
+func (a *App) inbox(ctx context.Context, f inboxFlags) error {
 	if err := checkLimit(f.limit); err != nil {
 		return err
 	}
@@ -65,26 +65,26 @@ func (a *app) inbox(ctx context.Context, f inboxFlags) error {
 	if err != nil {
 		return err
 	}
-	if a.json {
-		a.out.value(page)
+	if a.JSON {
+		a.Out.Value(page)
 		return nil
 	}
 	if len(page.Messages) == 0 {
 		if f.place != "" {
-			a.out.line("Nothing is %s.", f.place)
+			a.Out.Line("Nothing is %s.", f.place)
 			return nil
 		}
-		a.out.line("Nothing waits.")
+		a.Out.Line("Nothing waits.")
 		return nil
 	}
-	a.out.line("%s", a.out.bold(strconv.Itoa(page.Unread)+" unread"))
+	a.Out.Line("%s", a.Out.Bold(strconv.Itoa(page.Unread)+" unread"))
 	a.listMessages(page.Messages)
 	if page.More {
 		onward := "--after "
 		if f.newest {
 			onward = "--newest --before "
 		}
-		a.out.line("%s", a.out.dim("More: pennypost inbox "+onward+seq(page.Next)))
+		a.Out.Line("%s", a.Out.Dim("More: pennypost inbox "+onward+seq(page.Next)))
 	}
 	return nil
 }
@@ -92,7 +92,7 @@ func (a *app) inbox(ctx context.Context, f inboxFlags) error {
 // checkLimit checks a number of messages that was asked for; 0 is the default.
 func checkLimit(n int) error {
 	if n < 0 || n > mail.MaxLimit {
-		return usage("a limit of %d is out of range; use 1 to %d", n, mail.MaxLimit)
+		return Usage("a limit of %d is out of range; use 1 to %d", n, mail.MaxLimit)
 	}
 	return nil
 }
@@ -102,7 +102,7 @@ func seq(s mail.Seq) string { return strconv.FormatUint(uint64(s), 10) }
 func itoa(n int) string { return strconv.Itoa(n) }
 
 // listMessages prints a line for each message.
-func (a *app) listMessages(items []mail.Item) {
+func (a *App) listMessages(items []mail.Item) {
 	rows := make([][]string, 0, len(items))
 	for i := range items {
 		it := &items[i]
@@ -111,19 +111,19 @@ func (a *app) listMessages(items []mail.Item) {
 			mark = " "
 		}
 		rows = append(rows, []string{
-			mark, string(it.ID), string(it.Type), sender(&it.Message, 28), a.out.ago(it.Sent), a.headline(it),
+			mark, string(it.ID), string(it.Type), Sender(&it.Message, 28), a.Out.ago(it.Sent), a.headline(it),
 		})
 	}
-	a.out.table(rows, 4)
+	a.Out.Table(rows, 4)
 }
 
-// signer shows an address that signs as a person would say it.
-func signer(a mail.Address) string { return oneLine(string(a.Signer())) }
+// Signer shows an address that signs as a person would say it.
+func Signer(a mail.Address) string { return OneLine(string(a.Signer())) }
 
-// sender shows who sent a message, the name cut to a width, and whether anybody has proven that: of what came over a
+// Sender shows who sent a message, the name cut to a width, and whether anybody has proven that: of what came over a
 // bridge a file says so.
-func sender(m *mail.Message, width int) string {
-	name := shorten(signer(m.From), width)
+func Sender(m *mail.Message, width int) string {
+	name := shorten(Signer(m.From), width)
 	if m.Via != "" {
 		name += " (" + mail.Unproven + ")"
 	}
@@ -134,14 +134,14 @@ func sender(m *mail.Message, width int) string {
 const headlineWidth = 72
 
 // headline is the subject of a message or the beginning of its body.
-func (a *app) headline(it *mail.Item) string {
+func (a *App) headline(it *mail.Item) string {
 	text := it.Subject
 	if text == "" {
 		text = it.Body
 	}
-	text = shorten(oneLine(beginning(text, 4*headlineWidth)), headlineWidth) // no character takes more than 4 bytes
+	text = shorten(OneLine(beginning(text, 4*headlineWidth)), headlineWidth) // no character takes more than 4 bytes
 	if it.Priority == mail.Urgent {
-		text = a.out.red("urgent ") + text
+		text = a.Out.red("urgent ") + text
 	}
 	return text
 }

@@ -36,7 +36,7 @@ type installFlags struct {
 	project, user, dryRun bool
 }
 
-func newInstall(a *app) *cobra.Command {
+func newInstall(a *App) *cobra.Command {
 	var f installFlags
 	cmd := &cobra.Command{
 		Use: "install [CLIENT]", Short: "make an agent client use Pennypost", Long: installHelp + clientRows(),
@@ -53,7 +53,7 @@ func newInstall(a *app) *cobra.Command {
 	return cmd
 }
 
-func newUninstall(a *app) *cobra.Command {
+func newUninstall(a *App) *cobra.Command {
 	var f installFlags
 	cmd := &cobra.Command{
 		Use: "uninstall CLIENT", Short: "undo what install did", Long: uninstallHelp + clientRows(),
@@ -87,31 +87,31 @@ func clientRows() string {
 }
 
 // installOptions returns where and what is installed.
-func (a *app) installOptions(f installFlags) (*install.Options, error) {
+func (a *App) installOptions(f installFlags) (*install.Options, error) {
 	if f.project && f.user {
-		return nil, usage("--project and --user exclude each other")
+		return nil, Usage("--project and --user exclude each other")
 	}
-	home := a.env.Getenv("HOME")
+	home := a.Env.Getenv("HOME")
 	if home == "" {
-		home = a.env.Getenv("USERPROFILE") // Windows
+		home = a.Env.Getenv("USERPROFILE") // Windows
 	}
 	if home == "" {
-		return nil, usage("there is no home directory: set HOME")
+		return nil, Usage("there is no home directory: set HOME")
 	}
 	o := &install.Options{
-		Scope: install.User, Home: home, Root: config.ProjectDir(a.env.Dir), Getenv: a.env.Getenv, GOOS: runtime.GOOS,
+		Scope: install.User, Home: home, Root: config.ProjectDir(a.Env.Dir), Getenv: a.Env.Getenv, GOOS: runtime.GOOS,
 	}
 	if o.Root == home { // which may be kept in Git, and is no project
-		o.Root = a.env.Dir
+		o.Root = a.Env.Dir
 	}
 	if f.project {
 		o.Scope = install.Project
 	}
 	if f.project && o.Root == home {
-		return nil, usage("your home directory is no project; go into one, or leave --project away")
+		return nil, Usage("your home directory is no project; go into one, or leave --project away")
 	}
-	if a.as != "" {
-		name, err := mail.ParseName(a.as)
+	if a.As != "" {
+		name, err := mail.ParseName(a.As)
 		if err == nil {
 			err = name.CheckNew()
 		}
@@ -138,10 +138,10 @@ type outcome struct {
 }
 
 // change installs or uninstalls.
-func (a *app) change(f installFlags, args []string, plan func(install.Client, *install.Options) (*install.Plan,
+func (a *App) change(f installFlags, args []string, plan func(install.Client, *install.Options) (*install.Plan,
 	error)) error {
 	if len(args) != 1 {
-		return usage("say one client: pennypost %s CLIENT", a.verb)
+		return Usage("say one client: pennypost %s CLIENT", a.verb)
 	}
 	c, err := install.Find(args[0])
 	if err != nil {
@@ -157,57 +157,57 @@ func (a *app) change(f installFlags, args []string, plan func(install.Client, *i
 	}
 	p, err := plan(c, o)
 	if err != nil {
-		return hinted(err, again)
+		return Hinted(err, again)
 	}
 	if !f.dryRun {
 		if err := p.Apply(); err != nil {
-			return hinted(err, again)
+			return Hinted(err, again)
 		}
 	}
-	if a.json {
+	if a.JSON {
 		out := outcome{c.Name, o.Scope, f.dryRun, p.Changed(), o.Binary, slices.Concat([]install.Change{}, p.Changes),
 			p.Notes, ""}
 		if f.dryRun {
 			out.Diff = strings.ToValidUTF8(string(p.Diff()), "\uFFFD")
 		}
-		a.out.value(out)
+		a.Out.Value(out)
 		return nil
 	}
 	a.showPlan(p, f.dryRun)
 	return nil
 }
 
-func (a *app) showPlan(p *install.Plan, dryRun bool) {
+func (a *App) showPlan(p *install.Plan, dryRun bool) {
 	if dryRun {
-		a.out.write(string(p.Diff()))
+		a.Out.write(string(p.Diff()))
 	}
 	var rows [][]string
 	for _, ch := range p.Changes {
-		row := []string{string(ch.Action), oneLine(ch.Path), ch.What}
+		row := []string{string(ch.Action), OneLine(ch.Path), ch.What}
 		if ch.Backup != "" && ch.Action != install.Keep {
-			row = append(row, "copy: "+oneLine(ch.Backup[strings.LastIndexAny(ch.Backup, `/\`)+1:]))
+			row = append(row, "copy: "+OneLine(ch.Backup[strings.LastIndexAny(ch.Backup, `/\`)+1:]))
 		}
 		rows = append(rows, row)
 	}
 	switch {
 	case !p.Changed() && a.verb == "uninstall":
-		a.out.line("There is nothing of Pennypost in the configuration of %s.", p.Client.Title)
+		a.Out.Line("There is nothing of Pennypost in the configuration of %s.", p.Client.Title)
 	case !p.Changed():
-		a.out.line("%s has it already; nothing was changed.", p.Client.Title)
-		a.out.table(rows)
+		a.Out.Line("%s has it already; nothing was changed.", p.Client.Title)
+		a.Out.Table(rows)
 	case dryRun:
-		a.out.line("Nothing was changed; this would be:")
-		a.out.table(rows)
+		a.Out.Line("Nothing was changed; this would be:")
+		a.Out.Table(rows)
 	default:
-		a.out.table(rows)
+		a.Out.Table(rows)
 		for _, note := range p.Notes {
-			a.out.line("%s", note)
+			a.Out.Line("%s", note)
 		}
 	}
 }
 
 // installed shows what is installed where.
-func (a *app) installed(f installFlags) error {
+func (a *App) installed(f installFlags) error {
 	o, err := a.installOptions(f)
 	if err != nil {
 		return err
@@ -221,7 +221,7 @@ func (a *app) installed(f installFlags) error {
 	list, rows := []row{}, [][]string{}
 	for _, r := range install.Look(*o) {
 		list = append(list, row{r.Client.Name, r.Scope, r.Present, r.Installed()})
-		state := a.out.dim("not installed")
+		state := a.Out.Dim("not installed")
 		switch {
 		case r.Installed():
 			state = "installed"
@@ -230,12 +230,12 @@ func (a *app) installed(f installFlags) error {
 		}
 		rows = append(rows, []string{r.Client.Name, string(r.Scope), r.Client.Title, state})
 	}
-	if a.json {
-		a.out.value(struct {
+	if a.JSON {
+		a.Out.Value(struct {
 			Clients []row `json:"clients"`
 		}{list})
 		return nil
 	}
-	a.out.table(rows)
+	a.Out.Table(rows)
 	return nil
 }

@@ -14,7 +14,7 @@ nothing. Archived mail no longer waits; it stays in the history. What you snooze
 your inbox until TIME, which is 2h, 7d, 2026-05-10 or 2026-05-10T14:00:00Z; reading or archiving ends that.
 Agents cannot snooze.`
 
-func newMark(a *app) *cobra.Command {
+func newMark(a *App) *cobra.Command {
 	var all bool
 	var snoozed string
 	marks := []mail.Mark{mail.MarkRead, mail.MarkUnread, mail.MarkArchived, mail.MarkUnarchived}
@@ -39,7 +39,7 @@ func newMark(a *app) *cobra.Command {
 				chosen = append(chosen, mail.MarkSnoozed)
 			}
 			if len(chosen) != 1 {
-				return usage("say which mark: exactly one of --read, --unread, --archived, --unarchived and --snoozed")
+				return Usage("say which mark: exactly one of --read, --unread, --archived, --unarchived and --snoozed")
 			}
 			return a.mark(cmd.Context(), ids, mail.Marking{All: all, Mark: chosen[0], Until: until})
 		},
@@ -52,9 +52,9 @@ func newMark(a *app) *cobra.Command {
 	return cmd
 }
 
-func (a *app) mark(ctx context.Context, ids []string, q mail.Marking) error {
+func (a *App) mark(ctx context.Context, ids []string, q mail.Marking) error {
 	if q.All == (len(ids) > 0) {
-		return usage("say which messages: either their ids or --all")
+		return Usage("say which messages: either their ids or --all")
 	}
 	for _, id := range ids {
 		parsed, err := mail.ParseID(id)
@@ -71,20 +71,20 @@ func (a *app) mark(ctx context.Context, ids []string, q mail.Marking) error {
 	if err != nil {
 		return err
 	}
-	if a.json {
+	if a.JSON {
 		if done.Marked == nil {
 			done.Marked = []mail.ID{}
 		}
-		a.out.value(done)
+		a.Out.Value(done)
 		return nil
 	}
-	a.out.line("%s marked %s.", plural(len(done.Marked), "message"), q.Mark)
+	a.Out.Line("%s marked %s.", plural(len(done.Marked), "message"), q.Mark)
 	for _, list := range []struct {
 		ids  []mail.ID
 		what string
 	}{{done.Already, "marked before"}, {done.NotFound, "not found"}, {done.NotYours, "not in your mailbox"}} {
 		if len(list.ids) > 0 {
-			a.out.line("%s: %s", list.what, joinIDs(list.ids))
+			a.Out.Line("%s: %s", list.what, joinIDs(list.ids))
 		}
 	}
 	return nil
@@ -93,7 +93,7 @@ func (a *app) mark(ctx context.Context, ids []string, q mail.Marking) error {
 func joinIDs(ids []mail.ID) string {
 	words := make([]string, len(ids))
 	for i, id := range ids {
-		words[i] = oneLine(string(id))
+		words[i] = OneLine(string(id))
 	}
 	return strings.Join(words, " ")
 }

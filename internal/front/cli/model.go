@@ -10,10 +10,10 @@ import (
 	"pennypost/internal/mail"
 )
 
-// A modelWriter is standard output. What a command of an agent prints is read by a model, so everything that is not a
+// A ModelWriter is standard output. What a command of an agent prints is read by a model, so everything that is not a
 // fence goes through package fence line by line; what a person or a file gets is exact.
-type modelWriter struct {
-	w       io.Writer
+type ModelWriter struct {
+	To      io.Writer
 	reading bool // a model reads
 	json    bool // what is written is JSON
 	begun   bool
@@ -21,8 +21,8 @@ type modelWriter struct {
 }
 
 // forModel has what is written made harmless from now on, unless it goes into a file.
-func (m *modelWriter) forModel() {
-	file, ok := m.w.(*os.File)
+func (m *ModelWriter) forModel() {
+	file, ok := m.To.(*os.File)
 	if ok {
 		info, err := file.Stat()
 		ok = err == nil && info.Mode().IsRegular()
@@ -31,9 +31,9 @@ func (m *modelWriter) forModel() {
 }
 
 // Write implements io.Writer.
-func (m *modelWriter) Write(p []byte) (int, error) {
+func (m *ModelWriter) Write(p []byte) (int, error) {
 	if !m.reading {
-		return m.w.Write(p)
+		return m.To.Write(p)
 	}
 	m.line = append(m.line, p...)
 	end := bytes.LastIndexByte(m.line, '\n') + 1
@@ -43,14 +43,14 @@ func (m *modelWriter) Write(p []byte) (int, error) {
 }
 
 // flush writes what is left of a line without an end.
-func (m *modelWriter) flush() error {
+func (m *ModelWriter) flush() error {
 	text := string(m.line)
 	m.line = nil
 	return m.pass(text)
 }
 
 // pass writes lines. Some verbs write JSON without being asked to, which has to stay JSON.
-func (m *modelWriter) pass(text string) error {
+func (m *ModelWriter) pass(text string) error {
 	if text == "" {
 		return nil
 	}
@@ -63,28 +63,28 @@ func (m *modelWriter) pass(text string) error {
 	} else {
 		text = fence.Text(text)
 	}
-	_, err := io.WriteString(m.w, text)
+	_, err := io.WriteString(m.To, text)
 	return err
 }
 
-// A fencedWriter is standard output for what package fence has rendered.
-type fencedWriter struct{ m *modelWriter }
+// A FencedWriter is standard output for what package fence has rendered.
+type FencedWriter struct{ To *ModelWriter }
 
 // Write implements io.Writer.
-func (f fencedWriter) Write(p []byte) (int, error) {
-	if err := f.m.flush(); err != nil {
+func (f FencedWriter) Write(p []byte) (int, error) {
+	if err := f.To.flush(); err != nil {
 		return 0, err
 	}
-	return f.m.w.Write(p)
+	return f.To.To.Write(p)
 }
 
 // handOver prints messages for a model, each in a fence, with what became of them below.
-func (a *app) handOver(items []mail.Item) {
+func (a *App) handOver(items []mail.Item) {
 	f := fence.New()
-	a.out.line("%s", f.Notice())
+	a.Out.Line("%s", f.Notice())
 	for i := range items {
-		if a.out.err == nil {
-			_, a.out.err = io.WriteString(fencedWriter{a.stdout}, "\n"+f.Message(&items[i])+"\n")
+		if a.Out.err == nil {
+			_, a.Out.err = io.WriteString(FencedWriter{a.Stdout}, "\n"+f.Message(&items[i])+"\n")
 		}
 		a.showDelivery(&items[i])
 	}

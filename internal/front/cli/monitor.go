@@ -17,33 +17,33 @@ agent it is rung again if the mail stays unread, and in the end the user is told
 
 The agent is --as, else $PENNYPOST_AGENT, else the one that hooks and MCP server in this directory are.`
 
-func newMonitor(a *app) *cobra.Command {
+func newMonitor(a *App) *cobra.Command {
 	return &cobra.Command{
 		Use: "monitor", Short: "print a line when an idle agent has mail", Long: monitorHelp,
 		Example: "pennypost monitor\npennypost monitor --as builder",
-		Args:    noArgs,
+		Args:    NoArgs,
 		RunE:    func(cmd *cobra.Command, _ []string) error { return a.monitor(cmd.Context()) },
 	}
 }
 
 // monitor goes on until it is stopped. It says nothing else on standard output, because every line there wakes
 // somebody.
-func (a *app) monitor(ctx context.Context) error {
-	ctx, stop := interruptible(ctx)
+func (a *App) monitor(ctx context.Context) error {
+	ctx, stop := Interruptible(ctx)
 	defer stop()
-	name, err := a.agent(a.clientName())
+	name, err := a.Agent(a.ClientName())
 	if err != nil {
 		return err
 	}
-	room, err := a.roomName()
+	room, err := a.RoomName()
 	if err != nil {
 		return err
 	}
-	if a.office, err = a.quietOffice(); err != nil { // it shall not raise a post office that a person has stopped
+	if a.Office, err = a.QuietOffice(); err != nil { // it shall not raise a post office that a person has stopped
 		return err
 	}
-	return followRings(ctx, a.office, room, name, mail.Listener{Door: mail.MonitorDoor}, func(r *mail.Rung) error {
-		a.out.line("%s", fence.Text(oneLine(r.Text)))
-		return a.out.err
-	}, func(err error) { fmt.Fprintf(a.env.Stderr, "pennypost: %s\n", visible(err.Error())) })
+	return FollowRings(ctx, a.Office, room, name, mail.Listener{Door: mail.MonitorDoor}, func(r *mail.Rung) error {
+		a.Out.Line("%s", fence.Text(OneLine(r.Text)))
+		return a.Out.err
+	}, func(err error) { fmt.Fprintf(a.Env.Stderr, "pennypost: %s\n", Visible(err.Error())) })
 }

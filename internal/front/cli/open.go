@@ -35,10 +35,10 @@ type openFlags struct {
 	revoke                 string
 }
 
-func newOpen(a *app) *cobra.Command {
+func newOpen(a *App) *cobra.Command {
 	var f openFlags
 	cmd := &cobra.Command{
-		Use: "open", Short: "open the pages in the browser", Long: openHelp, Example: openExamples, Args: noArgs,
+		Use: "open", Short: "open the pages in the browser", Long: openHelp, Example: openExamples, Args: NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error { return a.open(cmd.Context(), f) },
 	}
 	flags := cmd.Flags()
@@ -52,11 +52,11 @@ func newOpen(a *app) *cobra.Command {
 	return cmd
 }
 
-func (a *app) open(ctx context.Context, f openFlags) error {
-	if a.as != "" && a.as != string(mail.User) {
-		return mail.Errorf(mail.Invalid, "the pages are the person's, and not %s's; leave --as out", a.as)
+func (a *App) open(ctx context.Context, f openFlags) error {
+	if a.As != "" && a.As != string(mail.User) {
+		return mail.Errorf(mail.Invalid, "the pages are the person's, and not %s's; leave --as out", a.As)
 	}
-	office, err := a.post()
+	office, err := a.Post()
 	switch {
 	case err != nil:
 		return err
@@ -65,7 +65,7 @@ func (a *app) open(ctx context.Context, f openFlags) error {
 	case f.revoke != "":
 		return a.revoke(ctx, office, f.revoke)
 	}
-	room, err := a.roomName()
+	room, err := a.RoomName()
 	if err != nil {
 		return err
 	}
@@ -74,68 +74,68 @@ func (a *app) open(ctx context.Context, f openFlags) error {
 		return err
 	}
 	switch {
-	case a.json:
-		a.out.value(wire.Link{URL: link})
+	case a.JSON:
+		a.Out.Value(wire.Link{URL: link})
 		return nil
 	case f.print:
-		a.out.line("%s", link)
+		a.Out.Line("%s", link)
 		return nil
 	}
 	name, args := opener(link)
 	if err := exec.CommandContext(ctx, name, args...).Run(); err != nil {
-		return hinted(mail.Errorf(mail.Unavailable, "no browser could be opened: %w", err), "pennypost open --print")
+		return Hinted(mail.Errorf(mail.Unavailable, "no browser could be opened: %w", err), "pennypost open --print")
 	}
 	if f.plain {
-		a.out.line("Opened in the browser.")
+		a.Out.Line("Opened in the browser.")
 	} else {
-		a.out.line("Opened in the browser. If it does not find the address: pennypost open --plain")
+		a.Out.Line("Opened in the browser. If it does not find the address: pennypost open --plain")
 	}
 	return nil
 }
 
 // sessions lists the browsers that are logged in.
-func (a *app) sessions(ctx context.Context, office *client.Office) error {
+func (a *App) sessions(ctx context.Context, office *client.Office) error {
 	list, err := office.Sessions(ctx)
 	if err != nil {
 		return err
 	}
-	if a.json {
+	if a.JSON {
 		for _, s := range list {
-			a.out.value(s)
+			a.Out.Value(s)
 		}
 		return nil
 	}
 	if len(list) == 0 {
-		a.out.line("No browser is logged in.")
+		a.Out.Line("No browser is logged in.")
 		return nil
 	}
 	rows := make([][]string, 0, len(list))
 	for _, s := range list {
-		at := "used " + a.out.ago(s.Seen) + ", opened " + a.out.ago(s.Opened)
+		at := "used " + a.Out.ago(s.Seen) + ", opened " + a.Out.ago(s.Opened)
 		if s.Plain {
 			at += ", at the plain address"
 		}
-		rows = append(rows, []string{s.ID, oneLine(s.Browser), at})
+		rows = append(rows, []string{s.ID, OneLine(s.Browser), at})
 	}
-	a.out.table(rows, 2)
+	a.Out.Table(rows, 2)
 	return nil
 }
 
 // revoke logs out one browser, or all.
-func (a *app) revoke(ctx context.Context, office *client.Office, id string) error {
+func (a *App) revoke(ctx context.Context, office *client.Office, id string) error {
 	which := id
 	if id == "all" {
 		which = ""
 	}
 	if err := office.EndSession(ctx, which); mail.CodeOf(err) == mail.NotFound {
-		return hinted(err, "pennypost open --sessions lists those that there are")
+		return Hinted(err, "pennypost open --sessions lists those that there are")
 	} else if err != nil {
 		return err
 	}
 	if which == "" {
-		a.out.line("No browser is logged in any more.")
+		a.Out.Line("No browser is logged in any more.")
 	} else {
-		a.out.line("Session %s has ended.", oneLine(id))
+		a.Out.Line("Session %s has ended.", OneLine(id))
 	}
 	return nil
 }

@@ -12,23 +12,24 @@ import (
 	"pennypost/internal/mail"
 )
 
-// printer writes answers. Its methods keep the first error in err, so that a command looks at it once, at the end.
-type printer struct {
+// Printer writes answers. Its methods keep the first error in err, so that a command looks at it once, at the end.
+type Printer struct {
 	w     io.Writer
 	color bool
 	now   time.Time
 	err   error
 }
 
-func newPrinter(env Env) *printer {
-	return &printer{
+// NewPrinter returns what writes answers to the standard output of env.
+func NewPrinter(env Env) *Printer {
+	return &Printer{
 		w: env.Stdout, now: time.Now(),
-		color: isTerminal(env.Stdout) && env.Getenv("NO_COLOR") == "" && env.Getenv("TERM") != "dumb",
+		color: IsTerminal(env.Stdout) && env.Getenv("NO_COLOR") == "" && env.Getenv("TERM") != "dumb",
 	}
 }
 
-// isTerminal reports whether f is a character device: a terminal, or /dev/null, to which it makes no difference.
-func isTerminal(f any) bool {
+// IsTerminal reports whether f is a character device: a terminal, or /dev/null, to which it makes no difference.
+func IsTerminal(f any) bool {
 	file, ok := f.(*os.File)
 	if !ok {
 		return false
@@ -37,19 +38,19 @@ func isTerminal(f any) bool {
 	return err == nil && info.Mode()&os.ModeCharDevice != 0
 }
 
-// line writes a line.
-func (p *printer) line(format string, args ...any) {
+// Line writes a Line.
+func (p *Printer) Line(format string, args ...any) {
 	p.write(fmt.Sprintf(format, args...) + "\n")
 }
 
-func (p *printer) write(s string) {
+func (p *Printer) write(s string) {
 	if p.err == nil {
 		_, p.err = io.WriteString(p.w, s)
 	}
 }
 
-// value writes v as a line of JSON.
-func (p *printer) value(v any) {
+// Value writes v as a line of JSON.
+func (p *Printer) Value(v any) {
 	b, err := jsonx.Marshal(v)
 	if p.err == nil {
 		p.err = err
@@ -57,20 +58,20 @@ func (p *printer) value(v any) {
 	p.write(string(b) + "\n")
 }
 
-// The colours: bold for what matters, dim for what surrounds it, red for what is urgent or wrong.
-func (p *printer) bold(s string) string { return p.paint("1", s) }
-func (p *printer) dim(s string) string  { return p.paint("2", s) }
-func (p *printer) red(s string) string  { return p.paint("31", s) }
+// The colours: Bold for what matters, dim for what surrounds it, red for what is urgent or wrong.
+func (p *Printer) Bold(s string) string { return p.paint("1", s) }
+func (p *Printer) Dim(s string) string  { return p.paint("2", s) }
+func (p *Printer) red(s string) string  { return p.paint("31", s) }
 
-func (p *printer) paint(code, s string) string {
+func (p *Printer) paint(code, s string) string {
 	if !p.color || s == "" {
 		return s
 	}
 	return "\x1b[" + code + "m" + s + "\x1b[0m"
 }
 
-// table writes rows in columns, two spaces apart, the last one ragged. dim says which column is background.
-func (p *printer) table(rows [][]string, dimmed ...int) {
+// Table writes rows in columns, two spaces apart, the last one ragged. dim says which column is background.
+func (p *Printer) Table(rows [][]string, dimmed ...int) {
 	var widths []int
 	for _, row := range rows {
 		for i, cell := range row {
@@ -87,7 +88,7 @@ func (p *printer) table(rows [][]string, dimmed ...int) {
 				cell = pad(cell, widths[i]+2)
 			}
 			if slices.Contains(dimmed, i) {
-				cell = p.dim(cell)
+				cell = p.Dim(cell)
 			}
 			all = append(all, cell...)
 		}
@@ -97,7 +98,7 @@ func (p *printer) table(rows [][]string, dimmed ...int) {
 }
 
 // ago says how long t is past.
-func (p *printer) ago(t mail.Time) string {
+func (p *Printer) ago(t mail.Time) string {
 	if t == 0 {
 		return "never"
 	}
@@ -117,7 +118,7 @@ func (p *printer) ago(t mail.Time) string {
 }
 
 // left says how long t is ahead.
-func (p *printer) left(t mail.Time) string {
+func (p *Printer) left(t mail.Time) string {
 	switch d := t.Std().Sub(p.now); {
 	case d <= 0:
 		return "expired"

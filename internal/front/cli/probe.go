@@ -1,23 +1,19 @@
 package cli
 
 import (
+	"bufio"
 	"bytes"
 	"context"
-	"maps"
-	"net"
-	"net/url"
+	"errors"
+	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
-	"slices"
 	"strings"
 	"time"
 
-	"github.com/modelcontextprotocol/go-sdk/mcp"
-
+	"pennypost/internal/base/jsonx"
 	"pennypost/internal/config"
-	"pennypost/internal/office/daemon"
-	"pennypost/internal/office/wake"
 )
 
 // probe tries a program in the ways in which clients start it. It gets a data directory, and so a post office, of its
@@ -25,21 +21,21 @@ import (
 func (d *doctor) probe(ctx context.Context, binary string) {
 	v, err := versionOf(ctx, binary)
 	if err != nil {
-		d.say("probe", problem, binary+" version", "%s cannot be run: %s", binary, err.Error())
+		d.say("probe", Problem, binary+" version", "%s cannot be run: %s", binary, err.Error())
 		return
 	}
-	if v != version() {
-		d.say("probe", problem, "pennypost doctor", "%s is version %s, and this program is %s: install them alike",
-			binary, v, version())
+	if v != Version() {
+		d.say("probe", Problem, "pennypost doctor", "%s is version %s, and this program is %s: install them alike",
+			binary, v, Version())
 	}
 	dir, err := os.MkdirTemp("", "pennypost-doctor-")
 	if err != nil {
-		d.say("probe", problem, "df -h "+os.TempDir(), "%s", err.Error())
+		d.say("probe", Problem, "df -h "+os.TempDir(), "%s", err.Error())
 		return
 	}
 	defer os.RemoveAll(dir)
 	t := trial{binary: binary, dir: dir}
-	t.env = append(daemon.WithoutAgent(d.app.env.Environ), "PENNYPOST_HOME="+filepath.Join(dir, "h"),
+	t.env = append(config.WithoutAgent(d.app.Env.Environ), "PENNYPOST_HOME="+filepath.Join(dir, "h"),
 		"PENNYPOST_LISTEN=none",
 		"PENNYPOST_ROOM=doctor", "PENNYPOST_AUTOSTART=1", "PENNYPOST_AGENT_CHECK=process")
 	defer t.end()
@@ -67,28 +63,68 @@ func (t *trial) end() {
 	_ = t.command(ctx, "stop").Run()
 }
 
+// sampleMCP is what a client says at its start.
+const sampleMCP = `{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-11-25",` +
+	`"capabilities":{},"clientInfo":{"name":"pennypost-doctor","version":"1"}}}
+{"jsonrpc":"2.0","method":"notifications/initialized"}
+{"jsonrpc":"2.0","id":2,"method":"tools/list"}
+`
+
 // probeMCP does what a client does at its start: initialize, and ask for the tools.
 func (d *doctor) probeMCP(ctx context.Context, t *trial) {
 	ctx, cancel := context.WithTimeout(ctx, probePatience)
 	defer cancel()
+	tools, said, err := t.tools(ctx)
+	if err != nil || tools == 0 {
+		d.say("mcp", Problem, t.binary+" mcp --as doctor", "%s serves no tools over MCP: %s", t.binary,
+			firstLine(said, err))
+		return
+	}
+	d.say("mcp", Well, "", "%s serves %s", t.binary, plural(tools, "tool"))
+}
+
+// tools returns how many tools the program serves, and what it says on standard error.
+func (t *trial) tools(ctx context.Context) (n int, said string, err error) {
 	var stderr bytes.Buffer
 	cmd := t.command(ctx, "mcp", "--as", "doctor")
-	cmd.Stderr = &stderr
-	c := mcp.NewClient(&mcp.Implementation{Name: "pennypost-doctor", Version: version()}, nil)
-	session, err := c.Connect(ctx, &mcp.CommandTransport{Command: cmd}, nil)
+	cmd.Stderr, cmd.WaitDelay = &stderr, time.Second
+	in, err := cmd.StdinPipe()
 	if err != nil {
-		d.say("mcp", problem, t.binary+" mcp --as doctor", "%s does not serve MCP: %s", t.binary,
-			firstLine(stderr.String(), err))
-		return
+		return 0, "", err
 	}
-	defer session.Close()
-	list, err := session.ListTools(ctx, nil)
-	if err != nil || len(list.Tools) == 0 {
-		d.say("mcp", problem, t.binary+" mcp --as doctor", "%s serves no tools: %s", t.binary,
-			firstLine(stderr.String(), err))
-		return
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		return 0, "", err
 	}
-	d.say("mcp", well, "", "%s serves %s", t.binary, plural(len(list.Tools), "tool"))
+	if err := cmd.Start(); err != nil {
+		return 0, "", err
+	}
+	defer func() {
+		in.Close()
+		err = errors.Join(err, cmd.Wait())
+		said = stderr.String()
+	}()
+	if _, err := io.WriteString(in, sampleMCP); err != nil {
+		return 0, "", err
+	}
+	for answers := bufio.NewReader(out); ; {
+		line, err := answers.ReadBytes('\n')
+		if err != nil {
+			return 0, "", err
+		}
+		var answer struct {
+			ID     int `json:"id"`
+			Result struct {
+				Tools []any `json:"tools"`
+			} `json:"result"`
+		}
+		if err := jsonx.Unmarshal(line, &answer); err != nil {
+			return 0, "", err
+		}
+		if answer.ID == 2 {
+			return len(answer.Result.Tools), "", nil
+		}
+	}
 }
 
 // firstLine returns the first line of what a program said, else what err says.
@@ -107,123 +143,38 @@ const sampleHook = `{"session_id":"00000000-0000-4000-8000-000000000000","transc
 
 // probeHook runs a hook. A client takes a hook that fails for one that has nothing to say, so nobody would notice.
 func (d *doctor) probeHook(ctx context.Context, t *trial) {
-	if !slices.ContainsFunc(verbs(), func(v verb) bool { return v.name == "hook" }) {
-		return
-	}
 	ctx, cancel := context.WithTimeout(ctx, probePatience)
 	defer cancel()
 	var stderr bytes.Buffer
 	cmd := t.command(ctx, "hook", "claude", "SessionStart")
 	cmd.Stdin, cmd.Stderr = strings.NewReader(sampleHook), &stderr
 	if err := cmd.Run(); err != nil {
-		d.say("hook", problem, "echo '{}' | "+t.binary+" hook claude SessionStart", "the hook of %s fails: %s",
+		d.say("hook", Problem, "echo '{}' | "+t.binary+" hook claude SessionStart", "the hook of %s fails: %s",
 			t.binary, firstLine(stderr.String(), err))
 		return
 	}
-	d.say("hook", well, "", "the hook of %s answers", t.binary)
+	d.say("hook", Well, "", "the hook of %s answers", t.binary)
 }
 
-// doors tries the doors by which agents are woken, as far as that wakes nobody: those that the configuration names,
-// and what clients bring with them.
+// doors has the post office's program try the doors by which agents are woken.
 func (d *doctor) doors(ctx context.Context) {
-	sections := map[string]map[string]config.Wake{"room": d.cfg.Room.Wake}
-	for name, r := range d.cfg.Rooms {
-		sections["rooms."+string(name)] = r.Wake
-	}
-	for _, section := range slices.Sorted(maps.Keys(sections)) {
-		for _, who := range slices.Sorted(maps.Keys(sections[section])) {
-			w := sections[section][who]
-			d.configured(ctx, "["+section+".wake."+who+"]", &w)
-		}
-	}
-	edit := "$EDITOR " + d.cfg.Home.File()
-	if text, err := said(ctx, "claude", "--version"); err == nil {
-		socket := wake.ClaudeSocket{Below: d.cfg.ClaudeBelow}
-		if err := socket.Understood(text); err != nil {
-			d.say("door", note, edit+"   # claude_below = \"VERSION\"", "Claude Code: %s; other doors are tried",
-				err.Error())
-		} else {
-			d.say("door", well, "", "Claude Code %s has an inbox socket that is understood", text)
-		}
-	}
-	if _, err := exec.LookPath("codex"); err == nil {
-		if _, err := said(ctx, "codex", "queue", "--help"); err != nil {
-			d.say("door", note, "npm install -g @openai/codex",
-				"codex has no queue by which it could be woken; it came with 0.149")
-		} else {
-			d.say("door", well, "", "codex has a queue")
-		}
-	}
-}
-
-// configured tries what an entry of the configuration names. All of it may be well when an agent runs, and look wrong
-// while none does.
-func (d *doctor) configured(ctx context.Context, entry string, w *config.Wake) {
-	ctx, cancel := context.WithTimeout(ctx, probePatience)
-	defer cancel()
-	edit := "$EDITOR " + d.cfg.Home.File()
-	if w.OpenCode != "" {
-		door := wake.OpenCode{Server: w.OpenCode, Password: wake.NewSecret(string(w.Password)), Timeout: probePatience}
-		if s, err := door.Newest(ctx); err != nil {
-			d.say("door", problem, "opencode --port "+port(w.OpenCode), "%s opencode: %s", entry, err.Error())
-		} else {
-			d.say("door", well, "", "%s opencode: its session is %q", entry, s.Title)
-		}
-	}
-	if len(w.Exec) > 0 {
-		if _, err := exec.LookPath(w.Exec[0]); err != nil {
-			d.say("door", problem, edit, "%s exec: %s cannot be started", entry, w.Exec[0])
-		} else {
-			d.say("door", well, "", "%s exec: %s is there; it was not run", entry, w.Exec[0])
-		}
-	}
-	if w.Webhook != "" {
-		conn, err := (&net.Dialer{}).DialContext(ctx, "tcp", hostPort(w.Webhook))
-		if err != nil {
-			d.say("door", problem, edit, "%s webhook: nobody can be reached there", entry)
-		} else {
-			conn.Close()
-			d.say("door", well, "", "%s webhook: somebody listens; nothing was sent", entry)
-		}
-	}
-	if w.Tmux {
-		if text, err := said(ctx, "tmux", "-V"); err != nil {
-			d.say("door", problem, edit, "%s tmux: it cannot be started", entry)
-		} else {
-			d.say("door", well, "", "%s tmux: %s", entry, text)
-		}
-	}
-}
-
-// said runs a program and returns the first line of what it said.
-func said(ctx context.Context, args ...string) (string, error) {
-	ctx, cancel := context.WithTimeout(ctx, probePatience)
-	defer cancel()
-	cmd := exec.CommandContext(ctx, args[0], args[1:]...)
-	cmd.WaitDelay = time.Second
-	out, err := cmd.Output()
-	line, _, _ := strings.Cut(strings.TrimSpace(string(out)), "\n")
-	return line, err
-}
-
-// hostPort returns where the server of an address listens.
-func hostPort(address string) string {
-	u, err := url.Parse(address)
+	program, err := d.app.OfficeProgram()
 	if err != nil {
-		return ""
+		d.say("doors", Problem, d.app.nextStep(err), "%s", err.Error())
+		return
 	}
-	return net.JoinHostPort(u.Hostname(), port(address))
-}
-
-func port(address string) string {
-	u, err := url.Parse(address)
-	switch {
-	case err != nil:
-		return ""
-	case u.Port() != "":
-		return u.Port()
-	case u.Scheme == "https":
-		return "443"
+	ctx, cancel := context.WithTimeout(ctx, 6*probePatience)
+	defer cancel()
+	cmd := exec.CommandContext(ctx, program, "doors")
+	cmd.Env, cmd.WaitDelay = d.app.Env.Environ, time.Second
+	out, err := cmd.Output()
+	var found []Finding
+	if err == nil {
+		err = jsonx.Unmarshal(out, &found)
 	}
-	return "80"
+	if err != nil {
+		d.say("doors", Problem, program+" doors", "%s cannot look at the doors: %s", program, err.Error())
+		return
+	}
+	d.findings = append(d.findings, found...)
 }

@@ -24,7 +24,7 @@ type readFlags struct {
 	limit int
 }
 
-func newRead(a *app) *cobra.Command {
+func newRead(a *App) *cobra.Command {
 	var f readFlags
 	cmd := &cobra.Command{
 		Use: "read [ID...]", Short: "print messages; marks only with --mark", Long: readHelp,
@@ -36,7 +36,7 @@ func newRead(a *app) *cobra.Command {
 	return cmd
 }
 
-func (a *app) read(ctx context.Context, ids []string, f readFlags) error {
+func (a *App) read(ctx context.Context, ids []string, f readFlags) error {
 	if err := checkLimit(f.limit); err != nil {
 		return err
 	}
@@ -48,13 +48,13 @@ func (a *app) read(ctx context.Context, ids []string, f readFlags) error {
 	if err != nil {
 		return err
 	}
-	if a.json {
-		a.out.value(page)
+	if a.JSON {
+		a.Out.Value(page)
 	} else {
 		a.showMessages(page)
 	}
-	if a.out.err != nil || len(page.Messages) == 0 {
-		return a.out.err // what was not printed was not presented
+	if a.Out.err != nil || len(page.Messages) == 0 {
+		return a.Out.err // what was not printed was not presented
 	}
 	return a.afterPrinting(ctx, svc, page.Messages, f.mark)
 }
@@ -84,7 +84,7 @@ func pick(ctx context.Context, svc mail.Service, ids []string, limit int) (mail.
 
 // afterPrinting records that the caller's messages among items were presented and, if asked, read. Looking at the mail
 // of others is no receipt.
-func (a *app) afterPrinting(ctx context.Context, svc mail.Service, items []mail.Item, read bool) error {
+func (a *App) afterPrinting(ctx context.Context, svc mail.Service, items []mail.Item, read bool) error {
 	ids := make([]mail.ID, len(items))
 	for i := range items {
 		ids[i] = items[i].ID
@@ -99,65 +99,65 @@ func (a *app) afterPrinting(ctx context.Context, svc mail.Service, items []mail.
 	return err
 }
 
-func (a *app) showMessages(page mail.Page) {
+func (a *App) showMessages(page mail.Page) {
 	if len(page.Messages) == 0 {
-		a.out.line("Nothing waits.")
+		a.Out.Line("Nothing waits.")
 		return
 	}
 	a.showAll(page.Messages)
 	if page.More {
-		a.out.line("\n%s", a.out.dim("More waits: mark these, or see pennypost inbox --after "+seq(page.Next)))
+		a.Out.Line("\n%s", a.Out.Dim("More waits: mark these, or see pennypost inbox --after "+seq(page.Next)))
 	}
 }
 
 // showAll prints messages for whoever reads.
-func (a *app) showAll(items []mail.Item) {
-	if a.stdout.reading {
+func (a *App) showAll(items []mail.Item) {
+	if a.Stdout.reading {
 		a.handOver(items)
 		return
 	}
 	for i := range items {
 		if i > 0 {
-			a.out.line("")
+			a.Out.Line("")
 		}
 		a.showMessage(&items[i])
 	}
 }
 
 // showMessage prints one message for a person. The body is indented, so that no line of it can pass for ours.
-func (a *app) showMessage(it *mail.Item) {
-	p := a.out
+func (a *App) showMessage(it *mail.Item) {
+	p := a.Out
 	kind := string(it.Type)
 	if it.Priority == mail.Urgent {
 		kind += ", " + p.red("urgent")
 	}
-	p.line("%s  %s", p.bold(string(it.ID)), kind)
-	p.field("from", sender(&it.Message, mail.MaxName))
-	p.field("via", oneLine(it.Via))
+	p.Line("%s  %s", p.Bold(string(it.ID)), kind)
+	p.field("from", Sender(&it.Message, mail.MaxName))
+	p.field("via", OneLine(it.Via))
 	p.field("sent", it.Sent.Std().Local().Format("2006-01-02 15:04")+" ("+p.ago(it.Sent)+")")
-	p.field("subject", oneLine(it.Subject))
-	p.field("reply to", oneLine(string(it.ReplyTo)))
-	p.field("issue", oneLine(it.Issue))
+	p.field("subject", OneLine(it.Subject))
+	p.field("reply to", OneLine(string(it.ReplyTo)))
+	p.field("issue", OneLine(it.Issue))
 	for _, d := range it.Docs {
 		name := d.Path
 		if d.Revision != "" {
 			name += " at " + d.Revision
 		}
-		p.field("doc", oneLine(name))
+		p.field("doc", OneLine(name))
 	}
 	a.showDelivery(it)
-	p.line("\n%s", indent(visible(it.Body)))
+	p.Line("\n%s", indent(Visible(it.Body)))
 }
 
 // showDelivery prints whom a message is for and what became of it.
-func (a *app) showDelivery(it *mail.Item) {
-	p := a.out
-	p.field("to", addressees(it.To))
+func (a *App) showDelivery(it *mail.Item) {
+	p := a.Out
+	p.field("to", Addressees(it.To))
 	if it.Expires != 0 && !it.Read {
 		p.field("expires", p.left(it.Expires))
 	}
 	if len(it.Metadata) > 0 {
-		p.field("data", oneLine(string(it.Metadata)))
+		p.field("data", OneLine(string(it.Metadata)))
 	}
 	for _, d := range it.Deliveries {
 		row := deliveryRow(p, d)
@@ -166,16 +166,16 @@ func (a *app) showDelivery(it *mail.Item) {
 }
 
 // field prints a line of the head of a message, if there is something to say.
-func (p *printer) field(name, value string) {
+func (p *Printer) field(name, value string) {
 	if value != "" {
-		p.line("%s %s", p.dim(pad(name, 8)), value)
+		p.Line("%s %s", p.Dim(pad(name, 8)), value)
 	}
 }
 
-func addressees(to []mail.Address) string {
+func Addressees(to []mail.Address) string {
 	words := make([]string, len(to))
 	for i, a := range to {
-		words[i] = oneLine(string(a))
+		words[i] = OneLine(string(a))
 	}
 	return strings.Join(words, ", ")
 }

@@ -10,16 +10,16 @@ import (
 
 // Bounds of the pauses before a line is asked for again that was not to be had.
 const (
-	minRingPause = time.Second
-	maxRingPause = 30 * time.Second
+	MinRingPause = time.Second
+	MaxRingPause = 30 * time.Second
 )
 
-// followRings waits at a line and gives each ring to take, until ctx ends, take fails or the post office refuses. One
+// FollowRings waits at a line and gives each ring to take, until ctx ends, take fails or the post office refuses. One
 // that is away comes back, and so does an agent that is not on the roster: a session outlives many. warn is told of
 // that, each time once.
-func followRings(ctx context.Context, office *client.Office, room mail.RoomName, name mail.Name, at mail.Listener,
+func FollowRings(ctx context.Context, office *client.Office, room mail.RoomName, name mail.Name, at mail.Listener,
 	take func(*mail.Rung) error, warn func(error)) error {
-	pause, warned := minRingPause, mail.Code("")
+	pause, warned := MinRingPause, mail.Code("")
 	for ctx.Err() == nil {
 		began := time.Now()
 		rung, err := office.Ring(ctx, room, name, at)
@@ -32,8 +32,8 @@ func followRings(ctx context.Context, office *client.Office, room mail.RoomName,
 				return err
 			}
 			continue
-		case err == nil && time.Since(began) >= minRingPause:
-			pause, warned = minRingPause, ""
+		case err == nil && time.Since(began) >= MinRingPause:
+			pause, warned = MinRingPause, ""
 			continue
 		case err != nil && code != warned && ctx.Err() == nil:
 			warn(err)
@@ -43,7 +43,7 @@ func followRings(ctx context.Context, office *client.Office, room mail.RoomName,
 		case <-ctx.Done():
 		case <-time.After(pause):
 		}
-		pause = min(2*pause, maxRingPause)
+		pause = min(2*pause, MaxRingPause)
 	}
 	return nil
 }

@@ -22,13 +22,13 @@ back. Foreign mailboxes that the room was bridged to stay as they are.
 
 It asks first, unless --yes is given. Only the user may.`
 
-func newRooms(a *app) *cobra.Command {
+func newRooms(a *App) *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "rooms", Short: "list and remove rooms", Long: roomsHelp,
 		Example: "pennypost rooms\npennypost rooms remove lab",
 		Args: func(_ *cobra.Command, args []string) error {
 			if len(args) > 0 {
-				return hinted(usage("there is no command \"rooms %s\"", args[0]), "pennypost rooms --help")
+				return Hinted(Usage("there is no command \"rooms %s\"", args[0]), "pennypost rooms --help")
 			}
 			return nil
 		},
@@ -38,7 +38,7 @@ func newRooms(a *app) *cobra.Command {
 	remove := &cobra.Command{
 		Use: "remove ROOM", Short: "remove a room and keep its files elsewhere", Long: roomsRemoveHelp,
 		Example: "pennypost rooms remove lab\npennypost rooms remove lab --yes",
-		Args:    nArgs(1, "the name of one room"),
+		Args:    NArgs(1, "the name of one room"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return a.roomsRemove(cmd.Context(), args[0], yes)
 		},
@@ -49,48 +49,48 @@ func newRooms(a *app) *cobra.Command {
 	return cmd
 }
 
-func (a *app) roomsRemove(ctx context.Context, arg string, yes bool) error {
+func (a *App) roomsRemove(ctx context.Context, arg string, yes bool) error {
 	room, err := mail.ParseRoom(arg)
 	if err != nil {
 		return err
 	}
-	who, err := a.who()
+	who, err := a.Who()
 	if err != nil {
 		return err
 	}
 	if who != mail.User {
 		return mail.Errorf(mail.Denied, "only the user may remove a room; you are %s", who)
 	}
-	office, err := a.post()
+	office, err := a.Post()
 	if err != nil {
 		return err
 	}
 	if !yes && !a.agrees(fmt.Sprintf("Remove room %s? Its files are kept elsewhere. [y/N] ", room)) {
-		return hinted(mail.Errorf(mail.Denied, "room %s stays: nobody said yes", room), "pennypost rooms remove "+
+		return Hinted(mail.Errorf(mail.Denied, "room %s stays: nobody said yes", room), "pennypost rooms remove "+
 			string(room)+" --yes")
 	}
 	done, err := office.RemoveRoom(ctx, room)
 	if err != nil {
 		return err
 	}
-	if a.json {
-		a.out.value(done)
+	if a.JSON {
+		a.Out.Value(done)
 		return nil
 	}
-	a.out.line("Room %s is removed. Its files are in %s", done.Room, oneLine(done.Files))
+	a.Out.Line("Room %s is removed. Its files are in %s", done.Room, OneLine(done.Files))
 	return nil
 }
 
 // agrees asks on standard error, where it is in nobody's way, and reports whether the answer was yes.
-func (a *app) agrees(question string) bool {
-	fmt.Fprint(a.env.Stderr, question)
-	answer, _ := bufio.NewReader(a.env.Stdin).ReadString('\n') // without an answer it is no
+func (a *App) agrees(question string) bool {
+	fmt.Fprint(a.Env.Stderr, question)
+	answer, _ := bufio.NewReader(a.Env.Stdin).ReadString('\n') // without an answer it is no
 	answer = strings.ToLower(strings.TrimSpace(answer))
 	return answer == "y" || answer == "yes"
 }
 
-func (a *app) rooms(ctx context.Context) error {
-	office, err := a.post()
+func (a *App) rooms(ctx context.Context) error {
+	office, err := a.Post()
 	if err != nil {
 		return err
 	}
@@ -98,21 +98,21 @@ func (a *app) rooms(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if a.json {
+	if a.JSON {
 		if list == nil {
 			list = []mail.RoomStatus{}
 		}
-		a.out.value(struct {
+		a.Out.Value(struct {
 			Rooms []mail.RoomStatus `json:"rooms"`
 		}{list})
 		return nil
 	}
-	here, err := a.roomName()
+	here, err := a.RoomName()
 	if err != nil {
 		return err
 	}
 	if len(list) == 0 {
-		a.out.line("There is no room yet. The first message makes one; here it would be %s.", here)
+		a.Out.Line("There is no room yet. The first message makes one; here it would be %s.", here)
 		return nil
 	}
 	rows := make([][]string, 0, len(list))
@@ -122,11 +122,11 @@ func (a *app) rooms(ctx context.Context) error {
 			mark = "*"
 		}
 		if r.Unread > 0 {
-			unread = a.out.bold(itoa(r.Unread) + " for you")
+			unread = a.Out.Bold(itoa(r.Unread) + " for you")
 		}
 		rows = append(rows, []string{mark + " " + string(r.Name), plural(r.Messages, "message"),
 			plural(r.Agents, "agent"), size(r.Bytes), unread})
 	}
-	a.out.table(rows)
+	a.Out.Table(rows)
 	return nil
 }

@@ -41,7 +41,7 @@ type sendFlags struct {
 	present  bool
 }
 
-func newSend(a *app) *cobra.Command {
+func newSend(a *App) *cobra.Command {
 	var f sendFlags
 	cmd := &cobra.Command{
 		Use: "send --to ADDRESS... [ADDRESS...]", Short: "send a message", Long: sendHelp, Example: sendExamples,
@@ -69,7 +69,7 @@ func newSend(a *app) *cobra.Command {
 	return cmd
 }
 
-func (a *app) send(ctx context.Context, f sendFlags, bodyGiven bool) error {
+func (a *App) send(ctx context.Context, f sendFlags, bodyGiven bool) error {
 	d, err := f.complete()
 	if err != nil {
 		return err
@@ -92,7 +92,7 @@ func (a *app) send(ctx context.Context, f sendFlags, bodyGiven bool) error {
 	}
 	sent, err := svc.Send(ctx, d)
 	if code := mail.CodeOf(err); code == mail.Unavailable || code == mail.Timeout {
-		return hinted(err, "sent again with --key "+d.Key+" it is one message, should this one have arrived")
+		return Hinted(err, "sent again with --key "+d.Key+" it is one message, should this one have arrived")
 	}
 	if err != nil {
 		return err
@@ -100,8 +100,8 @@ func (a *app) send(ctx context.Context, f sendFlags, bodyGiven bool) error {
 	if made {
 		sent.Duplicate = false // of nothing but our own first attempt
 	}
-	if a.json {
-		a.out.value(sent)
+	if a.JSON {
+		a.Out.Value(sent)
 		return nil
 	}
 	a.showSent(sent)
@@ -116,7 +116,7 @@ func (f *sendFlags) complete() (mail.Draft, error) {
 	d := f.draft
 	d.To, d.ReplyTo = f.to, mail.ID(f.replyTo)
 	if len(f.to) == 0 {
-		return d, hinted(usage("nobody to send to"),
+		return d, Hinted(Usage("nobody to send to"),
 			"pennypost send --to ADDRESS; pennypost agents lists who is there")
 	}
 	if f.urgent {
@@ -136,7 +136,7 @@ func (f *sendFlags) complete() (mail.Draft, error) {
 			return d, err
 		}
 		if d.TTLSeconds = int64(time.Duration(ttl) / time.Second); d.TTLSeconds < 1 {
-			return d, usage("--ttl %s is shorter than a second or has no end; leave it out for the default", f.ttl)
+			return d, Usage("--ttl %s is shorter than a second or has no end; leave it out for the default", f.ttl)
 		}
 	}
 	for _, doc := range f.docs {
@@ -154,12 +154,12 @@ func parseDoc(s string) mail.Doc {
 }
 
 // readBody reads standard input. A person at a terminal is not left wondering what the command waits for.
-func (a *app) readBody() (string, error) {
-	if isTerminal(a.env.Stdin) {
-		return "", hinted(usage("the message has no body"),
+func (a *App) readBody() (string, error) {
+	if IsTerminal(a.Env.Stdin) {
+		return "", Hinted(Usage("the message has no body"),
 			`add --body "TEXT", or write: pennypost send --to … < FILE`)
 	}
-	text, err := io.ReadAll(io.LimitReader(a.env.Stdin, maxSend+1))
+	text, err := io.ReadAll(io.LimitReader(a.Env.Stdin, maxSend+1))
 	if err != nil {
 		return "", err
 	}
@@ -167,21 +167,21 @@ func (a *app) readBody() (string, error) {
 	return strings.TrimSuffix(strings.TrimSuffix(string(text), "\n"), "\r"), nil
 }
 
-func (a *app) showSent(s mail.Sent) {
+func (a *App) showSent(s mail.Sent) {
 	again := ""
 	if s.Duplicate {
 		again = " (sent before)"
 	}
-	a.out.line("%s%s", a.out.bold(string(s.ID)), again)
+	a.Out.Line("%s%s", a.Out.Bold(string(s.ID)), again)
 	rows := make([][]string, 0, len(s.Recipients))
 	for _, d := range s.Recipients {
-		rows = append(rows, deliveryRow(a.out, d))
+		rows = append(rows, deliveryRow(a.Out, d))
 	}
-	a.out.table(rows)
+	a.Out.Table(rows)
 }
 
 // deliveryRow says where a message stands with a recipient.
-func deliveryRow(p *printer, d mail.Delivery) []string {
+func deliveryRow(p *Printer, d mail.Delivery) []string {
 	who := string(d.Agent)
 	switch {
 	case who == "":
@@ -189,7 +189,7 @@ func deliveryRow(p *printer, d mail.Delivery) []string {
 	case string(d.Address) != "agent:"+who && string(d.Address) != who:
 		who += " (" + string(d.Address) + ")"
 	}
-	return []string{"  " + oneLine(who), string(d.State), wakeWords(d)}
+	return []string{"  " + OneLine(who), string(d.State), wakeWords(d)}
 }
 
 func wakeWords(d mail.Delivery) string {
@@ -203,7 +203,7 @@ func wakeWords(d mail.Delivery) string {
 	case mail.WakeNoDoor:
 		return "no way to wake it"
 	}
-	words := "woken by " + oneLine(d.Wake)
+	words := "woken by " + OneLine(d.Wake)
 	if d.PutOff != 0 {
 		words += ", but not before " + d.PutOff.Std().Local().Format("15:04") + ": its budget of rings is spent"
 	}

@@ -19,28 +19,28 @@ such as one whose web page is kept open.
 
 A post office that a command started goes on until pennypost stop; then the system's takes its place.`
 
-func newService(a *app) *cobra.Command {
+func newService(a *App) *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "service", Short: "have the system run the post office", Long: serviceHelp,
 		Example: "pennypost service install\npennypost service install --dry-run\npennypost service " +
 			"status\npennypost service uninstall",
-		Args: noArgs,
+		Args: NoArgs,
 		RunE: func(*cobra.Command, []string) error { return a.serviceStatus() },
 	}
 	var dryRun bool
 	add := &cobra.Command{
-		Use: "install", Short: "write the unit and start it", Args: noArgs,
+		Use: "install", Short: "write the unit and start it", Args: NoArgs,
 		RunE: func(*cobra.Command, []string) error { return a.serviceInstall(dryRun) },
 	}
 	remove := &cobra.Command{
-		Use: "uninstall", Short: "stop the unit and remove it", Args: noArgs,
+		Use: "uninstall", Short: "stop the unit and remove it", Args: NoArgs,
 		RunE: func(*cobra.Command, []string) error { return a.serviceUninstall(dryRun) },
 	}
 	for _, c := range []*cobra.Command{add, remove} {
 		c.Flags().BoolVar(&dryRun, "dry-run", false, "show what would be done, and do nothing")
 	}
 	cmd.AddCommand(add, remove, &cobra.Command{
-		Use: "status", Short: "say whether the unit is there", Args: noArgs,
+		Use: "status", Short: "say whether the unit is there", Args: NoArgs,
 		RunE: func(*cobra.Command, []string) error { return a.serviceStatus() },
 	})
 	return cmd
@@ -48,17 +48,17 @@ func newService(a *app) *cobra.Command {
 
 // unit returns the service of this system, what is installed of it ("": nothing), and whether its manager can be
 // spoken to.
-func (a *app) unit() (u install.Unit, text string, reachable bool, err error) {
+func (a *App) unit() (u install.Unit, text string, reachable bool, err error) {
 	o, err := a.installOptions(installFlags{})
 	if err != nil {
 		return u, "", false, err
 	}
-	home, err := config.FindHome(a.env.Getenv)
+	home, err := config.FindHome(a.Env.Getenv)
 	if err != nil {
 		return u, "", false, err
 	}
-	u, err = install.Service(o, string(home), a.env.Getenv("PENNYPOST_HOME") != "" ||
-		a.env.Getenv("XDG_STATE_HOME") != "")
+	u, err = install.Service(o, string(home), a.Env.Getenv("PENNYPOST_HOME") != "" ||
+		a.Env.Getenv("XDG_STATE_HOME") != "")
 	if err != nil {
 		return u, "", false, err
 	}
@@ -68,8 +68,8 @@ func (a *app) unit() (u install.Unit, text string, reachable bool, err error) {
 	_, missing := exec.LookPath(u.Manager)
 	reachable = missing == nil
 	if runtime.GOOS == "linux" { // systemctl is there without a user's systemd, in a container say
-		_, err := os.Stat(filepath.Join(a.env.Getenv("XDG_RUNTIME_DIR"), "bus"))
-		reachable = reachable && a.env.Getenv("XDG_RUNTIME_DIR") != "" && err == nil
+		_, err := os.Stat(filepath.Join(a.Env.Getenv("XDG_RUNTIME_DIR"), "bus"))
+		reachable = reachable && a.Env.Getenv("XDG_RUNTIME_DIR") != "" && err == nil
 	}
 	return u, text, reachable, nil
 }
@@ -85,7 +85,7 @@ type serviceOutcome struct {
 	Unit      string   `json:"unit,omitempty"`
 }
 
-func (a *app) serviceInstall(dryRun bool) error {
+func (a *App) serviceInstall(dryRun bool) error {
 	u, before, reachable, err := a.unit()
 	if err != nil {
 		return err
@@ -113,10 +113,10 @@ func (a *app) serviceInstall(dryRun bool) error {
 }
 
 // runAll runs commands, until one fails.
-func (a *app) runAll(commands []install.Command, out *serviceOutcome) error {
+func (a *App) runAll(commands []install.Command, out *serviceOutcome) error {
 	for _, c := range commands {
 		if said, err := exec.Command(c[0], c[1:]...).CombinedOutput(); err != nil {
-			return hinted(mail.Errorf(mail.Internal, "%s: %s", c, firstLine(string(said), err)), c.String())
+			return Hinted(mail.Errorf(mail.Internal, "%s: %s", c, firstLine(string(said), err)), c.String())
 		}
 		out.Ran = append(out.Ran, c.String())
 	}
@@ -134,7 +134,7 @@ func typed(commands []install.Command) []string {
 
 // serviceUninstall stops the unit before its file goes: the manager would go on with a unit that nobody can find any
 // more.
-func (a *app) serviceUninstall(dryRun bool) error {
+func (a *App) serviceUninstall(dryRun bool) error {
 	u, before, reachable, err := a.unit()
 	if err != nil {
 		return err
@@ -164,7 +164,7 @@ func (a *app) serviceUninstall(dryRun bool) error {
 	return a.sayService(out, "Removed "+u.Path+".", "")
 }
 
-func (a *app) serviceStatus() error {
+func (a *App) serviceStatus() error {
 	u, text, _, err := a.unit()
 	if err != nil {
 		return err
@@ -182,18 +182,18 @@ func (a *app) serviceStatus() error {
 	return a.sayService(out, said, "")
 }
 
-func (a *app) sayService(out serviceOutcome, said, text string) error {
-	if a.json {
-		a.out.value(out)
+func (a *App) sayService(out serviceOutcome, said, text string) error {
+	if a.JSON {
+		a.Out.Value(out)
 		return nil
 	}
-	a.out.line("%s", said)
-	a.out.write(text)
+	a.Out.Line("%s", said)
+	a.Out.write(text)
 	for _, line := range out.Ran {
-		a.out.line("ran   %s", line)
+		a.Out.Line("ran   %s", line)
 	}
 	for _, line := range out.Type {
-		a.out.line("type  %s", line)
+		a.Out.Line("type  %s", line)
 	}
 	return nil
 }
@@ -204,9 +204,9 @@ func (d *doctor) service() {
 	switch {
 	case err != nil, text == "":
 	case text != u.Text:
-		d.say("service", problem, "pennypost service install",
+		d.say("service", Problem, "pennypost service install",
 			"%s is not what this program would write: it may start another one", u.Path)
 	default:
-		d.say("service", well, "", "%s", u.Path)
+		d.say("service", Well, "", "%s", u.Path)
 	}
 }

@@ -16,11 +16,11 @@ const statusHelp = `Say whether the post office runs, and where. Nothing is star
 
 The exit status is 0 when it runs and 6 when it does not.`
 
-func newStatus(a *app) *cobra.Command {
+func newStatus(a *App) *cobra.Command {
 	return &cobra.Command{
 		Use: "status", Short: "say whether the post office runs", Long: statusHelp,
 		Example: "pennypost status\npennypost status --json",
-		Args:    noArgs,
+		Args:    NoArgs,
 		RunE:    func(cmd *cobra.Command, _ []string) error { return a.status(cmd.Context()) },
 	}
 }
@@ -31,7 +31,7 @@ type running struct {
 	wire.Status
 }
 
-func (a *app) status(ctx context.Context) error {
+func (a *App) status(ctx context.Context) error {
 	home, office, err := a.runningOffice()
 	if err != nil {
 		return err
@@ -40,28 +40,28 @@ func (a *app) status(ctx context.Context) error {
 	defer cancel()
 	st, err := office.Status(ctx)
 	if code := mail.CodeOf(err); code == mail.Unavailable || code == mail.Timeout {
-		if a.json {
-			a.out.value(struct {
+		if a.JSON {
+			a.Out.Value(struct {
 				Running bool   `json:"running"`
 				Home    string `json:"home"`
 			}{false, string(home)})
-		} else if listens(home) {
-			a.out.line("The post office at %s is there and does not answer: its process is stopped, or hangs.", home)
+		} else if Listens(home) {
+			a.Out.Line("The post office at %s is there and does not answer: its process is stopped, or hangs.", home)
 		} else {
-			a.out.line("The post office at %s is not running.", home)
+			a.Out.Line("The post office at %s is not running.", home)
 		}
 		return silent{exitUnreachable}
 	}
 	if err != nil {
 		return err
 	}
-	if a.json {
-		a.out.value(running{true, st})
+	if a.JSON {
+		a.Out.Value(running{true, st})
 		return nil
 	}
-	a.out.line("The post office is open.")
+	a.Out.Line("The post office is open.")
 	rows := [][]string{{"version", st.Version}, {"process", itoa(st.PID)},
-		{"up", a.out.now.Sub(st.Started.Std()).Round(time.Second).String()}}
+		{"up", a.Out.now.Sub(st.Started.Std()).Round(time.Second).String()}}
 	for _, l := range st.Listen {
 		rows = append(rows, []string{"listens", l})
 	}
@@ -70,26 +70,26 @@ func (a *app) status(ctx context.Context) error {
 		rows = append(rows, []string{"bridges", itoa(st.Bridges) + " running"})
 	}
 	for _, f := range st.Failing {
-		rows = append(rows, []string{"failing", a.out.red(oneLine(f))})
+		rows = append(rows, []string{"failing", a.Out.red(OneLine(f))})
 	}
 	rows = append(rows, []string{"home", string(home)})
-	a.out.table(rows, 0)
+	a.Out.Table(rows, 0)
 	return nil
 }
 
 // runningOffice makes the command speak to a post office only if one runs.
-func (a *app) runningOffice() (config.Home, *client.Office, error) {
-	home, err := config.FindHome(a.env.Getenv)
+func (a *App) runningOffice() (config.Home, *client.Office, error) {
+	home, err := config.FindHome(a.Env.Getenv)
 	if err != nil {
 		return "", nil, err
 	}
-	a.office, err = a.quietOffice()
-	return home, a.office, err
+	a.Office, err = a.QuietOffice()
+	return home, a.Office, err
 }
 
-// quietOffice returns the post office as it is, without starting one. The caller closes it.
-func (a *app) quietOffice() (*client.Office, error) {
-	home, err := config.FindHome(a.env.Getenv)
+// QuietOffice returns the post office as it is, without starting one. The caller closes it.
+func (a *App) QuietOffice() (*client.Office, error) {
+	home, err := config.FindHome(a.Env.Getenv)
 	if err != nil {
 		return nil, err
 	}

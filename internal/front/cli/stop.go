@@ -21,15 +21,15 @@ nothing to do, and the exit status is 0.`
 // stopWait is how long stop waits: what the post office allows its calls, and its disk.
 const stopWait = 15 * time.Second
 
-func newStop(a *app) *cobra.Command {
+func newStop(a *App) *cobra.Command {
 	return &cobra.Command{
 		Use: "stop", Short: "stop the post office", Long: stopHelp, Example: "pennypost stop",
-		Args: noArgs,
+		Args: NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error { return a.stop(cmd.Context()) },
 	}
 }
 
-func (a *app) stop(ctx context.Context) error {
+func (a *App) stop(ctx context.Context) error {
 	home, office, err := a.runningOffice()
 	if err != nil {
 		return err
@@ -37,7 +37,7 @@ func (a *app) stop(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, stopWait)
 	defer cancel()
 	ran := true
-	if err := office.Stop(ctx); mail.CodeOf(err) == mail.Unavailable && !listens(home) {
+	if err := office.Stop(ctx); mail.CodeOf(err) == mail.Unavailable && !Listens(home) {
 		ran = false // or it is on its way out
 	} else if err != nil {
 		return err
@@ -47,14 +47,14 @@ func (a *app) stop(ctx context.Context) error {
 		return err
 	}
 	switch {
-	case a.json:
-		a.out.value(struct {
+	case a.JSON:
+		a.Out.Value(struct {
 			Stopped bool `json:"stopped"`
 		}{ran})
 	case ran:
-		a.out.line("The post office is closed.")
+		a.Out.Line("The post office is closed.")
 	default:
-		a.out.line("No post office was running at %s.", home)
+		a.Out.Line("No post office was running at %s.", home)
 	}
 	return nil
 }

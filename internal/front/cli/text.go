@@ -9,9 +9,9 @@ import (
 	"unicode/utf8"
 )
 
-// visible makes text from a stranger harmless for a terminal: of the control characters only line breaks and tabs go
+// Visible makes text from a stranger harmless for a terminal: of the control characters only line breaks and tabs go
 // through, and what would reorder the text around it is written out. What was sent exactly is told by --json.
-func visible(s string) string {
+func Visible(s string) string {
 	if !strings.ContainsFunc(s, harmful) {
 		return s
 	}
@@ -47,16 +47,16 @@ func harmful(r rune) bool {
 	return r >= '\u202a' && r <= '\u202e' || r >= '\u2066' && r <= '\u2069' || r == '\u2028' || r == '\u2029'
 }
 
-// jsonWriter passes JSON on to w with every character that a terminal obeys, or that turns text around, as a \u
+// JSONWriter passes JSON on to w with every character that a terminal obeys, or that turns text around, as a \u
 // escape. Such characters stand in strings only, so what is written parses as what came. A character may be split
 // between two writes.
-type jsonWriter struct {
-	w    io.Writer
+type JSONWriter struct {
+	To   io.Writer
 	rest []byte // the beginning of a character
 }
 
 // Write implements io.Writer.
-func (j *jsonWriter) Write(p []byte) (int, error) {
+func (j *JSONWriter) Write(p []byte) (int, error) {
 	text := append(j.rest, p...)
 	out := make([]byte, 0, len(text))
 	for len(text) > 0 && utf8.FullRune(text) {
@@ -69,15 +69,15 @@ func (j *jsonWriter) Write(p []byte) (int, error) {
 		text = text[size:]
 	}
 	j.rest = bytes.Clone(text)
-	if _, err := j.w.Write(out); err != nil {
+	if _, err := j.To.Write(out); err != nil {
 		return 0, err
 	}
 	return len(p), nil
 }
 
-// oneLine is visible for a place where a line break would forge another line.
-func oneLine(s string) string {
-	s = visible(s)
+// OneLine is visible for a place where a line break would forge another line.
+func OneLine(s string) string {
+	s = Visible(s)
 	if !strings.ContainsAny(s, "\n\t") {
 		return s
 	}

@@ -14,18 +14,18 @@ its checks.
 Nothing is changed, unless you say --repair: then lines that cannot be read are set aside, and lines that
 were set aside go back where their places are free. Nothing is dropped.`
 
-func newVerify(a *app) *cobra.Command {
+func newVerify(a *App) *cobra.Command {
 	var repair bool
 	cmd := &cobra.Command{
 		Use: "verify", Short: "check every line of the room's files", Long: verifyHelp,
-		Example: "pennypost verify\npennypost verify --repair", Args: noArgs,
+		Example: "pennypost verify\npennypost verify --repair", Args: NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error { return a.verify(cmd.Context(), repair) },
 	}
 	cmd.Flags().BoolVar(&repair, "repair", false, "set bad lines aside and put back what was set aside and fits")
 	return cmd
 }
 
-func (a *app) verify(ctx context.Context, repair bool) error {
+func (a *App) verify(ctx context.Context, repair bool) error {
 	svc, err := a.service(ctx)
 	if err != nil {
 		return err
@@ -38,19 +38,19 @@ func (a *app) verify(ctx context.Context, repair bool) error {
 	if err != nil {
 		return err
 	}
-	if a.json {
-		a.out.value(v)
+	if a.JSON {
+		a.Out.Value(v)
 	} else {
 		for _, p := range v.Problems {
-			a.out.line("%s:%d: %s", oneLine(p.File), p.Line, oneLine(p.Text))
+			a.Out.Line("%s:%d: %s", OneLine(p.File), p.Line, OneLine(p.Text))
 		}
 		if v.Repaired > 0 {
-			a.out.line("Put back %s.", plural(v.Repaired, "line"))
+			a.Out.Line("Put back %s.", plural(v.Repaired, "line"))
 		}
-		a.out.line("%s in %s (%s), %s.", plural(v.Lines, "line"), plural(v.Files, "file"), size(v.Bytes),
+		a.Out.Line("%s in %s (%s), %s.", plural(v.Lines, "line"), plural(v.Files, "file"), size(v.Bytes),
 			plural(len(v.Problems), "problem"))
 	}
-	if len(v.Problems) > 0 && a.out.err == nil {
+	if len(v.Problems) > 0 && a.Out.err == nil {
 		return silent{exitFailed}
 	}
 	return nil

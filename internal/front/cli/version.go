@@ -10,8 +10,8 @@ import (
 // release is set when a release is built: -ldflags "-X pennypost/internal/front/cli.release=v1.2.3".
 var release string
 
-// version returns the release, else what the go command recorded of the source.
-func version() string {
+// Version returns the release, else what the go command recorded of the source.
+func Version() string {
 	if release != "" {
 		return release
 	}
@@ -47,16 +47,16 @@ type build struct {
 	Arch    string `json:"arch"`
 }
 
-func newVersion(a *app) *cobra.Command {
+func newVersion(a *App) *cobra.Command {
 	return &cobra.Command{
 		Use: "version", Short: "print the version", Long: "Print the version of this program.",
-		Args: noArgs,
+		Args: NoArgs,
 		RunE: func(*cobra.Command, []string) error {
-			b := build{version(), runtime.Version(), runtime.GOOS, runtime.GOARCH}
-			if a.json {
-				a.out.value(b)
+			b := build{Version(), runtime.Version(), runtime.GOOS, runtime.GOARCH}
+			if a.JSON {
+				a.Out.Value(b)
 			} else {
-				a.out.line("pennypost %s (%s, %s/%s)", b.Version, b.Go, b.OS, b.Arch)
+				a.Out.Line("pennypost %s (%s, %s/%s)", b.Version, b.Go, b.OS, b.Arch)
 			}
 			return nil
 		},

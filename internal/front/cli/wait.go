@@ -27,13 +27,13 @@ type waitFlags struct {
 	after   uint64
 }
 
-func newWait(a *app) *cobra.Command {
+func newWait(a *App) *cobra.Command {
 	var f waitFlags
 	cmd := &cobra.Command{
 		Use: "wait", Short: "wait for a message; exit 4 when none came", Long: waitHelp,
 		Example: "pennypost wait --as builder --timeout 10m\npennypost wait --type answer --reply-to " +
 			"msg_V1StGXR8_Z5jdHi6B-myT",
-		Args: noArgs,
+		Args: NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error { return a.wait(cmd.Context(), f) },
 	}
 	flags := cmd.Flags()
@@ -45,7 +45,7 @@ func newWait(a *app) *cobra.Command {
 	return cmd
 }
 
-func (a *app) wait(ctx context.Context, f waitFlags) error {
+func (a *App) wait(ctx context.Context, f waitFlags) error {
 	q := mail.WaitQuery{ReplyTo: mail.ID(f.replyTo), After: mail.Seq(f.after)}
 	var err error
 	if q.Types, err = parseTypes(f.types); err != nil {
@@ -59,19 +59,19 @@ func (a *app) wait(ctx context.Context, f waitFlags) error {
 	if err != nil {
 		return err
 	}
-	ctx, stop := interruptible(ctx)
+	ctx, stop := Interruptible(ctx)
 	defer stop()
 	it, err := waitFor(ctx, svc, q, timeout)
 	if err != nil {
 		return err
 	}
-	if a.json {
-		a.out.value(it)
+	if a.JSON {
+		a.Out.Value(it)
 	} else {
 		a.showAll([]mail.Item{it})
 	}
-	if a.out.err != nil {
-		return a.out.err
+	if a.Out.err != nil {
+		return a.Out.err
 	}
 	return a.afterPrinting(ctx, svc, []mail.Item{it}, false)
 }
@@ -91,14 +91,14 @@ func waitFor(ctx context.Context, svc mail.Service, q mail.WaitQuery, timeout co
 	case ctx.Err() != nil:
 		return it, ctx.Err()
 	case mail.CodeOf(err) == mail.Timeout:
-		return it, hinted(mail.Errorf(mail.Timeout, "no message came within %s", timeout),
+		return it, Hinted(mail.Errorf(mail.Timeout, "no message came within %s", timeout),
 			"pennypost history shows what came earlier")
 	}
 	return it, err
 }
 
-// interruptible returns a context that ends when the person presses ^C or the system asks the process to go.
-func interruptible(ctx context.Context) (context.Context, context.CancelFunc) {
+// Interruptible returns a context that ends when the person presses ^C or the system asks the process to go.
+func Interruptible(ctx context.Context) (context.Context, context.CancelFunc) {
 	return signal.NotifyContext(ctx, os.Interrupt, syscall.SIGTERM)
 }
 
@@ -106,7 +106,7 @@ func parseTypes(words []string) ([]mail.Type, error) {
 	var types []mail.Type
 	for _, w := range words {
 		if w == "" {
-			return nil, usage("a message type is empty")
+			return nil, Usage("a message type is empty")
 		}
 		t, err := mail.ParseType(w)
 		if err != nil {

@@ -15,15 +15,15 @@ one can be begun where this one ended with --after. --after 0 begins with the fi
 
 Watching marks nothing.`
 
-func newWatch(a *app) *cobra.Command {
+func newWatch(a *App) *cobra.Command {
 	var after int64
 	cmd := &cobra.Command{
 		Use: "watch", Short: "print what happens, live", Long: watchHelp,
 		Example: "pennypost watch\npennypost watch --json --after 0 | jq .message.subject",
-		Args:    noArgs,
+		Args:    NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if after < 0 && cmd.Flags().Changed("after") {
-				return usage("--after %d is not a place in the journal", after)
+				return Usage("--after %d is not a place in the journal", after)
 			}
 			return a.watch(cmd.Context(), after)
 		},
@@ -34,12 +34,12 @@ func newWatch(a *app) *cobra.Command {
 }
 
 // watch prints events behind a place; -1 is the present one.
-func (a *app) watch(ctx context.Context, after int64) error {
+func (a *App) watch(ctx context.Context, after int64) error {
 	svc, err := a.service(ctx)
 	if err != nil {
 		return err
 	}
-	ctx, stop := interruptible(ctx)
+	ctx, stop := Interruptible(ctx)
 	defer stop()
 	from := mail.Seq(max(after, 0))
 	if after < 0 {
@@ -65,52 +65,52 @@ func (a *app) watch(ctx context.Context, after int64) error {
 		for i := range events {
 			a.showEvent(&events[i])
 		}
-		if a.out.err != nil {
-			return a.out.err
+		if a.Out.err != nil {
+			return a.Out.err
 		}
 	}
 }
 
-func (a *app) showEvent(e *mail.Event) {
-	if a.json {
-		a.out.value(e)
+func (a *App) showEvent(e *mail.Event) {
+	if a.JSON {
+		a.Out.Value(e)
 		return
 	}
 	if what := a.eventWords(e); what != "" {
-		a.out.line("%s %s  %s", a.out.dim(pad(seq(e.Seq), 6)), a.out.dim(e.At.Std().Local().Format("15:04:05")), what)
+		a.Out.Line("%s %s  %s", a.Out.Dim(pad(seq(e.Seq), 6)), a.Out.Dim(e.At.Std().Local().Format("15:04:05")), what)
 	}
 }
 
 // eventWords says an event in one line, "" for what nobody needs to see.
-func (a *app) eventWords(e *mail.Event) string {
+func (a *App) eventWords(e *mail.Event) string {
 	switch {
 	case e.Message != nil:
 		m := e.Message
 		it := mail.Item{Message: *m}
-		return a.out.bold(sender(m, mail.MaxName)) + " → " + addressees(m.To) + "  " + string(m.Type) + "  " +
-			a.headline(&it) + "  " + a.out.dim(string(m.ID))
+		return a.Out.Bold(Sender(m, mail.MaxName)) + " → " + Addressees(m.To) + "  " + string(m.Type) + "  " +
+			a.headline(&it) + "  " + a.Out.Dim(string(m.ID))
 	case e.Receipt != nil:
 		r := e.Receipt
 		door := ""
 		if r.Door != "" {
-			door = " by " + oneLine(r.Door)
+			door = " by " + OneLine(r.Door)
 		}
-		return signer(r.Reader) + ": " + string(r.Mark) + door + "  " + a.out.dim(oneLine(string(r.Message)))
+		return Signer(r.Reader) + ": " + string(r.Mark) + door + "  " + a.Out.Dim(OneLine(string(r.Message)))
 	case e.Agent != nil:
 		return changeWords(e.Agent)
 	case e.Erased != nil && !e.Erased.Done:
-		return oneLine(string(e.Erased.By)) + " erased " + oneLine(string(e.Erased.Message))
+		return OneLine(string(e.Erased.By)) + " erased " + OneLine(string(e.Erased.Message))
 	case e.Bridge != nil:
 		return bridgeWords(e.Bridge)
 	case e.Workspace != nil:
-		return added(e.Workspace.Removed) + " workspace " + oneLine(string(e.Workspace.ID)) + " at " +
-			oneLine(e.Workspace.Dir)
+		return added(e.Workspace.Removed) + " workspace " + OneLine(string(e.Workspace.ID)) + " at " +
+			OneLine(e.Workspace.Dir)
 	}
 	return ""
 }
 
 func bridgeWords(b *mail.BridgeChange) string {
-	return added(b.Removed) + " bridge " + oneLine(b.ID) + " at " + oneLine(b.Dir)
+	return added(b.Removed) + " bridge " + OneLine(b.ID) + " at " + OneLine(b.Dir)
 }
 
 func added(removed bool) string {
@@ -122,11 +122,11 @@ func added(removed bool) string {
 
 // changeWords says a change in the roster; a heartbeat is not worth a line.
 func changeWords(c *mail.AgentChange) string {
-	name := oneLine(string(c.Name))
+	name := OneLine(string(c.Name))
 	var said []string
 	switch {
 	case c.Renamed != "":
-		said = append(said, "is now called "+oneLine(string(c.Renamed)))
+		said = append(said, "is now called "+OneLine(string(c.Renamed)))
 	case c.Retired:
 		said = append(said, "retired")
 	case c.End:
@@ -138,13 +138,13 @@ func changeWords(c *mail.AgentChange) string {
 		said = append(said, "is "+string(c.State))
 	}
 	if c.Roles != nil {
-		said = append(said, "has the roles "+oneLine(strings.Join(c.Roles, ", ")))
+		said = append(said, "has the roles "+OneLine(strings.Join(c.Roles, ", ")))
 	}
 	if c.Tags != nil {
-		said = append(said, "carries "+oneLine(strings.Join(c.Tags, ", ")))
+		said = append(said, "carries "+OneLine(strings.Join(c.Tags, ", ")))
 	}
 	if c.Task != nil {
-		said = append(said, "works on "+oneLine(*c.Task))
+		said = append(said, "works on "+OneLine(*c.Task))
 	}
 	if c.TokenSum != "" {
 		said = append(said, "has a new token")

@@ -11,8 +11,9 @@ import (
 	"pennypost/internal/mail"
 )
 
-// Binary returns the path that clients shall start this program by. It is the one that the shell finds if that leads
-// to this program, because a package manager keeps it when it replaces what is behind it; else the program's own.
+// Binary returns the path that clients shall start Pennypost by: the front that stands beside this program, else this
+// program. It is the path that the shell finds if that leads there, because a package manager keeps it when it
+// replaces what is behind it.
 func Binary() (string, error) {
 	self, err := os.Executable()
 	if err != nil {
@@ -21,6 +22,12 @@ func Binary() (string, error) {
 	if regexp.MustCompile(`/go-build\d+/`).MatchString(filepath.ToSlash(self)) {
 		return "", mail.Errorf(mail.Invalid,
 			"this program was made by go run and will be gone; build it first: go build -o pennypost .")
+	}
+	ext := filepath.Ext(self)
+	if front := filepath.Join(filepath.Dir(self), "pennypost"+ext); ext == "" || ext == ".exe" {
+		if _, err := os.Stat(front); err == nil {
+			self = front
+		}
 	}
 	found, err := exec.LookPath("pennypost")
 	if err != nil {
@@ -116,10 +123,11 @@ func shellWords(line string) []string {
 	return words
 }
 
-// isBinary reports whether a path is that of a program called pennypost.
+// isBinary reports whether a path is that of one of our programs.
 func isBinary(path string) bool {
 	base := path[strings.LastIndexAny(path, `/\`)+1:]
-	return strings.TrimSuffix(base, ".exe") == "pennypost"
+	base = strings.TrimSuffix(base, ".exe")
+	return base == "pennypost" || base == "pennypostd"
 }
 
 // hookOf returns the program that a command line starts if it is one of our hooks for the client.

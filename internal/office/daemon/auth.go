@@ -71,7 +71,7 @@ func (g *gate) authenticate(r *http.Request) (mail.Caller, error) {
 		return caller, err
 	}
 	if v := p.agentVariable(g.tree); v != "" && !looksAround(r) {
-		return mail.Caller{}, RefuseUser(v)
+		return mail.Caller{}, config.RefuseUser(v)
 	}
 	return caller, nil
 }
@@ -109,12 +109,6 @@ func looksAround(r *http.Request) bool {
 		return true
 	}
 	return r.Method == http.MethodGet && (r.URL.Path == wire.Base+"/status" || r.URL.Path == wire.Base+"/rooms")
-}
-
-// RefuseUser is the answer to an agent's process that would act as the user.
-func RefuseUser(variable string) error {
-	return mail.Errorf(mail.Denied,
-		"this runs inside an agent's process (%s is set there), and an agent cannot act as the user", variable)
 }
 
 // bearer returns whose token r carries.

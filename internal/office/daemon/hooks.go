@@ -136,7 +136,7 @@ func hookAgent(in *wire.Hook, e *hook.Event, dir string) (mail.Name, error) {
 	case e.Agent != "":
 		return e.Agent, nil
 	case named == string(mail.User):
-		return "", RefuseUser("the hook itself")
+		return "", config.RefuseUser("the hook itself")
 	case named != "":
 		// rooms know names in this form, and a shell on macOS may spell them in another
 		return mail.ParseName(norm.NFC.String(named))

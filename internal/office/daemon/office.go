@@ -73,7 +73,7 @@ func newOffice(cfg *config.Config, log *slog.Logger, m *metrics) *office {
 		rooms: make(map[mail.RoomName]*entry), known: make(map[mail.RoomName]mail.RoomStatus),
 	}
 	o.claude = &wake.ClaudeSocket{Sessions: &o.sessions, Config: ClaudeDir(), Below: cfg.ClaudeBelow}
-	o.codex = &wake.Codex{Sessions: &o.sessions, Env: WithoutAgent(os.Environ())}
+	o.codex = &wake.Codex{Sessions: &o.sessions, Env: config.WithoutAgent(os.Environ())}
 	o.tmux = &wake.Tmux{Sessions: &o.sessions}
 	return o
 }

@@ -32,18 +32,19 @@ func (p *peer) programs() []string {
 	return p.above
 }
 
-// inClient reports whether the peer, or a program above it, was started by an agent's client.
+// inClient reports whether the peer, or a program above it, was started by an agent's client. PENNYPOST_AGENT is no
+// sign of that: the person sets it, or a door that starts the agent.
 func (p *peer) inClient() bool {
 	return slices.ContainsFunc(p.programs(), func(program string) bool {
 		number, _, _ := strings.Cut(program, ".")
 		pid, err := strconv.Atoi(number)
-		return err == nil && searchProcess(pid, false) != ""
+		return err == nil && searchProcess(pid, false, "PENNYPOST_AGENT") != ""
 	})
 }
 
 // agentVariable looks for an agent client in the peer's environment and, with tree, in that of its ancestors, once.
 func (p *peer) agentVariable(tree bool) string {
-	p.once.Do(func() { p.agent = searchProcess(p.pid, tree) })
+	p.once.Do(func() { p.agent = searchProcess(p.pid, tree, "") })
 	return p.agent
 }
 

@@ -4,9 +4,12 @@ import (
 	"bytes"
 	"net"
 	"os"
+	"slices"
 	"strconv"
 	"strings"
 	"syscall"
+
+	"pennypost/internal/config"
 )
 
 // peerOf asks the kernel who is at the far end (unix(7), SO_PEERCRED).
@@ -33,14 +36,17 @@ func peerOf(conn *net.UnixConn) (*peer, error) {
 const maxAncestors = 64
 
 // searchProcess looks for the variable of an agent client in the environment of a process and, with tree, of its
-// ancestors. /proc shows the environment that a program was started with. What it does not let us read (processes of
-// others, or that forbid it) is passed over.
-func searchProcess(pid int, tree bool) string {
+// ancestors, but not for the one called except. /proc shows the environment that a program was started with. What it
+// does not let us read (processes of others, or that forbid it) is passed over.
+func searchProcess(pid int, tree bool, except string) string {
 	for range maxAncestors {
 		if pid <= 1 {
 			return ""
 		}
-		if v, found := AgentClient(environOf(pid)); found {
+		environ := slices.DeleteFunc(environOf(pid), func(v string) bool {
+			return except != "" && strings.HasPrefix(v, except+"=")
+		})
+		if v, found := config.AgentClient(environ); found {
 			return v
 		}
 		if !tree {

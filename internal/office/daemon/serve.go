@@ -58,7 +58,11 @@ func (d *daemon) handler() (h http.Handler, closeHandler func(), err error) {
 	if d.place.HTTP != "" {
 		api.Pages = &d.pages
 	}
-	mux.Handle(wire.Base+"/", httpapi.New(api))
+	routes := httpapi.New(api)
+	mux.HandleFunc(wire.Base+"/", func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set(wire.VersionHeader, d.opts.Version)
+		routes.ServeHTTP(w, r)
+	})
 	mux.HandleFunc("GET /healthz", d.healthy)
 	mux.HandleFunc("GET /readyz", d.ready)
 	mux.Handle("GET /metrics", d.gate.userOnly(d.metrics))

@@ -95,7 +95,7 @@ func (o *office) wakers(w *config.Wake) (out []wake.Waker) {
 	if len(w.Exec) > 0 {
 		// What a command inside an agent's session started, the post office perhaps, must not pass that session on.
 		out = append(out, &wake.Exec{
-			Argv: w.Exec, Env: WithoutAgent(os.Environ()), Dir: string(o.cfg.Home), Home: string(o.cfg.Home),
+			Argv: w.Exec, Env: config.WithoutAgent(os.Environ()), Dir: string(o.cfg.Home), Home: string(o.cfg.Home),
 			Timeout: limit, Log: o.log,
 			Gone: w.When == config.WhenGone, Sessions: &o.sessions,
 		})

@@ -10,7 +10,7 @@ import (
 // A turn is kept going by a decision and not by additionalContext, which looks nicer, because versions that do not
 // know the latter would swallow the mail. The client lets eight such decisions pass in a row; we make three.
 func claude() Client {
-	return Client{Name: "claude", dirVar: "CLAUDE_PROJECT_DIR", read: readClaude, answer: answerClaude}
+	return Client{Name: "claude", read: readClaude, answer: answerClaude}
 }
 
 func readClaude(typed string, in input) Event {

@@ -11,8 +11,6 @@ type Client struct {
 	Name string
 	// Editor says that the program runs many sessions, in many processes of one name.
 	Editor bool
-	// dirVar is the variable in which the program gives its hooks, and MCP servers, the project's directory.
-	dirVar string
 	// read turns what the program says into an Event.
 	read func(typed string, in input) Event
 	// answer says something in the program's words.
@@ -55,15 +53,6 @@ func FindClient(name string) (Client, bool) {
 		}
 	}
 	return Client{}, false
-}
-
-// ProjectDir returns the project's directory as a client tells its hooks and servers in their environment, "" if it
-// does not. The working directory may be anywhere below it.
-func ProjectDir(client string, getenv func(string) string) string {
-	if c, ok := FindClient(client); ok && c.dirVar != "" {
-		return getenv(c.dirVar)
-	}
-	return ""
 }
 
 // object writes one JSON object. The texts in it were made harmless before and are UTF-8.

@@ -8,7 +8,7 @@ import (
 // cursor is Cursor (cursor.com/docs/agent/hooks; what was seen by others of 2.x). A prompt takes no context. A turn is
 // kept going by a message that is sent as if somebody had typed it, five times in a row unless the person allows more.
 func cursor() Client {
-	return Client{Name: "cursor", Editor: true, dirVar: "CURSOR_PROJECT_DIR", read: readCursor, answer: answerCursor}
+	return Client{Name: "cursor", Editor: true, read: readCursor, answer: answerCursor}
 }
 
 func readCursor(typed string, in input) Event {

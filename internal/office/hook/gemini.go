@@ -5,7 +5,7 @@ import "pennypost/internal/mail"
 // gemini is the Gemini CLI (docs/hooks/reference.md of google-gemini/gemini-cli, 2026-08). Keeping a turn going is a
 // prompt of its own there. What a session's end waits for is not defined, so that the room may hear of it or not.
 func gemini() Client {
-	return Client{Name: "gemini", dirVar: "GEMINI_PROJECT_DIR", read: readGemini, answer: answerGemini}
+	return Client{Name: "gemini", read: readGemini, answer: answerGemini}
 }
 
 func readGemini(typed string, in input) Event {

@@ -6,6 +6,7 @@ import (
 	"fmt"
 
 	"pennypost/internal/base/jsonx"
+	"pennypost/internal/config"
 	"pennypost/internal/mail"
 )
 
@@ -107,7 +108,7 @@ func (c *Call) ask(ctx context.Context, client *Client, e *Event) (pending, erro
 
 // know adds what is known of the session from elsewhere.
 func (c *Call) know(client *Client, e *Event) {
-	if dir := ProjectDir(e.Client, c.Getenv); dir != "" {
+	if dir := config.ClientDir(e.Client, c.Getenv); dir != "" {
 		e.Session.Dir = dir
 	}
 	if c.Process != nil && e.Agent == "" {

@@ -385,3 +385,23 @@ func TestImportInParts(t *testing.T) {
 		t.Errorf("Import = %+v, %v in %d parts; want %+v in 2", got, err, requests.Load(), want)
 	}
 }
+
+// TestOfficeVersion: the version that an answer names is known from then on.
+func TestOfficeVersion(t *testing.T) {
+	srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set(wire.VersionHeader, "v1.2.3")
+		_, _ = io.WriteString(w, `{}`)
+	}))
+	defer srv.Close()
+	o, err := New(Options{URL: srv.URL, Token: "t"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer o.Close()
+	if got := o.Version(); got != "" {
+		t.Errorf("before the first answer: %q", got)
+	}
+	if _, err := o.Status(t.Context()); err != nil || o.Version() != "v1.2.3" {
+		t.Errorf("the version is %q (%v)", o.Version(), err)
+	}
+}

@@ -179,6 +179,9 @@ func (c *caller) roundTrip(ctx context.Context, r request) (*http.Response, erro
 		defer v.end()
 		return nil, v.why(err)
 	}
+	if version := resp.Header.Get(wire.VersionHeader); version != "" {
+		c.office.version.Store(&version)
+	}
 	resp.Body = &watchedBody{resp.Body, v}
 	return resp, nil
 }

@@ -12,6 +12,7 @@ import (
 	"net/http"
 	"net/url"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"pennypost/internal/mail"
@@ -38,6 +39,7 @@ type Office struct {
 	token     string
 	start     func(context.Context) error
 	transport *http.Transport
+	version   atomic.Pointer[string]
 }
 
 var _ mail.Office = (*Office)(nil)
@@ -77,6 +79,14 @@ func New(opts Options) (*Office, error) {
 	o.base, o.where = u, u.Host
 	o.transport.DialContext = dialer.DialContext
 	return o, nil
+}
+
+// Version returns the version of the post office as its last answer said it, "" before the first.
+func (o *Office) Version() string {
+	if v := o.version.Load(); v != nil {
+		return *v
+	}
+	return ""
 }
 
 // Close closes idle connections. Watches are closed by their owners.

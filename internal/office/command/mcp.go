@@ -1,4 +1,4 @@
-package cli
+package command
 
 import (
 	"context"
@@ -19,6 +19,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"pennypost/internal/base/process"
+	"pennypost/internal/front/cli"
 	"pennypost/internal/mail"
 	"pennypost/internal/office/dialect"
 	"pennypost/internal/office/hook"
@@ -63,7 +64,8 @@ type mcpFlags struct {
 func newMCP(a *app) *cobra.Command {
 	var f mcpFlags
 	cmd := &cobra.Command{
-		Use: "mcp", Short: "serve MCP on standard input and output", Long: mcpHelp, Example: mcpExamples, Args: noArgs,
+		Use: "mcp", Short: "serve MCP on standard input and output", Long: mcpHelp, Example: mcpExamples,
+		Args: cli.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error { return a.mcp(cmd.Context(), f) },
 	}
 	cmd.Flags().BoolVar(&f.takeOver, "take-over", false, "become the holder of a name that another session holds")
@@ -78,16 +80,16 @@ func newMCP(a *app) *cobra.Command {
 }
 
 func (a *app) mcp(ctx context.Context, f mcpFlags) error {
-	ctx, stop := interruptible(ctx)
+	ctx, stop := cli.Interruptible(ctx)
 	defer stop()
 	d, err := findDialect(f.dialect)
 	if err != nil {
 		return err
 	}
 	if f.channel && d != nil {
-		return usage("--channel goes with Pennypost's own tools, and not with --dialect")
+		return cli.Usage("--channel goes with Pennypost's own tools, and not with --dialect")
 	}
-	s := &session{client: a.clientName(), id: "mcp-" + strconv.Itoa(os.Getpid()) + "-" + rand.Text()[:8]}
+	s := &session{client: a.ClientName(), id: "mcp-" + strconv.Itoa(os.Getpid()) + "-" + rand.Text()[:8]}
 	c, _ := hook.FindClient(s.client)
 	s.process = process.Program(c.Editor)
 	if f.remote != "" {
@@ -108,11 +110,11 @@ func (a *app) mcp(ctx context.Context, f mcpFlags) error {
 		defer s.end()
 	}
 	if s.name != who {
-		fmt.Fprintf(a.env.Stderr, "pennypost: a live session is %s in room %s; this one is %s\n", who, s.room, s.name)
+		fmt.Fprintf(a.Env.Stderr, "pennypost: a live session is %s in room %s; this one is %s\n", who, s.room, s.name)
 	}
 	var channel *mcpserver.Channel
 	if f.channel {
-		channel = mcpserver.NewChannel(a.stdout.w)
+		channel = mcpserver.NewChannel(a.Stdout.To)
 	}
 	return a.serveMCP(ctx, s, d, channel, claims)
 }
@@ -120,10 +122,10 @@ func (a *app) mcp(ctx context.Context, f mcpFlags) error {
 // connectHere finds this machine's post office, and who the session is.
 func (a *app) connectHere(ctx context.Context, s *session, d *dialect.Dialect) error {
 	var err error
-	if s.room, err = a.roomName(); err != nil {
+	if s.room, err = a.RoomName(); err != nil {
 		return err
 	}
-	if s.office, err = a.post(); err != nil {
+	if s.office, err = a.Post(); err != nil {
 		return err
 	}
 	if d != nil {
@@ -132,10 +134,10 @@ func (a *app) connectHere(ctx context.Context, s *session, d *dialect.Dialect) e
 			return err
 		}
 	}
-	if s.name, err = a.agent(s.client); err != nil {
+	if s.name, err = a.Agent(s.client); err != nil {
 		return err
 	}
-	s.quiet, err = a.quietOffice()
+	s.quiet, err = a.QuietOffice()
 	return err
 }
 
@@ -144,27 +146,27 @@ func (a *app) connectRemote(ctx context.Context, s *session, f mcpFlags) error {
 	if err := checkRemote(f.remote, f.insecure); err != nil {
 		return err
 	}
-	office, err := client.New(client.Options{URL: f.remote, Token: a.env.Getenv("PENNYPOST_TOKEN")})
+	office, err := client.New(client.Options{URL: f.remote, Token: a.Env.Getenv("PENNYPOST_TOKEN")})
 	if err != nil {
 		return err
 	}
 	st, err := office.Status(ctx)
 	if err != nil {
-		return hinted(err,
+		return cli.Hinted(err,
 			"set PENNYPOST_TOKEN to a token of that post office, made there by: pennypost agents token NAME")
 	}
 	s.office, s.quiet, s.name, s.room = office, office, st.You, st.Room
 	if s.room == "" {
 		s.room = mail.DefaultRoom
 	}
-	if a.room != "" {
-		s.room, err = mail.ParseRoom(a.room)
+	if a.Room != "" {
+		s.room, err = mail.ParseRoom(a.Room)
 	}
 	if err == nil && st.Room != "" && s.room != st.Room {
 		return mail.Errorf(mail.Denied, "the token opens room %s only, not %s", st.Room, s.room)
 	}
-	if a.as != "" && mail.Name(a.as) != s.name {
-		return mail.Errorf(mail.Denied, "the token is %s's, and cannot speak for %s", s.name, a.as)
+	if a.As != "" && mail.Name(a.As) != s.name {
+		return mail.Errorf(mail.Denied, "the token is %s's, and cannot speak for %s", s.name, a.As)
 	}
 	return err
 }
@@ -179,7 +181,7 @@ func checkRemote(address string, insecure bool) error {
 	if ip, err := netip.ParseAddr(u.Hostname()); err == nil && ip.Unmap().IsLoopback() {
 		return nil
 	}
-	return hinted(mail.Errorf(mail.Denied,
+	return cli.Hinted(mail.Errorf(mail.Denied,
 		"%s is on another machine, and without TLS the token crosses the network in the clear: "+
 			"whoever can read it there is the agent from then on. Nothing was sent", u.Host),
 		"use an https:// address, or an SSH tunnel to 127.0.0.1; on a network that you trust, add --insecure")
@@ -197,9 +199,9 @@ func (a *app) serveMCP(ctx context.Context, s *session, d *dialect.Dialect, chan
 		return err
 	}
 	server, closeServer, err := newServer(ctx, d, mcpserver.Mailbox{
-		Service: svc, Room: s.room, Agent: s.name, Version: version(), Channel: channel,
+		Service: svc, Room: s.room, Agent: s.name, Version: cli.Version(), Channel: channel,
 		// Standard output belongs to the protocol.
-		Log: slog.New(slog.NewTextHandler(a.env.Stderr, &slog.HandlerOptions{Level: slog.LevelWarn})),
+		Log: slog.New(slog.NewTextHandler(a.Env.Stderr, &slog.HandlerOptions{Level: slog.LevelWarn})),
 	})
 	if err != nil {
 		return err
@@ -207,7 +209,7 @@ func (a *app) serveMCP(ctx context.Context, s *session, d *dialect.Dialect, chan
 	defer closeServer()
 	ctx, cancel := context.WithCancelCause(ctx)
 	var beside sync.WaitGroup
-	out := a.stdout.w
+	out := a.Stdout.To
 	if channel != nil {
 		out = channel
 		name := s.name // which the heartbeat may change; the post office knows who that was
@@ -220,7 +222,7 @@ func (a *app) serveMCP(ctx context.Context, s *session, d *dialect.Dialect, chan
 			}
 		})
 	}
-	err = mcpserver.ServeStdio(ctx, server, a.env.Stdin, out)
+	err = mcpserver.ServeStdio(ctx, server, a.Env.Stdin, out)
 	lost := context.Cause(ctx)
 	cancel(nil)
 	beside.Wait()
@@ -297,7 +299,7 @@ func (s *session) beat(ctx context.Context, svc mail.Service) error {
 		was := s.name
 		s.name = ag.Name // which is what is given back at the end
 		if lost {
-			return hinted(mail.Errorf(mail.Conflict, "another session took over the agent %s; this one ends", was),
+			return cli.Hinted(mail.Errorf(mail.Conflict, "another session took over the agent %s; this one ends", was),
 				"pennypost mcp --as "+string(was)+" --take-over takes it back")
 		}
 	}
@@ -315,7 +317,8 @@ func (s *session) ring(ctx context.Context, name mail.Name, c *mcpserver.Channel
 	select {
 	case <-c.Ready():
 		// If it cannot be written, the client is gone, and the server ends.
-		_ = followRings(ctx, s.quiet, s.room, name, mail.Listener{Door: mail.ChannelDoor}, c.Notify, func(error) {})
+		_ = cli.FollowRings(ctx, s.quiet, s.room, name, mail.Listener{Door: mail.ChannelDoor}, c.Notify, func(error) {
+		})
 	case <-ctx.Done():
 	}
 }

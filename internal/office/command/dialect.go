@@ -1,4 +1,4 @@
-package cli
+package command
 
 import (
 	"context"
@@ -10,20 +10,21 @@ import (
 	"github.com/spf13/cobra"
 
 	"pennypost/internal/config"
+	"pennypost/internal/front/cli"
 	"pennypost/internal/mail"
 	"pennypost/internal/office/daemon"
 	"pennypost/internal/office/dialect"
 )
 
 // dialectVerbs returns the commands of the dialects: each by its name, and those that have a name of their own.
-func dialectVerbs() (out []verb) {
+func dialectVerbs() (out []cli.Verb) {
 	for _, d := range daemon.Dialects() {
 		if len(d.Verbs) == 0 {
 			continue
 		}
-		out = append(out, verb{d.Name, func(a *app) *cobra.Command { return newDialect(a, &d, "") }})
+		out = append(out, verbOf(d.Name, func(a *app) *cobra.Command { return newDialect(a, &d, "") }))
 		for _, word := range d.Top {
-			out = append(out, verb{word, func(a *app) *cobra.Command { return newDialect(a, &d, word) }})
+			out = append(out, verbOf(word, func(a *app) *cobra.Command { return newDialect(a, &d, word) }))
 		}
 	}
 	return out
@@ -78,17 +79,8 @@ func newDialect(a *app, d *dialect.Dialect, under string) *cobra.Command {
 		}
 	}
 	root.Example = strings.TrimSuffix(root.Example, "\n")
-	root.RunE = groupRun
+	root.RunE = cli.GroupRun
 	return root
-}
-
-// groupRun answers a command that only groups others.
-func groupRun(cmd *cobra.Command, args []string) error {
-	if len(args) > 0 {
-		return hinted(usage("%s has no command %q", cmd.CommandPath(), args[0]),
-			cmd.CommandPath()+" --help lists them")
-	}
-	return cmd.Help()
 }
 
 // plant adds a verb below root, with the groups that its words name.
@@ -98,7 +90,7 @@ func plant(a *app, root *cobra.Command, d *dialect.Dialect, v *dialect.Verb, wor
 		i := slices.IndexFunc(at.Commands(), func(c *cobra.Command) bool { return c.Name() == word })
 		if i < 0 {
 			at.AddCommand(&cobra.Command{Use: word, Short: word + " of " + d.Name, Args: cobra.ArbitraryArgs,
-				RunE: groupRun})
+				RunE: cli.GroupRun})
 			i = slices.IndexFunc(at.Commands(), func(c *cobra.Command) bool { return c.Name() == word })
 		}
 		at = at.Commands()[i]
@@ -109,7 +101,7 @@ func plant(a *app, root *cobra.Command, d *dialect.Dialect, v *dialect.Verb, wor
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		in := a.invocation(cmd.Context(), d, args)
 		if err := collect(in); err != nil {
-			return hinted(err, cmd.CommandPath()+" --help")
+			return cli.Hinted(err, cmd.CommandPath()+" --help")
 		}
 		if v.Writes {
 			a.bridgeProject(cmd.Context(), d)
@@ -122,14 +114,14 @@ func plant(a *app, root *cobra.Command, d *dialect.Dialect, v *dialect.Verb, wor
 func (a *app) invocation(ctx context.Context, d *dialect.Dialect, args []string) *dialect.Invocation {
 	return &dialect.Invocation{
 		// Some verbs write JSON without being asked to.
-		Args: args, Stdin: a.env.Stdin, Stdout: &jsonWriter{w: a.env.Stdout}, Stderr: a.env.Stderr, JSON: a.json,
-		Fenced: fencedWriter{a.stdout},
-		Dir:    a.env.Dir, Project: config.ProjectDir(a.env.Dir), Getenv: a.env.Getenv, Now: time.Now(),
+		Args: args, Stdin: a.Env.Stdin, Stdout: &cli.JSONWriter{To: a.Env.Stdout}, Stderr: a.Env.Stderr, JSON: a.JSON,
+		Fenced: cli.FencedWriter{To: a.Stdout},
+		Dir:    a.Env.Dir, Project: config.ProjectDir(a.Env.Dir), Getenv: a.Env.Getenv, Now: time.Now(),
 		Caller: func(ctx context.Context) (mail.Name, error) {
 			if err := a.identify(ctx, d); err != nil {
 				return "", err
 			}
-			return a.who()
+			return a.Who()
 		},
 		As: a.serviceAs,
 		Bridge: func(ctx context.Context, dir string, mode mail.BridgeMode) (mail.BridgeStatus, error) {
@@ -137,7 +129,7 @@ func (a *app) invocation(ctx context.Context, d *dialect.Dialect, args []string)
 			if err != nil {
 				return mail.BridgeStatus{}, err
 			}
-			return user.AddBridge(ctx, mail.Bridge{Dialect: d.Name, Dir: a.absolute(dir), Mode: mode})
+			return user.AddBridge(ctx, mail.Bridge{Dialect: d.Name, Dir: a.Absolute(dir), Mode: mode})
 		},
 	}
 }
@@ -145,34 +137,34 @@ func (a *app) invocation(ctx context.Context, d *dialect.Dialect, args []string)
 // serviceAs returns the room as somebody sees it.
 func (a *app) serviceAs(ctx context.Context, name mail.Name) (mail.Service, error) {
 	if name != mail.User {
-		a.forModel()
+		a.ForModel()
 		var err error
 		if name, err = mail.ParseName(string(name)); err != nil {
 			return nil, err
 		}
-	} else if v, found := daemon.AgentClient(a.env.Environ); found {
-		return nil, daemon.RefuseUser(v)
+	} else if v, found := config.AgentClient(a.Env.Environ); found {
+		return nil, config.RefuseUser(v)
 	}
-	return a.roomAs(ctx, name)
+	return a.RoomAs(ctx, name)
 }
 
 // look returns the room as nobody in particular sees it: looking at the roster and the bridges is everybody's right,
 // also before it is known who looks.
 func (a *app) look(ctx context.Context, d *dialect.Dialect) (mail.Service, error) {
-	return a.roomAs(ctx, "dialect-"+mail.Name(d.Name))
+	return a.RoomAs(ctx, "dialect-"+mail.Name(d.Name))
 }
 
 // identify finds out by the dialect's own means who the command acts for, if nothing else says it.
 func (a *app) identify(ctx context.Context, d *dialect.Dialect) error {
-	if d.Identify == nil || a.as != "" || a.env.Getenv("PENNYPOST_AGENT") != "" {
+	if d.Identify == nil || a.As != "" || a.Env.Getenv("PENNYPOST_AGENT") != "" {
 		return nil
 	}
 	svc, err := a.look(ctx, d)
 	if err != nil {
 		return err
 	}
-	name, err := d.Identify(ctx, svc, a.env.Getenv)
-	a.as = string(name)
+	name, err := d.Identify(ctx, svc, a.Env.Getenv)
+	a.As = string(name)
 	return err
 }
 
@@ -182,14 +174,14 @@ func (a *app) bridgeProject(ctx context.Context, d *dialect.Dialect) {
 	if !d.InProject {
 		return
 	}
-	dir := config.ProjectDir(a.env.Dir)
+	dir := config.ProjectDir(a.Env.Dir)
 	st, err := a.addProjectBridge(ctx, d, dir)
 	switch {
 	case err != nil:
-		fmt.Fprintf(a.env.Stderr, "pennypost: the files of %s in %s are not kept: %v\nhint: in a shell of your own: "+
+		fmt.Fprintf(a.Env.Stderr, "pennypost: the files of %s in %s are not kept: %v\nhint: in a shell of your own: "+
 			"pennypost bridge add %s %s\n", d.Name, dir, err, d.Name, dir)
 	case st.ID != "":
-		fmt.Fprintf(a.env.Stderr,
+		fmt.Fprintf(a.Env.Stderr,
 			"pennypost: from now on the files of %s in %s are kept in step; pennypost bridge list shows it\n", d.Name,
 			dir)
 	}
@@ -210,5 +202,5 @@ func (a *app) addProjectBridge(ctx context.Context, d *dialect.Dialect, dir stri
 	if err != nil {
 		return none, err
 	}
-	return user.AddBridge(ctx, mail.Bridge{Dialect: d.Name, Dir: a.absolute(dir)})
+	return user.AddBridge(ctx, mail.Bridge{Dialect: d.Name, Dir: a.Absolute(dir)})
 }

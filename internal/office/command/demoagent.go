@@ -1,4 +1,4 @@
-package cli
+package command
 
 import (
 	"bufio"
@@ -10,6 +10,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"pennypost/internal/front/cli"
 	"pennypost/internal/mail"
 )
 
@@ -19,7 +20,7 @@ func newDemoAgent(a *app) *cobra.Command {
 	return &cobra.Command{
 		Use: "demo-agent NAME", Short: "an agent of the demo", Long: "An agent of pennypost demo, which starts it.",
 		Example: "pennypost demo",
-		Hidden:  true, Args: nArgs(1, "the name of an agent"),
+		Hidden:  true, Args: cli.NArgs(1, "the name of an agent"),
 		RunE: func(cmd *cobra.Command, args []string) error { return a.demoAgent(cmd.Context(), mail.Name(args[0])) },
 	}
 }
@@ -32,7 +33,7 @@ type actor struct {
 }
 
 func (a *app) demoAgent(ctx context.Context, name mail.Name) error {
-	ctx, stop := interruptible(ctx)
+	ctx, stop := cli.Interruptible(ctx)
 	defer stop()
 	svc, err := a.serviceAs(ctx, name)
 	if err != nil {
@@ -43,7 +44,7 @@ func (a *app) demoAgent(ctx context.Context, name mail.Name) error {
 		defer me.turn(context.WithoutCancel(ctx), mail.SessionEnd)
 		return me.work(ctx)
 	}
-	me.socket = filepath.Join(a.env.Dir, string(name)+".sock")
+	me.socket = filepath.Join(a.Env.Dir, string(name)+".sock")
 	l, err := net.Listen("unix", me.socket)
 	if err != nil {
 		return err

@@ -1,4 +1,4 @@
-package cli
+package command
 
 import (
 	"bufio"
@@ -113,8 +113,8 @@ func TestMCPDefaultName(t *testing.T) {
 	env := append(mcpHome(t), "CODEX_THREAD_ID=x")
 	for range 2 {
 		s := connect(t, env)
-		if you := call(t, s, "list_agents", nil)["you"]; you != "codex-cli" {
-			t.Errorf("the agent is %v, want codex-cli", you)
+		if you := call(t, s, "list_agents", nil)["you"]; you != "codex-command" {
+			t.Errorf("the agent is %v, want codex-command", you)
 		}
 		if err := s.Close(); err != nil {
 			t.Error(err)

@@ -1,17 +1,17 @@
-package cli
+package command
 
 import (
 	"context"
 	"io"
 	"log/slog"
 	"os"
-	"os/exec"
 	"os/signal"
 	"syscall"
 
 	"github.com/spf13/cobra"
 
 	"pennypost/internal/config"
+	"pennypost/internal/front/cli"
 	"pennypost/internal/mail"
 	"pennypost/internal/office/daemon"
 )
@@ -39,7 +39,7 @@ func newServe(a *app) *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "serve", Short: "run the post office", Long: serveHelp,
 		Example: "pennypost serve\npennypost serve --listen 127.0.0.1:9000\npennypost serve --listen none",
-		Args:    noArgs,
+		Args:    cli.NoArgs,
 		RunE:    func(cmd *cobra.Command, _ []string) error { return a.serve(cmd.Context(), f) },
 	}
 	flags := cmd.Flags()
@@ -60,7 +60,7 @@ func (a *app) serve(ctx context.Context, f serveFlags) error {
 	if err != nil {
 		return err
 	}
-	logTo := a.env.Stderr
+	logTo := a.Env.Stderr
 	if f.auto {
 		file, err := daemon.OpenLog(cfg.Home.Log())
 		if err != nil {
@@ -76,7 +76,7 @@ func (a *app) serve(ctx context.Context, f serveFlags) error {
 	ctx, stop := signal.NotifyContext(ctx, os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
 	defer stop()
 	err = daemon.Run(ctx, daemon.Options{
-		Config: cfg, Version: version(), Log: log, Auto: f.auto, Conformance: f.conformance, Dev: f.dev,
+		Config: cfg, Version: cli.Version(), Log: log, Auto: f.auto, Conformance: f.conformance, Dev: f.dev,
 		Ready: func(p daemon.Place) {
 			if !f.auto {
 				a.announce(p)
@@ -87,7 +87,7 @@ func (a *app) serve(ctx context.Context, f serveFlags) error {
 		if f.auto {
 			return nil // another command started one first, which is all that was wanted
 		}
-		return hinted(err, "pennypost status shows it, pennypost stop ends it")
+		return cli.Hinted(err, "pennypost status shows it, pennypost stop ends it")
 	}
 	if f.auto && err != nil {
 		log.Error("post office failed", "err", err)
@@ -97,13 +97,13 @@ func (a *app) serve(ctx context.Context, f serveFlags) error {
 
 // serveConfig loads the configuration and lays the flags over it.
 func (a *app) serveConfig(f serveFlags) (config.Config, error) {
-	home, err := config.FindHome(a.env.Getenv)
+	home, err := config.FindHome(a.Env.Getenv)
 	if err != nil {
 		return config.Config{}, err
 	}
-	cfg, err := config.Load(home, a.env.Getenv)
+	cfg, err := config.Load(home, a.Env.Getenv)
 	if err != nil {
-		return cfg, hinted(err, "pennypost config check")
+		return cfg, cli.Hinted(err, "pennypost config check")
 	}
 	if f.listen != "" {
 		cfg.Listen = f.listen
@@ -139,11 +139,11 @@ func (a *app) announce(p daemon.Place) {
 	if p.HTTP != "" {
 		at.MCP = p.HTTP + "/mcp"
 	}
-	if a.json {
-		a.out.value(at)
+	if a.JSON {
+		a.Out.Value(at)
 		return
 	}
-	self := programName()
+	self := cli.ProgramName()
 	rows := [][]string{{"socket", at.Socket}}
 	switch {
 	case at.HTTP == "":
@@ -162,14 +162,14 @@ func (a *app) announce(p daemon.Place) {
 		[]string{"codex", "codex mcp add pennypost -- " + self + " mcp"},
 		[]string{"others", `{"mcpServers":{"pennypost":{"command":"` + self + `","args":["mcp"]}}}`},
 	)
-	a.out.line("%s", a.out.bold("The post office is open."))
-	a.out.table(rows, 0)
+	a.Out.Line("%s", a.Out.Bold("The post office is open."))
+	a.Out.Table(rows, 0)
 }
 
 // loginLink returns a link that opens the pages, for a terminal, and "" where what is printed is kept: whoever reads a
 // log would be the person.
 func (a *app) loginLink(p daemon.Place, room mail.RoomName) string {
-	if p.Login == nil || !isTerminal(a.env.Stdout) {
+	if p.Login == nil || !cli.IsTerminal(a.Env.Stdout) {
 		return ""
 	}
 	link, err := p.Login(room)
@@ -177,16 +177,4 @@ func (a *app) loginLink(p daemon.Place, room mail.RoomName) string {
 		return "" // what pennypost open says of it is longer than a line
 	}
 	return link
-}
-
-// programName is what to type for this program: its name if the shell finds it, else its path.
-func programName() string {
-	if _, err := exec.LookPath("pennypost"); err == nil {
-		return "pennypost"
-	}
-	self, err := os.Executable()
-	if err != nil {
-		return "pennypost"
-	}
-	return self
 }

@@ -1,6 +1,10 @@
-package daemon
+package config
 
-import "strings"
+import (
+	"strings"
+
+	"pennypost/internal/mail"
+)
 
 // AgentClient looks in an environment ("NAME=value") for a variable that tells an agent's process from its owner's,
 // and returns its name. It is a guard against confusion, not against malice: a process of the same user that wants to
@@ -67,4 +71,10 @@ func isSetting(rest string) bool {
 		}
 	}
 	return strings.HasPrefix(rest, "CONFIG")
+}
+
+// RefuseUser is the answer to an agent's process that would act as the user.
+func RefuseUser(variable string) error {
+	return mail.Errorf(mail.Denied,
+		"this runs inside an agent's process (%s is set there), and an agent cannot act as the user", variable)
 }

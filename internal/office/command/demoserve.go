@@ -1,4 +1,4 @@
-package cli
+package command
 
 import (
 	"context"
@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"pennypost/internal/config"
+	"pennypost/internal/front/cli"
 	"pennypost/internal/mail"
 	"pennypost/internal/office/daemon"
 	"pennypost/internal/office/demoday"
@@ -21,7 +22,7 @@ import (
 
 // demoServe runs a post office that holds a day of mail, until the person ends it. Its agents live on in this process.
 func (a *app) demoServe(ctx context.Context, f demoFlags) error {
-	ctx, stop := interruptible(ctx)
+	ctx, stop := cli.Interruptible(ctx)
 	defer stop()
 	dir, err := os.MkdirTemp("", "pennypost-demo-") // holds the agents' sockets, whose paths must be short, too
 	if err != nil {
@@ -38,11 +39,11 @@ func (a *app) demoServe(ctx context.Context, f demoFlags) error {
 	if err != nil {
 		return err
 	}
-	cfg, err := demoConfig(home, f.listen, a.env.Getenv)
+	cfg, err := demoConfig(home, f.listen, a.Env.Getenv)
 	if err != nil {
 		return err
 	}
-	log, err := newLog(a.env.Stderr, &cfg)
+	log, err := newLog(a.Env.Stderr, &cfg)
 	if err != nil {
 		return err
 	}
@@ -51,7 +52,7 @@ func (a *app) demoServe(ctx context.Context, f demoFlags) error {
 	defer life.Wait()
 	defer end()
 	return daemon.Run(ctx, daemon.Options{
-		Config: cfg, Version: version(), Log: log,
+		Config: cfg, Version: cli.Version(), Log: log,
 		Ready: func(p daemon.Place) {
 			a.announceDemo(p, home, &day, f.dir != "")
 			life.Go(func() { demoLife(ctx, p.Socket, dir, log) })
@@ -68,7 +69,7 @@ func newDir(dir string) (config.Home, error) {
 	entries, err := os.ReadDir(dir)
 	switch {
 	case len(entries) > 0:
-		return "", hinted(usage("%s is not empty; nothing was written", dir),
+		return "", cli.Hinted(cli.Usage("%s is not empty; nothing was written", dir),
 			"name a directory that does not exist, or look at an earlier demo with: PENNYPOST_HOME='"+dir+
 				"' pennypost serve")
 	case err != nil && !errors.Is(err, os.ErrNotExist):
@@ -124,8 +125,8 @@ type demoPlace struct {
 
 func (a *app) announceDemo(p daemon.Place, home config.Home, day *demoday.Day, kept bool) {
 	link := a.loginLink(p, day.Rooms[0])
-	if a.json {
-		a.out.value(demoPlace{link, string(home), day.Rooms,
+	if a.JSON {
+		a.Out.Value(demoPlace{link, string(home), day.Rooms,
 			place{Socket: p.Socket, HTTP: p.HTTP, TokenFile: p.Token}})
 		return
 	}
@@ -137,15 +138,15 @@ func (a *app) announceDemo(p daemon.Place, home config.Home, day *demoday.Day, k
 	case p.HTTP == "":
 		link = "nothing: it listens on no port"
 	case link == "":
-		link = fmt.Sprintf("PENNYPOST_HOME='%s' PENNYPOST_ROOM=%s %s open", home, day.Rooms[0], programName())
+		link = fmt.Sprintf("PENNYPOST_HOME='%s' PENNYPOST_ROOM=%s %s open", home, day.Rooms[0], cli.ProgramName())
 	}
-	a.out.line("%s", a.out.bold("The post office of the demo is open."))
-	a.out.table([][]string{
+	a.Out.Line("%s", a.Out.Bold("The post office of the demo is open."))
+	a.Out.Table([][]string{
 		{"open", link},
 		{"room", fmt.Sprintf("%s, with five agents and %d messages, and a small one next door: %s", day.Rooms[0],
 			day.Messages, day.Rooms[1])},
 		{"data", string(home) + " (" + fate + ")"},
 		{"shell", "export PENNYPOST_HOME='" + string(home) + "' PENNYPOST_ROOM=" + string(day.Rooms[0])},
 	}, 0)
-	a.out.line("Three of the agents work on; write to one, or answer a question. ^C ends it.")
+	a.Out.Line("Three of the agents work on; write to one, or answer a question. ^C ends it.")
 }

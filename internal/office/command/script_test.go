@@ -1,4 +1,4 @@
-package cli
+package command
 
 import (
 	"errors"
@@ -12,12 +12,15 @@ import (
 	"testing"
 	"time"
 
+	"pennypost/internal/front/cli"
+
 	"github.com/rogpeppe/go-internal/testscript"
 )
 
 func TestMain(m *testing.M) {
 	testscript.Main(m, map[string]func(){
-		"pennypost": func() { os.Exit(Main(os.Args[1:], System())) },
+		"pennypost":  func() { os.Exit(cli.Main(os.Args[1:], cli.System())) },
+		"pennypostd": func() { os.Exit(Main(os.Args[1:], cli.System())) },
 	})
 }
 

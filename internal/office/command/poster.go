@@ -1,4 +1,4 @@
-package cli
+package command
 
 import (
 	"context"
@@ -8,6 +8,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"pennypost/internal/front/cli"
 	"pennypost/internal/mail"
 	"pennypost/internal/office/daemon"
 	"pennypost/internal/office/wake"
@@ -27,52 +28,52 @@ func newPoster(a *app) *cobra.Command {
 	return &cobra.Command{
 		Use: "poster", Short: "wake a session of Claude Code from within", Long: posterHelp,
 		Example: "pennypost poster\npennypost poster --as builder",
-		Hidden:  true, Args: noArgs,
+		Hidden:  true, Args: cli.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error { return a.poster(cmd.Context()) },
 	}
 }
 
 func (a *app) poster(ctx context.Context) error {
-	ctx, stop := interruptible(ctx)
+	ctx, stop := cli.Interruptible(ctx)
 	defer stop()
-	env := a.env.Getenv
+	env := a.Env.Getenv
 	s := wake.Session{
 		Client: "claude", ID: env("CLAUDE_CODE_SESSION_ID"), Process: env("CLAUDE_PID"),
 		Socket: wake.NewSecret(env("CLAUDE_CODE_MESSAGING_SOCKET")),
 		Token:  wake.NewSecret(env("CLAUDE_CODE_MESSAGING_TOKEN")),
 	}
 	if s.ID == "" || env("CLAUDE_CODE_MESSAGING_SOCKET") == "" {
-		return usage("no session of Claude Code with an inbox socket has started this; run it as one of its hooks")
+		return cli.Usage("no session of Claude Code with an inbox socket has started this; run it as one of its hooks")
 	}
-	cfg, err := a.loadConfig()
+	cfg, err := a.LoadConfig()
 	if err != nil {
 		return err
 	}
-	name, err := a.agent(s.Client)
+	name, err := a.Agent(s.Client)
 	if err != nil {
 		return err
 	}
-	room, err := a.roomName()
+	room, err := a.RoomName()
 	if err != nil {
 		return err
 	}
-	if a.office, err = a.quietOffice(); err != nil {
+	if a.Office, err = a.QuietOffice(); err != nil {
 		return err
 	}
 	door := &wake.ClaudeSocket{Config: daemon.ClaudeDir(), Below: cfg.ClaudeBelow}
 	parent, began, met := os.Getppid(), time.Now(), false
-	for pause := minRingPause; ctx.Err() == nil && os.Getppid() == parent; pause = min(2*pause, maxRingPause) {
-		rung, err := a.office.Ring(ctx, room, name, mail.Listener{Door: mail.PosterDoor, Session: s.ID})
+	for pause := cli.MinRingPause; ctx.Err() == nil && os.Getppid() == parent; pause = min(2*pause, cli.MaxRingPause) {
+		rung, err := a.Office.Ring(ctx, room, name, mail.Listener{Door: mail.PosterDoor, Session: s.ID})
 		switch {
 		case err == nil && rung != nil && rung.Over && (met || time.Since(began) > posterStart):
 			return nil
 		case err == nil && (rung == nil || !rung.Over):
-			if met, pause = true, minRingPause; rung == nil {
+			if met, pause = true, cli.MinRingPause; rung == nil {
 				continue // nobody has rung for a minute
 			}
 			if err := door.Post(ctx, &s, rung.ID, rung.Text); err != nil {
 				// the post office finds that nothing came of it
-				fmt.Fprintf(a.env.Stderr, "pennypost: %s\n", visible(err.Error()))
+				fmt.Fprintf(a.Env.Stderr, "pennypost: %s\n", cli.Visible(err.Error()))
 			}
 			continue
 		}

@@ -1,4 +1,4 @@
-package cli
+package command
 
 import (
 	"context"
@@ -13,6 +13,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"pennypost/internal/config"
+	"pennypost/internal/front/cli"
 	"pennypost/internal/mail"
 	"pennypost/internal/wire/client"
 )
@@ -38,15 +39,15 @@ func newDemo(a *app) *cobra.Command {
 	var f demoFlags
 	cmd := &cobra.Command{
 		Use: "demo", Short: "watch a small team at work", Long: demoHelp,
-		Example: "pennypost demo\npennypost demo --keep\npennypost demo --serve", Args: noArgs,
+		Example: "pennypost demo\npennypost demo --keep\npennypost demo --serve", Args: cli.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			switch {
 			case f.serve && f.keep:
-				return usage("--keep is for a demo without --serve; to keep this one, say where: --dir DIR")
+				return cli.Usage("--keep is for a demo without --serve; to keep this one, say where: --dir DIR")
 			case f.serve:
 				return a.demoServe(cmd.Context(), f)
 			case f.listen != "" || f.dir != "":
-				return usage("--listen and --dir are for a demo with --serve")
+				return cli.Usage("--listen and --dir are for a demo with --serve")
 			}
 			return a.demo(cmd.Context(), f.keep)
 		},
@@ -78,7 +79,7 @@ type stage struct {
 }
 
 func (a *app) demo(ctx context.Context, keep bool) (err error) {
-	ctx, stop := interruptible(ctx)
+	ctx, stop := cli.Interruptible(ctx)
 	defer stop()
 	ctx, cancel := context.WithTimeout(ctx, demoTime)
 	defer cancel()
@@ -102,15 +103,15 @@ func (a *app) demo(ctx context.Context, keep bool) (err error) {
 	if err := s.play(ctx, user); err != nil {
 		return err
 	}
-	a.out.line("")
+	a.Out.Line("")
 	if keep {
-		a.out.line("Look around, and remove the directory when you are done:")
-		a.out.line("  export PENNYPOST_HOME=%s PENNYPOST_ROOM=%s", filepath.Join(s.dir, "home"), demoRoom)
-		a.out.line("  pennypost history      pennypost agents      cat $PENNYPOST_HOME/rooms/%s/mailbox.jsonl",
+		a.Out.Line("Look around, and remove the directory when you are done:")
+		a.Out.Line("  export PENNYPOST_HOME=%s PENNYPOST_ROOM=%s", filepath.Join(s.dir, "home"), demoRoom)
+		a.Out.Line("  pennypost history      pennypost agents      cat $PENNYPOST_HOME/rooms/%s/mailbox.jsonl",
 			demoRoom)
 		return nil
 	}
-	a.out.line("It was all thrown away; pennypost demo --keep leaves it to look into. For your own agents: " +
+	a.Out.Line("It was all thrown away; pennypost demo --keep leaves it to look into. For your own agents: " +
 		"pennypost install CLIENT")
 	return nil
 }
@@ -180,11 +181,11 @@ func (s *stage) end() {
 
 // untilListening waits for the post office that was just started.
 func untilListening(ctx context.Context, home config.Home) error {
-	for !listens(home) {
+	for !cli.Listens(home) {
 		select {
 		case <-ctx.Done():
 			return mail.Errorf(mail.Unavailable, "the post office of the demo did not start")
-		case <-time.After(startPoll):
+		case <-time.After(cli.StartPoll):
 		}
 	}
 	return nil
@@ -246,7 +247,8 @@ func (s *stage) see(ctx context.Context, user mail.Service, e *mail.Event) (done
 	switch {
 	case e.Message != nil:
 		m := e.Message
-		s.show("%s → %s  %s: %s", s.out.bold(sender(m, mail.MaxName)), addressees(m.To), m.Type, oneLine(m.Subject))
+		s.show("%s → %s  %s: %s", s.Out.Bold(cli.Sender(m, mail.MaxName)), cli.Addressees(m.To), m.Type,
+			cli.OneLine(m.Subject))
 		if m.To[0] != mail.ToUser {
 			return false, nil
 		}
@@ -256,9 +258,9 @@ func (s *stage) see(ctx context.Context, user mail.Service, e *mail.Event) (done
 		}
 		return m.Type == mail.TaskDone, err
 	case e.Receipt != nil && e.Receipt.Mark == mail.MarkNotified:
-		s.show("%s", s.out.dim(signer(e.Receipt.Reader)+" is woken through "+e.Receipt.Door))
+		s.show("%s", s.Out.Dim(cli.Signer(e.Receipt.Reader)+" is woken through "+e.Receipt.Door))
 	case e.Agent != nil && (e.Agent.State == mail.Working || e.Agent.Turn == mail.TurnStart):
-		s.show("%s", s.out.dim(oneLine(string(e.Agent.Name))+" works"))
+		s.show("%s", s.Out.Dim(cli.OneLine(string(e.Agent.Name))+" works"))
 	}
 	return false, nil
 }
@@ -270,5 +272,5 @@ func (s *stage) show(format string, args ...any) {
 		return
 	}
 	s.shown = text
-	s.out.line("%5.1fs  %s", time.Since(s.began).Seconds(), text)
+	s.Out.Line("%5.1fs  %s", time.Since(s.began).Seconds(), text)
 }

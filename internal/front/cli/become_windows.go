@@ -1,0 +1,19 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"os"
+	"os/exec"
+)
+
+// become runs another program in place of this one, which waits for it: no process of Windows becomes another.
+func become(ctx context.Context, program string, args, environ []string) error {
+	cmd := exec.CommandContext(ctx, program, args...)
+	cmd.Env, cmd.Stdin, cmd.Stdout, cmd.Stderr = environ, os.Stdin, os.Stdout, os.Stderr
+	err := cmd.Run()
+	if exit, ok := errors.AsType[*exec.ExitError](err); ok {
+		return silent{exit.ExitCode()}
+	}
+	return err
+}

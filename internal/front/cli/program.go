@@ -1,0 +1,117 @@
+package cli
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"slices"
+
+	"github.com/spf13/cobra"
+
+	"pennypost/internal/mail"
+)
+
+// officeProgram has the post office in it, and all commands.
+const officeProgram = "pennypostd"
+
+// frontVariable tells the post office's program the version of the front that runs it.
+const frontVariable = "PENNYPOST_FRONT_VERSION"
+
+// ProgramName is what to type for this program: its name if the shell finds it, else its path.
+func ProgramName() string {
+	if _, err := exec.LookPath("pennypost"); err == nil {
+		return "pennypost"
+	}
+	self, err := os.Executable()
+	if err != nil {
+		return "pennypost"
+	}
+	return self
+}
+
+// OfficeProgram returns the path of the program that has the post office in it: this one, or else the one that was
+// installed beside it, or else the one that the shell finds.
+func (a *App) OfficeProgram() (string, error) {
+	self, err := os.Executable()
+	if err != nil || len(a.linked) > 0 {
+		return self, err
+	}
+	name := officeProgram
+	if runtime.GOOS == "windows" {
+		name += ".exe"
+	}
+	places := []string{self}
+	if real, err := filepath.EvalSymlinks(self); err == nil {
+		places = append(places, real)
+	}
+	for _, p := range places {
+		beside := filepath.Join(filepath.Dir(p), name)
+		if info, err := os.Stat(beside); err == nil && info.Mode().IsRegular() {
+			return beside, nil
+		}
+	}
+	if found, err := exec.LookPath(name); err == nil {
+		return found, nil
+	}
+	return "", Hinted(mail.Errorf(mail.Unavailable,
+		"%s, which has the post office in it, is neither beside %s nor on the PATH", name, self),
+		"install both programs; from their source: go build -o "+filepath.Join(filepath.Dir(self), name)+" .")
+}
+
+// command returns the command of a verb. In the front alone that of a verb of the post office's runs its program.
+func (a *App) command(v Verb) *cobra.Command {
+	if i := slices.IndexFunc(a.linked, func(l Verb) bool { return l.Name == v.Name }); i >= 0 {
+		v = a.linked[i]
+	}
+	if v.New != nil {
+		return v.New(a)
+	}
+	cmd := &cobra.Command{
+		Use: v.Name, Short: v.Short, Hidden: v.Short == "", DisableFlagParsing: true,
+		RunE: func(cmd *cobra.Command, _ []string) error { return a.runOffice(cmd.Context(), a.args) },
+		ValidArgsFunction: func(cmd *cobra.Command, _ []string, _ string) ([]string, cobra.ShellCompDirective) {
+			if a.runOffice(cmd.Context(), a.args) != nil {
+				return nil, cobra.ShellCompDirectiveError
+			}
+			return nil, cobra.ShellCompDirectiveDefault
+		},
+	}
+	cmd.SetHelpFunc(func(cmd *cobra.Command, _ []string) {
+		if err := a.runOffice(cmd.Context(), []string{v.Name, "--help"}); err != nil {
+			a.Out.Line("%s - %s", cmd.CommandPath(), v.Short)
+		}
+	})
+	return cmd
+}
+
+// runOffice gives the place of this process to the post office's program, with other arguments. It returns only if
+// that cannot be, or has ended.
+func (a *App) runOffice(ctx context.Context, args []string) error {
+	program, err := a.OfficeProgram()
+	if err != nil {
+		return err
+	}
+	return become(ctx, program, args, append(slices.Clone(a.Env.Environ), frontVariable+"="+Version()))
+}
+
+// meetFront says when the front that has run this program is of another version.
+func (a *App) meetFront() {
+	if v := a.Env.Getenv(frontVariable); v != "" && v != Version() {
+		fmt.Fprintf(a.Env.Stderr,
+			"pennypost: %s is version %s and pennypost is %s\nhint: install both from one release\n",
+			officeProgram, Version(), v)
+	}
+}
+
+// meetOffice says when the post office that has answered is of another version; "" if none has.
+func (a *App) meetOffice(version string) {
+	if version == "" || version == Version() || slices.Contains([]string{"status", "doctor", "stop"}, a.verb) {
+		return // they say it themselves
+	}
+	fmt.Fprintf(a.Env.Stderr, "pennypost: the post office runs version %s, and this program is %s\n"+
+		"hint: pennypost stop; the next command starts it in the version that is installed\n", Visible(version),
+		Version())
+}

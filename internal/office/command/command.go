@@ -1,0 +1,26 @@
+// Package command is the commands of the post office's own program: those that serve, and those that a foreign system
+// brings. It adds them to package cli, which has what everybody runs often and knows nothing of the post office's
+// inside.
+package command
+
+import (
+	"github.com/spf13/cobra"
+
+	"pennypost/internal/front/cli"
+)
+
+// app is one run of a command.
+type app struct{ *cli.App }
+
+// Main runs the whole program with the given arguments and returns the exit status.
+func Main(args []string, env cli.Env) int { return cli.Main(args, env, verbs()...) }
+
+// verbs returns the commands of this package.
+func verbs() []cli.Verb {
+	return append(dialectVerbs(), verbOf("serve", newServe), verbOf("mcp", newMCP), verbOf("demo", newDemo),
+		verbOf("demo-agent", newDemoAgent), verbOf("poster", newPoster), verbOf("doors", newDoors))
+}
+
+func verbOf(name string, make func(*app) *cobra.Command) cli.Verb {
+	return cli.Verb{Name: name, New: func(a *cli.App) *cobra.Command { return make(&app{a}) }}
+}

@@ -1,0 +1,156 @@
+package command
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"net"
+	"net/url"
+	"os/exec"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"pennypost/internal/config"
+	"pennypost/internal/front/cli"
+	"pennypost/internal/office/wake"
+)
+
+// newDoors is what doctor asks about the doors: findings in JSON.
+func newDoors(a *app) *cobra.Command {
+	return &cobra.Command{
+		Use: "doors", Short: "try the doors by which agents are woken",
+		Long:    "Part of pennypost doctor, which runs it.",
+		Example: "pennypost doctor", Hidden: true, Args: cli.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			cfg, err := a.LoadConfig()
+			if err != nil {
+				return err
+			}
+			d := &doors{cfg: cfg, found: []cli.Finding{}}
+			d.look(cmd.Context())
+			a.Out.Value(d.found)
+			return nil
+		},
+	}
+}
+
+// doorPatience is how long one door is waited for.
+const doorPatience = 10 * time.Second
+
+// doors collects what is found about them.
+type doors struct {
+	cfg   config.Config
+	found []cli.Finding
+}
+
+func (d *doors) say(check string, state cli.Verdict, fix, format string, args ...any) {
+	d.found = append(d.found, cli.Finding{Check: check, State: state, Text: fmt.Sprintf(format, args...), Fix: fix})
+}
+
+// look tries the doors by which agents are woken, as far as that wakes nobody: those that the configuration names,
+// and what clients bring with them.
+func (d *doors) look(ctx context.Context) {
+	sections := map[string]map[string]config.Wake{"room": d.cfg.Room.Wake}
+	for name, r := range d.cfg.Rooms {
+		sections["rooms."+string(name)] = r.Wake
+	}
+	for _, section := range slices.Sorted(maps.Keys(sections)) {
+		for _, who := range slices.Sorted(maps.Keys(sections[section])) {
+			w := sections[section][who]
+			d.configured(ctx, "["+section+".wake."+who+"]", &w)
+		}
+	}
+	edit := "$EDITOR " + d.cfg.Home.File()
+	if text, err := said(ctx, "claude", "--version"); err == nil {
+		socket := wake.ClaudeSocket{Below: d.cfg.ClaudeBelow}
+		if err := socket.Understood(text); err != nil {
+			d.say("door", cli.Note, edit+"   # claude_below = \"VERSION\"", "Claude Code: %s; other doors are tried",
+				err.Error())
+		} else {
+			d.say("door", cli.Well, "", "Claude Code %s has an inbox socket that is understood", text)
+		}
+	}
+	if _, err := exec.LookPath("codex"); err == nil {
+		if _, err := said(ctx, "codex", "queue", "--help"); err != nil {
+			d.say("door", cli.Note, "npm install -g @openai/codex",
+				"codex has no queue by which it could be woken; it came with 0.149")
+		} else {
+			d.say("door", cli.Well, "", "codex has a queue")
+		}
+	}
+}
+
+// configured tries what an entry of the configuration names. All of it may be well when an agent runs, and look wrong
+// while none does.
+func (d *doors) configured(ctx context.Context, entry string, w *config.Wake) {
+	ctx, cancel := context.WithTimeout(ctx, doorPatience)
+	defer cancel()
+	edit := "$EDITOR " + d.cfg.Home.File()
+	if w.OpenCode != "" {
+		door := wake.OpenCode{Server: w.OpenCode, Password: wake.NewSecret(string(w.Password)), Timeout: doorPatience}
+		if s, err := door.Newest(ctx); err != nil {
+			d.say("door", cli.Problem, "opencode --port "+port(w.OpenCode), "%s opencode: %s", entry, err.Error())
+		} else {
+			d.say("door", cli.Well, "", "%s opencode: its session is %q", entry, s.Title)
+		}
+	}
+	if len(w.Exec) > 0 {
+		if _, err := exec.LookPath(w.Exec[0]); err != nil {
+			d.say("door", cli.Problem, edit, "%s exec: %s cannot be started", entry, w.Exec[0])
+		} else {
+			d.say("door", cli.Well, "", "%s exec: %s is there; it was not run", entry, w.Exec[0])
+		}
+	}
+	if w.Webhook != "" {
+		conn, err := (&net.Dialer{}).DialContext(ctx, "tcp", hostPort(w.Webhook))
+		if err != nil {
+			d.say("door", cli.Problem, edit, "%s webhook: nobody can be reached there", entry)
+		} else {
+			conn.Close()
+			d.say("door", cli.Well, "", "%s webhook: somebody listens; nothing was sent", entry)
+		}
+	}
+	if w.Tmux {
+		if text, err := said(ctx, "tmux", "-V"); err != nil {
+			d.say("door", cli.Problem, edit, "%s tmux: it cannot be started", entry)
+		} else {
+			d.say("door", cli.Well, "", "%s tmux: %s", entry, text)
+		}
+	}
+}
+
+// said runs a program and returns the first line of what it said.
+func said(ctx context.Context, args ...string) (string, error) {
+	ctx, cancel := context.WithTimeout(ctx, doorPatience)
+	defer cancel()
+	cmd := exec.CommandContext(ctx, args[0], args[1:]...)
+	cmd.WaitDelay = time.Second
+	out, err := cmd.Output()
+	line, _, _ := strings.Cut(strings.TrimSpace(string(out)), "\n")
+	return line, err
+}
+
+// hostPort returns where the server of an address listens.
+func hostPort(address string) string {
+	u, err := url.Parse(address)
+	if err != nil {
+		return ""
+	}
+	return net.JoinHostPort(u.Hostname(), port(address))
+}
+
+func port(address string) string {
+	u, err := url.Parse(address)
+	switch {
+	case err != nil:
+		return ""
+	case u.Port() != "":
+		return u.Port()
+	case u.Scheme == "https":
+		return "443"
+	}
+	return "80"
+}
