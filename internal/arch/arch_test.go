@@ -6,6 +6,7 @@ import (
 	"io"
 	"os/exec"
 	"path"
+	"reflect"
 	"slices"
 	"strings"
 	"testing"
@@ -65,6 +66,9 @@ var forbidden = []struct{ from, to, why string }{
 	{"internal/front/cli", "internal/room/mailroom", "commands are clients: what they can do, any client can"},
 }
 
+// module is the path of the module, which scripts/rename-module may have changed.
+var module = strings.TrimSuffix(reflect.TypeFor[pkg]().PkgPath(), "/internal/arch")
+
 type pkg struct {
 	ImportPath string
 	Imports    []string
@@ -73,7 +77,7 @@ type pkg struct {
 
 func list(t *testing.T) []pkg {
 	t.Helper()
-	cmd := exec.Command("go", "list", "-json=ImportPath,Imports", "pennypost/...")
+	cmd := exec.Command("go", "list", "-json=ImportPath,Imports", module+"/...")
 	out, err := cmd.Output()
 	if err != nil {
 		t.Fatalf("go list: %v", err)
@@ -92,10 +96,10 @@ func list(t *testing.T) []pkg {
 
 // local returns the path inside the module, and whether p is in it.
 func local(p string) (string, bool) {
-	if p == "pennypost" {
+	if p == module {
 		return ".", true
 	}
-	return strings.CutPrefix(p, "pennypost/")
+	return strings.CutPrefix(p, module+"/")
 }
 
 func floorOf(p string) int {
@@ -137,7 +141,7 @@ func TestImportDirection(t *testing.T) {
 // TestProofIsNotLinked holds that the instruments which do harm are no part of the program, nor is anything that only
 // they use.
 func TestProofIsNotLinked(t *testing.T) {
-	out, err := exec.Command("go", "list", "-deps", "pennypost").Output()
+	out, err := exec.Command("go", "list", "-deps", module).Output()
 	if err != nil {
 		t.Fatalf("go list -deps: %v", err)
 	}

@@ -29,7 +29,7 @@ func testMain(m *testing.M) int {
 	}
 	defer os.RemoveAll(dir)
 	binary = filepath.Join(dir, "pennypost")
-	build := exec.Command("go", "build", "-o", binary, "pennypost")
+	build := exec.Command("go", "build", "-o", binary, "../..")
 	if out, err := build.CombinedOutput(); err != nil {
 		fmt.Fprintf(os.Stderr, "go build: %v\n%s", err, out)
 		return 1

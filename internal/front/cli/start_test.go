@@ -20,7 +20,7 @@ const initBudget = 5 * time.Millisecond
 func buildProgram(tb testing.TB) string {
 	tb.Helper()
 	bin := filepath.Join(tb.TempDir(), "pennypost")
-	cmd := exec.Command("go", "build", "-trimpath", "-ldflags=-s -w", "-o", bin, "pennypost")
+	cmd := exec.Command("go", "build", "-trimpath", "-ldflags=-s -w", "-o", bin, "../../..")
 	cmd.Env = append(os.Environ(), "CGO_ENABLED=0")
 	if out, err := cmd.CombinedOutput(); err != nil {
 		tb.Fatalf("go build: %v\n%s", err, out)
