@@ -66,6 +66,9 @@ type app struct {
 
 // Main runs the command with the given arguments and returns the exit status.
 func Main(args []string, env Env) int {
+	if len(args) > 0 && args[0] == "--version" {
+		args = append([]string{"version"}, args[1:]...)
+	}
 	a := &app{env: env, out: newPrinter(env), json: wantsJSON(args)}
 	a.stdout = &modelWriter{w: env.Stdout, json: a.json}
 	if isHook(args) {

@@ -49,7 +49,7 @@ type build struct {
 
 func newVersion(a *app) *cobra.Command {
 	return &cobra.Command{
-		Use: "version", Short: "print the version", Long: "Print the version of this program.",
+		Use: "version", Short: "print the version", Long: "Print the version of this program. --version does so too.",
 		Args: noArgs,
 		RunE: func(*cobra.Command, []string) error {
 			b := build{version(), runtime.Version(), runtime.GOOS, runtime.GOARCH}
