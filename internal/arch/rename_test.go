@@ -61,7 +61,8 @@ func TestRenameModule(t *testing.T) {
 func copySources(t *testing.T) string {
 	t.Helper()
 	root := filepath.Join("..", "..")
-	list, err := exec.Command("git", "-C", root, "ls-files", "-z", "--cached", "--others", "--exclude-standard").Output()
+	list, err := exec.Command("git", "-C", root, "ls-files", "-z", "--cached", "--others",
+		"--exclude-standard").Output()
 	if err != nil {
 		t.Skipf("these sources are no Git working tree: %v", err)
 	}
@@ -70,18 +71,7 @@ func copySources(t *testing.T) string {
 		if strings.HasSuffix(name, ".png") {
 			continue // the pictures of the documentation are most of it
 		}
-		from, to := filepath.Join(root, name), filepath.Join(dir, name)
-		text, err := os.ReadFile(from)
-		if os.IsNotExist(err) {
-			continue // deleted, and not yet committed
-		}
-		if err == nil {
-			err = os.MkdirAll(filepath.Dir(to), 0o700)
-		}
-		if err == nil {
-			err = os.WriteFile(to, text, 0o600)
-		}
-		if err != nil {
+		if err := copyFile(filepath.Join(root, name), filepath.Join(dir, name)); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -91,6 +81,24 @@ func copySources(t *testing.T) string {
 	must(t, dir, "git", "add", "--all")
 	must(t, dir, "git", "commit", "-qm", "copy")
 	return dir
+}
+
+func copyFile(from, to string) error {
+	info, err := os.Stat(from)
+	if os.IsNotExist(err) {
+		return nil // deleted, and not yet committed
+	}
+	if err != nil {
+		return err
+	}
+	text, err := os.ReadFile(from)
+	if err != nil {
+		return err
+	}
+	if err := os.MkdirAll(filepath.Dir(to), 0o700); err != nil {
+		return err
+	}
+	return os.WriteFile(to, text, info.Mode())
 }
 
 func must(t *testing.T, dir, program string, args ...string) string {
