@@ -6,6 +6,7 @@ import (
 	"io"
 	"os/exec"
 	"path"
+	"reflect"
 	"slices"
 	"strings"
 	"testing"
@@ -80,6 +81,9 @@ var forbidden = []struct{ from, to, why string }{
 	{"internal/office/wake", "internal/room/mailroom", "who rings needs five things of a room, and says which"},
 }
 
+// module is the path of the module, which scripts/rename-module may have changed.
+var module = strings.TrimSuffix(reflect.TypeFor[pkg]().PkgPath(), "/internal/arch")
+
 type pkg struct {
 	ImportPath string
 	Imports    []string
@@ -88,7 +92,7 @@ type pkg struct {
 
 func list(t *testing.T) []pkg {
 	t.Helper()
-	cmd := exec.Command("go", "list", "-json=ImportPath,Imports", "pennypost/...")
+	cmd := exec.Command("go", "list", "-json=ImportPath,Imports", module+"/...")
 	out, err := cmd.Output()
 	if err != nil {
 		t.Fatalf("go list: %v", err)
@@ -107,10 +111,10 @@ func list(t *testing.T) []pkg {
 
 // local returns the path inside the module, and whether p is in it.
 func local(p string) (string, bool) {
-	if p == "pennypost" {
+	if p == module {
 		return ".", true
 	}
-	return strings.CutPrefix(p, "pennypost/")
+	return strings.CutPrefix(p, module+"/")
 }
 
 func floorOf(p string) int {
@@ -174,7 +178,7 @@ func TestFrontIsLight(t *testing.T) {
 // TestProofIsNotLinked holds that the instruments which do harm are no part of the program, nor is anything that only
 // they use.
 func TestProofIsNotLinked(t *testing.T) {
-	out, err := exec.Command("go", "list", "-deps", "pennypost").Output()
+	out, err := exec.Command("go", "list", "-deps", module).Output()
 	if err != nil {
 		t.Fatalf("go list -deps: %v", err)
 	}

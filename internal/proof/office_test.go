@@ -270,7 +270,7 @@ func (o *office) build() error {
 	if err != nil {
 		return err
 	}
-	cmd := exec.Command("go", "build", "-overlay", filepath.Join(o.root, "overlay.json"), "-o", o.binary, "pennypost")
+	cmd := exec.Command("go", "build", "-overlay", filepath.Join(o.root, "overlay.json"), "-o", o.binary, "../..")
 	if out, err := cmd.CombinedOutput(); err != nil {
 		return fmt.Errorf("go build: %w\n%s", err, out)
 	}

@@ -46,7 +46,7 @@ func startOffice(b *testing.B) *benchOffice {
 		b.Fatal(err)
 	}
 	b.Cleanup(func() { os.RemoveAll(dir) })
-	o := &benchOffice{bin: buildFor(b, dir, "pennypost", "pennypost"), home: filepath.Join(dir, "home")}
+	o := &benchOffice{bin: buildFor(b, dir, "pennypost", "../.."), home: filepath.Join(dir, "home")}
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		b.Fatal(err)

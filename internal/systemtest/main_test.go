@@ -29,7 +29,7 @@ func testMain(m *testing.M) int {
 	}
 	defer os.RemoveAll(dir)
 	binary = filepath.Join(dir, "pennypost")
-	for path, pkg := range map[string]string{binary: "pennypost/cmd/pennypost", binary + "d": "pennypost"} {
+	for path, pkg := range map[string]string{binary: "../../cmd/pennypost", binary + "d": "../.."} {
 		if out, err := exec.Command("go", "build", "-o", path, pkg).CombinedOutput(); err != nil {
 			fmt.Fprintf(os.Stderr, "go build: %v\n%s", err, out)
 			return 1

@@ -68,6 +68,9 @@ type App struct {
 // Main runs the command with the given arguments and returns the exit status. linked are the verbs of the post
 // office's program that this one has linked in; without them it is the front alone, which runs that program for them.
 func Main(args []string, env Env, linked ...Verb) int {
+	if len(args) > 0 && args[0] == "--version" {
+		args = append([]string{"version"}, args[1:]...)
+	}
 	a := &App{Env: env, Out: NewPrinter(env), JSON: wantsJSON(args), args: args, linked: linked}
 	a.Stdout = &ModelWriter{To: env.Stdout, json: a.JSON}
 	if isHook(args) {

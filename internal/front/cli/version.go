@@ -49,7 +49,7 @@ type build struct {
 
 func newVersion(a *App) *cobra.Command {
 	return &cobra.Command{
-		Use: "version", Short: "print the version", Long: "Print the version of this program.",
+		Use: "version", Short: "print the version", Long: "Print the version of this program. --version does so too.",
 		Args: NoArgs,
 		RunE: func(*cobra.Command, []string) error {
 			b := build{Version(), runtime.Version(), runtime.GOOS, runtime.GOARCH}

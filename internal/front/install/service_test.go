@@ -3,6 +3,8 @@ package install
 import (
 	"encoding/xml"
 	"io"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -67,5 +69,22 @@ WantedBy=default.target
 	o.GOOS = "windows"
 	if _, err := Service(o, "/data", true); mail.CodeOf(err) != mail.Invalid {
 		t.Errorf("a service on Windows: %v", err)
+	}
+}
+
+// TestPackagedUnit holds that a package's service is the one that "service install" would write.
+func TestPackagedUnit(t *testing.T) {
+	o := newPlace(t).options(User)
+	o.Binary = "/usr/bin/pennypostd"
+	u, err := Service(o, "", false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	packaged, err := os.ReadFile(filepath.Join("..", "..", "..", "packaging", "pennypost.service"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(u.Text, string(packaged)); diff != "" {
+		t.Errorf("packaging/pennypost.service (-written +packaged):\n%s", diff)
 	}
 }

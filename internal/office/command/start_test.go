@@ -20,7 +20,7 @@ const initBudget = 3 * time.Millisecond
 func buildPrograms(tb testing.TB) string {
 	tb.Helper()
 	front := filepath.Join(tb.TempDir(), "pennypost")
-	for bin, pkg := range map[string]string{front: "pennypost/cmd/pennypost", front + "d": "pennypost"} {
+	for bin, pkg := range map[string]string{front: "../../../cmd/pennypost", front + "d": "../../.."} {
 		cmd := exec.Command("go", "build", "-trimpath", "-ldflags=-s -w", "-o", bin, pkg)
 		cmd.Env = append(os.Environ(), "CGO_ENABLED=0")
 		if out, err := cmd.CombinedOutput(); err != nil {

@@ -41,7 +41,7 @@ func open(t *testing.T) *place {
 	binary := os.Getenv("PENNYPOST_BIN")
 	if binary == "" {
 		binary = filepath.Join(root, "pennypost")
-		if out, err := exec.Command("go", "build", "-o", binary, "pennypost").CombinedOutput(); err != nil {
+		if out, err := exec.Command("go", "build", "-o", binary, "../../..").CombinedOutput(); err != nil {
 			t.Fatalf("go build: %v\n%s", err, out)
 		}
 	}

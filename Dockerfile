@@ -1,0 +1,23 @@
+# The post office, alone in its image.
+#
+#   docker build --build-arg VERSION=v1.2.3 -t pennypost .
+#   docker run -v pennypost:/data -p 127.0.0.1:8765:8765 pennypost
+#   docker exec CONTAINER /pennypostd agents
+#
+# It listens on all addresses of the container, so publish the port on loopback, as above: there is no TLS yet.
+FROM golang:1.26.8-bookworm AS build
+ARG VERSION=devel
+WORKDIR /src
+COPY . .
+RUN scripts/build "$VERSION" /out && mkdir /data
+
+FROM scratch
+COPY --from=build /etc/ssl/certs/ca-certificates.crt /etc/ssl/certs/
+COPY --from=build /out/pennypostd /pennypostd
+COPY --from=build --chown=65532:65532 --chmod=0700 /data /data
+USER 65532:65532
+ENV PENNYPOST_HOME=/data
+VOLUME /data
+EXPOSE 8765
+ENTRYPOINT ["/pennypostd"]
+CMD ["serve", "--listen", "0.0.0.0:8765", "--insecure"]

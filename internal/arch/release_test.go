@@ -1,0 +1,111 @@
+package arch
+
+import (
+	"encoding/json"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// TestReleaseTwice makes a release of one system twice, of a copy of the sources, and compares the bytes.
+func TestReleaseTwice(t *testing.T) {
+	if testing.Short() || runtime.GOOS != "linux" {
+		t.Skip("builds both programs twice, with the tools of a Linux")
+	}
+	for _, tool := range []string{"git", "zip", "dpkg-deb"} {
+		if _, err := exec.LookPath(tool); err != nil {
+			t.Skipf("scripts/release needs %s, which is not here", tool)
+		}
+	}
+	dir := copySources(t)
+	release := func(args ...string) (string, error) {
+		return run(dir, "bash", append([]string{filepath.Join("scripts", "release")}, args...)...)
+	}
+	for _, version := range []string{"", "1.2.3", "v1.2", "../v1.2.3"} {
+		if out, err := release(version); err == nil || !strings.Contains(out, "usage") {
+			t.Errorf("release %q says %q and ends with %v", version, out, err)
+		}
+	}
+	target := runtime.GOOS + "/" + runtime.GOARCH
+	sums := make([]string, 2)
+	for i := range sums {
+		if out, err := release("v1.2.3-rc1", target); err != nil {
+			t.Fatalf("%v\n%s", err, out)
+		}
+		text, err := os.ReadFile(filepath.Join(dir, "dist", "v1.2.3-rc1", "SHA256SUMS"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		sums[i] = string(text)
+		// What is not committed is no part of a release.
+		if err := os.WriteFile(filepath.Join(dir, "main.go"), []byte("package broken"), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if sums[0] != sums[1] {
+		t.Errorf("two releases of one commit differ:\n%s\n%s", sums[0], sums[1])
+	}
+	checkDist(t, filepath.Join(dir, "dist", "v1.2.3-rc1"), runtime.GOARCH)
+}
+
+// checkDist looks at what a release holds.
+func checkDist(t *testing.T, dist, arch string) {
+	must(t, dist, "sha256sum", "--check", "--strict", "SHA256SUMS")
+	name := "pennypost_1.2.3-rc1_linux_" + arch
+	must(t, dist, "tar", "-xzf", name+".tar.gz")
+	for _, file := range []string{"README.md", "LICENSE", "NOTICES", "pennypost", "pennypostd"} {
+		if info, err := os.Stat(filepath.Join(dist, name, file)); err != nil || info.Size() == 0 {
+			t.Errorf("the archive lacks %s: %v", file, err)
+		}
+	}
+	for _, program := range []string{"pennypost", "pennypostd"} {
+		if out := must(t, filepath.Join(dist, name), "./"+program, "--version"); !strings.Contains(out,
+			" v1.2.3-rc1 ") {
+			t.Errorf("%s says that it is %s", program, out)
+		}
+	}
+	contents := must(t, dist, "dpkg-deb", "--contents", "pennypost_1.2.3-rc1_"+arch+".deb")
+	for _, file := range []string{"/usr/bin/pennypost\n", "/usr/bin/pennypostd\n",
+		"/usr/lib/systemd/user/pennypost.service\n",
+		"/usr/share/man/man1/pennypost.1.gz\n", "/usr/share/doc/pennypost/NOTICES\n"} {
+		if !strings.Contains(contents, file) {
+			t.Errorf("the package lacks %s:\n%s", strings.TrimSpace(file), contents)
+		}
+	}
+	checkLinked(t, filepath.Join(dist, name))
+}
+
+// checkLinked holds the SBOM and the notices to what is linked.
+func checkLinked(t *testing.T, files string) {
+	var sbom struct {
+		BOMFormat  string `json:"bomFormat"`
+		Components []struct{ Name, Version, Purl string }
+	}
+	text, err := os.ReadFile(files + ".cdx.json")
+	if err == nil {
+		err = json.Unmarshal(text, &sbom)
+	}
+	if err != nil || sbom.BOMFormat != "CycloneDX" {
+		t.Fatalf("the SBOM is of format %q: %v", sbom.BOMFormat, err)
+	}
+	notices, err := os.ReadFile(filepath.Join(files, "NOTICES"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var linked []string
+	for _, c := range sbom.Components {
+		linked = append(linked, c.Name)
+		if c.Name != "std" && !strings.Contains(string(notices), "\n==== "+c.Name+": ") {
+			t.Errorf("the notices lack the licence of %s", c.Name)
+		}
+	}
+	for _, name := range []string{"std", "github.com/spf13/cobra", "golang.org/x/text"} {
+		if !slices.Contains(linked, name) {
+			t.Errorf("the SBOM lacks %s: %v", name, linked)
+		}
+	}
+}
