@@ -164,6 +164,7 @@ func TestMailIsStandard(t *testing.T) {
 
 // direct are the modules that the program or its tests name, each justified in docs/design.md.
 var direct = []string{
+	"github.com/VictoriaMetrics/metrics",
 	"github.com/anishathalye/porcupine",
 	"github.com/chromedp/cdproto",
 	"github.com/chromedp/chromedp",
