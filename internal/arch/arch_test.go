@@ -178,6 +178,7 @@ var direct = []string{
 	"github.com/rogpeppe/go-internal",
 	"github.com/spf13/cobra",
 	"github.com/spf13/pflag",
+	"github.com/tailscale/hujson",
 	"github.com/yuin/goldmark",
 	"go.uber.org/goleak",
 	"golang.org/x/sys",
