@@ -166,6 +166,9 @@ func TestFit(t *testing.T) {
 			t.Errorf("fit(%q) = %q, though there is room", text, got)
 		}
 	}
+	if han := runeWidth('信'); runeWidth('⌚') != han || runeWidth('Ａ') != han || runeWidth('ｱ') >= han {
+		t.Error("what East Asian type sets full width is not, or what it sets half is")
+	}
 }
 
 // Numbers, nodes and names in the web cover nothing of each other, and the numbers are the table's.

@@ -7,6 +7,8 @@ import (
 	"time"
 	"unicode"
 
+	"golang.org/x/text/width"
+
 	"pennypost/internal/mail"
 )
 
@@ -314,11 +316,10 @@ func textWidth(text string, size float64) float64 {
 
 // runeWidth is the width of a letter in parts of its height, as the fonts of the systems have it.
 func runeWidth(r rune) float64 {
-	switch {
+	switch kind := width.LookupRune(r).Kind(); {
 	case unicode.Is(unicode.Mn, r):
 		return 0
-	case r >= 0x1100 && (r <= 0x115f || r >= 0x2e80 && r <= 0xa4cf || r >= 0xac00 && r <= 0xd7a3 || r >= 0xf900 &&
-		r <= 0xfaff || r >= 0xfe30 && r <= 0xfe6f || r >= 0xff00):
+	case kind == width.EastAsianWide, kind == width.EastAsianFullwidth:
 		return 1.15
 	case strings.ContainsRune("iljtfI.,:;'|!()[] ", r):
 		return .36
