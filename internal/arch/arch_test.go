@@ -205,6 +205,7 @@ func TestMailIsStandard(t *testing.T) {
 
 // direct are the modules that the program or its tests name, each justified in docs/design.md.
 var direct = []string{
+	"github.com/VictoriaMetrics/metrics",
 	"github.com/anishathalye/porcupine",
 	"github.com/chromedp/cdproto",
 	"github.com/chromedp/chromedp",
@@ -218,6 +219,7 @@ var direct = []string{
 	"github.com/rogpeppe/go-internal",
 	"github.com/spf13/cobra",
 	"github.com/spf13/pflag",
+	"github.com/tailscale/hujson",
 	"github.com/yuin/goldmark",
 	"go.uber.org/goleak",
 	"golang.org/x/sys",

@@ -8,46 +8,6 @@ import (
 	"unicode/utf8"
 )
 
-// Type says what a message is. It drives waking and display.
-type Type string
-
-// The nine types.
-const (
-	TaskAssigned  Type = "task-assigned"
-	TaskDone      Type = "task-done"
-	ReviewRequest Type = "review-request"
-	ReviewResult  Type = "review-result" // metadata.verdict is one of Verdicts
-	Question      Type = "question"      // to the user, metadata.options may offer answers to click
-	Answer        Type = "answer"
-	// only from the user, the orchestrator or the agent's parent; reaches the agent's descendants too
-	Cancel Type = "cancel"
-	Status Type = "status"
-	Custom Type = "custom"
-)
-
-// Types lists the nine types.
-func Types() []Type {
-	return []Type{TaskAssigned, TaskDone, ReviewRequest, ReviewResult, Question, Answer, Cancel, Status, Custom}
-}
-
-// ParseType checks s as a type; "" means Custom.
-func ParseType(s string) (Type, error) {
-	if s == "" {
-		return Custom, nil
-	}
-	if t := Type(s); slices.Contains(Types(), t) {
-		return t, nil
-	}
-	names := make([]string, 0, 9)
-	for _, t := range Types() {
-		names = append(names, string(t))
-	}
-	return "", Errorf(Invalid, "%q is not a message type; the types are %s", s, strings.Join(names, ", "))
-}
-
-// Verdicts are the values of metadata.verdict in a review-result.
-func Verdicts() []string { return []string{"approved", "changes-requested", "blocked"} }
-
 // Priority is Urgent or Normal.
 type Priority string
 
@@ -310,8 +270,8 @@ func (d *Draft) checkMetadata(t Type) error {
 	if len(d.Metadata) > 0 && (d.Metadata[0] != '{' || !json.Valid(d.Metadata)) {
 		return Errorf(Invalid, "metadata must be a JSON object")
 	}
-	if t == ReviewResult && !slices.Contains(Verdicts(), d.Metadata.Text("verdict")) {
-		return Errorf(Invalid, "a review-result needs metadata.verdict, one of %s", strings.Join(Verdicts(), ", "))
+	if t.Rule().Verdict && !slices.Contains(Verdicts(), d.Metadata.Text("verdict")) {
+		return Errorf(Invalid, "a %s needs metadata.verdict, one of %s", t, strings.Join(Verdicts(), ", "))
 	}
 	return nil
 }

@@ -5,8 +5,17 @@ import (
 	"iter"
 )
 
-// Service is one room as one caller sees it: the waist through which every door passes. The room itself implements it,
-// and so does a client on the far side of a socket; package mailtest holds both to the same behaviour.
+// Service is one room as one caller sees it: the waist through which every door passes. From the inside out, it is
+//
+//   - mailroom's view: the room itself, in the process that owns its files. Here calls are checked and carried out.
+//   - daemon's callerRoom: around a view, for doors in the post office's process (httpapi, MCP, pages, dialects). It
+//     opens the room for each call, and asks which program the caller runs in.
+//   - client.Client: in every other process (commands, demonstrations). It makes HTTP requests of calls, which httpapi
+//     makes again on a callerRoom.
+//   - wire.Stub: no room, but the methods that the last two have in common, from the table of calls.
+//
+// Package mailtest holds the first and the third to the same behaviour. A new method begins at that table,
+// wire/calls.go.
 //
 // All methods may be called concurrently. Every error that concerns the caller is an *Error. A method that changes
 // something has made the change durable and visible when it returns nil, and has changed nothing when it returns an
@@ -142,18 +151,20 @@ const (
 	MaxLimit     = 1000
 )
 
-// InboxQuery says what of a mailbox to return.
+// InboxQuery says what of a mailbox to return. The tags of a query say how it stands in a URL.
 type InboxQuery struct {
-	Agent  Name   // whose mailbox; empty: the caller's
-	Place  Place  // which part of it
-	All    bool   // read messages too; archived, snoozed and expired ones never
-	Newest bool   // newest first: of more, ask again with Before
-	After  Seq    // only messages behind this place
-	Before Seq    // only messages before this place
-	From   string // an address or a bare name
-	Types  []Type
-	Limit  int // at most MaxLimit; 0: DefaultLimit
-	Bytes  int // stop before the bodies exceed this many bytes, but return at least one message; 0: no such limit
+	Agent Name  `query:"agent" about:"whose mailbox; default: the caller's"`
+	Place Place `query:"place" about:"snoozed or archived instead of the inbox"`
+	// All asks for read messages too; archived, snoozed and expired ones never come.
+	All bool `query:"all" about:"read messages too"`
+	// Newest asks for the newest first: of more, ask again with Before.
+	Newest bool   `query:"newest" about:"the newest first"`
+	After  Seq    `query:"after" about:"only messages behind this place"`
+	Before Seq    `query:"before" about:"only messages before this place"`
+	From   string `query:"from" about:"an address or a bare name that sent them"`
+	Types  []Type `query:"type" about:"only these types"`
+	Limit  int    `query:"limit" about:"at most so many messages; 0 means 50, the most is 1000"`
+	Bytes  int    `query:"bytes" about:"stop before the bodies exceed so many bytes, but answer one message at least"`
 }
 
 // Place is a part of a mailbox.
@@ -178,31 +189,30 @@ func ParsePlace(s string) (Place, error) {
 
 // HistoryQuery says which messages of a room to return. Conditions are joined by "and"; empty ones hold for all.
 type HistoryQuery struct {
-	Types  []Type
-	From   string // an address or a bare name
-	To     string // an address or a bare name, as it stands in To
-	Agent  Name   // sent by or delivered to this agent
-	Thread ID     // any message of the thread
-	Issue  string
-	Since  Time   // sent at this time or later
-	Until  Time   // sent before this time
-	Search string // text in subject or body, case ignored
-	// States asks for messages that stand so with at least one recipient now. Of archived ones only what receipts tell
-	// is known.
-	States []DeliveryState
-	// Deliveries asks for each message's deliveries, as Message returns them. With States they come anyway.
-	Deliveries bool
-	Archive    bool // the archive too
-	After      Seq  // only messages behind this place
-	Before     Seq  // only messages before this place
-	Limit      int  // at most MaxLimit; 0: DefaultLimit. Of more, the newest are returned, unless After is set
+	Types  []Type `query:"type" about:"only these types"`
+	From   string `query:"from" about:"an address or a bare name that sent them"`
+	To     string `query:"to" about:"an address or a bare name as it stands in to"`
+	Agent  Name   `query:"agent" about:"sent by or delivered to this agent"`
+	Thread ID     `query:"thread" about:"any message of the thread"`
+	Issue  string `query:"issue" about:"with this issue_id"`
+	Since  Time   `query:"since" about:"sent at this time or later"`
+	Until  Time   `query:"until" about:"sent before this time"`
+	Search string `query:"search" about:"text in subject or body, case ignored"`
+	// Of archived messages only those States are known of which receipts tell.
+	States     []DeliveryState `query:"state" about:"that stand so with a recipient; their deliveries come too"`
+	Deliveries bool            `query:"deliveries" about:"with their deliveries"`
+	Archive    bool            `query:"archive" about:"the archive too"`
+	After      Seq             `query:"after" about:"only messages behind this place"`
+	Before     Seq             `query:"before" about:"only messages before this place"`
+	// Of more than Limit, the newest are returned, unless After is set.
+	Limit int `query:"limit" about:"at most so many messages; 0 means 50, the most is 1000"`
 }
 
 // WaitQuery says what to wait for.
 type WaitQuery struct {
-	Types   []Type
-	ReplyTo ID
-	After   Seq
+	Types   []Type `query:"type" about:"only these types"`
+	ReplyTo ID     `query:"reply_to" about:"only an answer to this message"`
+	After   Seq    `query:"after" about:"only messages behind this place"`
 }
 
 // Marking asks for a mark on messages.

@@ -6,30 +6,21 @@ import (
 	"pennypost/internal/mail"
 )
 
-// Wakes reports whether m is worth waking a recipient that it reached through address a.
-//
-// Results and questions wake the orchestrator; orders, requests, questions, answers and cancels wake whoever they are
-// for; so does anything urgent, and whatever the person writes to one agent. Progress and announcements wake nobody:
-// they are found when the agent next looks.
+// Wakes reports whether m is worth waking a recipient that it reached through address a, by the table of types.
+// Whatever is urgent wakes. What goes to a tag or to all is else found when the agent next looks, unless it stops
+// work.
 func Wakes(m *mail.Message, a mail.Address, orchestrator bool) bool {
-	switch a.Kind() {
-	case mail.ToPerson:
+	rule := m.Type.Rule().Wakes
+	switch {
+	case a.Kind() == mail.ToPerson:
 		return false // the person is told by the window, not woken by a door
-	case mail.ToEveryone, mail.ToTag:
-		return m.Priority == mail.Urgent || m.Type == mail.Cancel
-	}
-	if m.Priority == mail.Urgent {
+	case m.Priority == mail.Urgent, rule == mail.WakesEverybody:
 		return true
+	case a.Kind() == mail.ToEveryone, a.Kind() == mail.ToTag:
+		return false
 	}
-	switch m.Type {
-	case mail.TaskDone, mail.ReviewResult:
-		return orchestrator
-	case mail.TaskAssigned, mail.ReviewRequest, mail.Question, mail.Answer, mail.Cancel:
-		return true
-	case mail.Custom:
-		return m.From == mail.ToUser
-	}
-	return false
+	return rule == mail.WakesRecipient || rule == mail.WakesOrchestrator && orchestrator ||
+		rule == mail.WakesFromUser && m.From == mail.ToUser
 }
 
 // proofTime is how long behind a ring an agent that looks does so because of it: the time that the ladder gives it.

@@ -116,7 +116,8 @@ type Workspaces struct {
 
 // Rename asks for a new name.
 type Rename struct {
-	To mail.Name `json:"to"`
+	From mail.Name `json:"-"` // in the path
+	To   mail.Name `json:"to"`
 }
 
 // Token holds a bearer token.

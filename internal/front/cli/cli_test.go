@@ -147,7 +147,8 @@ func FuzzVisible(f *testing.F) {
 }
 
 func TestColumns(t *testing.T) {
-	for in, want := range map[string]int{"": 0, "abc": 3, "小克": 4, "e\u0301": 1, "👍": 2, "한글": 4} {
+	for in, want := range map[string]int{"": 0, "abc": 3, "小克": 4, "e\u0301": 1, "👍": 2, "한글": 4, "⌚": 2, "ｱ": 1,
+		"🜀": 1, "so\u00adft": 5} {
 		if got := columns(in); got != want {
 			t.Errorf("columns(%q) = %d, want %d", in, got, want)
 		}

@@ -70,7 +70,11 @@ func (a *App) completeAddress(*cobra.Command, []string, string) ([]string, cobra
 }
 
 func completeTypes(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
-	return wordsOf(mail.Types()), cobra.ShellCompDirectiveNoFileComp
+	var words []string
+	for _, r := range mail.TypeRules() {
+		words = append(words, string(r.Type)+"\t"+r.About())
+	}
+	return words, cobra.ShellCompDirectiveNoFileComp
 }
 
 func completeStates(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {

@@ -3,6 +3,7 @@ package cli
 import (
 	"context"
 	"crypto/rand"
+	"fmt"
 	"io"
 	"strings"
 	"time"
@@ -19,8 +20,9 @@ An address is agent:NAME, role:ROLE, orchestrator, a tag such as project:parser,
 name of an agent. Several addresses reach everybody behind them once. ADDRESS@ROOM is in another room.
 Further addresses may follow as arguments.
 
-The body comes from --body or from standard input. Types are task-assigned, task-done, review-request,
-review-result, question, answer, cancel, status and custom (the default); they decide who is woken.
+The body comes from --body or from standard input. The type decides who is woken. Without one
+it is custom; the types are
+%s.
 
 The answer names each recipient, where the message stands with it, and whether it will be woken.`
 
@@ -44,7 +46,8 @@ type sendFlags struct {
 func newSend(a *App) *cobra.Command {
 	var f sendFlags
 	cmd := &cobra.Command{
-		Use: "send --to ADDRESS... [ADDRESS...]", Short: "send a message", Long: sendHelp, Example: sendExamples,
+		Use: "send --to ADDRESS... [ADDRESS...]", Short: "send a message",
+		Long: fmt.Sprintf(sendHelp, mail.TypeNames(", ")), Example: sendExamples,
 		RunE: func(cmd *cobra.Command, more []string) error {
 			f.to = append(f.to, more...)
 			return a.send(cmd.Context(), f, cmd.Flags().Changed("body"))

@@ -7,6 +7,8 @@ import (
 	"strings"
 	"unicode"
 	"unicode/utf8"
+
+	"golang.org/x/text/width"
 )
 
 // Visible makes text from a stranger harmless for a terminal: of the control characters only line breaks and tabs go
@@ -89,24 +91,15 @@ func OneLine(s string) string {
 func columns(s string) int {
 	n := 0
 	for _, r := range s {
-		switch {
-		case r < 0x300: // before the first mark that combines
-			n++
-		case unicode.In(r, unicode.Mn, unicode.Me, unicode.Cf):
-		case wide(r):
+		switch kind := width.LookupRune(r).Kind(); {
+		case r >= 0x300 && unicode.In(r, unicode.Mn, unicode.Me, unicode.Cf): // a soft hyphen takes one
+		case kind == width.EastAsianWide, kind == width.EastAsianFullwidth:
 			n += 2
 		default:
 			n++
 		}
 	}
 	return n
-}
-
-func wide(r rune) bool {
-	return r >= 0x1100 && (r <= 0x115f || r >= 0x2e80 && r <= 0xa4cf || r >= 0xac00 && r <= 0xd7a3 || r >= 0xf900 &&
-		r <= 0xfaff ||
-		r >= 0xfe30 && r <= 0xfe6f || r >= 0xff00 && r <= 0xff60 || r >= 0xffe0 && r <= 0xffe6 ||
-		r >= 0x1f300 && r <= 0x1faff || r >= 0x20000 && r <= 0x3fffd)
 }
 
 // beginning returns at most n bytes of s, cut between characters.

@@ -191,7 +191,7 @@ func (f *jsonFile) putHooks(text []byte) ([]byte, error) {
 		case i < 0:
 			text, err = jsonc.Append(text, []string{"hooks", h.event}, h.value)
 		case all[i].command.Text() != h.command:
-			text = jsonc.Replace(text, all[i].command, jsonc.Quote(h.command))
+			text, err = all[i].command.Replace(jsonc.Quote(h.command))
 		}
 		if err != nil {
 			return nil, err
@@ -222,7 +222,7 @@ func (h *jsonHooks) dropOthers(text []byte) ([]byte, error) {
 		if i < 0 {
 			return text, nil
 		}
-		text, _ = all[i].remove(text)
+		text, _ = all[i].remove()
 		if text, err = prune(text, nil, "hooks", all[i].event); err != nil {
 			return nil, err
 		}
@@ -283,14 +283,14 @@ func (h *jsonHooks) ours(handler *jsonc.Node) (binary string, command *jsonc.Nod
 	return "", nil
 }
 
-// remove takes the hook out of text: with its group, if that holds nothing else.
-func (x *hookAt) remove(text []byte) ([]byte, piece) {
+// remove takes the hook out of its document: with its group, if that holds nothing else.
+func (x *hookAt) remove() ([]byte, piece) {
 	p := piece{path: []string{"hooks", x.event}, raw: string(x.element.Value.Raw())}
 	if x.inner != nil && len(x.inner.Items) > 1 {
 		p.partly = true
-		return jsonc.Delete(text, x.inner, x.handler), p
+		return x.inner.Delete(x.handler), p
 	}
-	return jsonc.Delete(text, x.list, x.element), p
+	return x.list.Delete(x.element), p
 }
 
 func (f *jsonFile) strip(text, base []byte) ([]byte, []piece, error) {
@@ -315,7 +315,7 @@ func (f *jsonFile) strip(text, base []byte) ([]byte, []piece, error) {
 			break
 		}
 		var p piece
-		text, p = all[0].remove(text)
+		text, p = all[0].remove()
 		taken = append(taken, p)
 		text, err = prune(text, base, "hooks", all[0].event)
 	}
@@ -380,7 +380,7 @@ func deleteMember(text []byte, path ...string) ([]byte, error) {
 	in := root.At(path[:last]...)
 	for _, it := range slices.Backward(in.Items) { // as Member: the last one counts
 		if it.Name == path[last] {
-			return jsonc.Delete(text, in, it), nil
+			return in.Delete(it), nil
 		}
 	}
 	return text, nil

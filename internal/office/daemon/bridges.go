@@ -116,7 +116,7 @@ func (o *office) bridgeFigures() (f bridgeFigures) {
 
 // Bridges implements mail.Connector.
 func (v *callerRoom) Bridges(ctx context.Context) ([]mail.BridgeStatus, error) {
-	e, err := v.enter(ctx, true)
+	e, _, err := v.enter(ctx, true)
 	if err != nil {
 		return nil, err
 	}
@@ -154,15 +154,11 @@ func (v *callerRoom) SyncBridge(ctx context.Context, id string) (mail.BridgeStat
 // bridging changes the list of bridges, if call does, and brings the one that call names in step.
 func (v *callerRoom) bridging(ctx context.Context, call func(mail.Service) (string, error)) (mail.BridgeStatus,
 	error) {
-	e, err := v.enter(ctx, true)
+	e, s, err := v.enter(ctx, true)
 	if err != nil {
 		return mail.BridgeStatus{}, err
 	}
 	defer v.leave(e)
-	s, err := v.as(e)
-	if err != nil {
-		return mail.BridgeStatus{}, err
-	}
 	id, err := call(s)
 	if err == nil {
 		err = e.reconcile(ctx)

@@ -11,11 +11,13 @@ import (
 	"pennypost/internal/config"
 	"pennypost/internal/mail"
 	"pennypost/internal/room/mailroom"
+	"pennypost/internal/wire"
 )
 
 // callerRoom is a room as one caller sees it, borrowed for each call: it stays usable for as long as somebody keeps it
 // (an MCP session keeps it for days), while the room itself is closed whenever nobody needs it.
 type callerRoom struct {
+	wire.Stub
 	office *office
 	name   mail.RoomName
 	caller mail.Name
@@ -23,9 +25,16 @@ type callerRoom struct {
 	opens  string // the program for whose session this call speaks
 }
 
+// roomOf returns the room as caller sees it, of whom no process is known.
+func (o *office) roomOf(name mail.RoomName, caller mail.Name) *callerRoom {
+	v := &callerRoom{office: o, name: name, caller: caller}
+	v.Carrier = v
+	return v
+}
+
 // roomAs returns the room as caller sees it, who came by the connection of ctx.
 func (o *office) roomAs(ctx context.Context, name mail.RoomName, caller mail.Name) *callerRoom {
-	v := &callerRoom{office: o, name: name, caller: caller}
+	v := o.roomOf(name, caller)
 	if p, ok := ctx.Value(peerKey{}).(*peer); ok && caller != mail.User && o.cfg.AgentCheck != config.CheckProcess {
 		v.peer = p
 	}
@@ -54,9 +63,9 @@ func (v *callerRoom) opening(program *string) *callerRoom {
 		}
 		return v
 	}
-	o := *v
-	o.opens = *program
-	return &o
+	o := v.office.roomOf(v.name, v.caller)
+	o.peer, o.opens = v.peer, *program
+	return o
 }
 
 // admit returns as whom somebody speaks who came by the connection of ctx, and puts it on the roster.
@@ -74,12 +83,20 @@ func (o *office) admit(ctx context.Context, name mail.RoomName, caller mail.Name
 
 var _ mail.Service = (*callerRoom)(nil)
 
-// enter borrows the room for a call, which changes something or not.
-func (v *callerRoom) enter(ctx context.Context, changes bool) (*entry, error) {
+// enter borrows the room for a call, which changes something or not, and returns it as the caller sees it.
+func (v *callerRoom) enter(ctx context.Context, changes bool) (*entry, mail.Service, error) {
 	if err := v.office.checkRemoved(v.name, v.caller, changes); err != nil {
-		return nil, err
+		return nil, nil, err
 	}
-	return v.office.borrow(ctx, v.name)
+	e, err := v.office.borrow(ctx, v.name)
+	if err != nil {
+		return nil, nil, err
+	}
+	s, err := v.as(e)
+	if err != nil {
+		v.leave(e)
+	}
+	return e, s, err
 }
 
 func (v *callerRoom) leave(e *entry) { v.office.giveBack(e, v.name) }
@@ -92,77 +109,25 @@ func (v *callerRoom) why(e *entry, err error) error {
 	return err
 }
 
-// during makes one call.
-func during[T any](ctx context.Context, v *callerRoom, call func(mail.Service) (T, error)) (T, error) {
-	e, err := v.enter(ctx, false)
+// Carry implements wire.Carrier. What a call changed is in the files of the room's bridges when it returns, unless
+// they fail.
+func (v *callerRoom) Carry(ctx context.Context, r *wire.Route, _, _ any, on func(mail.Service) error) error {
+	e, s, err := v.enter(ctx, r.Changes)
 	if err != nil {
-		var none T
-		return none, err
+		return err
 	}
 	defer v.leave(e)
-	s, err := v.as(e)
-	if err != nil {
-		var none T
-		return none, err
-	}
-	out, err := call(s)
-	return out, v.why(e, err)
-}
-
-// changing makes one call that changes the room. What it changed is in the files of the room's bridges when it
-// returns, unless they fail.
-func changing[T any](ctx context.Context, v *callerRoom, call func(mail.Service) (T, error)) (T, error) {
-	e, err := v.enter(ctx, true)
-	if err != nil {
-		var none T
-		return none, err
-	}
-	defer v.leave(e)
-	s, err := v.as(e)
-	if err != nil {
-		var none T
-		return none, err
-	}
-	out, err := call(s)
-	if err == nil && e.bridges.Len() > 0 {
+	err = on(s)
+	if err == nil && r.Changes && e.bridges.Len() > 0 {
 		e.bridges.Await(ctx, e.room.Shown())
 	}
-	return out, v.why(e, err)
-}
-
-func (v *callerRoom) Send(ctx context.Context, d mail.Draft) (mail.Sent, error) {
-	return changing(ctx, v, func(s mail.Service) (mail.Sent, error) { return s.Send(ctx, d) })
-}
-
-func (v *callerRoom) Inbox(ctx context.Context, q mail.InboxQuery) (mail.Page, error) {
-	return during(ctx, v, func(s mail.Service) (mail.Page, error) { return s.Inbox(ctx, q) })
-}
-
-func (v *callerRoom) History(ctx context.Context, q mail.HistoryQuery) (mail.Page, error) {
-	return during(ctx, v, func(s mail.Service) (mail.Page, error) { return s.History(ctx, q) })
-}
-
-func (v *callerRoom) Message(ctx context.Context, id mail.ID) (mail.Item, error) {
-	return during(ctx, v, func(s mail.Service) (mail.Item, error) { return s.Message(ctx, id) })
-}
-
-func (v *callerRoom) Mark(ctx context.Context, m mail.Marking) (mail.Marked, error) {
-	return changing(ctx, v, func(s mail.Service) (mail.Marked, error) { return s.Mark(ctx, m) })
-}
-
-func (v *callerRoom) Wait(ctx context.Context, q mail.WaitQuery) (mail.Item, error) {
-	return during(ctx, v, func(s mail.Service) (mail.Item, error) { return s.Wait(ctx, q) })
+	return v.why(e, err)
 }
 
 // Watch keeps the room borrowed until the watch is closed.
 func (v *callerRoom) Watch(ctx context.Context, after mail.Seq) (mail.Watch, error) {
-	e, err := v.enter(ctx, false)
+	e, s, err := v.enter(ctx, false)
 	if err != nil {
-		return nil, err
-	}
-	s, err := v.as(e)
-	if err != nil {
-		v.leave(e)
 		return nil, err
 	}
 	w, err := s.Watch(ctx, after)
@@ -183,32 +148,30 @@ func (w *borrowedWatch) Close() error {
 	return w.Watch.Close()
 }
 
-func (v *callerRoom) Agents(ctx context.Context) ([]mail.Agent, error) {
-	return during(ctx, v, func(s mail.Service) ([]mail.Agent, error) { return s.Agents(ctx) })
-}
-
+// Turn implements mail.Turner.
 func (v *callerRoom) Turn(ctx context.Context, t mail.Turn) (mail.Briefing, error) {
 	access := t.Access
 	t.Access = nil
-	brief, err := during(ctx, v.opening(&t.Process), func(s mail.Service) (mail.Briefing, error) {
-		return s.Turn(ctx, t)
-	})
+	as := v.opening(&t.Process)
+	brief, err := as.Stub.Turn(ctx, t)
 	if err == nil {
 		v.office.meet(v.name, brief.Agent, &t, access)
 	}
 	return brief, err
 }
 
+// Register implements mail.Registrar.
 func (v *callerRoom) Register(ctx context.Context, p mail.Presence) (mail.Agent, error) {
 	as := v.opening(&p.Process)
 	if p.Session == "" || p.TakeOver {
 		as = v
 	}
-	return changing(ctx, as, func(s mail.Service) (mail.Agent, error) { return s.Register(ctx, p) })
+	return as.Stub.Register(ctx, p)
 }
 
+// Rename implements mail.Registrar.
 func (v *callerRoom) Rename(ctx context.Context, from, to mail.Name) (mail.Agent, error) {
-	a, err := changing(ctx, v, func(s mail.Service) (mail.Agent, error) { return s.Rename(ctx, from, to) })
+	a, err := v.Stub.Rename(ctx, from, to)
 	if err == nil {
 		v.office.lines.Move(v.name, from)
 		v.office.sessions.Move(v.name, from, a.Name)
@@ -216,96 +179,38 @@ func (v *callerRoom) Rename(ctx context.Context, from, to mail.Name) (mail.Agent
 	return a, err
 }
 
-func (v *callerRoom) Retire(ctx context.Context, name mail.Name) error {
-	_, err := changing(ctx, v, func(s mail.Service) (struct{}, error) { return struct{}{}, s.Retire(ctx, name) })
-	return err
-}
-
-func (v *callerRoom) Token(ctx context.Context, name mail.Name) (string, error) {
-	return changing(ctx, v, func(s mail.Service) (string, error) { return s.Token(ctx, name) })
-}
-
-func (v *callerRoom) Status(ctx context.Context) (mail.RoomStatus, error) {
-	return during(ctx, v, func(s mail.Service) (mail.RoomStatus, error) { return s.Status(ctx) })
-}
-
-func (v *callerRoom) Erase(ctx context.Context, id mail.ID) error {
-	_, err := changing(ctx, v, func(s mail.Service) (struct{}, error) { return struct{}{}, s.Erase(ctx, id) })
-	return err
-}
-
-func (v *callerRoom) Archive(ctx context.Context) (mail.Trimmed, error) {
-	return during(ctx, v, func(s mail.Service) (mail.Trimmed, error) { return s.Archive(ctx) })
-}
-
-func (v *callerRoom) Verify(ctx context.Context) (mail.Verification, error) {
-	return during(ctx, v, func(s mail.Service) (mail.Verification, error) { return s.Verify(ctx) })
-}
-
 // Repair opens the room anew if lines were put back: they belong before what it has read.
 func (v *callerRoom) Repair(ctx context.Context) (mail.Verification, error) {
-	e, err := v.enter(ctx, true)
+	e, s, err := v.enter(ctx, true)
 	if err != nil {
 		return mail.Verification{}, err
 	}
-	found, err := v.repair(ctx, e)
+	found, err := s.Repair(ctx)
 	v.leave(e)
 	if found.Repaired == 0 {
 		return found, v.why(e, err)
 	}
 	err = errors.Join(err, v.office.sweep(func(open *entry) bool { return open == e }))
-	again, opening := v.enter(ctx, true)
+	again, _, opening := v.enter(ctx, true)
 	if opening == nil {
 		v.leave(again)
 	}
 	return found, errors.Join(err, opening)
 }
 
-func (v *callerRoom) repair(ctx context.Context, e *entry) (mail.Verification, error) {
-	s, err := v.as(e)
-	if err != nil {
-		return mail.Verification{}, err
-	}
-	return s.Repair(ctx)
-}
-
 // Export borrows the room for as long as the loop over it runs.
 func (v *callerRoom) Export(ctx context.Context) iter.Seq2[mail.Item, error] {
 	return func(yield func(mail.Item, error) bool) {
-		e, err := v.enter(ctx, false)
+		e, s, err := v.enter(ctx, false)
 		if err != nil {
 			yield(mail.Item{}, err)
 			return
 		}
 		defer v.leave(e)
-		s, err := v.as(e)
-		if err != nil {
-			yield(mail.Item{}, err)
-			return
-		}
 		for it, err := range s.Export(ctx) {
 			if !yield(it, err) {
 				return
 			}
 		}
 	}
-}
-
-func (v *callerRoom) Workspaces(ctx context.Context) ([]mail.Workspace, error) {
-	return during(ctx, v, func(s mail.Service) ([]mail.Workspace, error) { return s.Workspaces(ctx) })
-}
-
-func (v *callerRoom) AddWorkspace(ctx context.Context, w mail.Workspace) (mail.Workspace, error) {
-	return changing(ctx, v, func(s mail.Service) (mail.Workspace, error) { return s.AddWorkspace(ctx, w) })
-}
-
-func (v *callerRoom) RemoveWorkspace(ctx context.Context, id mail.Name) error {
-	_, err := changing(ctx, v, func(s mail.Service) (struct{}, error) {
-		return struct{}{}, s.RemoveWorkspace(ctx, id)
-	})
-	return err
-}
-
-func (v *callerRoom) Import(ctx context.Context, items []mail.Item) (mail.Imported, error) {
-	return changing(ctx, v, func(s mail.Service) (mail.Imported, error) { return s.Import(ctx, items) })
 }

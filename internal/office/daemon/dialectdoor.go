@@ -94,7 +94,7 @@ func statusOf(err error) int {
 }
 
 func (m entrance) callerRoom(c mail.Caller) mail.Service {
-	return &callerRoom{office: m.daemon.office, name: c.Room, caller: c.Name}
+	return m.daemon.office.roomOf(c.Room, c.Name)
 }
 
 // server returns the MCP server of a request's caller.

@@ -118,7 +118,7 @@ func (h *hooks) enter(ctx context.Context, in *wire.Hook, e *hook.Event, silence
 		return nil, err
 	}
 	box.As = func(n mail.Name) (hook.Service, error) {
-		return &callerRoom{office: h.office, name: box.Room, caller: n}, nil
+		return h.office.roomOf(box.Room, n), nil
 	}
 	box.Ring = func(ctx context.Context, at mail.Listener, hand func(*mail.Rung) error) error {
 		return h.office.line(ctx, box.Room, box.Agent, at, silence, hand)

@@ -113,12 +113,12 @@ func (o *office) wakers(w *config.Wake) (out []wake.Waker) {
 func (o *office) newRinger(room *mailroom.Room, doors *wake.Doors) *wake.Ringer {
 	return wake.New(wake.Options{Room: room, Doors: doors, Log: o.log, Observe: wake.Observer{
 		Rang: func(ok bool) {
-			o.metrics.rings.Add(1)
+			o.metrics.rings.Inc()
 			if !ok {
-				o.metrics.failedRings.Add(1)
+				o.metrics.failedRings.Inc()
 			}
 		},
-		Outstanding: func(delta int) { o.metrics.outstanding.Add(int64(delta)) },
+		Outstanding: func(delta int) { o.metrics.outstanding.Add(float64(delta)) },
 	}})
 }
 

@@ -108,7 +108,7 @@ func TestStaysToWake(t *testing.T) {
 	if o.quiet() {
 		t.Error("it may leave as soon as mail has come")
 	}
-	eventually(t, "a ring has failed", func() bool { return o.metrics.failedRings.Load() > 0 })
+	eventually(t, "a ring has failed", func() bool { return o.metrics.failedRings.Get() > 0 })
 	if o.quiet() {
 		t.Error("it may leave while a ring fails")
 	}

@@ -1,32 +1,26 @@
 package httpapi
 
 import (
+	"net/http"
+
 	"pennypost/internal/mail"
 	"pennypost/internal/wire"
 )
 
-func agents(c *call) (any, error) {
-	roster, err := c.room.Agents(c.r.Context())
-	return wire.Agents{Agents: roster}, err
-}
-
-func turn(c *call) (any, error) {
-	t, err := body[mail.Turn](c)
-	if err != nil {
-		return nil, err
-	}
+// hideAccess keeps somebody far away from having this machine's sockets written to.
+func hideAccess(c *call, t *mail.Turn) error {
 	if local := c.api.opts.Local; local == nil || !local(c.r) {
-		t.Access = nil // somebody far away must not have this machine's sockets written to
+		t.Access = nil
 	}
-	return c.room.Turn(c.r.Context(), t)
+	return nil
 }
 
-func register(c *call) (any, error) {
-	p, err := body[mail.Presence](c)
-	if err != nil {
-		return nil, err
-	}
-	return c.room.Register(c.r.Context(), p)
+// updateRoute is of no call: clients register.
+func updateRoute() route {
+	rt := at(&wire.Route{ID: "update", Method: http.MethodPatch, Path: "/agents/{name}",
+		About: "Update an agent that is on the roster."})
+	rt.in, rt.out, rt.status, rt.handle = mail.Presence{}, mail.Agent{}, http.StatusOK, update
+	return rt
 }
 
 func update(c *call) (any, error) {
@@ -47,31 +41,8 @@ func update(c *call) (any, error) {
 	return c.room.Register(c.r.Context(), p)
 }
 
-func retire(c *call) (any, error) {
-	name, err := c.name()
-	if err != nil {
-		return nil, err
-	}
-	return nil, c.room.Retire(c.r.Context(), name)
-}
-
-func rename(c *call) (any, error) {
-	name, err := c.name()
-	if err != nil {
-		return nil, err
-	}
-	to, err := body[wire.Rename](c)
-	if err != nil {
-		return nil, err
-	}
-	return c.room.Rename(c.r.Context(), name, to.To)
-}
-
-func token(c *call) (any, error) {
-	name, err := c.name()
-	if err != nil {
-		return nil, err
-	}
-	t, err := c.room.Token(c.r.Context(), name)
-	return wire.Token{Token: t}, err
+// renamed takes the old name from the path.
+func renamed(c *call, r *wire.Rename) (err error) {
+	r.From, err = c.name()
+	return err
 }

@@ -6,6 +6,7 @@ import (
 	"mime"
 	"net/http"
 	"os"
+	"reflect"
 	"strconv"
 	"strings"
 	"unicode/utf8"
@@ -23,9 +24,9 @@ type call struct {
 	r        *http.Request
 	caller   mail.Caller
 	roomName mail.RoomName
-	room     mail.Service // nil on a route outside rooms
-	query    query
-	status   int // of the answer; 0: the route's
+	room     mail.Service   // nil on a route outside rooms
+	query    map[string]any // the parameters that were given, parsed
+	status   int            // of the answer; 0: the route's
 }
 
 // run finds out who calls, for which room and with what, and hands over to the route.
@@ -90,13 +91,28 @@ func (c *call) path(name string) (string, error) {
 	return s, nil
 }
 
-// id returns the message id in the path.
-func (c *call) id() (mail.ID, error) {
-	s, err := c.path("id")
-	if err != nil {
-		return "", err
+// input reads the argument of a call: what is a string is the last variable of the path.
+func input[In any](c *call) (in In, err error) {
+	switch v := any(&in).(type) {
+	case *wire.None:
+	case *mail.ID:
+		s, err := c.path("id")
+		if err != nil {
+			return in, err
+		}
+		*v, err = mail.ParseID(s)
+		return in, err
+	case *mail.Name:
+		*v, err = c.name()
+	case *string:
+		*v, err = c.path("bridge")
+	default:
+		if c.route.in != nil {
+			return body[In](c)
+		}
+		fill(c.query, reflect.ValueOf(v).Elem())
 	}
-	return mail.ParseID(s)
+	return in, err
 }
 
 // name returns the agent's name in the path. Its form is the room's business, which normalises it first.

@@ -4,17 +4,18 @@ import (
 	"bufio"
 	"bytes"
 	"errors"
+	"net/http"
 
 	"pennypost/internal/base/jsonx"
 	"pennypost/internal/mail"
 	"pennypost/internal/wire"
 )
 
-func archive(c *call) (any, error) { return c.room.Archive(c.r.Context()) }
-
-func verify(c *call) (any, error) { return c.room.Verify(c.r.Context()) }
-
-func repair(c *call) (any, error) { return c.room.Repair(c.r.Context()) }
+func exportRoute() route {
+	rt := at(&wire.ExportRoute)
+	rt.out, rt.stream, rt.status, rt.handle = mail.Item{}, wire.Lines, http.StatusOK, export
+	return rt
+}
 
 // export streams the room. An error before the first message has its own status; a later one breaks the connection, so
 // that a part is not taken for the whole.
@@ -38,6 +39,12 @@ func export(c *call) (any, error) {
 // maxImportLine is the longest line of an import, in bytes: many times the largest message. The scanner looks for the
 // end of a line from its beginning at every read, so a line without bound would take time by the square of its length.
 const maxImportLine = 8 << 20
+
+func importRoute() route {
+	rt := of(&wire.ImportCall)
+	rt.in, rt.inType, rt.handle = mail.Item{}, wire.Lines, importItems
+	return rt
+}
 
 // importItems reads the whole body before it stores anything, so that a bad line leaves no half import.
 func importItems(c *call) (any, error) {

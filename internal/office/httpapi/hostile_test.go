@@ -180,7 +180,7 @@ func FuzzQuery(f *testing.F) {
 	f.Add("type=status&limit=3&since=2026-05-10T14:00:00Z")
 	f.Add("%zz&;")
 	f.Fuzz(func(t *testing.T, raw string) {
-		q, err := parseQuery(raw, historyParams())
+		q, err := parseQuery(raw, of(&wire.HistoryCall).query)
 		if (q == nil) == (err == nil) {
 			t.Errorf("parseQuery(%q) = %v, %v", raw, q, err)
 		}

@@ -86,8 +86,6 @@ func rooms(c *call) (any, error) {
 	return mine, nil
 }
 
-func roomStatus(c *call) (any, error) { return c.room.Status(c.r.Context()) }
-
 func removeRoom(c *call) (any, error) {
 	if c.api.opts.Remove == nil {
 		return nil, mail.Errorf(mail.Unavailable, "rooms cannot be removed here")

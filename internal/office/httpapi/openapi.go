@@ -151,7 +151,7 @@ func (rt *route) parameters() []parameter {
 		}
 	}
 	for _, p := range rt.query {
-		ps = append(ps, parameter{Name: p.name, In: "query", Description: p.about, Schema: p.kind.schema})
+		ps = append(ps, parameter{Name: p.Name, In: "query", Description: p.About, Schema: paramKind(p.Type).schema})
 	}
 	for _, name := range rt.headers {
 		ps = append(ps, parameter{Name: name, In: "header", Schema: &schema{Type: "string"}})

@@ -3,20 +3,16 @@ package httpapi
 import (
 	"math"
 	"net/url"
+	"reflect"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
 	"unicode/utf8"
 
 	"pennypost/internal/mail"
+	"pennypost/internal/wire"
 )
-
-// param is a query parameter of a route.
-type param struct {
-	name  string
-	kind  kind
-	about string
-}
 
 // kind says how the text of a parameter is read, and how OpenAPI describes it.
 type kind struct {
@@ -24,27 +20,32 @@ type kind struct {
 	schema *schema
 }
 
-// query holds the parameters that were given, parsed.
-type query map[string]any
-
-// get returns a parameter, or the zero value if it was not given.
-func get[T any](q query, name string) T {
-	v, _ := q[name].(T)
-	return v
+// fill sets those fields of a struct that were given.
+func fill(given map[string]any, in reflect.Value) {
+	for _, p := range wire.Params(in.Type()) {
+		if v, ok := given[p.Name]; ok {
+			f := in.FieldByIndex(p.Index)
+			if f.Kind() == reflect.Pointer {
+				f.Set(reflect.New(p.Type))
+				f = f.Elem()
+			}
+			f.Set(reflect.ValueOf(v))
+		}
+	}
 }
 
 // parseQuery reads a raw query, in which only the parameters in known may stand, each once.
-func parseQuery(raw string, known []param) (query, error) {
+func parseQuery(raw string, known []wire.Param) (map[string]any, error) {
 	given, err := url.ParseQuery(raw)
 	if err != nil {
 		return nil, mail.Errorf(mail.Invalid,
 			"the query of the URL cannot be read: write name=value pairs joined by '&', percent-encoded")
 	}
-	q := make(query, len(given))
+	q := make(map[string]any, len(given))
 	for name, values := range given {
-		p := find(known, name)
+		i := slices.IndexFunc(known, func(p wire.Param) bool { return p.Name == name })
 		switch {
-		case p == nil:
+		case i < 0:
 			return nil, mail.Errorf(mail.Invalid, "unknown query parameter %q; %s",
 				strings.ToValidUTF8(name, "\uFFFD"), takes(known))
 		case len(values) > 1:
@@ -54,75 +55,72 @@ func parseQuery(raw string, known []param) (query, error) {
 			return nil, mail.Errorf(mail.Invalid,
 				"the query parameter %s is not percent-encoded UTF-8 text without NUL", name)
 		}
-		if q[name], err = p.kind.parse(values[0]); err != nil {
+		if q[name], err = paramKind(known[i].Type).parse(values[0]); err != nil {
 			return nil, mail.Errorf(mail.Invalid, "the query parameter %s is wrong: %s", name, err.Error())
 		}
 	}
 	return q, nil
 }
 
-func find(known []param, name string) *param {
-	for i := range known {
-		if known[i].name == name {
-			return &known[i]
-		}
-	}
-	return nil
-}
-
-func takes(known []param) string {
+func takes(known []wire.Param) string {
 	if len(known) == 0 {
 		return "this route takes none"
 	}
 	names := make([]string, len(known))
 	for i, p := range known {
-		names[i] = p.name
+		names[i] = p.Name
 	}
 	return "this route takes " + strings.Join(names, ", ")
 }
 
-// The kinds of parameter.
-
-func textKind() kind {
-	return kind{func(s string) (any, error) { return s, nil }, &schema{Type: "string"}}
-}
-
-func nameKind() kind {
-	return kind{func(s string) (any, error) { return mail.Name(s), nil }, &schema{Type: "string"}}
-}
-
-func idKind() kind {
-	parse := func(s string) (any, error) { return mail.ParseID(s) }
-	return kind{parse, &schema{Type: "string"}}
-}
-
-func flagKind() kind {
-	parse := func(s string) (any, error) {
-		switch s {
-		case "true", "1":
-			return true, nil
-		case "false", "0":
-			return false, nil
-		}
-		return nil, mail.Errorf(mail.Invalid, "%q is neither true nor false", s)
+// paramKind returns the kind of a parameter whose field has type t.
+func paramKind(t reflect.Type) kind {
+	switch t {
+	case reflect.TypeFor[mail.ID]():
+		return kind{parser(mail.ParseID), &schema{Type: "string"}}
+	case reflect.TypeFor[bool]():
+		return kind{parser(parseFlag), &schema{Type: "boolean"}}
+	case reflect.TypeFor[int]():
+		return kind{parser(parseCount), &schema{Type: "integer", Minimum: new(0)}}
+	case reflect.TypeFor[mail.Seq]():
+		return kind{parser(parseSeq), &schema{Type: "integer", Minimum: new(0)}}
+	case reflect.TypeFor[mail.Time]():
+		return kind{parser(mail.ParseTime), &schema{Type: "string", Format: "date-time"}}
+	case reflect.TypeFor[mail.Place]():
+		return kind{parser(mail.ParsePlace), &schema{Type: "string", Enum: []string{string(mail.InInbox),
+			string(mail.InSnoozed), string(mail.InArchived)}}}
+	case reflect.TypeFor[time.Duration]():
+		return kind{parser(parseWait), &schema{Type: "string", Description: "seconds, or a number with unit such as " +
+			"90s or 10m; at most " + maxWait.String()}}
+	case reflect.TypeFor[[]mail.Type]():
+		return listKind("message type", mail.ParseType)
+	case reflect.TypeFor[[]mail.DeliveryState]():
+		return listKind("state of a delivery", mail.ParseDeliveryState)
 	}
-	return kind{parse, &schema{Type: "boolean"}}
+	text := func(s string) (any, error) { return reflect.ValueOf(s).Convert(t).Interface(), nil }
+	return kind{text, &schema{Type: "string"}}
 }
 
-func countKind() kind {
-	parse := func(s string) (any, error) {
-		n, err := strconv.ParseUint(s, 10, 31)
-		if err != nil {
-			return nil, mail.Errorf(mail.Invalid, "%q is not a number from 0 to %d", s, math.MaxInt32)
-		}
-		return int(n), nil
+func parser[T any](parse func(string) (T, error)) func(string) (any, error) {
+	return func(s string) (any, error) { return parse(s) }
+}
+
+func parseFlag(s string) (bool, error) {
+	switch s {
+	case "true", "1":
+		return true, nil
+	case "false", "0":
+		return false, nil
 	}
-	return kind{parse, &schema{Type: "integer", Minimum: new(0)}}
+	return false, mail.Errorf(mail.Invalid, "%q is neither true nor false", s)
 }
 
-func seqKind() kind {
-	parse := func(s string) (any, error) { return parseSeq(s) }
-	return kind{parse, &schema{Type: "integer", Minimum: new(0)}}
+func parseCount(s string) (int, error) {
+	n, err := strconv.ParseUint(s, 10, 31)
+	if err != nil {
+		return 0, mail.Errorf(mail.Invalid, "%q is not a number from 0 to %d", s, math.MaxInt32)
+	}
+	return int(n), nil
 }
 
 func parseSeq(s string) (mail.Seq, error) {
@@ -134,19 +132,9 @@ func parseSeq(s string) (mail.Seq, error) {
 	return mail.Seq(n), nil
 }
 
-func timeKind() kind {
-	parse := func(s string) (any, error) { return mail.ParseTime(s) }
-	return kind{parse, &schema{Type: "string", Format: "date-time"}}
-}
-
-func typesKind() kind { return listKind("message type", mail.ParseType) }
-
-func statesKind() kind { return listKind("state of a delivery", mail.ParseDeliveryState) }
-
 // listKind reads words joined by commas, each of which is a what.
 func listKind[T any](what string, parseOne func(string) (T, error)) kind {
-	parse := func(s string) (any, error) {
-		var list []T
+	parse := func(s string) (list []T, err error) {
 		for word := range strings.SplitSeq(s, ",") {
 			if word == "" {
 				return nil, mail.Errorf(mail.Invalid, "write one %s or more, joined by commas", what)
@@ -159,27 +147,17 @@ func listKind[T any](what string, parseOne func(string) (T, error)) kind {
 		}
 		return list, nil
 	}
-	return kind{parse, &schema{Type: "string", Description: "one " + what + " or more, joined by commas"}}
+	return kind{parser(parse), &schema{Type: "string", Description: "one " + what + " or more, joined by commas"}}
 }
 
-func placeKind() kind {
-	parse := func(s string) (any, error) { return mail.ParsePlace(s) }
-	return kind{parse, &schema{Type: "string", Enum: []string{string(mail.InInbox), string(mail.InSnoozed),
-		string(mail.InArchived)}}}
-}
-
-// durationKind reads "90", which is seconds, and "1m30s".
-func durationKind(atMost time.Duration) kind {
-	parse := func(s string) (any, error) {
-		if n, err := strconv.ParseUint(s, 10, 31); err == nil {
-			s = strconv.FormatUint(n, 10) + "s"
-		}
-		d, err := time.ParseDuration(s)
-		if err != nil || d < 0 || d > atMost {
-			return nil, mail.Errorf(mail.Invalid, "%q is not a time from 0 to %s; write 90 or 90s or 1m30s", s, atMost)
-		}
-		return d, nil
+// parseWait reads "90", which is seconds, and "1m30s".
+func parseWait(s string) (time.Duration, error) {
+	if n, err := strconv.ParseUint(s, 10, 31); err == nil {
+		s = strconv.FormatUint(n, 10) + "s"
 	}
-	return kind{parse, &schema{Type: "string",
-		Description: "seconds, or a number with unit such as 90s or 10m; at most " + atMost.String()}}
+	d, err := time.ParseDuration(s)
+	if err != nil || d < 0 || d > maxWait {
+		return 0, mail.Errorf(mail.Invalid, "%q is not a time from 0 to %s; write 90 or 90s or 1m30s", s, maxWait)
+	}
+	return d, nil
 }

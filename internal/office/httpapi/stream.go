@@ -5,11 +5,13 @@ import (
 	"context"
 	"errors"
 	"net/http"
+	"reflect"
 	"strconv"
 	"time"
 
 	"pennypost/internal/base/jsonx"
 	"pennypost/internal/mail"
+	"pennypost/internal/wire"
 )
 
 // chunk is how much of a stream is collected before it is sent.
@@ -79,6 +81,13 @@ func gone(err error) error {
 // lastEventID is the header in which a client that comes back says how far it got (HTML, 9.2.4).
 const lastEventID = "Last-Event-ID"
 
+func eventsRoute() route {
+	rt := at(&wire.EventsRoute)
+	rt.query, rt.headers = wire.Params(reflect.TypeFor[wire.EventsQuery]()), []string{lastEventID}
+	rt.out, rt.stream, rt.status, rt.handle = mail.Event{}, wire.Events, http.StatusOK, events
+	return rt
+}
+
 // events streams the journal.
 func events(c *call) (any, error) {
 	after, err := c.cursor()
@@ -142,7 +151,8 @@ func (c *call) nextEvents(ctx context.Context, w mail.Watch, s *stream) error {
 func (c *call) cursor() (mail.Seq, error) {
 	last := c.r.Header.Get(lastEventID)
 	if last == "" {
-		return get[mail.Seq](c.query, "after"), nil
+		q, err := input[wire.EventsQuery](c)
+		return q.After, err
 	}
 	seq, err := parseSeq(last)
 	if err != nil {
@@ -172,20 +182,32 @@ func kindOf(e *mail.Event) string {
 	return "other"
 }
 
+func waitRoute() route {
+	rt := of(&wire.WaitCall)
+	rt.out, rt.stream, rt.handle = optional[mail.Item]{}, wire.JSON, wait
+	return rt
+}
+
+// Bounds of a wait.
+const (
+	defaultWait = 60 * time.Second // below what most HTTP clients allow for one request
+	maxWait     = time.Hour
+)
+
 // wait answers the next message, or null. The status goes out with the first sign of life, long before anybody knows
 // how the wait ends, so that no link in between takes silence for death: therefore a wait whose time is over is a
 // success without a message, and not an error.
 func wait(c *call) (any, error) {
-	timeout, ok := c.query["timeout"].(time.Duration)
-	if !ok {
-		timeout = defaultWait
+	q, err := input[wire.WaitQuery](c)
+	if err != nil {
+		return nil, err
 	}
 	ctx, cancel := c.api.streaming(c.r)
 	defer cancel()
-	end := time.Now().Add(timeout)
+	end := time.Now().Add(*cmp.Or(q.Timeout, new(defaultWait)))
 	s := c.stream()
 	for {
-		item, err := c.waitOnce(ctx, end)
+		item, err := c.waitOnce(ctx, q.WaitQuery, end)
 		switch {
 		case err == nil:
 			return nil, s.last(item)
@@ -204,23 +226,29 @@ func wait(c *call) (any, error) {
 	}
 }
 
+func ringRoute() route {
+	rt := at(&wire.RingRoute)
+	rt.query = wire.Params(reflect.TypeFor[wire.RingQuery]())
+	rt.out, rt.stream, rt.status, rt.handle = optional[mail.Rung]{}, wire.JSON, http.StatusOK, ring
+	return rt
+}
+
 // ring answers that the caller was rung, or null. As with wait, the status may go out long before.
 func ring(c *call) (any, error) {
-	at := mail.Listener{Door: cmp.Or(get[string](c.query, "door"), mail.MonitorDoor),
-		Session: get[string](c.query, "session")}
+	q, err := input[wire.RingQuery](c)
+	if err != nil {
+		return nil, err
+	}
+	at := mail.Listener{Door: cmp.Or(q.Door, mail.MonitorDoor), Session: q.Session}
 	if err := at.Check(); err != nil {
 		return nil, err
 	}
-	timeout, ok := c.query["timeout"].(time.Duration)
-	if !ok {
-		timeout = defaultWait
-	}
 	ctx, cancel := c.api.streaming(c.r)
 	defer cancel()
-	ctx, cancel = context.WithTimeout(ctx, timeout)
+	ctx, cancel = context.WithTimeout(ctx, *cmp.Or(q.Timeout, new(defaultWait)))
 	defer cancel()
 	s := c.stream()
-	err := c.api.opts.Line(ctx, c.roomName, c.caller.Name, at, c.api.opts.KeepAlive, func(r *mail.Rung) error {
+	err = c.api.opts.Line(ctx, c.roomName, c.caller.Name, at, c.api.opts.KeepAlive, func(r *mail.Rung) error {
 		if r != nil {
 			return s.last(r)
 		}
@@ -233,17 +261,13 @@ func ring(c *call) (any, error) {
 }
 
 // waitOnce waits until the next sign of life is due.
-func (c *call) waitOnce(ctx context.Context, end time.Time) (mail.Item, error) {
+func (c *call) waitOnce(ctx context.Context, q mail.WaitQuery, end time.Time) (mail.Item, error) {
 	if beat := time.Now().Add(c.api.opts.KeepAlive); beat.Before(end) {
 		end = beat
 	}
 	ctx, cancel := context.WithDeadline(ctx, end)
 	defer cancel()
-	return c.room.Wait(ctx, mail.WaitQuery{
-		Types:   get[[]mail.Type](c.query, "type"),
-		ReplyTo: get[mail.ID](c.query, "reply_to"),
-		After:   get[mail.Seq](c.query, "after"),
-	})
+	return c.room.Wait(ctx, q)
 }
 
 // alive sends white space, which says that the answer is to come, and finds out whether the client is still there.

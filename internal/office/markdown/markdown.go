@@ -1,281 +1,191 @@
 // Package markdown renders what agents write as HTML that can do nothing.
 //
-// It knows the part of GitHub Flavored Markdown that people and models write: paragraphs, headings, lists with tasks,
-// quotes, code, tables, emphasis, links. HTML is no part of it and comes out as the text that it is; so does what else
-// it does not know, link references and footnotes among it. A line break is one. Links lead to the web or into mail
-// only; an image is a link to it, since to load it would tell its owner who reads. All tags and attributes that can
-// come out are written in this package, and none holds text from the input but href and class, both checked.
-//
-// It is not goldmark, which the specification names, because that costs every command 2 ms before its first line, as
-// much as all the rest together; goldmark is what the tests compare it with.
+// It is goldmark: CommonMark, and of GitHub's tables, struck text, tasks, footnotes and addresses of the web that
+// stand in the text. HTML is no part of it and comes out as the text that it is. Links lead to the web or into mail
+// only; an image is a link to it, since to load it would tell its owner who reads. Every block says dir="auto", so
+// that what is written from right to left stands so.
 package markdown
 
 import (
-	"html"
+	"fmt"
+	"hash/crc32"
+	"regexp"
 	"strings"
+	"sync"
 	"unicode/utf8"
+
+	"github.com/yuin/goldmark"
+	"github.com/yuin/goldmark/ast"
+	"github.com/yuin/goldmark/extension"
+	extast "github.com/yuin/goldmark/extension/ast"
+	"github.com/yuin/goldmark/parser"
+	"github.com/yuin/goldmark/renderer"
+	"github.com/yuin/goldmark/renderer/html"
+	"github.com/yuin/goldmark/text"
+	"github.com/yuin/goldmark/util"
 )
 
-// HTML renders text. What is not UTF-8 comes out as U+FFFD.
-func HTML(text string) string {
+// Message renders mail, in which a line break is one. What is not UTF-8 comes out as U+FFFD.
+func Message(text string) string { return convert(message(), text) }
+
+// Document renders a file, whose lines may end anywhere in a sentence. What is not UTF-8 comes out as U+FFFD.
+func Document(text string) string { return convert(document(), text) }
+
+var (
+	message  = sync.OnceValue(func() goldmark.Markdown { return renderingWith(html.WithHardWraps()) })
+	document = sync.OnceValue(func() goldmark.Markdown { return renderingWith() })
+)
+
+func convert(md goldmark.Markdown, text string) string {
 	text = strings.NewReplacer("\r\n", "\n", "\r", "\n", "\x00",
 		"\uFFFD").Replace(strings.ToValidUTF8(text, string(utf8.RuneError)))
-	var w writer
-	w.blocks(strings.Split(text, "\n"), 0, false)
-	return w.String()
+	var out strings.Builder
+	if err := md.Convert([]byte(text), &out); err != nil {
+		panic(err) // a strings.Builder takes everything
+	}
+	return out.String()
 }
 
-// writer collects HTML.
-type writer struct{ strings.Builder }
+// renderingWith makes a renderer whose parsers do not know HTML.
+func renderingWith(options ...renderer.Option) goldmark.Markdown {
+	return goldmark.New(
+		goldmark.WithParser(parser.NewParser(
+			parser.WithBlockParsers(
+				util.Prioritized(parser.NewSetextHeadingParser(), 100),
+				util.Prioritized(parser.NewThematicBreakParser(), 200),
+				util.Prioritized(parser.NewListParser(), 300),
+				util.Prioritized(parser.NewListItemParser(), 400),
+				util.Prioritized(parser.NewCodeBlockParser(), 500),
+				util.Prioritized(parser.NewATXHeadingParser(), 600),
+				util.Prioritized(parser.NewFencedCodeBlockParser(), 700),
+				util.Prioritized(parser.NewBlockquoteParser(), 800),
+				util.Prioritized(parser.NewParagraphParser(), 1000)),
+			parser.WithInlineParsers(
+				util.Prioritized(parser.NewCodeSpanParser(), 100),
+				util.Prioritized(parser.NewLinkParser(), 200),
+				util.Prioritized(parser.NewAutoLinkParser(), 300),
+				util.Prioritized(parser.NewEmphasisParser(), 500)),
+			parser.WithParagraphTransformers(parser.DefaultParagraphTransformers()...),
+			parser.WithASTTransformers(util.Prioritized(tamer{}, 1000)))), // behind that of the footnotes
+		goldmark.WithExtensions(
+			extension.NewTable(extension.WithTableCellAlignMethod(extension.TableCellAlignAttribute)),
+			extension.Strikethrough,
+			extension.TaskList,
+			extension.NewLinkify(extension.WithLinkifyAllowedProtocols([]string{"http:", "https:"}),
+				extension.WithLinkifyURLRegexp(address),
+				extension.WithLinkifyWWWRegexp(nothing), extension.WithLinkifyEmailRegexp(nothing)),
+			extension.NewFootnote(extension.WithFootnoteIDPrefixFunction(notePrefix))),
+		goldmark.WithRendererOptions(options...))
+}
 
-// text writes what has no meaning of its own.
-func (w *writer) text(s string) { w.WriteString(html.EscapeString(s)) }
+var (
+	// address is an address of the web in running text. What ends a sentence or a quotation is no part of it.
+	address = regexp.MustCompile("^https?://[^\\s<>\"`|\\\\^{}]*[^\\s<>\"`|\\\\^{};'\\]]")
+	nothing = regexp.MustCompile(`^\z.`)
+	// language is what may follow a fence: the name of one, which can be a class, and anything behind it.
+	language = regexp.MustCompile(`^[A-Za-z0-9+_.#-]{1,32}(?: |$)`)
+	// outward are the addresses that lead out of the pages: to a host of the web, or into mail.
+	outward = regexp.MustCompile(`^(?i:https?://[^/?#\\]|mailto:.)`)
+)
 
-// maxDepth is how deeply quotes and lists nest. What is below is shown as text.
-const maxDepth = 16
+// prefixKey is where a document keeps what begins the ids of its footnotes, so that two messages on one page do not
+// share any.
+const prefixKey = "prefix"
 
-// blocks writes lines as blocks. In a tight list, paragraphs bear no tags.
-func (w *writer) blocks(lines []string, depth int, tight bool) {
-	for len(lines) > 0 {
-		n := 1
-		line := lines[0]
-		indent := indentOf(line)
-		switch {
-		case blank(line):
-		case indent >= 4:
-			n = w.indented(lines)
-		case fenceOf(line) != "":
-			n = w.fenced(lines)
-		case headingLevel(line) > 0:
-			w.heading(headingLevel(line), headingText(line))
-		case isRule(line):
-			w.WriteString("<hr>\n")
-		case depth < maxDepth && strings.HasPrefix(line[indent:], ">"):
-			n = w.quote(lines, depth)
-		case depth < maxDepth && markerOf(line).width > 0:
-			n = w.list(lines, depth)
-		case isTable(lines):
-			n = w.table(lines)
-		default:
-			n = w.paragraph(lines, tight)
+func notePrefix(n ast.Node) []byte { return n.OwnerDocument().Meta()[prefixKey].([]byte) }
+
+// tamer takes out of a document what could do something.
+type tamer struct{}
+
+func (tamer) Transform(doc *ast.Document, reader text.Reader, _ parser.Context) {
+	doc.AddMeta(prefixKey, fmt.Appendf(nil, "note-%08x-", crc32.ChecksumIEEE(reader.Source())))
+	tame(doc, reader.Source(), false)
+}
+
+// tame goes through what stands below parent. A link holds no link.
+func tame(parent ast.Node, source []byte, inLink bool) {
+	for n := parent.FirstChild(); n != nil; n = n.NextSibling() {
+		tamed := n
+		switch n := n.(type) {
+		case *ast.Paragraph, *ast.Heading, *ast.Blockquote, *ast.List, *ast.ListItem, *extast.TableCell,
+			*extast.Footnote:
+			n.SetAttributeString("dir", "auto")
+		case *ast.FencedCodeBlock:
+			if n.Info != nil && !language.Match(n.Info.Value(source)) {
+				n.Info = nil
+			}
+		case *extast.TaskCheckBox:
+			tamed = checkBox(n.IsChecked)
+		case *extast.FootnoteLink:
+			if inLink {
+				tamed = verbatim(fmt.Sprintf("[%d]", n.Index))
+			}
+		case *ast.AutoLink:
+			tamed = tameAddress(n, source, inLink)
+		case *ast.Link:
+			tamed = link(n, n.Destination, inLink)
+		case *ast.Image:
+			what := "🖼 "
+			if !n.HasChildren() {
+				what += "image"
+			}
+			n.InsertBefore(n, n.FirstChild(), verbatim(what))
+			tamed = link(n, n.Destination, inLink)
 		}
-		lines = lines[n:]
-	}
-}
-
-// startsBlock reports whether a line ends the paragraph before it.
-func startsBlock(lines []string) bool {
-	line := lines[0]
-	if indentOf(line) >= 4 {
-		return false
-	}
-	if m := markerOf(line); m.width > 0 && !blank(line[min(m.width, len(line)):]) &&
-		(m.kind != '.' && m.kind != ')' || m.start == "1") {
-		return true // an empty item, or a number in running text, is no list
-	}
-	return fenceOf(line) != "" || headingLevel(line) > 0 || isRule(line) ||
-		strings.HasPrefix(strings.TrimLeft(line, " "), ">") || isTable(lines)
-}
-
-// paragraph writes lines up to what ends them. A line of = or - below makes them a heading.
-func (w *writer) paragraph(lines []string, tight bool) int {
-	n := 1
-	for n < len(lines) && !blank(lines[n]) {
-		if level := underline(lines[n]); level > 0 {
-			w.heading(level, joined(lines[:n]))
-			return n + 1
+		if tamed != n {
+			parent.ReplaceChild(parent, n, tamed)
+			n = tamed
 		}
-		if startsBlock(lines[n:]) {
-			break
-		}
-		n++
+		tame(n, source, inLink || n.Kind() == ast.KindLink)
 	}
-	if tight {
-		w.inline(joined(lines[:n]))
-		w.WriteString("\n")
-		return n
-	}
-	w.WriteString("<p>")
-	w.inline(joined(lines[:n]))
-	w.WriteString("</p>\n")
-	return n
 }
 
-// joined is the text of a paragraph's lines.
-func joined(lines []string) string {
-	trimmed := make([]string, len(lines))
-	for i, l := range lines {
-		trimmed[i] = strings.Trim(l, " \t")
+// link is a link that shows what stands below n, or that alone if it may not lead anywhere.
+func link(n ast.Node, to []byte, inLink bool) ast.Node {
+	var out ast.Node = verbatim("")
+	if !inLink && outward.Match(util.URLEscape(to, true)) {
+		l := ast.NewLink()
+		l.Destination = to
+		out = elsewhere(l)
 	}
-	return strings.Join(trimmed, "\n")
+	for n.HasChildren() {
+		out.AppendChild(out, n.FirstChild())
+	}
+	return out
 }
 
-// underline returns the level of the heading that a line below a paragraph makes of it; 0 for none.
-func underline(line string) int {
-	text := strings.TrimRight(strings.TrimLeft(line, " "), " \t")
+// tameAddress leaves an address in the text a link where it may lead. Angle brackets around another may be anything:
+// <std::string> is an address too.
+func tameAddress(n *ast.AutoLink, source []byte, inLink bool) ast.Node {
 	switch {
-	case indentOf(line) >= 4 || text == "":
-	case strings.Trim(text, "=") == "":
-		return 1
-	case strings.Trim(text, "-") == "":
-		return 2
+	case n.AutoLinkType == ast.AutoLinkURL && !outward.Match(n.URL(source)):
+		return verbatim("<" + string(n.Label(source)) + ">")
+	case inLink:
+		return verbatim(string(n.Label(source)))
 	}
-	return 0
+	return elsewhere(n)
 }
 
-func (w *writer) heading(level int, text string) {
-	tag := string("0123456"[level])
-	w.WriteString("<h" + tag + ">")
-	w.inline(text)
-	w.WriteString("</h" + tag + ">\n")
-}
-
-// headingLevel counts the # that begin a heading.
-func headingLevel(line string) int {
-	text := strings.TrimLeft(line, " ")
-	n := len(text) - len(strings.TrimLeft(text, "#"))
-	if n == 0 || n > 6 || indentOf(line) >= 4 || n < len(text) && text[n] != ' ' && text[n] != '\t' {
-		return 0
-	}
+// elsewhere has a link open outside of the page, and tell nobody of it.
+func elsewhere(n ast.Node) ast.Node {
+	n.SetAttributeString("target", "_blank")
+	n.SetAttributeString("rel", "noopener noreferrer nofollow")
 	return n
 }
 
-func headingText(line string) string {
-	text := strings.Trim(strings.TrimLeft(strings.TrimLeft(line, " "), "#"), " \t")
-	if cut := strings.TrimRight(text, "#"); cut == "" || strings.HasSuffix(cut, " ") || strings.HasSuffix(cut, "\t") {
-		text = strings.TrimRight(cut, " \t")
+// checkBox is the box of a task, with a name for whoever does not see it.
+func checkBox(checked bool) ast.Node {
+	box := ast.NewString([]byte(`<input type="checkbox" disabled aria-label="to do"> `))
+	if checked {
+		box.Value = []byte(`<input type="checkbox" disabled checked aria-label="done"> `)
 	}
-	return text
+	box.SetCode(true) // written as it is
+	return box
 }
 
-// isRule reports three or more of one of * - _ and nothing else.
-func isRule(line string) bool {
-	text := strings.TrimLeft(line, " ")
-	if text == "" || strings.IndexByte("*-_", text[0]) < 0 || indentOf(line) >= 4 {
-		return false
-	}
-	return strings.Trim(text, text[:1]+" \t") == "" && strings.Count(text, text[:1]) >= 3
-}
-
-// fenceOf returns the characters that begin a fenced block of code, or "".
-func fenceOf(line string) string {
-	text := strings.TrimLeft(line, " ")
-	if indentOf(line) >= 4 || !strings.HasPrefix(text, "```") && !strings.HasPrefix(text, "~~~") {
-		return ""
-	}
-	rest := strings.TrimLeft(text, text[:1])
-	if text[0] == '`' && strings.Contains(rest, "`") {
-		return "" // code in running text
-	}
-	return text[:len(text)-len(rest)]
-}
-
-func (w *writer) fenced(lines []string) int {
-	fence, indent := fenceOf(lines[0]), indentOf(lines[0])
-	info, _, _ := strings.Cut(strings.TrimSpace(lines[0][indent+len(fence):]), " ")
-	w.code(info)
-	for i, line := range lines[1:] {
-		if end := fenceOf(line); len(end) >= len(fence) && end[0] == fence[0] &&
-			blank(strings.TrimLeft(line, " ")[len(end):]) {
-			w.WriteString("</code></pre>\n")
-			return i + 2
-		}
-		w.text(line[min(indent, indentOf(line)):] + "\n")
-	}
-	w.WriteString("</code></pre>\n")
-	return len(lines)
-}
-
-// code begins a block of code in a language, if that has a name that can be a class.
-func (w *writer) code(language string) {
-	known := language != "" && len(language) <= 32
-	for _, r := range language {
-		known = known && (r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' ||
-			strings.ContainsRune("+-_.#", r))
-	}
-	if !known {
-		w.WriteString("<pre><code>")
-		return
-	}
-	w.WriteString(`<pre><code class="language-` + language + `">`)
-}
-
-func (w *writer) indented(lines []string) int {
-	n, last := 0, 0
-	for ; n < len(lines) && (blank(lines[n]) || indentOf(lines[n]) >= 4); n++ {
-		if !blank(lines[n]) {
-			last = n + 1
-		}
-	}
-	w.code("")
-	for _, line := range lines[:last] {
-		w.text(cutIndent(line, 4) + "\n")
-	}
-	w.WriteString("</code></pre>\n")
-	return last
-}
-
-// quote writes lines that begin with >, and what goes on in the paragraph that they end in.
-func (w *writer) quote(lines []string, depth int) int {
-	var inner []string
-	n := 0
-	for ; n < len(lines); n++ {
-		line := lines[n]
-		text := strings.TrimLeft(line, " ")
-		if indentOf(line) < 4 && strings.HasPrefix(text, ">") {
-			inner = append(inner, strings.TrimPrefix(text[1:], " "))
-			continue
-		}
-		if blank(line) || !goesOn(inner) || startsBlock(lines[n:]) {
-			break
-		}
-		inner = append(inner, line)
-	}
-	w.WriteString("<blockquote>\n")
-	w.blocks(inner, depth+1, false)
-	w.WriteString("</blockquote>\n")
+// verbatim is text in which nothing means anything.
+func verbatim(s string) ast.Node {
+	n := ast.NewString([]byte(s))
+	n.SetRaw(true)
 	return n
-}
-
-// goesOn reports whether lines end in text that a line without a mark of its own may go on.
-func goesOn(lines []string) bool {
-	if len(lines) == 0 {
-		return false
-	}
-	last := lines[len(lines)-1]
-	return !inFence(lines) && !blank(last) && headingLevel(last) == 0 && fenceOf(last) == "" && !isRule(last)
-}
-
-func blank(line string) bool { return strings.Trim(line, " \t") == "" }
-
-// indentOf counts the columns before the text of a line, of which only the first four matter.
-func indentOf(line string) int {
-	n := 0
-	for _, c := range []byte(line) {
-		switch c {
-		case ' ':
-			n++
-		case '\t':
-			return max(n, 4)
-		default:
-			return n
-		}
-	}
-	return n
-}
-
-// cutIndent takes n columns of indentation off a line.
-func cutIndent(line string, n int) string {
-	for n > 0 && line != "" {
-		switch line[0] {
-		case ' ':
-			n--
-		case '\t':
-			n = max(0, n-4)
-		default:
-			return line
-		}
-		line = line[1:]
-	}
-	return line
 }

@@ -4,6 +4,8 @@ import (
 	"context"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"pennypost/internal/mail"
 )
 
 // A tool is one of the six. Its schemas are written by hand, because every agent pays for them in tokens, and its
@@ -16,10 +18,8 @@ type tool struct {
 	call        func(n *Native, ctx context.Context, req *mcp.CallToolRequest) (string, error)
 }
 
-// typeNames is the JSON list of message types.
-const typeNames = `["task-assigned","task-done","review-request","review-result","question","answer","cancel","status","custom"]`
-
 func tools() []tool {
+	typeNames := `["` + mail.TypeNames(`","`) + `"]`
 	closed := new(false)
 	reads := mcp.ToolAnnotations{ReadOnlyHint: true, IdempotentHint: true, OpenWorldHint: closed}
 	changes := mcp.ToolAnnotations{IdempotentHint: true, OpenWorldHint: closed, DestructiveHint: closed}

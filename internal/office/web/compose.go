@@ -34,26 +34,8 @@ type choice struct {
 	Note    string
 }
 
-// letterKind is a type of message, and what it is for.
-type letterKind struct {
-	mail.Type
-	Help string
-}
-
-// Kinds lists the types, the usual one first.
-func (p *composePage) Kinds() []letterKind {
-	return []letterKind{
-		{mail.Custom, "whatever it is; wakes an agent that you name"},
-		{mail.TaskAssigned, "work to do; wakes whom it is for"},
-		{mail.Question, "wants an answer; wakes whom it is for"},
-		{mail.Answer, "to a question; wakes whom it is for"},
-		{mail.ReviewRequest, "please look at it; wakes whom it is for"},
-		{mail.ReviewResult, "what the look found; wakes the orchestrator"},
-		{mail.TaskDone, "work is done; wakes the orchestrator"},
-		{mail.Status, "how it stands; wakes nobody"},
-		{mail.Cancel, "stop, and all that you started; wakes whom it is for"},
-	}
-}
+// Types lists the types of message.
+func (p *composePage) Types() []mail.TypeRule { return mail.TypeRules() }
 
 // Verdicts are what a review can find.
 func (p *composePage) Verdicts() []string { return mail.Verdicts() }
@@ -147,7 +129,7 @@ func (v *view) posted() (*composePage, mail.Draft, error) {
 	}
 	p.To, p.Kind, p.Subject, p.Issue, p.Body, p.Urgent, p.Key = d.To, mail.Type(d.Type), d.Subject, d.Issue, d.Body,
 		d.Priority == string(mail.Urgent), d.Key
-	if p.Verdict = v.r.PostForm.Get("verdict"); p.Kind == mail.ReviewResult && p.Verdict != "" {
+	if p.Verdict = v.r.PostForm.Get("verdict"); p.Kind.Rule().Verdict && p.Verdict != "" {
 		d.Metadata, err = jsonx.Marshal(map[string]string{"verdict": p.Verdict})
 	}
 	return p, d, err

@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"hash/fnv"
-	"html/template"
 	"mime"
 	"net/http"
 	"net/url"
@@ -50,9 +49,6 @@ func (d document) Weight() string {
 	}
 	return fmt.Sprintf("%.1f MB", float64(d.Size)/1e6)
 }
-
-// Rendered is Markdown as HTML.
-func (d document) Rendered() template.HTML { return markdown(d.Text) }
 
 // documents reads what a message names from the workspace of its sender. Nothing is an error: what cannot be shown
 // says why.

@@ -3,6 +3,7 @@ package web
 import (
 	"fmt"
 	"math/rand/v2"
+	"os"
 	"slices"
 	"strconv"
 	"strings"
@@ -166,6 +167,9 @@ func TestFit(t *testing.T) {
 			t.Errorf("fit(%q) = %q, though there is room", text, got)
 		}
 	}
+	if han := runeWidth('信'); runeWidth('⌚') != han || runeWidth('Ａ') != han || runeWidth('ｱ') >= han {
+		t.Error("what East Asian type sets full width is not, or what it sets half is")
+	}
 }
 
 // Numbers, nodes and names in the web cover nothing of each other, and the numbers are the table's.
@@ -236,7 +240,8 @@ func TestFlow(t *testing.T) {
 	b.send("builder-2", mail.Draft{To: mail.Recipients{"role:builder"}, Body: "Ready", Type: "status"})
 
 	b.get("/@shop/flow").want(t, 200, "Which oil?", `id="flow-`+string(asked)+`"`, `href="/@shop/t/`+string(asked)+
-		`#m-`+string(asked)+`"`, `class="arrow type-question"`, "3 messages between user, builder-1, builder-2",
+		`#m-`+string(asked)+`"`, `class="arrow colour-accent line-solid"`,
+		"3 messages between user, builder-1, builder-2",
 		"role:builder", `class="lane-heads"`, `aria-current="true">day`).without(t, "style=", "NaN")
 	b.get("/@shop/flow?type=question&w=1h").want(t, 200, "Which oil?", "1 message between").without(t, ">Ready<")
 	b.part("/@shop/flow", "flow").want(t, 200, `<section id="flow"`).without(t, "<html")
@@ -276,5 +281,30 @@ func TestFlowHostile(t *testing.T) {
 		To: mail.Recipients{string(mail.AgentAddress(evil))}})
 	for _, query := range []string{"", "?view=talk", "?type=custom", "?w=all"} {
 		b.get("/@shop/flow"+query).want(t, 200).without(t, "<script>alert", "<img", "</title></svg>")
+	}
+}
+
+// TestTypesAreDrawn holds that the pages can draw what the table of types asks for, and that types differ without
+// their colours.
+func TestTypesAreDrawn(t *testing.T) {
+	css, err := os.ReadFile("static/app.css")
+	if err != nil {
+		t.Fatal(err)
+	}
+	signs := make(map[string]mail.Type)
+	for _, r := range mail.TypeRules() {
+		if _, ok := outlines[r.Shape]; !ok {
+			t.Errorf("%s: no outline of a %s", r.Type, r.Shape)
+		}
+		sign := string(r.Shape) + " " + string(r.Line)
+		if other := signs[sign]; other != "" {
+			t.Errorf("%s and %s look the same: %s", r.Type, other, sign)
+		}
+		signs[sign] = r.Type
+		for class := range strings.FieldsSeq(badge(r.Type)) {
+			if class != "line-solid" && !strings.Contains(string(css), "\n."+class+" ") {
+				t.Errorf("%s: the style sheet has no class %s", r.Type, class)
+			}
+		}
 	}
 }

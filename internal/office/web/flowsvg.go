@@ -7,6 +7,8 @@ import (
 	"time"
 	"unicode"
 
+	"golang.org/x/text/width"
+
 	"pennypost/internal/mail"
 )
 
@@ -122,20 +124,17 @@ func (t tip) Path() string {
 func (a arrow) Glyph() string { return glyph(a.Item.Type, a.X, a.Y) }
 
 func glyph(t mail.Type, x, y int) string {
-	at := "M" + strconv.Itoa(x) + " " + strconv.Itoa(y)
-	switch t {
-	case mail.TaskAssigned, mail.TaskDone:
-		return at + "m-4 0a4 4 0 1 0 8 0a4 4 0 1 0 -8 0z"
-	case mail.ReviewRequest, mail.ReviewResult:
-		return at + "m-4 -4h8v8h-8z"
-	case mail.Question, mail.Answer:
-		return at + "m0 -5l5 5l-5 5l-5 -5z"
-	case mail.Cancel:
-		return at + "m-4 -4l8 8m0 -8l-8 8"
-	case mail.Status:
-		return at + "m-2 0a2 2 0 1 0 4 0a2 2 0 1 0 -4 0z"
-	}
-	return at + "m0 -5l5 8h-10z"
+	return "M" + strconv.Itoa(x) + " " + strconv.Itoa(y) + outlines[t.Rule().Shape]
+}
+
+// outlines are the paths of the shapes, around a point.
+var outlines = map[mail.Shape]string{
+	mail.Circle:   "m-4 0a4 4 0 1 0 8 0a4 4 0 1 0 -8 0z",
+	mail.Square:   "m-4 -4h8v8h-8z",
+	mail.Diamond:  "m0 -5l5 5l-5 5l-5 -5z",
+	mail.Cross:    "m-4 -4l8 8m0 -8l-8 8",
+	mail.Dot:      "m-2 0a2 2 0 1 0 4 0a2 2 0 1 0 -4 0z",
+	mail.Triangle: "m0 -5l5 8h-10z",
 }
 
 // newChart lays messages out that are in the order of the journal; now says where we are and when.
@@ -314,11 +313,10 @@ func textWidth(text string, size float64) float64 {
 
 // runeWidth is the width of a letter in parts of its height, as the fonts of the systems have it.
 func runeWidth(r rune) float64 {
-	switch {
+	switch kind := width.LookupRune(r).Kind(); {
 	case unicode.Is(unicode.Mn, r):
 		return 0
-	case r >= 0x1100 && (r <= 0x115f || r >= 0x2e80 && r <= 0xa4cf || r >= 0xac00 && r <= 0xd7a3 || r >= 0xf900 &&
-		r <= 0xfaff || r >= 0xfe30 && r <= 0xfe6f || r >= 0xff00):
+	case kind == width.EastAsianWide, kind == width.EastAsianFullwidth:
 		return 1.15
 	case strings.ContainsRune("iljtfI.,:;'|!()[] ", r):
 		return .36

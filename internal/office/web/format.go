@@ -166,8 +166,11 @@ func plural(n int, one string) string {
 	return strconv.Itoa(n) + " " + one + "s"
 }
 
-// badge is the class of a type's badge.
-func badge(t mail.Type) string { return "type-" + string(t) }
+// badge is how a type is drawn, as classes of the style sheet.
+func badge(t mail.Type) string {
+	r := t.Rule()
+	return "colour-" + r.Colour + " line-" + string(r.Line)
+}
 
 // firstLine is what a row shows of a body: its first line with words, without the marks of Markdown that begin a line.
 func firstLine(body string) string {

@@ -127,7 +127,7 @@ func (p *inboxPage) fill(items []mail.Item, begun string) error {
 			continue
 		}
 		r := row{view: p.view, Item: it, Href: p.href("m", string(it.ID)), Open: p.Open != nil && p.Open.ID == it.ID}
-		r.Asks = it.Type == mail.Question && !asked[it.ID]
+		r.Asks = it.Type.Rule().AnsweredBy != "" && !asked[it.ID]
 		if name := day(p.Now, it.Sent); p.Groups[len(p.Groups)-1].Name != name {
 			p.Groups = append(p.Groups, group{Name: name})
 		}
@@ -211,7 +211,7 @@ func seqOf(text string) (mail.Seq, error) {
 // answered returns which of the questions among items the user has answered.
 func (v *view) answered(items []mail.Item) (map[mail.ID]bool, error) {
 	out := make(map[mail.ID]bool)
-	i := slices.IndexFunc(items, func(it mail.Item) bool { return it.Type == mail.Question })
+	i := slices.IndexFunc(items, func(it mail.Item) bool { return it.Type.Rule().AnsweredBy != "" })
 	if i < 0 {
 		return out, nil
 	}

@@ -41,7 +41,8 @@ func TestInboxRow(t *testing.T) {
 	asked := b.send("ann", mail.Draft{Type: "question", Priority: "urgent", Issue: "SH-1",
 		Body: "# Shall I?\n\nOr not."})
 	b.send("ann", mail.Draft{Subject: "With documents", Docs: []mail.Doc{{Path: "a.md"}, {Path: "b.md"}}})
-	page := b.get("/@shop/").want(t, 200, "Shall I?", "needs an answer", "urgent", "SH-1", "type-question", "Unread: ",
+	page := b.get("/@shop/").want(t, 200, "Shall I?", "needs an answer", "urgent", "SH-1", ">question</span>",
+		"Unread: ",
 		"2 documents", "<h2 class=\"when\">Today</h2>", color("ann"))
 	if n := len(rowsOf(page.Body)); n != 2 {
 		t.Errorf("%d rows, want 2", n)

@@ -199,7 +199,7 @@ func TestDocuments(t *testing.T) {
 		"../secret", "/etc/passwd"}
 	b, id := workspaceFixture(t, files, names...)
 	page := b.get("/@shop/?m="+string(id)).want(t, 200,
-		"The shop", "<h1>Title</h1>", "&lt;script&gt;alert(1)&lt;/script&gt; and", // Markdown
+		"The shop", `<h1 dir="auto">Title</h1>`, "&lt;script&gt;alert(1)&lt;/script&gt; and", // Markdown
 		`<code class="language-go">package b // &lt;b&gt;</code>`, `<code class="language-xml">&lt;svg onload`,
 		"<code>plain</code>",
 		`<iframe src="`, "sandbox title=", `<img src="/@shop/doc?`, `alt="e.png"`,

@@ -64,15 +64,23 @@ func scan(text string) ([]tag, error) {
 
 // allowed are the tags that a body may have, and the attributes of each with what they may say.
 var allowed = map[string]map[string]string{
-	"p": nil, "br": nil, "h1": nil, "h2": nil, "h3": nil, "h4": nil, "h5": nil, "h6": nil, "em": nil, "strong": nil,
-	"del": nil, "blockquote": nil, "ul": nil, "li": nil, "hr": nil,
+	"p": auto, "br": nil, "h1": auto, "h2": auto, "h3": auto, "h4": auto, "h5": auto, "h6": auto, "em": nil,
+	"strong": nil, "del": nil, "blockquote": auto, "ul": auto, "hr": nil,
+	"li":    {"dir": "auto", "id": `note-[0-9a-f]{8}-fn:[0-9]+`},
 	"table": nil, "thead": nil, "tbody": nil, "tr": nil,
-	"ol": {"start": `[0-9]+`}, "th": {"align": "left|right|center"}, "td": {"align": "left|right|center"}, "pre": nil,
+	"ol": {"dir": "auto", "start": `[0-9]+`},
+	"th": {"dir": "auto", "align": "left|right|center"}, "td": {"dir": "auto", "align": "left|right|center"},
+	"pre":   nil,
 	"code":  {"class": `language-(?s:.+)`},
 	"input": {"type": "checkbox", "checked": "", "disabled": "", "aria-label": "to do|done"},
-	"a": {"href": `(?i:https?://[^/?#\s\\]|mailto:)[^\s[:cntrl:]]*`, "target": "_blank",
-		"rel": "noopener noreferrer nofollow"},
+	"sup":   {"id": `note-[0-9a-f]{8}-fnref[0-9]*:[0-9]+`},
+	"div":   {"class": "footnotes", "role": "doc-endnotes"},
+	"a": {"href": `(?i:https?://[^/?#\s\\]|mailto:)[^\s[:cntrl:]]*|#note-[0-9a-f]{8}-fn(?:ref[0-9]*)?:[0-9]+`,
+		"target": "_blank", "rel": "noopener noreferrer nofollow",
+		"class": "footnote-(?:back)?ref", "role": "doc-(?:noteref|backlink)"},
 }
+
+var auto = map[string]string{"dir": "auto"}
 
 // harmless returns what is wrong with a body: it is to have no tag and no attribute but those, all closed in their
 // order, and links only into the web and into mail.
@@ -164,6 +172,7 @@ var attacks = []string{
 	"\x00<script>alert(1)</script>", "<scr\x00ipt>alert(1)</script>", "\xff<img src=x onerror=alert(1)>",
 	"<\u00a0img src=x onerror=alert(1)>", `&lt;script&gt;alert(1)&lt;/script&gt;`,
 	`&#60;script&#62;alert(1)&#60;/script&#62;`, `\<script>alert(1)\</script>`,
+	"[x[^1]](https://a.b) <std::string> [^\"><script>]\n\n[^1]: y <script>\n[^\"><script>]: z",
 }
 
 func TestMarkdownIsHarmless(t *testing.T) {

@@ -83,7 +83,7 @@ func (s *state) bind(r *record, a mail.Address) {
 
 // withDescendants returns m, behind its descendants if r is a cancel: leaves stop first.
 func (s *state) withDescendants(r *record, m *member) []*member {
-	if r.msg.Type != mail.Cancel {
+	if !r.msg.Type.Rule().Stops {
 		return []*member{m}
 	}
 	var out []*member

@@ -116,7 +116,7 @@ func (b *breaker) admit(m *mail.Message, again bool, depth int, now time.Time) (
 
 // exchange counts m among what its sender and its recipients say to each other.
 func (b *breaker) exchange(m *mail.Message, from mail.Name, now time.Time) *trip {
-	if aboutTask(m.Type) {
+	if m.Type.Rule().AboutTask {
 		b.reset(m, func(p pair, to mail.Name) bool { return p == pairOf(from, to) })
 		return nil
 	}
@@ -143,14 +143,6 @@ func (b *breaker) exchange(m *mail.Message, from mail.Name, now time.Time) *trip
 		}
 	}
 	return nil
-}
-
-func aboutTask(t mail.Type) bool {
-	switch t {
-	case mail.TaskAssigned, mail.TaskDone, mail.ReviewRequest, mail.ReviewResult, mail.Cancel:
-		return true
-	}
-	return false
 }
 
 // reset lets exchanges begin anew that m concerns: those for which which holds with one of its recipients, and all if

@@ -59,7 +59,7 @@ func cloneRecord(a mail.AgentRecord) mail.AgentRecord {
 
 // boundByEvents reports whether r's audience follows from the roster as it was when r was sent.
 func (r *record) boundByEvents() bool {
-	return r.msg.Audience == mail.AudiencePresent || r.msg.Type == mail.Cancel ||
+	return r.msg.Audience == mail.AudiencePresent || r.msg.Type.Rule().Stops ||
 		slices.ContainsFunc(r.bound, func(b bound) bool { return b.isRole() })
 }
 

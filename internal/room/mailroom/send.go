@@ -152,7 +152,7 @@ func (v *view) compose(s *state, d mail.Draft, from mail.Address, to []mail.Addr
 
 // mayCancel checks that the caller may send a cancel to these addresses.
 func (v *view) mayCancel(s *state, d mail.Draft, to route) error {
-	if d.Type != string(mail.Cancel) {
+	if !mail.Type(d.Type).Rule().Stops {
 		return nil
 	}
 	me := v.me(s)

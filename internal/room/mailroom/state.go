@@ -295,7 +295,7 @@ func (s *state) refile(r *record, m *member) (arrived bool) {
 	if arrived {
 		m.signal(r)
 	}
-	if r.msg.Type == mail.Cancel {
+	if r.msg.Type.Rule().Stops {
 		if mine && (k == nil || k.read == 0 && k.archived == 0) {
 			m.cancels.add(r)
 		} else {

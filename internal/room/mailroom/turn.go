@@ -272,7 +272,7 @@ func (v *view) fill(s *state, m *member, t mail.Turn, now mail.Time, out *mail.B
 
 func urgency(r *record) int {
 	switch {
-	case r.msg.Type == mail.Cancel:
+	case r.msg.Type.Rule().Stops:
 		return 2
 	case r.msg.Priority == mail.Urgent:
 		return 1

@@ -4,11 +4,14 @@ import (
 	"context"
 	"errors"
 	"io"
+	"iter"
+	"log/slog"
 	"net"
 	"net/http"
 	"net/http/httptest"
 	"os"
 	"path/filepath"
+	"reflect"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -403,5 +406,64 @@ func TestOfficeVersion(t *testing.T) {
 	}
 	if _, err := o.Status(t.Context()); err != nil || o.Version() != "v1.2.3" {
 		t.Errorf("the version is %q (%v)", o.Version(), err)
+	}
+}
+
+// operations collects which routes of the far end were served, from its log.
+type operations chan string
+
+func (operations) Enabled(context.Context, slog.Level) bool { return true }
+
+func (o operations) Handle(_ context.Context, r slog.Record) error {
+	r.Attrs(func(a slog.Attr) bool {
+		if a.Key == "op" {
+			o <- a.Value.String()
+		}
+		return true
+	})
+	return nil
+}
+
+func (o operations) WithAttrs([]slog.Attr) slog.Handler { return o }
+func (o operations) WithGroup(string) slog.Handler      { return o }
+
+// TestCallsReachTheirRoutes makes every call of mail.Service, and looks which route of httpapi serves it.
+func TestCallsReachTheirRoutes(t *testing.T) {
+	served := make(operations, 1)
+	rooms := newRooms(t)
+	if _, err := rooms.as("ann").Send(t.Context(), mail.Draft{To: mail.Recipients{"user"}, Body: "now"}); err != nil {
+		t.Fatal(err) // what the wait finds
+	}
+	api := httpapi.New(httpapi.Options{Office: rooms, Authenticate: peer, Log: slog.New(served)})
+	l := &link{Server: httptest.NewServer(api)}
+	defer l.Close()
+	user := reflect.ValueOf(mail.Service(l.as(t, mail.User)))
+	for m := range reflect.TypeFor[mail.Service]().Methods() {
+		args := []reflect.Value{reflect.ValueOf(t.Context())}
+		for i := 1; i < m.Type.NumIn(); i++ {
+			arg := reflect.New(m.Type.In(i)).Elem()
+			if arg.Kind() == reflect.String {
+				arg.SetString("ann")
+			}
+			args = append(args, arg)
+		}
+		want := strings.ToLower(m.Name[:1]) + m.Name[1:]
+		switch m.Name {
+		case "Status":
+			want = "room"
+		case "Watch":
+			want = "events"
+		}
+		answer := user.MethodByName(m.Name).Call(args)[0].Interface()
+		switch v := answer.(type) {
+		case mail.Watch:
+			v.Close()
+		case iter.Seq2[mail.Item, error]:
+			for range v {
+			}
+		}
+		if got := <-served; got != want {
+			t.Errorf("%s is served by %s, want %s", m.Name, got, want)
+		}
 	}
 }

@@ -40,6 +40,7 @@ type request struct {
 	repeat bool
 	// background is a request that a wait or a watch makes by itself, which starts no post office.
 	background bool
+	err        error // why it cannot be sent
 }
 
 // attempts is how often a request that may be repeated is sent: the second time finds a post office that was restarted
@@ -47,26 +48,19 @@ type request struct {
 const attempts = 3
 
 // get reads a value from a route.
-func get[T any](ctx context.Context, c *caller, q url.Values, path ...string) (T, error) {
-	var v T
-	err := c.do(ctx, request{method: http.MethodGet, path: path, query: q, repeat: true}, &v)
+func get[T any](ctx context.Context, c *caller, path ...string) (v T, err error) {
+	err = c.do(ctx, request{method: http.MethodGet, path: path, repeat: true}, &v)
 	return v, err
 }
 
-// post sends a value to a route and reads another.
-func post[T any](ctx context.Context, c *caller, r request, in any) (T, error) {
-	var v T
-	if in != nil {
-		body, err := jsonx.Marshal(in)
-		if err != nil {
-			return v, mail.Errorf(mail.Invalid, "this cannot be sent, because it is not UTF-8 text throughout")
-		}
-		r.body, r.kind = body, wire.JSON
+// with returns r with v as its body.
+func (r request) with(v any) request {
+	var err error
+	if r.body, err = jsonx.Marshal(v); err != nil {
+		r.err = mail.Errorf(mail.Invalid, "this cannot be sent, because it is not UTF-8 text throughout")
 	}
-	if r.method == "" {
-		r.method = http.MethodPost
-	}
-	return v, c.do(ctx, r, &v)
+	r.kind = wire.JSON
+	return r
 }
 
 // do sends r and decodes the answer into v, unless v is nil.
@@ -109,6 +103,9 @@ func notUnderstood(err error) error {
 
 // open sends r and returns a successful response, whose body the caller closes.
 func (c *caller) open(ctx context.Context, r request) (*http.Response, error) {
+	if r.err != nil {
+		return nil, r.err
+	}
 	resp, err := c.roundTrip(ctx, r)
 	if nobodyListens(err) && c.office.start != nil && !r.background {
 		if err := c.office.start(ctx); err != nil {

@@ -100,7 +100,7 @@ func (o *Office) Ping(ctx context.Context) error {
 
 // Status returns what the post office says of itself.
 func (o *Office) Status(ctx context.Context) (wire.Status, error) {
-	return get[wire.Status](ctx, o.user(), nil, "status")
+	return get[wire.Status](ctx, o.user(), "status")
 }
 
 // Stop begins to stop the post office. It returns before the post office has ended. Only the user may.
@@ -110,13 +110,14 @@ func (o *Office) Stop(ctx context.Context) error {
 
 // Login returns a link that logs one browser in as the user, within ten minutes. Only the user may ask.
 func (o *Office) Login(ctx context.Context, ask wire.Login) (string, error) {
-	link, err := post[wire.Link](ctx, o.user(), request{path: []string{"login"}}, ask)
+	var link wire.Link
+	err := o.user().do(ctx, request{method: http.MethodPost, path: []string{"login"}}.with(ask), &link)
 	return link.URL, err
 }
 
 // Sessions lists the browsers that are logged in to the pages, the last used first. Only the user may ask.
 func (o *Office) Sessions(ctx context.Context) ([]wire.Session, error) {
-	list, err := get[wire.Sessions](ctx, o.user(), nil, "sessions")
+	list, err := get[wire.Sessions](ctx, o.user(), "sessions")
 	return list.Sessions, err
 }
 
@@ -131,7 +132,7 @@ func (o *Office) EndSession(ctx context.Context, id string) error {
 
 // Rooms implements mail.Office.
 func (o *Office) Rooms(ctx context.Context) ([]mail.RoomStatus, error) {
-	list, err := get[wire.Rooms](ctx, o.user(), nil, "rooms")
+	list, err := get[wire.Rooms](ctx, o.user(), "rooms")
 	return list.Rooms, err
 }
 
@@ -151,14 +152,16 @@ func (o *Office) Room(_ context.Context, room mail.RoomName, as mail.Name) (mail
 	if _, err := mail.ParseRoom(string(room)); err != nil {
 		return nil, err
 	}
-	return &Client{caller: caller{office: o, name: as}, room: room}, nil
+	c := &Client{caller: caller{office: o, name: as}, room: room}
+	c.Carrier = c
+	return c, nil
 }
 
 // Ring waits beside an agent, for less than a minute, until a door of it is rung; nil means that it was not. It starts
 // no post office.
 func (o *Office) Ring(ctx context.Context, room mail.RoomName, as mail.Name, at mail.Listener) (*mail.Rung, error) {
 	c := &caller{office: o, name: as}
-	query := params{}.text("door", at.Door).text("session", at.Session).text("timeout", until(ctx).String()).values()
+	query := wire.Query(wire.RingQuery{Door: at.Door, Session: at.Session, Timeout: until(ctx)})
 	var rung *mail.Rung
 	path := []string{"rooms", string(room), "ring"}
 	err := c.do(ctx, request{method: http.MethodPost, path: path, query: query, background: true}, &rung)

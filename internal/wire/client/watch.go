@@ -13,6 +13,7 @@ import (
 
 	"pennypost/internal/base/jsonx"
 	"pennypost/internal/mail"
+	"pennypost/internal/wire"
 )
 
 // silence is after how long without a byte a watch takes its connection for dead: three signs of life missed.
@@ -99,13 +100,11 @@ func (c *connection) close() {
 }
 
 func (w *watch) connect(ctx context.Context, after mail.Seq, again bool) (*connection, error) {
+	r := w.client.request(&wire.EventsRoute, wire.None{})
+	r.header = http.Header{"Last-Event-Id": {strconv.FormatUint(uint64(after), 10)}}
+	r.background = again
 	ctx, cancel := context.WithCancel(ctx)
-	resp, err := w.client.open(ctx, request{
-		method:     http.MethodGet,
-		path:       w.client.path("events"),
-		header:     http.Header{"Last-Event-Id": {strconv.FormatUint(uint64(after), 10)}},
-		background: again,
-	})
+	resp, err := w.client.open(ctx, r)
 	if err != nil {
 		cancel()
 		return nil, err

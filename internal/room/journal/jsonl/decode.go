@@ -181,22 +181,13 @@ func (p *parser) receipt() *mail.Receipt {
 
 // The words of a small set are constants, not copies.
 
+var messageTypes = mail.Types()
+
 func messageType(b []byte, a *arena) mail.Type {
-	switch string(b) {
-	case string(mail.TaskAssigned):
-		return mail.TaskAssigned
-	case string(mail.TaskDone):
-		return mail.TaskDone
-	case string(mail.ReviewRequest):
-		return mail.ReviewRequest
-	case string(mail.ReviewResult):
-		return mail.ReviewResult
-	case string(mail.Question):
-		return mail.Question
-	case string(mail.Answer):
-		return mail.Answer
-	case string(mail.Status):
-		return mail.Status
+	for _, t := range messageTypes {
+		if string(b) == string(t) {
+			return t
+		}
 	}
 	return mail.Type(a.take(b))
 }

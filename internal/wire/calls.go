@@ -1,0 +1,195 @@
+package wire
+
+import (
+	"context"
+	"net/http"
+	"time"
+
+	"pennypost/internal/mail"
+)
+
+// Room is the path of a room, below which the routes of its calls lie.
+const Room = "/rooms/{room}"
+
+// Route is where a call goes.
+type Route struct {
+	ID       string // operationId in the OpenAPI document, and the name in logs
+	Method   string
+	Path     string // below Room
+	About    string
+	UserOnly bool // refused to agents before anything is read; the room checks it as well
+	Changes  bool // it changes what the room's journal says
+	Repeat   bool // besides GET: twice is the same as once, so a client may ask again when the connection broke
+}
+
+// Call is a method of mail.Service as a request and its answer. A string is part of the path; a struct is the query of
+// a GET, and else the body, as JSON.
+type Call[In, Out any] struct {
+	Route
+	On func(mail.Service, context.Context, In) (Out, error)
+}
+
+// None is an argument or an answer that is not there.
+type None = struct{}
+
+// The calls. A new method of mail.Service is a row here, a method of Stub, and what the room does. The routes of
+// httpapi and its OpenAPI document are made from the rows; clients and the daemon call by them. TestEveryMethodIsACall
+// finds a method that has none. What streams has a Route alone.
+var (
+	SendCall = Call[mail.Draft, mail.Sent]{Route{ID: "send", Method: http.MethodPost, Path: "/messages",
+		About: "Send a message as the caller. 200 instead of 201: the idempotency key was known, and this is " +
+			"the earlier message.",
+		Changes: true, Repeat: true}, mail.Service.Send}
+	HistoryCall = Call[mail.HistoryQuery, mail.Page]{Route{ID: "history", Method: http.MethodGet, Path: "/messages",
+		About: "Messages of the whole room, newest last."}, mail.Service.History}
+	MessageCall = Call[mail.ID, mail.Item]{Route{ID: "message", Method: http.MethodGet, Path: "/messages/{id}",
+		About: "One message, archived ones included, with its deliveries."}, mail.Service.Message}
+	EraseCall = Call[mail.ID, None]{Route{ID: "erase", Method: http.MethodDelete, Path: "/messages/{id}",
+		About: "Erase a message and its text from every file. Only the user may.", Changes: true},
+		func(s mail.Service, ctx context.Context, id mail.ID) (None, error) {
+			return None{}, s.Erase(ctx, id)
+		}}
+	InboxCall = Call[mail.InboxQuery, mail.Page]{Route{ID: "inbox", Method: http.MethodGet, Path: "/inbox",
+		About: "What waits in a mailbox, oldest first unless newest is asked for. Looking marks nothing."},
+		mail.Service.Inbox}
+	MarkCall = Call[mail.Marking, mail.Marked]{Route{ID: "mark", Method: http.MethodPost, Path: "/marks",
+		About: "Mark messages as the caller's: read, unread, archived or unarchived; with until snoozed; with door " +
+			"notified or presented.", Changes: true, Repeat: true}, mail.Service.Mark}
+	TurnCall = Call[mail.Turn, mail.Briefing]{Route{ID: "turn", Method: http.MethodPost, Path: "/turns",
+		About: "Note a moment in the life of the caller's session, and answer what is to be told then. What hooks " +
+			"of agents' clients call."}, mail.Service.Turn}
+	WaitCall = Call[WaitQuery, mail.Item]{Route{ID: "wait", Method: http.MethodGet, Path: "/wait",
+		About: "Wait for an unread message and answer it, unmarked; null when the time is over. White space may " +
+			"come first."},
+		func(s mail.Service, ctx context.Context, q WaitQuery) (mail.Item, error) {
+			return s.Wait(ctx, q.WaitQuery)
+		}}
+	EventsRoute = Route{ID: "events", Method: http.MethodGet, Path: "/events",
+		About: "The room's journal from a place on, then live, as server-sent events: id is the seq, event the " +
+			"kind, data the event."}
+	RingRoute = Route{ID: "ring", Method: http.MethodPost, Path: "/ring",
+		About: "Wait beside the caller until a door of it is rung, and answer that it was; null when the time is " +
+			"over. White space may come first."}
+)
+
+// The calls of the roster.
+var (
+	AgentsCall = Call[None, Agents]{Route{ID: "agents", Method: http.MethodGet, Path: "/agents",
+		About: "The roster by name."},
+		func(s mail.Service, ctx context.Context, _ None) (Agents, error) {
+			list, err := s.Agents(ctx)
+			return Agents{list}, err
+		}}
+	RegisterCall = Call[mail.Presence, mail.Agent]{Route{ID: "register", Method: http.MethodPost, Path: "/agents",
+		About: "Register or update an agent; without name, the caller.", Changes: true}, mail.Service.Register}
+	RetireCall = Call[mail.Name, None]{Route{ID: "retire", Method: http.MethodDelete, Path: "/agents/{name}",
+		About: "Take an agent off the roster.", Changes: true},
+		func(s mail.Service, ctx context.Context, n mail.Name) (None, error) {
+			return None{}, s.Retire(ctx, n)
+		}}
+	RenameCall = Call[Rename, mail.Agent]{Route{ID: "rename", Method: http.MethodPost, Path: "/agents/{name}/rename",
+		About: "Give an agent a new name; its mail goes with it.", Changes: true},
+		func(s mail.Service, ctx context.Context, r Rename) (mail.Agent, error) {
+			return s.Rename(ctx, r.From, r.To)
+		}}
+	TokenCall = Call[mail.Name, Token]{Route{ID: "token", Method: http.MethodPost, Path: "/agents/{name}/token",
+		About:   "Make an agent's bearer token, shown once; the one before is void. Only the user may.",
+		Changes: true},
+		func(s mail.Service, ctx context.Context, n mail.Name) (Token, error) {
+			t, err := s.Token(ctx, n)
+			return Token{t}, err
+		}}
+)
+
+// The calls that tie the room to directories.
+var (
+	BridgesCall = Call[None, Bridges]{Route{ID: "bridges", Method: http.MethodGet, Path: "/bridges",
+		About: "The room's bridges to foreign mailboxes, and how they fare."},
+		func(s mail.Service, ctx context.Context, _ None) (Bridges, error) {
+			list, err := s.Bridges(ctx)
+			return Bridges{list}, err
+		}}
+	AddBridgeCall = Call[mail.Bridge, mail.BridgeStatus]{Route{ID: "addBridge", Method: http.MethodPost,
+		Path:     "/bridges",
+		About:    "Add a bridge, or change the mode of one, and bring room and files in step. Only the user may.",
+		UserOnly: true, Changes: true, Repeat: true}, mail.Service.AddBridge}
+	RemoveBridgeCall = Call[string, None]{Route{ID: "removeBridge", Method: http.MethodDelete,
+		Path:     "/bridges/{bridge}",
+		About:    "Remove a bridge; its files stay. Only the user may.",
+		UserOnly: true, Changes: true},
+		func(s mail.Service, ctx context.Context, id string) (None, error) {
+			return None{}, s.RemoveBridge(ctx, id)
+		}}
+	SyncBridgeCall = Call[string, mail.BridgeStatus]{Route{ID: "syncBridge", Method: http.MethodPost,
+		Path:     "/bridges/{bridge}/sync",
+		About:    "Bring room and files in step now. Only the user may.",
+		UserOnly: true, Changes: true, Repeat: true}, mail.Service.SyncBridge}
+	WorkspacesCall = Call[None, Workspaces]{Route{ID: "workspaces", Method: http.MethodGet, Path: "/workspaces",
+		About: "The directories whose documents the room may show."},
+		func(s mail.Service, ctx context.Context, _ None) (Workspaces, error) {
+			list, err := s.Workspaces(ctx)
+			return Workspaces{list}, err
+		}}
+	AddWorkspaceCall = Call[mail.Workspace, mail.Workspace]{Route{ID: "addWorkspace", Method: http.MethodPost,
+		Path:     "/workspaces",
+		About:    "Add a workspace, or change one, and register its agent. Only the user may.",
+		UserOnly: true, Changes: true, Repeat: true}, mail.Service.AddWorkspace}
+	RemoveWorkspaceCall = Call[mail.Name, None]{Route{ID: "removeWorkspace", Method: http.MethodDelete,
+		Path:     "/workspaces/{name}",
+		About:    "Forget a workspace and retire its agent. Only the user may.",
+		UserOnly: true, Changes: true},
+		func(s mail.Service, ctx context.Context, id mail.Name) (None, error) {
+			return None{}, s.RemoveWorkspace(ctx, id)
+		}}
+)
+
+// The calls that look after the room's files.
+var (
+	StatusCall = Call[None, mail.RoomStatus]{Route{ID: "room", Method: http.MethodGet,
+		About: "Figures about one room."},
+		func(s mail.Service, ctx context.Context, _ None) (mail.RoomStatus, error) {
+			return s.Status(ctx)
+		}}
+	ArchiveCall = Call[None, mail.Trimmed]{Route{ID: "archive", Method: http.MethodPost, Path: "/archive",
+		About: "Run retention now."},
+		func(s mail.Service, ctx context.Context, _ None) (mail.Trimmed, error) {
+			return s.Archive(ctx)
+		}}
+	VerifyCall = Call[None, mail.Verification]{Route{ID: "verify", Method: http.MethodPost, Path: "/verify",
+		About:  "Read the room's files again, check every line and name what is missing.",
+		Repeat: true},
+		func(s mail.Service, ctx context.Context, _ None) (mail.Verification, error) {
+			return s.Verify(ctx)
+		}}
+	RepairCall = Call[None, mail.Verification]{Route{ID: "repair", Method: http.MethodPost, Path: "/repair",
+		About: "Set bad lines aside, put set-aside lines back where their places are free, and verify. Only the " +
+			"user may.",
+		UserOnly: true, Changes: true},
+		func(s mail.Service, ctx context.Context, _ None) (mail.Verification, error) {
+			return s.Repair(ctx)
+		}}
+	ExportRoute = Route{ID: "export", Method: http.MethodGet, Path: "/export",
+		About: "Every message with its deliveries, one JSON object a line."}
+	ImportCall = Call[[]mail.Item, mail.Imported]{Route{ID: "import", Method: http.MethodPost, Path: "/import",
+		About: "Add messages with their own ids and times, one JSON object a line: all or none. Known ids are " +
+			"skipped. Only the user may.",
+		UserOnly: true, Changes: true}, mail.Service.Import}
+)
+
+// WaitQuery asks for a message that is to come.
+type WaitQuery struct {
+	mail.WaitQuery
+	Timeout *time.Duration `query:"timeout" about:"how long to wait; default 60s"`
+}
+
+// RingQuery asks for the next ring at a door.
+type RingQuery struct {
+	Door    string         `query:"door" about:"which door: poster, rewake, monitor, channel; default monitor"`
+	Session string         `query:"session" about:"only while this session lasts, in place of whoever waits for it"`
+	Timeout *time.Duration `query:"timeout" about:"how long to wait; default 60s"`
+}
+
+// EventsQuery asks for the journal.
+type EventsQuery struct {
+	After mail.Seq `query:"after" about:"only events behind this place; the header Last-Event-ID goes before it"`
+}

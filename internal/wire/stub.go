@@ -1,0 +1,158 @@
+package wire
+
+import (
+	"context"
+
+	"pennypost/internal/mail"
+)
+
+// Carrier brings a call to a room: across a connection, for which it needs in and a pointer to what is answered, or to
+// a mail.Service at hand, with which it calls on.
+type Carrier interface {
+	Carry(ctx context.Context, r *Route, in, out any, on func(mail.Service) error) error
+}
+
+// Do makes one call.
+func Do[In, Out any](ctx context.Context, c Carrier, call *Call[In, Out], in In) (out Out, err error) {
+	err = c.Carry(ctx, &call.Route, in, &out, func(s mail.Service) (err error) {
+		out, err = call.On(s, ctx, in)
+		return err
+	})
+	return out, err
+}
+
+// Stub is mail.Service but for what streams, Watch and Export: each method is its call.
+type Stub struct{ Carrier Carrier }
+
+// Send implements mail.Sender.
+func (s Stub) Send(ctx context.Context, d mail.Draft) (mail.Sent, error) {
+	return Do(ctx, s.Carrier, &SendCall, d)
+}
+
+// Inbox implements mail.Reader.
+func (s Stub) Inbox(ctx context.Context, q mail.InboxQuery) (mail.Page, error) {
+	return Do(ctx, s.Carrier, &InboxCall, q)
+}
+
+// History implements mail.Reader.
+func (s Stub) History(ctx context.Context, q mail.HistoryQuery) (mail.Page, error) {
+	return Do(ctx, s.Carrier, &HistoryCall, q)
+}
+
+// Message implements mail.Reader.
+func (s Stub) Message(ctx context.Context, id mail.ID) (mail.Item, error) {
+	return Do(ctx, s.Carrier, &MessageCall, id)
+}
+
+// Mark implements mail.Marker.
+func (s Stub) Mark(ctx context.Context, m mail.Marking) (mail.Marked, error) {
+	return Do(ctx, s.Carrier, &MarkCall, m)
+}
+
+// Wait implements mail.Watcher.
+func (s Stub) Wait(ctx context.Context, q mail.WaitQuery) (mail.Item, error) {
+	return Do(ctx, s.Carrier, &WaitCall, WaitQuery{WaitQuery: q})
+}
+
+// Turn implements mail.Turner.
+func (s Stub) Turn(ctx context.Context, t mail.Turn) (mail.Briefing, error) {
+	return Do(ctx, s.Carrier, &TurnCall, t)
+}
+
+// Agents implements mail.Registrar.
+func (s Stub) Agents(ctx context.Context) ([]mail.Agent, error) {
+	list, err := Do(ctx, s.Carrier, &AgentsCall, None{})
+	return list.Agents, err
+}
+
+// Register implements mail.Registrar.
+func (s Stub) Register(ctx context.Context, p mail.Presence) (mail.Agent, error) {
+	return Do(ctx, s.Carrier, &RegisterCall, p)
+}
+
+// Rename implements mail.Registrar.
+func (s Stub) Rename(ctx context.Context, from, to mail.Name) (mail.Agent, error) {
+	return Do(ctx, s.Carrier, &RenameCall, Rename{From: from, To: to})
+}
+
+// Retire implements mail.Registrar.
+func (s Stub) Retire(ctx context.Context, name mail.Name) error {
+	_, err := Do(ctx, s.Carrier, &RetireCall, name)
+	return err
+}
+
+// Token implements mail.Registrar.
+func (s Stub) Token(ctx context.Context, name mail.Name) (string, error) {
+	t, err := Do(ctx, s.Carrier, &TokenCall, name)
+	return t.Token, err
+}
+
+// Bridges implements mail.Connector.
+func (s Stub) Bridges(ctx context.Context) ([]mail.BridgeStatus, error) {
+	list, err := Do(ctx, s.Carrier, &BridgesCall, None{})
+	return list.Bridges, err
+}
+
+// AddBridge implements mail.Connector.
+func (s Stub) AddBridge(ctx context.Context, b mail.Bridge) (mail.BridgeStatus, error) {
+	return Do(ctx, s.Carrier, &AddBridgeCall, b)
+}
+
+// RemoveBridge implements mail.Connector.
+func (s Stub) RemoveBridge(ctx context.Context, id string) error {
+	_, err := Do(ctx, s.Carrier, &RemoveBridgeCall, id)
+	return err
+}
+
+// SyncBridge implements mail.Connector.
+func (s Stub) SyncBridge(ctx context.Context, id string) (mail.BridgeStatus, error) {
+	return Do(ctx, s.Carrier, &SyncBridgeCall, id)
+}
+
+// Workspaces implements mail.Connector.
+func (s Stub) Workspaces(ctx context.Context) ([]mail.Workspace, error) {
+	list, err := Do(ctx, s.Carrier, &WorkspacesCall, None{})
+	return list.Workspaces, err
+}
+
+// AddWorkspace implements mail.Connector.
+func (s Stub) AddWorkspace(ctx context.Context, w mail.Workspace) (mail.Workspace, error) {
+	return Do(ctx, s.Carrier, &AddWorkspaceCall, w)
+}
+
+// RemoveWorkspace implements mail.Connector.
+func (s Stub) RemoveWorkspace(ctx context.Context, id mail.Name) error {
+	_, err := Do(ctx, s.Carrier, &RemoveWorkspaceCall, id)
+	return err
+}
+
+// Status implements mail.Keeper.
+func (s Stub) Status(ctx context.Context) (mail.RoomStatus, error) {
+	return Do(ctx, s.Carrier, &StatusCall, None{})
+}
+
+// Erase implements mail.Keeper.
+func (s Stub) Erase(ctx context.Context, id mail.ID) error {
+	_, err := Do(ctx, s.Carrier, &EraseCall, id)
+	return err
+}
+
+// Archive implements mail.Keeper.
+func (s Stub) Archive(ctx context.Context) (mail.Trimmed, error) {
+	return Do(ctx, s.Carrier, &ArchiveCall, None{})
+}
+
+// Verify implements mail.Keeper.
+func (s Stub) Verify(ctx context.Context) (mail.Verification, error) {
+	return Do(ctx, s.Carrier, &VerifyCall, None{})
+}
+
+// Repair implements mail.Keeper.
+func (s Stub) Repair(ctx context.Context) (mail.Verification, error) {
+	return Do(ctx, s.Carrier, &RepairCall, None{})
+}
+
+// Import implements mail.Keeper.
+func (s Stub) Import(ctx context.Context, items []mail.Item) (mail.Imported, error) {
+	return Do(ctx, s.Carrier, &ImportCall, items)
+}
