@@ -33,6 +33,9 @@ func TestExchange(t *testing.T) {
 	l := Limits{Exchanges: 4}.WithDefaults()
 	now := time.Unix(1000, 0)
 	var x Exchange
+	if !x.Old(l, now) {
+		t.Error("what never was is not old")
+	}
 	say := func(from string, want bool) {
 		t.Helper()
 		if got := x.Turn(l, from, now); got != want {
@@ -47,7 +50,12 @@ func TestExchange(t *testing.T) {
 	say("b", true)
 	say("a", false)
 	say("b", true)
-	now = now.Add(l.ExchangeWindow + 1)
+	now = now.Add(l.ExchangeWindow) // to the very end of it, all of them count
+	say("a", false)
+	if x.Old(l, now) {
+		t.Error("it is old within the window")
+	}
+	now = now.Add(1)
 	if !x.Old(l, now) {
 		t.Error("it is not old")
 	}
