@@ -5,6 +5,15 @@ import (
 	"time"
 )
 
+func TestLimitsWithDefaults(t *testing.T) {
+	got := Limits{Exchanges: -1, ExchangeWindow: time.Minute, Burst: 7}.WithDefaults()
+	want := Limits{Exchanges: -1, ExchangeWindow: time.Minute, RepeatWindow: DefaultRepeatWindow,
+		PerMinute: DefaultPerMinute, Burst: 7, Depth: DefaultDepth, Children: DefaultChildren}
+	if got != want {
+		t.Errorf("WithDefaults = %+v, want %+v", got, want)
+	}
+}
+
 func TestAllowance(t *testing.T) {
 	l := Limits{PerMinute: 60, Burst: 3}.WithDefaults()
 	now := time.Unix(1000, 0)
