@@ -45,6 +45,34 @@ func TestNote_RoleMail(t *testing.T) {
 	}
 }
 
+// Held role mail that somebody in a foreign system reads is that reader's, and the rest of it still waits.
+func TestNote_HeldRoleMail(t *testing.T) {
+	room, _ := openRoom(t, "lab", Options{})
+	user := room.As(mail.User)
+	if _, err := user.Register(t.Context(), mail.Presence{Name: "c"}); err != nil {
+		t.Fatal(err)
+	}
+	var ids []mail.ID
+	for _, body := range []string{"x", "y", "z"} {
+		sent, err := user.Send(t.Context(), mail.Draft{To: mail.Recipients{"role:builder"}, Body: body})
+		if err != nil {
+			t.Fatal(err)
+		}
+		ids = append(ids, sent.ID)
+	}
+	n, err := room.Note(t.Context(), []mail.Receipt{{Message: ids[1], Reader: "agent:c", Mark: mail.MarkRead}})
+	if err != nil || n != 1 {
+		t.Errorf("c reads: %d marks, %v, want 1", n, err)
+	}
+	if _, err := user.Register(t.Context(), mail.Presence{Name: "d", Roles: []string{"builder"}}); err != nil {
+		t.Fatal(err)
+	}
+	p, err := room.As("d").Inbox(t.Context(), mail.InboxQuery{})
+	if err != nil || len(p.Messages) != 2 || p.Messages[0].ID != ids[0] || p.Messages[1].ID != ids[2] {
+		t.Errorf("d, who has the role, has %+v, %v, want the first and the last", p.Messages, err)
+	}
+}
+
 // What was erased does not come back from a foreign file.
 func TestImportErased(t *testing.T) {
 	room, _ := openRoom(t, "lab", Options{})

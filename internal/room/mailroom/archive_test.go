@@ -1,0 +1,78 @@
+package mailroom
+
+import (
+	"fmt"
+	"slices"
+	"testing"
+
+	"pennypost/internal/mail"
+	"pennypost/internal/policy"
+)
+
+// The history of the archive comes in pages behind a cursor, oldest first, and without one as the newest of it.
+func TestHistoryOfTheArchive(t *testing.T) {
+	room, _ := openRoom(t, "lab", Options{Retention: policy.Retention{Count: 1}})
+	user := room.As(mail.User)
+	for i := range 8 {
+		if _, err := user.Send(t.Context(), mail.Draft{To: mail.Recipients{"all"}, Body: fmt.Sprint(i)}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if told, err := user.Archive(t.Context()); err != nil || told.Kept != 1 {
+		t.Fatalf("Archive = %+v, %v, want one kept", told, err)
+	}
+	page := func(q mail.HistoryQuery) (bodies []string, p mail.Page) {
+		t.Helper()
+		q.Archive = true
+		p, err := user.History(t.Context(), q)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, it := range p.Messages {
+			bodies = append(bodies, it.Body)
+		}
+		return bodies, p
+	}
+	if got, _ := page(mail.HistoryQuery{Limit: 3}); !slices.Equal(got, []string{"5", "6", "7"}) {
+		t.Errorf("the newest are %q", got)
+	}
+	var all []string
+	for after := mail.Seq(1); len(all) < 7; { // behind the first
+		got, p := page(mail.HistoryQuery{After: after, Limit: 3})
+		if len(got) == 0 {
+			break
+		}
+		all = append(all, got...)
+		after = p.Messages[len(p.Messages)-1].Seq
+	}
+	if want := []string{"1", "2", "3", "4", "5", "6", "7"}; !slices.Equal(all, want) {
+		t.Errorf("page by page: %q, want %q", all, want)
+	}
+}
+
+// What was read where it comes from is not unread here, though nobody says who read it.
+func TestImportRead(t *testing.T) {
+	room, _ := openRoom(t, "lab", Options{})
+	user := room.As(mail.User)
+	if _, err := user.Register(t.Context(), mail.Presence{Name: "bob"}); err != nil {
+		t.Fatal(err)
+	}
+	item := func(id mail.ID, read bool, to ...mail.Address) mail.Item {
+		return mail.Item{Message: mail.Message{ID: id, From: "agent:a", To: to, Body: "x", Sent: 1778421600000},
+			Read: read}
+	}
+	if _, err := user.Import(t.Context(), []mail.Item{item("x1", true, "agent:bob"), item("x2", false, "agent:bob"),
+		item("x3", true, "agent:bob", "agent:a")}); err != nil {
+		t.Fatal(err)
+	}
+	for id, want := range map[mail.ID]bool{"x1": true, "x2": false, "x3": false} {
+		it, err := user.Message(t.Context(), id)
+		if err != nil {
+			t.Fatal(err)
+		}
+		i := slices.IndexFunc(it.Deliveries, func(d mail.Delivery) bool { return d.Agent == "bob" })
+		if i < 0 || (it.Deliveries[i].State == mail.Read) != want {
+			t.Errorf("%s: %+v, want it read: %v", id, it.Deliveries, want)
+		}
+	}
+}
