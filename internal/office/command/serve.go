@@ -26,12 +26,11 @@ themselves, which leaves after an hour alone; one that was started by this comma
 Structured logs go to standard error. They hold no message and no token.`
 
 type serveFlags struct {
-	listen      string
-	insecure    bool
-	idleExit    string
-	auto        bool
-	conformance bool
-	dev         bool
+	listen   string
+	insecure bool
+	idleExit string
+	auto     bool
+	dev      bool
 }
 
 func newServe(a *app) *cobra.Command {
@@ -47,9 +46,8 @@ func newServe(a *app) *cobra.Command {
 	flags.BoolVar(&f.insecure, "insecure", false, "allow an address that other machines reach, without TLS")
 	flags.StringVar(&f.idleExit, "idle-exit", "", "with --auto: leave after so `LONG` alone; default 1h")
 	flags.BoolVar(&f.auto, "auto", false, "run as one that a command started")
-	flags.BoolVar(&f.conformance, "conformance", false, "serve the fixtures of the MCP conformance suite")
 	flags.BoolVar(&f.dev, "dev", false, "add routes that are for development only, such as POST /api/inbox/seed")
-	for _, hidden := range []string{"auto", "conformance", "idle-exit"} {
+	for _, hidden := range []string{"auto", "idle-exit"} {
 		_ = flags.MarkHidden(hidden)
 	}
 	return cmd
@@ -76,7 +74,7 @@ func (a *app) serve(ctx context.Context, f serveFlags) error {
 	ctx, stop := signal.NotifyContext(ctx, os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
 	defer stop()
 	err = daemon.Run(ctx, daemon.Options{
-		Config: cfg, Version: cli.Version(), Log: log, Auto: f.auto, Conformance: f.conformance, Dev: f.dev,
+		Config: cfg, Version: cli.Version(), Log: log, Auto: f.auto, Dev: f.dev,
 		Ready: func(p daemon.Place) {
 			if !f.auto {
 				a.announce(p)
