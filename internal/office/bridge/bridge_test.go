@@ -382,13 +382,9 @@ func TestCrash(t *testing.T) {
 		d.send(fmt.Sprint(i))
 		want = append(want, fmt.Sprint(i))
 		d.set.Close()
-		cursor := filepath.Join(d.ours, "notes", "cursor")
-		for _, old := range []string{"0", "3", "9999", "torn\x00"} {
-			if i%4 == 0 {
-				if err := os.WriteFile(cursor, []byte(old), 0o600); err != nil {
-					t.Fatal(err)
-				}
-			}
+		old := []string{"0", "3", "9999", "torn\x00"}[i%4]
+		if err := os.WriteFile(filepath.Join(d.ours, "notes", "cursor"), []byte(old), 0o600); err != nil {
+			t.Fatal(err)
 		}
 		d.start()
 	}
@@ -396,6 +392,51 @@ func TestCrash(t *testing.T) {
 	d.want("theirs " + strings.Join(want, " "))
 	if got := len(d.inbox()); got != 21 {
 		t.Errorf("%d unread, want 21", got)
+	}
+}
+
+// notingFiles note what they are handed.
+type notingFiles struct {
+	noteFiles
+	handed *[]string
+}
+
+func (f *notingFiles) Write(ctx context.Context, changes []dialect.Change) (int, error) {
+	for _, c := range changes {
+		if c.Message != nil {
+			*f.handed = append(*f.handed, c.Message.Body)
+		}
+	}
+	return f.noteFiles.Write(ctx, changes)
+}
+
+// A bridge that starts again goes on where it was: files that know nothing by an id would have everything twice, and
+// a long history would be compared with them at each start.
+func TestCursor(t *testing.T) {
+	var handed []string
+	kind := notes()
+	kind.Files = func(o dialect.FilesOptions) (dialect.Files, error) {
+		return &notingFiles{noteFiles{file: lines.Open(confined.Dir(o.Dir), "notes", 0o600),
+			has: make(map[string]bool)}, &handed}, nil
+	}
+	d := newDeskOf(t, kind)
+	d.bridge(mail.BridgeBoth)
+	d.send("one")
+	d.send("two")
+	d.set.Close()
+	was := d.room.Shown()
+	if got := d.set.Len(); got != 0 {
+		t.Fatalf("%d bridges run on", got)
+	}
+	handed = nil
+	d.start()
+	if st := d.set.Statuses()[0]; st.Seq != was || st.Behind != 0 {
+		t.Errorf("started again, the files are at %d and %d behind, want %d", st.Seq, st.Behind, was)
+	}
+	d.send("three")
+	d.set.Close()
+	if !slices.Equal(handed, []string{"three"}) {
+		t.Errorf("started again, the files were handed %q", handed)
 	}
 }
 

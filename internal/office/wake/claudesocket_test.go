@@ -315,7 +315,9 @@ func TestClaudeSocketFails(t *testing.T) {
 		_, _ = conn.Read(make([]byte, 4<<10))
 	})
 	check("closes", "", claudeDoor(path, nil).Ring(t.Context(), r))
-	_, path = newInbox(t, "", func(conn *net.UnixConn) { time.Sleep(20 * time.Millisecond) })
+	_, path = newInbox(t, "", func(conn *net.UnixConn) { // goes when there is something
+		_, _ = conn.Read(make([]byte, 1))
+	})
 	check("closes unread", "before it had read", claudeDoor(path, nil).Ring(t.Context(), r))
 	release := make(chan struct{})
 	_, path = newInbox(t, "", func(*net.UnixConn) { <-release })

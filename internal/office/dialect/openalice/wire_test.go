@@ -149,7 +149,7 @@ func TestMarks(t *testing.T) {
 
 // The examples of the documents, where they are at hand.
 func TestFixtures(t *testing.T) {
-	fixture := func(name string) []byte {
+	fixture := func(t *testing.T, name string) []byte {
 		dir := os.Getenv("PENNYPOST_FIXTURES")
 		if dir == "" {
 			dir = filepath.Join("..", "..", "..", "..", "..", "shared", "fixtures")
@@ -161,7 +161,7 @@ func TestFixtures(t *testing.T) {
 		return text
 	}
 	t.Run("OA-12 entries.jsonl", func(t *testing.T) {
-		for line := range bytes.Lines(fixture("openalice-inbox-entries.jsonl")) {
+		for line := range bytes.Lines(fixture(t, "openalice-inbox-entries.jsonl")) {
 			it, err := readItem(line)
 			if err != nil {
 				t.Fatal(err)
@@ -174,7 +174,7 @@ func TestFixtures(t *testing.T) {
 		}
 	})
 	t.Run("O2 read-state.json", func(t *testing.T) {
-		text := fixture("openalice-read-state.json")
+		text := fixture(t, "openalice-read-state.json")
 		m, err := parseMarks(text)
 		if err != nil {
 			t.Fatal(err)

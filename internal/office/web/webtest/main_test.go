@@ -41,7 +41,7 @@ func testMain(m *testing.M) int {
 	}
 	defer os.RemoveAll(dir)
 	binary = filepath.Join(dir, "pennypost")
-	if out, err := exec.Command("go", "build", "-o", binary, "../../..").CombinedOutput(); err != nil {
+	if out, err := exec.Command("go", "build", "-o", binary, "../../../..").CombinedOutput(); err != nil {
 		fmt.Fprintf(os.Stderr, "go build: %v\n%s", err, out)
 		return 1
 	}
