@@ -12,7 +12,7 @@ import (
 // named finds the tests that a page names: `TestX`, `TestX/with a part`, and `TestX…` for all that begin so.
 var (
 	named   = regexp.MustCompile("`((?:Test|Fuzz|Benchmark)[A-Z]\\w*)(…?)(?:/([\\w-]+))?`")
-	scripts = regexp.MustCompile("scripts? ((?:`[a-z0-9_]+`(?:, | and )?)+)")
+	scripts = regexp.MustCompile(`scripts?\s+((?:`+"`[a-z0-9_]+`"+`(?:,\s+|\s+and\s+)?)+)`)
 	quoted  = regexp.MustCompile("`([a-z0-9_]+)`")
 )
 
