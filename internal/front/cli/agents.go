@@ -10,8 +10,8 @@ import (
 	"pennypost/internal/mail"
 )
 
-const agentsHelp = `List the agents of the room: what they do, whether they live, and how much mail waits for them. The
-commands below keep the roster.`
+const agentsHelp = `List the agents of the room: what they do, whether they are alive, and how much mail waits for
+them. The commands below change the roster.`
 
 func newAgents(a *App) *cobra.Command {
 	cmd := &cobra.Command{
@@ -133,9 +133,10 @@ func (f *presenceFlags) presence(cmd *cobra.Command, name string) mail.Presence 
 	return p
 }
 
-const registerHelp = `Put an agent on the roster, or change what the roster says of it. Its mail belongs to its name, and the
-next session under that name finds it. If a live session holds the name, the newcomer is called NAME-2,
-unless it takes over, which the journal records. The answer says which name it is.`
+const registerHelp = `Put an agent on the roster, or change what the roster says about it. Mail belongs to the agent's
+name, and the next session with that name finds it. If a live session holds the name, the new agent
+is called NAME-2, unless it takes over, which the journal records. The answer says which name the
+agent got.`
 
 func newAgentsRegister(a *App) *cobra.Command {
 	var f presenceFlags
@@ -256,8 +257,8 @@ func newAgentsRetire(a *App) *cobra.Command {
 	}
 }
 
-const tokenHelp = `Make the bearer token with which a program on the far side of HTTP is this agent, in this room and
-nowhere else. It is shown only here, and stored as a hash. The token made before is void.`
+const tokenHelp = `Make the bearer token with which a program can be this agent over HTTP, in this room and nowhere
+else. The token is shown only here, and stored as a hash. The agent's previous token is void.`
 
 func newAgentsToken(a *App) *cobra.Command {
 	return &cobra.Command{

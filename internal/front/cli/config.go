@@ -13,10 +13,10 @@ import (
 	"pennypost/internal/mail"
 )
 
-const configHelp = `The configuration is config.toml in the data directory. It need not exist. Every key in it must be known;
-variables of the environment (PENNYPOST_LISTEN, PENNYPOST_IDLE_EXIT, …) and the flags of serve go over it.
-A running post office has read it at its start. "config init" writes one with every key in it, commented
-out, and never over one that is there.`
+const configHelp = `The configuration is config.toml in the data directory. It is optional. A key that is not known is
+an error. Environment variables (PENNYPOST_LISTEN, PENNYPOST_IDLE_EXIT, …) and the flags of serve
+take precedence. A post office reads the file when it starts. "config init" writes a file that has
+every key, commented out, and never replaces one that is there.`
 
 func newConfig(a *App) *cobra.Command {
 	cmd := &cobra.Command{

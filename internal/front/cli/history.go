@@ -10,9 +10,10 @@ import (
 	"pennypost/internal/mail"
 )
 
-const historyHelp = `List messages of the whole room, whoever they were for, the newest last. Conditions are joined by "and".
-A time is 2026-05-10, 2026-05-10T14:00:00Z, or how long ago: 2h, 7d. With --archive, messages that were
-trimmed are searched too. Of more than N messages the newest are listed.`
+const historyHelp = `List messages of the whole room, whoever they were for, newest last. If you give several
+conditions, all must hold. A time is 2026-05-10, 2026-05-10T14:00:00Z, or how long ago: 2h, 7d. With
+--archive, messages that retention has moved to the archive are searched too. If more than N
+messages match, the newest are listed.`
 
 type historyFlags struct {
 	types, states           []string

@@ -9,9 +9,9 @@ import (
 	"pennypost/internal/mail"
 )
 
-const inboxHelp = `List what waits in your mailbox, oldest first. Looking changes nothing: no message is marked, and
-senders see no difference. Bodies are printed by pennypost read. What you put off is listed by
---place snoozed, what you archived by --place archived.`
+const inboxHelp = `List the mail that waits in your mailbox, oldest first. Looking changes nothing: no message is
+marked, and senders see no difference. To print bodies, use pennypost read. --place snoozed lists
+what you have snoozed, --place archived what you have archived.`
 
 type inboxFlags struct {
 	all, newest   bool

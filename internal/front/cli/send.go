@@ -16,15 +16,16 @@ import (
 
 const sendHelp = `Send a message. It is on the disk when the command returns.
 
-An address is agent:NAME, role:ROLE, orchestrator, a tag such as project:parser, all, user, or the bare
-name of an agent. Several addresses reach everybody behind them once. ADDRESS@ROOM is in another room.
-Further addresses may follow as arguments.
+An address is agent:NAME, role:ROLE, orchestrator, a tag such as project:parser, all, user, or the
+bare name of an agent. If you give several addresses, each recipient gets the message once.
+ADDRESS@ROOM is in another room. Further addresses may follow as arguments.
 
-The body comes from --body or from standard input. The type decides who is woken. Without one
-it is custom; the types are
+The body comes from --body or from standard input. The type decides who is woken; without one it is
+custom. The types are
 %s.
 
-The answer names each recipient, where the message stands with it, and whether it will be woken.`
+The answer names each recipient, how far the message has got, and whether the recipient will be
+woken.`
 
 const sendExamples = `pennypost send --to builder --type task-assigned --subject Parser --body "Write it."
 git diff | pennypost send --to role:reviewer --type review-request --subject "Please look"

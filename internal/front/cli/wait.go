@@ -13,9 +13,9 @@ import (
 	"pennypost/internal/mail"
 )
 
-const waitHelp = `Wait until there is an unread message in your mailbox, print it and exit with status 0. One that is
-there already counts. When the time is over the exit status is 4. The message stays unread; the sender
-can see that its text was presented to you.`
+const waitHelp = `Wait until there is an unread message in your mailbox, print it and exit with status 0. A message
+that is already there counts. When the time is over the exit status is 4. The message stays unread;
+the sender can see that its text was presented to you.`
 
 // oneLook is the shortest wait: long enough for the post office to say whether a message is there already.
 const oneLook = 100 * time.Millisecond

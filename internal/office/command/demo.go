@@ -20,14 +20,14 @@ import (
 
 const demoHelp = `Watch a small team at work for a few seconds: an orchestrator, two builders, a reviewer and you.
 
-The post office is a real one, in a directory of its own that is thrown away; the agents are small real
-processes that behave as agents' clients do. The orchestrator sleeps until mail for it starts its process;
-the others are idle sessions that are woken through their inbox sockets. You ask for a piece of work, and
-answer one question.
+The post office is a real one, in a directory of its own that is removed afterwards. The agents are
+small real processes that behave as agents' clients do. The orchestrator sleeps until mail for it
+starts its process; the others are idle sessions that are woken through their inbox sockets. You ask
+for a piece of work, and answer one question.
 
-With --serve it is a whole day instead, and it is for you to look at: a post office of its own, filled
-with the mail of five agents and a person, that stays open until ^C. Some of the agents work on, and take
-note of what you write to them. Your own post office is not touched.`
+With --serve the demo is a whole day for you to look at: a post office of its own, filled with the
+mail of five agents and a person, that stays open until ^C. Some of the agents go on working, and
+react to what you write to them. Your own post office is not touched.`
 
 // demoRoom is where the demo takes place, and demoTime how long it may take.
 const (

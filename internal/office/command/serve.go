@@ -19,11 +19,12 @@ import (
 const serveHelp = `Run the post office until it is stopped, with ^C or by pennypost stop.
 
 A post office has one data directory ($PENNYPOST_HOME, else $XDG_STATE_HOME/pennypost, else
-~/.local/state/pennypost) and serves all rooms in it: on a Unix socket there, for commands and agents of
-this user, and on TCP, where everybody needs a token. Commands that find no post office start one by
-themselves, which leaves after an hour alone; one that was started by this command stays.
+~/.local/state/pennypost) and serves all rooms in it: on a Unix socket there, for commands and
+agents of this user, and on TCP, where everybody needs a token. A command that finds no post office
+starts one, which ends after an hour without work. One that was started by this command keeps
+running.
 
-Structured logs go to standard error. They hold no message and no token.`
+Structured logs go to standard error. They contain no message and no token.`
 
 type serveFlags struct {
 	listen   string
