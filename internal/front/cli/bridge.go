@@ -43,7 +43,7 @@ func newBridge(a *App) *cobra.Command {
 		"`MODE`: both; mirror, from the room to the files only; follow, from the files to the room only")
 	cmd.AddCommand(add,
 		&cobra.Command{
-			Use: "list", Short: "list the room's bridges and how they fare", Args: NoArgs,
+			Use: "list", Short: "list the room's bridges and their state", Args: NoArgs,
 			RunE: func(cmd *cobra.Command, _ []string) error { return a.bridges(cmd.Context()) },
 		},
 		&cobra.Command{

@@ -20,7 +20,7 @@ every key, commented out, and never replaces one that is there.`
 
 func newConfig(a *App) *cobra.Command {
 	cmd := &cobra.Command{
-		Use: "config check|init|print", Short: "check, begin or print the configuration", Long: configHelp,
+		Use: "config check|init|print", Short: "check, write or print the configuration", Long: configHelp,
 		Example: "pennypost config init\npennypost config check\npennypost config print",
 		RunE: func(_ *cobra.Command, args []string) error {
 			if len(args) > 0 {
@@ -35,7 +35,7 @@ func newConfig(a *App) *cobra.Command {
 			RunE: func(*cobra.Command, []string) error { return a.configCheck() },
 		},
 		&cobra.Command{
-			Use: "init", Short: "write a configuration to begin with", Long: configHelp, Args: NoArgs,
+			Use: "init", Short: "write a first configuration", Long: configHelp, Args: NoArgs,
 			RunE: func(*cobra.Command, []string) error { return a.configInit() },
 		},
 		&cobra.Command{

@@ -46,10 +46,10 @@ func newHistory(a *App) *cobra.Command {
 	flags.StringVar(&f.since, "since", "", "sent at `TIME` or later")
 	flags.StringVar(&f.until, "until", "", "sent before `TIME`")
 	flags.StringVar(&f.search, "search", "", "with this `TEXT` in subject or body")
-	flags.BoolVar(&f.archive, "archive", false, "the archive too")
+	flags.BoolVar(&f.archive, "archive", false, "search the archive too")
 	flags.IntVar(&f.limit, "limit", 0, "at most `N` messages, up to 1000; default 50")
 	flags.Uint64Var(&f.before, "before", 0, "only messages before this `SEQ`")
-	flags.Uint64Var(&f.after, "after", 0, "only messages behind this `SEQ`, the oldest first")
+	flags.Uint64Var(&f.after, "after", 0, "only messages after this `SEQ`, the oldest first")
 	for _, name := range []string{"from", "to", "agent"} {
 		_ = cmd.RegisterFlagCompletionFunc(name, a.completeAgent)
 	}

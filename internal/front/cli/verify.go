@@ -21,7 +21,7 @@ func newVerify(a *App) *cobra.Command {
 		Example: "pennypost verify\npennypost verify --repair", Args: NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error { return a.verify(cmd.Context(), repair) },
 	}
-	cmd.Flags().BoolVar(&repair, "repair", false, "set bad lines aside and put back what was set aside and fits")
+	cmd.Flags().BoolVar(&repair, "repair", false, "set bad lines aside, and put back those that fit")
 	return cmd
 }
 

@@ -39,8 +39,8 @@ func newWait(a *App) *cobra.Command {
 	flags := cmd.Flags()
 	flags.StringSliceVar(&f.types, "type", nil, "only messages of this `TYPE`; several are joined by commas")
 	flags.StringVar(&f.replyTo, "reply-to", "", "only answers to the message `ID`")
-	flags.StringVar(&f.timeout, "timeout", "10m", "wait so `LONG`, or \"forever\"")
-	flags.Uint64Var(&f.after, "after", 0, "only messages behind this `SEQ`")
+	flags.StringVar(&f.timeout, "timeout", "10m", "wait for `DURATION`, or \"forever\"")
+	flags.Uint64Var(&f.after, "after", 0, "only messages after this `SEQ`")
 	_ = cmd.RegisterFlagCompletionFunc("type", completeTypes)
 	return cmd
 }

@@ -29,7 +29,7 @@ func newWatch(a *App) *cobra.Command {
 			return a.watch(cmd.Context(), after)
 		},
 	}
-	cmd.Flags().Int64Var(&after, "after", -1, "begin behind this `SEQ`; default: now")
+	cmd.Flags().Int64Var(&after, "after", -1, "begin after this `SEQ`; default: now")
 	cmd.Flags().Lookup("after").DefValue = "" // -1 is ours
 	return cmd
 }

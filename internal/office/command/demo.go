@@ -54,7 +54,7 @@ func newDemo(a *app) *cobra.Command {
 	}
 	flags := cmd.Flags()
 	flags.BoolVar(&f.keep, "keep", false, "keep the post office's directory, to look into it")
-	flags.BoolVar(&f.serve, "serve", false, "open a post office that is filled with a day's mail")
+	flags.BoolVar(&f.serve, "serve", false, "open a post office that holds a day's mail")
 	flags.StringVar(&f.listen, "listen", "",
 		"with --serve: TCP `HOST:PORT` to listen on; default 127.0.0.1:8765, or another port if that is taken")
 	flags.StringVar(&f.dir, "dir", "",

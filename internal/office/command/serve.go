@@ -44,9 +44,9 @@ func newServe(a *app) *cobra.Command {
 	}
 	flags := cmd.Flags()
 	flags.StringVar(&f.listen, "listen", "", "TCP `HOST:PORT` to listen on, or \"none\"; default 127.0.0.1:8765")
-	flags.BoolVar(&f.insecure, "insecure", false, "allow an address that other machines reach, without TLS")
-	flags.StringVar(&f.idleExit, "idle-exit", "", "with --auto: leave after so `LONG` alone; default 1h")
-	flags.BoolVar(&f.auto, "auto", false, "run as one that a command started")
+	flags.BoolVar(&f.insecure, "insecure", false, "allow an address that other machines can reach, without TLS")
+	flags.StringVar(&f.idleExit, "idle-exit", "", "with --auto: end after `DURATION` without work; default 1h")
+	flags.BoolVar(&f.auto, "auto", false, "run as a post office that a command started")
 	flags.BoolVar(&f.dev, "dev", false, "add routes that are for development only, such as POST /api/inbox/seed")
 	for _, hidden := range []string{"auto", "idle-exit"} {
 		_ = flags.MarkHidden(hidden)
