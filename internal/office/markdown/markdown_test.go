@@ -89,11 +89,12 @@ func TestMessage(t *testing.T) {
 				link("mailto:a@b.example", "a@b.example")),
 		"[*x*](https://go.dev \"title\") [y][r]\n\n[r]: mailto:a@b.example": p(
 			link("https://go.dev", "<em>x</em>") + " " + link("mailto:a@b.example", "y")),
-		"![pix](https://e.f/p)":                                                   p(link("https://e.f/p", "🖼 pix")),
-		"![](https://e.f/p)":                                                      p(link("https://e.f/p", "🖼 image")),
-		"[![p](https://a.b)](https://c.d)":                                        p(link("https://c.d", "🖼 p")),
-		"![p [l](https://a.b)](https://c.d)":                                      p(link("https://c.d", "🖼 p l")),
-		"[a <https://a.b>](https://c.d)":                                          p(link("https://c.d", "a https://a.b")),
+		"![pix](https://e.f/p)":              p(link("https://e.f/p", "🖼 pix")),
+		"![](https://e.f/p)":                 p(link("https://e.f/p", "🖼 image")),
+		"[![p](https://a.b)](https://c.d)":   p(link("https://c.d", "🖼 p")),
+		"![p [l](https://a.b)](https://c.d)": p(link("https://c.d", "🖼 p l")),
+		"[a <https://a.b>](https://c.d)": p(link("https://c.d",
+			"a https://a.b")),
 		"[x](javascript:alert(1)) ![y](data:)":                                    p("x 🖼 y"),
 		"[x](/logout) [y](//e.example) [z](http://) [w](https:///x) [v](mAilto:)": p("x y z w v"),
 	} {

@@ -34,7 +34,8 @@ const (
 
 	messageArgument = `{"type":"object","properties":{"message":{"type":"string"}},"required":["message"]}`
 
-	headerArgument = `{"type":"object","properties":{"region":{"type":"string","x-mcp-header":"Region"}},"required":["region"]}`
+	headerArgument = `{"type":"object","properties":{"region":{"type":"string","x-mcp-header":"Region"}},` +
+		`"required":["region"]}`
 
 	everyKeyword = `{
 		"$schema": "https://json-schema.org/draft/2020-12/schema",
