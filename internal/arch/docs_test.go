@@ -61,7 +61,7 @@ func pages(t *testing.T) []string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return append(top, below...)
+	return append(append(top, below...), filepath.Join("..", "..", "CONTRIBUTING.md"))
 }
 
 // tests returns the text of all tests and of the suites, and the names of all files beside them.

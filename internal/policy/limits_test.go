@@ -5,6 +5,15 @@ import (
 	"time"
 )
 
+func TestLimitsWithDefaults(t *testing.T) {
+	got := Limits{Exchanges: -1, ExchangeWindow: time.Minute, Burst: 7}.WithDefaults()
+	want := Limits{Exchanges: -1, ExchangeWindow: time.Minute, RepeatWindow: DefaultRepeatWindow,
+		PerMinute: DefaultPerMinute, Burst: 7, Depth: DefaultDepth, Children: DefaultChildren}
+	if got != want {
+		t.Errorf("WithDefaults = %+v, want %+v", got, want)
+	}
+}
+
 func TestAllowance(t *testing.T) {
 	l := Limits{PerMinute: 60, Burst: 3}.WithDefaults()
 	now := time.Unix(1000, 0)
@@ -33,6 +42,9 @@ func TestExchange(t *testing.T) {
 	l := Limits{Exchanges: 4}.WithDefaults()
 	now := time.Unix(1000, 0)
 	var x Exchange
+	if !x.Old(l, now) {
+		t.Error("what never was is not old")
+	}
 	say := func(from string, want bool) {
 		t.Helper()
 		if got := x.Turn(l, from, now); got != want {
@@ -47,7 +59,12 @@ func TestExchange(t *testing.T) {
 	say("b", true)
 	say("a", false)
 	say("b", true)
-	now = now.Add(l.ExchangeWindow + 1)
+	now = now.Add(l.ExchangeWindow) // to the very end of it, all of them count
+	say("a", false)
+	if x.Old(l, now) {
+		t.Error("it is old within the window")
+	}
+	now = now.Add(1)
 	if !x.Old(l, now) {
 		t.Error("it is not old")
 	}

@@ -126,6 +126,11 @@ func TestTrim(t *testing.T) {
 				msg("d", time.Hour, true), msg("e", 0, false)},
 			want: []mail.ID{"b", "c"}, told: mail.Trimmed{Read: 2, Kept: 3},
 		},
+		"what was read has a whole day": {
+			rules: Retention{Count: 1},
+			msgs:  []Held{msg("a", 3*day, false), msg("b", day, true)},
+			want:  []mail.ID{"a"}, told: mail.Trimmed{Oldest: 1, Unread: 1, Kept: 1},
+		},
 		"then the oldest": {
 			rules: Retention{Count: 1},
 			msgs:  []Held{msg("a", 3*day, false), msg("b", time.Hour, true), msg("c", 0, false)},
@@ -169,6 +174,7 @@ func TestNearest(t *testing.T) {
 		"bilder-1":                       {"builder-1", "builder-2"},
 		strings.Repeat("builder-1", 100): {}, "REVIEWR": {"reviewer"}, "architct": {"role:architect"}, "小刻": {"小克"},
 		"zzzzzz": {}, "": {},
+		"cli": {"Mac CLI 小克"}, "reviewer please": {"reviewer"}, "vi": {"reviewer", "小克"}, "v": {"小克"},
 	} {
 		if diff := cmp.Diff(want, Nearest(word, words, 2)); diff != "" && !(word == "" || word == "小刻") {
 			t.Errorf("Nearest(%q) (-want +got):\n%s", word, diff)
@@ -176,6 +182,21 @@ func TestNearest(t *testing.T) {
 	}
 	if got := Nearest("小刻", words, 1); len(got) != 1 || got[0] != "小克" {
 		t.Errorf("Nearest(小刻) = %v", got)
+	}
+}
+
+func TestDistance(t *testing.T) {
+	for _, c := range []struct {
+		a, b string
+		want int
+	}{
+		{"", "", 0}, {"", "abc", 3}, {"abc", "", 3}, {"abc", "abc", 0}, {"abc", "xabc", 1}, {"xabc", "abc", 1},
+		{"kitten", "sitting", 3}, {"ab", "ba", 1}, {"xaby", "xbay", 1}, {"abcd", "badc", 2}, {"aab", "aba", 1},
+		{"ab", "xb", 1}, {"abx", "bxa", 2}, {"小克", "克小", 1},
+	} {
+		if got := distance([]rune(c.a), []rune(c.b)); got != c.want {
+			t.Errorf("distance(%q, %q) = %d, want %d", c.a, c.b, got, c.want)
+		}
 	}
 }
 
