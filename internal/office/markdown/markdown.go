@@ -7,6 +7,7 @@
 package markdown
 
 import (
+	"bytes"
 	"fmt"
 	"hash/crc32"
 	"regexp"
@@ -64,29 +65,70 @@ func renderingWith(options ...renderer.Option) goldmark.Markdown {
 				util.Prioritized(parser.NewCodeSpanParser(), 100),
 				util.Prioritized(parser.NewLinkParser(), 200),
 				util.Prioritized(parser.NewAutoLinkParser(), 300),
-				util.Prioritized(parser.NewEmphasisParser(), 500)),
+				util.Prioritized(parser.NewEmphasisParser(), 500),
+				util.Prioritized(bareAddress{}, 999)),
 			parser.WithParagraphTransformers(parser.DefaultParagraphTransformers()...),
 			parser.WithASTTransformers(util.Prioritized(tamer{}, 1000)))), // behind that of the footnotes
 		goldmark.WithExtensions(
 			extension.NewTable(extension.WithTableCellAlignMethod(extension.TableCellAlignAttribute)),
 			extension.Strikethrough,
 			extension.TaskList,
-			extension.NewLinkify(extension.WithLinkifyAllowedProtocols([]string{"http:", "https:"}),
-				extension.WithLinkifyURLRegexp(address),
-				extension.WithLinkifyWWWRegexp(nothing), extension.WithLinkifyEmailRegexp(nothing)),
 			extension.NewFootnote(extension.WithFootnoteIDPrefixFunction(notePrefix))),
 		goldmark.WithRendererOptions(options...))
 }
 
 var (
-	// address is an address of the web in running text. What ends a sentence or a quotation is no part of it.
-	address = regexp.MustCompile("^https?://[^\\s<>\"`|\\\\^{}]*[^\\s<>\"`|\\\\^{};'\\]]")
-	nothing = regexp.MustCompile(`^\z.`)
+	// scheme is that of an address, behind something that is no word.
+	scheme = regexp.MustCompile(`(?:^|[^\pL\pN])((?i:https?))$`)
+	// hierarchy is what follows it.
+	hierarchy = regexp.MustCompile("^://[^\\s<>\"`|\\\\^{}]+")
 	// language is what may follow a fence: the name of one, which can be a class, and anything behind it.
 	language = regexp.MustCompile(`^[A-Za-z0-9+_.#-]{1,32}(?: |$)`)
 	// outward are the addresses that lead out of the pages: to a host of the web, or into mail.
 	outward = regexp.MustCompile(`^(?i:https?://[^/?#\\]|mailto:.)`)
 )
+
+// bareAddress makes links of addresses of the web in running text. goldmark's own parser of them finds those behind
+// white space only; people quote them, and put them behind a colon of another script.
+type bareAddress struct{}
+
+func (bareAddress) Trigger() []byte { return []byte(":") }
+
+func (bareAddress) Parse(parent ast.Node, block text.Reader, pc parser.Context) ast.Node {
+	line, at := block.PeekLine()
+	before, ok := parent.LastChild().(*ast.Text)
+	if !ok || before.Segment.Stop != at.Start || pc.IsInLinkLabel() {
+		return nil
+	}
+	word := before.Value(block.Source())
+	word = word[max(0, len(word)-len("https")-utf8.UTFMax):]
+	m := scheme.FindSubmatch(word)
+	if m == nil {
+		return nil
+	}
+	rest := afterScheme(line)
+	if rest == 0 {
+		return nil
+	}
+	start := at.Start - len(m[1])
+	before.Segment = before.Segment.WithStop(start)
+	block.Advance(rest)
+	return ast.NewAutoLink(ast.AutoLinkURL, ast.NewTextSegment(text.NewSegment(start, at.Start+rest)))
+}
+
+// afterScheme returns the length of an address behind its scheme; what ends a sentence is no part of it.
+func afterScheme(line []byte) int {
+	rest := hierarchy.Find(line)
+	for len(rest) > len("://") {
+		last := rest[len(rest)-1]
+		unopened := last == ')' && bytes.Count(rest, []byte("(")) < bytes.Count(rest, []byte(")"))
+		if !unopened && strings.IndexByte("?!.,:*_~;']", last) < 0 {
+			return len(rest)
+		}
+		rest = rest[:len(rest)-1]
+	}
+	return 0
+}
 
 // prefixKey is where a document keeps what begins the ids of its footnotes, so that two messages on one page do not
 // share any.

@@ -82,18 +82,23 @@ func TestMessage(t *testing.T) {
 </table>
 `,
 		"> # שלום": "<blockquote dir=\"auto\"><h1 dir=\"auto\">שלום</h1>\n</blockquote>\n",
-		"see http://localhost:8080/x?a=1. 'https://go.dev/a_b_c'": p("see " +
-			link("http://localhost:8080/x?a=1", "http://localhost:8080/x?a=1") + ". 'https://go.dev/a_b_c'"),
+		"see http://localhost:8080/x?a=1. 'HTTPS://go.dev/a_b_c' ghttp://x.y a:b ://c": p("see " +
+			link("http://localhost:8080/x?a=1", "http://localhost:8080/x?a=1") + ". '" +
+			link("HTTPS://go.dev/a_b_c", "HTTPS://go.dev/a_b_c") + "' ghttp://x.y a:b ://c"),
+		"(https://a.b/(c)) 链接：https://a.b\nhttp\n://x *https://c.d* [https://e.f]": p("(" +
+			link("https://a.b/(c)", "https://a.b/(c)") + ") 链接：" + link("https://a.b", "https://a.b") +
+			"<br>\nhttp<br>\n://x <em>" + link("https://c.d", "https://c.d") + "</em> [https://e.f]"),
 		"www.go.dev a@b.example ftp://a.example <https://go.dev> <a@b.example>": p(
 			"www.go.dev a@b.example ftp://a.example " + link("https://go.dev", "https://go.dev") + " " +
 				link("mailto:a@b.example", "a@b.example")),
 		"[*x*](https://go.dev \"title\") [y][r]\n\n[r]: mailto:a@b.example": p(
 			link("https://go.dev", "<em>x</em>") + " " + link("mailto:a@b.example", "y")),
-		"![pix](https://e.f/p)":                                                   p(link("https://e.f/p", "🖼 pix")),
-		"![](https://e.f/p)":                                                      p(link("https://e.f/p", "🖼 image")),
-		"[![p](https://a.b)](https://c.d)":                                        p(link("https://c.d", "🖼 p")),
-		"![p [l](https://a.b)](https://c.d)":                                      p(link("https://c.d", "🖼 p l")),
-		"[a <https://a.b>](https://c.d)":                                          p(link("https://c.d", "a https://a.b")),
+		"![pix](https://e.f/p)":              p(link("https://e.f/p", "🖼 pix")),
+		"![](https://e.f/p)":                 p(link("https://e.f/p", "🖼 image")),
+		"[![p](https://a.b)](https://c.d)":   p(link("https://c.d", "🖼 p")),
+		"![p [l](https://a.b)](https://c.d)": p(link("https://c.d", "🖼 p l")),
+		"[a <https://a.b>](https://c.d)": p(link("https://c.d",
+			"a https://a.b")),
 		"[x](javascript:alert(1)) ![y](data:)":                                    p("x 🖼 y"),
 		"[x](/logout) [y](//e.example) [z](http://) [w](https:///x) [v](mAilto:)": p("x y z w v"),
 	} {
@@ -190,7 +195,9 @@ func FuzzMessage(f *testing.F) {
 func TestHostileLength(t *testing.T) {
 	const n = 24 << 10
 	for _, unit := range []string{"[", "![", "[a](", "*a ", "**a*", "_a_ *", "`", "`a``", "<", "&", "> ", "- ", " -\n",
-		"1. ", "|", "| a |\n|-|\n", "~~a", "https://a", "\\", "*", "a\n", "[a](https://x) ", "*_", "> a\n- ",
+		"1. ", "|", "| a |\n|-|\n", "~~a", "https://a", "a:", "http:", "https://a)", "://", "http://,", "\\", "*",
+		"a\n",
+		"[a](https://x) ", "*_", "> a\n- ",
 		"- a\n  "} {
 		text := strings.Repeat(unit, n/len(unit))
 		began := time.Now()
