@@ -2,8 +2,8 @@
 # Runs the official MCP conformance suite, every server scenario that is not an extension,
 # in both protocol eras.
 #
-#   scripts/conformance.sh URL                    against a server that is running
-#   PENNYPOST_BIN=./pennypost scripts/conformance.sh    starts and ends one itself
+#   scripts/conformance.sh        against the tests of mcpserver, which serve the fixtures that it needs
+#   scripts/conformance.sh URL    against a server that is running
 #
 # Ends with 0 if nothing failed but what testdata/conformance-baseline.yml expects. Needs
 # Node 20 and npm, and the network the first time.
@@ -11,7 +11,8 @@ set -euo pipefail
 
 version=0.2.0-alpha.12
 revisions=(2025-11-25 2026-07-28)
-baseline=$(cd "$(dirname "$0")/.." && pwd)/internal/office/mcpserver/testdata/conformance-baseline.yml
+root=$(cd "$(dirname "$0")/.." && pwd)
+baseline=$root/internal/office/mcpserver/testdata/conformance-baseline.yml
 cache=${XDG_CACHE_HOME:-$HOME/.cache}/pennypost-test/conformance-$version
 suite=$cache/node_modules/@modelcontextprotocol/conformance/dist/index.js
 
@@ -68,9 +69,9 @@ JS
 
 url=${1:-}
 if [ -z "$url" ]; then
-	[ -n "${PENNYPOST_BIN:-}" ] || die "give the URL of a server, or PENNYPOST_BIN"
+	(cd "$root" && go test -c -o "$tmp/server" ./internal/office/mcpserver)
 	port=$(node -e 'const s = require("net").createServer().listen(0, "127.0.0.1", () => { console.log(s.address().port); s.close() })')
-	PENNYPOST_HOME=$tmp/home "$PENNYPOST_BIN" serve --conformance --listen "127.0.0.1:$port" >"$tmp/server.log" 2>&1 &
+	PENNYPOST_SERVE_CONFORMANCE=127.0.0.1:$port "$tmp/server" >"$tmp/server.log" 2>&1 &
 	pid=$!
 	for _ in $(seq 100); do
 		if (: <"/dev/tcp/127.0.0.1/$port") 2>/dev/null; then
@@ -82,7 +83,7 @@ if [ -z "$url" ]; then
 	done
 	if [ -z "$url" ]; then
 		cat "$tmp/server.log" >&2
-		die "$PENNYPOST_BIN does not listen on 127.0.0.1:$port"
+		die "the fixtures are not served on 127.0.0.1:$port"
 	fi
 fi
 

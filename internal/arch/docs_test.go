@@ -1,18 +1,22 @@
 package arch
 
 import (
+	"errors"
+	"go/scanner"
+	"go/token"
 	"io/fs"
 	"os"
 	"path/filepath"
 	"regexp"
 	"strings"
 	"testing"
+	"unicode/utf8"
 )
 
 // named finds the tests that a page names: `TestX`, `TestX/with a part`, and `TestX…` for all that begin so.
 var (
 	named   = regexp.MustCompile("`((?:Test|Fuzz|Benchmark)[A-Z]\\w*)(…?)(?:/([\\w-]+))?`")
-	scripts = regexp.MustCompile("scripts? ((?:`[a-z0-9_]+`(?:, | and )?)+)")
+	scripts = regexp.MustCompile(`scripts?\s+((?:` + "`[a-z0-9_]+`" + `(?:,\s+|\s+and\s+)?)+)`)
 	quoted  = regexp.MustCompile("`([a-z0-9_]+)`")
 )
 
@@ -81,4 +85,69 @@ func tests(t *testing.T) (sources string, files map[string]bool) {
 		t.Fatal(err)
 	}
 	return all.String(), files
+}
+
+// TestPagesEndBeforeColumn121 holds that a page can be read, and compared, in a terminal.
+func TestPagesEndBeforeColumn121(t *testing.T) {
+	top := []string{filepath.Join("..", "..", "README.md"), filepath.Join("..", "..", "CONTRIBUTING.md")}
+	for _, page := range append(pages(t), top...) {
+		raw, err := os.ReadFile(page)
+		if errors.Is(err, fs.ErrNotExist) {
+			continue
+		} else if err != nil {
+			t.Fatal(err)
+		}
+		for i, line := range strings.Split(string(raw), "\n") {
+			if n := utf8.RuneCountInString(line); n > 120 {
+				t.Errorf("%s:%d has %d columns, more than 120", page, i+1, n)
+			}
+		}
+	}
+}
+
+// TestCodeEndsBeforeColumn120 counts a tab as four columns. In tests a line may be longer where a raw string stands on
+// it: what another program wrote is one line, however long.
+func TestCodeEndsBeforeColumn120(t *testing.T) {
+	err := filepath.WalkDir(filepath.Join("..", ".."), func(path string, d fs.DirEntry, err error) error {
+		if err != nil || !strings.HasSuffix(path, ".go") {
+			return err
+		}
+		raw, err := os.ReadFile(path)
+		if err != nil {
+			return err
+		}
+		var quoted map[int]bool
+		if strings.HasSuffix(path, "_test.go") {
+			quoted = rawLines(raw)
+		}
+		for i, line := range strings.Split(string(raw), "\n") {
+			if n := utf8.RuneCountInString(strings.ReplaceAll(line, "\t", "    ")); n > 119 && !quoted[i+1] {
+				t.Errorf("%s:%d has %d columns, more than 119", path, i+1, n)
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// rawLines returns the numbers of the lines of Go code on which a raw string stands.
+func rawLines(code []byte) map[int]bool {
+	file := token.NewFileSet().AddFile("", -1, len(code))
+	var s scanner.Scanner
+	s.Init(file, code, nil, 0)
+	lines := make(map[int]bool)
+	for {
+		pos, kind, text := s.Scan()
+		if kind == token.EOF {
+			return lines
+		}
+		if kind != token.STRING || text[0] != '`' {
+			continue
+		}
+		for n := range strings.Count(text, "\n") + 1 {
+			lines[file.Line(pos)+n] = true
+		}
+	}
 }

@@ -10,12 +10,12 @@ import (
 	"pennypost/internal/mail"
 )
 
-const agentsHelp = `List the agents of the room: what they do, whether they live, and how much mail waits for them. The
-commands below keep the roster.`
+const agentsHelp = `List the agents of the room: what they do, whether they are alive, and how much mail waits for
+them. The commands below change the roster.`
 
 func newAgents(a *App) *cobra.Command {
 	cmd := &cobra.Command{
-		Use: "agents", Short: "list and keep the agents of the room", Long: agentsHelp,
+		Use: "agents", Short: "list and manage the agents of the room", Long: agentsHelp,
 		Example: "pennypost agents\npennypost agents register builder --role builder --tag " +
 			"project:parser\npennypost agents token builder",
 		Args: func(_ *cobra.Command, args []string) error {
@@ -133,9 +133,10 @@ func (f *presenceFlags) presence(cmd *cobra.Command, name string) mail.Presence 
 	return p
 }
 
-const registerHelp = `Put an agent on the roster, or change what the roster says of it. Its mail belongs to its name, and the
-next session under that name finds it. If a live session holds the name, the newcomer is called NAME-2,
-unless it takes over, which the journal records. The answer says which name it is.`
+const registerHelp = `Put an agent on the roster, or change what the roster says about it. Mail belongs to the agent's
+name, and the next session with that name finds it. If a live session holds the name, the new agent
+is called NAME-2, unless it takes over, which the journal records. The answer says which name the
+agent got.`
 
 func newAgentsRegister(a *App) *cobra.Command {
 	var f presenceFlags
@@ -166,9 +167,9 @@ func newAgentsRegister(a *App) *cobra.Command {
 func newAgentsUpdate(a *App) *cobra.Command {
 	var f presenceFlags
 	cmd := &cobra.Command{
-		Use: "update NAME", Short: "change what the roster says of an agent", Long: "Change what the roster says of " +
-			"an agent that is on it. What is not named stays. The role orchestrator, which may\ncancel, freeze and " +
-			"retire others, is yours to give: no agent takes it.",
+		Use: "update NAME", Short: "change what the roster says about an agent",
+		Long: "Change what the roster says about an agent that is on it. What you do not name stays as it is.\n" +
+			"Only you can give the role orchestrator, which may cancel, freeze and retire others.",
 		Example: "pennypost agents update lead --role orchestrator\npennypost agents update builder --task \"the " +
 			"parser\"\npennypost agents update builder --state idle",
 		Args: NArgs(1, "the agent's name"), ValidArgsFunction: a.completeAgent,
@@ -185,8 +186,8 @@ func newAgentsUpdate(a *App) *cobra.Command {
 func newAgentsFreeze(a *App) *cobra.Command {
 	return &cobra.Command{
 		Use: "freeze NAME", Short: "pause an agent; its mail waits and does not expire",
-		Long: "Record that an agent is paused. Its mail waits and does not expire until it is idle or working " +
-			"again:\npennypost agents update NAME --state idle.",
+		Long: "Record that an agent is paused. Its mail waits and does not expire until the agent is idle or " +
+			"working\nagain: pennypost agents update NAME --state idle.",
 		Example: "pennypost agents freeze builder", Args: NArgs(1, "the agent's name"),
 		ValidArgsFunction: a.completeAgent,
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -256,8 +257,8 @@ func newAgentsRetire(a *App) *cobra.Command {
 	}
 }
 
-const tokenHelp = `Make the bearer token with which a program on the far side of HTTP is this agent, in this room and
-nowhere else. It is shown only here, and stored as a hash. The token made before is void.`
+const tokenHelp = `Make the bearer token with which a program can be this agent over HTTP, in this room and nowhere
+else. The token is shown only here, and stored as a hash. The agent's previous token is void.`
 
 func newAgentsToken(a *App) *cobra.Command {
 	return &cobra.Command{
@@ -288,7 +289,7 @@ func newAgentsToken(a *App) *cobra.Command {
 func newAgentsRename(a *App) *cobra.Command {
 	return &cobra.Command{
 		Use: "rename NAME NEW-NAME", Short: "give an agent a new name; its mail goes with it",
-		Long:    "Give an agent a new name. Its mail goes with it, and the old name goes on to reach it.",
+		Long:    "Give an agent a new name. Its mail goes with it, and the old name still reaches it.",
 		Example: "pennypost agents rename builder parser-builder", Args: NArgs(2, "the agent's name and the new one"),
 		ValidArgsFunction: a.completeAgent,
 		RunE: func(cmd *cobra.Command, args []string) error {

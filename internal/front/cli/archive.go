@@ -6,8 +6,8 @@ import (
 	"github.com/spf13/cobra"
 )
 
-const archiveHelp = `Run retention now instead of at the next full hour: messages over the room's limits of age and count
-move to the archive, where pennypost history --archive finds them.`
+const archiveHelp = `Run retention now instead of at the next full hour: messages over the room's limits of age and
+count move to the archive, where pennypost history --archive finds them.`
 
 func newArchive(a *App) *cobra.Command {
 	return &cobra.Command{

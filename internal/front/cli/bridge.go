@@ -11,10 +11,10 @@ import (
 
 const bridgeHelp = `Keep the room in step with a foreign mailbox on disk.
 
-What is sent or marked in the room is in the files before the sender gets its answer, and what others
-write into the files is mail in the room. While files cannot be written mail stands all the same; the
-bridge is shown as failing, and catches up by itself. The post office carries a room's bridges on
-whenever it runs.
+What is sent or marked in the room is in the files before the sender gets its answer, and what
+others write into the files becomes mail in the room. When files cannot be written, the mail is safe
+in the room; the bridge is shown as failing, and catches up by itself. A room's bridges work
+whenever the post office runs.
 
 DIR is, by dialect:
   agenties     the project's directory, in which .agenties is
@@ -43,7 +43,7 @@ func newBridge(a *App) *cobra.Command {
 		"`MODE`: both; mirror, from the room to the files only; follow, from the files to the room only")
 	cmd.AddCommand(add,
 		&cobra.Command{
-			Use: "list", Short: "list the room's bridges and how they fare", Args: NoArgs,
+			Use: "list", Short: "list the room's bridges and their state", Args: NoArgs,
 			RunE: func(cmd *cobra.Command, _ []string) error { return a.bridges(cmd.Context()) },
 		},
 		&cobra.Command{

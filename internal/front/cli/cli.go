@@ -196,8 +196,8 @@ type Verb struct {
 func verbs() []Verb {
 	const (
 		openalice   = "OpenAlice's workspace Inbox: inbox_push, /api/inbox and data/inbox/entries.jsonl"
-		claudeteams = "Claude Code's agent teams: inboxes below ~/.claude/teams, and teams that Pennypost runs in the " +
-			"same form"
+		claudeteams = "Claude Code's agent teams: inboxes below ~/.claude/teams, and teams that Pennypost runs " +
+			"in the same form"
 	)
 	return []Verb{
 		{Name: "serve", Short: "run the post office"},

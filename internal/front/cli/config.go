@@ -13,14 +13,14 @@ import (
 	"pennypost/internal/mail"
 )
 
-const configHelp = `The configuration is config.toml in the data directory. It need not exist. Every key in it must be known;
-variables of the environment (PENNYPOST_LISTEN, PENNYPOST_IDLE_EXIT, …) and the flags of serve go over it.
-A running post office has read it at its start. "config init" writes one with every key in it, commented
-out, and never over one that is there.`
+const configHelp = `The configuration is config.toml in the data directory. It is optional. A key that is not known is
+an error. Environment variables (PENNYPOST_LISTEN, PENNYPOST_IDLE_EXIT, …) and the flags of serve
+take precedence. A post office reads the file when it starts. "config init" writes a file that has
+every key, commented out, and never replaces one that is there.`
 
 func newConfig(a *App) *cobra.Command {
 	cmd := &cobra.Command{
-		Use: "config check|init|print", Short: "check, begin or print the configuration", Long: configHelp,
+		Use: "config check|init|print", Short: "check, write or print the configuration", Long: configHelp,
 		Example: "pennypost config init\npennypost config check\npennypost config print",
 		RunE: func(_ *cobra.Command, args []string) error {
 			if len(args) > 0 {
@@ -35,7 +35,7 @@ func newConfig(a *App) *cobra.Command {
 			RunE: func(*cobra.Command, []string) error { return a.configCheck() },
 		},
 		&cobra.Command{
-			Use: "init", Short: "write a configuration to begin with", Long: configHelp, Args: NoArgs,
+			Use: "init", Short: "write a first configuration", Long: configHelp, Args: NoArgs,
 			RunE: func(*cobra.Command, []string) error { return a.configInit() },
 		},
 		&cobra.Command{

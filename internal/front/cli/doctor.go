@@ -20,9 +20,10 @@ import (
 	"pennypost/internal/mail"
 )
 
-const doctorHelp = `Look whether everything is in order: this program, the data directory, the post office, and what agent
-clients are configured to start. Each program that a client starts is tried, in a data directory of its own
-that is gone afterwards. Nothing is changed; what is wrong comes with what to type to mend it.
+const doctorHelp = `Check whether everything is in order: this program, the data directory, the post office, and what
+agent clients are configured to start. Each program that a client starts is tried in a data
+directory of its own, which is removed afterwards. Nothing of yours is changed. Each problem comes
+with what to type to mend it.
 
 The exit status is 0 if all is well and 1 otherwise.`
 

@@ -8,8 +8,8 @@ import (
 	"pennypost/internal/mail"
 )
 
-const eraseHelp = `Remove a message and its text from every file of the room, archive included. It cannot be brought back.
-What remains is that a message of this id was erased, and by whom. Only the user may.`
+const eraseHelp = `Remove a message and its text from every file of the room, archive included. This cannot be undone.
+The journal keeps that a message with this id was erased, and by whom. Only the user may erase.`
 
 func newErase(a *App) *cobra.Command {
 	return &cobra.Command{

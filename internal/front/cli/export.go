@@ -13,9 +13,9 @@ import (
 
 var exportFormats = []string{string(export.JSONL), string(export.JSON), string(export.Markdown)}
 
-const exportHelp = `Write every message of the room to standard output, archived ones first, each with what its recipients
-did. jsonl is one JSON object a line and json one array of them; both can be imported. markdown is for
-people.`
+const exportHelp = `Write every message of the room to standard output, archived ones first, each with what its
+recipients did. jsonl is one JSON object a line, and json is one array of them; both can be
+imported. markdown is for people.`
 
 func newExport(a *App) *cobra.Command {
 	var format string

@@ -7,12 +7,13 @@ import (
 	"github.com/spf13/pflag"
 )
 
-const rootHelp = `Pennypost gives every agent a durable mailbox, tells it when it has mail, and lets a person see and join
-every conversation. Commands speak to the post office of this user, which is started when it is needed.
+const rootHelp = `Pennypost gives every agent a durable mailbox, tells it when it has mail, and lets a person see and
+join every conversation. Commands speak to the post office of this user, which is started when it is
+needed.
 
-The room is --room, else $PENNYPOST_ROOM, else that of the Git repository around the working directory
-(all its worktrees share one), else "default". The speaker is --as, else $PENNYPOST_AGENT, else the user;
-inside an agent's process the user is refused.
+The room is --room, else $PENNYPOST_ROOM, else that of the Git repository around the working
+directory (all its worktrees share one), else "default". The speaker is --as, else $PENNYPOST_AGENT,
+else the user. A process inside an agent's client cannot speak as the user.
 
 Exit status: 0 done, 1 failed, 2 wrong usage, 3 not found, 4 timed out, 5 refused (policy, identity,
 limit), 6 post office unreachable, or silent for ten seconds.`

@@ -10,9 +10,10 @@ import (
 	"pennypost/internal/mail"
 )
 
-const historyHelp = `List messages of the whole room, whoever they were for, the newest last. Conditions are joined by "and".
-A time is 2026-05-10, 2026-05-10T14:00:00Z, or how long ago: 2h, 7d. With --archive, messages that were
-trimmed are searched too. Of more than N messages the newest are listed.`
+const historyHelp = `List messages of the whole room, whoever they were for, newest last. If you give several
+conditions, all must hold. A time is 2026-05-10, 2026-05-10T14:00:00Z, or how long ago: 2h, 7d. With
+--archive, messages that retention has moved to the archive are searched too. If more than N
+messages match, the newest are listed.`
 
 type historyFlags struct {
 	types, states           []string
@@ -45,10 +46,10 @@ func newHistory(a *App) *cobra.Command {
 	flags.StringVar(&f.since, "since", "", "sent at `TIME` or later")
 	flags.StringVar(&f.until, "until", "", "sent before `TIME`")
 	flags.StringVar(&f.search, "search", "", "with this `TEXT` in subject or body")
-	flags.BoolVar(&f.archive, "archive", false, "the archive too")
+	flags.BoolVar(&f.archive, "archive", false, "search the archive too")
 	flags.IntVar(&f.limit, "limit", 0, "at most `N` messages, up to 1000; default 50")
 	flags.Uint64Var(&f.before, "before", 0, "only messages before this `SEQ`")
-	flags.Uint64Var(&f.after, "after", 0, "only messages behind this `SEQ`, the oldest first")
+	flags.Uint64Var(&f.after, "after", 0, "only messages after this `SEQ`, the oldest first")
 	for _, name := range []string{"from", "to", "agent"} {
 		_ = cmd.RegisterFlagCompletionFunc(name, a.completeAgent)
 	}

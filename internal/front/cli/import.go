@@ -15,9 +15,9 @@ import (
 	"pennypost/internal/mail"
 )
 
-const importHelp = `Add the messages of an export, jsonl or json, to the room, with their own ids and times. Messages whose id
-the room knows are skipped, so an import can be repeated. If one message is wrong, none is added. FILE
-"-" is standard input.`
+const importHelp = `Add the messages of an export, jsonl or json, to the room, with their own ids and times. Messages
+whose id the room knows are skipped, so you can repeat an import. If one message is wrong, none is
+added. FILE "-" is standard input.`
 
 func newImport(a *App) *cobra.Command {
 	return &cobra.Command{

@@ -9,9 +9,9 @@ import (
 	"pennypost/internal/mail"
 )
 
-const inboxHelp = `List what waits in your mailbox, oldest first. Looking changes nothing: no message is marked, and
-senders see no difference. Bodies are printed by pennypost read. What you put off is listed by
---place snoozed, what you archived by --place archived.`
+const inboxHelp = `List the mail that waits in your mailbox, oldest first. Looking changes nothing: no message is
+marked, and senders see no difference. To print bodies, use pennypost read. --place snoozed lists
+what you have snoozed, --place archived what you have archived.`
 
 type inboxFlags struct {
 	all, newest   bool
@@ -24,20 +24,20 @@ type inboxFlags struct {
 func newInbox(a *App) *cobra.Command {
 	var f inboxFlags
 	cmd := &cobra.Command{
-		Use: "inbox", Short: "list what waits; changes nothing", Long: inboxHelp,
+		Use: "inbox", Short: "list the mail that waits; changes nothing", Long: inboxHelp,
 		Example: "pennypost inbox\npennypost inbox --as builder --all\npennypost inbox --agent builder",
 		Args:    NoArgs,
 		RunE:    func(cmd *cobra.Command, _ []string) error { return a.inbox(cmd.Context(), f) },
 	}
 	flags := cmd.Flags()
-	flags.BoolVar(&f.all, "all", false, "read messages too")
+	flags.BoolVar(&f.all, "all", false, "include messages that are read")
 	flags.StringVar(&f.agent, "agent", "", "look into the mailbox of `NAME` instead of your own")
 	flags.IntVar(&f.limit, "limit", 0, "at most `N` messages, up to 1000; default 50")
-	flags.Uint64Var(&f.after, "after", 0, "only messages behind this `SEQ`")
+	flags.Uint64Var(&f.after, "after", 0, "only messages after this `SEQ`")
 	flags.Uint64Var(&f.before, "before", 0, "only messages before this `SEQ`")
-	flags.BoolVar(&f.newest, "newest", false, "the newest first")
+	flags.BoolVar(&f.newest, "newest", false, "newest first")
 	flags.StringVar(&f.from, "from", "", "from this `ADDRESS` or name")
-	flags.StringVar(&f.place, "place", "", "snoozed or archived, instead of what waits")
+	flags.StringVar(&f.place, "place", "", "`PLACE`: snoozed or archived, instead of the inbox")
 	_ = cmd.RegisterFlagCompletionFunc("from", a.completeAgent)
 	_ = cmd.RegisterFlagCompletionFunc("place",
 		cobra.FixedCompletions([]string{string(mail.InSnoozed), string(mail.InArchived)},

@@ -12,22 +12,23 @@ import (
 	"pennypost/internal/mail"
 )
 
-const installHelp = `Write Pennypost into the configuration of an agent client: its MCP server, and the hooks that tell the
-agent of mail. Without CLIENT, show which clients are known and what is installed.
+const installHelp = `Write Pennypost into the configuration of an agent client: its MCP server, and the hooks that
+tell the agent about its mail. Without CLIENT, show which clients are known and what is installed.
 
-What is there is kept, with comments, order and layout; a file is copied to NAME.pennypost-backup before it
-is changed for the first time, and replaced whole. A file that cannot be read is left alone. Doing it again
-changes nothing, unless this program moved: then the entries follow it. With --as they bear a name; without,
-the agent's name is made from client and directory.
+What is in the files is kept, with comments, order and layout. A file is copied to
+NAME.pennypost-backup before it is changed for the first time, and replaced whole. A file that
+cannot be understood is left alone. A second installation changes nothing, unless this program
+moved: then the entries follow it. With --as the entries hold that name; without, the agent's name
+is made of client and directory.
 
 CLIENT is one of:
 `
 
 const uninstallHelp = `Take Pennypost out of the configuration of an agent client.
 
-A file that nobody changed since the installation is again what it was before, to the byte, and a file that
-was not there is gone. From another file our entries are removed and nothing else; the copy from before stays
-beside it then, until the next installation.
+A file that nobody changed since the installation becomes again exactly what it was before; if there
+was no file, it is removed. From any other file only our entries are removed. The copy from before
+then stays beside it until the next installation.
 
 CLIENT is one of:
 `

@@ -9,10 +9,10 @@ import (
 	"pennypost/internal/mail"
 )
 
-const markHelp = `Mark messages in your mailbox, by ID or all of them. Exactly one mark is given. Marking again changes
-nothing. Archived mail no longer waits; it stays in the history. What you snooze is unread, and out of
-your inbox until TIME, which is 2h, 7d, 2026-05-10 or 2026-05-10T14:00:00Z; reading or archiving ends that.
-Agents cannot snooze.`
+const markHelp = `Mark messages in your mailbox, by ID or all of them. Give exactly one mark. Marking a message again
+changes nothing. Archived mail no longer waits, but stays in the history. Snoozed mail is unread,
+and stays out of your inbox until TIME, which is 2h, 7d, 2026-05-10 or 2026-05-10T14:00:00Z; reading
+or archiving it ends that. Agents cannot snooze.`
 
 func newMark(a *App) *cobra.Command {
 	var all bool

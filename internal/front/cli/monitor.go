@@ -10,12 +10,14 @@ import (
 	"pennypost/internal/mail"
 )
 
-const monitorHelp = `Print a line when there is mail for an agent that is idle: how many messages are unread, and not what they
-say. It is for clients that wake a session for each line of a program that runs beside it, as Claude Code's
-monitors do. While the agent works nothing is printed, since its hooks tell it then. Like every door of an
-agent it is rung again if the mail stays unread, and in the end the user is told.
+const monitorHelp = `Print a line when there is mail for an agent that is idle: how many messages are unread, and
+never what they say. It is for clients that wake a session for each line of a program that runs
+beside it, as Claude Code's monitors do. While the agent works nothing is printed, because its hooks
+tell it then. As with every door, the agent is rung again if the mail stays unread, and in the end
+the user is told.
 
-The agent is --as, else $PENNYPOST_AGENT, else the one that hooks and MCP server in this directory are.`
+The agent is --as, else $PENNYPOST_AGENT, else that of the hooks and the MCP server in this
+directory.`
 
 func newMonitor(a *App) *cobra.Command {
 	return &cobra.Command{

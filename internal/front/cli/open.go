@@ -12,16 +12,17 @@ import (
 	"pennypost/internal/wire/client"
 )
 
-const openHelp = `Open the pages of the post office in the browser, where you see and answer all mail. The link that this
-makes logs in one browser, once, within ten minutes; who has it is you, so give it to nobody. The
-browser then stays logged in until you log out, for 12 hours in which you do nothing in it, or for 30 days.
+const openHelp = `Open the pages of the post office in the browser, where you see and answer all mail. The command
+makes a link that logs in one browser, once, within ten minutes. Whoever has the link can act as
+you, so give it to nobody. The browser stays logged in until you log out, until you have done
+nothing in it for 12 hours, or for 30 days.
 
-Without a browser on this machine, --print prints the link and opens nothing.
+If there is no browser on this machine, --print prints the link and opens nothing.
 
-The pages have an address of their own, such as http://pp-….localhost:8765/, because a browser sends what
-logs you in at 127.0.0.1 to every program there, on whatever port. Chrome, Edge, Firefox and their kin find
-that address by themselves. If yours does not, as Safari on an older macOS, use --plain: it logs you in at
-127.0.0.1, and the page says what is weaker about that.`
+The pages have an address of their own, such as http://pp-….localhost:8765/, because a browser would
+send a login at 127.0.0.1 to every program there, on whatever port. Chrome, Edge, Firefox and their
+relatives find that address by themselves. If your browser does not, as Safari on an older macOS,
+use --plain: it logs you in at 127.0.0.1, and the page says what is weaker about that.`
 
 const openExamples = `pennypost open
 pennypost open --print

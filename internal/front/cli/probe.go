@@ -139,7 +139,8 @@ func firstLine(said string, err error) string {
 }
 
 // sampleHook is what Claude Code gives to a hook when a session starts.
-const sampleHook = `{"session_id":"00000000-0000-4000-8000-000000000000","transcript_path":"","cwd":"/","hook_event_name":"SessionStart","source":"startup"}`
+const sampleHook = `{"session_id":"00000000-0000-4000-8000-000000000000","transcript_path":"","cwd":"/",` +
+	`"hook_event_name":"SessionStart","source":"startup"}`
 
 // probeHook runs a hook. A client takes a hook that fails for one that has nothing to say, so nobody would notice.
 func (d *doctor) probeHook(ctx context.Context, t *trial) {

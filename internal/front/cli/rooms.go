@@ -11,16 +11,16 @@ import (
 	"pennypost/internal/mail"
 )
 
-const roomsHelp = `List the rooms of the post office. The one that commands use here is marked; see --room.
-A room is made by the first message, or the first agent, in it.`
+const roomsHelp = `List the rooms of the post office. The one that commands use here is marked; see --room. A room is
+made by the first message, or the first agent, in it.`
 
-const roomsRemoveHelp = `Remove a room from the post office. Whatever waits or watches there ends, the tokens of its agents open
-nothing any more, and agents that still run there are refused. Nothing is deleted: the journal, the archive
-and all other files of the room are moved, as they are, below the directory "removed" in the data directory,
-and the answer says where. Moving them back below "rooms", while the post office is stopped, brings the room
-back. Foreign mailboxes that the room was bridged to stay as they are.
+const roomsRemoveHelp = `Remove a room from the post office. All waits and watches there end, the tokens of its agents
+become void, and agents that still run there are refused. Nothing is deleted: the journal, the
+archive and all other files of the room are moved, unchanged, below the directory "removed" in the
+data directory, and the answer says where. To bring the room back, stop the post office and move
+them back below "rooms". Foreign mailboxes that were bridged to the room stay as they are.
 
-It asks first, unless --yes is given. Only the user may.`
+The command asks first, unless --yes is given. Only the user may remove a room.`
 
 func newRooms(a *App) *cobra.Command {
 	cmd := &cobra.Command{

@@ -16,15 +16,16 @@ import (
 
 const sendHelp = `Send a message. It is on the disk when the command returns.
 
-An address is agent:NAME, role:ROLE, orchestrator, a tag such as project:parser, all, user, or the bare
-name of an agent. Several addresses reach everybody behind them once. ADDRESS@ROOM is in another room.
-Further addresses may follow as arguments.
+An address is agent:NAME, role:ROLE, orchestrator, a tag such as project:parser, all, user, or the
+bare name of an agent. If you give several addresses, each recipient gets the message once.
+ADDRESS@ROOM is in another room. Further addresses may follow as arguments.
 
-The body comes from --body or from standard input. The type decides who is woken. Without one
-it is custom; the types are
+The body comes from --body or from standard input. The type decides who is woken; without one it is
+custom. The types are
 %s.
 
-The answer names each recipient, where the message stands with it, and whether it will be woken.`
+The answer names each recipient, how far the message has got, and whether the recipient will be
+woken.`
 
 const sendExamples = `pennypost send --to builder --type task-assigned --subject Parser --body "Write it."
 git diff | pennypost send --to role:reviewer --type review-request --subject "Please look"
@@ -61,12 +62,12 @@ func newSend(a *App) *cobra.Command {
 	flags.StringVar(&f.body, "body", "", "`TEXT` in Markdown; \"-\", or no --body: standard input")
 	flags.StringVar(&f.replyTo, "reply-to", "", "`ID` of the message that this one answers")
 	flags.BoolVar(&f.urgent, "urgent", false, "wake whoever it is for")
-	flags.StringVar(&f.ttl, "ttl", "", "expire after so `LONG` unread: 30m, 4h, 7d")
+	flags.StringVar(&f.ttl, "ttl", "", "expire if unread after `DURATION`: 30m, 4h, 7d")
 	flags.StringVar(&f.draft.Issue, "issue", "", "`ID` of an issue that it belongs to")
 	flags.StringVar(&f.metadata, "metadata", "", "`JSON` object for programs")
 	flags.StringArrayVar(&f.docs, "doc", nil, "`PATH` or PATH@REVISION of a document that belongs to it; repeatable")
-	flags.BoolVar(&f.present, "present", false, "of all or a tag: only agents that are live now")
-	flags.StringVar(&f.draft.Key, "key", "", "`KEY` of this letter: sending again with it is the same message")
+	flags.BoolVar(&f.present, "present", false, "with all or a tag: reach only agents that are live now")
+	flags.StringVar(&f.draft.Key, "key", "", "`KEY` of this message: a second send with it sends nothing new")
 	_ = cmd.RegisterFlagCompletionFunc("to", a.completeAddress)
 	_ = cmd.RegisterFlagCompletionFunc("type", completeTypes)
 	return cmd

@@ -13,11 +13,12 @@ import (
 	"pennypost/internal/mail"
 )
 
-const serviceHelp = `Have the system run the post office: a systemd unit of this user, or a launchd agent on macOS. It is not
-needed, since commands start a post office that is missing; it is for a machine where one shall always run,
-such as one whose web page is kept open.
+const serviceHelp = `Have the system run the post office: a systemd unit of this user, or a launchd agent on macOS.
+You do not need this, because commands start a post office when there is none. It is for a machine
+where one should always run, for instance because you keep its pages open.
 
-A post office that a command started goes on until pennypost stop; then the system's takes its place.`
+A post office that a command started keeps running until pennypost stop; then the system's takes its
+place.`
 
 func newService(a *App) *cobra.Command {
 	cmd := &cobra.Command{

@@ -12,7 +12,7 @@ import (
 	"pennypost/internal/wire/client"
 )
 
-const statusHelp = `Say whether the post office runs, and where. Nothing is started.
+const statusHelp = `Say whether the post office runs, and where. This starts nothing.
 
 The exit status is 0 when it runs and 6 when it does not.`
 

@@ -14,9 +14,9 @@ import (
 	"pennypost/internal/mail"
 )
 
-const stopHelp = `Stop the post office and wait until it has ended: calls under way are finished, waits and watches
-are ended, journals are closed. Nothing that was acknowledged is lost. Without a post office there is
-nothing to do, and the exit status is 0.`
+const stopHelp = `Stop the post office and wait until it has ended. Calls that are under way are finished, waits and
+watches are ended, and journals are closed. Nothing that was acknowledged is lost. If no post office
+runs, there is nothing to do, and the exit status is 0.`
 
 // stopWait is how long stop waits: what the post office allows its calls, and its disk.
 const stopWait = 15 * time.Second

@@ -6,13 +6,13 @@ import (
 	"github.com/spf13/cobra"
 )
 
-const verifyHelp = `Read the files of the room again from the disk, check every line, and follow the chain that joins each
-line to the one before it, through journal and archive. What is damaged, was set aside or is missing is
-listed, and the exit status is 1 if there is anything. It finds accidents; whoever forges a file can forge
-its checks.
+const verifyHelp = `Read the files of the room again from the disk, check every line, and follow the chain that joins
+each line to the one before it, through journal and archive. Lines that are damaged, were set aside
+or are missing are listed, and the exit status is 1 if there are any. This finds accidents, not
+forgery: whoever forges a file can forge its checks.
 
-Nothing is changed, unless you say --repair: then lines that cannot be read are set aside, and lines that
-were set aside go back where their places are free. Nothing is dropped.`
+Without --repair nothing is changed. With it, lines that cannot be read are set aside, and lines
+that were set aside go back where their places are free. Nothing is dropped.`
 
 func newVerify(a *App) *cobra.Command {
 	var repair bool
@@ -21,7 +21,7 @@ func newVerify(a *App) *cobra.Command {
 		Example: "pennypost verify\npennypost verify --repair", Args: NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error { return a.verify(cmd.Context(), repair) },
 	}
-	cmd.Flags().BoolVar(&repair, "repair", false, "set bad lines aside and put back what was set aside and fits")
+	cmd.Flags().BoolVar(&repair, "repair", false, "set bad lines aside, and put back those that fit")
 	return cmd
 }
 

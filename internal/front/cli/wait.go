@@ -13,9 +13,9 @@ import (
 	"pennypost/internal/mail"
 )
 
-const waitHelp = `Wait until there is an unread message in your mailbox, print it and exit with status 0. One that is
-there already counts. When the time is over the exit status is 4. The message stays unread; the sender
-can see that its text was presented to you.`
+const waitHelp = `Wait until there is an unread message in your mailbox, print it and exit with status 0. A message
+that is already there counts. When the time is over the exit status is 4. The message stays unread;
+the sender can see that its text was presented to you.`
 
 // oneLook is the shortest wait: long enough for the post office to say whether a message is there already.
 const oneLook = 100 * time.Millisecond
@@ -39,8 +39,8 @@ func newWait(a *App) *cobra.Command {
 	flags := cmd.Flags()
 	flags.StringSliceVar(&f.types, "type", nil, "only messages of this `TYPE`; several are joined by commas")
 	flags.StringVar(&f.replyTo, "reply-to", "", "only answers to the message `ID`")
-	flags.StringVar(&f.timeout, "timeout", "10m", "wait so `LONG`, or \"forever\"")
-	flags.Uint64Var(&f.after, "after", 0, "only messages behind this `SEQ`")
+	flags.StringVar(&f.timeout, "timeout", "10m", "wait for `DURATION`, or \"forever\"")
+	flags.Uint64Var(&f.after, "after", 0, "only messages after this `SEQ`")
 	_ = cmd.RegisterFlagCompletionFunc("type", completeTypes)
 	return cmd
 }

@@ -9,9 +9,10 @@ import (
 	"pennypost/internal/mail"
 )
 
-const watchHelp = `Print what happens in the room, as it happens, until ^C: messages, receipts and changes of the roster,
-each with its place in the journal (SEQ). A watch goes on when the post office is restarted, and another
-one can be begun where this one ended with --after. --after 0 begins with the first event there is.
+const watchHelp = `Print what happens in the room, as it happens, until ^C: messages, receipts and changes of the
+roster, each with its place in the journal (SEQ). The watch continues when the post office is
+restarted. To continue later where a watch ended, give the last SEQ to --after; --after 0 begins
+with the first event there is.
 
 Watching marks nothing.`
 
@@ -28,7 +29,7 @@ func newWatch(a *App) *cobra.Command {
 			return a.watch(cmd.Context(), after)
 		},
 	}
-	cmd.Flags().Int64Var(&after, "after", -1, "begin behind this `SEQ`; default: now")
+	cmd.Flags().Int64Var(&after, "after", -1, "begin after this `SEQ`; default: now")
 	cmd.Flags().Lookup("after").DefValue = "" // -1 is ours
 	return cmd
 }

@@ -29,7 +29,7 @@ func goose() Client {
 type gooseFile struct{ o *Options }
 
 // gooseCommand is the line of an extension, or its part, that names the program.
-var gooseCommand = regexp.MustCompile(`^[^#]*\bcmd: *["']?([^"',]*\bpennypost(?:\.exe)?)["']?(?:[,\s].*)?$`)
+var gooseCommand = regexp.MustCompile(`^[^#]*\bcmd: *["']?([^"',]*\bpennypostd?(?:\.exe)?)["']?(?:[,\s].*)?$`)
 
 // line is our extension, in one line so that it can be pasted.
 func (f *gooseFile) line() string {

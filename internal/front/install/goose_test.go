@@ -43,8 +43,8 @@ func TestGoose(t *testing.T) {
 		}
 		refused(Uninstall, "nothing was changed", "Remove the extension pennypost")
 	}
-	p.write(path, []byte(strings.ReplaceAll("extensions:\n"+line, o.Binary, `C:\\old\\pennypost.exe`)))
-	if got := look(c, o).Files[0].Entries[0]; got.Binary != `C:\old\pennypost.exe` || got.Line != 2 {
+	p.write(path, []byte(strings.ReplaceAll("extensions:\n"+line, o.Binary, `C:\\old\\pennypostd.exe`)))
+	if got := look(c, o).Files[0].Entries[0]; got.Binary != `C:\old\pennypostd.exe` || got.Line != 2 {
 		t.Errorf("the entry of a program that moved is %+v", got)
 	}
 	if got := refused(Install, "line 2: ", "Replace"); got != line {

@@ -20,14 +20,14 @@ import (
 
 const demoHelp = `Watch a small team at work for a few seconds: an orchestrator, two builders, a reviewer and you.
 
-The post office is a real one, in a directory of its own that is thrown away; the agents are small real
-processes that behave as agents' clients do. The orchestrator sleeps until mail for it starts its process;
-the others are idle sessions that are woken through their inbox sockets. You ask for a piece of work, and
-answer one question.
+The post office is a real one, in a directory of its own that is removed afterwards. The agents are
+small real processes that behave as agents' clients do. The orchestrator sleeps until mail for it
+starts its process; the others are idle sessions that are woken through their inbox sockets. You ask
+for a piece of work, and answer one question.
 
-With --serve it is a whole day instead, and it is for you to look at: a post office of its own, filled
-with the mail of five agents and a person, that stays open until ^C. Some of the agents work on, and take
-note of what you write to them. Your own post office is not touched.`
+With --serve the demo is a whole day for you to look at: a post office of its own, filled with the
+mail of five agents and a person, that stays open until ^C. Some of the agents go on working, and
+react to what you write to them. Your own post office is not touched.`
 
 // demoRoom is where the demo takes place, and demoTime how long it may take.
 const (
@@ -54,7 +54,7 @@ func newDemo(a *app) *cobra.Command {
 	}
 	flags := cmd.Flags()
 	flags.BoolVar(&f.keep, "keep", false, "keep the post office's directory, to look into it")
-	flags.BoolVar(&f.serve, "serve", false, "open a post office that is filled with a day's mail")
+	flags.BoolVar(&f.serve, "serve", false, "open a post office that holds a day's mail")
 	flags.StringVar(&f.listen, "listen", "",
 		"with --serve: TCP `HOST:PORT` to listen on; default 127.0.0.1:8765, or another port if that is taken")
 	flags.StringVar(&f.dir, "dir", "",

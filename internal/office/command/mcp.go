@@ -27,19 +27,23 @@ import (
 	"pennypost/internal/wire/client"
 )
 
-const mcpHelp = `Serve MCP on standard input and output: an agent's mailbox as tools, for any client that starts MCP servers.
+const mcpHelp = `Serve MCP on standard input and output: an agent's mailbox as tools, for any client that starts MCP
+servers.
 
-The agent is --as, else $PENNYPOST_AGENT, else what .pennypost.toml at the top of the project says, else a
-name made from the client and the directory, such as claude-parser, so that the next session finds the mail
-of this one. While another live session holds the name this one is called NAME-2, unless --take-over is
-given; that session then loses its connection. The client's hooks and this server are one session.
+The agent is --as, else $PENNYPOST_AGENT, else what .pennypost.toml at the top of the project says,
+else a name made of the client and the directory, such as claude-parser, so that the next session
+finds the mail of this one. While another live session holds the name, this one is called NAME-2.
+With --take-over it takes the name, and the other session loses its connection. The client's hooks
+and this server are one session.
 
-With --channel the server is a channel of Claude Code, a preview, and wakes an idle session that has mail:
-start that with: claude --dangerously-load-development-channels server:pennypost
+With --channel the server is a channel of Claude Code, which is a preview, and wakes an idle session
+that has mail. Start the client with: claude --dangerously-load-development-channels
+server:pennypost
 
-With --dialect the tools are those of an earlier system, by their names and in their shapes. With --remote
-the mailbox is in another post office: $PENNYPOST_TOKEN says who you are there. Its address begins with
-https://, so that nobody on the way reads the token; http:// is for this machine, or wants --insecure.`
+With --dialect the tools are those of an earlier system, with their names and shapes. With --remote
+the mailbox is in another post office, and $PENNYPOST_TOKEN says who you are there. The address must
+begin with https://, so that nobody on the way reads the token. http:// is allowed for this machine;
+for another one it needs --insecure.`
 
 const mcpExamples = `claude mcp add --scope user pennypost -- pennypost mcp
 pennypost mcp --dialect agenties --as ag_x1

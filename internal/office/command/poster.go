@@ -14,12 +14,13 @@ import (
 	"pennypost/internal/office/wake"
 )
 
-const posterHelp = `Write to the inbox socket of the session of Claude Code that has started this process, when its agent is
-to be woken. A session that bypasses permission prompts holds what the post office writes there, and lets in
-what comes from its own children: run this as a hook in the background ("async") at SessionStart. It ends
-with the session, and starts no post office.
+const posterHelp = `Write to the inbox socket of the session of Claude Code that has started this process, when its
+agent is to be woken. A session that bypasses permission prompts holds back what the post office
+writes there, and lets in what comes from its own children: run this as a hook in the background
+("async") at SessionStart. It ends with the session, and starts no post office.
 
-The agent is --as, else $PENNYPOST_AGENT, else the one that hooks and MCP server in this directory are.`
+The agent is --as, else $PENNYPOST_AGENT, else that of the hooks and the MCP server in this
+directory.`
 
 // posterStart is how long a poster waits for its session to be known: the hook that tells of it runs at the same time.
 const posterStart = 30 * time.Second

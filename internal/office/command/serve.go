@@ -19,19 +19,19 @@ import (
 const serveHelp = `Run the post office until it is stopped, with ^C or by pennypost stop.
 
 A post office has one data directory ($PENNYPOST_HOME, else $XDG_STATE_HOME/pennypost, else
-~/.local/state/pennypost) and serves all rooms in it: on a Unix socket there, for commands and agents of
-this user, and on TCP, where everybody needs a token. Commands that find no post office start one by
-themselves, which leaves after an hour alone; one that was started by this command stays.
+~/.local/state/pennypost) and serves all rooms in it: on a Unix socket there, for commands and
+agents of this user, and on TCP, where everybody needs a token. A command that finds no post office
+starts one, which ends after an hour without work. One that was started by this command keeps
+running.
 
-Structured logs go to standard error. They hold no message and no token.`
+Structured logs go to standard error. They contain no message and no token.`
 
 type serveFlags struct {
-	listen      string
-	insecure    bool
-	idleExit    string
-	auto        bool
-	conformance bool
-	dev         bool
+	listen   string
+	insecure bool
+	idleExit string
+	auto     bool
+	dev      bool
 }
 
 func newServe(a *app) *cobra.Command {
@@ -44,12 +44,11 @@ func newServe(a *app) *cobra.Command {
 	}
 	flags := cmd.Flags()
 	flags.StringVar(&f.listen, "listen", "", "TCP `HOST:PORT` to listen on, or \"none\"; default 127.0.0.1:8765")
-	flags.BoolVar(&f.insecure, "insecure", false, "allow an address that other machines reach, without TLS")
-	flags.StringVar(&f.idleExit, "idle-exit", "", "with --auto: leave after so `LONG` alone; default 1h")
-	flags.BoolVar(&f.auto, "auto", false, "run as one that a command started")
-	flags.BoolVar(&f.conformance, "conformance", false, "serve the fixtures of the MCP conformance suite")
+	flags.BoolVar(&f.insecure, "insecure", false, "allow an address that other machines can reach, without TLS")
+	flags.StringVar(&f.idleExit, "idle-exit", "", "with --auto: end after `DURATION` without work; default 1h")
+	flags.BoolVar(&f.auto, "auto", false, "run as a post office that a command started")
 	flags.BoolVar(&f.dev, "dev", false, "add routes that are for development only, such as POST /api/inbox/seed")
-	for _, hidden := range []string{"auto", "conformance", "idle-exit"} {
+	for _, hidden := range []string{"auto", "idle-exit"} {
 		_ = flags.MarkHidden(hidden)
 	}
 	return cmd
@@ -76,7 +75,7 @@ func (a *app) serve(ctx context.Context, f serveFlags) error {
 	ctx, stop := signal.NotifyContext(ctx, os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
 	defer stop()
 	err = daemon.Run(ctx, daemon.Options{
-		Config: cfg, Version: cli.Version(), Log: log, Auto: f.auto, Conformance: f.conformance, Dev: f.dev,
+		Config: cfg, Version: cli.Version(), Log: log, Auto: f.auto, Dev: f.dev,
 		Ready: func(p daemon.Place) {
 			if !f.auto {
 				a.announce(p)

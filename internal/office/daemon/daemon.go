@@ -24,8 +24,6 @@ type Options struct {
 	// Auto says that a command started this post office, and no person: it leaves after Config.IdleExit with no
 	// connection.
 	Auto bool
-	// Conformance serves the fixtures of the official MCP conformance suite at /mcp in place of the mail tools.
-	Conformance bool
 	// Dev adds the routes that are for development only.
 	Dev bool
 	// Ready is called once everything listens. Nil: nobody wants to know.

@@ -15,20 +15,10 @@ import (
 // ?room= into the URL.
 const roomHeader = "Pennypost-Room"
 
-// mountMCP serves MCP at /mcp: the mail tools as whoever calls, or the fixtures of the conformance suite.
+// mountMCP serves MCP at /mcp: the mail tools as whoever calls.
 func (d *daemon) mountMCP(mux *http.ServeMux) (closeMCP func(), err error) {
 	m := &mcpDoor{entrance: entrance{d}, servers: make(map[mail.Caller]*mcpserver.Native)}
-	opts := mcpserver.HTTPOptions{Identity: identity, Logger: d.log}
-	if d.opts.Conformance {
-		fixtures := mcpserver.ConformanceServer()
-		h, err := mcpserver.NewHTTPHandler(func(*http.Request) (*mcp.Server, error) { return fixtures, nil }, opts)
-		if err != nil {
-			return nil, err
-		}
-		mux.Handle("/mcp", h)
-		return h.Close, nil
-	}
-	h, err := mcpserver.NewHTTPHandler(m.server, opts)
+	h, err := mcpserver.NewHTTPHandler(m.server, mcpserver.HTTPOptions{Identity: identity, Logger: d.log})
 	if err != nil {
 		return nil, err
 	}

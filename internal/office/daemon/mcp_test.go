@@ -70,16 +70,3 @@ func TestMCPOverHTTP(t *testing.T) {
 		t.Error("a token of room a opened room b")
 	}
 }
-
-func TestConformanceMode(t *testing.T) {
-	r := start(t, Options{Config: testConfig(t), Conformance: true})
-	c := mcp.NewClient(&mcp.Implementation{Name: "test", Version: "1"}, nil)
-	s, err := c.Connect(t.Context(), &mcp.StreamableClientTransport{Endpoint: r.place.HTTP + "/mcp"}, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer s.Close()
-	if tools, err := s.ListTools(t.Context(), nil); err != nil || len(tools.Tools) < 5 {
-		t.Errorf("ListTools = %v, %v, want the fixtures", tools, err)
-	}
-}

@@ -26,11 +26,12 @@ var (
 // TestP8_Together lets two to four clients with their hooks, senders, doors and the post office do random things,
 // turns and mail and crashes at the same time, and holds:
 //
-//   - P8: for an agent that is idle, and mail that should wake it and that it has not seen, a ring is outstanding or the user was told; hours
-//     later the agent has seen it, or the user was told;
-//   - nothing is shown twice in a session, but what could not be marked when it was shown;
+//   - P8: for an agent that is idle and has not seen mail that should wake it, a ring is outstanding or the user was
+//     told; hours later the agent has seen the mail, or the user was told;
+//   - nothing is shown twice in a session, except what could not be marked when it was shown;
 //   - the user is told of the same mail once, whoever finds it waiting;
-//   - no agent is rung more often than its budget allows, nor twice at a time (that none is while it works holds wake's TestP8_Random);
+//   - no agent is rung more often than its budget allows, nor twice at a time (wake's TestP8_Random holds that no
+//     agent is rung while it works);
 //   - no turn goes on more often than the client lets it; nothing ever breaks a client's rules.
 //
 // A seed gives the same steps again. How what happens at the same time falls out may differ, so a failure may want

@@ -131,7 +131,10 @@ func TestRoutes(t *testing.T) {
 			status: 201, last: mail.Draft{To: mail.Recipients{"ann"}, Body: "hi",
 				Metadata: mail.Metadata(`{"a":[1]}`)}, has: `"state":"queued"`},
 		{name: "history", path: lab +
-			"/messages?type=status,question&from=ann&to=role:b&agent=a%2Fb&thread=t&issue=i&since=2026-05-10T14:00:00Z&until=2026-05-10T16:00:00%2B01:00&search=%E4%B8%96&archive=true&after=3&before=9&limit=7&state=held,dead&deliveries=true", status: 200,
+			"/messages?type=status,question&from=ann&to=role:b&agent=a%2Fb&thread=t&issue=i" +
+			"&since=2026-05-10T14:00:00Z&until=2026-05-10T16:00:00%2B01:00" +
+			"&search=%E4%B8%96&archive=true&after=3&before=9&limit=7" +
+			"&state=held,dead&deliveries=true", status: 200,
 			last: mail.HistoryQuery{Types: []mail.Type{mail.Status, mail.Question}, From: "ann", To: "role:b",
 				Agent: "a/b", Thread: "t", Issue: "i",
 				Since: 1778421600000, Until: 1778425200000, Search: "世",

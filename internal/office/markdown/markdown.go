@@ -7,6 +7,7 @@
 package markdown
 
 import (
+	"bytes"
 	"fmt"
 	"hash/crc32"
 	"regexp"
@@ -39,11 +40,24 @@ var (
 func convert(md goldmark.Markdown, text string) string {
 	text = strings.NewReplacer("\r\n", "\n", "\r", "\n", "\x00",
 		"\uFFFD").Replace(strings.ToValidUTF8(text, string(utf8.RuneError)))
+	if tangled(text) {
+		return "<pre>" + string(util.EscapeHTML([]byte(text))) + "</pre>\n"
+	}
 	var out strings.Builder
 	if err := md.Convert([]byte(text), &out); err != nil {
 		panic(err) // a strings.Builder takes everything
 	}
 	return out.String()
+}
+
+// tangled reports whether a text has so many links in the making that it is not worth reading. For each that begins,
+// goldmark looks for the end of the address as far as the line goes; definitions it takes off a paragraph one by one.
+func tangled(text string) bool {
+	steps := strings.Count(text, "]:") * len(text) / 16
+	for line := range strings.Lines(text) {
+		steps += strings.Count(line, "](") * len(line)
+	}
+	return steps > 1<<27 // a fifth of a second
 }
 
 // renderingWith makes a renderer whose parsers do not know HTML.
@@ -53,40 +67,103 @@ func renderingWith(options ...renderer.Option) goldmark.Markdown {
 			parser.WithBlockParsers(
 				util.Prioritized(parser.NewSetextHeadingParser(), 100),
 				util.Prioritized(parser.NewThematicBreakParser(), 200),
-				util.Prioritized(parser.NewListParser(), 300),
+				util.Prioritized(shallow{parser.NewListParser()}, 300),
 				util.Prioritized(parser.NewListItemParser(), 400),
 				util.Prioritized(parser.NewCodeBlockParser(), 500),
 				util.Prioritized(parser.NewATXHeadingParser(), 600),
 				util.Prioritized(parser.NewFencedCodeBlockParser(), 700),
-				util.Prioritized(parser.NewBlockquoteParser(), 800),
+				util.Prioritized(shallow{parser.NewBlockquoteParser()}, 800),
+				util.Prioritized(shallow{extension.NewFootnoteBlockParser()}, 999),
 				util.Prioritized(parser.NewParagraphParser(), 1000)),
 			parser.WithInlineParsers(
 				util.Prioritized(parser.NewCodeSpanParser(), 100),
+				util.Prioritized(extension.NewFootnoteParser(), 101),
 				util.Prioritized(parser.NewLinkParser(), 200),
 				util.Prioritized(parser.NewAutoLinkParser(), 300),
-				util.Prioritized(parser.NewEmphasisParser(), 500)),
+				util.Prioritized(parser.NewEmphasisParser(), 500),
+				util.Prioritized(bareAddress{}, 999)),
 			parser.WithParagraphTransformers(parser.DefaultParagraphTransformers()...),
-			parser.WithASTTransformers(util.Prioritized(tamer{}, 1000)))), // behind that of the footnotes
+			parser.WithASTTransformers(
+				util.Prioritized(extension.NewFootnoteASTTransformer(), 999),
+				util.Prioritized(tamer{}, 1000)))),
 		goldmark.WithExtensions(
 			extension.NewTable(extension.WithTableCellAlignMethod(extension.TableCellAlignAttribute)),
 			extension.Strikethrough,
-			extension.TaskList,
-			extension.NewLinkify(extension.WithLinkifyAllowedProtocols([]string{"http:", "https:"}),
-				extension.WithLinkifyURLRegexp(address),
-				extension.WithLinkifyWWWRegexp(nothing), extension.WithLinkifyEmailRegexp(nothing)),
-			extension.NewFootnote(extension.WithFootnoteIDPrefixFunction(notePrefix))),
-		goldmark.WithRendererOptions(options...))
+			extension.TaskList),
+		goldmark.WithRendererOptions(append(options, renderer.WithNodeRenderers(util.Prioritized(
+			extension.NewFootnoteHTMLRenderer(extension.WithFootnoteIDPrefixFunction(notePrefix)), 500)))...))
 }
 
 var (
-	// address is an address of the web in running text. What ends a sentence or a quotation is no part of it.
-	address = regexp.MustCompile("^https?://[^\\s<>\"`|\\\\^{}]*[^\\s<>\"`|\\\\^{};'\\]]")
-	nothing = regexp.MustCompile(`^\z.`)
+	// scheme is that of an address, behind something that is no word.
+	scheme = regexp.MustCompile(`(?:^|[^\pL\pN])((?i:https?))$`)
+	// hierarchy is what follows it.
+	hierarchy = regexp.MustCompile("^://[^\\s<>\"`|\\\\^{}]+")
 	// language is what may follow a fence: the name of one, which can be a class, and anything behind it.
 	language = regexp.MustCompile(`^[A-Za-z0-9+_.#-]{1,32}(?: |$)`)
 	// outward are the addresses that lead out of the pages: to a host of the web, or into mail.
 	outward = regexp.MustCompile(`^(?i:https?://[^/?#\\]|mailto:.)`)
 )
+
+// maxDepth is how deeply quotes, lists and footnotes nest. What is below is shown as text. goldmark reads each line
+// again for every block that it is in.
+const maxDepth = 32
+
+// shallow opens blocks down to maxDepth.
+type shallow struct{ parser.BlockParser }
+
+func (s shallow) Open(parent ast.Node, reader text.Reader, pc parser.Context) (ast.Node, parser.State) {
+	depth := 0
+	for n := parent; n != nil; n = n.Parent() {
+		depth++
+	}
+	if depth > maxDepth {
+		return nil, parser.NoChildren
+	}
+	return s.BlockParser.Open(parent, reader, pc)
+}
+
+// bareAddress makes links of addresses of the web in running text. goldmark's own parser of them finds those behind
+// white space only; people quote them, and put them behind a colon of another script.
+type bareAddress struct{}
+
+func (bareAddress) Trigger() []byte { return []byte(":") }
+
+func (bareAddress) Parse(parent ast.Node, block text.Reader, pc parser.Context) ast.Node {
+	line, at := block.PeekLine()
+	before, ok := parent.LastChild().(*ast.Text)
+	if !ok || before.Segment.Stop != at.Start || pc.IsInLinkLabel() {
+		return nil
+	}
+	word := before.Value(block.Source())
+	word = word[max(0, len(word)-len("https")-utf8.UTFMax):]
+	m := scheme.FindSubmatch(word)
+	if m == nil {
+		return nil
+	}
+	rest := afterScheme(line)
+	if rest == 0 {
+		return nil
+	}
+	start := at.Start - len(m[1])
+	before.Segment = before.Segment.WithStop(start)
+	block.Advance(rest)
+	return ast.NewAutoLink(ast.AutoLinkURL, ast.NewTextSegment(text.NewSegment(start, at.Start+rest)))
+}
+
+// afterScheme returns the length of an address behind its scheme; what ends a sentence is no part of it.
+func afterScheme(line []byte) int {
+	rest := hierarchy.Find(line)
+	for len(rest) > len("://") {
+		last := rest[len(rest)-1]
+		unopened := last == ')' && bytes.Count(rest, []byte("(")) < bytes.Count(rest, []byte(")"))
+		if !unopened && strings.IndexByte("?!.,:*_~;']", last) < 0 {
+			return len(rest)
+		}
+		rest = rest[:len(rest)-1]
+	}
+	return 0
+}
 
 // prefixKey is where a document keeps what begins the ids of its footnotes, so that two messages on one page do not
 // share any.

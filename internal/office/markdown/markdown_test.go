@@ -1,6 +1,7 @@
 package markdown
 
 import (
+	"html"
 	"regexp"
 	"strings"
 	"testing"
@@ -82,18 +83,23 @@ func TestMessage(t *testing.T) {
 </table>
 `,
 		"> # שלום": "<blockquote dir=\"auto\"><h1 dir=\"auto\">שלום</h1>\n</blockquote>\n",
-		"see http://localhost:8080/x?a=1. 'https://go.dev/a_b_c'": p("see " +
-			link("http://localhost:8080/x?a=1", "http://localhost:8080/x?a=1") + ". 'https://go.dev/a_b_c'"),
+		"see http://localhost:8080/x?a=1. 'HTTPS://go.dev/a_b_c' ghttp://x.y a:b ://c": p("see " +
+			link("http://localhost:8080/x?a=1", "http://localhost:8080/x?a=1") + ". '" +
+			link("HTTPS://go.dev/a_b_c", "HTTPS://go.dev/a_b_c") + "' ghttp://x.y a:b ://c"),
+		"(https://a.b/(c)) 链接：https://a.b\nhttp\n://x *https://c.d* [https://e.f]": p("(" +
+			link("https://a.b/(c)", "https://a.b/(c)") + ") 链接：" + link("https://a.b", "https://a.b") +
+			"<br>\nhttp<br>\n://x <em>" + link("https://c.d", "https://c.d") + "</em> [https://e.f]"),
 		"www.go.dev a@b.example ftp://a.example <https://go.dev> <a@b.example>": p(
 			"www.go.dev a@b.example ftp://a.example " + link("https://go.dev", "https://go.dev") + " " +
 				link("mailto:a@b.example", "a@b.example")),
 		"[*x*](https://go.dev \"title\") [y][r]\n\n[r]: mailto:a@b.example": p(
 			link("https://go.dev", "<em>x</em>") + " " + link("mailto:a@b.example", "y")),
-		"![pix](https://e.f/p)":                                                   p(link("https://e.f/p", "🖼 pix")),
-		"![](https://e.f/p)":                                                      p(link("https://e.f/p", "🖼 image")),
-		"[![p](https://a.b)](https://c.d)":                                        p(link("https://c.d", "🖼 p")),
-		"![p [l](https://a.b)](https://c.d)":                                      p(link("https://c.d", "🖼 p l")),
-		"[a <https://a.b>](https://c.d)":                                          p(link("https://c.d", "a https://a.b")),
+		"![pix](https://e.f/p)":              p(link("https://e.f/p", "🖼 pix")),
+		"![](https://e.f/p)":                 p(link("https://e.f/p", "🖼 image")),
+		"[![p](https://a.b)](https://c.d)":   p(link("https://c.d", "🖼 p")),
+		"![p [l](https://a.b)](https://c.d)": p(link("https://c.d", "🖼 p l")),
+		"[a <https://a.b>](https://c.d)": p(link("https://c.d",
+			"a https://a.b")),
 		"[x](javascript:alert(1)) ![y](data:)":                                    p("x 🖼 y"),
 		"[x](/logout) [y](//e.example) [z](http://) [w](https:///x) [v](mAilto:)": p("x y z w v"),
 	} {
@@ -189,9 +195,10 @@ func FuzzMessage(f *testing.F) {
 // TestHostileLength holds that no text takes long: what is nested or never closed must not be read again and again.
 func TestHostileLength(t *testing.T) {
 	const n = 24 << 10
-	for _, unit := range []string{"[", "![", "[a](", "*a ", "**a*", "_a_ *", "`", "`a``", "<", "&", "> ", "- ", " -\n",
-		"1. ", "|", "| a |\n|-|\n", "~~a", "https://a", "\\", "*", "a\n", "[a](https://x) ", "*_", "> a\n- ",
-		"- a\n  "} {
+	for _, unit := range []string{"[", "![", "[a](", "[a](<", "[a](x \"", "[a][", "[a]: x\n", "[^a]", "[^1]: ", "*a ",
+		"**a*", "_a_ *", "`", "`a``", "<", "&", "> ", "> - ", "- ", " -\n", "1. ", "|", "|-\n", "| a |\n|-|\n", "~~a",
+		"https://a", "a:", "http:", "https://a)", "://", "http://,", "\\", "*", "a\n", "[a](https://x) ", "*_",
+		"> a\n- ", "- a\n  "} {
 		text := strings.Repeat(unit, n/len(unit))
 		began := time.Now()
 		out := Message(text)
@@ -201,6 +208,28 @@ func TestHostileLength(t *testing.T) {
 		if bad := harmless(out); bad != "" {
 			t.Errorf("%q has %q", unit, bad)
 		}
+	}
+}
+
+// TestDepth: what is nested deeper than anybody reads is text, and all of it is there.
+func TestDepth(t *testing.T) {
+	out := Message(strings.Repeat("> ", 100) + "x")
+	if quotes := strings.Count(out, "<blockquote"); quotes < 16 || quotes > maxDepth ||
+		quotes+strings.Count(out, "&gt;") != 100 {
+		t.Errorf("%d quotes in %s", quotes, out)
+	}
+}
+
+// TestTangled: what would take minutes to read as links is shown as text; a long line with many links is not that.
+func TestTangled(t *testing.T) {
+	for _, unit := range []string{"[a](", "[a](<", "[a]: x\n"} {
+		text := strings.Repeat(unit, 1<<20/len(unit))
+		if out := Document(text); out != "<pre>"+html.EscapeString(text)+"</pre>\n" {
+			t.Errorf("%d times %q are %.60q", 1<<20/len(unit), unit, out)
+		}
+	}
+	if out := Document(strings.Repeat("[a](https://go.dev) and ", 1000)); strings.Count(out, "<a ") != 1000 {
+		t.Errorf("links on one line: %.60q", out)
 	}
 }
 

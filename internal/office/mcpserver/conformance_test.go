@@ -2,12 +2,35 @@ package mcpserver
 
 import (
 	"context"
+	"fmt"
 	"image/png"
+	"net/http"
+	"os"
 	"strings"
 	"testing"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
+
+// serveConformance names the address at which the tests serve the fixtures, for scripts/conformance.sh, and run
+// nothing.
+const serveConformance = "PENNYPOST_SERVE_CONFORMANCE"
+
+func TestMain(m *testing.M) {
+	address := os.Getenv(serveConformance)
+	if address == "" {
+		os.Exit(m.Run())
+	}
+	s := conformanceServer()
+	h, err := NewHTTPHandler(func(*http.Request) (*mcp.Server, error) { return s, nil }, HTTPOptions{})
+	if err == nil {
+		mux := http.NewServeMux()
+		mux.Handle("/mcp", h)
+		err = http.ListenAndServe(address, mux)
+	}
+	fmt.Fprintln(os.Stderr, err)
+	os.Exit(1)
+}
 
 // The official suite runs by scripts/conformance.sh. This is the part of it that needs no
 // Node: the fixtures answer over the real transport in both eras, and those that ask their

@@ -113,7 +113,7 @@ func serveTCP(t *testing.T, opts HTTPOptions) (string, *http.Client) {
 	t.Helper()
 	before := goleak.IgnoreCurrent()
 	t.Cleanup(func() { goleak.VerifyNone(t, before) })
-	s := ConformanceServer()
+	s := conformanceServer()
 	h, err := NewHTTPHandler(func(*http.Request) (*mcp.Server, error) { return s, nil }, opts)
 	if err != nil {
 		t.Fatal(err)

@@ -30,14 +30,16 @@ func tools() []tool {
 			description: "Send a message. Returns its id and, per recipient, its state and whether and how they " +
 				"will be woken.",
 			input: `{"type":"object","required":["to","body"],"additionalProperties":false,"properties":{` +
-				`"to":{"type":["string","array"],"items":{"type":"string"},"description":"address or list: agent name, role:R, tag, orchestrator, user, all"},` +
+				`"to":{"type":["string","array"],"items":{"type":"string"},` +
+				`"description":"address or list: agent name, role:R, tag, orchestrator, user, all"},` +
 				`"body":{"type":"string","description":"Markdown, at most 64 KiB"},` +
 				`"type":{"enum":` + typeNames + `},` +
 				`"subject":{"type":"string"},` +
 				`"reply_to":{"type":"string","description":"id of the message answered"},` +
 				`"priority":{"enum":["normal","urgent"]},` +
 				`"issue_id":{"type":"string"},` +
-				`"metadata":{"type":"object","description":"review-result: verdict approved|changes-requested|blocked; question to user: options"},` +
+				`"metadata":{"type":"object","description":"review-result: verdict ` +
+				`approved|changes-requested|blocked; question to user: options"},` +
 				`"docs":{"type":"array","items":{"type":"string"},"description":"paths of documents"},` +
 				`"ttl_hours":{"type":"number"}}}`,
 			hints: sends, call: (*Native).sendMessage,
@@ -47,11 +49,13 @@ func tools() []tool {
 			description: "Read mail: what is unread, oldest first; with id, thread, since, to or query, also what " +
 				"was read. Marks nothing.",
 			input: `{"type":"object","additionalProperties":false,"properties":{` +
-				`"id":{"type":"string"},"offset":{"type":"integer","description":"with id: where in a long text to read on"},"thread":{"type":"string"},` +
+				`"id":{"type":"string"},"offset":{"type":"integer",` +
+				`"description":"with id: where in a long text to read on"},"thread":{"type":"string"},` +
 				`"since":{"type":"string","description":"RFC 3339 time"},` +
 				`"to":{"type":"string","description":"only mail to this address"},` +
 				`"query":{"type":"string","description":"text to find"},` +
-				`"after":{"type":"integer"},"before":{"type":"integer","description":"as an answer says it"},"limit":{"type":"integer"}}}`,
+				`"after":{"type":"integer"},"before":{"type":"integer","description":"as an answer says it"},` +
+				`"limit":{"type":"integer"}}}`,
 			hints: reads, call: (*Native).readMessages,
 		},
 		{

@@ -140,7 +140,8 @@ func favicon(w http.ResponseWriter, r *http.Request) {
 			label = "99+"
 		}
 		badge =
-			`<circle cx="22" cy="10" r="10" fill="#c2410c"/><text x="22" y="14.5" font-family="system-ui,sans-serif" font-size="` +
+			`<circle cx="22" cy="10" r="10" fill="#c2410c"/><text x="22" y="14.5" font-family="system-ui,` +
+				`sans-serif" font-size="` +
 				map[bool]string{true: "13", false: "9"}[len(label) < 3] +
 				`" font-weight="700" text-anchor="middle" fill="#fff">` + html.EscapeString(label) + `</text>`
 	}
@@ -148,7 +149,8 @@ func favicon(w http.ResponseWriter, r *http.Request) {
 	w.Header().Set("Cache-Control", "public, max-age=86400")
 	_, _ = w.Write(
 		[]byte(
-			`<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 32 32"><rect x="3" y="7" width="26" height="19" rx="3" fill="#1d4ed8"/>` +
+			`<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 32 32"><rect x="3" y="7" width="26" height="19" ` +
+				`rx="3" fill="#1d4ed8"/>` +
 				`<path d="M4 10l12 8 12-8" fill="none" stroke="#fff" stroke-width="2.4" stroke-linejoin="round"/>` +
 				badge +
 				`</svg>`))

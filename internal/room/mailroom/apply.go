@@ -55,12 +55,6 @@ func (s *state) applyMessage(e *mail.Event) {
 	s.deliver(r)
 }
 
-// sentBefore reports whether a message with this key was sent.
-func (s *state) sentBefore(k sentKey) bool {
-	_, spent := s.spent[k]
-	return spent || s.keys[k] != nil
-}
-
 // bind finds out who is behind an address of a new message.
 func (s *state) bind(r *record, a mail.Address) {
 	switch a.Kind() {

@@ -233,20 +233,6 @@ func (b *breaker) sweep(now time.Time) {
 	}
 }
 
-// depthOf returns how many replies stand above a reply, up to the person's last word or where hot messages end.
-func (s *state) depthOf(replyTo mail.ID, limit int) int {
-	depth := 0
-	for replyTo != "" && depth <= limit {
-		parent := s.records[replyTo]
-		if parent == nil || parent.msg.From == mail.ToUser {
-			break
-		}
-		depth++
-		replyTo = parent.msg.ReplyTo
-	}
-	return depth
-}
-
 // admit asks the breaker about a planned message. A repetition is answered with the message that it repeats.
 func (v *view) admit(ctx context.Context, p *plan, again bool) (*mail.Sent, error) {
 	now := v.opts.Now()
@@ -274,81 +260,6 @@ func (v *view) tripped(ctx context.Context, t *trip) error {
 		v.tellUser(ctx, "A limit was reached", t.note+" The limit is "+t.limit+" in [room.limits] of config.toml.")
 	}
 	return t.err
-}
-
-// crowded returns the trip of one more agent below parent: below it, and below whoever is above it, live as many as
-// may. An orchestrator's children may have teams of their own: of them only itself is asked for its children.
-func (v *view) crowded(s *state, parent mail.Name) *trip {
-	limit := v.breaker.limits.Children
-	if parent == "" || limit < 0 || v.isUser() {
-		return nil
-	}
-	top, leads := s.topOf(parent)
-	live := 0
-	now := v.now()
-	for m := range s.agents() {
-		if m.counts(now) && (m.Parent == top || !leads && s.below(m, top)) {
-			live++
-		}
-	}
-	if live < limit {
-		return nil
-	}
-	return &trip{
-		what: fmt.Sprint("children ", top), limit: "children",
-		err: mail.Errorf(mail.Limited, "%s has %d live agents below it, and may have no more: nobody was registered. "+
-			"Retire those that are done, with: pennypost agents retire NAME. "+
-			"The person may raise the limit, children in [room.limits]", top, live),
-		note: fmt.Sprintf("%s has %d live agents below it, and one more was refused.", top, live),
-	}
-}
-
-// heardOf is how long an agent counts as living that says nothing: what was registered by hand is idle until somebody
-// retires it.
-const heardOf = 24 * time.Hour
-
-// counts reports whether m counts against the limit on children.
-func (m *member) counts(now mail.Time) bool {
-	return m.State.Live() && now.Sub(max(m.Seen, m.SessionAt, m.Registered)) < heardOf
-}
-
-// maxGenerations ends a walk up parents that lead in a circle.
-const maxGenerations = 64
-
-// topOf returns whose descendants are counted with those of an agent: the highest above it that is below no
-// orchestrator. leads says that the agent is an orchestrator itself.
-func (s *state) topOf(n mail.Name) (top mail.Name, leads bool) {
-	top = n
-	for range maxGenerations {
-		m := s.agent(top)
-		if m == nil || m.Parent == "" {
-			break
-		}
-		if up := s.agent(m.Parent); up != nil && up.hasRole(string(mail.Orchestrator)) {
-			break
-		}
-		top = m.Parent
-	}
-	m := s.agent(n)
-	leads = m != nil && m.hasRole(string(mail.Orchestrator))
-	if leads {
-		top = n
-	}
-	return top, leads
-}
-
-// below reports whether m is a descendant of the agent called n.
-func (s *state) below(m *member, n mail.Name) bool {
-	for range maxGenerations {
-		if m == nil || m.Parent == "" {
-			return false
-		}
-		if m.Parent == n {
-			return true
-		}
-		m = s.agent(m.Parent)
-	}
-	return false
 }
 
 // tellUser puts a notice of the post office into the person's mailbox. That it could not be written is logged: whoever

@@ -1,6 +1,8 @@
 package mailroom
 
 import (
+	"cmp"
+	"iter"
 	"slices"
 
 	"pennypost/internal/mail"
@@ -36,41 +38,6 @@ func (s *state) deliveries(r *record, now mail.Time) []mail.Delivery {
 	return out
 }
 
-// audience returns who is or was behind a dynamic address: those who carry it now and were registered before it
-// expired, and those who left a mark, whatever became of them since.
-func (s *state) audience(r *record, a mail.Address) []*member {
-	expires := s.expiry(r, a, nil)
-	var out []*member
-	for m := range s.agents() {
-		if m != r.sender && policy.Carries(m.Tags, a) && !policy.Past(expires, m.Registered) {
-			out = append(out, m)
-		}
-	}
-	slices.SortFunc(out, byName)
-	for i := range r.marks {
-		if m := r.marks[i].who; !r.reaches(m) {
-			out = append(out, m)
-		}
-	}
-	return out
-}
-
-// undelivered is the delivery of an address with nobody behind it.
-func (s *state) undelivered(r *record, b *bound, now mail.Time) mail.Delivery {
-	state := s.waiting(r, b.address, now)
-	if b.isRole() && state == mail.Queued {
-		return mail.Delivery{Address: b.address, State: mail.Held, Wake: s.wakeHeld(r, b.address.Value())}
-	}
-	return mail.Delivery{Address: b.address, State: state, Wake: mail.WakeNone}
-}
-
-func (s *state) waiting(r *record, a mail.Address, now mail.Time) mail.DeliveryState {
-	if policy.Past(s.expiry(r, a, nil), now) {
-		return mail.Expired
-	}
-	return mail.Queued
-}
-
 // delivery says where r stands with m, whom it reached through a.
 func (s *state) delivery(r *record, a mail.Address, m *member, now mail.Time) mail.Delivery {
 	d := mail.Delivery{Address: a, Agent: m.Name, Wake: mail.WakeNone}
@@ -97,6 +64,172 @@ func (s *state) delivery(r *record, a mail.Address, m *member, now mail.Time) ma
 
 // away reports whether m is nobody who could read: its last session has ended, or it is not on the roster.
 func (m *member) away() bool { return !m.isUser() && (m.Retired || m.State == mail.Gone) }
+
+// wake says whether and how m will be woken for r, and not before when, if that is put off.
+func (s *state) wake(m *member, r *record, a mail.Address, now mail.Time) (how string, putOff mail.Time) {
+	switch {
+	case !policy.Wakes(&r.msg, a, m.hasRole(string(mail.Orchestrator))):
+		return mail.WakeNone, 0
+	case m.State == mail.Working:
+		return mail.WakeTurnEnd, 0
+	case policy.MayRing(m.State) && s.hasDoor(m):
+		return s.door(m.Name, m.Roles), s.late(m.Name, r.msg.Priority == mail.Urgent, now)
+	}
+	return mail.WakeNoDoor, 0
+}
+
+// hasDoor reports whether a door is known for an agent, so that its mail finds it even when its session has ended.
+func (s *state) hasDoor(m *member) bool { return m.listed() && s.door(m.Name, m.Roles) != "" }
+
+// undelivered is the delivery of an address with nobody behind it.
+func (s *state) undelivered(r *record, b *bound, now mail.Time) mail.Delivery {
+	state := s.waiting(r, b.address, now)
+	if b.isRole() && state == mail.Queued {
+		return mail.Delivery{Address: b.address, State: mail.Held, Wake: s.wakeHeld(r, b.address.Value())}
+	}
+	return mail.Delivery{Address: b.address, State: state, Wake: mail.WakeNone}
+}
+
+func (s *state) waiting(r *record, a mail.Address, now mail.Time) mail.DeliveryState {
+	if policy.Past(s.expiry(r, a, nil), now) {
+		return mail.Expired
+	}
+	return mail.Queued
+}
+
+// expiry returns when r expires for m through an address.
+func (s *state) expiry(r *record, a mail.Address, m *member) mail.Time {
+	if a.Kind() == mail.ToAgent && m != nil {
+		return s.ttl.Expiry(&r.msg, a, m.Freezes)
+	}
+	return s.ttl.Expiry(&r.msg, a, nil)
+}
+
+// wakeHeld says whether and how a holder will be called for mail that is held for a role. Without a door there is
+// nobody to wake.
+func (s *state) wakeHeld(r *record, role string) string {
+	hasDoor := func(n mail.Name, roles []string) bool { return s.door(n, roles) != "" }
+	m, ok := s.dormant(role, hasDoor)
+	switch {
+	case !ok || !wakesHolder(r, role):
+		return mail.WakeNone
+	case m == nil:
+		return s.door(vacant(role), []string{role})
+	}
+	return s.door(m.Name, m.Roles)
+}
+
+func wakesHolder(r *record, role string) bool {
+	return policy.Wakes(&r.msg, mail.RoleAddress(role), role == string(mail.Orchestrator))
+}
+
+// dormant returns whom to wake for mail held for a role: the holder that went last and has a door, or nobody in
+// particular (nil) if no agent has the role and the role itself has a door. While somebody with the role is there,
+// frozen or the sender itself, nobody is woken.
+func (s *state) dormant(role string, hasDoor func(mail.Name, []string) bool) (m *member, ok bool) {
+	var last *member
+	held := false
+	for m := range s.agents() {
+		if !m.hasRole(role) {
+			continue
+		}
+		held = true
+		if m.State != mail.Gone {
+			return nil, false
+		}
+		newer := last == nil || cmp.Or(cmp.Compare(m.Since, last.Since), cmp.Compare(last.Name, m.Name)) > 0
+		if newer && hasDoor(m.Name, m.Roles) {
+			last = m
+		}
+	}
+	if held {
+		return last, last != nil
+	}
+	return nil, hasDoor(vacant(role), []string{role})
+}
+
+// vacant is the name under which the holder of a role that nobody has is woken. Only the orchestrator's role has a
+// name of its own.
+func vacant(role string) mail.Name {
+	if role == string(mail.Orchestrator) {
+		return mail.Orchestrator
+	}
+	return ""
+}
+
+// audience returns who is or was behind a dynamic address: those who carry it now and were registered before it
+// expired, and those who left a mark, whatever became of them since.
+func (s *state) audience(r *record, a mail.Address) []*member {
+	expires := s.expiry(r, a, nil)
+	var out []*member
+	for m := range s.agents() {
+		if m != r.sender && policy.Carries(m.Tags, a) && !policy.Past(expires, m.Registered) {
+			out = append(out, m)
+		}
+	}
+	slices.SortFunc(out, byName)
+	for i := range r.marks {
+		if m := r.marks[i].who; !r.reaches(m) {
+			out = append(out, m)
+		}
+	}
+	return out
+}
+
+// reaches reports whether addresses yields any.
+func (r *record) reaches(m *member) bool {
+	for i := range r.bound {
+		if slices.Contains(r.bound[i].members, m) {
+			return true
+		}
+	}
+	if len(r.dynamic) == 0 || !m.listed() || m == r.sender {
+		return false
+	}
+	return slices.ContainsFunc(r.dynamic, func(a mail.Address) bool { return policy.Carries(m.Tags, a) })
+}
+
+// addresses yields those addresses of r through which m is reached.
+func (r *record) addresses(m *member) iter.Seq[mail.Address] {
+	return func(yield func(mail.Address) bool) {
+		for _, b := range r.bound {
+			if slices.Contains(b.members, m) && !yield(b.address) {
+				return
+			}
+		}
+		if len(r.dynamic) == 0 || !m.listed() || m == r.sender {
+			return
+		}
+		for _, a := range r.dynamic {
+			if policy.Carries(m.Tags, a) && !yield(a) {
+				return
+			}
+		}
+	}
+}
+
+// lasting returns the address through which r reaches m longest, and when it expires there. ok is false if r does not
+// reach m.
+func (s *state) lasting(r *record, m *member) (a mail.Address, expires mail.Time, ok bool) {
+	for next := range r.addresses(m) {
+		e := s.expiry(r, next, m)
+		if !ok || expires != 0 && (e == 0 || e > expires) {
+			a, expires, ok = next, e, true
+		}
+	}
+	return a, expires, ok
+}
+
+// visible reports whether m sees r at a time: it is reached, not everything has expired, and m has not put it off.
+func (s *state) visible(r *record, m *member, now mail.Time) bool {
+	return r.snoozedBy(m, now) == 0 && s.lasts(r, m, now)
+}
+
+// lasts reports whether r reaches m and has not expired everywhere.
+func (s *state) lasts(r *record, m *member, now mail.Time) bool {
+	_, expires, ok := s.lasting(r, m)
+	return ok && !policy.Past(expires, now)
+}
 
 // item shows r as m sees it, or as nobody in particular does if m is nil.
 func (s *state) item(r *record, m *member, now mail.Time) mail.Item {

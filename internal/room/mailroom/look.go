@@ -158,30 +158,26 @@ func (s *state) history(page *mail.Page, f *filter, cold []mail.Item, n int, now
 		}
 		return len(items)-len(cold) <= n
 	}
-	if f.q.After > 0 {
-		for _, r := range list(s.order).after(f.q.After) {
-			if !accept(r) {
-				break
-			}
+	onwards := f.q.After > 0
+	order := list(s.order).after(f.q.After)
+	for _, r := range order.inOrder(!onwards) {
+		if !accept(r) {
+			break
 		}
-		if page.More = len(items) > n; page.More {
-			items = items[:n]
-			page.Next = items[n-1].Seq
-		}
-	} else {
-		for _, r := range slices.Backward(s.order) {
-			if !accept(r) {
-				break
-			}
-		}
+	}
+	if !onwards {
 		slices.Reverse(items[len(cold):])
-		if len(cold) > 0 {
-			slices.SortStableFunc(items, func(a, b mail.Item) int { return cmp.Compare(a.Seq, b.Seq) })
-		}
-		if page.More = len(items) > n; page.More {
-			items = items[len(items)-n:]
-			page.Next = items[0].Seq
-		}
+	}
+	if len(cold) > 0 { // hot messages may be older than archived ones, which were read before them
+		slices.SortFunc(items, func(a, b mail.Item) int { return cmp.Compare(a.Seq, b.Seq) })
+	}
+	switch page.More = len(items) > n; {
+	case page.More && onwards:
+		items = items[:n]
+		page.Next = items[n-1].Seq
+	case page.More:
+		items = items[len(items)-n:]
+		page.Next = items[0].Seq
 	}
 	page.Messages = append(page.Messages, items...)
 }

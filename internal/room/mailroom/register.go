@@ -6,7 +6,6 @@ import (
 	"crypto/sha256"
 	"encoding/base64"
 	"encoding/hex"
-	"fmt"
 	"slices"
 	"strings"
 
@@ -232,92 +231,6 @@ func (v *view) mayChange(s *state, m *member, c *mail.AgentChange) error {
 				"changed", m.Name, m.Parent)
 	}
 	return nil
-}
-
-func notGranted(n mail.Name) error {
-	return mail.Errorf(mail.Denied, "only the person makes an agent the orchestrator: nothing was changed. "+
-		"In a terminal of their own: pennypost agents update '%s' --role orchestrator", n)
-}
-
-// mayJoin says why the caller cannot put somebody on the roster, or whose children would be too many. Whoever is on
-// it is asked no more.
-func (v *view) mayJoin(s *state, n, parent mail.Name) (full *trip, err error) {
-	if s.agent(n) != nil || v.isUser() && v.files || v.caller == mail.System || v.foreign || n == mail.User {
-		return nil, nil
-	}
-	if n == mail.Orchestrator && n != v.caller && !v.isUser() {
-		return nil, notGranted(n)
-	}
-	if err := s.checkNew(n, nil); err != nil {
-		return nil, err
-	}
-	return v.crowded(s, parent), nil
-}
-
-// newcomer keeps others from naming an agent until done, if nobody of that name is on the roster: what was checked of
-// a new name holds when it is written. This is a lock over a write; there is one for each agent that a room ever has.
-func (v *view) newcomer(n mail.Name) (done func()) {
-	known := v.isUser() && n == v.caller || n == mail.System || v.foreign
-	v.read(func(s *state, _ mail.Time) { known = known || s.agent(n) != nil })
-	if known {
-		return func() {}
-	}
-	v.naming.Lock()
-	return v.naming.Unlock
-}
-
-// doubled returns the trip of one more agent of a name: NAME-2 for a session that finds NAME held, or for whoever
-// registers it from outside.
-func (v *view) doubled(s *state, c *mail.AgentChange, now mail.Time) *trip {
-	m := s.agent(c.Name)
-	switch {
-	case v.isUser(), c.End, c.TakeOver:
-		return nil
-	case m == nil: // adopt gave it another name, or it is new and was counted
-		if c.By == "" {
-			return nil
-		}
-		return v.crowded(s, c.By)
-	case c.Session == "" || s.inSession(c.Name, c.Session) != nil || !s.heldByOther(m, c.Session, now):
-		return nil
-	}
-	live := 0
-	for o := range s.agents() {
-		if o.Base == m.Name && o.counts(now) {
-			live++
-		}
-	}
-	if limit := v.breaker.limits.Children; limit < 0 || live < limit {
-		return nil
-	}
-	return &trip{
-		what: fmt.Sprint("sessions ", m.Name), limit: "children",
-		err: mail.Errorf(mail.Limited,
-			"%d live sessions share the name %s with yours, and no more may: nobody was registered. "+
-				"End those that are done, or take another name", live, m.Name),
-		note: fmt.Sprintf("%d live sessions share the name %s, and one more was refused.", live, m.Name),
-	}
-}
-
-// grant adds the role of the orchestrator where the configuration gives it. A line in a file neither gives nor takes
-// it, because there are rights with it.
-func (v *view) grant(s *state, c *mail.AgentChange) {
-	const role = string(mail.Orchestrator)
-	m := s.agent(c.Name)
-	if v.files && c.Roles != nil {
-		c.Roles = slices.DeleteFunc(c.Roles, func(r string) bool { return r == role })
-		if m != nil && m.hasRole(role) {
-			c.Roles = append(c.Roles, role)
-		}
-	}
-	has := slices.Contains(c.Roles, role) || c.Roles == nil && m != nil && m.hasRole(role)
-	if has || !slices.Contains(v.opts.Orchestrators, c.Name) {
-		return
-	}
-	if c.Roles == nil && m != nil {
-		c.Roles = slices.Clone(m.Roles)
-	}
-	c.Roles = append(c.Roles, role)
 }
 
 // changes reports whether a change would change more than the time of the last sign of life, or that by a minute.

@@ -4,63 +4,90 @@ import (
 	"context"
 	"maps"
 	"slices"
+	"sync"
 
 	"pennypost/internal/mail"
 	"pennypost/internal/policy"
 )
 
-// Send implements mail.Sender.
+// Send implements mail.Sender. This file and delivery.go, for the answer, have what a send does in its order; who
+// comes onto the roster by it is in join.go, where its addresses lead in resolve.go, and what is too much in
+// breaker.go.
 func (v *view) Send(ctx context.Context, d mail.Draft) (mail.Sent, error) {
 	if err := d.Check(v.opts.MaxBody); err != nil {
 		return mail.Sent{}, err
 	}
-	if d.Key != "" {
-		release, err := v.sending.claim(ctx, sentKey{mail.AgentAddress(v.caller), d.Key})
-		if err != nil {
-			return mail.Sent{}, err
-		}
-		defer release()
-	}
-	defer v.newcomer(v.caller)()
-	p, err := v.plan(ctx, d)
-	switch {
-	case err != nil:
-		return mail.Sent{}, err
-	case p.full != nil:
-		return mail.Sent{}, v.tripped(ctx, p.full)
-	case p.known != nil:
-		return *p.known, nil
-	}
-	if same, err := v.admit(ctx, &p, d.Again); err != nil || same != nil {
-		return orNothing(same), err
-	}
-	remote, err := v.forward(ctx, p, d)
+	release, err := v.sending.claim(ctx, sendingKey{v.caller, d.Key})
 	if err != nil {
 		return mail.Sent{}, err
 	}
-	if len(p.route.local) == 0 {
-		return remote, nil
+	defer release()
+	defer v.newcomer(v.caller)()
+	p, err := v.plan(ctx, d)
+	if err == nil && p.earlier == nil {
+		p.earlier, err = v.admit(ctx, &p, d.Again)
 	}
-	sent, err := v.post(ctx, p)
+	switch {
+	case err != nil:
+		return mail.Sent{}, err
+	case p.earlier != nil:
+		return *p.earlier, nil
+	}
+	remote, err := v.forward(ctx, &p, d)
+	if err != nil || len(p.route.local) == 0 {
+		return remote, err
+	}
+	sent, err := v.post(ctx, &p)
 	sent.Recipients = append(sent.Recipients, remote.Recipients...)
 	return sent, err
 }
 
-func orNothing(s *mail.Sent) mail.Sent {
-	if s == nil {
-		return mail.Sent{}
-	}
-	return *s
+// sending is the idempotency keys that are being sent with. Whoever repeats a send whose answer is late waits here
+// for the first attempt: apply would ignore the second message, but by then it would stand in the journal, where
+// watchers, bridges and the archive see it.
+type sending struct {
+	mu   sync.Mutex
+	keys map[sendingKey]chan struct{} // closed when the send is over
 }
 
-// Deliver sends a draft that somebody in another room addressed to this one. It implements Options.Forward for the
-// other room. The user is the same person in every room.
-func (r *Room) Deliver(ctx context.Context, from mail.Name, room mail.RoomName, d mail.Draft) (mail.Sent, error) {
-	v := &view{Room: r, caller: from, across: true}
-	if from != mail.User {
-		v.caller, v.foreign = mail.Name(mail.FarAddress(mail.AgentAddress(from), room)), true
+type sendingKey struct {
+	caller mail.Name
+	key    string
+}
+
+// claim returns when nobody else sends with this key, and keeps others from it until release is called. Without a key
+// there is nothing to wait for.
+func (s *sending) claim(ctx context.Context, k sendingKey) (release func(), err error) {
+	if k.key == "" {
+		return func() {}, nil
 	}
-	return v.Send(ctx, d)
+	for {
+		s.mu.Lock()
+		other := s.keys[k]
+		if other == nil {
+			break
+		}
+		s.mu.Unlock()
+		select {
+		case <-other:
+		case <-ctx.Done():
+			return nil, &mail.Error{Code: mail.Timeout,
+				Msg: "this key is being sent with already, and the time was over before that had ended",
+				Err: ctx.Err()}
+		}
+	}
+	defer s.mu.Unlock()
+	over := make(chan struct{})
+	if s.keys == nil {
+		s.keys = make(map[sendingKey]chan struct{})
+	}
+	s.keys[k] = over
+	return func() {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		delete(s.keys, k)
+		close(over)
+	}, nil
 }
 
 // plan is a draft that was found to be in order.
@@ -69,60 +96,43 @@ type plan struct {
 	message mail.Message
 	pulse   []mail.Event
 	depth   int        // replies above the message
-	full    *trip      // why the caller cannot come onto the roster
-	known   *mail.Sent // the answer, if the draft was sent before
+	earlier *mail.Sent // the answer, if the draft was sent before
 }
 
 func (v *view) plan(ctx context.Context, d mail.Draft) (plan, error) {
 	var p plan
+	var full *trip
 	var err error
-	parentKnown := true
 	v.read(func(s *state, now mail.Time) {
-		from := v.signature(s)
-		if d.Key != "" && s.sentBefore(sentKey{from, d.Key}) {
-			p.known, err = v.known(s, sentKey{from, d.Key}, d, now)
+		k := sentKey{v.signature(s), d.Key}
+		if d.Key != "" && s.sentBefore(k) {
+			p.earlier, err = v.known(s, k, d, now)
 			return
 		}
-		if p.full, err = v.mayJoin(s, v.caller, v.parent); p.full != nil || err != nil {
+		if full, err = v.mayJoin(s, v.caller, v.parent); full != nil || err != nil {
 			return
 		}
 		p.pulse = v.pulse(s, now)
-		if p.route, err = v.resolve(s, d.To); err != nil {
+		if p.route, err = v.resolve(s, d.To); err == nil {
+			err = v.mayCancel(s, d, p.route)
+		}
+		if err != nil {
 			return
 		}
-		if err = v.mayCancel(s, d, p.route); err != nil {
-			return
-		}
-		p.message = v.compose(s, d, from, p.route.local)
-		if d.ReplyTo != "" {
+		p.message = v.compose(s, d, k.from, p.route.local)
+		if parent := s.records[d.ReplyTo]; parent != nil {
+			p.message.Thread = parent.msg.ThreadRoot()
 			p.depth = s.depthOf(d.ReplyTo, v.breaker.limits.Depth)
-			parent := s.records[d.ReplyTo]
-			if parentKnown = parent != nil; parentKnown {
-				p.message.Thread = parent.msg.ThreadRoot()
-			}
 		}
 	})
-	if err == nil && !parentKnown {
+	switch {
+	case err != nil:
+	case full != nil:
+		err = v.tripped(ctx, full)
+	case d.ReplyTo != "" && p.earlier == nil && p.message.Thread == "":
 		err = v.findThread(ctx, &p.message)
 	}
 	return p, err
-}
-
-// findThread looks for the parent of a reply where the hot messages end.
-func (v *view) findThread(ctx context.Context, m *mail.Message) error {
-	parent, err := v.archived(ctx, m.ReplyTo)
-	switch {
-	case err == nil:
-		m.Thread = parent.ThreadRoot()
-	case mail.CodeOf(err) != mail.NotFound:
-		return err
-	case v.across:
-		m.Thread = m.ReplyTo // the conversation began in the other room
-	default:
-		return mail.Errorf(mail.NotFound,
-			"there is no message %q to reply to: nothing was sent. Take the id from the message you answer", m.ReplyTo)
-	}
-	return nil
 }
 
 // signature is how the caller signs: by its present name, should it be connected under an earlier one.
@@ -136,18 +146,29 @@ func (v *view) signature(s *state) mail.Address {
 	return mail.AgentAddress(v.caller)
 }
 
-// compose makes the message of a draft.
-func (v *view) compose(s *state, d mail.Draft, from mail.Address, to []mail.Address) mail.Message {
-	t, _ := mail.ParseType(d.Type) // Check has done it once
-	m := mail.Message{
-		ID: v.newID(s, d.IDForm), Type: t, From: from, To: to,
-		Subject: d.Subject, Body: d.Body, ReplyTo: d.ReplyTo, Issue: d.Issue, Docs: d.Docs,
-		Metadata: d.Metadata, TTLSeconds: d.TTLSeconds, Audience: d.Audience, Key: d.Key,
+// sentBefore reports whether a message with this key was sent.
+func (s *state) sentBefore(k sentKey) bool {
+	_, spent := s.spent[k]
+	return spent || s.keys[k] != nil
+}
+
+// known answers a draft whose key was used before. Of a message that is no longer hot nothing but its place is known.
+func (v *view) known(s *state, k sentKey, d mail.Draft, now mail.Time) (*mail.Sent, error) {
+	r := s.keys[k]
+	if r == nil {
+		return new(v.spent(s.spent[k])), nil
 	}
-	if d.Priority == string(mail.Urgent) {
-		m.Priority = mail.Urgent
+	if t, _ := mail.ParseType(d.Type); r.msg.Body != d.Body || r.msg.Subject != d.Subject || r.msg.Type != t {
+		return nil, mail.Errorf(mail.Conflict, "the idempotency key %q was used for another message, %s: nothing "+
+			"was sent. Use a new key for a new message", d.Key, r.msg.ID)
 	}
-	return m
+	sent := v.sent(s, r, now)
+	sent.Duplicate = true
+	return &sent, nil
+}
+
+func (v *view) spent(k mail.SpentKey) mail.Sent {
+	return mail.Sent{ID: k.Message, Seq: k.Seq, Room: v.name, Duplicate: true, Recipients: []mail.Delivery{}}
 }
 
 // mayCancel checks that the caller may send a cancel to these addresses.
@@ -170,28 +191,54 @@ func (v *view) mayCancel(s *state, d mail.Draft, to route) error {
 	return nil
 }
 
-// known answers a draft whose key was used before. Of a message that is no longer hot nothing but its place is known.
-func (v *view) known(s *state, k sentKey, d mail.Draft, now mail.Time) (*mail.Sent, error) {
-	r := s.keys[k]
-	if r == nil {
-		return new(v.spent(s.spent[k])), nil
+// compose makes the message of a draft.
+func (v *view) compose(s *state, d mail.Draft, from mail.Address, to []mail.Address) mail.Message {
+	t, _ := mail.ParseType(d.Type) // Check has done it once
+	m := mail.Message{
+		ID: v.newID(s, d.IDForm), Type: t, From: from, To: to,
+		Subject: d.Subject, Body: d.Body, ReplyTo: d.ReplyTo, Issue: d.Issue, Docs: d.Docs,
+		Metadata: d.Metadata, TTLSeconds: d.TTLSeconds, Audience: d.Audience, Key: d.Key,
 	}
-	if t, _ := mail.ParseType(d.Type); r.msg.Body != d.Body || r.msg.Subject != d.Subject || r.msg.Type != t {
-		return nil, mail.Errorf(mail.Conflict, "the idempotency key %q was used for another message, %s: nothing "+
-			"was sent. Use a new key for a new message", d.Key, r.msg.ID)
+	if d.Priority == string(mail.Urgent) {
+		m.Priority = mail.Urgent
 	}
-	sent := v.sent(s, r, now)
-	sent.Duplicate = true
-	return &sent, nil
+	return m
 }
 
-func (v *view) spent(k mail.SpentKey) mail.Sent {
-	return mail.Sent{ID: k.Message, Seq: k.Seq, Room: v.name, Duplicate: true, Recipients: []mail.Delivery{}}
+// depthOf returns how many replies stand above a reply, up to the person's last word or where hot messages end.
+func (s *state) depthOf(replyTo mail.ID, limit int) int {
+	depth := 0
+	for replyTo != "" && depth <= limit {
+		parent := s.records[replyTo]
+		if parent == nil || parent.msg.From == mail.ToUser {
+			break
+		}
+		depth++
+		replyTo = parent.msg.ReplyTo
+	}
+	return depth
+}
+
+// findThread looks for the parent of a reply where the hot messages end.
+func (v *view) findThread(ctx context.Context, m *mail.Message) error {
+	parent, err := v.archived(ctx, m.ReplyTo)
+	switch {
+	case err == nil:
+		m.Thread = parent.ThreadRoot()
+	case mail.CodeOf(err) != mail.NotFound:
+		return err
+	case v.across:
+		m.Thread = m.ReplyTo // the conversation began in the other room
+	default:
+		return mail.Errorf(mail.NotFound,
+			"there is no message %q to reply to: nothing was sent. Take the id from the message you answer", m.ReplyTo)
+	}
+	return nil
 }
 
 // forward sends a draft to those of its addresses that are in other rooms. Their copies are keyed by the message's id,
 // so that a retry after a failure between rooms is harmless.
-func (v *view) forward(ctx context.Context, p plan, d mail.Draft) (mail.Sent, error) {
+func (v *view) forward(ctx context.Context, p *plan, d mail.Draft) (mail.Sent, error) {
 	var all mail.Sent
 	if len(p.route.remote) == 0 {
 		return all, nil
@@ -203,7 +250,7 @@ func (v *view) forward(ctx context.Context, p plan, d mail.Draft) (mail.Sent, er
 		}
 		sent, err := v.opts.Forward(ctx, room, p.message.From.Signer(), d)
 		if err != nil {
-			return all, err
+			return mail.Sent{}, err
 		}
 		for i := range sent.Recipients {
 			sent.Recipients[i].Address += mail.Address("@" + string(room))
@@ -215,7 +262,7 @@ func (v *view) forward(ctx context.Context, p plan, d mail.Draft) (mail.Sent, er
 }
 
 // post appends the message and tells what became of it.
-func (v *view) post(ctx context.Context, p plan) (mail.Sent, error) {
+func (v *view) post(ctx context.Context, p *plan) (mail.Sent, error) {
 	now := v.now()
 	events := append(p.pulse, mail.Event{Message: &p.message})
 	for i := range events {
@@ -260,4 +307,14 @@ func (v *view) sent(s *state, r *record, now mail.Time) mail.Sent {
 		}
 	}
 	return out
+}
+
+// Deliver sends a draft that somebody in another room addressed to this one. It implements Options.Forward for the
+// other room. The user is the same person in every room.
+func (r *Room) Deliver(ctx context.Context, from mail.Name, room mail.RoomName, d mail.Draft) (mail.Sent, error) {
+	v := &view{Room: r, caller: from, across: true}
+	if from != mail.User {
+		v.caller, v.foreign = mail.Name(mail.FarAddress(mail.AgentAddress(from), room)), true
+	}
+	return v.Send(ctx, d)
 }

@@ -174,69 +174,6 @@ func (s *state) holders(role string, sender *member) []mail.Name {
 	return names
 }
 
-// addresses yields those addresses of r through which m is reached.
-func (r *record) addresses(m *member) iter.Seq[mail.Address] {
-	return func(yield func(mail.Address) bool) {
-		for _, b := range r.bound {
-			if slices.Contains(b.members, m) && !yield(b.address) {
-				return
-			}
-		}
-		if len(r.dynamic) == 0 || !m.listed() || m == r.sender {
-			return
-		}
-		for _, a := range r.dynamic {
-			if policy.Carries(m.Tags, a) && !yield(a) {
-				return
-			}
-		}
-	}
-}
-
-// reaches reports whether addresses yields any.
-func (r *record) reaches(m *member) bool {
-	for i := range r.bound {
-		if slices.Contains(r.bound[i].members, m) {
-			return true
-		}
-	}
-	if len(r.dynamic) == 0 || !m.listed() || m == r.sender {
-		return false
-	}
-	return slices.ContainsFunc(r.dynamic, func(a mail.Address) bool { return policy.Carries(m.Tags, a) })
-}
-
-// expiry returns when r expires for m through an address.
-func (s *state) expiry(r *record, a mail.Address, m *member) mail.Time {
-	if a.Kind() == mail.ToAgent && m != nil {
-		return s.ttl.Expiry(&r.msg, a, m.Freezes)
-	}
-	return s.ttl.Expiry(&r.msg, a, nil)
-}
-
-// lasting returns the address through which r reaches m longest, and when it expires there. ok is false if r does not
-// reach m.
-func (s *state) lasting(r *record, m *member) (a mail.Address, expires mail.Time, ok bool) {
-	for next := range r.addresses(m) {
-		e := s.expiry(r, next, m)
-		if !ok || expires != 0 && (e == 0 || e > expires) {
-			a, expires, ok = next, e, true
-		}
-	}
-	return a, expires, ok
-}
-
-// visible reports whether m sees r at a time: it is reached, not everything has expired, and m has not put it off.
-func (s *state) visible(r *record, m *member, now mail.Time) bool {
-	return r.snoozedBy(m, now) == 0 && s.lasts(r, m, now)
-}
-
-// lasts reports whether r reaches m and has not expired everywhere.
-func (s *state) lasts(r *record, m *member, now mail.Time) bool {
-	_, expires, ok := s.lasting(r, m)
-	return ok && !policy.Past(expires, now)
-}
-
 // countUnread returns how much unread mail m sees.
 func (s *state) countUnread(m *member, now mail.Time) (n int) {
 	for _, r := range m.unread {

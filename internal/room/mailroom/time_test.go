@@ -216,6 +216,37 @@ func TestSilentSessionWithProcess(t *testing.T) {
 	})
 }
 
+// TestRosterShowsLiveSessions holds that others see which session an agent runs in for as long as that lives: until it
+// ends, or says nothing for three minutes.
+func TestRosterShowsLiveSessions(t *testing.T) {
+	inLab(t, Options{}, func(l *lab) {
+		l.register(mail.Presence{Name: "bob"})
+		session := func(p mail.Presence) {
+			t.Helper()
+			p.Session = "s1"
+			_, err := l.room.As("ann").Register(l.Context(), p)
+			l.must(err)
+		}
+		for _, c := range []struct {
+			when, want string
+			first      func()
+		}{
+			{"while it lives", "s1", func() { session(mail.Presence{}) }},
+			{"just before it lapses", "s1", func() { time.Sleep(3*time.Minute - time.Millisecond) }},
+			{"when it has lapsed", "", func() { time.Sleep(time.Millisecond) }},
+			{"when it is heard of again", "s1", func() { session(mail.Presence{}) }},
+			{"when it has ended", "", func() { session(mail.Presence{End: true}) }},
+		} {
+			c.first()
+			roster, err := l.room.As("bob").Agents(l.Context())
+			l.must(err)
+			if len(roster) != 2 || roster[0].Name != "ann" || roster[0].Session != c.want {
+				t.Errorf("%s the roster says %+v, want the session %q", c.when, roster, c.want)
+			}
+		}
+	})
+}
+
 func TestHeartbeatsAreJournalledOnceAMinute(t *testing.T) {
 	inLab(t, Options{}, func(l *lab) {
 		l.register(mail.Presence{Name: "ann"})
@@ -317,6 +348,54 @@ func TestP11_Retention(t *testing.T) {
 		l.must(l.room.As(mail.User).Erase(l.Context(), old.ID))
 		if _, err := l.room.As(mail.User).Message(l.Context(), old.ID); mail.CodeOf(err) != mail.NotFound {
 			t.Errorf("erased from the archive: %v", err)
+		}
+	})
+}
+
+// TestP11_ArchivedHistoryInOrder holds that a history is in journal order where archived and hot messages alternate,
+// whole and page by page, forwards and backwards.
+func TestP11_ArchivedHistoryInOrder(t *testing.T) {
+	inLab(t, Options{Retention: policy.Retention{Count: 4}}, func(l *lab) {
+		l.register(mail.Presence{Name: "ann"})
+		var want []mail.ID
+		for i := range 8 {
+			want = append(want, l.send(mail.User, mail.Draft{To: mail.Recipients{"ann"}, Body: fmt.Sprint(i)}).ID)
+		}
+		l.mark("ann", mail.MarkRead, want[1], want[3], want[4], want[6])
+		time.Sleep(25 * time.Hour)
+		if got, err := l.room.As(mail.User).Archive(l.Context()); err != nil || got.Read != 4 {
+			t.Fatalf("Archive = %+v, %v; want the four that were read", got, err)
+		}
+		ask := func(q mail.HistoryQuery) (ids []mail.ID, next mail.Seq) {
+			t.Helper()
+			q.Archive = true
+			p, err := l.room.As(mail.User).History(l.Context(), q)
+			l.must(err)
+			for _, it := range p.Messages {
+				ids = append(ids, it.ID)
+			}
+			return ids, p.Next
+		}
+		if got, _ := ask(mail.HistoryQuery{}); !slices.Equal(got, want) {
+			t.Errorf("history = %v, want %v", got, want)
+		}
+		for limit := 1; limit <= len(want); limit++ {
+			var back, on []mail.ID
+			for page, before := ask(mail.HistoryQuery{Limit: limit}); ; {
+				if back = append(slices.Clone(page), back...); before == 0 {
+					break
+				}
+				page, before = ask(mail.HistoryQuery{Limit: limit, Before: before})
+			}
+			for page, after := ask(mail.HistoryQuery{Limit: limit, After: 1}); ; {
+				if on = append(on, page...); after == 0 {
+					break
+				}
+				page, after = ask(mail.HistoryQuery{Limit: limit, After: after})
+			}
+			if !slices.Equal(back, want) || !slices.Equal(on, want) {
+				t.Errorf("%d a page: backwards %v, onwards %v; want %v", limit, back, on, want)
+			}
 		}
 	})
 }

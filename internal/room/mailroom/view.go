@@ -52,24 +52,6 @@ func (v *view) me(s *state) *member {
 	return s.agent(v.caller)
 }
 
-// pulse returns the event that records a sign of life of the caller, if one is due: an agent is registered by its
-// first act, comes back by it when it was gone, and is otherwise noted once a minute.
-func (v *view) pulse(s *state, now mail.Time) []mail.Event {
-	if v.isUser() || v.caller == mail.System || v.foreign {
-		return nil
-	}
-	m := s.agent(v.caller)
-	if m != nil && m.State != mail.Gone && now.Sub(m.Seen) < policy.Heartbeat {
-		return nil
-	}
-	c := &mail.AgentChange{Name: v.caller}
-	v.grant(s, c)
-	if m == nil && v.parent != "" {
-		c.Parent = &v.parent
-	}
-	return []mail.Event{{At: now, Agent: c}}
-}
-
 // touch journals a sign of life of an agent that looks. That it could not be written is no reason not to let it look.
 func (v *view) touch(ctx context.Context) {
 	var due []mail.Event

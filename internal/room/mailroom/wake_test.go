@@ -11,6 +11,34 @@ import (
 	"pennypost/internal/policy"
 )
 
+// TestUnwokenTellsWhatIsUrgent holds that who rings learns of each message whether it is urgent, for that is another
+// budget, and how many are.
+func TestUnwokenTellsWhatIsUrgent(t *testing.T) {
+	room, _ := openRoom(t, "lab", Options{})
+	l := &lab{T: t, room: room}
+	l.register(mail.Presence{Name: "bob"})
+	ask := mail.Draft{To: mail.Recipients{"bob"}, Type: string(mail.Question), Body: "which?"}
+	calm := l.send("ann", ask)
+	ask.Body, ask.Priority = "now?", string(mail.Urgent)
+	hurried := l.send("ann", ask)
+	held := l.send("ann", mail.Draft{To: mail.Recipients{"role:nobody"}, Priority: string(mail.Urgent)})
+	urgent := map[mail.ID]bool{}
+	for _, u := range room.Unwoken(func(mail.Name, []string) bool { return true }) {
+		n := 0
+		for _, m := range u.Mail {
+			if urgent[m.ID] = m.Urgent; m.Urgent {
+				n++
+			}
+		}
+		if n != u.Urgent || len(u.Mail) != u.Unread {
+			t.Errorf("%s is told of %d urgent among %d, and listed are %+v", u.Agent, u.Urgent, u.Unread, u.Mail)
+		}
+	}
+	if diff := cmp.Diff(map[mail.ID]bool{calm.ID: false, hurried.ID: true, held.ID: true}, urgent); diff != "" {
+		t.Error(diff)
+	}
+}
+
 // Senders are told of the door of a recipient, and Unwoken lists the recipients by the same rule.
 func TestDoors(t *testing.T) {
 	opts := Options{Limits: policy.Limits{RepeatWindow: -1}, Door: func(n mail.Name, roles []string) string {

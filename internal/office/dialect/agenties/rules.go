@@ -67,7 +67,9 @@ func checkDirection(t mail.Type, from party, a mail.Address) error {
 	}
 	if to == theUser && from != theOrchestrator {
 		return mail.Errorf(mail.Denied,
-			`only the orchestrator may write to the user: nothing was sent. Sub-agents route to orchestrator when they need human input: send this to "orchestrator", which decides whether to pass it on or to answer itself`)
+			`only the orchestrator may write to the user: nothing was sent. Sub-agents route to orchestrator when `+
+				`they need human input: send this to "orchestrator", which decides whether to pass it on or to `+
+				`answer itself`)
 	}
 	var ways []string
 	for _, d := range directions() {
@@ -80,7 +82,8 @@ func checkDirection(t mail.Type, from party, a mail.Address) error {
 		ways = append(ways, "from "+d.from.String()+" to "+d.to.String())
 	}
 	return mail.Errorf(mail.Denied,
-		`%s goes %s. You are %s and wrote to %q: nothing was sent. Choose another recipient, or type custom if no other fits`,
+		`%s goes %s. You are %s and wrote to %q: nothing was sent. Choose another recipient, or type custom if no `+
+			`other fits`,
 		t, strings.Join(ways, ", and "), from, spell(a))
 }
 

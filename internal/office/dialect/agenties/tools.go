@@ -37,14 +37,18 @@ func tools() []dialect.Tool {
 }
 
 const readSchema = `{"type":"object","additionalProperties":false,"properties":{
-"to":{"type":"string","description":"Only messages to this recipient, e.g. \"broadcast\" or \"role:builder\". Default: everything for you. Looking at the mail of others does not change what they have read"},
+"to":{"type":"string","description":"Only messages to this recipient, e.g. \"broadcast\" or \"role:builder\". ` +
+	`Default: everything for you. Looking at the mail of others does not change what they have read"},
 "since":{"type":"string","description":"ISO 8601 time: only messages after it"},
 "unreadOnly":{"type":"boolean","default":true,"description":"Only what you have not read. Default: true"},
 "limit":{"type":"integer","minimum":1,"default":50,"description":"How many at most. Default: 50"}}}`
 
 const sendSchema = `{"type":"object","additionalProperties":false,"required":["type","to","body"],"properties":{
-"type":{"type":"string","enum":["task-assigned","task-done","review-request","review-result","question","answer","cancel","status","custom"],"description":"What it is. A review-result needs metadata.verdict: approved, changes-requested or blocked"},
-"to":{"type":"string","description":"agent:<agentId>, orchestrator, role:<role>, broadcast, or (from the orchestrator) user"},
+"type":{"type":"string","enum":["task-assigned","task-done","review-request","review-result","question","answer",` +
+	`"cancel","status","custom"],"description":"What it is. A review-result needs metadata.verdict: approved, ` +
+	`changes-requested or blocked"},
+"to":{"type":"string","description":"agent:<agentId>, orchestrator, role:<role>, broadcast, or (from the ` +
+	`orchestrator) user"},
 "subject":{"type":"string","description":"A line that says what it is about"},
 "body":{"type":"string","description":"The message, in Markdown"},
 "metadata":{"type":"object","description":"Whatever else belongs to it"},

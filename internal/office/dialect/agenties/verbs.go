@@ -37,7 +37,8 @@ func verbs() []dialect.Verb {
 		},
 		{
 			Path: "import", Short: "take over messages that were exported, or the lines of a mailbox.jsonl",
-			Long: `Take over the messages of FILE ("-" reads standard input), which agenties export wrote or which is a mailbox.jsonl, with their own ids and times. Those whose id is known are skipped.`,
+			Long: "Take over the messages of FILE, with their own ids and times. FILE is what agenties export " +
+				"wrote, or a mailbox.jsonl; \"-\" reads standard input. Messages whose id is known are skipped.",
 			Example: "pennypost agenties import mailbox.json\npennypost agenties import " +
 				".agenties/mailbox-archive/2026-05.jsonl",
 			Args: "FILE", MinArgs: 1, MaxArgs: 1, Writes: true,

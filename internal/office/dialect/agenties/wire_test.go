@@ -175,7 +175,8 @@ func seed(f *testing.F) {
 		`{"id":"msg_001","type":"task-assigned","from":"orchestrator","to":"agent:ag_x1","body":"...","read":true,"createdAt":"2026-05-10T14:00:00Z"}`,
 		`{"id":"m","type":"custom","from":"user","to":"agent:a,b","subject":"s","body":"b","metadata":{"read":false},"issueId":"i","agentId":"x","read":false,"createdAt":"2026-05-10T14:00:00.001+09:00","extra":{"read":true}}`,
 		`{"id":"m","type":"answer","from":"orchestrator","to":"agent:a","body":"b","metadata":{"x":1,"pennypost":{"priority":"urgent","docs":[{"path":"a","revision":"r"}]}},"read":false,"createdAt":"2026-05-10T14:00:00Z"}`,
-		"{\"id\":\"m\",\"type\":\"custom\",\"from\":\"user\",\"to\":\"agent:a\",\"body\":\"\xff\\u0000\",\"read\":false,\"createdAt\":\"2026-05-10T14:00:00Z\"}",
+		"{\"id\":\"m\",\"type\":\"custom\",\"from\":\"user\",\"to\":\"agent:a\",\"body\":\"\xff\\u0000\"," +
+			"\"read\":false,\"createdAt\":\"2026-05-10T14:00:00Z\"}",
 	} {
 		f.Add([]byte(l))
 	}

@@ -2,8 +2,9 @@
 //
 // A team is a directory ~/.claude/teams/<team> with a config.json that lists its members and inboxes/<member>.json, an
 // array of messages for each recipient. A bridge onto such a directory brings every message into the room and hands
-// members what somebody outside of the team writes to them. Teams that Claude Code runs are its own: nothing but new
-// entries is written there. Teams that Pennypost made ("pennypost team create") are run by the verbs of this package.
+// members what somebody outside of the team writes to them. Claude Code runs its own teams, so
+// only new entries are written there. The verbs of this package run teams that Pennypost made ("pennypost team
+// create").
 //
 // Described by seeds/004_…txt (captures of February 2026; here the wire "seed") and by what later releases up to
 // 2.1.281 write (research/clients.md, section B; here the wire "native"). Where this package differs is said in

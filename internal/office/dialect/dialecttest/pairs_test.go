@@ -41,7 +41,7 @@ type sending struct {
 	name string
 	// only and never are readers: "" is nobody.
 	only, never mail.Name
-	// send sends to the reader all that can be said in this way, and returns what the table in docs/dialects/README.md
+	// send sends to the reader all that can be said in this way, and returns what the list in docs/dialects/README.md
 	// makes of it, without its time, and how long it lives; 0: for ever. Where the sender does not learn the id, or
 	// does not make it, the message has none.
 	send func(o *office) (m mail.Message, life time.Duration)
@@ -237,7 +237,7 @@ func (o *office) line(dialect, file string, id mail.ID) object {
 }
 
 // TestPairs sends in each dialect, by each of its own means, what can be said there, and reads it in each, by each of
-// its own means. What is shown is, to the last member, what the table in docs/dialects/README.md promises. The room
+// its own means. What is shown is, to the last member, what the list in docs/dialects/README.md promises. The room
 // keeps the files of all of them all the while.
 func TestPairs(t *testing.T) {
 	all := parties()

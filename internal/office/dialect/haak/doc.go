@@ -1,20 +1,20 @@
 // Package haak speaks the Agent Mailbox Protocol of HAAK, as its document "31. Agent Mailbox Protocol" of 2026-03-16
 // with the amendment of 2026-03-17 describes it (haak.world, memos/agent-mailbox). Its scripts are not public: flags
-// and roster fields beyond the document are those that neighbouring memos quote.
+// and roster fields that the document does not have are those that neighbouring memos quote.
 //
-// Its files lie in data/ below the project: agent-mailbox.jsonl, agent-mailbox-reads.jsonl, agent-roster.jsonl and
-// agent-mailbox-archive/YYYY-MM.jsonl. All but the archive's rotation is appending.
+// Its files are in data/ below the project: agent-mailbox.jsonl, agent-mailbox-reads.jsonl, agent-roster.jsonl and
+// agent-mailbox-archive/YYYY-MM.jsonl. They are only appended to, except when messages move to the archive.
 //
 // A session of HAAK is an agent, named by the session's id. "live" is idle or working, "frozen" is frozen, "dead" is
 // gone.
 //
 // Where Pennypost differs:
-//   - Mail to a role is given to one live holder in rotation, or held; HAAK shows it to every holder until one has read it. Both
-//     end with exactly one holder who took it.
-//   - A reader is whom the post office knows: --session-id acts as that agent.
+//   - Mail to a role is given to one live holder in rotation, or held; HAAK shows it to every holder until one has
+//     read it. Both end with exactly one holder who took it.
+//   - --session-id acts as that agent, and a reader is the agent that the post office knows the caller to be.
 //   - Erasing a message, which HAAK does not know, removes its line from the files.
-//   - A message to an agent for which neither side set a time expires after 24 hours if it was sent through HAAK, and after 7 days
-//     if not; the file then says ttl_hours 168.
+//   - A message to an agent for which neither side set a time expires after 24 hours if it was sent through HAAK, and
+//     after 7 days if not; the file then says ttl_hours 168.
 //
 // docs/dialects/haak.md has the whole list.
 package haak

@@ -52,7 +52,8 @@ func TestStrangers(t *testing.T) {
 			foreign("g-2", "all", "b", "2026-05-10T14:00:00Z", "nobody is called all"),
 			foreign("g-3", "a", "b", "yesterday", "no time"),
 			`{"id":"g-4","id":"g-4","sender":"a","recipient":"b","timestamp":"2026-05-10T14:00:00Z","content":"twice"}`,
-			"{\"id\":\"g-5\xff\",\"sender\":\"a\",\"recipient\":\"all\",\"timestamp\":\"2026-05-10T14:00:00Z\",\"content\":\"not UTF-8: \xff\"}",
+			"{\"id\":\"g-5\xff\",\"sender\":\"a\",\"recipient\":\"all\",\"timestamp\":\"2026-05-10T14:00:00Z\"," +
+				"\"content\":\"not UTF-8: \xff\"}",
 		}
 		st := d.stranger(mailbox, append(garbage, foreign("ok-1", "a", "all", "2026-05-10T14:00:00Z", "fine"))...)
 		if st.Rejected != len(garbage)-1 || st.Failing != "" {

@@ -33,7 +33,8 @@ func mailboxVerbs() []dialect.Verb {
 			Run: runSend,
 			Long: "Without --ttl-hours mail to a session and to a tag expires after 24 hours, mail to all after 4, " +
 				"mail to a role never.",
-			Example: `pennypost haak mailbox send --from architect-new --to "project:inscription,concern:governance" --subject Tags --body "One schema?"
+			Example: `pennypost haak mailbox send --from architect-new --to "project:inscription,` +
+				`concern:governance" --subject Tags --body "One schema?"
 pennypost haak mailbox send --from a1b2c3d4 --to architect --body - < note.md`,
 			Flags: []dialect.Flag{
 				text("from", "`SESSION` that sends"),

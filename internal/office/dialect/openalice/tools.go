@@ -8,21 +8,28 @@ import (
 	"pennypost/internal/office/dialect"
 )
 
-const inboxPushDescription = `Put an entry into the Inbox of the person who runs this workspace. It is how your work reaches them when they are not looking at this session.
+const inboxPushDescription = `Put an entry into the Inbox of the person who runs this workspace. It is how your ` +
+	`work reaches them when they are not looking at this session.
 
 Push when there is something they should see:
 - You finished a piece of work that they asked for: point to the report with docs.
 - You are blocked on a decision that only they can make: ask in comments.
 - A long-running job is due for a status check-in: a short summary in comments, with what exists so far in docs.
 
-Do not push internal steps: single tool calls, scratch files, debugging output. Those belong in this session. One entry for one occasion; an Inbox full of noise is not read.
+Do not push internal steps: single tool calls, scratch files, debugging output. Those belong in this session. One ` +
+	`entry for one occasion; an Inbox full of noise is not read.
 
-docs are pointers, not copies: each path is relative to the workspace's root, and the person sees the file as it is when they open the entry. comments is Markdown, in your own voice, and stands below the documents. At least one of the two must be present. The entry bears this workspace's name by itself.`
+docs are pointers, not copies: each path is relative to the workspace's root, and the person sees the file as it ` +
+	`is when they open the entry. comments is Markdown, in your own voice, and stands below the documents. ` +
+	`At least one of the two must be present. The entry bears this workspace's name by itself.`
 
 const inboxPushInput = `{"type":"object","properties":{` +
-	`"docs":{"type":"array","description":"Files of this workspace to show, in this order.","items":{"type":"object","properties":{` +
-	`"path":{"type":"string","description":"Path relative to the workspace's root, such as research/report.md."}},"required":["path"],"additionalProperties":false}},` +
-	`"comments":{"type":"string","description":"Markdown: what you did, or what you want to know."}},"additionalProperties":false}`
+	`"docs":{"type":"array","description":"Files of this workspace to show, in this order.",` +
+	`"items":{"type":"object","properties":{` +
+	`"path":{"type":"string","description":"Path relative to the workspace's root, such as research/report.md."}},` +
+	`"required":["path"],"additionalProperties":false}},` +
+	`"comments":{"type":"string","description":"Markdown: what you did, or what you want to know."}},` +
+	`"additionalProperties":false}`
 
 func inboxPush() dialect.Tool {
 	return dialect.Tool{
@@ -98,9 +105,13 @@ func deliver(ctx context.Context, c *dialect.Call, d mail.Draft) (mail.ID, mail.
 	return sent.ID, it.Sent, nil
 }
 
-const notifyUserDescription = `Deprecated. Show the person who runs this system a one-shot notification. It exists for automations from before workspaces (heartbeats, scheduled jobs). Inside a workspace use inbox_push instead: notifications have no documents, and do not appear in the Inbox.`
+const notifyUserDescription = `Deprecated. Show the person who runs this system a one-shot notification. It exists ` +
+	`for automations from before workspaces (heartbeats, scheduled jobs). Inside a workspace use inbox_push ` +
+	`instead: notifications have no documents, and do not appear in the Inbox.`
 
-const notifyUserInput = `{"type":"object","properties":{"text":{"type":"string","description":"What to say, in Markdown. It is kept as it is now."}},"required":["text"],"additionalProperties":false}`
+const notifyUserInput = `{"type":"object","properties":{"text":{"type":"string",` +
+	`"description":"What to say, in Markdown. It is kept as it is now."}},"required":["text"],` +
+	`"additionalProperties":false}`
 
 func notifyUser() dialect.Tool {
 	return dialect.Tool{

@@ -7,8 +7,8 @@
 // Where the document is silent or we differ, docs/dialects/superportia.md says how and why. What matters for reading
 // this code:
 //
-//   - An identity is an agent of the room. What the document's table says of it besides its name stands in its roles and tags
-//     (identity.go), so that other dialects can address them.
+//   - An identity is an agent of the room. Everything else that the document's table says of it stands in its roles
+//     and tags (identity.go), so that other dialects can address them.
 //   - Mail sent here does not expire (rules.go). A mailbox lists what the room's archive holds too.
-//   - Mail that others gave an expiry, and that expired unread, is shown as what it amounts to here: archived.
+//   - Mail that others gave an expiry, and that expired unread, is shown as archived, which is what it means here.
 package superportia

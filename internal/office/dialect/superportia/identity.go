@@ -244,6 +244,7 @@ func identify(ctx context.Context, svc mail.Service, getenv func(string) string)
 		}
 	}
 	return "", mail.Errorf(mail.NotFound,
-		`%s is %q, which is neither an identity of this room nor the "id" of one. %s. Set it to an exact identity, or load a file in which the identity has "id": %q`,
+		`%s is %q, which is neither an identity of this room nor the "id" of one. %s. Set it to an exact identity, `+
+			`or load a file in which the identity has "id": %q`,
 		agentID, given, suggest(roster, strings.ReplaceAll(given, "-", " ")), given)
 }

@@ -123,15 +123,15 @@ func TestTab(t *testing.T) {
 			}
 			p.press("\t")
 			type stop struct {
-				I        int
-				Briefing bool
+				I    int
+				Seen bool
 			}
 			now := value[stop](p,
-				`({ I: window.tabs.indexOf(document.activeElement), Told: document.activeElement === document.body || `+labelled+` })`)
+				`({ I: window.tabs.indexOf(document.activeElement), Seen: document.activeElement === document.body || `+labelled+` })`)
 			if now.I < 0 {
 				continue // the page as a whole, or a region that scrolls
 			}
-			if !now.Briefing {
+			if !now.Seen {
 				t.Errorf("%s: one does not see that the focus is on %s", path, want[now.I])
 			}
 			got = append(got, want[now.I])

@@ -34,7 +34,8 @@ const (
 
 	messageArgument = `{"type":"object","properties":{"message":{"type":"string"}},"required":["message"]}`
 
-	headerArgument = `{"type":"object","properties":{"region":{"type":"string","x-mcp-header":"Region"}},"required":["region"]}`
+	headerArgument = `{"type":"object","properties":{"region":{"type":"string","x-mcp-header":"Region"}},` +
+		`"required":["region"]}`
 
 	everyKeyword = `{
 		"$schema": "https://json-schema.org/draft/2020-12/schema",
@@ -54,11 +55,10 @@ const (
 		"additionalProperties": false}`
 )
 
-// ConformanceServer returns the server that the official suite tests: the fixture tools,
-// resources and prompts its scenarios name (npm @modelcontextprotocol/conformance
-// 0.2.0-alpha.12), to be served on the transports under test. It holds nothing of a
-// mailbox.
-func ConformanceServer() *mcp.Server {
+// conformanceServer returns the server that the official suite tests: the fixture tools, resources and prompts its
+// scenarios name (npm @modelcontextprotocol/conformance 0.2.0-alpha.12), to be served on the transports under test. It
+// holds nothing of a mailbox.
+func conformanceServer() *mcp.Server {
 	f := &fixtures{key: newStateKey()}
 	accept := func(context.Context, *mcp.SubscribeRequest) error { return nil }
 	f.server = mcp.NewServer(&mcp.Implementation{Name: "pennypost-conformance", Version: "1"}, &mcp.ServerOptions{

@@ -1,0 +1,189 @@
+package mailroom
+
+import (
+	"fmt"
+	"slices"
+	"time"
+
+	"pennypost/internal/mail"
+	"pennypost/internal/policy"
+)
+
+// newcomer keeps others from naming an agent until done, if nobody of that name is on the roster: what was checked of
+// a new name holds when it is written. This is a lock over a write; there is one for each agent that a room ever has.
+func (v *view) newcomer(n mail.Name) (done func()) {
+	known := v.isUser() && n == v.caller || n == mail.System || v.foreign
+	v.read(func(s *state, _ mail.Time) { known = known || s.agent(n) != nil })
+	if known {
+		return func() {}
+	}
+	v.naming.Lock()
+	return v.naming.Unlock
+}
+
+// mayJoin says why the caller cannot put somebody on the roster, or whose children would be too many. Whoever is on
+// it is asked no more.
+func (v *view) mayJoin(s *state, n, parent mail.Name) (full *trip, err error) {
+	if s.agent(n) != nil || v.isUser() && v.files || v.caller == mail.System || v.foreign || n == mail.User {
+		return nil, nil
+	}
+	if n == mail.Orchestrator && n != v.caller && !v.isUser() {
+		return nil, notGranted(n)
+	}
+	if err := s.checkNew(n, nil); err != nil {
+		return nil, err
+	}
+	return v.crowded(s, parent), nil
+}
+
+func notGranted(n mail.Name) error {
+	return mail.Errorf(mail.Denied, "only the person makes an agent the orchestrator: nothing was changed. "+
+		"In a terminal of their own: pennypost agents update '%s' --role orchestrator", n)
+}
+
+// crowded returns the trip of one more agent below parent: below it, and below whoever is above it, live as many as
+// may. An orchestrator's children may have teams of their own: of them only itself is asked for its children.
+func (v *view) crowded(s *state, parent mail.Name) *trip {
+	limit := v.breaker.limits.Children
+	if parent == "" || limit < 0 || v.isUser() {
+		return nil
+	}
+	top, leads := s.topOf(parent)
+	live := 0
+	now := v.now()
+	for m := range s.agents() {
+		if m.counts(now) && (m.Parent == top || !leads && s.below(m, top)) {
+			live++
+		}
+	}
+	if live < limit {
+		return nil
+	}
+	return &trip{
+		what: fmt.Sprint("children ", top), limit: "children",
+		err: mail.Errorf(mail.Limited, "%s has %d live agents below it, and may have no more: nobody was registered. "+
+			"Retire those that are done, with: pennypost agents retire NAME. "+
+			"The person may raise the limit, children in [room.limits]", top, live),
+		note: fmt.Sprintf("%s has %d live agents below it, and one more was refused.", top, live),
+	}
+}
+
+// topOf returns whose descendants are counted with those of an agent: the highest above it that is below no
+// orchestrator. leads says that the agent is an orchestrator itself.
+func (s *state) topOf(n mail.Name) (top mail.Name, leads bool) {
+	top = n
+	for range maxGenerations {
+		m := s.agent(top)
+		if m == nil || m.Parent == "" {
+			break
+		}
+		if up := s.agent(m.Parent); up != nil && up.hasRole(string(mail.Orchestrator)) {
+			break
+		}
+		top = m.Parent
+	}
+	m := s.agent(n)
+	leads = m != nil && m.hasRole(string(mail.Orchestrator))
+	if leads {
+		top = n
+	}
+	return top, leads
+}
+
+// maxGenerations ends a walk up parents that lead in a circle.
+const maxGenerations = 64
+
+// below reports whether m is a descendant of the agent called n.
+func (s *state) below(m *member, n mail.Name) bool {
+	for range maxGenerations {
+		if m == nil || m.Parent == "" {
+			return false
+		}
+		if m.Parent == n {
+			return true
+		}
+		m = s.agent(m.Parent)
+	}
+	return false
+}
+
+// counts reports whether m counts against the limit on children.
+func (m *member) counts(now mail.Time) bool {
+	return m.State.Live() && now.Sub(max(m.Seen, m.SessionAt, m.Registered)) < heardOf
+}
+
+// heardOf is how long an agent counts as living that says nothing: what was registered by hand is idle until somebody
+// retires it.
+const heardOf = 24 * time.Hour
+
+// doubled returns the trip of one more agent of a name: NAME-2 for a session that finds NAME held, or for whoever
+// registers it from outside.
+func (v *view) doubled(s *state, c *mail.AgentChange, now mail.Time) *trip {
+	m := s.agent(c.Name)
+	switch {
+	case v.isUser(), c.End, c.TakeOver:
+		return nil
+	case m == nil: // adopt gave it another name, or it is new and was counted
+		if c.By == "" {
+			return nil
+		}
+		return v.crowded(s, c.By)
+	case c.Session == "" || s.inSession(c.Name, c.Session) != nil || !s.heldByOther(m, c.Session, now):
+		return nil
+	}
+	live := 0
+	for o := range s.agents() {
+		if o.Base == m.Name && o.counts(now) {
+			live++
+		}
+	}
+	if limit := v.breaker.limits.Children; limit < 0 || live < limit {
+		return nil
+	}
+	return &trip{
+		what: fmt.Sprint("sessions ", m.Name), limit: "children",
+		err: mail.Errorf(mail.Limited,
+			"%d live sessions share the name %s with yours, and no more may: nobody was registered. "+
+				"End those that are done, or take another name", live, m.Name),
+		note: fmt.Sprintf("%d live sessions share the name %s, and one more was refused.", live, m.Name),
+	}
+}
+
+// pulse returns the event that records a sign of life of the caller, if one is due: an agent is registered by its
+// first act, comes back by it when it was gone, and is otherwise noted once a minute.
+func (v *view) pulse(s *state, now mail.Time) []mail.Event {
+	if v.isUser() || v.caller == mail.System || v.foreign {
+		return nil
+	}
+	m := s.agent(v.caller)
+	if m != nil && m.State != mail.Gone && now.Sub(m.Seen) < policy.Heartbeat {
+		return nil
+	}
+	c := &mail.AgentChange{Name: v.caller}
+	v.grant(s, c)
+	if m == nil && v.parent != "" {
+		c.Parent = &v.parent
+	}
+	return []mail.Event{{At: now, Agent: c}}
+}
+
+// grant adds the role of the orchestrator where the configuration gives it. A line in a file neither gives nor takes
+// it, because there are rights with it.
+func (v *view) grant(s *state, c *mail.AgentChange) {
+	const role = string(mail.Orchestrator)
+	m := s.agent(c.Name)
+	if v.files && c.Roles != nil {
+		c.Roles = slices.DeleteFunc(c.Roles, func(r string) bool { return r == role })
+		if m != nil && m.hasRole(role) {
+			c.Roles = append(c.Roles, role)
+		}
+	}
+	has := slices.Contains(c.Roles, role) || c.Roles == nil && m != nil && m.hasRole(role)
+	if has || !slices.Contains(v.opts.Orchestrators, c.Name) {
+		return
+	}
+	if c.Roles == nil && m != nil {
+		c.Roles = slices.Clone(m.Roles)
+	}
+	c.Roles = append(c.Roles, role)
+}
