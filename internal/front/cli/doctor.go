@@ -113,7 +113,7 @@ func (d *doctor) print(sick bool) {
 func (d *doctor) program(ctx context.Context) string {
 	self, err := install.Binary()
 	if err != nil {
-		d.say("program", Problem, "go build -o pennypost .", "%s", err.Error())
+		d.say("program", Problem, "scripts/build devel .", "%s", err.Error())
 		return ""
 	}
 	d.say("program", Well, "", "%s, version %s", self, Version())
