@@ -152,6 +152,9 @@ func (a *App) change(f installFlags, args []string, plan func(install.Client, *i
 	if err != nil {
 		return err
 	}
+	if _, err := a.OfficeProgram(); err != nil && a.verb == "install" {
+		return err // the client would start what cannot start
+	}
 	again := "pennypost " + a.verb + " " + c.Name
 	if f.project && slices.Contains(c.Scopes, install.Project) {
 		again += " --project"

@@ -3,6 +3,7 @@ package cli
 import (
 	"context"
 	"crypto/rand"
+	"errors"
 	"fmt"
 	"io"
 	"strings"
@@ -95,7 +96,8 @@ func (a *App) send(ctx context.Context, f sendFlags, bodyGiven bool) error {
 		d.Key = mail.MadeKey + rand.Text()
 	}
 	sent, err := svc.Send(ctx, d)
-	if code := mail.CodeOf(err); code == mail.Unavailable || code == mail.Timeout {
+	_, unsent := errors.AsType[*hint](err) // there is no post office to send it
+	if code := mail.CodeOf(err); !unsent && (code == mail.Unavailable || code == mail.Timeout) {
 		return Hinted(err, "sent again with --key "+d.Key+" it is one message, should this one have arrived")
 	}
 	if err != nil {
