@@ -250,5 +250,6 @@ func TestDocumentsElsewhere(t *testing.T) {
 	// A letter that names more than a page can show says so, and shows the rest.
 	half := strings.Repeat("x", maxInline/2+1)
 	many, id := workspaceFixture(t, map[string]string{"a": half, "b": half, "c": "more"}, "a", "b", "c")
-	many.get("/@shop/?m="+string(id)).want(t, 200, "more documents than one page shows").without(t, "<code>more</code>")
+	many.get("/@shop/?m="+string(id)).want(t, 200, "more documents than one page shows").without(t,
+		"<code>more</code>")
 }
