@@ -13,8 +13,8 @@ import (
 	"pennypost/internal/policy"
 )
 
-// breaker keeps agents from writing too much. It remembers what this process saw sent, in memory: after a restart
-// everybody begins anew.
+// breaker keeps agents from writing too much. It remembers what this process saw sent, in memory: after a restart all
+// counters begin at zero.
 type breaker struct {
 	limits policy.Limits
 

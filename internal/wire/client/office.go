@@ -1,8 +1,8 @@
 // Package client is a post office at the far end of a Unix socket or of a URL: mail.Office and mail.Service over the
 // routes of package httpapi.
 //
-// It is made to be started a thousand times an hour by hooks and commands: nothing happens before the first call, a
-// call is one request, and a Unix socket needs no name to be looked up.
+// Hooks and commands start it a thousand times an hour. So nothing happens before the first call, a call is one
+// request, and no name is looked up for a Unix socket.
 package client
 
 import (
