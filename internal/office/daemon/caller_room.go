@@ -179,7 +179,7 @@ func (v *callerRoom) Rename(ctx context.Context, from, to mail.Name) (mail.Agent
 	return a, err
 }
 
-// Repair opens the room anew if lines were put back: they belong before what it has read.
+// Repair closes and opens the room again if lines were put back, because they belong before what it has read.
 func (v *callerRoom) Repair(ctx context.Context) (mail.Verification, error) {
 	e, s, err := v.enter(ctx, true)
 	if err != nil {

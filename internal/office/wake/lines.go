@@ -54,7 +54,7 @@ type Waiter struct {
 	over    chan error // has room for one: it is not to wait any more, because of an error or, with nil, for good
 }
 
-// Enter has somebody wait for rings of an agent, from now on. Wait goes on with it, and has to be called.
+// Enter makes a listener wait for rings of an agent, from now on. The caller must then call Wait.
 func (l *Lines) Enter(room mail.RoomName, agent mail.Name, at mail.Listener) *Waiter {
 	w := &Waiter{lines: l, at: place{seatOf(room, agent), at.Door}, session: at.Session, over: make(chan error, 1)}
 	l.mu.Lock()

@@ -146,8 +146,8 @@ func (o *Office) RemoveRoom(ctx context.Context, room mail.RoomName) (wire.Remov
 	return done, err
 }
 
-// Room implements mail.Office. Nothing is sent: a room is opened by the first call that needs it. The empty name
-// stands for whom the connection names by itself: the user on a Unix socket, the token's owner over a URL.
+// Room implements mail.Office. Nothing is sent: a room is opened by the first call that needs it. An empty name means
+// the caller that the connection itself proves: the user on a Unix socket, the token's owner over a URL.
 func (o *Office) Room(_ context.Context, room mail.RoomName, as mail.Name) (mail.Service, error) {
 	if _, err := mail.ParseRoom(string(room)); err != nil {
 		return nil, err
