@@ -7,9 +7,9 @@ import (
 	"pennypost/internal/mail"
 )
 
-// FindAgent returns the agent that a session of a client is to which nobody gave a name, for its hooks and for its MCP
-// server alike: whom the file of the project around dir names, else one whose name the next session in this project
-// has again. client is the name of the program, "" if it is not known.
+// FindAgent returns which agent a client's session is when nobody gave it a name, for its hooks and for its MCP server
+// alike: the one that the file of the project around dir names, else one with a name that the next session in this
+// project will have again. client is the name of the program, "" if it is not known.
 func FindAgent(client, dir string) (mail.Name, error) {
 	project, err := FindProject(dir)
 	if err != nil || project.Agent != "" {

@@ -6,9 +6,9 @@ import (
 	"pennypost/internal/mail"
 )
 
-// AgentClient looks in an environment ("NAME=value") for a variable that tells an agent's process from its owner's,
-// and returns its name. It is a guard against confusion, not against malice: a process of the same user that wants to
-// pass for the user always finds a way, the operator's token being one.
+// AgentClient looks in an environment ("NAME=value") for a variable that shows that a process is an agent's and not
+// its owner's, and returns the variable's name. It guards against confusion, not against malice: a process of the same
+// user that wants to pass for the user always finds a way, for example the operator's token.
 func AgentClient(environ []string) (variable string, found bool) {
 	for _, v := range environ {
 		name, value, _ := strings.Cut(v, "=")

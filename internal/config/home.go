@@ -21,7 +21,7 @@ func FindHome(getenv func(string) string) (Home, error) {
 	if dir := getenv("PENNYPOST_HOME"); dir != "" {
 		abs, err := filepath.Abs(dir)
 		if err != nil {
-			return "", mail.Errorf(mail.Invalid, "PENNYPOST_HOME is %q, which is no usable path: %w", dir, err)
+			return "", mail.Errorf(mail.Invalid, "PENNYPOST_HOME is %q, which is not a usable path: %w", dir, err)
 		}
 		return Home(abs), nil
 	}
@@ -123,8 +123,8 @@ func (h Home) CheckSocket(create bool) error {
 		return fmt.Errorf("look at the directory of the socket: %w", err)
 	}
 	if !info.IsDir() || info.Mode().Perm() != 0o700 || !ownedByUs(info) {
-		return mail.Errorf(mail.Unavailable, "%s is not a directory of yours alone, so the post office does not use "+
-			"it. Remove it, or set PENNYPOST_HOME to a shorter path", dir)
+		return mail.Errorf(mail.Unavailable, "%s is not a directory that is yours alone, so the post office does "+
+			"not use it. Remove it, or set PENNYPOST_HOME to a shorter path", dir)
 	}
 	return nil
 }

@@ -48,7 +48,7 @@ func (p *Project) parse(file string, text []byte) error {
 	}
 	err = toml.NewDecoder(bytes.NewReader(text)).DisallowUnknownFields().Decode(p)
 	if _, ok := errors.AsType[*toml.StrictMissingError](err); ok {
-		return mail.Errorf(mail.Invalid, "%s: there are two keys, room and agent, and another is set", file)
+		return mail.Errorf(mail.Invalid, "%s: it sets a key other than room and agent", file)
 	}
 	if err != nil {
 		return mail.Errorf(mail.Invalid, "%s: %s", file, strings.TrimPrefix(err.Error(), "toml: "))

@@ -117,8 +117,8 @@ type HookAnswer struct {
 	Wait   bool   `json:"wait,omitzero"` // of a hook that waits: nobody has rung yet, ask again
 }
 
-// Silence is what a client wants of a hook that has nothing to say: Codex an object when a turn ends, Cursor one
-// always.
+// Silence is the output that a client expects from a hook that has nothing to say: Codex expects an object when a turn
+// ends, Cursor always expects one.
 func Silence(client, event string) string {
 	event = strings.ToLower(event)
 	switch {

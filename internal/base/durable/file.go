@@ -35,7 +35,7 @@ func Replace(path string, perm fs.FileMode, write func(io.Writer) error) error {
 	return nil
 }
 
-// ReplaceIn is Replace of the file called name in dir. What stands there, a link too, is replaced itself.
+// ReplaceIn is Replace for the file called name in dir. If a link is there, the link itself is replaced.
 func ReplaceIn(dir *os.Root, name string, perm fs.FileMode, write func(io.Writer) error) error {
 	if info, err := dir.Lstat(name); err == nil && info.Mode().IsRegular() {
 		perm = info.Mode().Perm()

@@ -1,7 +1,7 @@
-// Package lines keeps a JSON Lines file to which strangers write too.
+// Package lines keeps a JSON Lines file to which other programs write too.
 //
-// It knows lines, not what they say: nothing that stands in the file is changed but by Rewrite, and there only what
-// the caller changes. A file that is not there is an empty one.
+// It knows lines and not what they mean. Only Rewrite changes what is in the file, and there only the caller's changes
+// are made. A file that does not exist counts as an empty one.
 package lines
 
 import (

@@ -38,9 +38,9 @@ func (a *App) ClientName() string {
 	return ""
 }
 
-// Agent returns the Agent that a session of a client is, for its hooks and for its MCP server alike: who the command
-// line or the environment names, else whom the project's file names, else one whose name the next session in this
-// project has again.
+// Agent returns which agent a client's session is, for its hooks and for its MCP server alike: the one that the
+// command line or the environment names, else the one that the project's file names, else one with a name that the
+// next session in this project will have again.
 func (a *App) Agent(client string) (mail.Name, error) {
 	if a.As != "" || a.Env.Getenv("PENNYPOST_AGENT") != "" {
 		return a.Who()

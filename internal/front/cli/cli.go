@@ -165,8 +165,8 @@ func (a *App) RoomName() (mail.RoomName, error) {
 	return config.FindRoom(a.Room, a.Env.Getenv, a.Env.Dir)
 }
 
-// Who returns as whom the command speaks: --as, else $PENNYPOST_AGENT, else the user. An agent's process cannot be the
-// user.
+// Who returns the name under which the command speaks: --as, else $PENNYPOST_AGENT, else the user. An agent's process
+// cannot be the user.
 func (a *App) Who() (mail.Name, error) {
 	name := a.As
 	if name == "" {

@@ -14,9 +14,9 @@ const (
 	MaxRingPause = 30 * time.Second
 )
 
-// FollowRings waits at a line and gives each ring to take, until ctx ends, take fails or the post office refuses. One
-// that is away comes back, and so does an agent that is not on the roster: a session outlives many. warn is told of
-// that, each time once.
+// FollowRings listens at a door and hands each ring to take, until ctx ends, take fails or the post office refuses. If
+// the post office is away, or the agent is not on the roster, it waits for them to come back, because a session
+// outlives many post offices. It calls warn once each time that happens.
 func FollowRings(ctx context.Context, office *client.Office, room mail.RoomName, name mail.Name, at mail.Listener,
 	take func(*mail.Rung) error, warn func(error)) error {
 	pause, warned := MinRingPause, mail.Code("")

@@ -1,8 +1,8 @@
 // Package hookpipe is the process of a hook that an agent's client runs: it hands the client's words to the post
 // office and prints what that answers.
 //
-// A hook never disturbs its client. The post office being away, slow or of another version, input that nobody
-// understands: all that is silence and success, within a second.
+// A hook never disturbs its client. If the post office is away, slow or of another version, or nobody understands the
+// input, the hook is silent and succeeds within a second.
 package hookpipe
 
 import (

@@ -1,15 +1,15 @@
 // Package install writes Pennypost into the configuration of agent clients and takes it out again.
 //
-// Nothing of the person's is lost: entries are merged into the text of what is there, which otherwise stays byte for
-// byte; before a file is changed for the first time it is copied to NAME.pennypost-backup beside it; files are
-// replaced whole or not at all; what cannot be parsed is not touched. Installing twice is installing once. Taking out
-// gives the very bytes back that were there before if nobody else changed the file since, and otherwise removes our
-// entries only.
+// Nothing that belongs to the person is lost. Entries are merged into the text that is there, which otherwise stays
+// byte for byte. Before a file is changed for the first time it is copied to NAME.pennypost-backup beside it. Files
+// are replaced whole or not at all. A file that cannot be parsed is not touched. Installing twice has the same effect
+// as installing once. Taking out restores the exact bytes from before if nobody else has changed the file since, and
+// otherwise removes only our entries.
 //
 // No record is kept of what was installed: an entry is ours if it starts a program called pennypost in our way, and
 // the file is as we left it if putting the same entries into the backup makes the same bytes.
 //
-// What each client reads is in the file that bears its name, with where that was learnt in docs/install.md.
+// What each client reads is in the file named after it. docs/install.md says where the facts are from.
 package install
 
 import (
@@ -109,10 +109,10 @@ func mcpArgs(o *Options) []string {
 	return []string{"mcp", "--as", string(o.As)}
 }
 
-// toolTimeout is how long clients shall wait for a tool, in seconds: longer than wait_for_messages waits by itself.
+// toolTimeout is how long clients should wait for a tool, in seconds: longer than wait_for_messages waits by itself.
 const toolTimeout = 660
 
-// hookTimeout is how long clients shall wait for a hook, in seconds. The hook gives up after one by itself.
+// hookTimeout is how long clients should wait for a hook, in seconds. The hook itself gives up after one second.
 const hookTimeout = 10
 
 // raw returns v as JSON.

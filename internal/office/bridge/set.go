@@ -58,9 +58,9 @@ func Check(dialects []dialect.Dialect, b *mail.Bridge) error {
 	return nil
 }
 
-// Reconcile starts the bridges that are new, stops those that are not in the room's list, and starts anew those that
-// changed. It leaves a directory behind for each bridge, by which a start of the post office knows rooms that want to
-// be open.
+// Reconcile starts the bridges that are new, stops those that are not in the room's list, and restarts those that
+// changed. It leaves a directory for each bridge, from which the post office knows at its start which rooms must be
+// open.
 func (s *Set) Reconcile(bridges func() ([]mail.BridgeStatus, error)) error {
 	s.reconciling.Lock()
 	defer s.reconciling.Unlock()

@@ -100,9 +100,9 @@ func (g *gate) credential(r *http.Request, p *peer) (mail.Caller, error) {
 	return mail.Caller{Name: name}, nil
 }
 
-// looksAround reports a request that speaks for nobody: whether the post office runs, which rooms there are, and the
-// hooks of agents' clients, of which the post office finds out itself for whom they are. An agent that does not know
-// its name yet may ask too.
+// looksAround reports whether r speaks for nobody: whether the post office runs, which rooms there are, and the hooks
+// of agents' clients, whose agent the post office finds out by itself. An agent that does not know its name yet may
+// ask too.
 func looksAround(r *http.Request) bool {
 	if r.Method == http.MethodPost && (strings.HasPrefix(r.URL.Path, wire.Base+"/hooks/") ||
 		strings.HasPrefix(r.URL.Path, wire.Base+"/taken/")) {

@@ -14,8 +14,8 @@ import (
 	"pennypost/internal/wire"
 )
 
-// callerRoom is a room as one caller sees it, borrowed for each call: it stays usable for as long as somebody keeps it
-// (an MCP session keeps it for days), while the room itself is closed whenever nobody needs it.
+// callerRoom is a room as one caller sees it. It opens the room for each call, so it stays usable for as long as
+// somebody keeps it (an MCP session keeps it for days), while the room itself is closed whenever nobody needs it.
 type callerRoom struct {
 	wire.Stub
 	office *office
@@ -25,7 +25,7 @@ type callerRoom struct {
 	opens  string // the program for whose session this call speaks
 }
 
-// roomOf returns the room as caller sees it, of whom no process is known.
+// roomOf returns the room as caller sees it. Nothing is known about the caller's process.
 func (o *office) roomOf(name mail.RoomName, caller mail.Name) *callerRoom {
 	v := &callerRoom{office: o, name: name, caller: caller}
 	v.Carrier = v
@@ -179,7 +179,7 @@ func (v *callerRoom) Rename(ctx context.Context, from, to mail.Name) (mail.Agent
 	return a, err
 }
 
-// Repair opens the room anew if lines were put back: they belong before what it has read.
+// Repair closes and opens the room again if lines were put back, because they belong before what it has read.
 func (v *callerRoom) Repair(ctx context.Context) (mail.Verification, error) {
 	e, s, err := v.enter(ctx, true)
 	if err != nil {

@@ -8,8 +8,8 @@ import (
 // maxLog is how large a log file may become before it is put aside: two of them are a few weeks, and no burden.
 const maxLog = 1 << 20
 
-// LogFile is the log of a post office that nobody looks at. When it has grown to 1 MiB it is renamed to "….1", in
-// place of the one before, and begun anew.
+// LogFile is the log of a post office that runs in the background. When it has grown to 1 MiB it is renamed to "….1",
+// which replaces the previous one, and a new file is begun.
 type LogFile struct {
 	path string
 

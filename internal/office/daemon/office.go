@@ -78,8 +78,8 @@ func newOffice(cfg *config.Config, log *slog.Logger, m *metrics) *office {
 	return o
 }
 
-// Room implements mail.Office. The service goes on to work when the room is closed for being idle: each call opens it
-// again. A room that does not exist is made by the first call that changes something there.
+// Room implements mail.Office. The service still works when the room was closed because it was idle: each call opens
+// it again. A room that does not exist is made by the first call that changes something there.
 func (o *office) Room(ctx context.Context, name mail.RoomName, as mail.Name) (mail.Service, error) {
 	if _, err := mail.ParseRoom(string(name)); err != nil {
 		return nil, err

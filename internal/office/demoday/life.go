@@ -14,8 +14,8 @@ import (
 	"pennypost/internal/mail"
 )
 
-// Life goes on where the day ended: its agents that are there work on, a message at a time, and take note of what the
-// person writes to them. They are clients of a post office that runs, through the doors that agents have.
+// Life continues where the day ended: the agents that are present go on working, one message at a time, and react to
+// what the person writes to them. They are clients of a running post office, and use the doors that agents have.
 type Life struct {
 	Office mail.Office
 	Dir    string        // where their sessions listen; the paths of sockets must be short

@@ -144,8 +144,8 @@ func (t *sessions) Open(ctx context.Context, id, stream string) error {
 	return nil
 }
 
-// Append implements mcp.EventStore. What goes to a session's standalone stream is not
-// kept: it is news, which is read anew and not caught up with, and there is no end to it.
+// Append implements mcp.EventStore. Events of a session's standalone stream are not kept: they are only news, clients
+// read the current state instead of catching up with them, and there is no end to them.
 func (t *sessions) Append(_ context.Context, id, stream string, event []byte) error {
 	t.mu.Lock()
 	defer t.mu.Unlock()

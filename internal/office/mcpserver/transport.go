@@ -334,8 +334,8 @@ func withServer(ctx context.Context, s *mcp.Server) context.Context {
 	return context.WithValue(ctx, serverKey{}, s)
 }
 
-// serverOf is the SDK's way to a server. It asks twice or more for each request, and in
-// vain for one that bears a session id, whose server is long chosen.
+// serverOf is how the SDK gets a server. It asks at least twice for each request, even for one that has a session id,
+// whose server was chosen long ago.
 func serverOf(r *http.Request) *mcp.Server {
 	s, _ := r.Context().Value(serverKey{}).(*mcp.Server)
 	return s

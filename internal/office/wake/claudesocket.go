@@ -20,12 +20,12 @@ import (
 	"pennypost/internal/base/jsonx"
 )
 
-// ClaudeSocket is the inbox socket of a session of Claude Code: what is written there is shown to a session that works
-// between two tool calls, and begins a turn of one that is idle. It never counts as the user's word.
+// ClaudeSocket is the inbox socket of a session of Claude Code: a working session is shown what is written there
+// between two tool calls, and an idle session begins a turn with it. It never counts as the user's word.
 //
-// It was rung if the socket took the whole message and did not cast it out at once. That proves nothing more: nothing
-// is written back, so it is never "presented", and the session may still drop the message, or hold it until the user
-// has agreed. The agent's next turn, or its reading, is the proof.
+// It was rung if the socket took the whole message and did not reject it at once. That proves nothing more: nothing is
+// written back, so it is never "presented", and the session may still drop the message, or hold it until the user has
+// agreed. The agent's next turn, or its reading, is the proof.
 //
 // The message says from whom it comes by name only. It gives no address, because nobody listens there; and it claims
 // no class of permissions, because that is not ours to claim. A session that bypasses permission prompts holds what

@@ -10,12 +10,12 @@ import (
 	"time"
 )
 
-// Codex is the queue of a thread of Codex: "codex queue --thread ID --message TEXT". A thread that is idle and open
-// begins a turn with it, one that works does so at the turn's end, and what is queued while nobody has the thread open
-// waits for its resumption.
+// Codex is the queue of a thread of Codex: "codex queue --thread ID --message TEXT". An idle, open thread begins a
+// turn with it; a working thread does so at the end of its turn; and what is queued while nobody has the thread open
+// waits until it is resumed.
 //
 // It was rung if the command ended with status 0, which means queued and never seen. A turn that the user broke off
-// stops the queue, and nothing tells of that.
+// stops the queue, and Codex does not report that.
 //
 // The text comes as if the user had typed it, and runs with the thread's own approvals: it says that it is not the
 // user's, and orders nothing.

@@ -48,10 +48,10 @@ func NewDoors(entries ...Entry) *Doors {
 	return d
 }
 
-// Arrange has what is known of an agent's session count: arrange, which must not block nor change configured, returns
-// the ladder of an agent for whom these doors are configured and not off. It adds doors of the session, and leaves out
-// those that lead nowhere without one. An empty name stands for whoever comes to have a role. Arrange is called before
-// Doors are used.
+// Arrange makes what is known of an agent's session count. arrange must not block and must not change configured; it
+// returns the doors of an agent, in order, given those that are configured and not off: it adds doors of the session,
+// and leaves out those that lead nowhere without a session. An empty name stands for whoever has the role. Arrange is
+// called before Doors are used.
 func (d *Doors) Arrange(arrange func(agent mail.Name, configured []Waker) []Waker) {
 	d.arrange = arrange
 }

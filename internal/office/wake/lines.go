@@ -10,13 +10,13 @@ import (
 	"pennypost/internal/mail"
 )
 
-// Lines are where processes beside agents wait to be rung. A process says for whom it waits and at which door, and is
-// handed the next ring.
+// Lines are where listeners, the processes beside agents, wait to be rung. A listener says for which agent it waits
+// and at which door, and is handed the next ring.
 //
-// A ring goes to one of those who wait at the door. It was rung if that one took it: the pointer was written to the
-// process. What the process makes of it nobody tells; the agent's next turn, or its reading, is the proof. If nobody
-// waits there, nor comes within a moment, or none of those who came could be written to, the ring has failed. So no
-// ring is lost with a process that dies: it failed, or it is rung again.
+// A ring goes to one of the listeners at the door, and has succeeded when the pointer was written to that process.
+// Nobody reports what the process does with it; the agent's next turn, or its reading, is the proof. If nobody listens
+// there or comes within a moment, or if the pointer could be written to none of those who came, the ring has failed.
+// So no ring is lost with a process that dies: it has failed, or the agent is rung again.
 //
 // The zero value is empty and ready; it may be used concurrently.
 type Lines struct {
@@ -54,7 +54,7 @@ type Waiter struct {
 	over    chan error // has room for one: it is not to wait any more, because of an error or, with nil, for good
 }
 
-// Enter has somebody wait for rings of an agent, from now on. Wait goes on with it, and has to be called.
+// Enter makes a listener wait for rings of an agent, from now on. The caller must then call Wait.
 func (l *Lines) Enter(room mail.RoomName, agent mail.Name, at mail.Listener) *Waiter {
 	w := &Waiter{lines: l, at: place{seatOf(room, agent), at.Door}, session: at.Session, over: make(chan error, 1)}
 	l.mu.Lock()

@@ -93,7 +93,8 @@ func New(opts Options) *Ringer {
 		nudge: make(chan struct{}, 1)}
 }
 
-// Look has everybody looked at anew: somebody has got a door, which the journal does not tell.
+// Look makes the ringer look at everybody again. It is called when somebody has got a door, because the journal does
+// not record that.
 func (r *Ringer) Look() {
 	select {
 	case r.nudge <- struct{}{}:
@@ -248,7 +249,8 @@ func (r *Ringer) look(ctx context.Context) (next mail.Time, ok bool) {
 	return next, ok
 }
 
-// let lets somebody be for whom nothing waits any more. The rings of the last hour are remembered.
+// let forgets somebody who has no mail waiting any more, except for the rings of the last hour, which count against
+// the budget.
 func (r *Ringer) let(k mail.Address, s *sleeper, now mail.Time) {
 	s.rest()
 	if s.forgetRings(now); len(s.rung) == 0 && !s.ringing {
@@ -263,7 +265,7 @@ func (r *Ringer) observe(outstanding int) {
 	}
 }
 
-// key is under what somebody stands in sleepers, and as whom it is marked.
+// key returns the key of u in sleepers, which is also the address in whose name its receipts are written.
 func key(u *mail.Unwoken) mail.Address {
 	if u.Agent == "" {
 		return mail.RoleAddress(u.Role)

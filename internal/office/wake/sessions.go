@@ -80,8 +80,8 @@ func (s Secret) reveal() string {
 	return *s.text
 }
 
-// Sessions are the latest sessions of the agents of this machine, as far as hooks have told of them. The zero value is
-// empty and ready; it may be used concurrently.
+// Sessions are the latest sessions of the agents of this machine, as far as hooks have reported them. The zero value
+// is empty and ready; it may be used concurrently.
 type Sessions struct {
 	mu     sync.Mutex
 	latest map[seat]Session // of one that is over only what it takes to resume it
@@ -96,11 +96,11 @@ func seatOf(room mail.RoomName, agent mail.Name) seat {
 	return seat{room, mail.Name(norm.NFC.String(string(agent)))}
 }
 
-// Put notes what is known of a session. What was known of the agent's session before is forgotten if that was another;
-// of the same one, it stays where s is silent: not every hook is told everything.
+// Put notes what is known of a session. If the agent had another session before, what was known of that is forgotten.
+// If it is the same session, what was known stays where s is empty, because not every hook is told everything.
 //
-// A program that is not to be seen when its session tells of it is one of which we cannot say that it ended: it runs
-// in a container, say.
+// If a session's program cannot be seen when the session reports it (in a container, for example), we can never say
+// that it has ended.
 func (l *Sessions) Put(s Session) {
 	if ended(s.Process) {
 		s.Process = ""

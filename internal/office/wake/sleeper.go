@@ -209,8 +209,8 @@ func (s *sleeper) succeed(u *mail.Unwoken, now mail.Time) {
 	}
 }
 
-// retellAfter is how often at most the user is told of an agent whose doors go on failing, and then only if more mail
-// has come.
+// retellAfter is the shortest time between two notices to the user about an agent whose doors keep failing. The second
+// is sent only if more mail has come.
 const retellAfter = policy.BudgetSpan
 
 // fail notes that a door did not take the ring, and reports whether the user is to be told. doors is how many there

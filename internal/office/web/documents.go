@@ -63,7 +63,7 @@ func (v *view) documents(m *mail.Message, ws *mail.Workspace) []document {
 			d.Notice = "No workspace of " + who(m.From) +
 				" is known, so its files cannot be shown. Add one: pennypost workspace add"
 		case shown >= maxInline:
-			d.Kind, d.Notice = "file", "This letter names more than is shown in one page."
+			d.Kind, d.Notice = "file", "This message names more documents than one page shows."
 		default:
 			shown += d.read(ws)
 		}
@@ -106,12 +106,12 @@ func unshown(err error, name string) string {
 	}
 	switch why.Reason {
 	case openalice.FileNotFound:
-		return "There is no such file in the workspace now: it was moved or deleted, or is not written yet."
+		return "There is no such file in the workspace now: it was moved or deleted, or has not been written yet."
 	case openalice.FileTooLarge:
 		return fmt.Sprintf("It is too large to be shown: %.1f MB; at most %d MiB are.", float64(why.Size)/1e6,
 			openalice.MaxDocument>>20)
 	case openalice.InvalidPath, openalice.PathRequired:
-		return "Its path leads outside of the workspace, or to something that is no file. Such files are not read."
+		return "Its path leads outside of the workspace, or to something that is not a file. Such paths are not read."
 	case openalice.NoWorkspace:
 		return "The workspace's directory is not there."
 	}

@@ -178,7 +178,7 @@ func TestInboxNothing(t *testing.T) {
 		mail.Presence{Name: "cy", State: mail.Idle})
 	b.get("/@shop/").want(t, 200, "1 agent is working, and 2 wait for something to do.")
 	b.get("/@shop/?show=archived").want(t, 200, "Nothing is archived.")
-	b.get("/@shop/?show=snoozed").want(t, 200, "Nothing is put off.")
+	b.get("/@shop/?show=snoozed").want(t, 200, "Nothing is snoozed.")
 
 	empty := newFixture(t)
 	rooms, names := empty.office.open, empty.office.names

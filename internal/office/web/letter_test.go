@@ -203,7 +203,7 @@ func TestDocuments(t *testing.T) {
 		`<code class="language-go">package b // &lt;b&gt;</code>`, `<code class="language-xml">&lt;svg onload`,
 		"<code>plain</code>",
 		`<iframe src="`, "sandbox title=", `<img src="/@shop/doc?`, `alt="e.png"`,
-		"too large to be shown", "no such file in the workspace", "outside of the workspace", "This is no text",
+		"too large to be shown", "no such file in the workspace", "outside of the workspace", "This is neither text",
 	)
 	page.without(t, "<script>alert", "<svg onload", "secret of the person", "root:", `src="https://tracker`)
 	for n, want := range []struct{ kind, policy, disposition string }{
@@ -250,5 +250,6 @@ func TestDocumentsElsewhere(t *testing.T) {
 	// A letter that names more than a page can show says so, and shows the rest.
 	half := strings.Repeat("x", maxInline/2+1)
 	many, id := workspaceFixture(t, map[string]string{"a": half, "b": half, "c": "more"}, "a", "b", "c")
-	many.get("/@shop/?m="+string(id)).want(t, 200, "more than is shown in one page").without(t, "<code>more</code>")
+	many.get("/@shop/?m="+string(id)).want(t, 200, "more documents than one page shows").without(t,
+		"<code>more</code>")
 }

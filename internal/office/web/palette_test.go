@@ -34,7 +34,7 @@ func TestPalette(t *testing.T) {
 		"log":         {"Log out"},
 		"theme":       {`data-do="theme"`},
 		"a&b=c #":     {`href="/@shop/history?q=a%26b%3Dc&#43;%23"`},
-		"q":           {"Nothing fits."},
+		"q":           {"Nothing matches."},
 	} {
 		got := b.part("/@shop/palette?q="+strings.NewReplacer(" ", "+", "&", "%26", "#", "%23").Replace(q),
 			"palette-results").want(t, http.StatusOK, want...)

@@ -22,11 +22,11 @@ func stuckSections() []stuckSection {
 	return []stuckSection{
 		{Kind: "held", Title: "Nobody has the role", Why: "Kept until an agent takes the role. It does not expire."},
 		{Kind: "dead", Title: "Dead letters",
-			Why: "The reader is gone and never read them. If it comes back, it finds them."},
+			Why: "The reader is gone and never read them. If it comes back, it will find them."},
 		{Kind: "waiting", Title: "Not looked at",
-			Why: "This should have made its reader look, and nobody has shown it the text."},
+			Why: "This should have woken its reader, and the reader has not been shown the text."},
 		{Kind: "expired", Title: "Expired unread",
-			Why: "The time ran out before anybody had read it. It stays in the history."},
+			Why: "It expired before anybody had read it. It stays in the history."},
 		{Kind: "notice", Title: "What the post office says", Why: "A limit was reached, or doors are rung in vain."},
 		{Kind: "bridge", Title: "Bridges", Why: "The room and these files are not in step."},
 		{Kind: "file", Title: "The room's file", Why: "Some of its lines could not be read."},
@@ -219,7 +219,7 @@ func (c *catch) whyHeld(d mail.Delivery) string {
 	slices.Sort(gone)
 	why := "No agent has the role " + role + "."
 	if len(gone) > 0 {
-		why = fmt.Sprintf("Who had the role is gone: %s.", strings.Join(gone, ", "))
+		why = fmt.Sprintf("The holders of the role are gone: %s.", strings.Join(gone, ", "))
 	}
 	if d.Wake != mail.WakeNone && d.Wake != mail.WakeNoDoor {
 		why += " One is called through " + d.Wake + "."
@@ -231,12 +231,12 @@ func (c *catch) whyDead(n mail.Name) string {
 	if a := c.agents[n]; a != nil {
 		return "It is gone" + c.since(a) + ", and never read this."
 	}
-	return "It is not on the roster any more, and never read this."
+	return "It is no longer on the roster, and never read this."
 }
 
 func (c *catch) whyExpired(d mail.Delivery) string {
 	if d.Agent == "" {
-		return "Nobody was in the audience before the time ran out."
+		return "Nobody was in the audience before it expired."
 	}
 	if d.Address.Kind() == mail.ToAgent {
 		return "It was not read in time."
@@ -366,7 +366,7 @@ func (c *catch) file() {
 		if st.Rejected > 0 {
 			c.add(&stuckGroup{Kind: "file", Title: plural(st.Rejected, "line") + " set aside",
 				Commands: []string{c.command("verify")},
-				Why:      "They stand byte for byte in files of their own, beside the room's journal."})
+				Why:      "They are kept byte for byte in files of their own, beside the room's journal."})
 		}
 	}
 }

@@ -61,9 +61,9 @@ func TestStuckKinds(t *testing.T) {
 		"Nobody has the role", "No agent has the role designer.", "For a designer", `action="/@shop/stuck/role"`,
 		"Dead letters", "It is gone since ", "For the leaver", "Once more for the leaver", "2 messages",
 		"Tell the sender",
-		"It is not on the roster any more", "For the retired", `action="/@shop/delete"`,
+		"It is no longer on the roster", "For the retired", `action="/@shop/delete"`,
 		"Not looked at", "It is idle since ", "no door is known", "For the idler", "pennypost install claude",
-		"It is paused since ", "For the paused", "Let it go on",
+		"It is paused since ", "For the paused", "Resume it",
 		"5 things that do not move", `data-count="stuck">5</b>`, `<option value="lead">`,
 		`href="/@shop/agents/leaver"`,
 	).without(t, `<option value="leaver">`, nothingStuck)
@@ -201,7 +201,7 @@ func TestStuckThaw(t *testing.T) {
 	b.post("/@shop/stuck/thaw", url.Values{"agent": {"nobody"}}).want(t, http.StatusNotFound)
 	b.post("/@shop/stuck/thaw", url.Values{"agent": {"paused"}}, asScript("form")).want(t, http.StatusOK,
 		"paused goes on")
-	b.get("/@shop/stuck").want(t, http.StatusOK, "For the paused").without(t, "It is paused", "Let it go on")
+	b.get("/@shop/stuck").want(t, http.StatusOK, "For the paused").without(t, "It is paused", "Resume it")
 }
 
 // TestStuckNotices: what the post office told the user stands under its kind, until it is so no more or was dismissed.

@@ -13,8 +13,8 @@ import (
 	"pennypost/internal/policy"
 )
 
-// breaker keeps agents from writing too much. It remembers what this process saw sent, in memory: after a restart
-// everybody begins anew.
+// breaker keeps agents from writing too much. It remembers what this process saw sent, in memory: after a restart all
+// counters begin at zero.
 type breaker struct {
 	limits policy.Limits
 
@@ -82,17 +82,18 @@ func (b *breaker) admit(m *mail.Message, again bool, depth int, now time.Time) (
 	if id := b.repeated(m, now); id != "" && !again {
 		return id, &trip{
 			what: fmt.Sprint("repeat ", m.From, " ", m.To[0]), limit: "repeat_window",
-			note: fmt.Sprintf("%s sent the same to %s again within %v. It was not delivered twice.", from, m.To[0],
+			note: fmt.Sprintf("%s sent the same text to %s again within %v. It was not delivered twice.", from,
+				m.To[0],
 				b.limits.RepeatWindow),
 		}
 	}
 	if b.limits.Depth >= 0 && depth > b.limits.Depth {
 		return "", &trip{
 			what: "depth " + string(m.ThreadRoot()), limit: "depth",
-			err: mail.Errorf(mail.Limited, "this conversation is %d replies deep without a word of the person: "+
-				"nothing was sent. Ask the user whether it shall go on", depth),
-			note: fmt.Sprintf("The conversation %s is %d replies deep. The last one, by %s, was refused. Write into "+
-				"it if it shall go on.", m.ThreadRoot(), depth, from),
+			err: mail.Errorf(mail.Limited, "this conversation is %d replies deep without a word from the user: "+
+				"nothing was sent. Ask the user whether it should go on", depth),
+			note: fmt.Sprintf("The conversation %s is %d replies deep. The last one, by %s, was refused. Write "+
+				"into it if it should go on.", m.ThreadRoot(), depth, from),
 		}
 	}
 	if t := b.exchange(m, from, now); t != nil {
@@ -106,7 +107,7 @@ func (b *breaker) admit(m *mail.Message, again bool, depth int, now time.Time) (
 	if ok, wait := a.Take(b.limits, now); !ok {
 		return "", &trip{
 			what: "rate " + string(from), limit: "per_minute",
-			err: mail.Errorf(mail.Limited, "%s sends too much, over %d messages a minute: nothing was sent. Wait %v",
+			err: mail.Errorf(mail.Limited, "%s has sent more than %d messages in a minute: nothing was sent. Wait %v",
 				from, b.limits.PerMinute, wait.Round(time.Second)+time.Second),
 			note: fmt.Sprintf("%s sent more than %d messages a minute; some were refused.", from, b.limits.PerMinute),
 		}
@@ -134,7 +135,7 @@ func (b *breaker) exchange(m *mail.Message, from mail.Name, now time.Time) *trip
 			return &trip{
 				what: fmt.Sprint("exchange ", p), limit: "exchanges",
 				err: mail.Errorf(mail.Limited, "you and %s have answered each other %d times in %v without a word "+
-					"of the user or about a task: nothing was sent. Stop thanking, or ask the user whether to go on",
+					"from the user or about a task: nothing was sent. Stop thanking, or ask the user whether to go on",
 					a.Signer(), b.limits.Exchanges, b.limits.ExchangeWindow),
 				note: fmt.Sprintf("%s and %s answered each other %d times in %v, and %s's last message was refused. "+
 					"A word from you to either lets them go on.", p[0], p[1], b.limits.Exchanges,

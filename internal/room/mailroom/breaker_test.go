@@ -122,7 +122,7 @@ func TestP12_TripsAreSeen(t *testing.T) {
 		d := newDesk(t, policy.Limits{Burst: 1, PerMinute: 60})
 		d.send("ann", to("bob", "1"))
 		d.refused("ann", to("bob", "2"))
-		d.saw(send(d, "ann", to("bob", "3")), "over 60 messages a minute", "per_minute")
+		d.saw(send(d, "ann", to("bob", "3")), "more than 60 messages in a minute", "per_minute")
 	})
 }
 

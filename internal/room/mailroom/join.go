@@ -37,7 +37,7 @@ func (v *view) mayJoin(s *state, n, parent mail.Name) (full *trip, err error) {
 }
 
 func notGranted(n mail.Name) error {
-	return mail.Errorf(mail.Denied, "only the person makes an agent the orchestrator: nothing was changed. "+
+	return mail.Errorf(mail.Denied, "only the person can make an agent the orchestrator: nothing was changed. "+
 		"In a terminal of their own: pennypost agents update '%s' --role orchestrator", n)
 }
 

@@ -72,7 +72,7 @@ func (v *view) checkSnooze(q mail.Marking) error {
 		return v.needUser("snooze mail")
 	case q.Until <= now || q.Until.Sub(now) > mail.MaxSnooze:
 		return mail.Errorf(mail.Invalid,
-			"the mark snoozed needs until: a time to come, within a year. Nothing was marked")
+			"the mark snoozed needs until: a time in the future, within a year. Nothing was marked")
 	}
 	return nil
 }

@@ -367,7 +367,7 @@ func (v *view) Token(ctx context.Context, n mail.Name) (string, error) {
 		}
 		if n = m.Name; m.isUser() {
 			err = mail.Errorf(mail.Denied,
-				"the user has no token of a room; the operator token is in the data directory's file token")
+				"the user has no token of a room; the operator's token is in the file token of the data directory")
 		}
 	})
 	if err != nil {

@@ -110,6 +110,7 @@ func (v *view) ambiguous(m *member, typed string) error {
 		return nil
 	}
 	return mail.Errorf(mail.Conflict,
-		"%q is an agent here and reads as %s of room %s: nothing was sent. To that one write far:%s; "+
-			"to the one here after: pennypost agents rename '%s' NEW-NAME", typed, typed[:i], room, typed, m.Name)
+		"%q is an agent here and reads as %s of room %s: nothing was sent. To write to that one, use far:%s; "+
+			"to write to the one here, first type: pennypost agents rename '%s' NEW-NAME",
+		typed, typed[:i], room, typed, m.Name)
 }

@@ -1,8 +1,8 @@
 // Package client is a post office at the far end of a Unix socket or of a URL: mail.Office and mail.Service over the
 // routes of package httpapi.
 //
-// It is made to be started a thousand times an hour by hooks and commands: nothing happens before the first call, a
-// call is one request, and a Unix socket needs no name to be looked up.
+// Hooks and commands start it a thousand times an hour. So nothing happens before the first call, a call is one
+// request, and no name is looked up for a Unix socket.
 package client
 
 import (
@@ -146,8 +146,8 @@ func (o *Office) RemoveRoom(ctx context.Context, room mail.RoomName) (wire.Remov
 	return done, err
 }
 
-// Room implements mail.Office. Nothing is sent: a room is opened by the first call that needs it. The empty name
-// stands for whom the connection names by itself: the user on a Unix socket, the token's owner over a URL.
+// Room implements mail.Office. Nothing is sent: a room is opened by the first call that needs it. An empty name means
+// the caller that the connection itself proves: the user on a Unix socket, the token's owner over a URL.
 func (o *Office) Room(_ context.Context, room mail.RoomName, as mail.Name) (mail.Service, error) {
 	if _, err := mail.ParseRoom(string(room)); err != nil {
 		return nil, err

@@ -29,8 +29,8 @@ type watch struct {
 	err    error         // why run returned; read after events is closed
 }
 
-// Watch implements mail.Watcher. When the connection breaks, Next goes on with a new one where the old one ended,
-// until Close. A post office that is there and does not answer ends the watch: Next returns Unavailable.
+// Watch implements mail.Watcher. When the connection breaks, Next continues on a new one where the old one ended,
+// until Close. A post office that is there but does not answer ends the watch: Next returns Unavailable.
 func (c *Client) Watch(ctx context.Context, after mail.Seq) (mail.Watch, error) {
 	life, cancel := context.WithCancel(context.Background())
 	w := &watch{client: c, events: make(chan mail.Event, 64), cancel: cancel, done: make(chan struct{})}

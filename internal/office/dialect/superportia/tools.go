@@ -80,7 +80,7 @@ func tools() []dialect.Tool {
 // single is the one recipient of a message.
 type single string
 
-// UnmarshalJSON reads a string, and tells whoever wants to write to several what to do instead.
+// UnmarshalJSON reads a string. For a list, its error says how to write to several recipients instead.
 func (s *single) UnmarshalJSON(b []byte) error {
 	if len(b) > 0 && b[0] == '[' {
 		return errors.New(noGroups)

@@ -95,7 +95,7 @@ func TestWithoutScript(t *testing.T) {
 	p.sees("#list", "All read.")
 	for path, words := range map[string]string{
 		"/agents": "the parser", "/agents/builder-1": "Which of the two?", "/channels": "parser", "/history": "Which?",
-		"/history?q=nowhere": "Nothing fits",
+		"/history?q=nowhere": "Nothing matches",
 		"/t/" + id:           "Which of the two?", "/flow": "Which?", "/stuck": "Nothing is stuck",
 		"/compose":         "Subject",
 		"/palette?q=stuck": "Stuck",

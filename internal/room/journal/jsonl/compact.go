@@ -35,8 +35,8 @@ func (j *Journal) Compact(ctx context.Context, fate func(mail.Event) journal.Fat
 	return nil
 }
 
-// Erase implements journal.Compacter. The main file comes last, so that as long as the text stands there an
-// interrupted erasure can be seen to be unfinished.
+// Erase implements journal.Compacter. The main file comes last: as long as it still has the text, an interrupted
+// erasure can be recognised as unfinished.
 func (j *Journal) Erase(ctx context.Context, id mail.ID, match func(mail.Event) bool) (int, error) {
 	if err := j.becomeKeeper(ctx); err != nil {
 		return 0, err

@@ -4,13 +4,13 @@
 // # Who owns what
 //
 // Appends queue up, and one of them at a time leads: it writes and syncs a batch for all that wait, then hands the
-// lead to the next in line (writer.go). Whoever leads owns the end of the file. Compaction, erasure and closing queue
-// for the lead too, when they replace or close the file.
+// lead to the next in the queue (writer.go). Whoever leads owns the end of the file. Compaction, erasure and closing
+// also queue for the lead when they replace or close the file.
 //
-// The file that is open is the truth. Whoever leads, and a goroutine that looks each second (watch.go), sees that the
-// path leads to it, and otherwise puts what was acknowledged back (rebuild.go); in the same way a journal that could
-// not be written is taken up again (trouble.go). Lines are chained (chain.go): what is missing is found when the
-// journal is opened (recover.go), named by Verify and, as far as it was set aside, put back by Repair.
+// The file that is open is the truth. Whoever leads, and a goroutine that looks each second (watch.go), checks that
+// the path leads to it, and otherwise puts back what was acknowledged (rebuild.go). In the same way a journal recovers
+// when it could not be written (trouble.go). Lines are chained (chain.go): what is missing is found when the journal
+// is opened (recover.go), named by Verify and, as far as it was set aside, put back by Repair.
 //
 // Followers own their cursors. They share the latest batches in memory (tail.go) and read from the file what is older
 // (cursor.go).
