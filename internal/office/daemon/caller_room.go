@@ -173,7 +173,7 @@ func (v *callerRoom) Register(ctx context.Context, p mail.Presence) (mail.Agent,
 func (v *callerRoom) Rename(ctx context.Context, from, to mail.Name) (mail.Agent, error) {
 	a, err := v.Stub.Rename(ctx, from, to)
 	if err == nil {
-		v.office.lines.Move(v.name, from)
+		v.office.listeners.Move(v.name, from)
 		v.office.sessions.Move(v.name, from, a.Name)
 	}
 	return a, err

@@ -121,7 +121,7 @@ func (h *hooks) enter(ctx context.Context, in *wire.Hook, e *hook.Event, silence
 		return h.office.roomOf(box.Room, n), nil
 	}
 	box.Ring = func(ctx context.Context, at mail.Listener, hand func(*mail.Rung) error) error {
-		return h.office.line(ctx, box.Room, box.Agent, at, silence, hand)
+		return h.office.listen(ctx, box.Room, box.Agent, at, silence, hand)
 	}
 	return box, nil
 }

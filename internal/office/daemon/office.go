@@ -28,11 +28,11 @@ type office struct {
 	cfg           *config.Config
 	log           *slog.Logger
 	metrics       *metrics
-	sessions      wake.Sessions // of agents' clients, as their hooks told
-	lines         wake.Lines    // where processes beside sessions wait
-	claude, codex wake.Waker    // the doors of such sessions
-	tmux          wake.Waker    // the last of doors, where it is turned on
-	idle          time.Duration // an open room that nobody borrows for so long is closed
+	sessions      wake.Sessions  // of agents' clients, as their hooks told
+	listeners     wake.Listeners // where processes beside sessions wait
+	claude, codex wake.Waker     // the doors of such sessions
+	tmux          wake.Waker     // the last of doors, where it is turned on
+	idle          time.Duration  // an open room that nobody borrows for so long is closed
 
 	mu     sync.Mutex
 	closed bool

@@ -50,7 +50,7 @@ func (d *daemon) handler() (h http.Handler, closeHandler func(), err error) {
 	d.pages.site = site
 	mux.Handle("/", site)
 	api := httpapi.Options{
-		Office: d.office, Authenticate: d.gate.authenticate, Local: local, Line: d.office.line,
+		Office: d.office, Authenticate: d.gate.authenticate, Local: local, Listen: d.office.listen,
 		Hooks:  &hooks{office: d.office},
 		Status: d.status, Stop: d.stop, Remove: d.office.remove,
 		Closing: d.closing, Log: d.log,

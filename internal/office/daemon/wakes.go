@@ -54,7 +54,7 @@ func (o *office) sessionDoors(room mail.RoomName, agent mail.Name) []wake.Waker 
 	case client == "codex":
 		out = append(out, o.codex)
 	}
-	return append(out, o.lines.Doors(room, agent)...) // of processes beside the session
+	return append(out, o.listeners.Doors(room, agent)...) // of processes beside the session
 }
 
 // ClaudeDir is Claude Code's own directory.
@@ -74,7 +74,7 @@ func (o *office) meet(room mail.RoomName, agent mail.Name, t *mail.Turn, a *mail
 	switch {
 	case t.Moment == mail.SessionEnd:
 		o.sessions.Drop(room, agent, t.Session)
-		o.lines.End(room, agent, t.Session)
+		o.listeners.End(room, agent, t.Session)
 	case a != nil:
 		o.sessions.Put(wake.Session{
 			Room: room, Agent: agent, Client: t.Client, ID: t.Session, Dir: a.Dir, Version: a.Version,

@@ -39,9 +39,9 @@ type Options struct {
 	// Local reports whether a request comes from a process of this user on this machine. Nil: none does.
 	Local func(*http.Request) bool
 
-	// Line has the caller wait at a door until it is rung. It gives what there is to hand over to hand, once, and nil
+	// Listen has the caller wait at a door until it is rung. It gives what there is to hand over to hand, once, and nil
 	// after every silence. Nil: nobody can wait here.
-	Line func(ctx context.Context, room mail.RoomName, caller mail.Name, at mail.Listener, silence time.Duration,
+	Listen func(ctx context.Context, room mail.RoomName, caller mail.Name, at mail.Listener, silence time.Duration,
 		hand func(*mail.Rung) error) error
 
 	// Hooks answer agents' clients. Nil: nobody does.
@@ -82,8 +82,8 @@ type Pages interface {
 }
 
 func (o Options) withDefaults() Options {
-	if o.Line == nil {
-		o.Line = func(context.Context, mail.RoomName, mail.Name, mail.Listener, time.Duration,
+	if o.Listen == nil {
+		o.Listen = func(context.Context, mail.RoomName, mail.Name, mail.Listener, time.Duration,
 			func(*mail.Rung) error) error {
 			return mail.Errorf(mail.Unavailable, "this post office rings nobody; wait for mail instead")
 		}

@@ -24,7 +24,7 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 // unknown, "Bearer ann@lab" is ann in the room lab only.
 func newTestAPI(t *testing.T, opts Options) (http.Handler, *fakeOffice) {
 	office := newFakeOffice()
-	opts.Office, opts.Line, opts.Hooks = office, fakeLine, fakeHooks{}
+	opts.Office, opts.Listen, opts.Hooks = office, fakeListen, fakeHooks{}
 	if opts.Local == nil {
 		opts.Local = func(*http.Request) bool { return true }
 	}

@@ -113,7 +113,7 @@ func shellWords(line string) []string {
 func TestDocs(t *testing.T) {
 	office := newFakeOffice()
 	h := New(Options{
-		Office: office, Stop: func() {}, Line: fakeLine, Pages: fakePages{}, Remove: fakeRemove,
+		Office: office, Stop: func() {}, Listen: fakeListen, Pages: fakePages{}, Remove: fakeRemove,
 		Hooks: fakeHooks{}, Local: func(*http.Request) bool { return true },
 		Authenticate: func(r *http.Request) (mail.Caller, error) {
 			if strings.HasPrefix(r.RequestURI, "http://127.0.0.1") && r.Header.Get("Authorization") == "" {

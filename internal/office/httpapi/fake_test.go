@@ -321,8 +321,8 @@ func (s *fakeService) Import(ctx context.Context, items []mail.Item) (mail.Impor
 	return mail.Imported{Added: len(items)}, s.ask(s.as, items)
 }
 
-// fakeLine rings whoever waits after so many signs of life as there are z in the session's name.
-func fakeLine(ctx context.Context, _ mail.RoomName, caller mail.Name, at mail.Listener, silence time.Duration,
+// fakeListen rings whoever waits after so many signs of life as there are z in the session's name.
+func fakeListen(ctx context.Context, _ mail.RoomName, caller mail.Name, at mail.Listener, silence time.Duration,
 	hand func(*mail.Rung) error) error {
 	for range strings.Count(at.Session, "z") {
 		select {
@@ -380,7 +380,7 @@ func (fakeHooks) Answer(_ context.Context, h *wire.Hook) (wire.HookAnswer, error
 func (fakeHooks) Wait(ctx context.Context, h *wire.Hook, silence time.Duration,
 	hand func(*wire.HookAnswer) error) error {
 	at := mail.Listener{Door: mail.RewakeDoor, Session: string(h.Input)}
-	return fakeLine(ctx, "lab", "ann", at, silence, func(r *mail.Rung) error {
+	return fakeListen(ctx, "lab", "ann", at, silence, func(r *mail.Rung) error {
 		if r == nil {
 			return hand(nil)
 		}

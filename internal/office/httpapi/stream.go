@@ -248,7 +248,7 @@ func ring(c *call) (any, error) {
 	ctx, cancel = context.WithTimeout(ctx, *cmp.Or(q.Timeout, new(defaultWait)))
 	defer cancel()
 	s := c.stream()
-	err = c.api.opts.Line(ctx, c.roomName, c.caller.Name, at, c.api.opts.KeepAlive, func(r *mail.Rung) error {
+	err = c.api.opts.Listen(ctx, c.roomName, c.caller.Name, at, c.api.opts.KeepAlive, func(r *mail.Rung) error {
 		if r != nil {
 			return s.last(r)
 		}

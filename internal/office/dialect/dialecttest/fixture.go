@@ -27,10 +27,10 @@ import (
 	"pennypost/internal/room/mailroom"
 )
 
-// Began is when a Bed's clock begins: 10 May 2026, 14:00 UTC.
+// Began is when a Fixture's clock begins: 10 May 2026, 14:00 UTC.
 var Began = time.Date(2026, 5, 10, 14, 0, 0, 0, time.UTC)
 
-// Room is the name of a Bed's room.
+// Room is the name of a Fixture's room.
 const Room mail.RoomName = "lab"
 
 // Fixture is a room, a dialect and a directory.

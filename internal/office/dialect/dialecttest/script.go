@@ -12,10 +12,10 @@ import (
 	"pennypost/internal/office/dialect"
 )
 
-// bedKey is under what a script holds its Bed.
-type bedKey struct{}
+// fixtureKey is under what a script holds its Fixture.
+type fixtureKey struct{}
 
-// Scripts runs testdata/*.txtar as testscript does, each on a Bed of its own whose directory is the script's. Besides
+// Scripts runs testdata/*.txtar as testscript does, each on a Fixture of its own whose directory is the script's. Besides
 // the commands of testscript there are
 //
 //	register NAME [ROLE|NS:TAG…]      put an agent on the roster
@@ -36,7 +36,7 @@ func Scripts(t *testing.T, d dialect.Dialect) {
 	testscript.Run(t, testscript.Params{
 		Dir: "testdata",
 		Setup: func(e *testscript.Env) error {
-			e.Values[bedKey{}] = NewIn(e.T().(testing.TB), d, e.WorkDir)
+			e.Values[fixtureKey{}] = NewIn(e.T().(testing.TB), d, e.WorkDir)
 			return nil
 		},
 		Cmds: commands(),
@@ -45,7 +45,7 @@ func Scripts(t *testing.T, d dialect.Dialect) {
 
 type command = func(ts *testscript.TestScript, neg bool, args []string)
 
-func bedOf(ts *testscript.TestScript) *Fixture { return ts.Value(bedKey{}).(*Fixture) }
+func bedOf(ts *testscript.TestScript) *Fixture { return ts.Value(fixtureKey{}).(*Fixture) }
 
 func commands() map[string]command {
 	plain := func(f func(ts *testscript.TestScript, b *Fixture, args []string)) command {

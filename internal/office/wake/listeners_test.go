@@ -31,7 +31,7 @@ func (w *waiting) handed() []mail.Rung {
 }
 
 // wait has a process wait for ann; takes is what becomes of what it is handed.
-func wait(l *Lines, door, session string, takes error) *waiting {
+func wait(l *Listeners, door, session string, takes error) *waiting {
 	ctx, cancel := context.WithCancel(context.Background())
 	w := &waiting{cancel: cancel, ended: make(chan struct{})}
 	entered := l.Enter("lab", "ann", mail.Listener{Door: door, Session: session})
@@ -64,7 +64,7 @@ var annsRing = Ring{ID: "ring_1", Room: "lab", Agent: "ann", Unread: 2, Urgent: 
 
 func TestLines(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		l := new(Lines)
+		l := new(Listeners)
 		monitor, rewake := wait(l, mail.MonitorDoor, "", nil), wait(l, mail.RewakeDoor, "s1", nil)
 		doors := l.Doors("lab", "ann")
 		if got := kinds(doors); !slices.Equal(got, []string{mail.RewakeDoor, mail.MonitorDoor}) {
@@ -87,12 +87,12 @@ func TestLines(t *testing.T) {
 			t.Errorf("then the doors are %v", got)
 		}
 		began := time.Now()
-		if err := doors[0].Ring(t.Context(), annsRing); err == nil || time.Since(began) != lineTime {
+		if err := doors[0].Ring(t.Context(), annsRing); err == nil || time.Since(began) != listenerTime {
 			t.Errorf("a door at which nobody waits was rung: %v after %v", err, time.Since(began))
 		}
 		monitor.cancel()
-		if <-monitor.ended; len(monitor.handed()) > 0 || monitor.err != context.Canceled || len(l.lines) > 0 {
-			t.Errorf("the other was handed %v, %v; %d lines are left", monitor.handed(), monitor.err, len(l.lines))
+		if <-monitor.ended; len(monitor.handed()) > 0 || monitor.err != context.Canceled || len(l.listeners) > 0 {
+			t.Errorf("the other was handed %v, %v; %d lines are left", monitor.handed(), monitor.err, len(l.listeners))
 		}
 	})
 }
@@ -100,7 +100,7 @@ func TestLines(t *testing.T) {
 // Of two who wait at a door exactly one gets the ring.
 func TestLineHasOneTaker(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		l := new(Lines)
+		l := new(Listeners)
 		a, b := wait(l, mail.MonitorDoor, "", nil), wait(l, mail.MonitorDoor, "", nil)
 		door := l.Doors("lab", "ann")[0]
 		for n := 1; n <= 2; n++ {
@@ -121,7 +121,7 @@ func TestLineHasOneTaker(t *testing.T) {
 // A process that dies with the ring has not taken it: the next is handed it, or it failed.
 func TestLineDiesWithTheRing(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		l := new(Lines)
+		l := new(Listeners)
 		dead := wait(l, mail.MonitorDoor, "", errors.New("broken pipe"))
 		door := l.Doors("lab", "ann")[0]
 		if err := door.Ring(t.Context(), annsRing); err == nil {
@@ -155,7 +155,7 @@ func TestLineDiesWithTheRing(t *testing.T) {
 // One waits for a session, the latest, and nobody for one that has ended.
 func TestLineOfSession(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		l := new(Lines)
+		l := new(Listeners)
 		first, other := wait(l, mail.RewakeDoor, "s1", nil), wait(l, mail.RewakeDoor, "s2", nil)
 		second, monitor := wait(l, mail.RewakeDoor, "s1", nil), wait(l, mail.MonitorDoor, "", nil)
 		<-first.ended
@@ -180,8 +180,8 @@ func TestLineOfSession(t *testing.T) {
 
 // P8: the ladder holds for lines: who comes to wait is rung at once, a ring that nobody answers is made again, and one
 // that nobody is there to take has failed.
-func TestP8_Lines(t *testing.T) {
-	l := new(Lines)
+func TestP8_Listeners(t *testing.T) {
+	l := new(Listeners)
 	inFixture(t, nil, func(b *fixture) {
 		b.away(func() {
 			b.doors.Arrange(func(agent mail.Name, configured []Waker) []Waker {

@@ -7,9 +7,9 @@ import (
 	"pennypost/internal/mail"
 )
 
-// line has a process beside the caller wait at a door until it is rung; see wake.Waiter.Wait. It is a sign of life of
+// listen has a process beside the caller wait at a door until it is rung; see wake.Waiter.Wait. It is a sign of life of
 // the caller's session.
-func (o *office) line(ctx context.Context, name mail.RoomName, caller mail.Name, at mail.Listener,
+func (o *office) listen(ctx context.Context, name mail.RoomName, caller mail.Name, at mail.Listener,
 	silence time.Duration, hand func(*mail.Rung) error) error {
 	if caller == mail.User || caller == mail.System {
 		return mail.Errorf(mail.Denied, "only agents are rung; say which with --as NAME or PENNYPOST_AGENT")
@@ -29,7 +29,7 @@ func (o *office) line(ctx context.Context, name mail.RoomName, caller mail.Name,
 	case agent == "":
 		return hand(&mail.Rung{Over: true})
 	}
-	w := o.lines.Enter(name, agent, at)
+	w := o.listeners.Enter(name, agent, at)
 	e.ringer.Look()
 	return w.Wait(ctx, silence, hand)
 }

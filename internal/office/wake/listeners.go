@@ -10,7 +10,7 @@ import (
 	"pennypost/internal/mail"
 )
 
-// Lines are where listeners, the processes beside agents, wait to be rung. A listener says for which agent it waits
+// Listeners are where listeners, the processes beside agents, wait to be rung. A listener says for which agent it waits
 // and at which door, and is handed the next ring.
 //
 // A ring goes to one of the listeners at the door, and has succeeded when the pointer was written to that process.
@@ -19,9 +19,9 @@ import (
 // So no ring is lost with a process that dies: it has failed, or the agent is rung again.
 //
 // The zero value is empty and ready; it may be used concurrently.
-type Lines struct {
+type Listeners struct {
 	mu    sync.Mutex
-	lines map[place]*queue
+	listeners map[place]*queue
 }
 
 // place is where an agent's processes wait.
@@ -47,7 +47,7 @@ type call struct {
 
 // Waiter is one process that waits.
 type Waiter struct {
-	lines   *Lines
+	listeners   *Listeners
 	at      place
 	queue   *queue
 	session string
@@ -55,8 +55,8 @@ type Waiter struct {
 }
 
 // Enter makes a listener wait for rings of an agent, from now on. The caller must then call Wait.
-func (l *Lines) Enter(room mail.RoomName, agent mail.Name, at mail.Listener) *Waiter {
-	w := &Waiter{lines: l, at: place{seatOf(room, agent), at.Door}, session: at.Session, over: make(chan error, 1)}
+func (l *Listeners) Enter(room mail.RoomName, agent mail.Name, at mail.Listener) *Waiter {
+	w := &Waiter{listeners: l, at: place{seatOf(room, agent), at.Door}, session: at.Session, over: make(chan error, 1)}
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	w.queue = l.holdLocked(w.at)
@@ -97,29 +97,29 @@ func (w *Waiter) Wait(ctx context.Context, silence time.Duration, hand func(*mai
 }
 
 func (w *Waiter) leave() {
-	w.lines.mu.Lock()
-	defer w.lines.mu.Unlock()
+	w.listeners.mu.Lock()
+	defer w.listeners.mu.Unlock()
 	w.queue.waiters = slices.DeleteFunc(w.queue.waiters, func(x *Waiter) bool { return x == w })
-	w.lines.releaseLocked(w.at)
+	w.listeners.releaseLocked(w.at)
 }
 
 // End lets those go who wait for a session that has ended.
-func (l *Lines) End(room mail.RoomName, agent mail.Name, session string) {
+func (l *Listeners) End(room mail.RoomName, agent mail.Name, session string) {
 	l.end(seatOf(room, agent), func(w *Waiter) bool { return session != "" && w.session == session }, nil)
 }
 
 // Move has those who wait for an agent ask again, because it has another name.
-func (l *Lines) Move(room mail.RoomName, agent mail.Name) {
+func (l *Listeners) Move(room mail.RoomName, agent mail.Name) {
 	l.end(seatOf(room, agent), func(*Waiter) bool {
 		return true
 	}, mail.Errorf(mail.Unavailable, "%s has another name now; wait again", agent))
 }
 
-func (l *Lines) end(at seat, who func(*Waiter) bool, why error) {
+func (l *Listeners) end(at seat, who func(*Waiter) bool, why error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	for _, door := range mail.ListenerDoors() {
-		if q := l.lines[place{at, door}]; q != nil {
+		if q := l.listeners[place{at, door}]; q != nil {
 			q.endLocked(who, why)
 		}
 	}
@@ -137,65 +137,65 @@ func (q *queue) endLocked(who func(*Waiter) bool, why error) {
 }
 
 // Doors returns the doors at which somebody waits for an agent, in the order in which they are tried.
-func (l *Lines) Doors(room mail.RoomName, agent mail.Name) (out []Waker) {
+func (l *Listeners) Doors(room mail.RoomName, agent mail.Name) (out []Waker) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	for _, door := range mail.ListenerDoors() {
-		if q := l.lines[place{seatOf(room, agent), door}]; q != nil && len(q.waiters) > 0 {
-			out = append(out, lineDoor{l, door})
+		if q := l.listeners[place{seatOf(room, agent), door}]; q != nil && len(q.waiters) > 0 {
+			out = append(out, listenerDoor{l, door})
 		}
 	}
 	return out
 }
 
-func (l *Lines) holdLocked(at place) *queue {
-	q := l.lines[at]
+func (l *Listeners) holdLocked(at place) *queue {
+	q := l.listeners[at]
 	if q == nil {
 		q = &queue{calls: make(chan call)}
-		if l.lines == nil {
-			l.lines = make(map[place]*queue)
+		if l.listeners == nil {
+			l.listeners = make(map[place]*queue)
 		}
-		l.lines[at] = q
+		l.listeners[at] = q
 	}
 	q.held++
 	return q
 }
 
-func (l *Lines) releaseLocked(at place) {
-	if q := l.lines[at]; q.held > 1 {
+func (l *Listeners) releaseLocked(at place) {
+	if q := l.listeners[at]; q.held > 1 {
 		q.held--
 		return
 	}
-	delete(l.lines, at)
+	delete(l.listeners, at)
 }
 
-// lineDoor is the Waker of one kind of line.
-type lineDoor struct {
-	lines *Lines
+// listenerDoor is the Waker of one kind of listener.
+type listenerDoor struct {
+	listeners *Listeners
 	kind  string
 }
 
-var _ Waker = lineDoor{}
+var _ Waker = listenerDoor{}
 
-// lineTime is how long a ring may take. A process that asks again every minute is away for milliseconds, and so is one
+// listenerTime is how long a ring may take. A process that asks again every minute is away for milliseconds, and so is one
 // that is just being started.
-const lineTime = 2 * time.Second
+const listenerTime = 2 * time.Second
 
 // Door implements Waker.
-func (d lineDoor) Door() string { return d.kind }
+func (d listenerDoor) Door() string { return d.kind }
 
 // Ring implements Waker.
-func (d lineDoor) Ring(ctx context.Context, r Ring) error {
+func (d listenerDoor) Ring(ctx context.Context, r Ring) error {
 	at := place{seatOf(r.Room, r.Agent), d.kind}
-	d.lines.mu.Lock()
-	q := d.lines.holdLocked(at)
-	d.lines.mu.Unlock()
+	d.listeners.mu.Lock()
+	q := d.listeners.holdLocked(at)
+	d.listeners.mu.Unlock()
 	defer func() {
-		d.lines.mu.Lock()
-		defer d.lines.mu.Unlock()
-		d.lines.releaseLocked(at)
+		d.listeners.mu.Lock()
+		defer d.listeners.mu.Unlock()
+		d.listeners.releaseLocked(at)
 	}()
-	ctx, cancel := context.WithTimeout(ctx, lineTime)
+	ctx, cancel := context.WithTimeout(ctx, listenerTime)
 	defer cancel()
 	for {
 		took := make(chan error, 1)
