@@ -71,7 +71,7 @@ func TestP5_ForgedProcess(t *testing.T) {
 			return nil
 		},
 		"a line": func() error {
-			return o.line(below(t.Context(), builder), "a", "lead", mail.Listener{Door: mail.MonitorDoor}, 0,
+			return o.listen(below(t.Context(), builder), "a", "lead", mail.Listener{Door: mail.MonitorDoor}, 0,
 				func(*mail.Rung) error { return nil })
 		},
 		"a bridge": func() error { _, err := forger.AddBridge(t.Context(), mail.Bridge{}); return err },

@@ -21,7 +21,7 @@ import (
 // listenerFixture is a fixture with a Ringer and a line at which hooks of ann wait, in a bubble.
 type listenerFixture struct {
 	*fixture
-	lines   wake.Lines
+	lines   wake.Listeners
 	ringer  *wake.Ringer
 	asked   atomic.Int32 // how often somebody came to wait
 	ended   atomic.Bool  // the client has ended

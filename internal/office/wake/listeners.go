@@ -20,7 +20,7 @@ import (
 //
 // The zero value is empty and ready; it may be used concurrently.
 type Listeners struct {
-	mu    sync.Mutex
+	mu        sync.Mutex
 	listeners map[place]*queue
 }
 
@@ -47,11 +47,11 @@ type call struct {
 
 // Waiter is one process that waits.
 type Waiter struct {
-	listeners   *Listeners
-	at      place
-	queue   *queue
-	session string
-	over    chan error // has room for one: it is not to wait any more, because of an error or, with nil, for good
+	listeners *Listeners
+	at        place
+	queue     *queue
+	session   string
+	over      chan error // has room for one: it is not to wait any more, because of an error or, with nil, for good
 }
 
 // Enter makes a listener wait for rings of an agent, from now on. The caller must then call Wait.
@@ -172,7 +172,7 @@ func (l *Listeners) releaseLocked(at place) {
 // listenerDoor is the Waker of one kind of listener.
 type listenerDoor struct {
 	listeners *Listeners
-	kind  string
+	kind      string
 }
 
 var _ Waker = listenerDoor{}
