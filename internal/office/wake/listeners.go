@@ -10,8 +10,8 @@ import (
 	"pennypost/internal/mail"
 )
 
-// Listeners are where listeners, the processes beside agents, wait to be rung. A listener says for which agent it waits
-// and at which door, and is handed the next ring.
+// Listeners are where listeners, the processes beside agents, wait to be rung. A listener says for which agent it
+// waits and at which door, and is handed the next ring.
 //
 // A ring goes to one of the listeners at the door, and has succeeded when the pointer was written to that process.
 // Nobody reports what the process does with it; the agent's next turn, or its reading, is the proof. If nobody listens
@@ -177,8 +177,8 @@ type listenerDoor struct {
 
 var _ Waker = listenerDoor{}
 
-// listenerTime is how long a ring may take. A process that asks again every minute is away for milliseconds, and so is one
-// that is just being started.
+// listenerTime is how long a ring may take. A process that asks again every minute is away for milliseconds, and so is
+// one that is just being started.
 const listenerTime = 2 * time.Second
 
 // Door implements Waker.
