@@ -7,8 +7,8 @@ import (
 	"pennypost/internal/mail"
 )
 
-// listen has a process beside the caller wait at a door until it is rung; see wake.Waiter.Wait. It is a sign of life of
-// the caller's session.
+// listen has a process beside the caller wait at a door until it is rung; see wake.Waiter.Wait. It is a sign of life
+// of the caller's session.
 func (o *office) listen(ctx context.Context, name mail.RoomName, caller mail.Name, at mail.Listener,
 	silence time.Duration, hand func(*mail.Rung) error) error {
 	if caller == mail.User || caller == mail.System {

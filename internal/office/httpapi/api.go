@@ -39,8 +39,8 @@ type Options struct {
 	// Local reports whether a request comes from a process of this user on this machine. Nil: none does.
 	Local func(*http.Request) bool
 
-	// Listen has the caller wait at a door until it is rung. It gives what there is to hand over to hand, once, and nil
-	// after every silence. Nil: nobody can wait here.
+	// Listen has the caller wait at a door until it is rung. It gives what there is to hand over to hand, once, and
+	// nil after every silence. Nil: nobody can wait here.
 	Listen func(ctx context.Context, room mail.RoomName, caller mail.Name, at mail.Listener, silence time.Duration,
 		hand func(*mail.Rung) error) error
 

@@ -15,8 +15,8 @@ import (
 // fixtureKey is under what a script holds its Fixture.
 type fixtureKey struct{}
 
-// Scripts runs testdata/*.txtar as testscript does, each on a Fixture of its own whose directory is the script's. Besides
-// the commands of testscript there are
+// Scripts runs testdata/*.txtar as testscript does, each on a Fixture of its own whose directory is the script's.
+// Besides the commands of testscript there are
 //
 //	register NAME [ROLE|NS:TAG…]      put an agent on the roster
 //	state NAME working|idle|frozen|gone
