@@ -121,9 +121,10 @@ type Room struct {
 	naming   sync.Mutex // held from the check of a new name until it is on the roster; see newcomer
 
 	mu      sync.RWMutex
-	state   *state        // written by the follower only
-	applied chan struct{} // closed, and replaced, whenever state has moved on
-	broken  error         // why the follower ended
+	state   *state            // written by the follower only
+	void    map[mail.Seq]bool // events in the journal that did not count: compaction and erasure drop them
+	applied chan struct{}     // closed, and replaced, whenever state has moved on
+	broken  error             // why the follower ended
 }
 
 // Open reads the journal to its end and returns the room. The room owns the journal from then on, and closes it.
@@ -133,6 +134,7 @@ func Open(ctx context.Context, name mail.RoomName, j journal.Journal, opts Optio
 		journal: j,
 		opts:    opts.withDefaults(),
 		breaker: newBreaker(opts.Limits),
+		void:    make(map[mail.Seq]bool),
 		applied: make(chan struct{}),
 		done:    make(chan struct{}),
 	}
@@ -158,10 +160,17 @@ func (r *Room) replay(ctx context.Context, c journal.Cursor, last mail.Seq) erro
 			return err
 		}
 		for i := range events {
-			r.state.apply(&events[i])
+			r.apply(&events[i])
 		}
 	}
 	return nil
+}
+
+// apply makes an event part of the state, and notes it if it did not count.
+func (r *Room) apply(e *mail.Event) {
+	if !r.state.apply(e) {
+		r.void[e.Seq] = true
+	}
 }
 
 // follow applies what is appended from now on. While the journal cannot be read it tries again, at longer and longer
@@ -173,7 +182,7 @@ func (r *Room) follow(ctx context.Context, c journal.Cursor) {
 		events, err := c.Next(ctx)
 		r.mu.Lock()
 		for i := range events {
-			r.state.apply(&events[i])
+			r.apply(&events[i])
 		}
 		seq := r.state.seq
 		r.broken = err

@@ -17,7 +17,9 @@ func (v *view) Send(ctx context.Context, d mail.Draft) (mail.Sent, error) {
 	if err := d.Check(v.opts.MaxBody); err != nil {
 		return mail.Sent{}, err
 	}
-	release, err := v.sending.claim(ctx, sendingKey{v.caller, d.Key})
+	k := sentKey{key: d.Key}
+	v.read(func(s *state, _ mail.Time) { k.from = v.signature(s) })
+	release, err := v.sending.claim(ctx, k)
 	if err != nil {
 		return mail.Sent{}, err
 	}
@@ -43,21 +45,15 @@ func (v *view) Send(ctx context.Context, d mail.Draft) (mail.Sent, error) {
 }
 
 // sending is the idempotency keys that are being sent with. Whoever repeats a send whose answer is late waits here
-// for the first attempt: apply would ignore the second message, but by then it would stand in the journal, where
-// watchers, bridges and the archive see it.
+// for the first attempt: apply would ignore the second message, but it would stand in the journal until compaction.
 type sending struct {
 	mu   sync.Mutex
-	keys map[sendingKey]chan struct{} // closed when the send is over
-}
-
-type sendingKey struct {
-	caller mail.Name
-	key    string
+	keys map[sentKey]chan struct{} // closed when the send is over
 }
 
 // claim returns when nobody else sends with this key, and keeps others from it until release is called. Without a key
 // there is nothing to wait for.
-func (s *sending) claim(ctx context.Context, k sendingKey) (release func(), err error) {
+func (s *sending) claim(ctx context.Context, k sentKey) (release func(), err error) {
 	if k.key == "" {
 		return func() {}, nil
 	}
@@ -79,7 +75,7 @@ func (s *sending) claim(ctx context.Context, k sendingKey) (release func(), err 
 	defer s.mu.Unlock()
 	over := make(chan struct{})
 	if s.keys == nil {
-		s.keys = make(map[sendingKey]chan struct{})
+		s.keys = make(map[sentKey]chan struct{})
 	}
 	s.keys[k] = over
 	return func() {

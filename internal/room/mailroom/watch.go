@@ -2,6 +2,7 @@ package mailroom
 
 import (
 	"context"
+	"slices"
 
 	"pennypost/internal/mail"
 	"pennypost/internal/room/journal"
@@ -119,7 +120,10 @@ func (w *watch) Next(ctx context.Context) ([]mail.Event, error) {
 			// Whoever saw an event must find its effect when it asks, so the state is not left behind what a watch has
 			// shown. If ctx ends during that moment the events are shown all the same: they would be lost otherwise.
 			_ = w.room.await(ctx, shown[len(shown)-1].Seq)
-			return shown, nil
+			shown = slices.DeleteFunc(shown, func(e mail.Event) bool { return w.room.isVoid(e.Seq) })
+			if len(shown) > 0 {
+				return shown, nil
+			}
 		}
 	}
 }
