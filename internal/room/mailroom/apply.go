@@ -36,11 +36,11 @@ func (s *state) apply(e *mail.Event) (counted bool) {
 }
 
 func (s *state) applyMessage(e *mail.Event) (counted bool) {
-	k := sentKey{e.Message.From, e.Message.Key}
+	k := sentKey{s.member(e.Message.From.Signer()), e.Message.Key}
 	if s.records[e.Message.ID] != nil || k.key != "" && s.sentBefore(k) {
 		return false
 	}
-	r := &record{msg: *e.Message, seq: e.Seq, sender: s.member(e.Message.From.Signer())}
+	r := &record{msg: *e.Message, seq: e.Seq, sender: k.from}
 	if r.msg.Sent == 0 {
 		r.msg.Sent = e.At
 	}

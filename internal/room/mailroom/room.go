@@ -134,15 +134,13 @@ func Open(ctx context.Context, name mail.RoomName, j journal.Journal, opts Optio
 		journal: j,
 		opts:    opts.withDefaults(),
 		breaker: newBreaker(opts.Limits),
-		void:    make(map[mail.Seq]bool),
 		applied: make(chan struct{}),
 		done:    make(chan struct{}),
 	}
-	r.state = newState(&r.opts)
 	r.use()
-	cursor := j.Follow(0)
-	if err := r.replay(ctx, cursor, j.Last()); err != nil {
-		return nil, errors.Join(err, cursor.Close(), j.Close())
+	cursor, err := r.replay(ctx, nil)
+	if err != nil {
+		return nil, errors.Join(err, j.Close())
 	}
 	follow, stop := context.WithCancel(context.Background())
 	r.stop = stop
@@ -153,17 +151,30 @@ func Open(ctx context.Context, name mail.RoomName, j journal.Journal, opts Optio
 	return r, nil
 }
 
-func (r *Room) replay(ctx context.Context, c journal.Cursor, last mail.Seq) error {
-	for r.state.seq < last {
+// replay makes the state anew of all that the journal says, and returns the cursor that goes on from there. names is a
+// checkpoint whose names hold from the beginning. If one comes that shows two names to be one agent's after events
+// were applied to two, replay begins again with that: later events tell more names, never other ones.
+func (r *Room) replay(ctx context.Context, names *mail.Checkpoint) (journal.Cursor, error) {
+	r.state, r.void = newState(&r.opts), make(map[mail.Seq]bool)
+	if names != nil {
+		r.state.nameAll(names)
+	}
+	c := r.journal.Follow(0)
+	for last := r.journal.Last(); r.state.seq < last; {
 		events, err := c.Next(ctx)
 		if err != nil {
-			return err
+			return nil, errors.Join(err, c.Close())
 		}
 		for i := range events {
+			told := events[i].Checkpoint
+			if told != nil && (names == nil || told.After > names.After) && r.state.divides(told) {
+				c.Close()
+				return r.replay(ctx, told)
+			}
 			r.apply(&events[i])
 		}
 	}
-	return nil
+	return c, nil
 }
 
 // apply makes an event part of the state, and notes it if it did not count.

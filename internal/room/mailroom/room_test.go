@@ -133,7 +133,7 @@ func dump(s *state, now mail.Time) []string {
 		}
 	}
 	slices.Sort(held)
-	return append(out, "held "+strings.Join(held, ", "), fmt.Sprint("spent keys ", s.spent))
+	return append(out, "held "+strings.Join(held, ", "), fmt.Sprint("spent keys ", s.spentKeys(nil, now)))
 }
 
 func TestService(t *testing.T) {

@@ -17,8 +17,8 @@ func (v *view) Send(ctx context.Context, d mail.Draft) (mail.Sent, error) {
 	if err := d.Check(v.opts.MaxBody); err != nil {
 		return mail.Sent{}, err
 	}
-	k := sentKey{key: d.Key}
-	v.read(func(s *state, _ mail.Time) { k.from = v.signature(s) })
+	var k sentKey
+	v.read(func(s *state, _ mail.Time) { k = s.keyOf(v.signature(s), d.Key) })
 	release, err := v.sending.claim(ctx, k)
 	if err != nil {
 		return mail.Sent{}, err
@@ -100,7 +100,8 @@ func (v *view) plan(ctx context.Context, d mail.Draft) (plan, error) {
 	var full *trip
 	var err error
 	v.read(func(s *state, now mail.Time) {
-		k := sentKey{v.signature(s), d.Key}
+		from := v.signature(s)
+		k := s.keyOf(from, d.Key)
 		if d.Key != "" && s.sentBefore(k) {
 			p.earlier, err = v.known(s, k, d, now)
 			return
@@ -115,7 +116,7 @@ func (v *view) plan(ctx context.Context, d mail.Draft) (plan, error) {
 		if err != nil {
 			return
 		}
-		p.message = v.compose(s, d, k.from, p.route.local)
+		p.message = v.compose(s, d, from, p.route.local)
 		if parent := s.records[d.ReplyTo]; parent != nil {
 			p.message.Thread = parent.msg.ThreadRoot()
 			p.depth = s.depthOf(d.ReplyTo, v.breaker.limits.Depth)
@@ -269,7 +270,7 @@ func (v *view) post(ctx context.Context, p *plan) (mail.Sent, error) {
 	}
 	var sent mail.Sent
 	v.read(func(s *state, now mail.Time) {
-		k := sentKey{p.message.From, p.message.Key}
+		k := s.keyOf(p.message.From, p.message.Key)
 		switch r := s.records[p.message.ID]; {
 		case r != nil:
 			sent = v.sent(s, r, now)

@@ -36,9 +36,15 @@ type state struct {
 	garbage    int // events that compaction would drop
 }
 
+// sentKey is an idempotency key and whose it is, by whatever name they signed.
 type sentKey struct {
-	from mail.Address
+	from *member
 	key  string
+}
+
+// keyOf returns the key of a sender. Of one that nobody knows yet no key is known.
+func (s *state) keyOf(from mail.Address, key string) sentKey {
+	return sentKey{s.members[from.Signer()], key}
 }
 
 // record is a message and what became of it.
@@ -330,7 +336,7 @@ func (s *state) forget(ids []mail.ID) {
 		r.gone = true
 		n++
 		delete(s.records, id)
-		if k := (sentKey{r.msg.From, r.msg.Key}); s.keys[k] == r {
+		if k := (sentKey{r.sender, r.msg.Key}); s.keys[k] == r {
 			delete(s.keys, k)
 		}
 	}

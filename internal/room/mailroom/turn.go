@@ -162,7 +162,7 @@ func (v *view) gaveUp(s *state, m *member, t mail.Turn, now mail.Time) []mail.Ev
 		return nil
 	}
 	key := policy.VainKey(string(m.Name), waiting)
-	if s.sentBefore(sentKey{mail.FromSystem, key}) {
+	if s.sentBefore(s.keyOf(mail.FromSystem, key)) {
 		return nil
 	}
 	why := fmt.Sprintf("They did so %d times in a row, and it has not looked at them", mail.MaxContinues)
