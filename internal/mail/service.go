@@ -33,8 +33,9 @@ type Service interface {
 
 // Sender sends messages.
 type Sender interface {
-	// Send sends d as the caller. All addresses are resolved before anything is stored; if one cannot be, nothing is
-	// sent.
+	// Send sends d as the caller. All addresses, those of other rooms too, are resolved before anything is stored; if
+	// one cannot be, nothing is sent. A room that fails after that is told of with its recipients, as NotSent, unless
+	// nobody got anything; sending again with the same key reaches those that are left.
 	Send(ctx context.Context, d Draft) (Sent, error)
 }
 
