@@ -43,7 +43,7 @@ type Sender interface {
 type Reader interface {
 	// Inbox returns what waits in a mailbox, oldest first unless asked otherwise.
 	Inbox(ctx context.Context, q InboxQuery) (Page, error)
-	// History returns messages of the whole room, newest last.
+	// History returns messages of the whole room, newest last, as the query's agent, or else the caller, sees them.
 	History(ctx context.Context, q HistoryQuery) (Page, error)
 	// Message returns one message, archived ones included, with its deliveries.
 	Message(ctx context.Context, id ID) (Item, error)
