@@ -214,6 +214,8 @@ type WaitQuery struct {
 	Types   []Type `query:"type" about:"only these types"`
 	ReplyTo ID     `query:"reply_to" about:"only an answer to this message"`
 	After   Seq    `query:"after" about:"only messages behind this place"`
+	// News leaves out what the agent's present session was handed already, unless ReplyTo asks for it.
+	News bool `query:"news" about:"nothing that this session was handed already"`
 }
 
 // Marking asks for a mark on messages.

@@ -348,7 +348,7 @@ func TestToolsFenceMail(t *testing.T) {
 		t.Fatal(err)
 	}
 	var texts []string
-	for _, name := range []string{"read_messages", "wait_for_messages", "list_agents"} {
+	for _, name := range []string{"wait_for_messages", "read_messages", "list_agents"} {
 		text, _ := use(t, ann, name, `{}`)
 		texts = append(texts, text)
 	}

@@ -154,9 +154,10 @@ func (s *state) applyReceipt(rc *mail.Receipt, at mail.Time) (counted bool) {
 		k = &r.marks[len(r.marks)-1]
 	}
 	if rc.Mark == mail.MarkPresented || rc.Mark == mail.MarkNotified && rc.Door == mail.HookDoor {
-		k.handoverKey = s.seq
+		k.mentioned = s.seq
 	}
 	if rc.Mark == mail.MarkPresented {
+		k.handedOver = s.seq
 		// What is shown with it proves no less.
 		if door := policy.ProvenDoor(k.notifiedDoor, k.notified, rc.Door, at); door != rc.Door || at != m.DoorAt {
 			m.Door, m.DoorAt = door, at

@@ -71,7 +71,8 @@ type marks struct {
 	who                                 *member
 	notified, presented, read, archived mail.Time
 	notifiedDoor, presentedDoor         string
-	handoverKey                         mail.Seq  // when a hook last showed it or pointed to it
+	mentioned                           mail.Seq  // where it was last handed over, or a hook last pointed to it
+	handedOver                          mail.Seq  // where its text was last handed over
 	snoozed                             mail.Time // until then
 }
 

@@ -283,7 +283,13 @@ func urgency(r *record) int {
 // toldIn reports whether m's present session was shown r, or pointed to it.
 func (r *record) toldIn(m *member) bool {
 	k := r.marksOf(m)
-	return k != nil && k.handoverKey > m.Began
+	return k != nil && k.mentioned > m.Began
+}
+
+// handedIn reports whether m's present session was handed the text of r.
+func (r *record) handedIn(m *member) bool {
+	k := r.marksOf(m)
+	return k != nil && k.handedOver > m.Began
 }
 
 // wakesNow reports whether r is of the kind that wakes m.
