@@ -26,7 +26,7 @@ func (v *view) Turn(ctx context.Context, t mail.Turn) (mail.Briefing, error) {
 	if err != nil {
 		return mail.Briefing{}, err
 	}
-	defer v.newcomer(c.Name)()
+	defer v.claiming(c)()
 	now := v.now()
 	var events []mail.Event
 	var full *trip
@@ -38,7 +38,7 @@ func (v *view) Turn(ctx context.Context, t mail.Turn) (mail.Briefing, error) {
 			c.Parent = &v.parent
 		}
 		v.grant(s, c)
-		if full = v.doubled(s, c, now); full != nil {
+		if full, err = v.doubled(s, c, now), v.onlyOne(s, c, now); full != nil || err != nil {
 			return
 		}
 		events = v.turnEvents(s, c, t, now)
