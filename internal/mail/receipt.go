@@ -58,6 +58,9 @@ const (
 	Dead    DeliveryState = "dead"    // its recipient is gone and has not read it
 )
 
+// NotSent stands in the answer to a send only: another room failed, and nothing of the message is there.
+const NotSent DeliveryState = "not-sent"
+
 // ParseDeliveryState checks the name of a state.
 func ParseDeliveryState(s string) (DeliveryState, error) {
 	if d := DeliveryState(s); slices.Contains(DeliveryStates(), d) {
@@ -82,7 +85,8 @@ type Delivery struct {
 	// whether and how the recipient will be woken: a Wake… constant, or the name of a door
 	Wake string `json:"wake"`
 	// until then it is not rung for this, because its budget of rings is spent
-	PutOff Time `json:"put_off,omitzero"`
+	PutOff Time   `json:"put_off,omitzero"`
+	Why    string `json:"why,omitempty"` // of NotSent: what the other room said
 }
 
 // What a Delivery says of waking.

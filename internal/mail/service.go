@@ -33,8 +33,9 @@ type Service interface {
 
 // Sender sends messages.
 type Sender interface {
-	// Send sends d as the caller. All addresses are resolved before anything is stored; if one cannot be, nothing is
-	// sent.
+	// Send sends d as the caller. All addresses, those of other rooms too, are resolved before anything is stored; if
+	// one cannot be, nothing is sent. A room that fails after that is told of with its recipients, as NotSent, unless
+	// nobody got anything; sending again with the same key reaches those that are left.
 	Send(ctx context.Context, d Draft) (Sent, error)
 }
 
@@ -42,7 +43,7 @@ type Sender interface {
 type Reader interface {
 	// Inbox returns what waits in a mailbox, oldest first unless asked otherwise.
 	Inbox(ctx context.Context, q InboxQuery) (Page, error)
-	// History returns messages of the whole room, newest last.
+	// History returns messages of the whole room, newest last, as the query's agent, or else the caller, sees them.
 	History(ctx context.Context, q HistoryQuery) (Page, error)
 	// Message returns one message, archived ones included, with its deliveries.
 	Message(ctx context.Context, id ID) (Item, error)
@@ -213,6 +214,8 @@ type WaitQuery struct {
 	Types   []Type `query:"type" about:"only these types"`
 	ReplyTo ID     `query:"reply_to" about:"only an answer to this message"`
 	After   Seq    `query:"after" about:"only messages behind this place"`
+	// News leaves out what the agent's present session was handed already, unless ReplyTo asks for it.
+	News bool `query:"news" about:"nothing that this session was handed already"`
 }
 
 // Marking asks for a mark on messages.

@@ -108,9 +108,13 @@ func (a *App) send(ctx context.Context, f sendFlags, bodyGiven bool) error {
 	}
 	if a.JSON {
 		a.Out.Value(sent)
-		return nil
+	} else {
+		a.showSent(sent)
 	}
-	a.showSent(sent)
+	if n := mail.CountStates(sent.Recipients)[mail.NotSent]; n > 0 {
+		return Hinted(mail.Errorf(mail.Unavailable, "%d of %d recipients did not get it", n, len(sent.Recipients)),
+			"sent again with --key "+d.Key+" it reaches them, and nobody twice")
+	}
 	return nil
 }
 
@@ -201,7 +205,7 @@ func deliveryRow(p *Printer, d mail.Delivery) []string {
 func wakeWords(d mail.Delivery) string {
 	switch d.Wake {
 	case mail.WakeNone, "":
-		return ""
+		return OneLine(d.Why)
 	case mail.WakeWaiting:
 		return "waits for it"
 	case mail.WakeTurnEnd:

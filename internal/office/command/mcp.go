@@ -293,6 +293,9 @@ func (s *session) beat(ctx context.Context, svc mail.Service) error {
 		case <-tick.C:
 		}
 		ag, err := svc.Register(ctx, mail.Presence{Session: s.id, Process: s.process, Join: true})
+		if mail.CodeOf(err) == mail.Conflict { // another session is the orchestrator now
+			return err
+		}
 		if err != nil || ag.Name == s.name {
 			continue
 		}

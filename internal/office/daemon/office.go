@@ -239,15 +239,16 @@ func (o *office) options(name mail.RoomName) mailroom.Options {
 		Log: o.log, MaxBody: r.MaxBody, Namespaces: r.TagNamespaces, TTL: ttl, Retention: retention,
 		Limits: r.Breakers(), Observe: o.metrics.observer(),
 		Alive: process.Alive, Exists: o.exists, Orchestrators: r.Orchestrators, NamesItself: namesItself,
-		Forward: func(ctx context.Context, to mail.RoomName, from mail.Name, d mail.Draft) (mail.Sent, error) {
-			return o.deliver(ctx, to, from, name, d)
+		Forward: func(ctx context.Context, to mail.RoomName, from mail.Name, d mail.Draft, dry bool) (mail.Sent,
+			error) {
+			return o.deliver(ctx, to, from, name, d, dry)
 		},
 	}
 }
 
 // deliver hands a draft from one room to another. A room that does not exist is not made: its name is a misspelling.
 func (o *office) deliver(ctx context.Context, to mail.RoomName, from mail.Name, home mail.RoomName,
-	d mail.Draft) (mail.Sent, error) {
+	d mail.Draft, dry bool) (mail.Sent, error) {
 	if !o.exists(to) {
 		return mail.Sent{}, o.noRoom(to)
 	}
@@ -256,7 +257,7 @@ func (o *office) deliver(ctx context.Context, to mail.RoomName, from mail.Name, 
 		return mail.Sent{}, err
 	}
 	defer o.giveBack(e, to)
-	return e.room.Deliver(ctx, from, home, d)
+	return e.room.Deliver(ctx, from, home, d, dry)
 }
 
 func (o *office) noRoom(name mail.RoomName) error {

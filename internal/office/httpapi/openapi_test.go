@@ -123,6 +123,7 @@ func TestDocumentedParameters(t *testing.T) {
 		"all":   "false",
 		"after": "0", "before": "1", "limit": "1", "bytes": "1", "timeout": "1ms", "door": "rewake",
 		"place": "snoozed", "newest": "true", "state": "held,dead", "deliveries": "true",
+		"news": "true",
 	}
 	h, office := newTestAPI(t, Options{})
 	doc, _ := fetch(t, h)

@@ -123,7 +123,7 @@ func enumOf(t reflect.Type) []string {
 		return words([]mail.Mark{mail.MarkNotified, mail.MarkPresented, mail.MarkRead, mail.MarkUnread,
 			mail.MarkArchived, mail.MarkUnarchived, mail.MarkSnoozed})
 	case reflect.TypeFor[mail.DeliveryState]():
-		return words(mail.DeliveryStates())
+		return append(words(mail.DeliveryStates()), string(mail.NotSent))
 	case reflect.TypeFor[mail.Code]():
 		return words([]mail.Code{mail.Invalid, mail.NotFound, mail.Denied, mail.Unknown, mail.Conflict, mail.TooLarge,
 			mail.Limited, mail.Timeout, mail.Unavailable, mail.Internal})

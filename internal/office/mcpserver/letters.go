@@ -114,12 +114,12 @@ func (n *Native) letter(it mail.Item) mail.Item {
 // toolDoor is the door of what an agent asked for.
 const toolDoor = "mcp"
 
-// present records that the text of messages is on its way to the agent, for those of its mail where that was not known
-// yet.
+// present records that the text of messages is on its way to the agent, for those of its mail that its session had not
+// been handed.
 func (n *Native) present(ctx context.Context, items []mail.Item, door string) {
 	m := mail.Marking{Mark: mail.MarkPresented, Door: door}
 	for _, it := range items {
-		if it.State == mail.Queued || it.State == mail.Notified {
+		if it.State == mail.Queued || it.State == mail.Notified || it.State == mail.Presented {
 			m.IDs = append(m.IDs, it.ID)
 		}
 	}

@@ -192,6 +192,40 @@ func TestNativeTools(t *testing.T) {
 	}
 }
 
+// TestReadingIsPresented holds that whatever way mail for the agent was asked for, it counts as handed over, and that
+// of others' mail nothing is recorded.
+func TestReadingIsPresented(t *testing.T) {
+	for _, filter := range []string{"thread", "to", "query", "since", "id", "nothing"} {
+		room := openRoom(t)
+		user := room.As(mail.User)
+		sent, err := user.Send(t.Context(), mail.Draft{To: []string{"ann"}, Body: "the text"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		others, err := user.Send(t.Context(), mail.Draft{To: []string{"bea"}, Body: "the text"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		args := map[string]string{"thread": string(sent.ID), "to": "ann", "query": "the text",
+			"since": "2000-01-01T00:00:00Z", "id": string(sent.ID)}
+		asked, _ := json.Marshal(map[string]string{filter: args[filter]})
+		if filter == "nothing" {
+			asked = []byte("{}")
+		}
+		ann := connectNative(t, room, "ann")
+		if text, failed := use(t, ann, "read_messages", string(asked)); !strings.Contains(text, "the text") {
+			t.Fatalf("read by %s: %s%s", filter, text, failed)
+		}
+		use(t, ann, "read_messages", `{"to":"bea"}`)
+		for id, want := range map[mail.ID]mail.DeliveryState{sent.ID: mail.Presented, others.ID: mail.Queued} {
+			it, err := user.Message(t.Context(), id)
+			if err != nil || it.Deliveries[0].State != want {
+				t.Errorf("read by %s, %s stands so: %+v, %v; want %s", filter, id, it.Deliveries, err, want)
+			}
+		}
+	}
+}
+
 func TestNativeToolErrors(t *testing.T) {
 	ann := connectNative(t, openRoom(t), "ann")
 	for args, want := range map[string]string{
@@ -314,7 +348,7 @@ func TestToolsFenceMail(t *testing.T) {
 		t.Fatal(err)
 	}
 	var texts []string
-	for _, name := range []string{"read_messages", "wait_for_messages", "list_agents"} {
+	for _, name := range []string{"wait_for_messages", "read_messages", "list_agents"} {
 		text, _ := use(t, ann, name, `{}`)
 		texts = append(texts, text)
 	}

@@ -67,8 +67,9 @@ func tools() []tool {
 			hints: changes, call: (*Native).markMessages,
 		},
 		{
-			name:        "wait_for_messages",
-			description: "Wait until unread mail is there, then return the first. Marks nothing.",
+			name: "wait_for_messages",
+			description: "Wait until unread mail is there that you were not shown, then return the first. Marks " +
+				"nothing.",
 			input: `{"type":"object","additionalProperties":false,"properties":{` +
 				`"types":{"type":"array","items":{"enum":` + typeNames + `}},` +
 				`"reply_to":{"type":"string","description":"only an answer to this id"},` +

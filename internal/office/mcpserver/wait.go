@@ -46,7 +46,7 @@ func (n *Native) waitForMessages(ctx context.Context, req *mcp.CallToolRequest) 
 	ctx, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
 	stop := reportProgress(ctx, req, timeout)
-	it, err := n.box.Service.Wait(ctx, mail.WaitQuery{Types: p.Types, ReplyTo: p.ReplyTo, After: p.After})
+	it, err := n.box.Service.Wait(ctx, mail.WaitQuery{Types: p.Types, ReplyTo: p.ReplyTo, After: p.After, News: true})
 	stop()
 	if mail.CodeOf(err) == mail.Timeout {
 		return fmt.Sprintf("No mail came within %v. To wait on, call again.", timeout), nil

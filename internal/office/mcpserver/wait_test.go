@@ -14,6 +14,62 @@ import (
 	"pennypost/internal/room/mailroom"
 )
 
+// TestWaitReturnsNews holds that a wait does not end at once with mail that was handed over in this session, by a
+// wait, a reading or a hook, and does with what another session was handed or whose answer is asked for.
+func TestWaitReturnsNews(t *testing.T) {
+	room := openRoom(t)
+	v := room.As("ann")
+	turn := func(session string) {
+		t.Helper()
+		if _, err := v.Turn(t.Context(), mail.Turn{Moment: mail.SessionStart, Session: session}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	send := func(d mail.Draft) mail.ID {
+		t.Helper()
+		d.To = []string{"ann"}
+		sent, err := room.As("bea").Send(t.Context(), d)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return sent.ID
+	}
+	ann := connectNative(t, room, "ann")
+	wait := func(args string, want ...mail.ID) {
+		t.Helper()
+		text, failed := use(t, ann, "wait_for_messages", args)
+		got, _, err := fencetest.Parse(text)
+		if failed != "" || err != nil || len(got) != len(want) || len(want) > 0 && got[0].ID != want[0] {
+			t.Errorf("wait_for_messages(%s) = %s%s; want %v", args, text, failed, want)
+		}
+	}
+	const briefly = `{"timeout_seconds":0.05}`
+	turn("s1")
+	one := send(mail.Draft{Body: "one"})
+	wait(briefly, one)
+	wait(briefly)
+	two := send(mail.Draft{Body: "two"})
+	use(t, ann, "read_messages", "{}")
+	wait(briefly)
+	question, err := v.Send(t.Context(), mail.Draft{To: []string{"bea"}, Type: string(mail.Question), Body: "?"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	answer := send(mail.Draft{Type: string(mail.Answer), ReplyTo: question.ID, Body: "!"})
+	if _, err := v.Mark(t.Context(), mail.Marking{IDs: []mail.ID{answer}, Mark: mail.MarkPresented,
+		Door: mail.HookDoor}); err != nil {
+		t.Fatal(err)
+	}
+	wait(briefly)
+	wait(`{"timeout_seconds":0.05,"reply_to":"`+string(question.ID)+`"}`, answer)
+	if _, err := v.Turn(t.Context(), mail.Turn{Moment: mail.SessionEnd, Session: "s1"}); err != nil {
+		t.Fatal(err)
+	}
+	turn("s2")
+	wait(briefly, one)
+	wait(briefly, two)
+}
+
 // bell is a door that counts its rings.
 type bell struct{ rings atomic.Int32 }
 

@@ -43,6 +43,8 @@ func became(now time.Time, d mail.Delivery) string {
 		at = " " + moment(now, d.At)
 	}
 	switch d.State {
+	case mail.NotSent:
+		return "not sent: " + d.Why
 	case mail.Notified:
 		return "told to look" + through + at + "; not seen yet"
 	case mail.Presented:

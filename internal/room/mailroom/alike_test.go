@@ -189,8 +189,10 @@ func TestP5_OldJournalNames(t *testing.T) {
 	var sent []string
 	room := reopen(t, store, "home", Options{
 		Exists: func(r mail.RoomName) bool { return r == "lab" },
-		Forward: func(_ context.Context, to mail.RoomName, from mail.Name, d mail.Draft) (mail.Sent, error) {
-			sent = append(sent, d.To[0]+" in "+string(to))
+		Forward: func(_ context.Context, to mail.RoomName, from mail.Name, d mail.Draft, dry bool) (mail.Sent, error) {
+			if !dry {
+				sent = append(sent, d.To[0]+" in "+string(to))
+			}
 			return mail.Sent{ID: "there"}, nil
 		},
 	})

@@ -8,17 +8,16 @@ import (
 )
 
 // apply makes an event part of the state. It is all that live operation and replay do to state; it reads nothing but
-// the state and the event. An event that lost a race (a name that was taken, a message that is known) changes nothing.
-func (s *state) apply(e *mail.Event) {
+// the state and the event. It reports whether the event counted: a message that is known, or whose key is, and a read
+// that came too late, change nothing and are not to be kept, because without the winner before them they would count.
+func (s *state) apply(e *mail.Event) (counted bool) {
 	s.seq = e.Seq
-	if e.Checkpoint == nil {
-		s.shown, s.last = e.Seq, e.At
-	}
+	counted = true
 	switch {
 	case e.Message != nil:
-		s.applyMessage(e)
+		counted = s.applyMessage(e)
 	case e.Receipt != nil:
-		s.applyReceipt(e.Receipt, e.At)
+		counted = s.applyReceipt(e.Receipt, e.At)
 	case e.Agent != nil:
 		s.applyAgent(e.Agent, e.At)
 	case e.Erased != nil:
@@ -30,14 +29,18 @@ func (s *state) apply(e *mail.Event) {
 	case e.Checkpoint != nil && e.Checkpoint.After+1 == e.Seq:
 		s.applyCheckpoint(e.Checkpoint, e.At)
 	}
+	if counted && e.Checkpoint == nil {
+		s.shown, s.last = e.Seq, e.At
+	}
+	return counted
 }
 
-func (s *state) applyMessage(e *mail.Event) {
-	k := sentKey{e.Message.From, e.Message.Key}
+func (s *state) applyMessage(e *mail.Event) (counted bool) {
+	k := sentKey{s.member(e.Message.From.Signer()), e.Message.Key}
 	if s.records[e.Message.ID] != nil || k.key != "" && s.sentBefore(k) {
-		return
+		return false
 	}
-	r := &record{msg: *e.Message, seq: e.Seq, sender: s.member(e.Message.From.Signer())}
+	r := &record{msg: *e.Message, seq: e.Seq, sender: k.from}
 	if r.msg.Sent == 0 {
 		r.msg.Sent = e.At
 	}
@@ -53,6 +56,7 @@ func (s *state) applyMessage(e *mail.Event) {
 		s.dynamic = append(s.dynamic, r)
 	}
 	s.deliver(r)
+	return true
 }
 
 // bind finds out who is behind an address of a new message.
@@ -135,14 +139,14 @@ func (s *state) deliver(r *record) {
 	}
 }
 
-func (s *state) applyReceipt(rc *mail.Receipt, at mail.Time) {
+func (s *state) applyReceipt(rc *mail.Receipt, at mail.Time) (counted bool) {
 	r := s.records[rc.Message]
 	if r == nil {
-		return
+		return true
 	}
 	m := s.member(rc.Reader.Signer())
 	if rc.Mark == mail.MarkRead && !s.take(r, m) {
-		return
+		return false
 	}
 	k := r.marksOf(m)
 	if k == nil {
@@ -150,9 +154,10 @@ func (s *state) applyReceipt(rc *mail.Receipt, at mail.Time) {
 		k = &r.marks[len(r.marks)-1]
 	}
 	if rc.Mark == mail.MarkPresented || rc.Mark == mail.MarkNotified && rc.Door == mail.HookDoor {
-		k.handoverKey = s.seq
+		k.mentioned = s.seq
 	}
 	if rc.Mark == mail.MarkPresented {
+		k.handedOver = s.seq
 		// What is shown with it proves no less.
 		if door := policy.ProvenDoor(k.notifiedDoor, k.notified, rc.Door, at); door != rc.Door || at != m.DoorAt {
 			m.Door, m.DoorAt = door, at
@@ -160,6 +165,7 @@ func (s *state) applyReceipt(rc *mail.Receipt, at mail.Time) {
 	}
 	k.set(rc, at)
 	s.refile(r, m)
+	return true
 }
 
 // set makes a receipt one of its reader's marks.

@@ -79,10 +79,6 @@ func (r *record) binding() mail.Binding {
 // that wrote the checkpoint it changes nothing but to forget what was trimmed.
 func (s *state) applyCheckpoint(c *mail.Checkpoint, at mail.Time) {
 	s.forget(c.Trimmed)
-	clear(s.spent)
-	for _, k := range c.Spent {
-		s.spent[sentKey{k.From, k.Key}] = k
-	}
 	s.garbage = 0
 	if c.Last != 0 { // as it is where an older version wrote it
 		s.last = c.Last
@@ -99,33 +95,34 @@ func (s *state) applyCheckpoint(c *mail.Checkpoint, at mail.Time) {
 		if m.TokenSum != "" {
 			s.tokens[m.TokenSum] = m
 		}
-		for _, old := range m.Aliases {
-			s.merge(s.members[old], m)
-			s.members[old] = m
-		}
+	}
+	s.nameAll(c)
+	clear(s.spent)
+	for _, k := range c.Spent {
+		s.spent[sentKey{s.member(k.From.Signer()), k.Key}] = k
 	}
 	s.rebind(c.Bound)
 	s.refileAll(at)
 }
 
-// merge gives m what replay gave to the bearer of a name that m had before.
-func (s *state) merge(old, m *member) {
-	if old == nil || old == m {
-		return
-	}
-	for _, r := range s.order {
-		if r.sender == old {
-			r.sender = m
-		}
-		for _, b := range r.bound {
-			if i := slices.Index(b.members, old); i >= 0 {
-				b.members[i] = m
-			}
-		}
-		if k := r.marksOf(old); k != nil {
-			k.who = m
+// nameAll makes each name that an agent of the checkpoint had lead to it. A name is never given to a second agent, so
+// that holds for the events before the checkpoint too.
+func (s *state) nameAll(c *mail.Checkpoint) {
+	for _, a := range c.Agents {
+		for _, old := range a.Aliases {
+			s.members[old] = s.member(a.Name)
 		}
 	}
+}
+
+// divides reports whether the state takes two names for two agents of which the checkpoint says that they are one:
+// compaction has taken away the event that renamed it, and kept receipts under both.
+func (s *state) divides(c *mail.Checkpoint) bool {
+	return slices.ContainsFunc(c.Agents, func(a mail.AgentRecord) bool {
+		return slices.ContainsFunc(a.Aliases, func(old mail.Name) bool {
+			return s.members[old] != nil && s.members[old] != s.members[a.Name]
+		})
+	})
 }
 
 func (s *state) rebind(bindings []mail.Binding) {

@@ -21,6 +21,42 @@ func (v *view) newcomer(n mail.Name) (done func()) {
 	return v.naming.Unlock
 }
 
+// claiming is newcomer for a change that may be of a session. Two sessions do not become the orchestrator at once
+// either.
+func (v *view) claiming(c *mail.AgentChange) (done func()) {
+	if c.Name != mail.Orchestrator || c.Session == "" {
+		return v.newcomer(c.Name)
+	}
+	v.naming.Lock()
+	return v.naming.Unlock
+}
+
+// onlyOne refuses a second session of the orchestrator, where others would become NAME-2: no one would know which of
+// the two leads. A connection of which no program is known may be the holder's own, and becomes NAME-2. If the
+// holder's program has ended, and this system can tell (it knows the newcomer's), the name is free before the session
+// lapses.
+func (v *view) onlyOne(s *state, c *mail.AgentChange, now mail.Time) error {
+	m := s.agent(c.Name)
+	if c.Name != mail.Orchestrator || m == nil || c.Session == "" || c.End || c.TakeOver || c.Join &&
+		c.Process == "" ||
+		s.sameProcess(c, now) != nil || s.inSession(c.Name, c.Session) != nil || !s.heldByOther(m, c.Session, now) {
+		return nil
+	}
+	if m.Process != "" && v.opts.Alive(c.Process) && !v.opts.Alive(m.Process) {
+		c.TakeOver = true
+		return nil
+	}
+	holder := m.Session
+	if m.Client != "" {
+		holder += " of " + m.Client
+	}
+	return mail.Errorf(mail.Conflict,
+		"the orchestrator of room %s is the session %s, last heard of %v ago: nothing was "+
+			"registered. End that session and start again, or take its place: pennypost mcp --as orchestrator "+
+			"--take-over", v.name, holder,
+		now.Sub(max(m.Seen, m.SessionAt)).Round(time.Second))
+}
+
 // mayJoin says why the caller cannot put somebody on the roster, or whose children would be too many. Whoever is on
 // it is asked no more.
 func (v *view) mayJoin(s *state, n, parent mail.Name) (full *trip, err error) {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"sync"
 	"time"
 
@@ -152,7 +153,13 @@ func (r *Room) trim(ctx context.Context, force bool) (mail.Trimmed, error) {
 			r.archivedIDs[id] = true
 		}
 	}
-	return out, compacter.Compact(ctx, func(e mail.Event) journal.Fate { return r.fate(&e, mark) })
+	if err := compacter.Compact(ctx, func(e mail.Event) journal.Fate { return r.fate(&e, mark) }); err != nil {
+		return out, err
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	maps.DeleteFunc(r.void, func(seq mail.Seq, _ bool) bool { return seq < mark }) // they are nowhere now
+	return out, nil
 }
 
 // checkpointTries is how often a checkpoint is written anew because another post office on the same journal wrote
@@ -204,6 +211,8 @@ func (r *Room) fate(e *mail.Event, mark mail.Seq) journal.Fate {
 	r.mu.RLock()
 	defer r.mu.RUnlock()
 	switch {
+	case r.void[e.Seq]:
+		return journal.Drop
 	case e.Message != nil:
 		return keepIf(r.state.records[e.Message.ID] != nil)
 	case e.Receipt != nil:
@@ -224,8 +233,7 @@ func (r *Room) fate(e *mail.Event, mark mail.Seq) journal.Fate {
 	return journal.Keep // an event of a newer version
 }
 
-// counts reports whether a receipt still says something about a hot message. A read that came too late, or was taken
-// back, does not.
+// counts reports whether a receipt still says something about a hot message. A read that was taken back does not.
 func (s *state) counts(rc *mail.Receipt) bool {
 	r, m := s.records[rc.Message], s.members[rc.Reader.Signer()]
 	return r != nil && (rc.Mark != mail.MarkRead || m != nil && r.readBy(m))
@@ -267,7 +275,7 @@ func (r *Room) finishErasure(ctx context.Context, id mail.ID, by mail.Name) erro
 		return mail.Errorf(mail.Unavailable, "the journal of room %s cannot erase", r.name)
 	}
 	_, err := c.Erase(ctx, id, func(e mail.Event) bool {
-		return e.Message != nil && e.Message.ID == id || e.Receipt != nil && e.Receipt.Message == id
+		return e.Message != nil && e.Message.ID == id || e.Receipt != nil && e.Receipt.Message == id || r.isVoid(e.Seq)
 	})
 	if err != nil {
 		return &mail.Error{Code: mail.Unavailable, Msg: "the message is hidden, but its text is still on disk: the " +
@@ -275,6 +283,13 @@ func (r *Room) finishErasure(ctx context.Context, id mail.ID, by mail.Name) erro
 	}
 	_, err = r.commit(ctx, mail.Event{At: r.now(), Erased: &mail.Erasure{Message: id, By: by, Done: true}})
 	return err
+}
+
+// isVoid reports whether an event did not count.
+func (r *Room) isVoid(seq mail.Seq) bool {
+	r.mu.RLock()
+	defer r.mu.RUnlock()
+	return r.void[seq]
 }
 
 // finishErasures does what a crash left undone.

@@ -142,13 +142,13 @@ func (v *view) History(ctx context.Context, q mail.HistoryQuery) (mail.Page, err
 	return page, err
 }
 
-// history fills a page, as the agent of the query sees it, with the newest n messages that f accepts or, behind a
+// history fills a page, as the query's reader sees it, with the newest n messages that f accepts or, behind a
 // cursor, with the first n. cold are archived ones.
 func (s *state) history(page *mail.Page, f *filter, cold []mail.Item, n int, now mail.Time) {
 	items := cold
 	accept := func(r *record) bool {
 		if f.matches(&r.msg, r.seq) && f.about(s, r) {
-			it := s.item(r, f.agent, now)
+			it := s.item(r, f.reader, now)
 			if f.q.Deliveries || len(f.q.States) > 0 {
 				it.Deliveries = s.deliveries(r, now)
 			}
@@ -187,6 +187,7 @@ type filter struct {
 	q        mail.HistoryQuery
 	from, to mail.Address
 	agent    *member
+	reader   *member // as whom messages are shown: the agent of the query, else the caller
 	root     mail.ID // of the thread
 	needle   string
 }
@@ -229,8 +230,9 @@ func (v *view) filter(ctx context.Context, q mail.HistoryQuery) (*filter, error)
 				return
 			}
 		}
-		if q.Agent != "" {
+		if f.reader = v.me(s); q.Agent != "" {
 			f.agent, err = v.mailbox(s, q.Agent)
+			f.reader = f.agent
 		}
 	})
 	return f, err

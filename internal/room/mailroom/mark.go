@@ -195,7 +195,7 @@ func (r *record) changes(m *member, k mail.Mark, until, now mail.Time) bool {
 	case mail.MarkSnoozed:
 		return has.read != 0 || has.archived != 0 || has.snoozed != until
 	case mail.MarkPresented:
-		return has.presented == 0 || has.handoverKey <= m.Began // to another session of the agent
+		return !r.handedIn(m) // or only to another session of the agent
 	}
 	return true
 }

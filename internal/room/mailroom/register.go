@@ -47,7 +47,7 @@ func (v *view) Register(ctx context.Context, p mail.Presence) (mail.Agent, error
 	if err != nil {
 		return mail.Agent{}, err
 	}
-	defer v.newcomer(c.Name)()
+	defer v.claiming(c)()
 	now := v.now()
 	due := true
 	var full *trip
@@ -55,7 +55,7 @@ func (v *view) Register(ctx context.Context, p mail.Presence) (mail.Agent, error
 		if full, err = v.mayRegister(s, p, c); full == nil && err == nil {
 			s.adopt(p, c, now)
 			v.grant(s, c)
-			full = v.doubled(s, c, now)
+			full, err = v.doubled(s, c, now), v.onlyOne(s, c, now)
 			due = s.changes(c, now)
 		}
 	})

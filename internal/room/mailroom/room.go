@@ -36,9 +36,9 @@ type Options struct {
 	// Alive reports whether a process runs, spelled as sessions spell theirs. Nil: nobody can tell, and who is silent
 	// is gone.
 	Alive func(process string) bool
-	// Forward sends a draft of an agent of this room to addresses of another room of the same post office. Nil: there
-	// is no other room.
-	Forward func(ctx context.Context, to mail.RoomName, from mail.Name, d mail.Draft) (mail.Sent, error)
+	// Forward sends a draft of an agent of this room to addresses of another room of the same post office or, if dry,
+	// only finds out whether that room would take it. Nil: there is no other room.
+	Forward func(ctx context.Context, to mail.RoomName, from mail.Name, d mail.Draft, dry bool) (mail.Sent, error)
 	// Exists reports whether the post office has a room. Nil: there is no other room.
 	Exists func(mail.RoomName) bool
 	// NamesItself reports, of the client and the tags that the roster has of an agent, whether its protocol has
@@ -121,9 +121,10 @@ type Room struct {
 	naming   sync.Mutex // held from the check of a new name until it is on the roster; see newcomer
 
 	mu      sync.RWMutex
-	state   *state        // written by the follower only
-	applied chan struct{} // closed, and replaced, whenever state has moved on
-	broken  error         // why the follower ended
+	state   *state            // written by the follower only
+	void    map[mail.Seq]bool // events in the journal that did not count: compaction and erasure drop them
+	applied chan struct{}     // closed, and replaced, whenever state has moved on
+	broken  error             // why the follower ended
 }
 
 // Open reads the journal to its end and returns the room. The room owns the journal from then on, and closes it.
@@ -136,11 +137,10 @@ func Open(ctx context.Context, name mail.RoomName, j journal.Journal, opts Optio
 		applied: make(chan struct{}),
 		done:    make(chan struct{}),
 	}
-	r.state = newState(&r.opts)
 	r.use()
-	cursor := j.Follow(0)
-	if err := r.replay(ctx, cursor, j.Last()); err != nil {
-		return nil, errors.Join(err, cursor.Close(), j.Close())
+	cursor, err := r.replay(ctx, nil)
+	if err != nil {
+		return nil, errors.Join(err, j.Close())
 	}
 	follow, stop := context.WithCancel(context.Background())
 	r.stop = stop
@@ -151,17 +151,37 @@ func Open(ctx context.Context, name mail.RoomName, j journal.Journal, opts Optio
 	return r, nil
 }
 
-func (r *Room) replay(ctx context.Context, c journal.Cursor, last mail.Seq) error {
-	for r.state.seq < last {
+// replay makes the state anew of all that the journal says, and returns the cursor that goes on from there. names is a
+// checkpoint whose names hold from the beginning. If one comes that shows two names to be one agent's after events
+// were applied to two, replay begins again with that: later events tell more names, never other ones.
+func (r *Room) replay(ctx context.Context, names *mail.Checkpoint) (journal.Cursor, error) {
+	r.state, r.void = newState(&r.opts), make(map[mail.Seq]bool)
+	if names != nil {
+		r.state.nameAll(names)
+	}
+	c := r.journal.Follow(0)
+	for last := r.journal.Last(); r.state.seq < last; {
 		events, err := c.Next(ctx)
 		if err != nil {
-			return err
+			return nil, errors.Join(err, c.Close())
 		}
 		for i := range events {
-			r.state.apply(&events[i])
+			told := events[i].Checkpoint
+			if told != nil && (names == nil || told.After > names.After) && r.state.divides(told) {
+				c.Close()
+				return r.replay(ctx, told)
+			}
+			r.apply(&events[i])
 		}
 	}
-	return nil
+	return c, nil
+}
+
+// apply makes an event part of the state, and notes it if it did not count.
+func (r *Room) apply(e *mail.Event) {
+	if !r.state.apply(e) {
+		r.void[e.Seq] = true
+	}
 }
 
 // follow applies what is appended from now on. While the journal cannot be read it tries again, at longer and longer
@@ -173,7 +193,7 @@ func (r *Room) follow(ctx context.Context, c journal.Cursor) {
 		events, err := c.Next(ctx)
 		r.mu.Lock()
 		for i := range events {
-			r.state.apply(&events[i])
+			r.apply(&events[i])
 		}
 		seq := r.state.seq
 		r.broken = err

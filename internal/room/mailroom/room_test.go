@@ -21,8 +21,9 @@ type testOffice struct {
 	t    *testing.T
 	opts Options
 
-	mu    sync.Mutex
-	rooms map[mail.RoomName]*Room
+	mu      sync.Mutex
+	rooms   map[mail.RoomName]*Room
+	failing mail.RoomName // takes nothing, though it agrees to
 }
 
 func newOffice(t *testing.T, opts Options) *testOffice {
@@ -31,14 +32,18 @@ func newOffice(t *testing.T, opts Options) *testOffice {
 	return o
 }
 
-func (o *testOffice) forward(ctx context.Context, to mail.RoomName, from mail.Name, d mail.Draft) (mail.Sent, error) {
+func (o *testOffice) forward(ctx context.Context, to mail.RoomName, from mail.Name, d mail.Draft, dry bool) (mail.Sent,
+	error) {
 	o.mu.Lock()
-	r := o.rooms[to]
+	r, failing := o.rooms[to], o.failing
 	o.mu.Unlock()
+	if failing == to && !dry {
+		return mail.Sent{}, mail.Errorf(mail.Unavailable, "the disk is full")
+	}
 	if r == nil {
 		return mail.Sent{}, mail.Errorf(mail.NotFound, "there is no room %q", to)
 	}
-	return r.Deliver(ctx, from, "lab-1.ü", d)
+	return r.Deliver(ctx, from, "lab-1.ü", d, dry)
 }
 
 func (o *testOffice) Room(ctx context.Context, name mail.RoomName, as mail.Name) (mail.Service, error) {
@@ -133,7 +138,7 @@ func dump(s *state, now mail.Time) []string {
 		}
 	}
 	slices.Sort(held)
-	return append(out, "held "+strings.Join(held, ", "), fmt.Sprint("spent keys ", s.spent))
+	return append(out, "held "+strings.Join(held, ", "), fmt.Sprint("spent keys ", s.spentKeys(nil, now)))
 }
 
 func TestService(t *testing.T) {

@@ -1,6 +1,7 @@
 package mailroom
 
 import (
+	"cmp"
 	"context"
 	"maps"
 	"slices"
@@ -17,7 +18,9 @@ func (v *view) Send(ctx context.Context, d mail.Draft) (mail.Sent, error) {
 	if err := d.Check(v.opts.MaxBody); err != nil {
 		return mail.Sent{}, err
 	}
-	release, err := v.sending.claim(ctx, sendingKey{v.caller, d.Key})
+	var k sentKey
+	v.read(func(s *state, _ mail.Time) { k = s.keyOf(v.signature(s), d.Key) })
+	release, err := v.sending.claim(ctx, k)
 	if err != nil {
 		return mail.Sent{}, err
 	}
@@ -25,39 +28,35 @@ func (v *view) Send(ctx context.Context, d mail.Draft) (mail.Sent, error) {
 	defer v.newcomer(v.caller)()
 	p, err := v.plan(ctx, d)
 	if err == nil && p.earlier == nil {
+		err = v.resolveElsewhere(ctx, &p, d)
+	}
+	if err == nil && p.earlier == nil {
 		p.earlier, err = v.admit(ctx, &p, d.Again)
 	}
+	var sent mail.Sent
 	switch {
 	case err != nil:
-		return mail.Sent{}, err
 	case p.earlier != nil:
-		return *p.earlier, nil
+		sent = *p.earlier
+	case len(p.route.local) > 0:
+		sent, err = v.post(ctx, &p)
 	}
-	remote, err := v.forward(ctx, &p, d)
-	if err != nil || len(p.route.local) == 0 {
-		return remote, err
+	if err != nil {
+		return mail.Sent{}, err
 	}
-	sent, err := v.post(ctx, &p)
-	sent.Recipients = append(sent.Recipients, remote.Recipients...)
-	return sent, err
+	return v.forward(ctx, &p, d, sent)
 }
 
 // sending is the idempotency keys that are being sent with. Whoever repeats a send whose answer is late waits here
-// for the first attempt: apply would ignore the second message, but by then it would stand in the journal, where
-// watchers, bridges and the archive see it.
+// for the first attempt: apply would ignore the second message, but it would stand in the journal until compaction.
 type sending struct {
 	mu   sync.Mutex
-	keys map[sendingKey]chan struct{} // closed when the send is over
-}
-
-type sendingKey struct {
-	caller mail.Name
-	key    string
+	keys map[sentKey]chan struct{} // closed when the send is over
 }
 
 // claim returns when nobody else sends with this key, and keeps others from it until release is called. Without a key
 // there is nothing to wait for.
-func (s *sending) claim(ctx context.Context, k sendingKey) (release func(), err error) {
+func (s *sending) claim(ctx context.Context, k sentKey) (release func(), err error) {
 	if k.key == "" {
 		return func() {}, nil
 	}
@@ -79,7 +78,7 @@ func (s *sending) claim(ctx context.Context, k sendingKey) (release func(), err 
 	defer s.mu.Unlock()
 	over := make(chan struct{})
 	if s.keys == nil {
-		s.keys = make(map[sendingKey]chan struct{})
+		s.keys = make(map[sentKey]chan struct{})
 	}
 	s.keys[k] = over
 	return func() {
@@ -104,9 +103,11 @@ func (v *view) plan(ctx context.Context, d mail.Draft) (plan, error) {
 	var full *trip
 	var err error
 	v.read(func(s *state, now mail.Time) {
-		k := sentKey{v.signature(s), d.Key}
+		p.message.From = v.signature(s)
+		k := s.keyOf(p.message.From, d.Key)
 		if d.Key != "" && s.sentBefore(k) {
 			p.earlier, err = v.known(s, k, d, now)
+			p.route, _ = v.resolve(s, d.To) // what other rooms did not take at first is sent there now
 			return
 		}
 		if full, err = v.mayJoin(s, v.caller, v.parent); full != nil || err != nil {
@@ -119,7 +120,7 @@ func (v *view) plan(ctx context.Context, d mail.Draft) (plan, error) {
 		if err != nil {
 			return
 		}
-		p.message = v.compose(s, d, k.from, p.route.local)
+		p.message = v.compose(s, d, p.message.From, p.route.local)
 		if parent := s.records[d.ReplyTo]; parent != nil {
 			p.message.Thread = parent.msg.ThreadRoot()
 			p.depth = s.depthOf(d.ReplyTo, v.breaker.limits.Depth)
@@ -236,29 +237,57 @@ func (v *view) findThread(ctx context.Context, m *mail.Message) error {
 	return nil
 }
 
-// forward sends a draft to those of its addresses that are in other rooms. Their copies are keyed by the message's id,
-// so that a retry after a failure between rooms is harmless.
-func (v *view) forward(ctx context.Context, p *plan, d mail.Draft) (mail.Sent, error) {
-	var all mail.Sent
-	if len(p.route.remote) == 0 {
-		return all, nil
-	}
+// resolveElsewhere asks the other rooms whether they would take the draft, before anything is stored anywhere.
+func (v *view) resolveElsewhere(ctx context.Context, p *plan, d mail.Draft) error {
 	for _, room := range slices.Sorted(maps.Keys(p.route.remote)) {
 		d.To = p.route.remote[room]
-		if d.Key == "" {
-			d.Key = string(p.message.ID)
+		if _, err := v.opts.Forward(ctx, room, p.message.From.Signer(), d, true); err != nil {
+			return err
 		}
-		sent, err := v.opts.Forward(ctx, room, p.message.From.Signer(), d)
-		if err != nil {
-			return mail.Sent{}, err
-		}
-		for i := range sent.Recipients {
-			sent.Recipients[i].Address += mail.Address("@" + string(room))
-		}
-		sent.Recipients = append(all.Recipients, sent.Recipients...)
-		all = sent
 	}
-	return all, nil
+	return nil
+}
+
+// forward sends a draft to those of its addresses that are in other rooms, and adds what became of it there to sent. A
+// room that fails now is told of beside the others. The copies have the draft's key, so that sending again with it
+// reaches those who did not get it, and nobody twice.
+func (v *view) forward(ctx context.Context, p *plan, d mail.Draft, sent mail.Sent) (mail.Sent, error) {
+	if d.Key == "" {
+		d.Key = mail.MadeKey + string(p.message.ID)
+	}
+	var failed error
+	for _, room := range slices.Sorted(maps.Keys(p.route.remote)) {
+		d.To = p.route.remote[room]
+		far, err := v.opts.Forward(ctx, room, p.message.From.Signer(), d, false)
+		if failed = cmp.Or(failed, err); err != nil {
+			far.Recipients = notSent(d.To, err)
+		}
+		for i := range far.Recipients {
+			far.Recipients[i].Address += mail.Address("@" + string(room))
+		}
+		all := append(sent.Recipients, far.Recipients...)
+		if sent.ID == "" {
+			sent = far
+		}
+		sent.Recipients = all
+	}
+	if sent.ID == "" {
+		return mail.Sent{}, failed
+	}
+	return sent, nil
+}
+
+// notSent tells of addresses of a room that failed.
+func notSent(to []string, err error) []mail.Delivery {
+	why := err.Error()
+	if mail.CodeOf(err) == mail.Internal {
+		why = "that room failed"
+	}
+	out := make([]mail.Delivery, len(to))
+	for i, a := range to {
+		out[i] = mail.Delivery{Address: mail.Address(a), State: mail.NotSent, Wake: mail.WakeNone, Why: why}
+	}
+	return out
 }
 
 // post appends the message and tells what became of it.
@@ -273,7 +302,7 @@ func (v *view) post(ctx context.Context, p *plan) (mail.Sent, error) {
 	}
 	var sent mail.Sent
 	v.read(func(s *state, now mail.Time) {
-		k := sentKey{p.message.From, p.message.Key}
+		k := s.keyOf(p.message.From, p.message.Key)
 		switch r := s.records[p.message.ID]; {
 		case r != nil:
 			sent = v.sent(s, r, now)
@@ -309,12 +338,20 @@ func (v *view) sent(s *state, r *record, now mail.Time) mail.Sent {
 	return out
 }
 
-// Deliver sends a draft that somebody in another room addressed to this one. It implements Options.Forward for the
-// other room. The user is the same person in every room.
-func (r *Room) Deliver(ctx context.Context, from mail.Name, room mail.RoomName, d mail.Draft) (mail.Sent, error) {
+// Deliver sends a draft that somebody in another room addressed to this one or, if dry, only finds out whether it
+// could be sent. It implements Options.Forward for the other room. The user is the same person in every room.
+func (r *Room) Deliver(ctx context.Context, from mail.Name, room mail.RoomName, d mail.Draft, dry bool) (mail.Sent,
+	error) {
 	v := &view{Room: r, caller: from, across: true}
 	if from != mail.User {
 		v.caller, v.foreign = mail.Name(mail.FarAddress(mail.AgentAddress(from), room)), true
 	}
-	return v.Send(ctx, d)
+	if !dry {
+		return v.Send(ctx, d)
+	}
+	if err := d.Check(v.opts.MaxBody); err != nil {
+		return mail.Sent{}, err
+	}
+	_, err := v.plan(ctx, d)
+	return mail.Sent{}, err
 }

@@ -36,9 +36,15 @@ type state struct {
 	garbage    int // events that compaction would drop
 }
 
+// sentKey is an idempotency key and whose it is, by whatever name they signed.
 type sentKey struct {
-	from mail.Address
+	from *member
 	key  string
+}
+
+// keyOf returns the key of a sender. Of one that nobody knows yet no key is known.
+func (s *state) keyOf(from mail.Address, key string) sentKey {
+	return sentKey{s.members[from.Signer()], key}
 }
 
 // record is a message and what became of it.
@@ -65,7 +71,8 @@ type marks struct {
 	who                                 *member
 	notified, presented, read, archived mail.Time
 	notifiedDoor, presentedDoor         string
-	handoverKey                         mail.Seq  // when a hook last showed it or pointed to it
+	mentioned                           mail.Seq  // where it was last handed over, or a hook last pointed to it
+	handedOver                          mail.Seq  // where its text was last handed over
 	snoozed                             mail.Time // until then
 }
 
@@ -330,7 +337,7 @@ func (s *state) forget(ids []mail.ID) {
 		r.gone = true
 		n++
 		delete(s.records, id)
-		if k := (sentKey{r.msg.From, r.msg.Key}); s.keys[k] == r {
+		if k := (sentKey{r.sender, r.msg.Key}); s.keys[k] == r {
 			delete(s.keys, k)
 		}
 	}

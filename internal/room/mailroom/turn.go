@@ -26,7 +26,7 @@ func (v *view) Turn(ctx context.Context, t mail.Turn) (mail.Briefing, error) {
 	if err != nil {
 		return mail.Briefing{}, err
 	}
-	defer v.newcomer(c.Name)()
+	defer v.claiming(c)()
 	now := v.now()
 	var events []mail.Event
 	var full *trip
@@ -38,7 +38,7 @@ func (v *view) Turn(ctx context.Context, t mail.Turn) (mail.Briefing, error) {
 			c.Parent = &v.parent
 		}
 		v.grant(s, c)
-		if full = v.doubled(s, c, now); full != nil {
+		if full, err = v.doubled(s, c, now), v.onlyOne(s, c, now); full != nil || err != nil {
 			return
 		}
 		events = v.turnEvents(s, c, t, now)
@@ -162,7 +162,7 @@ func (v *view) gaveUp(s *state, m *member, t mail.Turn, now mail.Time) []mail.Ev
 		return nil
 	}
 	key := policy.VainKey(string(m.Name), waiting)
-	if s.sentBefore(sentKey{mail.FromSystem, key}) {
+	if s.sentBefore(s.keyOf(mail.FromSystem, key)) {
 		return nil
 	}
 	why := fmt.Sprintf("They did so %d times in a row, and it has not looked at them", mail.MaxContinues)
@@ -283,7 +283,13 @@ func urgency(r *record) int {
 // toldIn reports whether m's present session was shown r, or pointed to it.
 func (r *record) toldIn(m *member) bool {
 	k := r.marksOf(m)
-	return k != nil && k.handoverKey > m.Began
+	return k != nil && k.mentioned > m.Began
+}
+
+// handedIn reports whether m's present session was handed the text of r.
+func (r *record) handedIn(m *member) bool {
+	k := r.marksOf(m)
+	return k != nil && k.handedOver > m.Began
 }
 
 // wakesNow reports whether r is of the kind that wakes m.

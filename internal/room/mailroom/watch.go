@@ -2,6 +2,7 @@ package mailroom
 
 import (
 	"context"
+	"slices"
 
 	"pennypost/internal/mail"
 	"pennypost/internal/room/journal"
@@ -65,7 +66,9 @@ func (v *view) discharge(m *member, arrived chan struct{}) {
 func (v *view) firstUnread(m *member, q mail.WaitQuery) (it mail.Item, ok bool) {
 	v.read(func(s *state, now mail.Time) {
 		for _, r := range m.unread.after(q.After) {
-			if awaited(q, r) && s.visible(r, m, now) {
+			// An answer that is asked for by name may have been handed over by a hook before it was waited for.
+			known := q.News && q.ReplyTo == "" && r.handedIn(m)
+			if awaited(q, r) && !known && s.visible(r, m, now) {
 				it, ok = s.item(r, m, now), true
 				return
 			}
@@ -119,7 +122,10 @@ func (w *watch) Next(ctx context.Context) ([]mail.Event, error) {
 			// Whoever saw an event must find its effect when it asks, so the state is not left behind what a watch has
 			// shown. If ctx ends during that moment the events are shown all the same: they would be lost otherwise.
 			_ = w.room.await(ctx, shown[len(shown)-1].Seq)
-			return shown, nil
+			shown = slices.DeleteFunc(shown, func(e mail.Event) bool { return w.room.isVoid(e.Seq) })
+			if len(shown) > 0 {
+				return shown, nil
+			}
 		}
 	}
 }

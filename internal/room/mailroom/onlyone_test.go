@@ -1,0 +1,75 @@
+package mailroom
+
+import (
+	"strings"
+	"sync"
+	"testing"
+
+	"pennypost/internal/mail"
+)
+
+// TestOneOrchestrator holds that a second session does not become the orchestrator, nor a second one beside it, while
+// the first lives; that it is told who does; and that the name is adopted once that one is gone.
+func TestOneOrchestrator(t *testing.T) {
+	alive := map[string]bool{"1.a@b": true, "2.a@b": true, "3.a@b": true}
+	room, _ := openRoom(t, "lab", Options{Alive: func(p string) bool { return alive[p] }})
+	ctx := t.Context()
+	v := room.As(mail.Orchestrator)
+	register := func(session, process string) (mail.Agent, error) {
+		return v.Register(ctx, mail.Presence{Session: session, Process: process, Client: "claude"})
+	}
+	turn := func(moment mail.Moment, session, process string) (mail.Briefing, error) {
+		return v.Turn(ctx, mail.Turn{Moment: moment, Session: session, Process: process})
+	}
+	wantRefused := func(what string, err error, holder string) {
+		t.Helper()
+		if mail.CodeOf(err) != mail.Conflict || !strings.Contains(err.Error(), "the session "+holder+" of claude") {
+			t.Errorf("%s: %v; want a conflict that names %s", what, err, holder)
+		}
+	}
+	wantSeat := func(what string, name mail.Name, err error) {
+		t.Helper()
+		if err != nil || name != mail.Orchestrator {
+			t.Errorf("%s is %q, %v; want the orchestrator", what, name, err)
+		}
+	}
+	a, err := register("s1", "1.a@b")
+	wantSeat("the first", a.Name, err)
+	_, err = register("s2", "2.a@b")
+	wantRefused("a second session", err, "s1")
+	_, err = turn(mail.SessionStart, "s2", "2.a@b")
+	wantRefused("a second session's hook", err, "s1")
+	b, err := turn(mail.TurnStart, "s1", "1.a@b")
+	wantSeat("the first, at work", b.Agent, err)
+	a, err = v.Register(ctx, mail.Presence{Session: "c1", Process: "1.a@b", Join: true})
+	wantSeat("the first's connection", a.Name, err)
+
+	alive["1.a@b"] = false // killed: no session end was heard
+	a, err = register("s2", "2.a@b")
+	wantSeat("the second, the first being dead,", a.Name, err)
+	if _, err := v.Register(ctx, mail.Presence{Session: "s2", End: true}); err != nil {
+		t.Fatal(err)
+	}
+	b, err = turn(mail.SessionStart, "s3", "3.a@b")
+	wantSeat("the third, the second having ended,", b.Agent, err)
+	if _, err := turn(mail.SessionEnd, "s3", "3.a@b"); err != nil {
+		t.Fatal(err)
+	}
+
+	var all sync.WaitGroup
+	var mu sync.Mutex
+	seats := 0
+	for _, session := range []string{"r1", "r2", "r3", "r4"} {
+		all.Go(func() {
+			if _, err := register(session, ""); err == nil {
+				mu.Lock()
+				defer mu.Unlock()
+				seats++
+			}
+		})
+	}
+	all.Wait()
+	if list, err := room.As(mail.User).Agents(ctx); seats != 1 || err != nil || len(list) != 1 {
+		t.Errorf("of four at once %d are the orchestrator, and the roster is %+v, %v", seats, list, err)
+	}
+}
