@@ -1,6 +1,7 @@
 package mailroom
 
 import (
+	"cmp"
 	"context"
 	"iter"
 	"slices"
@@ -99,8 +100,8 @@ func (r *Room) archived(ctx context.Context, id mail.ID) (mail.Item, error) {
 	return mail.Item{}, mail.Errorf(mail.NotFound, "there is no message %q in room %s", id, r.name)
 }
 
-// searchArchive returns the archived messages that f accepts: the newest n and one more or, behind a cursor, the
-// first.
+// searchArchive returns the archived messages that f accepts, in the order of places: the newest n and one more or,
+// behind a cursor, the first. The archive itself is in the order of months, and the clock may have been set back.
 func (r *Room) searchArchive(ctx context.Context, f *filter, n int) ([]mail.Item, error) {
 	var out []mail.Item
 	for it, err := range r.archivedItems(ctx) {
@@ -110,16 +111,21 @@ func (r *Room) searchArchive(ctx context.Context, f *filter, n int) ([]mail.Item
 		if !f.matches(&it.Message, it.Seq) || !f.archivedAbout(&it) || !f.stands(it.Deliveries) {
 			continue
 		}
-		out = append(out, it)
-		if f.q.After > 0 && len(out) > n {
-			break
+		at, _ := slices.BinarySearchFunc(out, it, bySeq)
+		out = slices.Insert(out, at, it)
+		if len(out) <= n+1 {
+			continue
 		}
-		if len(out) > n+1 {
+		if f.q.After > 0 {
+			out = out[:n+1]
+		} else {
 			out = slices.Delete(out, 0, 1)
 		}
 	}
 	return out, nil
 }
+
+func bySeq(a, b mail.Item) int { return cmp.Compare(a.Seq, b.Seq) }
 
 // archivedAbout is about for a message whose audience is known only from its addresses and receipts.
 func (f *filter) archivedAbout(it *mail.Item) bool {

@@ -1,7 +1,6 @@
 package mailroom
 
 import (
-	"cmp"
 	"context"
 	"slices"
 	"strings"
@@ -165,12 +164,7 @@ func (s *state) history(page *mail.Page, f *filter, cold []mail.Item, n int, now
 			break
 		}
 	}
-	if !onwards {
-		slices.Reverse(items[len(cold):])
-	}
-	if len(cold) > 0 { // hot messages may be older than archived ones, which were read before them
-		slices.SortFunc(items, func(a, b mail.Item) int { return cmp.Compare(a.Seq, b.Seq) })
-	}
+	slices.SortFunc(items, bySeq) // hot messages may be older than archived ones, which were read before them
 	switch page.More = len(items) > n; {
 	case page.More && onwards:
 		items = items[:n]
