@@ -18,7 +18,7 @@ func (s *state) apply(e *mail.Event) {
 	case e.Message != nil:
 		s.applyMessage(e)
 	case e.Receipt != nil:
-		s.applyReceipt(e.Receipt, e.At)
+		s.applyReceipt(e)
 	case e.Agent != nil:
 		s.applyAgent(e.Agent, e.At)
 	case e.Erased != nil:
@@ -135,9 +135,12 @@ func (s *state) deliver(r *record) {
 	}
 }
 
-func (s *state) applyReceipt(rc *mail.Receipt, at mail.Time) {
+func (s *state) applyReceipt(e *mail.Event) {
+	rc, at := e.Receipt, e.At
 	r := s.records[rc.Message]
 	if r == nil {
+		s.lateMarks.add(e)
+		s.garbage++
 		return
 	}
 	m := s.member(rc.Reader.Signer())

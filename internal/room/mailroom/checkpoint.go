@@ -84,6 +84,7 @@ func (s *state) applyCheckpoint(c *mail.Checkpoint, at mail.Time) {
 		s.spent[sentKey{k.From, k.Key}] = k
 	}
 	s.garbage = 0
+	s.lateMarks.age()
 	if c.Last != 0 { // as it is where an older version wrote it
 		s.last = c.Last
 	}

@@ -147,11 +147,6 @@ func (r *Room) trim(ctx context.Context, force bool) (mail.Trimmed, error) {
 	if err != nil {
 		return mail.Trimmed{}, err
 	}
-	if r.archivedIDs != nil { // erasures are in the state until the room is next opened
-		for _, id := range ids {
-			r.archivedIDs[id] = true
-		}
-	}
 	return out, compacter.Compact(ctx, func(e mail.Event) journal.Fate { return r.fate(&e, mark) })
 }
 

@@ -126,8 +126,8 @@ func (v *view) History(ctx context.Context, q mail.HistoryQuery) (mail.Page, err
 	}
 	var cold []mail.Item
 	if q.Archive {
-		v.keeping.Lock() // or what moves to the archive between the two looks would be in neither
-		defer v.keeping.Unlock()
+		v.keeping.RLock() // or what moves to the archive between the two looks would be in neither
+		defer v.keeping.RUnlock()
 		if cold, err = v.searchArchive(ctx, f, n); err != nil {
 			return mail.Page{}, err
 		}

@@ -107,13 +107,14 @@ type Room struct {
 	journal journal.Journal
 	opts    Options
 
-	stop        context.CancelFunc // ends the follower
-	done        chan struct{}      // closed when the follower has ended
-	keeping     sync.Mutex         // one compaction or erasure at a time; taken before gate and mu
-	archivedIDs map[mail.ID]bool   // guarded by keeping; nil until an import needs it
-	gate        sync.RWMutex       // held for reading by whoever appends, for writing by a checkpoint; taken before mu
-	watching    atomic.Int64       // watches and waits that are open
-	lastUse     atomic.Int64       // the mail.Time of the last call
+	stop context.CancelFunc // ends the follower
+	done chan struct{}      // closed when the follower has ended
+	// keeping is held for writing by one compaction or erasure at a time, and for reading by whoever must not see a
+	// message between journal and archive; taken before gate and mu
+	keeping  sync.RWMutex
+	gate     sync.RWMutex // held for reading by whoever appends, for writing by a checkpoint; taken before mu
+	watching atomic.Int64 // watches and waits that are open
+	lastUse  atomic.Int64 // the mail.Time of the last call
 
 	handover handover
 	sending  sending

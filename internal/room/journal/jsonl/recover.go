@@ -73,16 +73,16 @@ func (j *Journal) openMain() error {
 
 // tidy undoes what was cut off: every name that ends in tmpSuffix is a file that was never finished.
 func (j *Journal) tidy() error {
-	for _, dir := range []string{"", archiveName} {
+	for _, dir := range []string{"", archiveName, indexName} {
 		names, err := j.disk.List(j.path(dir))
-		if err != nil {
+		if err != nil && dir != indexName { // without an index everything is still found
 			return err
 		}
 		for _, name := range names {
 			if !strings.HasSuffix(name, tmpSuffix) {
 				continue
 			}
-			j.recovery.RolledBack = j.recovery.RolledBack || name != lastName+tmpSuffix
+			j.recovery.RolledBack = j.recovery.RolledBack || dir != indexName && name != lastName+tmpSuffix
 			if name == mainName+tmpSuffix {
 				j.halfArchived = true
 				if err := j.undoArchive(); err != nil {
