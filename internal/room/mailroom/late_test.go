@@ -1,14 +1,20 @@
 package mailroom
 
 import (
+	"context"
+	"errors"
 	"slices"
+	"strings"
+	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
 
 	"pennypost/internal/mail"
 	"pennypost/internal/policy"
+	"pennypost/internal/room/journal/journaltest"
 )
 
 // TestArchivedMarks holds that mail which retention took can be marked as done by those whose it is, before and after
@@ -90,5 +96,113 @@ func TestLateMarksAreBounded(t *testing.T) {
 	}
 	if got := l.of("m"); len(got) != 2 || got[1].Seq != 999 {
 		t.Errorf("1000 marks of two kinds are kept as %v", got)
+	}
+}
+
+// stuckEraser is a journal whose files cannot be rewritten.
+type stuckEraser struct {
+	*journaltest.Memory
+	stuck *atomic.Bool
+}
+
+func (j stuckEraser) Erase(ctx context.Context, id mail.ID, match func(mail.Event) bool) (int, error) {
+	if j.stuck.Load() {
+		return 0, errors.New("the disk is full")
+	}
+	return j.Memory.Erase(ctx, id, match)
+}
+
+// TestErasureThatCannotBeFinished holds that such an erasure keeps no room shut: everything is served but that text,
+// the person is told, and it is finished as soon as it can be.
+func TestErasureThatCannotBeFinished(t *testing.T) {
+	for _, archived := range []bool{false, true} {
+		synctest.Test(t, func(t *testing.T) {
+			var stuck atomic.Bool
+			stuck.Store(true)
+			store := &journaltest.Store{}
+			open := func() *lab {
+				r, err := Open(t.Context(), "lab", stuckEraser{store.Open(), &stuck}, Options{})
+				if err != nil {
+					t.Fatalf("the room does not open: %v", err)
+				}
+				return &lab{t, r, store}
+			}
+			l := open()
+			l.register(mail.Presence{Name: "ann"})
+			id := l.send(mail.User, mail.Draft{To: mail.Recipients{"ann"}, Body: "secret"}).ID
+			other := l.send(mail.User, mail.Draft{To: mail.Recipients{"ann"}, Body: "other", ReplyTo: id}).ID
+			if archived {
+				time.Sleep(30 * 24 * time.Hour)
+				_, err := l.room.As(mail.User).Archive(l.Context())
+				l.must(err)
+			}
+			if err := l.room.As(mail.User).Erase(l.Context(), id); mail.CodeOf(err) != mail.Unavailable {
+				t.Errorf("Erase = %v, want that it cannot be done", err)
+			}
+			for _, when := range []string{"at once", "opened again"} {
+				if when == "opened again" {
+					l.must(l.room.Close())
+					l = open()
+				}
+				l.wantHidden(when, id, other)
+			}
+			p, err := l.room.As(mail.User).Inbox(l.Context(), mail.InboxQuery{})
+			l.must(err)
+			if len(p.Messages) != 1 || !strings.Contains(p.Messages[0].Subject, "still on the disk") {
+				t.Errorf("the person is told %+v, want one notice", p.Messages)
+			}
+			ctx, cancel := context.WithCancel(t.Context())
+			defer cancel()
+			go l.room.Run(ctx)
+			time.Sleep(time.Minute)
+			stuck.Store(false)
+			time.Sleep(time.Hour)
+			j := store.Open()
+			defer j.Close()
+			if found, err := j.ArchivedOf(t.Context(), id); err != nil ||
+				slices.ContainsFunc(found, func(e mail.Event) bool {
+					return e.Message != nil
+				}) {
+				t.Errorf("the archive still has %+v, %v", found, err)
+			}
+			if len(l.room.state.erasing) != 0 {
+				t.Errorf("still to be erased: %v", l.room.state.erasing)
+			}
+			cancel()
+			synctest.Wait()
+			l.must(l.room.Close())
+		})
+	}
+}
+
+// wantHidden fails the test if anything shows a message, or does not show the other one.
+func (l *lab) wantHidden(when string, id, other mail.ID) {
+	l.Helper()
+	user := l.room.As(mail.User)
+	if _, err := user.Message(l.Context(), id); mail.CodeOf(err) != mail.NotFound {
+		l.Errorf("%s: Message = %v", when, err)
+	}
+	if _, err := user.Message(l.Context(), other); err != nil {
+		l.Errorf("%s: the other message: %v", when, err)
+	}
+	p, err := user.History(l.Context(), mail.HistoryQuery{Archive: true, From: "user"})
+	l.must(err)
+	if len(p.Messages) != 1 || p.Messages[0].ID != other {
+		l.Errorf("%s: the history has %+v, want only %s", when, p.Messages, other)
+	}
+	if n := seen(l.T, user, nil); n[id] != 0 || n[other] != 1 {
+		l.Errorf("%s: the export has %v", when, n)
+	}
+	w, err := user.Watch(l.Context(), 0)
+	l.must(err)
+	defer w.Close()
+	for last := mail.Seq(0); last < l.room.Shown(); {
+		events, err := w.Next(l.Context())
+		l.must(err)
+		for _, e := range events {
+			if last = e.Seq; e.Message != nil && e.Message.ID == id {
+				l.Errorf("%s: a watch shows %+v", when, e.Message)
+			}
+		}
 	}
 }

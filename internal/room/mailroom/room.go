@@ -147,7 +147,13 @@ func Open(ctx context.Context, name mail.RoomName, j journal.Journal, opts Optio
 	r.stop = stop
 	go r.follow(follow, cursor)
 	if err := r.finishErasures(ctx); err != nil {
-		return nil, errors.Join(err, r.Close())
+		if ctx.Err() != nil {
+			return nil, errors.Join(err, r.Close())
+		}
+		r.tellUser(ctx, "An erased message is still on the disk",
+			"Its text is shown to nobody, but the files that hold "+
+				"it could not be rewritten. The post office tries again each hour. The log says what the disk "+
+				"answered.")
 	}
 	return r, nil
 }

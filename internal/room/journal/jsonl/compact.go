@@ -60,6 +60,9 @@ func (j *Journal) erase(ctx context.Context, x eraser) (gone int, err error) {
 	if err := j.undoArchive(); err != nil {
 		return 0, err
 	}
+	if err := j.dropUnfinished(); err != nil {
+		return 0, err
+	}
 	names, err := j.months()
 	if err != nil {
 		return 0, err
@@ -88,6 +91,18 @@ func (j *Journal) erase(ctx context.Context, x eraser) (gone int, err error) {
 		return gone, err
 	}
 	return gone + p.gone, nil
+}
+
+// dropUnfinished removes what could not be removed when it could not be finished. It may hold the text.
+func (j *Journal) dropUnfinished() error {
+	j.takeLead() // so that nothing is being made
+	defer j.giveLead()
+	return j.eachUnfinished(func(dir, name string) error {
+		if name == lastName+tmpSuffix { // which holds no text, and is made at any time
+			return nil
+		}
+		return j.disk.Remove(j.path(dir + "/" + name))
+	})
 }
 
 // eraser tells which lines are to go.
