@@ -1,6 +1,7 @@
 package policy
 
 import (
+	"slices"
 	"time"
 
 	"pennypost/internal/mail"
@@ -72,3 +73,23 @@ func (t TTL) Expiry(m *mail.Message, a mail.Address, freezes []mail.Freeze) mail
 
 // Past reports whether a time that Expiry returned has come.
 func Past(expiry, now mail.Time) bool { return expiry != 0 && now >= expiry }
+
+// MaxFreezes is how many frozen spans of an agent are kept. An agent that is frozen and thawed all the time would
+// otherwise grow without limit, and with it every checkpoint.
+const MaxFreezes = 64
+
+// Join makes the two neighbours of over MaxFreezes spans one between which the least time lies. That time counts as
+// frozen then, so that mail lives by so much longer; none is lost.
+func Join(freezes []mail.Freeze) []mail.Freeze {
+	if len(freezes) <= MaxFreezes {
+		return freezes
+	}
+	least := 1
+	for i := 2; i < len(freezes); i++ {
+		if freezes[i].From-freezes[i-1].To < freezes[least].From-freezes[least-1].To {
+			least = i
+		}
+	}
+	freezes[least-1].To = freezes[least].To
+	return slices.Delete(freezes, least, least+1)
+}

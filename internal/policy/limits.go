@@ -79,6 +79,11 @@ func (a *Allowance) Take(l Limits, now time.Time) (ok bool, wait time.Duration) 
 	return false, time.Duration((1 - a.tokens) / float64(l.PerMinute) * float64(time.Minute))
 }
 
+// Full reports whether an Allowance is as good as a new one.
+func (a *Allowance) Full(l Limits, now time.Time) bool {
+	return l.PerMinute < 0 || l.Burst < 0 || a.tokens+now.Sub(a.at).Minutes()*float64(l.PerMinute) >= float64(l.Burst)
+}
+
 // Exchange counts how often two agents answered each other.
 type Exchange struct {
 	turns []time.Time // when the other one spoke, oldest first

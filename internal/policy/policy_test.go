@@ -278,3 +278,23 @@ func TestProvenDoor(t *testing.T) {
 		}
 	}
 }
+
+func TestJoin(t *testing.T) {
+	var freezes []mail.Freeze
+	for i := range 10 * MaxFreezes { // longer and longer, with the shortest pauses first
+		at := mail.Time(1000 * i)
+		if freezes = Join(append(freezes, mail.Freeze{From: at})); len(freezes) > MaxFreezes {
+			t.Fatalf("%d spans", len(freezes))
+		}
+		freezes[len(freezes)-1].To = at + mail.Time(999-i)
+	}
+	first := freezes[0]
+	if first.From != 0 || first.To < 500_000 {
+		t.Errorf("the first span is %+v, want those with the shortest pauses between them", first)
+	}
+	for i := range freezes[1:] {
+		if freezes[i+1].From <= freezes[i].To {
+			t.Errorf("%+v is not behind %+v", freezes[i+1], freezes[i])
+		}
+	}
+}

@@ -111,7 +111,8 @@ type fixture struct {
 	store  journaltest.Store
 	room   *mailroom.Room
 	ringer *Ringer
-	mute   atomic.Bool // the user cannot be told
+	mute   atomic.Bool  // the user cannot be told
+	back   atomic.Int64 // by how much the clock was set back, as a time.Duration
 
 	mu          sync.Mutex // guards what the Ringer tells
 	outstanding int
@@ -137,7 +138,7 @@ func inFixture(t *testing.T, entries []Entry, f func(b *fixture), agents ...mail
 func (b *fixture) start() {
 	b.Helper()
 	room, err := mailroom.Open(context.Background(), "lab", b.store.Open(),
-		mailroom.Options{Door: b.doors.Name, PutOff: b.doors.PutOff,
+		mailroom.Options{Now: b.now, Door: b.doors.Name, PutOff: b.doors.PutOff,
 			Limits: policy.Limits{RepeatWindow: -1, Exchanges: -1, PerMinute: -1, Depth: -1}})
 	b.must(err)
 	b.room = room
@@ -145,7 +146,7 @@ func (b *fixture) start() {
 	b.stop, b.done = stop, make(chan struct{})
 	r, done := New(Options{Room: &muted{room, &b.mute}, Doors: b.doors, Ladder: b.ladder,
 		Observe: Observer{Outstanding: b.observe}}), b.done
-	r.looked, b.ringer = b.look, r
+	r.looked, r.wall, b.ringer = b.look, b.now, r
 	go func() {
 		defer close(done)
 		if err := r.Run(ctx); err != nil {
@@ -153,6 +154,8 @@ func (b *fixture) start() {
 		}
 	}()
 }
+
+func (b *fixture) now() time.Time { return time.Now().Add(-time.Duration(b.back.Load())) }
 
 // muted is a room that does not always take what the system says.
 type muted struct {

@@ -64,6 +64,7 @@ type Ringer struct {
 	Options
 
 	looked func(map[mail.Address]*sleeper) // tests are told of each look; nil: nobody
+	wall   func() time.Time                // tests set it back
 	// one more than the place of the last event at which nobody was to be woken; 0: somebody is
 	quiet   atomic.Uint64
 	results chan attempt
@@ -75,6 +76,8 @@ type Ringer struct {
 	ringing  int
 	observed int // how many outstanding rings Observe knows of
 	timer    alarm
+	asked    time.Time // when now was last called,
+	answered mail.Time // and what it returned
 }
 
 // New returns a Ringer. Run runs it, once.
@@ -89,8 +92,22 @@ func New(opts Options) *Ringer {
 		opts.Observe.Outstanding = func(int) {}
 	}
 	opts.Log = opts.Log.With("room", opts.Room.Name())
-	return &Ringer{Options: opts, sleepers: make(map[mail.Address]*sleeper), results: make(chan attempt),
-		nudge: make(chan struct{}, 1)}
+	return &Ringer{Options: opts, wall: time.Now, sleepers: make(map[mail.Address]*sleeper),
+		results: make(chan attempt), nudge: make(chan struct{}, 1)}
+}
+
+// now returns the time. If the clock was set back since it was last asked, so are all times that are remembered:
+// otherwise everybody would be rung so much later.
+func (r *Ringer) now() mail.Time {
+	asked, now := time.Now(), mail.TimeOf(r.wall())
+	passed := asked.Sub(r.asked) // by the clock that nobody sets
+	if back := r.answered.Add(passed).Sub(now); !r.asked.IsZero() && back > time.Second {
+		for _, s := range r.sleepers {
+			s.setBack(back)
+		}
+	}
+	r.asked, r.answered = asked, now
+	return now
 }
 
 // Look makes the ringer look at everybody again. It is called when somebody has got a door, because the journal does
@@ -145,7 +162,7 @@ func (r *Ringer) Run(ctx context.Context) error {
 			r.timer.rung()
 			looked = true
 			if next, ok := r.look(ctx); ok {
-				r.timer.by(time.Until(next.Std()))
+				r.timer.by(next)
 			}
 		}
 	}
@@ -207,7 +224,7 @@ func (r *Ringer) take(events []mail.Event, present mail.Seq) {
 				r.sleepers[e.Receipt.Reader] = s
 			}
 			if s != nil {
-				s.recall(e.Receipt, e.At)
+				s.recall(e.Receipt, e.At, r.now())
 			}
 		case e.Agent != nil && (e.Agent.State == mail.Working || e.Agent.Turn != "") && e.Seq > present:
 			if s := r.sleepers[mail.AgentAddress(e.Agent.Name)]; s != nil {
@@ -217,10 +234,10 @@ func (r *Ringer) take(events []mail.Event, present mail.Seq) {
 	}
 }
 
-// look looks after everybody for whom mail waits. next is when it is to look again at the latest, if it is.
-func (r *Ringer) look(ctx context.Context) (next mail.Time, ok bool) {
+// look looks after everybody for whom mail waits. next is how soon it is to look again at the latest, if it is.
+func (r *Ringer) look(ctx context.Context) (next time.Duration, ok bool) {
 	at := r.Room.Shown()
-	now := mail.TimeOf(time.Now())
+	now := r.now()
 	waiting := r.Room.Unwoken(r.Doors.Covers)
 	waits := make(map[mail.Address]bool, len(waiting))
 	outstanding := 0
@@ -235,8 +252,8 @@ func (r *Ringer) look(ctx context.Context) (next mail.Time, ok bool) {
 		if !waits[k] {
 			r.let(k, s, now)
 		}
-		if s.due > now && !s.ringing && (!ok || s.due < next) {
-			next, ok = s.due, true
+		if in := s.due.Sub(now); in > 0 && !s.ringing && (!ok || in < next) {
+			next, ok = in, true
 		}
 	}
 	r.observe(outstanding)
@@ -370,7 +387,7 @@ func (r *Ringer) note(ctx context.Context, u *mail.Unwoken, reader mail.Address,
 func (r *Ringer) finish(ctx context.Context, a attempt) {
 	r.ringing--
 	s := r.sleepers[a.key] // it stays while it is ringing
-	now := mail.TimeOf(time.Now())
+	now := r.now()
 	r.Observe.Rang(a.err == nil)
 	r.log(&a, s)
 	s.hear(a.door.Door(), a.err)
@@ -407,7 +424,7 @@ func (r *Ringer) log(a *attempt, s *sleeper) {
 func (r *Ringer) tell(ctx context.Context, s *sleeper, u *mail.Unwoken, e *entry) bool {
 	ok := r.send(ctx, inVain(u, s, e))
 	if ok {
-		s.tell(u, mail.TimeOf(time.Now()))
+		s.tell(u, r.now())
 	}
 	return ok
 }

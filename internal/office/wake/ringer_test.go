@@ -509,3 +509,30 @@ func TestManySleepers(t *testing.T) {
 		b.rung(door, n, "in the end")
 	})
 }
+
+// TestP8_ClockSetBack holds that rings keep their time when the clock is set back, and that the budget does, also over
+// a restart after that.
+func TestP8_ClockSetBack(t *testing.T) {
+	door := &bell{kind: "exec"}
+	inFixture(t, []Entry{{For: "agent:bob", Budget: 4, Wakers: []Waker{door}}}, func(b *fixture) {
+		b.send("bob", "question", mail.Draft{})
+		b.rung(door, 1, "at once")
+		b.pass(time.Minute)
+		b.back.Add(int64(10 * time.Hour))
+		b.pass(time.Minute + moment)
+		b.rung(door, 2, "after two minutes by a clock that nobody sets")
+		b.back.Add(int64(10 * time.Hour))
+		b.restart()
+		b.pass(2*time.Minute + moment)
+		b.rung(door, 3, "by the next process, which reads of rings to come")
+		b.mark("bob", mail.MarkRead)
+		b.send("bob", "question", mail.Draft{})
+		b.rung(door, 4, "new mail")
+		b.mark("bob", mail.MarkRead)
+		b.back.Add(int64(10 * time.Hour))
+		b.send("bob", "question", mail.Draft{})
+		b.rung(door, 4, "over the budget")
+		b.pass(time.Hour - 2*time.Minute)
+		b.rung(door, 5, "when the hour since the restart has passed")
+	}, mail.Presence{Name: "bob"})
+}

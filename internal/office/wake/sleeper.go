@@ -2,6 +2,7 @@ package wake
 
 import (
 	"slices"
+	"time"
 
 	"pennypost/internal/mail"
 	"pennypost/internal/policy"
@@ -15,7 +16,7 @@ type sleeper struct {
 	rung     []mail.Time // when it was rung with success, in the last policy.BudgetSpan
 	rings    int         // with success, since it last took notice of what it was rung for
 	fails    int         // rounds of all doors in a row
-	recalled string      // the door of the last ring that recall counted
+	recalled recalled    // the last ring that recall counted
 	door     int         // how many doors were tried in this round
 	last     mail.Time   // when the last ring ended
 	due      mail.Time   // when it is to be rung, or to be given up; 0: not
@@ -38,6 +39,18 @@ type sleeper struct {
 func (s *sleeper) rest() {
 	if !s.ringing {
 		*s = sleeper{ladder: s.ladder, rung: s.rung, overdrawn: s.overdrawn}
+	}
+}
+
+// setBack takes everything to have been, and to be due, so much earlier.
+func (s *sleeper) setBack(by time.Duration) {
+	for _, t := range []*mail.Time{&s.last, &s.due, &s.alone, &s.toldAt, &s.overdrawn} {
+		if *t != 0 {
+			*t = t.Add(-by)
+		}
+	}
+	for i := range s.rung {
+		s.rung[i] = s.rung[i].Add(-by)
 	}
 }
 
@@ -106,8 +119,9 @@ func (s *sleeper) first(u *mail.Unwoken, now mail.Time) mail.Time {
 	}
 	switch {
 	case rung != 0:
-		s.last, s.rings = rung, max(s.rings, 1)
-		if u.Since > rung {
+		turnEnded := u.Since > rung
+		rung = min(rung, now) // the clock may have been set back since
+		if s.last, s.rings = rung, max(s.rings, 1); turnEnded {
 			return now
 		}
 		return max(now, rung.Add(s.ladder.Patience(s.rings)))
@@ -241,12 +255,20 @@ func (s *sleeper) tell(u *mail.Unwoken, now mail.Time) {
 // abandon gives up, the user having been told.
 func (s *sleeper) abandon() { s.vain, s.due = true, 0 }
 
-// recall takes in an event of the journal from before this process looked after the room.
-func (s *sleeper) recall(rc *mail.Receipt, at mail.Time) {
+// recalled is a ring that the journal tells of.
+type recalled struct {
+	door string
+	at   mail.Time
+}
+
+// recall takes in an event of the journal from before this process looked after the room. What is yet to come happened
+// before the clock was set back.
+func (s *sleeper) recall(rc *mail.Receipt, at, now mail.Time) {
 	switch {
 	case rc.Mark == mail.MarkNotified && rc.Door != mail.HookDoor: // by which it was pointed to, and not rung
-		if n := len(s.rung); n == 0 || s.rung[n-1] != at || s.recalled != rc.Door { // one ring marks many messages
-			s.rung, s.recalled = append(s.rung, at), rc.Door
+		if of := (recalled{rc.Door, at}); s.recalled != of { // one ring marks many messages
+			at = min(at, now)
+			s.rung, s.recalled = append(s.rung, at), of
 			s.rings++
 			s.forgetRings(at)
 		}

@@ -73,9 +73,14 @@ type Compacter interface {
 	// went. The place of an erased event is not given to another. Cut off, it is to be called again.
 	Erase(ctx context.Context, id mail.ID, match func(mail.Event) bool) (int, error)
 
-	// Archived yields the archived events, month by month (UTC), each month in order. Events that are archived
-	// meanwhile may be missing. After an error it ends.
-	Archived(ctx context.Context) iter.Seq2[mail.Event, error]
+	// Archived yields the archived events behind a place, in order; or, newest first, those before it, all if it is 0.
+	// It finds the place without reading what is beyond it. Events that are archived meanwhile may be missing. After
+	// an error it ends.
+	Archived(ctx context.Context, from mail.Seq, newest bool) iter.Seq2[mail.Event, error]
+
+	// ArchivedOf returns what the archive has of messages, in order: they themselves, their receipts and erasures.
+	// That it has nothing costs no more to find out, however much is archived.
+	ArchivedOf(ctx context.Context, ids ...mail.ID) ([]mail.Event, error)
 }
 
 // Verifier is a journal whose files can be checked, and to whose files something can happen. It is optional,

@@ -17,7 +17,7 @@ func (s *state) apply(e *mail.Event) (counted bool) {
 	case e.Message != nil:
 		counted = s.applyMessage(e)
 	case e.Receipt != nil:
-		counted = s.applyReceipt(e.Receipt, e.At)
+		counted = s.applyReceipt(e)
 	case e.Agent != nil:
 		s.applyAgent(e.Agent, e.At)
 	case e.Erased != nil:
@@ -139,9 +139,12 @@ func (s *state) deliver(r *record) {
 	}
 }
 
-func (s *state) applyReceipt(rc *mail.Receipt, at mail.Time) (counted bool) {
+func (s *state) applyReceipt(e *mail.Event) (counted bool) {
+	rc, at := e.Receipt, e.At
 	r := s.records[rc.Message]
 	if r == nil {
+		s.lateMarks.add(e)
+		s.garbage++
 		return true
 	}
 	m := s.member(rc.Reader.Signer())

@@ -1,6 +1,7 @@
 package mailroom
 
 import (
+	"cmp"
 	"context"
 	"iter"
 	"slices"
@@ -11,69 +12,81 @@ import (
 	"pennypost/internal/room/journal"
 )
 
-// archivedEvents yields the events of the archive; none if the journal has no archive.
-func (r *Room) archivedEvents(ctx context.Context) iter.Seq2[mail.Event, error] {
-	if c, ok := r.journal.(journal.Compacter); ok {
-		return c.Archived(ctx)
+// lookUp returns the messages of the archive that have one of some ids, with what their readers did there and since.
+// Messages that are hot, as after a crash between archiving and trimming, and erased ones are left out.
+func (r *Room) lookUp(ctx context.Context, ids ...mail.ID) (map[mail.ID]*record, error) {
+	c, ok := r.journal.(journal.Compacter)
+	if !ok {
+		return nil, nil // no archive
 	}
-	return func(func(mail.Event, error) bool) {}
-}
-
-// archivedItems yields the archived messages with what their readers did, which takes a first pass over the archive
-// for the receipts. Messages that are hot again, after a crash between archiving and trimming, are left out.
-func (r *Room) archivedItems(ctx context.Context) iter.Seq2[mail.Item, error] {
-	return func(yield func(mail.Item, error) bool) {
-		of := make(map[mail.ID][]marks)
-		for e, err := range r.archivedEvents(ctx) {
-			if err != nil {
-				yield(mail.Item{}, r.unavailable(err))
-				return
-			}
-			if e.Receipt != nil {
-				of[e.Receipt.Message] = note(of[e.Receipt.Message], e.Receipt, e.At)
-			}
-		}
-		for e, err := range r.archivedEvents(ctx) {
-			if err != nil {
-				yield(mail.Item{}, r.unavailable(err))
-				return
-			}
-			if e.Message == nil || r.hot(e.Message.ID) {
-				continue
-			}
-			if !yield(archivedItem(&e, of[e.Message.ID]), nil) {
-				return
-			}
-		}
+	events, err := c.ArchivedOf(ctx, ids...)
+	if err != nil {
+		return nil, r.unavailable(err)
 	}
-}
-
-func (r *Room) hot(id mail.ID) bool {
 	r.mu.RLock()
 	defer r.mu.RUnlock()
-	return r.state.records[id] != nil
+	for _, id := range ids {
+		events = append(events, r.state.lateMarks.of(id)...)
+	}
+	slices.SortFunc(events, func(a, b mail.Event) int { return cmp.Compare(a.Seq, b.Seq) })
+	events = slices.CompactFunc(events, func(a, b mail.Event) bool { return a.Seq == b.Seq })
+	found := make(map[mail.ID]*record)
+	for i := range events {
+		r.state.recall(found, &events[i])
+	}
+	return found, nil
 }
 
-// note adds a receipt to the marks of the readers of an archived message, whose audience nobody knows any more.
-func note(of []marks, rc *mail.Receipt, at mail.Time) []marks {
-	name := rc.Reader.Signer()
-	i := slices.IndexFunc(of, func(k marks) bool { return k.who.Name == name })
-	if i < 0 {
-		i = len(of)
-		of = append(of, marks{who: &member{AgentRecord: mail.AgentRecord{Name: name}}})
+// recall makes a record of the events about an archived message. Whom it reached nobody knows any more.
+func (s *state) recall(found map[mail.ID]*record, e *mail.Event) {
+	switch {
+	case e.Message != nil:
+		id := e.Message.ID
+		if found[id] != nil || s.records[id] != nil || s.erased[id] {
+			return
+		}
+		found[id] = &record{msg: *e.Message, seq: e.Seq}
+		if found[id].msg.Sent == 0 {
+			found[id].msg.Sent = e.At
+		}
+	case e.Receipt != nil:
+		r := found[e.Receipt.Message]
+		if r == nil {
+			return
+		}
+		who := s.known(e.Receipt.Reader.Signer())
+		i := slices.IndexFunc(r.marks, func(k marks) bool { return k.who.Name == who.Name })
+		if i < 0 {
+			i = len(r.marks)
+			r.marks = append(r.marks, marks{who: who})
+		}
+		r.marks[i].set(e.Receipt, e.At)
 	}
-	of[i].set(rc, at)
-	return of
 }
 
-// archivedItem shows an archived message with what receipts tell of its readers.
-func archivedItem(e *mail.Event, of []marks) mail.Item {
-	it := mail.Item{Message: *e.Message, Seq: e.Seq}
-	if it.Key = ""; it.Sent == 0 {
-		it.Sent = e.At
+// known returns the bearer of a name, one that the state does not know if there is none.
+func (s *state) known(name mail.Name) *member {
+	if m := s.members[name]; m != nil {
+		return m
 	}
-	for i := range of {
-		k := &of[i]
+	return &member{AgentRecord: mail.AgentRecord{Name: name, Retired: true}}
+}
+
+// archivedItem shows an archived message with what receipts tell of its readers. ok is false if f does not accept it;
+// a nil f accepts all.
+func (r *Room) archivedItem(rec *record, f *filter) (it mail.Item, ok bool) {
+	r.mu.RLock()
+	defer r.mu.RUnlock()
+	it = rec.archivedItem()
+	return it, f == nil || f.stands(it.Deliveries) &&
+		(f.agent == nil || rec.sentBy(f.agent) || rec.wasFor(f.agent))
+}
+
+func (r *record) archivedItem() mail.Item {
+	it := mail.Item{Message: r.msg, Seq: r.seq}
+	it.Key = ""
+	for i := range r.marks {
+		k := &r.marks[i]
 		d := mail.Delivery{Address: mail.AgentAddress(k.who.Name), Agent: k.who.Name, Wake: mail.WakeNone}
 		d.State, d.At = policy.DeliveryFacts{Archived: k.archived, Read: k.read, Presented: k.presented,
 			Notified: k.notified}.State(0)
@@ -91,48 +104,102 @@ func archivedItem(e *mail.Event, of []marks) mail.Item {
 
 // archived returns one message of the archive.
 func (r *Room) archived(ctx context.Context, id mail.ID) (mail.Item, error) {
-	for it, err := range r.archivedItems(ctx) {
-		if err != nil || it.ID == id {
-			return it, err
-		}
+	r.keeping.RLock() // or what is on its way to the archive would be nowhere
+	defer r.keeping.RUnlock()
+	found, err := r.lookUp(ctx, id)
+	if err != nil {
+		return mail.Item{}, err
+	}
+	if rec := found[id]; rec != nil {
+		it, _ := r.archivedItem(rec, nil)
+		return it, nil
 	}
 	return mail.Item{}, mail.Errorf(mail.NotFound, "there is no message %q in room %s", id, r.name)
+}
+
+// lookUps is how many ids are looked up at once where there are many.
+const lookUps = 128
+
+// archivedRecords yields those messages of the archive that want takes, behind a place or, newest first, before it.
+func (r *Room) archivedRecords(ctx context.Context, from mail.Seq, newest bool,
+	want func(*mail.Message, mail.Seq) bool) iter.Seq2[*record, error] {
+	return func(yield func(*record, error) bool) {
+		c, ok := r.journal.(journal.Compacter)
+		if !ok {
+			return
+		}
+		var ids []mail.ID
+		var seqs []mail.Seq
+		flush := func() bool {
+			found, err := r.lookUp(ctx, ids...)
+			if err != nil {
+				yield(nil, err)
+				return false
+			}
+			for i, id := range ids {
+				if rec := found[id]; rec != nil && rec.seq == seqs[i] && !yield(rec, nil) {
+					return false
+				}
+			}
+			ids, seqs = ids[:0], seqs[:0]
+			return true
+		}
+		for e, err := range c.Archived(ctx, from, newest) {
+			if err != nil {
+				yield(nil, r.unavailable(err))
+				return
+			}
+			if e.Message != nil && want(e.Message, e.Seq) {
+				ids, seqs = append(ids, e.Message.ID), append(seqs, e.Seq)
+			}
+			if len(ids) == lookUps && !flush() {
+				return
+			}
+		}
+		flush()
+	}
 }
 
 // searchArchive returns the archived messages that f accepts: the newest n and one more or, behind a cursor, the
 // first.
 func (r *Room) searchArchive(ctx context.Context, f *filter, n int) ([]mail.Item, error) {
 	var out []mail.Item
-	for it, err := range r.archivedItems(ctx) {
+	from, newest := f.q.After, false
+	if from == 0 {
+		from, newest = f.q.Before, true
+	}
+	for rec, err := range r.archivedRecords(ctx, from, newest, f.matches) {
 		if err != nil {
 			return nil, err
 		}
-		if !f.matches(&it.Message, it.Seq) || !f.archivedAbout(&it) || !f.stands(it.Deliveries) {
-			continue
+		if it, ok := r.archivedItem(rec, f); ok {
+			out = append(out, it)
 		}
-		out = append(out, it)
-		if f.q.After > 0 && len(out) > n {
+		if len(out) > n {
 			break
-		}
-		if len(out) > n+1 {
-			out = slices.Delete(out, 0, 1)
 		}
 	}
 	return out, nil
 }
 
-// archivedAbout is about for a message whose audience is known only from its addresses and receipts.
-func (f *filter) archivedAbout(it *mail.Item) bool {
-	if f.agent == nil {
-		return true
-	}
-	names := append([]mail.Name{f.agent.Name}, f.agent.Aliases...)
-	return slices.ContainsFunc(names, func(n mail.Name) bool {
-		return it.From == mail.AgentAddress(n) || slices.Contains(it.To, mail.Address("agent:"+n)) ||
-			slices.Contains(it.To, mail.AgentAddress(n)) ||
-			slices.ContainsFunc(it.Deliveries, func(d mail.Delivery) bool { return d.Agent == n })
+func bySeq(a, b mail.Item) int { return cmp.Compare(a.Seq, b.Seq) }
+
+// sentBy reports whether m sent an archived message, under whichever name.
+func (r *record) sentBy(m *member) bool {
+	return slices.ContainsFunc(m.names(), func(n mail.Name) bool { return r.msg.From == mail.AgentAddress(n) })
+}
+
+// wasFor reports whether an archived message reached m, as far as addresses and marks tell.
+func (r *record) wasFor(m *member) bool {
+	return r.marksOf(m) != nil || slices.ContainsFunc(r.msg.To, func(a mail.Address) bool {
+		return slices.ContainsFunc(m.names(), func(n mail.Name) bool {
+			return a == mail.Address("agent:"+n) || a == mail.AgentAddress(n)
+		}) || r.msg.Audience == "" && m.listed() && !r.sentBy(m) && policy.Carries(m.Tags, a)
 	})
 }
+
+// names returns m's name and those it had.
+func (m *member) names() []mail.Name { return append([]mail.Name{m.Name}, m.Aliases...) }
 
 // Export implements mail.Keeper.
 func (v *view) Export(ctx context.Context) iter.Seq2[mail.Item, error] {
@@ -145,11 +212,14 @@ func (v *view) Export(ctx context.Context) iter.Seq2[mail.Item, error] {
 				hot[r.msg.ID] = true
 			}
 		})
-		for it, err := range v.archivedItems(ctx) {
-			if err == nil && hot[it.ID] {
-				continue // it moved to the archive since, and comes in its place
+		// What moves to the archive meanwhile comes in its place among the hot.
+		cold := func(m *mail.Message, _ mail.Seq) bool { return !hot[m.ID] }
+		for rec, err := range v.archivedRecords(ctx, 0, false, cold) {
+			if err != nil {
+				yield(mail.Item{}, err)
+				return
 			}
-			if !yield(it, err) || err != nil {
+			if it, _ := v.archivedItem(rec, nil); !yield(it, nil) {
 				return
 			}
 		}
@@ -209,30 +279,37 @@ func (v *view) Import(ctx context.Context, items []mail.Item) (mail.Imported, er
 // knownIDs returns which of items are known, hot, archived or erased: what was erased does not come back from a
 // foreign file.
 func (v *view) knownIDs(ctx context.Context, items []mail.Item) (map[mail.ID]bool, error) {
-	v.keeping.Lock() // nothing moves to the archive meanwhile
-	defer v.keeping.Unlock()
-	if v.archivedIDs == nil {
-		ids := make(map[mail.ID]bool)
-		for e, err := range v.archivedEvents(ctx) {
-			if err != nil {
-				return nil, v.unavailable(err)
-			}
-			if e.Message != nil {
-				ids[e.Message.ID] = true
-			}
-			if e.Erased != nil {
-				ids[e.Erased.Message] = true
-			}
-		}
-		v.archivedIDs = ids
-	}
 	known := make(map[mail.ID]bool, len(items))
+	v.keeping.RLock() // nothing moves to the archive meanwhile
+	defer v.keeping.RUnlock()
 	v.read(func(s *state, _ mail.Time) {
 		for i := range items {
 			id := items[i].ID
-			known[id] = s.records[id] != nil || s.erased[id] || v.archivedIDs[id]
+			known[id] = s.records[id] != nil || s.erased[id]
 		}
 	})
+	c, ok := v.journal.(journal.Compacter)
+	if !ok {
+		return known, nil
+	}
+	for some := range slices.Chunk(items, lookUps) {
+		ids := make([]mail.ID, len(some))
+		for i := range some {
+			ids[i] = some[i].ID
+		}
+		events, err := c.ArchivedOf(ctx, ids...)
+		if err != nil {
+			return nil, v.unavailable(err)
+		}
+		for _, e := range events {
+			switch {
+			case e.Message != nil:
+				known[e.Message.ID] = true
+			case e.Erased != nil:
+				known[e.Erased.Message] = true
+			}
+		}
+	}
 	return known, nil
 }
 

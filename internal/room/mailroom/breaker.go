@@ -18,12 +18,12 @@ import (
 type breaker struct {
 	limits policy.Limits
 
-	mu          sync.Mutex
-	senders     map[mail.Name]*policy.Allowance
-	exchanges   map[pair]*policy.Exchange
-	repeats     map[repeat]sentAt
-	handoverKey map[string]time.Time // trips of which the person was told, and when
-	swept       time.Time
+	mu        sync.Mutex
+	senders   map[mail.Name]*policy.Allowance
+	exchanges map[pair]*policy.Exchange
+	repeats   map[repeat]sentAt
+	reported  map[string]time.Time // trips of which the person was told, and when
+	swept     time.Time
 }
 
 // pair is two agents in alphabetical order.
@@ -53,7 +53,7 @@ func newBreaker(l policy.Limits) *breaker {
 	return &breaker{
 		limits: l.WithDefaults(), senders: make(map[mail.Name]*policy.Allowance),
 		exchanges: make(map[pair]*policy.Exchange),
-		repeats:   make(map[repeat]sentAt), handoverKey: make(map[string]time.Time),
+		repeats:   make(map[repeat]sentAt), reported: make(map[string]time.Time),
 	}
 }
 
@@ -201,11 +201,11 @@ func (b *breaker) sent(m *mail.Message, now time.Time) {
 func (b *breaker) news(t *trip, now time.Time) bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	if at, ok := b.handoverKey[t.what]; ok &&
+	if at, ok := b.reported[t.what]; ok &&
 		now.Sub(at) < max(b.limits.ExchangeWindow, policy.DefaultExchangeWindow) {
 		return false
 	}
-	b.handoverKey[t.what] = now
+	b.reported[t.what] = now
 	return true
 }
 
@@ -222,14 +222,19 @@ func (b *breaker) sweep(now time.Time) {
 			delete(b.repeats, r)
 		}
 	}
+	for from, a := range b.senders {
+		if a.Full(b.limits, now) {
+			delete(b.senders, from)
+		}
+	}
 	for p, x := range b.exchanges {
 		if x.Old(b.limits, now) {
 			delete(b.exchanges, p)
 		}
 	}
-	for what, at := range b.handoverKey {
+	for what, at := range b.reported {
 		if now.Sub(at) > time.Hour {
-			delete(b.handoverKey, what)
+			delete(b.reported, what)
 		}
 	}
 }

@@ -15,7 +15,7 @@ const keyLife = 24 * time.Hour
 
 // checkpoint returns what the events until now said about everything but the kept messages and their receipts.
 func (s *state) checkpoint(trimmed []mail.ID, now mail.Time) *mail.Checkpoint {
-	c := &mail.Checkpoint{After: s.seq, Rotation: maps.Clone(s.rotation), Trimmed: trimmed, Last: s.last}
+	c := &mail.Checkpoint{After: s.seq, Rotation: s.rotationInUse(), Trimmed: trimmed, Last: s.last}
 	for _, name := range slices.Sorted(maps.Keys(s.members)) {
 		if m := s.members[name]; m.Name == name && m.Registered != 0 {
 			c.Agents = append(c.Agents, cloneRecord(m.AgentRecord))
@@ -33,6 +33,19 @@ func (s *state) checkpoint(trimmed []mail.ID, now mail.Time) *mail.Checkpoint {
 	c.Spent = s.spentKeys(trimmed, now)
 	c.Bridges, c.Workspaces = slices.Clone(s.bridges), slices.Clone(s.workspaces)
 	return c
+}
+
+// rotationInUse leaves out roles that nobody has: agents name them as they like, and a new holder may as well begin.
+func (s *state) rotationInUse() map[string]mail.Name {
+	out := make(map[string]mail.Name)
+	for m := range s.agents() {
+		for _, role := range m.Roles {
+			if last, ok := s.rotation[role]; ok {
+				out[role] = last
+			}
+		}
+	}
+	return out
 }
 
 // spentKeys returns the keys that are still to be known when the given messages are gone, in the order of their
@@ -80,6 +93,7 @@ func (r *record) binding() mail.Binding {
 func (s *state) applyCheckpoint(c *mail.Checkpoint, at mail.Time) {
 	s.forget(c.Trimmed)
 	s.garbage = 0
+	s.lateMarks.age()
 	if c.Last != 0 { // as it is where an older version wrote it
 		s.last = c.Last
 	}

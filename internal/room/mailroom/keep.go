@@ -79,6 +79,7 @@ func (r *Room) tellNews(ctx context.Context) {
 }
 
 func (r *Room) runRetention(ctx context.Context) {
+	_ = r.finishErasures(ctx) // which logs what is wrong
 	t, err := r.trim(ctx, false)
 	switch {
 	case err != nil:
@@ -147,11 +148,6 @@ func (r *Room) trim(ctx context.Context, force bool) (mail.Trimmed, error) {
 	mark, err := r.writeCheckpoint(ctx, ids)
 	if err != nil {
 		return mail.Trimmed{}, err
-	}
-	if r.archivedIDs != nil { // erasures are in the state until the room is next opened
-		for _, id := range ids {
-			r.archivedIDs[id] = true
-		}
 	}
 	if err := compacter.Compact(ctx, func(e mail.Event) journal.Fate { return r.fate(&e, mark) }); err != nil {
 		return out, err
@@ -257,6 +253,11 @@ func (v *view) Erase(ctx context.Context, id mail.ID) error {
 	if err := v.needUser("erase"); err != nil {
 		return err
 	}
+	var pending bool
+	v.read(func(s *state, _ mail.Time) { _, pending = s.erasing[id] })
+	if pending {
+		return v.finishErasure(ctx, id, v.caller)
+	}
 	if _, err := v.Message(ctx, id); err != nil {
 		return err
 	}
@@ -279,7 +280,9 @@ func (r *Room) finishErasure(ctx context.Context, id mail.ID, by mail.Name) erro
 	})
 	if err != nil {
 		return &mail.Error{Code: mail.Unavailable, Msg: "the message is hidden, but its text is still on disk: the " +
-			"files could not be rewritten. The post office tries again when the room is next opened", Err: err}
+			"files could not be rewritten. The post office tries again each hour, and when the room is next opened; " +
+			"to try " +
+			"at once, erase it again", Err: err}
 	}
 	_, err = r.commit(ctx, mail.Event{At: r.now(), Erased: &mail.Erasure{Message: id, By: by, Done: true}})
 	return err
@@ -292,17 +295,19 @@ func (r *Room) isVoid(seq mail.Seq) bool {
 	return r.void[seq]
 }
 
-// finishErasures does what a crash left undone.
+// finishErasures does what a crash, or the disk, left undone. What cannot be done now keeps nobody from anything else.
 func (r *Room) finishErasures(ctx context.Context) error {
 	r.mu.RLock()
-	pending := make(map[mail.ID]mail.Name, len(r.state.erasing))
-	for id, by := range r.state.erasing {
-		pending[id] = by
-	}
+	pending := maps.Clone(r.state.erasing)
 	r.mu.RUnlock()
 	var errs []error
 	for id, by := range pending {
-		errs = append(errs, r.finishErasure(ctx, id, by))
+		err := r.finishErasure(ctx, id, by)
+		if err != nil {
+			r.opts.Log.Error("erased message is still on the disk", "room", r.name, "message", id, "err",
+				errors.Unwrap(err))
+		}
+		errs = append(errs, err)
 	}
 	return errors.Join(errs...)
 }

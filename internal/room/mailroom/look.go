@@ -1,7 +1,6 @@
 package mailroom
 
 import (
-	"cmp"
 	"context"
 	"slices"
 	"strings"
@@ -127,8 +126,8 @@ func (v *view) History(ctx context.Context, q mail.HistoryQuery) (mail.Page, err
 	}
 	var cold []mail.Item
 	if q.Archive {
-		v.keeping.Lock() // or what moves to the archive between the two looks would be in neither
-		defer v.keeping.Unlock()
+		v.keeping.RLock() // or what moves to the archive between the two looks would be in neither
+		defer v.keeping.RUnlock()
 		if cold, err = v.searchArchive(ctx, f, n); err != nil {
 			return mail.Page{}, err
 		}
@@ -165,12 +164,7 @@ func (s *state) history(page *mail.Page, f *filter, cold []mail.Item, n int, now
 			break
 		}
 	}
-	if !onwards {
-		slices.Reverse(items[len(cold):])
-	}
-	if len(cold) > 0 { // hot messages may be older than archived ones, which were read before them
-		slices.SortFunc(items, func(a, b mail.Item) int { return cmp.Compare(a.Seq, b.Seq) })
-	}
+	slices.SortFunc(items, bySeq) // hot messages may be older than archived ones, which were read before them
 	switch page.More = len(items) > n; {
 	case page.More && onwards:
 		items = items[:n]

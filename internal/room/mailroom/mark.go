@@ -13,7 +13,10 @@ func (v *view) Mark(ctx context.Context, q mail.Marking) (mail.Marked, error) {
 	}
 	out := mail.Marked{Marked: []mail.ID{}}
 	var events []mail.Event
-	var err error
+	cold, err := v.coldToMark(ctx, q)
+	if err != nil {
+		return mail.Marked{}, err
+	}
 	v.read(func(s *state, now mail.Time) {
 		m := v.me(s)
 		if m == nil {
@@ -24,7 +27,7 @@ func (v *view) Mark(ctx context.Context, q mail.Marking) (mail.Marked, error) {
 		if q.All {
 			events = append(events, v.markAll(s, m, q, now, &out)...)
 		} else {
-			events = append(events, v.markSome(s, m, q, now, &out)...)
+			events = append(events, v.markSome(s, m, q, cold, now, &out)...)
 		}
 	})
 	if err != nil {
@@ -85,8 +88,42 @@ func (v *view) noneMarked(q mail.Marking, out mail.Marked) error {
 	return mail.Errorf(mail.NotFound, "there is no message %q in room %s; nothing was marked", out.NotFound[0], v.name)
 }
 
+// coldToMark returns those messages to be marked that are in the archive. There they stay: a mark tells how they
+// stand, and brings none back to a mailbox.
+func (v *view) coldToMark(ctx context.Context, q mail.Marking) (map[mail.ID]*record, error) {
+	var ids []mail.ID
+	v.read(func(s *state, _ mail.Time) {
+		for _, id := range q.IDs {
+			if s.records[id] == nil {
+				ids = append(ids, id)
+			}
+		}
+	})
+	if len(ids) == 0 {
+		return nil, nil
+	}
+	v.keeping.RLock()
+	defer v.keeping.RUnlock()
+	cold, err := v.lookUp(ctx, ids...)
+	if back := q.Mark == mail.MarkUnread || q.Mark == mail.MarkSnoozed; err != nil || !back {
+		return cold, err
+	}
+	for _, id := range ids {
+		if cold[id] != nil {
+			return nil, mail.Errorf(mail.Conflict,
+				"%s has left the mailboxes for the archive and cannot come back as %s: "+
+					"nothing was marked. It can be read there (pennypost history --archive), answered, and marked "+
+					"read "+
+					"or "+
+					"archived", id, q.Mark)
+		}
+	}
+	return cold, nil
+}
+
 // markSome returns the receipts for the messages that were named.
-func (v *view) markSome(s *state, m *member, q mail.Marking, now mail.Time, out *mail.Marked) []mail.Event {
+func (v *view) markSome(s *state, m *member, q mail.Marking, cold map[mail.ID]*record, now mail.Time,
+	out *mail.Marked) []mail.Event {
 	var events []mail.Event
 	asked := make(map[mail.ID]bool, len(q.IDs))
 	for _, id := range q.IDs {
@@ -94,11 +131,15 @@ func (v *view) markSome(s *state, m *member, q mail.Marking, now mail.Time, out 
 			continue
 		}
 		asked[id] = true
-		r := s.records[id]
+		r, old := s.records[id], cold[id]
+		yours := r != nil && (r.reaches(m) || r.marksOf(m) != nil)
+		if r == nil && old != nil {
+			r, yours = old, old.wasFor(m)
+		}
 		switch {
 		case r == nil:
 			out.NotFound = append(out.NotFound, id)
-		case !r.reaches(m) && r.marksOf(m) == nil:
+		case !yours:
 			out.NotYours = append(out.NotYours, id)
 		case !r.changes(m, q.Mark, q.Until, now):
 			out.Already = append(out.Already, id)

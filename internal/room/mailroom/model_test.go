@@ -3,6 +3,7 @@ package mailroom
 import (
 	"context"
 	"fmt"
+	"maps"
 	"math/rand/v2"
 	"slices"
 	"sync"
@@ -265,6 +266,11 @@ func TestModel(t *testing.T) {
 			"archive": func(t *rapid.T) {
 				_, err := user.Archive(ctx)
 				must(t, err)
+				maps.DeleteFunc(n.turn, func(role string, _ mail.Name) bool { // nobody has it
+					return !slices.ContainsFunc(n.agents, func(a *naiveAgent) bool {
+						return a.registered && slices.Contains(a.roles, role)
+					})
+				})
 			},
 			"reopen": func(t *rapid.T) {
 				must(t, room.Close())

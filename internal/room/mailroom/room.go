@@ -107,13 +107,14 @@ type Room struct {
 	journal journal.Journal
 	opts    Options
 
-	stop        context.CancelFunc // ends the follower
-	done        chan struct{}      // closed when the follower has ended
-	keeping     sync.Mutex         // one compaction or erasure at a time; taken before gate and mu
-	archivedIDs map[mail.ID]bool   // guarded by keeping; nil until an import needs it
-	gate        sync.RWMutex       // held for reading by whoever appends, for writing by a checkpoint; taken before mu
-	watching    atomic.Int64       // watches and waits that are open
-	lastUse     atomic.Int64       // the mail.Time of the last call
+	stop context.CancelFunc // ends the follower
+	done chan struct{}      // closed when the follower has ended
+	// keeping is held for writing by one compaction or erasure at a time, and for reading by whoever must not see a
+	// message between journal and archive; taken before gate and mu
+	keeping  sync.RWMutex
+	gate     sync.RWMutex // held for reading by whoever appends, for writing by a checkpoint; taken before mu
+	watching atomic.Int64 // watches and waits that are open
+	lastUse  atomic.Int64 // the mail.Time of the last call
 
 	handover handover
 	sending  sending
@@ -146,7 +147,13 @@ func Open(ctx context.Context, name mail.RoomName, j journal.Journal, opts Optio
 	r.stop = stop
 	go r.follow(follow, cursor)
 	if err := r.finishErasures(ctx); err != nil {
-		return nil, errors.Join(err, r.Close())
+		if ctx.Err() != nil {
+			return nil, errors.Join(err, r.Close())
+		}
+		r.tellUser(ctx, "An erased message is still on the disk",
+			"Its text is shown to nobody, but the files that hold "+
+				"it could not be rewritten. The post office tries again each hour. The log says what the disk "+
+				"answered.")
 	}
 	return r, nil
 }

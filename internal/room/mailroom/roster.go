@@ -184,7 +184,7 @@ func (s *state) setState(m *member, to mail.State, at mail.Time) {
 		m.Freezes[len(m.Freezes)-1].To = at
 	}
 	if to == mail.Frozen {
-		m.Freezes = append(m.Freezes, mail.Freeze{From: at})
+		m.Freezes = policy.Join(append(m.Freezes, mail.Freeze{From: at}))
 	}
 	m.State, m.Since = to, at
 }

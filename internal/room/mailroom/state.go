@@ -31,6 +31,7 @@ type state struct {
 	tokens     map[string]*member        // by the hash of a bearer token
 	erasing    map[mail.ID]mail.Name     // erasures that are not done, and who asked
 	erased     map[mail.ID]bool          // erasures that the journal tells of
+	lateMarks  lateMarks
 	bridges    []mail.Bridge
 	workspaces []mail.Workspace
 	garbage    int // events that compaction would drop

@@ -118,7 +118,7 @@ func (w *watch) Next(ctx context.Context) ([]mail.Event, error) {
 		if err != nil {
 			return nil, w.room.unavailable(err)
 		}
-		if shown := publish(events); len(shown) > 0 {
+		if shown := w.room.publish(events); len(shown) > 0 {
 			// Whoever saw an event must find its effect when it asks, so the state is not left behind what a watch has
 			// shown. If ctx ends during that moment the events are shown all the same: they would be lost otherwise.
 			_ = w.room.await(ctx, shown[len(shown)-1].Seq)
@@ -131,8 +131,10 @@ func (w *watch) Next(ctx context.Context) ([]mail.Event, error) {
 }
 
 // publish leaves out what is not for everybody: hashes of tokens, idempotency keys, and checkpoints, which repeat what
-// was told.
-func publish(events []mail.Event) []mail.Event {
+// was told; and messages that were erased and are still in the file.
+func (r *Room) publish(events []mail.Event) []mail.Event {
+	r.mu.RLock()
+	defer r.mu.RUnlock()
 	out := make([]mail.Event, 0, len(events))
 	for _, e := range events {
 		switch {
@@ -142,6 +144,8 @@ func publish(events []mail.Event) []mail.Event {
 			change := *e.Agent
 			change.TokenSum = ""
 			e.Agent = &change
+		case e.Message != nil && r.state.erased[e.Message.ID]:
+			e.Message = nil
 		case e.Message != nil:
 			m := *e.Message
 			if m.Key = ""; m.Sent == 0 {

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
 
 	"pennypost/internal/mail"
 	"pennypost/internal/room/journal"
@@ -39,20 +40,17 @@ func mixed(from, to int) []mail.Event {
 	return events
 }
 
-// sorted divides events as compaction by fateBySubject must: what stays, and the archive by month.
+// sorted divides events as compaction by fateBySubject must: what stays, and the archive.
 func sorted(events []mail.Event) (kept, archived []mail.Event) {
-	var later []mail.Event
 	for i, e := range events {
 		switch fate := fateBySubject(e); {
 		case fate == journal.Keep || i == len(events)-1:
 			kept = append(kept, e)
-		case fate == journal.Archive && e.At > noon+month/2:
-			later = append(later, e)
 		case fate == journal.Archive:
 			archived = append(archived, e)
 		}
 	}
-	return kept, append(archived, later...)
+	return kept, archived
 }
 
 func (b *fixture) compact() {
@@ -313,19 +311,71 @@ func testEraseLast(t *testing.T, b *fixture) {
 	}
 }
 
+// The archive from any place on, in both directions, and what it has of any messages.
+func testArchivedFrom(t *testing.T, b *fixture) {
+	b.add(mixed(0, 300)...)
+	b.add(receiptOf(message(1)), receiptOf(message(2)), message(301))
+	err := b.compacter().Compact(b.context(), func(e mail.Event) journal.Fate {
+		if e.Receipt != nil {
+			return journal.Archive
+		}
+		return fateBySubject(e)
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	all := b.archived()
+	for range 2 {
+		for from := mail.Seq(0); from < 310; from += 7 {
+			var behind, before []mail.Event
+			for _, e := range all {
+				if e.Seq > from {
+					behind = append(behind, e)
+				}
+				if e.Seq < from || from == 0 {
+					before = append([]mail.Event{e}, before...)
+				}
+			}
+			for newest, want := range map[bool][]mail.Event{false: behind, true: before} {
+				if diff := cmp.Diff(want, b.archivedFrom(from, newest)); diff != "" {
+					t.Fatalf("Archived from %d, newest %v, differs (-want +got):\n%s", from, newest, diff)
+				}
+			}
+		}
+		for n := range 6 {
+			var want []mail.Event
+			id := message(n).Message.ID
+			for _, e := range all {
+				if e.Message != nil && e.Message.ID == id || e.Receipt != nil && e.Receipt.Message == id {
+					want = append(want, e)
+				}
+			}
+			got, err := b.compacter().ArchivedOf(b.context(), id, "msg_of_nobody")
+			if diff := cmp.Diff(want, got, cmpopts.EquateEmpty()); err != nil || diff != "" {
+				t.Errorf("ArchivedOf(%s) = %v, differs (-want +got):\n%s", id, err, diff)
+			}
+		}
+		b.reopen()
+	}
+}
+
+func receiptOf(e mail.Event) mail.Event {
+	return mail.Event{At: e.At, Receipt: &mail.Receipt{Message: e.Message.ID, Reader: "agent:a", Mark: mail.MarkRead}}
+}
+
 // Breaking off, and compacting while the archive is read.
 func testArchivedInParts(t *testing.T, b *fixture) {
 	b.add(mixed(0, 40)...)
 	b.compact()
 	all := b.archived()
-	for e, err := range b.compacter().Archived(b.context()) {
+	for e, err := range b.compacter().Archived(b.context(), 0, false) {
 		if err != nil || !cmp.Equal(e, all[0]) {
 			t.Errorf("first of the archive = %v, %v", e, err)
 		}
 		break
 	}
 	var got []mail.Event
-	for e, err := range b.compacter().Archived(b.context()) {
+	for e, err := range b.compacter().Archived(b.context(), 0, false) {
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -349,7 +399,7 @@ func testArchivedInParts(t *testing.T, b *fixture) {
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()
 	var ended []error
-	for _, err := range b.compacter().Archived(ctx) {
+	for _, err := range b.compacter().Archived(ctx, 0, false) {
 		ended = append(ended, err)
 	}
 	if len(ended) != 1 || !errors.Is(ended[0], context.Canceled) {

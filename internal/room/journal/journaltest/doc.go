@@ -38,6 +38,7 @@ func Run(t *testing.T, open Opener) {
 		{"CompactCancelled", testCompactCancelled},
 		{"Erase", testErase},
 		{"EraseLast", testEraseLast},
+		{"ArchivedFrom", testArchivedFrom},
 		{"ArchivedInParts", testArchivedInParts},
 	}
 	for _, test := range tests {

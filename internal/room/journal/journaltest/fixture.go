@@ -107,8 +107,13 @@ func (b *fixture) wantNothing(c journal.Cursor) {
 
 func (b *fixture) archived() []mail.Event {
 	b.Helper()
+	return b.archivedFrom(0, false)
+}
+
+func (b *fixture) archivedFrom(from mail.Seq, newest bool) []mail.Event {
+	b.Helper()
 	var got []mail.Event
-	for e, err := range b.compacter().Archived(b.context()) {
+	for e, err := range b.compacter().Archived(b.context(), from, newest) {
 		if err != nil {
 			b.Fatalf("Archived after %d events: %v", len(got), err)
 		}

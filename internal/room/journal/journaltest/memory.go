@@ -219,20 +219,19 @@ func (m *Memory) rewrite(ctx context.Context, plan func(events, archive []mail.E
 }
 
 // Archived implements journal.Compacter.
-func (m *Memory) Archived(ctx context.Context) iter.Seq2[mail.Event, error] {
+func (m *Memory) Archived(ctx context.Context, from mail.Seq, newest bool) iter.Seq2[mail.Event, error] {
 	return func(yield func(mail.Event, error) bool) {
 		if !m.open() {
 			yield(mail.Event{}, journal.ErrClosed)
 			return
 		}
-		m.store.mu.Lock()
-		events := slices.Clone(m.store.archive)
-		m.store.mu.Unlock()
-		slices.SortStableFunc(events, byMonth)
-		for _, e := range events {
+		for _, e := range m.inOrder(newest) {
 			if err := ctx.Err(); err != nil {
 				yield(mail.Event{}, err)
 				return
+			}
+			if newest && from != 0 && e.Seq >= from || !newest && e.Seq <= from {
+				continue
 			}
 			if !yield(e, nil) {
 				return
@@ -241,9 +240,26 @@ func (m *Memory) Archived(ctx context.Context) iter.Seq2[mail.Event, error] {
 	}
 }
 
-// byMonth orders events by the month they happened in, then by place: the order of an archive that has one file a
-// month.
-func byMonth(a, b mail.Event) int {
-	const month = "2006-01"
-	return cmp.Or(cmp.Compare(a.At.Std().Format(month), b.At.Std().Format(month)), cmp.Compare(a.Seq, b.Seq))
+// ArchivedOf implements journal.Compacter.
+func (m *Memory) ArchivedOf(ctx context.Context, ids ...mail.ID) ([]mail.Event, error) {
+	if !m.open() {
+		return nil, journal.ErrClosed
+	}
+	return slices.DeleteFunc(m.inOrder(false), func(e mail.Event) bool {
+		return !(e.Message != nil && slices.Contains(ids, e.Message.ID) ||
+			e.Receipt != nil && slices.Contains(ids, e.Receipt.Message) ||
+			e.Erased != nil && slices.Contains(ids, e.Erased.Message))
+	}), ctx.Err()
+}
+
+// inOrder returns the archived events in the order of places, or the other way round.
+func (m *Memory) inOrder(newest bool) []mail.Event {
+	m.store.mu.Lock()
+	events := slices.Clone(m.store.archive)
+	m.store.mu.Unlock()
+	slices.SortStableFunc(events, func(a, b mail.Event) int { return cmp.Compare(a.Seq, b.Seq) })
+	if newest {
+		slices.Reverse(events)
+	}
+	return events
 }

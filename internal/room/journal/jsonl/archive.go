@@ -2,11 +2,8 @@ package jsonl
 
 import (
 	"cmp"
-	"context"
 	"errors"
-	"io"
 	"io/fs"
-	"iter"
 	"maps"
 	"os"
 	"path"
@@ -169,55 +166,6 @@ func (j *Journal) cutMonth(name string, hot []mail.Seq) error {
 	return f.Sync()
 }
 
-// Archived implements journal.Compacter. The archive is read in parts, between which it may be compacted into and
-// erased from.
-func (j *Journal) Archived(ctx context.Context) iter.Seq2[mail.Event, error] {
-	return func(yield func(mail.Event, error) bool) {
-		names, err := j.lockedMonths(ctx)
-		for _, name := range names {
-			m := monthReader{journal: j, name: name, erasures: unknown}
-			for {
-				var events []mail.Event
-				if events, err = m.next(ctx); err != nil || len(events) == 0 {
-					break
-				}
-				for _, e := range events {
-					if !yield(e, nil) {
-						return
-					}
-				}
-			}
-			if err != nil {
-				break
-			}
-		}
-		if err != nil {
-			yield(mail.Event{}, err)
-		}
-	}
-}
-
-func (j *Journal) lockedMonths(ctx context.Context) ([]string, error) {
-	if err := j.becomeKeeper(ctx); err != nil {
-		return nil, err
-	}
-	defer j.endKeeping()
-	if err := j.undoArchive(); err != nil { // or events would be found here and in the main file
-		return nil, err
-	}
-	return j.months()
-}
-
-// monthReader reads one file of the archive in the order of places. The file itself is in the order of compactions,
-// each of which may have left messages for a later one.
-type monthReader struct {
-	journal  *Journal
-	name     string
-	erasures int      // which state of the file lines is of
-	lines    []place  // what is still to be returned
-	after    mail.Seq // what was returned
-}
-
 // place is where a line stands in its journal and in its file.
 type place struct {
 	seq mail.Seq
@@ -226,70 +174,3 @@ type place struct {
 }
 
 func bySeq(a, b place) int { return cmp.Compare(a.seq, b.seq) }
-
-// next returns some events, none at the end.
-func (m *monthReader) next(ctx context.Context) ([]mail.Event, error) {
-	j := m.journal
-	if err := j.becomeKeeper(ctx); err != nil {
-		return nil, err
-	}
-	defer j.endKeeping()
-	f, err := j.disk.Open(j.path(m.name), os.O_RDONLY)
-	if err != nil {
-		return nil, err
-	}
-	defer f.Close()
-	if m.erasures != j.erasures {
-		if err := m.survey(f); err != nil {
-			return nil, err
-		}
-		m.erasures = j.erasures
-	}
-	return m.read(f)
-}
-
-// read returns the next lines that lie behind each other in the file, up to a chunk.
-func (m *monthReader) read(f file) ([]mail.Event, error) {
-	if len(m.lines) == 0 {
-		return nil, nil
-	}
-	part := m.lines[0].span
-	n := 1
-	for n < len(m.lines) && m.lines[n].off == part.off+part.bytes && part.bytes < chunkSize {
-		part.bytes += m.lines[n].bytes
-		n++
-	}
-	m.lines = m.lines[n:]
-	text := make([]byte, part.bytes)
-	if _, err := io.ReadFull(io.NewSectionReader(f, part.off, part.bytes), text); err != nil {
-		return nil, err
-	}
-	events := decodeLines(text, part.off, m.after, 0, func(l line, err error) { m.journal.badLine(m.name, l, err) })
-	if len(events) == 0 { // the lines went bad since they were surveyed
-		return m.read(f)
-	}
-	m.after = events[len(events)-1].Seq
-	return events, nil
-}
-
-func (m *monthReader) survey(f file) error {
-	size, err := f.Size()
-	if err != nil {
-		return err
-	}
-	m.lines = m.lines[:0]
-	err = scan(f, firstLine(f), size, func(l line) error {
-		it, _, err := inspect(l.text)
-		if err != nil {
-			m.journal.badLine(m.name, l, err)
-		} else if it.seq > m.after && it.gone == "" {
-			m.lines = append(m.lines, place{it.seq, it.crc, piece{span: span{l.off, l.bytes}}})
-		}
-		return nil
-	})
-	if !slices.IsSortedFunc(m.lines, bySeq) {
-		slices.SortStableFunc(m.lines, bySeq)
-	}
-	m.lines = slices.CompactFunc(m.lines, func(a, b place) bool { return a.seq == b.seq })
-	return err
-}

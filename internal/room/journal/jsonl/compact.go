@@ -32,6 +32,10 @@ func (j *Journal) Compact(ctx context.Context, fate func(mail.Event) journal.Fat
 	if err != nil {
 		return fmt.Errorf("compact journal: %w", err)
 	}
+	// So that nobody who asks for a message has to wait for it. If it fails, whoever asks next tries again.
+	if err := j.readArchive(ctx, func(*archiveReader) error { return nil }); err != nil {
+		j.log.Warn("the archive was not indexed", "err", err)
+	}
 	return nil
 }
 
@@ -54,6 +58,9 @@ func (j *Journal) erase(ctx context.Context, x eraser) (gone int, err error) {
 		return 0, err
 	}
 	if err := j.undoArchive(); err != nil {
+		return 0, err
+	}
+	if err := j.dropUnfinished(); err != nil {
 		return 0, err
 	}
 	names, err := j.months()
@@ -84,6 +91,18 @@ func (j *Journal) erase(ctx context.Context, x eraser) (gone int, err error) {
 		return gone, err
 	}
 	return gone + p.gone, nil
+}
+
+// dropUnfinished removes what could not be removed when it could not be finished. It may hold the text.
+func (j *Journal) dropUnfinished() error {
+	j.takeLead() // so that nothing is being made
+	defer j.giveLead()
+	return j.eachUnfinished(func(dir, name string) error {
+		if name == lastName+tmpSuffix { // which holds no text, and is made at any time
+			return nil
+		}
+		return j.disk.Remove(j.path(dir + "/" + name))
+	})
 }
 
 // eraser tells which lines are to go.
@@ -149,20 +168,21 @@ func (j *Journal) eraseIn(ctx context.Context, name string, x eraser) (gone int,
 	if err != nil || gone == 0 {
 		return 0, err
 	}
+	if inArchive(name) {
+		j.forgetIndex(name)
+	}
 	err = j.rewrite(name, f, func(o *output) error { return o.pieces(f, keep...) })
 	if err != nil {
 		return 0, err
 	}
-	j.erased(name, gone)
+	if name == rejectedName {
+		j.lessRejected(gone)
+	}
 	return gone, nil
 }
 
-// erased keeps count.
-func (j *Journal) erased(name string, lines int) {
-	j.erasures++
-	if name == rejectedName {
-		j.mu.Lock()
-		j.rejected -= lines
-		j.mu.Unlock()
-	}
+func (j *Journal) lessRejected(lines int) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	j.rejected -= lines
 }

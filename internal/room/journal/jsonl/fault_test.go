@@ -128,7 +128,7 @@ func (c *clerk) check(t *testing.T, d *memDisk, j *Journal) {
 	t.Helper()
 	hot, last := c.hot(t, j)
 	archived := make(map[int]int)
-	for e, err := range j.Archived(t.Context()) {
+	for e, err := range j.Archived(t.Context(), 0, false) {
 		if err != nil {
 			t.Fatalf("Archived: %v", err)
 		}

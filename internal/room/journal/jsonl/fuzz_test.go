@@ -84,7 +84,7 @@ func FuzzOpen(f *testing.F) {
 			!bytes.Equal(before, d.content(mainPath)) {
 			t.Fatalf("opening again repairs again: %+v", r)
 		}
-		for e, err := range j.Archived(t.Context()) {
+		for e, err := range j.Archived(t.Context(), 0, false) {
 			t.Fatalf("archived: %v, %v", e, err)
 		}
 	})

@@ -42,9 +42,9 @@ type Journal struct {
 	// Close.
 	keeper chan struct{}
 	// These belong to the keeper.
-	halfArchived bool            // the archive may hold events that the main file holds too
-	looked       map[string]bool // files of the archive that are known to hold nothing of the main file
-	erasures     int             // how often a file beside the main one was rewritten
+	halfArchived bool                   // the archive may hold events that the main file holds too
+	looked       map[string]bool        // files of the archive that are known to hold nothing of the main file
+	indexes      map[string]*monthIndex // of files of the archive, as far as they were used
 
 	// These belong to the goroutine that watches the files.
 	noted   mail.Seq // what lastName says
@@ -92,6 +92,7 @@ func Open(dir string, opts Options) (*Journal, error) {
 	j := &Journal{
 		dir: dir, log: opts.Log.With("journal", dir), onSync: opts.OnSync, disk: opts.disk,
 		closed: make(chan struct{}), keeper: make(chan struct{}, 1), looked: make(map[string]bool),
+		indexes: make(map[string]*monthIndex),
 	}
 	j.mainPath = j.path(mainName)
 	if err := j.disk.MkdirAll(dir); err != nil {

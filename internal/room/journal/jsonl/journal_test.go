@@ -139,6 +139,14 @@ func TestEraseEverywhere(t *testing.T) {
 	if v, err := j.Verify(t.Context()); err != nil || len(v.Problems) != 2 {
 		t.Errorf("Verify = %+v, %v, want two problems", v, err)
 	}
+	// What a compaction could neither finish nor remove, and what somebody put in the journal's place.
+	for _, name := range []string{mainName + tmpSuffix, "archive/2026-06.jsonl" + tmpSuffix,
+		"index/2026-06.idx" + tmpSuffix, "mailbox.foreign-1.jsonl"} {
+		text := fmt.Sprintf("cut off %s %s\n", noteID(1), secret(1))
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
 	gone := 0
 	for n := range 12 {
 		k, err := j.Erase(t.Context(), noteID(n), func(e mail.Event) bool {
@@ -171,9 +179,9 @@ func TestEraseEverywhere(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	// What the damaged lines were is not known any more, only that there were two.
+	// What the damaged lines were is not known any more, only that there were two; and that there was a foreign file.
 	v, err := j.Verify(t.Context())
-	if err != nil || len(v.Problems) != 2 || v.Problems[0].First != 5 || v.Problems[1].First != 7 {
+	if err != nil || len(v.Problems) != 3 || v.Problems[0].First != 5 || v.Problems[1].First != 7 {
 		t.Errorf("Verify = %+v, %v, want that the lines 5 and 7 are missing", v, err)
 	}
 }

@@ -71,26 +71,33 @@ func (j *Journal) openMain() error {
 	return nil
 }
 
-// tidy undoes what was cut off: every name that ends in tmpSuffix is a file that was never finished.
+// tidy undoes what was cut off.
 func (j *Journal) tidy() error {
-	for _, dir := range []string{"", archiveName} {
+	return j.eachUnfinished(func(dir, name string) error {
+		j.recovery.RolledBack = j.recovery.RolledBack || dir != indexName && name != lastName+tmpSuffix
+		if name == mainName+tmpSuffix {
+			j.halfArchived = true
+			if err := j.undoArchive(); err != nil {
+				return err
+			}
+		}
+		j.log.Warn("removed a file that was never finished", "file", name)
+		return j.disk.Remove(j.path(dir + "/" + name))
+	})
+}
+
+// eachUnfinished calls f for every name that ends in tmpSuffix: a file that was never finished.
+func (j *Journal) eachUnfinished(f func(dir, name string) error) error {
+	for _, dir := range []string{"", archiveName, indexName} {
 		names, err := j.disk.List(j.path(dir))
-		if err != nil {
+		if err != nil && dir != indexName { // without an index everything is still found
 			return err
 		}
 		for _, name := range names {
 			if !strings.HasSuffix(name, tmpSuffix) {
 				continue
 			}
-			j.recovery.RolledBack = j.recovery.RolledBack || name != lastName+tmpSuffix
-			if name == mainName+tmpSuffix {
-				j.halfArchived = true
-				if err := j.undoArchive(); err != nil {
-					return err
-				}
-			}
-			j.log.Warn("removed a file that was never finished", "file", name)
-			if err := j.disk.Remove(j.path(dir + "/" + name)); err != nil {
+			if err := f(dir, name); err != nil {
 				return err
 			}
 		}

@@ -302,7 +302,7 @@ func (j *Journal) dropCopies(name string, copies map[[sha256.Size]byte]bool) err
 		gone = 1 // a foreign file counts as one
 	}
 	if err == nil && (len(keep) == 0 || name == rejectedName) {
-		j.erased(rejectedName, gone)
+		j.lessRejected(gone)
 	}
 	return err
 }

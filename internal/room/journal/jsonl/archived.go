@@ -1,0 +1,285 @@
+package jsonl
+
+import (
+	"cmp"
+	"context"
+	"io"
+	"iter"
+	"os"
+	"slices"
+
+	"pennypost/internal/mail"
+)
+
+// archiveReader reads events of the archive by its indexes. It is the keeper's, for a short time.
+type archiveReader struct {
+	*Journal
+	months []openMonth
+}
+
+type openMonth struct {
+	*monthIndex
+	lines  lineReader
+	index  io.ReaderAt
+	closer io.Closer
+}
+
+// hit is a line of the archive that an index led to.
+type hit struct {
+	month *openMonth
+	off   int64
+	seq   mail.Seq // as the index says, 0 if it does not
+	about uint64   // hashID of what the line is about, 0 if nothing is known of that
+}
+
+// Archived implements journal.Compacter. The archive is read in parts, between which it may be compacted into and
+// erased from.
+func (j *Journal) Archived(ctx context.Context, from mail.Seq, newest bool) iter.Seq2[mail.Event, error] {
+	const most = 256 // so that a part is some hundred kilobytes of usual messages
+	return func(yield func(mail.Event, error) bool) {
+		if newest && from == 0 {
+			from = maxSeq + 1
+		}
+		for n := 16; ; n = min(2*n, most) {
+			var events []mail.Event
+			err := j.withArchive(ctx, func(a *archiveReader) (err error) {
+				hits, err := a.walk(from, newest, n)
+				if err == nil {
+					events, err = a.read(hits)
+				}
+				return err
+			})
+			if err != nil {
+				yield(mail.Event{}, err)
+				return
+			}
+			if newest {
+				slices.Reverse(events)
+			}
+			for _, e := range events {
+				if !yield(e, nil) {
+					return
+				}
+				from = e.Seq
+			}
+			if len(events) == 0 {
+				return
+			}
+		}
+	}
+}
+
+// ArchivedOf implements journal.Compacter.
+func (j *Journal) ArchivedOf(ctx context.Context, ids ...mail.ID) (events []mail.Event, err error) {
+	asked := make(map[mail.ID]uint64, len(ids))
+	for _, id := range ids {
+		asked[id] = hashID(id)
+	}
+	err = j.withArchive(ctx, func(a *archiveReader) error {
+		var hits []hit
+		for i := range a.months {
+			m := &a.months[i]
+			for _, key := range asked {
+				offs, err := m.ids.find(m.index, key)
+				if err != nil {
+					return err
+				}
+				for _, off := range offs {
+					hits = append(hits, hit{month: m, off: int64(off), about: key})
+				}
+			}
+		}
+		events, err = a.read(hits)
+		return err
+	})
+	return slices.DeleteFunc(events, func(e mail.Event) bool {
+		_, found := asked[about(&e)]
+		return !found
+	}), err
+}
+
+// withArchive calls f with a reader of the archive. If an index turns out to be wrong, all are made anew, and f is
+// called again.
+func (j *Journal) withArchive(ctx context.Context, f func(*archiveReader) error) error {
+	if err := j.becomeKeeper(ctx); err != nil {
+		return err
+	}
+	defer j.endKeeping()
+	if err := j.undoArchive(); err != nil { // or events would be found here and in the main file
+		return err
+	}
+	err := j.readArchive(ctx, f)
+	if err != errIndex {
+		return err
+	}
+	j.log.Warn("an index does not fit the archive and is made anew")
+	names, err := j.months()
+	if err != nil {
+		return err
+	}
+	for _, name := range names {
+		j.forgetIndex(name)
+	}
+	return j.readArchive(ctx, f)
+}
+
+func (j *Journal) readArchive(ctx context.Context, f func(*archiveReader) error) error {
+	names, err := j.months()
+	if err != nil {
+		return err
+	}
+	a := &archiveReader{Journal: j}
+	defer a.close()
+	for _, name := range names {
+		if err := a.add(ctx, name); err != nil {
+			return err
+		}
+	}
+	return f(a)
+}
+
+func (a *archiveReader) add(ctx context.Context, name string) error {
+	f, err := a.disk.Open(a.path(name), os.O_RDONLY)
+	if err != nil {
+		return err
+	}
+	a.months = append(a.months, openMonth{lines: lineReader{file: f}})
+	m := &a.months[len(a.months)-1]
+	if m.monthIndex, err = a.month(ctx, name, f); err != nil {
+		return err
+	}
+	if m.index, m.closer, err = a.openIndex(m.monthIndex); err != nil {
+		m.closer = nil
+		return errIndex
+	}
+	return nil
+}
+
+func (a *archiveReader) close() {
+	for i := range a.months {
+		a.months[i].lines.file.Close()
+		if c := a.months[i].closer; c != nil {
+			c.Close()
+		}
+	}
+}
+
+// walk returns the first n events behind a place or, from the newest on, before it.
+func (a *archiveReader) walk(from mail.Seq, newest bool, n int) ([]hit, error) {
+	walkers := make([]walker, 0, len(a.months))
+	for i := range a.months {
+		m := &a.months[i]
+		w := walker{month: m, from: uint64(from), newest: newest, block: m.places.before(uint64(from))}
+		if err := w.load(); err != nil {
+			return nil, err
+		}
+		walkers = append(walkers, w)
+	}
+	var hits []hit
+	for len(hits) < n {
+		var next *walker
+		for i := range walkers {
+			w := &walkers[i]
+			if len(w.entries) > 0 && (next == nil || w.entries[0].key < next.entries[0].key != newest) {
+				next = w
+			}
+		}
+		if next == nil {
+			break
+		}
+		e := next.entries[0]
+		if k := len(hits); k == 0 || hits[k-1].seq != mail.Seq(e.key) {
+			hits = append(hits, hit{month: next.month, off: int64(e.off), seq: mail.Seq(e.key)})
+		}
+		if next.entries = next.entries[1:]; len(next.entries) == 0 {
+			if err := next.load(); err != nil {
+				return nil, err
+			}
+		}
+	}
+	return hits, nil
+}
+
+// walker goes through the places of a month.
+type walker struct {
+	month   *openMonth
+	from    uint64
+	newest  bool
+	block   int     // the next to be read
+	entries []entry // of the one before, those that are still to come
+}
+
+// load reads blocks until there are entries, if any are left.
+func (w *walker) load() error {
+	t := &w.month.places
+	for len(w.entries) == 0 && w.block >= 0 && w.block < t.blocks() {
+		all, err := t.entries(w.month.index, w.block)
+		if err != nil {
+			return err
+		}
+		w.entries = slices.DeleteFunc(all, func(e entry) bool {
+			return w.newest && e.key >= w.from || !w.newest && e.key <= w.from
+		})
+		w.block++
+		if w.newest {
+			slices.Reverse(w.entries)
+			w.block -= 2
+		}
+	}
+	return nil
+}
+
+// read returns the events that hits lead to, in the order of places. A line that is not what the index says makes it
+// errIndex.
+func (a *archiveReader) read(hits []hit) ([]mail.Event, error) {
+	slices.SortFunc(hits, func(x, y hit) int {
+		return cmp.Or(cmp.Compare(x.month.name, y.month.name), cmp.Compare(x.off, y.off))
+	})
+	events := make([]mail.Event, 0, len(hits))
+	var parse parser
+	for _, h := range hits {
+		text, err := h.month.lines.at(h.off, h.month.covered)
+		if err != nil {
+			return nil, err
+		}
+		seq, covered, err := check(text)
+		if err != nil || h.seq != 0 && h.seq != seq {
+			return nil, errIndex
+		}
+		e := parse.decode(seq, covered)
+		if h.about != 0 && h.about != hashID(about(&e)) {
+			return nil, errIndex
+		}
+		events = append(events, e)
+	}
+	slices.SortStableFunc(events, func(x, y mail.Event) int { return cmp.Compare(x.Seq, y.Seq) })
+	return events, nil
+}
+
+// lineReader reads lines of a file, ahead of what it is asked for: most often the next one is asked for next.
+type lineReader struct {
+	file file
+	off  int64 // of what was read
+	buf  []byte
+}
+
+const readAhead = 16 << 10
+
+// at returns the line at an offset, an empty one if none begins before end. It is valid until the next call.
+func (r *lineReader) at(off, end int64) ([]byte, error) {
+	for n := int64(readAhead); ; n *= 2 {
+		if r.off <= off && off < r.off+int64(len(r.buf)) {
+			l, _ := cutLine(r.buf[off-r.off:], off)
+			if l.whole || r.off+int64(len(r.buf)) >= end {
+				return l.text, nil
+			}
+		}
+		if off < 0 || off >= end {
+			return nil, nil
+		}
+		r.off, r.buf = off, slices.Grow(r.buf[:0], int(min(n, end-off)))[:min(n, end-off)]
+		if _, err := io.ReadFull(io.NewSectionReader(r.file, off, int64(len(r.buf))), r.buf); err != nil {
+			return nil, err
+		}
+	}
+}
