@@ -67,10 +67,10 @@ func (d *desk) saw(err error, words, limit string) {
 	if err == nil || !strings.Contains(err.Error(), words) || !strings.Contains(err.Error(), "nothing was sent") {
 		d.Errorf("the sender is told %v, want %q", err, words)
 	}
-	d.handoverKey(limit)
+	d.wantTold(limit)
 }
 
-func (d *desk) handoverKey(limit string) {
+func (d *desk) wantTold(limit string) {
 	d.Helper()
 	p, err := d.room.As(mail.User).Inbox(d.Context(), mail.InboxQuery{Limit: mail.MaxLimit})
 	if err != nil {
@@ -109,7 +109,7 @@ func TestP12_TripsAreSeen(t *testing.T) {
 				t.Errorf("the sender is told %+v, want a duplicate of %s", again, first.ID)
 			}
 		}
-		d.handoverKey("repeat_window")
+		d.wantTold("repeat_window")
 	})
 	t.Run("depth", func(t *testing.T) {
 		d := newDesk(t, policy.Limits{Depth: 1, Exchanges: -1})

@@ -38,7 +38,7 @@ func TestNewsReachesThePerson(t *testing.T) {
 		}
 		return sent.ID
 	}
-	handoverKey := func(r *Room, subject string) {
+	wantTold := func(r *Room, subject string) {
 		t.Helper()
 		for deadline := time.Now().Add(20 * time.Second); ; time.Sleep(time.Millisecond) {
 			page, err := r.As(mail.User).Inbox(t.Context(), mail.InboxQuery{})
@@ -63,7 +63,7 @@ func TestNewsReachesThePerson(t *testing.T) {
 		t.Fatal(err)
 	}
 	send(r)
-	handoverKey(r, "The mailbox file was changed from outside")
+	wantTold(r, "The mailbox file was changed from outside")
 	stop()
 	if err := r.Close(); err != nil {
 		t.Fatal(err)
@@ -80,7 +80,7 @@ func TestNewsReachesThePerson(t *testing.T) {
 	}
 	r, stop = open()
 	defer func() { stop(); r.Close() }()
-	handoverKey(r, "Part of the mailbox is missing")
+	wantTold(r, "Part of the mailbox is missing")
 	if st := r.Status(); st.Missing != 1 {
 		t.Errorf("Status = %+v, want one missing line", st)
 	}

@@ -55,16 +55,16 @@ func (v *view) Turn(ctx context.Context, t mail.Turn) (mail.Briefing, error) {
 	if _, err := v.commit(ctx, events...); err != nil {
 		return mail.Briefing{}, err
 	}
-	var handoverKey mail.Briefing
+	var brief mail.Briefing
 	v.read(func(s *state, now mail.Time) {
-		handoverKey = v.handoverKey(s, c, t, now)
+		brief = v.briefing(s, c, t, now)
 		events = events[:0]
-		if handoverKey.GaveUp {
-			events = v.gaveUp(s, s.agent(handoverKey.Agent), t, now)
+		if brief.GaveUp {
+			events = v.gaveUp(s, s.agent(brief.Agent), t, now)
 		}
 	})
 	_, err = v.commit(ctx, events...) // nothing, unless mail came between the look and the turn's end
-	return handoverKey, err
+	return brief, err
 }
 
 // turnEvents returns what a moment changes.
@@ -228,8 +228,8 @@ func (s *state) applyTurn(m *member, c *mail.AgentChange, at mail.Time) {
 	}
 }
 
-// handoverKey says what the session is to be told.
-func (v *view) handoverKey(s *state, c *mail.AgentChange, t mail.Turn, now mail.Time) mail.Briefing {
+// briefing says what the session is to be told.
+func (v *view) briefing(s *state, c *mail.AgentChange, t mail.Turn, now mail.Time) mail.Briefing {
 	m := s.inSession(c.Name, t.Session)
 	if m == nil {
 		return mail.Briefing{Agent: c.Name, State: mail.Gone}

@@ -125,9 +125,9 @@ func TestP5_InsideANumberedSession(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if handoverKey, err := room.As("builder").Turn(t.Context(), mail.Turn{Moment: mail.SessionStart, Session: "s2",
-		Process: "20.1@b"}); err != nil || handoverKey.Agent != "builder-2" {
-		t.Fatalf("the second is %+v, %v", handoverKey, err)
+	if brief, err := room.As("builder").Turn(t.Context(), mail.Turn{Moment: mail.SessionStart, Session: "s2",
+		Process: "20.1@b"}); err != nil || brief.Agent != "builder-2" {
+		t.Fatalf("the second is %+v, %v", brief, err)
 	}
 	w := Whence{Programs: []string{"21.1@b", "20.1@b"}}
 	for says, want := range map[mail.Name]mail.Address{"builder": "agent:builder-2", "builder-2": "agent:builder-2",
