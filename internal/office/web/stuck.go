@@ -216,7 +216,7 @@ func tellSenders(v *view) error {
 	if err != nil {
 		return err
 	}
-	receipts := make(map[mail.Address]bool)
+	senders := make(map[mail.Address]bool)
 	for _, it := range items {
 		if !isAgent(it.From) {
 			continue
@@ -230,12 +230,12 @@ func tellSenders(v *view) error {
 		if err != nil {
 			return err
 		}
-		receipts[it.From] = true
+		senders[it.From] = true
 	}
-	if len(receipts) == 0 {
+	if len(senders) == 0 {
 		return mail.Errorf(mail.Invalid, "no agent of this room wrote it: nobody was told")
 	}
-	return v.mended("%s told", plural(len(receipts), "sender"))
+	return v.mended("%s told", plural(len(senders), "sender"))
 }
 
 // cut shortens text to that many letters.
