@@ -59,4 +59,5 @@ func TestMarksSurviveRenaming(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
+	do(user.Send(ctx, mail.Draft{To: mail.Recipients{"z"}, Body: "by now room has seen what the others wrote"}))
 }

@@ -32,7 +32,8 @@ func TestSendToSeveralRooms(t *testing.T) {
 		}
 	}
 	bob, _ := o.Room(ctx, "lab-1.ü", "bob")
-	draft := mail.Draft{To: mail.Recipients{"ann", "ann@one", "ann@two", "nobody@two"}, Body: "x", Key: mail.MadeKey + "k"}
+	draft := mail.Draft{To: mail.Recipients{"ann", "ann@one", "ann@two", "nobody@two"}, Body: "x",
+		Key: mail.MadeKey + "k"}
 	if _, err := bob.Send(ctx, draft); mail.CodeOf(err) != mail.NotFound {
 		t.Errorf("to somebody whom room two does not know: %v, want NotFound", err)
 	}
