@@ -42,8 +42,9 @@ func Restore(ctx context.Context, home config.Home, from io.Reader) (r Restored,
 		return r, err
 	}
 	if err := os.Mkdir(part, 0o700); errors.Is(err, os.ErrExist) {
-		return r, mail.Errorf(mail.Conflict, "%s is there: another restore is at work, or was broken off. Nothing was "+
-			"changed. If none is, remove that directory", part)
+		return r, mail.Errorf(mail.Conflict,
+			"%s is there: another restore is at work, or was broken off. Nothing was "+
+				"changed. If none is, remove that directory", part)
 	} else if err != nil {
 		return r, err
 	}

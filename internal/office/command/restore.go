@@ -61,8 +61,9 @@ func (a *app) restoreFrom(ctx context.Context, home config.Home, from io.Reader)
 	case err == nil:
 		return done, nil
 	case mail.CodeOf(err) == mail.Conflict:
-		return done, cli.Hinted(err, "PENNYPOST_HOME=DIR pennypost restore FILE restores elsewhere; or: pennypost stop; "+
-			"mv "+string(home)+" "+string(home)+".old")
+		return done, cli.Hinted(err,
+			"PENNYPOST_HOME=DIR pennypost restore FILE restores elsewhere; or: pennypost stop; "+
+				"mv "+string(home)+" "+string(home)+".old")
 	}
 	return done, cli.Hinted(&mail.Error{Code: mail.CodeOf(err), Msg: err.Error() + "\nNothing was restored", Err: err},
 		"the backup must be whole, and there must be room for what it holds in the directory above "+string(home))
