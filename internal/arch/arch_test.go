@@ -40,7 +40,7 @@ var floors = []struct {
 	{"doors meet in mail.Service and not in each other; only the daemon joins them", []string{
 		"internal/wire/client", "internal/office/httpapi", "internal/office/mcpserver", "internal/office/bridge",
 		"internal/office/wake", "internal/office/hook", "internal/office/web", "internal/office/web/vendorjs",
-		"internal/front/install", "internal/front/hookpipe",
+		"internal/office/backup", "internal/front/install", "internal/front/hookpipe",
 	}},
 	{"the daemon wires rooms and doors together", []string{"internal/office/daemon", "internal/office/demoday"}},
 	{"the command line is a door to the daemon", []string{"internal/front/cli"}},

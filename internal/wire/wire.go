@@ -27,6 +27,7 @@ const (
 	ProblemJSON = "application/problem+json" // RFC 9457
 	Lines       = "application/x-ndjson"     // one JSON value a line
 	Events      = "text/event-stream"        // HTML, 9.2
+	Gzip        = "application/gzip"         // RFC 6713
 )
 
 // SetAgent writes n into h.

@@ -18,7 +18,8 @@ func Main(args []string, env cli.Env) int { return cli.Main(args, env, verbs()..
 // verbs returns the commands of this package.
 func verbs() []cli.Verb {
 	return append(dialectVerbs(), verbOf("serve", newServe), verbOf("mcp", newMCP), verbOf("demo", newDemo),
-		verbOf("demo-agent", newDemoAgent), verbOf("poster", newPoster), verbOf("doors", newDoors))
+		verbOf("demo-agent", newDemoAgent), verbOf("poster", newPoster), verbOf("doors", newDoors),
+		verbOf("restore", newRestore))
 }
 
 func verbOf(name string, make func(*app) *cobra.Command) cli.Verb {

@@ -52,7 +52,7 @@ func (d *daemon) handler() (h http.Handler, closeHandler func(), err error) {
 	api := httpapi.Options{
 		Office: d.office, Authenticate: d.gate.authenticate, Local: local, Listen: d.office.listen,
 		Hooks:  &hooks{office: d.office},
-		Status: d.status, Stop: d.stop, Remove: d.office.remove,
+		Status: d.status, Stop: d.stop, Remove: d.office.remove, Backup: d.backup,
 		Closing: d.closing, Log: d.log,
 	}
 	if d.place.HTTP != "" {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"log/slog"
 	"net/http"
 	"path"
@@ -56,6 +57,10 @@ type Options struct {
 	// Remove takes a room out of the post office and keeps its files elsewhere. Nil: rooms cannot be removed from
 	// here.
 	Remove func(context.Context, mail.RoomName) (wire.RemovedRoom, error)
+
+	// Backup writes the whole post office as one file, which is not one unless it returns nil. Nil: it cannot be had
+	// from here.
+	Backup func(context.Context, io.Writer) error
 
 	// Pages are where a browser is sent to. Nil: there are none.
 	Pages Pages

@@ -114,7 +114,8 @@ func TestDocs(t *testing.T) {
 	office := newFakeOffice()
 	h := New(Options{
 		Office: office, Stop: func() {}, Listen: fakeListen, Pages: fakePages{}, Remove: fakeRemove,
-		Hooks: fakeHooks{}, Local: func(*http.Request) bool { return true },
+		Backup: fakeBackup,
+		Hooks:  fakeHooks{}, Local: func(*http.Request) bool { return true },
 		Authenticate: func(r *http.Request) (mail.Caller, error) {
 			if strings.HasPrefix(r.RequestURI, "http://127.0.0.1") && r.Header.Get("Authorization") == "" {
 				return mail.Caller{}, mail.Errorf(mail.Unknown, "a token is needed")

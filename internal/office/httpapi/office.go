@@ -22,6 +22,18 @@ func stop(c *call) (any, error) {
 	return nil, nil
 }
 
+// backup streams the whole post office. The file has the operator's token in it, which is not told to other machines.
+func backup(c *call) (any, error) {
+	if c.api.opts.Backup == nil || c.api.opts.Local == nil || !c.api.opts.Local(c.r) {
+		return nil, mail.Errorf(mail.Denied, "a backup can be had over the Unix socket only")
+	}
+	s := c.stream()
+	if err := c.api.opts.Backup(c.r.Context(), s); err != nil {
+		return nil, err
+	}
+	return nil, s.flush()
+}
+
 func login(c *call) (any, error) {
 	ask, err := body[wire.Login](c)
 	if err != nil {

@@ -75,7 +75,7 @@ func (doc fetched) validator(t *testing.T, schema map[string]any) func(body []by
 
 // TestDocumentIsTheRoutes holds that what is routed is documented and what is documented is routed.
 func TestDocumentIsTheRoutes(t *testing.T) {
-	h, _ := newTestAPI(t, Options{Stop: func() {}, Pages: fakePages{}, Remove: fakeRemove})
+	h, _ := newTestAPI(t, Options{Stop: func() {}, Pages: fakePages{}, Remove: fakeRemove, Backup: fakeBackup})
 	doc, text := fetch(t, h)
 	if _, again := fetch(t, h); again != text {
 		t.Error("the document is not the same twice")
@@ -150,7 +150,7 @@ func TestDocumentedParameters(t *testing.T) {
 
 // TestAnswersFitTheSchemas runs a scenario and validates every answer against what the document says of it.
 func TestAnswersFitTheSchemas(t *testing.T) {
-	h, _ := newTestAPI(t, Options{Stop: func() {}, Pages: fakePages{}, Remove: fakeRemove})
+	h, _ := newTestAPI(t, Options{Stop: func() {}, Pages: fakePages{}, Remove: fakeRemove, Backup: fakeBackup})
 	doc, _ := fetch(t, h)
 	for _, w := range scenario() {
 		resp := w.do(h)
@@ -238,6 +238,7 @@ func scenario() []want {
 		{name: "/sessions", method: "GET", path: "/sessions"},
 		{name: "/sessions/{session}", method: "DELETE", path: "/sessions/abcdefgh"},
 		{name: "/sessions", method: "DELETE", path: "/sessions"},
+		{name: "/backup", method: "GET", path: "/backup"},
 		{name: "/stop", method: "POST", path: "/stop"},
 	}
 }

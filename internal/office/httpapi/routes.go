@@ -35,6 +35,9 @@ func routes() []route {
 		{method: http.MethodPost, path: "/stop", id: "stop",
 			about:    "Begin to stop the post office. Only the user may.",
 			userOnly: true, status: http.StatusAccepted, handle: stop},
+		{method: http.MethodGet, path: "/backup", id: "backup", about: "Every room, token and setting as one file, " +
+			"a tar archive in gzip. Only the user may, over the Unix socket.",
+			userOnly: true, out: "", stream: wire.Gzip, status: http.StatusOK, handle: backup},
 		{method: http.MethodPost, path: "/login", id: "login", about: "Make a link that logs the first browser that " +
 			"opens it in as the user, within ten minutes. Only the user may.",
 			userOnly: true, in: wire.Login{}, out: wire.Link{}, status: http.StatusCreated, handle: login},

@@ -41,6 +41,9 @@ func (s *stream) add(p []byte, end ...byte) error {
 	return s.flush()
 }
 
+// Write implements io.Writer.
+func (s *stream) Write(p []byte) (int, error) { return len(p), s.add(p) }
+
 // flush sends what was added, and the header if nothing was.
 func (s *stream) flush() error {
 	if !s.begun {

@@ -8,6 +8,7 @@ package client
 import (
 	"context"
 	"crypto/tls"
+	"io"
 	"net"
 	"net/http"
 	"net/url"
@@ -106,6 +107,32 @@ func (o *Office) Status(ctx context.Context) (wire.Status, error) {
 // Stop begins to stop the post office. It returns before the post office has ended. Only the user may.
 func (o *Office) Stop(ctx context.Context) error {
 	return o.user().do(ctx, request{method: http.MethodPost, path: []string{"stop"}}, nil)
+}
+
+// Backup writes every room, token and setting to a file. After an error it is not whole. Only the user may.
+func (o *Office) Backup(ctx context.Context, to io.Writer) error {
+	c := o.user()
+	resp, err := c.open(ctx, request{method: http.MethodGet, path: []string{"backup"}})
+	if err != nil {
+		return err
+	}
+	defer resp.Body.Close()
+	_, err = io.Copy(to, brokenBody{resp.Body, func(err error) error { return c.broken(ctx, err) }})
+	return err
+}
+
+// brokenBody says of an error in reading that it is one of the connection; io.Copy may also fail to write.
+type brokenBody struct {
+	io.Reader
+	broken func(error) error
+}
+
+func (b brokenBody) Read(p []byte) (int, error) {
+	n, err := b.Reader.Read(p)
+	if err != nil && err != io.EOF {
+		err = b.broken(err)
+	}
+	return n, err
 }
 
 // Login returns a link that logs one browser in as the user, within ten minutes. Only the user may ask.

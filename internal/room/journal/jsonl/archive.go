@@ -20,15 +20,17 @@ func (j *Journal) months() ([]string, error) {
 	if err != nil {
 		return nil, err
 	}
-	names = slices.DeleteFunc(names, func(name string) bool {
-		ok, _ := path.Match("[0-9][0-9][0-9][0-9]-[0-9][0-9].jsonl", name)
-		return !ok
-	})
+	names = slices.DeleteFunc(names, func(name string) bool { return !isMonth(name) })
 	slices.Sort(names)
 	for i := range names {
 		names[i] = path.Join(archiveName, names[i])
 	}
 	return names, nil
+}
+
+func isMonth(name string) bool {
+	ok, _ := path.Match("[0-9][0-9][0-9][0-9]-[0-9][0-9].jsonl", name)
+	return ok
 }
 
 // growArchive appends parts of the main file to the months they belong to, and makes that durable.

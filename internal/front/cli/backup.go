@@ -1,0 +1,114 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+
+	"github.com/spf13/cobra"
+
+	"pennypost/internal/base/durable"
+	"pennypost/internal/mail"
+)
+
+const backupHelp = `Write every room with its archive, the tokens and the configuration to FILE, or to standard output if
+FILE is "-". Mail goes on meanwhile: each room is copied as it is when its turn comes. The file
+appears when it is complete. A file that is there already is only replaced with --force.
+
+Whoever has the file can read all mail and speak as anybody, so keep it as you keep the data directory.
+Browsers have to log in again after a restore. Only the user may make a backup.`
+
+func newBackup(a *App) *cobra.Command {
+	var force bool
+	cmd := &cobra.Command{
+		Use: "backup FILE", Short: "write everything to one file", Long: backupHelp,
+		Example: "pennypost backup monday.tar.gz\npennypost backup - | ssh other 'cat > monday.tar.gz'",
+		Args:    NArgs(1, "the file to write, or - for standard output"),
+		RunE:    func(cmd *cobra.Command, args []string) error { return a.backup(cmd.Context(), args[0], force) },
+	}
+	cmd.Flags().BoolVar(&force, "force", false, "replace a file that is there")
+	return cmd
+}
+
+func (a *App) backup(ctx context.Context, path string, force bool) error {
+	who, err := a.Who()
+	if err != nil {
+		return err
+	}
+	if who != mail.User {
+		return mail.Errorf(mail.Denied, "only the user may make a backup; you are %s", who)
+	}
+	office, err := a.Post()
+	if err != nil {
+		return err
+	}
+	if path == "-" {
+		return office.Backup(ctx, a.Stdout.To) // as it is: it is no text
+	}
+	file := counted{}
+	err = replaceSecret(path, force, func(to io.Writer) error {
+		file.to = to
+		return office.Backup(ctx, &file)
+	})
+	if err != nil {
+		return err
+	}
+	if a.JSON {
+		a.Out.Value(struct {
+			File  string `json:"file"`
+			Bytes int64  `json:"bytes"`
+		}{path, file.bytes})
+		return nil
+	}
+	a.Out.Line("%s written to %s.", size(file.bytes), OneLine(path))
+	return nil
+}
+
+// replaceSecret writes a file that only its owner may read. It may be long before write ends, so whether a file is
+// there is asked afterwards too.
+func replaceSecret(path string, force bool, write func(io.Writer) error) error {
+	free := func() error {
+		info, err := os.Lstat(path)
+		switch {
+		case errors.Is(err, fs.ErrNotExist):
+			return nil
+		case err != nil:
+			return err
+		case !force:
+			return Hinted(mail.Errorf(mail.Conflict, "%s is there already, and was left as it is", path),
+				"choose another name, or add --force to replace it")
+		case info.Mode().IsRegular():
+			return os.Chmod(path, 0o600) // whoever replaces a file keeps its permissions
+		}
+		return nil
+	}
+	if err := free(); err != nil {
+		return err
+	}
+	dir, err := os.OpenRoot(filepath.Dir(path))
+	if err != nil {
+		return err
+	}
+	defer dir.Close()
+	return durable.ReplaceIn(dir, filepath.Base(path), 0o600, func(to io.Writer) error {
+		if err := write(to); err != nil {
+			return err
+		}
+		return free()
+	})
+}
+
+// counted counts what is written.
+type counted struct {
+	to    io.Writer
+	bytes int64
+}
+
+func (c *counted) Write(p []byte) (int, error) {
+	n, err := c.to.Write(p)
+	c.bytes += int64(n)
+	return n, err
+}

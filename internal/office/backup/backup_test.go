@@ -1,0 +1,311 @@
+package backup
+
+import (
+	"archive/tar"
+	"bytes"
+	"compress/gzip"
+	"encoding/json"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"pennypost/internal/config"
+	"pennypost/internal/mail"
+	"pennypost/internal/room/journal/jsonl"
+)
+
+// testHome returns a home whose path is short enough for a socket, and which is not there yet.
+func testHome(tb testing.TB) config.Home {
+	tb.Helper()
+	dir, err := os.MkdirTemp("", "pp")
+	if err != nil {
+		tb.Fatal(err)
+	}
+	tb.Cleanup(func() { os.RemoveAll(dir) })
+	return config.Home(filepath.Join(dir, "home"))
+}
+
+// small returns a backup of one room with three messages, a token and a configuration.
+func small(tb testing.TB) []byte {
+	tb.Helper()
+	home := testHome(tb)
+	j, err := jsonl.Open(filepath.Join(home.Rooms(), "lab"), jsonl.Options{})
+	if err != nil {
+		tb.Fatal(err)
+	}
+	defer j.Close()
+	for _, id := range []mail.ID{"msg_1", "msg_2", "msg_3"} {
+		if _, err := j.Append(tb.Context(), mail.Event{At: 1, Message: &mail.Message{ID: id, Body: "b"}}); err != nil {
+			tb.Fatal(err)
+		}
+	}
+	for path, text := range map[string]string{home.Token(): "pp-operator.secret\n", home.File(): "# mine\n"} {
+		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+			tb.Fatal(err)
+		}
+	}
+	s, err := j.Snapshot(tb.Context())
+	if err != nil {
+		tb.Fatal(err)
+	}
+	defer s.Close()
+	var b bytes.Buffer
+	w := NewWriter(&b, "v1")
+	for _, err := range []error{w.Settings(home), w.Room("lab", s), w.Close()} {
+		if err != nil {
+			tb.Fatal(err)
+		}
+	}
+	return b.Bytes()
+}
+
+// wantNothing checks that nothing of a restore is left.
+func wantNothing(t *testing.T, home config.Home) {
+	t.Helper()
+	left, err := os.ReadDir(filepath.Dir(string(home)))
+	if err != nil || len(left) > 0 {
+		t.Errorf("left behind: %v, %v", left, err)
+	}
+}
+
+func TestRestore(t *testing.T) {
+	home := testHome(t)
+	r, err := Restore(t.Context(), home, bytes.NewReader(small(t)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(r.Rooms) != 1 || r.Rooms[0].Verification.Lines != 3 || len(r.Rooms[0].Verification.Problems) > 0 {
+		t.Errorf("Restore = %+v, want one sound room of three lines", r.Rooms)
+	}
+	if text, err := os.ReadFile(home.Token()); err != nil || string(text) != "pp-operator.secret\n" {
+		t.Errorf("the token is %q, %v", text, err)
+	}
+	if text, err := os.ReadFile(home.File()); err != nil || string(text) != "# mine\n" {
+		t.Errorf("the configuration is %q, %v", text, err)
+	}
+	if info, err := os.Stat(string(home)); err != nil || info.Mode().Perm() != 0o700 {
+		t.Errorf("the home has mode %v, %v", info.Mode(), err)
+	}
+	_, err = Restore(t.Context(), home, bytes.NewReader(small(t)))
+	if mail.CodeOf(err) != mail.Conflict {
+		t.Errorf("a second Restore = %v, want a conflict", err)
+	}
+	if text, err := os.ReadFile(home.Token()); err != nil || string(text) != "pp-operator.secret\n" {
+		t.Errorf("after that the token is %q, %v", text, err)
+	}
+}
+
+// A restore that was killed leaves its directory, which another one does not touch.
+func TestRestoreBesidePart(t *testing.T) {
+	home := testHome(t)
+	if err := os.Mkdir(string(home)+".part", 0o700); err != nil {
+		t.Fatal(err)
+	}
+	_, err := Restore(t.Context(), home, bytes.NewReader(small(t)))
+	if mail.CodeOf(err) != mail.Conflict || !strings.Contains(err.Error(), ".part") {
+		t.Errorf("Restore = %v", err)
+	}
+	if _, err := os.Stat(string(home) + ".part"); err != nil {
+		t.Error(err)
+	}
+}
+
+// Cut in many places, or with a byte changed there, a backup is refused, and nothing is left of it.
+func TestCutBackup(t *testing.T) {
+	whole := small(t)
+	home := testHome(t)
+	for n := 0; n < len(whole); n += 5 {
+		if _, err := Restore(t.Context(), home, bytes.NewReader(whole[:n])); mail.CodeOf(err) != mail.Invalid {
+			t.Fatalf("cut after %d bytes of %d: %v", n, len(whole), err)
+		}
+		wantNothing(t, home)
+		if n < 10 { // the header of gzip, in which time and system mean nothing
+			continue
+		}
+		spoilt := bytes.Clone(whole)
+		spoilt[n] ^= 0x10
+		if _, err := Restore(t.Context(), home, bytes.NewReader(spoilt)); mail.CodeOf(err) != mail.Invalid {
+			t.Fatalf("byte %d of %d changed: %v", n, len(whole), err)
+		}
+		wantNothing(t, home)
+	}
+}
+
+// entry is a file of an archive.
+type entry struct {
+	header tar.Header
+	text   string
+}
+
+// entries takes an archive apart.
+func entries(t *testing.T, archive []byte) (all []entry) {
+	t.Helper()
+	zip, err := gzip.NewReader(bytes.NewReader(archive))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for r := tar.NewReader(zip); ; {
+		h, err := r.Next()
+		if err == io.EOF {
+			return all
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		text, err := io.ReadAll(r)
+		if err != nil {
+			t.Fatal(err)
+		}
+		all = append(all, entry{*h, string(text)})
+	}
+}
+
+// pack makes an archive, which ends early if a file has less than its header says.
+func pack(all []entry) []byte {
+	var b bytes.Buffer
+	zip := gzip.NewWriter(&b)
+	w := tar.NewWriter(zip)
+	for _, e := range all {
+		if e.header.Size == 0 {
+			e.header.Size = int64(len(e.text))
+		}
+		e.header.Format = tar.FormatUnknown
+		_ = w.WriteHeader(&e.header)
+		_, _ = io.WriteString(w, e.text)
+	}
+	_ = w.Close()
+	_ = zip.Close()
+	return b.Bytes()
+}
+
+// A hostile archive is refused by what is wrong with it, before anything is outside of the place of the restore.
+func TestHostileBackup(t *testing.T) {
+	good := entries(t, small(t))
+	file := func(name string) entry {
+		return entry{tar.Header{Typeflag: tar.TypeReg, Name: name, Mode: 0o600}, "x"}
+	}
+	link := func(kind byte, name, to string) entry {
+		return entry{header: tar.Header{Typeflag: kind, Name: name, Linkname: to}}
+	}
+	before := func(e entry) []entry { return append([]entry{e}, good...) }
+	manifest := func(change func(*Manifest)) []entry {
+		var m Manifest
+		last := good[len(good)-1]
+		if err := json.Unmarshal([]byte(last.text), &m); err != nil {
+			t.Fatal(err)
+		}
+		change(&m)
+		text, err := json.Marshal(m)
+		if err != nil {
+			t.Fatal(err)
+		}
+		last.text, last.header.Size = string(text), 0
+		return append(append([]entry{}, good[:len(good)-1]...), last)
+	}
+	huge := file("rooms/lab/mailbox.rejected.jsonl")
+	huge.header.Size = 1 << 50
+	largeToken := file("token")
+	largeToken.text = strings.Repeat("x", maxSetting+1)
+	attribute := file("rooms/x/mailbox.jsonl")
+	attribute.header.PAXRecords = map[string]string{"SCHILY.xattr.user.x": "y"}
+	for _, c := range []struct {
+		name    string
+		entries []entry
+		want    string
+	}{
+		{"above", before(file("../x")), "no file of a home"},
+		{"above a room", before(file("rooms/lab/../../../x")), "no file of a home"},
+		{"room above", before(file("rooms/../mailbox.jsonl")), "no file of a home"},
+		{"absolute", before(file("/tmp/x")), "no file of a home"},
+		{"backslash", before(file(`rooms\lab\mailbox.jsonl`)), "no file of a home"},
+		{"socket of the post office", before(file("pennypost.sock")), "no file of a home"},
+		{"lock", before(file("rooms/lab/LOCK")), "no file of a home"},
+		{"script", before(file("rooms/lab/archive/run.sh")), "no file of a home"},
+		{"symbolic link", before(link(tar.TypeSymlink, "rooms/lab/archive", "/tmp")), "not a regular file"},
+		{"link under a good name", before(link(tar.TypeSymlink, "token", "/tmp/x")), "not a regular file"},
+		{"hard link", before(link(tar.TypeLink, "token", "config.toml")), "not a regular file"},
+		{"directory", before(link(tar.TypeDir, "rooms/", "")), "not a regular file"},
+		{"pipe", before(link(tar.TypeFifo, "token", "")), "not a regular file"},
+		{"attribute", before(attribute), "attribute"},
+		{"huge", before(huge), "unexpected EOF"},
+		{"large token", before(largeToken), "too much"},
+		{"twice", before(good[0]), "twice"},
+		{"not listed", before(file("rooms/other/mailbox.jsonl")), "not what its manifest says"},
+		{"missing", good[1:], "not what its manifest says"},
+		{"no manifest", good[:len(good)-1], "without its manifest"},
+		{"behind the manifest", append(append([]entry{}, good...), file("rooms/x/mailbox.jsonl")), "follows"},
+		{"newer", manifest(func(m *Manifest) { m.Format++ }), "format 2"},
+		{"other events", manifest(func(m *Manifest) { m.Rooms[0].Seq++ }), "last event"},
+		{"other room", manifest(func(m *Manifest) { m.Rooms[0].Name = "../../x" }), "not a room name"},
+		{"room that is not there", manifest(func(m *Manifest) { m.Rooms[0].Name = "x" }), "last event"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			home := testHome(t)
+			_, err := Restore(t.Context(), home, bytes.NewReader(pack(c.entries)))
+			if mail.CodeOf(err) != mail.Invalid || !strings.Contains(err.Error(), c.want) {
+				t.Errorf("Restore = %v, want %q", err, c.want)
+			}
+			wantNothing(t, home)
+		})
+	}
+}
+
+// Behind the end of a backup there is nothing: not another archive, and not zeros without end.
+func TestRestOfBackup(t *testing.T) {
+	var zeros bytes.Buffer
+	zip := gzip.NewWriter(&zeros)
+	_, _ = zip.Write(make([]byte, 2*maxRest))
+	_ = zip.Close()
+	for _, rest := range [][]byte{[]byte("garbage"), zeros.Bytes()} {
+		home := testHome(t)
+		_, err := Restore(t.Context(), home, bytes.NewReader(append(small(t), rest...)))
+		if mail.CodeOf(err) != mail.Invalid {
+			t.Errorf("Restore = %v", err)
+		}
+		wantNothing(t, home)
+	}
+}
+
+// Whatever the archive is, what is unpacked lies in the directory and is what the manifest says.
+func FuzzUnpack(f *testing.F) {
+	whole := small(f)
+	zip, err := gzip.NewReader(bytes.NewReader(whole))
+	if err != nil {
+		f.Fatal(err)
+	}
+	plain, err := io.ReadAll(zip)
+	if err != nil {
+		f.Fatal(err)
+	}
+	f.Add(plain)
+	f.Add([]byte{})
+	f.Fuzz(func(t *testing.T, text []byte) {
+		var b bytes.Buffer
+		zip := gzip.NewWriter(&b)
+		_, _ = zip.Write(text)
+		_ = zip.Close()
+		above := t.TempDir()
+		dir := filepath.Join(above, "part")
+		if err := os.Mkdir(dir, 0o700); err != nil {
+			t.Fatal(err)
+		}
+		m, err := unpack(dir, &b)
+		if names, bad := os.ReadDir(above); bad != nil || len(names) != 1 {
+			t.Fatalf("beside the directory: %v, %v", names, bad)
+		}
+		if err != nil {
+			if mail.CodeOf(err) != mail.Invalid {
+				t.Errorf("unpack = %v, which is not said of the archive", err)
+			}
+			return
+		}
+		for _, file := range m.Files {
+			info, err := os.Lstat(filepath.Join(dir, filepath.FromSlash(file.Name)))
+			if err != nil || !info.Mode().IsRegular() || info.Size() != file.Bytes {
+				t.Errorf("%s: %v, %v", file.Name, info, err)
+			}
+		}
+	})
+}

@@ -1,0 +1,213 @@
+package backup
+
+import (
+	"archive/tar"
+	"compress/gzip"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"pennypost/internal/base/durable"
+	"pennypost/internal/base/jsonx"
+	"pennypost/internal/mail"
+	"pennypost/internal/room/journal/jsonl"
+)
+
+// Bounds of what is read from an archive that anybody may have made.
+const (
+	maxManifest = 64 << 20 // bytes; a file takes a hundred or two
+	maxSetting  = 1 << 20  // bytes
+	maxFiles    = 300_000  // whose list still fits into a manifest
+	maxRest     = 1 << 20  // bytes behind the end; tar fills its last block with zeros
+)
+
+// damaged is the error for an archive that is not whole, or not ours.
+func damaged(format string, args ...any) error {
+	return mail.Errorf(mail.Invalid, "the backup cannot be used: "+format, args...)
+}
+
+// unpack writes the files of an archive into dir, which is empty, and makes them durable. It returns nil only if they
+// are those that the manifest lists, byte for byte; else dir holds some of them, which are to be removed.
+func unpack(dir string, from io.Reader) (Manifest, error) {
+	root, err := os.OpenRoot(dir)
+	if err != nil {
+		return Manifest{}, err
+	}
+	defer root.Close()
+	zip, err := gzip.NewReader(from)
+	if err != nil {
+		return Manifest{}, damaged("it is no gzip file: %w", err)
+	}
+	u := unpacker{tar: tar.NewReader(zip), root: root, dirs: map[string]bool{".": true}}
+	m, err := u.all()
+	if err != nil {
+		return m, err
+	}
+	// Only the end of the file has the sum of what was read, the manifest included.
+	if n, err := io.CopyN(io.Discard, zip, maxRest); err == nil {
+		return m, damaged("after its end come %d bytes and more", n)
+	} else if err != io.EOF {
+		return m, damaged("its end is damaged: %w", err)
+	}
+	return m, u.sync()
+}
+
+type unpacker struct {
+	tar  *tar.Reader
+	root *os.Root
+	read []File
+	dirs map[string]bool // that were made
+}
+
+// all unpacks up to the manifest, which must be the last file, and compares with it.
+func (u *unpacker) all() (Manifest, error) {
+	for {
+		header, err := u.tar.Next()
+		if err == io.EOF {
+			return Manifest{}, damaged("it ends without its manifest, so it is not whole")
+		}
+		if err != nil {
+			return Manifest{}, damaged("after %d files: %w", len(u.read), err)
+		}
+		if err := check(header); err != nil {
+			return Manifest{}, err
+		}
+		if header.Name == manifestName {
+			return u.manifest()
+		}
+		if len(u.read) == maxFiles {
+			return Manifest{}, damaged("it has more than %d files", maxFiles)
+		}
+		if err := u.file(header); err != nil {
+			return Manifest{}, err
+		}
+	}
+}
+
+// check refuses everything but regular files under names that a backup has. Sparse files are regular to tar, and may
+// be of any size without a byte in the archive.
+func check(h *tar.Header) error {
+	if h.Typeflag != tar.TypeReg {
+		return damaged("%q in it is not a regular file", h.Name)
+	}
+	for key := range h.PAXRecords {
+		if key != "path" && key != "size" {
+			return damaged("%q in it has an attribute %q", h.Name, key)
+		}
+	}
+	limit := h.Size
+	switch {
+	case h.Name == manifestName:
+		limit = maxManifest
+	case h.Name == tokenName || h.Name == configName:
+		limit = maxSetting
+	default:
+		room, file, ok := inRoom(h.Name)
+		if _, err := mail.ParseRoom(room); !ok || err != nil || !jsonl.InSnapshot(file) {
+			return damaged("it has a file %q, which is no file of a home that this version knows", h.Name)
+		}
+	}
+	if h.Size > limit {
+		return damaged("%q in it has %d bytes, which is too much", h.Name, h.Size)
+	}
+	return nil
+}
+
+func inRoom(name string) (room, file string, ok bool) {
+	rest, ok := strings.CutPrefix(name, roomsName+"/")
+	room, file, cut := strings.Cut(rest, "/")
+	return room, file, ok && cut
+}
+
+func (u *unpacker) file(h *tar.Header) error {
+	if err := u.makeDir(filepath.Dir(filepath.FromSlash(h.Name))); err != nil {
+		return err
+	}
+	f, err := u.root.OpenFile(filepath.FromSlash(h.Name), os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
+	if errors.Is(err, os.ErrExist) {
+		return damaged("%q stands in it twice", h.Name)
+	}
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	sum := sha256.New()
+	if _, err := io.Copy(f, io.TeeReader(source{u.tar}, sum)); err != nil {
+		return err
+	}
+	if err := f.Sync(); err != nil {
+		return err
+	}
+	u.read = append(u.read, File{h.Name, h.Size, hex.EncodeToString(sum.Sum(nil))})
+	return f.Close()
+}
+
+// source marks the errors of the archive, so that they are told from those of the disk that is written to.
+type source struct{ io.Reader }
+
+func (s source) Read(p []byte) (int, error) {
+	n, err := s.Reader.Read(p)
+	if err != nil && err != io.EOF {
+		err = damaged("%w", err)
+	}
+	return n, err
+}
+
+func (u *unpacker) makeDir(dir string) error {
+	if u.dirs[dir] {
+		return nil
+	}
+	if err := u.makeDir(filepath.Dir(dir)); err != nil {
+		return err
+	}
+	u.dirs[dir] = true
+	return u.root.Mkdir(dir, 0o700)
+}
+
+func (u *unpacker) manifest() (m Manifest, err error) {
+	text, err := io.ReadAll(source{u.tar})
+	if err != nil {
+		return m, err
+	}
+	if err := jsonx.Unmarshal(text, &m); err != nil {
+		return m, damaged("its manifest is not understood: %s", jsonx.Explain(err))
+	}
+	if m.Format != format {
+		return m, damaged("it has format %d, and this version knows format %d; it was written by Pennypost %s",
+			m.Format, format, m.Version)
+	}
+	if i := firstDifference(m.Files, u.read); i >= 0 {
+		if i < len(u.read) {
+			return m, damaged("%q is not what its manifest says", u.read[i].Name)
+		}
+		return m, damaged("%q is missing", m.Files[i].Name)
+	}
+	if _, err := u.tar.Next(); err != io.EOF {
+		return m, damaged("something follows its manifest")
+	}
+	return m, nil
+}
+
+// firstDifference returns where two lists part, -1 if they do not.
+func firstDifference(a, b []File) int {
+	for i := range max(len(a), len(b)) {
+		if i >= len(a) || i >= len(b) || a[i] != b[i] {
+			return i
+		}
+	}
+	return -1
+}
+
+// sync makes the names of the files durable.
+func (u *unpacker) sync() error {
+	for dir := range u.dirs {
+		if err := durable.SyncDir(filepath.Join(u.root.Name(), dir)); err != nil {
+			return err
+		}
+	}
+	return nil
+}

@@ -1,0 +1,120 @@
+package backup
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"os"
+	"path/filepath"
+	"time"
+
+	"pennypost/internal/base/durable"
+	"pennypost/internal/config"
+	"pennypost/internal/mail"
+	"pennypost/internal/room/journal/jsonl"
+)
+
+// Restored says what Restore has done.
+type Restored struct {
+	Manifest Manifest
+	Rooms    []Checked // in the order of the manifest
+}
+
+// Checked is a restored room and what verify says of it. Problems are those that it had when it was backed up.
+type Checked struct {
+	Room         mail.RoomName     `json:"room"`
+	Verification mail.Verification `json:"verification"`
+}
+
+// Restore makes home from a backup. There must be nothing at home but an empty directory, or nothing at all; if not,
+// the error is of code Conflict. An archive that is not whole or not a backup is an error of code Invalid. After any
+// error home is as it was.
+//
+// Everything is unpacked, checked and verified in a directory beside home, which then takes its place at once.
+func Restore(ctx context.Context, home config.Home, from io.Reader) (r Restored, err error) {
+	if err := checkFree(home); err != nil {
+		return r, err
+	}
+	part := string(home) + ".part"
+	if err := durable.MkdirAll(filepath.Dir(part), 0o700); err != nil {
+		return r, err
+	}
+	if err := os.Mkdir(part, 0o700); errors.Is(err, os.ErrExist) {
+		return r, mail.Errorf(mail.Conflict,
+			"%s is there: another restore is at work, or was broken off. Nothing was "+
+				"changed. If none is, remove that directory", part)
+	} else if err != nil {
+		return r, err
+	}
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, os.RemoveAll(part))
+		}
+	}()
+	if r.Manifest, err = unpack(part, from); err != nil {
+		return r, err
+	}
+	if r.Rooms, err = verify(ctx, config.Home(part), r.Manifest.Rooms); err != nil {
+		return r, err
+	}
+	return r, takePlace(part, string(home))
+}
+
+// checkFree refuses a home that is in use.
+func checkFree(home config.Home) error {
+	if conn, err := net.DialTimeout("unix", home.Socket(), time.Second); err == nil {
+		conn.Close()
+		return mail.Errorf(mail.Conflict, "a post office runs at %s, and a backup is restored where nothing is yet. "+
+			"Nothing was changed", home)
+	}
+	names, err := os.ReadDir(string(home))
+	if err != nil && !errors.Is(err, os.ErrNotExist) {
+		return err
+	}
+	if len(names) > 0 {
+		return mail.Errorf(mail.Conflict, "there is something at %s, and a backup is restored where nothing is yet. "+
+			"Nothing was changed", home)
+	}
+	return nil
+}
+
+// verify opens every room, which recovers it as after a kill, and checks it.
+func verify(ctx context.Context, home config.Home, rooms []Room) ([]Checked, error) {
+	var all []Checked
+	for _, room := range rooms {
+		v, err := verifyRoom(ctx, home, room)
+		if err != nil {
+			return nil, fmt.Errorf("verify room %s of the backup: %w", room.Name, err)
+		}
+		all = append(all, Checked{room.Name, v})
+	}
+	return all, nil
+}
+
+func verifyRoom(ctx context.Context, home config.Home, room Room) (v mail.Verification, err error) {
+	if _, err := mail.ParseRoom(string(room.Name)); err != nil {
+		return v, err
+	}
+	j, err := jsonl.Open(filepath.Join(home.Rooms(), string(room.Name)), jsonl.Options{})
+	if err != nil {
+		return v, err
+	}
+	defer func() { err = errors.Join(err, j.Close()) }()
+	if last := j.Last(); last != room.Seq {
+		return v, damaged("its last event is %d, and the manifest says %d", last, room.Seq)
+	}
+	return j.Verify(ctx)
+}
+
+// takePlace renames part to home, which is an empty directory or nothing.
+func takePlace(part, home string) error {
+	if err := os.Remove(home); err != nil && !errors.Is(err, os.ErrNotExist) {
+		return err // something came there meanwhile, or it is where a disk is mounted
+	}
+	if err := os.Rename(part, home); err != nil {
+		return err
+	}
+	return durable.SyncDir(filepath.Dir(home))
+}

@@ -1,0 +1,140 @@
+package backup
+
+import (
+	"archive/tar"
+	"compress/gzip"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path"
+	"time"
+
+	"pennypost/internal/base/jsonx"
+	"pennypost/internal/config"
+	"pennypost/internal/mail"
+	"pennypost/internal/room/journal/jsonl"
+)
+
+// format is the version of the form of a backup.
+const format = 1
+
+// Names in a backup. They are those of the home, but for the manifest.
+const (
+	manifestName = "manifest.json"
+	tokenName    = "token"
+	configName   = "config.toml"
+	roomsName    = "rooms"
+)
+
+// Manifest says what a backup holds.
+type Manifest struct {
+	Format  int       `json:"format"`
+	Version string    `json:"version"` // of the Pennypost that wrote it
+	At      mail.Time `json:"at"`      // when it was begun; each room is from a moment after that
+	Rooms   []Room    `json:"rooms"`
+	Files   []File    `json:"files"` // in the order in which they stand in the archive
+}
+
+// Room is a room in a backup.
+type Room struct {
+	Name mail.RoomName `json:"name"`
+	Seq  mail.Seq      `json:"seq"` // its last event
+}
+
+// File is a file in a backup.
+type File struct {
+	Name   string `json:"name"`
+	Bytes  int64  `json:"bytes"`
+	SHA256 string `json:"sha256"` // in hex
+}
+
+// Writer writes a backup. What it holds in memory does not grow with the size of the files.
+type Writer struct {
+	gzip     *gzip.Writer
+	tar      *tar.Writer
+	manifest Manifest
+}
+
+// NewWriter begins a backup, which is not one before Close has returned nil.
+func NewWriter(to io.Writer, version string) *Writer {
+	// Mail compresses well at any level, and the fastest keeps up with a disk.
+	zip, err := gzip.NewWriterLevel(to, gzip.BestSpeed)
+	if err != nil {
+		panic(err) // there is no such level
+	}
+	return &Writer{zip, tar.NewWriter(zip), Manifest{Format: format, Version: version, At: mail.TimeOf(time.Now())}}
+}
+
+// Settings adds what a home has besides rooms: the operator's token and the configuration. The logins of browsers, the
+// name under which they know the pages, rooms that were removed and the log stay behind.
+func (w *Writer) Settings(home config.Home) error {
+	for _, f := range []struct{ name, path string }{{tokenName, home.Token()}, {configName, home.File()}} {
+		if err := w.setting(f.name, f.path); err != nil && !errors.Is(err, os.ErrNotExist) {
+			return fmt.Errorf("back up %s: %w", f.path, err)
+		}
+	}
+	return nil
+}
+
+func (w *Writer) setting(name, path string) error {
+	f, err := os.Open(path)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	info, err := f.Stat()
+	if err != nil {
+		return err
+	}
+	if info.Size() > maxSetting {
+		return fmt.Errorf("it has %d bytes, and a backup takes %d", info.Size(), maxSetting)
+	}
+	return w.add(name, info.Size(), f)
+}
+
+// Room adds the files of a room.
+func (w *Writer) Room(name mail.RoomName, s *jsonl.Snapshot) error {
+	for _, f := range s.Files {
+		if err := w.add(path.Join(roomsName, string(name), f.Name), f.Size(), f); err != nil {
+			return fmt.Errorf("back up %s of room %s: %w", f.Name, name, err)
+		}
+	}
+	w.manifest.Rooms = append(w.manifest.Rooms, Room{name, s.Seq})
+	return nil
+}
+
+func (w *Writer) add(name string, size int64, from io.Reader) error {
+	if len(w.manifest.Files) == maxFiles {
+		return fmt.Errorf("a backup takes %d files, and there are more", maxFiles)
+	}
+	header := tar.Header{Typeflag: tar.TypeReg, Name: name, Size: size, Mode: 0o600, ModTime: w.manifest.At.Std()}
+	if err := w.tar.WriteHeader(&header); err != nil {
+		return err
+	}
+	sum := sha256.New()
+	if _, err := io.CopyN(io.MultiWriter(w.tar, sum), from, size); err != nil {
+		return err
+	}
+	w.manifest.Files = append(w.manifest.Files, File{name, size, hex.EncodeToString(sum.Sum(nil))})
+	return nil
+}
+
+// Close adds the manifest and ends the backup.
+func (w *Writer) Close() error {
+	text, err := jsonx.Marshal(&w.manifest)
+	if err != nil {
+		return err
+	}
+	header := tar.Header{Typeflag: tar.TypeReg, Name: manifestName, Size: int64(len(text)), Mode: 0o600,
+		ModTime: w.manifest.At.Std()}
+	if err := w.tar.WriteHeader(&header); err != nil {
+		return err
+	}
+	if _, err := w.tar.Write(text); err != nil {
+		return err
+	}
+	return errors.Join(w.tar.Close(), w.gzip.Close())
+}

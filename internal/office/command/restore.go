@@ -1,0 +1,96 @@
+package command
+
+import (
+	"context"
+	"errors"
+	"io"
+	"os"
+
+	"github.com/spf13/cobra"
+
+	"pennypost/internal/config"
+	"pennypost/internal/front/cli"
+	"pennypost/internal/mail"
+	"pennypost/internal/office/backup"
+)
+
+const restoreHelp = `Make the data directory from FILE, which "pennypost backup" wrote, or from standard input if FILE is
+"-". There must be nothing in it yet. Every file is checked and every room verified before the
+directory is put in its place; after an error nothing is there.
+
+Tokens and configuration are those of the backup. Browsers log in anew, and a bridge works if the
+directory that it names is there. Let only one of the two homes go on: each would deliver the mail that
+waits, and neither would know of the other.`
+
+func newRestore(a *app) *cobra.Command {
+	return &cobra.Command{
+		Use: "restore FILE", Short: "make a home from a backup", Long: restoreHelp,
+		Example: "pennypost restore monday.tar.gz\nPENNYPOST_HOME=~/look pennypost restore monday.tar.gz",
+		Args:    cli.NArgs(1, "the file that pennypost backup wrote, or - for standard input"),
+		RunE:    func(cmd *cobra.Command, args []string) error { return a.restore(cmd.Context(), args[0]) },
+	}
+}
+
+func (a *app) restore(ctx context.Context, path string) error {
+	home, err := config.FindHome(a.Env.Getenv)
+	if err != nil {
+		return err
+	}
+	from := a.Env.Stdin
+	if path != "-" {
+		file, err := os.Open(path)
+		if errors.Is(err, os.ErrNotExist) {
+			return mail.Errorf(mail.NotFound, "there is no file %s. Nothing was restored", path)
+		}
+		if err != nil {
+			return err
+		}
+		defer file.Close()
+		from = file
+	}
+	done, err := a.restoreFrom(ctx, home, from)
+	if err != nil {
+		return err
+	}
+	return a.report(home, done)
+}
+
+func (a *app) restoreFrom(ctx context.Context, home config.Home, from io.Reader) (backup.Restored, error) {
+	done, err := backup.Restore(ctx, home, from)
+	switch {
+	case err == nil:
+		return done, nil
+	case mail.CodeOf(err) == mail.Conflict:
+		return done, cli.Hinted(err,
+			"PENNYPOST_HOME=DIR pennypost restore FILE restores elsewhere; or: pennypost stop; "+
+				"mv "+string(home)+" "+string(home)+".old")
+	}
+	return done, cli.Hinted(&mail.Error{Code: mail.CodeOf(err), Msg: err.Error() + "\nNothing was restored", Err: err},
+		"the backup must be whole, and there must be room for what it holds in the directory above "+string(home))
+}
+
+// report says what was restored. Problems that rooms had when they were backed up are a failure, though they are
+// restored.
+func (a *app) report(home config.Home, done backup.Restored) error {
+	problems := 0
+	for _, room := range done.Rooms {
+		problems += len(room.Verification.Problems)
+		if a.JSON {
+			a.Out.Value(room)
+			continue
+		}
+		for _, p := range room.Verification.Problems {
+			a.Out.Line("%s/%s:%d: %s", room.Room, cli.OneLine(p.File), p.Line, cli.OneLine(p.Text))
+		}
+		a.Out.Line("room %s: %d lines in %d files verified, problems: %d", room.Room, room.Verification.Lines,
+			room.Verification.Files, len(room.Verification.Problems))
+	}
+	if !a.JSON {
+		a.Out.Line("Restored to %s from the backup of %s.", home, done.Manifest.At)
+	}
+	if problems == 0 {
+		return nil
+	}
+	return cli.Hinted(mail.Errorf(mail.Internal, "everything was restored, with the problems that the rooms had when "+
+		"they were backed up"), "pennypost verify --room ROOM --repair")
+}

@@ -1,0 +1,107 @@
+package jsonl
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path"
+	"slices"
+	"strconv"
+	"strings"
+
+	"pennypost/internal/mail"
+)
+
+// Snapshot is the files of a journal as they were at one moment, open for reading. What is appended, archived or
+// erased later does not change it. mailbox.last is not among them, because it may say more than they do.
+type Snapshot struct {
+	Seq   mail.Seq // the last event in it
+	Files []SnapshotFile
+}
+
+// SnapshotFile is one file of a Snapshot.
+type SnapshotFile struct {
+	Name string // relative to the journal's directory, with slashes
+	*io.SectionReader
+	file file
+}
+
+// Snapshot opens the files of the journal. Appends wait only while they are being opened; the caller closes it.
+func (j *Journal) Snapshot(ctx context.Context) (s *Snapshot, err error) {
+	if err := j.becomeKeeper(ctx); err != nil {
+		return nil, err
+	}
+	defer j.endKeeping()
+	// With the files kept and the lead taken, no event is on its way from one file to another.
+	if err := j.undoArchive(); err != nil {
+		return nil, err
+	}
+	j.takeLead()
+	defer j.giveLead()
+	if err := j.stayOpen(); err != nil {
+		return nil, err
+	}
+	names, err := j.months()
+	if err != nil {
+		return nil, err
+	}
+	foreign, err := j.foreigners()
+	if err != nil {
+		return nil, err
+	}
+	s = &Snapshot{}
+	for _, name := range slices.Concat([]string{mainName, rejectedName}, foreign, names) {
+		if err := s.open(j, name); err != nil && !(name == rejectedName && isNotExist(err)) {
+			s.Close()
+			return nil, fmt.Errorf("open %s to copy it: %w", name, err)
+		}
+	}
+	return s, nil
+}
+
+func (s *Snapshot) open(j *Journal, name string) error {
+	if !InSnapshot(name) {
+		return nil // a stranger's, among foreign files
+	}
+	f, err := j.disk.Open(j.path(name), os.O_RDONLY)
+	if err != nil {
+		return err
+	}
+	size, err := f.Size()
+	if name == mainName && err == nil {
+		j.mu.Lock()
+		size, s.Seq = j.size, j.end.end
+		j.mu.Unlock()
+		if there, leads := j.leads(j.file); !leads || there < size {
+			err = errChanged
+		}
+	}
+	s.Files = append(s.Files, SnapshotFile{name, io.NewSectionReader(f, 0, size), f})
+	return err
+}
+
+// Close closes the files.
+func (s *Snapshot) Close() error {
+	var err error
+	for _, f := range s.Files {
+		err = errors.Join(err, f.file.Close())
+	}
+	return err
+}
+
+// InSnapshot reports whether a file of a snapshot may have this name.
+func InSnapshot(name string) bool {
+	if name == mainName || name == rejectedName {
+		return true
+	}
+	if inArchive(name) {
+		return isMonth(path.Base(name)) && name == path.Join(archiveName, path.Base(name))
+	}
+	before, after, _ := strings.Cut(foreignName, "%d")
+	number, hasBefore := strings.CutPrefix(name, before)
+	number, hasAfter := strings.CutSuffix(number, after)
+	_, err := strconv.ParseUint(number, 10, 31)
+	return hasBefore && hasAfter && err == nil
+}
