@@ -14,8 +14,8 @@ import (
 	"pennypost/internal/mail"
 )
 
-const backupHelp = `Write every room with its archive, the tokens and the configuration to FILE, or to standard output if
-FILE is "-". Mail goes on meanwhile: each room is copied as it is when its turn comes. The file
+const backupHelp = `Write every room with its archive, the tokens and the configuration to FILE, or to standard
+output if FILE is "-". Mail goes on meanwhile: each room is copied as it is when its turn comes. The file
 appears when it is complete. A file that is there already is only replaced with --force.
 
 Whoever has the file can read all mail and speak as anybody, so keep it as you keep the data directory.

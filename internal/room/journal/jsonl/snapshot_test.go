@@ -56,7 +56,7 @@ func wantWhole(t *testing.T, dir string, last mail.Seq) {
 			got = append(got, e.Seq)
 		}
 	}
-	for e, err := range j.Archived(t.Context()) {
+	for e, err := range j.Archived(t.Context(), 0, false) {
 		if err != nil {
 			t.Fatal(err)
 		}
