@@ -14,8 +14,8 @@ import (
 	"pennypost/internal/office/backup"
 )
 
-const restoreHelp = `Make the data directory from FILE, which "pennypost backup" wrote, or from standard input if
-FILE is "-". There must be nothing in it yet. Every file is checked and every room verified before the
+const restoreHelp = `Make the data directory from FILE, which "pennypost backup" wrote, or from standard input
+if FILE is "-". There must be nothing in it yet. Every file is checked and every room verified before the
 directory is put in its place; after an error nothing is there.
 
 Tokens and configuration are those of the backup. Browsers log in anew, and a bridge works if the

@@ -39,8 +39,8 @@ func TestBackupWhileSending(t *testing.T) {
 					return
 				default:
 				}
-				sent, err := user.Send(t.Context(),
-					mail.Draft{To: []string{"user"}, Body: fmt.Sprintf("%d %06d", s, n)})
+				draft := mail.Draft{To: []string{"user"}, Body: fmt.Sprintf("%d %06d", s, n)}
+				sent, err := user.Send(t.Context(), draft)
 				if mail.CodeOf(err) == mail.Limited {
 					return
 				}
