@@ -104,6 +104,11 @@ type Agents struct {
 	Agents []mail.Agent `json:"agents"`
 }
 
+// Waiting is a list of who waits for whom.
+type Waiting struct {
+	Waiting []mail.Waiting `json:"waiting"`
+}
+
 // Bridges is a list of bridges.
 type Bridges struct {
 	Bridges []mail.BridgeStatus `json:"bridges"`
