@@ -104,8 +104,8 @@ type Agents struct {
 	Agents []mail.Agent `json:"agents"`
 }
 
-// Waiting is a list of who waits for whom.
-type Waiting struct {
+// Waits is a list of who waits for whom.
+type Waits struct {
 	Waiting []mail.Waiting `json:"waiting"`
 }
 

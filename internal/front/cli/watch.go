@@ -102,7 +102,8 @@ func (a *App) eventWords(e *mail.Event) string {
 	case e.Erased != nil && !e.Erased.Done:
 		return OneLine(string(e.Erased.By)) + " erased " + OneLine(string(e.Erased.Message))
 	case e.Settled != nil:
-		return Signer(e.Settled.By) + ": " + string(e.Settled.As) + "  " + a.Out.Dim(OneLine(string(e.Settled.Message)))
+		return Signer(e.Settled.By) + ": " + string(e.Settled.As) + "  " +
+			a.Out.Dim(OneLine(string(e.Settled.Message)))
 	case e.Bridge != nil:
 		return bridgeWords(e.Bridge)
 	case e.Workspace != nil:

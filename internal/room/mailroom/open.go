@@ -131,8 +131,8 @@ func (v *view) withdrawal(s *state, id mail.ID, now mail.Time) ([]mail.Event, er
 	case !q.msg.Type.Asks():
 		return nil, mail.Errorf(mail.Invalid, "%s is a %s, which asks nothing; nothing was withdrawn", id, q.msg.Type)
 	case !v.isUser() && q.sender != v.me(s):
-		return nil, mail.Errorf(mail.Denied, "only whoever asked may withdraw %s, and the user; you are %s. Decline it "+
-			"instead, with an answer", id, v.caller)
+		return nil, mail.Errorf(mail.Denied, "only whoever asked may withdraw %s, and the user; you are %s. Decline "+
+			"it instead, with an answer", id, v.caller)
 	case q.open():
 		return []mail.Event{{At: now, Settled: &mail.Settlement{Message: id, By: v.signature(s),
 			As: mail.Withdrawn}}}, nil

@@ -163,7 +163,8 @@ func (v *view) known(s *state, k sentKey, d mail.Draft, now mail.Time) (*mail.Se
 	if r == nil {
 		return new(v.spent(s.spent[k])), nil
 	}
-	if t, _ := mail.ParseType(d.Type); r.msg.Body != d.Body || r.msg.Subject != d.Subject || d.Type != "" && r.msg.Type != t {
+	// without a type it may have become an answer
+	if r.msg.Body != d.Body || r.msg.Subject != d.Subject || d.Type != "" && r.msg.Type != mail.Type(d.Type) {
 		return nil, mail.Errorf(mail.Conflict, "the idempotency key %q was used for another message, %s: nothing "+
 			"was sent. Use a new key for a new message", d.Key, r.msg.ID)
 	}

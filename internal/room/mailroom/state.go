@@ -57,8 +57,8 @@ type record struct {
 	bound   []bound        // audiences that are lists of members
 	dynamic []mail.Address // audiences that are conditions
 	marks   []marks
-	settled *mail.Settlement // of what it asks; nil while that is open
-	waited  []*member        // whose wait it ended when it came; told to its sender, and no part of what replay rebuilds
+	settled *mail.Settlement // nil while what it asks is open
+	waited  []*member        // whose wait it ended when it came; told to its sender, no part of what replay rebuilds
 	gone    bool             // trimmed or erased; lists drop it when they are next filtered
 }
 
