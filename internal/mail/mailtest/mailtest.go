@@ -50,6 +50,7 @@ func Run(t *testing.T, open func(t *testing.T) mail.Office) {
 		{"P13_Withdrawing", withdrawing},
 		{"P13_AnErasedAnswerStaysOne", erasedAnswerStaysOne},
 		{"P13_WhoWaitsForWhom", whoWaitsForWhom},
+		{"P13_ImportedAsSettled", importedAsSettled},
 		{"Wait", wait},
 		{"WaitTimesOut", waitTimesOut},
 		{"Watch", watch},

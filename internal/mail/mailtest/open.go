@@ -203,3 +203,32 @@ func whoWaitsForWhom(s *suite) {
 	want = append(want, row{mail.User, "ann", "agent:ann", circle(mail.User, "ann", "bea", "cleo", mail.User), true})
 	check()
 }
+
+// importedAsSettled moves a withdrawn question, and a declined one without its answer, to another room.
+func importedAsSettled(s *suite) {
+	s.register("ann")
+	s.register("bea")
+	withdrawn, declined := s.ask("ann", "bea", "why?"), s.ask("ann", "bea", "how?")
+	if err := s.as("ann").Withdraw(s.ctx, withdrawn); err != nil {
+		s.Fatal(err)
+	}
+	s.send("bea", mail.Draft{To: mail.Recipients{"ann"}, Type: "answer", Body: "no", ReplyTo: declined,
+		Metadata: mail.Metadata(`{"declined":true}`)})
+	other, err := s.office.Room(s.ctx, "other", mail.User)
+	if err != nil {
+		s.Fatal(err)
+	}
+	for id, want := range map[mail.ID]mail.Outcome{withdrawn: mail.Withdrawn, declined: mail.Declined} {
+		it, err := s.as(mail.User).Message(s.ctx, id)
+		if err != nil {
+			s.Fatal(err)
+		}
+		if _, err := other.Import(s.ctx, []mail.Item{it}); err != nil {
+			s.Fatal(err)
+		}
+		got, err := other.Message(s.ctx, id)
+		if diff := cmp.Diff(it.Settled, got.Settled); err != nil || diff != "" || got.Settled.As != want {
+			s.Errorf("%s, imported, %v (-want +got):\n%s", id, err, diff)
+		}
+	}
+}
