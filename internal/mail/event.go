@@ -12,6 +12,7 @@ type Event struct {
 	Checkpoint *Checkpoint      `json:"checkpoint,omitempty"`
 	Bridge     *BridgeChange    `json:"bridge,omitempty"`
 	Workspace  *WorkspaceChange `json:"workspace,omitempty"`
+	Settled    *Settlement      `json:"settled,omitempty"`
 }
 
 // Erasure records that a message is to be erased and, with Done, that its text is gone from every file. An erasure
@@ -31,6 +32,8 @@ type Checkpoint struct {
 	Rotation map[string]Name `json:"rotation,omitempty"` // role: who was given its last message
 	Bound    []Binding       `json:"bound,omitempty"`
 	Trimmed  []ID            `json:"trimmed,omitempty"` // messages that moved to the archive
+	// what became of kept questions whose answer is not kept
+	Settled []Settlement `json:"settled,omitempty"`
 	// idempotency keys of the last day whose messages are no longer hot
 	Spent      []SpentKey  `json:"spent,omitempty"`
 	Bridges    []Bridge    `json:"bridges,omitempty"`

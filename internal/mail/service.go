@@ -25,6 +25,7 @@ type Service interface {
 	Reader
 	Marker
 	Watcher
+	Tracker
 	Turner
 	Registrar
 	Keeper
@@ -72,6 +73,15 @@ type Watch interface {
 	// be called again. After Close it returns Unavailable.
 	Next(ctx context.Context) ([]Event, error)
 	Close() error
+}
+
+// Tracker keeps track of what is asked until it is settled: answered or declined by a message, or withdrawn.
+type Tracker interface {
+	// Withdraw settles an open question as withdrawn. Whoever asked may, and the user. Withdrawing it again changes
+	// nothing; if it is settled otherwise, that is a Conflict.
+	Withdraw(ctx context.Context, id ID) error
+	// Waiting lists who waits for whom, the longest wait first.
+	Waiting(ctx context.Context) ([]Waiting, error)
 }
 
 // Registrar keeps the roster.
@@ -134,7 +144,9 @@ type Item struct {
 	Read       bool          `json:"read"`
 	State      DeliveryState `json:"state,omitempty"` // with the reader in question
 	Expires    Time          `json:"expires,omitzero"`
-	Snoozed    Time          `json:"snoozed,omitzero"` // until when the reader has put it off; afterwards none
+	Snoozed    Time          `json:"snoozed,omitzero"`  // until when the reader has put it off; afterwards none
+	Open       bool          `json:"open,omitzero"`     // it asks something that is not settled
+	Settled    *Settlement   `json:"settled,omitempty"` // how it was; of archived ones only what no message tells
 	Deliveries []Delivery    `json:"deliveries,omitempty"`
 }
 
@@ -158,6 +170,8 @@ type InboxQuery struct {
 	Place Place `query:"place" about:"snoozed or archived instead of the inbox"`
 	// All asks for read messages too; archived, snoozed and expired ones never come.
 	All bool `query:"all" about:"read messages too"`
+	// Open asks for what waits for an answer, wherever in the mailbox it is and though it was read or has expired.
+	Open bool `query:"open" about:"only questions that are not settled, read and archived ones too"`
 	// Newest asks for the newest first: of more, ask again with Before.
 	Newest bool   `query:"newest" about:"the newest first"`
 	After  Seq    `query:"after" about:"only messages behind this place"`
@@ -202,6 +216,7 @@ type HistoryQuery struct {
 	// Of archived messages only those States are known of which receipts tell.
 	States     []DeliveryState `query:"state" about:"that stand so with a recipient; their deliveries come too"`
 	Deliveries bool            `query:"deliveries" about:"with their deliveries"`
+	Open       bool            `query:"open" about:"only questions that are not settled"`
 	Archive    bool            `query:"archive" about:"the archive too"`
 	After      Seq             `query:"after" about:"only messages behind this place"`
 	Before     Seq             `query:"before" about:"only messages before this place"`

@@ -26,7 +26,7 @@ var typeRules = []TypeRule{
 	{Type: TaskDone, Help: "the work is done", Wakes: WakesOrchestrator, AboutTask: true,
 		Shape: Circle, Line: Dashed, Colour: "green"},
 	{Type: ReviewRequest, Help: "please look at it", Wakes: WakesRecipient, AboutTask: true,
-		Shape: Square, Line: Solid, Colour: "orange"},
+		AnsweredBy: ReviewResult, Shape: Square, Line: Solid, Colour: "orange"},
 	{Type: ReviewResult, Help: "what the review found", Wakes: WakesOrchestrator, AboutTask: true, Verdict: true,
 		Shape: Square, Line: Dashed, Colour: "yellow"},
 	{Type: Question, Help: "wants an answer", Wakes: WakesRecipient, AnsweredBy: Answer,

@@ -27,8 +27,9 @@ type Held struct {
 	Unread  bool // somebody it was for has not read it, and is counted when it goes
 	// the person has not read it, or somebody else has not and its sender gave it a time of its own: age alone does
 	// not take it
-	Lives     bool
-	Unsettled bool // role mail that its holder has not read, or what the person put off: never let go
+	Lives bool
+	// role mail that its holder has not read, what the person put off, what asks and is open: never let go
+	Unsettled bool
 }
 
 // Trim returns the messages that go, in order, and how many for which reason. msgs are in journal order.

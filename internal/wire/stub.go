@@ -54,6 +54,18 @@ func (s Stub) Wait(ctx context.Context, q mail.WaitQuery) (mail.Item, error) {
 	return Do(ctx, s.Carrier, &WaitCall, WaitQuery{WaitQuery: q})
 }
 
+// Withdraw implements mail.Tracker.
+func (s Stub) Withdraw(ctx context.Context, id mail.ID) error {
+	_, err := Do(ctx, s.Carrier, &WithdrawCall, id)
+	return err
+}
+
+// Waiting implements mail.Tracker.
+func (s Stub) Waiting(ctx context.Context) ([]mail.Waiting, error) {
+	list, err := Do(ctx, s.Carrier, &WaitingCall, None{})
+	return list.Waiting, err
+}
+
 // Turn implements mail.Turner.
 func (s Stub) Turn(ctx context.Context, t mail.Turn) (mail.Briefing, error) {
 	return Do(ctx, s.Carrier, &TurnCall, t)

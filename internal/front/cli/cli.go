@@ -204,6 +204,7 @@ func verbs() []Verb {
 		{Name: "open", New: newOpen}, {Name: "status", New: newStatus}, {Name: "stop", New: newStop},
 		{Name: "send", New: newSend}, {Name: "inbox", New: newInbox}, {Name: "read", New: newRead},
 		{Name: "mark", New: newMark}, {Name: "wait", New: newWait}, {Name: "watch", New: newWatch},
+		{Name: "decline", New: newDecline}, {Name: "withdraw", New: newWithdraw}, {Name: "waiting", New: newWaiting},
 		{Name: "history", New: newHistory}, {Name: "agents", New: newAgents}, {Name: "rooms", New: newRooms},
 		{Name: "export", New: newExport}, {Name: "import", New: newImport}, {Name: "verify", New: newVerify},
 		{Name: "archive", New: newArchive}, {Name: "erase", New: newErase}, {Name: "backup", New: newBackup},

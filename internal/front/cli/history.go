@@ -20,7 +20,7 @@ type historyFlags struct {
 	from, to, agent, thread string
 	issue, since, until     string
 	search                  string
-	archive                 bool
+	open, archive           bool
 	limit                   int
 	before, after           uint64
 }
@@ -30,7 +30,7 @@ func newHistory(a *App) *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "history", Short: "list and search messages of the room", Long: historyHelp,
 		Example: "pennypost history --since 2h\npennypost history --type question,answer --agent builder\npennypost " +
-			"history --search \"write path\" --archive",
+			"history --search \"write path\" --archive\npennypost history --open --from builder",
 		Args: NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error { return a.history(cmd.Context(), f) },
 	}
@@ -46,6 +46,8 @@ func newHistory(a *App) *cobra.Command {
 	flags.StringVar(&f.since, "since", "", "sent at `TIME` or later")
 	flags.StringVar(&f.until, "until", "", "sent before `TIME`")
 	flags.StringVar(&f.search, "search", "", "with this `TEXT` in subject or body")
+	flags.BoolVar(&f.open, "open", false,
+		"only what asks and is not settled: neither answered nor declined nor withdrawn")
 	flags.BoolVar(&f.archive, "archive", false, "search the archive too")
 	flags.IntVar(&f.limit, "limit", 0, "at most `N` messages, up to 1000; default 50")
 	flags.Uint64Var(&f.before, "before", 0, "only messages before this `SEQ`")
@@ -93,7 +95,7 @@ func (a *App) history(ctx context.Context, f historyFlags) error {
 func (a *App) historyQuery(f historyFlags) (mail.HistoryQuery, error) {
 	q := mail.HistoryQuery{
 		From: f.from, To: f.to, Agent: mail.Name(f.agent), Thread: mail.ID(f.thread), Issue: f.issue, Search: f.search,
-		Archive: f.archive, Limit: f.limit, Before: mail.Seq(f.before), After: mail.Seq(f.after),
+		Open: f.open, Archive: f.archive, Limit: f.limit, Before: mail.Seq(f.before), After: mail.Seq(f.after),
 	}
 	err := checkLimit(f.limit)
 	if err == nil {

@@ -2,6 +2,7 @@ package cli
 
 import (
 	"context"
+	"slices"
 	"strconv"
 
 	"github.com/spf13/cobra"
@@ -11,10 +12,14 @@ import (
 
 const inboxHelp = `List the mail that waits in your mailbox, oldest first. Looking changes nothing: no message is
 marked, and senders see no difference. To print bodies, use pennypost read. --place snoozed lists
-what you have snoozed, --place archived what you have archived.`
+what you have snoozed, --place archived what you have archived.
+
+What asks you something comes first, with a question mark, also when you have read or archived it:
+until you answer it or decline it (pennypost decline), or whoever asked withdraws it.`
 
 type inboxFlags struct {
 	all, newest   bool
+	open          bool
 	agent, from   string
 	place         string
 	limit         int
@@ -31,6 +36,7 @@ func newInbox(a *App) *cobra.Command {
 	}
 	flags := cmd.Flags()
 	flags.BoolVar(&f.all, "all", false, "include messages that are read")
+	flags.BoolVar(&f.open, "open", false, "only what waits for an answer")
 	flags.StringVar(&f.agent, "agent", "", "look into the mailbox of `NAME` instead of your own")
 	flags.IntVar(&f.limit, "limit", 0, "at most `N` messages, up to 1000; default 50")
 	flags.Uint64Var(&f.after, "after", 0, "only messages after this `SEQ`")
@@ -58,16 +64,28 @@ func (a *App) inbox(ctx context.Context, f inboxFlags) error {
 	if err != nil {
 		return err
 	}
-	page, err := svc.Inbox(ctx, mail.InboxQuery{
-		Agent: mail.Name(f.agent), Place: place, All: f.all, Newest: f.newest, From: f.from, Limit: f.limit,
-		After: mail.Seq(f.after), Before: mail.Seq(f.before),
-	})
+	q := mail.InboxQuery{
+		Agent: mail.Name(f.agent), Place: place, All: f.all, Open: f.open, Newest: f.newest, From: f.from,
+		Limit: f.limit, After: mail.Seq(f.after), Before: mail.Seq(f.before),
+	}
+	page, err := svc.Inbox(ctx, q)
 	if err != nil {
 		return err
 	}
 	if a.JSON {
 		a.Out.Value(page)
 		return nil
+	}
+	if place == mail.InInbox && q.After == 0 && q.Before == 0 && !q.Open {
+		q.Open = true
+		open, err := svc.Inbox(ctx, q)
+		if err != nil {
+			return err
+		}
+		page.Messages = slices.DeleteFunc(page.Messages, func(it mail.Item) bool {
+			return slices.ContainsFunc(open.Messages, func(o mail.Item) bool { return o.ID == it.ID })
+		})
+		page.Messages = append(open.Messages, page.Messages...)
 	}
 	if len(page.Messages) == 0 {
 		if f.place != "" {
@@ -107,7 +125,10 @@ func (a *App) listMessages(items []mail.Item) {
 	for i := range items {
 		it := &items[i]
 		mark := "●"
-		if it.Read {
+		switch {
+		case it.Open:
+			mark = "?"
+		case it.Read:
 			mark = " "
 		}
 		rows = append(rows, []string{
@@ -140,6 +161,9 @@ func (a *App) headline(it *mail.Item) string {
 		text = it.Body
 	}
 	text = shorten(OneLine(beginning(text, 4*headlineWidth)), headlineWidth) // no character takes more than 4 bytes
+	if it.Settled != nil && it.Settled.As == mail.Withdrawn {
+		text = a.Out.Dim("withdrawn ") + text
+	}
 	if it.Priority == mail.Urgent {
 		text = a.Out.red("urgent ") + text
 	}

@@ -101,6 +101,9 @@ func (a *App) eventWords(e *mail.Event) string {
 		return changeWords(e.Agent)
 	case e.Erased != nil && !e.Erased.Done:
 		return OneLine(string(e.Erased.By)) + " erased " + OneLine(string(e.Erased.Message))
+	case e.Settled != nil:
+		return Signer(e.Settled.By) + ": " + string(e.Settled.As) + "  " +
+			a.Out.Dim(OneLine(string(e.Settled.Message)))
 	case e.Bridge != nil:
 		return bridgeWords(e.Bridge)
 	case e.Workspace != nil:

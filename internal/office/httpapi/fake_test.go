@@ -285,6 +285,13 @@ func (s *fakeService) Turn(_ context.Context, t mail.Turn) (mail.Briefing, error
 		Continue: true, More: 1}, s.ask(s.as, t)
 }
 
+func (s *fakeService) Withdraw(_ context.Context, id mail.ID) error { return s.ask(s.as, id) }
+
+func (s *fakeService) Waiting(context.Context) ([]mail.Waiting, error) {
+	return []mail.Waiting{{Question: "msg_1", Type: mail.Question, Subject: "s", Since: 1778421600123, Asker: "ann",
+		Address: "agent:bob", Asked: "bob", Chain: []mail.Name{"ann", "bob", "ann"}, Circle: true}}, s.ask(s.as, nil)
+}
+
 func (s *fakeService) Bridges(context.Context) ([]mail.BridgeStatus, error) {
 	return []mail.BridgeStatus{{Bridge: fakeBridge(), Failing: "disk full", Since: 1778421600123}}, s.ask(s.as, nil)
 }

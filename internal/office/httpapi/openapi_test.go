@@ -122,7 +122,7 @@ func TestDocumentedParameters(t *testing.T) {
 		"type": "status,answer", "since": "2026-05-10T14:00:00Z", "until": "2026-05-10T14:00:00Z", "archive": "true",
 		"all":   "false",
 		"after": "0", "before": "1", "limit": "1", "bytes": "1", "timeout": "1ms", "door": "rewake",
-		"place": "snoozed", "newest": "true", "state": "held,dead", "deliveries": "true",
+		"place": "snoozed", "newest": "true", "open": "true", "state": "held,dead", "deliveries": "true",
 		"news": "true",
 	}
 	h, office := newTestAPI(t, Options{})
@@ -198,6 +198,8 @@ func scenario() []want {
 		{name: room + "/messages/{id}", method: "GET", path: lab + "/messages/m1"},
 		{name: room + "/inbox", method: "GET", path: lab + "/inbox"},
 		{name: room + "/marks", method: "POST", path: lab + "/marks", body: `{"ids":["m1"],"mark":"read"}`},
+		{name: room + "/messages/{id}/withdrawal", method: "POST", path: lab + "/messages/m1/withdrawal"},
+		{name: room + "/waiting", method: "GET", path: lab + "/waiting"},
 		{name: room + "/wait", method: "GET", path: lab + "/wait"},
 		{name: room + "/wait", method: "GET", path: lab + "/wait?after=9&timeout=0"},
 		{name: room + "/ring", method: "POST", path: lab + "/ring?door=rewake"},

@@ -179,6 +179,8 @@ func kindOf(e *mail.Event) string {
 		return "checkpoint"
 	case e.Bridge != nil:
 		return "bridge"
+	case e.Settled != nil:
+		return "settled"
 	case e.Workspace != nil:
 		return "workspace"
 	}

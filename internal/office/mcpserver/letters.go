@@ -95,6 +95,9 @@ func (n *Native) letter(it mail.Item) mail.Item {
 		}
 		below = append(below, "to: "+strings.Join(to, ", "))
 	}
+	if st := it.Settled; st != nil && st.As == mail.Withdrawn {
+		below = append(below, "withdrawn: no answer is wanted any more")
+	}
 	if len(it.Metadata) > 0 {
 		below = append(below, "metadata: "+string(it.Metadata))
 	}

@@ -91,16 +91,47 @@ func (n *Native) readInbox(ctx context.Context, p readParams) (string, error) {
 	if err != nil {
 		return "", err
 	}
+	open := n.open(ctx)
 	if len(page.Messages) == 0 && page.Unread == 0 {
-		return "Nothing is unread.", nil
+		return "Nothing is unread." + open, nil
 	}
 	return n.show(ctx, view{items: page.Messages, end: func(shown []mail.Item) string {
-		end := fmt.Sprintf("%d unread in all.", page.Unread)
+		end := fmt.Sprintf("%d unread in all.", page.Unread) + open
 		if len(shown) > 0 && (page.More || len(shown) < len(page.Messages)) {
 			end += fmt.Sprintf(" There is more: read_messages with after %d.", shown[len(shown)-1].Seq)
 		}
 		return end
 	}}, toolDoor), nil
+}
+
+// maxOpen is how many open questions an answer names of each kind.
+const maxOpen = 10
+
+// open says, behind a space, which questions wait for the agent's answer, and which of its own are open. That it
+// cannot be found out is no reason not to show mail.
+func (n *Native) open(ctx context.Context) string {
+	asked, err := n.box.Service.Inbox(ctx, mail.InboxQuery{Open: true, Limit: maxOpen})
+	if err != nil {
+		return ""
+	}
+	own, err := n.box.Service.History(ctx, mail.HistoryQuery{Open: true, From: string(n.box.Agent), Limit: maxOpen})
+	if err != nil {
+		return ""
+	}
+	list := func(start string, p mail.Page) string {
+		if len(p.Messages) == 0 {
+			return ""
+		}
+		ids := make([]string, len(p.Messages))
+		for i := range p.Messages {
+			ids[i] = string(p.Messages[i].ID)
+		}
+		if p.More {
+			ids = append(ids, "and more")
+		}
+		return start + strings.Join(ids, ", ") + "."
+	}
+	return list(" Open, and waiting for your answer: ", asked) + list(" You wait for an answer to: ", own)
 }
 
 // readHistory shows what of the room's messages is asked for: the newest or, behind a cursor, the first.

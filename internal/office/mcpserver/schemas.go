@@ -39,7 +39,8 @@ func tools() []tool {
 				`"priority":{"enum":["normal","urgent"]},` +
 				`"issue_id":{"type":"string"},` +
 				`"metadata":{"type":"object","description":"review-result: verdict ` +
-				`approved|changes-requested|blocked; question to user: options"},` +
+				`approved|changes-requested|blocked; question to user: options; ` +
+				`answer: declined to refuse one"},` +
 				`"docs":{"type":"array","items":{"type":"string"},"description":"paths of documents"},` +
 				`"ttl_hours":{"type":"number"}}}`,
 			hints: sends, call: (*Native).sendMessage,

@@ -102,9 +102,7 @@ func (p *inboxPage) list(q url.Values) error {
 	if err != nil {
 		return err
 	}
-	if err := p.fill(found.Messages, q.Get("in")); err != nil {
-		return err
-	}
+	p.fill(found.Messages, q.Get("in"))
 	if found.More {
 		p.More = p.href("before", strconv.FormatUint(uint64(found.Next), 10), "in", p.Groups[len(p.Groups)-1].Name)
 	}
@@ -115,11 +113,7 @@ func (p *inboxPage) list(q url.Values) error {
 }
 
 // fill makes rows of messages, and groups of rows. The first group goes on with one that the page has.
-func (p *inboxPage) fill(items []mail.Item, begun string) error {
-	asked, err := p.answered(items)
-	if err != nil {
-		return err
-	}
+func (p *inboxPage) fill(items []mail.Item, begun string) {
 	p.Groups = []group{{Name: begun, Begun: true}}
 	for _, it := range items {
 		p.Oldest = it.Seq
@@ -127,7 +121,7 @@ func (p *inboxPage) fill(items []mail.Item, begun string) error {
 			continue
 		}
 		r := row{view: p.view, Item: it, Href: p.href("m", string(it.ID)), Open: p.Open != nil && p.Open.ID == it.ID}
-		r.Asks = it.Type.Rule().AnsweredBy != "" && !asked[it.ID]
+		r.Asks = it.Open
 		if name := day(p.Now, it.Sent); p.Groups[len(p.Groups)-1].Name != name {
 			p.Groups = append(p.Groups, group{Name: name})
 		}
@@ -135,7 +129,6 @@ func (p *inboxPage) fill(items []mail.Item, begun string) error {
 		last.Rows = append(last.Rows, r)
 		p.Total++
 	}
-	return nil
 }
 
 // agents counts who is at work, for a person who has nothing to do.
@@ -206,23 +199,4 @@ func seqOf(text string) (mail.Seq, error) {
 		return 0, mail.Errorf(mail.Invalid, "%q is no place in a list", text)
 	}
 	return mail.Seq(n), nil
-}
-
-// answered returns which of the questions among items the user has answered.
-func (v *view) answered(items []mail.Item) (map[mail.ID]bool, error) {
-	out := make(map[mail.ID]bool)
-	i := slices.IndexFunc(items, func(it mail.Item) bool { return it.Type.Rule().AnsweredBy != "" })
-	if i < 0 {
-		return out, nil
-	}
-	since := items[i].Sent
-	for i := range items {
-		since = min(since, items[i].Sent)
-	}
-	page, err := v.svc.History(v.ctx(), mail.HistoryQuery{From: string(mail.ToUser), Since: since,
-		Limit: mail.MaxLimit})
-	for i := range page.Messages {
-		out[page.Messages[i].ReplyTo] = true
-	}
-	return out, err
 }

@@ -64,7 +64,7 @@ func (v *view) letter(id mail.ID) (*letter, error) {
 		return nil, err
 	}
 	l := &letter{view: v, Item: it, Recipients: answerable(&it.Message)}
-	if it.Type.Rule().AnsweredBy != "" {
+	if it.Type.Asks() {
 		l.Options = options(it.Metadata)
 	}
 	if l.Workspace, err = v.workspace(it.From); err != nil {
@@ -127,8 +127,8 @@ func answerable(m *mail.Message) []mail.Address {
 
 // replyType returns the type of what the user answers to m.
 func replyType(m *mail.Message) mail.Type {
-	if a := m.Type.Rule().AnsweredBy; a != "" && m.From != mail.ToUser {
-		return a
+	if m.Type.Asks() && m.From != mail.ToUser {
+		return mail.Answer
 	}
 	return mail.Custom
 }
@@ -161,7 +161,7 @@ func (l *letter) Fresh() bool { return !l.Read && l.Mine() }
 
 // Asks reports whether it is a question to the user that waits for an answer.
 func (l *letter) Asks() bool {
-	return l.Type.Rule().AnsweredBy != "" && toUser(&l.Message) && len(l.Answers) == 0
+	return l.Open && toUser(&l.Message)
 }
 
 // Self is where the letter is to be had again.

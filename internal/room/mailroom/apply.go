@@ -26,6 +26,8 @@ func (s *state) apply(e *mail.Event) (counted bool) {
 		s.applyBridge(e.Bridge)
 	case e.Workspace != nil:
 		s.applyWorkspace(e.Workspace)
+	case e.Settled != nil:
+		s.applySettled(*e.Settled, e.At)
 	case e.Checkpoint != nil && e.Checkpoint.After+1 == e.Seq:
 		s.applyCheckpoint(e.Checkpoint, e.At)
 	}
@@ -55,6 +57,7 @@ func (s *state) applyMessage(e *mail.Event) (counted bool) {
 	if len(r.dynamic) > 0 {
 		s.dynamic = append(s.dynamic, r)
 	}
+	s.track(r)
 	s.deliver(r)
 	return true
 }

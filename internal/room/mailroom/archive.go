@@ -379,6 +379,10 @@ func importEvents(it *mail.Item, now mail.Time) []mail.Event {
 			add(d.Agent, mail.MarkArchived, d.At, "")
 		}
 	}
+	if st := it.Settled; st != nil { // its answer may be an item before it, or none
+		events = append(events, mail.Event{At: now, Settled: &mail.Settlement{Message: m.ID, By: st.By, As: st.As,
+			Answer: st.Answer, At: st.At}})
+	}
 	if len(it.Deliveries) == 0 && it.Read && len(m.To) == 1 && m.To[0].Kind() == mail.ToAgent {
 		add(mail.Name(m.To[0].Value()), mail.MarkRead, 0, "")
 	}

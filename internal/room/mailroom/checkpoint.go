@@ -30,7 +30,7 @@ func (s *state) checkpoint(trimmed []mail.ID, now mail.Time) *mail.Checkpoint {
 			c.Bound = append(c.Bound, r.binding())
 		}
 	}
-	c.Spent = s.spentKeys(trimmed, now)
+	c.Spent, c.Settled = s.spentKeys(trimmed, now), s.settledByGone(going)
 	c.Bridges, c.Workspaces = slices.Clone(s.bridges), slices.Clone(s.workspaces)
 	return c
 }
@@ -114,6 +114,9 @@ func (s *state) applyCheckpoint(c *mail.Checkpoint, at mail.Time) {
 	clear(s.spent)
 	for _, k := range c.Spent {
 		s.spent[sentKey{s.member(k.From.Signer()), k.Key}] = k
+	}
+	for _, st := range c.Settled {
+		s.applySettled(st, at)
 	}
 	s.rebind(c.Bound)
 	s.refileAll(at)

@@ -68,7 +68,7 @@ func (m *member) away() bool { return !m.isUser() && (m.Retired || m.State == ma
 // wake says whether and how m will be woken for r, and not before when, if that is put off.
 func (s *state) wake(m *member, r *record, a mail.Address, now mail.Time) (how string, putOff mail.Time) {
 	switch {
-	case !policy.Wakes(&r.msg, a, m.hasRole(string(mail.Orchestrator))):
+	case !r.wakes(a, m.hasRole(string(mail.Orchestrator))):
 		return mail.WakeNone, 0
 	case m.State == mail.Working:
 		return mail.WakeTurnEnd, 0
@@ -120,7 +120,7 @@ func (s *state) wakeHeld(r *record, role string) string {
 }
 
 func wakesHolder(r *record, role string) bool {
-	return policy.Wakes(&r.msg, mail.RoleAddress(role), role == string(mail.Orchestrator))
+	return r.wakes(mail.RoleAddress(role), role == string(mail.Orchestrator))
 }
 
 // dormant returns whom to wake for mail held for a role: the holder that went last and has a door, or nobody in
@@ -233,7 +233,7 @@ func (s *state) lasts(r *record, m *member, now mail.Time) bool {
 
 // item shows r as m sees it, or as nobody in particular does if m is nil.
 func (s *state) item(r *record, m *member, now mail.Time) mail.Item {
-	it := mail.Item{Message: r.msg, Seq: r.seq}
+	it := mail.Item{Message: r.msg, Seq: r.seq, Open: r.open(), Settled: r.settled}
 	it.Key = "" // the sender's connection needed it, and nobody else
 	if m == nil {
 		return it

@@ -14,6 +14,7 @@
 //	P9  The user may read every mailbox.
 //	P11 What retention trims is durable in the archive before it leaves the journal. Files that hold erased text are
 //	    rewritten without it.
+//	P13 What asks stays open, and hot, until an answer, a refusal or a withdrawal is applied. open.go.
 //
 // Who owns what: the follower goroutine, started by Open and ended by Close, is the only writer of state. Every other
 // goroutine reads state under Room.mu. Nothing is appended, sent or called back while mu is held.

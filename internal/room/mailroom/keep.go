@@ -191,7 +191,7 @@ func (s *state) retainable(now mail.Time) []policy.Held {
 		settled, read := s.settledEverywhere(r, now)
 		out = append(out, policy.Held{ID: r.msg.ID, Sent: r.msg.Sent, Settled: settled, Unread: !read,
 			Lives:     !settled && (r.msg.TTLSeconds > 0 || r.waitsFor(s.members[mail.User])),
-			Unsettled: s.unsettledRole(r, now) || r.snoozedBy(s.members[mail.User], now) != 0})
+			Unsettled: r.open() || s.unsettledRole(r, now) || r.snoozedBy(s.members[mail.User], now) != 0})
 	}
 	return out
 }
@@ -213,6 +213,8 @@ func (r *Room) fate(e *mail.Event, mark mail.Seq) journal.Fate {
 		return keepIf(r.state.records[e.Message.ID] != nil)
 	case e.Receipt != nil:
 		return keepIf(r.state.counts(e.Receipt))
+	case e.Settled != nil:
+		return keepIf(r.state.records[e.Settled.Message] != nil)
 	case e.Agent != nil:
 		if heartbeat(e.Agent) {
 			return journal.Drop
@@ -261,7 +263,8 @@ func (v *view) Erase(ctx context.Context, id mail.ID) error {
 	if _, err := v.Message(ctx, id); err != nil {
 		return err
 	}
-	if _, err := v.commit(ctx, mail.Event{At: v.now(), Erased: &mail.Erasure{Message: id, By: v.caller}}); err != nil {
+	erased := mail.Event{At: v.now(), Erased: &mail.Erasure{Message: id, By: v.caller}}
+	if _, err := v.commit(ctx, append(v.settlementsOf(id), erased)...); err != nil {
 		return err
 	}
 	return v.finishErasure(ctx, id, v.caller)

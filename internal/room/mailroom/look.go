@@ -84,6 +84,8 @@ func (s *state) fill(page *mail.Page, m *member, q mail.InboxQuery, from mail.Ad
 // people look at it seldom.
 func (s *state) place(m *member, q mail.InboxQuery) list {
 	switch {
+	case q.Open:
+		return s.open
 	case q.Place == mail.InArchived:
 		return s.order
 	case q.Place == mail.InInbox && q.All:
@@ -94,6 +96,9 @@ func (s *state) place(m *member, q mail.InboxQuery) list {
 
 // isIn reports whether a record of that list belongs there.
 func (s *state) isIn(r *record, m *member, q mail.InboxQuery, now mail.Time) bool {
+	if q.Open {
+		return r.reaches(m)
+	}
 	switch q.Place {
 	case mail.InArchived:
 		k := r.marksOf(m)
@@ -125,7 +130,7 @@ func (v *view) History(ctx context.Context, q mail.HistoryQuery) (mail.Page, err
 		return mail.Page{}, err
 	}
 	var cold []mail.Item
-	if q.Archive {
+	if q.Archive && !q.Open { // what is open never leaves the hot messages
 		v.keeping.RLock() // or what moves to the archive between the two looks would be in neither
 		defer v.keeping.RUnlock()
 		if cold, err = v.searchArchive(ctx, f, n); err != nil {
@@ -158,8 +163,11 @@ func (s *state) history(page *mail.Page, f *filter, cold []mail.Item, n int, now
 		return len(items)-len(cold) <= n
 	}
 	onwards := f.q.After > 0
-	order := list(s.order).after(f.q.After)
-	for _, r := range order.inOrder(!onwards) {
+	order := list(s.order)
+	if f.q.Open {
+		order = s.open
+	}
+	for _, r := range order.after(f.q.After).inOrder(!onwards) {
 		if !accept(r) {
 			break
 		}

@@ -43,6 +43,8 @@ type naiveMsg struct {
 	sent   time.Time
 	holder map[string]*naiveAgent
 	read   map[*naiveAgent]bool
+	asks   bool
+	closed mail.Outcome
 }
 
 // agent returns who bears or bore a name, nil if nobody did.
@@ -189,6 +191,9 @@ func TestModel(t *testing.T) {
 					n.settle(m.from)
 				}
 				d := mail.Draft{Body: "x", Key: rapid.StringMatching("k[0-9]{8}").Draw(t, "key")}
+				if m.asks = rapid.Bool().Draw(t, "asks"); m.asks {
+					d.Type = "question"
+				}
 				for _, to := range m.to {
 					if to == "builder" || to == "scout" {
 						n.give(m, to)
@@ -260,6 +265,44 @@ func TestModel(t *testing.T) {
 					From: from, To: []mail.Address{mail.ToAll}, Type: mail.Custom, Body: "x", Key: m.draft.Key}})
 				must(t, err)
 			},
+			"settle": func(t *rapid.T) {
+				asked := slices.DeleteFunc(slices.Clone(n.msgs), func(m *naiveMsg) bool { return !m.asks })
+				if len(asked) == 0 {
+					t.Skip("nothing was asked")
+				}
+				m := rapid.SampledFrom(asked).Draw(t, "question")
+				as := rapid.SampledFrom([]mail.Outcome{mail.Answered, mail.Declined,
+					mail.Withdrawn}).Draw(t, "as")
+				if as == mail.Withdrawn {
+					err := user.Withdraw(ctx, m.id)
+					if late := m.closed != "" && m.closed != as; late != (mail.CodeOf(err) == mail.Conflict) {
+						t.Fatalf("Withdraw of what was %q: %v", m.closed, err)
+					}
+				} else {
+					d := mail.Draft{To: mail.Recipients{"user"}, Type: "answer", Body: "y", ReplyTo: m.id}
+					if as == mail.Declined {
+						d.Metadata = mail.Metadata(`{"declined":true}`)
+					}
+					_, err := user.Send(ctx, d)
+					must(t, err)
+				}
+				if m.closed == "" {
+					m.closed = as
+				}
+			},
+			"erase an answer": func(t *rapid.T) {
+				for _, m := range n.msgs {
+					it, err := user.Message(ctx, m.id)
+					must(t, err)
+					if it.Settled != nil && it.Settled.Answer != "" {
+						if err := user.Erase(ctx, it.Settled.Answer); mail.CodeOf(err) != mail.NotFound {
+							must(t, err)
+						}
+						return
+					}
+				}
+				t.Skip("nothing was answered")
+			},
 			"pass time": func(t *rapid.T) {
 				n.now = n.now.Add(time.Duration(rapid.IntRange(1, 3000).Draw(t, "minutes")) * time.Minute)
 			},
@@ -279,6 +322,28 @@ func TestModel(t *testing.T) {
 				user = room.As(mail.User)
 			},
 			"": func(t *rapid.T) {
+				p, err := user.History(ctx, mail.HistoryQuery{Open: true, Limit: mail.MaxLimit})
+				must(t, err)
+				want := []mail.ID{}
+				for _, m := range n.msgs {
+					if m.asks && m.closed == "" {
+						want = append(want, m.id)
+					}
+				}
+				got := []mail.ID{}
+				for _, it := range p.Messages {
+					got = append(got, it.ID)
+				}
+				if diff := cmp.Diff(want, got); diff != "" {
+					t.Fatalf("open (-naive +room):\n%s", diff)
+				}
+				for _, m := range n.msgs {
+					it, err := user.Message(ctx, m.id)
+					must(t, err)
+					if m.closed != "" && (it.Settled == nil || it.Settled.As != m.closed) {
+						t.Fatalf("%s is settled %+v, want %s", m.id, it.Settled, m.closed)
+					}
+				}
 				for _, a := range n.agents {
 					if !a.registered {
 						continue

@@ -127,9 +127,15 @@ func dump(s *state, now mail.Time) []string {
 	out = append(out, fmt.Sprint("bridges ", s.bridges), fmt.Sprint("workspaces ", s.workspaces))
 	for _, r := range s.order {
 		out = append(out, fmt.Sprintf("message %d %+v: %+v", r.seq, r.msg, s.deliveries(r, now)))
+		if r.settled != nil {
+			out = append(out, fmt.Sprintf("settled %+v", *r.settled))
+		}
 		if until := r.snoozedBy(s.members[mail.User], now); until != 0 {
 			out = append(out, fmt.Sprint("snoozed until ", until))
 		}
+	}
+	for _, r := range s.open {
+		out = append(out, "open "+string(r.msg.ID))
 	}
 	var held []string
 	for role, l := range s.held {

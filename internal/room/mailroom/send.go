@@ -44,7 +44,11 @@ func (v *view) Send(ctx context.Context, d mail.Draft) (mail.Sent, error) {
 	if err != nil {
 		return mail.Sent{}, err
 	}
-	return v.forward(ctx, &p, d, sent)
+	sent, err = v.forward(ctx, &p, d, sent)
+	if err == nil && len(p.route.local) == 0 {
+		err = v.settleByFar(ctx, &p.message, sent.ID)
+	}
+	return sent, err
 }
 
 // sending is the idempotency keys that are being sent with. Whoever repeats a send whose answer is late waits here
@@ -159,7 +163,8 @@ func (v *view) known(s *state, k sentKey, d mail.Draft, now mail.Time) (*mail.Se
 	if r == nil {
 		return new(v.spent(s.spent[k])), nil
 	}
-	if t, _ := mail.ParseType(d.Type); r.msg.Body != d.Body || r.msg.Subject != d.Subject || r.msg.Type != t {
+	// without a type it may have become an answer
+	if r.msg.Body != d.Body || r.msg.Subject != d.Subject || d.Type != "" && r.msg.Type != mail.Type(d.Type) {
 		return nil, mail.Errorf(mail.Conflict, "the idempotency key %q was used for another message, %s: nothing "+
 			"was sent. Use a new key for a new message", d.Key, r.msg.ID)
 	}
@@ -195,6 +200,9 @@ func (v *view) mayCancel(s *state, d mail.Draft, to route) error {
 // compose makes the message of a draft.
 func (v *view) compose(s *state, d mail.Draft, from mail.Address, to []mail.Address) mail.Message {
 	t, _ := mail.ParseType(d.Type) // Check has done it once
+	if d.Type == "" && s.asksOther(d.ReplyTo, v.me(s)) {
+		t = mail.Answer
+	}
 	m := mail.Message{
 		ID: v.newID(s, d.IDForm), Type: t, From: from, To: to,
 		Subject: d.Subject, Body: d.Body, ReplyTo: d.ReplyTo, Issue: d.Issue, Docs: d.Docs,

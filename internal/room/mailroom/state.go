@@ -25,6 +25,7 @@ type state struct {
 	held    map[string][]*record  // by role: mail that no live holder could be given, in order
 	// records with an audience that is found out when somebody looks; expired ones may be missing
 	dynamic    []*record
+	open       list                      // what is asked and not settled
 	rotation   map[string]mail.Name      // by role: who was given its last message
 	keys       map[sentKey]*record       // by sender and idempotency key
 	spent      map[sentKey]mail.SpentKey // keys of messages that retention took
@@ -56,8 +57,9 @@ type record struct {
 	bound   []bound        // audiences that are lists of members
 	dynamic []mail.Address // audiences that are conditions
 	marks   []marks
-	waited  []*member // whose wait it ended when it came; told to its sender, and no part of what replay rebuilds
-	gone    bool      // trimmed or erased; lists drop it when they are next filtered
+	settled *mail.Settlement // nil while what it asks is open
+	waited  []*member        // whose wait it ended when it came; told to its sender, no part of what replay rebuilds
+	gone    bool             // trimmed or erased; lists drop it when they are next filtered
 }
 
 // bound is an address whose audience was fixed, when the message was sent or when a role found a holder. No
@@ -347,6 +349,7 @@ func (s *state) forget(ids []mail.ID) {
 	}
 	s.order = dropGone(s.order)
 	s.dynamic = dropGone(s.dynamic)
+	s.open = dropGone(s.open)
 	for role := range s.held {
 		s.held[role] = dropGone(s.held[role])
 	}

@@ -295,7 +295,7 @@ func (r *record) handedIn(m *member) bool {
 // wakesNow reports whether r is of the kind that wakes m.
 func (s *state) wakesNow(r *record, m *member) bool {
 	for a := range r.addresses(m) {
-		if policy.Wakes(&r.msg, a, m.hasRole(string(mail.Orchestrator))) {
+		if r.wakes(a, m.hasRole(string(mail.Orchestrator))) {
 			return true
 		}
 	}

@@ -369,7 +369,7 @@ func TestReservedMembers(t *testing.T) {
 	for _, payload := range []string{
 		`,"at":"2026-05-10T14:00:00.123Z","host":"h1","agent":{"id":"ag_1","name":"ann"}`,
 		`,"at":"2026-05-10T14:00:00.124Z","host":"h1","message":{"id":"note_1_","type":"status","from":"agent:ann","to":["all"],"subject":"keep","body":"secret-1-of-nobody","from_id":"ag_1"}`,
-		`,"at":"2026-05-10T14:00:00.125Z","settled":{"message":"note_1_","by":"agent:ann","as":"answered"}`,
+		`,"at":"2026-05-10T14:00:00.125Z","later":{"message":"note_1_","by":"agent:ann","as":"answered"}`,
 	} {
 		start := len(b)
 		b = appendLine(b, last.end+1, last.crc, []byte(payload))

@@ -52,6 +52,10 @@ func appendPayload(b []byte, e *mail.Event) ([]byte, error) {
 		w.raw(`,"workspace":`)
 		w.rare(e.Workspace, new(mail.WorkspaceChange))
 	}
+	if e.Settled != nil {
+		w.raw(`,"settled":`)
+		w.rare(e.Settled, new(mail.Settlement))
+	}
 	return w.b, w.err
 }
 

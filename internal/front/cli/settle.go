@@ -1,0 +1,147 @@
+package cli
+
+import (
+	"context"
+
+	"github.com/spf13/cobra"
+
+	"pennypost/internal/mail"
+)
+
+const declineHelp = `Refuse to answer a question, or to review. Whoever asked gets your refusal as the answer, and is
+woken by it as by any answer. Use it for "not now" and "decide yourself". Marking or archiving a
+question does not settle it.`
+
+const withdrawHelp = `Withdraw a question that you no longer want answered. Those who were asked see that it was
+withdrawn, and are not woken for it. Only whoever asked may withdraw a question, and the user.`
+
+const waitingHelp = `List who waits for whom, by the questions, reviews, plans and permissions that are open, the
+longest wait first. If the one who is waited for waits too, the chain is shown to its end; a circle
+is named.`
+
+// declinedBody is what a refusal says without a reason.
+const declinedBody = "Declined: please decide yourself."
+
+func newDecline(a *App) *cobra.Command {
+	var reason string
+	cmd := &cobra.Command{
+		Use: "decline ID", Short: "refuse to answer a question; whoever asked is told", Long: declineHelp,
+		Example: "pennypost decline msg_V1StGXR8_Z5jdHi6B-myT --reason \"Not now\"",
+		Args:    NArgs(1, "the id of one question"),
+		RunE:    func(cmd *cobra.Command, args []string) error { return a.decline(cmd.Context(), args[0], reason) },
+	}
+	cmd.Flags().StringVar(&reason, "reason", declinedBody, "`TEXT` for whoever asked")
+	return cmd
+}
+
+func (a *App) decline(ctx context.Context, arg, reason string) error {
+	id, err := mail.ParseID(arg)
+	if err != nil {
+		return err
+	}
+	svc, err := a.service(ctx)
+	if err != nil {
+		return err
+	}
+	q, err := svc.Message(ctx, id)
+	if err != nil {
+		return err
+	}
+	if !q.Open {
+		return mail.Errorf(mail.Conflict, "%s does not wait for an answer; nothing was sent. What does is listed by: "+
+			"pennypost inbox --open", OneLine(arg))
+	}
+	sent, err := svc.Send(ctx, mail.Draft{To: mail.Recipients{string(q.From)}, Type: string(mail.Answer), Body: reason,
+		ReplyTo: id, Metadata: mail.Metadata(`{"` + mail.DeclinedKey + `":true}`)})
+	if err != nil {
+		return err
+	}
+	if a.JSON {
+		a.Out.Value(sent)
+		return nil
+	}
+	a.showSent(sent)
+	return nil
+}
+
+func newWithdraw(a *App) *cobra.Command {
+	return &cobra.Command{
+		Use: "withdraw ID", Short: "take back a question that is open", Long: withdrawHelp,
+		Example: "pennypost withdraw msg_V1StGXR8_Z5jdHi6B-myT", Args: NArgs(1, "the id of one question"),
+		RunE: func(cmd *cobra.Command, args []string) error { return a.withdraw(cmd.Context(), args[0]) },
+	}
+}
+
+func (a *App) withdraw(ctx context.Context, arg string) error {
+	id, err := mail.ParseID(arg)
+	if err != nil {
+		return err
+	}
+	svc, err := a.service(ctx)
+	if err != nil {
+		return err
+	}
+	if err := svc.Withdraw(ctx, id); err != nil {
+		return err
+	}
+	if a.JSON {
+		a.Out.Value(struct {
+			Withdrawn mail.ID `json:"withdrawn"`
+		}{id})
+		return nil
+	}
+	a.Out.Line("%s is withdrawn.", OneLine(arg))
+	return nil
+}
+
+func newWaiting(a *App) *cobra.Command {
+	return &cobra.Command{
+		Use: "waiting", Short: "list who waits for whom", Long: waitingHelp, Example: "pennypost waiting",
+		Args: NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error { return a.waiting(cmd.Context()) },
+	}
+}
+
+func (a *App) waiting(ctx context.Context) error {
+	svc, err := a.service(ctx)
+	if err != nil {
+		return err
+	}
+	waits, err := svc.Waiting(ctx)
+	switch {
+	case err != nil:
+		return err
+	case a.JSON:
+		a.Out.Value(waits)
+		return nil
+	case len(waits) == 0:
+		a.Out.Line("Nobody waits for an answer.")
+		return nil
+	}
+	rows := make([][]string, 0, len(waits))
+	for i := range waits {
+		w := &waits[i]
+		rows = append(rows, []string{waitWords(w), a.Out.ago(w.Since), string(w.Type), OneLine(string(w.Question)),
+			shorten(OneLine(w.Subject), headlineWidth)})
+	}
+	a.Out.Table(rows, 1)
+	return nil
+}
+
+// waitWords says who waits for whom.
+func waitWords(w *mail.Waiting) string {
+	if len(w.Chain) == 0 {
+		return OneLine(string(w.Asker)) + " → " + Addressees([]mail.Address{w.Address})
+	}
+	words := ""
+	for i, n := range w.Chain {
+		if i > 0 {
+			words += " → "
+		}
+		words += OneLine(string(n))
+	}
+	if w.Circle {
+		words += " (a circle)"
+	}
+	return words
+}

@@ -1,0 +1,60 @@
+package mail
+
+import "encoding/json"
+
+// Outcome is how a question was settled.
+type Outcome string
+
+// The outcomes.
+const (
+	Answered  Outcome = "answered"
+	Declined  Outcome = "declined"  // it was replied to, but whoever asked has to decide alone
+	Withdrawn Outcome = "withdrawn" // whoever asked does not want to know any more
+)
+
+// Settlement says that what a message asks is settled. As an event it records a withdrawal, which no message tells of,
+// and what became of a question whose answer is not in the journal.
+type Settlement struct {
+	Message ID      `json:"message"` // what asked
+	By      Address `json:"by"`
+	As      Outcome `json:"as"`
+	Answer  ID      `json:"answer,omitempty"` // the message that settled it; none for a withdrawal
+	At      Time    `json:"at,omitzero"`      // in an event only if that is not when it happened
+}
+
+// Asks reports whether messages of type t stay open until they are answered, declined or withdrawn.
+func (t Type) Asks() bool { return t.Rule().AnsweredBy != "" }
+
+// DeclinedKey is the member of an answer's metadata that makes it a refusal to answer. Any value but false, null and
+// "" does; a text is the reason.
+const DeclinedKey = "declined"
+
+// Declines reports whether m, an answer, refuses to answer.
+func (m *Message) Declines() bool {
+	var members map[string]json.RawMessage
+	if len(m.Metadata) == 0 || json.Unmarshal(m.Metadata, &members) != nil {
+		return false
+	}
+	switch string(members[DeclinedKey]) {
+	case "", "false", "null", `""`:
+		return false
+	}
+	return true
+}
+
+// Waiting says that somebody waits for somebody: one open question and one of those who were asked.
+type Waiting struct {
+	Question ID     `json:"question"`
+	Type     Type   `json:"type"`
+	Subject  string `json:"subject,omitempty"`
+	Since    Time   `json:"since"`
+	Asker    Name   `json:"asker"`
+	// Address is where the question went, and Asked who it reached there; nobody in particular if it went to a tag, to
+	// all, or to a role without a holder.
+	Address Address `json:"address"`
+	Asked   Name    `json:"asked,omitempty"`
+	// Chain begins with Asker and Asked. Each next one is whom the one before waits for, and has longest. It ends with
+	// somebody who waits for nobody or, in a Circle, with a name that it has already.
+	Chain  []Name `json:"chain,omitempty"`
+	Circle bool   `json:"circle,omitzero"`
+}

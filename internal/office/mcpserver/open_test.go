@@ -1,0 +1,53 @@
+package mcpserver
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"pennypost/internal/mail"
+)
+
+// TestP13_ReadTellsWhatIsOpen holds that an agent is told with its mail what waits for its answer, read or not, and
+// which of its own questions are open: by ids alone, because whatever else a question holds has to be fenced.
+func TestP13_ReadTellsWhatIsOpen(t *testing.T) {
+	room := openRoom(t)
+	ask := func(from mail.Name, to, body string) mail.ID {
+		sent, err := room.As(from).Send(t.Context(), mail.Draft{To: mail.Recipients{to}, Type: "question",
+			Subject: "secret", Body: body})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return sent.ID
+	}
+	own, asked := ask("ann", "bea", "why?"), ask("bea", "ann", "why?")
+	ann := connectNative(t, room, "ann")
+	use(t, ann, "mark_messages", `{"all":true,"mark":"archived"}`)
+	text, failed := use(t, ann, "read_messages", `{}`)
+	want := "Nothing is unread. Open, and waiting for your answer: " + string(asked) +
+		". You wait for an answer to: " +
+		string(own) + "."
+	if text != want || failed != "" {
+		t.Errorf("read_messages = %q, %s; want %q", text, failed, want)
+	}
+	use(t, ann, "send_message", `{"to":"bea","type":"answer","body":"no","reply_to":"`+string(asked)+
+		`","metadata":{"declined":true}}`)
+	for i := range maxOpen + 1 {
+		ask("bea", "ann", fmt.Sprint("question ", i))
+	}
+	if text, _ := use(t, ann, "read_messages", `{"limit":1}`); strings.Contains(text, string(asked)) ||
+		!strings.Contains(text, ", and more. You wait") {
+		t.Errorf("after one was declined and many were asked: %s", text)
+	}
+	if err := room.As("bea").Withdraw(t.Context(), ask("bea", "ann", "how?")); err != nil {
+		t.Fatal(err)
+	}
+	page, err := room.As("ann").Inbox(t.Context(), mail.InboxQuery{Newest: true, Limit: 1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if text, _ := use(t, ann, "read_messages", `{"id":"`+string(page.Messages[0].ID)+`"}`); !strings.Contains(text,
+		"no answer is wanted") {
+		t.Errorf("what was withdrawn is shown as %s", text)
+	}
+}

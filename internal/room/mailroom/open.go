@@ -1,0 +1,193 @@
+package mailroom
+
+import (
+	"cmp"
+	"context"
+	"slices"
+
+	"pennypost/internal/mail"
+	"pennypost/internal/policy"
+)
+
+// open reports whether r asks something that is neither answered nor declined nor withdrawn. What readers mark, what
+// expires and what retention does has no part in it.
+func (r *record) open() bool { return r.settled == nil && r.msg.Type.Asks() }
+
+// wakes reports whether r is worth waking somebody whom it reached through an address. What was withdrawn is not.
+func (r *record) wakes(a mail.Address, orchestrator bool) bool {
+	return (r.settled == nil || r.settled.As != mail.Withdrawn) && policy.Wakes(&r.msg, a, orchestrator)
+}
+
+// track notes what a new message asks and what it answers.
+func (s *state) track(r *record) {
+	if r.open() {
+		s.open.add(r)
+	}
+	q := s.records[r.msg.ReplyTo]
+	if q == nil || !q.open() {
+		return
+	}
+	if as, ok := policy.Settles(&q.msg, &r.msg); ok {
+		s.settleOpen(q, mail.Settlement{Message: q.msg.ID, By: r.msg.From, As: as, Answer: r.msg.ID, At: r.msg.Sent})
+	}
+}
+
+func (s *state) settleOpen(q *record, st mail.Settlement) {
+	q.settled = &st
+	s.open.remove(q)
+}
+
+// applySettled settles a question. A withdrawal of one that is settled comes too late. What names an answer repeats
+// what the room knew when the answer left the journal, and goes before what later answers say.
+func (s *state) applySettled(st mail.Settlement, at mail.Time) {
+	q := s.records[st.Message]
+	if q == nil || st.Answer == "" && !q.open() || !q.msg.Type.Asks() {
+		return
+	}
+	if st.At == 0 {
+		st.At = at
+	}
+	s.settleOpen(q, st)
+}
+
+// settledByGone returns what became of questions that are kept while what answered them is not.
+func (s *state) settledByGone(going map[mail.ID]bool) []mail.Settlement {
+	var out []mail.Settlement
+	for _, r := range s.order {
+		if st := r.settled; st != nil && st.Answer != "" && !going[r.msg.ID] &&
+			(going[st.Answer] || s.records[st.Answer] == nil) {
+			out = append(out, *st)
+		}
+	}
+	return out
+}
+
+// settlementsOf returns the event without which a question would be open again when its answer has been erased.
+func (v *view) settlementsOf(answer mail.ID) (events []mail.Event) {
+	v.read(func(s *state, now mail.Time) {
+		r := s.records[answer]
+		if r == nil {
+			return
+		}
+		if q := s.records[r.msg.ReplyTo]; q != nil && q.settled != nil && q.settled.Answer == answer {
+			events = append(events, mail.Event{At: now, Settled: q.settled})
+		}
+	})
+	return events
+}
+
+// asksOther reports whether a message is an open question of somebody else than m: a reply to it that does not say
+// what it is, is the answer.
+func (s *state) asksOther(id mail.ID, m *member) bool {
+	q := s.records[id]
+	return q != nil && q.open() && q.sender != m
+}
+
+// settleByFar journals that a question of this room was settled by a message that went to other rooms only.
+func (v *view) settleByFar(ctx context.Context, m *mail.Message, id mail.ID) error {
+	var events []mail.Event
+	v.read(func(s *state, now mail.Time) {
+		if q := s.records[m.ReplyTo]; q != nil && q.open() {
+			if as, ok := policy.Settles(&q.msg, m); ok {
+				events = append(events, mail.Event{At: now,
+					Settled: &mail.Settlement{Message: q.msg.ID, By: m.From, As: as, Answer: id}})
+			}
+		}
+	})
+	_, err := v.commit(ctx, events...)
+	return err
+}
+
+// Withdraw implements mail.Tracker.
+func (v *view) Withdraw(ctx context.Context, id mail.ID) error {
+	var events []mail.Event
+	var err error
+	v.read(func(s *state, now mail.Time) {
+		if events, err = v.withdrawal(s, id, now); err == nil && len(events) > 0 && v.me(s) != nil {
+			events = append(v.pulse(s, now), events...)
+		}
+	})
+	if err == nil {
+		_, err = v.commit(ctx, events...)
+	}
+	if err != nil {
+		return err
+	}
+	v.read(func(s *state, _ mail.Time) { // an answer may have come first
+		if q := s.records[id]; q != nil && q.settled != nil && q.settled.As != mail.Withdrawn {
+			err = settledAs(q)
+		}
+	})
+	return err
+}
+
+// withdrawal returns the event of a withdrawal; none if it was withdrawn before.
+func (v *view) withdrawal(s *state, id mail.ID, now mail.Time) ([]mail.Event, error) {
+	q := s.records[id]
+	switch {
+	case q == nil:
+		return nil, mail.Errorf(mail.NotFound, "there is no open question %q in room %s; nothing was withdrawn. "+
+			"What is open is listed by: pennypost history --open", id, v.name)
+	case !q.msg.Type.Asks():
+		return nil, mail.Errorf(mail.Invalid, "%s is a %s, which asks nothing; nothing was withdrawn", id, q.msg.Type)
+	case !v.isUser() && q.sender != v.me(s):
+		return nil, mail.Errorf(mail.Denied, "only whoever asked may withdraw %s, and the user; you are %s. Decline "+
+			"it instead, with an answer", id, v.caller)
+	case q.open():
+		return []mail.Event{{At: now, Settled: &mail.Settlement{Message: id, By: v.signature(s),
+			As: mail.Withdrawn}}}, nil
+	case q.settled.As != mail.Withdrawn:
+		return nil, settledAs(q)
+	}
+	return nil, nil
+}
+
+func settledAs(q *record) error {
+	return mail.Errorf(mail.Conflict, "%s was %s by %s before; nothing was withdrawn", q.msg.ID, q.settled.As,
+		q.settled.By.Signer())
+}
+
+// Waiting implements mail.Tracker.
+func (v *view) Waiting(ctx context.Context) ([]mail.Waiting, error) {
+	v.touch(ctx)
+	out := []mail.Waiting{}
+	v.read(func(s *state, _ mail.Time) { out = append(out, s.waitingList()...) })
+	return out, nil
+}
+
+// waitingList lists who waits for whom. Of what went to a role only its holder is asked.
+func (s *state) waitingList() []mail.Waiting {
+	var out []mail.Waiting
+	next := make(map[mail.Name]mail.Name) // whom everybody waits for longest
+	for _, q := range s.open {
+		w := mail.Waiting{Question: q.msg.ID, Type: q.msg.Type, Subject: q.msg.Subject, Since: q.msg.Sent,
+			Asker: q.sender.Name}
+		add := func(a mail.Address, asked mail.Name) {
+			w.Address, w.Asked = a, asked
+			out = append(out, w)
+			if asked != "" && next[w.Asker] == "" {
+				next[w.Asker] = asked
+			}
+		}
+		for i := range q.bound {
+			b := &q.bound[i]
+			for _, m := range b.members {
+				add(b.address, m.Name)
+			}
+			if len(b.members) == 0 {
+				add(b.address, "")
+			}
+		}
+		for _, a := range q.dynamic {
+			add(a, "")
+		}
+	}
+	for i := range out {
+		w := &out[i]
+		if w.Asked != "" {
+			w.Chain, w.Circle = policy.Chain(w.Asker, w.Asked, func(n mail.Name) mail.Name { return next[n] })
+		}
+	}
+	slices.SortStableFunc(out, func(a, b mail.Waiting) int { return cmp.Compare(a.Since, b.Since) })
+	return out
+}
