@@ -15,7 +15,8 @@ marked, and senders see no difference. To print bodies, use pennypost read. --pl
 what you have snoozed, --place archived what you have archived.
 
 What asks you something comes first, with a question mark, also when you have read or archived it:
-until you answer it or decline it (pennypost decline), or whoever asked withdraws it.`
+until you answer it or decline it (pennypost decline), or whoever asked withdraws it. What you have
+snoozed comes back at its time.`
 
 type inboxFlags struct {
 	all, newest   bool
@@ -85,7 +86,8 @@ func (a *App) inbox(ctx context.Context, f inboxFlags) error {
 		page.Messages = slices.DeleteFunc(page.Messages, func(it mail.Item) bool {
 			return slices.ContainsFunc(open.Messages, func(o mail.Item) bool { return o.ID == it.ID })
 		})
-		page.Messages = append(open.Messages, page.Messages...)
+		due := slices.DeleteFunc(open.Messages, func(it mail.Item) bool { return it.Snoozed != 0 }) // put off
+		page.Messages = append(due, page.Messages...)
 	}
 	if len(page.Messages) == 0 {
 		if f.place != "" {
