@@ -154,8 +154,10 @@ type Item struct {
 type Page struct {
 	Messages []Item `json:"messages"`
 	Unread   int    `json:"unread"` // in the whole mailbox, without what is snoozed; 0 for a history
-	More     bool   `json:"more"`   // the list goes on: ask again with Next
-	Next     Seq    `json:"next,omitzero"`
+	// Open is how many questions to the reader are not settled, wherever in the mailbox they are; 0 for a history.
+	Open int  `json:"open,omitzero"`
+	More bool `json:"more"` // the list goes on: ask again with Next
+	Next Seq  `json:"next,omitzero"`
 }
 
 // Limits on lists.

@@ -77,7 +77,7 @@ func (a *App) inbox(ctx context.Context, f inboxFlags) error {
 		a.Out.Value(page)
 		return nil
 	}
-	if place == mail.InInbox && q.After == 0 && q.Before == 0 && !q.Open {
+	if place == mail.InInbox && q.After == 0 && q.Before == 0 && !q.Open && page.Open > 0 {
 		q.Open = true
 		open, err := svc.Inbox(ctx, q)
 		if err != nil {

@@ -50,6 +50,16 @@ func (s *state) applySettled(st mail.Settlement, at mail.Time) {
 	s.settleOpen(q, st)
 }
 
+// countOpen returns how many questions to m wait for an answer.
+func (s *state) countOpen(m *member) (n int) {
+	for _, r := range s.open {
+		if r.reaches(m) {
+			n++
+		}
+	}
+	return n
+}
+
 // settledByGone returns what became of questions that are kept while what answered them is not.
 func (s *state) settledByGone(going map[mail.ID]bool) []mail.Settlement {
 	var out []mail.Settlement
