@@ -245,14 +245,9 @@ func newAgentsRetire(a *App) *cobra.Command {
 			if err := svc.Retire(cmd.Context(), mail.Name(args[0])); err != nil {
 				return err
 			}
-			if a.JSON {
-				a.Out.Value(struct {
-					Retired string `json:"retired"`
-				}{args[0]})
-				return nil
-			}
-			a.Out.Line("%s is off the roster.", OneLine(args[0]))
-			return nil
+			return a.said(struct {
+				Retired string `json:"retired"`
+			}{args[0]}, "%s is off the roster.", OneLine(args[0]))
 		},
 	}
 }
@@ -274,14 +269,9 @@ func newAgentsToken(a *App) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			if a.JSON {
-				a.Out.Value(struct {
-					Token string `json:"token"`
-				}{token})
-				return nil
-			}
-			a.Out.Line("%s", token) // alone on standard output, so that it can be piped
-			return nil
+			return a.said(struct {
+				Token string `json:"token"`
+			}{token}, "%s", token) // alone on standard output, so that it can be piped
 		},
 	}
 }

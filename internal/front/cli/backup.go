@@ -56,15 +56,10 @@ func (a *App) backup(ctx context.Context, path string, force bool) error {
 	if err != nil {
 		return err
 	}
-	if a.JSON {
-		a.Out.Value(struct {
-			File  string `json:"file"`
-			Bytes int64  `json:"bytes"`
-		}{path, file.bytes})
-		return nil
-	}
-	a.Out.Line("%s written to %s.", size(file.bytes), OneLine(path))
-	return nil
+	return a.said(struct {
+		File  string `json:"file"`
+		Bytes int64  `json:"bytes"`
+	}{path, file.bytes}, "%s written to %s.", size(file.bytes), OneLine(path))
 }
 
 // replaceSecret writes a file that only its owner may read. It may be long before write ends, so whether a file is

@@ -82,15 +82,6 @@ func oneBridge(cmd *cobra.Command, args []string) error {
 	return Usage("%s needs the id of a bridge, or its dialect and directory", cmd.CommandPath())
 }
 
-func (a *App) said(v any, format string, args ...any) error {
-	if a.JSON {
-		a.Out.Value(v)
-	} else {
-		a.Out.Line(format, args...)
-	}
-	return nil
-}
-
 func (a *App) addBridge(ctx context.Context, name, dir, mode string) error {
 	svc, err := a.service(ctx)
 	if err != nil {

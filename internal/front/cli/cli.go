@@ -36,7 +36,9 @@ func System() Env {
 	if err != nil {
 		dir = "/" // it was removed: there is no repository around it
 	}
-	return Env{Stdin: os.Stdin, Stdout: os.Stdout, Stderr: os.Stderr, Environ: os.Environ(), Dir: dir}
+	environ := os.Environ()
+	os.Unsetenv(frontVariable) // it speaks of this process, and not of those that it starts
+	return Env{Stdin: os.Stdin, Stdout: os.Stdout, Stderr: os.Stderr, Environ: environ, Dir: dir}
 }
 
 // Getenv returns the value of a variable, "" without one.
@@ -120,7 +122,7 @@ func wantsJSON(args []string) bool {
 	return false
 }
 
-// Post returns the Post office, which is started by the first call if it does not run.
+// Post returns the post office, which is started by the first call if it does not run.
 func (a *App) Post() (*client.Office, error) {
 	if a.Office != nil {
 		return a.Office, nil
@@ -161,6 +163,7 @@ func (a *App) RoomAs(ctx context.Context, who mail.Name) (mail.Service, error) {
 	return office.Room(ctx, room, who)
 }
 
+// RoomName returns the room that the command means.
 func (a *App) RoomName() (mail.RoomName, error) {
 	return config.FindRoom(a.Room, a.Env.Getenv, a.Env.Dir)
 }

@@ -45,6 +45,7 @@ func newConfig(a *App) *cobra.Command {
 	return cmd
 }
 
+// LoadConfig reads the configuration of the data directory.
 func (a *App) LoadConfig() (config.Config, error) {
 	home, err := config.FindHome(a.Env.Getenv)
 	if err != nil {

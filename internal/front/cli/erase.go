@@ -31,12 +31,7 @@ func (a *App) erase(ctx context.Context, arg string) error {
 	if err := svc.Erase(ctx, id); err != nil {
 		return err
 	}
-	if a.JSON {
-		a.Out.Value(struct {
-			Erased mail.ID `json:"erased"`
-		}{id})
-		return nil
-	}
-	a.Out.Line("%s is erased.", OneLine(arg))
-	return nil
+	return a.said(struct {
+		Erased mail.ID `json:"erased"`
+	}{id}, "%s is erased.", OneLine(arg))
 }

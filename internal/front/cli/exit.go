@@ -52,6 +52,7 @@ type hint struct {
 
 func (h *hint) Unwrap() error { return h.error }
 
+// Hinted returns err with what to type next.
 func Hinted(err error, next string) error { return &hint{err, next} }
 
 // silent ends the command with an exit status after everything was said.

@@ -38,7 +38,7 @@ func IsTerminal(f any) bool {
 	return err == nil && info.Mode()&os.ModeCharDevice != 0
 }
 
-// Line writes a Line.
+// Line writes a line.
 func (p *Printer) Line(format string, args ...any) {
 	p.write(fmt.Sprintf(format, args...) + "\n")
 }
@@ -56,6 +56,16 @@ func (p *Printer) Value(v any) {
 		p.err = err
 	}
 	p.write(string(b) + "\n")
+}
+
+// said answers a verb that has little to say: v with --json, else a line.
+func (a *App) said(v any, format string, args ...any) error {
+	if a.JSON {
+		a.Out.Value(v)
+	} else {
+		a.Out.Line(format, args...)
+	}
+	return nil
 }
 
 // The colours: Bold for what matters, dim for what surrounds it, red for what is urgent or wrong.

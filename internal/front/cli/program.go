@@ -94,12 +94,13 @@ func (a *App) runOffice(ctx context.Context, args []string) error {
 	if err != nil {
 		return err
 	}
-	return become(ctx, program, args, append(slices.Clone(a.Env.Environ), frontVariable+"="+Version()))
+	// It stands first: of two variables with one name the first counts.
+	return become(ctx, program, args, slices.Concat([]string{frontVariable + "=" + Version()}, a.Env.Environ))
 }
 
 // meetFront says when the front that has run this program is of another version.
 func (a *App) meetFront() {
-	if v := a.Env.Getenv(frontVariable); v != "" && v != Version() {
+	if v := a.Env.Getenv(frontVariable); len(a.linked) > 0 && v != "" && v != Version() {
 		fmt.Fprintf(a.Env.Stderr,
 			"pennypost: %s is version %s and pennypost is %s\nhint: install both from one release\n",
 			officeProgram, Version(), v)

@@ -172,6 +172,7 @@ func (p *Printer) field(name, value string) {
 	}
 }
 
+// Addressees shows whom a message is for.
 func Addressees(to []mail.Address) string {
 	words := make([]string, len(to))
 	for i, a := range to {

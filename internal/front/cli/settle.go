@@ -84,14 +84,9 @@ func (a *App) withdraw(ctx context.Context, arg string) error {
 	if err := svc.Withdraw(ctx, id); err != nil {
 		return err
 	}
-	if a.JSON {
-		a.Out.Value(struct {
-			Withdrawn mail.ID `json:"withdrawn"`
-		}{id})
-		return nil
-	}
-	a.Out.Line("%s is withdrawn.", OneLine(arg))
-	return nil
+	return a.said(struct {
+		Withdrawn mail.ID `json:"withdrawn"`
+	}{id}, "%s is withdrawn.", OneLine(arg))
 }
 
 func newWaiting(a *App) *cobra.Command {

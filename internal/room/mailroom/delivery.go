@@ -45,11 +45,11 @@ func (s *state) delivery(r *record, a mail.Address, m *member, now mail.Time) ma
 	if k == nil {
 		k = &marks{}
 	}
-	standing := policy.DeliveryFacts{
+	facts := policy.DeliveryFacts{
 		Archived: k.archived, Read: k.read, Presented: k.presented, Notified: k.notified,
 		Expires: s.expiry(r, a, m), Direct: a.Kind() == mail.ToAgent, Away: m.away() && !s.hasDoor(m),
 	}
-	d.State, d.At = standing.State(now)
+	d.State, d.At = facts.State(now)
 	switch d.State {
 	case mail.Presented:
 		d.Door = k.presentedDoor
