@@ -8,9 +8,14 @@ import (
 // Mark is what a receipt says happened.
 type Mark string
 
-// The marks. The first three are set by Pennypost when it rings a door or hands text over, the others by the reader.
+// The marks. The first four are set by Pennypost when it rings a door or hands text over, the others by the reader.
 const (
-	MarkNotified   Mark = "notified"  // a door was rung
+	MarkNotified Mark = "notified" // a door was rung
+	// MarkTold says that a client was handed the text, of which nobody knows yet whether its model will get it: until
+	// it is Presented the message counts as Notified.
+	MarkTold Mark = "told"
+	// MarkUntold says that the client has dropped what it was told. The message is queued again.
+	MarkUntold     Mark = "untold"
 	MarkPresented  Mark = "presented" // the text reached the reader
 	MarkRead       Mark = "read"
 	MarkUnread     Mark = "unread"
@@ -20,6 +25,9 @@ const (
 	// archived ends that.
 	MarkSnoozed Mark = "snoozed"
 )
+
+// DeliveryMarks lists the marks that say how far a message has got before its reader does anything.
+func DeliveryMarks() []Mark { return []Mark{MarkNotified, MarkTold, MarkUntold, MarkPresented} }
 
 // MaxSnooze is how long a message can be put off.
 const MaxSnooze = 366 * 24 * time.Hour

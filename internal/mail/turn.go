@@ -10,9 +10,9 @@ type Turner interface {
 	// Turn notes a moment in the life of the caller's session and returns what is to be told then. Whether a turn goes
 	// on is decided and the agent's state changed in one event, so that no mail falls between.
 	//
-	// What is returned has not been told yet: whoever hands it over marks it as presented or, of what it only points
-	// to, notified. Until that, and for a few seconds, it is not returned again: a client runs the hooks of several
-	// tools at a time.
+	// What is returned has not been told yet: whoever hands it over marks it as told or, of what it only points to,
+	// notified. Until that, and for a few seconds, it is not returned again: a client runs the hooks of several tools
+	// at a time. What was told becomes presented with a later moment, which proves it.
 	//
 	// Of mail that cannot keep a turn going, because it has too often or because the turn was broken off, the user is
 	// told by a message, unless the agent has a door: that is rung then.
@@ -44,6 +44,13 @@ type Turn struct {
 	// Over says of a turn's end that nothing can keep the turn going: it was broken off. The agent becomes idle,
 	// whatever waits.
 	Over bool `json:"over,omitzero"`
+	// Proof says that the model has answered since the moment before: what the session was told has reached it. What
+	// was told, and not proven to have arrived when a turn is broken off, another begins or the session ends, is told
+	// again.
+	Proof bool `json:"proof,omitzero"`
+	// Sub says that it happened to a subagent of the session, which is no agent: nothing is changed, and nothing told
+	// but an order to stop.
+	Sub bool `json:"sub,omitzero"`
 	// Quiet says that nothing can be told now, because the client takes no text at this moment.
 	Quiet bool `json:"quiet,omitzero"`
 	Limit int  `json:"limit,omitzero"` // at most so many messages; 0: 20

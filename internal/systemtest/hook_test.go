@@ -85,12 +85,15 @@ func TestHooks(t *testing.T) {
 				strings.Contains(text, "<system-reminder>") || strings.Count(text, "</mail") != 1 {
 				t.Errorf("in the middle of the turn the model was shown %v:\n%s", whole, text)
 			}
-			if got := o.stateOf(t, one, me); got != mail.Presented {
-				t.Errorf("what was shown is %q", got)
+			if got := o.stateOf(t, one, me); got != mail.Notified {
+				t.Errorf("what was shown is %q before the model has answered", got)
 			}
 			two := question("the second")
 			if n := h.End(); n != 1 || o.agentState(t, me) != mail.Idle {
 				t.Errorf("the turn went on %d times, and the agent is %s", n, o.agentState(t, me))
+			}
+			if got := o.stateOf(t, one, me); got != mail.Presented {
+				t.Errorf("what the model was shown before it answered is %q", got)
 			}
 			if got := o.stateOf(t, two, me); got != mail.Presented {
 				t.Errorf("what kept the turn going is %q", got)

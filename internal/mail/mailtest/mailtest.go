@@ -61,6 +61,7 @@ func Run(t *testing.T, open func(t *testing.T) mail.Office) {
 		{"TurnCancel", turnCancel},
 		{"TurnProcess", turnProcess},
 		{"P8_TurnOver", turnOver},
+		{"P7_TurnProves", turnProves},
 		{"TurnResumed", turnResumed},
 		{"RenameAndRetire", renameAndRetire},
 		{"Token", token},

@@ -255,3 +255,55 @@ func turnResumed(s *suite) {
 		s.Errorf("a cancel for a session of the past stops a new one")
 	}
 }
+
+// What was told is presented when a moment proves it, and queued again when the turn is broken off.
+func turnProves(s *suite) {
+	told := func(brief mail.Briefing, bodies ...string) {
+		s.Helper()
+		s.wantBriefing(brief, bodies...)
+		m := mail.Marking{Mark: mail.MarkTold, Door: mail.HookDoor}
+		for _, it := range brief.Items {
+			m.IDs = append(m.IDs, it.ID)
+		}
+		if _, err := s.as("ann").Mark(s.ctx, m); err != nil {
+			s.Fatal(err)
+		}
+	}
+	s.turn("ann", mail.SessionStart, "s1")
+	one := s.question("ann", "one")
+	told(s.turn("ann", mail.TurnStart, "s1"), "one")
+	s.wantState(one, mail.Notified, mail.HookDoor)
+	sub := mail.Turn{Moment: mail.BeforeTool, Session: "s1", Proof: true, Sub: true}
+	s.turnWith("ann", sub)
+	s.wantState(one, mail.Notified, mail.HookDoor)
+	s.turnWith("ann", mail.Turn{Moment: mail.BeforeTool, Session: "s1", Proof: true})
+	s.wantState(one, mail.Presented, mail.HookDoor)
+	two := s.question("ann", "two")
+	told(s.turn("ann", mail.AfterTool, "s1"), "two")
+	s.turnWith("ann", mail.Turn{Moment: mail.TurnEnd, Session: "s1", Over: true, Quiet: true})
+	s.wantState(one, mail.Presented, mail.HookDoor)
+	s.wantState(two, mail.Queued, "")
+	if brief := s.turnWith("ann", sub); brief.State != mail.Idle {
+		s.Errorf("a subagent has its session's agent %s", brief.State)
+	}
+	if brief := s.turnWith("ann", mail.Turn{Moment: mail.BeforeTool, Session: "s9",
+		Sub: true}); brief.State != mail.Gone {
+		s.Errorf("a subagent of nobody: %+v", brief)
+	}
+	if _, err := s.as("ann").Mark(s.ctx, mail.Marking{IDs: []mail.ID{two}, Mark: mail.MarkUntold}); mail.CodeOf(
+		err) != mail.Invalid {
+		s.Errorf("a reader takes back what it was told: %v", err)
+	}
+}
+
+// wantState holds where a message stands with its only recipient, and through which door it came there.
+func (s *suite) wantState(id mail.ID, state mail.DeliveryState, door string) {
+	s.Helper()
+	it, err := s.as(mail.User).Message(s.ctx, id)
+	if err != nil {
+		s.Fatal(err)
+	}
+	if d := it.Deliveries[0]; d.State != state || d.Door != door {
+		s.Errorf("%q is %s through %q, want %s through %q", it.Body, d.State, d.Door, state, door)
+	}
+}

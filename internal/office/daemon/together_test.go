@@ -28,7 +28,8 @@ var (
 //
 //   - P8: for an agent that is idle and has not seen mail that should wake it, a ring is outstanding or the user was
 //     told; hours later the agent has seen the mail, or the user was told;
-//   - nothing is shown twice in a session, except what could not be marked when it was shown;
+//   - nothing is shown twice in a session, except what could not be marked when it was shown, or was broken off
+//     before the model answered;
 //   - the user is told of the same mail once, whoever finds it waiting;
 //   - no agent is rung more often than its budget allows, nor twice at a time (wake's TestP8_Random holds that no
 //     agent is rung while it works);

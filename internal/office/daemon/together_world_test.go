@@ -73,7 +73,8 @@ type player struct {
 	woken   bool        // guarded by world.mu
 	lost    atomic.Bool // what is being shown may not be marked
 	seen    map[string]map[mail.ID]int
-	excused map[mail.ID]bool // shown, but the marks got lost
+	excused map[mail.ID]bool // shown, but the marks got lost, or the turn was broken off
+	hangs   []mail.ID        // shown since the model last answered
 }
 
 // door is a door of a player that does what it likes.
@@ -298,6 +299,15 @@ func (v *callerRoom) Turn(ctx context.Context, t mail.Turn) (mail.Briefing, erro
 	}
 	v.w.mu.Lock()
 	defer v.w.mu.Unlock()
+	switch {
+	case t.Proof:
+		v.p.hangs = nil
+	case t.Moment != mail.AfterTool: // the end of the turn before may have been heard by nobody
+		for _, id := range v.p.hangs {
+			v.p.excused[id] = true
+		}
+		v.p.hangs = nil
+	}
 	if v.w.met[brief.Agent] = v.p; t.Moment == mail.SessionEnd {
 		delete(v.w.met, brief.Agent)
 	}
@@ -311,6 +321,7 @@ func (w *world) reads(p *player, text string) {
 	if p.seen[p.Session] == nil {
 		p.seen[p.Session] = make(map[mail.ID]int)
 	}
+	p.hangs = append(p.hangs, whole...)
 	for _, id := range slices.Concat(whole, pointed) {
 		if p.seen[p.Session][id]++; p.seen[p.Session][id] > 1 && !denied && !p.excused[id] {
 			w.Errorf("%s was told of %s twice in session %s", p.name, id, p.Session)

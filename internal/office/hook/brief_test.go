@@ -30,6 +30,10 @@ func TestToldAtStart(t *testing.T) {
 			return
 		}
 		b.wantShown(h, "fire", "progress")
+		b.wantState(status, "ann", mail.Notified)
+		h.Prompt("go on")
+		b.wantState(status, "ann", mail.Notified)
+		h.Tool("Bash", "ls")
 		b.wantState(status, "ann", mail.Presented)
 		h.Start("resume")
 		b.wantSilence(h)
@@ -67,9 +71,9 @@ func TestToldMidTurn(t *testing.T) {
 		} else {
 			b.wantShown(h, "before the prompt", "after it")
 		}
-		b.wantState(id, "ann", mail.Presented)
 		h.Tool("Bash", "ls")
 		b.wantSilence(h)
+		b.wantState(id, "ann", mail.Presented)
 	})
 }
 
@@ -177,9 +181,9 @@ func TestLongMail(t *testing.T) {
 			t.Errorf("the text is\n%s", text)
 		}
 		b.wantState(long, "ann", mail.Notified)
-		b.wantState(small, "ann", mail.Presented)
 		h.Tool("Bash", "ls")
 		b.wantSilence(h)
+		b.wantState(small, "ann", mail.Presented)
 		for i, s := range numbered("letter", 40) {
 			b.send("ann", s+" "+words(60+i))
 		}
@@ -373,10 +377,10 @@ func TestTeammateIdle(t *testing.T) {
 	if r.Exit != 2 || r.Out != "" || !strings.Contains(r.Err, "for bob") || strings.Contains(r.Err, "for ann") {
 		t.Errorf("%+v", r)
 	}
-	b.wantState(id, "bob", mail.Presented)
 	if r := h.Fire("TeammateIdle", idle); r != (hooktest.Result{}) {
 		t.Errorf("%+v", r)
 	}
+	b.wantState(id, "bob", mail.Presented)
 	b.wantAgent("bob", mail.Idle)
 	b.wantAgent("ann", mail.Working)
 }
@@ -391,6 +395,7 @@ func TestTwoSessions(t *testing.T) {
 	id := b.send("ann-2", "for the second")
 	two.Prompt("go on")
 	b.wantShown(two, "for the second")
+	two.Tool("Bash", "ls")
 	b.wantState(id, "ann-2", mail.Presented)
 	one.Prompt("go on")
 	b.wantSilence(one)

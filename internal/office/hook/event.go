@@ -23,6 +23,12 @@ type Event struct {
 	Compacted bool // the session goes on with a summary of what it was
 }
 
+// proves reports whether the model has answered before e, so that what was told earlier was in a request: it wants to
+// use a tool, or its turn has come to its end.
+func (e *Event) proves() bool {
+	return !e.Sub && (e.Moment == mail.BeforeTool || e.Moment == mail.TurnEnd && !e.Over)
+}
+
 // Session is what a client says of a session. Its socket and token are keys to it: they are for doors of this machine,
 // and go into no journal and no log.
 type Session struct {

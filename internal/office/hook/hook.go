@@ -78,7 +78,7 @@ func (c *Call) ask(ctx context.Context, client *Client, e *Event) (pending, erro
 		return pending{}, err
 	}
 	*e = client.read(c.Event, in)
-	if e.Moment == "" || e.Sub && e.Moment != mail.BeforeTool || e.Own && e.Moment == mail.BeforeTool {
+	if e.Moment == "" || e.Sub && e.Moment != mail.BeforeTool {
 		return pending{}, nil
 	}
 	if e.Session.ID == "" {
@@ -95,7 +95,7 @@ func (c *Call) ask(ctx context.Context, client *Client, e *Event) (pending, erro
 	}
 	brief, err := svc.Turn(ctx, mail.Turn{
 		Moment: e.Moment, Session: e.Session.ID, Client: e.Client, Process: e.Session.Process, Frozen: e.Frozen,
-		Over: e.Over, Quiet: !e.Carries,
+		Over: e.Over, Proof: e.proves(), Sub: e.Sub, Quiet: !e.Carries,
 		Access: e.Session.access(),
 	})
 	if err != nil {
@@ -127,7 +127,7 @@ func say(e *Event, box *Mailbox, brief *mail.Briefing) (speechKind, words) {
 		return silence, words{}
 	}
 	if e.Moment == mail.BeforeTool {
-		if brief.Cancel == nil {
+		if brief.Cancel == nil || e.Own {
 			return silence, words{}
 		}
 		return forbid, order(brief)
@@ -150,7 +150,7 @@ func (t *Marks) Write(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	for _, m := range []mail.Marking{{IDs: t.whole, Mark: mail.MarkPresented},
+	for _, m := range []mail.Marking{{IDs: t.whole, Mark: mail.MarkTold},
 		{IDs: t.pointed, Mark: mail.MarkNotified}} {
 		if len(m.IDs) == 0 {
 			continue

@@ -30,6 +30,8 @@ func TestIncident_MarkedBeforeDelivered(t *testing.T) {
 		last(h)
 		h.Tool("Bash", "ls")
 		b.wantShown(h, "one")
+		b.wantState(id, "ann", mail.Notified)
+		h.Tool("Bash", "ls")
 		b.wantState(id, "ann", mail.Presented)
 		page, err := b.as("ann").Inbox(context.Background(), mail.InboxQuery{})
 		b.must(err)
@@ -134,7 +136,7 @@ func TestIncident_DownAtStop(t *testing.T) {
 		b.restart()
 		h.Start("resume")
 		b.wantShown(h, "one")
-		b.wantState(id, "ann", mail.Presented)
+		b.wantState(id, "ann", mail.Notified)
 	})
 }
 
@@ -266,6 +268,8 @@ func TestIncident_GonePeer(t *testing.T) {
 	h = b.harness(hooktest.Claude(), "ann", "s2")
 	h.Start("startup")
 	b.wantShown(h, "there?")
+	h.Prompt("go on")
+	h.End()
 	b.wantState(sent.ID, "ann", mail.Presented)
 }
 
@@ -350,6 +354,7 @@ func TestIncident_OneReceiptEach(t *testing.T) {
 	h := b.harness(hooktest.Claude(), "a3", "s3")
 	h.Prompt("go on")
 	b.wantShown(h, "who?")
+	h.Tool("Bash", "ls")
 	for _, name := range to {
 		want := mail.Queued
 		if name == "a3" {

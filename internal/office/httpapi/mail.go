@@ -51,7 +51,7 @@ func (c *call) key(d *mail.Draft) error {
 // checkMark refuses marks that a reader does not set, unless a door is named.
 func checkMark(_ *call, m *mail.Marking) error {
 	switch m.Mark {
-	case mail.MarkNotified, mail.MarkPresented:
+	case mail.MarkNotified, mail.MarkTold, mail.MarkPresented:
 		if m.Door == "" {
 			return mail.Errorf(mail.Invalid,
 				"the mark %s needs door: through what the text was handed over or the recipient told", m.Mark)

@@ -120,8 +120,8 @@ func enumOf(t reflect.Type) []string {
 	case reflect.TypeFor[mail.State]():
 		return words([]mail.State{mail.Working, mail.Idle, mail.Frozen, mail.Gone})
 	case reflect.TypeFor[mail.Mark]():
-		return words([]mail.Mark{mail.MarkNotified, mail.MarkPresented, mail.MarkRead, mail.MarkUnread,
-			mail.MarkArchived, mail.MarkUnarchived, mail.MarkSnoozed})
+		return words([]mail.Mark{mail.MarkNotified, mail.MarkTold, mail.MarkUntold, mail.MarkPresented, mail.MarkRead,
+			mail.MarkUnread, mail.MarkArchived, mail.MarkUnarchived, mail.MarkSnoozed})
 	case reflect.TypeFor[mail.DeliveryState]():
 		return append(words(mail.DeliveryStates()), string(mail.NotSent))
 	case reflect.TypeFor[mail.Code]():

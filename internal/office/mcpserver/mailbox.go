@@ -187,7 +187,7 @@ func (n *Native) concerns(ctx context.Context, agent mail.Name, events []mail.Ev
 			e.Agent.Retired), e.Erased != nil:
 			return true
 		case e.Receipt != nil && e.Receipt.Reader == mail.AgentAddress(agent) &&
-			e.Receipt.Mark != mail.MarkPresented && e.Receipt.Mark != mail.MarkNotified:
+			!slices.Contains(mail.DeliveryMarks(), e.Receipt.Mark):
 			return true
 		case e.Message != nil && first == 0:
 			first = e.Seq

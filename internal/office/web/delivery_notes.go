@@ -173,6 +173,10 @@ func named(r *mail.Receipt, name, at string) string {
 	switch r.Mark {
 	case mail.MarkNotified:
 		return "told to look" + through + " " + at
+	case mail.MarkTold:
+		return "handed to its client" + through + " " + at
+	case mail.MarkUntold:
+		return "dropped by its client " + at
 	case mail.MarkPresented:
 		return "delivered to " + name + through + " " + at
 	}

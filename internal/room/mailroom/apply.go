@@ -159,11 +159,18 @@ func (s *state) applyReceipt(e *mail.Event) (counted bool) {
 		r.marks = append(r.marks, marks{who: m})
 		k = &r.marks[len(r.marks)-1]
 	}
-	if rc.Mark == mail.MarkPresented || rc.Mark == mail.MarkNotified && rc.Door == mail.HookDoor {
+	switch {
+	case rc.Mark == mail.MarkTold:
+		k.mentioned, k.handedOver = s.seq, s.seq
+	case rc.Mark == mail.MarkUntold:
+		if k.mentioned == k.handedOver { // or another session was pointed to it since
+			k.mentioned = 0
+		}
+		k.handedOver = 0
+	case rc.Mark == mail.MarkNotified && rc.Door == mail.HookDoor:
 		k.mentioned = s.seq
-	}
-	if rc.Mark == mail.MarkPresented {
-		k.handedOver = s.seq
+	case rc.Mark == mail.MarkPresented:
+		k.mentioned, k.handedOver = s.seq, s.seq
 		// What is shown with it proves no less.
 		if door := policy.ProvenDoor(k.notifiedDoor, k.notified, rc.Door, at); door != rc.Door || at != m.DoorAt {
 			m.Door, m.DoorAt = door, at
@@ -179,8 +186,12 @@ func (k *marks) set(rc *mail.Receipt, at mail.Time) {
 	switch rc.Mark {
 	case mail.MarkNotified:
 		k.notified, k.notifiedDoor = at, rc.Door
+	case mail.MarkTold:
+		k.told = at
+	case mail.MarkUntold:
+		k.told, k.notified, k.notifiedDoor = 0, 0, ""
 	case mail.MarkPresented:
-		k.presented, k.presentedDoor = at, rc.Door
+		k.presented, k.presentedDoor, k.told = at, rc.Door, 0
 	case mail.MarkRead:
 		k.read, k.snoozed = at, 0
 	case mail.MarkUnread:

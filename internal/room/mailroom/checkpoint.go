@@ -162,7 +162,7 @@ func (s *state) refileAll(at mail.Time) {
 	clear(s.held)
 	s.dynamic = s.dynamic[:0]
 	for m := range maps.Values(s.members) {
-		m.unread, m.cancels, m.all = nil, nil, nil
+		m.unread, m.cancels, m.told, m.all = nil, nil, nil, nil
 	}
 	for _, r := range s.order {
 		for i := range r.bound {

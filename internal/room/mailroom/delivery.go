@@ -45,8 +45,12 @@ func (s *state) delivery(r *record, a mail.Address, m *member, now mail.Time) ma
 	if k == nil {
 		k = &marks{}
 	}
+	notified, door := k.notified, k.notifiedDoor
+	if k.pending() {
+		notified, door = k.told, mail.HookDoor
+	}
 	facts := policy.DeliveryFacts{
-		Archived: k.archived, Read: k.read, Presented: k.presented, Notified: k.notified,
+		Archived: k.archived, Read: k.read, Presented: k.presented, Notified: notified,
 		Expires: s.expiry(r, a, m), Direct: a.Kind() == mail.ToAgent, Away: m.away() && !s.hasDoor(m),
 	}
 	d.State, d.At = facts.State(now)
@@ -54,7 +58,7 @@ func (s *state) delivery(r *record, a mail.Address, m *member, now mail.Time) ma
 	case mail.Presented:
 		d.Door = k.presentedDoor
 	case mail.Notified:
-		d.Door = k.notifiedDoor
+		d.Door = door
 	}
 	if d.State == mail.Queued || d.State == mail.Notified {
 		d.Wake, d.PutOff = s.wake(m, r, a, now)

@@ -45,7 +45,7 @@ func (v *view) Mark(ctx context.Context, q mail.Marking) (mail.Marked, error) {
 
 func (v *view) checkMarking(q mail.Marking) error {
 	switch q.Mark {
-	case mail.MarkPresented, mail.MarkNotified:
+	case mail.MarkPresented, mail.MarkNotified, mail.MarkTold:
 		if q.Door == "" {
 			return mail.Errorf(mail.Invalid, "the mark %s needs the door that was used", q.Mark)
 		}
@@ -235,8 +235,10 @@ func (r *record) changes(m *member, k mail.Mark, until, now mail.Time) bool {
 		return has.archived != 0
 	case mail.MarkSnoozed:
 		return has.read != 0 || has.archived != 0 || has.snoozed != until
-	case mail.MarkPresented:
+	case mail.MarkTold:
 		return !r.handedIn(m) // or only to another session of the agent
+	case mail.MarkPresented:
+		return !r.handedIn(m) || has.told != 0
 	}
 	return true
 }

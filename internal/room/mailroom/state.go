@@ -73,10 +73,17 @@ type bound struct {
 type marks struct {
 	who                                 *member
 	notified, presented, read, archived mail.Time
+	told                                mail.Time // when a client was handed it, until that is proven or refuted
 	notifiedDoor, presentedDoor         string
 	mentioned                           mail.Seq  // where it was last handed over, or a hook last pointed to it
 	handedOver                          mail.Seq  // where its text was last handed over
 	snoozed                             mail.Time // until then
+}
+
+// pending reports whether the session that was told is still there, and may yet show that its model was given the
+// text.
+func (k *marks) pending() bool {
+	return k.told != 0 && k.who.Session != "" && k.handedOver > k.who.Began
 }
 
 // member is anybody with a mailbox: an agent, the user, or a name that mail was addressed to and nobody bears.
@@ -85,6 +92,7 @@ type member struct {
 	// delivered, neither read nor archived; expired and snoozed ones may still be in it
 	unread  list
 	cancels list                             // those of unread that are cancels: a hook asks for them before each tool
+	told    list                             // those of unread of which a client was told
 	all     list                             // delivered and not archived
 	waiters map[chan struct{}]mail.WaitQuery // who is blocked in Wait, and for what; no part of what replay rebuilds
 }
@@ -229,26 +237,13 @@ func (s *state) refile(r *record, m *member) (arrived bool) {
 	k := r.marksOf(m)
 	mine := r.reaches(m)
 	kept := k != nil && len(r.dynamic) > 0 // a reader keeps what it saw of a tag that it lost
-	if (mine || kept) && (k == nil || k.archived == 0) {
-		m.all.add(r)
-	} else {
-		m.all.remove(r)
-	}
-	if mine && (k == nil || k.read == 0 && k.archived == 0) {
-		arrived = m.unread.add(r)
-	} else {
-		m.unread.remove(r)
-	}
-	if arrived {
+	m.all.set(r, (mine || kept) && (k == nil || k.archived == 0))
+	unread := mine && (k == nil || k.read == 0 && k.archived == 0)
+	if arrived = m.unread.set(r, unread); arrived {
 		m.signal(r)
 	}
-	if r.msg.Type.Rule().Stops {
-		if mine && (k == nil || k.read == 0 && k.archived == 0) {
-			m.cancels.add(r)
-		} else {
-			m.cancels.remove(r)
-		}
-	}
+	m.cancels.set(r, unread && r.msg.Type.Rule().Stops)
+	m.told.set(r, unread && k != nil && k.told != 0)
 	return arrived
 }
 
@@ -270,6 +265,15 @@ type list []*record
 
 func (l list) search(seq mail.Seq) (int, bool) {
 	return slices.BinarySearchFunc(l, seq, func(r *record, seq mail.Seq) int { return cmp.Compare(r.seq, seq) })
+}
+
+// set puts r in its place, or takes it out, and reports whether it came anew.
+func (l *list) set(r *record, in bool) (came bool) {
+	if in {
+		return l.add(r)
+	}
+	l.remove(r)
+	return false
 }
 
 // add puts r in its place and reports whether it was not there.
@@ -356,6 +360,7 @@ func (s *state) forget(ids []mail.ID) {
 	for m := range maps.Values(s.members) {
 		m.unread = dropGone(m.unread)
 		m.cancels = dropGone(m.cancels)
+		m.told = dropGone(m.told)
 		m.all = dropGone(m.all)
 	}
 }

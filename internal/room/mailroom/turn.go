@@ -26,6 +26,9 @@ func (v *view) Turn(ctx context.Context, t mail.Turn) (mail.Briefing, error) {
 	if err != nil {
 		return mail.Briefing{}, err
 	}
+	if t.Sub {
+		return v.subagentTurn(c, t), nil
+	}
 	defer v.claiming(c)()
 	now := v.now()
 	var events []mail.Event
@@ -67,12 +70,64 @@ func (v *view) Turn(ctx context.Context, t mail.Turn) (mail.Briefing, error) {
 	return brief, err
 }
 
+// subagentTurn says what a subagent is to be told. It is nobody on the roster, and does not do its session's work.
+func (v *view) subagentTurn(c *mail.AgentChange, t mail.Turn) (brief mail.Briefing) {
+	v.read(func(s *state, now mail.Time) {
+		brief = mail.Briefing{Agent: c.Name, State: mail.Gone}
+		if m := s.inSession(c.Name, t.Session); m != nil {
+			brief.Agent, brief.State = m.Name, m.State
+			if t.Moment == mail.BeforeTool {
+				brief.Cancel = s.pendingCancel(m, now)
+			}
+		}
+	})
+	return brief
+}
+
 // turnEvents returns what a moment changes.
 func (v *view) turnEvents(s *state, c *mail.AgentChange, t mail.Turn, now mail.Time) []mail.Event {
 	m := s.inSession(c.Name, t.Session)
-	if m != nil {
-		c.Name = m.Name
+	if m == nil {
+		return v.momentEvents(s, nil, c, t, now)
 	}
+	c.Name = m.Name
+	return append(s.afterTelling(m, t, now), v.momentEvents(s, m, c, t, now)...)
+}
+
+// afterTelling returns the receipts by which what m's session was told counts as presented, or is told again.
+func (s *state) afterTelling(m *member, t mail.Turn, now mail.Time) (events []mail.Event) {
+	broken := breaksOff(t, m.State)
+	if !t.Proof && !broken {
+		return nil
+	}
+	for _, r := range m.told {
+		k := r.marksOf(m)
+		rc := &mail.Receipt{Message: r.msg.ID, Reader: mail.AgentAddress(m.Name), Mark: mail.MarkUntold}
+		switch {
+		case !broken && k.pending():
+			rc.Mark, rc.Door = mail.MarkPresented, mail.HookDoor
+		case now.Sub(k.told) < handoverTime && t.Moment != mail.SessionEnd && !t.Over:
+			continue // by another hook of this moment
+		}
+		events = append(events, mail.Event{Receipt: rc})
+	}
+	return events
+}
+
+// breaksOff reports whether a moment shows that the turn before it did not come to its end, or that there will be
+// none. What was told to a session that is idle waits for its first turn.
+func breaksOff(t mail.Turn, state mail.State) bool {
+	switch t.Moment {
+	case mail.SessionStart, mail.SessionEnd:
+		return true
+	case mail.TurnStart:
+		return state == mail.Working
+	}
+	return t.Over && state == mail.Working
+}
+
+// momentEvents returns what a moment changes about the agent.
+func (v *view) momentEvents(s *state, m *member, c *mail.AgentChange, t mail.Turn, now mail.Time) []mail.Event {
 	switch t.Moment {
 	case mail.SessionEnd:
 		if m == nil {
@@ -112,7 +167,7 @@ func (v *view) obeyed(s *state, m *member) (events []mail.Event) {
 		return nil
 	}
 	for _, r := range m.cancels {
-		if k := r.marksOf(m); k != nil && k.presented != 0 {
+		if k := r.marksOf(m); k != nil && (k.presented != 0 || k.told != 0) {
 			events = append(events, mail.Event{Receipt: &mail.Receipt{Message: r.msg.ID,
 				Reader: mail.AgentAddress(m.Name), Mark: mail.MarkRead}})
 		}

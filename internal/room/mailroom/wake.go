@@ -57,7 +57,7 @@ func (s *state) sleeper(m *member, now mail.Time) *mail.Unwoken {
 
 // wakes reports whether r, unread mail of m, is to wake it: it has not expired and nobody has handed its text over.
 func (s *state) wakes(r *record, m *member, now mail.Time) bool {
-	if k := r.marksOf(m); k != nil && k.presented != 0 || !s.visible(r, m, now) {
+	if k := r.marksOf(m); k != nil && (k.presented != 0 || k.pending()) || !s.visible(r, m, now) {
 		return false
 	}
 	return s.wakesNow(r, m)

@@ -1,0 +1,155 @@
+package hook_test
+
+import (
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"pennypost/internal/mail"
+	"pennypost/internal/office/hook/hooktest"
+)
+
+// What a hook has told is presented when the model has answered, and no earlier.
+func TestP7_ToldIsNotPresented(t *testing.T) {
+	everyClient(t, func(b *fixture, h *hooktest.Harness) {
+		h.Start("startup")
+		h.Prompt("go on")
+		id := b.send("ann", "one")
+		h.Tool("Bash", "ls")
+		b.wantShown(h, "one")
+		b.wantState(id, "ann", mail.Notified)
+		h.After("Bash", "of the same answer of the model")
+		b.wantState(id, "ann", mail.Notified)
+		h.Before("Bash", "of the next", nil)
+		b.wantState(id, "ann", mail.Presented)
+		two := b.send("ann", "two")
+		h.After("Bash", "of the next")
+		b.wantShown(h, "two")
+		h.End()
+		b.wantState(two, "ann", mail.Presented)
+		b.wantSilence(h)
+	})
+}
+
+// claude-code, gemini-cli: Esc throws away what hooks have told. It is told again with the next prompt, which comes
+// without the end of the turn before it.
+func TestP7_ToldAgainAfterEsc(t *testing.T) {
+	for _, c := range hooktest.Clients() {
+		t.Run(c.Name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				b := newFixture(t)
+				h := b.harness(c, "ann", "s1")
+				h.Start("startup")
+				h.Prompt("go on")
+				id := b.send("ann", "one")
+				h.Tool("Bash", "ls")
+				b.wantShown(h, "one")
+				time.Sleep(time.Minute)
+				h.Prompt("something else") // the person has pressed Esc
+				if !takesPrompts(h.Client) {
+					h.After("Bash", "ls")
+				}
+				b.wantShown(h, "one")
+				b.wantState(id, "ann", mail.Notified)
+				h.End()
+				b.wantState(id, "ann", mail.Presented)
+				b.wantSilence(h)
+			})
+		})
+	}
+}
+
+// A turn that is known to be broken off makes what it was told mail that waits: the agent is idle, and may be rung.
+func TestP7_QueuedAgainWhenBrokenOff(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := newFixture(t)
+		h := b.harness(hooktest.Claude(), "ann", "s1")
+		h.Start("startup")
+		h.Prompt("go on")
+		id := b.send("ann", "one")
+		h.Tool("Bash", "ls")
+		b.wantShown(h, "one")
+		time.Sleep(time.Minute)
+		h.Fire("Notification", map[string]any{"notification_type": "idle_prompt"})
+		b.wantAgent("ann", mail.Idle)
+		b.wantState(id, "ann", mail.Queued)
+		if waits := b.room.Unwoken(func(mail.Name, []string) bool { return true }); len(waits) != 1 {
+			t.Errorf("to be woken are %+v, want ann", waits)
+		}
+		h.Prompt("go on")
+		b.wantShown(h, "one")
+		h.Exit("other")
+		b.wantState(id, "ann", mail.Dead)
+		time.Sleep(time.Minute)
+		h.Start("resume")
+		b.wantShown(h, "one")
+		b.restart()
+		b.wantState(id, "ann", mail.Notified)
+		if waits := b.room.Unwoken(func(mail.Name, []string) bool { return true }); len(waits) > 0 {
+			t.Errorf("a session that was just told is to be woken: %+v", waits)
+		}
+		h.Prompt("go on") // the first turn of the session that was told when it was idle
+		b.wantSilence(h)
+		h.End()
+		b.wantState(id, "ann", mail.Presented)
+	})
+}
+
+// The end of a session that nobody announces refutes what it was told as well.
+func TestP7_ToldToTheDead(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := newFixture(t)
+		h := b.harness(hooktest.Claude(), "ann", "s1")
+		h.Start("startup")
+		h.Prompt("go on")
+		id := b.send("ann", "one")
+		h.Tool("Bash", "ls")
+		b.wantShown(h, "one")
+		time.Sleep(time.Hour)
+		next := b.harness(hooktest.Claude(), "ann", "s2")
+		next.Start("startup")
+		b.wantShown(next, "one")
+		next.Prompt("go on")
+		next.End()
+		b.wantState(id, "ann", mail.Presented)
+	})
+}
+
+// A tool of Pennypost's that the model asks for proves as much as any other.
+func TestP7_OwnToolProves(t *testing.T) {
+	b := newFixture(t)
+	h := b.harness(hooktest.Claude(), "ann", "s1")
+	h.Start("startup")
+	id := b.send("ann", "one")
+	h.Prompt("go on")
+	b.wantShown(h, "one")
+	h.Before("mcp__pennypost__read_messages", "", nil)
+	b.wantState(id, "ann", mail.Presented)
+}
+
+// What happens to a subagent is not its parent's doing: it makes nobody work and proves nothing, and an order to stop
+// holds for it.
+func TestP8_SubagentsWorkForNobody(t *testing.T) {
+	b := newFixture(t)
+	h := b.harness(hooktest.Claude(), "ann", "s1")
+	h.Start("startup")
+	h.Prompt("go on")
+	id := b.send("ann", "one")
+	h.End()
+	b.wantShown(h, "one")
+	sub := map[string]any{"agent_id": "a1", "agent_type": "general-purpose"}
+	id = b.send("ann", "two")
+	h.Prompt("go on")
+	b.wantShown(h, "two")
+	h.Before("Bash", "ls", sub)
+	b.wantState(id, "ann", mail.Notified)
+	h.End()
+	b.wantAgent("ann", mail.Idle)
+	h.Before("Bash", "ls", sub)
+	b.wantAgent("ann", mail.Idle)
+	b.send("ann", "stop", typed(mail.Cancel))
+	if h.Before("Bash", "ls", sub) {
+		t.Error("a cancel does not stop the tools of a subagent")
+	}
+	b.wantAgent("ann", mail.Idle)
+}
