@@ -3,6 +3,7 @@ package mcpserver
 import (
 	"context"
 	"net/url"
+	"slices"
 	"strings"
 	"time"
 
