@@ -63,7 +63,7 @@ var wings = []struct{ from, never, why string }{
 var suites = []string{"internal/office/dialect/superportia/contracttest", "internal/office/dialect/dialecttest",
 	"internal/mail/mailtest", "internal/fence/fencetest", "internal/office/hook/hooktest",
 	"internal/room/journal/journaltest", "internal/arch", "internal/proof", "internal/proof/load",
-	"internal/systemtest", "internal/office/web/webtest"}
+	"internal/systemtest", "internal/office/web/webtest", "internal/realclient", "internal/realclient/model"}
 
 // forbidden are edges that the floors would allow.
 var forbidden = []struct{ from, to, why string }{

@@ -1,0 +1,99 @@
+package realclient
+
+import (
+	"regexp"
+	"testing"
+)
+
+// client is what the scenarios have to know of one client.
+type client struct {
+	name  string // as pennypost install, versions.txt and the table call it
+	title string
+	// settings writes what the client needs to reach the model (l.model.URL) and to ask its user nothing: files below
+	// l.home and l.project.
+	settings func(l *lab)
+	// env is what it wants in its environment, besides lab.env: the address of the model, a key, no telemetry.
+	env func(l *lab) []string
+	// installed is called after pennypost install, for what a person would confirm; nil: nothing.
+	installed func(l *lab)
+	// headless are the arguments of a run that does one prompt, with all tools allowed, and ends.
+	headless func(prompt string) []string
+	// tui are the arguments of an interactive session in which all tools are allowed.
+	tui []string
+	// ready stands on the screen when the session takes a prompt.
+	ready *regexp.Regexp
+	// breakOff are the keys, as tmux calls them, that break a turn off.
+	breakOff []string
+	// subagent is the directive ([[tool …]]) by which the model starts a subagent with a prompt, in the foreground.
+	subagent func(prompt string) string
+	// doorless is a config.toml in which an idle session that had no turn yet has no door.
+	doorless string
+	// lacks says of scenarios, by name, why they are not for this client: the table says ✗ there.
+	lacks map[string]string
+	// more are scenarios that only this client has.
+	more []scenario
+}
+
+// clients are all that are tried. A new one is a file with a function like claude, and a line here.
+func clients() []client { return []client{claude()} }
+
+// scenario is something that must hold with every client.
+type scenario struct {
+	name string // of the test
+	row  string // of the table in docs/clients.md; "": none
+	core bool   // run by ./test too
+	run  func(t *testing.T, l *lab)
+}
+
+// TestClients runs every scenario with every client that is installed.
+func TestClients(t *testing.T) {
+	for _, c := range clients() {
+		t.Run(c.name, func(t *testing.T) {
+			v := wanted(t, c.name)
+			for _, s := range append(scenarios(), c.more...) {
+				t.Run(s.name, func(t *testing.T) { try(t, c, v, s) })
+			}
+		})
+	}
+}
+
+// TestCore runs what ./test has time for.
+func TestCore(t *testing.T) {
+	for _, c := range clients() {
+		t.Run(c.name, func(t *testing.T) {
+			v := wanted(t, c.name)
+			for _, s := range append(scenarios(), c.more...) {
+				if s.core {
+					t.Run(s.name, func(t *testing.T) { try(t, c, v, s) })
+				}
+			}
+		})
+	}
+}
+
+// wanted returns the version of a client that is to be tried, or skips.
+func wanted(t *testing.T, name string) clientVersion {
+	t.Helper()
+	if *installed == "" {
+		t.Skipf("%s: no real client without ./test clients", name)
+	}
+	v, err := version(name)
+	if err != nil {
+		t.Skip(err)
+	}
+	return v
+}
+
+// try runs one scenario with one client.
+func try(t *testing.T, c client, v clientVersion, s scenario) {
+	if why := c.lacks[s.name]; why != "" {
+		seen.note(c, v, s, "✗")
+		t.Skipf("%s %s: %s", c.title, v.version, why)
+	}
+	t.Parallel()
+	l := newLab(t, c, v)
+	s.run(t, l)
+	if !t.Failed() {
+		seen.note(c, v, s, l.cell())
+	}
+}

@@ -1,0 +1,94 @@
+package realclient
+
+import (
+	"bufio"
+	_ "embed"
+	"flag"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+var (
+	installed = flag.String("clients", "", "`directory` with the clients as NAME-VERSION, installed by ./test clients")
+	update    = flag.Bool("update", false, "write what was seen into docs/clients.md")
+	keep      = flag.Bool("keep", false, "leave the directories of the scenarios for a look afterwards")
+)
+
+// binaryVar names the front under test to the process in the namespace; pennypostd lies beside it.
+const binaryVar = "PENNYPOST_BIN"
+
+func TestMain(m *testing.M) { os.Exit(testMain(m)) }
+
+func testMain(m *testing.M) int {
+	flag.Parse()
+	if *installed == "" {
+		return m.Run() // which skips, and says so
+	}
+	if !inside() {
+		return outside()
+	}
+	if err := raiseLoopback(); err != nil {
+		fmt.Fprintln(os.Stderr, "loopback of the namespace:", err)
+		return 1
+	}
+	code := m.Run()
+	if code == 0 && *update {
+		if err := writeTable(); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			return 1
+		}
+	}
+	return code
+}
+
+// outside builds both programs and runs the tests again in a network namespace.
+func outside() int {
+	if os.Getenv(binaryVar) == "" {
+		dir, err := os.MkdirTemp("", "pennypost-bin")
+		if err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			return 1
+		}
+		defer os.RemoveAll(dir)
+		bin := filepath.Join(dir, "pennypost")
+		for path, pkg := range map[string]string{bin: "../../cmd/pennypost", bin + "d": "../.."} {
+			if out, err := exec.Command("go", "build", "-o", path, pkg).CombinedOutput(); err != nil {
+				fmt.Fprintf(os.Stderr, "go build: %v\n%s", err, out)
+				return 1
+			}
+		}
+		os.Setenv(binaryVar, bin)
+	}
+	return runInside()
+}
+
+// clientVersion is a line of versions.txt, or what -clients has instead.
+type clientVersion struct{ name, version, program string }
+
+//go:embed versions.txt
+var versionsFile string
+
+// version returns the version of a client that is to be tried, and its program; an error says why it is not there.
+func version(name string) (clientVersion, error) {
+	lines := bufio.NewScanner(strings.NewReader(versionsFile))
+	for lines.Scan() {
+		f := strings.Fields(lines.Text())
+		if len(f) != 4 || f[0] != name {
+			continue
+		}
+		v := clientVersion{name: name, version: f[2]}
+		if newest := os.Getenv("PENNYPOST_LATEST_" + strings.ToUpper(name)); newest != "" {
+			v.version = newest
+		}
+		v.program = filepath.Join(*installed, name+"-"+v.version, "node_modules", ".bin", f[3])
+		if _, err := os.Stat(v.program); err != nil {
+			return v, fmt.Errorf("%s %s is not installed: run ./test clients %[1]s", name, v.version)
+		}
+		return v, nil
+	}
+	return clientVersion{}, fmt.Errorf("%s is not in versions.txt", name)
+}

@@ -1,0 +1,325 @@
+package realclient
+
+import (
+	"encoding/json"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"pennypost/internal/mail"
+	"pennypost/internal/realclient/model"
+)
+
+// scenarios are what must hold with every client, in the order of the table's rows. Bodies of mail are words that
+// stand nowhere else, so that a request can be searched for them.
+func scenarios() []scenario {
+	return []scenario{
+		{"tools", "has the tools", true, tools},
+		{"start", "told at start", true, start},
+		{"prompt", "told at a prompt", false, prompt},
+		{"midturn", "told mid-turn", true, midTurn},
+		{"turnend", "told at turn's end", true, turnEnd},
+		{"cancel", "a cancel stops tools", true, cancel},
+		{"idle", "woken when idle", true, idle},
+		{"subagent", "subagents are left alone", true, subagent},
+		{"escThinking", "Esc while it thinks", true, escThinking},
+		{"escTool", "Esc in a tool", true, escTool},
+		{"headless", "headless runs end", true, headless},
+		{"two", "two sessions, two agents", false, two},
+		{"uninstall", "uninstall leaves nothing", false, uninstall},
+	}
+}
+
+// fenced reports whether every copy of a body stands in a fence of ours.
+func fenced(r model.Request, body string) bool {
+	for _, p := range r.Parts {
+		if p.Role == model.Assistant {
+			continue
+		}
+		before, after, found := strings.Cut(p.Text, body)
+		for found {
+			open := strings.LastIndex(before, "<mail-")
+			if open < 0 || strings.Contains(before[open:], "</mail-") {
+				return false
+			}
+			tag, _, _ := strings.Cut(before[open+1:], " ")
+			if !strings.Contains(after, "</"+tag+">") {
+				return false
+			}
+			before, after, found = strings.Cut(after, body)
+		}
+	}
+	return true
+}
+
+// presented waits until the journal says that a message was shown.
+func (l *lab) presented(id mail.ID) {
+	l.t.Helper()
+	l.until("presented", func() bool { return slices.Contains(l.marks(id, l.agent), mail.MarkPresented) })
+}
+
+// tools: a headless run, as it is after install, has all of ours.
+func tools(t *testing.T, l *lab) {
+	l.install()
+	l.finished(l.begin("hello tools [[say bye]]"))
+	r := l.request("hello tools")
+	for _, name := range []string{"send_message", "read_messages", "mark_messages", "list_agents",
+		"wait_for_messages"} {
+		if !r.Offers(name) {
+			t.Errorf("the model is not offered %s", name)
+		}
+	}
+}
+
+// start: mail that waits is in the first request.
+func start(t *testing.T, l *lab) {
+	l.install()
+	l.pp("agents", "register", string(l.agent))
+	id := l.send(l.agent, "ZEBRA at start")
+	l.finished(l.begin("hello start [[say bye]]"))
+	l.told(l.request("hello start"), "ZEBRA at start")
+	l.presented(id)
+}
+
+// prompt: mail that came to an idle session without a door is told with the next prompt.
+func prompt(t *testing.T, l *lab) {
+	l.write(l.dir+"/pp/config.toml", l.client.doorless)
+	l.install()
+	w := l.tui()
+	l.until("the session is known", func() bool { return l.state(l.agent) != "" })
+	id := l.send(l.agent, "ZEBRA at a prompt")
+	w.prompt("hello prompt [[say bye]]")
+	l.told(l.request("hello prompt"), "ZEBRA at a prompt")
+	l.presented(id)
+}
+
+// midTurn: mail that comes while a tool runs is in the request that has its result.
+func midTurn(t *testing.T, l *lab) {
+	l.install()
+	tool, open := l.gate("gate")
+	done := l.begin("hello midturn " + tool + " [[say bye]]")
+	l.began("gate")
+	id := l.send(l.agent, "ZEBRA mid-turn")
+	open()
+	l.told(l.request("hello midturn", passed), "ZEBRA mid-turn")
+	l.finished(done)
+	l.presented(id)
+}
+
+// turnEnd: mail that comes while the model says its last word keeps the turn going.
+func turnEnd(t *testing.T, l *lab) {
+	l.install()
+	done := l.begin("hello turnend [[hold end]] [[say bye]]")
+	l.request("hello turnend")
+	id := l.send(l.agent, "ZEBRA at the end")
+	l.model.Release("end")
+	l.told(l.request("hello turnend", "ZEBRA at the end"), "ZEBRA at the end")
+	l.finished(done)
+	l.presented(id)
+}
+
+// cancel: a cancel that comes while a tool runs keeps the next tool from running.
+func cancel(t *testing.T, l *lab) {
+	l.install()
+	tool, open := l.gate("gate")
+	done := l.begin("hello cancel " + tool + " [[sh touch forbidden]] [[say stopped]]")
+	l.began("gate")
+	l.send(l.agent, "ZEBRA cancelled", "--type", "cancel")
+	open()
+	l.finished(done)
+	if l.exists("forbidden") {
+		t.Errorf("the tool behind the cancel was run\n%s", l.scene())
+	}
+	if !strings.Contains(l.scene(), "touch forbidden") {
+		t.Errorf("the model did not try the tool\n%s", l.scene())
+	}
+}
+
+// idle: mail wakes a session that has nothing to do, once.
+func idle(t *testing.T, l *lab) {
+	l.install()
+	w := l.tui()
+	w.prompt("hello idle [[say bye]]")
+	l.request("hello idle")
+	l.until("the agent is idle", func() bool { return l.state(l.agent) == mail.Idle })
+	began := time.Now()
+	id := l.send(l.agent, "ZEBRA while idle")
+	r := l.request("hello idle", "ZEBRA while idle")
+	l.seconds = r.At.Sub(began)
+	l.told(r, "ZEBRA while idle")
+	l.presented(id)
+}
+
+// subagent: mail that comes while a subagent works is told to its parent only, and the subagent is no agent.
+func subagent(t *testing.T, l *lab) {
+	l.install()
+	tool, open := l.gate("gate")
+	done := l.begin("hello parent " +
+		l.client.subagent("hello child "+tool+" [[sh echo more]] [[say child is done]]") +
+		" [[say bye]]")
+	l.began("gate")
+	l.send(l.agent, "ZEBRA for the parent")
+	open()
+	l.told(l.request("hello parent", "ZEBRA for the parent"), "ZEBRA for the parent")
+	l.finished(done)
+	for _, r := range l.model.Requests() {
+		if first := firstUser(r); !strings.Contains(first, "hello parent") && r.Has("ZEBRA") {
+			t.Errorf("request %d of the subagent has its parent's mail", r.N)
+		}
+	}
+	for _, a := range l.agents() {
+		if a.Name != l.agent && a.Client != "" {
+			t.Errorf("the roster has %s besides %s", a.Name, l.agent)
+		}
+	}
+}
+
+// firstUser returns what a conversation began with.
+func firstUser(r model.Request) string {
+	var b strings.Builder
+	for _, p := range r.Parts {
+		switch p.Role {
+		case model.User:
+			b.WriteString(p.Text)
+		case model.Assistant:
+			return b.String()
+		}
+	}
+	return b.String()
+}
+
+// escThinking: mail that came before a person broke the turn off, while the model thought, reaches it after all.
+func escThinking(t *testing.T, l *lab) {
+	l.install()
+	w := l.tui()
+	w.prompt("hello esc [[hold for ever]] [[say never]]")
+	l.request("hello esc")
+	id := l.send(l.agent, "ZEBRA before Esc")
+	w.breakOff()
+	l.afterEsc(id, "ZEBRA before Esc")
+}
+
+// escTool: mail that came before a person broke a tool off reaches the model after all.
+func escTool(t *testing.T, l *lab) {
+	l.install()
+	w := l.tui()
+	tool, _ := l.gate("gate")
+	w.prompt("hello esc " + tool + " [[say never]]")
+	l.began("gate")
+	id := l.send(l.agent, "ZEBRA before Esc")
+	w.breakOff()
+	l.afterEsc(id, "ZEBRA before Esc")
+}
+
+// afterEsc holds that mail reaches the model once by itself, and is not said to have been shown before it does.
+func (l *lab) afterEsc(id mail.ID, body string) {
+	l.t.Helper()
+	l.until("the agent is idle", func() bool {
+		for _, r := range l.model.Requests() {
+			if r.Has(body) {
+				return true // woken already
+			}
+		}
+		if slices.Contains(l.marks(id, l.agent), mail.MarkPresented) {
+			l.t.Fatal("the mail is presented, and no request had it")
+		}
+		return l.state(l.agent) == mail.Idle
+	})
+	l.told(l.request(body), body)
+	l.presented(id)
+}
+
+// headless: a run that nobody attends ends as it does without us, and leaves nothing running.
+func headless(t *testing.T, l *lab) {
+	least := func(prompt string) time.Duration {
+		best := time.Hour
+		for range 3 {
+			done := <-l.begin(prompt)
+			if done.err != nil {
+				t.Fatalf("the headless run: %v\n%s", done.err, done.out)
+			}
+			best = min(best, done.took)
+		}
+		return best
+	}
+	without := least("hello alone [[say bye]]")
+	l.install()
+	with := least("hello headless [[say bye]]")
+	if with > without+time.Second {
+		t.Errorf("a headless run took %v, and %v without Pennypost", with, without)
+	}
+	l.alone()
+}
+
+// two: two sessions in one project are two agents, in hooks, tools and shells alike.
+func two(t *testing.T, l *lab) {
+	l.install()
+	for i, name := range []mail.Name{l.agent, l.agent + "-2"} {
+		w, n := l.tui(), strconv.Itoa(i+1)
+		w.prompt("hello " + n + ` [[tool send_message {"to":["user"],"type":"status","body":"by tool ` + n + `"}]]` +
+			" [[sh pennypost send --to user --type status --body 'by shell " + n + "']] [[say bye]]")
+		l.until("the roster has "+string(name), func() bool { return l.state(name) != "" })
+	}
+	from := map[string]mail.Address{}
+	l.until("all mail is there", func() bool {
+		for line := range strings.Lines(l.pp("export")) {
+			var m mail.Message
+			l.must(json.Unmarshal([]byte(line), &m))
+			from[m.Body] = m.From
+		}
+		return len(from) >= 4
+	})
+	for body, name := range map[string]mail.Name{"by tool 1": l.agent, "by shell 1": l.agent,
+		"by tool 2": l.agent + "-2", "by shell 2": l.agent + "-2"} {
+		if from[body] != "agent:"+mail.Address(name) {
+			t.Errorf("%q is from %s, want agent:%s", body, from[body], name)
+		}
+	}
+}
+
+// uninstall: what install wrote is gone, also after the client has used it.
+func uninstall(t *testing.T, l *lab) {
+	before := l.files()
+	l.install()
+	var written []string
+	for path, text := range l.files() {
+		if text != before[path] {
+			written = append(written, path)
+		}
+	}
+	l.finished(l.begin("hello first [[say bye]]"))
+	l.pp("uninstall", l.client.name)
+	after := l.files()
+	for _, path := range written {
+		if strings.Contains(strings.ReplaceAll(strings.ToLower(after[path]), l.dir, ""), "pennypost") {
+			t.Errorf("%s still has it:\n%s", path, after[path])
+		}
+	}
+	l.finished(l.begin("hello second [[say bye]]"))
+	if r := l.request("hello second"); r.Offers("read_messages") {
+		t.Error("the tools are still there")
+	}
+}
+
+// files returns the files of the home and the project, but no large ones.
+func (l *lab) files() map[string]string {
+	found := map[string]string{}
+	for _, top := range []string{l.home, l.project} {
+		l.must(filepath.WalkDir(top, func(path string, d fs.DirEntry, err error) error {
+			if err != nil || !d.Type().IsRegular() {
+				return nil // it went meanwhile
+			}
+			if info, err := d.Info(); err == nil && info.Size() < 1<<20 {
+				text, _ := os.ReadFile(path)
+				found[path] = string(text)
+			}
+			return nil
+		}))
+	}
+	return found
+}

@@ -1,0 +1,121 @@
+package realclient
+
+import (
+	"fmt"
+	"os"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+)
+
+// page is where the table stands, between two marks.
+const (
+	page      = "../../docs/clients.md"
+	tableFrom = "<!-- what ./test clients has seen -->\n"
+	tableTo   = "<!-- end -->\n"
+)
+
+// seen is what this run has seen.
+var seen sightings
+
+type sightings struct {
+	mu    sync.Mutex
+	cells map[[2]string]string // by row and client
+}
+
+// note keeps what was seen of a scenario.
+func (s *sightings) note(c client, v clientVersion, sc scenario, cell string) {
+	if sc.row == "" {
+		return
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.cells == nil {
+		s.cells = map[[2]string]string{}
+	}
+	s.cells[[2]string{"version", c.title}] = v.version
+	s.cells[[2]string{"tried", c.title}] = time.Now().Format(time.DateOnly)
+	s.cells[[2]string{sc.row, c.title}] = cell
+}
+
+// rows are those of the table.
+func rows() []string {
+	out := []string{"version", "tried"}
+	for _, s := range scenarios() {
+		if s.row != "" && !slices.Contains(out, s.row) {
+			out = append(out, s.row)
+		}
+	}
+	return out
+}
+
+// writeTable writes what was seen into the page. What this run did not try stays as it was.
+func writeTable() error {
+	seen.mu.Lock()
+	defer seen.mu.Unlock()
+	raw, err := os.ReadFile(page)
+	if err != nil {
+		return err
+	}
+	before, rest, ok := strings.Cut(string(raw), tableFrom)
+	old, after, ok2 := strings.Cut(rest, tableTo)
+	if !ok || !ok2 {
+		return fmt.Errorf("%s has no table between %q and %q", page, tableFrom, tableTo)
+	}
+	cells := readTable(old)
+	for at, cell := range seen.cells {
+		cells[at] = cell
+	}
+	return os.WriteFile(page, []byte(before+tableFrom+table(cells)+tableTo+after), 0o644)
+}
+
+// readTable returns the cells of a table.
+func readTable(text string) map[[2]string]string {
+	cells := map[[2]string]string{}
+	var titles []string
+	for line := range strings.Lines(text) {
+		f := strings.Split(strings.Trim(strings.TrimSpace(line), "|"), "|")
+		for i := range f {
+			f[i] = strings.TrimSpace(f[i])
+		}
+		switch {
+		case len(f) < 2 || strings.HasPrefix(f[0], "--"):
+		case titles == nil:
+			titles = f
+		default:
+			for i := 1; i < min(len(f), len(titles)); i++ {
+				cells[[2]string{f[0], titles[i]}] = f[i]
+			}
+		}
+	}
+	return cells
+}
+
+// table draws the cells. A cell that is not there was not tried.
+func table(cells map[[2]string]string) string {
+	head := []string{""}
+	for _, c := range clients() {
+		head = append(head, c.title)
+	}
+	lines := [][]string{head}
+	for _, row := range rows() {
+		line := []string{row}
+		for _, title := range head[1:] {
+			cell := cells[[2]string{row, title}]
+			if cell == "" {
+				cell = "○"
+			}
+			line = append(line, cell)
+		}
+		lines = append(lines, line)
+	}
+	var b strings.Builder
+	for i, line := range lines {
+		b.WriteString("| " + strings.Join(line, " | ") + " |\n")
+		if i == 0 {
+			b.WriteString("|" + strings.Repeat("---|", len(head)) + "\n")
+		}
+	}
+	return b.String()
+}

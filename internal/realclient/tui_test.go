@@ -1,0 +1,84 @@
+package realclient
+
+import (
+	"context"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+)
+
+// terminal is a window of tmux in which a client runs.
+type terminal struct {
+	l *lab
+	n int
+}
+
+// tui opens a terminal with an interactive session of the client, and waits until it takes a prompt.
+func (l *lab) tui(args ...string) *terminal {
+	l.t.Helper()
+	t := l.open(append([]string{l.version.program}, append(l.client.tui, args...)...)...)
+	l.until(l.client.title+" is ready", func() bool { return l.client.ready.MatchString(t.screen()) })
+	return t
+}
+
+// open opens a terminal in which a command runs.
+func (l *lab) open(command ...string) *terminal {
+	l.t.Helper()
+	l.windows++
+	t := &terminal{l, l.windows}
+	args := []string{"new-session", "-d", "-s", t.name(), "-x", "150", "-y", "50", "-c", l.project}
+	if out, err := l.tmux(append(args, command...)...).CombinedOutput(); err != nil {
+		l.t.Fatalf("tmux: %v: %s", err, out)
+	}
+	return t
+}
+
+// tmux returns a command of the lab's own tmux.
+func (l *lab) tmux(args ...string) *exec.Cmd {
+	// It is not killed with a context, which would end the server that it starts.
+	return l.command(context.Background(), "tmux",
+		append([]string{"-S", filepath.Join(l.dir, "t"), "-f", "/dev/null"}, args...)...)
+}
+
+func (t *terminal) name() string { return "s" + strconv.Itoa(t.n) }
+
+// screen returns what is to be seen, without empty lines.
+func (t *terminal) screen() string {
+	out, _ := t.l.tmux("capture-pane", "-p", "-t", t.name()).Output() // of a window that has ended there is nothing
+	var b strings.Builder
+	for line := range strings.Lines(string(out)) {
+		if strings.TrimSpace(line) != "" {
+			b.WriteString(strings.TrimRight(line, " \n") + "\n")
+		}
+	}
+	return b.String()
+}
+
+// sees waits until a text is to be seen.
+func (t *terminal) sees(text string) {
+	t.l.t.Helper()
+	t.l.until("on the screen: "+text, func() bool { return strings.Contains(t.screen(), text) })
+}
+
+// press presses keys, as tmux calls them.
+func (t *terminal) press(keys ...string) {
+	t.l.t.Helper()
+	if out, err := t.l.tmux(append([]string{"send-keys", "-t", t.name()}, keys...)...).CombinedOutput(); err != nil {
+		t.l.t.Fatalf("send-keys: %v: %s", err, out)
+	}
+}
+
+// prompt types a prompt, and sends it when it stands there.
+func (t *terminal) prompt(text string) {
+	t.l.t.Helper()
+	t.press("-l", text)
+	t.sees(text[max(0, len(text)-8):])
+	t.press("Enter")
+}
+
+// breakOff presses what breaks a turn off.
+func (t *terminal) breakOff() {
+	t.l.t.Helper()
+	t.press(t.l.client.breakOff...)
+}
