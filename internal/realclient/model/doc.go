@@ -5,7 +5,7 @@
 // of a user that has directives is the script, and each answer of the model since then is one step of it.
 //
 //	[[sh COMMAND]]          calls the client's tool that runs a shell command, whatever it is called
-//	[[tool NAME {JSON}]]    calls a tool; NAME may be the end of a name, as read_messages in mcp__pennypost__read_messages
+//	[[tool NAME {JSON}]]    calls a tool; NAME may be the end of a name, such as read_messages
 //	[[say TEXT]]            says something, which ends the turn
 //	[[sleep SECONDS]]       delays the step behind it
 //	[[hold NAME]]           delays the step behind it until the test calls Release(NAME)
