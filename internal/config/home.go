@@ -69,6 +69,9 @@ func (h Home) Host() string { return h.file("host") }
 // Sessions is the file with the browsers that are logged in to the pages.
 func (h Home) Sessions() string { return h.file("sessions.json") }
 
+// Doors is the file with what it takes to get at the sessions of agents on this machine, secrets included.
+func (h Home) Doors() string { return h.file("doors.json") }
+
 // File is the configuration.
 func (h Home) File() string { return h.file("config.toml") }
 

@@ -75,6 +75,9 @@ func newOffice(cfg *config.Config, log *slog.Logger, m *metrics) *office {
 	o.claude = &wake.ClaudeSocket{Sessions: &o.sessions, Config: ClaudeDir(), Below: cfg.ClaudeBelow}
 	o.codex = &wake.Codex{Sessions: &o.sessions, Env: config.WithoutAgent(os.Environ())}
 	o.tmux = &wake.Tmux{Sessions: &o.sessions}
+	if err := o.sessions.Keep(cfg.Home.Doors()); err != nil {
+		log.Warn("doors", "err", err)
+	}
 	return o
 }
 
@@ -468,5 +471,5 @@ func (o *office) close() error {
 	for _, ready := range opening {
 		<-ready
 	}
-	return o.sweep(func(*entry) bool { return true })
+	return errors.Join(o.sweep(func(*entry) bool { return true }), o.sessions.Close())
 }

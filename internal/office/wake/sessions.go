@@ -8,6 +8,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"time"
 
 	"golang.org/x/text/unicode/norm"
 
@@ -16,7 +17,7 @@ import (
 )
 
 // Session is what the hooks of a client tell of a live session: what it takes to get at it from here. It is kept in
-// memory only, and neither it nor its secrets can be printed, logged or encoded.
+// memory and in one file of this machine (see Keep), and neither it nor its secrets can be printed, logged or encoded.
 type Session struct {
 	Room  mail.RoomName
 	Agent mail.Name
@@ -85,6 +86,8 @@ func (s Secret) reveal() string {
 type Sessions struct {
 	mu     sync.Mutex
 	latest map[seat]Session // of one that is over only what it takes to resume it
+	file   string           // where they are kept; "": nowhere
+	saving *time.Timer      // nil: all is written
 }
 
 type seat struct {
@@ -114,8 +117,22 @@ func (l *Sessions) Put(s Session) {
 	if old, ok := l.latest[at]; ok && !old.over && old.Client == s.Client && old.ID == s.ID &&
 		(s.Process == "" || old.Process == "" || old.Process == s.Process) {
 		s.fill(&old)
+		if s.same(&old) {
+			return
+		}
 	}
 	l.latest[at] = s
+	l.changed()
+}
+
+// same reports whether two sessions are alike, their secrets included.
+func (s *Session) same(old *Session) bool {
+	a, b := *s, *old
+	if a.Socket.reveal() != b.Socket.reveal() || a.Token.reveal() != b.Token.reveal() {
+		return false
+	}
+	a.Socket, a.Token, b.Socket, b.Token = Secret{}, Secret{}, Secret{}, Secret{}
+	return a == b
 }
 
 // fill takes from what was known what s does not say. A socket and its token come together, and so do a pane and its
@@ -151,6 +168,7 @@ func (l *Sessions) Get(room mail.RoomName, agent mail.Name) (Session, bool) {
 	defer l.mu.Unlock()
 	if l.latest[at] == s { // and not one that was resumed meanwhile
 		l.latest[at] = s.remains()
+		l.changed()
 	}
 	return Session{}, false
 }
@@ -204,6 +222,7 @@ func (l *Sessions) Move(room mail.RoomName, from, to mail.Name) {
 		delete(l.latest, seatOf(room, from))
 		s.Agent = to
 		l.latest[seatOf(room, to)] = s
+		l.changed()
 	}
 }
 
@@ -214,6 +233,7 @@ func (l *Sessions) Drop(room mail.RoomName, agent mail.Name, id string) {
 	if at := seatOf(room, agent); l.latest[at].ID == id && id != "" {
 		s := l.latest[at]
 		l.latest[at] = s.remains()
+		l.changed()
 	}
 }
 

@@ -1,0 +1,124 @@
+package wake
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"time"
+
+	"pennypost/internal/base/durable"
+	"pennypost/internal/base/jsonx"
+	"pennypost/internal/mail"
+)
+
+const (
+	// saveAfter is how long what is new of sessions waits for more before it is written: when a post office starts,
+	// the sessions of many agents tell of themselves at once.
+	saveAfter = 200 * time.Millisecond
+	// maxSessionFile is the most that is read of the file, in bytes.
+	maxSessionFile = 16 << 20
+)
+
+// savedSession is a Session in the file. It has the secrets: nobody but the owner reads the file, and what it opens
+// ends with the session.
+type savedSession struct {
+	Room    mail.RoomName `json:"room"`
+	Agent   mail.Name     `json:"agent"`
+	Client  string        `json:"client"`
+	ID      string        `json:"id"`
+	Dir     string        `json:"dir,omitempty"`
+	Version string        `json:"version,omitempty"`
+	Process string        `json:"process,omitempty"`
+	Mode    string        `json:"mode,omitempty"`
+	Socket  string        `json:"socket,omitempty"`
+	Token   string        `json:"token,omitempty"`
+	Tmux    string        `json:"tmux,omitempty"`
+	Pane    string        `json:"pane,omitempty"`
+	Over    bool          `json:"over,omitzero"`
+}
+
+// Keep takes in the sessions that another process of the post office has left in a file of this machine, so that their
+// doors survive a restart, and keeps the file. Of sessions whose program has ended only what it takes to resume them
+// is known. A file that cannot be understood is as good as none, and replaced; the error says why. Call Keep before
+// all other methods, and Close at the end.
+func (l *Sessions) Keep(path string) error {
+	l.file = path
+	text, err := readSome(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	var saved []savedSession
+	if err == nil {
+		err = jsonx.Unmarshal(text, &saved)
+	}
+	if err != nil {
+		return fmt.Errorf("the doors of sessions that began earlier are not known until they next say something: %w",
+			err)
+	}
+	for _, v := range saved {
+		s := Session{Room: v.Room, Agent: v.Agent, Client: v.Client, ID: v.ID, Dir: v.Dir, Version: v.Version,
+			Process: v.Process, Mode: v.Mode, Socket: NewSecret(v.Socket), Token: NewSecret(v.Token), Tmux: v.Tmux,
+			Pane: v.Pane, over: v.Over}
+		if s.over || ended(s.Process) {
+			s = s.remains()
+		}
+		if l.latest == nil {
+			l.latest = make(map[seat]Session)
+		}
+		l.latest[seatOf(s.Room, s.Agent)] = s
+	}
+	return nil
+}
+
+func readSome(path string) ([]byte, error) {
+	info, err := os.Stat(path)
+	switch {
+	case err != nil:
+		return nil, err
+	case !info.Mode().IsRegular() || info.Size() > maxSessionFile:
+		return nil, fmt.Errorf("%s is no file of sessions", path)
+	}
+	return os.ReadFile(path)
+}
+
+// Close writes what is not written yet.
+func (l *Sessions) Close() error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.saving == nil {
+		return nil
+	}
+	l.saving.Stop()
+	return l.save()
+}
+
+// changed has the file written soon. The caller holds l.mu.
+func (l *Sessions) changed() {
+	if l.file == "" || l.saving != nil {
+		return
+	}
+	l.saving = time.AfterFunc(saveAfter, func() {
+		l.mu.Lock()
+		defer l.mu.Unlock()
+		if l.saving != nil {
+			_ = l.save() // and is tried again with the next change; until a restart nobody misses the file
+		}
+	})
+}
+
+// save writes the file. The caller holds l.mu.
+func (l *Sessions) save() error {
+	l.saving = nil
+	saved := make([]savedSession, 0, len(l.latest))
+	for _, s := range l.latest {
+		saved = append(saved, savedSession{Room: s.Room, Agent: s.Agent, Client: s.Client, ID: s.ID, Dir: s.Dir,
+			Version: s.Version, Process: s.Process, Mode: s.Mode, Socket: s.Socket.reveal(), Token: s.Token.reveal(),
+			Tmux: s.Tmux, Pane: s.Pane, Over: s.over})
+	}
+	text, err := jsonx.Marshal(saved)
+	if err != nil {
+		return err
+	}
+	return durable.WriteFile(l.file, append(text, '\n'), 0o600)
+}
