@@ -140,7 +140,7 @@ func (r *Room) trim(ctx context.Context, force bool) (mail.Trimmed, error) {
 	now := r.now()
 	r.mu.RLock()
 	ids, out := r.opts.Retention.Trim(r.state.retainable(now), now)
-	worth := len(ids) > 0 || r.state.garbage > garbageLimit || force && r.state.seq > 0
+	worth := len(ids) > 0 || r.halfTrimmed || r.state.garbage > garbageLimit || force && r.state.seq > 0
 	r.mu.RUnlock()
 	if !worth {
 		return out, nil
@@ -154,6 +154,7 @@ func (r *Room) trim(ctx context.Context, force bool) (mail.Trimmed, error) {
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
+	r.halfTrimmed = false
 	maps.DeleteFunc(r.void, func(seq mail.Seq, _ bool) bool { return seq < mark }) // they are nowhere now
 	return out, nil
 }
