@@ -217,7 +217,7 @@ func check(t *testing.T, err error) {
 func smallDisk(t *testing.T) (dir string) {
 	t.Helper()
 	dir = t.TempDir()
-	if err := mountSmall(dir); err != nil {
+	if err := mountSmall(dir, "size=256k"); err != nil {
 		t.Skip("no small disk here: ", err)
 	}
 	t.Cleanup(func() { check(t, unmount(dir)) })

@@ -19,6 +19,8 @@ const (
 	KeyHeader = "Idempotency-Key"
 	// VersionHeader is of an answer: the version of the post office.
 	VersionHeader = "Pennypost-Version"
+	// RawTrailer is of a backup, behind its last byte: the rooms that could not be opened, for a person.
+	RawTrailer = "Pennypost-Raw-Rooms"
 )
 
 // Content types.

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"io"
@@ -46,20 +47,38 @@ func (a *App) backup(ctx context.Context, path string, force bool) error {
 		return err
 	}
 	if path == "-" {
-		return office.Backup(ctx, a.Stdout.To) // as it is: it is no text
+		raw, err := office.Backup(ctx, a.Stdout.To) // as it is: it is no text
+		return cmp.Or(err, notOpened(raw))
 	}
-	file := counted{}
-	err = replaceSecret(path, force, func(to io.Writer) error {
+	file, raw := counted{}, ""
+	err = replaceSecret(path, force, func(to io.Writer) (err error) {
 		file.to = to
-		return office.Backup(ctx, &file)
+		raw, err = office.Backup(ctx, &file)
+		return err
 	})
-	if err != nil {
+	if _, ours := errors.AsType[*mail.Error](err); err != nil && !ours {
+		return Hinted(mail.Errorf(mail.Internal, "the backup cannot be written: %w. No part of it was kept, and if "+
+			"there was a file %s, it is as it was", err, path), "pennypost backup FILE, where there is room for it")
+	} else if err != nil {
 		return err
 	}
-	return a.said(struct {
+	err = a.said(struct {
 		File  string `json:"file"`
 		Bytes int64  `json:"bytes"`
-	}{path, file.bytes}, "%s written to %s.", size(file.bytes), OneLine(path))
+	}{path, file.bytes}, "%s written to %s, which only you can read (mode 0600).\n"+
+		"It is not encrypted: whoever gets it can read all mail and speak as anybody.", size(file.bytes),
+		OneLine(path))
+	return cmp.Or(err, notOpened(raw))
+}
+
+// notOpened is the error for rooms that are in a backup as they stood, nil if there are none.
+func notOpened(raw string) error {
+	if raw == "" {
+		return nil
+	}
+	return Hinted(mail.Errorf(mail.Internal, "the backup is complete, but not all of these rooms could be read in "+
+		"order, so their files were copied as they stand and may be damaged: %s. The log of the post office says why",
+		OneLine(raw)), "pennypost verify --room ROOM")
 }
 
 // replaceSecret writes a file that only its owner may read. It may be long before write ends, so whether a file is

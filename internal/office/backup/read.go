@@ -82,6 +82,9 @@ func (u *unpacker) all() (Manifest, error) {
 		if len(u.read) == maxFiles {
 			return Manifest{}, damaged("it has more than %d files", maxFiles)
 		}
+		if err := fits(u.root.Name(), header); err != nil {
+			return Manifest{}, err
+		}
 		if err := u.file(header); err != nil {
 			return Manifest{}, err
 		}
@@ -113,6 +116,21 @@ func check(h *tar.Header) error {
 	}
 	if h.Size > limit {
 		return damaged("%q in it has %d bytes, which is too much", h.Name, h.Size)
+	}
+	return nil
+}
+
+// fits refuses a file for which the disk of dir has no room, before the first byte of it is written. A kilobyte of the
+// archive can hold a megabyte, so whoever unpacks without looking may fill the disk. What else lives on the disk
+// keeps a twentieth of it.
+func fits(dir string, h *tar.Header) error {
+	free, total, err := space(dir)
+	if err != nil {
+		return err
+	}
+	if left := free - total/20; h.Size > left {
+		return mail.Errorf(mail.TooLarge, "%q in the backup has %d bytes, and of what is free on the disk of %s a "+
+			"restore may use %d more", h.Name, h.Size, dir, max(left, 0))
 	}
 	return nil
 }

@@ -26,6 +26,9 @@ type Restored struct {
 type Checked struct {
 	Room         mail.RoomName     `json:"room"`
 	Verification mail.Verification `json:"verification"`
+	// Raw says of a room that could not be opened when it was backed up why that was, and why it cannot be opened here
+	// if it cannot; its files are as they stood. Empty: it could.
+	Raw string `json:"raw,omitempty"`
 }
 
 // Restore makes home from a backup. There must be nothing at home but an empty directory, or nothing at all; if not,
@@ -85,10 +88,13 @@ func verify(ctx context.Context, home config.Home, rooms []Room) ([]Checked, err
 	var all []Checked
 	for _, room := range rooms {
 		v, err := verifyRoom(ctx, home, room)
-		if err != nil {
+		switch {
+		case err != nil && (room.Raw == "" || ctx.Err() != nil):
 			return nil, fmt.Errorf("verify room %s of the backup: %w", room.Name, err)
+		case err != nil:
+			room.Raw += "; here it cannot be opened either: " + err.Error()
 		}
-		all = append(all, Checked{room.Name, v})
+		all = append(all, Checked{room.Name, v, room.Raw})
 	}
 	return all, nil
 }
@@ -97,12 +103,16 @@ func verifyRoom(ctx context.Context, home config.Home, room Room) (v mail.Verifi
 	if _, err := mail.ParseRoom(string(room.Name)); err != nil {
 		return v, err
 	}
-	j, err := jsonl.Open(filepath.Join(home.Rooms(), string(room.Name)), jsonl.Options{})
+	dir := filepath.Join(home.Rooms(), string(room.Name))
+	if _, err := os.Stat(dir); err != nil { // which Open would make
+		return v, damaged("room %s is missing", room.Name)
+	}
+	j, err := jsonl.Open(dir, jsonl.Options{})
 	if err != nil {
 		return v, err
 	}
 	defer func() { err = errors.Join(err, j.Close()) }()
-	if last := j.Last(); last != room.Seq {
+	if last := j.Last(); last != room.Seq && room.Raw == "" {
 		return v, damaged("its last event is %d, and the manifest says %d", last, room.Seq)
 	}
 	return j.Verify(ctx)

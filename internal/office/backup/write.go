@@ -2,6 +2,7 @@ package backup
 
 import (
 	"archive/tar"
+	"cmp"
 	"compress/gzip"
 	"crypto/sha256"
 	"encoding/hex"
@@ -10,6 +11,7 @@ import (
 	"io"
 	"os"
 	"path"
+	"strings"
 	"time"
 
 	"pennypost/internal/base/jsonx"
@@ -42,6 +44,9 @@ type Manifest struct {
 type Room struct {
 	Name mail.RoomName `json:"name"`
 	Seq  mail.Seq      `json:"seq"` // its last event
+	// Raw says why the files are not those of a sound room at one moment: it could not be opened, so they were copied
+	// as they stood, or the disk did not give all of them back. Empty: they are.
+	Raw string `json:"raw,omitempty"`
 }
 
 // File is a file in a backup.
@@ -95,15 +100,55 @@ func (w *Writer) setting(name, path string) error {
 	return w.add(name, info.Size(), f)
 }
 
-// Room adds the files of a room.
-func (w *Writer) Room(name mail.RoomName, s *jsonl.Snapshot) error {
+// Room adds the files of a room. raw is why the room could not be opened, nil if it could.
+func (w *Writer) Room(name mail.RoomName, s *jsonl.Snapshot, raw error) error {
 	for _, f := range s.Files {
-		if err := w.add(path.Join(roomsName, string(name), f.Name), f.Size(), f); err != nil {
+		all := patched{from: f, size: f.Size()}
+		if err := w.add(path.Join(roomsName, string(name), f.Name), f.Size(), &all); err != nil {
 			return fmt.Errorf("back up %s of room %s: %w", f.Name, name, err)
 		}
+		if all.err != nil {
+			raw = errors.Join(raw, fmt.Errorf("%s cannot be read as a whole: %w", f.Name, all.err))
+		}
 	}
-	w.manifest.Rooms = append(w.manifest.Rooms, Room{name, s.Seq})
+	room := Room{Name: name, Seq: s.Seq}
+	if raw != nil {
+		room.Raw = strings.ReplaceAll(raw.Error(), "\n", "; ")
+	}
+	w.manifest.Rooms = append(w.manifest.Rooms, room)
 	return nil
+}
+
+// Raw returns the rooms so far of which not everything could be read, or not in order: see Room.
+func (w *Writer) Raw() (rooms []Room) {
+	for _, room := range w.manifest.Rooms {
+		if room.Raw != "" {
+			rooms = append(rooms, room)
+		}
+	}
+	return rooms
+}
+
+// patched reads size bytes of a file, with zeros for what the disk does not give back: one bad block must not cost
+// the backup of everything else.
+type patched struct {
+	from      io.ReaderAt
+	off, size int64
+	err       error // why the first of them could not be read
+}
+
+func (p *patched) Read(b []byte) (int, error) {
+	b = b[:min(int64(len(b)), p.size-p.off)]
+	if len(b) == 0 {
+		return 0, io.EOF
+	}
+	n, err := p.from.ReadAt(b, p.off)
+	if n < len(b) {
+		clear(b[n:])
+		p.err = cmp.Or(p.err, err)
+	}
+	p.off += int64(len(b))
+	return len(b), nil
 }
 
 func (w *Writer) add(name string, size int64, from io.Reader) error {

@@ -75,9 +75,17 @@ func (a *app) report(home config.Home, done backup.Restored) error {
 	problems := 0
 	for _, room := range done.Rooms {
 		problems += len(room.Verification.Problems)
+		if room.Raw != "" {
+			problems++
+		}
 		if a.JSON {
 			a.Out.Value(room)
 			continue
+		}
+		if room.Raw != "" {
+			a.Out.Line(
+				"room %s: when it was backed up not all of it could be read in order, so its files are as they "+
+					"stood: %s", room.Room, cli.OneLine(room.Raw))
 		}
 		for _, p := range room.Verification.Problems {
 			a.Out.Line("%s/%s:%d: %s", room.Room, cli.OneLine(p.File), p.Line, cli.OneLine(p.Text))

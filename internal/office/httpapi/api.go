@@ -58,9 +58,9 @@ type Options struct {
 	// here.
 	Remove func(context.Context, mail.RoomName) (wire.RemovedRoom, error)
 
-	// Backup writes the whole post office as one file, which is not one unless it returns nil. Nil: it cannot be had
-	// from here.
-	Backup func(context.Context, io.Writer) error
+	// Backup writes the whole post office as one file, which is not one unless the error is nil, and returns the rooms
+	// that could not be opened, whose files are in it as they stood. Nil: it cannot be had from here.
+	Backup func(context.Context, io.Writer) ([]mail.RoomName, error)
 
 	// Pages are where a browser is sent to. Nil: there are none.
 	Pages Pages

@@ -3,6 +3,7 @@ package httpapi
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"net/http"
 	"net/http/httptest"
@@ -26,11 +27,37 @@ func TestBackupIsTheUsers(t *testing.T) {
 	want{path: "/backup", status: http.StatusForbidden}.check(t, h, nil)
 }
 
+// Behind a backup stand the rooms that could not be opened, also if their names do not fit into what a client takes.
+func TestBackupNamesRooms(t *testing.T) {
+	for n, want := range map[int]string{0: "", 1: "lab0", 2: "lab0, lab1", 5000: " more"} {
+		backup := func(_ context.Context, to io.Writer) (raw []mail.RoomName, err error) {
+			for i := range n {
+				raw = append(raw, mail.RoomName(fmt.Sprint("lab", i)))
+			}
+			_, err = io.WriteString(to, strings.Repeat("x", 2*chunk))
+			return raw, err
+		}
+		h, _ := newTestAPI(t, Options{Backup: backup})
+		server := httptest.NewServer(h)
+		defer server.Close()
+		resp, err := server.Client().Get(server.URL + wire.Base + "/backup")
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer resp.Body.Close()
+		text, err := io.ReadAll(resp.Body)
+		got := resp.Trailer.Get(wire.RawTrailer)
+		if err != nil || len(text) != 2*chunk || (got == "") != (n == 0) || !strings.HasSuffix(got, want) {
+			t.Errorf("%d rooms: %d bytes, %q, %v; want %q at the end", n, len(text), got, err, want)
+		}
+	}
+}
+
 // A backup that fails half-way breaks the connection, so that nobody takes it for a whole one.
 func TestBrokenBackup(t *testing.T) {
-	fail := func(_ context.Context, to io.Writer) error {
+	fail := func(_ context.Context, to io.Writer) ([]mail.RoomName, error) {
 		_, _ = io.WriteString(to, strings.Repeat("x", 2*chunk))
-		return mail.Errorf(mail.Unavailable, "the disk is gone")
+		return nil, mail.Errorf(mail.Unavailable, "the disk is gone")
 	}
 	h, _ := newTestAPI(t, Options{Backup: fail})
 	server := httptest.NewServer(h)

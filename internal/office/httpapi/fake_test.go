@@ -346,9 +346,9 @@ func fakeListen(ctx context.Context, _ mail.RoomName, caller mail.Name, at mail.
 }
 
 // fakeBackup writes what fits the schema.
-func fakeBackup(_ context.Context, to io.Writer) error {
+func fakeBackup(_ context.Context, to io.Writer) ([]mail.RoomName, error) {
 	_, err := io.WriteString(to, `"everything"`)
-	return err
+	return nil, err
 }
 
 func fakeRemove(_ context.Context, room mail.RoomName) (wire.RemovedRoom, error) {

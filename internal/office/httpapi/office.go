@@ -1,6 +1,10 @@
 package httpapi
 
 import (
+	"fmt"
+	"net/http"
+	"strings"
+
 	"pennypost/internal/mail"
 	"pennypost/internal/wire"
 )
@@ -28,10 +32,33 @@ func backup(c *call) (any, error) {
 		return nil, mail.Errorf(mail.Denied, "a backup can be had over the Unix socket only")
 	}
 	s := c.stream()
-	if err := c.api.opts.Backup(c.r.Context(), s); err != nil {
+	raw, err := c.api.opts.Backup(c.r.Context(), s)
+	if err != nil {
 		return nil, err
 	}
+	if len(raw) > 0 {
+		c.w.Header().Set(http.TrailerPrefix+wire.RawTrailer, someOf(raw))
+	}
 	return nil, s.flush()
+}
+
+// maxTrailer is in bytes. Go's client takes no trailer that is longer than its buffer of 4 KB.
+const maxTrailer = 3 << 10
+
+// someOf joins as many names as fit into a trailer, and says how many do not.
+func someOf(rooms []mail.RoomName) string {
+	var b strings.Builder
+	for i, room := range rooms {
+		if b.Len()+len(room) > maxTrailer {
+			fmt.Fprintf(&b, ", and %d more", len(rooms)-i)
+			break
+		}
+		if i > 0 {
+			b.WriteString(", ")
+		}
+		b.WriteString(string(room))
+	}
+	return b.String()
 }
 
 func login(c *call) (any, error) {

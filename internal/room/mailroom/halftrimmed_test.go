@@ -14,7 +14,9 @@ import (
 // killed is a journal whose process is killed when it is about to compact.
 type killed struct{ *journaltest.Memory }
 
-func (killed) Compact(context.Context, func(mail.Event) journal.Fate) error { return errors.New("killed") }
+func (killed) Compact(context.Context, func(mail.Event) journal.Fate) error {
+	return errors.New("killed")
+}
 
 // What a checkpoint has let go of is found again though the journal was not compacted after it: after a kill there, on
 // a full disk, and in a backup that was made at that moment.

@@ -109,16 +109,17 @@ func (o *Office) Stop(ctx context.Context) error {
 	return o.user().do(ctx, request{method: http.MethodPost, path: []string{"stop"}}, nil)
 }
 
-// Backup writes every room, token and setting to a file. After an error it is not whole. Only the user may.
-func (o *Office) Backup(ctx context.Context, to io.Writer) error {
+// Backup writes every room, token and setting to a file. After an error it is not whole. raw names, for a person, the
+// rooms that could not be opened, whose files are in it as they stood; "" if there are none. Only the user may.
+func (o *Office) Backup(ctx context.Context, to io.Writer) (raw string, err error) {
 	c := o.user()
 	resp, err := c.open(ctx, request{method: http.MethodGet, path: []string{"backup"}})
 	if err != nil {
-		return err
+		return "", err
 	}
 	defer resp.Body.Close()
 	_, err = io.Copy(to, brokenBody{resp.Body, func(err error) error { return c.broken(ctx, err) }})
-	return err
+	return resp.Trailer.Get(wire.RawTrailer), err
 }
 
 // brokenBody says of an error in reading that it is one of the connection; io.Copy may also fail to write.

@@ -7,6 +7,7 @@ import (
 	"io"
 	"os"
 	"path"
+	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
@@ -80,6 +81,45 @@ func (s *Snapshot) open(j *Journal, name string) error {
 	}
 	s.Files = append(s.Files, SnapshotFile{name, io.NewSectionReader(f, 0, size), f})
 	return err
+}
+
+// RawSnapshot opens the files of a journal that cannot be opened itself, as they stand. Nobody keeps others from
+// changing them meanwhile, so they need not be of one moment. A file that cannot be opened is left out, and the error
+// says which and why. The snapshot of the others is there in any case; its Seq is 0.
+func RawSnapshot(dir string) (*Snapshot, error) {
+	// The main file first: of an event that is being moved to the archive there are two then, and not none.
+	s, names, errs := &Snapshot{}, []string{mainName}, []error(nil)
+	for _, sub := range []string{".", archiveName} {
+		listed, err := osDisk{}.List(filepath.Join(dir, sub))
+		errs = append(errs, err)
+		for _, name := range listed {
+			if name = path.Join(sub, name); name != mainName && InSnapshot(name) {
+				names = append(names, name)
+			}
+		}
+	}
+	for _, name := range names {
+		if err := s.openRaw(filepath.Join(dir, filepath.FromSlash(name)), name); err != nil {
+			errs = append(errs, err)
+		}
+	}
+	return s, errors.Join(errs...)
+}
+
+func (s *Snapshot) openRaw(at, name string) error {
+	info, err := os.Stat(at)
+	if err != nil {
+		return err
+	}
+	if !info.Mode().IsRegular() { // to open a pipe would wait for its other end
+		return fmt.Errorf("%s is not a regular file", at)
+	}
+	f, err := osDisk{}.Open(at, os.O_RDONLY)
+	if err != nil {
+		return err
+	}
+	s.Files = append(s.Files, SnapshotFile{name, io.NewSectionReader(f, 0, info.Size()), f})
+	return nil
 }
 
 // Close closes the files.

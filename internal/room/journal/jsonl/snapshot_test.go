@@ -5,6 +5,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"sync"
 	"testing"
 
@@ -146,5 +147,47 @@ func TestInSnapshot(t *testing.T) {
 		if got := InSnapshot(name); got != want {
 			t.Errorf("InSnapshot(%q) = %v, want %v", name, got, want)
 		}
+	}
+}
+
+// A raw snapshot has every file as it stands, whatever is in it, leaves out what is no file, and says so.
+func TestRawSnapshot(t *testing.T) {
+	from, to := t.TempDir(), t.TempDir()
+	files := map[string]string{
+		mainName: "garbage\n{", rejectedName: "x\n", "mailbox.foreign-3.jsonl": "y", "archive/2026-05.jsonl": "z\n",
+	}
+	if err := os.MkdirAll(filepath.Join(from, archiveName, "2026-06.jsonl"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	for name, text := range files {
+		if err := os.WriteFile(filepath.Join(from, name), []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, other := range []string{lockName, lastName, mainName + tmpSuffix} {
+		if err := os.WriteFile(filepath.Join(from, other), []byte("1"), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	s, err := RawSnapshot(from)
+	if err == nil || !strings.Contains(err.Error(), "2026-06.jsonl is not a regular file") {
+		t.Errorf("RawSnapshot = %v, want it to name what is no file", err)
+	}
+	defer s.Close()
+	if s.Files[0].Name != mainName {
+		t.Errorf("the first file is %s: what is archived meanwhile would be in none", s.Files[0].Name)
+	}
+	s.write(t, to)
+	if len(s.Files) != len(files) {
+		t.Errorf("%d files, want %d", len(s.Files), len(files))
+	}
+	for name, text := range files {
+		if got, err := os.ReadFile(filepath.Join(to, name)); err != nil || string(got) != text {
+			t.Errorf("%s is %q, %v, want %q", name, got, err, text)
+		}
+	}
+	s, err = RawSnapshot(filepath.Join(from, "nothing"))
+	if len(s.Files) > 0 || !isNotExist(err) {
+		t.Errorf("RawSnapshot of nothing = %v, %v", s.Files, err)
 	}
 }

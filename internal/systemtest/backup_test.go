@@ -1,0 +1,112 @@
+package systemtest
+
+import (
+	"encoding/hex"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// tooMuch fills a room with more than a small disk holds, also packed, and returns the backup of it.
+func tooMuch(t *testing.T, o *office) (file string) {
+	t.Helper()
+	r := rand.NewChaCha8([32]byte{})
+	for i := range 20 {
+		noise := make([]byte, 30_000)
+		_, _ = r.Read(noise)
+		o.must(t, "send", "--room", "shop", "--to", "user", "--body", hex.EncodeToString(noise)+fmt.Sprint(i))
+	}
+	file = filepath.Join(o.dir, "all.tar.gz")
+	o.must(t, "backup", file)
+	return file
+}
+
+// wantOnly checks what is in a directory.
+func wantOnly(t *testing.T, dir string, want ...string) {
+	t.Helper()
+	entries, err := os.ReadDir(dir)
+	check(t, err)
+	var names []string
+	for _, e := range entries {
+		names = append(names, e.Name())
+	}
+	if fmt.Sprint(names) != fmt.Sprint(want) {
+		t.Errorf("%s has %v, want %v", dir, names, want)
+	}
+}
+
+// TestBackupOnFullDisk: a backup for which there is no room leaves nothing behind, and a file that it was to replace
+// as it was.
+func TestBackupOnFullDisk(t *testing.T) {
+	t.Parallel()
+	o := newOffice(t)
+	tooMuch(t, o)
+	dir := smallDisk(t)
+	file := filepath.Join(dir, "b.tar.gz")
+	for _, old := range []string{"", "an older backup"} {
+		if old != "" {
+			check(t, os.WriteFile(file, []byte(old), 0o600))
+		}
+		r := o.run("backup", file, "--force")
+		if r.code != 1 || !strings.Contains(r.stderr, "no space left") ||
+			!strings.Contains(r.stderr, "No part of it") {
+			t.Errorf("backup: %+v, want that the disk is full and what was kept", r)
+		}
+		if old == "" {
+			wantOnly(t, dir)
+			continue
+		}
+		wantOnly(t, dir, "b.tar.gz")
+		if text, err := os.ReadFile(file); err != nil || string(text) != old {
+			t.Errorf("the older backup is %q, %v", text, err)
+		}
+	}
+}
+
+// TestRestoreOnFullDisk: a home for which there is no room, or that meets the end of the disk on its way, is not
+// there at all, and an empty one is as it was.
+func TestRestoreOnFullDisk(t *testing.T) {
+	t.Parallel()
+	o := newOffice(t)
+	file := tooMuch(t, o)
+	o.must(t, "stop")
+	for options, want := range map[string]string{
+		"size=256k":           "is free on the disk",
+		"size=4m,nr_inodes=6": "no space left",
+	} {
+		dir := t.TempDir()
+		if err := mountSmall(dir, options); err != nil {
+			t.Skip("no small disk here: ", err)
+		}
+		t.Cleanup(func() { check(t, unmount(dir)) })
+		home := filepath.Join(dir, "h")
+		check(t, os.Mkdir(home, 0o700))
+		r := o.runWith("", []string{"PENNYPOST_HOME=" + home}, "restore", file)
+		if r.code == 0 || !strings.Contains(r.stderr, want) || !strings.Contains(r.stderr, "Nothing was restored") {
+			t.Errorf("restore on a disk of %s: %+v, want %q", options, r, want)
+		}
+		wantOnly(t, dir, "h")
+		wantOnly(t, home)
+	}
+}
+
+// TestBackupIsPrivate: whatever the umask, and whatever stood in its place, only the owner can read a backup; and the
+// command says why that matters.
+func TestBackupIsPrivate(t *testing.T) {
+	t.Parallel()
+	o := newOffice(t)
+	o.must(t, "send", "--to", "user", "--body", "x")
+	file := filepath.Join(o.dir, "b.tar.gz")
+	check(t, os.WriteFile(file, nil, 0o644))
+	check(t, os.Chmod(file, 0o644))
+	out := o.must(t, "backup", file, "--force")
+	if !strings.Contains(out, "0600") || !strings.Contains(out, "speak as anybody") {
+		t.Errorf("backup says %q", out)
+	}
+	if info, err := os.Stat(file); err != nil || info.Mode().Perm() != 0o600 {
+		t.Errorf("the backup has mode %v, %v", info.Mode(), err)
+	}
+}
