@@ -110,3 +110,41 @@ func TestBackupIsPrivate(t *testing.T) {
 		t.Errorf("the backup has mode %v, %v", info.Mode(), err)
 	}
 }
+
+// TestRestoreWithBridge: beside the same team as before, a restored room knows what it had brought there, though the
+// format has no ids: nothing stands there twice, and nothing of it comes back as a stranger's.
+func TestRestoreWithBridge(t *testing.T) {
+	t.Parallel()
+	o := newOffice(t)
+	o.mustServe(t, loopback)
+	dir := filepath.Join(o.root, "teams", "shift")
+	check(t, os.MkdirAll(dir, 0o700))
+	check(t, os.WriteFile(filepath.Join(dir, "config.json"),
+		[]byte(`{"name":"shift","leadAgentId":"boss@shift","members":[{"name":"boss"},{"name":"sink"}]}`), 0o600))
+	o.must(t, "bridge", "add", "claudeteams", dir)
+	for i := range 3 {
+		o.must(t, "send", "--to", "sink", "--body", fmt.Sprint("number ", i))
+	}
+	o.must(t, "bridge", "sync", "claudeteams")
+	inbox := filepath.Join(dir, "inboxes", "sink.json")
+	state := func() (entries, messages int) {
+		text, err := os.ReadFile(inbox)
+		check(t, err)
+		return strings.Count(string(text), "number "), strings.Count(o.must(t, "export"), `"number `)
+	}
+	entries, messages := state()
+	if entries == 0 || messages != 3 {
+		t.Fatalf("the test is wrong: %d entries, %d messages", entries, messages)
+	}
+	file := filepath.Join(o.dir, "all.tar.gz")
+	o.must(t, "backup", file)
+	o.must(t, "stop")
+	o.home += "2"
+	o.must(t, "restore", file)
+	o.mustServe(t, loopback)
+	o.must(t, "bridge", "sync", "claudeteams")
+	if e, m := state(); e != entries || m != messages {
+		t.Errorf("after the restore there are %d entries and %d messages, and there were %d and %d", e, m, entries,
+			messages)
+	}
+}

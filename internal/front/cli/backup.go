@@ -17,9 +17,11 @@ import (
 
 const backupHelp = `Write every room with its archive, the tokens and the configuration to FILE, or to standard
 output if FILE is "-". Mail goes on meanwhile: each room is copied as it is when its turn comes. The file
-appears when it is complete. A file that is there already is only replaced with --force.
+appears when it is complete. A file that is there already is only replaced with --force. If a room cannot
+be opened, its files are copied as they stand; the room is named, and the exit status is 1.
 
 Whoever has the file can read all mail and speak as anybody, so keep it as you keep the data directory.
+It is not encrypted, and only you may read it (mode 0600); of "-" the shell decides who may.
 Browsers have to log in again after a restore. Only the user may make a backup.`
 
 func newBackup(a *App) *cobra.Command {

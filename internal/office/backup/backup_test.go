@@ -57,7 +57,7 @@ func small(tb testing.TB) []byte {
 	defer s.Close()
 	var b bytes.Buffer
 	w := NewWriter(&b, "v1")
-	for _, err := range []error{w.Settings(home), w.Room("lab", s, nil), w.Close()} {
+	for _, err := range []error{w.Settings(home), w.Room("lab", s, nil, nil), w.Close()} {
 		if err != nil {
 			tb.Fatal(err)
 		}
@@ -242,6 +242,9 @@ func TestHostileBackup(t *testing.T) {
 		{"socket of the post office", before(file("pennypost.sock")), "no file of a home"},
 		{"lock", before(file("rooms/lab/LOCK")), "no file of a home"},
 		{"script", before(file("rooms/lab/archive/run.sh")), "no file of a home"},
+		{"above the bridges", before(file("rooms/lab/bridges/../mailbox")), "no file of a home"},
+		{"above a bridge", before(file("rooms/lab/bridges/haak/..")), "no file of a home"},
+		{"below a bridge", before(file("rooms/lab/bridges/haak/cursor/x")), "no file of a home"},
 		{"symbolic link", before(link(tar.TypeSymlink, "rooms/lab/archive", "/tmp")), "not a regular file"},
 		{"link under a good name", before(link(tar.TypeSymlink, "token", "/tmp/x")), "not a regular file"},
 		{"hard link", before(link(tar.TypeLink, "token", "config.toml")), "not a regular file"},
@@ -320,7 +323,7 @@ func TestStream(t *testing.T) {
 	from, to := io.Pipe()
 	go func() {
 		w := NewWriter(to, "v1")
-		to.CloseWithError(errors.Join(w.Room("lab", s, nil), w.Close()))
+		to.CloseWithError(errors.Join(w.Room("lab", s, nil, nil), w.Close()))
 	}()
 	var before, after runtime.MemStats
 	runtime.ReadMemStats(&before)
@@ -363,7 +366,7 @@ func TestBadBlock(t *testing.T) {
 		SectionReader: io.NewSectionReader(badDisk{strings.NewReader(text)}, 0, int64(len(text)))}}}
 	var b bytes.Buffer
 	w := NewWriter(&b, "v1")
-	if err := errors.Join(w.Room("lab", s, nil), w.Close()); err != nil {
+	if err := errors.Join(w.Room("lab", s, nil, nil), w.Close()); err != nil {
 		t.Fatal(err)
 	}
 	got := entries(t, b.Bytes())[0].text
@@ -392,6 +395,7 @@ func seeds(f *testing.F) (plain [][]byte) {
 	for _, h := range []tar.Header{
 		name("../x"), name("/etc/x"), name("rooms/../../x"), name("rooms/lab/archive/../../../x"), name(`..\x`),
 		name("rooms/lab"), name("rooms//mailbox.jsonl"), name("rooms/lab/mailbox.jsonl/x"), name("token/x"), name(""),
+		name("rooms/lab/bridges/haak/cursor"), name("rooms/lab/bridges/../mailbox"),
 		{Typeflag: tar.TypeSymlink, Name: "rooms", Linkname: "/"},
 		{Typeflag: tar.TypeLink, Name: "token", Linkname: "../../x"},
 		{Typeflag: tar.TypeChar, Name: "token", Devmajor: 1, Devminor: 3},

@@ -110,7 +110,7 @@ func check(h *tar.Header) error {
 		limit = maxSetting
 	default:
 		room, file, ok := inRoom(h.Name)
-		if _, err := mail.ParseRoom(room); !ok || err != nil || !jsonl.InSnapshot(file) {
+		if _, err := mail.ParseRoom(room); !ok || err != nil || !jsonl.InSnapshot(file) && !isKept(file) {
 			return damaged("it has a file %q, which is no file of a home that this version knows", h.Name)
 		}
 	}

@@ -100,15 +100,27 @@ func (w *Writer) setting(name, path string) error {
 	return w.add(name, info.Size(), f)
 }
 
-// Room adds the files of a room. raw is why the room could not be opened, nil if it could.
-func (w *Writer) Room(name mail.RoomName, s *jsonl.Snapshot, raw error) error {
-	for _, f := range s.Files {
-		all := patched{from: f, size: f.Size()}
-		if err := w.add(path.Join(roomsName, string(name), f.Name), f.Size(), &all); err != nil {
-			return fmt.Errorf("back up %s of room %s: %w", f.Name, name, err)
+// Room adds the files of a room, and what its bridges kept before. raw is why the room could not be opened, nil if it
+// could.
+func (w *Writer) Room(name mail.RoomName, s *jsonl.Snapshot, kept []Kept, raw error) error {
+	add := func(file string, from io.ReaderAt, size int64) error {
+		all := patched{from: from, size: size}
+		if err := w.add(path.Join(roomsName, string(name), file), size, &all); err != nil {
+			return fmt.Errorf("back up %s of room %s: %w", file, name, err)
 		}
 		if all.err != nil {
-			raw = errors.Join(raw, fmt.Errorf("%s cannot be read as a whole: %w", f.Name, all.err))
+			raw = errors.Join(raw, fmt.Errorf("%s cannot be read as a whole: %w", file, all.err))
+		}
+		return nil
+	}
+	for _, f := range s.Files {
+		if err := add(f.Name, f, f.Size()); err != nil {
+			return err
+		}
+	}
+	for _, f := range kept {
+		if err := add(f.name, f, f.size); err != nil {
+			return err
 		}
 	}
 	room := Room{Name: name, Seq: s.Seq}

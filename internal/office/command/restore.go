@@ -16,7 +16,8 @@ import (
 
 const restoreHelp = `Make the data directory from FILE, which "pennypost backup" wrote, or from standard input
 if FILE is "-". There must be nothing in it yet. Every file is checked and every room verified before the
-directory is put in its place; after an error nothing is there.
+directory is put in its place; after an error nothing is there. What verify found is printed; if it found
+problems, or if a room could not be opened when it was backed up, the exit status is 1.
 
 Tokens and configuration are those of the backup. Browsers log in anew, and a bridge works if the
 directory that it names is there. Let only one of the two homes go on: each would deliver the mail that

@@ -40,6 +40,12 @@ func (o *office) backup(ctx context.Context, name mail.RoomName, to *backup.Writ
 	if !o.exists(name) {
 		return nil
 	}
+	kept, bad := backup.OpenKept(o.dir(name))
+	defer func() {
+		for _, f := range kept {
+			f.Close()
+		}
+	}()
 	files, err := o.snapshot(ctx, name)
 	if err != nil {
 		o.mu.Lock()
@@ -56,7 +62,7 @@ func (o *office) backup(ctx context.Context, name mail.RoomName, to *backup.Writ
 		err = errors.Join(err, unread)
 	}
 	defer files.Close()
-	return to.Room(name, files, err)
+	return to.Room(name, files, kept, errors.Join(err, bad))
 }
 
 // snapshot keeps the room open only until its files are open: a slow reader keeps it from nothing. A room that was

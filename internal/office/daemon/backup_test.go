@@ -285,12 +285,15 @@ func TestRestoreElsewhere(t *testing.T) {
 		}
 		return err
 	})
-	want := []string{"rooms/lab/LOCK", "rooms/lab/mailbox.jsonl", "rooms/lab/mailbox.last", "token"}
+	want := []string{"rooms/lab/LOCK", "rooms/lab/bridges/agenties/cursor", "rooms/lab/mailbox.jsonl",
+		"rooms/lab/mailbox.last", "token"}
 	if err != nil || !slices.Equal(names, want) {
 		t.Errorf("the home has %v, %v, want %v", names, err, want)
 	}
-	if text, err := os.ReadFile(filepath.Join(other.Home.Rooms(), "lab", "LOCK")); err != nil || len(text) > 0 {
-		t.Errorf("the lock names a holder: %q, %v", text, err)
+	for _, name := range []string{"LOCK", "bridges/agenties/cursor"} {
+		if text, err := os.ReadFile(filepath.Join(other.Home.Rooms(), "lab", name)); err != nil || len(text) > 0 {
+			t.Errorf("%s speaks of the first machine: %q, %v", name, text, err)
+		}
 	}
 	r2 := start(t, Options{Config: other})
 	user = r2.room(t, "lab", mail.User)
