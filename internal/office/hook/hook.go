@@ -113,7 +113,7 @@ func (c *Call) ask(ctx context.Context, client *Client, e *Event) (pending, erro
 
 // own reports whether nobody is kept from a tool: it is one of Pennypost's, or loads such.
 func (c *Call) own(e *Event) bool {
-	// Claude Code and Qwen Code have it load tools of MCP servers before their use
+	// Claude Code has it load tools of MCP servers before their use
 	if e.Own || e.Tool == "ToolSearch" {
 		return true
 	}
