@@ -20,8 +20,8 @@ func claude() Client {
 					".mcp.json")
 			}
 			return []file{
-				{settings, "hooks", &jsonFile{o: o, hooks: claudeHooks(o)}},
-				{servers, "MCP server", &jsonFile{o: o,
+				{settings, "hooks", &jsonFile{o: o, strict: true, hooks: claudeHooks(o)}},
+				{servers, "MCP server", &jsonFile{o: o, strict: true,
 					server: &jsonServer{in: "mcpServers",
 						value: raw(stdioServer{Type: "stdio", Command: o.Binary, Args: mcpArgs(o),
 							AlwaysLoad: true})}}},
