@@ -1,6 +1,7 @@
 package config
 
 import (
+	"slices"
 	"strings"
 
 	"pennypost/internal/mail"
@@ -31,47 +32,25 @@ func WithoutAgent(environ []string) []string {
 	return out
 }
 
-// markers are variables that agent clients set on the processes they start, as far as observed (research/clients.md;
-// the AI_AGENT convention of vercel/detect-agent).
+// markers are variables that agents' clients set on the processes they start, as seen in their hooks, servers and
+// shells (Claude Code 2.1.330, Codex 0.169.0, Gemini CLI 0.61.0, Copilot CLI 1.0.102, opencode 1.18.33; the AI_AGENT
+// convention of vercel/detect-agent). They are named one by one: what begins like them is mostly settings, which people
+// put into their own shells and stay people.
 func markers() []string {
 	return []string{
-		"PENNYPOST_AGENT", "AI_AGENT", "CLAUDECODE", "CLAUDE_PID", "GEMINI_CLI", "CURSOR_AGENT", "OPENCODE",
-		"AMP_CURRENT_THREAD_ID", "ANTIGRAVITY_AGENT", "AUGMENT_AGENT",
+		"PENNYPOST_AGENT", "AI_AGENT",
+		"CLAUDECODE", "CLAUDE_PID", "CLAUDE_CODE_SESSION_ID", "CLAUDE_CODE_CHILD_SESSION", "CLAUDE_CODE_ENTRYPOINT",
+		"CLAUDE_CODE_SESSION_ATTENDED", "CLAUDE_CODE_MESSAGING_SOCKET", "CLAUDE_CODE_MESSAGING_TOKEN",
+		"CLAUDE_CODE_CHILD_NOTES_DIR",
+		"CODEX_THREAD_ID", "CODEX_SANDBOX", "CODEX_SANDBOX_NETWORK_DISABLED", "CODEX_CI",
+		"GEMINI_CLI", "GEMINI_SESSION_ID", "GEMINI_PROJECT_DIR",
+		"COPILOT_CLI", "COPILOT_AGENT_SESSION_ID",
+		"OPENCODE", "OPENCODE_CLIENT", "OPENCODE_PID",
+		"CURSOR_AGENT", "QWEN_CODE", "AMP_CURRENT_THREAD_ID", "ANTIGRAVITY_AGENT", "AUGMENT_AGENT",
 	}
 }
 
-func marksAgent(name string) bool {
-	for _, m := range markers() {
-		if name == m {
-			return true
-		}
-	}
-	for _, prefix := range []string{"CLAUDE_CODE_", "CODEX_", "GEMINI_", "COPILOT_", "OPENCODE_"} {
-		if setting, ok := strings.CutPrefix(name, prefix); ok && !isSetting(setting) {
-			return true
-		}
-	}
-	return false
-}
-
-// isSetting tells what people put into their own shell's profile ("GEMINI_API_KEY", "CODEX_HOME",
-// "CLAUDE_CODE_USE_BEDROCK"), and what an editor sets in its terminals for them ("CLAUDE_CODE_SSE_PORT"), from what a
-// client sets on its children. Who has such a variable is still the person.
-func isSetting(rest string) bool {
-	for _, word := range []string{"USE_", "DISABLE_", "ENABLE_", "MAX_", "SKIP_", "SSE_PORT", "OAUTH_",
-		"EXPERIMENTAL_"} {
-		if strings.HasPrefix(rest, word) {
-			return true
-		}
-	}
-	for _, word := range []string{"_KEY", "HOME", "CONFIG", "_DIR", "MODEL", "_URL", "_MS", "_TIMEOUT", "_PROJECT",
-		"_EDITOR"} {
-		if strings.HasSuffix(rest, word) && rest != "PROJECT_DIR" {
-			return true
-		}
-	}
-	return strings.HasPrefix(rest, "CONFIG")
-}
+func marksAgent(name string) bool { return slices.Contains(markers(), name) }
 
 // RefuseUser is the answer to an agent's process that would act as the user.
 func RefuseUser(variable string) error {

@@ -2,7 +2,16 @@ package realclient
 
 import (
 	"encoding/json"
+	"os"
+	"path/filepath"
 	"regexp"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"pennypost/internal/mail"
+	"pennypost/internal/realclient/model"
 )
 
 // claude is Claude Code.
@@ -38,8 +47,118 @@ func claude() client {
 			return "[[tool Agent " + string(input) + "]]"
 		},
 		doorless: "claude_below = \"1.0.0\"\n",
+		more: []scenario{
+			{"comment", "", false, claudeComment},
+			{"escDialog", "Esc in a dialog", false, claudeEscDialog},
+			{"background", "", true, claudeBackground},
+			{"wayOut", "", false, claudeWayOut},
+			{"plugin", "", false, claudePlugin},
+		},
 	}
 }
 
 // claudeTools are allowed, so that no dialog stands in the way.
 const claudeTools = "Bash,Agent,ToolSearch,mcp__pennypost"
+
+// claudeComment: Claude Code ignores settings.json for a comment in it. Doctor says so, and install does not edit it.
+func claudeComment(t *testing.T, l *lab) {
+	l.install()
+	settings := filepath.Join(l.home, ".claude", "settings.json")
+	text, err := os.ReadFile(settings)
+	l.must(err)
+	l.write(settings, "// mine\n"+string(text))
+	l.pp("agents", "register", string(l.agent))
+	l.send(l.agent, "ZEBRA untold")
+	l.finished(l.begin("hello comment [[say bye]]"))
+	if r := l.request("hello comment"); r.Has("ZEBRA") {
+		t.Error("the client reads a file with a comment after all: install may edit it again")
+	}
+	if said, _ := l.try("doctor"); !strings.Contains(said, "has comments") {
+		t.Errorf("doctor says nothing of it:\n%s", said)
+	}
+	if said, err := l.try("install", "claude"); err == nil || !strings.Contains(said, "take them out") {
+		t.Errorf("install edits it: %v\n%s", err, said)
+	}
+}
+
+// claudeEscDialog: mail that came while a dialog stood reaches the model after the person has closed it with Esc.
+func claudeEscDialog(t *testing.T, l *lab) {
+	l.install()
+	w := l.open(l.version.program, "--permission-mode", "default")
+	w.waitReady()
+	w.prompt("hello dialog [[sh touch dialog]] [[say never]]")
+	w.sees("Do you want to")
+	id := l.send(l.agent, "ZEBRA before Esc")
+	w.breakOff()
+	l.afterEsc(id, "ZEBRA before Esc")
+}
+
+// claudeBackground: while a subagent works in the background, its idle parent is woken at once, and a cancel of the
+// parent stops the subagent's tools.
+func claudeBackground(t *testing.T, l *lab) {
+	l.install()
+	w := l.tui()
+	tool, open := l.gate("gate")
+	w.prompt("hello parent " + l.client.subagent("hello child "+tool+" [[sh touch more]] [[say done]]") +
+		" [[say bye]]")
+	l.began("gate")
+	l.until("the parent is idle", func() bool { return l.state(l.agent) == mail.Idle })
+	began := time.Now()
+	l.send(l.agent, "ZEBRA for the parent")
+	r := l.request("hello parent", "ZEBRA for the parent")
+	if took := r.At.Sub(began); took > 10*time.Second {
+		t.Errorf("the parent was told after %v", took)
+	}
+	l.told(r, "ZEBRA for the parent")
+	l.until("the parent is idle", func() bool { return l.state(l.agent) == mail.Idle })
+	open()
+}
+
+// claudeWayOut: a cancel leaves open what it takes to mark it, and then the tools run again.
+func claudeWayOut(t *testing.T, l *lab) {
+	l.install()
+	tool, open := l.gate("gate")
+	done := l.begin("hello cancel " + tool +
+		` [[sh touch forbidden]] [[tool ToolSearch {"query":"select:WebSearch"}]]` +
+		` [[tool mark_messages {"ids":["{{id=\"(msg_[^\"]+)\"}}"],"mark":"read"}]] [[sh touch allowed]] [[say stopped]]`)
+	l.began("gate")
+	id := l.send(l.agent, "ZEBRA cancelled", "--type", "cancel")
+	open()
+	l.finished(done)
+	if l.exists("forbidden") || !l.exists("allowed") {
+		t.Error("forbidden, or not allowed")
+	}
+	if !slices.Contains(l.marks(id, l.agent), mail.MarkRead) {
+		t.Error("the cancel was not marked read")
+	}
+	for _, r := range l.model.Requests() {
+		for _, p := range r.Parts {
+			if p.Role == model.Result && strings.Contains(p.Text, "a cancel for") &&
+				strings.Contains(p.Text, "ToolSearch") {
+				t.Errorf("ToolSearch is denied: %s", p.Text)
+			}
+		}
+	}
+}
+
+// claudePlugin: the plugin tells as the installation does, and a headless run with it ends.
+func claudePlugin(t *testing.T, l *lab) {
+	plugin, err := filepath.Abs("../../plugin")
+	l.must(err)
+	l.startOffice()
+	l.pp("agents", "register", string(l.agent))
+	id := l.send(l.agent, "ZEBRA by the plugin")
+	headless := l.client.headless
+	l.client.headless = func(prompt string) []string { return append(headless(prompt), "--plugin-dir", plugin) }
+	done := <-l.begin("hello plugin [[say bye]]")
+	if done.err != nil || done.took > 20*time.Second {
+		t.Errorf("the run took %v: %v\n%s", done.took, done.err, done.out)
+	}
+	r := l.request("hello plugin")
+	l.told(r, "ZEBRA by the plugin")
+	l.presented(id)
+	if !r.Offers("read_messages") {
+		t.Error("the tools are not there from the first request on")
+	}
+	l.alone()
+}

@@ -132,6 +132,14 @@ func (l *lab) pp(args ...string) string {
 	return string(out)
 }
 
+// try runs pennypost as the person, and returns all that it says, and how it failed.
+func (l *lab) try(args ...string) (string, error) {
+	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	defer cancel()
+	out, err := l.command(ctx, os.Getenv(binaryVar), args...).CombinedOutput()
+	return string(out), err
+}
+
 // ask runs pennypost with --json and decodes its answer.
 func ask[T any](l *lab, args ...string) T {
 	l.t.Helper()

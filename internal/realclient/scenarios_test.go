@@ -261,8 +261,8 @@ func two(t *testing.T, l *lab) {
 	l.install()
 	for i, name := range []mail.Name{l.agent, l.agent + "-2"} {
 		w, n := l.tui(), strconv.Itoa(i+1)
-		w.prompt("hello " + n + ` [[tool send_message {"to":["user"],"type":"status","body":"by tool ` + n + `"}]]` +
-			" [[sh pennypost send --to user --type status --body 'by shell " + n + "']] [[say bye]]")
+		w.prompt("hello " + n + " [[sh sleep 3; pennypost send --to user --type status --body 'by shell " + n + "']]" +
+			` [[tool send_message {"to":["user"],"type":"status","body":"by tool ` + n + `"}]] [[say bye]]`)
 		l.until("the roster has "+string(name), func() bool { return l.state(name) != "" })
 	}
 	from := map[string]mail.Address{}

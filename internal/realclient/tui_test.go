@@ -18,8 +18,14 @@ type terminal struct {
 func (l *lab) tui(args ...string) *terminal {
 	l.t.Helper()
 	t := l.open(append([]string{l.version.program}, append(l.client.tui, args...)...)...)
-	l.until(l.client.title+" is ready", func() bool { return l.client.ready.MatchString(t.screen()) })
+	t.waitReady()
 	return t
+}
+
+// waitReady waits until the client takes a prompt.
+func (t *terminal) waitReady() {
+	t.l.t.Helper()
+	t.l.until(t.l.client.title+" is ready", func() bool { return t.l.client.ready.MatchString(t.screen()) })
 }
 
 // open opens a terminal in which a command runs.

@@ -20,10 +20,11 @@ func claude() Client {
 					".mcp.json")
 			}
 			return []file{
-				{settings, "hooks", &jsonFile{o: o, hooks: claudeHooks(o)}},
-				{servers, "MCP server", &jsonFile{o: o,
+				{settings, "hooks", &jsonFile{o: o, strict: true, hooks: claudeHooks(o)}},
+				{servers, "MCP server", &jsonFile{o: o, strict: true,
 					server: &jsonServer{in: "mcpServers",
-						value: raw(stdioServer{Type: "stdio", Command: o.Binary, Args: mcpArgs(o)})}}},
+						value: raw(stdioServer{Type: "stdio", Command: o.Binary, Args: mcpArgs(o),
+							AlwaysLoad: true})}}},
 			}
 		},
 		notes: func(o *Options) []string {
@@ -115,6 +116,8 @@ type stdioServer struct {
 	Args    []string `json:"args"`
 	Tools   []string `json:"tools,omitempty"`
 	Timeout int      `json:"timeout,omitzero"`
+	// AlwaysLoad has Claude Code offer the tools from the first request on, and not only behind a search for tools.
+	AlwaysLoad bool `json:"alwaysLoad,omitzero"`
 }
 
 // hookGroup is an element of an event's list as Claude Code, Codex and Gemini CLI have it.

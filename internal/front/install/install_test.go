@@ -206,7 +206,7 @@ func odd(name string) []string {
 		return []string{"", "\n", "# only a comment", "model = \"x\"",
 			"model = \"x\"\r\n\r\n[a]\r\nb = [\r\n  1, # one\r\n]\r\n", "\ufeff[features]\nx = true\n\n\n"}
 	}
-	return []string{
+	texts := []string{
 		"", "\n", "{}", "{}\n", "{ }", "{\n}\n", "{\r\n\t\"a\": 1\r\n}\r\n", "\ufeff{\"a\":1}", `{"a": {"b": []}}`,
 		"{\n// none\n}\n", "{\n    \"a\": 1, // one\n}",
 		`{"mcpServers": {}, "hooks": {}, "servers": {}, "mcp": {}}`,
@@ -215,6 +215,10 @@ func odd(name string) []string {
 			"\"SessionStart\": [{\"hooks\": [{\"type\": \"command\", \"command\": \"echo\"}]}] }\n}",
 		"{ \"a\": 1,\n  \"b\": 2 }\n\n\n",
 	}
+	if strings.Contains(name, ".claude") { // which takes no comments: TestStrict
+		texts = slices.DeleteFunc(texts, func(text string) bool { return strings.Contains(text, "//") })
+	}
+	return texts
 }
 
 // Whatever was in a file is in it again after install and uninstall, to the byte.
@@ -589,4 +593,15 @@ func FuzzThereAndBack(f *testing.F) {
 			t.Fatalf("%q became %q and then %q: %v, %v", text, with, rest, err, again)
 		}
 	})
+}
+
+// A file for whose comments the client would ignore all that is in it is not edited.
+func TestStrict(t *testing.T) {
+	for _, text := range []string{"// mine\n{}", `{"theme": "dark",}`, `{"a": 1 /* one */}`} {
+		p := newPlace(t)
+		p.write("home/.claude/settings.json", []byte(text))
+		if _, err := Install(claude(), p.options(User)); err == nil || !strings.Contains(err.Error(), "has comments") {
+			t.Errorf("%s: %v", text, err)
+		}
+	}
 }

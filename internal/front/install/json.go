@@ -2,6 +2,7 @@ package install
 
 import (
 	"bytes"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
@@ -17,6 +18,8 @@ type jsonFile struct {
 	scaffold []piece
 	server   *jsonServer
 	hooks    *jsonHooks
+	// strict says that the client refuses a whole file for a comment or a comma behind the last member.
+	strict bool
 }
 
 // jsonServer is an MCP server in a JSON file.
@@ -43,6 +46,14 @@ func commandKeys() []string { return []string{"command", "bash", "powershell"} }
 
 func (f *jsonFile) put(text []byte) ([]byte, error) {
 	before := text
+	if plain := bytes.TrimPrefix(text, []byte("\ufeff")); f.strict && len(bytes.TrimSpace(plain)) > 0 &&
+		!json.Valid(plain) {
+		if _, err := jsonc.Parse(text); err == nil {
+			return nil, mail.Errorf(mail.Invalid,
+				"the file has comments, or a comma behind the last member, and the client "+
+					"ignores a whole file for that. Nothing was written; take them out, and try again")
+		}
+	}
 	text, err := f.update(text)
 	if err != nil {
 		return nil, explain(err)

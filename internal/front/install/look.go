@@ -58,6 +58,8 @@ func look(c Client, o *Options) Report {
 			fr.Err = located(f.path, err)
 		} else if after, err := f.put(text); err == nil {
 			fr.Behind = !f.blank(after) && !bytes.Equal(after, text)
+		} else if len(fr.Entries) > 0 {
+			fr.Err = located(f.path, err)
 		}
 		if info, err := os.Stat(filepath.Dir(f.path)); err == nil && info.IsDir() && filepath.Dir(f.path) != o.Home &&
 			o.Scope == User {

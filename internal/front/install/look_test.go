@@ -46,6 +46,12 @@ func TestLook(t *testing.T) {
 	if r := report("claude", User); r.Plugin != "pennypost@pennypost" {
 		t.Errorf("the plugin is not seen: %+v", r)
 	}
+	p.install(claude(), o)
+	p.write("home/.claude/settings.json", []byte("// mine\n"+p.files()["home/.claude/settings.json"]))
+	if r := report("claude", User); r.Files[0].Err == nil ||
+		!strings.Contains(r.Files[0].Err.Error(), "has comments") {
+		t.Errorf("a file that Claude Code ignores: %+v", r)
+	}
 	p.write("home/.cursor/mcp.json", []byte(`{`))
 	if r := report("cursor", User); r.Files[0].Err == nil || r.Installed() {
 		t.Errorf("a torn file: %+v", r)

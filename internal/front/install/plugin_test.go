@@ -78,7 +78,7 @@ func TestPlugin(t *testing.T) {
 
 	server := parse("plugin/.mcp.json", "mcpServers").At("mcpServers", serverName)
 	if server.At("type").Text() != "stdio" || server.At("command").Text() != "pennypost" ||
-		server.At("args").Items[0].Value.Text() != "mcp" {
+		server.At("args").Items[0].Value.Text() != "mcp" || server.At("alwaysLoad").Kind != jsonc.True {
 		t.Errorf("the server is %s", server.Raw())
 	}
 

@@ -155,7 +155,7 @@ func (v *callerRoom) Turn(ctx context.Context, t mail.Turn) (mail.Briefing, erro
 	as := v.opening(&t.Process)
 	brief, err := as.Stub.Turn(ctx, t)
 	if err == nil {
-		v.office.meet(v.name, brief.Agent, &t, access)
+		v.office.meet(v.name, &brief, &t, access)
 	}
 	return brief, err
 }

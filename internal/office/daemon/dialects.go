@@ -17,6 +17,19 @@ func Dialects() []dialect.Dialect {
 		claudeteams.Dialect()}
 }
 
+// dialectTools returns the names of all tools of the dialects.
+func dialectTools() []string {
+	var names []string
+	for _, d := range Dialects() {
+		for _, e := range d.Endpoints {
+			for _, t := range e.Tools {
+				names = append(names, t.Name)
+			}
+		}
+	}
+	return names
+}
+
 // namesItself reports whether an agent belongs to a protocol whose sessions say themselves who they are.
 func namesItself(client string, tags []string) bool {
 	return slices.ContainsFunc(Dialects(), func(d dialect.Dialect) bool {

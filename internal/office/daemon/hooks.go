@@ -91,7 +91,7 @@ func (h *hooks) keep(marks *hook.Marks) string {
 // call returns a hook as the package that understands clients takes it.
 func (h *hooks) call(in *wire.Hook, silence time.Duration) *hook.Call {
 	return &hook.Call{
-		Client: in.Client, Event: in.Event, Input: in.Input, Getenv: in.Getenv,
+		Client: in.Client, Event: in.Event, Input: in.Input, Getenv: in.Getenv, Tools: dialectTools(),
 		Process: func(topmost bool) string {
 			if topmost {
 				return in.Topmost

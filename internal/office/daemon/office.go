@@ -25,14 +25,15 @@ const maxOpen = 1000
 
 // office owns the open rooms.
 type office struct {
-	cfg           *config.Config
-	log           *slog.Logger
-	metrics       *metrics
-	sessions      wake.Sessions  // of agents' clients, as their hooks told
-	listeners     wake.Listeners // where processes beside sessions wait
-	claude, codex wake.Waker     // the doors of such sessions
-	tmux          wake.Waker     // the last of doors, where it is turned on
-	idle          time.Duration  // an open room that nobody borrows for so long is closed
+	cfg       *config.Config
+	log       *slog.Logger
+	metrics   *metrics
+	sessions  wake.Sessions  // of agents' clients, as their hooks told
+	listeners wake.Listeners // where processes beside sessions wait
+	claude    *wake.ClaudeSocket
+	codex     wake.Waker    // the doors of such sessions
+	tmux      wake.Waker    // the last of doors, where it is turned on
+	idle      time.Duration // an open room that nobody borrows for so long is closed
 
 	mu     sync.Mutex
 	closed bool
@@ -228,7 +229,7 @@ func (o *office) openFiles(e *entry, name mail.RoomName) error {
 	e.stop = stop
 	go func() {
 		defer close(e.done)
-		e.run(ctx, log)
+		e.run(ctx, o, log)
 	}()
 	log.Info("room opened", "seq", files.Last(), "took", time.Since(began))
 	return nil

@@ -70,15 +70,17 @@ func ClaudeDir() string {
 }
 
 // meet notes what a client's hook told of a session.
-func (o *office) meet(room mail.RoomName, agent mail.Name, t *mail.Turn, a *mail.Access) {
+func (o *office) meet(room mail.RoomName, brief *mail.Briefing, t *mail.Turn, a *mail.Access) {
+	agent := brief.Agent
 	switch {
+	case t.Sub: // whose parent has told
 	case t.Moment == mail.SessionEnd:
 		o.sessions.Drop(room, agent, t.Session)
 		o.listeners.End(room, agent, t.Session)
 	case a != nil:
 		o.sessions.Put(wake.Session{
 			Room: room, Agent: agent, Client: t.Client, ID: t.Session, Dir: a.Dir, Version: a.Version,
-			Process: t.Process, Mode: a.Mode,
+			Process: t.Process, Mode: a.Mode, Working: brief.State == mail.Working,
 			Socket: wake.NewSecret(a.Socket), Token: wake.NewSecret(a.Token), Tmux: a.Tmux, Pane: a.Pane,
 		})
 	}
@@ -122,10 +124,37 @@ func (o *office) newRinger(room *mailroom.Room, doors *wake.Doors) *wake.Ringer 
 	}})
 }
 
+// brokenOffPause is how often is looked for turns that were broken off. It costs a small file for each session that
+// works.
+const brokenOffPause = time.Second
+
+// endBrokenOff tells the room, until ctx ends, of turns of which no hook says that they were broken off.
+func (o *office) endBrokenOff(ctx context.Context, room *mailroom.Room, log *slog.Logger) {
+	ticker := time.NewTicker(brokenOffPause)
+	defer ticker.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-ticker.C:
+		}
+		for _, s := range o.claude.BrokenOff(room.Name(), time.Now()) {
+			t := mail.Turn{Moment: mail.TurnEnd, Session: s.ID, Client: s.Client, Process: s.Process, Over: true,
+				Quiet: true}
+			if _, err := room.As(s.Agent).Turn(ctx, t); err != nil {
+				log.Warn("a turn that was broken off is not noted", "agent", s.Agent, "err", err)
+				continue
+			}
+			o.sessions.Rested(s)
+		}
+	}
+}
+
 // run looks after an open room until ctx ends.
-func (e *entry) run(ctx context.Context, log *slog.Logger) {
+func (e *entry) run(ctx context.Context, o *office, log *slog.Logger) {
 	var running sync.WaitGroup
 	defer running.Wait()
+	running.Go(func() { o.endBrokenOff(ctx, e.room, log) })
 	running.Go(func() {
 		if err := e.ringer.Run(ctx); err != nil {
 			log.Error("nobody is woken", "err", err)

@@ -1,14 +1,19 @@
 package hook
 
 import (
+	"fmt"
+	"slices"
+	"strings"
+
 	"pennypost/internal/mail"
 )
 
 // claude is Claude Code. Its hooks are documented at code.claude.com/docs/en/hooks; the types are those of its agent
 // SDK 0.3.329 (Claude Code 2.1.329).
 //
-// A turn is kept going by a decision and not by additionalContext, which looks nicer, because versions that do not
-// know the latter would swallow the mail. The client lets eight such decisions pass in a row; we make three.
+// A turn is kept going by additionalContext where the version is known to take it at Stop, and else by a decision,
+// which every version takes, and hands to the model twice. The client lets eight of either pass in a row; we make
+// three.
 func claude() Client {
 	return Client{Name: "claude", read: readClaude, answer: answerClaude}
 }
@@ -73,8 +78,29 @@ func answerClaude(e *Event, s speech) Answer {
 		return Answer{Out: specific{Event: e.Name, May: "deny", Why: s.text}.String()}
 	case s.kind == goOn && e.Agent != "":
 		return Answer{Err: s.text, Exit: 2} // TeammateIdle knows no other way
+	case s.kind == goOn && takesStopContext(e.Session.Version):
+		return Answer{Out: specific{Event: e.Name, Context: s.text}.String()}
 	case s.kind == goOn:
 		return Answer{Out: verdict{"block", s.text}.String()}
 	}
 	return Answer{}
+}
+
+// takesStopContext reports whether a version of Claude Code goes on with what a Stop hook says as additionalContext.
+// 2.1.330 was seen to; of older ones it is not known, and they would swallow the mail.
+func takesStopContext(version string) bool {
+	v := make([]int, 3)
+	n, err := fmt.Sscanf(version, "%d.%d.%d", &v[0], &v[1], &v[2])
+	return n == len(v) && err == nil && slices.Compare(v, []int{2, 1, 330}) >= 0
+}
+
+// claudeVersion returns the version in the variable AI_AGENT that Claude Code gives its children, such as
+// claude-code_2-1-330_harness; "" if it is not there.
+func claudeVersion(variable string) string {
+	rest, ok := strings.CutPrefix(variable, "claude-code_")
+	version, _, _ := strings.Cut(rest, "_")
+	if !ok {
+		return ""
+	}
+	return strings.ReplaceAll(version, "-", ".")
 }

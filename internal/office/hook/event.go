@@ -18,6 +18,7 @@ type Event struct {
 	Carries   bool // text that answers the event reaches the model
 	Sub       bool // it happened to a subagent
 	Own       bool // the tool is one of Pennypost's
+	Tool      string
 	Frozen    bool // the session ends, and can be resumed
 	Over      bool // the turn has ended, whatever a hook says
 	Compacted bool // the session goes on with a summary of what it was
@@ -102,7 +103,8 @@ func (in input) event(client, typed string) Event {
 	e.Session.Version = in.text("cursor_version")
 	e.Session.Mode = in.text("permission_mode", "permissionMode")
 	e.Sub = in.text("agent_id", "agentId") != ""
-	e.Own = ownTool(in.text("tool_name", "toolName"), in.command())
+	e.Tool = in.text("tool_name", "toolName")
+	e.Own = ownTool(e.Tool, in.command())
 	return e
 }
 

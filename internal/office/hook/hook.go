@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"context"
 	"fmt"
+	"slices"
+	"strings"
 
 	"pennypost/internal/base/jsonx"
 	"pennypost/internal/config"
@@ -33,6 +35,8 @@ type Call struct {
 	Input         []byte // what the client said: a JSON object
 	// Getenv returns a variable of the hook's process.
 	Getenv func(string) string
+	// Tools are the names of the dialects' tools, from which a cancel keeps nobody.
+	Tools []string
 	// Process names the program that runs the hook; nil: it is not known.
 	Process func(topmost bool) string
 	// Enter finds the mailbox that an event is about.
@@ -84,6 +88,7 @@ func (c *Call) ask(ctx context.Context, client *Client, e *Event) (pending, erro
 	if e.Session.ID == "" {
 		return pending{}, fmt.Errorf("%s of %s names no session", e.Name, e.Client)
 	}
+	e.Own = c.own(e)
 	c.know(client, e)
 	box, err := c.Enter(ctx, e)
 	if err != nil {
@@ -106,6 +111,17 @@ func (c *Call) ask(ctx context.Context, client *Client, e *Event) (pending, erro
 	return t, nil
 }
 
+// own reports whether nobody is kept from a tool: it is one of Pennypost's, or loads such.
+func (c *Call) own(e *Event) bool {
+	// Claude Code has it load tools of MCP servers before their use
+	if e.Own || e.Tool == "ToolSearch" {
+		return true
+	}
+	return strings.HasPrefix(e.Tool, "mcp") && slices.ContainsFunc(c.Tools, func(name string) bool {
+		return strings.HasSuffix(e.Tool, "_"+name) // behind a name of the server that the person chose
+	})
+}
+
 // know adds what is known of the session from elsewhere.
 func (c *Call) know(client *Client, e *Event) {
 	if dir := config.ClientDir(e.Client, c.Getenv); dir != "" {
@@ -115,6 +131,7 @@ func (c *Call) know(client *Client, e *Event) {
 		e.Session.Process = c.Process(client.Editor || e.Client == "vscode")
 	}
 	if e.Client == "claude" {
+		e.Session.Version = claudeVersion(c.Getenv("AI_AGENT"))
 		e.Session.Socket = c.Getenv("CLAUDE_CODE_MESSAGING_SOCKET")
 		e.Session.Token = Secret(c.Getenv("CLAUDE_CODE_MESSAGING_TOKEN"))
 	}

@@ -208,7 +208,8 @@ func socketError(err error, limit time.Duration) error {
 func (c *ClaudeSocket) checkVersion(s *Session) error {
 	text := s.Version
 	if text == "" {
-		text = c.registered(s)
+		notes, _ := c.notes(s)
+		text = notes.Version
 	}
 	if text == "" {
 		return nil
@@ -259,20 +260,6 @@ func (c *ClaudeSocket) read(into any, path ...string) bool {
 	defer f.Close()
 	text, err := io.ReadAll(io.LimitReader(f, maxRead))
 	return err == nil && jsonx.UnmarshalLenient(text, into) == nil
-}
-
-// registered returns the version that Claude Code notes of a running session in sessions/PID.json (undocumented; seen
-// in 2.1.251), "" if it cannot be had. The file outlives a session that was killed, so it must name the socket.
-func (c *ClaudeSocket) registered(s *Session) string {
-	var entry struct {
-		Version string `json:"version"`
-		Socket  string `json:"messagingSocketPath"`
-	}
-	pid := programID(s.Process)
-	if pid == 0 || !c.read(&entry, "sessions", strconv.Itoa(pid)+".json") || entry.Socket != s.Socket.reveal() {
-		return ""
-	}
-	return entry.Version
 }
 
 // version is the three numbers of one.

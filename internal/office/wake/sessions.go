@@ -35,6 +35,9 @@ type Session struct {
 	Tmux string // the variable TMUX of the session: which server of tmux it runs under
 	Pane string // the variable TMUX_PANE
 
+	Working bool      // it is in a turn, as far as hooks have told
+	heard   time.Time // when a hook told so last
+
 	over bool // it has ended
 }
 
@@ -113,6 +116,9 @@ func (l *Sessions) Put(s Session) {
 	if l.latest == nil {
 		l.latest = make(map[seat]Session)
 	}
+	if s.Working {
+		s.heard = time.Now()
+	}
 	at := seatOf(s.Room, s.Agent)
 	if old, ok := l.latest[at]; ok && !old.over && old.Client == s.Client && old.ID == s.ID &&
 		(s.Process == "" || old.Process == "" || old.Process == s.Process) {
@@ -171,6 +177,28 @@ func (l *Sessions) Get(room mail.RoomName, agent mail.Name) (Session, bool) {
 		l.changed()
 	}
 	return Session{}, false
+}
+
+// working returns the live sessions of a room that run in a client and are in a turn.
+func (l *Sessions) working(room mail.RoomName, client string) (found []Session) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for at, s := range l.latest {
+		if at.room == room && s.Client == client && s.Working && !s.over {
+			found = append(found, s)
+		}
+	}
+	return found
+}
+
+// Rested notes that a session is in no turn, unless more was told of it since s was returned.
+func (l *Sessions) Rested(s Session) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if at := seatOf(s.Room, s.Agent); l.latest[at] == s {
+		s.Working = false
+		l.latest[at] = s
+	}
 }
 
 // Gone returns the latest session of an agent if its program is known to have ended. That it said goodbye is not

@@ -21,7 +21,7 @@ type Counter struct {
 func (c *Counter) call(in *wire.Hook) *hook.Call {
 	return &hook.Call{
 		Client: in.Client, Event: in.Event, Input: in.Input, Getenv: in.Getenv,
-		Process: func(bool) string { return c.Process }, Enter: c.Enter,
+		Process: func(bool) string { return c.Process }, Enter: c.Enter, Tools: []string{"mark_read"},
 	}
 }
 

@@ -1,0 +1,67 @@
+package daemon
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"pennypost/internal/base/process"
+	"pennypost/internal/mail"
+)
+
+// A turn that a person broke off runs no hook. What Claude Code notes of its session ends it, unless a hook was heard
+// since.
+func TestBrokenOff(t *testing.T) {
+	t.Parallel()
+	config := t.TempDir()
+	program := process.Program(false)
+	pid, _, _ := strings.Cut(program, ".")
+	note := func(status string, since time.Time) {
+		t.Helper()
+		text := fmt.Sprintf(`{"messagingSocketPath":"/a/socket","status":%q,"statusUpdatedAt":%d}`, status,
+			since.UnixMilli())
+		if err := os.MkdirAll(filepath.Join(config, "sessions"), 0o700); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(filepath.Join(config, "sessions", pid+".json"), []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	o := testOffice(t, time.Hour)
+	o.claude.Config = config
+	bob := o.roomOf("a", "bob")
+	turn := func(m mail.Moment) {
+		t.Helper()
+		if _, err := bob.Turn(t.Context(), mail.Turn{Moment: m, Session: "s1", Client: "claude", Process: program,
+			Access: &mail.Access{Socket: "/a/socket"}}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	turn(mail.TurnStart)
+	began := time.Now()
+	for _, c := range []struct {
+		status string
+		since  time.Time
+		broken bool
+	}{
+		{"busy", began, false}, {"idle", began.Add(-time.Minute), false}, {"idle", began.Add(time.Second), true},
+	} {
+		note(c.status, c.since)
+		if got := o.claude.BrokenOff("a", began.Add(time.Minute)); len(got) > 0 != c.broken {
+			t.Errorf("%s since %v: broken off are %v", c.status, c.since.Sub(began), got)
+		}
+		if got := o.claude.BrokenOff("a", began); len(got) > 0 {
+			t.Errorf("%s: broken off while hooks may still run: %v", c.status, got)
+		}
+	}
+	eventually(t, "bob is idle", func() bool {
+		all, err := o.roomOf("a", mail.User).Agents(t.Context())
+		return err == nil && len(all) == 1 && all[0].State == mail.Idle
+	})
+	if got := o.claude.BrokenOff("a", began.Add(time.Minute)); len(got) > 0 {
+		t.Errorf("broken off again: %v", got)
+	}
+}
