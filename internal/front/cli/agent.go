@@ -51,3 +51,12 @@ func (a *App) Agent(client string) (mail.Name, error) {
 	}
 	return config.FindAgent(client, dir)
 }
+
+// session returns the session in whose shell this process runs, as its client calls it; "" if none says so. Codex puts
+// its id into the environment of every command (0.169.0): several sessions of a project are children of one program.
+func (a *App) session() string {
+	if id := a.Env.Getenv("CODEX_SESSION_ID"); id != "" { // of a subagent's command too, which is no agent
+		return id
+	}
+	return a.Env.Getenv("CODEX_THREAD_ID")
+}

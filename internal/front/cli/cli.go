@@ -134,9 +134,10 @@ func (a *App) Post() (*client.Office, error) {
 	if err := home.CheckSocket(false); err != nil {
 		return nil, err
 	}
-	a.Office, err = client.New(client.Options{Socket: home.Socket(), Start: func(ctx context.Context) error {
-		return a.autostart(ctx, home)
-	}})
+	a.Office, err = client.New(client.Options{
+		Socket: home.Socket(), Session: a.session(),
+		Start: func(ctx context.Context) error { return a.autostart(ctx, home) },
+	})
 	return a.Office, err
 }
 
@@ -178,6 +179,10 @@ func (a *App) Who() (mail.Name, error) {
 	if name != "" && name != string(mail.User) {
 		a.ForModel()
 		return mail.ParseName(name)
+	}
+	if a.session() != "" {
+		a.ForModel()
+		return a.Agent("codex")
 	}
 	if v, found := config.AgentClient(a.Env.Environ); found {
 		return "", Hinted(config.RefuseUser(v),

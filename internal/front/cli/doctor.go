@@ -304,6 +304,11 @@ func (d *doctor) client(r *install.Report, self string, binaries map[string]bool
 	if r.Disabled != "" {
 		d.say("client", Problem, "$EDITOR "+r.Where, "%s: %s says %s, so no hook runs", name, r.Where, r.Disabled)
 	}
+	if n := len(r.Untrusted); n > 0 && r.Disabled == "" {
+		d.say("client", Problem, again+" --trust",
+			"%s: %d hooks are not trusted (%s), so it does not run them. Start it and "+
+				"answer \"Trust all and continue\", or type", name, n, strings.Join(r.Untrusted, ", "))
+	}
 	if r.Behind() && len(d.findings) == before {
 		d.say("client", Problem, again, "%s: entries are missing or of an older version", name)
 	}

@@ -34,7 +34,7 @@ CLIENT is one of:
 `
 
 type installFlags struct {
-	project, user, dryRun bool
+	project, user, dryRun, trust bool
 }
 
 func newInstall(a *App) *cobra.Command {
@@ -51,6 +51,8 @@ func newInstall(a *App) *cobra.Command {
 		},
 	}
 	f.register(cmd, "install")
+	cmd.Flags().BoolVar(&f.trust, "trust", false,
+		"of codex: trust the hooks, as its dialog does; without, it asks you")
 	return cmd
 }
 
@@ -101,6 +103,7 @@ func (a *App) installOptions(f installFlags) (*install.Options, error) {
 	}
 	o := &install.Options{
 		Scope: install.User, Home: home, Root: config.ProjectDir(a.Env.Dir), Getenv: a.Env.Getenv, GOOS: runtime.GOOS,
+		Trust: f.trust,
 	}
 	if o.Root == home { // which may be kept in Git, and is no project
 		o.Root = a.Env.Dir

@@ -1,6 +1,7 @@
 package install
 
 import (
+	"fmt"
 	"os"
 	"path/filepath"
 )
@@ -12,26 +13,31 @@ import (
 func codex() Client {
 	return Client{
 		Name: "codex", Title: "Codex", Program: "codex", Scopes: []Scope{User, Project},
-		files: func(o *Options) []file {
-			dir := o.codexDir()
-			config, hooksFile := filepath.Join(dir, "config.toml"), filepath.Join(dir, "hooks.json")
-			hooks := groupHooks(o, "codex", codexTimeout, codexEvents())
-			here := hooksInTOML(config, hooksFile)
-			files := []file{{config, "MCP server", &tomlFile{o: o, hooks: hooks, here: here}}}
-			if here {
-				files[0].what = "MCP server, hooks"
-				hooks = &jsonHooks{client: "codex", groups: true} // none
-			}
-			return append(files, file{hooksFile, "hooks", &jsonFile{o: o, hooks: hooks}})
-		},
+		files: codexFiles,
 		notes: func(o *Options) []string {
-			out := []string{"Codex runs hooks only after you trusted them: type /hooks in it. An upgrade of " +
-				"Pennypost does not change them."}
+			var out []string
+			switch n := len(codexUntrusted(o)); {
+			case o.Trust:
+				out = append(out,
+					"Codex trusts the hooks, and does not ask about them. Windows that are open already know "+
+						"of Pennypost after a restart.")
+			case n > 0:
+				out = append(out, fmt.Sprintf(
+					"Codex runs no hook that you have not trusted. When it starts next it says "+
+						"\"Hooks need review: %d hooks are new or changed\": answer \"Trust all and continue\", or "+
+						"look "+
+						"at each "+
+						"with \"Review hooks\" (later: /hooks).", n),
+					"codex exec does not ask, and runs none of them until then. Without any question: pennypost "+
+						"install codex "+
+						"--trust", "An upgrade of Pennypost does not change the hooks.")
+			}
 			if o.Scope == Project {
 				out = append(out, "Codex reads the project's files only if you trust the project.", sharedPath)
 			}
 			return out
 		},
+		untrusted: codexUntrusted,
 		disabled: func(o *Options) (string, string) {
 			for _, dir := range []string{o.codexDir(), filepath.Join(o.Root, ".codex")} {
 				path := filepath.Join(dir, "config.toml")
@@ -49,6 +55,44 @@ func codex() Client {
 			return "", ""
 		},
 	}
+}
+
+func codexFiles(o *Options) []file {
+	dir := o.codexDir()
+	config, hooksFile := filepath.Join(dir, "config.toml"), filepath.Join(dir, "hooks.json")
+	hooks := groupHooks(o, "codex", codexTimeout, codexEvents())
+	here := hooksInTOML(config, hooksFile)
+	entries := &tomlFile{o: o, hooks: hooks, here: here}
+	files := []file{{config, "MCP server", entries}}
+	inJSON := &jsonFile{o: o, hooks: hooks}
+	if here {
+		files[0].what = "MCP server, hooks"
+		inJSON.hooks = &jsonHooks{client: "codex", groups: true} // none
+	}
+	files = append(files, file{hooksFile, "hooks", inJSON})
+	trust := func(tables []byte) []trustedHook { return codexTrust(files, here, tables) }
+	if o.Scope == User {
+		entries.trust = trust
+		return files
+	}
+	// Whom Codex trusts stands in the person's own file, whatever the hooks are of.
+	own := &tomlFile{o: o, trust: func([]byte) []trustedHook {
+		text, _ := os.ReadFile(config)
+		return trust(text)
+	}, only: true}
+	path := filepath.Join(o.personal().codexDir(), "config.toml")
+	text, _ := os.ReadFile(path)
+	if _, taken, err := own.strip(text, nil); o.Trust || err == nil && len(taken) > 0 {
+		files = append(files, file{path, "trust", own})
+	}
+	return files
+}
+
+// personal returns the options for what belongs to the person and not to the project.
+func (o *Options) personal() *Options {
+	own := *o
+	own.Scope = User
+	return &own
 }
 
 func codexEvents() []string {

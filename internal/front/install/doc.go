@@ -35,6 +35,7 @@ type Options struct {
 	GOOS   string
 	Binary string    // absolute path of the program that clients start
 	As     mail.Name // the agent's name; empty: it is made from client and directory
+	Trust  bool      // tell the client to trust the hooks, where it asks its user
 }
 
 // Client is an agent client whose configuration is known.
@@ -52,6 +53,9 @@ type Client struct {
 	// disabled returns the file that makes what stands in the others do nothing, and what it says. Both are "" if none
 	// does.
 	disabled func(*Options) (path, says string)
+	// untrusted returns the events whose hooks of ours the client will not run before its user has trusted them; nil:
+	// the client asks for no trust.
+	untrusted func(*Options) []string
 	// plugin returns the plugin of ours that the client has, "" without one.
 	plugin func(*Options) string
 }

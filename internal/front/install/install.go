@@ -74,6 +74,9 @@ func Find(name string) (Client, error) {
 
 // check refuses options that the client cannot be installed with.
 func (c *Client) check(o *Options) error {
+	if o.Trust && c.untrusted == nil {
+		return mail.Errorf(mail.Invalid, "%s runs hooks without being told to trust them; leave --trust away", c.Title)
+	}
 	if slices.Contains(c.Scopes, o.Scope) {
 		return nil
 	}

@@ -348,7 +348,8 @@ func TestCommentsOnChangedLines(t *testing.T) {
 		{
 			"codex", "[mcp_servers.pennypost]\ncommand = \"/old/pennypost\" # a [b]\nargs = [ # c ]\n  \"mcp\", " +
 				"\"--as\", \"]\",\n] # d [e]\n",
-			"[mcp_servers.pennypost]\ncommand = \"/usr/local/bin/pennypost\" # a [b]\nargs = [\"mcp\", \"--as\", " +
+			"[mcp_servers.pennypost]\ncommand = \"/usr/local/bin/pennypost\" # a [b]\nenv_vars = [" +
+				"\"PENNYPOST_AGENT\", \"PENNYPOST_ROOM\", \"PENNYPOST_HOME\"]\nargs = [\"mcp\", \"--as\", " +
 				"\"scout\"] # d [e]\n",
 		},
 		{

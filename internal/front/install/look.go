@@ -16,6 +16,9 @@ type Report struct {
 	Disabled string // what makes what is installed do nothing, and stands
 	Where    string // in this file
 	Plugin   string // the plugin of ours that the client has
+	// Untrusted are the events whose hooks are there, and which the client does not run before its user has trusted
+	// them.
+	Untrusted []string
 }
 
 // FileReport is what is installed in a file.
@@ -69,6 +72,9 @@ func look(c Client, o *Options) Report {
 	}
 	if c.disabled != nil && r.Installed() {
 		r.Where, r.Disabled = c.disabled(o)
+	}
+	if c.untrusted != nil && r.Installed() {
+		r.Untrusted = c.untrusted(o)
 	}
 	if c.plugin != nil && o.Scope == User {
 		r.Plugin = c.plugin(o)

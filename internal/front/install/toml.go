@@ -20,15 +20,25 @@ type tomlFile struct {
 	o     *Options
 	hooks *jsonHooks // what hooks there are
 	here  bool       // hooks belong into this file, and not into hooks.json
+	// trust returns our hooks, with the text of this file for those that stand in it; nil: the file says nothing of
+	// whom Codex trusts.
+	trust func([]byte) []trustedHook
+	only  bool // nothing but that belongs into this file
 }
 
 const servers = "mcp_servers"
 
 func (f *tomlFile) put(text []byte) ([]byte, error) {
 	before := text
-	text, err := f.putServer(text)
+	var err error
+	if !f.only {
+		text, err = f.putServer(text)
+	}
 	if err == nil && f.here {
 		text, err = f.putHooks(text)
+	}
+	if err == nil && f.trust != nil && f.o.Trust {
+		text, err = f.putTrust(text)
 	}
 	if err != nil {
 		return nil, err
@@ -91,15 +101,69 @@ func (f *tomlFile) putServer(text []byte) ([]byte, error) {
 		}
 	}
 	if !slices.Equal(old[1:], wanted[1:]) {
-		return setKey(text, tomlStrings(wanted[1:]), servers, serverName, "args")
+		if text, err = setKey(text, tomlStrings(wanted[1:]), servers, serverName, "args"); err != nil {
+			return nil, err
+		}
 	}
-	return text, nil
+	return putVariables(text, entry)
+}
+
+// serverVariables are what Codex shall pass on of its environment to the server: of others it gives but a few that
+// everybody has (0.169.0). Without them the server would speak to another post office than the hooks, as another.
+func serverVariables() []string {
+	return []string{"PENNYPOST_AGENT", "PENNYPOST_ROOM", "PENNYPOST_HOME"}
+}
+
+// putVariables adds to a server that is there what it lacks of these.
+func putVariables(text []byte, entry map[string]any) ([]byte, error) {
+	old, there := entry["env_vars"].([]any)
+	var words []string
+	for _, v := range old {
+		word, ok := v.(string)
+		if !ok {
+			return text, nil // written in another way, by somebody who knows
+		}
+		words = append(words, word)
+	}
+	n := len(words)
+	for _, name := range serverVariables() {
+		if !slices.Contains(words, name) {
+			words = append(words, name)
+		}
+	}
+	switch {
+	case len(words) == n:
+		return text, nil
+	case there:
+		return setKey(text, tomlStrings(words), servers, serverName, "env_vars")
+	}
+	all, err := expressions(text)
+	if err != nil {
+		return nil, err
+	}
+	for _, e := range all {
+		if e.kind == unstable.KeyValue && slices.Equal(e.key, []string{servers, serverName, "command"}) {
+			line := text[e.lines.start:e.lines.end]
+			key, _, _ := bytes.Cut(line, []byte("command")) // with what stands before it, if keys are dotted
+			end := "\n"
+			if bytes.HasSuffix(line, []byte("\r\n")) {
+				end = "\r\n"
+			}
+			added := string(key) + "env_vars = " + tomlStrings(words) + end
+			if !bytes.HasSuffix(line, []byte("\n")) {
+				added = end + strings.TrimSuffix(added, end)
+			}
+			return slices.Concat(text[:e.lines.end], []byte(added), text[e.lines.end:]), nil
+		}
+	}
+	return nil, inlineTable()
 }
 
 func (f *tomlFile) serverTable() string {
 	return "[" + servers + "." + serverName + "]\n" +
 		"command = " + tomlString(f.o.Binary) + "\n" +
 		"args = " + tomlStrings(mcpArgs(f.o)) + "\n" +
+		"env_vars = " + tomlStrings(serverVariables()) + "\n" +
 		fmt.Sprintf("tool_timeout_sec = %d\n", toolTimeout)
 }
 
@@ -360,7 +424,7 @@ func (f *tomlFile) strip(text, base []byte) ([]byte, []piece, error) {
 		return nil, nil, err
 	}
 	var taken []piece
-	if entry, there := dig(m, servers, serverName).(map[string]any); there {
+	if entry, there := dig(m, servers, serverName).(map[string]any); there && !f.only {
 		if _, ours := serverOf(tomlCommand(entry)); ours {
 			all, err := expressions(text)
 			if err != nil {
@@ -377,6 +441,11 @@ func (f *tomlFile) strip(text, base []byte) ([]byte, []piece, error) {
 			}
 		}
 	}
+	// Before the hooks: a trust names its hook by the place where that stands.
+	text, trust, err := f.stripTrust(text, base)
+	if err != nil || f.only {
+		return text, trust, err
+	}
 	for {
 		groups, err := f.groups(text)
 		if err != nil {
@@ -384,7 +453,7 @@ func (f *tomlFile) strip(text, base []byte) ([]byte, []piece, error) {
 		}
 		i := slices.IndexFunc(groups, func(g tomlGroup) bool { return g.ours > 0 && g.ours == len(g.commands) })
 		if i < 0 {
-			return text, taken, nil
+			return text, append(taken, trust...), nil
 		}
 		var p piece
 		exprs := groups[i].exprs
@@ -446,6 +515,9 @@ func (f *tomlFile) replay(base []byte, taken []piece) ([]byte, error) {
 }
 
 func (f *tomlFile) entries(text []byte) ([]Entry, error) {
+	if f.only {
+		return nil, nil
+	}
 	m, err := decodeTOML(text)
 	if err != nil {
 		return nil, err

@@ -107,6 +107,9 @@ func (a *app) mcp(ctx context.Context, f mcpFlags) error {
 	defer s.quiet.Close()
 	who := s.name
 	claims := who != mail.User && (d == nil || !d.SharedNames)
+	if claims && s.client == "codex" && d == nil && f.remote == "" {
+		return a.serveThreads(ctx, s, f)
+	}
 	if claims {
 		if err := s.claim(ctx, f.takeOver); err != nil {
 			return err
@@ -204,8 +207,7 @@ func (a *app) serveMCP(ctx context.Context, s *session, d *dialect.Dialect, chan
 	}
 	server, closeServer, err := newServer(ctx, d, mcpserver.Mailbox{
 		Service: svc, Room: s.room, Agent: s.name, Version: cli.Version(), Channel: channel,
-		// Standard output belongs to the protocol.
-		Log: slog.New(slog.NewTextHandler(a.Env.Stderr, &slog.HandlerOptions{Level: slog.LevelWarn})),
+		Log: a.mcpLog(),
 	})
 	if err != nil {
 		return err
@@ -237,6 +239,11 @@ func (a *app) serveMCP(ctx context.Context, s *session, d *dialect.Dialect, chan
 		return nil
 	}
 	return err
+}
+
+// mcpLog is the log of a server, whose standard output belongs to the protocol.
+func (a *app) mcpLog() *slog.Logger {
+	return slog.New(slog.NewTextHandler(a.Env.Stderr, &slog.HandlerOptions{Level: slog.LevelWarn}))
 }
 
 // newServer returns the server of a mailbox: the native one, or a dialect's.
@@ -279,6 +286,19 @@ func (s *session) claim(ctx context.Context, takeOver bool) error {
 	}
 	s.name = ag.Name
 	return nil
+}
+
+// enter takes the name for a session of the client itself, which its hooks may have done before.
+func (s *session) enter(ctx context.Context) error {
+	svc, err := s.office.Room(ctx, s.room, s.name)
+	if err != nil {
+		return err
+	}
+	ag, err := svc.Register(ctx, mail.Presence{Session: s.id, Process: s.process, Client: s.client})
+	if err == nil {
+		s.name = ag.Name
+	}
+	return err
 }
 
 // beat says that the session lives, until ctx ends. It returns an error when the name is another's now. That the post

@@ -113,12 +113,64 @@ func TestMCPDefaultName(t *testing.T) {
 	env := append(mcpHome(t), "CODEX_THREAD_ID=x")
 	for range 2 {
 		s := connect(t, env)
-		if you := call(t, s, "list_agents", nil)["you"]; you != "codex-command" {
+		if you := callAs(t, s, "one", "list_agents")["you"]; you != "codex-command" {
 			t.Errorf("the agent is %v, want codex-command", you)
 		}
 		if err := s.Close(); err != nil {
 			t.Error(err)
 		}
+	}
+}
+
+// callAs calls a tool for a session of Codex, whose calls carry more than these two (0.169.0).
+func callAs(t *testing.T, s *mcp.ClientSession, session, tool string) map[string]any {
+	t.Helper()
+	p := &mcp.CallToolParams{Name: tool}
+	p.SetMeta(map[string]any{"threadId": session, "sessionId": session})
+	res, err := s.CallTool(t.Context(), p)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var out map[string]any
+	if err := json.Unmarshal([]byte(res.Content[0].(*mcp.TextContent).Text), &out); err != nil || res.IsError {
+		t.Fatalf("%s: %v, %v", tool, res.Content, err)
+	}
+	return out
+}
+
+// The sessions of Codex are one program's, and each is an agent of its own: by what a call says. One that does not say
+// it is refused, and makes nobody.
+func TestMCPThreads(t *testing.T) {
+	env := append(mcpHome(t), "CODEX_THREAD_ID=x")
+	s := connect(t, env)
+	res, err := s.CallTool(t.Context(), &mcp.CallToolParams{Name: "list_agents"})
+	if err != nil || !res.IsError || !strings.Contains(res.Content[0].(*mcp.TextContent).Text, "did not say") {
+		t.Errorf("a call of nobody: %v, %v, want a refusal", res, err)
+	}
+	for _, one := range []struct{ session, agent string }{{"one", "codex-command"}, {"two", "codex-command-2"},
+		{"one", "codex-command"}} {
+		if you := callAs(t, s, one.session, "list_agents")["you"]; you != one.agent {
+			t.Errorf("session %s is %v, want %s", one.session, you, one.agent)
+		}
+	}
+	sub := connect(t, env) // of a subagent of the first
+	p := &mcp.CallToolParams{Name: "send_message", Arguments: map[string]any{"to": "user", "body": "from below"}}
+	p.SetMeta(map[string]any{"threadId": "sub", "sessionId": "one"})
+	if res, err := sub.CallTool(t.Context(), p); err != nil || res.IsError {
+		t.Errorf("a subagent's call: %v, %v", res, err)
+	}
+	if err := sub.Close(); err != nil {
+		t.Error(err)
+	}
+	if out := pennypost(t, env, "agents", "--as", "codex-command"); strings.Contains(out, " gone ") ||
+		strings.Count(out, "codex-") != 2 {
+		t.Errorf("after the subagent's end:\n%s", out)
+	}
+	if err := s.Close(); err != nil {
+		t.Error(err)
+	}
+	if out := pennypost(t, env, "agents", "--as", "codex-command"); strings.Count(out, " gone ") != 1 {
+		t.Errorf("after the end of all:\n%s", out)
 	}
 }
 

@@ -23,6 +23,8 @@ type callerRoom struct {
 	caller mail.Name
 	peer   *peer  // the process of this machine that says to be the caller; nil: none, or it cannot be looked at
 	opens  string // the program for whose session this call speaks
+	// session is the client's id of the session in whose shell the caller says to run; "": it says nothing
+	session string
 }
 
 // roomOf returns the room as caller sees it. Nothing is known about the caller's process.
@@ -38,15 +40,20 @@ func (o *office) roomAs(ctx context.Context, name mail.RoomName, caller mail.Nam
 	if p, ok := ctx.Value(peerKey{}).(*peer); ok && caller != mail.User && o.cfg.AgentCheck != config.CheckProcess {
 		v.peer = p
 	}
+	v.session, _ = ctx.Value(sessionKey{}).(string)
 	return v
 }
 
 // as returns the room for one call, if the caller may speak there as who it says to be.
 func (v *callerRoom) as(e *entry) (mail.Service, error) {
-	if v.peer == nil {
-		return e.room.As(v.caller), nil
+	caller := v.caller
+	if seat := e.room.Seat(caller, v.session); v.session != "" && seat != "" {
+		caller = seat
 	}
-	return e.room.From(v.caller, mailroom.Whence{
+	if v.peer == nil {
+		return e.room.As(caller), nil
+	}
+	return e.room.From(caller, mailroom.Whence{
 		Programs: v.peer.programs(), Opens: v.opens, InClient: v.peer.inClient,
 	})
 }

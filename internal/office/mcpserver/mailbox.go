@@ -37,7 +37,9 @@ func (n *Native) addResources() {
 		URI: mailboxURI(n.box.Room, n.box.Agent), Name: "mailbox", Title: "Your mailbox",
 		Description: "Your unread mail. Subscribe to be told when it changes.", MIMEType: "application/json",
 	}
-	n.Server.AddResource(own, n.readMailbox)
+	if n.box.Of == nil {
+		n.Server.AddResource(own, n.readMailbox)
+	}
 	n.Server.AddResourceTemplate(&mcp.ResourceTemplate{
 		URITemplate: mailboxScheme + url.PathEscape(string(n.box.Room)) + "/{agent}", Name: "mailboxes",
 		Title:       "A mailbox of this room",
@@ -49,6 +51,9 @@ func (n *Native) readMailbox(ctx context.Context, req *mcp.ReadResourceRequest) 
 	uri := req.Params.URI
 	agent, err := n.agentOf(uri)
 	if err != nil {
+		return nil, err
+	}
+	if n, err = n.of(ctx, req.Params.Meta); err != nil {
 		return nil, err
 	}
 	page, err := n.box.Service.Inbox(ctx, mail.InboxQuery{Agent: agent, Bytes: fence.Budget})

@@ -24,6 +24,21 @@ type Mailbox struct {
 	Version string // of Pennypost
 	Log     *slog.Logger
 	Channel *Channel // through which the agent is rung; nil: it is not
+
+	// Of returns the mailbox of the session that a request comes from, by what its _meta holds, where one client runs
+	// sessions of several agents. Service and Agent are not set then. Nil: all requests are Agent's.
+	Of func(ctx context.Context, meta map[string]any) (mail.Service, mail.Name, error)
+}
+
+// of returns n as the server of the agent that a request comes from.
+func (n *Native) of(ctx context.Context, meta map[string]any) (*Native, error) {
+	if n.box.Of == nil {
+		return n, nil
+	}
+	at := &Native{Server: n.Server, box: n.box, ctx: n.ctx}
+	var err error
+	at.box.Service, at.box.Agent, err = n.box.Of(ctx, meta)
+	return at, err
 }
 
 // Native is the MCP server of one agent: six tools, its mailbox as a resource, four prompts. It may serve several
@@ -51,8 +66,9 @@ func NewNative(box Mailbox) *Native {
 		Instructions:       instructions,
 		Logger:             box.Log,
 		Capabilities:       &mcp.ServerCapabilities{},
-		SubscribeHandler:   n.subscribe,
-		UnsubscribeHandler: n.unsubscribe,
+	}
+	if box.Of == nil { // what nobody subscribed to is announced to nobody
+		opts.SubscribeHandler, opts.UnsubscribeHandler = n.subscribe, n.unsubscribe
 	}
 	box.Channel.offer(opts)
 	n.Server = mcp.NewServer(&mcp.Implementation{Name: "pennypost", Title: "Pennypost", Version: box.Version}, opts)

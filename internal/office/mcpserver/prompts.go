@@ -15,19 +15,23 @@ func (n *Native) addPrompts() {
 	for _, p := range []struct {
 		name, description string
 		arguments         []*mcp.PromptArgument
-		text              func(context.Context, map[string]string) (string, error)
+		text              func(*Native, context.Context, map[string]string) (string, error)
 	}{
-		{"inbox", "What waits in your mailbox", nil, n.inboxPrompt},
+		{"inbox", "What waits in your mailbox", nil, (*Native).inboxPrompt},
 		{"history", "The room's messages, newest last", []*mcp.PromptArgument{
 			{Name: "types", Description: "message types, with commas between them"},
 			{Name: "limit", Description: "how many (default 20)"},
-		}, n.historyPrompt},
-		{"checkpoint", "Report where you stand and look for mail, in the middle of a task", nil, n.checkpointPrompt},
-		{"bye", "Send what is left to say, look for mail a last time, and leave", nil, n.byePrompt},
+		}, (*Native).historyPrompt},
+		{"checkpoint", "Report where you stand and look for mail, in the middle of a task", nil, (*Native).checkpointPrompt},
+		{"bye", "Send what is left to say, look for mail a last time, and leave", nil, (*Native).byePrompt},
 	} {
 		n.Server.AddPrompt(&mcp.Prompt{Name: p.name, Description: p.description, Arguments: p.arguments},
 			func(ctx context.Context, req *mcp.GetPromptRequest) (*mcp.GetPromptResult, error) {
-				text, err := p.text(ctx, req.Params.Arguments)
+				at, err := n.of(ctx, req.Params.Meta)
+				if err != nil {
+					return nil, err
+				}
+				text, err := p.text(at, ctx, req.Params.Arguments)
 				if err != nil {
 					return nil, err
 				}

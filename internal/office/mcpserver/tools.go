@@ -17,8 +17,12 @@ func (n *Native) addTools() {
 			Name: t.name, Description: t.description, Annotations: &t.hints,
 			InputSchema: json.RawMessage(t.input),
 		}, func(ctx context.Context, req *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
-			text, err := t.call(n, ctx, req)
-			return n.box.toolResult(t.name, text, err), nil
+			at, err := n.of(ctx, req.Params.Meta)
+			if err != nil {
+				return n.box.toolResult(t.name, "", err), nil
+			}
+			text, err := t.call(at, ctx, req)
+			return at.box.toolResult(t.name, text, err), nil
 		})
 	}
 }

@@ -165,6 +165,9 @@ func (c *caller) roundTrip(ctx context.Context, r request) (*http.Response, erro
 	if c.name != "" && (c.name != mail.User || c.office.token != "") {
 		wire.SetAgent(req.Header, c.name)
 	}
+	if c.office.session != "" {
+		req.Header.Set(wire.SessionHeader, c.office.session)
+	}
 	if len(r.body) > expectAbove {
 		req.Header.Set("Expect", "100-continue")
 	}

@@ -26,6 +26,9 @@ type Options struct {
 	URL    string // its address, "http://127.0.0.1:8765" or with https
 	Token  string // bearer token, for URL
 
+	// Session is the client's id of the session in whose shell this process runs, for Socket; "": in none that says so.
+	Session string
+
 	TLS *tls.Config // for https; nil: the system's roots
 
 	// Start, if set, is called when nobody listens at Socket, and the call goes on when it returns nil. Waits and
@@ -38,6 +41,7 @@ type Office struct {
 	base      *url.URL // Path and RawPath are empty
 	where     string   // for messages: what was dialled
 	token     string
+	session   string
 	start     func(context.Context) error
 	transport *http.Transport
 	version   atomic.Pointer[string]
@@ -50,7 +54,7 @@ const dialTimeout = 10 * time.Second
 
 // New returns a post office. It does not connect: that happens with the first call.
 func New(opts Options) (*Office, error) {
-	o := &Office{token: opts.Token, start: opts.Start}
+	o := &Office{token: opts.Token, session: opts.Session, start: opts.Start}
 	o.transport = &http.Transport{
 		TLSClientConfig:       opts.TLS,
 		TLSHandshakeTimeout:   dialTimeout,

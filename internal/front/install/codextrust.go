@@ -1,0 +1,163 @@
+package install
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"maps"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+
+	"pennypost/internal/base/jsonx"
+)
+
+// trustedHook is a hook of ours as Codex knows it: [hooks.state."KEY"] with trusted_hash = HASH in the person's
+// config.toml says that it may run (what "Trust all and continue" writes, seen with 0.169.0).
+type trustedHook struct{ event, key, hash string }
+
+// codexHook is what of a hook is hashed, in the order of the names, as compact JSON.
+type codexHook struct {
+	Async   bool   `json:"async"`
+	Command string `json:"command"`
+	Timeout int    `json:"timeout"`
+	Type    string `json:"type"`
+}
+
+type codexGroup struct {
+	Event   string      `json:"event_name"`
+	Hooks   []codexHook `json:"hooks"`
+	Matcher string      `json:"matcher,omitempty"`
+}
+
+// codexTrust returns our hooks as they are when files are written. tables is the text of config.toml, for those that
+// stand there.
+func codexTrust(files []file, here bool, tables []byte) []trustedHook {
+	if here {
+		m, err := decodeTOML(tables)
+		if err != nil {
+			return nil
+		}
+		events, _ := m["hooks"].(map[string]any)
+		events = maps.Clone(events)
+		delete(events, "state")
+		return trustOf(files[0].path, []byte(raw(map[string]any{"hooks": events})))
+	}
+	before, err := read(files[1].path)
+	if err != nil {
+		return nil
+	}
+	text, err := files[1].put(before)
+	if err != nil {
+		return nil
+	}
+	return trustOf(files[1].path, text)
+}
+
+// trustOf returns our hooks in a hooks.json, or in what is like one.
+func trustOf(path string, text []byte) (all []trustedHook) {
+	var doc struct {
+		Hooks map[string][]codexGroup `json:"hooks"`
+	}
+	if jsonx.UnmarshalLenient(text, &doc) != nil {
+		return nil // which Codex does not read either
+	}
+	for _, event := range slices.Sorted(maps.Keys(doc.Hooks)) {
+		name := snake(event)
+		for i, group := range doc.Hooks[event] {
+			for j, h := range group.Hooks {
+				if _, ours := hookOf(h.Command, "codex"); !ours {
+					continue
+				}
+				sum := sha256.Sum256([]byte(raw(codexGroup{name, []codexHook{h}, group.Matcher})))
+				all = append(all, trustedHook{event, fmt.Sprintf("%s:%s:%d:%d", path, name, i, j),
+					"sha256:" + hex.EncodeToString(sum[:])})
+			}
+		}
+	}
+	return all
+}
+
+// snake spells the name of an event as Codex does in hooks.state.
+func snake(event string) string {
+	return strings.ToLower(regexp.MustCompile(`\B[A-Z]`).ReplaceAllString(event, "_$0"))
+}
+
+// codexUntrusted returns the events of our hooks that Codex would not run.
+func codexUntrusted(o *Options) (events []string) {
+	files := codexFiles(o)
+	own, _ := os.ReadFile(filepath.Join(o.personal().codexDir(), "config.toml"))
+	m, err := decodeTOML(own)
+	if err != nil {
+		return nil // of which is said enough
+	}
+	tables, _ := os.ReadFile(files[0].path)
+	for _, t := range codexTrust(files, files[0].editor.(*tomlFile).here, tables) {
+		if dig(m, "hooks", "state", t.key, "trusted_hash") != t.hash {
+			events = append(events, t.event)
+		}
+	}
+	return events
+}
+
+// putTrust writes that our hooks are trusted.
+func (f *tomlFile) putTrust(text []byte) ([]byte, error) {
+	for _, t := range f.trust(text) {
+		m, err := decodeTOML(text)
+		if err != nil {
+			return nil, err
+		}
+		switch old, there := dig(m, "hooks", "state", t.key, "trusted_hash").(string); {
+		case old == t.hash:
+			continue
+		case there:
+			text, err = setKey(text, tomlString(t.hash), "hooks", "state", t.key, "trusted_hash")
+		default:
+			text, err = f.add(text, "[hooks.state."+tomlString(t.key)+"]\ntrusted_hash = "+tomlString(t.hash)+"\n")
+		}
+		if err != nil {
+			return nil, err
+		}
+	}
+	return text, nil
+}
+
+// stripTrust takes out that our hooks are trusted, and the table that it stood in if nothing is left there, unless
+// base has that.
+func (f *tomlFile) stripTrust(text, base []byte) (_ []byte, taken []piece, err error) {
+	if f.trust == nil {
+		return text, nil, nil
+	}
+	for _, t := range f.trust(text) {
+		all, err := expressions(text)
+		if err != nil {
+			return nil, nil, err
+		}
+		for _, run := range slices.Backward(runsBelow(all, "hooks", "state", t.key)) {
+			var p piece
+			text, p = cut(text, run)
+			taken = append(taken, p)
+		}
+	}
+	if len(taken) == 0 {
+		return text, nil, nil
+	}
+	was, _ := decodeTOML(base)
+	is, err := decodeTOML(text)
+	if err != nil {
+		return nil, nil, err
+	}
+	left, there := dig(is, "hooks", "state").(map[string]any)
+	if _, had := dig(was, "hooks", "state").(map[string]any); there && len(left) == 0 && !had {
+		all, err := expressions(text)
+		if err != nil {
+			return nil, nil, err
+		}
+		for _, run := range slices.Backward(runsBelow(all, "hooks", "state")) {
+			text, _ = cut(text, run)
+		}
+	}
+	return text, taken, nil
+}
