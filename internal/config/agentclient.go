@@ -34,8 +34,8 @@ func WithoutAgent(environ []string) []string {
 
 // markers are variables that agents' clients set on the processes they start, as seen in their hooks, servers and
 // shells (Claude Code 2.1.330, Codex 0.169.0, Gemini CLI 0.61.0, Copilot CLI 1.0.102, opencode 1.18.33; the AI_AGENT
-// convention of vercel/detect-agent). They are named one by one: what begins like them is mostly settings, which people
-// put into their own shells and stay people.
+// convention of vercel/detect-agent). They are named one by one: what begins like them is mostly settings, which
+// people put into their own shells and stay people.
 func markers() []string {
 	return []string{
 		"PENNYPOST_AGENT", "AI_AGENT",

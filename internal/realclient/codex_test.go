@@ -14,7 +14,8 @@ func codex() client {
 	return client{
 		name: "codex", title: "Codex CLI",
 		settings: func(l *lab) {
-			l.write(".codex/config.toml", strings.NewReplacer("URL", l.model.URL, "PROJECT", l.project).Replace(codexConfig))
+			l.write(".codex/config.toml", strings.NewReplacer("URL", l.model.URL, "PROJECT",
+				l.project).Replace(codexConfig))
 			// Its shell is a login shell, whose profile may set another PATH.
 			l.write(".bash_profile", "PATH="+filepath.Dir(os.Getenv(binaryVar))+":$PATH\n")
 		},

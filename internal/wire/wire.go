@@ -15,8 +15,8 @@ const Base = "/api/v1"
 const (
 	// AgentHeader names, percent-encoded, the agent for whom the process at the far end of a Unix socket acts.
 	AgentHeader = "Pennypost-Agent"
-	// SessionHeader names the client's session in whose shell the process at the far end runs. Where an agent's name is
-	// that of several sessions, NAME-2 among them, it says which.
+	// SessionHeader names the client's session in whose shell the process at the far end runs. Where an agent's name
+	// is that of several sessions, NAME-2 among them, it says which.
 	SessionHeader = "Pennypost-Session"
 	// KeyHeader carries Draft.Key for clients that would rather not have it in the body.
 	KeyHeader = "Idempotency-Key"

@@ -45,7 +45,8 @@ func untrusted(t *testing.T, o *Options) []string {
 // Trust is written where Codex writes it, is there or missed as Codex would have it, and goes with us, the table that
 // Codex made for it too.
 func TestCodexTrust(t *testing.T) {
-	const inTables = "[[hooks.Stop]]\n[[hooks.Stop.hooks]]\ntype = \"command\"\ncommand = \"make check\"\ntimeout = 9\n"
+	const inTables = "[[hooks.Stop]]\n[[hooks.Stop.hooks]]\n" +
+		"type = \"command\"\ncommand = \"make check\"\ntimeout = 9\n"
 	for _, tt := range []struct {
 		name, config string
 		scope        Scope

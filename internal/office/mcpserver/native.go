@@ -63,9 +63,9 @@ func NewNative(box Mailbox) *Native {
 	ctx, stop := context.WithCancel(context.Background())
 	n := &Native{box: box, ctx: ctx, stop: stop, subs: make(map[string]*subscription)}
 	opts := &mcp.ServerOptions{
-		Instructions:       instructions,
-		Logger:             box.Log,
-		Capabilities:       &mcp.ServerCapabilities{},
+		Instructions: instructions,
+		Logger:       box.Log,
+		Capabilities: &mcp.ServerCapabilities{},
 	}
 	if box.Of == nil { // what nobody subscribed to is announced to nobody
 		opts.SubscribeHandler, opts.UnsubscribeHandler = n.subscribe, n.unsubscribe

@@ -22,7 +22,8 @@ func (n *Native) addPrompts() {
 			{Name: "types", Description: "message types, with commas between them"},
 			{Name: "limit", Description: "how many (default 20)"},
 		}, (*Native).historyPrompt},
-		{"checkpoint", "Report where you stand and look for mail, in the middle of a task", nil, (*Native).checkpointPrompt},
+		{"checkpoint", "Report where you stand and look for mail, in the middle of a task", nil,
+			(*Native).checkpointPrompt},
 		{"bye", "Send what is left to say, look for mail a last time, and leave", nil, (*Native).byePrompt},
 	} {
 		n.Server.AddPrompt(&mcp.Prompt{Name: p.name, Description: p.description, Arguments: p.arguments},

@@ -26,7 +26,8 @@ type Options struct {
 	URL    string // its address, "http://127.0.0.1:8765" or with https
 	Token  string // bearer token, for URL
 
-	// Session is the client's id of the session in whose shell this process runs, for Socket; "": in none that says so.
+	// Session is the client's id of the session in whose shell this process runs, for Socket; "": in none that says
+	// so.
 	Session string
 
 	TLS *tls.Config // for https; nil: the system's roots
