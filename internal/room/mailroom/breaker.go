@@ -248,13 +248,13 @@ func (v *view) admit(ctx context.Context, p *plan, again bool) (*mail.Sent, erro
 	}
 	var sent *mail.Sent
 	v.read(func(s *state, now mail.Time) {
-		if r := s.records[same]; r != nil {
+		if r := s.records[same]; r != nil && r.settled == nil {
 			sent = new(v.sent(s, r, now))
 			sent.Duplicate = true
 		}
 	})
-	if tripped.err == nil && sent == nil {
-		return nil, nil // what it repeats was erased since
+	if tripped.err == nil && sent == nil { // what it repeats was erased since, or is settled and asked anew
+		return v.admit(ctx, p, true)
 	}
 	return sent, v.tripped(ctx, tripped)
 }

@@ -64,7 +64,8 @@ func (v *view) Inbox(ctx context.Context, q mail.InboxQuery) (mail.Page, error) 
 
 // fill puts into page what a place of m's mailbox holds.
 func (s *state) fill(page *mail.Page, m *member, q mail.InboxQuery, from mail.Address, n int, now mail.Time) {
-	page.Unread, page.Open = s.countUnread(m, now), s.countOpen(m)
+	page.Unread = s.countUnread(m, now)
+	s.showOpen(page, m)
 	bytes := 0
 	for _, r := range s.place(m, q).after(q.After).before(q.Before).inOrder(q.Newest) {
 		if !hasType(q.Types, r.msg.Type) || from != "" && !sameAddress(from, r.msg.From) || !s.isIn(r, m, q, now) {

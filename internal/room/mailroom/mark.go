@@ -33,6 +33,7 @@ func (v *view) Mark(ctx context.Context, q mail.Marking) (mail.Marked, error) {
 	if err != nil {
 		return mail.Marked{}, err
 	}
+	v.stillOpen(q, &out)
 	if n := len(out.NotFound) + len(out.NotYours); !q.All && n == len(q.IDs) {
 		return out, v.noneMarked(q, out)
 	}

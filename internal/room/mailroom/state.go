@@ -195,7 +195,7 @@ func (s *state) holders(role string, sender *member) []mail.Name {
 // countUnread returns how much unread mail m sees.
 func (s *state) countUnread(m *member, now mail.Time) (n int) {
 	for _, r := range m.unread {
-		if s.visible(r, m, now) {
+		if s.visible(r, m, now) && !r.withdrawn() {
 			n++
 		}
 	}
