@@ -156,13 +156,13 @@ type Page struct {
 	// Unread is how many wait in the whole mailbox, without what is snoozed or was withdrawn; 0 for a history.
 	Unread int `json:"unread"`
 	// Open is how many questions to the reader are not settled, wherever in the mailbox they are; 0 for a history.
-	Open int  `json:"open,omitzero"`
-	Own  int  `json:"own_open,omitzero"` // how many of the reader's own questions are not settled; 0 for a history
+	Open int `json:"open,omitzero"`
+	Own  int `json:"own_open,omitzero"` // how many of the reader's own questions are not settled; 0 for a history
 	// OpenIDs and OwnIDs name them, the oldest MaxOpenIDs of each.
 	OpenIDs []ID `json:"open_ids,omitempty"`
 	OwnIDs  []ID `json:"own_open_ids,omitempty"`
 	More    bool `json:"more"` // the list goes on: ask again with Next
-	Next Seq  `json:"next,omitzero"`
+	Next    Seq  `json:"next,omitzero"`
 }
 
 // Limits on lists.

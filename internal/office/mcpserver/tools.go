@@ -134,7 +134,7 @@ type marked struct {
 	NotFound []mail.ID `json:"not_found,omitempty"`
 	NotYours []mail.ID `json:"not_yours,omitempty"`
 	Open     []mail.ID `json:"still_open,omitempty"` // they wait for an answer until it is sent
-	Unlisted int       `json:"unlisted,omitzero"` // how many more were not found or not the caller's
+	Unlisted int       `json:"unlisted,omitzero"`    // how many more were not found or not the caller's
 }
 
 func first(k int, ids []mail.ID) []mail.ID { return ids[:min(k, len(ids))] }

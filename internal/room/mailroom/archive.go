@@ -341,7 +341,7 @@ func (v *view) checkImport(it *mail.Item) error {
 		}
 	}
 	for _, a := range it.To {
-		if a.Kind() == mail.FromFar {
+		if a.Kind() == mail.FromFar && !t.Asks() {
 			return mail.Errorf(mail.Invalid,
 				"%s is addressed to %q, which is how an agent of another room signs", it.ID, a)
 		}

@@ -242,7 +242,7 @@ func (b *breaker) sweep(now time.Time) {
 // admit asks the breaker about a planned message. A repetition is answered with the message that it repeats.
 func (v *view) admit(ctx context.Context, p *plan, again bool) (*mail.Sent, error) {
 	now := v.opts.Now()
-	same, tripped := v.breaker.admit(&p.message, again, p.depth, now)
+	same, tripped := v.breaker.admit(p.here(), again, p.depth, now)
 	if tripped == nil {
 		return nil, nil
 	}

@@ -44,6 +44,7 @@ func (r *Room) Run(ctx context.Context) error {
 	defer running.Wait()
 	running.Go(func() { r.tellNews(ctx) })
 	r.runRetention(ctx)
+	r.askAround(ctx)
 	hourly, minutely := time.NewTicker(time.Hour), time.NewTicker(time.Minute)
 	defer hourly.Stop()
 	defer minutely.Stop()
@@ -53,6 +54,7 @@ func (r *Room) Run(ctx context.Context) error {
 			return nil
 		case <-hourly.C:
 			r.runRetention(ctx)
+			r.askAround(ctx)
 		case <-minutely.C:
 			if err := r.endLapsed(ctx); err != nil {
 				r.opts.Log.Warn("lapsed sessions not ended", "room", r.name, "err", err)

@@ -121,21 +121,6 @@ func (s *state) asksOther(id mail.ID, m *member) bool {
 	return q != nil && q.open() && q.sender != m
 }
 
-// settleByFar journals that a question of this room was settled by a message that went to other rooms only.
-func (v *view) settleByFar(ctx context.Context, m *mail.Message, id mail.ID) error {
-	var events []mail.Event
-	v.read(func(s *state, now mail.Time) {
-		if q := s.records[m.ReplyTo]; q != nil && q.open() {
-			if as, ok := policy.Settles(&q.msg, m); ok {
-				events = append(events, mail.Event{At: now,
-					Settled: &mail.Settlement{Message: q.msg.ID, By: m.From, As: as, Answer: id}})
-			}
-		}
-	})
-	_, err := v.commit(ctx, events...)
-	return err
-}
-
 // Withdraw implements mail.Tracker.
 func (v *view) Withdraw(ctx context.Context, id mail.ID) error {
 	var events []mail.Event
@@ -151,6 +136,7 @@ func (v *view) Withdraw(ctx context.Context, id mail.ID) error {
 	if err != nil {
 		return err
 	}
+	v.tell(context.WithoutCancel(ctx), id, "")
 	v.read(func(s *state, _ mail.Time) { // an answer may have come first
 		if q := s.records[id]; q != nil && q.settled != nil && q.settled.As != mail.Withdrawn {
 			err = settledAs(q)
@@ -242,6 +228,11 @@ func (r *record) asked() iter.Seq2[mail.Address, *member] {
 		}
 		for _, a := range r.dynamic {
 			if !yield(a, nil) {
+				return
+			}
+		}
+		for _, a := range r.msg.To {
+			if a.Kind() == mail.FromFar && !yield(a, nil) {
 				return
 			}
 		}

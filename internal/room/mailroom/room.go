@@ -36,9 +36,9 @@ type Options struct {
 	// Alive reports whether a process runs, spelled as sessions spell theirs. Nil: nobody can tell, and who is silent
 	// is gone.
 	Alive func(process string) bool
-	// Forward sends a draft of an agent of this room to addresses of another room of the same post office or, if dry,
-	// only finds out whether that room would take it. Nil: there is no other room.
-	Forward func(ctx context.Context, to mail.RoomName, from mail.Name, d mail.Draft, dry bool) (mail.Sent, error)
+	// Elsewhere calls use with another room of the same post office, which is open until use returns. Nil: there is no
+	// other room.
+	Elsewhere func(ctx context.Context, room mail.RoomName, use func(*Room) error) error
 	// Exists reports whether the post office has a room. Nil: there is no other room.
 	Exists func(mail.RoomName) bool
 	// NamesItself reports, of the client and the tags that the roster has of an agent, whether its protocol has

@@ -40,7 +40,7 @@ func TestSendToSeveralRooms(t *testing.T) {
 	want("refused", 0, 0, 0)
 
 	draft.To = draft.To[:3]
-	o.failing = "two"
+	o.fill("two", true)
 	sent, err := bob.Send(ctx, draft)
 	if err != nil {
 		t.Fatal(err)
@@ -56,7 +56,7 @@ func TestSendToSeveralRooms(t *testing.T) {
 		t.Fatal(err)
 	}
 	want("sent again, still failing", 1, 1, 0)
-	o.failing = ""
+	o.fill("two", false)
 	draft.Key = mail.MadeKey + "k"
 	for range 2 {
 		sent, err = bob.Send(ctx, draft)
@@ -66,7 +66,7 @@ func TestSendToSeveralRooms(t *testing.T) {
 		want("sent again", 1, 1, 1)
 	}
 
-	o.failing = "two"
+	o.fill("two", true)
 	if _, err := bob.Send(ctx, mail.Draft{To: mail.Recipients{"ann@two"}, Body: "y"}); mail.CodeOf(
 		err) != mail.Unavailable {
 		t.Errorf("to a room that fails and no other: %v, want Unavailable", err)
