@@ -146,7 +146,7 @@ type Item struct {
 	Expires    Time          `json:"expires,omitzero"`
 	Snoozed    Time          `json:"snoozed,omitzero"`  // until when the reader has put it off; afterwards none
 	Open       bool          `json:"open,omitzero"`     // it asks something that is not settled
-	Settled    *Settlement   `json:"settled,omitempty"` // how it was; of archived ones only what no message tells
+	Settled    *Settlement   `json:"settled,omitempty"` // how it was
 	Deliveries []Delivery    `json:"deliveries,omitempty"`
 }
 

@@ -253,7 +253,8 @@ func (r *record) takenBy(m *member) (i int, counts bool) {
 }
 
 func (s *state) applyErased(e *mail.Erasure) {
-	s.erased[e.Message] = true
+	s.erased[e.Message] = s.seq
+	delete(s.leaving, e.Message)
 	if e.Done {
 		delete(s.erasing, e.Message)
 		return

@@ -91,9 +91,13 @@ func (r *record) binding() mail.Binding {
 // applyCheckpoint replaces what replay of a compacted journal could not know, and files everything anew. On the state
 // that wrote the checkpoint it changes nothing but to forget what was trimmed.
 func (s *state) applyCheckpoint(c *mail.Checkpoint, at mail.Time) {
+	for _, id := range c.Trimmed {
+		if r := s.records[id]; r != nil {
+			s.leaving[id] = r
+		}
+	}
 	s.forget(c.Trimmed)
 	s.garbage = 0
-	s.lateMarks.age()
 	if c.Last != 0 { // as it is where an older version wrote it
 		s.last = c.Last
 	}

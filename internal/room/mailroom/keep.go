@@ -142,10 +142,14 @@ func (r *Room) trim(ctx context.Context, force bool) (mail.Trimmed, error) {
 	now := r.now()
 	r.mu.RLock()
 	ids, out := r.opts.Retention.Trim(r.state.retainable(now), now)
-	worth := len(ids) > 0 || r.halfTrimmed || r.state.garbage > garbageLimit || force && r.state.seq > 0
+	worth := len(ids)+len(r.state.leaving) > 0 || r.state.garbage > garbageLimit || force && r.state.seq > 0
+	settled := r.state.settledGoing(ids, now)
 	r.mu.RUnlock()
 	if !worth {
 		return out, nil
+	}
+	if _, err := r.commit(ctx, settled...); err != nil {
+		return mail.Trimmed{}, err
 	}
 	mark, err := r.writeCheckpoint(ctx, ids)
 	if err != nil {
@@ -156,7 +160,7 @@ func (r *Room) trim(ctx context.Context, force bool) (mail.Trimmed, error) {
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.halfTrimmed = false
+	r.state.archived(mark)
 	maps.DeleteFunc(r.void, func(seq mail.Seq, _ bool) bool { return seq < mark }) // they are nowhere now
 	return out, nil
 }

@@ -100,6 +100,17 @@ func (s *state) settledByGone(going map[mail.ID]bool) []mail.Settlement {
 	return out
 }
 
+// settledGoing returns events that say, of those of the given messages that somebody answered, how: in the archive
+// their answers are not looked for.
+func (s *state) settledGoing(going []mail.ID, now mail.Time) (events []mail.Event) {
+	for _, id := range going {
+		if r := s.records[id]; r != nil && r.settled != nil && r.settled.Answer != "" {
+			events = append(events, mail.Event{At: now, Settled: r.settled})
+		}
+	}
+	return events
+}
+
 // settlementsOf returns the event without which a question would be open again when its answer has been erased.
 func (v *view) settlementsOf(answer mail.ID) (events []mail.Event) {
 	v.read(func(s *state, now mail.Time) {

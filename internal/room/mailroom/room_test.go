@@ -3,6 +3,7 @@ package mailroom
 import (
 	"context"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"sync"
@@ -146,6 +147,9 @@ func dump(s *state, now mail.Time) []string {
 	}
 	for _, r := range s.open {
 		out = append(out, "open "+string(r.msg.ID))
+	}
+	for _, id := range slices.Sorted(maps.Keys(s.leaving)) {
+		out = append(out, "leaving "+string(id))
 	}
 	var held []string
 	for role, l := range s.held {

@@ -144,7 +144,7 @@ func (r *Room) publish(events []mail.Event) []mail.Event {
 			change := *e.Agent
 			change.TokenSum = ""
 			e.Agent = &change
-		case e.Message != nil && r.state.erased[e.Message.ID]:
+		case e.Message != nil && r.state.erased[e.Message.ID] != 0:
 			e.Message = nil
 		case e.Message != nil:
 			m := *e.Message
