@@ -176,3 +176,19 @@ func TestP13_AnsweredFromAnotherRoom(t *testing.T) {
 		t.Errorf("settled %+v, %v", it.Settled, err)
 	}
 }
+
+// TestP13_AnsweredBeforeItIsNoted has the other room answer a question before the asker's has noted it.
+func TestP13_AnsweredBeforeItIsNoted(t *testing.T) {
+	a := askAcross(t)
+	a.reached = func() {
+		page, err := a.bea.Inbox(t.Context(), mail.InboxQuery{Newest: true, Limit: 1})
+		if err != nil || page.Messages[0].Body != "how?" {
+			t.Fatalf("bea has %+v, %v", page.Messages, err)
+		}
+		a.send(a.bea, mail.Draft{To: mail.Recipients{"user"}, Type: "answer", Body: "so", ReplyTo: page.Messages[0].ID})
+	}
+	sent := a.send(a.ann, mail.Draft{To: mail.Recipients{"bea@here"}, Type: "question", Body: "how?"})
+	if it, err := a.ann.Message(t.Context(), sent.ID); err != nil || it.Settled == nil {
+		t.Errorf("in the asker's room it stands as %+v, %v", it, err)
+	}
+}

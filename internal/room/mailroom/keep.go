@@ -277,7 +277,9 @@ func (v *view) Erase(ctx context.Context, id mail.ID) error {
 	return v.finishErasure(ctx, id, v.caller)
 }
 
-// finishErasure rewrites the files that hold a message whose erasure is journalled, and journals that it is done.
+// finishErasure rewrites the files that hold a message whose erasure is journalled, and journals that it is done. What
+// followed from the message and its receipts besides (whose turn it is in a role, which door reached an agent) a
+// checkpoint says from then on.
 func (r *Room) finishErasure(ctx context.Context, id mail.ID, by mail.Name) error {
 	r.keeping.Lock()
 	defer r.keeping.Unlock()
@@ -285,7 +287,11 @@ func (r *Room) finishErasure(ctx context.Context, id mail.ID, by mail.Name) erro
 	if !ok {
 		return mail.Errorf(mail.Unavailable, "the journal of room %s cannot erase", r.name)
 	}
-	_, err := c.Erase(ctx, id, func(e mail.Event) bool {
+	_, err := r.writeCheckpoint(ctx, nil)
+	if err != nil {
+		return err
+	}
+	_, err = c.Erase(ctx, id, func(e mail.Event) bool {
 		return e.Message != nil && e.Message.ID == id || e.Receipt != nil && e.Receipt.Message == id || r.isVoid(e.Seq)
 	})
 	if err != nil {

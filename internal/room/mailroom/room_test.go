@@ -22,10 +22,11 @@ type testOffice struct {
 	t    *testing.T
 	opts Options
 
-	mu     sync.Mutex
-	rooms  map[mail.RoomName]*Room
-	stores map[mail.RoomName]*journaltest.Store
-	away   mail.RoomName // cannot be reached from the others
+	mu      sync.Mutex
+	rooms   map[mail.RoomName]*Room
+	stores  map[mail.RoomName]*journaltest.Store
+	away    mail.RoomName // cannot be reached from the others
+	reached func()        // called, once, after something was stored in another room
 }
 
 func newOffice(t *testing.T, opts Options) *testOffice {
@@ -37,7 +38,7 @@ func newOffice(t *testing.T, opts Options) *testOffice {
 
 func (o *testOffice) elsewhere(_ context.Context, name mail.RoomName, use func(*Room) error) error {
 	o.mu.Lock()
-	r, away := o.rooms[name], o.away == name
+	r, away, reached := o.rooms[name], o.away == name, o.reached
 	o.mu.Unlock()
 	switch {
 	case away:
@@ -45,7 +46,13 @@ func (o *testOffice) elsewhere(_ context.Context, name mail.RoomName, use func(*
 	case r == nil:
 		return mail.Errorf(mail.NotFound, "there is no room %q", name)
 	}
-	return use(r)
+	last := r.journal.Last()
+	err := use(r)
+	if reached != nil && r.journal.Last() > last {
+		o.reached = nil
+		reached()
+	}
+	return err
 }
 
 // fill has the disk of a room take nothing from now on or, if full is false, take everything again.

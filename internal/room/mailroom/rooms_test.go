@@ -4,6 +4,7 @@ import (
 	"testing"
 
 	"pennypost/internal/mail"
+	"pennypost/internal/policy"
 )
 
 // TestSendToSeveralRooms holds that mail to several rooms is sent to all or to none as long as they can be asked, that
@@ -70,5 +71,27 @@ func TestSendToSeveralRooms(t *testing.T) {
 	if _, err := bob.Send(ctx, mail.Draft{To: mail.Recipients{"ann@two"}, Body: "y"}); mail.CodeOf(
 		err) != mail.Unavailable {
 		t.Errorf("to a room that fails and no other: %v, want Unavailable", err)
+	}
+}
+
+// TestSendAgainUnderAnotherName holds that what is sent again, by a sender that was renamed since, is doubled in no
+// room, also when the others have archived it.
+func TestSendAgainUnderAnotherName(t *testing.T) {
+	a := askAcross(t)
+	d := mail.Draft{To: mail.Recipients{"ann", "bea@here"}, Body: "x", Key: "once"}
+	first := a.send(a.ann, d)
+	if _, err := a.rooms["lab"].As(mail.User).Rename(t.Context(), "ann", "anna"); err != nil {
+		t.Fatal(err)
+	}
+	for range 2 {
+		again := a.send(a.rooms["lab"].As("anna"), d)
+		page, err := a.bea.History(t.Context(), mail.HistoryQuery{Archive: true})
+		if err != nil || len(page.Messages) != 2 || !again.Duplicate || again.ID != first.ID {
+			t.Errorf("sent again: %+v; there are %+v, %v", again, page.Messages, err)
+		}
+		a.rooms["here"].opts.Retention = policy.Retention{Age: 1}
+		if _, err := a.rooms["here"].As(mail.User).Archive(t.Context()); err != nil {
+			t.Fatal(err)
+		}
 	}
 }

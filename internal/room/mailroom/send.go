@@ -292,6 +292,11 @@ func (v *view) forward(ctx context.Context, p *plan, d mail.Draft, sent mail.Sen
 		d.To = p.route.remote[room]
 		var far mail.Sent
 		err := v.opts.Elsewhere(ctx, room, func(o *Room) (err error) {
+			if p.earlier != nil { // under whichever name it was sent then
+				if far, err = o.copied(ctx, sent.ID, v.name); mail.CodeOf(err) != mail.NotFound {
+					return err
+				}
+			}
 			far, err = o.deliver(ctx, p.message.From.Signer(), v.name, cmp.Or(sent.ID, p.message.ID), d, false)
 			return err
 		})
@@ -372,6 +377,18 @@ func (v *view) sent(s *state, r *record, now mail.Time) mail.Sent {
 		}
 	}
 	return out
+}
+
+// copied answers a draft of another room that this one has taken before, under the id that it has in both.
+func (r *Room) copied(ctx context.Context, id mail.ID, home mail.RoomName) (mail.Sent, error) {
+	it, err := r.As(mail.User).Message(ctx, id)
+	if err != nil {
+		return mail.Sent{}, err
+	}
+	if _, room, far := it.From.Far(); far && room != home {
+		return mail.Sent{}, mail.Errorf(mail.NotFound, "%s came from another room", id)
+	}
+	return mail.Sent{ID: id, Seq: it.Seq, Room: r.name, Duplicate: true, Recipients: it.Deliveries}, nil
 }
 
 // deliver sends a draft that somebody in another room addressed to this one or, if dry, only finds out whether it
