@@ -185,7 +185,8 @@ func TestP13_AnsweredBeforeItIsNoted(t *testing.T) {
 		if err != nil || page.Messages[0].Body != "how?" {
 			t.Fatalf("bea has %+v, %v", page.Messages, err)
 		}
-		a.send(a.bea, mail.Draft{To: mail.Recipients{"user"}, Type: "answer", Body: "so", ReplyTo: page.Messages[0].ID})
+		a.send(a.bea, mail.Draft{To: mail.Recipients{"user"}, Type: "answer", Body: "so",
+			ReplyTo: page.Messages[0].ID})
 	}
 	sent := a.send(a.ann, mail.Draft{To: mail.Recipients{"bea@here"}, Type: "question", Body: "how?"})
 	if it, err := a.ann.Message(t.Context(), sent.ID); err != nil || it.Settled == nil {

@@ -33,7 +33,8 @@ func TestP12_NamesAreBounded(t *testing.T) {
 			}
 		}
 		items = append(items, mail.Item{Message: mail.Message{ID: mail.ID(fmt.Sprint("m", i)),
-			From: mail.AgentAddress("nobody-" + name), To: []mail.Address{mail.AgentAddress("noone-" + name)}, Body: "x",
+			From: mail.AgentAddress("nobody-" + name), To: []mail.Address{mail.AgentAddress("noone-" + name)},
+			Body: "x",
 			Sent: mail.TimeOf(now)}, Deliveries: []mail.Delivery{{Agent: "reader-of-" + name, State: mail.Read}}})
 	}
 	if _, err := user.Import(t.Context(), items); err != nil {

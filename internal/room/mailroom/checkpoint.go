@@ -60,8 +60,8 @@ func (s *state) mentioned(going map[mail.ID]bool, spent []mail.SpentKey) map[*me
 }
 
 // maxRetired is how many agents that were taken off the roster, and of whom no message tells any more, are remembered:
-// whoever comes back under such a name finds its roles and tags. Clients with many short-lived agents retire hundreds a
-// day.
+// whoever comes back under such a name finds its roles and tags. Clients with many short-lived agents retire hundreds
+// a day.
 const maxRetired = 1000
 
 // longRetired returns those of the retired agents that nothing mentions and that are too many, the first to go first.

@@ -192,7 +192,8 @@ func newWorld(t *rapid.T) *world {
 		w.rooms = append(w.rooms, n)
 		n.open(t)
 		for _, a := range n.agents[:2] {
-			_, err := n.user().Register(context.Background(), mail.Presence{Name: a.name(), Roles: []string{"builder"}})
+			_, err := n.user().Register(context.Background(),
+				mail.Presence{Name: a.name(), Roles: []string{"builder"}})
 			must(t, err)
 			a.registered, a.roles, a.state = true, []string{"builder"}, mail.Idle
 		}
@@ -476,7 +477,9 @@ func modelPresent(t *rapid.T, n *naive) {
 func modelMarkArchived(t *rapid.T, n *naive) {
 	a := n.registered(t)
 	m := n.message(t, func(m *naiveMsg) bool {
-		return m.archived && slices.ContainsFunc(m.to, func(to string) bool { return slices.Contains(a.names, mail.Name(to)) })
+		return m.archived && slices.ContainsFunc(m.to, func(to string) bool {
+			return slices.Contains(a.names, mail.Name(to))
+		})
 	})
 	if a.state == mail.Gone {
 		t.Skip("nobody to mark it")
