@@ -23,7 +23,8 @@ const (
 // Kind is the kind of an address; it decides audience and expiry.
 type Kind uint8
 
-// The kinds. Mail is never addressed to the last one: it is how senders of other rooms sign.
+// The kinds. The last one is how senders of other rooms sign. Only what asks is addressed to it, in the room of
+// whoever asked there: nobody is reached by that.
 const (
 	ToAgent Kind = iota + 1
 	ToRole

@@ -53,8 +53,20 @@ type Waiting struct {
 	// all, or to a role without a holder.
 	Address Address `json:"address"`
 	Asked   Name    `json:"asked,omitempty"`
-	// Chain begins with Asker and Asked. Each next one is whom the one before waits for, and has longest. It ends with
-	// somebody who waits for nobody or, in a Circle, with a name that it has already.
+	// Chain begins with Asker and Asked. If Asked, or anybody that Asked waits for, waits for Asker, it is the
+	// shortest way back. Else each next one is whom the one before waits for, and has longest. It ends with somebody
+	// who waits for nobody or, in a Circle, with a name that it has already.
 	Chain  []Name `json:"chain,omitempty"`
 	Circle bool   `json:"circle,omitzero"`
+}
+
+// WaitingQuery says how much of who waits for whom to return.
+type WaitingQuery struct {
+	Limit int `query:"limit" about:"at most so many; 0 means 50, the most is 1000"`
+}
+
+// WaitingList answers Waiting: the longest waits, and how many others there are.
+type WaitingList struct {
+	Waiting []Waiting `json:"waiting"`
+	Rest    int       `json:"rest,omitzero"`
 }

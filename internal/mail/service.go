@@ -81,7 +81,7 @@ type Tracker interface {
 	// nothing; if it is settled otherwise, that is a Conflict.
 	Withdraw(ctx context.Context, id ID) error
 	// Waiting lists who waits for whom, the longest wait first.
-	Waiting(ctx context.Context) ([]Waiting, error)
+	Waiting(ctx context.Context, q WaitingQuery) (WaitingList, error)
 }
 
 // Registrar keeps the roster.
@@ -146,24 +146,30 @@ type Item struct {
 	Expires    Time          `json:"expires,omitzero"`
 	Snoozed    Time          `json:"snoozed,omitzero"`  // until when the reader has put it off; afterwards none
 	Open       bool          `json:"open,omitzero"`     // it asks something that is not settled
-	Settled    *Settlement   `json:"settled,omitempty"` // how it was; of archived ones only what no message tells
+	Settled    *Settlement   `json:"settled,omitempty"` // how it was
 	Deliveries []Delivery    `json:"deliveries,omitempty"`
 }
 
 // Page is a part of a list.
 type Page struct {
 	Messages []Item `json:"messages"`
-	Unread   int    `json:"unread"` // in the whole mailbox, without what is snoozed; 0 for a history
+	// Unread is how many wait in the whole mailbox, without what is snoozed or was withdrawn; 0 for a history.
+	Unread int `json:"unread"`
 	// Open is how many questions to the reader are not settled, wherever in the mailbox they are; 0 for a history.
-	Open int  `json:"open,omitzero"`
-	More bool `json:"more"` // the list goes on: ask again with Next
-	Next Seq  `json:"next,omitzero"`
+	Open int `json:"open,omitzero"`
+	Own  int `json:"own_open,omitzero"` // how many of the reader's own questions are not settled; 0 for a history
+	// OpenIDs and OwnIDs name them, the oldest MaxOpenIDs of each.
+	OpenIDs []ID `json:"open_ids,omitempty"`
+	OwnIDs  []ID `json:"own_open_ids,omitempty"`
+	More    bool `json:"more"` // the list goes on: ask again with Next
+	Next    Seq  `json:"next,omitzero"`
 }
 
 // Limits on lists.
 const (
 	DefaultLimit = 50
 	MaxLimit     = 1000
+	MaxOpenIDs   = 10
 )
 
 // InboxQuery says what of a mailbox to return. The tags of a query say how it stands in a URL.
@@ -251,6 +257,9 @@ type Marked struct {
 	Already  []ID `json:"already,omitempty"`
 	NotFound []ID `json:"not_found,omitempty"`
 	NotYours []ID `json:"not_yours,omitempty"`
+	// Open are those of the messages found that were marked read or archived and still wait for an answer: no mark
+	// settles a question.
+	Open []ID `json:"open,omitempty"`
 }
 
 // RoomStatus is what a room says of itself.

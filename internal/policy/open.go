@@ -19,16 +19,37 @@ func Settles(question, reply *mail.Message) (mail.Outcome, bool) {
 	return mail.Answered, true
 }
 
-// Chain follows who waits for whom from the first name on; next returns "" for somebody who waits for nobody. circle
-// reports whether it came to a name that it has already, which then ends the chain.
-func Chain(first, second mail.Name, next func(mail.Name) mail.Name) (chain []mail.Name, circle bool) {
-	chain = []mail.Name{first}
-	for n := second; n != ""; n = next(n) {
-		circle = slices.Contains(chain, n)
-		chain = append(chain, n)
-		if circle {
-			break
+// Chain follows who waits for whom from first, who waits for second, on; waits returns whom somebody waits for, the
+// longest first. If second waits for first, itself or through others, the chain is the shortest way back. Else it goes
+// by the longest wait of each. circle reports whether it came to a name that it has already, which then ends the
+// chain.
+func Chain(first, second mail.Name, waits func(mail.Name) []mail.Name) (chain []mail.Name, circle bool) {
+	before := map[mail.Name]mail.Name{second: first} // who was asked by whom, on the shortest way
+	for reached := []mail.Name{second}; len(reached) > 0 && before[first] == ""; reached = reached[1:] {
+		for _, n := range waits(reached[0]) {
+			if _, known := before[n]; !known {
+				before[n] = reached[0]
+				reached = append(reached, n)
+			}
 		}
 	}
-	return chain, circle
+	if before[first] != "" {
+		chain = []mail.Name{first}
+		for n := before[first]; n != first; n = before[n] {
+			chain = append(chain, n)
+		}
+		chain = append(chain, first)
+		slices.Reverse(chain)
+		return chain, true
+	}
+	chain = []mail.Name{first}
+	for n := second; ; {
+		circle = slices.Contains(chain, n)
+		chain = append(chain, n)
+		next := waits(n)
+		if circle || len(next) == 0 {
+			return chain, circle
+		}
+		n = next[0]
+	}
 }

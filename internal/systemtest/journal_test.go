@@ -56,6 +56,53 @@ func TestHomeOfVersion1(t *testing.T) {
 	}
 }
 
+// TestHomeOfManyNames opens a home that a Pennypost wrote which kept marks by names: ann was shown two letters, became
+// bea, read one of them under that name, and the journal was compacted, which took the renaming out; then she became
+// cleo and archived the other. Her mail, her marks, what was bound to her and her keys are one agent's.
+func TestHomeOfManyNames(t *testing.T) {
+	t.Parallel()
+	o := newOffice(t)
+	if err := os.CopyFS(o.home, os.DirFS("testdata/home-names")); err != nil {
+		t.Fatal(err)
+	}
+	for round := range 3 {
+		d := o.mustServe(t, loopback)
+		var got []string
+		for _, it := range ask[mail.Page](t, o, "inbox", "--room", "lab", "--as", "cleo").Messages {
+			got = append(got, it.Body)
+		}
+		if want := []string{"role mail", "to the old name"}; !slices.Equal(got, want) {
+			t.Errorf("start %d: cleo's unread mail is %q, want %q", round, got, want)
+		}
+		for id, want := range map[mail.ID]mail.DeliveryState{
+			"msg_1gLBEwl0JdT03TJNonhhy": mail.Read, "msg_X3uHTechRDqjATaL2Yrxr": mail.Archived,
+			"msg_Q7F2tgMZ8pzCQnX5ONjX2": mail.Read, "msg_lYf_8YyU2amFrEjJvj8Mk": mail.Queued,
+		} {
+			it := fetch[mail.Item](t, d.door(o.operator(t)), http.StatusOK, http.MethodGet,
+				"/api/v1/rooms/lab/messages/"+string(id), "")
+			i := slices.IndexFunc(it.Deliveries, func(d mail.Delivery) bool { return d.Agent == "cleo" })
+			if i < 0 || it.Deliveries[i].State != want {
+				t.Errorf("start %d: %q stands as %+v, want %s by cleo", round, it.Body, it.Deliveries, want)
+			}
+		}
+		for _, name := range []string{"ann", "bea", "cleo"} {
+			sent := ask[mail.Sent](t, o, "send", "--room", "lab", "--as", name, "--to", "zoe", "--key", "once",
+				"--body",
+				"from ann")
+			if !sent.Duplicate || sent.ID != "msg_yzkkW5LSmXh37jO3PxBrk" {
+				t.Errorf("start %d: what ann sent, sent again by %s, is %+v", round, name, sent)
+			}
+		}
+		o.must(t, "archive", "--room", "lab")
+		if r := o.run("verify", "--room", "lab"); r.code != 0 {
+			t.Errorf("start %d: verify: %+v", round, r)
+		}
+		if err := d.terminate(); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
 // TestChangedWhileOpen does to the files of a running post office what people and programs do, and sends three
 // messages: what is acknowledged is there after a restart, the person is told, and a file that took the journal's
 // place is kept.

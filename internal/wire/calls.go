@@ -70,12 +70,10 @@ var (
 		func(s mail.Service, ctx context.Context, id mail.ID) (None, error) {
 			return None{}, s.Withdraw(ctx, id)
 		}}
-	WaitingCall = Call[None, Waits]{Route{ID: "waiting", Method: http.MethodGet, Path: "/waiting",
+	WaitingCall = Call[mail.WaitingQuery, mail.WaitingList]{Route{ID: "waiting", Method: http.MethodGet,
+		Path:  "/waiting",
 		About: "Who waits for whom, by open question, the longest wait first; with chains and circles."},
-		func(s mail.Service, ctx context.Context, _ None) (Waits, error) {
-			list, err := s.Waiting(ctx)
-			return Waits{list}, err
-		}}
+		mail.Service.Waiting}
 	EventsRoute = Route{ID: "events", Method: http.MethodGet, Path: "/events",
 		About: "The room's journal from a place on, then live, as server-sent events: id is the seq, event the " +
 			"kind, data the event."}

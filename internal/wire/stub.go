@@ -61,9 +61,8 @@ func (s Stub) Withdraw(ctx context.Context, id mail.ID) error {
 }
 
 // Waiting implements mail.Tracker.
-func (s Stub) Waiting(ctx context.Context) ([]mail.Waiting, error) {
-	list, err := Do(ctx, s.Carrier, &WaitingCall, None{})
-	return list.Waiting, err
+func (s Stub) Waiting(ctx context.Context, q mail.WaitingQuery) (mail.WaitingList, error) {
+	return Do(ctx, s.Carrier, &WaitingCall, q)
 }
 
 // Turn implements mail.Turner.

@@ -110,11 +110,6 @@ type Agents struct {
 	Agents []mail.Agent `json:"agents"`
 }
 
-// Waits is a list of who waits for whom.
-type Waits struct {
-	Waiting []mail.Waiting `json:"waiting"`
-}
-
 // Bridges is a list of bridges.
 type Bridges struct {
 	Bridges []mail.BridgeStatus `json:"bridges"`

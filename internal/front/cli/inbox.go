@@ -73,10 +73,6 @@ func (a *App) inbox(ctx context.Context, f inboxFlags) error {
 	if err != nil {
 		return err
 	}
-	if a.JSON {
-		a.Out.Value(page)
-		return nil
-	}
 	if place == mail.InInbox && q.After == 0 && q.Before == 0 && !q.Open && page.Open > 0 {
 		q.Open = true
 		open, err := svc.Inbox(ctx, q)
@@ -88,6 +84,10 @@ func (a *App) inbox(ctx context.Context, f inboxFlags) error {
 		})
 		due := slices.DeleteFunc(open.Messages, func(it mail.Item) bool { return it.Snoozed != 0 }) // put off
 		page.Messages = append(due, page.Messages...)
+	}
+	if a.JSON {
+		a.Out.Value(page)
+		return nil
 	}
 	if len(page.Messages) == 0 {
 		if f.place != "" {
@@ -130,7 +130,7 @@ func (a *App) listMessages(items []mail.Item) {
 		switch {
 		case it.Open:
 			mark = "?"
-		case it.Read:
+		case it.Read, withdrawn(it):
 			mark = " "
 		}
 		rows = append(rows, []string{
@@ -153,6 +153,9 @@ func Sender(m *mail.Message, width int) string {
 	return name
 }
 
+// withdrawn reports whether nobody wants to know any more what a message asks.
+func withdrawn(it *mail.Item) bool { return it.Settled != nil && it.Settled.As == mail.Withdrawn }
+
 // headlineWidth is in columns.
 const headlineWidth = 72
 
@@ -163,7 +166,7 @@ func (a *App) headline(it *mail.Item) string {
 		text = it.Body
 	}
 	text = shorten(OneLine(beginning(text, 4*headlineWidth)), headlineWidth) // no character takes more than 4 bytes
-	if it.Settled != nil && it.Settled.As == mail.Withdrawn {
+	if withdrawn(it) {
 		text = a.Out.Dim("withdrawn ") + text
 	}
 	if it.Priority == mail.Urgent {

@@ -87,7 +87,18 @@ func (a *App) mark(ctx context.Context, ids []string, q mail.Marking) error {
 			a.Out.Line("%s: %s", list.what, joinIDs(list.ids))
 		}
 	}
+	if n := len(done.Open); n > 0 {
+		a.Out.Line("Still open until answered: %s. To refuse an answer: pennypost decline ID",
+			joinIDs(done.Open[:min(n, mail.MaxOpenIDs)])+andMore(n-mail.MaxOpenIDs))
+	}
 	return nil
+}
+
+func andMore(n int) string {
+	if n <= 0 {
+		return ""
+	}
+	return " and " + itoa(n) + " more"
 }
 
 func joinIDs(ids []mail.ID) string {

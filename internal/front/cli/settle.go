@@ -13,11 +13,11 @@ woken by it as by any answer. Use it for "not now" and "decide yourself". Markin
 question does not settle it.`
 
 const withdrawHelp = `Withdraw a question that you no longer want answered. Those who were asked see that it was
-withdrawn, and are not woken for it. Only whoever asked may withdraw a question, and the user.`
+withdrawn; it counts as unread no more, and wakes nobody. Only whoever asked may withdraw a question, and the user.`
 
 const waitingHelp = `List who waits for whom, by the questions, reviews, plans and permissions that are open, the
-longest wait first. If the one who is waited for waits too, the chain is shown to its end; a circle
-is named.`
+longest wait first, and how many more there are. If the one who is waited for waits too, the chain
+is shown to its end; a circle is named, whichever of their questions leads round it.`
 
 // declinedBody is what a refusal says without a reason.
 const declinedBody = "Declined: please decide yourself."
@@ -90,36 +90,45 @@ func (a *App) withdraw(ctx context.Context, arg string) error {
 }
 
 func newWaiting(a *App) *cobra.Command {
-	return &cobra.Command{
+	var limit int
+	cmd := &cobra.Command{
 		Use: "waiting", Short: "list who waits for whom", Long: waitingHelp, Example: "pennypost waiting",
 		Args: NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error { return a.waiting(cmd.Context()) },
+		RunE: func(cmd *cobra.Command, _ []string) error { return a.waiting(cmd.Context(), limit) },
 	}
+	cmd.Flags().IntVar(&limit, "limit", 0, "at most `N` rows, up to 1000; default 50")
+	return cmd
 }
 
-func (a *App) waiting(ctx context.Context) error {
+func (a *App) waiting(ctx context.Context, limit int) error {
+	if err := checkLimit(limit); err != nil {
+		return err
+	}
 	svc, err := a.service(ctx)
 	if err != nil {
 		return err
 	}
-	waits, err := svc.Waiting(ctx)
+	list, err := svc.Waiting(ctx, mail.WaitingQuery{Limit: limit})
 	switch {
 	case err != nil:
 		return err
 	case a.JSON:
-		a.Out.Value(waits)
+		a.Out.Value(list)
 		return nil
-	case len(waits) == 0:
+	case len(list.Waiting) == 0:
 		a.Out.Line("Nobody waits for an answer.")
 		return nil
 	}
-	rows := make([][]string, 0, len(waits))
-	for i := range waits {
-		w := &waits[i]
+	rows := make([][]string, 0, len(list.Waiting))
+	for i := range list.Waiting {
+		w := &list.Waiting[i]
 		rows = append(rows, []string{waitWords(w), a.Out.ago(w.Since), string(w.Type), OneLine(string(w.Question)),
 			shorten(OneLine(w.Subject), headlineWidth)})
 	}
 	a.Out.Table(rows, 1)
+	if list.Rest > 0 {
+		a.Out.Line("%s", a.Out.Dim("And "+itoa(list.Rest)+" more: pennypost waiting --limit 1000"))
+	}
 	return nil
 }
 

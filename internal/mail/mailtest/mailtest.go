@@ -46,6 +46,8 @@ func Run(t *testing.T, open func(t *testing.T) mail.Office) {
 		{"History", history},
 		{"HistoryStates", historyStates},
 		{"P13_NothingButAnAnswerCloses", nothingButAnAnswerCloses},
+		{"P13_PageNamesWhatIsOpen", pageNamesWhatIsOpen},
+		{"P13_AskingAgain", askingAgain},
 		{"P13_Declining", declining},
 		{"P13_Withdrawing", withdrawing},
 		{"P13_AnErasedAnswerStaysOne", erasedAnswerStaysOne},

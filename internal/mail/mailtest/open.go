@@ -1,6 +1,8 @@
 package mailtest
 
 import (
+	"crypto/rand"
+
 	"github.com/google/go-cmp/cmp"
 
 	"pennypost/internal/mail"
@@ -50,9 +52,19 @@ func nothingButAnAnswerCloses(s *suite) {
 	review := s.send("ann", mail.Draft{To: mail.Recipients{"bea"}, Type: "review-request", Body: "good?"}).ID
 	s.send("ann", mail.Draft{To: mail.Recipients{"bea"}, Type: "task-assigned", Body: "no question"})
 	s.mark("bea", mail.MarkRead, q)
-	s.mark("bea", mail.MarkArchived, q)
-	if _, err := s.as("bea").Mark(s.ctx, mail.Marking{All: true, Mark: mail.MarkRead}); err != nil {
-		s.Fatal(err)
+	for _, m := range []struct {
+		mail.Marking
+		open []mail.ID
+	}{
+		{mail.Marking{IDs: []mail.ID{q}, Mark: mail.MarkRead}, []mail.ID{q}}, // as it was
+		{mail.Marking{IDs: []mail.ID{q}, Mark: mail.MarkUnread}, nil},
+		{mail.Marking{IDs: []mail.ID{q}, Mark: mail.MarkArchived}, []mail.ID{q}},
+		{mail.Marking{All: true, Mark: mail.MarkRead}, []mail.ID{review}},
+	} {
+		got, err := s.as("bea").Mark(s.ctx, m.Marking)
+		if diff := cmp.Diff(m.open, got.Open); err != nil || diff != "" {
+			s.Errorf("%+v says is still open, %v (-want +got):\n%s", m.Marking, err, diff)
+		}
 	}
 	if _, err := s.as(mail.User).Archive(s.ctx); err != nil {
 		s.Fatal(err)
@@ -82,6 +94,43 @@ func nothingButAnAnswerCloses(s *suite) {
 		Metadata: mail.Metadata(`{"verdict":"approved"}`)})
 	s.wantSettled(review, mail.Answered, "agent:bea", r.ID)
 	s.wantOpen("bea")
+}
+
+// pageNamesWhatIsOpen holds that a mailbox says by itself what is open to its reader and what of the reader's own is.
+func pageNamesWhatIsOpen(s *suite) {
+	s.register("ann")
+	s.register("bea")
+	var want []mail.ID
+	for range mail.MaxOpenIDs + 1 {
+		want = append(want, s.ask("ann", "bea", rand.Text()))
+	}
+	want = want[:mail.MaxOpenIDs]
+	for who, page := range map[mail.Name]mail.Page{"ann": {Own: mail.MaxOpenIDs + 1, OwnIDs: want},
+		"bea": {Open: mail.MaxOpenIDs + 1, OpenIDs: want}} {
+		got := s.inbox(who, mail.InboxQuery{Limit: 1})
+		got = mail.Page{Open: got.Open, OpenIDs: got.OpenIDs, Own: got.Own, OwnIDs: got.OwnIDs}
+		if diff := cmp.Diff(page, got); diff != "" {
+			s.Errorf("open to and of %s (-want +got):\n%s", who, diff)
+		}
+	}
+}
+
+// askingAgain holds that a question which is settled can be asked again in the same words.
+func askingAgain(s *suite) {
+	s.register("ann")
+	s.register("bea")
+	q := s.ask("ann", "bea", "done?")
+	if again := s.ask("ann", "bea", "done?"); again != q {
+		s.Errorf("asked again while it is open, it is %s, want %s", again, q)
+	}
+	s.send("bea", mail.Draft{To: mail.Recipients{"ann"}, Body: "no", ReplyTo: q})
+	second := s.ask("ann", "bea", "done?")
+	if err := s.as("ann").Withdraw(s.ctx, second); err != nil {
+		s.Fatal(err)
+	}
+	if third := s.ask("ann", "bea", "done?"); second == q || third == second {
+		s.Errorf("asked once it was answered, and once withdrawn, it is %s and %s; the first was %s", second, third, q)
+	}
 }
 
 func declining(s *suite) {
@@ -125,8 +174,12 @@ func withdrawing(s *suite) {
 		s.Errorf("what was withdrawn wakes: %+v", d)
 	}
 	s.wantOpen("bea")
-	if waits := s.inbox("bea", mail.InboxQuery{}).Messages; len(waits) != 2 || waits[0].Settled == nil {
-		s.Errorf("what waits for bea: %+v; want the question, shown as withdrawn", waits)
+	if page := s.inbox("bea", mail.InboxQuery{}); page.Unread != 1 || len(page.Messages) != 2 ||
+		page.Messages[0].Settled == nil {
+		s.Errorf("what waits for bea: %+v; want the status, and the question, not counted, as withdrawn", page)
+	}
+	if it, err := s.as("bea").Wait(s.ctx, mail.WaitQuery{}); err != nil || it.ID != status {
+		s.Errorf("bea waits for %s, %v; want the status", it.ID, err)
 	}
 	s.send("bea", mail.Draft{To: mail.Recipients{"ann"}, Type: "answer", Body: "late", ReplyTo: q})
 	s.wantSettled(q, mail.Withdrawn, "agent:ann", "")
@@ -154,7 +207,7 @@ func erasedAnswerStaysOne(s *suite) {
 }
 
 func whoWaitsForWhom(s *suite) {
-	for _, n := range []mail.Name{"ann", "bea", "cleo"} {
+	for _, n := range []mail.Name{"ann", "bea", "cleo", "dora"} {
 		s.register(n)
 	}
 	ids := []mail.ID{s.ask("ann", "bea", "1")}
@@ -177,10 +230,11 @@ func whoWaitsForWhom(s *suite) {
 	}
 	check := func() {
 		s.Helper()
-		waits, err := s.as("ann").Waiting(s.ctx)
+		list, err := s.as("ann").Waiting(s.ctx, mail.WaitingQuery{})
 		if err != nil {
 			s.Fatal(err)
 		}
+		waits := list.Waiting
 		var got []row
 		for i, w := range waits {
 			got = append(got, row{w.Asker, w.Asked, w.Address, w.Chain, w.Circle})
@@ -202,6 +256,18 @@ func whoWaitsForWhom(s *suite) {
 	want[3].Chain, want[3].Circle = circle("cleo", mail.User, "ann", "bea", "cleo"), true
 	want = append(want, row{mail.User, "ann", "agent:ann", circle(mail.User, "ann", "bea", "cleo", mail.User), true})
 	check()
+	// a wait that is not the longest of bea's leads back to her
+	s.ask("bea", "dora", "7")
+	s.ask("dora", "bea", "8")
+	want = append(want, row{"bea", "dora", "agent:dora", circle("bea", "dora", "bea"), true},
+		row{"dora", "bea", "agent:bea", circle("dora", "bea", "dora"), true})
+	check()
+	few, err := s.as("ann").Waiting(s.ctx, mail.WaitingQuery{Limit: 2})
+	if err != nil || len(few.Waiting) != 2 || few.Rest != len(want)-2 || len(few.Waiting[0].Chain) != 5 {
+		s.Errorf("two of %d waits: %+v, %v", len(want), few, err)
+	}
+	_, err = s.as("ann").Waiting(s.ctx, mail.WaitingQuery{Limit: mail.MaxLimit + 1})
+	s.wantCode(err, mail.Invalid, "out of range")
 }
 
 // importedAsSettled moves a withdrawn question, and a declined one without its answer, to another room.

@@ -294,6 +294,24 @@ func TestBothWays(t *testing.T) {
 	}
 }
 
+// TestQuestionsToOtherRooms holds that a foreign mailbox, which knows no other rooms, sees nothing of them.
+func TestQuestionsToOtherRooms(t *testing.T) {
+	d := newDesk(t)
+	d.bridge(mail.BridgeBoth)
+	var items []mail.Item
+	for i, to := range [][]mail.Address{{"far:ann@lab"}, {"far:ann@lab", "agent:bob"}, {"agent:bob"}} {
+		items = append(items, mail.Item{Message: mail.Message{ID: mail.ID(fmt.Sprint("q", i)), Type: mail.Question,
+			From: "agent:bob", To: to, Body: fmt.Sprint("question", i), Sent: 1}})
+	}
+	if _, err := d.room.As(mail.User).Import(t.Context(), items); err != nil {
+		t.Fatal(err)
+	}
+	if st := d.sync(); st.Failing != "" || st.Behind != 0 {
+		t.Errorf("status = %+v", st)
+	}
+	d.want("question1 question2")
+}
+
 // What cannot be written is written later, in order and once; meanwhile mail stands and nobody waits.
 func TestFailing(t *testing.T) {
 	d := newDesk(t)

@@ -2,6 +2,7 @@ package bridge
 
 import (
 	"context"
+	"slices"
 
 	"pennypost/internal/mail"
 	"pennypost/internal/office/dialect"
@@ -105,11 +106,20 @@ func (b *Bridge) outward(ctx context.Context, events []mail.Event) ([]mail.Event
 	return events[n:], err
 }
 
-// changes adds to events the messages that they are about, as they stand now.
+// changes adds to events the messages that they are about, as they stand now. Foreign mailboxes know one room only: a
+// question is shown to them without its recipients in others, and not at all if it has no others.
 func (b *Bridge) changes(ctx context.Context, events []mail.Event) ([]dialect.Change, error) {
 	user := b.opts.Room.As(mail.User)
 	list := make([]dialect.Change, len(events))
 	for i, e := range events {
+		if e.Message != nil {
+			m := *e.Message
+			if m.To = toHere(m.To); len(m.To) == 0 {
+				list[i].Event = mail.Event{Seq: e.Seq, At: e.At}
+				continue
+			}
+			e.Message = &m
+		}
 		list[i].Event = e
 		var id mail.ID
 		switch {
@@ -123,10 +133,16 @@ func (b *Bridge) changes(ctx context.Context, events []mail.Event) ([]dialect.Ch
 		it, err := user.Message(ctx, id)
 		switch {
 		case err == nil:
+			it.To = toHere(it.To)
 			list[i].Item = &it
 		case mail.CodeOf(err) != mail.NotFound:
 			return nil, err
 		}
 	}
 	return list, nil
+}
+
+// toHere returns the addresses of a room without those in other rooms.
+func toHere(to []mail.Address) []mail.Address {
+	return slices.DeleteFunc(slices.Clone(to), func(a mail.Address) bool { return a.Kind() == mail.FromFar })
 }

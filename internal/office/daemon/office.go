@@ -243,25 +243,21 @@ func (o *office) options(name mail.RoomName) mailroom.Options {
 		Log: o.log, MaxBody: r.MaxBody, Namespaces: r.TagNamespaces, TTL: ttl, Retention: retention,
 		Limits: r.Breakers(), Observe: o.metrics.observer(),
 		Alive: process.Alive, Exists: o.exists, Orchestrators: r.Orchestrators, NamesItself: namesItself,
-		Forward: func(ctx context.Context, to mail.RoomName, from mail.Name, d mail.Draft, dry bool) (mail.Sent,
-			error) {
-			return o.deliver(ctx, to, from, name, d, dry)
-		},
+		Elsewhere: o.elsewhere,
 	}
 }
 
-// deliver hands a draft from one room to another. A room that does not exist is not made: its name is a misspelling.
-func (o *office) deliver(ctx context.Context, to mail.RoomName, from mail.Name, home mail.RoomName,
-	d mail.Draft, dry bool) (mail.Sent, error) {
-	if !o.exists(to) {
-		return mail.Sent{}, o.noRoom(to)
+// elsewhere lends one room to another. A room that does not exist is not made: its name is a misspelling.
+func (o *office) elsewhere(ctx context.Context, name mail.RoomName, use func(*mailroom.Room) error) error {
+	if !o.exists(name) {
+		return o.noRoom(name)
 	}
-	e, err := o.borrow(ctx, to)
+	e, err := o.borrow(ctx, name)
 	if err != nil {
-		return mail.Sent{}, err
+		return err
 	}
-	defer o.giveBack(e, to)
-	return e.room.Deliver(ctx, from, home, d, dry)
+	defer o.giveBack(e, name)
+	return use(e.room)
 }
 
 func (o *office) noRoom(name mail.RoomName) error {

@@ -287,9 +287,12 @@ func (s *fakeService) Turn(_ context.Context, t mail.Turn) (mail.Briefing, error
 
 func (s *fakeService) Withdraw(_ context.Context, id mail.ID) error { return s.ask(s.as, id) }
 
-func (s *fakeService) Waiting(context.Context) ([]mail.Waiting, error) {
-	return []mail.Waiting{{Question: "msg_1", Type: mail.Question, Subject: "s", Since: 1778421600123, Asker: "ann",
-		Address: "agent:bob", Asked: "bob", Chain: []mail.Name{"ann", "bob", "ann"}, Circle: true}}, s.ask(s.as, nil)
+func (s *fakeService) Waiting(_ context.Context, q mail.WaitingQuery) (mail.WaitingList, error) {
+	return mail.WaitingList{Rest: 7,
+			Waiting: []mail.Waiting{{Question: "msg_1", Type: mail.Question, Subject: "s", Since: 1778421600123,
+				Asker:   "ann",
+				Address: "agent:bob", Asked: "bob", Chain: []mail.Name{"ann", "bob", "ann"}, Circle: true}}},
+		s.ask(s.as, q)
 }
 
 func (s *fakeService) Bridges(context.Context) ([]mail.BridgeStatus, error) {

@@ -1,6 +1,7 @@
 package mcpserver
 
 import (
+	"context"
 	"fmt"
 	"strings"
 	"testing"
@@ -32,7 +33,7 @@ func TestP13_ReadTellsWhatIsOpen(t *testing.T) {
 	}
 	use(t, ann, "send_message", `{"to":"bea","type":"answer","body":"no","reply_to":"`+string(asked)+
 		`","metadata":{"declined":true}}`)
-	for i := range maxOpen + 1 {
+	for i := range mail.MaxOpenIDs + 1 {
 		ask("bea", "ann", fmt.Sprint("question ", i))
 	}
 	if text, _ := use(t, ann, "read_messages", `{"limit":1}`); strings.Contains(text, string(asked)) ||
@@ -49,5 +50,37 @@ func TestP13_ReadTellsWhatIsOpen(t *testing.T) {
 	if text, _ := use(t, ann, "read_messages", `{"id":"`+string(page.Messages[0].ID)+`"}`); !strings.Contains(text,
 		"no answer is wanted") {
 		t.Errorf("what was withdrawn is shown as %s", text)
+	}
+}
+
+// counted counts the looks at a room.
+type counted struct {
+	mail.Service
+	looks int
+}
+
+func (c *counted) Inbox(ctx context.Context, q mail.InboxQuery) (mail.Page, error) {
+	c.looks++
+	return c.Service.Inbox(ctx, q)
+}
+
+func (c *counted) History(ctx context.Context, q mail.HistoryQuery) (mail.Page, error) {
+	c.looks++
+	return c.Service.History(ctx, q)
+}
+
+// TestReadLooksOnce holds that reading the inbox is one call, which tells what is open too.
+func TestReadLooksOnce(t *testing.T) {
+	room := openRoom(t)
+	if _, err := room.As("bea").Send(t.Context(), mail.Draft{To: mail.Recipients{"ann"}, Type: "question",
+		Body: "why?"}); err != nil {
+		t.Fatal(err)
+	}
+	c := &counted{Service: room.As("ann")}
+	n := NewNative(Mailbox{Service: c, Room: "lab", Agent: "ann", Version: "test"})
+	defer n.Close()
+	text, err := n.readInbox(t.Context(), readParams{})
+	if err != nil || !strings.Contains(text, "waiting for your answer") || c.looks != 1 {
+		t.Errorf("after %d looks, %v: %s", c.looks, err, text)
 	}
 }

@@ -91,7 +91,7 @@ func (n *Native) readInbox(ctx context.Context, p readParams) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	open := n.open(ctx)
+	open := open(&page)
 	if len(page.Messages) == 0 && page.Unread == 0 {
 		return "Nothing is unread." + open, nil
 	}
@@ -104,34 +104,23 @@ func (n *Native) readInbox(ctx context.Context, p readParams) (string, error) {
 	}}, toolDoor), nil
 }
 
-// maxOpen is how many open questions an answer names of each kind.
-const maxOpen = 10
-
-// open says, behind a space, which questions wait for the agent's answer, and which of its own are open. That it
-// cannot be found out is no reason not to show mail.
-func (n *Native) open(ctx context.Context) string {
-	asked, err := n.box.Service.Inbox(ctx, mail.InboxQuery{Open: true, Limit: maxOpen})
-	if err != nil {
-		return ""
-	}
-	own, err := n.box.Service.History(ctx, mail.HistoryQuery{Open: true, From: string(n.box.Agent), Limit: maxOpen})
-	if err != nil {
-		return ""
-	}
-	list := func(start string, p mail.Page) string {
-		if len(p.Messages) == 0 {
+// open says, behind a space, which questions wait for the agent's answer, and which of its own are open.
+func open(p *mail.Page) string {
+	list := func(start string, n int, ids []mail.ID) string {
+		if n == 0 {
 			return ""
 		}
-		ids := make([]string, len(p.Messages))
-		for i := range p.Messages {
-			ids[i] = string(p.Messages[i].ID)
+		words := make([]string, len(ids))
+		for i, id := range ids {
+			words[i] = string(id)
 		}
-		if p.More {
-			ids = append(ids, "and more")
+		if n > len(ids) {
+			words = append(words, "and more")
 		}
-		return start + strings.Join(ids, ", ") + "."
+		return start + strings.Join(words, ", ") + "."
 	}
-	return list(" Open, and waiting for your answer: ", asked) + list(" You wait for an answer to: ", own)
+	return list(" Open, and waiting for your answer: ", p.Open, p.OpenIDs) +
+		list(" You wait for an answer to: ", p.Own, p.OwnIDs)
 }
 
 // readHistory shows what of the room's messages is asked for: the newest or, behind a cursor, the first.

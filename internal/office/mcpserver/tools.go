@@ -117,10 +117,10 @@ func (n *Native) markMessages(ctx context.Context, req *mcp.CallToolRequest) (st
 	if err != nil {
 		return "", err
 	}
-	longest := max(len(done.Marked), len(done.NotFound), len(done.NotYours))
+	longest := max(len(done.Marked), len(done.NotFound), len(done.NotYours), len(done.Open))
 	out, _, err := fence.FitJSON(min(longest, maxListed), func(k int) any {
 		out := marked{Count: len(done.Marked), Already: len(done.Already), NotFound: first(k, done.NotFound),
-			NotYours: first(k, done.NotYours)}
+			NotYours: first(k, done.NotYours), Open: first(min(k, mail.MaxOpenIDs), done.Open)}
 		if len(done.Marked) <= k {
 			out.IDs = done.Marked
 		}
@@ -137,7 +137,8 @@ type marked struct {
 	Already  int       `json:"already,omitzero"`
 	NotFound []mail.ID `json:"not_found,omitempty"`
 	NotYours []mail.ID `json:"not_yours,omitempty"`
-	Unlisted int       `json:"unlisted,omitzero"` // how many more were not found or not the caller's
+	Open     []mail.ID `json:"still_open,omitempty"` // they wait for an answer until it is sent
+	Unlisted int       `json:"unlisted,omitzero"`    // how many more were not found or not the caller's
 }
 
 func first(k int, ids []mail.ID) []mail.ID { return ids[:min(k, len(ids))] }

@@ -134,9 +134,9 @@ func (c *catch) dealtWith(items []mail.Item) (map[mail.ID]bool, error) {
 }
 
 // delivery judges one message at one recipient. What the post office itself wrote, and what is for the user, the inbox
-// has.
+// has. What asked and is settled need not move.
 func (c *catch) delivery(it *mail.Item, d mail.Delivery, dealt bool) {
-	if d.Agent == mail.User || it.From == mail.FromSystem {
+	if d.Agent == mail.User || it.From == mail.FromSystem || it.Settled != nil {
 		return
 	}
 	switch d.State {

@@ -30,6 +30,13 @@ func TestStuckNothing(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	b.register(mail.Presence{Name: "gone", State: mail.Gone})
+	for _, to := range []string{"role:nobody", "gone"} { // it was withdrawn
+		q := b.send("builder-1", mail.Draft{To: mail.Recipients{to}, Type: "question"})
+		if err := b.as("builder-1").Withdraw(t.Context(), q); err != nil {
+			t.Fatal(err)
+		}
+	}
 	b.get("/@shop/stuck").want(t, http.StatusOK, nothingStuck).without(t, `data-count="stuck"`)
 }
 

@@ -39,7 +39,8 @@ func mark(v *view) error {
 			return err
 		}
 	}
-	if _, err := v.svc.Mark(v.ctx(), q); err != nil {
+	marked, err := v.svc.Mark(v.ctx(), q)
+	if err != nil {
 		return err
 	}
 	d := done{view: v, ID: id, MS: 2000}
@@ -58,6 +59,10 @@ func mark(v *view) error {
 		if before.Snoozed != 0 || before.State == mail.Archived {
 			d.Done = "back"
 		}
+	}
+	if len(marked.Open) > 0 {
+		d.MS = 6000
+		d.Text += ". It stays open until you answer: pennypost decline " + string(id) + " refuses to"
 	}
 	return v.answerDone(d)
 }

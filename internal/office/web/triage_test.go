@@ -75,6 +75,20 @@ func TestMarks(t *testing.T) {
 	b.post("/@shop/mark", url.Values{"id": {string(id)}, "mark": {"archived"}, "next": {"/?show=unread"}}).want(t, 303)
 }
 
+// TestP13_MarkTellsOfOpenQuestion holds that the page says so when what was read or put away still waits for an
+// answer.
+func TestP13_MarkTellsOfOpenQuestion(t *testing.T) {
+	b := newFixture(t)
+	b.register(mail.Presence{Name: "ann"})
+	id := string(b.send("ann", mail.Draft{Type: "question", Body: "Which?"}))
+	for _, m := range []string{"read", "archived"} {
+		b.post("/@shop/mark", url.Values{"id": {id}, "mark": {m}}, asScript("div#toasts")).want(t, 200,
+			"It stays open until you answer: pennypost decline "+id)
+	}
+	b.post("/@shop/mark", url.Values{"id": {id}, "mark": {"unarchived"}}, asScript("div#toasts")).
+		without(t, "stays open")
+}
+
 func TestMarkRefuses(t *testing.T) {
 	b := newFixture(t)
 	b.register(mail.Presence{Name: "ann"}, mail.Presence{Name: "ben"})

@@ -78,7 +78,8 @@ type Compacter interface {
 	// an error it ends.
 	Archived(ctx context.Context, from mail.Seq, newest bool) iter.Seq2[mail.Event, error]
 
-	// ArchivedOf returns what the archive has of messages, in order: they themselves, their receipts and erasures.
+	// ArchivedOf returns what the archive has of messages, in order: they themselves, their receipts, erasures
+	// and settlements.
 	// That it has nothing costs no more to find out, however much is archived.
 	ArchivedOf(ctx context.Context, ids ...mail.ID) ([]mail.Event, error)
 }

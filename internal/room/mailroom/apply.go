@@ -73,6 +73,7 @@ func (s *state) bind(r *record, a mail.Address) {
 	case mail.ToRole:
 		r.bound = append(r.bound, bound{address: a})
 		s.assign(r, len(r.bound)-1)
+	case mail.FromFar: // it was sent there, and is known here because it asks
 	default:
 		if r.msg.Audience == mail.AudiencePresent {
 			r.bound = append(r.bound, bound{a, s.present(r, a)})
@@ -252,7 +253,8 @@ func (r *record) takenBy(m *member) (i int, counts bool) {
 }
 
 func (s *state) applyErased(e *mail.Erasure) {
-	s.erased[e.Message] = true
+	s.erased[e.Message] = s.seq
+	delete(s.leaving, e.Message)
 	if e.Done {
 		delete(s.erasing, e.Message)
 		return

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"iter"
+	"maps"
 	"slices"
 	"strings"
 
@@ -12,25 +13,36 @@ import (
 	"pennypost/internal/room/journal"
 )
 
-// lookUp returns the messages of the archive that have one of some ids, with what their readers did there and since.
-// Messages that are hot, as after a crash between archiving and trimming, and erased ones are left out.
+// lookUp returns the messages of the archive that have one of some ids, with what their readers did there and since,
+// and those that are on their way there. Messages that are hot, as after a crash between archiving and trimming, and
+// erased ones are left out. What is not hot when it is called is found, and no compaction is waited for: whatever is
+// forgotten as leaving is in the archive before.
 func (r *Room) lookUp(ctx context.Context, ids ...mail.ID) (map[mail.ID]*record, error) {
-	c, ok := r.journal.(journal.Compacter)
-	if !ok {
-		return nil, nil // no archive
+	found := make(map[mail.ID]*record)
+	var cold []mail.ID
+	r.mu.RLock()
+	for _, id := range ids {
+		if rec := r.state.leaving[id]; rec != nil {
+			found[id] = rec.frozen()
+		} else {
+			cold = append(cold, id)
+		}
 	}
-	events, err := c.ArchivedOf(ctx, ids...)
-	if err != nil {
-		return nil, r.unavailable(err)
+	r.mu.RUnlock()
+	var events []mail.Event
+	if c, ok := r.journal.(journal.Compacter); ok && len(cold) > 0 {
+		var err error
+		if events, err = c.ArchivedOf(ctx, cold...); err != nil {
+			return nil, r.unavailable(err)
+		}
 	}
 	r.mu.RLock()
 	defer r.mu.RUnlock()
 	for _, id := range ids {
-		events = append(events, r.state.lateMarks.of(id)...)
+		events = append(events, r.state.lateMarks[id]...)
 	}
 	slices.SortFunc(events, func(a, b mail.Event) int { return cmp.Compare(a.Seq, b.Seq) })
 	events = slices.CompactFunc(events, func(a, b mail.Event) bool { return a.Seq == b.Seq })
-	found := make(map[mail.ID]*record)
 	for i := range events {
 		r.state.recall(found, &events[i])
 	}
@@ -42,7 +54,7 @@ func (s *state) recall(found map[mail.ID]*record, e *mail.Event) {
 	switch {
 	case e.Message != nil:
 		id := e.Message.ID
-		if found[id] != nil || s.records[id] != nil || s.erased[id] {
+		if found[id] != nil || s.records[id] != nil || s.erased[id] != 0 {
 			return
 		}
 		found[id] = &record{msg: *e.Message, seq: e.Seq}
@@ -50,18 +62,27 @@ func (s *state) recall(found map[mail.ID]*record, e *mail.Event) {
 			found[id].msg.Sent = e.At
 		}
 	case e.Receipt != nil:
-		r := found[e.Receipt.Message]
-		if r == nil {
-			return
+		if r := found[e.Receipt.Message]; r != nil {
+			r.marksOfName(s.known(e.Receipt.Reader.Signer())).set(e.Receipt, e.At)
 		}
-		who := s.known(e.Receipt.Reader.Signer())
-		i := slices.IndexFunc(r.marks, func(k marks) bool { return k.who.Name == who.Name })
-		if i < 0 {
-			i = len(r.marks)
-			r.marks = append(r.marks, marks{who: who})
+	case e.Settled != nil:
+		if r := found[e.Settled.Message]; r != nil && (r.settled == nil || e.Settled.Answer != "") {
+			st := *e.Settled
+			st.At = cmp.Or(st.At, e.At)
+			r.settled = &st
 		}
-		r.marks[i].set(e.Receipt, e.At)
 	}
+}
+
+// marksOfName returns the marks of whoever bears the name of who, whom the state may not know; new ones if there are
+// none.
+func (r *record) marksOfName(who *member) *marks {
+	i := slices.IndexFunc(r.marks, func(k marks) bool { return k.who.Name == who.Name })
+	if i < 0 {
+		i = len(r.marks)
+		r.marks = append(r.marks, marks{who: who})
+	}
+	return &r.marks[i]
 }
 
 // known returns the bearer of a name, one that the state does not know if there is none.
@@ -83,7 +104,7 @@ func (r *Room) archivedItem(rec *record, f *filter) (it mail.Item, ok bool) {
 }
 
 func (r *record) archivedItem() mail.Item {
-	it := mail.Item{Message: r.msg, Seq: r.seq}
+	it := mail.Item{Message: r.msg, Seq: r.seq, Settled: r.settled}
 	it.Key = ""
 	for i := range r.marks {
 		k := &r.marks[i]
@@ -104,8 +125,6 @@ func (r *record) archivedItem() mail.Item {
 
 // archived returns one message of the archive.
 func (r *Room) archived(ctx context.Context, id mail.ID) (mail.Item, error) {
-	r.keeping.RLock() // or what is on its way to the archive would be nowhere
-	defer r.keeping.RUnlock()
 	found, err := r.lookUp(ctx, id)
 	if err != nil {
 		return mail.Item{}, err
@@ -120,14 +139,12 @@ func (r *Room) archived(ctx context.Context, id mail.ID) (mail.Item, error) {
 // lookUps is how many ids are looked up at once where there are many.
 const lookUps = 128
 
-// archivedRecords yields those messages of the archive that want takes, behind a place or, newest first, before it.
+// archivedRecords yields those messages of the archive, or on their way there, that want takes, behind a place or,
+// newest first, before it. What is not hot when it is called is not missing.
 func (r *Room) archivedRecords(ctx context.Context, from mail.Seq, newest bool,
 	want func(*mail.Message, mail.Seq) bool) iter.Seq2[*record, error] {
 	return func(yield func(*record, error) bool) {
-		c, ok := r.journal.(journal.Compacter)
-		if !ok {
-			return
-		}
+		leaving := r.leavingBehind(from, newest)
 		var ids []mail.ID
 		var seqs []mail.Seq
 		flush := func() bool {
@@ -144,20 +161,60 @@ func (r *Room) archivedRecords(ctx context.Context, from mail.Seq, newest bool,
 			ids, seqs = ids[:0], seqs[:0]
 			return true
 		}
-		for e, err := range c.Archived(ctx, from, newest) {
+		add := func(m *mail.Message, seq mail.Seq) bool {
+			if want(m, seq) {
+				ids, seqs = append(ids, m.ID), append(seqs, seq)
+			}
+			return len(ids) < lookUps || flush()
+		}
+		for e, err := range r.archivedEvents(ctx, from, newest) {
 			if err != nil {
 				yield(nil, r.unavailable(err))
 				return
 			}
-			if e.Message != nil && want(e.Message, e.Seq) {
-				ids, seqs = append(ids, e.Message.ID), append(seqs, e.Seq)
+			for len(leaving) > 0 && (leaving[0].seq < e.Seq) != newest && leaving[0].seq != e.Seq {
+				if !add(&leaving[0].msg, leaving[0].seq) {
+					return
+				}
+				leaving = leaving[1:]
 			}
-			if len(ids) == lookUps && !flush() {
+			if len(leaving) > 0 && leaving[0].seq == e.Seq { // it has arrived meanwhile
+				leaving = leaving[1:]
+			}
+			if e.Message != nil && !add(e.Message, e.Seq) {
+				return
+			}
+		}
+		for _, rec := range leaving {
+			if !add(&rec.msg, rec.seq) {
 				return
 			}
 		}
 		flush()
 	}
+}
+
+// archivedEvents is the archive of the journal; an empty one if that has none.
+func (r *Room) archivedEvents(ctx context.Context, from mail.Seq, newest bool) iter.Seq2[mail.Event, error] {
+	if c, ok := r.journal.(journal.Compacter); ok {
+		return c.Archived(ctx, from, newest)
+	}
+	return func(func(mail.Event, error) bool) {}
+}
+
+// leavingBehind returns what is on its way to the archive, in the order of archivedRecords.
+func (r *Room) leavingBehind(from mail.Seq, newest bool) list {
+	r.mu.RLock()
+	all := list(slices.SortedFunc(maps.Values(r.state.leaving), func(a, b *record) int {
+		return cmp.Compare(a.seq, b.seq)
+	}))
+	r.mu.RUnlock()
+	if !newest {
+		return all.after(from)
+	}
+	all = all.before(from)
+	slices.Reverse(all)
+	return all
 }
 
 // searchArchive returns the archived messages that f accepts: the newest n and one more or, behind a cursor, the
@@ -280,12 +337,10 @@ func (v *view) Import(ctx context.Context, items []mail.Item) (mail.Imported, er
 // foreign file.
 func (v *view) knownIDs(ctx context.Context, items []mail.Item) (map[mail.ID]bool, error) {
 	known := make(map[mail.ID]bool, len(items))
-	v.keeping.RLock() // nothing moves to the archive meanwhile
-	defer v.keeping.RUnlock()
 	v.read(func(s *state, _ mail.Time) {
 		for i := range items {
 			id := items[i].ID
-			known[id] = s.records[id] != nil || s.erased[id]
+			known[id] = s.records[id] != nil || s.leaving[id] != nil || s.erased[id] != 0
 		}
 	})
 	c, ok := v.journal.(journal.Compacter)
@@ -341,7 +396,7 @@ func (v *view) checkImport(it *mail.Item) error {
 		}
 	}
 	for _, a := range it.To {
-		if a.Kind() == mail.FromFar {
+		if a.Kind() == mail.FromFar && !t.Asks() {
 			return mail.Errorf(mail.Invalid,
 				"%s is addressed to %q, which is how an agent of another room signs", it.ID, a)
 		}

@@ -76,3 +76,31 @@ func TestImportRead(t *testing.T) {
 		}
 	}
 }
+
+// TestErasureTakesNothingElse holds that what followed from an erased message besides is known when the room is opened
+// again, which openRoom compares: whose turn it is in a role, and which door reached an agent.
+func TestErasureTakesNothingElse(t *testing.T) {
+	room, _ := openRoom(t, "lab", Options{})
+	user := room.As(mail.User)
+	for _, n := range []mail.Name{"ann", "bea"} {
+		if _, err := room.As(n).Register(t.Context(), mail.Presence{Roles: []string{"builder"}}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	sent, err := user.Send(t.Context(), mail.Draft{To: mail.Recipients{"role:builder"}, Body: "x"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	holder := sent.Recipients[0].Agent
+	if _, err := room.As(holder).Mark(t.Context(), mail.Marking{All: true, Mark: mail.MarkPresented,
+		Door: "mcp"}); err != nil {
+		t.Fatal(err)
+	}
+	if err := user.Erase(t.Context(), sent.ID); err != nil {
+		t.Fatal(err)
+	}
+	if next, err := user.Send(t.Context(), mail.Draft{To: mail.Recipients{"role:builder"}, Body: "y"}); err != nil ||
+		next.Recipients[0].Agent == holder {
+		t.Errorf("the next goes to %+v, %v", next.Recipients, err)
+	}
+}

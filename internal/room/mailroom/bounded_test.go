@@ -9,6 +9,64 @@ import (
 	"pennypost/internal/policy"
 )
 
+// TestP12_NamesAreBounded holds that names which come and go do not stay for good: those that mail was sent to or read
+// by and nobody bore, and those of agents that were retired long ago.
+func TestP12_NamesAreBounded(t *testing.T) {
+	now := time.UnixMilli(1_000_000_000_000)
+	opts := Options{Now: func() time.Time { return now }, Limits: policy.Limits{PerMinute: -1}}
+	room, store := openRoom(t, "lab", opts)
+	user := room.As(mail.User)
+	var items []mail.Item
+	const n = maxRetired + 200
+	for i := range n {
+		now = now.Add(time.Second)
+		name := mail.Name(fmt.Sprint("agent-", i))
+		if _, err := user.Register(t.Context(), mail.Presence{Name: name}); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := user.Rename(t.Context(), name, name+"-b"); err != nil {
+			t.Fatal(err)
+		}
+		if i < n-3 { // three stay
+			if err := user.Retire(t.Context(), name+"-b"); err != nil {
+				t.Fatal(err)
+			}
+		}
+		items = append(items, mail.Item{Message: mail.Message{ID: mail.ID(fmt.Sprint("m", i)),
+			From: mail.AgentAddress("nobody-" + name), To: []mail.Address{mail.AgentAddress("noone-" + name)},
+			Body: "x",
+			Sent: mail.TimeOf(now)}, Deliveries: []mail.Delivery{{Agent: "reader-of-" + name, State: mail.Read}}})
+	}
+	if _, err := user.Import(t.Context(), items); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := user.Send(t.Context(), mail.Draft{To: mail.Recipients{"agent-" + fmt.Sprint(n-1)}, Type: "question",
+		Body: "still here?"}); err != nil {
+		t.Fatal(err)
+	}
+	now = now.Add(30 * 24 * time.Hour)
+	if _, err := user.Send(t.Context(), mail.Draft{To: mail.Recipients{"user"}, Body: "news"}); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := user.Archive(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	again := reopen(t, store, "lab", opts)
+	defer again.Close()
+	for _, r := range []*Room{room, again} {
+		// each under two names; the person; three that stay
+		if got, want := len(r.state.members), 2*maxRetired+1+2*3; got != want {
+			t.Errorf("%d names are known, want %d", got, want)
+		}
+		for name, want := range map[mail.Name]bool{"agent-0": false, "agent-0-b": false, "agent-500-b": true,
+			"agent-500": true, mail.Name(fmt.Sprint("agent-", n-1)): true} {
+			if _, known := r.state.members[name]; known != want {
+				t.Errorf("%s is known: %v, want %v", name, known, want)
+			}
+		}
+	}
+}
+
 // TestP12_Bounded holds that what agents do over and over does not make the room larger for good.
 func TestP12_Bounded(t *testing.T) {
 	d := newDesk(t, policy.Limits{})

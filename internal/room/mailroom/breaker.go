@@ -242,19 +242,19 @@ func (b *breaker) sweep(now time.Time) {
 // admit asks the breaker about a planned message. A repetition is answered with the message that it repeats.
 func (v *view) admit(ctx context.Context, p *plan, again bool) (*mail.Sent, error) {
 	now := v.opts.Now()
-	same, tripped := v.breaker.admit(&p.message, again, p.depth, now)
+	same, tripped := v.breaker.admit(p.here(), again, p.depth, now)
 	if tripped == nil {
 		return nil, nil
 	}
 	var sent *mail.Sent
 	v.read(func(s *state, now mail.Time) {
-		if r := s.records[same]; r != nil {
+		if r := s.records[same]; r != nil && r.settled == nil {
 			sent = new(v.sent(s, r, now))
 			sent.Duplicate = true
 		}
 	})
-	if tripped.err == nil && sent == nil {
-		return nil, nil // what it repeats was erased since
+	if tripped.err == nil && sent == nil { // what it repeats was erased since, or is settled and asked anew
+		return v.admit(ctx, p, true)
 	}
 	return sent, v.tripped(ctx, tripped)
 }

@@ -16,23 +16,70 @@ const keyLife = 24 * time.Hour
 // checkpoint returns what the events until now said about everything but the kept messages and their receipts.
 func (s *state) checkpoint(trimmed []mail.ID, now mail.Time) *mail.Checkpoint {
 	c := &mail.Checkpoint{After: s.seq, Rotation: s.rotationInUse(), Trimmed: trimmed, Last: s.last}
-	for _, name := range slices.Sorted(maps.Keys(s.members)) {
-		if m := s.members[name]; m.Name == name && m.Registered != 0 {
-			c.Agents = append(c.Agents, cloneRecord(m.AgentRecord))
-		}
-	}
 	going := make(map[mail.ID]bool, len(trimmed))
 	for _, id := range trimmed {
 		going[id] = true
+	}
+	c.Spent, c.Settled = s.spentKeys(trimmed, now), s.settledByGone(going)
+	forgotten := s.longRetired(s.mentioned(going, c.Spent))
+	for _, name := range slices.Sorted(maps.Keys(s.members)) {
+		if m := s.members[name]; m.Name == name && m.Registered != 0 && !forgotten[m] {
+			c.Agents = append(c.Agents, cloneRecord(m.AgentRecord))
+		}
 	}
 	for _, r := range s.order {
 		if !going[r.msg.ID] && r.boundByEvents() {
 			c.Bound = append(c.Bound, r.binding())
 		}
 	}
-	c.Spent, c.Settled = s.spentKeys(trimmed, now), s.settledByGone(going)
 	c.Bridges, c.Workspaces = slices.Clone(s.bridges), slices.Clone(s.workspaces)
 	return c
+}
+
+// mentioned returns the members of whom hot messages tell, but for those that go, or keys that outlive theirs.
+func (s *state) mentioned(going map[mail.ID]bool, spent []mail.SpentKey) map[*member]bool {
+	out := map[*member]bool{s.members[mail.User]: true}
+	for _, r := range s.order {
+		if going[r.msg.ID] {
+			continue
+		}
+		out[r.sender] = true
+		for _, b := range r.bound {
+			for _, m := range b.members {
+				out[m] = true
+			}
+		}
+		for i := range r.marks {
+			out[r.marks[i].who] = true
+		}
+	}
+	for _, k := range spent {
+		out[s.members[k.From.Signer()]] = true
+	}
+	return out
+}
+
+// maxRetired is how many agents that were taken off the roster, and of whom no message tells any more, are remembered:
+// whoever comes back under such a name finds its roles and tags. Clients with many short-lived agents retire hundreds
+// a day.
+const maxRetired = 1000
+
+// longRetired returns those of the retired agents that nothing mentions and that are too many, the first to go first.
+func (s *state) longRetired(mentioned map[*member]bool) map[*member]bool {
+	var retired []*member
+	for name, m := range s.members {
+		if name == m.Name && m.Retired && m.Registered != 0 && !mentioned[m] {
+			retired = append(retired, m)
+		}
+	}
+	slices.SortFunc(retired, func(a, b *member) int {
+		return cmp.Or(cmp.Compare(b.Since, a.Since), cmp.Compare(a.Name, b.Name))
+	})
+	out := make(map[*member]bool)
+	for _, m := range retired[min(maxRetired, len(retired)):] {
+		out[m] = true
+	}
+	return out
 }
 
 // rotationInUse leaves out roles that nobody has: agents name them as they like, and a new holder may as well begin.
@@ -91,9 +138,13 @@ func (r *record) binding() mail.Binding {
 // applyCheckpoint replaces what replay of a compacted journal could not know, and files everything anew. On the state
 // that wrote the checkpoint it changes nothing but to forget what was trimmed.
 func (s *state) applyCheckpoint(c *mail.Checkpoint, at mail.Time) {
+	for _, id := range c.Trimmed {
+		if r := s.records[id]; r != nil {
+			s.leaving[id] = r
+		}
+	}
 	s.forget(c.Trimmed)
 	s.garbage = 0
-	s.lateMarks.age()
 	if c.Last != 0 { // as it is where an older version wrote it
 		s.last = c.Last
 	}
@@ -119,7 +170,18 @@ func (s *state) applyCheckpoint(c *mail.Checkpoint, at mail.Time) {
 		s.applySettled(st, at)
 	}
 	s.rebind(c.Bound)
+	s.forgetNames(c)
 	s.refileAll(at)
+}
+
+// forgetNames lets go of mailboxes that nothing leads to any more: of agents that the checkpoint does not know, and of
+// names that mail was sent to or by, which nobody bore, once that has gone.
+func (s *state) forgetNames(c *mail.Checkpoint) {
+	known := s.mentioned(nil, c.Spent)
+	for _, a := range c.Agents {
+		known[s.members[a.Name]] = true
+	}
+	maps.DeleteFunc(s.members, func(_ mail.Name, m *member) bool { return !known[m] })
 }
 
 // nameAll makes each name that an agent of the checkpoint had lead to it. A name is never given to a second agent, so

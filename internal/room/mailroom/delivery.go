@@ -254,9 +254,12 @@ func (s *state) item(r *record, m *member, now mail.Time) mail.Item {
 }
 
 // settledEverywhere reports whether everybody that r reaches has read it or can no longer, and whether all have read
-// it.
+// it. Nobody need read what was withdrawn.
 func (s *state) settledEverywhere(r *record, now mail.Time) (settled, read bool) {
 	settled, read = true, true
+	if r.withdrawn() {
+		return settled, read
+	}
 	for _, d := range s.deliveries(r, now) {
 		switch d.State {
 		case mail.Read, mail.Archived:
@@ -273,7 +276,7 @@ func (s *state) settledEverywhere(r *record, now mail.Time) (settled, read bool)
 func (s *state) unsettledRole(r *record, now mail.Time) bool {
 	for i := range r.bound {
 		b := &r.bound[i]
-		if !b.isRole() || policy.Past(s.expiry(r, b.address, nil), now) {
+		if !b.isRole() || r.withdrawn() || policy.Past(s.expiry(r, b.address, nil), now) {
 			continue
 		}
 		if h := b.holder(); h == nil || !r.settledBy(h) {

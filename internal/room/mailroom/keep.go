@@ -44,6 +44,7 @@ func (r *Room) Run(ctx context.Context) error {
 	defer running.Wait()
 	running.Go(func() { r.tellNews(ctx) })
 	r.runRetention(ctx)
+	r.askAround(ctx)
 	hourly, minutely := time.NewTicker(time.Hour), time.NewTicker(time.Minute)
 	defer hourly.Stop()
 	defer minutely.Stop()
@@ -53,6 +54,7 @@ func (r *Room) Run(ctx context.Context) error {
 			return nil
 		case <-hourly.C:
 			r.runRetention(ctx)
+			r.askAround(ctx)
 		case <-minutely.C:
 			if err := r.endLapsed(ctx); err != nil {
 				r.opts.Log.Warn("lapsed sessions not ended", "room", r.name, "err", err)
@@ -140,10 +142,14 @@ func (r *Room) trim(ctx context.Context, force bool) (mail.Trimmed, error) {
 	now := r.now()
 	r.mu.RLock()
 	ids, out := r.opts.Retention.Trim(r.state.retainable(now), now)
-	worth := len(ids) > 0 || r.halfTrimmed || r.state.garbage > garbageLimit || force && r.state.seq > 0
+	worth := len(ids)+len(r.state.leaving) > 0 || r.state.garbage > garbageLimit || force && r.state.seq > 0
+	settled := r.state.settledGoing(ids, now)
 	r.mu.RUnlock()
 	if !worth {
 		return out, nil
+	}
+	if _, err := r.commit(ctx, settled...); err != nil {
+		return mail.Trimmed{}, err
 	}
 	mark, err := r.writeCheckpoint(ctx, ids)
 	if err != nil {
@@ -154,7 +160,7 @@ func (r *Room) trim(ctx context.Context, force bool) (mail.Trimmed, error) {
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.halfTrimmed = false
+	r.state.archived(mark)
 	maps.DeleteFunc(r.void, func(seq mail.Seq, _ bool) bool { return seq < mark }) // they are nowhere now
 	return out, nil
 }
@@ -271,7 +277,9 @@ func (v *view) Erase(ctx context.Context, id mail.ID) error {
 	return v.finishErasure(ctx, id, v.caller)
 }
 
-// finishErasure rewrites the files that hold a message whose erasure is journalled, and journals that it is done.
+// finishErasure rewrites the files that hold a message whose erasure is journalled, and journals that it is done. What
+// followed from the message and its receipts besides (whose turn it is in a role, which door reached an agent) a
+// checkpoint says from then on.
 func (r *Room) finishErasure(ctx context.Context, id mail.ID, by mail.Name) error {
 	r.keeping.Lock()
 	defer r.keeping.Unlock()
@@ -279,7 +287,11 @@ func (r *Room) finishErasure(ctx context.Context, id mail.ID, by mail.Name) erro
 	if !ok {
 		return mail.Errorf(mail.Unavailable, "the journal of room %s cannot erase", r.name)
 	}
-	_, err := c.Erase(ctx, id, func(e mail.Event) bool {
+	_, err := r.writeCheckpoint(ctx, nil)
+	if err != nil {
+		return err
+	}
+	_, err = c.Erase(ctx, id, func(e mail.Event) bool {
 		return e.Message != nil && e.Message.ID == id || e.Receipt != nil && e.Receipt.Message == id || r.isVoid(e.Seq)
 	})
 	if err != nil {

@@ -1,33 +1,43 @@
 package mailroom
 
 import (
+	"maps"
 	"slices"
 
 	"pennypost/internal/mail"
 )
 
-// lateMarks are receipts for messages that are in the archive already. The next compaction takes them there too; but
-// when the state hears of that by its checkpoint it is yet to be done. So they are kept until the checkpoint after.
-// What stands in both counts once.
-type lateMarks struct {
-	recent, older map[mail.ID][]mail.Event
-}
-
-// of returns the late receipts for a message.
-func (l *lateMarks) of(id mail.ID) []mail.Event {
-	return append(slices.Clone(l.older[id]), l.recent[id]...)
-}
+// lateMarks are receipts for messages that the hot ones do not have any more. The next compaction takes them to the
+// archive too. What stands in both counts once.
+type lateMarks map[mail.ID][]mail.Event
 
 // add keeps a receipt instead of the one of the same kind by the same reader, so that marking back and forth takes no
 // memory.
-func (l *lateMarks) add(e *mail.Event) {
-	if l.recent == nil {
-		l.recent = make(map[mail.ID][]mail.Event)
-	}
+func (l lateMarks) add(e *mail.Event) {
 	id := e.Receipt.Message
-	l.recent[id] = append(slices.DeleteFunc(slices.Clone(l.recent[id]), func(old mail.Event) bool {
+	l[id] = append(slices.DeleteFunc(slices.Clone(l[id]), func(old mail.Event) bool {
 		return old.Receipt.Reader == e.Receipt.Reader && old.Receipt.Mark == e.Receipt.Mark
 	}), *e)
 }
 
-func (l *lateMarks) age() { l.older, l.recent = l.recent, nil }
+// archived forgets what stands in the archive, now that a compaction with its checkpoint at mark has come to its end.
+// It is the one change of the state that no event makes: replay finds these events in the journal no more. As long as
+// compaction fails they stand there, and are kept here.
+func (s *state) archived(mark mail.Seq) {
+	clear(s.leaving)
+	for id, events := range s.lateMarks {
+		left := slices.DeleteFunc(slices.Clone(events), func(e mail.Event) bool { return e.Seq < mark })
+		if s.lateMarks[id] = left; len(left) == 0 {
+			delete(s.lateMarks, id)
+		}
+	}
+	maps.DeleteFunc(s.erased, func(id mail.ID, seq mail.Seq) bool {
+		_, pending := s.erasing[id]
+		return seq < mark && !pending
+	})
+}
+
+// frozen returns what a lookup shows of a message that is on its way to the archive.
+func (r *record) frozen() *record {
+	return &record{msg: r.msg, seq: r.seq, marks: slices.Clone(r.marks), settled: r.settled}
+}

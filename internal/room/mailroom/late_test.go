@@ -89,12 +89,12 @@ func TestArchivedMarks(t *testing.T) {
 
 // Marking archived mail back and forth makes the room no larger.
 func TestLateMarksAreBounded(t *testing.T) {
-	var l lateMarks
+	l := make(lateMarks)
 	for i := range mail.Seq(1000) {
 		k := []mail.Mark{mail.MarkArchived, mail.MarkUnarchived}[i%2]
 		l.add(&mail.Event{Seq: i, Receipt: &mail.Receipt{Message: "m", Reader: "agent:a", Mark: k}})
 	}
-	if got := l.of("m"); len(got) != 2 || got[1].Seq != 999 {
+	if got := l["m"]; len(got) != 2 || got[1].Seq != 999 {
 		t.Errorf("1000 marks of two kinds are kept as %v", got)
 	}
 }

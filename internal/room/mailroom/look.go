@@ -64,7 +64,8 @@ func (v *view) Inbox(ctx context.Context, q mail.InboxQuery) (mail.Page, error) 
 
 // fill puts into page what a place of m's mailbox holds.
 func (s *state) fill(page *mail.Page, m *member, q mail.InboxQuery, from mail.Address, n int, now mail.Time) {
-	page.Unread, page.Open = s.countUnread(m, now), s.countOpen(m)
+	page.Unread = s.countUnread(m, now)
+	s.showOpen(page, m)
 	bytes := 0
 	for _, r := range s.place(m, q).after(q.After).before(q.Before).inOrder(q.Newest) {
 		if !hasType(q.Types, r.msg.Type) || from != "" && !sameAddress(from, r.msg.From) || !s.isIn(r, m, q, now) {
@@ -129,50 +130,54 @@ func (v *view) History(ctx context.Context, q mail.HistoryQuery) (mail.Page, err
 	if err != nil {
 		return mail.Page{}, err
 	}
-	var cold []mail.Item
-	if q.Archive && !q.Open { // what is open never leaves the hot messages
-		v.keeping.RLock() // or what moves to the archive between the two looks would be in neither
-		defer v.keeping.RUnlock()
-		if cold, err = v.searchArchive(ctx, f, n); err != nil {
-			return mail.Page{}, err
-		}
-	}
-	page := mail.Page{Messages: []mail.Item{}}
+	var items []mail.Item
 	v.read(func(s *state, now mail.Time) {
 		if err = s.reached(q.After, q.Before); err == nil {
-			s.history(&page, f, cold, n, now)
+			items = s.search(f, n, now)
 		}
 	})
-	return page, err
+	if err == nil && q.Archive && !q.Open { // what is open never leaves the hot messages
+		var cold []mail.Item
+		cold, err = v.searchArchive(ctx, f, n) // after the hot ones, or what leaves them meanwhile would be in neither
+		items = append(items, cold...)
+	}
+	if err != nil {
+		return mail.Page{}, err
+	}
+	return pageOf(items, n, q.After > 0), nil
 }
 
-// history fills a page, as the query's reader sees it, with the newest n messages that f accepts or, behind a
-// cursor, with the first n. cold are archived ones.
-func (s *state) history(page *mail.Page, f *filter, cold []mail.Item, n int, now mail.Time) {
-	items := cold
-	accept := func(r *record) bool {
-		if f.matches(&r.msg, r.seq) && f.about(s, r) {
-			it := s.item(r, f.reader, now)
-			if f.q.Deliveries || len(f.q.States) > 0 {
-				it.Deliveries = s.deliveries(r, now)
-			}
-			if f.stands(it.Deliveries) {
-				items = append(items, it)
-			}
-		}
-		return len(items)-len(cold) <= n
-	}
-	onwards := f.q.After > 0
+// search returns the hot messages that f accepts, as its reader sees them: the newest n and one more or, behind a
+// cursor, the first.
+func (s *state) search(f *filter, n int, now mail.Time) (items []mail.Item) {
 	order := list(s.order)
 	if f.q.Open {
 		order = s.open
 	}
-	for _, r := range order.after(f.q.After).inOrder(!onwards) {
-		if !accept(r) {
+	for _, r := range order.after(f.q.After).inOrder(f.q.After == 0) {
+		if !f.matches(&r.msg, r.seq) || !f.about(s, r) {
+			continue
+		}
+		it := s.item(r, f.reader, now)
+		if f.q.Deliveries || len(f.q.States) > 0 {
+			it.Deliveries = s.deliveries(r, now)
+		}
+		if f.stands(it.Deliveries) {
+			items = append(items, it)
+		}
+		if len(items) > n {
 			break
 		}
 	}
-	slices.SortFunc(items, bySeq) // hot messages may be older than archived ones, which were read before them
+	return items
+}
+
+// pageOf makes a page of the newest n messages or, behind a cursor, of the first n. Hot ones may be older than
+// archived ones, and what was archived meanwhile is among both.
+func pageOf(items []mail.Item, n int, onwards bool) mail.Page {
+	slices.SortStableFunc(items, bySeq)
+	items = slices.CompactFunc(items, func(a, b mail.Item) bool { return a.Seq == b.Seq })
+	page := mail.Page{Messages: []mail.Item{}}
 	switch page.More = len(items) > n; {
 	case page.More && onwards:
 		items = items[:n]
@@ -182,6 +187,7 @@ func (s *state) history(page *mail.Page, f *filter, cold []mail.Item, n int, now
 		page.Next = items[0].Seq
 	}
 	page.Messages = append(page.Messages, items...)
+	return page
 }
 
 // filter is a HistoryQuery made ready.

@@ -33,6 +33,7 @@ func (v *view) Mark(ctx context.Context, q mail.Marking) (mail.Marked, error) {
 	if err != nil {
 		return mail.Marked{}, err
 	}
+	v.stillOpen(q, &out)
 	if n := len(out.NotFound) + len(out.NotYours); !q.All && n == len(q.IDs) {
 		return out, v.noneMarked(q, out)
 	}
@@ -102,8 +103,6 @@ func (v *view) coldToMark(ctx context.Context, q mail.Marking) (map[mail.ID]*rec
 	if len(ids) == 0 {
 		return nil, nil
 	}
-	v.keeping.RLock()
-	defer v.keeping.RUnlock()
 	cold, err := v.lookUp(ctx, ids...)
 	if back := q.Mark == mail.MarkUnread || q.Mark == mail.MarkSnoozed; err != nil || !back {
 		return cold, err
@@ -172,20 +171,23 @@ func (v *view) markAll(s *state, m *member, q mail.Marking, now mail.Time, out *
 
 // Note records marks that readers made elsewhere, those that change something, and returns how many that were. Unlike
 // Mark it is no sign of life of the reader, who need not be on the roster. Whoever calls has the word of the system in
-// which they were made.
+// which they were made. Of archived mail nothing is made unread.
 func (r *Room) Note(ctx context.Context, receipts []mail.Receipt) (int, error) {
 	var events []mail.Event
 	now := r.use()
+	cold, err := r.coldToNote(ctx, receipts)
+	if err != nil {
+		return 0, err
+	}
 	r.mu.RLock()
 	for i := range receipts {
 		rc := &receipts[i]
-		rec := r.state.records[rc.Message]
+		rec, m := r.state.records[rc.Message], r.state.known(rc.Reader.Signer())
 		if rec == nil {
-			continue
-		}
-		m := r.state.members[rc.Reader.Signer()]
-		if m == nil {
-			m = &member{AgentRecord: mail.AgentRecord{Name: rc.Reader.Signer()}}
+			if rec = cold[rc.Message]; rec == nil || rc.Mark == mail.MarkUnread || rc.Mark == mail.MarkSnoozed {
+				continue
+			}
+			m = rec.marksOfName(m).who
 		}
 		if _, counts := rec.takenBy(m); rc.Mark == mail.MarkRead && !counts {
 			continue
@@ -195,8 +197,24 @@ func (r *Room) Note(ctx context.Context, receipts []mail.Receipt) (int, error) {
 		}
 	}
 	r.mu.RUnlock()
-	_, err := r.commit(ctx, events...)
+	_, err = r.commit(ctx, events...)
 	return len(events), err
+}
+
+// coldToNote returns those messages of the receipts that are in the archive.
+func (r *Room) coldToNote(ctx context.Context, receipts []mail.Receipt) (map[mail.ID]*record, error) {
+	var ids []mail.ID
+	r.mu.RLock()
+	for i := range receipts {
+		if id := receipts[i].Message; r.state.records[id] == nil {
+			ids = append(ids, id)
+		}
+	}
+	r.mu.RUnlock()
+	if len(ids) == 0 {
+		return nil, nil
+	}
+	return r.lookUp(ctx, ids...)
 }
 
 // receipts returns what records a mark. What is put off is made unread first, and taken out of the archive, so that

@@ -3,6 +3,7 @@ package mailroom
 import (
 	"cmp"
 	"context"
+	"iter"
 	"slices"
 
 	"pennypost/internal/mail"
@@ -15,8 +16,12 @@ func (r *record) open() bool { return r.settled == nil && r.msg.Type.Asks() }
 
 // wakes reports whether r is worth waking somebody whom it reached through an address. What was withdrawn is not.
 func (r *record) wakes(a mail.Address, orchestrator bool) bool {
-	return (r.settled == nil || r.settled.As != mail.Withdrawn) && policy.Wakes(&r.msg, a, orchestrator)
+	return !r.withdrawn() && policy.Wakes(&r.msg, a, orchestrator)
 }
+
+// withdrawn reports whether r asked something that nobody wants to know any more. It is shown as that where it was
+// listed, but it waits for nobody to read it.
+func (r *record) withdrawn() bool { return r.settled != nil && r.settled.As == mail.Withdrawn }
 
 // track notes what a new message asks and what it answers.
 func (s *state) track(r *record) {
@@ -50,14 +55,37 @@ func (s *state) applySettled(st mail.Settlement, at mail.Time) {
 	s.settleOpen(q, st)
 }
 
-// countOpen returns how many questions to m wait for an answer.
-func (s *state) countOpen(m *member) (n int) {
-	for _, r := range s.open {
-		if r.reaches(m) {
-			n++
+// showOpen says on a page which questions to m, and which of m's, wait for an answer.
+func (s *state) showOpen(page *mail.Page, m *member) {
+	add := func(n *int, ids *[]mail.ID, id mail.ID) {
+		if *n++; *n <= mail.MaxOpenIDs {
+			*ids = append(*ids, id)
 		}
 	}
-	return n
+	for _, r := range s.open {
+		if r.reaches(m) {
+			add(&page.Open, &page.OpenIDs, r.msg.ID)
+		}
+		if r.sender == m {
+			add(&page.Own, &page.OwnIDs, r.msg.ID)
+		}
+	}
+}
+
+// stillOpen says which of the messages that the caller wants to be done with, by marking them read or archived, it was
+// asked and has not answered.
+func (v *view) stillOpen(q mail.Marking, out *mail.Marked) {
+	if q.Mark != mail.MarkRead && q.Mark != mail.MarkArchived {
+		return
+	}
+	v.read(func(s *state, _ mail.Time) {
+		for _, r := range s.open {
+			if r.reaches(v.me(s)) &&
+				(slices.Contains(out.Marked, r.msg.ID) || slices.Contains(out.Already, r.msg.ID)) {
+				out.Open = append(out.Open, r.msg.ID)
+			}
+		}
+	})
 }
 
 // settledByGone returns what became of questions that are kept while what answered them is not.
@@ -70,6 +98,17 @@ func (s *state) settledByGone(going map[mail.ID]bool) []mail.Settlement {
 		}
 	}
 	return out
+}
+
+// settledGoing returns events that say, of those of the given messages that somebody answered, how: in the archive
+// their answers are not looked for.
+func (s *state) settledGoing(going []mail.ID, now mail.Time) (events []mail.Event) {
+	for _, id := range going {
+		if r := s.records[id]; r != nil && r.settled != nil && r.settled.Answer != "" {
+			events = append(events, mail.Event{At: now, Settled: r.settled})
+		}
+	}
+	return events
 }
 
 // settlementsOf returns the event without which a question would be open again when its answer has been erased.
@@ -93,21 +132,6 @@ func (s *state) asksOther(id mail.ID, m *member) bool {
 	return q != nil && q.open() && q.sender != m
 }
 
-// settleByFar journals that a question of this room was settled by a message that went to other rooms only.
-func (v *view) settleByFar(ctx context.Context, m *mail.Message, id mail.ID) error {
-	var events []mail.Event
-	v.read(func(s *state, now mail.Time) {
-		if q := s.records[m.ReplyTo]; q != nil && q.open() {
-			if as, ok := policy.Settles(&q.msg, m); ok {
-				events = append(events, mail.Event{At: now,
-					Settled: &mail.Settlement{Message: q.msg.ID, By: m.From, As: as, Answer: id}})
-			}
-		}
-	})
-	_, err := v.commit(ctx, events...)
-	return err
-}
-
 // Withdraw implements mail.Tracker.
 func (v *view) Withdraw(ctx context.Context, id mail.ID) error {
 	var events []mail.Event
@@ -123,6 +147,7 @@ func (v *view) Withdraw(ctx context.Context, id mail.ID) error {
 	if err != nil {
 		return err
 	}
+	v.tell(context.WithoutCancel(ctx), id, "")
 	v.read(func(s *state, _ mail.Time) { // an answer may have come first
 		if q := s.records[id]; q != nil && q.settled != nil && q.settled.As != mail.Withdrawn {
 			err = settledAs(q)
@@ -158,46 +183,69 @@ func settledAs(q *record) error {
 }
 
 // Waiting implements mail.Tracker.
-func (v *view) Waiting(ctx context.Context) ([]mail.Waiting, error) {
+func (v *view) Waiting(ctx context.Context, q mail.WaitingQuery) (mail.WaitingList, error) {
+	n, err := limit(q.Limit)
+	if err != nil {
+		return mail.WaitingList{}, err
+	}
 	v.touch(ctx)
-	out := []mail.Waiting{}
-	v.read(func(s *state, _ mail.Time) { out = append(out, s.waitingList()...) })
+	out := mail.WaitingList{Waiting: []mail.Waiting{}}
+	v.read(func(s *state, _ mail.Time) { s.waits(&out, n) })
 	return out, nil
 }
 
-// waitingList lists who waits for whom. Of what went to a role only its holder is asked.
-func (s *state) waitingList() []mail.Waiting {
-	var out []mail.Waiting
-	next := make(map[mail.Name]mail.Name) // whom everybody waits for longest
-	for _, q := range s.open {
-		w := mail.Waiting{Question: q.msg.ID, Type: q.msg.Type, Subject: q.msg.Subject, Since: q.msg.Sent,
-			Asker: q.sender.Name}
-		add := func(a mail.Address, asked mail.Name) {
-			w.Address, w.Asked = a, asked
-			out = append(out, w)
-			if asked != "" && next[w.Asker] == "" {
-				next[w.Asker] = asked
+// waits puts into out the n longest waits and how many others there are. Of what went to a role only its holder is
+// asked.
+func (s *state) waits(out *mail.WaitingList, n int) {
+	next := make(map[mail.Name][]mail.Name) // whom everybody waits for, the longest first
+	open := slices.Clone(s.open)
+	slices.SortStableFunc(open, func(a, b *record) int { return cmp.Compare(a.msg.Sent, b.msg.Sent) })
+	for _, q := range open {
+		for a, m := range q.asked() {
+			w := mail.Waiting{Question: q.msg.ID, Type: q.msg.Type, Subject: q.msg.Subject, Since: q.msg.Sent,
+				Asker: q.sender.Name, Address: a}
+			if m != nil {
+				w.Asked = m.Name
+				next[w.Asker] = append(next[w.Asker], w.Asked)
+			}
+			if len(out.Waiting) < n {
+				out.Waiting = append(out.Waiting, w)
+			} else {
+				out.Rest++
 			}
 		}
-		for i := range q.bound {
-			b := &q.bound[i]
+	}
+	for i := range out.Waiting {
+		if w := &out.Waiting[i]; w.Asked != "" {
+			w.Chain, w.Circle = policy.Chain(w.Asker, w.Asked, func(n mail.Name) []mail.Name { return next[n] })
+		}
+	}
+}
+
+// asked yields the addresses of a question, each with everybody whom it reached through it; with nil if that is
+// nobody in particular.
+func (r *record) asked() iter.Seq2[mail.Address, *member] {
+	return func(yield func(mail.Address, *member) bool) {
+		for i := range r.bound {
+			b := &r.bound[i]
 			for _, m := range b.members {
-				add(b.address, m.Name)
+				if !yield(b.address, m) {
+					return
+				}
 			}
-			if len(b.members) == 0 {
-				add(b.address, "")
+			if len(b.members) == 0 && !yield(b.address, nil) {
+				return
 			}
 		}
-		for _, a := range q.dynamic {
-			add(a, "")
+		for _, a := range r.dynamic {
+			if !yield(a, nil) {
+				return
+			}
+		}
+		for _, a := range r.msg.To {
+			if a.Kind() == mail.FromFar && !yield(a, nil) {
+				return
+			}
 		}
 	}
-	for i := range out {
-		w := &out[i]
-		if w.Asked != "" {
-			w.Chain, w.Circle = policy.Chain(w.Asker, w.Asked, func(n mail.Name) mail.Name { return next[n] })
-		}
-	}
-	slices.SortStableFunc(out, func(a, b mail.Waiting) int { return cmp.Compare(a.Since, b.Since) })
-	return out
 }

@@ -77,7 +77,7 @@ func (v *view) resolveOne(s *state, t string) (resolved, error) {
 		return resolved{local: mail.AgentAddress(m.Name)}, nil
 	}
 	if i := strings.LastIndex(t, "@"); i > 0 {
-		if room, err := mail.ParseRoom(t[i+1:]); err == nil && (room == v.name || v.opts.Forward != nil) {
+		if room, err := mail.ParseRoom(t[i+1:]); err == nil && (room == v.name || v.opts.Elsewhere != nil) {
 			return v.elsewhere(s, t[:i], room)
 		}
 	}
@@ -92,7 +92,7 @@ func (v *view) elsewhere(s *state, t string, room mail.RoomName) (resolved, erro
 	switch {
 	case room == v.name:
 		return v.resolveOne(s, t)
-	case v.opts.Forward == nil, v.foreign:
+	case v.opts.Elsewhere == nil, v.foreign:
 		return resolved{}, mail.Errorf(mail.NotFound, "room %s cannot be reached from here: nothing was sent", room)
 	}
 	return resolved{room: room, rest: t}, nil

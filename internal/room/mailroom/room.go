@@ -36,9 +36,9 @@ type Options struct {
 	// Alive reports whether a process runs, spelled as sessions spell theirs. Nil: nobody can tell, and who is silent
 	// is gone.
 	Alive func(process string) bool
-	// Forward sends a draft of an agent of this room to addresses of another room of the same post office or, if dry,
-	// only finds out whether that room would take it. Nil: there is no other room.
-	Forward func(ctx context.Context, to mail.RoomName, from mail.Name, d mail.Draft, dry bool) (mail.Sent, error)
+	// Elsewhere calls use with another room of the same post office, which is open until use returns. Nil: there is no
+	// other room.
+	Elsewhere func(ctx context.Context, room mail.RoomName, use func(*Room) error) error
 	// Exists reports whether the post office has a room. Nil: there is no other room.
 	Exists func(mail.RoomName) bool
 	// NamesItself reports, of the client and the tags that the roster has of an agent, whether its protocol has
@@ -107,28 +107,23 @@ type Room struct {
 	journal journal.Journal
 	opts    Options
 
-	stop context.CancelFunc // ends the follower
-	done chan struct{}      // closed when the follower has ended
-	// keeping is held for writing by one compaction or erasure at a time, and for reading by whoever must not see a
-	// message between journal and archive; taken before gate and mu
-	keeping  sync.RWMutex
-	gate     sync.RWMutex // held for reading by whoever appends, for writing by a checkpoint; taken before mu
-	watching atomic.Int64 // watches and waits that are open
-	lastUse  atomic.Int64 // the mail.Time of the last call
+	stop     context.CancelFunc // ends the follower
+	done     chan struct{}      // closed when the follower has ended
+	keeping  sync.Mutex         // held by one compaction, erasure or repair at a time; taken before gate and mu
+	gate     sync.RWMutex       // held for reading by whoever appends, for writing by a checkpoint; taken before mu
+	watching atomic.Int64       // watches and waits that are open
+	lastUse  atomic.Int64       // the mail.Time of the last call
 
 	handover handover
 	sending  sending
 	breaker  *breaker
 	naming   sync.Mutex // held from the check of a new name until it is on the roster; see newcomer
 
-	mu    sync.RWMutex
-	state *state            // written by the follower only
-	void  map[mail.Seq]bool // events in the journal that did not count: compaction and erasure drop them
-	// halfTrimmed says that the journal may still hold messages that a checkpoint has let go of: compaction has not
-	// come to its end since. Until it does nobody finds them, neither among what is hot nor in the archive.
-	halfTrimmed bool
-	applied     chan struct{} // closed, and replaced, whenever state has moved on
-	broken      error         // why the follower ended
+	mu      sync.RWMutex
+	state   *state            // written by the follower, and by who has compacted the journal (state.archived)
+	void    map[mail.Seq]bool // events in the journal that did not count: compaction and erasure drop them
+	applied chan struct{}     // closed, and replaced, whenever state has moved on
+	broken  error             // why the follower ended
 }
 
 // Open reads the journal to its end and returns the room. The room owns the journal from then on, and closes it.
@@ -148,14 +143,7 @@ func Open(ctx context.Context, name mail.RoomName, j journal.Journal, opts Optio
 	}
 	follow, stop := context.WithCancel(context.Background())
 	r.stop = stop
-	halfTrimmed := r.halfTrimmed
 	go r.follow(follow, cursor)
-	if halfTrimmed { // by a crash, or as a backup found it
-		if _, err := r.trim(ctx, true); err != nil {
-			r.opts.Log.Error("what was trimmed could not be archived; it is found when that is made up for", "room",
-				r.name, "err", err)
-		}
-	}
 	if err := r.finishErasures(ctx); err != nil {
 		if ctx.Err() != nil {
 			return nil, errors.Join(err, r.Close())
@@ -196,11 +184,9 @@ func (r *Room) replay(ctx context.Context, names *mail.Checkpoint) (journal.Curs
 
 // apply makes an event part of the state, and notes it if it did not count.
 func (r *Room) apply(e *mail.Event) {
-	before := len(r.state.records)
 	if !r.state.apply(e) {
 		r.void[e.Seq] = true
 	}
-	r.halfTrimmed = r.halfTrimmed || e.Checkpoint != nil && len(r.state.records) < before
 }
 
 // follow applies what is appended from now on. While the journal cannot be read it tries again, at longer and longer

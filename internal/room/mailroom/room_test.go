@@ -3,6 +3,7 @@ package mailroom
 import (
 	"context"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"sync"
@@ -23,27 +24,44 @@ type testOffice struct {
 
 	mu      sync.Mutex
 	rooms   map[mail.RoomName]*Room
-	failing mail.RoomName // takes nothing, though it agrees to
+	stores  map[mail.RoomName]*journaltest.Store
+	away    mail.RoomName // cannot be reached from the others
+	reached func()        // called, once, after something was stored in another room
 }
 
 func newOffice(t *testing.T, opts Options) *testOffice {
-	o := &testOffice{t: t, opts: opts, rooms: make(map[mail.RoomName]*Room)}
-	o.opts.Forward = o.forward
+	o := &testOffice{t: t, opts: opts, rooms: make(map[mail.RoomName]*Room),
+		stores: make(map[mail.RoomName]*journaltest.Store)}
+	o.opts.Elsewhere = o.elsewhere
 	return o
 }
 
-func (o *testOffice) forward(ctx context.Context, to mail.RoomName, from mail.Name, d mail.Draft, dry bool) (mail.Sent,
-	error) {
+func (o *testOffice) elsewhere(_ context.Context, name mail.RoomName, use func(*Room) error) error {
 	o.mu.Lock()
-	r, failing := o.rooms[to], o.failing
+	r, away, reached := o.rooms[name], o.away == name, o.reached
 	o.mu.Unlock()
-	if failing == to && !dry {
-		return mail.Sent{}, mail.Errorf(mail.Unavailable, "the disk is full")
+	switch {
+	case away:
+		return mail.Errorf(mail.Unavailable, "room %s cannot be opened", name)
+	case r == nil:
+		return mail.Errorf(mail.NotFound, "there is no room %q", name)
 	}
-	if r == nil {
-		return mail.Sent{}, mail.Errorf(mail.NotFound, "there is no room %q", to)
+	last := r.journal.Last()
+	err := use(r)
+	if reached != nil && r.journal.Last() > last {
+		o.reached = nil
+		reached()
 	}
-	return r.Deliver(ctx, from, "lab-1.ü", d, dry)
+	return err
+}
+
+// fill has the disk of a room take nothing from now on or, if full is false, take everything again.
+func (o *testOffice) fill(name mail.RoomName, full bool) {
+	var err error
+	if full {
+		err = mail.Errorf(mail.Unavailable, "the disk is full")
+	}
+	o.stores[name].Break(err)
 }
 
 func (o *testOffice) Room(ctx context.Context, name mail.RoomName, as mail.Name) (mail.Service, error) {
@@ -51,7 +69,7 @@ func (o *testOffice) Room(ctx context.Context, name mail.RoomName, as mail.Name)
 	defer o.mu.Unlock()
 	r := o.rooms[name]
 	if r == nil {
-		r, _ = openRoom(o.t, name, o.opts)
+		r, o.stores[name] = openRoom(o.t, name, o.opts)
 		o.rooms[name] = r
 	}
 	return r.As(as), nil
@@ -136,6 +154,9 @@ func dump(s *state, now mail.Time) []string {
 	}
 	for _, r := range s.open {
 		out = append(out, "open "+string(r.msg.ID))
+	}
+	for _, id := range slices.Sorted(maps.Keys(s.leaving)) {
+		out = append(out, "leaving "+string(id))
 	}
 	var held []string
 	for role, l := range s.held {

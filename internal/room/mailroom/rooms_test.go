@@ -4,6 +4,7 @@ import (
 	"testing"
 
 	"pennypost/internal/mail"
+	"pennypost/internal/policy"
 )
 
 // TestSendToSeveralRooms holds that mail to several rooms is sent to all or to none as long as they can be asked, that
@@ -40,7 +41,7 @@ func TestSendToSeveralRooms(t *testing.T) {
 	want("refused", 0, 0, 0)
 
 	draft.To = draft.To[:3]
-	o.failing = "two"
+	o.fill("two", true)
 	sent, err := bob.Send(ctx, draft)
 	if err != nil {
 		t.Fatal(err)
@@ -56,7 +57,7 @@ func TestSendToSeveralRooms(t *testing.T) {
 		t.Fatal(err)
 	}
 	want("sent again, still failing", 1, 1, 0)
-	o.failing = ""
+	o.fill("two", false)
 	draft.Key = mail.MadeKey + "k"
 	for range 2 {
 		sent, err = bob.Send(ctx, draft)
@@ -66,9 +67,31 @@ func TestSendToSeveralRooms(t *testing.T) {
 		want("sent again", 1, 1, 1)
 	}
 
-	o.failing = "two"
+	o.fill("two", true)
 	if _, err := bob.Send(ctx, mail.Draft{To: mail.Recipients{"ann@two"}, Body: "y"}); mail.CodeOf(
 		err) != mail.Unavailable {
 		t.Errorf("to a room that fails and no other: %v, want Unavailable", err)
+	}
+}
+
+// TestSendAgainUnderAnotherName holds that what is sent again, by a sender that was renamed since, is doubled in no
+// room, also when the others have archived it.
+func TestSendAgainUnderAnotherName(t *testing.T) {
+	a := askAcross(t)
+	d := mail.Draft{To: mail.Recipients{"ann", "bea@here"}, Body: "x", Key: "once"}
+	first := a.send(a.ann, d)
+	if _, err := a.rooms["lab"].As(mail.User).Rename(t.Context(), "ann", "anna"); err != nil {
+		t.Fatal(err)
+	}
+	for range 2 {
+		again := a.send(a.rooms["lab"].As("anna"), d)
+		page, err := a.bea.History(t.Context(), mail.HistoryQuery{Archive: true})
+		if err != nil || len(page.Messages) != 2 || !again.Duplicate || again.ID != first.ID {
+			t.Errorf("sent again: %+v; there are %+v, %v", again, page.Messages, err)
+		}
+		a.rooms["here"].opts.Retention = policy.Retention{Age: 1}
+		if _, err := a.rooms["here"].As(mail.User).Archive(t.Context()); err != nil {
+			t.Fatal(err)
+		}
 	}
 }

@@ -44,11 +44,16 @@ func (v *view) Send(ctx context.Context, d mail.Draft) (mail.Sent, error) {
 	if err != nil {
 		return mail.Sent{}, err
 	}
-	sent, err = v.forward(ctx, &p, d, sent)
-	if err == nil && len(p.route.local) == 0 {
-		err = v.settleByFar(ctx, &p.message, sent.ID)
+	if sent, err = v.forward(ctx, &p, d, sent); err != nil {
+		return mail.Sent{}, err
 	}
-	return sent, err
+	if len(p.route.local) == 0 && len(p.message.To) > 0 {
+		if err := v.keepAsked(ctx, &p, sent.ID); err != nil {
+			return mail.Sent{}, err
+		}
+	}
+	v.settleAcross(ctx, &p.message, sent.ID)
+	return sent, nil
 }
 
 // sending is the idempotency keys that are being sent with. Whoever repeats a send whose answer is late waits here
@@ -102,6 +107,13 @@ type plan struct {
 	earlier *mail.Sent // the answer, if the draft was sent before
 }
 
+// here returns the message as far as it is for this room.
+func (p *plan) here() *mail.Message {
+	m := p.message
+	m.To = p.route.local
+	return &m
+}
+
 func (v *view) plan(ctx context.Context, d mail.Draft) (plan, error) {
 	var p plan
 	var full *trip
@@ -124,7 +136,7 @@ func (v *view) plan(ctx context.Context, d mail.Draft) (plan, error) {
 		if err != nil {
 			return
 		}
-		p.message = v.compose(s, d, p.message.From, p.route.local)
+		p.message = v.compose(s, d, p.message.From, &p.route)
 		if parent := s.records[d.ReplyTo]; parent != nil {
 			p.message.Thread = parent.msg.ThreadRoot()
 			p.depth = s.depthOf(d.ReplyTo, v.breaker.limits.Depth)
@@ -198,13 +210,21 @@ func (v *view) mayCancel(s *state, d mail.Draft, to route) error {
 }
 
 // compose makes the message of a draft.
-func (v *view) compose(s *state, d mail.Draft, from mail.Address, to []mail.Address) mail.Message {
+func (v *view) compose(s *state, d mail.Draft, from mail.Address, rt *route) mail.Message {
 	t, _ := mail.ParseType(d.Type) // Check has done it once
 	if d.Type == "" && s.asksOther(d.ReplyTo, v.me(s)) {
 		t = mail.Answer
 	}
+	to := rt.local
+	if v.tracked(t) {
+		to = slices.Concat(to, rt.farAddresses())
+	}
+	id := v.copies
+	if id == "" || s.records[id] != nil {
+		id = v.newID(s, d.IDForm)
+	}
 	m := mail.Message{
-		ID: v.newID(s, d.IDForm), Type: t, From: from, To: to,
+		ID: id, Type: t, From: from, To: to,
 		Subject: d.Subject, Body: d.Body, ReplyTo: d.ReplyTo, Issue: d.Issue, Docs: d.Docs,
 		Metadata: d.Metadata, TTLSeconds: d.TTLSeconds, Audience: d.Audience, Key: d.Key,
 	}
@@ -249,7 +269,11 @@ func (v *view) findThread(ctx context.Context, m *mail.Message) error {
 func (v *view) resolveElsewhere(ctx context.Context, p *plan, d mail.Draft) error {
 	for _, room := range slices.Sorted(maps.Keys(p.route.remote)) {
 		d.To = p.route.remote[room]
-		if _, err := v.opts.Forward(ctx, room, p.message.From.Signer(), d, true); err != nil {
+		err := v.opts.Elsewhere(ctx, room, func(o *Room) error {
+			_, err := o.deliver(ctx, p.message.From.Signer(), v.name, "", d, true)
+			return err
+		})
+		if err != nil {
 			return err
 		}
 	}
@@ -266,7 +290,16 @@ func (v *view) forward(ctx context.Context, p *plan, d mail.Draft, sent mail.Sen
 	var failed error
 	for _, room := range slices.Sorted(maps.Keys(p.route.remote)) {
 		d.To = p.route.remote[room]
-		far, err := v.opts.Forward(ctx, room, p.message.From.Signer(), d, false)
+		var far mail.Sent
+		err := v.opts.Elsewhere(ctx, room, func(o *Room) (err error) {
+			if p.earlier != nil { // under whichever name it was sent then
+				if far, err = o.copied(ctx, sent.ID, v.name); mail.CodeOf(err) != mail.NotFound {
+					return err
+				}
+			}
+			far, err = o.deliver(ctx, p.message.From.Signer(), v.name, cmp.Or(sent.ID, p.message.ID), d, false)
+			return err
+		})
 		if failed = cmp.Or(failed, err); err != nil {
 			far.Recipients = notSent(d.To, err)
 		}
@@ -330,7 +363,7 @@ func (v *view) post(ctx context.Context, p *plan) (mail.Sent, error) {
 			wakes++
 		}
 	}
-	v.breaker.sent(&p.message, v.opts.Now())
+	v.breaker.sent(p.here(), v.opts.Now())
 	v.opts.Observe.Sent(len(sent.Recipients), wakes)
 	return sent, nil
 }
@@ -346,13 +379,25 @@ func (v *view) sent(s *state, r *record, now mail.Time) mail.Sent {
 	return out
 }
 
-// Deliver sends a draft that somebody in another room addressed to this one or, if dry, only finds out whether it
-// could be sent. It implements Options.Forward for the other room. The user is the same person in every room.
-func (r *Room) Deliver(ctx context.Context, from mail.Name, room mail.RoomName, d mail.Draft, dry bool) (mail.Sent,
-	error) {
-	v := &view{Room: r, caller: from, across: true}
+// copied answers a draft of another room that this one has taken before, under the id that it has in both.
+func (r *Room) copied(ctx context.Context, id mail.ID, home mail.RoomName) (mail.Sent, error) {
+	it, err := r.As(mail.User).Message(ctx, id)
+	if err != nil {
+		return mail.Sent{}, err
+	}
+	if _, room, far := it.From.Far(); far && room != home {
+		return mail.Sent{}, mail.Errorf(mail.NotFound, "%s came from another room", id)
+	}
+	return mail.Sent{ID: id, Seq: it.Seq, Room: r.name, Duplicate: true, Recipients: it.Deliveries}, nil
+}
+
+// deliver sends a draft that somebody in another room addressed to this one or, if dry, only finds out whether it
+// could be sent. The user is the same person in every room. What is copied from there has the id that it has there.
+func (r *Room) deliver(ctx context.Context, from mail.Name, home mail.RoomName, copied mail.ID, d mail.Draft,
+	dry bool) (mail.Sent, error) {
+	v := &view{Room: r, caller: from, across: true, copies: copied}
 	if from != mail.User {
-		v.caller, v.foreign = mail.Name(mail.FarAddress(mail.AgentAddress(from), room)), true
+		v.caller, v.foreign = mail.Name(mail.FarAddress(mail.AgentAddress(from), home)), true
 	}
 	if !dry {
 		return v.Send(ctx, d)

@@ -31,7 +31,8 @@ type state struct {
 	spent      map[sentKey]mail.SpentKey // keys of messages that retention took
 	tokens     map[string]*member        // by the hash of a bearer token
 	erasing    map[mail.ID]mail.Name     // erasures that are not done, and who asked
-	erased     map[mail.ID]bool          // erasures that the journal tells of
+	erased     map[mail.ID]mail.Seq      // erasures that the journal tells of, and where
+	leaving    map[mail.ID]*record       // trimmed, and as far as is known not in the archive yet
 	lateMarks  lateMarks
 	bridges    []mail.Bridge
 	workspaces []mail.Workspace
@@ -120,7 +121,10 @@ func newState(o *Options) *state {
 		spent:    make(map[sentKey]mail.SpentKey),
 		tokens:   make(map[string]*member),
 		erasing:  make(map[mail.ID]mail.Name),
-		erased:   make(map[mail.ID]bool),
+		erased:   make(map[mail.ID]mail.Seq),
+		leaving:  make(map[mail.ID]*record),
+
+		lateMarks: make(lateMarks),
 	}
 	s.member(mail.User)
 	return s
@@ -195,7 +199,7 @@ func (s *state) holders(role string, sender *member) []mail.Name {
 // countUnread returns how much unread mail m sees.
 func (s *state) countUnread(m *member, now mail.Time) (n int) {
 	for _, r := range m.unread {
-		if s.visible(r, m, now) {
+		if s.visible(r, m, now) && !r.withdrawn() {
 			n++
 		}
 	}

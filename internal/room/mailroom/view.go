@@ -17,6 +17,7 @@ type view struct {
 	caller  mail.Name
 	foreign bool      // caller is the address of an agent of another room
 	across  bool      // what the caller sends came from another room
+	copies  mail.ID   // the id that this has there
 	files   bool      // caller is the user, who repeats what foreign files say
 	parent  mail.Name // in whose session the caller runs, if it is not on the roster: whose child it becomes
 }

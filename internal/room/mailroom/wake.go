@@ -48,7 +48,7 @@ func (r *Room) Unwoken(hasDoor func(agent mail.Name, roles []string) bool) []mai
 func (s *state) sleeper(m *member, now mail.Time) *mail.Unwoken {
 	u := &mail.Unwoken{Agent: m.Name, Roles: slices.Clone(m.Roles), State: m.State, Since: m.Since}
 	for _, r := range m.unread {
-		if s.visible(r, m, now) {
+		if s.visible(r, m, now) && !r.withdrawn() {
 			count(u, r)
 		}
 	}
@@ -82,7 +82,7 @@ func (s *state) addHeld(found map[mail.Address]*mail.Unwoken, role string, hasDo
 	}
 	u.Role = role
 	for _, r := range s.held[role] {
-		if policy.Past(s.expiry(r, mail.RoleAddress(role), nil), now) {
+		if r.withdrawn() || policy.Past(s.expiry(r, mail.RoleAddress(role), nil), now) {
 			continue
 		}
 		count(u, r)

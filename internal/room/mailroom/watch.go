@@ -68,7 +68,7 @@ func (v *view) firstUnread(m *member, q mail.WaitQuery) (it mail.Item, ok bool) 
 		for _, r := range m.unread.after(q.After) {
 			// An answer that is asked for by name may have been handed over by a hook before it was waited for.
 			known := q.News && q.ReplyTo == "" && r.handedIn(m)
-			if awaited(q, r) && !known && s.visible(r, m, now) {
+			if awaited(q, r) && !known && !r.withdrawn() && s.visible(r, m, now) {
 				it, ok = s.item(r, m, now), true
 				return
 			}
@@ -144,7 +144,7 @@ func (r *Room) publish(events []mail.Event) []mail.Event {
 			change := *e.Agent
 			change.TokenSum = ""
 			e.Agent = &change
-		case e.Message != nil && r.state.erased[e.Message.ID]:
+		case e.Message != nil && r.state.erased[e.Message.ID] != 0:
 			e.Message = nil
 		case e.Message != nil:
 			m := *e.Message

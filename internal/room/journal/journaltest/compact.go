@@ -6,6 +6,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
@@ -127,6 +128,39 @@ func testCompactAgain(t *testing.T, b *fixture) {
 			b.reopen()
 		}
 		all = append(all, b.add(mixed(30+10*i, 40+10*i)...)...) // what was last goes where it belongs next time
+	}
+}
+
+// testCompactBesideLookups looks up what is archived while a compaction is at its longest part.
+func testCompactBesideLookups(t *testing.T, b *fixture) {
+	first := b.add(mixed(0, 30)...)
+	b.compact()
+	_, archived := sorted(first)
+	b.add(mixed(30, 60)...)
+	looked := false
+	err := b.compacter().Compact(b.context(), func(e mail.Event) journal.Fate {
+		if !looked {
+			looked = true
+			ctx, cancel := context.WithTimeout(b.context(), 5*time.Second)
+			defer cancel()
+			got, err := b.compacter().ArchivedOf(ctx, archived[0].Message.ID)
+			if err != nil || len(got) != 1 || got[0].Seq != archived[0].Seq {
+				t.Errorf("during a compaction, ArchivedOf = %+v, %v", got, err)
+			}
+			n := 0
+			for _, err := range b.compacter().Archived(ctx, 0, false) {
+				if n++; err != nil {
+					t.Errorf("during a compaction, Archived = %v", err)
+				}
+			}
+			if n != len(archived) {
+				t.Errorf("during a compaction, %d events are archived, want %d", n, len(archived))
+			}
+		}
+		return fateBySubject(e)
+	})
+	if err != nil || !looked {
+		t.Errorf("Compact = %v", err)
 	}
 }
 

@@ -33,6 +33,7 @@ func Run(t *testing.T, open Opener) {
 		{"Compact", testCompact},
 		{"CompactKeepsLastAndUnknown", testCompactKeepsLastAndUnknown},
 		{"CompactAgain", testCompactAgain},
+		{"CompactBesideLookups", testCompactBesideLookups},
 		{"CompactUnderCursor", testCompactUnderCursor},
 		{"CompactDuringAppends", testCompactDuringAppends},
 		{"CompactCancelled", testCompactCancelled},

@@ -248,7 +248,8 @@ func (m *Memory) ArchivedOf(ctx context.Context, ids ...mail.ID) ([]mail.Event, 
 	return slices.DeleteFunc(m.inOrder(false), func(e mail.Event) bool {
 		return !(e.Message != nil && slices.Contains(ids, e.Message.ID) ||
 			e.Receipt != nil && slices.Contains(ids, e.Receipt.Message) ||
-			e.Erased != nil && slices.Contains(ids, e.Erased.Message))
+			e.Erased != nil && slices.Contains(ids, e.Erased.Message) ||
+			e.Settled != nil && slices.Contains(ids, e.Settled.Message))
 	}), ctx.Err()
 }
 

@@ -11,7 +11,7 @@ import (
 	"pennypost/internal/mail"
 )
 
-// archiveReader reads events of the archive by its indexes. It is the keeper's, for a short time.
+// archiveReader reads events of the archive by its indexes. Whoever has the shelf may use it.
 type archiveReader struct {
 	*Journal
 	months []openMonth
@@ -101,10 +101,10 @@ func (j *Journal) ArchivedOf(ctx context.Context, ids ...mail.ID) (events []mail
 // withArchive calls f with a reader of the archive. If an index turns out to be wrong, all are made anew, and f is
 // called again.
 func (j *Journal) withArchive(ctx context.Context, f func(*archiveReader) error) error {
-	if err := j.becomeKeeper(ctx); err != nil {
+	if err := j.occupy(ctx, j.shelf); err != nil {
 		return err
 	}
-	defer j.endKeeping()
+	defer func() { <-j.shelf }()
 	if err := j.undoArchive(); err != nil { // or events would be found here and in the main file
 		return err
 	}

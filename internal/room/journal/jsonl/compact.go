@@ -20,16 +20,7 @@ func (j *Journal) Compact(ctx context.Context, fate func(mail.Event) journal.Fat
 		return err
 	}
 	defer j.endKeeping()
-	p, err := j.plan(ctx, func(p *plan, l line, e mail.Event, err error) journal.Fate {
-		if err != nil || e.Seq == p.last || !known(e) {
-			return journal.Keep
-		}
-		return fate(e)
-	})
-	if err == nil && p.gone > 0 {
-		err = j.carryOut(p)
-	}
-	if err != nil {
+	if err := j.compact(ctx, fate); err != nil {
 		return fmt.Errorf("compact journal: %w", err)
 	}
 	// So that nobody who asks for a message has to wait for it. If it fails, whoever asks next tries again.
@@ -37,6 +28,33 @@ func (j *Journal) Compact(ctx context.Context, fate func(mail.Event) journal.Fat
 		j.log.Warn("the archive was not indexed", "err", err)
 	}
 	return nil
+}
+
+func (j *Journal) compact(ctx context.Context, fate func(mail.Event) journal.Fate) error {
+	if err := j.undoArchive(); err != nil { // what an earlier failure could not undo
+		return err
+	}
+	p, r, err := j.besideLookups(ctx, func(p *plan, l line, e mail.Event, err error) journal.Fate {
+		if err != nil || e.Seq == p.last || !known(e) {
+			return journal.Keep
+		}
+		return fate(e)
+	})
+	if err != nil || r == nil {
+		return err
+	}
+	return j.carryOut(p, r)
+}
+
+// besideLookups makes a plan, and what it keeps, while others look up what is archived: this takes as long as the
+// journal is large. There is no replacement if nothing goes.
+func (j *Journal) besideLookups(ctx context.Context, decide verdict) (p *plan, r *replacement, err error) {
+	<-j.shelf
+	defer func() { j.shelf <- struct{}{} }()
+	if p, err = j.plan(ctx, decide); err == nil && p.gone > 0 {
+		r, err = j.prepare(p)
+	}
+	return p, r, err
 }
 
 // Erase implements journal.Compacter. The main file comes last: as long as it still has the text, an interrupted
@@ -84,8 +102,12 @@ func (j *Journal) erase(ctx context.Context, x eraser) (gone int, err error) {
 		}
 		return journal.Keep
 	})
-	if err == nil && p.gone > 0 {
-		err = j.carryOut(p)
+	if err != nil || p.gone == 0 {
+		return gone, err
+	}
+	r, err := j.prepare(p)
+	if err == nil {
+		err = j.carryOut(p, r)
 	}
 	if err != nil {
 		return gone, err

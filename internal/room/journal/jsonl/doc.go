@@ -15,6 +15,6 @@
 // Followers own their cursors. They share the latest batches in memory (tail.go) and read from the file what is older
 // (cursor.go).
 //
-// Locks are taken in this order: Journal.keeper, the lead, Journal.swap, Journal.mu. Nothing is read, written or
-// called back under mu.
+// Locks are taken in this order: Journal.keeper, Journal.shelf, the lead, Journal.swap, Journal.mu. Nothing is read,
+// written or called back under mu.
 package jsonl

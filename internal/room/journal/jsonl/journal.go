@@ -41,7 +41,10 @@ type Journal struct {
 	// keeper holds a value while one goroutine works on the files as a whole: compaction, erasure, verification,
 	// Close.
 	keeper chan struct{}
-	// These belong to the keeper.
+	// shelf holds a value while one goroutine works with the archive: a lookup, or the keeper, who leaves it to
+	// lookups as long as a compaction does not come to it. Taken after keeper.
+	shelf chan struct{}
+	// These belong to whoever has the shelf.
 	halfArchived bool                   // the archive may hold events that the main file holds too
 	looked       map[string]bool        // files of the archive that are known to hold nothing of the main file
 	indexes      map[string]*monthIndex // of files of the archive, as far as they were used
@@ -91,7 +94,8 @@ func Open(dir string, opts Options) (*Journal, error) {
 	opts = opts.withDefaults()
 	j := &Journal{
 		dir: dir, log: opts.Log.With("journal", dir), onSync: opts.OnSync, disk: opts.disk,
-		closed: make(chan struct{}), keeper: make(chan struct{}, 1), looked: make(map[string]bool),
+		closed: make(chan struct{}), keeper: make(chan struct{}, 1), shelf: make(chan struct{}, 1),
+		looked:  make(map[string]bool),
 		indexes: make(map[string]*monthIndex),
 	}
 	j.mainPath = j.path(mainName)
@@ -175,6 +179,7 @@ func (j *Journal) Close() error {
 
 	j.watching.Wait()
 	j.keeper <- struct{}{} // for good
+	j.shelf <- struct{}{}  // for good
 	j.takeLead()           // for good: everything that waited before is written
 	err := j.stayOpen()
 	j.noteLast()

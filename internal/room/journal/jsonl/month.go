@@ -53,7 +53,7 @@ const (
 
 // The header of an index: magic, covered, tail, the number of entries in each table, the crc of the tables, its own.
 const (
-	indexMagic  = "pnyidx1\n"
+	indexMagic  = "pnyidx2\n" // 1 knew nothing of settlements
 	headerBytes = 8 + 8 + 4 + 8 + 8 + 4 + 4
 )
 
@@ -72,6 +72,8 @@ func about(e *mail.Event) mail.ID {
 		return e.Receipt.Message
 	case e.Erased != nil:
 		return e.Erased.Message
+	case e.Settled != nil:
+		return e.Settled.Message
 	}
 	return ""
 }
@@ -80,8 +82,8 @@ func indexOf(month string) string {
 	return path.Join(indexName, strings.TrimSuffix(path.Base(month), ".jsonl")+".idx")
 }
 
-// month returns the index of a file of the archive, which is open as f, brought up to the file's end. Its caller is
-// the keeper.
+// month returns the index of a file of the archive, which is open as f, brought up to the file's end. Its caller
+// has the shelf.
 func (j *Journal) month(ctx context.Context, name string, f file) (*monthIndex, error) {
 	size, err := f.Size()
 	if err != nil {

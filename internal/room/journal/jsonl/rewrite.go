@@ -27,23 +27,38 @@ type plan struct {
 // verdict decides on a line of the main file. Err says why the line cannot be read; then e is empty.
 type verdict func(p *plan, l line, e mail.Event, err error) journal.Fate
 
-// becomeKeeper waits until nobody else works on the files as a whole.
+// becomeKeeper waits until nobody else works on the files as a whole, nor with the archive.
 func (j *Journal) becomeKeeper(ctx context.Context) error {
+	if err := j.occupy(ctx, j.keeper); err != nil {
+		return err
+	}
+	err := j.occupy(ctx, j.shelf)
+	if err != nil {
+		<-j.keeper
+	}
+	return err
+}
+
+// occupy waits until nobody is where one at a time may be.
+func (j *Journal) occupy(ctx context.Context, place chan struct{}) error {
 	select {
 	case <-j.closed:
 		return journal.ErrClosed
 	case <-ctx.Done():
 		return ctx.Err()
-	case j.keeper <- struct{}{}:
+	case place <- struct{}{}:
 	}
 	err := j.stopped(ctx)
 	if err != nil {
-		j.endKeeping()
+		<-place
 	}
 	return err
 }
 
-func (j *Journal) endKeeping() { <-j.keeper }
+func (j *Journal) endKeeping() {
+	<-j.shelf
+	<-j.keeper
+}
 
 // stopped returns why long work should end early.
 func (j *Journal) stopped(ctx context.Context) error {
@@ -210,20 +225,25 @@ func (p *plan) endRun() {
 	p.run = run{}
 }
 
-// carryOut replaces the main file by what p keeps of it, after what p archives is durable there. Before the file is
-// replaced nothing has happened that is not undone: here if a step fails, by the next Open after a crash.
-func (j *Journal) carryOut(p *plan) error {
-	if err := j.undoArchive(); err != nil { // what an earlier failure could not undo
-		return err
-	}
+// prepare writes what p keeps to a new file. Before that, what an earlier failure left in the archive must be undone.
+func (j *Journal) prepare(p *plan) (*replacement, error) {
 	r, err := j.replace(mainName, mainName)
 	if err != nil {
-		return err
+		return nil, err
 	}
-	if err := j.build(r, p); err != nil {
+	if err = r.pieces(p.from, p.keep...); err == nil {
+		err = r.sync() // most of it now, while appends go on
+	}
+	if err != nil {
 		r.abandon()
-		return err
+		return nil, err
 	}
+	return r, nil
+}
+
+// carryOut replaces the main file by r, which has what p keeps of it, after what p archives is durable there. Before
+// the file is replaced nothing has happened that is not undone: here if a step fails, by the next Open after a crash.
+func (j *Journal) carryOut(p *plan, r *replacement) (err error) {
 	if len(p.archive) > 0 {
 		// From here on the unfinished file is the sign, for Open too, that the archive may hold what the main file
 		// still holds.
@@ -247,14 +267,6 @@ func (j *Journal) carryOut(p *plan) error {
 	}
 	r.abandon()
 	return err
-}
-
-// build writes what p keeps.
-func (j *Journal) build(r *replacement, p *plan) error {
-	if err := r.pieces(p.from, p.keep...); err != nil {
-		return err
-	}
-	return r.sync() // most of it now, while appends go on
 }
 
 // exchange adds what was appended since the plan was made and puts r in the place of the main file. Appends wait

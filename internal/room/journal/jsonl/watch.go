@@ -34,7 +34,7 @@ func (j *Journal) look() {
 	select {
 	case j.keeper <- struct{}{}:
 		j.dropRetired()
-		j.endKeeping()
+		<-j.keeper
 	default: // whoever works on the files may still read there
 	}
 }

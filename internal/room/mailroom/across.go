@@ -1,0 +1,182 @@
+package mailroom
+
+import (
+	"context"
+	"slices"
+
+	"pennypost/internal/mail"
+	"pennypost/internal/policy"
+)
+
+// A question that an agent asks in another room stands in both, under one id: where it was asked, so that it is open
+// in sight of the asker, and where it went. The room that settles it tells the others. One that could not be told asks
+// by itself, when it is opened and once an hour.
+
+// tracked reports whether the caller's room keeps a message though it goes to other rooms: what asks, so that the
+// caller sees that it is open. The user, who is in every room, is asked and answered there.
+func (v *view) tracked(t mail.Type) bool { return t.Asks() && !v.isUser() && !v.foreign }
+
+// farAddresses returns what leads to other rooms as it stands in a message.
+func (rt *route) farAddresses() (out []mail.Address) {
+	for room, names := range rt.remote {
+		for _, n := range names {
+			out = append(out, mail.FarAddress(mail.Address(n), room))
+		}
+	}
+	slices.Sort(out)
+	return out
+}
+
+// otherRooms returns the rooms in which r stands besides this one.
+func (r *record) otherRooms() (rooms []mail.RoomName) {
+	for _, a := range append([]mail.Address{r.msg.From}, r.msg.To...) {
+		if _, room, far := a.Far(); far && !slices.Contains(rooms, room) {
+			rooms = append(rooms, room)
+		}
+	}
+	return rooms
+}
+
+// keepAsked keeps a question that went to other rooms only, in which it has the id.
+func (v *view) keepAsked(ctx context.Context, p *plan, id mail.ID) error {
+	known := false
+	v.read(func(s *state, _ mail.Time) { known = s.records[id] != nil })
+	if known {
+		return nil
+	}
+	p.message.ID = id
+	_, err := v.post(ctx, p)
+	if err == nil {
+		v.ask(context.WithoutCancel(ctx), id) // who was asked may have been faster
+	}
+	return err
+}
+
+// settleAcross notes that a message of this room, or one with the given id that went to other rooms only, settled a
+// question, and tells the other rooms in which that stands. What cannot be noted or told keeps nobody from having
+// sent.
+func (v *view) settleAcross(ctx context.Context, m *mail.Message, id mail.ID) {
+	if m.ReplyTo == "" {
+		return
+	}
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), appliedWithin)
+	defer cancel()
+	var events []mail.Event
+	mine := false
+	v.read(func(s *state, now mail.Time) {
+		q := s.records[m.ReplyTo]
+		if q == nil || s.records[id] != nil {
+			mine = q != nil && q.settled != nil && q.settled.Answer == id
+			return
+		}
+		if as, ok := policy.Settles(&q.msg, m); ok && q.open() {
+			mine = true
+			events = append(events, mail.Event{At: now,
+				Settled: &mail.Settlement{Message: q.msg.ID, By: m.From, As: as, Answer: id}})
+		}
+	})
+	if _, err := v.commit(ctx, events...); err != nil {
+		v.opts.Log.Warn("question not noted as settled", "room", v.name, "question", m.ReplyTo, "err", err)
+	}
+	if mine {
+		v.tell(ctx, m.ReplyTo, "")
+	}
+}
+
+// tell has the other rooms in which a question stands learn how it was settled, but for the one that knows.
+func (r *Room) tell(ctx context.Context, id mail.ID, knows mail.RoomName) {
+	r.mu.RLock()
+	q := r.state.records[id]
+	if q == nil || q.settled == nil {
+		r.mu.RUnlock()
+		return
+	}
+	st, rooms := *q.settled, q.otherRooms()
+	r.mu.RUnlock()
+	for _, room := range rooms {
+		if room == knows || r.opts.Elsewhere == nil {
+			continue
+		}
+		err := r.opts.Elsewhere(ctx, room, func(o *Room) error { return o.learn(ctx, r.name, st) })
+		if err != nil {
+			r.opts.Log.Warn("room not told that a question is settled", "room", r.name, "other", room, "question", id,
+				"err", err)
+		}
+	}
+}
+
+// learn settles a question as another room has it, if that is open here and stands there, and tells the others.
+func (r *Room) learn(ctx context.Context, from mail.RoomName, st mail.Settlement) error {
+	r.mu.RLock()
+	q := r.state.records[st.Message]
+	waits := q != nil && q.open() && slices.Contains(q.otherRooms(), from)
+	r.mu.RUnlock()
+	if !waits {
+		return nil
+	}
+	switch agent, home, far := st.By.Far(); {
+	case far && home == r.name:
+		st.By = agent
+	case !far && st.By != mail.ToUser && st.By != mail.FromSystem:
+		st.By = mail.FarAddress(st.By, from)
+	}
+	if _, err := r.commit(ctx, mail.Event{At: r.now(), Settled: &st}); err != nil {
+		return err
+	}
+	r.tell(ctx, st.Message, from)
+	return nil
+}
+
+// ask settles a question that is open here if another room in which it stands has it settled.
+func (r *Room) ask(ctx context.Context, id mail.ID) {
+	r.mu.RLock()
+	var rooms []mail.RoomName
+	if q := r.state.records[id]; q != nil && q.open() {
+		rooms = q.otherRooms()
+	}
+	r.mu.RUnlock()
+	for _, room := range rooms {
+		if r.opts.Elsewhere == nil {
+			return
+		}
+		err := r.opts.Elsewhere(ctx, room, func(o *Room) error {
+			st, err := o.settlement(ctx, id)
+			if err == nil && st != nil {
+				err = r.learn(ctx, room, *st)
+			}
+			return err
+		})
+		if err != nil && mail.CodeOf(err) != mail.NotFound {
+			r.opts.Log.Warn("room not asked about a question", "room", r.name, "other", room, "question", id, "err",
+				err)
+		}
+	}
+}
+
+// settlement returns how a question was settled, nil if it is open.
+func (r *Room) settlement(ctx context.Context, id mail.ID) (*mail.Settlement, error) {
+	r.mu.RLock()
+	q := r.state.records[id]
+	if q != nil {
+		defer r.mu.RUnlock()
+		return q.settled, nil
+	}
+	r.mu.RUnlock()
+	it, err := r.archived(ctx, id)
+	return it.Settled, err
+}
+
+// askAround asks the other rooms about every question that is open here.
+func (r *Room) askAround(ctx context.Context) {
+	r.mu.RLock()
+	var ids []mail.ID
+	for _, q := range r.state.open {
+		if len(q.otherRooms()) > 0 {
+			ids = append(ids, q.msg.ID)
+		}
+	}
+	r.mu.RUnlock()
+	for _, id := range ids {
+		r.ask(ctx, id)
+	}
+}
