@@ -279,10 +279,16 @@ func (r *Room) watch() (done func()) {
 
 func (r *Room) now() mail.Time { return mail.TimeOf(r.opts.Now()) }
 
-// commit appends events and returns when they are applied. Whoever asks what became of them reads it from the state.
+// commit appends events, of now if they name no time, and returns when they are applied. Whoever asks what became of
+// them reads it from the state.
 func (r *Room) commit(ctx context.Context, events ...mail.Event) (mail.Seq, error) {
 	if len(events) == 0 {
 		return 0, nil
+	}
+	for i := range events {
+		if events[i].At == 0 {
+			events[i].At = r.now()
+		}
 	}
 	r.gate.RLock()
 	defer r.gate.RUnlock()

@@ -139,7 +139,13 @@ func dump(s *state, now mail.Time) []string {
 		if m.isUser() {
 			a.Door, a.DoorAt = "", 0
 		}
-		out = append(out, fmt.Sprintf("member %s: %+v unread %v all %v", name, a, ids(m.unread, m), ids(m.all, m)))
+		out = append(out, fmt.Sprintf("member %s: %+v unread %v told %v all %v", name, a, ids(m.unread, m),
+			ids(m.told, m), ids(m.all, m)))
+		for _, r := range m.unread {
+			if s.visible(r, m, now) && m.Session != "" {
+				out = append(out, fmt.Sprint("member ", name, " knows ", r.msg.ID, r.toldIn(m), r.handedIn(m)))
+			}
+		}
 	}
 	slices.Sort(out[3:])
 	out = append(out, fmt.Sprint("bridges ", s.bridges), fmt.Sprint("workspaces ", s.workspaces))

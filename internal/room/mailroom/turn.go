@@ -30,7 +30,6 @@ func (v *view) Turn(ctx context.Context, t mail.Turn) (mail.Briefing, error) {
 		return v.subagentTurn(c, t), nil
 	}
 	defer v.claiming(c)()
-	now := v.now()
 	var events []mail.Event
 	var full *trip
 	v.read(func(s *state, now mail.Time) {
@@ -51,9 +50,6 @@ func (v *view) Turn(ctx context.Context, t mail.Turn) (mail.Briefing, error) {
 	}
 	if err != nil {
 		return mail.Briefing{}, err
-	}
-	for i := range events {
-		events[i].At = now
 	}
 	if _, err := v.commit(ctx, events...); err != nil {
 		return mail.Briefing{}, err
