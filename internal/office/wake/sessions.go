@@ -120,24 +120,25 @@ func (l *Sessions) Put(s Session) {
 		s.heard = time.Now()
 	}
 	at := seatOf(s.Room, s.Agent)
-	if old, ok := l.latest[at]; ok && !old.over && old.Client == s.Client && old.ID == s.ID &&
+	old, ok := l.latest[at]
+	if ok && !old.over && old.Client == s.Client && old.ID == s.ID &&
 		(s.Process == "" || old.Process == "" || old.Process == s.Process) {
 		s.fill(&old)
-		if s.same(&old) {
-			return
-		}
 	}
 	l.latest[at] = s
-	l.changed()
+	if !s.same(&old) {
+		l.changed()
+	}
 }
 
-// same reports whether two sessions are alike, their secrets included.
+// same reports whether two sessions are alike, their secrets included, whenever a hook was heard of them last.
 func (s *Session) same(old *Session) bool {
 	a, b := *s, *old
 	if a.Socket.reveal() != b.Socket.reveal() || a.Token.reveal() != b.Token.reveal() {
 		return false
 	}
 	a.Socket, a.Token, b.Socket, b.Token = Secret{}, Secret{}, Secret{}, Secret{}
+	a.heard, b.heard = time.Time{}, time.Time{}
 	return a == b
 }
 
