@@ -53,6 +53,21 @@ func (r Retention) Trim(msgs []Held, now mail.Time) ([]mail.ID, mail.Trimmed) {
 	return t.result()
 }
 
+// Crowd returns with how many messages retention does not wait for its hour, if the last time left so many; 0: it always
+// waits. That is half as much again as there may be, or as could not be let go, so that a message that is sent costs
+// the rewriting of two others at most.
+func (r Retention) Crowd(left int) int {
+	count := r.Count
+	if count == 0 {
+		count = DefaultCount
+	}
+	if count < 0 {
+		return 0
+	}
+	most := max(count, left)
+	return most + most/2 + 1
+}
+
 type trimmer struct {
 	mail.Trimmed
 	msgs []Held

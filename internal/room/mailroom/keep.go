@@ -37,8 +37,8 @@ func (r *Room) Status() mail.RoomStatus {
 	return st
 }
 
-// Run looks after the room until ctx ends: retention at once and then hourly, lapsed sessions every minute, and what
-// happens to its files is told to the person.
+// Run looks after the room until ctx ends: retention at once, hourly and when there is half as much again as there may
+// be, lapsed sessions every minute, and what happens to its files is told to the person.
 func (r *Room) Run(ctx context.Context) error {
 	var running sync.WaitGroup
 	defer running.Wait()
@@ -55,6 +55,8 @@ func (r *Room) Run(ctx context.Context) error {
 		case <-hourly.C:
 			r.runRetention(ctx)
 			r.askAround(ctx)
+		case <-r.crowded:
+			r.runRetention(ctx)
 		case <-minutely.C:
 			if err := r.endLapsed(ctx); err != nil {
 				r.opts.Log.Warn("lapsed sessions not ended", "room", r.name, "err", err)
@@ -90,6 +92,9 @@ func (r *Room) runRetention(ctx context.Context) {
 		r.opts.Log.Info("trimmed to the archive", "room", r.name, "age", t.Age, "read", t.Read, "oldest", t.Oldest,
 			"unread", t.Unread, "kept", t.Kept)
 	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.crowd = r.opts.Retention.Crowd(len(r.state.records))
 }
 
 // endLapsed journals the end of sessions that fell silent, so that their role mail finds another holder. A client

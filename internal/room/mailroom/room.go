@@ -123,6 +123,8 @@ type Room struct {
 	state   *state            // written by the follower, and by who has compacted the journal (state.archived)
 	void    map[mail.Seq]bool // events in the journal that did not count: compaction and erasure drop them
 	applied chan struct{}     // closed, and replaced, whenever state has moved on
+	crowd   int               // of so many hot messages crowded tells; 0: of none
+	crowded chan struct{}     // holds one
 	broken  error             // why the follower ended
 }
 
@@ -134,6 +136,7 @@ func Open(ctx context.Context, name mail.RoomName, j journal.Journal, opts Optio
 		opts:    opts.withDefaults(),
 		breaker: newBreaker(opts.Limits),
 		applied: make(chan struct{}),
+		crowded: make(chan struct{}, 1),
 		done:    make(chan struct{}),
 	}
 	r.use()
@@ -201,6 +204,12 @@ func (r *Room) follow(ctx context.Context, c journal.Cursor) {
 			r.apply(&events[i])
 		}
 		seq := r.state.seq
+		if r.crowd > 0 && len(r.state.records) >= r.crowd {
+			select {
+			case r.crowded <- struct{}{}:
+			default:
+			}
+		}
 		r.broken = err
 		close(r.applied)
 		r.applied = make(chan struct{})
