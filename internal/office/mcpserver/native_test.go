@@ -40,7 +40,7 @@ func TestTokenBudget(t *testing.T) {
 	}
 }
 
-func openRoom(t *testing.T) *mailroom.Room {
+func openRoom(t testing.TB) *mailroom.Room {
 	t.Helper()
 	room, err := mailroom.Open(context.Background(), "lab", new(journaltest.Store).Open(), mailroom.Options{})
 	if err != nil {
@@ -55,11 +55,11 @@ func openRoom(t *testing.T) *mailroom.Room {
 	return room
 }
 
-func connectNative(t *testing.T, room *mailroom.Room, as mail.Name) *mcp.ClientSession {
+func connectNative(t testing.TB, room *mailroom.Room, as mail.Name) *mcp.ClientSession {
 	return connectNativeWith(t, room, as, "", nil)
 }
 
-func connectNativeWith(t *testing.T, room *mailroom.Room, as mail.Name, version string,
+func connectNativeWith(t testing.TB, room *mailroom.Room, as mail.Name, version string,
 	opts *mcp.ClientOptions) *mcp.ClientSession {
 	t.Helper()
 	n := NewNative(Mailbox{Service: room.As(as), Room: "lab", Agent: as, Version: "test"})
