@@ -53,7 +53,7 @@ func TestP8_SessionSocket(t *testing.T) {
 	turn := func(m mail.Moment) {
 		t.Helper()
 		if _, err := bob.Turn(t.Context(), mail.Turn{Moment: m, Session: "s1", Client: "claude",
-			Access: &mail.Access{Socket: path, Token: token, Dir: filepath.Dir(path)}}); err != nil {
+			Access: &mail.Access{Socket: path, Token: token, Dir: filepath.Dir(path), Mode: "default"}}); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -112,7 +112,7 @@ func TestP8_SessionSocket(t *testing.T) {
 			t.Fatal(err)
 		}
 		if _, err := remote.Turn(t.Context(), mail.Turn{Moment: m, Session: "s2", Client: "claude",
-			Access: &mail.Access{Socket: path}}); err != nil {
+			Access: &mail.Access{Socket: path, Mode: "default"}}); err != nil {
 			t.Fatal(err)
 		}
 	}
