@@ -53,6 +53,10 @@ func claude() client {
 			{"background", "", true, claudeBackground},
 			{"wayOut", "", false, claudeWayOut},
 			{"plugin", "", false, claudePlugin},
+			{"bypass", "", false, claudeBypass},
+			{"poster", "", false, claudePoster},
+			{"mcponly", "", false, claudeMCPOnly},
+			{"restart", "", false, claudeRestart},
 		},
 	}
 }
