@@ -94,7 +94,8 @@ func claudePoster(t *testing.T, l *lab) {
 func claudeMCPOnly(t *testing.T, l *lab) {
 	l.write(".claude/settings.json", map[string]any{"enableAllProjectMcpServers": true})
 	l.write(filepath.Join(l.project, ".mcp.json"), map[string]any{"mcpServers": map[string]any{
-		"pennypost": map[string]any{"type": "stdio", "command": "pennypost", "args": []string{"mcp"}, "alwaysLoad": true},
+		"pennypost": map[string]any{"type": "stdio", "command": "pennypost", "args": []string{"mcp"},
+			"alwaysLoad": true},
 	}})
 	l.startOffice()
 	w := l.tui()

@@ -219,6 +219,7 @@ func escTool(t *testing.T, l *lab) {
 // afterEsc holds that mail reaches the model once by itself, and is not said to have been shown before it does.
 func (l *lab) afterEsc(id mail.ID, body string) {
 	l.t.Helper()
+	began := time.Now()
 	l.until("the agent is idle", func() bool {
 		for _, r := range l.model.Requests() {
 			if r.Has(body) {
@@ -230,7 +231,9 @@ func (l *lab) afterEsc(id mail.ID, body string) {
 		}
 		return l.state(l.agent) == mail.Idle
 	})
-	l.told(l.request(body), body)
+	r := l.request(body)
+	l.seconds = r.At.Sub(began)
+	l.told(r, body)
 	l.presented(id)
 }
 

@@ -40,7 +40,8 @@ func (a *app) poster(ctx context.Context) error {
 	defer stop()
 	env := a.Env.Getenv
 	s := wake.Session{
-		Client: "claude", ID: env("CLAUDE_CODE_SESSION_ID"), Process: env("CLAUDE_PID"), Dir: env("CLAUDE_PROJECT_DIR"),
+		Client: "claude", ID: env("CLAUDE_CODE_SESSION_ID"), Process: env("CLAUDE_PID"),
+		Dir:    env("CLAUDE_PROJECT_DIR"),
 		Socket: wake.NewSecret(env("CLAUDE_CODE_MESSAGING_SOCKET")),
 		Token:  wake.NewSecret(env("CLAUDE_CODE_MESSAGING_TOKEN")),
 	}
@@ -93,8 +94,8 @@ func (a *app) poster(ctx context.Context) error {
 	return nil
 }
 
-// cancelWithSession calls cancel when the session has ended, until ctx ends. Between this process and the client may be
-// a shell, which outlives it: the program above that is looked at where the system tells.
+// cancelWithSession calls cancel when the session has ended, until ctx ends. Between this process and the client may
+// be a shell, which outlives it: the program above that is looked at where the system tells.
 func cancelWithSession(ctx context.Context, cancel func()) {
 	defer cancel()
 	parent, program := os.Getppid(), process.Program(false)
