@@ -12,9 +12,9 @@ import (
 )
 
 // bypassing opens a session that bypasses permission prompts.
-func (l *lab) bypassing() *terminal {
+func (l *lab) bypassing(args ...string) *terminal {
 	l.t.Helper()
-	w := l.open(l.version.program, "--dangerously-skip-permissions")
+	w := l.open(append([]string{l.version.program, "--dangerously-skip-permissions"}, args...)...)
 	w.sees("Yes, I accept")
 	w.press("Down")
 	w.press("Enter")
@@ -123,4 +123,23 @@ func claudeRestart(t *testing.T, l *lab) {
 	l.startOffice()
 	l.send(l.agent, "ZEBRA after the restart")
 	l.told(l.request("hello restart", "ZEBRA after the restart"), "ZEBRA after the restart")
+}
+
+// claudeMonitor: the plugin's monitor wakes a session that bypasses prompts, also before its first turn.
+func claudeMonitor(t *testing.T, l *lab) {
+	plugin, err := filepath.Abs("../../plugin")
+	l.must(err)
+	l.startOffice()
+	w := l.bypassing("--plugin-dir", plugin)
+	l.until("the monitor waits", func() bool {
+		return l.state(l.agent) != "" && slices.ContainsFunc(l.commands(), func(c string) bool {
+			return strings.HasSuffix(c, "pennypost monitor")
+		})
+	})
+	id := l.send(l.agent, "ZEBRA by the monitor")
+	l.told(l.request("ZEBRA by the monitor"), "ZEBRA by the monitor")
+	l.presented(id)
+	if screen := w.screen(); strings.Contains(screen, "Held") {
+		t.Errorf("a message is held:\n%s", screen)
+	}
 }

@@ -57,6 +57,7 @@ func claude() client {
 			{"shell", "", false, claudeShell},
 			{"bypass", "", false, claudeBypass},
 			{"poster", "", false, claudePoster},
+			{"monitor", "", false, claudeMonitor},
 			{"mcponly", "", false, claudeMCPOnly},
 			{"restart", "", false, claudeRestart},
 		},
