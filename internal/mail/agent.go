@@ -63,6 +63,9 @@ type Presence struct {
 	// program's own session, whichever of the two comes first.
 	Process string `json:"process,omitempty"`
 	Join    bool   `json:"join,omitzero"`
+	// Access is for doors of this machine, as in Turn; a room takes no notice of it. It says how to get at the session
+	// that a connection belongs to, and counts where no hook tells of that session.
+	Access *Access `json:"access,omitempty"`
 	// Update refuses to create: an unknown name is NotFound.
 	Update bool `json:"update,omitzero"`
 }

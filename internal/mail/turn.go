@@ -61,6 +61,8 @@ type Turn struct {
 // Access is what it takes to get at a client's session from outside. The post office keeps it in memory; it is in no
 // journal, no log and no answer.
 type Access struct {
+	// Session is the client's own id of its session, where the call names a connection of it (Presence).
+	Session string `json:"session,omitempty"`
 	Dir     string `json:"dir,omitempty"`
 	Version string `json:"version,omitempty"` // of the client
 	Mode    string `json:"mode,omitempty"`    // of its permissions, as the client calls it
@@ -95,6 +97,19 @@ type Briefing struct {
 	GaveUp bool `json:"gave_up,omitzero"`
 }
 
+// Check returns what is wrong with a by itself. Nil is right.
+func (a *Access) Check() error {
+	if a == nil {
+		return nil
+	}
+	for _, text := range []string{a.Session, a.Dir, a.Version, a.Mode, a.Socket, a.Token, a.Tmux, a.Pane} {
+		if len(text) > MaxPath || strings.ContainsAny(text, "\x00\r\n") {
+			return Errorf(Invalid, "what is said of the session is no line of at most %d bytes", MaxPath)
+		}
+	}
+	return nil
+}
+
 // Check returns what is wrong with t by itself.
 func (t *Turn) Check() error {
 	switch t.Moment {
@@ -105,12 +120,8 @@ func (t *Turn) Check() error {
 	if t.Limit < 0 || t.Limit > MaxLimit {
 		return Errorf(Invalid, "a limit of %d is out of range", t.Limit)
 	}
-	if a := t.Access; a != nil {
-		for _, text := range []string{a.Dir, a.Version, a.Mode, a.Socket, a.Token, a.Tmux, a.Pane} {
-			if len(text) > MaxPath || strings.ContainsAny(text, "\x00\r\n") {
-				return Errorf(Invalid, "what is said of the session is no line of at most %d bytes", MaxPath)
-			}
-		}
+	if err := t.Access.Check(); err != nil {
+		return err
 	}
 	if t.Process != "" {
 		if err := checkWord("process", t.Process); err != nil {

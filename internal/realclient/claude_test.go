@@ -53,6 +53,13 @@ func claude() client {
 			{"background", "", true, claudeBackground},
 			{"wayOut", "", false, claudeWayOut},
 			{"plugin", "", false, claudePlugin},
+			{"queued", "", false, claudeQueued},
+			{"shell", "", false, claudeShell},
+			{"bypass", "", false, claudeBypass},
+			{"poster", "", false, claudePoster},
+			{"monitor", "", false, claudeMonitor},
+			{"mcponly", "", false, claudeMCPOnly},
+			{"restart", "", false, claudeRestart},
 		},
 	}
 }
@@ -161,4 +168,41 @@ func claudePlugin(t *testing.T, l *lab) {
 		t.Error("the tools are not there from the first request on")
 	}
 	l.alone()
+}
+
+// claudeQueued: a prompt that the person types while the model works does not have mail told twice.
+func claudeQueued(t *testing.T, l *lab) {
+	l.install()
+	w := l.tui()
+	tool, open := l.gate("gate")
+	w.prompt("hello work " + tool + " [[hold on]] [[say bye]]")
+	l.began("gate")
+	id := l.send(l.agent, "ZEBRA while it works")
+	open()
+	l.told(l.request("hello work", passed), "ZEBRA while it works")
+	w.prompt("and then this [[say bye]]")
+	l.model.Release("on")
+	l.told(l.request("hello work", "and then this"), "ZEBRA while it works")
+	l.presented(id)
+	l.until("the agent is idle", func() bool { return l.state(l.agent) == mail.Idle })
+	for _, r := range l.model.Requests() {
+		if n := r.Copies("ZEBRA while it works"); n > 1 {
+			t.Errorf("request %d has it %d times", r.N, n)
+		}
+	}
+}
+
+// claudeShell: the command by which mail is marked works as agents are told it, in their shell.
+func claudeShell(t *testing.T, l *lab) {
+	l.install()
+	tool, open := l.gate("gate")
+	done := l.begin("hello shell " + tool + ` [[sh {{by: (pennypost mark) ID}} {{id="(msg_[^"]+)"}} ` +
+		`{{pennypost mark ID (--read --as [\w-]+)}}]] [[say bye]]`)
+	l.began("gate")
+	id := l.send(l.agent, "ZEBRA to be marked")
+	open()
+	l.finished(done)
+	if !slices.Contains(l.marks(id, l.agent), mail.MarkRead) {
+		t.Errorf("the message has the marks %v", l.marks(id, l.agent))
+	}
 }

@@ -219,6 +219,7 @@ func escTool(t *testing.T, l *lab) {
 // afterEsc holds that mail reaches the model once by itself, and is not said to have been shown before it does.
 func (l *lab) afterEsc(id mail.ID, body string) {
 	l.t.Helper()
+	began := time.Now()
 	l.until("the agent is idle", func() bool {
 		for _, r := range l.model.Requests() {
 			if r.Has(body) {
@@ -230,30 +231,33 @@ func (l *lab) afterEsc(id mail.ID, body string) {
 		}
 		return l.state(l.agent) == mail.Idle
 	})
-	l.told(l.request(body), body)
+	r := l.request(body)
+	l.seconds = r.At.Sub(began)
+	l.told(r, body)
 	l.presented(id)
 }
 
-// headless: a run that nobody attends ends as it does without us, and leaves nothing running.
+// headless: a run that nobody attends ends within a second of one without us, and leaves nothing running. The machine
+// may be busy, so the quickest of several runs count, which take turns.
 func headless(t *testing.T, l *lab) {
-	least := func(prompt string) time.Duration {
-		best := time.Hour
-		for range 3 {
-			done := <-l.begin(prompt)
-			if done.err != nil {
-				t.Fatalf("the headless run: %v\n%s", done.err, done.out)
-			}
-			best = min(best, done.took)
-		}
-		return best
-	}
-	without := least("hello alone [[say bye]]")
+	plain := newLab(t, l.client, l.version)
 	l.install()
-	with := least("hello headless [[say bye]]")
-	if with > without+time.Second {
-		t.Errorf("a headless run took %v, and %v without Pennypost", with, without)
+	run := func(l *lab) time.Duration {
+		done := <-l.begin("hello headless [[say bye]]")
+		if done.err != nil {
+			t.Fatalf("the headless run: %v\n%s", done.err, done.out)
+		}
+		return done.took
 	}
-	l.alone()
+	without, with := time.Hour, time.Hour
+	for range 6 {
+		without, with = min(without, run(plain)), min(with, run(l))
+		if with <= without+time.Second {
+			l.alone()
+			return
+		}
+	}
+	t.Errorf("a headless run took %v, and %v without Pennypost", with, without)
 }
 
 // two: two sessions in one project are two agents, in hooks, tools and shells alike.

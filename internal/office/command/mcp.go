@@ -94,6 +94,7 @@ func (a *app) mcp(ctx context.Context, f mcpFlags) error {
 		return cli.Usage("--channel goes with Pennypost's own tools, and not with --dialect")
 	}
 	s := &session{client: a.ClientName(), id: "mcp-" + strconv.Itoa(os.Getpid()) + "-" + rand.Text()[:8]}
+	s.access = access(a.Env.Getenv)
 	c, _ := hook.FindClient(s.client)
 	s.process = process.Program(c.Editor)
 	if f.remote != "" {
@@ -271,6 +272,17 @@ type session struct {
 	client  string
 	process string // the program that it belongs to, whose hooks are of the same session
 	id      string
+	access  *mail.Access // how to get at the client's session; nil: nobody told
+}
+
+// access returns what Claude Code tells its servers of its session (seen with 2.1.330).
+func access(getenv func(string) string) *mail.Access {
+	a := &mail.Access{Session: getenv("CLAUDE_CODE_SESSION_ID"), Dir: getenv("CLAUDE_PROJECT_DIR"),
+		Socket: getenv("CLAUDE_CODE_MESSAGING_SOCKET"), Token: getenv("CLAUDE_CODE_MESSAGING_TOKEN")}
+	if a.Session == "" || a.Socket == "" {
+		return nil
+	}
+	return a
 }
 
 // claim takes the name, or the one that is free in its place.
@@ -280,7 +292,7 @@ func (s *session) claim(ctx context.Context, takeOver bool) error {
 		return err
 	}
 	ag, err := svc.Register(ctx, mail.Presence{Session: s.id, Process: s.process, Join: true, TakeOver: takeOver,
-		Client: s.client})
+		Client: s.client, Access: s.access})
 	if err != nil {
 		return err
 	}

@@ -8,6 +8,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"pennypost/internal/base/process"
 	"pennypost/internal/front/cli"
 	"pennypost/internal/mail"
 	"pennypost/internal/office/daemon"
@@ -40,6 +41,7 @@ func (a *app) poster(ctx context.Context) error {
 	env := a.Env.Getenv
 	s := wake.Session{
 		Client: "claude", ID: env("CLAUDE_CODE_SESSION_ID"), Process: env("CLAUDE_PID"),
+		Dir:    env("CLAUDE_PROJECT_DIR"),
 		Socket: wake.NewSecret(env("CLAUDE_CODE_MESSAGING_SOCKET")),
 		Token:  wake.NewSecret(env("CLAUDE_CODE_MESSAGING_TOKEN")),
 	}
@@ -62,8 +64,14 @@ func (a *app) poster(ctx context.Context) error {
 		return err
 	}
 	door := &wake.ClaudeSocket{Config: daemon.ClaudeDir(), Below: cfg.ClaudeBelow}
-	parent, began, met := os.Getppid(), time.Now(), false
-	for pause := cli.MinRingPause; ctx.Err() == nil && os.Getppid() == parent; pause = min(2*pause, cli.MaxRingPause) {
+	if env("CLAUDE_CODE_SESSION_ATTENDED") == "0" || !door.Holds(&s) {
+		return nil // nobody is to be woken, or the post office can write there itself
+	}
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	go cancelWithSession(ctx, cancel)
+	began, met := time.Now(), false
+	for pause := cli.MinRingPause; ctx.Err() == nil; pause = min(2*pause, cli.MaxRingPause) {
 		rung, err := a.Office.Ring(ctx, room, name, mail.Listener{Door: mail.PosterDoor, Session: s.ID})
 		switch {
 		case err == nil && rung != nil && rung.Over && (met || time.Since(began) > posterStart):
@@ -84,4 +92,21 @@ func (a *app) poster(ctx context.Context) error {
 		}
 	}
 	return nil
+}
+
+// cancelWithSession calls cancel when the session has ended, until ctx ends. Between this process and the client may
+// be a shell, which outlives it: the program above that is looked at where the system tells.
+func cancelWithSession(ctx context.Context, cancel func()) {
+	defer cancel()
+	parent, program := os.Getppid(), process.Program(false)
+	known := process.Alive(program)
+	tick := time.NewTicker(time.Second)
+	defer tick.Stop()
+	for os.Getppid() == parent && process.Alive(program) == known {
+		select {
+		case <-ctx.Done():
+			return
+		case <-tick.C:
+		}
+	}
 }

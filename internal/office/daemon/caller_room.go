@@ -169,11 +169,20 @@ func (v *callerRoom) Turn(ctx context.Context, t mail.Turn) (mail.Briefing, erro
 
 // Register implements mail.Registrar.
 func (v *callerRoom) Register(ctx context.Context, p mail.Presence) (mail.Agent, error) {
+	access := p.Access
+	p.Access = nil
+	if err := access.Check(); err != nil {
+		return mail.Agent{}, err
+	}
 	as := v.opening(&p.Process)
 	if p.Session == "" || p.TakeOver {
 		as = v
 	}
-	return as.Stub.Register(ctx, p)
+	a, err := as.Stub.Register(ctx, p)
+	if err == nil && access != nil && p.Join {
+		v.office.join(v.name, a.Name, &p, access)
+	}
+	return a, err
 }
 
 // Rename implements mail.Registrar.

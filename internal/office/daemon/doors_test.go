@@ -226,6 +226,8 @@ func TestBypassSession(t *testing.T) {
 	if _, err := d.room(t, "a", "bob").Mark(t.Context(), mail.Marking{All: true, Mark: mail.MarkRead}); err != nil {
 		t.Fatal(err)
 	}
+	d.turn("bob", mail.Turn{Moment: mail.TurnEnd, Session: "s1", Client: "claude",
+		Access: &mail.Access{Mode: "bypassPermissions"}})
 	d.ask("bob", "y")
 	d.rung("claude-socket")
 	if text := <-lines; !strings.Contains(text, "1 unread in room a") || strings.Contains(text, "from-mode") {

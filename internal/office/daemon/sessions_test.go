@@ -53,7 +53,7 @@ func TestP8_SessionSocket(t *testing.T) {
 	turn := func(m mail.Moment) {
 		t.Helper()
 		if _, err := bob.Turn(t.Context(), mail.Turn{Moment: m, Session: "s1", Client: "claude",
-			Access: &mail.Access{Socket: path, Token: token, Dir: filepath.Dir(path)}}); err != nil {
+			Access: &mail.Access{Socket: path, Token: token, Dir: filepath.Dir(path), Mode: "default"}}); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -112,7 +112,7 @@ func TestP8_SessionSocket(t *testing.T) {
 			t.Fatal(err)
 		}
 		if _, err := remote.Turn(t.Context(), mail.Turn{Moment: m, Session: "s2", Client: "claude",
-			Access: &mail.Access{Socket: path}}); err != nil {
+			Access: &mail.Access{Socket: path, Mode: "default"}}); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -139,5 +139,66 @@ func TestP8_SessionSocket(t *testing.T) {
 	})
 	if err != nil {
 		t.Error(err)
+	}
+}
+
+// An MCP server tells how to get at its session where no hook does, and takes nothing from what a hook has told. Who
+// comes over TCP cannot.
+func TestServerAlone(t *testing.T) {
+	t.Setenv("CLAUDE_CONFIG_DIR", t.TempDir())
+	if err := os.WriteFile(filepath.Join(os.Getenv("CLAUDE_CONFIG_DIR"), "settings.json"),
+		[]byte(`{"crossSessionInbound":"accept"}`), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	path, posted := inbox(t)
+	r := start(t, Options{Config: testConfig(t)})
+	user := r.room(t, "a", mail.User)
+	joins := func(svc mail.Service, name mail.Name, socket string) string {
+		t.Helper()
+		if _, err := svc.Register(t.Context(), mail.Presence{Name: name, Session: "mcp-1", Client: "claude", Join: true,
+			Access: &mail.Access{Session: "s1", Socket: socket}}); err != nil {
+			t.Fatal(err)
+		}
+		sent, err := user.Send(t.Context(), mail.Draft{To: []string{string(name)}, Type: string(mail.Question),
+			Body: "how far?"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return sent.Recipients[0].Wake
+	}
+	if wake := joins(r.room(t, "a", "bob"), "bob", path); wake != "claude-socket" {
+		t.Errorf("a server without hooks: woken by %q", wake)
+	}
+	if text := <-posted; !strings.Contains(text, "unread in room a") {
+		t.Errorf("the socket got %s", text)
+	}
+
+	if _, err := r.room(t, "a", "ann").Turn(t.Context(), mail.Turn{Moment: mail.SessionStart, Session: "s1",
+		Client: "claude", Access: &mail.Access{Socket: path, Mode: "default"}}); err != nil {
+		t.Fatal(err)
+	}
+	joins(r.room(t, "a", "ann"), "ann", filepath.Join(filepath.Dir(path), "another"))
+	if text := <-posted; !strings.Contains(text, "unread in room a") {
+		t.Errorf("the socket that a hook told of got %s", text)
+	}
+
+	if _, err := user.Register(t.Context(), mail.Presence{Name: "far"}); err != nil {
+		t.Fatal(err)
+	}
+	secret, err := user.Token(t.Context(), "far")
+	if err != nil {
+		t.Fatal(err)
+	}
+	far, err := client.New(client.Options{URL: r.place.HTTP, Token: secret})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer far.Close()
+	remote, err := far.Room(t.Context(), "a", "far")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if wake := joins(remote, "far", path); wake != mail.WakeNoDoor {
+		t.Errorf("a server far away: woken by %q", wake)
 	}
 }

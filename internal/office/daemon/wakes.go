@@ -78,12 +78,28 @@ func (o *office) meet(room mail.RoomName, brief *mail.Briefing, t *mail.Turn, a 
 		o.sessions.Drop(room, agent, t.Session)
 		o.listeners.End(room, agent, t.Session)
 	case a != nil:
-		o.sessions.Put(wake.Session{
+		s := o.sessions.Filled(wake.Session{
 			Room: room, Agent: agent, Client: t.Client, ID: t.Session, Dir: a.Dir, Version: a.Version,
 			Process: t.Process, Mode: a.Mode, Working: brief.State == mail.Working,
 			Socket: wake.NewSecret(a.Socket), Token: wake.NewSecret(a.Token), Tmux: a.Tmux, Pane: a.Pane,
 		})
+		s.Held = o.claude.Holds(&s)
+		o.sessions.Put(s)
 	}
+}
+
+// join notes what a connection told of its session, if no hook has told of that: an MCP server alone has doors, too.
+func (o *office) join(room mail.RoomName, agent mail.Name, p *mail.Presence, a *mail.Access) {
+	s := wake.Session{
+		Room: room, Agent: agent, Client: p.Client, ID: a.Session, Dir: a.Dir, Version: a.Version, Process: p.Process,
+		Socket: wake.NewSecret(a.Socket), Token: wake.NewSecret(a.Token), Tmux: a.Tmux, Pane: a.Pane,
+		Joined: p.Session,
+	}
+	if old, ok := o.sessions.Get(room, agent); ok && old.Joined == "" && old.Process == s.Process {
+		return
+	}
+	s.Held = o.claude.Holds(&s)
+	o.sessions.Put(s)
 }
 
 // wakers turns what the configuration says of one agent into doors, in the order in which they are tried: keystrokes

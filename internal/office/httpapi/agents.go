@@ -9,11 +9,22 @@ import (
 
 // hideAccess keeps somebody far away from having this machine's sockets written to.
 func hideAccess(c *call, t *mail.Turn) error {
-	if local := c.api.opts.Local; local == nil || !local(c.r) {
+	if c.far() {
 		t.Access = nil
 	}
 	return nil
 }
+
+// hidePresenceAccess does so for a connection.
+func hidePresenceAccess(c *call, p *mail.Presence) error {
+	if c.far() {
+		p.Access = nil
+	}
+	return nil
+}
+
+// far reports whether the caller is not known to be on this machine.
+func (c *call) far() bool { return c.api.opts.Local == nil || !c.api.opts.Local(c.r) }
 
 // updateRoute is of no call: clients register.
 func updateRoute() route {
@@ -37,7 +48,7 @@ func update(c *call) (any, error) {
 			"the path names the agent %q and the body %q; to give it another name, POST {\"to\": NAME} to …/rename",
 			name, p.Name)
 	}
-	p.Name, p.Update = name, true
+	p.Name, p.Update, p.Access = name, true, nil
 	return c.room.Register(c.r.Context(), p)
 }
 

@@ -68,7 +68,7 @@ func roomRoutes() []route {
 		sendRoute(), of(&wire.HistoryCall), of(&wire.MessageCall), of(&wire.EraseCall), of(&wire.InboxCall),
 		of(&wire.MarkCall, checkMark), of(&wire.TurnCall, hideAccess), waitRoute(), ringRoute(), eventsRoute(),
 		of(&wire.WithdrawCall), of(&wire.WaitingCall),
-		of(&wire.AgentsCall), of(&wire.RegisterCall), updateRoute(), of(&wire.RetireCall),
+		of(&wire.AgentsCall), of(&wire.RegisterCall, hidePresenceAccess), updateRoute(), of(&wire.RetireCall),
 		of(&wire.RenameCall, renamed), of(&wire.TokenCall),
 		of(&wire.BridgesCall), of(&wire.AddBridgeCall), of(&wire.RemoveBridgeCall), of(&wire.SyncBridgeCall),
 		of(&wire.WorkspacesCall), of(&wire.AddWorkspaceCall), of(&wire.RemoveWorkspaceCall),

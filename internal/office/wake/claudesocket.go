@@ -29,8 +29,8 @@ import (
 //
 // The message says from whom it comes by name only. It gives no address, because nobody listens there; and it claims
 // no class of permissions, because that is not ours to claim. A session that bypasses permission prompts holds what
-// claims none, unless its user has set crossSessionInbound to "accept", which is looked up in the user's own settings.
-// Otherwise it is not rung here, and the next door is tried.
+// claims none behind a dialog that takes its screen (seen in 2.1.330), unless its user has set crossSessionInbound to
+// "accept", which is looked up in the user's own settings. Otherwise it is not rung here, and the next door is tried.
 //
 // That there is a socket, its variables and who is let in is documented (code.claude.com, cross-session messaging,
 // from 2.1.224 on). How a message is spelled is not: it is what has been seen to work in 2.1.226 to 2.1.268 and what
@@ -64,9 +64,9 @@ func (c *ClaudeSocket) Ring(ctx context.Context, r Ring) error {
 	if err != nil {
 		return err
 	}
-	if s.Mode == "bypassPermissions" && s.Socket.text != nil && !c.accepts() {
+	if c.Holds(&s) {
 		return errors.New(
-			"the session bypasses permission prompts, and would hold the message until its user agrees; " +
+			"the session bypasses permission prompts, or may, and would ask its user whether to let the message in; " +
 				`to let it in, add "crossSessionInbound": "accept" to settings.json of Claude Code`)
 	}
 	return c.Post(ctx, &s, r.ID, pointer(&r))
@@ -237,6 +237,46 @@ func (c *ClaudeSocket) Understood(text string) error {
 	return nil
 }
 
+// Holds reports whether a session asks its user before it lets a message in, or may do so: hooks do not tell the mode
+// of its permissions before the first prompt.
+func (c *ClaudeSocket) Holds(s *Session) bool {
+	if s.Client != "claude" || s.Socket.text == nil || s.Mode != "" && s.Mode != bypass || c.accepts() {
+		return false
+	}
+	return s.Mode == bypass || c.mayBypass(s)
+}
+
+// bypass is the mode of permissions in which nobody is asked for any.
+const bypass = "bypassPermissions"
+
+// mayBypass reports whether a session whose mode nobody has told may have begun in that mode: by the words of its
+// command line, and by the settings. Where the command line cannot be read, it may.
+func (c *ClaudeSocket) mayBypass(s *Session) bool {
+	words := arguments(s.Process)
+	if len(words) == 0 {
+		return true
+	}
+	for _, w := range words {
+		if w == bypass || strings.HasSuffix(w, "dangerously-skip-permissions") || strings.HasSuffix(w, "="+bypass) ||
+			strings.HasPrefix(w, "--settings") {
+			return true
+		}
+	}
+	project := filepath.Join(s.Dir, ".claude")
+	for _, path := range []string{filepath.Join(c.Config, "settings.json"), filepath.Join(project, "settings.json"),
+		filepath.Join(project, "settings.local.json")} {
+		var settings struct {
+			Permissions struct {
+				Mode string `json:"defaultMode"`
+			} `json:"permissions"`
+		}
+		if readJSON(&settings, path) && settings.Permissions.Mode == bypass {
+			return true
+		}
+	}
+	return false
+}
+
 // accepts reports whether the user's own settings let messages of any class of permissions in.
 func (c *ClaudeSocket) accepts() bool {
 	var settings struct {
@@ -250,10 +290,11 @@ const maxRead = 1 << 20
 
 // read reads a file of Claude Code's own directory.
 func (c *ClaudeSocket) read(into any, path ...string) bool {
-	if c.Config == "" {
-		return false
-	}
-	f, err := os.Open(filepath.Join(c.Config, filepath.Join(path...)))
+	return c.Config != "" && readJSON(into, filepath.Join(c.Config, filepath.Join(path...)))
+}
+
+func readJSON(into any, path string) bool {
+	f, err := os.Open(path)
 	if err != nil {
 		return false
 	}

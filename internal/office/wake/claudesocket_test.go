@@ -7,6 +7,7 @@ import (
 	"io"
 	"net"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"regexp"
 	"runtime"
@@ -426,6 +427,49 @@ func TestClaudeVersion(t *testing.T) {
 		}
 		if err := d.Ring(t.Context(), testRing()); err != nil { // its program has no number of its own
 			t.Errorf("Ring = %v", err)
+		}
+	}
+}
+
+// A session whose mode nobody has told is written to only if it is known not to bypass permission prompts: otherwise a
+// dialog would take the screen of somebody who has not typed a word yet.
+func TestClaudeSocketHolds(t *testing.T) {
+	if runtime.GOOS != "linux" {
+		t.Skip("only Linux tells the command line of a program")
+	}
+	begin := func(words ...string) string {
+		t.Helper()
+		cmd := exec.Command("sh", append([]string{"-c", "read x"}, words...)...)
+		in, err := cmd.StdinPipe()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := cmd.Start(); err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { in.Close(); _ = cmd.Wait() })
+		return strconv.Itoa(cmd.Process.Pid)
+	}
+	plain := begin("--model", "x")
+	for _, c := range []struct {
+		mode, process, settings string
+		holds                   bool
+	}{
+		{"default", "", "{}", false}, {"bypassPermissions", plain, "{}", true}, {"", plain, "{}", false},
+		{"", "", "{}", true}, {"", begin("--dangerously-skip-permissions"), "{}", true},
+		{"", begin("--permission-mode", "bypassPermissions"), "{}", true},
+		{"", begin("--permission-mode=bypassPermissions"), "{}", true},
+		{"", begin("--settings", "x.json"), "{}", true},
+		{"", plain, `{"permissions":{"defaultMode":"bypassPermissions"}}`, true},
+		{"", "", `{"crossSessionInbound":"accept"}`, false},
+	} {
+		d := &ClaudeSocket{Config: t.TempDir()}
+		if err := os.WriteFile(filepath.Join(d.Config, "settings.json"), []byte(c.settings), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		s := Session{Client: "claude", Process: c.process, Mode: c.mode, Socket: NewSecret("/a/socket")}
+		if got := d.Holds(&s); got != c.holds {
+			t.Errorf("%+v: Holds = %t", c, got)
 		}
 	}
 }

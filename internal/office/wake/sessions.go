@@ -35,8 +35,12 @@ type Session struct {
 	Tmux string // the variable TMUX of the session: which server of tmux it runs under
 	Pane string // the variable TMUX_PANE
 
+	Held    bool      // its socket is not to be written to: its user would be asked whether to let that in
 	Working bool      // it is in a turn, as far as hooks have told
 	heard   time.Time // when a hook told so last
+
+	// Joined is the connection that told of the session, where no hook has: it goes with that. "": a hook has.
+	Joined string
 
 	over bool // it has ended
 }
@@ -131,6 +135,14 @@ func (l *Sessions) Put(s Session) {
 	}
 }
 
+// Filled returns s with what was known of the same session before.
+func (l *Sessions) Filled(s Session) Session {
+	if old := l.look(s.Room, s.Agent); !old.over && old.Client == s.Client && old.ID == s.ID {
+		s.fill(&old)
+	}
+	return s
+}
+
 // same reports whether two sessions are alike, their secrets included, whenever a hook was heard of them last.
 func (s *Session) same(old *Session) bool {
 	a, b := *s, *old
@@ -215,13 +227,13 @@ func (l *Sessions) Gone(room mail.RoomName, agent mail.Name) (s Session, known, 
 }
 
 // Client returns the client in which an agent's session runs, as far as is known, and whether the session takes
-// messages. Unlike Get it asks nobody whether the session lives.
+// messages without asking its user. Unlike Get it asks nobody whether the session lives.
 func (l *Sessions) Client(room mail.RoomName, agent mail.Name) (client string, socket bool) {
 	s := l.look(room, agent)
 	if s.over {
 		return "", false
 	}
-	return s.Client, s.Socket.text != nil
+	return s.Client, s.Socket.text != nil && !s.Held
 }
 
 // Leads reports whether a door leads anywhere, by what is known of an agent's latest session: keystrokes want a pane,

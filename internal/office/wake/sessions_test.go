@@ -20,6 +20,7 @@ const hush = "5f4dcc3b5aa765d6"
 func testSession() Session {
 	return Session{
 		Room: "lab", Agent: "小克", Client: "claude", ID: "s1", Dir: "/src", Version: "2.1.329",
+		Mode:   "default",
 		Socket: NewSecret("/run/" + hush + ".sock"), Token: NewSecret(hush), Tmux: "/tmp/tmux,1,0", Pane: "%1",
 	}
 }
