@@ -228,8 +228,8 @@ func (l *Sessions) Client(room mail.RoomName, agent mail.Name) (client string, s
 }
 
 // Leads reports whether a door leads anywhere, by what is known of an agent's latest session: keystrokes want a pane
-// and a program that runs in it,
-// a resumption something to resume. It asks nobody whether the session lives.
+// and a program with a terminal, a resumption something to resume, Codex's queue somebody who takes from it. It asks
+// nobody whether the session lives.
 func (l *Sessions) Leads(w Waker, room mail.RoomName, agent mail.Name) bool {
 	s := l.look(room, agent)
 	switch w := w.(type) {
@@ -328,8 +328,8 @@ func pointer(r *Ring) string {
 	if r.Urgent > 0 {
 		urgent = fmt.Sprintf(", %d of them urgent", r.Urgent)
 	}
-	text := fmt.Sprintf(fence.RingHead+" %d unread in room %s%s. The "+
+	text := fmt.Sprintf("%s %d unread in room %s%s. The "+
 		"tool read_messages shows them. (%s)",
-		r.Unread, r.Room, urgent, r.ID)
+		fence.RingHead, r.Unread, r.Room, urgent, r.ID)
 	return fence.Visible(strings.ReplaceAll(fence.Text(text), "\n", " "), false)
 }
