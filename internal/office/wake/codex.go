@@ -121,8 +121,8 @@ func (c *Codex) binary() string {
 	return c.Binary
 }
 
-// reaches reports whether there is a way to a session: the app-server that it shares, or a codex that can be run, which
-// cannot start a queue that stands still. It asks nobody whether the app-server answers.
+// reaches reports whether there is a way to a session: the app-server that it shares, or a codex that can be run,
+// which cannot start a queue that stands still. It asks nobody whether the app-server answers.
 func (c *Codex) reaches(s *Session) bool {
 	if _, err := controlSocket(s.Home); err == nil {
 		return true

@@ -90,7 +90,8 @@ func (v *view) staleRing(c *mail.AgentChange, t mail.Turn) (brief mail.Briefing,
 	}
 	v.read(func(s *state, now mail.Time) {
 		if m := s.inSession(c.Name, t.Session); m != nil && len(s.unseen(m, now)) == 0 {
-			brief, stale = mail.Briefing{Agent: m.Name, State: m.State, Unread: s.countUnread(m, now), Stale: true}, true
+			brief, stale = mail.Briefing{Agent: m.Name, State: m.State, Unread: s.countUnread(m, now),
+				Stale: true}, true
 		}
 	})
 	return brief, stale
