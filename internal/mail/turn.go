@@ -51,6 +51,9 @@ type Turn struct {
 	// Sub says that it happened to a subagent of the session, which is no agent: nothing is changed, and nothing told
 	// but an order to stop.
 	Sub bool `json:"sub,omitzero"`
+	// Ring says of a turn that begins that a door of the post office has begun it, and nobody else: it is not to be if
+	// nothing waits any more.
+	Ring bool `json:"ring,omitzero"`
 	// Quiet says that nothing can be told now, because the client takes no text at this moment.
 	Quiet bool `json:"quiet,omitzero"`
 	Limit int  `json:"limit,omitzero"` // at most so many messages; 0: 20
@@ -70,6 +73,7 @@ type Access struct {
 	Token   string `json:"token,omitempty"`   // and what it wants to see first
 	Tmux    string `json:"tmux,omitempty"`    // the variable TMUX
 	Pane    string `json:"pane,omitempty"`    // the variable TMUX_PANE
+	Home    string `json:"home,omitempty"`    // the client's own directory, where it has several
 }
 
 // HookDoor is the door of what hooks hand over.
@@ -95,6 +99,9 @@ type Briefing struct {
 	// GaveUp says that mail is left that would have kept the turn going, but has done so MaxContinues times in a row,
 	// or the turn is over.
 	GaveUp bool `json:"gave_up,omitzero"`
+	// Stale says of a turn that a door has begun that what it rang for was dealt with meanwhile. Nothing was changed:
+	// the turn shall not be.
+	Stale bool `json:"stale,omitzero"`
 }
 
 // Check returns what is wrong with a by itself. Nil is right.
@@ -102,7 +109,8 @@ func (a *Access) Check() error {
 	if a == nil {
 		return nil
 	}
-	for _, text := range []string{a.Session, a.Dir, a.Version, a.Mode, a.Socket, a.Token, a.Tmux, a.Pane} {
+	for _, text := range []string{a.Session, a.Dir, a.Version, a.Mode, a.Socket, a.Token, a.Tmux, a.Pane,
+		a.Home} {
 		if len(text) > MaxPath || strings.ContainsAny(text, "\x00\r\n") {
 			return Errorf(Invalid, "what is said of the session is no line of at most %d bytes", MaxPath)
 		}

@@ -53,9 +53,9 @@ func (r Retention) Trim(msgs []Held, now mail.Time) ([]mail.ID, mail.Trimmed) {
 	return t.result()
 }
 
-// Crowd returns with how many messages retention does not wait for its hour, if the last time left so many; 0: it always
-// waits. That is half as much again as there may be, or as could not be let go, so that a message that is sent costs
-// the rewriting of two others at most.
+// Crowd returns with how many messages retention does not wait for its hour, if the last time left so many; 0: it
+// always waits. That is half as much again as there may be, or as could not be let go, so that a message that is sent
+// costs the rewriting of two others at most.
 func (r Retention) Crowd(left int) int {
 	count := r.Count
 	if count == 0 {

@@ -16,12 +16,16 @@ type client struct {
 	env func(l *lab) []string
 	// installed is called after pennypost install, for what a person would confirm; nil: nothing.
 	installed func(l *lab)
+	// ended is called when a scenario has ended, for what the client leaves running on purpose; nil: nothing.
+	ended func(l *lab)
 	// headless are the arguments of a run that does one prompt, with all tools allowed, and ends.
 	headless func(prompt string) []string
 	// tui are the arguments of an interactive session in which all tools are allowed.
 	tui []string
 	// ready stands on the screen when the session takes a prompt.
 	ready *regexp.Regexp
+	// pastes says that it takes Enter for a line break if it comes soon after what was typed.
+	pastes bool
 	// breakOff are the keys, as tmux calls them, that break a turn off.
 	breakOff []string
 	// subagent is the directive ([[tool …]]) by which the model starts a subagent with a prompt, in the foreground.

@@ -1,11 +1,19 @@
 package realclient
 
 import (
+	"context"
 	"encoding/json"
+	"fmt"
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
+	"syscall"
+	"testing"
+
+	"pennypost/internal/fence"
+	"pennypost/internal/mail"
 )
 
 // codex is the Codex CLI. Its terminal sessions share one background server by default, which is how it is tried; the
@@ -26,10 +34,40 @@ func codex() client {
 		installed: func(l *lab) { l.pp("install", "codex", "--trust") },
 		tui:       []string{"--ask-for-approval", "never", "--sandbox", "danger-full-access"},
 		ready:     regexp.MustCompile(`(?m)^\s*›`),
+		pastes:    true,
 		breakOff:  []string{"Escape"},
+		ended: func(l *lab) { // the server that its terminals shared, which the next one would use
+			if l.windows > 0 {
+				_ = l.command(context.Background(), l.version.program, "app-server", "daemon", "stop").Run()
+			}
+			for pid, args := range l.processes() { // which looks for newer versions of that server, and stays
+				if strings.HasSuffix(args, "app-server daemon pid-update-loop") {
+					_ = syscall.Kill(pid, syscall.SIGTERM)
+				}
+			}
+		},
+		lacks: map[string]string{
+			"prompt": "a session tells of itself with its first prompt, and has a door from then on",
+		},
+		more: []scenario{
+			{"idleEmbedded", "", false, embedded(idle)},
+			{"twoEmbedded", "", false, embedded(two)},
+			{"escEmbedded", "told at a prompt", false, embedded(escEmbedded)},
+			{"staleRing", "", false, staleRing},
+			{"staleRingEmbedded", "", false, embedded(staleRing)},
+			{"restart", "", false, restart},
+			{"restartEmbedded", "", false, embedded(restart)},
+			{"trustDialog", "", false, trustDialog},
+			{"untrusted", "", false, untrusted},
+			{"onlyServer", "", false, onlyServer},
+			{"named", "", false, named},
+			{"sandbox", "", false, sandbox},
+		},
 		subagent: func(prompt string) string {
 			input, _ := json.Marshal(map[string]any{"message": prompt})
-			return "[[tool spawn_agent " + string(input) + "]]"
+			wait, _ := json.Marshal(map[string]any{"targets": []string{`{{agent_id":"([^"]+)}}`},
+				"timeout_ms": 60_000})
+			return "[[tool spawn_agent " + string(input) + "]] [[tool wait_agent " + string(wait) + "]]"
 		},
 	}
 }
@@ -50,3 +88,238 @@ env_key = "MODEL_KEY"
 [projects."PROJECT"]
 trust_level = "trusted"
 `
+
+// embedded runs a scenario with sessions that are a process each.
+func embedded(run func(*testing.T, *lab)) func(*testing.T, *lab) {
+	return func(t *testing.T, l *lab) {
+		l.client.tui = append(slices.Clone(l.client.tui), "--no-daemon")
+		run(t, l)
+	}
+}
+
+// idleSession opens a session that has had a turn, and waits until it is idle.
+func (l *lab) idleSession() *terminal {
+	l.t.Helper()
+	w := l.tui()
+	w.prompt("hello idle [[say bye]]")
+	l.request("hello idle")
+	l.until("the agent is idle", func() bool { return l.state(l.agent) == mail.Idle })
+	return w
+}
+
+// threads returns the ids of the threads that the home has, the newest last.
+func (l *lab) threads() (ids []string) {
+	files, _ := filepath.Glob(filepath.Join(l.home, ".codex", "sessions", "*", "*", "*", "rollout-*.jsonl"))
+	for _, f := range files {
+		name := strings.TrimSuffix(filepath.Base(f), ".jsonl")
+		ids = append(ids, name[len(name)-36:])
+	}
+	return ids
+}
+
+// queue puts a text into a session's queue, as codex has it done.
+func (l *lab) queue(text string) {
+	l.t.Helper()
+	cmd := l.command(l.t.Context(), l.version.program, "queue", "--thread", l.threads()[0], "--message", text)
+	out, err := cmd.CombinedOutput()
+	if err != nil {
+		l.t.Fatalf("codex queue: %v: %s", err, out)
+	}
+}
+
+// escEmbedded: nobody can start the queue of a session that is a process of its own and was broken off, and nothing is
+// left in it. No door is promised, and the mail comes with the next prompt, once.
+func escEmbedded(t *testing.T, l *lab) {
+	l.install()
+	w := l.tui()
+	w.prompt("hello esc [[hold for ever]] [[say never]]")
+	l.request("hello esc")
+	w.breakOff()
+	l.until("the agent is idle", func() bool { return l.state(l.agent) == mail.Idle })
+	id := l.send(l.agent, "ZEBRA after Esc")
+	if sent := l.pp("send", "--to", string(l.agent), "--type", "question", "--body", "GNU"); strings.Contains(sent,
+		"codex-queue") {
+		t.Errorf("a door is promised: %s", sent)
+	}
+	w.prompt("hello prompt [[say bye]]")
+	l.told(l.request("hello prompt"), "ZEBRA after Esc")
+	l.presented(id)
+	l.until("the agent is idle", func() bool { return l.state(l.agent) == mail.Idle })
+	w.prompt("hello again [[say bye]]")
+	if r := l.request("hello again"); r.Has(fence.RingHead) {
+		t.Errorf("request %d has a ring that was held", r.N)
+	}
+}
+
+// staleRing: a ring whose mail was dealt with costs no request, and does not stop what is queued behind it.
+func staleRing(t *testing.T, l *lab) {
+	l.install()
+	w := l.idleSession()
+	l.queue(fence.RingHead + " 1 unread in room shop. The tool read_messages shows them. (ring_1)")
+	w.sees("has been dealt with")
+	if state := l.state(l.agent); state != mail.Idle {
+		t.Errorf("the agent is %s", state)
+	}
+	l.queue("hello behind [[say bye]]")
+	l.request("hello behind")
+	for _, r := range l.model.Requests() {
+		if parts := r.Parts; len(r.Tools) > 0 && strings.HasPrefix(parts[len(parts)-1].Text, fence.RingHead) {
+			t.Errorf("request %d was made for the ring", r.N)
+		}
+	}
+}
+
+// restart: a post office that was restarted wakes the session that is idle since before.
+func restart(t *testing.T, l *lab) {
+	l.install()
+	l.idleSession()
+	l.stopOffice()
+	l.startOffice()
+	id := l.send(l.agent, "ZEBRA after a restart")
+	l.told(l.request("ZEBRA after a restart"), "ZEBRA after a restart")
+	l.presented(id)
+}
+
+// untrust takes back that install --trust has trusted the hooks.
+func (l *lab) untrust() {
+	l.t.Helper()
+	l.pp("uninstall", "codex")
+	l.pp("install", "codex")
+}
+
+// trustDialog: what install and doctor say of trust is what the person sees, and what they answer is what install
+// --trust writes.
+func trustDialog(t *testing.T, l *lab) {
+	l.install()
+	config := filepath.Join(l.home, ".codex", "config.toml")
+	hashes := func() []string {
+		text, err := os.ReadFile(config)
+		l.must(err)
+		found := regexp.MustCompile(`(?m)^\[hooks\.state\."(.*)"\]\n(trusted_hash = .*)$`).FindAllString(string(text),
+			-1)
+		slices.Sort(found)
+		return found
+	}
+	ours := hashes()
+	l.untrust()
+	if left := hashes(); len(left) > 0 || len(ours) == 0 {
+		t.Fatalf("uninstall leaves %q of %q", left, ours)
+	}
+	w := l.open(append([]string{l.version.program}, l.client.tui...)...)
+	w.sees("Hooks need review")
+	w.sees("7 hooks are new or changed")
+	w.sees("2. Trust all and continue")
+	w.press("2", "Enter")
+	l.until("the hooks are trusted", func() bool { return len(hashes()) > 0 })
+	if theirs := hashes(); !slices.Equal(ours, theirs) {
+		t.Errorf("install --trust wrote\n%q\nand Codex\n%q", ours, theirs)
+	}
+	l.until("Codex is ready", func() bool { return l.client.ready.MatchString(w.screen()) })
+	w.prompt("hello trust [[say bye]]")
+	l.until("hooks run", func() bool { return l.state(l.agent) == mail.Idle })
+	l.pp("uninstall", "codex")
+	if left := hashes(); len(left) > 0 {
+		t.Errorf("uninstall leaves %q", left)
+	}
+	if text, _ := os.ReadFile(config); strings.Contains(string(text), "hooks.state") {
+		t.Errorf("uninstall leaves\n%s", text)
+	}
+}
+
+// untrusted: a headless run of hooks that nobody trusted runs none, says nothing of it, and doctor does.
+func untrusted(t *testing.T, l *lab) {
+	l.install()
+	l.untrust()
+	l.finished(l.begin("hello untrusted [[say bye]]"))
+	if state := l.state(l.agent); state != "" {
+		t.Errorf("the agent is %s", state)
+	}
+	said := l.doctor()
+	if !strings.Contains(said, "7 hooks are not trusted") ||
+		!strings.Contains(said, "pennypost install codex --trust") {
+		t.Errorf("doctor says\n%s", said)
+	}
+	l.pp("install", "codex", "--trust")
+	if said := l.doctor(); strings.Contains(said, "not trusted") {
+		t.Errorf("after install --trust doctor says\n%s", said)
+	}
+	l.finished(l.begin("hello trusted [[say bye]]"))
+	if state := l.state(l.agent); state == "" {
+		t.Error("no hook ran")
+	}
+}
+
+// doctor returns what it says, whatever its exit status.
+func (l *lab) doctor() string {
+	out, _ := l.command(l.t.Context(), os.Getenv(binaryVar), "doctor").CombinedOutput()
+	return string(out)
+}
+
+// onlyServer: without hooks, two sessions are two agents by what their calls say, and a subagent is none.
+func onlyServer(t *testing.T, l *lab) {
+	l.install()
+	l.must(os.Remove(filepath.Join(l.home, ".codex", "hooks.json")))
+	for i, name := range []mail.Name{l.agent, l.agent + "-2"} {
+		w := l.tui()
+		w.prompt(fmt.Sprintf(`hello %d [[tool send_message {"to":["user"],"type":"status","body":"by tool %[1]d"}]] `,
+			i+1) +
+			l.client.subagent(fmt.Sprintf(
+				`hello child [[tool send_message {"to":["user"],"type":"status","body":"by child %d"}]] `+
+					`[[say done]]`, i+1)) + " [[say bye]]")
+		l.until("the roster has "+string(name), func() bool { return l.state(name) != "" })
+		for _, by := range []string{"tool", "child"} {
+			body := fmt.Sprintf("by %s %d", by, i+1)
+			l.until(body+" is from "+string(name), func() bool { return l.from(body) == mail.AgentAddress(name) })
+		}
+	}
+	if all := l.agents(); len(all) != 2 {
+		t.Errorf("the roster is %+v", all)
+	}
+}
+
+// from returns who sent the message with a body.
+func (l *lab) from(body string) mail.Address {
+	l.t.Helper()
+	for line := range strings.Lines(l.pp("export")) {
+		var m mail.Message
+		l.must(json.Unmarshal([]byte(line), &m))
+		if m.Body == body {
+			return m.From
+		}
+	}
+	return ""
+}
+
+// named: a session with PENNYPOST_AGENT is that agent in hooks, tools and shell.
+func named(t *testing.T, l *lab) {
+	l.more = []string{"PENNYPOST_AGENT=builder"}
+	l.install()
+	done := l.begin(`hello builder [[tool send_message {"to":["user"],"type":"status","body":"by tool"}]] [[say bye]]`)
+	l.finished(done)
+	l.more = nil
+	if from := l.from("by tool"); from != "agent:builder" {
+		t.Errorf("the tool's message is from %s", from)
+	}
+	for _, a := range l.agents() {
+		if a.Name != "builder" {
+			t.Errorf("the roster has %s", a.Name)
+		}
+	}
+}
+
+// sandbox: the default sandbox forbids the shell our socket. An agent is told of no command there, and a command says
+// what works.
+func sandbox(t *testing.T, l *lab) {
+	l.install()
+	l.pp("agents", "register", string(l.agent))
+	l.send(l.agent, "ZEBRA in a sandbox")
+	l.finished(l.begin("hello sandbox [[sh pennypost inbox 2>&1; true]] [[say bye]]"))
+	r := l.request("hello sandbox")
+	l.told(r, "ZEBRA in a sandbox")
+	if r.Has("pennypost mark") || !r.Has("by the tool mark_messages") {
+		t.Errorf("request %d tells of a command, or of no tool", r.N)
+	}
+	if r := l.request("hello sandbox", "sandbox lets no command connect"); !r.Has("mark_messages") {
+		t.Errorf("request %d does not say what works", r.N)
+	}
+}

@@ -380,6 +380,9 @@ func (l *lab) end() {
 	if l.windows > 0 {
 		_ = l.tmux("kill-server").Run() // it may have ended with its last window
 	}
+	if l.client.ended != nil {
+		l.client.ended(l)
+	}
 	if l.office != nil {
 		l.stopOffice()
 	}

@@ -41,7 +41,11 @@ func fenced(r model.Request, body string) bool {
 		if p.Role == model.Assistant {
 			continue
 		}
-		before, after, found := strings.Cut(p.Text, body)
+		text := p.Text
+		if strings.HasPrefix(text, "<hook_prompt") { // in which Codex escapes what a hook said
+			text = strings.NewReplacer("&lt;", "<", "&gt;", ">").Replace(text)
+		}
+		before, after, found := strings.Cut(text, body)
 		for found {
 			open := strings.LastIndex(before, "<mail-")
 			if open < 0 || strings.Contains(before[open:], "</mail-") {

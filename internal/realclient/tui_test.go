@@ -79,8 +79,21 @@ func (t *terminal) press(keys ...string) {
 func (t *terminal) prompt(text string) {
 	t.l.t.Helper()
 	t.press("-l", text)
-	t.sees(text[max(0, len(text)-8):])
+	tail := text[max(0, len(text)-8):]
+	t.sees(tail)
 	t.press("Enter")
+	if !t.l.client.pastes {
+		return
+	}
+	t.l.until("the prompt is sent", func() bool {
+		screen := t.screen()
+		prompts := t.l.client.ready.FindAllStringIndex(screen, -1)
+		if len(prompts) == 0 || !strings.Contains(screen[prompts[len(prompts)-1][0]:], tail) {
+			return true
+		}
+		t.press("Enter")
+		return false
+	})
 }
 
 // breakOff presses what breaks a turn off.

@@ -180,7 +180,7 @@ func (a *App) Who() (mail.Name, error) {
 		a.ForModel()
 		return mail.ParseName(name)
 	}
-	if a.session() != "" {
+	if a.session() != "" && name == "" {
 		a.ForModel()
 		return a.Agent("codex")
 	}

@@ -83,6 +83,10 @@ func (a *App) finish(err error) int {
 		return exitFailed // the person pressed ^C and knows
 	}
 	code, text, next := mail.CodeOf(err), err.Error(), a.nextStep(err)
+	if code == mail.Unavailable && a.Env.Getenv("CODEX_SANDBOX_NETWORK_DISABLED") != "" {
+		next = "Codex's sandbox lets no command connect; use the tools of the MCP server pennypost: send_message, " +
+			"read_messages, mark_messages"
+	}
 	// an agent may have chosen a name in it, and another reads it
 	said := strings.Split(fence.Text(Visible(text)), "\n")
 	fmt.Fprintf(a.Env.Stderr, "pennypost: %s\n", strings.Join(said, "\n           "))

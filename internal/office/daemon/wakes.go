@@ -51,7 +51,7 @@ func (o *office) sessionDoors(room mail.RoomName, agent mail.Name) []wake.Waker 
 	switch {
 	case client == "claude" && socket:
 		out = append(out, o.claude)
-	case client == "codex":
+	case o.sessions.Leads(o.codex, room, agent):
 		out = append(out, o.codex)
 	}
 	return append(out, o.listeners.Doors(room, agent)...) // of processes beside the session
@@ -82,6 +82,7 @@ func (o *office) meet(room mail.RoomName, brief *mail.Briefing, t *mail.Turn, a 
 			Room: room, Agent: agent, Client: t.Client, ID: t.Session, Dir: a.Dir, Version: a.Version,
 			Process: t.Process, Mode: a.Mode, Working: brief.State == mail.Working,
 			Socket: wake.NewSecret(a.Socket), Token: wake.NewSecret(a.Token), Tmux: a.Tmux, Pane: a.Pane,
+			Home: a.Home, Broken: t.Over,
 		})
 		s.Held = o.claude.Holds(&s)
 		o.sessions.Put(s)

@@ -4,6 +4,7 @@ import (
 	"strings"
 
 	"pennypost/internal/base/jsonx"
+	"pennypost/internal/fence"
 )
 
 // Client is how one program speaks with its hooks. Its functions are pure.
@@ -38,6 +39,7 @@ const (
 	tell               // text is for the model to know
 	goOn               // the turn goes on, with text
 	forbid             // the tool must not run, because of text
+	drop               // the prompt must not begin a turn, because of text
 )
 
 // Clients returns the clients whose hooks are understood.
@@ -87,6 +89,9 @@ type verdict struct {
 }
 
 func (v verdict) String() string { return object(v) }
+
+// isRing reports whether a prompt is what a door of ours says: see package wake.
+func isRing(in input) bool { return strings.HasPrefix(in.text("prompt"), fence.RingHead) }
 
 // ourPrompt reports whether a prompt is what we said to keep a turn going, which some clients hand to their hooks
 // again as if somebody had typed it. No new turn begins with it.

@@ -1,6 +1,8 @@
 package hook
 
 import (
+	"strings"
+
 	"pennypost/internal/mail"
 	"pennypost/internal/wire"
 )
@@ -13,12 +15,15 @@ func codex() Client {
 
 func readCodex(typed string, in input) Event {
 	e := in.event("codex", typed)
+	if home, _, ok := strings.Cut(in.text("transcript_path"), "/sessions/"); ok {
+		e.Session.Home = home // CODEX_HOME/sessions/2026/11/22/rollout-….jsonl
+	}
 	switch e.kind() {
 	case "sessionstart":
 		e.Moment, e.Carries = mail.SessionStart, true
 		e.Compacted = in.text("source") == "compact"
 	case "userpromptsubmit":
-		e.Moment, e.Carries = mail.TurnStart, true
+		e.Moment, e.Carries, e.Ring = mail.TurnStart, true, isRing(in)
 	case "pretooluse":
 		e.Moment, e.Carries = mail.BeforeTool, true
 	case "posttooluse":
@@ -39,7 +44,7 @@ func answerCodex(e *Event, s speech) Answer {
 		return Answer{Out: specific{Event: e.Name, Context: s.text}.String()}
 	case forbid:
 		return Answer{Out: specific{Event: e.Name, May: "deny", Why: s.text}.String()}
-	case goOn:
+	case goOn, drop:
 		return Answer{Out: verdict{"block", s.text}.String()}
 	}
 	return Answer{Out: wire.Silence(e.Client, e.Name)}

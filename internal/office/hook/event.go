@@ -19,6 +19,7 @@ type Event struct {
 	Sub       bool // it happened to a subagent
 	Own       bool // the tool is one of Pennypost's
 	Tool      string
+	Ring      bool // the prompt is what a door of ours says
 	Frozen    bool // the session ends, and can be resumed
 	Over      bool // the turn has ended, whatever a hook says
 	Compacted bool // the session goes on with a summary of what it was
@@ -42,12 +43,13 @@ type Session struct {
 	Mode    string // of its permissions
 	Tmux    string // under which server of tmux it runs
 	Pane    string // and where there
+	Home    string // the client's own directory, where sessions tell it
 }
 
 // access is what doors want to know.
 func (s *Session) access() *mail.Access {
 	return &mail.Access{Dir: s.Dir, Version: s.Version, Mode: s.Mode, Socket: s.Socket, Token: string(s.Token),
-		Tmux: s.Tmux, Pane: s.Pane}
+		Tmux: s.Tmux, Pane: s.Pane, Home: s.Home}
 }
 
 // Secret is text that does not print.
@@ -70,6 +72,7 @@ func members() []string {
 		"source", "reason", "prompt", "timestamp", "notification_type", "notificationType", "teammate_name",
 		"teammateName",
 		"status", "recoverable", "cursor_version", "permission_mode", "permissionMode",
+		"transcript_path",
 	}
 }
 

@@ -100,7 +100,8 @@ func (c *Call) ask(ctx context.Context, client *Client, e *Event) (pending, erro
 	}
 	brief, err := svc.Turn(ctx, mail.Turn{
 		Moment: e.Moment, Session: e.Session.ID, Client: e.Client, Process: e.Session.Process, Frozen: e.Frozen,
-		Over: e.Over, Proof: e.proves(), Sub: e.Sub, Quiet: !e.Carries,
+		Over: e.Over, Proof: e.proves(), Sub: e.Sub, Ring: e.Ring,
+		Quiet:  !e.Carries,
 		Access: e.Session.access(),
 	})
 	if err != nil {
@@ -140,8 +141,11 @@ func (c *Call) know(client *Client, e *Event) {
 
 // say decides what to say.
 func say(e *Event, box *Mailbox, brief *mail.Briefing) (speechKind, words) {
-	if !e.Carries {
+	switch {
+	case !e.Carries:
 		return silence, words{}
+	case brief.Stale:
+		return drop, words{text: greeting + "what this notice was about has been dealt with."}
 	}
 	if e.Moment == mail.BeforeTool {
 		if brief.Cancel == nil || e.Own {

@@ -22,8 +22,12 @@ const maxOrder = MaxText / 2
 const greeting = "Pennypost: "
 
 // marking ends what an agent is told with mail in it. The command works as it stands in the shell of any agent that
-// reaches the post office from there: it says the mark and the agent.
-func marking(agent mail.Name) string {
+// reaches the post office from there: it says the mark and the agent. Codex's sandbox forbids its shell to connect,
+// unless its user allowed that (0.169.0), and a hook is not told.
+func marking(client string, agent mail.Name) string {
+	if client == "codex" {
+		return "\nReading marks nothing. What is dealt with is marked read by the tool mark_messages."
+	}
 	return "\nReading marks nothing. What is dealt with is marked read by mark_messages, or by: pennypost mark ID " +
 		"--read --as " +
 		fence.Text(shellWord(string(agent)))
@@ -59,10 +63,10 @@ func news(e *Event, box *Mailbox, brief *mail.Briefing) words {
 		f := fence.New()
 		head := fmt.Sprintf("%s%s%s for %s in room %s, %d unread in all. %s\n", greeting, renamed,
 			messages(len(brief.Items)+brief.More), who, box.Room, brief.Unread, f.Notice())
-		return sheet{f, head, marking(brief.Agent), MaxText}.letter(brief.Items, brief.More)
+		return sheet{f, head, marking(e.Client, brief.Agent), MaxText}.letter(brief.Items, brief.More)
 	case brief.Continue:
 		return words{text: fmt.Sprintf("%s%s for %s, told of before, unread still: read_messages shows them.%s",
-			greeting, messages(brief.Unread), who, marking(brief.Agent))}
+			greeting, messages(brief.Unread), who, marking(e.Client, brief.Agent))}
 	case e.Compacted && brief.Unread > 0:
 		return words{text: fmt.Sprintf(
 			"%s%s for %s, told of before this session was compacted: read_messages shows them.", greeting,

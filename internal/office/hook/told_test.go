@@ -1,10 +1,12 @@
 package hook_test
 
 import (
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
 
+	"pennypost/internal/fence"
 	"pennypost/internal/mail"
 	"pennypost/internal/office/hook/hooktest"
 )
@@ -152,4 +154,48 @@ func TestP8_SubagentsWorkForNobody(t *testing.T) {
 		t.Error("a cancel does not stop the tools of a subagent")
 	}
 	b.wantAgent("ann", mail.Idle)
+}
+
+// A ring that Codex runs when its mail has been dealt with begins no turn, and no request of the model.
+func TestStaleRing(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := newFixture(t)
+		h := b.harness(hooktest.Codex(), "ann", "s1")
+		h.Start("startup")
+		h.Prompt("go on")
+		h.End()
+		ring := fence.RingHead + " 1 unread in room lab. The tool read_messages shows them. (ring_1)"
+		b.send("ann", "one")
+		if !h.Prompt(ring) {
+			t.Error("a ring for mail that waits begins no turn")
+		}
+		b.wantShown(h, "one")
+		time.Sleep(time.Minute)
+		h.End()
+		if h.Prompt(ring) {
+			t.Error("a ring for mail that was shown begins a turn")
+		}
+		b.wantSilence(h)
+		b.wantAgent("ann", mail.Idle)
+		if !h.Prompt("the person's") {
+			t.Error("a prompt of the person begins no turn")
+		}
+	})
+}
+
+// Codex's shell reaches no post office from its sandbox, so that its agents are not told of a command.
+func TestTextForSandbox(t *testing.T) {
+	for _, c := range hooktest.Clients() {
+		b := newFixture(t)
+		h := b.harness(c, "ann", "s1")
+		_, err := b.as(mail.User).Register(t.Context(), mail.Presence{Name: "ann"})
+		b.must(err)
+		b.send("ann", "one")
+		h.Start("startup")
+		text := strings.Join(h.Context, "\n")
+		if told := strings.Contains(text, "pennypost mark"); told == (c.Name == "codex") || !strings.Contains(text,
+			"mark_messages") {
+			t.Errorf("%s is told of the command: %t\n%s", c.Name, told, text)
+		}
+	}
 }

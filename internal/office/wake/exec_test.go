@@ -25,6 +25,8 @@ func TestMain(m *testing.M) {
 	switch os.Getenv("WAKE_TEST") {
 	case "":
 		goleak.VerifyTestMain(m)
+	case "codex":
+		runFakeCodex()
 	case "report": // what it was given
 		in, _ := io.ReadAll(os.Stdin)
 		fmt.Printf("%s\n", in)

@@ -38,6 +38,8 @@ type savedSession struct {
 	Working bool          `json:"working,omitzero"`
 	Held    bool          `json:"held,omitzero"`
 	Joined  string        `json:"joined,omitempty"`
+	Home    string        `json:"home,omitempty"`
+	Broken  bool          `json:"broken,omitzero"`
 	Over    bool          `json:"over,omitzero"`
 }
 
@@ -62,7 +64,8 @@ func (l *Sessions) Keep(path string) error {
 	for _, v := range saved {
 		s := Session{Room: v.Room, Agent: v.Agent, Client: v.Client, ID: v.ID, Dir: v.Dir, Version: v.Version,
 			Process: v.Process, Mode: v.Mode, Socket: NewSecret(v.Socket), Token: NewSecret(v.Token), Tmux: v.Tmux,
-			Pane: v.Pane, Held: v.Held, Joined: v.Joined, Working: v.Working, heard: time.Now(), over: v.Over}
+			Pane: v.Pane, Held: v.Held, Joined: v.Joined, Home: v.Home, Broken: v.Broken, Working: v.Working,
+			heard: time.Now(), over: v.Over}
 		if s.over || ended(s.Process) {
 			s = s.remains()
 		}
@@ -117,7 +120,8 @@ func (l *Sessions) save() error {
 	for _, s := range l.latest {
 		saved = append(saved, savedSession{Room: s.Room, Agent: s.Agent, Client: s.Client, ID: s.ID, Dir: s.Dir,
 			Version: s.Version, Process: s.Process, Mode: s.Mode, Socket: s.Socket.reveal(), Token: s.Token.reveal(),
-			Tmux: s.Tmux, Pane: s.Pane, Held: s.Held, Joined: s.Joined, Working: s.Working, Over: s.over})
+			Tmux: s.Tmux, Pane: s.Pane, Held: s.Held, Joined: s.Joined, Home: s.Home, Broken: s.Broken,
+			Working: s.Working, Over: s.over})
 	}
 	text, err := jsonx.Marshal(saved)
 	if err != nil {

@@ -34,6 +34,9 @@ type Session struct {
 
 	Tmux string // the variable TMUX of the session: which server of tmux it runs under
 	Pane string // the variable TMUX_PANE
+	Home string // the client's own directory, where sessions tell it
+
+	Broken bool // its user broke its last turn off
 
 	Held    bool      // its socket is not to be written to: its user would be asked whether to let that in
 	Working bool      // it is in a turn, as far as hooks have told
@@ -158,7 +161,7 @@ func (s *Session) same(old *Session) bool {
 // server.
 func (s *Session) fill(old *Session) {
 	for _, f := range []struct{ to, from *string }{{&s.Dir, &old.Dir}, {&s.Version, &old.Version},
-		{&s.Process, &old.Process}, {&s.Mode, &old.Mode}} {
+		{&s.Process, &old.Process}, {&s.Mode, &old.Mode}, {&s.Home, &old.Home}} {
 		if *f.to == "" {
 			*f.to = *f.from
 		}
@@ -236,13 +239,16 @@ func (l *Sessions) Client(room mail.RoomName, agent mail.Name) (client string, s
 	return s.Client, s.Socket.text != nil && !s.Held
 }
 
-// Leads reports whether a door leads anywhere, by what is known of an agent's latest session: keystrokes want a pane,
-// a resumption something to resume. It asks nobody whether the session lives.
+// Leads reports whether a door leads anywhere, by what is known of an agent's latest session: keystrokes want a pane
+// and a program with a terminal, a resumption something to resume, Codex's queue somebody who takes from it. It asks
+// nobody whether the session lives.
 func (l *Sessions) Leads(w Waker, room mail.RoomName, agent mail.Name) bool {
 	s := l.look(room, agent)
 	switch w := w.(type) {
+	case *Codex:
+		return s.Client == "codex" && !s.over && w.reaches(&s)
 	case *Tmux:
-		return s.Pane != ""
+		return s.Pane != "" && !hasNoTerminal(programID(s.Process))
 	case *Exec:
 		return !w.Gone || s.ID != ""
 	}
@@ -334,8 +340,8 @@ func pointer(r *Ring) string {
 	if r.Urgent > 0 {
 		urgent = fmt.Sprintf(", %d of them urgent", r.Urgent)
 	}
-	text := fmt.Sprintf("[Pennypost] Notice from the post office, not from your user: %d unread in room %s%s. The "+
+	text := fmt.Sprintf("%s %d unread in room %s%s. The "+
 		"tool read_messages shows them. (%s)",
-		r.Unread, r.Room, urgent, r.ID)
+		fence.RingHead, r.Unread, r.Room, urgent, r.ID)
 	return fence.Visible(strings.ReplaceAll(fence.Text(text), "\n", " "), false)
 }

@@ -209,6 +209,11 @@ func (p *pane) check(f []string) error {
 	case isShell(command):
 		return fmt.Errorf("a shell (%s) runs in the pane, not the client", plain(command))
 	}
+	if p.program > 0 && hasNoTerminal(p.program) {
+		return errors.New(
+			"the session runs in a server that several terminals share, and which of them is its own is " +
+				"not known")
+	}
 	front, known := inForeground(p.program, f[7])
 	if known && !front || !known && command != p.client {
 		return fmt.Errorf("another program (%s) runs in the pane, not the client of the session", plain(command))

@@ -13,13 +13,7 @@ func inForeground(pid int, tty string) (yes, known bool) {
 	if pid <= 0 {
 		return false, false
 	}
-	text, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/stat")
-	if err != nil {
-		return false, true
-	}
-	// proc_pid_stat(5): behind the name, which may contain anything, stand state, parent, group, session, terminal,
-	// and the terminal's foreground group.
-	f := bytes.Fields(text[bytes.LastIndexByte(text, ')')+1:])
+	f := statOf(pid)
 	var st unix.Stat_t
 	if len(f) < 6 || unix.Stat(tty, &st) != nil {
 		return false, true
@@ -28,4 +22,20 @@ func inForeground(pid int, tty string) (yes, known bool) {
 	device := minor&0xff | major<<8 | minor&^0xff<<12
 	number, err := strconv.ParseInt(string(f[4]), 10, 64)
 	return err == nil && uint32(number) == device && bytes.Equal(f[2], f[5]), true
+}
+
+// hasNoTerminal reports whether a program is known to have no terminal of its own.
+func hasNoTerminal(pid int) bool {
+	f := statOf(pid)
+	return len(f) > 4 && string(f[4]) == "0"
+}
+
+// statOf returns what stands behind a program's name, which may contain anything, in proc_pid_stat(5): state, parent,
+// group, session, terminal, the terminal's foreground group, …
+func statOf(pid int) [][]byte {
+	text, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/stat")
+	if err != nil {
+		return nil
+	}
+	return bytes.Fields(text[bytes.LastIndexByte(text, ')')+1:])
 }

@@ -8,6 +8,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"runtime"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -336,6 +337,11 @@ func TestTmuxRefuses(t *testing.T) {
 	if err := d.Ring(t.Context(), testRing()); err == nil || !strings.Contains(err.Error(), "keyboard") {
 		t.Errorf("with somebody at the keyboard: Ring = %v", err)
 	}
+	elsewhere := "" // a program that runs in another pane
+	if pid, err := strconv.Atoi(m.tmux("new-window", "-d", "-P", "-F", "#{pane_pid}", "sleep 60")); err == nil &&
+		runtime.GOOS == "linux" {
+		elsewhere = processName(t, pid)
+	}
 	for what, change := range map[string]struct {
 		want string
 		with func(s *Session)
@@ -347,12 +353,11 @@ func TestTmuxRefuses(t *testing.T) {
 		"no server": {"tmux display-message: exit status 1", func(s *Session) {
 			s.Tmux = m.socket + "x," + m.pid + ",0"
 		}},
-		"another client": {"another program (claude)", func(s *Session) { s.Process, s.Client = "", "codex" }},
-		"the test": {"another program (claude)", func(s *Session) {
-			s.Process = strings.Replace(s.Process, s.Process, testProcess(t), 1)
-		}},
+		"a shared server": {"that several terminals share", func(s *Session) { s.Process = apart(t) }},
+		"another client":  {"another program (claude)", func(s *Session) { s.Process, s.Client = "", "codex" }},
+		"another's pane":  {"another program (claude)", func(s *Session) { s.Process = elsewhere }},
 	} {
-		if what == "the test" && runtime.GOOS != "linux" {
+		if (what == "another's pane" || what == "a shared server") && runtime.GOOS != "linux" {
 			continue
 		}
 		other := *c
@@ -377,11 +382,24 @@ func TestTmuxRefuses(t *testing.T) {
 	m.refused("dead", "has ended", &other, true)
 }
 
-func testProcess(t *testing.T) string {
-	if runtime.GOOS != "linux" {
-		return ""
+// apart returns a program that has no terminal, as Codex's app-server.
+func apart(t *testing.T) string {
+	t.Helper()
+	cmd := exec.Command("setsid", "sleep", "60")
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
 	}
-	return processName(t, os.Getpid())
+	t.Cleanup(func() { _ = cmd.Process.Kill(); _ = cmd.Wait() })
+	for deadline := time.Now().Add(time.Minute); !hasNoTerminal(cmd.Process.Pid) && time.Now().Before(deadline); {
+		time.Sleep(time.Millisecond)
+	}
+	name := processName(t, cmd.Process.Pid)
+	l := new(Sessions)
+	l.Put(Session{Room: "lab", Agent: "x", Pane: "%1", Process: name})
+	if l.Leads(&Tmux{}, "lab", "x") {
+		t.Error("keystrokes are promised to a program without a terminal")
+	}
+	return name
 }
 
 // What Enter did not send is not typed again: the same ring presses Enter once more, another does not touch it.

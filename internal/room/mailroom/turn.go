@@ -29,6 +29,9 @@ func (v *view) Turn(ctx context.Context, t mail.Turn) (mail.Briefing, error) {
 	if t.Sub {
 		return v.subagentTurn(c, t), nil
 	}
+	if brief, stale := v.staleRing(c, t); stale {
+		return brief, nil
+	}
 	defer v.claiming(c)()
 	var events []mail.Event
 	var full *trip
@@ -78,6 +81,20 @@ func (v *view) subagentTurn(c *mail.AgentChange, t mail.Turn) (brief mail.Briefi
 		}
 	})
 	return brief
+}
+
+// staleRing reports whether a turn was begun by a door for mail that was dealt with meanwhile.
+func (v *view) staleRing(c *mail.AgentChange, t mail.Turn) (brief mail.Briefing, stale bool) {
+	if !t.Ring || t.Moment != mail.TurnStart {
+		return brief, false
+	}
+	v.read(func(s *state, now mail.Time) {
+		if m := s.inSession(c.Name, t.Session); m != nil && len(s.unseen(m, now)) == 0 {
+			brief, stale = mail.Briefing{Agent: m.Name, State: m.State, Unread: s.countUnread(m, now),
+				Stale: true}, true
+		}
+	})
+	return brief, stale
 }
 
 // turnEvents returns what a moment changes.

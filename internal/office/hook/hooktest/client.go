@@ -152,9 +152,9 @@ func Codex() Client {
 		Name: "codex", As: "codex", cap: 8, maxText: 10_000, events: claudeEvents(),
 		base: func(h *Harness, event string) map[string]any {
 			return map[string]any{
-				"session_id": h.Session, "turn_id": "t1", "transcript_path": nil, "cwd": h.Dir,
-				"hook_event_name": event,
-				"model":           "gpt", "permission_mode": "default",
+				"session_id": h.Session, "turn_id": "t1", "cwd": h.Dir, "hook_event_name": event,
+				"transcript_path": "/home/ann/.codex/sessions/2026/11/22/rollout-" + h.Session + ".jsonl",
+				"model":           "gpt", "permission_mode": "bypassPermissions",
 			}
 		},
 		apply: applyCodex,
@@ -211,6 +211,8 @@ func applyCodex(m mail.Moment, event string, r Result) (Effect, error) {
 		return Effect{}, errors.New("a permission where none is asked for")
 	case out.Specific.May == "deny":
 		return Effect{Deny: out.Specific.Why}, nil
+	case m == mail.TurnStart && out.Decision == "block":
+		return Effect{Dropped: out.Reason}, nil
 	case m == mail.SessionEnd:
 		return Effect{}, nil
 	}

@@ -43,14 +43,17 @@ type Harness struct {
 type Effect struct {
 	Context string // the model sees it
 	Deny    string // the tool does not run, and the model sees why
+	Dropped string // the prompt begins no turn, and the person sees why
 	GoOn    string // the turn goes on with it
 }
 
 // Start begins the session, or resumes it.
 func (h *Harness) Start(source string) { h.fire(mail.SessionStart, map[string]any{"source": source}) }
 
-// Prompt begins a turn.
-func (h *Harness) Prompt(text string) { h.fire(mail.TurnStart, map[string]any{"prompt": text}) }
+// Prompt begins a turn, unless a hook drops the prompt.
+func (h *Harness) Prompt(text string) (began bool) {
+	return h.fire(mail.TurnStart, map[string]any{"prompt": text}).Dropped == ""
+}
 
 // Tool runs a tool, unless a hook forbids it.
 func (h *Harness) Tool(name, command string) (ran bool) {
