@@ -13,7 +13,8 @@ woken by it as by any answer. Use it for "not now" and "decide yourself". Markin
 question does not settle it.`
 
 const withdrawHelp = `Withdraw a question that you no longer want answered. Those who were asked see that it was
-withdrawn; it counts as unread no more, and wakes nobody. Only whoever asked may withdraw a question, and the user.`
+withdrawn; it counts as unread no more, and wakes nobody. Only whoever asked, and the user, may
+withdraw a question.`
 
 const waitingHelp = `List who waits for whom, by the questions, reviews, plans and permissions that are open, the
 longest wait first, and how many more there are. If the one who is waited for waits too, the chain
