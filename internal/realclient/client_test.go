@@ -24,6 +24,8 @@ type client struct {
 	ready *regexp.Regexp
 	// breakOff are the keys, as tmux calls them, that break a turn off.
 	breakOff []string
+	// outlives says that the program goes on without its terminal, with or without us: it has to be killed.
+	outlives bool
 	// subagent is the directive ([[tool …]]) by which the model starts a subagent with a prompt, in the foreground.
 	subagent func(prompt string) string
 	// doorless is a config.toml in which an idle session that had no turn yet has no door.

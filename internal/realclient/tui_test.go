@@ -75,12 +75,26 @@ func (t *terminal) press(keys ...string) {
 	}
 }
 
-// prompt types a prompt, and sends it when it stands there.
+// prompt types a prompt, and sends it when it stands there. Gemini CLI takes an Enter that comes fast for a line
+// break.
 func (t *terminal) prompt(text string) {
 	t.l.t.Helper()
 	t.press("-l", text)
-	t.sees(text[max(0, len(text)-8):])
-	t.press("Enter")
+	// a prompt breaks lines where it likes
+	squeeze := func(s string) string { return strings.Join(strings.Fields(s), "") }
+	t.l.until("the prompt is typed", func() bool {
+		screen, text := squeeze(t.screen()), squeeze(text)
+		return strings.Contains(screen, text[:min(len(text), 12)]) &&
+			strings.Contains(screen, text[max(0, len(text)-8):])
+	})
+	looks := 0
+	t.l.until("the prompt is sent", func() bool {
+		if looks%40 == 0 {
+			t.press("Enter")
+		}
+		looks++
+		return t.l.client.ready.MatchString(t.screen())
+	})
 }
 
 // breakOff presses what breaks a turn off.
