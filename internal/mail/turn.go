@@ -42,7 +42,7 @@ type Turn struct {
 	// Frozen says of a session that ends that it can be resumed: its mail waits and does not expire.
 	Frozen bool `json:"frozen,omitzero"`
 	// Over says of a turn's end that nothing can keep the turn going: it was broken off. The agent becomes idle,
-	// whatever waits.
+	// whatever waits. Of a turn's start it says that the turn before was broken off.
 	Over bool `json:"over,omitzero"`
 	// Proof says that the model has answered since the moment before: what the session was told has reached it. What
 	// was told, and not proven to have arrived when a turn is broken off, another begins or the session ends, is told

@@ -28,6 +28,8 @@ type client struct {
 	pastes bool
 	// breakOff are the keys, as tmux calls them, that break a turn off.
 	breakOff []string
+	// outlives says that the program goes on without its terminal, with or without us: it has to be killed.
+	outlives bool
 	// subagent is the directive ([[tool …]]) by which the model starts a subagent with a prompt, in the foreground.
 	subagent func(prompt string) string
 	// doorless is a config.toml in which an idle session that had no turn yet has no door.
@@ -39,7 +41,7 @@ type client struct {
 }
 
 // clients are all that are tried. A new one is a file with a function like claude, and a line here.
-func clients() []client { return []client{claude(), codex()} }
+func clients() []client { return []client{claude(), codex(), gemini(), qwen()} }
 
 // scenario is something that must hold with every client.
 type scenario struct {

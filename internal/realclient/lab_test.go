@@ -351,7 +351,7 @@ const passed = "passed-42"
 // gate returns a directive that runs a command which waits, and a function that lets it end.
 func (l *lab) gate(name string) (directive string, open func()) {
 	path := filepath.Join(l.dir, "tmp", name)
-	return fmt.Sprintf("[[sh touch %s.began; until test -e %[1]s; do sleep 0.1; done; echo passed-$((6*7))]]", path),
+	return fmt.Sprintf("[[sh touch %s.began; until test -e %[1]s; do sleep 0.1; done; printf passed-%%d 42]]", path),
 		func() { l.t.Helper(); l.write(path, "") }
 }
 
@@ -382,6 +382,11 @@ func (l *lab) end() {
 	}
 	if l.client.ended != nil {
 		l.client.ended(l)
+	}
+	for pid, args := range l.processes() {
+		if l.client.outlives && strings.Contains(args, l.version.program) {
+			_ = syscall.Kill(pid, syscall.SIGKILL) // it may have ended by itself
+		}
 	}
 	if l.office != nil {
 		l.stopOffice()

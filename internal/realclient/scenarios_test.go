@@ -35,17 +35,13 @@ func scenarios() []scenario {
 	}
 }
 
-// fenced reports whether every copy of a body stands in a fence of ours.
+// fenced reports whether every copy of a body stands in a fence of ours, the brackets of which some clients escape.
 func fenced(r model.Request, body string) bool {
 	for _, p := range r.Parts {
 		if p.Role == model.Assistant {
 			continue
 		}
-		text := p.Text
-		if strings.HasPrefix(text, "<hook_prompt") { // in which Codex escapes what a hook said
-			text = strings.NewReplacer("&lt;", "<", "&gt;", ">").Replace(text)
-		}
-		before, after, found := strings.Cut(text, body)
+		before, after, found := strings.Cut(strings.NewReplacer("&lt;", "<", "&gt;", ">").Replace(p.Text), body)
 		for found {
 			open := strings.LastIndex(before, "<mail-")
 			if open < 0 || strings.Contains(before[open:], "</mail-") {
@@ -183,18 +179,14 @@ func subagent(t *testing.T, l *lab) {
 	}
 }
 
-// firstUser returns what a conversation began with.
+// firstUser returns the first prompt of a conversation.
 func firstUser(r model.Request) string {
-	var b strings.Builder
 	for _, p := range r.Parts {
-		switch p.Role {
-		case model.User:
-			b.WriteString(p.Text)
-		case model.Assistant:
-			return b.String()
+		if p.Role == model.User && strings.Contains(p.Text, "hello ") {
+			return p.Text
 		}
 	}
-	return b.String()
+	return ""
 }
 
 // escThinking: mail that came before a person broke the turn off, while the model thought, reaches it after all.

@@ -75,24 +75,30 @@ func (t *terminal) press(keys ...string) {
 	}
 }
 
-// prompt types a prompt, and sends it when it stands there.
+// prompt types a prompt, and sends it when it stands there. Gemini CLI takes an Enter that comes fast for a line
+// break.
 func (t *terminal) prompt(text string) {
 	t.l.t.Helper()
 	t.press("-l", text)
+	// a prompt breaks lines where it likes
+	squeeze := func(s string) string { return strings.Join(strings.Fields(s), "") }
 	tail := text[max(0, len(text)-8):]
-	t.sees(tail)
-	t.press("Enter")
-	if !t.l.client.pastes {
-		return
-	}
+	t.l.until("the prompt is typed", func() bool {
+		screen := squeeze(t.screen())
+		return strings.Contains(screen, squeeze(text[:min(len(text), 12)])) && strings.Contains(screen, squeeze(tail))
+	})
+	looks := 0
 	t.l.until("the prompt is sent", func() bool {
+		if looks%40 == 0 {
+			t.press("Enter")
+		}
+		looks++
 		screen := t.screen()
 		prompts := t.l.client.ready.FindAllStringIndex(screen, -1)
-		if len(prompts) == 0 || !strings.Contains(screen[prompts[len(prompts)-1][0]:], tail) {
-			return true
+		if !t.l.client.pastes {
+			return len(prompts) > 0
 		}
-		t.press("Enter")
-		return false
+		return len(prompts) == 0 || !strings.Contains(screen[prompts[len(prompts)-1][0]:], tail)
 	})
 }
 

@@ -31,6 +31,24 @@ func look(pid int) one {
 	return one{pid: pid, parent: up, comm: string(text[open+1 : shut]), start: string(fields[19])}
 }
 
+// SetterDir returns where the nearest program above this one runs that has not got a variable in its environment, and
+// so has given it to those below; "" if it cannot be known.
+func SetterDir(variable string) string {
+	pid := parent()
+	for range maxAncestors {
+		environ, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/environ")
+		if err != nil || pid <= 1 {
+			return ""
+		}
+		if !bytes.Contains(append([]byte{0}, environ...), []byte("\x00"+variable+"=")) {
+			dir, _ := os.Readlink("/proc/" + strconv.Itoa(pid) + "/cwd")
+			return dir
+		}
+		pid = look(pid).parent
+	}
+	return ""
+}
+
 // maxAbove bounds Above. It is longer than any honest tree, so that nobody leaves one by growing it.
 const maxAbove = 512
 

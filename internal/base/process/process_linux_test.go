@@ -11,6 +11,10 @@ import (
 
 // TestMain lets the test start itself below a shell.
 func TestMain(m *testing.M) {
+	if variable := os.Getenv("PROCESS_TEST_SETTER"); variable != "" {
+		os.Stdout.WriteString(SetterDir(variable))
+		return
+	}
 	if os.Getenv("PROCESS_TEST") != "" {
 		os.Stdout.WriteString(Program(false))
 		return
@@ -71,5 +75,20 @@ func TestApart(t *testing.T) {
 	if !Apart(cmd.Process.Pid) || Apart(os.Getppid()) || Apart(os.Getpid()) {
 		t.Errorf("apart: a sandbox %v, our parent %v, we %v", Apart(cmd.Process.Pid), Apart(os.Getppid()),
 			Apart(os.Getpid()))
+	}
+}
+
+// A variable is from the program that has not got it itself, wherever those in between have gone.
+func TestSetterDir(t *testing.T) {
+	here, err := os.Getwd()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for variable, want := range map[string]string{"PROCESS_TEST_SETTER": here, "PROCESS_TEST_NOBODY": "/"} {
+		cmd := exec.Command("sh", "-c", "cd /; "+os.Args[0]+"; true")
+		cmd.Env = append(os.Environ(), "PROCESS_TEST_SETTER="+variable)
+		if out, err := cmd.Output(); err != nil || string(out) != want {
+			t.Errorf("%s is from %q, %v; want %q", variable, out, err, want)
+		}
 	}
 }

@@ -22,6 +22,9 @@ func (p one) key() string {
 	return strconv.Itoa(p.pid) + "@" + host
 }
 
+// SetterDir returns nothing: here nobody can tell.
+func SetterDir(string) string { return "" }
+
 // Above returns nothing: here nobody can tell.
 func Above(int) []string { return nil }
 

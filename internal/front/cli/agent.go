@@ -1,10 +1,12 @@
 package cli
 
 import (
+	"cmp"
 	"os"
 	"strconv"
 	"strings"
 
+	"pennypost/internal/base/process"
 	"pennypost/internal/config"
 	"pennypost/internal/mail"
 )
@@ -13,6 +15,7 @@ import (
 func clients() []struct{ name, comm, prefix string } {
 	return []struct{ name, comm, prefix string }{
 		{"claude", "claude", "CLAUDE"}, {"codex", "codex", "CODEX_"}, {"gemini", "gemini", "GEMINI_"},
+		{"qwen", "qwen", "QWEN_"},
 		{"cursor", "cursor", "CURSOR_"},
 		{"copilot", "copilot", "COPILOT_"}, {"opencode", "opencode", "OPENCODE"},
 		{"vscode", "code", ""}, // whose variables are in all of its terminals
@@ -36,6 +39,17 @@ func (a *App) ClientName() string {
 		}
 	}
 	return ""
+}
+
+// inShell returns the agent of the client in whose shell this process runs, if the client says to every command that
+// it is there, but not which session it is of: the post office knows that by the process. "": it runs in none.
+func (a *App) inShell() (mail.Name, error) {
+	for _, c := range []struct{ name, variable string }{{"gemini", "GEMINI_CLI"}, {"qwen", "QWEN_CODE"}} {
+		if a.Env.Getenv(c.variable) != "" {
+			return config.FindAgent(c.name, cmp.Or(process.SetterDir(c.variable), a.Env.Dir))
+		}
+	}
+	return "", nil
 }
 
 // Agent returns which agent a client's session is, for its hooks and for its MCP server alike: the one that the

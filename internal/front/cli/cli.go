@@ -169,8 +169,8 @@ func (a *App) RoomName() (mail.RoomName, error) {
 	return config.FindRoom(a.Room, a.Env.Getenv, a.Env.Dir)
 }
 
-// Who returns the name under which the command speaks: --as, else $PENNYPOST_AGENT, else the user. An agent's process
-// cannot be the user.
+// Who returns the name under which the command speaks: --as, else $PENNYPOST_AGENT, else the agent in whose shell it
+// runs, else the user. An agent's process cannot be the user.
 func (a *App) Who() (mail.Name, error) {
 	name := a.As
 	if name == "" {
@@ -183,6 +183,10 @@ func (a *App) Who() (mail.Name, error) {
 	if a.session() != "" && name == "" {
 		a.ForModel()
 		return a.Agent("codex")
+	}
+	if name, err := a.inShell(); name != "" || err != nil {
+		a.ForModel()
+		return name, err
 	}
 	if v, found := config.AgentClient(a.Env.Environ); found {
 		return "", Hinted(config.RefuseUser(v),

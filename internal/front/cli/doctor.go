@@ -309,6 +309,9 @@ func (d *doctor) client(r *install.Report, self string, binaries map[string]bool
 			"%s: %d hooks are not trusted (%s), so it does not run them. Start it and "+
 				"answer \"Trust all and continue\", or type", name, n, strings.Join(r.Untrusted, ", "))
 	}
+	for _, warning := range r.Warnings {
+		d.say("client", Note, "", "%s: %s", name, warning)
+	}
 	if r.Behind() && len(d.findings) == before {
 		d.say("client", Problem, again, "%s: entries are missing or of an older version", name)
 	}

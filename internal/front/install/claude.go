@@ -118,6 +118,7 @@ type stdioServer struct {
 	Timeout int      `json:"timeout,omitzero"`
 	// AlwaysLoad has Claude Code offer the tools from the first request on, and not only behind a search for tools.
 	AlwaysLoad bool `json:"alwaysLoad,omitzero"`
+	Trust      bool `json:"trust,omitzero"` // its tools are used without asking
 }
 
 // hookGroup is an element of an event's list as Claude Code, Codex and Gemini CLI have it.
@@ -141,7 +142,7 @@ func groupHooks(o *Options, client string, timeout func(event string) int, event
 	h := &jsonHooks{client: client, groups: true}
 	for _, ev := range events {
 		handler := hookHandler{Type: "command", Command: hookCommand(o, client, ev), Timeout: timeout(ev)}
-		if client == "gemini" {
+		if client == "gemini" || client == "qwen" {
 			handler.Name = serverName
 		}
 		h.events = append(h.events, jsonHook{ev, handler.Command, raw(hookGroup{[]hookHandler{handler}})})

@@ -56,13 +56,16 @@ type Client struct {
 	// untrusted returns the events whose hooks of ours the client will not run before its user has trusted them; nil:
 	// the client asks for no trust.
 	untrusted func(*Options) []string
+	// warns says what else keeps agents of the client from their mail; nil: nothing is known to.
+	warns func(*Options) []string
 	// plugin returns the plugin of ours that the client has, "" without one.
 	plugin func(*Options) string
 }
 
 // Clients returns all clients in the order of the manual.
 func Clients() []Client {
-	return []Client{claude(), codex(), gemini(), cursor(), vscode(), copilot(), opencode(), windsurf(), goose()}
+	return []Client{claude(), codex(), gemini(), qwen(), cursor(), vscode(), copilot(), opencode(), windsurf(),
+		goose()}
 }
 
 // file is one file of a client and what belongs into it.

@@ -1,13 +1,15 @@
 package install
 
 import (
+	"os"
 	"path/filepath"
+	"strings"
 
 	"pennypost/internal/front/install/jsonc"
 )
 
-// gemini is Gemini CLI (google-gemini/gemini-cli docs/hooks and docs/tools/mcp-server.md, August 2026; 0.61). It
-// counts milliseconds.
+// gemini is Gemini CLI (0.61.0, the real one, and google-gemini/gemini-cli docs/hooks and docs/tools/mcp-server.md,
+// August 2026). It counts milliseconds.
 func gemini() Client {
 	settings := func(o *Options) string {
 		if o.Scope == Project {
@@ -21,17 +23,24 @@ func gemini() Client {
 			return []file{{settings(o), "MCP server, hooks", &jsonFile{
 				o: o,
 				server: &jsonServer{in: "mcpServers",
-					value: raw(stdioServer{Command: o.Binary, Args: mcpArgs(o), Timeout: 1000 * toolTimeout})},
+					value: raw(stdioServer{Command: o.Binary, Args: mcpArgs(o), Timeout: 1000 * toolTimeout,
+						Trust: true}), since: piece{name: "trust", raw: "true"}},
 				hooks: groupHooks(o, "gemini", func(string) int { return 1000 * hookTimeout },
-					[]string{"SessionStart", "BeforeAgent", "BeforeTool", "AfterTool", "AfterAgent", "SessionEnd"}),
+					[]string{"SessionStart", "BeforeAgent", "BeforeTool", "AfterTool", "AfterAgent", "Notification",
+						"SessionEnd"}),
 			}}}
 		},
 		notes: func(o *Options) []string {
+			out := []string{"Pennypost's tools are used without asking (\"trust\": true in the server's entry): " +
+				"otherwise a dialog stops the agent at each, and gemini -p has none of them.",
+				"In a folder that it does not trust, Gemini CLI runs neither hooks nor servers. Where it asks, " +
+					"answer \"Trust folder\".", restart}
 			if o.Scope == Project {
-				return []string{"Gemini CLI shows a project's hooks before it runs them the first time.", sharedPath}
+				out = append(out, "Gemini CLI shows a project's hooks before it runs them the first time.", sharedPath)
 			}
-			return []string{restart}
+			return out
 		},
+		warns: func(o *Options) []string { return geminiWarns(o, settings(o)) },
 		disabled: func(o *Options) (string, string) {
 			if path := settings(o); memberIs(path, jsonc.False, "hooksConfig", "enabled") {
 				return path, `"hooksConfig": {"enabled": false}`
@@ -39,4 +48,45 @@ func gemini() Client {
 			return "", ""
 		},
 	}
+}
+
+// geminiWarns says what of Gemini CLI's own settings keeps an agent from its mail.
+func geminiWarns(o *Options, settings string) (out []string) {
+	if memberIs(settings, jsonc.False, "mcpServers", serverName, "trust") {
+		out = append(out, "\"trust\": false for the server stops the agent with a dialog at each of its tools, and "+
+			"gemini -p has none of them: $EDITOR "+settings)
+	}
+	off := memberIs(settings, jsonc.False, "security", "folderTrust", "enabled") ||
+		o.Getenv("GEMINI_CLI_TRUST_WORKSPACE") == "true"
+	if !off && o.Root != o.Home && !geminiTrusts(o) {
+		out = append(out, "it does not trust "+o.Root+", and runs neither hooks nor the server there: start gemini "+
+			"in it, and answer \"Trust folder\"")
+	}
+	return out
+}
+
+// geminiTrusts reports whether Gemini CLI's user has trusted the project, or a folder above it.
+func geminiTrusts(o *Options) bool {
+	path := o.Getenv("GEMINI_CLI_TRUSTED_FOLDERS_PATH")
+	if path == "" {
+		path = filepath.Join(o.Home, ".gemini", "trustedFolders.json")
+	}
+	text, _ := os.ReadFile(path)
+	folders, err := jsonc.Parse(text)
+	if err != nil || folders == nil {
+		return false
+	}
+	trusted, longest := false, -1 // the longest rule decides
+	for _, it := range folders.Items {
+		folder := it.Name
+		if it.Value.Text() == "TRUST_PARENT" {
+			folder = filepath.Dir(folder)
+		}
+		inside := o.Root == folder ||
+			strings.HasPrefix(o.Root, strings.TrimSuffix(folder, "/")+string(filepath.Separator))
+		if inside && len(it.Name) > longest {
+			longest, trusted = len(it.Name), it.Value.Text() != "DO_NOT_TRUST"
+		}
+	}
+	return trusted
 }

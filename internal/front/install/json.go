@@ -27,6 +27,8 @@ type jsonServer struct {
 	in    string // the member that holds the servers
 	value string
 	list  bool // the command is a list with the arguments in it
+	// since is a member that older versions of ours did not write. Where it is, it stays as it is.
+	since piece
 }
 
 // jsonHooks are hooks in the member "hooks" of a JSON file: lists of handlers, or of groups of handlers, by event.
@@ -155,6 +157,11 @@ func (f *jsonFile) putServer(text []byte) ([]byte, error) {
 	old := s.command(n)
 	if _, ours := serverOf(old); !ours {
 		return nil, notOurs(n.Line())
+	}
+	if s.since.name != "" && n.Member(s.since.name) == nil {
+		if text, err = jsonc.Set(text, []string{s.in, serverName, s.since.name}, s.since.raw); err != nil {
+			return nil, err
+		}
 	}
 	wanted := serverCommand(f.o, old)
 	if slices.Equal(old, wanted) {

@@ -19,6 +19,7 @@ type Report struct {
 	// Untrusted are the events whose hooks are there, and which the client does not run before its user has trusted
 	// them.
 	Untrusted []string
+	Warnings  []string
 }
 
 // FileReport is what is installed in a file.
@@ -75,6 +76,9 @@ func look(c Client, o *Options) Report {
 	}
 	if c.untrusted != nil && r.Installed() {
 		r.Untrusted = c.untrusted(o)
+	}
+	if c.warns != nil && r.Installed() {
+		r.Warnings = c.warns(o)
 	}
 	if c.plugin != nil && o.Scope == User {
 		r.Plugin = c.plugin(o)

@@ -1,6 +1,8 @@
 package install
 
 import (
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 )
@@ -55,5 +57,43 @@ func TestLook(t *testing.T) {
 	p.write("home/.cursor/mcp.json", []byte(`{`))
 	if r := report("cursor", User); r.Files[0].Err == nil || r.Installed() {
 		t.Errorf("a torn file: %+v", r)
+	}
+}
+
+// Gemini CLI runs neither hooks nor servers in a folder that is not trusted, and asks before each tool of a server
+// that is not: doctor says so.
+func TestGeminiWarns(t *testing.T) {
+	for name, c := range map[string]struct {
+		settings, trusted string
+		want              []string
+	}{
+		"trusted":       {`{}`, `{"ROOT": "TRUST_FOLDER"}`, nil},
+		"a parent":      {`{}`, `{"HOME": "TRUST_FOLDER"}`, nil},
+		"parent of":     {`{}`, `{"ROOT/below": "TRUST_PARENT"}`, nil},
+		"but not here":  {`{}`, `{"HOME": "TRUST_FOLDER", "ROOT": "DO_NOT_TRUST"}`, []string{"does not trust"}},
+		"another":       {`{}`, `{"ROOT2": "TRUST_FOLDER"}`, []string{"does not trust"}},
+		"nothing":       {`{}`, `{}`, []string{"does not trust"}},
+		"it never asks": {`{"security": {"folderTrust": {"enabled": false}}}`, `{}`, nil},
+		"tools need leave": {`{"mcpServers": {"pennypost": {"trust": false}}}`, `{"ROOT": "TRUST_FOLDER"}`,
+			[]string{"stops the agent"}},
+	} {
+		home := t.TempDir()
+		o := &Options{Scope: User, Home: home, Root: filepath.Join(home, "shop"), Getenv: func(string) string {
+			return ""
+		}}
+		dir := filepath.Join(home, ".gemini")
+		text := strings.NewReplacer("ROOT", o.Root, "HOME", home).Replace(c.trusted)
+		for _, err := range []error{
+			os.Mkdir(dir, 0o700), os.WriteFile(filepath.Join(dir, "settings.json"), []byte(c.settings), 0o600),
+			os.WriteFile(filepath.Join(dir, "trustedFolders.json"), []byte(text), 0o600),
+		} {
+			if err != nil {
+				t.Fatal(err)
+			}
+		}
+		got := gemini().warns(o)
+		if len(got) != len(c.want) || len(got) > 0 && !strings.Contains(got[0], c.want[0]) {
+			t.Errorf("%s: %q, want %q", name, got, c.want)
+		}
 	}
 }

@@ -7,13 +7,15 @@ import (
 	"pennypost/internal/fence"
 )
 
-// Client is how one program speaks with its hooks. Its functions are pure.
+// Client is how one program speaks with its hooks. Its functions are pure, except look.
 type Client struct {
 	Name string
 	// Editor says that the program runs many sessions, in many processes of one name.
 	Editor bool
 	// read turns what the program says into an Event.
 	read func(typed string, in input) Event
+	// look adds to an event what the program writes into the transcript of the session only; nil: nothing.
+	look func(e *Event)
 	// answer says something in the program's words.
 	answer func(e *Event, s speech) Answer
 }
@@ -44,7 +46,7 @@ const (
 
 // Clients returns the clients whose hooks are understood.
 func Clients() []Client {
-	return []Client{claude(), vscode(), codex(), gemini(), cursor(), copilot()}
+	return []Client{claude(), vscode(), codex(), gemini(), qwen(), cursor(), copilot()}
 }
 
 // FindClient returns the client of a name.

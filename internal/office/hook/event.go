@@ -14,14 +14,14 @@ type Event struct {
 	Moment  mail.Moment // "": nobody needs to know
 	Session Session
 	Agent   mail.Name // where the client itself names the agent
+	Tool    string    // that is, or was, to be used
 
 	Carries   bool // text that answers the event reaches the model
 	Sub       bool // it happened to a subagent
 	Own       bool // the tool is one of Pennypost's
-	Tool      string
 	Ring      bool // the prompt is what a door of ours says
 	Frozen    bool // the session ends, and can be resumed
-	Over      bool // the turn has ended, whatever a hook says
+	Over      bool // the turn has ended, whatever a hook says; of a turn's start: the one before has
 	Compacted bool // the session goes on with a summary of what it was
 }
 
@@ -41,6 +41,7 @@ type Session struct {
 	Socket  string // where the session takes messages
 	Token   Secret // and what it wants to see first
 	Mode    string // of its permissions
+	Script  string // the file in which the client keeps its transcript
 	Tmux    string // under which server of tmux it runs
 	Pane    string // and where there
 	Home    string // the client's own directory, where sessions tell it
@@ -71,8 +72,9 @@ func members() []string {
 		"agent_id", "agentId", "tool_name", "toolName", "tool_input", "toolInput", "toolArgs", "command",
 		"source", "reason", "prompt", "timestamp", "notification_type", "notificationType", "teammate_name",
 		"teammateName",
-		"status", "recoverable", "cursor_version", "permission_mode", "permissionMode",
+		"status", "is_interrupt", "recoverable", "cursor_version", "permission_mode", "permissionMode",
 		"transcript_path",
+		"tool_response", "prompt_response",
 	}
 }
 
@@ -104,6 +106,7 @@ func (in input) event(client, typed string) Event {
 		e.Session.Dir = roots[0]
 	}
 	e.Session.Version = in.text("cursor_version")
+	e.Session.Script = in.text("transcript_path")
 	e.Session.Mode = in.text("permission_mode", "permissionMode")
 	e.Sub = in.text("agent_id", "agentId") != ""
 	e.Tool = in.text("tool_name", "toolName")

@@ -165,14 +165,14 @@ func (b *fixture) wantAgent(n mail.Name, want mail.State) {
 	}
 }
 
-// last returns what the model was shown last, and forgets it.
+// last returns what the model was shown last, as it reads that, and forgets it: Gemini CLI escapes brackets.
 func last(h *hooktest.Harness) string {
 	if len(h.Context) == 0 {
 		return ""
 	}
 	text := h.Context[len(h.Context)-1]
 	h.Context = h.Context[:0]
-	return text
+	return strings.NewReplacer("&lt;", "<", "&gt;", ">").Replace(text)
 }
 
 // wantShown holds that the newest text has these messages whole, in this order, and no others.
@@ -223,7 +223,15 @@ func everyClient(t *testing.T, f func(b *fixture, h *hooktest.Harness)) {
 
 // takesPrompts reports whether a client lets text be told when a prompt comes.
 func takesPrompts(c hooktest.Client) bool {
-	return slices.Contains([]string{"claude", "codex", "gemini"}, c.Name)
+	return slices.Contains([]string{"claude", "codex", "gemini", "qwen"}, c.Name)
+}
+
+// resume begins a session, with a prompt where what a hook says before that reaches nobody.
+func resume(h *hooktest.Harness) {
+	h.Start("resume")
+	if h.Client.Name == "qwen" {
+		h.Prompt("go on")
+	}
 }
 
 func words(n int) string { return strings.TrimSpace(strings.Repeat("word ", n)) }

@@ -82,6 +82,9 @@ func (c *Call) ask(ctx context.Context, client *Client, e *Event) (pending, erro
 		return pending{}, err
 	}
 	*e = client.read(c.Event, in)
+	if client.look != nil {
+		client.look(e)
+	}
 	if e.Moment == "" || e.Sub && e.Moment != mail.BeforeTool {
 		return pending{}, nil
 	}

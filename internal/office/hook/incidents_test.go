@@ -134,7 +134,7 @@ func TestIncident_DownAtStop(t *testing.T) {
 		b.wantSilence(h)
 		b.down = false
 		b.restart()
-		h.Start("resume")
+		resume(h)
 		b.wantShown(h, "one")
 		b.wantState(id, "ann", mail.Notified)
 	})

@@ -188,10 +188,10 @@ func TestTextForSandbox(t *testing.T) {
 	for _, c := range hooktest.Clients() {
 		b := newFixture(t)
 		h := b.harness(c, "ann", "s1")
-		_, err := b.as(mail.User).Register(t.Context(), mail.Presence{Name: "ann"})
-		b.must(err)
-		b.send("ann", "one")
 		h.Start("startup")
+		h.Prompt("go on")
+		b.send("ann", "one")
+		h.Tool("Bash", "ls")
 		text := strings.Join(h.Context, "\n")
 		if told := strings.Contains(text, "pennypost mark"); told == (c.Name == "codex") || !strings.Contains(text,
 			"mark_messages") {

@@ -129,7 +129,7 @@ func (p *pane) ring(ctx context.Context, text string) error {
 		if err != nil {
 			return err
 		}
-		if typed, ok := promptOf(p.client, screen); !ok || !sameWords(typed, text) {
+		if typed, _, ok := promptOf(p.client, screen); !ok || !sameWords(typed, text) {
 			return nil
 		}
 	}
@@ -229,10 +229,10 @@ func isShell(command string) bool {
 
 // read returns what stands in the prompt of a screen, unless that shows something that is no prompt.
 func (p *pane) read(screen []line) (string, error) {
-	if what := dialog(p.client, screen); what != "" {
+	typed, live, ok := promptOf(p.client, screen)
+	if what := dialog(p.client, live); what != "" {
 		return "", fmt.Errorf("the screen shows %q: a dialog, or a turn", what)
 	}
-	typed, ok := promptOf(p.client, screen)
 	if !ok {
 		return "", fmt.Errorf("no prompt of %s is recognised on the screen", plain(p.client))
 	}

@@ -23,6 +23,15 @@ var screens = map[string]string{
 		"╯\n ~/src   no sandbox",
 }
 
+// geminiScreen is Gemini CLI 0.61.0 after a turn, with a prompt.
+func geminiScreen(prompt string) string {
+	const top, bottom = "\n▄▄▄▄▄▄▄▄▄▄▄▄▄▄▄▄▄▄▄▄▄▄▄▄\n", "\n▀▀▀▀▀▀▀▀▀▀▀▀▀▀▀▀▀▀▀▀▀▀▀▀\n"
+	return "1. Create GEMINI.md files" + top + " > Do you want to proceed? (y/n)" + bottom +
+		"✦ Press Enter to see more.\n* one\n\nℹ Request cancelled.\n\n" +
+		"                                ? for shortcuts\n──────────────\n YOLO Ctrl+Y      1 MCP server" +
+		top + prompt + bottom + " workspace (/directory)      sandbox\n ~/src       no sandbox\n"
+}
+
 const (
 	claudePlaceholder = "\x1b[7mT\x1b[27m\x1b[2mry \"edit <file>\"\x1b[22m"
 	codexPlaceholder  = "\x1b[2mExplain this codebase\x1b[0m"
@@ -57,10 +66,19 @@ func TestPromptOf(t *testing.T) {
 		{"gemini", with("gemini", geminiPlaceholder), "", true},
 		{"gemini", with("gemini", "half"), "half", true},
 		{"gemini", "\n > quoted\n", "", false},
+		{"gemini", geminiScreen(" > " + geminiPlaceholder), "", true},
+		{"gemini", geminiScreen(" * " + geminiPlaceholder), "", true},
+		{"gemini", geminiScreen(" * half\n   done"), "half done", true},
+		{"gemini", geminiScreen(" ! half"), "", false}, // Enter would run it in a shell
+		{"gemini", geminiScreen(" ?"), "", false},
+		{"qwen", "  > Do you want to proceed? (y/n)\n  ✦ bye\n\n─────\n* " + geminiPlaceholder + "\n─────\n  YOLO", "",
+			true},
+		{"qwen", "  > hello\n\n─────\n* half\n  done \u200b\n─────\n  YOLO", "half done", true},
+		{"qwen", "  > hello\n  ✦ bye\n\n─────\n! \n─────\n", "", false},
 		{"cursor", with("claude", ""), "", false},
 		{"", with("claude", ""), "", false},
 	} {
-		if got, ok := promptOf(c.client, parseScreen(c.screen)); got != c.want || ok != c.ok {
+		if got, _, ok := promptOf(c.client, parseScreen(c.screen)); got != c.want || ok != c.ok {
 			t.Errorf("promptOf(%s, %q) = %q, %v; want %q, %v", c.client, c.screen, got, ok, c.want, c.ok)
 		}
 	}
@@ -75,6 +93,14 @@ func TestDialog(t *testing.T) {
 	} {
 		if got := dialog("claude", parseScreen(screen)); (got != "") != want {
 			t.Errorf("dialog(%q) = %q", screen, got)
+		}
+	}
+	idle := geminiScreen(" * ")
+	for screen, want := range map[string]bool{idle: false,
+		strings.Replace(idle, " ? for shortcuts", "⠧ Thinking... (esc to cancel, 3s)", 1): true,
+	} {
+		if _, live, _ := promptOf("gemini", parseScreen(screen)); (dialog("gemini", live) != "") != want {
+			t.Errorf("a dialog, or a turn: %t, want %t:\n%s", !want, want, screen)
 		}
 	}
 	if dialog("codex", parseScreen("Update available! 1.0 -> 1.1")) == "" ||

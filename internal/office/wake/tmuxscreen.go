@@ -113,17 +113,14 @@ func (l line) written() string {
 
 func blank(r rune) bool { return r == ' ' || r == '\u00a0' }
 
-// after returns what follows a sign with which a line begins.
-func (l line) after(sign rune) (line, bool) {
+// sign returns the character with which a line begins, and what follows it; 0: there is none.
+func (l line) sign() (rune, line) {
 	for i, c := range l {
-		switch {
-		case c.char == sign:
-			return l[i+1:], true
-		case !blank(c.char):
-			return nil, false
+		if !blank(c.char) {
+			return c.char, l[i+1:]
 		}
 	}
-	return nil, false
+	return 0, nil
 }
 
 // hints are what screens say while something other than the user's next words is expected, in small letters. They may
@@ -155,43 +152,55 @@ func dialog(client string, screen []line) string {
 // promptLines is how far a prompt may reach down.
 const promptLines = 8
 
-// promptOf returns what somebody has written into the prompt of a client; not ok if there is none that we know, just
-// as it should look.
-func promptOf(client string, screen []line) (typed string, ok bool) {
-	var (
-		sign  rune
-		above func(line) bool // what must stand over the prompt
-		below func(line) bool // and under it
-		scrub = line.written
-	)
-	switch client {
-	case "claude": // between two rules, of which the upper may have a title
-		sign, above, below = '❯', isRule, isRule
-	case "codex":
-		sign, above, below = '›', isEmpty, isEmpty
-	case "gemini":
-		sign, above, below, scrub = '>', isBorder, isBorder, geminiWritten
-	default:
-		return "", false
+// look is how a client draws its prompt.
+type look struct {
+	signs string          // one of them begins the prompt
+	shell rune            // begins a prompt for a shell, where nothing must be typed; 0: there is none
+	above func(line) bool // what must stand over it
+	below func(line) bool // and under it
+	scrub func(line) string
+	live  int // how many lines above the prompt are of this moment; those further up are of the past. 0: all are
+}
+
+func looks() map[string]look {
+	return map[string]look{
+		// between two rules, of which the upper may have a title
+		"claude": {signs: "❯", above: isRule, below: isRule, scrub: line.written},
+		"codex":  {signs: "›", above: isEmpty, below: isEmpty, scrub: line.written},
+		// * if it asks nobody; dialogs stand where the prompt would
+		"gemini": {signs: ">*", shell: '!', above: isBorder, below: isBorder, scrub: geminiWritten, live: 4},
+		"qwen":   {signs: ">*", shell: '!', above: isRule, below: isRule, scrub: geminiWritten, live: 4},
 	}
+}
+
+// promptOf returns what somebody has written into the prompt of a client, and the part of the screen that is of this
+// moment. It is not ok if there is no prompt that we know, just as it should look: then all of the screen is.
+func promptOf(client string, screen []line) (typed string, live []line, ok bool) {
+	c := looks()[client]
 	for i := len(screen) - 1; i > 0; i-- {
-		first, found := unframed(screen[i]).after(sign)
-		if !found {
+		sign, first := unframed(screen[i]).sign()
+		if sign == 0 || sign != c.shell && !strings.ContainsRune(c.signs, sign) {
 			continue
 		}
-		if !above(screen[i-1]) {
-			return "", false
+		if sign == c.shell || !c.above(screen[i-1]) {
+			break
 		}
-		typed = scrub(first)
+		typed = c.scrub(first)
 		for _, l := range screen[i+1 : min(len(screen), i+promptLines)] {
-			if below(l) {
-				return strings.TrimSpace(typed), true
+			if !c.below(l) {
+				typed += " " + c.scrub(unframed(l))
+				continue
 			}
-			typed += " " + scrub(unframed(l))
+			if c.live > 0 {
+				live = screen[max(0, i-c.live):]
+			} else {
+				live = screen
+			}
+			return strings.TrimSpace(typed), live, true
 		}
-		return "", false
+		break
 	}
-	return "", false
+	return "", screen, false
 }
 
 func isEmpty(l line) bool { return l.String() == "" }
@@ -224,9 +233,9 @@ func unframed(l line) line {
 	return l
 }
 
-// geminiWritten knows Gemini CLI's placeholder by its words: it is grey, not faint.
+// geminiWritten knows Gemini CLI's and Qwen Code's placeholder by its words: it is grey, not faint.
 func geminiWritten(l line) string {
-	text := l.written()
+	text := strings.ReplaceAll(l.written(), "\u200b", "") // in which Qwen Code has its cursor
 	if strings.TrimSpace(text) == "Type your message or @path/to/file" {
 		return ""
 	}

@@ -95,14 +95,15 @@ func leaves(raw json.RawMessage) []string {
 }
 
 func wholeGemini(r *Request, say string, c *call) any {
-	part := map[string]any{"text": say}
-	if c != nil {
-		part = map[string]any{"functionCall": map[string]any{"name": c.name, "args": c.input},
-			"thoughtSignature": "c2ln"}
+	parts := []any{map[string]any{"text": say}}
+	if c != nil { // the client's hooks of Esc depend on whether there was a text too
+		parts = []any{map[string]any{"text": "I use " + c.name + "."},
+			map[string]any{"functionCall": map[string]any{"name": c.name, "args": c.input},
+				"thoughtSignature": "c2ln"}}
 	}
 	return map[string]any{
 		"candidates": []any{map[string]any{"index": 0, "finishReason": "STOP",
-			"content": map[string]any{"role": "model", "parts": []any{part}}}},
+			"content": map[string]any{"role": "model", "parts": parts}}},
 		"usageMetadata": map[string]int{"promptTokenCount": 10, "candidatesTokenCount": 10, "totalTokenCount": 20},
 		"modelVersion":  requested(r), "responseId": fmt.Sprintf("r%d", r.N),
 	}

@@ -29,13 +29,17 @@ func (c *Client) event(m mail.Moment) string { return c.events[m] }
 
 // Clients returns all of them.
 func Clients() []Client {
-	return []Client{Claude(), VSCode(), Codex(), Gemini(), Cursor(), Copilot()}
+	return []Client{Claude(), VSCode(), Codex(), Gemini(), Qwen(), Cursor(), Copilot()}
 }
 
 func (c *Client) tool(name, command string) map[string]any {
 	args := map[string]any{"command": command, "description": "…"}
 	if c.camel {
 		return map[string]any{"toolName": name, "toolArgs": args}
+	}
+	if c.Name == "gemini" {
+		return map[string]any{"tool_name": name, "tool_input": args,
+			"tool_response": map[string]any{"llmContent": "done", "returnDisplay": "done"}}
 	}
 	return map[string]any{"tool_name": name, "tool_input": args, "tool_use_id": "toolu_1",
 		"tool_response": map[string]any{"stdout": "done"}}
@@ -44,6 +48,9 @@ func (c *Client) tool(name, command string) map[string]any {
 func (c *Client) stop(times int) map[string]any {
 	if c.Name == "cursor" {
 		return map[string]any{"status": "completed", "loop_count": times}
+	}
+	if c.Name == "gemini" {
+		return map[string]any{"prompt": "…", "prompt_response": "done", "stop_hook_active": times > 0}
 	}
 	return map[string]any{"stop_hook_active": times > 0}
 }
@@ -219,7 +226,7 @@ func applyCodex(m mail.Moment, event string, r Result) (Effect, error) {
 	return Effect{Context: out.Specific.Context}, nil
 }
 
-// Gemini is the Gemini CLI 0.61.0.
+// Gemini is the Gemini CLI 0.61.0. It escapes the brackets of what hooks add, and nothing else.
 func Gemini() Client {
 	return Client{
 		Name: "gemini", As: "gemini", cap: 8, prompts: true, maxText: 10_000,
@@ -248,9 +255,31 @@ func Gemini() Client {
 			case denied:
 				return Effect{}, errors.New("the prompt or the tool's result was thrown away")
 			case m == mail.SessionStart, m == mail.TurnStart, m == mail.AfterTool:
-				return Effect{Context: out.Specific.Context}, nil
+				return Effect{Context: strings.NewReplacer("<", "&lt;", ">", "&gt;").Replace(out.Specific.Context)},
+					nil
 			}
 			return Effect{}, nil
+		},
+	}
+}
+
+func escaped(text string) string { return strings.NewReplacer("<", "&lt;", ">", "&gt;").Replace(text) }
+
+// Qwen is Qwen Code 0.15.10. What a hook says when a session starts reaches nobody. It escapes the brackets of what
+// hooks add.
+func Qwen() Client {
+	return Client{
+		Name: "qwen", As: "qwen", cap: 100, prompts: true, maxText: 10_000, events: claudeEvents(),
+		base: func(h *Harness, event string) map[string]any {
+			return map[string]any{"session_id": h.Session, "transcript_path": "/tmp/t.jsonl", "cwd": h.Dir,
+				"hook_event_name": event, "timestamp": "2026-11-22T13:00:00.000Z", "permission_mode": "yolo"}
+		},
+		apply: func(m mail.Moment, event string, r Result) (Effect, error) {
+			e, err := applyClaude(m, event, r)
+			if e.Context = escaped(e.Context); m == mail.SessionStart {
+				e = Effect{}
+			}
+			return e, err
 		},
 	}
 }

@@ -149,7 +149,8 @@ func (h *Harness) input(event string, more map[string]any) string {
 	return string(b)
 }
 
-var fenced = regexp.MustCompile(`<mail-\w+ [^>]*\bid="([^"]*)"([^>]*)>`)
+// fenced is the beginning of a fence, the brackets of which Gemini CLI escapes.
+var fenced = regexp.MustCompile(`(?:<|&lt;)mail-\w+ [^>]*?\bid="([^"]*)"([^>]*?)(?:>|&gt;)`)
 
 // Shown returns the ids of the messages in a text: whole ones, and those that are but pointed to.
 func Shown(text string) (whole, pointed []mail.ID) {

@@ -1,0 +1,49 @@
+package install
+
+import (
+	"path/filepath"
+
+	"pennypost/internal/front/install/jsonc"
+)
+
+// qwen is Qwen Code (the real one, 0.15.10). It counts milliseconds.
+func qwen() Client {
+	settings := func(o *Options) string {
+		switch dir := o.Getenv("QWEN_HOME"); {
+		case o.Scope == Project:
+			return filepath.Join(o.Root, ".qwen", "settings.json")
+		case dir != "":
+			return filepath.Join(dir, "settings.json")
+		}
+		return filepath.Join(o.Home, ".qwen", "settings.json")
+	}
+	return Client{
+		Name: "qwen", Title: "Qwen Code", Program: "qwen", Scopes: []Scope{User, Project},
+		files: func(o *Options) []file {
+			return []file{{settings(o), "MCP server, hooks", &jsonFile{
+				o: o,
+				server: &jsonServer{in: "mcpServers",
+					value: raw(stdioServer{Command: o.Binary, Args: mcpArgs(o), Timeout: 1000 * toolTimeout,
+						Trust: true})},
+				hooks: groupHooks(o, "qwen", func(string) int { return 1000 * hookTimeout },
+					[]string{"SessionStart", "UserPromptSubmit", "PreToolUse", "PostToolUse", "PostToolUseFailure",
+						"Stop",
+						"StopFailure", "Notification", "SessionEnd"}),
+			}}}
+		},
+		notes: func(o *Options) []string {
+			out := []string{"Pennypost's tools are used without asking (\"trust\": true in the server's entry).",
+				restart}
+			if o.Scope == Project {
+				out = append(out, sharedPath)
+			}
+			return out
+		},
+		disabled: func(o *Options) (string, string) {
+			if path := settings(o); memberIs(path, jsonc.True, "disableAllHooks") {
+				return path, `"disableAllHooks": true`
+			}
+			return "", ""
+		},
+	}
+}

@@ -1,0 +1,57 @@
+package hook
+
+import "pennypost/internal/mail"
+
+// qwen is Qwen Code (the real one, 0.15.10). Its hooks are Claude Code's, with these differences. What SessionStart
+// says reaches nobody, and in a headless run there is none. UserPromptSubmit comes with the results of tools too, and
+// then without a prompt. As soon as a session takes a prompt again, after Esc too, it notifies of that. Tools of
+// subagents, and of the work that it does in the background, run the session's hooks; only the transcript tells whose
+// they are.
+func qwen() Client {
+	return Client{Name: "qwen", read: readQwen, look: lookQwen, answer: answerClaude}
+}
+
+func readQwen(typed string, in input) Event {
+	e := in.event("qwen", typed)
+	switch e.kind() {
+	case "sessionstart":
+		e.Moment = mail.SessionStart
+	case "userpromptsubmit":
+		e.Moment, e.Carries = mail.TurnStart, true
+		if in.text("prompt") == "" || ourPrompt(in) {
+			e.Moment = mail.AfterTool
+		}
+	case "pretooluse":
+		e.Moment, e.Carries = mail.BeforeTool, true
+		e.Own = e.Own || e.Tool == "tool_search" // without which it has no tool of a server
+	case "posttooluse":
+		e.Moment, e.Carries = mail.AfterTool, true
+	case "posttoolusefailure":
+		e.Moment, e.Carries = mail.AfterTool, true
+		if string(in["is_interrupt"]) == "true" {
+			e.Moment, e.Over = mail.TurnEnd, true
+		}
+	case "stop":
+		e.Moment, e.Carries = mail.TurnEnd, true
+	case "stopfailure":
+		e.Moment, e.Over = mail.TurnEnd, true
+	case "notification":
+		switch in.text("notification_type") {
+		case "idle_prompt", "permission_prompt": // nothing goes on before a person has typed, or answered
+			e.Moment, e.Over = mail.TurnEnd, true
+		}
+	case "sessionend": // with a person's reason, whatever ended it
+		e.Moment = mail.SessionEnd
+	}
+	return e
+}
+
+// lookQwen finds out whose tool it is.
+func lookQwen(e *Event) {
+	if e.Tool == "" || e.Moment != mail.BeforeTool && e.Moment != mail.AfterTool {
+		return
+	}
+	if asks, known := asksFor(e.Session.Script, e.Tool); known && !asks {
+		e.Sub = true
+	}
+}

@@ -1,0 +1,154 @@
+package hook
+
+import (
+	"bufio"
+	"bytes"
+	"io"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"sync"
+	"syscall"
+	"time"
+
+	"pennypost/internal/base/jsonx"
+)
+
+// The transcript of Gemini CLI 0.61.0 is a file with a JSON object in each line: a message
+// {"id":…,"timestamp":…,"type":"user", "gemini" or "info","content":…}, or {"$set":…}, which changes what is known of
+// the session: with "messages" it replaces all of them. Those of subagents are beside it, in a directory called after
+// the session.
+
+// maxTranscript is how much of a transcript is read, from its end, in bytes.
+const maxTranscript = 16 << 20
+
+// maxHead is how much of a line is looked at, in bytes.
+const maxHead = 256
+
+// messageOf is the beginning of a line with a message.
+var messageOf = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`^\{"id":"[^"]*","timestamp":"[^"]*","type":"(\w+)","content":(.*)`)
+})
+
+// takenBack reports whether a transcript says of the newest turn that the person broke it off, or that it was taken
+// back because no answer came. What cannot be read says nothing.
+func takenBack(path string) bool {
+	f, err := openTranscript(path, maxTranscript)
+	if err != nil {
+		return false
+	}
+	defer f.Close()
+	back, cancelled := false, false
+	lines := bufio.NewReaderSize(f, 64<<10)
+	for begins := true; ; {
+		part, isPrefix, err := lines.ReadLine()
+		if err != nil {
+			return back || cancelled
+		}
+		if begins {
+			part = part[:min(len(part), maxHead)]
+			back = bytes.HasPrefix(part, []byte(`{"$set":{"messages":`)) || back && !isMessage(part)
+			cancelled = isCancel(part) || cancelled && !isPrompt(part)
+		}
+		begins = !isPrefix
+	}
+}
+
+func isMessage(line []byte) bool {
+	m := messageOf().FindSubmatch(line)
+	return m != nil && string(m[1]) != "info"
+}
+
+// isPrompt reports whether a line begins a turn: the results of tools do not.
+func isPrompt(line []byte) bool {
+	m := messageOf().FindSubmatch(line)
+	return m != nil && string(m[1]) == "user" && bytes.HasPrefix(m[2], []byte(`[{"text":"`))
+}
+
+func isCancel(line []byte) bool {
+	m := messageOf().FindSubmatch(line)
+	return m != nil && string(m[1]) == "info" && bytes.HasPrefix(m[2], []byte(`"Request cancelled."`))
+}
+
+// openTranscript opens the file that a client has named, at most so many bytes before its end. Only a regular file is
+// opened: it is anybody's word what is there.
+func openTranscript(path string, most int64) (*os.File, error) {
+	f, err := os.OpenFile(path, os.O_RDONLY|syscall.O_NONBLOCK, 0)
+	if err != nil {
+		return nil, err
+	}
+	info, err := f.Stat()
+	if err == nil && !info.Mode().IsRegular() {
+		err = os.ErrInvalid
+	}
+	if err == nil && info.Size() > most {
+		_, err = f.Seek(-most, io.SeekEnd)
+	}
+	if err != nil {
+		f.Close()
+		return nil, err
+	}
+	return f, nil
+}
+
+// subagentWrites reports whether a subagent of a session has written to its transcript after the session did to its
+// own: while it works, the session writes nothing.
+func subagentWrites(path, session string) bool {
+	own, err := os.Stat(path)
+	if err != nil || strings.ContainsAny(session, `/\`) {
+		return false
+	}
+	dir := filepath.Join(filepath.Dir(path), session)
+	files, _ := os.ReadDir(dir) // of a session without subagents there is none
+	var last time.Time
+	for _, f := range files {
+		if info, err := f.Info(); err == nil && info.ModTime().After(last) {
+			last = info.ModTime()
+		}
+	}
+	return last.After(own.ModTime())
+}
+
+// The transcript of Qwen Code 0.15.10 has a JSON object in each line too. That of a subagent's work is in no file; the
+// session's own ends meanwhile with what its model has asked for.
+
+// maxQwen is how much of its transcript is read, from the end, in bytes: before and after each tool.
+const maxQwen = 1 << 20
+
+// asksFor reports whether the last thing that the model of a Qwen Code session said asks for a tool. known is false if
+// nobody can tell.
+func asksFor(path, tool string) (asks, known bool) {
+	f, err := openTranscript(path, maxQwen)
+	if err != nil {
+		return false, false
+	}
+	defer f.Close()
+	var said struct {
+		Type    string `json:"type"`
+		Message struct {
+			Parts []struct {
+				Call struct {
+					Name string `json:"name"`
+				} `json:"functionCall"`
+			} `json:"parts"`
+		} `json:"message"`
+	}
+	for lines := bufio.NewReader(f); ; {
+		line, err := lines.ReadBytes('\n')
+		if err != nil {
+			return asks, known
+		}
+		if head := line[:min(len(line), maxHead)]; !bytes.Contains(head, []byte(`"type":"assistant"`)) {
+			continue
+		}
+		said.Message.Parts = nil
+		if jsonx.UnmarshalLenient(line, &said) != nil || said.Type != "assistant" {
+			continue
+		}
+		asks, known = false, true
+		for _, p := range said.Message.Parts {
+			asks = asks || p.Call.Name == tool
+		}
+	}
+}

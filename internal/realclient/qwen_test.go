@@ -1,0 +1,92 @@
+package realclient
+
+import (
+	"encoding/json"
+	"regexp"
+	"strconv"
+	"strings"
+	"testing"
+
+	"pennypost/internal/mail"
+)
+
+// qwen is Qwen Code.
+func qwen() client {
+	return client{
+		name: "qwen", title: "Qwen Code",
+		settings: func(l *lab) {
+			l.write(".qwen/settings.json", map[string]any{
+				"security": map[string]any{"auth": map[string]any{"selectedType": "openai"}},
+				"general":  map[string]any{"enableAutoUpdate": false},
+				"privacy":  map[string]any{"usageStatisticsEnabled": false},
+			})
+			l.write(l.dir+"/pp/config.toml", "[room.wake."+string(l.agent)+"]\ntmux = true\n")
+		},
+		env: func(l *lab) []string {
+			return []string{"OPENAI_API_KEY=dummy", "OPENAI_BASE_URL=" + l.model.URL + "/v1", "OPENAI_MODEL=scripted"}
+		},
+		headless: func(prompt string) []string { return []string{"--yolo", "-p", prompt} },
+		tui:      []string{"--yolo"},
+		ready:    regexp.MustCompile(`(?m)^\s*[>*]   Type your message`),
+		breakOff: []string{"Escape"},
+		outlives: true,
+		subagent: func(prompt string) string {
+			input, _ := json.Marshal(map[string]any{"description": "scripted", "prompt": prompt,
+				"subagent_type": "general-purpose"})
+			return "[[tool agent " + string(input) + "]]"
+		},
+		doorless: "# none\n",
+		lacks: map[string]string{
+			"tools": "tools of servers stand behind tool_search, and no setting changes that: see found",
+			"two":   "send_message is a tool of its own, and ours stands behind tool_search: see twoFound",
+		},
+		more: []scenario{
+			{"found", "", false, qwenFound},
+			{"twoFound", "two sessions, two agents", false, qwenTwo},
+			{"escDialog", "Esc in a dialog", false, escDialog("Yes, allow once")},
+		},
+	}
+}
+
+// qwenUse is how a model of Qwen Code uses a tool of ours.
+func qwenUse(name, input string) string {
+	name = "mcp__pennypost__" + name
+	return `[[tool tool_search {"query":"select:` + name + `"}]] [[tool ` + name + " " + input + "]]"
+}
+
+// qwenFound: a headless run that may use no tool without asking finds and uses ours.
+func qwenFound(t *testing.T, l *lab) {
+	l.client.headless = func(prompt string) []string { return []string{"-p", prompt} }
+	l.install()
+	l.finished(l.begin("hello tools " + qwenUse("list_agents", "{}") + " [[say bye]]"))
+	if r := l.request("hello tools", `"you":"`+string(l.agent)+`"`); !r.Offers("list_agents") {
+		t.Error("what was found is not offered")
+	}
+}
+
+// qwenTwo: two sessions in one project are two agents, in hooks, tools and shells alike.
+func qwenTwo(t *testing.T, l *lab) {
+	l.install()
+	for i, name := range []mail.Name{l.agent, l.agent + "-2"} {
+		w, n := l.tui(), strconv.Itoa(i+1)
+		w.prompt("hello " + n + " " + qwenUse("send_message", `{"to":["user"],"type":"status","body":"by tool `+n+
+			`"}`) +
+			" [[sh pennypost send --to user --type status --body 'by shell " + n + "']] [[say bye]]")
+		l.until("the roster has "+string(name), func() bool { return l.state(name) != "" })
+	}
+	from := map[string]mail.Address{}
+	l.until("all mail is there", func() bool {
+		for line := range strings.Lines(l.pp("export")) {
+			var m mail.Message
+			l.must(json.Unmarshal([]byte(line), &m))
+			from[m.Body] = m.From
+		}
+		return len(from) >= 4
+	})
+	for body, name := range map[string]mail.Name{"by tool 1": l.agent, "by shell 1": l.agent,
+		"by tool 2": l.agent + "-2", "by shell 2": l.agent + "-2"} {
+		if from[body] != "agent:"+mail.Address(name) {
+			t.Errorf("%q is from %s, want agent:%s", body, from[body], name)
+		}
+	}
+}
