@@ -155,8 +155,8 @@ func TestServerAlone(t *testing.T) {
 	user := r.room(t, "a", mail.User)
 	joins := func(svc mail.Service, name mail.Name, socket string) string {
 		t.Helper()
-		if _, err := svc.Register(t.Context(), mail.Presence{Name: name, Session: "mcp-1", Client: "claude", Join: true,
-			Access: &mail.Access{Session: "s1", Socket: socket}}); err != nil {
+		if _, err := svc.Register(t.Context(), mail.Presence{Name: name, Session: "mcp-1", Client: "claude",
+			Join: true, Access: &mail.Access{Session: "s1", Socket: socket}}); err != nil {
 			t.Fatal(err)
 		}
 		sent, err := user.Send(t.Context(), mail.Draft{To: []string{string(name)}, Type: string(mail.Question),
