@@ -74,7 +74,7 @@ func (a *app) demoAgent(ctx context.Context, name mail.Name) error {
 func (me *actor) turn(ctx context.Context, m mail.Moment) (mail.Briefing, error) {
 	t := mail.Turn{Moment: m, Session: "demo-" + string(me.name), Client: "claude"}
 	if me.socket != "" {
-		t.Access = &mail.Access{Socket: me.socket}
+		t.Access = &mail.Access{Socket: me.socket, Mode: "default"}
 	}
 	return me.Turn(ctx, t)
 }

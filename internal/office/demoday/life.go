@@ -131,7 +131,7 @@ func (l *Life) resident(ctx context.Context, at seat, socket string) (*resident,
 		return nil, err
 	}
 	context.AfterFunc(ctx, func() { r.listener.Close() })
-	_, err = r.turn(ctx, mail.SessionStart, &mail.Access{Socket: socket})
+	_, err = r.turn(ctx, mail.SessionStart, &mail.Access{Socket: socket, Mode: "default"})
 	return r, err
 }
 
