@@ -19,7 +19,7 @@ import (
 )
 
 // patience bounds everything that is expected to happen: the machine may be busy with other clients.
-const patience = 60 * time.Second
+const patience = 120 * time.Second
 
 // lab is where one scenario takes place: a home, a project, a post office, a scripted model and a client.
 type lab struct {
