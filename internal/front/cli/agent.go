@@ -15,6 +15,7 @@ func clients() []struct{ name, comm, prefix string } {
 		{"claude", "claude", "CLAUDE"}, {"codex", "codex", "CODEX_"}, {"gemini", "gemini", "GEMINI_"},
 		{"cursor", "cursor", "CURSOR_"},
 		{"copilot", "copilot", "COPILOT_"}, {"opencode", "opencode", "OPENCODE"},
+		{"pi", "pi\n", "PI_CODING_AGENT="},
 		{"vscode", "code", ""}, // whose variables are in all of its terminals
 	}
 }

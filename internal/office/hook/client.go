@@ -4,6 +4,7 @@ import (
 	"strings"
 
 	"pennypost/internal/base/jsonx"
+	"pennypost/internal/mail"
 )
 
 // Client is how one program speaks with its hooks. Its functions are pure.
@@ -11,6 +12,8 @@ type Client struct {
 	Name string
 	// Editor says that the program runs many sessions, in many processes of one name.
 	Editor bool
+	// waits says that a hook may wait beside an idle session, which its end wakes: Call.Wait.
+	waits bool
 	// read turns what the program says into an Event.
 	read func(typed string, in input) Event
 	// answer says something in the program's words.
@@ -27,8 +30,9 @@ type Answer struct {
 
 // speech is what is to be said to the model.
 type speech struct {
-	kind speechKind
-	text string
+	kind  speechKind
+	text  string
+	agent mail.Name // to whom; "": nobody knows
 }
 
 type speechKind int
@@ -42,7 +46,7 @@ const (
 
 // Clients returns the clients whose hooks are understood.
 func Clients() []Client {
-	return []Client{claude(), vscode(), codex(), gemini(), cursor(), copilot()}
+	return []Client{claude(), vscode(), codex(), gemini(), cursor(), copilot(), opencode(), pi()}
 }
 
 // FindClient returns the client of a name.

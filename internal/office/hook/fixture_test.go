@@ -223,7 +223,7 @@ func everyClient(t *testing.T, f func(b *fixture, h *hooktest.Harness)) {
 
 // takesPrompts reports whether a client lets text be told when a prompt comes.
 func takesPrompts(c hooktest.Client) bool {
-	return slices.Contains([]string{"claude", "codex", "gemini"}, c.Name)
+	return slices.Contains([]string{"claude", "codex", "gemini", "opencode", "pi"}, c.Name)
 }
 
 func words(n int) string { return strings.TrimSpace(strings.Repeat("word ", n)) }
