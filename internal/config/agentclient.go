@@ -33,9 +33,9 @@ func WithoutAgent(environ []string) []string {
 }
 
 // markers are variables that agents' clients set on the processes they start, as seen in their hooks, servers and
-// shells (Claude Code 2.1.330, Codex 0.169.0, Gemini CLI 0.61.0, Copilot CLI 1.0.102, opencode 1.18.33; the AI_AGENT
-// convention of vercel/detect-agent). They are named one by one: what begins like them is mostly settings, which
-// people put into their own shells and stay people.
+// shells (Claude Code 2.1.330, Codex 0.169.0, Gemini CLI 0.61.0, Copilot CLI 1.0.102, opencode 1.18.33, pi 0.73.1; the
+// AI_AGENT convention of vercel/detect-agent). They are named one by one: what begins like them is mostly settings,
+// which people put into their own shells and stay people.
 func markers() []string {
 	return []string{
 		"PENNYPOST_AGENT", "AI_AGENT",
@@ -47,6 +47,7 @@ func markers() []string {
 		"COPILOT_CLI", "COPILOT_AGENT_SESSION_ID",
 		"OPENCODE", "OPENCODE_CLIENT", "OPENCODE_PID",
 		"CURSOR_AGENT", "QWEN_CODE", "AMP_CURRENT_THREAD_ID", "ANTIGRAVITY_AGENT", "AUGMENT_AGENT",
+		"PI_CODING_AGENT",
 	}
 }
 

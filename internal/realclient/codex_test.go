@@ -277,19 +277,6 @@ func onlyServer(t *testing.T, l *lab) {
 	}
 }
 
-// from returns who sent the message with a body.
-func (l *lab) from(body string) mail.Address {
-	l.t.Helper()
-	for line := range strings.Lines(l.pp("export")) {
-		var m mail.Message
-		l.must(json.Unmarshal([]byte(line), &m))
-		if m.Body == body {
-			return m.From
-		}
-	}
-	return ""
-}
-
 // named: a session with PENNYPOST_AGENT is that agent in hooks, tools and shell.
 func named(t *testing.T, l *lab) {
 	l.more = []string{"PENNYPOST_AGENT=builder"}

@@ -19,7 +19,7 @@ import (
 )
 
 // patience bounds everything that is expected to happen: the machine may be busy with other clients.
-const patience = 60 * time.Second
+const patience = 120 * time.Second
 
 // lab is where one scenario takes place: a home, a project, a post office, a scripted model and a client.
 type lab struct {
@@ -235,6 +235,22 @@ func (l *lab) marks(id mail.ID, name mail.Name) []mail.Mark {
 		}
 	}
 	return marks
+}
+
+// from waits until a message of a body is there, and returns who sent it.
+func (l *lab) from(body string) (from mail.Address) {
+	l.t.Helper()
+	l.until("mail says "+body, func() bool {
+		for line := range strings.Lines(l.pp("export")) {
+			var m mail.Message
+			l.must(json.Unmarshal([]byte(line), &m))
+			if m.Body == body {
+				from = m.From
+			}
+		}
+		return from != ""
+	})
+	return from
 }
 
 // exists reports whether a file is in the project.

@@ -102,8 +102,12 @@ func (t *terminal) prompt(text string) {
 	})
 }
 
-// breakOff presses what breaks a turn off.
+// breakOff presses what breaks a turn off, each key when the screen shows the one before.
 func (t *terminal) breakOff() {
 	t.l.t.Helper()
-	t.press(t.l.client.breakOff...)
+	for _, key := range t.l.client.breakOff {
+		before := t.screen()
+		t.press(key)
+		t.l.until("the screen shows "+key, func() bool { return t.screen() != before })
+	}
 }

@@ -18,6 +18,7 @@ func clients() []struct{ name, comm, prefix string } {
 		{"qwen", "qwen", "QWEN_"},
 		{"cursor", "cursor", "CURSOR_"},
 		{"copilot", "copilot", "COPILOT_"}, {"opencode", "opencode", "OPENCODE"},
+		{"pi", "pi\n", "PI_CODING_AGENT="},
 		{"vscode", "code", ""}, // whose variables are in all of its terminals
 	}
 }

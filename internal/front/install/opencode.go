@@ -5,33 +5,47 @@ import (
 	"path/filepath"
 )
 
-// opencode is opencode 1.18 (opencode.ai/docs/config, /docs/mcp-servers). It has no hooks but plugins; it is woken
-// through its server.
+// opencode is opencode 1.18 (opencode.ai/docs/config, /docs/plugins; seen with 1.18.33). Its plugin offers the tools
+// too, each session its own; an MCP server of ours beside it would be one agent for all sessions, so it is taken out.
 func opencode() Client {
 	return Client{
 		Name: "opencode", Title: "opencode", Program: "opencode", Scopes: []Scope{User, Project},
 		files: func(o *Options) []file {
-			dir := filepath.Join(o.xdgConfig(), "opencode")
+			config := filepath.Join(o.xdgConfig(), "opencode")
+			dir := config
 			if o.Scope == Project {
-				dir = o.Root
+				config, dir = o.Root, filepath.Join(o.Root, ".opencode")
 			}
-			path := filepath.Join(dir, "opencode.json")
+			path := filepath.Join(config, "opencode.json")
 			// either name is read; a second file beside the person's would hide what is where
 			if _, err := os.Stat(path); err != nil {
 				if _, err := os.Stat(path + "c"); err == nil {
 					path += "c"
 				}
 			}
-			server := opencodeServer{"local", append([]string{o.Binary}, mcpArgs(o)...), true}
-			return []file{{path, "MCP server",
-				&jsonFile{o: o, server: &jsonServer{in: "mcp", value: raw(server), list: true}}}}
+			return []file{
+				{filepath.Join(dir, "plugin", "pennypost.js"), "plugin", extension(o, "opencode")},
+				{filepath.Join(dir, ".npmrc"), "no retries without a network", patience(o)},
+				{path, "MCP server of an earlier version",
+					&formerServer{jsonFile{o: o, server: &jsonServer{in: "mcp", list: true}}}},
+			}
 		},
-		notes: func(o *Options) []string { return append(projectNote(o), noHooks) },
+		notes: func(o *Options) []string {
+			return append(projectNote(o), "An opencode that never ran with a network fetches a package of its own "+
+				"(@opencode-ai/plugin) at its next start; it asks nothing.")
+		},
 	}
 }
 
-type opencodeServer struct {
-	Type    string   `json:"type"`
-	Command []string `json:"command"`
-	Enabled bool     `json:"enabled"`
+// formerServer is the editor of a file in which earlier versions had an MCP server.
+type formerServer struct{ jsonFile }
+
+func (f *formerServer) put(text []byte) ([]byte, error) {
+	rest, _, err := f.strip(text, nil)
+	return rest, err
 }
+
+func (f *formerServer) replay(base []byte, _ []piece) ([]byte, error) { return base, nil }
+
+// blank says that every file is of use: one that held nothing but the server is written too.
+func (f *formerServer) blank(text []byte) bool { return len(text) == 0 }

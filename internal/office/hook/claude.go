@@ -15,7 +15,7 @@ import (
 // which every version takes, and hands to the model twice. The client lets eight of either pass in a row; we make
 // three.
 func claude() Client {
-	return Client{Name: "claude", read: readClaude, answer: answerClaude}
+	return Client{Name: "claude", waits: true, read: readClaude, answer: answerClaude}
 }
 
 func readClaude(typed string, in input) Event {

@@ -5,6 +5,7 @@ import (
 
 	"pennypost/internal/base/jsonx"
 	"pennypost/internal/fence"
+	"pennypost/internal/mail"
 )
 
 // Client is how one program speaks with its hooks. Its functions are pure, except look.
@@ -12,6 +13,8 @@ type Client struct {
 	Name string
 	// Editor says that the program runs many sessions, in many processes of one name.
 	Editor bool
+	// waits says that a hook may wait beside an idle session, which its end wakes: Call.Wait.
+	waits bool
 	// read turns what the program says into an Event.
 	read func(typed string, in input) Event
 	// look adds to an event what the program writes into the transcript of the session only; nil: nothing.
@@ -30,8 +33,9 @@ type Answer struct {
 
 // speech is what is to be said to the model.
 type speech struct {
-	kind speechKind
-	text string
+	kind  speechKind
+	text  string
+	agent mail.Name // to whom; "": nobody knows
 }
 
 type speechKind int
@@ -46,7 +50,7 @@ const (
 
 // Clients returns the clients whose hooks are understood.
 func Clients() []Client {
-	return []Client{claude(), vscode(), codex(), gemini(), qwen(), cursor(), copilot()}
+	return []Client{claude(), vscode(), codex(), gemini(), qwen(), cursor(), copilot(), opencode(), pi()}
 }
 
 // FindClient returns the client of a name.

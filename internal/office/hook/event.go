@@ -72,8 +72,8 @@ func members() []string {
 		"agent_id", "agentId", "tool_name", "toolName", "tool_input", "toolInput", "toolArgs", "command",
 		"source", "reason", "prompt", "timestamp", "notification_type", "notificationType", "teammate_name",
 		"teammateName",
-		"status", "is_interrupt", "recoverable", "cursor_version", "permission_mode", "permissionMode",
-		"transcript_path",
+		"status", "is_interrupt", "recoverable", "busy", "error", "aborted", "cursor_version", "permission_mode",
+		"permissionMode", "transcript_path",
 		"tool_response", "prompt_response",
 	}
 }
@@ -91,6 +91,9 @@ func (in input) text(names ...string) string {
 
 // isFalse reports whether a member is there and false.
 func (in input) isFalse(name string) bool { return string(in[name]) == "false" }
+
+// isTrue reports whether a member is true.
+func (in input) isTrue(name string) bool { return string(in[name]) == "true" }
 
 // event returns what all clients have in common. typed is the event's name as it stands in the client's configuration;
 // what the client itself says counts more.

@@ -223,7 +223,7 @@ func everyClient(t *testing.T, f func(b *fixture, h *hooktest.Harness)) {
 
 // takesPrompts reports whether a client lets text be told when a prompt comes.
 func takesPrompts(c hooktest.Client) bool {
-	return slices.Contains([]string{"claude", "codex", "gemini", "qwen"}, c.Name)
+	return slices.Contains([]string{"claude", "codex", "gemini", "qwen", "opencode", "pi"}, c.Name)
 }
 
 // resume begins a session, with a prompt where what a hook says before that reaches nobody.

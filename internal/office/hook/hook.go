@@ -56,7 +56,7 @@ func (c *Call) Answer(ctx context.Context) (Answer, *Marks, error) {
 	}
 	e := Event{Client: client.Name, Name: c.Event}
 	t, err := c.ask(ctx, &client, &e)
-	answer := client.answer(&e, speech{t.kind, t.text})
+	answer := client.answer(&e, speech{t.kind, t.text, t.agent})
 	if err != nil {
 		return answer, nil, err
 	}

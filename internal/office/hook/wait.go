@@ -10,10 +10,10 @@ import (
 )
 
 // wakeStatus is the exit status of a hook that waits by which Claude Code wakes the session
-// (code.claude.com/docs/en/hooks, asyncRewake).
+// (code.claude.com/docs/en/hooks, asyncRewake), and so do our extensions in other clients.
 const wakeStatus = 2
 
-// Wait waits beside the session of Claude Code whose turn has ended until it is rung, and gives hand what the hook's
+// Wait waits beside a session whose turn has ended until it is rung, and gives hand what the hook's
 // process is to leave behind: once, and nil after every silence. An answer that says nothing ends the wait for good.
 // One waits for a session: each end of a turn begins another, and ends the one before. It goes on through the turns of
 // the session, during which nobody is rung: a person who breaks a turn off runs no hook that could begin another.
@@ -28,7 +28,8 @@ func (c *Call) Wait(ctx context.Context, hand func(*Answer) error) error {
 	}
 	e := client.read(c.Event, in)
 	// Others run Claude Code's hooks too, and would wait for this one.
-	if e.Client != "claude" || e.Moment != mail.TurnEnd || e.Sub || e.Agent != "" || e.Session.ID == "" {
+	if waiting, _ := FindClient(e.Client); !waiting.waits || e.Moment != mail.TurnEnd || e.Sub || e.Agent != "" ||
+		e.Session.ID == "" {
 		return fmt.Errorf("nobody waits at %s of %s", e.Name, e.Client)
 	}
 	c.know(&client, &e)

@@ -47,6 +47,10 @@ func (b *listenerFixture) kill() {
 }
 
 func inLineBed(t *testing.T, f func(b *listenerFixture, h *hooktest.Harness)) {
+	inLineBedOf(t, hooktest.Claude(), f)
+}
+
+func inLineBedOf(t *testing.T, client hooktest.Client, f func(b *listenerFixture, h *hooktest.Harness)) {
 	synctest.Test(t, func(t *testing.T) {
 		b := &listenerFixture{fixture: newFixture(t)}
 		doors := wake.NewDoors()
@@ -56,7 +60,7 @@ func inLineBed(t *testing.T, f func(b *listenerFixture, h *hooktest.Harness)) {
 		done := make(chan error)
 		go func() { done <- b.ringer.Run(ctx) }()
 		b.begin()
-		h := b.harness(hooktest.Claude(), "ann", "s1")
+		h := b.harness(client, "ann", "s1")
 		h.Background = b.wait
 		f(b, h)
 		b.wantNoFaults(h)
@@ -146,6 +150,28 @@ func TestP8_Rewake(t *testing.T) {
 			t.Errorf("who read its mail was shown %q", h.Context)
 		}
 	})
+}
+
+// P8: an idle session of a client in which our extension runs is woken by a prompt, which carries the mail.
+func TestP8_RewakeOfExtensions(t *testing.T) {
+	for _, client := range []hooktest.Client{hooktest.OpenCode(), hooktest.Pi()} {
+		t.Run(client.Name, func(t *testing.T) {
+			inLineBedOf(t, client, func(b *listenerFixture, h *hooktest.Harness) {
+				h.Start("startup")
+				h.Prompt("go on")
+				h.End()
+				synctest.Wait()
+				id := b.send("ann", "the first")
+				if !h.Rewoken() {
+					t.Fatal("the session was not woken")
+				}
+				b.wantShown(h, "the first")
+				b.wantState(id, "ann", mail.Presented)
+				b.wantAgent("ann", mail.Idle)
+				h.Exit("quit")
+			})
+		})
+	}
 }
 
 // The end of each turn begins another hook that waits, and ends the one before; the session's end ends the last.

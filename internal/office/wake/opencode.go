@@ -53,7 +53,7 @@ func (o *OpenCode) Ring(ctx context.Context, r Ring) error {
 	if err != nil {
 		return err
 	}
-	var prompt opencodePrompt
+	prompt := opencodePrompt{Agent: s.Agent}
 	prompt.Parts = []opencodePart{{Type: "text", Text: pointer(&r)}}
 	body, err := jsonx.Marshal(&prompt)
 	if err != nil {
@@ -70,6 +70,7 @@ type OpenCodeSession struct {
 	Directory string `json:"directory"`
 	Parent    string `json:"parentID"` // of a subagent's
 	Title     string `json:"title"`
+	Agent     string `json:"agent"` // which of opencode's worked last: build, plan, …
 	Time      struct {
 		Updated  float64 `json:"updated"`
 		Archived float64 `json:"archived"`
@@ -147,7 +148,10 @@ func (o *OpenCode) ask(ctx context.Context, method, path, directory string, body
 	return nil, fmt.Errorf("opencode answered %d %s, not %d", resp.StatusCode, http.StatusText(resp.StatusCode), want)
 }
 
+// opencodePrompt is what a session is to work on. Without an agent opencode would take its first one, which may do
+// what the person's may not (seen with 1.18.33).
 type opencodePrompt struct {
+	Agent string         `json:"agent,omitempty"`
 	Parts []opencodePart `json:"parts"`
 }
 

@@ -23,7 +23,7 @@ func opencodeDoor(address string) *OpenCode {
 // sessionList is what opencode answers when it is asked for its sessions.
 const sessionList = `[
 	{"id":"ses_0","projectID":"p","directory":"/src/old","title":"old","version":"1.18.33","time":{"created":1,"updated":1763000000000}},
-	{"id":"ses_1","projectID":"p","directory":"/src/a b","title":"newest","version":"1.18.33","time":{"created":1,"updated":1763000000002},"share":{"url":"x"}},
+	{"id":"ses_1","projectID":"p","directory":"/src/a b","title":"newest","agent":"plan","version":"1.18.33","time":{"created":1,"updated":1763000000002},"share":{"url":"x"}},
 	{"id":"ses_2","projectID":"p","directory":"/src/a b","parentID":"ses_1","title":"a subagent's","time":{"created":1,"updated":1763000000004}},
 	{"id":"ses_3","projectID":"p","directory":"/src/a b","title":"archived","time":{"created":1,"updated":1763000000005,"archived":1763000000006}},
 	{"id":"ses_4","projectID":"p","directory":"/src/a b","title":"older","time":{"created":1,"updated":1763000000001}}
@@ -53,12 +53,14 @@ func newOpenCode(t *testing.T, list string) (address string, prompts *[]string) 
 		}
 		text, _ := io.ReadAll(r.Body)
 		var prompt struct {
+			Agent string `json:"agent"`
 			Parts []struct {
 				Type string `json:"type"`
 				Text string `json:"text"`
 			} `json:"parts"`
 		}
 		if err := jsonx.UnmarshalStrict(text, &prompt); err != nil || len(prompt.Parts) != 1 ||
+			strings.Contains(list, `"agent":"plan"`) && prompt.Agent != "plan" ||
 			prompt.Parts[0].Type != "text" || r.Header.Get("Content-Type") != "application/json" {
 			w.WriteHeader(http.StatusBadRequest)
 			return

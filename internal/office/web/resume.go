@@ -12,7 +12,7 @@ import (
 // resumes are the words before a session's id in the command that opens it again, by client.
 var resumes = map[string]string{
 	"claude": "claude --resume", "codex": "codex resume", "gemini": "gemini --resume", "copilot": "copilot --resume",
-	"cursor": "cursor-agent --resume", "opencode": "opencode --session", "qwen": "qwen --resume",
+	"cursor": "cursor-agent --resume", "opencode": "opencode --session", "pi": "pi --session", "qwen": "qwen --resume",
 }
 
 // Resume is the command that opens a's session where it works, or "" if none is known. It is made to be pasted into a

@@ -41,6 +41,9 @@ func (h *Harness) Rewoken() bool {
 		return false
 	}
 	h.know(r.Err)
+	if h.Client.prompts { // the session is woken by a prompt of Pennypost's extension
+		h.Prompt(r.Err)
+	}
 	h.End()
 	return true
 }

@@ -29,7 +29,7 @@ func (c *Client) event(m mail.Moment) string { return c.events[m] }
 
 // Clients returns all of them.
 func Clients() []Client {
-	return []Client{Claude(), VSCode(), Codex(), Gemini(), Qwen(), Cursor(), Copilot()}
+	return []Client{Claude(), VSCode(), Codex(), Gemini(), Qwen(), Cursor(), Copilot(), OpenCode(), Pi()}
 }
 
 func (c *Client) tool(name, command string) map[string]any {
@@ -373,6 +373,55 @@ func Copilot() Client {
 			return Effect{}, nil
 		},
 	}
+}
+
+// OpenCode is opencode 1.18.33 with Pennypost's plugin, which keeps a turn going by a prompt as often as it is told
+// to.
+func OpenCode() Client {
+	return Client{
+		Name: "opencode", As: "opencode", cap: unlimited, prompts: true, rewakes: true, maxText: 10_000,
+		events: map[mail.Moment]string{
+			mail.SessionStart: "SessionStart", mail.TurnStart: "chat.message", mail.BeforeTool: "tool.execute.before",
+			mail.AfterTool: "tool.execute.after", mail.TurnEnd: "session.idle", mail.SessionEnd: "dispose",
+		},
+		base: extensionBase, apply: applyExtension,
+	}
+}
+
+// Pi is pi 0.73.1 with Pennypost's extension.
+func Pi() Client {
+	return Client{
+		Name: "pi", As: "pi", cap: unlimited, prompts: true, rewakes: true, maxText: 10_000,
+		events: map[mail.Moment]string{
+			mail.SessionStart: "SessionStart", mail.TurnStart: "before_agent_start", mail.BeforeTool: "tool_call",
+			mail.AfterTool: "tool_result", mail.TurnEnd: "agent_end", mail.SessionEnd: "session_shutdown",
+		},
+		base: extensionBase, apply: applyExtension,
+	}
+}
+
+// unlimited is how often a client lets a turn go on that counts for nothing.
+const unlimited = 1000
+
+func extensionBase(h *Harness, event string) map[string]any {
+	return map[string]any{"hook_event_name": event, "session_id": h.Session, "cwd": h.Dir}
+}
+
+// applyExtension does as Pennypost's extensions do with what they are told.
+func applyExtension(_ mail.Moment, _ string, r Result) (Effect, error) {
+	if r.Exit != 0 {
+		return Effect{}, fmt.Errorf("exit status %d", r.Exit)
+	}
+	var out struct {
+		Agent  string `json:"agent"`
+		Tell   string `json:"tell"`
+		GoOn   string `json:"goOn"`
+		Forbid string `json:"forbid"`
+	}
+	if err := decode(r, &out, true); err != nil {
+		return Effect{}, err
+	}
+	return Effect{Context: out.Tell, GoOn: out.GoOn, Deny: out.Forbid}, nil
 }
 
 // decode reads a hook's output, which is nothing or one JSON object. With strict, no member may be unknown.

@@ -1,0 +1,114 @@
+package install
+
+import (
+	"bytes"
+	"embed"
+	"path/filepath"
+	"regexp"
+	"strings"
+
+	"pennypost/internal/base/jsonx"
+	"pennypost/internal/mail"
+)
+
+// extensions are the programs that run inside of clients which take such: common.js, and a file for each client.
+//
+//go:embed extension/*.js
+var extensions embed.FS
+
+// extensionTools are the six tools as an MCP client is told of them (mcpserver TestToolsOfExtensions): extensions
+// offer them before there is a session that they could ask.
+//
+//go:embed extension/tools.json
+var extensionTools []byte
+
+// ownFile is the editor of a file that is ours altogether, which its first words show.
+type ownFile struct {
+	text string
+	// spare says that a file of the person's may be there in its place.
+	spare bool
+}
+
+// ownMark begins every such file, behind the signs of a comment.
+const ownMark = "written by pennypost install; pennypost uninstall removes it. Program: "
+
+// ownProgram finds ownMark and the program that what is in the file starts.
+var ownProgram = regexp.MustCompile(`^(?://|#) ` + regexp.QuoteMeta(ownMark) + `(".*")\r?\n`)
+
+func (f *ownFile) put(text []byte) ([]byte, error) {
+	switch {
+	case f.blank(text) || ownProgram.Match(text):
+		return []byte(f.text), nil
+	case f.spare:
+		return text, nil
+	}
+	return nil, mail.Errorf(mail.Conflict,
+		"there is a file of this name that is not Pennypost's. Rename or remove it, then install again")
+}
+
+func (f *ownFile) strip(text, _ []byte) ([]byte, []piece, error) {
+	if !ownProgram.Match(text) {
+		return text, nil, nil
+	}
+	return nil, []piece{{raw: string(text)}}, nil
+}
+
+func (f *ownFile) replay(_ []byte, taken []piece) ([]byte, error) { return []byte(taken[0].raw), nil }
+
+func (f *ownFile) entries(text []byte) ([]Entry, error) {
+	at := ownProgram.FindSubmatch(text)
+	if at == nil {
+		return nil, nil
+	}
+	var binary string
+	if err := jsonx.Unmarshal(at[1], &binary); err != nil {
+		return nil, mail.Errorf(mail.Invalid, "line 1: the program that this starts cannot be read: %w", err)
+	}
+	return []Entry{{"extension", binary, 1}}, nil
+}
+
+func (f *ownFile) blank(text []byte) bool { return len(bytes.TrimSpace(text)) == 0 }
+
+// extension returns the program that runs inside of a client, as a file of JavaScript.
+func extension(o *Options, client string) *ownFile {
+	common, err := extensions.ReadFile("extension/common.js")
+	own, errOwn := extensions.ReadFile("extension/" + client + ".js")
+	if err != nil || errOwn != nil {
+		panic("install: there is no extension for " + client) // they are compiled in
+	}
+	named := []string{}
+	if o.As != "" {
+		named = []string{"--as", string(o.As)}
+	}
+	return &ownFile{text: "// " + ownMark + raw(o.Binary) + "\n" +
+		"const program = " + raw(o.Binary) + "\nconst client = " + raw(client) + "\nconst named = " + raw(named) +
+		"\nconst tools = " + strings.TrimSpace(string(extensionTools)) + "\n" + string(common) + string(own)}
+}
+
+// patience returns the .npmrc beside opencode's configuration. opencode installs a package of its own there, at each
+// start until it has it, and a plugin waits for that: without a network for 70 seconds, because npm tries again twice
+// (seen with 1.18.33). With a network this changes nothing.
+func patience(o *Options) *ownFile {
+	return &ownFile{spare: true, text: "# " + ownMark + raw(o.Binary) + "\n" +
+		"# Without a network every start of opencode would take 70 seconds longer, as with any plugin.\n" +
+		"fetch-retries=0\n"}
+}
+
+// pi is the pi coding agent (docs/extensions.md of @mariozechner/pi-coding-agent 0.73.1). It has no MCP; the extension
+// offers the tools.
+func pi() Client {
+	return Client{
+		Name: "pi", Title: "pi", Program: "pi", Scopes: []Scope{User, Project},
+		files: func(o *Options) []file {
+			dir := o.Getenv("PI_CODING_AGENT_DIR")
+			if dir == "" {
+				dir = filepath.Join(o.Home, ".pi", "agent")
+			}
+			if o.Scope == Project {
+				dir = filepath.Join(o.Root, ".pi")
+			}
+			return []file{{filepath.Join(dir, "extensions", "pennypost.js"), "extension", extension(o, "pi")}}
+		},
+		notes: projectNote,
+	}
+}

@@ -1,0 +1,144 @@
+import { spawn } from "node:child_process"
+
+const environment = { ...process.env } // of this program, before anything below changes it
+const started = new Set() // processes that go with this program
+process.on("exit", () => started.forEach((child) => child.kill()))
+
+// run starts pennypost and resolves when it has ended. Whatever goes wrong, it resolves, and nothing is said.
+function run(args, cwd, input) {
+  let child
+  const ended = new Promise((done) => {
+    let out = "", err = ""
+    const end = (code) => (started.delete(child), done({ code, out, err: err.trim() }))
+    child = spawn(program, args, { cwd, env: environment, stdio: ["pipe", "pipe", "pipe"] })
+    started.add(child)
+    child.stdout.on("data", (text) => (out += text))
+    child.stderr.on("data", (text) => (err += text))
+    child.on("error", () => end(-1))
+    child.on("close", end)
+    child.stdin.on("error", () => {})
+    child.stdin.end(JSON.stringify(input))
+  })
+  return { child, ended }
+}
+
+// quiet returns a handler that keeps its failures to itself: the client would take them for its own.
+function quiet(handler) {
+  return async (...args) => {
+    try {
+      return await handler(...args)
+    } catch {}
+  }
+}
+
+// Session is one of the client's, and an agent.
+class Session {
+  constructor(id, cwd, wake) {
+    Object.assign(this, { id, cwd, wake })
+  }
+
+  // hook tells the post office of an event, and returns what is to be done: agent, tell, goOn, forbid.
+  async hook(event, more = {}) {
+    const input = { hook_event_name: event, session_id: this.id, cwd: this.cwd, ...more }
+    let answer = {}
+    try {
+      const { out } = await run(["hook", client, event, ...named], this.cwd, input).ended
+      answer = JSON.parse(out)
+    } catch {} // there is no post office, or no pennypost any more
+    this.agent = answer.agent ?? this.agent
+    return answer
+  }
+
+  // wait has the session woken when mail comes while it is idle. One process waits for it, through all its turns.
+  wait = quiet(async (event) => {
+    if (this.waiting || this.ended) return
+    const began = Date.now()
+    const input = { hook_event_name: event, session_id: this.id, cwd: this.cwd }
+    const { child, ended } = run(["hook", client, "wait", ...named], this.cwd, input)
+    this.waiting = child
+    const { code, err } = await ended
+    this.waiting = undefined
+    if (code === 2) await this.wake(err)
+    else if (Date.now() - began > 3600e3) await this.wait(event) // its time was over, and not the session
+  })
+
+  // call calls a tool, in the name of the session's agent.
+  async call(tool, args, signal) {
+    this.tools ??= new Tools(this.agent ? ["--as", this.agent] : named, this.cwd, () => (this.tools = undefined))
+    return this.tools.call(tool, args, signal)
+  }
+
+  // end ends all that belongs to the session.
+  async end(event, more) {
+    this.ended = true
+    this.waiting?.kill()
+    this.tools?.close()
+    await this.hook(event, more)
+  }
+}
+
+// Tools is a running pennypost mcp.
+class Tools {
+  constructor(as, cwd, gone) {
+    this.calls = new Map()
+    this.last = 0
+    this.child = spawn(program, ["mcp", ...as], { cwd, env: environment, stdio: ["pipe", "pipe", "pipe"] })
+    started.add(this.child)
+    let rest = "", said = ""
+    const end = () => {
+      started.delete(this.child)
+      gone()
+      for (const { fail } of this.calls.values()) fail(new Error(said.trim() || "pennypost has ended"))
+      this.calls.clear()
+    }
+    this.child.stderr.on("data", (text) => (said = (said + text).slice(-2000)))
+    this.child.on("error", (err) => ((said = String(err)), end()))
+    this.child.on("close", end)
+    this.child.stdin.on("error", () => {})
+    this.child.stdout.setEncoding("utf8")
+    this.child.stdout.on("data", (text) => {
+      const lines = (rest + text).split("\n")
+      rest = lines.pop()
+      for (const line of lines) this.answered(JSON.parse(line))
+    })
+    const clientInfo = { name: client, version: "1" }
+    this.ready = this.ask("initialize", { protocolVersion: "2025-06-18", capabilities: {}, clientInfo })
+    this.ready.then(() => this.send({ method: "notifications/initialized" }), () => {})
+  }
+
+  send(message) {
+    this.child.stdin.write(JSON.stringify({ jsonrpc: "2.0", ...message }) + "\n")
+  }
+
+  ask(method, params, signal) {
+    const id = ++this.last
+    return new Promise((done, fail) => {
+      this.calls.set(id, { done, fail })
+      this.send({ id, method, params })
+      signal?.addEventListener("abort", () => {
+        if (!this.calls.delete(id)) return
+        this.send({ method: "notifications/cancelled", params: { requestId: id } })
+        fail(new Error("aborted"))
+      })
+    })
+  }
+
+  answered({ id, result, error }) {
+    const call = this.calls.get(id)
+    this.calls.delete(id)
+    if (error) call?.fail(new Error(error.message))
+    else call?.done(result)
+  }
+
+  async call(name, args, signal) {
+    await this.ready
+    const { content, isError } = await this.ask("tools/call", { name, arguments: args }, signal)
+    const text = content.map((c) => c.text ?? "").join("\n")
+    if (isError) throw new Error(text)
+    return text
+  }
+
+  close() {
+    this.child.stdin.end() // it says goodbye, and ends
+  }
+}

@@ -1,0 +1,118 @@
+
+// opencode's plugin: what it is given is described at opencode.ai/docs/plugins.
+export const Pennypost = async ({ client: opencode, directory }) => {
+  const sessions = new Map() // by id, without those of subagents
+  const parents = new Map() // of sessions: an id, or "" if there is none
+  const headless = process.argv[2] === "run"
+
+  // root returns the session that a session was started for, itself as a rule.
+  async function root(id) {
+    for (;;) {
+      if (!parents.has(id)) {
+        const { data } = await opencode.session.get({ path: { id } }).catch(() => ({}))
+        parents.set(id, data?.parentID ?? "")
+      }
+      if (!parents.get(id)) return id
+      id = parents.get(id)
+    }
+  }
+
+  // meet returns a session that is known. Its first event tells the post office that it has begun.
+  function meet(id) {
+    let session = sessions.get(id)
+    if (!session) {
+      session = new Session(id, directory, (text) => prompt(session, text))
+      session.start = session.hook("SessionStart")
+      sessions.set(id, session)
+    }
+    return session
+  }
+
+  // prompt has a session go on, as the person had it work last: with that agent and that model. It reports whether
+  // that was done.
+  async function prompt(session, text, more) {
+    try {
+      const body = { ...session.as, ...more, parts: [{ type: "text", text }] }
+      const request = { path: { id: session.id }, body }
+      const { error } = more ? await opencode.session.prompt(request) : await opencode.session.promptAsync(request)
+      return !error
+    } catch {
+      return false
+    }
+  }
+
+  return {
+    "chat.message": quiet(async ({ sessionID, variant }, { message, parts }) => {
+      if ((await root(sessionID)) !== sessionID) return
+      const session = meet(sessionID)
+      session.as = { agent: message.agent, model: message.model, variant }
+      const { busy, start } = session
+      session.start = undefined
+      const texts = [(await start)?.tell]
+      const said = parts.find((p) => p.type === "text")?.text
+      texts.push((await session.hook("chat.message", { busy, prompt: said })).tell)
+      const last = parts.at(-1)?.id ?? "prt_00"
+      const more = { sessionID, messageID: message.id, type: "text", synthetic: true }
+      for (const [i, text] of texts.entries()) if (text) parts.push({ ...more, id: last.slice(0, -2) + "z" + i, text })
+    }),
+    "tool.execute.before": async ({ tool, sessionID }, { args }) => {
+      const id = await root(sessionID)
+      const sub = id === sessionID ? undefined : sessionID
+      const { forbid } = await meet(id).hook("tool.execute.before", { tool_name: tool, tool_input: args, agent_id: sub })
+      if (forbid) throw new Error(forbid)
+    },
+    "tool.execute.after": quiet(async ({ tool, sessionID }, output) => {
+      if ((await root(sessionID)) !== sessionID || !meet(sessionID).busy) return // a turn that was broken off is over
+      const { tell } = await meet(sessionID).hook("tool.execute.after", { tool_name: tool })
+      if (tell && typeof output?.output === "string") output.output += "\n\n" + tell
+      else if (tell) output?.content?.push({ type: "text", text: tell })
+    }),
+    "experimental.text.complete": quiet(async ({ sessionID }) => {
+      if ((await root(sessionID)) !== sessionID) return
+      const session = meet(sessionID)
+      const { tell } = await session.hook("experimental.text.complete")
+      // the turn, which has not ended yet, goes on with it
+      if (tell && !(await prompt(session, tell, { noReply: true }))) session.error = "not told"
+    }),
+    "shell.env": quiet(async ({ sessionID }, { env }) => {
+      const agent = sessionID && sessions.get(await root(sessionID))?.agent
+      if (agent) env.PENNYPOST_AGENT = agent
+    }),
+    event: quiet(async ({ event: { type, properties: p } }) => {
+      if (type === "session.created") parents.set(p.info.id, p.info.parentID ?? "")
+      const session = sessions.get(p?.sessionID ?? p?.info?.id)
+      if (!session) return
+      if (type === "session.status") session.busy = p.status.type !== "idle"
+      session.works ||= session.busy
+      if (type === "session.error") session.error = p.error?.name ?? "error"
+      if (type === "session.deleted") {
+        sessions.delete(session.id)
+        await session.end(type)
+      }
+      if (type !== "session.idle" || !session.works) return // it comes twice when a turn was broken off
+      session.works = false
+      const { error } = session
+      session.error = undefined
+      const { goOn } = await session.hook(type, { error })
+      if (goOn && (await prompt(session, goOn))) return
+      if (goOn) await session.hook(type, { error: "not told" })
+      if (!headless) session.wait(type)
+    }),
+    dispose: quiet(() => Promise.all([...sessions.values()].map((session) => session.end("dispose")))),
+    tool: Object.fromEntries(
+      tools.map(({ name, description, inputSchema }) => [
+        "pennypost_" + name,
+        {
+          description,
+          args: inputSchema.properties,
+          execute: async (args, { sessionID, abort }) => meet(await root(sessionID)).call(name, args, abort),
+        },
+      ]),
+    ),
+    // opencode takes all arguments of a plugin's tool for required
+    "tool.definition": async ({ toolID }, output) => {
+      const tool = tools.find(({ name }) => "pennypost_" + name === toolID)
+      if (tool) output.jsonSchema = tool.inputSchema
+    },
+  }
+}

@@ -1,0 +1,55 @@
+package hook
+
+import "pennypost/internal/mail"
+
+// opencode is opencode (1.18.33), through the plugin that pennypost install writes (package install, opencode.js): its
+// events bear the names of opencode's own hooks, but for SessionStart, which is the first that the plugin sees of a
+// session. busy says of a prompt that the session works on another one: it breaks nothing off, and waits for the next
+// request of that turn. What is told when the model has written a text (experimental.text.complete) is a prompt in the
+// midst of the turn; were it only told when the turn has ended (session.idle), a headless run would have ended too.
+func opencode() Client {
+	return Client{Name: "opencode", waits: true, read: readOpencode, answer: answerExtension}
+}
+
+func readOpencode(typed string, in input) Event {
+	e := in.event("opencode", typed)
+	switch e.kind() {
+	case "sessionstart":
+		e.Moment, e.Carries = mail.SessionStart, true
+	case "chat.message":
+		e.Moment, e.Carries = mail.TurnStart, true
+		if ourPrompt(in) || in.isTrue("busy") {
+			e.Moment = mail.AfterTool
+		}
+	case "tool.execute.before":
+		e.Moment, e.Carries = mail.BeforeTool, true
+	case "tool.execute.after", "experimental.text.complete":
+		e.Moment, e.Carries = mail.AfterTool, true
+	case "session.idle":
+		e.Moment, e.Carries = mail.TurnEnd, true
+		e.Over = in.text("error") != "" // it was broken off, or the model could not be reached
+	case "dispose", "session.deleted":
+		e.Moment = mail.SessionEnd
+	}
+	return e
+}
+
+// answerExtension is what extensions of ours, which run inside of a client, are told: who the agent is, and what to
+// do.
+func answerExtension(_ *Event, s speech) Answer {
+	out := struct {
+		Agent  mail.Name `json:"agent,omitempty"`
+		Tell   string    `json:"tell,omitempty"`
+		GoOn   string    `json:"goOn,omitempty"`
+		Forbid string    `json:"forbid,omitempty"`
+	}{Agent: s.agent}
+	switch s.kind {
+	case tell:
+		out.Tell = s.text
+	case goOn:
+		out.GoOn = s.text
+	case forbid:
+		out.Forbid = s.text
+	}
+	return Answer{Out: object(out)}
+}
