@@ -41,7 +41,7 @@ func TestOneNameManySessions(t *testing.T) {
 func TestSessionNamesItself(t *testing.T) {
 	t.Parallel()
 	o := newOffice(t)
-	for variable, want := range map[string]string{"CLAUDECODE=1": "claude-work", "CODEX_THREAD_ID=x": "codex-work",
+	for variable, want := range map[string]string{"CLAUDECODE=1": "claude-work",
 		"GEMINI_CLI=1": "gemini-work", "X=": "agent-work", "PENNYPOST_AGENT=小克": "小克"} {
 		o.env = []string{variable}
 		for range 2 {

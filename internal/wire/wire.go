@@ -18,6 +18,9 @@ const (
 	// SessionHeader names the client's session in whose shell the process at the far end runs. Where an agent's name
 	// is that of several sessions, NAME-2 among them, it says which.
 	SessionHeader = "Pennypost-Session"
+	// SeatHeader, with any value, says that the agent of AgentHeader was guessed from where the process runs: only a
+	// session that is there, or the one of SessionHeader, makes it that agent.
+	SeatHeader = "Pennypost-Seat"
 	// KeyHeader carries Draft.Key for clients that would rather not have it in the body.
 	KeyHeader = "Idempotency-Key"
 	// VersionHeader is of an answer: the version of the post office.

@@ -42,9 +42,13 @@ func (a *App) ClientName() string {
 	return ""
 }
 
-// inShell returns the agent of the client in whose shell this process runs, if the client says to every command that
-// it is there, but not which session it is of: the post office knows that by the process. "": it runs in none.
+// inShell returns what the agent of the client in whose shell this process runs is called if it is the only one in its
+// directory, if the client says to every command that it is there. Which one it is the post office says: Codex names
+// the session too, of the others it knows that by the process. "": it runs in none.
 func (a *App) inShell() (mail.Name, error) {
+	if a.session() != "" {
+		return a.Agent("codex")
+	}
 	for _, c := range []struct{ name, variable string }{{"gemini", "GEMINI_CLI"}, {"qwen", "QWEN_CODE"}} {
 		if a.Env.Getenv(c.variable) != "" {
 			return config.FindAgent(c.name, cmp.Or(process.SetterDir(c.variable), a.Env.Dir))

@@ -65,6 +65,8 @@ type App struct {
 	linked []Verb         // of the post office's program
 	verb   string         // for hints
 	Office *client.Office // made by the first who needs it
+
+	guessed bool // Who has found its answer in nothing but the shell in which the command runs
 }
 
 // Main runs the command with the given arguments and returns the exit status. linked are the verbs of the post
@@ -135,7 +137,7 @@ func (a *App) Post() (*client.Office, error) {
 		return nil, err
 	}
 	a.Office, err = client.New(client.Options{
-		Socket: home.Socket(), Session: a.session(),
+		Socket: home.Socket(), Session: a.session(), Guessed: a.guessed,
 		Start: func(ctx context.Context) error { return a.autostart(ctx, home) },
 	})
 	return a.Office, err
@@ -180,13 +182,12 @@ func (a *App) Who() (mail.Name, error) {
 		a.ForModel()
 		return mail.ParseName(name)
 	}
-	if a.session() != "" && name == "" {
-		a.ForModel()
-		return a.Agent("codex")
-	}
-	if name, err := a.inShell(); name != "" || err != nil {
-		a.ForModel()
-		return name, err
+	if name == "" {
+		if name, err := a.inShell(); name != "" || err != nil {
+			a.ForModel()
+			a.guessed = true
+			return name, err
+		}
 	}
 	if v, found := config.AgentClient(a.Env.Environ); found {
 		return "", Hinted(config.RefuseUser(v),

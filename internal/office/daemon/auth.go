@@ -61,8 +61,14 @@ func newGate(operatorToken string, cfg *config.Config, o *office) *gate {
 // peerKey is under what the context of a connection over the Unix socket holds its *peer.
 type peerKey struct{}
 
-// sessionKey is under what the context of a request holds the session that its SessionHeader names.
+// sessionKey is under what the context of a request holds the shell that its headers name.
 type sessionKey struct{}
+
+// shell is that of a client's session.
+type shell struct {
+	session string
+	guessed bool // the caller is an agent only if the session is one
+}
 
 // authenticate returns who sent r. A bearer token decides wherever it comes from; without one, the Unix socket
 // believes its peer, which is a process of this user, and TCP believes nobody. Whoever is the user by this must not be

@@ -23,8 +23,7 @@ type callerRoom struct {
 	caller mail.Name
 	peer   *peer  // the process of this machine that says to be the caller; nil: none, or it cannot be looked at
 	opens  string // the program for whose session this call speaks
-	// session is the client's id of the session in whose shell the caller says to run; "": it says nothing
-	session string
+	shell  shell  // in which the caller says to run; without a session it says nothing
 }
 
 // roomOf returns the room as caller sees it. Nothing is known about the caller's process.
@@ -40,22 +39,24 @@ func (o *office) roomAs(ctx context.Context, name mail.RoomName, caller mail.Nam
 	if p, ok := ctx.Value(peerKey{}).(*peer); ok && caller != mail.User && o.cfg.AgentCheck != config.CheckProcess {
 		v.peer = p
 	}
-	v.session, _ = ctx.Value(sessionKey{}).(string)
+	v.shell, _ = ctx.Value(sessionKey{}).(shell)
 	return v
 }
 
 // as returns the room for one call, if the caller may speak there as who it says to be.
 func (v *callerRoom) as(e *entry) (mail.Service, error) {
 	caller := v.caller
-	if seat := e.room.Seat(caller, v.session); v.session != "" && seat != "" {
-		caller = seat
+	whence := mailroom.Whence{Guessed: v.shell.guessed}
+	if seat := e.room.Seat(caller, v.shell.session); v.shell.session != "" && seat != "" {
+		caller, whence.Guessed = seat, false
 	}
-	if v.peer == nil {
+	if v.peer == nil && !whence.Guessed {
 		return e.room.As(caller), nil
 	}
-	return e.room.From(caller, mailroom.Whence{
-		Programs: v.peer.programs(), Opens: v.opens, InClient: v.peer.inClient,
-	})
+	if !whence.Guessed || v.peer != nil && v.shell.session == "" { // of a session that is not there no process tells
+		whence.Programs, whence.Opens, whence.InClient = v.peer.programs(), v.opens, v.peer.inClient
+	}
+	return e.room.From(caller, whence)
 }
 
 // opening returns v for a call about a session of a program, if that is one of those that the peer runs in. Else the

@@ -61,8 +61,9 @@ func (d *daemon) handler() (h http.Handler, closeHandler func(), err error) {
 	routes := httpapi.New(api)
 	mux.HandleFunc(wire.Base+"/", func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set(wire.VersionHeader, d.opts.Version)
-		if id := r.Header.Get(wire.SessionHeader); id != "" {
-			r = r.WithContext(context.WithValue(r.Context(), sessionKey{}, id))
+		in := shell{r.Header.Get(wire.SessionHeader), r.Header.Get(wire.SeatHeader) != ""}
+		if in != (shell{}) {
+			r = r.WithContext(context.WithValue(r.Context(), sessionKey{}, in))
 		}
 		routes.ServeHTTP(w, r)
 	})

@@ -20,13 +20,15 @@ type Whence struct {
 	// InClient reports whether one of Programs was started by an agent's client. It is asked if no session is known
 	// there.
 	InClient func() bool
+	// Guessed says that the caller's name was made up from where the process runs: there must be a session of it.
+	Guessed bool
 }
 
 // From returns the room as a process sees it that says to be caller. Who runs inside a session speaks as its agent,
 // or as one that the session registered. A name that nobody bears yet becomes a child of the session's agent.
 func (r *Room) From(caller mail.Name, w Whence) (mail.Service, error) {
 	v := &view{Room: r, caller: caller}
-	if v.isUser() || len(w.Programs) == 0 {
+	if v.isUser() || len(w.Programs) == 0 && !w.Guessed {
 		return v, nil
 	}
 	var err error
@@ -42,6 +44,12 @@ func (v *view) settleIn(s *state, w Whence, now mail.Time) error {
 	switch {
 	case m != nil && slices.Contains(seats, m):
 		return nil
+	case len(seats) == 0 && w.Guessed:
+		return mail.Errorf(mail.Denied,
+			"this runs in the shell of a session that room %s does not know, so it cannot be "+
+				"told which agent it is: nothing was done. The session is known once its hooks have run or it has "+
+				"used a "+
+				"tool of Pennypost; else say --as NAME", v.name)
 	case len(seats) == 0:
 		elsewhere := m != nil && m.Process != "" && policy.SessionLive(m.State, m.Session, m.SessionAt, now) &&
 			!slices.ContainsFunc(w.Programs, func(p string) bool { return process.Is(m.Process, p) })

@@ -168,6 +168,9 @@ func (c *caller) roundTrip(ctx context.Context, r request) (*http.Response, erro
 	if c.office.session != "" {
 		req.Header.Set(wire.SessionHeader, c.office.session)
 	}
+	if c.office.guessed {
+		req.Header.Set(wire.SeatHeader, "session")
+	}
 	if len(r.body) > expectAbove {
 		req.Header.Set("Expect", "100-continue")
 	}

@@ -29,6 +29,8 @@ type Options struct {
 	// Session is the client's id of the session in whose shell this process runs, for Socket; "": in none that says
 	// so.
 	Session string
+	// Guessed says that the agents of this process are known by Session alone.
+	Guessed bool
 
 	TLS *tls.Config // for https; nil: the system's roots
 
@@ -43,6 +45,7 @@ type Office struct {
 	where     string   // for messages: what was dialled
 	token     string
 	session   string
+	guessed   bool
 	start     func(context.Context) error
 	transport *http.Transport
 	version   atomic.Pointer[string]
@@ -55,7 +58,7 @@ const dialTimeout = 10 * time.Second
 
 // New returns a post office. It does not connect: that happens with the first call.
 func New(opts Options) (*Office, error) {
-	o := &Office{token: opts.Token, session: opts.Session, start: opts.Start}
+	o := &Office{token: opts.Token, session: opts.Session, guessed: opts.Guessed, start: opts.Start}
 	o.transport = &http.Transport{
 		TLSClientConfig:       opts.TLS,
 		TLSHandshakeTimeout:   dialTimeout,
