@@ -67,11 +67,18 @@ func (a *App) Agent(client string) (mail.Name, error) {
 	return config.FindAgent(client, dir)
 }
 
-// session returns the session in whose shell this process runs, as its client calls it; "" if none says so. Codex puts
-// its id into the environment of every command (0.169.0): several sessions of a project are children of one program.
-func (a *App) session() string {
-	if id := a.Env.Getenv("CODEX_SESSION_ID"); id != "" { // of a subagent's command too, which is no agent
-		return id
+// session returns the session in whose shell this process runs, as its client calls it, and that client; "" if none
+// says so. These clients put the id into the environment of every command (Codex 0.169.0, Copilot CLI 1.0.102): it says
+// which of several sessions of a project this is.
+func (a *App) session() (id, client string) {
+	for _, v := range []struct{ name, client string }{
+		{"CODEX_SESSION_ID", "codex"}, // of a subagent's command too, which is no agent
+		{"CODEX_THREAD_ID", "codex"},
+		{"COPILOT_AGENT_SESSION_ID", "copilot"},
+	} {
+		if id := a.Env.Getenv(v.name); id != "" {
+			return id, v.client
+		}
 	}
-	return a.Env.Getenv("CODEX_THREAD_ID")
+	return "", ""
 }

@@ -134,8 +134,9 @@ func (a *App) Post() (*client.Office, error) {
 	if err := home.CheckSocket(false); err != nil {
 		return nil, err
 	}
+	session, _ := a.session()
 	a.Office, err = client.New(client.Options{
-		Socket: home.Socket(), Session: a.session(),
+		Socket: home.Socket(), Session: session,
 		Start: func(ctx context.Context) error { return a.autostart(ctx, home) },
 	})
 	return a.Office, err
@@ -180,9 +181,9 @@ func (a *App) Who() (mail.Name, error) {
 		a.ForModel()
 		return mail.ParseName(name)
 	}
-	if a.session() != "" && name == "" {
+	if id, client := a.session(); id != "" && name == "" {
 		a.ForModel()
-		return a.Agent("codex")
+		return a.Agent(client)
 	}
 	if name, err := a.inShell(); name != "" || err != nil {
 		a.ForModel()

@@ -1,23 +1,26 @@
 package install
 
 import (
+	_ "embed"
 	"path/filepath"
 
 	"pennypost/internal/front/install/jsonc"
 )
 
-// copilot is GitHub Copilot CLI 1.0 (docs.github.com: hooks reference; add-mcp-servers). Its hooks stand in files of
-// any name, so ours is our own.
+// copilotExtension wakes idle sessions. Copilot runs it if its extensions are on, which are an experiment of theirs.
+//
+//go:embed extension/copilot.mjs
+var copilotExtension string
+
+// copilot is GitHub Copilot CLI 1.0 (docs.github.com: hooks reference; add-mcp-servers; extensions: its own
+// copilot-sdk/docs; seen with 1.0.102). Its hooks stand in files of any name, so ours is our own.
 func copilot() Client {
 	places := func(o *Options) (servers, hooks string) {
 		if o.Scope == Project {
 			return filepath.Join(o.Root, ".github", "mcp.json"),
 				filepath.Join(o.Root, ".github", "hooks", "pennypost.json")
 		}
-		dir := o.Getenv("COPILOT_HOME")
-		if dir == "" {
-			dir = filepath.Join(o.Home, ".copilot")
-		}
+		dir := copilotHome(o)
 		return filepath.Join(dir, "mcp-config.json"), filepath.Join(dir, "hooks", "pennypost.json")
 	}
 	return Client{
@@ -26,7 +29,7 @@ func copilot() Client {
 			servers, hooksFile := places(o)
 			hooks := &jsonHooks{client: "copilot"}
 			for _, ev := range []string{"sessionStart", "userPromptSubmitted", "preToolUse", "postToolUse",
-				"agentStop", "errorOccurred", "sessionEnd"} {
+				"postToolUseFailure", "agentStop", "errorOccurred", "sessionEnd"} {
 				h := copilotHook{Type: "command", Timeout: hookTimeout}
 				command := hookCommand(o, "copilot", ev)
 				if o.GOOS == "windows" {
@@ -38,12 +41,17 @@ func copilot() Client {
 				hooks.events = append(hooks.events, jsonHook{ev, command, raw(h)})
 			}
 			server := stdioServer{Type: "local", Command: o.Binary, Args: mcpArgs(o), Tools: []string{"*"}}
-			return []file{
+			files := []file{
 				{servers, "MCP server", &jsonFile{o: o, server: &jsonServer{in: "mcpServers", value: raw(server)}}},
 				{hooksFile, "hooks", &jsonFile{o: o, scaffold: hooksVersion(), hooks: hooks}},
 			}
+			if o.Scope == User {
+				files = append(files, file{filepath.Join(copilotHome(o), "extensions", "pennypost", "extension.mjs"),
+					"extension that wakes", copilotWaker(o)})
+			}
+			return files
 		},
-		notes: projectNote,
+		notes: copilotNotes,
 		disabled: func(o *Options) (string, string) {
 			if _, path := places(o); memberIs(path, jsonc.True, "disableAllHooks") {
 				return path, `"disableAllHooks": true`
@@ -60,3 +68,40 @@ type copilotHook struct {
 	PowerShell string `json:"powershell,omitempty"`
 	Timeout    int    `json:"timeoutSec"`
 }
+
+// copilotHome is where Copilot has its files.
+func copilotHome(o *Options) string {
+	if dir := o.Getenv("COPILOT_HOME"); dir != "" {
+		return dir
+	}
+	return filepath.Join(o.Home, ".copilot")
+}
+
+func copilotWaker(o *Options) *ownFile {
+	named := []string{}
+	if o.As != "" {
+		named = []string{"--as", string(o.As)}
+	}
+	return &ownFile{text: "// " + ownMark + raw(o.Binary) + "\nconst program = " + raw(o.Binary) +
+		"\nconst named = " + raw(named) + "\n" + copilotExtension}
+}
+
+// copilotNotes say what Copilot asks, and that it keeps an agent waiting with that.
+func copilotNotes(o *Options) []string {
+	notes := append(projectNote(o),
+		"Copilot CLI asks before an agent sends or marks mail, and waits until it is answered. "+
+			"Say \"don't ask again\" once in each project, or start it with: copilot --allow-tool "+serverName)
+	if o.Scope == User {
+		notes = append(notes,
+			"Idle sessions are woken by an extension, which Copilot CLI runs if its extensions are on "+
+				"(an experiment of theirs; or start it with --experimental): copilot config "+
+				copilotFlags+"."+copilotExtensions+" true")
+	}
+	return notes
+}
+
+// The member of Copilot's settings that turns extensions on.
+const (
+	copilotFlags      = "enabledFeatureFlags"
+	copilotExtensions = "EXTENSIONS"
+)
