@@ -18,7 +18,7 @@ const (
 	copilotTool   = `{"type":"tool.execution_start","data":{"toolName":"bash"}}`
 	copilotDone   = `{"type":"assistant.turn_end","data":{"turnId":"0"}}`
 	copilotAbort  = `{"type":"abort","data":{"reason":"user_initiated"}}`
-	copilotRewind = `{"type":"session.usage_checkpoint","data":{"promptCacheBreakState":[{"pendingRewriteSources":["rewind"]}]}}`
+	copilotRewind = `{"type":"session.usage_checkpoint","data":{"totalPremiumRequests":0}}`
 )
 
 // A turn that a person broke off runs no hook of Copilot's. Its log tells, unless a hook was heard since it was
