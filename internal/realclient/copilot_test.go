@@ -7,6 +7,8 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+
+	"pennypost/internal/mail"
 )
 
 // copilot is the GitHub Copilot CLI.
@@ -39,6 +41,8 @@ func copilot() client {
 			{"escDialog", "Esc in a dialog", false, copilotEscDialog},
 			{"extension", "", false, copilotExtension},
 			{"failure", "", false, copilotFailure},
+			{"secondPrompt", "", false, copilotSecondPrompt},
+			{"tmux", "", false, copilotTmux},
 		},
 	}
 }
@@ -124,4 +128,26 @@ func copilotFailure(t *testing.T, l *lab) {
 	l.told(l.request("hello failure", "does not exist"), "ZEBRA after a failure")
 	l.finished(done)
 	l.presented(id)
+}
+
+// copilotSecondPrompt: mail that came to an idle session without a door is in the first request of the next prompt.
+func copilotSecondPrompt(t *testing.T, l *lab) {
+	l.client.tui = []string{"--allow-all"}
+	l.install()
+	w := l.tui()
+	w.prompt("hello first [[say bye]]")
+	l.request("hello first")
+	l.until("the agent is idle", func() bool { return l.state(l.agent) == mail.Idle })
+	id := l.send(l.agent, "ZEBRA between prompts")
+	w.prompt("hello second [[say bye]]")
+	l.told(l.request("hello second"), "ZEBRA between prompts")
+	l.presented(id)
+}
+
+// copilotTmux: without the extension, an idle session is woken by what is typed into its prompt.
+func copilotTmux(t *testing.T, l *lab) {
+	l.client.tui = []string{"--allow-all"}
+	l.write(l.dir+"/pp/config.toml", "[room.wake."+string(l.agent)+"]\ntmux = true\n")
+	l.install()
+	l.wokenWhenIdle()
 }

@@ -2,7 +2,10 @@ package install
 
 import (
 	_ "embed"
+	"os"
 	"path/filepath"
+	"slices"
+	"strings"
 
 	"pennypost/internal/front/install/jsonc"
 )
@@ -52,6 +55,7 @@ func copilot() Client {
 			return files
 		},
 		notes: copilotNotes,
+		warns: copilotWarns,
 		disabled: func(o *Options) (string, string) {
 			if _, path := places(o); memberIs(path, jsonc.True, "disableAllHooks") {
 				return path, `"disableAllHooks": true`
@@ -88,9 +92,9 @@ func copilotWaker(o *Options) *ownFile {
 
 // copilotNotes say what Copilot asks, and that it keeps an agent waiting with that.
 func copilotNotes(o *Options) []string {
-	notes := append(projectNote(o),
-		"Copilot CLI asks before an agent sends or marks mail, and waits until it is answered. "+
-			"Say \"don't ask again\" once in each project, or start it with: copilot --allow-tool "+serverName)
+	notes := append(projectNote(o), "In a folder that is new to it Copilot CLI asks whether you trust it: \"Yes, and "+
+		"remember\". It asks before an agent sends or marks mail, and waits until it is answered: say \"don't ask "+
+		"again\" once in each project, or start it with: copilot --allow-tool "+serverName)
 	if o.Scope == User {
 		notes = append(notes,
 			"Idle sessions are woken by an extension, which Copilot CLI runs if its extensions are on "+
@@ -105,3 +109,46 @@ const (
 	copilotFlags      = "enabledFeatureFlags"
 	copilotExtensions = "EXTENSIONS"
 )
+
+// copilotWarns says what Copilot will ask in this project, and whether idle sessions can be woken.
+func copilotWarns(o *Options) (out []string) {
+	settings := copilotFile(o, "settings.json")
+	if asks := copilotAsks(o); len(asks) > 0 && settings.Member("defaultPermissionMode").Text() != "allow-all" {
+		out = append(out, "approvals will stop an agent at night: in "+o.Root+" it asks before "+
+			strings.Join(asks, " and ")+". Answer \"don't ask again\" once, or start it with: copilot --allow-tool "+
+			serverName)
+	}
+	isTrue := func(n *jsonc.Node) bool { return n != nil && n.Kind == jsonc.True }
+	if o.Scope == User && !isTrue(settings.At(copilotFlags, copilotExtensions)) && !isTrue(settings.Member("experimental")) {
+		out = append(out, "idle sessions are woken only if its extensions are on: copilot config "+
+			copilotFlags+"."+copilotExtensions+" true")
+	}
+	return out
+}
+
+// copilotAsks returns the tools of ours that write, and that Copilot's user has not allowed for the project yet. It
+// asks for no others (seen in 1.0.102).
+func copilotAsks(o *Options) []string {
+	asks := []string{"send_message", "mark_messages"}
+	allowed := copilotFile(o, "permissions-config.json").At("locations", o.Root, "tool_approvals")
+	if allowed == nil {
+		return asks
+	}
+	for _, it := range allowed.Items {
+		if it.Value.Member("serverName").Text() == serverName {
+			tool := it.Value.Member("toolName").Text()
+			asks = slices.DeleteFunc(asks, func(name string) bool { return tool == "" || tool == name })
+		}
+	}
+	return asks
+}
+
+// copilotFile returns what is in a file of Copilot's, nil if that cannot be known.
+func copilotFile(o *Options, name string) *jsonc.Node {
+	text, _ := os.ReadFile(filepath.Join(copilotHome(o), name))
+	root, err := jsonc.Parse(text)
+	if err != nil {
+		return nil
+	}
+	return root
+}
