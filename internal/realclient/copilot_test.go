@@ -47,12 +47,13 @@ func copilot() client {
 	}
 }
 
-// copilotSubagentCancel: a cancel of the parent stops the tools of its subagent.
+// copilotSubagentCancel: a cancel of the parent stops the tools of a subagent's subagent.
 func copilotSubagentCancel(t *testing.T, l *lab) {
 	l.install()
 	tool, open := l.gate("gate")
-	done := l.begin("hello parent " +
-		l.client.subagent("hello child "+tool+" [[sh touch forbidden]] [[say child is done]]") + " [[say bye]]")
+	done := l.begin("hello parent " + l.client.subagent("hello child "+
+		l.client.subagent("hello grandchild "+tool+" [[sh touch forbidden]] [[say it is done]]")+" [[say child is done]]") +
+		" [[say bye]]")
 	l.began("gate")
 	l.send(l.agent, "ZEBRA cancelled", "--type", "cancel")
 	open()

@@ -138,6 +138,9 @@ func TestP8_SubagentsWorkForNobody(t *testing.T) {
 	t.Run("copilot", func(t *testing.T) {
 		subagentsWorkForNobody(t, hooktest.Copilot(), hooktest.CopilotSub("s1"))
 	})
+	t.Run("copilot below another", func(t *testing.T) {
+		subagentsWorkForNobody(t, hooktest.Copilot(), hooktest.CopilotSub("afe50d06-82be-42c8-a9ed-000000000000"))
+	})
 }
 
 func subagentsWorkForNobody(t *testing.T, c hooktest.Client, sub map[string]any) {
