@@ -40,6 +40,7 @@ func copilot() client {
 			{"escTwice", "", false, copilotEscTwice},
 			{"escDialog", "Esc in a dialog", false, copilotEscDialog},
 			{"extension", "", false, copilotExtension},
+			{"modelFails", "", false, copilotModelFails},
 			{"failure", "", false, copilotFailure},
 			{"secondPrompt", "", false, copilotSecondPrompt},
 			{"tmux", "", false, copilotTmux},
@@ -151,4 +152,16 @@ func copilotTmux(t *testing.T, l *lab) {
 	l.write(l.dir+"/pp/config.toml", "[room.wake."+string(l.agent)+"]\ntmux = true\n")
 	l.install()
 	l.wokenWhenIdle()
+}
+
+// copilotModelFails: a turn that ends because the model cannot be reached, of which the client says that it could go
+// on, leaves the agent idle, and its mail wakes it.
+func copilotModelFails(_ *testing.T, l *lab) {
+	l.install()
+	w := l.tui()
+	w.prompt("hello error [[hold error]] [[fail 400]]")
+	l.request("hello error")
+	id := l.send(l.agent, "ZEBRA before the error [[say ok]]")
+	l.model.Release("error")
+	l.afterEsc(id, "ZEBRA before the error")
 }
