@@ -42,7 +42,7 @@ type client struct {
 
 // clients are all that are tried. A new one is a file with a function like claude, and a line here.
 func clients() []client {
-	return []client{claude(), codex(), gemini(), qwen(), opencode(), pi(), copilot()}
+	return []client{claude(), codex(), gemini(), qwen(), opencode(), pi(), copilot(), cline()}
 }
 
 // scenario is something that must hold with every client.

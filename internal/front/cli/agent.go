@@ -19,6 +19,7 @@ func clients() []struct{ name, comm, prefix string } {
 		{"cursor", "cursor", "CURSOR_"},
 		{"copilot", "copilot", "COPILOT_"}, {"opencode", "opencode", "OPENCODE"},
 		{"pi", "pi\n", "PI_CODING_AGENT="},
+		{"cline", "cline", "CLINE_"},
 		{"vscode", "code", ""}, // whose variables are in all of its terminals
 	}
 }
