@@ -6,7 +6,6 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
-	"strings"
 	"time"
 
 	"pennypost/internal/base/jsonx"
@@ -59,17 +58,25 @@ func endsAtRest(log []byte, whole bool) bool {
 	for _, line := range slices.Backward(bytes.Split(bytes.TrimSpace(log), []byte("\n"))) {
 		var event struct {
 			Type string `json:"type"`
+			Sub  string `json:"agentId"` // the subagent that it is of
 			Data struct {
 				Hook string `json:"hookType"`
 			} `json:"data"`
 		}
-		switch err := jsonx.UnmarshalLenient(line, &event); {
-		case err != nil: // a line that is being written, or the rest of a long one
-			return false
-		case event.Type == "abort" || event.Type == "assistant.turn_end":
+		if jsonx.UnmarshalLenient(line, &event) != nil {
+			return false // a line that is being written, or the rest of a long one
+		}
+		if event.Sub != "" {
+			continue
+		}
+		switch event.Type {
+		case "abort", "assistant.turn_end":
 			return true
-		case event.Data.Hook == "agentStop" || strings.HasPrefix(event.Type, "session."): // also at rest
-		default:
+		case "assistant.turn_start", "user.message":
+			return false
+		}
+		switch event.Data.Hook {
+		case "sessionStart", "userPromptSubmitted", "userPromptTransformed": // a prompt is on its way
 			return false
 		}
 	}

@@ -18,6 +18,8 @@ const (
 	copilotTool   = `{"type":"tool.execution_start","data":{"toolName":"bash"}}`
 	copilotDone   = `{"type":"assistant.turn_end","data":{"turnId":"0"}}`
 	copilotAbort  = `{"type":"abort","data":{"reason":"user_initiated"}}`
+	copilotClosed = `{"type":"permission.completed","data":{"result":{"kind":"cancelled"}}}`
+	copilotSub    = `{"type":"assistant.turn_end","data":{"turnId":"0"},"agentId":"s1"}`
 	copilotRewind = `{"type":"session.usage_checkpoint","data":{"totalPremiumRequests":0}}`
 )
 
@@ -44,9 +46,11 @@ func TestCopilotBrokenOff(t *testing.T) {
 		"it thinks": {[]string{copilotBegan, copilotHook, copilotPrompt, copilotTurn}, time.Second,
 			false},
 		"a tool runs":             {[]string{copilotPrompt, copilotTurn, copilotTool}, time.Second, false},
+		"a subagent has ended":    {[]string{copilotTurn, copilotTool, copilotSub}, time.Second, false},
 		"a line is being written": {[]string{copilotAbort, copilotTurn[:20]}, time.Second, false},
 		"Ctrl-C": {[]string{copilotPrompt, copilotTurn, copilotDone, copilotAbort}, time.Second,
 			true},
+		"Ctrl-C in a dialog": {[]string{copilotTurn, copilotTool, copilotDone, copilotAbort, copilotClosed}, time.Second, true},
 		"the next prompt is heard of": {[]string{copilotPrompt, copilotTurn, copilotDone, copilotAbort},
 			-time.Second, false},
 		"Esc, Esc in the first turn": {[]string{copilotBegan, copilotRewind}, time.Second, true},
