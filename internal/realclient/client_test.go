@@ -41,7 +41,9 @@ type client struct {
 }
 
 // clients are all that are tried. A new one is a file with a function like claude, and a line here.
-func clients() []client { return []client{claude(), codex(), gemini(), qwen(), opencode(), pi()} }
+func clients() []client {
+	return []client{claude(), codex(), gemini(), qwen(), opencode(), pi(), copilot(), cline()}
+}
 
 // scenario is something that must hold with every client.
 type scenario struct {

@@ -141,8 +141,14 @@ func cancel(t *testing.T, l *lab) {
 }
 
 // idle: mail wakes a session that has nothing to do, once.
-func idle(t *testing.T, l *lab) {
+func idle(_ *testing.T, l *lab) {
 	l.install()
+	l.wokenWhenIdle()
+}
+
+// wokenWhenIdle holds that an idle session is woken by mail.
+func (l *lab) wokenWhenIdle() {
+	l.t.Helper()
 	w := l.tui()
 	w.prompt("hello idle [[say bye]]")
 	l.request("hello idle")

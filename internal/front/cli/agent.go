@@ -19,6 +19,7 @@ func clients() []struct{ name, comm, prefix string } {
 		{"cursor", "cursor", "CURSOR_"},
 		{"copilot", "copilot", "COPILOT_"}, {"opencode", "opencode", "OPENCODE"},
 		{"pi", "pi\n", "PI_CODING_AGENT="},
+		{"cline", "cline", "CLINE_"},
 		{"vscode", "code", ""}, // whose variables are in all of its terminals
 	}
 }
@@ -43,11 +44,11 @@ func (a *App) ClientName() string {
 }
 
 // inShell returns what the agent of the client in whose shell this process runs is called if it is the only one in its
-// directory, if the client says to every command that it is there. Which one it is the post office says: Codex names
-// the session too, of the others it knows that by the process. "": it runs in none.
+// directory, if the client says to every command that it is there. Which one it is the post office says: by the session,
+// or by the process if the client does not name it. "": it runs in none.
 func (a *App) inShell() (mail.Name, error) {
-	if a.session() != "" {
-		return a.Agent("codex")
+	if id, client := a.session(); id != "" {
+		return a.Agent(client)
 	}
 	for _, c := range []struct{ name, variable string }{{"gemini", "GEMINI_CLI"}, {"qwen", "QWEN_CODE"}} {
 		if a.Env.Getenv(c.variable) != "" {
@@ -71,11 +72,18 @@ func (a *App) Agent(client string) (mail.Name, error) {
 	return config.FindAgent(client, dir)
 }
 
-// session returns the session in whose shell this process runs, as its client calls it; "" if none says so. Codex puts
-// its id into the environment of every command (0.169.0): several sessions of a project are children of one program.
-func (a *App) session() string {
-	if id := a.Env.Getenv("CODEX_SESSION_ID"); id != "" { // of a subagent's command too, which is no agent
-		return id
+// session returns the session in whose shell this process runs, as its client calls it, and that client; "" if none
+// says so. These clients put the id into the environment of every command (Codex 0.169.0, Copilot CLI 1.0.102): it says
+// which of several sessions of a project this is.
+func (a *App) session() (id, client string) {
+	for _, v := range []struct{ name, client string }{
+		{"CODEX_SESSION_ID", "codex"}, // of a subagent's command too, which is no agent
+		{"CODEX_THREAD_ID", "codex"},
+		{"COPILOT_AGENT_SESSION_ID", "copilot"},
+	} {
+		if id := a.Env.Getenv(v.name); id != "" {
+			return id, v.client
+		}
 	}
-	return a.Env.Getenv("CODEX_THREAD_ID")
+	return "", ""
 }

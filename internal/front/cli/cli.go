@@ -136,8 +136,9 @@ func (a *App) Post() (*client.Office, error) {
 	if err := home.CheckSocket(false); err != nil {
 		return nil, err
 	}
+	session, _ := a.session()
 	a.Office, err = client.New(client.Options{
-		Socket: home.Socket(), Session: a.session(), Guessed: a.guessed,
+		Socket: home.Socket(), Session: session, Guessed: a.guessed,
 		Start: func(ctx context.Context) error { return a.autostart(ctx, home) },
 	})
 	return a.Office, err

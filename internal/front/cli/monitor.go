@@ -3,6 +3,9 @@ package cli
 import (
 	"context"
 	"fmt"
+	"os"
+	"sync"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -17,7 +20,7 @@ tell it then. As with every door, the agent is rung again if the mail stays unre
 the user is told.
 
 The agent is --as, else $PENNYPOST_AGENT, else that of the hooks and the MCP server in this
-directory.`
+directory. It ends when nobody reads its lines any more, or the program that started it has ended.`
 
 func newMonitor(a *App) *cobra.Command {
 	return &cobra.Command{
@@ -28,11 +31,19 @@ func newMonitor(a *App) *cobra.Command {
 	}
 }
 
-// monitor goes on until it is stopped. It says nothing else on standard output, because every line there wakes
-// somebody.
+// monitor goes on until it is stopped, or nobody is there whom it could wake. It says nothing else on standard output,
+// because every line there wakes somebody.
 func (a *App) monitor(ctx context.Context) error {
 	ctx, stop := Interruptible(ctx)
 	defer stop()
+	var beside sync.WaitGroup
+	defer beside.Wait()
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	beside.Go(func() {
+		defer cancel()
+		a.whileHeard(ctx)
+	})
 	name, err := a.Agent(a.ClientName())
 	if err != nil {
 		return err
@@ -44,8 +55,29 @@ func (a *App) monitor(ctx context.Context) error {
 	if a.Office, err = a.QuietOffice(); err != nil { // it shall not raise a post office that a person has stopped
 		return err
 	}
-	return FollowRings(ctx, a.Office, room, name, mail.Listener{Door: mail.MonitorDoor}, func(r *mail.Rung) error {
+	session, _ := a.session()
+	at := mail.Listener{Door: mail.MonitorDoor, Session: session}
+	return FollowRings(ctx, a.Office, room, name, at, func(r *mail.Rung) error {
 		a.Out.Line("%s", fence.Text(OneLine(r.Text)))
 		return a.Out.err
 	}, func(err error) { fmt.Fprintf(a.Env.Stderr, "pennypost: %s\n", Visible(err.Error())) })
+}
+
+// heardPause is how often a monitor looks whether it is heard: a ring that it takes after that is lost.
+const heardPause = time.Second
+
+// whileHeard returns when ctx ends, or nobody reads what this process writes any more, or the program that started it
+// has ended. On Windows neither can be seen.
+func (a *App) whileHeard(ctx context.Context) {
+	parent := os.Getppid()
+	out, _ := a.Stdout.To.(*os.File)
+	tick := time.NewTicker(heardPause)
+	defer tick.Stop()
+	for os.Getppid() == parent && (out == nil || !readerGone(out)) {
+		select {
+		case <-ctx.Done():
+			return
+		case <-tick.C:
+		}
+	}
 }

@@ -1,23 +1,29 @@
 package install
 
 import (
+	_ "embed"
+	"os"
 	"path/filepath"
+	"slices"
+	"strings"
 
 	"pennypost/internal/front/install/jsonc"
 )
 
-// copilot is GitHub Copilot CLI 1.0 (docs.github.com: hooks reference; add-mcp-servers). Its hooks stand in files of
-// any name, so ours is our own.
+// copilotExtension wakes idle sessions. Copilot runs it if its extensions are on, which are an experiment of theirs.
+//
+//go:embed extension/copilot.mjs
+var copilotExtension string
+
+// copilot is GitHub Copilot CLI 1.0 (docs.github.com: hooks reference; add-mcp-servers; extensions: its own
+// copilot-sdk/docs; seen with 1.0.102). Its hooks stand in files of any name, so ours is our own.
 func copilot() Client {
 	places := func(o *Options) (servers, hooks string) {
 		if o.Scope == Project {
 			return filepath.Join(o.Root, ".github", "mcp.json"),
 				filepath.Join(o.Root, ".github", "hooks", "pennypost.json")
 		}
-		dir := o.Getenv("COPILOT_HOME")
-		if dir == "" {
-			dir = filepath.Join(o.Home, ".copilot")
-		}
+		dir := copilotHome(o)
 		return filepath.Join(dir, "mcp-config.json"), filepath.Join(dir, "hooks", "pennypost.json")
 	}
 	return Client{
@@ -26,7 +32,7 @@ func copilot() Client {
 			servers, hooksFile := places(o)
 			hooks := &jsonHooks{client: "copilot"}
 			for _, ev := range []string{"sessionStart", "userPromptSubmitted", "preToolUse", "postToolUse",
-				"agentStop", "errorOccurred", "sessionEnd"} {
+				"postToolUseFailure", "agentStop", "errorOccurred", "sessionEnd"} {
 				h := copilotHook{Type: "command", Timeout: hookTimeout}
 				command := hookCommand(o, "copilot", ev)
 				if o.GOOS == "windows" {
@@ -38,12 +44,18 @@ func copilot() Client {
 				hooks.events = append(hooks.events, jsonHook{ev, command, raw(h)})
 			}
 			server := stdioServer{Type: "local", Command: o.Binary, Args: mcpArgs(o), Tools: []string{"*"}}
-			return []file{
+			files := []file{
 				{servers, "MCP server", &jsonFile{o: o, server: &jsonServer{in: "mcpServers", value: raw(server)}}},
 				{hooksFile, "hooks", &jsonFile{o: o, scaffold: hooksVersion(), hooks: hooks}},
 			}
+			if o.Scope == User {
+				files = append(files, file{filepath.Join(copilotHome(o), "extensions", "pennypost", "extension.mjs"),
+					"extension that wakes", copilotWaker(o)})
+			}
+			return files
 		},
-		notes: projectNote,
+		notes: copilotNotes,
+		warns: copilotWarns,
 		disabled: func(o *Options) (string, string) {
 			if _, path := places(o); memberIs(path, jsonc.True, "disableAllHooks") {
 				return path, `"disableAllHooks": true`
@@ -59,4 +71,84 @@ type copilotHook struct {
 	Bash       string `json:"bash,omitempty"`
 	PowerShell string `json:"powershell,omitempty"`
 	Timeout    int    `json:"timeoutSec"`
+}
+
+// copilotHome is where Copilot has its files.
+func copilotHome(o *Options) string {
+	if dir := o.Getenv("COPILOT_HOME"); dir != "" {
+		return dir
+	}
+	return filepath.Join(o.Home, ".copilot")
+}
+
+func copilotWaker(o *Options) *ownFile {
+	named := []string{}
+	if o.As != "" {
+		named = []string{"--as", string(o.As)}
+	}
+	return &ownFile{text: "// " + ownMark + raw(o.Binary) + "\nconst program = " + raw(o.Binary) +
+		"\nconst named = " + raw(named) + "\n" + copilotExtension}
+}
+
+// copilotNotes say what Copilot asks, and that it keeps an agent waiting with that.
+func copilotNotes(o *Options) []string {
+	notes := append(projectNote(o), "In a folder that is new to it Copilot CLI asks whether you trust it: \"Yes, and "+
+		"remember\". It asks before an agent sends or marks mail, and waits until it is answered: say \"don't ask "+
+		"again\" once in each project, or start it with: copilot --allow-tool "+serverName)
+	if o.Scope == User {
+		notes = append(notes,
+			"Idle sessions are woken by an extension, which Copilot CLI runs if its extensions are on "+
+				"(an experiment of theirs; or start it with --experimental): copilot config "+
+				copilotFlags+"."+copilotExtensions+" true")
+	}
+	return notes
+}
+
+// The member of Copilot's settings that turns extensions on.
+const (
+	copilotFlags      = "enabledFeatureFlags"
+	copilotExtensions = "EXTENSIONS"
+)
+
+// copilotWarns says what Copilot will ask in this project, and whether idle sessions can be woken.
+func copilotWarns(o *Options) (out []string) {
+	settings := copilotFile(o, "settings.json")
+	if asks := copilotAsks(o); len(asks) > 0 && settings.Member("defaultPermissionMode").Text() != "allow-all" {
+		out = append(out, "approvals will stop an agent at night: in "+o.Root+" it asks before "+
+			strings.Join(asks, " and ")+". Answer \"don't ask again\" once, or start it with: copilot --allow-tool "+
+			serverName)
+	}
+	isTrue := func(n *jsonc.Node) bool { return n != nil && n.Kind == jsonc.True }
+	if o.Scope == User && !isTrue(settings.At(copilotFlags, copilotExtensions)) && !isTrue(settings.Member("experimental")) {
+		out = append(out, "idle sessions are woken only if its extensions are on: copilot config "+
+			copilotFlags+"."+copilotExtensions+" true")
+	}
+	return out
+}
+
+// copilotAsks returns the tools of ours that write, and that Copilot's user has not allowed for the project yet. It
+// asks for no others (seen in 1.0.102).
+func copilotAsks(o *Options) []string {
+	asks := []string{"send_message", "mark_messages"}
+	allowed := copilotFile(o, "permissions-config.json").At("locations", o.Root, "tool_approvals")
+	if allowed == nil {
+		return asks
+	}
+	for _, it := range allowed.Items {
+		if it.Value.Member("serverName").Text() == serverName {
+			tool := it.Value.Member("toolName").Text()
+			asks = slices.DeleteFunc(asks, func(name string) bool { return tool == "" || tool == name })
+		}
+	}
+	return asks
+}
+
+// copilotFile returns what is in a file of Copilot's, nil if that cannot be known.
+func copilotFile(o *Options, name string) *jsonc.Node {
+	text, _ := os.ReadFile(filepath.Join(copilotHome(o), name))
+	root, err := jsonc.Parse(text)
+	if err != nil {
+		return nil
+	}
+	return root
 }

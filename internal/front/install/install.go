@@ -282,7 +282,6 @@ func (p *Plan) apply(c *Change) error {
 		if err := os.Remove(c.Path); err != nil {
 			return err
 		}
-		p.removeEmpty(filepath.Dir(c.Path))
 	default:
 		if err := durable.MkdirAll(filepath.Dir(c.Path), dirPerm); err != nil {
 			return err
@@ -292,7 +291,12 @@ func (p *Plan) apply(c *Change) error {
 		}
 	}
 	if c.drops {
-		return os.Remove(c.Path + backupSuffix)
+		if err := os.Remove(c.Path + backupSuffix); err != nil {
+			return err
+		}
+	}
+	if c.Action == Remove {
+		p.removeEmpty(filepath.Dir(c.Path))
 	}
 	return nil
 }

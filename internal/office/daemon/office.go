@@ -31,6 +31,7 @@ type office struct {
 	sessions  wake.Sessions  // of agents' clients, as their hooks told
 	listeners wake.Listeners // where processes beside sessions wait
 	claude    *wake.ClaudeSocket
+	copilot   *wake.CopilotNotes
 	codex     wake.Waker    // the doors of such sessions
 	tmux      wake.Waker    // the last of doors, where it is turned on
 	idle      time.Duration // an open room that nobody borrows for so long is closed
@@ -73,6 +74,7 @@ func newOffice(cfg *config.Config, log *slog.Logger, m *metrics) *office {
 		cfg: cfg, log: log, metrics: m, idle: time.Duration(idle),
 		rooms: make(map[mail.RoomName]*entry), known: make(map[mail.RoomName]mail.RoomStatus),
 	}
+	o.copilot = &wake.CopilotNotes{Sessions: &o.sessions, Dir: clientDir("COPILOT_HOME", ".copilot")}
 	o.claude = &wake.ClaudeSocket{Sessions: &o.sessions, Config: ClaudeDir(), Below: cfg.ClaudeBelow}
 	o.codex = &wake.Codex{Sessions: &o.sessions, Env: config.WithoutAgent(os.Environ())}
 	o.tmux = &wake.Tmux{Sessions: &o.sessions}

@@ -58,15 +58,18 @@ func (o *office) sessionDoors(room mail.RoomName, agent mail.Name) []wake.Waker 
 }
 
 // ClaudeDir is Claude Code's own directory.
-func ClaudeDir() string {
-	if dir := os.Getenv("CLAUDE_CONFIG_DIR"); dir != "" {
+func ClaudeDir() string { return clientDir("CLAUDE_CONFIG_DIR", ".claude") }
+
+// clientDir returns a client's own directory: that which a variable names, else the usual one.
+func clientDir(variable, usual string) string {
+	if dir := os.Getenv(variable); dir != "" {
 		return dir
 	}
 	home, err := os.UserHomeDir()
 	if err != nil {
 		return ""
 	}
-	return filepath.Join(home, ".claude")
+	return filepath.Join(home, usual)
 }
 
 // meet notes what a client's hook told of a session.
@@ -155,7 +158,9 @@ func (o *office) endBrokenOff(ctx context.Context, room *mailroom.Room, log *slo
 			return
 		case <-ticker.C:
 		}
-		for _, s := range o.claude.BrokenOff(room.Name(), time.Now()) {
+		now := time.Now()
+		stopped := slices.Concat(o.claude.BrokenOff(room.Name(), now), o.copilot.BrokenOff(room.Name(), now))
+		for _, s := range stopped {
 			t := mail.Turn{Moment: mail.TurnEnd, Session: s.ID, Client: s.Client, Process: s.Process, Over: true,
 				Quiet: true}
 			if _, err := room.As(s.Agent).Turn(ctx, t); err != nil {

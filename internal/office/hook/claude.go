@@ -1,8 +1,6 @@
 package hook
 
 import (
-	"fmt"
-	"slices"
 	"strings"
 
 	"pennypost/internal/mail"
@@ -88,11 +86,7 @@ func answerClaude(e *Event, s speech) Answer {
 
 // takesStopContext reports whether a version of Claude Code goes on with what a Stop hook says as additionalContext.
 // 2.1.330 was seen to; of older ones it is not known, and they would swallow the mail.
-func takesStopContext(version string) bool {
-	v := make([]int, 3)
-	n, err := fmt.Sscanf(version, "%d.%d.%d", &v[0], &v[1], &v[2])
-	return n == len(v) && err == nil && slices.Compare(v, []int{2, 1, 330}) >= 0
-}
+func takesStopContext(version string) bool { return notBefore(version, 2, 1, 330) }
 
 // claudeVersion returns the version in the variable AI_AGENT that Claude Code gives its children, such as
 // claude-code_2-1-330_harness; "" if it is not there.

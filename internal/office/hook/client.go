@@ -1,6 +1,8 @@
 package hook
 
 import (
+	"fmt"
+	"slices"
 	"strings"
 
 	"pennypost/internal/base/jsonx"
@@ -98,6 +100,13 @@ func (v verdict) String() string { return object(v) }
 
 // isRing reports whether a prompt is what a door of ours says: see package wake.
 func isRing(in input) bool { return strings.HasPrefix(in.text("prompt"), fence.RingHead) }
+
+// notBefore reports whether a version is first or a later one. Of one that is not known it is not.
+func notBefore(version string, first ...int) bool {
+	v := make([]int, 3)
+	n, err := fmt.Sscanf(version, "%d.%d.%d", &v[0], &v[1], &v[2])
+	return n == len(v) && err == nil && slices.Compare(v, first) >= 0
+}
 
 // ourPrompt reports whether a prompt is what we said to keep a turn going, which some clients hand to their hooks
 // again as if somebody had typed it. No new turn begins with it.

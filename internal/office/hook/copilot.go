@@ -2,25 +2,29 @@ package hook
 
 import "pennypost/internal/mail"
 
-// copilot is the GitHub Copilot CLI (docs.github.com, "GitHub Copilot hooks reference", 2026-11). Its events have two
-// spellings, after which its input follows. A hook before a tool that fails there forbids the tool.
+// copilot is the GitHub Copilot CLI (docs.github.com, "GitHub Copilot hooks reference", 2026-11; seen in 1.0.102). Its
+// events have two spellings, after which its input follows. A hook before a tool that fails there forbids the tool. A
+// turn that a person breaks off runs no hook; the client's own notes tell of it (wake.CopilotNotes).
 func copilot() Client {
 	return Client{Name: "copilot", read: readCopilot, answer: answerCopilot}
 }
 
 func readCopilot(typed string, in input) Event {
 	e := in.event("copilot", typed)
+	if parent := in.text("parentAgentId", "parent_agent_id"); e.Sub && parent != "" {
+		e.Session.ID = parent // whose session it is; a subagent has an id of its own
+	}
 	switch e.kind() {
 	case "sessionstart":
 		e.Moment, e.Carries = mail.SessionStart, true
-	case "userpromptsubmitted", "userpromptsubmit": // what a command's hook says is dropped
-		e.Moment = mail.TurnStart
+	case "userpromptsubmitted", "userpromptsubmit":
+		e.Moment, e.Carries = mail.TurnStart, true
 		if ourPrompt(in) {
 			e.Moment = mail.AfterTool
 		}
 	case "pretooluse":
 		e.Moment, e.Carries = mail.BeforeTool, true
-	case "posttooluse":
+	case "posttooluse", "posttoolusefailure":
 		e.Moment, e.Carries = mail.AfterTool, true
 	case "agentstop", "stop":
 		e.Moment, e.Carries = mail.TurnEnd, true
@@ -33,6 +37,10 @@ func readCopilot(typed string, in input) Event {
 	}
 	return e
 }
+
+// takesPromptContext reports whether a version hands the model what a prompt's hook says. Others drop it, and the mail
+// comes with the turn's end (Copilot's changelog, 1.0.65).
+func takesPromptContext(version string) bool { return notBefore(version, 1, 0, 65) }
 
 func answerCopilot(_ *Event, s speech) Answer {
 	switch s.kind {

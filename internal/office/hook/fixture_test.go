@@ -94,7 +94,7 @@ func (b *fixture) runner(agent mail.Name, process mail.Name) hooktest.Runner {
 			to = shutPipe{}
 		}
 		p := hookpipe.Pipe{
-			Hook: wire.Hook{Client: client, Event: event}, Stdin: strings.NewReader(stdin), Stdout: to, Stderr: &errs,
+			Hook: wire.Hook{Client: client, Event: event, Environ: hooktest.Environ(client)}, Stdin: strings.NewReader(stdin), Stdout: to, Stderr: &errs,
 			Enter: func(bool) (hookpipe.Office, error) {
 				if b.down {
 					return nil, errDown
@@ -223,7 +223,7 @@ func everyClient(t *testing.T, f func(b *fixture, h *hooktest.Harness)) {
 
 // takesPrompts reports whether a client lets text be told when a prompt comes.
 func takesPrompts(c hooktest.Client) bool {
-	return slices.Contains([]string{"claude", "codex", "gemini", "qwen", "opencode", "pi"}, c.Name)
+	return slices.Contains([]string{"claude", "codex", "gemini", "qwen", "opencode", "pi", "copilot"}, c.Name)
 }
 
 // resume begins a session, with a prompt where what a hook says before that reaches nobody.

@@ -134,7 +134,11 @@ func (c *Call) know(client *Client, e *Event) {
 	if c.Process != nil && e.Agent == "" {
 		e.Session.Process = c.Process(client.Editor || e.Client == "vscode")
 	}
-	if e.Client == "claude" {
+	switch e.Client {
+	case "copilot":
+		e.Session.Version = c.Getenv("COPILOT_CLI_BINARY_VERSION")
+		e.Carries = e.Carries && (e.Moment != mail.TurnStart || takesPromptContext(e.Session.Version))
+	case "claude":
 		e.Session.Version = claudeVersion(c.Getenv("AI_AGENT"))
 		e.Session.Socket = c.Getenv("CLAUDE_CODE_MESSAGING_SOCKET")
 		e.Session.Token = Secret(c.Getenv("CLAUDE_CODE_MESSAGING_TOKEN"))

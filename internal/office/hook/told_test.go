@@ -132,14 +132,25 @@ func TestP7_OwnToolProves(t *testing.T) {
 // What happens to a subagent is not its parent's doing: it makes nobody work and proves nothing, and an order to stop
 // holds for it.
 func TestP8_SubagentsWorkForNobody(t *testing.T) {
+	t.Run("claude", func(t *testing.T) {
+		subagentsWorkForNobody(t, hooktest.Claude(), map[string]any{"agent_id": "a1", "agent_type": "general-purpose"})
+	})
+	t.Run("copilot", func(t *testing.T) {
+		subagentsWorkForNobody(t, hooktest.Copilot(), hooktest.CopilotSub("s1"))
+	})
+	t.Run("copilot below another", func(t *testing.T) {
+		subagentsWorkForNobody(t, hooktest.Copilot(), hooktest.CopilotSub("afe50d06-82be-42c8-a9ed-000000000000"))
+	})
+}
+
+func subagentsWorkForNobody(t *testing.T, c hooktest.Client, sub map[string]any) {
 	b := newFixture(t)
-	h := b.harness(hooktest.Claude(), "ann", "s1")
+	h := b.harness(c, "ann", "s1")
 	h.Start("startup")
 	h.Prompt("go on")
 	id := b.send("ann", "one")
 	h.End()
 	b.wantShown(h, "one")
-	sub := map[string]any{"agent_id": "a1", "agent_type": "general-purpose"}
 	id = b.send("ann", "two")
 	h.Prompt("go on")
 	b.wantShown(h, "two")

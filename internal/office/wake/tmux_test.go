@@ -18,6 +18,8 @@ import (
 var screens = map[string]string{
 	"claude": "● Done. Would you like to see more?\n\n" + strings.Repeat("─", 70) + "\n❯\u00a0PROMPT\n" +
 		strings.Repeat("─", 70) + "\n  ? for shortcuts",
+	"copilot": " ❯ fix the bug\n\n ● Done.\n\n ~/src [⎇ master]\n" + strings.Repeat("─", 70) + "\n❯ PROMPT\n" +
+		strings.Repeat("─", 70) + "\n ← open sidebar · Interactive · Allow All · / commands · ? help",
 	"codex": "› fix the bug\n\n• Done.\n\n› PROMPT\n\n  ? for shortcuts          98% context left",
 	"gemini": "✦ Done.\n\n╭" + strings.Repeat("─", 68) + "╮\n│ > PROMPT │\n╰" + strings.Repeat("─", 68) +
 		"╯\n ~/src   no sandbox",
@@ -58,6 +60,8 @@ func TestPromptOf(t *testing.T) {
 		{"claude", "❯", "", false},
 		{"claude", "", "", false},
 		{"claude", with("claude", "") + "\n  ❯ 1. Yes", "", false},
+		{"copilot", with("copilot", ""), "", true},
+		{"copilot", with("copilot", "half"), "half", true},
 		{"codex", with("codex", codexPlaceholder), "", true},
 		{"codex", with("codex", "half"), "half", true},
 		{"codex", with("codex", "half\n  done"), "half done", true},
@@ -86,7 +90,7 @@ func TestPromptOf(t *testing.T) {
 
 func TestDialog(t *testing.T) {
 	for screen, want := range map[string]bool{
-		screens["claude"]: false, screens["codex"]: false, screens["gemini"]: false, "": false,
+		screens["claude"]: false, screens["codex"]: false, screens["gemini"]: false, screens["copilot"]: false, "": false,
 		"Do you want to proceed?\n ❯ 1. Yes": true, "Esc to cancel": true, "✻ Thinking… (esc to interrupt)": true,
 		"Press Enter to continue": true, "Overwrite? [y/N]": true,
 		"Do you \x1b[1mtrust\x1b[0m the files": true,

@@ -166,7 +166,9 @@ func looks() map[string]look {
 	return map[string]look{
 		// between two rules, of which the upper may have a title
 		"claude": {signs: "❯", above: isRule, below: isRule, scrub: line.written},
-		"codex":  {signs: "›", above: isEmpty, below: isEmpty, scrub: line.written},
+		// dialogs stand where the prompt would
+		"copilot": {signs: "❯", above: isRule, below: isRule, scrub: line.written, live: 4},
+		"codex":   {signs: "›", above: isEmpty, below: isEmpty, scrub: line.written},
 		// * if it asks nobody; dialogs stand where the prompt would
 		"gemini": {signs: ">*", shell: '!', above: isBorder, below: isBorder, scrub: geminiWritten, live: 4},
 		"qwen":   {signs: ">*", shell: '!', above: isRule, below: isRule, scrub: geminiWritten, live: 4},

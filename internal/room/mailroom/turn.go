@@ -73,7 +73,11 @@ func (v *view) Turn(ctx context.Context, t mail.Turn) (mail.Briefing, error) {
 func (v *view) subagentTurn(c *mail.AgentChange, t mail.Turn) (brief mail.Briefing) {
 	v.read(func(s *state, now mail.Time) {
 		brief = mail.Briefing{Agent: c.Name, State: mail.Gone}
-		if m := s.inSession(c.Name, t.Session); m != nil {
+		m := s.inSession(c.Name, t.Session)
+		if m == nil { // a client may name the subagent above, and not the session above all
+			m = s.inProgram(c.Name, t.Process)
+		}
+		if m != nil {
 			brief.Agent, brief.State = m.Name, m.State
 			if t.Moment == mail.BeforeTool {
 				brief.Cancel = s.pendingCancel(m, now)
@@ -207,6 +211,21 @@ func (s *state) inSession(name mail.Name, session string) *member {
 		}
 	}
 	return left
+}
+
+// inProgram returns the one member that a program's session entered, which may be NAME-2 for NAME; nil if there is none,
+// or several.
+func (s *state) inProgram(name mail.Name, program string) (found *member) {
+	for m := range s.agents() {
+		if program == "" || m.Process != program || m.Session == "" || m.Name != name && m.Base != name {
+			continue
+		}
+		if found != nil {
+			return nil
+		}
+		found = m
+	}
+	return found
 }
 
 // Seat returns the agent in which a live session of an agent's name runs, which may be NAME-2 for NAME; "" if it runs

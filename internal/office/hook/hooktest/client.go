@@ -333,6 +333,21 @@ func Cursor() Client {
 	}
 }
 
+// Environ is what a client puts into the environment of its hooks, as far as it matters.
+func Environ(as string) []string {
+	if as == "copilot" {
+		return []string{"COPILOT_CLI_BINARY_VERSION=1.0.102"}
+	}
+	return nil
+}
+
+// CopilotSub is what hooks are told besides when a tool of a subagent of Copilot's is to run (seen in 1.0.102): an id
+// of its own, and that of the session.
+func CopilotSub(session string) map[string]any {
+	const own = "afe50d06-82be-42c8-a9ed-33357844735d"
+	return map[string]any{"sessionId": own, "agentId": own, "agentType": "general-purpose", "parentAgentId": session}
+}
+
 // Copilot is the GitHub Copilot CLI 1.0.102, with the events' own spelling.
 func Copilot() Client {
 	return Client{
@@ -367,7 +382,7 @@ func Copilot() Client {
 				if out.Decision == "block" {
 					return Effect{GoOn: out.Reason}, nil
 				}
-			case mail.SessionStart, mail.AfterTool:
+			case mail.SessionStart, mail.TurnStart, mail.AfterTool:
 				return Effect{Context: out.Context}, nil
 			}
 			return Effect{}, nil

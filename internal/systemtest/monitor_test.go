@@ -1,0 +1,64 @@
+//go:build unix
+
+package systemtest
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+)
+
+// A monitor ends when nobody reads its lines any more, or the program that started it has ended: a ring that it took
+// after that would be lost.
+func TestMonitorEndsUnheard(t *testing.T) {
+	o := newOffice(t)
+	o.must(t, "agents", "register", "ann")
+
+	monitor := o.command(t.Context(), "monitor", "--as", "ann")
+	out, err := monitor.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := monitor.Start(); err != nil {
+		t.Fatal(err)
+	}
+	left := make(chan error, 1)
+	go func() { left <- monitor.Wait() }()
+	select {
+	case err := <-left:
+		t.Fatalf("a monitor that is read has ended: %v", err)
+	case <-time.After(3 * time.Second):
+	}
+	out.Close()
+	select {
+	case err := <-left:
+		if err != nil {
+			t.Errorf("a monitor that nobody reads ends with %v", err)
+		}
+	case <-time.After(time.Minute):
+		t.Error("a monitor that nobody reads goes on")
+	}
+
+	lines := filepath.Join(o.dir, "lines")
+	direct := o.command(t.Context(), "monitor", "--as", "ann")
+	sh := exec.CommandContext(t.Context(), "sh", "-c", `"$0" monitor --as ann >"$1" 2>&1 & echo $!; sleep 3`,
+		direct.Path, lines)
+	sh.Dir, sh.Env = direct.Dir, direct.Env
+	text, err := sh.Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	pid, err := strconv.Atoi(strings.TrimSpace(string(text)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	eventually(t, "the monitor ends after its parent", func() bool {
+		stat, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/stat")
+		return syscall.Kill(pid, 0) != nil || err == nil && strings.Contains(string(stat), ") Z ")
+	})
+}
