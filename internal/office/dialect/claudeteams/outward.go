@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"pennypost/internal/base/jsonx"
 	"pennypost/internal/mail"
 	"pennypost/internal/office/dialect"
 )
@@ -229,8 +230,9 @@ func (f *files) changes(ctx context.Context, j *job) (c changes, before, after [
 
 // entry is a message of the room as it stands in an inbox. It is always plain text.
 func (f *files) entry(ctx context.Context, j *job, it *mail.Item) entry {
-	e := entry{Text: plain(&it.Message), Summary: summary(&it.Message), Timestamp: it.Sent.String(),
-		Read: j.read[it.ID], sent: it.Sent}
+	e := entry{Text: plain(&it.Message) + f.answering(ctx, it), Summary: f.config.summary(&it.Message),
+		Timestamp: it.Sent.String(),
+		Read:      j.read[it.ID], sent: it.Sent}
 	e.From, e.Color = f.signature(ctx, it.From)
 	e.guard()
 	if e.native = f.native(j.box); e.native {
@@ -240,6 +242,28 @@ func (f *files) entry(ctx context.Context, j *job, it *mail.Item) entry {
 		}
 	}
 	return e
+}
+
+// answering says below a message of somebody outside of a team that Claude Code runs how to answer it: a teammate is
+// shown the entry and nothing else, and its own SendMessage reaches only the team. "" where agents of the room read
+// the room's mail.
+func (f *files) answering(ctx context.Context, it *mail.Item) string {
+	signer := it.From.Signer()
+	if _, inside := f.memberCalled(ctx, signer); inside || f.config.ours() ||
+		it.From == mail.FromSystem {
+		return ""
+	}
+	input, err := jsonx.Marshal(struct {
+		To      []mail.Address `json:"to"`
+		ReplyTo mail.ID        `json:"reply_to"`
+		Body    string         `json:"body"`
+	}{[]mail.Address{it.From}, it.ID, "…"})
+	if err != nil {
+		return ""
+	}
+	return "\n\nThis is message " + string(it.ID) +
+		" of Pennypost, from outside of the team: SendMessage does not reach " +
+		"the sender. Answer with Pennypost's tool send_message: " + string(input)
 }
 
 // signature is how a sender signs to the team. Who is no member cannot sign as one.
