@@ -9,6 +9,7 @@ import (
 	"pennypost/internal/base/process"
 	"pennypost/internal/config"
 	"pennypost/internal/mail"
+	"pennypost/internal/wire"
 )
 
 // clients are the programs that we know to tell apart: by the name of their process, or by a variable that they set.
@@ -65,6 +66,16 @@ func (a *App) Agent(client string) (mail.Name, error) {
 		dir = a.Env.Dir
 	}
 	return config.FindAgent(client, dir)
+}
+
+// shell returns the session in whose shell this process runs, and wire.ShellUse if several agents may run in it: a
+// command of Claude Code that does not say who speaks may be the session's own or a teammate's.
+func (a *App) shell() (session, use string) {
+	session = a.session()
+	if id := a.Env.Getenv("CLAUDE_CODE_SESSION_ID"); session == "" && id != "" && a.As == "" && !a.Beside {
+		return id, wire.ShellUse
+	}
+	return session, ""
 }
 
 // session returns the session in whose shell this process runs, as its client calls it; "" if none says so. Codex puts

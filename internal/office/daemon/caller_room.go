@@ -25,6 +25,7 @@ type callerRoom struct {
 	opens  string // the program for whose session this call speaks
 	// session is the client's id of the session in whose shell the caller says to run; "": it says nothing
 	session string
+	toolUse string // for which the caller's client calls, or wire.ShellUse; "": it does not say
 }
 
 // roomOf returns the room as caller sees it. Nothing is known about the caller's process.
@@ -41,6 +42,7 @@ func (o *office) roomAs(ctx context.Context, name mail.RoomName, caller mail.Nam
 		v.peer = p
 	}
 	v.session, _ = ctx.Value(sessionKey{}).(string)
+	v.toolUse, _ = ctx.Value(toolUseKey{}).(string)
 	return v
 }
 
@@ -50,12 +52,23 @@ func (v *callerRoom) as(e *entry) (mail.Service, error) {
 	if seat := e.room.Seat(caller, v.session); v.session != "" && seat != "" {
 		caller = seat
 	}
-	if v.peer == nil {
-		return e.room.As(caller), nil
+	svc := e.room.As(caller)
+	if v.peer != nil {
+		var err error
+		if svc, err = e.room.From(caller, mailroom.Whence{
+			Programs: v.peer.programs(), Opens: v.opens, InClient: v.peer.inClient,
+		}); err != nil {
+			return nil, err
+		}
 	}
-	return e.room.From(caller, mailroom.Whence{
-		Programs: v.peer.programs(), Opens: v.opens, InClient: v.peer.inClient,
-	})
+	if v.toolUse == "" {
+		return svc, nil
+	}
+	name, err := v.member(e.room, caller)
+	if err == nil && name != caller {
+		svc = e.room.As(name)
+	}
+	return svc, err
 }
 
 // opening returns v for a call about a session of a program, if that is one of those that the peer runs in. Else the
@@ -72,6 +85,13 @@ func (v *callerRoom) opening(program *string) *callerRoom {
 	}
 	o := v.office.roomOf(v.name, v.caller)
 	o.peer, o.opens = v.peer, *program
+	return o
+}
+
+// calling returns v for another caller.
+func (v *callerRoom) calling(name mail.Name) *callerRoom {
+	o := v.office.roomOf(v.name, name)
+	o.peer, o.opens = v.peer, v.opens
 	return o
 }
 
@@ -177,6 +197,9 @@ func (v *callerRoom) Register(ctx context.Context, p mail.Presence) (mail.Agent,
 	as := v.opening(&p.Process)
 	if p.Session == "" || p.TakeOver {
 		as = v
+	}
+	if name := v.office.toolUses.in(v.name, p.Process); p.Join && name != "" && name != as.caller {
+		as = as.calling(name)
 	}
 	a, err := as.Stub.Register(ctx, p)
 	if err == nil && access != nil && p.Join {

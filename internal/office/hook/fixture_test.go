@@ -101,12 +101,8 @@ func (b *fixture) runner(agent mail.Name, process mail.Name) hooktest.Runner {
 				}
 				return &hooktest.Counter{
 					Process: string(process), Unmarked: b.unmarked,
-					Enter: func(_ context.Context, e *hook.Event) (*hook.Mailbox, error) {
-						who := agent
-						if e.Agent != "" {
-							who = e.Agent
-						}
-						return &hook.Mailbox{Room: "lab", Agent: who, As: func(n mail.Name) (hook.Service, error) {
+					Enter: func(context.Context, *hook.Event) (*hook.Mailbox, error) {
+						return &hook.Mailbox{Room: "lab", Agent: agent, As: func(n mail.Name) (hook.Service, error) {
 							return b.as(n), nil
 						}}, nil
 					},

@@ -320,7 +320,7 @@ func (v *view) briefing(s *state, c *mail.AgentChange, t mail.Turn, now mail.Tim
 func (v *view) fill(s *state, m *member, t mail.Turn, now mail.Time, out *mail.Briefing) {
 	var news []*record
 	for _, r := range m.unread {
-		if !s.visible(r, m, now) || r.toldIn(m) || r.withdrawn() {
+		if !s.visible(r, m, now) || r.toldIn(m) || r.withdrawn() || r.inInbox(m) {
 			continue
 		}
 		if t.Moment == mail.SessionStart || s.wakesNow(r, m) {

@@ -106,7 +106,7 @@ func (f *files) address(ctx context.Context, plan *jobs, i int, it *mail.Item, t
 		_, inside := f.memberCalled(ctx, it.From.Signer())
 		got := slices.Contains([]mail.DeliveryState{mail.Presented, mail.Read, mail.Archived, mail.Expired, mail.Held},
 			state)
-		if inside || got {
+		if inside || got || f.hooked(ctx, to) {
 			return
 		}
 	}
@@ -122,6 +122,16 @@ func (f *files) address(ctx context.Context, plan *jobs, i int, it *mail.Item, t
 		j.read[it.ID] = true
 	}
 }
+
+// hooked reports whether an agent's own session is handed its mail by hooks and doors. Then no inbox gets it too.
+func (f *files) hooked(ctx context.Context, name mail.Name) bool {
+	list, err := f.opts.Service.Agents(ctx)
+	a, ok := onRoster(list, name)
+	return err == nil && ok && hooked(&a)
+}
+
+// hooked reports whether an agent has a session of its own, besides connections of its client's MCP server.
+func hooked(a *mail.Agent) bool { return a.Session != "" && !strings.HasPrefix(a.Session, "mcp-") }
 
 // memberCalled returns the member that the room calls name.
 func (f *files) memberCalled(ctx context.Context, name mail.Name) (member, bool) {
@@ -191,7 +201,16 @@ func (f *files) do(ctx context.Context, j *job) error {
 			j.box.seen[l.Entry] = j.read[l.Message]
 		}
 	}
-	return f.written.note(after...)
+	if err := f.written.note(after...); err != nil || f.config.ours() {
+		return err
+	}
+	to, err := f.names.of(ctx, j.box.owner)
+	for _, it := range j.post {
+		f.entered = append(f.entered, mail.Receipt{Message: it.ID, Reader: mail.AgentAddress(to),
+			Mark: mail.MarkNotified,
+			Door: mail.InboxDoor})
+	}
+	return err
 }
 
 // changes is called under the lock of the inbox. It returns what to write there, and what to note before and after.
