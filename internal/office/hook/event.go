@@ -72,7 +72,8 @@ type input map[string]jsonx.Value
 func members() []string {
 	return []string{
 		"hook_event_name", "hookEventName", "session_id", "sessionId", "conversation_id", "cwd", "workspace_roots",
-		"agent_id", "agentId", "agent_type", "tool_use_id", "tool_name", "toolName", "tool_input", "toolInput", "toolArgs", "command",
+		"agent_id", "agentId", "agent_type", "tool_use_id", "tool_name", "toolName", "tool_input", "toolInput",
+		"toolArgs", "command",
 		"source", "reason", "prompt", "timestamp", "notification_type", "notificationType",
 		"status", "is_interrupt", "recoverable", "busy", "error", "aborted", "cursor_version", "permission_mode",
 		"permissionMode", "transcript_path",
