@@ -58,8 +58,10 @@ func TestTeammatesOfOneProcess(t *testing.T) {
 		use, session string
 		want         mail.Address // "": refused
 	}{
-		{"", "s-lead", "agent:lead"}, {"own", "", "agent:lead"}, {"mate", "", "agent:researcher"}, {"subagent", "", ""},
-		{"named", "", ""}, {"alone", "", "agent:lead"}, {"unknown", "s-lead", ""}, {"unknown", "s-other", "agent:lead"},
+		{"", "s-lead", "agent:lead"}, {"own", "", "agent:lead"}, {"mate", "", "agent:researcher"},
+		{"subagent", "", ""},
+		{"named", "", ""}, {"alone", "", "agent:lead"}, {"unknown", "s-lead", ""},
+		{"unknown", "s-other", "agent:lead"},
 		{wire.ShellUse, "s-lead", ""}, {wire.ShellUse, "s-other", "agent:lead"},
 	} {
 		v := o.roomOf("a", "lead")

@@ -45,8 +45,8 @@ func TestLeadIsItsSession(t *testing.T) {
 	}
 }
 
-// Mail reaches a member over one way: what the team's files hold by them, what is from outside by the hooks of a member
-// that has a session, else by its inbox.
+// Mail reaches a member over one way: what the team's files hold by them, what is from outside by the hooks of a
+// member that has a session, else by its inbox.
 func TestOneWay(t *testing.T) {
 	h := newHQ(t, "alpha")
 	h.Register("codex")
