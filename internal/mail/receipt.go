@@ -14,7 +14,8 @@ const (
 	// MarkTold says that a client was handed the text, of which nobody knows yet whether its model will get it: until
 	// it is Presented the message counts as Notified.
 	MarkTold Mark = "told"
-	// MarkUntold says that the client has dropped what it was told. The message is queued again.
+	// MarkUntold says that the client has dropped what it was told, or what stood in its own inbox. The message is
+	// queued again.
 	MarkUntold     Mark = "untold"
 	MarkPresented  Mark = "presented" // the text reached the reader
 	MarkRead       Mark = "read"

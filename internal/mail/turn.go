@@ -79,6 +79,10 @@ type Access struct {
 // HookDoor is the door of what hooks hand over.
 const HookDoor = "hook"
 
+// InboxDoor is the door of a client's own mailbox, as those of Claude Code's teams: what stands there the client hands
+// over by itself, and no hook and no ring does.
+const InboxDoor = "inbox"
+
 // MaxContinues is how often in a row mail may keep a turn from ending.
 const MaxContinues = 3
 

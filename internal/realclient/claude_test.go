@@ -60,6 +60,8 @@ func claude() client {
 			{"monitor", "", false, claudeMonitor},
 			{"mcponly", "", false, claudeMCPOnly},
 			{"restart", "", false, claudeRestart},
+			{"teamInside", "", false, claudeTeamInside},
+			{"teamApart", "", false, claudeTeamApart},
 		},
 	}
 }

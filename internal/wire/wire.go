@@ -21,6 +21,10 @@ const (
 	// SeatHeader, with any value, says that the agent of AgentHeader was guessed from where the process runs: only a
 	// session that is there, or the one of SessionHeader, makes it that agent.
 	SeatHeader = "Pennypost-Seat"
+	// ToolUseHeader names the use of a tool for which a client's MCP server calls, as the client's hooks know it; it
+	// is ShellUse in a command of an agent's shell that does not say itself who speaks. Where several agents run in
+	// one process, it says which, or that it cannot be said.
+	ToolUseHeader = "Pennypost-Tool-Use"
 	// KeyHeader carries Draft.Key for clients that would rather not have it in the body.
 	KeyHeader = "Idempotency-Key"
 	// VersionHeader is of an answer: the version of the post office.
@@ -28,6 +32,9 @@ const (
 	// RawTrailer is of a backup, behind its last byte: the rooms that could not be opened, for a person.
 	RawTrailer = "Pennypost-Raw-Rooms"
 )
+
+// ShellUse is the ToolUseHeader of a command in a shell.
+const ShellUse = "shell"
 
 // Content types.
 const (

@@ -9,6 +9,7 @@ import (
 	"pennypost/internal/base/process"
 	"pennypost/internal/config"
 	"pennypost/internal/mail"
+	"pennypost/internal/wire"
 )
 
 // clients are the programs that we know to tell apart: by the name of their process, or by a variable that they set.
@@ -44,8 +45,8 @@ func (a *App) ClientName() string {
 }
 
 // inShell returns what the agent of the client in whose shell this process runs is called if it is the only one in its
-// directory, if the client says to every command that it is there. Which one it is the post office says: by the session,
-// or by the process if the client does not name it. "": it runs in none.
+// directory, if the client says to every command that it is there. Which one it is the post office says: by the
+// session, or by the process if the client does not name it. "": it runs in none.
 func (a *App) inShell() (mail.Name, error) {
 	if id, client := a.session(); id != "" {
 		return a.Agent(client)
@@ -72,9 +73,19 @@ func (a *App) Agent(client string) (mail.Name, error) {
 	return config.FindAgent(client, dir)
 }
 
+// shell returns the session in whose shell this process runs, and wire.ShellUse if several agents may run in it: a
+// command of Claude Code that does not say who speaks may be the session's own or a teammate's.
+func (a *App) shell() (session, use string) {
+	session, _ = a.session()
+	if id := a.Env.Getenv("CLAUDE_CODE_SESSION_ID"); session == "" && id != "" && a.As == "" && !a.Beside {
+		return id, wire.ShellUse
+	}
+	return session, ""
+}
+
 // session returns the session in whose shell this process runs, as its client calls it, and that client; "" if none
-// says so. These clients put the id into the environment of every command (Codex 0.169.0, Copilot CLI 1.0.102): it says
-// which of several sessions of a project this is.
+// says so. These clients put the id into the environment of every command (Codex 0.169.0, Copilot CLI 1.0.102): it
+// says which of several sessions of a project this is.
 func (a *App) session() (id, client string) {
 	for _, v := range []struct{ name, client string }{
 		{"CODEX_SESSION_ID", "codex"}, // of a subagent's command too, which is no agent

@@ -60,6 +60,7 @@ type App struct {
 	// Flags of every verb.
 	Room, As string
 	JSON     bool
+	Beside   bool // it is a part of its client, and no command of an agent's shell
 
 	args   []string
 	linked []Verb         // of the post office's program
@@ -136,9 +137,9 @@ func (a *App) Post() (*client.Office, error) {
 	if err := home.CheckSocket(false); err != nil {
 		return nil, err
 	}
-	session, _ := a.session()
+	session, use := a.shell()
 	a.Office, err = client.New(client.Options{
-		Socket: home.Socket(), Session: session, Guessed: a.guessed,
+		Socket: home.Socket(), Session: session, Guessed: a.guessed, Use: use,
 		Start: func(ctx context.Context) error { return a.autostart(ctx, home) },
 	})
 	return a.Office, err

@@ -68,7 +68,7 @@ const sharedPath = "The files name the program by its path on this machine. If t
 // claudeEvents are those that tell of mail or of the session's state. Each costs a process, so no other is asked for.
 func claudeEvents() []string {
 	return []string{"SessionStart", "UserPromptSubmit", "PreToolUse", "PostToolUse", "Stop", "StopFailure",
-		"Notification", "TeammateIdle", "SessionEnd"}
+		"Notification", "SessionEnd"}
 }
 
 // claudeHooks returns the hooks of the events, and the one that waits in the background from the end of a turn on

@@ -86,6 +86,7 @@ func newMCP(a *app) *cobra.Command {
 func (a *app) mcp(ctx context.Context, f mcpFlags) error {
 	ctx, stop := cli.Interruptible(ctx)
 	defer stop()
+	a.Beside = true
 	d, err := findDialect(f.dialect)
 	if err != nil {
 		return err
@@ -206,10 +207,12 @@ func (a *app) serveMCP(ctx context.Context, s *session, d *dialect.Dialect, chan
 	if err != nil {
 		return err
 	}
-	server, closeServer, err := newServer(ctx, d, mcpserver.Mailbox{
-		Service: svc, Room: s.room, Agent: s.name, Version: cli.Version(), Channel: channel,
-		Log: a.mcpLog(),
-	})
+	box := mcpserver.Mailbox{Service: svc, Room: s.room, Agent: s.name, Version: cli.Version(), Channel: channel,
+		Log: a.mcpLog()}
+	if claimed && s.client == "claude" {
+		box.Of = s.ofUse(svc)
+	}
+	server, closeServer, err := newServer(ctx, d, box)
 	if err != nil {
 		return err
 	}
@@ -240,6 +243,27 @@ func (a *app) serveMCP(ctx context.Context, s *session, d *dialect.Dialect, chan
 		return nil
 	}
 	return err
+}
+
+// ofUse returns what finds the mailbox for a use of a tool. Claude Code says in _meta which it is, as it does to its
+// hooks (seen in 2.1.330); those tell the post office whether a teammate that shares the process uses it.
+func (s *session) ofUse(own mail.Service) func(context.Context, map[string]any) (mail.Service, mail.Name, error) {
+	name := s.name // which the heartbeat may change; the post office knows who that was
+	return func(ctx context.Context, meta map[string]any) (mail.Service, mail.Name, error) {
+		use, _ := meta["claudecode/toolUseId"].(string)
+		if use == "" {
+			return own, name, nil
+		}
+		svc, err := s.office.RoomFor(ctx, s.room, name, use)
+		if err != nil {
+			return nil, "", err
+		}
+		a, err := svc.Register(ctx, mail.Presence{Update: true})
+		if mail.CodeOf(err) == mail.NotFound {
+			a, err = svc.Register(ctx, mail.Presence{})
+		}
+		return svc, a.Name, err
+	}
 }
 
 // mcpLog is the log of a server, whose standard output belongs to the protocol.

@@ -61,6 +61,9 @@ func newGate(operatorToken string, cfg *config.Config, o *office) *gate {
 // peerKey is under what the context of a connection over the Unix socket holds its *peer.
 type peerKey struct{}
 
+// toolUseKey is under what the context of a request holds the use of a tool that its ToolUseHeader names.
+type toolUseKey struct{}
+
 // sessionKey is under what the context of a request holds the shell that its headers name.
 type sessionKey struct{}
 

@@ -18,12 +18,13 @@ import (
 // somebody keeps it (an MCP session keeps it for days), while the room itself is closed whenever nobody needs it.
 type callerRoom struct {
 	wire.Stub
-	office *office
-	name   mail.RoomName
-	caller mail.Name
-	peer   *peer  // the process of this machine that says to be the caller; nil: none, or it cannot be looked at
-	opens  string // the program for whose session this call speaks
-	shell  shell  // in which the caller says to run; without a session it says nothing
+	office  *office
+	name    mail.RoomName
+	caller  mail.Name
+	peer    *peer  // the process of this machine that says to be the caller; nil: none, or it cannot be looked at
+	opens   string // the program for whose session this call speaks
+	shell   shell  // in which the caller says to run; without a session it says nothing
+	toolUse string // for which the caller's client calls, or wire.ShellUse; "": it does not say
 }
 
 // roomOf returns the room as caller sees it. Nothing is known about the caller's process.
@@ -40,6 +41,7 @@ func (o *office) roomAs(ctx context.Context, name mail.RoomName, caller mail.Nam
 		v.peer = p
 	}
 	v.shell, _ = ctx.Value(sessionKey{}).(shell)
+	v.toolUse, _ = ctx.Value(toolUseKey{}).(string)
 	return v
 }
 
@@ -50,13 +52,25 @@ func (v *callerRoom) as(e *entry) (mail.Service, error) {
 	if seat := e.room.Seat(caller, v.shell.session); v.shell.session != "" && seat != "" {
 		caller, whence.Guessed = seat, false
 	}
-	if v.peer == nil && !whence.Guessed {
-		return e.room.As(caller), nil
+	svc := e.room.As(caller)
+	if v.peer != nil || whence.Guessed {
+		// of a session that is not there no process tells
+		if !whence.Guessed || v.peer != nil && v.shell.session == "" {
+			whence.Programs, whence.Opens, whence.InClient = v.peer.programs(), v.opens, v.peer.inClient
+		}
+		var err error
+		if svc, err = e.room.From(caller, whence); err != nil {
+			return nil, err
+		}
 	}
-	if !whence.Guessed || v.peer != nil && v.shell.session == "" { // of a session that is not there no process tells
-		whence.Programs, whence.Opens, whence.InClient = v.peer.programs(), v.opens, v.peer.inClient
+	if v.toolUse == "" {
+		return svc, nil
 	}
-	return e.room.From(caller, whence)
+	name, err := v.member(e.room, caller)
+	if err == nil && name != caller {
+		svc = e.room.As(name)
+	}
+	return svc, err
 }
 
 // opening returns v for a call about a session of a program, if that is one of those that the peer runs in. Else the
@@ -73,6 +87,13 @@ func (v *callerRoom) opening(program *string) *callerRoom {
 	}
 	o := v.office.roomOf(v.name, v.caller)
 	o.peer, o.opens = v.peer, *program
+	return o
+}
+
+// calling returns v for another caller.
+func (v *callerRoom) calling(name mail.Name) *callerRoom {
+	o := v.office.roomOf(v.name, name)
+	o.peer, o.opens = v.peer, v.opens
 	return o
 }
 
@@ -178,6 +199,9 @@ func (v *callerRoom) Register(ctx context.Context, p mail.Presence) (mail.Agent,
 	as := v.opening(&p.Process)
 	if p.Session == "" || p.TakeOver {
 		as = v
+	}
+	if name := v.office.toolUses.in(v.name, p.Process); p.Join && name != "" && name != as.caller {
+		as = as.calling(name)
 	}
 	a, err := as.Stub.Register(ctx, p)
 	if err == nil && access != nil && p.Join {

@@ -98,6 +98,7 @@ func (h *hooks) call(in *wire.Hook, silence time.Duration) *hook.Call {
 			}
 			return in.Program
 		},
+		Use:   h.office.toolUses.note,
 		Enter: func(ctx context.Context, e *hook.Event) (*hook.Mailbox, error) { return h.enter(ctx, in, e, silence) },
 	}
 }
@@ -114,7 +115,13 @@ func (h *hooks) enter(ctx context.Context, in *wire.Hook, e *hook.Event, silence
 	if box.Room, err = config.FindRoom(in.Room, in.Getenv, dir); err != nil {
 		return nil, err
 	}
-	if box.Agent, err = hookAgent(in, e, dir); err != nil {
+	if box.Agent, err = h.office.teammate(ctx, box.Room, in.Getenv("TMUX_PANE"), e); err != nil {
+		return nil, err
+	}
+	if box.Agent == "" {
+		box.Agent, err = hookAgent(in, e, dir)
+	}
+	if err != nil {
 		return nil, err
 	}
 	box.As = func(n mail.Name) (hook.Service, error) {
@@ -133,8 +140,6 @@ func hookAgent(in *wire.Hook, e *hook.Event, dir string) (mail.Name, error) {
 		named = in.Getenv("PENNYPOST_AGENT")
 	}
 	switch {
-	case e.Agent != "":
-		return e.Agent, nil
 	case named == string(mail.User):
 		return "", config.RefuseUser("the hook itself")
 	case named != "":

@@ -29,6 +29,7 @@ type office struct {
 	log       *slog.Logger
 	metrics   *metrics
 	sessions  wake.Sessions  // of agents' clients, as their hooks told
+	toolUses  toolUses       // by whom tools are used, as hooks told
 	listeners wake.Listeners // where processes beside sessions wait
 	claude    *wake.ClaudeSocket
 	copilot   *wake.CopilotNotes

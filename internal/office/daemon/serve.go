@@ -65,6 +65,9 @@ func (d *daemon) handler() (h http.Handler, closeHandler func(), err error) {
 		if in != (shell{}) {
 			r = r.WithContext(context.WithValue(r.Context(), sessionKey{}, in))
 		}
+		if id := r.Header.Get(wire.ToolUseHeader); id != "" {
+			r = r.WithContext(context.WithValue(r.Context(), toolUseKey{}, id))
+		}
 		routes.ServeHTTP(w, r)
 	})
 	mux.HandleFunc("GET /healthz", d.healthy)

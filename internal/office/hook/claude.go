@@ -42,8 +42,6 @@ func readClaude(typed string, in input) Event {
 		if in.text("notification_type", "notificationType") == "idle_prompt" {
 			e.Moment, e.Over = mail.TurnEnd, true
 		}
-	case "teammateidle":
-		e.teammate(in.text("teammate_name", "teammateName"))
 	case "sessionend":
 		e.Moment = mail.SessionEnd
 		switch in.text("reason") {
@@ -52,14 +50,6 @@ func readClaude(typed string, in input) Event {
 		}
 	}
 	return e
-}
-
-// teammate makes e the end of a turn of another agent, which runs in the same client.
-func (e *Event) teammate(name string) {
-	if n, err := mail.ParseName(name); err == nil {
-		e.Moment, e.Carries, e.Agent = mail.TurnEnd, true, n
-		e.Session.ID += "/" + name
-	}
 }
 
 func answerClaude(e *Event, s speech) Answer {
@@ -74,8 +64,6 @@ func answerClaude(e *Event, s speech) Answer {
 		return Answer{Out: specific{Event: e.Name, Context: s.text}.String()}
 	case s.kind == forbid:
 		return Answer{Out: specific{Event: e.Name, May: "deny", Why: s.text}.String()}
-	case s.kind == goOn && e.Agent != "":
-		return Answer{Err: s.text, Exit: 2} // TeammateIdle knows no other way
 	case s.kind == goOn && takesStopContext(e.Session.Version):
 		return Answer{Out: specific{Event: e.Name, Context: s.text}.String()}
 	case s.kind == goOn:

@@ -13,8 +13,11 @@ type Event struct {
 	Name    string      // of the event, as the client spells it
 	Moment  mail.Moment // "": nobody needs to know
 	Session Session
-	Agent   mail.Name // where the client itself names the agent
-	Tool    string    // that is, or was, to be used
+	Tool    string // that is, or was, to be used
+	ToolUse string // the id of its use, which an MCP server may be told too
+	Worker  string // the subagent to which it happened, as the client calls it; "": to none
+	// of agent that the session or the subagent is; of a teammate in one process with its lead: its name
+	Kind string
 
 	Carries   bool // text that answers the event reaches the model
 	Sub       bool // it happened to a subagent
@@ -69,10 +72,9 @@ type input map[string]jsonx.Value
 func members() []string {
 	return []string{
 		"hook_event_name", "hookEventName", "session_id", "sessionId", "conversation_id", "cwd", "workspace_roots",
-		"agent_id", "agentId", "parent_agent_id", "parentAgentId", "tool_name", "toolName", "tool_input", "toolInput",
-		"toolArgs", "command",
-		"source", "reason", "prompt", "timestamp", "notification_type", "notificationType", "teammate_name",
-		"teammateName",
+		"agent_id", "agentId", "parent_agent_id", "parentAgentId", "agent_type", "tool_use_id",
+		"tool_name", "toolName", "tool_input", "toolInput", "toolArgs", "command",
+		"source", "reason", "prompt", "timestamp", "notification_type", "notificationType",
 		"status", "is_interrupt", "recoverable", "busy", "error", "aborted", "cursor_version", "permission_mode",
 		"permissionMode", "transcript_path",
 		"tool_response", "prompt_response",
@@ -112,7 +114,8 @@ func (in input) event(client, typed string) Event {
 	e.Session.Version = in.text("cursor_version")
 	e.Session.Script = in.text("transcript_path")
 	e.Session.Mode = in.text("permission_mode", "permissionMode")
-	e.Sub = in.text("agent_id", "agentId") != ""
+	e.Worker, e.Kind = in.text("agent_id", "agentId"), in.text("agent_type")
+	e.Sub, e.ToolUse = e.Worker != "", in.text("tool_use_id")
 	e.Tool = in.text("tool_name", "toolName")
 	e.Own = ownTool(e.Tool, in.command())
 	return e

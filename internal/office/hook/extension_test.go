@@ -57,6 +57,7 @@ func TestExtensionEvents(t *testing.T) {
 		got := c.read("", in)
 		tt.want.Client, tt.want.Name = tt.client, in.text("hook_event_name")
 		tt.want.Session, tt.want.Tool = Session{ID: "s1", Dir: "/srv/shop"}, in.text("tool_name")
+		tt.want.Worker = in.text("agent_id")
 		if got != tt.want || got.proves() != tt.proves {
 			t.Errorf("%s %s:\n got %+v, proves %t\nwant %+v, proves %t", tt.client, tt.input, got, got.proves(),
 				tt.want,

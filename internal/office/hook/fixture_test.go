@@ -94,19 +94,16 @@ func (b *fixture) runner(agent mail.Name, process mail.Name) hooktest.Runner {
 			to = shutPipe{}
 		}
 		p := hookpipe.Pipe{
-			Hook: wire.Hook{Client: client, Event: event, Environ: hooktest.Environ(client)}, Stdin: strings.NewReader(stdin), Stdout: to, Stderr: &errs,
+			Hook:  wire.Hook{Client: client, Event: event, Environ: hooktest.Environ(client)},
+			Stdin: strings.NewReader(stdin), Stdout: to, Stderr: &errs,
 			Enter: func(bool) (hookpipe.Office, error) {
 				if b.down {
 					return nil, errDown
 				}
 				return &hooktest.Counter{
 					Process: string(process), Unmarked: b.unmarked,
-					Enter: func(_ context.Context, e *hook.Event) (*hook.Mailbox, error) {
-						who := agent
-						if e.Agent != "" {
-							who = e.Agent
-						}
-						return &hook.Mailbox{Room: "lab", Agent: who, As: func(n mail.Name) (hook.Service, error) {
+					Enter: func(context.Context, *hook.Event) (*hook.Mailbox, error) {
+						return &hook.Mailbox{Room: "lab", Agent: agent, As: func(n mail.Name) (hook.Service, error) {
 							return b.as(n), nil
 						}}, nil
 					},

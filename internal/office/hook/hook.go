@@ -39,6 +39,8 @@ type Call struct {
 	Tools []string
 	// Process names the program that runs the hook; nil: it is not known.
 	Process func(topmost bool) string
+	// Use notes that an agent, or a subagent of its session, is about to use a tool; nil: nobody asks.
+	Use func(room mail.RoomName, agent mail.Name, e *Event)
 	// Enter finds the mailbox that an event is about.
 	Enter func(ctx context.Context, e *Event) (*Mailbox, error)
 }
@@ -110,6 +112,9 @@ func (c *Call) ask(ctx context.Context, client *Client, e *Event) (pending, erro
 	if err != nil {
 		return pending{}, err
 	}
+	if c.Use != nil && e.Moment == mail.BeforeTool && e.ToolUse != "" {
+		c.Use(box.Room, brief.Agent, e)
+	}
 	t := pending{box: box, agent: brief.Agent}
 	t.kind, t.words = say(e, box, &brief)
 	return t, nil
@@ -131,7 +136,7 @@ func (c *Call) know(client *Client, e *Event) {
 	if dir := config.ClientDir(e.Client, c.Getenv); dir != "" {
 		e.Session.Dir = dir
 	}
-	if c.Process != nil && e.Agent == "" {
+	if c.Process != nil {
 		e.Session.Process = c.Process(client.Editor || e.Client == "vscode")
 	}
 	switch e.Client {

@@ -64,8 +64,7 @@ func TestP12_HookBudget(t *testing.T) {
 			}
 			for _, client := range Clients() {
 				for _, kind := range w.kinds {
-					a := client.answer(&Event{Client: client.Name, Name: "Stop", Agent: name},
-						speech{kind, w.text, ""})
+					a := client.answer(&Event{Client: client.Name, Name: "Stop"}, speech{kind, w.text, ""})
 					if n := len(a.Out) + len(a.Err); n > budget {
 						t.Errorf("%s is handed %d bytes of %q", client.Name, n, c)
 					}

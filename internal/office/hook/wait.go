@@ -28,8 +28,7 @@ func (c *Call) Wait(ctx context.Context, hand func(*Answer) error) error {
 	}
 	e := client.read(c.Event, in)
 	// Others run Claude Code's hooks too, and would wait for this one.
-	if waiting, _ := FindClient(e.Client); !waiting.waits || e.Moment != mail.TurnEnd || e.Sub || e.Agent != "" ||
-		e.Session.ID == "" {
+	if waiting, _ := FindClient(e.Client); !waiting.waits || e.Moment != mail.TurnEnd || e.Sub || e.Session.ID == "" {
 		return fmt.Errorf("nobody waits at %s of %s", e.Name, e.Client)
 	}
 	c.know(&client, &e)

@@ -49,7 +49,11 @@ func (d dialectServer) addTool(s *mcp.Server, t dialect.Tool) {
 			DestructiveHint: &t.Destructive, OpenWorldHint: new(false)},
 	}, func(ctx context.Context, req *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
 		var text string
-		out, err := t.Run(ctx, d.call(req.Params.Arguments))
+		var out any
+		box, err := d.box.of(ctx, req.Params.Meta)
+		if err == nil {
+			out, err = t.Run(ctx, dialectServer{box}.call(req.Params.Arguments))
+		}
 		if err == nil {
 			text, err = fence.JSON(out)
 		}

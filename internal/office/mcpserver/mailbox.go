@@ -37,7 +37,7 @@ func (n *Native) addResources() {
 		URI: mailboxURI(n.box.Room, n.box.Agent), Name: "mailbox", Title: "Your mailbox",
 		Description: "Your unread mail. Subscribe to be told when it changes.", MIMEType: "application/json",
 	}
-	if n.box.Of == nil {
+	if n.box.Service != nil {
 		n.Server.AddResource(own, n.readMailbox)
 	}
 	n.Server.AddResourceTemplate(&mcp.ResourceTemplate{

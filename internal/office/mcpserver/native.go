@@ -26,7 +26,8 @@ type Mailbox struct {
 	Channel *Channel // through which the agent is rung; nil: it is not
 
 	// Of returns the mailbox of the session that a request comes from, by what its _meta holds, where one client runs
-	// sessions of several agents. Service and Agent are not set then. Nil: all requests are Agent's.
+	// several agents. Nil: all requests are Agent's. Service and Agent are not set where there is nobody whose server
+	// it is.
 	Of func(ctx context.Context, meta map[string]any) (mail.Service, mail.Name, error)
 }
 
@@ -35,10 +36,17 @@ func (n *Native) of(ctx context.Context, meta map[string]any) (*Native, error) {
 	if n.box.Of == nil {
 		return n, nil
 	}
-	at := &Native{Server: n.Server, box: n.box, ctx: n.ctx}
+	box, err := n.box.of(ctx, meta)
+	return &Native{Server: n.Server, box: box, ctx: n.ctx}, err
+}
+
+// of returns the mailbox of the agent that a request comes from.
+func (b Mailbox) of(ctx context.Context, meta map[string]any) (Mailbox, error) {
 	var err error
-	at.box.Service, at.box.Agent, err = n.box.Of(ctx, meta)
-	return at, err
+	if b.Of != nil {
+		b.Service, b.Agent, err = b.Of(ctx, meta)
+	}
+	return b, err
 }
 
 // Native is the MCP server of one agent: six tools, its mailbox as a resource, four prompts. It may serve several
@@ -67,7 +75,7 @@ func NewNative(box Mailbox) *Native {
 		Logger:       box.Log,
 		Capabilities: &mcp.ServerCapabilities{},
 	}
-	if box.Of == nil { // what nobody subscribed to is announced to nobody
+	if box.Service != nil { // what nobody subscribed to is announced to nobody
 		opts.SubscribeHandler, opts.UnsubscribeHandler = n.subscribe, n.unsubscribe
 	}
 	box.Channel.offer(opts)

@@ -425,6 +425,8 @@ func importEvents(it *mail.Item, now mail.Time) []mail.Event {
 	for _, d := range it.Deliveries {
 		switch {
 		case d.Agent == "":
+		case d.State == mail.Notified && d.Door == mail.InboxDoor:
+			add(d.Agent, mail.MarkNotified, d.At, d.Door)
 		case d.State == mail.Presented:
 			add(d.Agent, mail.MarkPresented, d.At, d.Door)
 		case d.State == mail.Read:

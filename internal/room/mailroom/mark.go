@@ -253,6 +253,8 @@ func (r *record) changes(m *member, k mail.Mark, until, now mail.Time) bool {
 		return has.archived != 0
 	case mail.MarkSnoozed:
 		return has.read != 0 || has.archived != 0 || has.snoozed != until
+	case mail.MarkUntold:
+		return has.told != 0 || has.notified != 0
 	case mail.MarkTold:
 		return !r.handedIn(m) // or only to another session of the agent
 	case mail.MarkPresented:

@@ -213,8 +213,8 @@ func (s *state) inSession(name mail.Name, session string) *member {
 	return left
 }
 
-// inProgram returns the one member that a program's session entered, which may be NAME-2 for NAME; nil if there is none,
-// or several.
+// inProgram returns the one member that a program's session entered, which may be NAME-2 for NAME; nil if there is
+// none, or several.
 func (s *state) inProgram(name mail.Name, program string) (found *member) {
 	for m := range s.agents() {
 		if program == "" || m.Process != program || m.Session == "" || m.Name != name && m.Base != name {
@@ -339,7 +339,7 @@ func (v *view) briefing(s *state, c *mail.AgentChange, t mail.Turn, now mail.Tim
 func (v *view) fill(s *state, m *member, t mail.Turn, now mail.Time, out *mail.Briefing) {
 	var news []*record
 	for _, r := range m.unread {
-		if !s.visible(r, m, now) || r.toldIn(m) || r.withdrawn() {
+		if !s.visible(r, m, now) || r.toldIn(m) || r.withdrawn() || r.inInbox(m) {
 			continue
 		}
 		if t.Moment == mail.SessionStart || s.wakesNow(r, m) {

@@ -57,10 +57,16 @@ func (s *state) sleeper(m *member, now mail.Time) *mail.Unwoken {
 
 // wakes reports whether r, unread mail of m, is to wake it: it has not expired and nobody has handed its text over.
 func (s *state) wakes(r *record, m *member, now mail.Time) bool {
-	if k := r.marksOf(m); k != nil && (k.presented != 0 || k.pending()) || !s.visible(r, m, now) {
+	if k := r.marksOf(m); k != nil && (k.presented != 0 || k.pending()) || !s.visible(r, m, now) || r.inInbox(m) {
 		return false
 	}
 	return s.wakesNow(r, m)
+}
+
+// inInbox reports whether r stands in the mailbox of m's own client, which hands it over by itself.
+func (r *record) inInbox(m *member) bool {
+	k := r.marksOf(m)
+	return k != nil && k.notifiedDoor == mail.InboxDoor
 }
 
 // addHeld adds whom to wake for the mail that is held for a role.

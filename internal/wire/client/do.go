@@ -2,6 +2,7 @@ package client
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"crypto/tls"
 	"errors"
@@ -25,6 +26,7 @@ import (
 type caller struct {
 	office *Office
 	name   mail.Name
+	use    string // wire.ToolUseHeader
 }
 
 // request is one call of a route.
@@ -170,6 +172,9 @@ func (c *caller) roundTrip(ctx context.Context, r request) (*http.Response, erro
 	}
 	if c.office.guessed {
 		req.Header.Set(wire.SeatHeader, "session")
+	}
+	if use := cmp.Or(c.use, c.office.use); use != "" {
+		req.Header.Set(wire.ToolUseHeader, use)
 	}
 	if len(r.body) > expectAbove {
 		req.Header.Set("Expect", "100-continue")

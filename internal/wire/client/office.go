@@ -31,6 +31,7 @@ type Options struct {
 	Session string
 	// Guessed says that the agents of this process are known by Session alone.
 	Guessed bool
+	Use     string // wire.ShellUse in a shell of a session in which several agents may run
 
 	TLS *tls.Config // for https; nil: the system's roots
 
@@ -46,6 +47,7 @@ type Office struct {
 	token     string
 	session   string
 	guessed   bool
+	use       string
 	start     func(context.Context) error
 	transport *http.Transport
 	version   atomic.Pointer[string]
@@ -58,7 +60,7 @@ const dialTimeout = 10 * time.Second
 
 // New returns a post office. It does not connect: that happens with the first call.
 func New(opts Options) (*Office, error) {
-	o := &Office{token: opts.Token, session: opts.Session, guessed: opts.Guessed, start: opts.Start}
+	o := &Office{token: opts.Token, session: opts.Session, guessed: opts.Guessed, use: opts.Use, start: opts.Start}
 	o.transport = &http.Transport{
 		TLSClientConfig:       opts.TLS,
 		TLSHandshakeTimeout:   dialTimeout,
@@ -189,6 +191,17 @@ func (o *Office) Room(_ context.Context, room mail.RoomName, as mail.Name) (mail
 		return nil, err
 	}
 	c := &Client{caller: caller{office: o, name: as}, room: room}
+	c.Carrier = c
+	return c, nil
+}
+
+// RoomFor is Room for one use of a tool by the client that started this process: who that is, if the client runs
+// several agents, the post office knows.
+func (o *Office) RoomFor(_ context.Context, room mail.RoomName, as mail.Name, toolUse string) (mail.Service, error) {
+	if _, err := mail.ParseRoom(string(room)); err != nil {
+		return nil, err
+	}
+	c := &Client{caller: caller{office: o, name: as, use: toolUse}, room: room}
 	c.Carrier = c
 	return c, nil
 }

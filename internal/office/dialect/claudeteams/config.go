@@ -112,6 +112,15 @@ func (c *config) findLead() string {
 // ours reports whether Pennypost runs the team.
 func (c *config) ours() bool { return c.session == ourSession }
 
+// summary is what an entry says that a message is about. Claude Code shows it before the text, and writes none of its
+// own that only repeats the text (2.1.330).
+func (c *config) summary(m *mail.Message) string {
+	if m.Subject == "" && !c.ours() {
+		return ""
+	}
+	return summary(m)
+}
+
 // member returns the member of this name.
 func (c *config) member(name string) (m member, ok bool) {
 	i := slices.IndexFunc(c.members, func(m member) bool { return m.name == name })

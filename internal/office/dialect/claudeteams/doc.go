@@ -7,6 +7,6 @@
 // create").
 //
 // Described by seeds/004_…txt (captures of February 2026; here the wire "seed") and by what later releases up to
-// 2.1.281 write (research/clients.md, section B; here the wire "native"). Where this package differs is said in
+// 2.1.330 write (here the wire "native"). Where this package differs is said in
 // docs/dialects/claudeteams.md.
 package claudeteams

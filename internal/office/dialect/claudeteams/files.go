@@ -29,6 +29,9 @@ type files struct {
 	asked  map[string]mail.ID // requests, by their own ids
 	seen   map[mail.Name]string
 	begun  bool // Read was called
+
+	entered []mail.Receipt  // of what was written into inboxes since Read was last called
+	dropped map[string]bool // members without an inbox, of whom the room knows that
 }
 
 // box is an inbox and what the room was told of it.
@@ -49,7 +52,7 @@ func open(opts dialect.FilesOptions) (dialect.Files, error) {
 			"inboxes. The teams of Claude Code are below ~/.claude/teams; name one of them", opts.Dir)
 	}
 	f := &files{opts: opts, boxes: make(map[string]*box), asked: make(map[string]mail.ID),
-		seen: make(map[mail.Name]string)}
+		seen: make(map[mail.Name]string), dropped: make(map[string]bool)}
 	f.team = filepath.Base(opts.Dir)
 	if err := f.readConfig(); err == nil && f.config.name != "" {
 		f.team = f.config.name
@@ -141,12 +144,18 @@ func (f *files) Read(ctx context.Context) (dialect.News, error) {
 	if err != nil {
 		return n, err
 	}
-	maps.DeleteFunc(f.boxes, func(base string, _ *box) bool { return !slices.Contains(bases, base) })
+	if err := f.dropBoxes(ctx, bases, &n); err != nil {
+		return n, err
+	}
 	for _, base := range bases {
 		if err := f.box(base).load(); err != nil {
 			n.Rejected++
 			notes = append(notes, err.Error())
 		}
+	}
+	roster := rosterOf(ctx, f.opts.Service)
+	if err := f.nameLead(roster, &n); err != nil {
+		return n, err
 	}
 	if err := f.nameAll(ctx); err != nil {
 		return n, err
@@ -171,7 +180,58 @@ func (f *files) Read(ctx context.Context) (dialect.News, error) {
 	}
 	f.begun = true
 	n.Notice = strings.Join(notes, "; ")
-	return n, f.tellAgents(ctx, &n)
+	n.Receipts = append(n.Receipts, f.entered...)
+	f.entered = nil
+	return n, f.tellAgents(ctx, &n, roster)
+}
+
+// nameLead has the room call the lead what the agent of its session is called. One by the name that the team gives it,
+// from before that session was known, is gone.
+func (f *files) nameLead(roster func() ([]mail.Agent, error), n *dialect.News) error {
+	if f.config.ours() || f.config.session == "" || len(f.config.members) == 0 {
+		return nil
+	}
+	list, err := roster()
+	if err != nil {
+		return err
+	}
+	i := slices.IndexFunc(list, func(a mail.Agent) bool { return a.Session == f.config.session })
+	was := f.names.Names[f.config.lead]
+	if i < 0 || was.Room == list[i].Name {
+		return nil
+	}
+	f.names.set(f.config.lead, named{Room: list[i].Name, Member: true})
+	if a, ok := onRoster(list, was.Room); ok && was.Room != "" {
+		n.Agents = append(n.Agents, farewell(a, f.team))
+	}
+	return nil
+}
+
+// dropBoxes forgets the inboxes that are gone. What was unread there Claude Code hands over no more: it is mail of the
+// room like any other.
+func (f *files) dropBoxes(ctx context.Context, bases []string, n *dialect.News) error {
+	maps.DeleteFunc(f.boxes, func(base string, _ *box) bool { return !slices.Contains(bases, base) })
+	for native, known := range f.names.Names {
+		if slices.Contains(bases, sanitise(native)) || f.config.ours() || f.dropped[native] {
+			continue
+		}
+		err := f.unread(ctx, known.Room, func(it *mail.Item) error {
+			_, ours := f.written.byRoom[place{sanitise(native), it.ID}]
+			if ours || f.came(&it.Message) {
+				n.Receipts = append(n.Receipts, mail.Receipt{Message: it.ID, Reader: mail.AgentAddress(known.Room),
+					Mark: mail.MarkUntold})
+			}
+			return nil
+		})
+		if err != nil {
+			return err
+		}
+		f.dropped[native] = true
+	}
+	for _, base := range bases {
+		delete(f.dropped, f.config.owner(base))
+	}
+	return nil
 }
 
 // nameAll gives a name to everybody of whom there is news, and writes it down. Until that could be done nothing that
@@ -253,6 +313,10 @@ func (f *files) arrive(ctx context.Context, b *box, l *boxed, to mail.Name) (arr
 		return arrival{}, err
 	}
 	a := arrival{item: (&letter{entry: l.entry, id: l.id, team: f.team, from: from, to: to}).item()}
+	if !l.Read && !f.config.ours() && f.opts.Bridge.ID != "" { // a captured team is handed nothing
+		a.item.Deliveries = []mail.Delivery{{Address: a.item.To[0], Agent: to, State: mail.Notified,
+			Door: mail.InboxDoor}}
+	}
 	a.frame, _ = classify(l.Text)
 	return a, nil
 }
@@ -353,14 +417,13 @@ func (f *files) unread(ctx context.Context, name mail.Name, each func(*mail.Item
 }
 
 // tellAgents adds to n what changed about members.
-func (f *files) tellAgents(ctx context.Context, n *dialect.News) error {
-	roster := rosterOf(ctx, f.opts.Service)
+func (f *files) tellAgents(ctx context.Context, n *dialect.News, roster func() ([]mail.Agent, error)) error {
 	present := make(map[string]bool)
 	for _, m := range f.config.members {
 		present[m.name] = true
 		name, err := f.names.member(ctx, m.name)
 		lead := m.name == f.config.lead
-		if says := fmt.Sprint(m.state, lead); err != nil || f.seen[name] == says {
+		if says := fmt.Sprint(m.state, lead, f.names.Names[f.config.lead].Room); err != nil || f.seen[name] == says {
 			continue // a name that cannot be one: config.json is not ours to judge
 		} else {
 			f.seen[name] = says
@@ -370,12 +433,26 @@ func (f *files) tellAgents(ctx context.Context, n *dialect.News) error {
 			return err
 		}
 		p := presence(name, f.team, lead, m.state, list)
-		if f.config.ours() {
+		switch a, _ := onRoster(list, name); {
+		case f.config.ours():
 			p.Client = "" // members may run in whatever they like
+		case hooked(&a):
+			p.State = "" // which its hooks know better
+		case f.config.inside(m):
+			p.Parent = f.parent(list)
 		}
 		n.Agents = append(n.Agents, p)
 	}
 	return f.tellGone(ctx, n, present, roster)
+}
+
+// parent returns the lead's agent, if it has a session: those who share its process are its children.
+func (f *files) parent(roster []mail.Agent) *mail.Name {
+	i := slices.IndexFunc(roster, func(a mail.Agent) bool { return a.Session == f.config.session })
+	if i < 0 {
+		return nil
+	}
+	return &roster[i].Name
 }
 
 // tellGone adds those who are members no more, or were before anybody looked.

@@ -7,6 +7,7 @@ import (
 	"maps"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -87,6 +88,11 @@ func (h *hq) read(path string) string {
 		h.t.Fatal(err)
 	}
 	return string(text)
+}
+
+// bare returns the text of an inbox without what stands below each message of ours: how to answer it.
+func bare(text string) string {
+	return regexp.MustCompile(`\\n\\nThis is message [^\n]*…\\"\}`).ReplaceAllString(text, "")
 }
 
 // put writes an inbox of these entries.
@@ -315,7 +321,7 @@ func TestOutward(t *testing.T) {
   }
 ]`
 	t.Run("CC-14 appended as Claude Code would, before the sender is answered", func(t *testing.T) {
-		wantDiff(t, want, h.read(h.inbox("reviewer")))
+		wantDiff(t, want, bare(h.read(h.inbox("reviewer"))))
 	})
 	t.Run("no backfill, no phantom inboxes", func(t *testing.T) {
 		if there(h.inbox("tester")) || there(h.inbox("codex")) || there(h.inbox("user")) {
@@ -337,14 +343,14 @@ func TestOutward(t *testing.T) {
 		if st := h.Sync(); st.Imported != 0 {
 			t.Errorf("after a restart the bridge says %+v", st)
 		}
-		wantDiff(t, want, h.read(h.inbox("reviewer")))
+		wantDiff(t, want, bare(h.read(h.inbox("reviewer"))))
 	})
 	t.Run("X8 read flags of Claude Code's teams are not ours", func(t *testing.T) {
 		if _, err := h.As("reviewer").Mark(t.Context(), mail.Marking{All: true, Mark: mail.MarkRead}); err != nil {
 			t.Fatal(err)
 		}
 		h.Sync()
-		wantDiff(t, want, h.read(h.inbox("reviewer")))
+		wantDiff(t, want, bare(h.read(h.inbox("reviewer"))))
 	})
 	t.Run("read by the teammate", func(t *testing.T) {
 		h.Send("codex", mail.Draft{To: mail.Recipients{"reviewer"}, Body: "once more"})
@@ -355,7 +361,7 @@ func TestOutward(t *testing.T) {
 	t.Run("tags and all reach members", func(t *testing.T) {
 		h.Send("codex", mail.Draft{To: mail.Recipients{"project:alpha"}, Body: "team mail"})
 		for _, name := range []string{"reviewer", "tester", "team-lead"} {
-			if got := strings.Count(h.read(h.inbox(name)), "team mail"); got != 2 { // text and summary
+			if got := strings.Count(h.read(h.inbox(name)), "team mail"); got != 1 {
 				t.Errorf("%s has it %d times", name, got)
 			}
 		}
@@ -410,7 +416,10 @@ func TestOutwardNative(t *testing.T) {
 	wantDiff(t, `[
   {
     "from": "codex",
-    "text": "b",
+    "text": "b\n\nThis is message `+string(h.item("b").ID)+
+		` of Pennypost, from outside of the team: SendMessage does `+
+		`not reach the sender. Answer with Pennypost's tool send_message: {\"to\":[\"agent:codex\"],`+
+		`\"reply_to\":\"`+string(h.item("b").ID)+`\",\"body\":\"…\"}",
     "summary": "Look",
     "timestamp": "2026-05-10T14:00:00.000Z",
     "msgV": 1,
@@ -474,7 +483,7 @@ func TestCrash(t *testing.T) {
 			if name == "with the notes forgone" {
 				// Only a disk that lost our own directory comes here: then it is a stranger's entry, and ours is
 				// written.
-				if strings.Count(got, `"once"`) != 4 {
+				if strings.Count(got, `"once\n`) != 2 {
 					t.Errorf("the inbox is %s", got)
 				}
 				return
@@ -513,10 +522,10 @@ func TestBrokenFiles(t *testing.T) {
 		h.Send("codex", mail.Draft{To: mail.Recipients{"team-lead"}, Body: "goes"})
 		h.write(h.inbox("tester"), "[]")
 		h.recovered()
-		if n := strings.Count(h.read(h.inbox("tester")), `"text": "waits"`); n != 1 {
+		if n := strings.Count(h.read(h.inbox("tester")), `"text": "waits\n`); n != 1 {
 			t.Errorf("written %d times", n)
 		}
-		if n := strings.Count(h.read(h.inbox("team-lead")), `"text": "goes"`); n != 1 {
+		if n := strings.Count(h.read(h.inbox("team-lead")), `"text": "goes\n`); n != 1 {
 			t.Errorf("written %d times", n)
 		}
 	})
@@ -524,7 +533,7 @@ func TestBrokenFiles(t *testing.T) {
 		h.Send("codex", mail.Draft{To: mail.Recipients{"reviewer"}, Body: "more"})
 		var got []map[string]any
 		if err := json.Unmarshal([]byte(h.read(h.inbox("reviewer"))), &got); err != nil || len(got) != 3 ||
-			got[0]["z"] != 1.0 || got[1]["parts"] == nil || got[2]["text"] != "more" {
+			got[0]["z"] != 1.0 || got[1]["parts"] == nil || !strings.HasPrefix(got[2]["text"].(string), "more\n\n") {
 			t.Errorf("the inbox is %v, %v", got, err)
 		}
 		wantDiff(t, "{\"from\":3}\n\"str\"\nnull\n", h.read(h.inbox("reviewer")+rejectedSuffix))
@@ -557,7 +566,7 @@ func TestBlankInbox(t *testing.T) {
 		}
 		h.Send("codex", mail.Draft{To: mail.Recipients{"reviewer"}, Body: "goes"})
 		h.Sync()
-		if got := h.read(h.inbox("reviewer")); !strings.Contains(got, `"text": "goes"`) {
+		if got := h.read(h.inbox("reviewer")); !strings.Contains(got, `"text": "goes\n`) {
 			t.Errorf("%q: the inbox says %s", blank, got)
 		}
 		stands := h.read(h.inbox("tester"))
@@ -591,7 +600,8 @@ func TestOneBrokenInbox(t *testing.T) {
 			t.Fatal(err)
 		}
 		for _, l := range b.letters {
-			out = append(out, l.Text)
+			said, _, _ := strings.Cut(l.Text, "\n")
+			out = append(out, said)
 		}
 		return out
 	}

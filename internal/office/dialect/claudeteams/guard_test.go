@@ -37,7 +37,7 @@ func TestNothingEndsTheTag(t *testing.T) {
 	if !found {
 		t.Errorf("the foreign entry was changed:\n%s\nwant\n%s", text, foreign)
 	}
-	wantDiff(t, want, ours)
+	wantDiff(t, want, bare(ours))
 	if st := h.Sync(); st.Imported != 1 || len(h.History()) != 2 {
 		t.Errorf("it came back: %+v", st)
 	}

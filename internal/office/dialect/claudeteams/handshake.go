@@ -203,6 +203,20 @@ func shutdown(ctx context.Context, v *dialect.Invocation) error {
 	return mail.Errorf(mail.Invalid, "%q is neither request nor approve nor reject", v.Args[1])
 }
 
+// verifies reports whether a member takes frames of the lead's only if they bear the lead's signature, lead_sig:
+// Claude Code starts those that have a process of their own with the key that proves it (--lead-verify-key, 2.1.330).
+func (t *team) verifies(m member) bool {
+	backend := m.object.string("backendType")
+	return !t.config.ours() && backend != "" && backend != "in-process"
+}
+
+func (t *team) unsigned(to member) error {
+	return mail.Errorf(mail.Denied, "%s takes this only with the lead's signature (lead_sig), which nobody but the "+
+		"Claude Code session that leads team %s can make: nothing was sent. Let that session do it, or write to it "+
+		"with: "+
+		"pennypost team send %s %s TEXT --agent %s", to.name, t.config.name, t.name, t.config.lead, to.name)
+}
+
 func (t *team) askShutdown(ctx context.Context, name string) error {
 	from, err := t.actor(ctx, t.config.lead)
 	if err != nil {
@@ -219,6 +233,8 @@ func (t *team) askShutdown(ctx context.Context, name string) error {
 	case from.name != t.config.lead:
 		return mail.Errorf(mail.Denied, "only %s, who leads team %s, asks members to end; nothing was sent",
 			t.config.lead, t.config.name)
+	case t.verifies(to):
+		return t.unsigned(to)
 	}
 	id := requestID("shutdown", to.name, mail.TimeOf(t.v.Now))
 	text := makeFrame("shutdown_request", isText("requestId", id), isText("from", from.name),
@@ -392,6 +408,9 @@ func (t *team) answerPlan(ctx context.Context, id string, yes bool) error {
 	to, err := t.member(h.Member)
 	if err != nil {
 		return err
+	}
+	if t.verifies(to) {
+		return t.unsigned(to)
 	}
 	text := makeFrame("plan_approval_response", isText("requestId", id), isBool("approved", yes),
 		isText("feedback", t.v.Text("feedback")), isText("timestamp", isoTime(t.v.Now)))

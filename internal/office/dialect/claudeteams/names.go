@@ -74,9 +74,8 @@ func (n *names) of(ctx context.Context, native string) (mail.Name, error) {
 func (n *names) choose(ctx context.Context, native string) (mail.Name, error) {
 	plain := norm.NFC.String(native)
 	own := mail.Name(plain + "." + n.team)
-	switch mail.Name(plain) {
-	case mail.User, mail.Orchestrator, mail.System, "all", "broadcast":
-		return own, nil // whoever wrote the file is none of these
+	if reserved(mail.Name(plain)) {
+		return own, nil
 	}
 	if _, err := mail.ParseName(plain); err != nil {
 		return "", err
@@ -85,6 +84,11 @@ func (n *names) choose(ctx context.Context, native string) (mail.Name, error) {
 		return mail.ParseName(string(own))
 	}
 	return mail.Name(plain), nil
+}
+
+// reserved reports whether a name means somebody whom whoever wrote a team's files is not.
+func reserved(n mail.Name) bool {
+	return slices.Contains([]mail.Name{mail.User, mail.Orchestrator, mail.System, "all", "broadcast"}, n)
 }
 
 // member notes that somebody is a member, and returns what the room calls it.

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"pennypost/internal/base/jsonx"
 	"pennypost/internal/mail"
 	"pennypost/internal/office/dialect"
 )
@@ -105,7 +106,7 @@ func (f *files) address(ctx context.Context, plan *jobs, i int, it *mail.Item, t
 		_, inside := f.memberCalled(ctx, it.From.Signer())
 		got := slices.Contains([]mail.DeliveryState{mail.Presented, mail.Read, mail.Archived, mail.Expired, mail.Held},
 			state)
-		if inside || got {
+		if inside || got || f.hooked(ctx, to) {
 			return
 		}
 	}
@@ -121,6 +122,16 @@ func (f *files) address(ctx context.Context, plan *jobs, i int, it *mail.Item, t
 		j.read[it.ID] = true
 	}
 }
+
+// hooked reports whether an agent's own session is handed its mail by hooks and doors. Then no inbox gets it too.
+func (f *files) hooked(ctx context.Context, name mail.Name) bool {
+	list, err := f.opts.Service.Agents(ctx)
+	a, ok := onRoster(list, name)
+	return err == nil && ok && hooked(&a)
+}
+
+// hooked reports whether an agent has a session of its own, besides connections of its client's MCP server.
+func hooked(a *mail.Agent) bool { return a.Session != "" && !strings.HasPrefix(a.Session, "mcp-") }
 
 // memberCalled returns the member that the room calls name.
 func (f *files) memberCalled(ctx context.Context, name mail.Name) (member, bool) {
@@ -190,7 +201,16 @@ func (f *files) do(ctx context.Context, j *job) error {
 			j.box.seen[l.Entry] = j.read[l.Message]
 		}
 	}
-	return f.written.note(after...)
+	if err := f.written.note(after...); err != nil || f.config.ours() {
+		return err
+	}
+	to, err := f.names.of(ctx, j.box.owner)
+	for _, it := range j.post {
+		f.entered = append(f.entered, mail.Receipt{Message: it.ID, Reader: mail.AgentAddress(to),
+			Mark: mail.MarkNotified,
+			Door: mail.InboxDoor})
+	}
+	return err
 }
 
 // changes is called under the lock of the inbox. It returns what to write there, and what to note before and after.
@@ -229,8 +249,9 @@ func (f *files) changes(ctx context.Context, j *job) (c changes, before, after [
 
 // entry is a message of the room as it stands in an inbox. It is always plain text.
 func (f *files) entry(ctx context.Context, j *job, it *mail.Item) entry {
-	e := entry{Text: plain(&it.Message), Summary: summary(&it.Message), Timestamp: it.Sent.String(),
-		Read: j.read[it.ID], sent: it.Sent}
+	e := entry{Text: plain(&it.Message) + f.answering(ctx, it), Summary: f.config.summary(&it.Message),
+		Timestamp: it.Sent.String(),
+		Read:      j.read[it.ID], sent: it.Sent}
 	e.From, e.Color = f.signature(ctx, it.From)
 	e.guard()
 	if e.native = f.native(j.box); e.native {
@@ -240,6 +261,28 @@ func (f *files) entry(ctx context.Context, j *job, it *mail.Item) entry {
 		}
 	}
 	return e
+}
+
+// answering says below a message of somebody outside of a team that Claude Code runs how to answer it: a teammate is
+// shown the entry and nothing else, and its own SendMessage reaches only the team. "" where agents of the room read
+// the room's mail.
+func (f *files) answering(ctx context.Context, it *mail.Item) string {
+	signer := it.From.Signer()
+	if _, inside := f.memberCalled(ctx, signer); inside || f.config.ours() ||
+		it.From == mail.FromSystem {
+		return ""
+	}
+	input, err := jsonx.Marshal(struct {
+		To      []mail.Address `json:"to"`
+		ReplyTo mail.ID        `json:"reply_to"`
+		Body    string         `json:"body"`
+	}{[]mail.Address{it.From}, it.ID, "…"})
+	if err != nil {
+		return ""
+	}
+	return "\n\nThis is message " + string(it.ID) +
+		" of Pennypost, from outside of the team: SendMessage does not reach " +
+		"the sender. Answer with Pennypost's tool send_message: " + string(input)
 }
 
 // signature is how a sender signs to the team. Who is no member cannot sign as one.

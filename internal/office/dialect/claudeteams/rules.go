@@ -23,8 +23,9 @@ type rule struct {
 // proven who wrote a file.
 func rules() []rule {
 	return []rule{
-		{frame: "idle_notification", typ: mail.Status, needs: []string{"from", "idleReason"}, about: "idle",
-			detail: "idleReason", text: []string{"failureReason", "summary"}},
+		// Its result is the last that the model said. One that follows another at once says no reason (2.1.330).
+		{frame: "idle_notification", typ: mail.Status, needs: []string{"from"}, about: "idle",
+			detail: "idleReason", text: []string{"failureReason", "result", "summary"}},
 		{frame: "shutdown_request", typ: mail.Custom, needs: []string{"requestId"}, about: "shutdown requested",
 			text: []string{"reason"}},
 		{frame: "shutdown_response", typ: mail.Custom, needs: []string{"requestId", "approved"}, about: "shutdown",

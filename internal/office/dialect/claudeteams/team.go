@@ -349,7 +349,7 @@ func send(ctx context.Context, v *dialect.Invocation) error {
 		return mail.Errorf(mail.TooLarge, "the text is %d bytes long; at most %d are allowed. Nothing was sent",
 			len(text), mail.MaxBody)
 	}
-	line := summary(&mail.Message{Subject: v.Text("summary"), Body: text})
+	line := t.config.summary(&mail.Message{Subject: v.Text("summary"), Body: text})
 	if err := t.post(from, to, disarm(clean(text)), line, nil); err != nil {
 		return err
 	}

@@ -525,6 +525,32 @@ func TestNativePlan(t *testing.T) {
 		`{"type":"plan_approval_request","from":"planner","timestamp":"2026-05-10T14:00:00.000Z","planContent":"# Plan","requestId":"`+id+`"}`, e.Text)
 }
 
+// TestSigned: what a member with a process of its own takes from the lead only with its signature is not written in
+// vain.
+func TestSigned(t *testing.T) {
+	h := newHQ(t, "session-0a1b2c3d")
+	for _, name := range []string{"planner", "apart"} {
+		if err := editConfig(locker{t.Context()}, confined.Dir(h.Dir), func(c *config) error {
+			c.add(newMember{name: name, planMode: true}, mail.TimeOf(h.Now()))
+			if m := &c.members[len(c.members)-1]; name == "apart" {
+				m.object = m.object.set("backendType", quote("tmux"))
+			}
+			return nil
+		}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	id := requestPattern.FindString(h.verb("team", "plan", h.Dir, "request", "# Plan", "--as", "apart"))
+	for _, words := range [][]string{{"plan", h.Dir, "approve", id}, {"plan", h.Dir, "reject", id},
+		{"shutdown", h.Dir, "request", "apart"}} {
+		h.refused(mail.Denied, "only with the lead's signature (lead_sig)", append([]string{"team"}, words...)...)
+	}
+	if there(h.inbox("apart")) {
+		t.Errorf("written all the same: %s", h.read(h.inbox("apart")))
+	}
+	h.verb("team", "shutdown", h.Dir, "request", "planner")
+}
+
 func TestRefusals(t *testing.T) {
 	h := newTeamHQ(t)
 	h.refused(mail.Invalid, "text is empty", "team", "send", "parser", "reader", " ")

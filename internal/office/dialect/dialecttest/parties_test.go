@@ -468,7 +468,11 @@ func claudeteamsParty() party {
 				return entry(o, m.Body, m.Subject)
 			}
 			out := object{
-				"from": bare(m.From), "text": withDocs(m, " at ", ""), "summary": m.Subject,
+				"from": bare(m.From), "summary": m.Subject,
+				"text": withDocs(m, " at ", "") + "\n\nThis is message " + string(m.ID) +
+					" of Pennypost, from outside of " +
+					"the team: SendMessage does not reach the sender. Answer with Pennypost's tool send_message: " +
+					`{"to":["` + string(m.From) + `"],"reply_to":"` + string(m.ID) + `","body":"…"}`,
 				"timestamp": m.Sent.String(), "msgV": 1, "msg_id": m.ID, "type": "message", "read": false,
 			}
 			if !isUUID(m.ID) { // one is made of it

@@ -1,0 +1,193 @@
+package daemon
+
+import (
+	"cmp"
+	"context"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+
+	"pennypost/internal/mail"
+	"pennypost/internal/office/dialect/claudeteams"
+	"pennypost/internal/office/hook"
+	"pennypost/internal/room/mailroom"
+	"pennypost/internal/wire"
+)
+
+// Several agents of one client may share a process: the teammates of Claude Code's teams. Its hooks say of each use of
+// a tool who it is by, the MCP server is told which use it is called for, and the team's files say who is a teammate.
+
+// maxToolUses is how many uses of tools are remembered. A hook tells of one right before the call, or before a person
+// is asked to allow it.
+const maxToolUses = 4096
+
+// toolUses knows by whom tools are used.
+type toolUses struct {
+	mu    sync.Mutex
+	by    map[string]toolUse
+	order []string // the oldest first
+	apart map[program]mail.Name
+}
+
+// program is one in which a teammate runs by itself, as package process names it. Its MCP server does not know that.
+type program struct {
+	room mail.RoomName
+	name string
+}
+
+// in returns the teammate that runs by itself in one of programs; "" if none does.
+func (u *toolUses) in(room mail.RoomName, programs ...string) mail.Name {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	for _, p := range programs {
+		if n := u.apart[program{room, p}]; n != "" {
+			return n
+		}
+	}
+	return ""
+}
+
+// settle notes in which program a teammate runs.
+func (u *toolUses) settle(room mail.RoomName, name string, teammate mail.Name) {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	if u.apart == nil {
+		u.apart = make(map[program]mail.Name)
+	}
+	u.apart[program{room, name}] = teammate
+}
+
+// toolUse is one use of a tool, as a hook told before it.
+type toolUse struct {
+	room         mail.RoomName
+	agent        mail.Name // of the session
+	session      string
+	teams        string // where the client keeps its teams
+	worker, kind string // of the subagent; "": the session itself
+}
+
+// note notes what a hook tells. It is hook.Call.Use.
+func (u *toolUses) note(room mail.RoomName, agent mail.Name, e *hook.Event) {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	if u.by == nil {
+		u.by = make(map[string]toolUse)
+	}
+	if _, again := u.by[e.ToolUse]; !again {
+		u.order = append(u.order, e.ToolUse)
+	}
+	u.by[e.ToolUse] = toolUse{room, agent, e.Session.ID, teamsDir(e.Session.Script), e.Worker, e.Kind}
+	if len(u.order) > maxToolUses {
+		delete(u.by, u.order[0])
+		u.order = slices.Delete(u.order, 0, 1)
+	}
+}
+
+func (u *toolUses) find(id string) (toolUse, bool) {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	use, ok := u.by[id]
+	return use, ok
+}
+
+// teamsDir returns where Claude Code keeps its teams, beside the transcript of a session.
+func teamsDir(transcript string) string {
+	if dir, _, ok := strings.Cut(filepath.ToSlash(transcript), "/projects/"); ok && filepath.IsAbs(dir) {
+		return filepath.Join(filepath.FromSlash(dir), "teams")
+	}
+	return filepath.Join(ClaudeDir(), "teams")
+}
+
+// teammate returns the agent whose session a hook of Claude Code is of, if that is a teammate with a session of its
+// own; "" if not.
+func (o *office) teammate(ctx context.Context, room mail.RoomName, pane string, e *hook.Event) (mail.Name, error) {
+	if e.Client != "claude" || e.Sub || pane == "" || e.Kind == "" {
+		return "", nil
+	}
+	for _, t := range claudeteams.Teams(teamsDir(e.Session.Script)) {
+		member := t.InPane(pane, e.Kind)
+		if member == "" {
+			continue
+		}
+		roster, err := o.roomOf(room, mail.User).Agents(ctx)
+		if err != nil {
+			return "", err
+		}
+		name, err := mail.ParseName(string(t.Called(roster, member)))
+		if i := slices.IndexFunc(roster, func(a mail.Agent) bool { return a.Session == e.Session.ID }); i >= 0 {
+			name = roster[i].Name
+		}
+		if err == nil && e.Session.Process != "" {
+			o.toolUses.settle(room, e.Session.Process, name)
+		}
+		return name, err
+	}
+	return "", nil
+}
+
+// member returns who speaks in a call of a client: the caller, or the teammate that shares its process. An error says
+// that it cannot be told.
+func (v *callerRoom) member(room *mailroom.Room, caller mail.Name) (mail.Name, error) {
+	if v.peer != nil {
+		if name := v.office.toolUses.in(v.name, v.peer.programs()...); name != "" {
+			return name, nil
+		}
+	}
+	use, known := v.office.toolUses.find(v.toolUse)
+	if known && (use.room != v.name || use.agent != caller) {
+		known = false // it is another's
+	}
+	session, dir := use.session, use.teams
+	if !known {
+		session, dir = v.shell.session, teamsDir("")
+	}
+	for _, t := range claudeteams.Teams(dir) {
+		inside := t.Inside()
+		if !t.LedBy(session) || len(inside) == 0 {
+			continue
+		}
+		who := t.Worker(use.worker, use.kind)
+		switch {
+		case !known || use.worker != "" && who == "":
+			return "", v.unattributed(caller, &t, inside)
+		case who == "":
+			return caller, nil
+		}
+		return seat(room, &t, who)
+	}
+	return caller, nil
+}
+
+// seat returns the agent that a teammate without a session is.
+func seat(room *mailroom.Room, t *claudeteams.Team, member string) (mail.Name, error) {
+	roster, err := room.As(mail.User).Agents(context.Background())
+	if err != nil {
+		return "", err
+	}
+	name := t.Called(roster, member)
+	if i := slices.IndexFunc(roster, func(a mail.Agent) bool { return a.Name == name }); i >= 0 &&
+		roster[i].Session != "" {
+		return "", mail.Errorf(mail.Denied,
+			"the teammate %s of %s shares its name with the session of another agent of "+
+				"room %s, and cannot speak for it: nothing was done. Let the lead start it under another name", member,
+			t.Name,
+			room.Name())
+	}
+	return mail.ParseName(string(name))
+}
+
+// unattributed says why it cannot be told who speaks.
+func (v *callerRoom) unattributed(caller mail.Name, t *claudeteams.Team, inside []string) error {
+	why := "the post office has heard of this use of a tool from no hook, or it is a subagent's. Use the tool " +
+		"again; if " +
+		"that does not help, tell your user: pennypost install claude"
+	if v.toolUse == wire.ShellUse {
+		why = "a command does not say whose it is. Use Pennypost's tools, such as send_message; the lead may also " +
+			"say " +
+			"--as '" + string(caller) + "'"
+	}
+	return mail.Errorf(mail.Denied,
+		"%s may be the lead of %s or a teammate that shares its process (%s): nothing was "+
+			"done, for %s", cmp.Or(caller, "this"), t.Name, strings.Join(inside, ", "), why)
+}

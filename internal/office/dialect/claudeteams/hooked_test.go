@@ -1,0 +1,87 @@
+package claudeteams
+
+import (
+	"os"
+	"strings"
+	"testing"
+	"time"
+
+	"pennypost/internal/mail"
+)
+
+// leadSession is the session of the lead in teams of newHQ.
+const leadSession = "e515c65f-bc9c-4dec-b8ca-3b8d75e127b7"
+
+// begin has an agent's hooks tell of a session.
+func (h *hq) begin(name mail.Name, session string) mail.Briefing {
+	h.t.Helper()
+	b, err := h.As(name).Turn(h.t.Context(), mail.Turn{Moment: mail.SessionStart, Session: session, Client: client})
+	if err != nil {
+		h.t.Fatal(err)
+	}
+	return b
+}
+
+// The lead is the agent of its session, also if the bridge was there before the session was known.
+func TestLeadIsItsSession(t *testing.T) {
+	h := newHQ(t, "alpha")
+	h.put("team-lead", entry{From: "reviewer", Text: "before", Timestamp: at(1)})
+	h.Bridge("")
+	wantDiff(t, []string{"before"}, h.bodies("team-lead"))
+	h.begin("claude-shop", leadSession)
+	h.put("team-lead", entry{From: "reviewer", Text: "before", Timestamp: at(1)},
+		entry{From: "reviewer", Text: "after", Timestamp: at(2)})
+	h.put("tester", entry{From: "team-lead", Text: "look", Timestamp: at(3)})
+	h.Sync()
+	wantDiff(t, []string{"after"}, h.bodies("claude-shop"))
+	if from := h.item("look").From; from != "agent:claude-shop" {
+		t.Errorf("the lead signs as %s", from)
+	}
+	roster := strings.Join(h.agents(), "; ")
+	for _, want := range []string{"claude-shop idle [team-lead] [project:alpha]", "team-lead gone"} {
+		if !strings.Contains(roster, want) {
+			t.Errorf("the roster is %s, without %q", roster, want)
+		}
+	}
+}
+
+// Mail reaches a member over one way: what the team's files hold by them, what is from outside by the hooks of a
+// member that has a session, else by its inbox.
+func TestOneWay(t *testing.T) {
+	h := newHQ(t, "alpha")
+	h.Register("codex")
+	h.Bridge("")
+	h.begin("reviewer", "s-reviewer")
+	h.Advance(time.Second)
+	inside := entry{From: "tester", Text: "from inside", Timestamp: at(1)}
+	h.put("reviewer", inside)
+	h.Sync()
+	send := func(to, body string) mail.Item {
+		h.Send("codex", mail.Draft{To: mail.Recipients{to}, Type: "question", Body: body})
+		h.Sync()
+		return h.item(body)
+	}
+	state := func(it mail.Item, want mail.DeliveryState, door string) {
+		t.Helper()
+		if d := it.Deliveries[0]; d.State != want || d.Door != door {
+			t.Errorf("%q is %+v, want %s by %q", it.Body, d, want, door)
+		}
+	}
+	state(h.item("from inside"), mail.Notified, mail.InboxDoor)
+	state(send("reviewer", "to a session"), mail.Queued, "")
+	state(send("tester", "to an inbox"), mail.Notified, mail.InboxDoor)
+	if strings.Contains(h.read(h.inbox("reviewer")), "to a session") ||
+		!strings.Contains(h.read(h.inbox("tester")), "to an inbox") {
+		t.Error("an inbox has what it should not have, or has not what it should have")
+	}
+	b, err := h.As("reviewer").Turn(t.Context(), mail.Turn{Moment: mail.TurnStart, Session: "s-reviewer"})
+	if err != nil || len(b.Items) != 1 || b.Items[0].Body != "to a session" {
+		t.Errorf("the hook is to tell %+v, %v", b.Items, err)
+	}
+	// When the team is gone, what nobody was handed is mail like any other.
+	if err := os.RemoveAll(h.Dir); err != nil {
+		t.Fatal(err)
+	}
+	h.Sync()
+	state(h.item("from inside"), mail.Queued, "")
+}
