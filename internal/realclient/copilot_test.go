@@ -53,7 +53,8 @@ func copilotSubagentCancel(t *testing.T, l *lab) {
 	l.install()
 	tool, open := l.gate("gate")
 	done := l.begin("hello parent " + l.client.subagent("hello child "+
-		l.client.subagent("hello grandchild "+tool+" [[sh touch forbidden]] [[say it is done]]")+" [[say child is done]]") +
+		l.client.subagent("hello grandchild "+tool+" [[sh touch forbidden]] [[say it is done]]")+
+		" [[say child is done]]") +
 		" [[say bye]]")
 	l.began("gate")
 	l.send(l.agent, "ZEBRA cancelled", "--type", "cancel")

@@ -119,7 +119,8 @@ func copilotWarns(o *Options) (out []string) {
 			serverName)
 	}
 	isTrue := func(n *jsonc.Node) bool { return n != nil && n.Kind == jsonc.True }
-	if o.Scope == User && !isTrue(settings.At(copilotFlags, copilotExtensions)) && !isTrue(settings.Member("experimental")) {
+	if o.Scope == User && !isTrue(settings.At(copilotFlags, copilotExtensions)) &&
+		!isTrue(settings.Member("experimental")) {
 		out = append(out, "idle sessions are woken only if its extensions are on: copilot config "+
 			copilotFlags+"."+copilotExtensions+" true")
 	}

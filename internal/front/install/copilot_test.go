@@ -15,7 +15,8 @@ func TestCopilotWarns(t *testing.T) {
 	}{
 		{"", "", []string{"before send_message and mark_messages. ", "enabledFeatureFlags.EXTENSIONS true"}},
 		{`{"experimental": true}`, `{"toolName": "send_message"}`, []string{"before mark_messages. "}},
-		{`{"enabledFeatureFlags": {"EXTENSIONS": true}}`, `{"toolName": "send_message"}, {"toolName": "mark_messages"}`, nil},
+		{`{"enabledFeatureFlags": {"EXTENSIONS": true}}`,
+			`{"toolName": "send_message"}, {"toolName": "mark_messages"}`, nil},
 		{`{"enabledFeatureFlags": {"EXTENSIONS": false}, "defaultPermissionMode": "allow-all"}`, "",
 			[]string{"enabledFeatureFlags.EXTENSIONS true"}},
 		{`{"experimental": true}`, `{"serverName": "other", "toolName": "send_message"}`,
@@ -33,7 +34,8 @@ func TestCopilotWarns(t *testing.T) {
 		approvals = strings.ReplaceAll(approvals, ", }", "}")
 		for name, text := range map[string]string{
 			"settings.json": c.settings,
-			"permissions-config.json": `{"locations": {` + raw(o.Root) + `: {"tool_approvals": [` + approvals + `]}, ` +
+			"permissions-config.json": `{"locations": {` + raw(o.Root) + `: {"tool_approvals": [` + approvals +
+				`]}, ` +
 				`"/elsewhere": {"tool_approvals": [{"kind": "mcp", "serverName": "pennypost"}]}}}`,
 		} {
 			if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {

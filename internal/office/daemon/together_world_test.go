@@ -258,7 +258,8 @@ func (w *world) runner(p *player) hooktest.Runner {
 	return func(client, event, stdin string) hooktest.Result {
 		var out bytes.Buffer
 		pipe := hookpipe.Pipe{
-			Hook: wire.Hook{Client: client, Event: event, Environ: hooktest.Environ(client)}, Stdin: strings.NewReader(stdin), Stdout: &out,
+			Hook:  wire.Hook{Client: client, Event: event, Environ: hooktest.Environ(client)},
+			Stdin: strings.NewReader(stdin), Stdout: &out,
 			Stderr: io.Discard,
 			Enter: func(bool) (hookpipe.Office, error) {
 				if w.down {

@@ -20,7 +20,8 @@ func TestCopilotPrompt(t *testing.T) {
 		b := newFixture(t)
 		run := func(event, in string) string {
 			t.Helper()
-			p := pipe("copilot", event, strings.NewReader(in), func(context.Context, *hook.Event) (*hook.Mailbox, error) {
+			p := pipe("copilot", event, strings.NewReader(in), func(context.Context, *hook.Event) (*hook.Mailbox,
+				error) {
 				return &hook.Mailbox{Room: "lab", Agent: "ann", As: func(n mail.Name) (hook.Service, error) {
 					return b.as(n), nil
 				}}, nil

@@ -94,7 +94,8 @@ func (b *fixture) runner(agent mail.Name, process mail.Name) hooktest.Runner {
 			to = shutPipe{}
 		}
 		p := hookpipe.Pipe{
-			Hook: wire.Hook{Client: client, Event: event, Environ: hooktest.Environ(client)}, Stdin: strings.NewReader(stdin), Stdout: to, Stderr: &errs,
+			Hook:  wire.Hook{Client: client, Event: event, Environ: hooktest.Environ(client)},
+			Stdin: strings.NewReader(stdin), Stdout: to, Stderr: &errs,
 			Enter: func(bool) (hookpipe.Office, error) {
 				if b.down {
 					return nil, errDown

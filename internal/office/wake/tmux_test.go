@@ -90,7 +90,8 @@ func TestPromptOf(t *testing.T) {
 
 func TestDialog(t *testing.T) {
 	for screen, want := range map[string]bool{
-		screens["claude"]: false, screens["codex"]: false, screens["gemini"]: false, screens["copilot"]: false, "": false,
+		screens["claude"]: false, screens["codex"]: false, screens["gemini"]: false, screens["copilot"]: false,
+		"":                                   false,
 		"Do you want to proceed?\n ❯ 1. Yes": true, "Esc to cancel": true, "✻ Thinking… (esc to interrupt)": true,
 		"Press Enter to continue": true, "Overwrite? [y/N]": true,
 		"Do you \x1b[1mtrust\x1b[0m the files": true,

@@ -213,8 +213,8 @@ func (s *state) inSession(name mail.Name, session string) *member {
 	return left
 }
 
-// inProgram returns the one member that a program's session entered, which may be NAME-2 for NAME; nil if there is none,
-// or several.
+// inProgram returns the one member that a program's session entered, which may be NAME-2 for NAME; nil if there is
+// none, or several.
 func (s *state) inProgram(name mail.Name, program string) (found *member) {
 	for m := range s.agents() {
 		if program == "" || m.Process != program || m.Session == "" || m.Name != name && m.Base != name {
