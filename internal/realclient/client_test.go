@@ -26,6 +26,8 @@ type client struct {
 	ready *regexp.Regexp
 	// pastes says that it takes Enter for a line break if it comes soon after what was typed.
 	pastes bool
+	// swallows says that it loses an Enter now and then; ready stands there again when a prompt was sent.
+	swallows bool
 	// breakOff are the keys, as tmux calls them, that break a turn off.
 	breakOff []string
 	// outlives says that the program goes on without its terminal, with or without us: it has to be killed.

@@ -14,6 +14,7 @@ import (
 func gemini() client {
 	return client{
 		name: "gemini", title: "Gemini CLI",
+		swallows: true,
 		settings: func(l *lab) {
 			l.write(".gemini/settings.json", map[string]any{
 				"security": map[string]any{"auth": map[string]any{"selectedType": "gemini-api-key"}},

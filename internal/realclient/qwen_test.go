@@ -14,6 +14,7 @@ import (
 func qwen() client {
 	return client{
 		name: "qwen", title: "Qwen Code",
+		swallows: true,
 		settings: func(l *lab) {
 			l.write(".qwen/settings.json", map[string]any{
 				"security": map[string]any{"auth": map[string]any{"selectedType": "openai"}},

@@ -87,6 +87,10 @@ func (t *terminal) prompt(text string) {
 		screen := squeeze(t.screen())
 		return strings.Contains(screen, squeeze(text[:min(len(text), 12)])) && strings.Contains(screen, squeeze(tail))
 	})
+	if c := t.l.client; !c.pastes && !c.swallows {
+		t.press("Enter")
+		return
+	}
 	looks := 0
 	t.l.until("the prompt is sent", func() bool {
 		if looks%40 == 0 {
