@@ -103,7 +103,9 @@ func try(t *testing.T, c client, v clientVersion, s scenario) {
 	t.Parallel()
 	l := newLab(t, c, v)
 	s.run(t, l)
-	if !t.Failed() {
-		seen.note(c, v, s, l.cell())
+	if t.Failed() {
+		seen.fail(c)
+		return
 	}
+	seen.note(c, v, s, l.cell())
 }

@@ -327,12 +327,6 @@ type result struct {
 	took time.Duration
 }
 
-// headless runs the client for one prompt, to its end.
-func (l *lab) headless(prompt string) result {
-	l.t.Helper()
-	return <-l.begin(prompt)
-}
-
 // begin starts the client for one prompt. The channel is given how it ended.
 func (l *lab) begin(prompt string) <-chan result {
 	ctx, cancel := context.WithTimeout(context.Background(), 2*patience)

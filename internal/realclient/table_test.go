@@ -20,8 +20,19 @@ const (
 var seen sightings
 
 type sightings struct {
-	mu    sync.Mutex
-	cells map[[2]string]string // by row and client
+	mu     sync.Mutex
+	cells  map[[2]string]string // by row and client
+	failed map[string]bool      // clients
+}
+
+// fail has the table say of a client what it said before.
+func (s *sightings) fail(c client) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.failed == nil {
+		s.failed = map[string]bool{}
+	}
+	s.failed[c.title] = true
 }
 
 // note keeps what was seen of a scenario.
@@ -50,7 +61,8 @@ func rows() []string {
 	return out
 }
 
-// writeTable writes what was seen into the page. What this run did not try stays as it was.
+// writeTable writes what was seen into the page. What this run did not try stays as it was, and so does all of a client
+// of which something failed.
 func writeTable() error {
 	seen.mu.Lock()
 	defer seen.mu.Unlock()
@@ -65,7 +77,9 @@ func writeTable() error {
 	}
 	cells := readTable(old)
 	for at, cell := range seen.cells {
-		cells[at] = cell
+		if !seen.failed[at[1]] {
+			cells[at] = cell
+		}
 	}
 	return os.WriteFile(page, []byte(before+tableFrom+table(cells)+tableTo+after), 0o644)
 }
