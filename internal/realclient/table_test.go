@@ -61,8 +61,8 @@ func rows() []string {
 	return out
 }
 
-// writeTable writes what was seen into the page. What this run did not try stays as it was, and so does all of a client
-// of which something failed.
+// writeTable writes what was seen into the page. What this run did not try stays as it was, and so does all of a
+// client of which something failed.
 func writeTable() error {
 	seen.mu.Lock()
 	defer seen.mu.Unlock()
