@@ -222,7 +222,11 @@ func escTool(t *testing.T, l *lab) {
 func (l *lab) afterEsc(id mail.ID, body string) {
 	l.t.Helper()
 	began := time.Now()
+	looks := 0
 	l.until("the agent is idle", func() bool {
+		if looks++; looks%400 == 0 { // a terminal may lose a key
+			(&terminal{l, l.windows}).breakOff()
+		}
 		for _, r := range l.model.Requests() {
 			if r.Has(body) {
 				return true // woken already
