@@ -47,8 +47,7 @@ func (n *Native) inboxPrompt(ctx context.Context, _ map[string]string) (string, 
 }
 
 // mailAfter shows what is unread behind start. It marks nothing: a client may ask for all prompts when it starts, only
-// to list them (opencode
-// 1.18.33 does).
+// to list them (opencode 1.18.33 does).
 func (n *Native) mailAfter(ctx context.Context, start string) (string, error) {
 	page, err := n.box.Service.Inbox(ctx, mail.InboxQuery{Bytes: fence.Budget})
 	if err != nil {

@@ -214,6 +214,7 @@ func (l *Sessions) Rested(s Session) {
 	if at := seatOf(s.Room, s.Agent); l.latest[at] == s {
 		s.Working = false
 		l.latest[at] = s
+		l.changed()
 	}
 }
 

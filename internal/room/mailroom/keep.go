@@ -301,9 +301,8 @@ func (r *Room) finishErasure(ctx context.Context, id mail.ID, by mail.Name) erro
 	})
 	if err != nil {
 		return &mail.Error{Code: mail.Unavailable, Msg: "the message is hidden, but its text is still on disk: the " +
-			"files could not be rewritten. The post office tries again each hour, and when the room is next opened; " +
-			"to try " +
-			"at once, erase it again", Err: err}
+			"files could not be rewritten. The post office tries again each hour, and when the room is next " +
+			"opened; to try at once, erase it again", Err: err}
 	}
 	_, err = r.commit(ctx, mail.Event{At: r.now(), Erased: &mail.Erasure{Message: id, By: by, Done: true}})
 	return err

@@ -110,11 +110,8 @@ func (v *view) coldToMark(ctx context.Context, q mail.Marking) (map[mail.ID]*rec
 	for _, id := range ids {
 		if cold[id] != nil {
 			return nil, mail.Errorf(mail.Conflict,
-				"%s has left the mailboxes for the archive and cannot come back as %s: "+
-					"nothing was marked. It can be read there (pennypost history --archive), answered, and marked "+
-					"read "+
-					"or "+
-					"archived", id, q.Mark)
+				"%s has left the mailboxes for the archive and cannot come back as %s: nothing was marked. It can be "+
+					"read there (pennypost history --archive), answered, and marked read or archived", id, q.Mark)
 		}
 	}
 	return cold, nil

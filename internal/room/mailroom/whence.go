@@ -12,7 +12,7 @@ import (
 // Whence is where a process runs that says for whom it speaks, as far as the system tells.
 type Whence struct {
 	// Programs are the process and those above it, the nearest first, spelled as sessions spell theirs. Nil: nobody
-	// can tell, and whom it names is believed.
+	// can tell, and whom it names is believed, unless Guessed.
 	Programs []string
 	// Opens is that of Programs for whose session the process speaks: a client's hook, or its MCP server. "": it only
 	// speaks.
