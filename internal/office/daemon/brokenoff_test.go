@@ -5,6 +5,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -32,6 +33,9 @@ func TestBrokenOff(t *testing.T) {
 	}
 	o := testOffice(t, time.Hour)
 	o.claude.Config = config
+	var running sync.WaitGroup
+	running.Go(func() { o.endBrokenOff(t.Context()) })
+	t.Cleanup(running.Wait)
 	bob := o.roomOf("a", "bob")
 	turn := func(m mail.Moment) {
 		t.Helper()
@@ -50,10 +54,10 @@ func TestBrokenOff(t *testing.T) {
 		{"busy", began, false}, {"idle", began.Add(-time.Minute), false}, {"idle", began.Add(time.Second), true},
 	} {
 		note(c.status, c.since)
-		if got := o.claude.BrokenOff("a", began.Add(time.Minute)); len(got) > 0 != c.broken {
+		if got := o.claude.BrokenOff(began.Add(time.Minute)); len(got) > 0 != c.broken {
 			t.Errorf("%s since %v: broken off are %v", c.status, c.since.Sub(began), got)
 		}
-		if got := o.claude.BrokenOff("a", began); len(got) > 0 {
+		if got := o.claude.BrokenOff(began); len(got) > 0 {
 			t.Errorf("%s: broken off while hooks may still run: %v", c.status, got)
 		}
 	}
@@ -61,7 +65,7 @@ func TestBrokenOff(t *testing.T) {
 		all, err := o.roomOf("a", mail.User).Agents(t.Context())
 		return err == nil && len(all) == 1 && all[0].State == mail.Idle
 	})
-	if got := o.claude.BrokenOff("a", began.Add(time.Minute)); len(got) > 0 {
+	if got := o.claude.BrokenOff(began.Add(time.Minute)); len(got) > 0 {
 		t.Errorf("broken off again: %v", got)
 	}
 }

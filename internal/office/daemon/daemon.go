@@ -160,6 +160,7 @@ func (d *daemon) run(at listeners) error {
 		})
 	}
 	d.running.Go(func() { d.office.run(d.closing) })
+	d.running.Go(func() { d.office.endBrokenOff(d.closing) })
 	d.running.Go(func() { d.office.resume(d.closing) })
 	if d.opts.Auto {
 		d.running.Go(d.leaveWhenAlone)

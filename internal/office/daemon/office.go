@@ -232,7 +232,7 @@ func (o *office) openFiles(e *entry, name mail.RoomName) error {
 	e.stop = stop
 	go func() {
 		defer close(e.done)
-		e.run(ctx, o, log)
+		e.run(ctx, log)
 	}()
 	log.Info("room opened", "seq", files.Last(), "took", time.Since(began))
 	return nil

@@ -148,8 +148,8 @@ func (o *office) newRinger(room *mailroom.Room, doors *wake.Doors) *wake.Ringer 
 // works.
 const brokenOffPause = time.Second
 
-// endBrokenOff tells the room, until ctx ends, of turns of which no hook says that they were broken off.
-func (o *office) endBrokenOff(ctx context.Context, room *mailroom.Room, log *slog.Logger) {
+// endBrokenOff tells the rooms, until ctx ends, of turns of which no hook says that they were broken off.
+func (o *office) endBrokenOff(ctx context.Context) {
 	ticker := time.NewTicker(brokenOffPause)
 	defer ticker.Stop()
 	for {
@@ -159,12 +159,12 @@ func (o *office) endBrokenOff(ctx context.Context, room *mailroom.Room, log *slo
 		case <-ticker.C:
 		}
 		now := time.Now()
-		stopped := slices.Concat(o.claude.BrokenOff(room.Name(), now), o.copilot.BrokenOff(room.Name(), now))
+		stopped := slices.Concat(o.claude.BrokenOff(now), o.copilot.BrokenOff(now))
 		for _, s := range stopped {
 			t := mail.Turn{Moment: mail.TurnEnd, Session: s.ID, Client: s.Client, Process: s.Process, Over: true,
 				Quiet: true}
-			if _, err := room.As(s.Agent).Turn(ctx, t); err != nil {
-				log.Warn("a turn that was broken off is not noted", "agent", s.Agent, "err", err)
+			if _, err := o.roomOf(s.Room, s.Agent).Turn(ctx, t); err != nil {
+				o.log.Warn("a turn that was broken off is not noted", "agent", s.Agent, "err", err)
 				continue
 			}
 			o.sessions.Rested(s)
@@ -173,10 +173,9 @@ func (o *office) endBrokenOff(ctx context.Context, room *mailroom.Room, log *slo
 }
 
 // run looks after an open room until ctx ends.
-func (e *entry) run(ctx context.Context, o *office, log *slog.Logger) {
+func (e *entry) run(ctx context.Context, log *slog.Logger) {
 	var running sync.WaitGroup
 	defer running.Wait()
-	running.Go(func() { o.endBrokenOff(ctx, e.room, log) })
 	running.Go(func() {
 		if err := e.ringer.Run(ctx); err != nil {
 			log.Error("nobody is woken", "err", err)

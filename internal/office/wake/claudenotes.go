@@ -3,8 +3,6 @@ package wake
 import (
 	"strconv"
 	"time"
-
-	"pennypost/internal/mail"
 )
 
 // claudeNotes is what Claude Code writes of a running session in sessions/PID.json. It is documented nowhere: version
@@ -31,10 +29,10 @@ func (c *ClaudeSocket) notes(s *Session) (claudeNotes, bool) {
 // ends, or the next begins, run while the status changes.
 const settled = 2 * time.Second
 
-// BrokenOff returns the sessions of a room that are in a turn as far as hooks have told, but idle as Claude Code notes
+// BrokenOff returns the sessions that are in a turn as far as hooks have told, but idle as Claude Code notes
 // itself. When a person breaks a turn off, it runs no hook (seen in 2.1.330: no Stop, and no idle_prompt in 75 s).
-func (c *ClaudeSocket) BrokenOff(room mail.RoomName, now time.Time) (stopped []Session) {
-	for _, s := range c.Sessions.working(room, "claude") {
+func (c *ClaudeSocket) BrokenOff(now time.Time) (stopped []Session) {
+	for _, s := range c.Sessions.working("claude") {
 		if now.Sub(s.heard) < settled {
 			continue
 		}

@@ -9,7 +9,6 @@ import (
 	"time"
 
 	"pennypost/internal/base/jsonx"
-	"pennypost/internal/mail"
 )
 
 // CopilotNotes is the log that the Copilot CLI keeps of each session in session-state/ID/events.jsonl. It is
@@ -19,11 +18,11 @@ type CopilotNotes struct {
 	Dir      string // COPILOT_HOME
 }
 
-// BrokenOff returns the sessions of a room that are in a turn as far as hooks have told, but at rest by their log.
+// BrokenOff returns the sessions that are in a turn as far as hooks have told, but at rest by their log.
 // When a person breaks a turn off, no hook is run: with Ctrl-C, or Esc in a dialog, the log says abort; with Esc, Esc
 // the whole turn is taken out of it.
-func (c *CopilotNotes) BrokenOff(room mail.RoomName, now time.Time) (stopped []Session) {
-	for _, s := range c.Sessions.working(room, "copilot") {
+func (c *CopilotNotes) BrokenOff(now time.Time) (stopped []Session) {
+	for _, s := range c.Sessions.working("copilot") {
 		if now.Sub(s.heard) >= settled && c.rests(&s) {
 			stopped = append(stopped, s)
 		}

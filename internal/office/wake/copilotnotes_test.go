@@ -66,11 +66,11 @@ func TestCopilotBrokenOff(t *testing.T) {
 		if err := os.Chtimes(log, at, at); err != nil {
 			t.Fatal(err)
 		}
-		got := n.BrokenOff("a", heard.Add(time.Minute))
+		got := n.BrokenOff(heard.Add(time.Minute))
 		if (len(got) == 1 && got[0].Agent == "ann") != c.broken || len(got) > 1 {
 			t.Errorf("%s: broken off are %v", name, got)
 		}
-		if got := n.BrokenOff("a", heard); len(got) > 0 {
+		if got := n.BrokenOff(heard); len(got) > 0 {
 			t.Errorf("%s: broken off while hooks may still run: %v", name, got)
 		}
 	}

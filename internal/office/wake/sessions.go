@@ -195,12 +195,12 @@ func (l *Sessions) Get(room mail.RoomName, agent mail.Name) (Session, bool) {
 	return Session{}, false
 }
 
-// working returns the live sessions of a room that run in a client and are in a turn.
-func (l *Sessions) working(room mail.RoomName, client string) (found []Session) {
+// working returns the live sessions that run in a client and are in a turn.
+func (l *Sessions) working(client string) (found []Session) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	for at, s := range l.latest {
-		if at.room == room && s.Client == client && s.Working && !s.over {
+	for _, s := range l.latest {
+		if s.Client == client && s.Working && !s.over {
 			found = append(found, s)
 		}
 	}
