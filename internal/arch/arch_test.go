@@ -20,7 +20,7 @@ var floors = []struct {
 }{
 	{"leaves know nothing of mail or of each other", []string{
 		"internal/base/jsonx", "internal/base/durable", "internal/base/process", "internal/office/markdown",
-		"internal/front/install/jsonc",
+		"internal/front/install/jsonc", "bench/drive",
 	}},
 	{"what lies in a stranger's reach is written as durably as our own", []string{"internal/base/confined"}},
 	{"foreign lines are durable ones, and still know nothing of mail", []string{"internal/base/lines"}},
@@ -46,6 +46,7 @@ var floors = []struct {
 	{"the command line is a door to the daemon", []string{"internal/front/cli"}},
 	{"the whole program adds to the front what is the office's", []string{"internal/office/command"}},
 	{"main has no logic", []string{".", "cmd/pennypost"}},
+	{"who measures depends on what is measured, and nothing on it", []string{"bench"}},
 }
 
 // wings are what a wing must not know, whatever the floors say.

@@ -94,7 +94,7 @@ type osFile struct {
 	info os.FileInfo // which file it is
 }
 
-func (f osFile) Sync() error { return datasync(f.File) }
+func (f osFile) Sync() error { return durable.SyncData(f.File) }
 
 // Size moves the file's own position, which nobody uses. Stat would allocate, and Size is asked before every write.
 func (f osFile) Size() (int64, error) { return f.Seek(0, io.SeekEnd) }

@@ -1,4 +1,4 @@
-package jsonl
+package durable
 
 import (
 	"os"
@@ -6,8 +6,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// datasync makes f's content and size durable, but not its times, which would cost a second write to the disk.
-func datasync(f *os.File) error {
+// SyncData makes f's content and size durable, but not its times, which would cost a second write to the disk.
+func SyncData(f *os.File) error {
 	conn, err := f.SyscallConn()
 	if err != nil {
 		return err

@@ -1,0 +1,38 @@
+package main
+
+import (
+	"testing"
+	"time"
+
+	"pennypost/bench/drive"
+)
+
+// TestBench gives each system that every machine has each kind of work for a moment.
+func TestBench(t *testing.T) {
+	b := &bench{dir: t.TempDir()}
+	t.Cleanup(b.stop)
+	for _, s := range systems {
+		switch s.name {
+		case "SQLite FULL, in process", "Redis Streams, appendfsync always", "NATS JetStream, sync always",
+			"amq, a process each":
+			continue // what has to be brought
+		}
+		b.start(s)
+	}
+	for _, a := range b.absent {
+		t.Error(a)
+	}
+	for _, r := range b.running {
+		for kind, some := range jobs {
+			j := some[0]
+			r.do(j, 20*time.Millisecond)
+			if err := r.failed[j]; err != nil && kind == drive.Send {
+				t.Errorf("%s: %s: %v", r.name, kind, err)
+			}
+			took, ok := r.median(j, drive.Result.Rate)
+			if ok != (r.failed[j] == nil) || ok && took <= 0 {
+				t.Errorf("%s: %s: %v a second, %v", r.name, kind, took, r.failed[j])
+			}
+		}
+	}
+}

@@ -1,0 +1,99 @@
+package main
+
+import (
+	"context"
+
+	"pennypost/bench/drive"
+	"pennypost/internal/mail"
+	"pennypost/internal/policy"
+	"pennypost/internal/room/journal/jsonl"
+	"pennypost/internal/room/mailroom"
+)
+
+// startJournal is the journal by itself: its group commit.
+func startJournal(_ *bench, dir string) (worker, error) {
+	j, err := jsonl.Open(dir, jsonl.Options{})
+	if err != nil {
+		return nil, err
+	}
+	open := func(name string) (drive.Client, error) { return journalClient{journal: j, from: name}, nil }
+	return inProcess{open, func() { j.Close() }}, nil
+}
+
+type journalClient struct {
+	cannotRead
+	journal *jsonl.Journal
+	from    string
+}
+
+func (c journalClient) Send(to, body string) error {
+	_, err := c.journal.Append(context.Background(), mail.Event{At: 1, Message: &mail.Message{ID: mail.NewUUID(),
+		Type: mail.Custom, From: mail.AgentAddress(mail.Name(c.from)),
+		To: []mail.Address{mail.AgentAddress(mail.Name(to))}, Body: body}})
+	return err
+}
+
+// unlimited is no limit on what agents send. They would run into it at once, as they are meant to.
+var unlimited = policy.Limits{RepeatWindow: -1, PerMinute: -1, Exchanges: -1}
+
+// startRoom is a room as the post office opens it, without doors.
+func startRoom(_ *bench, dir string) (worker, error) {
+	j, err := jsonl.Open(dir, jsonl.Options{})
+	if err != nil {
+		return nil, err
+	}
+	room, err := mailroom.Open(context.Background(), "bench", j, mailroom.Options{Limits: unlimited})
+	if err != nil {
+		return nil, err
+	}
+	ctx, stop := context.WithCancel(context.Background())
+	ran := make(chan struct{})
+	go func() {
+		defer close(ran)
+		_ = room.Run(ctx)
+	}()
+	open := func(name string) (drive.Client, error) {
+		_, err := room.As(mail.User).Register(ctx, mail.Presence{Name: mail.Name(name)})
+		return &roomClient{room: room.As(mail.Name(name))}, err
+	}
+	for _, name := range mailboxes {
+		if _, err := open(name); err != nil {
+			stop()
+			return nil, err
+		}
+	}
+	return inProcess{open, func() { stop(); <-ran; room.Close() }}, nil
+}
+
+// mailboxes are those to whom the jobs write.
+var mailboxes = []string{"sink", "reader", "looker"}
+
+type roomClient struct {
+	room mail.Service
+	last mail.Seq
+}
+
+func (c *roomClient) Send(to, body string) error {
+	_, err := c.room.Send(context.Background(), mail.Draft{To: mail.Recipients{to}, Body: body})
+	return err
+}
+
+func (c *roomClient) Receive() error {
+	if c.last == 0 {
+		st, err := c.room.Status(context.Background())
+		if err != nil {
+			return err
+		}
+		c.last = st.Seq
+	}
+	it, err := c.room.Wait(context.Background(), mail.WaitQuery{After: c.last})
+	c.last = it.Seq
+	return err
+}
+
+func (c *roomClient) Look() (int, error) {
+	page, err := c.room.Inbox(context.Background(), mail.InboxQuery{})
+	return len(page.Messages), err
+}
+
+func (c *roomClient) Close() error { return nil }
