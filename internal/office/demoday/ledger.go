@@ -2,6 +2,7 @@ package demoday
 
 import (
 	"context"
+	"slices"
 	"sync"
 
 	"pennypost/internal/mail"
@@ -50,6 +51,19 @@ func (l *ledger) Last() mail.Seq {
 
 // Follow implements journal.Journal.
 func (l *ledger) Follow(after mail.Seq) journal.Cursor { return &page{ledger: l, after: after} }
+
+// Read implements journal.Journal.
+func (l *ledger) Read(_ context.Context, places ...mail.Seq) ([]mail.Event, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	var events []mail.Event
+	for _, seq := range slices.Compact(slices.Sorted(slices.Values(places))) {
+		if 0 < seq && int(seq) <= len(l.events) {
+			events = append(events, l.events[seq-1])
+		}
+	}
+	return events, nil
+}
 
 // Close implements journal.Journal.
 func (l *ledger) Close() error {

@@ -1,6 +1,6 @@
-// Package journal defines what the record of a room is: an ordered, durable list of events that can be appended to and
-// followed. Package jsonl keeps it in a file, package jetstream on a NATS cluster; package journaltest holds each to
-// the contract and has one in memory.
+// Package journal defines what the record of a room is: an ordered, durable list of events that can be appended to,
+// followed, and read by place. Package jsonl keeps it in a file, package jetstream on a NATS cluster; package
+// journaltest holds each to the contract and has one in memory.
 package journal
 
 import (
@@ -36,6 +36,12 @@ type Journal interface {
 	// Follow returns a cursor over the durable events behind after, in order, each exactly once. It replays what is
 	// there and then goes on live; no event is seen before it is durable. Events that compaction removed are skipped.
 	Follow(after mail.Seq) Cursor
+
+	// Read returns the events at places, in order, each once. Those that are not in the journal are left out: nobody
+	// was given the place yet, or the event was archived, dropped or erased. Compaction and erasure may go on
+	// meanwhile; what was erased before the call is never returned. The events may be shared with cursors: they are
+	// not to be changed.
+	Read(ctx context.Context, places ...mail.Seq) ([]mail.Event, error)
 
 	// Close waits for appends under way, then frees everything. Cursors return ErrClosed. Closing again does nothing.
 	Close() error

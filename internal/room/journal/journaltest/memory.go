@@ -101,6 +101,26 @@ func (m *Memory) Follow(after mail.Seq) journal.Cursor {
 	return &memoryCursor{journal: m, after: after, closed: make(chan struct{})}
 }
 
+// Read implements journal.Journal.
+func (m *Memory) Read(ctx context.Context, places ...mail.Seq) ([]mail.Event, error) {
+	if !m.open() {
+		return nil, journal.ErrClosed
+	}
+	s := m.store
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	var events []mail.Event
+	for _, seq := range slices.Compact(slices.Sorted(slices.Values(places))) {
+		i, found := slices.BinarySearchFunc(s.events, seq, func(e mail.Event, seq mail.Seq) int {
+			return cmp.Compare(e.Seq, seq)
+		})
+		if found {
+			events = append(events, s.events[i])
+		}
+	}
+	return events, ctx.Err()
+}
+
 // Close implements journal.Journal.
 func (m *Memory) Close() error {
 	m.once.Do(func() { close(m.closed) })

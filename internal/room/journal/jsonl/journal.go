@@ -65,6 +65,7 @@ type Journal struct {
 
 	// These belong to whoever leads.
 	buf     []byte   // the batch being written
+	starts  []int    // where its lines begin
 	lock    lock     // what keeps other processes out
 	refused *refusal // appends since the disk last took one; nil: none was refused
 

@@ -21,7 +21,8 @@ type memDisk struct {
 	locks map[string]bool
 
 	reads int
-	calls int // that change something
+	bytes int64 // that were read
+	calls int   // that change something
 	trace []string
 	fault func(call int, op string) fault
 }
@@ -257,7 +258,9 @@ func (f *memFile) ReadAt(b []byte, off int64) (int, error) {
 	f.disk.mu.Lock()
 	defer f.disk.mu.Unlock()
 	f.disk.reads++
-	return bytes.NewReader(f.node.data).ReadAt(b, off)
+	n, err := bytes.NewReader(f.node.data).ReadAt(b, off)
+	f.disk.bytes += int64(n)
+	return n, err
 }
 
 func (f *memFile) WriteAt(b []byte, off int64) (int, error) {

@@ -187,7 +187,7 @@ func (j *Journal) commit() {
 		j.publishLocked(events, end, at)
 	}
 	if cap(j.buf) > 2*maxBatch {
-		j.buf = nil
+		j.buf, j.starts = nil, nil
 	}
 	j.passLeadLocked()
 	j.mu.Unlock()
@@ -220,7 +220,7 @@ func (j *Journal) assemble(batch []*request, before item) (events []mail.Event, 
 		n += len(r.events)
 	}
 	events = make([]mail.Event, 0, n)
-	j.buf = j.buf[:0]
+	j.buf, j.starts = j.buf[:0], j.starts[:0]
 	end = before
 	for _, r := range batch {
 		from := 0
@@ -229,6 +229,7 @@ func (j *Journal) assemble(batch []*request, before item) (events []mail.Event, 
 			e.Seq = end.end + 1
 			events = append(events, e)
 			start := len(j.buf)
+			j.starts = append(j.starts, start)
 			j.buf = appendLine(j.buf, e.Seq, end.crc, r.payload[from:to])
 			from = to
 			end = item{seq: e.Seq, end: e.Seq, prev: end.crc, chained: true, crc: crcOf(j.buf[start : len(j.buf)-1])}
@@ -279,7 +280,9 @@ func (j *Journal) takeBack(at int64) bool {
 
 // publishLocked shows followers the batch in j.buf, which is durable at the offset at.
 func (j *Journal) publishLocked(events []mail.Event, end item, at int64) {
-	j.index.add(events[0].Seq, at)
+	for i, start := range j.starts {
+		j.index.add(events[i].Seq, at+int64(start))
+	}
 	j.size = at + int64(len(j.buf))
 	j.tail.add(events, len(j.buf), j.end.crc)
 	j.end = end

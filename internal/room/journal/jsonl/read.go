@@ -1,0 +1,78 @@
+package jsonl
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"slices"
+
+	"pennypost/internal/mail"
+)
+
+// Read implements journal.Journal. What the tail has is shared with followers; the rest is read from the file, places
+// near each other at once.
+func (j *Journal) Read(ctx context.Context, places ...mail.Seq) ([]mail.Event, error) {
+	left := slices.Compact(slices.Sorted(slices.Values(places)))
+	events := make([]mail.Event, 0, len(left))
+	for len(left) > 0 {
+		if err := j.stopped(ctx); err != nil {
+			return nil, err
+		}
+		n, err := j.readSome(left, &events)
+		if err != nil {
+			return nil, err
+		}
+		left = left[n:]
+	}
+	return events, nil
+}
+
+// readSome adds what stands at the first n of places, at least at one. In between the file may be replaced, so that
+// whoever reads much keeps nobody waiting.
+func (j *Journal) readSome(places []mail.Seq, events *[]mail.Event) (n int, err error) {
+	j.swap.RLock()
+	defer j.swap.RUnlock()
+	j.mu.Lock()
+	if places[0] > j.tail.after {
+		defer j.mu.Unlock()
+		for _, seq := range places {
+			if found := j.tail.behind(seq - 1); len(found) > 0 && found[0].Seq == seq {
+				*events = append(*events, found[0])
+			}
+		}
+		return len(places), nil
+	}
+	part, n := j.index.part(places, j.size)
+	j.mu.Unlock()
+	if j.file == nil {
+		return 0, j.usable()
+	}
+
+	c := buffers.Get().(*chunks)
+	defer buffers.Put(c)
+	if int64(len(c.buf)) < part.bytes {
+		c.buf = make([]byte, part.bytes)
+	}
+	text := c.buf[:part.bytes]
+	if _, err := io.ReadFull(io.NewSectionReader(j.file, part.off, part.bytes), text); err != nil {
+		return 0, fmt.Errorf("read %s at %d: %w", mainName, part.off, err)
+	}
+	var p parser
+	for off := part.off; len(text) > 0; {
+		var l line
+		l, text = cutLine(text, off)
+		off = l.end()
+		seq, err := leadingSeq(l.text)
+		if _, asked := slices.BinarySearch(places[:n], seq); !asked || err != nil {
+			continue
+		}
+		it, covered, err := inspect(l.text)
+		switch {
+		case err != nil:
+			j.badLine(mainName, l, err)
+		case it.gone == "":
+			*events = append(*events, p.decode(seq, covered))
+		}
+	}
+	return n, nil
+}
