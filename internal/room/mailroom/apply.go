@@ -11,6 +11,7 @@ import (
 // the state and the event. It reports whether the event counted: a message that is known, or whose key is, and a read
 // that came too late, change nothing and are not to be kept, because without the winner before them they would count.
 func (s *state) apply(e *mail.Event) (counted bool) {
+	s.exact = s.exact && e.Seq == s.seq+1
 	s.seq = e.Seq
 	counted = true
 	switch {
@@ -28,6 +29,8 @@ func (s *state) apply(e *mail.Event) (counted bool) {
 		s.applyWorkspace(e.Workspace)
 	case e.Settled != nil:
 		s.applySettled(*e.Settled, e.At)
+	case e.Checkpoint != nil && e.Checkpoint.After == 0:
+		s.applyStep(e)
 	case e.Checkpoint != nil && e.Checkpoint.After+1 == e.Seq:
 		s.applyCheckpoint(e.Checkpoint, e.At)
 	}
@@ -124,7 +127,7 @@ func (s *state) assign(r *record, i int) {
 
 // hold keeps r for the next holder of role.
 func (s *state) hold(role string, r *record) {
-	l := list(s.held[role])
+	l := s.held[role]
 	l.add(r)
 	s.held[role] = l
 }

@@ -4,31 +4,22 @@ import (
 	"cmp"
 	"maps"
 	"slices"
-	"time"
 
 	"pennypost/internal/mail"
 )
 
-// keyLife is how long an idempotency key outlives a message that retention took. Retries come within minutes, but
-// a client that slept through the night may come with one too.
-const keyLife = 24 * time.Hour
-
-// checkpoint returns what the events until now said about everything but the kept messages and their receipts.
-func (s *state) checkpoint(trimmed []mail.ID, now mail.Time) *mail.Checkpoint {
-	c := &mail.Checkpoint{After: s.seq, Rotation: s.rotationInUse(), Trimmed: trimmed, Last: s.last}
-	going := make(map[mail.ID]bool, len(trimmed))
-	for _, id := range trimmed {
-		going[id] = true
-	}
-	c.Spent, c.Settled = s.spentKeys(trimmed, now), s.settledByGone(going)
-	forgotten := s.longRetired(s.mentioned(going, c.Spent))
+// checkpoint returns what the events until now said about everything but the hot messages, their receipts and spent
+// keys.
+func (s *state) checkpoint() *mail.Checkpoint {
+	c := &mail.Checkpoint{After: s.seq, Rotation: s.rotationInUse(), Last: s.last, Settled: s.settledByGone()}
+	forgotten := s.longRetired()
 	for _, name := range slices.Sorted(maps.Keys(s.members)) {
 		if m := s.members[name]; m.Name == name && m.Registered != 0 && !forgotten[m] {
 			c.Agents = append(c.Agents, cloneRecord(m.AgentRecord))
 		}
 	}
 	for _, r := range s.order {
-		if !going[r.msg.ID] && r.boundByEvents() {
+		if r.boundByEvents() {
 			c.Bound = append(c.Bound, r.binding())
 		}
 	}
@@ -36,13 +27,10 @@ func (s *state) checkpoint(trimmed []mail.ID, now mail.Time) *mail.Checkpoint {
 	return c
 }
 
-// mentioned returns the members of whom hot messages tell, but for those that go, or keys that outlive theirs.
-func (s *state) mentioned(going map[mail.ID]bool, spent []mail.SpentKey) map[*member]bool {
+// mentioned returns the members of whom hot messages tell, or keys that outlive theirs.
+func (s *state) mentioned() map[*member]bool {
 	out := map[*member]bool{s.members[mail.User]: true}
 	for _, r := range s.order {
-		if going[r.msg.ID] {
-			continue
-		}
 		out[r.sender] = true
 		for _, b := range r.bound {
 			for _, m := range b.members {
@@ -53,8 +41,8 @@ func (s *state) mentioned(going map[mail.ID]bool, spent []mail.SpentKey) map[*me
 			out[r.marks[i].who] = true
 		}
 	}
-	for _, k := range spent {
-		out[s.members[k.From.Signer()]] = true
+	for k := range s.spent.all() {
+		out[k.from] = true
 	}
 	return out
 }
@@ -65,13 +53,18 @@ func (s *state) mentioned(going map[mail.ID]bool, spent []mail.SpentKey) map[*me
 const maxRetired = 1000
 
 // longRetired returns those of the retired agents that nothing mentions and that are too many, the first to go first.
-func (s *state) longRetired(mentioned map[*member]bool) map[*member]bool {
+func (s *state) longRetired() map[*member]bool {
 	var retired []*member
 	for name, m := range s.members {
-		if name == m.Name && m.Retired && m.Registered != 0 && !mentioned[m] {
+		if name == m.Name && m.Retired && m.Registered != 0 {
 			retired = append(retired, m)
 		}
 	}
+	if len(retired) <= maxRetired {
+		return nil
+	}
+	mentioned := s.mentioned()
+	retired = slices.DeleteFunc(retired, func(m *member) bool { return mentioned[m] })
 	slices.SortFunc(retired, func(a, b *member) int {
 		return cmp.Or(cmp.Compare(b.Since, a.Since), cmp.Compare(a.Name, b.Name))
 	})
@@ -92,21 +85,6 @@ func (s *state) rotationInUse() map[string]mail.Name {
 			}
 		}
 	}
-	return out
-}
-
-// spentKeys returns the keys that are still to be known when the given messages are gone, in the order of their
-// messages.
-func (s *state) spentKeys(trimmed []mail.ID, now mail.Time) []mail.SpentKey {
-	out := slices.Collect(maps.Values(s.spent))
-	for _, id := range trimmed {
-		if r := s.records[id]; r != nil && r.msg.Key != "" {
-			out = append(out, mail.SpentKey{From: r.msg.From, Key: r.msg.Key, Message: id, Seq: r.seq,
-				Sent: r.msg.Sent})
-		}
-	}
-	out = slices.DeleteFunc(out, func(k mail.SpentKey) bool { return now.Sub(k.Sent) > keyLife })
-	slices.SortFunc(out, func(a, b mail.SpentKey) int { return cmp.Compare(a.Seq, b.Seq) })
 	return out
 }
 
@@ -135,24 +113,46 @@ func (r *record) binding() mail.Binding {
 	return out
 }
 
-// applyCheckpoint replaces what replay of a compacted journal could not know, and files everything anew. On the state
-// that wrote the checkpoint it changes nothing but to forget what was trimmed.
-func (s *state) applyCheckpoint(c *mail.Checkpoint, at mail.Time) {
-	for _, id := range c.Trimmed {
+// applyStep does what a step of retention says, at any place.
+func (s *state) applyStep(e *mail.Event) {
+	s.leave(e.Checkpoint.Trimmed)
+	for _, k := range e.Checkpoint.Spent {
+		s.spent.add(s.spentOf(k.From, k.Key), spentKey{k, e.Seq})
+	}
+}
+
+// leave takes messages out of the mailboxes, on their way to the archive.
+func (s *state) leave(trimmed []mail.ID) {
+	for _, id := range trimmed {
 		if r := s.records[id]; r != nil {
 			s.leaving[id] = r
 		}
 	}
-	s.forget(c.Trimmed)
-	s.garbage = 0
-	if c.Last != 0 { // as it is where an older version wrote it
-		s.last = c.Last
+	s.forget(trimmed)
+}
+
+// applyCheckpoint replaces what replay of a compacted journal could not know. A state that no event is missing from
+// knows all of it, and forgets only what the checkpoint does not have.
+func (s *state) applyCheckpoint(c *mail.Checkpoint, at mail.Time) {
+	s.leave(c.Trimmed) // as older versions wrote it, and Spent
+	for _, k := range c.Spent {
+		s.spent.add(s.spentOf(k.From, k.Key), spentKey{k, 0})
 	}
-	s.bridges, s.workspaces = slices.Clone(c.Bridges), slices.Clone(c.Workspaces)
+	s.spent.prune(at)
+	s.garbage = 0
 	s.rotation = maps.Clone(c.Rotation)
 	if s.rotation == nil {
 		s.rotation = make(map[string]mail.Name)
 	}
+	if s.exact {
+		s.forgetNames(c)
+		return
+	}
+	s.exact = true
+	if c.Last != 0 { // as it is where an older version wrote it
+		s.last = c.Last
+	}
+	s.bridges, s.workspaces = slices.Clone(c.Bridges), slices.Clone(c.Workspaces)
 	clear(s.tokens)
 	for _, a := range c.Agents {
 		m := s.member(a.Name)
@@ -162,10 +162,6 @@ func (s *state) applyCheckpoint(c *mail.Checkpoint, at mail.Time) {
 		}
 	}
 	s.nameAll(c)
-	clear(s.spent)
-	for _, k := range c.Spent {
-		s.spent[sentKey{s.member(k.From.Signer()), k.Key}] = k
-	}
 	for _, st := range c.Settled {
 		s.applySettled(st, at)
 	}
@@ -177,11 +173,21 @@ func (s *state) applyCheckpoint(c *mail.Checkpoint, at mail.Time) {
 // forgetNames lets go of mailboxes that nothing leads to any more: of agents that the checkpoint does not know, and of
 // names that mail was sent to or by, which nobody bore, once that has gone.
 func (s *state) forgetNames(c *mail.Checkpoint) {
-	known := s.mentioned(nil, c.Spent)
+	known := map[*member]bool{s.members[mail.User]: true}
 	for _, a := range c.Agents {
 		known[s.members[a.Name]] = true
 	}
-	maps.DeleteFunc(s.members, func(_ mail.Name, m *member) bool { return !known[m] })
+	unknown := func(m *member) bool { return !known[m] }
+	if slices.ContainsFunc(slices.Collect(maps.Values(s.members)), unknown) {
+		maps.Copy(known, s.mentioned())
+		maps.DeleteFunc(s.members, func(_ mail.Name, m *member) bool { return unknown(m) })
+		maps.DeleteFunc(s.tokens, func(_ string, m *member) bool { return unknown(m) })
+	}
+}
+
+// spentOf is keyOf for a key that is kept: its sender is known as long as it is.
+func (s *state) spentOf(from mail.Address, key string) sentKey {
+	return sentKey{s.member(from.Signer()), key}
 }
 
 // nameAll makes each name that an agent of the checkpoint had lead to it. A name is never given to a second agent, so

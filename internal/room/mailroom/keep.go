@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"slices"
 	"sync"
 	"time"
 
@@ -145,20 +146,25 @@ func (r *Room) trim(ctx context.Context, force bool) (mail.Trimmed, error) {
 		return mail.Trimmed{}, nil
 	}
 	now := r.now()
+	ids, out := r.opts.Retention.Trim(r.retainable(now), now)
+	for step := range slices.Chunk(ids, trimStep) {
+		if err := r.letGo(ctx, step, now); err != nil {
+			return mail.Trimmed{}, err
+		}
+	}
 	r.mu.RLock()
-	ids, out := r.opts.Retention.Trim(r.state.retainable(now), now)
-	worth := len(ids)+len(r.state.leaving) > 0 || r.state.garbage > garbageLimit || force && r.state.seq > 0
-	settled := r.state.settledGoing(ids, now)
+	worth := len(r.state.leaving) > 0 || r.state.garbage > garbageLimit || force && r.state.seq > 0
+	old := r.state.respend(now)
 	r.mu.RUnlock()
 	if !worth {
 		return out, nil
 	}
-	if _, err := r.commit(ctx, settled...); err != nil {
-		return mail.Trimmed{}, err
+	if _, err := r.commit(ctx, old...); err != nil {
+		return out, err
 	}
-	mark, err := r.writeCheckpoint(ctx, ids)
+	mark, err := r.writeCheckpoint(ctx)
 	if err != nil {
-		return mail.Trimmed{}, err
+		return out, err
 	}
 	if err := compacter.Compact(ctx, func(e mail.Event) journal.Fate { return r.fate(&e, mark) }); err != nil {
 		return out, err
@@ -170,14 +176,34 @@ func (r *Room) trim(ctx context.Context, force bool) (mail.Trimmed, error) {
 	return out, nil
 }
 
+// trimStep is how many messages, or keys, retention handles at a time: the room is locked for a millisecond.
+const trimStep = 1000
+
+// letGo takes messages out of the mailboxes. What it has done stands in the journal, and is found again by whoever
+// opens the room before the others have gone.
+func (r *Room) letGo(ctx context.Context, ids []mail.ID, now mail.Time) error {
+	r.mu.RLock()
+	ids = slices.DeleteFunc(ids, func(id mail.ID) bool { // what has changed since it was chosen
+		rec := r.state.records[id]
+		return rec == nil || r.state.toRetain(rec, now).Unsettled
+	})
+	events := append(r.state.settledGoing(ids, now), r.state.spend(ids, now)...)
+	r.mu.RUnlock()
+	if len(ids) > 0 {
+		events = append(events, mail.Event{At: now, Checkpoint: &mail.Checkpoint{Trimmed: ids}})
+	}
+	_, err := r.commit(ctx, events...)
+	return err
+}
+
 // checkpointTries is how often a checkpoint is written anew because another post office on the same journal wrote
 // something between.
 const checkpointTries = 5
 
-// writeCheckpoint journals the state without the given messages, and returns the checkpoint's place. A checkpoint
+// writeCheckpoint journals the state, and returns the checkpoint's place. A checkpoint
 // counts only if it is the very next event after the state that it describes. That is why this is the one place where
 // a lock is held over an append: in this process nothing can come between.
-func (r *Room) writeCheckpoint(ctx context.Context, ids []mail.ID) (mail.Seq, error) {
+func (r *Room) writeCheckpoint(ctx context.Context) (mail.Seq, error) {
 	r.gate.Lock()
 	defer r.gate.Unlock()
 	for range checkpointTries {
@@ -186,7 +212,7 @@ func (r *Room) writeCheckpoint(ctx context.Context, ids []mail.ID) (mail.Seq, er
 		}
 		now := r.now()
 		r.mu.RLock()
-		c := r.state.checkpoint(ids, now)
+		c := r.state.checkpoint()
 		r.mu.RUnlock()
 		seq, err := r.append(ctx, mail.Event{At: now, Checkpoint: c})
 		if err != nil || seq == c.After+1 {
@@ -197,15 +223,28 @@ func (r *Room) writeCheckpoint(ctx context.Context, ids []mail.ID) (mail.Seq, er
 }
 
 // retainable lists the hot messages for retention.
-func (s *state) retainable(now mail.Time) []policy.Held {
-	out := make([]policy.Held, 0, len(s.order))
-	for _, r := range s.order {
-		settled, read := s.settledEverywhere(r, now)
-		out = append(out, policy.Held{ID: r.msg.ID, Sent: r.msg.Sent, Settled: settled, Unread: !read,
-			Lives:     !settled && (r.msg.TTLSeconds > 0 || r.waitsFor(s.members[mail.User])),
-			Unsettled: r.open() || s.unsettledRole(r, now) || r.snoozedBy(s.members[mail.User], now) != 0})
+func (r *Room) retainable(now mail.Time) (out []policy.Held) {
+	for last := mail.Seq(0); ; {
+		r.mu.RLock()
+		some := r.state.order.after(last)
+		some = some[:min(trimStep, len(some))]
+		for _, rec := range some {
+			out = append(out, r.state.toRetain(rec, now))
+			last = rec.seq
+		}
+		r.mu.RUnlock()
+		if len(some) == 0 {
+			return out
+		}
 	}
-	return out
+}
+
+// toRetain returns what retention has to know of a message.
+func (s *state) toRetain(r *record, now mail.Time) policy.Held {
+	settled, read := s.settledEverywhere(r, now)
+	return policy.Held{ID: r.msg.ID, Sent: r.msg.Sent, Settled: settled, Unread: !read,
+		Lives:     !settled && (r.msg.TTLSeconds > 0 || r.waitsFor(s.members[mail.User])),
+		Unsettled: r.open() || s.unsettledRole(r, now) || r.snoozedBy(s.members[mail.User], now) != 0}
 }
 
 // waitsFor reports whether m has r and has not read it.
@@ -236,6 +275,9 @@ func (r *Room) fate(e *mail.Event, mark mail.Seq) journal.Fate {
 		_, pending := r.state.erasing[e.Erased.Message]
 		return keepIf(pending)
 	case e.Checkpoint != nil:
+		if r.state.spent.keptIn(e, r.state.keyOf) {
+			return journal.Keep
+		}
 		return journal.Drop
 	case e.Bridge != nil, e.Workspace != nil: // the checkpoint says what they came to
 		return journal.Archive
@@ -292,7 +334,7 @@ func (r *Room) finishErasure(ctx context.Context, id mail.ID, by mail.Name) erro
 	if !ok {
 		return mail.Errorf(mail.Unavailable, "the journal of room %s cannot erase", r.name)
 	}
-	_, err := r.writeCheckpoint(ctx, nil)
+	_, err := r.writeCheckpoint(ctx)
 	if err != nil {
 		return err
 	}
@@ -354,7 +396,7 @@ func (r *Room) nameMissing(problems []mail.Problem) {
 		if p.First == 0 {
 			continue
 		}
-		lost := list(r.state.order).after(p.First - 1).before(p.Last + 1)
+		lost := r.state.order.after(p.First - 1).before(p.Last + 1)
 		for _, rec := range lost[:min(most, len(lost))] {
 			p.Text += fmt.Sprintf("; %s from %s to %s", rec.msg.ID, rec.msg.From, rec.msg.To)
 		}

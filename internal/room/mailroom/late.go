@@ -24,7 +24,7 @@ func (l lateMarks) add(e *mail.Event) {
 // It is the one change of the state that no event makes: replay finds these events in the journal no more. As long as
 // compaction fails they stand there, and are kept here.
 func (s *state) archived(mark mail.Seq) {
-	clear(s.leaving)
+	s.leaving = make(map[mail.ID]*record) // clear would keep its memory
 	for id, events := range s.lateMarks {
 		left := slices.DeleteFunc(slices.Clone(events), func(e mail.Event) bool { return e.Seq < mark })
 		if s.lateMarks[id] = left; len(left) == 0 {

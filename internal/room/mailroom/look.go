@@ -150,7 +150,7 @@ func (v *view) History(ctx context.Context, q mail.HistoryQuery) (mail.Page, err
 // search returns the hot messages that f accepts, as its reader sees them: the newest n and one more or, behind a
 // cursor, the first.
 func (s *state) search(f *filter, n int, now mail.Time) (items []mail.Item) {
-	order := list(s.order)
+	order := s.order
 	if f.q.Open {
 		order = s.open
 	}

@@ -89,11 +89,10 @@ func (v *view) stillOpen(q mail.Marking, out *mail.Marked) {
 }
 
 // settledByGone returns what became of questions that are kept while what answered them is not.
-func (s *state) settledByGone(going map[mail.ID]bool) []mail.Settlement {
+func (s *state) settledByGone() []mail.Settlement {
 	var out []mail.Settlement
 	for _, r := range s.order {
-		if st := r.settled; st != nil && st.Answer != "" && !going[r.msg.ID] &&
-			(going[st.Answer] || s.records[st.Answer] == nil) {
+		if st := r.settled; st != nil && st.Answer != "" && s.records[st.Answer] == nil {
 			out = append(out, *st)
 		}
 	}

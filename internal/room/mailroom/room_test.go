@@ -171,7 +171,11 @@ func dump(s *state, now mail.Time) []string {
 		}
 	}
 	slices.Sort(held)
-	return append(out, "held "+strings.Join(held, ", "), fmt.Sprint("spent keys ", s.spentKeys(nil, now)))
+	var spent []mail.SpentKey
+	for _, k := range s.spent.all() {
+		spent = append(spent, k.SpentKey)
+	}
+	return append(out, "held "+strings.Join(held, ", "), fmt.Sprint("spent keys ", spent))
 }
 
 func TestService(t *testing.T) {

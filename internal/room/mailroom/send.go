@@ -165,7 +165,7 @@ func (v *view) signature(s *state) mail.Address {
 
 // sentBefore reports whether a message with this key was sent.
 func (s *state) sentBefore(k sentKey) bool {
-	_, spent := s.spent[k]
+	_, spent := s.spent.byKey[k]
 	return spent || s.keys[k] != nil
 }
 
@@ -173,7 +173,7 @@ func (s *state) sentBefore(k sentKey) bool {
 func (v *view) known(s *state, k sentKey, d mail.Draft, now mail.Time) (*mail.Sent, error) {
 	r := s.keys[k]
 	if r == nil {
-		return new(v.spent(s.spent[k])), nil
+		return new(v.spent(s.spent.byKey[k].SpentKey)), nil
 	}
 	// without a type it may have become an answer
 	if r.msg.Body != d.Body || r.msg.Subject != d.Subject || d.Type != "" && r.msg.Type != mail.Type(d.Type) {
@@ -351,7 +351,7 @@ func (v *view) post(ctx context.Context, p *plan) (mail.Sent, error) {
 			sent = v.sent(s, s.keys[k], now)
 			sent.Duplicate = true
 		case k.key != "": // and retention took that one already
-			sent = v.spent(s.spent[k])
+			sent = v.spent(s.spent.byKey[k].SpentKey)
 		}
 	})
 	if sent.ID == "" {

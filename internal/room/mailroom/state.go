@@ -17,22 +17,23 @@ type state struct {
 	late func(mail.Name, bool, mail.Time) mail.Time   // Options.PutOff
 
 	seq     mail.Seq
+	exact   bool      // no event is missing since the last checkpoint, so that the next has nothing to say about it
 	shown   mail.Seq  // of the last event that a watch shows
 	last    mail.Time // of that event, also when compaction has dropped it
 	records map[mail.ID]*record
-	order   []*record             // all records in journal order
+	order   list                  // all records in journal order
 	members map[mail.Name]*member // by name, and by names they had before
-	held    map[string][]*record  // by role: mail that no live holder could be given, in order
+	held    map[string]list       // by role: mail that no live holder could be given, in order
 	// records with an audience that is found out when somebody looks; expired ones may be missing
-	dynamic    []*record
-	open       list                      // what is asked and not settled
-	rotation   map[string]mail.Name      // by role: who was given its last message
-	keys       map[sentKey]*record       // by sender and idempotency key
-	spent      map[sentKey]mail.SpentKey // keys of messages that retention took
-	tokens     map[string]*member        // by the hash of a bearer token
-	erasing    map[mail.ID]mail.Name     // erasures that are not done, and who asked
-	erased     map[mail.ID]mail.Seq      // erasures that the journal tells of, and where
-	leaving    map[mail.ID]*record       // trimmed, and as far as is known not in the archive yet
+	dynamic    list
+	open       list                 // what is asked and not settled
+	rotation   map[string]mail.Name // by role: who was given its last message
+	keys       map[sentKey]*record  // by sender and idempotency key
+	spent      spentKeys
+	tokens     map[string]*member    // by the hash of a bearer token
+	erasing    map[mail.ID]mail.Name // erasures that are not done, and who asked
+	erased     map[mail.ID]mail.Seq  // erasures that the journal tells of, and where
+	leaving    map[mail.ID]*record   // trimmed, and as far as is known not in the archive yet
 	lateMarks  lateMarks
 	bridges    []mail.Bridge
 	workspaces []mail.Workspace
@@ -115,10 +116,11 @@ func newState(o *Options) *state {
 		late:     o.PutOff,
 		records:  make(map[mail.ID]*record),
 		members:  make(map[mail.Name]*member),
-		held:     make(map[string][]*record),
+		held:     make(map[string]list),
 		rotation: make(map[string]mail.Name),
 		keys:     make(map[sentKey]*record),
-		spent:    make(map[sentKey]mail.SpentKey),
+		spent:    spentKeys{byKey: make(map[sentKey]spentKey)},
+		exact:    true,
 		tokens:   make(map[string]*member),
 		erasing:  make(map[mail.ID]mail.Name),
 		erased:   make(map[mail.ID]mail.Seq),
@@ -332,39 +334,79 @@ func (l list) inOrder(newest bool) iter.Seq2[int, *record] {
 	return slices.All(l)
 }
 
-// dropGone filters out the records that are gone.
-func dropGone(l []*record) []*record {
-	return slices.DeleteFunc(l, func(r *record) bool { return r.gone })
+// dropGone takes out the records that are gone, all of which stand between two places. It costs what lies between them
+// and before them, so that retention, which takes the oldest, pays little for a long list.
+func (l *list) dropGone(first, last mail.Seq) {
+	from, _ := l.search(first)
+	to, found := l.search(last)
+	if found {
+		to++
+	}
+	keep := to
+	for i := to - 1; i >= from; i-- {
+		if r := (*l)[i]; !r.gone {
+			keep--
+			(*l)[keep] = r
+		}
+	}
+	keep -= from
+	copy((*l)[keep:], (*l)[:from])
+	clear((*l)[:keep])
+	*l = (*l)[keep:]
 }
 
 // forget removes the given records from everywhere.
 func (s *state) forget(ids []mail.ID) {
-	n := 0
+	var gone list
 	for _, id := range ids {
 		r := s.records[id]
 		if r == nil {
 			continue
 		}
 		r.gone = true
-		n++
+		gone.add(r)
 		delete(s.records, id)
 		if k := (sentKey{r.sender, r.msg.Key}); s.keys[k] == r {
 			delete(s.keys, k)
 		}
 	}
-	if n == 0 {
+	if len(gone) == 0 {
 		return
 	}
-	s.order = dropGone(s.order)
-	s.dynamic = dropGone(s.dynamic)
-	s.open = dropGone(s.open)
-	for role := range s.held {
-		s.held[role] = dropGone(s.held[role])
+	first, last := gone[0].seq, gone[len(gone)-1].seq
+	s.order.dropGone(first, last)
+	s.dynamic.dropGone(first, last)
+	s.open.dropGone(first, last)
+	for role, l := range s.held {
+		l.dropGone(first, last)
+		s.held[role] = l
 	}
-	for m := range maps.Values(s.members) {
-		m.unread = dropGone(m.unread)
-		m.cancels = dropGone(m.cancels)
-		m.told = dropGone(m.told)
-		m.all = dropGone(m.all)
+	for m := range s.filedWith(gone) {
+		m.unread.dropGone(first, last)
+		m.cancels.dropGone(first, last)
+		m.told.dropGone(first, last)
+		m.all.dropGone(first, last)
 	}
+}
+
+// filedWith returns the members in whose lists one of some records may be.
+func (s *state) filedWith(records list) map[*member]bool {
+	out := make(map[*member]bool)
+	for _, r := range records {
+		if len(r.dynamic) > 0 {
+			for m := range maps.Values(s.members) {
+				out[m] = true
+			}
+			return out
+		}
+		for _, b := range r.bound {
+			for _, m := range b.members {
+				out[m] = true
+			}
+		}
+		for i := range r.marks {
+			out[r.marks[i].who] = true
+		}
+	}
+	return out
 }
