@@ -14,19 +14,20 @@ import (
 // archiveReader reads events of the archive by its indexes. Whoever has the shelf may use it.
 type archiveReader struct {
 	*Journal
-	months []openMonth
+	parts []openPart
+	files []io.Closer
 }
 
-type openMonth struct {
+// openPart is a part of a file of the archive.
+type openPart struct {
 	*monthIndex
-	lines  lineReader
-	index  io.ReaderAt
-	closer io.Closer
+	lines *lineReader // of the file
+	index io.ReaderAt
 }
 
 // hit is a line of the archive that an index led to.
 type hit struct {
-	month *openMonth
+	part  *openPart
 	off   int64
 	seq   mail.Seq // as the index says, 0 if it does not
 	about uint64   // hashID of what the line is about, 0 if nothing is known of that
@@ -77,15 +78,15 @@ func (j *Journal) ArchivedOf(ctx context.Context, ids ...mail.ID) (events []mail
 	}
 	err = j.withArchive(ctx, func(a *archiveReader) error {
 		var hits []hit
-		for i := range a.months {
-			m := &a.months[i]
+		for i := range a.parts {
+			p := &a.parts[i]
 			for _, key := range asked {
-				offs, err := m.ids.find(m.index, key)
+				offs, err := p.ids.find(p.index, key)
 				if err != nil {
 					return err
 				}
 				for _, off := range offs {
-					hits = append(hits, hit{month: m, off: int64(off), about: key})
+					hits = append(hits, hit{part: p, off: int64(off), about: key})
 				}
 			}
 		}
@@ -108,7 +109,12 @@ func (j *Journal) withArchive(ctx context.Context, f func(*archiveReader) error)
 	if err := j.undoArchive(); err != nil { // or events would be found here and in the main file
 		return err
 	}
-	err := j.readArchive(ctx, f)
+	return j.readArchive(ctx, f)
+}
+
+// readArchive is withArchive for who has the shelf.
+func (j *Journal) readArchive(ctx context.Context, f func(*archiveReader) error) error {
+	err := j.tryArchive(ctx, f)
 	if err != errIndex {
 		return err
 	}
@@ -120,10 +126,10 @@ func (j *Journal) withArchive(ctx context.Context, f func(*archiveReader) error)
 	for _, name := range names {
 		j.forgetIndex(name)
 	}
-	return j.readArchive(ctx, f)
+	return j.tryArchive(ctx, f)
 }
 
-func (j *Journal) readArchive(ctx context.Context, f func(*archiveReader) error) error {
+func (j *Journal) tryArchive(ctx context.Context, f func(*archiveReader) error) error {
 	names, err := j.months()
 	if err != nil {
 		return err
@@ -143,33 +149,35 @@ func (a *archiveReader) add(ctx context.Context, name string) error {
 	if err != nil {
 		return err
 	}
-	a.months = append(a.months, openMonth{lines: lineReader{file: f}})
-	m := &a.months[len(a.months)-1]
-	if m.monthIndex, err = a.month(ctx, name, f); err != nil {
+	a.files = append(a.files, f)
+	parts, err := a.month(ctx, name, f)
+	if err != nil {
 		return err
 	}
-	if m.index, m.closer, err = a.openIndex(m.monthIndex); err != nil {
-		m.closer = nil
-		return errIndex
+	lines := &lineReader{file: f}
+	for _, x := range parts {
+		index, closer, err := a.openIndex(x)
+		if err != nil {
+			return errIndex
+		}
+		a.files = append(a.files, closer)
+		a.parts = append(a.parts, openPart{x, lines, index})
 	}
 	return nil
 }
 
 func (a *archiveReader) close() {
-	for i := range a.months {
-		a.months[i].lines.file.Close()
-		if c := a.months[i].closer; c != nil {
-			c.Close()
-		}
+	for _, f := range a.files {
+		f.Close()
 	}
 }
 
 // walk returns the first n events behind a place or, from the newest on, before it.
 func (a *archiveReader) walk(from mail.Seq, newest bool, n int) ([]hit, error) {
-	walkers := make([]walker, 0, len(a.months))
-	for i := range a.months {
-		m := &a.months[i]
-		w := walker{month: m, from: uint64(from), newest: newest, block: m.places.before(uint64(from))}
+	walkers := make([]walker, 0, len(a.parts))
+	for i := range a.parts {
+		p := &a.parts[i]
+		w := walker{part: p, from: uint64(from), newest: newest, block: p.places.before(uint64(from))}
 		if err := w.load(); err != nil {
 			return nil, err
 		}
@@ -189,7 +197,7 @@ func (a *archiveReader) walk(from mail.Seq, newest bool, n int) ([]hit, error) {
 		}
 		e := next.entries[0]
 		if k := len(hits); k == 0 || hits[k-1].seq != mail.Seq(e.key) {
-			hits = append(hits, hit{month: next.month, off: int64(e.off), seq: mail.Seq(e.key)})
+			hits = append(hits, hit{part: next.part, off: int64(e.off), seq: mail.Seq(e.key)})
 		}
 		if next.entries = next.entries[1:]; len(next.entries) == 0 {
 			if err := next.load(); err != nil {
@@ -200,9 +208,9 @@ func (a *archiveReader) walk(from mail.Seq, newest bool, n int) ([]hit, error) {
 	return hits, nil
 }
 
-// walker goes through the places of a month.
+// walker goes through the places of a part.
 type walker struct {
-	month   *openMonth
+	part    *openPart
 	from    uint64
 	newest  bool
 	block   int     // the next to be read
@@ -211,9 +219,9 @@ type walker struct {
 
 // load reads blocks until there are entries, if any are left.
 func (w *walker) load() error {
-	t := &w.month.places
+	t := &w.part.places
 	for len(w.entries) == 0 && w.block >= 0 && w.block < t.blocks() {
-		all, err := t.entries(w.month.index, w.block)
+		all, err := t.entries(w.part.index, w.block)
 		if err != nil {
 			return err
 		}
@@ -233,12 +241,12 @@ func (w *walker) load() error {
 // errIndex.
 func (a *archiveReader) read(hits []hit) ([]mail.Event, error) {
 	slices.SortFunc(hits, func(x, y hit) int {
-		return cmp.Or(cmp.Compare(x.month.name, y.month.name), cmp.Compare(x.off, y.off))
+		return cmp.Or(cmp.Compare(x.part.name, y.part.name), cmp.Compare(x.off, y.off))
 	})
 	events := make([]mail.Event, 0, len(hits))
 	var parse parser
 	for _, h := range hits {
-		text, err := h.month.lines.at(h.off, h.month.covered)
+		text, err := h.part.lines.at(h.off, h.part.covered)
 		if err != nil {
 			return nil, err
 		}

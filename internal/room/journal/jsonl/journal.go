@@ -45,9 +45,9 @@ type Journal struct {
 	// lookups as long as a compaction does not come to it. Taken after keeper.
 	shelf chan struct{}
 	// These belong to whoever has the shelf.
-	halfArchived bool                   // the archive may hold events that the main file holds too
-	looked       map[string]bool        // files of the archive that are known to hold nothing of the main file
-	indexes      map[string]*monthIndex // of files of the archive, as far as they were used
+	halfArchived bool                     // the archive may hold events that the main file holds too
+	looked       map[string]bool          // files of the archive that are known to hold nothing of the main file
+	indexes      map[string][]*monthIndex // of files of the archive, as far as they were used
 
 	// These belong to the goroutine that watches the files.
 	noted   mail.Seq // what lastName says
@@ -97,7 +97,7 @@ func Open(dir string, opts Options) (*Journal, error) {
 		dir: dir, log: opts.Log.With("journal", dir), onSync: opts.OnSync, disk: opts.disk,
 		closed: make(chan struct{}), keeper: make(chan struct{}, 1), shelf: make(chan struct{}, 1),
 		looked:  make(map[string]bool),
-		indexes: make(map[string]*monthIndex),
+		indexes: make(map[string][]*monthIndex),
 	}
 	j.mainPath = j.path(mainName)
 	if err := j.disk.MkdirAll(dir); err != nil {

@@ -21,18 +21,19 @@ import (
 // indexName is the directory of what is derived from the archive. It may be deleted at any time.
 const indexName = "index"
 
-// monthIndex says where in a file of the archive events stand: by place, and by the id of the message that they are
-// about. It lies in a file of its own, of which the first key and the crc of each block are kept in memory, a few
-// bytes for a hundred messages.
+// monthIndex says where in a part of a file of the archive events stand: by place, and by the id of the message that
+// they are about. The one that begins with the file lies in a file of its own, of which the first key and the crc of
+// each block are kept in memory, a few bytes for a hundred messages. Those of the parts behind it are in memory, until
+// there are so many entries that it is worth writing the file anew.
 //
 // Nothing it says is believed without a look at the line: what does not fit has it made anew.
 type monthIndex struct {
 	name    string // of the file of the archive
-	covered int64  // how much of that
-	tail    uint32 // the crc of the end of that much
+	covered int64  // where the part ends
+	tail    uint32 // the crc of the bytes before that
 	places  table  // by place
 	ids     table  // by hashID, the same id in the order of the file
-	text    []byte // what the file of the index should say, if it could not be written; nil: it does
+	text    []byte // what the file of the index would say; nil: it does
 }
 
 // table is a list of entries in the file of an index, in the order of their keys.
@@ -49,6 +50,9 @@ const (
 	entryBytes   = 16
 	blockEntries = 256 // what one look reads: a page of 4 KiB
 	seenBytes    = 512 // more than most lines; lines hold the crc of all before them
+
+	// so many entries are in memory at most: 8 MB of places and ids
+	maxUnwritten = 1 << 18
 )
 
 // The header of an index: magic, covered, tail, the number of entries in each table, the crc of the tables, its own.
@@ -82,27 +86,36 @@ func indexOf(month string) string {
 	return path.Join(indexName, strings.TrimSuffix(path.Base(month), ".jsonl")+".idx")
 }
 
-// month returns the index of a file of the archive, which is open as f, brought up to the file's end. Its caller
-// has the shelf.
-func (j *Journal) month(ctx context.Context, name string, f file) (*monthIndex, error) {
+// month returns the indexes of a file of the archive, which is open as f: together they cover it. Its caller has the
+// shelf.
+func (j *Journal) month(ctx context.Context, name string, f file) ([]*monthIndex, error) {
 	size, err := f.Size()
 	if err != nil {
 		return nil, err
 	}
-	x := j.indexes[name]
-	if x == nil {
-		x = j.loadIndex(name)
+	parts, used := j.indexes[name]
+	if !used {
+		parts = j.loadIndex(name)
 	}
-	if x == nil || x.covered > size || x.tail != tailOf(f, x.covered) {
-		x = newIndex(name)
+	covered := int64(0)
+	if n := len(parts); n > 0 {
+		covered = parts[n-1].covered
+		if covered > size || parts[n-1].tail != tailOf(f, covered) {
+			parts, covered = nil, 0
+		}
 	}
-	if x.covered < size {
-		if x, err = j.growIndex(ctx, x, f, size); err != nil {
+	for covered < size {
+		x, err := j.indexPart(ctx, name, f, covered, size)
+		if err != nil {
+			return nil, err
+		}
+		covered = x.covered
+		if parts, err = j.joinParts(append(parts, x)); err != nil {
 			return nil, err
 		}
 	}
-	j.indexes[name] = x
-	return x, nil
+	j.indexes[name] = parts
+	return parts, nil
 }
 
 // tailOf returns the crc of the last bytes before end, 0 if they cannot be read.
@@ -117,14 +130,12 @@ func tailOf(f io.ReaderAt, end int64) uint32 {
 // forgetIndex has the index of a file of the archive made anew when it is next used. Should the file stay, it does not
 // fit, and nothing is read by it but lines that are looked at.
 func (j *Journal) forgetIndex(name string) {
-	j.indexes[name] = newIndex(name)
+	j.indexes[name] = nil
 	_ = j.disk.Remove(j.path(indexOf(name)))
 }
 
-func newIndex(name string) *monthIndex { return &monthIndex{name: name, text: []byte{}} }
-
-// loadIndex returns the index that lies on the disk; nil if there is none that is whole.
-func (j *Journal) loadIndex(name string) *monthIndex {
+// loadIndex returns the index that lies on the disk, if there is one that is whole.
+func (j *Journal) loadIndex(name string) []*monthIndex {
 	f, err := j.disk.Open(j.path(indexOf(name)), os.O_RDONLY)
 	if err != nil {
 		return nil
@@ -138,7 +149,7 @@ func (j *Journal) loadIndex(name string) *monthIndex {
 	if !x.read(f, size) {
 		return nil
 	}
-	return x
+	return []*monthIndex{x}
 }
 
 // read takes header and blocks from a file, and reports whether they are whole.
@@ -222,90 +233,42 @@ func (j *Journal) openIndex(x *monthIndex) (io.ReaderAt, io.Closer, error) {
 	return f, f, err
 }
 
-// growIndex returns an index of the whole file, and puts it on the disk. What old covers is not read again.
-func (j *Journal) growIndex(ctx context.Context, old *monthIndex, f file, size int64) (*monthIndex, error) {
-	places, ids, err := j.entriesOf(old)
-	if err != nil {
-		places, ids, old = nil, nil, newIndex(old.name)
-	}
+// indexPart returns an index of a part of a file, up to its end or as much as may be in memory.
+func (j *Journal) indexPart(ctx context.Context, name string, f file, from, size int64) (*monthIndex, error) {
+	var places, ids []entry
 	var parse parser
-	err = scan(f, max(old.covered, firstLine(f)), size, func(l line) error {
-		it, covered, err := inspect(l.text)
+	covered := size
+	err := scan(f, max(from, firstLine(f)), size, func(l line) error {
+		if len(places) == maxUnwritten {
+			covered = l.off
+			return errFull
+		}
+		it, text, err := inspect(l.text)
 		switch {
 		case err != nil:
-			j.badLine(old.name, l, err)
+			j.badLine(name, l, err)
 		case it.gone == "":
 			places = append(places, entry{uint64(it.seq), uint64(l.off)})
-			if e := parse.decode(it.seq, covered); about(&e) != "" {
+			if e := parse.decode(it.seq, text); about(&e) != "" {
 				ids = append(ids, entry{hashID(about(&e)), uint64(l.off)})
 			}
 		}
 		return j.stopped(ctx)
 	})
-	if err != nil {
+	if err != nil && err != errFull {
 		return nil, err
 	}
-	byKey := func(a, b entry) int { return cmp.Or(cmp.Compare(a.key, b.key), cmp.Compare(a.off, b.off)) }
-	slices.SortFunc(places, byKey)
-	slices.SortFunc(ids, byKey)
-	places = slices.CompactFunc(places, func(a, b entry) bool { return a.key == b.key })
-	x := &monthIndex{name: old.name, text: indexText(size, tailOf(f, size), places, ids)}
-	x.read(bytes.NewReader(x.text), int64(len(x.text)))
-	if err := j.writeIndex(x); err != nil {
-		j.log.Warn("the index of the archive is kept in memory", "file", indexOf(x.name), "err", err)
-	}
-	return x, nil
+	slices.SortFunc(places, compareEntries)
+	slices.SortFunc(ids, compareEntries)
+	x := &monthIndex{name: name, covered: covered, tail: tailOf(f, covered)}
+	return x, x.keep([]stream{streamOf(places)}, []stream{streamOf(ids)})
 }
 
-func (j *Journal) writeIndex(x *monthIndex) error {
-	if err := j.disk.MkdirAll(j.path(indexName)); err != nil {
-		return err
-	}
-	if err := j.replaceSmall(indexOf(x.name), x.text); err != nil {
-		return err
-	}
-	x.text = nil
-	return nil
-}
+// errFull ends a scan that has found enough.
+var errFull = errors.New("enough for one part")
 
-// entriesOf returns all that an index has.
-func (j *Journal) entriesOf(x *monthIndex) (places, ids []entry, err error) {
-	if x.covered == 0 {
-		return nil, nil, nil
-	}
-	f, closer, err := j.openIndex(x)
-	if err != nil {
-		return nil, nil, err
-	}
-	defer closer.Close()
-	for t, out := range map[*table]*[]entry{&x.places: &places, &x.ids: &ids} {
-		for block := range t.blocks() {
-			some, err := t.entries(f, block)
-			if err != nil {
-				return nil, nil, err
-			}
-			*out = append(*out, some...)
-		}
-	}
-	return places, ids, nil
-}
-
-func indexText(covered int64, tail uint32, places, ids []entry) []byte {
-	le := binary.LittleEndian
-	b := make([]byte, headerBytes, headerBytes+(len(places)+len(ids))*entryBytes)
-	for _, list := range [][]entry{places, ids} {
-		for _, e := range list {
-			b = le.AppendUint64(le.AppendUint64(b, e.key), e.off)
-		}
-	}
-	copy(b, indexMagic)
-	le.PutUint64(b[8:], uint64(covered))
-	le.PutUint32(b[16:], tail)
-	le.PutUint64(b[20:], uint64(len(places)))
-	le.PutUint64(b[28:], uint64(len(ids)))
-	le.PutUint32(b[36:], crc32.Checksum(b[headerBytes:], castagnoli()))
-	le.PutUint32(b[headerBytes-4:], crc32.Checksum(b[:headerBytes-4], castagnoli()))
-	return b
+func compareEntries(a, b entry) int {
+	return cmp.Or(cmp.Compare(a.key, b.key), cmp.Compare(a.off, b.off))
 }
 
 var errIndex = errors.New("the index of the archive does not fit it")

@@ -206,6 +206,47 @@ func TestUnknownIDReadsLittle(t *testing.T) {
 	}
 }
 
+// TestIndexGrowsByParts holds that what a compaction adds to a large archive does not have the whole index written
+// anew, nor read, and that everything is found in its parts.
+func TestIndexGrowsByParts(t *testing.T) {
+	const rounds, each = 150, 20
+	var bytes int
+	dir := t.TempDir()
+	j := openDir(t, dir, Options{disk: meteredDisk{bytes: &bytes}})
+	for i := range rounds {
+		archiveAll(t, j, i*each, each)
+	}
+	size := 0
+	for _, month := range []string{"2026-05", "2026-06"} {
+		for _, file := range []string{filepath.Join("index", month+".idx"), filepath.Join("archive", month+".jsonl")} {
+			info, err := os.Stat(filepath.Join(dir, file))
+			if err != nil {
+				t.Fatal(err)
+			}
+			size += int(info.Size())
+		}
+		if n := len(j.indexes["archive/"+month+".jsonl"]); n > 8 {
+			t.Errorf("%s has an index of %d parts", month, n)
+		}
+	}
+	if bytes > 4*size {
+		t.Errorf("%d compactions read %d bytes of archive and index, which have %d", rounds, bytes, size)
+	}
+	wantFound(t, j, 0, rounds*each)
+	seen := 0
+	for e, err := range j.Archived(t.Context(), 0, false) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		if e.Receipt != nil {
+			seen++
+		}
+	}
+	if seen != rounds*each {
+		t.Errorf("a walk sees %d receipts, want %d", seen, rounds*each)
+	}
+}
+
 // BenchmarkArchive looks up ids in an archive of PENNYPOST_BENCH_EVENTS messages.
 func BenchmarkArchive(b *testing.B) {
 	n := 100_000
