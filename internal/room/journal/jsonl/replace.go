@@ -40,7 +40,7 @@ func (o *output) end() int64 { return o.off + int64(len(o.buf)) }
 func (o *output) write(b []byte) error {
 	o.buf = append(o.buf, b...)
 	if len(o.buf) >= outputBuffer {
-		return o.flush()
+		return o.sync() // little by little: appends wait for a disk that has much to write
 	}
 	return nil
 }

@@ -269,9 +269,42 @@ func (j *Journal) carryOut(p *plan, r *replacement) (err error) {
 	return err
 }
 
-// exchange adds what was appended since the plan was made and puts r in the place of the main file. Appends wait
-// meanwhile. If it was not replaced, the old file is in its place and goes on being used.
+// exchange adds what was appended since the plan was made and puts r in the place of the main file. If it was not
+// replaced, the old file is in its place and goes on being used.
 func (j *Journal) exchange(r *replacement, p *plan) (replaced bool, err error) {
+	copied, err := j.catchUp(r, p)
+	if err != nil {
+		return false, err
+	}
+	if replaced, err = j.exchangeLeading(r, p, copied); replaced {
+		_ = p.from.Close() // the system frees what it held, which takes the longer the larger it was
+	}
+	return replaced, err
+}
+
+// catchUp copies what was appended, while appends go on, until there is so little left that they may wait for it. It
+// returns how far it came.
+func (j *Journal) catchUp(r *replacement, p *plan) (copied int64, err error) {
+	const little, tries = 64 << 10, 10
+	copied = p.size
+	for range tries {
+		size := j.Condition().Bytes
+		if size-copied < little {
+			break
+		}
+		if err := r.copy(p.from, span{copied, size - copied}); err != nil {
+			return copied, err
+		}
+		if err := r.sync(); err != nil {
+			return copied, err
+		}
+		copied = size
+	}
+	return copied, nil
+}
+
+// exchangeLeading copies the rest and replaces the file. Appends wait meanwhile.
+func (j *Journal) exchangeLeading(r *replacement, p *plan, copied int64) (replaced bool, err error) {
 	j.takeLead()
 	defer j.giveLead()
 	if err := j.stayOpen(); err != nil {
@@ -281,7 +314,7 @@ func (j *Journal) exchange(r *replacement, p *plan) (replaced bool, err error) {
 	size, rewrites, err := j.size, j.rewrites, j.broken
 	for _, at := range j.index.points {
 		if at.off >= p.size {
-			p.index.add(at.seq, at.off-p.size+r.end())
+			p.index.add(at.seq, at.off-copied+r.end())
 		}
 	}
 	j.mu.Unlock()
@@ -295,7 +328,7 @@ func (j *Journal) exchange(r *replacement, p *plan) (replaced bool, err error) {
 	if rewrites != p.rewrites || end < size {
 		return false, errChanged
 	}
-	if err := r.copy(j.file, span{p.size, end - p.size}); err != nil {
+	if err := r.copy(j.file, span{copied, end - copied}); err != nil {
 		return false, err
 	}
 	if err := r.sync(); err != nil {
@@ -316,7 +349,6 @@ func (j *Journal) takePlace(r *replacement, p *plan) (replaced bool, err error) 
 	if _, leads := j.leads(r.file); failed != nil && !leads {
 		return false, errors.Join(failed, j.stillOpen())
 	}
-	_ = old.Close()
 	j.file, r.file = r.file, nil
 	j.mu.Lock()
 	j.size = r.end()
