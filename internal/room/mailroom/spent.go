@@ -37,23 +37,32 @@ func kind(key string) int {
 	return 0
 }
 
+// add keeps a key, and forgets the first of its kind if there are too many.
 func (s *spentKeys) add(k sentKey, spent spentKey) {
+	keys := &s.kinds[kind(k.key)]
 	if _, known := s.byKey[k]; !known {
-		s.kinds[kind(k.key)] = append(s.kinds[kind(k.key)], k)
+		*keys = append(*keys, k)
 	}
 	s.byKey[k] = spent
+	if len(*keys) > maxKeys {
+		s.forgetFirst(keys)
+	}
 }
 
-// prune forgets the keys that are too old or too many. It is called at checkpoints only, so that replay, in which
-// compaction has taken away what kept forgotten keys alone, forgets the same ones.
+func (s *spentKeys) forgetFirst(keys *[]sentKey) {
+	delete(s.byKey, (*keys)[0])
+	(*keys)[0] = sentKey{}
+	*keys = (*keys)[1:]
+}
+
+// prune forgets the keys that are too old. It is called at checkpoints only, so that replay, in which compaction has
+// taken away events whose keys were all forgotten, comes to the same.
 func (s *spentKeys) prune(now mail.Time) {
-	for i, keys := range s.kinds {
-		n := 0
-		for n < len(keys) && (len(keys)-n > maxKeys || now.Sub(s.byKey[keys[n]].Sent) > keyLife) {
-			delete(s.byKey, keys[n])
-			n++
+	for i := range s.kinds {
+		keys := &s.kinds[i]
+		for len(*keys) > 0 && now.Sub(s.byKey[(*keys)[0]].Sent) > keyLife {
+			s.forgetFirst(keys)
 		}
-		s.kinds[i] = slices.Delete(keys, 0, n)
 	}
 }
 
