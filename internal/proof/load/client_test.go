@@ -126,9 +126,9 @@ func (b bearer) RoundTrip(r *http.Request) (*http.Response, error) {
 	return b.on.RoundTrip(r)
 }
 
-// send sends to everybody's sink over the Unix socket.
-func (p *place) send(ctx context.Context, from mail.Name, body string) (mail.ID, error) {
-	room, err := p.office.Room(ctx, "load", from)
+// send sends to a room's sink over the Unix socket.
+func (p *place) send(ctx context.Context, in mail.RoomName, from mail.Name, body string) (mail.ID, error) {
+	room, err := p.office.Room(ctx, in, from)
 	if err != nil {
 		return "", err
 	}

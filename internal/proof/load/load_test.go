@@ -117,7 +117,8 @@ func (p *place) runAgents(t *testing.T, names []agent, nWatchers, nSessions int,
 		working.Go(func() {
 			for n := 0; ctx.Err() == nil; n++ {
 				began := time.Now()
-				id, err := p.send(t.Context(), a.name, fmt.Sprintf("%s says %d at %d", a.name, n, began.UnixNano()))
+				id, err := p.send(t.Context(), "load", a.name,
+					fmt.Sprintf("%s says %d at %d", a.name, n, began.UnixNano()))
 				if err != nil {
 					t.Errorf("%s: %v", a.name, err)
 					return

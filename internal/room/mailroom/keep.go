@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"runtime/debug"
 	"slices"
 	"sync"
 	"time"
@@ -148,9 +149,11 @@ func (r *Room) trim(ctx context.Context, force bool) (mail.Trimmed, error) {
 	now := r.now()
 	ids, out := r.opts.Retention.Trim(r.retainable(now), now)
 	for step := range slices.Chunk(ids, trimStep) {
+		started := time.Now()
 		if err := r.letGo(ctx, step, now); err != nil {
 			return mail.Trimmed{}, err
 		}
+		time.Sleep(time.Since(started)) // half of the time is for others
 	}
 	r.mu.RLock()
 	worth := len(r.state.leaving) > 0 || r.state.garbage > garbageLimit || force && r.state.seq > 0
@@ -170,14 +173,20 @@ func (r *Room) trim(ctx context.Context, force bool) (mail.Trimmed, error) {
 		return out, err
 	}
 	r.mu.Lock()
-	defer r.mu.Unlock()
 	r.state.archived(mark)
 	maps.DeleteFunc(r.void, func(seq mail.Seq, _ bool) bool { return seq < mark }) // they are nowhere now
+	r.mu.Unlock()
+	if len(ids) > manySteps*trimStep {
+		debug.FreeOSMemory() // otherwise what they took is given back within minutes only
+	}
 	return out, nil
 }
 
 // trimStep is how many messages, or keys, retention handles at a time: the room is locked for a millisecond.
-const trimStep = 1000
+const trimStep = 500
+
+// manySteps are more than retention ever takes at a time in a room that it looks after with the usual limits.
+const manySteps = 40
 
 // letGo takes messages out of the mailboxes. What it has done stands in the journal, and is found again by whoever
 // opens the room before the others have gone.

@@ -24,7 +24,10 @@ func (l lateMarks) add(e *mail.Event) {
 // It is the one change of the state that no event makes: replay finds these events in the journal no more. As long as
 // compaction fails they stand there, and are kept here.
 func (s *state) archived(mark mail.Seq) {
-	s.leaving = make(map[mail.ID]*record) // clear would keep its memory
+	if fewLeft := len(s.records) < len(s.leaving)/16; fewLeft { // a map never shrinks
+		s.records, s.keys = maps.Collect(maps.All(s.records)), maps.Collect(maps.All(s.keys))
+	}
+	s.leaving = make(map[mail.ID]*record)
 	for id, events := range s.lateMarks {
 		left := slices.DeleteFunc(slices.Clone(events), func(e mail.Event) bool { return e.Seq < mark })
 		if s.lateMarks[id] = left; len(left) == 0 {

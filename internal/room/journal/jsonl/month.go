@@ -237,12 +237,14 @@ func (j *Journal) openIndex(x *monthIndex) (io.ReaderAt, io.Closer, error) {
 func (j *Journal) indexPart(ctx context.Context, name string, f file, from, size int64) (*monthIndex, error) {
 	var places, ids []entry
 	var parse parser
+	var spell spell
 	covered := size
 	err := scan(f, max(from, firstLine(f)), size, func(l line) error {
 		if len(places) == maxUnwritten {
 			covered = l.off
 			return errFull
 		}
+		spell.rest()
 		it, text, err := inspect(l.text)
 		switch {
 		case err != nil:

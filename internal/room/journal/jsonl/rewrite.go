@@ -3,6 +3,7 @@ package jsonl
 import (
 	"context"
 	"errors"
+	"time"
 
 	"pennypost/internal/mail"
 	"pennypost/internal/room/journal"
@@ -70,6 +71,22 @@ func (j *Journal) stopped(ctx context.Context) error {
 	}
 }
 
+// spell is how long somebody has been working in the background who must not keep the processor from appends: where
+// there are few cores, they would wait for one.
+type spell struct{ since time.Time }
+
+// rest is called often, and now and then takes as long as the work since the last time.
+func (s *spell) rest() {
+	const short, long = 2 * time.Millisecond, 10 * time.Millisecond
+	if s.since.IsZero() {
+		s.since = time.Now()
+	}
+	if worked := time.Since(s.since); worked >= short {
+		time.Sleep(min(worked, long))
+		s.since = time.Now()
+	}
+}
+
 // plan goes through the main file. Its caller is the keeper.
 func (j *Journal) plan(ctx context.Context, decide verdict) (*plan, error) {
 	p := &plan{archive: make(map[string][]place), from: j.main()}
@@ -81,10 +98,12 @@ func (j *Journal) plan(ctx context.Context, decide verdict) (*plan, error) {
 		return nil, err
 	}
 	var parse parser
+	var spell spell
 	err = scan(p.from, start, p.size, func(l line) error {
 		if err := j.stopped(ctx); err != nil {
 			return err
 		}
+		spell.rest()
 		at := place{seq: 0, crc: crcOf(l.text), piece: piece{span: span{l.off, l.bytes}}}
 		it, covered, err := inspect(l.text)
 		switch {
