@@ -63,6 +63,9 @@ func (m *Metadata) UnmarshalJSON(b []byte) error {
 // tooLarge returns the first number in m that no float64 holds, "" if there is none. Programs that read it would fail,
 // or take it for infinity and write null.
 func (m Metadata) tooLarge() string {
+	if len(m) == 0 {
+		return ""
+	}
 	d := json.NewDecoder(bytes.NewReader(m))
 	d.UseNumber()
 	for {

@@ -26,6 +26,7 @@ const benchBody = "The parser is done and tested, the reviewer has been asked, a
 // benchOffice is a post office of its own.
 type benchOffice struct {
 	bin, home, url string
+	pid            int
 }
 
 func buildFor(b *testing.B, dir, name, pkg string) string {
@@ -39,14 +40,25 @@ func buildFor(b *testing.B, dir, name, pkg string) string {
 	return bin
 }
 
-func startOffice(b *testing.B) *benchOffice {
+// startOffice starts $PENNYPOST_BIN (with "d" behind it), so that two of them can be compared; else what the tree makes.
+// The lines are its config.toml.
+func startOffice(b *testing.B, config ...string) *benchOffice {
 	b.Helper()
 	dir, err := os.MkdirTemp("", "pp")
 	if err != nil {
 		b.Fatal(err)
 	}
 	b.Cleanup(func() { os.RemoveAll(dir) })
-	o := &benchOffice{bin: buildFor(b, dir, "pennypost", "../.."), home: filepath.Join(dir, "home")}
+	o := &benchOffice{bin: binary + "d", home: filepath.Join(dir, "home")}
+	if os.Getenv("PENNYPOST_BIN") == "" {
+		o.bin = buildFor(b, dir, "pennypost", "../..")
+	}
+	if err := os.Mkdir(o.home, 0o700); err != nil {
+		b.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(o.home, "config.toml"), []byte(strings.Join(config, "\n")), 0o600); err != nil {
+		b.Fatal(err)
+	}
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		b.Fatal(err)
@@ -62,6 +74,7 @@ func startOffice(b *testing.B) *benchOffice {
 	if err := serve.Start(); err != nil {
 		b.Fatal(err)
 	}
+	o.pid = serve.Process.Pid
 	go io.Copy(io.Discard, bufio.NewReader(out))
 	b.Cleanup(func() {
 		serve.Process.Signal(os.Interrupt)

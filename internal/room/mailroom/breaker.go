@@ -4,7 +4,6 @@ import (
 	"context"
 	"crypto/sha256"
 	"fmt"
-	"io"
 	"strings"
 	"sync"
 	"time"
@@ -36,7 +35,7 @@ func pairOf(a, b mail.Name) pair {
 	return pair{a, b}
 }
 
-// repeat is what makes two messages the same.
+// repeat is what makes two messages the same. The zero value: nothing is the same as this message.
 type repeat struct {
 	from, to mail.Address
 	kind     mail.Type
@@ -65,9 +64,11 @@ type trip struct {
 	note  string // for the person
 }
 
-// admit decides whether m may be sent. same is the message that it repeats, if it does, which is a trip too. The
-// person's messages always may, and bring exchanges back to their beginning, as do messages about tasks.
-func (b *breaker) admit(m *mail.Message, again bool, depth int, now time.Time) (same mail.ID, tripped *trip) {
+// admit decides whether m, of which r tells the same, may be sent. same is the message that it repeats, if it does,
+// which is a trip too. The person's messages always may, and bring exchanges back to their beginning, as do messages
+// about tasks.
+func (b *breaker) admit(m *mail.Message, r repeat, again bool, depth int, now time.Time) (same mail.ID,
+	tripped *trip) {
 	from := m.From.Signer()
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -79,7 +80,7 @@ func (b *breaker) admit(m *mail.Message, again bool, depth int, now time.Time) (
 		b.reset(m, func(p pair, to mail.Name) bool { return p[0] == to || p[1] == to })
 		return "", nil
 	}
-	if id := b.repeated(m, now); id != "" && !again {
+	if id := b.repeated(r, now); id != "" && !again {
 		return id, &trip{
 			what: fmt.Sprint("repeat ", m.From, " ", m.To[0]), limit: "repeat_window",
 			note: fmt.Sprintf("%s sent the same text to %s again within %v. It was not delivered twice.", from,
@@ -158,12 +159,8 @@ func (b *breaker) reset(m *mail.Message, which func(p pair, to mail.Name) bool) 
 	}
 }
 
-// repeated returns the message that m repeats.
-func (b *breaker) repeated(m *mail.Message, now time.Time) mail.ID {
-	r, ok := repeatOf(m)
-	if !ok || b.limits.RepeatWindow < 0 {
-		return ""
-	}
+// repeated returns the message that r was of when it was sent within the window.
+func (b *breaker) repeated(r repeat, now time.Time) mail.ID {
 	if s, known := b.repeats[r]; known && now.Sub(s.at) <= b.limits.RepeatWindow {
 		return s.id
 	}
@@ -171,30 +168,27 @@ func (b *breaker) repeated(m *mail.Message, now time.Time) mail.ID {
 }
 
 // repeatOf returns what identifies a repetition of m: only mail to one agent by name can be one.
-func repeatOf(m *mail.Message) (repeat, bool) {
+func (b *breaker) repeatOf(m *mail.Message) repeat {
 	ownKey := m.Key != "" && !strings.HasPrefix(m.Key, mail.MadeKey) // its sender says by the key what is the same
-	if len(m.To) != 1 || m.To[0].Kind() != mail.ToAgent || ownKey || m.From == mail.ToUser ||
-		m.From == mail.FromSystem {
-		return repeat{}, false
+	if b.limits.RepeatWindow < 0 || len(m.To) != 1 || m.To[0].Kind() != mail.ToAgent || ownKey ||
+		m.From == mail.ToUser || m.From == mail.FromSystem {
+		return repeat{}
 	}
-	h := sha256.New()
-	for _, s := range []string{m.Subject, "\x00", m.Body, "\x00", string(m.Metadata)} {
-		io.WriteString(h, s)
-	}
-	r := repeat{from: m.From, to: m.To[0], kind: m.Type, replyTo: m.ReplyTo}
-	h.Sum(r.text[:0])
-	return r, true
+	var room [2 << 10]byte // for most messages, without an allocation
+	text := append(append(room[:0], m.Subject...), 0)
+	text = append(append(text, m.Body...), 0)
+	text = append(text, m.Metadata...)
+	return repeat{from: m.From, to: m.To[0], kind: m.Type, replyTo: m.ReplyTo, text: sha256.Sum256(text)}
 }
 
 // sent remembers a message that was sent.
-func (b *breaker) sent(m *mail.Message, now time.Time) {
-	r, ok := repeatOf(m)
-	if !ok || b.limits.RepeatWindow < 0 {
+func (b *breaker) sent(r repeat, id mail.ID, now time.Time) {
+	if r == (repeat{}) {
 		return
 	}
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	b.repeats[r] = sentAt{m.ID, now}
+	b.repeats[r] = sentAt{id, now}
 }
 
 // news reports whether the person has not been told of a trip within the window.
@@ -242,7 +236,9 @@ func (b *breaker) sweep(now time.Time) {
 // admit asks the breaker about a planned message. A repetition is answered with the message that it repeats.
 func (v *view) admit(ctx context.Context, p *plan, again bool) (*mail.Sent, error) {
 	now := v.opts.Now()
-	same, tripped := v.breaker.admit(p.here(), again, p.depth, now)
+	m := p.here()
+	p.repeat = v.breaker.repeatOf(m)
+	same, tripped := v.breaker.admit(m, p.repeat, again, p.depth, now)
 	if tripped == nil {
 		return nil, nil
 	}

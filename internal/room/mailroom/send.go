@@ -18,16 +18,14 @@ func (v *view) Send(ctx context.Context, d mail.Draft) (mail.Sent, error) {
 	if err := d.Check(v.opts.MaxBody); err != nil {
 		return mail.Sent{}, err
 	}
-	var k sentKey
-	v.read(func(s *state, _ mail.Time) { k = s.keyOf(v.signature(s), d.Key) })
-	release, err := v.sending.claim(ctx, k)
+	release, err := v.claim(ctx, d.Key)
 	if err != nil {
 		return mail.Sent{}, err
 	}
 	defer release()
 	defer v.newcomer(v.caller)()
 	p, err := v.plan(ctx, d)
-	if err == nil && p.earlier == nil {
+	if err == nil && p.earlier == nil && len(p.route.remote) > 0 {
 		err = v.resolveElsewhere(ctx, &p, d)
 	}
 	if err == nil && p.earlier == nil {
@@ -44,8 +42,10 @@ func (v *view) Send(ctx context.Context, d mail.Draft) (mail.Sent, error) {
 	if err != nil {
 		return mail.Sent{}, err
 	}
-	if sent, err = v.forward(ctx, &p, d, sent); err != nil {
-		return mail.Sent{}, err
+	if len(p.route.remote) > 0 {
+		if sent, err = v.forward(ctx, &p, d, sent); err != nil {
+			return mail.Sent{}, err
+		}
 	}
 	if len(p.route.local) == 0 && len(p.message.To) > 0 {
 		if err := v.keepAsked(ctx, &p, sent.ID); err != nil {
@@ -63,12 +63,15 @@ type sending struct {
 	keys map[sentKey]chan struct{} // closed when the send is over
 }
 
-// claim returns when nobody else sends with this key, and keeps others from it until release is called. Without a key
-// there is nothing to wait for.
-func (s *sending) claim(ctx context.Context, k sentKey) (release func(), err error) {
-	if k.key == "" {
+// claim returns when nobody else sends with this key of the caller, and keeps others from it until release is called.
+// Without a key there is nothing to wait for.
+func (v *view) claim(ctx context.Context, key string) (release func(), err error) {
+	if key == "" {
 		return func() {}, nil
 	}
+	var k sentKey
+	v.read(func(s *state, _ mail.Time) { k = s.keyOf(v.signature(s), key) })
+	s := &v.sending
 	for {
 		s.mu.Lock()
 		other := s.keys[k]
@@ -104,6 +107,7 @@ type plan struct {
 	message mail.Message
 	pulse   []mail.Event
 	depth   int        // replies above the message
+	repeat  repeat     // what would be the same
 	earlier *mail.Sent // the answer, if the draft was sent before
 }
 
@@ -363,7 +367,7 @@ func (v *view) post(ctx context.Context, p *plan) (mail.Sent, error) {
 			wakes++
 		}
 	}
-	v.breaker.sent(p.here(), v.opts.Now())
+	v.breaker.sent(p.repeat, p.message.ID, v.opts.Now())
 	v.opts.Observe.Sent(len(sent.Recipients), wakes)
 	return sent, nil
 }
