@@ -310,11 +310,15 @@ func (r *Room) append(ctx context.Context, events ...mail.Event) (mail.Seq, erro
 	if err != nil {
 		return 0, r.unavailable(err)
 	}
-	// What stands in the journal counts, whatever becomes of the caller: who sends again with the same key has to find
-	// it.
-	applying, cancel := context.WithTimeout(context.WithoutCancel(ctx), appliedWithin)
-	defer cancel()
-	return seq, r.await(applying, seq)
+	err = r.await(ctx, seq)
+	if err != nil && ctx.Err() != nil {
+		// What stands in the journal counts, whatever becomes of the caller: who sends again with the same key has to
+		// find it.
+		applying, cancel := context.WithTimeout(context.WithoutCancel(ctx), appliedWithin)
+		defer cancel()
+		err = r.await(applying, seq)
+	}
+	return seq, err
 }
 
 // appliedWithin bounds how long a caller that has left is served on. An event is applied within microseconds.
@@ -360,22 +364,19 @@ func (r *Room) unavailable(err error) error {
 }
 
 // newID returns an id in the form asked for that no hot message has. The usual forms are random enough without
-// looking; 48 bits are not.
+// looking, which costs a cache miss; 48 bits are not.
 func (r *Room) newID(s *state, form mail.IDForm) mail.ID {
-	for {
-		var id mail.ID
-		switch form {
-		case mail.IDUUID:
-			id = mail.NewUUID()
-		case mail.IDHex12:
-			id = newHex12()
-		default:
-			id = r.opts.NewID()
-		}
-		if s.records[id] == nil {
-			return id
+	switch form {
+	case mail.IDUUID:
+		return mail.NewUUID()
+	case mail.IDHex12:
+		for {
+			if id := newHex12(); s.records[id] == nil {
+				return id
+			}
 		}
 	}
+	return r.opts.NewID()
 }
 
 func newHex12() mail.ID {
