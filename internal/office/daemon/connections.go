@@ -20,6 +20,9 @@ type connections struct {
 
 // note is the server's ConnState.
 func (c *connections) note(conn net.Conn, state http.ConnState) {
+	if state == http.StateActive || state == http.StateIdle {
+		return // of every request
+	}
 	_, local := conn.(*peerConn)
 	c.mu.Lock()
 	defer c.mu.Unlock()

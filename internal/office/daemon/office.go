@@ -91,6 +91,9 @@ func (o *office) Room(ctx context.Context, name mail.RoomName, as mail.Name) (ma
 	if _, err := mail.ParseRoom(string(name)); err != nil {
 		return nil, err
 	}
+	if o.inUse(name) {
+		return o.roomAs(ctx, name, as), nil
+	}
 	if _, err := os.Lstat(o.dir(name)); !errors.Is(err, fs.ErrNotExist) {
 		e, err := o.borrow(ctx, name)
 		if err != nil {
@@ -99,6 +102,14 @@ func (o *office) Room(ctx context.Context, name mail.RoomName, as mail.Name) (ma
 		o.giveBack(e, name)
 	}
 	return o.roomAs(ctx, name, as), nil
+}
+
+// inUse reports whether a room is open, or being opened.
+func (o *office) inUse(name mail.RoomName) bool {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	e := o.rooms[name]
+	return e != nil && e.gone == nil
 }
 
 // borrow returns the room, open until giveBack.
@@ -283,19 +294,30 @@ func (o *office) journal(name mail.RoomName) string {
 	return filepath.Join(o.dir(name), "mailbox.jsonl")
 }
 
-// exists reports whether a room has been made.
+// exists reports whether a room has been made. Only of one that is not open the disk is asked.
 func (o *office) exists(name mail.RoomName) bool {
 	if _, err := mail.ParseRoom(string(name)); err != nil {
 		return false
 	}
+	o.mu.Lock()
+	e := o.rooms[name]
+	unused, open := e != nil && e.unused(), e != nil && e.isOpen()
+	o.mu.Unlock()
+	if unused || open {
+		return open && !unused
+	}
 	info, err := os.Stat(o.dir(name))
-	if err != nil || !info.IsDir() {
+	return err == nil && info.IsDir()
+}
+
+// isOpen reports whether calls can be made to the room. The caller holds office.mu.
+func (e *entry) isOpen() bool {
+	select {
+	case <-e.ready:
+		return e.err == nil && e.gone == nil
+	default:
 		return false
 	}
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	e := o.rooms[name]
-	return e == nil || !e.unused()
 }
 
 // names lists the rooms on disk, in order.
@@ -364,12 +386,7 @@ func (o *office) each(f func(*entry)) int {
 	defer o.mu.Unlock()
 	n := 0
 	for _, e := range o.rooms {
-		select {
-		case <-e.ready:
-		default:
-			continue
-		}
-		if e.err == nil && e.gone == nil {
+		if e.isOpen() {
 			n++
 			f(e)
 		}

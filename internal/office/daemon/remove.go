@@ -112,10 +112,7 @@ func moveDir(from, to string) error {
 // checkRemoved refuses to make a room again that was removed, but at the user's word: agents that still run there
 // would raise it with their next heartbeat, and a watch would go on in another room of the same name.
 func (o *office) checkRemoved(name mail.RoomName, caller mail.Name, changes bool) error {
-	o.mu.Lock()
-	open := o.rooms[name] != nil && o.rooms[name].gone == nil
-	o.mu.Unlock()
-	if open || changes && caller == mail.User || o.exists(name) {
+	if o.inUse(name) || changes && caller == mail.User || o.exists(name) {
 		return nil
 	}
 	dirs, _ := os.ReadDir(o.cfg.Home.Removed()) // without the directory nothing was removed

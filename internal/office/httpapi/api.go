@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"maps"
 	"net/http"
 	"path"
 	"runtime/debug"
@@ -122,11 +123,13 @@ type api struct {
 	opts   Options
 	mux    *http.ServeMux
 	routes []route
+	header http.Header // of every answer
 }
 
 // New returns the handler of every path under /api/v1. It owns no goroutine and needs no closing.
 func New(opts Options) http.Handler {
-	a := &api{opts: opts.withDefaults(), mux: http.NewServeMux(), routes: routes()}
+	a := &api{opts: opts.withDefaults(), mux: http.NewServeMux(), routes: routes(),
+		header: http.Header{"X-Content-Type-Options": {"nosniff"}, "Cache-Control": {"no-store"}}}
 	for i := range a.routes {
 		rt := &a.routes[i]
 		a.mux.HandleFunc(rt.method+" "+wire.Base+rt.path, func(w http.ResponseWriter, r *http.Request) {
@@ -139,19 +142,18 @@ func New(opts Options) http.Handler {
 // ServeHTTP implements http.Handler.
 func (a *api) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	rec := &recorder{ResponseWriter: w}
-	rec.Header().Set("X-Content-Type-Options", "nosniff")
-	rec.Header().Set("Cache-Control", "no-store")
+	maps.Copy(rec.Header(), a.header)
 	defer a.rescue(rec, r)
 	if err := checkPath(r); err != nil {
 		a.fail(rec, r, err)
 		return
 	}
-	h, pattern := a.mux.Handler(r)
-	if pattern == "" {
-		a.fail(rec, r, unrouted(rec, r, h))
-		return
-	}
+	rec.unrouted = true
 	a.mux.ServeHTTP(rec, r)
+	if rec.unrouted {
+		rec.unrouted = false
+		a.fail(rec, r, unrouted(rec, r))
+	}
 }
 
 // checkPath refuses a path that a mux would redirect: a client that follows would send its letter to another room.
@@ -164,28 +166,19 @@ func checkPath(r *http.Request) error {
 		"the path %s has an empty segment, '.' or '..'; in a name write %%2E for '.' and %%2F for '/'", p)
 }
 
-// unrouted says why no route fits r, given what the mux would have answered.
-func unrouted(w http.ResponseWriter, r *http.Request, h http.Handler) error {
-	answer := &refusal{header: make(http.Header)}
-	h.ServeHTTP(answer, r)
-	if allow := answer.header.Get("Allow"); allow != "" {
-		w.Header().Set("Allow", allow)
+// unrouted says why no route fits r, given the header that the mux would have answered with.
+func unrouted(w http.ResponseWriter, r *http.Request) error {
+	if allow := w.Header().Get("Allow"); allow != "" {
 		return &statusError{http.StatusMethodNotAllowed, mail.Errorf(mail.Invalid, "%s is not possible here; use %s",
 			r.Method, allow)}
 	}
 	return mail.Errorf(mail.NotFound, "there is no route %s; GET %s/openapi.json lists them", r.URL.Path, wire.Base)
 }
 
-// refusal catches the header of an answer that is not sent.
-type refusal struct{ header http.Header }
-
-func (f *refusal) Header() http.Header         { return f.header }
-func (f *refusal) Write(p []byte) (int, error) { return len(p), nil }
-func (f *refusal) WriteHeader(int)             {}
-
 // serve runs one route.
 func (a *api) serve(w *recorder, r *http.Request, rt *route) {
 	began := time.Now()
+	w.unrouted = false
 	c := &call{api: a, route: rt, w: w, r: r}
 	answer, err := c.run()
 	if err == nil && w.status == 0 {
@@ -198,8 +191,10 @@ func (a *api) serve(w *recorder, r *http.Request, rt *route) {
 	case err != nil:
 		a.fail(w, r, err)
 	}
-	a.opts.Log.Debug("http", "op", rt.id, "caller", c.caller.Name, "room", c.roomName, "status", w.status, "took",
-		time.Since(began))
+	if a.opts.Log.Enabled(r.Context(), slog.LevelDebug) {
+		a.opts.Log.Debug("http", "op", rt.id, "caller", c.caller.Name, "room", c.roomName, "status", w.status, "took",
+			time.Since(began))
+	}
 }
 
 // rescue answers for a handler that panicked.
@@ -237,10 +232,14 @@ var errClosing = errors.New("the post office is stopping")
 // recorder knows whether an answer has begun.
 type recorder struct {
 	http.ResponseWriter
-	status int // 0: not begun
+	status   int  // 0: not begun
+	unrouted bool // no route has the request yet: what the mux answers in its place is not sent
 }
 
 func (w *recorder) WriteHeader(status int) {
+	if w.unrouted {
+		return
+	}
 	if w.status == 0 {
 		w.status = status
 	}
@@ -248,6 +247,9 @@ func (w *recorder) WriteHeader(status int) {
 }
 
 func (w *recorder) Write(p []byte) (int, error) {
+	if w.unrouted {
+		return len(p), nil
+	}
 	if w.status == 0 {
 		w.status = http.StatusOK
 	}

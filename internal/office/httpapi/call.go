@@ -1,6 +1,7 @@
 package httpapi
 
 import (
+	"bytes"
 	"errors"
 	"io"
 	"mime"
@@ -152,11 +153,12 @@ func body[T any](c *call) (T, error) {
 	if err != nil {
 		return v, err
 	}
-	b, err := io.ReadAll(r)
-	if err != nil {
+	var b bytes.Buffer
+	b.Grow(int(min(max(c.r.ContentLength, 0), chunk)) + bytes.MinRead)
+	if _, err := b.ReadFrom(r); err != nil {
 		return v, c.unread(err, c.api.opts.MaxRequest)
 	}
-	if err := jsonx.UnmarshalStrict(b, &v); err != nil {
+	if err := jsonx.UnmarshalStrict(b.Bytes(), &v); err != nil {
 		return v, mail.Errorf(mail.Invalid, "the body is not the JSON that belongs here: %s", jsonx.Explain(err))
 	}
 	return v, nil
@@ -166,6 +168,9 @@ func body[T any](c *call) (T, error) {
 // first, which makes this a second wall against forged requests.
 func (c *call) contentType(want string) error {
 	got := c.r.Header.Get("Content-Type")
+	if got == want {
+		return nil
+	}
 	kind, params, err := mime.ParseMediaType(got)
 	if err == nil && kind == want && (params["charset"] == "" || strings.EqualFold(params["charset"], "utf-8")) {
 		return nil
@@ -175,10 +180,13 @@ func (c *call) contentType(want string) error {
 }
 
 // reader returns the body, which gives an error beyond limit bytes. A body that admits to be longer is not read at
-// all.
+// all; net/http reads none beyond the length that it admits.
 func (c *call) reader(limit int64) (io.Reader, error) {
-	if c.r.ContentLength > limit {
+	switch {
+	case c.r.ContentLength > limit:
 		return nil, tooLarge(limit)
+	case c.r.ContentLength >= 0:
+		return c.r.Body, nil
 	}
 	return http.MaxBytesReader(c.w, c.r.Body, limit), nil
 }

@@ -18,11 +18,11 @@ const (
 func Pace(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.ContentLength != 0 {
-			rc := http.NewResponseController(w)
+			body := &pacedBody{ReadCloser: r.Body, rc: http.NewResponseController(w), due: time.Now().Add(bodyGrace)}
 			// Also for a body that no handler reads: net/http reads it before it sends the answer.
-			_ = rc.SetReadDeadline(time.Now().Add(bodyGrace))
+			_ = body.rc.SetReadDeadline(body.due)
 			r = r.WithContext(r.Context()) // the server goes on to use its own
-			r.Body = &pacedBody{ReadCloser: r.Body, rc: rc}
+			r.Body = body
 		}
 		next.ServeHTTP(w, r)
 	})
@@ -31,20 +31,27 @@ func Pace(next http.Handler) http.Handler {
 // pacedBody moves the deadline of its connection with what it has read.
 type pacedBody struct {
 	io.ReadCloser
-	rc  *http.ResponseController
-	due time.Time // zero before the first read: a handler may have had to do something else
+	rc     *http.ResponseController
+	due    time.Time
+	begun  bool
+	earned time.Duration // by what was read since due was set
 }
+
+// worthwhile is how much must have been earned for the deadline to be moved, which costs more than to read a small
+// body.
+const worthwhile = 100 * time.Millisecond
 
 // Read implements io.Reader. At the end of the body, the server takes the deadline back.
 func (b *pacedBody) Read(p []byte) (int, error) {
-	if b.due.IsZero() {
-		b.due = time.Now().Add(bodyGrace)
+	if !b.begun {
+		b.begun = true
+		b.earned = bodyGrace - time.Until(b.due) // a handler may have had to do something else
+	}
+	if b.earned > worthwhile {
+		b.due, b.earned = b.due.Add(b.earned), 0
 		_ = b.rc.SetReadDeadline(b.due)
 	}
 	n, err := b.ReadCloser.Read(p)
-	if err == nil {
-		b.due = b.due.Add(time.Duration(n) * time.Second / bodyRate)
-		_ = b.rc.SetReadDeadline(b.due)
-	}
+	b.earned += time.Duration(n) * time.Second / bodyRate
 	return n, err
 }

@@ -36,6 +36,9 @@ func fill(given map[string]any, in reflect.Value) {
 
 // parseQuery reads a raw query, in which only the parameters in known may stand, each once.
 func parseQuery(raw string, known []wire.Param) (map[string]any, error) {
+	if raw == "" {
+		return nil, nil
+	}
 	given, err := url.ParseQuery(raw)
 	if err != nil {
 		return nil, mail.Errorf(mail.Invalid,
