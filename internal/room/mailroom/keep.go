@@ -97,6 +97,10 @@ func (r *Room) runRetention(ctx context.Context) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.crowd = r.opts.Retention.Crowd(len(r.state.records))
+	select {
+	case <-r.crowded: // of the crowd that was just dispersed
+	default:
+	}
 }
 
 // endLapsed journals the end of sessions that fell silent, so that their role mail finds another holder. A client

@@ -1,0 +1,225 @@
+package mailroom
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"testing"
+
+	"pennypost/internal/mail"
+	"pennypost/internal/policy"
+	"pennypost/internal/room/journal"
+	"pennypost/internal/room/journal/journaltest"
+)
+
+// fill journals n messages to bob, of alternately a key that a client made and one that its sender chose.
+func fill(t *testing.T, r *Room, n int) {
+	t.Helper()
+	if _, err := r.As(mail.User).Register(t.Context(), mail.Presence{Name: "bob"}); err != nil {
+		t.Fatal(err)
+	}
+	var events []mail.Event
+	for i := range n {
+		key := fmt.Sprint("key-", i)
+		if i%2 == 0 {
+			key = mail.MadeKey + key
+		}
+		events = append(events, mail.Event{At: r.now(),
+			Message: &mail.Message{ID: mail.ID(fmt.Sprintf("msg_%021d", i)),
+				Type: mail.Status, From: "user", To: []mail.Address{"agent:bob"}, Body: "x", Key: key}})
+	}
+	if _, err := r.commit(t.Context(), events...); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// stepwise is a journal that remembers what retention let go of at a time, and fails after some steps.
+type stepwise struct {
+	*journaltest.Memory
+	steps []int
+	until int
+}
+
+func (j *stepwise) Append(ctx context.Context, events ...mail.Event) (mail.Seq, error) {
+	for _, e := range events {
+		if c := e.Checkpoint; c != nil {
+			if len(j.steps) == j.until {
+				return 0, errors.New("killed")
+			}
+			j.steps = append(j.steps, max(len(c.Trimmed), len(c.Spent)))
+		}
+	}
+	return j.Memory.Append(ctx, events...)
+}
+
+// A large trim goes in steps, each of which lasts. What was not done when the post
+// office was killed is done when it runs again, and then everything is in the archive.
+func TestP11_RetentionInSteps(t *testing.T) {
+	const n, kept = 3*trimStep + 7, 5
+	opts := Options{Retention: policy.Retention{Count: kept}}
+	store := &journaltest.Store{}
+	j := &stepwise{Memory: store.Open(), until: 6} // two steps of two kinds of keys and of messages
+	r, err := Open(t.Context(), "lab", j, opts)
+	if err != nil {
+		t.Fatal(err)
+	}
+	fill(t, r, n)
+	if _, err := r.trim(t.Context(), false); err == nil {
+		t.Fatal("the test is wrong: the journal never failed")
+	}
+	if most := slices.Max(j.steps); most > trimStep {
+		t.Errorf("one event lets %d messages go", most)
+	}
+	if got, want := r.Status().Messages, n-2*trimStep; got != want {
+		t.Errorf("after two steps %d messages are hot, want %d", got, want)
+	}
+	if err := r.Close(); err != nil {
+		t.Fatal(err)
+	}
+	r = reopen(t, store, "lab", opts)
+	defer r.Close()
+	if got, want := r.Status().Messages, n-2*trimStep; got != want {
+		t.Errorf("opened again %d messages are hot, want %d", got, want)
+	}
+	r.runRetention(t.Context())
+	if got := r.Status().Messages; got != kept {
+		t.Errorf("in the end %d messages are hot, want %d", got, kept)
+	}
+	archived := 0
+	for e, err := range r.journal.(journal.Compacter).Archived(t.Context(), 0, false) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		if e.Message != nil {
+			archived++
+		}
+	}
+	if archived != n-kept {
+		t.Errorf("%d messages are in the archive, want %d", archived, n-kept)
+	}
+}
+
+// However many messages had a key, so many of the keys are kept, in the file as well as in memory: those of the last
+// messages. They are known after a restart, and of the two kinds neither displaces the other.
+func TestP12_KeysAreBounded(t *testing.T) {
+	const n = 3 * maxKeys
+	room, _ := openRoom(t, "lab", Options{Retention: policy.Retention{Count: 1}})
+	fill(t, room, n)
+	for range 2 { // the second time, what the first has put into the journal goes
+		if _, err := room.trim(t.Context(), true); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if got := len(room.state.spent.byKey); got != 2*maxKeys {
+		t.Errorf("%d keys are known, want %d", got, 2*maxKeys)
+	}
+	lines := 0
+	for c := room.journal.Follow(0); lines < 100_000; {
+		events, err := c.Next(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, e := range events {
+			if e.Checkpoint != nil {
+				lines += len(e.Checkpoint.Spent)
+			}
+		}
+		if events[len(events)-1].Seq == room.journal.Last() {
+			c.Close()
+			break
+		}
+	}
+	if most := 2 * (maxKeys + trimStep); lines < 2*maxKeys || lines > most {
+		t.Errorf("the journal has %d keys, want %d at most", lines, most)
+	}
+	for _, key := range []string{fmt.Sprint(mail.MadeKey, "key-", n-4), fmt.Sprint("key-", n-3)} {
+		sent, err := room.As(mail.User).Send(t.Context(), mail.Draft{To: mail.Recipients{"bob"}, Body: "x", Key: key})
+		if err != nil || !sent.Duplicate {
+			t.Errorf("sent again with %s: %+v, %v", key, sent, err)
+		}
+	}
+}
+
+// What an older version has put into a checkpoint is kept when that goes.
+func TestP12_KeysOfOldCheckpoints(t *testing.T) {
+	room, _ := openRoom(t, "lab", Options{Retention: policy.Retention{Count: 1}})
+	fill(t, room, 2)
+	old := &mail.Checkpoint{After: room.journal.Last(), Last: room.state.last, Agents: room.state.checkpoint().Agents,
+		Trimmed: []mail.ID{"msg_000000000000000000000"}, Spent: []mail.SpentKey{{From: "user",
+			Key: mail.MadeKey + "key-0", Message: "msg_000000000000000000000", Seq: 2, Sent: room.now()}}}
+	if _, err := room.append(t.Context(), mail.Event{At: room.now(), Checkpoint: old}); err != nil {
+		t.Fatal(err)
+	}
+	for range 2 {
+		if _, err := room.trim(t.Context(), true); err != nil {
+			t.Fatal(err)
+		}
+	}
+	sent, err := room.As(mail.User).Send(t.Context(), mail.Draft{To: mail.Recipients{"bob"}, Body: "x",
+		Key: mail.MadeKey + "key-0"})
+	if err != nil || !sent.Duplicate {
+		t.Errorf("sent again: %+v, %v", sent, err)
+	}
+}
+
+// A checkpoint has nothing to say to a state from which no event is missing, so that none is held up while it files
+// everything anew.
+func TestCheckpointOfWholeState(t *testing.T) {
+	room, _ := openRoom(t, "lab", Options{})
+	fill(t, room, 3)
+	bob := room.state.members["bob"]
+	before := &bob.all[0]
+	if _, err := room.writeCheckpoint(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if room.state.seq != room.journal.Last() || &bob.all[0] != before {
+		t.Errorf("a checkpoint has filed anew what was filed")
+	}
+}
+
+// TestDropGone compares lists that lost records with lists that never had them.
+func TestDropGone(t *testing.T) {
+	random := rand.New(rand.NewPCG(1, 2))
+	for range 2000 {
+		var l, want, gone list
+		for seq := range mail.Seq(random.IntN(12)) {
+			r := &record{seq: seq, gone: random.IntN(3) == 0}
+			switch there := random.IntN(4) > 0; {
+			case r.gone && there:
+				l, gone = append(l, r), append(gone, r)
+			case r.gone:
+				gone = append(gone, r)
+			case there:
+				l, want = append(l, r), append(want, r)
+			}
+		}
+		if len(gone) == 0 {
+			continue
+		}
+		whole := l
+		l.dropGone(gone[0].seq, gone[len(gone)-1].seq)
+		if !slices.Equal(l, want) {
+			t.Fatalf("%d of %d records are left, want %d", len(l), len(whole), len(want))
+		}
+		for _, r := range whole[:len(whole)-len(l)] {
+			if r != nil {
+				t.Fatal("a record that has gone is still held in memory")
+			}
+		}
+	}
+}
+
+// A room that was trimmed because there was a crowd is not trimmed again at once.
+func TestCrowdIsTrimmedOnce(t *testing.T) {
+	room, _ := openRoom(t, "lab", Options{Retention: policy.Retention{Count: 10}})
+	room.runRetention(t.Context())
+	fill(t, room, 100)
+	room.runRetention(t.Context())
+	select {
+	case <-room.crowded:
+		t.Error("the crowd is still waited for")
+	default:
+	}
+}
