@@ -24,8 +24,9 @@ type Erasure struct {
 }
 
 // Checkpoint states what compaction would otherwise forget: it is appended before the events that led to it are
-// dropped. Applying it to the state that wrote it changes nothing but to forget Trimmed. It counts only in the place
-// behind After: what came between would be undone by it.
+// dropped. Applying it to the state that wrote it changes nothing but to forget names that nothing leads to. It counts
+// only in the place behind After: what came between would be undone by it. With After 0 it is a step of retention,
+// which counts anywhere and says nothing but Trimmed or Spent; older versions wrote these in the checkpoint itself.
 type Checkpoint struct {
 	After    Seq             `json:"after"`
 	Agents   []AgentRecord   `json:"agents,omitempty"`
