@@ -73,7 +73,7 @@ func TestSoak(t *testing.T) {
 		t.Skip("no soak was asked for")
 	}
 	p := open(t)
-	names := p.roster(t, *senders)
+	names := p.roster(t, max(*senders, *rate/15)) // of each no more than 20 a second are accepted
 	other, err := p.office.Room(t.Context(), "beside", mail.User)
 	if err == nil {
 		_, err = other.Register(t.Context(), mail.Presence{Name: "sink"})
@@ -84,11 +84,11 @@ func TestSoak(t *testing.T) {
 	var load, beside stopwatch
 	began := time.Now()
 	var running sync.WaitGroup
-	each := time.Second * time.Duration(*senders) / time.Duration(*rate)
+	each := time.Second * time.Duration(len(names)) / time.Duration(*rate)
 	for i, a := range names {
 		running.Go(func() {
 			for n := 0; time.Since(began) < *soak; n++ {
-				at := began.Add(time.Duration(n)*each + time.Duration(i)*each/time.Duration(*senders))
+				at := began.Add(time.Duration(n)*each + time.Duration(i)*each/time.Duration(len(names)))
 				time.Sleep(time.Until(at))
 				load.time(func() error {
 					_, err := p.send(t.Context(), "load", a.name, fmt.Sprintf("%s %d %0400d", a.name, n, n))

@@ -60,6 +60,9 @@ func (s *state) applyMessage(e *mail.Event) (counted bool) {
 	if len(r.dynamic) > 0 {
 		s.dynamic = append(s.dynamic, r)
 	}
+	if r.boundByEvents() {
+		s.byEvents = append(s.byEvents, r)
+	}
 	s.track(r)
 	s.deliver(r)
 	return true

@@ -18,33 +18,35 @@ func (s *state) checkpoint() *mail.Checkpoint {
 			c.Agents = append(c.Agents, cloneRecord(m.AgentRecord))
 		}
 	}
-	for _, r := range s.order {
-		if r.boundByEvents() {
-			c.Bound = append(c.Bound, r.binding())
-		}
+	for _, r := range s.byEvents {
+		c.Bound = append(c.Bound, r.binding())
 	}
 	c.Bridges, c.Workspaces = slices.Clone(s.bridges), slices.Clone(s.workspaces)
 	return c
 }
 
-// mentioned returns the members of whom hot messages tell, or keys that outlive theirs.
-func (s *state) mentioned() map[*member]bool {
-	out := map[*member]bool{s.members[mail.User]: true}
-	for _, r := range s.order {
-		out[r.sender] = true
+// unmentioned takes those out of some members of whom hot messages tell, or keys that outlive theirs. Whoever has a
+// message in his mailbox is one of them, so that for most nobody looks any further.
+func (s *state) unmentioned(members map[*member]bool) {
+	delete(members, s.members[mail.User])
+	maps.DeleteFunc(members, func(m *member, _ bool) bool { return len(m.all) > 0 })
+	for _, r := range slices.Backward(s.order) {
+		if len(members) == 0 {
+			return
+		}
+		delete(members, r.sender)
 		for _, b := range r.bound {
 			for _, m := range b.members {
-				out[m] = true
+				delete(members, m)
 			}
 		}
 		for i := range r.marks {
-			out[r.marks[i].who] = true
+			delete(members, r.marks[i].who)
 		}
 	}
 	for k := range s.spent.all() {
-		out[k.from] = true
+		delete(members, k.from)
 	}
-	return out
 }
 
 // maxRetired is how many agents that were taken off the roster, and of whom no message tells any more, are remembered:
@@ -54,17 +56,17 @@ const maxRetired = 1000
 
 // longRetired returns those of the retired agents that nothing mentions and that are too many, the first to go first.
 func (s *state) longRetired() map[*member]bool {
-	var retired []*member
-	for name, m := range s.members {
-		if name == m.Name && m.Retired && m.Registered != 0 {
-			retired = append(retired, m)
+	candidates := make(map[*member]bool)
+	for m := range maps.Values(s.members) {
+		if m.Retired && m.Registered != 0 {
+			candidates[m] = true
 		}
 	}
-	if len(retired) <= maxRetired {
+	if len(candidates) <= maxRetired {
 		return nil
 	}
-	mentioned := s.mentioned()
-	retired = slices.DeleteFunc(retired, func(m *member) bool { return mentioned[m] })
+	s.unmentioned(candidates)
+	retired := slices.Collect(maps.Keys(candidates))
 	slices.SortFunc(retired, func(a, b *member) int {
 		return cmp.Or(cmp.Compare(b.Since, a.Since), cmp.Compare(a.Name, b.Name))
 	})
@@ -166,23 +168,23 @@ func (s *state) applyCheckpoint(c *mail.Checkpoint, at mail.Time) {
 		s.applySettled(st, at)
 	}
 	s.rebind(c.Bound)
-	s.forgetNames(c)
 	s.refileAll(at)
+	s.forgetNames(c)
 }
 
 // forgetNames lets go of mailboxes that nothing leads to any more: of agents that the checkpoint does not know, and of
 // names that mail was sent to or by, which nobody bore, once that has gone.
 func (s *state) forgetNames(c *mail.Checkpoint) {
-	known := map[*member]bool{s.members[mail.User]: true}
+	lost := make(map[*member]bool)
+	for m := range maps.Values(s.members) {
+		lost[m] = true
+	}
 	for _, a := range c.Agents {
-		known[s.members[a.Name]] = true
+		delete(lost, s.members[a.Name])
 	}
-	unknown := func(m *member) bool { return !known[m] }
-	if slices.ContainsFunc(slices.Collect(maps.Values(s.members)), unknown) {
-		maps.Copy(known, s.mentioned())
-		maps.DeleteFunc(s.members, func(_ mail.Name, m *member) bool { return unknown(m) })
-		maps.DeleteFunc(s.tokens, func(_ string, m *member) bool { return unknown(m) })
-	}
+	s.unmentioned(lost)
+	maps.DeleteFunc(s.members, func(_ mail.Name, m *member) bool { return lost[m] })
+	maps.DeleteFunc(s.tokens, func(_ string, m *member) bool { return lost[m] })
 }
 
 // spentOf is keyOf for a key that is kept: its sender is known as long as it is.

@@ -40,6 +40,7 @@ func (s *state) track(r *record) {
 func (s *state) settleOpen(q *record, st mail.Settlement) {
 	q.settled = &st
 	s.open.remove(q)
+	s.answered.set(q, st.Answer != "")
 }
 
 // applySettled settles a question. A withdrawal of one that is settled comes too late. What names an answer repeats
@@ -91,9 +92,9 @@ func (v *view) stillOpen(q mail.Marking, out *mail.Marked) {
 // settledByGone returns what became of questions that are kept while what answered them is not.
 func (s *state) settledByGone() []mail.Settlement {
 	var out []mail.Settlement
-	for _, r := range s.order {
-		if st := r.settled; st != nil && st.Answer != "" && s.records[st.Answer] == nil {
-			out = append(out, *st)
+	for _, r := range s.answered {
+		if s.records[r.settled.Answer] == nil {
+			out = append(out, *r.settled)
 		}
 	}
 	return out

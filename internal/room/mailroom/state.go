@@ -26,6 +26,8 @@ type state struct {
 	held    map[string]list       // by role: mail that no live holder could be given, in order
 	// records with an audience that is found out when somebody looks; expired ones may be missing
 	dynamic    list
+	byEvents   list                 // whose audience follows from the roster as it was: see boundByEvents
+	answered   list                 // what asked and has an answer
 	open       list                 // what is asked and not settled
 	rotation   map[string]mail.Name // by role: who was given its last message
 	keys       map[sentKey]*record  // by sender and idempotency key
@@ -376,6 +378,8 @@ func (s *state) forget(ids []mail.ID) {
 	first, last := gone[0].seq, gone[len(gone)-1].seq
 	s.order.dropGone(first, last)
 	s.dynamic.dropGone(first, last)
+	s.byEvents.dropGone(first, last)
+	s.answered.dropGone(first, last)
 	s.open.dropGone(first, last)
 	for role, l := range s.held {
 		l.dropGone(first, last)
