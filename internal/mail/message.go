@@ -138,6 +138,10 @@ type Recipients []string
 func (r *Recipients) UnmarshalJSON(b []byte) error {
 	if b = bytes.TrimSpace(b); len(b) > 0 && b[0] == '"' {
 		*r = make(Recipients, 1)
+		if s := bytes.Trim(b, `"`); len(s) == len(b)-2 && !bytes.ContainsAny(s, `"\`) && utf8.Valid(s) {
+			(*r)[0] = string(s) // as nearly always
+			return nil
+		}
 		return json.Unmarshal(b, &(*r)[0])
 	}
 	return json.Unmarshal(b, (*[]string)(r))

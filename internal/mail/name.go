@@ -197,8 +197,11 @@ func ParseRoom(s string) (RoomName, error) {
 
 // windowsDevice reports whether Windows would open a device instead of a file of this name.
 func windowsDevice(s string) bool {
-	base, _, _ := strings.Cut(strings.ToUpper(s), ".")
-	switch base {
+	base, _, _ := strings.Cut(s, ".")
+	if len(base) > 4 {
+		return false // as nearly every name, which is asked for at each call
+	}
+	switch base = strings.ToUpper(base); base {
 	case "CON", "PRN", "AUX", "NUL":
 		return true
 	}

@@ -141,11 +141,9 @@ func (g *gate) bearer(r *http.Request) (mail.Caller, error) {
 // token makes nothing. That a room exists can be told from how long the refusal takes, and is no secret from this
 // machine.
 func (g *gate) agent(ctx context.Context, token string) (mail.Caller, error) {
-	unknown := mail.Errorf(mail.Unknown, "the token opens nothing here: it is wrong, or a newer one was made, or "+
-		"its agent was retired. A new one is made by: pennypost agents token NAME")
 	name, sum, ok := mailroom.ParseToken(token)
 	if !ok || !g.office.exists(name) {
-		return mail.Caller{}, unknown
+		return mail.Caller{}, unknownToken()
 	}
 	e, err := g.office.borrow(ctx, name)
 	if err != nil {
@@ -154,9 +152,14 @@ func (g *gate) agent(ctx context.Context, token string) (mail.Caller, error) {
 	defer g.office.giveBack(e, name)
 	agent, ok := e.room.CheckToken(sum)
 	if !ok {
-		return mail.Caller{}, unknown
+		return mail.Caller{}, unknownToken()
 	}
 	return mail.Caller{Name: agent, Room: name}, nil
+}
+
+func unknownToken() error {
+	return mail.Errorf(mail.Unknown, "the token opens nothing here: it is wrong, or a newer one was made, or its "+
+		"agent was retired. A new one is made by: pennypost agents token NAME")
 }
 
 // userOnly lets only the user through.

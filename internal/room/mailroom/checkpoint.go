@@ -156,11 +156,15 @@ func (s *state) applyCheckpoint(c *mail.Checkpoint, at mail.Time) {
 	}
 	s.bridges, s.workspaces = slices.Clone(c.Bridges), slices.Clone(c.Workspaces)
 	clear(s.tokens)
+	clear(s.programs)
 	for _, a := range c.Agents {
 		m := s.member(a.Name)
 		m.AgentRecord = cloneRecord(a)
 		if m.TokenSum != "" {
 			s.tokens[m.TokenSum] = m
+		}
+		if m.Process != "" {
+			s.programs[m.Process] = append(s.programs[m.Process], m)
 		}
 	}
 	s.nameAll(c)
@@ -185,6 +189,9 @@ func (s *state) forgetNames(c *mail.Checkpoint) {
 	s.unmentioned(lost)
 	maps.DeleteFunc(s.members, func(_ mail.Name, m *member) bool { return lost[m] })
 	maps.DeleteFunc(s.tokens, func(_ string, m *member) bool { return lost[m] })
+	for m := range lost {
+		s.leaveProgram(m)
+	}
 }
 
 // spentOf is keyOf for a key that is kept: its sender is known as long as it is.

@@ -171,6 +171,12 @@ func dump(s *state, now mail.Time) []string {
 		}
 	}
 	slices.Sort(held)
+	for _, program := range slices.Sorted(maps.Keys(s.programs)) {
+		seats := slices.SortedFunc(slices.Values(s.programs[program]), byName)
+		for _, m := range seats {
+			out = append(out, fmt.Sprint("in ", program, ": ", m.Name))
+		}
+	}
 	var spent []mail.SpentKey
 	for _, k := range s.spent.all() {
 		spent = append(spent, k.SpentKey)

@@ -111,11 +111,20 @@ func (s *state) enter(m *member, c *mail.AgentChange, at mail.Time) {
 			s.setState(m, mail.Idle, at)
 		}
 	}
-	if c.Process != "" {
+	if c.Process != "" && c.Process != m.Process {
+		s.leaveProgram(m)
 		m.Process = c.Process
+		s.programs[m.Process] = append(s.programs[m.Process], m)
 	}
 	m.Joined = c.Join
 	m.SessionAt = at
+}
+
+func (s *state) leaveProgram(m *member) {
+	rest := slices.DeleteFunc(s.programs[m.Process], func(o *member) bool { return o == m })
+	if s.programs[m.Process] = rest; len(rest) == 0 {
+		delete(s.programs, m.Process)
+	}
 }
 
 // heldByOther reports whether a session must not enter m: another live one is in it, or it was itself evicted.

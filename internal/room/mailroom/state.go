@@ -33,6 +33,7 @@ type state struct {
 	keys       map[sentKey]*record  // by sender and idempotency key
 	spent      spentKeys
 	tokens     map[string]*member    // by the hash of a bearer token
+	programs   map[string][]*member  // by the program that a session of theirs was last in
 	erasing    map[mail.ID]mail.Name // erasures that are not done, and who asked
 	erased     map[mail.ID]mail.Seq  // erasures that the journal tells of, and where
 	leaving    map[mail.ID]*record   // trimmed, and as far as is known not in the archive yet
@@ -124,6 +125,7 @@ func newState(o *Options) *state {
 		spent:    spentKeys{byKey: make(map[sentKey]spentKey)},
 		exact:    true,
 		tokens:   make(map[string]*member),
+		programs: make(map[string][]*member),
 		erasing:  make(map[mail.ID]mail.Name),
 		erased:   make(map[mail.ID]mail.Seq),
 		leaving:  make(map[mail.ID]*record),

@@ -2,7 +2,6 @@ package mailroom
 
 import (
 	"context"
-	"slices"
 
 	"pennypost/internal/mail"
 	"pennypost/internal/room/journal"
@@ -118,27 +117,24 @@ func (w *watch) Next(ctx context.Context) ([]mail.Event, error) {
 		if err != nil {
 			return nil, w.room.unavailable(err)
 		}
+		// Whoever saw an event must find its effect when it asks, so the state is not left behind what a watch has
+		// shown. If ctx ends during that moment the events are shown all the same: they would be lost otherwise.
+		_ = w.room.await(ctx, events[len(events)-1].Seq)
 		if shown := w.room.publish(events); len(shown) > 0 {
-			// Whoever saw an event must find its effect when it asks, so the state is not left behind what a watch has
-			// shown. If ctx ends during that moment the events are shown all the same: they would be lost otherwise.
-			_ = w.room.await(ctx, shown[len(shown)-1].Seq)
-			shown = slices.DeleteFunc(shown, func(e mail.Event) bool { return w.room.isVoid(e.Seq) })
-			if len(shown) > 0 {
-				return shown, nil
-			}
+			return shown, nil
 		}
 	}
 }
 
 // publish leaves out what is not for everybody: hashes of tokens, idempotency keys, and checkpoints, which repeat what
-// was told; and messages that were erased and are still in the file.
+// was told; what did not count; and messages that were erased and are still in the file.
 func (r *Room) publish(events []mail.Event) []mail.Event {
 	r.mu.RLock()
 	defer r.mu.RUnlock()
 	out := make([]mail.Event, 0, len(events))
 	for _, e := range events {
 		switch {
-		case e.Checkpoint != nil:
+		case e.Checkpoint != nil, r.void[e.Seq]:
 			continue
 		case e.Agent != nil && e.Agent.TokenSum != "":
 			change := *e.Agent

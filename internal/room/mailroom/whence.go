@@ -82,21 +82,18 @@ func (v *view) settleIn(s *state, w Whence, now mail.Time) error {
 // as it lasts: an MCP server that a person tries out in a terminal belongs to the terminal. An editor is no such
 // program: a person's terminals run in it too, and clients in them.
 func (s *state) seats(programs []string) (seats []*member, program string) {
-	nearest := len(programs)
-	for m := range s.agents() {
-		switch i := slices.Index(programs, m.Process); {
-		case i < 0 || i > nearest || m.Session == "" && m.Left == "":
-		case i < nearest:
-			nearest, seats = i, []*member{m}
-		default:
-			seats = append(seats, m)
+	for _, program := range programs {
+		for _, m := range s.programs[program] {
+			if m.listed() && (m.Session != "" || m.Left != "") {
+				seats = append(seats, m)
+			}
+		}
+		if len(seats) > 0 {
+			slices.SortFunc(seats, byName)
+			return seats, program
 		}
 	}
-	if len(seats) == 0 {
-		return nil, ""
-	}
-	slices.SortFunc(seats, byName)
-	return seats, programs[nearest]
+	return nil, ""
 }
 
 // free reports whether m is for any session to speak as that no other program runs: of a workspace, which is a

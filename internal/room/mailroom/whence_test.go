@@ -3,6 +3,7 @@ package mailroom
 import (
 	"strings"
 	"testing"
+	"time"
 
 	"pennypost/internal/mail"
 )
@@ -151,6 +152,39 @@ func TestP5_InsideANumberedSession(t *testing.T) {
 	list, _ := again.Agents(t.Context())
 	if len(list) != 3 || list[0].Name != "a" || list[0].Parent != "builder-2" {
 		t.Errorf("the roster: %+v", list)
+	}
+}
+
+// A session binds its program also when compaction has taken the event that told of it.
+func TestP5_InsideASessionAfterCompaction(t *testing.T) {
+	now := time.UnixMilli(1_000_000_000_000)
+	room, _ := openRoom(t, "lab", Options{Now: func() time.Time { return now }})
+	user := room.As(mail.User)
+	for _, turn := range []mail.Turn{{Session: "s1", Process: "10.1@b"}, {Session: "s2", Process: "20.1@b"}} {
+		turn.Moment = mail.SessionStart // the second time after a restart: it runs in the first program no more
+		if _, err := room.As("builder").Turn(t.Context(), turn); err != nil {
+			t.Fatal(err)
+		}
+		now = now.Add(30 * 24 * time.Hour)
+	}
+	if _, err := user.Register(t.Context(), mail.Presence{Name: "other"}); err != nil {
+		t.Fatal(err)
+	}
+	speak := func(program string) mail.Code {
+		_, err := room.From("other", Whence{Programs: []string{"99.1@b", program}})
+		return mail.CodeOf(err)
+	}
+	for _, when := range []string{"before", "after"} {
+		if first, second := speak("10.1@b"), speak("20.1@b"); first != "" || second != mail.Denied {
+			t.Errorf("%s compaction: in the program that ended %q, in the other %q", when, first, second)
+		}
+		if _, err := user.Send(t.Context(), mail.Draft{To: mail.Recipients{"other"}, Body: "old"}); err != nil {
+			t.Fatal(err)
+		}
+		now = now.Add(30 * 24 * time.Hour)
+		if told, err := user.Archive(t.Context()); err != nil || told.Age == 0 {
+			t.Fatalf("Archive = %+v, %v", told, err)
+		}
 	}
 }
 
