@@ -103,13 +103,16 @@ func (p *pages) Sessions() []wire.Session {
 func (p *pages) EndSession(id string) error { return p.site.EndSession(id) }
 
 // apart gives requests under the pages' own name to the pages, and to nothing else: there is no API for a page to be
-// talked into using.
-func (p *pages) apart(rest http.Handler) http.Handler {
+// talked into using. Of the others, calls gets those of the API, and rest what is left.
+func (p *pages) apart(calls, rest http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if p.site.Named(r) {
+		switch {
+		case p.site.Named(r):
 			p.site.ServeHTTP(w, r)
-			return
+		case strings.HasPrefix(r.URL.Path, wire.Base+"/"):
+			calls.ServeHTTP(w, r)
+		default:
+			rest.ServeHTTP(w, r)
 		}
-		rest.ServeHTTP(w, r)
 	})
 }

@@ -59,7 +59,7 @@ func (d *daemon) handler() (h http.Handler, closeHandler func(), err error) {
 		api.Pages = &d.pages
 	}
 	routes := httpapi.New(api)
-	mux.HandleFunc(wire.Base+"/", func(w http.ResponseWriter, r *http.Request) {
+	calls := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set(wire.VersionHeader, d.opts.Version)
 		in := shell{r.Header.Get(wire.SessionHeader), r.Header.Get(wire.SeatHeader) != ""}
 		if in != (shell{}) {
@@ -77,7 +77,7 @@ func (d *daemon) handler() (h http.Handler, closeHandler func(), err error) {
 	if err != nil {
 		return nil, nil, err
 	}
-	guarded, err := httpapi.Guard(d.pages.apart(mux), httpapi.GuardOptions{Hosts: []string{d.pages.host}})
+	guarded, err := httpapi.Guard(d.pages.apart(calls, mux), httpapi.GuardOptions{Hosts: []string{d.pages.host}})
 	return httpapi.Pace(guarded), closeMCP, err
 }
 
