@@ -283,11 +283,15 @@ func (s *stream) alive() error {
 	return s.flush()
 }
 
-// last sends v as the end of the stream.
+// last sends v as the end of the stream. If that is all of it, its length goes before it: net/http would write the end
+// of a body without one only when the handler has returned, and the far end would wait for that.
 func (s *stream) last(v any) error {
 	b, err := jsonx.Marshal(v)
 	if err != nil {
 		return err
+	}
+	if !s.begun {
+		s.w.Header().Set("Content-Length", strconv.Itoa(len(s.buf)+len(b)+1))
 	}
 	if err := s.add(b, '\n'); err != nil {
 		return err

@@ -262,6 +262,19 @@ func TestWaitIsOver(t *testing.T) {
 	})
 }
 
+// TestWaitIsAnsweredAtOnce holds that an answer which comes before the first sign of life says how long it is, so that
+// nobody waits for its end.
+func TestWaitIsAnsweredAtOnce(t *testing.T) {
+	inBubble(t, func(s *testServer) {
+		time.AfterFunc(time.Second, func() { s.send("hello") })
+		resp := s.open(s.Context(), "/rooms/lab/wait")
+		body, err := io.ReadAll(resp.Body)
+		if err != nil || !strings.Contains(string(body), "hello") || resp.ContentLength != int64(len(body)) {
+			t.Errorf("%d bytes said to be %d, %v: %s", len(body), resp.ContentLength, err, body)
+		}
+	})
+}
+
 func TestWaitEndsWithItsClient(t *testing.T) {
 	inBubble(t, func(s *testServer) {
 		ctx, cancel := context.WithTimeout(s.Context(), time.Second)

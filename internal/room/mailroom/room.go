@@ -203,6 +203,8 @@ func (r *Room) follow(ctx context.Context, c journal.Cursor) {
 		for i := range events {
 			r.apply(&events[i])
 		}
+		applied, arrived := r.applied, r.state.arrived
+		r.applied, r.state.arrived = make(chan struct{}), nil
 		seq := r.state.seq
 		if r.crowd > 0 && len(r.state.records) >= r.crowd {
 			select {
@@ -211,9 +213,15 @@ func (r *Room) follow(ctx context.Context, c journal.Cursor) {
 			}
 		}
 		r.broken = err
-		close(r.applied)
-		r.applied = make(chan struct{})
 		r.mu.Unlock()
+		// All that is to be woken asks for the lock. Go runs first whom it woke last, and those are who wait for mail.
+		close(applied)
+		for _, c := range arrived {
+			select {
+			case c <- struct{}{}:
+			default:
+			}
+		}
 		if err == nil {
 			pause = firstPause
 			continue

@@ -40,7 +40,8 @@ type state struct {
 	lateMarks  lateMarks
 	bridges    []mail.Bridge
 	workspaces []mail.Workspace
-	garbage    int // events that compaction would drop
+	garbage    int             // events that compaction would drop
+	arrived    []chan struct{} // waits to be woken; no part of what replay rebuilds
 }
 
 // sentKey is an idempotency key and whose it is, by whatever name they signed.
@@ -250,23 +251,21 @@ func (s *state) refile(r *record, m *member) (arrived bool) {
 	m.all.set(r, (mine || kept) && (k == nil || k.archived == 0))
 	unread := mine && (k == nil || k.read == 0 && k.archived == 0)
 	if arrived = m.unread.set(r, unread); arrived {
-		m.signal(r)
+		s.signal(m, r)
 	}
 	m.cancels.set(r, unread && r.msg.Type.Rule().Stops)
 	m.told.set(r, unread && k != nil && k.told != 0)
 	return arrived
 }
 
-// signal wakes the waits on m's mailbox. The channels hold one, so a waiter that is busy looks once more.
-func (m *member) signal(r *record) {
+// signal has the waits on m's mailbox woken when the state can be looked at. The channels hold one, so a waiter that
+// is busy looks once more.
+func (s *state) signal(m *member, r *record) {
 	for c, q := range m.waiters {
 		if awaited(q, r) && !slices.Contains(r.waited, m) {
 			r.waited = append(r.waited, m)
 		}
-		select {
-		case c <- struct{}{}:
-		default:
-		}
+		s.arrived = append(s.arrived, c)
 	}
 }
 
