@@ -22,10 +22,11 @@ const (
 	DefaultAllTTL   = 4 * time.Hour
 )
 
-// Life returns how long m waits at an address; ok is false if it never expires.
-func (t TTL) Life(m *mail.Message, a mail.Address) (life time.Duration, ok bool) {
-	if m.TTLSeconds > 0 {
-		return time.Duration(m.TTLSeconds) * time.Second, true
+// Life returns how long mail waits at an address whose sender gave it so many seconds, 0 for the default; ok is false
+// if it never expires.
+func (t TTL) Life(seconds int64, a mail.Address) (life time.Duration, ok bool) {
+	if seconds > 0 {
+		return time.Duration(seconds) * time.Second, true
 	}
 	switch a.Kind() {
 	case mail.ToAgent:
@@ -48,17 +49,18 @@ func orDefault(d, def time.Duration) (time.Duration, bool) {
 	return d, true
 }
 
-// Expiry returns when m expires at an address, 0 if never. Time in which the recipient was frozen does not count for
-// mail addressed to it by name; freezes are its frozen spans in order, nil for other addresses. Once past, an expiry
-// stays past: a freeze that begins later does not bring the message back.
-func (t TTL) Expiry(m *mail.Message, a mail.Address, freezes []mail.Freeze) mail.Time {
-	life, ok := t.Life(m, a)
+// Expiry returns when mail that was sent at a time expires at an address, 0 if never; seconds are what Life asks for.
+// Time in which the recipient was frozen does not count for mail addressed to it by name; freezes are its frozen spans
+// in order, nil for other addresses. Once past, an expiry stays past: a freeze that begins later does not bring the
+// message back.
+func (t TTL) Expiry(sent mail.Time, seconds int64, a mail.Address, freezes []mail.Freeze) mail.Time {
+	life, ok := t.Life(seconds, a)
 	if !ok {
 		return 0
 	}
-	at := m.Sent.Add(life)
+	at := sent.Add(life)
 	for _, f := range freezes {
-		from := max(f.From, m.Sent)
+		from := max(f.From, sent)
 		switch {
 		case from >= at:
 			return at

@@ -6,12 +6,12 @@ import (
 	"pennypost/internal/mail"
 )
 
-// Settles reports whether a message settles what question asks, and how: by being a reply to it of the type that
-// answers it, or an answer. Anybody may answer, because those who were asked may have passed it on.
-func Settles(question, reply *mail.Message) (mail.Outcome, bool) {
-	by := question.Type.Rule().AnsweredBy
+// Settles reports whether a message settles what a question of some type asks, and how: by being a reply to it of the
+// type that answers it, or an answer. Anybody may answer, because those who were asked may have passed it on.
+func Settles(asks mail.Type, question mail.ID, reply *mail.Message) (mail.Outcome, bool) {
+	by := asks.Rule().AnsweredBy
 	switch {
-	case by == "" || reply.ReplyTo != question.ID || reply.Type != by && reply.Type != mail.Answer:
+	case by == "" || reply.ReplyTo != question || reply.Type != by && reply.Type != mail.Answer:
 		return "", false
 	case reply.Declines():
 		return mail.Declined, true

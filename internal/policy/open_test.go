@@ -25,7 +25,7 @@ func TestP13_Settles(t *testing.T) {
 		{mail.ReviewRequest, mail.Answer, "", "q", mail.Answered},
 		{mail.TaskAssigned, mail.Answer, "", "q", ""},
 	} {
-		got, ok := Settles(&mail.Message{ID: "q", Type: c.asks},
+		got, ok := Settles(c.asks, "q",
 			&mail.Message{ID: "a", Type: c.answers, ReplyTo: c.replyTo, Metadata: mail.Metadata(c.metadata)})
 		if got != c.want || ok != (c.want != "") {
 			t.Errorf("Settles(%s, %s %s to %s) = %q, %v; want %q", c.asks, c.answers, c.metadata, c.replyTo, got, ok,

@@ -40,8 +40,7 @@ func TestExpiry(t *testing.T) {
 		"frozen when it is late": {to: "agent:a", ttl: 3600, freezes: []mail.Freeze{{From: h(1), To: h(2)}},
 			want: h(1)},
 	} {
-		m := &mail.Message{Sent: 1, TTLSeconds: c.ttl}
-		if got := c.rules.Expiry(m, c.to, c.freezes); got != c.want {
+		if got := c.rules.Expiry(1, c.ttl, c.to, c.freezes); got != c.want {
 			t.Errorf("%s: Expiry = %v, want %v", name, got, c.want)
 		}
 	}
@@ -80,25 +79,27 @@ func TestWakes(t *testing.T) {
 	recipients := []mail.Type{mail.TaskAssigned, mail.ReviewRequest, mail.Question, mail.Answer, mail.Cancel}
 	orchestrators := []mail.Type{mail.TaskDone, mail.ReviewResult, mail.Question}
 	for _, typ := range mail.Types() {
-		m := &mail.Message{Type: typ, From: "agent:a"}
-		if got, want := Wakes(m, "agent:b", false), slices.Contains(recipients, typ); got != want {
+		wakes := func(a mail.Address, orchestrator bool) bool {
+			return Wakes(typ, mail.Normal, "agent:a", a, orchestrator)
+		}
+		if got, want := wakes("agent:b", false), slices.Contains(recipients, typ); got != want {
 			t.Errorf("%s wakes its recipient: %v, want %v", typ, got, want)
 		}
-		if got, want := Wakes(m, "orchestrator", true), slices.Contains(orchestrators, typ) ||
+		if got, want := wakes("orchestrator", true), slices.Contains(orchestrators, typ) ||
 			slices.Contains(recipients, typ); got != want {
 			t.Errorf("%s wakes the orchestrator: %v, want %v", typ, got, want)
 		}
-		if got, want := Wakes(m, "all", false), typ == mail.Cancel; got != want {
+		if got, want := wakes("all", false), typ == mail.Cancel; got != want {
 			t.Errorf("%s to all wakes: %v, want %v", typ, got, want)
 		}
-		if Wakes(m, "user", false) {
+		if wakes("user", false) {
 			t.Errorf("%s rings a door for the user", typ)
 		}
-		if m.Priority = mail.Urgent; !Wakes(m, "agent:b", false) {
+		if !Wakes(typ, mail.Urgent, "agent:a", "agent:b", false) {
 			t.Errorf("urgent %s does not wake", typ)
 		}
 	}
-	if !Wakes(&mail.Message{Type: mail.Custom, From: mail.ToUser}, "agent:b", false) {
+	if !Wakes(mail.Custom, mail.Normal, mail.ToUser, "agent:b", false) {
 		t.Error("what the person writes to an agent does not wake it")
 	}
 }

@@ -6,21 +6,21 @@ import (
 	"pennypost/internal/mail"
 )
 
-// Wakes reports whether m is worth waking a recipient that it reached through address a, by the table of types.
-// Whatever is urgent wakes. What goes to a tag or to all is else found when the agent next looks, unless it stops
-// work.
-func Wakes(m *mail.Message, a mail.Address, orchestrator bool) bool {
-	rule := m.Type.Rule().Wakes
+// Wakes reports whether a message is worth waking a recipient that it reached through address a, by the table of
+// types. Whatever is urgent wakes. What goes to a tag or to all is else found when the agent next looks, unless it
+// stops work.
+func Wakes(t mail.Type, p mail.Priority, from, a mail.Address, orchestrator bool) bool {
+	rule := t.Rule().Wakes
 	switch {
 	case a.Kind() == mail.ToPerson:
 		return false // the person is told by the window, not woken by a door
-	case m.Priority == mail.Urgent, rule == mail.WakesEverybody:
+	case p == mail.Urgent, rule == mail.WakesEverybody:
 		return true
 	case a.Kind() == mail.ToEveryone, a.Kind() == mail.ToTag:
 		return false
 	}
 	return rule == mail.WakesRecipient || rule == mail.WakesOrchestrator && orchestrator ||
-		rule == mail.WakesFromUser && m.From == mail.ToUser
+		rule == mail.WakesFromUser && from == mail.ToUser
 }
 
 // proofTime is how long behind a ring an agent that looks does so because of it: the time that the ladder gives it.

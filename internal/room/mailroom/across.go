@@ -69,7 +69,7 @@ func (v *view) settleAcross(ctx context.Context, m *mail.Message, id mail.ID) {
 			mine = q != nil && q.settled != nil && q.settled.Answer == id
 			return
 		}
-		if as, ok := policy.Settles(&q.msg, m); ok && q.open() {
+		if as, ok := policy.Settles(q.msg.Type, q.msg.ID, m); ok && q.open() {
 			mine = true
 			events = append(events, mail.Event{At: now,
 				Settled: &mail.Settlement{Message: q.msg.ID, By: m.From, As: as, Answer: id}})

@@ -2,6 +2,7 @@ package mailroom
 
 import (
 	"slices"
+	"strings"
 
 	"pennypost/internal/mail"
 	"pennypost/internal/policy"
@@ -45,27 +46,37 @@ func (s *state) applyMessage(e *mail.Event) (counted bool) {
 	if s.records[e.Message.ID] != nil || k.key != "" && s.sentBefore(k) {
 		return false
 	}
-	r := &record{msg: *e.Message, seq: e.Seq, sender: k.from}
-	if r.msg.Sent == 0 {
-		r.msg.Sent = e.At
-	}
+	r := &record{msg: s.header(e), seq: e.Seq, size: uint32(len(e.Message.Body))}
 	s.records[r.msg.ID] = r
 	s.order = append(s.order, r)
-	if k.key != "" {
+	if k.key = r.msg.Key; k.key != "" {
 		s.keys[k] = r
 	}
-	for _, a := range r.msg.To {
-		s.bind(r, a)
-	}
+	s.findAudience(r, k.from)
 	if len(r.dynamic) > 0 {
 		s.dynamic = append(s.dynamic, r)
 	}
-	if r.boundByEvents() {
+	if r.msg.shared == nil {
 		s.byEvents = append(s.byEvents, r)
 	}
-	s.track(r)
+	s.track(r, e.Message)
 	s.deliver(r)
 	return true
+}
+
+// findAudience finds out whom a new message is for. Where that follows from its addresses, those with the same
+// envelope share the answer: a name leads to one member as long as any message mentions it.
+func (s *state) findAudience(r *record, sender *member) {
+	if r.audience = r.msg.shared; r.audience != nil {
+		return
+	}
+	r.audience = &audience{sender: sender}
+	for _, a := range r.msg.To {
+		s.bind(r, a)
+	}
+	if !r.boundByEvents() {
+		r.msg.shared = r.audience
+	}
 }
 
 // bind finds out who is behind an address of a new message.
@@ -166,50 +177,29 @@ func (s *state) applyReceipt(e *mail.Event) (counted bool) {
 		r.marks = append(r.marks, marks{who: m})
 		k = &r.marks[len(r.marks)-1]
 	}
+	was := k.shown()
 	switch {
 	case rc.Mark == mail.MarkTold:
-		k.mentioned, k.handedOver = s.seq, s.seq
+		was.mentioned, was.handedOver = s.seq, s.seq
 	case rc.Mark == mail.MarkUntold:
-		if k.mentioned == k.handedOver { // or another session was pointed to it since
-			k.mentioned = 0
+		if was.mentioned == was.handedOver { // or another session was pointed to it since
+			was.mentioned = 0
 		}
-		k.handedOver = 0
+		was.handedOver = 0
 	case rc.Mark == mail.MarkNotified && rc.Door == mail.HookDoor:
-		k.mentioned = s.seq
+		was.mentioned = s.seq
 	case rc.Mark == mail.MarkPresented:
-		k.mentioned, k.handedOver = s.seq, s.seq
+		was.mentioned, was.handedOver = s.seq, s.seq
 		// What is shown with it proves no less.
-		if door := policy.ProvenDoor(k.notifiedDoor, k.notified, rc.Door, at); door != rc.Door || at != m.DoorAt {
-			m.Door, m.DoorAt = door, at
+		door := policy.ProvenDoor(was.notifiedDoor.name(), was.notified, rc.Door, at)
+		if door != rc.Door || at != m.DoorAt {
+			m.Door, m.DoorAt = strings.Clone(door), at
 		}
 	}
+	k.setShown(was)
 	k.set(rc, at)
 	s.refile(r, m)
 	return true
-}
-
-// set makes a receipt one of its reader's marks.
-func (k *marks) set(rc *mail.Receipt, at mail.Time) {
-	switch rc.Mark {
-	case mail.MarkNotified:
-		k.notified, k.notifiedDoor = at, rc.Door
-	case mail.MarkTold:
-		k.told = at
-	case mail.MarkUntold:
-		k.told, k.notified, k.notifiedDoor = 0, 0, ""
-	case mail.MarkPresented:
-		k.presented, k.presentedDoor, k.told = at, rc.Door, 0
-	case mail.MarkRead:
-		k.read, k.snoozed = at, 0
-	case mail.MarkUnread:
-		k.read, k.snoozed = 0, 0
-	case mail.MarkArchived:
-		k.archived, k.snoozed = at, 0
-	case mail.MarkUnarchived:
-		k.archived = 0
-	case mail.MarkSnoozed:
-		k.snoozed = rc.Until
-	}
 }
 
 // take settles a read by somebody whom the message did not reach. Role mail is taken by it if nobody has it, or if it

@@ -13,25 +13,41 @@ import (
 	"pennypost/internal/room/journal"
 )
 
+// archivedRecord is a message that is in the archive, or on its way there.
+type archivedRecord struct {
+	record
+	text *mail.Message
+}
+
 // lookUp returns the messages of the archive that have one of some ids, with what their readers did there and since,
 // and those that are on their way there. Messages that are hot, as after a crash between archiving and trimming, and
 // erased ones are left out. What is not hot when it is called is found, and no compaction is waited for: whatever is
 // forgotten as leaving is in the archive before.
-func (r *Room) lookUp(ctx context.Context, ids ...mail.ID) (map[mail.ID]*record, error) {
-	found := make(map[mail.ID]*record)
+func (r *Room) lookUp(ctx context.Context, ids ...mail.ID) (map[mail.ID]*archivedRecord, error) {
+	found := make(map[mail.ID]*archivedRecord)
 	var cold []mail.ID
+	var leaving list
 	r.mu.RLock()
 	for _, id := range ids {
 		if rec := r.state.leaving[id]; rec != nil {
-			found[id] = rec.frozen()
+			found[id] = &archivedRecord{record: rec.frozen()}
+			leaving = append(leaving, rec)
 		} else {
 			cold = append(cold, id)
 		}
 	}
 	r.mu.RUnlock()
+	texts, err := r.leavingTexts(ctx, leaving)
+	if err != nil {
+		return nil, err
+	}
+	for i, rec := range leaving {
+		if found[rec.msg.ID].text = texts[i]; texts[i] == nil {
+			delete(found, rec.msg.ID)
+		}
+	}
 	var events []mail.Event
 	if c, ok := r.journal.(journal.Compacter); ok && len(cold) > 0 {
-		var err error
 		if events, err = c.ArchivedOf(ctx, cold...); err != nil {
 			return nil, r.unavailable(err)
 		}
@@ -50,17 +66,15 @@ func (r *Room) lookUp(ctx context.Context, ids ...mail.ID) (map[mail.ID]*record,
 }
 
 // recall makes a record of the events about an archived message. Whom it reached nobody knows any more.
-func (s *state) recall(found map[mail.ID]*record, e *mail.Event) {
+func (s *state) recall(found map[mail.ID]*archivedRecord, e *mail.Event) {
 	switch {
 	case e.Message != nil:
 		id := e.Message.ID
 		if found[id] != nil || s.records[id] != nil || s.erased[id] != 0 {
 			return
 		}
-		found[id] = &record{msg: *e.Message, seq: e.Seq}
-		if found[id].msg.Sent == 0 {
-			found[id].msg.Sent = e.At
-		}
+		found[id] = &archivedRecord{record{msg: headerOf(e.Message), seq: e.Seq, audience: new(audience)}, e.Message}
+		found[id].msg.Sent = cmp.Or(e.Message.Sent, e.At)
 	case e.Receipt != nil:
 		if r := found[e.Receipt.Message]; r != nil {
 			r.marksOfName(s.known(e.Receipt.Reader.Signer())).set(e.Receipt, e.At)
@@ -95,7 +109,7 @@ func (s *state) known(name mail.Name) *member {
 
 // archivedItem shows an archived message with what receipts tell of its readers. ok is false if f does not accept it;
 // a nil f accepts all.
-func (r *Room) archivedItem(rec *record, f *filter) (it mail.Item, ok bool) {
+func (r *Room) archivedItem(rec *archivedRecord, f *filter) (it mail.Item, ok bool) {
 	r.mu.RLock()
 	defer r.mu.RUnlock()
 	it = rec.archivedItem()
@@ -103,19 +117,20 @@ func (r *Room) archivedItem(rec *record, f *filter) (it mail.Item, ok bool) {
 		(f.agent == nil || rec.sentBy(f.agent) || rec.wasFor(f.agent))
 }
 
-func (r *record) archivedItem() mail.Item {
-	it := mail.Item{Message: r.msg, Seq: r.seq, Settled: r.settled}
-	it.Key = ""
+func (r *archivedRecord) archivedItem() mail.Item {
+	it := mail.Item{Message: *r.text, Seq: r.seq, Settled: r.settled}
+	it.Key, it.Sent = "", r.msg.Sent
 	for i := range r.marks {
 		k := &r.marks[i]
 		d := mail.Delivery{Address: mail.AgentAddress(k.who.Name), Agent: k.who.Name, Wake: mail.WakeNone}
-		d.State, d.At = policy.DeliveryFacts{Archived: k.archived, Read: k.read, Presented: k.presented,
-			Notified: k.notified}.State(0)
+		was := k.shown()
+		d.State, d.At = policy.DeliveryFacts{Archived: k.archived, Read: k.read, Presented: was.presented,
+			Notified: was.notified}.State(0)
 		switch d.State {
 		case mail.Presented:
-			d.Door = k.presentedDoor
+			d.Door = was.presentedDoor.name()
 		case mail.Notified:
-			d.Door = k.notifiedDoor
+			d.Door = was.notifiedDoor.name()
 		}
 		it.Read = it.Read || d.State == mail.Read || d.State == mail.Archived
 		it.Deliveries = append(it.Deliveries, d)
@@ -139,11 +154,14 @@ func (r *Room) archived(ctx context.Context, id mail.ID) (mail.Item, error) {
 // lookUps is how many ids are looked up at once where there are many.
 const lookUps = 128
 
+// accept decides on a message by its header, its place, and its text.
+type accept func(h *header, seq mail.Seq, m *mail.Message) bool
+
 // archivedRecords yields those messages of the archive, or on their way there, that want takes, behind a place or,
 // newest first, before it. What is not hot when it is called is not missing.
 func (r *Room) archivedRecords(ctx context.Context, from mail.Seq, newest bool,
-	want func(*mail.Message, mail.Seq) bool) iter.Seq2[*record, error] {
-	return func(yield func(*record, error) bool) {
+	want accept) iter.Seq2[*archivedRecord, error] {
+	return func(yield func(*archivedRecord, error) bool) {
 		leaving := r.leavingBehind(from, newest)
 		var ids []mail.ID
 		var seqs []mail.Seq
@@ -161,11 +179,24 @@ func (r *Room) archivedRecords(ctx context.Context, from mail.Seq, newest bool,
 			ids, seqs = ids[:0], seqs[:0]
 			return true
 		}
-		add := func(m *mail.Message, seq mail.Seq) bool {
-			if want(m, seq) {
-				ids, seqs = append(ids, m.ID), append(seqs, seq)
+		add := func(h *header, seq mail.Seq, m *mail.Message) bool {
+			if want(h, seq, m) {
+				ids, seqs = append(ids, h.ID), append(seqs, seq)
 			}
 			return len(ids) < lookUps || flush()
+		}
+		var texts []*mail.Message // of the first of those that leave
+		addLeaving := func() bool {
+			if len(texts) == 0 {
+				var err error
+				if texts, err = r.leavingTexts(ctx, leaving[:min(lookUps, len(leaving))]); err != nil {
+					yield(nil, err)
+					return false
+				}
+			}
+			rec, m := leaving[0], texts[0]
+			leaving, texts = leaving[1:], texts[1:]
+			return m == nil || add(&rec.msg, rec.seq, m)
 		}
 		for e, err := range r.archivedEvents(ctx, from, newest) {
 			if err != nil {
@@ -173,20 +204,24 @@ func (r *Room) archivedRecords(ctx context.Context, from mail.Seq, newest bool,
 				return
 			}
 			for len(leaving) > 0 && (leaving[0].seq < e.Seq) != newest && leaving[0].seq != e.Seq {
-				if !add(&leaving[0].msg, leaving[0].seq) {
+				if !addLeaving() {
 					return
 				}
-				leaving = leaving[1:]
 			}
 			if len(leaving) > 0 && leaving[0].seq == e.Seq { // it has arrived meanwhile
-				leaving = leaving[1:]
+				leaving, texts = leaving[1:], texts[min(1, len(texts)):]
 			}
-			if e.Message != nil && !add(e.Message, e.Seq) {
+			if e.Message == nil {
+				continue
+			}
+			h := headerOf(e.Message)
+			h.Sent = cmp.Or(h.Sent, e.At)
+			if !add(&h, e.Seq, e.Message) {
 				return
 			}
 		}
-		for _, rec := range leaving {
-			if !add(&rec.msg, rec.seq) {
+		for len(leaving) > 0 {
+			if !addLeaving() {
 				return
 			}
 		}
@@ -217,6 +252,28 @@ func (r *Room) leavingBehind(from mail.Seq, newest bool) list {
 	return all
 }
 
+// leavingTexts returns the messages of records that are on their way to the archive; nil for those that were erased
+// meanwhile.
+func (r *Room) leavingTexts(ctx context.Context, leaving list) ([]*mail.Message, error) {
+	items := make([]mail.Item, len(leaving))
+	r.mu.RLock()
+	for i, rec := range leaving {
+		items[i] = mail.Item{Message: rec.msg.message(), Seq: rec.seq}
+	}
+	r.mu.RUnlock()
+	items, err := r.complete(ctx, items)
+	if err != nil {
+		return nil, err
+	}
+	texts := make([]*mail.Message, len(leaving))
+	for i, rec := range leaving {
+		if len(items) > 0 && items[0].ID == rec.msg.ID {
+			texts[i], items = &items[0].Message, items[1:]
+		}
+	}
+	return texts, nil
+}
+
 // searchArchive returns the archived messages that f accepts: the newest n and one more or, behind a cursor, the
 // first.
 func (r *Room) searchArchive(ctx context.Context, f *filter, n int) ([]mail.Item, error) {
@@ -225,7 +282,7 @@ func (r *Room) searchArchive(ctx context.Context, f *filter, n int) ([]mail.Item
 	if from == 0 {
 		from, newest = f.q.Before, true
 	}
-	for rec, err := range r.archivedRecords(ctx, from, newest, f.matches) {
+	for rec, err := range r.archivedRecords(ctx, from, newest, f.accepts) {
 		if err != nil {
 			return nil, err
 		}
@@ -270,7 +327,7 @@ func (v *view) Export(ctx context.Context) iter.Seq2[mail.Item, error] {
 			}
 		})
 		// What moves to the archive meanwhile comes in its place among the hot.
-		cold := func(m *mail.Message, _ mail.Seq) bool { return !hot[m.ID] }
+		cold := func(h *header, _ mail.Seq, _ *mail.Message) bool { return !hot[h.ID] }
 		for rec, err := range v.archivedRecords(ctx, 0, false, cold) {
 			if err != nil {
 				yield(mail.Item{}, err)
@@ -280,16 +337,45 @@ func (v *view) Export(ctx context.Context) iter.Seq2[mail.Item, error] {
 				return
 			}
 		}
-		for _, id := range ids {
-			it, err := v.Message(ctx, id)
-			if mail.CodeOf(err) == mail.NotFound {
-				continue // erased meanwhile
-			}
-			if !yield(it, err) || err != nil {
+		for some := range slices.Chunk(ids, lookUps) {
+			items, err := v.exported(ctx, some)
+			if err != nil {
+				yield(mail.Item{}, err)
 				return
+			}
+			for _, it := range items {
+				if !yield(it, nil) {
+					return
+				}
 			}
 		}
 	}
+}
+
+// exported returns messages that were hot when the export began, in order, but for those that were erased meanwhile.
+func (v *view) exported(ctx context.Context, ids []mail.ID) (items []mail.Item, err error) {
+	var moved []mail.ID
+	v.read(func(s *state, now mail.Time) {
+		for _, id := range ids {
+			if r := s.records[id]; r != nil {
+				it := s.item(r, v.me(s), now)
+				it.Deliveries = s.deliveries(r, now)
+				items = append(items, it)
+			} else {
+				moved = append(moved, id)
+			}
+		}
+	})
+	if items, err = v.complete(ctx, items); err != nil || len(moved) == 0 {
+		return items, err
+	}
+	cold, err := v.lookUp(ctx, moved...)
+	for _, rec := range cold {
+		it, _ := v.archivedItem(rec, nil)
+		items = append(items, it)
+	}
+	slices.SortFunc(items, bySeq)
+	return items, err
 }
 
 // importBatch is how many messages share an append. It bounds what a crash in the middle of an import leaves to be

@@ -225,6 +225,9 @@ func (s *state) rebind(bindings []mail.Binding) {
 		if r == nil || len(r.bound) != len(b.To) {
 			continue
 		}
+		if r.audience == r.msg.shared { // where an older version wrote it
+			r.audience = &audience{sender: r.sender, bound: slices.Clone(r.bound), dynamic: r.dynamic}
+		}
 		for i, a := range b.To {
 			r.bound[i].members = nil
 			for _, n := range a.Agents {

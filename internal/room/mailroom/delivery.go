@@ -45,18 +45,19 @@ func (s *state) delivery(r *record, a mail.Address, m *member, now mail.Time) ma
 	if k == nil {
 		k = &marks{}
 	}
-	notified, door := k.notified, k.notifiedDoor
+	was := k.shown()
+	notified, door := was.notified, was.notifiedDoor.name()
 	if k.pending() {
-		notified, door = k.told, mail.HookDoor
+		notified, door = was.told, mail.HookDoor
 	}
 	facts := policy.DeliveryFacts{
-		Archived: k.archived, Read: k.read, Presented: k.presented, Notified: notified,
+		Archived: k.archived, Read: k.read, Presented: was.presented, Notified: notified,
 		Expires: s.expiry(r, a, m), Direct: a.Kind() == mail.ToAgent, Away: m.away() && !s.hasDoor(m),
 	}
 	d.State, d.At = facts.State(now)
 	switch d.State {
 	case mail.Presented:
-		d.Door = k.presentedDoor
+		d.Door = was.presentedDoor.name()
 	case mail.Notified:
 		d.Door = door
 	}
@@ -104,9 +105,9 @@ func (s *state) waiting(r *record, a mail.Address, now mail.Time) mail.DeliveryS
 // expiry returns when r expires for m through an address.
 func (s *state) expiry(r *record, a mail.Address, m *member) mail.Time {
 	if a.Kind() == mail.ToAgent && m != nil {
-		return s.ttl.Expiry(&r.msg, a, m.Freezes)
+		return s.ttl.Expiry(r.msg.Sent, r.msg.TTLSeconds, a, m.Freezes)
 	}
-	return s.ttl.Expiry(&r.msg, a, nil)
+	return s.ttl.Expiry(r.msg.Sent, r.msg.TTLSeconds, a, nil)
 }
 
 // wakeHeld says whether and how a holder will be called for mail that is held for a role. Without a door there is
@@ -235,10 +236,9 @@ func (s *state) lasts(r *record, m *member, now mail.Time) bool {
 	return ok && !policy.Past(expires, now)
 }
 
-// item shows r as m sees it, or as nobody in particular does if m is nil.
+// item shows r as m sees it, or as nobody in particular does if m is nil. Room.complete puts in the text.
 func (s *state) item(r *record, m *member, now mail.Time) mail.Item {
-	it := mail.Item{Message: r.msg, Seq: r.seq, Open: r.open(), Settled: r.settled}
-	it.Key = "" // the sender's connection needed it, and nobody else
+	it := mail.Item{Message: r.msg.message(), Seq: r.seq, Open: r.open(), Settled: r.settled}
 	if m == nil {
 		return it
 	}

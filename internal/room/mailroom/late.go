@@ -41,6 +41,6 @@ func (s *state) archived(mark mail.Seq) {
 }
 
 // frozen returns what a lookup shows of a message that is on its way to the archive.
-func (r *record) frozen() *record {
-	return &record{msg: r.msg, seq: r.seq, marks: slices.Clone(r.marks), settled: r.settled}
+func (r *record) frozen() record {
+	return record{msg: r.msg, seq: r.seq, audience: new(audience), marks: slices.Clone(r.marks), settled: r.settled}
 }

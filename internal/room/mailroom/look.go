@@ -58,6 +58,9 @@ func (v *view) Inbox(ctx context.Context, q mail.InboxQuery) (mail.Page, error) 
 			s.fill(&page, m, q, from, n, now)
 		}
 	})
+	if err == nil {
+		page.Messages, err = v.complete(ctx, page.Messages)
+	}
 	v.opts.Observe.Inbox(time.Since(started))
 	return page, err
 }
@@ -71,7 +74,7 @@ func (s *state) fill(page *mail.Page, m *member, q mail.InboxQuery, from mail.Ad
 		if !hasType(q.Types, r.msg.Type) || from != "" && !sameAddress(from, r.msg.From) || !s.isIn(r, m, q, now) {
 			continue
 		}
-		bytes += len(r.msg.Body)
+		bytes += int(r.size)
 		if len(page.Messages) == n || q.Bytes > 0 && bytes > q.Bytes && len(page.Messages) > 0 {
 			page.More = true
 			return
@@ -130,12 +133,7 @@ func (v *view) History(ctx context.Context, q mail.HistoryQuery) (mail.Page, err
 	if err != nil {
 		return mail.Page{}, err
 	}
-	var items []mail.Item
-	v.read(func(s *state, now mail.Time) {
-		if err = s.reached(q.After, q.Before); err == nil {
-			items = s.search(f, n, now)
-		}
-	})
+	items, err := v.searchHot(ctx, f, n)
 	if err == nil && q.Archive && !q.Open { // what is open never leaves the hot messages
 		var cold []mail.Item
 		cold, err = v.searchArchive(ctx, f, n) // after the hot ones, or what leaves them meanwhile would be in neither
@@ -147,14 +145,56 @@ func (v *view) History(ctx context.Context, q mail.HistoryQuery) (mail.Page, err
 	return pageOf(items, n, q.After > 0), nil
 }
 
-// search returns the hot messages that f accepts, as its reader sees them: the newest n and one more or, behind a
+// searchBatch is how many messages are read at once of which only their text tells whether they are looked for.
+const searchBatch = 512
+
+// searchHot returns the hot messages that f accepts, as its reader sees them: the newest n and one more or, behind a
 // cursor, the first.
-func (s *state) search(f *filter, n int, now mail.Time) (items []mail.Item) {
-	order := s.order
+func (v *view) searchHot(ctx context.Context, f *filter, n int) (items []mail.Item, err error) {
+	from := f.q.After
+	if from == 0 {
+		from = f.q.Before
+	}
+	for more := true; more && len(items) <= n; {
+		most := n + 1 - len(items)
+		if f.needle != "" {
+			most = max(most, searchBatch)
+		}
+		var some []mail.Item
+		v.read(func(s *state, now mail.Time) {
+			if err = s.reached(f.q.After, f.q.Before); err == nil {
+				some, from, more = s.search(f, from, most, now)
+			}
+		})
+		if err == nil {
+			some, err = v.complete(ctx, some)
+		}
+		if err != nil {
+			return nil, err
+		}
+		for _, it := range some {
+			if f.finds(&it.Message) {
+				items = append(items, it)
+			}
+		}
+	}
+	return items[:min(len(items), n+1)], nil
+}
+
+// search returns the next hot messages, up to most, that f accepts but for their texts, without those. More says that
+// there may be others behind next or, where the newest come first, before it.
+func (s *state) search(f *filter, from mail.Seq, most int, now mail.Time) (items []mail.Item, next mail.Seq,
+	more bool) {
+	order, newest := s.order, f.q.After == 0
 	if f.q.Open {
 		order = s.open
 	}
-	for _, r := range order.after(f.q.After).inOrder(f.q.After == 0) {
+	if newest {
+		order = order.before(from)
+	} else {
+		order = order.after(from)
+	}
+	for _, r := range order.inOrder(newest) {
 		if !f.matches(&r.msg, r.seq) || !f.about(s, r) {
 			continue
 		}
@@ -165,11 +205,11 @@ func (s *state) search(f *filter, n int, now mail.Time) (items []mail.Item) {
 		if f.stands(it.Deliveries) {
 			items = append(items, it)
 		}
-		if len(items) > n {
-			break
+		if len(items) == most {
+			return items, r.seq, true
 		}
 	}
-	return items
+	return items, 0, false
 }
 
 // pageOf makes a page of the newest n messages or, behind a cursor, of the first n. Hot ones may be older than
@@ -269,8 +309,18 @@ func (v *view) address(s *state, typed string) (mail.Address, error) {
 	return "", err
 }
 
-// matches checks what the message itself tells.
-func (f *filter) matches(m *mail.Message, seq mail.Seq) bool {
+// accepts is matches and finds.
+func (f *filter) accepts(h *header, seq mail.Seq, m *mail.Message) bool {
+	return f.matches(h, seq) && f.finds(m)
+}
+
+// finds reports whether the text has what is looked for.
+func (f *filter) finds(m *mail.Message) bool {
+	return f.needle == "" || strings.Contains(fold(m.Subject), f.needle) || strings.Contains(fold(m.Body), f.needle)
+}
+
+// matches checks what the header of a message tells.
+func (f *filter) matches(m *header, seq mail.Seq) bool {
 	q := &f.q
 	switch {
 	case seq <= q.After && q.After > 0, seq >= q.Before && q.Before > 0:
@@ -282,12 +332,12 @@ func (f *filter) matches(m *mail.Message, seq mail.Seq) bool {
 		return false
 	case f.root != "" && f.root != m.ThreadRoot():
 		return false
-	case q.Issue != "" && q.Issue != m.Issue:
+	case q.Issue != "" && q.Issue != m.issue():
 		return false
 	case q.Since != 0 && m.Sent < q.Since, q.Until != 0 && m.Sent >= q.Until:
 		return false
 	}
-	return f.needle == "" || strings.Contains(fold(m.Subject), f.needle) || strings.Contains(fold(m.Body), f.needle)
+	return true
 }
 
 // sameAddress also holds between an agent called orchestrator and the role of that name, and between the present
@@ -317,17 +367,17 @@ func fold(s string) string { return strings.ToLower(s) }
 // Message implements mail.Reader.
 func (v *view) Message(ctx context.Context, id mail.ID) (mail.Item, error) {
 	v.touch(ctx)
-	var it mail.Item
-	found := false
+	var hot *mail.Item
 	v.read(func(s *state, now mail.Time) {
 		if r := s.records[id]; r != nil {
-			found = true
-			it = s.item(r, v.me(s), now)
-			it.Deliveries = s.deliveries(r, now)
+			hot = new(s.item(r, v.me(s), now))
+			hot.Deliveries = s.deliveries(r, now)
 		}
 	})
-	if found {
-		return it, nil
+	if it, err := v.completeOne(ctx, hot); it != nil {
+		return *it, nil
+	} else if err != nil {
+		return mail.Item{}, err
 	}
 	return v.archived(ctx, id)
 }

@@ -91,7 +91,7 @@ func (v *view) noneMarked(q mail.Marking, out mail.Marked) error {
 
 // coldToMark returns those messages to be marked that are in the archive. There they stay: a mark tells how they
 // stand, and brings none back to a mailbox.
-func (v *view) coldToMark(ctx context.Context, q mail.Marking) (map[mail.ID]*record, error) {
+func (v *view) coldToMark(ctx context.Context, q mail.Marking) (map[mail.ID]*archivedRecord, error) {
 	var ids []mail.ID
 	v.read(func(s *state, _ mail.Time) {
 		for _, id := range q.IDs {
@@ -118,7 +118,7 @@ func (v *view) coldToMark(ctx context.Context, q mail.Marking) (map[mail.ID]*rec
 }
 
 // markSome returns the receipts for the messages that were named.
-func (v *view) markSome(s *state, m *member, q mail.Marking, cold map[mail.ID]*record, now mail.Time,
+func (v *view) markSome(s *state, m *member, q mail.Marking, cold map[mail.ID]*archivedRecord, now mail.Time,
 	out *mail.Marked) []mail.Event {
 	var events []mail.Event
 	asked := make(map[mail.ID]bool, len(q.IDs))
@@ -130,7 +130,7 @@ func (v *view) markSome(s *state, m *member, q mail.Marking, cold map[mail.ID]*r
 		r, old := s.records[id], cold[id]
 		yours := r != nil && (r.reaches(m) || r.marksOf(m) != nil)
 		if r == nil && old != nil {
-			r, yours = old, old.wasFor(m)
+			r, yours = &old.record, old.wasFor(m)
 		}
 		switch {
 		case r == nil:
@@ -181,10 +181,11 @@ func (r *Room) Note(ctx context.Context, receipts []mail.Receipt) (int, error) {
 		rc := &receipts[i]
 		rec, m := r.state.records[rc.Message], r.state.known(rc.Reader.Signer())
 		if rec == nil {
-			if rec = cold[rc.Message]; rec == nil || rc.Mark == mail.MarkUnread || rc.Mark == mail.MarkSnoozed {
+			old := cold[rc.Message]
+			if old == nil || rc.Mark == mail.MarkUnread || rc.Mark == mail.MarkSnoozed {
 				continue
 			}
-			m = rec.marksOfName(m).who
+			rec, m = &old.record, old.marksOfName(m).who
 		}
 		if _, counts := rec.takenBy(m); rc.Mark == mail.MarkRead && !counts {
 			continue
@@ -199,7 +200,7 @@ func (r *Room) Note(ctx context.Context, receipts []mail.Receipt) (int, error) {
 }
 
 // coldToNote returns those messages of the receipts that are in the archive.
-func (r *Room) coldToNote(ctx context.Context, receipts []mail.Receipt) (map[mail.ID]*record, error) {
+func (r *Room) coldToNote(ctx context.Context, receipts []mail.Receipt) (map[mail.ID]*archivedRecord, error) {
 	var ids []mail.ID
 	r.mu.RLock()
 	for i := range receipts {
@@ -243,19 +244,19 @@ func (r *record) changes(m *member, k mail.Mark, until, now mail.Time) bool {
 	case mail.MarkRead:
 		return has.read == 0
 	case mail.MarkUnread:
-		return has.read != 0 || has.snoozed > now
+		return has.read != 0 || has.shown().snoozed > now
 	case mail.MarkArchived:
 		return has.archived == 0
 	case mail.MarkUnarchived:
 		return has.archived != 0
 	case mail.MarkSnoozed:
-		return has.read != 0 || has.archived != 0 || has.snoozed != until
+		return has.read != 0 || has.archived != 0 || has.shown().snoozed != until
 	case mail.MarkUntold:
-		return has.told != 0 || has.notified != 0
+		return has.shown().told != 0 || has.shown().notified != 0
 	case mail.MarkTold:
 		return !r.handedIn(m) // or only to another session of the agent
 	case mail.MarkPresented:
-		return !r.handedIn(m) || has.told != 0
+		return !r.handedIn(m) || has.shown().told != 0
 	}
 	return true
 }

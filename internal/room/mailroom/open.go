@@ -16,7 +16,7 @@ func (r *record) open() bool { return r.settled == nil && r.msg.Type.Asks() }
 
 // wakes reports whether r is worth waking somebody whom it reached through an address. What was withdrawn is not.
 func (r *record) wakes(a mail.Address, orchestrator bool) bool {
-	return !r.withdrawn() && policy.Wakes(&r.msg, a, orchestrator)
+	return !r.withdrawn() && policy.Wakes(r.msg.Type, r.msg.Priority, r.msg.From, a, orchestrator)
 }
 
 // withdrawn reports whether r asked something that nobody wants to know any more. It is shown as that where it was
@@ -24,15 +24,15 @@ func (r *record) wakes(a mail.Address, orchestrator bool) bool {
 func (r *record) withdrawn() bool { return r.settled != nil && r.settled.As == mail.Withdrawn }
 
 // track notes what a new message asks and what it answers.
-func (s *state) track(r *record) {
+func (s *state) track(r *record, m *mail.Message) {
 	if r.open() {
 		s.open.add(r)
 	}
-	q := s.records[r.msg.ReplyTo]
+	q := s.records[r.msg.replyTo()]
 	if q == nil || !q.open() {
 		return
 	}
-	if as, ok := policy.Settles(&q.msg, &r.msg); ok {
+	if as, ok := policy.Settles(q.msg.Type, q.msg.ID, m); ok {
 		s.settleOpen(q, mail.Settlement{Message: q.msg.ID, By: r.msg.From, As: as, Answer: r.msg.ID, At: r.msg.Sent})
 	}
 }
@@ -118,7 +118,7 @@ func (v *view) settlementsOf(answer mail.ID) (events []mail.Event) {
 		if r == nil {
 			return
 		}
-		if q := s.records[r.msg.ReplyTo]; q != nil && q.settled != nil && q.settled.Answer == answer {
+		if q := s.records[r.msg.replyTo()]; q != nil && q.settled != nil && q.settled.Answer == answer {
 			events = append(events, mail.Event{At: now, Settled: q.settled})
 		}
 	})
@@ -190,19 +190,26 @@ func (v *view) Waiting(ctx context.Context, q mail.WaitingQuery) (mail.WaitingLi
 	}
 	v.touch(ctx)
 	out := mail.WaitingList{Waiting: []mail.Waiting{}}
-	v.read(func(s *state, _ mail.Time) { s.waits(&out, n) })
-	return out, nil
+	var spots []spot
+	v.read(func(s *state, _ mail.Time) { spots = s.waits(&out, n) })
+	found, err := v.texts(ctx, spots)
+	for i := range out.Waiting {
+		if m := found[out.Waiting[i].Question]; m != nil {
+			out.Waiting[i].Subject = m.Subject
+		}
+	}
+	return out, err
 }
 
-// waits puts into out the n longest waits and how many others there are. Of what went to a role only its holder is
-// asked.
-func (s *state) waits(out *mail.WaitingList, n int) {
+// waits puts into out the n longest waits, without the subjects, and how many others there are, and returns where the
+// questions stand. Of what went to a role only its holder is asked.
+func (s *state) waits(out *mail.WaitingList, n int) (spots []spot) {
 	next := make(map[mail.Name][]mail.Name) // whom everybody waits for, the longest first
 	open := slices.Clone(s.open)
 	slices.SortStableFunc(open, func(a, b *record) int { return cmp.Compare(a.msg.Sent, b.msg.Sent) })
 	for _, q := range open {
 		for a, m := range q.asked() {
-			w := mail.Waiting{Question: q.msg.ID, Type: q.msg.Type, Subject: q.msg.Subject, Since: q.msg.Sent,
+			w := mail.Waiting{Question: q.msg.ID, Type: q.msg.Type, Since: q.msg.Sent,
 				Asker: q.sender.Name, Address: a}
 			if m != nil {
 				w.Asked = m.Name
@@ -210,6 +217,7 @@ func (s *state) waits(out *mail.WaitingList, n int) {
 			}
 			if len(out.Waiting) < n {
 				out.Waiting = append(out.Waiting, w)
+				spots = append(spots, spot{q.msg.ID, q.seq})
 			} else {
 				out.Rest++
 			}
@@ -220,6 +228,7 @@ func (s *state) waits(out *mail.WaitingList, n int) {
 			w.Chain, w.Circle = policy.Chain(w.Asker, w.Asked, func(n mail.Name) []mail.Name { return next[n] })
 		}
 	}
+	return spots
 }
 
 // asked yields the addresses of a question, each with everybody whom it reached through it; with nil if that is

@@ -150,7 +150,7 @@ func dump(s *state, now mail.Time) []string {
 	slices.Sort(out[3:])
 	out = append(out, fmt.Sprint("bridges ", s.bridges), fmt.Sprint("workspaces ", s.workspaces))
 	for _, r := range s.order {
-		out = append(out, fmt.Sprintf("message %d %+v: %+v", r.seq, r.msg, s.deliveries(r, now)))
+		out = append(out, fmt.Sprintf("message %d %+v: %+v", r.seq, r.msg.message(), s.deliveries(r, now)))
 		if r.settled != nil {
 			out = append(out, fmt.Sprintf("settled %+v", *r.settled))
 		}

@@ -122,11 +122,12 @@ func (v *view) plan(ctx context.Context, d mail.Draft) (plan, error) {
 	var p plan
 	var full *trip
 	var err error
+	var earlier spot
 	v.read(func(s *state, now mail.Time) {
 		p.message.From = v.signature(s)
 		k := s.keyOf(p.message.From, d.Key)
 		if d.Key != "" && s.sentBefore(k) {
-			p.earlier, err = v.known(s, k, d, now)
+			p.earlier, earlier = v.known(s, k, now)
 			p.route, _ = v.resolve(s, d.To) // what other rooms did not take at first is sent there now
 			return
 		}
@@ -150,6 +151,8 @@ func (v *view) plan(ctx context.Context, d mail.Draft) (plan, error) {
 	case err != nil:
 	case full != nil:
 		err = v.tripped(ctx, full)
+	case earlier.id != "":
+		err = v.checkSame(ctx, earlier, d)
 	case d.ReplyTo != "" && p.earlier == nil && p.message.Thread == "":
 		err = v.findThread(ctx, &p.message)
 	}
@@ -173,20 +176,31 @@ func (s *state) sentBefore(k sentKey) bool {
 	return spent || s.keys[k] != nil
 }
 
-// known answers a draft whose key was used before. Of a message that is no longer hot nothing but its place is known.
-func (v *view) known(s *state, k sentKey, d mail.Draft, now mail.Time) (*mail.Sent, error) {
+// known answers a draft whose key was used before, and says where the message is. Of one that is no longer hot nothing
+// but its place is known.
+func (v *view) known(s *state, k sentKey, now mail.Time) (*mail.Sent, spot) {
 	r := s.keys[k]
 	if r == nil {
-		return new(v.spent(s.spent.byKey[k].SpentKey)), nil
-	}
-	// without a type it may have become an answer
-	if r.msg.Body != d.Body || r.msg.Subject != d.Subject || d.Type != "" && r.msg.Type != mail.Type(d.Type) {
-		return nil, mail.Errorf(mail.Conflict, "the idempotency key %q was used for another message, %s: nothing "+
-			"was sent. Use a new key for a new message", d.Key, r.msg.ID)
+		return new(v.spent(s.spent.byKey[k].SpentKey)), spot{}
 	}
 	sent := v.sent(s, r, now)
 	sent.Duplicate = true
-	return &sent, nil
+	return &sent, spot{r.msg.ID, r.seq}
+}
+
+// checkSame refuses a draft whose key was used for another message.
+func (v *view) checkSame(ctx context.Context, earlier spot, d mail.Draft) error {
+	found, err := v.texts(ctx, []spot{earlier})
+	m := found[earlier.id]
+	if err != nil || m == nil {
+		return err
+	}
+	// without a type it may have become an answer
+	if m.Body != d.Body || m.Subject != d.Subject || d.Type != "" && m.Type != mail.Type(d.Type) {
+		return mail.Errorf(mail.Conflict, "the idempotency key %q was used for another message, %s: nothing "+
+			"was sent. Use a new key for a new message", d.Key, m.ID)
+	}
+	return nil
 }
 
 func (v *view) spent(k mail.SpentKey) mail.Sent {
@@ -247,7 +261,7 @@ func (s *state) depthOf(replyTo mail.ID, limit int) int {
 			break
 		}
 		depth++
-		replyTo = parent.msg.ReplyTo
+		replyTo = parent.msg.replyTo()
 	}
 	return depth
 }
@@ -376,7 +390,7 @@ func (v *view) sent(s *state, r *record, now mail.Time) mail.Sent {
 	out := mail.Sent{ID: r.msg.ID, Seq: r.seq, Room: v.name, Recipients: s.deliveries(r, now)}
 	for i := range out.Recipients {
 		d := &out.Recipients[i]
-		if slices.ContainsFunc(r.waited, func(m *member) bool { return m.Name == d.Agent }) {
+		if _, waited := s.waited[arrival{r, s.members[d.Agent]}]; waited {
 			d.Wake = mail.WakeWaiting
 		}
 	}

@@ -42,6 +42,9 @@ type state struct {
 	workspaces []mail.Workspace
 	garbage    int             // events that compaction would drop
 	arrived    []chan struct{} // waits to be woken; no part of what replay rebuilds
+	envelopes  map[string]*envelope
+	scratch    []byte               // for the keys of envelopes
+	waited     map[arrival]struct{} // waits that ended so; told to the sender, no part of what replay rebuilds
 }
 
 // sentKey is an idempotency key and whose it is, by whatever name they signed.
@@ -55,16 +58,14 @@ func (s *state) keyOf(from mail.Address, key string) sentKey {
 	return sentKey{s.members[from.Signer()], key}
 }
 
-// record is a message and what became of it.
+// record is a message and what became of it. There may be a million: TestRecordsAreSmall weighs one.
 type record struct {
-	msg     mail.Message // Sent is filled
-	seq     mail.Seq
-	sender  *member
-	bound   []bound        // audiences that are lists of members
-	dynamic []mail.Address // audiences that are conditions
+	msg header // Sent is filled
+	seq mail.Seq
+	*audience
 	marks   []marks
 	settled *mail.Settlement // nil while what it asks is open
-	waited  []*member        // whose wait it ended when it came; told to its sender, no part of what replay rebuilds
+	size    uint32           // of the body, in bytes
 	gone    bool             // trimmed or erased; lists drop it when they are next filtered
 }
 
@@ -75,21 +76,10 @@ type bound struct {
 	members []*member
 }
 
-// marks are the latest receipts of one member. A zero time means "not so".
-type marks struct {
-	who                                 *member
-	notified, presented, read, archived mail.Time
-	told                                mail.Time // when a client was handed it, until that is proven or refuted
-	notifiedDoor, presentedDoor         string
-	mentioned                           mail.Seq  // where it was last handed over, or a hook last pointed to it
-	handedOver                          mail.Seq  // where its text was last handed over
-	snoozed                             mail.Time // until then
-}
-
-// pending reports whether the session that was told is still there, and may yet show that its model was given the
-// text.
-func (k *marks) pending() bool {
-	return k.told != 0 && k.who.Session != "" && k.handedOver > k.who.Began
+// arrival is a message that came while somebody waited for it.
+type arrival struct {
+	mail *record
+	to   *member
 }
 
 // member is anybody with a mailbox: an agent, the user, or a name that mail was addressed to and nobody bears.
@@ -132,6 +122,8 @@ func newState(o *Options) *state {
 		leaving:  make(map[mail.ID]*record),
 
 		lateMarks: make(lateMarks),
+		envelopes: make(map[string]*envelope),
+		waited:    make(map[arrival]struct{}),
 	}
 	s.member(mail.User)
 	return s
@@ -213,35 +205,6 @@ func (s *state) countUnread(m *member, now mail.Time) (n int) {
 	return n
 }
 
-// marksOf returns the marks of a member, nil if there are none.
-func (r *record) marksOf(m *member) *marks {
-	for i := range r.marks {
-		if r.marks[i].who == m {
-			return &r.marks[i]
-		}
-	}
-	return nil
-}
-
-func (r *record) readBy(m *member) bool {
-	k := r.marksOf(m)
-	return k != nil && k.read != 0
-}
-
-// snoozedBy returns until when m has put r off, zero if that is over.
-func (r *record) snoozedBy(m *member, now mail.Time) mail.Time {
-	if k := r.marksOf(m); k != nil && k.snoozed > now {
-		return k.snoozed
-	}
-	return 0
-}
-
-// settledBy reports whether m has read or archived r.
-func (r *record) settledBy(m *member) bool {
-	k := r.marksOf(m)
-	return k != nil && (k.read != 0 || k.archived != 0)
-}
-
 // refile puts r into the lists of m's mailbox where it belongs now, and takes it out where it does not. It reports
 // whether r became unread mail of m.
 func (s *state) refile(r *record, m *member) (arrived bool) {
@@ -253,8 +216,11 @@ func (s *state) refile(r *record, m *member) (arrived bool) {
 	if arrived = m.unread.set(r, unread); arrived {
 		s.signal(m, r)
 	}
+	if !unread {
+		delete(s.waited, arrival{r, m})
+	}
 	m.cancels.set(r, unread && r.msg.Type.Rule().Stops)
-	m.told.set(r, unread && k != nil && k.told != 0)
+	m.told.set(r, unread && k != nil && k.shown().told != 0)
 	return arrived
 }
 
@@ -262,8 +228,8 @@ func (s *state) refile(r *record, m *member) (arrived bool) {
 // is busy looks once more.
 func (s *state) signal(m *member, r *record) {
 	for c, q := range m.waiters {
-		if awaited(q, r) && !slices.Contains(r.waited, m) {
-			r.waited = append(r.waited, m)
+		if awaited(q, r) {
+			s.waited[arrival{r, m}] = struct{}{}
 		}
 		s.arrived = append(s.arrived, c)
 	}
@@ -369,6 +335,7 @@ func (s *state) forget(ids []mail.ID) {
 		r.gone = true
 		gone.add(r)
 		delete(s.records, id)
+		s.drop(r.msg.envelope)
 		if k := (sentKey{r.sender, r.msg.Key}); s.keys[k] == r {
 			delete(s.keys, k)
 		}
@@ -376,6 +343,7 @@ func (s *state) forget(ids []mail.ID) {
 	if len(gone) == 0 {
 		return
 	}
+	maps.DeleteFunc(s.waited, func(a arrival, _ struct{}) bool { return a.mail.gone })
 	first, last := gone[0].seq, gone[len(gone)-1].seq
 	s.order.dropGone(first, last)
 	s.dynamic.dropGone(first, last)

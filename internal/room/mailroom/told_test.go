@@ -42,7 +42,7 @@ func (l *teller) presented(id mail.ID) mail.Time {
 	s := l.room.state
 	if r := s.records[id]; r != nil {
 		if k := r.marksOf(s.members["ann"]); k != nil {
-			return k.presented
+			return k.shown().presented
 		}
 	}
 	return 0

@@ -27,7 +27,7 @@ func (v *view) Turn(ctx context.Context, t mail.Turn) (mail.Briefing, error) {
 		return mail.Briefing{}, err
 	}
 	if t.Sub {
-		return v.subagentTurn(c, t), nil
+		return v.withTexts(ctx, v.subagentTurn(c, t))
 	}
 	if brief, stale := v.staleRing(c, t); stale {
 		return brief, nil
@@ -65,7 +65,18 @@ func (v *view) Turn(ctx context.Context, t mail.Turn) (mail.Briefing, error) {
 			events = v.gaveUp(s, s.agent(brief.Agent), t, now)
 		}
 	})
-	_, err = v.commit(ctx, events...) // nothing, unless mail came between the look and the turn's end
+	// nothing, unless mail came between the look and the turn's end
+	if _, err = v.commit(ctx, events...); err != nil {
+		return brief, err
+	}
+	return v.withTexts(ctx, brief)
+}
+
+// withTexts completes what a session is to be told.
+func (v *view) withTexts(ctx context.Context, brief mail.Briefing) (_ mail.Briefing, err error) {
+	if brief.Items, err = v.complete(ctx, brief.Items); err == nil {
+		brief.Cancel, err = v.completeOne(ctx, brief.Cancel)
+	}
 	return brief, err
 }
 
@@ -123,7 +134,7 @@ func (s *state) afterTelling(m *member, t mail.Turn, now mail.Time) (events []ma
 		switch {
 		case !broken && k.pending():
 			rc.Mark, rc.Door = mail.MarkPresented, mail.HookDoor
-		case now.Sub(k.told) < handoverTime && t.Moment != mail.SessionEnd && !t.Over:
+		case now.Sub(k.shown().told) < handoverTime && t.Moment != mail.SessionEnd && !t.Over:
 			continue // by another hook of this moment
 		}
 		events = append(events, mail.Event{Receipt: rc})
@@ -184,7 +195,7 @@ func (v *view) obeyed(s *state, m *member) (events []mail.Event) {
 		return nil
 	}
 	for _, r := range m.cancels {
-		if k := r.marksOf(m); k != nil && (k.presented != 0 || k.told != 0) {
+		if k := r.marksOf(m); k != nil && (k.shown().presented != 0 || k.shown().told != 0) {
 			events = append(events, mail.Event{Receipt: &mail.Receipt{Message: r.msg.ID,
 				Reader: mail.AgentAddress(m.Name), Mark: mail.MarkRead}})
 		}
@@ -370,13 +381,13 @@ func urgency(r *record) int {
 // toldIn reports whether m's present session was shown r, or pointed to it.
 func (r *record) toldIn(m *member) bool {
 	k := r.marksOf(m)
-	return k != nil && k.mentioned > m.Began
+	return k != nil && k.shown().mentioned > m.Began
 }
 
 // handedIn reports whether m's present session was handed the text of r.
 func (r *record) handedIn(m *member) bool {
 	k := r.marksOf(m)
-	return k != nil && k.handedOver > m.Began
+	return k != nil && k.shown().handedOver > m.Began
 }
 
 // wakesNow reports whether r is of the kind that wakes m.

@@ -25,7 +25,7 @@ func (r *Room) Unwoken(hasDoor func(agent mail.Name, roles []string) bool) []mai
 		u := s.sleeper(m, now)
 		for _, rec := range m.unread {
 			if s.wakes(rec, m, now) {
-				u.Mail = append(u.Mail, unwoken(rec, m))
+				u.Mail = append(u.Mail, s.unwoken(rec, m))
 			}
 		}
 		if len(u.Mail) > 0 {
@@ -57,7 +57,8 @@ func (s *state) sleeper(m *member, now mail.Time) *mail.Unwoken {
 
 // wakes reports whether r, unread mail of m, is to wake it: it has not expired and nobody has handed its text over.
 func (s *state) wakes(r *record, m *member, now mail.Time) bool {
-	if k := r.marksOf(m); k != nil && (k.presented != 0 || k.pending()) || !s.visible(r, m, now) || r.inInbox(m) {
+	if k := r.marksOf(m); k != nil && (k.shown().presented != 0 || k.pending()) || !s.visible(r, m, now) ||
+		r.inInbox(m) {
 		return false
 	}
 	return s.wakesNow(r, m)
@@ -66,7 +67,7 @@ func (s *state) wakes(r *record, m *member, now mail.Time) bool {
 // inInbox reports whether r stands in the mailbox of m's own client, which hands it over by itself.
 func (r *record) inInbox(m *member) bool {
 	k := r.marksOf(m)
-	return k != nil && k.notifiedDoor == mail.InboxDoor
+	return k != nil && k.shown().notifiedDoor.name() == mail.InboxDoor
 }
 
 // addHeld adds whom to wake for the mail that is held for a role.
@@ -93,7 +94,7 @@ func (s *state) addHeld(found map[mail.Address]*mail.Unwoken, role string, hasDo
 		}
 		count(u, r)
 		if wakesHolder(r, role) {
-			u.Mail = append(u.Mail, unwoken(r, m))
+			u.Mail = append(u.Mail, s.unwoken(r, m))
 		}
 	}
 	if len(u.Mail) > 0 {
@@ -110,14 +111,15 @@ func count(u *mail.Unwoken, r *record) {
 }
 
 // unwoken describes r as mail for which m, who may be nobody yet, is to be woken.
-func unwoken(r *record, m *member) mail.UnwokenMail {
+func (s *state) unwoken(r *record, m *member) mail.UnwokenMail {
 	w := mail.UnwokenMail{ID: r.msg.ID, Seq: r.seq, From: r.msg.From, Urgent: r.msg.Priority == mail.Urgent}
 	if m == nil {
 		return w
 	}
 	if k := r.marksOf(m); k != nil {
-		w.Notified, w.Door = k.notified, k.notifiedDoor
+		was := k.shown()
+		w.Notified, w.Door = was.notified, was.notifiedDoor.name()
 	}
-	w.Waited = slices.Contains(r.waited, m)
+	_, w.Waited = s.waited[arrival{r, m}]
 	return w
 }

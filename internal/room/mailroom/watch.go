@@ -17,8 +17,10 @@ func (v *view) Wait(ctx context.Context, q mail.WaitQuery) (mail.Item, error) {
 	}
 	defer v.discharge(m, arrived)
 	for {
-		if it, ok := v.firstUnread(m, q); ok {
-			return it, nil
+		if it, err := v.firstUnread(ctx, m, q); it != nil {
+			return *it, nil
+		} else if err != nil {
+			return mail.Item{}, err
 		}
 		v.mu.RLock()
 		broken := v.broken
@@ -62,23 +64,30 @@ func (v *view) discharge(m *member, arrived chan struct{}) {
 	delete(m.waiters, arrived)
 }
 
-func (v *view) firstUnread(m *member, q mail.WaitQuery) (it mail.Item, ok bool) {
+// firstUnread returns what ends a wait, nil if nothing does. What is erased at this moment ends none, and what came
+// behind it is looked for again.
+func (v *view) firstUnread(ctx context.Context, m *member, q mail.WaitQuery) (*mail.Item, error) {
+	var it *mail.Item
 	v.read(func(s *state, now mail.Time) {
 		for _, r := range m.unread.after(q.After) {
 			// An answer that is asked for by name may have been handed over by a hook before it was waited for.
 			known := q.News && q.ReplyTo == "" && r.handedIn(m)
 			if awaited(q, r) && !known && !r.withdrawn() && s.visible(r, m, now) {
-				it, ok = s.item(r, m, now), true
+				it = new(s.item(r, m, now))
 				return
 			}
 		}
 	})
-	return it, ok
+	full, err := v.completeOne(ctx, it)
+	if it != nil && full == nil && err == nil {
+		return v.firstUnread(ctx, m, q)
+	}
+	return full, err
 }
 
 // awaited reports whether r is what a wait is for.
 func awaited(q mail.WaitQuery, r *record) bool {
-	return r.seq > q.After && hasType(q.Types, r.msg.Type) && (q.ReplyTo == "" || q.ReplyTo == r.msg.ReplyTo)
+	return r.seq > q.After && hasType(q.Types, r.msg.Type) && (q.ReplyTo == "" || q.ReplyTo == r.msg.replyTo())
 }
 
 // Watch implements mail.Watcher.

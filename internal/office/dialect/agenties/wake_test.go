@@ -49,7 +49,7 @@ func TestWakes(t *testing.T) { // A6
 				t.Errorf("%+v", r)
 			}
 		}
-		if policy.Wakes(&mail.Message{Type: mail.Status, From: "agent:ag_x1"}, mail.ToOrchestrator, true) {
+		if policy.Wakes(mail.Status, mail.Normal, "agent:ag_x1", mail.ToOrchestrator, true) {
 			t.Error("a status wakes the orchestrator")
 		}
 		agents, err := b.As(mail.User).Agents(t.Context())

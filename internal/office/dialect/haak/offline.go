@@ -138,7 +138,7 @@ func (d *desk) unread(m *mail.Message, readers []mail.Address, now mail.Time) bo
 		default:
 			mine = m.From != me && policy.Carries(d.tags, a)
 		}
-		if mine && !policy.Past(ttl.Expiry(m, a, freezes), now) {
+		if mine && !policy.Past(ttl.Expiry(m.Sent, m.TTLSeconds, a, freezes), now) {
 			return true
 		}
 	}

@@ -120,7 +120,9 @@ func coldState(it mail.Item, owner mail.Name, now mail.Time) (state mail.Deliver
 	}) {
 		return "", false
 	}
-	lives := func(a mail.Address) bool { return !policy.Past(policy.TTL{}.Expiry(&it.Message, a, nil), now) }
+	lives := func(a mail.Address) bool {
+		return !policy.Past(policy.TTL{}.Expiry(it.Sent, it.TTLSeconds, a, nil), now)
+	}
 	if state != mail.Read && state != mail.Archived && !slices.ContainsFunc(it.To, lives) {
 		return mail.Expired, true
 	}

@@ -1,0 +1,148 @@
+package mailroom
+
+import (
+	"encoding/binary"
+	"strings"
+
+	"pennypost/internal/mail"
+)
+
+// header is what the state knows of a message: all that anything but showing it needs. Its text stays in the journal
+// and is read from there by whoever shows it; see text.go.
+type header struct {
+	ID   mail.ID
+	Sent mail.Time
+	Key  string // the sender's idempotency key
+	*envelope
+	refs *references // nil: it begins its thread, and names no issue
+}
+
+// envelope is what the messages have in common that somebody sends to the same addresses. They share it.
+type envelope struct {
+	Type       mail.Type
+	From       mail.Address
+	To         []mail.Address
+	Priority   mail.Priority
+	TTLSeconds int64
+	Audience   string
+
+	key  string // in state.envelopes
+	uses int    // hot messages
+	// whom they reach, if that follows from the addresses alone; else nil, and each has an audience of its own
+	shared *audience
+}
+
+// references say where a message belongs.
+type references struct {
+	thread, replyTo mail.ID
+	about           string // an issue
+}
+
+// audience is whose a message is, and for whom.
+type audience struct {
+	sender  *member
+	bound   []bound        // audiences that are lists of members
+	dynamic []mail.Address // audiences that are conditions
+}
+
+// headerOf returns the header of a message that is not in the state. It shares memory with m.
+func headerOf(m *mail.Message) header {
+	h := header{ID: m.ID, Sent: m.Sent, Key: m.Key, envelope: &envelope{Type: m.Type, From: m.From, To: m.To,
+		Priority: m.Priority, TTLSeconds: m.TTLSeconds, Audience: m.Audience}}
+	if m.Thread != "" || m.ReplyTo != "" || m.Issue != "" {
+		h.refs = &references{m.Thread, m.ReplyTo, m.Issue}
+	}
+	return h
+}
+
+// header returns the header of a new message. It shares memory with other headers, and none with the event, which
+// holds the text.
+func (s *state) header(e *mail.Event) header {
+	h := headerOf(e.Message)
+	if h.Sent == 0 {
+		h.Sent = e.At
+	}
+	h.ID, h.Key = mail.ID(strings.Clone(string(h.ID))), strings.Clone(h.Key)
+	h.envelope = s.envelope(e.Message)
+	if h.refs != nil {
+		h.refs = &references{s.sameID(h.refs.thread), s.sameID(h.refs.replyTo), strings.Clone(h.refs.about)}
+	}
+	return h
+}
+
+// sameID returns an id as the message has it that it names.
+func (s *state) sameID(id mail.ID) mail.ID {
+	if r := s.records[id]; r != nil {
+		return r.msg.ID
+	}
+	return mail.ID(strings.Clone(string(id)))
+}
+
+// envelope returns the envelope for a new message.
+func (s *state) envelope(m *mail.Message) *envelope {
+	b := s.scratch[:0]
+	add := func(text string) { b = append(binary.AppendUvarint(b, uint64(len(text))), text...) }
+	add(string(m.Type))
+	add(string(m.From))
+	add(string(m.Priority))
+	add(m.Audience)
+	for _, a := range m.To {
+		add(string(a))
+	}
+	s.scratch = binary.AppendVarint(b, m.TTLSeconds)
+	env := s.envelopes[string(s.scratch)]
+	if env == nil {
+		env = headerOf(m).envelope
+		env.key = string(s.scratch)
+		env.Type, env.From = mail.Type(strings.Clone(string(m.Type))), mail.Address(strings.Clone(string(m.From)))
+		env.Priority, env.Audience = mail.Priority(strings.Clone(string(m.Priority))), strings.Clone(m.Audience)
+		env.To = make([]mail.Address, len(m.To))
+		for i, a := range m.To {
+			env.To[i] = mail.Address(strings.Clone(string(a)))
+		}
+		s.envelopes[env.key] = env
+	}
+	env.uses++
+	return env
+}
+
+// drop forgets an envelope that no hot message has any more.
+func (s *state) drop(env *envelope) {
+	if env.uses--; env.uses == 0 {
+		delete(s.envelopes, env.key)
+	}
+}
+
+// ThreadRoot returns the id of the message that began the thread.
+func (h *header) ThreadRoot() mail.ID {
+	if h.refs != nil && h.refs.thread != "" {
+		return h.refs.thread
+	}
+	return h.ID
+}
+
+// replyTo returns the message that this one answers, "" if it answers none.
+func (h *header) replyTo() mail.ID {
+	if h.refs == nil {
+		return ""
+	}
+	return h.refs.replyTo
+}
+
+// issue returns the issue that the message is about, "" if it names none.
+func (h *header) issue() string {
+	if h.refs == nil {
+		return ""
+	}
+	return h.refs.about
+}
+
+// message returns the message as far as the header tells, without its key, which nobody is shown.
+func (h *header) message() mail.Message {
+	m := mail.Message{ID: h.ID, Type: h.Type, From: h.From, To: h.To, Priority: h.Priority,
+		TTLSeconds: h.TTLSeconds, Audience: h.Audience, Sent: h.Sent}
+	if h.refs != nil {
+		m.Thread, m.ReplyTo, m.Issue = h.refs.thread, h.refs.replyTo, h.refs.about
+	}
+	return m
+}

@@ -1,0 +1,112 @@
+package mailroom
+
+import (
+	"context"
+
+	"pennypost/internal/mail"
+	"pennypost/internal/room/journal"
+)
+
+// The text of a message is in memory only as long as somebody is shown it, and while the journal has its event in its
+// tail. Whoever shows messages first collects from the state, under its lock, what it says of them; then, without the
+// lock, the texts are read from the journal by their places. Meanwhile a message may move to the archive, where it is
+// found by its id, or be erased: then it is left out, as if the erasure had been first.
+
+// spot is a message and its place in the journal.
+type spot struct {
+	id  mail.ID
+	seq mail.Seq
+}
+
+// texts returns messages as the journal has them, or else the archive, without those that are in neither.
+func (r *Room) texts(ctx context.Context, spots []spot) (map[mail.ID]*mail.Message, error) {
+	found := make(map[mail.ID]*mail.Message, len(spots))
+	asked := make(map[mail.Seq]mail.ID, len(spots))
+	places := make([]mail.Seq, len(spots))
+	for i, s := range spots {
+		asked[s.seq], places[i] = s.id, s.seq
+	}
+	take := func(e *mail.Event) {
+		if m := e.Message; m != nil && asked[e.Seq] == m.ID {
+			found[m.ID] = m
+		}
+	}
+	events, err := r.journal.Read(ctx, places...)
+	if err != nil {
+		return nil, r.unavailable(err)
+	}
+	for i := range events {
+		take(&events[i])
+	}
+	var moved []mail.ID
+	for _, s := range spots {
+		if found[s.id] == nil {
+			moved = append(moved, s.id)
+		}
+	}
+	if c, ok := r.journal.(journal.Compacter); ok && len(moved) > 0 {
+		if events, err = c.ArchivedOf(ctx, moved...); err != nil {
+			return nil, r.unavailable(err)
+		}
+		for i := range events {
+			take(&events[i])
+		}
+	}
+	return found, nil
+}
+
+// complete puts the texts into items, of which the state has told the rest, and returns those that were not erased
+// meanwhile.
+func (r *Room) complete(ctx context.Context, items []mail.Item) ([]mail.Item, error) {
+	if len(items) == 0 {
+		return items, nil
+	}
+	spots := make([]spot, len(items))
+	for i := range items {
+		spots[i] = spot{items[i].ID, items[i].Seq}
+	}
+	found, err := r.texts(ctx, spots)
+	if err != nil {
+		return nil, err
+	}
+	there := items[:0]
+	for i := range items {
+		it := &items[i]
+		if m := found[it.ID]; m != nil {
+			sent := it.Sent
+			it.Message = *m
+			it.Key, it.Sent = "", sent // the sender's connection needed the key, and nobody else
+		} else if !r.knows(it.ID) {
+			continue
+		} else {
+			r.opts.Log.Error("the text of a message cannot be read", "room", r.name, "message", it.ID, "seq", it.Seq)
+			it.Body = unreadable
+		}
+		there = append(there, *it)
+	}
+	return there, nil
+}
+
+// unreadable stands in the place of a text whose line has gone bad since the room was opened. That there is such a
+// message, and whose it is, the room knows still.
+const unreadable = "(The text of this message cannot be read from the disk any more. pennypost verify says what is " +
+	"wrong with the room's files.)"
+
+// knows reports whether a message is hot or on its way to the archive.
+func (r *Room) knows(id mail.ID) bool {
+	r.mu.RLock()
+	defer r.mu.RUnlock()
+	return r.state.records[id] != nil || r.state.leaving[id] != nil
+}
+
+// completeOne is complete for one item, nil if there is none. It returns nil if that was erased meanwhile.
+func (r *Room) completeOne(ctx context.Context, it *mail.Item) (*mail.Item, error) {
+	if it == nil {
+		return nil, nil
+	}
+	items, err := r.complete(ctx, []mail.Item{*it})
+	if err != nil || len(items) == 0 {
+		return nil, err
+	}
+	return &items[0], nil
+}
