@@ -50,7 +50,10 @@ func (s *state) applyMessage(e *mail.Event) (counted bool) {
 	s.records[r.msg.ID] = r
 	s.order = append(s.order, r)
 	if k.key = r.msg.Key; k.key != "" {
-		s.keys[k] = r
+		if k.from.keys == nil {
+			k.from.keys = make(map[string]*record)
+		}
+		k.from.keys[k.key] = r
 	}
 	s.findAudience(r, k.from)
 	if len(r.dynamic) > 0 {

@@ -1,6 +1,7 @@
 package mailroom
 
 import (
+	"cmp"
 	"encoding/binary"
 	"strings"
 
@@ -35,7 +36,7 @@ type envelope struct {
 // references say where a message belongs.
 type references struct {
 	thread, replyTo mail.ID
-	about           string // an issue
+	issue           string
 }
 
 // audience is whose a message is, and for whom.
@@ -47,25 +48,26 @@ type audience struct {
 
 // headerOf returns the header of a message that is not in the state. It shares memory with m.
 func headerOf(m *mail.Message) header {
-	h := header{ID: m.ID, Sent: m.Sent, Key: m.Key, envelope: &envelope{Type: m.Type, From: m.From, To: m.To,
-		Priority: m.Priority, TTLSeconds: m.TTLSeconds, Audience: m.Audience}}
+	h := header{ID: m.ID, Sent: m.Sent, Key: m.Key, envelope: new(envelopeOf(m))}
 	if m.Thread != "" || m.ReplyTo != "" || m.Issue != "" {
 		h.refs = &references{m.Thread, m.ReplyTo, m.Issue}
 	}
 	return h
 }
 
+func envelopeOf(m *mail.Message) envelope {
+	return envelope{Type: m.Type, From: m.From, To: m.To, Priority: m.Priority, TTLSeconds: m.TTLSeconds,
+		Audience: m.Audience}
+}
+
 // header returns the header of a new message. It shares memory with other headers, and none with the event, which
 // holds the text.
 func (s *state) header(e *mail.Event) header {
-	h := headerOf(e.Message)
-	if h.Sent == 0 {
-		h.Sent = e.At
-	}
-	h.ID, h.Key = mail.ID(strings.Clone(string(h.ID))), strings.Clone(h.Key)
-	h.envelope = s.envelope(e.Message)
-	if h.refs != nil {
-		h.refs = &references{s.sameID(h.refs.thread), s.sameID(h.refs.replyTo), strings.Clone(h.refs.about)}
+	m := e.Message
+	h := header{ID: mail.ID(strings.Clone(string(m.ID))), Sent: cmp.Or(m.Sent, e.At), Key: strings.Clone(m.Key),
+		envelope: s.envelope(m)}
+	if m.Thread != "" || m.ReplyTo != "" || m.Issue != "" {
+		h.refs = &references{s.sameID(m.Thread), s.sameID(m.ReplyTo), strings.Clone(m.Issue)}
 	}
 	return h
 }
@@ -92,7 +94,7 @@ func (s *state) envelope(m *mail.Message) *envelope {
 	s.scratch = binary.AppendVarint(b, m.TTLSeconds)
 	env := s.envelopes[string(s.scratch)]
 	if env == nil {
-		env = headerOf(m).envelope
+		env = new(envelopeOf(m))
 		env.key = string(s.scratch)
 		env.Type, env.From = mail.Type(strings.Clone(string(m.Type))), mail.Address(strings.Clone(string(m.From)))
 		env.Priority, env.Audience = mail.Priority(strings.Clone(string(m.Priority))), strings.Clone(m.Audience)
@@ -134,7 +136,7 @@ func (h *header) issue() string {
 	if h.refs == nil {
 		return ""
 	}
-	return h.refs.about
+	return h.refs.issue
 }
 
 // message returns the message as far as the header tells, without its key, which nobody is shown.
@@ -142,7 +144,7 @@ func (h *header) message() mail.Message {
 	m := mail.Message{ID: h.ID, Type: h.Type, From: h.From, To: h.To, Priority: h.Priority,
 		TTLSeconds: h.TTLSeconds, Audience: h.Audience, Sent: h.Sent}
 	if h.refs != nil {
-		m.Thread, m.ReplyTo, m.Issue = h.refs.thread, h.refs.replyTo, h.refs.about
+		m.Thread, m.ReplyTo, m.Issue = h.refs.thread, h.refs.replyTo, h.refs.issue
 	}
 	return m
 }

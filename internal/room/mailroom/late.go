@@ -25,7 +25,10 @@ func (l lateMarks) add(e *mail.Event) {
 // compaction fails they stand there, and are kept here.
 func (s *state) archived(mark mail.Seq) {
 	if fewLeft := len(s.records) < len(s.leaving)/16; fewLeft { // a map never shrinks
-		s.records, s.keys = maps.Collect(maps.All(s.records)), maps.Collect(maps.All(s.keys))
+		s.records = maps.Collect(maps.All(s.records))
+		for _, m := range s.members {
+			m.keys = maps.Collect(maps.All(m.keys))
+		}
 	}
 	s.leaving = make(map[mail.ID]*record)
 	for id, events := range s.lateMarks {

@@ -173,13 +173,13 @@ func (v *view) signature(s *state) mail.Address {
 // sentBefore reports whether a message with this key was sent.
 func (s *state) sentBefore(k sentKey) bool {
 	_, spent := s.spent.byKey[k]
-	return spent || s.keys[k] != nil
+	return spent || k.record() != nil
 }
 
 // known answers a draft whose key was used before, and says where the message is. Of one that is no longer hot nothing
 // but its place is known.
 func (v *view) known(s *state, k sentKey, now mail.Time) (*mail.Sent, spot) {
-	r := s.keys[k]
+	r := k.record()
 	if r == nil {
 		return new(v.spent(s.spent.byKey[k].SpentKey)), spot{}
 	}
@@ -365,8 +365,8 @@ func (v *view) post(ctx context.Context, p *plan) (mail.Sent, error) {
 		switch r := s.records[p.message.ID]; {
 		case r != nil:
 			sent = v.sent(s, r, now)
-		case k.key != "" && s.keys[k] != nil: // somebody else sent with the same key at the same time, and was first
-			sent = v.sent(s, s.keys[k], now)
+		case k.key != "" && k.record() != nil: // somebody else sent with the same key at the same time, and was first
+			sent = v.sent(s, k.record(), now)
 			sent.Duplicate = true
 		case k.key != "": // and retention took that one already
 			sent = v.spent(s.spent.byKey[k].SpentKey)

@@ -30,7 +30,6 @@ type state struct {
 	answered   list                 // what asked and has an answer
 	open       list                 // what is asked and not settled
 	rotation   map[string]mail.Name // by role: who was given its last message
-	keys       map[sentKey]*record  // by sender and idempotency key
 	spent      spentKeys
 	tokens     map[string]*member    // by the hash of a bearer token
 	programs   map[string][]*member  // by the program that a session of theirs was last in
@@ -82,6 +81,14 @@ type arrival struct {
 	to   *member
 }
 
+// record returns the hot message that was sent with the key, nil if there is none.
+func (k sentKey) record() *record {
+	if k.from == nil {
+		return nil
+	}
+	return k.from.keys[k.key]
+}
+
 // member is anybody with a mailbox: an agent, the user, or a name that mail was addressed to and nobody bears.
 type member struct {
 	mail.AgentRecord
@@ -90,6 +97,7 @@ type member struct {
 	cancels list                             // those of unread that are cancels: a hook asks for them before each tool
 	told    list                             // those of unread of which a client was told
 	all     list                             // delivered and not archived
+	keys    map[string]*record               // what it sent with idempotency keys
 	waiters map[chan struct{}]mail.WaitQuery // who is blocked in Wait, and for what; no part of what replay rebuilds
 }
 
@@ -112,7 +120,6 @@ func newState(o *Options) *state {
 		members:  make(map[mail.Name]*member),
 		held:     make(map[string]list),
 		rotation: make(map[string]mail.Name),
-		keys:     make(map[sentKey]*record),
 		spent:    spentKeys{byKey: make(map[sentKey]spentKey)},
 		exact:    true,
 		tokens:   make(map[string]*member),
@@ -336,8 +343,8 @@ func (s *state) forget(ids []mail.ID) {
 		gone.add(r)
 		delete(s.records, id)
 		s.drop(r.msg.envelope)
-		if k := (sentKey{r.sender, r.msg.Key}); s.keys[k] == r {
-			delete(s.keys, k)
+		if r.sender.keys[r.msg.Key] == r {
+			delete(r.sender.keys, r.msg.Key)
 		}
 	}
 	if len(gone) == 0 {
