@@ -144,6 +144,7 @@ func newDaemon(ctx context.Context, opts Options, token, host string, at listene
 // run serves until the post office is to stop, and stops it.
 func (d *daemon) run(at listeners) error {
 	defer d.stop()
+	boundGarbage(d.closing)
 	handler, closeHandler, err := d.handler()
 	if err != nil {
 		at.close()
