@@ -11,7 +11,7 @@ import (
 // spareMemory is how much garbage may lie about, in bytes, before it is collected. By itself the collector lets the
 // heap grow to twice what lives. That is right as long as little lives; with a room of a million messages it would be
 // a quarter of a gigabyte for nothing.
-const spareMemory = 64 << 20
+const spareMemory = 96 << 20
 
 // gcPercent is what to set the collector to when so many bytes live. It works more often then, but not more than four
 // times as often as it would by itself.

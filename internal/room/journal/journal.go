@@ -55,6 +55,14 @@ type Cursor interface {
 	Close() error
 }
 
+// Replayer is a journal that can be read for the headers of messages alone. It is optional, discovered by assertion.
+type Replayer interface {
+	// Replay is Follow of all there is, for whoever makes a state of it and keeps copies only: the events are valid
+	// until the next call of Next. Of messages that come from the disk the subject and the documents may be left out,
+	// and the body be blanks of its length.
+	Replay() Cursor
+}
+
 // Fate is what compaction does with an event.
 type Fate uint8
 

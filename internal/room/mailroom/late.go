@@ -14,10 +14,11 @@ type lateMarks map[mail.ID][]mail.Event
 // add keeps a receipt instead of the one of the same kind by the same reader, so that marking back and forth takes no
 // memory.
 func (l lateMarks) add(e *mail.Event) {
-	id := e.Receipt.Message
+	id, kept := e.Receipt.Message, *e
+	kept.Receipt = new(*e.Receipt) // the event is the journal's
 	l[id] = append(slices.DeleteFunc(slices.Clone(l[id]), func(old mail.Event) bool {
 		return old.Receipt.Reader == e.Receipt.Reader && old.Receipt.Mark == e.Receipt.Mark
-	}), *e)
+	}), kept)
 }
 
 // archived forgets what stands in the archive, now that a compaction with its checkpoint at mark has come to its end.

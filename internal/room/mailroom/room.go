@@ -167,7 +167,7 @@ func (r *Room) replay(ctx context.Context, names *mail.Checkpoint) (journal.Curs
 	if names != nil {
 		r.state.nameAll(names)
 	}
-	c := r.journal.Follow(0)
+	c := r.events()
 	for last := r.journal.Last(); r.state.seq < last; {
 		events, err := c.Next(ctx)
 		if err != nil {
@@ -183,6 +183,14 @@ func (r *Room) replay(ctx context.Context, names *mail.Checkpoint) (journal.Curs
 		}
 	}
 	return c, nil
+}
+
+// events returns all events, of which the state keeps copies only, in the shortest way that the journal has.
+func (r *Room) events() journal.Cursor {
+	if j, ok := r.journal.(journal.Replayer); ok {
+		return j.Replay()
+	}
+	return r.journal.Follow(0)
 }
 
 // apply makes an event part of the state, and notes it if it did not count.

@@ -12,6 +12,8 @@ import (
 	"sync/atomic"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
+
 	"pennypost/internal/mail"
 	"pennypost/internal/policy"
 	"pennypost/internal/room/journal/journaltest"
@@ -72,7 +74,8 @@ func TestRecordsAreSmall(t *testing.T) {
 func TestTextsBesideCompaction(t *testing.T) {
 	opts := keepAll
 	opts.Retention = policy.Retention{Age: -1, Count: 40}
-	room := openOnDisk(t, t.TempDir(), opts)
+	dir := t.TempDir()
+	room := openOnDisk(t, dir, opts)
 	user := room.As(mail.User)
 	if _, err := user.Register(t.Context(), mail.Presence{Name: "ann"}); err != nil {
 		t.Fatal(err)
@@ -161,6 +164,12 @@ func TestTextsBesideCompaction(t *testing.T) {
 		}
 	}
 	t.Logf("%d looks", looks.Load())
+	now := room.now()
+	live := dump(room.state, now)
+	room.Close()
+	if diff := cmp.Diff(live, dump(openOnDisk(t, dir, opts).state, now)); diff != "" {
+		t.Errorf("the room opened again differs (-live +opened again):\n%s", diff)
+	}
 }
 
 // A text that the disk has lost is said to be lost. Nothing else is: not the message, and not its neighbours.

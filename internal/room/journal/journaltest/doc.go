@@ -31,6 +31,7 @@ func Run(t *testing.T, open Opener) {
 		{"Read", testRead},
 		{"ReadCompacted", testReadCompacted},
 		{"ReadBesideCompaction", testReadBesideCompaction},
+		{"Replay", testReplay},
 		{"Close", testClose},
 		{"CloseWaitsForAppends", testCloseWaitsForAppends},
 		{"Compact", testCompact},

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"math"
 	"math/rand/v2"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -134,4 +135,56 @@ func (b *fixture) checkRead(all []mail.Event, places []mail.Seq, gone map[mail.S
 			b.Errorf("Read did not return %d, which is kept", seq)
 		}
 	}
+}
+
+// A replay has all that Follow has but for texts, and goes on live. What it returned holds until the next call.
+func testReplay(t *testing.T, b *fixture) {
+	j, ok := b.Journal.(journal.Replayer)
+	if !ok {
+		t.Skip("this journal cannot be read for the headers alone")
+	}
+	var all []mail.Event
+	for n := range 5 { // more than is read at once
+		all = append(all, b.add(append(messages(1000*n, 1000*n+1000), Samples()...)...)...)
+	}
+	long := message(5000)
+	long.Message.Body = strings.Repeat("ä\n", mail.MaxBody)
+	all = append(all, b.add(long)...)
+	b.reopen()
+	j = b.Journal.(journal.Replayer)
+	c := j.Replay()
+	defer c.Close()
+	left := all
+	check := func() {
+		t.Helper()
+		events, err := c.Next(b.context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		for i, e := range events {
+			if len(left) == 0 {
+				t.Fatalf("Replay returned %d, which is too much", e.Seq)
+			}
+			if diff := cmp.Diff(headerOf(left[0]), headerOf(e)); diff != "" {
+				t.Fatalf("Replay differs at %d, event %d of a part (-want +got):\n%s", e.Seq, i, diff)
+			}
+			left = left[1:]
+		}
+	}
+	for len(left) > 0 {
+		check()
+	}
+	left = b.add(message(6000))
+	check()
+	b.wantNothing(c)
+}
+
+// headerOf returns e without its text, of which the length remains.
+func headerOf(e mail.Event) mail.Event {
+	if e.Message != nil {
+		m := *e.Message
+		m.Body, m.Subject, m.Docs = strings.Repeat(" ", len(m.Body)), "", nil
+		e.Message = &m
+	}
+	return e
 }

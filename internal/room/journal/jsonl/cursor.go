@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"fmt"
+	"slices"
 	"sync"
 
 	"pennypost/internal/mail"
@@ -15,16 +16,24 @@ func (j *Journal) Follow(after mail.Seq) journal.Cursor {
 	return &cursor{journal: j, at: position{after: after, rewrites: unknown}, closed: make(chan struct{})}
 }
 
+// Replay implements journal.Replayer. It leaves next to nothing to the garbage collector, whose work grows with the
+// state that is being made.
+func (j *Journal) Replay() journal.Cursor {
+	return &cursor{journal: j, at: position{rewrites: unknown}, closed: make(chan struct{}), headers: true}
+}
+
 // cursor reads the file until it has come up to the tail, then the tail. While its owner works on one part of the
 // file, the next is read and decoded.
 type cursor struct {
 	journal *Journal
 	once    sync.Once
 	closed  chan struct{}
+	headers bool // it is a Replay
 
 	// Owned by the goroutine that calls Next.
 	at    position
 	ahead <-chan part // what is being read; nil if nothing is
+	held  *frames     // of a Replay: in which the events stand that Next has returned
 }
 
 // position is how far a cursor has come.
@@ -41,7 +50,17 @@ type part struct {
 	events []mail.Event
 	at     position // behind it
 	more   bool     // the file goes on
+	into   *frames
 	err    error
+}
+
+// frames are memory in which a Replay decodes one part after the other, each half of a part by itself.
+type frames [2]frame
+
+type frame struct {
+	events   []mail.Event
+	messages []loneMessage
+	receipts []mail.Receipt
 }
 
 func (c *cursor) Next(ctx context.Context) ([]mail.Event, error) {
@@ -57,10 +76,11 @@ func (c *cursor) Next(ctx context.Context) ([]mail.Event, error) {
 				return events, nil
 			}
 			if live {
+				c.held = nil
 				c.wait(ctx, grown)
 				continue
 			}
-			c.ahead = c.journal.readAhead(c.at)
+			c.ahead = c.journal.readAhead(c.at, c.frames(nil))
 		}
 		if events, err := c.takePart(ctx); len(events) > 0 || err != nil {
 			return events, err
@@ -102,8 +122,9 @@ func (c *cursor) takePart(ctx context.Context) ([]mail.Event, error) {
 			return nil, nil // it may hold what was erased since; it is read again
 		}
 		c.at = p.at
-		if p.more {
-			c.ahead = c.journal.readAhead(c.at)
+		free := c.held
+		if c.held = p.into; p.more {
+			c.ahead = c.journal.readAhead(c.at, c.frames(free))
 		}
 		return p.events, nil
 	case <-c.closed:
@@ -111,6 +132,15 @@ func (c *cursor) takePart(ctx context.Context) ([]mail.Event, error) {
 	case <-ctx.Done():
 	}
 	return nil, nil // Next finds out why
+}
+
+// frames returns what the next part is to be decoded in: free, if that is any, or new ones. It is nil for whoever
+// shares events with others.
+func (c *cursor) frames(free *frames) *frames {
+	if c.headers && free == nil {
+		free = new(frames)
+	}
+	return free
 }
 
 // Close may be called while Next waits.
@@ -144,7 +174,7 @@ func (j *Journal) current(at position) bool {
 }
 
 // readAhead has the part behind at read, by a goroutine that ends with it and that Close waits for.
-func (j *Journal) readAhead(at position) <-chan part {
+func (j *Journal) readAhead(at position, into *frames) <-chan part {
 	read := make(chan part, 1)
 	j.mu.Lock()
 	defer j.mu.Unlock()
@@ -152,7 +182,7 @@ func (j *Journal) readAhead(at position) <-chan part {
 		read <- part{err: journal.ErrClosed}
 		return read
 	}
-	j.readers.Go(func() { read <- j.read(at) })
+	j.readers.Go(func() { read <- j.read(at, into) })
 	return read
 }
 
@@ -160,7 +190,7 @@ func (j *Journal) readAhead(at position) <-chan part {
 var buffers = sync.Pool{New: func() any { return &chunks{buf: make([]byte, chunkSize)} }}
 
 // read reads and decodes one chunk of the file.
-func (j *Journal) read(at position) part {
+func (j *Journal) read(at position, into *frames) part {
 	j.swap.RLock()
 	defer j.swap.RUnlock()
 	if j.file == nil {
@@ -180,7 +210,7 @@ func (j *Journal) read(at position) part {
 	if err != nil {
 		return part{err: fmt.Errorf("read %s at %d: %w", mainName, off, err)}
 	}
-	events := decodeTwice(text, off, at.after, last, func(l line, err error) { j.badLine(mainName, l, err) })
+	events := decodeTwice(text, off, at.after, last, into, func(l line, err error) { j.badLine(mainName, l, err) })
 	at.off = c.off
 	if len(events) > 0 {
 		at.after = events[len(events)-1].Seq
@@ -188,31 +218,42 @@ func (j *Journal) read(at position) part {
 	if at.off == size {
 		at.after = max(at.after, last) // which may stand in a line that went bad
 	}
-	return part{events: events, at: at, more: at.off < size}
+	return part{events: events, at: at, more: at.off < size, into: into}
 }
 
 // decodeTwice is decodeLines with two goroutines, one for each half.
-func decodeTwice(text []byte, off int64, after, last mail.Seq, bad func(line, error)) []mail.Event {
+func decodeTwice(text []byte, off int64, after, last mail.Seq, into *frames, bad func(line, error)) []mail.Event {
 	half := bytes.LastIndexByte(text[:len(text)/2], '\n') + 1
+	var into1, into2 *frame
+	if into != nil {
+		into1, into2 = &into[0], &into[1]
+	}
 	if half == 0 {
-		return decodeLines(text, off, after, last, bad)
+		return decodeLines(text, off, after, last, into1, bad)
 	}
 	second := make(chan []mail.Event, 1)
-	go func() { second <- decodeLines(text[half:], off+int64(half), after, last, bad) }()
-	events := decodeLines(text[:half], off, after, last, bad)
+	go func() { second <- decodeLines(text[half:], off+int64(half), after, last, into2, bad) }()
+	events := decodeLines(text[:half], off, after, last, into1, bad)
 	for _, e := range <-second {
 		if len(events) == 0 || e.Seq > events[len(events)-1].Seq {
 			events = append(events, e)
 		}
+	}
+	if into != nil {
+		into1.events = events // which may have grown
 	}
 	return events
 }
 
 // decodeLines returns the events behind after in some lines. Stubs are no events, but one that ends at last, with
 // which the journal ends, holds that place.
-func decodeLines(text []byte, off int64, after, last mail.Seq, bad func(line, error)) []mail.Event {
-	var p parser
-	events := make([]mail.Event, 0, bytes.Count(text, []byte("\n")))
+func decodeLines(text []byte, off int64, after, last mail.Seq, into *frame, bad func(line, error)) []mail.Event {
+	p := parser{into: into}
+	var events []mail.Event
+	if into != nil {
+		events, into.messages, into.receipts = into.events[:0], into.messages[:0], into.receipts[:0]
+	}
+	events = slices.Grow(events, bytes.Count(text, []byte("\n")))
 	for len(text) > 0 {
 		var l line
 		l, text = cutLine(text, off)
@@ -232,6 +273,9 @@ func decodeLines(text []byte, off int64, after, last mail.Seq, bad func(line, er
 			after = it.seq
 			events = append(events, p.decode(it.seq, covered))
 		}
+	}
+	if into != nil {
+		into.events = events
 	}
 	return events
 }

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"strconv"
 	"strings"
+	"sync"
 	"time"
 
 	"pennypost/internal/base/jsonx"
@@ -78,8 +79,10 @@ func (p *parser) decodeFast(seq mail.Seq, covered []byte) (mail.Event, bool) {
 }
 
 // parser walks over the bytes of a line. Once it has failed, what it returns means nothing. It can be used for one
-// line after another, which saves allocations: no event shares memory with it.
+// line after another, which saves allocations: no event shares memory with it, but for those that it decodes into a
+// frame.
 type parser struct {
+	into    *frame // nil: new memory, and all of each message
 	rest    []byte
 	failed  bool
 	scratch []byte   // strings that had escapes
@@ -91,10 +94,7 @@ type parser struct {
 // message gathers its strings as parts of the line and copies them at the end, so that the short ones of one message
 // share one allocation, and the body, which makes up most of the line, is not kept alive by whoever keeps an id.
 func (p *parser) message() *mail.Message {
-	alone := new(struct { // one allocation for what most messages have
-		mail.Message
-		to [1]mail.Address
-	})
+	alone := p.newMessage()
 	m := &alone.Message
 	p.want(`{"id":`)
 	id := p.text()
@@ -127,6 +127,9 @@ func (p *parser) message() *mail.Message {
 		return nil
 	}
 
+	if p.into != nil {
+		subject, docs = nil, nil
+	}
 	var a arena
 	a.reserve(id, kind, from, subject, priority, thread, replyTo, issue, audience, key, via)
 	a.reserve(to...)
@@ -141,7 +144,11 @@ func (p *parser) message() *mail.Message {
 		m.To[i] = mail.Address(a.take(to[i]))
 	}
 	m.Subject = a.take(subject)
-	m.Body = string(body)
+	if p.into != nil {
+		m.Body = blank(len(body))
+	} else {
+		m.Body = string(body)
+	}
 	m.Priority = mail.Priority(a.take(priority))
 	m.Thread = mail.ID(a.take(thread))
 	m.ReplyTo = mail.ID(a.take(replyTo))
@@ -173,10 +180,39 @@ func (p *parser) receipt() *mail.Receipt {
 	}
 	var a arena
 	a.reserve(id, reader, mark, door)
-	return &mail.Receipt{
+	rc := mail.Receipt{
 		Message: mail.ID(a.take(id)), Reader: mail.Address(a.take(reader)), Mark: receiptMark(mark, &a),
 		Door: a.take(door), Until: until,
 	}
+	if p.into == nil {
+		return new(rc)
+	}
+	p.into.receipts = append(p.into.receipts, rc)
+	return &p.into.receipts[len(p.into.receipts)-1]
+}
+
+// loneMessage is one allocation for what most messages have.
+type loneMessage struct {
+	mail.Message
+	to [1]mail.Address
+}
+
+func (p *parser) newMessage() *loneMessage {
+	if p.into == nil {
+		return new(loneMessage)
+	}
+	p.into.messages = append(p.into.messages, loneMessage{})
+	return &p.into.messages[len(p.into.messages)-1]
+}
+
+var blanks = sync.OnceValue(func() string { return strings.Repeat(" ", mail.MaxBody) })
+
+// blank returns so many blanks, mostly without an allocation.
+func blank(n int) string {
+	if n > mail.MaxBody {
+		return strings.Repeat(" ", n)
+	}
+	return blanks()[:n]
 }
 
 // The words of a small set are constants, not copies.

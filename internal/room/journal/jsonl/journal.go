@@ -25,7 +25,10 @@ const (
 	tmpSuffix    = ".tmp"
 )
 
-var _ journal.Journal = (*Journal)(nil)
+var (
+	_ journal.Journal  = (*Journal)(nil)
+	_ journal.Replayer = (*Journal)(nil)
+)
 
 // Journal is a journal.Journal in a directory.
 type Journal struct {
