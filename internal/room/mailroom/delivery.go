@@ -11,7 +11,11 @@ import (
 
 // deliveries says where r stands with everybody it is for, each once, through the first address that reaches them.
 func (s *state) deliveries(r *record, now mail.Time) []mail.Delivery {
-	out := make([]mail.Delivery, 0, len(r.bound)+len(r.dynamic))
+	return s.addDeliveries(make([]mail.Delivery, 0, len(r.bound)+len(r.dynamic)), r, now)
+}
+
+// addDeliveries is deliveries into out, which is empty.
+func (s *state) addDeliveries(out []mail.Delivery, r *record, now mail.Time) []mail.Delivery {
 	add := func(a mail.Address, m *member) {
 		if !slices.ContainsFunc(out, func(d mail.Delivery) bool { return d.Agent == m.Name }) {
 			out = append(out, s.delivery(r, a, m, now))
@@ -260,7 +264,8 @@ func (s *state) settledEverywhere(r *record, now mail.Time) (settled, read bool)
 	if r.withdrawn() {
 		return settled, read
 	}
-	for _, d := range s.deliveries(r, now) {
+	var few [4]mail.Delivery // retention asks this of every message
+	for _, d := range s.addDeliveries(few[:0], r, now) {
 		switch d.State {
 		case mail.Read, mail.Archived:
 		case mail.Expired, mail.Dead:

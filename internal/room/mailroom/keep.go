@@ -237,6 +237,9 @@ func (r *Room) writeCheckpoint(ctx context.Context) (mail.Seq, error) {
 
 // retainable lists the hot messages for retention.
 func (r *Room) retainable(now mail.Time) (out []policy.Held) {
+	r.mu.RLock()
+	out = make([]policy.Held, 0, len(r.state.order))
+	r.mu.RUnlock()
 	for last := mail.Seq(0); ; {
 		r.mu.RLock()
 		some := r.state.order.after(last)

@@ -13,6 +13,7 @@ import (
 
 	"pennypost/internal/base/jsonx"
 	"pennypost/internal/mail"
+	"pennypost/internal/room/journal"
 )
 
 // benchEvent makes a line of about 576 bytes, as a message between agents is on average.
@@ -103,21 +104,24 @@ func BenchmarkReplay(b *testing.B) {
 		b.Fatal(err)
 	}
 	defer j.Close()
-	b.Run("follow", func(b *testing.B) {
-		b.ReportAllocs()
-		for range b.N {
-			c := j.Follow(0)
-			for got := 0; got < n; {
-				events, err := c.Next(b.Context())
-				if err != nil {
-					b.Fatal(err)
+	for name, cursor := range map[string]func() journal.Cursor{"replay": j.Replay,
+		"follow": func() journal.Cursor { return j.Follow(0) }} {
+		b.Run(name, func(b *testing.B) {
+			b.ReportAllocs()
+			for range b.N {
+				c := cursor()
+				for got := 0; got < n; {
+					events, err := c.Next(b.Context())
+					if err != nil {
+						b.Fatal(err)
+					}
+					got += len(events)
 				}
-				got += len(events)
+				c.Close()
 			}
-			c.Close()
-		}
-		b.ReportMetric(float64(n)*float64(b.N)/b.Elapsed().Seconds(), "events/s")
-	})
+			b.ReportMetric(float64(n)*float64(b.N)/b.Elapsed().Seconds(), "events/s")
+		})
+	}
 }
 
 func fillJournal(tb testing.TB, dir string, n int) {

@@ -38,11 +38,13 @@ const (
 
 // inspect is check for whoever needs the line's place in the chain.
 func inspect(line []byte) (it item, covered []byte, err error) {
-	it.seq, covered, err = check(line)
+	if covered, it.crc, err = intact(line); err == nil {
+		it.seq, err = leadingSeq(covered)
+	}
 	if err != nil {
 		return item{}, nil, err
 	}
-	it.end, it.crc = it.seq, crcOf(line)
+	it.end = it.seq
 	rest := covered[len(head):]
 	rest = rest[bytes.IndexByte(rest, ','):]
 	if b, ok := bytes.CutPrefix(rest, []byte(prevHead)); ok {

@@ -43,15 +43,19 @@ var (
 
 // check returns the place that a line claims and the bytes that its crc covers, or what is wrong with it.
 func check(line []byte) (seq mail.Seq, covered []byte, err error) {
-	covered, crc, err := splitCRC(line)
-	if err != nil {
-		return 0, nil, err
+	if covered, _, err = intact(line); err == nil {
+		seq, err = leadingSeq(covered)
 	}
-	if crc32.Checksum(covered, castagnoli()) != crc {
-		return 0, nil, errCRC
-	}
-	seq, err = leadingSeq(covered)
 	return seq, covered, err
+}
+
+// intact returns the bytes that the crc of a line covers, and the crc, if that matches them.
+func intact(line []byte) (covered []byte, crc uint32, err error) {
+	covered, crc, err = splitCRC(line)
+	if err == nil && crc32.Checksum(covered, castagnoli()) != crc {
+		return nil, 0, errCRC
+	}
+	return covered, crc, err
 }
 
 func splitCRC(line []byte) (covered []byte, crc uint32, err error) {
@@ -71,18 +75,22 @@ func hexSum(b []byte) (sum uint32, ok bool) {
 	if len(b) < crcDigits {
 		return 0, false
 	}
+	all := byte(digit)
 	for _, c := range b[:crcDigits] {
-		switch {
-		case '0' <= c && c <= '9':
-			sum = sum<<4 | uint32(c-'0')
-		case 'a' <= c && c <= 'f': // capitals are not ours, and one flipped bit away
-			sum = sum<<4 | uint32(c-'a'+10)
-		default:
-			return 0, false
-		}
+		d := digits[c]
+		sum, all = sum<<4|uint32(d&15), all&d
 	}
-	return sum, true
+	return sum, all != 0
 }
+
+// digits has what each digit says, with digit beside it. Capitals are not ours, and one flipped bit away.
+var digits = [256]byte{
+	'0': digit | 0, '1': digit | 1, '2': digit | 2, '3': digit | 3, '4': digit | 4, '5': digit | 5, '6': digit | 6,
+	'7': digit | 7, '8': digit | 8, '9': digit | 9, 'a': digit | 10, 'b': digit | 11, 'c': digit | 12,
+	'd': digit | 13, 'e': digit | 14, 'f': digit | 15,
+}
+
+const digit = 16
 
 // crcOf returns the checksum that a line claims, 0 if it claims none.
 func crcOf(line []byte) uint32 {
