@@ -192,9 +192,9 @@ func (v *view) Waiting(ctx context.Context, q mail.WaitingQuery) (mail.WaitingLi
 	out := mail.WaitingList{Waiting: []mail.Waiting{}}
 	var spots []spot
 	v.read(func(s *state, _ mail.Time) { spots = s.waits(&out, n) })
-	found, err := v.texts(ctx, spots)
-	for i := range out.Waiting {
-		if m := found[out.Waiting[i].Question]; m != nil {
+	texts, err := v.texts(ctx, spots)
+	for i, m := range texts {
+		if m != nil {
 			out.Waiting[i].Subject = m.Subject
 		}
 	}

@@ -190,11 +190,11 @@ func (v *view) known(s *state, k sentKey, now mail.Time) (*mail.Sent, spot) {
 
 // checkSame refuses a draft whose key was used for another message.
 func (v *view) checkSame(ctx context.Context, earlier spot, d mail.Draft) error {
-	found, err := v.texts(ctx, []spot{earlier})
-	m := found[earlier.id]
-	if err != nil || m == nil {
+	texts, err := v.texts(ctx, []spot{earlier})
+	if err != nil || texts[0] == nil {
 		return err
 	}
+	m := texts[0]
 	// without a type it may have become an answer
 	if m.Body != d.Body || m.Subject != d.Subject || d.Type != "" && m.Type != mail.Type(d.Type) {
 		return mail.Errorf(mail.Conflict, "the idempotency key %q was used for another message, %s: nothing "+

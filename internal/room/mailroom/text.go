@@ -1,7 +1,9 @@
 package mailroom
 
 import (
+	"cmp"
 	"context"
+	"slices"
 
 	"pennypost/internal/mail"
 	"pennypost/internal/room/journal"
@@ -18,41 +20,48 @@ type spot struct {
 	seq mail.Seq
 }
 
-// texts returns messages as the journal has them, or else the archive, without those that are in neither.
-func (r *Room) texts(ctx context.Context, spots []spot) (map[mail.ID]*mail.Message, error) {
-	found := make(map[mail.ID]*mail.Message, len(spots))
-	asked := make(map[mail.Seq]mail.ID, len(spots))
+// texts returns the messages at spots as the journal has them, or else the archive; nil for those that neither has.
+func (r *Room) texts(ctx context.Context, spots []spot) ([]*mail.Message, error) {
 	places := make([]mail.Seq, len(spots))
-	for i, s := range spots {
-		asked[s.seq], places[i] = s.id, s.seq
-	}
-	take := func(e *mail.Event) {
-		if m := e.Message; m != nil && asked[e.Seq] == m.ID {
-			found[m.ID] = m
-		}
+	for i, at := range spots {
+		places[i] = at.seq
 	}
 	events, err := r.journal.Read(ctx, places...)
 	if err != nil {
 		return nil, r.unavailable(err)
 	}
-	for i := range events {
-		take(&events[i])
-	}
+	texts := make([]*mail.Message, len(spots))
 	var moved []mail.ID
-	for _, s := range spots {
-		if found[s.id] == nil {
-			moved = append(moved, s.id)
+	for i, at := range spots {
+		if texts[i] = at.in(events); texts[i] == nil {
+			moved = append(moved, at.id)
 		}
 	}
-	if c, ok := r.journal.(journal.Compacter); ok && len(moved) > 0 {
-		if events, err = c.ArchivedOf(ctx, moved...); err != nil {
-			return nil, r.unavailable(err)
-		}
-		for i := range events {
-			take(&events[i])
+	c, ok := r.journal.(journal.Compacter)
+	if !ok || len(moved) == 0 {
+		return texts, nil
+	}
+	if events, err = c.ArchivedOf(ctx, moved...); err != nil {
+		return nil, r.unavailable(err)
+	}
+	events = slices.DeleteFunc(events, func(e mail.Event) bool { return e.Message == nil })
+	for i, at := range spots {
+		if texts[i] == nil {
+			texts[i] = at.in(events)
 		}
 	}
-	return found, nil
+	return texts, nil
+}
+
+// in returns the message from events, which are in order; nil if it is not among them.
+func (at spot) in(events []mail.Event) *mail.Message {
+	i, found := slices.BinarySearchFunc(events, at.seq, func(e mail.Event, seq mail.Seq) int {
+		return cmp.Compare(e.Seq, seq)
+	})
+	if !found || events[i].Message == nil || events[i].Message.ID != at.id {
+		return nil
+	}
+	return events[i].Message
 }
 
 // complete puts the texts into items, of which the state has told the rest, and returns those that were not erased
@@ -65,14 +74,14 @@ func (r *Room) complete(ctx context.Context, items []mail.Item) ([]mail.Item, er
 	for i := range items {
 		spots[i] = spot{items[i].ID, items[i].Seq}
 	}
-	found, err := r.texts(ctx, spots)
+	texts, err := r.texts(ctx, spots)
 	if err != nil {
 		return nil, err
 	}
 	there := items[:0]
 	for i := range items {
 		it := &items[i]
-		if m := found[it.ID]; m != nil {
+		if m := texts[i]; m != nil {
 			sent := it.Sent
 			it.Message = *m
 			it.Key, it.Sent = "", sent // the sender's connection needed the key, and nobody else
