@@ -356,20 +356,26 @@ func (v *view) post(ctx context.Context, p *plan) (mail.Sent, error) {
 	for i := range events {
 		events[i].At = now
 	}
-	if _, err := v.commit(ctx, events...); err != nil {
+	seq, err := v.commit(ctx, events...)
+	if err != nil {
 		return mail.Sent{}, err
 	}
 	var sent mail.Sent
 	v.read(func(s *state, now mail.Time) {
 		k := s.keyOf(p.message.From, p.message.Key)
-		switch r := s.records[p.message.ID]; {
+		switch r := cmp.Or(s.records[p.message.ID], s.leaving[p.message.ID]); {
 		case r != nil:
 			sent = v.sent(s, r, now)
 		case k.key != "" && k.record() != nil: // somebody else sent with the same key at the same time, and was first
 			sent = v.sent(s, k.record(), now)
 			sent.Duplicate = true
 		case k.key != "": // and retention took that one already
-			sent = v.spent(s.spent.byKey[k].SpentKey)
+			spent := s.spent.byKey[k]
+			sent = v.spent(spent.SpentKey)
+			sent.Duplicate = spent.Message != p.message.ID
+		case s.erased[p.message.ID] == 0: // it is in the archive, because all else is unsettled
+			sent = v.spent(mail.SpentKey{Message: p.message.ID, Seq: seq})
+			sent.Duplicate = false
 		}
 	})
 	if sent.ID == "" {

@@ -223,3 +223,44 @@ func TestCrowdIsTrimmedOnce(t *testing.T) {
 	default:
 	}
 }
+
+// hasty is a journal whose room lets go of a message before its sender has heard of it.
+type hasty struct {
+	*journaltest.Memory
+	room    *Room
+	archive bool // and has it in the archive
+}
+
+func (j *hasty) Append(ctx context.Context, events ...mail.Event) (mail.Seq, error) {
+	seq, err := j.Memory.Append(ctx, events...)
+	if m := events[len(events)-1].Message; m != nil && err == nil {
+		if err = j.room.await(ctx, seq); err == nil {
+			err = j.room.letGo(ctx, []mail.ID{m.ID}, j.room.now())
+		}
+		if j.room.mu.Lock(); j.archive {
+			j.room.state.archived(seq + 1)
+		}
+		j.room.mu.Unlock()
+	}
+	return seq, err
+}
+
+// A send whose message retention takes at once is answered like any other.
+func TestSentAndTrimmed(t *testing.T) {
+	for _, archive := range []bool{false, true} {
+		for _, key := range []string{"", "k"} {
+			store := &journaltest.Store{}
+			j := &hasty{Memory: store.Open(), archive: archive}
+			var err error
+			if j.room, err = Open(t.Context(), "lab", j, Options{}); err != nil {
+				t.Fatal(err)
+			}
+			sent, err := j.room.As(mail.User).Send(t.Context(), mail.Draft{To: mail.Recipients{"user"}, Body: "x",
+				Key: key})
+			if err != nil || sent.ID == "" || sent.Seq == 0 || sent.Duplicate {
+				t.Errorf("archived %v, key %q: %+v, %v", archive, key, sent, err)
+			}
+			j.room.Close()
+		}
+	}
+}
