@@ -1,7 +1,7 @@
 package jsonl
 
 import (
-	"cmp"
+	"bytes"
 	"errors"
 	"io/fs"
 	"maps"
@@ -46,7 +46,7 @@ func (j *Journal) growArchive(p *plan) error {
 	return j.disk.SyncDir(j.path(archiveName))
 }
 
-func (j *Journal) growMonth(name string, from file, lines []place) error {
+func (j *Journal) growMonth(name string, from file, add *bundle) error {
 	f, err := j.disk.Open(j.path(name), os.O_RDWR|os.O_CREATE)
 	if err != nil {
 		return err
@@ -56,16 +56,13 @@ func (j *Journal) growMonth(name string, from file, lines []place) error {
 	if err != nil {
 		return err
 	}
-	if lines, err = j.notYet(f, name, size, lines); err != nil {
+	pieces, err := j.notYet(f, name, size, from, add)
+	if err != nil {
 		return err
 	}
 	o := output{file: f, off: size}
 	if err := o.endLine(f, size); err != nil {
 		return err
-	}
-	var pieces []piece
-	for _, l := range lines {
-		pieces = addPiece(pieces, l.piece)
 	}
 	if err := o.pieces(from, pieces...); err != nil {
 		return err
@@ -73,17 +70,16 @@ func (j *Journal) growMonth(name string, from file, lines []place) error {
 	return o.sync()
 }
 
-// notYet returns those of lines that a file of the archive does not have yet. It should have none; but if somebody
-// brought back an older main file, they must not get there twice. Looking once is enough as long as the journal is
+// notYet returns what of a bundle a file of the archive does not have yet. It should have nothing; but if somebody
+// brought back an older main file, no line must get there twice. Looking once is enough as long as the journal is
 // open.
-func (j *Journal) notYet(f file, name string, size int64, lines []place) ([]place, error) {
+func (j *Journal) notYet(f file, name string, size int64, from file, add *bundle) ([]piece, error) {
 	if j.looked[name] {
-		return lines, nil
+		return add.pieces, nil
 	}
 	there := make(map[mail.Seq]uint32)
 	err := scan(f, firstLine(f), size, func(l line) error {
-		seq, _, err := check(l.text)
-		if _, found := slices.BinarySearchFunc(lines, place{seq: seq}, bySeq); err == nil && found {
+		if seq, _, err := check(l.text); err == nil && add.has(seq) {
 			there[seq] = crcOf(l.text)
 		}
 		return nil
@@ -92,10 +88,68 @@ func (j *Journal) notYet(f file, name string, size int64, lines []place) ([]plac
 		return nil, err
 	}
 	j.looked[name] = true
-	return slices.DeleteFunc(slices.Clone(lines), func(l place) bool {
-		crc, found := there[l.seq]
-		return found && crc == l.crc // another event of that place is not to be lost
-	}), nil
+	if len(there) == 0 {
+		return add.pieces, nil
+	}
+	return add.without(there, from)
+}
+
+// bundle is lines that go to one file of the archive, in the order of their places.
+type bundle struct {
+	pieces []piece
+	ranges []placeRange // of places, one behind the other
+}
+
+type placeRange struct{ first, last mail.Seq }
+
+func (b *bundle) add(seq mail.Seq, l piece) {
+	b.pieces = addPiece(b.pieces, l)
+	if n := len(b.ranges); n > 0 && b.ranges[n-1].last+1 == seq {
+		b.ranges[n-1].last = seq
+		return
+	}
+	b.ranges = append(b.ranges, placeRange{seq, seq})
+}
+
+func (b *bundle) has(seq mail.Seq) bool {
+	_, found := slices.BinarySearchFunc(b.ranges, seq, func(r placeRange, seq mail.Seq) int {
+		switch {
+		case r.last < seq:
+			return -1
+		case r.first > seq:
+			return 1
+		}
+		return 0
+	})
+	return found
+}
+
+// without returns the pieces without the lines of some places that have a certain crc: another event of that place is
+// not to be lost.
+func (b *bundle) without(lines map[mail.Seq]uint32, from file) (left []piece, err error) {
+	known := func(text []byte) bool {
+		seq, _, err := check(text)
+		crc, found := lines[seq]
+		return err == nil && found && crc == crcOf(text)
+	}
+	for _, p := range b.pieces {
+		if p.text != nil {
+			if !known(bytes.TrimSuffix(p.text, []byte("\n"))) {
+				left = append(left, p)
+			}
+			continue
+		}
+		err := scan(from, p.off, p.off+p.bytes, func(l line) error {
+			if !known(l.text) {
+				left = addPiece(left, piece{span: span{l.off, l.bytes}})
+			}
+			return nil
+		})
+		if err != nil {
+			return nil, err
+		}
+	}
+	return left, nil
 }
 
 // endLine writes the newline that a file lacks if some editor took it away.
@@ -171,8 +225,5 @@ func (j *Journal) cutMonth(name string, hot []mail.Seq) error {
 // place is where a line stands in its journal and in its file.
 type place struct {
 	seq mail.Seq
-	crc uint32
 	piece
 }
-
-func bySeq(a, b place) int { return cmp.Compare(a.seq, b.seq) }

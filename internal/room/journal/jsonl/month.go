@@ -51,8 +51,9 @@ const (
 	blockEntries = 256 // what one look reads: a page of 4 KiB
 	seenBytes    = 512 // more than most lines; lines hold the crc of all before them
 
-	// so many entries are in memory at most: 8 MB of places and ids
-	maxUnwritten = 1 << 18
+	// so many entries are in memory at most, 4 MB of places and ids: to index them anew after a restart takes half a
+	// second
+	maxUnwritten = 1 << 17
 )
 
 // The header of an index: magic, covered, tail, the number of entries in each table, the crc of the tables, its own.

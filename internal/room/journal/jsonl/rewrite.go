@@ -17,7 +17,7 @@ type plan struct {
 	last     mail.Seq // its last event
 
 	keep    []piece
-	archive map[string][]place // by month
+	archive map[string]*bundle // by month
 	gone    int                // lines that do not stay
 	run     run                // what goes, or went before, since the last line that stays
 
@@ -89,7 +89,7 @@ func (s *spell) rest() {
 
 // plan goes through the main file. Its caller is the keeper.
 func (j *Journal) plan(ctx context.Context, decide verdict) (*plan, error) {
-	p := &plan{archive: make(map[string][]place), from: j.main()}
+	p := &plan{archive: make(map[string]*bundle), from: j.main()}
 	j.mu.Lock()
 	p.size, p.last, p.rewrites = j.size, j.end.end, j.rewrites
 	start, err := j.index.start, j.broken
@@ -104,7 +104,7 @@ func (j *Journal) plan(ctx context.Context, decide verdict) (*plan, error) {
 			return err
 		}
 		spell.rest()
-		at := place{seq: 0, crc: crcOf(l.text), piece: piece{span: span{l.off, l.bytes}}}
+		at := place{piece: piece{span: span{l.off, l.bytes}}}
 		it, covered, err := inspect(l.text)
 		switch {
 		case err != nil:
@@ -216,8 +216,7 @@ func (p *plan) archiveDropped() {
 		return
 	}
 	if r.stub.seq == 0 {
-		text := r.dropped.line()
-		r.stub = place{seq: r.dropped.seq, crc: crcOf(text[:len(text)-1]), piece: piece{text: text}}
+		r.stub = place{seq: r.dropped.seq, piece: piece{text: r.dropped.line()}}
 	}
 	p.toArchive(r.stub, r.dropped)
 	r.dropped, r.stub = item{}, place{}
@@ -225,7 +224,12 @@ func (p *plan) archiveDropped() {
 
 func (p *plan) toArchive(l place, it item) {
 	month := it.at().Std().Format("2006-01")
-	p.archive[month] = append(p.archive[month], l)
+	b := p.archive[month]
+	if b == nil {
+		b = new(bundle)
+		p.archive[month] = b
+	}
+	b.add(l.seq, l.piece)
 }
 
 // endRun writes the stub of the run.
