@@ -35,18 +35,16 @@ func pairOf(a, b mail.Name) pair {
 	return pair{a, b}
 }
 
-// repeat is what makes two messages the same. The zero value: nothing is the same as this message.
-type repeat struct {
-	from, to mail.Address
-	kind     mail.Type
-	replyTo  mail.ID
-	text     [sha256.Size]byte // of subject, body and metadata
-}
+// repeat stands for what makes two messages the same: the beginning of a hash, because those of minutes are remembered.
+// The zero value: nothing is the same as this message.
+type repeat [16]byte
 
 type sentAt struct {
 	id mail.ID
-	at time.Time
+	at int64 // in nanoseconds since 1970
 }
+
+func (s sentAt) ago(now time.Time) time.Duration { return time.Duration(now.UnixNano() - s.at) }
 
 func newBreaker(l policy.Limits) *breaker {
 	return &breaker{
@@ -161,7 +159,7 @@ func (b *breaker) reset(m *mail.Message, which func(p pair, to mail.Name) bool) 
 
 // repeated returns the message that r was of when it was sent within the window.
 func (b *breaker) repeated(r repeat, now time.Time) mail.ID {
-	if s, known := b.repeats[r]; known && now.Sub(s.at) <= b.limits.RepeatWindow {
+	if s, known := b.repeats[r]; known && s.ago(now) <= b.limits.RepeatWindow {
 		return s.id
 	}
 	return ""
@@ -175,10 +173,13 @@ func (b *breaker) repeatOf(m *mail.Message) repeat {
 		return repeat{}
 	}
 	var room [2 << 10]byte // for most messages, without an allocation
-	text := append(append(room[:0], m.Subject...), 0)
-	text = append(append(text, m.Body...), 0)
-	text = append(text, m.Metadata...)
-	return repeat{from: m.From, to: m.To[0], kind: m.Type, replyTo: m.ReplyTo, text: sha256.Sum256(text)}
+	text := room[:0]
+	for _, part := range []string{string(m.From), string(m.To[0]), string(m.Type), string(m.ReplyTo), m.Subject,
+		m.Body} {
+		text = append(append(text, part...), 0)
+	}
+	sum := sha256.Sum256(append(text, m.Metadata...))
+	return repeat(sum[:len(repeat{})])
 }
 
 // sent remembers a message that was sent.
@@ -188,7 +189,7 @@ func (b *breaker) sent(r repeat, id mail.ID, now time.Time) {
 	}
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	b.repeats[r] = sentAt{id, now}
+	b.repeats[r] = sentAt{id, now.UnixNano()}
 }
 
 // news reports whether the person has not been told of a trip within the window.
@@ -212,7 +213,7 @@ func (b *breaker) sweep(now time.Time) {
 	}
 	b.swept = now
 	for r, s := range b.repeats {
-		if now.Sub(s.at) > b.limits.RepeatWindow {
+		if s.ago(now) > b.limits.RepeatWindow {
 			delete(b.repeats, r)
 		}
 	}

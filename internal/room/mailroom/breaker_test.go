@@ -2,6 +2,7 @@ package mailroom
 
 import (
 	"fmt"
+	"reflect"
 	"strings"
 	"testing"
 	"time"
@@ -246,5 +247,12 @@ func TestP12_Depth(t *testing.T) {
 	id = d.send(mail.User, reply(5)).ID
 	for i := range 3 {
 		id = d.send("ann", reply(10+i)).ID
+	}
+}
+
+// What is remembered of each message of the last minutes, against repetition, is a few bytes and its id.
+func TestP12_RepeatsAreSmall(t *testing.T) {
+	if n := reflect.TypeFor[repeat]().Size() + reflect.TypeFor[sentAt]().Size(); n > 40 {
+		t.Errorf("%d bytes are remembered of each message", n)
 	}
 }
