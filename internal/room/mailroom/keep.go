@@ -157,7 +157,7 @@ func (r *Room) trim(ctx context.Context, force bool) (mail.Trimmed, error) {
 		if err := r.letGo(ctx, step, now); err != nil {
 			return mail.Trimmed{}, err
 		}
-		time.Sleep(time.Since(started)) // half of the time is for others
+		time.Sleep(min(time.Since(started), longestPause)) // half of the time is for others
 	}
 	r.mu.RLock()
 	worth := len(r.state.leaving) > 0 || r.state.garbage > garbageLimit || force && r.state.seq > 0
@@ -188,6 +188,9 @@ func (r *Room) trim(ctx context.Context, force bool) (mail.Trimmed, error) {
 
 // trimStep is how many messages, or keys, retention handles at a time: the room is locked for a millisecond.
 const trimStep = 500
+
+// longestPause keeps a disk that hung for long from being waited for twice.
+const longestPause = 100 * time.Millisecond
 
 // manySteps are more than retention ever takes at a time in a room that it looks after with the usual limits.
 const manySteps = 40
