@@ -252,6 +252,33 @@ func TestBatch(t *testing.T) {
 	j.Close()
 }
 
+// TestBatchTakesAlongWhoIsReady holds that senders who have to share one processor share writes as well, also when the
+// disk is so quick that nobody has to wait for it.
+func TestBatchTakesAlongWhoIsReady(t *testing.T) {
+	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1))
+	syncs := 0
+	j, err := Open(memPath, Options{disk: newMemDisk(), watch: -1, OnSync: func(int, int, time.Duration) { syncs++ }})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer j.Close()
+	const senders, each = 16, 8
+	var all sync.WaitGroup
+	for range senders {
+		all.Go(func() {
+			for n := range each {
+				if _, err := j.Append(t.Context(), note(n)); err != nil {
+					t.Error(err)
+				}
+			}
+		})
+	}
+	all.Wait()
+	if most := senders * each / 4; syncs > most {
+		t.Errorf("%d events were written in %d batches, want at most %d", senders*each, syncs, most)
+	}
+}
+
 func TestBatchesAreBounded(t *testing.T) {
 	var mu sync.Mutex
 	most := 0
