@@ -134,6 +134,45 @@ func TestTokenOverTCP(t *testing.T) {
 }
 
 // An agent's child that drops the variable is still below the agent.
+// TestOpenRoomsAskNoDisk holds that a call of a room that is open does not look for its directory: each call would, over
+// TCP twice. So calls go on when the directory is not to be found for a moment.
+func TestOpenRoomsAskNoDisk(t *testing.T) {
+	if runtime.GOOS == "windows" {
+		t.Skip("a directory with open files cannot be renamed there")
+	}
+	cfg := testConfig(t)
+	o := newOffice(&cfg, slog.New(slog.DiscardHandler), newMetrics())
+	defer o.close()
+	room := func() mail.Service {
+		svc, err := o.Room(t.Context(), "lab", mail.User)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return svc
+	}
+	if _, err := room().Register(t.Context(), mail.Presence{Name: "ann"}); err != nil {
+		t.Fatal(err)
+	}
+	token, err := room().Token(t.Context(), "ann")
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir := o.dir("lab")
+	if err := os.Rename(dir, dir+".away"); err != nil {
+		t.Fatal(err)
+	}
+	caller, err := newGate("pp-operator.x", &cfg, o).agent(t.Context(), token)
+	if want := (mail.Caller{Name: "ann", Room: "lab"}); err != nil || caller != want {
+		t.Errorf("the token is %+v's, %v; want %+v", caller, err, want)
+	}
+	if list, err := room().Agents(t.Context()); err != nil || len(list) != 1 {
+		t.Errorf("Agents = %+v, %v", list, err)
+	}
+	if err := os.Rename(dir+".away", dir); err != nil {
+		t.Fatal(err)
+	}
+}
+
 func TestSearchProcess(t *testing.T) {
 	if runtime.GOOS != "linux" {
 		t.Skip("only Linux shows the environment of others")
