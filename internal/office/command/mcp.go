@@ -15,7 +15,6 @@ import (
 	"sync"
 	"time"
 
-	"github.com/modelcontextprotocol/go-sdk/mcp"
 	"github.com/spf13/cobra"
 
 	"pennypost/internal/base/process"
@@ -272,7 +271,7 @@ func (a *app) mcpLog() *slog.Logger {
 }
 
 // newServer returns the server of a mailbox: the native one, or a dialect's.
-func newServer(ctx context.Context, d *dialect.Dialect, box mcpserver.Mailbox) (*mcp.Server, func(), error) {
+func newServer(ctx context.Context, d *dialect.Dialect, box mcpserver.Mailbox) (*mcpserver.Server, func(), error) {
 	if d == nil {
 		native := mcpserver.NewNative(box)
 		return native.Server, native.Close, nil

@@ -7,7 +7,6 @@ import (
 	"sync"
 	"time"
 
-	"github.com/modelcontextprotocol/go-sdk/mcp"
 	"golang.org/x/text/unicode/norm"
 
 	"pennypost/internal/mail"
@@ -26,7 +25,7 @@ func (d *daemon) mountDialects(mux *http.ServeMux) (closeAll func(), err error) 
 	for _, dia := range Dialects() {
 		for _, e := range dia.Endpoints {
 			door := &dialectDoor{entrance: entrance{d}, name: dia.Name, endpoint: e,
-				servers: make(map[mail.Caller]*mcp.Server)}
+				servers: make(map[mail.Caller]*mcpserver.Server)}
 			h, err := mcpserver.NewHTTPHandler(door.server, mcpserver.HTTPOptions{Identity: identity, Logger: d.log})
 			if err != nil {
 				closeAll()
@@ -53,7 +52,7 @@ type dialectDoor struct {
 	endpoint dialect.Endpoint
 
 	mu      sync.Mutex
-	servers map[mail.Caller]*mcp.Server
+	servers map[mail.Caller]*mcpserver.Server
 }
 
 // entitled lets through whom the endpoint is for: the agent that its path names, if it is known there. That nobody of
@@ -98,7 +97,7 @@ func (m entrance) callerRoom(c mail.Caller) mail.Service {
 }
 
 // server returns the MCP server of a request's caller.
-func (m *dialectDoor) server(r *http.Request) (*mcp.Server, error) {
+func (m *dialectDoor) server(r *http.Request) (*mcpserver.Server, error) {
 	c := callerOf(r)
 	m.mu.Lock()
 	defer m.mu.Unlock()

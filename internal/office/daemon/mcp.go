@@ -5,8 +5,6 @@ import (
 	"net/http"
 	"sync"
 
-	"github.com/modelcontextprotocol/go-sdk/mcp"
-
 	"pennypost/internal/mail"
 	"pennypost/internal/office/mcpserver"
 )
@@ -101,7 +99,7 @@ func (m entrance) caller(r *http.Request) (mail.Caller, error) {
 
 // server returns the MCP server of a request's caller. A server outlives its sessions; there are as many as agents
 // that came this way since the post office started.
-func (m *mcpDoor) server(r *http.Request) (*mcp.Server, error) {
+func (m *mcpDoor) server(r *http.Request) (*mcpserver.Server, error) {
 	c := callerOf(r)
 	m.mu.Lock()
 	defer m.mu.Unlock()

@@ -18,8 +18,21 @@ func said(text string) *mcp.CallToolResult {
 	return &mcp.CallToolResult{Content: []mcp.Content{&mcp.TextContent{Text: text}}}
 }
 
-// toolResult is what a client gets for what a tool returned. An error is told to the model, which can mend its call.
-func (box Mailbox) toolResult(name, text string, err error) *mcp.CallToolResult {
+// A toolAnswer is what a client gets of a tool. An error is told to the model, which can mend its call.
+type toolAnswer struct {
+	text   string
+	failed bool
+}
+
+// result is the answer for the SDK.
+func (a toolAnswer) result() *mcp.CallToolResult {
+	res := said(a.text)
+	res.IsError = a.failed
+	return res
+}
+
+// answer is what a client gets for what a tool returned.
+func (box Mailbox) answer(name, text string, err error) toolAnswer {
 	// every tool keeps to the budget by itself; this is the last guard
 	if n := fence.Sent(text); err == nil && n > fence.Budget {
 		box.Log.Error("answer over the budget", "tool", name, "agent", box.Agent, "bytes", n)
@@ -27,11 +40,9 @@ func (box Mailbox) toolResult(name, text string, err error) *mcp.CallToolResult 
 			"%s was carried out, but its answer is %d bytes long and cannot be shown; ask for less", name, n)
 	}
 	if err == nil {
-		return said(text)
+		return toolAnswer{text: text}
 	}
-	res := said(box.public(name, err))
-	res.IsError = true
-	return res
+	return toolAnswer{text: box.public(name, err), failed: true}
 }
 
 // public returns what a model is told of an error: the public message, harmless, because it may carry names that other
@@ -44,7 +55,7 @@ func (box Mailbox) public(what string, err error) string {
 	return fence.Clip(fence.Text(err.Error()), fence.MaxError)
 }
 
-// harmlessErrors is middleware that does for errors of the protocol what toolResult does for those of tools.
+// harmlessErrors is middleware that does for errors of the protocol what answer does for those of tools.
 func (box Mailbox) harmlessErrors(next mcp.MethodHandler) mcp.MethodHandler {
 	return func(ctx context.Context, method string, req mcp.Request) (mcp.Result, error) {
 		res, err := next(ctx, method, req)

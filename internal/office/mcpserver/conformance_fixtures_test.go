@@ -58,10 +58,10 @@ const (
 // conformanceServer returns the server that the official suite tests: the fixture tools, resources and prompts its
 // scenarios name (npm @modelcontextprotocol/conformance 0.2.0-alpha.12), to be served on the transports under test. It
 // holds nothing of a mailbox.
-func conformanceServer() *mcp.Server {
+func conformanceServer() *Server {
 	f := &fixtures{key: newStateKey()}
 	accept := func(context.Context, *mcp.SubscribeRequest) error { return nil }
-	f.server = mcp.NewServer(&mcp.Implementation{Name: "pennypost-conformance", Version: "1"}, &mcp.ServerOptions{
+	f.server = newServer(&mcp.Implementation{Name: "pennypost-conformance", Version: "1"}, &mcp.ServerOptions{
 		SubscribeHandler:   accept,
 		UnsubscribeHandler: func(context.Context, *mcp.UnsubscribeRequest) error { return nil },
 		CompletionHandler:  complete,
@@ -75,7 +75,7 @@ func conformanceServer() *mcp.Server {
 
 // fixtures are the handlers of a conformance server.
 type fixtures struct {
-	server *mcp.Server
+	server *Server
 	key    []byte // signs requestState
 }
 
@@ -83,8 +83,14 @@ func (f *fixtures) tool(name, schema string, h mcp.ToolHandler) {
 	f.server.AddTool(&mcp.Tool{Name: name, Description: "Fixture " + name, InputSchema: json.RawMessage(schema)}, h)
 }
 
+// quick adds a tool that is answered without the SDK where a call is ordinary.
+func (f *fixtures) quick(name string, a toolAnswer) {
+	f.server.addQuick(&mcp.Tool{Name: name, Description: "Fixture " + name, InputSchema: json.RawMessage(noArguments)},
+		func(context.Context, *toolCall) toolAnswer { return a })
+}
+
 func (f *fixtures) addTools() {
-	f.tool("test_simple_text", noArguments, answer(text("This is a simple text response for testing.")))
+	f.quick("test_simple_text", toolAnswer{text: "This is a simple text response for testing."})
 	f.tool("test_image_content", noArguments, answer(picture()))
 	f.tool("test_audio_content", noArguments, answer(&mcp.AudioContent{Data: []byte(silence), MIMEType: "audio/wav"}))
 	f.tool("test_embedded_resource", noArguments,
@@ -92,7 +98,7 @@ func (f *fixtures) addTools() {
 	f.tool("test_multiple_content_types", noArguments, answer(
 		text("Multiple content types test:"), picture(),
 		embedded("test://mixed-content-resource", "application/json", `{"test":"data","value":123}`)))
-	f.tool("test_error_handling", noArguments, failing)
+	f.quick("test_error_handling", toolAnswer{"This tool intentionally returns an error for testing", true})
 	f.tool("test_tool_with_logging", noArguments, logging)
 	f.tool("test_logging_tool", noArguments, logging)
 	f.tool("test_tool_with_progress", noArguments, progressing)
@@ -119,12 +125,6 @@ func answer(content ...mcp.Content) mcp.ToolHandler {
 	return func(context.Context, *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
 		return &mcp.CallToolResult{Content: content}, nil
 	}
-}
-
-func failing(context.Context, *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
-	res := said("This tool intentionally returns an error for testing")
-	res.IsError = true
-	return res, nil
 }
 
 // rest waits for pace or the end of ctx.
@@ -205,7 +205,7 @@ func needingSampling(_ context.Context, req *mcp.CallToolRequest) (*mcp.CallTool
 
 // changeTools replaces a tool by itself, which the SDK announces like any change.
 func (f *fixtures) changeTools(context.Context, *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
-	f.tool("test_simple_text", noArguments, answer(text("This is a simple text response for testing.")))
+	f.quick("test_simple_text", toolAnswer{text: "This is a simple text response for testing."})
 	return said("Changed the tools."), nil
 }
 

@@ -22,7 +22,7 @@ func TestMain(m *testing.M) {
 		os.Exit(m.Run())
 	}
 	s := conformanceServer()
-	h, err := NewHTTPHandler(func(*http.Request) (*mcp.Server, error) { return s, nil }, HTTPOptions{})
+	h, err := NewHTTPHandler(func(*http.Request) (*Server, error) { return s, nil }, HTTPOptions{})
 	if err == nil {
 		mux := http.NewServeMux()
 		mux.Handle("/mcp", h)

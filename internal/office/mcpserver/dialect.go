@@ -14,11 +14,11 @@ import (
 
 // NewDialect returns the MCP server of an agent that speaks another protocol: the tools and prompts of one of its
 // endpoints and no others.
-func NewDialect(box Mailbox, name string, e dialect.Endpoint) *mcp.Server {
+func NewDialect(box Mailbox, name string, e dialect.Endpoint) *Server {
 	if box.Log == nil {
 		box.Log = slog.New(slog.DiscardHandler)
 	}
-	s := mcp.NewServer(&mcp.Implementation{Name: name, Title: "Pennypost: " + name, Version: box.Version},
+	s := newServer(&mcp.Implementation{Name: name, Title: "Pennypost: " + name, Version: box.Version},
 		&mcp.ServerOptions{
 			Instructions: e.Instructions,
 			Logger:       box.Log,
@@ -42,26 +42,26 @@ func (d dialectServer) call(args []byte) *dialect.Call {
 		Log: d.box.Log}
 }
 
-func (d dialectServer) addTool(s *mcp.Server, t dialect.Tool) {
-	s.AddTool(&mcp.Tool{
+func (d dialectServer) addTool(s *Server, t dialect.Tool) {
+	s.addQuick(&mcp.Tool{
 		Name: t.Name, Title: t.Title, Description: t.Description, InputSchema: json.RawMessage(t.Input),
 		Annotations: &mcp.ToolAnnotations{ReadOnlyHint: t.ReadOnly, IdempotentHint: t.Idempotent,
 			DestructiveHint: &t.Destructive, OpenWorldHint: new(false)},
-	}, func(ctx context.Context, req *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
+	}, func(ctx context.Context, c *toolCall) toolAnswer {
 		var text string
 		var out any
-		box, err := d.box.of(ctx, req.Params.Meta)
+		box, err := d.box.of(ctx, c.Meta)
 		if err == nil {
-			out, err = t.Run(ctx, dialectServer{box}.call(req.Params.Arguments))
+			out, err = t.Run(ctx, dialectServer{box}.call(c.Arguments))
 		}
 		if err == nil {
 			text, err = fence.JSON(out)
 		}
-		return d.box.toolResult(t.Name, text, err), nil
+		return d.box.answer(t.Name, text, err)
 	})
 }
 
-func (d dialectServer) addPrompt(s *mcp.Server, p dialect.Prompt) {
+func (d dialectServer) addPrompt(s *Server, p dialect.Prompt) {
 	prompt := &mcp.Prompt{Name: p.Name, Description: p.Description}
 	for _, a := range p.Arguments {
 		prompt.Arguments = append(prompt.Arguments, &mcp.PromptArgument{Name: a.Name, Description: a.Description,

@@ -14,7 +14,6 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/modelcontextprotocol/go-sdk/mcp"
 	"go.uber.org/goleak"
 )
 
@@ -114,7 +113,7 @@ func serveTCP(t *testing.T, opts HTTPOptions) (string, *http.Client) {
 	before := goleak.IgnoreCurrent()
 	t.Cleanup(func() { goleak.VerifyNone(t, before) })
 	s := conformanceServer()
-	h, err := NewHTTPHandler(func(*http.Request) (*mcp.Server, error) { return s, nil }, opts)
+	h, err := NewHTTPHandler(func(*http.Request) (*Server, error) { return s, nil }, opts)
 	if err != nil {
 		t.Fatal(err)
 	}

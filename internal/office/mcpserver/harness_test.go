@@ -63,7 +63,7 @@ func (l *pipeListener) dial(context.Context, string, string) (net.Conn, error) {
 // An office is an MCP server behind an HTTPHandler, with what its tools saw.
 type office struct {
 	*pipeListener
-	server  *mcp.Server
+	server  *Server
 	handler *HTTPHandler
 	begun   chan struct{} // one per call of wait
 	ended   chan error    // why its context ended
@@ -80,15 +80,15 @@ func identity(r *http.Request) string {
 func newOffice() *office {
 	o := &office{begun: make(chan struct{}, 8), ended: make(chan error, 8)}
 	nop := func(context.Context, *mcp.UnsubscribeRequest) error { return nil }
-	o.server = mcp.NewServer(&mcp.Implementation{Name: "test", Version: "1"}, &mcp.ServerOptions{
+	o.server = newServer(&mcp.Implementation{Name: "test", Version: "1"}, &mcp.ServerOptions{
 		SubscribeHandler:   func(context.Context, *mcp.SubscribeRequest) error { return nil },
 		UnsubscribeHandler: nop,
 	})
 	// Without a resource the SDK announces no resource capability, and ends every
 	// subscriptions/listen at once.
 	o.server.AddResourceTemplate(&mcp.ResourceTemplate{Name: "mailbox", URITemplate: "mailbox://{room}/{agent}"}, nil)
-	o.tool("whoami", func(ctx context.Context, req *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
-		return said(fmt.Sprint(ctx.Value(callerKey{}))), nil
+	o.server.addQuick(emptyTool("whoami"), func(ctx context.Context, _ *toolCall) toolAnswer {
+		return toolAnswer{text: fmt.Sprint(ctx.Value(callerKey{}))}
 	})
 	o.tool("wait", func(ctx context.Context, req *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
 		if token := req.Params.GetProgressToken(); token != nil {
@@ -106,7 +106,11 @@ func newOffice() *office {
 }
 
 func (o *office) tool(name string, h mcp.ToolHandler) {
-	o.server.AddTool(&mcp.Tool{Name: name, InputSchema: json.RawMessage(`{"type":"object"}`)}, h)
+	o.server.AddTool(emptyTool(name), h)
+}
+
+func emptyTool(name string) *mcp.Tool {
+	return &mcp.Tool{Name: name, InputSchema: json.RawMessage(`{"type":"object"}`)}
 }
 
 func (o *office) update(t *testing.T) {
@@ -122,7 +126,7 @@ func openOffice(t *testing.T, opts HTTPOptions, web *http.Server) *office {
 	o := newOffice()
 	o.pipeListener = newPipeListener()
 	opts.Identity = identity
-	h, err := NewHTTPHandler(func(*http.Request) (*mcp.Server, error) { return o.server, nil }, opts)
+	h, err := NewHTTPHandler(func(*http.Request) (*Server, error) { return o.server, nil }, opts)
 	if err != nil {
 		t.Fatal(err)
 	}

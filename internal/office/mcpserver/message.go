@@ -35,24 +35,32 @@ func (m message) stateless(header string) bool {
 		m.method == "server/discover" || m.method == "subscriptions/listen"
 }
 
-// readMessage reads the body of a POST and puts it back for the SDK.
-func readMessage(w http.ResponseWriter, r *http.Request, limit int64, spell ids) (message, *refusal) {
+// readBody reads the body of a POST.
+func readBody(w http.ResponseWriter, r *http.Request, limit int64) ([]byte, *refusal) {
 	if r.Method != http.MethodPost {
-		return message{}, nil
+		return nil, nil
 	}
 	tooLarge := refuse(http.StatusRequestEntityTooLarge, jsonrpc.CodeInvalidRequest,
 		fmt.Sprintf("request body exceeds %d bytes", limit))
 	if r.ContentLength > limit {
 		w.Header().Set("Connection", "close") // nothing that follows is worth reading
-		return message{}, tooLarge
+		return nil, tooLarge
 	}
 	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, limit))
 	var tooBig *http.MaxBytesError
 	switch {
 	case errors.As(err, &tooBig):
-		return message{}, tooLarge
+		return nil, tooLarge
 	case err != nil:
-		return message{}, refuse(http.StatusBadRequest, jsonrpc.CodeInvalidRequest, "request body was cut short")
+		return nil, refuse(http.StatusBadRequest, jsonrpc.CodeInvalidRequest, "request body was cut short")
+	}
+	return body, nil
+}
+
+// readMessage parses the body of a POST, and has the SDK read it as it is to.
+func readMessage(r *http.Request, body []byte, spell ids) (message, *refusal) {
+	if r.Method != http.MethodPost {
+		return message{}, nil
 	}
 	msg, ref := parseMessage(body, spell)
 	r.Body, r.ContentLength = io.NopCloser(bytes.NewReader(msg.body)), int64(len(msg.body))

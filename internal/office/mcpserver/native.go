@@ -52,7 +52,7 @@ func (b Mailbox) of(ctx context.Context, meta map[string]any) (Mailbox, error) {
 // Native is the MCP server of one agent: six tools, its mailbox as a resource, four prompts. It may serve several
 // sessions; its owner closes it when they have ended.
 type Native struct {
-	Server *mcp.Server
+	Server *Server
 	box    Mailbox
 
 	ctx  context.Context
@@ -79,7 +79,7 @@ func NewNative(box Mailbox) *Native {
 		opts.SubscribeHandler, opts.UnsubscribeHandler = n.subscribe, n.unsubscribe
 	}
 	box.Channel.offer(opts)
-	n.Server = mcp.NewServer(&mcp.Implementation{Name: "pennypost", Title: "Pennypost", Version: box.Version}, opts)
+	n.Server = newServer(&mcp.Implementation{Name: "pennypost", Title: "Pennypost", Version: box.Version}, opts)
 	n.Server.AddReceivingMiddleware(box.harmlessErrors)
 	n.addTools()
 	n.addResources()

@@ -5,8 +5,6 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/modelcontextprotocol/go-sdk/mcp"
-
 	"pennypost/internal/fence"
 	"pennypost/internal/mail"
 )
@@ -28,9 +26,9 @@ func (p *readParams) ofInbox() bool {
 	return p.Thread == "" && p.Since == "" && p.To == "" && p.Query == ""
 }
 
-func (n *Native) readMessages(ctx context.Context, req *mcp.CallToolRequest) (string, error) {
+func (n *Native) readMessages(ctx context.Context, c *toolCall) (string, error) {
 	var p readParams
-	if err := decode(req, &p); err != nil {
+	if err := decode(c, &p); err != nil {
 		return "", err
 	}
 	switch {

@@ -175,6 +175,7 @@ func TestResumeThenGone(t *testing.T) {
 func TestKeptAnswers(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		o := openOffice(t, HTTPOptions{}, &http.Server{})
+		o.tool("small", answer(text("ann")))
 		o.tool("big", answer(text(strings.Repeat("x", maxLeftBytes))))
 		c := newCaller(t, o)
 		c.send("POST", rawCall(1, "wait"))
@@ -197,14 +198,14 @@ func TestKeptAnswers(t *testing.T) {
 		}
 		var ids []string
 		for range maxLeft + 1 {
-			ids = append(ids, ask("whoami"))
+			ids = append(ids, ask("small"))
 		}
 		check("the oldest of too many", ids[0], http.StatusBadRequest)
 		check("the oldest kept", ids[1], http.StatusOK)
 		if got := c.answer(); !strings.Contains(got, `"text":"ann"`) {
 			t.Errorf("answered again: %s, want ann", got)
 		}
-		ask("whoami")
+		ask("small")
 		check("the one asked for lately", ids[1], http.StatusOK)
 		check("the oldest kept, then", ids[2], http.StatusBadRequest)
 		first, second := ask("big"), ask("big")

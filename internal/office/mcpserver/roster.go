@@ -5,8 +5,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/modelcontextprotocol/go-sdk/mcp"
-
 	"pennypost/internal/fence"
 	"pennypost/internal/mail"
 )
@@ -72,9 +70,9 @@ type roster struct {
 }
 
 // listAgents lists those who are live first, each part by name.
-func (n *Native) listAgents(ctx context.Context, req *mcp.CallToolRequest) (string, error) {
+func (n *Native) listAgents(ctx context.Context, c *toolCall) (string, error) {
 	var p rosterParams
-	if err := decode(req, &p); err != nil {
+	if err := decode(c, &p); err != nil {
 		return "", err
 	}
 	if p.Limit < 0 {
@@ -139,9 +137,9 @@ type presenceParams struct {
 	State mail.State `json:"state"`
 }
 
-func (n *Native) setPresence(ctx context.Context, req *mcp.CallToolRequest) (string, error) {
+func (n *Native) setPresence(ctx context.Context, c *toolCall) (string, error) {
 	var p presenceParams
-	if err := decode(req, &p); err != nil {
+	if err := decode(c, &p); err != nil {
 		return "", err
 	}
 	a, err := n.box.Service.Register(ctx, mail.Presence{Roles: p.Roles, Tags: p.Tags, Task: p.Task, State: p.State})

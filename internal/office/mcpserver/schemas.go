@@ -15,7 +15,8 @@ type tool struct {
 	description string
 	input       string
 	hints       mcp.ToolAnnotations
-	call        func(n *Native, ctx context.Context, req *mcp.CallToolRequest) (string, error)
+	call        func(n *Native, ctx context.Context, c *toolCall) (string, error)
+	waits       bool // and tells progress, so that it is no quick tool
 }
 
 func tools() []tool {
@@ -76,7 +77,7 @@ func tools() []tool {
 				`"reply_to":{"type":"string","description":"only an answer to this id"},` +
 				`"after":{"type":"integer"},` +
 				`"timeout_seconds":{"type":"number","description":"default 600, at most 86400"}}}`,
-			hints: reads, call: (*Native).waitForMessages,
+			hints: reads, call: (*Native).waitForMessages, waits: true,
 		},
 		{
 			name:        "list_agents",

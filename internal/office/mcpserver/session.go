@@ -5,8 +5,6 @@ import (
 	"encoding/json"
 	"sync"
 	"time"
-
-	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
 // maxSessions is how many sessions one credential may hold. A client that opens one for
@@ -39,7 +37,7 @@ type sessions struct {
 type session struct {
 	id     string
 	owner  string
-	server *mcp.Server
+	server *Server
 	ctx    context.Context // parent of its requests
 	cancel context.CancelFunc
 
@@ -96,7 +94,7 @@ func (t *sessions) listens(s *session) {
 }
 
 // open adds a session, held by the request that opened it.
-func (t *sessions) open(id, owner string, server *mcp.Server) *session {
+func (t *sessions) open(id, owner string, server *Server) *session {
 	s := &session{id: id, owner: owner, server: server, open: 1, calls: make(map[string]*sessionCall)}
 	s.ctx, s.cancel = context.WithCancel(t.ctx)
 	t.mu.Lock()

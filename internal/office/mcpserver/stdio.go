@@ -36,22 +36,30 @@ const (
 // knew.
 //
 // The caller keeps in and out. The goroutine that reads in ends only when a read does.
-func ServeStdio(ctx context.Context, server *mcp.Server, in io.Reader, out io.Writer) error {
+func ServeStdio(ctx context.Context, server *Server, in io.Reader, out io.Writer) error {
 	c := &stdioConn{
+		server:   server,
 		ids:      newIDs(),
 		out:      out,
 		stopping: ctx.Done(),
 		lines:    make(chan line),
+		broken:   make(chan error, 1),
 		closed:   make(chan struct{}),
 		answered: make(chan struct{}, 1),
-		calls:    make(map[jsonrpc.ID]bool),
+		calls:    make(map[jsonrpc.ID]string),
+		quick:    make(map[string]context.CancelFunc),
 	}
+	var cancel context.CancelFunc
+	c.ctx, cancel = context.WithCancel(ctx)
+	defer cancel()
 	go c.scan(in)
 	session, err := server.Connect(ctx, c, nil)
 	if err != nil {
 		return fmt.Errorf("serving mcp on stdio: %w", err)
 	}
 	err = session.Wait()
+	cancel()
+	c.awaitQuick()
 	switch {
 	case ctx.Err() != nil:
 		return ctx.Err()
@@ -64,18 +72,26 @@ func ServeStdio(ctx context.Context, server *mcp.Server, in io.Reader, out io.Wr
 // A stdioConn is both Transport and Connection of one ServeStdio. The SDK calls Read from
 // one goroutine, Write from many.
 type stdioConn struct {
+	server   *Server
+	ctx      context.Context // of quick calls
 	ids      ids
 	stopping <-chan struct{}
 	lines    chan line     // from scan; closed at the end of in
+	broken   chan error    // a slot: why a quick call could not be answered
 	closed   chan struct{} // by Close
-	answered chan struct{} // a slot: calls became empty
+	answered chan struct{} // a slot: nothing is owed
 	once     sync.Once
 
 	writing sync.Mutex
 	out     io.Writer // guarded by writing, which is held for I/O and nothing else
 
 	mu    sync.Mutex
-	calls map[jsonrpc.ID]bool // read and not answered
+	calls map[jsonrpc.ID]string         // read and not answered by the SDK, with their methods
+	quick map[string]context.CancelFunc // calls that are answered without it, by id
+	begun bool                          // the session of an older era
+	ended bool                          // no quick call may begin
+
+	running sync.WaitGroup // quick calls; Add only with mu held and ended false
 }
 
 // A line is one line of input without its end, or why there is none.
@@ -98,13 +114,64 @@ func (c *stdioConn) scan(in io.Reader) {
 			}
 			return
 		}
-		if len(text) == 0 && err == nil {
+		if len(text) == 0 && err == nil || c.callQuick(text) {
 			continue
 		}
 		if !c.feed(line{text, err}) {
 			return
 		}
 	}
+}
+
+// callQuick answers text beside what follows if it is an ordinary call of a quick tool, and reports whether it is.
+func (c *stdioConn) callQuick(text []byte) bool {
+	call := parseOrdinary(text)
+	if call == nil {
+		return false
+	}
+	run := c.server.tool(call)
+	if run == nil {
+		return false
+	}
+	id := string(call.ID)
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.quick[id] != nil || c.ended || !c.begun && !call.modern {
+		return false // the SDK says what is wrong
+	}
+	ctx, cancel := context.WithCancel(c.ctx)
+	c.quick[id] = cancel
+	c.running.Go(func() {
+		defer cancel()
+		if err := c.writeLine(c.server.response(call, run(ctx, &call.Params))); err != nil {
+			select {
+			case c.broken <- err:
+			default:
+			}
+		}
+		c.settle(func() { delete(c.quick, id) })
+	})
+	return true
+}
+
+// cancelQuick cancels the quick call that a notification names.
+func (c *stdioConn) cancelQuick(notification []byte) {
+	from, to := member(notification, "params")
+	params := notification[from:to]
+	from, to = member(params, "requestId")
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if cancel := c.quick[string(params[from:to])]; cancel != nil {
+		cancel()
+	}
+}
+
+// awaitQuick waits for the quick calls, which have been cancelled.
+func (c *stdioConn) awaitQuick() {
+	c.mu.Lock()
+	c.ended = true
+	c.mu.Unlock()
+	c.running.Wait()
 }
 
 func (c *stdioConn) feed(l line) bool {
@@ -162,6 +229,8 @@ func (c *stdioConn) Read(context.Context) (jsonrpc.Message, error) {
 			return nil, io.EOF
 		case <-c.closed:
 			return nil, io.EOF
+		case err := <-c.broken:
+			return nil, err
 		case l, ok := <-c.lines:
 			if !ok {
 				c.awaitAnswers()
@@ -191,13 +260,16 @@ func (c *stdioConn) decode(l line) (jsonrpc.Message, error) {
 		return nil, c.reject(newRPCError(nil, jsonrpc.CodeInvalidRequest,
 			"batches are not served: send one message a line"))
 	}
+	if seen.method == "notifications/cancelled" {
+		c.cancelQuick(l.text)
+	}
 	msg, err := jsonrpc.DecodeMessage(seen.body)
 	if err != nil {
 		return nil, fmt.Errorf("decoding what was decoded before: %w", err)
 	}
 	if req, ok := msg.(*jsonrpc.Request); ok && req.IsCall() && req.Method != "subscriptions/listen" {
 		c.mu.Lock()
-		c.calls[req.ID] = true
+		c.calls[req.ID] = req.Method
 		c.mu.Unlock()
 	}
 	return msg, nil
@@ -223,7 +295,7 @@ func (c *stdioConn) awaitAnswers() {
 func (c *stdioConn) owing() bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return len(c.calls) > 0
+	return len(c.calls)+len(c.quick) > 0
 }
 
 // Write implements mcp.Connection.
@@ -237,16 +309,20 @@ func (c *stdioConn) Write(ctx context.Context, msg jsonrpc.Message) error {
 	}
 	err = c.writeLine(c.ids.outside(data))
 	if resp, ok := msg.(*jsonrpc.Response); ok {
-		c.settle(resp.ID)
+		c.settle(func() {
+			c.begun = c.begun || c.calls[resp.ID] == "initialize" && resp.Error == nil
+			delete(c.calls, resp.ID)
+		})
 	}
 	return err
 }
 
-func (c *stdioConn) settle(id jsonrpc.ID) {
+// settle takes a call out of what is owed.
+func (c *stdioConn) settle(take func()) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	delete(c.calls, id)
-	if len(c.calls) > 0 {
+	take()
+	if len(c.calls)+len(c.quick) > 0 {
 		return
 	}
 	select {

@@ -13,27 +13,35 @@ import (
 
 func (n *Native) addTools() {
 	for _, t := range tools() {
-		n.Server.AddTool(&mcp.Tool{
+		described := &mcp.Tool{
 			Name: t.name, Description: t.description, Annotations: &t.hints,
 			InputSchema: json.RawMessage(t.input),
-		}, func(ctx context.Context, req *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
-			at, err := n.of(ctx, req.Params.Meta)
+		}
+		run := func(ctx context.Context, c *toolCall) toolAnswer {
+			at, err := n.of(ctx, c.Meta)
 			if err != nil {
-				return n.box.toolResult(t.name, "", err), nil
+				return n.box.answer(t.name, "", err)
 			}
-			text, err := t.call(at, ctx, req)
-			return at.box.toolResult(t.name, text, err), nil
+			text, err := t.call(at, ctx, c)
+			return at.box.answer(t.name, text, err)
+		}
+		if !t.waits {
+			n.Server.addQuick(described, run)
+			continue
+		}
+		n.Server.AddTool(described, func(ctx context.Context, req *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
+			return run(ctx, callOf(req)).result(), nil
 		})
 	}
 }
 
 // decode reads a tool's arguments: unknown and repeated members are errors.
-func decode(req *mcp.CallToolRequest, into any) error {
-	if len(req.Params.Arguments) == 0 {
+func decode(c *toolCall, into any) error {
+	if len(c.Arguments) == 0 {
 		return nil
 	}
-	if err := jsonx.UnmarshalStrict(req.Params.Arguments, into); err != nil {
-		return mail.Errorf(mail.Invalid, "the arguments of %s do not fit: %s", req.Params.Name, jsonx.Explain(err))
+	if err := jsonx.UnmarshalStrict(c.Arguments, into); err != nil {
+		return mail.Errorf(mail.Invalid, "the arguments of %s do not fit: %s", c.Name, jsonx.Explain(err))
 	}
 	return nil
 }
@@ -51,9 +59,9 @@ type sendParams struct {
 	TTLHours float64         `json:"ttl_hours"`
 }
 
-func (n *Native) sendMessage(ctx context.Context, req *mcp.CallToolRequest) (string, error) {
+func (n *Native) sendMessage(ctx context.Context, c *toolCall) (string, error) {
 	var p sendParams
-	if err := decode(req, &p); err != nil {
+	if err := decode(c, &p); err != nil {
 		return "", err
 	}
 	const century = 100 * 365 * 24
@@ -101,9 +109,9 @@ type markParams struct {
 	Mark string    `json:"mark"`
 }
 
-func (n *Native) markMessages(ctx context.Context, req *mcp.CallToolRequest) (string, error) {
+func (n *Native) markMessages(ctx context.Context, c *toolCall) (string, error) {
 	var p markParams
-	if err := decode(req, &p); err != nil {
+	if err := decode(c, &p); err != nil {
 		return "", err
 	}
 	if p.Mark == "" {

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"log/slog"
 	"net/http"
+	"strconv"
 	"sync"
 	"time"
 
@@ -98,7 +99,7 @@ func (e *HTTPError) Error() string { return e.Msg }
 // cancels or hangs up, when its session ends or when the handler is closed. In a session,
 // where a client may come back for an answer, hanging up counts after ten seconds.
 type HTTPHandler struct {
-	server    func(*http.Request) (*mcp.Server, error)
+	server    func(*http.Request) (*Server, error)
 	opts      HTTPOptions
 	guard     *guard
 	ids       ids
@@ -117,7 +118,7 @@ type HTTPHandler struct {
 // NewHTTPHandler returns a handler that asks server for the MCP server of each 2026-07-28
 // request and of each session. The same server may be given many times. It fails only on
 // a malformed origin in opts. The handler must be closed.
-func NewHTTPHandler(server func(*http.Request) (*mcp.Server, error), opts HTTPOptions) (*HTTPHandler, error) {
+func NewHTTPHandler(server func(*http.Request) (*Server, error), opts HTTPOptions) (*HTTPHandler, error) {
 	opts = opts.withDefaults()
 	g, err := newGuard(opts.Hosts, opts.Origins)
 	if err != nil {
@@ -189,7 +190,14 @@ func (h *HTTPHandler) serve(w http.ResponseWriter, r *http.Request) *refusal {
 		w.Header().Set("Allow", "GET, POST, DELETE")
 		return refuse(http.StatusMethodNotAllowed, jsonrpc.CodeInvalidRequest, "method not allowed")
 	}
-	msg, ref := readMessage(w, r, h.opts.MaxBody, h.ids)
+	body, ref := readBody(w, r, h.opts.MaxBody)
+	if ref != nil {
+		return ref
+	}
+	if c := parseOrdinary(body); c != nil && c.ordinary(r.Header) && h.answer(w, r, c) {
+		return nil
+	}
+	msg, ref := readMessage(r, body, h.ids)
 	if ref != nil {
 		return ref
 	}
@@ -199,12 +207,37 @@ func (h *HTTPHandler) serve(w http.ResponseWriter, r *http.Request) *refusal {
 	return h.serveStateful(w, r, msg)
 }
 
+// answer answers an ordinary call of a quick tool, and reports whether it is one. The answer is no stream, and so not
+// kept for a client that loses it: the tool takes no longer than writing to the disk does.
+func (h *HTTPHandler) answer(w http.ResponseWriter, r *http.Request, c *ordinaryCall) bool {
+	var server *Server
+	ending := h.ctx
+	if c.modern {
+		server, _ = h.server(r) // why there is none is told when it is asked for again
+	} else if s := h.sessions.acquire(r.Header.Get(headerSession), h.opts.Identity(r)); s != nil {
+		defer h.sessions.release(s)
+		server, ending = s.server, s.ctx
+	}
+	if server == nil || server.tool(c) == nil {
+		return false
+	}
+	ctx, cancel := joined(r.Context(), ending)
+	defer cancel()
+	response := server.response(c, server.tool(c)(ctx, &c.Params))
+	w.Header().Set("Content-Type", "application/json")
+	w.Header().Set("Cache-Control", "no-cache, no-transform")
+	w.Header().Set("Content-Length", strconv.Itoa(len(response)))
+	_ = http.NewResponseController(w).SetWriteDeadline(time.Now().Add(h.opts.WriteTimeout))
+	w.Write(response) // a client that left needs no answer
+	return true
+}
+
 func (h *HTTPHandler) serveStateless(w http.ResponseWriter, r *http.Request, msg message) *refusal {
 	server, ref := h.newServer(r)
 	if ref != nil {
 		return ref.to(msg)
 	}
-	ctx, cancel := joined(withServer(r.Context(), server), h.ctx)
+	ctx, cancel := joined(withServer(r.Context(), server.Server), h.ctx)
 	defer cancel()
 	h.run(h.stateless, w, r.WithContext(ctx), exchange{cancel: cancel, patient: msg.isCall()})
 	return nil
@@ -264,7 +297,7 @@ func (h *HTTPHandler) initialize(w http.ResponseWriter, r *http.Request, msg mes
 		return refuse(http.StatusTooManyRequests, jsonrpc.CodeInvalidRequest,
 			fmt.Sprintf("%d sessions of this credential are in use: close some", maxSessions)).to(msg)
 	}
-	ctx := withServer(context.WithoutCancel(r.Context()), server)
+	ctx := withServer(context.WithoutCancel(r.Context()), server.Server)
 	var s *session
 	h.run(h.stateful, w, r.WithContext(ctx), exchange{
 		cancel: func() {},
@@ -313,7 +346,7 @@ func (discard) WriteHeader(int)             {}
 func (discard) Write(p []byte) (int, error) { return len(p), nil }
 
 // newServer asks for the server of a request or a new session.
-func (h *HTTPHandler) newServer(r *http.Request) (*mcp.Server, *refusal) {
+func (h *HTTPHandler) newServer(r *http.Request) (*Server, *refusal) {
 	server, err := h.server(r)
 	var told *HTTPError
 	switch {

@@ -390,7 +390,7 @@ func TestServerFunctionError(t *testing.T) {
 		for _, body := range []string{initializeBody, modernCall(1, "whoami")} {
 			synctest.Test(t, func(t *testing.T) {
 				o := openOffice(t, HTTPOptions{}, &http.Server{})
-				o.handler.server = func(*http.Request) (*mcp.Server, error) { return nil, test.err }
+				o.handler.server = func(*http.Request) (*Server, error) { return nil, test.err }
 				got := do(t, o.client(t, "ann"), newRequest(t, "POST", "http://office/mcp", body))
 				if got.Status != test.status || got.Error.Message != test.msg || string(got.ID) != "1" {
 					t.Errorf("with error %v: reply %d %s, want %d %q", test.err, got.Status, got.Body, test.status,

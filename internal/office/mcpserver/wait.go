@@ -25,9 +25,9 @@ const (
 	progressEvery = 25 * time.Second
 )
 
-func (n *Native) waitForMessages(ctx context.Context, req *mcp.CallToolRequest) (string, error) {
+func (n *Native) waitForMessages(ctx context.Context, c *toolCall) (string, error) {
 	var p waitParams
-	if err := decode(req, &p); err != nil {
+	if err := decode(c, &p); err != nil {
 		return "", err
 	}
 	timeout := time.Duration(p.Timeout * float64(time.Second))
@@ -45,7 +45,7 @@ func (n *Native) waitForMessages(ctx context.Context, req *mcp.CallToolRequest) 
 	}
 	ctx, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
-	stop := reportProgress(ctx, req, timeout)
+	stop := reportProgress(ctx, c.req, timeout)
 	it, err := n.box.Service.Wait(ctx, mail.WaitQuery{Types: p.Types, ReplyTo: p.ReplyTo, After: p.After, News: true})
 	stop()
 	if mail.CodeOf(err) == mail.Timeout {

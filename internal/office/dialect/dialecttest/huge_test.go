@@ -171,7 +171,7 @@ func TestP12_EveryAnswerIsBounded(t *testing.T) {
 }
 
 // walk calls every tool of a server, gets its prompts and reads its resources.
-func walk(t *testing.T, server *mcp.Server, calls map[string][]string) {
+func walk(t *testing.T, server *mcpserver.Server, calls map[string][]string) {
 	ours, theirs := mcp.NewInMemoryTransports()
 	if _, err := server.Connect(t.Context(), ours, nil); err != nil {
 		t.Fatal(err)

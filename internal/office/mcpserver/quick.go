@@ -1,0 +1,131 @@
+package mcpserver
+
+import (
+	"context"
+	"encoding/json"
+	"mime"
+	"net/http"
+	"slices"
+	"strings"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"pennypost/internal/base/jsonx"
+)
+
+// A Server is a server of the SDK that answers some calls without it. The SDK decodes a call up to eight times, each
+// time through a buffer of 64 kB, which takes ten times as long as what most tools do. So an ordinary call of a quick
+// tool goes straight to the tool; the SDK answers whatever is out of the ordinary, and knows every tool.
+type Server struct {
+	*mcp.Server
+	quick     map[string]toolFunc
+	modern    bool   // the stateless era is served
+	signature string // what ends a result of that era, whose server signs each
+}
+
+// newServer returns a server without tools. opts must not be nil.
+func newServer(is *mcp.Implementation, opts *mcp.ServerOptions) *Server {
+	s := &Server{Server: mcp.NewServer(is, opts), quick: make(map[string]toolFunc)}
+	s.modern = opts.SupportedProtocolVersions == nil || slices.Contains(opts.SupportedProtocolVersions, stateless)
+	name, _ := json.Marshal(is) // strings
+	s.signature = `,"resultType":"complete","_meta":{"` + mcp.MetaKeyServerInfo + `":` + string(name) + `}`
+	return s
+}
+
+// A toolFunc is a tool that takes no longer than a room takes to answer. It asks nothing of its client, tells it no
+// progress, and answers with text alone.
+type toolFunc func(ctx context.Context, c *toolCall) toolAnswer
+
+// addQuick adds a tool for calls of either kind.
+func (s *Server) addQuick(t *mcp.Tool, run toolFunc) {
+	s.quick[t.Name] = run
+	s.AddTool(t, func(ctx context.Context, req *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
+		return run(ctx, callOf(req)).result(), nil
+	})
+}
+
+// A toolCall is the params of a tools/call.
+type toolCall struct {
+	Name      string         `json:"name"`
+	Arguments jsonx.Value    `json:"arguments"`
+	Meta      map[string]any `json:"_meta"`
+
+	req *mcp.CallToolRequest // of a call that came through the SDK, as all of a tool do that waits
+}
+
+func callOf(req *mcp.CallToolRequest) *toolCall {
+	p := req.Params
+	return &toolCall{Name: p.Name, Arguments: jsonx.Value(p.Arguments), Meta: p.Meta, req: req}
+}
+
+// An ordinaryCall is a tools/call that is exactly as the protocol has it.
+type ordinaryCall struct {
+	Version string      `json:"jsonrpc"`
+	ID      jsonx.Value `json:"id"`
+	Method  string      `json:"method"`
+	Params  toolCall    `json:"params"`
+
+	modern bool // of the stateless era
+}
+
+// parseOrdinary returns the call in body, or nil if there is anything that an ordinary call does not have.
+func parseOrdinary(body []byte) *ordinaryCall {
+	c := &ordinaryCall{}
+	if err := jsonx.UnmarshalStrict(body, c); err != nil || c.Version != "2.0" || c.Method != "tools/call" ||
+		len(c.ID) == 0 || !isID(json.RawMessage(c.ID)) {
+		return nil
+	}
+	version, isVersion := c.Params.Meta[mcp.MetaKeyProtocolVersion]
+	if c.modern = isVersion; c.modern && (version != stateless || !saysClient(c.Params.Meta)) {
+		return nil
+	}
+	return c
+}
+
+// saysClient reports whether a request of the stateless era says what its client is able to do, and what it is if
+// it says that at all. No quick tool needs to know.
+func saysClient(meta map[string]any) bool {
+	_, able := meta[mcp.MetaKeyClientCapabilities].(map[string]any)
+	info, named := meta[mcp.MetaKeyClientInfo]
+	_, is := info.(map[string]any)
+	return able && (is || !named)
+}
+
+// ordinary reports whether the header of a POST is as a client's library makes it for the call, for the era of which
+// the call is.
+func (c *ordinaryCall) ordinary(h http.Header) bool {
+	kind, _, err := mime.ParseMediaType(h.Get("Content-Type"))
+	accept := strings.Join(h["Accept"], ",")
+	if err != nil || kind != "application/json" || !strings.Contains(accept, "application/json") ||
+		!strings.Contains(accept, "text/event-stream") || h.Get("Last-Event-ID") != "" {
+		return false
+	}
+	version := h.Get(headerVersion)
+	if !c.modern {
+		return version == "" || version < stateless && slices.Contains(mcp.SupportedProtocolVersions(), version)
+	}
+	return version == stateless && h.Get("Mcp-Method") == c.Method && h.Get("Mcp-Name") == c.Params.Name
+}
+
+// tool returns the quick tool that c calls, or nil.
+func (s *Server) tool(c *ordinaryCall) toolFunc {
+	if c.modern && !s.modern {
+		return nil
+	}
+	return s.quick[c.Params.Name]
+}
+
+// response returns the response to c, on one line.
+func (s *Server) response(c *ordinaryCall, a toolAnswer) []byte {
+	out := make([]byte, 0, len(a.text)+len(a.text)/8+len(c.ID)+len(s.signature)+100)
+	out = append(append(out, `{"jsonrpc":"2.0","id":`...), c.ID...)
+	out = append(out, `,"result":{"content":[{"type":"text","text":`...)
+	out = append(jsonx.AppendQuote(out, a.text), `}]`...)
+	if a.failed {
+		out = append(out, `,"isError":true`...)
+	}
+	if c.modern {
+		out = append(out, s.signature...)
+	}
+	return append(out, `}}`...)
+}
