@@ -4,7 +4,6 @@ import (
 	"bufio"
 	"context"
 	"encoding/json"
-	"fmt"
 	"io"
 	"net"
 	"net/http"
@@ -28,6 +27,9 @@ type benchOffice struct {
 	bin, home, url string
 	pid            int
 }
+
+// unlimited is a configuration under which one agent may send as fast as it can.
+const unlimited = "[room.limits]\nper_minute = -1\nburst = -1\n"
 
 func buildFor(b *testing.B, dir, name, pkg string) string {
 	b.Helper()
@@ -66,6 +68,12 @@ func startOffice(b *testing.B, config ...string) *benchOffice {
 	addr := l.Addr().String()
 	l.Close()
 	o.url = "http://" + addr
+	if err := os.Mkdir(o.home, 0o700); err != nil {
+		b.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(o.home, "config.toml"), []byte(unlimited), 0o600); err != nil {
+		b.Fatal(err)
+	}
 	serve := o.command("serve", "--listen", addr)
 	out, err := serve.StderrPipe()
 	if err != nil {
@@ -76,6 +84,7 @@ func startOffice(b *testing.B, config ...string) *benchOffice {
 	}
 	o.pid = serve.Process.Pid
 	go io.Copy(io.Discard, bufio.NewReader(out))
+	o.pid = serve.Process.Pid
 	b.Cleanup(func() {
 		serve.Process.Signal(os.Interrupt)
 		serve.Wait()
@@ -133,9 +142,9 @@ func BenchmarkSendSocket(b *testing.B) {
 		return new(net.Dialer).DialContext(ctx, "unix", filepath.Join(o.home, "pennypost.sock"))
 	}}}
 	defer client.CloseIdleConnections()
-	body := fmt.Sprintf(`{"to":"bob","body":%q}`, strings.Repeat(benchBody, 4))
 	for b.Loop() {
-		req, _ := http.NewRequest("POST", "http://pennypost/api/v1/rooms/bench/messages", strings.NewReader(body))
+		req, _ := http.NewRequest("POST", "http://pennypost/api/v1/rooms/bench/messages",
+			strings.NewReader(sendArgs()))
 		req.Header.Set("Content-Type", "application/json")
 		req.Header.Set("Pennypost-Agent", "ann")
 		res, err := client.Do(req)
@@ -186,9 +195,9 @@ func sendMCP(b *testing.B, transport mcp.Transport, version string) {
 		b.Fatal(err)
 	}
 	defer session.Close()
-	args := json.RawMessage(fmt.Sprintf(`{"to":"bob","body":%q}`, strings.Repeat(benchBody, 4)))
 	for b.Loop() {
-		res, err := session.CallTool(b.Context(), &mcp.CallToolParams{Name: "send_message", Arguments: args})
+		res, err := session.CallTool(b.Context(), &mcp.CallToolParams{Name: "send_message",
+			Arguments: json.RawMessage(sendArgs())})
 		if err != nil || res.IsError {
 			b.Fatalf("send_message: %+v, %v", res, err)
 		}

@@ -38,6 +38,17 @@ func BenchmarkRead(b *testing.B) {
 			}
 		}
 	})
+	b.Run("ordinary", func(b *testing.B) {
+		n := NewNative(Mailbox{Service: room.As("ann"), Room: "lab", Agent: "ann", Version: "test"})
+		defer n.Close()
+		b.ReportAllocs()
+		for b.Loop() {
+			c := parseOrdinary([]byte(rawCall(7, "read_messages")))
+			if got := n.Server.response(c, n.Server.tool(c)(b.Context(), &c.Params)); len(got) < 20*400 {
+				b.Fatalf("%s", got)
+			}
+		}
+	})
 	b.Run("room", func(b *testing.B) {
 		for b.Loop() {
 			if _, err := room.As("ann").Inbox(b.Context(), mail.InboxQuery{}); err != nil {

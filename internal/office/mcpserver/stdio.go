@@ -87,7 +87,8 @@ type stdioConn struct {
 
 	mu    sync.Mutex
 	calls map[jsonrpc.ID]string         // read and not answered by the SDK, with their methods
-	quick map[string]context.CancelFunc // calls that are answered without it, by id
+	quick map[string]context.CancelFunc // calls that are being answered without it, by id
+	owed  int                           // such calls whose answers have not been written
 	begun bool                          // the session of an older era
 	ended bool                          // no quick call may begin
 
@@ -141,15 +142,20 @@ func (c *stdioConn) callQuick(text []byte) bool {
 	}
 	ctx, cancel := context.WithCancel(c.ctx)
 	c.quick[id] = cancel
+	c.owed++
 	c.running.Go(func() {
 		defer cancel()
-		if err := c.writeLine(c.server.response(call, run(ctx, &call.Params))); err != nil {
+		response := c.server.response(call, run(ctx, &call.Params))
+		c.mu.Lock()
+		delete(c.quick, id) // a client may use an id again as soon as it is answered
+		c.mu.Unlock()
+		if err := c.writeLine(response); err != nil {
 			select {
 			case c.broken <- err:
 			default:
 			}
 		}
-		c.settle(func() { delete(c.quick, id) })
+		c.settle(func() { c.owed-- })
 	})
 	return true
 }
@@ -295,7 +301,7 @@ func (c *stdioConn) awaitAnswers() {
 func (c *stdioConn) owing() bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return len(c.calls)+len(c.quick) > 0
+	return len(c.calls)+c.owed > 0
 }
 
 // Write implements mcp.Connection.
@@ -322,7 +328,7 @@ func (c *stdioConn) settle(take func()) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	take()
-	if len(c.calls)+len(c.quick) > 0 {
+	if len(c.calls)+c.owed > 0 {
 		return
 	}
 	select {
