@@ -18,30 +18,40 @@ const Budget = 20_000
 // MaxError is how many bytes of an error a model is told: errors quote what somebody has typed.
 const MaxError = 2000
 
-// Sent returns how many bytes s takes as a JSON string in a message of MCP. The SDK writes characters of HTML as
-// escapes, so that a bracket takes six.
+// Sent returns how many bytes s takes, at most, as a JSON string in a message of MCP. The SDK writes characters of
+// HTML as escapes, so that a bracket takes six.
 func Sent(s string) int {
-	n := 0
-	for _, r := range s {
+	n := len(s)
+	for i := 0; i < len(s); {
+		c := s[i]
+		if c >= utf8.RuneSelf {
+			r, size := utf8.DecodeRuneInString(s[i:])
+			if r == '\u2028' || r == '\u2029' || r == utf8.RuneError {
+				n += 6 - size
+			}
+			i += size
+			continue
+		}
+		i++
 		switch {
-		case r == '"', r == '\\', r == '\n', r == '\t', r == '\r', r == '\b', r == '\f':
-			n += 2
-		case r < ' ', r == '<', r == '>', r == '&', r == '\u2028', r == '\u2029', r == utf8.RuneError:
-			n += 6
-		default:
-			n += utf8.RuneLen(r)
+		case c > '>' && c != '\\': // most of what is written
+		case c == '"', c == '\\', c == '\n', c == '\t', c == '\r', c == '\b', c == '\f':
+			n++
+		case c < ' ', c == '<', c == '>', c == '&':
+			n += 5
 		}
 	}
 	return n
 }
 
 // Fit returns the longest beginning of a list of n things that the budget allows and how many things it shows. text
-// renders the first k; it is asked for k things in steps that double, so that a long list is never rendered whole. If
-// not even text(0) is within the budget, that is what is returned: whoever calls has to keep it short.
+// renders the first k; it is asked for eight things, and for more in steps that double, so that a long list is never
+// rendered whole. If not even text(0) is within the budget, that is what is returned: whoever calls has to keep it
+// short.
 func Fit(n int, text func(k int) string) (string, int) { return fit(n, Budget, text) }
 
 func fit(n, budget int, text func(k int) string) (string, int) {
-	best, fits, step, over := text(0), 0, 1, n+1
+	best, fits, step, over := "", 0, 8, n+1
 	for ; fits < n && over > n; step *= 2 {
 		k := min(fits+step, n)
 		if s := text(k); Sent(s) <= budget {
@@ -58,6 +68,9 @@ func fit(n, budget int, text func(k int) string) (string, int) {
 				over = k
 			}
 		}
+	}
+	if fits == 0 {
+		best = text(0)
 	}
 	return best, fits
 }

@@ -208,8 +208,17 @@ func (a *app) serveMCP(ctx context.Context, s *session, d *dialect.Dialect, chan
 	}
 	box := mcpserver.Mailbox{Service: svc, Room: s.room, Agent: s.name, Version: cli.Version(), Channel: channel,
 		Log: a.mcpLog()}
+	name, client := s.name, "" // the heartbeat may change the name; the post office knows who that was
 	if claimed && s.client == "claude" {
-		box.Of = s.ofUse(svc)
+		client = s.client
+		box.Of = mcpserver.ByToolUse(svc, name, func(ctx context.Context, use string) (mail.Service, error) {
+			return s.office.RoomFor(ctx, s.room, name, use)
+		})
+	}
+	if d == nil {
+		calls := s.office.Calls(s.room, name, client)
+		defer calls.Close()
+		box.Forward = calls.Call
 	}
 	server, closeServer, err := newServer(ctx, d, box)
 	if err != nil {
@@ -221,7 +230,6 @@ func (a *app) serveMCP(ctx context.Context, s *session, d *dialect.Dialect, chan
 	out := a.Stdout.To
 	if channel != nil {
 		out = channel
-		name := s.name // which the heartbeat may change; the post office knows who that was
 		beside.Go(func() { s.ring(ctx, name, channel) })
 	}
 	if claimed {
@@ -242,27 +250,6 @@ func (a *app) serveMCP(ctx context.Context, s *session, d *dialect.Dialect, chan
 		return nil
 	}
 	return err
-}
-
-// ofUse returns what finds the mailbox for a use of a tool. Claude Code says in _meta which it is, as it does to its
-// hooks (seen in 2.1.330); those tell the post office whether a teammate that shares the process uses it.
-func (s *session) ofUse(own mail.Service) func(context.Context, map[string]any) (mail.Service, mail.Name, error) {
-	name := s.name // which the heartbeat may change; the post office knows who that was
-	return func(ctx context.Context, meta map[string]any) (mail.Service, mail.Name, error) {
-		use, _ := meta["claudecode/toolUseId"].(string)
-		if use == "" {
-			return own, name, nil
-		}
-		svc, err := s.office.RoomFor(ctx, s.room, name, use)
-		if err != nil {
-			return nil, "", err
-		}
-		a, err := svc.Register(ctx, mail.Presence{Update: true})
-		if mail.CodeOf(err) == mail.NotFound {
-			a, err = svc.Register(ctx, mail.Presence{})
-		}
-		return svc, a.Name, err
-	}
 }
 
 // mcpLog is the log of a server, whose standard output belongs to the protocol.

@@ -68,6 +68,7 @@ type daemon struct {
 	closing     context.Context // done when it begins to stop
 	stop        context.CancelFunc
 	connections connections
+	calls       calls
 	running     sync.WaitGroup // goroutines of Run
 }
 
@@ -137,6 +138,7 @@ func newDaemon(ctx context.Context, opts Options, token, host string, at listene
 	d.office = newOffice(&d.opts.Config, d.log, d.metrics)
 	d.gate = newGate(token, &d.opts.Config, d.office)
 	d.connections.since = time.Now()
+	d.calls.daemon = d
 	d.metrics.of(d.office, d.connections.size)
 	return d
 }

@@ -59,7 +59,23 @@ func (d *daemon) handler() (h http.Handler, closeHandler func(), err error) {
 		api.Pages = &d.pages
 	}
 	routes := httpapi.New(api)
-	calls := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+	mux.Handle("GET "+wire.CallsPath+"{room}", d.told(http.HandlerFunc(d.calls.serve)))
+	mux.HandleFunc("GET /healthz", d.healthy)
+	mux.HandleFunc("GET /readyz", d.ready)
+	mux.Handle("GET /metrics", d.gate.userOnly(d.metrics))
+	closeMCP, err := d.mountMCP(mux)
+	if err != nil {
+		return nil, nil, err
+	}
+	closeHandler = func() { closeMCP(); d.calls.close() }
+	guarded, err := httpapi.Guard(d.pages.apart(d.told(routes), mux), httpapi.GuardOptions{
+		Hosts: []string{d.pages.host}})
+	return httpapi.Pace(guarded), closeHandler, err
+}
+
+// told puts what the headers of a request say of its caller into its context.
+func (d *daemon) told(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set(wire.VersionHeader, d.opts.Version)
 		in := shell{r.Header.Get(wire.SessionHeader), r.Header.Get(wire.SeatHeader) != ""}
 		if in != (shell{}) {
@@ -68,17 +84,8 @@ func (d *daemon) handler() (h http.Handler, closeHandler func(), err error) {
 		if id := r.Header.Get(wire.ToolUseHeader); id != "" {
 			r = r.WithContext(context.WithValue(r.Context(), toolUseKey{}, id))
 		}
-		routes.ServeHTTP(w, r)
+		next.ServeHTTP(w, r)
 	})
-	mux.HandleFunc("GET /healthz", d.healthy)
-	mux.HandleFunc("GET /readyz", d.ready)
-	mux.Handle("GET /metrics", d.gate.userOnly(d.metrics))
-	closeMCP, err := d.mountMCP(mux)
-	if err != nil {
-		return nil, nil, err
-	}
-	guarded, err := httpapi.Guard(d.pages.apart(calls, mux), httpapi.GuardOptions{Hosts: []string{d.pages.host}})
-	return httpapi.Pace(guarded), closeMCP, err
 }
 
 // local reports whether a request came over the Unix socket.

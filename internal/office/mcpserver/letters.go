@@ -35,25 +35,33 @@ func (n *Native) render(v view) (text string, whole []mail.Item) {
 		return v.items[:k]
 	}
 	f := fence.New()
-	rendered := make(map[mail.ID]string)
-	text, k := fence.Fit(len(v.items), func(k int) string {
-		var b strings.Builder
-		shown := part(k)
-		for i := range shown {
-			id := shown[i].ID
-			if rendered[id] == "" {
-				l := n.letter(shown[i])
-				rendered[id] = f.Message(&l) + "\n"
-			}
-			b.WriteString(rendered[id])
+	used := fence.Sent(v.start + fencedAnswer(f, "\n", ""))
+	var letters []string
+	best, end := 0, v.end(nil)
+	for k := 1; k <= len(v.items); k++ {
+		next := part(k)[0]
+		if !v.newest {
+			next = part(k)[k-1]
 		}
-		return v.start + fencedAnswer(f, b.String(), v.end(shown))
-	})
-	if k > 0 || len(v.items) == 0 {
-		return text, part(k)
+		l := n.letter(next)
+		letters = append(letters, f.Message(&l)+"\n")
+		if used += fence.Sent(letters[k-1]); used > fence.Budget {
+			break
+		}
+		// the last words of all that there is may be shorter than those of a part
+		if words := v.end(part(k)); used+fence.Sent(words) <= fence.Budget {
+			best, end = k, words
+		}
 	}
-	text, _ = onePart(v.start, n.letter(part(1)[0]), 0, v.end(part(1)))
-	return text, nil
+	if best == 0 && len(v.items) > 0 {
+		text, _ = onePart(v.start, n.letter(part(1)[0]), 0, v.end(part(1)))
+		return text, nil
+	}
+	letters = letters[:best]
+	if v.newest {
+		slices.Reverse(letters)
+	}
+	return v.start + fencedAnswer(f, strings.Join(letters, ""), end), part(best)
 }
 
 // onePart renders the text of a letter from an offset on, as far as the budget allows, and reports whether that was to

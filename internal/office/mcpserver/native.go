@@ -29,6 +29,36 @@ type Mailbox struct {
 	// several agents. Nil: all requests are Agent's. Service and Agent are not set where there is nobody whose server
 	// it is.
 	Of func(ctx context.Context, meta map[string]any) (mail.Service, mail.Name, error)
+
+	// Forward carries calls to where the room is. Nil: all are run here.
+	Forward Forward
+}
+
+// implementation is what a server of the mailbox says that it is.
+func (b Mailbox) implementation() *mcp.Implementation {
+	return &mcp.Implementation{Name: "pennypost", Title: "Pennypost", Version: b.Version}
+}
+
+// ByToolUse returns a Mailbox.Of for Claude Code, which says in _meta which use of a tool a call is, as it does to its
+// hooks (seen in 2.1.330); those tell the post office whether a teammate that shares the process uses it. What is no
+// use is name's own; of returns the room as it is for a use.
+func ByToolUse(own mail.Service, name mail.Name, of func(context.Context, string) (mail.Service, error)) func(
+	context.Context, map[string]any) (mail.Service, mail.Name, error) {
+	return func(ctx context.Context, meta map[string]any) (mail.Service, mail.Name, error) {
+		use, _ := meta["claudecode/toolUseId"].(string)
+		if use == "" {
+			return own, name, nil
+		}
+		svc, err := of(ctx, use)
+		if err != nil {
+			return nil, "", err
+		}
+		a, err := svc.Register(ctx, mail.Presence{Update: true})
+		if mail.CodeOf(err) == mail.NotFound {
+			a, err = svc.Register(ctx, mail.Presence{})
+		}
+		return svc, a.Name, err
+	}
 }
 
 // of returns n as the server of the agent that a request comes from.
@@ -79,7 +109,8 @@ func NewNative(box Mailbox) *Native {
 		opts.SubscribeHandler, opts.UnsubscribeHandler = n.subscribe, n.unsubscribe
 	}
 	box.Channel.offer(opts)
-	n.Server = newServer(&mcp.Implementation{Name: "pennypost", Title: "Pennypost", Version: box.Version}, opts)
+	n.Server = newServer(box.implementation(), opts)
+	n.Server.forward = box.Forward
 	n.Server.AddReceivingMiddleware(box.harmlessErrors)
 	n.addTools()
 	n.addResources()

@@ -21,15 +21,23 @@ type Server struct {
 	quick     map[string]toolFunc
 	modern    bool   // the stateless era is served
 	signature string // what ends a result of that era, whose server signs each
+	forward   Forward
 }
+
+// Forward carries a call, which is one line, to where its tool can be run at once. It calls answered, once, with the
+// response on one line, or with an error if there is none: then the call is run here, under the same key.
+type Forward func(ctx context.Context, key string, call []byte, answered func(response []byte, err error))
 
 // newServer returns a server without tools. opts must not be nil.
 func newServer(is *mcp.Implementation, opts *mcp.ServerOptions) *Server {
-	s := &Server{Server: mcp.NewServer(is, opts), quick: make(map[string]toolFunc)}
+	s := &Server{Server: mcp.NewServer(is, opts), quick: make(map[string]toolFunc), signature: signature(is)}
 	s.modern = opts.SupportedProtocolVersions == nil || slices.Contains(opts.SupportedProtocolVersions, stateless)
-	name, _ := json.Marshal(is) // strings
-	s.signature = `,"resultType":"complete","_meta":{"` + mcp.MetaKeyServerInfo + `":` + string(name) + `}`
 	return s
+}
+
+func signature(is *mcp.Implementation) string {
+	name, _ := json.Marshal(is) // strings
+	return `,"resultType":"complete","_meta":{"` + mcp.MetaKeyServerInfo + `":` + string(name) + `}`
 }
 
 // A toolFunc is a tool that takes no longer than a room takes to answer. It asks nothing of its client, tells it no
@@ -50,6 +58,8 @@ type toolCall struct {
 	Arguments jsonx.Value    `json:"arguments"`
 	Meta      map[string]any `json:"_meta"`
 
+	// made for the call, which may come twice and is to be carried out once; "": it comes once
+	key string
 	req *mcp.CallToolRequest // of a call that came through the SDK, as all of a tool do that waits
 }
 

@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"bytes"
 	"context"
+	"crypto/rand"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -143,21 +144,40 @@ func (c *stdioConn) callQuick(text []byte) bool {
 	ctx, cancel := context.WithCancel(c.ctx)
 	c.quick[id] = cancel
 	c.owed++
-	c.running.Go(func() {
-		defer cancel()
-		response := c.server.response(call, run(ctx, &call.Params))
-		c.mu.Lock()
-		delete(c.quick, id) // a client may use an id again as soon as it is answered
-		c.mu.Unlock()
-		if err := c.writeLine(response); err != nil {
-			select {
-			case c.broken <- err:
-			default:
-			}
+	c.running.Add(1)
+	answer := func(response []byte) {
+		defer c.running.Done()
+		cancel()
+		c.answerQuick(id, response)
+	}
+	here := func() { answer(c.server.response(call, run(ctx, &call.Params))) }
+	if c.server.forward == nil {
+		go here()
+		return true
+	}
+	call.Params.key = rand.Text()
+	c.server.forward(ctx, call.Params.key, text, func(response []byte, err error) {
+		if err != nil || len(response) == 0 {
+			go here() // which takes long, and says what is wrong
+			return
 		}
-		c.settle(func() { c.owed-- })
+		answer(response)
 	})
 	return true
+}
+
+// answerQuick writes the response to a quick call.
+func (c *stdioConn) answerQuick(id string, response []byte) {
+	c.mu.Lock()
+	delete(c.quick, id) // a client may use an id again as soon as it is answered
+	c.mu.Unlock()
+	if err := c.writeLine(response); err != nil {
+		select {
+		case c.broken <- err:
+		default:
+		}
+	}
+	c.settle(func() { c.owed-- })
 }
 
 // cancelQuick cancels the quick call that a notification names.

@@ -17,21 +17,25 @@ func (n *Native) addTools() {
 			Name: t.name, Description: t.description, Annotations: &t.hints,
 			InputSchema: json.RawMessage(t.input),
 		}
-		run := func(ctx context.Context, c *toolCall) toolAnswer {
-			at, err := n.of(ctx, c.Meta)
-			if err != nil {
-				return n.box.answer(t.name, "", err)
-			}
-			text, err := t.call(at, ctx, c)
-			return at.box.answer(t.name, text, err)
-		}
 		if !t.waits {
-			n.Server.addQuick(described, run)
+			n.Server.addQuick(described, n.running(&t))
 			continue
 		}
 		n.Server.AddTool(described, func(ctx context.Context, req *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
-			return run(ctx, callOf(req)).result(), nil
+			return n.running(&t)(ctx, callOf(req)).result(), nil
 		})
+	}
+}
+
+// running returns what runs a tool.
+func (n *Native) running(t *tool) toolFunc {
+	return func(ctx context.Context, c *toolCall) toolAnswer {
+		at, err := n.of(ctx, c.Meta)
+		if err != nil {
+			return n.box.answer(t.name, "", err)
+		}
+		text, err := t.call(at, ctx, c)
+		return at.box.answer(t.name, text, err)
 	}
 }
 
@@ -78,9 +82,15 @@ func (n *Native) sendMessage(ctx context.Context, c *toolCall) (string, error) {
 	for _, path := range p.Docs {
 		d.Docs = append(d.Docs, mail.Doc{Path: path})
 	}
+	if c.key != "" {
+		d.Key = mail.MadeKey + c.key
+	}
 	sent, err := n.box.Service.Send(ctx, d)
 	if err != nil {
 		return "", err
+	}
+	if c.key != "" {
+		sent.Duplicate = false // of nothing but our own first attempt
 	}
 	all := sent.Recipients
 	out, _, err := fence.FitJSON(min(len(all), maxListed), func(k int) any {

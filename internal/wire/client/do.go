@@ -161,21 +161,7 @@ func (c *caller) roundTrip(ctx context.Context, r request) (*http.Response, erro
 	if r.kind != "" {
 		req.Header.Set("Content-Type", r.kind)
 	}
-	if c.office.token != "" {
-		req.Header.Set("Authorization", "Bearer "+c.office.token)
-	}
-	if c.name != "" && (c.name != mail.User || c.office.token != "") {
-		wire.SetAgent(req.Header, c.name)
-	}
-	if c.office.session != "" {
-		req.Header.Set(wire.SessionHeader, c.office.session)
-	}
-	if c.office.guessed {
-		req.Header.Set(wire.SeatHeader, "session")
-	}
-	if use := cmp.Or(c.use, c.office.use); use != "" {
-		req.Header.Set(wire.ToolUseHeader, use)
-	}
+	c.sign(req.Header)
 	if len(r.body) > expectAbove {
 		req.Header.Set("Expect", "100-continue")
 	}
@@ -192,6 +178,25 @@ func (c *caller) roundTrip(ctx context.Context, r request) (*http.Response, erro
 	}
 	resp.Body = &watchedBody{resp.Body, v}
 	return resp, nil
+}
+
+// sign writes into a header who calls.
+func (c *caller) sign(h http.Header) {
+	if c.office.token != "" {
+		h.Set("Authorization", "Bearer "+c.office.token)
+	}
+	if c.name != "" && (c.name != mail.User || c.office.token != "") {
+		wire.SetAgent(h, c.name)
+	}
+	if c.office.session != "" {
+		h.Set(wire.SessionHeader, c.office.session)
+	}
+	if c.office.guessed {
+		h.Set(wire.SeatHeader, "session")
+	}
+	if use := cmp.Or(c.use, c.office.use); use != "" {
+		h.Set(wire.ToolUseHeader, use)
+	}
 }
 
 // expectAbove is the size from which on a body is sent only after the far end agreed to read it. An answer that

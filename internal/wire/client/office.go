@@ -44,6 +44,7 @@ type Options struct {
 type Office struct {
 	base      *url.URL // Path and RawPath are empty
 	where     string   // for messages: what was dialled
+	socket    string   // "" over a URL
 	token     string
 	session   string
 	guessed   bool
@@ -72,7 +73,7 @@ func New(opts Options) (*Office, error) {
 	dialer := &net.Dialer{Timeout: dialTimeout}
 	if opts.Socket != "" {
 		o.base = &url.URL{Scheme: "http", Host: "pennypost"}
-		o.where = opts.Socket
+		o.where, o.socket = opts.Socket, opts.Socket
 		o.transport.DialContext = func(ctx context.Context, _, _ string) (net.Conn, error) {
 			return dialer.DialContext(ctx, "unix", opts.Socket)
 		}

@@ -1,0 +1,109 @@
+package daemon
+
+import (
+	"bufio"
+	"context"
+	"io"
+	"net"
+	"net/http"
+	"sync"
+	"time"
+
+	"pennypost/internal/mail"
+	"pennypost/internal/office/mcpserver"
+	"pennypost/internal/wire"
+)
+
+// calls are the connections over which the fronts of agents have tools called, as wire.CallsProtocol has it.
+type calls struct {
+	daemon *daemon
+
+	mu     sync.Mutex
+	closed bool
+	open   sync.WaitGroup // Add only with mu held and closed false
+}
+
+// close waits until every connection has ended, which d.closing has told them to.
+func (c *calls) close() {
+	c.mu.Lock()
+	c.closed = true
+	c.mu.Unlock()
+	c.open.Wait()
+}
+
+func (c *calls) enter() bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if !c.closed {
+		c.open.Add(1)
+	}
+	return !c.closed
+}
+
+// serve turns the connection of a request into one for calls.
+func (c *calls) serve(w http.ResponseWriter, r *http.Request) {
+	box, err := c.mailbox(r)
+	switch {
+	case err != nil:
+		http.Error(w, err.Error(), statusOf(err))
+		return
+	case !local(r) || r.Header.Get("Upgrade") != wire.CallsProtocol:
+		http.Error(w, "only Unix sockets, and an upgrade to "+wire.CallsProtocol+", are served here",
+			http.StatusUpgradeRequired)
+		return
+	case !c.enter():
+		http.Error(w, errStopping().Error(), http.StatusServiceUnavailable)
+		return
+	}
+	defer c.open.Done()
+	conn, in, err := http.NewResponseController(w).Hijack()
+	if err != nil {
+		http.Error(w, err.Error(), http.StatusInternalServerError)
+		return
+	}
+	defer conn.Close()
+	c.daemon.connections.note(conn, http.StateNew) // the server does not count it any more
+	defer c.daemon.connections.note(conn, http.StateClosed)
+	if _, err := io.WriteString(conn, "HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: "+
+		wire.CallsProtocol+"\r\n\r\n"); err != nil {
+		return
+	}
+	_ = conn.SetReadDeadline(time.Time{})
+	ctx, cancel := context.WithCancel(r.Context())
+	defer cancel()
+	defer context.AfterFunc(c.daemon.closing, func() {
+		_ = conn.SetReadDeadline(time.Now())
+		time.AfterFunc(stopPatience, cancel)
+	})()
+	mcpserver.ServeCalls(ctx, box, bufio.NewReaderSize(in.Reader, 64<<10), patient{conn})
+}
+
+// mailbox returns the mailbox of the agent that r is from.
+func (c *calls) mailbox(r *http.Request) (mcpserver.Mailbox, error) {
+	d := c.daemon
+	caller, err := d.gate.authenticate(r)
+	if err != nil {
+		return mcpserver.Mailbox{}, err
+	}
+	room := mail.RoomName(r.PathValue("room"))
+	svc, err := d.office.Room(r.Context(), room, caller.Name)
+	if err != nil {
+		return mcpserver.Mailbox{}, err
+	}
+	box := mcpserver.Mailbox{Service: svc, Room: room, Agent: caller.Name, Version: d.opts.Version, Log: d.log}
+	if r.URL.Query().Get("client") == "claude" {
+		box.Of = mcpserver.ByToolUse(svc, caller.Name, func(ctx context.Context, use string) (mail.Service, error) {
+			return d.office.roomAs(context.WithValue(ctx, toolUseKey{}, use), room, caller.Name), nil
+		})
+	}
+	return box, nil
+}
+
+// patient is a connection that waits for its reader, but not for ever.
+type patient struct{ net.Conn }
+
+// Write implements io.Writer.
+func (p patient) Write(b []byte) (int, error) {
+	_ = p.SetWriteDeadline(time.Now().Add(stopPatience))
+	return p.Conn.Write(b)
+}

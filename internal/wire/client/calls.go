@@ -1,0 +1,199 @@
+package client
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"net/url"
+	"sync"
+
+	"pennypost/internal/mail"
+	"pennypost/internal/wire"
+)
+
+// Calls is a connection that is kept open for calls of an agent's tools, which go through it as MCP has them. It is
+// made by the first call, and made again after it broke. Its methods may be called concurrently.
+type Calls struct {
+	caller *caller
+	room   mail.RoomName
+	query  string
+
+	dialing sync.Mutex // held while a connection is made
+
+	mu   sync.Mutex
+	line *callLine // the last; nil: none was made
+	dead bool      // closed
+}
+
+// Calls returns a connection for the calls of an agent's tools. client is the agents' client if that says in a call
+// whose it is, else "". Only a Unix socket has such connections; over a URL each call fails.
+func (o *Office) Calls(room mail.RoomName, as mail.Name, client string) *Calls {
+	return &Calls{caller: &caller{office: o, name: as}, room: room, query: url.Values{"client": {client}}.Encode()}
+}
+
+// Close closes the connection; what is called then fails.
+func (c *Calls) Close() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.dead = true
+	if c.line != nil {
+		c.line.conn.Close()
+	}
+}
+
+// Call has the post office answer a call, which is one line. It calls answered once: with the response, which is one
+// line without its end, or with an error, after which nobody knows whether the call was carried out; a response that
+// is empty means that it was not. Until ctx ends it waits as long as the post office lives. answered may be called
+// before Call returns, and holds up other answers for as long as it takes.
+func (c *Calls) Call(ctx context.Context, key string, call []byte, answered func([]byte, error)) {
+	c.mu.Lock()
+	l := c.line
+	c.mu.Unlock()
+	if l != nil && l.call(ctx, key, call, answered) {
+		return
+	}
+	go func() { // connecting may take long
+		l, err := c.connect(l)
+		if err == nil && !l.call(ctx, key, call, answered) {
+			err = errBroken
+		}
+		if err != nil {
+			answered(nil, err)
+		}
+	}()
+}
+
+// connect returns a connection that is not broken, as the last one is.
+func (c *Calls) connect(last *callLine) (*callLine, error) {
+	c.dialing.Lock()
+	defer c.dialing.Unlock()
+	c.mu.Lock()
+	l, dead := c.line, c.dead
+	c.mu.Unlock()
+	if l != last && !dead {
+		return l, nil
+	}
+	l, err := c.dial()
+	if err != nil {
+		return nil, err
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.dead {
+		l.conn.Close()
+		return nil, errBroken
+	}
+	c.line = l
+	return l, nil
+}
+
+func (c *Calls) dial() (*callLine, error) {
+	o := c.caller.office
+	if o.socket == "" {
+		return nil, errors.New("calls go through Unix sockets only")
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	defer cancel()
+	conn, err := o.transport.DialContext(ctx, "unix", o.socket)
+	if err != nil {
+		return nil, err
+	}
+	stop := context.AfterFunc(ctx, func() { conn.Close() })
+	defer stop()
+	r := &http.Request{Method: http.MethodGet, Host: "pennypost", URL: &url.URL{
+		Path: wire.CallsPath + string(c.room), RawQuery: c.query,
+	}, Header: http.Header{"Connection": {"Upgrade"}, "Upgrade": {wire.CallsProtocol}}}
+	c.caller.sign(r.Header)
+	in := bufio.NewReaderSize(conn, 64<<10)
+	if err := r.Write(conn); err != nil {
+		conn.Close()
+		return nil, err
+	}
+	resp, err := http.ReadResponse(in, r)
+	if err == nil && resp.StatusCode != http.StatusSwitchingProtocols {
+		err = fmt.Errorf("calls are not served: %s", resp.Status)
+	}
+	if err != nil {
+		conn.Close()
+		return nil, err
+	}
+	l := &callLine{office: o, conn: conn, waiting: make(map[string]func([]byte, error))}
+	go l.listen(in)
+	return l, nil
+}
+
+// A callLine is one connection of Calls.
+type callLine struct {
+	office *Office
+
+	writing sync.Mutex // held for I/O, and nothing else
+	conn    net.Conn
+
+	mu      sync.Mutex
+	broken  bool
+	waiting map[string]func([]byte, error) // by key
+}
+
+// call is Calls.Call, unless the connection was broken before: then nothing is called, and it returns false.
+func (l *callLine) call(ctx context.Context, key string, call []byte, answered func([]byte, error)) bool {
+	v := l.office.vigil(ctx)
+	stop := context.AfterFunc(v.ctx, func() { l.settle(key, nil, v.why(context.Cause(v.ctx))) })
+	l.mu.Lock()
+	if l.broken {
+		l.mu.Unlock()
+		stop()
+		v.end()
+		return false
+	}
+	l.waiting[key] = func(response []byte, err error) {
+		stop()
+		v.end()
+		answered(response, err)
+	}
+	l.mu.Unlock()
+	text := make([]byte, 0, len(key)+len(call)+2)
+	text = append(append(append(append(text, key...), ' '), call...), '\n')
+	l.writing.Lock()
+	_, err := l.conn.Write(text)
+	l.writing.Unlock()
+	if err != nil {
+		l.conn.Close() // listen tells who waits
+	}
+	return true
+}
+
+// listen hands out responses until the connection ends.
+func (l *callLine) listen(in *bufio.Reader) {
+	for {
+		text, err := in.ReadBytes('\n')
+		if err != nil {
+			break
+		}
+		key, response, _ := bytes.Cut(text[:len(text)-1], []byte(" "))
+		l.settle(string(key), response, nil)
+	}
+	l.conn.Close()
+	l.mu.Lock()
+	l.broken = true
+	left := l.waiting
+	l.waiting = nil
+	l.mu.Unlock()
+	for _, answered := range left {
+		answered(nil, errBroken)
+	}
+}
+
+// settle answers the call of a key if it still waits.
+func (l *callLine) settle(key string, response []byte, err error) {
+	l.mu.Lock()
+	answered := l.waiting[key]
+	delete(l.waiting, key)
+	l.mu.Unlock()
+	if answered != nil {
+		answered(response, err)
+	}
+}
