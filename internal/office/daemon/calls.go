@@ -86,6 +86,10 @@ func (c *calls) mailbox(r *http.Request) (mcpserver.Mailbox, error) {
 		return mcpserver.Mailbox{}, err
 	}
 	room := mail.RoomName(r.PathValue("room"))
+	if caller.Room != "" && caller.Room != room {
+		return mcpserver.Mailbox{}, mail.Errorf(mail.Denied, "your credential opens room %s only, not %s", caller.Room,
+			room)
+	}
 	svc, err := d.office.Room(r.Context(), room, caller.Name)
 	if err != nil {
 		return mcpserver.Mailbox{}, err

@@ -136,15 +136,10 @@ func (c *stdioConn) callQuick(text []byte) bool {
 		return false
 	}
 	id := string(call.ID)
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if c.quick[id] != nil || c.ended || !c.begun && !call.modern {
+	ctx, cancel := c.beginQuick(id, call.modern)
+	if ctx == nil {
 		return false // the SDK says what is wrong
 	}
-	ctx, cancel := context.WithCancel(c.ctx)
-	c.quick[id] = cancel
-	c.owed++
-	c.running.Add(1)
 	answer := func(response []byte) {
 		defer c.running.Done()
 		cancel()
@@ -164,6 +159,20 @@ func (c *stdioConn) callQuick(text []byte) bool {
 		answer(response)
 	})
 	return true
+}
+
+// beginQuick notes a quick call, and returns nil if there is a call of that id, or none may begin.
+func (c *stdioConn) beginQuick(id string, modern bool) (context.Context, context.CancelFunc) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.quick[id] != nil || c.ended || !c.begun && !modern {
+		return nil, nil
+	}
+	ctx, cancel := context.WithCancel(c.ctx)
+	c.quick[id] = cancel
+	c.owed++
+	c.running.Add(1)
+	return ctx, cancel
 }
 
 // answerQuick writes the response to a quick call.

@@ -28,9 +28,19 @@ type pipe struct {
 
 func openPipe(t *testing.T, ctx context.Context) *pipe {
 	t.Helper()
+	p := newPipe()
+	p.serve(t, ctx)
+	return p
+}
+
+// newPipe returns an office that is not yet served.
+func newPipe() *pipe { return &pipe{office: newOffice(), ended: make(chan error, 1)} }
+
+func (p *pipe) serve(t *testing.T, ctx context.Context) {
+	t.Helper()
 	inR, inW := io.Pipe()
 	outR, outW := io.Pipe()
-	p := &pipe{office: newOffice(), in: inW, out: outR, ended: make(chan error, 1)}
+	p.in, p.out = inW, outR
 	go func() {
 		err := ServeStdio(ctx, p.server, inR, outW)
 		outW.Close()
@@ -40,7 +50,6 @@ func openPipe(t *testing.T, ctx context.Context) *pipe {
 		inW.Close()
 		outR.Close()
 	})
-	return p
 }
 
 func TestStdioRevisions(t *testing.T) {
