@@ -1,0 +1,140 @@
+package daemon
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+
+	"pennypost/internal/mail"
+	"pennypost/internal/office/hook"
+	"pennypost/internal/wire"
+	"pennypost/internal/wire/client"
+)
+
+// ask has a tool called over c and returns the response, or the error.
+func ask(t *testing.T, c *client.Calls, key, tool, args string) string {
+	t.Helper()
+	answered := make(chan string, 1)
+	c.Call(t.Context(), key, fmt.Appendf(nil,
+		`{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":%q,"arguments":%s}}`, tool, args),
+		func(response []byte, err error) {
+			if err != nil {
+				response = []byte("error: " + err.Error())
+			}
+			answered <- string(response)
+		})
+	return <-answered
+}
+
+// TestCallsGoByOneConnection holds that an agent's calls are answered over a connection of their own, that the same
+// caller makes a new one after a restart, and that a key is one message on both.
+func TestCallsGoByOneConnection(t *testing.T) {
+	cfg := testConfig(t)
+	r := start(t, Options{Config: cfg})
+	r.register(t, "lab", "ann")
+	r.register(t, "lab", "bob")
+	c := r.office.Calls("lab", "ann", "")
+	defer c.Close()
+	const send = `{"to":"bob","body":"hello"}`
+	if got := ask(t, c, "k", "send_message", send); !strings.Contains(got, `\"queued\"`) {
+		t.Errorf("send_message: %s", got)
+	}
+	r.office.Close() // what is idle besides
+	before := connectionsOf(t, r)
+	for range 5 {
+		if got := ask(t, c, "k", "list_agents", `{}`); !strings.Contains(got, `\"you\":\"ann\"`) {
+			t.Errorf("list_agents: %s", got)
+		}
+	}
+	if after := connectionsOf(t, r); after != before {
+		t.Errorf("%s connections after more calls, %s before", after, before)
+	}
+	r.stop(t)
+	if got := ask(t, c, "k", "list_agents", `{}`); !strings.HasPrefix(got, "error: ") {
+		t.Errorf("without a post office: %s", got)
+	}
+	r = start(t, Options{Config: cfg})
+	if got := ask(t, c, "k", "send_message", send); !strings.Contains(got, `\"queued\"`) {
+		t.Errorf("send_message after a restart: %s", got)
+	}
+	page, err := r.room(t, "lab", "bob").Inbox(t.Context(), mail.InboxQuery{})
+	if err != nil || page.Unread != 1 {
+		t.Errorf("%d unread, %v; want the one message of the key", page.Unread, err)
+	}
+	if got := ask(t, c, "k", "wait_for_messages", `{}`); got != "" {
+		t.Errorf("what waits is answered %s", got)
+	}
+}
+
+// connectionsOf returns how many connections are open.
+func connectionsOf(t *testing.T, r *running) (all string) {
+	t.Helper()
+	_, text := r.get(t, "/metrics", r.token)
+	for line := range strings.Lines(text) {
+		if n, ok := strings.CutPrefix(line, "pennypost_connections "); ok {
+			all = strings.TrimSpace(n)
+		}
+	}
+	if all == "" {
+		t.Fatalf("no figure of connections in %s", text)
+	}
+	return all
+}
+
+// Nobody but an agent's front comes by a connection for calls.
+func TestCallsAreRefused(t *testing.T) {
+	r := start(t, Options{Config: testConfig(t)})
+	r.register(t, "lab", "ann")
+	token, err := r.room(t, "lab", mail.User).Token(t.Context(), "ann")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, test := range []struct {
+		path, token string
+		want        int
+	}{
+		{"/rooms/lab/calls", "", http.StatusServiceUnavailable},
+		{"/rooms/lab/calls", token, http.StatusUpgradeRequired},
+		{"/rooms/other/calls", token, http.StatusForbidden},
+		{"/rooms/..%2fx/calls", r.token, http.StatusBadRequest},
+	} {
+		if got, text := r.get(t, wire.Base+test.path, test.token); got != test.want {
+			t.Errorf("%s: %d %s, want %d", test.path, got, text, test.want)
+		}
+	}
+}
+
+// TestCallsOfTeammates: of agents that share a process, the use that a call names says who speaks.
+func TestCallsOfTeammates(t *testing.T) {
+	transcript := teamOf(t, "s-lead")
+	cfg := testConfig(t)
+	d := &daemon{opts: Options{Config: cfg}, log: slog.New(slog.DiscardHandler)}
+	d.office = newOffice(&cfg, d.log, newMetrics())
+	defer d.office.close()
+	d.gate = newGate("operator", &cfg, d.office)
+	d.calls.daemon = d
+	if _, err := d.office.roomOf("a", "lead").Turn(t.Context(),
+		mail.Turn{Moment: mail.SessionStart, Session: "s-lead"}); err != nil {
+		t.Fatal(err)
+	}
+	e := &hook.Event{ToolUse: "mate", Worker: "aresearcher-21cd83441fe1e21e", Kind: "researcher"}
+	e.Session.ID, e.Session.Script = "s-lead", transcript
+	d.office.toolUses.note("a", "lead", e)
+	r := httptest.NewRequestWithContext(context.WithValue(t.Context(), peerKey{}, &peer{}), "GET", "/?client=claude",
+		nil)
+	r.SetPathValue("room", "a")
+	wire.SetAgent(r.Header, "lead")
+	box, err := d.calls.mailbox(r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for use, want := range map[string]mail.Name{"": "lead", "mate": "researcher"} {
+		if _, name, err := box.Of(t.Context(), map[string]any{"claudecode/toolUseId": use}); err != nil || name != want {
+			t.Errorf("the use %q is %s's, %v; want %s's", use, name, err, want)
+		}
+	}
+}
