@@ -41,8 +41,8 @@ const CallsPath = "/calls/"
 
 // CallsProtocol is what such a connection speaks (RFC 9110, Upgrade). A line to the post office is a key of the
 // caller's making, a space and a tools/call of MCP; the line back is that key, a space and the response, or nothing if
-// such a call is not served here. Calls go on side by side. A send has the key as its idempotency key, behind
-// mail.MadeKey.
+// such a call is not served here. Calls go on side by side. A key without a call cancels the call of that key. A send
+// has the key as its idempotency key, behind mail.MadeKey.
 const CallsProtocol = "pennypost-calls"
 
 // Content types.

@@ -218,7 +218,13 @@ func (a *app) serveMCP(ctx context.Context, s *session, d *dialect.Dialect, chan
 	if d == nil {
 		calls := s.office.Calls(s.room, name, client)
 		defer calls.Close()
-		box.Forward = calls.Call
+		box.Forward = func(ctx context.Context, waits bool, key string, call []byte, answered func([]byte, error)) {
+			if waits {
+				calls.Wait(ctx, key, call, answered)
+			} else {
+				calls.Call(ctx, key, call, answered)
+			}
+		}
 	}
 	server, closeServer, err := newServer(ctx, d, box)
 	if err != nil {

@@ -2,6 +2,7 @@ package daemon
 
 import (
 	"context"
+	"crypto/rand"
 	"fmt"
 	"log/slog"
 	"net/http"
@@ -65,8 +66,40 @@ func TestCallsGoByOneConnection(t *testing.T) {
 	if err != nil || page.Unread != 1 {
 		t.Errorf("%d unread, %v; want the one message of the key", page.Unread, err)
 	}
-	if got := ask(t, c, "k", "wait_for_messages", `{}`); got != "" {
-		t.Errorf("what waits is answered %s", got)
+	if got := ask(t, c, "k", "nothing", `{}`); got != "" {
+		t.Errorf("a tool that is not there answers %s", got)
+	}
+}
+
+// TestWaitOutlivesRestart holds that a wait over such a connection is cancelled with its call, and else goes on when
+// the post office was started again.
+func TestWaitOutlivesRestart(t *testing.T) {
+	cfg := testConfig(t)
+	r := start(t, Options{Config: cfg})
+	r.register(t, "lab", "ann")
+	c := r.office.Calls("lab", "ann", "")
+	defer c.Close()
+	wait := func(ctx context.Context) <-chan string {
+		ended := make(chan string, 1)
+		c.Wait(ctx, rand.Text(),
+			[]byte(`{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"wait_for_messages"}}`),
+			func(response []byte, err error) { ended <- fmt.Sprint(string(response), err) })
+		return ended
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	cancelled, ended := wait(ctx), wait(t.Context())
+	cancel()
+	if got := <-cancelled; !strings.Contains(got, "canceled") {
+		t.Errorf("the cancelled wait ended with %s", got)
+	}
+	r.stop(t)
+	r = start(t, Options{Config: cfg})
+	if _, err := r.room(t, "lab", mail.User).Send(t.Context(), mail.Draft{To: mail.Recipients{"ann"},
+		Body: "hello again"}); err != nil {
+		t.Fatal(err)
+	}
+	if got := <-ended; !strings.Contains(got, "hello again") {
+		t.Errorf("the wait ended with %s", got)
 	}
 }
 
@@ -97,12 +130,12 @@ func TestCallsAreRefused(t *testing.T) {
 		path, token string
 		want        int
 	}{
-		{"/rooms/lab/calls", "", http.StatusServiceUnavailable},
-		{"/rooms/lab/calls", token, http.StatusUpgradeRequired},
-		{"/rooms/other/calls", token, http.StatusForbidden},
-		{"/rooms/..%2fx/calls", r.token, http.StatusBadRequest},
+		{"/calls/lab", "", http.StatusServiceUnavailable},
+		{"/calls/lab", token, http.StatusUpgradeRequired},
+		{"/calls/other", token, http.StatusForbidden},
+		{"/calls/..%2fx", r.token, http.StatusBadRequest},
 	} {
-		if got, text := r.get(t, wire.Base+test.path, test.token); got != test.want {
+		if got, text := r.get(t, test.path, test.token); got != test.want {
 			t.Errorf("%s: %d %s, want %d", test.path, got, text, test.want)
 		}
 	}
@@ -133,7 +166,8 @@ func TestCallsOfTeammates(t *testing.T) {
 		t.Fatal(err)
 	}
 	for use, want := range map[string]mail.Name{"": "lead", "mate": "researcher"} {
-		if _, name, err := box.Of(t.Context(), map[string]any{"claudecode/toolUseId": use}); err != nil || name != want {
+		if _, name, err := box.Of(t.Context(), map[string]any{"claudecode/toolUseId": use}); err != nil ||
+			name != want {
 			t.Errorf("the use %q is %s's, %v; want %s's", use, name, err, want)
 		}
 	}

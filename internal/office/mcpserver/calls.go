@@ -10,26 +10,28 @@ import (
 	"sync"
 )
 
-// maxBeside is how many calls of one connection are run at a time; more wait.
+// maxBeside is how many calls of one connection are run at a time. More are not served.
 const maxBeside = 64
 
-// ServeCalls answers the calls of quick tools that come as lines, each behind a key and a space, as wire.CallsProtocol
-// has it. It returns when in has ended and no call runs any more; calls go on to their end only if in ended because
-// its deadline passed.
+// ServeCalls answers the calls of an agent's tools that come as lines, each behind a key and a space, as
+// wire.CallsProtocol has it. It returns when in has ended and no call runs any more. Calls go on to their end only if
+// in ended because its deadline passed, and if they do not wait for something to happen.
 func ServeCalls(ctx context.Context, box Mailbox, in *bufio.Reader, out io.Writer) {
-	ctx, cancel := context.WithCancel(ctx)
-	defer cancel()
+	d := &desk{out: out, calls: make(map[string]context.CancelFunc), server: &Server{quick: make(map[string]toolFunc),
+		waiting: make(map[string]toolFunc), modern: true, signature: signature(box.implementation())}}
 	n := &Native{box: box, ctx: ctx}
-	s := &Server{quick: make(map[string]toolFunc), modern: true, signature: signature(box.implementation())}
 	for _, t := range tools() {
-		if !t.waits {
-			s.quick[t.name] = n.running(&t)
+		if t.waits {
+			d.server.waiting[t.name] = n.running(&t)
+		} else {
+			d.server.quick[t.name] = n.running(&t)
 		}
 	}
-	var writing sync.Mutex
-	var running sync.WaitGroup
-	defer running.Wait()
-	beside := make(chan struct{}, maxBeside)
+	quick, cancel := context.WithCancel(ctx)
+	defer cancel()
+	defer d.running.Wait()
+	waiting, stop := context.WithCancel(quick)
+	defer stop()
 	for {
 		line, err := readLine(in)
 		if err != nil {
@@ -38,25 +40,64 @@ func ServeCalls(ctx context.Context, box Mailbox, in *bufio.Reader, out io.Write
 			}
 			return
 		}
-		beside <- struct{}{}
-		running.Go(func() {
-			response := append(s.respond(ctx, line), '\n')
-			writing.Lock()
-			_, _ = out.Write(response) // one that left needs no answer
-			writing.Unlock()
-			<-beside
-		})
+		d.serve(quick, waiting, line)
 	}
 }
 
-// respond returns the key of a line, a space and the response, which is empty if the call is none of a quick tool.
-func (s *Server) respond(ctx context.Context, line []byte) []byte {
-	key, text, _ := bytes.Cut(line, []byte(" "))
-	out := append(append([]byte{}, key...), ' ')
-	call := parseOrdinary(text)
-	if call == nil || s.tool(call) == nil {
-		return out
+// A desk is where the calls of one connection are run.
+type desk struct {
+	server  *Server
+	running sync.WaitGroup
+
+	writing sync.Mutex
+	out     io.Writer // guarded by writing, which is held for I/O and nothing else
+
+	mu    sync.Mutex
+	calls map[string]context.CancelFunc // that are run, by key
+}
+
+// serve begins a call, or cancels one.
+func (d *desk) serve(quick, waiting context.Context, line []byte) {
+	k, text, _ := bytes.Cut(line, []byte(" "))
+	key := string(k)
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if len(text) == 0 {
+		if cancel := d.calls[key]; cancel != nil {
+			cancel()
+		}
+		return
 	}
-	call.Params.key = string(key)
-	return append(out, s.response(call, s.tool(call)(ctx, &call.Params))...)
+	call := parseOrdinary(text)
+	run, ctx := toolFunc(nil), quick
+	if call != nil {
+		var waits bool
+		if run, waits = d.server.overLines(call); waits {
+			ctx = waiting
+		}
+	}
+	if run == nil || len(d.calls) >= maxBeside || d.calls[key] != nil {
+		d.running.Go(func() { d.answer(key, nil) })
+		return
+	}
+	ctx, cancel := context.WithCancel(ctx)
+	d.calls[key] = cancel
+	call.Params.key = key
+	d.running.Go(func() {
+		defer cancel()
+		a := run(ctx, &call.Params)
+		d.mu.Lock()
+		delete(d.calls, key)
+		d.mu.Unlock()
+		if !a.failed || ctx.Err() == nil { // what was cut short is nobody's answer
+			d.answer(key, d.server.response(call, a))
+		}
+	})
+}
+
+func (d *desk) answer(key string, response []byte) {
+	line := append(append([]byte(key+" "), response...), '\n')
+	d.writing.Lock()
+	defer d.writing.Unlock()
+	_, _ = d.out.Write(line) // one that left needs no answer
 }

@@ -19,18 +19,21 @@ import (
 type Server struct {
 	*mcp.Server
 	quick     map[string]toolFunc
-	modern    bool   // the stateless era is served
-	signature string // what ends a result of that era, whose server signs each
+	waiting   map[string]toolFunc // what takes long: called so only where nothing but lines is to be sent meanwhile
+	modern    bool                // the stateless era is served
+	signature string              // what ends a result of that era, whose server signs each
 	forward   Forward
 }
 
-// Forward carries a call, which is one line, to where its tool can be run at once. It calls answered, once, with the
-// response on one line, or with an error if there is none: then the call is run here, under the same key.
-type Forward func(ctx context.Context, key string, call []byte, answered func(response []byte, err error))
+// Forward carries a call, which is one line, to where its tool can be run at once; waits says that the tool waits for
+// something to happen. It calls answered, once, with the response on one line, or with an error if there is none: then
+// the call is run here, under the same key.
+type Forward func(ctx context.Context, waits bool, key string, call []byte, answered func(response []byte, err error))
 
 // newServer returns a server without tools. opts must not be nil.
 func newServer(is *mcp.Implementation, opts *mcp.ServerOptions) *Server {
-	s := &Server{Server: mcp.NewServer(is, opts), quick: make(map[string]toolFunc), signature: signature(is)}
+	s := &Server{Server: mcp.NewServer(is, opts), quick: make(map[string]toolFunc),
+		waiting: make(map[string]toolFunc), signature: signature(is)}
 	s.modern = opts.SupportedProtocolVersions == nil || slices.Contains(opts.SupportedProtocolVersions, stateless)
 	return s
 }
@@ -40,8 +43,8 @@ func signature(is *mcp.Implementation) string {
 	return `,"resultType":"complete","_meta":{"` + mcp.MetaKeyServerInfo + `":` + string(name) + `}`
 }
 
-// A toolFunc is a tool that takes no longer than a room takes to answer. It asks nothing of its client, tells it no
-// progress, and answers with text alone.
+// A toolFunc runs a tool that asks nothing of its client and answers with text alone. A quick one takes no longer than
+// a room takes to answer, and tells no progress.
 type toolFunc func(ctx context.Context, c *toolCall) toolAnswer
 
 // addQuick adds a tool for calls of either kind.
@@ -49,6 +52,16 @@ func (s *Server) addQuick(t *mcp.Tool, run toolFunc) {
 	s.quick[t.Name] = run
 	s.AddTool(t, func(ctx context.Context, req *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
 		return run(ctx, callOf(req)).result(), nil
+	})
+}
+
+// addWaiting adds a tool that is quick only over lines.
+func (s *Server) addWaiting(t *mcp.Tool, run toolFunc) {
+	s.waiting[t.Name] = run
+	s.AddTool(t, func(ctx context.Context, req *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
+		c := callOf(req)
+		c.notify = func(p *mcp.ProgressNotificationParams) error { return req.Session.NotifyProgress(ctx, p) }
+		return run(ctx, c).result(), nil
 	})
 }
 
@@ -60,12 +73,13 @@ type toolCall struct {
 
 	// made for the call, which may come twice and is to be carried out once; "": it comes once
 	key string
-	req *mcp.CallToolRequest // of a call that came through the SDK, as all of a tool do that waits
+
+	notify func(*mcp.ProgressNotificationParams) error // tells the client progress; nil: somebody else does
 }
 
 func callOf(req *mcp.CallToolRequest) *toolCall {
 	p := req.Params
-	return &toolCall{Name: p.Name, Arguments: jsonx.Value(p.Arguments), Meta: p.Meta, req: req}
+	return &toolCall{Name: p.Name, Arguments: jsonx.Value(p.Arguments), Meta: p.Meta}
 }
 
 // An ordinaryCall is a tools/call that is exactly as the protocol has it.
@@ -123,6 +137,14 @@ func (s *Server) tool(c *ordinaryCall) toolFunc {
 		return nil
 	}
 	return s.quick[c.Params.Name]
+}
+
+// overLines is tool where nothing but lines is to be sent meanwhile.
+func (s *Server) overLines(c *ordinaryCall) (run toolFunc, waits bool) {
+	if run := s.tool(c); run != nil || c.modern && !s.modern {
+		return run, false
+	}
+	return s.waiting[c.Params.Name], true
 }
 
 // response returns the response to c, on one line.

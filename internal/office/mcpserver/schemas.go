@@ -16,7 +16,7 @@ type tool struct {
 	input       string
 	hints       mcp.ToolAnnotations
 	call        func(n *Native, ctx context.Context, c *toolCall) (string, error)
-	waits       bool // and tells progress, so that it is no quick tool
+	waits       bool // and tells progress
 }
 
 func tools() []tool {

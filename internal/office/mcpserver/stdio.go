@@ -131,7 +131,7 @@ func (c *stdioConn) callQuick(text []byte) bool {
 	if call == nil {
 		return false
 	}
-	run := c.server.tool(call)
+	run, waits := c.server.overLines(call)
 	if run == nil {
 		return false
 	}
@@ -139,6 +139,9 @@ func (c *stdioConn) callQuick(text []byte) bool {
 	ctx, cancel := c.beginQuick(id, call.modern)
 	if ctx == nil {
 		return false // the SDK says what is wrong
+	}
+	if waits {
+		call.Params.notify = c.notifyProgress
 	}
 	answer := func(response []byte) {
 		defer c.running.Done()
@@ -151,7 +154,12 @@ func (c *stdioConn) callQuick(text []byte) bool {
 		return true
 	}
 	call.Params.key = rand.Text()
-	c.server.forward(ctx, call.Params.key, text, func(response []byte, err error) {
+	stop := func() {}
+	if waits {
+		stop = call.Params.reportProgress(ctx)
+	}
+	c.server.forward(ctx, waits, call.Params.key, text, func(response []byte, err error) {
+		stop()
 		if err != nil || len(response) == 0 {
 			go here() // which takes long, and says what is wrong
 			return
@@ -159,6 +167,17 @@ func (c *stdioConn) callQuick(text []byte) bool {
 		answer(response)
 	})
 	return true
+}
+
+// notifyProgress tells the client how a call goes on.
+func (c *stdioConn) notifyProgress(p *mcp.ProgressNotificationParams) error {
+	params, err := json.Marshal(p)
+	if err != nil {
+		return fmt.Errorf("encoding progress: %w", err)
+	}
+	return c.writeLine(append(append([]byte(`{"jsonrpc":"2.0","method":"notifications/progress","params":`),
+		params...),
+		'}'))
 }
 
 // beginQuick notes a quick call, and returns nil if there is a call of that id, or none may begin.

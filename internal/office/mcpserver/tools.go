@@ -17,13 +17,11 @@ func (n *Native) addTools() {
 			Name: t.name, Description: t.description, Annotations: &t.hints,
 			InputSchema: json.RawMessage(t.input),
 		}
-		if !t.waits {
+		if t.waits {
+			n.Server.addWaiting(described, n.running(&t))
+		} else {
 			n.Server.addQuick(described, n.running(&t))
-			continue
 		}
-		n.Server.AddTool(described, func(ctx context.Context, req *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
-			return n.running(&t)(ctx, callOf(req)).result(), nil
-		})
 	}
 }
 

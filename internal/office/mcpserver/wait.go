@@ -43,12 +43,13 @@ func (n *Native) waitForMessages(ctx context.Context, c *toolCall) (string, erro
 			return "", err
 		}
 	}
-	ctx, cancel := context.WithTimeout(ctx, timeout)
+	waiting, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
-	stop := reportProgress(ctx, c.req, timeout)
-	it, err := n.box.Service.Wait(ctx, mail.WaitQuery{Types: p.Types, ReplyTo: p.ReplyTo, After: p.After, News: true})
+	stop := c.reportProgress(waiting)
+	it, err := n.box.Service.Wait(waiting, mail.WaitQuery{Types: p.Types, ReplyTo: p.ReplyTo, After: p.After,
+		News: true})
 	stop()
-	if mail.CodeOf(err) == mail.Timeout {
+	if mail.CodeOf(err) == mail.Timeout && ctx.Err() == nil {
 		return fmt.Sprintf("No mail came within %v. To wait on, call again.", timeout), nil
 	}
 	if err != nil {
@@ -61,9 +62,9 @@ func (n *Native) waitForMessages(ctx context.Context, c *toolCall) (string, erro
 
 // reportProgress tells the client, if it wants to know, that the call is still alive: at once, and then regularly. The
 // returned function ends that and waits for it.
-func reportProgress(ctx context.Context, req *mcp.CallToolRequest, total time.Duration) (stop func()) {
-	token := req.Params.GetProgressToken()
-	if token == nil {
+func (c *toolCall) reportProgress(ctx context.Context) (stop func()) {
+	token := c.Meta["progressToken"]
+	if token == nil || c.notify == nil {
 		return func() {}
 	}
 	ctx, cancel := context.WithCancel(ctx)
@@ -73,10 +74,8 @@ func reportProgress(ctx context.Context, req *mcp.CallToolRequest, total time.Du
 		tick := time.NewTicker(progressEvery)
 		defer tick.Stop()
 		for began := time.Now(); ; {
-			_ = req.Session.NotifyProgress(ctx, &mcp.ProgressNotificationParams{
-				ProgressToken: token, Progress: time.Since(began).Seconds(), Total: total.Seconds(),
-				Message: "waiting for mail",
-			})
+			_ = c.notify(&mcp.ProgressNotificationParams{ProgressToken: token, Progress: time.Since(began).Seconds(),
+				Message: "waiting for mail"})
 			select {
 			case <-tick.C:
 			case <-ctx.Done():

@@ -67,6 +67,26 @@ func (c *Calls) Call(ctx context.Context, key string, call []byte, answered func
 	}()
 }
 
+// Wait is Call for a call that waits for something to happen: it outlives a restart of the post office, as Client.Wait
+// does.
+func (c *Calls) Wait(ctx context.Context, key string, call []byte, answered func([]byte, error)) {
+	c.wait(ctx, key, call, backoff{}, answered)
+}
+
+func (c *Calls) wait(ctx context.Context, key string, call []byte, back backoff, answered func([]byte, error)) {
+	c.Call(ctx, key, call, func(response []byte, err error) {
+		back.connected = back.connected || errors.Is(err, errBroken)
+		if err == nil || ctx.Err() != nil || !back.connected || errors.Is(err, errSilent) {
+			answered(response, err)
+			return
+		}
+		go func() {
+			back.wait(ctx)
+			c.wait(ctx, key, call, back, answered)
+		}()
+	})
+}
+
 // connect returns a connection that is not broken, as the last one is.
 func (c *Calls) connect(last *callLine) (*callLine, error) {
 	c.dialing.Lock()
@@ -141,7 +161,10 @@ type callLine struct {
 // call is Calls.Call, unless the connection was broken before: then nothing is called, and it returns false.
 func (l *callLine) call(ctx context.Context, key string, call []byte, answered func([]byte, error)) bool {
 	v := l.office.vigil(ctx)
-	stop := context.AfterFunc(v.ctx, func() { l.settle(key, nil, v.why(context.Cause(v.ctx))) })
+	stop := context.AfterFunc(v.ctx, func() {
+		l.write(key, nil) // which cancels the call
+		l.settle(key, nil, v.why(context.Cause(v.ctx)))
+	})
 	l.mu.Lock()
 	if l.broken {
 		l.mu.Unlock()
@@ -155,6 +178,11 @@ func (l *callLine) call(ctx context.Context, key string, call []byte, answered f
 		answered(response, err)
 	}
 	l.mu.Unlock()
+	l.write(key, call)
+	return true
+}
+
+func (l *callLine) write(key string, call []byte) {
 	text := make([]byte, 0, len(key)+len(call)+2)
 	text = append(append(append(append(text, key...), ' '), call...), '\n')
 	l.writing.Lock()
@@ -163,7 +191,6 @@ func (l *callLine) call(ctx context.Context, key string, call []byte, answered f
 	if err != nil {
 		l.conn.Close() // listen tells who waits
 	}
-	return true
 }
 
 // listen hands out responses until the connection ends.
