@@ -28,9 +28,6 @@ type benchOffice struct {
 	pid            int
 }
 
-// unlimited is a configuration under which one agent may send as fast as it can.
-const unlimited = "[room.limits]\nper_minute = -1\nburst = -1\n"
-
 func buildFor(b *testing.B, dir, name, pkg string) string {
 	b.Helper()
 	bin := filepath.Join(dir, name)
@@ -68,12 +65,6 @@ func startOffice(b *testing.B, config ...string) *benchOffice {
 	addr := l.Addr().String()
 	l.Close()
 	o.url = "http://" + addr
-	if err := os.Mkdir(o.home, 0o700); err != nil {
-		b.Fatal(err)
-	}
-	if err := os.WriteFile(filepath.Join(o.home, "config.toml"), []byte(unlimited), 0o600); err != nil {
-		b.Fatal(err)
-	}
 	serve := o.command("serve", "--listen", addr)
 	out, err := serve.StderrPipe()
 	if err != nil {
@@ -84,7 +75,6 @@ func startOffice(b *testing.B, config ...string) *benchOffice {
 	}
 	o.pid = serve.Process.Pid
 	go io.Copy(io.Discard, bufio.NewReader(out))
-	o.pid = serve.Process.Pid
 	b.Cleanup(func() {
 		serve.Process.Signal(os.Interrupt)
 		serve.Wait()
@@ -136,7 +126,7 @@ func (o *benchOffice) token(b *testing.B, agent string) string {
 
 // BenchmarkSendSocket is one durable send after the other over HTTP on the Unix socket.
 func BenchmarkSendSocket(b *testing.B) {
-	o := startOffice(b)
+	o := startOffice(b, unlimited...)
 	client := &http.Client{Transport: &http.Transport{DialContext: func(ctx context.Context, _, _ string) (net.Conn,
 		error) {
 		return new(net.Dialer).DialContext(ctx, "unix", filepath.Join(o.home, "pennypost.sock"))
@@ -161,7 +151,7 @@ func BenchmarkSendSocket(b *testing.B) {
 
 // BenchmarkSendMCP is one durable send after the other through the SDK's client, over stdio and HTTP in both eras.
 func BenchmarkSendMCP(b *testing.B) {
-	o := startOffice(b)
+	o := startOffice(b, unlimited...)
 	token := o.token(b, "ann")
 	for _, version := range []string{"2025-11-25", "2026-07-28"} {
 		b.Run("stdio/"+version, func(b *testing.B) {
