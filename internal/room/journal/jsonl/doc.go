@@ -13,7 +13,8 @@
 // is opened (recover.go), named by Verify and, as far as it was set aside, put back by Repair.
 //
 // Followers own their cursors. They share the latest batches in memory (tail.go) and read from the file what is older
-// (cursor.go).
+// (cursor.go). Whoever asks for single events has them from there too, or from where an index of the file says that
+// they stand (read.go).
 //
 // Locks are taken in this order: Journal.keeper, Journal.shelf, the lead, Journal.swap, Journal.mu. Nothing is read,
 // written or called back under mu.
