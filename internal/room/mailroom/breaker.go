@@ -35,8 +35,8 @@ func pairOf(a, b mail.Name) pair {
 	return pair{a, b}
 }
 
-// repeat stands for what makes two messages the same: the beginning of a hash, because those of minutes are remembered.
-// The zero value: nothing is the same as this message.
+// repeat stands for what makes two messages the same: the beginning of a hash, because those of minutes are
+// remembered. The zero value: nothing is the same as this message.
 type repeat [16]byte
 
 type sentAt struct {
