@@ -220,7 +220,9 @@ type HistoryQuery struct {
 	Issue  string `query:"issue" about:"with this issue_id"`
 	Since  Time   `query:"since" about:"sent at this time or later"`
 	Until  Time   `query:"until" about:"sent before this time"`
-	Search string `query:"search" about:"text in subject or body, case ignored"`
+	// Search is words in any order, all of which stand somewhere in subject or body, also in the middle of another
+	// word, and phrases in double quotes. Case and the kind of white space do not matter; see package find.
+	Search string `query:"search" about:"words, or phrases in double quotes, that all stand in subject or body"`
 	// Of archived messages only those States are known of which receipts tell.
 	States     []DeliveryState `query:"state" about:"that stand so with a recipient; their deliveries come too"`
 	Deliveries bool            `query:"deliveries" about:"with their deliveries"`

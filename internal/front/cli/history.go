@@ -11,9 +11,11 @@ import (
 )
 
 const historyHelp = `List messages of the whole room, whoever they were for, newest last. If you give several
-conditions, all must hold. A time is 2026-05-10, 2026-05-10T14:00:00Z, or how long ago: 2h, 7d. With
---archive, messages that retention has moved to the archive are searched too. If more than N
-messages match, the newest are listed.`
+conditions, all must hold. --search takes words, in any order, which may stand in the middle of others,
+and "phrases" in double quotes, in which any white space is like a space; case does not matter.
+A time is 2026-05-10, 2026-05-10T14:00:00Z, or how long ago: 2h, 7d. With --archive, messages that
+retention has moved to the archive are searched too. If more than N messages match, the newest are
+listed.`
 
 type historyFlags struct {
 	types, states           []string
@@ -30,7 +32,7 @@ func newHistory(a *App) *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "history", Short: "list and search messages of the room", Long: historyHelp,
 		Example: "pennypost history --since 2h\npennypost history --type question,answer --agent builder\npennypost " +
-			"history --search \"write path\" --archive\npennypost history --open --from builder",
+			"history --search 'parser \"write path\"' --archive\npennypost history --open --from builder",
 		Args: NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error { return a.history(cmd.Context(), f) },
 	}
@@ -45,7 +47,7 @@ func newHistory(a *App) *cobra.Command {
 	flags.StringVar(&f.issue, "issue", "", "of this issue `ID`")
 	flags.StringVar(&f.since, "since", "", "sent at `TIME` or later")
 	flags.StringVar(&f.until, "until", "", "sent before `TIME`")
-	flags.StringVar(&f.search, "search", "", "with this `TEXT` in subject or body")
+	flags.StringVar(&f.search, "search", "", "with all these `WORDS` in subject or body")
 	flags.BoolVar(&f.open, "open", false,
 		"only what asks and is not settled: neither answered nor declined nor withdrawn")
 	flags.BoolVar(&f.archive, "archive", false, "search the archive too")

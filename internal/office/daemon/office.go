@@ -257,7 +257,7 @@ func (o *office) options(name mail.RoomName) mailroom.Options {
 		Log: o.log, MaxBody: r.MaxBody, Namespaces: r.TagNamespaces, TTL: ttl, Retention: retention,
 		Limits: r.Breakers(), Observe: o.metrics.observer(),
 		Alive: process.Alive, Exists: o.exists, Orchestrators: r.Orchestrators, NamesItself: namesItself,
-		Elsewhere: o.elsewhere,
+		Elsewhere: o.elsewhere, Index: filepath.Join(o.dir(name), "index", "words"),
 	}
 }
 

@@ -7,10 +7,10 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"unicode"
 	"unicode/utf8"
 
 	"pennypost/internal/mail"
+	"pennypost/internal/mail/find"
 )
 
 // historyPage is everything in the room, or what filters leave of it.
@@ -267,18 +267,20 @@ func (e event) Href() string { return post{view: e.view, Item: e.Item}.ThreadHre
 // Heading is the subject, or what serves as one, with what was searched for marked.
 func (e event) Heading() template.HTML { return marked(subject(&e.Message), e.search) }
 
-// Snippet is what stands behind the heading: the first line, or what surrounds the text that was searched for.
+// Snippet is what stands behind the heading: the first line, or what surrounds a word that was searched for and is not
+// in the heading.
 func (e event) Snippet() template.HTML {
-	if i, j := find(e.Body, e.search); j > 0 {
-		if line := firstLine(e.Body); e.Subject == "" && strings.Contains(line, e.Body[i:j]) {
-			return ""
+	line := firstLine(e.Body)
+	for _, s := range find.Parse(e.search).Spans(e.Body) {
+		if e.Subject == "" && strings.Contains(line, e.Body[s.From:s.To]) {
+			continue
 		}
-		return marked(around(e.Body, i, j), e.search)
+		return marked(around(e.Body, s.From, s.To), e.search)
 	}
 	if e.Subject == "" {
 		return ""
 	}
-	return template.HTML(template.HTMLEscapeString(firstLine(e.Body)))
+	return template.HTML(template.HTMLEscapeString(line))
 }
 
 // around cuts what stands at text[i:j] out of text, with some of its surroundings, on one line.
@@ -304,42 +306,14 @@ func around(text string, i, j int) string {
 // marked returns text as HTML in which what was searched for is marked.
 func marked(text, search string) template.HTML {
 	var b strings.Builder
-	for {
-		i, j := find(text, search)
-		if j == 0 {
-			break
-		}
-		b.WriteString(template.HTMLEscapeString(text[:i]) + "<mark>" + template.HTMLEscapeString(text[i:j]) +
-			"</mark>")
-		text = text[j:]
+	at := 0
+	for _, s := range find.Parse(search).Spans(text) {
+		b.WriteString(template.HTMLEscapeString(text[at:s.From]) + "<mark>" +
+			template.HTMLEscapeString(text[s.From:s.To]) + "</mark>")
+		at = s.To
 	}
-	b.WriteString(template.HTMLEscapeString(text))
+	b.WriteString(template.HTMLEscapeString(text[at:]))
 	return template.HTML(b.String())
-}
-
-// find returns where search stands in text for the first time, case ignored as the room ignores it; j is 0 if it does
-// not, or if there is nothing to find.
-func find(text, search string) (i, j int) {
-	needle := strings.ToLower(search)
-	if needle == "" {
-		return 0, 0
-	}
-	at := strings.Index(strings.ToLower(text), needle)
-	if at < 0 {
-		return 0, 0
-	}
-	// A letter and its small form may differ in length.
-	small, from := 0, -1
-	for k, r := range text {
-		if from < 0 && small >= at {
-			from = k
-		}
-		if small >= at+len(needle) {
-			return from, k
-		}
-		small += len(string(unicode.ToLower(r)))
-	}
-	return max(from, 0), len(text)
 }
 
 // Fate is the one word for what became of a message, and whether that is true of all its recipients.

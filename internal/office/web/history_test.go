@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"pennypost/internal/mail"
+	"pennypost/internal/mail/find"
 )
 
 func TestHistory(t *testing.T) {
@@ -145,6 +146,9 @@ func TestMarked(t *testing.T) {
 		{"İstanbul now", "now", "İstanbul <mark>now</mark>"}, // its small letters are longer
 		{"Kelvin K now", "now", "Kelvin K <mark>now</mark>"},
 		{"aaa", "aa", "<mark>aa</mark>a"},
+		{"the write  path, the path", "path the", "<mark>the</mark> write  <mark>path</mark>, <mark>the</mark> " +
+			"<mark>path</mark>"},
+		{"the write\npath", `"Write path"`, "the <mark>write\npath</mark>"},
 		{"x & y", "&", "x <mark>&amp;</mark> y"},
 	} {
 		if got := string(marked(tt.text, tt.search)); got != tt.want {
@@ -166,9 +170,10 @@ func FuzzMarked(f *testing.F) {
 		if want := strings.ReplaceAll(text, "\x00", "\uFFFD"); html.UnescapeString(bare) != want {
 			t.Errorf("marked(%q, %q) = %q, which reads %q", text, search, got, html.UnescapeString(bare))
 		}
-		i, j := find(text, search)
-		if cut := around(text, i, j); j > 0 && len(cut) > j-i+200 {
-			t.Errorf("around(%q, %d, %d) = %q", text, i, j, cut)
+		for _, s := range find.Parse(search).Spans(text) {
+			if cut := around(text, s.From, s.To); len(cut) > s.To-s.From+200 {
+				t.Errorf("around(%q, %d, %d) = %q", text, s.From, s.To, cut)
+			}
 		}
 	})
 }

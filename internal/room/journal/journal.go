@@ -96,6 +96,9 @@ type Compacter interface {
 	// and settlements.
 	// That it has nothing costs no more to find out, however much is archived.
 	ArchivedOf(ctx context.Context, ids ...mail.ID) ([]mail.Event, error)
+
+	// ArchivedAt returns the archived events at places, in order, each once, as far as there are such.
+	ArchivedAt(ctx context.Context, places ...mail.Seq) ([]mail.Event, error)
 }
 
 // Verifier is a journal whose files can be checked, and to whose files something can happen. It is optional,

@@ -157,12 +157,11 @@ const lookUps = 128
 // accept decides on a message by its header, its place, and its text.
 type accept func(h *header, seq mail.Seq, m *mail.Message) bool
 
-// archivedRecords yields those messages of the archive, or on their way there, that want takes, behind a place or,
-// newest first, before it. What is not hot when it is called is not missing.
-func (r *Room) archivedRecords(ctx context.Context, from mail.Seq, newest bool,
-	want accept) iter.Seq2[*archivedRecord, error] {
+// archivedRecords yields those messages of the archive, or on their way there, that are in a reach and that want
+// takes. What is not hot when it is called is not missing.
+func (r *Room) archivedRecords(ctx context.Context, in reach, want accept) iter.Seq2[*archivedRecord, error] {
 	return func(yield func(*archivedRecord, error) bool) {
-		leaving := r.leavingBehind(from, newest)
+		leaving := r.leavingIn(in)
 		var ids []mail.ID
 		var seqs []mail.Seq
 		flush := func() bool {
@@ -198,12 +197,12 @@ func (r *Room) archivedRecords(ctx context.Context, from mail.Seq, newest bool,
 			leaving, texts = leaving[1:], texts[1:]
 			return m == nil || add(&rec.msg, rec.seq, m)
 		}
-		for e, err := range r.archivedEvents(ctx, from, newest) {
+		for e, err := range r.archivedEvents(ctx, in) {
 			if err != nil {
 				yield(nil, r.unavailable(err))
 				return
 			}
-			for len(leaving) > 0 && (leaving[0].seq < e.Seq) != newest && leaving[0].seq != e.Seq {
+			for len(leaving) > 0 && (leaving[0].seq < e.Seq) != in.newest && leaving[0].seq != e.Seq {
 				if !addLeaving() {
 					return
 				}
@@ -229,26 +228,37 @@ func (r *Room) archivedRecords(ctx context.Context, from mail.Seq, newest bool,
 	}
 }
 
-// archivedEvents is the archive of the journal; an empty one if that has none.
-func (r *Room) archivedEvents(ctx context.Context, from mail.Seq, newest bool) iter.Seq2[mail.Event, error] {
-	if c, ok := r.journal.(journal.Compacter); ok {
-		return c.Archived(ctx, from, newest)
+// archivedEvents is what the archive of the journal has in a reach; nothing if there is no archive.
+func (r *Room) archivedEvents(ctx context.Context, in reach) iter.Seq2[mail.Event, error] {
+	return func(yield func(mail.Event, error) bool) {
+		c, ok := r.journal.(journal.Compacter)
+		if !ok {
+			return
+		}
+		from := in.after
+		if in.newest {
+			from = in.before
+		}
+		for e, err := range c.Archived(ctx, from, in.newest) {
+			beyond := in.newest && e.Seq <= in.after || !in.newest && in.before > 0 && e.Seq >= in.before
+			if err == nil && beyond || !yield(e, err) {
+				return
+			}
+		}
 	}
-	return func(func(mail.Event, error) bool) {}
 }
 
-// leavingBehind returns what is on its way to the archive, in the order of archivedRecords.
-func (r *Room) leavingBehind(from mail.Seq, newest bool) list {
+// leavingIn returns what is on its way to the archive, in the order of archivedRecords.
+func (r *Room) leavingIn(in reach) list {
 	r.mu.RLock()
 	all := list(slices.SortedFunc(maps.Values(r.state.leaving), func(a, b *record) int {
 		return cmp.Compare(a.seq, b.seq)
 	}))
 	r.mu.RUnlock()
-	if !newest {
-		return all.after(from)
+	all = all.after(in.after).before(in.before)
+	if in.newest {
+		slices.Reverse(all)
 	}
-	all = all.before(from)
-	slices.Reverse(all)
 	return all
 }
 
@@ -278,11 +288,7 @@ func (r *Room) leavingTexts(ctx context.Context, leaving list) ([]*mail.Message,
 // first.
 func (r *Room) searchArchive(ctx context.Context, f *filter, n int) ([]mail.Item, error) {
 	var out []mail.Item
-	from, newest := f.q.After, false
-	if from == 0 {
-		from, newest = f.q.Before, true
-	}
-	for rec, err := range r.archivedRecords(ctx, from, newest, f.accepts) {
+	for rec, err := range r.archivedRecords(ctx, f.reach, f.accepts) {
 		if err != nil {
 			return nil, err
 		}
@@ -328,7 +334,7 @@ func (v *view) Export(ctx context.Context) iter.Seq2[mail.Item, error] {
 		})
 		// What moves to the archive meanwhile comes in its place among the hot.
 		cold := func(h *header, _ mail.Seq, _ *mail.Message) bool { return !hot[h.ID] }
-		for rec, err := range v.archivedRecords(ctx, 0, false, cold) {
+		for rec, err := range v.archivedRecords(ctx, reach{}, cold) {
 			if err != nil {
 				yield(mail.Item{}, err)
 				return

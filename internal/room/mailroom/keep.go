@@ -360,6 +360,9 @@ func (r *Room) finishErasure(ctx context.Context, id mail.ID, by mail.Name) erro
 	_, err = c.Erase(ctx, id, func(e mail.Event) bool {
 		return e.Message != nil && e.Message.ID == id || e.Receipt != nil && e.Receipt.Message == id || r.isVoid(e.Seq)
 	})
+	if err == nil { // after the journal, or it would be indexed from there again
+		err = r.index.Erase(id)
+	}
 	if err != nil {
 		return &mail.Error{Code: mail.Unavailable, Msg: "the message is hidden, but its text is still on disk: the " +
 			"files could not be rewritten. The post office tries again each hour, and when the room is next " +
@@ -440,6 +443,10 @@ func (v *view) Repair(ctx context.Context) (mail.Verification, error) {
 	found, err := disk.Repair(ctx)
 	if err != nil {
 		return found, v.unavailable(err)
+	}
+	if found.Repaired > 0 { // where the index has been already
+		v.index.Clear()
+		v.index.Close()
 	}
 	return found, nil
 }

@@ -9,6 +9,7 @@ import (
 	"golang.org/x/text/unicode/norm"
 
 	"pennypost/internal/mail"
+	"pennypost/internal/mail/find"
 )
 
 // limit checks a number of messages that was asked for.
@@ -133,16 +134,31 @@ func (v *view) History(ctx context.Context, q mail.HistoryQuery) (mail.Page, err
 	if err != nil {
 		return mail.Page{}, err
 	}
+	v.read(func(s *state, _ mail.Time) { err = s.reached(q.After, q.Before) })
+	if err != nil {
+		return mail.Page{}, err
+	}
+	search := v.scan
+	if !f.words.Empty() && !q.Open { // what is open is little
+		search = v.searchWords
+	}
+	items, err := search(ctx, f, n)
+	if err != nil {
+		return mail.Page{}, err
+	}
+	return pageOf(items, n, !f.newest), nil
+}
+
+// scan returns the messages that f accepts: the newest n and one more or, behind a cursor, the first; and others, in
+// no order.
+func (v *view) scan(ctx context.Context, f *filter, n int) ([]mail.Item, error) {
 	items, err := v.searchHot(ctx, f, n)
-	if err == nil && q.Archive && !q.Open { // what is open never leaves the hot messages
+	if err == nil && f.archive() {
 		var cold []mail.Item
 		cold, err = v.searchArchive(ctx, f, n) // after the hot ones, or what leaves them meanwhile would be in neither
 		items = append(items, cold...)
 	}
-	if err != nil {
-		return mail.Page{}, err
-	}
-	return pageOf(items, n, q.After > 0), nil
+	return items, err
 }
 
 // searchBatch is how many messages are read at once of which only their text tells whether they are looked for.
@@ -151,32 +167,23 @@ const searchBatch = 512
 // searchHot returns the hot messages that f accepts, as its reader sees them: the newest n and one more or, behind a
 // cursor, the first.
 func (v *view) searchHot(ctx context.Context, f *filter, n int) (items []mail.Item, err error) {
-	from := f.q.After
-	if from == 0 {
-		from = f.q.Before
+	from := f.after
+	if f.newest {
+		from = f.before
 	}
 	for more := true; more && len(items) <= n; {
 		most := n + 1 - len(items)
-		if f.needle != "" {
+		if !f.words.Empty() {
 			most = max(most, searchBatch)
 		}
 		var some []mail.Item
 		v.read(func(s *state, now mail.Time) {
-			if err = s.reached(f.q.After, f.q.Before); err == nil {
-				some, from, more = s.search(f, from, most, now)
-			}
+			some, from, more = s.search(f, from, most, now)
 		})
-		if err == nil {
-			some, err = v.complete(ctx, some)
-		}
-		if err != nil {
+		if some, err = v.complete(ctx, some); err != nil {
 			return nil, err
 		}
-		for _, it := range some {
-			if f.finds(&it.Message) {
-				items = append(items, it)
-			}
-		}
+		items = append(items, f.found(some)...)
 	}
 	return items[:min(len(items), n+1)], nil
 }
@@ -185,24 +192,17 @@ func (v *view) searchHot(ctx context.Context, f *filter, n int) (items []mail.It
 // there may be others behind next or, where the newest come first, before it.
 func (s *state) search(f *filter, from mail.Seq, most int, now mail.Time) (items []mail.Item, next mail.Seq,
 	more bool) {
-	order, newest := s.order, f.q.After == 0
+	order := s.order
 	if f.q.Open {
 		order = s.open
 	}
-	if newest {
-		order = order.before(from)
+	if f.newest {
+		order = order.after(f.after).before(from)
 	} else {
-		order = order.after(from)
+		order = order.after(from).before(f.before)
 	}
-	for _, r := range order.inOrder(newest) {
-		if !f.matches(&r.msg, r.seq) || !f.about(s, r) {
-			continue
-		}
-		it := s.item(r, f.reader, now)
-		if f.q.Deliveries || len(f.q.States) > 0 {
-			it.Deliveries = s.deliveries(r, now)
-		}
-		if f.stands(it.Deliveries) {
+	for _, r := range order.inOrder(f.newest) {
+		if it, ok := s.accept(f, r, now); ok {
 			items = append(items, it)
 		}
 		if len(items) == most {
@@ -210,6 +210,18 @@ func (s *state) search(f *filter, from mail.Seq, most int, now mail.Time) (items
 		}
 	}
 	return items, 0, false
+}
+
+// accept returns a hot message as f's reader sees it, without its text. ok is false if f does not accept it.
+func (s *state) accept(f *filter, r *record, now mail.Time) (it mail.Item, ok bool) {
+	if !f.matches(&r.msg, r.seq) || !f.about(s, r) {
+		return it, false
+	}
+	it = s.item(r, f.reader, now)
+	if f.q.Deliveries || len(f.q.States) > 0 {
+		it.Deliveries = s.deliveries(r, now)
+	}
+	return it, f.stands(it.Deliveries)
 }
 
 // pageOf makes a page of the newest n messages or, behind a cursor, of the first n. Hot ones may be older than
@@ -237,8 +249,19 @@ type filter struct {
 	agent    *member
 	reader   *member // as whom messages are shown: the agent of the query, else the caller
 	root     mail.ID // of the thread
-	needle   string
+	words    find.Query
+	text     []byte // of the message that was last looked at
+	reach
 }
+
+// reach is a range of places, and the direction in which it is gone through.
+type reach struct {
+	after, before mail.Seq // neither is in it; a before of 0 is the end of the journal
+	newest        bool     // the newest first
+}
+
+// archive reports whether what is looked for may be in the archive. What is open never leaves the hot messages.
+func (f *filter) archive() bool { return f.q.Archive && !f.q.Open }
 
 // rootOf returns the message that began the thread of a message. A message that nobody knows may have been erased, and
 // still have replies.
@@ -260,7 +283,7 @@ func (v *view) rootOf(ctx context.Context, id mail.ID) (mail.ID, error) {
 }
 
 func (v *view) filter(ctx context.Context, q mail.HistoryQuery) (*filter, error) {
-	f := &filter{q: q, needle: fold(q.Search)}
+	f := &filter{q: q, words: find.Parse(q.Search), reach: reach{q.After, q.Before, q.After == 0}}
 	var err error
 	if q.Thread != "" {
 		if f.root, err = v.rootOf(ctx, q.Thread); err != nil {
@@ -316,14 +339,23 @@ func (f *filter) accepts(h *header, seq mail.Seq, m *mail.Message) bool {
 
 // finds reports whether the text has what is looked for.
 func (f *filter) finds(m *mail.Message) bool {
-	return f.needle == "" || strings.Contains(fold(m.Subject), f.needle) || strings.Contains(fold(m.Body), f.needle)
+	if f.words.Empty() {
+		return true
+	}
+	f.text = find.Text(f.text[:0], m.Subject, m.Body)
+	return f.words.In(f.text)
+}
+
+// found keeps those items whose text has what is looked for.
+func (f *filter) found(items []mail.Item) []mail.Item {
+	return slices.DeleteFunc(items, func(it mail.Item) bool { return !f.finds(&it.Message) })
 }
 
 // matches checks what the header of a message tells.
 func (f *filter) matches(m *header, seq mail.Seq) bool {
 	q := &f.q
 	switch {
-	case seq <= q.After && q.After > 0, seq >= q.Before && q.Before > 0:
+	case seq <= f.after, seq >= f.before && f.before > 0:
 		return false
 	case !hasType(q.Types, m.Type):
 		return false
@@ -360,9 +392,6 @@ func (f *filter) stands(ds []mail.Delivery) bool {
 		return slices.Contains(f.q.States, d.State)
 	})
 }
-
-// fold makes text comparable without regard to case.
-func fold(s string) string { return strings.ToLower(s) }
 
 // Message implements mail.Reader.
 func (v *view) Message(ctx context.Context, id mail.ID) (mail.Item, error) {

@@ -13,6 +13,7 @@ import (
 	"pennypost/internal/mail"
 	"pennypost/internal/policy"
 	"pennypost/internal/room/journal"
+	"pennypost/internal/room/search"
 )
 
 // Options configure a room. The zero value means the defaults.
@@ -44,6 +45,9 @@ type Options struct {
 	// NamesItself reports, of the client and the tags that the roster has of an agent, whether its protocol has
 	// sessions name themselves, so that any process may speak as one that runs nowhere else. Nil: none does.
 	NamesItself func(client string, tags []string) bool
+	// Index is the directory of the index of words, which may be deleted at any time. "": a search reads every
+	// message.
+	Index string
 	// Orchestrators are agents to whom the configuration gives that role, as soon as they are on the roster.
 	Orchestrators []mail.Name
 }
@@ -107,7 +111,11 @@ type Room struct {
 	journal journal.Journal
 	opts    Options
 
-	stop     context.CancelFunc // ends the follower
+	index    *search.Index
+	indexing sync.WaitGroup // keepIndex
+	reindex  chan struct{}  // holds one; see wakeIndexer
+
+	stop     context.CancelFunc // ends the follower and keepIndex
 	done     chan struct{}      // closed when the follower has ended
 	keeping  sync.Mutex         // held by one compaction, erasure or repair at a time; taken before gate and mu
 	gate     sync.RWMutex       // held for reading by whoever appends, for writing by a checkpoint; taken before mu
@@ -138,6 +146,8 @@ func Open(ctx context.Context, name mail.RoomName, j journal.Journal, opts Optio
 		applied: make(chan struct{}),
 		crowded: make(chan struct{}, 1),
 		done:    make(chan struct{}),
+		index:   new(search.Index),
+		reindex: make(chan struct{}, 1),
 	}
 	r.use()
 	cursor, err := r.replay(ctx, nil)
@@ -147,6 +157,9 @@ func Open(ctx context.Context, name mail.RoomName, j journal.Journal, opts Optio
 	follow, stop := context.WithCancel(context.Background())
 	r.stop = stop
 	go r.follow(follow, cursor)
+	if r.opts.Index != "" {
+		r.index = search.Open(r.opts.Index, r.opts.Log)
+	}
 	if err := r.finishErasures(ctx); err != nil {
 		if ctx.Err() != nil {
 			return nil, errors.Join(err, r.Close())
@@ -155,6 +168,9 @@ func Open(ctx context.Context, name mail.RoomName, j journal.Journal, opts Optio
 			"Its text is shown to nobody, but the files that hold "+
 				"it could not be rewritten. The post office tries again each hour. The log says what the disk "+
 				"answered.")
+	}
+	if r.opts.Index != "" {
+		r.indexing.Go(func() { r.keepIndex(follow) })
 	}
 	return r, nil
 }
@@ -263,6 +279,8 @@ func (r *Room) Close() error {
 	err := r.journal.Close()
 	r.stop()
 	<-r.done
+	r.indexing.Wait()
+	r.index.Close()
 	return err
 }
 

@@ -3,6 +3,7 @@ package journaltest
 import (
 	"context"
 	"errors"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -388,6 +389,22 @@ func testArchivedFrom(t *testing.T, b *fixture) {
 			if diff := cmp.Diff(want, got, cmpopts.EquateEmpty()); err != nil || diff != "" {
 				t.Errorf("ArchivedOf(%s) = %v, differs (-want +got):\n%s", id, err, diff)
 			}
+		}
+		asked := []mail.Seq{1 << 40, 0}
+		var there []mail.Event
+		for i, e := range slices.Backward(all) { // of two of three, places beside them, and some twice
+			if i%3 > 0 {
+				asked = append(asked, e.Seq, e.Seq+1, e.Seq)
+			}
+		}
+		for _, e := range all {
+			if slices.Contains(asked, e.Seq) {
+				there = append(there, e)
+			}
+		}
+		got, err := b.compacter().ArchivedAt(b.context(), asked...)
+		if diff := cmp.Diff(there, got); err != nil || diff != "" {
+			t.Errorf("ArchivedAt(%v) = %v, differs (-want +got):\n%s", asked, err, diff)
 		}
 		b.reopen()
 	}

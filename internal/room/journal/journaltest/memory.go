@@ -273,6 +273,16 @@ func (m *Memory) ArchivedOf(ctx context.Context, ids ...mail.ID) ([]mail.Event, 
 	}), ctx.Err()
 }
 
+// ArchivedAt implements journal.Compacter.
+func (m *Memory) ArchivedAt(ctx context.Context, places ...mail.Seq) ([]mail.Event, error) {
+	if !m.open() {
+		return nil, journal.ErrClosed
+	}
+	return slices.DeleteFunc(m.inOrder(false), func(e mail.Event) bool {
+		return !slices.Contains(places, e.Seq)
+	}), ctx.Err()
+}
+
 // inOrder returns the archived events in the order of places, or the other way round.
 func (m *Memory) inOrder(newest bool) []mail.Event {
 	m.store.mu.Lock()

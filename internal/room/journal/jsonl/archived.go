@@ -7,6 +7,7 @@ import (
 	"iter"
 	"os"
 	"slices"
+	"sort"
 
 	"pennypost/internal/mail"
 )
@@ -97,6 +98,55 @@ func (j *Journal) ArchivedOf(ctx context.Context, ids ...mail.ID) (events []mail
 		_, found := asked[about(&e)]
 		return !found
 	}), err
+}
+
+// ArchivedAt implements journal.Compacter.
+func (j *Journal) ArchivedAt(ctx context.Context, places ...mail.Seq) (events []mail.Event, err error) {
+	places = slices.Compact(slices.Sorted(slices.Values(places)))
+	err = j.withArchive(ctx, func(a *archiveReader) error {
+		var hits []hit
+		for i := range a.parts {
+			p := &a.parts[i]
+			at := atPlace{table: &p.places, index: p.index}
+			for _, place := range places {
+				off, found, err := at.find(uint64(place))
+				if err != nil {
+					return err
+				}
+				if found {
+					hits = append(hits, hit{part: p, off: int64(off), seq: place})
+				}
+			}
+		}
+		events, err = a.read(hits)
+		return err
+	})
+	return slices.CompactFunc(events, func(x, y mail.Event) bool { return x.Seq == y.Seq }), err
+}
+
+// atPlace finds entries of a table, by rising keys of which each is there once at most.
+type atPlace struct {
+	*table
+	index   io.ReaderAt
+	next    int // the block behind the one that was read
+	entries rawEntries
+}
+
+func (t *atPlace) find(key uint64) (off uint64, found bool, err error) {
+	n := sort.Search(len(t.firsts), func(i int) bool { return t.firsts[i] > key })
+	if n == 0 {
+		return 0, false, nil
+	}
+	if t.next != n {
+		if t.entries, err = t.block(t.index, n-1); err != nil {
+			return 0, false, err
+		}
+		t.next = n
+	}
+	if i := t.entries.from(key); i < t.entries.len() && t.entries.at(i).key == key {
+		return t.entries.at(i).off, true, nil
+	}
+	return 0, false, nil
 }
 
 // withArchive calls f with a reader of the archive. If an index turns out to be wrong, all are made anew, and f is

@@ -192,17 +192,37 @@ func (t *table) read(f io.ReaderAt, block int) ([]byte, error) {
 	return b, err
 }
 
-// entries returns a block if it is as it was.
-func (t *table) entries(f io.ReaderAt, block int) ([]entry, error) {
+// block returns a block if it is as it was.
+func (t *table) block(f io.ReaderAt, block int) (rawEntries, error) {
 	b, err := t.read(f, block)
 	if err != nil || crc32.Checksum(b, castagnoli()) != t.sums[block] {
 		return nil, errIndex
 	}
-	out := make([]entry, len(b)/entryBytes)
+	return b, nil
+}
+
+// rawEntries are entries as they lie in the file.
+type rawEntries []byte
+
+func (r rawEntries) len() int { return len(r) / entryBytes }
+
+func (r rawEntries) at(i int) entry {
+	return entry{binary.LittleEndian.Uint64(r[i*entryBytes:]), binary.LittleEndian.Uint64(r[i*entryBytes+8:])}
+}
+
+// from returns which entry is the first with a key or a larger one.
+func (r rawEntries) from(key uint64) int {
+	return sort.Search(r.len(), func(i int) bool { return r.at(i).key >= key })
+}
+
+// entries returns a block if it is as it was.
+func (t *table) entries(f io.ReaderAt, block int) ([]entry, error) {
+	b, err := t.block(f, block)
+	out := make([]entry, b.len())
 	for i := range out {
-		out[i] = entry{binary.LittleEndian.Uint64(b[i*entryBytes:]), binary.LittleEndian.Uint64(b[i*entryBytes+8:])}
+		out[i] = b.at(i)
 	}
-	return out, nil
+	return out, err
 }
 
 // before returns the last block that begins with a smaller key, where the entries of a key begin; 0 if there is none.
@@ -213,13 +233,12 @@ func (t *table) before(key uint64) int {
 // find returns where the lines with a key begin.
 func (t *table) find(f io.ReaderAt, key uint64) (offs []uint64, err error) {
 	for block := t.before(key); block < t.blocks() && t.firsts[block] <= key; block++ {
-		entries, err := t.entries(f, block)
+		b, err := t.block(f, block)
 		if err != nil {
 			return nil, err
 		}
-		i, _ := slices.BinarySearchFunc(entries, key, func(e entry, key uint64) int { return cmp.Compare(e.key, key) })
-		for ; i < len(entries) && entries[i].key == key; i++ {
-			offs = append(offs, entries[i].off)
+		for i := b.from(key); i < b.len() && b.at(i).key == key; i++ {
+			offs = append(offs, b.at(i).off)
 		}
 	}
 	return offs, nil

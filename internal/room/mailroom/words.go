@@ -1,0 +1,321 @@
+package mailroom
+
+import (
+	"cmp"
+	"context"
+	"slices"
+	"time"
+
+	"pennypost/internal/mail"
+	"pennypost/internal/room/journal"
+	"pennypost/internal/room/search"
+)
+
+// What a search for words finds is decided by the texts of the messages, never by the index: that only says of which
+// ranges of places it knows all messages, and which of them need not be looked at. The rest, such as what was sent a
+// moment ago, is read. So an answer is right and complete whatever the index knows.
+
+// searchWords returns what scan returns, and looks at few messages for that.
+func (v *view) searchWords(ctx context.Context, f *filter, n int) (items []mail.Item, err error) {
+	todo := f.reach
+	v.mu.RLock()
+	if last := v.state.seq; todo.before == 0 || todo.before > last {
+		todo.before = last + 1
+	}
+	v.mu.RUnlock()
+	for todo.after+1 < todo.before && len(items) <= n {
+		in, found := v.candidates(f, todo)
+		var some []mail.Item
+		if found != nil {
+			some, err = v.look(ctx, f, &in, found, n-len(items))
+		} else {
+			part := *f
+			part.reach = in
+			some, err = v.scan(ctx, &part, n-len(items))
+		}
+		if err != nil {
+			return nil, err
+		}
+		items = append(items, some...)
+		if todo.newest {
+			todo.before = in.after + 1
+		} else {
+			todo.after = in.before - 1
+		}
+	}
+	return items, nil
+}
+
+// candidates returns the first part of what is to be gone through and, if the index knows all messages there, what
+// it has found of the words of f.
+func (v *view) candidates(f *filter, todo reach) (in reach, found *search.Found) {
+	in = todo
+	at := todo.after
+	if todo.newest {
+		at = todo.before - 1
+	}
+	if found = v.index.Find(f.words, at, todo.newest); found != nil {
+		in.after, in.before = max(in.after, found.After), min(in.before, found.UpTo+1)
+	} else if end := v.index.End(); todo.newest && at > end {
+		in.after = max(in.after, end)
+	}
+	return in, found
+}
+
+// anyHot reports whether a message in a reach is hot.
+func (r *Room) anyHot(in reach) bool {
+	r.mu.RLock()
+	defer r.mu.RUnlock()
+	return len(list(r.state.order).after(in.after).before(in.before)) > 0
+}
+
+// look returns those of what was found in a reach that f accepts, about n and one more of them at most. If the index
+// changes meanwhile, the reach ends where it was looked.
+func (v *view) look(ctx context.Context, f *filter, in *reach, found *search.Found, n int) (items []mail.Item,
+	err error) {
+	const most = 512
+	if !f.archive() && !v.anyHot(*in) {
+		return nil, nil
+	}
+	last := in.after
+	if in.newest {
+		last = in.before
+	}
+	for batch := n + 1; len(items) <= n; batch = min(2*batch, most) {
+		places, ok := found.Next(batch)
+		if !ok {
+			v.wakeIndexer() // it may have turned out to be broken
+			if in.newest {
+				in.after = last - 1
+			} else {
+				in.before = last + 1
+			}
+			return items, nil
+		}
+		if len(places) == 0 {
+			break
+		}
+		last = places[len(places)-1]
+		places = slices.DeleteFunc(places, func(p mail.Seq) bool { return p <= in.after || p >= in.before })
+		some, err := v.lookAt(ctx, f, places)
+		if err != nil {
+			return nil, err
+		}
+		items = append(items, some...)
+		if in.newest && last <= in.after || !in.newest && last >= in.before {
+			break
+		}
+	}
+	return items, nil
+}
+
+// lookAt returns those of the messages at places that f accepts.
+func (v *view) lookAt(ctx context.Context, f *filter, places []mail.Seq) (items []mail.Item, err error) {
+	var cold []mail.Seq
+	v.read(func(s *state, now mail.Time) {
+		for _, place := range places {
+			i, hot := list(s.order).search(place)
+			if !hot {
+				cold = append(cold, place)
+			} else if it, ok := s.accept(f, s.order[i], now); ok {
+				items = append(items, it)
+			}
+		}
+	})
+	if items, err = v.complete(ctx, items); err != nil {
+		return nil, err
+	}
+	items = f.found(items)
+	if !f.archive() || len(cold) == 0 {
+		return items, nil
+	}
+	some, err := v.lookAtCold(ctx, f, cold)
+	return append(items, some...), err
+}
+
+// lookAtCold returns those of the messages at places that f accepts and that are in the archive, or on their way
+// there.
+func (r *Room) lookAtCold(ctx context.Context, f *filter, places []mail.Seq) (items []mail.Item, err error) {
+	events, err := r.eventsAt(ctx, places)
+	if err != nil {
+		return nil, err
+	}
+	var ids []mail.ID
+	at := make(map[mail.ID]mail.Seq)
+	for i := range events {
+		e := &events[i]
+		if e.Message == nil {
+			continue
+		}
+		h := headerOf(e.Message)
+		h.Sent = cmp.Or(h.Sent, e.At)
+		if f.accepts(&h, e.Seq, e.Message) {
+			ids = append(ids, h.ID)
+			at[h.ID] = e.Seq
+		}
+	}
+	for some := range slices.Chunk(ids, lookUps) {
+		found, err := r.lookUp(ctx, some...)
+		if err != nil {
+			return nil, err
+		}
+		for id, rec := range found {
+			if rec.seq != at[id] {
+				continue
+			}
+			if it, ok := r.archivedItem(rec, f); ok {
+				items = append(items, it)
+			}
+		}
+	}
+	return items, nil
+}
+
+// eventsAt returns the events at places, from the journal or its archive.
+func (r *Room) eventsAt(ctx context.Context, places []mail.Seq) ([]mail.Event, error) {
+	events, err := r.journal.Read(ctx, places...)
+	if err != nil {
+		return nil, r.unavailable(err)
+	}
+	there := make(map[mail.Seq]bool, len(events))
+	for i := range events {
+		there[events[i].Seq] = true
+	}
+	places = slices.DeleteFunc(slices.Clone(places), func(p mail.Seq) bool { return there[p] })
+	if c, ok := r.journal.(journal.Compacter); ok && len(places) > 0 {
+		archived, err := c.ArchivedAt(ctx, places...)
+		if err != nil {
+			return nil, r.unavailable(err)
+		}
+		events = append(events, archived...)
+	}
+	return events, nil
+}
+
+// wakeIndexer has the index grow, or be mended, though nothing was sent.
+func (r *Room) wakeIndexer() {
+	select {
+	case r.reindex <- struct{}{}:
+	default:
+	}
+}
+
+// keepIndex has the index follow the room, until ctx ends. It works beside everything else: when it is behind, a
+// search reads more.
+func (r *Room) keepIndex(ctx context.Context) {
+	r.index.Check(func(place mail.Seq, is func(mail.ID) bool) bool {
+		events, err := r.eventsAt(ctx, []mail.Seq{place})
+		return err == nil && len(events) > 0 && events[0].Message != nil && is(events[0].Message.ID)
+	})
+	for ctx.Err() == nil {
+		began, last := time.Now(), r.journal.Last()
+		grown, err := r.index.Grow(func(after mail.Seq) ([]search.Message, mail.Seq, error) {
+			return r.textsBehind(ctx, after)
+		})
+		pause := time.Duration(0)
+		switch {
+		case err != nil && ctx.Err() == nil:
+			r.opts.Log.Warn("the index of words does not grow, so searching takes longer", "room", r.name, "err", err)
+			pause = indexAgain
+		case !grown:
+			r.awaitEvents(ctx, last)
+			pause = indexDelay
+		case r.journal.Last() > last: // who sends comes first
+			pause = time.Since(began)
+		}
+		rest(ctx, pause)
+	}
+}
+
+// The index grows by what was sent within a moment, not by each message; and where it could not be written it is not
+// tried again at once.
+const (
+	indexDelay = 200 * time.Millisecond
+	indexAgain = time.Minute
+)
+
+// awaitEvents blocks until there are events behind last, somebody wakes the indexer, or ctx ends.
+func (r *Room) awaitEvents(ctx context.Context, last mail.Seq) {
+	r.mu.RLock()
+	applied, news := r.applied, r.state.seq > last
+	r.mu.RUnlock()
+	if news {
+		return
+	}
+	select {
+	case <-applied:
+	case <-r.reindex:
+	case <-ctx.Done():
+	}
+}
+
+func rest(ctx context.Context, pause time.Duration) {
+	if pause <= 0 {
+		return
+	}
+	timer := time.NewTimer(pause)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+	case <-ctx.Done():
+	}
+}
+
+// A step of indexing reads so many messages, and looks at so many events of the archive, of which most are receipts.
+const (
+	indexBatch  = 256
+	indexEvents = 4 * indexBatch
+)
+
+// textsBehind returns the first messages behind a place, and up to where there are no others.
+func (r *Room) textsBehind(ctx context.Context, after mail.Seq) ([]search.Message, mail.Seq, error) {
+	here, upTo := r.spotsBehind(after)
+	var out []search.Message
+	n := 0
+	// After the hot ones, or what leaves them meanwhile would be in neither.
+	for e, err := range r.archivedEvents(ctx, reach{after: after, before: upTo + 1}) {
+		if err != nil {
+			return nil, 0, r.unavailable(err)
+		}
+		if m := e.Message; m != nil {
+			out = append(out, search.Message{Place: e.Seq, ID: m.ID, Subject: m.Subject, Body: m.Body})
+		}
+		if n++; n == indexEvents || len(out) == indexBatch {
+			upTo = e.Seq
+			break
+		}
+	}
+	here = slices.DeleteFunc(here, func(s spot) bool { return s.seq > upTo })
+	found, err := r.texts(ctx, here)
+	if err != nil {
+		return nil, 0, err
+	}
+	for i, s := range here {
+		if m := found[i]; m != nil {
+			out = append(out, search.Message{Place: s.seq, ID: s.id, Subject: m.Subject, Body: m.Body})
+		}
+	}
+	slices.SortFunc(out, func(a, b search.Message) int { return cmp.Compare(a.Place, b.Place) })
+	return slices.CompactFunc(out, func(a, b search.Message) bool { return a.Place == b.Place }), upTo, nil
+}
+
+// spotsBehind returns the first of the messages behind a place that are hot or on their way to the archive, and up to
+// where there are no others.
+func (r *Room) spotsBehind(after mail.Seq) (spots []spot, upTo mail.Seq) {
+	leaving := r.leavingIn(reach{after: after})
+	r.mu.RLock()
+	defer r.mu.RUnlock()
+	upTo = r.state.seq
+	hot := list(r.state.order).after(after)
+	for _, l := range []list{hot, leaving} {
+		for _, rec := range l[:min(len(l), indexBatch)] {
+			spots = append(spots, spot{rec.msg.ID, rec.seq})
+		}
+	}
+	slices.SortFunc(spots, func(a, b spot) int { return cmp.Compare(a.seq, b.seq) })
+	if len(spots) >= indexBatch { // there may be more
+		spots = spots[:indexBatch]
+		upTo = spots[indexBatch-1].seq
+	}
+	return spots, upTo
+}

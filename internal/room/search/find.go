@@ -1,0 +1,301 @@
+package search
+
+import (
+	"cmp"
+	"slices"
+
+	"pennypost/internal/mail"
+	"pennypost/internal/mail/find"
+)
+
+// plan is what a part is asked for.
+type plan struct {
+	grams    []uint32
+	prefixes [][2]uint32 // of words of one or two bytes: the first and the last gram that begin with them
+}
+
+// mostGrams bounds what a long phrase has looked up. Any choice of grams leaves in what has them all.
+const mostGrams = 48
+
+func planFor(q find.Query) *plan {
+	p := &plan{}
+	for _, t := range q.Terms() {
+		switch len(t) {
+		case 1:
+			p.prefixes = append(p.prefixes, [2]uint32{uint32(t[0]) << 16, uint32(t[0])<<16 | 0xffff})
+		case 2:
+			lo := uint32(t[0])<<16 | uint32(t[1])<<8
+			p.prefixes = append(p.prefixes, [2]uint32{lo, lo | 0xff})
+		default:
+			for i := range len(t) - 2 {
+				p.grams = append(p.grams, gramAt(t, i))
+			}
+		}
+	}
+	slices.Sort(p.grams)
+	p.grams = slices.Compact(p.grams)
+	if n := len(p.grams); n > mostGrams {
+		for i := range mostGrams {
+			p.grams[i] = p.grams[i*n/mostGrams]
+		}
+		p.grams = p.grams[:mostGrams]
+	}
+	return p
+}
+
+// find returns the numbers of the messages that may have what is asked for.
+func (p *part) find(r *reader, asked *plan) (found []uint32, err error) {
+	var lists []entry
+	for _, g := range asked.grams {
+		n := len(lists)
+		if err := p.between(r, g, g, func(e entry) bool { lists = append(lists, e); return true }); err != nil {
+			return nil, err
+		}
+		if len(lists) == n {
+			return nil, nil
+		}
+	}
+	slices.SortFunc(lists, func(a, b entry) int { return cmp.Compare(a.count, b.count) })
+	all := true
+	for _, e := range lists {
+		if !all && !p.pays(len(found), e.count) {
+			break
+		}
+		if all {
+			found, err = p.list(r, nil, e)
+		} else {
+			found, err = p.narrow(r, found, e)
+		}
+		if err != nil || len(found) == 0 {
+			return nil, err
+		}
+		all = false
+	}
+	for _, b := range asked.prefixes {
+		var some []entry
+		var count uint32
+		if err := p.between(r, b[0], b[1], func(e entry) bool {
+			some = append(some, e)
+			count += e.count
+			return count < 4*p.docs // a letter that is everywhere rules nothing out
+		}); err != nil {
+			return nil, err
+		}
+		if count >= 4*p.docs || !all && !p.pays(len(found), count) {
+			continue
+		}
+		union, err := p.union(r, some)
+		if !all {
+			union = both(found, union)
+		}
+		if found = union; err != nil || len(found) == 0 {
+			return nil, err
+		}
+		all = false
+	}
+	if all {
+		found = make([]uint32, p.docs)
+		for i := range found {
+			found[i] = uint32(i)
+		}
+	}
+	return found, nil
+}
+
+// pays reports whether it is worth reading lists of count messages to rule some of n out. A message that has to be
+// looked at takes as long as some thousand entries of a list.
+func (p *part) pays(n int, count uint32) bool {
+	const look = 3000
+	out := float64(n) * (1 - float64(count)/float64(p.docs))
+	return out*look > float64(count)+look
+}
+
+// narrow keeps of found those messages that a list has.
+func (p *part) narrow(r *reader, found []uint32, e entry) ([]uint32, error) {
+	if e.bytes != bitsFor(p.docs) {
+		list, err := p.list(r, r.list[:0], e)
+		r.list = list
+		return both(found, list), err
+	}
+	b, err := p.pages().at(r.buf, uint64(e.off), int(e.bytes))
+	if err != nil {
+		return nil, err
+	}
+	r.buf = b[:0]
+	kept := found[:0]
+	for _, n := range found {
+		if b[n/8]>>(n%8)&1 != 0 {
+			kept = append(kept, n)
+		}
+	}
+	return kept, nil
+}
+
+// union returns the messages that one of some lists has.
+func (p *part) union(r *reader, lists []entry) ([]uint32, error) {
+	var got []uint32
+	for _, e := range lists {
+		var err error
+		if got, err = p.list(r, got, e); err != nil {
+			return nil, err
+		}
+	}
+	slices.Sort(got)
+	return slices.Compact(got), nil
+}
+
+// both keeps of found what is in other.
+func both(found, other []uint32) []uint32 {
+	kept := found[:0]
+	k := 0
+	for _, n := range found {
+		for k < len(other) && other[k] < n {
+			k++
+		}
+		if k < len(other) && other[k] == n {
+			kept = append(kept, n)
+		}
+	}
+	return kept
+}
+
+// Found is what the index knows of a query, in one of its parts: the messages that may have what is asked for, newest
+// first or oldest first. It belongs to one goroutine.
+type Found struct {
+	After, UpTo mail.Seq // the places that the part covers
+
+	index  *Index
+	query  find.Query
+	newest bool
+	part   *part
+	asked  bool
+	docs   []uint32 // of the part, those that are still to come
+	places []mail.Seq
+	reader reader
+	page   int // of the messages, the one that is in reader.buf
+	hashes []uint32
+	prints []byte // some pages of them
+	from   uint64 // where those begin
+	buf    []byte
+}
+
+// Find returns what a query finds in a part of the index: of the parts that cover a place up to at the last or, if
+// newest is false, of those that cover one behind it the first. It returns nil if the index does not know all messages
+// there.
+func (x *Index) Find(q find.Query, at mail.Seq, newest bool) *Found {
+	x.mu.RLock()
+	defer x.mu.RUnlock()
+	if !x.fits || newest && at > x.end || !newest && at >= x.end {
+		return nil
+	}
+	f := &Found{index: x, query: q, newest: newest, UpTo: x.end, page: -1}
+	for _, p := range x.parts {
+		if newest && p.after >= at {
+			break
+		}
+		if p.broken.Load() {
+			return nil
+		}
+		if f.After = p.upTo; newest && at <= p.upTo || !newest && at < p.upTo {
+			f.part, f.After, f.UpTo = p, p.after, p.upTo
+			return f
+		}
+	}
+	for _, m := range x.fresh {
+		if q.In(m.text) {
+			f.places = append(f.places, m.place)
+		}
+	}
+	if newest {
+		slices.Reverse(f.places)
+	}
+	return f
+}
+
+// Next returns the places of the next messages that may have what is asked for, up to most of them; none if there are
+// no others. ok is false if the index has changed: Find has to be asked again, from behind the last place on.
+func (f *Found) Next(most int) (places []mail.Seq, ok bool) {
+	if f.part == nil {
+		n := min(most, len(f.places))
+		places, f.places = f.places[:n], f.places[n:]
+		return places, true
+	}
+	x := f.index
+	x.mu.RLock()
+	defer x.mu.RUnlock()
+	if !slices.Contains(x.parts, f.part) || f.part.broken.Load() {
+		return nil, false
+	}
+	places, err := f.next(most)
+	if err != nil {
+		x.log.Warn("the index of words is made anew from a part that cannot be read", "from", f.After, "err", err)
+		f.part.broken.Store(true)
+		return nil, false
+	}
+	return places, true
+}
+
+func (f *Found) next(most int) (places []mail.Seq, err error) {
+	if !f.asked {
+		if f.docs, err = f.part.find(&f.reader, planFor(f.query)); err != nil {
+			return nil, err
+		}
+		f.asked, f.hashes = true, windowsOf(f.query)
+	}
+	for len(f.docs) > 0 && len(places) < most {
+		n := f.docs[0]
+		if f.newest {
+			n = f.docs[len(f.docs)-1]
+			f.docs = f.docs[:len(f.docs)-1]
+		} else {
+			f.docs = f.docs[1:]
+		}
+		d, err := f.message(n)
+		if err != nil {
+			return nil, err
+		}
+		if len(f.hashes) > 0 {
+			print, err := f.print(&d)
+			if err != nil {
+				return nil, err
+			}
+			if !mayHave(print, f.hashes) {
+				continue
+			}
+		}
+		places = append(places, d.place)
+	}
+	return places, nil
+}
+
+// message returns which message has a number.
+func (f *Found) message(n uint32) (doc, error) {
+	if i := int(n / docsAPage); i != f.page {
+		page, err := f.part.pages().read(f.reader.buf, f.part.messages+uint32(i), 1)
+		if err != nil {
+			return doc{}, err
+		}
+		f.reader.buf, f.page = page, i
+	}
+	return docAt(f.reader.buf, n%docsAPage), nil
+}
+
+// print returns the print of a message. It is valid until the next call.
+func (f *Found) print(d *doc) ([]byte, error) {
+	if d.printBytes == 0 {
+		return nil, nil
+	}
+	off, end := uint64(d.print), uint64(d.print)+uint64(d.printBytes)
+	if off < f.from || end > f.from+uint64(len(f.prints)) {
+		first, last := off/pageContent, (end-1)/pageContent
+		if last >= uint64(f.part.dictionary) {
+			return nil, errBroken
+		}
+		pages, err := f.part.pages().read(f.buf, uint32(first), int(last-first)+1)
+		if err != nil {
+			return nil, err
+		}
+		f.buf, f.prints, f.from = pages, pages, first*pageContent
+	}
+	return f.prints[off-f.from:][:d.printBytes], nil
+}
