@@ -5,7 +5,9 @@
 // stream.go sends, guard.go refuses browsers that were tricked) and ServeStdio. They serve
 // revisions 2024-11-05 to 2026-07-28 on the official Go SDK, v1.8.0 at the time of writing,
 // whose faults they mend where a comment names one. scripts/conformance.sh runs the official
-// suite against them with fixtures of the tests.
+// suite against them with fixtures of the tests. What is hot goes past the SDK (quick.go): a
+// call of a tool that is exactly as the protocol has it. The front of an agent hands such calls
+// on to ServeCalls, in the post office.
 //
 // Above is Native, an agent's tools, resources and prompts.
 package mcpserver
