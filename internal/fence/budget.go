@@ -95,15 +95,20 @@ func JSON(v any) (string, error) {
 
 // EscapeJSON is JSON for text that is JSON already, and what is between two such.
 func EscapeJSON(text string) string {
+	from := strings.IndexFunc(text, func(r rune) bool { return obeyable(r) || r == utf8.RuneError })
+	if from < 0 {
+		return text
+	}
 	const hex = "0123456789abcdef"
 	var b strings.Builder
+	b.WriteString(text[:from])
 	escape := func(r rune) {
 		b.WriteString(`\u`)
 		for shift := 12; shift >= 0; shift -= 4 {
 			b.WriteByte(hex[r>>shift&15])
 		}
 	}
-	for _, r := range text {
+	for _, r := range text[from:] {
 		switch {
 		case !obeyable(r):
 			b.WriteRune(r)
@@ -121,9 +126,10 @@ func EscapeJSON(text string) string {
 // obeyable reports characters that make a tag, or hide one. They stand in strings only: nothing else of JSON is made
 // of them.
 func obeyable(r rune) bool {
-	switch like := lookalike(r); {
-	case r < 0x7f:
+	if r < 0x7f {
 		return r == '<' || r == '>' || r == '&' // line ends and tabs stand between values
+	}
+	switch like := lookalike(r); {
 	case r == '＞', r == '﹥', like == '<', like == '>', opens(r), ignorable(r):
 		return true
 	}
