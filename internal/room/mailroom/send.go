@@ -368,15 +368,12 @@ func (v *view) post(ctx context.Context, p *plan) (mail.Sent, error) {
 			sent = v.sent(s, r, now)
 		case k.key != "" && k.record() != nil: // somebody else sent with the same key at the same time, and was first
 			sent = v.sent(s, k.record(), now)
-			sent.Duplicate = true
-		case k.key != "": // and retention took that one already
-			spent := s.spent.byKey[k]
-			sent = v.spent(spent.SpentKey)
-			sent.Duplicate = spent.Message != p.message.ID
+		case k.key != "" && s.sentBefore(k): // and retention took that one already
+			sent = v.spent(s.spent.byKey[k].SpentKey)
 		case s.erased[p.message.ID] == 0: // it is in the archive, because all else is unsettled
 			sent = v.spent(mail.SpentKey{Message: p.message.ID, Seq: seq})
-			sent.Duplicate = false
 		}
+		sent.Duplicate = sent.ID != p.message.ID
 	})
 	if sent.ID == "" {
 		return sent, mail.Errorf(mail.NotFound, "the message %s was erased as soon as it was sent", p.message.ID)
