@@ -37,17 +37,17 @@ type pacedBody struct {
 	earned time.Duration // by what was read since due was set
 }
 
-// worthwhile is how much must have been earned for the deadline to be moved, which costs more than to read a small
-// body.
-const worthwhile = 100 * time.Millisecond
+// late is how long a handler may do something else before it reads the body, at the expense of whoever sends that. To
+// move the deadline costs more than to read a small body, which comes in one piece.
+const late = 100 * time.Millisecond
 
 // Read implements io.Reader. At the end of the body, the server takes the deadline back.
 func (b *pacedBody) Read(p []byte) (int, error) {
-	if !b.begun {
-		b.begun = true
-		b.earned = bodyGrace - time.Until(b.due) // a handler may have had to do something else
+	if passed := bodyGrace - time.Until(b.due); !b.begun && passed > late {
+		b.earned = passed
 	}
-	if b.earned > worthwhile {
+	b.begun = true
+	if b.earned > 0 {
 		b.due, b.earned = b.due.Add(b.earned), 0
 		_ = b.rc.SetReadDeadline(b.due)
 	}
