@@ -243,7 +243,8 @@ func BenchmarkHandOver(b *testing.B) {
 	for b.Loop() {
 		got := make(chan time.Time)
 		go func() {
-			status, err := to.do(rawRequest(http.MethodGet, fmt.Sprint("/api/v1/rooms/bench/wait?after=", after), asBob, ""))
+			status, err := to.do(rawRequest(http.MethodGet, fmt.Sprint("/api/v1/rooms/bench/wait?after=", after),
+				asBob, ""))
 			if err != nil || status != http.StatusOK {
 				b.Errorf("%d %v: %s", status, err, to.body)
 			}

@@ -39,8 +39,8 @@ func buildFor(b *testing.B, dir, name, pkg string) string {
 	return bin
 }
 
-// startOffice starts $PENNYPOST_BIN (with "d" behind it), so that two of them can be compared; else what the tree makes.
-// The lines are its config.toml.
+// startOffice starts $PENNYPOST_BIN (with "d" behind it), so that two of them can be compared; else what the tree
+// makes. The lines are its config.toml.
 func startOffice(b *testing.B, config ...string) *benchOffice {
 	b.Helper()
 	dir, err := os.MkdirTemp("", "pp")
@@ -55,7 +55,8 @@ func startOffice(b *testing.B, config ...string) *benchOffice {
 	if err := os.Mkdir(o.home, 0o700); err != nil {
 		b.Fatal(err)
 	}
-	if err := os.WriteFile(filepath.Join(o.home, "config.toml"), []byte(strings.Join(config, "\n")), 0o600); err != nil {
+	if err := os.WriteFile(filepath.Join(o.home, "config.toml"), []byte(strings.Join(config, "\n")),
+		0o600); err != nil {
 		b.Fatal(err)
 	}
 	l, err := net.Listen("tcp", "127.0.0.1:0")

@@ -134,8 +134,8 @@ func TestTokenOverTCP(t *testing.T) {
 }
 
 // An agent's child that drops the variable is still below the agent.
-// TestOpenRoomsAskNoDisk holds that a call of a room that is open does not look for its directory: each call would, over
-// TCP twice. So calls go on when the directory is not to be found for a moment.
+// TestOpenRoomsAskNoDisk holds that a call of a room that is open does not look for its directory: each call would,
+// over TCP twice. So calls go on when the directory is not to be found for a moment.
 func TestOpenRoomsAskNoDisk(t *testing.T) {
 	if runtime.GOOS == "windows" {
 		t.Skip("a directory with open files cannot be renamed there")

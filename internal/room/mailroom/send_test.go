@@ -7,8 +7,9 @@ import (
 	"pennypost/internal/mail"
 )
 
-// TestSendAllocates holds a plain send to what it needs: what it leaves behind for the garbage collector is what limits
-// how many there are in a second. A draft without key, metadata, or addresses of other rooms pays for none of them.
+// TestSendAllocates holds a plain send to what it needs: what it leaves behind for the garbage collector is what
+// limits how many there are in a second. A draft without key, metadata, or addresses of other rooms pays for none of
+// them.
 func TestSendAllocates(t *testing.T) {
 	opts := keepAll
 	opts.Limits.RepeatWindow = 0 // by default the text is remembered

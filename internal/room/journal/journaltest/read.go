@@ -67,9 +67,7 @@ func testReadCompacted(t *testing.T, b *fixture) {
 	b.erase(6, 1)
 	b.erase(399, 1) // the last one
 	kept, _ := sorted(all[:300])
-	for _, e := range all[300:399] { // which no compaction has seen
-		kept = append(kept, e)
-	}
+	kept = append(kept, all[300:399]...) // which no compaction has seen
 	for range 2 {
 		for _, e := range kept {
 			if !about(6)(e) {
@@ -139,7 +137,7 @@ func (b *fixture) checkRead(all []mail.Event, places []mail.Seq, gone map[mail.S
 
 // A replay has all that Follow has but for texts, and goes on live. What it returned holds until the next call.
 func testReplay(t *testing.T, b *fixture) {
-	j, ok := b.Journal.(journal.Replayer)
+	_, ok := b.Journal.(journal.Replayer)
 	if !ok {
 		t.Skip("this journal cannot be read for the headers alone")
 	}
@@ -151,7 +149,7 @@ func testReplay(t *testing.T, b *fixture) {
 	long.Message.Body = strings.Repeat("ä\n", mail.MaxBody)
 	all = append(all, b.add(long)...)
 	b.reopen()
-	j = b.Journal.(journal.Replayer)
+	j := b.Journal.(journal.Replayer)
 	c := j.Replay()
 	defer c.Close()
 	left := all

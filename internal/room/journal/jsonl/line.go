@@ -85,7 +85,7 @@ func hexSum(b []byte) (sum uint32, ok bool) {
 
 // digits has what each digit says, with digit beside it. Capitals are not ours, and one flipped bit away.
 var digits = [256]byte{
-	'0': digit | 0, '1': digit | 1, '2': digit | 2, '3': digit | 3, '4': digit | 4, '5': digit | 5, '6': digit | 6,
+	'0': digit, '1': digit | 1, '2': digit | 2, '3': digit | 3, '4': digit | 4, '5': digit | 5, '6': digit | 6,
 	'7': digit | 7, '8': digit | 8, '9': digit | 9, 'a': digit | 10, 'b': digit | 11, 'c': digit | 12,
 	'd': digit | 13, 'e': digit | 14, 'f': digit | 15,
 }

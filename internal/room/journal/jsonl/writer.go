@@ -167,9 +167,9 @@ func (j *Journal) giveLead() {
 	j.passLeadLocked()
 }
 
-// commit writes one batch: the request of the caller, who leads, and those behind it. Before, it lets those run who are
-// ready to: where processors are scarcer than the disk, they come along, and not each has a write and a sync of its own.
-// Alone it loses nothing by that.
+// commit writes one batch: the request of the caller, who leads, and those behind it. Before, it lets those run who
+// are ready to: where processors are scarcer than the disk, they come along, and not each has a write and a sync of
+// its own. Alone it loses nothing by that.
 func (j *Journal) commit() {
 	runtime.Gosched()
 	batch, before, at, err := j.takeBatch()
