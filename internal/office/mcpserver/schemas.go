@@ -55,7 +55,7 @@ func tools() []tool {
 				`"description":"with id: where in a long text to read on"},"thread":{"type":"string"},` +
 				`"since":{"type":"string","description":"RFC 3339 time"},` +
 				`"to":{"type":"string","description":"only mail to this address"},` +
-				`"query":{"type":"string","description":"words or \\"phrases\\" to find"},` +
+				`"query":{"type":"string","description":"words or \"phrases\" to find"},` +
 				`"after":{"type":"integer"},"before":{"type":"integer","description":"as an answer says it"},` +
 				`"limit":{"type":"integer"}}}`,
 			hints: reads, call: (*Native).readMessages,

@@ -259,6 +259,11 @@ func TestDamage(t *testing.T) {
 				w.write(name, b)
 			}
 		},
+		"the end": func(w *world, files []string) { // where what is kept in memory stands
+			b := w.read(files[0])
+			b[len(b)-pageBytes+1] ^= 1
+			w.write(files[0], b)
+		},
 		"pages": func(w *world, files []string) {
 			b := w.read(files[0])
 			copy(b[2*pageBytes:3*pageBytes], b[3*pageBytes:])

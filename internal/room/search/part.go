@@ -131,10 +131,13 @@ func (p *part) load() error {
 		return errBroken
 	}
 	b, err = r.at(b, uint64(p.messages+pagesFor(p.docs))*pageContent, 4*int(n))
+	if err != nil {
+		return err
+	}
 	for i := range n {
 		p.firsts = append(p.firsts, binary.LittleEndian.Uint32(b[4*i:]))
 	}
-	return err
+	return nil
 }
 
 func (p *part) pages() pageReader { return pageReader{p.file} }
