@@ -68,6 +68,7 @@ type Journal struct {
 
 	// These belong to whoever leads.
 	buf     []byte   // the batch being written
+	shares  bool     // the last batch was of more than one
 	starts  []int    // where its lines begin
 	lock    lock     // what keeps other processes out
 	refused *refusal // appends since the disk last took one; nil: none was refused

@@ -167,12 +167,15 @@ func (j *Journal) giveLead() {
 	j.passLeadLocked()
 }
 
-// commit writes one batch: the request of the caller, who leads, and those behind it. Before, it lets those run who
-// are ready to: where processors are scarcer than the disk, they come along, and not each has a write and a sync of
-// its own. Alone it loses nothing by that.
+// commit writes one batch: the request of the caller, who leads, and those behind it. If the last one was shared, it
+// lets those run first who are ready to: where processors are scarcer than the disk, they come along, and not each has
+// a write and a sync of its own. A lone sender would only lose its turn on a busy machine.
 func (j *Journal) commit() {
-	runtime.Gosched()
+	if j.shares {
+		runtime.Gosched()
+	}
 	batch, before, at, err := j.takeBatch()
+	j.shares = len(batch) > 1
 	var events []mail.Event
 	var end item
 	if err == nil {
