@@ -186,7 +186,7 @@ func (j *Journal) Close() error {
 	j.keeper <- struct{}{} // for good
 	j.shelf <- struct{}{}  // for good
 	j.takeLead()           // for good: everything that waited before is written
-	err := j.stayOpen()
+	err := j.leaveWhole()
 	j.noteLast()
 	j.readers.Wait()
 	j.swap.Lock()

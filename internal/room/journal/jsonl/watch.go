@@ -72,6 +72,17 @@ func (j *Journal) stayOpen() error {
 	return j.bringBack(size, end, nil)
 }
 
+// leaveWhole is stayOpen for a journal that is being closed. Nobody comes later to take up a poisoned one.
+func (j *Journal) leaveWhole() error {
+	j.mu.Lock()
+	broken, shared := j.broken, j.shared
+	j.mu.Unlock()
+	if broken != nil && !shared {
+		return j.heal()
+	}
+	return j.stayOpen()
+}
+
 // dropRetired closes files in which nobody reads any more. The caller is the keeper.
 func (j *Journal) dropRetired() {
 	j.swap.Lock()

@@ -392,3 +392,22 @@ func TestOpenFileOnDisk(t *testing.T) {
 		})
 	}
 }
+
+// TestCloseBringsBackPoisoned holds that a stop leaves the files whole though the last attempt at that had failed, as
+// one does that was made while the directory was being removed.
+func TestCloseBringsBackPoisoned(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "rooms", "lab")
+	j := openDir(t, dir, Options{})
+	c := newClerk()
+	c.append(t, j, 3)
+	if err := os.RemoveAll(filepath.Dir(dir)); err != nil {
+		t.Fatal(err)
+	}
+	_ = j.poison(errors.New("the directory went away"))
+	if err := j.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if b, err := os.ReadFile(filepath.Join(dir, mainName)); err != nil || string(b) != chainOf(c.next) {
+		t.Errorf("after a stop: %v\n%s", err, b)
+	}
+}
