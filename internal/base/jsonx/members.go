@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"io"
+	"iter"
 	"slices"
 )
 
@@ -44,6 +45,35 @@ func Members(object []byte) ([]Member, error) {
 		return nil, errors.New("something stands behind the JSON object")
 	}
 	return all, nil
+}
+
+// Elements yields the elements of one JSON array, holding one at a time, valid until the next. Behind an error it
+// ends.
+func Elements(r io.Reader) iter.Seq2[Value, error] {
+	return func(yield func(Value, error) bool) {
+		d := newDecoder(r)
+		begin, err := d.ReadToken()
+		if err == nil && begin.Kind() != '[' {
+			err = errors.New("not a JSON array")
+		}
+		for err == nil && d.PeekKind() != ']' {
+			var value Value
+			if value, err = d.ReadValue(); err == nil && !yield(value, nil) {
+				return
+			}
+		}
+		if err == nil {
+			_, err = d.ReadToken()
+		}
+		if err == nil {
+			if _, end := d.ReadToken(); !errors.Is(end, io.EOF) {
+				err = errors.New("something stands behind the JSON array")
+			}
+		}
+		if err != nil {
+			yield(nil, err)
+		}
+	}
 }
 
 // Pick reads one JSON object from r, and nothing behind it, so that r need not end. It returns the members with the

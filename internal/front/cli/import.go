@@ -5,8 +5,10 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"io/fs"
+	"iter"
 	"os"
 
 	"github.com/spf13/cobra"
@@ -16,8 +18,9 @@ import (
 )
 
 const importHelp = `Add the messages of an export, jsonl or json, to the room, with their own ids and times. Messages
-whose id the room knows are skipped, so you can repeat an import. If one message is wrong, none is
-added. FILE "-" is standard input.`
+whose id the room knows are skipped, so you can repeat an import. Of up to 2000 messages, all are added
+or, if one is wrong, none. More go in parts of so many, of which those before the wrong one stay.
+FILE "-" is standard input.`
 
 func newImport(a *App) *cobra.Command {
 	return &cobra.Command{
@@ -41,16 +44,19 @@ func (a *App) importFile(ctx context.Context, file string) error {
 		defer f.Close()
 		in = f
 	}
-	items, err := readItems(in)
-	if err != nil {
-		return err
-	}
 	svc, err := a.service(ctx)
 	if err != nil {
 		return err
 	}
-	done, err := svc.Import(ctx, items)
+	done, err := importParts(ctx, svc, readItems(in), func(done mail.Imported) {
+		fmt.Fprintf(a.Env.Stderr, "%d messages added, %d known before …\n", done.Added, done.Skipped)
+	})
 	if err != nil {
+		if done != (mail.Imported{}) {
+			err = mail.Errorf(mail.CodeOf(err), "%w. Before that %s came into the room, and %d were known: repeat "+
+				"the import when the cause is mended, and it goes on there", err, plural(done.Added, "message"),
+				done.Skipped)
+		}
 		return err
 	}
 	if a.JSON {
@@ -61,46 +67,106 @@ func (a *App) importFile(ctx context.Context, file string) error {
 	return nil
 }
 
-// readItems reads one JSON array, or one JSON object a line.
-func readItems(in io.Reader) ([]mail.Item, error) {
-	r := bufio.NewReaderSize(in, 64<<10)
-	first, err := firstByte(r)
-	if err == io.EOF {
-		return nil, Usage("the file is empty")
-	}
-	if err != nil {
-		return nil, err
-	}
-	if first == '[' {
-		text, err := io.ReadAll(r)
-		if err != nil {
-			return nil, err
-		}
-		var items []mail.Item
-		if err := jsonx.Unmarshal(text, &items); err != nil {
-			return nil, Usage("the file is not an export: %s", jsonx.Explain(err))
-		}
-		return items, nil
-	}
-	return readLines(r)
+// A part of an import is what one call holds: so much is in memory here and in the post office at a time, and is added
+// whole or not at all.
+const (
+	partMessages  = 2000
+	partBytes     = 8 << 20 // of bodies
+	progressParts = 25      // between two words about how far it is
+)
+
+// importer is the one method of mail.Service that an import needs.
+type importer interface {
+	Import(ctx context.Context, items []mail.Item) (mail.Imported, error)
 }
 
-func readLines(r *bufio.Reader) ([]mail.Item, error) {
-	var items []mail.Item
+// importParts hands the messages on in parts, and returns what became of those whose part was taken. tell hears of it
+// now and then.
+func importParts(ctx context.Context, to importer, items iter.Seq2[mail.Item, error], tell func(mail.Imported)) (
+	done mail.Imported, err error) {
+	part, bytes, parts := make([]mail.Item, 0, partMessages), 0, 0
+	send := func() error {
+		got, err := to.Import(ctx, part)
+		if err != nil || len(part) == 0 {
+			return err
+		}
+		done.Added, done.Skipped = done.Added+got.Added, done.Skipped+got.Skipped
+		part, bytes = part[:0], 0
+		if parts++; parts%progressParts == 0 {
+			tell(done)
+		}
+		return nil
+	}
+	for it, err := range items {
+		if err != nil {
+			return done, err
+		}
+		part, bytes = append(part, it), bytes+len(it.Body)
+		if len(part) == partMessages || bytes >= partBytes {
+			if err := send(); err != nil {
+				return done, err
+			}
+		}
+	}
+	if len(part) > 0 || parts == 0 {
+		err = send()
+	}
+	return done, err
+}
+
+// readItems yields the elements of one JSON array, or one JSON object a line.
+func readItems(in io.Reader) iter.Seq2[mail.Item, error] {
+	return func(yield func(mail.Item, error) bool) {
+		r := bufio.NewReaderSize(in, 64<<10)
+		first, err := firstByte(r)
+		switch {
+		case err == io.EOF:
+			yield(mail.Item{}, Usage("the file is empty"))
+		case err != nil:
+			yield(mail.Item{}, err)
+		case first == '[':
+			readArray(r, yield)
+		default:
+			readLines(r, yield)
+		}
+	}
+}
+
+func readArray(r io.Reader, yield func(mail.Item, error) bool) {
+	for text, err := range jsonx.Elements(r) {
+		var it mail.Item
+		if err == nil {
+			err = jsonx.Unmarshal(text, &it)
+		}
+		if err != nil {
+			yield(it, Usage("the file is not an export: %s", jsonx.Explain(err)))
+			return
+		}
+		if !yield(it, nil) {
+			return
+		}
+	}
+}
+
+func readLines(r *bufio.Reader, yield func(mail.Item, error) bool) {
 	for n := 1; ; n++ {
 		line, err := r.ReadBytes('\n')
 		if err != nil && err != io.EOF {
-			return nil, err
+			yield(mail.Item{}, err)
+			return
 		}
 		if len(bytes.TrimSpace(line)) > 0 {
 			var it mail.Item
 			if err := jsonx.Unmarshal(line, &it); err != nil {
-				return nil, Usage("line %d of the file is not a message of an export: %s", n, jsonx.Explain(err))
+				yield(it, Usage("line %d of the file is not a message of an export: %s", n, jsonx.Explain(err)))
+				return
 			}
-			items = append(items, it)
+			if !yield(it, nil) {
+				return
+			}
 		}
 		if err == io.EOF {
-			return items, nil
+			return
 		}
 	}
 }
