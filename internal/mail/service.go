@@ -75,19 +75,22 @@ type Watch interface {
 	Close() error
 }
 
-// Tracker keeps track of what is asked until it is settled: answered or declined by a message, or withdrawn.
+// Tracker keeps track of what is asked until it is settled: answered or declined by a message, or withdrawn; and of
+// what does not move.
 type Tracker interface {
 	// Withdraw settles an open question as withdrawn. Whoever asked may, and the user. Withdrawing it again changes
 	// nothing; if it is settled otherwise, that is a Conflict.
 	Withdraw(ctx context.Context, id ID) error
 	// Waiting lists who waits for whom, the longest wait first.
 	Waiting(ctx context.Context, q WaitingQuery) (WaitingList, error)
+	// Stuck lists the mail that does not move.
+	Stuck(ctx context.Context, q StuckQuery) (StuckList, error)
 }
 
 // Registrar keeps the roster.
 type Registrar interface {
-	// Agents lists the roster by name. Retired agents are not on it.
-	Agents(ctx context.Context) ([]Agent, error)
+	// Agents lists the roster by name, or a part of it. Retired agents are not on it.
+	Agents(ctx context.Context, q RosterQuery) (AgentList, error)
 	// Register registers or updates an agent and returns what the roster now says, the name it was given included.
 	Register(ctx context.Context, p Presence) (Agent, error)
 	// Rename gives an agent a new name; its mail goes with it. Only the user and the agent itself may.
@@ -140,14 +143,18 @@ type Sent struct {
 // Item is a message as a reader sees it.
 type Item struct {
 	Message
-	Seq        Seq           `json:"seq"`
-	Read       bool          `json:"read"`
-	State      DeliveryState `json:"state,omitempty"` // with the reader in question
-	Expires    Time          `json:"expires,omitzero"`
-	Snoozed    Time          `json:"snoozed,omitzero"`  // until when the reader has put it off; afterwards none
-	Open       bool          `json:"open,omitzero"`     // it asks something that is not settled
-	Settled    *Settlement   `json:"settled,omitempty"` // how it was
-	Deliveries []Delivery    `json:"deliveries,omitempty"`
+	Seq     Seq           `json:"seq"`
+	Read    bool          `json:"read"`
+	State   DeliveryState `json:"state,omitempty"` // with the reader in question
+	Expires Time          `json:"expires,omitzero"`
+	Snoozed Time          `json:"snoozed,omitzero"`  // until when the reader has put it off; afterwards none
+	Open    bool          `json:"open,omitzero"`     // it asks something that is not settled
+	Settled *Settlement   `json:"settled,omitempty"` // how it was
+	// Deliveries are, in a list, MaxDeliveries at most, those first to whom something happened; a message that is
+	// asked for by its id has all of them.
+	Deliveries []Delivery `json:"deliveries,omitempty"`
+	Others     int        `json:"other_deliveries,omitzero"` // that are left out
+	ReadBy     int        `json:"read_by,omitzero"`          // if any are left out: how many in all have read it
 }
 
 // Page is a part of a list.
@@ -167,9 +174,10 @@ type Page struct {
 
 // Limits on lists.
 const (
-	DefaultLimit = 50
-	MaxLimit     = 1000
-	MaxOpenIDs   = 10
+	DefaultLimit  = 50
+	MaxLimit      = 1000
+	MaxOpenIDs    = 10
+	MaxDeliveries = 50
 )
 
 // InboxQuery says what of a mailbox to return. The tags of a query say how it stands in a URL.

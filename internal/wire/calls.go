@@ -74,6 +74,8 @@ var (
 		Path:  "/waiting",
 		About: "Who waits for whom, by open question, the longest wait first; with chains and circles."},
 		mail.Service.Waiting}
+	StuckCall = Call[mail.StuckQuery, mail.StuckList]{Route{ID: "stuck", Method: http.MethodGet, Path: "/stuck",
+		About: "The mail that does not move, by kind and reader, the longest wait first."}, mail.Service.Stuck}
 	EventsRoute = Route{ID: "events", Method: http.MethodGet, Path: "/events",
 		About: "The room's journal from a place on, then live, as server-sent events: id is the seq, event the " +
 			"kind, data the event."}
@@ -84,12 +86,8 @@ var (
 
 // The calls of the roster.
 var (
-	AgentsCall = Call[None, Agents]{Route{ID: "agents", Method: http.MethodGet, Path: "/agents",
-		About: "The roster by name."},
-		func(s mail.Service, ctx context.Context, _ None) (Agents, error) {
-			list, err := s.Agents(ctx)
-			return Agents{list}, err
-		}}
+	AgentsCall = Call[mail.RosterQuery, mail.AgentList]{Route{ID: "agents", Method: http.MethodGet, Path: "/agents",
+		About: "The roster by name."}, mail.Service.Agents}
 	RegisterCall = Call[mail.Presence, mail.Agent]{Route{ID: "register", Method: http.MethodPost, Path: "/agents",
 		About: "Register or update an agent; without name, the caller.", Changes: true}, mail.Service.Register}
 	RetireCall = Call[mail.Name, None]{Route{ID: "retire", Method: http.MethodDelete, Path: "/agents/{name}",

@@ -65,15 +65,19 @@ func (s Stub) Waiting(ctx context.Context, q mail.WaitingQuery) (mail.WaitingLis
 	return Do(ctx, s.Carrier, &WaitingCall, q)
 }
 
+// Stuck implements mail.Tracker.
+func (s Stub) Stuck(ctx context.Context, q mail.StuckQuery) (mail.StuckList, error) {
+	return Do(ctx, s.Carrier, &StuckCall, q)
+}
+
 // Turn implements mail.Turner.
 func (s Stub) Turn(ctx context.Context, t mail.Turn) (mail.Briefing, error) {
 	return Do(ctx, s.Carrier, &TurnCall, t)
 }
 
 // Agents implements mail.Registrar.
-func (s Stub) Agents(ctx context.Context) ([]mail.Agent, error) {
-	list, err := Do(ctx, s.Carrier, &AgentsCall, None{})
-	return list.Agents, err
+func (s Stub) Agents(ctx context.Context, q mail.RosterQuery) (mail.AgentList, error) {
+	return Do(ctx, s.Carrier, &AgentsCall, q)
 }
 
 // Register implements mail.Registrar.

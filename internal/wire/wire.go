@@ -124,11 +124,6 @@ type RemovedRoom struct {
 	Files string        `json:"files"` // the directory to which its files were moved
 }
 
-// Agents is a roster.
-type Agents struct {
-	Agents []mail.Agent `json:"agents"`
-}
-
 // Bridges is a list of bridges.
 type Bridges struct {
 	Bridges []mail.BridgeStatus `json:"bridges"`

@@ -11,21 +11,23 @@ import (
 )
 
 const agentsHelp = `List the agents of the room: what they do, whether they are alive, and how much mail waits for
-them. The commands below change the roster.`
+them, at most --limit of them. The commands below change the roster.`
 
 func newAgents(a *App) *cobra.Command {
+	var f rosterFlags
 	cmd := &cobra.Command{
 		Use: "agents", Short: "list and manage the agents of the room", Long: agentsHelp,
 		Example: "pennypost agents\npennypost agents register builder --role builder --tag " +
-			"project:parser\npennypost agents token builder",
+			"project:parser\npennypost agents --state working,idle\npennypost agents token builder",
 		Args: func(_ *cobra.Command, args []string) error {
 			if len(args) > 0 {
 				return Hinted(Usage("there is no command \"agents %s\"", args[0]), "pennypost agents --help")
 			}
 			return nil
 		},
-		RunE: func(cmd *cobra.Command, _ []string) error { return a.agents(cmd.Context()) },
+		RunE: func(cmd *cobra.Command, _ []string) error { return a.agents(cmd.Context(), f.query()) },
 	}
+	f.add(a, cmd)
 	cmd.AddCommand(
 		newAgentsList(a), newAgentsRegister(a), newAgentsUpdate(a), newAgentsFreeze(a), newAgentsRetire(a),
 		newAgentsToken(a), newAgentsRename(a))
@@ -33,36 +35,62 @@ func newAgents(a *App) *cobra.Command {
 }
 
 func newAgentsList(a *App) *cobra.Command {
-	return &cobra.Command{
+	var f rosterFlags
+	cmd := &cobra.Command{
 		Use: "list", Short: "list the agents", Long: agentsHelp, Args: NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error { return a.agents(cmd.Context()) },
+		RunE: func(cmd *cobra.Command, _ []string) error { return a.agents(cmd.Context(), f.query()) },
 	}
+	f.add(a, cmd)
+	return cmd
 }
 
-func (a *App) agents(ctx context.Context) error {
+// rosterFlags say which agents are listed.
+type rosterFlags struct {
+	q      mail.RosterQuery
+	states []string
+}
+
+func (f *rosterFlags) add(a *App, cmd *cobra.Command) {
+	flags, q := cmd.Flags(), &f.q
+	flags.StringVar(&q.Search, "search", "", "only agents with `TEXT` in their name, task, roles or tags")
+	flags.StringVar(&q.Role, "role", "", "only agents with this `ROLE`")
+	flags.StringVar(&q.Tag, "tag", "", "only agents with this `TAG`")
+	flags.StringSliceVar(&f.states, "state", nil,
+		"only agents in this `STATE`: working, idle, frozen or gone; repeatable, or joined by commas")
+	flags.StringVar((*string)(&q.After), "after", "", "only agents behind this `NAME`, for the next part of a list")
+	flags.IntVar(&q.Limit, "limit", mail.DefaultLimit, "at most so many agents, up to 1000")
+	_ = cmd.RegisterFlagCompletionFunc("state", cobra.FixedCompletions([]string{"working", "idle", "frozen", "gone"},
+		cobra.ShellCompDirectiveNoFileComp))
+	_ = cmd.RegisterFlagCompletionFunc("after", a.completeAgent)
+}
+
+func (f *rosterFlags) query() mail.RosterQuery {
+	q := f.q
+	for _, s := range f.states {
+		q.States = append(q.States, mail.State(s))
+	}
+	return q
+}
+
+func (a *App) agents(ctx context.Context, q mail.RosterQuery) error {
 	svc, err := a.service(ctx)
 	if err != nil {
 		return err
 	}
-	list, err := svc.Agents(ctx)
+	list, err := svc.Agents(ctx, q)
 	if err != nil {
 		return err
 	}
 	if a.JSON {
-		if list == nil {
-			list = []mail.Agent{}
-		}
-		a.Out.Value(struct {
-			Agents []mail.Agent `json:"agents"`
-		}{list})
+		a.Out.Value(list)
 		return nil
 	}
-	if len(list) == 0 {
-		a.Out.Line("Nobody is registered. Register an agent with: pennypost agents register NAME")
+	if len(list.Agents) == 0 {
+		a.noAgents(q, list.Total)
 		return nil
 	}
-	rows := make([][]string, 0, len(list))
-	for _, ag := range list {
+	rows := make([][]string, 0, len(list.Agents))
+	for _, ag := range list.Agents {
 		unread := ""
 		if ag.Unread > 0 {
 			unread = itoa(ag.Unread) + " unread"
@@ -73,7 +101,25 @@ func (a *App) agents(ctx context.Context) error {
 		})
 	}
 	a.Out.Table(rows, 2)
+	if list.More {
+		a.Out.Line("%d of %d. The next: pennypost agents --after '%s', with the same other flags", len(rows),
+			list.Total,
+			OneLine(string(list.Next)))
+	}
 	return nil
+}
+
+// noAgents says why a list is empty.
+func (a *App) noAgents(q mail.RosterQuery, total int) {
+	switch {
+	case q.After != "" && total > 0:
+		a.Out.Line("There is nobody behind %s. The list from its beginning: pennypost agents",
+			OneLine(string(q.After)))
+	case q.Search+q.Role+q.Tag != "" || len(q.States) > 0:
+		a.Out.Line("Nobody on the roster is so. Everybody is listed by: pennypost agents")
+	default:
+		a.Out.Line("Nobody is registered. Register an agent with: pennypost agents register NAME")
+	}
 }
 
 // doorWords says through what an agent was last shown mail, and when.

@@ -39,19 +39,19 @@ func newCompletion(a *App) *cobra.Command {
 const completionPatience = 300 * time.Millisecond
 
 // completeAgent offers the names on the roster. No post office is started for it.
-func (a *App) completeAgent(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
+func (a *App) completeAgent(_ *cobra.Command, _ []string, typed string) ([]string, cobra.ShellCompDirective) {
 	var names []string
-	for _, ag := range a.roster() {
+	for _, ag := range a.roster(typed) {
 		names = append(names, string(ag.Name))
 	}
 	return names, cobra.ShellCompDirectiveNoFileComp
 }
 
 // completeAddress offers names, roles and tags on the roster and the addresses that always exist.
-func (a *App) completeAddress(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
+func (a *App) completeAddress(_ *cobra.Command, _ []string, typed string) ([]string, cobra.ShellCompDirective) {
 	words := []string{"all", "user", "orchestrator"}
 	seen := map[string]bool{}
-	for _, ag := range a.roster() {
+	for _, ag := range a.roster(strings.TrimPrefix(typed, "role:")) {
 		words = append(words, string(ag.Name))
 		for _, r := range ag.Roles {
 			if w := string(mail.RoleAddress(r)); !seen[w] {
@@ -103,8 +103,11 @@ func (a *App) completeRoom(*cobra.Command, []string, string) ([]string, cobra.Sh
 	return names, cobra.ShellCompDirectiveNoFileComp
 }
 
-// roster returns the agents of the room, nil if that is not known at once.
-func (a *App) roster() []mail.Agent {
+// completions is how many agents are looked at for a person who pressed Tab: a shell shows no more.
+const completions = 200
+
+// roster returns agents of the room that have to do with what was typed, nil if they are not known at once.
+func (a *App) roster(typed string) []mail.Agent {
 	ctx, cancel := context.WithTimeout(context.Background(), completionPatience)
 	defer cancel()
 	if _, _, err := a.runningOffice(); err != nil {
@@ -114,10 +117,11 @@ func (a *App) roster() []mail.Agent {
 	if err != nil {
 		return nil
 	}
-	list, err := svc.Agents(ctx)
+	page, err := svc.Agents(ctx, mail.RosterQuery{Search: typed, Limit: completions})
 	if err != nil {
 		return nil
 	}
+	list := page.Agents
 	for i := range list {
 		list[i].Name = mail.Name(strings.ReplaceAll(string(list[i].Name), "\t", " ")) // a tab begins a description
 	}

@@ -114,7 +114,7 @@ func workspaces(s *suite) {
 	if err := user.RemoveWorkspace(s.ctx, "ws-1"); mail.CodeOf(err) != mail.NotFound {
 		s.Errorf("removing twice = %v", err)
 	}
-	if agents, err := user.Agents(s.ctx); err != nil || len(agents) != 0 {
+	if agents, err := mail.Roster(s.ctx, user); err != nil || len(agents) != 0 {
 		s.Errorf("the roster is %+v, %v, want the workspace's agent gone", agents, err)
 	}
 }

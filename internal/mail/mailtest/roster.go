@@ -1,6 +1,8 @@
 package mailtest
 
 import (
+	"strings"
+
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -73,7 +75,7 @@ func renameAndRetire(s *suite) {
 	if err := s.as(mail.User).Retire(s.ctx, "anna"); err != nil {
 		s.Fatal(err)
 	}
-	roster, err := s.as(mail.User).Agents(s.ctx)
+	roster, err := mail.Roster(s.ctx, s.as(mail.User))
 	if err != nil || len(roster) != 1 || roster[0].Name != "bea" {
 		s.Errorf("roster after retiring: %+v, %v", roster, err)
 	}
@@ -85,6 +87,58 @@ func renameAndRetire(s *suite) {
 	}
 	if d := s.delivery(page.Messages[0].ID, "anna"); d.State != mail.Dead {
 		s.Errorf("mail of a retired agent is %s, want dead", d.State)
+	}
+}
+
+func rosterPages(s *suite) {
+	for _, n := range []mail.Name{"dan", "bea", "ann", "cid"} {
+		s.register(n, "builder", "project:shop")
+	}
+	s.register("eve", "scout")
+	if _, err := s.as(mail.User).Register(s.ctx, mail.Presence{Name: "cid", Update: true, State: mail.Gone,
+		Task: new("Paint the DOOR")}); err != nil {
+		s.Fatal(err)
+	}
+	for _, c := range []struct {
+		q     mail.RosterQuery
+		want  string
+		total int
+		more  bool
+	}{
+		{mail.RosterQuery{}, "ann bea cid dan eve", 5, false},
+		{mail.RosterQuery{Limit: 2}, "ann bea", 5, true},
+		{mail.RosterQuery{Limit: 2, After: "bea"}, "cid dan", 5, true},
+		{mail.RosterQuery{Limit: 2, After: "dan"}, "eve", 5, false},
+		{mail.RosterQuery{States: []mail.State{mail.Idle, mail.Working}, Limit: 3}, "ann bea dan", 4, true},
+		{mail.RosterQuery{Role: "builder", States: []mail.State{mail.Gone}}, "cid", 1, false},
+		{mail.RosterQuery{Tag: "project:shop", After: "ann"}, "bea cid dan", 4, false},
+		{mail.RosterQuery{Search: "door"}, "cid", 1, false},
+		{mail.RosterQuery{Search: "SCOUT"}, "eve", 1, false},
+		{mail.RosterQuery{Search: "nothing"}, "", 0, false},
+		{mail.RosterQuery{Name: "bea"}, "bea", 1, false},
+		{mail.RosterQuery{Name: "bea", Role: "scout"}, "", 0, false},
+		{mail.RosterQuery{Name: "nobody"}, "", 0, false},
+	} {
+		page, err := s.as(mail.User).Agents(s.ctx, c.q)
+		if err != nil {
+			s.Fatal(err)
+		}
+		var names []string
+		for _, a := range page.Agents {
+			names = append(names, string(a.Name))
+		}
+		if got := strings.Join(names, " "); got != c.want || page.Total != c.total || page.More != c.more ||
+			page.More && string(page.Next) != names[len(names)-1] {
+			s.Errorf("Agents(%+v) = %s, %d in all, more %t after %q; want %s, %d, %t", c.q, got, page.Total, page.More,
+				page.Next, c.want, c.total, c.more)
+		}
+		if c.q.Role == "builder" && (page.States[mail.Gone] != 1 || page.States[mail.Idle] != 3) {
+			s.Errorf("the builders are counted as %v", page.States)
+		}
+	}
+	for _, q := range []mail.RosterQuery{{Limit: mail.MaxLimit + 1}, {Limit: -1}, {States: []mail.State{"asleep"}}} {
+		_, err := s.as(mail.User).Agents(s.ctx, q)
+		s.wantCode(err, mail.Invalid)
 	}
 }
 

@@ -194,7 +194,7 @@ func untilListening(ctx context.Context, home config.Home) error {
 // present waits until the three sessions have begun.
 func (s *stage) present(ctx context.Context, user mail.Service) error {
 	for {
-		agents, err := user.Agents(ctx)
+		agents, err := mail.Roster(ctx, user)
 		if err != nil {
 			return err
 		}

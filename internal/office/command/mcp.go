@@ -10,7 +10,6 @@ import (
 	"net/netip"
 	"net/url"
 	"os"
-	"slices"
 	"strconv"
 	"sync"
 	"time"
@@ -363,8 +362,8 @@ func (s *session) beat(ctx context.Context, svc mail.Service) error {
 // holds reports whether an agent of this name is on the roster. Whoever was renamed is there under the new name only;
 // whoever lost the name to another session sees that one under it.
 func holds(ctx context.Context, svc mail.Service, name mail.Name) (bool, error) {
-	list, err := svc.Agents(ctx)
-	return slices.ContainsFunc(list, func(ag mail.Agent) bool { return ag.Name == name }), err
+	_, ok, err := mail.OneAgent(ctx, svc, name)
+	return ok, err
 }
 
 // ring hands on rings to the model, as soon as the client takes them.

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"slices"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -187,7 +188,11 @@ func (r *roster) Register(context.Context, mail.Presence) (mail.Agent, error) {
 	return r.answer, nil
 }
 
-func (r *roster) Agents(context.Context) ([]mail.Agent, error) { return r.agents, nil }
+func (r *roster) Agents(_ context.Context, q mail.RosterQuery) (mail.AgentList, error) {
+	return mail.AgentList{Agents: slices.DeleteFunc(slices.Clone(r.agents), func(a mail.Agent) bool {
+		return a.Name != q.Name
+	})}, nil
+}
 
 func TestBeat(t *testing.T) {
 	for _, tt := range []struct {

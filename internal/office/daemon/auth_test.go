@@ -165,7 +165,7 @@ func TestOpenRoomsAskNoDisk(t *testing.T) {
 	if want := (mail.Caller{Name: "ann", Room: "lab"}); err != nil || caller != want {
 		t.Errorf("the token is %+v's, %v; want %+v", caller, err, want)
 	}
-	if list, err := room().Agents(t.Context()); err != nil || len(list) != 1 {
+	if list, err := mail.Roster(t.Context(), room()); err != nil || len(list) != 1 {
 		t.Errorf("Agents = %+v, %v", list, err)
 	}
 	if err := os.Rename(dir+".away", dir); err != nil {

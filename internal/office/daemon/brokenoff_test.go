@@ -62,7 +62,7 @@ func TestBrokenOff(t *testing.T) {
 		}
 	}
 	eventually(t, "bob is idle", func() bool {
-		all, err := o.roomOf("a", mail.User).Agents(t.Context())
+		all, err := mail.Roster(t.Context(), o.roomOf("a", mail.User))
 		return err == nil && len(all) == 1 && all[0].State == mail.Idle
 	})
 	if got := o.claude.BrokenOff(began.Add(time.Minute)); len(got) > 0 {

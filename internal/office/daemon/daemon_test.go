@@ -223,7 +223,7 @@ func TestIdleRoomCloses(t *testing.T) {
 		if rooms, err := o.Rooms(ctx); err != nil || len(rooms) != 1 || rooms[0].Agents != 1 || rooms[0].Open {
 			t.Errorf("Rooms = %+v, %v, want what the closed room last said", rooms, err)
 		}
-		if agents, err := user.Agents(ctx); err != nil || len(agents) != 1 {
+		if agents, err := mail.Roster(ctx, user); err != nil || len(agents) != 1 {
 			t.Fatalf("Agents = %v, %v", agents, err)
 		}
 	}

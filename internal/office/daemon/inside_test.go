@@ -124,7 +124,7 @@ func TestP5_InsideOverMCP(t *testing.T) {
 			t.Errorf("inside, as %s: %+v, %v", name, c, err)
 		}
 	}
-	list, err := svc.Agents(t.Context())
+	list, err := mail.Roster(t.Context(), svc)
 	if err != nil || len(list) != 3 || list[2].Name != "new" || list[2].Parent != "builder" {
 		t.Errorf("the roster: %+v, %v", list, err)
 	}

@@ -118,7 +118,7 @@ func TestP8_Line(t *testing.T) {
 			t.Errorf("another's session was waited for: %+v, %v", w.rung, w.err)
 		}
 	}
-	list, err := user.Agents(t.Context())
+	list, err := mail.Roster(t.Context(), user)
 	if i := slices.IndexFunc(list, func(a mail.Agent) bool {
 		return a.Name != "bob" && a.Session == "s3"
 	}); err != nil || i >= 0 {

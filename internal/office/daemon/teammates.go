@@ -110,7 +110,7 @@ func (o *office) teammate(ctx context.Context, room mail.RoomName, pane string, 
 		if member == "" {
 			continue
 		}
-		roster, err := o.roomOf(room, mail.User).Agents(ctx)
+		roster, err := mail.Roster(ctx, o.roomOf(room, mail.User))
 		if err != nil {
 			return "", err
 		}
@@ -161,7 +161,7 @@ func (v *callerRoom) member(room *mailroom.Room, caller mail.Name) (mail.Name, e
 
 // seat returns the agent that a teammate without a session is.
 func seat(room *mailroom.Room, t *claudeteams.Team, member string) (mail.Name, error) {
-	roster, err := room.As(mail.User).Agents(context.Background())
+	roster, err := mail.Roster(context.Background(), room.As(mail.User))
 	if err != nil {
 		return "", err
 	}

@@ -309,7 +309,7 @@ func (w *world) settle() {
 
 // idle returns the agents that are idle in a session, or could be rung at any time.
 func (w *world) idle() (names []mail.Name) {
-	list, err := w.as(mail.User).Agents(context.Background())
+	list, err := mail.Roster(context.Background(), w.as(mail.User))
 	w.must(err)
 	for _, a := range list {
 		if policy.MayRing(a.State) && (a.State == mail.Idle && a.Session != "" || w.doors.Covers(a.Name, a.Roles)) {

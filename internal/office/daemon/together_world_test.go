@@ -353,7 +353,7 @@ func (w *world) reads(p *player, text string) {
 
 // named returns the names under which a player's session may be known.
 func (w *world) named(p *player) (names []mail.Name) {
-	list, err := w.as(mail.User).Agents(context.Background())
+	list, err := mail.Roster(context.Background(), w.as(mail.User))
 	if err != nil {
 		return nil
 	}

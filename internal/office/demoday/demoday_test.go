@@ -188,7 +188,7 @@ func checkGroups(t *testing.T, r *mailroom.Room, now time.Time) {
 
 func checkCast(t *testing.T, r *mailroom.Room) {
 	t.Helper()
-	agents, err := r.As(mail.User).Agents(t.Context())
+	agents, err := mail.Roster(t.Context(), r.As(mail.User))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -446,7 +446,7 @@ func stayAway(t *testing.T, user mail.Service, w mail.Watch) {
 			answered = answered || e.Message != nil && e.Message.ReplyTo == sent.ID
 		}
 	}
-	agents, err := user.Agents(ctx)
+	agents, err := mail.Roster(ctx, user)
 	if err != nil || len(agents) != 4 {
 		t.Errorf("%d agents, %v; want the 4 that were not retired", len(agents), err)
 	}

@@ -118,15 +118,11 @@ func (l *Life) resident(ctx context.Context, at seat, socket string) (*resident,
 	if r.svc, err = l.Office.Room(ctx, at.room, at.name); err != nil {
 		return nil, err
 	}
-	agents, err := r.svc.Agents(ctx)
+	self, _, err := mail.OneAgent(ctx, r.svc, at.name)
 	if err != nil {
 		return nil, err
 	}
-	for _, a := range agents {
-		if a.Name == at.name {
-			r.busy = a.State == mail.Working
-		}
-	}
+	r.busy = self.State == mail.Working
 	if r.listener, err = net.Listen("unix", socket); err != nil {
 		return nil, err
 	}

@@ -146,7 +146,7 @@ func (b *fixture) wantState(id mail.ID, agent mail.Name, want mail.DeliveryState
 // agent returns a line of the roster.
 func (b *fixture) agent(n mail.Name) mail.Agent {
 	b.Helper()
-	list, err := b.as(mail.User).Agents(context.Background())
+	list, err := mail.Roster(context.Background(), b.as(mail.User))
 	b.must(err)
 	i := slices.IndexFunc(list, func(a mail.Agent) bool { return a.Name == n })
 	if i < 0 {

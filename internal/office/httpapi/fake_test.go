@@ -224,8 +224,9 @@ func fakeAgent(name mail.Name) mail.Agent {
 		Registered: 1778421600123, Seen: 1778421600123}
 }
 
-func (s *fakeService) Agents(context.Context) ([]mail.Agent, error) {
-	return []mail.Agent{fakeAgent("小克 builder")}, s.ask(s.as, nil)
+func (s *fakeService) Agents(_ context.Context, q mail.RosterQuery) (mail.AgentList, error) {
+	return mail.AgentList{Agents: []mail.Agent{fakeAgent("小克 builder")}, Total: 1,
+		States: map[mail.State]int{mail.Idle: 1}}, s.ask(s.as, q)
 }
 
 func (s *fakeService) Register(_ context.Context, p mail.Presence) (mail.Agent, error) {
@@ -286,6 +287,13 @@ func (s *fakeService) Turn(_ context.Context, t mail.Turn) (mail.Briefing, error
 }
 
 func (s *fakeService) Withdraw(_ context.Context, id mail.ID) error { return s.ask(s.as, id) }
+
+func (s *fakeService) Stuck(_ context.Context, q mail.StuckQuery) (mail.StuckList, error) {
+	return mail.StuckList{Kinds: map[mail.StuckKind]int{mail.StuckDead: 1},
+		Groups: []mail.StuckGroup{{Kind: mail.StuckDead, For: "agent:bob", Since: 1778421600123, Count: 1000,
+			More: true,
+			Mail: []mail.Item{}}}}, s.ask(s.as, q)
+}
 
 func (s *fakeService) Waiting(_ context.Context, q mail.WaitingQuery) (mail.WaitingList, error) {
 	return mail.WaitingList{Rest: 7,

@@ -123,7 +123,7 @@ func TestDocumentedParameters(t *testing.T) {
 		"all":   "false",
 		"after": "0", "before": "1", "limit": "1", "bytes": "1", "timeout": "1ms", "door": "rewake",
 		"place": "snoozed", "newest": "true", "open": "true", "state": "held,dead", "deliveries": "true",
-		"news": "true",
+		"news": "true", "mail": "2", "latest": "true",
 	}
 	h, office := newTestAPI(t, Options{})
 	doc, _ := fetch(t, h)
@@ -139,8 +139,11 @@ func TestDocumentedParameters(t *testing.T) {
 				continue
 			}
 			value := values[p.Name]
-			if value == "" {
+			switch {
+			case value == "":
 				value = "word"
+			case p.Name == "state" && strings.HasSuffix(path, "/agents"):
+				value = "working,gone"
 			}
 			want{path: path + "?" + p.Name + "=" + value, status: 200}.check(t, h, nil)
 		}
@@ -200,6 +203,7 @@ func scenario() []want {
 		{name: room + "/marks", method: "POST", path: lab + "/marks", body: `{"ids":["m1"],"mark":"read"}`},
 		{name: room + "/messages/{id}/withdrawal", method: "POST", path: lab + "/messages/m1/withdrawal"},
 		{name: room + "/waiting", method: "GET", path: lab + "/waiting"},
+		{name: room + "/stuck", method: "GET", path: lab + "/stuck"},
 		{name: room + "/wait", method: "GET", path: lab + "/wait"},
 		{name: room + "/wait", method: "GET", path: lab + "/wait?after=9&timeout=0"},
 		{name: room + "/ring", method: "POST", path: lab + "/ring?door=rewake"},

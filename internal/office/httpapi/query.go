@@ -99,6 +99,8 @@ func paramKind(t reflect.Type) kind {
 		return listKind("message type", mail.ParseType)
 	case reflect.TypeFor[[]mail.DeliveryState]():
 		return listKind("state of a delivery", mail.ParseDeliveryState)
+	case reflect.TypeFor[[]mail.State]():
+		return listKind("state of an agent", mail.ParseState)
 	}
 	text := func(s string) (any, error) { return reflect.ValueOf(s).Convert(t).Interface(), nil }
 	return kind{text, &schema{Type: "string"}}

@@ -67,7 +67,7 @@ func roomRoutes() []route {
 	return []route{
 		sendRoute(), of(&wire.HistoryCall), of(&wire.MessageCall), of(&wire.EraseCall), of(&wire.InboxCall),
 		of(&wire.MarkCall, checkMark), of(&wire.TurnCall, hideAccess), waitRoute(), ringRoute(), eventsRoute(),
-		of(&wire.WithdrawCall), of(&wire.WaitingCall),
+		of(&wire.WithdrawCall), of(&wire.WaitingCall), of(&wire.StuckCall),
 		of(&wire.AgentsCall), of(&wire.RegisterCall, hidePresenceAccess), updateRoute(), of(&wire.RetireCall),
 		of(&wire.RenameCall, renamed), of(&wire.TokenCall),
 		of(&wire.BridgesCall), of(&wire.AddBridgeCall), of(&wire.RemoveBridgeCall), of(&wire.SyncBridgeCall),

@@ -84,14 +84,10 @@ func (n *Native) listAgents(ctx context.Context, c *toolCall) (string, error) {
 			return "", err
 		}
 	}
-	all, err := n.box.Service.Agents(ctx)
+	all, total, err := p.find(ctx, n.box.Service)
 	if err != nil {
 		return "", err
 	}
-	all = slices.DeleteFunc(all, func(a mail.Agent) bool { return !p.wants(&a) })
-	total := len(all)
-	slices.SortFunc(all, func(a, b mail.Agent) int { return strings.Compare(place(&a), place(&b)) })
-	all = slices.DeleteFunc(all, func(a mail.Agent) bool { return place(&a) <= p.After })
 	limit := len(all)
 	if p.Limit > 0 {
 		limit = min(limit, p.Limit)
@@ -113,20 +109,53 @@ func (n *Native) listAgents(ctx context.Context, c *toolCall) (string, error) {
 	return jsonAnswer(out, err)
 }
 
-// place is where an agent stands in the list, as text that sorts so.
-func place(a *mail.Agent) string {
-	if a.State.Live() {
-		return "live:" + string(a.Name)
+// mostLines is more lines of a roster than an answer holds: the shortest takes some 40 bytes.
+const mostLines = 500
+
+// find returns those behind the place p.After that p asks for, as many as an answer may hold and one more, the live
+// ones first; and how many there are before and behind it.
+func (p *rosterParams) find(ctx context.Context, svc mail.Service) (found []mail.Agent, total int, err error) {
+	kind, after, _ := strings.Cut(p.After, ":")
+	for _, part := range []struct {
+		kind   string
+		states []mail.State
+	}{{live, []mail.State{mail.Working, mail.Idle}}, {others, []mail.State{mail.Frozen, mail.Gone}}} {
+		q := mail.RosterQuery{Search: p.Query, Role: p.Role, States: part.states, Limit: mostLines + 1 - len(found)}
+		switch {
+		case p.State != "" && !slices.Contains(part.states, p.State):
+			continue
+		case p.State != "":
+			q.States = []mail.State{p.State}
+		}
+		switch passed := part.kind < kind; {
+		case passed, q.Limit == 0:
+			q.Limit = 1 // for the total
+		case part.kind == kind:
+			q.After = mail.Name(after)
+		}
+		page, err := svc.Agents(ctx, q)
+		if err != nil {
+			return nil, 0, err
+		}
+		if total += page.Total; part.kind >= kind && len(found) <= mostLines {
+			found = append(found, page.Agents...)
+		}
 	}
-	return "other:" + string(a.Name)
+	return found, total, nil
 }
 
-func (p *rosterParams) wants(a *mail.Agent) bool {
-	if p.Role != "" && !slices.Contains(a.Roles, p.Role) || p.State != "" && a.State != p.State {
-		return false
+// live and others begin the places of the list's two parts, and sort in their order.
+const (
+	live   = "live"
+	others = "other"
+)
+
+// place is where an agent stands in the list.
+func place(a *mail.Agent) string {
+	if a.State.Live() {
+		return live + ":" + string(a.Name)
 	}
-	text := strings.Join(slices.Concat([]string{string(a.Name), a.Task}, a.Roles, a.Tags), "\n")
-	return strings.Contains(strings.ToLower(text), strings.ToLower(p.Query))
+	return others + ":" + string(a.Name)
 }
 
 type presenceParams struct {

@@ -115,7 +115,7 @@ func TestP8_WaitIsADoor(t *testing.T) {
 		if err != nil || it.Deliveries[0].State != mail.Presented || it.Deliveries[0].Door != mail.WaitDoor {
 			t.Errorf("the message is %+v, %v", it.Deliveries, err)
 		}
-		if list, err := room.As(mail.User).Agents(t.Context()); err != nil || list[0].Door != mail.WaitDoor ||
+		if list, err := mail.Roster(t.Context(), room.As(mail.User)); err != nil || list[0].Door != mail.WaitDoor ||
 			list[0].DoorAt == 0 {
 			t.Errorf("the roster is %+v, %v", list, err)
 		}

@@ -237,7 +237,7 @@ func (h *history) rungFor(n mail.Name) map[mail.ID]bool {
 func (h *history) check() {
 	h.Helper()
 	h.pass(gather + silence)
-	agents, err := h.room.As(mail.User).Agents(h.Context())
+	agents, err := mail.Roster(h.Context(), h.room.As(mail.User))
 	h.must(err)
 	brief := h.reported()
 	for _, a := range agents {

@@ -1,7 +1,6 @@
 package web
 
 import (
-	"cmp"
 	"net/url"
 	"slices"
 	"strings"
@@ -9,15 +8,18 @@ import (
 	"pennypost/internal/mail"
 )
 
-// goneRows is how many of the agents that are gone the roster shows unless it is asked for all.
-const goneRows = 20
+const (
+	rosterRows = 100 // of a group that is shown by itself, and of those who are live
+	otherRows  = 20  // of those who are paused or gone, beside them
+)
 
-// agentsPage is the roster.
+// agentsPage is the roster, or a part of it.
 type agentsPage struct {
 	*view
+	Query  string // what is searched for
+	Only   string // the one group that is shown; "": all
+	After  string // the name behind which it begins
 	Groups []agentGroup
-	Hidden int  // how many that are gone are not shown
-	All    bool // all that are gone are shown
 }
 
 // agentGroup is the agents of which the same can be expected.
@@ -25,6 +27,8 @@ type agentGroup struct {
 	Name   string
 	Note   string
 	Agents []agentRow
+	Total  int
+	Rest   string // the address of those that are not shown; "" if there are none
 }
 
 // agentRow is an agent in a list, or at the head of its page.
@@ -38,54 +42,103 @@ type agentRow struct {
 // agents shows who is there.
 func agents(v *view) error {
 	v.Place, v.Title = "agents", "Agents"
-	p := &agentsPage{view: v, All: v.r.URL.Query().Get("gone") == "all"}
+	q := v.r.URL.Query()
+	p := &agentsPage{view: v, Query: strings.TrimSpace(cut(q.Get("q"), paletteQuery)), Only: q.Get("show"),
+		After: q.Get("after")}
 	if v.svc == nil {
 		return v.render("agents", p)
 	}
-	if name := v.r.URL.Query().Get("name"); name != "" {
+	if name := q.Get("name"); name != "" {
 		return v.agentNamed(mail.Name(name))
 	}
-	list, err := v.svc.Agents(v.ctx())
-	if err != nil {
-		return err
+	if !slices.Contains([]string{"", "live", "frozen", "gone"}, p.Only) {
+		return mail.Errorf(mail.Invalid, "the roster has no part %q; it has live, frozen and gone", p.Only)
 	}
-	last, err := v.lastWords()
-	if err != nil {
-		return err
-	}
-	var live, frozen, gone []mail.Agent
-	for _, a := range list {
-		switch {
-		case a.State.Live():
-			live = append(live, a)
-		case a.State == mail.Frozen:
-			frozen = append(frozen, a)
-		default:
-			gone = append(gone, a)
+	for _, g := range []struct {
+		key, name, note string
+		states          []mail.State
+		rows            int
+	}{
+		{"live", "Live", "", []mail.State{mail.Working, mail.Idle}, rosterRows},
+		{"frozen", "Frozen", "paused; their mail waits and does not expire", []mail.State{mail.Frozen}, otherRows},
+		{"gone", "Gone", "their next session adopts what is unread", []mail.State{mail.Gone}, otherRows},
+	} {
+		if p.Only != "" && p.Only != g.key {
+			continue
+		}
+		ask := mail.RosterQuery{Search: p.Query, States: g.states, Limit: g.rows, Latest: g.key == "gone"}
+		if p.Only != "" {
+			ask.After, ask.Limit, ask.Latest = mail.Name(p.After), rosterRows, false
+		}
+		if err := p.add(g.key, g.name, g.note, ask); err != nil {
+			return err
 		}
 	}
-	slices.SortStableFunc(gone, func(a, b mail.Agent) int { return cmp.Compare(b.Since, a.Since) })
-	if len(gone) > goneRows && !p.All {
-		p.Hidden, gone = len(gone)-goneRows, gone[:goneRows]
-	}
-	p.add("Live", "", live, last)
-	p.add("Frozen", "paused; their mail waits and does not expire", frozen, last)
-	p.add("Gone", "their next session adopts what is unread", gone, last)
 	return v.render("agents", p, "roster")
 }
 
 // add adds a group, if there is anybody in it.
-func (p *agentsPage) add(name, note string, list []mail.Agent, last map[mail.Address]*mail.Item) {
-	if len(list) == 0 {
-		return
+func (p *agentsPage) add(key, name, note string, ask mail.RosterQuery) error {
+	list, err := p.svc.Agents(p.ctx(), ask)
+	if err != nil || len(list.Agents) == 0 {
+		return err
 	}
-	g := agentGroup{Name: name, Note: note}
-	for _, f := range family(list) {
-		g.Agents = append(g.Agents, agentRow{view: p.view, Agent: f.Agent, Depth: f.depth,
-			Last: last[mail.AgentAddress(f.Name)]})
+	g := agentGroup{Name: name, Note: note, Total: list.Total}
+	switch {
+	case list.More && p.Only != "":
+		g.Rest = p.href(key, string(list.Next))
+	case list.More:
+		g.Rest = p.href(key, "") // by name, which these need not be
+		if list.Agents, err = p.first(ask); err != nil {
+			return err
+		}
+	}
+	for _, f := range family(list.Agents) {
+		row := agentRow{view: p.view, Agent: f.Agent, Depth: f.depth}
+		if row.Last, err = p.lastWord(f.Name); err != nil {
+			return err
+		}
+		g.Agents = append(g.Agents, row)
 	}
 	p.Groups = append(p.Groups, g)
+	return nil
 }
+
+// first returns the first agents of a group that is cut: those of its first state, and of the others what else there
+// is room for.
+func (p *agentsPage) first(ask mail.RosterQuery) ([]mail.Agent, error) {
+	var out []mail.Agent
+	for _, state := range ask.States {
+		one := ask
+		one.States, one.Limit = []mail.State{state}, ask.Limit-len(out)
+		if one.Limit == 0 {
+			break
+		}
+		list, err := p.svc.Agents(p.ctx(), one)
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, list.Agents...)
+	}
+	return out, nil
+}
+
+// href is the address of one group, of those agents that are searched for, behind a name.
+func (p *agentsPage) href(only, after string) string {
+	q := url.Values{}
+	for k, v := range map[string]string{"q": p.Query, "show": only, "after": after} {
+		if v != "" {
+			q.Set(k, v)
+		}
+	}
+	if len(q) == 0 {
+		return p.Base + "/agents"
+	}
+	return p.Base + "/agents?" + q.Encode()
+}
+
+// Here is the address of what is shown, for its refreshing.
+func (p *agentsPage) Here() string { return p.href(p.Only, p.After) }
 
 // relative is an agent below those that it descends from.
 type relative struct {
@@ -130,14 +183,13 @@ func family(list []mail.Agent) []relative {
 	return out
 }
 
-// lastWords returns the last message of everybody who sent one lately.
-func (v *view) lastWords() (map[mail.Address]*mail.Item, error) {
-	page, err := v.svc.History(v.ctx(), mail.HistoryQuery{Limit: mail.MaxLimit})
-	last := make(map[mail.Address]*mail.Item)
-	for i := range page.Messages {
-		last[page.Messages[i].From] = &page.Messages[i]
+// lastWord returns the last message of an agent that is not in the archive; nil if there is none.
+func (v *view) lastWord(n mail.Name) (*mail.Item, error) {
+	page, err := v.svc.History(v.ctx(), mail.HistoryQuery{From: string(mail.AgentAddress(n)), Limit: 1})
+	if err != nil || len(page.Messages) == 0 {
+		return nil, err
 	}
-	return last, err
+	return &page.Messages[0], nil
 }
 
 // AgentHref is the address of an agent's page. A name of dots alone would lead elsewhere as a piece of a path.
@@ -197,15 +249,14 @@ func agentMail(v *view) error { return v.agentNamed(mail.Name(v.r.PathValue("nam
 
 func (v *view) agentNamed(name mail.Name) error {
 	v.Place, v.Title = "agents", string(name)
-	list, err := v.svc.Agents(v.ctx())
+	a, ok, err := mail.OneAgent(v.ctx(), v.svc, name)
 	if err != nil {
 		return err
 	}
-	i := slices.IndexFunc(list, func(a mail.Agent) bool { return a.Name == name })
-	if i < 0 {
+	if !ok {
 		return v.formerAgent(name)
 	}
-	p := &agentPage{view: v, Agent: agentRow{view: v, Agent: list[i]}}
+	p := &agentPage{view: v, Agent: agentRow{view: v, Agent: a}}
 	path := v.AgentHref(name)
 	if p.wants("talk") {
 		if p.Talk, err = v.talk(mail.HistoryQuery{Agent: name}, path); err != nil {
@@ -253,8 +304,10 @@ func (p *agentPage) wants(part string) bool {
 	return true
 }
 
-// waitRows is how many messages and documents the side of an agent's page lists.
-const waitRows = 20
+const (
+	waitRows = 20  // messages and documents that the side of an agent's page lists
+	docsFrom = 200 // messages among which the documents are
+)
 
 // about fills the side of the page.
 func (p *agentPage) about() error {
@@ -270,7 +323,7 @@ func (p *agentPage) about() error {
 		return err
 	}
 	p.Lost = p.posts(lost.Messages)
-	sent, err := p.svc.History(p.ctx(), mail.HistoryQuery{From: string(p.Agent.Sender()), Limit: mail.MaxLimit})
+	sent, err := p.svc.History(p.ctx(), mail.HistoryQuery{From: string(p.Agent.Sender()), Limit: docsFrom})
 	if err != nil {
 		return err
 	}

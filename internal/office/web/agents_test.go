@@ -53,17 +53,43 @@ func TestAgentsGroupedAndIndented(t *testing.T) {
 
 func TestAgentsGoneAreCut(t *testing.T) {
 	b := newFixture(t)
-	for i := range goneRows + 3 {
-		b.register(mail.Presence{Name: mail.Name(fmt.Sprint("a", i)), State: mail.Gone})
+	for i := range otherRows + 3 {
+		b.register(mail.Presence{Name: mail.Name(fmt.Sprintf("a%03d", i)), State: mail.Gone})
 	}
-	if n := strings.Count(b.get("/@shop/agents").want(t, http.StatusOK, "3 more agents").Body,
-		`class="agent `); n != goneRows {
-		t.Errorf("%d rows, want %d", n, goneRows)
+	if n := rows(b.get("/@shop/agents").want(t, http.StatusOK, `Gone <span class="number">23</span>`,
+		`href="/@shop/agents?show=gone"`)); n != otherRows {
+		t.Errorf("%d rows, want %d", n, otherRows)
 	}
-	if n := strings.Count(b.get("/@shop/agents?gone=all").want(t, http.StatusOK,
-		`hx-get="/@shop/agents?gone=all"`).Body, `class="agent `); n != goneRows+3 {
-		t.Errorf("%d rows of all, want %d", n, goneRows+3)
+	if n := rows(b.get("/@shop/agents?show=gone").want(t, http.StatusOK,
+		`hx-get="/@shop/agents?show=gone"`)); n != otherRows+3 {
+		t.Errorf("%d rows of all, want %d", n, otherRows+3)
 	}
+}
+
+func rows(a fixtureAnswer) int { return strings.Count(a.Body, `class="agent `) }
+
+// TestAgentsInParts holds that a page of the roster shows so many and no more, those at work first, leads to the
+// others, and finds who is searched for.
+func TestAgentsInParts(t *testing.T) {
+	b := newFixture(t)
+	for i := range rosterRows + 5 {
+		b.register(mail.Presence{Name: mail.Name(fmt.Sprintf("a%03d", i)), Roles: []string{"builder"}})
+	}
+	b.register(mail.Presence{Name: "zed", State: mail.Working, Task: new("Mend the roof")})
+	first := b.get("/@shop/agents").want(t, http.StatusOK, `Live <span class="number">106</span>`,
+		`href="/@shop/agents?show=live"`, `id="agent-zed"`).without(t, `id="agent-a099"`)
+	if n := rows(first); n != rosterRows {
+		t.Errorf("%d rows, want %d", n, rosterRows)
+	}
+	b.get("/@shop/agents?show=live").want(t, http.StatusOK, `href="/@shop/agents?after=a099&amp;show=live"`).without(t,
+		`id="agent-zed"`)
+	if n := rows(b.get("/@shop/agents?after=a099&show=live").want(t, http.StatusOK, `id="agent-zed"`,
+		`id="agent-a100"`)); n != 6 {
+		t.Errorf("%d rows of the next part, want 6", n)
+	}
+	b.get("/@shop/agents?q=ROOF").want(t, http.StatusOK, `id="agent-zed"`, `value="ROOF"`).without(t, `id="agent-a0`)
+	b.get("/@shop/agents?q=nobody").want(t, http.StatusOK, "Nobody on the roster is so.")
+	b.get("/@shop/agents?show=asleep").want(t, http.StatusBadRequest)
 }
 
 func TestFamily(t *testing.T) {

@@ -35,8 +35,9 @@ type channel struct {
 type channelPage struct {
 	*view
 	channel
-	Audience []agentRow // who carries the tag or holds the role now
-	Held     []post     // of a role: what waits for a holder
+	Audience []agentRow // who carries the tag or holds the role now, or the first of them
+	Others   int        // of them
+	Held     int        // of a role: how much waits for a holder
 	Talk     *talk
 	Writing  box
 }
@@ -48,10 +49,6 @@ func channels(v *view) error {
 	if v.svc == nil {
 		return v.render("channels", p)
 	}
-	list, err := v.svc.Agents(v.ctx())
-	if err != nil {
-		return err
-	}
 	if address := v.r.PathValue("address"); address != "" {
 		a, err := channelAddress(address)
 		if err != nil {
@@ -62,12 +59,12 @@ func channels(v *view) error {
 		}
 		p.Open = &channelPage{view: v, channel: channel{view: v, Address: a}}
 		v.Title = p.Open.Name()
-		if err := p.Open.fill(list); err != nil {
+		if err := p.Open.fill(); err != nil {
 			return err
 		}
 	}
 	if p.Open == nil || !v.partial("talk") && !v.partial("writing") && !v.partial("audience") {
-		if err := p.list(list); err != nil {
+		if err := p.list(); err != nil {
 			return err
 		}
 	}
@@ -89,7 +86,11 @@ func channelAddress(text string) (mail.Address, error) {
 }
 
 // list fills the list of channels: those that agents are in, and those that were lately written to.
-func (p *channelsPage) list(agents []mail.Agent) error {
+func (p *channelsPage) list() error {
+	agents, err := mail.Roster(p.ctx(), p.svc)
+	if err != nil {
+		return err
+	}
 	page, err := p.svc.History(p.ctx(), mail.HistoryQuery{Limit: mail.MaxLimit})
 	if err != nil {
 		return err
@@ -152,44 +153,45 @@ func (p *channelsPage) group(found map[mail.Address]*channel) {
 	}
 }
 
+// maxAudience is how many of an audience are named.
+const maxAudience = 30
+
 // fill fills what the answer is to show of the channel.
-func (c *channelPage) fill(agents []mail.Agent) error {
-	for _, a := range agents {
-		if c.reaches(&a) {
-			c.Audience = append(c.Audience, agentRow{view: c.view, Agent: a})
-		}
+func (c *channelPage) fill() error {
+	q := mail.RosterQuery{Limit: maxAudience}
+	switch c.Address.Kind() {
+	case mail.ToEveryone: // what is sent to all waits for those who are away, too
+		q.States = []mail.State{mail.Working, mail.Idle}
+	case mail.ToRole:
+		q.Role = c.Address.Value()
+	default:
+		q.Tag = string(c.Address)
 	}
+	audience, err := c.svc.Agents(c.ctx(), q)
+	if err != nil {
+		return err
+	}
+	for _, a := range audience.Agents {
+		c.Audience = append(c.Audience, agentRow{view: c.view, Agent: a})
+	}
+	c.Others = audience.Total - len(c.Audience)
 	path := c.ChannelHref(c.Address)
-	var err error
 	if !c.partial("channels") && !c.partial("audience") && !c.partial("writing") {
 		if c.Talk, err = c.talk(mail.HistoryQuery{To: string(c.Address)}, path); err != nil {
 			return err
 		}
 	}
 	if c.IsRole() {
-		held, err := c.svc.History(c.ctx(),
-			mail.HistoryQuery{To: string(c.Address), States: []mail.DeliveryState{mail.Held}, Limit: mail.MaxLimit})
+		held, err := c.svc.Stuck(c.ctx(), mail.StuckQuery{Kind: mail.StuckHeld, For: c.Address, Mail: 1})
 		if err != nil {
 			return err
 		}
-		for _, it := range held.Messages {
-			c.Held = append(c.Held, post{view: c.view, Item: it})
+		for _, g := range held.Groups {
+			c.Held = g.Count
 		}
 	}
 	c.Writing, err = c.writing(c.Address, path, strings.TrimPrefix(path, c.Base))
 	return err
-}
-
-// reaches reports whether what is sent to the channel now is for a. What is sent to all waits for those who are away,
-// too.
-func (c *channelPage) reaches(a *mail.Agent) bool {
-	switch c.Address.Kind() {
-	case mail.ToEveryone:
-		return a.State.Live()
-	case mail.ToRole:
-		return slices.Contains(a.Roles, c.Address.Value())
-	}
-	return slices.Contains(a.Tags, string(c.Address))
 }
 
 // ChannelHref is the address of a channel's page.

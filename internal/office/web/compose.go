@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"errors"
 	"net/url"
+	"slices"
 	"strings"
 
 	"pennypost/internal/base/jsonx"
@@ -61,7 +62,7 @@ func compose(v *view) error {
 func (v *view) letterTo(answers mail.ID) (*composePage, error) {
 	v.Title = "Write"
 	p := &composePage{view: v, Kind: mail.Custom, Key: v.Once()}
-	if err := p.choices(); err != nil || answers == "" {
+	if err := p.choices(""); err != nil || answers == "" {
 		return p, err
 	}
 	it, err := v.svc.Message(v.ctx(), answers)
@@ -80,9 +81,32 @@ func (v *view) letterTo(answers mail.ID) (*composePage, error) {
 	return p, nil
 }
 
-// choices lists whom one can write to: agents first, then who hears of it by role or tag.
-func (p *composePage) choices() error {
-	list, err := p.svc.Agents(p.ctx())
+// maxNote is how many bytes of names beside a role or tag are enough.
+const maxNote = 200
+
+// maxChoices is how many agents are proposed. Others can be typed.
+const maxChoices = 200
+
+// someAgents returns agents with a text in what the roster says of them: those who are there first.
+func (v *view) someAgents(text string) ([]mail.Agent, error) {
+	q := mail.RosterQuery{Search: text, States: []mail.State{mail.Working, mail.Idle}, Limit: maxChoices}
+	live, err := v.svc.Agents(v.ctx(), q)
+	if err != nil || len(live.Agents) == maxChoices {
+		return live.Agents, err
+	}
+	q.States, q.Limit = []mail.State{mail.Frozen, mail.Gone}, maxChoices-len(live.Agents)
+	others, err := v.svc.Agents(v.ctx(), q)
+	all := append(live.Agents, others.Agents...)
+	if live.Total+others.Total <= maxChoices { // a short roster stays in order
+		slices.SortFunc(all, func(a, b mail.Agent) int { return cmp.Compare(a.Name, b.Name) })
+	}
+	return all, err
+}
+
+// choices lists whom one can write to, as far as the roster tells of those that a text is about: agents first, then
+// who hears of it by role or tag.
+func (p *composePage) choices(text string) error {
+	list, err := p.someAgents(text)
 	if err != nil {
 		return err
 	}
@@ -90,7 +114,9 @@ func (p *composePage) choices() error {
 	var others []choice
 	add := func(a mail.Address, name mail.Name) {
 		if i, ok := found[a]; ok {
-			others[i].Note += ", " + string(name)
+			if len(others[i].Note) < maxNote {
+				others[i].Note += ", " + string(name)
+			}
 			return
 		}
 		found[a] = len(others)

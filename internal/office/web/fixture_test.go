@@ -30,7 +30,10 @@ type fixture struct {
 	stop   context.CancelFunc // ends streams, as a post office does that closes
 }
 
-func newFixture(t testing.TB) *fixture {
+func newFixture(t testing.TB) *fixture { return newFixtureOn(t, new(journaltest.Store)) }
+
+// newFixtureOn is a fixture whose room has a journal already.
+func newFixtureOn(t testing.TB, store *journaltest.Store) *fixture {
 	t.Helper()
 	ctx, cancel := context.WithCancel(context.Background())
 	b := &fixture{t: t, office: &bedOffice{}, stop: cancel}
@@ -46,14 +49,19 @@ func newFixture(t testing.TB) *fixture {
 			}
 		}
 	})
-	b.addRoom("shop")
+	b.openRoom("shop", store)
 	return b
 }
 
 // addRoom opens one more room, in which nobody is limited.
 func (b *fixture) addRoom(name mail.RoomName) *mailroom.Room {
 	b.t.Helper()
-	r, err := mailroom.Open(context.Background(), name, new(journaltest.Store).Open(), mailroom.Options{
+	return b.openRoom(name, new(journaltest.Store))
+}
+
+func (b *fixture) openRoom(name mail.RoomName, store *journaltest.Store) *mailroom.Room {
+	b.t.Helper()
+	r, err := mailroom.Open(context.Background(), name, store.Open(), mailroom.Options{
 		Limits:    policy.Limits{RepeatWindow: -1, Exchanges: -1, PerMinute: -1, Depth: -1},
 		Retention: policy.Retention{Age: -1, Count: -1},
 	})

@@ -11,7 +11,7 @@ import (
 )
 
 // mostArrows is how many messages one picture has: more are not looked at, and slow a browser down.
-const mostArrows = 400
+const mostArrows = 300
 
 // flowPage is a picture of some hours.
 type flowPage struct {

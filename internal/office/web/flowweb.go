@@ -33,6 +33,15 @@ type pair struct {
 	Count, Read int
 }
 
+// tablePairs is how many pairs the table beside the picture has.
+const tablePairs = 100
+
+// Busiest are the pairs of the table.
+func (w *talkWeb) Busiest() []pair { return w.Pairs[:min(len(w.Pairs), tablePairs)] }
+
+// Rest is how many pairs it does not have.
+func (w *talkWeb) Rest() int { return len(w.Pairs) - len(w.Busiest()) }
+
 // TextY is the line on which its letters stand.
 func (n node) TextY() int { return n.Y + 4 }
 

@@ -58,7 +58,7 @@ func history(v *view) error {
 	}
 	if !v.scripted() {
 		var err error
-		if p.Roster, err = v.svc.Agents(v.ctx()); err != nil {
+		if p.Roster, err = v.someAgents(""); err != nil {
 			return err
 		}
 	}

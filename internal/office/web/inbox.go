@@ -133,15 +133,8 @@ func (p *inboxPage) fill(items []mail.Item, begun string) {
 
 // agents counts who is at work, for a person who has nothing to do.
 func (p *inboxPage) agents() error {
-	list, err := p.svc.Agents(p.ctx())
-	for i := range list {
-		switch list[i].State {
-		case mail.Working:
-			p.Working++
-		case mail.Idle:
-			p.Idle++
-		}
-	}
+	list, err := p.svc.Agents(p.ctx(), mail.RosterQuery{Limit: 1})
+	p.Working, p.Idle = list.States[mail.Working], list.States[mail.Idle]
 	return err
 }
 

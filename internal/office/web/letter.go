@@ -71,12 +71,12 @@ func (v *view) letter(id mail.ID) (*letter, error) {
 		return nil, err
 	}
 	l.Docs = v.documents(&it.Message, l.Workspace)
-	agents, err := v.svc.Agents(v.ctx())
+	sender, ok, err := mail.OneAgent(v.ctx(), v.svc, it.From.Signer())
 	if err != nil {
 		return nil, err
 	}
-	if i := slices.IndexFunc(agents, func(a mail.Agent) bool { return a.Name == it.From.Signer() }); i >= 0 {
-		l.Sender = &agents[i]
+	if ok {
+		l.Sender = &sender
 	}
 	return l, l.conversation()
 }

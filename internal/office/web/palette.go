@@ -125,8 +125,14 @@ func (p *palettePage) places() []paletteChoice {
 // addresses adds the agents and channels that fit, and, once something was typed, to write to them.
 func (p *palettePage) addresses() error {
 	letter := composePage{view: p.view}
-	if err := letter.choices(); err != nil {
+	if err := letter.choices(""); err != nil {
 		return err
+	}
+	if p.status().Agents > maxChoices && p.Query != "" { // of many, those that have the word
+		letter.Addresses = nil
+		if err := letter.choices(p.Query); err != nil {
+			return err
+		}
 	}
 	var agents, channels, write []paletteChoice
 	for _, a := range letter.Addresses {

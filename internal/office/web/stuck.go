@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"net/url"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"time"
@@ -14,20 +15,41 @@ import (
 	"pennypost/internal/mail"
 )
 
-// maxShown is how many messages of one group the page lists.
-const maxShown = 5
+const (
+	maxShown  = 5   // messages of one group that the page lists
+	maxMended = 10  // that its buttons are about
+	maxGroups = 12  // of one kind
+	oneKind   = 50  // if only that is shown
+	maxLive   = 100 // agents that are proposed
+)
 
 // stuckPage is what does not move, why, and what mends it.
 type stuckPage struct {
 	*view
+	Kind     string // the only one that is shown; "": all
 	Sections []stuckSection
 	Live     []mail.Agent // who can be given what others left
 }
 
-// stuckSection is the groups of one kind.
+// stuckSection is the groups of one kind, those that have waited longest.
 type stuckSection struct {
 	Kind, Title, Why string
 	Groups           []*stuckGroup
+	Total            int // with those that are not shown
+}
+
+// Rest is how many groups are not shown.
+func (s stuckSection) Rest() int { return s.Total - len(s.Groups) }
+
+// Here is the address of the page.
+func (p *stuckPage) Here() string { return p.KindHref(p.Kind) }
+
+// KindHref is the address of the page with one kind only.
+func (p *stuckPage) KindHref(kind string) string {
+	if kind == "" {
+		return p.Base + "/stuck"
+	}
+	return p.Base + "/stuck?kind=" + kind
 }
 
 // stuckGroup is one thing that does not move: all mail of one kind that waits for the same agent or address, a bridge,
@@ -39,7 +61,9 @@ type stuckGroup struct {
 	Title    string
 	Why      string
 	Since    mail.Time
-	Items    []*mail.Item // the mail, oldest first
+	Items    []*mail.Item // the first of the mail, oldest first
+	Count    int          // how much there is
+	Many     bool         // and more
 	Commands []string     // to be typed where the agents run
 	Notice   mail.ID      // what the post office told the user of it
 	Doors    []doorReport // what doors answered, as it told
@@ -68,7 +92,15 @@ func (s *stuckGroup) Shown() []row {
 }
 
 // Rest is how many messages the page does not list.
-func (s *stuckGroup) Rest() int { return max(0, len(s.Items)-maxShown) }
+func (s *stuckGroup) Rest() int { return max(0, s.Count-maxShown) }
+
+// About says of how much of the mail the buttons are.
+func (s *stuckGroup) About() string {
+	if s.Count > len(s.Items) {
+		return " the first " + strconv.Itoa(len(s.Items))
+	}
+	return ""
+}
 
 // Role is the role that somebody is to have for the mail to move, or "".
 func (s *stuckGroup) Role() string {
@@ -92,7 +124,7 @@ func (s *stuckGroup) Tellable() bool {
 
 // Written is the one message of the user's own that is lost here: it can be deleted. "" if there is none, or others.
 func (s *stuckGroup) Written() mail.ID {
-	if s.Lost() && len(s.Items) == 1 && s.Items[0].From == mail.ToUser {
+	if s.Lost() && s.Count == 1 && s.Items[0].From == mail.ToUser {
 		return s.Items[0].ID
 	}
 	return ""
@@ -117,23 +149,25 @@ func isAgent(from mail.Address) bool {
 
 func stuck(v *view) error {
 	v.Place, v.Title = "stuck", "Stuck"
-	p := &stuckPage{view: v}
+	p := &stuckPage{view: v, Kind: v.r.URL.Query().Get("kind")}
 	if v.svc == nil {
 		return v.render("stuck", p, "stuck-groups")
 	}
-	agents, err := v.svc.Agents(v.ctx())
+	live, err := v.svc.Agents(v.ctx(), mail.RosterQuery{States: []mail.State{mail.Working, mail.Idle}, Limit: maxLive})
 	if err != nil {
 		return err
 	}
-	for _, a := range agents {
-		if a.State.Live() {
-			p.Live = append(p.Live, a)
-		}
+	p.Live = live.Agents
+	q := mail.StuckQuery{Limit: maxGroups, Mail: maxMended}
+	if p.Kind != "" {
+		q.Kind, q.Limit = mail.StuckKind(p.Kind), oneKind
 	}
-	if p.Sections, err = v.stuckGroups(agents); err != nil {
+	if p.Sections, err = v.stuckGroups(q); err != nil {
 		return err
 	}
-	v.site.stuck.put(v.Room, tally{seq: v.At, at: v.Now, took: time.Since(v.Now), n: p.Total()})
+	if p.Kind == "" {
+		v.site.stuck.put(v.Room, tally{seq: v.At, at: v.Now, took: time.Since(v.Now), n: p.Total()})
+	}
 	return v.render("stuck", p, "stuck-groups")
 }
 
@@ -143,7 +177,7 @@ func (p *stuckPage) Total() int { return countStuck(p.Sections) }
 func countStuck(sections []stuckSection) int {
 	n := 0
 	for _, s := range sections {
-		n += len(s.Groups)
+		n += s.Total
 	}
 	return n
 }
@@ -253,20 +287,19 @@ func giveRole(v *view) error {
 	}
 	name, role := mail.Name(strings.TrimPrefix(strings.TrimSpace(v.r.PostForm.Get("agent")),
 		"agent:")), v.r.PostForm.Get("role")
-	agents, err := v.svc.Agents(v.ctx())
+	a, ok, err := mail.OneAgent(v.ctx(), v.svc, name)
 	if err != nil {
 		return err
 	}
-	i := slices.IndexFunc(agents, func(a mail.Agent) bool { return a.Name == name })
-	if i < 0 {
+	if !ok {
 		return mail.Errorf(mail.NotFound, "there is no agent %q in this room; nobody was given the role %s", name,
 			role)
 	}
-	if !agents[i].State.Live() {
+	if !a.State.Live() {
 		return mail.Errorf(mail.Conflict, "%s is %s, and would not get the mail; choose one that is there", name,
-			agents[i].State)
+			a.State)
 	}
-	roles := agents[i].Roles
+	roles := a.Roles
 	if !slices.Contains(roles, role) {
 		roles = append(roles, role)
 	}
@@ -398,11 +431,7 @@ func (v *view) Stuck() int {
 		return 0
 	}
 	return v.site.stuck.get(v.Room, v.At, func() int {
-		agents, err := v.svc.Agents(v.ctx())
-		if err != nil {
-			return 0
-		}
-		sections, err := v.stuckGroups(agents)
+		sections, err := v.stuckGroups(mail.StuckQuery{Limit: 1, Mail: 1})
 		if err != nil {
 			return 0
 		}

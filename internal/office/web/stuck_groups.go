@@ -12,9 +12,8 @@ import (
 )
 
 const (
-	ringTime   = 2 * time.Minute    // for an agent to look when a door was rung: what waits longer is stuck
-	turnTime   = 15 * time.Minute   // for a turn to end, at which an agent looks
-	noticeTime = 7 * 24 * time.Hour // how long a notice asks for somebody who does not dismiss it
+	noticeTime  = 7 * 24 * time.Hour // how long a notice asks for somebody who does not dismiss it
+	mostNotices = 100                // that are looked at, the newest
 )
 
 // stuckSections are the kinds of groups, in the order in which they ask for somebody.
@@ -33,19 +32,18 @@ func stuckSections() []stuckSection {
 	}
 }
 
-// stuckGroups finds all that is stuck.
-func (v *view) stuckGroups(agents []mail.Agent) ([]stuckSection, error) {
-	c := &catch{view: v, agents: make(map[mail.Name]*mail.Agent), found: make(map[string]*stuckGroup),
-		moving: make(map[mail.ID]bool)}
-	for i := range agents {
-		c.agents[agents[i].Name] = &agents[i]
+// stuckGroups finds what is stuck: of mail as much as q asks for.
+func (v *view) stuckGroups(q mail.StuckQuery) ([]stuckSection, error) {
+	c := &catch{view: v, found: make(map[string]*stuckGroup), totals: make(map[string]int)}
+	if err := c.mail(q); err != nil {
+		return nil, err
 	}
-	for _, find := range []func() error{c.mail, c.notices, c.bridges} {
-		if err := find(); err != nil {
+	if q.Kind == "" {
+		if err := cmp.Or(c.notices(), c.bridges()); err != nil {
 			return nil, err
 		}
+		c.file()
 	}
-	c.file()
 	sections := stuckSections()
 	for i := range sections {
 		for _, s := range c.found {
@@ -53,6 +51,7 @@ func (v *view) stuckGroups(agents []mail.Agent) ([]stuckSection, error) {
 				sections[i].Groups = append(sections[i].Groups, s)
 			}
 		}
+		sections[i].Total = max(len(sections[i].Groups), c.totals[sections[i].Kind])
 		slices.SortFunc(sections[i].Groups, func(a, b *stuckGroup) int {
 			return cmp.Or(cmp.Compare(a.Since, b.Since), strings.Compare(a.Key(), b.Key()))
 		})
@@ -63,181 +62,115 @@ func (v *view) stuckGroups(agents []mail.Agent) ([]stuckSection, error) {
 // catch gathers groups.
 type catch struct {
 	*view
-	agents map[mail.Name]*mail.Agent
 	found  map[string]*stuckGroup // by Key
-	moving map[mail.ID]bool       // messages that somebody has yet to look at
+	totals map[string]int         // by kind: how many groups of mail there are
 }
 
-// add puts a group among the others, or a message to the group that is there.
-func (c *catch) add(s *stuckGroup, items ...*mail.Item) *stuckGroup {
+// add puts a group among the others.
+func (c *catch) add(s *stuckGroup) *stuckGroup {
 	s.view = c.view
-	if same := c.found[s.Key()]; same != nil {
-		s = same
-	}
 	c.found[s.Key()] = s
-	for _, it := range items {
-		if s.Since == 0 || it.Sent < s.Since {
-			s.Since = it.Sent
-		}
-		if n := len(s.Items); n == 0 || s.Items[n-1].ID != it.ID { // they come in order
-			s.Items = append(s.Items, it)
-		}
-	}
 	return s
 }
 
 // mail finds the messages that do not move.
-func (c *catch) mail() error {
-	q := mail.HistoryQuery{States: []mail.DeliveryState{mail.Queued, mail.Notified, mail.Held, mail.Expired,
-		mail.Dead}, Limit: mail.MaxLimit}
-	var items []mail.Item
-	for more := true; more; {
-		page, err := c.svc.History(c.ctx(), q)
-		if err != nil {
-			return err
-		}
-		items = append(page.Messages, items...)
-		more, q.Before = page.More, page.Next
-	}
-	dealt, err := c.dealtWith(items)
+func (c *catch) mail(q mail.StuckQuery) error {
+	list, err := c.svc.Stuck(c.ctx(), q)
 	if err != nil {
 		return err
 	}
-	for i := range items {
-		for _, d := range items[i].Deliveries {
-			c.delivery(&items[i], d, dealt[items[i].ID])
+	for kind, n := range list.Kinds {
+		c.totals[string(kind)] = n
+	}
+	for i := range list.Groups {
+		if err := c.group(&list.Groups[i]); err != nil {
+			return err
 		}
 	}
 	return nil
 }
 
-// dealtWith returns which messages the user has answered or sent on: that they were not read is settled by that.
-func (c *catch) dealtWith(items []mail.Item) (map[mail.ID]bool, error) {
-	out := make(map[mail.ID]bool)
-	lost := func(d mail.Delivery) bool { return d.State == mail.Dead || d.State == mail.Expired }
-	i := slices.IndexFunc(items, func(it mail.Item) bool { return slices.ContainsFunc(it.Deliveries, lost) })
-	if i < 0 {
-		return out, nil
+// group adds the mail of one kind for one reader, with why it does not move, as its first message tells.
+func (c *catch) group(g *mail.StuckGroup) error {
+	s := c.add(&stuckGroup{Kind: string(g.Kind), Who: g.For, Since: g.Since, Count: g.Count, Many: g.More})
+	for i := range g.Mail {
+		s.Items = append(s.Items, &g.Mail[i])
 	}
-	q := mail.HistoryQuery{From: string(mail.ToUser), After: items[i].Seq, Limit: mail.MaxLimit}
-	for more := true; more; {
-		page, err := c.svc.History(c.ctx(), q)
-		if err != nil {
-			return nil, err
-		}
-		for i := range page.Messages {
-			out[page.Messages[i].ReplyTo] = true
-		}
-		more, q.After = page.More, page.Next
+	d := g.Mail[0].Deliveries[0]
+	if g.Kind == mail.StuckHeld {
+		var err error
+		s.Why, err = c.whyHeld(d)
+		return err
 	}
-	return out, nil
+	a, _, err := mail.OneAgent(c.ctx(), c.svc, d.Agent)
+	switch g.Kind {
+	case mail.StuckDead:
+		s.Why = c.whyDead(&a)
+	case mail.StuckExpired:
+		s.Why = whyExpired(d)
+	case mail.StuckWaiting:
+		s.Why = c.whyWaiting(&a, d)
+		if a.State == mail.Frozen {
+			s.Frozen = a.Name
+		} else if d.Wake == mail.WakeNoDoor && a.State == mail.Idle {
+			s.Commands = doorCommands(&a)
+		}
+	}
+	return err
 }
 
-// delivery judges one message at one recipient. What the post office itself wrote, and what is for the user, the inbox
-// has. What asked and is settled need not move.
-func (c *catch) delivery(it *mail.Item, d mail.Delivery, dealt bool) {
-	if d.Agent == mail.User || it.From == mail.FromSystem || it.Settled != nil {
-		return
-	}
-	switch d.State {
-	case mail.Held:
-		c.moving[it.ID] = true
-		c.add(&stuckGroup{Kind: "held", Who: d.Address, Why: c.whyHeld(d)}, it)
-	case mail.Dead:
-		if !dealt {
-			c.add(&stuckGroup{Kind: "dead", Who: mail.AgentAddress(d.Agent), Why: c.whyDead(d.Agent)}, it)
-		}
-	case mail.Expired:
-		if !dealt && !seenByAny(it) {
-			c.add(&stuckGroup{Kind: "expired", Who: d.Address, Why: c.whyExpired(d)}, it)
-		}
-	case mail.Queued, mail.Notified:
-		c.waiting(it, d)
-	}
-}
-
-// seenByAny reports whether somebody of a message's audience has seen it: then it is no loss that it expired for
-// others.
-func seenByAny(it *mail.Item) bool {
-	return slices.ContainsFunc(it.Deliveries, func(d mail.Delivery) bool {
-		return d.State == mail.Presented || d.State == mail.Read || d.State == mail.Archived
-	})
-}
-
-// waiting judges mail that has a reader who could look at it. What wakes nobody may wait.
-func (c *catch) waiting(it *mail.Item, d mail.Delivery) {
-	if d.Agent == "" || d.Wake == mail.WakeNone || d.Wake == mail.WakeWaiting {
-		return
-	}
-	c.moving[it.ID] = true
-	why := c.whyWaiting(it, d)
-	if why == "" {
-		return
-	}
-	s := c.add(&stuckGroup{Kind: "waiting", Who: mail.AgentAddress(d.Agent), Why: why}, it)
-	switch a := c.agents[d.Agent]; {
-	case a.State == mail.Frozen:
-		s.Frozen = a.Name
-	case d.Wake == mail.WakeNoDoor && a.State == mail.Idle:
-		s.Commands = doorCommands(a)
-	}
-}
-
-// whyWaiting says why a message that should have made an agent look has not, or "" if that is not to be expected yet.
-func (c *catch) whyWaiting(it *mail.Item, d mail.Delivery) string {
-	a := c.agents[d.Agent]
-	waits := c.Now.Sub(it.Sent.Std())
+// whyWaiting says why a message that should have made an agent look has not.
+func (c *catch) whyWaiting(a *mail.Agent, d mail.Delivery) string {
 	switch {
-	case a == nil:
-		return ""
 	case a.State == mail.Frozen:
 		return "It is paused" + c.since(a) + ". Its mail waits and does not expire."
-	case d.Wake == mail.WakeTurnEnd && waits < turnTime:
-		return ""
 	case d.Wake == mail.WakeTurnEnd:
 		return "It has been working" + c.since(a) + ", and looks when its turn ends."
 	case d.Wake == mail.WakeNoDoor && a.State == mail.Gone:
 		return "It is gone" + c.since(a) + ", and no door is known that could bring it back."
 	case d.Wake == mail.WakeNoDoor:
 		return "It is idle" + c.since(a) + ", and no door is known. It looks when its next turn begins."
-	case d.State == mail.Notified && c.Now.Sub(d.At.Std()) >= ringTime:
+	case d.State == mail.Notified:
 		return "It was rung through " + d.Door + " at " + clock(d.At) + ", and has not looked."
-	case d.State == mail.Queued && waits >= ringTime:
-		return "It could be woken through " + d.Wake + ", and that has not worked yet."
 	}
-	return ""
+	return "It could be woken through " + d.Wake + ", and that has not worked yet."
 }
 
-func (c *catch) whyHeld(d mail.Delivery) string {
+// mostHolders is how many former holders of a role are named.
+const mostHolders = 5
+
+func (c *catch) whyHeld(d mail.Delivery) (string, error) {
 	role := d.Address.Value()
-	var gone []string
-	for _, a := range c.agents {
-		if slices.Contains(a.Roles, role) {
-			gone = append(gone, string(a.Name))
-		}
+	holders, err := c.svc.Agents(c.ctx(), mail.RosterQuery{Role: role, Limit: mostHolders})
+	if err != nil {
+		return "", err
 	}
-	slices.Sort(gone)
 	why := "No agent has the role " + role + "."
-	if len(gone) > 0 {
-		why = fmt.Sprintf("The holders of the role are gone: %s.", strings.Join(gone, ", "))
+	if holders.Total > 0 {
+		var gone []string
+		for i := range holders.Agents {
+			gone = append(gone, string(holders.Agents[i].Name))
+		}
+		why = "The holders of the role are gone: " + strings.Join(gone, ", ")
+		if n := holders.Total - len(gone); n > 0 {
+			why += fmt.Sprintf(" and %d more", n)
+		}
+		why += "."
 	}
 	if d.Wake != mail.WakeNone && d.Wake != mail.WakeNoDoor {
 		why += " One is called through " + d.Wake + "."
 	}
-	return why
+	return why, nil
 }
 
-func (c *catch) whyDead(n mail.Name) string {
-	if a := c.agents[n]; a != nil {
+func (c *catch) whyDead(a *mail.Agent) string {
+	if a.Name != "" {
 		return "It is gone" + c.since(a) + ", and never read this."
 	}
 	return "It is no longer on the roster, and never read this."
 }
 
-func (c *catch) whyExpired(d mail.Delivery) string {
-	if d.Agent == "" {
-		return "Nobody was in the audience before it expired."
-	}
+func whyExpired(d mail.Delivery) string {
 	if d.Address.Kind() == mail.ToAgent {
 		return "It was not read in time."
 	}
@@ -281,7 +214,7 @@ type noticed struct {
 // notices finds what the post office told the user and is still so, until the user archives it.
 func (c *catch) notices() error {
 	page, err := c.svc.Inbox(c.ctx(), mail.InboxQuery{All: true, Newest: true, From: string(mail.FromSystem),
-		Limit: mail.MaxLimit})
+		Limit: mostNotices})
 	if err != nil {
 		return err
 	}
@@ -290,13 +223,36 @@ func (c *catch) notices() error {
 		if c.Now.Sub(it.Sent.Std()) > noticeTime {
 			break
 		}
-		c.notice(it)
+		if err := c.notice(it); err != nil {
+			return err
+		}
 	}
 	return nil
 }
 
+// anyMoves reports whether somebody has yet to look at one of the messages.
+func (c *catch) anyMoves(ids []mail.ID) (bool, error) {
+	for _, id := range ids {
+		it, err := c.svc.Message(c.ctx(), id)
+		if mail.CodeOf(err) == mail.NotFound {
+			continue // erased since
+		}
+		if err != nil {
+			return false, err
+		}
+		if it.Settled == nil && slices.ContainsFunc(it.Deliveries, func(d mail.Delivery) bool {
+			return d.State == mail.Held || d.Agent != mail.User && d.Wake != mail.WakeNone &&
+				d.Wake != mail.WakeWaiting &&
+				(d.State == mail.Queued || d.State == mail.Notified)
+		}) {
+			return true, nil
+		}
+	}
+	return false, nil
+}
+
 // notice adds one notice: to the mail that it tells of, if that is stuck, else for itself.
-func (c *catch) notice(it *mail.Item) {
+func (c *catch) notice(it *mail.Item) error {
 	var n noticed
 	_ = jsonx.Unmarshal(it.Metadata, &n) // most have none
 	agent, about := mail.Name(""), []mail.ID(nil)
@@ -306,10 +262,12 @@ func (c *catch) notice(it *mail.Item) {
 	case n.Turn != nil:
 		agent, about = n.Turn.Agent, n.Turn.Messages
 	case n.Budget != nil && n.Budget.Until.Std().Before(c.Now):
-		return
+		return nil
 	}
-	if len(about) > 0 && !slices.ContainsFunc(about, func(id mail.ID) bool { return c.moving[id] }) {
-		return // it has looked since
+	if len(about) > 0 {
+		if moves, err := c.anyMoves(about); err != nil || !moves {
+			return err // it has looked since
+		}
 	}
 	s := c.found[(&stuckGroup{Kind: "waiting", Who: mail.AgentAddress(agent)}).Key()]
 	if agent == "" || s == nil {
@@ -322,6 +280,7 @@ func (c *catch) notice(it *mail.Item) {
 	if n.Wake != nil && s.Doors == nil {
 		s.Doors = n.Wake.Doors
 	}
+	return nil
 }
 
 // bridges finds those that fail, or do not understand something.

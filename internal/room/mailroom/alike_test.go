@@ -58,7 +58,7 @@ func TestP5_AlikeNames(t *testing.T) {
 			}
 		}
 	}
-	if list, _ := user.Agents(t.Context()); len(list) != 5 {
+	if list, _ := mail.Roster(t.Context(), user); len(list) != 5 {
 		t.Errorf("the roster is %+v", list)
 	}
 	for _, good := range []mail.Name{"Ann", "ANN", "annn", "user-1", "users", "ail", "a11", "小克 2", "orchestrator",
@@ -98,7 +98,7 @@ func TestP5_AlikeNamesAtOnce(t *testing.T) {
 			t.Error(err)
 		}
 	}
-	if list, _ := room.As(mail.User).Agents(t.Context()); given != 1 || len(list) != 1 {
+	if list, _ := mail.Roster(t.Context(), room.As(mail.User)); given != 1 || len(list) != 1 {
 		t.Errorf("%d of %d were given: %+v", given, len(names), list)
 	}
 }
@@ -263,7 +263,7 @@ func TestP5_ConfiguredOrchestrator(t *testing.T) {
 				}
 			}
 		}
-		list, _ := room.As(mail.User).Agents(t.Context())
+		list, _ := mail.Roster(t.Context(), room.As(mail.User))
 		if len(list) != 2 || slices.Contains(list[0].Roles, "orchestrator") ||
 			!slices.Contains(list[1].Roles, "orchestrator") {
 			t.Errorf("after it %s: %+v", what, list)

@@ -56,6 +56,7 @@ func (s *state) applyMessage(e *mail.Event) (counted bool) {
 		k.from.keys[k.key] = r
 	}
 	s.findAudience(r, k.from)
+	s.index.add(r)
 	if len(r.dynamic) > 0 {
 		s.dynamic = append(s.dynamic, r)
 	}
@@ -120,11 +121,12 @@ func (s *state) withDescendants(r *record, m *member) []*member {
 // present returns the live agents behind an address.
 func (s *state) present(r *record, a mail.Address) []*member {
 	var out []*member
-	for _, m := range s.roster() {
-		if m != r.sender && m.State.Live() && policy.Carries(m.Tags, a) {
+	for _, m := range s.carriers(a) {
+		if m != r.sender && m.listed() && m.State.Live() {
 			out = append(out, m)
 		}
 	}
+	slices.SortFunc(out, byName)
 	return out
 }
 
@@ -134,12 +136,22 @@ func (s *state) assign(r *record, i int) {
 	role := b.address.Value()
 	name := policy.Next(s.holders(role, r.sender), s.rotation[role])
 	if name == "" {
-		b.members = nil
+		s.give(r, b, nil)
 		s.hold(role, r)
 		return
 	}
 	s.rotation[role] = name
-	b.members = s.withDescendants(r, s.agent(name))
+	s.give(r, b, s.withDescendants(r, s.agent(name)))
+}
+
+// give makes members the audience at an address, and takes r from those who were it before. To the new ones it is
+// delivered by whoever calls.
+func (s *state) give(r *record, b *bound, members []*member) {
+	before := b.members
+	b.members = members
+	for _, m := range before {
+		s.refile(r, m)
+	}
 }
 
 // hold keeps r for the next holder of role.
@@ -156,9 +168,11 @@ func (s *state) deliver(r *record) {
 			s.refile(r, m)
 		}
 	}
-	if len(r.dynamic) > 0 {
-		for m := range s.agents() {
-			s.refile(r, m)
+	for _, a := range r.dynamic {
+		for _, m := range s.carriers(a) {
+			if m.listed() {
+				s.refile(r, m)
+			}
 		}
 	}
 }
@@ -215,14 +229,12 @@ func (s *state) take(r *record, m *member) bool {
 		return counts
 	}
 	b := &r.bound[i]
-	before := b.holder()
-	b.members = []*member{m}
-	if before != nil {
-		s.refile(r, before)
-		return true
+	if role := b.address.Value(); b.holder() == nil {
+		l := list(s.held[role])
+		l.remove(r)
+		s.held[role] = l
 	}
-	role := b.address.Value()
-	s.held[role] = slices.DeleteFunc(s.held[role], func(h *record) bool { return h == r })
+	s.give(r, b, []*member{m})
 	return true
 }
 

@@ -25,25 +25,10 @@ func (s *state) checkpoint() *mail.Checkpoint {
 	return c
 }
 
-// unmentioned takes those out of some members of whom hot messages tell, or keys that outlive theirs. Whoever has a
-// message in his mailbox is one of them, so that for most nobody looks any further.
+// unmentioned takes those out of some members of whom hot messages tell, or keys that outlive theirs.
 func (s *state) unmentioned(members map[*member]bool) {
 	delete(members, s.members[mail.User])
-	maps.DeleteFunc(members, func(m *member, _ bool) bool { return len(m.all) > 0 })
-	for _, r := range slices.Backward(s.order) {
-		if len(members) == 0 {
-			return
-		}
-		delete(members, r.sender)
-		for _, b := range r.bound {
-			for _, m := range b.members {
-				delete(members, m)
-			}
-		}
-		for i := range r.marks {
-			delete(members, r.marks[i].who)
-		}
-	}
+	maps.DeleteFunc(members, func(m *member, _ bool) bool { return len(m.all)+len(m.rest)+len(m.sent) > 0 })
 	for k := range s.spent.all() {
 		delete(members, k.from)
 	}
@@ -80,11 +65,9 @@ func (s *state) longRetired() map[*member]bool {
 // rotationInUse leaves out roles that nobody has: agents name them as they like, and a new holder may as well begin.
 func (s *state) rotationInUse() map[string]mail.Name {
 	out := make(map[string]mail.Name)
-	for m := range s.agents() {
-		for _, role := range m.Roles {
-			if last, ok := s.rotation[role]; ok {
-				out[role] = last
-			}
+	for role, last := range s.rotation {
+		if slices.ContainsFunc(s.roles[role], (*member).listed) {
+			out[role] = last
 		}
 	}
 	return out
@@ -172,6 +155,7 @@ func (s *state) applyCheckpoint(c *mail.Checkpoint, at mail.Time) {
 		s.applySettled(st, at)
 	}
 	s.rebind(c.Bound)
+	s.listAnew()
 	s.refileAll(at)
 	s.forgetNames(c)
 }
@@ -191,6 +175,8 @@ func (s *state) forgetNames(c *mail.Checkpoint) {
 	maps.DeleteFunc(s.tokens, func(_ string, m *member) bool { return lost[m] })
 	for m := range lost {
 		s.leaveProgram(m)
+		move(s.roles, m, m.Roles, nil)
+		move(s.tags, m, m.Tags, nil)
 	}
 }
 
@@ -240,11 +226,16 @@ func (s *state) rebind(bindings []mail.Binding) {
 // refileAll builds mailboxes and the lists of held and dynamic mail from records alone.
 func (s *state) refileAll(at mail.Time) {
 	clear(s.held)
-	s.dynamic = s.dynamic[:0]
+	s.dynamic, s.index.many = s.dynamic[:0], nil
 	for m := range maps.Values(s.members) {
-		m.unread, m.cancels, m.told, m.all = nil, nil, nil, nil
+		m.unread, m.urgent = box{}, box{}
+		for _, l := range m.lists() {
+			*l = nil
+		}
 	}
 	for _, r := range s.order {
+		r.sender.sent.add(r)
+		s.fileOpen(r)
 		for i := range r.bound {
 			if b := &r.bound[i]; b.isRole() && b.holder() == nil {
 				s.hold(b.address.Value(), r)

@@ -9,39 +9,6 @@ import (
 	"pennypost/internal/policy"
 )
 
-// deliveries says where r stands with everybody it is for, each once, through the first address that reaches them.
-func (s *state) deliveries(r *record, now mail.Time) []mail.Delivery {
-	return s.addDeliveries(make([]mail.Delivery, 0, len(r.bound)+len(r.dynamic)), r, now)
-}
-
-// addDeliveries is deliveries into out, which is empty.
-func (s *state) addDeliveries(out []mail.Delivery, r *record, now mail.Time) []mail.Delivery {
-	add := func(a mail.Address, m *member) {
-		if !slices.ContainsFunc(out, func(d mail.Delivery) bool { return d.Agent == m.Name }) {
-			out = append(out, s.delivery(r, a, m, now))
-		}
-	}
-	for i := range r.bound {
-		b := &r.bound[i]
-		if len(b.members) == 0 {
-			out = append(out, s.undelivered(r, b, now))
-		}
-		for _, m := range b.members {
-			add(b.address, m)
-		}
-	}
-	for _, a := range r.dynamic {
-		audience := s.audience(r, a)
-		for _, m := range audience {
-			add(a, m)
-		}
-		if len(audience) == 0 {
-			out = append(out, mail.Delivery{Address: a, State: s.waiting(r, a, now), Wake: mail.WakeNone})
-		}
-	}
-	return out
-}
-
 // delivery says where r stands with m, whom it reached through a.
 func (s *state) delivery(r *record, a mail.Address, m *member, now mail.Time) mail.Delivery {
 	d := mail.Delivery{Address: a, Agent: m.Name, Wake: mail.WakeNone}
@@ -90,15 +57,6 @@ func (s *state) wake(m *member, r *record, a mail.Address, now mail.Time) (how s
 // hasDoor reports whether a door is known for an agent, so that its mail finds it even when its session has ended.
 func (s *state) hasDoor(m *member) bool { return m.listed() && s.door(m.Name, m.Roles) != "" }
 
-// undelivered is the delivery of an address with nobody behind it.
-func (s *state) undelivered(r *record, b *bound, now mail.Time) mail.Delivery {
-	state := s.waiting(r, b.address, now)
-	if b.isRole() && state == mail.Queued {
-		return mail.Delivery{Address: b.address, State: mail.Held, Wake: s.wakeHeld(r, b.address.Value())}
-	}
-	return mail.Delivery{Address: b.address, State: state, Wake: mail.WakeNone}
-}
-
 func (s *state) waiting(r *record, a mail.Address, now mail.Time) mail.DeliveryState {
 	if policy.Past(s.expiry(r, a, nil), now) {
 		return mail.Expired
@@ -138,8 +96,8 @@ func wakesHolder(r *record, role string) bool {
 func (s *state) dormant(role string, hasDoor func(mail.Name, []string) bool) (m *member, ok bool) {
 	var last *member
 	held := false
-	for m := range s.agents() {
-		if !m.hasRole(role) {
+	for _, m := range s.roles[role] {
+		if !m.listed() {
 			continue
 		}
 		held = true
@@ -166,31 +124,10 @@ func vacant(role string) mail.Name {
 	return ""
 }
 
-// audience returns who is or was behind a dynamic address: those who carry it now and were registered before it
-// expired, and those who left a mark, whatever became of them since.
-func (s *state) audience(r *record, a mail.Address) []*member {
-	expires := s.expiry(r, a, nil)
-	var out []*member
-	for m := range s.agents() {
-		if m != r.sender && policy.Carries(m.Tags, a) && !policy.Past(expires, m.Registered) {
-			out = append(out, m)
-		}
-	}
-	slices.SortFunc(out, byName)
-	for i := range r.marks {
-		if m := r.marks[i].who; !r.reaches(m) {
-			out = append(out, m)
-		}
-	}
-	return out
-}
-
 // reaches reports whether addresses yields any.
 func (r *record) reaches(m *member) bool {
-	for i := range r.bound {
-		if slices.Contains(r.bound[i].members, m) {
-			return true
-		}
+	if r.boundTo(m) != nil {
+		return true
 	}
 	if len(r.dynamic) == 0 || !m.listed() || m == r.sender {
 		return false
@@ -264,9 +201,9 @@ func (s *state) settledEverywhere(r *record, now mail.Time) (settled, read bool)
 	if r.withdrawn() {
 		return settled, read
 	}
-	var few [4]mail.Delivery // retention asks this of every message
-	for _, d := range s.addDeliveries(few[:0], r, now) {
-		switch d.State {
+	var few [4]recipient // retention asks this of every message
+	for _, t := range s.recipients(few[:0], r) {
+		switch s.deliveryTo(r, t, now).State {
 		case mail.Read, mail.Archived:
 		case mail.Expired, mail.Dead:
 			read = false

@@ -32,9 +32,7 @@ func (r *Room) Status() mail.RoomStatus {
 	r.mu.RLock()
 	defer r.mu.RUnlock()
 	st.Seq, st.Last, st.Messages = r.state.seq, r.state.last, len(r.state.records)
-	for range r.state.agents() {
-		st.Agents++
-	}
+	st.Agents = len(r.state.listed)
 	st.Unread = r.state.countUnread(r.state.members[mail.User], now)
 	return st
 }
@@ -110,7 +108,7 @@ func (r *Room) endLapsed(ctx context.Context) error {
 	now := r.now()
 	var events []mail.Event
 	r.mu.RLock()
-	for _, m := range r.state.roster() {
+	for _, m := range r.state.listed {
 		if m.Session == "" || policy.SessionHeard(m.State, m.SessionAt, now) {
 			continue
 		}

@@ -2,6 +2,7 @@ package mailroom
 
 import (
 	"context"
+	"iter"
 	"slices"
 	"strings"
 	"time"
@@ -71,7 +72,7 @@ func (s *state) fill(page *mail.Page, m *member, q mail.InboxQuery, from mail.Ad
 	page.Unread = s.countUnread(m, now)
 	s.showOpen(page, m)
 	bytes := 0
-	for _, r := range s.place(m, q).after(q.After).before(q.Before).inOrder(q.Newest) {
+	for r := range s.place(m, q, from, now) {
 		if !hasType(q.Types, r.msg.Type) || from != "" && !sameAddress(from, r.msg.From) || !s.isIn(r, m, q, now) {
 			continue
 		}
@@ -85,18 +86,44 @@ func (s *state) fill(page *mail.Page, m *member, q mail.InboxQuery, from mail.Ad
 	}
 }
 
-// place returns a list with all that a place of m's mailbox holds, and more. There is no list of what was archived:
-// people look at it seldom.
-func (s *state) place(m *member, q mail.InboxQuery) list {
+// place yields all that a place of m's mailbox holds, of a sender if there is one, and little more, between the places
+// of q and in its order.
+func (s *state) place(m *member, q mail.InboxQuery, from mail.Address, now mail.Time) iter.Seq[*record] {
+	var lists []list
 	switch {
 	case q.Open:
-		return s.open
+		lists = []list{m.asked, s.index.many}
 	case q.Place == mail.InArchived:
-		return s.order
-	case q.Place == mail.InInbox && q.All:
-		return m.all
+		lists = []list{m.rest}
+	case q.Place == mail.InSnoozed:
+		lists = []list{m.snoozed}
+	case q.All:
+		lists = []list{m.all}
+	default:
+		unread := m.unread.within(q.After, q.Before)
+		return unread.alive(q.Newest, now)
 	}
-	return m.unread
+	if o := s.members[from.Signer()]; plain(from) && len(lists) == 1 && (o == nil || len(o.sent) < len(lists[0])) {
+		return s.sentInto(lists[0], o, q)
+	}
+	for i, l := range lists {
+		lists[i] = l.after(q.After).before(q.Before)
+	}
+	return merged(lists, q.Newest)
+}
+
+// sentInto yields what a sender, who may be nobody that is known, has sent of a list, as place does.
+func (s *state) sentInto(l list, sender *member, q mail.InboxQuery) iter.Seq[*record] {
+	return func(yield func(*record) bool) {
+		if sender == nil {
+			return
+		}
+		for _, r := range sender.sent.after(q.After).before(q.Before).inOrder(q.Newest) {
+			if _, in := l.search(r.seq); in && !yield(r) {
+				return
+			}
+		}
+	}
 }
 
 // isIn reports whether a record of that list belongs there.
@@ -192,16 +219,7 @@ func (v *view) searchHot(ctx context.Context, f *filter, n int) (items []mail.It
 // there may be others behind next or, where the newest come first, before it.
 func (s *state) search(f *filter, from mail.Seq, most int, now mail.Time) (items []mail.Item, next mail.Seq,
 	more bool) {
-	order := s.order
-	if f.q.Open {
-		order = s.open
-	}
-	if f.newest {
-		order = order.after(f.after).before(from)
-	} else {
-		order = order.after(from).before(f.before)
-	}
-	for _, r := range order.inOrder(f.newest) {
+	for r := range s.candidates(f, from) {
 		if it, ok := s.accept(f, r, now); ok {
 			items = append(items, it)
 		}
@@ -217,11 +235,14 @@ func (s *state) accept(f *filter, r *record, now mail.Time) (it mail.Item, ok bo
 	if !f.matches(&r.msg, r.seq) || !f.about(s, r) {
 		return it, false
 	}
+	if len(f.q.States) > 0 && !f.stands(s.deliveries(r, now)) {
+		return it, false
+	}
 	it = s.item(r, f.reader, now)
 	if f.q.Deliveries || len(f.q.States) > 0 {
-		it.Deliveries = s.deliveries(r, now)
+		s.showDeliveries(&it, r, now)
 	}
-	return it, f.stands(it.Deliveries)
+	return it, true
 }
 
 // pageOf makes a page of the newest n messages or, behind a cursor, of the first n. Hot ones may be older than

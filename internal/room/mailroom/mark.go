@@ -151,10 +151,10 @@ func (v *view) markSome(s *state, m *member, q mail.Marking, cold map[mail.ID]*a
 func (v *view) markAll(s *state, m *member, q mail.Marking, now mail.Time, out *mail.Marked) []mail.Event {
 	from := m.all
 	if q.Mark == mail.MarkRead || q.Mark == mail.MarkSnoozed {
-		from = m.unread
+		from = m.unread.list
 	}
-	if q.Mark == mail.MarkUnarchived { // archived messages are in no list
-		from = s.order
+	if q.Mark == mail.MarkUnarchived {
+		from = m.rest
 	}
 	var events []mail.Event
 	for _, r := range from {

@@ -329,6 +329,9 @@ func (n *naive) check(t *rapid.T) {
 			t.Fatalf("%s is settled %+v in %s, want %q", m.id, it.Settled, n.name, m.closed)
 		}
 	}
+	if wrong := miscounted(n.room.state, mail.TimeOf(n.world.now)); wrong != "" {
+		t.Fatalf("%s: %s", n.name, wrong)
+	}
 	for _, a := range n.agents {
 		if !a.registered {
 			continue

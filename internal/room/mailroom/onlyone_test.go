@@ -69,7 +69,7 @@ func TestOneOrchestrator(t *testing.T) {
 		})
 	}
 	all.Wait()
-	if list, err := room.As(mail.User).Agents(ctx); seats != 1 || err != nil || len(list) != 1 {
+	if list, err := mail.Roster(ctx, room.As(mail.User)); seats != 1 || err != nil || len(list) != 1 {
 		t.Errorf("of four at once %d are the orchestrator, and the roster is %+v, %v", seats, list, err)
 	}
 }

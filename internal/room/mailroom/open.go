@@ -28,6 +28,7 @@ func (s *state) track(r *record, m *mail.Message) {
 	if r.open() {
 		s.open.add(r)
 	}
+	s.fileOpen(r)
 	q := s.records[r.msg.replyTo()]
 	if q == nil || !q.open() {
 		return
@@ -38,9 +39,25 @@ func (s *state) track(r *record, m *mail.Message) {
 }
 
 func (s *state) settleOpen(q *record, st mail.Settlement) {
+	was := q.withdrawn()
 	q.settled = &st
 	s.open.remove(q)
 	s.answered.set(q, st.Answer != "")
+	s.fileOpen(q)
+	for i := range q.bound {
+		for _, m := range q.bound[i].members {
+			s.refile(q, m)
+		}
+	}
+	if len(q.dynamic) > 0 && was != q.withdrawn() {
+		s.deliver(q)
+	}
+}
+
+// fileOpen puts r into the lists of what is open, or takes it out. Those of the asked are kept by refile.
+func (s *state) fileOpen(r *record) {
+	r.sender.asking.set(r, r.open())
+	s.index.many.set(r, r.open() && len(r.dynamic) > 0)
 }
 
 // applySettled settles a question. A withdrawal of one that is settled comes too late. What names an answer repeats
@@ -63,13 +80,13 @@ func (s *state) showOpen(page *mail.Page, m *member) {
 			*ids = append(*ids, id)
 		}
 	}
-	for _, r := range s.open {
+	for r := range merged([]list{m.asked, s.index.many}, false) {
 		if r.reaches(m) {
 			add(&page.Open, &page.OpenIDs, r.msg.ID)
 		}
-		if r.sender == m {
-			add(&page.Own, &page.OwnIDs, r.msg.ID)
-		}
+	}
+	for _, r := range m.asking {
+		add(&page.Own, &page.OwnIDs, r.msg.ID)
 	}
 }
 
@@ -80,11 +97,14 @@ func (v *view) stillOpen(q mail.Marking, out *mail.Marked) {
 		return
 	}
 	v.read(func(s *state, _ mail.Time) {
-		for _, r := range s.open {
-			if r.reaches(v.me(s)) &&
-				(slices.Contains(out.Marked, r.msg.ID) || slices.Contains(out.Already, r.msg.ID)) {
-				out.Open = append(out.Open, r.msg.ID)
+		var open list
+		for _, id := range slices.Concat(out.Marked, out.Already) {
+			if r := s.records[id]; r != nil && r.open() && r.reaches(v.me(s)) {
+				open.add(r)
 			}
+		}
+		for _, r := range open {
+			out.Open = append(out.Open, r.msg.ID)
 		}
 	})
 }

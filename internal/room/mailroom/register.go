@@ -15,18 +15,6 @@ import (
 	"pennypost/internal/policy"
 )
 
-// Agents implements mail.Registrar.
-func (v *view) Agents(ctx context.Context) ([]mail.Agent, error) {
-	v.touch(ctx)
-	out := []mail.Agent{}
-	v.read(func(s *state, now mail.Time) {
-		for _, m := range s.roster() {
-			out = append(out, s.show(m, now))
-		}
-	})
-	return out, nil
-}
-
 // show returns m as the roster shows it.
 func (s *state) show(m *member, now mail.Time) mail.Agent {
 	a := mail.Agent{

@@ -94,6 +94,9 @@ func openRoom(t *testing.T, name mail.RoomName, opts Options) (*Room, *journalte
 	t.Cleanup(func() {
 		now := r.now()
 		live := dump(r.state, now)
+		if wrong := miscounted(r.state, now); wrong != "" {
+			t.Error(wrong)
+		}
 		if err := r.Close(); err != nil {
 			t.Errorf("Close: %v", err)
 		}
@@ -139,9 +142,9 @@ func dump(s *state, now mail.Time) []string {
 		if m.isUser() {
 			a.Door, a.DoorAt = "", 0
 		}
-		out = append(out, fmt.Sprintf("member %s: %+v unread %v told %v all %v", name, a, ids(m.unread, m),
+		out = append(out, fmt.Sprintf("member %s: %+v unread %v told %v all %v", name, a, ids(m.unread.list, m),
 			ids(m.told, m), ids(m.all, m)))
-		for _, r := range m.unread {
+		for _, r := range m.unread.list {
 			if s.visible(r, m, now) && m.Session != "" {
 				out = append(out, fmt.Sprint("member ", name, " knows ", r.msg.ID, r.toldIn(m), r.handedIn(m)))
 			}

@@ -31,10 +31,10 @@ func (s *state) applyAgent(c *mail.AgentChange, at mail.Time) {
 	m := s.claim(c, at)
 	s.update(m, c, at)
 	if c.Turn != "" {
-		s.settle(m, at) // what waits may have become m's by this very event
+		s.settle(m) // what waits may have become m's by this very event
 		s.applyTurn(m, c, at)
 	}
-	s.settle(m, at)
+	s.settle(m)
 }
 
 // claim returns the member that a change is about: for a session that found its name taken, the member of the next
@@ -146,18 +146,13 @@ func numbered(base mail.Name, n int) mail.Name {
 // agent back that was gone.
 func (s *state) update(m *member, c *mail.AgentChange, at mail.Time) {
 	if !m.listed() {
-		m.Retired = false
 		m.Registered = at
+		s.list(m, at)
 		s.setState(m, mail.Idle, at)
 	}
-	if c.Roles != nil {
-		m.Roles = slices.Clone(c.Roles)
-	}
-	if m.Name == mail.Orchestrator && !m.hasRole(string(mail.Orchestrator)) {
-		m.Roles = append(m.Roles, string(mail.Orchestrator))
-	}
-	if c.Tags != nil {
-		m.Tags = slices.Clone(c.Tags)
+	s.setRoles(m, c.Roles)
+	if c.Tags != nil && !slices.Equal(c.Tags, m.Tags) {
+		s.setTags(m, slices.Clone(c.Tags), at)
 	}
 	if c.Task != nil {
 		m.Task = *c.Task
@@ -189,6 +184,7 @@ func (s *state) setState(m *member, to mail.State, at mail.Time) {
 	if m.State == to {
 		return
 	}
+	froze := m.State == mail.Frozen || to == mail.Frozen
 	if m.State == mail.Frozen {
 		m.Freezes[len(m.Freezes)-1].To = at
 	}
@@ -196,6 +192,9 @@ func (s *state) setState(m *member, to mail.State, at mail.Time) {
 		m.Freezes = policy.Join(append(m.Freezes, mail.Freeze{From: at}))
 	}
 	m.State, m.Since = to, at
+	if froze {
+		s.refileUnread(m)
+	}
 }
 
 // endSession ends the session that c names. A lapse, which the post office itself reports, counts only if the session
@@ -211,7 +210,7 @@ func (s *state) endSession(m *member, c *mail.AgentChange, at mail.Time) {
 	if m.State != mail.Frozen {
 		s.setState(m, mail.Gone, at)
 	}
-	s.settle(m, at)
+	s.settle(m)
 }
 
 func (s *state) retire(m *member, at mail.Time) {
@@ -219,8 +218,8 @@ func (s *state) retire(m *member, at mail.Time) {
 	m.TokenSum, m.Session = "", ""
 	m.Parent = ""
 	s.setState(m, mail.Gone, at)
-	m.Retired = true
-	s.settle(m, at)
+	s.unlist(m, at)
+	s.settle(m)
 }
 
 // rename gives an agent a new name, unless somebody bears it. The old one stays a way to reach it.
@@ -236,8 +235,10 @@ func (s *state) rename(c *mail.AgentChange) {
 		}
 	}
 	m.Aliases = append(slices.DeleteFunc(m.Aliases, func(n mail.Name) bool { return n == c.Renamed }), old)
+	s.listed = slices.DeleteFunc(s.listed, func(o *member) bool { return o == m })
 	m.Name = c.Renamed
 	s.members[m.Name] = m
+	s.enlist(m)
 }
 
 // taken reports whether m cannot be renamed to a name: another bears it, or mail waits under it.
@@ -246,16 +247,15 @@ func (s *state) taken(n mail.Name, m *member) bool {
 	return o != nil && o != m
 }
 
-// settle puts mail where it belongs after m's roles, tags or state have changed: role mail that m can no longer be
-// expected to read goes to another holder, held mail finds m, and tag mail follows the tags.
-func (s *state) settle(m *member, at mail.Time) {
-	for _, r := range slices.Clone(m.unread) {
+// settle puts role mail where it belongs after m's roles or state have changed: what m can no longer be expected to
+// read goes to another holder, and held mail finds m.
+func (s *state) settle(m *member) {
+	for _, r := range slices.Clone(m.given) {
 		for i := range r.bound {
 			b := &r.bound[i]
 			if b.isRole() && b.holder() == m &&
 				!policy.KeepsRoleMail(m.listed(), m.State, m.Roles, b.address.Value()) {
 				s.assign(r, i)
-				s.refile(r, m)
 				s.deliver(r)
 			}
 		}
@@ -265,15 +265,14 @@ func (s *state) settle(m *member, at mail.Time) {
 			s.release(role)
 		}
 	}
-	s.dynamic = slices.DeleteFunc(s.dynamic, func(r *record) bool { return s.allPast(r, at) })
-	for _, r := range s.dynamic {
-		s.refile(r, m)
-	}
 }
 
 // release gives the mail held for a role to its live holders.
 func (s *state) release(role string) {
 	waiting := s.held[role]
+	if len(waiting) == 0 {
+		return
+	}
 	s.held[role] = nil
 	for _, r := range waiting {
 		for i := range r.bound {

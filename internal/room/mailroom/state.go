@@ -22,7 +22,11 @@ type state struct {
 	last    mail.Time // of that event, also when compaction has dropped it
 	records map[mail.ID]*record
 	order   list                  // all records in journal order
+	index   index                 // of order
 	members map[mail.Name]*member // by name, and by names they had before
+	listed  []*member             // the roster, by name
+	roles   map[string][]*member  // who has a role; those who are off the roster may be among them
+	tags    map[string][]*member  // who carries a tag; likewise
 	held    map[string]list       // by role: mail that no live holder could be given, in order
 	// records with an audience that is found out when somebody looks; expired ones may be missing
 	dynamic    list
@@ -93,12 +97,26 @@ func (k sentKey) record() *record {
 type member struct {
 	mail.AgentRecord
 	// delivered, neither read nor archived; expired and snoozed ones may still be in it
-	unread  list
+	unread  box
+	urgent  box                              // those of unread that are urgent
+	calling list                             // those of unread that are of the kind that wakes the member
+	given   list                             // those of unread that are mail for a role, and were given to the member
 	cancels list                             // those of unread that are cancels: a hook asks for them before each tool
 	told    list                             // those of unread of which a client was told
+	snoozed list                             // those of unread that were put off, also if that is over
 	all     list                             // delivered and not archived
+	rest    list                             // what else the member has marked: archived, or passed on to another
+	sent    list                             // by the member, under any name
+	asked   list                             // open questions to it by name or role
+	asking  list                             // its own open questions
 	keys    map[string]*record               // what it sent with idempotency keys
 	waiters map[chan struct{}]mail.WaitQuery // who is blocked in Wait, and for what; no part of what replay rebuilds
+}
+
+// lists are the lists of m's mailbox, but for what is unread.
+func (m *member) lists() []*list {
+	return []*list{&m.calling, &m.given, &m.cancels, &m.told, &m.snoozed, &m.all, &m.rest, &m.sent, &m.asked,
+		&m.asking}
 }
 
 // holder returns who was given role mail; a cancel has the holder's descendants before it.
@@ -118,6 +136,9 @@ func newState(o *Options) *state {
 		late:     o.PutOff,
 		records:  make(map[mail.ID]*record),
 		members:  make(map[mail.Name]*member),
+		index:    newIndex(),
+		roles:    make(map[string][]*member),
+		tags:     make(map[string][]*member),
 		held:     make(map[string]list),
 		rotation: make(map[string]mail.Name),
 		spent:    spentKeys{byKey: make(map[sentKey]spentKey)},
@@ -154,21 +175,8 @@ func (s *state) agent(n mail.Name) *member {
 	return nil
 }
 
-// agents yields the roster in no particular order.
-func (s *state) agents() iter.Seq[*member] {
-	return func(yield func(*member) bool) {
-		for name, m := range s.members {
-			if name == m.Name && m.listed() && !yield(m) {
-				return
-			}
-		}
-	}
-}
-
-// roster returns the agents by name.
-func (s *state) roster() []*member {
-	return slices.SortedFunc(s.agents(), byName)
-}
+// agents yields the roster by name.
+func (s *state) agents() iter.Seq[*member] { return slices.Values(s.listed) }
 
 func byName(a, b *member) int { return cmp.Compare(a.Name, b.Name) }
 
@@ -193,8 +201,8 @@ func (m *member) hasRole(role string) bool { return slices.Contains(m.Roles, rol
 // holders returns the names of the live agents with a role, in order, without the sender.
 func (s *state) holders(role string, sender *member) []mail.Name {
 	var names []mail.Name
-	for m := range s.agents() {
-		if m != sender && m.State.Live() && m.hasRole(role) {
+	for _, m := range s.roles[role] {
+		if m != sender && m.listed() && m.State.Live() {
 			names = append(names, m.Name)
 		}
 	}
@@ -202,9 +210,10 @@ func (s *state) holders(role string, sender *member) []mail.Name {
 	return names
 }
 
-// countUnread returns how much unread mail m sees.
-func (s *state) countUnread(m *member, now mail.Time) (n int) {
-	for _, r := range m.unread {
+// countUnread returns how much unread mail m sees. It costs a search, and a look at what was put off.
+func (s *state) countUnread(m *member, now mail.Time) int {
+	n := m.unread.at(now)
+	for _, r := range m.snoozed {
 		if s.visible(r, m, now) && !r.withdrawn() {
 			n++
 		}
@@ -218,17 +227,60 @@ func (s *state) refile(r *record, m *member) (arrived bool) {
 	k := r.marksOf(m)
 	mine := r.reaches(m)
 	kept := k != nil && len(r.dynamic) > 0 // a reader keeps what it saw of a tag that it lost
-	m.all.set(r, (mine || kept) && (k == nil || k.archived == 0))
+	all := (mine || kept) && (k == nil || k.archived == 0)
+	m.all.set(r, all)
+	m.rest.set(r, k != nil && !all)
+	m.asked.set(r, r.open() && r.boundTo(m) != nil)
 	unread := mine && (k == nil || k.read == 0 && k.archived == 0)
-	if arrived = m.unread.set(r, unread); arrived {
+	snoozed := unread && k != nil && k.shown().snoozed != 0
+	var end mail.Time
+	if unread {
+		end = s.endOf(r, m, snoozed)
+	}
+	if arrived = m.unread.set(r, unread, end); arrived {
 		s.signal(m, r)
 	}
+	m.urgent.set(r, unread && r.msg.Priority == mail.Urgent, end)
+	m.snoozed.set(r, snoozed)
+	m.calling.set(r, unread && s.wakesNow(r, m))
+	m.given.set(r, unread && r.givenTo(m))
 	if !unread {
 		delete(s.waited, arrival{r, m})
 	}
 	m.cancels.set(r, unread && r.msg.Type.Rule().Stops)
 	m.told.set(r, unread && k != nil && k.shown().told != 0)
 	return arrived
+}
+
+// endOf returns until when r counts among the unread mail of m, which it reaches.
+func (s *state) endOf(r *record, m *member, snoozed bool) mail.Time {
+	if snoozed || r.withdrawn() {
+		return never
+	}
+	_, expires, _ := s.lasting(r, m)
+	return expires
+}
+
+// refileUnread files all unread mail of m anew, after something changed that decides when it expires or whom it wakes.
+func (s *state) refileUnread(m *member) {
+	for _, r := range slices.Clone(m.unread.list) {
+		s.refile(r, m)
+	}
+}
+
+// boundTo returns the first audience of r that m is fixed in; nil if there is none.
+func (r *record) boundTo(m *member) *bound {
+	for i := range r.bound {
+		if slices.Contains(r.bound[i].members, m) {
+			return &r.bound[i]
+		}
+	}
+	return nil
+}
+
+// givenTo reports whether r is mail for a role that m holds it for.
+func (r *record) givenTo(m *member) bool {
+	return slices.ContainsFunc(r.bound, func(b bound) bool { return b.isRole() && b.holder() == m })
 }
 
 // signal has the waits on m's mailbox woken when the state can be looked at. The channels hold one, so a waiter that
@@ -353,6 +405,7 @@ func (s *state) forget(ids []mail.ID) {
 	maps.DeleteFunc(s.waited, func(a arrival, _ struct{}) bool { return a.mail.gone })
 	first, last := gone[0].seq, gone[len(gone)-1].seq
 	s.order.dropGone(first, last)
+	s.index.forget(gone, s.order)
 	s.dynamic.dropGone(first, last)
 	s.byEvents.dropGone(first, last)
 	s.answered.dropGone(first, last)
@@ -363,9 +416,10 @@ func (s *state) forget(ids []mail.ID) {
 	}
 	for m := range s.filedWith(gone) {
 		m.unread.dropGone(first, last)
-		m.cancels.dropGone(first, last)
-		m.told.dropGone(first, last)
-		m.all.dropGone(first, last)
+		m.urgent.dropGone(first, last)
+		for _, l := range m.lists() {
+			l.dropGone(first, last)
+		}
 	}
 }
 
@@ -373,6 +427,7 @@ func (s *state) forget(ids []mail.ID) {
 func (s *state) filedWith(records list) map[*member]bool {
 	out := make(map[*member]bool)
 	for _, r := range records {
+		out[r.sender] = true
 		if len(r.dynamic) > 0 {
 			for m := range maps.Values(s.members) {
 				out[m] = true

@@ -196,7 +196,7 @@ func TestSilentSessionWithProcess(t *testing.T) {
 			l.must(err)
 		}
 		state := func(n mail.Name) mail.State {
-			list, err := l.room.As(mail.User).Agents(l.Context())
+			list, err := mail.Roster(l.Context(), l.room.As(mail.User))
 			l.must(err)
 			return list[slices.IndexFunc(list, func(a mail.Agent) bool { return a.Name == n })].State
 		}
@@ -238,7 +238,7 @@ func TestRosterShowsLiveSessions(t *testing.T) {
 			{"when it has ended", "", func() { session(mail.Presence{End: true}) }},
 		} {
 			c.first()
-			roster, err := l.room.As("bob").Agents(l.Context())
+			roster, err := mail.Roster(l.Context(), l.room.As("bob"))
 			l.must(err)
 			if len(roster) != 2 || roster[0].Name != "ann" || roster[0].Session != c.want {
 				t.Errorf("%s the roster says %+v, want the session %q", c.when, roster, c.want)

@@ -279,7 +279,7 @@ func (v *view) gaveUp(s *state, m *member, t mail.Turn, now mail.Time) []mail.Ev
 
 // unseen returns the mail that should wake m and that nobody has shown it.
 func (s *state) unseen(m *member, now mail.Time) (ids []mail.ID) {
-	for _, r := range m.unread {
+	for r := range m.callers(now) {
 		if s.wakes(r, m, now) {
 			ids = append(ids, r.msg.ID)
 		}
@@ -349,11 +349,12 @@ func (v *view) briefing(s *state, c *mail.AgentChange, t mail.Turn, now mail.Tim
 // fill adds the messages that the session has not been told of.
 func (v *view) fill(s *state, m *member, t mail.Turn, now mail.Time, out *mail.Briefing) {
 	var news []*record
-	for _, r := range m.unread {
-		if !s.visible(r, m, now) || r.toldIn(m) || r.withdrawn() || r.inInbox(m) {
-			continue
-		}
-		if t.Moment == mail.SessionStart || s.wakesNow(r, m) {
+	start, waiting := t.Moment == mail.SessionStart, m.callers(now)
+	if start {
+		waiting = m.unread.alive(false, now)
+	}
+	for r := range waiting {
+		if s.visible(r, m, now) && (start || s.wakesNow(r, m)) && !r.toldIn(m) && !r.withdrawn() && !r.inInbox(m) {
 			news = append(news, r)
 		}
 	}

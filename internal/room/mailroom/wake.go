@@ -19,11 +19,11 @@ func (r *Room) Unwoken(hasDoor func(agent mail.Name, roles []string) bool) []mai
 	s := r.state
 	found := make(map[mail.Address]*mail.Unwoken)
 	for m := range s.agents() {
-		if len(m.unread) == 0 || !hasDoor(m.Name, m.Roles) && (m.State != mail.Idle || m.Session == "") {
+		if len(m.calling) == 0 || !hasDoor(m.Name, m.Roles) && (m.State != mail.Idle || m.Session == "") {
 			continue
 		}
 		u := s.sleeper(m, now)
-		for _, rec := range m.unread {
+		for rec := range m.callers(now) {
 			if s.wakes(rec, m, now) {
 				u.Mail = append(u.Mail, s.unwoken(rec, m))
 			}
@@ -46,13 +46,8 @@ func (r *Room) Unwoken(hasDoor func(agent mail.Name, roles []string) bool) []mai
 
 // sleeper describes an agent as one to be woken.
 func (s *state) sleeper(m *member, now mail.Time) *mail.Unwoken {
-	u := &mail.Unwoken{Agent: m.Name, Roles: slices.Clone(m.Roles), State: m.State, Since: m.Since}
-	for _, r := range m.unread {
-		if s.visible(r, m, now) && !r.withdrawn() {
-			count(u, r)
-		}
-	}
-	return u
+	return &mail.Unwoken{Agent: m.Name, Roles: slices.Clone(m.Roles), State: m.State, Since: m.Since,
+		Unread: s.countUnread(m, now), Urgent: m.urgent.at(now)}
 }
 
 // wakes reports whether r, unread mail of m, is to wake it: it has not expired and nobody has handed its text over.

@@ -69,7 +69,8 @@ func (v *view) discharge(m *member, arrived chan struct{}) {
 func (v *view) firstUnread(ctx context.Context, m *member, q mail.WaitQuery) (*mail.Item, error) {
 	var it *mail.Item
 	v.read(func(s *state, now mail.Time) {
-		for _, r := range m.unread.after(q.After) {
+		unread := m.unread.within(q.After, 0)
+		for r := range unread.alive(false, now) {
 			// An answer that is asked for by name may have been handed over by a hook before it was waited for.
 			known := q.News && q.ReplyTo == "" && r.handedIn(m)
 			if awaited(q, r) && !known && !r.withdrawn() && s.visible(r, m, now) {

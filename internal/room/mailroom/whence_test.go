@@ -149,7 +149,7 @@ func TestP5_InsideANumberedSession(t *testing.T) {
 	if err != nil {
 		t.Fatalf("what the session has registered it speaks as again: %v", err)
 	}
-	list, _ := again.Agents(t.Context())
+	list, _ := mail.Roster(t.Context(), again)
 	if len(list) != 3 || list[0].Name != "a" || list[0].Parent != "builder-2" {
 		t.Errorf("the roster: %+v", list)
 	}

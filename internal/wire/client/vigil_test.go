@@ -126,7 +126,7 @@ func TestSlowOffice(t *testing.T) {
 	}
 	withFrozen(t, slow, func(t *testing.T, f *frozen, o *Office) {
 		room, _ := o.Room(t.Context(), "lab", "ann")
-		if list, err := room.Agents(t.Context()); err != nil || len(list) != 1 || f.calls.Load() != 1 {
+		if list, err := mail.Roster(t.Context(), room); err != nil || len(list) != 1 || f.calls.Load() != 1 {
 			t.Errorf("Agents = %v, %v in %d calls", list, err, f.calls.Load())
 		}
 	})

@@ -273,7 +273,7 @@ func (p *pass) complete(it *mail.Item) (err error) {
 
 // orchestrator returns who reads the orchestrator's mail.
 func (p *pass) orchestrator() (mail.Name, error) {
-	agents, err := p.opts.Service.Agents(p.ctx)
+	agents, err := mail.Roster(p.ctx, p.opts.Service)
 	for _, a := range agents {
 		if slices.Contains(a.Roles, string(mail.Orchestrator)) {
 			return a.Name, err

@@ -563,11 +563,11 @@ type failing struct {
 	times *int
 }
 
-func (f failing) Agents(ctx context.Context) ([]mail.Agent, error) {
+func (f failing) Agents(ctx context.Context, q mail.RosterQuery) (mail.AgentList, error) {
 	if *f.times--; *f.times >= 0 {
-		return nil, mail.Errorf(mail.Unavailable, "not now")
+		return mail.AgentList{}, mail.Errorf(mail.Unavailable, "not now")
 	}
-	return f.Service.Agents(ctx)
+	return f.Service.Agents(ctx, q)
 }
 
 func TestErased(t *testing.T) {

@@ -163,7 +163,7 @@ func leads(ctx context.Context, c *dialect.Call) (bool, error) {
 	if c.Caller == mail.Orchestrator {
 		return true, nil
 	}
-	agents, err := c.Service.Agents(ctx)
+	agents, err := mail.Roster(ctx, c.Service)
 	return slices.ContainsFunc(agents, func(a mail.Agent) bool {
 		return a.Name == c.Caller && slices.Contains(a.Roles, string(mail.Orchestrator))
 	}), err

@@ -52,7 +52,7 @@ func TestWakes(t *testing.T) { // A6
 		if policy.Wakes(mail.Status, mail.Normal, "agent:ag_x1", mail.ToOrchestrator, true) {
 			t.Error("a status wakes the orchestrator")
 		}
-		agents, err := b.As(mail.User).Agents(t.Context())
+		agents, err := mail.Roster(t.Context(), b.As(mail.User))
 		if err != nil || agents[0].Name != "ag_x1" || agents[0].Task != "Running tests..." {
 			t.Errorf("%+v, %v", agents, err)
 		}

@@ -130,7 +130,7 @@ func (c *capture) importInto(ctx context.Context, svc mail.Service, v *dialect.I
 		out.Rejected++
 		fmt.Fprintln(v.Stderr, c.broken)
 	}
-	roster, err := svc.Agents(ctx)
+	roster, err := mail.Roster(ctx, svc)
 	if err != nil {
 		return out, err
 	}

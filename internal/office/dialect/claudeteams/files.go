@@ -97,7 +97,7 @@ func (f *files) elsewhere(ctx context.Context, native string) bool {
 	if claimed(f.opts.Bridge, m.joined, f.opts.Others, native) {
 		return true
 	}
-	roster, err := f.opts.Service.Agents(ctx)
+	roster, err := mail.Roster(ctx, f.opts.Service)
 	if err != nil {
 		f.opts.Log.Warn("roster not read", "err", err)
 	}

@@ -138,7 +138,7 @@ func (h *hq) bodies(name mail.Name) []string {
 // agents returns the roster, as "name state roles tags".
 func (h *hq) agents() []string {
 	h.t.Helper()
-	list, err := h.As(mail.User).Agents(h.t.Context())
+	list, err := mail.Roster(h.t.Context(), h.As(mail.User))
 	if err != nil {
 		h.t.Fatal(err)
 	}

@@ -233,7 +233,7 @@ func rosterOf(ctx context.Context, svc mail.Registrar) func() ([]mail.Agent, err
 			return list, nil
 		}
 		var err error
-		list, err = svc.Agents(ctx)
+		list, err = mail.Roster(ctx, svc)
 		return list, err
 	}
 }

@@ -125,7 +125,7 @@ func (f *files) address(ctx context.Context, plan *jobs, i int, it *mail.Item, t
 
 // hooked reports whether an agent's own session is handed its mail by hooks and doors. Then no inbox gets it too.
 func (f *files) hooked(ctx context.Context, name mail.Name) bool {
-	list, err := f.opts.Service.Agents(ctx)
+	list, err := mail.Roster(ctx, f.opts.Service)
 	a, ok := onRoster(list, name)
 	return err == nil && ok && hooked(&a)
 }

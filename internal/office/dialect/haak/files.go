@@ -148,7 +148,7 @@ func (f *files) load(ctx context.Context) error {
 	if f.loaded {
 		return nil
 	}
-	agents, err := f.o.Service.Agents(ctx)
+	agents, err := mail.Roster(ctx, f.o.Service)
 	if err != nil {
 		return err
 	}
@@ -246,7 +246,7 @@ func (f *files) takeRoster(ctx context.Context) error {
 }
 
 func (f *files) agents(ctx context.Context) (map[mail.Name]*mail.Agent, error) {
-	list, err := f.o.Service.Agents(ctx)
+	list, err := mail.Roster(ctx, f.o.Service)
 	if err != nil {
 		return nil, err
 	}

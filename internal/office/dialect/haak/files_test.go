@@ -175,7 +175,7 @@ func TestRosterFile(t *testing.T) {
 	t.Run("a stranger's entry becomes an agent; unknown keys stay", func(t *testing.T) {
 		d := newDesk(t)
 		d.stranger(roster, entry, "garbage")
-		agents, err := d.As(mail.User).Agents(t.Context())
+		agents, err := mail.Roster(t.Context(), d.As(mail.User))
 		if err != nil || len(agents) != 1 {
 			t.Fatalf("%v, %v", agents, err)
 		}

@@ -86,7 +86,7 @@ type roster struct {
 }
 
 func readRoster(ctx context.Context, svc mail.Service) (*roster, error) {
-	agents, err := svc.Agents(ctx)
+	agents, err := mail.Roster(ctx, svc)
 	return &roster{agents: agents}, err
 }
 

@@ -160,7 +160,7 @@ func identities(roster []mail.Agent) []identity {
 
 // load registers identities. Those that the room has besides stay.
 func load(ctx context.Context, svc mail.Service, list []identity) error {
-	roster, err := svc.Agents(ctx)
+	roster, err := mail.Roster(ctx, svc)
 	if err != nil {
 		return err
 	}
@@ -189,7 +189,7 @@ func exact(ctx context.Context, svc mail.Service, typed, reason string) (mail.Na
 	if name == mail.User {
 		return name, nil
 	}
-	roster, err := svc.Agents(ctx)
+	roster, err := mail.Roster(ctx, svc)
 	if err != nil {
 		return "", err
 	}
@@ -231,7 +231,7 @@ func identify(ctx context.Context, svc mail.Service, getenv func(string) string)
 	if given == "" {
 		return "", nil
 	}
-	roster, err := svc.Agents(ctx)
+	roster, err := mail.Roster(ctx, svc)
 	if err != nil {
 		return "", err
 	}

@@ -61,7 +61,7 @@ func TestIdentities(t *testing.T) {
 		if diff := cmp.Diff(want, listed(b)); diff != "" {
 			t.Errorf("identities (-want +got):\n%s", diff)
 		}
-		roster, err := b.As(mail.User).Agents(t.Context())
+		roster, err := mail.Roster(t.Context(), b.As(mail.User))
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -156,7 +156,7 @@ func listIdentities(ctx context.Context, v *dialect.Invocation) error {
 	if err != nil {
 		return err
 	}
-	roster, err := c.Service.Agents(ctx)
+	roster, err := mail.Roster(ctx, c.Service)
 	if err != nil {
 		return err
 	}

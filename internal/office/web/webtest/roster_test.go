@@ -1,0 +1,49 @@
+package webtest
+
+import (
+	"context"
+	"fmt"
+	"net"
+	"net/http"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// TestManyAgents finds one agent among many: the page shows a part of them, leads to the others, and is searched.
+func TestManyAgents(t *testing.T) {
+	r := newRoom(t)
+	socket := filepath.Join(r.home, "pennypost.sock")
+	client := &http.Client{Transport: &http.Transport{DialContext: func(ctx context.Context, _, _ string) (net.Conn,
+		error) {
+		return new(net.Dialer).DialContext(ctx, "unix", socket)
+	}}}
+	defer client.CloseIdleConnections()
+	for i := range 130 {
+		body := fmt.Sprintf(`{"name":"worker-%03d","roles":["role-%d"],"state":"idle","task":"piece %03d"}`, i, i%7, i)
+		resp, err := client.Post("http://pennypost/api/v1/rooms/"+r.name+"/agents", "application/json",
+			strings.NewReader(body))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if resp.Body.Close(); resp.StatusCode != http.StatusOK {
+			t.Fatalf("worker %d: %s", i, resp.Status)
+		}
+	}
+	p := r.person(1280, 800)
+	p.visit("/agents")
+	p.sees("#roster .agent", "")
+	if n := value[int](p, `document.querySelectorAll("#roster .agent").length`); n != 100 {
+		t.Errorf("the page shows %d agents, want 100", n)
+	}
+	shot(p, "many-agents")
+	p.click("#roster a.more")
+	p.until(`location.search.includes("show=live")`)
+	p.write("#find-agents", "PIECE 129")
+	p.click("form.find button")
+	p.until(`document.querySelectorAll("#roster .agent").length === 1`)
+	p.sees("#roster .agent", "worker-129")
+	shot(p, "found-agent")
+	p.visit("/stuck")
+	shot(p, "stuck-empty")
+}

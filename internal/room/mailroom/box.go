@@ -1,0 +1,162 @@
+package mailroom
+
+import (
+	"iter"
+	"slices"
+
+	"pennypost/internal/mail"
+)
+
+// box is a list of mail that waits for one member, with how much of it counts at a time. Mail expires without an
+// event, so a count cannot be kept; kept is when each record ends, in order, from which a count follows by one search.
+type box struct {
+	list
+	ends []mail.Time // beside list: until when each counts; 0: for ever; never: not at all
+	due  []mail.Time // those of ends that are times, in order
+	out  int         // how many do not count
+}
+
+// never is the end of a record that waits and does not count: it was withdrawn or put off.
+const never mail.Time = -1
+
+// set puts r in its place, until end, or takes it out, and reports whether it came anew.
+func (b *box) set(r *record, in bool, end mail.Time) (came bool) {
+	if n := len(b.list); in && (n == 0 || b.list[n-1].seq < r.seq) {
+		b.list, b.ends = append(b.list, r), append(b.ends, end)
+		b.count(end, 1)
+		return true
+	}
+	i, found := b.search(r.seq)
+	switch {
+	case in && found:
+		if b.ends[i] != end {
+			b.count(b.ends[i], -1)
+			b.ends[i] = end
+			b.count(end, 1)
+		}
+	case in:
+		b.list, b.ends = slices.Insert(b.list, i, r), slices.Insert(b.ends, i, end)
+		b.count(end, 1)
+	case found:
+		b.count(b.ends[i], -1)
+		b.list.remove(r)
+		b.ends = without(b.ends, i)
+	}
+	return in && !found
+}
+
+// count notes an end that came, or one that goes.
+func (b *box) count(end mail.Time, n int) {
+	switch {
+	case end == never:
+		b.out += n
+	case end == 0:
+	case n > 0 && (len(b.due) == 0 || b.due[len(b.due)-1] <= end):
+		b.due = append(b.due, end)
+	default:
+		i, _ := slices.BinarySearch(b.due, end)
+		if n > 0 {
+			b.due = slices.Insert(b.due, i, end)
+		} else {
+			b.due = without(b.due, i)
+		}
+	}
+}
+
+// at returns how many records count at a time.
+func (b *box) at(now mail.Time) int {
+	past, _ := slices.BinarySearch(b.due, now+1)
+	return len(b.list) - b.out - past
+}
+
+// within returns the part of b between two places, which is not to be changed; 0 for no place.
+func (b *box) within(after, before mail.Seq) box {
+	rest := b.list.after(after)
+	from := len(b.list) - len(rest)
+	rest = rest.before(before)
+	return box{list: rest, ends: b.ends[from : from+len(rest)]}
+}
+
+// alive yields the records that have not expired. Of those that have, and there may be many, it touches none.
+func (b *box) alive(newest bool, now mail.Time) iter.Seq[*record] {
+	return func(yield func(*record) bool) {
+		for n := range b.ends {
+			i := n
+			if newest {
+				i = len(b.ends) - 1 - n
+			}
+			if end := b.ends[i]; (end <= 0 || end > now) && !yield(b.list[i]) {
+				return
+			}
+		}
+	}
+}
+
+// callers yields the unread mail of m that is of the kind that wakes it and has not expired, with other mail if there
+// is less of all together.
+func (m *member) callers(now mail.Time) iter.Seq[*record] {
+	if m.unread.at(now) < len(m.calling) {
+		return m.unread.alive(false, now)
+	}
+	return slices.Values(m.calling)
+}
+
+// past yields the records that have expired, and touches none of the others.
+func (b *box) past(now mail.Time) iter.Seq[*record] {
+	return func(yield func(*record) bool) {
+		if len(b.due) == 0 || b.due[0] > now {
+			return
+		}
+		for i, end := range b.ends {
+			if end > 0 && end <= now && !yield(b.list[i]) {
+				return
+			}
+		}
+	}
+}
+
+// dropGone takes out the records that are gone, all of which stand between two places.
+func (b *box) dropGone(first, last mail.Seq) {
+	some := b.within(first-1, last+1)
+	from, _ := b.search(first)
+	var ends []mail.Time
+	keep := from + len(some.list)
+	for i := keep - 1; i >= from; i-- {
+		switch end := b.ends[i]; {
+		case !b.list[i].gone:
+			keep--
+			b.ends[keep] = end
+		case end == never:
+			b.out--
+		case end > 0:
+			ends = append(ends, end)
+		}
+	}
+	if len(ends) > 0 {
+		b.due = less(b.due, ends)
+	}
+	keep -= from
+	copy(b.ends[keep:], b.ends[:from])
+	b.ends = b.ends[keep:]
+	b.list.dropGone(first, last)
+}
+
+// less takes times out of a list in order, in which each of them is.
+func less(l, some []mail.Time) []mail.Time {
+	slices.Sort(some)
+	return slices.DeleteFunc(l, func(t mail.Time) bool {
+		if len(some) == 0 || t != some[0] {
+			return false
+		}
+		some = some[1:]
+		return true
+	})
+}
+
+// without takes l[i] out. The front, where reading usually happens, costs nothing to take from.
+func without(l []mail.Time, i int) []mail.Time {
+	if i == 0 {
+		return l[1:]
+	}
+	return slices.Delete(l, i, i+1)
+}

@@ -1,0 +1,114 @@
+package mailroom
+
+import (
+	"cmp"
+	"slices"
+
+	"pennypost/internal/mail"
+	"pennypost/internal/policy"
+)
+
+// recipient is somebody whom a record is for, and the address through which; nobody if there is nobody behind it.
+type recipient struct {
+	address mail.Address
+	who     *member
+}
+
+// recipients puts into out, which is empty, whom r is for, each once, through the first address that reaches them.
+func (s *state) recipients(out []recipient, r *record) []recipient {
+	var known map[*member]bool
+	if len(r.bound)+len(r.dynamic) > 1 || r.msg.Type.Rule().Stops {
+		known = make(map[*member]bool)
+	}
+	add := func(a mail.Address, members []*member) {
+		if len(members) == 0 {
+			out = append(out, recipient{a, nil})
+		}
+		for _, m := range members {
+			if !known[m] {
+				out = append(out, recipient{a, m})
+			}
+			if known != nil {
+				known[m] = true
+			}
+		}
+	}
+	for i := range r.bound {
+		add(r.bound[i].address, r.bound[i].members)
+	}
+	for _, a := range r.dynamic {
+		add(a, s.audience(r, a))
+	}
+	return out
+}
+
+// deliveries says where r stands with everybody it is for.
+func (s *state) deliveries(r *record, now mail.Time) []mail.Delivery {
+	to := s.recipients(nil, r)
+	out := make([]mail.Delivery, len(to))
+	for i, t := range to {
+		out[i] = s.deliveryTo(r, t, now)
+	}
+	return out
+}
+
+func (s *state) deliveryTo(r *record, t recipient, now mail.Time) mail.Delivery {
+	if t.who != nil {
+		return s.delivery(r, t.address, t.who, now)
+	}
+	state := s.waiting(r, t.address, now)
+	if t.address.Kind() == mail.ToRole && state == mail.Queued {
+		return mail.Delivery{Address: t.address, State: mail.Held, Wake: s.wakeHeld(r, t.address.Value())}
+	}
+	return mail.Delivery{Address: t.address, State: state, Wake: mail.WakeNone}
+}
+
+// showDeliveries puts into it what a list shows of deliveries: where there are many, those to whom something happened
+// first, and how many others there are.
+func (s *state) showDeliveries(it *mail.Item, r *record, now mail.Time) {
+	to := s.recipients(nil, r)
+	if n := len(to); n > mail.MaxDeliveries {
+		marked := make(map[*member]bool, len(r.marks))
+		for i := range r.marks {
+			marked[r.marks[i].who] = true
+			if r.settledBy(r.marks[i].who) {
+				it.ReadBy++
+			}
+		}
+		slices.SortStableFunc(to, func(a, b recipient) int {
+			return cmp.Compare(rank(marked[a.who]), rank(marked[b.who]))
+		})
+		to, it.Others = to[:mail.MaxDeliveries], n-mail.MaxDeliveries
+	}
+	for _, t := range to {
+		it.Deliveries = append(it.Deliveries, s.deliveryTo(r, t, now))
+	}
+}
+
+func rank(first bool) int {
+	if first {
+		return 0
+	}
+	return 1
+}
+
+// audience returns who is or was behind a dynamic address: those who carry it now and were registered before it
+// expired, by name, and those who left a mark, whatever became of them since.
+func (s *state) audience(r *record, a mail.Address) []*member {
+	expires := s.expiry(r, a, nil)
+	var out []*member
+	for _, m := range s.carriers(a) {
+		if m != r.sender && m.listed() && !policy.Past(expires, m.Registered) {
+			out = append(out, m)
+		}
+	}
+	if a != mail.ToAll { // the roster is in order
+		slices.SortFunc(out, byName)
+	}
+	for i := range r.marks {
+		if m := r.marks[i].who; !r.reaches(m) {
+			out = append(out, m)
+		}
+	}
+	return out
+}
