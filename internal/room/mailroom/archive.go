@@ -6,7 +6,6 @@ import (
 	"iter"
 	"maps"
 	"slices"
-	"strings"
 
 	"pennypost/internal/mail"
 	"pennypost/internal/policy"
@@ -161,71 +160,96 @@ type accept func(h *header, seq mail.Seq, m *mail.Message) bool
 // takes. What is not hot when it is called is not missing.
 func (r *Room) archivedRecords(ctx context.Context, in reach, want accept) iter.Seq2[*archivedRecord, error] {
 	return func(yield func(*archivedRecord, error) bool) {
-		leaving := r.leavingIn(in)
-		var ids []mail.ID
-		var seqs []mail.Seq
-		flush := func() bool {
-			found, err := r.lookUp(ctx, ids...)
-			if err != nil {
-				yield(nil, err)
-				return false
-			}
-			for i, id := range ids {
-				if rec := found[id]; rec != nil && rec.seq == seqs[i] && !yield(rec, nil) {
-					return false
-				}
-			}
-			ids, seqs = ids[:0], seqs[:0]
-			return true
-		}
-		add := func(h *header, seq mail.Seq, m *mail.Message) bool {
-			if want(h, seq, m) {
-				ids, seqs = append(ids, h.ID), append(seqs, seq)
-			}
-			return len(ids) < lookUps || flush()
-		}
-		var texts []*mail.Message // of the first of those that leave
-		addLeaving := func() bool {
-			if len(texts) == 0 {
-				var err error
-				if texts, err = r.leavingTexts(ctx, leaving[:min(lookUps, len(leaving))]); err != nil {
-					yield(nil, err)
-					return false
-				}
-			}
-			rec, m := leaving[0], texts[0]
-			leaving, texts = leaving[1:], texts[1:]
-			return m == nil || add(&rec.msg, rec.seq, m)
-		}
+		w := archiveWalk{Room: r, ctx: ctx, in: in, want: want, yield: yield, leaving: r.leavingIn(in)}
 		for e, err := range r.archivedEvents(ctx, in) {
 			if err != nil {
 				yield(nil, r.unavailable(err))
 				return
 			}
-			for len(leaving) > 0 && (leaving[0].seq < e.Seq) != in.newest && leaving[0].seq != e.Seq {
-				if !addLeaving() {
-					return
-				}
-			}
-			if len(leaving) > 0 && leaving[0].seq == e.Seq { // it has arrived meanwhile
-				leaving, texts = leaving[1:], texts[min(1, len(texts)):]
-			}
-			if e.Message == nil {
-				continue
-			}
-			h := headerOf(e.Message)
-			h.Sent = cmp.Or(h.Sent, e.At)
-			if !add(&h, e.Seq, e.Message) {
+			if !w.add(&e) {
 				return
 			}
 		}
-		for len(leaving) > 0 {
-			if !addLeaving() {
+		for len(w.leaving) > 0 {
+			if !w.takeLeaving() {
 				return
 			}
 		}
-		flush()
+		w.flush()
 	}
+}
+
+// archiveWalk puts what is on its way to the archive in its place among what is there. Its methods report whether to go
+// on.
+type archiveWalk struct {
+	*Room
+	ctx   context.Context
+	in    reach
+	want  accept
+	yield func(*archivedRecord, error) bool
+
+	taken   []spot // and not yielded yet
+	leaving list
+	texts   []*mail.Message // of the first of those
+}
+
+// add comes to the next event of the archive.
+func (w *archiveWalk) add(e *mail.Event) bool {
+	for len(w.leaving) > 0 && (w.leaving[0].seq < e.Seq) != w.in.newest && w.leaving[0].seq != e.Seq {
+		if !w.takeLeaving() {
+			return false
+		}
+	}
+	if len(w.leaving) > 0 && w.leaving[0].seq == e.Seq { // it has arrived meanwhile
+		w.leaving, w.texts = w.leaving[1:], w.texts[min(1, len(w.texts)):]
+	}
+	if e.Message == nil {
+		return true
+	}
+	h := headerOf(e.Message)
+	h.Sent = cmp.Or(h.Sent, e.At)
+	return w.take(&h, e.Seq, e.Message)
+}
+
+// takeLeaving comes to the first of what is leaving.
+func (w *archiveWalk) takeLeaving() bool {
+	if len(w.texts) == 0 {
+		var err error
+		if w.texts, err = w.leavingTexts(w.ctx, w.leaving[:min(lookUps, len(w.leaving))]); err != nil {
+			w.yield(nil, err)
+			return false
+		}
+	}
+	rec, m := w.leaving[0], w.texts[0]
+	w.leaving, w.texts = w.leaving[1:], w.texts[1:]
+	return m == nil || w.take(&rec.msg, rec.seq, m)
+}
+
+func (w *archiveWalk) take(h *header, seq mail.Seq, m *mail.Message) bool {
+	if w.want(h, seq, m) {
+		w.taken = append(w.taken, spot{h.ID, seq})
+	}
+	return len(w.taken) < lookUps || w.flush()
+}
+
+// flush yields what was taken.
+func (w *archiveWalk) flush() bool {
+	ids := make([]mail.ID, len(w.taken))
+	for i, at := range w.taken {
+		ids[i] = at.id
+	}
+	found, err := w.lookUp(w.ctx, ids...)
+	if err != nil {
+		w.yield(nil, err)
+		return false
+	}
+	for _, at := range w.taken {
+		if rec := found[at.id]; rec != nil && rec.seq == at.seq && !w.yield(rec, nil) {
+			return false
+		}
+	}
+	w.taken = w.taken[:0]
+	return true
 }
 
 // archivedEvents is what the archive of the journal has in a reach; nothing if there is no archive.
@@ -320,220 +344,3 @@ func (r *record) wasFor(m *member) bool {
 
 // names returns m's name and those it had.
 func (m *member) names() []mail.Name { return append([]mail.Name{m.Name}, m.Aliases...) }
-
-// Export implements mail.Keeper.
-func (v *view) Export(ctx context.Context) iter.Seq2[mail.Item, error] {
-	return func(yield func(mail.Item, error) bool) {
-		var ids []mail.ID
-		hot := make(map[mail.ID]bool)
-		v.read(func(s *state, _ mail.Time) {
-			for _, r := range s.order {
-				ids = append(ids, r.msg.ID)
-				hot[r.msg.ID] = true
-			}
-		})
-		// What moves to the archive meanwhile comes in its place among the hot.
-		cold := func(h *header, _ mail.Seq, _ *mail.Message) bool { return !hot[h.ID] }
-		for rec, err := range v.archivedRecords(ctx, reach{}, cold) {
-			if err != nil {
-				yield(mail.Item{}, err)
-				return
-			}
-			if it, _ := v.archivedItem(rec, nil); !yield(it, nil) {
-				return
-			}
-		}
-		for some := range slices.Chunk(ids, lookUps) {
-			items, err := v.exported(ctx, some)
-			if err != nil {
-				yield(mail.Item{}, err)
-				return
-			}
-			for _, it := range items {
-				if !yield(it, nil) {
-					return
-				}
-			}
-		}
-	}
-}
-
-// exported returns messages that were hot when the export began, in order, but for those that were erased meanwhile.
-func (v *view) exported(ctx context.Context, ids []mail.ID) (items []mail.Item, err error) {
-	var moved []mail.ID
-	v.read(func(s *state, now mail.Time) {
-		for _, id := range ids {
-			if r := s.records[id]; r != nil {
-				it := s.item(r, v.me(s), now)
-				it.Deliveries = s.deliveries(r, now)
-				items = append(items, it)
-			} else {
-				moved = append(moved, id)
-			}
-		}
-	})
-	if items, err = v.complete(ctx, items); err != nil || len(moved) == 0 {
-		return items, err
-	}
-	cold, err := v.lookUp(ctx, moved...)
-	for _, rec := range cold {
-		it, _ := v.archivedItem(rec, nil)
-		items = append(items, it)
-	}
-	slices.SortFunc(items, bySeq)
-	return items, err
-}
-
-// importBatch is how many messages share an append. It bounds what a crash in the middle of an import leaves to be
-// done again.
-const importBatch = 500
-
-// Import implements mail.Keeper.
-func (v *view) Import(ctx context.Context, items []mail.Item) (mail.Imported, error) {
-	var out mail.Imported
-	if err := v.needUser("import"); err != nil {
-		return out, err
-	}
-	for i := range items {
-		if err := v.checkImport(&items[i]); err != nil {
-			return out, mail.Errorf(mail.CodeOf(err), "message %d of the import: %w; nothing was imported", i+1, err)
-		}
-	}
-	known, err := v.knownIDs(ctx, items)
-	if err != nil {
-		return out, err
-	}
-	var events []mail.Event
-	now := v.now()
-	for i := range items {
-		it := &items[i]
-		if known[it.ID] {
-			out.Skipped++
-			continue
-		}
-		known[it.ID] = true
-		out.Added++
-		events = append(events, importEvents(it, now)...)
-		if len(events) >= importBatch {
-			if _, err := v.commit(ctx, events...); err != nil {
-				return out, err
-			}
-			events = nil
-		}
-	}
-	_, err = v.commit(ctx, events...)
-	return out, err
-}
-
-// knownIDs returns which of items are known, hot, archived or erased: what was erased does not come back from a
-// foreign file.
-func (v *view) knownIDs(ctx context.Context, items []mail.Item) (map[mail.ID]bool, error) {
-	known := make(map[mail.ID]bool, len(items))
-	v.read(func(s *state, _ mail.Time) {
-		for i := range items {
-			id := items[i].ID
-			known[id] = s.records[id] != nil || s.leaving[id] != nil || s.erased[id] != 0
-		}
-	})
-	c, ok := v.journal.(journal.Compacter)
-	if !ok {
-		return known, nil
-	}
-	for some := range slices.Chunk(items, lookUps) {
-		ids := make([]mail.ID, len(some))
-		for i := range some {
-			ids[i] = some[i].ID
-		}
-		events, err := c.ArchivedOf(ctx, ids...)
-		if err != nil {
-			return nil, v.unavailable(err)
-		}
-		for _, e := range events {
-			switch {
-			case e.Message != nil:
-				known[e.Message.ID] = true
-			case e.Erased != nil:
-				known[e.Erased.Message] = true
-			}
-		}
-	}
-	return known, nil
-}
-
-// checkImport checks what a sent message is checked for, and that id, time, sender and addresses are in canonical
-// form.
-func (v *view) checkImport(it *mail.Item) error {
-	if _, err := mail.ParseID(string(it.ID)); err != nil {
-		return err
-	}
-	if it.Sent <= 0 {
-		return mail.Errorf(mail.Invalid, "%s has no time of sending", it.ID)
-	}
-	t, err := mail.ParseType(string(it.Type))
-	if err != nil {
-		return err
-	}
-	it.Type = t
-	d := mail.Draft{Subject: it.Subject, Body: it.Body, Issue: it.Issue, Docs: it.Docs, Metadata: it.Metadata,
-		TTLSeconds: it.TTLSeconds, Audience: it.Audience, Key: it.Key, Priority: string(it.Priority)}
-	for _, a := range append([]mail.Address{it.From}, it.To...) {
-		canonical, bare, err := mail.ParseAddress(string(a), v.opts.Namespaces)
-		switch {
-		case err != nil:
-			return err
-		case a == mail.FromSystem:
-		case bare || canonical != a:
-			return mail.Errorf(mail.Invalid,
-				"%s has the address %q; write agent:NAME, role:ROLE, a tag, orchestrator, all or user", it.ID, a)
-		}
-	}
-	for _, a := range it.To {
-		if a.Kind() == mail.FromFar && !t.Asks() {
-			return mail.Errorf(mail.Invalid,
-				"%s is addressed to %q, which is how an agent of another room signs", it.ID, a)
-		}
-		d.To = append(d.To, string(a))
-	}
-	if strings.TrimSpace(d.Body) == "" {
-		d.Body = "-" // what was sent empty elsewhere is mail all the same; as is a review without a verdict
-	}
-	return d.CheckAccepted(max(v.opts.MaxBody, maxImportedBody))
-}
-
-// maxImportedBody is the longest body, in bytes, of a message that was accepted elsewhere.
-const maxImportedBody = 1 << 20
-
-// importEvents returns the events that make an item again: the message, and what its readers did.
-func importEvents(it *mail.Item, now mail.Time) []mail.Event {
-	m := it.Message
-	events := []mail.Event{{At: now, Message: &m}}
-	add := func(reader mail.Name, mark mail.Mark, at mail.Time, door string) {
-		if at == 0 {
-			at = now
-		}
-		events = append(events, mail.Event{At: at,
-			Receipt: &mail.Receipt{Message: m.ID, Reader: mail.AgentAddress(reader), Mark: mark, Door: door}})
-	}
-	for _, d := range it.Deliveries {
-		switch {
-		case d.Agent == "":
-		case d.State == mail.Notified && d.Door == mail.InboxDoor:
-			add(d.Agent, mail.MarkNotified, d.At, d.Door)
-		case d.State == mail.Presented:
-			add(d.Agent, mail.MarkPresented, d.At, d.Door)
-		case d.State == mail.Read:
-			add(d.Agent, mail.MarkRead, d.At, "")
-		case d.State == mail.Archived:
-			add(d.Agent, mail.MarkRead, d.At, "")
-			add(d.Agent, mail.MarkArchived, d.At, "")
-		}
-	}
-	if st := it.Settled; st != nil { // its answer may be an item before it, or none
-		events = append(events, mail.Event{At: now, Settled: &mail.Settlement{Message: m.ID, By: st.By, As: st.As,
-			Answer: st.Answer, At: st.At}})
-	}
-	if len(it.Deliveries) == 0 && it.Read && len(m.To) == 1 && m.To[0].Kind() == mail.ToAgent {
-		add(mail.Name(m.To[0].Value()), mail.MarkRead, 0, "")
-	}
-	return events
-}

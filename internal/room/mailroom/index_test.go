@@ -77,7 +77,7 @@ func (s *state) misfound() string {
 		f := &qs[i]
 		fits := func(r *record) bool { return f.matches(&r.msg, r.seq) && f.about(s, r) && (!f.q.Open || r.open()) }
 		var want, got []mail.ID
-		for _, r := range list(s.order).inOrder(f.newest) {
+		for _, r := range s.order.inOrder(f.newest) {
 			if fits(r) {
 				want = append(want, r.msg.ID)
 			}

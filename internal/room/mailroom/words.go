@@ -66,7 +66,7 @@ func (v *view) candidates(f *filter, todo reach) (in reach, found *search.Found)
 func (r *Room) anyHot(in reach) bool {
 	r.mu.RLock()
 	defer r.mu.RUnlock()
-	return len(list(r.state.order).after(in.after).before(in.before)) > 0
+	return len(r.state.order.after(in.after).before(in.before)) > 0
 }
 
 // look returns those of what was found in a reach that f accepts, about n and one more of them at most. If the index
@@ -114,7 +114,7 @@ func (v *view) lookAt(ctx context.Context, f *filter, places []mail.Seq) (items 
 	var cold []mail.Seq
 	v.read(func(s *state, now mail.Time) {
 		for _, place := range places {
-			i, hot := list(s.order).search(place)
+			i, hot := s.order.search(place)
 			if !hot {
 				cold = append(cold, place)
 			} else if it, ok := s.accept(f, s.order[i], now); ok {
@@ -306,7 +306,7 @@ func (r *Room) spotsBehind(after mail.Seq) (spots []spot, upTo mail.Seq) {
 	r.mu.RLock()
 	defer r.mu.RUnlock()
 	upTo = r.state.seq
-	hot := list(r.state.order).after(after)
+	hot := r.state.order.after(after)
 	for _, l := range []list{hot, leaving} {
 		for _, rec := range l[:min(len(l), indexBatch)] {
 			spots = append(spots, spot{rec.msg.ID, rec.seq})
