@@ -179,8 +179,8 @@ func (r *Room) archivedRecords(ctx context.Context, in reach, want accept) iter.
 	}
 }
 
-// archiveWalk puts what is on its way to the archive in its place among what is there. Its methods report whether to go
-// on.
+// archiveWalk puts what is on its way to the archive in its place among what is there. Its methods report whether to
+// go on.
 type archiveWalk struct {
 	*Room
 	ctx   context.Context
