@@ -1,7 +1,7 @@
 // Bench puts the same work on Pennypost and on what people would otherwise use, in turn and several times, and prints
 // the medians. It needs no network but the loopback and, the first time, the module proxy.
 //
-//	go run ./bench                      # all of it: about four minutes
+//	go run ./bench                      # all of it: about five minutes
 //	go run ./bench -only 'redis|http'   # systems by a regular expression
 //	go run ./bench -work handover       # one kind of work
 //

@@ -230,7 +230,7 @@ func (s *state) take(r *record, m *member) bool {
 	}
 	b := &r.bound[i]
 	if role := b.address.Value(); b.holder() == nil {
-		l := list(s.held[role])
+		l := s.held[role]
 		l.remove(r)
 		s.held[role] = l
 	}
