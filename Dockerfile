@@ -4,7 +4,8 @@
 #   docker run -v pennypost:/data -p 127.0.0.1:8765:8765 pennypost
 #   docker exec CONTAINER /pennypostd agents
 #
-# It listens on all addresses of the container, so publish the port on loopback, as above: there is no TLS yet.
+# It listens on all addresses of the container, so publish the port on loopback, as above. For other machines:
+# serve --tls (docs/phone.md).
 FROM golang:1.26.8-bookworm AS build
 ARG VERSION=devel
 WORKDIR /src

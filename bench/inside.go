@@ -6,6 +6,7 @@ import (
 	"pennypost/bench/drive"
 	"pennypost/internal/mail"
 	"pennypost/internal/policy"
+	"pennypost/internal/room/journal"
 	"pennypost/internal/room/journal/jsonl"
 	"pennypost/internal/room/mailroom"
 )
@@ -22,7 +23,7 @@ func startJournal(_ *bench, dir string) (worker, error) {
 
 type journalClient struct {
 	cannotRead
-	journal *jsonl.Journal
+	journal journal.Journal
 	from    string
 }
 
@@ -46,23 +47,29 @@ func startRoom(_ *bench, dir string) (worker, error) {
 	if err != nil {
 		return nil, err
 	}
+	end := runRoom(room)
+	open := func(name string) (drive.Client, error) {
+		_, err := room.As(mail.User).Register(context.Background(), mail.Presence{Name: mail.Name(name)})
+		return &roomClient{room: room.As(mail.Name(name))}, err
+	}
+	for _, name := range mailboxes {
+		if _, err := open(name); err != nil {
+			end()
+			return nil, err
+		}
+	}
+	return inProcess{open, end}, nil
+}
+
+// runRoom does what a room does by itself, until end is called, which closes it.
+func runRoom(room *mailroom.Room) (end func()) {
 	ctx, stop := context.WithCancel(context.Background())
 	ran := make(chan struct{})
 	go func() {
 		defer close(ran)
 		_ = room.Run(ctx)
 	}()
-	open := func(name string) (drive.Client, error) {
-		_, err := room.As(mail.User).Register(ctx, mail.Presence{Name: mail.Name(name)})
-		return &roomClient{room: room.As(mail.Name(name))}, err
-	}
-	for _, name := range mailboxes {
-		if _, err := open(name); err != nil {
-			stop()
-			return nil, err
-		}
-	}
-	return inProcess{open, func() { stop(); <-ran; room.Close() }}, nil
+	return func() { stop(); <-ran; room.Close() }
 }
 
 // mailboxes are those to whom the jobs write.

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"pennypost/bench/drive"
+	"pennypost/internal/room/journal/jetstream/natstest"
 )
 
 // system is one of those compared.
@@ -38,6 +39,10 @@ var systems = []system{
 	{name: "NATS JetStream, sync always", start: startRival("jetstream")},
 	{name: "Pennypost: journal, in process", start: startJournal},
 	{name: "Pennypost: room, in process", start: startRoom},
+	{name: "three servers: JetStream's publish", start: startPublish},
+	{name: "three servers: journal", start: startStream},
+	{name: "three servers: room", start: startStreamRoom},
+	{name: "three servers: room, read on another machine", start: startTwoMachines},
 	{name: "Pennypost: HTTP", start: startHTTP},
 	{name: "Pennypost: MCP over HTTP", start: startMCPHTTP},
 	{name: "Pennypost: MCP over stdio", most: 16, start: startMCPStdio},
@@ -49,7 +54,8 @@ type bench struct {
 	dir     string
 	running []*row
 	absent  []string
-	office  *office // that those of Pennypost's doors share
+	office  *office           // that those of Pennypost's doors share
+	nats    *natstest.Cluster // that those on three servers share
 }
 
 // row is a system and what it did.
@@ -80,6 +86,9 @@ func (b *bench) stop() {
 	}
 	if b.office != nil {
 		b.office.stop()
+	}
+	if b.nats != nil {
+		b.nats.Stop()
 	}
 }
 

@@ -55,6 +55,17 @@ func TestLoadRefuses(t *testing.T) {
 		{name: "room name", text: "[rooms.\"../x\"]\nmax_body = 5\n", want: []string{`"../x" is not a room name`}},
 		{name: "environment", vars: map[string]string{"PENNYPOST_IDLE_EXIT": "x"},
 			want: []string{"PENNYPOST_IDLE_EXIT"}},
+		{name: "journal kind", text: "[journal]\nkind = \"paper\"\n", want: []string{"[journal] kind", `"jetstream"`}},
+		{name: "no servers", text: "[journal]\nkind = \"jetstream\"\n",
+			want: []string{"[journal]", "urls = [\"nats://"}},
+		{name: "no server's address", text: "[journal]\nurls = [\"10.0.0.1\"]\n",
+			want: []string{"nats://10.0.0.1:4222"}},
+		{name: "replicas", text: "[journal]\nreplicas = 9\n", want: []string{"replicas is 9"}},
+		{name: "prefix", text: "[journal]\nprefix = \"a.b\"\n", want: []string{"prefix"}},
+		{name: "certificate alone", text: "[journal]\ncert = \"x\"\n", want: []string{"[journal] has cert or key"}},
+		{name: "unknown key of the journal", text: "[journal]\nurl = [\"x\"]\n",
+			want: []string{":2:1", "did you mean journal.urls?"}},
+		{name: "machine", text: "[machine]\nname = \"my laptop\"\n", want: []string{"[machine] name", `"my laptop"`}},
 		{name: "agent check", vars: map[string]string{"PENNYPOST_AGENT_CHECK": "no"}, want: []string{"agent_check"}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
@@ -167,5 +178,31 @@ func TestParseDuration(t *testing.T) {
 		if d, err := ParseDuration(in); err == nil {
 			t.Errorf("ParseDuration(%q) = %v, want an error", in, d)
 		}
+	}
+}
+
+// The addresses of NATS servers may hold passwords, which nobody is shown.
+func TestJournalPrints(t *testing.T) {
+	c, err := load(t, "[journal]\nkind = \"jetstream\"\nurls = [\"nats://post:hidden@10.0.0.1:4222\"]\n"+
+		"[machine]\nname = \"laptop-2\"\n", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var text strings.Builder
+	if err := c.Print(&text); err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{`kind = "jetstream"`, "post:xxxxx@10.0.0.1:4222", `name = "laptop-2"`,
+		"replicas = 3"} {
+		if !strings.Contains(text.String(), want) {
+			t.Errorf("the configuration is printed without %q:\n%s", want, text.String())
+		}
+	}
+	if strings.Contains(text.String(), "hidden") {
+		t.Errorf("the configuration is printed with a password:\n%s", text.String())
+	}
+	if _, err := load(t, "[journal]\nurls = [\"http://post:hidden@10.0.0.1\"]\n", nil); err == nil ||
+		strings.Contains(err.Error(), "hidden") {
+		t.Errorf("Load = %v, want an error without the password", err)
 	}
 }

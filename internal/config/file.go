@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"log/slog"
 	"maps"
+	"net/url"
 	"os"
 	"reflect"
 	"regexp"
@@ -39,8 +40,35 @@ type Config struct {
 	// empty. How to write to them is documented nowhere.
 	ClaudeBelow string `toml:"claude_below"`
 
+	TLS     TLS     `toml:"tls"`     // for other machines
+	Notify  Notify  `toml:"notify"`  // how the person is told of mail
+	Journal Journal `toml:"journal"` // where new rooms are kept
+	Machine Machine `toml:"machine"` // on which the post office runs
+
 	Room  Room                   `toml:"room"`  // of every room
 	Rooms map[mail.RoomName]Room `toml:"rooms"` // of single rooms, on top of Room
+}
+
+// TLS is an address for other machines, such as a phone, beside Listen.
+type TLS struct {
+	Listen string `toml:"listen"` // HOST:PORT; "": none
+	// Cert and Key are the files of a certificate, in PEM. Without them the post office makes one and keeps it.
+	Cert string `toml:"cert"`
+	Key  string `toml:"key"`
+	// URL is where other machines find that address, if something stands between; its host is one of ours then.
+	URL string `toml:"url"`
+}
+
+// check returns what is wrong with t by itself.
+func (t *TLS) check() error {
+	if (t.Cert == "") != (t.Key == "") {
+		return mail.Errorf(mail.Invalid, "[tls] has cert or key alone: name both files, or neither, and one is made")
+	}
+	u, err := url.Parse(t.URL)
+	if t.URL != "" && (err != nil || u.Scheme != "https" || u.Host == "" || u.Path != "" && u.Path != "/") {
+		return mail.Errorf(mail.Invalid, "[tls] url is %q; write it like https://box.example", t.URL)
+	}
+	return nil
 }
 
 // Room is what a room is told.
@@ -151,6 +179,18 @@ func (c *Config) Check() error {
 	if c.ClaudeBelow != "" && !regexp.MustCompile(`^\d{1,6}\.\d{1,6}\.\d{1,6}$`).MatchString(c.ClaudeBelow) {
 		return mail.Errorf(mail.Invalid, "claude_below is %q; write a version, like %q", c.ClaudeBelow,
 			DefaultClaudeBelow)
+	}
+	if err := c.TLS.check(); err != nil {
+		return err
+	}
+	if err := c.Notify.check(); err != nil {
+		return err
+	}
+	if err := c.Journal.check(); err != nil {
+		return err
+	}
+	if err := c.Machine.check(); err != nil {
+		return err
 	}
 	if err := c.Room.check("room"); err != nil {
 		return err
@@ -293,6 +333,10 @@ func keys(section reflect.Type, prefix string) []string {
 		name := f.Tag.Get("toml")
 		switch {
 		case name == "-":
+		case f.Anonymous:
+			out = append(out, keys(f.Type, prefix)...)
+		case f.Type.Kind() == reflect.Pointer && f.Type.Elem().Kind() == reflect.Struct:
+			out = append(out, keys(f.Type.Elem(), prefix+name+".")...)
 		case f.Type.Kind() == reflect.Struct:
 			out = append(out, keys(f.Type, prefix+name+".")...)
 		case f.Type == reflect.TypeFor[map[string]Wake]():

@@ -66,11 +66,26 @@ func (h Home) Token() string { return h.file("token") }
 // Host is the file with the name under which browsers know the pages.
 func (h Home) Host() string { return h.file("host") }
 
+// TLS is the file with the certificate that the post office has made, and its key.
+func (h Home) TLS() string { return h.file("tls.pem") }
+
 // Sessions is the file with the browsers that are logged in to the pages.
 func (h Home) Sessions() string { return h.file("sessions.json") }
 
+// Joined is the file with the other machines that were let in.
+func (h Home) Joined() string { return h.file("joined.json") }
+
 // Doors is the file with what it takes to get at the sessions of agents on this machine, secrets included.
 func (h Home) Doors() string { return h.file("doors.json") }
+
+// Machine is the file with what tells this data directory from others on machines of the same name.
+func (h Home) Machine() string { return h.file("machine") }
+
+// Shown is the directory of what terminals were shown, by which messages have short numbers there.
+func (h Home) Shown() string { return h.file("shown") }
+
+// Told is the file with what the person was told when no page was in sight.
+func (h Home) Told() string { return h.file("notify.json") }
 
 // File is the configuration.
 func (h Home) File() string { return h.file("config.toml") }

@@ -18,6 +18,9 @@ func (c *Config) Print(w io.Writer) error {
 	fmt.Fprintf(&b, "# The configuration of the post office at %s\n", c.Home)
 	fmt.Fprintf(&b, "# Kept in %s; these values are in effect.\n", c.Home.File())
 	c.printOffice(&b)
+	c.TLS.print(&b)
+	c.Notify.print(&b)
+	c.printJournal(&b)
 	r := c.For("")
 	b.WriteString("\n# Every room, unless [rooms.NAME] says otherwise for one.\n")
 	r.print(&b, "room")
@@ -41,6 +44,14 @@ func (c *Config) printOffice(b *strings.Builder) {
 		`where to look for the agent in whose session a process runs: "tree" or "process"`)
 	key(b, "claude_below", strconv.Quote(orText(c.ClaudeBelow, DefaultClaudeBelow)),
 		"sessions of Claude Code from this version on are not woken by their inbox socket")
+}
+
+func (t *TLS) print(b *strings.Builder) {
+	b.WriteString("\n[tls]\n")
+	key(b, "listen", strconv.Quote(t.Listen), `address for other machines, such as "0.0.0.0:8766"; "" for none`)
+	key(b, "cert", strconv.Quote(t.Cert), "file of a certificate; without it one is made, and its fingerprint shown")
+	key(b, "key", strconv.Quote(t.Key), "file of its key")
+	key(b, "url", strconv.Quote(t.URL), `where other machines find it, if not there, such as "https://box.example"`)
 }
 
 func (r *Room) print(b *strings.Builder, section string) {

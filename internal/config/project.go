@@ -10,6 +10,7 @@ import (
 
 	"github.com/pelletier/go-toml/v2"
 
+	"pennypost/internal/base/durable"
 	"pennypost/internal/mail"
 )
 
@@ -39,6 +40,45 @@ func FindProject(dir string) (Project, error) {
 			return p, nil
 		}
 	}
+}
+
+// WriteProject has the ProjectFile of dir say what p says, and returns its path and whether it did not say so before.
+// What it says otherwise is an error, and stays; so do its comments.
+func WriteProject(dir string, p Project) (file string, changed bool, err error) {
+	file = filepath.Join(dir, ProjectFile)
+	text, err := os.ReadFile(file)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return file, false, err
+	}
+	var old Project
+	if err := old.parse(file, text); err != nil {
+		return file, false, err
+	}
+	var add []byte
+	for _, key := range []struct{ name, old, value string }{{"room", string(old.Room), string(p.Room)},
+		{"agent", string(old.Agent), string(p.Agent)}} {
+		switch key.old {
+		case key.value:
+		case "":
+			add = append(add, key.name+" = "+tomlText(key.value)+"\n"...)
+		default:
+			return file, false, mail.Errorf(mail.Conflict,
+				"%s says %s = %q, and not %q: it was left as it is. If that is "+
+					"to change, edit the file, and try again", file, key.name, key.old, key.value)
+		}
+	}
+	if len(add) == 0 {
+		return file, false, nil
+	}
+	if len(text) > 0 && !bytes.HasSuffix(text, []byte("\n")) {
+		text = append(text, '\n')
+	}
+	return file, true, durable.WriteFile(file, append(text, add...), 0o644)
+}
+
+// tomlText writes a string as TOML does. The names that it is for have no control characters.
+func tomlText(s string) string {
+	return `"` + strings.NewReplacer(`\`, `\\`, `"`, `\"`).Replace(s) + `"`
 }
 
 func (p *Project) parse(file string, text []byte) error {

@@ -1,6 +1,7 @@
 package config
 
 import (
+	"os"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -45,5 +46,45 @@ func TestFindProject(t *testing.T) {
 	if got, err := FindRoom("", env(nil), filepath.Join(root, "p/web")); got == mail.DefaultRoom || got == "shop" ||
 		err != nil {
 		t.Errorf("FindRoom = %q, %v, want the repository's", got, err)
+	}
+}
+
+// TestWriteProject: what stands in the file stays, and what it says otherwise is not overwritten.
+func TestWriteProject(t *testing.T) {
+	p := Project{Room: "lab", Agent: `ws"1\`}
+	const both = "room = \"lab\"\nagent = \"ws\\\"1\\\\\"\n"
+	for _, tt := range []struct {
+		name, old, want string
+		changed         bool
+		err             string
+	}{
+		{name: "no file", want: both, changed: true},
+		{name: "only a comment", old: "# ours", want: "# ours\n" + both, changed: true},
+		{name: "the room stands there", old: "room='lab' # ours\n",
+			want: "room='lab' # ours\nagent = \"ws\\\"1\\\\\"\n", changed: true},
+		{name: "all of it stands there", old: "agent='ws\"1\\'\nroom='lab'", want: "agent='ws\"1\\'\nroom='lab'"},
+		{name: "another room", old: "room='shop'", want: "room='shop'", err: `says room = "shop", and not "lab"`},
+		{name: "another agent", old: "agent='ann'", want: "agent='ann'", err: `says agent = "ann"`},
+		{name: "no TOML", old: "agent=", want: "agent=", err: ProjectFile},
+	} {
+		dir := t.TempDir()
+		file := filepath.Join(dir, ProjectFile)
+		if tt.old != "" {
+			if err := os.WriteFile(file, []byte(tt.old), 0o600); err != nil {
+				t.Fatal(err)
+			}
+		}
+		path, changed, err := WriteProject(dir, p)
+		if path != file || changed != tt.changed || (err == nil) != (tt.err == "") ||
+			err != nil && !strings.Contains(err.Error(), tt.err) {
+			t.Errorf("%s: %s, %v, %v", tt.name, path, changed, err)
+		}
+		text, err := os.ReadFile(file)
+		if string(text) != tt.want || err != nil {
+			t.Errorf("%s: the file says %q, %v; want %q", tt.name, text, err, tt.want)
+		}
+		if got, err := FindProject(dir); tt.err == "" && (got != p || err != nil) {
+			t.Errorf("%s: it is read as %+v, %v", tt.name, got, err)
+		}
 	}
 }

@@ -27,7 +27,7 @@ type Wake struct {
 	Secret   Secret   `toml:"secret"`   // that signs what is sent there
 	Tmux     bool     `toml:"tmux"`     // type into the pane of its session
 	Timeout  Duration `toml:"timeout"`  // of each but tmux; default 30s
-	Budget   int      `toml:"budget"`   // rings in an hour; default policy.DefaultBudget
+	Budget   int      `toml:"budget"`   // rings in vain in an hour; default policy.DefaultBudget
 }
 
 // WhenGone says of a command that it resumes the agent's session, so that it must not be run while that lives.
@@ -171,6 +171,10 @@ func WakeAddress(who string) (mail.Address, error) {
 		name, err := mail.ParseName(a.Value())
 		return mail.AgentAddress(name), err
 	}
+	if a.Kind() == mail.ToPerson {
+		return "", mail.Errorf(mail.Invalid, "you are not woken as agents are; how you are told of mail is what the "+
+			"sections [notify.…] say (docs/notify.md)")
+	}
 	return "", mail.Errorf(mail.Invalid, "%q cannot be woken; write an agent's name, role:ROLE or orchestrator", who)
 }
 
@@ -208,11 +212,7 @@ func (r *Room) printWakes(b *strings.Builder, section string) {
 			b.WriteString("# password, if one is set, is not printed\n")
 		}
 		if len(w.Exec) > 0 {
-			words := make([]string, 0, len(w.Exec))
-			for _, word := range w.Exec {
-				words = append(words, quotedText(word))
-			}
-			key(b, "exec", "["+strings.Join(words, ", ")+"]",
+			key(b, "exec", texts(w.Exec),
 				"run without a shell; {room}, {agent}, {role}, {unread}, {urgent}, {session} are replaced")
 		}
 		if w.When != "" {
@@ -229,7 +229,7 @@ func (r *Room) printWakes(b *strings.Builder, section string) {
 		key(b, "timeout", quoted(w.Timeout, DefaultWakeTimeout),
 			"the command is killed, a server given up, after so long")
 		key(b, "budget", strconv.Itoa(orNumber(w.Budget, policy.DefaultBudget)),
-			"rings in an hour; urgent mail may cause as many again")
+			"rings in vain in an hour; urgent mail may cause as many again")
 	}
 }
 

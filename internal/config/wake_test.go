@@ -56,7 +56,7 @@ func TestWakeRefuses(t *testing.T) {
 		{"timeout", "[room.wake.bob]\nexec = [\"x\"]\ntimeout = \"forever\"\n", []string{"timeout is forever"}},
 		{"budget", "[room.wake.bob]\nexec = [\"x\"]\nbudget = -1\n", []string{"budget is -1"}},
 		{"all", "[room.wake.all]\nexec = [\"x\"]\n", []string{`"all" cannot be woken`}},
-		{"user", "[room.wake.user]\nexec = [\"x\"]\n", []string{`"user" cannot be woken`}},
+		{"user", "[room.wake.user]\nexec = [\"x\"]\n", []string{"[room.wake.user]", "[notify.…]", "docs/notify.md"}},
 		{"name", "[rooms.x.wake.\" \"]\nexec = [\"x\"]\n", []string{`[rooms.x.wake." "]`}},
 		{"twice", "[room.wake.bob]\nexec = [\"x\"]\n[room.wake.\"agent:bob\"]\nexec = [\"y\"]\n",
 			[]string{"[room.wake.bob]", `[room.wake."agent:bob"]`, "keep one"}},

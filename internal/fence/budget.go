@@ -154,11 +154,14 @@ func Abridge(it mail.Item, reader mail.Name) (mail.Item, bool) {
 }
 
 func cut(it mail.Item, how string) mail.Item {
-	body := it.Body
+	body, without := it.Body, ""
+	if len(it.Metadata)+len(it.Docs) > 0 {
+		without = ", without metadata and documents"
+	}
 	end := func(k int) string {
 		k = whole(body, k)
-		return fmt.Sprintf("%s\n\n[Cut: %d of %d bytes of a message that is too long for one answer. The whole: %s]",
-			body[:k], k, len(body), how)
+		return fmt.Sprintf("%s\n\n[Cut: %d of %d bytes of a message that is too long for one answer%s. The whole: %s]",
+			body[:k], k, len(body), without, how)
 	}
 	_, k := fit(len(body), Budget/2, func(k int) string {
 		text, _ := JSON(end(k))

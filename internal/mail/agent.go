@@ -41,6 +41,10 @@ type Agent struct {
 	Unread int    `json:"unread"`
 	Door   string `json:"door,omitempty"`   // the door that last proved to work
 	DoorAt Time   `json:"door_at,omitzero"` // when it did
+	// Machine is where Session runs, or the last one did; "" where the room is in a file. MachineAway says that its
+	// post office is not heard of at present: State is what was known of the agent before.
+	Machine     Machine `json:"machine,omitempty"`
+	MachineAway bool    `json:"machine_away,omitzero"`
 }
 
 // Presence is what somebody says of an agent: it registers the agent, or changes what the roster says of it.
@@ -60,7 +64,8 @@ type Presence struct {
 	End      bool   `json:"end,omitzero"`
 	// Process is the running program that the session belongs to, spelled in any way that no other program has. With
 	// Join, the session is but a connection of that program, such as an MCP server's: it shares the agent of the
-	// program's own session, whichever of the two comes first.
+	// program's own session, whichever of the two comes first. A connection whose End is said with Join too frees the
+	// name, and leaves the agent as it is until nothing was heard of it for some minutes.
 	Process string `json:"process,omitempty"`
 	Join    bool   `json:"join,omitzero"`
 	// Access is for doors of this machine, as in Turn; a room takes no notice of it. It says how to get at the session
@@ -69,6 +74,15 @@ type Presence struct {
 	// Update refuses to create: an unknown name is NotFound.
 	Update bool `json:"update,omitzero"`
 }
+
+// Expectation is what a post office found of an agent's name when it checked a change.
+type Expectation string
+
+// The expectations. None is that it does not matter.
+const (
+	ExpectNew   Expectation = "new"   // no agent on the roster bears the name
+	ExpectKnown Expectation = "known" // one does
+)
 
 // AgentChange is the journal's record of a change in the roster. Only what changed is present; a change with nothing
 // but a name is a heartbeat.
@@ -85,10 +99,22 @@ type AgentChange struct {
 	End      bool     `json:"end,omitzero"` // the session named in Session ended
 	Process  string   `json:"process,omitempty"`
 	Join     bool     `json:"join,omitzero"`
-	Turn     Moment   `json:"turn,omitempty"`    // TurnStart or TurnEnd
-	Over     bool     `json:"over,omitzero"`     // of TurnEnd: the turn was broken off
-	Renamed  Name     `json:"renamed,omitempty"` // the agent's new name
-	Retired  bool     `json:"retired,omitzero"`  // the agent leaves the roster
+	// Machine is where Session runs, and whose post office has checked the change. What it checked, others may have
+	// made untrue by the time that the change has its place: a room that several machines write to checks it again
+	// then, a name that is new for instance.
+	Machine Machine `json:"machine,omitempty"`
+	// Expects is what it found of the name: if that is not so any more, the change does not count.
+	Expects Expectation `json:"expects,omitempty"`
+	// Silent is, with an End of which the post office says that the session has lapsed, the place where that was last
+	// heard of: if it was heard of since, it has not.
+	Silent Seq `json:"silent,omitzero"`
+	// Most is how many live agents may be below the parent of an agent that is new, or share the name of a session
+	// that finds it held; 0: as many as like.
+	Most    int    `json:"most,omitzero"`
+	Turn    Moment `json:"turn,omitempty"`    // TurnStart or TurnEnd
+	Over    bool   `json:"over,omitzero"`     // of TurnEnd: the turn was broken off
+	Renamed Name   `json:"renamed,omitempty"` // the agent's new name
+	Retired bool   `json:"retired,omitzero"`  // the agent leaves the roster
 	// SHA-256, in hex, of the agent's bearer token; it replaces the one before
 	TokenSum string `json:"token_sum,omitempty"`
 	By       Name   `json:"by,omitempty"` // who made the change, if not the agent

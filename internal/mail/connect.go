@@ -5,6 +5,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"time"
 	"unicode/utf8"
 )
 
@@ -19,6 +20,9 @@ type Connector interface {
 	RemoveBridge(ctx context.Context, id string) error
 	// SyncBridge brings room and files in step now and returns how that went.
 	SyncBridge(ctx context.Context, id string) (BridgeStatus, error)
+	// RejectedLines names what a bridge's files hold that cannot be understood, at most MaxBadLines of it; Rejected in
+	// the bridge's status counts all. The files are read anew.
+	RejectedLines(ctx context.Context, id string) ([]BadLine, error)
 	// Workspaces lists the directories whose documents the room may show, in the order in which they were added.
 	Workspaces(ctx context.Context) ([]Workspace, error)
 	// AddWorkspace adds a workspace or changes its label and directory, and registers its agent.
@@ -44,6 +48,7 @@ type Bridge struct {
 	Dir     string     `json:"dir"` // absolute
 	Mode    BridgeMode `json:"mode,omitempty"`
 	Added   Time       `json:"added,omitzero"`
+	Machine Machine    `json:"machine,omitempty"` // where Dir is; "" where the room is in a file
 }
 
 // Check returns what is wrong with b by itself; "" as a mode means both. Which dialects there are is known to the post
@@ -59,6 +64,18 @@ func (b *Bridge) Check() error {
 		return Errorf(Invalid, "the bridge names no dialect")
 	}
 	return checkDir(b.Dir)
+}
+
+// Protocol is what a room knows of a foreign protocol, whose files a bridge keeps and whose agents it may have.
+type Protocol struct {
+	Name string // the dialect's
+	// IDs is how the protocol spells the ids of new mail; "": it takes any.
+	IDs IDForm
+	// AgentLife is how long mail to agents waits whose sender did not say; 0: as long as the room has it.
+	AgentLife time.Duration
+	// NamesItself reports, of the client and the tags that the roster has of an agent, whether it is one of the
+	// protocol's, whose sessions say themselves who they are. Nil: none is.
+	NamesItself func(client string, tags []string) bool
 }
 
 // checkDir checks the spelling of a directory. Whether it is there is seen when it is used.
@@ -91,12 +108,30 @@ type BridgeStatus struct {
 	Notice   string `json:"notice,omitempty"`  // what the person should know of these files
 }
 
+// BadLine is a piece of a bridge's files that cannot be understood. It stays where it is.
+type BadLine struct {
+	// File is its path below the bridge's directory, with slashes; "" for a message that the room has refused since
+	// the bridge was started.
+	File string `json:"file,omitempty"`
+	Line int    `json:"line,omitzero"` // where it begins, from 1; 0: the file is not understood as a whole
+	Why  string `json:"why"`
+	Text string `json:"text,omitempty"` // its first MaxExcerpt bytes, made valid UTF-8
+}
+
+// Limits on a list of bad lines.
+const (
+	MaxBadLines = 200
+	MaxExcerpt  = 160
+)
+
 // Workspace is a directory in which an agent works. Documents that its messages name are shown from there.
 type Workspace struct {
 	ID    Name   `json:"id"` // the agent's name too
 	Label string `json:"label,omitempty"`
 	Dir   string `json:"dir"` // absolute
 	Added Time   `json:"added,omitzero"`
+	// Machine is where Dir is; "" where the room is in a file.
+	Machine Machine `json:"machine,omitempty"`
 }
 
 // Check returns what is wrong with w by itself.

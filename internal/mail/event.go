@@ -13,6 +13,7 @@ type Event struct {
 	Bridge     *BridgeChange    `json:"bridge,omitempty"`
 	Workspace  *WorkspaceChange `json:"workspace,omitempty"`
 	Settled    *Settlement      `json:"settled,omitempty"`
+	Machine    *MachineChange   `json:"machine,omitempty"`
 }
 
 // Erasure records that a message is to be erased and, with Done, that its text is gone from every file. An erasure
@@ -21,6 +22,9 @@ type Erasure struct {
 	Message ID   `json:"message"`
 	By      Name `json:"by"`
 	Done    bool `json:"done,omitzero"`
+	// Machine says on which machine it is done, where several follow the room: it is done when all of them have said
+	// so.
+	Machine Machine `json:"machine,omitempty"`
 }
 
 // Checkpoint states what compaction would otherwise forget: it is appended before the events that led to it are
@@ -40,6 +44,14 @@ type Checkpoint struct {
 	Bridges    []Bridge    `json:"bridges,omitempty"`
 	Workspaces []Workspace `json:"workspaces,omitempty"`
 	Last       Time        `json:"last,omitzero"` // of the events until now
+
+	Machines []Machine      `json:"machines,omitempty"` // those that follow the room
+	Upkeep   Machine        `json:"upkeep,omitempty"`   // the one that looks after it
+	UpkeepAt Seq            `json:"upkeep_at,omitzero"` // where that was given to it
+	Doors    []MachineDoors `json:"doors,omitempty"`    // that need no session
+	// places of messages and reads that did not count: whoever reads the room from its first event, and finds others
+	// erased, could not tell
+	Void []Seq `json:"void,omitempty"`
 }
 
 // SpentKey is an idempotency key that outlives its message: a sender that tries again is told of the first one.
@@ -81,7 +93,9 @@ type AgentRecord struct {
 	Began      Seq      `json:"began,omitzero"`      // where Session began; a session that is resumed goes on
 	Left       string   `json:"left,omitempty"`      // the session that ended last: it may be resumed
 	Process    string   `json:"process,omitempty"`   // of Session, or of Left
-	Joined     bool     `json:"joined,omitzero"`     // Session is a connection
+	Machine    Machine  `json:"machine,omitempty"`   // where Session runs, or Left did
+	Heard      Seq      `json:"heard,omitzero"`      // the place where a Session with a Machine was last heard of
+	Joined     bool     `json:"joined,omitzero"`     // Session is a connection, or was until SessionAt
 	Continues  int      `json:"continues,omitzero"`  // how often in a row mail kept the turn from ending
 	GaveUp     bool     `json:"gave_up,omitzero"`    // at the last end of a turn
 	Evicted    string   `json:"evicted,omitempty"`   // the session before, which may not come back by itself

@@ -2,7 +2,9 @@ package mail
 
 import (
 	"encoding/json"
+	"strings"
 	"testing"
+	"time"
 	"unicode/utf8"
 )
 
@@ -94,6 +96,24 @@ func FuzzEvent(f *testing.F) {
 		}
 		if twice, err := json.Marshal(again); err != nil || string(twice) != string(once) {
 			t.Errorf("%q is written as %q, then as %q: %v", text, once, twice, err)
+		}
+	})
+}
+
+// FuzzWhen: no text makes the reading of times panic, and what is over is not ahead.
+func FuzzWhen(f *testing.F) {
+	now := time.Date(2026, 5, 10, 14, 0, 0, 0, time.UTC)
+	for _, s := range []string{"2h", "65535w", "0m", "2026-05-10", "2026-05-10 14:00", "last week", "yesterday 9:00",
+		"w", "é"} {
+		f.Add(s)
+	}
+	f.Fuzz(func(t *testing.T, s string) {
+		at, err := ParseWhen(s, now, Since)
+		if err == nil && strings.HasSuffix(s, " ago") && at > TimeOf(now) {
+			t.Errorf("%q is %v", s, at)
+		}
+		if at, err = ParseWhen(s, now, Until); err != nil && at != 0 {
+			t.Errorf("%q is %v and an error", s, at)
 		}
 	})
 }

@@ -17,14 +17,18 @@ const (
 	Urgent Priority = "urgent"
 )
 
-// AudiencePresent limits a message to "all" or to a tag to the agents that were live when it was sent.
-const AudiencePresent = "present"
+// Audiences of a message to "all" or to a tag, besides "": whoever looks before it expires.
+const (
+	AudiencePresent = "present" // the agents that were live when it was sent
+	AudienceTeam    = "team"    // of those, all but the orchestrator
+)
 
 // Limits on one message. A message over a limit is refused, never cut.
 const (
 	MaxBody       = 64 << 10 // bytes; a room may be configured with another limit
 	MaxSubject    = 1 << 10  // bytes
 	MaxMetadata   = 16 << 10 // bytes of JSON
+	MaxAccepted   = 1 << 20  // bytes of a body, and of metadata, that another system has accepted
 	MaxRecipients = 100      // addresses in To
 	MaxDocs       = 50       // documents
 	MaxPath       = 4096     // bytes of a document's path
@@ -113,7 +117,7 @@ type Message struct {
 	Docs       []Doc     `json:"docs,omitempty"`
 	Metadata   Metadata  `json:"metadata,omitempty"`
 	TTLSeconds int64     `json:"ttl_seconds,omitzero"` // 0: the default of each address
-	Audience   string    `json:"audience,omitempty"`   // "" or AudiencePresent
+	Audience   string    `json:"audience,omitempty"`   // "", AudiencePresent or AudienceTeam
 	Key        string    `json:"key,omitempty"`        // the sender's idempotency key
 	// Via names the bridge over which the message came: its sender is who the foreign file says, and nobody has proven
 	// it.
@@ -121,6 +125,11 @@ type Message struct {
 	// Sent is when the message was sent. In the journal it stands only on imported messages; for the others it is the
 	// event's own time, which the room fills in.
 	Sent Time `json:"sent,omitzero"`
+	// Same stands for what makes two messages the same, in a room that several machines write to, and Checked for the
+	// place up to which its post office knew of no other: if one came between, the message does not count. Both are
+	// for the journal only.
+	Same    string `json:"same,omitempty"`
+	Checked Seq    `json:"checked,omitzero"`
 }
 
 // ThreadRoot returns the id of the message that began m's thread.
@@ -163,7 +172,7 @@ type Draft struct {
 	Issue      string     `json:"issue_id,omitempty"`
 	Docs       []Doc      `json:"docs,omitempty"`
 	Metadata   Metadata   `json:"metadata,omitempty"`
-	TTLSeconds int64      `json:"ttl_seconds,omitzero"` // 0: the default of each address
+	TTLSeconds int64      `json:"ttl_seconds,omitzero"` // 0: the default of the protocol or else of each address
 	Audience   string     `json:"audience,omitempty"`
 	// Key makes sending idempotent: a second draft of the same sender with the same key is answered with the first
 	// message.
@@ -178,7 +187,7 @@ type Draft struct {
 // Check returns what is wrong with d by itself; addresses, replies and rights are checked by the room. maxBody is in
 // bytes.
 func (d *Draft) Check(maxBody int) error {
-	if err := d.CheckAccepted(maxBody); err != nil {
+	if err := d.check(maxBody, MaxMetadata); err != nil {
 		return err
 	}
 	if n := d.Metadata.tooLarge(); n != "" {
@@ -188,9 +197,13 @@ func (d *Draft) Check(maxBody int) error {
 	return nil
 }
 
-// CheckAccepted is Check for what another system has accepted: odd numbers in its metadata are kept as they are, for
-// nobody is there to mend them.
+// CheckAccepted is Check for what another system has accepted. Nobody is there to mend it, so it may be longer, and
+// odd numbers in its metadata are kept as they are.
 func (d *Draft) CheckAccepted(maxBody int) error {
+	return d.check(max(maxBody, MaxAccepted), MaxAccepted)
+}
+
+func (d *Draft) check(maxBody, maxMetadata int) error {
 	if len(d.To) == 0 {
 		return Errorf(Invalid, "the message has no recipient: name at least one address in to")
 	}
@@ -217,10 +230,11 @@ func (d *Draft) CheckAccepted(maxBody int) error {
 	if !slices.Contains([]IDForm{"", IDUUID, IDHex12}, d.IDForm) {
 		return Errorf(Invalid, "%q is not a form of ids; leave it out", d.IDForm)
 	}
-	if d.Audience != "" && d.Audience != AudiencePresent {
-		return Errorf(Invalid, "%q is not an audience; leave it out, or use %q", d.Audience, AudiencePresent)
+	if !slices.Contains([]string{"", AudiencePresent, AudienceTeam}, d.Audience) {
+		return Errorf(Invalid, "%q is not an audience; leave it out, or use %q or %q", d.Audience, AudiencePresent,
+			AudienceTeam)
 	}
-	return d.checkMetadata(t)
+	return d.checkMetadata(t, maxMetadata)
 }
 
 // maxTTLSeconds (a century) keeps expiry far from overflow.
@@ -231,8 +245,8 @@ func (d *Draft) checkText(maxBody int) error {
 		return Errorf(Invalid, "the body is empty: say something, or do not send")
 	}
 	if len(d.Body) > maxBody {
-		return Errorf(TooLarge, "the body is %d bytes long; at most %d are allowed. Nothing was sent. Put the text "+
-			"in a file and name it in docs, or send it in parts", len(d.Body), maxBody)
+		return Errorf(TooLarge, "the body is %d bytes long; at most %d are allowed. Nothing was sent. Send it in "+
+			"parts, or put the text in a file and say where that is", len(d.Body), maxBody)
 	}
 	if len(d.Subject) > MaxSubject {
 		return Errorf(TooLarge, "the subject is %d bytes long; at most %d are allowed. Nothing was sent",
@@ -270,9 +284,11 @@ func checkDocs(docs []Doc) error {
 	return nil
 }
 
-func (d *Draft) checkMetadata(t Type) error {
-	if len(d.Metadata) > MaxMetadata {
-		return Errorf(TooLarge, "the metadata is %d bytes long; at most %d are allowed", len(d.Metadata), MaxMetadata)
+func (d *Draft) checkMetadata(t Type, limit int) error {
+	if len(d.Metadata) > limit {
+		return Errorf(TooLarge,
+			"the metadata is %d bytes long; at most %d are allowed. Nothing was sent. Put what is "+
+				"long into a file and say where that is", len(d.Metadata), limit)
 	}
 	if len(d.Metadata) > 0 && (d.Metadata[0] != '{' || !json.Valid(d.Metadata)) {
 		return Errorf(Invalid, "metadata must be a JSON object")

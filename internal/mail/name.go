@@ -139,7 +139,8 @@ func invisible(r rune) bool {
 // imports bring their own spellings.
 type ID string
 
-// IDForm is a spelling of new ids. The zero value is "msg_" and 21 characters.
+// IDForm is a spelling of new ids. The zero value is what the protocols of the room and of the recipient ask for; if
+// they ask for nothing, it is "msg_" and 21 characters.
 type IDForm string
 
 // The spellings besides the usual one.

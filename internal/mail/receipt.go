@@ -2,6 +2,7 @@ package mail
 
 import (
 	"slices"
+	"strings"
 	"time"
 )
 
@@ -49,6 +50,8 @@ type Receipt struct {
 	Mark    Mark    `json:"mark"`
 	Door    string  `json:"door,omitempty"` // for notified and presented: through what
 	Until   Time    `json:"until,omitzero"` // for snoozed
+	// Machine is where the door is, for notified; "" where the room is in a file.
+	Machine Machine `json:"machine,omitempty"`
 }
 
 // DeliveryState is where a message stands with one recipient.
@@ -93,9 +96,11 @@ type Delivery struct {
 	Door    string        `json:"door,omitempty"`
 	// whether and how the recipient will be woken: a Wake… constant, or the name of a door
 	Wake string `json:"wake"`
-	// until then it is not rung for this, because its budget of rings is spent
-	PutOff Time   `json:"put_off,omitzero"`
-	Why    string `json:"why,omitempty"` // of NotSent: what the other room said
+	// of WakeDeferred: until when
+	PutOff Time `json:"put_off,omitzero"`
+	// Machine is the other machine whose post office wakes the recipient, or should.
+	Machine Machine `json:"machine,omitempty"`
+	Why     string  `json:"why,omitempty"` // of NotSent: what the other room said
 }
 
 // What a Delivery says of waking.
@@ -104,7 +109,17 @@ const (
 	WakeWaiting = "waiting"  // the recipient is blocked in a wait and gets it now
 	WakeTurnEnd = "turn-end" // the recipient is working and looks when its turn ends
 	WakeNoDoor  = "no-door"  // it should wake the recipient, but no way to do so is known
+	// The recipient is rung later: it was rung in vain as often as it may be, or its doors fail.
+	WakeDeferred = "deferred"
+	// Delivery.Machine is not heard of, and nobody else can wake the recipient: it is woken when that is back.
+	WakeAway = "away"
 )
+
+// WakeOn says in Delivery.Wake that a recipient is woken on another machine: "socket on laptop-2", or "on laptop-2"
+// where it is not known here through which door.
+func WakeOn(at Machine, door string) string {
+	return strings.TrimSpace(door + " on " + string(at))
+}
 
 // CountStates counts deliveries by state. Nil means none.
 func CountStates(ds []Delivery) map[DeliveryState]int {

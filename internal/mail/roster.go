@@ -14,11 +14,11 @@ type RosterQuery struct {
 	Limit  int     `query:"limit" about:"at most so many agents; 0 means 1000, which is the most"`
 }
 
-// AgentList is a part of the roster, by name.
+// AgentList is a part of the roster, by name as CompareNames has it.
 type AgentList struct {
 	Agents []Agent `json:"agents"`
-	More   bool    `json:"more,omitzero"`  // the list goes on: ask again with After set to Next
-	Next   Name    `json:"next,omitempty"` // the last of Agents, if there are more
+	More   bool    `json:"more,omitzero"`  // the list goes on: ask again with After set to Next, if there is one
+	Next   Name    `json:"next,omitempty"` // the last of Agents, if there are more; none with Latest
 	Total  int     `json:"total"`          // how many fit the query, those before After and behind Limit included
 	// States counts, by state, those that fit but for their state.
 	States map[State]int `json:"states,omitempty"`

@@ -3,6 +3,7 @@ package mail
 import (
 	"context"
 	"iter"
+	"slices"
 )
 
 // Service is one room as one caller sees it: the waist through which every door passes. From the inside out, it is
@@ -48,6 +49,8 @@ type Reader interface {
 	History(ctx context.Context, q HistoryQuery) (Page, error)
 	// Message returns one message, archived ones included, with its deliveries.
 	Message(ctx context.Context, id ID) (Item, error)
+	// Desk returns what of this room waits for the user. Only the user may ask.
+	Desk(ctx context.Context, q DeskQuery) (Desk, error)
 }
 
 // Marker marks.
@@ -89,7 +92,7 @@ type Tracker interface {
 
 // Registrar keeps the roster.
 type Registrar interface {
-	// Agents lists the roster by name, or a part of it. Retired agents are not on it.
+	// Agents lists the roster, or a part of it, in the order of CompareNames. Retired agents are not on it.
 	Agents(ctx context.Context, q RosterQuery) (AgentList, error)
 	// Register registers or updates an agent and returns what the roster now says, the name it was given included.
 	Register(ctx context.Context, p Presence) (Agent, error)
@@ -129,6 +132,12 @@ type Office interface {
 	Room(ctx context.Context, room RoomName, as Name) (Service, error)
 	// Rooms lists the rooms that exist.
 	Rooms(ctx context.Context) ([]RoomStatus, error)
+	// Desk returns what waits for the user in all rooms. A room that is closed and has nothing for the user stays
+	// closed; one that cannot be opened is among Desk.Away. Only the user may ask.
+	Desk(ctx context.Context, q DeskQuery) (Desk, error)
+	// WatchDesk returns what changes on the user's desk from now on; the first change is there at once. It opens no
+	// room. The context is for the call only. Only the user may ask.
+	WatchDesk(ctx context.Context) (DeskWatch, error)
 }
 
 // Sent answers Send.
@@ -138,6 +147,8 @@ type Sent struct {
 	Room       RoomName   `json:"room"`
 	Duplicate  bool       `json:"duplicate,omitzero"` // the key was known: this is the earlier message
 	Recipients []Delivery `json:"recipients"`
+	// Settled is how the question that this was to answer was settled, if somebody else was faster.
+	Settled *Settlement `json:"settled,omitempty"`
 }
 
 // Item is a message as a reader sees it.
@@ -154,6 +165,7 @@ type Item struct {
 	// asked for by its id has all of them.
 	Deliveries []Delivery `json:"deliveries,omitempty"`
 	Others     int        `json:"other_deliveries,omitzero"` // that are left out
+	Hits       int        `json:"hits,omitzero"`             // messages of the thread that match, MaxLimit at most
 	ReadBy     int        `json:"read_by,omitzero"`          // if any are left out: how many in all have read it
 }
 
@@ -170,6 +182,8 @@ type Page struct {
 	OwnIDs  []ID `json:"own_open_ids,omitempty"`
 	More    bool `json:"more"` // the list goes on: ask again with Next
 	Next    Seq  `json:"next,omitzero"`
+	// Trouble says how old is what is known, while what keeps the room cannot be reached; "" if it is new.
+	Trouble string `json:"trouble,omitempty"`
 }
 
 // Limits on lists.
@@ -189,7 +203,11 @@ type InboxQuery struct {
 	// Open asks for what waits for an answer, wherever in the mailbox it is and though it was read or has expired.
 	Open bool `query:"open" about:"only questions that are not settled, read and archived ones too"`
 	// Newest asks for the newest first: of more, ask again with Before.
-	Newest bool   `query:"newest" about:"the newest first"`
+	Newest bool `query:"newest" about:"the newest first"`
+	// BySent asks for those first that were sent last, whenever they arrived; see HistoryQuery.
+	BySent bool   `query:"by_sent" about:"the newest by time of sending first, whenever they arrived"`
+	Since  Time   `query:"since" about:"sent at this time or later"`
+	Until  Time   `query:"until" about:"sent before this time"`
 	After  Seq    `query:"after" about:"only messages behind this place"`
 	Before Seq    `query:"before" about:"only messages before this place"`
 	From   string `query:"from" about:"an address or a bare name that sent them"`
@@ -226,6 +244,7 @@ type HistoryQuery struct {
 	Agent  Name   `query:"agent" about:"sent by or delivered to this agent"`
 	Thread ID     `query:"thread" about:"any message of the thread"`
 	Issue  string `query:"issue" about:"with this issue_id"`
+	ID     string `query:"id" about:"whose id begins so; msg_ may be left out"`
 	Since  Time   `query:"since" about:"sent at this time or later"`
 	Until  Time   `query:"until" about:"sent before this time"`
 	// Search is words in any order, all of which stand somewhere in subject or body, also in the middle of another
@@ -238,7 +257,17 @@ type HistoryQuery struct {
 	Archive    bool            `query:"archive" about:"the archive too"`
 	After      Seq             `query:"after" about:"only messages behind this place"`
 	Before     Seq             `query:"before" about:"only messages before this place"`
-	// Of more than Limit, the newest are returned, unless After is set.
+	// BySent puts hot messages in order of the time of sending instead of arrival: bridges and imports bring in what
+	// was sent long before. Then After and Before are places among what was sent at exactly Since and Until, so that a
+	// page goes on before its oldest message with that one's Sent as Until and its Seq as Before. It goes neither with
+	// Search nor with Archive.
+	BySent bool `query:"by_sent" about:"in order of the time of sending, not of arrival"`
+	// Conversations asks for one message a thread: of those that match, the one whose subject has all words of Search,
+	// or else in which they stand near each other, or else the newest; with Item.Hits. They are in the order of the
+	// newest match of each, and go on before Next; After is a place behind which that match is. It does not go with
+	// BySent.
+	Conversations bool `query:"conversations" about:"of each thread the message that fits the search best, with hits"`
+	// Of more than Limit, the newest are returned, unless After is set and neither BySent nor Conversations is.
 	Limit int `query:"limit" about:"at most so many messages; 0 means 50, the most is 1000"`
 }
 
@@ -259,6 +288,9 @@ type Marking struct {
 	Door string `json:"door,omitempty"` // for presented: through what the text was handed over
 	// Until is for snoozed: when the message is to wait again, within a year.
 	Until Time `json:"until,omitzero"`
+	// InArchive is for unread: also messages that retention has moved to the archive. They show as unread there, and
+	// do not return to a mailbox.
+	InArchive bool `json:"in_archive,omitzero"`
 }
 
 // Marked answers Mark. The call succeeds if any id was found or none was asked for.
@@ -279,12 +311,38 @@ type RoomStatus struct {
 	Messages int      `json:"messages"` // hot ones; the archive is not counted
 	Agents   int      `json:"agents"`
 	Unread   int      `json:"unread"`                 // in the user's mailbox, without what is snoozed
+	Needs    int      `json:"needs,omitzero"`         // conversations that need the user: see NeedsYou
+	Inbox    int      `json:"inbox,omitzero"`         // messages of the user that are not archived, snoozed ones too
+	Archived int      `json:"archived,omitzero"`      // messages that the user has archived
+	Due      Time     `json:"due,omitzero"`           // when the first of what the user has snoozed comes back
 	Bytes    int64    `json:"bytes"`                  // of the journal file
 	Rejected int      `json:"rejected_lines"`         // lines, and whole files, that were set aside
 	Missing  int      `json:"missing_lines,omitzero"` // lines that are known to have been there and are not
-	Trouble  string   `json:"trouble,omitempty"`      // why the room takes nothing at present
+	Trouble  string   `json:"trouble,omitempty"`      // why the room takes nothing at present, and how old this is
 	Open     bool     `json:"open"`
 	Last     Time     `json:"last,omitzero"` // when something last happened; upkeep of the files does not count
+	// Of a room that several machines share: those that follow it, the one that looks after it, and what each has
+	// still to erase.
+	Machines []Machine `json:"machines,omitempty"`
+	Keeper   Machine   `json:"keeper,omitempty"`
+	Erasing  []Erasing `json:"erasing,omitempty"`
+}
+
+// Erasing is a message that is erased, and hidden, but not yet gone from every disk.
+type Erasing struct {
+	Message  ID        `json:"message"`
+	Machines []Machine `json:"machines"` // those on whose disks it may be
+}
+
+// MachineStatus is what a machine last said of itself to the others.
+type MachineStatus struct {
+	Name    Machine `json:"name"`
+	Here    bool    `json:"here,omitzero"` // it is the one that was asked
+	Away    bool    `json:"away,omitzero"` // it has not been heard for 10 s
+	Heard   Time    `json:"heard,omitzero"`
+	Version string  `json:"version,omitempty"` // of its post office
+	Rooms   int     `json:"rooms"`             // that are open there
+	Skew    int64   `json:"skew_ms"`           // how far its clock is ahead of the servers', in milliseconds
 }
 
 // Trimmed answers Archive.
@@ -324,4 +382,17 @@ type Imported struct {
 type Caller struct {
 	Name Name     // an agent, or User
 	Room RoomName // the only room it may enter; empty: any
+	Pass *Pass    // of the machine that vouches for Name; nil: this one does, or a token that is Name's own
+}
+
+// Pass is what another machine was let in for. It is made once and never changed.
+type Pass struct {
+	Machine Machine
+	Rooms   []RoomName // that it may enter, others are not there for it; empty: all
+	Agent   Name       // as whom alone its programs may speak; empty: as any agent and the user
+}
+
+// Enters reports whether the machine may enter a room. Without a pass, everybody may.
+func (p *Pass) Enters(room RoomName) bool {
+	return p == nil || len(p.Rooms) == 0 || slices.Contains(p.Rooms, room)
 }

@@ -10,6 +10,10 @@ type Unwoken struct {
 	Unread int      // whatever its kind, held mail included
 	Urgent int      // of Unread
 	Mail   []UnwokenMail
+	// Elsewhere says that the post office of another machine rings, and Away which machine it is that should and is
+	// not heard of.
+	Elsewhere bool
+	Away      Machine
 }
 
 // UnwokenMail is a message worth waking somebody.

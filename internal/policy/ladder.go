@@ -16,8 +16,8 @@ type Ladder struct {
 	Answer     time.Duration // an agent that was rung has so long to look; doubles each time. Default 2 min
 	Failures   int           // so many in a row, and the user is told. Default 8, which is two minutes
 	Rings      int           // so many without an answer, and the user is told. Default 5: each may be a paid turn
-	Budget     int           // rings in an hour. Default 12
-	Urgent     int           // rings in an hour beyond the budget for urgent mail. Default as many as Budget
+	Budget     int           // rings in vain in an hour. Default 12
+	Urgent     int           // rings in vain in an hour beyond the budget for urgent mail. Default as many as Budget
 }
 
 // The budget's default, and the span over which it is counted.
@@ -64,7 +64,8 @@ func doubled(d time.Duration, n int, limit time.Duration) time.Duration {
 	return min(d, limit)
 }
 
-// Allowed returns when the budget lets an agent be rung, which was rung at these times, in order: now or later.
+// Allowed returns when the budget lets an agent be rung, which was rung in vain at these times, in order: now or
+// later.
 func (l Ladder) Allowed(rung []mail.Time, urgent bool, now mail.Time) mail.Time {
 	limit := l.Budget
 	if urgent {

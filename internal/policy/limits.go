@@ -6,7 +6,7 @@ import "time"
 // The person is never limited, nor is what comes over a bridge or an import.
 type Limits struct {
 	// Exchanges is how many messages two agents may send to and fro within ExchangeWindow without a word of the person
-	// or a message about a task between: more is politeness, or a loop.
+	// or a message about a task between: more is politeness, or a loop. For messages that wake see Waking.
 	Exchanges      int           // default 20
 	ExchangeWindow time.Duration // default 10 minutes
 	// RepeatWindow is how long the same text to the same agent is taken for the same message, which is not sent again.
@@ -19,6 +19,13 @@ type Limits struct {
 	// Children is how many agents below one, its children and theirs, may live at a time, of those that agents
 	// register.
 	Children int // default 50
+}
+
+// Waking returns the limits of exchanges that wake: twice as many, within six times as long. Each of them may be a
+// paid turn, and two agents that wake each other for ever answer every ring, so that no budget of rings stops them.
+func (l Limits) Waking() Limits {
+	l.Exchanges, l.ExchangeWindow = 2*l.Exchanges, 6*l.ExchangeWindow
+	return l
 }
 
 // The defaults of Limits.

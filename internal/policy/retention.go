@@ -28,7 +28,8 @@ type Held struct {
 	// the person has not read it, or somebody else has not and its sender gave it a time of its own: age alone does
 	// not take it
 	Lives bool
-	// role mail that its holder has not read, what the person put off, what asks and is open: never let go
+	// role mail that its holder has not read, what the person put off, what asks and is open, what a bridge has not
+	// written yet: never let go
 	Unsettled bool
 }
 

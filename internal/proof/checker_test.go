@@ -14,7 +14,8 @@ import (
 // peaceful returns a world in which three messages were sent and everything is as it should be, and what a room
 // then exports.
 func peaceful() (*world, *sender, []mail.Item) {
-	w := &world{seed: 1, out: io.Discard, eraser: &eraser{book: &book{client: "user"}}, nap: &nap{}}
+	w := &world{seed: 1, out: io.Discard, eraser: &eraser{book: &book{client: "user"}}}
+	w.naps = []*nap{{agent: sleeper, offices: []*office{{root: "nowhere"}}}}
 	s := &sender{book: &book{client: "ann"}, seed: 1, room: "main", recipients: []string{string(quiet)}}
 	w.senders, w.books = []*sender{s}, []*book{s.book}
 	one := &watcher{name: "one", room: "main"}
@@ -176,7 +177,7 @@ func TestLinearize(t *testing.T) {
 		{"in doubt, and it was not", []op{at(read(a, ""), 1, 2), at(read(b, "marked"), 3, 4)}, b, false},
 		{"already before it was", []op{at(read(a, "already"), 1, 2), at(read(a, "marked"), 3, 4)}, a, true},
 	} {
-		h := make(history)
+		h := newHistory(false)
 		for _, o := range c.marks {
 			h.mark("m", o)
 		}
@@ -187,7 +188,7 @@ func TestLinearize(t *testing.T) {
 			t.Errorf("%s: found %v, want %v", c.name, found.list, c.bad)
 		}
 	}
-	h := make(history)
+	h := newHistory(false)
 	h.mark("m", at(op{Outcome: done, Agent: clerk, Mark: mail.MarkRead, Result: "marked"}, 1, 2))
 	h.mark("m", at(op{Outcome: done, Agent: clerk, Mark: mail.MarkUnread, Result: "marked"}, 3, 4))
 	h.look("m", op{Call: 10, Return: 11}, heard{state: mail.Read})
@@ -199,21 +200,67 @@ func TestLinearize(t *testing.T) {
 
 // TestSeedReplays holds that a seed gives the same schedule, also where some faults cannot be done.
 func TestSeedReplays(t *testing.T) {
-	some := faults()[:len(faults())-3]
-	names := func(possible []fault) (out []string) {
+	all := new(nemesis).faults()
+	some := all[:len(all)-3]
+	set := func(faults []fault) map[string]bool {
+		names := make(map[string]bool)
+		for _, f := range faults {
+			names[f.name] = true
+		}
+		return names
+	}
+	names := func(possible map[string]bool) (out []string) {
 		for round := range 5 {
-			for _, s := range schedule(7, round, possible) {
-				if slices.ContainsFunc(some, func(f fault) bool { return f.name == s.fault.name }) {
+			for _, s := range schedule(7, round, all, possible) {
+				if set(some)[s.fault.name] {
 					out = append(out, s.fault.name, s.pause.String(), time.Duration(s.dice.Int64N(1e9)).String())
 				}
 			}
 		}
 		return out
 	}
-	if a, b := names(faults()), names(some); len(a) != 5*3*len(some) || !slices.Equal(a, b) {
+	if a, b := names(set(all)), names(set(some)); len(a) != 5*3*len(some) || !slices.Equal(a, b) {
 		t.Errorf("one seed, two schedules:\n%v\n%v", a, b)
 	}
 	if a, b := draftOf(7, "ann", 3, []string{"x"}), draftOf(7, "ann", 3, []string{"x"}); a.Body != b.Body {
 		t.Errorf("one seed, two drafts: %q, %q", a.Body, b.Body)
+	}
+}
+
+// TestLinearizeBehind holds that a post office may be behind the others, and not behind what it has said itself.
+func TestLinearizeBehind(t *testing.T) {
+	mark := func(office string, k mail.Mark, from, to time.Duration) op {
+		return op{Office: office, Outcome: done, Agent: clerk, Mark: k, Result: "marked", Call: from, Return: to}
+	}
+	for _, c := range []struct {
+		name  string
+		looks []op // each with the state that was seen
+		bad   bool
+	}{
+		{"another is behind", []op{{Office: "m2", State: mail.Queued, Call: 3, Return: 4}}, false},
+		{"the same is behind", []op{{Office: "m1", State: mail.Queued, Call: 3, Return: 4}}, true},
+		{"another knew it and has forgotten it", []op{{Office: "m2", State: mail.Read, Call: 3, Return: 4},
+			{Office: "m2", State: mail.Queued, Call: 5, Return: 6}}, true},
+		{"another is behind for long", []op{{Office: "m2", State: mail.Queued, Call: 3, Return: 4},
+			{Office: "m2", State: mail.Queued, Call: 5, Return: 6}}, false},
+		{"another comes to know it", []op{{Office: "m2", State: mail.Queued, Call: 3, Return: 4},
+			{Office: "m2", State: mail.Read, Call: 5, Return: 6}}, false},
+		{"another knows it before who asked is told",
+			[]op{{Office: "m2", State: mail.Read, Call: 1, Return: 1},
+				{Office: "m1", State: mail.Queued, Call: 1, Return: 1}},
+			false},
+		{"it was known before it was done", []op{{Office: "m2", State: mail.Read, Call: 0, Return: 0}}, true},
+		{"nobody knows it in the end", []op{{State: mail.Queued, Call: 9, Return: 10}}, true},
+	} {
+		h := newHistory(true)
+		h.mark("m", mark("m1", mail.MarkRead, 1, 2))
+		for _, o := range c.looks {
+			h.look("m", o, heard{state: o.State})
+		}
+		var found findings
+		h.check(&found, "P2", modelOf(directMail))
+		if bad := len(found.list) > 0; bad != c.bad {
+			t.Errorf("%s: found %v, want %v", c.name, found.list, c.bad)
+		}
 	}
 }

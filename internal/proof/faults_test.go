@@ -104,7 +104,7 @@ func (n *nemesis) full(r *rand.Rand) error {
 	return nil
 }
 
-func needsStrace(*office) string {
+func needsStrace() string {
 	if _, err := exec.LookPath("strace"); err != nil {
 		return "there is no strace"
 	}

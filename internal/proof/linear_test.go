@@ -4,6 +4,7 @@ package proof
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"time"
 
@@ -14,8 +15,12 @@ import (
 
 // asked is the input of a step of a model: a mark by an agent, or a look.
 type asked struct {
-	agent mail.Name
-	mark  mail.Mark // empty: a look
+	agent  mail.Name
+	mark   mail.Mark // empty: a look
+	office string    // who answered; empty: all of them, when everything was over
+	known  bool      // nothing was written for the answer: it says what the post office knew
+	write  int       // the number of a mark, if post offices of several machines are asked
+	told   bool      // no question, but the moment from which on the post office must know the mark of that number
 }
 
 // heard is its output.
@@ -68,17 +73,70 @@ func directMail(s marksOf, in asked, out heard) []marksOf {
 	return []marksOf{s}
 }
 
+// roleMailOfMany is roleMail where post offices of several machines are asked: who has it, and asks one that does not
+// know that yet, is told that it took it.
+func roleMailOfMany(taker mail.Name, in asked, out heard) []mail.Name {
+	if in.mark != "" && out.result == "marked" {
+		return only(taker == "" || taker == in.agent, in.agent)
+	}
+	return roleMail(taker, in, out)
+}
+
+// version is how a message stood after a mark of that number.
+type version[S comparable] struct {
+	state S
+	write int
+}
+
+// views is how a message has stood since the beginning, and how much of that each post office must know.
+type views[S comparable] struct {
+	was   []version[S]
+	known map[string]int // by post office: an index of was
+}
+
+// step makes a step of a model where several post offices answer. What is written is written behind everything before
+// it, and the post office that did it knows it when it says so. An answer that says what a post office knows may be
+// behind that, but not behind what it must know.
+func (v *views[S]) step(base func(S, asked, heard) []S, in asked, out heard) (next []any) {
+	last := len(v.was) - 1
+	switch {
+	case in.told:
+		i := slices.IndexFunc(v.was, func(w version[S]) bool { return w.write == in.write })
+		if i < 0 {
+			return nil // it is not written yet
+		}
+		return []any{&views[S]{was: v.was, known: with(v.known, in.office, max(i, v.known[in.office]))}}
+	case !in.known:
+		for _, s := range base(v.was[last].state, in, out) {
+			next = append(next, &views[S]{was: append(v.was[:last+1:last+1], version[S]{s, in.write}), known: v.known})
+		}
+		return next
+	}
+	for i := v.known[in.office]; i <= last; i++ { // the oldest that explains it leaves most to what comes
+		if len(base(v.was[i].state, in, out)) > 0 {
+			return []any{&views[S]{was: v.was, known: with(v.known, in.office, i)}}
+		}
+	}
+	return nil
+}
+
+func (v *views[S]) equal(o *views[S]) bool {
+	return slices.Equal(v.was, o.was) && maps.Equal(v.known, o.known)
+}
+
+// with returns a copy of what is known, and one thing more.
+func with(known map[string]int, office string, i int) map[string]int {
+	known = maps.Clone(known)
+	known[office] = i
+	return known
+}
+
 // modelOf makes a model for porcupine of a step.
 func modelOf[S comparable](step func(S, asked, heard) []S) porcupine.Model {
-	var zero S
 	m := porcupine.NondeterministicModel{
-		Init: func() []any { return []any{zero} },
-		Step: func(state, in, out any) (next []any) {
-			for _, s := range step(state.(S), in.(asked), out.(heard)) {
-				next = append(next, s)
-			}
-			return next
-		},
+		Init:  func() []any { return []any{&views[S]{was: make([]version[S], 1), known: make(map[string]int)}} },
+		Step:  func(state, in, out any) []any { return state.(*views[S]).step(step, in.(asked), out.(heard)) },
+		Equal: func(a, b any) bool { return a.(*views[S]).equal(b.(*views[S])) },
 	}
 	return m.ToModel()
 }
@@ -104,13 +162,22 @@ func fits(s marksOf, state mail.DeliveryState) bool {
 // limit bounds the search for one message; what is not decided by then is said, and is no breach.
 const limit = 20 * time.Second
 
-// history collects the operations of one message, or of one message and reader.
-type history map[string][]porcupine.Operation
+// history collects the operations on one message, or on one message and reader. With several set, post offices of
+// several machines answered.
+type history struct {
+	several bool
+	writes  int
+	of      map[string][]porcupine.Operation
+}
+
+func newHistory(several bool) *history {
+	return &history{several: several, of: make(map[string][]porcupine.Operation)}
+}
 
 // forever is when a call returns of which nobody knows what became.
 const forever = int64(1) << 62
 
-func (h history) mark(key string, o op) {
+func (h *history) mark(key string, o op) {
 	out := heard{result: o.Result}
 	end := int64(o.Return)
 	if o.Outcome == unknown {
@@ -119,18 +186,28 @@ func (h history) mark(key string, o op) {
 	if out.result == "" {
 		return // it was refused as a whole, or nobody listened
 	}
-	h[key] = append(h[key], porcupine.Operation{Input: asked{o.Agent, o.Mark}, Call: int64(o.Call), Output: out,
-		Return: end})
+	in := asked{agent: o.Agent, mark: o.Mark}
+	if h.several {
+		h.writes++
+		in.office, in.write = o.Office, h.writes
+		in.known = out.result != "marked" && out.result != "?"
+	}
+	h.of[key] = append(h.of[key], porcupine.Operation{Input: in, Call: int64(o.Call), Output: out, Return: end})
+	if h.several && out.result == "marked" {
+		h.of[key] = append(h.of[key], porcupine.Operation{Input: asked{office: o.Office, write: in.write, told: true},
+			Call: end, Output: heard{}, Return: end})
+	}
 }
 
-func (h history) look(key string, o op, out heard) {
-	h[key] = append(h[key], porcupine.Operation{Input: asked{}, Call: int64(o.Call), Output: out,
-		Return: int64(o.Return)})
+func (h *history) look(key string, o op, out heard) {
+	h.of[key] = append(h.of[key],
+		porcupine.Operation{Input: asked{office: o.Office, known: h.several && o.Office != ""},
+			Call: int64(o.Call), Output: out, Return: int64(o.Return)})
 }
 
 // check reports the messages whose history no order explains.
-func (h history) check(found *findings, promise string, model porcupine.Model) (undecided int) {
-	for key, ops := range h {
+func (h *history) check(found *findings, promise string, model porcupine.Model) (undecided int) {
+	for key, ops := range h.of {
 		switch porcupine.CheckOperationsTimeout(model, ops, limit) {
 		case porcupine.Illegal:
 			slices.SortFunc(ops, func(a, b porcupine.Operation) int { return int(a.Call - b.Call) })

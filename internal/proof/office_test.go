@@ -26,8 +26,10 @@ const (
 	stopWithin  = 10 * time.Second // promised of SIGTERM
 )
 
-// office is the post office under test: its directories, and the process that serves at the moment.
+// office is a post office under test: its directories, and the process that serves at the moment.
 type office struct {
+	name    string // of the machine that it plays
+	config  string // what its configuration has besides that of all
 	root    string // everything of this run is below it, but for the records; short, because a socket's path is
 	home    string // PENNYPOST_HOME
 	records string // what outlives the run
@@ -41,13 +43,14 @@ type office struct {
 }
 
 // newOffice makes the directories. The home is a file system of its own if that can be had, so that it can be full.
-func newOffice(records string) (*office, error) {
+func newOffice(name, records string) (*office, error) {
 	root, err := os.MkdirTemp("/tmp", "ppp")
 	if err != nil {
 		return nil, err
 	}
-	o := &office{root: root, home: filepath.Join(root, "home"), records: records, binary: filepath.Join(root,
-		"pennypost")}
+	o := &office{name: name, root: root, home: filepath.Join(root, "home"), records: records,
+		binary: filepath.Join(root,
+			"pennypost")}
 	for _, dir := range []string{o.home, filepath.Join(root, "work")} {
 		if err := os.Mkdir(dir, 0o700); err != nil {
 			return nil, err
@@ -85,7 +88,7 @@ func (o *office) command(ctx context.Context, args ...string) *exec.Cmd {
 
 // start starts the post office and returns when it is open.
 func (o *office) start() error {
-	log, err := os.OpenFile(filepath.Join(o.records, "office.log"), os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o600)
+	log, err := os.OpenFile(filepath.Join(o.records, o.name+".log"), os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o600)
 	if err != nil {
 		return err
 	}
@@ -113,7 +116,7 @@ func (o *office) start() error {
 	}
 	if err != nil {
 		o.kill()
-		return fmt.Errorf("the post office does not start (see office.log): %w", err)
+		return fmt.Errorf("the post office does not start (see its log): %w", err)
 	}
 	return nil
 }
@@ -150,7 +153,7 @@ func (o *office) stop() error {
 		time.AfterFunc(5*time.Second, func() { _ = o.cmd.Process.Kill() })
 		<-o.done
 		o.cmd = nil
-		return fmt.Errorf("it was still there after %v; its goroutines are in office.log", 3*stopWithin)
+		return fmt.Errorf("it was still there after %v; its goroutines are in its log", 3*stopWithin)
 	}
 }
 
@@ -186,7 +189,7 @@ func (o *office) descriptors() int {
 func (o *office) clear(keep bool) {
 	o.kill()
 	if keep {
-		_ = exec.Command("cp", "-a", o.home, filepath.Join(o.records, "home")).Run()
+		_ = exec.Command("cp", "-a", o.home, filepath.Join(o.records, "home-"+o.name)).Run()
 	}
 	_ = syscall.Unmount(o.home, syscall.MNT_DETACH)
 	os.RemoveAll(o.root)

@@ -11,10 +11,12 @@ import (
 	"slices"
 	"testing"
 	"time"
+
+	"pennypost/internal/room/journal/jetstream/natstest"
 )
 
 var (
-	minutes = flag.Float64("proof.minutes", 0, "how long TestProof does harm; 0: it is skipped")
+	minutes = flag.Float64("proof.minutes", 0, "how long TestProof or TestMachines does harm; 0: both are skipped")
 	seedOf  = flag.Uint64("proof.seed", 0, "replays the schedule of an earlier run; 0: a new one")
 	wanted  = flag.String("proof.faults", "", "a regular expression of the faults to be done; default: all")
 	dirOf   = flag.String("proof.dir", "",
@@ -22,9 +24,20 @@ var (
 )
 
 // TestProof lets everybody work under faults, and then holds the promises against what each client recorded.
-func TestProof(t *testing.T) {
+func TestProof(t *testing.T) { prove(t, "proof", newWorld) }
+
+// TestMachines does so with three post offices, on three NATS servers.
+func TestMachines(t *testing.T) {
+	if _, err := natstest.Program(); err != nil && *minutes > 0 {
+		t.Fatal(err)
+	}
+	prove(t, "proof --machines", newMachines)
+}
+
+// prove does a run in a world that is made for it. command is how ./test is told to do the same.
+func prove(t *testing.T, command string, world func(seed uint64, records string, out io.Writer) (*world, error)) {
 	if *minutes <= 0 {
-		t.Skip("run it by: ./test proof --minutes N")
+		t.Skip("run it by: ./test ", command, " --minutes N")
 	}
 	seed := *seedOf
 	if seed == 0 {
@@ -43,12 +56,10 @@ func TestProof(t *testing.T) {
 	}
 	defer log.Close()
 	out := io.MultiWriter(os.Stdout, log)
-	fmt.Fprintf(out, "seed %d; again with: ./test proof --minutes %v --seed %d\nrecords in %s\n", seed, *minutes,
+	fmt.Fprintf(out, "seed %d; again with: ./test %s --minutes %v --seed %d\nrecords in %s\n", seed, command, *minutes,
 		seed, records)
-	w, err := newWorld(seed, records, out)
-	if w != nil && w.office != nil {
-		defer func() { w.office.clear(t.Failed()) }()
-	}
+	w, err := world(seed, records, out)
+	defer func() { w.clear(t.Failed()) }()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -59,25 +70,41 @@ func TestProof(t *testing.T) {
 			t.Error(err)
 		}
 	}
-	w.report(t, records)
+	w.report(t)
+	if t.Failed() {
+		w.logf("the homes, the logs and every client's record are in %s; again with: ./test %s --minutes %v --seed %d",
+			records, command, *minutes, w.seed)
+	}
+}
+
+// clear ends what is left, and keeps the homes if something was found.
+func (w *world) clear(keep bool) {
+	for _, o := range w.offices {
+		o.clear(keep)
+	}
+	if w.storm != nil {
+		w.storm.clear(keep)
+	}
 }
 
 // report says what was done and what was found.
-func (w *world) report(t *testing.T, records string) {
-	for _, name := range sortedKeys(w.nemesis.effects) {
-		e := w.nemesis.effects[name]
+func (w *world) report(t *testing.T) {
+	for _, name := range sortedKeys(w.wrecker.effects) {
+		e := w.wrecker.effects[name]
 		w.logf("%-24s %3d times, %6d calls failed under it, usable again after at most %v", name, e.times, e.harmed,
 			e.slow.Round(10*time.Millisecond))
+	}
+	if w.storm != nil && len(w.storm.takeovers) > 0 {
+		slices.Sort(w.storm.takeovers)
+		n := len(w.storm.takeovers)
+		w.logf("%d times another machine took over the upkeep, after %v, at most %v", n, w.storm.takeovers[n/2],
+			w.storm.takeovers[n-1])
 	}
 	for _, b := range w.found.list {
 		w.logf("BROKEN %s: %s", b.promise, b.text)
 	}
 	for _, promise := range sortedKeys(w.found.count) {
 		t.Errorf("%s was broken %d times with seed %d", promise, w.found.count[promise], w.seed)
-	}
-	if t.Failed() {
-		w.logf("the home, the log of the post office and every client's record are in %s; "+
-			"again with: ./test proof --minutes %v --seed %d", records, *minutes, w.seed)
 	}
 }
 

@@ -27,8 +27,9 @@ const (
 // op is one entry in a client's own record: what it asked for and what it heard, timed by the clock of the test.
 type op struct {
 	Client  string        `json:"client"`
-	Kind    string        `json:"kind"` // send, mark, look, erase, read
-	Call    time.Duration `json:"call"` // since the run began
+	Office  string        `json:"office"` // of whom it asked
+	Kind    string        `json:"kind"`   // send, mark, look, erase, read
+	Call    time.Duration `json:"call"`   // since the run began
 	Return  time.Duration `json:"return"`
 	Outcome outcome       `json:"outcome"`
 	Err     string        `json:"err,omitempty"`
@@ -48,6 +49,7 @@ type op struct {
 // book is the record of one client.
 type book struct {
 	client string
+	office string // whom the client asks
 	began  time.Time
 
 	mu  sync.Mutex
@@ -59,7 +61,7 @@ func (b *book) now() time.Duration { return time.Since(b.began) }
 
 // add finishes an entry that began at o.Call.
 func (b *book) add(o op, err error) {
-	o.Client, o.Return = b.client, b.now()
+	o.Client, o.Office, o.Return = b.client, b.office, b.now()
 	if o.Outcome == "" {
 		o.Outcome = outcomeOf(err)
 	}

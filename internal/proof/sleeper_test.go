@@ -17,38 +17,86 @@ import (
 // nap is an idle agent that looks only when its door is rung (P8).
 type nap struct {
 	*book
-	door *door
-	room mail.RoomName
-	bell string // the file to which its door adds a line
+	agent   mail.Name
+	offices []*office // who may ring
+	room    mail.RoomName
 }
 
-// bellScript makes the command that is the door, and returns it.
-func (n *nap) bellScript(root string) (string, error) {
-	n.bell = filepath.Join(root, "bell")
-	script := filepath.Join(root, "ring.sh")
-	return script, os.WriteFile(script, fmt.Appendf(nil, "#!/bin/sh\necho \"$PENNYPOST_UNREAD\" >>'%s'\n", n.bell),
-		0o700)
+// ring is one ring at a door, by the clock of the machine.
+type ring struct {
+	office     string
+	begin, end time.Time // end is zero if the bell was cut short
 }
 
-// rings counts how often the door was rung.
-func (n *nap) rings() int {
-	text, _ := os.ReadFile(n.bell)
-	return strings.Count(string(text), "\n")
+// bell is the file to which the doors of an agent add lines.
+func (n *nap) bell() string { return bellOf(n.offices[0], n.agent) }
+
+func bellOf(first *office, agent mail.Name) string {
+	return filepath.Join(first.root, "bell-"+string(agent))
+}
+
+// bellScript makes the command that is the door of all who sleep at a post office, and returns it. A ring takes a
+// while, so that two at once are seen.
+func bellScript(first, o *office) (string, error) {
+	script := filepath.Join(o.root, "ring.sh")
+	return script, os.WriteFile(script, fmt.Appendf(nil, `#!/bin/sh
+echo "$$ begin %[1]s $(date +%%s%%N)" >>'%[2]s'"$PENNYPOST_AGENT"
+sleep 0.3
+echo "$$ end %[1]s $(date +%%s%%N)" >>'%[2]s'"$PENNYPOST_AGENT"
+`, o.name, bellOf(first, "")), 0o700)
+}
+
+// rings lists when the door was rung, in order.
+func (n *nap) rings() (all []ring) {
+	text, _ := os.ReadFile(n.bell())
+	open := make(map[string]int) // by office and process
+	for line := range strings.Lines(string(text)) {
+		var pid, what, office string
+		var at int64
+		if _, err := fmt.Sscan(line, &pid, &what, &office, &at); err != nil {
+			continue
+		}
+		i, begun := open[office+pid]
+		switch {
+		case what == "begin":
+			open[office+pid] = len(all)
+			all = append(all, ring{office: office, begin: time.Unix(0, at)})
+		case begun:
+			all[i].end = time.Unix(0, at)
+		}
+	}
+	return all
 }
 
 func (n *nap) run(ctx context.Context) {
 	for heard := 0; ctx.Err() == nil; pause(ctx, 100*time.Millisecond) {
-		if rings := n.rings(); rings > heard && n.wake(ctx) {
-			heard = rings
+		if rings := n.rings(); len(rings) > heard && n.wake(ctx, rings[len(rings)-1].office) {
+			heard = len(rings)
 		}
 	}
 }
 
-// wake reads what should wake it and marks that, and reports whether that worked.
-func (n *nap) wake(ctx context.Context) bool {
+// wake lets the agent read what should wake it where it was woken, or anywhere, and mark that, and reports whether
+// that worked.
+func (n *nap) wake(ctx context.Context, by string) bool {
+	for _, o := range n.offices {
+		if o.name == by && n.reads(ctx, o.socket(n.agent)) {
+			return true
+		}
+	}
+	for _, o := range n.offices {
+		if o.name != by && n.reads(ctx, o.socket(n.agent)) {
+			return true
+		}
+	}
+	return false
+}
+
+func (n *nap) reads(ctx context.Context, d *door) bool {
+	defer d.client.CloseIdleConnections()
 	ctx = context.WithoutCancel(ctx)
 	var page mail.Page
-	if n.door.do(ctx, http.MethodGet, "/rooms/"+string(n.room)+"/inbox?type=question&limit=200", nil, &page) != nil {
+	if d.do(ctx, http.MethodGet, "/rooms/"+string(n.room)+"/inbox?type=question&limit=200", nil, &page) != nil {
 		return false
 	}
 	if len(page.Messages) == 0 {
@@ -58,8 +106,8 @@ func (n *nap) wake(ctx context.Context) bool {
 	for _, it := range page.Messages {
 		m.IDs = append(m.IDs, it.ID)
 	}
-	o := op{Kind: "wake", Call: n.now(), Room: n.room, Agent: sleeper}
-	err := n.door.do(ctx, http.MethodPost, "/rooms/"+string(n.room)+"/marks", m, nil)
+	o := op{Kind: "wake", Call: n.now(), Room: n.room, Agent: n.agent}
+	err := d.do(ctx, http.MethodPost, "/rooms/"+string(n.room)+"/marks", m, nil)
 	n.add(o, err)
 	return err == nil
 }

@@ -45,13 +45,14 @@ func (e *eraser) run(ctx context.Context) {
 func (e *eraser) erase(ctx context.Context, sent op) {
 	o := op{Kind: "erase", Call: e.now(), Room: sent.Room, Message: sent.Message, Agent: mail.Name(sent.Client),
 		N: sent.N}
-	for {
+	for doubt := false; ; {
 		err := e.door.do(context.WithoutCancel(ctx), http.MethodDelete,
 			"/rooms/"+string(sent.Room)+"/messages/"+string(sent.Message), nil, nil)
 		o.Outcome = outcomeOf(err)
-		if codeOf(err) == mail.NotFound {
-			o.Outcome = done // an earlier attempt did it
+		if codeOf(err) == mail.NotFound && doubt {
+			o.Outcome = done // an earlier attempt did it; without one the message has not come to this machine yet
 		}
+		doubt = doubt || o.Outcome == unknown
 		if o.Outcome == done || ctx.Err() != nil {
 			e.add(o, err)
 			return

@@ -21,6 +21,7 @@ type sight struct {
 	seq     mail.Seq
 	sum     uint64  // of its text
 	message mail.ID // that it brings; empty: it is something else
+	first   bool    // of a connection
 	receipt *mail.Receipt
 }
 
@@ -75,6 +76,7 @@ func (w *watcher) follow(ctx context.Context) {
 		return
 	}
 	defer resp.Body.Close()
+	first := true
 	dead := time.AfterFunc(silence, cancel)
 	defer dead.Stop()
 	for lines := bufio.NewReaderSize(resp.Body, 64<<10); ; {
@@ -84,13 +86,14 @@ func (w *watcher) follow(ctx context.Context) {
 		}
 		dead.Reset(silence)
 		if data, ok := bytes.CutPrefix(line, []byte("data: ")); ok {
-			w.note(bytes.TrimSpace(data))
+			w.note(bytes.TrimSpace(data), first)
+			first = false
 		}
 	}
 }
 
 // note keeps an event, which must come behind the one before.
-func (w *watcher) note(data []byte) {
+func (w *watcher) note(data []byte, first bool) {
 	var e mail.Event
 	if err := json.Unmarshal(data, &e); err != nil {
 		w.found.add("P3", "%s saw an event that is no JSON: %v in %.200q", w.name, err, data)
@@ -101,7 +104,7 @@ func (w *watcher) note(data []byte) {
 	}
 	h := fnv.New64a()
 	h.Write(data)
-	s := sight{seq: e.Seq, sum: h.Sum64(), receipt: e.Receipt}
+	s := sight{seq: e.Seq, sum: h.Sum64(), receipt: e.Receipt, first: first}
 	if e.Message != nil {
 		s.message = e.Message.ID
 	}

@@ -21,16 +21,18 @@ import (
 // crowdSize is how many agents the room "crowd" has, so that lists of them are long.
 const crowdSize = 300
 
-// world is one run: the post office, everybody who uses it, and who does harm.
+// world is one run: the post offices, everybody who uses them, and who does harm.
 type world struct {
-	office  *office
+	offices []*office // one, or one for each machine
 	seed    uint64
 	began   time.Time
 	found   findings
 	out     io.Writer
 	admin   *door
 	tokens  map[mail.Name]string // of agents in "main"
-	nemesis *nemesis
+	wrecker *wrecker
+	nemesis *nemesis // with one post office
+	storm   *storm   // with several
 
 	books    []*book
 	senders  []*sender
@@ -39,7 +41,7 @@ type world struct {
 	models   []*model
 	eraser   *eraser
 	stranger *foreign
-	nap      *nap
+	naps     []*nap
 	workers  []func(context.Context) // who makes things happen
 	attend   []func(context.Context) // who sees what happened, and goes on a moment longer
 }
@@ -48,9 +50,12 @@ func (w *world) logf(format string, args ...any) {
 	fmt.Fprintf(w.out, "%8v  %s\n", time.Since(w.began).Round(10*time.Millisecond), fmt.Sprintf(format, args...))
 }
 
-// newBook returns the record of a client of that name.
-func (w *world) newBook(name string) *book {
-	b := &book{client: name, began: w.began}
+// at returns the post office that the i-th of some clients uses.
+func (w *world) at(i int) *office { return w.offices[i%len(w.offices)] }
+
+// newBook returns the record of a client of that name, who asks a post office.
+func (w *world) newBook(name string, o *office) *book {
+	b := &book{client: name, office: o.name, began: w.began}
 	w.books = append(w.books, b)
 	return b
 }
@@ -72,34 +77,55 @@ budget = 1000
 
 // newWorld starts a post office and sets up rooms, agents, a bridge and clients. Nobody works yet.
 func newWorld(seed uint64, records string, out io.Writer) (*world, error) {
-	w := &world{seed: seed, out: out, tokens: make(map[mail.Name]string)}
-	var err error
-	if w.office, err = newOffice(records); err == nil {
-		err = w.office.build()
-	}
+	w := &world{seed: seed, out: out, tokens: make(map[mail.Name]string), began: time.Now()}
+	o, err := newOffice("office", records)
 	if err != nil {
 		return w, err
 	}
+	w.offices = []*office{o}
+	if err := o.build(); err != nil {
+		return w, err
+	}
+	w.nemesis = &nemesis{office: o, probe: o.socket("")}
+	return w, w.open()
+}
+
+// open starts the post offices, and sets everything up.
+func (w *world) open() error {
 	w.began = time.Now()
-	w.nap = &nap{book: w.newBook("sleeper"), door: w.office.socket(sleeper), room: "main"}
-	script, err := w.nap.bellScript(w.office.root)
-	if err == nil {
-		err = os.WriteFile(filepath.Join(w.office.home, "config.toml"), fmt.Appendf(nil, configuration, script),
-			0o600)
+	w.sleepers()
+	for _, o := range w.offices {
+		script, err := bellScript(w.at(0), o)
+		if err == nil {
+			err = os.WriteFile(filepath.Join(o.home, "config.toml"), fmt.Appendf(nil, configuration+o.config, script),
+				0o600)
+		}
+		if err == nil {
+			err = o.start()
+		}
+		if err != nil {
+			return err
+		}
 	}
-	if err == nil {
-		err = w.office.start()
-	}
-	if err != nil {
-		return w, err
-	}
-	w.admin = w.office.socket("")
+	w.admin = w.at(0).socket("")
 	w.admin.within = 5 * time.Minute // it asks for whole archives
 	if err := w.settle(); err != nil {
-		return w, err
+		return err
 	}
 	w.employ()
-	return w, nil
+	return nil
+}
+
+// sleepers makes those who wait for their door to be rung.
+func (w *world) sleepers() {
+	n := &nap{book: w.newBook("sleeper", w.at(0)), agent: sleeper, offices: w.offices, room: "main"}
+	w.naps = append(w.naps, n)
+	w.attend = append(w.attend, n.run)
+	if w.storm != nil {
+		late := &nap{book: w.newBook(string(latecomer), w.at(2)), agent: latecomer, offices: w.offices, room: "main"}
+		w.naps = append(w.naps, late)
+		w.attend = append(w.attend, late.run)
+	}
 }
 
 // settle registers everybody.
@@ -108,7 +134,8 @@ func (w *world) settle() error {
 	register := func(room string, p mail.Presence) error {
 		return w.admin.do(ctx, http.MethodPost, "/rooms/"+room+"/agents", p, nil)
 	}
-	for _, name := range []mail.Name{"sink-1", "sink-2", clerk, quiet, reader, sleeper, "forger", "tcp-1", "tcp-2",
+	for _, name := range []mail.Name{"sink-1", "sink-2", clerk, quiet, reader, sleeper, latecomer, "forger", "tcp-1",
+		"tcp-2",
 		"mcp-http", "mcp-stdio", "asker", "taker-1", "taker-2", "taker-3"} {
 		p := mail.Presence{Name: name, Tags: []string{"project:proof"}}
 		if name[0] == 't' && name[1] == 'a' {
@@ -129,7 +156,7 @@ func (w *world) settle() error {
 			return err
 		}
 	}
-	w.stranger = &foreign{dir: filepath.Join(w.office.root, "project"), seed: w.seed}
+	w.stranger = &foreign{dir: filepath.Join(w.at(0).root, "project"), seed: w.seed}
 	err := os.MkdirAll(filepath.Join(w.stranger.dir, "data"), 0o700)
 	for _, name := range []mail.Name{"sink-1", "harbour-1", "harbour-2"} {
 		err = errors.Join(err, register("harbour", mail.Presence{Name: name}))
@@ -138,57 +165,62 @@ func (w *world) settle() error {
 		Dir: w.stranger.dir}, nil))
 }
 
-// employ makes the clients.
+// employ makes the clients. With several post offices each is used in each way.
 func (w *world) employ() {
-	o := w.office
 	everybody := []string{"sink-1", "sink-1", "sink-2", string(clerk), string(clerk), string(quiet), string(reader),
 		"role:worker", "role:worker", "project:proof", "user", "all"}
-	for _, c := range []struct {
+	overSocket := func(s *sender, o *office) *sender { return s.over(o.socket(mail.Name(s.client))) }
+	overTCP := func(s *sender, o *office) *sender { return s.over(o.tcp(w.tokens[mail.Name(s.client)])) }
+	for i, c := range []struct {
 		name  string
 		keyed bool
-		way   func(*sender) *sender
+		way   func(*sender, *office) *sender
 	}{
-		{"socket-1", true, func(s *sender) *sender { return s.over(o.socket(mail.Name(s.client))) }},
-		{"socket-2", false, func(s *sender) *sender { return s.over(o.socket(mail.Name(s.client))) }},
-		{"socket-3", true, func(s *sender) *sender { return s.over(o.socket(mail.Name(s.client))) }},
-		{"tcp-1", true, func(s *sender) *sender { return s.over(o.tcp(w.tokens["tcp-1"])) }},
-		{"tcp-2", false, func(s *sender) *sender { return s.over(o.tcp(w.tokens["tcp-2"])) }},
-		{"mcp-http", false, func(s *sender) *sender {
+		{"socket-1", true, overSocket},
+		{"socket-2", false, overSocket},
+		{"socket-3", true, overSocket},
+		{"tcp-1", true, overTCP},
+		{"tcp-2", false, overTCP},
+		{"mcp-http", false, func(s *sender, o *office) *sender {
 			return w.model(overHTTP(o, "mcp-http", w.tokens["mcp-http"], &w.found)).sends(s)
 		}},
-		{"mcp-stdio", false, func(s *sender) *sender {
-			return w.model(overStdio(o, "mcp-stdio", "main",
-				&w.found)).sends(s)
+		{"mcp-stdio", false, func(s *sender, o *office) *sender {
+			return w.model(overStdio(o, "mcp-stdio", "main", &w.found)).sends(s)
 		}},
 	} {
-		w.sender(c.way(&sender{book: w.newBook(c.name), seed: w.seed, room: "main", recipients: everybody,
-			keyed: c.keyed, pace: 15 * time.Millisecond}))
+		w.sender(c.way(&sender{book: w.newBook(c.name, w.at(i)), seed: w.seed, room: "main", recipients: everybody,
+			keyed: c.keyed, pace: 15 * time.Millisecond}, w.at(i)))
 	}
-	asker := &sender{book: w.newBook("asker"), seed: w.seed, room: "main", recipients: []string{string(sleeper)},
-		keyed: true, kind: mail.Question, pace: 6 * time.Second}
-	w.sender(asker.over(o.tcp(w.tokens["asker"])))
+	w.sender(overTCP(&sender{book: w.newBook("asker", w.at(1)), seed: w.seed, room: "main", recipients: w.asleep(),
+		keyed: true, kind: mail.Question, pace: 6 * time.Second}, w.at(1)))
 	for i, name := range []string{"harbour-1", "harbour-2"} {
-		s := &sender{book: w.newBook(name), seed: w.seed, room: "harbour", recipients: []string{"sink-1"},
-			keyed: i == 0, pace: 400 * time.Millisecond}
-		w.sender(s.over(o.socket(mail.Name(name))))
+		w.sender(overSocket(&sender{book: w.newBook(name, w.at(i)), seed: w.seed, room: "harbour",
+			recipients: []string{"sink-1"}, keyed: i == 0, pace: 400 * time.Millisecond}, w.at(i)))
 	}
-	w.eraser = &eraser{book: w.newBook("user"), seed: w.seed, door: o.socket(""), senders: w.senders}
+	w.eraser = &eraser{book: w.newBook("user", w.at(0)), seed: w.seed, door: w.at(0).socket(""), senders: w.senders}
 	// Erasing rewrites a journal, which would heal what is done to it. In the cellar nothing is erased.
 	for i, name := range []string{"cellar-1", "cellar-2"} {
-		s := &sender{book: w.newBook(name), seed: w.seed, room: "cellar", recipients: []string{"user"},
-			keyed: i == 0, pace: 50 * time.Millisecond}
-		w.sender(s.over(o.socket(mail.Name(name))))
+		w.sender(overSocket(&sender{book: w.newBook(name, w.at(i+1)), seed: w.seed, room: "cellar",
+			recipients: []string{"user"}, keyed: i == 0, pace: 50 * time.Millisecond}, w.at(i+1)))
 	}
 	w.compete()
 	w.watch()
-	readerBook := w.newBook(string(reader))
-	byMCP := w.model(overHTTP(o, reader, w.tokens[reader], &w.found))
-	tourist := w.model(overStdio(o, "member-0", "crowd", &w.found))
-	look := &looker{doors: []*door{o.socket(""), o.socket(quiet), o.tcp(w.tokens[quiet])}, room: "main"}
-	forge := &forger{office: o, token: w.tokens["forger"], room: "main", found: &w.found}
-	w.attend = append(w.attend, w.nap.run)
+	readerBook := w.newBook(string(reader), w.at(2))
+	byMCP := w.model(overHTTP(w.at(2), reader, w.tokens[reader], &w.found))
+	tourist := w.model(overStdio(w.at(1), "member-0", "crowd", &w.found))
+	look := &looker{doors: []*door{w.at(0).socket(""), w.at(1).socket(quiet), w.at(2).tcp(w.tokens[quiet])},
+		room: "main"}
+	forge := &forger{office: w.at(1), token: w.tokens["forger"], room: "main", found: &w.found}
 	w.workers = append(w.workers, w.eraser.run, w.stranger.run, look.run, forge.run, tourist.tours,
 		func(ctx context.Context) { byMCP.reads(ctx, readerBook) })
+}
+
+// asleep lists those who are to be woken.
+func (w *world) asleep() (names []string) {
+	for _, n := range w.naps {
+		names = append(names, string(n.agent))
+	}
+	return names
 }
 
 func (w *world) sender(s *sender) {
@@ -201,40 +233,53 @@ func (w *world) model(m *model) *model {
 	return m
 }
 
-// compete makes the clients that mark the same mail, and one that looks at it.
+// compete makes the clients that mark the same mail, and at each post office one that looks at it.
 func (w *world) compete() {
-	o := w.office
 	both, roles := new(pool), new(pool)
 	back := []mail.Mark{mail.MarkRead, mail.MarkUnread, mail.MarkArchived, mail.MarkUnarchived}
-	add := func(name string, agent mail.Name, d *door, p *pool, marks []mail.Mark, comes bool) {
-		m := &marker{book: w.newBook(name), agent: agent, door: d, room: "main", pool: p, marks: marks, comes: comes}
+	add := func(name string, agent mail.Name, o *office, d *door, p *pool, marks []mail.Mark, comes bool) {
+		m := &marker{book: w.newBook(name, o), agent: agent, door: d, room: "main", pool: p, marks: marks,
+			comes: comes}
 		w.markers = append(w.markers, m)
 		w.workers = append(w.workers, m.run)
 	}
-	add("clerk-socket", clerk, o.socket(clerk), both, back, false)
-	add("clerk-tcp", clerk, o.tcp(w.tokens[clerk]), both, back, false)
-	for _, name := range []mail.Name{"taker-1", "taker-2"} {
-		add(string(name), name, o.socket(name), roles, []mail.Mark{mail.MarkRead}, true)
+	add("clerk-socket", clerk, w.at(0), w.at(0).socket(clerk), both, back, false)
+	add("clerk-tcp", clerk, w.at(1), w.at(1).tcp(w.tokens[clerk]), both, back, false)
+	for i, name := range []mail.Name{"taker-1", "taker-2"} {
+		add(string(name), name, w.at(i), w.at(i).socket(name), roles, []mail.Mark{mail.MarkRead}, true)
 	}
-	add("taker-3", "taker-3", o.tcp(w.tokens["taker-3"]), roles, []mail.Mark{mail.MarkRead}, true)
-	a := &auditor{book: w.newBook("auditor"), door: o.socket(""), room: "main", pools: []*pool{both, roles}}
-	w.workers = append(w.workers, a.run)
+	add("taker-3", "taker-3", w.at(2), w.at(2).tcp(w.tokens["taker-3"]), roles, []mail.Mark{mail.MarkRead}, true)
+	for i, o := range w.offices {
+		a := &auditor{book: w.newBook(numbered("auditor", i), o), door: o.socket(""), room: "main",
+			pools: []*pool{both, roles}}
+		w.workers = append(w.workers, a.run)
+	}
+}
+
+// numbered is the name of the i-th of some.
+func numbered(name string, i int) string {
+	if i == 0 {
+		return name
+	}
+	return fmt.Sprintf("%s-%d", name, i+1)
 }
 
 func (w *world) watch() {
-	for _, c := range []struct {
-		name string
-		door *door
-		room mail.RoomName
-	}{
-		{"watcher on the socket", w.office.socket(""), "main"},
-		{"watcher with a token", w.office.tcp(w.tokens["sink-1"]), "main"},
-		{"watcher of the harbour", w.office.socket(""), "harbour"},
-		{"watcher of the cellar", w.office.socket(""), "cellar"},
-	} {
-		one := &watcher{name: c.name, door: c.door, room: c.room, found: &w.found}
-		w.watchers = append(w.watchers, one)
-		w.attend = append(w.attend, one.run)
+	for i, o := range w.offices {
+		for _, c := range []struct {
+			name string
+			door *door
+			room mail.RoomName
+		}{
+			{"watcher on the socket", o.socket(""), "main"},
+			{"watcher with a token", o.tcp(w.tokens["sink-1"]), "main"},
+			{"watcher of the harbour", o.socket(""), "harbour"},
+			{"watcher of the cellar", o.socket(""), "cellar"},
+		} {
+			one := &watcher{name: numbered(c.name, i), door: c.door, room: c.room, found: &w.found}
+			w.watchers = append(w.watchers, one)
+			w.attend = append(w.attend, one.run)
+		}
 	}
 }
 
@@ -252,17 +297,22 @@ func (w *world) failures() (n int) {
 
 // work lets everybody work under faults for so long.
 func (w *world) work(d time.Duration) {
-	w.nemesis = &nemesis{office: w.office, seed: w.seed, began: w.began, found: &w.found, stranger: w.stranger,
-		probe: w.office.socket(""), only: regexp.MustCompile(*wanted), failed: w.failures, log: w.logf}
+	w.wrecker = &wrecker{seed: w.seed, began: w.began, found: &w.found, only: regexp.MustCompile(*wanted),
+		failed: w.failures, log: w.logf}
+	var v victim
+	if w.storm != nil {
+		w.storm.wrecker, v = w.wrecker, w.storm
+	} else {
+		w.nemesis.wrecker, w.nemesis.stranger, v = w.wrecker, w.stranger, w.nemesis
+	}
 	harm, peace := context.WithTimeout(context.Background(), d)
 	defer peace()
 	stopWorkers := w.start(w.workers)
 	stopOthers := w.start(w.attend)
-	w.nemesis.run(harm)
+	w.wrecker.run(harm, v)
 	w.logf("the faults are over")
 	stopWorkers()
-	w.nemesis.kill() // what is not on disk is not there
-	if err := w.nemesis.start(); err != nil {
+	if err := v.anew(); err != nil { // what is not on disk is not there
 		w.found.add("P1", "after the last kill: %v", err)
 	}
 	w.rest()
@@ -297,7 +347,9 @@ func (w *world) rest() {
 			w.found.add(promise, "%v after the last fault still not: %s (%s)", calm, what, lack)
 		}
 	}
-	until("P8", "the sleeper has read what should wake it", w.asleep)
+	for _, n := range w.naps {
+		until("P8", string(n.agent)+" has read what should wake it", func() string { return w.waiting(n) })
+	}
 	until("P10", "the bridge is in step", w.behind)
 	for _, one := range w.watchers {
 		var last mail.Sent
@@ -317,15 +369,15 @@ func (w *world) rest() {
 	}
 }
 
-// asleep says what waits for the sleeper.
-func (w *world) asleep() string {
+// waiting says what waits for one who sleeps.
+func (w *world) waiting(n *nap) string {
 	var page mail.Page
 	if err := w.admin.do(context.Background(), http.MethodGet,
-		"/rooms/main/inbox?type=question&agent="+string(sleeper), nil, &page); err != nil {
+		"/rooms/main/inbox?type=question&agent="+string(n.agent), nil, &page); err != nil {
 		return joined(err)
 	}
-	if n := len(page.Messages); n > 0 {
-		return fmt.Sprintf("%d unread, %d rings", n, w.nap.rings())
+	if unread := len(page.Messages); unread > 0 {
+		return fmt.Sprintf("%d unread, %d rings", unread, len(n.rings()))
 	}
 	return ""
 }

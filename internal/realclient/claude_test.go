@@ -62,6 +62,7 @@ func claude() client {
 			{"restart", "", false, claudeRestart},
 			{"teamInside", "", false, claudeTeamInside},
 			{"teamApart", "", false, claudeTeamApart},
+			{"haak", "", false, claudeHaak},
 		},
 	}
 }

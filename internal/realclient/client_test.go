@@ -50,7 +50,7 @@ func clients() []client {
 // scenario is something that must hold with every client.
 type scenario struct {
 	name string // of the test
-	row  string // of the table in docs/clients.md; "": none
+	row  string // of the table in docs/clients-evidence.md; "": none
 	core bool   // run by ./test too
 	run  func(t *testing.T, l *lab)
 }

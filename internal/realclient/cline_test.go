@@ -9,7 +9,7 @@ import (
 
 // cline is cline's command line, which has our MCP server only.
 func cline() client {
-	const noHooks = "its hooks tell nobody (docs/clients.md)"
+	const noHooks = "its hooks tell nobody (docs/clients-evidence.md)"
 	return client{
 		name: "cline", title: "cline",
 		settings: func(l *lab) {
@@ -39,6 +39,7 @@ func cline() client {
 		lacks: map[string]string{
 			"start": noHooks, "prompt": noHooks, "midturn": noHooks, "turnend": noHooks, "cancel": noHooks,
 			"idle": noHooks, "subagent": noHooks, "escThinking": noHooks, "escTool": noHooks,
+			"gone":     noHooks,
 			"headless": "it leaves a hub running, with us and without",
 			"two":      "its shells say nothing of the session that they belong to",
 		},

@@ -4,5 +4,6 @@
 // What differs between clients is a value of type client, in a file of its own: claude_test.go and its like. Post
 // office, clients and a scripted model (package model) run in a network namespace from which nothing outside can be
 // reached, each scenario in a home of its own. A scenario holds what the model was given, byte for byte, what the
-// journal says of it, and what the client left behind. What was seen is written into the table of docs/clients.md.
+// journal says of it, and what the client left behind. What was seen is written into the table of
+// docs/clients-evidence.md.
 package realclient

@@ -37,6 +37,7 @@ func gemini() client {
 			return "[[tool invoke_agent " + string(input) + "]]"
 		},
 		doorless: "# none\n",
+		lacks:    map[string]string{"gone": "it does not say that its session has ended"},
 		more: []scenario{
 			{"approvals", "", false, geminiApprovals},
 			{"forgery", "", false, geminiForgery},

@@ -14,7 +14,7 @@ import (
 
 var (
 	installed = flag.String("clients", "", "`directory` with the clients as NAME-VERSION, installed by ./test clients")
-	update    = flag.Bool("update", false, "write what was seen into docs/clients.md")
+	update    = flag.Bool("update", false, "write what was seen into docs/clients-evidence.md")
 	keep      = flag.Bool("keep", false, "leave the directories of the scenarios for a look afterwards")
 )
 

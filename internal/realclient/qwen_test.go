@@ -40,6 +40,7 @@ func qwen() client {
 		lacks: map[string]string{
 			"tools": "tools of servers stand behind tool_search, and no setting changes that: see found",
 			"two":   "send_message is a tool of its own, and ours stands behind tool_search: see twoFound",
+			"gone":  "when a run ends it does not say that its session has",
 		},
 		more: []scenario{
 			{"found", "", false, qwenFound},

@@ -31,6 +31,7 @@ func scenarios() []scenario {
 		{"escTool", "Esc in a tool", true, escTool},
 		{"headless", "headless runs end", true, headless},
 		{"two", "two sessions, two agents", false, two},
+		{"gone", "", false, gone},
 		{"uninstall", "uninstall leaves nothing", false, uninstall},
 	}
 }
@@ -332,4 +333,34 @@ func (l *lab) files() map[string]string {
 		}))
 	}
 	return found
+}
+
+// gone: an orchestrator whose session has ended is gone on with when mail wakes it, each time, and reads with its
+// tools.
+func gone(t *testing.T, l *lab) {
+	l.pp("install", l.client.name, "--orchestrator")
+	if l.client.installed != nil {
+		l.client.installed(l)
+	}
+	l.startOffice()
+	l.finished(l.begin("hello gone [[say bye]]"))
+	isGone := func() bool { return l.state(l.agent) == mail.Gone }
+	l.until("its session has ended", isGone)
+	l.pp("agents", "update", string(l.agent), "--role", string(mail.Orchestrator))
+	for _, body := range []string{"ZEBRA to one who has gone", "ZEBRA to one who has gone again"} {
+		sent := ask[mail.Sent](l, "send", "--to", "orchestrator", "--type", "question", "--body", body+" [[say done]]")
+		if len(sent.Recipients) != 1 || sent.Recipients[0].Wake != "exec" {
+			t.Errorf("the sender is told %+v", sent.Recipients)
+		}
+		r := l.request("hello gone", body)
+		if !fenced(r, body) || !r.Offers("mark_messages") {
+			t.Errorf("the request of the session that goes on is\n%s", l.scene())
+		}
+		l.presented(sent.ID)
+		l.until("it has ended again", isGone)
+	}
+	l.pp("uninstall", l.client.name)
+	if text, err := os.ReadFile(filepath.Join(l.dir, "pp", "config.toml")); !os.IsNotExist(err) {
+		t.Errorf("config.toml is left: %v\n%s", err, text)
+	}
 }

@@ -11,7 +11,7 @@ import (
 
 // page is where the table stands, between two marks.
 const (
-	page      = "../../docs/clients.md"
+	page      = "../../docs/clients-evidence.md"
 	tableFrom = "<!-- what ./test clients has seen -->\n"
 	tableTo   = "<!-- end -->\n"
 )

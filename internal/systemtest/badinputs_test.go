@@ -185,8 +185,8 @@ func badNumbers() (inputs []badInput) {
 		"read_messages", `{"after":-1}`)
 	number("negative time-out", "time|-1", []string{"wait", "--as", "builder", "--timeout", "-1s"}, "wait?timeout=-1",
 		"wait_for_messages", `{"timeout_seconds":-1}`)
-	number("time that is none", "time|yesterday", []string{"history", "--since", "yesterday"},
-		"messages?since=yesterday", "read_messages", `{"since":"yesterday"}`)
+	number("time that is none", "time|soon", []string{"history", "--since", "soon"},
+		"messages?since=soon", "read_messages", `{"since":"soon"}`)
 	const future = "999999999"
 	for what, c := range map[string]struct {
 		cli        []string

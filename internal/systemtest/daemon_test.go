@@ -17,6 +17,7 @@ import (
 type daemon struct {
 	Socket string `json:"socket"`
 	HTTP   string `json:"http"`
+	HTTPS  string `json:"https"`
 	MCP    string `json:"mcp"`
 
 	cmd  *exec.Cmd

@@ -147,9 +147,9 @@ func (d *desks) refuses(t *testing.T, e dialect.Endpoint) {
 	another, unknown := 200, 200
 	if strings.Contains(e.Path, "{agent}") {
 		another, unknown = 403, 403
-	}
-	if e.Known != nil {
-		unknown = 404
+		if e.Known != nil {
+			unknown = 404
+		}
 	}
 	for _, c := range []struct {
 		name, agent, token string

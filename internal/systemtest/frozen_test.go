@@ -52,7 +52,7 @@ func TestFreezesUnderWaits(t *testing.T) {
 	o := newOffice(t)
 	d := o.mustServe(t)
 	o.must(t, "agents", "register", "ann")
-	watch := o.command(t.Context(), "watch", "--json", "--after", "0")
+	watch := o.command(t.Context(), "watch", "--all", "--json", "--after", "0")
 	seen := new(buffer)
 	watch.Stdout = seen
 	if err := watch.Start(); err != nil {

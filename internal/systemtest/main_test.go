@@ -19,6 +19,12 @@ func testMain(m *testing.M) int {
 		fmt.Println("these tests need signals and Unix sockets")
 		return 0
 	}
+	end, err := startScriptServers()
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return 1
+	}
+	defer end()
 	if binary = os.Getenv("PENNYPOST_BIN"); binary != "" {
 		return m.Run()
 	}

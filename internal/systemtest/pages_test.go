@@ -10,6 +10,7 @@ import (
 	"net/url"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 )
@@ -121,6 +122,14 @@ func TestPagesOfHaak(t *testing.T) {
 		if err := json.Unmarshal([]byte(lines[len(lines)-1]), &last); err != nil ||
 			last.Recipient != "project:inscription" {
 			t.Errorf("the last line of HAAK's file is %s (%v)", lines[len(lines)-1], err)
+		}
+		// HK-02: whoever sent it, and from wherever
+		form := regexp.MustCompile(`^\{"id":"[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}",` +
+			`.*"ttl_hours":null,"read_by":\[\]`)
+		for _, l := range lines {
+			if !form.MatchString(l) {
+				t.Errorf("a line has not the form that HAAK requires: %s", l)
+			}
 		}
 	})
 }

@@ -45,10 +45,13 @@ func scripts(dir string, env ...string) testscript.Params {
 		Cmds:  commands(),
 		Setup: func(e *testscript.Env) error { return setUp(e, env) },
 		Condition: func(name string) (bool, error) {
-			if name != "inclient" {
-				return false, fmt.Errorf("there is no condition %s", name)
+			switch name {
+			case "inclient":
+				return inClient(), nil
+			case "jetstream":
+				return scriptServers != nil, nil
 			}
-			return inClient(), nil
+			return false, fmt.Errorf("there is no condition %s", name)
 		},
 		// A command that should end and does not is ended by then, long before all tests are.
 		Deadline: time.Now().Add(8 * patience),
@@ -92,6 +95,9 @@ func setUp(e *testscript.Env, env []string) error {
 		o.clear()
 	})
 	o.dir = e.WorkDir
+	if err := useServers(o.home, o.dir); err != nil {
+		return err
+	}
 	for _, v := range append(o.environ(), env...) {
 		if !strings.HasPrefix(v, "TMPDIR=") { // the script's own is better
 			e.Vars = append(e.Vars, v)
@@ -109,7 +115,7 @@ type verb func(s *stage, ts *testscript.TestScript, args []string) error
 
 func commands() map[string]func(*testscript.TestScript, bool, []string) {
 	verbs := map[string]verb{
-		"serve":   cmdServe,   // serve [FLAG...]: starts the post office; sets $HTTP and $SOCKET
+		"serve":   cmdServe,   // serve [FLAG...]: starts the post office; sets $HTTP, $SOCKET and $TLSADDR
 		"stopped": cmdStopped, // stopped: sends SIGTERM; the post office must end in order
 		"killed":  cmdKilled,  // killed: kills the post office
 		// agent [KEY=]NAME ERA [FLAG...]: starts "pennypost mcp --as NAME FLAG..." and connects; other commands say
@@ -167,6 +173,7 @@ func cmdServe(s *stage, ts *testscript.TestScript, args []string) (err error) {
 	}
 	ts.Setenv("HTTP", s.daemon.HTTP)
 	ts.Setenv("SOCKET", s.daemon.Socket)
+	ts.Setenv("TLSADDR", strings.TrimPrefix(s.daemon.HTTPS, "https://"))
 	return nil
 }
 

@@ -18,6 +18,7 @@ type Route struct {
 	Path     string // below Room
 	About    string
 	UserOnly bool // refused to agents before anything is read; the room checks it as well
+	Here     bool // refused to other machines: it is about this one's files, or makes credentials
 	Changes  bool // it changes what the room's journal says
 	Repeat   bool // besides GET: twice is the same as once, so a client may ask again when the connection broke
 }
@@ -52,6 +53,9 @@ var (
 	InboxCall = Call[mail.InboxQuery, mail.Page]{Route{ID: "inbox", Method: http.MethodGet, Path: "/inbox",
 		About: "What waits in a mailbox, oldest first unless newest is asked for. Looking marks nothing."},
 		mail.Service.Inbox}
+	DeskCall = Call[mail.DeskQuery, mail.Desk]{Route{ID: "desk", Method: http.MethodGet, Path: "/desk",
+		About:    "What of this room waits for the user, by conversation. Only the user may ask.",
+		UserOnly: true}, mail.Service.Desk}
 	MarkCall = Call[mail.Marking, mail.Marked]{Route{ID: "mark", Method: http.MethodPost, Path: "/marks",
 		About: "Mark messages as the caller's: read, unread, archived or unarchived; with until snoozed; with door " +
 			"notified or presented.", Changes: true, Repeat: true}, mail.Service.Mark}
@@ -101,8 +105,8 @@ var (
 			return s.Rename(ctx, r.From, r.To)
 		}}
 	TokenCall = Call[mail.Name, Token]{Route{ID: "token", Method: http.MethodPost, Path: "/agents/{name}/token",
-		About:   "Make an agent's bearer token, shown once; the one before is void. Only the user may.",
-		Changes: true},
+		About: "Make an agent's bearer token, shown once; the one before is void. Only the user may.",
+		Here:  true, Changes: true},
 		func(s mail.Service, ctx context.Context, n mail.Name) (Token, error) {
 			t, err := s.Token(ctx, n)
 			return Token{t}, err
@@ -120,18 +124,25 @@ var (
 	AddBridgeCall = Call[mail.Bridge, mail.BridgeStatus]{Route{ID: "addBridge", Method: http.MethodPost,
 		Path:     "/bridges",
 		About:    "Add a bridge, or change the mode of one, and bring room and files in step. Only the user may.",
-		UserOnly: true, Changes: true, Repeat: true}, mail.Service.AddBridge}
+		UserOnly: true, Here: true, Changes: true, Repeat: true}, mail.Service.AddBridge}
 	RemoveBridgeCall = Call[string, None]{Route{ID: "removeBridge", Method: http.MethodDelete,
 		Path:     "/bridges/{bridge}",
 		About:    "Remove a bridge; its files stay. Only the user may.",
-		UserOnly: true, Changes: true},
+		UserOnly: true, Here: true, Changes: true},
 		func(s mail.Service, ctx context.Context, id string) (None, error) {
 			return None{}, s.RemoveBridge(ctx, id)
 		}}
 	SyncBridgeCall = Call[string, mail.BridgeStatus]{Route{ID: "syncBridge", Method: http.MethodPost,
 		Path:     "/bridges/{bridge}/sync",
 		About:    "Bring room and files in step now. Only the user may.",
-		UserOnly: true, Changes: true, Repeat: true}, mail.Service.SyncBridge}
+		UserOnly: true, Here: true, Changes: true, Repeat: true}, mail.Service.SyncBridge}
+	RejectedLinesCall = Call[string, BadLines]{Route{ID: "rejectedLines", Method: http.MethodGet,
+		Path:  "/bridges/{bridge}/rejected",
+		About: "What the files of a bridge hold that cannot be understood: file, line, why and an excerpt."},
+		func(s mail.Service, ctx context.Context, id string) (BadLines, error) {
+			list, err := s.RejectedLines(ctx, id)
+			return BadLines{list}, err
+		}}
 	WorkspacesCall = Call[None, Workspaces]{Route{ID: "workspaces", Method: http.MethodGet, Path: "/workspaces",
 		About: "The directories whose documents the room may show."},
 		func(s mail.Service, ctx context.Context, _ None) (Workspaces, error) {
@@ -141,11 +152,11 @@ var (
 	AddWorkspaceCall = Call[mail.Workspace, mail.Workspace]{Route{ID: "addWorkspace", Method: http.MethodPost,
 		Path:     "/workspaces",
 		About:    "Add a workspace, or change one, and register its agent. Only the user may.",
-		UserOnly: true, Changes: true, Repeat: true}, mail.Service.AddWorkspace}
+		UserOnly: true, Here: true, Changes: true, Repeat: true}, mail.Service.AddWorkspace}
 	RemoveWorkspaceCall = Call[mail.Name, None]{Route{ID: "removeWorkspace", Method: http.MethodDelete,
 		Path:     "/workspaces/{name}",
 		About:    "Forget a workspace and retire its agent. Only the user may.",
-		UserOnly: true, Changes: true},
+		UserOnly: true, Here: true, Changes: true},
 		func(s mail.Service, ctx context.Context, id mail.Name) (None, error) {
 			return None{}, s.RemoveWorkspace(ctx, id)
 		}}

@@ -44,6 +44,11 @@ func (s Stub) Message(ctx context.Context, id mail.ID) (mail.Item, error) {
 	return Do(ctx, s.Carrier, &MessageCall, id)
 }
 
+// Desk implements mail.Reader.
+func (s Stub) Desk(ctx context.Context, q mail.DeskQuery) (mail.Desk, error) {
+	return Do(ctx, s.Carrier, &DeskCall, q)
+}
+
 // Mark implements mail.Marker.
 func (s Stub) Mark(ctx context.Context, m mail.Marking) (mail.Marked, error) {
 	return Do(ctx, s.Carrier, &MarkCall, m)
@@ -122,6 +127,12 @@ func (s Stub) RemoveBridge(ctx context.Context, id string) error {
 // SyncBridge implements mail.Connector.
 func (s Stub) SyncBridge(ctx context.Context, id string) (mail.BridgeStatus, error) {
 	return Do(ctx, s.Carrier, &SyncBridgeCall, id)
+}
+
+// RejectedLines implements mail.Connector.
+func (s Stub) RejectedLines(ctx context.Context, id string) ([]mail.BadLine, error) {
+	list, err := Do(ctx, s.Carrier, &RejectedLinesCall, id)
+	return list.Lines, err
 }
 
 // Workspaces implements mail.Connector.

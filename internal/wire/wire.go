@@ -25,6 +25,11 @@ const (
 	// is ShellUse in a command of an agent's shell that does not say itself who speaks. Where several agents run in
 	// one process, it says which, or that it cannot be said.
 	ToolUseHeader = "Pennypost-Tool-Use"
+	// ProgramsHeader is of a relay's call, and names, with commas between, the process that has called the relay and
+	// those above it, the nearest first, as package process does; InsideHeader, with any value, says that one of them
+	// was started by an agent's client. They are believed with a machine's token only.
+	ProgramsHeader = "Pennypost-Programs"
+	InsideHeader   = "Pennypost-Inside"
 	// KeyHeader carries Draft.Key for clients that would rather not have it in the body.
 	KeyHeader = "Idempotency-Key"
 	// VersionHeader is of an answer: the version of the post office.
@@ -44,6 +49,13 @@ const CallsPath = "/calls/"
 // such a call is not served here. Calls go on side by side. A key without a call cancels the call of that key. A send
 // has the key as its idempotency key, behind mail.MadeKey.
 const CallsProtocol = "pennypost-calls"
+
+// RelayPath is where a GET of a machine that has no post office of its own turns its connection into RelayProtocol,
+// over which its agents are rung. What is said there is package wake's.
+const (
+	RelayPath     = "/relay"
+	RelayProtocol = "pennypost-relay"
+)
 
 // Content types.
 const (
@@ -79,19 +91,64 @@ type Status struct {
 	Version string        `json:"version"`
 	PID     int           `json:"pid"`
 	Started mail.Time     `json:"started"`
-	Home    string        `json:"home,omitempty"`    // the data directory; told to the user only
-	Listen  []string      `json:"listen,omitempty"`  // the addresses it listens on; told to the user only
-	You     mail.Name     `json:"you,omitempty"`     // as whom the caller's credential speaks
-	Room    mail.RoomName `json:"room,omitempty"`    // the only room that it opens; empty: any
-	Rooms   int           `json:"rooms"`             // those that are open
-	Bridges int           `json:"bridges,omitzero"`  // those that run
-	Failing []string      `json:"failing,omitempty"` // what is wrong with bridges and rooms; told to the user only
+	Home    string        `json:"home,omitempty"`   // the data directory; told to the user only
+	Listen  []string      `json:"listen,omitempty"` // the addresses it listens on; told to the user only
+	You     mail.Name     `json:"you,omitempty"`    // as whom the caller's credential speaks
+	Room    mail.RoomName `json:"room,omitempty"`   // the only room that it opens; empty: any
+	Rooms   int           `json:"rooms"`            // those that are open
+	Bridges int           `json:"bridges,omitzero"` // those that run
+	// Fingerprint is the SHA-256 of the certificate of its address for other machines, as browsers show it.
+	Fingerprint string   `json:"fingerprint,omitempty"`
+	Failing     []string `json:"failing,omitempty"` // what is wrong with bridges and rooms; told to the user only
+	Cluster     *Cluster `json:"cluster,omitempty"` // the NATS servers, if it has rooms there; told to the user only
+	// Relay says that this is no post office, but passes calls on to one.
+	Relay *RelayStatus `json:"relay,omitempty"`
+	// Joined are the machines that use this post office from elsewhere and are connected; told to the user only.
+	Joined []mail.Machine `json:"joined,omitempty"`
+}
+
+// RelayStatus is what a relay says of itself.
+type RelayStatus struct {
+	URL     string       `json:"url"`     // of the post office
+	Machine mail.Machine `json:"machine"` // by which name this machine is known there
+	// Trouble says why the post office cannot be reached now; "": it can.
+	Trouble string `json:"trouble,omitempty"`
+}
+
+// Cluster is what a post office says of the NATS servers that it has rooms on.
+type Cluster struct {
+	Machine mail.Machine `json:"machine"`           // by which name this machine is known there
+	Trouble string       `json:"trouble,omitempty"` // why they cannot be used at present
+	// how far this machine's clock is ahead of theirs, in milliseconds
+	Skew     int64    `json:"skew_ms"`
+	Warnings []string `json:"warnings,omitempty"` // what of them endangers mail
+}
+
+// MoveRoom asks to move a room.
+type MoveRoom struct {
+	To string `json:"to"` // "jetstream": to the NATS servers; "file": to a file of the machine that is asked
+}
+
+// MovedRoom answers it.
+type MovedRoom struct {
+	Room  mail.RoomName `json:"room"`
+	To    string        `json:"to"`
+	Seq   mail.Seq      `json:"seq"`            // the last place that was moved
+	Moved bool          `json:"moved,omitzero"` // false: it was there already
+}
+
+// Machines is a list of machines.
+type Machines struct {
+	Machines []mail.MachineStatus `json:"machines"`
 }
 
 // Login asks for a link that opens the pages.
 type Login struct {
 	Room  mail.RoomName `json:"room,omitempty"` // which to show first
 	Plain bool          `json:"plain,omitzero"` // for a browser that does not find the pages' own address
+	Phone bool          `json:"phone,omitzero"` // for a browser on another machine
+	// Machine is the one that asks, if it is not that of the post office; not said, but found out.
+	Machine mail.Machine `json:"-"`
 }
 
 // Session is a browser that is logged in to the pages.
@@ -101,6 +158,9 @@ type Session struct {
 	Opened  mail.Time `json:"opened"`
 	Seen    mail.Time `json:"seen"`           // when the person last did something in it
 	Plain   bool      `json:"plain,omitzero"` // it was opened at the plain address
+	TLS     bool      `json:"tls,omitzero"`   // it was opened over TLS, as from another machine
+	// Machine is for which machine that was let in it was opened; "": none.
+	Machine mail.Machine `json:"machine,omitempty"`
 }
 
 // Sessions is a list of sessions, the last used first.
@@ -111,6 +171,43 @@ type Sessions struct {
 // Link is an address for a browser.
 type Link struct {
 	URL string `json:"url"`
+}
+
+// NotifyChannel is a way in which the person is told of mail, and how it stands with it.
+type NotifyChannel struct {
+	Name       string    `json:"name"`
+	What       string    `json:"what"`                  // kinds of mail that it tells of
+	Quiet      string    `json:"quiet,omitempty"`       // hours of the day in which it is silent
+	QuietFrom  mail.Time `json:"quiet_from,omitzero"`   // the next of these, or those that are
+	QuietUntil mail.Time `json:"quiet_until,omitzero"`  // when they end
+	Waiting    int       `json:"waiting,omitzero"`      // messages that are to be told
+	Last       mail.Time `json:"last,omitzero"`         // when it last told something
+	Answer     string    `json:"answer,omitempty"`      // what the other side said then
+	Failed     string    `json:"failed,omitempty"`      // why it does not get through
+	Since      mail.Time `json:"failed_since,omitzero"` // since when it does not
+	Answers    bool      `json:"answers,omitzero"`      // questions can be answered there
+}
+
+// NotifyChannels is a list of them.
+type NotifyChannels struct {
+	Channels []NotifyChannel `json:"channels"`
+}
+
+// NotifyTest asks for a note.
+type NotifyTest struct {
+	Channel string `json:"channel,omitempty"` // through which; all if it is empty
+}
+
+// NotifyTested says what became of it.
+type NotifyTested struct {
+	Name   string `json:"name"`
+	Answer string `json:"answer,omitempty"` // what the other side said
+	Failed string `json:"failed,omitempty"` // why it did not get through
+}
+
+// NotifyTests is a list of outcomes.
+type NotifyTests struct {
+	Tests []NotifyTested `json:"tests"`
 }
 
 // Rooms is a list of rooms.
@@ -129,9 +226,33 @@ type Bridges struct {
 	Bridges []mail.BridgeStatus `json:"bridges"`
 }
 
+// BadLines is a list of what a bridge does not understand.
+type BadLines struct {
+	Lines []mail.BadLine `json:"lines"`
+}
+
 // Workspaces is a list of workspaces.
 type Workspaces struct {
 	Workspaces []mail.Workspace `json:"workspaces"`
+}
+
+// Attach asks to see the session of an agent. What is known of where the person asks decides how that can be.
+type Attach struct {
+	Terminal bool   `json:"terminal,omitzero"` // in a terminal, where something can be shown
+	Tmux     string `json:"tmux,omitempty"`    // the variable TMUX there
+}
+
+// Attached says how the session stands then.
+type Attached struct {
+	Live  bool   `json:"live"`            // it runs
+	Front bool   `json:"front"`           // it is before the person now
+	Where string `json:"where,omitempty"` // it is, in words
+	Why   string `json:"why,omitempty"`   // it is not brought to the front
+	// Command is what a person types to see it, "" if it is in front or none is known: it shows the session if it can
+	// be shown in another terminal, and else resumes it.
+	Command string `json:"command,omitempty"`
+	// Shows are the words of Command if it shows the session that runs.
+	Shows []string `json:"shows,omitempty"`
 }
 
 // Rename asks for a new name.

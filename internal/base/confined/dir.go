@@ -261,6 +261,18 @@ func (d Dir) Replace(name string, perm fs.FileMode, write func(io.Writer) error)
 	})
 }
 
+// TryLockDir locks the directory at name itself, which is there, as durable.TryLockOf does.
+func (d Dir) TryLockDir(name string) (*durable.Lock, error) {
+	info, err := d.Lstat(name)
+	if err != nil {
+		return nil, err
+	}
+	if !info.IsDir() {
+		return nil, d.refuse(name, info.Mode())
+	}
+	return durable.TryLockOf(d.Path(name), info)
+}
+
 // TryLock takes the lock file at name, as durable.TryLock does; nobody's number is written into it.
 func (d Dir) TryLock(name string) (*durable.Lock, error) {
 	file, err := d.OpenFile(name, os.O_RDWR|os.O_CREATE, 0o600)

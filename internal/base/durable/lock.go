@@ -48,10 +48,15 @@ func TryLock(path string) (*Lock, error) {
 	return &Lock{file, true}, nil
 }
 
-// TryLockOf is TryLock of a file that is there and is the one that is says: if another stands at path by now, that is
-// an error. No id is written into it, because by its path another file could be reached.
+// TryLockOf is TryLock of a file, or a directory where the system can lock one, that is there and is the one that is
+// says: if another stands at path by now, that is an error. No id is written into it, because by its path another file
+// could be reached.
 func TryLockOf(path string, is fs.FileInfo) (*Lock, error) {
-	file := flock.New(path, flock.SetFlag(os.O_RDWR|syscall.O_NONBLOCK))
+	flag := os.O_RDWR | syscall.O_NONBLOCK
+	if is.IsDir() {
+		flag = os.O_RDONLY | syscall.O_NONBLOCK
+	}
+	file := flock.New(path, flock.SetFlag(flag))
 	ok, err := file.TryLock()
 	if err != nil {
 		return nil, fmt.Errorf("lock %s: %w", path, err)

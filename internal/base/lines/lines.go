@@ -158,6 +158,7 @@ func (f *File) append(text []byte, ours bool) error {
 		}
 	}
 	if at := placeOf(file, len(written)); at > size && !torn && splits(file, at) {
+		awaitHalf(file, at+int64(len(written)))
 		return f.unsplit(at, text)
 	}
 	if ours && !torn && size == f.offset {
@@ -180,6 +181,20 @@ func splits(file *os.File, at int64) bool {
 	var before [1]byte
 	_, err := file.ReadAt(before[:], at-1)
 	return err == nil && before[0] != '\n'
+}
+
+// awaitHalf gives somebody who had written half of a line the time to write the other half, behind ours.
+func awaitHalf(file *os.File, behind int64) {
+	for began := time.Now(); time.Since(began) < tornPatience; time.Sleep(5 * time.Millisecond) {
+		info, err := file.Stat()
+		if err != nil {
+			return
+		}
+		var last [1]byte
+		if _, err := file.ReadAt(last[:], info.Size()-1); info.Size() > behind && (err != nil || last[0] == '\n') {
+			return
+		}
+	}
 }
 
 // unsplit puts text, which was written at a place in the midst of somebody else's line, behind that line. Between our

@@ -192,7 +192,7 @@ func TestHalves(t *testing.T) {
 	write(t, path, "")
 	f := open(path)
 	defer f.Close()
-	const n = 20
+	const n = 15 // all of it takes a second: who never finds an end of the file waits for two, and then goes on
 	var theirs sync.WaitGroup
 	var took [n]time.Duration // on a busy machine the slow writer is slower
 	theirs.Go(func() {
@@ -250,6 +250,28 @@ func TestUnsplit(t *testing.T) {
 			t.Errorf("%q %q: the file says %q, want %q", c.before, c.behind, got, c.want)
 		}
 		f.Close()
+	}
+}
+
+// The other half of a line into which ours got is waited for: put back at once, ours would end the first half.
+func TestOtherHalfIsAwaited(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "mail.jsonl")
+	const half, ours = "{half", "ours\n"
+	torn(t, path, half+ours)
+	f := open(path)
+	defer f.Close()
+	file, _, err := f.open()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer file.Close()
+	time.AfterFunc(20*time.Millisecond, func() { put(t, path, "other}\n") })
+	awaitHalf(file, int64(len(half+ours)))
+	if err := f.unsplit(int64(len(half)), []byte(ours)); err != nil {
+		t.Fatal(err)
+	}
+	if got, want := contents(t, path), "{halfother}\n"+ours; got != want {
+		t.Errorf("the file says %q, want %q", got, want)
 	}
 }
 

@@ -10,6 +10,7 @@ import (
 // one is what /proc/pid/stat says of a process (proc_pid_stat(5)).
 type one struct {
 	pid, parent int
+	session     int    // its first process
 	comm, start string // start is in clock ticks since the system started
 }
 
@@ -28,7 +29,17 @@ func look(pid int) one {
 		return one{}
 	}
 	up, _ := strconv.Atoi(string(fields[1]))
-	return one{pid: pid, parent: up, comm: string(text[open+1 : shut]), start: string(fields[19])}
+	session, _ := strconv.Atoi(string(fields[3]))
+	return one{pid: pid, parent: up, session: session, comm: string(text[open+1 : shut]), start: string(fields[19])}
+}
+
+// Session names the session that this process belongs to: a terminal window, with the shell and what was started from
+// it.
+func Session() string {
+	number := look(os.Getpid()).session
+	first := look(number)
+	first.pid = number // it may have ended
+	return first.key()
 }
 
 // SetterDir returns where the nearest program above this one runs that has not got a variable in its environment, and

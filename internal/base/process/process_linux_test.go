@@ -15,6 +15,10 @@ func TestMain(m *testing.M) {
 		os.Stdout.WriteString(SetterDir(variable))
 		return
 	}
+	if os.Getenv("PROCESS_TEST_SESSION") != "" {
+		os.Stdout.WriteString(Session() + "\n")
+		return
+	}
 	if os.Getenv("PROCESS_TEST") != "" {
 		os.Stdout.WriteString(Program(false))
 		return
@@ -90,5 +94,23 @@ func TestSetterDir(t *testing.T) {
 		if out, err := cmd.Output(); err != nil || string(out) != want {
 			t.Errorf("%s is from %q, %v; want %q", variable, out, err, want)
 		}
+	}
+}
+
+// TestSession: what one terminal starts is one session, and another terminal is another.
+func TestSession(t *testing.T) {
+	run := func() []string {
+		cmd := exec.Command("sh", "-c", os.Args[0]+"; sh -c '"+os.Args[0]+"; true'")
+		cmd.Env = append(os.Environ(), "PROCESS_TEST_SESSION=1")
+		cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
+		out, err := cmd.Output()
+		if err != nil {
+			t.Fatal(err)
+		}
+		return strings.Fields(string(out))
+	}
+	one, other := run(), run()
+	if len(one) != 2 || one[0] != one[1] || slices.Contains(other, one[0]) || one[0] == Session() {
+		t.Errorf("sessions %q and %q; here %q", one, other, Session())
 	}
 }

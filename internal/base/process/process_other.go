@@ -22,6 +22,9 @@ func (p one) key() string {
 	return strconv.Itoa(p.pid) + "@" + host
 }
 
+// Session names the program that started this one, which in a terminal is its shell.
+func Session() string { return look(parent()).key() }
+
 // SetterDir returns nothing: here nobody can tell.
 func SetterDir(string) string { return "" }
 

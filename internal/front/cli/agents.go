@@ -19,12 +19,7 @@ func newAgents(a *App) *cobra.Command {
 		Use: "agents", Short: "list and manage the agents of the room", Long: agentsHelp,
 		Example: "pennypost agents\npennypost agents register builder --role builder --tag " +
 			"project:parser\npennypost agents --state working,idle\npennypost agents token builder",
-		Args: func(_ *cobra.Command, args []string) error {
-			if len(args) > 0 {
-				return Hinted(Usage("there is no command \"agents %s\"", args[0]), "pennypost agents --help")
-			}
-			return nil
-		},
+		Args: NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error { return a.agents(cmd.Context(), f.query()) },
 	}
 	f.add(a, cmd)
@@ -96,15 +91,17 @@ func (a *App) agents(ctx context.Context, q mail.RosterQuery) error {
 			unread = itoa(ag.Unread) + " unread"
 		}
 		rows = append(rows, []string{
-			shorten(OneLine(string(ag.Name)), 32), string(ag.State), a.Out.ago(ag.Seen), unread,
-			a.doorWords(&ag), shorten(badges(ag), 48), shorten(OneLine(ag.Task), 48),
+			OneLine(string(ag.Name)), strings.TrimSpace(string(ag.State) + " " + ag.On()),
+			a.Out.ago(ag.Seen), unread, a.looked(&ag), badges(ag),
+			OneLine(ag.Task),
 		})
 	}
-	a.Out.Table(rows, 2)
+	a.Out.List(rows, []step{
+		{0, atMost(32)}, {5, atMost(48)}, {4, nil}, {2, brief}, {5, atMost(24)}, {0, atMost(20)}, {5, nil}, {2, nil},
+	}, 2)
 	if list.More {
-		a.Out.Line("%d of %d. The next: pennypost agents --after '%s', with the same other flags", len(rows),
-			list.Total,
-			OneLine(string(list.Next)))
+		a.Out.Line("%s", a.Out.Dim(itoa(len(rows))+" of "+itoa(list.Total)+". More: "+
+			a.onward("after", string(list.Next))))
 	}
 	return nil
 }
@@ -122,12 +119,12 @@ func (a *App) noAgents(q mail.RosterQuery, total int) {
 	}
 }
 
-// doorWords says through what an agent was last shown mail, and when.
-func (a *App) doorWords(ag *mail.Agent) string {
+// looked says how an agent last came to see its mail, and when.
+func (a *App) looked(ag *mail.Agent) string {
 	if ag.Door == "" {
 		return ""
 	}
-	return "by " + OneLine(ag.Door) + " " + a.Out.ago(ag.DoorAt)
+	return mail.Looked(ag.Door) + " " + a.Out.ago(ag.DoorAt)
 }
 
 // badges are the addresses, besides its name, that reach an agent.

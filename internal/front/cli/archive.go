@@ -22,7 +22,9 @@ func (a *App) archive(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	progress := a.Progress("archiving", nil)
 	t, err := svc.Archive(ctx)
+	progress.End()
 	if err != nil {
 		return err
 	}

@@ -3,9 +3,11 @@ package cli
 import (
 	"context"
 	"errors"
+	"io"
 	"net"
 	"os"
 	"os/exec"
+	"strings"
 	"time"
 
 	"pennypost/internal/base/durable"
@@ -33,20 +35,20 @@ func (a *App) autostart(ctx context.Context, home config.Home) error {
 	}
 	ctx, cancel := context.WithTimeout(ctx, startPatience)
 	defer cancel()
-	s := starter{app: a, home: home}
+	s := starter{app: a, home: home, log: logSize(home)}
 	defer s.unlock()
 	for !Listens(home) {
 		if err := s.try(); err != nil {
-			return notStarted(home, err)
+			return s.failed(err)
 		}
 		select {
 		case err := <-s.exited:
 			if err != nil {
-				return notStarted(home, err)
+				return s.failed(err)
 			}
 			s.exited = nil // another post office was there first: go on looking for it
 		case <-ctx.Done():
-			return notStarted(home, ctx.Err())
+			return s.failed(ctx.Err())
 		case <-time.After(StartPoll):
 		}
 	}
@@ -58,6 +60,7 @@ type starter struct {
 	app    *App
 	home   config.Home
 	lock   *durable.Lock // the start lock, once it is ours
+	log    int64         // how long the log was before
 	exited <-chan error  // of the process that was started; nil: none
 }
 
@@ -95,13 +98,48 @@ func isLocked(err error) bool {
 	return ok
 }
 
-func notStarted(home config.Home, cause error) error {
+// failed says why there is no post office, in its own last words.
+func (s *starter) failed(cause error) error {
 	if _, ok := errors.AsType[*hint](cause); ok {
 		return cause // it says what to do
 	}
-	err := &mail.Error{Code: mail.Unavailable, Msg: "the post office could not be started (" + cause.Error() + "); " +
-		home.Log() + " says why", Err: cause}
-	return Hinted(err, "pennypost serve")
+	msg := "the post office could not be started (" + cause.Error() + "); "
+	if said := lastWords(s.home, s.log); said != "" {
+		msg += "the last that it said, in " + s.home.Log() + ":\n" + said
+	} else {
+		msg += s.home.Log() + " says why"
+	}
+	return Hinted(&mail.Error{Code: mail.Unavailable, Msg: msg, Err: cause}, "pennypost serve")
+}
+
+// logSize is how long the log of the post office is, in bytes.
+func logSize(home config.Home) int64 {
+	info, err := os.Stat(home.Log())
+	if err != nil {
+		return 0
+	}
+	return info.Size()
+}
+
+const (
+	lastLines = 3       // of the log that are quoted
+	lastBytes = 4 << 10 // that are looked at for them
+)
+
+// lastWords returns the last lines that stand in the log behind a place.
+func lastWords(home config.Home, from int64) string {
+	file, err := os.Open(home.Log())
+	if err != nil {
+		return ""
+	}
+	defer file.Close()
+	from = max(from, logSize(home)-lastBytes)
+	text, err := io.ReadAll(io.NewSectionReader(file, from, lastBytes))
+	if err != nil {
+		return ""
+	}
+	lines := strings.FieldsFunc(string(text), func(r rune) bool { return r == '\n' })
+	return strings.Join(lines[max(0, len(lines)-lastLines):], "\n")
 }
 
 // Listens reports whether somebody accepts connections on the socket of home.
@@ -125,7 +163,11 @@ func (a *App) launch(home config.Home) (<-chan error, error) {
 		return nil, err
 	}
 	defer log.Close()
-	cmd := exec.Command(program, "serve", "--auto")
+	verb := "serve"
+	if home.HasRemote() {
+		verb = "relay"
+	}
+	cmd := exec.Command(program, verb, "--auto")
 	cmd.Dir = "/" // so that no directory is kept from being unmounted or removed
 	cmd.Env = append(config.WithoutAgent(a.Env.Environ), "PENNYPOST_HOME="+string(home))
 	cmd.Stdout, cmd.Stderr = log, log

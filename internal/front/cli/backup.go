@@ -48,16 +48,19 @@ func (a *App) backup(ctx context.Context, path string, force bool) error {
 	if err != nil {
 		return err
 	}
+	progress := a.Progress("writing", CountBytes)
 	if path == "-" {
-		raw, err := office.Backup(ctx, a.Stdout.To) // as it is: it is no text
+		raw, err := office.Backup(ctx, io.MultiWriter(a.Stdout.To, progress)) // as it is: it is no text
+		progress.End()
 		return cmp.Or(err, notOpened(raw))
 	}
 	file, raw := counted{}, ""
 	err = replaceSecret(path, force, func(to io.Writer) (err error) {
-		file.to = to
+		file.to = io.MultiWriter(to, progress)
 		raw, err = office.Backup(ctx, &file)
 		return err
 	})
+	progress.End()
 	if _, ours := errors.AsType[*mail.Error](err); err != nil && !ours {
 		return Hinted(mail.Errorf(mail.Internal, "the backup cannot be written: %w. No part of it was kept, and if "+
 			"there was a file %s, it is as it was", err, path), "pennypost backup FILE, where there is room for it")

@@ -1,8 +1,10 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"path/filepath"
+	"strconv"
 
 	"github.com/spf13/cobra"
 
@@ -42,10 +44,7 @@ func newBridge(a *App) *cobra.Command {
 	add.Flags().StringVar(&mode, "mode", string(mail.BridgeBoth),
 		"`MODE`: both; mirror, from the room to the files only; follow, from the files to the room only")
 	cmd.AddCommand(add,
-		&cobra.Command{
-			Use: "list", Short: "list the room's bridges and their state", Args: NoArgs,
-			RunE: func(cmd *cobra.Command, _ []string) error { return a.bridges(cmd.Context()) },
-		},
+		newBridgeList(a),
 		&cobra.Command{
 			Use: "remove ID|DIALECT [DIR]", Short: "remove a bridge; its files stay as they are", Args: oneBridge,
 			RunE: func(cmd *cobra.Command, args []string) error {
@@ -71,6 +70,23 @@ func newBridge(a *App) *cobra.Command {
 				})
 			},
 		})
+	return cmd
+}
+
+func newBridgeList(a *App) *cobra.Command {
+	var rejected bool
+	cmd := &cobra.Command{
+		Use: "list", Short: "list the room's bridges and their state", Args: NoArgs,
+		Example: "pennypost bridge list\npennypost bridge list --rejected",
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if rejected {
+				return a.rejected(cmd.Context())
+			}
+			return a.bridges(cmd.Context())
+		},
+	}
+	cmd.Flags().BoolVar(&rejected, "rejected", false,
+		"name what stands in their files and is not understood: file, line, why, and how it begins")
 	return cmd
 }
 
@@ -115,8 +131,11 @@ func (a *App) bridgeOutcome(st mail.BridgeStatus) error {
 	} else {
 		a.Out.Line("The bridge %s keeps %s in step (%s).", st.ID, OneLine(st.Dir), st.Mode)
 		if st.Rejected > 0 {
-			a.Out.Line("%s in its files could not be understood and stay where they are. %s",
-				plural(st.Rejected, "piece"), OneLine(st.Notice))
+			a.Out.Line("%s in its files could not be understood and stay where they are. Each is named by: "+
+				"pennypost bridge list --rejected", plural(st.Rejected, "piece"))
+		}
+		if st.Notice != "" {
+			a.Out.Line("%s", OneLine(st.Notice))
 		}
 	}
 	if st.Failing != "" {
@@ -158,18 +177,82 @@ func (a *App) bridges(ctx context.Context) error {
 	return nil
 }
 
+// rejection is a bad line of one of the room's bridges.
+type rejection struct {
+	Bridge string `json:"bridge"`
+	mail.BadLine
+}
+
+// rejected names what the room's bridges do not understand. One whose files cannot be read does not hide the others.
+func (a *App) rejected(ctx context.Context) error {
+	svc, err := a.service(ctx)
+	if err != nil {
+		return err
+	}
+	bridges, err := svc.Bridges(ctx)
+	if err != nil {
+		return err
+	}
+	list, more := []rejection{}, 0
+	var failed error
+	for i := range bridges {
+		lines, err := svc.RejectedLines(ctx, bridges[i].ID)
+		if err != nil {
+			failed = Hinted(err, "pennypost bridge list")
+			continue
+		}
+		for _, l := range lines {
+			list = append(list, rejection{bridges[i].ID, l})
+		}
+		more += max(bridges[i].Rejected-len(lines), 0)
+	}
+	if a.JSON {
+		a.Out.Value(struct {
+			Rejected []rejection `json:"rejected"`
+			More     int         `json:"more,omitzero"`
+		}{list, more})
+	} else {
+		a.showRejected(list, more, failed == nil)
+	}
+	return failed
+}
+
+func (a *App) showRejected(list []rejection, more int, all bool) {
+	for _, r := range list {
+		place := cmp.Or(OneLine(r.File), "a message")
+		if r.Line > 0 {
+			place += ":" + strconv.Itoa(r.Line)
+		}
+		a.Out.Line("%s  %s: %s\n    %s", r.Bridge, place, OneLine(r.Why), a.Out.Dim(OneLine(r.Text)))
+	}
+	switch {
+	case more > 0:
+		a.Out.Line("And %d more. Of each bridge at most %d are named.", more, mail.MaxBadLines)
+	case len(list) == 0 && all:
+		a.Out.Line("Everything that stands in the files of this room's bridges is understood.")
+	}
+	if len(list) > 0 {
+		a.Out.Line("They stay where they are. What you mend in a file is taken in.")
+	}
+}
+
 func (a *App) bridgeState(b *mail.BridgeStatus) string {
 	state := "in step"
 	switch {
 	case b.Failing != "":
 		state = a.Out.red("failing") + " since " + a.Out.ago(b.Since) + ": " + OneLine(b.Failing)
+	case !b.Running && b.Machine != "":
+		state = "it is not known how it fares: " + OneLine(string(b.Machine)) + " does not answer"
 	case !b.Running:
 		state = "not running"
 	case b.Behind > 0:
 		state = plural(b.Behind, "event") + " behind"
 	}
+	if b.Machine != "" {
+		state = "on " + OneLine(string(b.Machine)) + ": " + state
+	}
 	if b.Rejected > 0 {
-		state += ", " + plural(b.Rejected, "piece") + " not understood"
+		state += ", " + plural(b.Rejected, "piece") + " not understood: pennypost bridge list --rejected"
 	}
 	if b.Notice != "" {
 		state += " (" + OneLine(b.Notice) + ")"

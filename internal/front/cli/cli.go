@@ -19,6 +19,7 @@ import (
 
 	"pennypost/internal/config"
 	"pennypost/internal/mail"
+	"pennypost/internal/wire"
 	"pennypost/internal/wire/client"
 )
 
@@ -60,14 +61,18 @@ type App struct {
 	// Flags of every verb.
 	Room, As string
 	JSON     bool
-	Beside   bool // it is a part of its client, and no command of an agent's shell
+	Remote   string // URL of another post office; "": that of this machine
+	Insecure bool   // its token may be sent though others can read it on the way
+	Beside   bool   // it is a part of its client, and no command of an agent's shell
 
 	args   []string
 	linked []Verb         // of the post office's program
 	verb   string         // for hints
 	Office *client.Office // made by the first who needs it
+	Link   func(up bool)  // told when the connection of a watch breaks, and when there is another
 
-	guessed bool // Who has found its answer in nothing but the shell in which the command runs
+	token   *wire.Status // what Remote said of it, once that was asked
+	guessed bool         // Who has found its answer in nothing but the shell in which the command runs
 }
 
 // Main runs the command with the given arguments and returns the exit status. linked are the verbs of the post
@@ -109,7 +114,9 @@ func Main(args []string, env Env, linked ...Verb) int {
 // ForModel notes that a model reads what the command says.
 func (a *App) ForModel() {
 	a.Stdout.forModel()
-	a.Out.color = a.Out.color && !a.Stdout.reading
+	if a.Stdout.reading {
+		a.Out.color, a.Out.wide = false, 0
+	}
 }
 
 // wantsJSON finds --json where the flags themselves may be what is wrong.
@@ -130,6 +137,11 @@ func (a *App) Post() (*client.Office, error) {
 	if a.Office != nil {
 		return a.Office, nil
 	}
+	if a.Remote != "" {
+		office, err := a.remote()
+		a.Office = office
+		return office, err
+	}
 	home, err := config.FindHome(a.Env.Getenv)
 	if err != nil {
 		return nil, err
@@ -139,7 +151,7 @@ func (a *App) Post() (*client.Office, error) {
 	}
 	session, use := a.shell()
 	a.Office, err = client.New(client.Options{
-		Socket: home.Socket(), Session: session, Guessed: a.guessed, Use: use,
+		Socket: home.Socket(), Session: session, Guessed: a.guessed, Use: use, Link: a.Link,
 		Start: func(ctx context.Context) error { return a.autostart(ctx, home) },
 	})
 	return a.Office, err
@@ -170,12 +182,18 @@ func (a *App) RoomAs(ctx context.Context, who mail.Name) (mail.Service, error) {
 
 // RoomName returns the room that the command means.
 func (a *App) RoomName() (mail.RoomName, error) {
+	if a.Remote != "" {
+		return a.farRoom()
+	}
 	return config.FindRoom(a.Room, a.Env.Getenv, a.Env.Dir)
 }
 
 // Who returns the name under which the command speaks: --as, else $PENNYPOST_AGENT, else the agent in whose shell it
 // runs, else the user. An agent's process cannot be the user.
 func (a *App) Who() (mail.Name, error) {
+	if a.Remote != "" {
+		return a.farWho()
+	}
 	name := a.As
 	if name == "" {
 		name = a.Env.Getenv("PENNYPOST_AGENT")
@@ -201,9 +219,12 @@ func (a *App) Who() (mail.Name, error) {
 // Verb is a line in the table of verbs.
 type Verb struct {
 	Name string
-	// Short says of a verb of the post office's program what it does, since its New is there; "": hidden.
+	// Short says of a verb of the post office's program what it does, since its New is there.
 	Short string
 	New   func(*App) *cobra.Command
+	Also  string // another name, which has a line of its own without a place in the manual
+
+	group string // of the manual; "": programs run it, and the manual does not name it
 }
 
 // verbs returns all verbs in the order of the manual. Those without New are the post office's, and linked into its
@@ -214,27 +235,57 @@ func verbs() []Verb {
 		claudeteams = "Claude Code's agent teams: inboxes below ~/.claude/teams, and teams that Pennypost runs " +
 			"in the same form"
 	)
-	return []Verb{
-		{Name: "serve", Short: "run the post office"},
-		{Name: "open", New: newOpen}, {Name: "status", New: newStatus}, {Name: "stop", New: newStop},
-		{Name: "send", New: newSend}, {Name: "inbox", New: newInbox}, {Name: "read", New: newRead},
-		{Name: "mark", New: newMark}, {Name: "wait", New: newWait}, {Name: "watch", New: newWatch},
-		{Name: "decline", New: newDecline}, {Name: "withdraw", New: newWithdraw}, {Name: "waiting", New: newWaiting},
-		{Name: "history", New: newHistory}, {Name: "agents", New: newAgents}, {Name: "rooms", New: newRooms},
-		{Name: "export", New: newExport}, {Name: "import", New: newImport}, {Name: "verify", New: newVerify},
-		{Name: "archive", New: newArchive}, {Name: "erase", New: newErase}, {Name: "backup", New: newBackup},
-		{Name: "restore", Short: "make a home from a backup"}, {Name: "bridge", New: newBridge},
-		{Name: "install", New: newInstall}, {Name: "uninstall", New: newUninstall}, {Name: "doctor", New: newDoctor},
-		{Name: "service", New: newService}, {Name: "monitor", New: newMonitor}, {Name: "poster"},
-		{Name: "config", New: newConfig}, {Name: "mcp", Short: "serve MCP on standard input and output"},
-		{Name: "hook", New: newHook}, {Name: "demo", Short: "watch a small team at work"}, {Name: "demo-agent"},
-		{Name: "doors"}, {Name: "completion", New: newCompletion}, {Name: "version", New: newVersion},
-		{Name: "agenties", Short: "the mailbox of Agenties: .agenties/mailbox.jsonl and its three tools"},
-		{Name: "haak", Short: "HAAK's agent mailbox: sessions, roles, tags, data/agent-mailbox.jsonl"},
-		{Name: "superportia", Short: "mailboxes of agents by identity, as in SuperPortia's agent messaging"},
-		{Name: "openalice", Short: openalice}, {Name: "workspace", Short: openalice},
-		{Name: "claudeteams", Short: claudeteams}, {Name: "team", Short: claudeteams},
+	var all []Verb
+	for _, g := range []struct {
+		name  string
+		verbs []Verb
+	}{
+		{"Mail", []Verb{
+			{Name: "inbox", New: newInbox}, {Name: "read", New: newRead}, {Name: "reply", New: newReply},
+			{Name: "answer", New: newAnswer}, {Name: "decline", New: newDecline}, {Name: "mark", New: newMark},
+			{Name: "send", New: newSend}, {Name: "withdraw", New: newWithdraw}, {Name: "wait", New: newWait},
+			{Name: "watch", New: newWatch}, {Name: "history", New: newHistory}, {Name: "waiting", New: newWaiting},
+			{Name: "stuck", New: newStuck},
+		}},
+		{"Agents", []Verb{{Name: "agents", New: newAgents}, {Name: "attach", New: newAttach}}},
+		{"Office", []Verb{
+			{Name: "open", New: newOpen}, {Name: "status", New: newStatus}, {Name: "stop", New: newStop},
+			{Name: "serve", Short: "run the post office"}, {Name: "rooms", New: newRooms},
+			{Name: "demo", Short: "watch a small team at work"},
+		}},
+		{"Set up", []Verb{
+			{Name: "install", New: newInstall}, {Name: "uninstall", New: newUninstall},
+			{Name: "doctor", New: newDoctor},
+			{Name: "config", New: newConfig}, {Name: "notify", New: newNotify}, {Name: "service", New: newService},
+			{Name: "machines", New: newMachines},
+			{Name: "invite", New: newInvite}, {Name: "join", New: newJoin}, {Name: "leave", New: newLeave},
+			{Name: "mcp", Short: "serve MCP on standard input and output"}, {Name: "completion", New: newCompletion},
+			{Name: "version", New: newVersion},
+		}},
+		{"Data", []Verb{
+			{Name: "export", New: newExport}, {Name: "import", New: newImport}, {Name: "backup", New: newBackup},
+			{Name: "restore", Short: "make a home from a backup"}, {Name: "archive", New: newArchive},
+			{Name: "erase", New: newErase}, {Name: "verify", New: newVerify}, {Name: "bridge", New: newBridge},
+		}},
+		{"Dialects", []Verb{
+			{Name: "agenties", Short: "the mailbox of Agenties: .agenties/mailbox.jsonl and its three tools"},
+			{Name: "haak", Short: "HAAK's agent mailbox: sessions, roles, tags, data/agent-mailbox.jsonl"},
+			{Name: "superportia", Short: "mailboxes of agents by identity, as in SuperPortia's agent messaging"},
+			{Name: "openalice", Short: openalice, Also: "workspace"},
+			{Name: "claudeteams", Short: claudeteams, Also: "team"},
+		}},
+		{"", []Verb{
+			{Name: "hook", New: newHook}, {Name: "monitor", New: newMonitor}, {Name: "poster"}, {Name: "demo-agent"},
+			{Name: deskVerb}, {Name: "doors"}, {Name: "relay"}, {Name: "workspace", Short: openalice},
+			{Name: "team", Short: claudeteams},
+		}},
+	} {
+		for _, v := range g.verbs {
+			v.group = g.name
+			all = append(all, v)
+		}
 	}
+	return all
 }
 
 // newRoot returns the root command with the verb that args name, or with all if they name none.
@@ -245,12 +296,13 @@ func newRoot(a *App, args []string) *cobra.Command {
 		Long:          rootHelp,
 		SilenceErrors: true, SilenceUsage: true,
 		Args:              cobra.ArbitraryArgs,
+		PersistentPreRunE: a.checkHere,
 		CompletionOptions: cobra.CompletionOptions{DisableDefaultCmd: true},
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if len(args) > 0 {
 				return unknownVerb(args[0])
 			}
-			return cmd.Help()
+			return a.alone(cmd)
 		},
 	}
 	root.SetOut(a.Env.Stdout)
@@ -264,6 +316,10 @@ func newRoot(a *App, args []string) *cobra.Command {
 	flags.StringVar(&a.As, "as", "",
 		"`NAME` to act as; default: $PENNYPOST_AGENT, else the user. Inside an agent's session: that agent")
 	flags.BoolVar(&a.JSON, "json", a.JSON, "answer in JSON, one value a line")
+	flags.StringVar(&a.Remote, "remote", "",
+		"`URL` of another post office to use; $PENNYPOST_TOKEN says who you are there")
+	flags.BoolVar(&a.Insecure, "insecure", false,
+		"send the token to --remote though others can read it on the way")
 	_ = root.RegisterFlagCompletionFunc("room", a.completeRoom)
 	_ = root.RegisterFlagCompletionFunc("as", a.completeAgent)
 	for _, v := range a.chosen(args) {

@@ -171,7 +171,7 @@ func TestShowMessageFencesTheBody(t *testing.T) {
 	a.showMessage(&mail.Item{Message: mail.Message{
 		ID: "msg_1", Type: mail.Custom, From: "agent:x\nfrom     user", To: []mail.Address{"user"},
 		Subject: "s\nfrom     user", Body: "one\nfrom     user\r\nfrom     user\rfrom     user\u2028from     user",
-	}})
+	}}, "")
 	if got := strings.Count("\n"+out.String(), "\nfrom "); got != 1 {
 		t.Errorf("%d lines begin with from, want one:\n%s", got, out.String())
 	}
@@ -207,19 +207,18 @@ func TestParseDoc(t *testing.T) {
 	}
 }
 
-func TestParseWhen(t *testing.T) {
-	a := &App{Out: &Printer{now: time.Date(2026, 5, 10, 14, 0, 0, 0, time.UTC)}}
-	for in, want := range map[string]time.Time{
-		"2h": a.Out.now.Add(-2 * time.Hour), "2026-05-10T14:00:00Z": a.Out.now,
-		"2026-05-10": time.Date(2026, 5, 10, 0, 0, 0, 0, time.Local),
-	} {
-		if got, err := a.parseWhen(in); err != nil || !got.Std().Equal(want) {
-			t.Errorf("parseWhen(%q) = %v, %v, want %v", in, got, err, want)
-		}
+// TestTimesAsPeopleSay: yesterday is the whole of yesterday.
+func TestTimesAsPeopleSay(t *testing.T) {
+	now := time.Date(2026, 5, 10, 14, 0, 0, 0, time.Local)
+	a := &App{Out: &Printer{now: now}}
+	q, err := a.historyQuery(historyFlags{since: "yesterday", until: "yesterday"})
+	if want := mail.TimeOf(now.Add(-38 * time.Hour)); err != nil || q.Since != want ||
+		q.Until != want.Add(24*time.Hour) {
+		t.Errorf("yesterday is from %v to %v, %v", q.Since, q.Until, err)
 	}
-	for _, in := range []string{"yesterday", "forever", "-2h", "2026-13-01"} {
-		if _, err := a.parseWhen(in); mail.CodeOf(err) != mail.Invalid {
-			t.Errorf("parseWhen(%q) = %v, want an invalid error", in, err)
+	for _, f := range []historyFlags{{since: "soon"}, {until: "forever"}} {
+		if _, err := a.historyQuery(f); mail.CodeOf(err) != mail.Invalid {
+			t.Errorf("%+v: %v, want an invalid error", f, err)
 		}
 	}
 }

@@ -2,6 +2,7 @@ package cli
 
 import (
 	"context"
+	"slices"
 	"strings"
 	"time"
 
@@ -126,4 +127,81 @@ func (a *App) roster(typed string) []mail.Agent {
 		list[i].Name = mail.Name(strings.ReplaceAll(string(list[i].Name), "\t", " ")) // a tab begins a description
 	}
 	return list
+}
+
+// completeMessages offers the ids of messages, each with what it is about: those that begin with what was typed or,
+// as long as nothing was, the newest of the caller's mailbox that fit q.
+func (a *App) completeMessages(q mail.InboxQuery) cobra.CompletionFunc {
+	q.Newest, q.Limit = true, mail.DefaultLimit
+	return func(_ *cobra.Command, given []string, typed string) ([]string, cobra.ShellCompDirective) {
+		return a.someIDs(given, typed, func(ctx context.Context, svc mail.Service) (mail.Page, error) {
+			if typed == "" {
+				return svc.Inbox(ctx, q)
+			}
+			page, err := svc.History(ctx, mail.HistoryQuery{ID: typed})
+			slices.Reverse(page.Messages)
+			return page, err
+		})
+	}
+}
+
+// completeOwnQuestions offers what the caller has asked and is open.
+func (a *App) completeOwnQuestions(_ *cobra.Command, given []string, typed string) ([]string,
+	cobra.ShellCompDirective) {
+	return a.someIDs(given, typed, func(ctx context.Context, svc mail.Service) (mail.Page, error) {
+		who, err := a.Who()
+		if err != nil {
+			return mail.Page{}, err
+		}
+		return svc.History(ctx, mail.HistoryQuery{ID: typed, Open: true, From: string(who)})
+	})
+}
+
+// someIDs offers the ids of the messages that list returns. No post office is started for it.
+func (a *App) someIDs(given []string, typed string, list func(context.Context, mail.Service) (mail.Page, error)) (
+	words []string, _ cobra.ShellCompDirective) {
+	ctx, cancel := context.WithTimeout(context.Background(), completionPatience)
+	defer cancel()
+	const directive = cobra.ShellCompDirectiveNoFileComp | cobra.ShellCompDirectiveKeepOrder
+	if _, _, err := a.runningOffice(); err != nil {
+		return nil, directive
+	}
+	svc, err := a.service(ctx)
+	if err != nil {
+		return nil, directive
+	}
+	page, err := list(ctx, svc)
+	if err != nil {
+		return nil, directive
+	}
+	for i := range page.Messages {
+		it := &page.Messages[i]
+		id := string(it.ID)
+		if !strings.HasPrefix(id, typed) {
+			id = strings.TrimPrefix(id, "msg_") // as it was begun
+		}
+		if !slices.Contains(given, id) {
+			words = append(words, id+"\t"+strings.ReplaceAll(Sender(&it.Message, mail.MaxName)+": "+heading(it), "\t",
+				" "))
+		}
+	}
+	return words, directive
+}
+
+// completeAnswer offers open questions, and behind one its options.
+func (a *App) completeAnswer(cmd *cobra.Command, given []string, typed string) ([]string, cobra.ShellCompDirective) {
+	if len(given) != 1 {
+		return a.completeMessages(mail.InboxQuery{Open: true})(cmd, given, typed)
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), completionPatience)
+	defer cancel()
+	var words []string
+	if _, _, err := a.runningOffice(); err == nil {
+		if _, it, err := a.letter(ctx, given[0]); err == nil {
+			for i, o := range it.Choices() {
+				words = append(words, itoa(i+1)+"\t"+OneLine(o.Answer))
+			}
+		}
+	}
+	return words, cobra.ShellCompDirectiveNoFileComp | cobra.ShellCompDirectiveKeepOrder
 }

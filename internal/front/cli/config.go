@@ -22,10 +22,8 @@ func newConfig(a *App) *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "config check|init|print", Short: "check, write or print the configuration", Long: configHelp,
 		Example: "pennypost config init\npennypost config check\npennypost config print",
-		RunE: func(_ *cobra.Command, args []string) error {
-			if len(args) > 0 {
-				return Usage("there is no command \"config %s\"; use check, init or print", args[0])
-			}
+		Args:    NoArgs,
+		RunE: func(*cobra.Command, []string) error {
 			return Usage("say what to do with the configuration: check, init or print")
 		},
 	}

@@ -2,6 +2,7 @@ package cli
 
 import (
 	"context"
+	"crypto/tls"
 	"fmt"
 	"maps"
 	"net/http"
@@ -15,9 +16,11 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"pennypost/internal/base/selfsigned"
 	"pennypost/internal/config"
 	"pennypost/internal/front/install"
 	"pennypost/internal/mail"
+	"pennypost/internal/wire"
 )
 
 const doctorHelp = `Check whether everything is in order: this program, the data directory, the post office, and what
@@ -229,16 +232,49 @@ func (d *doctor) postOffice(ctx context.Context, home config.Home) {
 	default:
 		d.say("office", Well, "", "it runs, process %d", st.PID)
 	}
+	if r := st.Relay; r != nil && r.Trouble != "" {
+		d.say("relay", Problem, "pennypost status",
+			"the post office of this machine is at %s, which cannot be used: %s",
+			r.URL, r.Trouble)
+	} else if r != nil {
+		d.say("relay", Well, "", "the post office of this machine is at %s, and is reached; it is %s there", r.URL,
+			r.Machine)
+	}
+	d.cluster(st.Cluster)
 	for _, f := range st.Failing {
+		if channel, about := strings.CutPrefix(f, "notify "); about {
+			channel, _, _ = strings.Cut(channel, ":")
+			d.say("notify", Problem, "pennypost notify test "+channel, "you are not told of mail through %s",
+				strings.TrimPrefix(f, "notify "))
+			continue
+		}
 		d.say("bridge", Problem, "pennypost bridge list", "%s", f)
 	}
 	for _, address := range st.Listen {
-		d.web(ctx, address)
+		d.web(ctx, address, st.Fingerprint)
 	}
 }
 
-// web asks the post office over HTTP whether it is healthy.
-func (d *doctor) web(ctx context.Context, address string) {
+// cluster says what is wrong with the NATS servers, and with the clocks of the machines that have rooms there.
+func (d *doctor) cluster(c *wire.Cluster) {
+	if c == nil {
+		return
+	}
+	if c.Trouble != "" {
+		d.say("servers", Problem, "$EDITOR "+d.cfg.Home.File()+"   # urls, below [journal]",
+			"the NATS servers cannot be reached, so rooms there take no mail: %s", c.Trouble)
+	}
+	for _, w := range c.Warnings {
+		d.say("servers", Problem, "", "%s", w)
+	}
+	if c.Trouble == "" && len(c.Warnings) == 0 {
+		d.say("servers", Well, "", "the NATS servers answer, and sync each write; this machine is %s", c.Machine)
+	}
+}
+
+// web asks the post office over HTTP whether it is healthy. Over TLS it must have the certificate with the
+// fingerprint, for which nobody else need vouch.
+func (d *doctor) web(ctx context.Context, address, fingerprint string) {
 	if !strings.HasPrefix(address, "http") {
 		return
 	}
@@ -246,7 +282,15 @@ func (d *doctor) web(ctx context.Context, address string) {
 	if err != nil {
 		return
 	}
-	res, err := http.DefaultClient.Do(req)
+	pinned := &http.Transport{Proxy: http.ProxyFromEnvironment, TLSClientConfig: &tls.Config{InsecureSkipVerify: true,
+		VerifyConnection: func(c tls.ConnectionState) error {
+			if got := selfsigned.Fingerprint(c.PeerCertificates[0].Raw); got != fingerprint {
+				return fmt.Errorf("somebody else answers there, with the certificate %s", got)
+			}
+			return nil
+		}}}
+	defer pinned.CloseIdleConnections()
+	res, err := (&http.Client{Transport: pinned}).Do(req)
 	if err != nil {
 		d.say("http", Problem, "pennypost stop", "%s does not answer: %s", address, err.Error())
 		return

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"syscall"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -82,16 +83,18 @@ func (a *App) finish(err error) int {
 	if errors.Is(err, context.Canceled) {
 		return exitFailed // the person pressed ^C and knows
 	}
+	if a.Out != nil && errors.Is(a.Out.err, syscall.EPIPE) {
+		return exitFailed // whoever read this has gone, as head does
+	}
 	code, text, next := mail.CodeOf(err), err.Error(), a.nextStep(err)
 	if code == mail.Unavailable && a.Env.Getenv("CODEX_SANDBOX_NETWORK_DISABLED") != "" {
 		next = "Codex's sandbox lets no command connect; use the tools of the MCP server pennypost: send_message, " +
 			"read_messages, mark_messages"
 	}
 	// an agent may have chosen a name in it, and another reads it
-	said := strings.Split(fence.Text(Visible(text)), "\n")
-	fmt.Fprintf(a.Env.Stderr, "pennypost: %s\n", strings.Join(said, "\n           "))
+	a.complain("pennypost: ", fence.Text(Visible(text)))
 	if next != "" {
-		fmt.Fprintf(a.Env.Stderr, "hint: %s\n", Visible(next))
+		a.complain("hint: ", Visible(next))
 	}
 	if a.JSON {
 		if b, err := fence.JSON(failure{failureText{code, text, next}}); err == nil {
@@ -99,6 +102,17 @@ func (a *App) finish(err error) int {
 		}
 	}
 	return exitStatus(err)
+}
+
+// complain writes text to standard error, its lines below each other behind what it begins with.
+func (a *App) complain(begins, text string) {
+	p := Printer{w: a.Env.Stderr, wide: wideness(a.Env.Stderr, a.Env)}
+	for line := range strings.SplitSeq(text, "\n") {
+		for _, part := range p.wrap(line, len(begins)) {
+			p.write(begins + part + "\n")
+			begins = strings.Repeat(" ", len(begins))
+		}
+	}
 }
 
 // nextStep returns what to type after err.
@@ -134,7 +148,9 @@ func Usage(format string, args ...any) error { return mail.Errorf(mail.Invalid, 
 func unknownVerb(word string) error {
 	names := []string{"help"}
 	for _, v := range verbs() {
-		names = append(names, v.Name)
+		if v.group != "" || v.Short != "" {
+			names = append(names, v.Name)
+		}
 	}
 	err := Usage("there is no command %q", word)
 	if near := policy.Nearest(word, names, 1); len(near) > 0 {
@@ -143,13 +159,31 @@ func unknownVerb(word string) error {
 	return Hinted(err, "pennypost --help lists the commands")
 }
 
+// unknownBelow says that cmd, which has commands, has none that is called so.
+func unknownBelow(cmd *cobra.Command, word string) error {
+	var names []string
+	for _, sub := range cmd.Commands() {
+		if sub.IsAvailableCommand() {
+			names = append(names, sub.Name())
+		}
+	}
+	err := Usage("%s has no command %q", cmd.CommandPath(), word)
+	if near := policy.Nearest(word, names, 1); len(near) > 0 {
+		return Hinted(err, "did you mean: "+cmd.CommandPath()+" "+near[0])
+	}
+	return Hinted(err, cmd.CommandPath()+" --help lists them")
+}
+
 // badFlag turns an error of the flag parser into one of ours.
 func (a *App) badFlag(cmd *cobra.Command, err error) error {
 	if errors.Is(err, pflag.ErrHelp) {
 		return err
 	}
-	if args := cmd.Flags().Args(); cmd.HasParent() && cmd.HasSubCommands() && len(args) > 0 {
-		return GroupRun(cmd, args) // the flags are those of a command that was misspelt
+	if args := cmd.Flags().Args(); cmd.HasSubCommands() && len(args) > 0 {
+		if !cmd.HasParent() {
+			return unknownVerb(args[0])
+		}
+		return unknownBelow(cmd, args[0]) // the flags are those of a command that was misspelt
 	}
 	// what follows is for programmers
 	words, _, _ := strings.Cut(strings.TrimPrefix(err.Error(), "pflag: "), ": strconv.")
@@ -165,8 +199,9 @@ func (a *App) badFlag(cmd *cobra.Command, err error) error {
 				names = append(names, f.Name)
 			}
 		})
+		bad = Usage("there is no flag --%s", missing.GetSpecifiedName())
 		if near := policy.Nearest(missing.GetSpecifiedName(), names, 1); len(near) > 0 {
-			return Hinted(Usage("there is no flag --%s", missing.GetSpecifiedName()), "did you mean --"+near[0]+"?")
+			return Hinted(bad, "did you mean --"+near[0]+"?")
 		}
 	}
 	return Hinted(bad, strings.TrimSpace(cmd.CommandPath())+" --help")
@@ -175,14 +210,16 @@ func (a *App) badFlag(cmd *cobra.Command, err error) error {
 // GroupRun answers a command that only groups others.
 func GroupRun(cmd *cobra.Command, args []string) error {
 	if len(args) > 0 {
-		return Hinted(Usage("%s has no command %q", cmd.CommandPath(), args[0]),
-			cmd.CommandPath()+" --help lists them")
+		return unknownBelow(cmd, args[0])
 	}
 	return cmd.Help()
 }
 
 // NoArgs refuses arguments.
 func NoArgs(cmd *cobra.Command, args []string) error {
+	if len(args) > 0 && cmd.HasSubCommands() {
+		return unknownBelow(cmd, args[0])
+	}
 	if len(args) > 0 {
 		return Usage("%s takes no argument, and %q is one", cmd.CommandPath(), args[0])
 	}

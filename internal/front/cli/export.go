@@ -47,7 +47,13 @@ func (a *App) export(ctx context.Context, format string) error {
 		to = a.Env.Stdout
 	}
 	file := export.New(to, export.Format(format), export.Heading{Title: string(room), Now: time.Now()})
+	progress := &Progress{}
+	if a.Out.wide == 0 { // else the messages themselves are seen
+		progress = a.Progress("exporting", countMessages)
+	}
+	defer progress.End()
 	for it, err := range svc.Export(ctx) {
+		progress.Add(1)
 		if err != nil {
 			_ = file.Flush() // what came is of use, and the exit status says that it is not all
 			return err

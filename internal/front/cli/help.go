@@ -9,7 +9,8 @@ import (
 
 const rootHelp = `Pennypost gives every agent a durable mailbox, tells it when it has mail, and lets a person see and
 join every conversation. Commands speak to the post office of this user, which is started when it is
-needed.
+needed. Without a command it shows you, on a terminal, what needs you on the whole screen, and prints
+the first of it elsewhere.
 
 The room is --room, else $PENNYPOST_ROOM, else that of the Git repository around the working
 directory (all its worktrees share one), else "default". The speaker is --as, else $PENNYPOST_AGENT,
@@ -21,7 +22,9 @@ limit), 6 post office unreachable, or silent for ten seconds.`
 const rootEnvironment = `PENNYPOST_HOME       data directory; default ~/.local/state/pennypost
 PENNYPOST_ROOM       room to use
 PENNYPOST_AGENT      agent to act as
+PENNYPOST_TOKEN      token for --remote
 PENNYPOST_AUTOSTART  0: never start a post office
+VISUAL, EDITOR       what the screen's R writes answers in
 NO_COLOR             no colours`
 
 // manual prints the help of a command as a manual page does.
@@ -30,7 +33,7 @@ func (a *App) manual(cmd *cobra.Command, _ []string) {
 	section := func(title, text string) {
 		if text != "" {
 			p.Line("\n%s", p.Bold(title))
-			p.Line("%s", indent(text))
+			p.Text(text, 4)
 		}
 	}
 	p.Line("%s - %s", p.Bold(cmd.CommandPath()), cmd.Short)
@@ -50,31 +53,42 @@ func (a *App) manual(cmd *cobra.Command, _ []string) {
 	section("EXAMPLES", cmd.Example)
 }
 
-// commandRows lists the commands below cmd, those of the root in the order of the manual and not of the alphabet.
+// commandRows lists the commands below cmd, those of the root in the groups of the manual and not by the alphabet.
 func commandRows(cmd *cobra.Command) [][]string {
-	var rows, ordered [][]string
+	var rows [][]string
+	short := make(map[string]string)
 	for _, sub := range cmd.Commands() {
 		if sub.IsAvailableCommand() {
 			rows = append(rows, []string{"    " + sub.Name(), sub.Short})
+			short[sub.Name()] = sub.Short
 		}
 	}
 	if cmd.HasParent() {
 		return rows
 	}
+	rows = nil
+	group := ""
 	for _, v := range verbs() {
-		for _, row := range rows {
-			if strings.TrimSpace(row[0]) == v.Name {
-				ordered = append(ordered, row)
-			}
+		about, ok := short[v.Name]
+		if !ok {
+			continue
 		}
+		if v.group != group {
+			group = v.group
+			rows = append(rows, []string{"  " + group, ""})
+		}
+		if v.Also != "" {
+			about += " (also: " + v.Also + ")"
+		}
+		rows = append(rows, []string{"    " + v.Name, about})
 	}
-	return ordered
+	return rows
 }
 
 func synopsis(cmd *cobra.Command) string {
 	switch {
 	case !cmd.HasParent():
-		return "pennypost COMMAND [OPTIONS]"
+		return "pennypost [COMMAND] [OPTIONS]"
 	case cmd.HasAvailableSubCommands() && cmd.Name() == cmd.Use:
 		return cmd.CommandPath() + " [COMMAND] [OPTIONS]"
 	}

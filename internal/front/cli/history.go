@@ -2,20 +2,18 @@ package cli
 
 import (
 	"context"
-	"time"
 
 	"github.com/spf13/cobra"
 
-	"pennypost/internal/config"
 	"pennypost/internal/mail"
 )
 
 const historyHelp = `List messages of the whole room, whoever they were for, newest last. If you give several
 conditions, all must hold. --search takes words, in any order, which may stand in the middle of others,
 and "phrases" in double quotes, in which any white space is like a space; case does not matter.
-A time is 2026-05-10, 2026-05-10T14:00:00Z, or how long ago: 2h, 7d. With --archive, messages that
-retention has moved to the archive are searched too. If more than N messages match, the newest are
-listed.`
+A time is "yesterday", "monday 9:00", "2026-05-10", "2026-05-10 14:00", or how long ago: 2h, 7d. A day
+after --until is included. With --archive, messages that retention has moved to the archive are
+searched too. If more than N messages match, the newest are listed.`
 
 type historyFlags struct {
 	types, states           []string
@@ -31,7 +29,8 @@ func newHistory(a *App) *cobra.Command {
 	var f historyFlags
 	cmd := &cobra.Command{
 		Use: "history", Short: "list and search messages of the room", Long: historyHelp,
-		Example: "pennypost history --since 2h\npennypost history --type question,answer --agent builder\npennypost " +
+		Example: "pennypost history --since 2h\npennypost history --since yesterday --until yesterday\npennypost " +
+			"history --type question,answer --agent builder\npennypost " +
 			"history --search 'parser \"write path\"' --archive\npennypost history --open --from builder",
 		Args: NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error { return a.history(cmd.Context(), f) },
@@ -46,7 +45,7 @@ func newHistory(a *App) *cobra.Command {
 	flags.StringVar(&f.thread, "thread", "", "of the thread that the message `ID` belongs to")
 	flags.StringVar(&f.issue, "issue", "", "of this issue `ID`")
 	flags.StringVar(&f.since, "since", "", "sent at `TIME` or later")
-	flags.StringVar(&f.until, "until", "", "sent before `TIME`")
+	flags.StringVar(&f.until, "until", "", "sent before `TIME`, or up to the end of that day")
 	flags.StringVar(&f.search, "search", "", "with all these `WORDS` in subject or body")
 	flags.BoolVar(&f.open, "open", false,
 		"only what asks and is not settled: neither answered nor declined nor withdrawn")
@@ -75,20 +74,31 @@ func (a *App) history(ctx context.Context, f historyFlags) error {
 	if err != nil {
 		return err
 	}
-	switch {
-	case a.JSON:
+	if a.JSON {
 		a.Out.Value(page)
 		return nil
-	case len(page.Messages) == 0:
+	}
+	a.sayTrouble(page.Trouble)
+	if len(page.Messages) == 0 {
 		a.Out.Line("No message fits.")
 		return nil
 	}
 	if page.More && f.after == 0 {
-		a.Out.Line("%s", a.Out.Dim("Earlier ones: add --before "+seq(page.Next)))
+		a.Out.Line("%s", a.Out.Dim("Earlier: "+a.onward("before", seq(page.Next))))
 	}
-	a.listHistory(page.Messages)
+	room, err := a.RoomName()
+	if err != nil {
+		return err
+	}
+	rows := make([][]string, 0, len(page.Messages))
+	for i := range page.Messages {
+		it := &page.Messages[i]
+		rows = append(rows, []string{"", Sender(&it.Message, a.nameWidth()) + " → " +
+			shorten(Addressees(it.To), a.nameWidth()), a.headline(it)})
+	}
+	a.listMessages(room, page.Messages, rows)
 	if page.More && f.after != 0 {
-		a.Out.Line("%s", a.Out.Dim("Later ones: add --after "+seq(page.Next)))
+		a.Out.Line("%s", a.Out.Dim("Later: "+a.onward("after", seq(page.Next))))
 	}
 	return nil
 }
@@ -110,46 +120,10 @@ func (a *App) historyQuery(f historyFlags) (mail.HistoryQuery, error) {
 		}
 	}
 	if err == nil {
-		q.Since, err = a.parseWhen(f.since)
+		q.Since, err = mail.ParseWhen(f.since, a.Out.now, mail.Since)
 	}
 	if err == nil {
-		q.Until, err = a.parseWhen(f.until)
+		q.Until, err = mail.ParseWhen(f.until, a.Out.now, mail.Until)
 	}
 	return q, err
-}
-
-func (a *App) listHistory(items []mail.Item) {
-	rows := make([][]string, 0, len(items))
-	for i := range items {
-		it := &items[i]
-		rows = append(rows, []string{
-			string(it.ID), string(it.Type), Sender(&it.Message, 24) + " → " + shorten(Addressees(it.To), 32),
-			a.Out.ago(it.Sent), a.headline(it),
-		})
-	}
-	a.Out.Table(rows, 3)
-}
-
-// parseWhen reads a time, a day in local time, or how long ago. An empty word is no time.
-func (a *App) parseWhen(s string) (mail.Time, error) { return a.parseTime(s, -1) }
-
-// parseTime reads a time, a day in local time, or how long from now on: backwards if sign is -1.
-func (a *App) parseTime(s string, sign time.Duration) (mail.Time, error) {
-	if s == "" {
-		return 0, nil
-	}
-	if t, err := mail.ParseTime(s); err == nil {
-		return t, nil
-	}
-	for _, layout := range []string{time.DateOnly, "2006-01-02T15:04", "2006-01-02 15:04"} {
-		if t, err := time.ParseInLocation(layout, s, time.Local); err == nil {
-			return mail.TimeOf(t), nil
-		}
-	}
-	d, err := config.ParseDuration(s)
-	if err != nil || d < 0 {
-		return 0, Usage("%q is not a time: write it like 2026-05-10, 2026-05-10T14:00:00Z, or 2h for two hours %s", s,
-			map[bool]string{true: "ago", false: "from now"}[sign < 0])
-	}
-	return mail.TimeOf(a.Out.now.Add(sign * time.Duration(d))), nil
 }

@@ -5,7 +5,6 @@ import (
 	"bytes"
 	"context"
 	"errors"
-	"fmt"
 	"io"
 	"io/fs"
 	"iter"
@@ -48,9 +47,9 @@ func (a *App) importFile(ctx context.Context, file string) error {
 	if err != nil {
 		return err
 	}
-	done, err := importParts(ctx, svc, readItems(in), func(done mail.Imported) {
-		fmt.Fprintf(a.Env.Stderr, "%d messages added, %d known before …\n", done.Added, done.Skipped)
-	})
+	progress := a.Progress("importing", countMessages)
+	done, err := importParts(ctx, svc, readItems(in), progress.Add)
+	progress.End()
 	if err != nil {
 		if done != (mail.Imported{}) {
 			err = mail.Errorf(mail.CodeOf(err), "%w. Before that %s came into the room, and %d were known: repeat "+
@@ -70,9 +69,8 @@ func (a *App) importFile(ctx context.Context, file string) error {
 // A part of an import is what one call holds: so much is in memory here and in the post office at a time, and is added
 // whole or not at all.
 const (
-	partMessages  = 2000
-	partBytes     = 8 << 20 // of bodies
-	progressParts = 25      // between two words about how far it is
+	partMessages = 2000
+	partBytes    = 8 << 20 // of bodies
 )
 
 // importer is the one method of mail.Service that an import needs.
@@ -80,9 +78,9 @@ type importer interface {
 	Import(ctx context.Context, items []mail.Item) (mail.Imported, error)
 }
 
-// importParts hands the messages on in parts, and returns what became of those whose part was taken. tell hears of it
-// now and then.
-func importParts(ctx context.Context, to importer, items iter.Seq2[mail.Item, error], tell func(mail.Imported)) (
+// importParts hands the messages on in parts, and returns what became of those whose part was taken. taken
+// hears of how many were in each.
+func importParts(ctx context.Context, to importer, items iter.Seq2[mail.Item, error], taken func(n int)) (
 	done mail.Imported, err error) {
 	part, bytes, parts := make([]mail.Item, 0, partMessages), 0, 0
 	send := func() error {
@@ -91,10 +89,9 @@ func importParts(ctx context.Context, to importer, items iter.Seq2[mail.Item, er
 			return err
 		}
 		done.Added, done.Skipped = done.Added+got.Added, done.Skipped+got.Skipped
+		taken(len(part))
 		part, bytes = part[:0], 0
-		if parts++; parts%progressParts == 0 {
-			tell(done)
-		}
+		parts++
 		return nil
 	}
 	for it, err := range items {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"slices"
 	"strconv"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -16,7 +17,11 @@ what you have snoozed, --place archived what you have archived.
 
 What asks you something comes first, with a question mark, also when you have read or archived it:
 until you answer it or decline it (pennypost decline), or whoever asked withdraws it. What you have
-snoozed comes back at its time.`
+snoozed comes back at its time.
+
+--all-rooms lists what waits for you, the user, in all rooms, by conversation: first what needs you
+(open questions, and urgent mail that is not read; urgent, then oldest), then updates, the newest
+first. Reports of type status are one row.`
 
 type inboxFlags struct {
 	all, newest   bool
@@ -24,23 +29,36 @@ type inboxFlags struct {
 	agent, from   string
 	place         string
 	limit         int
+	allRooms      bool
 	after, before uint64
+	afterSpot     string // as --after is with --all-rooms
 }
 
 func newInbox(a *App) *cobra.Command {
 	var f inboxFlags
 	cmd := &cobra.Command{
 		Use: "inbox", Short: "list the mail that waits; changes nothing", Long: inboxHelp,
-		Example: "pennypost inbox\npennypost inbox --as builder --all\npennypost inbox --agent builder",
-		Args:    NoArgs,
-		RunE:    func(cmd *cobra.Command, _ []string) error { return a.inbox(cmd.Context(), f) },
+		Example: "pennypost inbox\npennypost inbox --as builder --all\npennypost inbox --agent builder\npennypost " +
+			"inbox --all-rooms",
+		Args: NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if f.allRooms {
+				return a.inboxAllRooms(cmd.Context(), f)
+			}
+			var err error
+			if f.after, err = placeAfter(f.afterSpot); err != nil {
+				return err
+			}
+			return a.inbox(cmd.Context(), f)
+		},
 	}
 	flags := cmd.Flags()
+	flags.BoolVar(&f.allRooms, "all-rooms", false, "what waits for you in all rooms, by conversation")
 	flags.BoolVar(&f.all, "all", false, "include messages that are read")
 	flags.BoolVar(&f.open, "open", false, "only what waits for an answer")
 	flags.StringVar(&f.agent, "agent", "", "look into the mailbox of `NAME` instead of your own")
 	flags.IntVar(&f.limit, "limit", 0, "at most `N` messages, up to 1000; default 50")
-	flags.Uint64Var(&f.after, "after", 0, "only messages after this `SEQ`")
+	flags.StringVar(&f.afterSpot, "after", "", "only messages after this `SEQ`; what the last page said")
 	flags.Uint64Var(&f.before, "before", 0, "only messages before this `SEQ`")
 	flags.BoolVar(&f.newest, "newest", false, "newest first")
 	flags.StringVar(&f.from, "from", "", "from this `ADDRESS` or name")
@@ -89,6 +107,7 @@ func (a *App) inbox(ctx context.Context, f inboxFlags) error {
 		a.Out.Value(page)
 		return nil
 	}
+	a.sayTrouble(page.Trouble)
 	if len(page.Messages) == 0 {
 		if f.place != "" {
 			a.Out.Line("Nothing is %s.", f.place)
@@ -98,15 +117,36 @@ func (a *App) inbox(ctx context.Context, f inboxFlags) error {
 		return nil
 	}
 	a.Out.Line("%s", a.Out.Bold(strconv.Itoa(page.Unread)+" unread"))
-	a.listMessages(page.Messages)
+	if err := a.listMail(page.Messages, f.agent == ""); err != nil {
+		return err
+	}
 	if page.More {
-		onward := "--after "
+		onward := "after"
 		if f.newest {
-			onward = "--newest --before "
+			onward = "before"
 		}
-		a.Out.Line("%s", a.Out.Dim("More: pennypost inbox "+onward+seq(page.Next)))
+		a.Out.Line("%s", a.Out.Dim("More: "+a.onward(onward, seq(page.Next))))
 	}
 	return nil
+}
+
+// sayTrouble says above a list that it is not new.
+func (a *App) sayTrouble(trouble string) {
+	if trouble != "" {
+		a.Out.Line("%s", a.Out.red(OneLine(trouble)))
+	}
+}
+
+// placeAfter reads a place in the journal; "" is its beginning.
+func placeAfter(text string) (uint64, error) {
+	if text == "" {
+		return 0, nil
+	}
+	n, err := strconv.ParseUint(text, 10, 64)
+	if err != nil {
+		return 0, Usage("%q is no place in the journal: --after takes the number that the page before named", text)
+	}
+	return n, nil
 }
 
 // checkLimit checks a number of messages that was asked for; 0 is the default.
@@ -121,8 +161,8 @@ func seq(s mail.Seq) string { return strconv.FormatUint(uint64(s), 10) }
 
 func itoa(n int) string { return strconv.Itoa(n) }
 
-// listMessages prints a line for each message.
-func (a *App) listMessages(items []mail.Item) {
+// listMail lists messages of a mailbox, which is the caller's own or not.
+func (a *App) listMail(items []mail.Item, own bool) error {
 	rows := make([][]string, 0, len(items))
 	for i := range items {
 		it := &items[i]
@@ -133,11 +173,70 @@ func (a *App) listMessages(items []mail.Item) {
 		case it.Read, withdrawn(it):
 			mark = " "
 		}
-		rows = append(rows, []string{
-			mark, string(it.ID), string(it.Type), Sender(&it.Message, 28), a.Out.ago(it.Sent), a.headline(it),
-		})
+		rows = append(rows, []string{mark, Sender(&it.Message, a.nameWidth()), a.headline(it)})
 	}
-	a.Out.Table(rows, 4)
+	if !a.forPerson() { // who else it is for has no numbers, and to find out where we are takes time
+		a.listMessages("", items, rows)
+		return nil
+	}
+	room, err := a.RoomName()
+	if err != nil {
+		return err
+	}
+	a.listMessages(room, items, rows)
+	if own {
+		who, err := a.Who()
+		if err != nil {
+			return err
+		}
+		a.sawMail(who, room, items)
+	}
+	return nil
+}
+
+// listMessages lists messages of one room by their numbers. Each row has a mark, who wrote, and what it is about.
+func (a *App) listMessages(room mail.RoomName, items []mail.Item, rows [][]string) {
+	list := make([]shownMessage, len(items))
+	for i := range items {
+		list[i] = shownMessage{room, items[i].ID, items[i].Seq}
+	}
+	numbers := a.number(room, list)
+	for i, row := range rows {
+		it := &items[i]
+		rows[i] = []string{row[0], numbers[i], string(it.ID), string(it.Type), row[1], a.Out.ago(it.Sent), row[2]}
+	}
+	a.Out.List(rows, mailSteps(leastPrefix(list)), 5)
+}
+
+// mailSteps is how lists of messages become narrower: mark, number, id, type, who, when and what it is about. least is
+// what is left of an id.
+func mailSteps(least int) []step {
+	return []step{
+		{2, func(id string) string { return beginning(id, least) }}, {3, atMost(8)}, {5, brief}, {4, atMost(20)},
+		{2, nil}, {4, atMost(12)}, {3, nil}, {5, nil},
+	}
+}
+
+// leastPrefix is how many bytes of the ids in a list tell them apart, and what may come to the room besides.
+func leastPrefix(list []shownMessage) int {
+	least := len("msg_") + 6
+	for i := range list {
+		for j := range list[:i] {
+			for least < len(list[i].ID) && beginning(string(list[i].ID), least) == beginning(string(list[j].ID),
+				least) {
+				least++
+			}
+		}
+	}
+	return least
+}
+
+// nameWidth is how much of a name is shown, in columns: all of it where there is room.
+func (a *App) nameWidth() int {
+	if a.Out.wide == 0 {
+		return mail.MaxName
+	}
+	return 28
 }
 
 // Signer shows an address that signs as a person would say it.
@@ -156,16 +255,21 @@ func Sender(m *mail.Message, width int) string {
 // withdrawn reports whether nobody wants to know any more what a message asks.
 func withdrawn(it *mail.Item) bool { return it.Settled != nil && it.Settled.As == mail.Withdrawn }
 
-// headlineWidth is in columns.
+// headlineWidth is how much of a body stands for a subject, in columns.
 const headlineWidth = 72
 
-// headline is the subject of a message or the beginning of its body.
-func (a *App) headline(it *mail.Item) string {
-	text := it.Subject
-	if text == "" {
-		text = it.Body
+// heading is the subject of a message or the beginning of its body.
+func heading(it *mail.Item) string {
+	if it.Subject != "" {
+		return OneLine(it.Subject)
 	}
-	text = shorten(OneLine(beginning(text, 4*headlineWidth)), headlineWidth) // no character takes more than 4 bytes
+	words := strings.Fields(beginning(it.Body, 8*headlineWidth)) // no character takes more than 4 bytes
+	return shorten(OneLine(strings.Join(words, " ")), headlineWidth)
+}
+
+// headline is heading with what is particular about the message.
+func (a *App) headline(it *mail.Item) string {
+	text := heading(it)
 	if withdrawn(it) {
 		text = a.Out.Dim("withdrawn ") + text
 	}

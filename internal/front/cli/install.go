@@ -1,6 +1,8 @@
 package cli
 
 import (
+	"context"
+	"os/exec"
 	"runtime"
 	"slices"
 	"strings"
@@ -33,8 +35,22 @@ then stays beside it until the next installation.
 CLIENT is one of:
 `
 
+const kitInstallHelp = `Put what the agents of such a project use into this one: the scripts, which run Pennypost
+with the same flags; the hook that shows the mail at session start; and the instructions that say
+when to look again. The project's mailbox is kept in step from then on.
+
+What is in the files is kept. A file of the same name that is not ours is not overwritten: nothing
+is written then. A second installation renews what is as we wrote it, and leaves what somebody
+edited.`
+
+const kitUninstallHelp = `Take out what install put into the project.
+
+Scripts and instructions that somebody edited stay. A file that nobody changed since the
+installation becomes again exactly what it was before. Mail stays, and the mailbox's files are kept
+in step until the bridge is removed: pennypost bridge remove.`
+
 type installFlags struct {
-	project, user, dryRun, trust bool
+	project, user, dryRun, trust, orchestrator bool
 }
 
 func newInstall(a *App) *cobra.Command {
@@ -47,12 +63,14 @@ func newInstall(a *App) *cobra.Command {
 			if len(args) == 0 {
 				return a.installed(f)
 			}
-			return a.change(f, args, install.Install)
+			return a.changeClient(f, args, install.Install)
 		},
 	}
 	f.register(cmd, "install")
 	cmd.Flags().BoolVar(&f.trust, "trust", false,
 		"of codex: trust the hooks, as its dialog does; without, it asks you")
+	cmd.Flags().BoolVar(&f.orchestrator, "orchestrator", false, "have the post office go on with the orchestrator's "+
+		"session when mail should wake it and it has ended (claude, codex, copilot, opencode, pi)")
 	return cmd
 }
 
@@ -61,7 +79,7 @@ func newUninstall(a *App) *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "uninstall CLIENT", Short: "undo what install did", Long: uninstallHelp + clientRows(),
 		Example: "pennypost uninstall claude\npennypost uninstall cursor --project --dry-run",
-		RunE:    func(_ *cobra.Command, args []string) error { return a.change(f, args, install.Uninstall) },
+		RunE:    func(_ *cobra.Command, args []string) error { return a.changeClient(f, args, install.Uninstall) },
 	}
 	f.register(cmd, "undo")
 	return cmd
@@ -103,7 +121,7 @@ func (a *App) installOptions(f installFlags) (*install.Options, error) {
 	}
 	o := &install.Options{
 		Scope: install.User, Home: home, Root: config.ProjectDir(a.Env.Dir), Getenv: a.Env.Getenv, GOOS: runtime.GOOS,
-		Trust: f.trust,
+		Trust: f.trust, Orchestrator: f.orchestrator,
 	}
 	if o.Root == home { // which may be kept in Git, and is no project
 		o.Root = a.Env.Dir
@@ -124,9 +142,55 @@ func (a *App) installOptions(f installFlags) (*install.Options, error) {
 		}
 		o.As = name
 	}
-	var err error
+	data, err := config.FindHome(a.Env.Getenv)
+	if err != nil {
+		return nil, err
+	}
+	o.Config = data.File()
+	if o.Room, err = a.RoomName(); err != nil {
+		return nil, err
+	}
 	o.Binary, err = install.Binary()
 	return o, err
+}
+
+// InstallFor makes a client that works in dir use Pennypost there as an agent of a room, and returns what was done,
+// line by line. The directory's ProjectFile says who works there and in which room, so that what is installed for all
+// projects, if it is, serves this one too.
+func (a *App) InstallFor(name, dir string, agent mail.Name, room mail.RoomName) (lines []string, err error) {
+	c, err := install.Find(name)
+	if err != nil {
+		return nil, err
+	}
+	o, err := a.installOptions(installFlags{})
+	if err != nil {
+		return nil, err
+	}
+	o.As, o.Root = "", dir
+	everywhere := slices.ContainsFunc(install.Look(*o), func(r install.Report) bool {
+		return r.Client.Name == name && r.Scope == install.User && r.Installed()
+	})
+	if slices.Contains(c.Scopes, install.Project) && !everywhere && dir != o.Home {
+		o.Scope = install.Project
+	}
+	p, err := install.Install(c, o)
+	if err != nil {
+		return nil, err
+	}
+	file, changed, err := config.WriteProject(dir, config.Project{Room: room, Agent: agent})
+	if err != nil {
+		return nil, err
+	}
+	if changed {
+		lines = append(lines, "written: "+file+" (who works there, and in which room)")
+	}
+	if err := p.Apply(); err != nil {
+		return lines, err
+	}
+	for _, ch := range p.Changes {
+		lines = append(lines, string(ch.Action)+": "+ch.Path+" ("+ch.What+")")
+	}
+	return append(lines, p.Notes...), nil
 }
 
 // outcome is what install and uninstall say in JSON.
@@ -141,17 +205,43 @@ type outcome struct {
 	Diff    string           `json:"diff,omitempty"` // with dry_run
 }
 
-// change installs or uninstalls.
-func (a *App) change(f installFlags, args []string, plan func(install.Client, *install.Options) (*install.Plan,
-	error)) error {
+// KitCommands returns the commands that put a kit into the project and take it out again. done is called when one was
+// put there.
+func (a *App) KitCommands(kit install.Client, done func(context.Context)) []*cobra.Command {
+	f := installFlags{project: true}
+	command := func(verb, short, long string, run func(context.Context) error) *cobra.Command {
+		cmd := &cobra.Command{
+			Use: verb, Short: short, Long: long, Args: NoArgs,
+			Example: "pennypost " + kit.Name + " " + verb + "\npennypost " + kit.Name + " " + verb + " --dry-run",
+			RunE:    func(cmd *cobra.Command, _ []string) error { return run(cmd.Context()) },
+		}
+		cmd.Flags().BoolVar(&f.dryRun, "dry-run", false, "show what would change, as a diff, and change nothing")
+		return cmd
+	}
+	return []*cobra.Command{
+		command("install", "Put what "+kit.Title+"'s agents use into the project", kitInstallHelp,
+			func(ctx context.Context) error {
+				if _, err := a.OfficeProgram(); err != nil {
+					return err // the scripts would start what cannot start
+				}
+				err := a.change(f, kit, install.Install, "pennypost "+kit.Name+" install")
+				if err == nil && !f.dryRun {
+					done(ctx)
+				}
+				return err
+			}),
+		command("uninstall", "Undo what install did", kitUninstallHelp, func(context.Context) error {
+			return a.change(f, kit, install.Uninstall, "pennypost "+kit.Name+" uninstall")
+		}),
+	}
+}
+
+// changeClient installs or uninstalls the client that args name.
+func (a *App) changeClient(f installFlags, args []string, plan planner) error {
 	if len(args) != 1 {
 		return Usage("say one client: pennypost %s CLIENT", a.verb)
 	}
 	c, err := install.Find(args[0])
-	if err != nil {
-		return err
-	}
-	o, err := a.installOptions(f)
 	if err != nil {
 		return err
 	}
@@ -161,6 +251,21 @@ func (a *App) change(f installFlags, args []string, plan func(install.Client, *i
 	again := "pennypost " + a.verb + " " + c.Name
 	if f.project && slices.Contains(c.Scopes, install.Project) {
 		again += " --project"
+	}
+	return a.change(f, c, plan, again)
+}
+
+// planner is install.Install or install.Uninstall.
+type planner func(install.Client, *install.Options) (*install.Plan, error)
+
+// change installs or uninstalls. again is what to type after an error.
+func (a *App) change(f installFlags, c install.Client, plan planner, again string) error {
+	o, err := a.installOptions(f)
+	if err != nil {
+		return err
+	}
+	if program, err := exec.LookPath(c.Program); err == nil {
+		o.Program = program
 	}
 	p, err := plan(c, o)
 	if err != nil {
@@ -188,17 +293,22 @@ func (a *App) showPlan(p *install.Plan, dryRun bool) {
 	if dryRun {
 		a.Out.write(string(p.Diff()))
 	}
-	var rows [][]string
+	var rows, left [][]string
 	for _, ch := range p.Changes {
 		row := []string{string(ch.Action), OneLine(ch.Path), ch.What}
 		if ch.Backup != "" && ch.Action != install.Keep {
 			row = append(row, "copy: "+OneLine(ch.Backup[strings.LastIndexAny(ch.Backup, `/\`)+1:]))
 		}
+		if ch.Action == install.Leave {
+			row = append(row, "it was edited; remove it yourself if it may go")
+			left = append(left, row)
+		}
 		rows = append(rows, row)
 	}
 	switch {
-	case !p.Changed() && a.verb == "uninstall":
-		a.Out.Line("There is nothing of Pennypost in the configuration of %s.", p.Client.Title)
+	case !p.Changed() && p.Undoes:
+		a.Out.Line("There is nothing of Pennypost to take out of %s.", p.Client.Title)
+		a.Out.Table(left)
 	case !p.Changed():
 		a.Out.Line("%s has it already; nothing was changed.", p.Client.Title)
 		a.Out.Table(rows)

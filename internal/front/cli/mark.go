@@ -11,8 +11,11 @@ import (
 
 const markHelp = `Mark messages in your mailbox, by ID or all of them. Give exactly one mark. Marking a message again
 changes nothing. Archived mail no longer waits, but stays in the history. Snoozed mail is unread,
-and stays out of your inbox until TIME, which is 2h, 7d, 2026-05-10 or 2026-05-10T14:00:00Z; reading
-or archiving it ends that. Agents cannot snooze.`
+and stays out of your inbox until TIME, which is 2h, tomorrow, "monday 14:00", 2026-05-10 or
+"2026-05-10 14:00"; a day without a time begins at nine. Reading or archiving it ends that. Agents
+cannot snooze.
+
+` + whichHelp
 
 func newMark(a *App) *cobra.Command {
 	var all bool
@@ -23,9 +26,9 @@ func newMark(a *App) *cobra.Command {
 		Use:   "mark ID...|--all --read|--unread|--archived|--unarchived|--snoozed TIME",
 		Short: "mark messages read, unread, archived or snoozed", Long: markHelp,
 		Example: "pennypost mark msg_V1StGXR8_Z5jdHi6B-myT --read\npennypost mark --all --archived --as " +
-			"builder\npennypost mark msg_V1StGXR8_Z5jdHi6B-myT --snoozed 2h",
+			"builder\npennypost mark msg_V1StGXR8_Z5jdHi6B-myT --snoozed tomorrow",
 		RunE: func(cmd *cobra.Command, ids []string) error {
-			until, err := a.parseTime(snoozed, 1)
+			until, err := mail.ParseWhen(snoozed, a.Out.now, mail.Ahead)
 			if err != nil {
 				return err
 			}
@@ -44,6 +47,7 @@ func newMark(a *App) *cobra.Command {
 			return a.mark(cmd.Context(), ids, mail.Marking{All: all, Mark: chosen[0], Until: until})
 		},
 	}
+	cmd.ValidArgsFunction = a.completeMessages(mail.InboxQuery{All: true})
 	cmd.Flags().BoolVar(&all, "all", false, "every message that the mark would change")
 	for i, m := range marks {
 		cmd.Flags().BoolVar(&given[i], string(m), false, "mark as "+string(m))
@@ -52,21 +56,15 @@ func newMark(a *App) *cobra.Command {
 	return cmd
 }
 
-func (a *App) mark(ctx context.Context, ids []string, q mail.Marking) error {
-	if q.All == (len(ids) > 0) {
+func (a *App) mark(ctx context.Context, words []string, q mail.Marking) error {
+	if q.All == (len(words) > 0) {
 		return Usage("say which messages: either their ids or --all")
 	}
-	for _, id := range ids {
-		parsed, err := mail.ParseID(id)
-		if err != nil {
-			return err
-		}
-		q.IDs = append(q.IDs, parsed)
-	}
-	svc, err := a.service(ctx)
+	svc, ids, err := a.which(ctx, words)
 	if err != nil {
 		return err
 	}
+	q.IDs = ids
 	done, err := svc.Mark(ctx, q)
 	if err != nil {
 		return err

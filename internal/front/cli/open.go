@@ -2,8 +2,10 @@ package cli
 
 import (
 	"context"
+	"net/url"
 	"os/exec"
 	"runtime"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -17,7 +19,12 @@ makes a link that logs in one browser, once, within ten minutes. Whoever has the
 you, so give it to nobody. The browser stays logged in until you log out, until you have done
 nothing in it for 12 hours, or for 30 days.
 
-If there is no browser on this machine, --print prints the link and opens nothing.
+Where no browser can be opened, as in a shell over ssh, the link is printed. --print prints it and
+opens nothing.
+
+--phone shows the link for a phone, or another machine, as a QR code. The post office has to listen
+for other machines ([tls] in config.toml, or pennypost serve --tls). It has made its certificate
+itself, so the browser there warns; compare the fingerprint that it shows with the one printed here.
 
 The pages have an address of their own, such as http://pp-….localhost:8765/, because a browser would
 send a login at 127.0.0.1 to every program there, on whatever port. Chrome, Edge, Firefox and their
@@ -26,14 +33,15 @@ use --plain: it logs you in at 127.0.0.1, and the page says what is weaker about
 
 const openExamples = `pennypost open
 pennypost open --print
+pennypost open --phone                on a phone, by a QR code
 pennypost open --plain
 pennypost open --sessions             the browsers that are logged in
 pennypost open --revoke k3vq2mzt      log one out, or all of them: --revoke all`
 
 // openFlags are the flags of open.
 type openFlags struct {
-	print, plain, sessions bool
-	revoke                 string
+	print, plain, phone, sessions bool
+	revoke                        string
 }
 
 func newOpen(a *App) *cobra.Command {
@@ -46,10 +54,12 @@ func newOpen(a *App) *cobra.Command {
 	flags.BoolVar(&f.print, "print", false, "print the link and open nothing")
 	flags.BoolVar(&f.plain, "plain", false,
 		"log in at 127.0.0.1, which is weaker, with a browser that finds no other address")
+	flags.BoolVar(&f.phone, "phone", false, "show the link for a phone, or another machine, as a QR code")
 	flags.BoolVar(&f.sessions, "sessions", false, "list the browsers that are logged in")
 	flags.StringVar(&f.revoke, "revoke", "", "log out the browser whose session is `ID`, or \"all\"")
 	cmd.MarkFlagsMutuallyExclusive("sessions", "revoke", "print")
-	cmd.MarkFlagsMutuallyExclusive("sessions", "revoke", "plain")
+	cmd.MarkFlagsMutuallyExclusive("sessions", "revoke", "plain", "phone")
+	cmd.MarkFlagsMutuallyExclusive("print", "phone")
 	return cmd
 }
 
@@ -70,7 +80,7 @@ func (a *App) open(ctx context.Context, f openFlags) error {
 	if err != nil {
 		return err
 	}
-	link, err := office.Login(ctx, wire.Login{Room: room, Plain: f.plain})
+	link, err := office.Login(ctx, wire.Login{Room: room, Plain: f.plain, Phone: f.phone})
 	if err != nil {
 		return err
 	}
@@ -81,15 +91,68 @@ func (a *App) open(ctx context.Context, f openFlags) error {
 	case f.print:
 		a.Out.Line("%s", link)
 		return nil
+	case f.phone:
+		return a.showPhone(ctx, office, link)
+	case !hasBrowser(a.Env.Getenv):
+		return a.noBrowser(link)
 	}
 	name, args := opener(link)
 	if err := exec.CommandContext(ctx, name, args...).Run(); err != nil {
-		return Hinted(mail.Errorf(mail.Unavailable, "no browser could be opened: %w", err), "pennypost open --print")
+		return a.noBrowser(link)
 	}
 	if f.plain {
 		a.Out.Line("Opened in the browser.")
 	} else {
 		a.Out.Line("Opened in the browser. If it does not find the address: pennypost open --plain")
+	}
+	return nil
+}
+
+// hasBrowser reports whether a browser that is opened would be before the person: not if that sits at another machine,
+// or nothing can be shown on this one.
+func hasBrowser(getenv func(string) string) bool {
+	switch {
+	case getenv("BROWSER") != "":
+		return true
+	case getenv("SSH_CONNECTION") != "" || getenv("SSH_TTY") != "":
+		return false
+	}
+	return runtime.GOOS == "darwin" || runtime.GOOS == "windows" || getenv("DISPLAY") != "" ||
+		getenv("WAYLAND_DISPLAY") != "" || getenv("WSL_DISTRO_NAME") != ""
+}
+
+// noBrowser prints a link that cannot be opened here.
+func (a *App) noBrowser(link string) error {
+	a.Out.Line("No browser can be opened from here. This link logs one in, once, within ten minutes:\n\n  %s\n", link)
+	u, err := url.Parse(link)
+	if err == nil && a.Env.Getenv("SSH_CONNECTION") != "" {
+		a.Out.Line("%s", a.Out.Dim("At another machine, type this there first, and leave it open: ssh -L "+u.Port()+
+			":127.0.0.1:"+u.Port()+" THIS-MACHINE"))
+	}
+	return nil
+}
+
+// showPhone shows a link as a QR code, with what is to be compared.
+func (a *App) showPhone(ctx context.Context, office *client.Office, link string) error {
+	st, err := office.Status(ctx)
+	if err != nil {
+		return err
+	}
+	lines, err := qrLines(link, a.Out.color)
+	if err != nil {
+		return err
+	}
+	for _, line := range lines {
+		a.Out.Line("%s", line)
+	}
+	a.Out.Line("%s", link)
+	a.Out.Line("Point the phone's camera at it. The link logs in one browser, once, within ten minutes.")
+	if strings.HasPrefix(link, "http:") {
+		a.Out.Line("%s", a.Out.red("This is without TLS: whoever is on the network can read the mail and act as you."))
+	} else if st.Fingerprint != "" {
+		a.Out.Line("The browser warns of the certificate if it does not know it. Go on only if its SHA-256 "+
+			"fingerprint is\n%s",
+			st.Fingerprint)
 	}
 	return nil
 }
@@ -115,6 +178,8 @@ func (a *App) sessions(ctx context.Context, office *client.Office) error {
 		at := "used " + a.Out.ago(s.Seen) + ", opened " + a.Out.ago(s.Opened)
 		if s.Plain {
 			at += ", at the plain address"
+		} else if s.TLS {
+			at += ", over TLS"
 		}
 		rows = append(rows, []string{s.ID, OneLine(s.Browser), at})
 	}

@@ -1,12 +1,14 @@
 package cli
 
 import (
-	"bytes"
 	"fmt"
 	"io"
 	"os"
-	"slices"
+	"strconv"
+	"strings"
 	"time"
+
+	"golang.org/x/term"
 
 	"pennypost/internal/base/jsonx"
 	"pennypost/internal/mail"
@@ -16,6 +18,7 @@ import (
 type Printer struct {
 	w     io.Writer
 	color bool
+	wide  int // columns of the terminal; 0: it is none, and everything is written complete
 	now   time.Time
 	err   error
 }
@@ -23,24 +26,48 @@ type Printer struct {
 // NewPrinter returns what writes answers to the standard output of env.
 func NewPrinter(env Env) *Printer {
 	return &Printer{
-		w: env.Stdout, now: time.Now(),
+		w: env.Stdout, now: time.Now(), wide: wideness(env.Stdout, env),
 		color: IsTerminal(env.Stdout) && env.Getenv("NO_COLOR") == "" && env.Getenv("TERM") != "dumb",
 	}
 }
 
-// IsTerminal reports whether f is a character device: a terminal, or /dev/null, to which it makes no difference.
-func IsTerminal(f any) bool {
-	file, ok := f.(*os.File)
+// wideness returns how many columns there are for what is written: those of the terminal, $COLUMNS if that is set, or
+// 80 if nobody knows; 0 for what is no terminal.
+func wideness(to any, env Env) int {
+	file, ok := to.(*os.File)
 	if !ok {
-		return false
+		return 0
 	}
-	info, err := file.Stat()
-	return err == nil && info.Mode()&os.ModeCharDevice != 0
+	width, _, err := term.GetSize(int(file.Fd()))
+	if err != nil {
+		return 0
+	}
+	if n, err := strconv.Atoi(env.Getenv("COLUMNS")); err == nil && n > 0 {
+		width = n
+	}
+	if width == 0 {
+		width = 80
+	}
+	return max(width, 20)
 }
 
-// Line writes a line.
+// IsTerminal reports whether f is a file that is a terminal.
+func IsTerminal(f any) bool {
+	file, ok := f.(*os.File)
+	return ok && term.IsTerminal(int(file.Fd()))
+}
+
+// Line writes a line, or several if the terminal is narrower. Words stay whole.
 func (p *Printer) Line(format string, args ...any) {
-	p.write(fmt.Sprintf(format, args...) + "\n")
+	text := fmt.Sprintf(format, args...)
+	if p.wide > 0 {
+		var lines []string
+		for line := range strings.SplitSeq(text, "\n") {
+			lines = append(lines, p.wrap(line, 0)...)
+		}
+		text = strings.Join(lines, "\n")
+	}
+	p.write(text + "\n")
 }
 
 func (p *Printer) write(s string) {
@@ -48,6 +75,9 @@ func (p *Printer) write(s string) {
 		_, p.err = io.WriteString(p.w, s)
 	}
 }
+
+// Err is why something could not be written, after which nothing more is.
+func (p *Printer) Err() error { return p.err }
 
 // Value writes v as a line of JSON.
 func (p *Printer) Value(v any) {
@@ -77,35 +107,10 @@ func (p *Printer) paint(code, s string) string {
 	if !p.color || s == "" {
 		return s
 	}
-	return "\x1b[" + code + "m" + s + "\x1b[0m"
+	return "\x1b[" + code + "m" + s + noColour
 }
 
-// Table writes rows in columns, two spaces apart, the last one ragged. dim says which column is background.
-func (p *Printer) Table(rows [][]string, dimmed ...int) {
-	var widths []int
-	for _, row := range rows {
-		for i, cell := range row {
-			if i == len(widths) {
-				widths = append(widths, 0)
-			}
-			widths[i] = max(widths[i], columns(cell))
-		}
-	}
-	var all []byte // written at once: a line a system call would cost more than the rest
-	for _, row := range rows {
-		for i, cell := range row {
-			if i < len(row)-1 {
-				cell = pad(cell, widths[i]+2)
-			}
-			if slices.Contains(dimmed, i) {
-				cell = p.Dim(cell)
-			}
-			all = append(all, cell...)
-		}
-		all = append(bytes.TrimRight(all, " "), '\n')
-	}
-	p.write(string(all))
-}
+const noColour = "\x1b[0m"
 
 // ago says how long t is past.
 func (p *Printer) ago(t mail.Time) string {
@@ -125,6 +130,20 @@ func (p *Printer) ago(t mail.Time) string {
 		return fmt.Sprintf("%d days ago", d/(24*time.Hour))
 	}
 	return t.Std().Local().Format("2006-01-02")
+}
+
+// moment says when something was or will be.
+func (p *Printer) moment(t mail.Time) string {
+	at, layout := t.Std().Local(), "2006-01-02 15:04"
+	if at.Format(time.DateOnly) == p.now.Local().Format(time.DateOnly) {
+		layout = "15:04"
+	}
+	return at.Format(layout)
+}
+
+// brief says what ago says in fewer letters.
+func brief(ago string) string {
+	return strings.NewReplacer(" min ago", "m", " h ago", "h", " days ago", "d", "just now", "now").Replace(ago)
 }
 
 // left says how long t is ahead.

@@ -64,13 +64,15 @@ func (a *App) OfficeProgram() (string, error) {
 // command returns the command of a verb. In the front alone that of a verb of the post office's runs its program.
 func (a *App) command(v Verb) *cobra.Command {
 	if i := slices.IndexFunc(a.linked, func(l Verb) bool { return l.Name == v.Name }); i >= 0 {
-		v = a.linked[i]
+		v.New = a.linked[i].New
 	}
 	if v.New != nil {
-		return v.New(a)
+		cmd := v.New(a)
+		cmd.Hidden = v.group == ""
+		return cmd
 	}
 	cmd := &cobra.Command{
-		Use: v.Name, Short: v.Short, Hidden: v.Short == "", DisableFlagParsing: true,
+		Use: v.Name, Short: v.Short, Hidden: v.group == "", DisableFlagParsing: true,
 		RunE: func(cmd *cobra.Command, _ []string) error { return a.runOffice(cmd.Context(), a.args) },
 		ValidArgsFunction: func(cmd *cobra.Command, _ []string, _ string) ([]string, cobra.ShellCompDirective) {
 			if a.runOffice(cmd.Context(), a.args) != nil {

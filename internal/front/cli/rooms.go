@@ -8,6 +8,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"pennypost/internal/config"
 	"pennypost/internal/mail"
 )
 
@@ -22,17 +23,20 @@ them back below "rooms". Foreign mailboxes that were bridged to the room stay as
 
 The command asks first, unless --yes is given. Only the user may remove a room.`
 
+const roomsMoveHelp = `Move a room to the NATS servers that config.toml names, where the post offices of
+other machines have it too, or back to a file on this machine. Mail goes on meanwhile; only at the
+end calls wait a moment. All that there is goes along: messages, marks, places, the archive, bridges. If the move is
+interrupted, type the same again: it goes on where it was.
+
+Moved to a file, the room is on this machine alone; other machines keep the copy that they had, and
+say where the room is. Only the user may move a room.`
+
 func newRooms(a *App) *cobra.Command {
 	cmd := &cobra.Command{
-		Use: "rooms", Short: "list and remove rooms", Long: roomsHelp,
-		Example: "pennypost rooms\npennypost rooms remove lab",
-		Args: func(_ *cobra.Command, args []string) error {
-			if len(args) > 0 {
-				return Hinted(Usage("there is no command \"rooms %s\"", args[0]), "pennypost rooms --help")
-			}
-			return nil
-		},
-		RunE: func(cmd *cobra.Command, _ []string) error { return a.rooms(cmd.Context()) },
+		Use: "rooms", Short: "list, move and remove rooms", Long: roomsHelp,
+		Example: "pennypost rooms\npennypost rooms move lab --to jetstream\npennypost rooms remove lab",
+		Args:    NoArgs,
+		RunE:    func(cmd *cobra.Command, _ []string) error { return a.rooms(cmd.Context()) },
 	}
 	var yes bool
 	remove := &cobra.Command{
@@ -45,7 +49,20 @@ func newRooms(a *App) *cobra.Command {
 		ValidArgsFunction: a.completeRoom,
 	}
 	remove.Flags().BoolVar(&yes, "yes", false, "do not ask")
-	cmd.AddCommand(remove)
+	var to string
+	move := &cobra.Command{
+		Use: "move ROOM --to jetstream|file", Short: "move a room to NATS servers, or to a file", Long: roomsMoveHelp,
+		Example: "pennypost rooms move lab --to jetstream\npennypost rooms move lab --to file",
+		Args:    NArgs(1, "the name of one room"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return a.roomsMove(cmd.Context(), args[0], to)
+		},
+		ValidArgsFunction: a.completeRoom,
+	}
+	move.Flags().StringVar(&to, "to", "", "`WHERE`: jetstream or file")
+	_ = move.RegisterFlagCompletionFunc("to",
+		cobra.FixedCompletions([]string{config.KindJetStream, config.KindFile}, cobra.ShellCompDirectiveNoFileComp))
+	cmd.AddCommand(remove, move)
 	return cmd
 }
 
@@ -78,6 +95,37 @@ func (a *App) roomsRemove(ctx context.Context, arg string, yes bool) error {
 		return nil
 	}
 	a.Out.Line("Room %s is removed. Its files are in %s", done.Room, OneLine(done.Files))
+	return nil
+}
+
+func (a *App) roomsMove(ctx context.Context, arg, to string) error {
+	room, err := mail.ParseRoom(arg)
+	if err != nil {
+		return err
+	}
+	if to != config.KindJetStream && to != config.KindFile {
+		return Usage("say where the room is to go: --to jetstream, or --to file")
+	}
+	office, err := a.Post()
+	if err != nil {
+		return err
+	}
+	done, err := office.MoveRoom(ctx, room, to)
+	if err != nil {
+		return err
+	}
+	where := "on the NATS servers"
+	if to == config.KindFile {
+		where = "in a file on this machine"
+	}
+	switch {
+	case a.JSON:
+		a.Out.Value(done)
+	case done.Moved:
+		a.Out.Line("Room %s is %s now, with all of its %d events.", done.Room, where, done.Seq)
+	default:
+		a.Out.Line("Room %s is %s already.", done.Room, where)
+	}
 	return nil
 }
 

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"errors"
@@ -11,6 +12,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"pennypost/internal/base/jsonx"
 	"pennypost/internal/config"
 	"pennypost/internal/mail"
 )
@@ -22,7 +24,7 @@ bare name of an agent. If you give several addresses, each recipient gets the me
 ADDRESS@ROOM is in another room. Further addresses may follow as arguments.
 
 The body comes from --body or from standard input. The type decides who is woken; without one it is
-custom. The types are
+custom, with --option a question, and with --verdict a review-result. The types are
 %s.
 
 The answer names each recipient, how far the message has got, and whether the recipient will be
@@ -30,7 +32,8 @@ woken.`
 
 const sendExamples = `pennypost send --to builder --type task-assigned --subject Parser --body "Write it."
 git diff | pennypost send --to role:reviewer --type review-request --subject "Please look"
-pennypost send --to user --type question --body "Which one?" --metadata '{"options":["a","b"]}'
+pennypost send --to user --subject Indent --body "Tabs or spaces?" --option Tabs --option Spaces
+pennypost send --to builder --reply-to msg_V1StGXR8_Z5jdHi6B-myT --verdict approved --body "Good."
 pennypost send --to orchestrator --type task-done --reply-to msg_V1StGXR8_Z5jdHi6B-myT --body Done.`
 
 type sendFlags struct {
@@ -41,6 +44,8 @@ type sendFlags struct {
 	urgent   bool
 	ttl      string
 	metadata string
+	options  []string
+	verdict  string
 	docs     []string
 	present  bool
 }
@@ -66,11 +71,16 @@ func newSend(a *App) *cobra.Command {
 	flags.StringVar(&f.ttl, "ttl", "", "expire if unread after `DURATION`: 30m, 4h, 7d")
 	flags.StringVar(&f.draft.Issue, "issue", "", "`ID` of an issue that it belongs to")
 	flags.StringVar(&f.metadata, "metadata", "", "`JSON` object for programs")
+	flags.StringArrayVar(&f.options, "option", nil, "`ANSWER` that a question offers; repeatable")
+	flags.StringVar(&f.verdict, "verdict", "", "what a review found: `VERDICT` approved, changes-requested or blocked")
 	flags.StringArrayVar(&f.docs, "doc", nil, "`PATH` or PATH@REVISION of a document that belongs to it; repeatable")
 	flags.BoolVar(&f.present, "present", false, "with all or a tag: reach only agents that are live now")
 	flags.StringVar(&f.draft.Key, "key", "", "`KEY` of this message: a second send with it sends nothing new")
 	_ = cmd.RegisterFlagCompletionFunc("to", a.completeAddress)
 	_ = cmd.RegisterFlagCompletionFunc("type", completeTypes)
+	_ = cmd.RegisterFlagCompletionFunc("verdict",
+		cobra.FixedCompletions(mail.Verdicts(), cobra.ShellCompDirectiveNoFileComp))
+	_ = cmd.RegisterFlagCompletionFunc("reply-to", a.completeMessages(mail.InboxQuery{All: true}))
 	return cmd
 }
 
@@ -88,6 +98,11 @@ func (a *App) send(ctx context.Context, f sendFlags, bodyGiven bool) error {
 			return err
 		}
 	}
+	return a.post(ctx, svc, d, "")
+}
+
+// post sends d and says what became of it, and below what it stands.
+func (a *App) post(ctx context.Context, svc mail.Service, d mail.Draft, below string) error {
 	if err := d.Check(maxSend); err != nil {
 		return err
 	}
@@ -109,7 +124,7 @@ func (a *App) send(ctx context.Context, f sendFlags, bodyGiven bool) error {
 	if a.JSON {
 		a.Out.Value(sent)
 	} else {
-		a.showSent(sent)
+		a.showSent(sent, below)
 	}
 	if n := mail.CountStates(sent.Recipients)[mail.NotSent]; n > 0 {
 		return Hinted(mail.Errorf(mail.Unavailable, "%d of %d recipients did not get it", n, len(sent.Recipients)),
@@ -140,6 +155,9 @@ func (f *sendFlags) complete() (mail.Draft, error) {
 			return d, err
 		}
 	}
+	if err := f.describe(&d); err != nil {
+		return d, err
+	}
 	if f.ttl != "" {
 		ttl, err := config.ParseDuration(f.ttl)
 		if err != nil {
@@ -155,6 +173,49 @@ func (f *sendFlags) complete() (mail.Draft, error) {
 	return d, nil
 }
 
+// describe puts into the metadata what a question offers, or what a review found; the type follows from it.
+func (f *sendFlags) describe(d *mail.Draft) error {
+	if len(f.options) > 0 {
+		d.Type = cmp.Or(d.Type, string(mail.Question))
+		if !mail.Type(d.Type).Asks() {
+			return Usage("a %s asks nothing, so it has no --option: leave out --type, or say --type question", d.Type)
+		}
+		if err := setMember(&d.Metadata, "options", f.options); err != nil {
+			return err
+		}
+		if n := len(d.Metadata.Options()); n != len(f.options) {
+			return Usage("of %s only %d can be offered: an option is a text of up to 500 bytes, there are 12 at "+
+				"most, and no "+
+				"two are the same", plural(len(f.options), "option"), n)
+		}
+	}
+	if f.verdict == "" {
+		return nil
+	}
+	d.Type = cmp.Or(d.Type, string(mail.ReviewResult))
+	if !mail.Type(d.Type).Rule().Verdict {
+		return Usage("a %s has no --verdict: leave out --type, or say --type review-result", d.Type)
+	}
+	return setMember(&d.Metadata, "verdict", f.verdict)
+}
+
+// setMember adds a member to metadata that has none of that name.
+func setMember(m *mail.Metadata, name string, value any) error {
+	members := make(map[string]any)
+	if len(*m) > 0 {
+		if err := jsonx.Unmarshal(*m, &members); err != nil {
+			return Usage("--metadata is not a JSON object: %s", jsonx.Explain(err))
+		}
+	}
+	if _, is := members[name]; is {
+		return Usage("--metadata says %q too: say it once", name)
+	}
+	members[name] = value
+	text, err := jsonx.Marshal(members)
+	*m = text
+	return err
+}
+
 // parseDoc reads PATH or PATH@REVISION.
 func parseDoc(s string) mail.Doc {
 	if i := strings.LastIndexByte(s, '@'); i > 0 && !strings.ContainsAny(s[i:], "/\\.") && i < len(s)-1 {
@@ -167,7 +228,7 @@ func parseDoc(s string) mail.Doc {
 func (a *App) readBody() (string, error) {
 	if IsTerminal(a.Env.Stdin) {
 		return "", Hinted(Usage("the message has no body"),
-			`add --body "TEXT", or write: pennypost send --to … < FILE`)
+			`add --body "TEXT", or give it a file: < FILE`)
 	}
 	text, err := io.ReadAll(io.LimitReader(a.Env.Stdin, maxSend+1))
 	if err != nil {
@@ -177,12 +238,15 @@ func (a *App) readBody() (string, error) {
 	return strings.TrimSuffix(strings.TrimSuffix(string(text), "\n"), "\r"), nil
 }
 
-func (a *App) showSent(s mail.Sent) {
-	again := ""
+func (a *App) showSent(s mail.Sent, below string) {
+	line := a.Out.Bold(string(s.ID))
 	if s.Duplicate {
-		again = " (sent before)"
+		line += " (sent before)"
 	}
-	a.Out.Line("%s%s", a.Out.Bold(string(s.ID)), again)
+	if below != "" {
+		line += "  below: " + below
+	}
+	a.Out.Line("%s", line)
 	rows := make([][]string, 0, len(s.Recipients))
 	for _, d := range s.Recipients {
 		rows = append(rows, deliveryRow(a.Out, d))
@@ -199,23 +263,5 @@ func deliveryRow(p *Printer, d mail.Delivery) []string {
 	case string(d.Address) != "agent:"+who && string(d.Address) != who:
 		who += " (" + string(d.Address) + ")"
 	}
-	return []string{"  " + OneLine(who), string(d.State), wakeWords(d)}
-}
-
-func wakeWords(d mail.Delivery) string {
-	switch d.Wake {
-	case mail.WakeNone, "":
-		return OneLine(d.Why)
-	case mail.WakeWaiting:
-		return "waits for it"
-	case mail.WakeTurnEnd:
-		return "looks when its turn ends"
-	case mail.WakeNoDoor:
-		return "no way to wake it"
-	}
-	words := "woken by " + OneLine(d.Wake)
-	if d.PutOff != 0 {
-		words += ", but not before " + d.PutOff.Std().Local().Format("15:04") + ": its budget of rings is spent"
-	}
-	return words
+	return []string{"  " + OneLine(who), d.State.Word(), OneLine(d.Awaits())}
 }

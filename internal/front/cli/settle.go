@@ -2,6 +2,7 @@ package cli
 
 import (
 	"context"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -10,7 +11,9 @@ import (
 
 const declineHelp = `Refuse to answer a question, or to review. Whoever asked gets your refusal as the answer, and is
 woken by it as by any answer. Use it for "not now" and "decide yourself". Marking or archiving a
-question does not settle it.`
+question does not settle it.
+
+` + whichHelp
 
 const withdrawHelp = `Withdraw a question that you no longer want answered. Those who were asked see that it was
 withdrawn; it counts as unread no more, and wakes nobody. Only whoever asked, and the user, may
@@ -20,27 +23,23 @@ const waitingHelp = `List who waits for whom, by the questions, reviews, plans a
 longest wait first, and how many more there are. If the one who is waited for waits too, the chain
 is shown to its end; a circle is named, whichever of their questions leads round it.`
 
-// declinedBody is what a refusal says without a reason.
-const declinedBody = "Declined: please decide yourself."
-
 func newDecline(a *App) *cobra.Command {
 	var reason string
 	cmd := &cobra.Command{
 		Use: "decline ID", Short: "refuse to answer a question; whoever asked is told", Long: declineHelp,
 		Example: "pennypost decline msg_V1StGXR8_Z5jdHi6B-myT --reason \"Not now\"",
 		Args:    NArgs(1, "the id of one question"),
-		RunE:    func(cmd *cobra.Command, args []string) error { return a.decline(cmd.Context(), args[0], reason) },
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return a.decline(cmd.Context(), args[0], reason)
+		},
+		ValidArgsFunction: a.completeMessages(mail.InboxQuery{Open: true}),
 	}
-	cmd.Flags().StringVar(&reason, "reason", declinedBody, "`TEXT` for whoever asked")
+	cmd.Flags().StringVar(&reason, "reason", mail.DeclinedBody, "`TEXT` for whoever asked")
 	return cmd
 }
 
 func (a *App) decline(ctx context.Context, arg, reason string) error {
-	id, err := mail.ParseID(arg)
-	if err != nil {
-		return err
-	}
-	svc, err := a.service(ctx)
+	svc, id, err := a.theOne(ctx, arg)
 	if err != nil {
 		return err
 	}
@@ -50,10 +49,13 @@ func (a *App) decline(ctx context.Context, arg, reason string) error {
 	}
 	if !q.Open {
 		return mail.Errorf(mail.Conflict, "%s does not wait for an answer; nothing was sent. What does is listed by: "+
-			"pennypost inbox --open", OneLine(arg))
+			"pennypost inbox --open", OneLine(string(id)))
 	}
-	sent, err := svc.Send(ctx, mail.Draft{To: mail.Recipients{string(q.From)}, Type: string(mail.Answer), Body: reason,
-		ReplyTo: id, Metadata: mail.Metadata(`{"` + mail.DeclinedKey + `":true}`)})
+	who, err := a.Who()
+	if err != nil {
+		return err
+	}
+	sent, err := svc.Send(ctx, q.Decline(who, reason))
 	if err != nil {
 		return err
 	}
@@ -61,7 +63,7 @@ func (a *App) decline(ctx context.Context, arg, reason string) error {
 		a.Out.Value(sent)
 		return nil
 	}
-	a.showSent(sent)
+	a.showSent(sent, heading(&q))
 	return nil
 }
 
@@ -69,16 +71,13 @@ func newWithdraw(a *App) *cobra.Command {
 	return &cobra.Command{
 		Use: "withdraw ID", Short: "take back a question that is open", Long: withdrawHelp,
 		Example: "pennypost withdraw msg_V1StGXR8_Z5jdHi6B-myT", Args: NArgs(1, "the id of one question"),
-		RunE: func(cmd *cobra.Command, args []string) error { return a.withdraw(cmd.Context(), args[0]) },
+		RunE:              func(cmd *cobra.Command, args []string) error { return a.withdraw(cmd.Context(), args[0]) },
+		ValidArgsFunction: a.completeOwnQuestions,
 	}
 }
 
 func (a *App) withdraw(ctx context.Context, arg string) error {
-	id, err := mail.ParseID(arg)
-	if err != nil {
-		return err
-	}
-	svc, err := a.service(ctx)
+	svc, id, err := a.theOne(ctx, arg)
 	if err != nil {
 		return err
 	}
@@ -87,7 +86,7 @@ func (a *App) withdraw(ctx context.Context, arg string) error {
 	}
 	return a.said(struct {
 		Withdrawn mail.ID `json:"withdrawn"`
-	}{id}, "%s is withdrawn.", OneLine(arg))
+	}{id}, "%s is withdrawn.", OneLine(string(id)))
 }
 
 func newWaiting(a *App) *cobra.Command {
@@ -120,15 +119,27 @@ func (a *App) waiting(ctx context.Context, limit int) error {
 		a.Out.Line("Nobody waits for an answer.")
 		return nil
 	}
+	room, err := a.RoomName()
+	if err != nil {
+		return err
+	}
+	questions := make([]shownMessage, len(list.Waiting))
+	for i := range list.Waiting {
+		questions[i] = shownMessage{Room: room, ID: list.Waiting[i].Question}
+	}
+	numbers, least := a.number(room, questions), leastPrefix(questions)
 	rows := make([][]string, 0, len(list.Waiting))
 	for i := range list.Waiting {
 		w := &list.Waiting[i]
-		rows = append(rows, []string{waitWords(w), a.Out.ago(w.Since), string(w.Type), OneLine(string(w.Question)),
-			shorten(OneLine(w.Subject), headlineWidth)})
+		rows = append(rows, []string{numbers[i], waitWords(w), a.Out.ago(w.Since), string(w.Type),
+			OneLine(string(w.Question)), OneLine(w.Subject)})
 	}
-	a.Out.Table(rows, 1)
+	a.Out.List(rows, []step{
+		{4, func(id string) string { return beginning(id, least) }}, {3, atMost(8)}, {2, brief}, {4, nil}, {3, nil},
+		{1, atMost(28)}, {2, nil}, {1, atMost(16)},
+	}, 2)
 	if list.Rest > 0 {
-		a.Out.Line("%s", a.Out.Dim("And "+itoa(list.Rest)+" more: pennypost waiting --limit 1000"))
+		a.Out.Line("%s", a.Out.Dim("And "+itoa(list.Rest)+" more: "+a.onward("limit", "1000")))
 	}
 	return nil
 }
@@ -138,15 +149,17 @@ func waitWords(w *mail.Waiting) string {
 	if len(w.Chain) == 0 {
 		return OneLine(string(w.Asker)) + " → " + Addressees([]mail.Address{w.Address})
 	}
-	words := ""
-	for i, n := range w.Chain {
-		if i > 0 {
-			words += " → "
-		}
-		words += OneLine(string(n))
-	}
+	words := chainWords(w.Chain)
 	if w.Circle {
 		words += " (a circle)"
 	}
 	return words
+}
+
+func chainWords(chain []mail.Name) string {
+	words := make([]string, len(chain))
+	for i, n := range chain {
+		words[i] = OneLine(string(n))
+	}
+	return strings.Join(words, " → ")
 }

@@ -59,22 +59,55 @@ func (a *App) status(ctx context.Context) error {
 		a.Out.Value(running{true, st})
 		return nil
 	}
-	a.Out.Line("The post office is open.")
-	rows := [][]string{{"version", st.Version}, {"process", itoa(st.PID)},
-		{"up", a.Out.now.Sub(st.Started.Std()).Round(time.Second).String()}}
+	if r := st.Relay; r != nil {
+		a.Out.Line("This machine uses the post office at %s.", r.URL)
+	} else {
+		a.Out.Line("The post office is open.")
+	}
+	a.Out.Table(append(a.statusRows(&st), []string{"home", string(home)}), 0)
+	return nil
+}
+
+// statusRows says what there is to say of a post office, or of a relay.
+func (a *App) statusRows(st *wire.Status) (rows [][]string) {
+	if r := st.Relay; r != nil {
+		reached := "yes"
+		if r.Trouble != "" {
+			reached = a.Out.red("no: " + OneLine(r.Trouble))
+		}
+		rows = append(rows, []string{"relay", "to " + r.URL + ", machine " + string(r.Machine)},
+			[]string{"reached", reached})
+	}
+	rows = append(rows, [][]string{{"version", st.Version}, {"process", itoa(st.PID)},
+		{"up", a.Out.now.Sub(st.Started.Std()).Round(time.Second).String()}}...)
 	for _, l := range st.Listen {
 		rows = append(rows, []string{"listens", l})
 	}
-	rows = append(rows, []string{"rooms", itoa(st.Rooms) + " open"})
+	if st.Fingerprint != "" {
+		rows = append(rows, []string{"certificate", st.Fingerprint})
+	}
+	if st.Relay == nil {
+		rows = append(rows, []string{"rooms", itoa(st.Rooms) + " open"})
+	}
+	for _, m := range st.Joined {
+		rows = append(rows, []string{"joined", string(m) + " is connected"})
+	}
 	if st.Bridges > 0 {
 		rows = append(rows, []string{"bridges", itoa(st.Bridges) + " running"})
+	}
+	if c := st.Cluster; c != nil {
+		rows = append(rows, []string{"machine", string(c.Machine)})
+		if c.Trouble != "" {
+			rows = append(rows, []string{"servers", a.Out.red(OneLine(c.Trouble))})
+		}
+		for _, w := range c.Warnings {
+			rows = append(rows, []string{"warning", a.Out.red(OneLine(w))})
+		}
 	}
 	for _, f := range st.Failing {
 		rows = append(rows, []string{"failing", a.Out.red(OneLine(f))})
 	}
-	rows = append(rows, []string{"home", string(home)})
-	a.Out.Table(rows, 0)
-	return nil
+	return rows
 }
 
 // runningOffice makes the command speak to a post office only if one runs.
@@ -89,6 +122,9 @@ func (a *App) runningOffice() (config.Home, *client.Office, error) {
 
 // QuietOffice returns the post office as it is, without starting one. The caller closes it.
 func (a *App) QuietOffice() (*client.Office, error) {
+	if a.Remote != "" {
+		return a.remote()
+	}
 	home, err := config.FindHome(a.Env.Getenv)
 	if err != nil {
 		return nil, err

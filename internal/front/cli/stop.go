@@ -51,6 +51,8 @@ func (a *App) stop(ctx context.Context) error {
 		a.Out.Value(struct {
 			Stopped bool `json:"stopped"`
 		}{ran})
+	case ran && home.HasRemote():
+		a.Out.Line("The relay on this machine is closed; the post office elsewhere is not.")
 	case ran:
 		a.Out.Line("The post office is closed.")
 	default:

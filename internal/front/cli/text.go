@@ -86,20 +86,32 @@ func OneLine(s string) string {
 	return strings.ReplaceAll(strings.ReplaceAll(s, "\n", "␊"), "\t", " ")
 }
 
-// columns returns how many columns of a terminal s takes: none for marks that combine, two for what East Asian type
-// sets full width (Unicode TR 11), one for the rest.
+// columns returns how many columns of a terminal s takes: none for our colours and for marks that combine, two for
+// what East Asian type sets full width (Unicode TR 11), one for the rest.
 func columns(s string) int {
-	n := 0
+	n, colour := 0, false
 	for _, r := range s {
-		switch kind := width.LookupRune(r).Kind(); {
-		case r >= 0x300 && unicode.In(r, unicode.Mn, unicode.Me, unicode.Cf): // a soft hyphen takes one
-		case kind == width.EastAsianWide, kind == width.EastAsianFullwidth:
-			n += 2
-		default:
-			n++
-		}
+		w, within := runeColumns(r, colour)
+		n, colour = n+w, within
 	}
 	return n
+}
+
+// runeColumns returns how many columns r takes, and whether a colour goes on behind it. What others wrote has none.
+func runeColumns(r rune, colour bool) (n int, goesOn bool) {
+	if colour || r == '\x1b' {
+		return 0, r != 'm'
+	}
+	if r < 0x300 {
+		return 1, false
+	}
+	switch kind := width.LookupRune(r).Kind(); {
+	case unicode.In(r, unicode.Mn, unicode.Me, unicode.Cf): // a soft hyphen takes one
+		return 0, false
+	case kind == width.EastAsianWide, kind == width.EastAsianFullwidth:
+		return 2, false
+	}
+	return 1, false
 }
 
 // beginning returns at most n bytes of s, cut between characters.
@@ -123,10 +135,14 @@ func shorten(s string, width int) string {
 	if columns(s) <= width {
 		return s
 	}
-	n := 0
+	n, colour, painted := 0, false, ""
 	for i, r := range s {
-		if n += columns(string(r)); n >= width {
-			return strings.TrimRight(s[:i], " ") + "…"
+		w, within := runeColumns(r, colour)
+		if within {
+			painted = noColour
+		}
+		if n, colour = n+w, within; n >= width {
+			return strings.TrimRight(s[:i], " ") + "…" + painted
 		}
 	}
 	return s

@@ -34,7 +34,9 @@ func (a *App) verify(ctx context.Context, repair bool) error {
 	if repair {
 		check = svc.Repair
 	}
+	progress := a.Progress("verifying", nil)
 	v, err := check(ctx)
+	progress.End()
 	if err != nil {
 		return err
 	}

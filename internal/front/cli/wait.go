@@ -68,7 +68,7 @@ func (a *App) wait(ctx context.Context, f waitFlags) error {
 	if a.JSON {
 		a.Out.Value(it)
 	} else {
-		a.showAll([]mail.Item{it})
+		a.showAll([]mail.Item{it}, []string{""})
 	}
 	if a.Out.err != nil {
 		return a.Out.err

@@ -2,6 +2,7 @@ package cli
 
 import (
 	"context"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -9,41 +10,76 @@ import (
 	"pennypost/internal/mail"
 )
 
-const watchHelp = `Print what happens in the room, as it happens, until ^C: messages, receipts and changes of the
-roster, each with its place in the journal (SEQ). The watch continues when the post office is
-restarted. To continue later where a watch ended, give the last SEQ to --after; --after 0 begins
-with the first event there is.
+const watchHelp = `Print mail as it is sent, until ^C: when, from whom and to whom, its type, what it is about and how
+it begins. --all prints everything that happens in the room: receipts, changes of the roster and what
+is settled too, each with its place in the journal (SEQ).
+
+The watch continues when the post office is restarted. To continue later where a watch ended, give the
+last SEQ to --after; --after 0 begins with the first event there is. In a pipe and with --json, mail
+has its SEQ and its id too.
 
 Watching marks nothing.`
 
+type watchFlags struct {
+	after          int64
+	all            bool
+	from, to, kind []string
+}
+
 func newWatch(a *App) *cobra.Command {
-	var after int64
+	var f watchFlags
 	cmd := &cobra.Command{
-		Use: "watch", Short: "print what happens, live", Long: watchHelp,
-		Example: "pennypost watch\npennypost watch --json --after 0 | jq .message.subject",
-		Args:    NoArgs,
+		Use: "watch", Short: "print mail as it is sent, live", Long: watchHelp,
+		Example: "pennypost watch\npennypost watch --to user --type question,task-done\npennypost watch --all\n" +
+			"pennypost watch --json --after 0 | jq .message.subject",
+		Args: NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			if after < 0 && cmd.Flags().Changed("after") {
-				return Usage("--after %d is not a place in the journal", after)
+			if f.after < 0 && cmd.Flags().Changed("after") {
+				return Usage("--after %d is not a place in the journal", f.after)
 			}
-			return a.watch(cmd.Context(), after)
+			return a.watch(cmd.Context(), f)
 		},
 	}
-	cmd.Flags().Int64Var(&after, "after", -1, "begin after this `SEQ`; default: now")
-	cmd.Flags().Lookup("after").DefValue = "" // -1 is ours
+	flags := cmd.Flags()
+	flags.Int64Var(&f.after, "after", -1, "begin after this `SEQ`; default: now")
+	flags.Lookup("after").DefValue = "" // -1 is ours
+	flags.BoolVar(&f.all, "all", false, "everything that happens, not only mail")
+	flags.StringSliceVar(&f.from, "from", nil, "only mail from this `ADDRESS` or name; several are joined by commas")
+	flags.StringSliceVar(&f.to, "to", nil, "only mail to this `ADDRESS` or name; several are joined by commas")
+	flags.StringSliceVar(&f.kind, "type", nil, "only mail of this `TYPE`; several are joined by commas")
+	_ = cmd.RegisterFlagCompletionFunc("from", a.completeAgent)
+	_ = cmd.RegisterFlagCompletionFunc("to", a.completeAddress)
+	_ = cmd.RegisterFlagCompletionFunc("type", completeTypes)
 	return cmd
 }
 
+// wants reports whether an event is to be printed. Of mail the filters choose, and with any of them nothing else is.
+func (f *watchFlags) wants(e *mail.Event) bool {
+	m := e.Message
+	if m == nil {
+		return f.all && len(f.from)+len(f.to)+len(f.kind) == 0
+	}
+	is := func(words []string, a mail.Address) bool {
+		return slices.Contains(words, string(a)) || slices.Contains(words, string(a.Signer()))
+	}
+	return (len(f.from) == 0 || is(f.from, m.From)) &&
+		(len(f.kind) == 0 || slices.Contains(f.kind, string(m.Type))) &&
+		(len(f.to) == 0 || slices.ContainsFunc(m.To, func(a mail.Address) bool { return is(f.to, a) }))
+}
+
 // watch prints events behind a place; -1 is the present one.
-func (a *App) watch(ctx context.Context, after int64) error {
+func (a *App) watch(ctx context.Context, f watchFlags) error {
+	if _, err := parseTypes(f.kind); err != nil {
+		return err
+	}
 	svc, err := a.service(ctx)
 	if err != nil {
 		return err
 	}
 	ctx, stop := Interruptible(ctx)
 	defer stop()
-	from := mail.Seq(max(after, 0))
-	if after < 0 {
+	from := mail.Seq(max(f.after, 0))
+	if f.after < 0 {
 		st, err := svc.Status(ctx)
 		if err != nil {
 			return err
@@ -64,7 +100,9 @@ func (a *App) watch(ctx context.Context, after int64) error {
 			return err
 		}
 		for i := range events {
-			a.showEvent(&events[i])
+			if f.wants(&events[i]) {
+				a.showEvent(&events[i])
+			}
 		}
 		if a.Out.err != nil {
 			return a.Out.err
@@ -77,19 +115,40 @@ func (a *App) showEvent(e *mail.Event) {
 		a.Out.Value(e)
 		return
 	}
-	if what := a.eventWords(e); what != "" {
-		a.Out.Line("%s %s  %s", a.Out.Dim(pad(seq(e.Seq), 6)), a.Out.Dim(e.At.Std().Local().Format("15:04:05")), what)
+	what := a.eventWords(e)
+	if what == "" {
+		return
 	}
+	line := a.Out.Dim(e.At.Std().Local().Format("15:04:05")) + "  " + what
+	if a.Out.wide == 0 || e.Message == nil {
+		line = a.Out.Dim(pad(seq(e.Seq), 6)) + " " + line
+	}
+	if a.Out.wide > 0 {
+		line = shorten(line, a.Out.wide)
+	}
+	a.Out.write(line + "\n")
+	if m := e.Message; m != nil {
+		a.noteWatched(m, e.Seq)
+	}
+}
+
+// noteWatched makes a message to the caller "last".
+func (a *App) noteWatched(m *mail.Message, at mail.Seq) {
+	who, err := a.Who()
+	room, roomErr := a.RoomName()
+	if err != nil || roomErr != nil || !slices.ContainsFunc(m.To, func(to mail.Address) bool {
+		return to.Signer() == who
+	}) {
+		return
+	}
+	a.sawMail(who, room, []mail.Item{{Message: *m, Seq: at}})
 }
 
 // eventWords says an event in one line, "" for what nobody needs to see.
 func (a *App) eventWords(e *mail.Event) string {
 	switch {
 	case e.Message != nil:
-		m := e.Message
-		it := mail.Item{Message: *m}
-		return a.Out.Bold(Sender(m, mail.MaxName)) + " → " + Addressees(m.To) + "  " + string(m.Type) + "  " +
-			a.headline(&it) + "  " + a.Out.Dim(string(m.ID))
+		return a.mailWords(e.Message)
 	case e.Receipt != nil:
 		r := e.Receipt
 		door := ""
@@ -111,6 +170,19 @@ func (a *App) eventWords(e *mail.Event) string {
 			OneLine(e.Workspace.Dir)
 	}
 	return ""
+}
+
+// mailWords says a message in one line: with its whole id, except on a terminal.
+func (a *App) mailWords(m *mail.Message) string {
+	words := a.Out.Bold(Sender(m, a.nameWidth())) + " → " + shorten(Addressees(m.To), a.nameWidth()) + "  " +
+		string(m.Type) + "  " + a.headline(&mail.Item{Message: *m})
+	if m.Subject != "" {
+		words += "  " + a.Out.Dim(heading(&mail.Item{Message: mail.Message{Body: m.Body}}))
+	}
+	if a.Out.wide == 0 {
+		words += "  " + string(m.ID)
+	}
+	return words
 }
 
 func bridgeWords(b *mail.BridgeChange) string {

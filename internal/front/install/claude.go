@@ -13,6 +13,7 @@ import (
 func claude() Client {
 	return Client{
 		Name: "claude", Title: "Claude Code", Program: "claude", Scopes: []Scope{User, Project},
+		resume: []string{"-p", doorPrompt, "--resume", "{session}", "--allowedTools", "mcp__pennypost"},
 		files: func(o *Options) []file {
 			settings, servers := o.claudeDir("settings.json"), o.claudeServers()
 			if o.Scope == Project {

@@ -13,7 +13,8 @@ import (
 func codex() Client {
 	return Client{
 		Name: "codex", Title: "Codex", Program: "codex", Scopes: []Scope{User, Project},
-		files: codexFiles,
+		resume: []string{"exec", "resume", "--skip-git-repo-check", "{session}", doorPrompt},
+		files:  codexFiles,
 		notes: func(o *Options) []string {
 			var out []string
 			switch n := len(codexUntrusted(o)); {

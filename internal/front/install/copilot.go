@@ -28,6 +28,7 @@ func copilot() Client {
 	}
 	return Client{
 		Name: "copilot", Title: "Copilot CLI", Program: "copilot", Scopes: []Scope{User, Project},
+		resume: []string{"-p", doorPrompt, "--resume={session}", "--allow-tool=pennypost"},
 		files: func(o *Options) []file {
 			servers, hooksFile := places(o)
 			hooks := &jsonHooks{client: "copilot"}

@@ -36,6 +36,11 @@ type Options struct {
 	Binary string    // absolute path of the program that clients start
 	As     mail.Name // the agent's name; empty: it is made from client and directory
 	Trust  bool      // tell the client to trust the hooks, where it asks its user
+
+	Orchestrator bool          // have the post office resume the orchestrator's session when it has ended
+	Program      string        // the client's program, as the post office is to start it; empty: by its name
+	Config       string        // the post office's config.toml; empty: nothing is done there
+	Room         mail.RoomName // of the project
 }
 
 // Client is an agent client whose configuration is known.
@@ -46,8 +51,12 @@ type Client struct {
 	Program string
 	// Scopes are those it has.
 	Scopes []Scope
-	// files returns the files of a scope, in the order in which they are written.
+	// files returns the files of a scope, in the order in which they are written; those that say how the client is
+	// configured.
 	files func(*Options) []file
+	// resume are the arguments with which the program goes on with {session} for one turn, without a window; nil: that
+	// is not known.
+	resume []string
 	// notes returns what a person has to know after an installation.
 	notes func(*Options) []string
 	// disabled returns the file that makes what stands in the others do nothing, and what it says. Both are "" if none

@@ -99,6 +99,7 @@ func patience(o *Options) *ownFile {
 func pi() Client {
 	return Client{
 		Name: "pi", Title: "pi", Program: "pi", Scopes: []Scope{User, Project},
+		resume: []string{"--session", "{session}", "-p", doorPrompt},
 		files: func(o *Options) []file {
 			dir := o.Getenv("PI_CODING_AGENT_DIR")
 			if dir == "" {

@@ -28,7 +28,11 @@ const (
 	Restore Action = "restored" // to the very bytes from before the installation
 	Clean   Action = "cleaned"  // of our entries only, because others changed it meanwhile
 	Remove  Action = "removed"  // there was no such file before
+	Leave   Action = "left"     // what is ours there was edited, and so is the person's now
 )
+
+// edits reports whether the action changes the file.
+func (a Action) edits() bool { return a != Keep && a != Leave }
 
 // backupSuffix is what the copy of a file from before the installation is called behind its name.
 const backupSuffix = ".pennypost-backup"
@@ -43,6 +47,7 @@ type Change struct {
 
 	before, after []byte // nil: no file
 	saves, drops  bool   // the backup is written, or removed
+	own           bool   // it is the post office's, and for its owner only
 }
 
 // Plan is what an installation, or its undoing, does.
@@ -50,6 +55,7 @@ type Plan struct {
 	Client  Client
 	Changes []Change
 	Notes   []string // for the person
+	Undoes  bool     // it is that of Uninstall
 
 	private bool   // new files are for their owner only
 	top     string // the directory below which empty directories are removed
@@ -74,6 +80,11 @@ func Find(name string) (Client, error) {
 
 // check refuses options that the client cannot be installed with.
 func (c *Client) check(o *Options) error {
+	if o.Orchestrator && c.resume == nil {
+		return mail.Errorf(mail.Invalid,
+			"how %s goes on with a session that has ended, without a window, is not known; "+
+				"leave --orchestrator away, and configure another door (docs/install.md, Doors)", c.Title)
+	}
 	if o.Trust && c.untrusted == nil {
 		return mail.Errorf(mail.Invalid, "%s runs hooks without being told to trust them; leave --trust away", c.Title)
 	}
@@ -95,7 +106,7 @@ func Install(c Client, o *Options) (*Plan, error) {
 			o.Binary)
 	}
 	p := newPlan(c, o)
-	for _, f := range c.files(o) {
+	for _, f := range c.allFiles(o) {
 		before, err := read(f.path)
 		if err != nil {
 			return nil, err
@@ -104,15 +115,16 @@ func Install(c Client, o *Options) (*Plan, error) {
 		if err != nil {
 			return nil, located(f.path, err)
 		}
-		ch := Change{Path: f.path, What: f.what, Action: Edit, before: before, after: after}
+		ch := Change{Path: f.path, What: f.what, Action: Edit, before: before, after: after, own: f.path == o.Config}
 		switch {
 		case f.blank(after) || bytes.Equal(before, after):
 			if before == nil && len(f.mine(after)) == 0 {
 				continue // a file that the client could have, and need not
 			}
-			ch.Action = Keep
+			ch.Action = f.kept(before)
 		case before == nil:
 			ch.Action = Create
+		case f.onlyOurs(before): // there is nothing to keep
 		default:
 			saved, err := read(f.path + backupSuffix)
 			if err != nil {
@@ -125,14 +137,20 @@ func Install(c Client, o *Options) (*Plan, error) {
 		p.Changes = append(p.Changes, ch)
 	}
 	p.Notes = c.notes(o)
+	if o.Orchestrator {
+		p.Notes = append(p.Notes, doorNotes(o)...)
+	}
 	return p, p.unlocked()
 }
+
+// allFiles returns the client's files, and ours with the door of the orchestrator.
+func (c *Client) allFiles(o *Options) []file { return append(c.files(o), c.door(o)...) }
 
 // unlocked refuses to change a file that somebody made read-only. It could be replaced all the same, which is not what
 // they wanted.
 func (p *Plan) unlocked() error {
 	for _, c := range p.Changes {
-		if c.Action == Keep || c.before == nil {
+		if !c.Action.edits() || c.before == nil {
 			continue
 		}
 		if info, err := os.Stat(c.Path); err == nil && info.Mode().Perm()&0o200 == 0 {
@@ -149,6 +167,20 @@ func newPlan(c Client, o *Options) *Plan {
 		p.top = o.Root
 	}
 	return p
+}
+
+// kept is the action for a file that stays as it is.
+func (f *file) kept(text []byte) Action {
+	if own, ok := f.editor.(interface{ edited(text []byte) bool }); ok && own.edited(text) {
+		return Leave
+	}
+	return Keep
+}
+
+// onlyOurs reports whether a text has nothing but what we wrote.
+func (f *file) onlyOurs(text []byte) bool {
+	rest, taken, err := f.strip(text, nil)
+	return err == nil && len(taken) > 0 && f.blank(rest)
 }
 
 // mine returns our entries in a text that can be parsed.
@@ -182,7 +214,8 @@ func Uninstall(c Client, o *Options) (*Plan, error) {
 		return nil, err
 	}
 	p := newPlan(c, o)
-	for _, f := range c.files(o) {
+	p.Undoes = true
+	for _, f := range c.allFiles(o) {
 		ch, err := f.undo()
 		if err != nil {
 			return nil, located(f.path, err)
@@ -213,7 +246,7 @@ func (f *file) undo() (Change, error) {
 	case saved == nil:
 	case bytes.Equal(ch.after, saved), len(f.mine(saved)) > 0:
 		ch.drops = true // it has nothing that the file has not, or us
-	case ch.Action != Keep:
+	case ch.Action.edits():
 		ch.Backup = f.path + backupSuffix
 	}
 	return ch, nil
@@ -228,7 +261,7 @@ func (f *file) without(text, saved []byte) (Action, []byte, error) {
 	}
 	rest, taken, err := f.strip(text, base)
 	if err != nil || len(taken) == 0 {
-		return Keep, text, err
+		return f.kept(text), text, err
 	}
 	again, err := f.replay(base, taken)
 	exact := err == nil && bytes.Equal(again, text)
@@ -243,7 +276,7 @@ func (f *file) without(text, saved []byte) (Action, []byte, error) {
 
 // Changed reports whether the plan does anything to the client's files.
 func (p *Plan) Changed() bool {
-	return slices.ContainsFunc(p.Changes, func(c Change) bool { return c.Action != Keep })
+	return slices.ContainsFunc(p.Changes, func(c Change) bool { return c.Action.edits() })
 }
 
 // Apply carries the plan out, file by file. A file that was changed since the plan was made stops it.
@@ -265,7 +298,7 @@ func (p *Plan) apply(c *Change) error {
 		return mail.Errorf(mail.Conflict, "somebody changed the file in this moment, so it was left alone. Try again")
 	}
 	perm, dirPerm := fs.FileMode(0o644), fs.FileMode(0o755)
-	if p.private {
+	if p.private || c.own {
 		perm, dirPerm = 0o600, 0o700
 	}
 	if c.saves {
@@ -277,7 +310,7 @@ func (p *Plan) apply(c *Change) error {
 		}
 	}
 	switch c.Action {
-	case Keep:
+	case Keep, Leave:
 	case Remove:
 		if err := os.Remove(c.Path); err != nil {
 			return err
@@ -285,6 +318,9 @@ func (p *Plan) apply(c *Change) error {
 	default:
 		if err := durable.MkdirAll(filepath.Dir(c.Path), dirPerm); err != nil {
 			return err
+		}
+		if bytes.HasPrefix(c.after, []byte("#!")) {
+			perm |= perm & 0o444 >> 2 // whoever may read it may run it
 		}
 		if err := durable.WriteFile(c.Path, c.after, perm); err != nil {
 			return err
@@ -312,7 +348,7 @@ func (p *Plan) removeEmpty(dir string) {
 func (p *Plan) Diff() []byte {
 	var out []byte
 	for _, c := range p.Changes {
-		if c.Action == Keep {
+		if !c.Action.edits() {
 			continue
 		}
 		from, to := c.Path, c.Path

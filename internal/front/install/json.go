@@ -36,6 +36,9 @@ type jsonHooks struct {
 	client string
 	groups bool
 	events []jsonHook
+	// owns says of a command line which program it starts, and whether it is ours. Nil: those that run the hooks of
+	// client are.
+	owns func(line string) (binary string, ours bool)
 }
 
 type jsonHook struct {
@@ -292,9 +295,13 @@ func (h *jsonHooks) find(text []byte) ([]hookAt, error) {
 }
 
 func (h *jsonHooks) ours(handler *jsonc.Node) (binary string, command *jsonc.Node) {
+	owns := h.owns
+	if owns == nil {
+		owns = func(line string) (string, bool) { return hookOf(line, h.client) }
+	}
 	for _, key := range commandKeys() {
 		n := handler.Member(key)
-		if binary, ours := hookOf(n.Text(), h.client); ours {
+		if binary, ours := owns(n.Text()); ours {
 			return binary, n
 		}
 	}

@@ -52,7 +52,7 @@ func look(c Client, o *Options) Report {
 	if _, err := exec.LookPath(c.Program); err == nil {
 		r.Present = true
 	}
-	for _, f := range c.files(o) {
+	for _, f := range c.allFiles(o) {
 		fr := FileReport{Path: f.path, What: f.what}
 		text, err := read(f.path)
 		if err == nil && text != nil {

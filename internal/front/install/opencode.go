@@ -10,6 +10,7 @@ import (
 func opencode() Client {
 	return Client{
 		Name: "opencode", Title: "opencode", Program: "opencode", Scopes: []Scope{User, Project},
+		resume: []string{"run", "--session", "{session}", doorPrompt},
 		files: func(o *Options) []file {
 			config := filepath.Join(o.xdgConfig(), "opencode")
 			dir := config

@@ -92,6 +92,37 @@ func tagsAndLateJoiners(s *suite) {
 	s.wantBodies("eve", "for x or y")
 }
 
+// What is for the team is not for the orchestrator, however it is counted or listed; what is for all is.
+func audienceTeam(s *suite) {
+	s.register("ann")
+	s.register("bea")
+	if _, err := s.as(mail.User).Register(s.ctx, mail.Presence{Name: "lead",
+		Roles: []string{string(mail.Orchestrator)}}); err != nil {
+		s.Fatal(err)
+	}
+	all := mail.Recipients{"all"}
+	sent := s.send("ann", mail.Draft{To: all, Body: "team", Priority: "urgent", Audience: mail.AudienceTeam})
+	if len(sent.Recipients) != 1 || sent.Recipients[0].Agent != "bea" {
+		s.Errorf("for the team: %+v, want bea", sent.Recipients)
+	}
+	s.wantBodies("bea", "team")
+	s.wantBodies("lead")
+	if b := s.turn("lead", mail.SessionStart, "s"); b.Unread != 0 || len(b.Items) != 0 {
+		s.Errorf("the orchestrator is told %+v", b)
+	}
+	roster, err := mail.Roster(s.ctx, s.as(mail.User))
+	if err != nil {
+		s.Fatal(err)
+	}
+	for _, a := range roster {
+		if want := map[mail.Name]int{"bea": 1}[a.Name]; a.Unread != want {
+			s.Errorf("%s has %d unread, want %d", a.Name, a.Unread, want)
+		}
+	}
+	s.send("ann", mail.Draft{To: all, Body: "everybody", Audience: mail.AudiencePresent})
+	s.wantBodies("lead", "everybody")
+}
+
 func broadcast(s *suite) {
 	s.register("ann")
 	s.register("bea")

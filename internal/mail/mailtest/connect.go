@@ -55,6 +55,9 @@ func bridges(s *suite) {
 	if _, err := user.SyncBridge(s.ctx, "nothing"); mail.CodeOf(err) != mail.NotFound {
 		s.Errorf("SyncBridge of nothing = %v", err)
 	}
+	if _, err := user.RejectedLines(s.ctx, "nothing"); mail.CodeOf(err) != mail.NotFound {
+		s.Errorf("RejectedLines of nothing = %v", err)
+	}
 	s.register("ann")
 	if _, err := s.as("ann").AddBridge(s.ctx, mail.Bridge{Dialect: "haak", Dir: s.TempDir()}); mail.CodeOf(
 		err) != mail.Denied {

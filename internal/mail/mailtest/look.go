@@ -96,7 +96,8 @@ func inboxLimits(s *suite) {
 func history(s *suite) {
 	s.register("ann")
 	s.register("bea", "builder")
-	s.send("ann", mail.Draft{To: mail.Recipients{"bea"}, Type: "question", Subject: "Größe", Body: "one", Issue: "i1"})
+	one := string(s.send("ann", mail.Draft{To: mail.Recipients{"bea"}, Type: "question", Subject: "Größe", Body: "one",
+		Issue: "i1"}).ID)
 	s.send("bea", mail.Draft{To: mail.Recipients{"ann"}, Type: "answer", Body: "two 你好世界"})
 	s.send(mail.User, mail.Draft{To: mail.Recipients{"role:builder"}, Body: "three"})
 	s.send("ann", mail.Draft{To: mail.Recipients{"all"}, Type: "status", Body: "four"})
@@ -112,6 +113,10 @@ func history(s *suite) {
 		"to all":         {mail.HistoryQuery{To: "broadcast"}, []string{"four"}},
 		"agent":          {mail.HistoryQuery{Agent: "ann"}, []string{"one", "two 你好世界", "four"}},
 		"issue":          {mail.HistoryQuery{Issue: "i1"}, []string{"one"}},
+		"id":             {mail.HistoryQuery{ID: one}, []string{"one"}},
+		"its beginning":  {mail.HistoryQuery{ID: one[:16]}, []string{"one"}},
+		"without msg_":   {mail.HistoryQuery{ID: one[4:16]}, []string{"one"}},
+		"no id":          {mail.HistoryQuery{ID: one[5:16]}, []string{}},
 		"subject folded": {mail.HistoryQuery{Search: "gRÖSSE"}, []string{}},
 		"subject":        {mail.HistoryQuery{Search: "grÖße"}, []string{"one"}},
 		"two Han":        {mail.HistoryQuery{Search: "世界"}, []string{"two 你好世界"}},

@@ -57,6 +57,67 @@ func inboxPages(s *suite) {
 	s.wantCode(err, mail.NotFound, "bea")
 }
 
+// pagesBySent reads a mailbox and the history by time of sending, after mail came in that was sent long before.
+func pagesBySent(s *suite) {
+	s.register("ann")
+	now := time.Now()
+	ago := func(i int) mail.Item {
+		return mail.Item{Message: mail.Message{ID: mail.ID(fmt.Sprintf("msg_%022d", i)), Type: mail.Status,
+			From: "agent:ann", To: []mail.Address{"user"}, Body: fmt.Sprint("m", i),
+			Sent: mail.TimeOf(now.Add(-time.Duration(i/2) * time.Hour))}} // two of each time
+	}
+	s.send("ann", mail.Draft{To: mail.Recipients{"user"}, Body: "live"})
+	for _, part := range [][]int{{9, 7, 5, 3}, {2, 4, 6, 8, 10}} {
+		var items []mail.Item
+		for _, i := range part {
+			items = append(items, ago(i))
+		}
+		if _, err := s.as(mail.User).Import(s.ctx, items); err != nil {
+			s.Fatal(err)
+		}
+	}
+	want := []string{"live", "m2", "m3", "m4", "m5", "m6", "m7", "m8", "m9", "m10"}
+	var inbox []string
+	q := mail.InboxQuery{BySent: true, All: true, Limit: 2}
+	for page := s.inbox(mail.User, q); ; page = s.inbox(mail.User, q) {
+		inbox = append(inbox, bodiesOf(page.Messages)...)
+		if !page.More {
+			break
+		}
+		q.Until, q.Before = page.Messages[1].Sent, page.Messages[1].Seq
+	}
+	if diff := cmp.Diff(want, inbox); diff != "" {
+		s.Errorf("the inbox by time of sending (-want +got):\n%s", diff)
+	}
+	var history []string
+	h := mail.HistoryQuery{BySent: true, From: "ann", Limit: 3}
+	for {
+		page, err := s.as(mail.User).History(s.ctx, h)
+		if err != nil {
+			s.Fatal(err)
+		}
+		history = append(bodiesOf(page.Messages), history...)
+		if !page.More {
+			break
+		}
+		h.Until, h.Before = page.Messages[0].Sent, page.Messages[0].Seq
+	}
+	slices.Reverse(history)
+	if diff := cmp.Diff(want, history); diff != "" {
+		s.Errorf("the history by time of sending (-want +got):\n%s", diff)
+	}
+	page := s.inbox(mail.User, mail.InboxQuery{BySent: true, Since: ago(4).Sent, Until: ago(2).Sent})
+	if diff := cmp.Diff([]string{"m4", "m5"}, bodiesOf(page.Messages)); diff != "" {
+		s.Errorf("between two times (-want +got):\n%s", diff)
+	}
+	page = s.inbox(mail.User, mail.InboxQuery{Since: ago(4).Sent, Until: ago(2).Sent})
+	if diff := cmp.Diff([]string{"m5", "m4"}, bodiesOf(page.Messages)); diff != "" {
+		s.Errorf("between two times, by arrival (-want +got):\n%s", diff)
+	}
+	_, err := s.as(mail.User).History(s.ctx, mail.HistoryQuery{BySent: true, Search: "m"})
+	s.wantCode(err, mail.Invalid, "by_sent")
+}
+
 func inboxPlaces(s *suite) {
 	s.register("ann")
 	var ids []mail.ID

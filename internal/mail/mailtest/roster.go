@@ -95,6 +95,9 @@ func rosterPages(s *suite) {
 		s.register(n, "builder", "project:shop")
 	}
 	s.register("eve", "scout")
+	for _, n := range []mail.Name{"w-10", "w-9", "w-2", "w-1"} {
+		s.register(n, "project:count")
+	}
 	if _, err := s.as(mail.User).Register(s.ctx, mail.Presence{Name: "cid", Update: true, State: mail.Gone,
 		Task: new("Paint the DOOR")}); err != nil {
 		s.Fatal(err)
@@ -105,11 +108,13 @@ func rosterPages(s *suite) {
 		total int
 		more  bool
 	}{
-		{mail.RosterQuery{}, "ann bea cid dan eve", 5, false},
-		{mail.RosterQuery{Limit: 2}, "ann bea", 5, true},
-		{mail.RosterQuery{Limit: 2, After: "bea"}, "cid dan", 5, true},
-		{mail.RosterQuery{Limit: 2, After: "dan"}, "eve", 5, false},
-		{mail.RosterQuery{States: []mail.State{mail.Idle, mail.Working}, Limit: 3}, "ann bea dan", 4, true},
+		{mail.RosterQuery{}, "ann bea cid dan eve w-1 w-2 w-9 w-10", 9, false},
+		{mail.RosterQuery{Limit: 2}, "ann bea", 9, true},
+		{mail.RosterQuery{Limit: 2, After: "bea"}, "cid dan", 9, true},
+		{mail.RosterQuery{Limit: 4, After: "dan"}, "eve w-1 w-2 w-9", 9, true},
+		{mail.RosterQuery{Limit: 4, After: "w-9"}, "w-10", 9, false},
+		{mail.RosterQuery{States: []mail.State{mail.Idle, mail.Working}, Limit: 3}, "ann bea dan", 8, true},
+		{mail.RosterQuery{Tag: "project:count"}, "w-1 w-2 w-9 w-10", 4, false},
 		{mail.RosterQuery{Role: "builder", States: []mail.State{mail.Gone}}, "cid", 1, false},
 		{mail.RosterQuery{Tag: "project:shop", After: "ann"}, "bea cid dan", 4, false},
 		{mail.RosterQuery{Search: "door"}, "cid", 1, false},

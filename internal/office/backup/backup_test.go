@@ -315,6 +315,21 @@ func TestBombIsRefused(t *testing.T) {
 	wantNothing(t, home)
 }
 
+// A restore leaves room for what else lives on the disk, but a large disk that is nearly full takes a small backup.
+func TestUsable(t *testing.T) {
+	const gb = 1 << 30
+	for _, c := range []struct{ free, total, want int64 }{
+		{10 * gb, 10 * gb, 10*gb - gb/2},
+		{12 * gb, 252 * gb, 11 * gb},
+		{gb / 2, 252 * gb, 0},
+		{0, 10 * gb, 0},
+	} {
+		if got := usable(c.free, c.total); got != c.want {
+			t.Errorf("of %d free bytes of %d, %d are usable, want %d", c.free, c.total, got, c.want)
+		}
+	}
+}
+
 // What a backup and a restore hold in memory does not grow with the files.
 func TestStream(t *testing.T) {
 	const size = 128 << 20

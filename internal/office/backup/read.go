@@ -121,18 +121,23 @@ func check(h *tar.Header) error {
 }
 
 // fits refuses a file for which the disk of dir has no room, before the first byte of it is written. A kilobyte of the
-// archive can hold a megabyte, so whoever unpacks without looking may fill the disk. What else lives on the disk
-// keeps a twentieth of it.
+// archive can hold a megabyte, so whoever unpacks without looking may fill the disk.
 func fits(dir string, h *tar.Header) error {
 	free, total, err := space(dir)
 	if err != nil {
 		return err
 	}
-	if left := free - total/20; h.Size > left {
+	if left := usable(free, total); h.Size > left {
 		return mail.Errorf(mail.TooLarge, "%q in the backup has %d bytes, and of what is free on the disk of %s a "+
-			"restore may use %d more", h.Name, h.Size, dir, max(left, 0))
+			"restore may use %d more", h.Name, h.Size, dir, left)
 	}
 	return nil
+}
+
+// usable is how many of the free bytes of a disk a restore may fill: what else lives on the disk keeps a twentieth of
+// it, or a gigabyte of a large one.
+func usable(free, total int64) int64 {
+	return max(free-min(total/20, 1<<30), 0)
 }
 
 func inRoom(name string) (room, file string, ok bool) {

@@ -13,10 +13,10 @@ import (
 	"fmt"
 	"io/fs"
 	"log/slog"
+	"math"
 	"os"
 	"path/filepath"
-	"strconv"
-	"strings"
+	"slices"
 	"sync"
 	"time"
 
@@ -82,11 +82,13 @@ type Bridge struct {
 	mu      sync.Mutex
 	busy    time.Time // since when files are used; zero if they are not
 	status  mail.BridgeStatus
-	failing [3]string     // by direction
-	refused int           // messages that the files had and the room did not take
-	begun   int           // attempts to write
-	failed  int           // the last of them that failed, by its number; 0: none
-	moved   chan struct{} // closed, and replaced, when status or failed change
+	owes    mail.Seq       // the place of the first event that a part of the files could not take; 0: there is none
+	failing [3]string      // by direction
+	refused int            // messages that the files had and the room did not take
+	refuses []mail.BadLine // the first of them, and why
+	begun   int            // attempts to write
+	failed  int            // the last of them that failed, by its number; 0: none
+	moved   chan struct{}  // closed, and replaced, when status or failed change
 }
 
 // New returns a bridge that does nothing yet.
@@ -104,7 +106,8 @@ func New(opts Options) *Bridge {
 		opts: opts, log: opts.Log.With("bridge", opts.Bridge.ID),
 		files: make(chan struct{}, 1), kick: make(chan struct{}, 1), moved: make(chan struct{}),
 	}
-	b.status = mail.BridgeStatus{Bridge: opts.Bridge, Seq: b.loadCursor()}
+	b.status.Bridge = opts.Bridge
+	b.status.Seq, b.owes = b.loadCursor()
 	return b
 }
 
@@ -133,11 +136,27 @@ func (b *Bridge) Status() mail.BridgeStatus {
 	if s.Mode != mail.BridgeFollow && shown > s.Seq {
 		s.Behind = int(shown - s.Seq)
 	}
+	if b.owes > 0 && s.Failing == "" { // whoever started has not yet found out why
+		s.Behind = max(s.Behind, int(shown-b.owes)+1)
+	}
 	if d := b.busyForLocked(); d > stuckAfter && s.Failing == "" {
 		s.Failing = fmt.Sprintf("its files in %s have not answered for %v", s.Dir, d.Round(time.Second))
 		s.Since = mail.TimeOf(b.opts.Now().Add(-d))
 	}
 	return s
+}
+
+// Written returns the place up to which everything that has to go into the files is there.
+func (b *Bridge) Written() mail.Seq {
+	if b.opts.Bridge.Mode == mail.BridgeFollow {
+		return math.MaxUint64
+	}
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.owes > 0 {
+		return min(b.status.Seq, b.owes-1)
+	}
+	return b.status.Seq
 }
 
 // busyForLocked returns for how long somebody has been at the files.
@@ -176,6 +195,26 @@ func (b *Bridge) Sync(ctx context.Context) mail.BridgeStatus {
 		})
 	}
 	return b.Status()
+}
+
+// RejectedLines brings in what is new and names what cannot be understood, as mail.Connector has it.
+func (b *Bridge) RejectedLines(ctx context.Context) (list []mail.BadLine, err error) {
+	ctx, cancel := context.WithTimeout(ctx, syncPatience)
+	defer cancel()
+	if _, err = b.inward(ctx); err == nil {
+		err = b.use(ctx, func(f dialect.Files) error {
+			list, err = f.Rejected()
+			return err
+		})
+	}
+	if err != nil {
+		return nil, mail.Errorf(mail.Unavailable, "the files of the bridge %s cannot be read: %w", b.opts.Bridge.ID,
+			err)
+	}
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	list = slices.Concat(list, b.refuses)
+	return list[:min(len(list), mail.MaxBadLines)], nil
 }
 
 // until blocks until done or ctx ends.
@@ -281,6 +320,9 @@ func (b *Bridge) hold(ctx context.Context) error {
 func (b *Bridge) release() {
 	b.mu.Lock()
 	b.busy = time.Time{}
+	if open, ok := b.open.(dialect.Owing); ok {
+		b.owes = open.Owes()
+	}
 	b.mu.Unlock()
 	<-b.files
 }
@@ -333,20 +375,21 @@ func (b *Bridge) closeLocked() {
 
 func (b *Bridge) cursorFile() string { return filepath.Join(b.opts.State, "cursor") }
 
-func (b *Bridge) loadCursor() mail.Seq {
-	text, err := os.ReadFile(b.cursorFile())
-	if err != nil {
-		return 0
-	}
-	n, _ := strconv.ParseUint(strings.TrimSpace(string(text)), 10, 64)
-	return mail.Seq(n)
+// loadCursor returns how far the files were, and from where on a part of them was not.
+func (b *Bridge) loadCursor() (seq, owes mail.Seq) {
+	text, _ := os.ReadFile(b.cursorFile()) // a new bridge has none, and begins at the beginning
+	_, _ = fmt.Sscan(string(text), &seq, &owes)
+	return seq, owes
 }
 
 // saveCursor does not wait for the disk: after a power cut the cursor may be an old one, and what the files have
 // already is not written again.
 func (b *Bridge) saveCursor(seq mail.Seq) error {
+	b.mu.Lock()
+	owes := b.owes
+	b.mu.Unlock()
 	tmp := b.cursorFile() + ".tmp"
-	if err := os.WriteFile(tmp, []byte(strconv.FormatUint(uint64(seq), 10)+"\n"), 0o600); err != nil {
+	if err := os.WriteFile(tmp, fmt.Appendln(nil, seq, owes), 0o600); err != nil {
 		return err
 	}
 	return os.Rename(tmp, b.cursorFile())

@@ -19,6 +19,7 @@ import (
 	"pennypost/internal/base/lines"
 	"pennypost/internal/mail"
 	"pennypost/internal/office/dialect"
+	"pennypost/internal/policy"
 	"pennypost/internal/room/journal/journaltest"
 	"pennypost/internal/room/mailroom"
 )
@@ -126,6 +127,10 @@ func (f *noteFiles) Write(_ context.Context, changes []dialect.Change) (int, err
 func (f *noteFiles) Watch() []string { return []string{f.file.Path()} }
 func (f *noteFiles) Close() error    { return nil }
 
+func (f *noteFiles) Rejected() ([]mail.BadLine, error) {
+	return make([]mail.BadLine, f.bad, max(f.bad, 1)), nil
+}
+
 // desk is a room with a set of bridges.
 type desk struct {
 	*testing.T
@@ -139,12 +144,19 @@ type desk struct {
 func newDesk(t *testing.T) *desk { return newDeskOf(t, notes()) }
 
 func newDeskOf(t *testing.T, kind dialect.Dialect) *desk {
+	return newDeskThat(t, kind, policy.Retention{})
+}
+
+// newDeskThat returns a desk whose room keeps no more than retention says.
+func newDeskThat(t *testing.T, kind dialect.Dialect, retention policy.Retention) *desk {
 	t.Helper()
-	room, err := mailroom.Open(t.Context(), "lab", new(journaltest.Store).Open(), mailroom.Options{})
+	d := &desk{T: t, dir: t.TempDir(), ours: filepath.Join(t.TempDir(), "bridges"), kind: kind}
+	room, err := mailroom.Open(t.Context(), "lab", new(journaltest.Store).Open(),
+		mailroom.Options{Retention: retention, Written: func() mail.Seq { return d.set.Written() }})
 	if err != nil {
 		t.Fatal(err)
 	}
-	d := &desk{T: t, room: room, dir: t.TempDir(), ours: filepath.Join(t.TempDir(), "bridges"), kind: kind}
+	d.room = room
 	for _, n := range []mail.Name{"ann", "bob"} {
 		if _, err := room.As(mail.User).Register(t.Context(), mail.Presence{Name: n}); err != nil {
 			t.Fatal(err)
@@ -495,6 +507,10 @@ func TestRefused(t *testing.T) {
 	}
 	if st := d.sync(); st.Rejected != 1 || st.Imported != 2 || st.Failing != "" {
 		t.Errorf("status = %+v", st)
+	}
+	bad, err := d.set.RejectedLines(t.Context(), "notes")
+	if err != nil || len(bad) != 1 || bad[0].Text != "x2" || !strings.Contains(bad[0].Why, "the room refuses") {
+		t.Errorf("what was refused is %.300v, %v", bad, err)
 	}
 }
 

@@ -3,6 +3,7 @@ package bridge
 import (
 	"context"
 	"errors"
+	"fmt"
 	"time"
 
 	"pennypost/internal/mail"
@@ -128,6 +129,7 @@ func (b *Bridge) take(ctx context.Context, user mail.Service, items []mail.Item)
 		return 0, err
 	case len(items) == 1:
 		b.log.Warn("foreign message refused", "id", items[0].ID, "err", err)
+		b.refuse(items[0].ID, err)
 		return 1, nil
 	}
 	half := len(items) / 2
@@ -138,6 +140,16 @@ func (b *Bridge) take(ctx context.Context, user mail.Service, items []mail.Item)
 		}
 	}
 	return refused, nil
+}
+
+// refuse notes that the room did not take a message.
+func (b *Bridge) refuse(id mail.ID, why error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if len(b.refuses) < mail.MaxBadLines {
+		b.refuses = append(b.refuses, dialect.BadLine("", 0, fmt.Errorf("the room refuses the message: %w", why),
+			[]byte(id)))
+	}
 }
 
 // temporary reports whether it is worth trying the same again.

@@ -3,6 +3,7 @@ package bridge
 import (
 	"context"
 	"errors"
+	"math"
 	"os"
 	"path/filepath"
 	"slices"
@@ -26,6 +27,7 @@ type Set struct {
 
 	mu      sync.Mutex
 	bridges []*running
+	closed  bool
 }
 
 type running struct {
@@ -168,6 +170,21 @@ func (s *Set) all() []*running {
 // Len returns how many bridges run.
 func (s *Set) Len() int { return len(s.all()) }
 
+// Written returns the place up to which the files of all bridges have everything. A set that is closed does not know
+// any more: 0.
+func (s *Set) Written() mail.Seq {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	written := mail.Seq(math.MaxUint64)
+	if s.closed {
+		written = 0
+	}
+	for _, r := range s.bridges {
+		written = min(written, r.Written())
+	}
+	return written
+}
+
 // Await returns when the files of all bridges have everything up to seq, as Bridge.Await does, and after 100 ms
 // whatever they have.
 func (s *Set) Await(ctx context.Context, seq mail.Seq) {
@@ -189,13 +206,30 @@ func (s *Set) Statuses() []mail.BridgeStatus {
 
 // Sync brings one bridge in step.
 func (s *Set) Sync(ctx context.Context, id string) (mail.BridgeStatus, error) {
+	r, err := s.find(id)
+	if err != nil {
+		return mail.BridgeStatus{}, err
+	}
+	return r.Sync(ctx), nil
+}
+
+// RejectedLines names what one bridge does not understand.
+func (s *Set) RejectedLines(ctx context.Context, id string) ([]mail.BadLine, error) {
+	r, err := s.find(id)
+	if err != nil {
+		return nil, err
+	}
+	return r.RejectedLines(ctx)
+}
+
+func (s *Set) find(id string) (*running, error) {
 	for _, r := range s.all() {
 		if r.opts.Bridge.ID == id {
-			return r.Sync(ctx), nil
+			return r, nil
 		}
 	}
-	return mail.BridgeStatus{},
-		mail.Errorf(mail.NotFound, "there is no bridge %q. The bridges are listed by: pennypost bridge list", id)
+	return nil, mail.Errorf(mail.NotFound, "there is no bridge %q. The bridges are listed by: pennypost bridge list",
+		id)
 }
 
 // Close stops all bridges and waits for them, but not for files that hang.
@@ -211,5 +245,5 @@ func (s *Set) Close() {
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.bridges = nil
+	s.bridges, s.closed = nil, true
 }

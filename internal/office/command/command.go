@@ -17,9 +17,10 @@ func Main(args []string, env cli.Env) int { return cli.Main(args, env, verbs()..
 
 // verbs returns the commands of this package.
 func verbs() []cli.Verb {
-	return append(dialectVerbs(), verbOf("serve", newServe), verbOf("mcp", newMCP), verbOf("demo", newDemo),
+	return append(dialectVerbs(), verbOf("serve", newServe), verbOf("relay", newRelay), verbOf("mcp", newMCP),
+		verbOf("demo", newDemo),
 		verbOf("demo-agent", newDemoAgent), verbOf("poster", newPoster), verbOf("doors", newDoors),
-		verbOf("restore", newRestore))
+		verbOf("restore", newRestore), verbOf("desk", newDesk))
 }
 
 func verbOf(name string, make func(*app) *cobra.Command) cli.Verb {

@@ -5,9 +5,11 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"os/signal"
 	"path/filepath"
 	"strconv"
 	"strings"
+	"syscall"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -79,9 +81,9 @@ type stage struct {
 }
 
 func (a *app) demo(ctx context.Context, keep bool) (err error) {
-	ctx, stop := cli.Interruptible(ctx)
+	shown, stop := whileShown(ctx, syscall.SIGPIPE) // the reader of a pipe has gone, as head does
 	defer stop()
-	ctx, cancel := context.WithTimeout(ctx, demoTime)
+	ctx, cancel := context.WithTimeout(shown, demoTime)
 	defer cancel()
 	s := &stage{app: a, began: time.Now()}
 	if s.binary, err = os.Executable(); err != nil {
@@ -94,6 +96,9 @@ func (a *app) demo(ctx context.Context, keep bool) (err error) {
 		s.end()
 		if !keep {
 			os.RemoveAll(s.dir)
+		}
+		if shown.Err() != nil {
+			err = nil // who has seen enough is not told that something is missing
 		}
 	}()
 	user, err := s.open(ctx)
@@ -114,6 +119,12 @@ func (a *app) demo(ctx context.Context, keep bool) (err error) {
 	a.Out.Line("It was all thrown away; pennypost demo --keep leaves it to look into. For your own agents: " +
 		"pennypost install CLIENT")
 	return nil
+}
+
+// whileShown returns a context that ends with whoever watches, so that what the demo has started ends too: at ^C, when
+// the terminal is closed, and at other signals.
+func whileShown(ctx context.Context, others ...os.Signal) (context.Context, context.CancelFunc) {
+	return signal.NotifyContext(ctx, append(others, os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)...)
 }
 
 // open starts the post office and the team.

@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"net"
 	"os"
+	"os/signal"
 	"path/filepath"
 	"sync"
 	"syscall"
@@ -22,8 +23,10 @@ import (
 
 // demoServe runs a post office that holds a day of mail, until the person ends it. Its agents live on in this process.
 func (a *app) demoServe(ctx context.Context, f demoFlags) error {
-	ctx, stop := cli.Interruptible(ctx)
+	ctx, stop := whileShown(ctx)
 	defer stop()
+	// A browser that goes raises it, too. That nobody reads what is shown, the error of writing tells.
+	signal.Ignore(syscall.SIGPIPE)
 	dir, err := os.MkdirTemp("", "pennypost-demo-") // holds the agents' sockets, whose paths must be short, too
 	if err != nil {
 		return err
@@ -55,6 +58,10 @@ func (a *app) demoServe(ctx context.Context, f demoFlags) error {
 		Config: cfg, Version: cli.Version(), Log: log,
 		Ready: func(p daemon.Place) {
 			a.announceDemo(p, home, &day, f.dir != "")
+			if a.Out.Err() != nil {
+				end()
+				return
+			}
 			life.Go(func() { demoLife(ctx, p.Socket, dir, log) })
 		},
 	})

@@ -11,6 +11,7 @@ import (
 
 	"pennypost/internal/config"
 	"pennypost/internal/front/cli"
+	"pennypost/internal/front/install"
 	"pennypost/internal/mail"
 	"pennypost/internal/office/daemon"
 	"pennypost/internal/office/dialect"
@@ -79,6 +80,11 @@ func newDialect(a *app, d *dialect.Dialect, under string) *cobra.Command {
 		}
 	}
 	root.Example = strings.TrimSuffix(root.Example, "\n")
+	for _, kit := range install.Kits() {
+		if kit.Name == root.Name() {
+			root.AddCommand(a.KitCommands(kit, func(ctx context.Context) { a.bridgeProject(ctx, d) })...)
+		}
+	}
 	root.RunE = cli.GroupRun
 	return root
 }
@@ -118,12 +124,12 @@ func (a *app) invocation(ctx context.Context, d *dialect.Dialect, args []string)
 		Fenced: cli.FencedWriter{To: a.Stdout},
 		Dir:    a.Env.Dir, Project: config.ProjectDir(a.Env.Dir), Getenv: a.Env.Getenv, Now: time.Now(),
 		Caller: func(ctx context.Context) (mail.Name, error) {
-			if err := a.identify(ctx, d); err != nil {
+			if _, err := a.identify(ctx, d); err != nil {
 				return "", err
 			}
 			return a.Who()
 		},
-		As: a.serviceAs,
+		As: a.serviceAs, Address: a.address, Install: a.InstallFor,
 		Bridge: func(ctx context.Context, dir string, mode mail.BridgeMode) (mail.BridgeStatus, error) {
 			user, err := a.serviceAs(ctx, mail.User)
 			if err != nil {
@@ -132,6 +138,21 @@ func (a *app) invocation(ctx context.Context, d *dialect.Dialect, args []string)
 			return user.AddBridge(ctx, mail.Bridge{Dialect: d.Name, Dir: a.Absolute(dir), Mode: mode})
 		},
 	}
+}
+
+// address returns where the post office is reached over HTTP.
+func (a *app) address(ctx context.Context) (string, error) {
+	office, err := a.Post()
+	if err != nil {
+		return "", err
+	}
+	st, err := office.Status(ctx)
+	for _, at := range st.Listen {
+		if strings.HasPrefix(at, "http") {
+			return at, err
+		}
+	}
+	return "", err
 }
 
 // serviceAs returns the room as somebody sees it.
@@ -154,18 +175,22 @@ func (a *app) look(ctx context.Context, d *dialect.Dialect) (mail.Service, error
 	return a.RoomAs(ctx, "dialect-"+mail.Name(d.Name))
 }
 
-// identify finds out by the dialect's own means who the command acts for, if nothing else says it.
-func (a *app) identify(ctx context.Context, d *dialect.Dialect) error {
+// identify finds out by the dialect's own means who the command acts for, if nothing else says it, and for whom it may
+// speak besides.
+func (a *app) identify(ctx context.Context, d *dialect.Dialect) (also []mail.Name, err error) {
 	if d.Identify == nil || a.As != "" || a.Env.Getenv("PENNYPOST_AGENT") != "" {
-		return nil
+		return nil, nil
 	}
 	svc, err := a.look(ctx, d)
 	if err != nil {
-		return err
+		return nil, err
 	}
-	name, err := d.Identify(ctx, svc, a.Env.Getenv)
-	a.As = string(name)
-	return err
+	all, err := d.Identify(ctx, svc, a.Env.Getenv)
+	if err != nil || len(all) == 0 {
+		return nil, err
+	}
+	a.As = string(all[0])
+	return all[1:], nil
 }
 
 // bridgeProject has the room keep the dialect's files in the project, where its people expect them, if it keeps none

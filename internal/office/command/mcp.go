@@ -7,8 +7,6 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
-	"net/netip"
-	"net/url"
 	"os"
 	"strconv"
 	"sync"
@@ -19,6 +17,7 @@ import (
 	"pennypost/internal/base/process"
 	"pennypost/internal/front/cli"
 	"pennypost/internal/mail"
+	"pennypost/internal/office/daemon"
 	"pennypost/internal/office/dialect"
 	"pennypost/internal/office/hook"
 	"pennypost/internal/office/mcpserver"
@@ -59,8 +58,7 @@ const farewell = 2 * time.Second
 // mcpFlags are the flags of mcp.
 type mcpFlags struct {
 	takeOver, channel bool
-	dialect, remote   string
-	insecure          bool
+	dialect           string
 }
 
 func newMCP(a *app) *cobra.Command {
@@ -74,10 +72,6 @@ func newMCP(a *app) *cobra.Command {
 	cmd.Flags().BoolVar(&f.channel, "channel", false,
 		"wake the session by channel notifications; start Claude Code with this server as a channel")
 	cmd.Flags().StringVar(&f.dialect, "dialect", "", "serve the tools of `DIALECT`: "+dialectNames())
-	cmd.Flags().StringVar(&f.remote, "remote", "",
-		"`URL` of another post office; $PENNYPOST_TOKEN is the token for it")
-	cmd.Flags().BoolVar(&f.insecure, "insecure", false,
-		"send the token to --remote though others can read it on the way")
 	return cmd
 }
 
@@ -94,20 +88,16 @@ func (a *app) mcp(ctx context.Context, f mcpFlags) error {
 	}
 	s := &session{client: a.ClientName(), id: "mcp-" + strconv.Itoa(os.Getpid()) + "-" + rand.Text()[:8]}
 	s.access = access(a.Env.Getenv)
+	s.stays = d != nil && d.NamesItself != nil // its sessions begin and end by their own word
 	c, _ := hook.FindClient(s.client)
 	s.process = process.Program(c.Editor)
-	if f.remote != "" {
-		err = a.connectRemote(ctx, s, f)
-	} else {
-		err = a.connectHere(ctx, s, d)
-	}
-	if err != nil {
+	if err := a.connect(ctx, s, d); err != nil {
 		return err
 	}
 	defer s.quiet.Close()
 	who := s.name
 	claims := who != mail.User && (d == nil || !d.SharedNames)
-	if claims && s.client == "codex" && d == nil && f.remote == "" {
+	if claims && s.client == "codex" && d == nil && a.Remote == "" {
 		return a.serveThreads(ctx, s, f)
 	}
 	if claims {
@@ -123,11 +113,11 @@ func (a *app) mcp(ctx context.Context, f mcpFlags) error {
 	if f.channel {
 		channel = mcpserver.NewChannel(a.Stdout.To)
 	}
-	return a.serveMCP(ctx, s, d, channel, claims)
+	return a.serveMCP(ctx, s, d, who, channel, claims)
 }
 
-// connectHere finds this machine's post office, and who the session is.
-func (a *app) connectHere(ctx context.Context, s *session, d *dialect.Dialect) error {
+// connect finds the post office, and who the session is. The token for another machine's says that by itself.
+func (a *app) connect(ctx context.Context, s *session, d *dialect.Dialect) error {
 	var err error
 	if s.room, err = a.RoomName(); err != nil {
 		return err
@@ -135,9 +125,14 @@ func (a *app) connectHere(ctx context.Context, s *session, d *dialect.Dialect) e
 	if s.office, err = a.Post(); err != nil {
 		return err
 	}
+	if a.Remote != "" {
+		s.name, err = a.Who()
+		s.quiet = s.office
+		return err
+	}
 	if d != nil {
 		a.bridgeProject(ctx, d)
-		if err := a.identify(ctx, d); err != nil {
+		if s.also, err = a.identify(ctx, d); err != nil {
 			return err
 		}
 	}
@@ -148,94 +143,58 @@ func (a *app) connectHere(ctx context.Context, s *session, d *dialect.Dialect) e
 	return err
 }
 
-// connectRemote finds another post office. Its token says who the session is there, and in which room.
-func (a *app) connectRemote(ctx context.Context, s *session, f mcpFlags) error {
-	if err := checkRemote(f.remote, f.insecure); err != nil {
-		return err
+// beside offers, beside Pennypost's own tools, those of the protocols that know the agent, as OpenAlice's Inbox knows
+// the agent of a workspace: whoever works there has one server for both.
+func (a *app) beside(ctx context.Context, s *session, who mail.Name, server *mcpserver.Server) {
+	for _, d := range daemon.Dialects() {
+		for _, e := range d.Endpoints {
+			if !e.Beside {
+				continue
+			}
+			svc, err := s.office.Room(ctx, s.room, who)
+			if err == nil && e.Known(ctx, svc, who) == nil {
+				server.Beside(mcpserver.Mailbox{Service: svc, Room: s.room, Agent: who, Log: a.mcpLog()}, e)
+			}
+		}
 	}
-	office, err := client.New(client.Options{URL: f.remote, Token: a.Env.Getenv("PENNYPOST_TOKEN")})
-	if err != nil {
-		return err
-	}
-	st, err := office.Status(ctx)
-	if err != nil {
-		return cli.Hinted(err,
-			"set PENNYPOST_TOKEN to a token of that post office, made there by: pennypost agents token NAME")
-	}
-	s.office, s.quiet, s.name, s.room = office, office, st.You, st.Room
-	if s.room == "" {
-		s.room = mail.DefaultRoom
-	}
-	if a.Room != "" {
-		s.room, err = mail.ParseRoom(a.Room)
-	}
-	if err == nil && st.Room != "" && s.room != st.Room {
-		return mail.Errorf(mail.Denied, "the token opens room %s only, not %s", st.Room, s.room)
-	}
-	if a.As != "" && mail.Name(a.As) != s.name {
-		return mail.Errorf(mail.Denied, "the token is %s's, and cannot speak for %s", s.name, a.As)
-	}
-	return err
 }
 
-// checkRemote refuses to send a token over a network on which others can read it, unless that was said to be wanted.
-// What else is wrong with an address is said by the client.
-func checkRemote(address string, insecure bool) error {
-	u, err := url.Parse(address)
-	if err != nil || u.Scheme != "http" || u.Hostname() == "localhost" || insecure {
-		return nil
-	}
-	if ip, err := netip.ParseAddr(u.Hostname()); err == nil && ip.Unmap().IsLoopback() {
-		return nil
-	}
-	return cli.Hinted(mail.Errorf(mail.Denied,
-		"%s is on another machine, and without TLS the token crosses the network in the clear: "+
-			"whoever can read it there is the agent from then on. Nothing was sent", u.Host),
-		"use an https:// address, or an SSH tunnel to 127.0.0.1; on a network that you trust, add --insecure")
-}
-
-// serveMCP serves until standard input ends, a signal comes, or another session took the name over.
-func (a *app) serveMCP(ctx context.Context, s *session, d *dialect.Dialect, channel *mcpserver.Channel,
-	claimed bool) error {
-	svc, err := s.office.Room(ctx, s.room, s.name)
-	if err != nil {
-		return err
-	}
+// serveMCP serves until standard input ends, a signal comes, or another session took the name over. who the session is
+// may be another than s.name, which a live session had before.
+func (a *app) serveMCP(ctx context.Context, s *session, d *dialect.Dialect, who mail.Name,
+	channel *mcpserver.Channel, claimed bool) error {
 	beats, err := s.quiet.Room(ctx, s.room, s.name)
 	if err != nil {
 		return err
 	}
-	box := mcpserver.Mailbox{Service: svc, Room: s.room, Agent: s.name, Version: cli.Version(), Channel: channel,
-		Log: a.mcpLog()}
-	name, client := s.name, "" // the heartbeat may change the name; the post office knows who that was
+	client := "" // that says in a call whose it is
 	if claimed && s.client == "claude" {
 		client = s.client
-		box.Of = mcpserver.ByToolUse(svc, name, func(ctx context.Context, use string) (mail.Service, error) {
-			return s.office.RoomFor(ctx, s.room, name, use)
-		})
 	}
+	box, err := s.mailbox(ctx, client)
+	if err != nil {
+		return err
+	}
+	box.Version, box.Channel, box.Log = cli.Version(), channel, a.mcpLog()
 	if d == nil {
-		calls := s.office.Calls(s.room, name, client)
+		calls := s.office.Calls(s.room, s.name, client)
 		defer calls.Close()
-		box.Forward = func(ctx context.Context, waits bool, key string, call []byte, answered func([]byte, error)) {
-			if waits {
-				calls.Wait(ctx, key, call, answered)
-			} else {
-				calls.Call(ctx, key, call, answered)
-			}
-		}
+		box.Forward = forward(calls)
 	}
 	server, closeServer, err := newServer(ctx, d, box)
 	if err != nil {
 		return err
 	}
 	defer closeServer()
+	if d == nil {
+		a.beside(ctx, s, who, server)
+	}
 	ctx, cancel := context.WithCancelCause(ctx)
 	var beside sync.WaitGroup
 	out := a.Stdout.To
 	if channel != nil {
 		out = channel
-		beside.Go(func() { s.ring(ctx, name, channel) })
+		beside.Go(func() { s.ring(ctx, box.Agent, channel) })
 	}
 	if claimed {
 		beside.Go(func() {
@@ -255,6 +214,40 @@ func (a *app) serveMCP(ctx context.Context, s *session, d *dialect.Dialect, chan
 		return nil
 	}
 	return err
+}
+
+// mailbox returns the mailbox of the session's agent, for a server. client is "claude" if that says in each call whose
+// it is. The heartbeat may change the session's name later; the post office knows who that was.
+func (s *session) mailbox(ctx context.Context, client string) (mcpserver.Mailbox, error) {
+	name := s.name
+	svc, err := s.office.Room(ctx, s.room, name)
+	if err != nil {
+		return mcpserver.Mailbox{}, err
+	}
+	box := mcpserver.Mailbox{Service: svc, Room: s.room, Agent: name, Also: make(map[mail.Name]mail.Service)}
+	for _, other := range s.also {
+		if box.Also[other], err = s.office.Room(ctx, s.room, other); err != nil {
+			return mcpserver.Mailbox{}, err
+		}
+	}
+	if client == "claude" {
+		box.Of = mcpserver.ByToolUse(svc, name, func(ctx context.Context, use string) (mail.Service, error) {
+			return s.office.RoomFor(ctx, s.room, name, use)
+		})
+	}
+	return box, nil
+}
+
+// forward returns what has the post office answer calls itself.
+func forward(calls *client.Calls) func(ctx context.Context, waits bool, key string, call []byte,
+	answered func([]byte, error)) {
+	return func(ctx context.Context, waits bool, key string, call []byte, answered func([]byte, error)) {
+		if waits {
+			calls.Wait(ctx, key, call, answered)
+		} else {
+			calls.Call(ctx, key, call, answered)
+		}
+	}
 }
 
 // mcpLog is the log of a server, whose standard output belongs to the protocol.
@@ -284,10 +277,12 @@ type session struct {
 	quiet   *client.Office
 	room    mail.RoomName
 	name    mail.Name
+	also    []mail.Name // for whom it speaks besides
 	client  string
 	process string // the program that it belongs to, whose hooks are of the same session
 	id      string
 	access  *mail.Access // how to get at the client's session; nil: nobody told
+	stays   bool         // the agent may go on without this connection
 }
 
 // access returns what Claude Code tells its servers of its session (seen with 2.1.330).
@@ -384,6 +379,6 @@ func (s *session) end() {
 	svc, err := s.quiet.Room(ctx, s.room, s.name)
 	if err == nil {
 		// If it cannot be said, the post office notices the silence.
-		_, _ = svc.Register(ctx, mail.Presence{Session: s.id, End: true})
+		_, _ = svc.Register(ctx, mail.Presence{Session: s.id, End: true, Join: s.stays})
 	}
 }

@@ -262,7 +262,7 @@ func TestMCPChannel(t *testing.T) {
 		`"method":"notifications/claude/channel","params":{"content":"[Pennypost] Notice from the post office, not from your user: 1 unread`)
 	fmt.Fprintln(in, `{"jsonrpc":"2.0","id":2,"method":"tools/call","params":{"name":"read_messages","arguments":{}}}`)
 	until("how far?")
-	if got := pennypost(t, env, "agents"); !strings.Contains(got, "by channel") {
+	if got := pennypost(t, env, "agents", "--json"); !strings.Contains(got, `"door":"channel"`) {
 		t.Errorf("the roster does not say that the channel has worked:\n%s", got)
 	}
 	fmt.Fprintln(in,

@@ -49,7 +49,9 @@ func (a *app) restore(ctx context.Context, path string) error {
 		defer file.Close()
 		from = file
 	}
-	done, err := a.restoreFrom(ctx, home, from)
+	progress := a.Progress("restoring", cli.CountBytes)
+	done, err := a.restoreFrom(ctx, home, io.TeeReader(from, progress))
+	progress.End()
 	if err != nil {
 		return err
 	}

@@ -2,6 +2,7 @@ package command
 
 import (
 	"context"
+	"errors"
 	"io"
 	"log/slog"
 	"os"
@@ -9,7 +10,9 @@ import (
 	"syscall"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
+	"pennypost/internal/base/durable"
 	"pennypost/internal/config"
 	"pennypost/internal/front/cli"
 	"pennypost/internal/mail"
@@ -22,17 +25,24 @@ A post office has one data directory ($PENNYPOST_HOME, else $XDG_STATE_HOME/penn
 ~/.local/state/pennypost) and serves all rooms in it: on a Unix socket there, for commands and
 agents of this user, and on TCP, where everybody needs a token. A command that finds no post office
 starts one, which ends after an hour without work. One that was started by this command keeps
-running.
+running. With --tls it listens for other machines too, which pennypost invite lets in, and for phones.
+
+On a machine that has joined another's post office (pennypost join) this runs the relay to that.
 
 Structured logs go to standard error. They contain no message and no token.`
 
 type serveFlags struct {
 	listen   string
 	insecure bool
+	tls      string
 	idleExit string
 	auto     bool
+	relay    bool // there must be a post office to relay to
 	dev      bool
 }
+
+// everywhere is where --tls listens: at every network of the machine, beside the port for this machine.
+const everywhere = "0.0.0.0:8766"
 
 func newServe(a *app) *cobra.Command {
 	var f serveFlags
@@ -44,18 +54,30 @@ func newServe(a *app) *cobra.Command {
 	}
 	flags := cmd.Flags()
 	flags.StringVar(&f.listen, "listen", "", "TCP `HOST:PORT` to listen on, or \"none\"; default 127.0.0.1:8765")
+	flags.StringVar(&f.tls, "tls", "", "also listen for other machines, with TLS, at `HOST:PORT`; by itself at "+
+		everywhere)
+	flags.Lookup("tls").NoOptDefVal = everywhere
 	flags.BoolVar(&f.insecure, "insecure", false, "allow an address that other machines can reach, without TLS")
+	flags.BoolVar(&f.dev, "dev", false, "add routes that are for development only, such as POST /api/inbox/seed")
+	f.automatic(flags)
+	return cmd
+}
+
+// automatic adds the flags of what a command starts.
+func (f *serveFlags) automatic(flags *pflag.FlagSet) {
 	flags.StringVar(&f.idleExit, "idle-exit", "", "with --auto: end after `DURATION` without work; default 1h")
 	flags.BoolVar(&f.auto, "auto", false, "run as a post office that a command started")
-	flags.BoolVar(&f.dev, "dev", false, "add routes that are for development only, such as POST /api/inbox/seed")
 	for _, hidden := range []string{"auto", "idle-exit"} {
 		_ = flags.MarkHidden(hidden)
 	}
-	return cmd
 }
 
 func (a *app) serve(ctx context.Context, f serveFlags) error {
 	cfg, err := a.serveConfig(f)
+	if err != nil {
+		return err
+	}
+	remote, err := a.remote(cfg.Home, f)
 	if err != nil {
 		return err
 	}
@@ -75,14 +97,14 @@ func (a *app) serve(ctx context.Context, f serveFlags) error {
 	ctx, stop := signal.NotifyContext(ctx, os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
 	defer stop()
 	err = daemon.Run(ctx, daemon.Options{
-		Config: cfg, Version: cli.Version(), Log: log, Auto: f.auto, Dev: f.dev,
+		Config: cfg, Version: cli.Version(), Log: log, Auto: f.auto, Dev: f.dev, Remote: remote,
 		Ready: func(p daemon.Place) {
 			if !f.auto {
 				a.announce(p)
 			}
 		},
 	})
-	if mail.CodeOf(err) == mail.Conflict {
+	if _, runs := errors.AsType[*durable.LockedError](err); runs {
 		if f.auto {
 			return nil // another command started one first, which is all that was wanted
 		}
@@ -107,6 +129,9 @@ func (a *app) serveConfig(f serveFlags) (config.Config, error) {
 	if f.listen != "" {
 		cfg.Listen = f.listen
 	}
+	if f.tls != "" {
+		cfg.TLS.Listen = f.tls
+	}
 	cfg.Insecure = cfg.Insecure || f.insecure
 	if f.idleExit != "" {
 		if cfg.IdleExit, err = config.ParseDuration(f.idleExit); err != nil {
@@ -126,15 +151,19 @@ func newLog(w io.Writer, cfg *config.Config) (*slog.Logger, error) {
 
 // place is where the post office is, for --json.
 type place struct {
-	Socket    string `json:"socket"`
-	HTTP      string `json:"http,omitempty"`
-	Login     string `json:"login,omitempty"` // opens the pages, once; told to a terminal only
-	MCP       string `json:"mcp,omitempty"`
-	TokenFile string `json:"token_file"`
+	Socket string `json:"socket"`
+	HTTP   string `json:"http,omitempty"`
+	HTTPS  string `json:"https,omitempty"`
+	// Fingerprint is that of the certificate there.
+	Fingerprint string `json:"fingerprint,omitempty"`
+	Login       string `json:"login,omitempty"` // opens the pages, once; told to a terminal only
+	MCP         string `json:"mcp,omitempty"`
+	TokenFile   string `json:"token_file"`
 }
 
 func (a *app) announce(p daemon.Place) {
-	at := place{Socket: p.Socket, HTTP: p.HTTP, TokenFile: p.Token, Login: a.loginLink(p, "")}
+	at := place{Socket: p.Socket, HTTP: p.HTTP, HTTPS: p.HTTPS, Fingerprint: p.Fingerprint,
+		TokenFile: p.Token, Login: a.loginLink(p, "")}
 	if p.HTTP != "" {
 		at.MCP = p.HTTP + "/mcp"
 	}
@@ -156,19 +185,29 @@ func (a *app) announce(p daemon.Place) {
 		rows = append(rows, []string{"http", at.HTTP}, []string{"mcp", at.MCP},
 			[]string{"token", at.TokenFile + " (yours; an agent's is made by: " + self + " agents token NAME)"})
 	}
+	if at.HTTPS != "" {
+		rows = append(rows, []string{"phone", "let in by: " + self + " open --phone (it listens at " + at.HTTPS + ")"},
+			[]string{"", "certificate " + at.Fingerprint},
+			[]string{"machines", "let in by: " + self + " invite"})
+	}
 	rows = append(rows,
 		[]string{"claude", "claude mcp add --scope user pennypost -- " + self + " mcp"},
 		[]string{"codex", "codex mcp add pennypost -- " + self + " mcp"},
 		[]string{"others", `{"mcpServers":{"pennypost":{"command":"` + self + `","args":["mcp"]}}}`},
 	)
-	a.Out.Line("%s", a.Out.Bold("The post office is open."))
+	if r := p.Remote; r != nil {
+		a.Out.Line("%s", a.Out.Bold("The relay to the post office at "+r.URL+" is open. This machine is "+
+			string(r.Machine)+" there."))
+	} else {
+		a.Out.Line("%s", a.Out.Bold("The post office is open."))
+	}
 	a.Out.Table(rows, 0)
 }
 
 // loginLink returns a link that opens the pages, for a terminal, and "" where what is printed is kept: whoever reads a
 // log would be the person.
 func (a *app) loginLink(p daemon.Place, room mail.RoomName) string {
-	if p.Login == nil || !cli.IsTerminal(a.Env.Stdout) {
+	if p.Login == nil || !cli.IsTerminal(a.Stdout.To) {
 		return ""
 	}
 	link, err := p.Login(room)

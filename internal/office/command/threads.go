@@ -32,6 +32,7 @@ func (a *app) serveThreads(ctx context.Context, s *session, f mcpFlags) error {
 	defer t.end()
 	native := mcpserver.NewNative(mcpserver.Mailbox{Room: s.room, Version: cli.Version(), Of: t.of, Log: a.mcpLog()})
 	defer native.Close()
+	a.beside(ctx, s, s.name, native.Server)
 	err := mcpserver.ServeStdio(ctx, native.Server, a.Env.Stdin, a.Stdout.To)
 	if errors.Is(err, context.Canceled) || errors.Is(err, io.EOF) {
 		return nil

@@ -61,6 +61,9 @@ func newGate(operatorToken string, cfg *config.Config, o *office) *gate {
 // peerKey is under what the context of a connection over the Unix socket holds its *peer.
 type peerKey struct{}
 
+// farPeerKey is under what the context of a request of another machine's relay holds the *peer there.
+type farPeerKey struct{}
+
 // toolUseKey is under what the context of a request holds the use of a tool that its ToolUseHeader names.
 type toolUseKey struct{}
 
@@ -73,10 +76,20 @@ type shell struct {
 	guessed bool // the caller is an agent only if the session is one
 }
 
-// authenticate returns who sent r. A bearer token decides wherever it comes from; without one, the Unix socket
+// authenticate returns who sent r, if that is no other machine: those use the API alone.
+func (g *gate) authenticate(r *http.Request) (mail.Caller, error) {
+	caller, err := g.authenticateAll(r)
+	if caller.Pass != nil {
+		return mail.Caller{}, mail.Errorf(mail.Denied, "the token of the machine %s opens the API only: its programs "+
+			"use what they would use of a post office there", caller.Pass.Machine)
+	}
+	return caller, err
+}
+
+// authenticateAll returns who sent r. A bearer token decides wherever it comes from; without one, the Unix socket
 // believes its peer, which is a process of this user, and TCP believes nobody. Whoever is the user by this must not be
 // an agent's process, as far as the Unix socket can tell.
-func (g *gate) authenticate(r *http.Request) (mail.Caller, error) {
+func (g *gate) authenticateAll(r *http.Request) (mail.Caller, error) {
 	p, _ := r.Context().Value(peerKey{}).(*peer)
 	caller, err := g.credential(r, p)
 	if err != nil || caller.Name != mail.User || p == nil {
@@ -96,6 +109,9 @@ func (g *gate) credential(r *http.Request, p *peer) (mail.Caller, error) {
 	}
 	// Rooms know names in this form, and a shell on macOS may spell them in another.
 	name = mail.Name(norm.NFC.String(string(name)))
+	if a, ok := r.Context().Value(passKey{}).(*admission); ok {
+		return guest(a, name, r.Header.Get(wire.AgentHeader) != "")
+	}
 	switch {
 	case r.Header.Get("Authorization") != "":
 		caller, err := g.bearer(r)
@@ -142,6 +158,9 @@ func (g *gate) bearer(r *http.Request) (mail.Caller, error) {
 // machine.
 func (g *gate) agent(ctx context.Context, token string) (mail.Caller, error) {
 	name, sum, ok := mailroom.ParseToken(token)
+	if ok && g.office.far != nil {
+		return g.office.far.agent(ctx, token)
+	}
 	if !ok || !g.office.exists(name) {
 		return mail.Caller{}, unknownToken()
 	}

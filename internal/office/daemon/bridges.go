@@ -26,9 +26,38 @@ func (o *office) startBridges(e *entry, name mail.RoomName, log *slog.Logger) er
 	return e.reconcile(context.Background())
 }
 
-// reconcile has those bridges run that the room knows.
+// reconcile has those bridges run that the room knows and whose directories are on this machine.
 func (e *entry) reconcile(ctx context.Context) error {
-	return e.bridges.Reconcile(func() ([]mail.BridgeStatus, error) { return e.room.As(mail.User).Bridges(ctx) })
+	return e.bridges.Reconcile(func() ([]mail.BridgeStatus, error) {
+		all, err := e.room.As(mail.User).Bridges(ctx)
+		return slices.DeleteFunc(all, func(b mail.BridgeStatus) bool { return e.elsewhere(&b.Bridge) }), err
+	})
+}
+
+// elsewhere reports whether another machine runs a bridge.
+func (e *entry) elsewhere(b *mail.Bridge) bool { return b.Machine != "" && b.Machine != e.machine }
+
+// followBridges has bridges start and stop that are added and removed on other machines, until ctx ends.
+func (e *entry) followBridges(ctx context.Context, log *slog.Logger) {
+	w, err := e.room.As(mail.System).Watch(ctx, e.room.Shown())
+	if err != nil {
+		return // the room is closed
+	}
+	defer w.Close()
+	if err := e.reconcile(ctx); err != nil { // what came before it was watched
+		log.Error("bridges", "err", err)
+	}
+	for {
+		events, err := w.Next(ctx)
+		if err != nil {
+			return
+		}
+		if slices.ContainsFunc(events, func(e mail.Event) bool { return e.Bridge != nil }) {
+			if err := e.reconcile(ctx); err != nil && ctx.Err() == nil {
+				log.Error("bridges", "err", err)
+			}
+		}
+	}
 }
 
 // Bounds of the rooms without bridges and configured doors that a start opens.
@@ -37,17 +66,18 @@ const (
 	recentTime  = 24 * time.Hour
 )
 
-// resume opens the rooms that have bridges, or doors: somebody has to notice what others write there, and who was to
-// be woken when the post office was last killed. In rooms where something happened lately there may be sessions, whose
-// doors are not known yet.
+// resume opens the rooms that have bridges, doors, or mail that the person is to be told of: somebody has to notice
+// what others write there, and who was to be woken when the post office was last killed. In rooms where something
+// happened lately there may be sessions, whose doors are not known yet.
 func (o *office) resume(ctx context.Context) {
 	names, err := o.names()
 	if err != nil {
 		o.log.Error("rooms not listed", "err", err)
 	}
 	var due, others []mail.RoomName
+	told := o.notify.Rooms()
 	for _, name := range names {
-		if _, err := os.Stat(o.bridgesDir(name)); err == nil || o.wakes(name) {
+		if _, err := os.Stat(o.bridgesDir(name)); err == nil || o.wakes(name) || slices.Contains(told, name) {
 			due = append(due, name)
 		} else {
 			others = append(others, name)
@@ -93,6 +123,7 @@ func (o *office) troubles() (n int, failing []string) {
 			failing = append(failing, string(e.room.Name())+": "+c.Broken.Error())
 		}
 	})
+	failing = append(failing, o.notify.Troubles()...)
 	slices.Sort(failing)
 	return n, failing
 }
@@ -116,12 +147,30 @@ func (o *office) bridgeFigures() (f bridgeFigures) {
 
 // Bridges implements mail.Connector.
 func (v *callerRoom) Bridges(ctx context.Context) ([]mail.BridgeStatus, error) {
-	e, _, err := v.enter(ctx, true)
+	e, s, err := v.enter(ctx, true)
 	if err != nil {
 		return nil, err
 	}
 	defer v.leave(e)
-	return e.bridges.Statuses(), nil
+	if e == nil {
+		return s.Bridges(ctx)
+	}
+	all, err := e.room.As(mail.User).Bridges(ctx)
+	if err != nil {
+		return nil, err
+	}
+	here := e.bridges.Statuses()
+	elsewhere := v.office.bridgesElsewhere(ctx, v.name, all, e)
+	for i := range all {
+		of := here
+		if e.elsewhere(&all[i].Bridge) {
+			of = elsewhere[all[i].Machine]
+		}
+		if j := slices.IndexFunc(of, func(b mail.BridgeStatus) bool { return b.ID == all[i].ID }); j >= 0 {
+			all[i] = of[j]
+		}
+	}
+	return all, nil
 }
 
 // AddBridge implements mail.Connector.
@@ -146,9 +195,32 @@ func (v *callerRoom) RemoveBridge(ctx context.Context, id string) error {
 // SyncBridge implements mail.Connector.
 func (v *callerRoom) SyncBridge(ctx context.Context, id string) (mail.BridgeStatus, error) {
 	return v.bridging(ctx, func(s mail.Service) (string, error) {
-		_, err := s.SyncBridge(ctx, id) // which refuses who may not, and what is not there
+		b, err := s.SyncBridge(ctx, id) // which refuses who may not, and what is not there
+		if err == nil && b.Machine != "" && b.Machine != v.office.cfg.MachineName() {
+			err = mail.Errorf(mail.Invalid,
+				"the bridge %s is on the machine %s, and keeps itself in step there; what is "+
+					"typed on this one cannot hurry it", id, b.Machine)
+		}
 		return id, err
 	})
+}
+
+// RejectedLines implements mail.Connector.
+func (v *callerRoom) RejectedLines(ctx context.Context, id string) ([]mail.BadLine, error) {
+	e, s, err := v.enter(ctx, true)
+	if err != nil {
+		return nil, err
+	}
+	defer v.leave(e)
+	if e == nil {
+		return s.RejectedLines(ctx, id)
+	}
+	all, err := s.Bridges(ctx)
+	if i := slices.IndexFunc(all, func(b mail.BridgeStatus) bool { return b.ID == id }); err != nil ||
+		i >= 0 && e.elsewhere(&all[i].Bridge) {
+		return nil, err // they are named on the machine that has the files
+	}
+	return e.bridges.RejectedLines(ctx, id)
 }
 
 // bridging changes the list of bridges, if call does, and brings the one that call names in step.
@@ -160,6 +232,9 @@ func (v *callerRoom) bridging(ctx context.Context, call func(mail.Service) (stri
 	}
 	defer v.leave(e)
 	id, err := call(s)
+	if e == nil { // of a relay; bridges run where the post office is
+		return mail.BridgeStatus{}, err
+	}
 	if err == nil {
 		err = e.reconcile(ctx)
 	}

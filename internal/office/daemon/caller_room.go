@@ -21,10 +21,11 @@ type callerRoom struct {
 	office  *office
 	name    mail.RoomName
 	caller  mail.Name
-	peer    *peer  // the process of this machine that says to be the caller; nil: none, or it cannot be looked at
-	opens   string // the program for whose session this call speaks
-	shell   shell  // in which the caller says to run; without a session it says nothing
-	toolUse string // for which the caller's client calls, or wire.ShellUse; "": it does not say
+	peer    *peer      // the process of this machine that says to be the caller; nil: none, or it cannot be looked at
+	opens   string     // the program for whose session this call speaks
+	shell   shell      // in which the caller says to run; without a session it says nothing
+	pass    *mail.Pass // of the machine that vouches for the caller; nil: none
+	toolUse string     // for which the caller's client calls, or wire.ShellUse; "": it does not say
 }
 
 // roomOf returns the room as caller sees it. Nothing is known about the caller's process.
@@ -37,8 +38,15 @@ func (o *office) roomOf(name mail.RoomName, caller mail.Name) *callerRoom {
 // roomAs returns the room as caller sees it, who came by the connection of ctx.
 func (o *office) roomAs(ctx context.Context, name mail.RoomName, caller mail.Name) *callerRoom {
 	v := o.roomOf(name, caller)
-	if p, ok := ctx.Value(peerKey{}).(*peer); ok && caller != mail.User && o.cfg.AgentCheck != config.CheckProcess {
+	p, ok := ctx.Value(peerKey{}).(*peer)
+	if ok = ok && o.cfg.AgentCheck != config.CheckProcess; !ok {
+		p, ok = ctx.Value(farPeerKey{}).(*peer) // what is looked at there, the machine there decides
+	}
+	if ok && caller != mail.User {
 		v.peer = p
+	}
+	if v.pass = passOf(ctx); v.pass != nil && v.pass.Agent != "" {
+		return v // what else a request says of its caller would make it another
 	}
 	v.shell, _ = ctx.Value(sessionKey{}).(shell)
 	v.toolUse, _ = ctx.Value(toolUseKey{}).(string)
@@ -46,7 +54,16 @@ func (o *office) roomAs(ctx context.Context, name mail.RoomName, caller mail.Nam
 }
 
 // as returns the room for one call, if the caller may speak there as who it says to be.
-func (v *callerRoom) as(e *entry) (mail.Service, error) {
+func (v *callerRoom) as(ctx context.Context, e *entry) (mail.Service, error) {
+	s, err := v.anywhere(ctx, e)
+	if err == nil && v.pass != nil {
+		s = mailroom.Within(s, v.pass.Enters)
+	}
+	return s, err
+}
+
+// anywhere is as for a caller that may write to every room.
+func (v *callerRoom) anywhere(ctx context.Context, e *entry) (mail.Service, error) {
 	caller := v.caller
 	whence := mailroom.Whence{Guessed: v.shell.guessed}
 	if seat := e.room.Seat(caller, v.shell.session); v.shell.session != "" && seat != "" {
@@ -66,7 +83,7 @@ func (v *callerRoom) as(e *entry) (mail.Service, error) {
 	if v.toolUse == "" {
 		return svc, nil
 	}
-	name, err := v.member(e.room, caller)
+	name, err := v.member(ctx, e.room.As(mail.User), caller)
 	if err == nil && name != caller {
 		svc = e.room.As(name)
 	}
@@ -80,7 +97,8 @@ func (v *callerRoom) opening(program *string) *callerRoom {
 		return v
 	}
 	if !slices.ContainsFunc(v.peer.programs(), func(p string) bool { return process.Is(*program, p) }) {
-		if !process.Apart(v.peer.pid) { // there it is a name that only says whose hooks and server belong together
+		// there it is a name that only says whose hooks and server belong together
+		if !v.peer.far && !process.Apart(v.peer.pid) {
 			*program = ""
 		}
 		return v
@@ -93,7 +111,7 @@ func (v *callerRoom) opening(program *string) *callerRoom {
 // calling returns v for another caller.
 func (v *callerRoom) calling(name mail.Name) *callerRoom {
 	o := v.office.roomOf(v.name, name)
-	o.peer, o.opens = v.peer, v.opens
+	o.peer, o.opens, o.pass = v.peer, v.opens, v.pass
 	return o
 }
 
@@ -112,8 +130,13 @@ func (o *office) admit(ctx context.Context, name mail.RoomName, caller mail.Name
 
 var _ mail.Service = (*callerRoom)(nil)
 
-// enter borrows the room for a call, which changes something or not, and returns it as the caller sees it.
+// enter borrows the room for a call, which changes something or not, and returns it as the caller sees it. In a relay
+// there is no entry.
 func (v *callerRoom) enter(ctx context.Context, changes bool) (*entry, mail.Service, error) {
+	if v.office.far != nil {
+		s, err := v.office.far.room(ctx, v)
+		return nil, s, err
+	}
 	if err := v.office.checkRemoved(v.name, v.caller, changes); err != nil {
 		return nil, nil, err
 	}
@@ -121,18 +144,22 @@ func (v *callerRoom) enter(ctx context.Context, changes bool) (*entry, mail.Serv
 	if err != nil {
 		return nil, nil, err
 	}
-	s, err := v.as(e)
+	s, err := v.as(ctx, e)
 	if err != nil {
 		v.leave(e)
 	}
 	return e, s, err
 }
 
-func (v *callerRoom) leave(e *entry) { v.office.giveBack(e, v.name) }
+func (v *callerRoom) leave(e *entry) {
+	if e != nil {
+		v.office.giveBack(e, v.name)
+	}
+}
 
 // why returns err, of a call to the room of e, in the words of the room's removal if that is what ended it.
 func (v *callerRoom) why(e *entry, err error) error {
-	if mail.CodeOf(err) == mail.Unavailable && v.office.isRemoved(e) {
+	if e != nil && mail.CodeOf(err) == mail.Unavailable && v.office.isRemoved(e) {
 		return errRemoved(v.name)
 	}
 	return err
@@ -141,16 +168,30 @@ func (v *callerRoom) why(e *entry, err error) error {
 // Carry implements wire.Carrier. What a call changed is in the files of the room's bridges when it returns, unless
 // they fail.
 func (v *callerRoom) Carry(ctx context.Context, r *wire.Route, _, _ any, on func(mail.Service) error) error {
-	e, s, err := v.enter(ctx, r.Changes)
-	if err != nil {
+	for {
+		e, s, err := v.enter(ctx, r.Changes)
+		if err != nil {
+			return err
+		}
+		if e != nil && r.ID != wire.WaitCall.ID {
+			e.changing.RLock()
+			if v.office.isGoing(e) { // to be moved, perhaps: enter waits, and says if it was removed
+				e.changing.RUnlock()
+				v.leave(e)
+				continue
+			}
+		}
+		err = on(s)
+		if e != nil && r.ID != wire.WaitCall.ID {
+			e.changing.RUnlock()
+		}
+		if err == nil && r.Changes && e != nil && e.bridges.Len() > 0 {
+			e.bridges.Await(ctx, e.room.Shown())
+		}
+		err = v.why(e, err)
+		v.leave(e)
 		return err
 	}
-	defer v.leave(e)
-	err = on(s)
-	if err == nil && r.Changes && e.bridges.Len() > 0 {
-		e.bridges.Await(ctx, e.room.Shown())
-	}
-	return v.why(e, err)
 }
 
 // Watch keeps the room borrowed until the watch is closed.
@@ -216,6 +257,7 @@ func (v *callerRoom) Rename(ctx context.Context, from, to mail.Name) (mail.Agent
 	if err == nil {
 		v.office.listeners.Move(v.name, from)
 		v.office.sessions.Move(v.name, from, a.Name)
+		v.office.machines.Move(v.name, from, a.Name)
 	}
 	return a, err
 }
@@ -228,7 +270,7 @@ func (v *callerRoom) Repair(ctx context.Context) (mail.Verification, error) {
 	}
 	found, err := s.Repair(ctx)
 	v.leave(e)
-	if found.Repaired == 0 {
+	if found.Repaired == 0 || e == nil {
 		return found, v.why(e, err)
 	}
 	err = errors.Join(err, v.office.sweep(func(open *entry) bool { return open == e }))

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"pennypost/internal/mail"
+	"pennypost/internal/office/httpapi"
 	"pennypost/internal/office/mcpserver"
 	"pennypost/internal/wire"
 )
@@ -51,7 +52,24 @@ func (c *calls) serve(w http.ResponseWriter, r *http.Request) {
 		http.Error(w, "only Unix sockets, and an upgrade to "+wire.CallsProtocol+", are served here",
 			http.StatusUpgradeRequired)
 		return
-	case !c.enter():
+	}
+	c.upgrade(w, r, wire.CallsProtocol, func(ctx context.Context, conn line) {
+		mcpserver.ServeCalls(ctx, box, conn.in, conn)
+	})
+}
+
+// line is a connection that speaks HTTP no more.
+type line struct {
+	patient
+	in *bufio.Reader
+}
+
+// Read implements io.Reader.
+func (l line) Read(p []byte) (int, error) { return l.in.Read(p) }
+
+// upgrade has serve speak another protocol over the connection of a request, which is closed then.
+func (c *calls) upgrade(w http.ResponseWriter, r *http.Request, protocol string, serve func(context.Context, line)) {
+	if !c.enter() {
 		http.Error(w, errStopping().Error(), http.StatusServiceUnavailable)
 		return
 	}
@@ -65,7 +83,7 @@ func (c *calls) serve(w http.ResponseWriter, r *http.Request) {
 	c.daemon.connections.note(conn, http.StateNew) // the server does not count it any more
 	defer c.daemon.connections.note(conn, http.StateClosed)
 	if _, err := io.WriteString(conn, "HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: "+
-		wire.CallsProtocol+"\r\n\r\n"); err != nil {
+		protocol+"\r\n\r\n"); err != nil {
 		return
 	}
 	_ = conn.SetReadDeadline(time.Time{})
@@ -75,7 +93,29 @@ func (c *calls) serve(w http.ResponseWriter, r *http.Request) {
 		_ = conn.SetReadDeadline(time.Now())
 		time.AfterFunc(stopPatience, cancel)
 	})()
-	mcpserver.ServeCalls(ctx, box, bufio.NewReaderSize(in.Reader, 64<<10), patient{conn})
+	serve(ctx, line{patient{conn}, bufio.NewReaderSize(in.Reader, 64<<10)})
+}
+
+// relay turns the connection of a request into the line of a machine that has no post office of its own.
+func (c *calls) relay(w http.ResponseWriter, r *http.Request) {
+	caller, err := c.daemon.gate.authenticateAll(r)
+	if err == nil && caller.Pass == nil {
+		err = mail.Errorf(mail.Denied, "only a machine that was let in has its agents rung: pennypost invite")
+	}
+	switch {
+	case err != nil:
+		httpapi.Fail(w, err)
+		return
+	case r.Header.Get("Upgrade") != wire.RelayProtocol:
+		http.Error(w, "an upgrade to "+wire.RelayProtocol+" is served here", http.StatusUpgradeRequired)
+		return
+	}
+	c.upgrade(w, r, wire.RelayProtocol, func(ctx context.Context, conn line) {
+		log := c.daemon.log.With("machine", caller.Pass.Machine)
+		log.Info("machine connected")
+		err := c.daemon.office.machines.Serve(ctx, caller.Pass, conn)
+		log.Info("machine no longer connected", "err", err)
+	})
 }
 
 // mailbox returns the mailbox of the agent that r is from.
@@ -106,8 +146,12 @@ func (c *calls) mailbox(r *http.Request) (mcpserver.Mailbox, error) {
 // patient is a connection that waits for its reader, but not for ever.
 type patient struct{ net.Conn }
 
-// Write implements io.Writer.
+// Write implements io.Writer. What was not written whole ends the connection: the next line would be part of it.
 func (p patient) Write(b []byte) (int, error) {
 	_ = p.SetWriteDeadline(time.Now().Add(stopPatience))
-	return p.Conn.Write(b)
+	n, err := p.Conn.Write(b)
+	if err != nil {
+		p.Conn.Close()
+	}
+	return n, err
 }

@@ -3,12 +3,17 @@ package daemon
 import (
 	"context"
 	"crypto/rand"
+	"errors"
 	"fmt"
+	"io"
 	"log/slog"
+	"net"
 	"net/http"
 	"net/http/httptest"
+	"os"
 	"strings"
 	"testing"
+	"testing/synctest"
 
 	"pennypost/internal/mail"
 	"pennypost/internal/office/hook"
@@ -69,6 +74,22 @@ func TestCallsGoByOneConnection(t *testing.T) {
 	if got := ask(t, c, "k", "nothing", `{}`); got != "" {
 		t.Errorf("a tool that is not there answers %s", got)
 	}
+}
+
+// TestTornAnswer holds that a connection ends when its reader is so late that an answer could not be written whole:
+// what came behind it would be taken for the rest.
+func TestTornAnswer(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		here, there := net.Pipe()
+		defer there.Close()
+		go func() { _, _ = io.ReadFull(there, make([]byte, 10)) }()
+		if n, err := (patient{here}).Write(make([]byte, 100)); n != 10 || !errors.Is(err, os.ErrDeadlineExceeded) {
+			t.Errorf("Write = %d, %v", n, err)
+		}
+		if _, err := there.Read(make([]byte, 1)); err != io.EOF {
+			t.Errorf("the reader goes on: %v", err)
+		}
+	})
 }
 
 // TestWaitOutlivesRestart holds that a wait over such a connection is cancelled with its call, and else goes on when

@@ -2,6 +2,7 @@ package daemon
 
 import (
 	"context"
+	"crypto/tls"
 	"errors"
 	"log/slog"
 	"net/http"
@@ -12,6 +13,7 @@ import (
 	"pennypost/internal/base/durable"
 	"pennypost/internal/config"
 	"pennypost/internal/mail"
+	"pennypost/internal/office/invite"
 	"pennypost/internal/wire"
 )
 
@@ -24,6 +26,8 @@ type Options struct {
 	// Auto says that a command started this post office, and no person: it leaves after Config.IdleExit with no
 	// connection.
 	Auto bool
+	// Remote makes it a relay to the post office of another machine; nil: it is a post office itself.
+	Remote *Remote
 	// Dev adds the routes that are for development only.
 	Dev bool
 	// Ready is called once everything listens. Nil: nobody wants to know.
@@ -34,7 +38,12 @@ type Options struct {
 type Place struct {
 	Socket string // path of the Unix socket
 	HTTP   string // base URL; empty without TCP
-	Token  string // path of the file with the operator's token
+	HTTPS  string // base URL for other machines; empty without TLS
+	// Fingerprint is the SHA-256 of the certificate there, as browsers show it.
+	Fingerprint string
+	Token       string // path of the file with the operator's token
+	// Remote is Options.Remote.
+	Remote *Remote
 	// Login makes a link that opens the pages, at that room, once. Without TCP it is nil.
 	Login func(mail.RoomName) (string, error)
 }
@@ -64,6 +73,8 @@ type daemon struct {
 	gate    *gate
 	metrics *metrics
 	pages   pages
+	guests  *guests
+	cert    *certKeeper // for other machines; nil: none
 
 	closing     context.Context // done when it begins to stop
 	stop        context.CancelFunc
@@ -75,7 +86,8 @@ type daemon struct {
 // Run is a post office. It returns nil after ctx ended, somebody asked it to stop, or it left because nobody was
 // there; and an error when it could not start or could not go on. Nothing of it runs any more then.
 //
-// If another post office runs on the same data directory and does not end within 5 s, the error is of code Conflict.
+// If another post office runs on the same data directory and does not end within 5 s, the error is of code Conflict
+// and has a durable.LockedError in its chain. It is of that code too if another has this machine's name.
 func Run(ctx context.Context, opts Options) (err error) {
 	if opts.Log == nil {
 		opts.Log = slog.New(slog.DiscardHandler)
@@ -97,11 +109,31 @@ func Run(ctx context.Context, opts Options) (err error) {
 	if err != nil {
 		return err
 	}
-	at, err := listen(&opts.Config, opts.Log)
+	invited, err := invite.Open(home.Joined())
 	if err != nil {
 		return err
 	}
-	return newDaemon(ctx, opts, token, host, at).run(at)
+	var far *far
+	var cluster *cluster
+	if opts.Remote != nil {
+		opts.Config.TLS.Listen = "" // other machines are let in where the post office is
+		if far, err = newFar(*opts.Remote, opts.Log); err != nil {
+			return err
+		}
+		defer far.office.Close()
+	} else if cluster, err = newCluster(ctx, &opts.Config, opts.Version, opts.Log); err != nil {
+		return err
+	}
+	at, err := listen(&opts.Config, opts.Log)
+	if err != nil {
+		return errors.Join(err, cluster.Close())
+	}
+	d := newDaemon(ctx, opts, token, host, at, invited)
+	d.use(cluster)
+	if far != nil {
+		d.office.relayed(far)
+	}
+	return d.run(at)
 }
 
 // takeLock makes this process the only post office of home.
@@ -127,15 +159,31 @@ func takeLock(ctx context.Context, home config.Home) (*durable.Lock, error) {
 	}
 }
 
-func newDaemon(ctx context.Context, opts Options, token, host string, at listeners) *daemon {
+func newDaemon(ctx context.Context, opts Options, token, host string, at listeners,
+	invited *invite.List) *daemon {
 	d := &daemon{opts: opts, log: opts.Log, started: time.Now(), metrics: newMetrics()}
-	d.place = Place{Socket: opts.Config.Home.Socket(), Token: opts.Config.Home.Token()}
+	d.place = Place{Socket: opts.Config.Home.Socket(), Token: opts.Config.Home.Token(),
+		Remote: opts.Remote}
 	if at.tcp != nil {
 		d.place.HTTP = "http://" + at.tcp.Addr().String()
 	}
-	d.pages = pages{base: d.place.HTTP, host: host}
+	if at.tls != nil {
+		d.place.HTTPS = "https://" + at.tls.Addr().String()
+		d.place.Fingerprint = at.cert.fingerprint()
+		d.cert = at.cert
+	}
+	d.pages = pages{base: d.place.HTTP, host: host, phone: forPhones(&d.opts.Config, at),
+		config: d.opts.Config.Home.File()}
+	d.guests = &guests{List: invited, daemon: d}
+	if at.tls != nil {
+		d.pages.machines = forOthers(&opts.Config, at)
+	}
 	d.closing, d.stop = context.WithCancel(ctx)
 	d.office = newOffice(&d.opts.Config, d.log, d.metrics)
+	d.office.phone = d.pages.phone
+	if at.tcp != nil {
+		d.office.letterLink = d.pages.LetterLink
+	}
 	d.gate = newGate(token, &d.opts.Config, d.office)
 	d.connections.since = time.Now()
 	d.calls.daemon = d
@@ -153,17 +201,34 @@ func (d *daemon) run(at listeners) error {
 		return err
 	}
 	server := d.server(handler)
-	failed := make(chan error, 3) // one for each listener
+	failed := make(chan error, 5) // one for each listener, and one for the cluster
 	for _, l := range at.all() {
 		d.running.Go(func() {
-			if err := server.Serve(d.shedding(l)); !errors.Is(err, http.ErrServerClosed) {
+			shed := d.shedding(l)
+			if l == at.tls {
+				shed = tls.NewListener(shed, d.cert.config())
+			}
+			if err := server.Serve(shed); !errors.Is(err, http.ErrServerClosed) {
 				failed <- err
 				d.stop()
 			}
 		})
 	}
 	d.running.Go(func() { d.office.run(d.closing) })
+	if d.office.far != nil {
+		d.running.Go(func() { d.office.far.run(d.closing) })
+	}
 	d.running.Go(func() { d.office.endBrokenOff(d.closing) })
+	if c := d.office.cluster; c != nil {
+		d.running.Go(func() {
+			if err := c.run(d.closing); err != nil {
+				d.log.Error("post office ends", "err", err)
+				failed <- err
+				d.stop()
+			}
+		})
+	}
+	d.running.Go(func() { d.office.notify.Run(d.closing) })
 	d.running.Go(func() { d.office.resume(d.closing) })
 	if d.opts.Auto {
 		d.running.Go(d.leaveWhenAlone)
@@ -207,14 +272,33 @@ func (d *daemon) shutDown(server *http.Server, closeMCP func()) {
 }
 
 // status answers GET /api/v1/status.
-func (d *daemon) status(context.Context) (wire.Status, error) {
+func (d *daemon) status(ctx context.Context) (wire.Status, error) {
 	st := wire.Status{
 		Version: d.opts.Version, PID: os.Getpid(), Started: mail.TimeOf(d.started), Home: string(d.opts.Config.Home),
 		Listen: []string{d.place.Socket}, Rooms: d.office.each(func(*entry) {}),
 	}
+	if pass := passOf(ctx); pass != nil && len(pass.Rooms) > 0 {
+		st.Rooms = 0
+		for _, name := range pass.Rooms {
+			if d.office.inUse(name) {
+				st.Rooms++
+			}
+		}
+		return st, nil
+	}
 	st.Bridges, st.Failing = d.office.troubles()
+	st.Joined = d.office.machines.Names()
+	st.Cluster = d.office.cluster.status()
+	if d.office.far != nil {
+		st.Relay = d.office.far.status()
+	}
+	st.Cluster = d.office.cluster.status()
 	if d.place.HTTP != "" {
 		st.Listen = append(st.Listen, d.place.HTTP)
+	}
+	if d.cert != nil {
+		st.Listen = append(st.Listen, d.place.HTTPS)
+		st.Fingerprint = d.cert.fingerprint()
 	}
 	return st, nil
 }

@@ -65,7 +65,8 @@ func start(t *testing.T, opts Options) *running {
 		r.stop(t)
 		r.office.Close()
 		http.DefaultClient.CloseIdleConnections()
-		goleak.VerifyNone(t, leaks)
+		goleak.VerifyNone(t, leaks, goleak.IgnoreAnyFunction(
+			"pennypost/internal/room/journal/jetstream/natstest.(*Server).Start.func1")) // servers of the test
 	})
 	return r
 }

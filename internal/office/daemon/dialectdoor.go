@@ -9,6 +9,7 @@ import (
 
 	"golang.org/x/text/unicode/norm"
 
+	"pennypost/internal/base/jsonx"
 	"pennypost/internal/mail"
 	"pennypost/internal/office/dialect"
 	"pennypost/internal/office/mcpserver"
@@ -32,7 +33,9 @@ func (d *daemon) mountDialects(mux *http.ServeMux) (closeAll func(), err error) 
 				return nil, err
 			}
 			open = append(open, h)
-			mux.Handle(e.Path, door.known(door.entitled(h)))
+			guarded := door.known(refuseMCP, door.entitled(h))
+			mux.Handle(e.Path, guarded)
+			mux.Handle(e.Path+"/{$}", guarded)
 		}
 		for _, r := range dia.Routes {
 			if r.DevOnly && !d.opts.Dev {
@@ -66,18 +69,35 @@ func (m *dialectDoor) entitled(next http.Handler) http.Handler {
 		}
 		if m.endpoint.Known != nil {
 			if err := m.endpoint.Known(r.Context(), m.callerRoom(c), meant); err != nil {
-				http.Error(w, err.Error(), statusOf(err))
+				refuseMCP(w, statusOf(err), err.Error())
 				return
 			}
 		}
 		if meant != c.Name {
-			http.Error(w, "this address is "+string(meant)+"'s, and your credential is "+string(c.Name)+
-				"'s. A token is made by: pennypost agents token NAME", http.StatusForbidden)
+			refuseMCP(w, http.StatusForbidden, "this address is "+string(meant)+"'s, and your credential is "+
+				string(c.Name)+"'s. A token is made by: pennypost agents token NAME")
 			return
 		}
 		next.ServeHTTP(w, r)
 	})
 }
+
+// refuseMCP answers who does not get as far as a server, as MCP has it: the status, and an error of JSON-RPC that
+// answers no particular request (MCP 2025-11-25, Streamable HTTP).
+func refuseMCP(w http.ResponseWriter, status int, why string) {
+	text, err := jsonx.Marshal(map[string]any{"jsonrpc": "2.0", "error": map[string]any{"code": refusedCode,
+		"message": why}})
+	if err != nil {
+		http.Error(w, why, status)
+		return
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(status)
+	_, _ = w.Write(append(text, '\n')) // whoever asked has gone if this fails
+}
+
+// refusedCode is JSON-RPC's for a request that is no good.
+const refusedCode = -32600
 
 // statusOf is this door's table of codes.
 func statusOf(err error) int {
@@ -114,7 +134,8 @@ func (m *dialectDoor) server(r *http.Request) (*mcpserver.Server, error) {
 // dialectRoute serves a route of a dialect to the user.
 func (d *daemon) dialectRoute(route dialect.Route) http.Handler {
 	door := entrance{d}
-	return door.known(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+	refuse := func(w http.ResponseWriter, status int, why string) { http.Error(w, why, status) }
+	return door.known(refuse, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		c := callerOf(r)
 		if c.Name != mail.User {
 			http.Error(w, "only the user may; you are "+string(c.Name), http.StatusForbidden)
@@ -122,7 +143,11 @@ func (d *daemon) dialectRoute(route dialect.Route) http.Handler {
 		}
 		// a delete that has begun is finished though the browser left
 		r = r.WithContext(context.WithoutCancel(r.Context()))
-		route.Handle(w, r, &dialect.Call{Service: door.callerRoom(c), Caller: c.Name, Room: c.Room, Now: time.Now(),
-			Log: d.log})
+		call := &dialect.Call{Service: door.callerRoom(c), Caller: c.Name, Room: c.Room, Now: time.Now(), Log: d.log,
+			Machine: d.opts.Config.MachineName(), Ask: d.office.ask}
+		if askedRoom(r) == "" {
+			call.Office = d.office
+		}
+		route.Handle(w, r, call)
 	}))
 }

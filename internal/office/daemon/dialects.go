@@ -1,8 +1,6 @@
 package daemon
 
 import (
-	"slices"
-
 	"pennypost/internal/office/dialect"
 	"pennypost/internal/office/dialect/agenties"
 	"pennypost/internal/office/dialect/claudeteams"
@@ -28,11 +26,4 @@ func dialectTools() []string {
 		}
 	}
 	return names
-}
-
-// namesItself reports whether an agent belongs to a protocol whose sessions say themselves who they are.
-func namesItself(client string, tags []string) bool {
-	return slices.ContainsFunc(Dialects(), func(d dialect.Dialect) bool {
-		return d.NamesItself != nil && d.NamesItself(client, tags)
-	})
 }

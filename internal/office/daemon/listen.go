@@ -24,6 +24,8 @@ type listeners struct {
 	socket net.Listener
 	tcp    net.Listener // nil: none
 	twin   net.Listener // on the same port, where browsers look too; nil: none
+	tls    net.Listener // for other machines; nil: none
+	cert   *certKeeper  // of tls
 }
 
 // listen opens the Unix socket and, unless told otherwise, TCP.
@@ -33,6 +35,10 @@ func listen(cfg *config.Config, log *slog.Logger) (listeners, error) {
 		return listeners{}, err
 	}
 	at := listeners{tcp: tcp, twin: twin}
+	if at.tls, at.cert, err = listenTLS(cfg, log); err != nil {
+		at.close()
+		return listeners{}, err
+	}
 	if at.socket, err = listenUnix(cfg.Home, log); err != nil {
 		at.close()
 	}
@@ -151,5 +157,7 @@ func checkListen(address string, insecure bool) error {
 	}
 	return mail.Errorf(mail.Denied,
 		"%q can be reached from other machines, and tokens would cross the network in the clear. "+
-			"Put a proxy with TLS in front of 127.0.0.1, or, on a network you trust, add --insecure", address)
+			"Let them in with TLS, by --tls=%s in place of --listen, or, on a network you trust, add --insecure",
+		address,
+		address)
 }

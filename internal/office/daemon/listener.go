@@ -17,21 +17,41 @@ func (o *office) listen(ctx context.Context, name mail.RoomName, caller mail.Nam
 	if err := o.checkRemoved(name, caller, true); err != nil {
 		return err
 	}
-	e, err := o.borrow(ctx, name)
+	here, err := o.post(ctx, name, caller, at.Session)
 	if err != nil {
 		return err
 	}
-	defer o.giveBack(e, name)
-	agent, err := o.seated(ctx, e, name, caller, at.Session)
-	switch {
-	case err != nil:
-		return err
-	case agent == "":
+	defer here.leave()
+	if here.agent == "" {
 		return hand(&mail.Rung{Over: true})
 	}
-	w := o.listeners.Enter(name, agent, at)
-	e.ringer.Look()
+	w := o.listeners.Enter(name, here.agent, at)
+	here.look()
 	return w.Wait(ctx, silence, hand)
+}
+
+// post is where a process waits for the rings of an agent; the agent is "" if there is nothing to wait for.
+type post struct {
+	agent mail.Name
+	look  func() // has whoever rings the agent see that somebody waits
+	leave func()
+}
+
+// post returns where a process of the caller waits.
+func (o *office) post(ctx context.Context, name mail.RoomName, caller mail.Name, session string) (post, error) {
+	if o.far != nil {
+		agent, err := o.seatedFar(ctx, name, caller, session)
+		return post{agent, o.changed, o.changed}, err
+	}
+	e, err := o.borrow(ctx, name)
+	if err != nil {
+		return post{}, err
+	}
+	agent, err := o.seated(ctx, e, name, caller, session)
+	if err != nil {
+		o.giveBack(e, name)
+	}
+	return post{agent, e.ringer.Look, func() { o.giveBack(e, name) }}, err
 }
 
 // seated returns the agent whose rings a process of the caller waits for: the caller by its present name or, of a
@@ -45,10 +65,23 @@ func (o *office) seated(
 			return "", nil
 		}
 	}
-	s, err := o.roomAs(ctx, name, caller).as(e)
+	s, err := o.roomAs(ctx, name, caller).as(ctx, e)
 	if err != nil {
 		return "", err
 	}
 	a, err := s.Register(ctx, mail.Presence{Session: session, Update: true})
+	return a.Name, err
+}
+
+// seatedFar is seated in a relay: that a session is over is known here, in which agent it runs is known far away.
+func (o *office) seatedFar(ctx context.Context, name mail.RoomName, caller mail.Name, session string) (mail.Name,
+	error) {
+	if session != "" {
+		if _, over := o.sessions.Of(name, session); over {
+			return "", nil
+		}
+		ctx = context.WithValue(ctx, sessionKey{}, shell{session: session})
+	}
+	a, err := o.roomAs(ctx, name, caller).Register(ctx, mail.Presence{Session: session, Update: true})
 	return a.Name, err
 }

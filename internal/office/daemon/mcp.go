@@ -1,6 +1,7 @@
 package daemon
 
 import (
+	"cmp"
 	"context"
 	"net/http"
 	"sync"
@@ -25,8 +26,15 @@ func (d *daemon) mountMCP(mux *http.ServeMux) (closeMCP func(), err error) {
 		h.Close()
 		return nil, err
 	}
-	mux.Handle("/mcp", m.known(h))
+	mux.Handle("/mcp", m.known(refuseMCP, h))
+	mux.Handle("/mcp/{$}", m.known(refuseMCP, h))
+	mux.Handle("/mcp/", m.known(refuseMCP, http.HandlerFunc(noEndpoint)))
 	return func() { closeDialects(); h.Close(); m.close() }, nil
+}
+
+func noEndpoint(w http.ResponseWriter, r *http.Request) {
+	refuseMCP(w, http.StatusNotFound, "there is no MCP server at "+r.URL.Path+
+		": Pennypost's own tools are at /mcp, the inbox of a workspace is at /mcp/ID")
 }
 
 // entrance finds out who comes over HTTP and into which room.
@@ -54,8 +62,8 @@ func identity(r *http.Request) string {
 	return string(c.Room) + "/" + string(c.Name)
 }
 
-// known lets through who has proven who it is.
-func (m entrance) known(next http.Handler) http.Handler {
+// known lets through who has proven who it is, and refuses others.
+func (m entrance) known(refuse func(w http.ResponseWriter, status int, why string), next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		caller, err := m.caller(r)
 		switch code := mail.CodeOf(err); {
@@ -63,11 +71,16 @@ func (m entrance) known(next http.Handler) http.Handler {
 			next.ServeHTTP(w, r.WithContext(context.WithValue(r.Context(), callerKey{}, caller)))
 		case code == mail.Unknown:
 			w.Header().Set("WWW-Authenticate", `Bearer realm="pennypost"`)
-			http.Error(w, err.Error(), http.StatusUnauthorized)
+			refuse(w, http.StatusUnauthorized, err.Error())
 		default:
-			http.Error(w, err.Error(), statusOf(err))
+			refuse(w, statusOf(err), err.Error())
 		}
 	})
+}
+
+// askedRoom returns the room that r names, "" if it names none.
+func askedRoom(r *http.Request) string {
+	return cmp.Or(r.Header.Get(roomHeader), r.URL.Query().Get("room"))
 }
 
 // caller returns who sent r and the room that is meant.
@@ -76,10 +89,7 @@ func (m entrance) caller(r *http.Request) (mail.Caller, error) {
 	if err != nil {
 		return c, err
 	}
-	asked := r.Header.Get(roomHeader)
-	if asked == "" {
-		asked = r.URL.Query().Get("room")
-	}
+	asked := askedRoom(r)
 	if asked == "" {
 		asked = string(mail.DefaultRoom)
 		if c.Room != "" {

@@ -3,6 +3,7 @@ package daemon
 import (
 	"encoding/json"
 	"net/http"
+	"strings"
 	"testing"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
@@ -27,9 +28,20 @@ func (b bearer) RoundTrip(r *http.Request) (*http.Response, error) {
 
 // Over HTTP the token says who speaks, and in which room; the operator's says the user, in the room that is asked for.
 func TestMCPOverHTTP(t *testing.T) {
-	r := start(t, Options{Config: testConfig(t)})
+	t.Run("here", func(t *testing.T) {
+		r := start(t, Options{Config: testConfig(t)})
+		mcpOverHTTP(t, r, r)
+	})
+	t.Run("at a relay", func(t *testing.T) {
+		f := newFleet(t)
+		mcpOverHTTP(t, f.near, f.far)
+	})
+}
+
+// mcpOverHTTP is that for r, whose rooms are at home.
+func mcpOverHTTP(t *testing.T, r, home *running) {
 	r.register(t, "a", "bob")
-	token, err := r.room(t, "a", mail.User).Token(t.Context(), "bob")
+	token, err := home.room(t, "a", mail.User).Token(t.Context(), "bob")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -68,5 +80,62 @@ func TestMCPOverHTTP(t *testing.T) {
 		HTTPClient: &http.Client{Transport: bearer{token: token, room: "b"}}}, nil); err == nil {
 		s.Close()
 		t.Error("a token of room a opened room b")
+	}
+}
+
+// TestWorkspaceOverMCP: the address of a workspace is an MCP server, with a slash behind it or without, and whoever is
+// not let in is told so in JSON-RPC.
+func TestWorkspaceOverMCP(t *testing.T) {
+	p := person{t, start(t, Options{Config: testConfig(t)})}
+	token, other := p.workspace("shop", "ws-abc123"), p.workspace("shop", "ws-def")
+	for _, path := range []string{"/mcp/ws-abc123", "/mcp/ws-abc123/"} {
+		c := mcp.NewClient(&mcp.Implementation{Name: "test", Version: "1"}, nil)
+		s, err := c.Connect(t.Context(), &mcp.StreamableClientTransport{Endpoint: p.place.HTTP + path,
+			HTTPClient: &http.Client{Transport: bearer{token: token}}}, nil)
+		if err != nil {
+			t.Fatalf("%s: %v", path, err)
+		}
+		tools, err := s.ListTools(t.Context(), nil)
+		if err != nil || len(tools.Tools) != 1 || tools.Tools[0].Name != "inbox_push" {
+			t.Errorf("%s lists %+v, %v", path, tools, err)
+		}
+		res, err := s.CallTool(t.Context(), &mcp.CallToolParams{Name: "inbox_push",
+			Arguments: map[string]any{"comments": "by " + path}})
+		if err != nil || !strings.HasPrefix(res.Content[0].(*mcp.TextContent).Text, `{"ok":true,"entryId":"`) {
+			t.Errorf("%s: inbox_push = %+v, %v", path, res, err)
+		}
+		s.Close()
+	}
+	if got := p.list(""); got != "shop:by /mcp/ws-abc123/ shop:by /mcp/ws-abc123" {
+		t.Errorf("the inbox has %q", got)
+	}
+	for _, tt := range []struct {
+		path, token string
+		status      int
+		want        string
+	}{
+		{"/mcp/ws-nobody", token, http.StatusNotFound, "unknown workspace"},
+		{"/mcp/ws/", token, http.StatusNotFound, "unknown workspace"},
+		{"/mcp/ws-abc123/more", token, http.StatusNotFound, "/mcp/ID"},
+		{"/mcp/ws-abc123/", other, http.StatusForbidden, "your credential is ws-def's"},
+		{"/mcp/ws-abc123", p.token, http.StatusNotFound, "unknown workspace"}, // in the room default there is none
+		{"/mcp/ws-abc123/?room=shop", p.token, http.StatusForbidden, "your credential is user's"},
+		{"/mcp/ws-abc123/", "pp.wrong", http.StatusUnauthorized, "token"},
+		{"/mcp/", "pp.wrong", http.StatusUnauthorized, "token"},
+	} {
+		body, h := p.askAs(tt.status, tt.token, "POST", tt.path)
+		var got struct {
+			JSONRPC string
+			ID      *int
+			Error   struct {
+				Code    int
+				Message string
+			}
+		}
+		if err := json.Unmarshal([]byte(body), &got); err != nil || got.JSONRPC != "2.0" || got.ID != nil ||
+			got.Error.Code == 0 || !strings.Contains(got.Error.Message, tt.want) ||
+			h.Get("Content-Type") != "application/json" {
+			t.Errorf("%s is answered with %s, %v; want %q", tt.path, body, h, tt.want)
+		}
 	}
 }

@@ -42,7 +42,7 @@ func boundGarbage(ctx context.Context) {
 			debug.SetGCPercent(next)
 		}
 		if ctx.Err() == nil {
-			// which runs when the next cycle has found that to be garbage
+			// adjust runs again once the next cycle has found this pointer to be garbage
 			runtime.AddCleanup(new(*int), adjust, struct{}{})
 		}
 	}

@@ -14,9 +14,10 @@ import (
 	"pennypost/internal/config"
 	"pennypost/internal/mail"
 	"pennypost/internal/office/bridge"
+	"pennypost/internal/office/dialect"
+	"pennypost/internal/office/notify"
 	"pennypost/internal/office/wake"
-	"pennypost/internal/policy"
-	"pennypost/internal/room/journal/jsonl"
+	"pennypost/internal/room/journal"
 	"pennypost/internal/room/mailroom"
 )
 
@@ -28,14 +29,25 @@ type office struct {
 	cfg       *config.Config
 	log       *slog.Logger
 	metrics   *metrics
+	cluster   *cluster       // nil: there is none
+	peers     peers          // the post offices of other machines; nil: there are none
 	sessions  wake.Sessions  // of agents' clients, as their hooks told
 	toolUses  toolUses       // by whom tools are used, as hooks told
 	listeners wake.Listeners // where processes beside sessions wait
+	machines  wake.Machines  // that use this post office from elsewhere
+	far       *far           // of a relay, which has no rooms; nil: this is a post office
 	claude    *wake.ClaudeSocket
 	copilot   *wake.CopilotNotes
-	codex     wake.Waker    // the doors of such sessions
-	tmux      wake.Waker    // the last of doors, where it is turned on
-	idle      time.Duration // an open room that nobody borrows for so long is closed
+	codex     wake.Waker // the doors of such sessions
+	tmux      wake.Waker // the last of doors, where it is turned on
+	desk      deskBell
+	notify    *notify.Notifier
+	// letterLink makes a link that logs the browser of this machine in and shows a letter. Nil: there are no pages.
+	letterLink func(mail.RoomName, mail.ID) (string, error)
+	phone      string        // where browsers of other machines find the pages; "": nowhere
+	idle       time.Duration // an open room that nobody borrows for so long is closed
+
+	moving sync.Mutex // held by one move at a time; taken before mu
 
 	mu     sync.Mutex
 	closed bool
@@ -49,12 +61,18 @@ var _ mail.Office = (*office)(nil)
 type entry struct {
 	ready chan struct{} // closed when room or err is set
 	room  *mailroom.Room
-	files *jsonl.Journal
+	files roomJournal
 	err   error
 
-	made    bool // its directory was made to open it
-	bridges *bridge.Set
-	ringer  *wake.Ringer
+	// changing is held for reading by calls, as a rule, and for writing by who closes the room while it is used.
+	changing sync.RWMutex
+
+	made      bool         // its directory was made to open it
+	clustered bool         // its journal is on NATS servers
+	machine   mail.Machine // where it is open: here
+	bridges   *bridge.Set
+	doors     *wake.Doors
+	ringer    *wake.Ringer
 
 	stop context.CancelFunc // ends what looks after the room
 	done chan struct{}      // closed when that has ended
@@ -79,6 +97,8 @@ func newOffice(cfg *config.Config, log *slog.Logger, m *metrics) *office {
 	o.claude = &wake.ClaudeSocket{Sessions: &o.sessions, Config: ClaudeDir(), Below: cfg.ClaudeBelow}
 	o.codex = &wake.Codex{Sessions: &o.sessions, Env: config.WithoutAgent(os.Environ())}
 	o.tmux = &wake.Tmux{Sessions: &o.sessions}
+	o.machines.Look = o.lookAgain
+	o.notify = o.newNotifier()
 	if err := o.sessions.Keep(cfg.Home.Doors()); err != nil {
 		log.Warn("doors", "err", err)
 	}
@@ -91,7 +111,10 @@ func (o *office) Room(ctx context.Context, name mail.RoomName, as mail.Name) (ma
 	if _, err := mail.ParseRoom(string(name)); err != nil {
 		return nil, err
 	}
-	if o.inUse(name) {
+	if pass := passOf(ctx); !pass.Enters(name) {
+		return nil, notEntered(pass, name)
+	}
+	if o.far != nil || o.inUse(name) {
 		return o.roomAs(ctx, name, as), nil
 	}
 	if _, err := os.Lstat(o.dir(name)); !errors.Is(err, fs.ErrNotExist) {
@@ -219,7 +242,7 @@ func (o *office) openFiles(e *entry, name mail.RoomName) error {
 	log := o.log.With("room", name)
 	began := time.Now()
 	e.made = !o.exists(name)
-	files, err := jsonl.Open(o.dir(name), jsonl.Options{Log: log, OnSync: o.metrics.synced})
+	files, err := o.openJournal(e, name, log)
 	if err != nil {
 		return err
 	}
@@ -229,13 +252,21 @@ func (o *office) openFiles(e *entry, name mail.RoomName) error {
 	})
 	opts := o.options(name)
 	opts.Door, opts.PutOff = doors.Name, doors.PutOff
+	opts.Tells = o.notify.Wake
+	if e.clustered {
+		opts.Machine, opts.Away, opts.Now = o.cluster.name, o.cluster.machines.Away, o.cluster.Now
+		opts.Trouble = o.cluster.trouble
+	}
+	opts.Written = func() mail.Seq { return e.bridges.Written() } // not called before they are started
 	// Not the caller's context: others wait for the same room.
 	room, err := mailroom.Open(context.Background(), name, files, opts)
 	if err != nil {
 		return err
 	}
+	e.machine = o.cfg.MachineName()
 	e.room, e.files, e.done = room, files, make(chan struct{})
-	e.ringer = o.newRinger(room, doors)
+	e.doors = doors
+	e.ringer = o.newRinger(e, doors)
 	if err := o.startBridges(e, name, log); err != nil {
 		return errors.Join(err, room.Close())
 	}
@@ -243,10 +274,26 @@ func (o *office) openFiles(e *entry, name mail.RoomName) error {
 	e.stop = stop
 	go func() {
 		defer close(e.done)
-		e.run(ctx, log)
+		e.run(ctx, log, o.notify)
 	}()
+	go o.reopen(ctx, e, name, room.Reopen())
+	if r, ok := files.(journal.Reopener); ok {
+		go o.reopen(ctx, e, name, r.Reopen())
+	}
+	o.desk.ring(name)
 	log.Info("room opened", "seq", files.Last(), "took", time.Since(began))
 	return nil
+}
+
+// reopen closes a room, and opens it again, when what was read of it no longer holds.
+func (o *office) reopen(ctx context.Context, e *entry, name mail.RoomName, changed <-chan struct{}) {
+	select {
+	case <-ctx.Done(): // it is closed anyway
+	case <-changed:
+		o.log.Warn("room is opened again, since what was read of its journal no longer holds", "room", name)
+		_ = o.sweep(func(open *entry) bool { return open == e }) // which logs
+		o.stir(name)
+	}
 }
 
 // options turns what the configuration says of a room into what the room takes.
@@ -255,16 +302,22 @@ func (o *office) options(name mail.RoomName) mailroom.Options {
 	retention, ttl := r.Policy()
 	return mailroom.Options{
 		Log: o.log, MaxBody: r.MaxBody, Namespaces: r.TagNamespaces, TTL: ttl, Retention: retention,
-		Limits: r.Breakers(), Observe: o.metrics.observer(),
-		Alive: process.Alive, Exists: o.exists, Orchestrators: r.Orchestrators, NamesItself: namesItself,
+		Limits: r.Breakers(), Observe: o.observer(name), Preview: previewOf,
+		Alive: o.alive, Exists: o.exists, Orchestrators: r.Orchestrators,
+		Protocols: dialect.Protocols(Dialects()),
 		Elsewhere: o.elsewhere, Index: filepath.Join(o.dir(name), "index", "words"),
 	}
+}
+
+// alive reports whether a program runs in which a session is, here or on a machine that uses this post office.
+func (o *office) alive(program string) bool {
+	return process.Alive(program) || o.machines.Alive(program)
 }
 
 // elsewhere lends one room to another. A room that does not exist is not made: its name is a misspelling.
 func (o *office) elsewhere(ctx context.Context, name mail.RoomName, use func(*mailroom.Room) error) error {
 	if !o.exists(name) {
-		return o.noRoom(name)
+		return o.noRoom(ctx, name)
 	}
 	e, err := o.borrow(ctx, name)
 	if err != nil {
@@ -272,42 +325,6 @@ func (o *office) elsewhere(ctx context.Context, name mail.RoomName, use func(*ma
 	}
 	defer o.giveBack(e, name)
 	return use(e.room)
-}
-
-func (o *office) noRoom(name mail.RoomName) error {
-	var words []string
-	names, err := o.names()
-	for _, n := range names {
-		words = append(words, string(n))
-	}
-	if near := policy.Nearest(string(name), words, 1); err == nil && len(near) > 0 {
-		return mail.Errorf(mail.NotFound, "there is no room %q. Did you mean %s?", name, near[0])
-	}
-	return mail.Errorf(mail.NotFound, "there is no room %q. The rooms are listed by: pennypost rooms", name)
-}
-
-func (o *office) dir(name mail.RoomName) string {
-	return filepath.Join(o.cfg.Home.Rooms(), string(name))
-}
-
-func (o *office) journal(name mail.RoomName) string {
-	return filepath.Join(o.dir(name), "mailbox.jsonl")
-}
-
-// exists reports whether a room has been made. Only of one that is not open the disk is asked.
-func (o *office) exists(name mail.RoomName) bool {
-	if _, err := mail.ParseRoom(string(name)); err != nil {
-		return false
-	}
-	o.mu.Lock()
-	e := o.rooms[name]
-	unused, open := e != nil && e.unused(), e != nil && e.isOpen()
-	o.mu.Unlock()
-	if unused || open {
-		return open && !unused
-	}
-	info, err := os.Stat(o.dir(name))
-	return err == nil && info.IsDir()
 }
 
 // isOpen reports whether calls can be made to the room. The caller holds office.mu.
@@ -318,66 +335,6 @@ func (e *entry) isOpen() bool {
 	default:
 		return false
 	}
-}
-
-// names lists the rooms on disk, in order.
-func (o *office) names() ([]mail.RoomName, error) {
-	dirs, err := os.ReadDir(o.cfg.Home.Rooms())
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil, nil
-	}
-	var names []mail.RoomName
-	for _, d := range dirs {
-		if name, bad := mail.ParseRoom(d.Name()); bad == nil && d.IsDir() {
-			names = append(names, name)
-		}
-	}
-	return names, err
-}
-
-// countAtOnce is how many rooms that were never open Rooms opens to count what is in them.
-const countAtOnce = 32
-
-// Rooms implements mail.Office. Of a room that is closed it repeats what the room last said; rooms that were not open
-// since the post office started are opened for it, but not more than countAtOnce: of others only name and size are
-// known.
-func (o *office) Rooms(ctx context.Context) ([]mail.RoomStatus, error) {
-	names, err := o.names()
-	if err != nil {
-		return nil, err
-	}
-	out := make([]mail.RoomStatus, 0, len(names))
-	toOpen := countAtOnce
-	for _, name := range names {
-		open, st, known := o.lastKnown(name)
-		if !open && !known {
-			toOpen--
-		}
-		if open || !known && toOpen >= 0 {
-			if e, err := o.borrow(ctx, name); err == nil {
-				st = e.room.Status()
-				o.giveBack(e, name)
-			}
-		}
-		out = append(out, st)
-	}
-	return out, ctx.Err()
-}
-
-// lastKnown says whether a room is open and what it said when it was closed, if that is known.
-func (o *office) lastKnown(name mail.RoomName) (open bool, st mail.RoomStatus, known bool) {
-	o.mu.Lock()
-	e := o.rooms[name]
-	open = e != nil && e.gone == nil
-	st, known = o.known[name]
-	o.mu.Unlock()
-	if !known {
-		st = mail.RoomStatus{Name: name}
-		if info, err := os.Stat(o.journal(name)); err == nil {
-			st.Bytes = info.Size()
-		}
-	}
-	return open, st, known
 }
 
 // each calls f, which must not block, for every open room, and returns how many there are.
@@ -439,6 +396,9 @@ func (o *office) sweep(which func(*entry) bool) error {
 // closeRoom closes a room whose entry is marked as going.
 func (o *office) closeRoom(e *entry, name mail.RoomName) error {
 	defer o.forget(e, name)
+	if e.clustered {
+		o.doze(name) // before it is closed, so that nothing is missed
+	}
 	st, err := o.shut(e, name)
 	if e.unused() {
 		o.dropUnused(name)
@@ -488,5 +448,5 @@ func (o *office) close() error {
 	for _, ready := range opening {
 		<-ready
 	}
-	return errors.Join(o.sweep(func(*entry) bool { return true }), o.sessions.Close())
+	return errors.Join(o.sweep(func(*entry) bool { return true }), o.sessions.Close(), o.cluster.Close())
 }

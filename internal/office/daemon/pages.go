@@ -25,6 +25,11 @@ type pages struct {
 	site *web.Site
 	base string // of the TCP listener
 	host string // the pages' own name
+	// phone is where other machines reach the pages; "": nowhere
+	phone string
+	// machines is where those that were let in reach them; "": nowhere
+	machines string
+	config   string // the file that would let them in
 }
 
 var _ httpapi.Pages = (*pages)(nil)
@@ -64,6 +69,31 @@ func isHost(text string) bool {
 // Link implements httpapi.Pages. The link does not tell the pages' own name, because others on this machine can read
 // the arguments of what opens it.
 func (p *pages) Link(ask wire.Login) (string, error) {
+	if ask.Phone {
+		return p.phoneLink(ask)
+	}
+	base, err := p.linkBase(ask.Plain)
+	if err != nil {
+		return "", err
+	}
+	return base + p.site.Link(ask.Room, ask.Plain), nil
+}
+
+// LetterLink is Link to a letter, or to the inbox if id is "".
+func (p *pages) LetterLink(room mail.RoomName, id mail.ID) (string, error) {
+	base, err := p.linkBase(false)
+	if err != nil {
+		return "", err
+	}
+	return base + p.site.LetterLink(room, id), nil
+}
+
+// linkBase is the address of which links are made.
+func (p *pages) linkBase(plain bool) (string, error) {
+	if p.base == "" {
+		return "", mail.Errorf(mail.Unavailable, "this post office has no pages, since it listens on no TCP "+
+			"address; start it with: pennypost serve --listen 127.0.0.1:8765")
+	}
 	u, err := url.Parse(p.base)
 	if err != nil {
 		return "", err
@@ -72,7 +102,7 @@ func (p *pages) Link(ask wire.Login) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	if !ask.Plain && !found(ip) {
+	if !plain && !found(ip) {
 		return "", mail.Errorf(mail.Unavailable,
 			"the post office listens at %s only, where a browser does not look for the pages' "+
 				"own name. Listen at 127.0.0.1, or take the weaker way in, which says why it is that: pennypost open "+
@@ -81,7 +111,7 @@ func (p *pages) Link(ask wire.Login) (string, error) {
 	if ip.IsUnspecified() {
 		u.Host = net.JoinHostPort("localhost", u.Port())
 	}
-	return u.String() + p.site.Link(ask.Room, ask.Plain), nil
+	return u.String(), nil
 }
 
 // found reports whether a browser that looks for a name below localhost finds who listens at ip.

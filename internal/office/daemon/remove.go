@@ -10,7 +10,9 @@ import (
 	"time"
 
 	"pennypost/internal/base/durable"
+	"pennypost/internal/config"
 	"pennypost/internal/mail"
+	"pennypost/internal/room/journal/jetstream"
 	"pennypost/internal/wire"
 )
 
@@ -22,9 +24,35 @@ const removedForm = "20060102T150405.000Z"
 // all files of the room are moved, as they are, to where the answer says. Its tokens open nothing any more, because
 // they name the room.
 func (o *office) remove(ctx context.Context, name mail.RoomName) (wire.RemovedRoom, error) {
-	if !o.exists(name) {
-		return wire.RemovedRoom{}, o.noRoom(name)
+	if o.far != nil {
+		if err := o.far.away(ctx); err != nil {
+			return wire.RemovedRoom{}, err
+		}
+		return o.far.office.RemoveRoom(ctx, name)
 	}
+	if !o.exists(name) {
+		return wire.RemovedRoom{}, o.noRoom(ctx, name)
+	}
+	if k, err := o.kindOf(name); err == nil && k.Kind == config.KindJetStream && k.Moved == "" && o.cluster != nil {
+		if err := o.cluster.Trouble(); err != nil {
+			return wire.RemovedRoom{}, err
+		}
+		e, err := o.borrow(ctx, name) // so that all of it is among the files that are kept
+		if err != nil {
+			return wire.RemovedRoom{}, err
+		}
+		o.giveBack(e, name)
+		err = o.cluster.Forget(ctx, string(name), jetstream.Gone{By: o.cluster.name, At: mail.TimeOf(time.Now())})
+		if err != nil {
+			return wire.RemovedRoom{}, err
+		}
+		o.cluster.look()
+	}
+	return o.moveAway(ctx, name)
+}
+
+// moveAway closes a room and moves its files to where removed rooms are.
+func (o *office) moveAway(ctx context.Context, name mail.RoomName) (wire.RemovedRoom, error) {
 	e, err := o.claim(ctx, name)
 	if err != nil {
 		return wire.RemovedRoom{}, err
@@ -44,6 +72,7 @@ func (o *office) remove(ctx context.Context, name mail.RoomName) (wire.RemovedRo
 			Err: err,
 		}
 	}
+	o.desk.ring("")
 	o.log.Info("room removed", "room", name, "files", to)
 	return wire.RemovedRoom{Room: name, Files: to}, nil
 }
@@ -92,6 +121,13 @@ func (o *office) setRemoved(e *entry, removed bool) {
 	e.removed = removed
 }
 
+// isGoing reports whether a room is being closed.
+func (o *office) isGoing(e *entry) bool {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return e.gone != nil
+}
+
 func (o *office) isRemoved(e *entry) bool {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -112,7 +148,7 @@ func moveDir(from, to string) error {
 // checkRemoved refuses to make a room again that was removed, but at the user's word: agents that still run there
 // would raise it with their next heartbeat, and a watch would go on in another room of the same name.
 func (o *office) checkRemoved(name mail.RoomName, caller mail.Name, changes bool) error {
-	if o.inUse(name) || changes && caller == mail.User || o.exists(name) {
+	if o.far != nil || o.inUse(name) || changes && caller == mail.User || o.exists(name) {
 		return nil
 	}
 	dirs, _ := os.ReadDir(o.cfg.Home.Removed()) // without the directory nothing was removed

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"pennypost/internal/config"
+	"pennypost/internal/mail"
 	"pennypost/internal/office/httpapi"
 	"pennypost/internal/office/web"
 	"pennypost/internal/wire"
@@ -45,21 +46,26 @@ func (d *daemon) handler() (h http.Handler, closeHandler func(), err error) {
 	mux := http.NewServeMux()
 	site := web.New(web.Options{
 		Office: d.office, Key: d.gate.operator[:], Host: d.pages.host, File: d.opts.Config.Home.Sessions(),
-		Closing: d.closing, Log: d.log, Version: d.opts.Version,
+		Closing: d.closing, Log: d.log, Version: d.opts.Version, Documents: d.office.documents(),
+		Attach: func(ctx context.Context, room mail.RoomName, agent mail.Name) (wire.Attached, error) {
+			return d.office.attach(ctx, room, agent, wire.Attach{})
+		},
 	})
 	d.pages.site = site
+	d.guests.Tell(d.guests.ended)
 	mux.Handle("/", site)
 	api := httpapi.Options{
-		Office: d.office, Authenticate: d.gate.authenticate, Local: local, Listen: d.office.listen,
-		Hooks:  &hooks{office: d.office},
-		Status: d.status, Stop: d.stop, Remove: d.office.remove, Backup: d.backup,
-		Closing: d.closing, Log: d.log,
+		Office: d.office, Authenticate: d.gate.authenticateAll, Local: local, Listen: d.office.listen,
+		Hooks: &hooks{office: d.office}, Attach: d.office.attach,
+		Notify: d.office.notify, Status: d.status, Stop: d.stop, Remove: d.office.remove, Backup: d.backup,
+		Closing: d.closing, Log: d.log, Pages: &d.pages, Invites: d.guests,
 	}
-	if d.place.HTTP != "" {
-		api.Pages = &d.pages
+	if c := d.office.cluster; c != nil {
+		api.Machines, api.Move = c, d.office.move
 	}
 	routes := httpapi.New(api)
 	mux.Handle("GET "+wire.CallsPath+"{room}", d.told(http.HandlerFunc(d.calls.serve)))
+	mux.HandleFunc("GET "+wire.RelayPath, d.calls.relay)
 	mux.HandleFunc("GET /healthz", d.healthy)
 	mux.HandleFunc("GET /readyz", d.ready)
 	mux.Handle("GET /metrics", d.gate.userOnly(d.metrics))
@@ -68,9 +74,18 @@ func (d *daemon) handler() (h http.Handler, closeHandler func(), err error) {
 		return nil, nil, err
 	}
 	closeHandler = func() { closeMCP(); d.calls.close() }
-	guarded, err := httpapi.Guard(d.pages.apart(d.told(routes), mux), httpapi.GuardOptions{
-		Hosts: []string{d.pages.host}})
+	guarded, err := httpapi.Guard(d.guests.admit(d.pages.apart(d.told(routes), mux)), httpapi.GuardOptions{
+		Hosts: d.hosts()})
 	return httpapi.Pace(guarded), closeHandler, err
+}
+
+// hosts returns the names under which the post office may be reached, besides localhost.
+func (d *daemon) hosts() []string {
+	names := []string{d.pages.host}
+	if d.place.HTTPS != "" {
+		names = append(names, hostNames(&d.opts.Config)...)
+	}
+	return names
 }
 
 // told puts what the headers of a request say of its caller into its context.
@@ -80,6 +95,9 @@ func (d *daemon) told(next http.Handler) http.Handler {
 		in := shell{r.Header.Get(wire.SessionHeader), r.Header.Get(wire.SeatHeader) != ""}
 		if in != (shell{}) {
 			r = r.WithContext(context.WithValue(r.Context(), sessionKey{}, in))
+		}
+		if p := vouched(r); p != nil {
+			r = r.WithContext(context.WithValue(r.Context(), farPeerKey{}, p))
 		}
 		if id := r.Header.Get(wire.ToolUseHeader); id != "" {
 			r = r.WithContext(context.WithValue(r.Context(), toolUseKey{}, id))
@@ -115,7 +133,7 @@ func say(w http.ResponseWriter, status int, word string) {
 // all returns the listeners there are.
 func (l listeners) all() []net.Listener {
 	var all []net.Listener
-	for _, one := range []net.Listener{l.socket, l.tcp, l.twin} {
+	for _, one := range []net.Listener{l.socket, l.tcp, l.twin, l.tls} {
 		if one != nil {
 			all = append(all, one)
 		}

@@ -10,6 +10,8 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"pennypost/internal/office/invite"
 )
 
 // pipeListener accepts connections within the process, on which synctest's time counts.
@@ -41,7 +43,7 @@ func TestSlowRequests(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
 		l := &pipeListener{conns: make(chan net.Conn), done: make(chan struct{})}
 		d := newDaemon(ctx, Options{Config: testConfig(t), Log: slog.New(slog.DiscardHandler)},
-			"pp-operator.0123456789abcdef", "pp-test.localhost", listeners{tcp: l})
+			"pp-operator.0123456789abcdef", "pp-test.localhost", listeners{tcp: l}, new(invite.List))
 		h, closeHandler, err := d.handler()
 		if err != nil {
 			t.Fatal(err)

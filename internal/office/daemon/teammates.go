@@ -11,7 +11,6 @@ import (
 	"pennypost/internal/mail"
 	"pennypost/internal/office/dialect/claudeteams"
 	"pennypost/internal/office/hook"
-	"pennypost/internal/room/mailroom"
 	"pennypost/internal/wire"
 )
 
@@ -128,7 +127,7 @@ func (o *office) teammate(ctx context.Context, room mail.RoomName, pane string, 
 
 // member returns who speaks in a call of a client: the caller, or the teammate that shares its process. An error says
 // that it cannot be told.
-func (v *callerRoom) member(room *mailroom.Room, caller mail.Name) (mail.Name, error) {
+func (v *callerRoom) member(ctx context.Context, user mail.Registrar, caller mail.Name) (mail.Name, error) {
 	if v.peer != nil {
 		if name := v.office.toolUses.in(v.name, v.peer.programs()...); name != "" {
 			return name, nil
@@ -154,14 +153,15 @@ func (v *callerRoom) member(room *mailroom.Room, caller mail.Name) (mail.Name, e
 		case who == "":
 			return caller, nil
 		}
-		return seat(room, &t, who)
+		return v.seat(ctx, user, &t, who)
 	}
 	return caller, nil
 }
 
 // seat returns the agent that a teammate without a session is.
-func seat(room *mailroom.Room, t *claudeteams.Team, member string) (mail.Name, error) {
-	roster, err := mail.Roster(context.Background(), room.As(mail.User))
+func (v *callerRoom) seat(ctx context.Context, user mail.Registrar, t *claudeteams.Team, member string) (mail.Name,
+	error) {
+	roster, err := mail.Roster(ctx, user)
 	if err != nil {
 		return "", err
 	}
@@ -172,22 +172,20 @@ func seat(room *mailroom.Room, t *claudeteams.Team, member string) (mail.Name, e
 			"the teammate %s of %s shares its name with the session of another agent of "+
 				"room %s, and cannot speak for it: nothing was done. Let the lead start it under another name", member,
 			t.Name,
-			room.Name())
+			v.name)
 	}
 	return mail.ParseName(string(name))
 }
 
 // unattributed says why it cannot be told who speaks.
 func (v *callerRoom) unattributed(caller mail.Name, t *claudeteams.Team, inside []string) error {
-	why := "the post office has heard of this use of a tool from no hook, or it is a subagent's. Use the tool " +
-		"again; if " +
-		"that does not help, tell your user: pennypost install claude"
+	why := "no hook has told the post office who uses the tool, or a subagent uses it. Use the tool again; if that " +
+		"does not help, tell your user: pennypost install claude"
 	if v.toolUse == wire.ShellUse {
-		why = "a command does not say whose it is. Use Pennypost's tools, such as send_message; the lead may also " +
-			"say " +
-			"--as '" + string(caller) + "'"
+		why = "a shell command does not say which. Use Pennypost's tools, such as send_message; the lead may also " +
+			"add --as '" + string(caller) + "'"
 	}
 	return mail.Errorf(mail.Denied,
-		"%s may be the lead of %s or a teammate that shares its process (%s): nothing was "+
-			"done, for %s", cmp.Or(caller, "this"), t.Name, strings.Join(inside, ", "), why)
+		"nothing was done: %s may be the lead of %s or a teammate that shares its process (%s), and %s",
+		cmp.Or(caller, "this"), t.Name, strings.Join(inside, ", "), why)
 }

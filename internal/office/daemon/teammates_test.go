@@ -68,7 +68,7 @@ func TestTeammatesOfOneProcess(t *testing.T) {
 		v.toolUse, v.shell.session = test.use, test.session
 		sent, err := v.Send(t.Context(), mail.Draft{To: mail.Recipients{"user"}, Body: "x " + test.use + test.session})
 		if test.want == "" {
-			if mail.CodeOf(err) != mail.Denied || !strings.Contains(err.Error(), "nothing was done, for") {
+			if mail.CodeOf(err) != mail.Denied || !strings.Contains(err.Error(), "nothing was done: ") {
 				t.Errorf("%+v: %v", test, err)
 			}
 			continue

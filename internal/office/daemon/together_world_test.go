@@ -56,8 +56,9 @@ type world struct {
 }
 
 type rung struct {
-	at     time.Time
+	at     time.Time // it began
 	urgent bool
+	about  []mail.ID
 }
 
 // player is a client, what runs in it, and what its model has seen.
@@ -98,6 +99,7 @@ const (
 func (d *door) Door() string { return d.kind }
 
 func (d *door) Ring(ctx context.Context, r wake.Ring) error {
+	began := time.Now()
 	d.mu.Lock()
 	takes := d.takes
 	if d.ringing[r.Agent] {
@@ -118,7 +120,7 @@ func (d *door) Ring(ctx context.Context, r wake.Ring) error {
 	case d.does == fails, d == d.p.socket && !d.alive[d.p.process]:
 		return errors.New("out of order")
 	}
-	d.rings[r.Agent] = append(d.rings[r.Agent], rung{time.Now(), r.Urgent > 0})
+	d.rings[r.Agent] = append(d.rings[r.Agent], rung{began, r.Urgent > 0, r.Messages})
 	d.log = append(d.log, fmt.Sprintf("%s  %s is rung by %s", time.Now().Format("15:04:05"), r.Agent, d.kind))
 	d.p.woken = d.p.woken || d.does == answers
 	return nil

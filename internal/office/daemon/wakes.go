@@ -12,8 +12,8 @@ import (
 
 	"pennypost/internal/config"
 	"pennypost/internal/mail"
+	"pennypost/internal/office/notify"
 	"pennypost/internal/office/wake"
-	"pennypost/internal/room/mailroom"
 )
 
 // doors returns the doors that the configuration gives to the agents of a room.
@@ -54,7 +54,8 @@ func (o *office) sessionDoors(room mail.RoomName, agent mail.Name) []wake.Waker 
 	case o.sessions.Leads(o.codex, room, agent):
 		out = append(out, o.codex)
 	}
-	return append(out, o.listeners.Doors(room, agent)...) // of processes beside the session
+	out = append(out, o.listeners.Doors(room, agent)...) // of processes beside the session
+	return append(out, o.machines.Doors(room, agent)...)
 }
 
 // ClaudeDir is Claude Code's own directory.
@@ -74,6 +75,7 @@ func clientDir(variable, usual string) string {
 
 // meet notes what a client's hook told of a session.
 func (o *office) meet(room mail.RoomName, brief *mail.Briefing, t *mail.Turn, a *mail.Access) {
+	defer o.changed()
 	agent := brief.Agent
 	switch {
 	case t.Sub: // whose parent has told
@@ -104,6 +106,21 @@ func (o *office) join(room mail.RoomName, agent mail.Name, p *mail.Presence, a *
 	}
 	s.Held = o.claude.Holds(&s)
 	o.sessions.Put(s)
+	o.changed()
+}
+
+// lookAgain has the ringer of a room look at everybody, because the doors of some have changed. The room is opened for
+// that: mail may wait in it.
+func (o *office) lookAgain(name mail.RoomName) {
+	if !o.exists(name) {
+		return
+	}
+	go func() {
+		if e, err := o.borrow(context.Background(), name); err == nil { // it logs what went wrong
+			e.ringer.Look()
+			o.giveBack(e, name)
+		}
+	}()
 }
 
 // wakers turns what the configuration says of one agent into doors, in the order in which they are tried: keystrokes
@@ -132,8 +149,8 @@ func (o *office) wakers(w *config.Wake) (out []wake.Waker) {
 }
 
 // newRinger returns what rings the doors of a room.
-func (o *office) newRinger(room *mailroom.Room, doors *wake.Doors) *wake.Ringer {
-	return wake.New(wake.Options{Room: room, Doors: doors, Log: o.log, Observe: wake.Observer{
+func (o *office) newRinger(e *entry, doors *wake.Doors) *wake.Ringer {
+	opts := wake.Options{Room: e.room, Doors: doors, Log: o.log, Observe: wake.Observer{
 		Rang: func(ok bool) {
 			o.metrics.rings.Inc()
 			if !ok {
@@ -141,7 +158,11 @@ func (o *office) newRinger(room *mailroom.Room, doors *wake.Doors) *wake.Ringer 
 			}
 		},
 		Outstanding: func(delta int) { o.metrics.outstanding.Add(float64(delta)) },
-	}})
+	}}
+	if e.clustered {
+		opts.Machine, opts.Cut = e.machine, o.peers.Cut
+	}
+	return wake.New(opts)
 }
 
 // brokenOffPause is how often is looked for turns that were broken off. It costs a small file for each session that
@@ -173,7 +194,7 @@ func (o *office) endBrokenOff(ctx context.Context) {
 }
 
 // run looks after an open room until ctx ends.
-func (e *entry) run(ctx context.Context, log *slog.Logger) {
+func (e *entry) run(ctx context.Context, log *slog.Logger, n *notify.Notifier) {
 	var running sync.WaitGroup
 	defer running.Wait()
 	running.Go(func() {
@@ -181,15 +202,43 @@ func (e *entry) run(ctx context.Context, log *slog.Logger) {
 			log.Error("nobody is woken", "err", err)
 		}
 	})
+	running.Go(func() {
+		if err := n.Follow(ctx, e.room); err != nil && ctx.Err() == nil {
+			log.Error("the person is not told of mail", "err", err)
+		}
+	})
+	if e.clustered {
+		running.Go(func() { e.followBridges(ctx, log) })
+		running.Go(func() { e.announce(ctx, n) })
+	}
 	_ = e.room.Run(ctx) // it logs what goes wrong and ends only with ctx
 }
+
+// announce has the other machines know for whom this one has doors, and that it can tell the person, until it has or
+// ctx ends.
+func (e *entry) announce(ctx context.Context, n *notify.Notifier) {
+	doors := e.doors.For()
+	if n.Able() {
+		doors = append(doors, mail.ToUser)
+	}
+	for e.room.Announce(ctx, doors) != nil {
+		select {
+		case <-ctx.Done():
+			return
+		case <-time.After(announcePause):
+		}
+	}
+}
+
+// announcePause is how long the servers are left alone that could not be written to.
+const announcePause = 5 * time.Second
 
 // wakes reports whether the configuration has doors for a room: somebody may have to be woken there.
 func (o *office) wakes(name mail.RoomName) bool { return o.doors(name).Len() > 0 }
 
-// quiet reports whether nobody is to be woken.
+// quiet reports whether nobody is to be woken, and the person not told.
 func (o *office) quiet() bool {
-	quiet := true
+	quiet := !o.notify.Busy() && (o.far == nil || len(o.offers()) == 0)
 	o.each(func(e *entry) { quiet = quiet && e.ringer.Quiet() })
 	return quiet
 }

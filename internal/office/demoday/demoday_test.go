@@ -16,6 +16,7 @@ import (
 
 	"pennypost/internal/config"
 	"pennypost/internal/mail"
+	"pennypost/internal/mail/mailtest"
 	"pennypost/internal/office/dialect/openalice"
 	"pennypost/internal/room/journal/jsonl"
 	"pennypost/internal/room/mailroom"
@@ -450,4 +451,12 @@ func stayAway(t *testing.T, user mail.Service, w mail.Watch) {
 	if err != nil || len(agents) != 4 {
 		t.Errorf("%d agents, %v; want the 4 that were not retired", len(agents), err)
 	}
+}
+
+func (o rooms) Desk(ctx context.Context, q mail.DeskQuery) (mail.Desk, error) {
+	return mailtest.DeskOf(ctx, o, q)
+}
+
+func (o rooms) WatchDesk(ctx context.Context) (mail.DeskWatch, error) {
+	return mailtest.WatchDeskOf(ctx, o)
 }

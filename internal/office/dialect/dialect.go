@@ -25,16 +25,22 @@ type Dialect struct {
 	// Endpoints are where its MCP tools are served over HTTP. The first is what "pennypost mcp --dialect" serves.
 	Endpoints []Endpoint
 	// Identify finds out as whom "pennypost mcp --dialect" and the verbs act when the command does not say it, by the
-	// protocol's own means. svc is the room as the user sees it. "" means: as usual. Nil: it has no such means.
-	Identify func(ctx context.Context, svc mail.Service, getenv func(string) string) (mail.Name, error)
+	// protocol's own means. svc is the room as the user sees it. No name means: as usual. Of several the first is
+	// meant; a server may speak for the others too, because whoever started it said so. Nil: it has no such means.
+	Identify func(ctx context.Context, svc mail.Service, getenv func(string) string) ([]mail.Name, error)
 
 	// SharedNames says that a name is a mailbox and no session: several processes may act under one at a time.
 	SharedNames bool
 
 	// NamesItself reports, of the client and the tags that the roster has of an agent, whether it is one of the
 	// protocol's whose sessions say themselves who they are, so that any process may speak as it while no other runs
-	// it. Nil: none is.
+	// it. Such a session is not dead because its MCP connection has ended. Nil: none is.
 	NamesItself func(client string, tags []string) bool
+
+	// IDs and AgentLife are what the protocol asks of mail that is sent without it into a room that keeps its files,
+	// or to an agent of it, as mail.Protocol has them.
+	IDs       mail.IDForm
+	AgentLife time.Duration
 
 	// Files opens the foreign mailbox in a directory. Nil: the protocol keeps no files.
 	Files func(FilesOptions) (Files, error)
@@ -53,13 +59,25 @@ type Dialect struct {
 	Routes []Route // over HTTP
 }
 
+// Protocols returns what a room knows of dialects.
+func Protocols(all []Dialect) []mail.Protocol {
+	out := make([]mail.Protocol, len(all))
+	for i, d := range all {
+		out[i] = mail.Protocol{Name: d.Name, IDs: d.IDs, AgentLife: d.AgentLife, NamesItself: d.NamesItself}
+	}
+	return out
+}
+
 // Endpoint is a place where MCP tools are served.
 type Endpoint struct {
 	// Path is the HTTP path. If it holds {agent}, only the agent of that name is let in.
 	Path string
 	// Known returns why an agent is not let in; NotFound is answered with status 404. Nil: whoever has a credential
 	// may come.
-	Known        func(ctx context.Context, svc mail.Service, agent mail.Name) error
+	Known func(ctx context.Context, svc mail.Service, agent mail.Name) error
+	// Beside says that an agent whom Known lets in has the tools beside Pennypost's own, too, where it starts a server
+	// of those.
+	Beside       bool
 	Instructions string
 	Tools        []Tool
 	Prompts      []Prompt
@@ -77,6 +95,10 @@ type Tool struct {
 	// Run answers with a value that is encoded as JSON (fence.JSON) and is the text of the answer. It has to keep to
 	// fence.Budget. An error is told to the model by its public message.
 	Run func(ctx context.Context, c *Call) (any, error)
+	// Given, if not nil, is told what Run returned as soon as the client was given it, and not at all if that failed:
+	// here a protocol whose readers need not mark their mail marks what they were shown. Until then the same server
+	// runs the tool for nobody else.
+	Given func(ctx context.Context, c *Call, answer any) error
 }
 
 // Prompt is an MCP prompt.
@@ -97,10 +119,29 @@ type Argument struct {
 type Call struct {
 	Service mail.Service // the room as the caller sees it
 	Caller  mail.Name
+	Also    map[mail.Name]mail.Service // the room as others see it for whom the caller was let speak too
 	Room    mail.RoomName
+	// Office has all rooms. It is there for a route that was asked for no room in particular; Room is the default one
+	// then.
+	Office mail.Office
+	// Machine is this machine's name, and Ask has the post office of another answer a request, where rooms are on
+	// several machines.
+	Machine mail.Machine
+	Ask     func(ctx context.Context, to mail.Machine, subject string, request []byte) ([]byte, error)
 	Args    []byte // of a tool: a JSON object; read it with Decode
 	Now     time.Time
 	Log     *slog.Logger
+}
+
+// As returns the call as somebody makes it for whom the caller may speak. ok is false if it may not.
+func (c *Call) As(name mail.Name) (call *Call, ok bool) {
+	if name == c.Caller {
+		return c, true
+	}
+	svc, ok := c.Also[name]
+	another := *c
+	another.Service, another.Caller = svc, name
+	return &another, ok
 }
 
 // Route is a door over HTTP that the protocol fixes.
@@ -124,10 +165,19 @@ type Files interface {
 	// many of the changes are dealt with, all of them if err is nil. All of them and an error means that a part of the
 	// files is in trouble and what is for it waits in State: the next Read goes on with it, and says how it fares.
 	Write(ctx context.Context, changes []Change) (int, error)
+	// Rejected names what News.Rejected counted at the last Read, with the lines on which it stands now, at most
+	// mail.MaxBadLines of it. It changes nothing.
+	Rejected() ([]mail.BadLine, error)
 	// Watch lists the files and directories in which changes of others show. They need not exist.
 	Watch() []string
 	// Close closes the files.
 	Close() error
+}
+
+// Owing is implemented by Files that keep in State what a part of the files cannot take yet.
+type Owing interface {
+	// Owes returns the place of the first event that Write dealt with so; 0 if there is none.
+	Owes() mail.Seq
 }
 
 // FilesOptions is what a dialect needs to open its files.

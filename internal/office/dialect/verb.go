@@ -67,6 +67,11 @@ type Invocation struct {
 	// As returns the room as name sees it, starting the post office if it does not run. The user is refused to an
 	// agent's process.
 	As func(ctx context.Context, name mail.Name) (mail.Service, error)
+	// Address returns where the post office is reached over HTTP, "" if it is not.
+	Address func(ctx context.Context) (string, error)
+	// Install makes an agents' client that works in dir use Pennypost there as an agent of a room, and returns what
+	// was done, line by line.
+	Install func(client, dir string, as mail.Name, room mail.RoomName) ([]string, error)
 	// Bridge adds a bridge of this dialect to a directory, if the room has none there, and returns how it fares. Only
 	// the user may.
 	Bridge func(ctx context.Context, dir string, mode mail.BridgeMode) (mail.BridgeStatus, error)

@@ -11,6 +11,6 @@
 //   - Hooks of subagents tell nothing and end no turn, because the mail is their parent's. A cancel stops their tools
 //     too.
 //
-// Each client is a file: what it says, as an Event, and how it wants to be answered. docs/clients.md says from which
-// version the facts are.
+// Each client is a file: what it says, as an Event, and how it wants to be answered. docs/clients-evidence.md says
+// from which version the facts are.
 package hook

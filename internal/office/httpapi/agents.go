@@ -57,3 +57,29 @@ func renamed(c *call, r *wire.Rename) (err error) {
 	r.From, err = c.name()
 	return err
 }
+
+// attachRoute is of no call: what a session is shown in belongs to this machine, and not to the room.
+func attachRoute() route {
+	rt := at(&wire.Route{ID: "attach", Method: http.MethodPost, Path: "/agents/{name}/attach", UserOnly: true,
+		Here: true,
+		About: "Bring the agent's session to the front, where that can be done, and else answer with the command " +
+			"that " +
+			"shows or resumes it. Only the user may."})
+	rt.in, rt.out, rt.status, rt.handle = wire.Attach{}, wire.Attached{}, http.StatusOK, attach
+	return rt
+}
+
+func attach(c *call) (any, error) {
+	name, err := c.name()
+	if err != nil {
+		return nil, err
+	}
+	from, err := body[wire.Attach](c)
+	if err != nil {
+		return nil, err
+	}
+	if c.api.opts.Attach == nil {
+		return nil, mail.Errorf(mail.Unavailable, "sessions cannot be brought to the front from here")
+	}
+	return c.api.opts.Attach(c.r.Context(), c.roomName, name, from)
+}

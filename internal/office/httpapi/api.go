@@ -46,6 +46,9 @@ type Options struct {
 	Listen func(ctx context.Context, room mail.RoomName, caller mail.Name, at mail.Listener, silence time.Duration,
 		hand func(*mail.Rung) error) error
 
+	// Attach brings the session of an agent before the person. Nil: nobody can from here.
+	Attach func(ctx context.Context, room mail.RoomName, agent mail.Name, from wire.Attach) (wire.Attached, error)
+
 	// Hooks answer agents' clients. Nil: nobody does.
 	Hooks Hooks
 
@@ -59,9 +62,22 @@ type Options struct {
 	// here.
 	Remove func(context.Context, mail.RoomName) (wire.RemovedRoom, error)
 
+	// Machines are those that have rooms on the same NATS servers. Nil: there are no servers.
+	Machines Machines
+
+	// Move moves a room to the NATS servers or to a file, and answers when it is there. Nil: rooms cannot be moved
+	// from here.
+	Move func(context.Context, mail.RoomName, wire.MoveRoom) (wire.MovedRoom, error)
+
 	// Backup writes the whole post office as one file, which is not one unless the error is nil, and returns the rooms
 	// that could not be opened, whose files are in it as they stood. Nil: it cannot be had from here.
 	Backup func(context.Context, io.Writer) ([]mail.RoomName, error)
+
+	// Invites lets other machines in. Nil: none comes in.
+	Invites Invites
+
+	// Notify tells the person of mail. Nil: nothing does.
+	Notify Notify
 
 	// Pages are where a browser is sent to. Nil: there are none.
 	Pages Pages
@@ -75,6 +91,14 @@ type Options struct {
 	MaxImport    int64         // bytes of an import's body; default 64 MiB
 	KeepAlive    time.Duration // silence after which a waiting response gets a sign of life; default 15 s
 	WriteTimeout time.Duration // a client that takes nothing for so long is cut off; default 30 s
+}
+
+// Machines are the machines whose post offices have rooms on the same NATS servers.
+type Machines interface {
+	// List returns them by name, this one among them.
+	List() []mail.MachineStatus
+	// RemoveMachine forgets one that will not come back.
+	RemoveMachine(ctx context.Context, name mail.Machine) error
 }
 
 // Pages are the pages of the post office, and the browsers that are logged in to them.
@@ -183,6 +207,9 @@ func (a *api) serve(w *recorder, r *http.Request, rt *route) {
 	answer, err := c.run()
 	if err == nil && w.status == 0 {
 		err = c.write(answer)
+	}
+	if why, ok := errors.AsType[*mail.Error](context.Cause(r.Context())); ok && err != nil {
+		err = why // the credential is void, whatever the call made of that
 	}
 	switch {
 	case err != nil && w.status != 0:

@@ -63,7 +63,7 @@ func (w want) do(h http.Handler) *http.Response {
 	if method == "" {
 		method = http.MethodGet
 	}
-	r := httptest.NewRequest(method, wire.Base+w.path, strings.NewReader(w.body))
+	r := httptest.NewRequest(method, "https://example.com"+wire.Base+w.path, strings.NewReader(w.body))
 	if w.body != "" {
 		r.Header.Set("Content-Type", wire.JSON)
 	}
@@ -196,7 +196,8 @@ func TestRoutes(t *testing.T) {
 			h, office := newTestAPI(t, Options{
 				Stop:   func() {},
 				Remove: fakeRemove,
-				Pages:  fakePages{},
+				Move:   fakeMove, Machines: fakeMachines{},
+				Pages: fakePages{}, Notify: fakeNotify{},
 				Status: func(context.Context) (wire.Status, error) {
 					return wire.Status{Version: "v1", Home: "/secret"}, nil
 				},

@@ -33,8 +33,12 @@ type call struct {
 // run finds out who calls, for which room and with what, and hands over to the route.
 func (c *call) run() (any, error) {
 	var err error
-	if c.caller, err = c.api.opts.Authenticate(c.r); err != nil {
+	if c.caller, err = c.api.opts.Authenticate(c.r); err != nil && !c.route.open {
 		return nil, err
+	}
+	if c.route.here && c.caller.Pass != nil {
+		return nil, mail.Errorf(mail.Denied, "this can only be done where the post office is, and not from the "+
+			"machine %s, which was let in", c.caller.Pass.Machine)
 	}
 	if c.r.Method == http.MethodHead && c.route.stream != "" {
 		return nil, &statusError{http.StatusMethodNotAllowed,

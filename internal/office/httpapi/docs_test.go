@@ -113,9 +113,11 @@ func shellWords(line string) []string {
 func TestDocs(t *testing.T) {
 	office := newFakeOffice()
 	h := New(Options{
-		Office: office, Stop: func() {}, Listen: fakeListen, Pages: fakePages{}, Remove: fakeRemove,
-		Backup: fakeBackup,
-		Hooks:  fakeHooks{}, Local: func(*http.Request) bool { return true },
+		Office: office, Stop: func() {
+		}, Listen: fakeListen, Notify: fakeNotify{}, Pages: fakePages{}, Remove: fakeRemove,
+		Move: fakeMove, Machines: fakeMachines{},
+		Backup: fakeBackup, Attach: fakeAttach, Invites: fakeInvites{},
+		Hooks: fakeHooks{}, Local: func(*http.Request) bool { return true },
 		Authenticate: func(r *http.Request) (mail.Caller, error) {
 			if strings.HasPrefix(r.RequestURI, "http://127.0.0.1") && r.Header.Get("Authorization") == "" {
 				return mail.Caller{}, mail.Errorf(mail.Unknown, "a token is needed")

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"iter"
+	"net/netip"
 	"slices"
 	"strconv"
 	"strings"
@@ -19,6 +20,7 @@ import (
 type fakeOffice struct {
 	mu    sync.Mutex
 	rooms map[mail.RoomName]*fakeRoom
+	desk  mail.DeskQuery // the last that was asked
 }
 
 func newFakeOffice() *fakeOffice { return &fakeOffice{rooms: make(map[mail.RoomName]*fakeRoom)} }
@@ -295,6 +297,43 @@ func (s *fakeService) Stuck(_ context.Context, q mail.StuckQuery) (mail.StuckLis
 			Mail: []mail.Item{}}}}, s.ask(s.as, q)
 }
 
+func (s *fakeService) Desk(_ context.Context, q mail.DeskQuery) (mail.Desk, error) {
+	return fakeDesk(s.name), s.ask(s.as, q)
+}
+
+func fakeDesk(room mail.RoomName) mail.Desk {
+	row := mail.Conversation{Room: room, Preview: "p", Asks: 1, Urgent: true, IDs: []mail.ID{"msg_1"}, Messages: 1,
+		Unread: 1, Folded: 2, Item: mail.Item{Message: mail.Message{ID: "msg_1", Type: mail.Question,
+			From: "agent:ann",
+			To:   []mail.Address{"user"}, Sent: 1778421600123}, Seq: 1, Open: true}}
+	return mail.Desk{Needs: []mail.Conversation{row}, Waiting: 1, Updates: []mail.Conversation{}, Unread: 3,
+		Next: "1.2@lab", Away: []mail.RoomName{"gone"}}
+}
+
+func (o *fakeOffice) Desk(_ context.Context, q mail.DeskQuery) (mail.Desk, error) {
+	o.desk = q
+	return fakeDesk("lab"), nil
+}
+
+func (o *fakeOffice) WatchDesk(context.Context) (mail.DeskWatch, error) {
+	return &fakeDeskWatch{left: []mail.DeskChange{{}, {Room: "lab", Seq: 7, Needs: 1, Unread: 2}}}, nil
+}
+
+// fakeDeskWatch tells of a few changes, one at a time.
+type fakeDeskWatch struct{ left []mail.DeskChange }
+
+func (w *fakeDeskWatch) Next(ctx context.Context) ([]mail.DeskChange, error) {
+	if len(w.left) == 0 {
+		<-ctx.Done()
+		return nil, ctx.Err()
+	}
+	next := w.left[:1]
+	w.left = w.left[1:]
+	return next, nil
+}
+
+func (w *fakeDeskWatch) Close() error { return nil }
+
 func (s *fakeService) Waiting(_ context.Context, q mail.WaitingQuery) (mail.WaitingList, error) {
 	return mail.WaitingList{Rest: 7,
 			Waiting: []mail.Waiting{{Question: "msg_1", Type: mail.Question, Subject: "s", Since: 1778421600123,
@@ -319,6 +358,10 @@ func (s *fakeService) RemoveBridge(_ context.Context, id string) error { return 
 
 func (s *fakeService) SyncBridge(_ context.Context, id string) (mail.BridgeStatus, error) {
 	return mail.BridgeStatus{Bridge: fakeBridge(), Seq: 7, Running: true}, s.ask(s.as, id)
+}
+
+func (s *fakeService) RejectedLines(_ context.Context, id string) ([]mail.BadLine, error) {
+	return []mail.BadLine{{File: "data/agent-mailbox.jsonl", Line: 3, Why: "no id", Text: "{}"}}, s.ask(s.as, id)
 }
 
 func (s *fakeService) Workspaces(context.Context) ([]mail.Workspace, error) {
@@ -364,6 +407,33 @@ func fakeBackup(_ context.Context, to io.Writer) ([]mail.RoomName, error) {
 
 func fakeRemove(_ context.Context, room mail.RoomName) (wire.RemovedRoom, error) {
 	return wire.RemovedRoom{Room: room, Files: "/removed/" + string(room)}, nil
+}
+
+func fakeMove(_ context.Context, room mail.RoomName, ask wire.MoveRoom) (wire.MovedRoom, error) {
+	return wire.MovedRoom{Room: room, To: ask.To, Seq: 7, Moved: true}, nil
+}
+
+// fakeMachines are two.
+type fakeMachines struct{}
+
+func (fakeMachines) List() []mail.MachineStatus {
+	return []mail.MachineStatus{{Name: "laptop-1", Here: true, Heard: 1778421600000, Version: "v1", Rooms: 2},
+		{Name: "laptop-2", Away: true, Heard: 1778421500000, Skew: -1500}}
+}
+
+func (fakeMachines) RemoveMachine(context.Context, mail.Machine) error { return nil }
+
+// fakeNotify has one channel.
+type fakeNotify struct{}
+
+var _ Notify = fakeNotify{}
+
+func (fakeNotify) Channels() []wire.NotifyChannel {
+	return []wire.NotifyChannel{{Name: "desktop", What: "urgent", Last: 1778421600123, Answer: "shown"}}
+}
+
+func (fakeNotify) Test(_ context.Context, channel string) ([]wire.NotifyTested, error) {
+	return []wire.NotifyTested{{Name: channel, Answer: "shown"}}, nil
 }
 
 // fakePages are pages at which one browser is logged in.
@@ -419,3 +489,34 @@ func (fakeHooks) Taken(_ context.Context, ticket string) error {
 	}
 	return nil
 }
+
+func fakeAttach(context.Context, mail.RoomName, mail.Name, wire.Attach) (wire.Attached, error) {
+	return wire.Attached{Live: true}, nil
+}
+
+// fakeInvites let one machine in.
+type fakeInvites struct{}
+
+var _ Invites = fakeInvites{}
+
+func (fakeInvites) Invite(wire.Invite) (wire.Invited, error) {
+	return wire.Invited{URL: "https://192.168.1.5:8766", Code: "abc", ID: "abcdefgh", Expires: 1778421600123}, nil
+}
+
+func (fakeInvites) Invites() wire.Invites {
+	return wire.Invites{Machines: []wire.Machine{{Name: "laptop-2", Joined: 1778421600123}},
+		Codes: []wire.OpenCode{{ID: "abcdefgh", Made: 1778421600123, Expires: 1778421600123}}}
+}
+
+func (fakeInvites) Revoke(name string) error {
+	if name != "laptop-2" {
+		return mail.Errorf(mail.NotFound, "no machine %s", name)
+	}
+	return nil
+}
+
+func (fakeInvites) Redeem(ask wire.Join, _ netip.Addr, _ *mail.Pass) (wire.Joined, error) {
+	return wire.Joined{Token: "pp-machine.x", Machine: ask.Machine}, nil
+}
+
+func (fakeInvites) Leave(*mail.Pass) error { return nil }

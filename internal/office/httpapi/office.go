@@ -12,8 +12,8 @@ import (
 func status(c *call) (any, error) {
 	s, err := c.api.opts.Status(c.r.Context())
 	s.You, s.Room = c.caller.Name, c.caller.Room
-	if c.needUser() != nil {
-		s.Home, s.Listen, s.Failing = "", nil, nil
+	if c.needUser() != nil || c.caller.Pass != nil {
+		s.Home, s.Listen, s.Failing, s.Fingerprint, s.Joined, s.Cluster = "", nil, nil, "", nil, nil
 	}
 	return s, err
 }
@@ -65,6 +65,13 @@ func login(c *call) (any, error) {
 	ask, err := body[wire.Login](c)
 	if err != nil {
 		return nil, err
+	}
+	if p := c.caller.Pass; p != nil {
+		if len(p.Rooms) > 0 {
+			return nil, mail.Errorf(mail.Denied,
+				"the pages show every room, and the machine %s was let into some only: no link was made", p.Machine)
+		}
+		ask.Phone, ask.Machine = true, p.Machine
 	}
 	pages, err := c.pages()
 	if err != nil {
@@ -130,4 +137,38 @@ func removeRoom(c *call) (any, error) {
 		return nil, mail.Errorf(mail.Unavailable, "rooms cannot be removed here")
 	}
 	return c.api.opts.Remove(c.r.Context(), c.roomName)
+}
+
+func moveRoom(c *call) (any, error) {
+	ask, err := body[wire.MoveRoom](c)
+	if err != nil {
+		return nil, err
+	}
+	if c.api.opts.Move == nil {
+		return nil, mail.Errorf(mail.Unavailable, "rooms cannot be moved here")
+	}
+	return c.api.opts.Move(c.r.Context(), c.roomName, ask)
+}
+
+func machines(c *call) (any, error) {
+	if c.api.opts.Machines == nil {
+		return wire.Machines{Machines: []mail.MachineStatus{}}, nil
+	}
+	return wire.Machines{Machines: c.api.opts.Machines.List()}, nil
+}
+
+func removeMachine(c *call) (any, error) {
+	name, err := c.path("machine")
+	if err != nil {
+		return nil, err
+	}
+	if c.api.opts.Machines == nil {
+		return nil, mail.Errorf(mail.NotFound, "this post office has no rooms on NATS servers, so it knows no other "+
+			"machines. Those that were invited are listed by: pennypost invite --list")
+	}
+	machine, err := mail.ParseMachine(name)
+	if err != nil {
+		return nil, err
+	}
+	return nil, c.api.opts.Machines.RemoveMachine(c.r.Context(), machine)
 }

@@ -75,7 +75,10 @@ func (doc fetched) validator(t *testing.T, schema map[string]any) func(body []by
 
 // TestDocumentIsTheRoutes holds that what is routed is documented and what is documented is routed.
 func TestDocumentIsTheRoutes(t *testing.T) {
-	h, _ := newTestAPI(t, Options{Stop: func() {}, Pages: fakePages{}, Remove: fakeRemove, Backup: fakeBackup})
+	h, _ := newTestAPI(t, Options{Stop: func() {}, Notify: fakeNotify{}, Pages: fakePages{}, Remove: fakeRemove,
+		Move: fakeMove, Machines: fakeMachines{},
+		Backup: fakeBackup,
+		Attach: fakeAttach, Invites: fakeInvites{}})
 	doc, text := fetch(t, h)
 	if _, again := fetch(t, h); again != text {
 		t.Error("the document is not the same twice")
@@ -123,6 +126,7 @@ func TestDocumentedParameters(t *testing.T) {
 		"all":   "false",
 		"after": "0", "before": "1", "limit": "1", "bytes": "1", "timeout": "1ms", "door": "rewake",
 		"place": "snoozed", "newest": "true", "open": "true", "state": "held,dead", "deliveries": "true",
+		"by_sent": "true", "part": "needs", "conversations": "true", "unread": "true", "status": "true",
 		"news": "true", "mail": "2", "latest": "true",
 	}
 	h, office := newTestAPI(t, Options{})
@@ -153,7 +157,10 @@ func TestDocumentedParameters(t *testing.T) {
 
 // TestAnswersFitTheSchemas runs a scenario and validates every answer against what the document says of it.
 func TestAnswersFitTheSchemas(t *testing.T) {
-	h, _ := newTestAPI(t, Options{Stop: func() {}, Pages: fakePages{}, Remove: fakeRemove, Backup: fakeBackup})
+	h, _ := newTestAPI(t, Options{Stop: func() {}, Notify: fakeNotify{}, Pages: fakePages{}, Remove: fakeRemove,
+		Move: fakeMove, Machines: fakeMachines{},
+		Backup: fakeBackup,
+		Attach: fakeAttach, Invites: fakeInvites{}})
 	doc, _ := fetch(t, h)
 	for _, w := range scenario() {
 		resp := w.do(h)
@@ -214,11 +221,14 @@ func scenario() []want {
 		{name: room + "/agents/{name}", method: "PATCH", path: lab + "/agents/ann", body: `{"tags":["project:x"]}`},
 		{name: room + "/agents/{name}/rename", method: "POST", path: lab + "/agents/ann/rename", body: `{"to":"bea"}`},
 		{name: room + "/agents/{name}/token", method: "POST", path: lab + "/agents/ann/token"},
+		{name: room + "/agents/{name}/attach", method: "POST", path: lab + "/agents/ann/attach",
+			body: `{"terminal":true}`},
 		{name: room + "/agents/{name}", method: "DELETE", path: lab + "/agents/ann"},
 		{name: room + "/bridges", method: "GET", path: lab + "/bridges"},
 		{name: room + "/bridges", method: "POST", path: lab + "/bridges",
 			body: `{"dialect":"haak","dir":"/project","mode":"both"}`},
 		{name: room + "/bridges/{bridge}/sync", method: "POST", path: lab + "/bridges/haak/sync"},
+		{name: room + "/bridges/{bridge}/rejected", method: "GET", path: lab + "/bridges/haak/rejected"},
 		{name: room + "/bridges/{bridge}", method: "DELETE", path: lab + "/bridges/haak"},
 		{name: room + "/workspaces", method: "GET", path: lab + "/workspaces"},
 		{name: room + "/workspaces", method: "POST", path: lab + "/workspaces",
@@ -235,15 +245,27 @@ func scenario() []want {
 		{name: room + "/messages/{id}", method: "DELETE", path: lab + "/messages/m1"},
 		{name: room, method: "GET", path: lab},
 		{name: room, method: "DELETE", path: lab},
+		{name: room + "/desk", method: "GET", path: lab + "/desk"},
+		{name: "/desk", method: "GET", path: "/desk"},
 		{name: "/rooms", method: "GET", path: "/rooms"},
 		{name: "/openapi.json", method: "GET", path: "/openapi.json"},
 		{name: "/hooks/{client}/{event}", method: "POST", path: "/hooks/claude/Stop",
 			header: http.Header{"Content-Type": {wire.JSON}}, body: `{"session_id":"s1"}`},
 		{name: "/taken/{ticket}", method: "POST", path: "/taken/T1"},
+		{name: "/notify", method: "GET", path: "/notify"},
+		{name: "/notify/test", method: "POST", path: "/notify/test", body: `{"channel":"desktop"}`},
 		{name: "/login", method: "POST", path: "/login", body: `{"room":"lab"}`},
 		{name: "/sessions", method: "GET", path: "/sessions"},
 		{name: "/sessions/{session}", method: "DELETE", path: "/sessions/abcdefgh"},
 		{name: "/sessions", method: "DELETE", path: "/sessions"},
+		{name: "/invites", method: "POST", path: "/invites", body: `{"rooms":["lab"],"agent":"ann","good_s":60}`},
+		{name: "/invites", method: "GET", path: "/invites"},
+		{name: "/invites/{name}", method: "DELETE", path: "/invites/laptop-2"},
+		{name: "/join", method: "POST", path: "/join", body: `{"secret":"h059h6e9zmzr5thg","machine":"laptop-2"}`},
+		{name: "/join", method: "DELETE", path: "/join"},
+		{name: "/machines", method: "GET", path: "/machines"},
+		{name: "/machines/{machine}", method: "DELETE", path: "/machines/laptop-2"},
+		{name: room + "/move", method: "POST", path: lab + "/move", body: `{"to":"jetstream"}`},
 		{name: "/backup", method: "GET", path: "/backup"},
 		{name: "/stop", method: "POST", path: "/stop"},
 	}
@@ -255,7 +277,7 @@ func TestScenarioIsComplete(t *testing.T) {
 		seen[w.method+" "+w.name] = true
 	}
 	for _, rt := range routes() {
-		if key := rt.method + " " + rt.path; !seen[key] && rt.id != "events" {
+		if key := rt.method + " " + rt.path; !seen[key] && rt.stream != wire.Events {
 			t.Errorf("the scenario lacks %s", key)
 		}
 	}

@@ -47,6 +47,9 @@ type statusError struct {
 func (e *statusError) Error() string { return e.err.Msg }
 func (e *statusError) Unwrap() error { return e.err }
 
+// Fail answers with an error what is no route of the API.
+func Fail(w http.ResponseWriter, err error) { writeProblem(w, problem(err)) }
+
 // fail answers with a problem.
 func (a *api) fail(w *recorder, r *http.Request, err error) {
 	p := problem(err)

@@ -95,6 +95,11 @@ func paramKind(t reflect.Type) kind {
 	case reflect.TypeFor[time.Duration]():
 		return kind{parser(parseWait), &schema{Type: "string", Description: "seconds, or a number with unit such as " +
 			"90s or 10m; at most " + maxWait.String()}}
+	case reflect.TypeFor[mail.DeskPart]():
+		return kind{parser(mail.ParseDeskPart), &schema{Type: "string", Enum: []string{"", string(mail.NeedsYou),
+			string(mail.Updates)}}}
+	case reflect.TypeFor[[]mail.RoomName]():
+		return listKind("room", mail.ParseRoom)
 	case reflect.TypeFor[[]mail.Type]():
 		return listKind("message type", mail.ParseType)
 	case reflect.TypeFor[[]mail.DeliveryState]():

@@ -104,49 +104,56 @@ func events(c *call) (any, error) {
 		return nil, err
 	}
 	defer w.Close()
+	return nil, follow(ctx, c, w.Next, addEvent)
+}
+
+// follow streams what a watch tells until the client leaves, or the post office does.
+func follow[T any](ctx context.Context, c *call, next func(context.Context) ([]T, error),
+	add func(*stream, *T) error) error {
 	s := c.stream()
 	// Browsers wait 3 s before they come back unless told otherwise. The comment lets the far end see that it is
 	// connected.
-	if err := s.add([]byte("retry: 1000\n:\n\n")); err != nil {
-		return nil, err
-	}
-	for {
-		if err := s.flush(); err != nil {
-			return nil, err
-		}
-		if err := c.nextEvents(ctx, w, s); err != nil {
-			if ctx.Err() != nil {
-				return nil, nil // the client left, or the post office does
-			}
-			return nil, err
+	err := s.add([]byte("retry: 1000\n:\n\n"))
+	for err == nil {
+		if err = s.flush(); err == nil {
+			err = addNext(ctx, c.api.opts.KeepAlive, s, next, add)
 		}
 	}
+	if ctx.Err() != nil {
+		return nil
+	}
+	return err
 }
 
-// nextEvents adds what happened to s or, after a silence, a comment.
-func (c *call) nextEvents(ctx context.Context, w mail.Watch, s *stream) error {
-	tick, cancel := context.WithTimeout(ctx, c.api.opts.KeepAlive)
+// addNext adds what happened to s or, after a silence, a comment.
+func addNext[T any](ctx context.Context, silence time.Duration, s *stream, next func(context.Context) ([]T, error),
+	add func(*stream, *T) error) error {
+	tick, cancel := context.WithTimeout(ctx, silence)
 	defer cancel()
-	events, err := w.Next(tick)
-	if err != nil && len(events) == 0 {
+	list, err := next(tick)
+	if err != nil && len(list) == 0 {
 		if tick.Err() != nil && ctx.Err() == nil {
 			return s.add([]byte(":\n\n"))
 		}
 		return err
 	}
-	for i := range events {
-		data, err := jsonx.Marshal(&events[i]) // JSON has no line breaks, which would end the field
-		if err != nil {
-			return err
-		}
-		s.buf = strconv.AppendUint(append(s.buf, "id: "...), uint64(events[i].Seq), 10)
-		s.buf = append(append(s.buf, "\nevent: "...), kindOf(&events[i])...)
-		s.buf = append(s.buf, "\ndata: "...)
-		if err := s.add(data, '\n', '\n'); err != nil {
+	for i := range list {
+		if err := add(s, &list[i]); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+func addEvent(s *stream, e *mail.Event) error {
+	data, err := jsonx.Marshal(e) // JSON has no line breaks, which would end the field
+	if err != nil {
+		return err
+	}
+	s.buf = strconv.AppendUint(append(s.buf, "id: "...), uint64(e.Seq), 10)
+	s.buf = append(append(s.buf, "\nevent: "...), kindOf(e)...)
+	s.buf = append(s.buf, "\ndata: "...)
+	return s.add(data, '\n', '\n')
 }
 
 // cursor returns the place behind which the client wants events. A browser that reconnects repeats the address it

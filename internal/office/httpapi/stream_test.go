@@ -161,6 +161,32 @@ func TestEvents(t *testing.T) {
 	})
 }
 
+// TestDeskEvents holds that the stream says at once to look, then where something happened, and is for the user only.
+func TestDeskEvents(t *testing.T) {
+	inBubble(t, func(s *testServer) {
+		ctx, cancel := context.WithCancel(s.Context())
+		resp := s.open(ctx, "/desk/events")
+		lines := bufio.NewReader(resp.Body)
+		for _, want := range []mail.DeskChange{{}, {Room: "lab", Seq: 7, Needs: 1, Unread: 2}} {
+			var got mail.DeskChange
+			if event := field(t, lines, "event: "); event != "desk" {
+				t.Errorf("event %s, want desk", event)
+			}
+			if err := json.Unmarshal([]byte(field(t, lines, "data: ")), &got); err != nil || got != want {
+				t.Errorf("change = %+v, %v; want %+v", got, err, want)
+			}
+		}
+		field(t, lines, "")
+		field(t, lines, ":") // a sign of life
+		cancel()
+		resp.Body.Close()
+	})
+	h, _ := newTestAPI(t, Options{})
+	for _, path := range []string{"/desk", "/desk/events", "/rooms/lab/desk"} {
+		want{path: path, as: "ann", status: 403, detail: "only the user"}.check(t, h, nil)
+	}
+}
+
 func TestEventsEndWhenThePostOfficeStops(t *testing.T) {
 	inBubble(t, func(s *testServer) {
 		resp := s.open(s.Context(), "/rooms/lab/events")

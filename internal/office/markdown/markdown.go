@@ -2,8 +2,8 @@
 //
 // It is goldmark: CommonMark, and of GitHub's tables, struck text, tasks, footnotes and addresses of the web that
 // stand in the text. HTML is no part of it and comes out as the text that it is. Links lead to the web or into mail
-// only; an image is a link to it, since to load it would tell its owner who reads. Every block says dir="auto", so
-// that what is written from right to left stands so.
+// only; an image is a link to it, since to load it would tell its owner who reads. Every block but code says
+// dir="auto", so that what is written from right to left stands so.
 package markdown
 
 import (
@@ -26,28 +26,37 @@ import (
 	"github.com/yuin/goldmark/util"
 )
 
-// Message renders mail, in which a line break is one. What is not UTF-8 comes out as U+FFFD.
-func Message(text string) string { return convert(message(), text) }
+// Message renders mail, in which a line break is one: who writes a message wraps nothing, and means it. The id, any
+// text, is no other's on the page. What is not UTF-8 comes out as U+FFFD.
+func Message(text, id string) string { return convert(message(), text, id) }
 
-// Document renders a file, whose lines may end anywhere in a sentence. What is not UTF-8 comes out as U+FFFD.
-func Document(text string) string { return convert(document(), text) }
+// Document renders a file, in which a line break is white space: prose in files is wrapped at some column. (GitHub
+// decides both as we do.) The id, any text, is no other's on the page. What is not UTF-8 comes out as U+FFFD.
+func Document(text, id string) string { return convert(document(), text, id) }
 
 var (
 	message  = sync.OnceValue(func() goldmark.Markdown { return renderingWith(html.WithHardWraps()) })
 	document = sync.OnceValue(func() goldmark.Markdown { return renderingWith() })
 )
 
-func convert(md goldmark.Markdown, text string) string {
-	text = strings.NewReplacer("\r\n", "\n", "\r", "\n", "\x00",
-		"\uFFFD").Replace(strings.ToValidUTF8(text, string(utf8.RuneError)))
+func convert(md goldmark.Markdown, text, id string) string {
+	text = readable(text)
 	if tangled(text) {
 		return "<pre>" + string(util.EscapeHTML([]byte(text))) + "</pre>\n"
 	}
 	var out strings.Builder
-	if err := md.Convert([]byte(text), &out); err != nil {
+	pc := parser.NewContext()
+	pc.Set(prefixKey, fmt.Appendf(nil, "note-%08x-", crc32.ChecksumIEEE([]byte(id+"\n"+text))))
+	if err := md.Convert([]byte(text), &out, parser.WithContext(pc)); err != nil {
 		panic(err) // a strings.Builder takes everything
 	}
 	return out.String()
+}
+
+// readable is a text as UTF-8 without NULs, whose lines end as they do here.
+func readable(text string) string {
+	return strings.NewReplacer("\r\n", "\n", "\r", "\n", "\x00",
+		"\uFFFD").Replace(strings.ToValidUTF8(text, string(utf8.RuneError)))
 }
 
 // tangled reports whether a text has so many links in the making that it is not worth reading. For each that begins,
@@ -165,17 +174,20 @@ func afterScheme(line []byte) int {
 	return 0
 }
 
-// prefixKey is where a document keeps what begins the ids of its footnotes, so that two messages on one page do not
-// share any.
-const prefixKey = "prefix"
+// prefixKey is where the reading of a text keeps what begins the ids of its footnotes: two messages on one page, which
+// may say the same, do not share any.
+var prefixKey = parser.NewContextKey()
 
-func notePrefix(n ast.Node) []byte { return n.OwnerDocument().Meta()[prefixKey].([]byte) }
+// prefixMeta is where the text keeps it for its rendering.
+const prefixMeta = "prefix"
+
+func notePrefix(n ast.Node) []byte { return n.OwnerDocument().Meta()[prefixMeta].([]byte) }
 
 // tamer takes out of a document what could do something.
 type tamer struct{}
 
-func (tamer) Transform(doc *ast.Document, reader text.Reader, _ parser.Context) {
-	doc.AddMeta(prefixKey, fmt.Appendf(nil, "note-%08x-", crc32.ChecksumIEEE(reader.Source())))
+func (tamer) Transform(doc *ast.Document, reader text.Reader, pc parser.Context) {
+	doc.AddMeta(prefixMeta, pc.Get(prefixKey))
 	tame(doc, reader.Source(), false)
 }
 
@@ -187,10 +199,13 @@ func tame(parent ast.Node, source []byte, inLink bool) {
 		case *ast.Paragraph, *ast.Heading, *ast.Blockquote, *ast.List, *ast.ListItem, *extast.TableCell,
 			*extast.Footnote:
 			n.SetAttributeString("dir", "auto")
+		case *ast.CodeBlock:
+			copyable(parent, n)
 		case *ast.FencedCodeBlock:
 			if n.Info != nil && !language.Match(n.Info.Value(source)) {
 				n.Info = nil
 			}
+			copyable(parent, n)
 		case *extast.TaskCheckBox:
 			tamed = checkBox(n.IsChecked)
 		case *extast.FootnoteLink:
@@ -250,14 +265,27 @@ func elsewhere(n ast.Node) ast.Node {
 	return n
 }
 
+// copyable puts a button beside a block of code that copies it, where scripts run.
+func copyable(parent, code ast.Node) {
+	parent.InsertBefore(parent, code, markup(
+		`<div class="code-block"><button type="button" class="copy" data-copy>Copy<span class="hidden"> code</span>`+
+			"</button>"))
+	parent.InsertAfter(parent, code, markup("</div>\n"))
+}
+
 // checkBox is the box of a task, with a name for whoever does not see it.
 func checkBox(checked bool) ast.Node {
-	box := ast.NewString([]byte(`<input type="checkbox" disabled aria-label="to do"> `))
 	if checked {
-		box.Value = []byte(`<input type="checkbox" disabled checked aria-label="done"> `)
+		return markup(`<input type="checkbox" disabled checked aria-label="done"> `)
 	}
-	box.SetCode(true) // written as it is
-	return box
+	return markup(`<input type="checkbox" disabled aria-label="to do"> `)
+}
+
+// markup is HTML of ours.
+func markup(s string) ast.Node {
+	n := ast.NewString([]byte(s))
+	n.SetCode(true) // written as it is
+	return n
 }
 
 // verbatim is text in which nothing means anything.

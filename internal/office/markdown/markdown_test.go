@@ -3,6 +3,7 @@ package markdown
 import (
 	"html"
 	"regexp"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -54,14 +55,20 @@ func TestMessage(t *testing.T) {
 		return `<a href="` + to + `" target="_blank" rel="noopener noreferrer nofollow">` + inside + "</a>"
 	}
 	p := func(inside string) string { return `<p dir="auto">` + inside + "</p>\n" }
+	code := func(pre string) string {
+		return `<div class="code-block"><button type="button" class="copy" data-copy>Copy<span class="hidden"> code` +
+			"</span></button>" + pre + "</div>\n"
+	}
 	for text, want := range map[string]string{
+		"    indented":                           code("<pre><code>indented\n</code></pre>\n"),
 		"a\nb":                                   p("a<br>\nb"),
 		"List<String> <script>alert(1)</script>": p("List&lt;String&gt; &lt;script&gt;alert(1)&lt;/script&gt;"),
 		"<div onclick=x>\nraw\n</div>":           p("&lt;div onclick=x&gt;<br>\nraw<br>\n&lt;/div&gt;"),
 		"vector<std::string> <b:c>":              p("vector&lt;std::string&gt; &lt;b:c&gt;"),
-		"```\"><b>\nx\n```":                      "<pre><code>x\n</code></pre>\n",
-		"``` go b\"c\nx\n```":                    "<pre><code class=\"language-go\">x\n</code></pre>\n",
-		"```mermaid\nA-->B\n```":                 "<pre><code class=\"language-mermaid\">A--&gt;B\n</code></pre>\n",
+		"```\"><b>\nx\n```":                      code("<pre><code>x\n</code></pre>\n"),
+		"``` go b\"c\nx\n```":                    code("<pre><code class=\"language-go\">x\n</code></pre>\n"),
+		"```mermaid\nA-->B\n```": code(
+			"<pre><code class=\"language-mermaid\">A--&gt;B\n</code></pre>\n"),
 		"- [x] a\n- [ ] b": `<ul dir="auto">
 <li dir="auto"><input type="checkbox" disabled checked aria-label="done"> a</li>
 <li dir="auto"><input type="checkbox" disabled aria-label="to do"> b</li>
@@ -103,7 +110,7 @@ func TestMessage(t *testing.T) {
 		"[x](javascript:alert(1)) ![y](data:)":                                    p("x 🖼 y"),
 		"[x](/logout) [y](//e.example) [z](http://) [w](https:///x) [v](mAilto:)": p("x y z w v"),
 	} {
-		if diff := cmp.Diff(want, Message(text)); diff != "" {
+		if diff := cmp.Diff(want, Message(text, "")); diff != "" {
 			t.Errorf("Message(%q): -want +got\n%s", text, diff)
 		}
 	}
@@ -111,7 +118,7 @@ func TestMessage(t *testing.T) {
 
 // TestDocument: a document's lines end anywhere.
 func TestDocument(t *testing.T) {
-	if got, want := Document("one\r\ntwo  \nthree"), "<p dir=\"auto\">one\ntwo<br>\nthree</p>\n"; got != want {
+	if got, want := Document("one\r\ntwo  \nthree", ""), "<p dir=\"auto\">one\ntwo<br>\nthree</p>\n"; got != want {
 		t.Errorf("Document = %q, want %q", got, want)
 	}
 }
@@ -120,8 +127,9 @@ func TestDocument(t *testing.T) {
 func TestFootnotes(t *testing.T) {
 	ids := regexp.MustCompile(` id="([^"]+)"`)
 	seen := make(map[string]bool)
-	for _, text := range []string{"a[^1]\n\n[^1]: one", "b[^1] [c[^1]](https://go.dev)\n\n[^1]: two"} {
-		out := Message(text)
+	for id, text := range []string{"a[^1]\n\n[^1]: one", "a[^1]\n\n[^1]: one",
+		"b[^1] [c[^1]](https://go.dev)\n\n[^1]: two"} {
+		out := Message(text, strconv.Itoa(id))
 		found := ids.FindAllStringSubmatch(out, -1)
 		if len(found) != 2 {
 			t.Errorf("%d ids in %s", len(found), out)
@@ -143,7 +151,8 @@ func TestFootnotes(t *testing.T) {
 
 // allowed is every tag that may come out, with its attributes.
 var allowed = regexp.MustCompile(
-	`^<(?:/?(?:pre|code|em|strong|del|table|thead|tbody|tr)|/?(?:p|h[1-6]|blockquote|ul|ol|li|th|td)` +
+	`^<(?:div class="code-block"|button type="button" class="copy" data-copy|span class="hidden"|/button|/span|` +
+		`/?(?:pre|code|em|strong|del|table|thead|tbody|tr)|/?(?:p|h[1-6]|blockquote|ul|ol|li|th|td)` +
 		`|(?:p|h[1-6]|blockquote|ul|ol(?: start="[0-9]+")?|li(?: id="note-[0-9a-f]{8}-fn:[0-9]+")?|` +
 		`t[hd](?: align="(?:left|right|center)")?) dir="auto"|br|hr|/a|/sup|/div|` +
 		`code class="language-[A-Za-z0-9+_.#-]+"|div class="footnotes" role="doc-endnotes"|` +
@@ -186,7 +195,7 @@ func FuzzMessage(f *testing.F) {
 		f.Add(text)
 	}
 	f.Fuzz(func(t *testing.T, text string) {
-		if bad := harmless(Message(text)); bad != "" {
+		if bad := harmless(Message(text, "")); bad != "" {
 			t.Errorf("Message(%q) has %q", text, bad)
 		}
 	})
@@ -201,7 +210,7 @@ func TestHostileLength(t *testing.T) {
 		"> a\n- ", "- a\n  "} {
 		text := strings.Repeat(unit, n/len(unit))
 		began := time.Now()
-		out := Message(text)
+		out := Message(text, "")
 		if took := time.Since(began); took > 5*time.Second {
 			t.Errorf("%d times %q took %s", n/len(unit), unit, took)
 		}
@@ -213,7 +222,7 @@ func TestHostileLength(t *testing.T) {
 
 // TestDepth: what is nested deeper than anybody reads is text, and all of it is there.
 func TestDepth(t *testing.T) {
-	out := Message(strings.Repeat("> ", 100) + "x")
+	out := Message(strings.Repeat("> ", 100)+"x", "")
 	if quotes := strings.Count(out, "<blockquote"); quotes < 16 || quotes > maxDepth ||
 		quotes+strings.Count(out, "&gt;") != 100 {
 		t.Errorf("%d quotes in %s", quotes, out)
@@ -224,11 +233,11 @@ func TestDepth(t *testing.T) {
 func TestTangled(t *testing.T) {
 	for _, unit := range []string{"[a](", "[a](<", "[a]: x\n"} {
 		text := strings.Repeat(unit, 1<<20/len(unit))
-		if out := Document(text); out != "<pre>"+html.EscapeString(text)+"</pre>\n" {
+		if out := Document(text, ""); out != "<pre>"+html.EscapeString(text)+"</pre>\n" {
 			t.Errorf("%d times %q are %.60q", 1<<20/len(unit), unit, out)
 		}
 	}
-	if out := Document(strings.Repeat("[a](https://go.dev) and ", 1000)); strings.Count(out, "<a ") != 1000 {
+	if out := Document(strings.Repeat("[a](https://go.dev) and ", 1000), ""); strings.Count(out, "<a ") != 1000 {
 		t.Errorf("links on one line: %.60q", out)
 	}
 }
@@ -237,6 +246,6 @@ func BenchmarkMessage(b *testing.B) {
 	text := strings.Join(texts, "\n\n")
 	b.SetBytes(int64(len(text)))
 	for b.Loop() {
-		Message(text)
+		Message(text, "")
 	}
 }

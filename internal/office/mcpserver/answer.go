@@ -22,6 +22,14 @@ func said(text string) *mcp.CallToolResult {
 type toolAnswer struct {
 	text   string
 	failed bool
+	done   func(given bool) // called by settle; nil: nobody wants to know
+}
+
+// settle is to be called once for each answer, when the client was given it or could not be.
+func (a toolAnswer) settle(given bool) {
+	if a.done != nil {
+		a.done(given)
+	}
 }
 
 // result is the answer for the SDK.

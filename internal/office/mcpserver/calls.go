@@ -10,7 +10,7 @@ import (
 	"sync"
 )
 
-// maxBeside is how many calls of one connection are run at a time. More are not served.
+// maxBeside is how many calls of one connection are run or answered at a time. More are not served.
 const maxBeside = 64
 
 // ServeCalls answers the calls of an agent's tools that come as lines, each behind a key and a space, as
@@ -40,7 +40,9 @@ func ServeCalls(ctx context.Context, box Mailbox, in *bufio.Reader, out io.Write
 			}
 			return
 		}
-		d.serve(quick, waiting, line)
+		if key, ok := d.serve(quick, waiting, line); !ok {
+			d.answer(key, nil) // here: who does not read its answers is not read from either
+		}
 	}
 }
 
@@ -52,21 +54,22 @@ type desk struct {
 	writing sync.Mutex
 	out     io.Writer // guarded by writing, which is held for I/O and nothing else
 
-	mu    sync.Mutex
-	calls map[string]context.CancelFunc // that are run, by key
+	mu     sync.Mutex
+	calls  map[string]context.CancelFunc // that are run, by key
+	beside int                           // how many are run or answered
 }
 
-// serve begins a call, or cancels one.
-func (d *desk) serve(quick, waiting context.Context, line []byte) {
+// serve begins the call of a key, or cancels one. ok is false if the call is not served.
+func (d *desk) serve(quick, waiting context.Context, line []byte) (key string, ok bool) {
 	k, text, _ := bytes.Cut(line, []byte(" "))
-	key := string(k)
+	key = string(k)
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if len(text) == 0 {
 		if cancel := d.calls[key]; cancel != nil {
 			cancel()
 		}
-		return
+		return key, true
 	}
 	call := parseOrdinary(text)
 	run, ctx := toolFunc(nil), quick
@@ -76,12 +79,12 @@ func (d *desk) serve(quick, waiting context.Context, line []byte) {
 			ctx = waiting
 		}
 	}
-	if run == nil || len(d.calls) >= maxBeside || d.calls[key] != nil {
-		d.running.Go(func() { d.answer(key, nil) })
-		return
+	if run == nil || d.beside >= maxBeside || d.calls[key] != nil {
+		return key, false
 	}
 	ctx, cancel := context.WithCancel(ctx)
 	d.calls[key] = cancel
+	d.beside++
 	call.Params.key = key
 	d.running.Go(func() {
 		defer cancel()
@@ -92,7 +95,11 @@ func (d *desk) serve(quick, waiting context.Context, line []byte) {
 		if !a.failed || ctx.Err() == nil { // what was cut short is nobody's answer
 			d.answer(key, d.server.response(call, a))
 		}
+		d.mu.Lock()
+		d.beside--
+		d.mu.Unlock()
 	})
+	return key, true
 }
 
 func (d *desk) answer(key string, response []byte) {

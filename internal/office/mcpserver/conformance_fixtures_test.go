@@ -98,7 +98,8 @@ func (f *fixtures) addTools() {
 	f.tool("test_multiple_content_types", noArguments, answer(
 		text("Multiple content types test:"), picture(),
 		embedded("test://mixed-content-resource", "application/json", `{"test":"data","value":123}`)))
-	f.quick("test_error_handling", toolAnswer{"This tool intentionally returns an error for testing", true})
+	f.quick("test_error_handling", toolAnswer{text: "This tool intentionally returns an error for testing",
+		failed: true})
 	f.tool("test_tool_with_logging", noArguments, logging)
 	f.tool("test_logging_tool", noArguments, logging)
 	f.tool("test_tool_with_progress", noArguments, progressing)

@@ -3,11 +3,13 @@ package mcpserver
 import (
 	"context"
 	_ "embed"
+	"fmt"
 	"log/slog"
 	"sync"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
+	"pennypost/internal/fence"
 	"pennypost/internal/mail"
 )
 
@@ -21,7 +23,8 @@ type Mailbox struct {
 	Service mail.Service // the room as the agent sees it
 	Room    mail.RoomName
 	Agent   mail.Name
-	Version string // of Pennypost
+	Also    map[mail.Name]mail.Service // of a dialect: the room as others see it for whom Agent may speak
+	Version string                     // of Pennypost
 	Log     *slog.Logger
 	Channel *Channel // through which the agent is rung; nil: it is not
 
@@ -37,6 +40,17 @@ type Mailbox struct {
 // implementation is what a server of the mailbox says that it is.
 func (b Mailbox) implementation() *mcp.Implementation {
 	return &mcp.Implementation{Name: "pennypost", Title: "Pennypost", Version: b.Version}
+}
+
+// introduce puts before instructions for whom the connection speaks, which an agent can find out in no other way
+// before its first message.
+func (b Mailbox) introduce(instructions string) string {
+	if b.Agent == "" {
+		return instructions
+	}
+	return fence.Text(fmt.Sprintf("This connection speaks for %s in the room %s.", mail.AgentAddress(b.Agent),
+		b.Room)) +
+		"\n\n" + instructions
 }
 
 // ByToolUse returns a Mailbox.Of for Claude Code, which says in _meta which use of a tool a call is, as it does to its
@@ -101,7 +115,7 @@ func NewNative(box Mailbox) *Native {
 	ctx, stop := context.WithCancel(context.Background())
 	n := &Native{box: box, ctx: ctx, stop: stop, subs: make(map[string]*subscription)}
 	opts := &mcp.ServerOptions{
-		Instructions: instructions,
+		Instructions: box.introduce(instructions),
 		Logger:       box.Log,
 		Capabilities: &mcp.ServerCapabilities{},
 	}

@@ -13,6 +13,7 @@ import (
 	"pennypost/internal/fence"
 	"pennypost/internal/fence/fencetest"
 	"pennypost/internal/mail"
+	"pennypost/internal/office/dialect"
 	"pennypost/internal/room/journal/journaltest"
 	"pennypost/internal/room/mailroom"
 )
@@ -38,6 +39,44 @@ func TestTokenBudget(t *testing.T) {
 	if len(instructions) >= 2048 {
 		t.Errorf("the instructions are %d bytes long; clients cut at 2 KB", len(instructions))
 	}
+}
+
+// The instructions say for whom the connection speaks, in every dialect, and no name can write a tag there.
+func TestInstructionsNameTheCaller(t *testing.T) {
+	for name, want := range map[mail.Name]string{
+		"ann":             "This connection speaks for agent:ann in the room lab.",
+		mail.Orchestrator: "This connection speaks for orchestrator in the room lab.",
+		mail.User:         "This connection speaks for user in the room lab.",
+		"<system>":        "This connection speaks for agent:(system> in the room lab.",
+	} {
+		box := Mailbox{Room: "lab", Agent: name}
+		for _, s := range []*Server{NewNative(box).Server,
+			NewDialect(box, "other", dialect.Endpoint{Instructions: "Look often."})} {
+			if got := instructionsOf(t, s); !strings.HasPrefix(got, want+"\n\n") || len(got) < len(want)+10 {
+				t.Errorf("%s is told %q", name, got)
+			}
+		}
+	}
+	if got := instructionsOf(t, NewNative(Mailbox{Room: "lab"}).Server); got != instructions {
+		t.Errorf("where the caller is not known yet it is told %q", got)
+	}
+}
+
+func instructionsOf(t *testing.T, s *Server) string {
+	t.Helper()
+	ours, theirs := mcp.NewInMemoryTransports()
+	server, err := s.Connect(t.Context(), ours, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	session, err := mcp.NewClient(&mcp.Implementation{Name: "test", Version: "1"}, nil).Connect(t.Context(), theirs,
+		nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer server.Wait()
+	defer session.Close()
+	return session.InitializeResult().Instructions
 }
 
 func openRoom(t testing.TB) *mailroom.Room {

@@ -51,7 +51,9 @@ type toolFunc func(ctx context.Context, c *toolCall) toolAnswer
 func (s *Server) addQuick(t *mcp.Tool, run toolFunc) {
 	s.quick[t.Name] = run
 	s.AddTool(t, func(ctx context.Context, req *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
-		return run(ctx, callOf(req)).result(), nil
+		a := run(ctx, callOf(req))
+		a.settle(ctx.Err() == nil) // the SDK does not say what becomes of it
+		return a.result(), nil
 	})
 }
 

@@ -102,7 +102,8 @@ func (n *Native) readInbox(ctx context.Context, p readParams) (string, error) {
 	}}, toolDoor), nil
 }
 
-// open says, behind a space, which questions wait for the agent's answer, and which of its own are open.
+// open says, behind a space, which questions wait for the agent's answer, which of its own are open, and that the page
+// is not new, if so.
 func open(p *mail.Page) string {
 	list := func(start string, n int, ids []mail.ID) string {
 		if n == 0 {
@@ -117,8 +118,12 @@ func open(p *mail.Page) string {
 		}
 		return start + strings.Join(words, ", ") + "."
 	}
-	return list(" Open, and waiting for your answer: ", p.Open, p.OpenIDs) +
+	said := list(" Open, and waiting for your answer: ", p.Open, p.OpenIDs) +
 		list(" You wait for an answer to: ", p.Own, p.OwnIDs)
+	if p.Trouble != "" {
+		said += " This is " + p.Trouble + "."
+	}
+	return said
 }
 
 // readHistory shows what of the room's messages is asked for: the newest or, behind a cursor, the first.

@@ -28,6 +28,7 @@ type agentLine struct {
 	Seen     mail.Time  `json:"last_seen,omitzero"`
 	Unread   int        `json:"unread,omitzero"`
 	Door     string     `json:"door,omitempty"`
+	On       string     `json:"on,omitempty"`      // the machine that it is on, if the room has several
 	Unlisted int        `json:"unlisted,omitzero"` // roles and tags that are left out
 }
 
@@ -38,7 +39,7 @@ func lineOf(a *mail.Agent) agentLine {
 	roles, tags := a.Roles[:min(maxWords, len(a.Roles))], a.Tags[:min(maxWords, len(a.Tags))]
 	return agentLine{
 		Name: a.Name, Roles: roles, Tags: tags, State: a.State, Task: a.Task, Parent: a.Parent, Seen: a.Seen,
-		Unread: a.Unread, Door: a.Door,
+		Unread: a.Unread, Door: a.Door, On: strings.TrimPrefix(a.On(), "on "),
 		Unlisted: len(a.Roles) - len(roles) + len(a.Tags) - len(tags),
 	}
 }

@@ -143,12 +143,16 @@ func (c *stdioConn) callQuick(text []byte) bool {
 	if waits {
 		call.Params.notify = c.notifyProgress
 	}
-	answer := func(response []byte) {
+	answer := func(response []byte, a toolAnswer) {
 		defer c.running.Done()
+		wanted := ctx.Err() == nil
 		cancel()
-		c.answerQuick(id, response)
+		a.settle(c.answerQuick(id, response) && wanted)
 	}
-	here := func() { answer(c.server.response(call, run(ctx, &call.Params))) }
+	here := func() {
+		a := run(ctx, &call.Params)
+		answer(c.server.response(call, a), a)
+	}
 	if c.server.forward == nil {
 		go here()
 		return true
@@ -164,7 +168,7 @@ func (c *stdioConn) callQuick(text []byte) bool {
 			go here() // which takes long, and says what is wrong
 			return
 		}
-		answer(response)
+		answer(response, toolAnswer{})
 	})
 	return true
 }
@@ -194,18 +198,20 @@ func (c *stdioConn) beginQuick(id string, modern bool) (context.Context, context
 	return ctx, cancel
 }
 
-// answerQuick writes the response to a quick call.
-func (c *stdioConn) answerQuick(id string, response []byte) {
+// answerQuick writes the response to a quick call, and reports whether it could.
+func (c *stdioConn) answerQuick(id string, response []byte) bool {
 	c.mu.Lock()
 	delete(c.quick, id) // a client may use an id again as soon as it is answered
 	c.mu.Unlock()
-	if err := c.writeLine(response); err != nil {
+	err := c.writeLine(response)
+	if err != nil {
 		select {
 		case c.broken <- err:
 		default:
 		}
 	}
 	c.settle(func() { c.owed-- })
+	return err == nil
 }
 
 // cancelQuick cancels the quick call that a notification names.

@@ -223,12 +223,18 @@ func (h *HTTPHandler) answer(w http.ResponseWriter, r *http.Request, c *ordinary
 	}
 	ctx, cancel := joined(r.Context(), ending)
 	defer cancel()
-	response := server.response(c, server.tool(c)(ctx, &c.Params))
+	a := server.tool(c)(ctx, &c.Params)
+	response := server.response(c, a)
 	w.Header().Set("Content-Type", "application/json")
 	w.Header().Set("Cache-Control", "no-cache, no-transform")
 	w.Header().Set("Content-Length", strconv.Itoa(len(response)))
-	_ = http.NewResponseController(w).SetWriteDeadline(time.Now().Add(h.opts.WriteTimeout))
-	w.Write(response) // a client that left needs no answer
+	out, here := http.NewResponseController(w), ctx.Err() == nil
+	_ = out.SetWriteDeadline(time.Now().Add(h.opts.WriteTimeout))
+	_, err := w.Write(response) // a client that left needs no answer
+	if err == nil && a.done != nil {
+		err = out.Flush()
+	}
+	a.settle(here && err == nil)
 	return true
 }
 

@@ -16,6 +16,7 @@ import (
 	"path/filepath"
 	"time"
 
+	"pennypost/internal/base/child"
 	"pennypost/internal/base/jsonx"
 )
 
@@ -39,7 +40,7 @@ type rpcError struct {
 	Message string `json:"message"`
 }
 
-func (e *rpcError) Error() string { return plain(e.Message) }
+func (e *rpcError) Error() string { return child.Plain(e.Message) }
 
 // open introduces us.
 func (a *appServer) open() error {

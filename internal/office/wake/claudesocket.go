@@ -17,6 +17,7 @@ import (
 	"syscall"
 	"time"
 
+	"pennypost/internal/base/child"
 	"pennypost/internal/base/jsonx"
 )
 
@@ -227,7 +228,7 @@ func (c *ClaudeSocket) Understood(text string) error {
 	v, ok := parseVersion(text)
 	switch {
 	case !ok:
-		return fmt.Errorf("the session says that its version is %q, which is none", plain(text))
+		return fmt.Errorf("the session says that its version is %q, which is none", child.Plain(text))
 	case v.less(first):
 		return fmt.Errorf("the session is Claude Code %s, which has no inbox; it came with %s", v, first)
 	case !v.less(end):

@@ -10,6 +10,7 @@ import (
 	"sync"
 	"time"
 
+	"pennypost/internal/base/child"
 	"pennypost/internal/fence"
 )
 
@@ -54,12 +55,12 @@ func (c *Codex) Ring(ctx context.Context, r Ring) error {
 		return err
 	}
 	if !threadID().MatchString(s.ID) {
-		return fmt.Errorf("the session says that its id is %q, which is none of a thread", plain(s.ID))
+		return fmt.Errorf("the session says that its id is %q, which is none of a thread", child.Plain(s.ID))
 	}
 	if v, ok := parseVersion(s.Version); ok && v.less(firstCodex()) {
 		return fmt.Errorf("the session is Codex %s, which has no queue; it came with %s", v, firstCodex())
 	}
-	ctx, cancel := context.WithTimeout(ctx, timeout(c.Timeout))
+	ctx, cancel := context.WithTimeout(ctx, child.Timeout(c.Timeout))
 	defer cancel()
 	if shared, err := dialAppServer(ctx, s.Home); err == nil {
 		defer shared.Close()
@@ -72,7 +73,7 @@ func (c *Codex) Ring(ctx context.Context, r Ring) error {
 
 // queue rings a session that is a process of its own.
 func (c *Codex) queue(ctx context.Context, s *Session, r *Ring) error {
-	asking, stop := context.WithTimeout(ctx, timeout(c.Timeout)/3) // what it does not tell costs no ring
+	asking, stop := context.WithTimeout(ctx, child.Timeout(c.Timeout)/3) // what it does not tell costs no ring
 	defer stop()
 	if own, err := startAppServer(c.command(asking, s, "app-server")); err == nil {
 		withdrawn, err := threadQueue{own, s.ID}.withdraw()
@@ -84,14 +85,14 @@ func (c *Codex) queue(ctx context.Context, s *Session, r *Ring) error {
 	if s.Broken {
 		return errStandsStill()
 	}
-	var out bounded
+	var out child.Tail
 	cmd := c.command(ctx, s, "queue", "--thread", s.ID, "--message", pointer(r))
 	cmd.Stdout, cmd.Stderr = &out, &out
 	err := cmd.Run()
 	if errors.Is(err, exec.ErrNotFound) {
 		return errors.New("codex is not found; put it in the PATH of the post office")
 	}
-	if err = explain(ctx, err, timeout(c.Timeout), out.text()); err != nil {
+	if err = child.Explain(ctx, err, child.Timeout(c.Timeout), out.Text()); err != nil {
 		return fmt.Errorf("codex queue, which needs Codex %s: %w", firstCodex(), err)
 	}
 	return nil
@@ -109,8 +110,8 @@ func (c *Codex) command(ctx context.Context, s *Session, args ...string) *exec.C
 	if s.Home != "" {
 		cmd.Env = append(cmd.Env[:len(cmd.Env):len(cmd.Env)], "CODEX_HOME="+s.Home)
 	}
-	cmd.WaitDelay = drainTime
-	ownGroup(cmd)
+	cmd.WaitDelay = child.DrainTime
+	child.OwnGroup(cmd)
 	return cmd
 }
 

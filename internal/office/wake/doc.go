@@ -10,7 +10,7 @@
 //     begins a turn and ends it with the mail unread, it is rung again at once. If it does nothing, it is rung again
 //     after two minutes, then twice as long each time, beginning with the next of its doors.
 //   - An agent that works, or is frozen, is not rung.
-//   - Successful rings have a budget, by the hour. A ring over the budget is put off.
+//   - Rings that are not answered have a budget, by the hour. A ring over the budget is put off.
 //   - After eight failures, or five rings without effect, the user gets a message that names the doors and what they
 //     answered. Failing doors continue to be tried; an agent that does not react is left alone until more mail comes
 //     or it ends a turn.

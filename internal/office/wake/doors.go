@@ -1,6 +1,7 @@
 package wake
 
 import (
+	"slices"
 	"sync"
 	"sync/atomic"
 
@@ -14,7 +15,7 @@ import (
 type Entry struct {
 	For    mail.Address // "agent:NAME", "role:NAME" or "orchestrator"
 	Wakers []Waker      // in the order in which they are tried
-	Budget int          // rings an hour; 0: the default
+	Budget int          // rings in vain an hour; 0: the default
 }
 
 // Doors are the doors of one room: those that were configured, which are fixed but for what turned out to be off, and
@@ -23,12 +24,16 @@ type Doors struct {
 	entries map[mail.Address]*entry
 	arrange func(mail.Name, []Waker) []Waker // nil: what is configured is all
 
-	mu    sync.Mutex
-	spent map[mail.Name]budgetEnd // of those who were rung lately
+	mu     sync.Mutex
+	ladder policy.Ladder
+	counts map[mail.Address]counted // of those who were rung lately, or cannot be
 }
 
-// budgetEnd is from when on an agent may be rung again, as far as its budget goes.
-type budgetEnd struct{ urgent, other mail.Time }
+// counted is what decides when somebody may be rung. The Ringer says it, and senders are told what follows from it.
+type counted struct {
+	rung      []mail.Time // what counts against the budget
+	notBefore mail.Time
+}
 
 type entry struct {
 	Entry
@@ -38,7 +43,7 @@ type entry struct {
 
 // NewDoors returns doors. An agent's own entry counts before those of its roles.
 func NewDoors(entries ...Entry) *Doors {
-	d := &Doors{entries: make(map[mail.Address]*entry, len(entries)), spent: make(map[mail.Name]budgetEnd)}
+	d := &Doors{entries: make(map[mail.Address]*entry, len(entries)), counts: make(map[mail.Address]counted)}
 	for _, e := range entries {
 		if len(e.Wakers) > 0 {
 			d.entries[mail.Address(norm.NFC.String(string(e.For)))] = &entry{Entry: e,
@@ -62,6 +67,17 @@ func (d *Doors) Len() int {
 		return 0
 	}
 	return len(d.entries)
+}
+
+// For returns for whom there are configured doors that may lead somewhere without a session, as addresses in order.
+func (d *Doors) For() (all []mail.Address) {
+	for a, e := range d.entries {
+		if slices.ContainsFunc(e.Wakers, func(w Waker) bool { _, keys := w.(*Tmux); return !keys }) {
+			all = append(all, a)
+		}
+	}
+	slices.Sort(all)
+	return all
 }
 
 // find returns the entry of an agent with roles; nil if there is none. An empty name stands for whoever has the roles.
@@ -113,27 +129,38 @@ func (d *Doors) Name(agent mail.Name, roles []string) string {
 	return ""
 }
 
-// PutOff returns until when the budget of an agent is spent, zero if it is not. It serves mailroom.Options.PutOff.
-func (d *Doors) PutOff(agent mail.Name, urgent bool, now mail.Time) mail.Time {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	end := d.spent[agent].other
-	if urgent {
-		end = d.spent[agent].urgent
-	}
-	if end <= now {
+// PutOff returns until when an agent, or whoever has the roles, is not rung for mail that comes now; zero if it is not
+// put off. It serves mailroom.Options.PutOff.
+func (d *Doors) PutOff(agent mail.Name, roles []string, urgent bool, now mail.Time) mail.Time {
+	e := d.find(agent, roles)
+	if e == nil {
 		return 0
 	}
-	return end
-}
-
-// spend notes what an agent's rings leave of its budget.
-func (d *Doors) spend(agent mail.Name, l policy.Ladder, rung []mail.Time, now mail.Time) {
-	end := budgetEnd{urgent: l.Allowed(rung, true, now), other: l.Allowed(rung, false, now)}
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	if delete(d.spent, agent); end.other > now {
-		d.spent[agent] = end
+	c := d.counts[keyOf(agent, roles)]
+	if at := max(c.notBefore, e.ladder(d.ladder).Allowed(c.rung, urgent, now)); at > now {
+		return at
+	}
+	return 0
+}
+
+// keyOf returns under which address what is known of somebody is kept, in which receipts are written too. Who is not
+// there yet has the one role.
+func keyOf(agent mail.Name, roles []string) mail.Address {
+	if agent == "" {
+		return mail.RoleAddress(roles[0])
+	}
+	return mail.AgentAddress(agent)
+}
+
+// count notes what decides when somebody may be rung.
+func (d *Doors) count(k mail.Address, l policy.Ladder, c counted) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.ladder = l
+	if delete(d.counts, k); len(c.rung) > 0 || c.notBefore != 0 {
+		d.counts[k] = c
 	}
 }
 

@@ -1,18 +1,15 @@
 package wake
 
 import (
-	"bytes"
 	"cmp"
 	"context"
 	"errors"
-	"fmt"
 	"log/slog"
-	"os/exec"
 	"strconv"
 	"strings"
 	"time"
-	"unicode"
 
+	"pennypost/internal/base/child"
 	"pennypost/internal/base/jsonx"
 	"pennypost/internal/mail"
 )
@@ -40,14 +37,6 @@ type Exec struct {
 	Sessions *Sessions // with Gone
 }
 
-// Bounds of a command.
-const (
-	defaultTimeout = 30 * time.Second
-	maxOutput      = 4 << 10         // bytes that are kept of what it writes
-	drainTime      = 2 * time.Second // for what it wrote last to arrive
-	maxAnswer      = 200             // characters of a door's own words
-)
-
 var _ Waker = (*Exec)(nil)
 
 // Door implements Waker.
@@ -67,20 +56,13 @@ func (x *Exec) Ring(ctx context.Context, r Ring) error {
 	if err != nil {
 		return err
 	}
-	limit := timeout(x.Timeout)
-	ctx, cancel := context.WithTimeout(ctx, limit)
-	defer cancel()
-	var out bounded
-	cmd := exec.CommandContext(ctx, argv[0], argv[1:]...)
-	cmd.Dir, cmd.Env = cmp.Or(session.Dir, x.Dir), append(append([]string{}, x.Env...), x.variables(&r)...)
-	cmd.Stdin, cmd.Stdout, cmd.Stderr = bytes.NewReader(append(input, '\n')), &out, &out
-	cmd.WaitDelay = drainTime
-	ownGroup(cmd)
-	err = cmd.Run()
+	cmd := child.Command{Argv: argv, Dir: cmp.Or(session.Dir, x.Dir), Input: append(input, '\n'), Timeout: x.Timeout,
+		Env: append(append([]string{}, x.Env...), x.variables(&r)...)}
+	output, err := cmd.Run(ctx)
 	if x.Log != nil {
-		x.Log.Debug("wake command ended", "command", argv[0], "agent", r.Agent, "err", err, "output", out.text())
+		x.Log.Debug("wake command ended", "command", argv[0], "agent", r.Agent, "err", err, "output", output)
 	}
-	return explain(ctx, err, limit, out.text())
+	return err
 }
 
 // session returns what is to be resumed; the zero value if nothing is.
@@ -100,49 +82,6 @@ func (x *Exec) session(r *Ring) (Session, error) {
 	return s, nil
 }
 
-func timeout(d time.Duration) time.Duration {
-	if d <= 0 {
-		return defaultTimeout
-	}
-	return d
-}
-
-// explain says what became of a command in words for the user.
-func explain(ctx context.Context, err error, limit time.Duration, output string) error {
-	exit, exited := errors.AsType[*exec.ExitError](err)
-	switch {
-	case err == nil, errors.Is(err, exec.ErrWaitDelay): // it ended well; something that it started holds its output
-		return nil
-	case errors.Is(ctx.Err(), context.DeadlineExceeded):
-		return withOutput(fmt.Errorf("was killed because it had not ended after %s", limit), output)
-	case exited:
-		return withOutput(errors.New(exit.ProcessState.String()), output)
-	}
-	return fmt.Errorf("could not be run: %w", err)
-}
-
-// withOutput adds the last line of what a command wrote, which is where commands say what is wrong.
-func withOutput(err error, output string) error {
-	if last := output[strings.LastIndexByte(output, '\n')+1:]; last != "" {
-		return fmt.Errorf("%w: %s", err, plain(last))
-	}
-	return err
-}
-
-// plain makes foreign text fit for one line of a notice.
-func plain(s string) string {
-	s = strings.Map(func(r rune) rune {
-		if !unicode.IsPrint(r) {
-			return ' '
-		}
-		return r
-	}, strings.ToValidUTF8(s, "\ufffd"))
-	if long := []rune(s); len(long) > maxAnswer {
-		return string(long[:maxAnswer]) + "…"
-	}
-	return s
-}
-
 func (x *Exec) variables(r *Ring) []string {
 	return []string{
 		"PENNYPOST_HOME=" + x.Home, "PENNYPOST_ROOM=" + string(r.Room), "PENNYPOST_AGENT=" + string(r.Agent),
@@ -155,27 +94,5 @@ func (x *Exec) variables(r *Ring) []string {
 func fill(argv []string, r *Ring, session string) ([]string, error) {
 	names := strings.NewReplacer("{room}", string(r.Room), "{agent}", string(r.Agent), "{role}", r.Role,
 		"{unread}", strconv.Itoa(r.Unread), "{urgent}", strconv.Itoa(r.Urgent), "{session}", session)
-	out := make([]string, len(argv))
-	for i, arg := range argv {
-		out[i] = names.Replace(arg)
-		if i > 0 && strings.HasPrefix(out[i], "-") && !strings.HasPrefix(arg, "-") {
-			return nil,
-				fmt.Errorf("was not run: %q would be read as an option; let the command take the name from "+
-					"PENNYPOST_AGENT", out[i])
-		}
-	}
-	return out, nil
+	return child.Fill(argv, names, "PENNYPOST_AGENT")
 }
-
-// bounded keeps the end of what is written to it.
-type bounded struct{ tail []byte }
-
-func (b *bounded) Write(p []byte) (int, error) {
-	b.tail = append(b.tail, p...)
-	if n := len(b.tail) - maxOutput; n > 0 {
-		b.tail = append([]byte{}, b.tail[n:]...)
-	}
-	return len(p), nil
-}
-
-func (b *bounded) text() string { return strings.TrimSpace(string(b.tail)) }

@@ -23,7 +23,7 @@ type bell struct {
 
 	mu     sync.Mutex
 	rings  []Ring
-	when   []time.Time   // of rings
+	when   []time.Time   // rings began
 	times  []time.Time   // of rings and failures
 	fails  error         // what it answers
 	takes  time.Duration // how long a ring takes
@@ -41,7 +41,7 @@ func (b *bell) Ring(ctx context.Context, r Ring) error {
 	if b.inside[r.Agent]++; b.inside[r.Agent] > 1 {
 		b.twice = true
 	}
-	takes := b.takes
+	takes, began := b.takes, time.Now()
 	b.mu.Unlock()
 	select {
 	case <-time.After(takes):
@@ -55,7 +55,7 @@ func (b *bell) Ring(ctx context.Context, r Ring) error {
 	}
 	if b.fails == nil {
 		b.rings = append(b.rings, r)
-		b.when = append(b.when, time.Now())
+		b.when = append(b.when, began)
 	}
 	b.times = append(b.times, time.Now())
 	return b.fails
@@ -81,7 +81,7 @@ func (b *bell) tried() int {
 	return len(b.times)
 }
 
-// all returns its rings with success, and when they ended.
+// all returns its rings with success, and when they began.
 func (b *bell) all() ([]Ring, []time.Time) {
 	b.mu.Lock()
 	defer b.mu.Unlock()

@@ -148,6 +148,18 @@ func (l *Listeners) Doors(room mail.RoomName, agent mail.Name) (out []Waker) {
 	return out
 }
 
+// Waiting returns for whom somebody waits, in no order; some of them more than once.
+func (l *Listeners) Waiting() (out []Program) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for at, q := range l.listeners {
+		if len(q.waiters) > 0 {
+			out = append(out, Program{Room: at.room, Agent: at.agent})
+		}
+	}
+	return out
+}
+
 func (l *Listeners) holdLocked(at place) *queue {
 	q := l.listeners[at]
 	if q == nil {

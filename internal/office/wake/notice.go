@@ -17,7 +17,7 @@ const maxListed = 20
 
 // hear keeps what a door answered last; nil if it was rung.
 func (s *sleeper) hear(door string, err error) {
-	said := report{Door: door, Answer: "was rung, and nobody looked"}
+	said := report{Door: door, Answer: "woke it, and nobody looked"}
 	if err != nil {
 		said.Answer = err.Error()
 	}
@@ -43,12 +43,16 @@ func inVain(u *mail.Unwoken, s *sleeper, e *entry) mail.Draft {
 		tried(&b, s.answers)
 	}
 	switch {
+	case u.Away != "" && e == nil:
+		fmt.Fprintf(&b, "It is on the machine %s, whose post office is not heard of at present, and no other machine "+
+			"has a door for it. It is woken when %s is back.\n", u.Away, u.Away)
 	case e == nil:
-		b.WriteString("No door is known that could. It sees its mail when it next looks, which is when its next " +
-			"turn begins if its client has hooks of ours. What could give it a door is told by: pennypost doctor\n")
+		b.WriteString("Nothing is known that could. It sees its mail when it next looks, which is when its next " +
+			"turn begins if its client has hooks of ours. How it could be woken is told by: pennypost doctor\n")
 	case len(e.on()) == 0:
-		b.WriteString("No door is left. Mend what [room.wake] of the configuration says, then restart the post " +
-			"office: pennypost stop\n")
+		b.WriteString(
+			"Nothing is left that could. Mend what [room.wake] of the configuration says, then restart the post " +
+				"office: pennypost stop\n")
 	case s.fails > 0:
 		fmt.Fprintf(&b, "It is tried on, every %s.\n", s.ladder.LastRetry)
 	default:
@@ -72,7 +76,7 @@ func inVain(u *mail.Unwoken, s *sleeper, e *entry) mail.Draft {
 
 // tried tells which doors were tried.
 func tried(b *strings.Builder, answers []report) {
-	b.WriteString("That is in vain so far.\n\nWhat the doors answered last:\n\n")
+	b.WriteString("That is in vain so far.\n\nWhat was tried, and the last answer:\n\n")
 	if len(answers) == 0 {
 		b.WriteString("- nothing since the post office started\n")
 	}
@@ -85,7 +89,7 @@ func tried(b *strings.Builder, answers []report) {
 // overspent returns the notice that a budget is spent.
 func overspent(u *mail.Unwoken, s *sleeper, now mail.Time) mail.Draft {
 	body := fmt.Sprintf(
-		"%s was rung %d times within an hour, which is its budget. The next ring is put off until %s. %s.\n\n"+
+		"%s was woken %d times in vain within an hour, which is its budget. It is not woken again before %s. %s.\n\n"+
 			"If that is too few, set budget in its section of [room.wake] in the configuration, and restart the post "+
 			"office: pennypost stop\n",
 		who(u), len(s.rung), s.due, messages(len(u.Mail)))
@@ -95,7 +99,7 @@ func overspent(u *mail.Unwoken, s *sleeper, now mail.Time) mail.Draft {
 		Until mail.Time `json:"until"`
 	}{u.Agent, u.Role, s.due}
 	sum := sha256.Sum256([]byte(who(u)))
-	return notice(who(u)+" is not rung for a while", body, map[string]any{"wake_budget": metadata},
+	return notice(who(u)+" is not woken for a while", body, map[string]any{"wake_budget": metadata},
 		"budget-"+hex.EncodeToString(sum[:])+now.String()[:len("2006-01-02T15")])
 }
 

@@ -14,6 +14,7 @@ import (
 	"syscall"
 	"time"
 
+	"pennypost/internal/base/child"
 	"pennypost/internal/base/jsonx"
 )
 
@@ -125,7 +126,7 @@ func (o *OpenCode) ask(ctx context.Context, method, path, directory string, body
 		transport.DialContext = (&net.Dialer{Control: onlyHere}).DialContext
 	}
 	client := http.Client{
-		Timeout: timeout(o.Timeout), Transport: transport,
+		Timeout: child.Timeout(o.Timeout), Transport: transport,
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 	}
 	resp, err := client.Do(req)

@@ -5,6 +5,7 @@ import (
 	"crypto/rand"
 	"errors"
 	"log/slog"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -25,6 +26,8 @@ type Room interface {
 	Unwoken(hasDoor func(mail.Name, []string) bool) []mail.Unwoken
 	// Note records receipts.
 	Note(ctx context.Context, receipts []mail.Receipt) (int, error)
+	// Meet returns when everything is known that other machines have written until now.
+	Meet(ctx context.Context) error
 }
 
 // Options of a Ringer. Room and Doors must be set; other zero values mean the defaults.
@@ -34,6 +37,10 @@ type Options struct {
 	Ladder  policy.Ladder // a budget of an Entry goes over it
 	Log     *slog.Logger  // default: discard
 	Observe Observer
+	// Machine is the name of this machine, if several may look after the room; Cut reports whether the others may take
+	// it to be away, because it has not reached them for some seconds. Then it rings nobody. Nil: it never is.
+	Machine mail.Machine
+	Cut     func() bool
 }
 
 // Observer is told what happens, for metrics. Nil functions are skipped. The others must not block.
@@ -57,6 +64,8 @@ const (
 	// silence is how long the journal says nothing when it has told the past. Its last place alone does not tell:
 	// compaction may have dropped it.
 	silence = 500 * time.Millisecond
+	// awayLook is how often it looks whether a machine is away, or is back, that others wait for.
+	awayLook = 2 * time.Second
 )
 
 // Ringer rings the doors of one room.
@@ -68,13 +77,17 @@ type Ringer struct {
 	// one more than the place of the last event at which nobody was to be woken; 0: somebody is
 	quiet   atomic.Uint64
 	results chan attempt
+	met     chan error
 	nudge   chan struct{}  // has room for one: a look is due of which the journal does not tell
 	calls   sync.WaitGroup // goroutines that ring
 
 	// Owned by the goroutine of Run.
 	sleepers map[mail.Address]*sleeper // by agent, or by role that nobody has
 	ringing  int
-	observed int // how many outstanding rings Observe knows of
+	cut      bool     // the others took this machine to be away, and it is not known yet what they did
+	meeting  bool     // that is being found out
+	behind   mail.Seq // nobody is rung before everything up to here was taken in
+	observed int      // how many outstanding rings Observe knows of
 	timer    alarm
 	asked    time.Time // when now was last called,
 	answered mail.Time // and what it returned
@@ -88,12 +101,15 @@ func New(opts Options) *Ringer {
 	if opts.Observe.Rang == nil {
 		opts.Observe.Rang = func(bool) {}
 	}
+	if opts.Cut == nil {
+		opts.Cut = func() bool { return false }
+	}
 	if opts.Observe.Outstanding == nil {
 		opts.Observe.Outstanding = func(int) {}
 	}
 	opts.Log = opts.Log.With("room", opts.Room.Name())
 	return &Ringer{Options: opts, wall: time.Now, sleepers: make(map[mail.Address]*sleeper),
-		results: make(chan attempt), nudge: make(chan struct{}, 1)}
+		results: make(chan attempt), met: make(chan error), nudge: make(chan struct{}, 1)}
 }
 
 // now returns the time. If the clock was set back since it was last asked, so are all times that are remembered:
@@ -146,7 +162,7 @@ func (r *Ringer) Run(ctx context.Context) error {
 				return nil // the room is closed
 			}
 			r.take(batch, present)
-			if batch[len(batch)-1].Seq >= present {
+			if batch[len(batch)-1].Seq >= max(present, r.behind) {
 				r.timer.by(gather)
 			} else {
 				r.timer.postpone(silence)
@@ -154,6 +170,8 @@ func (r *Ringer) Run(ctx context.Context) error {
 		case a := <-r.results:
 			r.finish(ctx, a)
 			r.timer.by(0)
+		case err := <-r.met:
+			r.rejoin(err)
 		case <-r.nudge:
 			if looked {
 				r.timer.by(gather)
@@ -168,74 +186,21 @@ func (r *Ringer) Run(ctx context.Context) error {
 	}
 }
 
-// alarm is a timer that goes off at the earliest of the times it was set to.
-type alarm struct {
-	*time.Timer
-	at time.Time // zero: it is not set
-}
-
-func newAlarm(d time.Duration) alarm { return alarm{time.NewTimer(d), time.Now().Add(d)} }
-
-// by has it go off in d, unless it does so before.
-func (a *alarm) by(d time.Duration) {
-	if at := time.Now().Add(d); a.at.IsZero() || at.Before(a.at) {
-		a.postpone(d)
-	}
-}
-
-// postpone has it go off in d and not before.
-func (a *alarm) postpone(d time.Duration) {
-	a.at = time.Now().Add(d)
-	a.Reset(d)
-}
-
-func (a *alarm) rung() { a.at = time.Time{} }
-
 // Quiet reports whether nobody is to be woken, by what has happened so far: the room can be closed. A nil *Ringer is
 // quiet.
 func (r *Ringer) Quiet() bool { return r == nil || r.quiet.Load() > uint64(r.Room.Shown()) }
 
-// follow hands on what a watch shows, and closes the channel when it shows no more.
-func follow(ctx context.Context, w mail.Watch, to chan<- []mail.Event) {
-	defer close(to)
-	for {
-		events, err := w.Next(ctx)
-		if err != nil {
-			return
-		}
-		select {
-		case to <- events:
-		case <-ctx.Done():
-			return
-		}
-	}
-}
-
-// take takes in events: rings from before this process looked after the room, and turns that begin, which may have
-// ended again by the next look.
-func (r *Ringer) take(events []mail.Event, present mail.Seq) {
-	for i := range events {
-		e := &events[i]
-		switch {
-		case e.Receipt != nil && e.Seq <= present:
-			s := r.sleepers[e.Receipt.Reader]
-			if s == nil && e.Receipt.Mark == mail.MarkNotified {
-				s = &sleeper{}
-				r.sleepers[e.Receipt.Reader] = s
-			}
-			if s != nil {
-				s.recall(e.Receipt, e.At, r.now())
-			}
-		case e.Agent != nil && (e.Agent.State == mail.Working || e.Agent.Turn != "") && e.Seq > present:
-			if s := r.sleepers[mail.AgentAddress(e.Agent.Name)]; s != nil {
-				s.worked = true
-			}
-		}
-	}
+// count lets the doors know when somebody may be rung, because senders are told.
+func (r *Ringer) count(k mail.Address, s *sleeper) {
+	r.Doors.count(k, r.Ladder, counted{slices.Clone(s.rung), s.notBefore()})
 }
 
 // look looks after everybody for whom mail waits. next is how soon it is to look again at the latest, if it is.
 func (r *Ringer) look(ctx context.Context) (next time.Duration, ok bool) {
+	if r.apart(ctx) {
+		r.quiet.Store(0)
+		return awayLook, true
+	}
 	at := r.Room.Shown()
 	now := r.now()
 	waiting := r.Room.Unwoken(r.Doors.Covers)
@@ -244,6 +209,16 @@ func (r *Ringer) look(ctx context.Context) (next time.Duration, ok bool) {
 	for i := range waiting {
 		u := &waiting[i]
 		waits[key(u)] = true
+		if u.Elsewhere || u.Away != "" {
+			next, ok = awayLook, true
+		}
+		if s := r.sleepers[key(u)]; u.Elsewhere {
+			if s != nil {
+				s.leave(u, now)
+				r.count(key(u), s)
+			}
+			continue
+		}
 		if s := r.lookAfter(ctx, u, now); s.ringing || !s.vain && u.State != mail.Frozen {
 			outstanding++
 		}
@@ -266,6 +241,37 @@ func (r *Ringer) look(ctx context.Context) (next time.Duration, ok bool) {
 	return next, ok
 }
 
+// apart reports whether nobody is to be rung, because other machines take this one to be away and ring where they can,
+// or did until now and it is not known yet whom.
+func (r *Ringer) apart(ctx context.Context) bool {
+	switch {
+	case r.Cut():
+		r.cut = true
+	case r.cut && !r.meeting:
+		r.meeting = true
+		r.calls.Go(func() {
+			meet, cancel := context.WithTimeout(ctx, noteTime)
+			defer cancel()
+			err := r.Room.Meet(meet)
+			select {
+			case r.met <- err:
+			case <-ctx.Done():
+			}
+		})
+	}
+	return r.cut
+}
+
+// rejoin has everybody looked at when what others did meanwhile was taken in. err says that it is not known.
+func (r *Ringer) rejoin(err error) {
+	if r.meeting = false; err != nil {
+		r.timer.by(awayLook)
+		return
+	}
+	r.cut, r.behind = false, r.Room.Shown()
+	r.timer.postpone(silence)
+}
+
 // let forgets somebody who has no mail waiting any more, except for the rings of the last hour, which count against
 // the budget.
 func (r *Ringer) let(k mail.Address, s *sleeper, now mail.Time) {
@@ -273,6 +279,7 @@ func (r *Ringer) let(k mail.Address, s *sleeper, now mail.Time) {
 	if s.forgetRings(now); len(s.rung) == 0 && !s.ringing {
 		delete(r.sleepers, k)
 	}
+	r.count(k, s)
 }
 
 func (r *Ringer) observe(outstanding int) {
@@ -283,30 +290,22 @@ func (r *Ringer) observe(outstanding int) {
 }
 
 // key returns the key of u in sleepers, which is also the address in whose name its receipts are written.
-func key(u *mail.Unwoken) mail.Address {
-	if u.Agent == "" {
-		return mail.RoleAddress(u.Role)
-	}
-	return mail.AgentAddress(u.Agent)
-}
+func key(u *mail.Unwoken) mail.Address { return keyOf(u.Agent, []string{u.Role}) }
 
 // lookAfter does for one agent what is due.
 func (r *Ringer) lookAfter(ctx context.Context, u *mail.Unwoken, now mail.Time) *sleeper {
-	s := r.sleepers[key(u)]
-	if s == nil {
-		s = &sleeper{}
-		r.sleepers[key(u)] = s
-	}
+	s := r.sleeper(key(u))
 	e := r.Doors.find(u.Agent, u.Roles)
 	if s.ladder = r.Ladder.WithDefaults(); e != nil {
 		s.ladder = e.ladder(r.Ladder)
 		s.found(now)
 	}
-	r.Doors.spend(u.Agent, s.ladder, s.rung, now)
+	s.given = nil
 	s.see(u, now)
+	defer r.count(key(u), s)
 	todo := s.decide(u, now)
 	if todo == ring && len(e.on()) == 0 {
-		todo = s.noDoor(e != nil, now)
+		todo = s.noDoor(e != nil, u.Away != "", now)
 	}
 	switch todo {
 	case ring:
@@ -331,7 +330,7 @@ func (r *Ringer) ring(ctx context.Context, s *sleeper, u *mail.Unwoken, e *entry
 	if s.id == "" {
 		s.id = "ring_" + rand.Text()
 	}
-	s.begin()
+	s.begin(u, r.now())
 	r.ringing++
 	a := attempt{key: key(u), unwoken: *u, ring: newRing(s.id, r.Room.Name(), u), entry: e, door: s.next(e.on())}
 	r.calls.Go(func() { r.try(ctx, a) })
@@ -399,7 +398,6 @@ func (r *Ringer) finish(ctx context.Context, a attempt) {
 	switch {
 	case a.err == nil:
 		s.succeed(&a.unwoken, now)
-		r.Doors.spend(a.unwoken.Agent, s.ladder, s.rung, now)
 	case s.fail(&a.unwoken, left, now) || off && left == 0:
 		r.tell(ctx, s, &a.unwoken, a.entry)
 	}

@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"maps"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -12,6 +14,7 @@ import (
 
 	"golang.org/x/text/unicode/norm"
 
+	"pennypost/internal/base/child"
 	"pennypost/internal/fence"
 	"pennypost/internal/mail"
 )
@@ -195,6 +198,38 @@ func (l *Sessions) Get(room mail.RoomName, agent mail.Name) (Session, bool) {
 	return Session{}, false
 }
 
+// Program is what of an agent's session runs on this machine.
+type Program struct {
+	Room    mail.RoomName
+	Agent   mail.Name
+	Process string // of the session that lives; "": it is over, or not known
+}
+
+// Programs returns the agents that have had a session here, as far as hooks have told, in no order.
+func (l *Sessions) Programs() []Program {
+	l.mu.Lock()
+	all := slices.Collect(maps.Values(l.latest))
+	l.mu.Unlock()
+	out := make([]Program, len(all))
+	for i := range all {
+		s, _ := l.Get(all[i].Room, all[i].Agent)
+		out[i] = Program{all[i].Room, all[i].Agent, s.Process}
+	}
+	return out
+}
+
+// Of returns the agent that has a session of the client's, "" if none is known, and whether it is known to be over.
+func (l *Sessions) Of(room mail.RoomName, id string) (agent mail.Name, over bool) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for at, s := range l.latest {
+		if at.room == room && s.ID == id {
+			agent, over = s.Agent, s.over
+		}
+	}
+	return agent, over
+}
+
 // working returns the live sessions that run in a client and are in a turn.
 func (l *Sessions) working(client string) (found []Session) {
 	l.mu.Lock()
@@ -327,7 +362,7 @@ func (l *Sessions) find(r *Ring, client string) (Session, error) {
 		return Session{}, errors.New(
 			"no live session of the agent is known; its hooks tell of one when it starts or begins a turn")
 	case client != "" && s.Client != client:
-		return Session{}, fmt.Errorf("its session runs in %s, not in %s", plain(s.Client), client)
+		return Session{}, fmt.Errorf("its session runs in %s, not in %s", child.Plain(s.Client), client)
 	default:
 		return s, nil
 	}

@@ -13,19 +13,25 @@ import (
 type sleeper struct {
 	ladder policy.Ladder
 
-	rung     []mail.Time // when it was rung with success, in the last policy.BudgetSpan
-	rings    int         // with success, since it last took notice of what it was rung for
-	fails    int         // rounds of all doors in a row
-	recalled recalled    // the last ring that recall counted
-	door     int         // how many doors were tried in this round
-	last     mail.Time   // when the last ring ended
-	due      mail.Time   // when it is to be rung, or to be given up; 0: not
-	id       string      // of the ring that failed and is tried again
-	worked   bool        // it was in a turn since the last ring began
+	// when it was rung in the last policy.BudgetSpan, but for what it answered: what counts against its budget
+	rung []mail.Time
+	told map[mail.ID]bool // what the newest of rung told of; nil: somebody was given some of it
+
+	rings    int              // with success, since it last took notice of what it was rung for
+	fails    int              // rounds of all doors in a row
+	recalled recalled         // the last ring that recall counted
+	given    map[mail.ID]bool // while the past is recalled: what it was given
+	door     int              // how many doors were tried in this round
+	last     mail.Time        // when the last ring ended
+	due      mail.Time        // when it is to be rung, or to be given up; 0: not
+	id       string           // of the ring that failed and is tried again
+	worked   bool             // it was in a turn since the last ring began
+
+	elsewhere bool // another machine rings
 
 	ringing bool             // a ring is under way
 	about   map[mail.ID]bool // what the last successful ring told of
-	putOff  bool             // the budget moved due
+	delayed bool             // the budget moved due
 	alone   mail.Time        // since when no door is known; 0: one is
 
 	answers   []report         // what each door answered last
@@ -38,7 +44,7 @@ type sleeper struct {
 // rest forgets everything but the budget: nothing waits any more.
 func (s *sleeper) rest() {
 	if !s.ringing {
-		*s = sleeper{ladder: s.ladder, rung: s.rung, overdrawn: s.overdrawn}
+		*s = sleeper{ladder: s.ladder, rung: s.rung, told: s.told, overdrawn: s.overdrawn, recalled: s.recalled}
 	}
 }
 
@@ -66,18 +72,45 @@ func (s *sleeper) see(u *mail.Unwoken, now mail.Time) {
 	if s.ringing {
 		return
 	}
-	turnEnded := s.worked
-	s.worked = false
+	turnEnded, handed := s.worked, s.elsewhere
+	s.worked, s.elsewhere = false, false
 	s.takeNotice(u, now)
 	switch {
+	case handed && !turnEnded && s.about != nil: // and is rung no sooner than it would have been there
+		s.due = max(now, s.last.Add(s.ladder.Patience(max(s.rings, 1))))
 	case s.vain && (turnEnded || s.isNews(u)):
 		s.vain, s.rings = false, 0
 		s.due = max(now, s.last.Add(s.ladder.LastRetry))
 	case s.vain:
-	case turnEnded, s.putOff: // the budget is looked at anew, for what came may be urgent
-		s.due, s.putOff = now, false
+	case turnEnded, s.delayed: // the budget is looked at anew, for what came may be urgent
+		s.due, s.delayed = now, false
 	case s.due == 0:
 		s.due = s.first(u, now)
+	}
+}
+
+// leave leaves somebody to another machine.
+func (s *sleeper) leave(u *mail.Unwoken, now mail.Time) {
+	s.worked = s.worked || u.State == mail.Working
+	if s.ringing {
+		return
+	}
+	s.takeNotice(u, now)
+	s.elsewhere, s.due, s.delayed, s.vain = true, 0, false, false
+	s.fails, s.door, s.id, s.alone = 0, 0, "", 0
+}
+
+// heard takes in a ring that another machine has made just now, by no clock but this one's.
+func (s *sleeper) heard(rc *mail.Receipt, at, now mail.Time) {
+	if of := (recalled{rc.Machine, rc.Door, at}); s.recalled != of {
+		s.recalled, s.rung, s.told = of, append(s.rung, now), make(map[mail.ID]bool)
+		s.rings, s.last, s.worked = s.rings+1, now, false
+		s.forgetRings(now)
+	}
+	s.told[rc.Message] = true
+	s.tellOf(rc.Message)
+	if !s.ringing && !s.vain {
+		s.due = now.Add(s.ladder.Patience(s.rings))
 	}
 }
 
@@ -119,8 +152,8 @@ func (s *sleeper) first(u *mail.Unwoken, now mail.Time) mail.Time {
 	}
 	switch {
 	case rung != 0:
-		turnEnded := u.Since > rung
-		rung = min(rung, now) // the clock may have been set back since
+		turnEnded := u.State == mail.Idle && u.Since > rung // who has gone since may have lapsed with its machine
+		rung = min(rung, now)                               // the clock may have been set back since
 		if s.last, s.rings = rung, max(s.rings, 1); turnEnded {
 			return now
 		}
@@ -167,7 +200,7 @@ func (s *sleeper) decide(u *mail.Unwoken, now mail.Time) verdict {
 	if at == now {
 		return ring
 	}
-	s.due, s.putOff = at, true
+	s.due, s.delayed = at, true
 	if s.overdrawn != 0 && now.Sub(s.overdrawn) < policy.BudgetSpan {
 		return rest
 	}
@@ -176,7 +209,9 @@ func (s *sleeper) decide(u *mail.Unwoken, now mail.Time) verdict {
 
 // noDoor decides what to do where no door can be rung. Doors that are all off are the user's to mend. Where there
 // never was one, the session is often at it, or its person is, and gets the time that the last rung of the ladder has.
-func (s *sleeper) noDoor(off bool, now mail.Time) verdict {
+//
+// A machine that is away may be back in a moment: only then is nothing lost by telling of it.
+func (s *sleeper) noDoor(off, away bool, now mail.Time) verdict {
 	if off {
 		return giveUp
 	}
@@ -184,6 +219,9 @@ func (s *sleeper) noDoor(off bool, now mail.Time) verdict {
 		s.alone = now
 	}
 	s.due = s.alone.Add(s.ladder.LastRetry)
+	if away {
+		s.due = s.alone.Add(awayPatience)
+	}
 	if s.toldAt != 0 {
 		s.due = max(s.due, s.toldAt.Add(retellAfter))
 	}
@@ -192,6 +230,10 @@ func (s *sleeper) noDoor(off bool, now mail.Time) verdict {
 	}
 	return giveUp
 }
+
+// awayPatience is how long nobody is told that a machine is away: a laptop changes its network, or a post office is
+// started anew. Sessions lapse after three minutes, and then their mail is shown as not delivered.
+const awayPatience = 30 * time.Second
 
 // found notes that there is a door: who was alone for want of one is rung.
 func (s *sleeper) found(now mail.Time) {
@@ -203,24 +245,58 @@ func (s *sleeper) found(now mail.Time) {
 // forgetRings drops what no longer counts against the budget.
 func (s *sleeper) forgetRings(now mail.Time) {
 	s.rung = slices.DeleteFunc(s.rung, func(t mail.Time) bool { return now.Sub(t) >= policy.BudgetSpan })
+	if len(s.rung) == 0 {
+		s.told = nil
+	}
+}
+
+// answer takes in that somebody was given a message, or marked it: the ring that told of it does not count any more.
+// What a hook told counts only when it is known that the model was given it. Otherwise turns that break off could be
+// rung for without end.
+func (s *sleeper) answer(id mail.ID) {
+	if s.told[id] {
+		s.uncount()
+	}
+}
+
+// uncount takes the newest ring out of the budget, unless that was done.
+func (s *sleeper) uncount() {
+	if s.told != nil {
+		s.rung, s.told = s.rung[:len(s.rung)-1], nil
+	}
+}
+
+// notBefore is until when mail is not rung for, whatever the budget says: 0 if it is not put off.
+func (s *sleeper) notBefore() mail.Time {
+	if s.fails > 0 {
+		return s.due
+	}
+	return 0
 }
 
 // next returns the door to try: what was rung for in vain through one is tried through the next first.
 func (s *sleeper) next(doors []Waker) Waker { return doors[(s.rings+s.door)%len(doors)] }
 
-// begin notes that a ring begins.
-func (s *sleeper) begin() { s.ringing, s.worked, s.putOff = true, false, false }
+// begin notes that a ring for u begins. It counts from now on: an agent may answer before its door does.
+func (s *sleeper) begin(u *mail.Unwoken, now mail.Time) {
+	s.ringing, s.worked, s.delayed = true, false, false
+	s.rung, s.told = append(s.rung, now), ids(u)
+}
 
 // succeed notes that a door was rung for u.
 func (s *sleeper) succeed(u *mail.Unwoken, now mail.Time) {
 	s.ringing, s.id, s.last, s.fails, s.door = false, "", now, 0, 0
-	s.rung = append(s.rung, now)
 	s.rings++
 	s.due = now.Add(s.ladder.Patience(s.rings))
-	s.about = make(map[mail.ID]bool, len(u.Mail))
+	s.about = ids(u)
+}
+
+func ids(u *mail.Unwoken) map[mail.ID]bool {
+	out := make(map[mail.ID]bool, len(u.Mail))
 	for _, m := range u.Mail {
-		s.about[m.ID] = true
+		out[m.ID] = true
 	}
+	return out
 }
 
 // retellAfter is the shortest time between two notices to the user about an agent whose doors keep failing. The second
@@ -231,6 +307,7 @@ const retellAfter = policy.BudgetSpan
 // are.
 func (s *sleeper) fail(u *mail.Unwoken, doors int, now mail.Time) (tell bool) {
 	s.ringing, s.last, s.due = false, now, now
+	s.uncount()
 	if s.door++; s.door < doors {
 		return false // the next door is due at once
 	}
@@ -245,11 +322,7 @@ func (s *sleeper) fail(u *mail.Unwoken, doors int, now mail.Time) (tell bool) {
 
 // tell notes that the user was told of u.
 func (s *sleeper) tell(u *mail.Unwoken, now mail.Time) {
-	s.toldAt = now
-	s.brief = make(map[mail.ID]bool, len(u.Mail))
-	for _, m := range u.Mail {
-		s.brief[m.ID] = true
-	}
+	s.toldAt, s.brief = now, ids(u)
 }
 
 // abandon gives up, the user having been told.
@@ -257,8 +330,9 @@ func (s *sleeper) abandon() { s.vain, s.due = true, 0 }
 
 // recalled is a ring that the journal tells of.
 type recalled struct {
-	door string
-	at   mail.Time
+	machine mail.Machine
+	door    string
+	at      mail.Time
 }
 
 // recall takes in an event of the journal from before this process looked after the room. What is yet to come happened
@@ -266,13 +340,33 @@ type recalled struct {
 func (s *sleeper) recall(rc *mail.Receipt, at, now mail.Time) {
 	switch {
 	case rc.Mark == mail.MarkNotified && rc.Door != mail.HookDoor: // by which it was pointed to, and not rung
-		if of := (recalled{rc.Door, at}); s.recalled != of { // one ring marks many messages
+		if of := (recalled{rc.Machine, rc.Door, at}); s.recalled != of { // one ring marks many messages
 			at = min(at, now)
 			s.rung, s.recalled = append(s.rung, at), of
 			s.rings++
 			s.forgetRings(at)
+			if s.told == nil { // else what it told of before is not marked again
+				s.told = make(map[mail.ID]bool)
+			}
 		}
-	case rc.Mark == mail.MarkPresented, rc.Mark == mail.MarkRead, rc.Mark == mail.MarkArchived:
+		switch {
+		case s.given[rc.Message]: // in a turn that the door waited for
+			s.rings = 0
+			s.uncount()
+		case s.told != nil:
+			s.told[rc.Message] = true
+		}
+	case answers(rc.Mark):
 		s.rings = 0
+		s.answer(rc.Message)
+		if s.given == nil {
+			s.given = make(map[mail.ID]bool)
+		}
+		s.given[rc.Message] = true
 	}
+}
+
+// answers reports whether a mark shows that somebody was given the message.
+func answers(m mail.Mark) bool {
+	return m == mail.MarkPresented || m == mail.MarkRead || m == mail.MarkArchived
 }

@@ -13,6 +13,8 @@ import (
 	"strings"
 	"sync"
 	"time"
+
+	"pennypost/internal/base/child"
 )
 
 // Tmux is the last of doors: it types the pointer into the pane of tmux in which a session runs, and presses Enter. It
@@ -207,7 +209,7 @@ func (p *pane) check(f []string) error {
 	case err != nil || time.Since(time.Unix(activity, 0)) < quiet:
 		return errors.New("somebody is at the keyboard")
 	case isShell(command):
-		return fmt.Errorf("a shell (%s) runs in the pane, not the client", plain(command))
+		return fmt.Errorf("a shell (%s) runs in the pane, not the client", child.Plain(command))
 	}
 	if p.program > 0 && hasNoTerminal(p.program) {
 		return errors.New(
@@ -216,7 +218,7 @@ func (p *pane) check(f []string) error {
 	}
 	front, known := inForeground(p.program, f[7])
 	if known && !front || !known && command != p.client {
-		return fmt.Errorf("another program (%s) runs in the pane, not the client of the session", plain(command))
+		return fmt.Errorf("another program (%s) runs in the pane, not the client of the session", child.Plain(command))
 	}
 	return nil
 }
@@ -234,7 +236,7 @@ func (p *pane) read(screen []line) (string, error) {
 		return "", fmt.Errorf("the screen shows %q: a dialog, or a turn", what)
 	}
 	if !ok {
-		return "", fmt.Errorf("no prompt of %s is recognised on the screen", plain(p.client))
+		return "", fmt.Errorf("no prompt of %s is recognised on the screen", child.Plain(p.client))
 	}
 	return typed, nil
 }
@@ -253,7 +255,7 @@ func (p *pane) run(ctx context.Context, input string, args ...string) (string, e
 	var out, errs bytes.Buffer
 	cmd := exec.CommandContext(ctx, binary, append([]string{"-u", "-S", p.server}, args...)...)
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = strings.NewReader(input), &out, &errs
-	cmd.WaitDelay = drainTime
+	cmd.WaitDelay = child.DrainTime
 	err := cmd.Run()
 	switch {
 	case err == nil:
@@ -261,5 +263,5 @@ func (p *pane) run(ctx context.Context, input string, args ...string) (string, e
 	case errors.Is(err, exec.ErrNotFound):
 		return "", errors.New("tmux is not installed")
 	}
-	return "", withOutput(fmt.Errorf("tmux %s: %w", args[0], err), strings.TrimSpace(errs.String()))
+	return "", child.WithOutput(fmt.Errorf("tmux %s: %w", args[0], err), strings.TrimSpace(errs.String()))
 }

@@ -10,6 +10,13 @@ import (
 
 // inForeground reports whether a process is among those that have the terminal tty now, and whether that is known.
 func inForeground(pid int, tty string) (yes, known bool) {
+	yes, known = onTerminal(pid, tty)
+	f := statOf(pid)
+	return yes && len(f) > 5 && bytes.Equal(f[2], f[5]), known
+}
+
+// onTerminal reports whether tty is the terminal of a process, and whether that is known.
+func onTerminal(pid int, tty string) (yes, known bool) {
 	if pid <= 0 {
 		return false, false
 	}
@@ -21,13 +28,24 @@ func inForeground(pid int, tty string) (yes, known bool) {
 	major, minor := unix.Major(uint64(st.Rdev)), unix.Minor(uint64(st.Rdev))
 	device := minor&0xff | major<<8 | minor&^0xff<<12
 	number, err := strconv.ParseInt(string(f[4]), 10, 64)
-	return err == nil && uint32(number) == device && bytes.Equal(f[2], f[5]), true
+	return err == nil && uint32(number) == device, true
 }
 
 // hasNoTerminal reports whether a program is known to have no terminal of its own.
 func hasNoTerminal(pid int) bool {
 	f := statOf(pid)
 	return len(f) > 4 && string(f[4]) == "0"
+}
+
+// environOf returns a variable that a program was started with, "" if it was not, or cannot be known.
+func environOf(pid int, name string) string {
+	text, _ := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/environ")
+	for one := range bytes.SplitSeq(text, []byte{0}) {
+		if value, ok := bytes.CutPrefix(one, []byte(name+"=")); ok {
+			return string(value)
+		}
+	}
+	return ""
 }
 
 // statOf returns what stands behind a program's name, which may contain anything, in proc_pid_stat(5): state, parent,

@@ -7,3 +7,9 @@ func inForeground(int, string) (yes, known bool) { return false, false }
 
 // hasNoTerminal reports whether a program is known to have no terminal of its own.
 func hasNoTerminal(int) bool { return false }
+
+// onTerminal does not know.
+func onTerminal(int, string) (yes, known bool) { return false, false }
+
+// environOf does not know.
+func environOf(int, string) string { return "" }

@@ -20,6 +20,7 @@ type agentsPage struct {
 	Only   string // the one group that is shown; "": all
 	After  string // the name behind which it begins
 	Groups []agentGroup
+	Waits  map[mail.Name]agentWaits
 }
 
 // agentGroup is the agents of which the same can be expected.
@@ -35,6 +36,7 @@ type agentGroup struct {
 type agentRow struct {
 	*view
 	mail.Agent
+	agentWaits
 	Depth int        // how far it is indented below the agent that started it
 	Last  *mail.Item // the last message that it sent, if that is not long past
 }
@@ -54,6 +56,11 @@ func agents(v *view) error {
 	if !slices.Contains([]string{"", "live", "frozen", "gone"}, p.Only) {
 		return mail.Errorf(mail.Invalid, "the roster has no part %q; it has live, frozen and gone", p.Only)
 	}
+	links, _, err := v.waiting()
+	if err != nil {
+		return err
+	}
+	p.Waits = waitsOf(links)
 	for _, g := range []struct {
 		key, name, note string
 		states          []mail.State
@@ -94,7 +101,7 @@ func (p *agentsPage) add(key, name, note string, ask mail.RosterQuery) error {
 		}
 	}
 	for _, f := range family(list.Agents) {
-		row := agentRow{view: p.view, Agent: f.Agent, Depth: f.depth}
+		row := agentRow{view: p.view, Agent: f.Agent, agentWaits: p.Waits[f.Name], Depth: f.depth}
 		if row.Last, err = p.lastWord(f.Name); err != nil {
 			return err
 		}
@@ -331,6 +338,11 @@ func (p *agentPage) about() error {
 		p.Agent.Last = &sent.Messages[n-1]
 	}
 	p.docs(sent.Messages)
+	links, _, err := p.waiting()
+	if err != nil {
+		return err
+	}
+	p.Agent.agentWaits = waitsOf(links)[name]
 	places, err := p.svc.Workspaces(p.ctx())
 	if err != nil {
 		return err

@@ -34,7 +34,7 @@ func TestAgentsGroupedAndIndented(t *testing.T) {
 	b.send("lead", mail.Draft{To: mail.Recipients{"agent:zed"}})
 	got := b.get("/@shop/agents").want(t, http.StatusOK,
 		`aria-current="page" aria-keyshortcuts="g a"`, "Ship it", "The parser stands",
-		"not wakeable: no door is known", `href="/@shop/channels/project:inscription"`,
+		"has not looked at mail yet", `href="/@shop/channels/project:inscription"`,
 		`href="/@shop/channels/orchestrator"`, `<b class="count">1</b><span class="faint"> unread`,
 		`of <bdi>lead</bdi>`)
 	order := []string{"Live ", `depth-0" id="agent-lead"`, `depth-1 waits" id="agent-zed"`,
@@ -136,7 +136,7 @@ func TestAgentPage(t *testing.T) {
 		"Walls", "claude", "0199-ab", `cd &#39;/srv/it&#39;\&#39;&#39;s&#39; &amp;&amp; claude --resume 0199-ab`,
 		`id="m-`+string(first)+`"`, "Built", "notes/&lt;b&gt;.md",
 		`Waits for it <span class="number">1`, `name="to" value="agent:builder"`, `hx-trigger="pp-live"`,
-		`<span class="state">queued</span>`, `?reply=`+string(first))
+		`<span class="state" title="queued">queued</span>`, `?reply=`+string(first))
 	got.without(t, "Not for the builder")
 	if strings.Index(got.Body, `id="m-`+string(first)) > strings.Index(got.Body, `<h3><bdi>Built`) {
 		t.Error("the newest message is not at the bottom")
@@ -260,4 +260,30 @@ func attribute(t *testing.T, body, start string) string {
 		t.Fatalf("there is no %s in\n%s", start, body)
 	}
 	return html.UnescapeString(value)
+}
+
+// TestNamesInNaturalOrder: wherever the pages list agents, agent-2 stands before agent-10.
+func TestNamesInNaturalOrder(t *testing.T) {
+	b := newFixture(t)
+	for _, n := range []mail.Name{"agent-10", "agent-2", "agent-1"} {
+		b.register(mail.Presence{Name: n, Roles: []string{"role-" + string(n)}, Tags: []string{"project:p"}})
+	}
+	for _, c := range []struct{ path, before, after string }{
+		{"/agents", `id="agent-`, `"`}, {"/channels", `/channels/agent:`, `"`},
+		{"/channels", `/channels/role:role-`, `"`},
+		{"/channels/project:p", `<a href="/@shop/agents/`, `"`}, {"/compose", `<option value="agent:`, `"`},
+		{"/history", `<option value="role:role-`, `"`}, {"/palette?q=agent", `id="agent-`, `"`},
+	} {
+		body := b.get("/@shop"+c.path).want(t, http.StatusOK).Body
+		var got []string
+		for piece := range strings.SplitSeq(body, c.before) {
+			if n, _, _ := strings.Cut(piece, c.after); strings.HasPrefix(n, "agent-") &&
+				(len(got) == 0 || got[len(got)-1] != n) {
+				got = append(got, n)
+			}
+		}
+		if s := strings.Join(got, " "); s != "agent-1 agent-2 agent-10" {
+			t.Errorf("%s lists %q", c.path, s)
+		}
+	}
 }

@@ -2,6 +2,7 @@ package web
 
 import (
 	"cmp"
+	"fmt"
 	"net/url"
 	"slices"
 	"strings"
@@ -9,10 +10,11 @@ import (
 	"pennypost/internal/mail"
 )
 
-// channelsPage is the channels, and the one that is open.
+// channelsPage is the channels and beside them the threads of agents, and the one that is open.
 type channelsPage struct {
 	*view
 	Groups []channelGroup
+	More   int // agents that are not listed
 	Open   *channelPage
 }
 
@@ -22,12 +24,13 @@ type channelGroup struct {
 	Channels []channel
 }
 
-// channel is an address of several agents, and what was lately sent to it.
+// channel is an address of several agents, or one agent, and what was lately said there.
 type channel struct {
 	*view
 	Address mail.Address
 	Count   int        // messages among the last of the room
 	Last    *mail.Item // the last of them
+	State   mail.State // of an agent
 	Chosen  bool
 }
 
@@ -35,7 +38,7 @@ type channel struct {
 type channelPage struct {
 	*view
 	channel
-	Audience []agentRow // who carries the tag or holds the role now, or the first of them
+	Audience []agentRow // who carries the tag, holds the role, or is the agent; or the first of them
 	Others   int        // of them
 	Held     int        // of a role: how much waits for a holder
 	Talk     *talk
@@ -54,8 +57,12 @@ func channels(v *view) error {
 		if err != nil {
 			return err
 		}
-		if a.Kind() == mail.ToAgent {
-			return v.redirect(strings.TrimPrefix(v.AgentHref(a.Value()), v.Base))
+		if name := mail.Name(a.Value()); a.Kind() == mail.ToAgent {
+			if _, there, err := mail.OneAgent(v.ctx(), v.svc, name); err != nil {
+				return err
+			} else if !there {
+				return v.formerAgent(name)
+			}
 		}
 		p.Open = &channelPage{view: v, channel: channel{view: v, Address: a}}
 		v.Title = p.Open.Name()
@@ -80,76 +87,123 @@ func channelAddress(text string) (mail.Address, error) {
 		return "", err
 	case bare, a == mail.ToUser, a.Kind() == mail.FromFar:
 		return "", mail.Errorf(mail.NotFound,
-			"%q is not a channel: channels are all, role:NAME, and tags such as project:NAME", text)
+			"%q is not a channel: channels are all, role:NAME, tags such as project:NAME, and agent:NAME", text)
 	}
 	return a, nil
 }
 
-// list fills the list of channels: those that agents are in, and those that were lately written to.
+// list fills the list of channels: those that agents are in, and those that were lately written to. Beside them are
+// the agents who lately wrote or were written to, and others who are live.
 func (p *channelsPage) list() error {
 	agents, err := mail.Roster(p.ctx(), p.svc)
 	if err != nil {
 		return err
 	}
-	page, err := p.svc.History(p.ctx(), mail.HistoryQuery{Limit: mail.MaxLimit})
+	page, err := p.svc.History(p.ctx(), mail.HistoryQuery{BySent: true, Limit: mail.MaxLimit})
 	if err != nil {
 		return err
 	}
 	found := map[mail.Address]*channel{mail.ToAll: {}}
-	note := func(a mail.Address) *channel {
-		if found[a] == nil {
-			found[a] = &channel{}
-		}
-		return found[a]
-	}
+	states := make(map[mail.Address]mail.State, len(agents))
 	for _, a := range agents {
 		for _, role := range a.Roles {
-			note(mail.RoleAddress(role))
+			found[mail.RoleAddress(role)] = new(channel)
 		}
 		for _, tag := range a.Tags {
-			note(mail.Address(tag))
+			found[mail.Address(tag)] = new(channel)
 		}
+		states[mail.Address("agent:"+a.Name)] = a.State
 	}
 	for i := range page.Messages {
-		for _, a := range page.Messages[i].To {
-			if k := a.Kind(); k == mail.ToEveryone || k == mail.ToRole || k == mail.ToTag && !elsewhere(a) {
-				c := note(a)
-				c.Count++
-				c.Last = &page.Messages[i]
+		for _, a := range spokenIn(&page.Messages[i], states) {
+			if found[a] == nil {
+				found[a] = new(channel)
+			}
+			found[a].Last = &page.Messages[i]
+			found[a].Count++
+		}
+	}
+	kinds := make(map[mail.Kind][]channel)
+	for a, c := range found {
+		c.Address = a
+		kinds[a.Kind()] = append(kinds[a.Kind()], *c)
+	}
+	kinds[mail.ToAgent] = threads(kinds[mail.ToAgent], agents, p.Open)
+	for i, c := range kinds[mail.ToAgent] {
+		kinds[mail.ToAgent][i].State = states[c.Address]
+	}
+	p.More = len(agents) - len(kinds[mail.ToAgent])
+	p.group(kinds)
+	return nil
+}
+
+// spokenIn returns in which channels and threads of the list a message is. Threads are of agents on the roster, which
+// states has.
+func spokenIn(it *mail.Item, states map[mail.Address]mail.State) (in []mail.Address) {
+	if states[it.From] != "" {
+		in = append(in, it.From)
+	}
+	for _, a := range it.To {
+		switch a.Kind() {
+		case mail.ToEveryone, mail.ToRole, mail.ToTag:
+			if !elsewhere(a) {
+				in = append(in, a)
+			}
+		case mail.ToAgent:
+			if states[a] != "" && a != it.From {
+				in = append(in, a)
 			}
 		}
 	}
-	p.group(found)
-	return nil
+	return in
+}
+
+// maxThreads is how many agents the list has beside the channels.
+const maxThreads = 50
+
+// threads returns those of agents that are listed: the one that is open, those with whom something was said last and,
+// if there is room for them, others who are live.
+func threads(said []channel, agents []mail.Agent, open *channelPage) []channel {
+	slices.SortFunc(said, func(a, b channel) int {
+		return cmp.Or(cmp.Compare(b.Last.Sent, a.Last.Sent), mail.CompareNames(a.Address, b.Address))
+	})
+	out := said[:min(len(said), maxThreads)]
+	add := func(a mail.Address) {
+		if !slices.ContainsFunc(out, func(c channel) bool { return c.Address == a }) {
+			out = append(out, channel{Address: a})
+		}
+	}
+	for i := 0; i < len(agents) && len(out) < maxThreads; i++ {
+		if agents[i].State.Live() {
+			add(mail.Address("agent:" + agents[i].Name))
+		}
+	}
+	if open != nil && open.IsAgent() {
+		add(open.Address)
+	}
+	return out
 }
 
 // elsewhere reports whether an address leads to another room.
 func elsewhere(a mail.Address) bool { return strings.Contains(string(a), "@") }
 
-// group puts channels in order: everybody, tags, roles; each by name, so that none moves while one reads.
-func (p *channelsPage) group(found map[mail.Address]*channel) {
-	all := make([]channel, 0, len(found))
-	for a, c := range found {
-		c.view, c.Address, c.Chosen = p.view, a, p.Open != nil && p.Open.Address == a
-		all = append(all, *c)
-	}
-	slices.SortFunc(all, func(a, b channel) int {
-		return cmp.Or(cmp.Compare(b.Address.Kind(), a.Address.Kind()),
-			cmp.Compare(a.Address.Value(), b.Address.Value()))
-	})
+// group puts channels in order: everybody, tags, roles, agents; each by name, so that none moves while one reads.
+func (p *channelsPage) group(kinds map[mail.Kind][]channel) {
 	for _, kind := range []struct {
 		mail.Kind
 		name string
-	}{{mail.ToEveryone, "Everybody"}, {mail.ToTag, "Tags"}, {mail.ToRole, "Roles"}} {
-		g := channelGroup{Name: kind.name}
-		for _, c := range all {
-			if c.Address.Kind() == kind.Kind {
-				g.Channels = append(g.Channels, c)
-			}
+	}{{mail.ToEveryone, "Everybody"}, {mail.ToTag, "Tags"}, {mail.ToRole, "Roles"}, {mail.ToAgent, "Agents"}} {
+		list := kinds[kind.Kind]
+		if len(list) == 0 {
+			continue
 		}
-		if len(g.Channels) > 0 {
-			p.Groups = append(p.Groups, g)
+		for i := range list {
+			list[i].view, list[i].Chosen = p.view, p.Open != nil && p.Open.Address == list[i].Address
 		}
+		slices.SortFunc(list, func(a, b channel) int {
+			return mail.CompareNames(a.Address.Value(), b.Address.Value())
+		})
+		p.Groups = append(p.Groups, channelGroup{kind.name, list})
 	}
 }
 
@@ -164,6 +218,8 @@ func (c *channelPage) fill() error {
 		q.States = []mail.State{mail.Working, mail.Idle}
 	case mail.ToRole:
 		q.Role = c.Address.Value()
+	case mail.ToAgent:
+		q.Name = mail.Name(c.Address.Value())
 	default:
 		q.Tag = string(c.Address)
 	}
@@ -177,7 +233,11 @@ func (c *channelPage) fill() error {
 	c.Others = audience.Total - len(c.Audience)
 	path := c.ChannelHref(c.Address)
 	if !c.partial("channels") && !c.partial("audience") && !c.partial("writing") {
-		if c.Talk, err = c.talk(mail.HistoryQuery{To: string(c.Address)}, path); err != nil {
+		ask := mail.HistoryQuery{To: string(c.Address)}
+		if c.IsAgent() {
+			ask = mail.HistoryQuery{Agent: mail.Name(c.Address.Value())}
+		}
+		if c.Talk, err = c.talk(ask, path); err != nil {
 			return err
 		}
 	}
@@ -195,7 +255,12 @@ func (c *channelPage) fill() error {
 }
 
 // ChannelHref is the address of a channel's page.
-func (v *view) ChannelHref(a any) string { return v.Base + "/channels/" + url.PathEscape(who(a)) }
+func (v *view) ChannelHref(a any) string {
+	return v.Base + "/channels/" + url.PathEscape(fmt.Sprint(a))
+}
+
+// IsAgent reports whether it is the thread of an agent.
+func (c *channel) IsAgent() bool { return c.Address.Kind() == mail.ToAgent }
 
 // IsRole reports whether the channel is a role's, whose mail is taken by one of its holders.
 func (c *channel) IsRole() bool { return c.Address.Kind() == mail.ToRole }
@@ -230,3 +295,6 @@ func (c *channel) Heading() string { return subject(&c.Last.Message) }
 func (s said) ToRole() bool {
 	return slices.ContainsFunc(s.To, func(a mail.Address) bool { return a.Kind() == mail.ToRole })
 }
+
+// Whom reports whether to whom the message was has to be said: it is not the channel alone.
+func (s said) Whom() bool { return len(s.To) > 1 || s.Mixed }

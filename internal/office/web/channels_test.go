@@ -1,9 +1,15 @@
 package web
 
 import (
+	"cmp"
+	"fmt"
 	"net/http"
+	"net/url"
+	"regexp"
+	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"pennypost/internal/mail"
 )
@@ -28,7 +34,9 @@ func TestChannels(t *testing.T) {
 		`<bdi>inscription</bdi>`, `title="3 messages lately"`,
 		`id="audience"`, `href="/@shop/agents/builder"`, `href="/@shop/agents/cold"`, "One", "Two", "Three", "Today",
 		"read by 0 of 1", `name="to" value="project:inscription"`, `aria-current="true"`)
-	got.without(t, "Between two")
+	if _, talk, _ := strings.Cut(got.Body, `id="talk"`); strings.Contains(talk, "Between two") {
+		t.Error("the channel shows what was said elsewhere")
+	}
 	if n := strings.Count(got.Body, `class="said goes-on"`); n != 1 {
 		t.Errorf("%d messages go on with what the same sender said, want 1", n)
 	}
@@ -42,12 +50,120 @@ func TestChannels(t *testing.T) {
 		`id="talk"`)
 }
 
+// TestChannelThreads: beside the channels stand the threads of agents, in the same list; what is written in one is
+// sent to that agent.
+func TestChannelThreads(t *testing.T) {
+	b := newFixture(t)
+	b.register(
+		mail.Presence{Name: "ann", State: mail.Idle, Tags: []string{"concern:governance"}},
+		mail.Presence{Name: "bea", State: mail.Gone},
+		mail.Presence{Name: "cold", State: mail.Gone},
+	)
+	b.send("ann", mail.Draft{To: mail.Recipients{"bea"}, Subject: "Between two", Body: "Which stone?"})
+	b.send("ann", mail.Draft{To: mail.Recipients{"concern:governance"}, Body: "To those who care"})
+	list := b.part("/@shop/channels/agent:bea", "channels").want(t, 200).Body
+	var got []string
+	for _, m := range regexp.MustCompile(`<h2 class="when">(.*?)</h2>|<a class="row" href="/@shop/channels/([^"]*)"`).
+		FindAllStringSubmatch(list, -1) {
+		got = append(got, m[1]+m[2])
+	}
+	if want := "Everybody all Tags concern:governance Agents agent:ann agent:bea"; strings.Join(got, " ") != want {
+		t.Errorf("the list is %q, want %q", got, want)
+	}
+	b.get("/@shop/channels/agent:bea").want(t, 200, "Which stone?", `<span class="to">to <bdi>bea</bdi>`,
+		`name="to" value="agent:bea"`, `href="/@shop/agents/bea"`).without(t, `<p dir="auto">To those who care</p>`)
+	b.post("/@shop/send", url.Values{"to": {"agent:bea"}, "body": {"The third."},
+		"next": {"/channels/agent:bea"}}).want(t, 303)
+	b.get("/@shop/channels/agent:bea").want(t, 200, "said mine", "The third.")
+	b.get("/@shop/channels/agent:nobody").want(t, 404)
+	if err := b.as(mail.User).Retire(t.Context(), "bea"); err != nil {
+		t.Fatal(err)
+	}
+	if to := b.get("/@shop/channels/agent:bea").want(t, 303).Header.Get("Location"); !strings.Contains(to,
+		"/history?") {
+		t.Errorf("the thread of one who was retired leads to %s", to)
+	}
+}
+
+// TestManyThreads: of many agents the list has those with whom something was said last.
+func TestManyThreads(t *testing.T) {
+	b := newFixture(t)
+	for i := range maxThreads + 5 {
+		b.register(mail.Presence{Name: mail.Name(fmt.Sprintf("agent-%02d", i)), State: mail.Idle})
+	}
+	b.send("agent-54", mail.Draft{Body: "Still here"})
+	page := b.get("/@shop/channels").want(t, 200, "Still here", "5 more agents").Body
+	if n := strings.Count(page, `href="/@shop/channels/agent:`); n != maxThreads {
+		t.Errorf("%d threads, want %d", n, maxThreads)
+	}
+}
+
+// TestTalkBySent: what was sent last week stands above today, whenever it came in, and each day has one heading.
+func TestTalkBySent(t *testing.T) {
+	b := newFixture(t)
+	b.register(mail.Presence{Name: "ann", Tags: []string{"project:x"}})
+	b.send("ann", mail.Draft{To: mail.Recipients{"project:x"}, Body: "said today"})
+	now := time.Now()
+	var items []mail.Item
+	for i, days := range []int{9, 3, 12, 3, 9} {
+		items = append(items, mail.Item{Message: mail.Message{ID: mail.ID(fmt.Sprintf("m%d", i)), Type: "custom",
+			From: "agent:ann", To: []mail.Address{"project:x"}, Body: fmt.Sprintf("imported %d", i),
+			Sent: mail.TimeOf(now.AddDate(0, 0, -days).Add(time.Duration(i) * time.Second))}})
+	}
+	if _, err := b.as(mail.User).Import(t.Context(), items); err != nil {
+		t.Fatal(err)
+	}
+	for _, path := range []string{"/@shop/channels/project:x", "/@shop/agents/ann", "/@shop/channels/agent:ann"} {
+		_, talk, _ := strings.Cut(b.get(path).want(t, 200).Body, `id="talk"`)
+		var bodies []string
+		for _, m := range regexp.MustCompile(`<p dir="auto">([a-z]+ \w+)</p>`).FindAllStringSubmatch(talk, -1) {
+			bodies = append(bodies, m[1])
+		}
+		if want := "imported 2, imported 0, imported 4, imported 1, imported 3, said today"; strings.Join(bodies,
+			", ") != want {
+			t.Errorf("%s: %q, want %q", path, bodies, want)
+		}
+		headings := regexp.MustCompile(`<h2 class="date"><span>(.*?)</span>`).FindAllString(talk, -1)
+		if n := len(headings); n != 4 || len(slices.Compact(slices.Sorted(slices.Values(headings)))) != n {
+			t.Errorf("%s: the headings are %q, want 4, each once", path, headings)
+		}
+	}
+}
+
+// TestTalkEarlier goes back through a conversation whose messages came in in another order than they were sent in.
+func TestTalkEarlier(t *testing.T) {
+	b := newFixture(t)
+	b.register(mail.Presence{Name: "ann", Tags: []string{"project:x"}})
+	const n = 120
+	var items []mail.Item
+	for i := range n {
+		minutes := i * 7 % n // of two that are a minute apart, either may have come first
+		items = append(items, mail.Item{Message: mail.Message{ID: mail.ID(fmt.Sprintf("m%03d", minutes)),
+			Type: "custom", From: "agent:ann", To: []mail.Address{"project:x"}, Body: "x",
+			Sent: mail.TimeOf(time.Now().Add(-time.Duration(n-minutes) * time.Minute))}})
+	}
+	if _, err := b.as(mail.User).Import(t.Context(), items); err != nil {
+		t.Fatal(err)
+	}
+	path := "/@shop/channels/project:x"
+	for _, want := range []int{50, 100, 120} {
+		page := b.part(path, "talk").want(t, 200).Body
+		ids := regexp.MustCompile(`id="m-(m\d+)"`).FindAllStringSubmatch(page, -1)
+		if len(ids) != want || !slices.IsSortedFunc(ids, func(a, b []string) int { return cmp.Compare(a[1], b[1]) }) {
+			t.Fatalf("%d messages, from %v to %v; want the last %d in order", len(ids), ids[0], ids[len(ids)-1], want)
+		}
+		if want < n {
+			path = link(t, page, `id="earlier"`, "hx-get")
+		}
+	}
+}
+
 func TestChannelOfRole(t *testing.T) {
 	b := newFixture(t)
 	b.register(mail.Presence{Name: "lead"})
 	b.send("lead", mail.Draft{To: mail.Recipients{"role:reviewer"}, Subject: "Look", Type: "review-request"})
 	b.get("/@shop/channels/role:reviewer").want(t, http.StatusOK, "Nobody holds the role", "1 held",
-		`<span class="state">held</span>`)
+		`<span class="state" title="held">held</span>`)
 	b.register(mail.Presence{Name: "rita", Roles: []string{"reviewer"}})
 	b.get("/@shop/channels/role:reviewer").want(t, http.StatusOK, "taken by", "rita").without(t, "1 held")
 }
@@ -62,7 +178,8 @@ func TestChannelSend(t *testing.T) {
 		t.Errorf("it goes on at %s", to)
 	}
 	b.get("/@shop/channels/project:inscription").want(t, http.StatusOK, "Hello all", "said mine")
-	b.post("/@shop/send", form, asScript("form")).want(t, http.StatusOK, "<bdi>builder</bdi>: queued")
+	b.post("/@shop/send", form, asScript("form")).want(t, http.StatusOK,
+		"<bdi>builder</bdi>: sees it at its next turn")
 }
 
 func TestChannelErrors(t *testing.T) {
@@ -74,10 +191,6 @@ func TestChannelErrors(t *testing.T) {
 	b.get("/@shop/channels/nons:value").want(t, http.StatusNotFound)
 	b.get("/@shop/channels/role:").want(t, http.StatusBadRequest)
 	b.get("/@shop/channels/all?from=-1").want(t, http.StatusBadRequest)
-	if to := b.get("/@shop/channels/agent:builder").want(t,
-		http.StatusSeeOther).Header.Get("Location"); to != "/@shop/agents/builder" {
-		t.Errorf("an agent's channel leads to %s", to)
-	}
 }
 
 func TestChannelHostile(t *testing.T) {

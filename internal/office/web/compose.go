@@ -21,7 +21,7 @@ type composePage struct {
 	Issue    string
 	Body     string
 	Verdict  string
-	Answered *row // what it answers
+	Answered *found // what it answers
 	Key      string
 	Failure  string
 	Preview  bool // the body is shown as it will be read
@@ -69,11 +69,11 @@ func (v *view) letterTo(answers mail.ID) (*composePage, error) {
 	if err != nil {
 		return nil, err
 	}
-	p.Answered = &row{view: v, Item: it}
-	for _, a := range answerable(&it.Message) {
+	p.Answered = &found{v, it}
+	for _, a := range it.AnswerTo(mail.User) {
 		p.To = append(p.To, string(a))
 	}
-	p.Kind = replyType(&it.Message)
+	p.Kind = it.AnswerType(mail.User)
 	if s := it.Subject; s != "" {
 		p.Subject = "Re: " + strings.TrimPrefix(s, "Re: ")
 	}
@@ -98,7 +98,7 @@ func (v *view) someAgents(text string) ([]mail.Agent, error) {
 	others, err := v.svc.Agents(v.ctx(), q)
 	all := append(live.Agents, others.Agents...)
 	if live.Total+others.Total <= maxChoices { // a short roster stays in order
-		slices.SortFunc(all, func(a, b mail.Agent) int { return cmp.Compare(a.Name, b.Name) })
+		slices.SortFunc(all, func(a, b mail.Agent) int { return mail.CompareNames(a.Name, b.Name) })
 	}
 	return all, err
 }

@@ -46,8 +46,9 @@ func TestComposeSends(t *testing.T) {
 	form := url.Values{"to": {"agent:with, comma and space", "builder, all", " "}, "subject": {"S"},
 		"body": {"one\r\ntwo"}, "type": {"review-result"}, "verdict": {"approved"}, "priority": {"urgent"},
 		"issue": {"9"}}
-	b.post("/@shop/compose", form, asScript("div#compose-error")).want(t, http.StatusOK, "<bdi>builder</bdi>: queued",
-		"<bdi>with, comma and space</bdi>: queued")
+	b.post("/@shop/compose", form, asScript("div#compose-error")).want(t, http.StatusOK,
+		"<bdi>builder</bdi>: cannot be woken; looks at its next turn",
+		"<bdi>with, comma and space</bdi>: cannot be woken")
 	page, err := b.as(mail.User).History(context.Background(), mail.HistoryQuery{})
 	if err != nil || len(page.Messages) != 1 {
 		t.Fatalf("history = %+v, %v", page, err)

@@ -15,12 +15,13 @@ type deliveryNote struct {
 	State mail.DeliveryState
 	Who   string
 	Text  string
+	Exact string // the state and the doors, in the words of the API
 }
 
 func deliveryNotesOf(now time.Time, ds []mail.Delivery) []deliveryNote {
 	out := make([]deliveryNote, 0, len(ds))
 	for _, d := range ds {
-		out = append(out, deliveryNote{State: d.State, Who: recipient(d), Text: became(now, d)})
+		out = append(out, deliveryNote{State: d.State, Who: recipient(d), Text: became(now, d), Exact: exactly(d)})
 	}
 	return out
 }
@@ -33,12 +34,9 @@ func recipient(d mail.Delivery) string {
 	return who(d.Address)
 }
 
-// became says what became of a delivery, or why nothing has.
+// became says beside the recipient's name what became of a delivery, or why nothing has.
 func became(now time.Time, d mail.Delivery) string {
-	name, through, at := recipient(d), "", ""
-	if d.Door != "" {
-		through = " through its " + d.Door
-	}
+	at := ""
 	if d.At != 0 {
 		at = " " + moment(now, d.At)
 	}
@@ -46,39 +44,31 @@ func became(now time.Time, d mail.Delivery) string {
 	case mail.NotSent:
 		return "not sent: " + d.Why
 	case mail.Notified:
-		return "told to look" + through + at + "; not seen yet"
+		return "woken" + at + "; has not looked yet"
 	case mail.Presented:
-		return "delivered to " + name + through + at
+		return "delivered" + at
 	case mail.Read:
 		return "read" + at
 	case mail.Archived:
 		return "read and archived" + at
-	case mail.Held:
-		return "held: nobody is there to take it now; whoever comes gets it"
 	case mail.Expired:
-		return "expired before " + name + " looked"
+		return "expired before anybody looked"
 	case mail.Dead:
-		return "not delivered: " + name + "'s session has ended, and it did not read this"
+		return "not delivered: the session has ended, and did not read this"
 	}
-	return "queued" + waiting(d)
+	return d.Awaits()
 }
 
-// waiting says for what a queued message waits.
-func waiting(d mail.Delivery) string {
-	switch d.Wake {
-	case mail.WakeWaiting:
-		return ": it is waiting for mail and gets it now"
-	case mail.WakeTurnEnd:
-		return ": it is working, and looks when its turn ends"
-	case mail.WakeNoDoor:
-		return ": no door to wake it is known, so it waits until " + recipient(d) + " looks"
-	case mail.WakeNone, "":
-		return ""
+// exactly is how a delivery stands in the words of the API.
+func exactly(d mail.Delivery) string {
+	text := string(d.State)
+	if d.Door != "" {
+		text += " by " + d.Door
 	}
-	if d.PutOff != 0 {
-		return ": its budget of rings is spent, so it is woken through its " + d.Wake + " at " + clock(d.PutOff)
+	if (d.State == mail.Queued || d.State == mail.Notified) && d.Wake != "" {
+		text += ", wake: " + d.Wake
 	}
-	return ": being woken through its " + d.Wake
+	return text
 }
 
 // maxReceipts is how many events are looked through for receipts: reading them takes less than half a second.
@@ -121,17 +111,15 @@ func (v *view) receipts(items []mail.Item) (map[mail.ID][]mail.Event, error) {
 	return out, nil
 }
 
-// deliveryNotes says for each recipient of a message what happened to it, one after the other, a receipt in the words
-// of say.
-func (v *view) deliveryNotes(it *mail.Item, receipts []mail.Event,
-	say func(r *mail.Receipt, name, at string) string) []deliveryNote {
+// deliveryNotes says for each recipient of a message what happened to it, one after the other.
+func (v *view) deliveryNotes(it *mail.Item, receipts []mail.Event) []deliveryNote {
 	var out []deliveryNote
 	for _, d := range it.Deliveries {
-		f := deliveryNote{State: d.State, Who: recipient(d)}
+		f := deliveryNote{State: d.State, Who: recipient(d), Exact: exactly(d)}
 		var steps []string
 		for _, e := range receipts {
 			if e.Receipt.Reader.Signer() == d.Agent {
-				steps = append(steps, say(e.Receipt, f.Who, v.timeBeside(e.At, it.Sent)))
+				steps = append(steps, step(e.Receipt, v.timeBeside(e.At, it.Sent)))
 			}
 		}
 		if steps = slices.Compact(steps); len(steps) == 0 || d.State != mail.Read && d.State != mail.Archived &&
@@ -156,29 +144,16 @@ func (v *view) timeBeside(t, sent mail.Time) string {
 }
 
 // step is a receipt in words, beside the reader's name.
-func step(r *mail.Receipt, _, at string) string {
-	text := string(r.Mark) + " " + at
-	if r.Door != "" {
-		text += " through " + r.Door
-	}
-	return text
-}
-
-// named is a receipt in words that stand for themselves.
-func named(r *mail.Receipt, name, at string) string {
-	through := ""
-	if r.Door != "" {
-		through = " through its " + r.Door
-	}
+func step(r *mail.Receipt, at string) string {
 	switch r.Mark {
 	case mail.MarkNotified:
-		return "told to look" + through + " " + at
+		return "woken " + at
 	case mail.MarkTold:
-		return "handed to its client" + through + " " + at
+		return "handed to its client " + at
 	case mail.MarkUntold:
 		return "dropped by its client " + at
 	case mail.MarkPresented:
-		return "delivered to " + name + through + " " + at
+		return "delivered " + at
 	}
 	return string(r.Mark) + " " + at
 }
@@ -216,5 +191,5 @@ func (f outcome) String() string {
 		f.State != mail.Held:
 		return strconv.Itoa(f.Read) + " of " + strconv.Itoa(f.Of) + " read"
 	}
-	return string(f.State)
+	return f.State.Word()
 }

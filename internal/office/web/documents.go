@@ -11,6 +11,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"pennypost/internal/mail"
 	"pennypost/internal/office/dialect/openalice"
@@ -65,7 +66,7 @@ func (v *view) documents(m *mail.Message, ws *mail.Workspace) []document {
 		case shown >= maxInline:
 			d.Kind, d.Notice = "file", "This message names more documents than one page shows."
 		default:
-			shown += d.read(ws)
+			shown += d.read(m, i, ws)
 		}
 		d.sum()
 		out = append(out, d)
@@ -74,8 +75,8 @@ func (v *view) documents(m *mail.Message, ws *mail.Workspace) []document {
 }
 
 // read fills in what is at the document's path, and returns how much that was.
-func (d *document) read(ws *mail.Workspace) int {
-	file, err := openalice.ReadDocument(ws.Dir, d.Path)
+func (d *document) read(m *mail.Message, n int, ws *mail.Workspace) int {
+	file, err := d.site.opts.Documents.Read(d.ctx(), d.Room, m, n, ws)
 	if err != nil {
 		d.Notice = unshown(err, d.Path)
 		return 0
@@ -112,10 +113,24 @@ func unshown(err error, name string) string {
 			openalice.MaxDocument>>20)
 	case openalice.InvalidPath, openalice.PathRequired:
 		return "Its path leads outside of the workspace, or to something that is not a file. Such paths are not read."
+	case openalice.Elsewhere:
+		return "This document is on the machine " + string(why.Machine) + ", " + lastHeard(why.Heard)
 	case openalice.NoWorkspace:
 		return "The workspace's directory is not there."
 	}
 	return "It could not be read: the post office is not allowed to, or the disk failed."
+}
+
+// lastHeard says why another machine does not show its documents.
+func lastHeard(at mail.Time) string {
+	switch t := at.Std().Local(); {
+	case at == 0:
+		return "which does not answer."
+	case time.Since(t) < 12*time.Hour:
+		return "which was last heard of at " + t.Format("15:04") + "."
+	default:
+		return "which was last heard of on " + t.Format("2006-01-02 at 15:04") + "."
+	}
 }
 
 // kindOf says how a file is shown. Of images, what its bytes say counts, and only formats that are pictures and
@@ -204,7 +219,7 @@ func serveDocument(v *view) error {
 	if ws == nil {
 		return mail.Errorf(mail.NotFound, "no workspace of %s is known", who(it.From))
 	}
-	file, err := openalice.ReadDocument(ws.Dir, it.Docs[n].Path)
+	file, err := v.site.opts.Documents.Read(v.ctx(), v.Room, &it.Message, n, ws)
 	if err != nil {
 		return mail.Errorf(mail.NotFound, "%s: %s", it.Docs[n].Path, unshown(err, it.Docs[n].Path))
 	}

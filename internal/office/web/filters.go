@@ -2,7 +2,8 @@ package web
 
 import (
 	"net/url"
-	"strconv"
+	"regexp"
+	"slices"
 	"strings"
 	"time"
 
@@ -19,6 +20,7 @@ var filterNames = []struct{ name, label string }{
 	{"since", "since"}, {"until", "until"}, {"thread", "thread"}, {"archive", "with the archive"},
 }
 
+// filtersOf reads the filters of an address. What is typed as text may name others.
 func filtersOf(q url.Values) filters {
 	f := make(filters)
 	for _, n := range filterNames {
@@ -26,7 +28,34 @@ func filtersOf(q url.Values) filters {
 			f[n.name] = value
 		}
 	}
+	f.takeWords()
 	return f
+}
+
+// typed are the parts of a search: words and phrases, some behind the name of a filter.
+var typed = regexp.MustCompile(`(?:[A-Za-z]+:)?"[^"]*"|\S+`)
+
+// takeWords makes filters of the words in the text that name them: from:, to:, agent:, type:, issue:, since:, until:
+// and on: with what is meant behind the colon, and today and yesterday alone. In double quotes all of them are text.
+func (f filters) takeWords() {
+	text := typed.ReplaceAllStringFunc(f["q"], func(word string) string {
+		name, value, named := strings.Cut(word, ":")
+		value = strings.Trim(value, `"`)
+		switch name = strings.ToLower(name); {
+		case !named && (name == "today" || name == "yesterday"):
+			f["since"], f["until"] = name, name
+		case name == "on" && value != "":
+			f["since"], f["until"] = value, value
+		case value != "" && slices.Contains([]string{"from", "to", "agent", "type", "issue", "since", "until"}, name):
+			f[name] = value
+		default:
+			return word
+		}
+		return ""
+	})
+	if delete(f, "q"); strings.TrimSpace(text) != "" {
+		f["q"] = strings.TrimSpace(text)
+	}
 }
 
 func (f filters) without(name string) filters {
@@ -75,46 +104,13 @@ func (f filters) query(now time.Time) (mail.HistoryQuery, error) {
 		q.States = append(q.States, s)
 	}
 	var err error
-	if q.Since, err = parseWhen(f["since"], now, false); err != nil {
+	if q.Since, err = mail.ParseWhen(f["since"], now, mail.Since); err != nil {
 		return q, err
 	}
-	q.Until, err = parseWhen(f["until"], now, true)
+	q.Until, err = mail.ParseWhen(f["until"], now, mail.Until)
 	return q, err
 }
 
 func words(list string) []string {
 	return strings.FieldsFunc(list, func(r rune) bool { return r == ',' || r == ' ' })
-}
-
-// parseWhen reads a time, a day, or how long ago. "" is no time. As an end, a day ends with its last moment.
-func parseWhen(text string, now time.Time, end bool) (mail.Time, error) {
-	if text == "" {
-		return 0, nil
-	}
-	if t, err := mail.ParseTime(text); err == nil {
-		return t, nil
-	}
-	if t, err := time.ParseInLocation(time.DateOnly, text, now.Location()); err == nil {
-		if end {
-			t = t.AddDate(0, 0, 1)
-		}
-		return mail.TimeOf(t), nil
-	}
-	if t, ok := localTime(text, now); ok {
-		return t, nil
-	}
-	if d, ok := span(text); ok {
-		return mail.TimeOf(now.Add(-d)), nil
-	}
-	return 0, mail.Errorf(mail.Invalid, "%q is not a time: write it like 2026-05-10, 2026-05-10 14:00, or 2h for "+
-		"two hours ago (m, h, d and w are known)", text)
-}
-
-// span reads a length of time: "30m", "2h", "7d", "1w".
-func span(text string) (time.Duration, bool) {
-	units := map[byte]time.Duration{'m': time.Minute, 'h': time.Hour, 'd': 24 * time.Hour, 'w': 7 * 24 * time.Hour}
-	n, err := strconv.ParseUint(text[:len(text)-1], 10, 16)
-	unit := units[text[len(text)-1]]
-	d := time.Duration(n) * unit
-	return d, err == nil && unit != 0 && d/unit == time.Duration(n) // more than 290 years do not fit
 }

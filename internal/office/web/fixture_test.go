@@ -13,6 +13,7 @@ import (
 	"testing"
 
 	"pennypost/internal/mail"
+	"pennypost/internal/mail/mailtest"
 	"pennypost/internal/policy"
 	"pennypost/internal/room/journal/journaltest"
 	"pennypost/internal/room/mailroom"
@@ -39,7 +40,7 @@ func newFixtureOn(t testing.TB, store *journaltest.Store) *fixture {
 	b := &fixture{t: t, office: &bedOffice{}, stop: cancel}
 	b.site = New(Options{Office: b.office, Key: []byte("a key of the test"), Host: bedHost, Closing: ctx,
 		Log: slog.New(slog.DiscardHandler), Version: "test"})
-	b.cookie, _ = b.site.sessions.begin("a test", false) // it is in memory
+	b.cookie, _ = b.site.sessions.begin("a test", doorway{}, "") // it is in memory
 	t.Cleanup(func() {
 		cancel()
 		b.site.Close()
@@ -64,6 +65,7 @@ func (b *fixture) openRoom(name mail.RoomName, store *journaltest.Store) *mailro
 	r, err := mailroom.Open(context.Background(), name, store.Open(), mailroom.Options{
 		Limits:    policy.Limits{RepeatWindow: -1, Exchanges: -1, PerMinute: -1, Depth: -1},
 		Retention: policy.Retention{Age: -1, Count: -1},
+		Preview:   firstLine,
 	})
 	if err != nil {
 		b.t.Fatal(err)
@@ -187,8 +189,9 @@ func (a fixtureAnswer) without(t testing.TB, texts ...string) fixtureAnswer {
 
 // bedOffice is an office whose rooms are in memory.
 type bedOffice struct {
-	names []mail.RoomName
-	open  []*mailroom.Room
+	names   []mail.RoomName
+	open    []*mailroom.Room
+	trouble string
 }
 
 func (o *bedOffice) Room(_ context.Context, name mail.RoomName, as mail.Name) (mail.Service, error) {
@@ -210,4 +213,14 @@ func (o *bedOffice) Rooms(ctx context.Context) ([]mail.RoomStatus, error) {
 		out = append(out, st)
 	}
 	return out, nil
+}
+
+func (o *bedOffice) Desk(ctx context.Context, q mail.DeskQuery) (mail.Desk, error) {
+	d, err := mailtest.DeskOf(ctx, o, q)
+	d.Trouble = o.trouble
+	return d, err
+}
+
+func (o *bedOffice) WatchDesk(ctx context.Context) (mail.DeskWatch, error) {
+	return mailtest.WatchDeskOf(ctx, o)
 }

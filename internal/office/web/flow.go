@@ -16,7 +16,7 @@ const mostArrows = 300
 // flowPage is a picture of some hours.
 type flowPage struct {
 	*view
-	View   string // "" for the sequence, "talk" for who talks to whom
+	View   string // "" for the sequence, "talk" for who talks to whom, "waiting" for who waits for whom
 	Window window
 	Until  mail.Time // the end of the hours; 0: they end now
 	Kind   mail.Type // the only type that is shown; "": all
@@ -29,6 +29,9 @@ type flowPage struct {
 	Web    talkWeb
 	Strip  []bar
 	Last   mail.Time // if there is nothing in these hours: when there was something before
+
+	Chains []waitChain // who waits for whom now
+	Others int         // chains and questions that are not shown
 }
 
 // window is how much time a picture shows.
@@ -52,7 +55,11 @@ func flow(v *view) error {
 	if v.svc == nil {
 		return v.render("flow", p, "flow")
 	}
-	if err := p.draw(); err != nil {
+	draw := p.draw
+	if p.View == "waiting" {
+		draw = p.wait
+	}
+	if err := draw(); err != nil {
 		return err
 	}
 	return v.render("flow", p, "flow")
@@ -61,8 +68,10 @@ func flow(v *view) error {
 // choose reads what the address asks for.
 func (p *flowPage) choose(q url.Values) error {
 	p.View = q.Get("view")
-	if p.View != "" && p.View != "talk" {
-		return mail.Errorf(mail.Invalid, "there is no picture %q of the flow; there is talk, and the sequence", p.View)
+	if !slices.Contains([]string{"", "talk", "waiting"}, p.View) {
+		return mail.Errorf(mail.Invalid,
+			"there is no picture %q of the flow; there are talk, waiting and the sequence",
+			p.View)
 	}
 	name := q.Get("w")
 	if name == "" {
@@ -80,7 +89,7 @@ func (p *flowPage) choose(q url.Values) error {
 		}
 	}
 	var err error
-	if p.Until, err = parseWhen(q.Get("until"), p.Now, true); err != nil {
+	if p.Until, err = mail.ParseWhen(q.Get("until"), p.Now, mail.Until); err != nil {
 		return err
 	}
 	if p.Window.Long > 0 {
@@ -132,6 +141,18 @@ func (p *flowPage) draw() error {
 		p.Chart = newChart(items, p.Now)
 	}
 	return nil
+}
+
+// mostChains is how many chains one picture has.
+const mostChains = 100
+
+// wait finds who waits for whom.
+func (p *flowPage) wait() error {
+	links, rest, err := p.waiting()
+	p.Chains = chainsOf(links)
+	p.Others = rest + max(len(p.Chains)-mostChains, 0)
+	p.Chains = p.Chains[:min(len(p.Chains), mostChains)]
+	return err
 }
 
 // nothing finds what there was before these hours.
@@ -275,14 +296,29 @@ func (p *flowPage) Summary() string {
 		strings.Join(names, ", ") + ". Each link is a message, in the order of time."
 }
 
+// Newest are the messages of the picture as a list, the newest first.
+func (p *flowPage) Newest() []event {
+	out := make([]event, 0, len(p.Chart.Arrows))
+	for _, a := range slices.Backward(p.Chart.Arrows) {
+		out = append(out, event{view: p.view, Item: a.Item})
+	}
+	return out
+}
+
+// When is the time of a message in that list.
+func (p *flowPage) When(t mail.Time) string { return moment(p.Now, t) }
+
 // ArrowHref is the conversation of an arrow.
 func (p *flowPage) ArrowHref(a arrow) string { return post{view: p.view, Item: a.Item}.ThreadHref() }
 
 // ArrowTitle is a message in words.
 func (p *flowPage) ArrowTitle(a arrow) string {
+	state := outcomeOf(a.Item.Deliveries).String()
+	if a.Item.Settled != nil {
+		state = settled(p.Now, a.Item.Settled)
+	}
 	return moment(p.Now, a.Item.Sent) + " " + from(a.Item.Message) + " to " + names(a.Item.To) + ": " +
-		subject(&a.Item.Message) +
-		" (" + string(a.Item.Type) + ", " + outcomeOf(a.Item.Deliveries).String() + ")"
+		subject(&a.Item.Message) + " (" + string(a.Item.Type) + ", " + state + ")"
 }
 
 // PairHref is what one wrote to another in these hours.

@@ -174,7 +174,7 @@ func TestFit(t *testing.T) {
 
 // Numbers, nodes and names in the web cover nothing of each other, and the numbers are the table's.
 func TestTalkWeb(t *testing.T) {
-	for _, size := range []struct{ n, agents int }{{0, 1}, {1, 1}, {150, 5}, {900, 30}} {
+	for _, size := range []struct{ n, agents int }{{0, 1}, {1, 1}, {150, 5}, {900, 7}} {
 		items := flowMail(size.n, size.agents)
 		w := newTalkWeb(items)
 		checkWeb(t, w)
@@ -186,8 +186,8 @@ func TestTalkWeb(t *testing.T) {
 		for _, p := range w.Pairs {
 			got += p.Count
 		}
-		if got != want || len(w.Nodes) > webNodes || len(w.Nodes)+w.Others > size.agents+1 {
-			t.Errorf("%v: %d of %d deliveries, %d nodes and %d others", size, got, want, len(w.Nodes), w.Others)
+		if got != want || len(w.Nodes) > size.agents+1 || w.Matrix != nil {
+			t.Errorf("%v: %d of %d deliveries, %d nodes, matrix %v", size, got, want, len(w.Nodes), w.Matrix)
 		}
 		numbered := 0
 		for _, e := range w.Edges {

@@ -48,7 +48,10 @@ type lane struct {
 }
 
 // FaceX is the left side of the agent's picture.
-func (l lane) FaceX() int { return l.X - 11 }
+func (l lane) FaceX() int { return l.X - l.FaceWidth()/2 }
+
+// FaceWidth is how wide the letters in it need it to be.
+func (l lane) FaceWidth() int { return max(22, int(textWidth(initials(l.Name), 10))+6) }
 
 // timeBreak is where time was left out.
 type timeBreak struct {

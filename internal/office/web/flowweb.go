@@ -12,9 +12,9 @@ import (
 type talkWeb struct {
 	Width, Height int
 	Nodes         []node
-	Edges         []edge // the widest first
-	Pairs         []pair // all of them, the busiest first
-	Others        int    // agents that have no room in the picture
+	Edges         []edge  // the widest first
+	Pairs         []pair  // all of them, the busiest first
+	Matrix        *matrix // instead of nodes and edges, if there are many agents
 }
 
 // node is an agent.
@@ -56,7 +56,6 @@ type edge struct {
 
 const (
 	webWidth, webHeight = 680, 560
-	webNodes            = 14
 	nodeSize            = 22 // radius
 	numberHeight        = 16
 )
@@ -87,9 +86,15 @@ func pairsOf(items []mail.Item) []pair {
 	return out
 }
 
-// newTalkWeb puts the busiest agents on a ring, the user at its top, and draws what they wrote to each other.
+// newTalkWeb puts agents on a ring, the user at its top, and draws what they wrote to each other; of many it makes a
+// matrix.
 func newTalkWeb(items []mail.Item) talkWeb {
 	w := talkWeb{Width: webWidth, Height: webHeight, Pairs: pairsOf(items)}
+	if agentsIn(w.Pairs) >= matrixFrom {
+		m := newMatrix(w.Pairs)
+		w.Matrix = &m
+		return w
+	}
 	w.place()
 	where := make(map[mail.Name]*node)
 	for i := range w.Nodes {
@@ -115,7 +120,7 @@ func newTalkWeb(items []mail.Item) talkWeb {
 	return w
 }
 
-// place chooses the nodes and gives them their places.
+// place gives everybody a place, the busiest first.
 func (w *talkWeb) place() {
 	counts := make(map[mail.Name]*node)
 	var all []*node
@@ -136,10 +141,6 @@ func (w *talkWeb) place() {
 		}
 		return b.Sent + b.Got - a.Sent - a.Got
 	})
-	if len(all) > webNodes {
-		w.Others = len(all) - webNodes
-		all = all[:webNodes]
-	}
 	for i, n := range all {
 		angle := 2*math.Pi*float64(i)/float64(len(all)) - math.Pi/2
 		x, y := math.Cos(angle), math.Sin(angle)

@@ -2,22 +2,26 @@ package web
 
 import (
 	"fmt"
-	"hash/fnv"
 	"html/template"
 	"strconv"
 	"strings"
 	"time"
 
 	"pennypost/internal/mail"
+	render "pennypost/internal/office/markdown"
 )
 
 // functions are what templates may call, beyond the methods of their data.
 func functions() template.FuncMap {
 	return template.FuncMap{
-		"ago": ago, "used": used, "proof": proof, "clock": clock, "day": day, "iso": iso, "full": full,
+		"ago": ago, "used": used, "looked": mail.Looked, "settled": settled, "moment": moment,
+		"stateWord": func(s string) string {
+			return mail.DeliveryState(s).Word()
+		}, "clock": clock, "day": day, "iso": iso, "full": full,
 		"color": color, "initials": initials, "who": who,
 		"from": from, "unproven": func() string { return mail.Unproven },
 		"plural": plural, "markdown": markdown, "firstLine": firstLine, "badge": badge, "tagValue": tagValue,
+		"digit": digitKey,
 	}
 }
 
@@ -44,8 +48,10 @@ func used(now time.Time, t mail.Time) string {
 	switch d := now.Sub(t.Std()); {
 	case d < time.Minute:
 		return "just now"
+	case d < time.Hour:
+		return strconv.Itoa(int(d/time.Minute)) + " min ago"
 	case d < 24*time.Hour:
-		return ago(now, t) + " ago"
+		return strconv.Itoa(int(d/time.Hour)) + " h ago"
 	}
 	return moment(now, t)
 }
@@ -112,32 +118,6 @@ func localTime(text string, now time.Time) (mail.Time, bool) {
 	return 0, false
 }
 
-// colors is how many colours the stylesheet has for agents.
-const colors = 12
-
-// color is the class of the colour of an agent, the same on every page and at every time; the user has none.
-func color(name any) string {
-	if who(name) == string(mail.User) {
-		return "me"
-	}
-	h := fnv.New32a()
-	_, _ = fmt.Fprint(h, who(name))
-	return "c" + strconv.Itoa(int(h.Sum32()%colors))
-}
-
-// initials are the letters in an agent's picture.
-func initials(name any) string {
-	var out []rune
-	for _, word := range strings.FieldsFunc(who(name), func(r rune) bool {
-		return strings.ContainsRune("-_. :/", r)
-	}) {
-		if out = append(out, []rune(strings.ToUpper(word))[0]); len(out) == 2 {
-			break
-		}
-	}
-	return string(out)
-}
-
 // who is an address as a person reads it: an agent's bare name, anything else as it is written.
 func who(a any) string { return strings.TrimPrefix(fmt.Sprint(a), "agent:") }
 
@@ -166,37 +146,28 @@ func plural(n int, one string) string {
 	return strconv.Itoa(n) + " " + one + "s"
 }
 
+// settled says how a question was settled, by whom and when.
+func settled(now time.Time, st *mail.Settlement) string {
+	text := string(st.As) + " by " + who(st.By)
+	if st.At != 0 {
+		text += " " + moment(now, st.At)
+	}
+	return text
+}
+
 // badge is how a type is drawn, as classes of the style sheet.
 func badge(t mail.Type) string {
 	r := t.Rule()
 	return "colour-" + r.Colour + " line-" + string(r.Line)
 }
 
-// firstLine is what a row shows of a body: its first line with words, without the marks of Markdown that begin a line.
-func firstLine(body string) string {
-	const most = 160
-	for line := range strings.Lines(body) {
-		line = strings.TrimSpace(strings.TrimLeft(strings.TrimSpace(line), "#>*-+`~| "))
-		if line == "" {
-			continue
-		}
-		if runes := []rune(line); len(runes) > most {
-			return string(runes[:most]) + "…"
-		}
-		return line
+// firstLine is what a row shows of a text: how it begins, without marks of Markdown.
+func firstLine(text string) string { return render.Preview(text, 160) }
+
+// digitKey is the key that presses the answer at a place, or "" if it is too far down.
+func digitKey(i int) string {
+	if i < 9 {
+		return strconv.Itoa(i + 1)
 	}
 	return ""
-}
-
-// proof says how an agent last got its mail, by the door.
-func proof(door string) string {
-	switch door {
-	case "mcp", "cli":
-		return "looked by itself, through " + door
-	case mail.HookDoor:
-		return "told by its hook"
-	case mail.WaitDoor:
-		return "waited for its mail"
-	}
-	return "woken by " + door
 }

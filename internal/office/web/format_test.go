@@ -48,34 +48,11 @@ func TestDay(t *testing.T) {
 	}
 }
 
-func TestInitials(t *testing.T) {
-	for name, want := range map[string]string{"builder-1": "B1", "agent:builder-1": "B1", "role:designer": "RD",
-		"小克": "小", "a": "A", "": "", "---": "", "one two three": "OT", "éa.ß": "Éß", "<script>": "<"} {
-		if got := initials(name); !strings.EqualFold(got, want) {
-			t.Errorf("initials(%q) = %q, want %q", name, got, want)
-		}
-	}
-}
-
-func TestColor(t *testing.T) {
-	if color(mail.Name("builder-1")) != color(mail.Address("agent:builder-1")) ||
-		color("builder-1") != color(mail.Name("builder-1")) {
-		t.Error("an agent has one colour as a name and another as an address")
-	}
-	seen := make(map[string]bool)
-	for _, n := range strings.Fields("a b c d e f g h i j k l m n o p q r s t u v w x y z") {
-		seen[color(n)] = true
-	}
-	if len(seen) < colors/2 {
-		t.Errorf("26 agents have %d colours", len(seen))
-	}
-}
-
 func TestFirstLine(t *testing.T) {
 	for body, want := range map[string]string{
-		"": "", "\n\n  \n": "", "One\nTwo": "One", "# Heading\ntext": "Heading", "\n- [x] item": "[x] item",
-		"> quoted": "quoted", "```\ncode": "code", "***\nafter": "after", "--- x": "x",
-		strings.Repeat("é", 200): strings.Repeat("é", 160) + "…",
+		"": "", "\n\n  \n": "", "**One**\nTwo": "One Two", "# Heading\ntext": "Heading · text", "\n- [x] item": "item",
+		"> quoted": "quoted", "```\ncode": "code", "***\nafter `it`": "after it",
+		strings.Repeat("é", 200): strings.Repeat("é", 159) + "…",
 	} {
 		if got := firstLine(body); got != want {
 			t.Errorf("firstLine(%q) = %q, want %q", body, got, want)

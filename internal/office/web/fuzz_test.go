@@ -5,9 +5,6 @@ import (
 	"net/url"
 	"strings"
 	"testing"
-	"time"
-
-	"pennypost/internal/mail"
 )
 
 // FuzzForms holds that no query and no form is more than refused, on any page.
@@ -37,30 +34,4 @@ func FuzzForms(f *testing.F) {
 			}
 		}
 	})
-}
-
-// FuzzWhen holds that a time in a filter is in the past of nothing it should not be: how long ago is never after now.
-func FuzzWhen(f *testing.F) {
-	now := time.Date(2026, 5, 10, 14, 0, 0, 0, time.UTC)
-	for _, s := range []string{"2h", "65535w", "0m", "2026-05-10", "2026-05-10 14:00", "2026-05-10T14:00", "w",
-		"-1h", "é"} {
-		f.Add(s)
-	}
-	f.Fuzz(func(t *testing.T, s string) {
-		at, err := parseWhen(s, now, false)
-		if err != nil {
-			return
-		}
-		if d, ok := spanOf(s); ok && (d < 0 || at > mail.TimeOf(now)) {
-			t.Errorf("%q ago is %v", s, at)
-		}
-	})
-}
-
-// spanOf is span for any text: the page calls it for what is not empty.
-func spanOf(s string) (time.Duration, bool) {
-	if s == "" {
-		return 0, false
-	}
-	return span(s)
 }

@@ -5,12 +5,12 @@ import (
 	"net/http"
 	"net/url"
 	"slices"
-	"strconv"
 	"strings"
 	"unicode/utf8"
 
 	"pennypost/internal/mail"
 	"pennypost/internal/mail/find"
+	render "pennypost/internal/office/markdown"
 )
 
 // historyPage is everything in the room, or what filters leave of it.
@@ -19,12 +19,12 @@ type historyPage struct {
 	Filters filters
 	Problem string // what is wrong with the filters
 	Days    []today
-	Shown   int      // rows
-	Total   int      // what fits, up to mail.MaxLimit
-	Many    bool     // more than Total fit
-	Threads int      // to which these belong
-	Oldest  mail.Seq // the place of the last row
-	More    string   // where the list goes on
+	Shown   int    // rows
+	Total   int    // what fits, up to mail.MaxLimit
+	Many    bool   // more than Total fit
+	Threads int    // to which these belong
+	On      spot   // where the list goes on
+	More    string // the address of that; "" at the end
 	Loosen  []loosened
 	Roster  []mail.Agent
 }
@@ -80,11 +80,11 @@ func history(v *view) error {
 // list fills the list from before the place that the address names, or down to a place if it names one: what is shown
 // already is kept.
 func (p *historyPage) list(q url.Values) error {
-	before, err := seqOf(q.Get("before"))
+	before, err := parseSpot(q.Get("before"))
 	if err != nil {
 		return err
 	}
-	down, err := seqOf(q.Get("down"))
+	down, err := parseSpot(q.Get("down"))
 	if err != nil {
 		return err
 	}
@@ -92,14 +92,21 @@ func (p *historyPage) list(q url.Values) error {
 	if err != nil {
 		return err
 	}
-	if before == 0 && down == 0 {
+	if before == (spot{}) && down == (spot{}) {
 		if err := p.count(ask); err != nil || p.partial("found") {
 			return err
 		}
 	}
-	found, err := p.page(ask, before, down)
+	ask.Conversations = ask.Search != "" && ask.Thread == ""
+	found, err := p.page(ask, before, down, q.Has("down"))
 	if err != nil {
 		return err
+	}
+	if found.More {
+		p.On = spot{found.Messages[0].Sent, found.Next}
+	}
+	if ask.Conversations { // those of a page stand in order of what is shown of them, under its days
+		slices.SortFunc(found.Messages, func(a, b mail.Item) int { return spotOf(&a).compare(spotOf(&b)) })
 	}
 	last := q.Get("day") // of the part before, whose heading stands already
 	for _, it := range slices.Backward(p.shown(found.Messages)) {
@@ -109,12 +116,10 @@ func (p *historyPage) list(q url.Values) error {
 		}
 		d := &p.Days[len(p.Days)-1]
 		d.Rows = append(d.Rows, event{view: p.view, Item: it, search: ask.Search})
-		p.Oldest = it.Seq
 		p.Shown++
 	}
 	if n := len(p.Days); found.More && n > 0 {
-		p.More = p.href(map[string]string{"before": strconv.FormatUint(uint64(found.Next), 10),
-			"day": p.Days[n-1].Name})
+		p.More = p.href(map[string]string{"before": p.On.String(), "day": p.Days[n-1].Name})
 	}
 	if len(p.Days) > 0 && p.Days[0].Name == last {
 		p.Days[0].Name = ""
@@ -122,18 +127,29 @@ func (p *historyPage) list(q url.Values) error {
 	return nil
 }
 
-// page returns a page of the list. What has come since one was shown may be more than a page may have: then the list
-// begins anew.
-func (p *historyPage) page(ask mail.HistoryQuery, before, down mail.Seq) (mail.Page, error) {
+// page returns a page of the list: by time of sending or, where that cannot be had, by arrival. What has come since
+// one was shown may be more than a page may have: then the list begins anew.
+func (p *historyPage) page(ask mail.HistoryQuery, before, down spot, again bool) (mail.Page, error) {
 	ask.Deliveries = true
-	if down > 1 {
-		ask.After, ask.Limit = down-1, mail.MaxLimit
-		page, err := p.svc.History(p.ctx(), ask)
+	ask.BySent = !ask.Archive && ask.Search == ""
+	if again {
+		fresh := ask
+		fresh.Limit = mail.MaxLimit
+		if down != (spot{}) {
+			fresh.After = down.seq - 1
+		}
+		if ask.BySent && down != (spot{}) {
+			fresh.Since = down.sent
+		}
+		page, err := p.svc.History(p.ctx(), fresh)
 		if err != nil || !page.More {
 			return page, err
 		}
 	}
-	ask.Before, ask.After, ask.Limit = before, 0, pageRows
+	if ask.Before = before.seq; ask.BySent && before != (spot{}) {
+		ask.Until = before.sent
+	}
+	ask.Limit = pageRows
 	return p.svc.History(p.ctx(), ask)
 }
 
@@ -185,12 +201,13 @@ func (p *historyPage) href(more map[string]string) string {
 func (p *historyPage) Here() string { return p.href(nil) }
 
 // Live is the address of what the page shows first of the list, for its refreshing. What was loaded behind that stays
-// as it is.
+// as it is. A list that is there to its end has no last place: what comes in late may stand below it.
 func (p *historyPage) Live() string {
-	if p.More == "" && !p.r.URL.Query().Has("down") { // all of it
-		return p.Here()
+	down := p.r.URL.Query().Get("down")
+	if p.More != "" {
+		down = p.On.String()
 	}
-	return p.href(map[string]string{"down": strconv.FormatUint(uint64(p.Oldest), 10)})
+	return p.href(map[string]string{"down": down})
 }
 
 // ExportHref is the address from which the whole result is had as a file.
@@ -235,8 +252,8 @@ func (p *historyPage) Addresses() []string {
 		}
 		tags = append(tags, a.Tags...)
 	}
-	slices.Sort(roles)
-	slices.Sort(tags)
+	slices.SortFunc(roles, mail.CompareNames)
+	slices.SortFunc(tags, mail.CompareNames)
 	return append(append(all, slices.Compact(roles)...), slices.Compact(tags)...)
 }
 
@@ -267,15 +284,23 @@ func (e event) Href() string { return post{view: e.view, Item: e.Item}.ThreadHre
 // Heading is the subject, or what serves as one, with what was searched for marked.
 func (e event) Heading() template.HTML { return marked(subject(&e.Message), e.search) }
 
-// Snippet is what stands behind the heading: the first line, or what surrounds a word that was searched for and is not
-// in the heading.
+// Snippet is what stands behind the heading: how the text begins, or what surrounds a word in it that was searched for
+// and is not in the heading.
 func (e event) Snippet() template.HTML {
 	line := firstLine(e.Body)
-	for _, s := range find.Parse(e.search).Spans(e.Body) {
-		if e.Subject == "" && strings.Contains(line, e.Body[s.From:s.To]) {
+	wanted := find.Parse(e.search)
+	text := e.Body
+	if !wanted.Empty() {
+		text = render.Preview(e.Body, len(e.Body))
+		if len(wanted.Spans(text)) == 0 { // it is in an address, or in what else is not shown
+			text = e.Body
+		}
+	}
+	for _, s := range wanted.Spans(text) {
+		if e.Subject == "" && strings.Contains(line, text[s.From:s.To]) {
 			continue
 		}
-		return marked(around(e.Body, s.From, s.To), e.search)
+		return marked(around(text, s.From, s.To), e.search)
 	}
 	if e.Subject == "" {
 		return ""
@@ -315,6 +340,12 @@ func marked(text, search string) template.HTML {
 	b.WriteString(template.HTMLEscapeString(text[at:]))
 	return template.HTML(b.String())
 }
+
+// More is how many others were found in its conversation.
+func (e event) More() int { return max(0, e.Hits-1) }
+
+// At is when it was sent, in milliseconds: the order of the list.
+func (e event) At() int64 { return int64(e.Sent) }
 
 // Fate is the one word for what became of a message, and whether that is true of all its recipients.
 func (e event) Fate() outcome { return outcomeOf(e.Deliveries) }

@@ -3,7 +3,7 @@ package web
 import (
 	"net/url"
 	"slices"
-	"strconv"
+	"strings"
 
 	"pennypost/internal/mail"
 )
@@ -12,41 +12,72 @@ import (
 type place struct {
 	Name, Title, Path, Key string
 	Count                  int
+	Quiet                  int // a number that asks for less attention
 }
 
 // Places lists the places, with the numbers that ask for attention.
 func (v *view) Places() []place {
 	return []place{
-		{"inbox", "Inbox", "/", "i", v.Unread()},
-		{"agents", "Agents", "/agents", "a", 0},
-		{"channels", "Channels", "/channels", "c", 0},
-		{"history", "History", "/history", "h", 0},
-		{"flow", "Flow", "/flow", "f", 0},
-		{"stuck", "Stuck", "/stuck", "s", v.Stuck()},
+		{"inbox", "Inbox", v.inboxPath(), "i", v.Needs(), v.Unread()},
+		{"agents", "Agents", "/agents", "a", 0, 0},
+		{"channels", "Channels", "/channels", "c", 0, 0},
+		{"history", "History", "/history", "h", 0, 0},
+		{"flow", "Flow", "/flow", "f", 0, 0},
+		{"stuck", "Stuck", "/stuck", "s", v.Stuck(), 0},
 	}
+}
+
+// inboxPath is the inbox over all rooms, from the pages of this one.
+func (v *view) inboxPath() string {
+	if len(v.Rooms) < 2 {
+		return "/"
+	}
+	return "/?rooms=all"
 }
 
 // pageRows is how many rows a list has before it asks for more.
 const pageRows = 50
 
-// inboxPage is the inbox: what agents sent to the user.
+// inboxPage is the inbox: what needs the user, and what else agents sent.
 type inboxPage struct {
 	*view
-	Shelf   string // which part of the mailbox: "", "unread", "snoozed" or "archived"
-	Groups  []group
-	Total   int      // rows
-	Oldest  mail.Seq // the place of the last of them
-	More    string   // where the list goes on
-	Open    *letter
-	Working int // agents
-	Idle    int
+	Shelf     string    // which part of the mailbox: "", "unread", "snoozed" or "archived"
+	All       bool      // of all rooms
+	Workspace mail.Name // of this one only; "": whoever wrote
+	Unfolded  bool      // status reports have rows of their own
+	Scopes    []scope   // what else there is to choose from; none if there is one room and no workspaces
+	Waiting   int       // how many conversations need the user
+	NeedsYou  []deskRow
+	Kept      []deskRow // questions that were archived and are open
+	Groups    []group   // the updates
+	Reports   []deskRow // those that are folded, if Unfolded
+	Away      []mail.RoomName
+	Trouble   string // how old this is, while what keeps rooms cannot be reached
+	Total     int    // rows
+	Last      string // the place of the last of the updates
+	More      string // where the list goes on
+	Open      *letter
+	Working   int // agents
+	Idle      int
+	Steps     *steps // for a person whose agents have not come yet
 }
 
 // group is the rows of a list that belong to one time.
 type group struct {
 	Name  string
 	Begun bool // above, by what the page has already
-	Rows  []row
+	Rows  []deskRow
+}
+
+// deskRow is a conversation in the inbox. Its view is of the room in which it is.
+type deskRow struct {
+	*view
+	mail.Conversation
+	Href      string
+	Open      bool   // it is what the page shows in full
+	Elsewhere bool   // the list is of several rooms
+	All       string // of a row for several conversations, how forms name them
+	Unfolded  bool   // they stand below it
 }
 
 // shelves are the parts of the mailbox that the page can show.
@@ -58,15 +89,20 @@ func (p *inboxPage) Shelves() []string { return shelves }
 func inbox(v *view) error {
 	v.Place, v.Title = "inbox", "Inbox"
 	q := v.r.URL.Query()
-	p := &inboxPage{view: v, Shelf: q.Get("show")}
+	p := &inboxPage{view: v, Shelf: q.Get("show"), All: q.Get("rooms") == "all" || v.everywhere,
+		Workspace: mail.Name(q.Get("ws")), Unfolded: q.Has("reports")}
 	if !slices.Contains(shelves, p.Shelf) {
 		return mail.Errorf(mail.Invalid, "the inbox has no part %q; it has unread, snoozed and archived", p.Shelf)
 	}
 	if v.svc == nil {
+		p.Steps = new(steps)
 		return v.render("inbox", p)
 	}
+	if p.All {
+		p.Workspace = ""
+	}
 	if id := q.Get("m"); id != "" && !v.partial("rows") && !v.partial("more") {
-		open, err := v.letter(mail.ID(id))
+		open, err := v.letterAnywhere(mail.ID(id))
 		if err != nil {
 			return err
 		}
@@ -77,52 +113,117 @@ func inbox(v *view) error {
 			return err
 		}
 	}
-	return v.render("inbox", p, "rows", "detail", "more")
+	if !v.scripted() || v.partial("list") {
+		var err error
+		if p.Scopes, err = p.scopes(); err != nil {
+			return err
+		}
+	}
+	return v.render("inbox", p, "rows", "detail", "more", "list")
 }
 
-// list fills the list from before the place that the address names, or down to a place if it names one: what is shown
+// letterAnywhere is a message of this room or, if the address names no room, of one that is open.
+func (v *view) letterAnywhere(id mail.ID) (*letter, error) {
+	l, err := v.letter(id)
+	for i := 0; v.everywhere && mail.CodeOf(err) == mail.NotFound && i < len(v.Rooms); i++ {
+		if v.Rooms[i].Open {
+			in, failed := v.other(v.Rooms[i].Name)
+			if failed != nil {
+				return nil, failed
+			}
+			if there, none := in.letter(id); none == nil {
+				return there, nil
+			}
+		}
+	}
+	return l, err
+}
+
+// list fills the list from behind the place that the address names, or down to a place if it names one: what is shown
 // already is kept.
 func (p *inboxPage) list(q url.Values) error {
-	before, err := seqOf(q.Get("before"))
+	down, err := mail.ParseDeskSpot(q.Get("down"))
 	if err != nil {
 		return err
 	}
-	from, err := seqOf(q.Get("from"))
+	ask := p.query()
+	ask.After, ask.Limit = q.Get("after"), pageRows
+	if q.Has("down") {
+		ask.Limit = mail.MaxLimit
+	}
+	desk, err := p.site.opts.Office.Desk(p.ctx(), ask)
 	if err != nil {
 		return err
 	}
-	ask := mail.InboxQuery{Newest: true, Before: before, Limit: pageRows, All: p.Shelf != "unread"}
-	if from > 0 {
-		ask.After, ask.Limit = from-1, mail.MaxLimit
+	if q.Get("down") != "" {
+		desk.Updates = slices.DeleteFunc(desk.Updates, func(c mail.Conversation) bool {
+			return c.Spot().Compare(down) > 0
+		})
+		desk.Next = ""
 	}
-	if p.Shelf == "snoozed" || p.Shelf == "archived" {
-		ask.Place = mail.Place(p.Shelf)
+	p.Waiting, p.Away, p.Trouble = desk.Waiting, desk.Away, desk.Trouble
+	if ask.After == "" {
+		p.needs(desk.Needs)
 	}
-	found, err := p.svc.Inbox(p.ctx(), ask)
-	if err != nil {
-		return err
+	p.updates(desk.Updates, q.Get("in"))
+	if desk.Next != "" {
+		p.More = p.href("after", desk.Next, "in", p.Groups[len(p.Groups)-1].Name)
 	}
-	p.fill(found.Messages, q.Get("in"))
-	if found.More {
-		p.More = p.href("before", strconv.FormatUint(uint64(found.Next), 10), "in", p.Groups[len(p.Groups)-1].Name)
+	if p.Unfolded && ask.After == "" {
+		if err := p.reports(ask); err != nil {
+			return err
+		}
 	}
 	if p.Empty() {
-		return p.agents()
+		return p.nothing()
 	}
 	return nil
 }
 
-// fill makes rows of messages, and groups of rows. The first group goes on with one that the page has.
-func (p *inboxPage) fill(items []mail.Item, begun string) {
+// query is what the list asks of the desk.
+func (p *inboxPage) query() mail.DeskQuery {
+	q := mail.DeskQuery{Unread: p.Shelf == "unread"}
+	if !p.All {
+		q.Rooms = []mail.RoomName{p.Room}
+	}
+	if p.Shelf == "snoozed" || p.Shelf == "archived" {
+		q.Place = mail.Place(p.Shelf)
+	}
+	if p.Workspace != "" {
+		q.From = "agent:" + string(p.Workspace)
+	}
+	return q
+}
+
+// needs makes rows of what needs the user. What is being answered does not any more; questions that were archived
+// stay in sight, at the end.
+func (p *inboxPage) needs(list []mail.Conversation) {
+	for i := range list {
+		r, ok := p.row(&list[i])
+		switch {
+		case !ok:
+			p.Waiting--
+		case r.State == mail.Archived:
+			p.Kept = append(p.Kept, r)
+		default:
+			p.NeedsYou = append(p.NeedsYou, r)
+		}
+	}
+	p.Total += len(p.NeedsYou) + len(p.Kept)
+}
+
+// updates makes rows of the other conversations, and groups of rows. The first group goes on with one that the page
+// has.
+func (p *inboxPage) updates(list []mail.Conversation, begun string) {
 	p.Groups = []group{{Name: begun, Begun: true}}
-	for _, it := range items {
-		p.Oldest = it.Seq
-		if p.hides(it.ID) {
+	for i := range list {
+		c := &list[i]
+		p.Last = c.Spot().String()
+		r, ok := p.row(c)
+		if !ok {
 			continue
 		}
-		r := row{view: p.view, Item: it, Href: p.href("m", string(it.ID)), Open: p.Open != nil && p.Open.ID == it.ID}
-		r.Asks = it.Open
-		if name := day(p.Now, it.Sent); p.Groups[len(p.Groups)-1].Name != name {
+		if name := day(p.Now, c.Sent); p.Groups[len(p.Groups)-1].Name != name {
 			p.Groups = append(p.Groups, group{Name: name})
 		}
 		last := &p.Groups[len(p.Groups)-1]
@@ -131,65 +232,151 @@ func (p *inboxPage) fill(items []mail.Item, begun string) {
 	}
 }
 
-// agents counts who is at work, for a person who has nothing to do.
-func (p *inboxPage) agents() error {
-	list, err := p.svc.Agents(p.ctx(), mail.RosterQuery{Limit: 1})
-	p.Working, p.Idle = list.States[mail.Working], list.States[mail.Idle]
-	return err
+// reports makes rows of the status reports that are folded otherwise.
+func (p *inboxPage) reports(ask mail.DeskQuery) error {
+	ask.Status, ask.Part = true, mail.Updates
+	desk, err := p.site.opts.Office.Desk(p.ctx(), ask)
+	if err != nil {
+		return err
+	}
+	for i := range desk.Updates {
+		if r, ok := p.row(&desk.Updates[i]); ok {
+			p.Reports = append(p.Reports, r)
+		}
+	}
+	return nil
 }
+
+// row makes a row of a conversation, unless what it shows is about to go.
+func (p *inboxPage) row(c *mail.Conversation) (deskRow, bool) {
+	in := p.in(c.Room, nil)
+	r := deskRow{view: in, Conversation: *c, Elsewhere: p.All && len(p.Rooms) > 1, Href: in.Base + p.path("m",
+		string(c.ID)), Open: p.Open != nil && p.Open.ID == c.ID && p.Open.Room == c.Room}
+	if a, _ := p.site.undo.answering(target{c.Room, c.ID}); a != nil && a.Settles {
+		return r, false
+	}
+	if c.Folded > 0 {
+		other := *p
+		other.Unfolded = !p.Unfolded
+		r.Unfolded, r.All, r.Href = p.Unfolded, p.reportLine(c.Sent), other.href()
+		return r, true
+	}
+	return r, !in.hides(c.ID)
+}
+
+// Heading is the subject, or what serves as one.
+func (r deskRow) Heading() string {
+	switch {
+	case r.Subject != "":
+		return r.Subject
+	case r.Conversation.Preview != "":
+		return r.Conversation.Preview
+	}
+	return subject(&r.Message)
+}
+
+// Below is what stands beside the heading: how the text begins, or the first document if nothing was written.
+func (r deskRow) Below() string {
+	switch {
+	case r.Subject == "":
+		return ""
+	case r.Conversation.Preview != "":
+		return r.Conversation.Preview
+	}
+	return told(&r.Message)
+}
+
+// Options are the answers that can be pressed, if it is a question that offers any.
+func (r deskRow) Options() []mail.Option {
+	if !r.Item.Open || r.Folded > 0 {
+		return nil
+	}
+	list := r.Metadata.Options()
+	return list[:min(len(list), 9)]
+}
+
+// Lines names its messages, as forms do: see messageLines.
+func (r deskRow) Lines() string {
+	if r.All != "" {
+		return r.All
+	}
+	if len(r.IDs) == 0 {
+		return messageLine(r.Conversation.Room, r.ID)
+	}
+	lines := make([]string, len(r.IDs))
+	for i, id := range r.IDs {
+		lines[i] = messageLine(r.Conversation.Room, id)
+	}
+	return strings.Join(lines, "\n")
+}
+
+// Due says when a message that was put off comes back.
+func (r deskRow) Due() string { return moment(r.Now, r.Snoozed) }
+
+// Several reports whether the row stands for more messages than one.
+func (r deskRow) Several() bool { return r.Messages > 1 && r.Folded == 0 }
 
 // hides reports whether the message is about to be deleted.
 func (v *view) hides(id mail.ID) bool { return v.site.undo.hides(target{v.Room, id}) }
 
 // href returns the address of this part of the inbox with more in its query: keys and values.
-func (p *inboxPage) href(more ...string) string {
+func (p *inboxPage) href(more ...string) string { return p.Base + p.path(more...) }
+
+// path is href without the room.
+func (p *inboxPage) path(more ...string) string {
 	q := url.Values{}
 	if p.Shelf != "" {
 		q.Set("show", p.Shelf)
+	}
+	if p.All && len(p.Rooms) > 1 {
+		q.Set("rooms", "all")
+	}
+	if p.Workspace != "" {
+		q.Set("ws", string(p.Workspace))
+	}
+	if p.Unfolded {
+		q.Set("reports", "1")
 	}
 	for i := 0; i < len(more); i += 2 {
 		q.Set(more[i], more[i+1])
 	}
 	if len(q) == 0 {
-		return p.Base + "/"
+		return "/"
 	}
-	return p.Base + "/?" + q.Encode()
+	return "/?" + q.Encode()
 }
 
 // Empty reports whether there is nothing to list, and not only nothing more.
 func (p *inboxPage) Empty() bool {
 	q := p.r.URL.Query()
-	return p.Total == 0 && !q.Has("before") && !q.Has("from")
+	return p.Total == 0 && q.Get("after") == "" && q.Get("down") == ""
 }
+
+// Updates reports whether there are any in the list.
+func (p *inboxPage) Updates() bool { return p.Total > len(p.NeedsYou)+len(p.Kept) }
+
+// At is when it was sent, in milliseconds.
+func (r deskRow) At() int64 { return int64(r.Sent) }
 
 // Here is the address of the list.
 func (p *inboxPage) Here() string { return p.href() }
 
 // Live is the address of what the page shows first of the list, for its refreshing. What was loaded behind that stays
-// as it is.
+// as it is. A list that is there to its end has no last place: what comes in late may stand below it.
 func (p *inboxPage) Live() string {
-	if p.More == "" { // all of it
-		return p.href()
+	down := p.r.URL.Query().Get("down")
+	if p.More != "" {
+		down = p.Last
 	}
-	return p.href("from", strconv.FormatUint(uint64(p.Oldest), 10))
+	return p.href("down", down)
 }
 
 // ShelfHref is the address of a part of the mailbox.
 func (p *inboxPage) ShelfHref(name string) string {
-	if name == "" {
-		return p.Base + "/"
-	}
-	return p.Base + "/?show=" + name
+	other := *p
+	other.Shelf, other.Unfolded = name, false
+	return other.href()
 }
 
-// seqOf reads a place of the journal; "" is none.
-func seqOf(text string) (mail.Seq, error) {
-	if text == "" {
-		return 0, nil
-	}
-	n, err := strconv.ParseUint(text, 10, 63)
-	if err != nil {
-		return 0, mail.Errorf(mail.Invalid, "%q is no place in a list", text)
-	}
-	return mail.Seq(n), nil
-}
+// Lines is what the list's own menu is about: our script says of which rows.
+func (p *inboxPage) Lines() string { return "" }

@@ -38,17 +38,110 @@ func link(t *testing.T, page, element, attribute string) string {
 func TestInboxRow(t *testing.T) {
 	b := newFixture(t)
 	b.register(mail.Presence{Name: "ann"})
-	asked := b.send("ann", mail.Draft{Type: "question", Priority: "urgent", Issue: "SH-1",
-		Body: "# Shall I?\n\nOr not."})
+	asked := b.send("ann", mail.Draft{Type: "question", Issue: "SH-1", Body: "# Shall I?\n\nOr not."})
 	b.send("ann", mail.Draft{Subject: "With documents", Docs: []mail.Doc{{Path: "a.md"}, {Path: "b.md"}}})
-	page := b.get("/@shop/").want(t, 200, "Shall I?", "needs an answer", "urgent", "SH-1", ">question</span>",
-		"Unread: ",
-		"2 documents", "<h2 class=\"when\">Today</h2>", color("ann"))
-	if n := len(rowsOf(page.Body)); n != 2 {
-		t.Errorf("%d rows, want 2", n)
+	b.send("ann", mail.Draft{Type: "question", Priority: "urgent", Subject: "Which?",
+		Metadata: mail.Metadata(`{"options":["Left","Right"]}`)})
+	page := b.get("/@shop/").want(t, 200, "Shall I?", "needs an answer", ">urgent</span>", "SH-1", "Unread: ",
+		"2 documents",
+		`<h3 class="when">Today</h3>`, color("ann"), `Needs you <span class="number">2</span>`, "Updates",
+		`<kbd>1</kbd> <bdi>Left</bdi>`, `data-asks="2"`, `(2) Inbox`)
+	if n := len(rowsOf(page.Body)); n != 3 {
+		t.Errorf("%d rows, want 3", n)
 	}
 	b.send(mail.User, mail.Draft{To: mail.Recipients{"ann"}, ReplyTo: asked, Type: "answer", Body: "Yes."})
 	b.get("/@shop/").want(t, 200, "Shall I?").without(t, "needs an answer")
+}
+
+// TestInboxParts: what needs the user comes first, the urgent and then the oldest, and updates follow, the newest
+// first. A conversation is one row, whose form names all its messages. Status reports are one row, until they are
+// unfolded.
+func TestInboxParts(t *testing.T) {
+	b := newFixture(t)
+	b.register(mail.Presence{Name: "ann"}, mail.Presence{Name: "ben"})
+	first := b.send("ann", mail.Draft{Type: "question", Subject: "First?"})
+	second := b.send("ben", mail.Draft{Type: "question", Subject: "Second?"})
+	told := b.send("ann", mail.Draft{Subject: "A report"})
+	more := b.send("ann", mail.Draft{Subject: "More of it", ReplyTo: told})
+	urgent := b.send("ben", mail.Draft{Subject: "It burns", Priority: "urgent"})
+	reports := []mail.ID{b.send("ann", mail.Draft{Type: "status", Subject: "Half of it"}),
+		b.send("ben", mail.Draft{Type: "status", Subject: "All of it"})}
+	page := b.get("/@shop/").want(t, 200, "2 status reports", `data-messages="shop/`+string(told)+"\nshop/"+
+		string(more)+`"`,
+		`title="2 messages"`).without(t, "Half of it")
+	want := []string{string(urgent), string(first), string(second), string(more)}
+	if got := rowsOf(page.Body); !slices.Equal(got, want) {
+		t.Errorf("the rows are %q, want %q", got, want)
+	}
+	unfold := link(t, page.Body, `id="reports"`, "href")
+	open := b.get(unfold).want(t, 200, `aria-expanded="true"`, "Half of it", "All of it")
+	if got := len(rowsOf(open.Body)); got != 6 {
+		t.Errorf("unfolded there are %d rows, want 6", got)
+	}
+	// What is done with the folded row is done with all that it stands for, and with nothing that came later.
+	line := link(t, page.Body, `id="slot-`+string(reports[1])+`"`, "data-messages")
+	if _, err := b.as(mail.User).Import(t.Context(), []mail.Item{{Message: mail.Message{ID: "later", Type: "status",
+		From: "agent:ann", To: []mail.Address{"user"}, Body: "Later",
+		Sent: mail.TimeOf(time.Now().Add(time.Second))}}}); err != nil {
+		t.Fatal(err)
+	}
+	b.post("/@shop/mark", url.Values{"messages": {line}, "mark": {"archived"}}, asScript("div#toasts")).want(t, 200,
+		"Archived 2 messages", line)
+	if got := b.ids(mail.InArchived); len(got) != 2 || slices.Contains(got, mail.ID("later")) {
+		t.Errorf("archived are %q", got)
+	}
+	// An open question that was archived stays in sight.
+	b.post("/@shop/mark", url.Values{"id": {string(first)}, "mark": {"archived"}, "open": {"archive"}}).want(t, 303)
+	page = b.get("/@shop/").want(t, 200, "Archived, and still open", "First?")
+	if got := rowsOf(page.Body)[:3]; !slices.Equal(got, []string{string(urgent), string(second), string(first)}) {
+		t.Errorf("the rows begin with %q", got)
+	}
+}
+
+// TestInboxRooms: the inbox is over all rooms, and each room is a filter; links to a letter lead where they did.
+func TestInboxRooms(t *testing.T) {
+	b := newFixture(t)
+	b.addRoom("macro")
+	b.register(mail.Presence{Name: "ann"})
+	own := b.send("ann", mail.Draft{Subject: "Here"})
+	b.brought(1, "agent:ann", map[string]time.Duration{"there": time.Hour})
+	want := []string{string(own), "there"}
+	for _, path := range []string{"/", "/?rooms=all", "/@shop/?rooms=all", "/@macro/?rooms=all"} {
+		page := b.get(path).want(t, 200, `<span class="room">macro</span>`, `data-rooms="all"`,
+			`class="name">All rooms<`)
+		if got := rowsOf(page.Body); !slices.Equal(got, want) {
+			t.Errorf("%s has %q", path, got)
+		}
+	}
+	for path, want := range map[string]string{"/@shop/": string(own), "/@macro/": "there",
+		"/@macro/?m=there": "there"} {
+		page := b.get(path).want(t, 200, `/?rooms=all">`).without(t, `class="room"`, `data-rooms`)
+		if got := rowsOf(page.Body); !slices.Equal(got, []string{want}) {
+			t.Errorf("%s has %q", path, got)
+		}
+	}
+	b.get("/@macro/?m=there&rooms=all").want(t, 200, `id="row-`+string(own), `aria-current="true"`,
+		`action="/@macro/mark"`)
+	b.get("/?m="+string(own)).want(t, 200, `aria-current="true"`, "Here") // in the room that changed last
+	b.get("/@macro/?m="+string(own)).want(t, 404)
+}
+
+// TestInboxEarlier: a letter has what was said before and after with it, and opening it reads that too.
+func TestInboxEarlier(t *testing.T) {
+	b := newFixture(t)
+	b.register(mail.Presence{Name: "ann"})
+	root := b.send("ann", mail.Draft{Subject: "Root", Body: "It *begins*."})
+	asked := b.send("ann", mail.Draft{Type: "question", Subject: "Which?", ReplyTo: root})
+	after := b.send("ann", mail.Draft{Body: "I cannot wait.", ReplyTo: asked})
+	page := b.get("/@shop/?m="+string(asked)).want(t, 200, "1 earlier message</summary>", `id="m-`+string(root),
+		`id="m-`+string(after), `id="earlier" hx-morph-skip`)
+	opens := link(t, page.Body, `id="opened"`, "data-messages")
+	b.post("/@shop/opened", url.Values{"messages": {opens}}, asScript("article#letter")).want(t, 200, `id="letter"`)
+	for _, id := range []mail.ID{root, asked, after} {
+		if !b.item(id).Read {
+			t.Errorf("%s stood on the page and is unread", id)
+		}
+	}
 }
 
 func TestInboxPages(t *testing.T) {
@@ -75,8 +168,12 @@ func TestInboxPages(t *testing.T) {
 	// What is live is what the page showed first, and what came since.
 	fresh := string(b.send("ann", mail.Draft{Subject: "Fresh"}))
 	again := b.part(live, "rows").want(t, 200, `id="rows"`).without(t, "<html", `id="more"`)
-	if want := append([]string{fresh}, sent[:pageRows]...); !slices.Equal(rowsOf(again.Body), want) {
-		t.Errorf("refreshed, the list begins with %d rows, want %d", len(rowsOf(again.Body)), len(want))
+	want := append([]string{fresh}, sent[:pageRows]...)
+	for range 2 { // what was got again is got again as far
+		if !slices.Equal(rowsOf(again.Body), want) {
+			t.Errorf("refreshed, the list begins with %d rows, want %d", len(rowsOf(again.Body)), len(want))
+		}
+		again = b.part(link(t, again.Body, `id="rows"`, "hx-get"), "rows")
 	}
 }
 
@@ -87,7 +184,7 @@ func TestOpenMarksOne(t *testing.T) {
 	other := b.send("ann", mail.Draft{To: mail.Recipients{"ben"}, Subject: "Not for the user"})
 	b.part("/@shop/letter?m="+string(one), "letter").want(t, 200, "One", "unread")
 	const sign = `id="opened"` // by which our script knows that it is to say that the letter was opened
-	b.part("/@shop/?m="+string(one), "detail").want(t, 200, "<title>(2) One", `id="letter"`, sign).without(t, "<html",
+	b.part("/@shop/?m="+string(one), "detail").want(t, 200, "<title>• One", `id="letter"`, sign).without(t, "<html",
 		"Two")
 	// and without script there is a button
 	b.get("/@shop/?m="+string(one)).want(t, 200, sign, "<span>unread</span>", `value="read"`)
@@ -99,7 +196,7 @@ func TestOpenMarksOne(t *testing.T) {
 	if !b.item(one).Read || b.item(two).Read {
 		t.Errorf("opening one of two marked: %v, %v", b.item(one).Read, b.item(two).Read)
 	}
-	b.get("/@shop/?m="+string(one)).want(t, 200, "<title>(1) One").without(t, sign)
+	b.get("/@shop/?m="+string(one)).want(t, 200, "<title>• One").without(t, sign)
 	b.get("/@shop/?m="+string(other)).want(t, 200, "Not for the user").without(t, `id="acts"`, sign)
 	b.post("/@shop/opened", url.Values{"id": {string(two)}}, asScript("article#letter"))
 	b.get("/@shop/?show=unread").want(t, 200, "All read.")
@@ -173,17 +270,21 @@ func TestGetChangesNothing(t *testing.T) {
 
 func TestInboxNothing(t *testing.T) {
 	b := newFixture(t)
-	b.get("/@shop/").want(t, 200, "Nothing needs you.", "No agent is at work either.")
+	b.get("/@shop/").want(t, 200, "nobody has written yet", `id="steps"`, "No agent is connected yet.",
+		"pennypost install").without(t, `class="did"`)
 	b.register(mail.Presence{Name: "ann", State: mail.Working}, mail.Presence{Name: "ben", State: mail.Idle},
 		mail.Presence{Name: "cy", State: mail.Idle})
-	b.get("/@shop/").want(t, 200, "1 agent is working, and 2 wait for something to do.")
+	b.get("/@shop/").want(t, 200, "Agent connected: <bdi>ann</bdi>, <bdi>ben</bdi>, <bdi>cy</bdi>", `class="did"`)
+	b.send("ann", mail.Draft{To: mail.Recipients{"ben"}})
+	b.get("/@shop/").want(t, 200, "Nothing needs you.", "1 agent is working, and 2 wait for something to do.").
+		without(t, `id="steps"`)
 	b.get("/@shop/?show=archived").want(t, 200, "Nothing is archived.")
 	b.get("/@shop/?show=snoozed").want(t, 200, "Nothing is snoozed.")
 
 	empty := newFixture(t)
 	rooms, names := empty.office.open, empty.office.names
 	empty.office.open, empty.office.names = nil, nil
-	empty.get("/").want(t, 200, "pennypost send --to user --body")
+	empty.get("/").want(t, 200, "pennypost send --to user --body", `id="steps"`)
 	for _, path := range []string{"/letter?m=x", "/doc?m=x&n=0"} {
 		empty.get(path).want(t, 404)
 	}
@@ -193,7 +294,7 @@ func TestInboxNothing(t *testing.T) {
 func TestInboxErrors(t *testing.T) {
 	b := newFixture(t)
 	for path, code := range map[string]int{
-		"/@shop/?m=nothing": 404, "/@shop/?show=<b>": 400, "/@shop/?before=x": 400, "/@shop/?from=-1": 400,
+		"/@shop/?m=nothing": 404, "/@shop/?show=<b>": 400, "/@shop/?after=x": 400, "/@shop/?down=x": 400,
 		"/@nowhere/": 404, "/@shop/letter?m=x": 303,
 	} {
 		b.get(path).want(t, code).without(t, "<b>")
@@ -238,4 +339,15 @@ func TestInboxInjection(t *testing.T) {
 	}
 	b.post("/@shop/mark", map[string][]string{"id": {hostile}, "mark": {"archived"}},
 		asScript("div#toasts")).harmless(t)
+}
+
+// TestOldInboxSaysSo holds that an inbox which may be old says of when it is.
+func TestOldInboxSaysSo(t *testing.T) {
+	b := newFixture(t)
+	b.send("ann", mail.Draft{Subject: "Half of it"})
+	const said = "This is as of 14:02; the NATS servers cannot be reached."
+	b.office.trouble = "as of 14:02; the NATS servers cannot be reached"
+	b.get("/@shop/").want(t, 200, said, "Half of it")
+	b.office.trouble = ""
+	b.get("/@shop/").want(t, 200, "Half of it").without(t, said)
 }

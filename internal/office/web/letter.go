@@ -14,11 +14,20 @@ type letter struct {
 	Sender     *mail.Agent     // as the roster has it now; nil if it is not there
 	Workspace  *mail.Workspace // in which the sender works, if that is known
 	Docs       []document      // instead of their names in Item
-	Options    []option        // of a question that offers answers
+	Options    []mail.Option   // of a question that offers answers
 	Answers    []post          // the user's, with what became of them
+	Before     []post          // what else was said in the conversation, earlier
+	After      []post          // and later
 	Messages   int             // in the conversation
+	All        string          // what of it the user has beside this message, as forms name it: see messageLines
+	Pending    *answer         // is on its way
+	TakeBack   string          // the key to take that back; "": it is too late
+	Unsent     *answer         // could not be sent
 	Recipients []mail.Address  // whom an answer is for; none if nobody can be answered
 }
+
+// nearby is how many messages of a conversation stand with a letter; the whole is a page of its own.
+const nearby = 20
 
 // showLetter is the letter as it is now. It is how an open letter is kept true, so it marks nothing.
 func showLetter(v *view) error {
@@ -35,19 +44,24 @@ func showLetter(v *view) error {
 	return v.part("inbox", "letter", l)
 }
 
-// opened marks the letter that the page has opened read, and answers with the letter as it is then. To open is to
-// read, and nothing else is; and to open is what a person does: whatever looks ahead gets pages, and runs none.
+// opened marks the letter that the page has opened read, and what else of the conversation stood with it, and answers
+// with the letter as it is then. To open is to read, and nothing else is; and to open is what a person does: whatever
+// looks ahead gets pages, and runs none.
 func opened(v *view) error {
-	id, err := v.named()
+	list, err := v.chosen()
 	if err != nil {
 		return err
 	}
-	_, err = v.svc.Mark(v.ctx(), mail.Marking{IDs: []mail.ID{id}, Mark: mail.MarkRead})
+	ids := make([]mail.ID, len(list))
+	for i, f := range list {
+		ids[i] = f.ID
+	}
+	_, err = v.svc.Mark(v.ctx(), mail.Marking{IDs: ids, Mark: mail.MarkRead})
 	// retention has taken it to the archive, where nothing is marked
 	if err != nil && mail.CodeOf(err) != mail.NotFound {
 		return err
 	}
-	l, err := v.letter(id)
+	l, err := v.letter(ids[0])
 	if err != nil {
 		return err
 	}
@@ -63,9 +77,13 @@ func (v *view) letter(id mail.ID) (*letter, error) {
 	if err != nil {
 		return nil, err
 	}
-	l := &letter{view: v, Item: it, Recipients: answerable(&it.Message)}
-	if it.Type.Asks() {
-		l.Options = options(it.Metadata)
+	l := &letter{view: v, Item: it, Unsent: v.site.undo.failed(target{v.Room, id})}
+	l.Pending, l.TakeBack = v.site.undo.answering(target{v.Room, id})
+	if l.Recipients, err = v.reachable(it.AnswerTo(mail.User)); err != nil {
+		return nil, err
+	}
+	if it.Type.Asks() && len(l.Recipients) > 0 {
+		l.Options = it.Metadata.Options()
 	}
 	if l.Workspace, err = v.workspace(it.From); err != nil {
 		return nil, err
@@ -81,22 +99,61 @@ func (v *view) letter(id mail.ID) (*letter, error) {
 	return l, l.conversation()
 }
 
-// conversation counts what belongs to the thread, and finds the user's answers in it.
+// conversation gathers what belongs to the thread: the user's answers, and what else was said before and after.
 func (l *letter) conversation() error {
+	l.All = messageLine(l.Room, l.ID)
 	page, err := l.svc.History(l.ctx(), mail.HistoryQuery{Thread: l.ID, Deliveries: true, Limit: mail.MaxLimit})
 	if mail.CodeOf(err) == mail.NotFound { // an archived one, whose thread has gone from the room's memory
 		return nil
 	} else if err != nil {
 		return err
 	}
-	l.Messages = len(page.Messages)
-	for _, it := range page.Messages {
-		if it.ReplyTo == l.ID && it.From == mail.ToUser {
-			l.Answers = append(l.Answers, post{view: l.view, Item: it})
+	items := l.shown(page.Messages)
+	slices.SortStableFunc(items, func(a, b mail.Item) int { return spotOf(&a).compare(spotOf(&b)) })
+	l.Messages = len(items)
+	at := spotOf(&l.Item)
+	for _, it := range items {
+		p := post{view: l.view, Item: it}
+		switch place := spotOf(&it).compare(at); {
+		case it.ReplyTo == l.ID && it.From == mail.ToUser:
+			l.Answers = append(l.Answers, p)
+		case place < 0:
+			l.Before = append(l.Before, p)
+		case place > 0:
+			l.After = append(l.After, p)
+		}
+		if it.ID != l.ID && it.State != "" && l.sameShelf(&it) {
+			l.All += "\n" + messageLine(l.Room, it.ID)
 		}
 	}
+	l.Before = l.Before[max(0, len(l.Before)-nearby):]
+	l.After = l.After[:min(nearby, len(l.After))]
 	return l.followUp()
 }
+
+// sameShelf reports whether it stands in the part of the mailbox in which the letter is.
+func (l *letter) sameShelf(it *mail.Item) bool {
+	return (it.State == mail.Archived) == l.Archived() && (it.Snoozed != 0) == (l.Snoozed != 0)
+}
+
+// Opens names what is read when the letter is opened: it, and what of the conversation stands with it unread.
+func (l *letter) Opens() string {
+	lines := messageLine(l.Room, l.ID)
+	for _, list := range [][]post{l.Before, l.After} {
+		for _, p := range list {
+			if p.Fresh() {
+				lines += "\n" + messageLine(l.Room, p.ID)
+			}
+		}
+	}
+	return lines
+}
+
+// Fresh reports whether opening it marks it read.
+func (p post) Fresh() bool { return !p.Read && p.State != "" }
+
+// EarlierFresh reports whether something stands before the letter that was not read.
+func (l *letter) EarlierFresh() bool { return slices.ContainsFunc(l.Before, post.Fresh) }
 
 // followUp says what became of the user's answers.
 func (l *letter) followUp() error {
@@ -109,32 +166,32 @@ func (l *letter) followUp() error {
 	}
 	receipts, err := l.receipts(items)
 	for i := range l.Answers {
-		l.Answers[i].Notes = l.deliveryNotes(&items[i], receipts[items[i].ID], named)
+		l.Answers[i].Notes = l.deliveryNotes(&items[i], receipts[items[i].ID])
 	}
 	return err
 }
 
-// answerable returns whom an answer to m is for: its sender, or, if that is the user, those to whom they wrote.
-func answerable(m *mail.Message) []mail.Address {
-	switch {
-	case m.From == mail.ToUser:
-		return slices.DeleteFunc(slices.Clone(m.To), func(a mail.Address) bool { return a == mail.ToUser })
-	case m.From.Signer() == mail.System:
-		return nil
+// reachable returns those of some addresses behind which somebody is, or may come: mail to an agent that is not on the
+// roster is refused.
+func (v *view) reachable(list []mail.Address) ([]mail.Address, error) {
+	var out []mail.Address
+	for _, a := range list {
+		ok := true
+		if a.Kind() == mail.ToAgent {
+			var err error
+			if _, ok, err = mail.OneAgent(v.ctx(), v.svc, a.Signer()); err != nil {
+				return nil, err
+			}
+		}
+		if ok {
+			out = append(out, a)
+		}
 	}
-	return []mail.Address{m.From}
-}
-
-// replyType returns the type of what the user answers to m.
-func replyType(m *mail.Message) mail.Type {
-	if m.Type.Asks() && m.From != mail.ToUser {
-		return mail.Answer
-	}
-	return mail.Custom
+	return out, nil
 }
 
 // ReplyType is the type of what the person answers.
-func (l *letter) ReplyType() mail.Type { return replyType(&l.Message) }
+func (l *letter) ReplyType() mail.Type { return l.AnswerType(mail.User) }
 
 // ReplyLabel says what writing below the letter is.
 func (l *letter) ReplyLabel() string {
@@ -156,8 +213,16 @@ func (l *letter) Mine() bool { return l.State != "" || toUser(&l.Message) }
 // Archived reports whether the user has put it away.
 func (l *letter) Archived() bool { return l.State == mail.Archived }
 
-// Fresh reports whether opening it marks it read.
-func (l *letter) Fresh() bool { return !l.Read && l.Mine() }
+// LaterFresh reports whether something stands behind the letter that was to the user: what agents said to each other
+// is folded.
+func (l *letter) LaterFresh() bool {
+	return slices.ContainsFunc(l.After, func(p post) bool { return p.State != "" })
+}
+
+// Fresh reports whether opening it marks anything read.
+func (l *letter) Fresh() bool {
+	return !l.Read && l.Mine() || slices.ContainsFunc(slices.Concat(l.Before, l.After), post.Fresh)
+}
 
 // Asks reports whether it is a question to the user that waits for an answer.
 func (l *letter) Asks() bool {

@@ -17,35 +17,6 @@ import (
 	"pennypost/internal/mail"
 )
 
-func TestOptions(t *testing.T) {
-	many := `"1","2","3","4","5","6","7","8","9","10","11","12","13","14"`
-	for in, want := range map[string][]option{
-		``:                               {},
-		`{}`:                             {},
-		`{"options":null}`:               {},
-		`{"options":"Yes"}`:              {},
-		`{"options":{"a":"b"}}`:          {},
-		`{"options":["Yes","No"]}`:       {{Answer: "Yes"}, {Answer: "No"}},
-		`{"options":["Yes","Yes","No"]}`: {{Answer: "Yes"}, {Answer: "No"}},
-		`{"options":["Yes",5,true,null,["No"],{"x":1}," ","\u200b","a\u0000b",""]}`: {{Answer: "Yes"}},
-		`{"options":[{"label":"Yes","description":"Now"},{"label":"No","extra":[1]}]}`: {{Answer: "Yes",
-			Note: "Now"}, {Answer: "No"}},
-		`{"options":["` + strings.Repeat("x", maxOption+1) + `","fits"]}`:                        {{Answer: "fits"}},
-		`{"options":[{"label":"Yes","description":"` + strings.Repeat("x", maxOption+1) + `"}]}`: {{Answer: "Yes"}},
-		`{"options":["Ja\nnein"],"other":{"options":[]}}`:                                        {{Answer: "Ja\nnein"}},
-		`{"options":["a"],"options":["b"]}`:                                                      {},
-		`not JSON`:                                                                               {},
-	} {
-		got := options(mail.Metadata(in))
-		if diff := cmp.Diff(want, append([]option{}, got...)); diff != "" {
-			t.Errorf("options(%s): -want +got\n%s", in, diff)
-		}
-	}
-	if got := options(mail.Metadata(`{"options":[` + many + `]}`)); len(got) != maxOptions {
-		t.Errorf("of 14 options %d are buttons, want %d", len(got), maxOptions)
-	}
-}
-
 func TestCard(t *testing.T) {
 	b := newFixture(t)
 	b.register(mail.Presence{Name: "ann with, odd name", State: mail.Working})
@@ -53,7 +24,7 @@ func TestCard(t *testing.T) {
 		mail.Draft{Type: "question", Body: "Which?",
 			Metadata: mail.Metadata(`{"options":["The <first>","The second"]}`)})
 	letter := func() fixtureAnswer { return b.part("/@shop/letter?m="+string(id), "letter") }
-	letter().want(t, 200, `<button name="body" value="The &lt;first&gt;">`, "needs an answer",
+	letter().want(t, 200, `<button name="body" value="The &lt;first&gt;" data-key="1"`, "needs an answer",
 		`name="to" value="agent:ann with, odd name"`, `name="type" value="answer"`)
 
 	form := url.Values{"to": {"agent:ann with, odd name"}, "reply_to": {string(id)}, "type": {"answer"},
@@ -66,7 +37,7 @@ func TestCard(t *testing.T) {
 	other.Set("body", "The second")
 	b.post("/@shop/send", other, asScript("form")).want(t, 409, "sent before with other words")
 	letter().want(t, 200, "You answered", "The &lt;first&gt;",
-		"queued: it is working, and looks when its turn ends").without(t, "<button name=\"body\"", "needs an answer")
+		"is working; looks when its turn ends").without(t, "<button name=\"body\"", "needs an answer")
 
 	page, err := b.as("ann with, odd name").Inbox(t.Context(), mail.InboxQuery{})
 	if err != nil || len(page.Messages) != 1 || page.Messages[0].Type != mail.Answer ||
@@ -77,31 +48,31 @@ func TestCard(t *testing.T) {
 		Mark: mail.MarkPresented, Door: "hook"}); err != nil {
 		t.Fatal(err)
 	}
-	letter().want(t, 200, "delivered to ann with, odd name through its hook ")
+	letter().want(t, 200, `title="presented by hook">delivered `)
 	if _, err := b.as("ann with, odd name").Mark(t.Context(),
 		mail.Marking{All: true, Mark: mail.MarkRead}); err != nil {
 		t.Fatal(err)
 	}
 	if a := letter(); !regexp.MustCompile(
-		`delivered to ann with, odd name through its hook \d\d:\d\d, read \d\d:\d\d`).MatchString(a.Body) {
+		`<bdi>ann with, odd name</bdi> <span class="state" title="read[^"]*">delivered \d\d:\d\d, read \d\d:\d\d`).MatchString(a.Body) {
 		t.Errorf("the card does not tell the answer's steps:\n%s", a.Body)
 	}
 }
 
 func TestBecame(t *testing.T) {
 	for want, d := range map[string]mail.Delivery{
-		"queued": {Agent: "ann", State: mail.Queued, Wake: mail.WakeNone},
-		"queued: no door to wake it is known, so it waits until ann looks": {Agent: "ann", State: mail.Queued,
+		"sees it at its next turn": {Agent: "ann", State: mail.Queued,
+			Wake: mail.WakeNone},
+		"cannot be woken; looks at its next turn": {Agent: "ann", State: mail.Queued,
 			Wake: mail.WakeNoDoor},
-		"queued: being woken through its socket": {Agent: "ann", State: mail.Queued,
+		"is being woken": {Agent: "ann", State: mail.Queued,
 			Wake: "socket"},
-		"told to look through its socket; not seen yet": {Agent: "ann", State: mail.Notified,
+		"woken; has not looked yet": {Agent: "ann", State: mail.Notified,
 			Door: "socket"},
-		"held: nobody is there to take it now; whoever comes gets it": {Address: "role:reviewer",
-			State: mail.Held},
-		"expired before ann looked":                                        {Agent: "ann", State: mail.Expired},
-		"not delivered: ann's session has ended, and it did not read this": {Agent: "ann", State: mail.Dead},
-		"read and archived":                                                {Agent: "ann", State: mail.Archived},
+		"nobody has the role; whoever takes it gets this":             {Address: "role:reviewer", State: mail.Held},
+		"expired before anybody looked":                               {Agent: "ann", State: mail.Expired},
+		"not delivered: the session has ended, and did not read this": {Agent: "ann", State: mail.Dead},
+		"read and archived":                                           {Agent: "ann", State: mail.Archived},
 	} {
 		if got := became(view{}.Now, d); got != want {
 			t.Errorf("became(%+v) = %q, want %q", d, got, want)
@@ -122,7 +93,7 @@ func TestReplyGoesTo(t *testing.T) {
 			[]mail.Address{"agent:ann", "all"}},
 		"a notice": {mail.Message{From: "system", To: []mail.Address{"user"}}, nil},
 	} {
-		if diff := cmp.Diff(tt.want, answerable(&tt.m)); diff != "" {
+		if diff := cmp.Diff(tt.want, tt.m.AnswerTo(mail.User)); diff != "" {
 			t.Errorf("%s: -want +got\n%s", name, diff)
 		}
 	}

@@ -1,11 +1,14 @@
 package web
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"net/http"
+	"slices"
 	"strconv"
+	"sync"
 	"time"
 
 	"pennypost/internal/base/jsonx"
@@ -21,22 +24,26 @@ const (
 
 // change is what an open page is told of: that something happened, and nothing of what.
 type change struct {
-	Seq       mail.Seq `json:"seq"`
-	Unread    int      `json:"unread"`
-	Elsewhere int      `json:"elsewhere"` // unread in other rooms
-	Stuck     int      `json:"stuck"`     // things that do not move
+	Seq    mail.Seq `json:"seq"`
+	Needs  int      `json:"needs"`          // conversations that need the user, in all rooms
+	Unread int      `json:"unread"`         // messages to the user, in all rooms
+	Stuck  int      `json:"stuck"`          // things that do not move
+	Desk   bool     `json:"desk,omitempty"` // something happened in another room
 	// the journal is not the one that the browser has seen: it has not come so far
 	Reset   bool     `json:"reset,omitempty"`
 	Mail    bool     `json:"mail,omitempty"`    // a message was sent
 	Agents  bool     `json:"agents,omitempty"`  // the roster changed
 	Arrived *arrival `json:"arrived,omitempty"` // the last message to the user among what happened
+
+	asked mail.RoomName // another room, in which more needs the user than before
 }
 
 // arrival is what a notification shows.
 type arrival struct {
-	ID      mail.ID `json:"id"`
-	From    string  `json:"from"`
-	Subject string  `json:"subject"`
+	ID      mail.ID       `json:"id"`
+	Room    mail.RoomName `json:"room"`
+	From    string        `json:"from"`
+	Subject string        `json:"subject"`
 }
 
 // events streams changes as Server-Sent Events whose ids are places in the journal. A browser that comes back says the
@@ -54,11 +61,12 @@ func (s *Site) events(v *view) error {
 	ctx, cancel := context.WithCancel(v.ctx())
 	defer cancel()
 	defer context.AfterFunc(s.opts.Closing, cancel)()
-	w, err := v.svc.Watch(ctx, after)
+	news, stop, err := v.follow(ctx, after)
 	if err != nil {
 		return err
 	}
-	defer w.Close()
+	defer stop()
+	v.At = after
 	v.w.Header().Set("Content-Type", "text/event-stream")
 	v.w.Header().Set("X-Accel-Buffering", "no")
 	if err := v.piece("retry: 1000\n\n"); err != nil {
@@ -71,7 +79,7 @@ func (s *Site) events(v *view) error {
 		}
 	}
 	for {
-		c, err := v.happened(ctx, w)
+		c, err := v.happened(ctx, news)
 		if !s.sessions.goesOn(v.session) {
 			return nil // it was logged out elsewhere, or left alone: the page is told when it asks again
 		}
@@ -124,33 +132,118 @@ func (v *view) piece(text string) error {
 	return nil
 }
 
-// happened waits for something to happen and returns it with what follows closely. After a silence it returns nil.
-func (v *view) happened(ctx context.Context, w mail.Watch) (*change, error) {
-	silence, cancel := context.WithTimeout(ctx, tick)
-	defer cancel()
-	events, err := w.Next(silence)
+// news is what was heard at once: of this room, or of the desk.
+type news struct {
+	events []mail.Event
+	desk   []mail.DeskChange
+	err    error // there is no more
+}
+
+// follow listens to this room behind a place, and to the desk. It is stopped by its owner.
+func (v *view) follow(ctx context.Context, after mail.Seq) (heard <-chan news, stop func(), err error) {
+	room, err := v.svc.Watch(ctx, after)
 	if err != nil {
-		if ctx.Err() == nil && silence.Err() != nil {
-			return nil, nil
-		}
-		return nil, err
+		return nil, nil, err
 	}
-	c := new(change)
-	c.add(events)
-	more, cancel := context.WithTimeout(ctx, gather)
-	defer cancel()
-	for {
-		events, err := w.Next(more)
-		if err != nil {
-			break
-		}
-		c.add(events)
+	desk, err := v.site.opts.Office.WatchDesk(ctx)
+	if err != nil {
+		room.Close()
+		return nil, nil, err
 	}
-	return c, v.count(ctx, c)
+	ctx, cancel := context.WithCancel(ctx)
+	all := make(chan news)
+	var running sync.WaitGroup
+	listen := func(next func() news) {
+		running.Go(func() {
+			for {
+				n := next()
+				select {
+				case all <- n:
+				case <-ctx.Done():
+					return
+				}
+				if n.err != nil {
+					return
+				}
+			}
+		})
+	}
+	listen(func() (n news) { n.events, n.err = room.Next(ctx); return n })
+	listen(func() (n news) { n.desk, n.err = desk.Next(ctx); return n })
+	return all, func() {
+		cancel()
+		running.Wait()
+		room.Close()
+		desk.Close()
+	}, nil
+}
+
+// happened waits for something to happen and returns it with what follows closely. After a silence it returns nil.
+func (v *view) happened(ctx context.Context, heard <-chan news) (*change, error) {
+	c := &change{Seq: v.At}
+	wait := time.After(tick)
+	for first := true; ; {
+		select {
+		case n := <-heard:
+			if n.err != nil {
+				return nil, n.err
+			}
+			if v.add(c, n) && first {
+				first, wait = false, time.After(gather)
+			}
+		case <-wait:
+			if first {
+				return nil, nil
+			}
+			if err := v.elsewhere(ctx, c); err != nil {
+				return nil, err
+			}
+			return c, v.count(ctx, c)
+		case <-ctx.Done():
+			return nil, ctx.Err()
+		}
+	}
+}
+
+// add notes news, and reports whether the page is to be told. What happened in this room comes as events.
+func (v *view) add(c *change, n news) bool {
+	c.add(v.Room, n.events)
+	told := len(n.events) > 0
+	for _, d := range n.desk {
+		if d.Room == v.Room {
+			continue
+		}
+		c.Desk, told = c.Desk || d.Room != "", told || d.Room != ""
+		if was, known := v.needs[d.Room]; known && d.Needs > was {
+			c.asked = d.Room
+		}
+		if v.needs == nil {
+			v.needs = make(map[mail.RoomName]int)
+		}
+		v.needs[d.Room] = d.Needs
+	}
+	return told
+}
+
+// elsewhere finds what arrived in another room in which more needs the user than before.
+func (v *view) elsewhere(ctx context.Context, c *change) error {
+	if c.asked == "" || c.Arrived != nil {
+		return nil
+	}
+	desk, err := v.site.opts.Office.Desk(ctx, mail.DeskQuery{Rooms: []mail.RoomName{c.asked}, Part: mail.NeedsYou})
+	if err != nil || len(desk.Needs) == 0 {
+		return err
+	}
+	newest := slices.MaxFunc(desk.Needs, func(a, b mail.Conversation) int {
+		return spotOf(&a.Item).compare(spotOf(&b.Item))
+	})
+	c.Arrived = &arrival{ID: newest.ID, Room: c.asked, From: from(newest.Message),
+		Subject: cmp.Or(newest.Subject, newest.Preview)}
+	return nil
 }
 
 // add notes what happened.
-func (c *change) add(events []mail.Event) {
+func (c *change) add(room mail.RoomName, events []mail.Event) {
 	for i := range events {
 		e := &events[i]
 		c.Seq = e.Seq
@@ -158,7 +251,7 @@ func (c *change) add(events []mail.Event) {
 		if m := e.Message; m != nil {
 			c.Mail = true
 			if m.From != mail.ToUser && toUser(m) {
-				c.Arrived = &arrival{ID: m.ID, From: from(*m), Subject: subject(m)}
+				c.Arrived = &arrival{ID: m.ID, Room: room, From: from(*m), Subject: subject(m)}
 			}
 		}
 	}
@@ -171,7 +264,7 @@ func (v *view) count(ctx context.Context, c *change) error {
 		return err
 	}
 	v.Rooms, v.At, v.Now = rooms, c.Seq, time.Now()
-	c.Unread, c.Elsewhere, c.Stuck = v.Unread(), v.UnreadElsewhere(), v.Stuck()
+	c.Needs, c.Unread, c.Stuck = v.Needs(), v.Unread(), v.Stuck()
 	return nil
 }
 
@@ -181,7 +274,7 @@ func changes(v *view) error {
 	if err != nil {
 		return err
 	}
-	c := change{Seq: v.At, Unread: v.Unread(), Elsewhere: v.UnreadElsewhere(), Stuck: v.Stuck(), Reset: reset}
+	c := change{Seq: v.At, Needs: v.Needs(), Unread: v.Unread(), Stuck: v.Stuck(), Desk: true, Reset: reset}
 	if after < v.At {
 		c.Mail, c.Agents = true, true
 		if c.Arrived, err = v.arrived(after); err != nil {
@@ -203,5 +296,5 @@ func (v *view) arrived(after mail.Seq) (*arrival, error) {
 		return nil, err
 	}
 	m := &page.Messages[0].Message
-	return &arrival{ID: m.ID, From: from(*m), Subject: subject(m)}, nil
+	return &arrival{ID: m.ID, Room: v.Room, From: from(*m), Subject: subject(m)}, nil
 }

@@ -111,7 +111,7 @@ func TestEvents(t *testing.T) {
 		time.Sleep(gather + time.Millisecond)
 		got := s.events(t)
 		if len(got) != 1 || got[0].Unread != 1 || !got[0].Mail || got[0].ID != fmt.Sprint(got[0].Seq) ||
-			got[0].Arrived == nil || *got[0].Arrived != (arrival{id, "builder-1", "Which parser?"}) {
+			got[0].Arrived == nil || *got[0].Arrived != (arrival{id, "shop", "builder-1", "Which parser?"}) {
 			t.Fatalf("after a message: %+v", got)
 		}
 		b.send(mail.User, mail.Draft{To: mail.Recipients{"builder-1"}})
@@ -309,7 +309,8 @@ func TestChanges(t *testing.T) {
 	at := b.seq()
 	first := b.send("builder-1", mail.Draft{Subject: "One"})
 	second := b.send("builder-2", mail.Draft{Subject: "Two"})
-	if c := ask(at); c.Arrived == nil || *c.Arrived != (arrival{second, "builder-2", "Two"}) || c.Unread != 2 ||
+	if c := ask(at); c.Arrived == nil || *c.Arrived != (arrival{second, "shop", "builder-2", "Two"}) ||
+		c.Unread != 2 ||
 		!c.Mail {
 		t.Errorf("two messages: %+v", c)
 	}
@@ -325,7 +326,7 @@ func TestChanges(t *testing.T) {
 		mail.Draft{To: mail.Recipients{"user"}, Body: "x"}); err != nil {
 		t.Fatal(err)
 	}
-	if c := ask(b.seq()); c.Elsewhere != 1 || c.Unread != 1 {
+	if c := ask(b.seq()); c.Unread != 2 || !c.Desk {
 		t.Errorf("another room has mail: %+v", c)
 	}
 	for _, bad := range []string{"-1", "x", "99999999999999999999", "1.5"} {

@@ -7,6 +7,7 @@ import (
 	"net"
 	"net/http"
 	"net/url"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -28,17 +29,54 @@ type logins struct {
 }
 
 type login struct {
-	sum   [sha256.Size]byte
-	room  mail.RoomName
-	plain bool // for the plain address
-	ends  time.Time
+	sum  [sha256.Size]byte
+	room mail.RoomName
+	at   doorway
+	to   mail.ID // a letter there; "": the inbox
+	// machine asked for it; "": this one
+	machine mail.Machine
+	ends    time.Time
 }
 
-// Link returns the path of a page that logs one browser in, within ten minutes, and then shows that room. It is good
-// at the pages' own name, to which the plain address leads whoever has it, or, if plain, at the plain address.
+// doorway is one of the three kinds of address of the pages: their own name, which is the zero value; the plain
+// address; and any over TLS. What logs in at one of them holds at no other.
+type doorway struct{ plain, tls bool }
+
+// at returns at which kind of address r came.
+func (s *Site) at(r *http.Request) doorway {
+	return doorway{plain: r.TLS == nil && !s.Named(r), tls: r.TLS != nil}
+}
+
+// Link returns the path of a page that logs one browser in, within ten minutes, and then shows a room. It is good at
+// the pages' own name, to which the plain address leads whoever has it, or, if plain, at the plain address.
 func (s *Site) Link(room mail.RoomName, plain bool) string {
+	return s.link(login{room: room, at: doorway{plain: plain}})
+}
+
+// TLSLink is Link for any address over TLS, and no other. What logs in by it, or has yet to, ends by EndMachine with
+// the same name.
+func (s *Site) TLSLink(room mail.RoomName, machine mail.Machine) string {
+	return s.link(login{room: room, at: doorway{tls: true}, machine: machine})
+}
+
+// EndMachine logs out the browsers that logged in by links for a machine. Such links are void.
+func (s *Site) EndMachine(machine mail.Machine) error {
+	l := &s.logins
+	l.mu.Lock()
+	l.list = slices.DeleteFunc(l.list, func(one login) bool { return one.machine == machine })
+	l.mu.Unlock()
+	_, err := s.sessions.endAll(func(k *kept) bool { return k.Machine == machine })
+	return err
+}
+
+// LetterLink is Link, not plain, to a page that shows a letter, or the inbox if id is "".
+func (s *Site) LetterLink(room mail.RoomName, id mail.ID) string {
+	return s.link(login{room: room, to: id})
+}
+
+func (s *Site) link(one login) string {
 	key := rand.Text()
-	one := login{sum: sha256.Sum256([]byte(key)), room: room, plain: plain, ends: time.Now().Add(loginTime)}
+	one.sum, one.ends = sha256.Sum256([]byte(key)), time.Now().Add(loginTime)
 	l := &s.logins
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -49,14 +87,13 @@ func (s *Site) Link(room mail.RoomName, plain bool) string {
 	return "/login?key=" + url.QueryEscape(key)
 }
 
-// find returns the link with that key, if it is good at the plain address, or at the pages' own. To use it is to use
-// it up.
-func (l *logins) find(key string, plain, use bool) (login, bool) {
+// find returns the link with that key, if it is good at an address. To use it is to use it up.
+func (l *logins) find(key string, at doorway, use bool) (login, bool) {
 	sum := sha256.Sum256([]byte(key))
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	for i, one := range l.list {
-		if one.plain != plain || subtle.ConstantTimeCompare(sum[:], one.sum[:]) == 0 {
+		if one.at != at || subtle.ConstantTimeCompare(sum[:], one.sum[:]) == 0 {
 			continue
 		}
 		if use {
@@ -89,11 +126,11 @@ func hostOf(r *http.Request) string {
 
 // loggedIn returns the session that r comes from, or "".
 func (s *Site) loggedIn(r *http.Request) string {
-	c, err := r.Cookie(sessionCookie)
+	c, err := r.Cookie(cookieName(r))
 	if err != nil {
 		return ""
 	}
-	id, err := s.sessions.find(c.Value, !s.Named(r), !byItself(r))
+	id, err := s.sessions.find(c.Value, s.at(r), !byItself(r))
 	if err != nil {
 		s.opts.Log.Error("sessions", "err", err)
 	}
@@ -110,12 +147,12 @@ func byItself(r *http.Request) bool {
 // browsers do. Our script presses the button, but not at the plain address, where the page has something to say first.
 func (s *Site) offer(v *view) error {
 	key := v.r.URL.Query().Get("key")
-	if _, ok := s.logins.find(key, v.Plain, false); ok {
+	if _, ok := s.logins.find(key, s.at(v.r), false); ok {
 		v.Title = "Log in"
 		return v.door(http.StatusOK, "offer", key, !v.Plain)
 	}
 	// at the plain address, which is the one that a list of processes may show
-	if _, ok := s.logins.find(key, false, false); ok {
+	if _, ok := s.logins.find(key, doorway{}, false); ok && v.r.TLS == nil {
 		to := "http://" + s.ownHost(v.r) + "/login?" + url.Values{"key": {key}}.Encode()
 		http.Redirect(v.w, v.r, to, http.StatusSeeOther)
 		return nil
@@ -140,12 +177,12 @@ func (s *Site) enter(v *view) error {
 		return err
 	}
 	key := v.r.PostForm.Get("key")
-	one, ok := s.logins.find(key, v.Plain, true)
+	one, ok := s.logins.find(key, s.at(v.r), true)
 	if !ok && v.session == "" {
 		return v.stranger(key)
 	}
 	if v.session == "" {
-		cookie, err := s.sessions.begin(browserOf(v.r.UserAgent()), v.Plain)
+		cookie, err := s.sessions.begin(browserOf(v.r.UserAgent()), s.at(v.r), one.machine)
 		if err != nil {
 			s.opts.Log.Error("a session that a restart ends", "err", err)
 		}
@@ -153,15 +190,27 @@ func (s *Site) enter(v *view) error {
 	}
 	to := "/"
 	if rooms, err := s.opts.Office.Rooms(v.ctx()); err == nil && has(rooms, one.room) {
-		to = "/@" + url.PathEscape(string(one.room)) + "/"
+		v.Rooms = rooms
+		if to = roomBase(one.room) + v.inboxPath(); one.to != "" {
+			to = roomBase(one.room) + letterPath(one.to)
+		}
 	}
 	return v.redirect(to)
+}
+
+// cookieName returns the name of the cookie. Over TLS it has a prefix with which browsers take a cookie from nobody
+// but this host, over TLS: a program on another port, without TLS, cannot set one in its place (RFC 6265bis, 4.1.3).
+func cookieName(r *http.Request) string {
+	if r.TLS != nil {
+		return "__Host-" + sessionCookie
+	}
+	return sessionCookie
 }
 
 // setCookie has the browser keep a session, for so many seconds; negative: forget it.
 func (v *view) setCookie(value string, seconds int) {
 	http.SetCookie(v.w, &http.Cookie{
-		Name: sessionCookie, Value: value, Path: "/", MaxAge: seconds,
+		Name: cookieName(v.r), Value: value, Path: "/", MaxAge: seconds,
 		HttpOnly: true, SameSite: http.SameSiteStrictMode, Secure: v.r.TLS != nil,
 	})
 }

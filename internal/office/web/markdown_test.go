@@ -70,11 +70,13 @@ var allowed = map[string]map[string]string{
 	"table": nil, "thead": nil, "tbody": nil, "tr": nil,
 	"ol": {"dir": "auto", "start": `[0-9]+`},
 	"th": {"dir": "auto", "align": "left|right|center"}, "td": {"dir": "auto", "align": "left|right|center"},
-	"pre":   nil,
-	"code":  {"class": `language-(?s:.+)`},
-	"input": {"type": "checkbox", "checked": "", "disabled": "", "aria-label": "to do|done"},
-	"sup":   {"id": `note-[0-9a-f]{8}-fnref[0-9]*:[0-9]+`},
-	"div":   {"class": "footnotes", "role": "doc-endnotes"},
+	"pre":    nil,
+	"code":   {"class": `language-(?s:.+)`},
+	"input":  {"type": "checkbox", "checked": "", "disabled": "", "aria-label": "to do|done"},
+	"sup":    {"id": `note-[0-9a-f]{8}-fnref[0-9]*:[0-9]+`},
+	"div":    {"class": "footnotes|code-block", "role": "doc-endnotes"},
+	"button": {"type": "button", "class": "copy", "data-copy": ""},
+	"span":   {"class": "hidden"},
 	"a": {"href": `(?i:https?://[^/?#\s\\]|mailto:)[^\s[:cntrl:]]*|#note-[0-9a-f]{8}-fn(?:ref[0-9]*)?:[0-9]+`,
 		"target": "_blank", "rel": "noopener noreferrer nofollow",
 		"class": "footnote-(?:back)?ref", "role": "doc-(?:noteref|backlink)"},
@@ -177,7 +179,7 @@ var attacks = []string{
 
 func TestMarkdownIsHarmless(t *testing.T) {
 	for _, text := range attacks {
-		out := string(markdown(text))
+		out := string(markdown(text, ""))
 		if err := harmless(out); err != nil {
 			t.Errorf("%q: %v\n%s", text, err, out)
 		}
@@ -205,7 +207,7 @@ func FuzzMarkdown(f *testing.F) {
 		f.Add(text)
 	}
 	f.Fuzz(func(t *testing.T, text string) {
-		out := string(markdown(text))
+		out := string(markdown(text, ""))
 		if err := harmless(out); err != nil {
 			t.Errorf("%q: %v\n%s", text, err, out)
 		}

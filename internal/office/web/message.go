@@ -1,6 +1,7 @@
 package web
 
 import (
+	"fmt"
 	"net/url"
 	"slices"
 
@@ -12,21 +13,15 @@ type row struct {
 	*view
 	mail.Item
 	Href string
-	Open bool // it is what the page shows in full
-	Asks bool // a question that the user has not answered
 }
 
 // Heading is the subject, or what serves as one.
 func (r row) Heading() string { return subject(&r.Message) }
 
-// Due says when a message that was put off comes back.
-func (r row) Due() string { return moment(r.Now, r.Snoozed) }
-
 // post is a message in a conversation: an agent's page, a channel, a thread.
 type post struct {
 	*view
 	mail.Item
-	Depth       int            // how far it is indented below what it answers
 	Reply       string         // where an answer to it is written; "": not here
 	ManyReaders bool           // it is for so many that they are only counted
 	Notes       []deliveryNote // what happened to it, one thing after the other; none: Deliveries say how it stands
@@ -45,10 +40,22 @@ func subject(m *mail.Message) string {
 	if m.Subject != "" {
 		return m.Subject
 	}
-	if line := firstLine(m.Body); line != "" {
+	if line := told(m); line != "" {
 		return line
 	}
 	return "(" + string(m.Type) + ")"
+}
+
+// told returns the first line of a message, or else the first document that it names.
+func told(m *mail.Message) string {
+	line := firstLine(m.Body)
+	if line != "" || len(m.Docs) == 0 {
+		return line
+	}
+	if n := len(m.Docs) - 1; n > 0 {
+		return fmt.Sprintf("%s · +%d more", m.Docs[0].Path, n)
+	}
+	return m.Docs[0].Path
 }
 
 // toUser reports whether the user is among those whom m names.

@@ -187,22 +187,26 @@ func (p *palettePage) actions() []paletteChoice {
 	)
 }
 
-// threads adds the newest conversations in which a message has the words that were typed, and the way to all of them.
+// threads adds the newest conversations in which a message has the words that were typed, each as the message that
+// fits best, and the way to all of them.
 func (p *palettePage) threads() error {
-	page, err := p.svc.History(p.ctx(), mail.HistoryQuery{Search: p.Query, Limit: 4 * paletteThreads})
+	ask, err := filtersOf(url.Values{"q": {p.Query}}).query(p.Now)
 	if err != nil {
+		return nil // half a word yet; the history says what is wrong with it
+	}
+	ask.Conversations, ask.Limit = true, paletteThreads
+	page, err := p.svc.History(p.ctx(), ask)
+	if code := mail.CodeOf(err); code == mail.Invalid || code == mail.NotFound {
+		return nil
+	} else if err != nil {
 		return err
 	}
 	g := paletteGroup{Name: "Mail"}
-	seen := make(map[mail.ID]bool)
 	for _, it := range slices.Backward(page.Messages) {
-		if root := it.ThreadRoot(); !seen[root] && len(seen) < paletteThreads {
-			seen[root] = true
-			g.Choices = append(g.Choices, paletteChoice{
-				ID: "mail-" + url.PathEscape(string(it.ID)), Label: subject(&it.Message),
-				Note: from(it.Message) + " · " + ago(p.Now, it.Sent), Href: post{view: p.view, Item: it}.ThreadHref(),
-			})
-		}
+		g.Choices = append(g.Choices, paletteChoice{
+			ID: "mail-" + url.PathEscape(string(it.ID)), Label: subject(&it.Message),
+			Note: from(it.Message) + " · " + ago(p.Now, it.Sent), Href: post{view: p.view, Item: it}.ThreadHref(),
+		})
 	}
 	g.Choices = append(g.Choices, paletteChoice{
 		ID: "search", Label: "Search the history for “" + p.Query + "”", Href: p.Base + "/history?" +

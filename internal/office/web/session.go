@@ -33,7 +33,13 @@ type Session struct {
 	Opened  mail.Time `json:"opened"`
 	Seen    mail.Time `json:"seen"`           // when the person last did something in it
 	Plain   bool      `json:"plain,omitzero"` // it was opened at the plain address, and holds there only
+	TLS     bool      `json:"tls,omitzero"`   // it was opened over TLS, and holds there only
+	// Machine is for which other machine it was opened, and with whose token it ends; "": none.
+	Machine mail.Machine `json:"machine,omitempty"`
 }
+
+// at returns where the session holds.
+func (s *Session) at() doorway { return doorway{s.Plain, s.TLS} }
 
 // over reports whether the session has ended by itself.
 func (s *Session) over(now time.Time) bool {
@@ -90,12 +96,13 @@ func openSessions(path string, key []byte) (*sessions, error) {
 }
 
 // begin makes a session and returns what its cookie is to say. It holds, in memory, even if it cannot be written.
-func (s *sessions) begin(browser string, plain bool) (cookie string, err error) {
+func (s *sessions) begin(browser string, at doorway, machine mail.Machine) (cookie string, err error) {
 	now := time.Now()
 	cookie = rand.Text()
 	one := kept{Sum: sumOf(cookie), Session: Session{
-		ID: strings.ToLower(rand.Text()[:8]), Browser: browser, Plain: plain, Opened: mail.TimeOf(now),
-		Seen: mail.TimeOf(now),
+		ID: strings.ToLower(rand.Text()[:8]), Browser: browser, Plain: at.plain, TLS: at.tls, Machine: machine,
+		Opened: mail.TimeOf(now),
+		Seen:   mail.TimeOf(now),
 	}}
 	s.mu.Lock()
 	s.tidy(now)
@@ -113,14 +120,14 @@ func (s *sessions) begin(browser string, plain bool) (cookie string, err error) 
 	return cookie, s.save()
 }
 
-// find returns the session of a cookie at the plain address or at the pages' own. An act of the person keeps it from
+// find returns the session of a cookie at an address. An act of the person keeps it from
 // ending; an error says that this is not written.
-func (s *sessions) find(cookie string, plain, act bool) (id string, err error) {
+func (s *sessions) find(cookie string, at doorway, act bool) (id string, err error) {
 	now := time.Now()
 	sum := sumOf(cookie)
 	s.mu.Lock()
 	s.tidy(now)
-	i := slices.IndexFunc(s.list, func(k kept) bool { return k.Sum == sum && k.Plain == plain })
+	i := slices.IndexFunc(s.list, func(k kept) bool { return k.Sum == sum && k.at() == at })
 	if i < 0 {
 		s.mu.Unlock()
 		return "", nil
@@ -160,21 +167,30 @@ func (s *sessions) all() []Session {
 
 // end ends the session, or every one if id is "".
 func (s *sessions) end(id string) error {
-	s.mu.Lock()
-	before := len(s.list)
-	s.list = slices.DeleteFunc(s.list, func(k kept) bool { return id == "" || k.ID == id })
-	ended := before - len(s.list)
-	s.mu.Unlock()
+	ended, err := s.endAll(func(k *kept) bool { return id == "" || k.ID == id })
 	if ended == 0 && id != "" {
 		return mail.Errorf(mail.NotFound, "there is no session %s; it may have ended", id)
 	}
+	return err
+}
+
+// endAll ends the sessions for which which is true, and returns how many those were.
+func (s *sessions) endAll(which func(*kept) bool) (ended int, err error) {
+	s.mu.Lock()
+	before := len(s.list)
+	s.list = slices.DeleteFunc(s.list, func(k kept) bool { return which(&k) })
+	ended = before - len(s.list)
+	s.mu.Unlock()
+	if ended == 0 {
+		return 0, nil
+	}
 	if err := s.save(); err != nil {
-		return &mail.Error{Code: mail.Unavailable, Err: err,
+		return ended, &mail.Error{Code: mail.Unavailable, Err: err,
 			Msg: "the session has ended, but the file that remembers sessions could not be written, so it would be " +
 				"open again " +
 				"after a restart. Make room on the disk, then end all with: pennypost open --revoke all"}
 	}
-	return nil
+	return ended, nil
 }
 
 // tidy forgets what has ended by itself. The caller holds mu.

@@ -41,6 +41,24 @@ func (b *fixture) enters(link string, with ...func(*http.Request)) fixtureAnswer
 	return b.post("/login", url.Values{"key": {u.Query().Get("key")}}, with...)
 }
 
+// TestLetterLink holds that the link of a notification logs in once and shows the letter, to who has logged in too.
+func TestLetterLink(t *testing.T) {
+	b := newFixture(t)
+	link := b.site.LetterLink("shop", "msg_1&x")
+	first := b.enters(link, stranger).want(t, http.StatusSeeOther)
+	if got := first.Header.Get("Location"); got != "/@shop/?m=msg_1%26x" {
+		t.Errorf("Location: %q", got)
+	}
+	b.enters(link, stranger).want(t, http.StatusUnauthorized)
+	again := b.enters(b.site.LetterLink("shop", "msg_2")).want(t, http.StatusSeeOther)
+	if got := again.Header.Get("Location"); got != "/@shop/?m=msg_2" || again.Header.Get("Set-Cookie") != "" {
+		t.Errorf("Location: %q, %v", got, again.Header)
+	}
+	if got := b.enters(b.site.LetterLink("shop", ""), stranger).Header.Get("Location"); got != "/@shop/" {
+		t.Errorf("Location without a letter: %q", got)
+	}
+}
+
 func TestLoginOnce(t *testing.T) {
 	b := newFixture(t)
 	b.addRoom("other")
@@ -53,7 +71,7 @@ func TestLoginOnce(t *testing.T) {
 		}
 	}
 	first := b.enters(link, stranger).want(t, http.StatusSeeOther)
-	if got := first.Header.Get("Location"); got != "/@other/" {
+	if got := first.Header.Get("Location"); got != "/@other/?rooms=all" {
 		t.Errorf("Location: %q", got)
 	}
 	c := cookieOf(t, first.Header)

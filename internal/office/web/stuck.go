@@ -69,6 +69,7 @@ type stuckGroup struct {
 	Doors    []doorReport // what doors answered, as it told
 	Bridge   string       // the id of a bridge
 	Frozen   mail.Name    // an agent that somebody has paused
+	Waits    []waitLink   // questions that somebody waits for
 }
 
 // doorReport is what a door answered when it was rung, as the post office tells in its notices.

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"pennypost/internal/base/jsonx"
+	"pennypost/internal/config"
 	"pennypost/internal/mail"
 )
 
@@ -19,14 +20,19 @@ const (
 // stuckSections are the kinds of groups, in the order in which they ask for somebody.
 func stuckSections() []stuckSection {
 	return []stuckSection{
+		{Kind: string(stuckCircle), Title: "Waiting in a circle", Why: "None of them can go on without the others."},
 		{Kind: "held", Title: "Nobody has the role", Why: "Kept until an agent takes the role. It does not expire."},
 		{Kind: "dead", Title: "Dead letters",
 			Why: "The reader is gone and never read them. If it comes back, it will find them."},
 		{Kind: "waiting", Title: "Not looked at",
 			Why: "This should have woken its reader, and the reader has not been shown the text."},
+		{Kind: string(stuckUnanswered), Title: "Long unanswered",
+			Why: "Seen by whom it was for, and not answered for " + lasting(longWait) +
+				". What waits for you is in the inbox."},
 		{Kind: "expired", Title: "Expired unread",
 			Why: "It expired before anybody had read it. It stays in the history."},
-		{Kind: "notice", Title: "What the post office says", Why: "A limit was reached, or doors are rung in vain."},
+		{Kind: "notice", Title: "What the post office says",
+			Why: "A limit was reached, or somebody was woken in vain."},
 		{Kind: "bridge", Title: "Bridges", Why: "The room and these files are not in step."},
 		{Kind: "file", Title: "The room's file", Why: "Some of its lines could not be read."},
 	}
@@ -35,26 +41,25 @@ func stuckSections() []stuckSection {
 // stuckGroups finds what is stuck: of mail as much as q asks for.
 func (v *view) stuckGroups(q mail.StuckQuery) ([]stuckSection, error) {
 	c := &catch{view: v, found: make(map[string]*stuckGroup), totals: make(map[string]int)}
-	if err := c.mail(q); err != nil {
+	if err := c.all(q); err != nil {
 		return nil, err
-	}
-	if q.Kind == "" {
-		if err := cmp.Or(c.notices(), c.bridges()); err != nil {
-			return nil, err
-		}
-		c.file()
 	}
 	sections := stuckSections()
 	for i := range sections {
+		kind := sections[i].Kind
 		for _, s := range c.found {
-			if s.Kind == sections[i].Kind {
+			if s.Kind == kind && (q.Kind == "" || kind == string(q.Kind)) {
 				sections[i].Groups = append(sections[i].Groups, s)
 			}
 		}
-		sections[i].Total = max(len(sections[i].Groups), c.totals[sections[i].Kind])
-		slices.SortFunc(sections[i].Groups, func(a, b *stuckGroup) int {
-			return cmp.Or(cmp.Compare(a.Since, b.Since), strings.Compare(a.Key(), b.Key()))
+		groups := sections[i].Groups
+		sections[i].Total = max(len(groups), c.totals[kind])
+		slices.SortFunc(groups, func(a, b *stuckGroup) int {
+			return cmp.Or(cmp.Compare(a.Since, b.Since), mail.CompareNames(a.Key(), b.Key()))
 		})
+		if ofWaits(mail.StuckKind(kind)) {
+			sections[i].Groups = groups[:min(len(groups), q.Limit)]
+		}
 	}
 	return slices.DeleteFunc(sections, func(s stuckSection) bool { return len(s.Groups) == 0 }), nil
 }
@@ -64,6 +69,24 @@ type catch struct {
 	*view
 	found  map[string]*stuckGroup // by Key
 	totals map[string]int         // by kind: how many groups of mail there are
+}
+
+// all finds what q asks for, and perhaps more.
+func (c *catch) all(q mail.StuckQuery) error {
+	switch {
+	case ofWaits(q.Kind):
+		return c.waits()
+	case q.Kind != "":
+		return c.mail(q)
+	}
+	if err := c.mail(q); err != nil {
+		return err
+	}
+	if err := cmp.Or(c.notices(), c.bridges(), c.waits()); err != nil {
+		return err
+	}
+	c.file()
+	return nil
 }
 
 // add puts a group among the others.
@@ -124,16 +147,28 @@ func (c *catch) whyWaiting(a *mail.Agent, d mail.Delivery) string {
 	switch {
 	case a.State == mail.Frozen:
 		return "It is paused" + c.since(a) + ". Its mail waits and does not expire."
+	case d.Wake == mail.WakeAway:
+		return "It is on " + string(d.Machine) + ", which is away. It is woken when that is back."
 	case d.Wake == mail.WakeTurnEnd:
 		return "It has been working" + c.since(a) + ", and looks when its turn ends."
 	case d.Wake == mail.WakeNoDoor && a.State == mail.Gone:
-		return "It is gone" + c.since(a) + ", and no door is known that could bring it back."
+		return "It is gone" + c.since(a) + ", and nothing is known that could bring it back."
 	case d.Wake == mail.WakeNoDoor:
-		return "It is idle" + c.since(a) + ", and no door is known. It looks when its next turn begins."
+		return "It is idle" + c.since(a) + " and cannot be woken. It looks when its next turn begins."
+	case d.Wake == mail.WakeDeferred:
+		return "It was woken in vain, and is not woken again before " + clock(d.PutOff) + "."
 	case d.State == mail.Notified:
-		return "It was rung through " + d.Door + " at " + clock(d.At) + ", and has not looked."
+		return "It was woken by " + d.Door + " at " + clock(d.At) + ", and has not looked."
 	}
-	return "It could be woken through " + d.Wake + ", and that has not worked yet."
+	return "It is being woken " + by(d) + ", and that has not worked yet."
+}
+
+// by says through which door somebody is woken, or on which machine.
+func by(d mail.Delivery) string {
+	if d.Machine != "" {
+		return "on " + string(d.Machine)
+	}
+	return "by " + d.Wake
 }
 
 // mostHolders is how many former holders of a role are named.
@@ -157,8 +192,14 @@ func (c *catch) whyHeld(d mail.Delivery) (string, error) {
 		}
 		why += "."
 	}
-	if d.Wake != mail.WakeNone && d.Wake != mail.WakeNoDoor {
-		why += " One is called through " + d.Wake + "."
+	switch d.Wake {
+	case mail.WakeNone:
+	case mail.WakeAway:
+		why += " One of them is on " + string(d.Machine) + ", which is away."
+	case mail.WakeDeferred:
+		why += " One of them was woken in vain, and none is woken again before " + clock(d.PutOff) + "."
+	default:
+		why += " One of them is being woken " + by(d) + "."
 	}
 	return why, nil
 }
@@ -187,7 +228,7 @@ func (c *catch) since(a *mail.Agent) string {
 
 // doorCommands are what gives an agent a door. These are the clients that pennypost install knows.
 func doorCommands(a *mail.Agent) []string {
-	switch name := client(a.Client); name {
+	switch name := config.BareClient(a.Client); name {
 	case "claude", "cline", "codex", "copilot", "cursor", "gemini", "goose", "opencode", "pi", "qwen", "vscode",
 		"windsurf":
 		return []string{"pennypost install " + name, "pennypost doctor"}
@@ -297,6 +338,7 @@ func (c *catch) bridges() error {
 			s.Why, s.Since = b.Failing+".", b.Since
 		case b.Rejected > 0:
 			s.Why = plural(b.Rejected, "piece") + " of its files cannot be understood, and stay where they are."
+			s.Commands = []string{c.command("bridge list --rejected")}
 		default:
 			continue
 		}

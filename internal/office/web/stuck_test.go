@@ -25,7 +25,7 @@ func TestStuckNothing(t *testing.T) {
 	b.send("builder-1", mail.Draft{To: mail.Recipients{"builder-2"}, Type: "status"})           // that wakes nobody
 	b.send("builder-1", mail.Draft{To: mail.Recipients{"user"}, Type: "question"})              // the inbox has it
 	b.send("builder-1", mail.Draft{To: mail.Recipients{"project:none"}, Priority: "urgent"})    // nobody carries it
-	read := b.send("builder-1", mail.Draft{To: mail.Recipients{"builder-2"}, Type: "question"}) // it is read
+	read := b.send("builder-3", mail.Draft{To: mail.Recipients{"builder-2"}, Type: "question"}) // it is read
 	_, err := b.as("builder-2").Mark(t.Context(), mail.Marking{IDs: []mail.ID{read}, Mark: mail.MarkRead})
 	if err != nil {
 		t.Fatal(err)
@@ -69,7 +69,7 @@ func TestStuckKinds(t *testing.T) {
 		"Dead letters", "It is gone since ", "For the leaver", "Once more for the leaver", "2 messages",
 		"Tell the sender",
 		"It is no longer on the roster", "For the retired", `action="/@shop/delete"`,
-		"Not looked at", "It is idle since ", "no door is known", "For the idler", "pennypost install claude",
+		"Not looked at", "It is idle since ", "cannot be woken", "For the idler", "pennypost install claude",
 		"It is paused since ", "For the paused", "Resume it",
 		"5 things that do not move", `data-count="stuck">5</b>`, `<option value="lead">`,
 		`href="/@shop/agents/leaver"`,
@@ -222,16 +222,16 @@ func TestStuckNotices(t *testing.T) {
 	b.send(mail.System, mail.Draft{Type: "custom", Subject: "idler cannot be woken", Metadata: wake(ids[0], "idler")})
 	b.send(mail.System, mail.Draft{Type: "custom", Subject: "somebody could not be woken",
 		Metadata: wake("long-read", "x")})
-	b.send(mail.System, mail.Draft{Type: "custom", Subject: "paused is not rung for a while",
+	b.send(mail.System, mail.Draft{Type: "custom", Subject: "paused is not woken for a while",
 		Metadata: mail.Metadata(`{"wake_budget":{"agent":"paused","until":"2020-01-01T00:00:00Z"}}`)})
-	b.send(mail.System, mail.Draft{Type: "custom", Subject: "lead is not rung for a while",
+	b.send(mail.System, mail.Draft{Type: "custom", Subject: "lead is not woken for a while",
 		Metadata: mail.Metadata(`{"wake_budget":{"agent":"lead","until":"2190-01-01T00:00:00Z"}}`)})
 	limit := b.send(mail.System, mail.Draft{Type: "status", Subject: "A limit was reached",
 		Body: "lead and idler answered each other 20 times."})
 	b.send("lead", mail.Draft{Subject: "A limit was reached by me", Metadata: wake(ids[0], "idler")})
 	b.get("/@shop/stuck").want(t, http.StatusOK, "socket</span> <bdi>connection refused &lt;b&gt;",
 		"Dismiss the notice", "What the post office says", "A limit was reached", "answered each other 20 times",
-		"lead is not rung").
+		"lead is not woken").
 		without(t, "somebody could not", "paused is not rung", "reached by me", ">idler cannot be woken")
 	b.post("/@shop/stuck/dismiss", url.Values{"id": {string(limit)}}, asScript("form")).want(t, http.StatusOK,
 		"Dismissed")

@@ -24,6 +24,7 @@ const (
 type talk struct {
 	*view
 	Path    string // of the page
+	Mixed   bool   // it is an agent's, to many addresses
 	Days    []talkDay
 	Count   int
 	Here    string // where it is got again, from the message on with which it begins
@@ -40,40 +41,47 @@ type talkDay struct {
 // said is a message of a conversation in its place.
 type said struct {
 	post
-	GoesOn bool // the message above is of the same sender, and of the same time
+	Mixed    bool  // those around it are to others
+	GoesOn   bool  // the message above is of the same sender, and of the same time
+	Answered *post // what it answers, if that stands further up
 }
 
-// talk returns the messages that ask accepts: the newest, or those from the place on that the address names.
+// talk returns the messages that ask accepts in order of sending, whenever they arrived: the newest, or those from the
+// place on that the address names.
 func (v *view) talk(ask mail.HistoryQuery, path string) (*talk, error) {
 	from, err := v.talkFrom(ask)
 	if err != nil {
 		return nil, err
 	}
-	if ask.Limit = talkPosts; from > 0 {
+	if ask.Limit = talkPosts; from != (spot{}) || v.r.URL.Query().Has("from") {
 		ask.Limit = talkMost
 	}
-	ask.Deliveries = true
+	ask.Deliveries, ask.BySent = true, true
 	page, err := v.svc.History(v.ctx(), ask)
 	if err != nil {
 		return nil, err
 	}
-	items := page.Messages
-	if i := slices.IndexFunc(items, func(it mail.Item) bool { return it.Seq >= from }); i > 0 {
+	items := v.shown(page.Messages)
+	if i := slices.IndexFunc(items, func(it mail.Item) bool { return !spotOf(&it).before(from) }); i > 0 {
 		items, page.More = items[i:], true
 	}
-	t := &talk{view: v, Path: path, Count: len(items), Here: path}
-	for _, it := range items {
-		t.add(it)
+	t := &talk{view: v, Path: path, Mixed: ask.Agent != "", Count: len(items), Here: path}
+	there := make(map[mail.ID]int, len(items))
+	for i := range items {
+		t.add(items, i, there)
+		there[items[i].ID] = i
 	}
 	if len(items) == 0 {
 		return t, nil
 	}
-	first := strconv.FormatUint(uint64(items[0].Seq), 10)
+	first := spotOf(&items[0]).String()
 	t.Here = query(path, "from", first)
 	switch {
-	case page.More && len(items) < talkMost:
+	case !page.More: // what comes in late may stand above the first
+		t.Here = query(path, "from", "")
+	case len(items) < talkMost:
 		t.Earlier = query(path, "before", first)
-	case page.More:
+	default:
 		t.History = v.historyHref(ask)
 	}
 	return t, nil
@@ -88,23 +96,20 @@ func query(path, key, value string) string {
 	return path + mark + url.Values{key: {value}}.Encode()
 }
 
-// talkFrom returns where the conversation is to begin; 0: wherever the newest messages do.
-func (v *view) talkFrom(ask mail.HistoryQuery) (mail.Seq, error) {
+// talkFrom returns where the conversation is to begin; the zero spot: wherever the newest messages do.
+func (v *view) talkFrom(ask mail.HistoryQuery) (spot, error) {
 	q := v.r.URL.Query()
-	before, err := seqOf(q.Get("before"))
-	if err != nil || before == 0 {
-		from, err2 := seqOf(q.Get("from"))
-		if err == nil {
-			err = err2
-		}
-		return from, err
+	before, err := parseSpot(q.Get("before"))
+	if err != nil || before == (spot{}) {
+		from, err2 := parseSpot(q.Get("from"))
+		return from, cmp.Or(err, err2)
 	}
-	ask.Before, ask.Limit = before, talkPosts
+	ask.BySent, ask.Until, ask.Before, ask.Limit = true, before.sent, before.seq, talkPosts
 	page, err := v.svc.History(v.ctx(), ask)
 	if err != nil || len(page.Messages) == 0 {
 		return before, err
 	}
-	return page.Messages[0].Seq, nil
+	return spotOf(&page.Messages[0]), nil
 }
 
 // historyHref is the address of the history with what ask asks for.
@@ -119,18 +124,23 @@ func (v *view) historyHref(ask mail.HistoryQuery) string {
 	return v.Base + "/history?" + q.Encode()
 }
 
-// add puts a message below the others.
-func (t *talk) add(it mail.Item) {
+// add puts items[i] below the others. there says where those stand.
+func (t *talk) add(items []mail.Item, i int, there map[mail.ID]int) {
+	it := items[i]
 	name := date(t.Now, it.Sent)
 	if n := len(t.Days); n == 0 || t.Days[n-1].Name != name {
 		t.Days = append(t.Days, talkDay{Name: name})
 	}
 	d := &t.Days[len(t.Days)-1]
 	s := said{post: post{view: t.view, Item: it, Reply: query(t.Path, "reply", string(it.ID)),
-		ManyReaders: len(it.Deliveries) > talkCrowd}}
+		ManyReaders: len(it.Deliveries) > talkCrowd}, Mixed: t.Mixed}
 	if n := len(d.Posts); n > 0 {
 		above := &d.Posts[n-1]
-		s.GoesOn = above.From == it.From && above.Via == it.Via && it.Sent.Std().Sub(above.Sent.Std()) < talkPause
+		s.GoesOn = above.From == it.From && above.Via == it.Via && slices.Equal(above.To, it.To) &&
+			it.Sent.Std().Sub(above.Sent.Std()) < talkPause
+	}
+	if j, ok := there[it.ReplyTo]; ok && j != i-1 {
+		s.Answered = &post{view: t.view, Item: items[j]}
 	}
 	d.Posts = append(d.Posts, s)
 }
@@ -149,9 +159,15 @@ func (v *view) writing(to mail.Address, path, next string) (box, error) {
 		return b, err
 	}
 	b.ReplyTo, b.Answers = it.ID, from(it.Message)+": "+subject(&it.Message)
-	b.Kind = string(replyType(&it.Message))
+	b.Kind = string(it.AnswerType(mail.User))
 	if it.From != to && it.From != mail.ToUser && it.From != mail.FromSystem {
-		b.Also = []string{string(it.From)}
+		also, err := v.reachable([]mail.Address{it.From})
+		if err != nil {
+			return b, err
+		}
+		for _, a := range also {
+			b.Also = append(b.Also, string(a))
+		}
 	}
 	return b, nil
 }
@@ -172,7 +188,7 @@ func (p post) Readers() string {
 	var out []string
 	most := p.Deliveries[:min(len(p.Deliveries), talkReaders)]
 	for _, d := range most {
-		out = append(out, cmp.Or(string(d.Agent), string(d.Address))+": "+string(d.State))
+		out = append(out, cmp.Or(string(d.Agent), string(d.Address))+": "+d.State.Word())
 	}
 	if n := len(p.Deliveries) + p.Others - len(most); n > 0 {
 		out = append(out, "and "+strconv.Itoa(n)+" more")

@@ -1,6 +1,7 @@
 package web
 
 import (
+	"cmp"
 	"net/url"
 	"slices"
 	"strings"
@@ -8,7 +9,7 @@ import (
 	"pennypost/internal/mail"
 )
 
-const deepest = 4 // how far replies are indented; those below are folded up
+const deepest = 4 // how far replies are indented; those below go straight down
 
 // threadPage is a conversation as the tree that its replies make.
 type threadPage struct {
@@ -22,7 +23,7 @@ type threadPage struct {
 	People  []mail.Name
 	Docs    []threadDoc
 	Unread  int // of those messages that are to the user
-	Box     box
+	Box     *box
 }
 
 // threadDoc is a document that a message of the thread names.
@@ -33,11 +34,9 @@ type threadDoc struct {
 // branch is a message and what was answered to it.
 type branch struct {
 	post
-	Answers string // whom it answers, if that does not stand right above it
-	Below   []branch
-	Deeper  bool // what is below is indented
-	Folded  int  // how many are below, if they are folded up
-	Last    mail.Item
+	Answers string   // whom it answers
+	Apart   bool     // that does not stand right above it
+	Below   []branch // replies, indented
 }
 
 // threadPath is the path of the conversation to which the message belongs that the address names, and that message's
@@ -51,7 +50,7 @@ func thread(v *view) error {
 		return err
 	}
 	p := &threadPage{view: v, ID: items[0].ThreadRoot(), Count: len(items), Earlier: more}
-	p.Subject = subject(&items[0].Message)
+	p.Subject = subject(&items[max(0, indexOf(items, p.ID))].Message)
 	p.Title = p.Subject
 	p.head(items)
 	if p.Box, err = p.writeTo(items); err != nil {
@@ -67,8 +66,8 @@ func thread(v *view) error {
 	return v.render("thread", p, "thread", "writing")
 }
 
-// thread returns the messages of the thread to which one belongs, in order, and whether it has earlier ones than it
-// returns.
+// thread returns the messages of the thread to which one belongs, in order of sending, and whether it has earlier ones
+// than it returns.
 func (v *view) thread(id mail.ID) ([]mail.Item, bool, error) {
 	page, err := v.svc.History(v.ctx(), mail.HistoryQuery{Thread: id, Archive: true, Deliveries: true,
 		Limit: mail.MaxLimit})
@@ -80,6 +79,7 @@ func (v *view) thread(id mail.ID) ([]mail.Item, bool, error) {
 		return nil, false, mail.Errorf(mail.NotFound, "there is no message %s in room %s; it may have been erased", id,
 			v.Room)
 	}
+	slices.SortStableFunc(items, func(a, b mail.Item) int { return cmp.Compare(a.Sent, b.Sent) })
 	return items, page.More, nil
 }
 
@@ -135,99 +135,106 @@ func (p *threadPage) ExportHref(format string) string {
 // Here is the address of the page, for its refreshing.
 func (p *threadPage) Here() string { return p.Base + threadPath(p.ID) }
 
-// tree arranges messages below what they answer. A message that answers one that is not there, or not there before it,
-// stands by itself.
+// tree arranges messages below what they answer. A message that answers one that is not there stands by itself, and so
+// does one of a ring.
 func (p *threadPage) tree(items []mail.Item, receipts map[mail.ID][]mail.Event) []branch {
-	below := make(map[mail.ID][]int)
-	seen := make(map[mail.ID]bool)
-	var roots []int
+	parents := parentsOf(items)
+	below := make(map[int][]int)
 	for i := range items {
-		if to := items[i].ReplyTo; seen[to] {
-			below[to] = append(below[to], i)
-		} else {
-			roots = append(roots, i)
-		}
-		seen[items[i].ID] = true
+		below[parents[i]] = append(below[parents[i]], i)
 	}
+	last := -1 // the message that stands above
 	var grow func(list []int, depth int) []branch
 	grow = func(list []int, depth int) []branch {
 		var out []branch
-		for n, i := range list {
+		for _, i := range list {
 			it := items[i]
-			b := branch{post: post{view: p.view, Item: it, Depth: depth, Reply: p.Here() + "?reply=" +
-				url.QueryEscape(string(it.ID))}}
-			b.Notes = p.deliveryNotes(&it, receipts[it.ID], step)
-			if n > 0 && depth > 0 {
-				b.Answers = from(items[indexOf(items, it.ReplyTo)].Message)
+			b := branch{post: post{view: p.view, Item: it, Reply: query(p.Here(), "reply", string(it.ID))}}
+			b.Notes = p.deliveryNotes(&it, receipts[it.ID])
+			if j := parents[i]; j >= 0 {
+				b.Answers, b.Apart = from(items[j].Message), j != last
 			}
-			replies := below[it.ID]
-			next := depth + 1
-			if depth > 0 && len(replies) == 1 && n == len(list)-1 {
-				next = depth // a talk of two goes straight down
+			last = i
+			if depth < deepest {
+				b.Below = grow(below[i], depth+1)
+				out = append(out, b)
+			} else {
+				out = append(append(out, b), grow(below[i], depth)...)
 			}
-			b.Below, b.Deeper = grow(replies, next), next > depth
-			if next > depth && next > deepest {
-				b.fold()
-			}
-			out = append(out, b)
 		}
 		return out
 	}
-	return grow(roots, 0)
+	return grow(below[-1], 0)
+}
+
+// parentsOf returns for each message which of them it answers; -1: none. Ids of other systems can make rings: the
+// first message of one has no parent.
+func parentsOf(items []mail.Item) []int {
+	at := make(map[mail.ID]int, len(items))
+	parents := make([]int, len(items))
+	for i := range items {
+		at[items[i].ID], parents[i] = i, -1
+	}
+	for i := range items {
+		j, ok := at[items[i].ReplyTo]
+		if !ok {
+			continue
+		}
+		up := j
+		for up >= 0 && up != i {
+			up = parents[up]
+		}
+		if up < 0 {
+			parents[i] = j
+		}
+	}
+	return parents
 }
 
 func indexOf(items []mail.Item, id mail.ID) int {
 	return slices.IndexFunc(items, func(it mail.Item) bool { return it.ID == id })
 }
 
-// fold counts what is below b, and finds the last of it.
-func (b *branch) fold() {
-	var walk func(list []branch)
-	walk = func(list []branch) {
-		for i := range list {
-			b.Folded++
-			if list[i].Seq > b.Last.Seq {
-				b.Last = list[i].Item
-			}
-			walk(list[i].Below)
-		}
-	}
-	walk(b.Below)
-}
-
 // writeTo is the box below the conversation: an answer to the message that the address names, else to the last that
-// somebody else wrote.
-func (p *threadPage) writeTo(items []mail.Item) (box, error) {
-	b := box{view: p.view, Plain: p.Here(), Next: threadPath(p.ID)}
-	i := len(items) - 1
+// somebody else wrote who can be answered. nil: nobody can.
+func (p *threadPage) writeTo(items []mail.Item) (*box, error) {
+	b := &box{view: p.view, Plain: p.Here(), Next: threadPath(p.ID)}
 	if id := mail.ID(p.r.URL.Query().Get("reply")); id != "" {
-		if i = indexOf(items, id); i < 0 {
-			return b, mail.Errorf(mail.NotFound, "there is no message %s in this conversation", id)
+		i := indexOf(items, id)
+		if i < 0 {
+			return nil, mail.Errorf(mail.NotFound, "there is no message %s in this conversation", id)
 		}
 		b.Answers = from(items[i].Message) + ": " + subject(&items[i].Message)
-	} else if j := lastOfOthers(items); j >= 0 {
-		i = j
+		return b.answering(&items[i])
 	}
-	it := &items[i]
-	b.ReplyTo = it.ID
-	b.Kind = string(replyType(&it.Message))
-	for _, a := range answerable(&it.Message) {
-		b.Also = append(b.Also, string(a))
-	}
-	if b.To = string(mail.ToOrchestrator); len(b.Also) > 0 {
-		b.To, b.Also = b.Also[0], b.Also[1:]
-	}
-	b.Label = "Reply to " + who(b.To)
-	return b, nil
-}
-
-func lastOfOthers(items []mail.Item) int {
-	for i := len(items) - 1; i >= 0; i-- {
-		if items[i].From != mail.ToUser && items[i].From != mail.FromSystem {
-			return i
+	for i := range slices.Backward(items) {
+		if items[i].From == mail.ToUser || items[i].From == mail.FromSystem {
+			continue
+		}
+		if b, err := b.answering(&items[i]); b != nil || err != nil {
+			return b, err
 		}
 	}
-	return -1
+	return b.answering(&items[len(items)-1])
+}
+
+// answering makes b an answer to a message; nil if nobody can be answered. What answers the post office itself goes to
+// whoever leads.
+func (b *box) answering(it *mail.Item) (*box, error) {
+	to := it.AnswerTo(mail.User)
+	if it.From == mail.FromSystem {
+		to = []mail.Address{mail.ToOrchestrator}
+	}
+	to, err := b.reachable(to)
+	if err != nil || len(to) == 0 {
+		return nil, err
+	}
+	b.ReplyTo, b.Kind = it.ID, string(it.AnswerType(mail.User))
+	b.To, b.Label = string(to[0]), "Reply to "+who(to[0])
+	for _, a := range to[1:] {
+		b.Also = append(b.Also, string(a))
+	}
+	return b, nil
 }
 
 // unreadByUser reports whether a message waits for the user to read it.

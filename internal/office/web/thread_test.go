@@ -33,7 +33,7 @@ func TestThread(t *testing.T) {
 		a := b.get("/@shop/t/"+string(id)).want(t, 200, "Light the lamp", "4 messages", "LH-1", "docs/lamp.md",
 			"With which oil?", `id="m-`+string(second)+`"`,
 			"Mark one message to you read", `action="/@shop/t/`+string(root)+`/read"`, "May I buy oil?")
-		if !regexp.MustCompile(`presented \d\d:\d\d through hook, read \d\d:\d\d`).MatchString(a.Body) {
+		if !regexp.MustCompile(`delivered \d\d:\d\d, read \d\d:\d\d`).MatchString(a.Body) {
 			t.Errorf("the receipts are not told:\n%s", a.Body)
 		}
 		// The box answers the last message of somebody else, which asks.
@@ -61,16 +61,70 @@ func TestThread(t *testing.T) {
 		`id="thread"`).without(t, "messages to you read", "<html")
 }
 
-// A talk of two goes straight down; only what branches is indented.
-func TestThreadStraight(t *testing.T) {
+// TestThreadTree: a reply is indented below what it answers, down to a depth; below that nothing is lost, and each
+// says what it answers.
+func TestThreadTree(t *testing.T) {
 	b := newFixture(t)
-	last := b.send("builder-1", mail.Draft{Subject: "Root"})
-	for range 12 {
-		last = b.send("builder-1", mail.Draft{ReplyTo: last})
+	b.register(mail.Presence{Name: "builder-1"}, mail.Presence{Name: "builder-2"})
+	root := b.send("builder-1", mail.Draft{Subject: "Root"})
+	last := root
+	for i := range 9 {
+		last = b.send("builder-2", mail.Draft{Body: "reply " + strconv.Itoa(i), ReplyTo: last})
 	}
-	a := b.get("/@shop/t/"+string(last)).want(t, 200, "13 messages").without(t, "<details class=\"deep")
-	if n := strings.Count(a.Body, `<div class="replies">`); n != 1 {
-		t.Errorf("%d levels of replies, want 1", n)
+	aside := b.send("builder-2", mail.Draft{Body: "aside", ReplyTo: root})
+	page := b.get("/@shop/t/"+string(last)).want(t, 200, "11 messages",
+		`<p class="hidden">answering <bdi>builder-2</bdi></p>`,
+		`<p class="answers-whom faint">answering <bdi>builder-1</bdi></p>`).Body
+	depth, deepestSeen, posts, at := 0, 0, 0, map[string]int{}
+	tags := regexp.MustCompile(`<ul role="list"|</ul></li>|</ul></div>|<article class="post[^"]*" id="m-([^"]*)"`)
+	_, tree, _ := strings.Cut(page, `<div class="branches">`)
+	tree, _, _ = strings.Cut(tree, "</section>")
+	for _, tag := range tags.FindAllStringSubmatch(tree, -1) {
+		switch {
+		case tag[0] == `<ul role="list"`:
+			depth++
+			deepestSeen = max(deepestSeen, depth)
+		case tag[1] != "":
+			posts++
+			at[tag[1]] = depth
+		default:
+			depth--
+		}
+	}
+	if posts != 11 || deepestSeen != deepest+1 || depth != 0 {
+		t.Errorf("%d posts, %d levels that end at %d; want 11, %d, 0", posts, deepestSeen, depth, deepest+1)
+	}
+	if at[string(root)] != 1 || at[string(aside)] != 2 || at[string(last)] != deepest+1 {
+		t.Errorf("the root stands at level %d, what answers it at %d, the deepest at %d", at[string(root)],
+			at[string(aside)], at[string(last)])
+	}
+}
+
+// TestThreadBySent: replies stand in order of sending, though they came in backwards, and a message whose times say
+// that it was sent before what it answers stands below that one all the same.
+func TestThreadBySent(t *testing.T) {
+	b := newFixture(t)
+	item := func(id, body string, minute int, replyTo mail.ID) mail.Item {
+		it := mail.Item{Message: mail.Message{ID: mail.ID(id), Type: "custom", From: "agent:x",
+			To: []mail.Address{"all"}, Body: body, ReplyTo: replyTo,
+			Sent: mail.Time(1_700_000_000_000 + minute*60_000)}}
+		if replyTo != "" {
+			it.Thread = "root"
+		}
+		return it
+	}
+	if _, err := b.as(mail.User).Import(context.Background(), []mail.Item{item("late", "the second reply", 5, "root"),
+		item("odd", "below the second", 1, "late"), item("early", "the first reply", 2, "root"),
+		item("root", "the question", 0, "")}); err != nil {
+		t.Fatal(err)
+	}
+	page := b.get("/@shop/t/late").want(t, 200, `<h1 id="thread-title"><bdi>the question</bdi>`).Body
+	var got []string
+	for _, m := range regexp.MustCompile(`<article class="post" id="m-([^"]*)"`).FindAllStringSubmatch(page, -1) {
+		got = append(got, m[1])
+	}
+	if want := "root early late odd"; strings.Join(got, " ") != want {
+		t.Errorf("the tree is %q, want %q", got, want)
 	}
 }
 
@@ -112,23 +166,4 @@ func TestThreadHostile(t *testing.T) {
 			"<img")
 	}
 	b.post("/@shop/t/"+url.PathEscape(string(ids[0]))+"/read", url.Values{}).want(t, 303)
-}
-
-// What branches again and again is folded up below a depth, and nothing is lost.
-func TestThreadFolds(t *testing.T) {
-	b := newFixture(t)
-	last := b.send("builder-1", mail.Draft{Subject: "Root"})
-	const levels = 9
-	for i := range levels {
-		parent := last
-		b.send("builder-1", mail.Draft{Body: "aside " + strconv.Itoa(i), ReplyTo: parent})
-		last = b.send("builder-1", mail.Draft{Body: "main " + strconv.Itoa(i), ReplyTo: parent})
-	}
-	a := b.get("/@shop/t/"+string(last)).want(t, 200, `<details class="deep"`, " replies, the last by ")
-	if n := strings.Count(a.Body, `<article class="post`); n != 1+2*levels {
-		t.Errorf("%d posts, want %d", n, 1+2*levels)
-	}
-	if n := strings.Count(a.Body, `<div class="replies">`); n > levels {
-		t.Errorf("%d levels", n)
-	}
 }

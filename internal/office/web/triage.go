@@ -3,6 +3,8 @@ package web
 import (
 	"context"
 	"slices"
+	"strconv"
+	"strings"
 	"time"
 
 	"pennypost/internal/mail"
@@ -11,106 +13,314 @@ import (
 // eraseTimeout bounds a deletion, which rewrites every file that holds the message.
 const eraseTimeout = time.Minute
 
-// done is the toast that tells what became of a message, and how to take that back.
+// done is the toast that tells what became of messages, and how to take that back.
 type done struct {
 	*view
-	Text string
-	Undo string // where to post that it is to be as before; "": it cannot be taken back
-	ID   mail.ID
-	Mark mail.Mark // for Undo
-	Done string    // what our script is to make of it: "gone", "back", "read" or "unread"
-	MS   int       // how long the toast stays
+	Text     string
+	Undo     string // the key by which it can be taken back; "": it cannot
+	Messages string // what it is about: see messageLines
+	Done     string // what our script is to make of it: "gone", "back", "read", "unread", "answered" or "replied"
+	Typed    string // in an answer that was taken back
+	MS       int    // how long the toast stays
 }
 
-// mark carries out what a person does with a message: read, unread, archived, unarchived, snoozed.
-func mark(v *view) error {
-	id, err := v.named()
+// mark carries out what a person does with messages: read, unread, archived, unarchived, snoozed. Before a question is
+// archived that still waits for an answer, the person is asked, once for all of them.
+func (s *Site) mark(v *view) error {
+	list, err := v.chosen()
 	if err != nil {
 		return err
 	}
-	m := mail.Mark(v.r.PostForm.Get("mark"))
-	before, err := v.svc.Message(v.ctx(), id)
-	if err != nil {
-		return err
-	}
-	q := mail.Marking{IDs: []mail.ID{id}, Mark: m}
-	if m == mail.MarkSnoozed {
+	q := mail.Marking{Mark: mail.Mark(v.r.PostForm.Get("mark"))}
+	if q.Mark == mail.MarkSnoozed {
 		if q.Until, err = snoozeUntil(v.r.PostForm, v.Now); err != nil {
 			return err
 		}
 	}
-	marked, err := v.svc.Mark(v.ctx(), q)
+	var declines []found
+	if open := slices.DeleteFunc(slices.Clone(list), func(f found) bool { return !f.waits() }); q.Mark ==
+		mail.MarkArchived && len(open) > 0 {
+		switch v.r.PostForm.Get("open") {
+		case "archive":
+		case "leave":
+			list = slices.DeleteFunc(list, found.waits)
+		case "decline":
+			declines = open
+		default:
+			return v.askArchive(list, open)
+		}
+	}
+	changed, err := v.markAll(list, q)
 	if err != nil {
 		return err
 	}
-	d := done{view: v, ID: id, MS: 2000}
-	switch m {
-	case mail.MarkArchived:
-		d.Text, d.Done, d.Undo, d.Mark, d.MS = "Archived", "gone", "/mark", mail.MarkUnarchived, 6000
-	case mail.MarkSnoozed:
-		d.Text, d.Done, d.Undo, d.Mark, d.MS = "Back "+moment(v.Now, q.Until), "gone", "/mark", mail.MarkUnread, 6000
-		if before.Read {
-			d.Mark = mail.MarkRead
-		}
-	case mail.MarkUnarchived:
-		d.Text, d.Done = "Back in the inbox", "back"
-	default:
-		d.Text, d.Done = "Marked "+string(m), string(m)
-		if before.Snoozed != 0 || before.State == mail.Archived {
-			d.Done = "back"
-		}
+	d := done{view: v, Messages: v.asPosted(list), MS: 6000}
+	d.Text, d.Done = markedText(list, q.Mark, moment(v.Now, q.Until))
+	act := &deed{back: func(ctx context.Context) error { return takeMarksBack(ctx, changed, q.Mark) }}
+	if len(declines) > 0 {
+		d.Text += ", and declined " + plural(len(declines), "question")
+		d.MS = int(undoTime.Milliseconds())
+		s.decline(act, declines)
 	}
-	if len(marked.Open) > 0 {
-		d.MS = 6000
-		d.Text += ". It stays open until you answer: pennypost decline " + string(id) + " refuses to"
-	}
+	d.Undo = s.undo.add(act)
 	return v.answerDone(d)
 }
 
-// remove deletes a message for good once it can no longer be taken back.
+// waits reports whether it is a question to the user that is not settled.
+func (f found) waits() bool { return f.Item.Open && toUser(&f.Message) }
+
+// markedText says what was done, and what our script is to make of it.
+func markedText(list []found, m mail.Mark, until string) (text, shows string) {
+	count := ""
+	if n := len(list); n > 1 {
+		count = " " + strconv.Itoa(n) + " messages"
+	}
+	switch m {
+	case mail.MarkArchived:
+		return "Archived" + count, "gone"
+	case mail.MarkSnoozed:
+		if count != "" {
+			return "Snoozed" + count + " until " + until, "gone"
+		}
+		return "Back " + until, "gone"
+	case mail.MarkUnarchived:
+		return "Back in the inbox", "back"
+	}
+	if slices.ContainsFunc(list, func(f found) bool { return f.Snoozed != 0 || f.State == mail.Archived }) {
+		return "Marked" + count + " " + string(m), "back"
+	}
+	return "Marked" + count + " " + string(m), string(m)
+}
+
+// markAll marks messages, and returns those that were otherwise, as they were.
+func (v *view) markAll(list []found, q mail.Marking) (changed []found, err error) {
+	for _, in := range byRoom(list) {
+		q.IDs = nil
+		for _, f := range in {
+			q.IDs = append(q.IDs, f.ID)
+		}
+		marked, err := in[0].svc.Mark(v.ctx(), q)
+		if err != nil {
+			return changed, err
+		}
+		for _, f := range in {
+			if slices.Contains(marked.Marked, f.ID) {
+				changed = append(changed, f)
+			}
+		}
+	}
+	return changed, nil
+}
+
+// takeMarksBack makes messages what they were before a mark.
+func takeMarksBack(ctx context.Context, changed []found, m mail.Mark) error {
+	type how struct {
+		mark  mail.Mark
+		until mail.Time
+	}
+	for _, in := range byRoom(changed) {
+		ids := make(map[how][]mail.ID)
+		for _, f := range in {
+			back := how{mark: mail.MarkUnread}
+			switch {
+			case f.Snoozed != 0:
+				back = how{mail.MarkSnoozed, f.Snoozed}
+			case m == mail.MarkArchived:
+				back.mark = mail.MarkUnarchived
+			case f.State == mail.Archived:
+				back.mark = mail.MarkArchived
+			case f.Read:
+				back.mark = mail.MarkRead
+			}
+			ids[back] = append(ids[back], f.ID)
+		}
+		for back, list := range ids {
+			q := mail.Marking{IDs: list, Mark: back.mark, Until: back.until}
+			if _, err := in[0].svc.Mark(ctx, q); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// asksArchive is the question before questions are archived that still wait for an answer.
+type asksArchive struct {
+	*view
+	Messages string  // all that is to be archived
+	Waiting  []found // of these; they are few, or only the first
+	Rest     int     // how many more wait
+	Others   int     // that wait for nothing
+}
+
+// Heading is the subject of what still waits, or what serves as one.
+func (f found) Heading() string { return subject(&f.Message) }
+
+// One reports whether one question waits.
+func (p asksArchive) One() bool { return len(p.Waiting) == 1 }
+
+// AnswerHref is where the first of the questions can be answered.
+func (p asksArchive) AnswerHref() string { return p.Waiting[0].LetterHref(p.Waiting[0].ID) }
+
+// askArchive asks what to do with open among list, which is to be archived.
+func (v *view) askArchive(list, open []found) error {
+	const shown = 5
+	v.Title = "It still waits for an answer"
+	if len(open) > 1 {
+		v.Title = strconv.Itoa(len(open)) + " of them still wait for an answer"
+	}
+	p := asksArchive{view: v, Messages: v.asPosted(list), Waiting: open, Others: len(list) - len(open)}
+	if len(open) > shown {
+		p.Waiting, p.Rest = open[:shown], len(open)-shown
+	}
+	if v.scripted() {
+		v.w.Header().Set("HX-Retarget", "#dialog")
+		v.w.Header().Set("HX-Reswap", "innerHTML")
+		v.w.Header().Set("HX-Push-Url", "false")
+		return v.part("archive", "dialog", p)
+	}
+	return v.render("archive", p)
+}
+
+// remove deletes messages for good once that can no longer be taken back.
 func (s *Site) remove(v *view) error {
-	id, err := v.named()
+	list, err := v.chosen()
 	if err != nil {
 		return err
 	}
-	if _, err := v.svc.Message(v.ctx(), id); err != nil {
-		return err
+	var targets []target
+	services := make(map[mail.RoomName]mail.Service)
+	for _, f := range list {
+		targets = append(targets, target{f.Room, f.ID})
+		services[f.Room] = f.svc
 	}
-	svc, room := v.svc, v.Room
-	s.undo.later(target{room, id}, func() {
+	key := s.undo.add(&deed{targets: targets, do: func(targets []target) {
 		ctx, cancel := context.WithTimeout(context.Background(), eraseTimeout)
 		defer cancel()
-		if err := svc.Erase(ctx, id); err != nil && mail.CodeOf(err) != mail.NotFound {
-			s.opts.Log.Error("a message could not be deleted; it is back in its list", "room", room, "id", id, "err",
-				err)
+		for _, t := range targets {
+			if err := services[t.room].Erase(ctx, t.id); err != nil && mail.CodeOf(err) != mail.NotFound {
+				s.opts.Log.Error("a message could not be deleted; it is back in its list", "room", t.room, "id", t.id,
+					"err", err)
+			}
 		}
-	})
-	return v.answerDone(done{view: v, ID: id, Text: "Deleted", Done: "gone", Undo: "/restore",
+	}})
+	text := "Deleted"
+	if len(list) > 1 {
+		text += " " + plural(len(list), "message")
+	}
+	return v.answerDone(done{view: v, Messages: v.asPosted(list), Text: text, Done: "gone", Undo: key,
 		MS: int(undoTime.Milliseconds())})
 }
 
-// restore takes a deletion back.
-func (s *Site) restore(v *view) error {
-	id, err := v.named()
-	if err != nil {
+// takeBack takes back what a toast tells of.
+func (s *Site) takeBack(v *view) error {
+	if err := v.form(); err != nil {
 		return err
 	}
-	if !s.undo.takeBack(target{v.Room, id}) {
-		return mail.Errorf(mail.NotFound, "it is too late to take that back: the message has been deleted for good")
+	d, ok := s.undo.takeBack(v.r.PostForm.Get("key"))
+	if !ok {
+		return mail.Errorf(mail.NotFound, "it is too late to take that back: it has been done")
 	}
-	return v.answerDone(done{view: v, ID: id, Text: "It is back", Done: "back", MS: 2000})
+	if d.back != nil {
+		if err := d.back(v.ctx()); err != nil {
+			return err
+		}
+	}
+	out := done{view: v, Text: "It is back", Done: "back", MS: 2000}
+	for t, a := range d.answers {
+		out.Text, out.Typed = "Not sent", a.typed()
+		out.Messages = messageLine(t.room, t.id)
+	}
+	return v.answerDone(out)
 }
 
-// named reads the form, and the message that it is about.
-func (v *view) named() (mail.ID, error) {
+// chosen reads the form, and the messages that it names: one of this room as id, or any as messages. Each comes with
+// the view of its room.
+func (v *view) chosen() ([]found, error) {
 	if err := v.form(); err != nil {
-		return "", err
+		return nil, err
 	}
-	return mail.ParseID(v.r.PostForm.Get("id"))
+	lines := v.lines()
+	if len(lines) == 0 {
+		lines = []string{messageLine(v.Room, mail.ID(v.r.PostForm.Get("id")))}
+	}
+	var list []found
+	views := map[mail.RoomName]*view{v.Room: v}
+	for i := 0; i < len(lines); i++ {
+		line := lines[i]
+		if strings.HasPrefix(line, reportsLine) {
+			more, err := v.reported(line)
+			if err != nil {
+				return nil, err
+			}
+			lines = append(lines, more...)
+			continue
+		}
+		room, text, _ := strings.Cut(line, "/")
+		name := mail.RoomName(room)
+		id, err := mail.ParseID(text)
+		if err != nil {
+			return nil, err
+		}
+		if views[name] == nil {
+			if views[name], err = v.other(name); err != nil {
+				return nil, err
+			}
+		}
+		it, err := views[name].svc.Message(v.ctx(), id)
+		if mail.CodeOf(err) == mail.NotFound && len(lines) > 1 {
+			continue // it was deleted meanwhile
+		} else if err != nil {
+			return nil, err
+		}
+		list = append(list, found{views[name], it})
+	}
+	if len(list) == 0 {
+		return nil, mail.Errorf(mail.NotFound, "these messages have been deleted meanwhile")
+	}
+	return list, nil
 }
 
-// answerDone answers a change: our script with a toast that bears the message's id, and an event; a browser with the
-// page that comes next.
+// lines are what the form says of messages.
+func (v *view) lines() []string {
+	return strings.FieldsFunc(v.r.PostForm.Get("messages"), func(r rune) bool { return r == '\n' || r == '\r' })
+}
+
+// asPosted names messages as the form did: what the page shows in one row has one line.
+func (v *view) asPosted(list []found) string {
+	lines := slices.DeleteFunc(v.lines(), func(line string) bool { return !strings.HasPrefix(line, reportsLine) })
+	if len(lines) == 0 {
+		return messageLines(list)
+	}
+	return strings.Join(append(lines, messageLines(list)), "\n")
+}
+
+// messageLine is how forms name a message, and messageLines how they name several.
+func messageLine(room mail.RoomName, id mail.ID) string { return string(room) + "/" + string(id) }
+
+func messageLines(list []found) string {
+	lines := make([]string, len(list))
+	for i, f := range list {
+		lines[i] = messageLine(f.Room, f.ID)
+	}
+	return strings.Join(lines, "\n")
+}
+
+// byRoom parts messages by their rooms, in the order in which these come first.
+func byRoom(list []found) (out [][]found) {
+	at := make(map[mail.RoomName]int)
+	for _, f := range list {
+		i, known := at[f.Room]
+		if !known {
+			i, at[f.Room], out = len(out), len(out), append(out, nil)
+		}
+		out[i] = append(out[i], f)
+	}
+	return out
+}
+
+// answerDone answers a change: our script with a toast that names the messages, and an event; a browser with the page
+// that comes next.
 func (v *view) answerDone(d done) error {
 	if !v.scripted() {
 		return v.redirect(v.next())

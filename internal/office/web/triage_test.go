@@ -2,6 +2,7 @@ package web
 
 import (
 	"context"
+	"fmt"
 	"net/url"
 	"slices"
 	"testing"
@@ -48,7 +49,7 @@ func TestMarks(t *testing.T) {
 		{url.Values{"mark": {"unread"}}, []string{"Marked unread"}, func(it mail.Item) bool {
 			return !it.Read
 		}, [3]int{1, 0, 0}},
-		{url.Values{"mark": {"archived"}}, []string{"Archived", "Undo", `value="unarchived"`, `data-done="gone"`},
+		{url.Values{"mark": {"archived"}}, []string{"Archived", "Undo", `data-done="gone"`},
 			func(it mail.Item) bool { return it.State == mail.Archived }, [3]int{0, 0, 1}},
 		{url.Values{"mark": {"unarchived"}}, []string{"Back in the inbox", `data-done="back"`},
 			func(it mail.Item) bool { return it.State != mail.Archived }, [3]int{1, 0, 0}},
@@ -75,18 +76,119 @@ func TestMarks(t *testing.T) {
 	b.post("/@shop/mark", url.Values{"id": {string(id)}, "mark": {"archived"}, "next": {"/?show=unread"}}).want(t, 303)
 }
 
-// TestP13_MarkTellsOfOpenQuestion holds that the page says so when what was read or put away still waits for an
-// answer.
-func TestP13_MarkTellsOfOpenQuestion(t *testing.T) {
+// undoOf takes back what a toast tells of.
+func (b *fixture) undoOf(a fixtureAnswer) fixtureAnswer {
+	b.t.Helper()
+	return b.post("/@shop/undo", url.Values{"key": {link(b.t.(*testing.T), a.Body, `name="key"`, "value")}},
+		asScript("div#toasts"))
+}
+
+// TestBatch: what is done with many messages of several rooms is one toast, and one undo makes each what it was.
+func TestBatch(t *testing.T) {
 	b := newFixture(t)
+	b.addRoom("macro")
 	b.register(mail.Presence{Name: "ann"})
-	id := string(b.send("ann", mail.Draft{Type: "question", Body: "Which?"}))
-	for _, m := range []string{"read", "archived"} {
-		b.post("/@shop/mark", url.Values{"id": {id}, "mark": {m}}, asScript("div#toasts")).want(t, 200,
-			"It stays open until you answer: pennypost decline "+id)
+	ids := []mail.ID{b.send("ann", mail.Draft{Subject: "One"}), b.send("ann", mail.Draft{Subject: "Two"})}
+	b.brought(1, "agent:ann", map[string]time.Duration{"three": time.Hour})
+	if _, err := b.as(mail.User).Mark(t.Context(), mail.Marking{IDs: ids[1:], Mark: mail.MarkRead}); err != nil {
+		t.Fatal(err)
 	}
-	b.post("/@shop/mark", url.Values{"id": {id}, "mark": {"unarchived"}}, asScript("div#toasts")).
-		without(t, "stays open")
+	all := url.Values{"messages": {"shop/" + string(ids[0]) + "\r\nshop/" + string(ids[1]) + "\r\nmacro/three"}}
+	stand := func() string {
+		three, err := b.office.open[1].As(mail.User).Message(t.Context(), "three")
+		if err != nil {
+			t.Fatal(err)
+		}
+		text := ""
+		for _, it := range []mail.Item{b.item(ids[0]), b.item(ids[1]), three} {
+			text += fmt.Sprintf("%v,%v,%v ", it.Read, it.State == mail.Archived, it.Snoozed != 0)
+		}
+		return text
+	}
+	was := stand()
+	for _, tt := range []struct {
+		form  url.Values
+		toast string
+		then  string
+	}{
+		{url.Values{"mark": {"archived"}}, "Archived 3 messages",
+			"false,true,false true,true,false false,true,false "},
+		{url.Values{"mark": {"read"}}, "Marked 3 messages read",
+			"true,false,false true,false,false true,false,false "},
+		{url.Values{"mark": {"unread"}}, "Marked 3 messages unread",
+			"false,false,false false,false,false false,false,false "},
+		{url.Values{"mark": {"snoozed"}, "until": {"tomorrow"}}, "Snoozed 3 messages until ",
+			"false,false,true false,false,true false,false,true "},
+	} {
+		tt.form["messages"] = all["messages"]
+		toast := b.post("/@shop/mark", tt.form, asScript("div#toasts")).want(t, 200, tt.toast, "Undo")
+		if got := stand(); got != tt.then {
+			t.Errorf("%s: %s, want %s", tt.toast, got, tt.then)
+		}
+		b.undoOf(toast).want(t, 200, "It is back", `data-done="back"`)
+		if got := stand(); got != was {
+			t.Errorf("%s, taken back: %s, want %s", tt.toast, got, was)
+		}
+		b.undoOf(toast).want(t, 404, "too late")
+	}
+	toast := b.post("/@shop/delete", all, asScript("div#toasts")).want(t, 200, "Deleted 3 messages")
+	b.get("/@shop/").without(t, "One", "Two")
+	b.undoOf(toast).want(t, 200)
+	if got := stand(); got != was {
+		t.Errorf("deleted, and taken back: %s, want %s", got, was)
+	}
+	b.post("/@shop/mark", url.Values{"messages": {"nowhere/x"}, "mark": {"read"}}).want(t, 404, "no room nowhere")
+}
+
+// TestP13_ArchiveAsksOnce: before questions are archived that still wait for an answer the person is asked, once for
+// all of them, and each way out does what it says.
+func TestP13_ArchiveAsksOnce(t *testing.T) {
+	inBubble(t, func(t *testing.T, b *fixture) {
+		b.register(mail.Presence{Name: "ann"})
+		ask := func(n int) (all url.Values, ids []mail.ID) {
+			lines := "shop/" + string(b.send("ann", mail.Draft{Subject: "A report"}))
+			for i := range n {
+				id := b.send("ann", mail.Draft{Type: "question", Subject: fmt.Sprintf("Which %d?", i)})
+				ids = append(ids, id)
+				lines += "\nshop/" + string(id)
+			}
+			return url.Values{"messages": {lines}, "mark": {"archived"}}, ids
+		}
+		archived := func() int { return len(b.ids(mail.InArchived)) }
+		all, ids := ask(7)
+		dialog := b.post("/@shop/mark", all, asScript("div#toasts")).want(t, 200, "<dialog", "7 of them still wait",
+			"Which 0?", "and 2 more", "Decline all", "Archive the other", "Archive anyway").without(t, "Which 5?")
+		if got := dialog.Header.Get("HX-Retarget"); got != "#dialog" || archived() != 0 {
+			t.Errorf("asked at %q, and archived %d", got, archived())
+		}
+		all.Set("open", "leave")
+		b.post("/@shop/mark", all, asScript("div#toasts")).want(t, 200, "Archived")
+		if archived() != 1 {
+			t.Errorf("%d archived, want the one that waits for nothing", archived())
+		}
+		all.Set("open", "archive")
+		b.post("/@shop/mark", all, asScript("div#toasts")).want(t, 200, "Archived 8 messages")
+		if archived() != 8 || !b.item(ids[0]).Open {
+			t.Errorf("%d archived, want all, and the questions open", archived())
+		}
+
+		one, ids := ask(1)
+		b.post("/@shop/mark", one).want(t, 200, "<h1 id=\"archive-title\">It still waits for an answer",
+			`href="/@shop/?m=`+string(ids[0])+`">Answer`) // without script
+		one.Set("open", "decline")
+		toast := b.post("/@shop/mark", one, asScript("div#toasts")).want(t, 200, "Archived 2 messages, and declined 1")
+		time.Sleep(undoTime / 2)
+		b.undoOf(toast).want(t, 200)
+		time.Sleep(undoTime)
+		if it := b.item(ids[0]); !it.Open || archived() != 8 {
+			t.Errorf("taken back, %d are archived, and the question is %+v", archived(), it)
+		}
+		b.post("/@shop/mark", one, asScript("div#toasts")).want(t, 200)
+		time.Sleep(2 * undoTime)
+		if it := b.item(ids[0]); it.Open || it.Settled == nil || it.Settled.As != mail.Declined || archived() != 10 {
+			t.Errorf("declined, %d are archived, and the question is %+v", archived(), it)
+		}
+	})
 }
 
 func TestMarkRefuses(t *testing.T) {
@@ -118,18 +220,16 @@ func TestDelete(t *testing.T) {
 	b.register(mail.Presence{Name: "ann"})
 	keep, gone := b.send("ann", mail.Draft{Subject: "Kept"}), b.send("ann", mail.Draft{Subject: "Thrown away"})
 	form := func(id mail.ID) url.Values { return url.Values{"id": {string(id)}} }
-	for _, id := range []mail.ID{keep, gone} {
-		b.post("/@shop/delete", form(id), asScript("div#toasts")).want(t, 200, "Deleted", "Undo",
-			`action="/@shop/restore"`, `data-done="gone"`)
-	}
+	b.post("/@shop/delete", form(gone), asScript("div#toasts")).want(t, 200, "Deleted", "Undo", `data-done="gone"`)
+	toast := b.post("/@shop/delete", form(keep), asScript("div#toasts"))
 	b.post("/@shop/delete", form(gone)).want(t, 303)
 	b.get("/@shop/").want(t, 200).without(t, "Kept", "Thrown away")
 	b.get("/@shop/?m="+string(gone)).want(t, 404, "just been deleted")
 	if n := len(b.ids(mail.InInbox)); n != 2 {
 		t.Fatalf("before the time to undo was over, %d messages are left of 2", n)
 	}
-	b.post("/@shop/restore", form(keep), asScript("div#toasts")).want(t, 200, "It is back", `data-done="back"`)
-	b.post("/@shop/restore", form(keep)).want(t, 404, "too late")
+	b.undoOf(toast).want(t, 200, "It is back", `data-done="back"`)
+	b.undoOf(toast).want(t, 404, "too late")
 	b.get("/@shop/").want(t, 200, "Kept").without(t, "Thrown away")
 	b.site.Close()
 	if got := b.ids(mail.InInbox); !slices.Equal(got, []mail.ID{keep}) {

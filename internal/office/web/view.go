@@ -7,7 +7,6 @@ import (
 	"errors"
 	"html/template"
 	"net/http"
-	"net/url"
 	"slices"
 	"strings"
 	"time"
@@ -30,9 +29,12 @@ type view struct {
 	Room  mail.RoomName
 	Base  string // "/@ROOM", before every path of this room
 	Rooms []mail.RoomStatus
-	At    mail.Seq // the room's journal when the page was made
-	Place string   // where the page belongs: an entry of the places
-	Title string
+	// everywhere says that the address names no room, so that Room is the one that changed last.
+	everywhere bool
+	At         mail.Seq              // the room's journal when the page was made
+	needs      map[mail.RoomName]int // of a stream: what it has heard of other rooms
+	Place      string                // where the page belongs: an entry of the places
+	Title      string
 }
 
 func newNonce() string { return rand.Text() }
@@ -43,7 +45,7 @@ func (v *view) header() {
 	h := v.w.Header()
 	h.Set("Content-Security-Policy", strings.Join([]string{
 		"default-src 'none'", "script-src 'nonce-" + v.Nonce + "'", "style-src 'self'", "img-src 'self'",
-		"connect-src 'self'", "frame-src 'self'",
+		"connect-src 'self'", "frame-src 'self'", "manifest-src 'self'",
 		"form-action 'self'", "base-uri 'none'", "frame-ancestors 'none'",
 	}, "; "))
 	h.Set("Cache-Control", "no-store")
@@ -60,7 +62,7 @@ func (v *view) enter() error {
 	v.Rooms = rooms
 	v.Room, _ = ctx.Value(roomKey{}).(mail.RoomName)
 	if v.Room == "" {
-		v.Room = latest(rooms)
+		v.Room, v.everywhere = latest(rooms), true
 	} else if _, err := mail.ParseRoom(string(v.Room)); err != nil {
 		return err
 	} else if !has(rooms, v.Room) {
@@ -71,7 +73,7 @@ func (v *view) enter() error {
 	if v.Room == "" {
 		return nil // a post office without rooms
 	}
-	v.Base = "/@" + url.PathEscape(string(v.Room))
+	v.Base = roomBase(v.Room)
 	if v.svc, err = v.site.opts.Office.Room(ctx, v.Room, mail.User); err != nil {
 		return err
 	}
@@ -112,16 +114,22 @@ func (v *view) status() *mail.RoomStatus {
 	return new(mail.RoomStatus)
 }
 
-// Unread returns how much the user has not read in this room.
-func (v *view) Unread() int { return v.status().Unread }
+// Needs returns how many conversations need the user, in all rooms.
+func (v *view) Needs() int {
+	n := 0
+	for i := range v.Rooms {
+		n += v.Rooms[i].Needs
+	}
+	return n
+}
 
-// UnreadElsewhere returns how much the user has not read in other rooms.
-func (v *view) UnreadElsewhere() int {
+// Unread returns how much the user has not read, in all rooms.
+func (v *view) Unread() int {
 	n := 0
 	for i := range v.Rooms {
 		n += v.Rooms[i].Unread
 	}
-	return n - v.Unread()
+	return n
 }
 
 // HX is the attribute without which htmx ignores an element: mail cannot know it.

@@ -120,7 +120,8 @@ func TestLatestRoom(t *testing.T) {
 	b.addRoom("other")
 	b.send("builder-1", mail.Draft{})
 	b.get("/").want(t, http.StatusOK, `data-room="shop"`, `href="/@other/"`)
-	b.get("/@other/").want(t, http.StatusOK, `data-room="other"`, `data-count="elsewhere"`)
+	b.get("/@other/").want(t, http.StatusOK, `data-room="other"`, `data-count="unread" title="unread">1<`,
+		`href="/@other/?rooms=all"`)
 	for _, c := range []struct {
 		rooms []mail.RoomStatus
 		want  mail.RoomName

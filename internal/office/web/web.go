@@ -10,6 +10,8 @@ import (
 	"time"
 
 	"pennypost/internal/mail"
+	"pennypost/internal/office/dialect/openalice"
+	"pennypost/internal/wire"
 )
 
 // Options say what a Site shows.
@@ -17,11 +19,15 @@ type Options struct {
 	Office mail.Office // rooms; they are always entered as the user
 	Key    []byte      // what sessions hang on: with another key, all that were begun are void
 	// the pages' own name; elsewhere only sessions hold that a plain link began. "": there is none
-	Host    string
-	File    string          // where sessions are kept; "": in memory
-	Closing context.Context // ends streams; nil: they end with their requests
-	Log     *slog.Logger
-	Version string
+	Host string
+	File string // where sessions are kept; "": in memory
+	// Attach brings the session of an agent before the person. Nil: nobody can from here.
+	Attach func(context.Context, mail.RoomName, mail.Name) (wire.Attached, error)
+	// Documents reads what messages name. Nil: the files of this machine.
+	Documents *openalice.Documents
+	Closing   context.Context // ends streams; nil: they end with their requests
+	Log       *slog.Logger
+	Version   string
 }
 
 // Site serves the pages. It is an http.Handler; Close it when it serves no more.
@@ -33,6 +39,8 @@ type Site struct {
 	sessions *sessions
 	undo     undo
 	stuck    tallies
+
+	workspaces workspaces
 
 	streams atomic.Int32 // that are open
 }
@@ -54,6 +62,7 @@ func New(opts Options) *Site {
 		s.mux.Handle("GET "+path, a)
 	}
 	s.mux.HandleFunc("GET /favicon.svg", favicon)
+	s.mux.HandleFunc("GET /manifest.webmanifest", s.manifest)
 	s.mux.Handle("GET /login", s.door(s.offer))
 	s.mux.Handle("POST /login", s.door(s.enter))
 	s.mux.Handle("POST /logout", s.door(s.logout))
@@ -86,12 +95,14 @@ func (s *Site) routes() map[string]handler {
 		"GET /sessions":  listSessions,
 		"POST /sessions": endSession,
 
-		"GET /letter":   inRoom(showLetter),
-		"GET /doc":      inRoom(serveDocument),
-		"POST /opened":  inRoom(opened),
-		"POST /mark":    inRoom(mark),
-		"POST /delete":  inRoom(s.remove),
-		"POST /restore": inRoom(s.restore),
+		"GET /letter":  inRoom(showLetter),
+		"GET /doc":     inRoom(serveDocument),
+		"POST /opened": inRoom(opened),
+		"POST /mark":   inRoom(s.mark),
+		"POST /delete": inRoom(s.remove),
+		"POST /undo":   inRoom(s.takeBack),
+		"POST /answer": inRoom(s.answer),
+		"POST /attach": inRoom(attach),
 
 		"POST /send":    inRoom(sendMail),
 		"GET /compose":  inRoom(compose),
@@ -105,6 +116,9 @@ func (s *Site) routes() map[string]handler {
 		"POST /stuck/dismiss": inRoom(dismiss),
 		"POST /stuck/sync":    inRoom(syncBridge),
 		"POST /stuck/verify":  inRoom(verifyRoom),
+
+		"POST /stuck/remind":   inRoom(remind),
+		"POST /stuck/withdraw": inRoom(withdraw),
 	}
 }
 
@@ -172,7 +186,8 @@ func (s *Site) page(h handler) http.Handler {
 // door serves h to anybody.
 func (s *Site) door(h handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		v := &view{site: s, w: w, r: r, Now: time.Now(), Nonce: newNonce(), Plain: !s.Named(r), session: s.loggedIn(r)}
+		v := &view{site: s, w: w, r: r, Now: time.Now(), Nonce: newNonce(), Plain: s.at(r).plain,
+			session: s.loggedIn(r)}
 		v.header()
 		if err := h(v); err != nil {
 			v.fail(err)

@@ -14,6 +14,10 @@ import (
 // ErrClosed is returned by the methods of a closed journal and of its cursors.
 var ErrClosed = errors.New("journal is closed")
 
+// ErrUnknown is in the chain of an error of Append if what was appended may be stored, now or later, or not: it was
+// sent to servers that did not answer in time. What may be appended twice without harm can be appended again.
+var ErrUnknown = errors.New("nobody knows whether it is stored")
+
 // Journal is the record of one room.
 //
 // All methods may be called concurrently.
@@ -28,6 +32,10 @@ type Journal interface {
 	// what would survive: the journal is poisoned, and every later Append returns the same error, until the journal
 	// has written anew what was acknowledged, or is opened again. One call is not one transaction: a crash may keep
 	// its first events.
+	//
+	// A journal on servers that do not answer returns within two seconds: an error whose chain has ErrUnknown if it
+	// was sent to them, else one that says that nothing is stored. Of more than a thousand events, those of other
+	// writers may come between; then the rest is refused.
 	Append(ctx context.Context, events ...mail.Event) (mail.Seq, error)
 
 	// Last returns the place of the last durable event, 0 if there is none. It may be asked after Close.
@@ -61,6 +69,22 @@ type Replayer interface {
 	// until the next call of Next. Of messages that come from the disk the subject and the documents may be left out,
 	// and the body be blanks of its length.
 	Replay() Cursor
+}
+
+// Behinder is a journal that others may write to as well, and that appends behind a place or not at all. It is
+// optional, discovered by assertion: of a journal without it the caller is the only writer.
+type Behinder interface {
+	// AppendBehind appends an event as Append does, if the last event stands at after, and returns its place. ok is
+	// false if it does not: then nothing was appended, and what came between is or will be seen by Follow.
+	AppendBehind(ctx context.Context, after mail.Seq, event mail.Event) (place mail.Seq, ok bool, err error)
+}
+
+// Reopener is a journal that may have to be opened again. It is optional, discovered by assertion.
+type Reopener interface {
+	// Reopen returns a channel that is closed when the journal must be closed and opened again: what was acknowledged
+	// was lost elsewhere, and stands at other places now. Until then nothing is appended. Whoever made a state of it
+	// must make it anew.
+	Reopen() <-chan struct{}
 }
 
 // Fate is what compaction does with an event.

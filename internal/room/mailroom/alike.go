@@ -18,12 +18,20 @@ func (s *state) checkNew(n mail.Name, m *member) error {
 		return mail.Errorf(mail.Denied,
 			"an agent cannot be named %q: that reads as %q, which is reserved. Choose another name", n, word)
 	}
+	if o := s.alike(n, m); o != nil {
+		return mail.Errorf(mail.Conflict,
+			"an agent cannot be named %q: nobody could tell it from %q, which is on the roster. Choose "+
+				"another name", n, o.Name)
+	}
+	return nil
+}
+
+// alike returns another agent on the roster than m whose name looks like n; nil if there is none.
+func (s *state) alike(n mail.Name, m *member) *member {
 	mine := apparent(string(n))
 	for o := range s.agents() {
 		if o != m && o.Name != n && apparent(string(o.Name)) == mine {
-			return mail.Errorf(mail.Conflict,
-				"an agent cannot be named %q: nobody could tell it from %q, which is on the roster. Choose "+
-					"another name", n, o.Name)
+			return o
 		}
 	}
 	return nil

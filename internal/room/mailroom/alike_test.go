@@ -6,7 +6,6 @@ import (
 	"testing"
 
 	"pennypost/internal/mail"
-	"pennypost/internal/room/journal/journaltest"
 )
 
 // Nobody comes onto the roster under a name that a person takes for another's: not by registering, not by a first
@@ -165,7 +164,7 @@ func TestP5_FarSender(t *testing.T) {
 // Journals of before: agents' names have '@', and senders of other rooms read as such agents. They replay, are shown
 // as they stand, and no answer goes astray.
 func TestP5_OldJournalNames(t *testing.T) {
-	store := &journaltest.Store{}
+	store := newStore(t)
 	j := store.Open()
 	at := mail.Time(1_700_000_000_000)
 	for _, e := range []mail.Event{

@@ -12,30 +12,41 @@ import (
 // the state and the event. It reports whether the event counted: a message that is known, or whose key is, and a read
 // that came too late, change nothing and are not to be kept, because without the winner before them they would count.
 func (s *state) apply(e *mail.Event) (counted bool) {
-	s.exact = s.exact && e.Seq == s.seq+1
+	if e.Seq != s.seq+1 {
+		s.gap = e.Seq
+	}
+	s.sound = e.Seq > s.decided && s.marked >= s.gap
+	s.exact = s.gap == 0 || s.sound && s.seq >= s.end
 	s.seq = e.Seq
 	counted = true
 	switch {
+	case len(s.losers) > 0 && isAmong(s.losers, e.Seq):
+		counted = false
 	case e.Message != nil:
 		counted = s.applyMessage(e)
 	case e.Receipt != nil:
 		counted = s.applyReceipt(e)
 	case e.Agent != nil:
-		s.applyAgent(e.Agent, e.At)
+		counted = s.applyAgent(e.Agent, e.At)
 	case e.Erased != nil:
 		s.applyErased(e.Erased)
+	case e.Machine != nil:
+		counted = s.applyMachine(e.Machine)
 	case e.Bridge != nil:
-		s.applyBridge(e.Bridge)
+		counted = s.applyBridge(e.Bridge)
 	case e.Workspace != nil:
 		s.applyWorkspace(e.Workspace)
 	case e.Settled != nil:
-		s.applySettled(*e.Settled, e.At)
+		counted = s.applySettled(*e.Settled, e.At)
 	case e.Checkpoint != nil && e.Checkpoint.After == 0:
-		s.applyStep(e)
+		counted = s.applyStep(e)
 	case e.Checkpoint != nil && e.Checkpoint.After+1 == e.Seq:
 		s.applyCheckpoint(e.Checkpoint, e.At)
 	}
-	if counted && e.Checkpoint == nil {
+	switch {
+	case !counted:
+		s.void = append(s.void, e.Seq)
+	case e.Checkpoint == nil && e.Machine == nil:
 		s.shown, s.last = e.Seq, e.At
 	}
 	return counted
@@ -43,9 +54,10 @@ func (s *state) apply(e *mail.Event) (counted bool) {
 
 func (s *state) applyMessage(e *mail.Event) (counted bool) {
 	k := sentKey{s.member(e.Message.From.Signer()), e.Message.Key}
-	if s.records[e.Message.ID] != nil || k.key != "" && s.sentBefore(k) {
+	if s.records[e.Message.ID] != nil || k.key != "" && s.sentBefore(k) || s.sound && s.repeats(e.Message) != nil {
 		return false
 	}
+	s.noteText(e)
 	r := &record{msg: s.header(e), seq: e.Seq, size: uint32(len(e.Message.Body))}
 	s.records[r.msg.ID] = r
 	s.order = append(s.order, r)
@@ -96,7 +108,7 @@ func (s *state) bind(r *record, a mail.Address) {
 		s.assign(r, len(r.bound)-1)
 	case mail.FromFar: // it was sent there, and is known here because it asks
 	default:
-		if r.msg.Audience == mail.AudiencePresent {
+		if r.msg.Audience != "" {
 			r.bound = append(r.bound, bound{a, s.present(r, a)})
 			return
 		}
@@ -118,11 +130,12 @@ func (s *state) withDescendants(r *record, m *member) []*member {
 	return append(out, m)
 }
 
-// present returns the live agents behind an address.
+// present returns the live agents behind an address, without the orchestrator if r is for its team.
 func (s *state) present(r *record, a mail.Address) []*member {
 	var out []*member
 	for _, m := range s.carriers(a) {
-		if m != r.sender && m.listed() && m.State.Live() {
+		left := r.msg.Audience == mail.AudienceTeam && m.hasRole(string(mail.Orchestrator))
+		if m != r.sender && m.listed() && m.State.Live() && !left {
 			out = append(out, m)
 		}
 	}
@@ -195,6 +208,9 @@ func (s *state) applyReceipt(e *mail.Event) (counted bool) {
 		k = &r.marks[len(r.marks)-1]
 	}
 	was := k.shown()
+	if rc.Mark == mail.MarkUnread {
+		s.takenBack[r.msg.ID] = s.seq
+	}
 	switch {
 	case rc.Mark == mail.MarkTold:
 		was.mentioned, was.handedOver = s.seq, s.seq
@@ -226,7 +242,7 @@ func (s *state) applyReceipt(e *mail.Event) (counted bool) {
 func (s *state) take(r *record, m *member) bool {
 	i, counts := r.takenBy(m)
 	if i < 0 {
-		return counts
+		return counts || !s.sound // who had it is not known, and what compaction kept all counted
 	}
 	b := &r.bound[i]
 	if role := b.address.Value(); b.holder() == nil {
@@ -265,11 +281,19 @@ func (r *record) takenBy(m *member) (i int, counts bool) {
 
 func (s *state) applyErased(e *mail.Erasure) {
 	s.erased[e.Message] = s.seq
-	delete(s.leaving, e.Message)
-	if e.Done {
-		delete(s.erasing, e.Message)
-		return
+	if s.records[e.Message] != nil || s.leaving[e.Message] != nil {
+		s.remains[e.Message] = true
 	}
-	s.erasing[e.Message] = e.By
-	s.forget([]mail.ID{e.Message})
+	delete(s.leaving, e.Message)
+	delete(s.trims, e.Message)
+	switch asked := s.erasing[e.Message]; {
+	case !e.Done:
+		s.erasing[e.Message] = &erasure{by: e.By, at: s.seq}
+		s.forget([]mail.ID{e.Message})
+	case e.Machine == "":
+		delete(s.erasing, e.Message)
+	case asked != nil:
+		asked.done = append(asked.done, e.Machine)
+		s.erasedEverywhere(e.Message)
+	}
 }

@@ -28,11 +28,12 @@ func (r *Room) lookUp(ctx context.Context, ids ...mail.ID) (map[mail.ID]*archive
 	var leaving list
 	r.mu.RLock()
 	for _, id := range ids {
-		if rec := r.state.leaving[id]; rec != nil {
+		switch rec := r.state.leaving[id]; {
+		case rec == nil:
+			cold = append(cold, id)
+		case found[id] == nil: // a caller may name one twice
 			found[id] = &archivedRecord{record: rec.frozen()}
 			leaving = append(leaving, rec)
-		} else {
-			cold = append(cold, id)
 		}
 	}
 	r.mu.RUnlock()
@@ -72,8 +73,7 @@ func (s *state) recall(found map[mail.ID]*archivedRecord, e *mail.Event) {
 		if found[id] != nil || s.records[id] != nil || s.erased[id] != 0 {
 			return
 		}
-		found[id] = &archivedRecord{record{msg: headerOf(e.Message), seq: e.Seq, audience: new(audience)}, e.Message}
-		found[id].msg.Sent = cmp.Or(e.Message.Sent, e.At)
+		found[id] = &archivedRecord{record{msg: headerOf(e), seq: e.Seq, audience: new(audience)}, e.Message}
 	case e.Receipt != nil:
 		if r := found[e.Receipt.Message]; r != nil {
 			r.marksOfName(s.known(e.Receipt.Reader.Signer())).set(e.Receipt, e.At)
@@ -118,7 +118,7 @@ func (r *Room) archivedItem(rec *archivedRecord, f *filter) (it mail.Item, ok bo
 
 func (r *archivedRecord) archivedItem() mail.Item {
 	it := mail.Item{Message: *r.text, Seq: r.seq, Settled: r.settled}
-	it.Key, it.Sent = "", r.msg.Sent
+	it.Key, it.Sent, it.Same, it.Checked = "", r.msg.Sent, "", 0
 	for i := range r.marks {
 		k := &r.marks[i]
 		d := mail.Delivery{Address: mail.AgentAddress(k.who.Name), Agent: k.who.Name, Wake: mail.WakeNone}
@@ -206,8 +206,7 @@ func (w *archiveWalk) add(e *mail.Event) bool {
 	if e.Message == nil {
 		return true
 	}
-	h := headerOf(e.Message)
-	h.Sent = cmp.Or(h.Sent, e.At)
+	h := headerOf(e)
 	return w.take(&h, e.Seq, e.Message)
 }
 

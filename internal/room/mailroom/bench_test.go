@@ -125,7 +125,7 @@ func BenchmarkInbox(b *testing.B) {
 			if _, err := v.Inbox(b.Context(), mail.InboxQuery{}); err != nil {
 				b.Fatal(err)
 			}
-			heap() // what filling left behind is not the look's to sweep
+			heapSize() // what filling left behind is not the look's to sweep
 			b.ResetTimer()
 			for b.Loop() {
 				page, err := v.Inbox(b.Context(), mail.InboxQuery{})
@@ -217,14 +217,14 @@ func BenchmarkReplay(b *testing.B) {
 	var bytes uint64
 	for b.Loop() {
 		b.StopTimer()
-		before := heap()
+		before := heapSize()
 		b.StartTimer()
 		room, err := Open(b.Context(), "bench", openJSONL(b, dir, jsonl.Options{}), keepAll)
 		if err != nil {
 			b.Fatal(err)
 		}
 		b.StopTimer()
-		bytes = heap() - before
+		bytes = heapSize() - before
 		if err := room.Close(); err != nil {
 			b.Fatal(err)
 		}
@@ -234,10 +234,62 @@ func BenchmarkReplay(b *testing.B) {
 	b.ReportMetric(float64(bytes)/float64(n/2), "B/message")
 }
 
-func heap() uint64 {
+func heapSize() uint64 {
 	runtime.GC()
 	runtime.GC()
 	var m runtime.MemStats
 	runtime.ReadMemStats(&m)
 	return m.HeapAlloc
+}
+
+// BenchmarkDesk is the user's desk of a mailbox with many messages: as it is made anew after something has happened,
+// and as it is found again.
+func BenchmarkDesk(b *testing.B) {
+	const mailbox = 100_000
+	store := &journaltest.Store{}
+	j := store.Open()
+	at := mail.TimeOf(time.Now())
+	var batch []mail.Event
+	for i := range mailbox {
+		m := &mail.Message{ID: mail.ID(fmt.Sprintf("msg_%021d", i)), Type: mail.Custom, From: "agent:s",
+			To: []mail.Address{mail.ToUser}, Body: benchBody}
+		switch {
+		case i%4 == 3:
+			m.Type = mail.Status
+		case i%4 == 1:
+			m.Thread, m.ReplyTo = mail.ID(fmt.Sprintf("msg_%021d", i-1)), mail.ID(fmt.Sprintf("msg_%021d", i-1))
+		case i%1000 == 2:
+			m.Type = mail.Question
+		}
+		batch = append(batch, mail.Event{At: at.Add(time.Duration(i) * time.Millisecond), Message: m})
+		if i%3 == 0 {
+			batch = append(batch, mail.Event{At: at, Receipt: &mail.Receipt{Message: m.ID, Reader: mail.ToUser,
+				Mark: mail.MarkRead}})
+		}
+		if len(batch) >= 1000 {
+			if _, err := j.Append(b.Context(), batch...); err != nil {
+				b.Fatal(err)
+			}
+			batch = nil
+		}
+	}
+	j.Close()
+	room, err := Open(b.Context(), "bench", store.Open(), keepAll)
+	if err != nil {
+		b.Fatal(err)
+	}
+	defer room.Close()
+	for _, anew := range []bool{true, false} {
+		b.Run(fmt.Sprintf("anew=%v", anew), func(b *testing.B) {
+			for b.Loop() {
+				if anew {
+					room.desks = desks{}
+				}
+				d, err := room.As(mail.User).Desk(b.Context(), mail.DeskQuery{})
+				if err != nil || len(d.Updates) != 51 || len(d.Needs) != 50 {
+					b.Fatalf("%d and %d conversations, %v", len(d.Needs), len(d.Updates), err)
+				}
+			}
+		})
+	}
 }

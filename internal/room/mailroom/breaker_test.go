@@ -218,6 +218,49 @@ func TestP12_PolitenessLoop(t *testing.T) {
 	}
 }
 
+// Two agents that wake each other, one of whom the other knows by its role only, are stopped however slow they are: a
+// ring that is answered costs none of the budget of rings.
+func TestP12_WakingLoop(t *testing.T) {
+	d := newDesk(t, policy.Limits{})
+	if _, err := d.room.As(mail.User).Register(t.Context(), mail.Presence{Name: "ann",
+		Roles: []string{string(mail.Orchestrator)}}); err != nil {
+		t.Fatal(err)
+	}
+	said := 0
+	next := func(asks, answers mail.Type) (mail.Name, mail.Draft) {
+		who, m := mail.Name("bob"), to("orchestrator", "%s %d", asks, said)
+		m.Type = string(asks)
+		if said%2 == 1 {
+			who, m = "ann", to("bob", "%s %d", answers, said)
+			m.Type = string(answers)
+		}
+		said++
+		d.now = d.now.Add(80 * time.Second)
+		return who, m
+	}
+	loop := func() {
+		for range 2 * policy.DefaultExchanges {
+			d.send(next(mail.Question, mail.Answer))
+		}
+		d.refused(next(mail.Question, mail.Answer))
+		said--
+	}
+	loop()
+	if n := d.notices(); n != 1 {
+		t.Errorf("%d notices to the user, want 1", n)
+	}
+	d.send("ann", mail.Draft{To: mail.Recipients{"bob"}, Type: string(mail.TaskAssigned), Body: "work"})
+	loop()
+	d.send(mail.User, to("orchestrator", "go on"))
+	for range 4 * policy.DefaultExchanges { // which wakes nobody
+		d.send(next(mail.Custom, mail.Custom))
+	}
+	for range 4 * policy.DefaultExchanges { // the loop that a team is for
+		d.send(next(mail.TaskDone, mail.TaskAssigned))
+	}
+	loop()
+}
+
 func TestP12_Rate(t *testing.T) {
 	d := newDesk(t, policy.Limits{Burst: 5, PerMinute: 60})
 	for i := range 5 {

@@ -22,6 +22,11 @@ func (s *state) checkpoint() *mail.Checkpoint {
 		c.Bound = append(c.Bound, r.binding())
 	}
 	c.Bridges, c.Workspaces = slices.Clone(s.bridges), slices.Clone(s.workspaces)
+	if s.shared() {
+		c.Machines, c.Upkeep, c.UpkeepAt = slices.Clone(s.machines), s.upkeep, s.upkeepAt
+		c.Void = slices.Clone(s.void)
+		c.Doors = s.allDoors()
+	}
 	return c
 }
 
@@ -82,7 +87,7 @@ func cloneRecord(a mail.AgentRecord) mail.AgentRecord {
 
 // boundByEvents reports whether r's audience follows from the roster as it was when r was sent.
 func (r *record) boundByEvents() bool {
-	return r.msg.Audience == mail.AudiencePresent || r.msg.Type.Rule().Stops ||
+	return r.msg.Audience != "" || r.msg.Type.Rule().Stops ||
 		slices.ContainsFunc(r.bound, func(b bound) bool { return b.isRole() })
 }
 
@@ -98,12 +103,24 @@ func (r *record) binding() mail.Binding {
 	return out
 }
 
-// applyStep does what a step of retention says, at any place.
-func (s *state) applyStep(e *mail.Event) {
-	s.leave(e.Checkpoint.Trimmed)
+// applyStep does what a step of retention says, at any place. One of a machine that does not look after the room any
+// more does not count; nor, of another's, what was asked or put off since it was written.
+func (s *state) applyStep(e *mail.Event) (counted bool) {
+	ids := e.Checkpoint.Trimmed
+	if by := e.Checkpoint.Upkeep; by != "" {
+		if by != s.upkeep {
+			return false
+		}
+		ids = slices.DeleteFunc(slices.Clone(ids), func(id mail.ID) bool {
+			r := s.records[id]
+			return r != nil && (r.open() || r.snoozedBy(s.members[mail.User], e.At) != 0)
+		})
+	}
+	s.leave(ids)
 	for _, k := range e.Checkpoint.Spent {
 		s.spent.add(s.spentOf(k.From, k.Key), spentKey{k, e.Seq})
 	}
+	return true
 }
 
 // leave takes messages out of the mailboxes, on their way to the archive.
@@ -111,6 +128,9 @@ func (s *state) leave(trimmed []mail.ID) {
 	for _, id := range trimmed {
 		if r := s.records[id]; r != nil {
 			s.leaving[id] = r
+			if s.shared() {
+				s.trims[id] = s.seq
+			}
 		}
 	}
 	s.forget(trimmed)
@@ -124,7 +144,9 @@ func (s *state) applyCheckpoint(c *mail.Checkpoint, at mail.Time) {
 		s.spent.add(s.spentOf(k.From, k.Key), spentKey{k, 0})
 	}
 	s.spent.prune(at)
-	s.garbage = 0
+	s.stale += s.garbage
+	s.garbage, s.marked = 0, s.seq
+	s.recent, s.formerly = nil, s.recent
 	s.rotation = maps.Clone(c.Rotation)
 	if s.rotation == nil {
 		s.rotation = make(map[string]mail.Name)
@@ -133,13 +155,23 @@ func (s *state) applyCheckpoint(c *mail.Checkpoint, at mail.Time) {
 		s.forgetNames(c)
 		return
 	}
-	s.exact = true
 	if c.Last != 0 { // as it is where an older version wrote it
 		s.last = c.Last
 	}
 	s.bridges, s.workspaces = slices.Clone(c.Bridges), slices.Clone(c.Workspaces)
+	s.machines, s.upkeep, s.upkeepAt = slices.Clone(c.Machines), c.Upkeep, c.UpkeepAt
+	if s.shared() {
+		s.void = slices.Clone(c.Void)
+		s.erasedSomewhere()
+	}
+	s.setAllDoors(c.Doors)
 	clear(s.tokens)
 	clear(s.programs)
+	for m := range maps.Values(s.members) {
+		if !m.isUser() {
+			m.AgentRecord = mail.AgentRecord{Name: m.Name, Retired: true}
+		}
+	}
 	for _, a := range c.Agents {
 		m := s.member(a.Name)
 		m.AgentRecord = cloneRecord(a)

@@ -27,9 +27,14 @@ func (v *view) AddBridge(ctx context.Context, b mail.Bridge) (mail.BridgeStatus,
 	if err := b.Check(); err != nil {
 		return mail.BridgeStatus{}, err
 	}
-	now := v.now()
-	v.read(func(s *state, _ mail.Time) { s.identify(&b, now) })
-	if _, err := v.commit(ctx, mail.Event{At: now, Bridge: &mail.BridgeChange{Bridge: b}}); err != nil {
+	b.Machine = v.opts.Machine
+	if err := v.attempt(ctx, func() (events []mail.Event, _ error) {
+		v.read(func(s *state, now mail.Time) {
+			s.identify(&b, now)
+			events = []mail.Event{{At: now, Bridge: &mail.BridgeChange{Bridge: b}}}
+		})
+		return events, nil
+	}); err != nil {
 		return mail.BridgeStatus{}, err
 	}
 	return mail.BridgeStatus{Bridge: b}, nil
@@ -39,7 +44,7 @@ func (v *view) AddBridge(ctx context.Context, b mail.Bridge) (mail.BridgeStatus,
 func (s *state) identify(b *mail.Bridge, now mail.Time) {
 	b.Added = now
 	for _, old := range s.bridges {
-		if old.Dialect == b.Dialect && old.Dir == b.Dir {
+		if sameBridge(&old, b) {
 			b.ID, b.Added = old.ID, old.Added
 			return
 		}
@@ -76,6 +81,12 @@ func (v *view) SyncBridge(_ context.Context, id string) (mail.BridgeStatus, erro
 	return mail.BridgeStatus{Bridge: b}, err
 }
 
+// RejectedLines implements mail.Connector. A room alone has read no files.
+func (v *view) RejectedLines(_ context.Context, id string) ([]mail.BadLine, error) {
+	_, err := v.oneBridge(id)
+	return nil, err
+}
+
 func (v *view) oneBridge(id string) (b mail.Bridge, err error) {
 	v.read(func(s *state, _ mail.Time) {
 		if i := s.bridge(id); i >= 0 {
@@ -88,9 +99,11 @@ func (v *view) oneBridge(id string) (b mail.Bridge, err error) {
 	return b, err
 }
 
-func (s *state) applyBridge(c *mail.BridgeChange) {
+func (s *state) applyBridge(c *mail.BridgeChange) (counted bool) {
 	i := s.bridge(c.ID)
 	switch {
+	case c.Machine != "" && !c.Removed && i >= 0 && !sameBridge(&s.bridges[i], &c.Bridge):
+		return false // another machine's got the id at the same time
 	case c.Removed && i >= 0:
 		s.bridges = slices.Delete(s.bridges, i, i+1)
 	case c.Removed:
@@ -99,6 +112,11 @@ func (s *state) applyBridge(c *mail.BridgeChange) {
 	default:
 		s.bridges = append(s.bridges, c.Bridge)
 	}
+	return true
+}
+
+func sameBridge(a, b *mail.Bridge) bool {
+	return a.Dialect == b.Dialect && a.Dir == b.Dir && a.Machine == b.Machine
 }
 
 // Workspaces implements mail.Connector.
@@ -124,7 +142,7 @@ func (v *view) AddWorkspace(ctx context.Context, w mail.Workspace) (mail.Workspa
 	if _, err := v.Register(ctx, mail.Presence{Name: w.ID}); err != nil {
 		return w, err
 	}
-	w.Added = v.now()
+	w.Added, w.Machine = v.now(), v.opts.Machine
 	v.read(func(s *state, _ mail.Time) {
 		if i := s.workspace(w.ID); i >= 0 {
 			w.Added = s.workspaces[i].Added

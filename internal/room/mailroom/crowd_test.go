@@ -14,7 +14,7 @@ import (
 // A room that is written to faster than retention's hour goes round stays as large as it may be, and half as large
 // again. What must not be let go does not have it run for every message.
 func TestP11_CrowdIsTrimmed(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	fakeTime(t, func(t *testing.T) {
 		room, _ := openRoom(t, "lab", Options{Retention: policy.Retention{Count: 20},
 			Limits: policy.Limits{RepeatWindow: -1, Exchanges: -1, PerMinute: -1, Depth: -1}})
 		ctx, stop := context.WithCancel(t.Context())

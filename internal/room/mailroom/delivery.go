@@ -33,7 +33,7 @@ func (s *state) delivery(r *record, a mail.Address, m *member, now mail.Time) ma
 		d.Door = door
 	}
 	if d.State == mail.Queued || d.State == mail.Notified {
-		d.Wake, d.PutOff = s.wake(m, r, a, now)
+		d.Wake, d.PutOff, d.Machine = s.wake(m, r, a, now)
 	}
 	return d
 }
@@ -41,21 +41,53 @@ func (s *state) delivery(r *record, a mail.Address, m *member, now mail.Time) ma
 // away reports whether m is nobody who could read: its last session has ended, or it is not on the roster.
 func (m *member) away() bool { return !m.isUser() && (m.Retired || m.State == mail.Gone) }
 
-// wake says whether and how m will be woken for r, and not before when, if that is put off.
-func (s *state) wake(m *member, r *record, a mail.Address, now mail.Time) (how string, putOff mail.Time) {
+// wake says whether and how m will be woken for r, not before when, if that is put off, and on which other machine.
+func (s *state) wake(m *member, r *record, a mail.Address, now mail.Time) (how string, putOff mail.Time,
+	at mail.Machine) {
 	switch {
+	case m.isUser() && r.msg.From != mail.ToUser && !r.withdrawn():
+		if how, putOff = s.tells(r.open(), r.msg.Priority == mail.Urgent, now); how != "" {
+			return how, putOff, ""
+		}
+		return mail.WakeNone, 0, ""
 	case !r.wakes(a, m.hasRole(string(mail.Orchestrator))):
-		return mail.WakeNone, 0
-	case m.State == mail.Working:
-		return mail.WakeTurnEnd, 0
-	case policy.MayRing(m.State) && s.hasDoor(m):
-		return s.door(m.Name, m.Roles), s.late(m.Name, r.msg.Priority == mail.Urgent, now)
+		return mail.WakeNone, 0, ""
+	case m.State == mail.Working && !s.isAway(m.Machine):
+		return mail.WakeTurnEnd, 0, ""
+	case policy.MayRing(m.State) && (m.Session != "" || s.hasDoor(m)), m.State == mail.Working:
+		return s.ring(r, m, m.Name, m.Roles, now)
 	}
-	return mail.WakeNoDoor, 0
+	return mail.WakeNoDoor, 0, ""
+}
+
+// ring says through which door an agent, or whoever has the roles, is rung for r, on which other machine if it is not
+// here, or until when that is put off. m is nil for whoever has the roles.
+func (s *state) ring(r *record, m *member, agent mail.Name, roles []string, now mail.Time) (how string,
+	putOff mail.Time, at mail.Machine) {
+	door := s.door(agent, roles)
+	switch p := s.placeOf(m, agent, roles, door != ""); {
+	case p.nowhere && p.away != "":
+		return mail.WakeAway, 0, p.away
+	case p.nowhere, p.elsewhere == "" && door == "":
+		return mail.WakeNoDoor, 0, ""
+	case p.elsewhere != "" && m != nil:
+		return m.doorOn(p.elsewhere), 0, p.elsewhere
+	case p.elsewhere != "":
+		return mail.WakeOn(p.elsewhere, ""), 0, p.elsewhere
+	}
+	if at := s.late(agent, roles, r.msg.Priority == mail.Urgent, now); at != 0 {
+		return mail.WakeDeferred, at, ""
+	}
+	return door, 0, ""
 }
 
 // hasDoor reports whether a door is known for an agent, so that its mail finds it even when its session has ended.
-func (s *state) hasDoor(m *member) bool { return m.listed() && s.door(m.Name, m.Roles) != "" }
+func (s *state) hasDoor(m *member) bool { return m.listed() && s.anyDoor(m.Name, m.Roles) }
+
+// anyDoor reports whether a door is known for an agent, or whoever has the roles, here or on another machine.
+func (s *state) anyDoor(name mail.Name, roles []string) bool {
+	return s.door(name, roles) != "" || s.doorElsewhere(name, roles)
+}
 
 func (s *state) waiting(r *record, a mail.Address, now mail.Time) mail.DeliveryState {
 	if policy.Past(s.expiry(r, a, nil), now) {
@@ -72,18 +104,17 @@ func (s *state) expiry(r *record, a mail.Address, m *member) mail.Time {
 	return s.ttl.Expiry(r.msg.Sent, r.msg.TTLSeconds, a, nil)
 }
 
-// wakeHeld says whether and how a holder will be called for mail that is held for a role. Without a door there is
-// nobody to wake.
-func (s *state) wakeHeld(r *record, role string) string {
-	hasDoor := func(n mail.Name, roles []string) bool { return s.door(n, roles) != "" }
-	m, ok := s.dormant(role, hasDoor)
+// wakeHeld says whether and how a holder will be called for mail that is held for a role, as wake does. Without a door
+// there is nobody to wake.
+func (s *state) wakeHeld(r *record, role string, now mail.Time) (how string, putOff mail.Time, at mail.Machine) {
+	m, ok := s.dormant(role, s.anyDoor)
 	switch {
 	case !ok || !wakesHolder(r, role):
-		return mail.WakeNone
+		return mail.WakeNone, 0, ""
 	case m == nil:
-		return s.door(vacant(role), []string{role})
+		return s.ring(r, nil, vacant(role), []string{role}, now)
 	}
-	return s.door(m.Name, m.Roles)
+	return s.ring(r, m, m.Name, m.Roles, now)
 }
 
 func wakesHolder(r *record, role string) bool {

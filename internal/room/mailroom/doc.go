@@ -16,6 +16,7 @@
 //	    rewritten without it.
 //	P13 What asks stays open, and hot, until an answer, a refusal or a withdrawal is applied. open.go.
 //
-// Who owns what: the follower goroutine, started by Open and ended by Close, is the only writer of state. Every other
-// goroutine reads state under Room.mu. Nothing is appended, sent or called back while mu is held.
+// Who owns what: the follower goroutine, started by Open and ended by Close, applies events. Besides it, a finished
+// compaction forgets what is in the archive, and waits enlist themselves, both with Room.mu held. Everybody else only
+// reads state, under Room.mu. Nothing is appended, sent or called back while mu is held.
 package mailroom

@@ -23,8 +23,8 @@ func (killed) Compact(context.Context, func(mail.Event) journal.Fate) error {
 func TestP11_KilledBeforeCompaction(t *testing.T) {
 	for _, heals := range []bool{false, true} {
 		opts := Options{Retention: policy.Retention{Count: 1}}
-		store := &journaltest.Store{}
-		memory := store.Open()
+		store := inMemory(t)
+		memory := store.memory.Open()
 		r, err := Open(t.Context(), "lab", killed{memory}, opts)
 		if err != nil {
 			t.Fatal(err)

@@ -46,9 +46,10 @@ type audience struct {
 	dynamic []mail.Address // audiences that are conditions
 }
 
-// headerOf returns the header of a message that is not in the state. It shares memory with m.
-func headerOf(m *mail.Message) header {
-	h := header{ID: m.ID, Sent: m.Sent, Key: m.Key, envelope: new(envelopeOf(m))}
+// headerOf returns the header of a message that is not in the state. It shares memory with the event.
+func headerOf(e *mail.Event) header {
+	m := e.Message
+	h := header{ID: m.ID, Sent: cmp.Or(m.Sent, e.At), Key: m.Key, envelope: new(envelopeOf(m))}
 	if m.Thread != "" || m.ReplyTo != "" || m.Issue != "" {
 		h.refs = &references{m.Thread, m.ReplyTo, m.Issue}
 	}

@@ -29,6 +29,16 @@ func (v *view) Import(ctx context.Context, items []mail.Item) (mail.Imported, er
 		return out, err
 	}
 	var events []mail.Event
+	add := func() error {
+		last, err := v.commit(ctx, events...)
+		for _, e := range v.lost(last, events) {
+			if e.Message != nil { // another machine has imported it at the same time
+				out.Added, out.Skipped = out.Added-1, out.Skipped+1
+			}
+		}
+		events = nil
+		return err
+	}
 	now := v.now()
 	for i := range items {
 		it := &items[i]
@@ -40,14 +50,12 @@ func (v *view) Import(ctx context.Context, items []mail.Item) (mail.Imported, er
 		out.Added++
 		events = append(events, importEvents(it, now)...)
 		if len(events) >= importBatch {
-			if _, err := v.commit(ctx, events...); err != nil {
+			if err := add(); err != nil {
 				return out, err
 			}
-			events = nil
 		}
 	}
-	_, err = v.commit(ctx, events...)
-	return out, err
+	return out, add()
 }
 
 // knownIDs returns which of items are known, hot, archived or erased: what was erased does not come back from a
@@ -122,15 +130,13 @@ func (v *view) checkImport(it *mail.Item) error {
 	if strings.TrimSpace(d.Body) == "" {
 		d.Body = "-" // what was sent empty elsewhere is mail all the same; as is a review without a verdict
 	}
-	return d.CheckAccepted(max(v.opts.MaxBody, maxImportedBody))
+	return d.CheckAccepted(v.opts.MaxBody)
 }
-
-// maxImportedBody is the longest body, in bytes, of a message that was accepted elsewhere.
-const maxImportedBody = 1 << 20
 
 // importEvents returns the events that make an item again: the message, and what its readers did.
 func importEvents(it *mail.Item, now mail.Time) []mail.Event {
 	m := it.Message
+	m.Same, m.Checked = "", 0
 	events := []mail.Event{{At: now, Message: &m}}
 	add := func(reader mail.Name, mark mail.Mark, at mail.Time, door string) {
 		if at == 0 {

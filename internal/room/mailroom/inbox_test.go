@@ -4,13 +4,12 @@ import (
 	"testing"
 
 	"pennypost/internal/mail"
-	"pennypost/internal/room/journal/journaltest"
 )
 
 // What stands in the mailbox of the recipient's own client is told by no hook and rings nobody, until the client is
 // known to hand it over no more.
 func TestClientsOwnInbox(t *testing.T) {
-	room, err := Open(t.Context(), "lab", new(journaltest.Store).Open(),
+	room, err := Open(t.Context(), "lab", newStore(t).Open(),
 		Options{Door: func(mail.Name, []string) string { return "door" }})
 	if err != nil {
 		t.Fatal(err)

@@ -136,7 +136,12 @@ func (s *state) candidates(f *filter, from mail.Seq) iter.Seq[*record] {
 		consider(s.about(f.agent)...)
 	}
 	newest := f.newest
-	if best == nil {
+	switch {
+	case f.q.BySent && best == nil:
+		return s.bySent([]list{s.order}, f.span)
+	case f.q.BySent:
+		return s.bySent(best, f.span)
+	case best == nil:
 		return s.inZones(f, from)
 	}
 	return merged(best, newest)

@@ -6,7 +6,6 @@ import (
 	"time"
 
 	"pennypost/internal/mail"
-	"pennypost/internal/policy"
 )
 
 // newcomer keeps others from naming an agent until done, if nobody of that name is on the roster: what was checked of
@@ -42,13 +41,16 @@ func (v *view) onlyOne(s *state, c *mail.AgentChange, now mail.Time) error {
 		s.sameProcess(c, now) != nil || s.inSession(c.Name, c.Session) != nil || !s.heldByOther(m, c.Session, now) {
 		return nil
 	}
-	if m.Process != "" && v.opts.Alive(c.Process) && !v.opts.Alive(m.Process) {
+	if m.Process != "" && v.opts.Alive(c.Process) && !v.runs(m, now) {
 		c.TakeOver = true
 		return nil
 	}
 	holder := m.Session
 	if m.Client != "" {
 		holder += " of " + m.Client
+	}
+	if !v.here(m) {
+		holder += " on " + string(m.Machine)
 	}
 	return mail.Errorf(mail.Conflict,
 		"the orchestrator of room %s is the session %s, last heard of %v ago: nothing was "+
@@ -84,14 +86,7 @@ func (v *view) crowded(s *state, parent mail.Name) *trip {
 	if parent == "" || limit < 0 || v.isUser() {
 		return nil
 	}
-	top, leads := s.topOf(parent)
-	live := 0
-	now := v.now()
-	for m := range s.agents() {
-		if m.counts(now) && (m.Parent == top || !leads && s.below(m, top)) {
-			live++
-		}
-	}
+	top, live := s.livingBelow(parent, v.now())
 	if live < limit {
 		return nil
 	}
@@ -102,6 +97,17 @@ func (v *view) crowded(s *state, parent mail.Name) *trip {
 			"The person may raise the limit, children in [room.limits]", top, live),
 		note: fmt.Sprintf("%s has %d live agents below it, and one more was refused.", top, live),
 	}
+}
+
+// livingBelow counts the live agents below parent, or below whoever is above it, who is top.
+func (s *state) livingBelow(parent mail.Name, now mail.Time) (top mail.Name, live int) {
+	top, leads := s.topOf(parent)
+	for m := range s.agents() {
+		if m.counts(now) && (m.Parent == top || !leads && s.below(m, top)) {
+			live++
+		}
+	}
+	return top, live
 }
 
 // topOf returns whose descendants are counted with those of an agent: the highest above it that is below no
@@ -167,12 +173,7 @@ func (v *view) doubled(s *state, c *mail.AgentChange, now mail.Time) *trip {
 	case c.Session == "" || s.inSession(c.Name, c.Session) != nil || !s.heldByOther(m, c.Session, now):
 		return nil
 	}
-	live := 0
-	for o := range s.agents() {
-		if o.Base == m.Name && o.counts(now) {
-			live++
-		}
-	}
+	live := s.livingAs(m, now)
 	if limit := v.breaker.limits.Children; limit < 0 || live < limit {
 		return nil
 	}
@@ -185,6 +186,16 @@ func (v *view) doubled(s *state, c *mail.AgentChange, now mail.Time) *trip {
 	}
 }
 
+// livingAs counts the live agents that share the name of m.
+func (s *state) livingAs(m *member, now mail.Time) (live int) {
+	for o := range s.agents() {
+		if o.Base == m.Name && o.counts(now) {
+			live++
+		}
+	}
+	return live
+}
+
 // pulse returns the event that records a sign of life of the caller, if one is due: an agent is registered by its
 // first act, comes back by it when it was gone, and is otherwise noted once a minute.
 func (v *view) pulse(s *state, now mail.Time) []mail.Event {
@@ -192,13 +203,16 @@ func (v *view) pulse(s *state, now mail.Time) []mail.Event {
 		return nil
 	}
 	m := s.agent(v.caller)
-	if m != nil && m.State != mail.Gone && now.Sub(m.Seen) < policy.Heartbeat {
+	if m != nil && m.State != mail.Gone && !beats(m.Seen, now) && !m.parted() {
 		return nil
 	}
 	c := &mail.AgentChange{Name: v.caller}
 	v.grant(s, c)
 	if m == nil && v.parent != "" {
 		c.Parent = &v.parent
+	}
+	if m == nil {
+		v.checked(s, c, false)
 	}
 	return []mail.Event{{At: now, Agent: c}}
 }

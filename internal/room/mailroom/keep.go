@@ -2,7 +2,6 @@ package mailroom
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"maps"
 	"runtime/debug"
@@ -20,7 +19,7 @@ func (v *view) Status(ctx context.Context) (mail.RoomStatus, error) { return v.R
 
 // Status returns figures about the room.
 func (r *Room) Status() mail.RoomStatus {
-	st := mail.RoomStatus{Name: r.name, Open: true}
+	st := mail.RoomStatus{Name: r.name, Open: true, Trouble: r.opts.Trouble()}
 	if disk, ok := r.journal.(journal.Verifier); ok {
 		c := disk.Condition()
 		st.Bytes, st.Rejected, st.Missing = c.Bytes, c.Rejected, c.Missing
@@ -33,7 +32,16 @@ func (r *Room) Status() mail.RoomStatus {
 	defer r.mu.RUnlock()
 	st.Seq, st.Last, st.Messages = r.state.seq, r.state.last, len(r.state.records)
 	st.Agents = len(r.state.listed)
-	st.Unread = r.state.countUnread(r.state.members[mail.User], now)
+	user := r.state.members[mail.User]
+	st.Unread, st.Needs = r.state.countUnread(user, now), r.state.countNeeds(now)
+	st.Due = r.state.due(now)
+	st.Inbox, st.Archived = len(user.all), len(user.rest)
+	st.Machines, st.Keeper = slices.Clone(r.state.machines), r.state.upkeep
+	for _, id := range slices.Sorted(maps.Keys(r.state.erasing)) {
+		if pending := r.state.pending(id); len(pending) > 0 {
+			st.Erasing = append(st.Erasing, mail.Erasing{Message: id, Machines: pending})
+		}
+	}
 	return st
 }
 
@@ -43,8 +51,11 @@ func (r *Room) Run(ctx context.Context) error {
 	var running sync.WaitGroup
 	defer running.Wait()
 	running.Go(func() { r.tellNews(ctx) })
-	r.runRetention(ctx)
-	r.askAround(ctx)
+	if r.opts.Machine != "" {
+		running.Go(func() { r.seekUpkeep(ctx) })
+	}
+	kept := r.Keeps()
+	r.hourly(ctx)
 	hourly, minutely := time.NewTicker(time.Hour), time.NewTicker(time.Minute)
 	defer hourly.Stop()
 	defer minutely.Stop()
@@ -53,15 +64,32 @@ func (r *Room) Run(ctx context.Context) error {
 		case <-ctx.Done():
 			return nil
 		case <-hourly.C:
-			r.runRetention(ctx)
-			r.askAround(ctx)
+			r.hourly(ctx)
 		case <-r.crowded:
 			r.runRetention(ctx)
+		case <-r.due:
+			if keeps := r.Keeps(); keeps != kept {
+				if kept = keeps; keeps {
+					r.hourly(ctx)
+				}
+			}
+			_ = r.finishErasures(ctx) // which logs what is wrong
+			if err := r.compactBehind(ctx); err != nil {
+				r.opts.Log.Error("not compacted", "room", r.name, "err", err)
+			}
 		case <-minutely.C:
 			if err := r.endLapsed(ctx); err != nil {
 				r.opts.Log.Warn("lapsed sessions not ended", "room", r.name, "err", err)
 			}
 		}
+	}
+}
+
+// hourly does what is due once an hour, and at first.
+func (r *Room) hourly(ctx context.Context) {
+	r.runRetention(ctx)
+	if r.Keeps() {
+		r.askAround(ctx)
 	}
 }
 
@@ -77,6 +105,9 @@ func (r *Room) tellNews(ctx context.Context) {
 			return
 		}
 		for _, n := range news {
+			if r.opts.Machine != "" {
+				n.Subject += " on " + string(r.opts.Machine)
+			}
 			r.tellUser(ctx, n.Subject, n.Body)
 		}
 	}
@@ -84,6 +115,9 @@ func (r *Room) tellNews(ctx context.Context) {
 
 func (r *Room) runRetention(ctx context.Context) {
 	_ = r.finishErasures(ctx) // which logs what is wrong
+	if !r.Keeps() {
+		return
+	}
 	t, err := r.trim(ctx, false)
 	switch {
 	case err != nil:
@@ -103,18 +137,25 @@ func (r *Room) runRetention(ctx context.Context) {
 
 // endLapsed journals the end of sessions that fell silent, so that their role mail finds another holder. A client
 // that has nothing but hooks says nothing while it waits for a person, or for a tool: its session lives as long as
-// its process.
+// its process. So does an agent whose connection has ended.
 func (r *Room) endLapsed(ctx context.Context) error {
 	now := r.now()
 	var events []mail.Event
+	if r.opts.Machine != "" {
+		_, err := r.commit(ctx, r.lapsedSomewhere()...)
+		return err
+	}
 	r.mu.RLock()
 	for _, m := range r.state.listed {
-		if m.Session == "" || policy.SessionHeard(m.State, m.SessionAt, now) {
+		if m.Session == "" && !m.parted() || policy.SessionHeard(m.State, m.SessionAt, now) {
 			continue
 		}
-		c := &mail.AgentChange{Name: m.Name, Session: m.Session, By: mail.System}
+		c := &mail.AgentChange{Name: m.Name, Session: m.Session, By: mail.System, Silent: m.Heard}
+		alive := m.Process != "" && r.opts.Alive(m.Process)
 		switch {
-		case m.State != mail.Gone && m.Process != "" && r.opts.Alive(m.Process):
+		case m.parted() && (alive || !m.State.Live() || now.Sub(m.SessionAt) < policy.SessionLapse):
+			continue
+		case m.State != mail.Gone && alive:
 			c.Process, c.Join = m.Process, m.Joined
 		case policy.SessionLive(m.State, m.Session, m.SessionAt, now):
 			continue
@@ -148,17 +189,17 @@ func (r *Room) trim(ctx context.Context, force bool) (mail.Trimmed, error) {
 	if !ok {
 		return mail.Trimmed{}, nil
 	}
-	now := r.now()
-	ids, out := r.opts.Retention.Trim(r.retainable(now), now)
+	now, written := r.now(), r.opts.Written()
+	ids, out := r.opts.Retention.Trim(r.retainable(now, written), now)
 	for step := range slices.Chunk(ids, trimStep) {
 		started := time.Now()
-		if err := r.letGo(ctx, step, now); err != nil {
+		if err := r.letGo(ctx, step, now, written, force); err != nil {
 			return mail.Trimmed{}, err
 		}
-		time.Sleep(min(time.Since(started), longestPause)) // half of the time is for others
+		rest(ctx, min(time.Since(started), longestPause)) // half of the time is for others
 	}
 	r.mu.RLock()
-	worth := len(r.state.leaving) > 0 || r.state.garbage > garbageLimit || force && r.state.seq > 0
+	worth := len(r.state.leaving) > 0 || r.state.garbage+r.state.stale > garbageLimit || force && r.state.seq > 0
 	old := r.state.respend(now)
 	r.mu.RUnlock()
 	if !worth {
@@ -171,17 +212,26 @@ func (r *Room) trim(ctx context.Context, force bool) (mail.Trimmed, error) {
 	if err != nil {
 		return out, err
 	}
-	if err := compacter.Compact(ctx, func(e mail.Event) journal.Fate { return r.fate(&e, mark) }); err != nil {
+	if err := r.compact(ctx, compacter, mark, written); err != nil {
 		return out, err
 	}
-	r.mu.Lock()
-	r.state.archived(mark)
-	maps.DeleteFunc(r.void, func(seq mail.Seq, _ bool) bool { return seq < mark }) // they are nowhere now
-	r.mu.Unlock()
 	if len(ids) > manySteps*trimStep {
 		debug.FreeOSMemory() // otherwise what they took is given back within minutes only
 	}
 	return out, nil
+}
+
+// compact has the journal forget what the checkpoint at mark says. The caller holds keeping.
+func (r *Room) compact(ctx context.Context, compacter journal.Compacter, mark, written mail.Seq) error {
+	if err := compacter.Compact(ctx, func(e mail.Event) journal.Fate {
+		return r.fate(&e, mark, written)
+	}); err != nil {
+		return err
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.state.archived(mark)
+	return nil
 }
 
 // trimStep is how many messages, or keys, retention handles at a time: the room is locked for a millisecond.
@@ -195,16 +245,22 @@ const manySteps = 40
 
 // letGo takes messages out of the mailboxes. What it has done stands in the journal, and is found again by whoever
 // opens the room before the others have gone.
-func (r *Room) letGo(ctx context.Context, ids []mail.ID, now mail.Time) error {
+//
+// Unless the person has asked for it, only the machine that looks after the room may.
+func (r *Room) letGo(ctx context.Context, ids []mail.ID, now mail.Time, written mail.Seq, asked bool) error {
 	r.mu.RLock()
 	ids = slices.DeleteFunc(ids, func(id mail.ID) bool { // what has changed since it was chosen
 		rec := r.state.records[id]
-		return rec == nil || r.state.toRetain(rec, now).Unsettled
+		return rec == nil || r.state.toRetain(rec, now, written).Unsettled
 	})
 	events := append(r.state.settledGoing(ids, now), r.state.spend(ids, now)...)
 	r.mu.RUnlock()
 	if len(ids) > 0 {
-		events = append(events, mail.Event{At: now, Checkpoint: &mail.Checkpoint{Trimmed: ids}})
+		step := &mail.Checkpoint{Trimmed: ids}
+		if !asked {
+			step.Upkeep = r.opts.Machine
+		}
+		events = append(events, mail.Event{At: now, Checkpoint: step})
 	}
 	_, err := r.commit(ctx, events...)
 	return err
@@ -212,14 +268,18 @@ func (r *Room) letGo(ctx context.Context, ids []mail.ID, now mail.Time) error {
 
 // checkpointTries is how often a checkpoint is written anew because another post office on the same journal wrote
 // something between.
-const checkpointTries = 5
+const checkpointTries = 20
 
-// writeCheckpoint journals the state, and returns the checkpoint's place. A checkpoint
-// counts only if it is the very next event after the state that it describes. That is why this is the one place where
-// a lock is held over an append: in this process nothing can come between.
+// writeCheckpoint journals the state, and returns the checkpoint's place. A checkpoint counts only if it is the very
+// next event after the state that it describes. That is why this is the one place where a lock is held over an append:
+// in this process nothing can come between.
 func (r *Room) writeCheckpoint(ctx context.Context) (mail.Seq, error) {
 	r.gate.Lock()
 	defer r.gate.Unlock()
+	ctx, cancel := context.WithTimeout(ctx, appliedWithin) // all others wait
+	defer cancel()
+	behind, many := r.journal.(journal.Behinder)
+	many = many && r.opts.Machine != ""
 	for range checkpointTries {
 		if err := r.await(ctx, r.journal.Last()); err != nil {
 			return 0, err
@@ -228,16 +288,30 @@ func (r *Room) writeCheckpoint(ctx context.Context) (mail.Seq, error) {
 		r.mu.RLock()
 		c := r.state.checkpoint()
 		r.mu.RUnlock()
-		seq, err := r.append(ctx, mail.Event{At: now, Checkpoint: c})
-		if err != nil || seq == c.After+1 {
-			return seq, err
+		e := mail.Event{At: now, Checkpoint: c}
+		if !many {
+			seq, err := r.append(ctx, e)
+			if err != nil || seq == c.After+1 {
+				return seq, err
+			}
+			continue
+		}
+		seq, ok, err := behind.AppendBehind(ctx, c.After, e)
+		switch {
+		case err != nil:
+			return 0, r.unavailable(err)
+		case ok:
+			return seq, r.await(ctx, seq)
+		}
+		if err := r.await(ctx, c.After+1); err != nil { // what came between
+			return 0, err
 		}
 	}
 	return 0, mail.Errorf(mail.Unavailable, "the room is too busy to be trimmed now; nothing was changed")
 }
 
 // retainable lists the hot messages for retention.
-func (r *Room) retainable(now mail.Time) (out []policy.Held) {
+func (r *Room) retainable(now mail.Time, written mail.Seq) (out []policy.Held) {
 	r.mu.RLock()
 	out = make([]policy.Held, 0, len(r.state.order))
 	r.mu.RUnlock()
@@ -246,7 +320,7 @@ func (r *Room) retainable(now mail.Time) (out []policy.Held) {
 		some := r.state.order.after(last)
 		some = some[:min(trimStep, len(some))]
 		for _, rec := range some {
-			out = append(out, r.state.toRetain(rec, now))
+			out = append(out, r.state.toRetain(rec, now, written))
 			last = rec.seq
 		}
 		r.mu.RUnlock()
@@ -256,41 +330,43 @@ func (r *Room) retainable(now mail.Time) (out []policy.Held) {
 	}
 }
 
-// toRetain returns what retention has to know of a message.
-func (s *state) toRetain(r *record, now mail.Time) policy.Held {
+// toRetain returns what retention has to know of a message. The files of all bridges have what came up to written.
+func (s *state) toRetain(r *record, now mail.Time, written mail.Seq) policy.Held {
 	settled, read := s.settledEverywhere(r, now)
 	return policy.Held{ID: r.msg.ID, Sent: r.msg.Sent, Settled: settled, Unread: !read,
-		Lives:     !settled && (r.msg.TTLSeconds > 0 || r.waitsFor(s.members[mail.User])),
-		Unsettled: r.open() || s.unsettledRole(r, now) || r.snoozedBy(s.members[mail.User], now) != 0}
+		Lives: !settled && (r.msg.TTLSeconds > 0 || r.waitsFor(s.members[mail.User])),
+		Unsettled: r.open() || s.unsettledRole(r, now) || r.snoozedBy(s.members[mail.User], now) != 0 ||
+			r.seq > written}
 }
 
 // waitsFor reports whether m has r and has not read it.
 func (r *record) waitsFor(m *member) bool { return r.reaches(m) && !r.settledBy(m) }
 
-// fate decides what compaction does with an event that the checkpoint at mark has behind it.
-func (r *Room) fate(e *mail.Event, mark mail.Seq) journal.Fate {
+// fate decides what compaction does with an event that the checkpoint at mark has behind it. Behind written it stays
+// if bridges have to see it.
+func (r *Room) fate(e *mail.Event, mark, written mail.Seq) journal.Fate {
 	if e.Seq >= mark {
 		return journal.Keep
 	}
 	r.mu.RLock()
 	defer r.mu.RUnlock()
 	switch {
-	case r.void[e.Seq]:
+	case r.state.isVoid(e.Seq), e.Machine != nil:
 		return journal.Drop
 	case e.Message != nil:
-		return keepIf(r.state.records[e.Message.ID] != nil)
+		return keepIf(r.state.hotAt(e.Message.ID, mark) != nil)
 	case e.Receipt != nil:
-		return keepIf(r.state.counts(e.Receipt))
+		return keepIf(r.state.counts(e.Receipt, mark))
 	case e.Settled != nil:
-		return keepIf(r.state.records[e.Settled.Message] != nil)
+		return keepIf(r.state.hotAt(e.Settled.Message, mark) != nil)
 	case e.Agent != nil:
 		if heartbeat(e.Agent) {
 			return journal.Drop
 		}
-		return journal.Archive
+		return keepIf(e.Seq > written)
 	case e.Erased != nil:
 		_, pending := r.state.erasing[e.Erased.Message]
-		return keepIf(pending)
+		return keepIf(pending || r.state.erased[e.Erased.Message] > mark || e.Seq > written)
 	case e.Checkpoint != nil:
 		if r.state.spent.keptIn(e, r.state.keyOf) {
 			return journal.Keep
@@ -302,10 +378,23 @@ func (r *Room) fate(e *mail.Event, mark mail.Seq) journal.Fate {
 	return journal.Keep // an event of a newer version
 }
 
-// counts reports whether a receipt still says something about a hot message. A read that was taken back does not.
-func (s *state) counts(rc *mail.Receipt) bool {
-	r, m := s.records[rc.Message], s.members[rc.Reader.Signer()]
-	return r != nil && (rc.Mark != mail.MarkRead || m != nil && r.readBy(m))
+// hotAt returns a message that was hot where a checkpoint stands, nil if it was not: another machine may have trimmed
+// it since, and its step stands behind the checkpoint.
+func (s *state) hotAt(id mail.ID, mark mail.Seq) *record {
+	if r := s.records[id]; r != nil {
+		return r
+	}
+	if s.trims[id] > mark {
+		return s.leaving[id]
+	}
+	return nil
+}
+
+// counts reports whether a receipt says something about a message that was hot at mark. A read that was taken back
+// before does not.
+func (s *state) counts(rc *mail.Receipt, mark mail.Seq) bool {
+	r, m := s.hotAt(rc.Message, mark), s.members[rc.Reader.Signer()]
+	return r != nil && (rc.Mark != mail.MarkRead || m != nil && r.readBy(m) || s.takenBack[rc.Message] > mark)
 }
 
 // heartbeat reports whether a change of the roster says nothing but that somebody lives.
@@ -319,79 +408,6 @@ func keepIf(keep bool) journal.Fate {
 		return journal.Keep
 	}
 	return journal.Archive
-}
-
-// Erase implements mail.Keeper.
-func (v *view) Erase(ctx context.Context, id mail.ID) error {
-	if err := v.needUser("erase"); err != nil {
-		return err
-	}
-	var pending bool
-	v.read(func(s *state, _ mail.Time) { _, pending = s.erasing[id] })
-	if pending {
-		return v.finishErasure(ctx, id, v.caller)
-	}
-	if _, err := v.Message(ctx, id); err != nil {
-		return err
-	}
-	erased := mail.Event{At: v.now(), Erased: &mail.Erasure{Message: id, By: v.caller}}
-	if _, err := v.commit(ctx, append(v.settlementsOf(id), erased)...); err != nil {
-		return err
-	}
-	return v.finishErasure(ctx, id, v.caller)
-}
-
-// finishErasure rewrites the files that hold a message whose erasure is journalled, and journals that it is done. What
-// followed from the message and its receipts besides (whose turn it is in a role, which door reached an agent) a
-// checkpoint says from then on.
-func (r *Room) finishErasure(ctx context.Context, id mail.ID, by mail.Name) error {
-	r.keeping.Lock()
-	defer r.keeping.Unlock()
-	c, ok := r.journal.(journal.Compacter)
-	if !ok {
-		return mail.Errorf(mail.Unavailable, "the journal of room %s cannot erase", r.name)
-	}
-	_, err := r.writeCheckpoint(ctx)
-	if err != nil {
-		return err
-	}
-	_, err = c.Erase(ctx, id, func(e mail.Event) bool {
-		return e.Message != nil && e.Message.ID == id || e.Receipt != nil && e.Receipt.Message == id || r.isVoid(e.Seq)
-	})
-	if err == nil { // after the journal, or it would be indexed from there again
-		err = r.index.Erase(id)
-	}
-	if err != nil {
-		return &mail.Error{Code: mail.Unavailable, Msg: "the message is hidden, but its text is still on disk: the " +
-			"files could not be rewritten. The post office tries again each hour, and when the room is next " +
-			"opened; to try at once, erase it again", Err: err}
-	}
-	_, err = r.commit(ctx, mail.Event{At: r.now(), Erased: &mail.Erasure{Message: id, By: by, Done: true}})
-	return err
-}
-
-// isVoid reports whether an event did not count.
-func (r *Room) isVoid(seq mail.Seq) bool {
-	r.mu.RLock()
-	defer r.mu.RUnlock()
-	return r.void[seq]
-}
-
-// finishErasures does what a crash, or the disk, left undone. What cannot be done now keeps nobody from anything else.
-func (r *Room) finishErasures(ctx context.Context) error {
-	r.mu.RLock()
-	pending := maps.Clone(r.state.erasing)
-	r.mu.RUnlock()
-	var errs []error
-	for id, by := range pending {
-		err := r.finishErasure(ctx, id, by)
-		if err != nil {
-			r.opts.Log.Error("erased message is still on the disk", "room", r.name, "message", id, "err",
-				errors.Unwrap(err))
-		}
-		errs = append(errs, err)
-	}
-	return errors.Join(errs...)
 }
 
 // Verify implements mail.Keeper.

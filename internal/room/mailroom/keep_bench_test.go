@@ -39,7 +39,7 @@ func BenchmarkTrim(b *testing.B) {
 			b.Fatal(err)
 		}
 	}
-	heap()
+	heapSize()
 	before := resident()
 	b.ResetTimer()
 	quiet, _ := beside(b, room, func() { time.Sleep(2 * time.Second) })

@@ -116,12 +116,12 @@ func (j stuckEraser) Erase(ctx context.Context, id mail.ID, match func(mail.Even
 // the person is told, and it is finished as soon as it can be.
 func TestErasureThatCannotBeFinished(t *testing.T) {
 	for _, archived := range []bool{false, true} {
-		synctest.Test(t, func(t *testing.T) {
+		fakeTime(t, func(t *testing.T) {
 			var stuck atomic.Bool
 			stuck.Store(true)
-			store := &journaltest.Store{}
+			store := inMemory(t)
 			open := func() *lab {
-				r, err := Open(t.Context(), "lab", stuckEraser{store.Open(), &stuck}, Options{})
+				r, err := Open(t.Context(), "lab", stuckEraser{store.memory.Open(), &stuck}, Options{})
 				if err != nil {
 					t.Fatalf("the room does not open: %v", err)
 				}
@@ -157,7 +157,7 @@ func TestErasureThatCannotBeFinished(t *testing.T) {
 			time.Sleep(time.Minute)
 			stuck.Store(false)
 			time.Sleep(time.Hour)
-			j := store.Open()
+			j := store.memory.Open()
 			defer j.Close()
 			if found, err := j.ArchivedOf(t.Context(), id); err != nil ||
 				slices.ContainsFunc(found, func(e mail.Event) bool {

@@ -33,7 +33,7 @@ func (j slowCompacter) Compact(ctx context.Context, fate func(mail.Event) journa
 // answered question to bea.
 type leaver struct {
 	*testing.T
-	store  *journaltest.Store
+	store  *store
 	before func() error
 	room   *Room
 	now    time.Time
@@ -41,7 +41,7 @@ type leaver struct {
 }
 
 func newLeaver(t *testing.T) *leaver {
-	l := &leaver{T: t, store: &journaltest.Store{}, now: time.UnixMilli(1_000_000_000_000)}
+	l := &leaver{T: t, store: inMemory(t), now: time.UnixMilli(1_000_000_000_000)}
 	l.open()
 	for _, n := range []mail.Name{"ann", "bea"} {
 		if _, err := l.room.As(n).Register(t.Context(), mail.Presence{}); err != nil {
@@ -62,7 +62,7 @@ func (l *leaver) open() {
 	if l.before == nil {
 		l.before = func() error { return nil }
 	}
-	r, err := Open(context.Background(), "lab", slowCompacter{l.store.Open(), &l.before}, Options{
+	r, err := Open(context.Background(), "lab", slowCompacter{l.store.memory.Open(), &l.before}, Options{
 		Now: func() time.Time { return l.now }, Retention: policy.Retention{Age: 24 * time.Hour}})
 	if err != nil {
 		l.Fatal(err)
@@ -285,7 +285,8 @@ func TestNote_Archived(t *testing.T) {
 		reader mail.Address
 		mark   mail.Mark
 		want   int
-	}{{"agent:bea", mail.MarkRead, 1}, {"agent:bea", mail.MarkRead, 0}, {"agent:bea", mail.MarkUnread, 0},
+	}{{"agent:bea", mail.MarkRead, 1}, {"agent:bea", mail.MarkRead, 0}, {"agent:bea", mail.MarkUnread, 1},
+		{"agent:bea", mail.MarkUnread, 0}, {"agent:bea", mail.MarkRead, 1},
 		{"agent:stranger", mail.MarkRead, 1}, {"agent:stranger", mail.MarkRead, 0}} {
 		n, err := l.room.Note(t.Context(), []mail.Receipt{{Message: l.ids[0], Reader: c.reader, Mark: c.mark},
 			{Message: "nowhere", Reader: c.reader, Mark: c.mark}})

@@ -44,11 +44,13 @@ func (v *view) Agents(ctx context.Context, q mail.RosterQuery) (mail.AgentList, 
 				continue
 			}
 			out.Total++
-			if m.Name <= q.After {
+			if mail.CompareNames(m.Name, q.After) <= 0 {
 				continue
 			}
 			if len(out.Agents) == n {
-				out.More, out.Next = true, out.Agents[n-1].Name
+				if out.More = true; !q.Latest {
+					out.Next = out.Agents[n-1].Name
+				}
 				continue
 			}
 			out.Agents = append(out.Agents, s.show(m, now))

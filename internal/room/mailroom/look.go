@@ -46,7 +46,7 @@ func (v *view) Inbox(ctx context.Context, q mail.InboxQuery) (mail.Page, error) 
 		return mail.Page{}, err
 	}
 	v.touch(ctx)
-	page := mail.Page{Messages: []mail.Item{}}
+	page := mail.Page{Messages: []mail.Item{}, Trouble: v.opts.Trouble()}
 	v.read(func(s *state, now mail.Time) {
 		var m *member
 		var from mail.Address
@@ -73,7 +73,8 @@ func (s *state) fill(page *mail.Page, m *member, q mail.InboxQuery, from mail.Ad
 	s.showOpen(page, m)
 	bytes := 0
 	for r := range s.place(m, q, from, now) {
-		if !hasType(q.Types, r.msg.Type) || from != "" && !sameAddress(from, r.msg.From) || !s.isIn(r, m, q, now) {
+		if !hasType(q.Types, r.msg.Type) || from != "" && !sameAddress(from, r.msg.From) ||
+			!q.BySent && !sentWithin(r.msg.Sent, q.Since, q.Until) || !s.isIn(r, m, q, now) {
 			continue
 		}
 		bytes += int(r.size)
@@ -99,12 +100,22 @@ func (s *state) place(m *member, q mail.InboxQuery, from mail.Address, now mail.
 		lists = []list{m.snoozed}
 	case q.All:
 		lists = []list{m.all}
+	case q.BySent:
+		lists = []list{m.unread.list}
 	default:
 		unread := m.unread.within(q.After, q.Before)
 		return unread.alive(q.Newest, now)
 	}
 	if o := s.members[from.Signer()]; plain(from) && len(lists) == 1 && (o == nil || len(o.sent) < len(lists[0])) {
 		return s.sentInto(lists[0], o, q)
+	}
+	return s.inOrderOf(q, lists...)
+}
+
+// inOrderOf yields the records of some lists between the places of q and in its order.
+func (s *state) inOrderOf(q mail.InboxQuery, lists ...list) iter.Seq[*record] {
+	if q.BySent {
+		return s.bySent(lists, span{q.Since, q.Until, q.After, q.Before})
 	}
 	for i, l := range lists {
 		lists[i] = l.after(q.After).before(q.Before)
@@ -118,7 +129,7 @@ func (s *state) sentInto(l list, sender *member, q mail.InboxQuery) iter.Seq[*re
 		if sender == nil {
 			return
 		}
-		for _, r := range sender.sent.after(q.After).before(q.Before).inOrder(q.Newest) {
+		for r := range s.inOrderOf(q, sender.sent) {
 			if _, in := l.search(r.seq); in && !yield(r) {
 				return
 			}
@@ -147,6 +158,13 @@ func hasType(types []mail.Type, t mail.Type) bool {
 
 // History implements mail.Reader.
 func (v *view) History(ctx context.Context, q mail.HistoryQuery) (mail.Page, error) {
+	trouble := v.opts.Trouble()
+	page, err := v.history(ctx, q)
+	page.Trouble = trouble
+	return page, err
+}
+
+func (v *view) history(ctx context.Context, q mail.HistoryQuery) (mail.Page, error) {
 	n, err := limit(q.Limit)
 	if err != nil {
 		return mail.Page{}, err
@@ -155,6 +173,15 @@ func (v *view) History(ctx context.Context, q mail.HistoryQuery) (mail.Page, err
 		if _, err := mail.ParseDeliveryState(string(s)); err != nil {
 			return mail.Page{}, err
 		}
+	}
+	if q.BySent && (q.Archive || q.Search != "") {
+		return mail.Page{}, mail.Errorf(mail.Invalid,
+			"by_sent goes neither with archive nor with search: leave it out, "+
+				"and messages come in order of arrival")
+	}
+	if q.Conversations && q.BySent {
+		return mail.Page{}, mail.Errorf(mail.Invalid, "conversations does not go with by_sent: leave that out, "+
+			"and conversations come in order of the newest message that fits")
 	}
 	v.touch(ctx)
 	f, err := v.filter(ctx, q)
@@ -169,11 +196,18 @@ func (v *view) History(ctx context.Context, q mail.HistoryQuery) (mail.Page, err
 	if !f.words.Empty() && !q.Open { // what is open is little
 		search = v.searchWords
 	}
+	if q.Conversations {
+		return v.byConversation(ctx, f, n, search)
+	}
 	items, err := search(ctx, f, n)
 	if err != nil {
 		return mail.Page{}, err
 	}
-	return pageOf(items, n, !f.newest), nil
+	order := bySeq
+	if q.BySent {
+		order = bySentTime
+	}
+	return pageOf(items, n, !f.newest, order), nil
 }
 
 // scan returns the messages that f accepts: the newest n and one more or, behind a cursor, the first; and others, in
@@ -247,8 +281,8 @@ func (s *state) accept(f *filter, r *record, now mail.Time) (it mail.Item, ok bo
 
 // pageOf makes a page of the newest n messages or, behind a cursor, of the first n. Hot ones may be older than
 // archived ones, and what was archived meanwhile is among both.
-func pageOf(items []mail.Item, n int, onwards bool) mail.Page {
-	slices.SortStableFunc(items, bySeq)
+func pageOf(items []mail.Item, n int, onwards bool, order func(a, b mail.Item) int) mail.Page {
+	slices.SortStableFunc(items, order)
 	items = slices.CompactFunc(items, func(a, b mail.Item) bool { return a.Seq == b.Seq })
 	page := mail.Page{Messages: []mail.Item{}}
 	switch page.More = len(items) > n; {
@@ -272,6 +306,7 @@ type filter struct {
 	root     mail.ID // of the thread
 	words    find.Query
 	text     []byte // of the message that was last looked at
+	span     span   // of what is asked for by time of sending
 	reach
 }
 
@@ -304,7 +339,11 @@ func (v *view) rootOf(ctx context.Context, id mail.ID) (mail.ID, error) {
 }
 
 func (v *view) filter(ctx context.Context, q mail.HistoryQuery) (*filter, error) {
-	f := &filter{q: q, words: find.Parse(q.Search), reach: reach{q.After, q.Before, q.After == 0}}
+	f := &filter{q: q, words: find.Parse(q.Search), reach: reach{q.After, q.Before, q.After == 0 || q.Conversations}}
+	if q.BySent {
+		f.span, f.reach = span{q.Since, q.Until, q.After, q.Before}, reach{newest: true}
+		f.q.Since, f.q.Until = 0, 0
+	}
 	var err error
 	if q.Thread != "" {
 		if f.root, err = v.rootOf(ctx, q.Thread); err != nil {
@@ -387,7 +426,10 @@ func (f *filter) matches(m *header, seq mail.Seq) bool {
 		return false
 	case q.Issue != "" && q.Issue != m.issue():
 		return false
-	case q.Since != 0 && m.Sent < q.Since, q.Until != 0 && m.Sent >= q.Until:
+	case !strings.HasPrefix(string(m.ID), q.ID) &&
+		!strings.HasPrefix(strings.TrimPrefix(string(m.ID), "msg_"), q.ID):
+		return false
+	case !sentWithin(m.Sent, q.Since, q.Until):
 		return false
 	}
 	return true

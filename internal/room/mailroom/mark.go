@@ -2,6 +2,7 @@ package mailroom
 
 import (
 	"context"
+	"slices"
 
 	"pennypost/internal/mail"
 )
@@ -40,8 +41,43 @@ func (v *view) Mark(ctx context.Context, q mail.Marking) (mail.Marked, error) {
 	if len(out.Marked) == 0 {
 		return out, nil
 	}
-	_, err = v.commit(ctx, events...)
-	return out, err
+	last, err := v.commit(ctx, events...)
+	if err != nil {
+		return out, err
+	}
+	late, err := v.lateTakes(ctx, last, events, cold)
+	if err != nil {
+		return out, err
+	}
+	return out, v.takenFirst(append(v.lost(last, events), late...), &out)
+}
+
+// takenFirst takes out of the answer the role mail that another took while this was marked, and says who did, if
+// nothing else was marked.
+func (v *view) takenFirst(lost []*mail.Event, out *mail.Marked) (err error) {
+	v.mu.RLock()
+	defer v.mu.RUnlock()
+	for _, e := range lost {
+		if e.Receipt == nil {
+			continue
+		}
+		id := e.Receipt.Message
+		out.Marked = slices.DeleteFunc(out.Marked, func(other mail.ID) bool { return other == id })
+		out.NotYours = append(out.NotYours, id)
+		taker := "another"
+		if r := v.state.records[id]; r != nil {
+			for i := range r.bound {
+				if h := r.bound[i].holder(); h != nil && r.bound[i].isRole() {
+					taker = string(h.Name)
+				}
+			}
+		}
+		err = mail.Errorf(mail.Denied, "%s was taken by %s at the same time; it is not yours", id, taker)
+	}
+	if len(out.Marked) > 0 {
+		return nil
+	}
+	return err
 }
 
 func (v *view) checkMarking(q mail.Marking) error {
@@ -104,7 +140,8 @@ func (v *view) coldToMark(ctx context.Context, q mail.Marking) (map[mail.ID]*arc
 		return nil, nil
 	}
 	cold, err := v.lookUp(ctx, ids...)
-	if back := q.Mark == mail.MarkUnread || q.Mark == mail.MarkSnoozed; err != nil || !back {
+	back := q.Mark == mail.MarkUnread && !q.InArchive || q.Mark == mail.MarkSnoozed
+	if err != nil || !back {
 		return cold, err
 	}
 	for _, id := range ids {
@@ -168,7 +205,7 @@ func (v *view) markAll(s *state, m *member, q mail.Marking, now mail.Time, out *
 
 // Note records marks that readers made elsewhere, those that change something, and returns how many that were. Unlike
 // Mark it is no sign of life of the reader, who need not be on the roster. Whoever calls has the word of the system in
-// which they were made. Of archived mail nothing is made unread.
+// which they were made. Archived mail does not return to a mailbox, whatever its mark.
 func (r *Room) Note(ctx context.Context, receipts []mail.Receipt) (int, error) {
 	var events []mail.Event
 	now := r.use()
@@ -182,7 +219,7 @@ func (r *Room) Note(ctx context.Context, receipts []mail.Receipt) (int, error) {
 		rec, m := r.state.records[rc.Message], r.state.known(rc.Reader.Signer())
 		if rec == nil {
 			old := cold[rc.Message]
-			if old == nil || rc.Mark == mail.MarkUnread || rc.Mark == mail.MarkSnoozed {
+			if old == nil || rc.Mark == mail.MarkSnoozed {
 				continue
 			}
 			rec, m = &old.record, old.marksOfName(m).who
@@ -190,13 +227,16 @@ func (r *Room) Note(ctx context.Context, receipts []mail.Receipt) (int, error) {
 		if _, counts := rec.takenBy(m); rc.Mark == mail.MarkRead && !counts {
 			continue
 		}
+		if rc.Mark == mail.MarkNotified {
+			rc.Machine = r.opts.Machine
+		}
 		if rec.changes(m, rc.Mark, rc.Until, now) {
 			events = append(events, mail.Event{At: now, Receipt: rc})
 		}
 	}
 	r.mu.RUnlock()
-	_, err = r.commit(ctx, events...)
-	return len(events), err
+	last, err := r.commit(ctx, events...)
+	return len(events) - len(r.lost(last, events)), err
 }
 
 // coldToNote returns those messages of the receipts that are in the archive.

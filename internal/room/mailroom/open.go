@@ -62,15 +62,19 @@ func (s *state) fileOpen(r *record) {
 
 // applySettled settles a question. A withdrawal of one that is settled comes too late. What names an answer repeats
 // what the room knew when the answer left the journal, and goes before what later answers say.
-func (s *state) applySettled(st mail.Settlement, at mail.Time) {
+func (s *state) applySettled(st mail.Settlement, at mail.Time) (counted bool) {
 	q := s.records[st.Message]
-	if q == nil || st.Answer == "" && !q.open() || !q.msg.Type.Asks() {
-		return
+	if q == nil || !q.msg.Type.Asks() {
+		return true
+	}
+	if !q.open() && st.Answer == "" {
+		return q.settled.As == st.As
 	}
 	if st.At == 0 {
 		st.At = at
 	}
 	s.settleOpen(q, st)
+	return true
 }
 
 // showOpen says on a page which questions to m, and which of m's, wait for an answer.

@@ -12,7 +12,6 @@ import (
 
 	"pennypost/internal/mail"
 	"pennypost/internal/policy"
-	"pennypost/internal/room/journal/journaltest"
 )
 
 // TestHistoryPages holds that a walk over the history, the archive too, shows each message once, in order, in both
@@ -24,7 +23,7 @@ func TestHistoryPages(t *testing.T) {
 		opts := Options{Now: func() time.Time { return now }, Retention: policy.Retention{Age: -1,
 			Count: rapid.IntRange(1, 15).Draw(t, "hot")}, Limits: policy.Limits{RepeatWindow: -1, Exchanges: -1,
 			PerMinute: -1, Depth: -1}}
-		room, err := Open(t.Context(), "lab", (&journaltest.Store{}).Open(), opts)
+		room, err := Open(t.Context(), "lab", newStore(t).Open(), opts)
 		must(t, err)
 		defer func() { must(t, room.Close()) }()
 		user := room.As(mail.User)

@@ -11,7 +11,6 @@ import (
 
 	"pennypost/internal/mail"
 	"pennypost/internal/policy"
-	"pennypost/internal/room/journal/journaltest"
 )
 
 // kept is a message to the user as the naive model of TestPlaces knows it.
@@ -52,7 +51,7 @@ func (k *kept) in(q mail.InboxQuery, now time.Time) bool {
 func TestPlaces(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		now := time.UnixMilli(1_000_000_000_000)
-		store := &journaltest.Store{}
+		store := newStore(t)
 		opts := Options{Now: func() time.Time {
 			return now
 		}, Retention: policy.Retention{Age: -1, Count: -1}, Limits: policy.Limits{RepeatWindow: -1, Exchanges: -1,

@@ -58,7 +58,9 @@ func (s *state) deliveryTo(r *record, t recipient, now mail.Time) mail.Delivery 
 	}
 	state := s.waiting(r, t.address, now)
 	if t.address.Kind() == mail.ToRole && state == mail.Queued {
-		return mail.Delivery{Address: t.address, State: mail.Held, Wake: s.wakeHeld(r, t.address.Value())}
+		d := mail.Delivery{Address: t.address, State: mail.Held}
+		d.Wake, d.PutOff, d.Machine = s.wakeHeld(r, t.address.Value(), now)
+		return d
 	}
 	return mail.Delivery{Address: t.address, State: state, Wake: mail.WakeNone}
 }
@@ -93,7 +95,7 @@ func rank(first bool) int {
 }
 
 // audience returns who is or was behind a dynamic address: those who carry it now and were registered before it
-// expired, by name, and those who left a mark, whatever became of them since.
+// expired, by name, and those who left a mark, whatever became of them since, by name too.
 func (s *state) audience(r *record, a mail.Address) []*member {
 	expires := s.expiry(r, a, nil)
 	var out []*member
@@ -105,10 +107,12 @@ func (s *state) audience(r *record, a mail.Address) []*member {
 	if a != mail.ToAll { // the roster is in order
 		slices.SortFunc(out, byName)
 	}
+	there := len(out)
 	for i := range r.marks {
 		if m := r.marks[i].who; !r.reaches(m) {
 			out = append(out, m)
 		}
 	}
+	slices.SortFunc(out[there:], byName) // compaction may have taken the first mark
 	return out
 }

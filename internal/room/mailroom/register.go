@@ -23,7 +23,10 @@ func (s *state) show(m *member, now mail.Time) mail.Agent {
 		Registered: m.Registered, Seen: m.Seen, Left: m.Left, Door: m.Door, DoorAt: m.DoorAt,
 		Unread: s.countUnread(m, now),
 	}
-	if policy.SessionLive(m.State, m.Session, m.SessionAt, now) {
+	if s.here != "" && len(s.machines) > 1 {
+		a.Machine, a.MachineAway = m.Machine, s.isAway(m.Machine)
+	}
+	if m.live(now) {
 		a.Session = m.Session
 	}
 	return a
@@ -36,29 +39,36 @@ func (v *view) Register(ctx context.Context, p mail.Presence) (mail.Agent, error
 		return mail.Agent{}, err
 	}
 	defer v.claiming(c)()
-	now := v.now()
-	due := true
+	asked := *c
+	if err := v.attempt(ctx, func() ([]mail.Event, error) {
+		c = new(asked)
+		return v.registering(ctx, p, c)
+	}); err != nil {
+		return mail.Agent{}, err
+	}
+	return v.registered(c)
+}
+
+// registering checks a change, completes it, and returns its event; none if it would change nothing.
+func (v *view) registering(ctx context.Context, p mail.Presence, c *mail.AgentChange) ([]mail.Event, error) {
 	var full *trip
+	var err error
+	var events []mail.Event
 	v.read(func(s *state, now mail.Time) {
 		if full, err = v.mayRegister(s, p, c); full == nil && err == nil {
 			s.adopt(p, c, now)
 			v.grant(s, c)
 			full, err = v.doubled(s, c, now), v.onlyOne(s, c, now)
-			due = s.changes(c, now)
+			if s.changes(c, now) {
+				v.checked(s, c, p.Update)
+				events = []mail.Event{{At: now, Agent: c}}
+			}
 		}
 	})
 	if full != nil {
-		return mail.Agent{}, v.tripped(ctx, full)
+		return nil, v.tripped(ctx, full)
 	}
-	if err != nil {
-		return mail.Agent{}, err
-	}
-	if due {
-		if _, err := v.commit(ctx, mail.Event{At: now, Agent: c}); err != nil {
-			return mail.Agent{}, err
-		}
-	}
-	return v.registered(c)
+	return events, err
 }
 
 // adopt decides what registering a known name from outside means: the name of a live session is not shared without a
@@ -68,7 +78,7 @@ func (s *state) adopt(p mail.Presence, c *mail.AgentChange, now mail.Time) {
 	if m == nil || p.Update || p.End || c.Session != "" {
 		return
 	}
-	if c.By != "" && !c.TakeOver && policy.SessionLive(m.State, m.Session, m.SessionAt, now) {
+	if c.By != "" && !c.TakeOver && m.live(now) {
 		c.Name = s.freeName(m.Name)
 	} else if c.State == "" && !m.State.Live() {
 		c.State = mail.Idle
@@ -98,6 +108,9 @@ func (v *view) change(p mail.Presence) (*mail.AgentChange, error) {
 	c := &mail.AgentChange{
 		Name: name, Roles: normalAll(p.Roles), Tags: normalAll(p.Tags), State: p.State, Task: p.Task, Parent: p.Parent,
 		Client: p.Client, Session: p.Session, TakeOver: p.TakeOver, End: p.End, Process: p.Process, Join: p.Join,
+	}
+	if c.Session != "" && !c.End && !v.files {
+		c.Machine = v.opts.Machine
 	}
 	if name != v.caller {
 		c.By = v.caller
@@ -227,9 +240,15 @@ func (s *state) changes(c *mail.AgentChange, now mail.Time) bool {
 	if m == nil || c.End || c.TakeOver || c.Roles != nil || c.Tags != nil || c.Task != nil || c.Parent != nil {
 		return true
 	}
-	beat := now.Sub(max(m.Seen, m.SessionAt)) >= policy.Heartbeat
-	return beat || m.State == mail.Gone || c.State != "" && c.State != m.State || c.Client != "" &&
+	return beats(max(m.Seen, m.SessionAt), now) || m.parted() || m.State == mail.Gone || c.State != "" &&
+		c.State != m.State || c.Client != "" &&
 		c.Client != m.Client || c.Session != m.Session
+}
+
+// beats reports whether a sign of life is due. The last one may be from another machine, whose clock is ahead.
+func beats(last, now mail.Time) bool {
+	since := now.Sub(last)
+	return since >= policy.Heartbeat || since <= -policy.Heartbeat
 }
 
 // freeName returns the first "base-n" that nobody bears.
@@ -273,13 +292,30 @@ func (v *view) Rename(ctx context.Context, from, to mail.Name) (mail.Agent, erro
 		return mail.Agent{}, err
 	}
 	defer v.newcomer(to)()
-	var old mail.Name
-	v.read(func(s *state, _ mail.Time) {
-		var m *member
+	var renamed *member
+	if err := v.attempt(ctx, func() (events []mail.Event, err error) {
+		renamed, events, err = v.renaming(from, to)
+		return events, err
+	}); err != nil {
+		return mail.Agent{}, err
+	}
+	var a mail.Agent
+	v.read(func(s *state, now mail.Time) {
+		if a = s.show(renamed, now); a.Name != to {
+			err = mail.Errorf(mail.Conflict, "%s was renamed to %q at the same time; that is its name now", from,
+				a.Name)
+		}
+	})
+	return a, err
+}
+
+// renaming checks whether an agent can be renamed, and returns it and the event; none if it has the name.
+func (v *view) renaming(from, to mail.Name) (m *member, events []mail.Event, err error) {
+	v.read(func(s *state, now mail.Time) {
 		if m, err = v.mailbox(s, from); err != nil {
 			return
 		}
-		old = m.Name
+		old := m.Name
 		switch {
 		case m.isUser() || old == mail.Orchestrator:
 			err = mail.Errorf(mail.Denied, "%s cannot be renamed", old)
@@ -293,21 +329,12 @@ func (v *view) Rename(ctx context.Context, from, to mail.Name) (mail.Agent, erro
 		case s.members[to] != m: // or it had that name before
 			err = s.checkNew(to, m)
 		}
-	})
-	if err != nil {
-		return mail.Agent{}, err
-	}
-	if old != to {
-		if _, err := v.commit(ctx,
-			mail.Event{At: v.now(), Agent: &mail.AgentChange{Name: old, Renamed: to, By: v.by(old)}}); err != nil {
-			return mail.Agent{}, err
+		if err == nil && old != to {
+			events = []mail.Event{{At: now, Agent: &mail.AgentChange{Name: old, Renamed: to, By: v.by(old),
+				Machine: v.opts.Machine}}}
 		}
-	}
-	a, err := v.registered(&mail.AgentChange{Name: to})
-	if err == nil && a.Name != to {
-		err = mail.Errorf(mail.Conflict, "the name %q was taken at the same time; nothing was renamed", to)
-	}
-	return a, err
+	})
+	return m, events, err
 }
 
 // by returns the caller, or nothing if it is the agent in question.
@@ -347,23 +374,23 @@ func (v *view) Token(ctx context.Context, n mail.Name) (string, error) {
 	if err := v.needUser("make tokens"); err != nil {
 		return "", err
 	}
-	var err error
-	v.read(func(s *state, _ mail.Time) {
-		var m *member
-		if m, err = v.mailbox(s, n); err != nil {
-			return
-		}
-		if n = m.Name; m.isUser() {
-			err = mail.Errorf(mail.Denied,
-				"the user has no token of a room; the operator's token is in the file token of the data directory")
-		}
-	})
-	if err != nil {
-		return "", err
-	}
 	token := tokenPrefix + base64.RawURLEncoding.EncodeToString([]byte(v.name)) + "." + rand.Text()
-	_, err = v.commit(ctx, mail.Event{At: v.now(), Agent: &mail.AgentChange{Name: n, TokenSum: tokenSum(token),
-		By: v.caller}})
+	err := v.attempt(ctx, func() (events []mail.Event, err error) {
+		v.read(func(s *state, now mail.Time) {
+			var m *member
+			if m, err = v.mailbox(s, n); err != nil {
+				return
+			}
+			if m.isUser() {
+				err = mail.Errorf(mail.Denied, "the user has no token of a room; the operator's token is in the file "+
+					"token of the data directory")
+			}
+			c := &mail.AgentChange{Name: m.Name, TokenSum: tokenSum(token), By: v.caller}
+			v.checked(s, c, true)
+			events = []mail.Event{{At: now, Agent: c}}
+		})
+		return events, err
+	})
 	if err != nil {
 		return "", err
 	}

@@ -92,7 +92,7 @@ func (v *view) elsewhere(s *state, t string, room mail.RoomName) (resolved, erro
 	switch {
 	case room == v.name:
 		return v.resolveOne(s, t)
-	case v.opts.Elsewhere == nil, v.foreign:
+	case !v.reaches(room):
 		return resolved{}, mail.Errorf(mail.NotFound, "room %s cannot be reached from here: nothing was sent", room)
 	}
 	return resolved{room: room, rest: t}, nil

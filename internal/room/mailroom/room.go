@@ -6,6 +6,8 @@ import (
 	"encoding/hex"
 	"errors"
 	"log/slog"
+	"math"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -31,9 +33,12 @@ type Options struct {
 	// whoever comes to have the roles. "" means that none is known, which is the default. It is called with the state
 	// locked, so it must not block.
 	Door func(agent mail.Name, roles []string) string
-	// PutOff returns until when the budget of an agent's rings is spent, for urgent mail or for other; zero if it is
-	// not, as by default. It is called as Door is.
-	PutOff func(agent mail.Name, urgent bool, now mail.Time) mail.Time
+	// PutOff returns until when an agent is not rung for mail that comes now, urgent or other; zero if it is not put
+	// off, as by default. It is called as Door is.
+	PutOff func(agent mail.Name, roles []string, urgent bool, now mail.Time) mail.Time
+	// Tells says how the user is told of mail that asks something, or is urgent: a word for Delivery.Wake and, of
+	// mail.WakeDeferred, until when nobody does. "" means not at all, as by default. It is called as Door is.
+	Tells func(asks, urgent bool, now mail.Time) (how string, putOff mail.Time)
 	// Alive reports whether a process runs, spelled as sessions spell theirs. Nil: nobody can tell, and who is silent
 	// is gone.
 	Alive func(process string) bool
@@ -42,14 +47,28 @@ type Options struct {
 	Elsewhere func(ctx context.Context, room mail.RoomName, use func(*Room) error) error
 	// Exists reports whether the post office has a room. Nil: there is no other room.
 	Exists func(mail.RoomName) bool
-	// NamesItself reports, of the client and the tags that the roster has of an agent, whether its protocol has
-	// sessions name themselves, so that any process may speak as one that runs nowhere else. Nil: none does.
-	NamesItself func(client string, tags []string) bool
+	// Written returns the place up to which everything is in the files of the room's bridges. What came later stays
+	// until it is there too, so one that fails has to be mended, or removed, before it goes. Nil: there are no
+	// bridges.
+	Written func() mail.Seq
+	// Protocols are those that the room's bridges and agents may be of.
+	Protocols []mail.Protocol
 	// Index is the directory of the index of words, which may be deleted at any time. "": a search reads every
 	// message.
 	Index string
+	// Preview returns how a text begins, in one line, for a list. Nil: without its white space.
+	Preview func(body string) string
 	// Orchestrators are agents to whom the configuration gives that role, as soon as they are on the roster.
 	Orchestrators []mail.Name
+	// Machine is this one's name in a room that the post offices of several machines have open. "": nobody else
+	// writes to the journal, and nothing stands in it that is there for others.
+	Machine mail.Machine
+	// Away reports whether nothing is heard of the post office of another machine. It is called with the state locked,
+	// so it must not block. Nil: none ever is.
+	Away func(mail.Machine) bool
+	// Trouble says how old is what is known of the room, and why nothing can be appended at present; "" if it is new
+	// and it can. Nil: it always is.
+	Trouble func() string
 }
 
 // Observer is told what happens, for metrics. Nil functions are skipped. The others are called from many goroutines,
@@ -59,6 +78,7 @@ type Observer struct {
 	Inbox    func(took time.Duration)
 	Watching func(delta int)
 	Tripped  func() // a limit was run into
+	Changed  func() // something happened in the room
 }
 
 func (o Options) withDefaults() Options {
@@ -78,23 +98,38 @@ func (o Options) withDefaults() Options {
 	if o.Door == nil {
 		o.Door = func(mail.Name, []string) string { return "" }
 	}
+	if o.Preview == nil {
+		o.Preview = func(body string) string { return strings.Join(strings.Fields(body), " ") }
+	}
 	if o.Exists == nil {
 		o.Exists = func(mail.RoomName) bool { return false }
 	}
-	if o.NamesItself == nil {
-		o.NamesItself = func(string, []string) bool { return false }
+	if o.Written == nil {
+		o.Written = func() mail.Seq { return math.MaxUint64 }
 	}
 	if o.PutOff == nil {
-		o.PutOff = func(mail.Name, bool, mail.Time) mail.Time { return 0 }
+		o.PutOff = func(mail.Name, []string, bool, mail.Time) mail.Time { return 0 }
+	}
+	if o.Tells == nil {
+		o.Tells = func(bool, bool, mail.Time) (string, mail.Time) { return "", 0 }
+	}
+	if o.Trouble == nil {
+		o.Trouble = func() string { return "" }
 	}
 	if o.Alive == nil {
 		o.Alive = func(string) bool { return false }
+	}
+	if o.Away == nil {
+		o.Away = func(mail.Machine) bool { return false }
 	}
 	if o.Observe.Sent == nil {
 		o.Observe.Sent = func(int, int) {}
 	}
 	if o.Observe.Tripped == nil {
 		o.Observe.Tripped = func() {}
+	}
+	if o.Observe.Changed == nil {
+		o.Observe.Changed = func() {}
 	}
 	if o.Observe.Inbox == nil {
 		o.Observe.Inbox = func(time.Duration) {}
@@ -125,15 +160,18 @@ type Room struct {
 	handover handover
 	sending  sending
 	breaker  *breaker
+	desks    desks
 	naming   sync.Mutex // held from the check of a new name until it is on the roster; see newcomer
 
 	mu      sync.RWMutex
-	state   *state            // written by the follower, and by who has compacted the journal (state.archived)
-	void    map[mail.Seq]bool // events in the journal that did not count: compaction and erasure drop them
-	applied chan struct{}     // closed, and replaced, whenever state has moved on
-	crowd   int               // of so many hot messages crowded tells; 0: of none
-	crowded chan struct{}     // holds one
-	broken  error             // why the follower ended
+	state   *state           // written by the follower, and by who has compacted the journal (state.archived)
+	applied chan struct{}    // closed, and replaced, whenever state has moved on
+	crowd   int              // of so many hot messages crowded tells; 0: of none
+	crowded chan struct{}    // holds one
+	due     chan struct{}    // holds one: there may be something to do for Run
+	signs   map[*member]sign // belongs to Run
+	broken  error            // why the follower ended
+	reopen  chan struct{}    // closed when the room is to be opened again; see Reopen
 }
 
 // Open reads the journal to its end and returns the room. The room owns the journal from then on, and closes it.
@@ -145,7 +183,9 @@ func Open(ctx context.Context, name mail.RoomName, j journal.Journal, opts Optio
 		breaker: newBreaker(opts.Limits),
 		applied: make(chan struct{}),
 		crowded: make(chan struct{}, 1),
+		due:     make(chan struct{}, 1),
 		done:    make(chan struct{}),
+		reopen:  make(chan struct{}),
 		index:   new(search.Index),
 		reindex: make(chan struct{}, 1),
 	}
@@ -158,7 +198,7 @@ func Open(ctx context.Context, name mail.RoomName, j journal.Journal, opts Optio
 	r.stop = stop
 	go r.follow(follow, cursor)
 	if r.opts.Index != "" {
-		r.index = search.Open(r.opts.Index, r.opts.Log)
+		r.index = search.Open(r.opts.Index, r.journal.Last(), r.opts.Log)
 	}
 	if err := r.finishErasures(ctx); err != nil {
 		if ctx.Err() != nil {
@@ -175,96 +215,14 @@ func Open(ctx context.Context, name mail.RoomName, j journal.Journal, opts Optio
 	return r, nil
 }
 
-// replay makes the state anew of all that the journal says, and returns the cursor that goes on from there. names is a
-// checkpoint whose names hold from the beginning. If one comes that shows two names to be one agent's after events
-// were applied to two, replay begins again with that: later events tell more names, never other ones.
-func (r *Room) replay(ctx context.Context, names *mail.Checkpoint) (journal.Cursor, error) {
-	r.state, r.void = newState(&r.opts), make(map[mail.Seq]bool)
-	if names != nil {
-		r.state.nameAll(names)
-	}
-	c := r.events()
-	for last := r.journal.Last(); r.state.seq < last; {
-		events, err := c.Next(ctx)
-		if err != nil {
-			return nil, errors.Join(err, c.Close())
-		}
-		for i := range events {
-			told := events[i].Checkpoint
-			if told != nil && (names == nil || told.After > names.After) && r.state.divides(told) {
-				c.Close()
-				return r.replay(ctx, told)
-			}
-			r.apply(&events[i])
-		}
-	}
-	return c, nil
-}
-
-// events returns all events, of which the state keeps copies only, in the shortest way that the journal has.
-func (r *Room) events() journal.Cursor {
-	if j, ok := r.journal.(journal.Replayer); ok {
-		return j.Replay()
-	}
-	return r.journal.Follow(0)
-}
-
-// apply makes an event part of the state, and notes it if it did not count.
-func (r *Room) apply(e *mail.Event) {
-	if !r.state.apply(e) {
-		r.void[e.Seq] = true
-	}
-}
-
-// follow applies what is appended from now on. While the journal cannot be read it tries again, at longer and longer
-// intervals: until then, calls that wait for their events are told that they failed.
-func (r *Room) follow(ctx context.Context, c journal.Cursor) {
-	defer close(r.done)
-	pause := firstPause
-	for {
-		events, err := c.Next(ctx)
-		r.mu.Lock()
-		for i := range events {
-			r.apply(&events[i])
-		}
-		applied, arrived := r.applied, r.state.arrived
-		r.applied, r.state.arrived = make(chan struct{}), nil
-		seq := r.state.seq
-		if r.crowd > 0 && len(r.state.records) >= r.crowd {
-			select {
-			case r.crowded <- struct{}{}:
-			default:
-			}
-		}
-		r.broken = err
-		r.mu.Unlock()
-		// All that is to be woken asks for the lock. Go runs first whom it woke last, and those are who wait for mail.
-		close(applied)
-		for _, c := range arrived {
-			select {
-			case c <- struct{}{}:
-			default:
-			}
-		}
-		if err == nil {
-			pause = firstPause
-			continue
-		}
-		c.Close()
-		if ctx.Err() != nil || errors.Is(err, journal.ErrClosed) {
-			return
-		}
-		r.opts.Log.Error("room cannot read its journal", "room", r.name, "err", err, "again", pause)
-		select {
-		case <-ctx.Done():
-			return
-		case <-time.After(pause):
-		}
-		pause = min(2*pause, lastPause)
-		c = r.journal.Follow(seq)
-		r.mu.Lock()
-		r.broken = nil // whether that is so is found out by whoever waits next
-		r.mu.Unlock()
+// hear notes what the post office of another machine may have written. The caller holds the state.
+func (r *Room) hear(e *mail.Event) {
+	switch {
+	case e.Erased != nil && r.state.owes(e.Erased.Message, r.opts.Machine):
+		r.isDue()
+	case e.Message != nil && !r.breaker.mine(e.Message.ID):
+		rec := r.state.records[e.Message.ID]
+		r.breaker.heard(e.Message, r.state.peersOf(rec), r.opts.Now())
 	}
 }
 

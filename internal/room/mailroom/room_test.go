@@ -13,7 +13,6 @@ import (
 
 	"pennypost/internal/mail"
 	"pennypost/internal/mail/mailtest"
-	"pennypost/internal/room/journal/journaltest"
 )
 
 // testOffice is a post office of rooms in memory, each of which is checked, at the end, to equal what its journal
@@ -24,14 +23,14 @@ type testOffice struct {
 
 	mu      sync.Mutex
 	rooms   map[mail.RoomName]*Room
-	stores  map[mail.RoomName]*journaltest.Store
+	stores  map[mail.RoomName]*store
 	away    mail.RoomName // cannot be reached from the others
 	reached func()        // called, once, after something was stored in another room
 }
 
 func newOffice(t *testing.T, opts Options) *testOffice {
 	o := &testOffice{t: t, opts: opts, rooms: make(map[mail.RoomName]*Room),
-		stores: make(map[mail.RoomName]*journaltest.Store)}
+		stores: make(map[mail.RoomName]*store)}
 	o.opts.Elsewhere = o.elsewhere
 	return o
 }
@@ -57,11 +56,14 @@ func (o *testOffice) elsewhere(_ context.Context, name mail.RoomName, use func(*
 
 // fill has the disk of a room take nothing from now on or, if full is false, take everything again.
 func (o *testOffice) fill(name mail.RoomName, full bool) {
+	if onServers {
+		o.t.Skip("on memory only: no server's disk is filled")
+	}
 	var err error
 	if full {
 		err = mail.Errorf(mail.Unavailable, "the disk is full")
 	}
-	o.stores[name].Break(err)
+	o.stores[name].memory.Break(err)
 }
 
 func (o *testOffice) Room(ctx context.Context, name mail.RoomName, as mail.Name) (mail.Service, error) {
@@ -87,9 +89,9 @@ func (o *testOffice) Rooms(context.Context) ([]mail.RoomStatus, error) {
 
 // openRoom opens a room on a new journal in memory. When the test ends, the room is closed and opened again from its
 // journal, and must be the same: the law of the fold (P3).
-func openRoom(t *testing.T, name mail.RoomName, opts Options) (*Room, *journaltest.Store) {
+func openRoom(t *testing.T, name mail.RoomName, opts Options) (*Room, *store) {
 	t.Helper()
-	store := &journaltest.Store{}
+	store := newStore(t)
 	r := reopen(t, store, name, opts)
 	t.Cleanup(func() {
 		now := r.now()
@@ -113,7 +115,7 @@ func openRoom(t *testing.T, name mail.RoomName, opts Options) (*Room, *journalte
 	return r, store
 }
 
-func reopen(t *testing.T, store *journaltest.Store, name mail.RoomName, opts Options) *Room {
+func reopen(t *testing.T, store *store, name mail.RoomName, opts Options) *Room {
 	t.Helper()
 	r, err := Open(context.Background(), name, store.Open(), opts)
 	if err != nil {
@@ -125,7 +127,14 @@ func reopen(t *testing.T, store *journaltest.Store, name mail.RoomName, opts Opt
 // dump writes down all that anybody can see of a state.
 func dump(s *state, now mail.Time) []string {
 	out := []string{fmt.Sprint("seq ", s.seq, " last ", s.last), fmt.Sprint("rotation ", s.rotation),
-		fmt.Sprint("erasing ", s.erasing)}
+		fmt.Sprint("erasing ", slices.Sorted(maps.Keys(s.erasing)))}
+	if s.shared() {
+		out = append(out, fmt.Sprint("machines ", s.machines, " upkeep ", s.upkeep, s.upkeepAt))
+		for _, id := range slices.Sorted(maps.Keys(s.erasing)) {
+			out = append(out, fmt.Sprint("pending ", id, s.pending(id)))
+		}
+	}
+	first := len(out)
 	ids := func(l list, m *member) (out []string) {
 		for _, r := range l {
 			if s.visible(r, m, now) || r.settledBy(m) {
@@ -150,7 +159,7 @@ func dump(s *state, now mail.Time) []string {
 			}
 		}
 	}
-	slices.Sort(out[3:])
+	slices.Sort(out[first:])
 	out = append(out, fmt.Sprint("bridges ", s.bridges), fmt.Sprint("workspaces ", s.workspaces))
 	for _, r := range s.order {
 		out = append(out, fmt.Sprintf("message %d %+v: %+v", r.seq, r.msg.message(), s.deliveries(r, now)))
@@ -189,4 +198,12 @@ func dump(s *state, now mail.Time) []string {
 
 func TestService(t *testing.T) {
 	mailtest.Run(t, func(t *testing.T) mail.Office { return newOffice(t, Options{}) })
+}
+
+func (o *testOffice) Desk(ctx context.Context, q mail.DeskQuery) (mail.Desk, error) {
+	return mailtest.DeskOf(ctx, o, q)
+}
+
+func (o *testOffice) WatchDesk(ctx context.Context) (mail.DeskWatch, error) {
+	return mailtest.WatchDeskOf(ctx, o)
 }

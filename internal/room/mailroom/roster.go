@@ -9,24 +9,27 @@ import (
 	"pennypost/internal/policy"
 )
 
-// applyAgent applies a change of the roster.
-func (s *state) applyAgent(c *mail.AgentChange, at mail.Time) {
+// applyAgent applies a change of the roster. One that was checked against another state does not count if others have
+// made it impossible meanwhile.
+func (s *state) applyAgent(c *mail.AgentChange, at mail.Time) (counted bool) {
 	s.garbage++
 	if c.End {
 		if m := s.agent(c.Name); m != nil {
 			s.endSession(m, c, at)
 		}
-		return
+		return true
 	}
 	if c.Renamed != "" {
-		s.rename(c)
-		return
+		return s.rename(c)
 	}
 	if c.Retired {
 		if m := s.agent(c.Name); m != nil {
 			s.retire(m, at)
 		}
-		return
+		return true
+	}
+	if s.refuses(c, at) {
+		return false
 	}
 	m := s.claim(c, at)
 	s.update(m, c, at)
@@ -35,6 +38,7 @@ func (s *state) applyAgent(c *mail.AgentChange, at mail.Time) {
 		s.applyTurn(m, c, at)
 	}
 	s.settle(m)
+	return true
 }
 
 // claim returns the member that a change is about: for a session that found its name taken, the member of the next
@@ -49,7 +53,7 @@ func (s *state) claim(c *mail.AgentChange, at mail.Time) *member {
 	}
 	if o := s.sameProcess(c, at); o != nil {
 		if c.Join {
-			o.SessionAt = at
+			s.hear(o, c, at)
 		} else {
 			s.enter(o, c, at)
 		}
@@ -78,14 +82,13 @@ func (s *state) sameProcess(c *mail.AgentChange, at mail.Time) *member {
 	if c.Process == "" || c.Session == "" {
 		return nil
 	}
-	if m := s.agent(c.Name); c.Join && m != nil && m.Process == c.Process &&
-		!policy.SessionLive(m.State, m.Session, m.SessionAt, at) {
+	if m := s.agent(c.Name); c.Join && m != nil && m.runsIn(c) && !m.live(at) {
 		return nil // a connection stays where it is when the session ends
 	}
 	var found *member
 	for m := range s.agents() {
-		if m.Process == c.Process && m.Joined != c.Join && (m.Name == c.Name || m.Base == c.Name) &&
-			policy.SessionLive(m.State, m.Session, m.SessionAt, at) && (found == nil || m.Name < found.Name) {
+		if m.runsIn(c) && m.Joined != c.Join && (m.Name == c.Name || m.Base == c.Name) &&
+			m.live(at) && (found == nil || m.Name < found.Name) {
 			found = m
 		}
 	}
@@ -96,7 +99,7 @@ func (s *state) sameProcess(c *mail.AgentChange, at mail.Time) *member {
 // in a session that is resumed counts still; a connection is told nothing, so that it leaves this as it was.
 func (s *state) enter(m *member, c *mail.AgentChange, at mail.Time) {
 	if m.Session != c.Session {
-		if c.Process == "" || c.Process != m.Process {
+		if c.Process == "" || !m.runsIn(c) {
 			m.Evicted = m.Session
 		}
 		m.Session = c.Session
@@ -117,7 +120,21 @@ func (s *state) enter(m *member, c *mail.AgentChange, at mail.Time) {
 		s.programs[m.Process] = append(s.programs[m.Process], m)
 	}
 	m.Joined = c.Join
+	s.hear(m, c, at)
+}
+
+// hear notes that m's session was heard of.
+func (s *state) hear(m *member, c *mail.AgentChange, at mail.Time) {
 	m.SessionAt = at
+	if m.Machine = c.Machine; c.Machine != "" {
+		m.Heard = s.seq
+	}
+}
+
+// runsIn reports whether the session of m, or the one before, is in the program of c: processes of two machines may
+// have one number.
+func (m *member) runsIn(c *mail.AgentChange) bool {
+	return m.Process == c.Process && m.Machine == c.Machine
 }
 
 func (s *state) leaveProgram(m *member) {
@@ -127,9 +144,12 @@ func (s *state) leaveProgram(m *member) {
 	}
 }
 
+// parted reports whether m's last connection has ended, and nothing was heard of m since.
+func (m *member) parted() bool { return m.Joined && m.Session == "" }
+
 // heldByOther reports whether a session must not enter m: another live one is in it, or it was itself evicted.
 func (s *state) heldByOther(m *member, session string, at mail.Time) bool {
-	return m.Session != session && (session == m.Evicted || policy.SessionLive(m.State, m.Session, m.SessionAt, at))
+	return m.Session != session && (session == m.Evicted || m.live(at))
 }
 
 // numbered returns "base-n", with base cut so that the whole is a valid name.
@@ -149,6 +169,9 @@ func (s *state) update(m *member, c *mail.AgentChange, at mail.Time) {
 		m.Registered = at
 		s.list(m, at)
 		s.setState(m, mail.Idle, at)
+	}
+	if m.parted() {
+		m.Joined = false // it goes on without the connection
 	}
 	s.setRoles(m, c.Roles)
 	if c.Tags != nil && !slices.Equal(c.Tags, m.Tags) {
@@ -186,7 +209,8 @@ func (s *state) setState(m *member, to mail.State, at mail.Time) {
 	}
 	froze := m.State == mail.Frozen || to == mail.Frozen
 	if m.State == mail.Frozen {
-		m.Freezes[len(m.Freezes)-1].To = at
+		last := &m.Freezes[len(m.Freezes)-1]
+		last.To = max(at, last.From) // the clock of another machine may be behind
 	}
 	if to == mail.Frozen {
 		m.Freezes = policy.Join(append(m.Freezes, mail.Freeze{From: at}))
@@ -198,9 +222,14 @@ func (s *state) setState(m *member, to mail.State, at mail.Time) {
 }
 
 // endSession ends the session that c names. A lapse, which the post office itself reports, counts only if the session
-// was silent until then.
+// was silent until then. With Join the session was a connection, without which its agent may go on: the name is free,
+// and whether the agent has gone shows when nothing more is heard of it.
 func (s *state) endSession(m *member, c *mail.AgentChange, at mail.Time) {
-	if m.Session != c.Session || c.By == mail.System && policy.SessionLive(m.State, m.Session, m.SessionAt, at) {
+	if m.Session != c.Session || c.By == mail.System && !s.lapsed(m, c, at) || c.Session == "" && !m.parted() {
+		return
+	}
+	if c.Join && m.Joined {
+		m.Session, m.SessionAt = "", at
 		return
 	}
 	if !m.Joined {
@@ -213,6 +242,14 @@ func (s *state) endSession(m *member, c *mail.AgentChange, at mail.Time) {
 	s.settle(m)
 }
 
+// lapsed reports whether m's session has, as the post office says, been silent for too long.
+func (s *state) lapsed(m *member, c *mail.AgentChange, at mail.Time) bool {
+	if m.Machine != "" {
+		return c.Silent >= m.Heard
+	}
+	return !m.live(at)
+}
+
 func (s *state) retire(m *member, at mail.Time) {
 	delete(s.tokens, m.TokenSum)
 	m.TokenSum, m.Session = "", ""
@@ -223,10 +260,16 @@ func (s *state) retire(m *member, at mail.Time) {
 }
 
 // rename gives an agent a new name, unless somebody bears it. The old one stays a way to reach it.
-func (s *state) rename(c *mail.AgentChange) {
+func (s *state) rename(c *mail.AgentChange) (counted bool) {
 	m := s.agent(c.Name)
-	if m == nil || s.taken(c.Renamed, m) {
-		return
+	if m == nil || m.Name == c.Renamed {
+		return true
+	}
+	if s.taken(c.Renamed, m) {
+		return c.Machine == ""
+	}
+	if c.Machine != "" && s.members[c.Renamed] == nil && s.alike(c.Renamed, m) != nil {
+		return false
 	}
 	old := m.Name
 	for d := range s.agents() {
@@ -239,6 +282,7 @@ func (s *state) rename(c *mail.AgentChange) {
 	m.Name = c.Renamed
 	s.members[m.Name] = m
 	s.enlist(m)
+	return true
 }
 
 // taken reports whether m cannot be renamed to a name: another bears it, or mail waits under it.

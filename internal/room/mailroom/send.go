@@ -6,6 +6,7 @@ import (
 	"maps"
 	"slices"
 	"sync"
+	"time"
 
 	"pennypost/internal/mail"
 	"pennypost/internal/policy"
@@ -107,8 +108,11 @@ type plan struct {
 	message mail.Message
 	pulse   []mail.Event
 	depth   int        // replies above the message
+	peers   []peer     // whom the breaker counts it for
 	repeat  repeat     // what would be the same
 	earlier *mail.Sent // the answer, if the draft was sent before
+	answers bool       // a question that is open
+	typed   bool       // the draft says of which type it is
 }
 
 // here returns the message as far as it is for this room.
@@ -119,7 +123,7 @@ func (p *plan) here() *mail.Message {
 }
 
 func (v *view) plan(ctx context.Context, d mail.Draft) (plan, error) {
-	var p plan
+	p := plan{typed: d.Type != ""}
 	var full *trip
 	var err error
 	var earlier spot
@@ -142,9 +146,12 @@ func (v *view) plan(ctx context.Context, d mail.Draft) (plan, error) {
 			return
 		}
 		p.message = v.compose(s, d, p.message.From, &p.route)
+		p.peers = s.peers(&p.message, p.route.local)
 		if parent := s.records[d.ReplyTo]; parent != nil {
 			p.message.Thread = parent.msg.ThreadRoot()
 			p.depth = s.depthOf(d.ReplyTo, v.breaker.limits.Depth)
+			_, p.answers = policy.Settles(parent.msg.Type, parent.msg.ID, &p.message)
+			p.answers = p.answers && parent.open()
 		}
 	})
 	switch {
@@ -152,7 +159,8 @@ func (v *view) plan(ctx context.Context, d mail.Draft) (plan, error) {
 	case full != nil:
 		err = v.tripped(ctx, full)
 	case earlier.id != "":
-		err = v.checkSame(ctx, earlier, d)
+		err = v.checkSame(ctx, earlier, &mail.Message{Type: mail.Type(d.Type), Subject: d.Subject, Body: d.Body,
+			Key: d.Key})
 	case d.ReplyTo != "" && p.earlier == nil && p.message.Thread == "":
 		err = v.findThread(ctx, &p.message)
 	}
@@ -188,15 +196,15 @@ func (v *view) known(s *state, k sentKey, now mail.Time) (*mail.Sent, spot) {
 	return &sent, spot{r.msg.ID, r.seq}
 }
 
-// checkSame refuses a draft whose key was used for another message.
-func (v *view) checkSame(ctx context.Context, earlier spot, d mail.Draft) error {
+// checkSame refuses a message whose key was used for another.
+func (v *view) checkSame(ctx context.Context, earlier spot, d *mail.Message) error {
 	texts, err := v.texts(ctx, []spot{earlier})
 	if err != nil || texts[0] == nil {
 		return err
 	}
 	m := texts[0]
 	// without a type it may have become an answer
-	if m.Body != d.Body || m.Subject != d.Subject || d.Type != "" && m.Type != mail.Type(d.Type) {
+	if m.Body != d.Body || m.Subject != d.Subject || d.Type != "" && m.Type != d.Type {
 		return mail.Errorf(mail.Conflict, "the idempotency key %q was used for another message, %s: nothing "+
 			"was sent. Use a new key for a new message", d.Key, m.ID)
 	}
@@ -237,14 +245,16 @@ func (v *view) compose(s *state, d mail.Draft, from mail.Address, rt *route) mai
 	if v.tracked(t) {
 		to = slices.Concat(to, rt.farAddresses())
 	}
+	ids, life := v.minting(s, rt.local)
 	id := v.copies
 	if id == "" || s.records[id] != nil {
-		id = v.newID(s, d.IDForm)
+		id = v.newID(s, cmp.Or(d.IDForm, ids))
 	}
 	m := mail.Message{
 		ID: id, Type: t, From: from, To: to,
 		Subject: d.Subject, Body: d.Body, ReplyTo: d.ReplyTo, Issue: d.Issue, Docs: d.Docs,
-		Metadata: d.Metadata, TTLSeconds: d.TTLSeconds, Audience: d.Audience, Key: d.Key,
+		Metadata: d.Metadata, TTLSeconds: cmp.Or(d.TTLSeconds, int64(life/time.Second)), Audience: d.Audience,
+		Key: d.Key,
 	}
 	if d.Priority == string(mail.Urgent) {
 		m.Priority = mail.Urgent
@@ -352,6 +362,12 @@ func notSent(to []string, err error) []mail.Delivery {
 // post appends the message and tells what became of it.
 func (v *view) post(ctx context.Context, p *plan) (mail.Sent, error) {
 	now := v.now()
+	if v.opts.Machine != "" {
+		defer v.breaker.sending(p.message.ID)()
+		if err := v.arrive(ctx, p); err != nil {
+			return mail.Sent{}, err
+		}
+	}
 	events := append(p.pulse, mail.Event{Message: &p.message})
 	for i := range events {
 		events[i].At = now
@@ -370,11 +386,30 @@ func (v *view) post(ctx context.Context, p *plan) (mail.Sent, error) {
 			sent = v.sent(s, k.record(), now)
 		case k.key != "" && s.sentBefore(k): // and retention took that one already
 			sent = v.spent(s.spent.byKey[k].SpentKey)
+		case s.isVoid(seq): // it repeats what came through another machine
+			first := s.repeated(&p.message)
+			sent = v.spent(mail.SpentKey{Message: first.id, Seq: first.seq})
+			if r := s.records[first.id]; r != nil {
+				sent = v.sent(s, r, now)
+			}
 		case s.erased[p.message.ID] == 0: // it is in the archive, because all else is unsettled
 			sent = v.spent(mail.SpentKey{Message: p.message.ID, Seq: seq})
 		}
 		sent.Duplicate = sent.ID != p.message.ID
+		if q := s.records[p.message.ReplyTo]; p.answers && q != nil && q.settled != nil &&
+			q.settled.Answer != sent.ID {
+			sent.Settled = q.settled
+		}
 	})
+	if sent.Duplicate && p.message.Key != "" {
+		m := p.message
+		if !p.typed {
+			m.Type = ""
+		}
+		if err := v.checkSame(ctx, spot{sent.ID, sent.Seq}, &m); err != nil {
+			return mail.Sent{}, err
+		}
+	}
 	if sent.ID == "" {
 		return sent, mail.Errorf(mail.NotFound, "the message %s was erased as soon as it was sent", p.message.ID)
 	}
@@ -389,12 +424,33 @@ func (v *view) post(ctx context.Context, p *plan) (mail.Sent, error) {
 	return sent, nil
 }
 
+// arrive has a sender that is new come onto the roster before its message: as one event with it, that would stand
+// though another machine has let nobody of such a name in.
+func (v *view) arrive(ctx context.Context, p *plan) error {
+	if len(p.pulse) == 0 || p.pulse[0].Agent.Machine == "" {
+		return nil
+	}
+	p.pulse = nil
+	return v.attempt(ctx, func() (events []mail.Event, err error) {
+		var full *trip
+		v.read(func(s *state, now mail.Time) {
+			if full, err = v.mayJoin(s, v.caller, v.parent); full == nil && err == nil {
+				events = v.pulse(s, now)
+			}
+		})
+		if full != nil {
+			err = v.tripped(ctx, full)
+		}
+		return events, err
+	})
+}
+
 func (v *view) sent(s *state, r *record, now mail.Time) mail.Sent {
 	out := mail.Sent{ID: r.msg.ID, Seq: r.seq, Room: v.name, Recipients: s.deliveries(r, now)}
 	for i := range out.Recipients {
 		d := &out.Recipients[i]
 		if _, waited := s.waited[arrival{r, s.members[d.Agent]}]; waited {
-			d.Wake = mail.WakeWaiting
+			d.Wake, d.PutOff = mail.WakeWaiting, 0
 		}
 	}
 	return out

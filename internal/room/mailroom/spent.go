@@ -40,8 +40,11 @@ func kind(key string) int {
 // add keeps a key, and forgets the first of its kind if there are too many.
 func (s *spentKeys) add(k sentKey, spent spentKey) {
 	keys := &s.kinds[kind(k.key)]
-	if _, known := s.byKey[k]; !known {
+	switch was, known := s.byKey[k]; {
+	case !known:
 		*keys = append(*keys, k)
+	case was.in != 0:
+		return // two machines have spent it: the event that came first keeps it, and its place among the others
 	}
 	s.byKey[k] = spent
 	if len(*keys) > maxKeys {

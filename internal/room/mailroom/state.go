@@ -13,21 +13,31 @@ import (
 // state is what follows from the events of a journal up to seq. Only apply changes it.
 type state struct {
 	ttl  policy.TTL
-	door func(agent mail.Name, roles []string) string // Options.Door
-	late func(mail.Name, bool, mail.Time) mail.Time   // Options.PutOff
+	door func(agent mail.Name, roles []string) string         // Options.Door
+	late func(mail.Name, []string, bool, mail.Time) mail.Time // Options.PutOff
+	here mail.Machine                                         // Options.Machine
+	away func(mail.Machine) bool                              // Options.Away
+	// Options.Tells
+	tells func(asks, urgent bool, now mail.Time) (string, mail.Time)
 
-	seq     mail.Seq
-	exact   bool      // no event is missing since the last checkpoint, so that the next has nothing to say about it
-	shown   mail.Seq  // of the last event that a watch shows
-	last    mail.Time // of that event, also when compaction has dropped it
-	records map[mail.ID]*record
-	order   list                  // all records in journal order
-	index   index                 // of order
-	members map[mail.Name]*member // by name, and by names they had before
-	listed  []*member             // the roster, by name
-	roles   map[string][]*member  // who has a role; those who are off the roster may be among them
-	tags    map[string][]*member  // who carries a tag; likewise
-	held    map[string]list       // by role: mail that no live holder could be given, in order
+	seq mail.Seq
+	// sound: no event is missing since the last checkpoint. exact: nor was one missing there, so that the next
+	// checkpoint has nothing to say. What compaction and erasures took was there until the last checkpoint that a
+	// replay finds.
+	sound, exact bool
+	gap          mail.Seq  // the last event before which one is missing; 0: none
+	end          mail.Seq  // where the journal ended when replay began
+	decided      mail.Seq  // up to here all counted that are not among losers
+	shown        mail.Seq  // of the last event that a watch shows
+	last         mail.Time // of that event, also when compaction has dropped it
+	records      map[mail.ID]*record
+	order        list                  // all records in journal order
+	index        index                 // of order
+	members      map[mail.Name]*member // by name, and by names they had before
+	listed       []*member             // the roster, by name
+	roles        map[string][]*member  // who has a role; those who are off the roster may be among them
+	tags         map[string][]*member  // who carries a tag; likewise
+	held         map[string]list       // by role: mail that no live holder could be given, in order
 	// records with an audience that is found out when somebody looks; expired ones may be missing
 	dynamic    list
 	byEvents   list                 // whose audience follows from the roster as it was: see boundByEvents
@@ -35,19 +45,34 @@ type state struct {
 	open       list                 // what is asked and not settled
 	rotation   map[string]mail.Name // by role: who was given its last message
 	spent      spentKeys
-	tokens     map[string]*member    // by the hash of a bearer token
-	programs   map[string][]*member  // by the program that a session of theirs was last in
-	erasing    map[mail.ID]mail.Name // erasures that are not done, and who asked
-	erased     map[mail.ID]mail.Seq  // erasures that the journal tells of, and where
-	leaving    map[mail.ID]*record   // trimmed, and as far as is known not in the archive yet
+	tokens     map[string]*member   // by the hash of a bearer token
+	programs   map[string][]*member // by the program that a session of theirs was last in
+	erasing    map[mail.ID]*erasure // erasures that are not done
+	erased     map[mail.ID]mail.Seq // erasures that the journal tells of, and where
+	leaving    map[mail.ID]*record  // trimmed, and as far as is known not in the archive yet
 	lateMarks  lateMarks
 	bridges    []mail.Bridge
 	workspaces []mail.Workspace
-	garbage    int             // events that compaction would drop
-	arrived    []chan struct{} // waits to be woken; no part of what replay rebuilds
-	envelopes  map[string]*envelope
-	scratch    []byte               // for the keys of envelopes
-	waited     map[arrival]struct{} // waits that ended so; told to the sender, no part of what replay rebuilds
+	// by machine: whom it can wake without a session
+	doors map[mail.Machine][]mail.Address
+
+	garbage   int                  // events that compaction would drop
+	takenBack map[mail.ID]mail.Seq // where a read was last taken back, since the last compaction
+	stale     int                  // those of them that the last checkpoint has behind it
+	void      []mail.Seq           // events that did not count, in order: compaction and erasure drop them
+	losers    []mail.Seq           // those of which a later checkpoint says so, in order
+	marked    mail.Seq             // the last checkpoint
+	machines  []mail.Machine       // that follow the room, by name
+	upkeep    mail.Machine         // which looks after it; "": none
+	upkeepAt  mail.Seq             // where that was last settled
+	recent    []sameText           // of the last messages since the last checkpoint; see repeats
+	formerly  []sameText           // recent as it was at that checkpoint; no part of what replay rebuilds
+	remains   map[mail.ID]bool     // messages of which the journal had the text when it said that they are erased
+	trims     map[mail.ID]mail.Seq // where those of leaving were trimmed, in a shared room
+	arrived   []chan struct{}      // waits to be woken; no part of what replay rebuilds
+	envelopes map[string]*envelope
+	scratch   []byte               // for the keys of envelopes
+	waited    map[arrival]struct{} // waits that ended so; told to the sender, no part of what replay rebuilds
 }
 
 // sentKey is an idempotency key and whose it is, by whatever name they signed.
@@ -133,6 +158,10 @@ func newState(o *Options) *state {
 	s := &state{
 		ttl:      o.TTL,
 		door:     o.Door,
+		tells:    o.Tells,
+		here:     o.Machine,
+		away:     o.Away,
+		doors:    make(map[mail.Machine][]mail.Address),
 		late:     o.PutOff,
 		records:  make(map[mail.ID]*record),
 		members:  make(map[mail.Name]*member),
@@ -142,12 +171,15 @@ func newState(o *Options) *state {
 		held:     make(map[string]list),
 		rotation: make(map[string]mail.Name),
 		spent:    spentKeys{byKey: make(map[sentKey]spentKey)},
-		exact:    true,
 		tokens:   make(map[string]*member),
 		programs: make(map[string][]*member),
-		erasing:  make(map[mail.ID]mail.Name),
-		erased:   make(map[mail.ID]mail.Seq),
-		leaving:  make(map[mail.ID]*record),
+		erasing:  make(map[mail.ID]*erasure),
+		remains:  make(map[mail.ID]bool),
+
+		takenBack: make(map[mail.ID]mail.Seq),
+		trims:     make(map[mail.ID]mail.Seq),
+		erased:    make(map[mail.ID]mail.Seq),
+		leaving:   make(map[mail.ID]*record),
 
 		lateMarks: make(lateMarks),
 		envelopes: make(map[string]*envelope),
@@ -178,7 +210,7 @@ func (s *state) agent(n mail.Name) *member {
 // agents yields the roster by name.
 func (s *state) agents() iter.Seq[*member] { return slices.Values(s.listed) }
 
-func byName(a, b *member) int { return cmp.Compare(a.Name, b.Name) }
+func byName(a, b *member) int { return mail.CompareNames(a.Name, b.Name) }
 
 // childrenOf returns the agents whose parent bears a name, in order.
 func (s *state) childrenOf(n mail.Name) []mail.Name {

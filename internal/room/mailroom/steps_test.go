@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"math/rand/v2"
 	"slices"
 	"testing"
@@ -59,8 +60,8 @@ func (j *stepwise) Append(ctx context.Context, events ...mail.Event) (mail.Seq, 
 func TestP11_RetentionInSteps(t *testing.T) {
 	const n, kept = 3*trimStep + 7, 5
 	opts := Options{Retention: policy.Retention{Count: kept}}
-	store := &journaltest.Store{}
-	j := &stepwise{Memory: store.Open(), until: 6} // two steps of two kinds of keys and of messages
+	store := inMemory(t)
+	j := &stepwise{Memory: store.memory.Open(), until: 6} // two steps of two kinds of keys and of messages
 	r, err := Open(t.Context(), "lab", j, opts)
 	if err != nil {
 		t.Fatal(err)
@@ -235,7 +236,7 @@ func (j *hasty) Append(ctx context.Context, events ...mail.Event) (mail.Seq, err
 	seq, err := j.Memory.Append(ctx, events...)
 	if m := events[len(events)-1].Message; m != nil && err == nil {
 		if err = j.room.await(ctx, seq); err == nil {
-			err = j.room.letGo(ctx, []mail.ID{m.ID}, j.room.now())
+			err = j.room.letGo(ctx, []mail.ID{m.ID}, j.room.now(), math.MaxUint64, false)
 		}
 		if j.room.mu.Lock(); j.archive {
 			j.room.state.archived(seq + 1)
@@ -249,8 +250,8 @@ func (j *hasty) Append(ctx context.Context, events ...mail.Event) (mail.Seq, err
 func TestSentAndTrimmed(t *testing.T) {
 	for _, archive := range []bool{false, true} {
 		for _, key := range []string{"", "k"} {
-			store := &journaltest.Store{}
-			j := &hasty{Memory: store.Open(), archive: archive}
+			store := inMemory(t)
+			j := &hasty{Memory: store.memory.Open(), archive: archive}
 			var err error
 			if j.room, err = Open(t.Context(), "lab", j, Options{}); err != nil {
 				t.Fatal(err)

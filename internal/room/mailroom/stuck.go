@@ -38,8 +38,8 @@ func (v *view) Stuck(ctx context.Context, q mail.StuckQuery) (mail.StuckList, er
 				piles = slices.DeleteFunc(piles, func(p pile) bool { return p.to != q.For })
 			}
 			out.Kinds[kind] = len(piles)
-			for _, h := range piles[:min(n, len(piles))] {
-				out.Groups = append(out.Groups, h.group(s, kind, q.Mail, now))
+			for _, p := range piles[:min(n, len(piles))] {
+				out.Groups = append(out.Groups, p.group(s, kind, q.Mail, now))
 			}
 		}
 	})
@@ -49,6 +49,8 @@ func (v *view) Stuck(ctx context.Context, q mail.StuckQuery) (mail.StuckList, er
 			return mail.StuckList{}, err
 		}
 	}
+	// What was erased meanwhile may be all that a group shows.
+	out.Groups = slices.DeleteFunc(out.Groups, func(g mail.StuckGroup) bool { return len(g.Mail) == 0 })
 	return out, nil
 }
 
@@ -93,9 +95,9 @@ func (s *state) stuck(kind mail.StuckKind, now mail.Time) []pile {
 	return piles
 }
 
-func (h *pile) group(s *state, kind mail.StuckKind, most int, now mail.Time) mail.StuckGroup {
-	out := mail.StuckGroup{Kind: kind, For: h.to, Since: h.since, Mail: []mail.Item{}}
-	for r, d := range h.all {
+func (p *pile) group(s *state, kind mail.StuckKind, most int, now mail.Time) mail.StuckGroup {
+	out := mail.StuckGroup{Kind: kind, For: p.to, Since: p.since, Mail: []mail.Item{}}
+	for r, d := range p.all {
 		if out.Count == mostStuck {
 			out.More = true
 			break
@@ -165,7 +167,7 @@ func (s *state) stuckAt(m *member, kind mail.StuckKind, now mail.Time) iter.Seq2
 func (s *state) isStuck(r *record, m *member, d *mail.Delivery, kind mail.StuckKind, now mail.Time) bool {
 	switch kind {
 	case mail.StuckWaiting:
-		return m.listed() && policy.Stuck(m.State, d, r.msg.Sent, now)
+		return m.listed() && !m.isUser() && policy.Stuck(m.State, d, r.msg.Sent, now)
 	case mail.StuckExpired:
 		return d.State == mail.Expired && !r.seen() && !s.dealtWith(r)
 	}
@@ -177,7 +179,7 @@ func (s *state) stuckAmong(a mail.Address, now mail.Time) iter.Seq2[*record, mai
 	return func(yield func(*record, mail.Delivery) bool) {
 		for _, r := range s.index.to[a] {
 			expires := s.expiry(r, a, nil)
-			if r.msg.Audience == mail.AudiencePresent || !r.moves() || !policy.Past(expires, now) || r.seen() ||
+			if r.msg.Audience != "" || !r.moves() || !policy.Past(expires, now) || r.seen() ||
 				s.dealtWith(r) {
 				continue
 			}
@@ -202,7 +204,11 @@ func (r *record) seen() bool {
 
 // dealtWith reports whether the user has answered r or sent it on: that it was not read is settled by that.
 func (s *state) dealtWith(r *record) bool {
-	return slices.ContainsFunc(s.index.threads[r.msg.ThreadRoot()], func(o *record) bool {
+	those := s.index.threads[r.msg.ThreadRoot()]
+	if sent := s.members[mail.User].sent; len(sent) < len(those) {
+		those = sent
+	}
+	return slices.ContainsFunc(those, func(o *record) bool {
 		return o.msg.replyTo() == r.msg.ID && o.msg.From == mail.ToUser
 	})
 }

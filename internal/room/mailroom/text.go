@@ -84,7 +84,8 @@ func (r *Room) complete(ctx context.Context, items []mail.Item) ([]mail.Item, er
 		if m := texts[i]; m != nil {
 			sent := it.Sent
 			it.Message = *m
-			it.Key, it.Sent = "", sent // the sender's connection needed the key, and nobody else
+			// the sender's connection needed the key, and nobody else
+			it.Key, it.Sent, it.Same, it.Checked = "", sent, "", 0
 		} else if !r.knows(it.ID) {
 			continue
 		} else {

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"fmt"
+	"math"
 	"os"
 	"path/filepath"
 	"slices"
@@ -59,9 +60,9 @@ func TestRecordsAreSmall(t *testing.T) {
 		}
 		j.Close()
 		batch = nil
-		before := heap()
+		before := heapSize()
 		room := openOnDisk(t, dir, keepAll)
-		got := (heap() - before) / n
+		got := (heapSize() - before) / n
 		if t.Logf("key %q: %d bytes a message", key, got); got > most {
 			t.Errorf("a message takes %d bytes, want at most %d", got, most)
 		}
@@ -242,7 +243,7 @@ func (j *interrupted) Read(ctx context.Context, places ...mail.Seq) ([]mail.Even
 
 // A page is of the moment at which it was made, wherever its messages move then; but it does not show what was erased.
 func TestTextsThatMove(t *testing.T) {
-	j := &interrupted{Memory: new(journaltest.Store).Open()}
+	j := &interrupted{Memory: inMemory(t).memory.Open()}
 	room, err := Open(t.Context(), "lab", j, Options{Retention: policy.Retention{Count: 1}})
 	if err != nil {
 		t.Fatal(err)
@@ -285,5 +286,40 @@ func TestTextsThatMove(t *testing.T) {
 	}
 	if got := bodies(); !slices.Equal(got, []string{"three"}) {
 		t.Errorf("then, the inbox had %q", got)
+	}
+}
+
+// What is erased between a look and the reading of texts is left out, of the stuck too, and with it the group that it
+// was all of; and an id may be asked for twice.
+func TestErasedMeanwhile(t *testing.T) {
+	j := &interrupted{Memory: inMemory(t).memory.Open()}
+	room, err := Open(t.Context(), "lab", j, Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer room.Close()
+	user := room.As(mail.User)
+	send := func(to string) mail.ID {
+		sent, err := user.Send(t.Context(), mail.Draft{To: mail.Recipients{to}, Body: "to " + to})
+		if err != nil {
+			t.Fatal(err)
+		}
+		j.meanwhile = func() {
+			if err := user.Erase(t.Context(), sent.ID); err != nil {
+				t.Error(err)
+			}
+		}
+		return sent.ID
+	}
+	send("role:nobody")
+	if list, err := user.Stuck(t.Context(), mail.StuckQuery{}); err != nil || len(list.Groups) > 0 {
+		t.Errorf("while all that was stuck was erased: %+v, %v", list.Groups, err)
+	}
+	id := send("role:nobody")
+	if err := room.letGo(t.Context(), []mail.ID{id}, room.now(), math.MaxUint64, false); err != nil {
+		t.Fatal(err)
+	}
+	if found, err := room.lookUp(t.Context(), id, id); err != nil || len(found) > 0 {
+		t.Errorf("on its way to the archive it was erased, and found: %+v, %v", found, err)
 	}
 }

@@ -13,18 +13,17 @@ import (
 
 	"pennypost/internal/mail"
 	"pennypost/internal/policy"
-	"pennypost/internal/room/journal/journaltest"
 )
 
 // lab is a room in a bubble of fake time, and shorthands for it.
 type lab struct {
 	*testing.T
 	room  *Room
-	store *journaltest.Store
+	store *store
 }
 
 func inLab(t *testing.T, opts Options, f func(l *lab)) {
-	synctest.Test(t, func(t *testing.T) {
+	fakeTime(t, func(t *testing.T) {
 		r, store := openRoom(t, "lab", opts)
 		f(&lab{t, r, store})
 	})
@@ -457,13 +456,13 @@ func TestP7_WakeOfAWait(t *testing.T) {
 }
 
 func TestBrokenJournal(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		store := &journaltest.Store{}
+	fakeTime(t, func(t *testing.T) {
+		store := newStore(t)
 		r := reopen(t, store, "lab", Options{})
 		l := &lab{t, r, store}
 		l.register(mail.Presence{Name: "ann"})
 		l.send(mail.User, mail.Draft{To: mail.Recipients{"ann"}, Body: "kept"})
-		store.Break(errors.New("no space left on device"))
+		store.memory.Break(errors.New("no space left on device"))
 		_, err := r.As(mail.User).Send(l.Context(), mail.Draft{To: mail.Recipients{"ann"}, Body: "lost"})
 		if mail.CodeOf(err) != mail.Unavailable || strings.Contains(err.Error(), "device") {
 			t.Errorf("Send on a broken journal: %v (%s), want unavailable without the private cause", err,
@@ -485,8 +484,8 @@ func TestBrokenJournal(t *testing.T) {
 }
 
 func TestErasureIsFinishedAtOpen(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		store := &journaltest.Store{}
+	fakeTime(t, func(t *testing.T) {
+		store := newStore(t)
 		r := reopen(t, store, "lab", Options{})
 		l := &lab{t, r, store}
 		l.register(mail.Presence{Name: "ann"})

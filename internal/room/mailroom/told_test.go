@@ -10,13 +10,12 @@ import (
 
 	"pennypost/internal/mail"
 	"pennypost/internal/policy"
-	"pennypost/internal/room/journal/journaltest"
 )
 
 // teller is a room whose agents have sessions, with what each message's body says became of it.
 type teller struct {
 	now   time.Time
-	store *journaltest.Store
+	store *store
 	room  *Room
 	// holds are the messages that a session was told and that no moment has proven or refuted since.
 	holds map[mail.ID]bool
@@ -87,7 +86,7 @@ func TestP7_ToldModel(t *testing.T) {
 	defer atLeast(t, "rapid.checks", "300")()
 	defer atLeast(t, "rapid.steps", "60")()
 	rapid.Check(t, func(t *rapid.T) {
-		l := &teller{now: time.UnixMilli(1_778_421_600_000), store: &journaltest.Store{},
+		l := &teller{now: time.UnixMilli(1_778_421_600_000), store: newStore(t),
 			holds: make(map[mail.ID]bool)}
 		l.open(t)
 		defer func() { must(t, l.room.Close()) }()

@@ -33,30 +33,14 @@ func (v *view) Turn(ctx context.Context, t mail.Turn) (mail.Briefing, error) {
 		return brief, nil
 	}
 	defer v.claiming(c)()
+	asked := *c
+	if err := v.attempt(ctx, func() ([]mail.Event, error) {
+		c = new(asked)
+		return v.turning(ctx, c, t)
+	}); err != nil {
+		return mail.Briefing{}, err
+	}
 	var events []mail.Event
-	var full *trip
-	v.read(func(s *state, now mail.Time) {
-		if full, err = v.mayJoin(s, c.Name, v.parent); full != nil || err != nil {
-			return
-		}
-		if v.parent != "" && s.agent(c.Name) == nil && s.inSession(c.Name, t.Session) == nil {
-			c.Parent = &v.parent
-		}
-		v.grant(s, c)
-		if full, err = v.doubled(s, c, now), v.onlyOne(s, c, now); full != nil || err != nil {
-			return
-		}
-		events = v.turnEvents(s, c, t, now)
-	})
-	if full != nil {
-		return mail.Briefing{}, v.tripped(ctx, full)
-	}
-	if err != nil {
-		return mail.Briefing{}, err
-	}
-	if _, err := v.commit(ctx, events...); err != nil {
-		return mail.Briefing{}, err
-	}
 	var brief mail.Briefing
 	v.read(func(s *state, now mail.Time) {
 		brief = v.briefing(s, c, t, now)
@@ -70,6 +54,29 @@ func (v *view) Turn(ctx context.Context, t mail.Turn) (mail.Briefing, error) {
 		return brief, err
 	}
 	return v.withTexts(ctx, brief)
+}
+
+// turning checks whether a session may have a turn, and returns what that changes.
+func (v *view) turning(ctx context.Context, c *mail.AgentChange, t mail.Turn) (events []mail.Event, err error) {
+	var full *trip
+	v.read(func(s *state, now mail.Time) {
+		if full, err = v.mayJoin(s, c.Name, v.parent); full != nil || err != nil {
+			return
+		}
+		if v.parent != "" && s.agent(c.Name) == nil && s.inSession(c.Name, t.Session) == nil {
+			c.Parent = &v.parent
+		}
+		v.grant(s, c)
+		if full, err = v.doubled(s, c, now), v.onlyOne(s, c, now); full != nil || err != nil {
+			return
+		}
+		v.checked(s, c, false)
+		events = v.turnEvents(s, c, t, now)
+	})
+	if full != nil {
+		return nil, v.tripped(ctx, full)
+	}
+	return events, err
 }
 
 // withTexts completes what a session is to be told.
@@ -86,7 +93,7 @@ func (v *view) subagentTurn(c *mail.AgentChange, t mail.Turn) (brief mail.Briefi
 		brief = mail.Briefing{Agent: c.Name, State: mail.Gone}
 		m := s.inSession(c.Name, t.Session)
 		if m == nil { // a client may name the subagent above, and not the session above all
-			m = s.inProgram(c.Name, t.Process)
+			m = v.inProgram(s, c.Name, t.Process)
 		}
 		if m != nil {
 			brief.Agent, brief.State = m.Name, m.State
@@ -226,9 +233,9 @@ func (s *state) inSession(name mail.Name, session string) *member {
 
 // inProgram returns the one member that a program's session entered, which may be NAME-2 for NAME; nil if there is
 // none, or several.
-func (s *state) inProgram(name mail.Name, program string) (found *member) {
+func (r *Room) inProgram(s *state, name mail.Name, program string) (found *member) {
 	for m := range s.agents() {
-		if program == "" || m.Process != program || m.Session == "" || m.Name != name && m.Base != name {
+		if program == "" || m.Process != program || !r.here(m) || m.Session == "" || m.Name != name && m.Base != name {
 			continue
 		}
 		if found != nil {
@@ -246,7 +253,7 @@ func (r *Room) Seat(name mail.Name, session string) mail.Name {
 	r.mu.RLock()
 	defer r.mu.RUnlock()
 	m := r.state.inSession(name, session)
-	if m == nil || m.Session != session || !policy.SessionLive(m.State, m.Session, m.SessionAt, now) {
+	if m == nil || m.Session != session || !m.live(now) {
 		return ""
 	}
 	return m.Name
@@ -267,8 +274,9 @@ func (v *view) gaveUp(s *state, m *member, t mail.Turn, now mail.Time) []mail.Ev
 	if t.Over {
 		why = "It was broken off"
 	}
+	ids, _ := v.minting(s, nil)
 	return []mail.Event{{Message: &mail.Message{
-		ID: v.newID(s, ""), Type: mail.Custom, From: mail.FromSystem, To: []mail.Address{mail.ToUser},
+		ID: v.newID(s, ids), Type: mail.Custom, From: mail.FromSystem, To: []mail.Address{mail.ToUser},
 		Priority: mail.Urgent, Key: key,
 		Subject: string(m.Name) + " has stopped over unread mail", Metadata: stoppedOver(m.Name, waiting),
 		Body: fmt.Sprintf("%d unread of %s should have kept its turn going. %s; now its turn has ended.\n\nThey are "+

@@ -15,14 +15,28 @@ import (
 type view struct {
 	*Room
 	caller  mail.Name
-	foreign bool      // caller is the address of an agent of another room
-	across  bool      // what the caller sends came from another room
-	copies  mail.ID   // the id that this has there
-	files   bool      // caller is the user, who repeats what foreign files say
-	parent  mail.Name // in whose session the caller runs, if it is not on the roster: whose child it becomes
+	foreign bool    // caller is the address of an agent of another room
+	across  bool    // what the caller sends came from another room
+	copies  mail.ID // the id that this has there
+	files   bool    // caller is the user, who repeats what foreign files say
+	// enters reports whether another room is there for the caller. Nil: all are.
+	enters func(mail.RoomName) bool
+	parent mail.Name // in whose session the caller runs, if it is not on the roster: whose child it becomes
 }
 
 var _ mail.Service = (*view)(nil)
+
+// Within returns a service of a room for a caller that writes to no other rooms than those that it may enter.
+func Within(s mail.Service, enters func(mail.RoomName) bool) mail.Service {
+	v := *s.(*view)
+	v.enters = enters
+	return &v
+}
+
+// reaches reports whether the caller may write to another room.
+func (v *view) reaches(room mail.RoomName) bool {
+	return v.opts.Elsewhere != nil && !v.foreign && (v.enters == nil || v.enters(room))
+}
 
 func (v *view) isUser() bool { return v.caller == mail.User }
 

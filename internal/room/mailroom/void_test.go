@@ -77,8 +77,8 @@ func TestP2_LoserIsNeverKept(t *testing.T) {
 	}
 	exported("archived", user, keys-1)
 	again("archived")
-	if len(room.void) > 0 {
-		t.Errorf("%d losers are remembered that stand nowhere", len(room.void))
+	if len(room.state.void) > 0 {
+		t.Errorf("%d losers are remembered that stand nowhere", len(room.state.void))
 	}
 }
 

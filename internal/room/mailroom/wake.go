@@ -11,18 +11,21 @@ import (
 
 // Unwoken lists those of the agents and roles with a door for whom mail waits that is worth waking them, by name.
 // Working and frozen agents are among them, and those without a door whose session is idle: of them the user is to
-// know. hasDoor is called with the state locked, so it must not block.
+// know. Those whom another machine is to wake are among them too. hasDoor says of which doors this one knows; it is
+// called with the state locked, so it must not block.
 func (r *Room) Unwoken(hasDoor func(agent mail.Name, roles []string) bool) []mail.Unwoken {
 	now := r.now()
 	r.mu.RLock()
 	defer r.mu.RUnlock()
 	s := r.state
+	anyDoor := func(n mail.Name, roles []string) bool { return hasDoor(n, roles) || s.doorElsewhere(n, roles) }
 	found := make(map[mail.Address]*mail.Unwoken)
 	for m := range s.agents() {
-		if len(m.calling) == 0 || !hasDoor(m.Name, m.Roles) && (m.State != mail.Idle || m.Session == "") {
+		if len(m.calling) == 0 || !anyDoor(m.Name, m.Roles) && (m.State != mail.Idle || m.Session == "") {
 			continue
 		}
 		u := s.sleeper(m, now)
+		s.locate(u, m, hasDoor)
 		for rec := range m.callers(now) {
 			if s.wakes(rec, m, now) {
 				u.Mail = append(u.Mail, s.unwoken(rec, m))
@@ -33,7 +36,7 @@ func (r *Room) Unwoken(hasDoor func(agent mail.Name, roles []string) bool) []mai
 		}
 	}
 	for _, role := range slices.Sorted(maps.Keys(s.held)) {
-		s.addHeld(found, role, hasDoor, now)
+		s.addHeld(found, role, hasDoor, anyDoor, now)
 	}
 	out := make([]mail.Unwoken, 0, len(found))
 	for _, a := range slices.Sorted(maps.Keys(found)) {
@@ -42,6 +45,12 @@ func (r *Room) Unwoken(hasDoor func(agent mail.Name, roles []string) bool) []mai
 		out = append(out, *u)
 	}
 	return out
+}
+
+// locate says where u is woken; m is nil for the holder of a role that nobody has.
+func (s *state) locate(u *mail.Unwoken, m *member, hasDoor func(mail.Name, []string) bool) {
+	p := s.placeOf(m, u.Agent, u.Roles, hasDoor(u.Agent, u.Roles))
+	u.Elsewhere, u.Away = p.elsewhere != "" || p.nowhere && s.upkeep != s.here, p.away
 }
 
 // sleeper describes an agent as one to be woken.
@@ -66,9 +75,9 @@ func (r *record) inInbox(m *member) bool {
 }
 
 // addHeld adds whom to wake for the mail that is held for a role.
-func (s *state) addHeld(found map[mail.Address]*mail.Unwoken, role string, hasDoor func(mail.Name, []string) bool,
-	now mail.Time) {
-	m, ok := s.dormant(role, hasDoor)
+func (s *state) addHeld(found map[mail.Address]*mail.Unwoken, role string,
+	hasDoor, anyDoor func(mail.Name, []string) bool, now mail.Time) {
+	m, ok := s.dormant(role, anyDoor)
 	if !ok {
 		return
 	}
@@ -78,8 +87,10 @@ func (s *state) addHeld(found map[mail.Address]*mail.Unwoken, role string, hasDo
 		key = mail.AgentAddress(m.Name)
 		if u = found[key]; u == nil {
 			u = s.sleeper(m, now)
+			s.locate(u, m, hasDoor)
 		}
 	} else {
+		s.locate(u, nil, hasDoor)
 		m = s.members[u.Agent] // which may have been notified before it is on the roster
 	}
 	u.Role = role

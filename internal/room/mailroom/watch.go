@@ -144,7 +144,7 @@ func (r *Room) publish(events []mail.Event) []mail.Event {
 	out := make([]mail.Event, 0, len(events))
 	for _, e := range events {
 		switch {
-		case e.Checkpoint != nil, r.void[e.Seq]:
+		case e.Checkpoint != nil, e.Machine != nil, r.state.isVoid(e.Seq):
 			continue
 		case e.Agent != nil && e.Agent.TokenSum != "":
 			change := *e.Agent
@@ -154,7 +154,7 @@ func (r *Room) publish(events []mail.Event) []mail.Event {
 			e.Message = nil
 		case e.Message != nil:
 			m := *e.Message
-			if m.Key = ""; m.Sent == 0 {
+			if m.Key, m.Same, m.Checked = "", "", 0; m.Sent == 0 {
 				m.Sent = e.At
 			}
 			e.Message = &m

@@ -6,7 +6,6 @@ import (
 
 	"pennypost/internal/base/process"
 	"pennypost/internal/mail"
-	"pennypost/internal/policy"
 )
 
 // Whence is where a process runs that says for whom it speaks, as far as the system tells.
@@ -38,7 +37,7 @@ func (r *Room) From(caller mail.Name, w Whence) (mail.Service, error) {
 
 // settleIn finds out whether a process may speak as the caller.
 func (v *view) settleIn(s *state, w Whence, now mail.Time) error {
-	seats, program := s.seats(w.Programs)
+	seats, program := v.seats(s, w.Programs)
 	m := s.agent(v.caller)
 	leads := v.caller == mail.Orchestrator || m != nil && m.hasRole(string(mail.Orchestrator))
 	switch {
@@ -51,7 +50,7 @@ func (v *view) settleIn(s *state, w Whence, now mail.Time) error {
 				"used a "+
 				"tool of Pennypost; else say --as NAME", v.name)
 	case len(seats) == 0:
-		elsewhere := m != nil && m.Process != "" && policy.SessionLive(m.State, m.Session, m.SessionAt, now) &&
+		elsewhere := m != nil && m.Process != "" && m.live(now) &&
 			!slices.ContainsFunc(w.Programs, func(p string) bool { return process.Is(m.Process, p) })
 		if w.Opens == "" && (leads || elsewhere) && w.InClient != nil && w.InClient() {
 			return mail.Errorf(mail.Denied,
@@ -81,10 +80,10 @@ func (v *view) settleIn(s *state, w Whence, now mail.Time) error {
 // program. What bound one is a session, also after it has ended, for its program may go on; or a connection, as long
 // as it lasts: an MCP server that a person tries out in a terminal belongs to the terminal. An editor is no such
 // program: a person's terminals run in it too, and clients in them.
-func (s *state) seats(programs []string) (seats []*member, program string) {
+func (r *Room) seats(s *state, programs []string) (seats []*member, program string) {
 	for _, program := range programs {
 		for _, m := range s.programs[program] {
-			if m.listed() && (m.Session != "" || m.Left != "") {
+			if m.listed() && r.here(m) && (m.Session != "" || m.Left != "") {
 				seats = append(seats, m)
 			}
 		}
@@ -99,7 +98,7 @@ func (s *state) seats(programs []string) (seats []*member, program string) {
 // free reports whether m is for any session to speak as that no other program runs: of a workspace, which is a
 // directory, or of a protocol whose sessions name themselves.
 func (v *view) free(s *state, m *member) bool {
-	return (s.workspace(m.Name) >= 0 || v.opts.NamesItself(m.Client, m.Tags)) && !v.opts.Alive(m.Process)
+	return (s.workspace(m.Name) >= 0 || v.protocolOf(m).Name != "") && !v.runs(m, v.now())
 }
 
 func (v *view) descends(s *state, m *member, seats []*member) bool {

@@ -13,8 +13,9 @@ import (
 func TestP5_InsideASession(t *testing.T) {
 	claude, codex, nested, editor := "10.1@b", "20.1@b", "30.1@b", "40.1@b"
 	room, _ := openRoom(t, "lab", Options{
-		Alive:       func(p string) bool { return p == codex },
-		NamesItself: func(client string, _ []string) bool { return client == "haak" },
+		Alive: func(p string) bool { return p == codex },
+		Protocols: []mail.Protocol{{Name: "haak",
+			NamesItself: func(client string, _ []string) bool { return client == "haak" }}},
 	})
 	user := room.As(mail.User)
 	begin := func(as mail.Name, session, program string) {

@@ -3,6 +3,7 @@ package mailroom
 import (
 	"cmp"
 	"context"
+	"errors"
 	"slices"
 	"time"
 
@@ -147,8 +148,7 @@ func (r *Room) lookAtCold(ctx context.Context, f *filter, places []mail.Seq) (it
 		if e.Message == nil {
 			continue
 		}
-		h := headerOf(e.Message)
-		h.Sent = cmp.Or(h.Sent, e.At)
+		h := headerOf(e)
 		if f.accepts(&h, e.Seq, e.Message) {
 			ids = append(ids, h.ID)
 			at[h.ID] = e.Seq
@@ -214,11 +214,13 @@ func (r *Room) keepIndex(ctx context.Context) {
 		})
 		pause := time.Duration(0)
 		switch {
+		case errors.Is(err, journal.ErrClosed):
+			return
 		case err != nil && ctx.Err() == nil:
 			r.opts.Log.Warn("the index of words does not grow, so searching takes longer", "room", r.name, "err", err)
 			pause = indexAgain
 		case !grown:
-			r.awaitEvents(ctx, last)
+			r.awaitEvents(ctx)
 			pause = indexDelay
 		case r.journal.Last() > last: // who sends comes first
 			pause = time.Since(began)
@@ -234,10 +236,11 @@ const (
 	indexAgain = time.Minute
 )
 
-// awaitEvents blocks until there are events behind last, somebody wakes the indexer, or ctx ends.
-func (r *Room) awaitEvents(ctx context.Context, last mail.Seq) {
+// awaitEvents blocks until there are events that are not indexed, somebody wakes the indexer, or ctx ends.
+func (r *Room) awaitEvents(ctx context.Context) {
+	indexed := r.index.End()
 	r.mu.RLock()
-	applied, news := r.applied, r.state.seq > last
+	applied, news := r.applied, r.state.seq > indexed
 	r.mu.RUnlock()
 	if news {
 		return

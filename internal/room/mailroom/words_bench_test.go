@@ -140,11 +140,15 @@ func sortedKeys[V any](m map[string]V) (keys []string) {
 func BenchmarkSearch(b *testing.B) {
 	n := benchEvents(b, 50_000)
 	for _, hot := range []int{5000, n} {
-		b.Run(fmt.Sprintf("messages=%d/hot=%d", n, hot), func(b *testing.B) { benchSearch(b, n, min(n, hot)) })
+		for _, conversations := range []bool{false, true} {
+			b.Run(fmt.Sprintf("messages=%d/hot=%d/conversations=%t", n, hot, conversations), func(b *testing.B) {
+				benchSearch(b, n, min(n, hot), conversations)
+			})
+		}
 	}
 }
 
-func benchSearch(b *testing.B, n, hot int) {
+func benchSearch(b *testing.B, n, hot int, conversations bool) {
 	dir := os.Getenv("PENNYPOST_BENCH_DIR")
 	if dir == "" {
 		dir = b.TempDir()
@@ -180,7 +184,8 @@ func benchSearch(b *testing.B, n, hot int) {
 		found := 0
 		for i, q := range kinds[kind] {
 			took[i].start()
-			page, err := room.As(mail.User).History(b.Context(), mail.HistoryQuery{Search: q, Archive: true})
+			page, err := room.As(mail.User).History(b.Context(), mail.HistoryQuery{Search: q, Archive: true,
+				Conversations: conversations})
 			if err != nil {
 				b.Fatal(err)
 			}

@@ -14,14 +14,13 @@ import (
 	"pennypost/internal/mail"
 	"pennypost/internal/mail/find"
 	"pennypost/internal/policy"
-	"pennypost/internal/room/journal/journaltest"
 	"pennypost/internal/room/search/searchtest"
 )
 
 // wordsRoom is a room with an index, and all that was ever sent in it.
 type wordsRoom struct {
 	*testing.T
-	store *journaltest.Store
+	store *store
 	opts  Options
 	room  *Room
 	sent  []mail.Message
@@ -29,7 +28,7 @@ type wordsRoom struct {
 }
 
 func newWordsRoom(t *testing.T) *wordsRoom {
-	w := &wordsRoom{T: t, store: &journaltest.Store{}, gone: make(map[mail.ID]bool)}
+	w := &wordsRoom{T: t, store: newStore(t), gone: make(map[mail.ID]bool)}
 	w.opts = Options{Index: t.TempDir(), Retention: policy.Retention{Count: 300},
 		Limits: policy.Limits{RepeatWindow: -1, PerMinute: -1, Exchanges: -1}}
 	w.reopen()

@@ -117,11 +117,10 @@ func (p *part) narrow(r *reader, found []uint32, e entry) ([]uint32, error) {
 		r.list = list
 		return both(found, list), err
 	}
-	b, err := p.pages().at(r.buf, uint64(e.off), int(e.bytes))
+	b, err := p.pages().at(&r.buf, uint64(e.off), int(e.bytes))
 	if err != nil {
 		return nil, err
 	}
-	r.buf = b[:0]
 	kept := found[:0]
 	for _, n := range found {
 		if b[n/8]>>(n%8)&1 != 0 {
@@ -180,8 +179,8 @@ type Found struct {
 }
 
 // Find returns what a query finds in a part of the index: of the parts that cover a place up to at the last or, if
-// newest is false, of those that cover one behind it the first. It returns nil if the index does not know all messages
-// there.
+// newest is false, of those that cover one behind it the first. at is not 0 if newest is true. It returns nil if the
+// index does not know all messages there.
 func (x *Index) Find(q find.Query, at mail.Seq, newest bool) *Found {
 	x.mu.RLock()
 	defer x.mu.RUnlock()
@@ -190,9 +189,6 @@ func (x *Index) Find(q find.Query, at mail.Seq, newest bool) *Found {
 	}
 	f := &Found{index: x, query: q, newest: newest, UpTo: x.end, page: -1}
 	for _, p := range x.parts {
-		if newest && p.after >= at {
-			break
-		}
 		if p.broken.Load() {
 			return nil
 		}

@@ -52,9 +52,10 @@ type Index struct {
 	closed bool
 }
 
-// Open opens the index in a directory, which need not be there. What is no part of it is removed. Nothing is known to
-// fit the room until Check has looked.
-func Open(dir string, log *slog.Logger) *Index {
+// Open opens the index in a directory, which need not be there. What is no part of it is removed, and so is what
+// covers places behind the journal's last: it was made of another's. Nothing is known to fit the room until Check has
+// looked.
+func Open(dir string, last mail.Seq, log *slog.Logger) *Index {
 	x := &Index{dir: dir, log: log}
 	entries, err := os.ReadDir(dir)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
@@ -78,7 +79,7 @@ func Open(dir string, log *slog.Logger) *Index {
 		return cmp.Or(cmp.Compare(a.after, b.after), cmp.Compare(b.upTo, a.upTo))
 	})
 	for _, p := range found {
-		if p.after != x.end {
+		if p.after != x.end || p.upTo > last {
 			p.remove()
 			continue
 		}
@@ -166,6 +167,9 @@ func (x *Index) dropFrom(i int) {
 func (x *Index) Grow(next func(after mail.Seq) ([]Message, mail.Seq, error)) (grown bool, err error) {
 	x.work.Lock()
 	defer x.work.Unlock()
+	if x.closed {
+		return false, nil
+	}
 	if i := slices.IndexFunc(x.parts, func(p *part) bool { return p.broken.Load() }); i >= 0 {
 		x.dropFrom(i)
 	}
@@ -177,20 +181,33 @@ func (x *Index) Grow(next func(after mail.Seq) ([]Message, mail.Seq, error)) (gr
 	if err != nil || upTo <= after {
 		return false, err
 	}
-	more, bytes := make([]fresh, len(messages)), 0
-	for i, m := range messages {
-		text := find.Text(nil, m.Subject, m.Body)
-		more[i] = fresh{doc{place: m.Place, id: hashID(m.ID)}, slices.Clip(text)}
-		bytes += len(text)
+	for x.end < upTo {
+		messages = x.take(messages, upTo)
+		if err := x.flush(); err != nil {
+			return true, err
+		}
+	}
+	return true, nil
+}
+
+// take takes the first of some messages into memory, no more than fill a part, and returns the others. Behind them is
+// nothing up to a place. The caller has work.
+func (x *Index) take(messages []Message, upTo mail.Seq) (left []Message) {
+	var more []fresh
+	end, bytes := x.end, x.bytes
+	for len(messages) > 0 && bytes < freshBytes {
+		m := messages[0]
+		text := slices.Clip(find.Text(nil, m.Subject, m.Body))
+		more, bytes = append(more, fresh{doc{place: m.Place, id: hashID(m.ID)}, text}), bytes+len(text)
+		messages, end = messages[1:], m.Place
+	}
+	if len(messages) == 0 {
+		end = upTo
 	}
 	x.mu.Lock()
-	if x.closed {
-		x.mu.Unlock()
-		return false, nil
-	}
-	x.fresh, x.bytes, x.end = append(x.fresh, more...), x.bytes+bytes, upTo
-	x.mu.Unlock()
-	return true, x.flush()
+	defer x.mu.Unlock()
+	x.fresh, x.bytes, x.end = append(x.fresh, more...), bytes, end
+	return messages
 }
 
 // flush makes a part of the messages in memory if they are many. The caller has work.
@@ -286,7 +303,12 @@ func (x *Index) Erase(id mail.ID) error {
 	defer x.work.Unlock()
 	hash := hashID(id)
 	x.mu.Lock()
-	x.fresh = slices.DeleteFunc(slices.Clone(x.fresh), func(m fresh) bool { return m.id == hash })
+	x.fresh = slices.DeleteFunc(slices.Clone(x.fresh), func(m fresh) bool {
+		if m.id == hash {
+			x.bytes -= len(m.text)
+		}
+		return m.id == hash
+	})
 	x.mu.Unlock()
 	for i := 0; i < len(x.parts); i++ {
 		p := x.parts[i]
@@ -319,13 +341,15 @@ func (x *Index) rewrite(i int, without uint64) error {
 		return err
 	}
 	x.mu.Lock()
-	defer x.mu.Unlock()
 	p.file.Close()
 	written, err := x.put(tmp, p.after, p.upTo)
+	if err == nil {
+		x.parts = slices.Clone(x.parts)
+		x.parts[i] = written
+	}
+	x.mu.Unlock()
 	if err != nil {
 		return errBroken // there is none now, or none that can be read
 	}
-	x.parts = slices.Clone(x.parts)
-	x.parts[i] = written
 	return durable.SyncDir(x.dir)
 }

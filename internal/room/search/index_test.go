@@ -34,7 +34,11 @@ func newWorld(t *testing.T) *world {
 }
 
 func (w *world) open() {
-	w.index = Open(w.dir, slog.New(slog.DiscardHandler))
+	last := mail.Seq(0)
+	if n := len(w.messages); n > 0 {
+		last = w.messages[n-1].Place
+	}
+	w.index = Open(w.dir, last, slog.New(slog.DiscardHandler))
 	w.index.Check(func(place mail.Seq, is func(mail.ID) bool) bool {
 		return slices.ContainsFunc(w.messages, func(m Message) bool { return m.Place == place && is(m.ID) })
 	})
@@ -331,6 +335,57 @@ func TestCrashWhileJoining(t *testing.T) {
 	}
 	w.grow()
 	w.checkSome(rand.New(rand.NewPCG(3, 3)), 10)
+}
+
+// TestLargeMessages holds that a part is made of no more text than fills one, however large a step is.
+func TestLargeMessages(t *testing.T) {
+	w := newWorld(t)
+	text := strings.Repeat("0123456789abcdef", freshBytes/16/4)
+	var step []Message
+	for i := range 40 {
+		step = append(step, Message{Place: mail.Seq(i + 1), ID: mail.ID(fmt.Sprint("m", i)), Body: text})
+	}
+	if _, err := w.index.Grow(func(mail.Seq) ([]Message, mail.Seq, error) { return step, 50, nil }); err != nil {
+		t.Fatal(err)
+	}
+	for _, p := range w.index.parts {
+		if p.level == 0 && p.docs > 5 {
+			t.Errorf("a part has %d messages of %d bytes each", p.docs, len(text))
+		}
+	}
+	if end := w.index.End(); end != 50 {
+		t.Errorf("the index knows all up to %d", end)
+	}
+	found := 0
+	for at := mail.Seq(0); at < 50; {
+		f := w.index.Find(find.Parse("cdef0123"), at, false)
+		places, ok := f.Next(100)
+		if !ok {
+			t.Fatalf("behind %d", at)
+		}
+		found, at = found+len(places), f.UpTo
+	}
+	if found != len(step) {
+		t.Errorf("%d messages were found of %d", found, len(step))
+	}
+}
+
+// TestAheadOfTheJournal holds that parts are not believed which cover what the journal does not have: it was put back,
+// and what comes now is at the places of what is gone.
+func TestAheadOfTheJournal(t *testing.T) {
+	w := newWorld(t)
+	c := searchtest.New(10)
+	w.add(c, freshMessages)
+	if _, err := w.index.Grow(func(mail.Seq) ([]Message, mail.Seq, error) { // receipts stand behind the last of them
+		return w.messages, w.messages[len(w.messages)-1].Place + 1000, nil
+	}); err != nil {
+		t.Fatal(err)
+	}
+	w.reopen()
+	w.grow()
+	if n, want := w.index.End(), w.messages[len(w.messages)-1].Place; n != want {
+		t.Errorf("the index says that it knows all up to %d; the journal ends at %d", n, want)
+	}
 }
 
 // TestErase holds that nothing of an erased message is in the files: its grams tell nearly all of a short text.

@@ -163,11 +163,11 @@ func (a *ahead) at(at, bytes uint32) ([]byte, error) {
 		if end < off+uint64(bytes) {
 			return nil, errBroken
 		}
-		b, err := a.part.pages().at(a.buf, off, int(end-off))
+		b, err := a.part.pages().at(&a.buf, off, int(end-off))
 		if err != nil {
 			return nil, err
 		}
-		a.buf, a.some, a.from = b[:0], b, off
+		a.some, a.from = b, off
 	}
 	return a.some[off-a.from:][:bytes], nil
 }

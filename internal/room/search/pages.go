@@ -112,15 +112,16 @@ func (r pageReader) read(buf []byte, first uint32, n int) ([]byte, error) {
 	return buf[:n*pageContent], nil
 }
 
-// at returns n bytes from an offset on, in buf or a larger one.
-func (r pageReader) at(buf []byte, off uint64, n int) ([]byte, error) {
+// at returns n bytes from an offset on. They lie in buf, which is replaced by a larger one if need be.
+func (r pageReader) at(buf *[]byte, off uint64, n int) ([]byte, error) {
 	if n == 0 {
 		return nil, nil
 	}
 	first, last := uint32(off/pageContent), uint32((off+uint64(n)-1)/pageContent)
-	content, err := r.read(buf, first, int(last-first)+1)
+	content, err := r.read(*buf, first, int(last-first)+1)
 	if err != nil {
 		return nil, err
 	}
+	*buf = content
 	return content[off%pageContent:][:n], nil
 }

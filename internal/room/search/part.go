@@ -130,7 +130,7 @@ func (p *part) load() error {
 	if info.Size() < int64(p.messages+pagesFor(p.docs))*pageBytes+int64(n)*4 {
 		return errBroken
 	}
-	b, err = r.at(b, uint64(p.messages+pagesFor(p.docs))*pageContent, 4*int(n))
+	b, err = r.at(&b, uint64(p.messages+pagesFor(p.docs))*pageContent, 4*int(n))
 	if err != nil {
 		return err
 	}
@@ -194,11 +194,10 @@ func (p *part) between(r *reader, lo, hi uint32, f func(entry) bool) error {
 
 // list returns the messages of a gram's list, appended to to.
 func (p *part) list(r *reader, to []uint32, e entry) ([]uint32, error) {
-	b, err := p.pages().at(r.buf, uint64(e.off), int(e.bytes))
+	b, err := p.pages().at(&r.buf, uint64(e.off), int(e.bytes))
 	if err != nil {
 		return nil, err
 	}
-	r.buf = b[:0]
 	return decodeList(to, b, e.count, p.docs)
 }
 

@@ -161,17 +161,18 @@ type callLine struct {
 // call is Calls.Call, unless the connection was broken before: then nothing is called, and it returns false.
 func (l *callLine) call(ctx context.Context, key string, call []byte, answered func([]byte, error)) bool {
 	v := l.office.vigil(ctx)
-	stop := context.AfterFunc(v.ctx, func() {
-		l.write(key, nil) // which cancels the call
-		l.settle(key, nil, v.why(context.Cause(v.ctx)))
-	})
 	l.mu.Lock()
 	if l.broken {
 		l.mu.Unlock()
-		stop()
 		v.end()
 		return false
 	}
+	written := make(chan struct{})
+	stop := context.AfterFunc(v.ctx, func() {
+		<-written
+		l.write(key, nil) // which cancels the call
+		l.settle(key, nil, v.why(context.Cause(v.ctx)))
+	})
 	l.waiting[key] = func(response []byte, err error) {
 		stop()
 		v.end()
@@ -179,6 +180,7 @@ func (l *callLine) call(ctx context.Context, key string, call []byte, answered f
 	}
 	l.mu.Unlock()
 	l.write(key, call)
+	close(written)
 	return true
 }
 

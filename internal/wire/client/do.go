@@ -18,6 +18,7 @@ import (
 	"time"
 
 	"pennypost/internal/base/jsonx"
+	"pennypost/internal/base/selfsigned"
 	"pennypost/internal/mail"
 	"pennypost/internal/wire"
 )
@@ -27,6 +28,7 @@ type caller struct {
 	office *Office
 	name   mail.Name
 	use    string // wire.ToolUseHeader
+	from   Whence
 }
 
 // request is one call of a route.
@@ -121,17 +123,44 @@ func (c *caller) open(ctx context.Context, r request) (*http.Response, error) {
 	case err == nil:
 		defer resp.Body.Close()
 		return nil, problem(resp)
-	case ctx.Err() != nil:
-		return nil, ended(ctx.Err())
-	case errors.Is(err, errBroken), errors.Is(err, errSilent):
-	case nobodyListens(err):
-		return nil, &mail.Error{Code: mail.Unavailable, Msg: "no post office answers at " + c.office.where +
-			"; start one with: pennypost serve", Err: err}
-	case notReached(err):
-		return nil, &mail.Error{Code: mail.Unavailable, Msg: "the post office at " + c.office.where +
-			" cannot be reached: " + err.Error(), Err: err}
 	}
-	return nil, c.broken(ctx, err)
+	return nil, c.unreached(ctx, err)
+}
+
+// unreached returns the error for a request that was given no answer because of err.
+func (c *caller) unreached(ctx context.Context, err error) error {
+	switch {
+	case ctx.Err() != nil:
+		return ended(ctx.Err())
+	case errors.Is(err, errBroken), errors.Is(err, errSilent):
+	case nobodyListens(err) && c.office.socket == "":
+		return &mail.Error{Code: mail.Unavailable, Msg: "no post office answers at " + c.office.where +
+			"; look whether it runs there: pennypost status", Err: err}
+	case nobodyListens(err):
+		return &mail.Error{Code: mail.Unavailable, Msg: "no post office answers at " + c.office.where +
+			"; start one with: pennypost serve", Err: err}
+	case isOther(err):
+		return &mail.Error{Code: mail.Unavailable, Msg: "what answers at " + c.office.where +
+			" is not the post " +
+			"office that is meant (" + err.Error() + "). Nothing was sent. Either this network leads elsewhere, or " +
+			"somebody stands between, or the post office has a new key; then type there: pennypost invite, and " +
+			"here the line that it prints", Err: err}
+	case notReached(err):
+		msg := "the post office at " + c.office.where + " cannot be reached: " + err.Error()
+		if _, ok := errors.AsType[*tls.CertificateVerificationError](err); ok {
+			msg += ". A certificate that it has made itself is known to machines that join it: pennypost invite, " +
+				"typed " +
+				"there, says how"
+		}
+		return &mail.Error{Code: mail.Unavailable, Msg: msg, Err: err}
+	}
+	return c.broken(ctx, err)
+}
+
+// isOther reports whether err says that the far end is not whom it was pinned to.
+func isOther(err error) bool {
+	_, ok := errors.AsType[*selfsigned.OtherKeyError](err)
+	return ok
 }
 
 // notReached reports whether err came before anything of the request was sent.
@@ -188,11 +217,17 @@ func (c *caller) sign(h http.Header) {
 	if c.name != "" && (c.name != mail.User || c.office.token != "") {
 		wire.SetAgent(h, c.name)
 	}
-	if c.office.session != "" {
-		h.Set(wire.SessionHeader, c.office.session)
+	if session := cmp.Or(c.from.Session, c.office.session); session != "" {
+		h.Set(wire.SessionHeader, session)
 	}
-	if c.office.guessed {
+	if c.from.Guessed || c.office.guessed {
 		h.Set(wire.SeatHeader, "session")
+	}
+	if len(c.from.Programs) > 0 {
+		h.Set(wire.ProgramsHeader, strings.Join(c.from.Programs, ","))
+	}
+	if c.from.Inside {
+		h.Set(wire.InsideHeader, "client")
 	}
 	if use := cmp.Or(c.use, c.office.use); use != "" {
 		h.Set(wire.ToolUseHeader, use)

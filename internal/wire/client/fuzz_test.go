@@ -19,7 +19,7 @@ func FuzzWatch(f *testing.F) {
 		f.Add([]byte(s))
 	}
 	f.Fuzz(func(t *testing.T, stream []byte) {
-		w := &watch{events: make(chan mail.Event)}
+		w := &watch[mail.Event]{events: make(chan mail.Event), place: func(e *mail.Event) mail.Seq { return e.Seq }}
 		last := make(chan mail.Seq)
 		go func() {
 			seq := mail.Seq(7)
@@ -29,7 +29,7 @@ func FuzzWatch(f *testing.F) {
 			last <- seq
 		}()
 		conn := &connection{body: io.NopCloser(bytes.NewReader(stream)), cancel: func() {}}
-		after, err := w.read(context.Background(), conn, 7)
+		after, _, err := w.read(context.Background(), conn, 7)
 		close(w.events)
 		if want := <-last; after != want || err != nil && mail.CodeOf(err) != mail.Internal {
 			t.Errorf("%q: after event %d it would go on behind %d: %v", stream, want, after, err)

@@ -89,3 +89,11 @@ func TestService(t *testing.T) {
 		return o
 	})
 }
+
+func (o *rooms) Desk(ctx context.Context, q mail.DeskQuery) (mail.Desk, error) {
+	return mailtest.DeskOf(ctx, o, q)
+}
+
+func (o *rooms) WatchDesk(ctx context.Context) (mail.DeskWatch, error) {
+	return mailtest.WatchDeskOf(ctx, o)
+}

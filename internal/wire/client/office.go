@@ -35,9 +35,17 @@ type Options struct {
 
 	TLS *tls.Config // for https; nil: the system's roots
 
+	// Relay says that this process makes the calls of many others, for days: connections are kept for as long as the
+	// post office keeps them, and one that cannot be reached is known in relayPatience.
+	Relay bool
+
 	// Start, if set, is called when nobody listens at Socket, and the call goes on when it returns nil. Waits and
 	// watches that lost their connection do not call it: they would raise a post office that was just stopped.
 	Start func(context.Context) error
+
+	// Link, if set, is told whenever the connection of a watch breaks (false) and when there is another (true). It
+	// must not wait.
+	Link func(up bool)
 }
 
 // Office is a post office far away. All methods may be called concurrently.
@@ -50,18 +58,34 @@ type Office struct {
 	guessed   bool
 	use       string
 	start     func(context.Context) error
+	link      func(up bool)
+	quiet     time.Duration
+	patience  time.Duration
 	transport *http.Transport
 	version   atomic.Pointer[string]
 }
 
 var _ mail.Office = (*Office)(nil)
 
-// dialTimeout bounds the connecting alone; a socket answers at once or not at all.
-const dialTimeout = 10 * time.Second
+const (
+	// dialTimeout bounds the connecting alone; a socket answers at once or not at all.
+	dialTimeout = 10 * time.Second
+	// relayDial is how long a relay waits for a connection, and relayPatience how long before it asks a post office
+	// that is silent whether it lives, and then for the answer: who called the relay is told within two seconds that
+	// nobody is there.
+	relayDial     = 1500 * time.Millisecond
+	relayPatience = 700 * time.Millisecond
+	// relayKeep is how long a relay keeps a connection, which is less than a post office does.
+	relayKeep = 2 * time.Minute
+)
 
 // New returns a post office. It does not connect: that happens with the first call.
 func New(opts Options) (*Office, error) {
-	o := &Office{token: opts.Token, session: opts.Session, guessed: opts.Guessed, use: opts.Use, start: opts.Start}
+	o := &Office{token: opts.Token, session: opts.Session, guessed: opts.Guessed, use: opts.Use, start: opts.Start,
+		link: opts.Link, quiet: quiet, patience: patience}
+	if o.link == nil {
+		o.link = func(bool) {}
+	}
 	o.transport = &http.Transport{
 		TLSClientConfig:       opts.TLS,
 		TLSHandshakeTimeout:   dialTimeout,
@@ -71,6 +95,19 @@ func New(opts Options) (*Office, error) {
 		ExpectContinueTimeout: time.Second,
 	}
 	dialer := &net.Dialer{Timeout: dialTimeout}
+	if opts.Relay {
+		o.quiet, o.patience = relayPatience, relayPatience
+		o.transport.IdleConnTimeout = relayKeep
+		o.transport.DialTLSContext = func(ctx context.Context, network, address string) (net.Conn, error) {
+			ctx, cancel := context.WithTimeout(ctx, relayDial)
+			defer cancel()
+			conn, err := (&tls.Dialer{NetDialer: dialer, Config: opts.TLS}).DialContext(ctx, network, address)
+			if err != nil { // before anything was sent, also while keys were exchanged
+				err = &net.OpError{Op: "dial", Net: network, Err: err}
+			}
+			return conn, err
+		}
+	}
 	if opts.Socket != "" {
 		o.base = &url.URL{Scheme: "http", Host: "pennypost"}
 		o.where, o.socket = opts.Socket, opts.Socket
@@ -147,6 +184,20 @@ func (b brokenBody) Read(p []byte) (int, error) {
 	return n, err
 }
 
+// Notify lists the channels through which the user is told of mail. Only the user may ask.
+func (o *Office) Notify(ctx context.Context) ([]wire.NotifyChannel, error) {
+	list, err := get[wire.NotifyChannels](ctx, o.user(), "notify")
+	return list.Channels, err
+}
+
+// NotifyTest sends a test through a channel, or through all if name is "". Only the user may.
+func (o *Office) NotifyTest(ctx context.Context, name string) ([]wire.NotifyTested, error) {
+	var out wire.NotifyTests
+	r := request{method: http.MethodPost, path: []string{"notify", "test"}}.with(wire.NotifyTest{Channel: name})
+	err := o.user().do(ctx, r, &out)
+	return out.Tests, err
+}
+
 // Login returns a link that logs one browser in as the user, within ten minutes. Only the user may ask.
 func (o *Office) Login(ctx context.Context, ask wire.Login) (string, error) {
 	var link wire.Link
@@ -169,10 +220,44 @@ func (o *Office) EndSession(ctx context.Context, id string) error {
 	return o.user().do(ctx, request{method: http.MethodDelete, path: path}, nil)
 }
 
+// Invite makes a code that lets another machine in, once. Only the user may, where the post office is.
+func (o *Office) Invite(ctx context.Context, ask wire.Invite) (made wire.Invited, err error) {
+	err = o.user().do(ctx, request{method: http.MethodPost, path: []string{"invites"}}.with(ask), &made)
+	return made, err
+}
+
+// Invites lists the machines that were let in, and the codes that can be used. Only the user may ask.
+func (o *Office) Invites(ctx context.Context) (wire.Invites, error) {
+	return get[wire.Invites](ctx, o.user(), "invites")
+}
+
+// Revoke takes back what a machine was let in for, or a code. Only the user may, where the post office is.
+func (o *Office) Revoke(ctx context.Context, name string) error {
+	return o.user().do(ctx, request{method: http.MethodDelete, path: []string{"invites", name}}, nil)
+}
+
+// Join uses a code up. It is not asked twice: of a code whose answer was lost nobody knows whether it is still good.
+func (o *Office) Join(ctx context.Context, ask wire.Join) (in wire.Joined, err error) {
+	err = o.user().do(ctx, request{method: http.MethodPost, path: []string{"join"}}.with(ask), &in)
+	return in, err
+}
+
+// Leave makes the token void with which this is called.
+func (o *Office) Leave(ctx context.Context) error {
+	return o.user().do(ctx, request{method: http.MethodDelete, path: []string{"join"}}, nil)
+}
+
 // Rooms implements mail.Office.
 func (o *Office) Rooms(ctx context.Context) ([]mail.RoomStatus, error) {
 	list, err := get[wire.Rooms](ctx, o.user(), "rooms")
 	return list.Rooms, err
+}
+
+// Desk implements mail.Office.
+func (o *Office) Desk(ctx context.Context, q mail.DeskQuery) (desk mail.Desk, err error) {
+	err = o.user().do(ctx, request{method: http.MethodGet, path: []string{"desk"}, query: wire.Query(q), repeat: true},
+		&desk)
+	return desk, err
 }
 
 // RemoveRoom removes a room, whose files are kept where the answer says. Only the user may.
@@ -183,6 +268,28 @@ func (o *Office) RemoveRoom(ctx context.Context, room mail.RoomName) (wire.Remov
 	var done wire.RemovedRoom
 	err := o.user().do(ctx, request{method: http.MethodDelete, path: []string{"rooms", string(room)}}, &done)
 	return done, err
+}
+
+// MoveRoom moves a room to the NATS servers, or to a file of the post office's machine. Only the user may.
+func (o *Office) MoveRoom(ctx context.Context, room mail.RoomName, to string) (wire.MovedRoom, error) {
+	if _, err := mail.ParseRoom(string(room)); err != nil {
+		return wire.MovedRoom{}, err
+	}
+	var done wire.MovedRoom
+	r := request{method: http.MethodPost, path: []string{"rooms", string(room), "move"}}.with(wire.MoveRoom{To: to})
+	err := o.user().do(ctx, r, &done)
+	return done, err
+}
+
+// Machines lists the machines whose post offices have rooms on the same NATS servers. Only the user may ask.
+func (o *Office) Machines(ctx context.Context) ([]mail.MachineStatus, error) {
+	list, err := get[wire.Machines](ctx, o.user(), "machines")
+	return list.Machines, err
+}
+
+// RemoveMachine forgets a machine that will not come back. Only the user may.
+func (o *Office) RemoveMachine(ctx context.Context, name mail.Machine) error {
+	return o.user().do(ctx, request{method: http.MethodDelete, path: []string{"machines", string(name)}}, nil)
 }
 
 // Room implements mail.Office. Nothing is sent: a room is opened by the first call that needs it. An empty name means
@@ -207,6 +314,43 @@ func (o *Office) RoomFor(_ context.Context, room mail.RoomName, as mail.Name, to
 	return c, nil
 }
 
+// Whence is what a relay has found out about a process of its machine that calls.
+type Whence struct {
+	Session  string   // as in Options
+	Guessed  bool     // as in Options
+	Programs []string // the process and those above it, as package process names them; nil: nobody can tell
+	Inside   bool     // one of them was started by an agent's client
+}
+
+// RoomFrom is Room for a process of another machine, for which that machine's token vouches.
+func (o *Office) RoomFrom(room mail.RoomName, as mail.Name, from Whence) mail.Service {
+	c := &Client{caller: caller{office: o, name: as, from: from}, room: room}
+	c.Carrier = c
+	return c
+}
+
+// Line returns a connection over which the post office has agents of this machine rung, as wire.RelayProtocol has it.
+func (o *Office) Line(ctx context.Context) (io.ReadWriteCloser, error) {
+	u := *o.base
+	u.Path = wire.RelayPath
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, u.String(), nil)
+	if err != nil {
+		return nil, err
+	}
+	req.Header = http.Header{"Connection": {"Upgrade"}, "Upgrade": {wire.RelayProtocol}}
+	c := o.user()
+	c.sign(req.Header)
+	resp, err := o.transport.RoundTrip(req)
+	if err != nil {
+		return nil, c.unreached(ctx, err)
+	}
+	if line, ok := resp.Body.(io.ReadWriteCloser); ok && resp.StatusCode == http.StatusSwitchingProtocols {
+		return line, nil
+	}
+	defer resp.Body.Close()
+	return nil, problem(resp)
+}
+
 // Ring waits beside an agent, for less than a minute, until a door of it is rung; nil means that it was not. It starts
 // no post office.
 func (o *Office) Ring(ctx context.Context, room mail.RoomName, as mail.Name, at mail.Listener) (*mail.Rung, error) {
@@ -216,6 +360,15 @@ func (o *Office) Ring(ctx context.Context, room mail.RoomName, as mail.Name, at 
 	path := []string{"rooms", string(room), "ring"}
 	err := c.do(ctx, request{method: http.MethodPost, path: path, query: query, background: true}, &rung)
 	return rung, err
+}
+
+// Attach has the post office bring the session of an agent to the front. Only the user may.
+func (o *Office) Attach(ctx context.Context, room mail.RoomName, agent mail.Name, from wire.Attach) (wire.Attached,
+	error) {
+	var out wire.Attached
+	path := []string{"rooms", string(room), "agents", string(agent), "attach"}
+	err := o.user().do(ctx, request{method: http.MethodPost, path: path}.with(from), &out)
+	return out, err
 }
 
 // user is who asks what concerns no room. Over a URL that is whom the token names.

@@ -12,7 +12,8 @@ import (
 )
 
 // A call may take long for good reasons: a wait, a slow disk. So what is silent for quiet is asked, on another
-// connection, whether it lives; a post office that does not say so within patience is frozen, or none.
+// connection, whether it lives; a post office that does not say so within patience is frozen, or none. A relay asks
+// sooner for the first time.
 const (
 	quiet    = 5 * time.Second
 	patience = 5 * time.Second
@@ -55,7 +56,7 @@ func (v *vigil) begin() {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	turn := v.turn
-	v.timer = time.AfterFunc(quiet, func() { v.ask(turn) })
+	v.timer = time.AfterFunc(v.office.quiet, func() { v.ask(turn) })
 }
 
 // pause is called when they came.
@@ -87,6 +88,7 @@ func (v *vigil) ask(turn int) {
 	switch {
 	case v.turn != turn || v.ctx.Err() != nil:
 	case errors.Is(err, context.DeadlineExceeded):
+		v.office.transport.CloseIdleConnections() // they lead nowhere: this machine slept, or has another network
 		v.cancel(errSilent)
 	case nobodyListens(err): // it has ended; its last calls are over, or lost
 		v.cancel(errBroken)
@@ -97,7 +99,7 @@ func (v *vigil) ask(turn int) {
 
 // lives asks for a sign of life, whatever it is.
 func (o *Office) lives(ctx context.Context) error {
-	ctx, cancel := context.WithTimeout(ctx, patience)
+	ctx, cancel := context.WithTimeout(ctx, o.patience)
 	defer cancel()
 	u := *o.base
 	u.Path = "/healthz"

@@ -19,11 +19,13 @@ import (
 // silence is after how long without a byte a watch takes its connection for dead: three signs of life missed.
 const silence = 50 * time.Second
 
-// watch follows the journal of a room far away. One goroutine, started by Watch and ended by Close, owns the
-// connection and makes a new one where the old one ended.
-type watch struct {
-	client *Client
-	events chan mail.Event // closed by run when it cannot go on
+// watch follows a stream of events far away, such as the journal of a room. One goroutine, started by follow and ended
+// by Close, owns the connection and makes a new one where the old one ended.
+type watch[E any] struct {
+	caller *caller
+	ask    func(after mail.Seq) request
+	place  func(*E) mail.Seq // where an event stands
+	events chan E            // closed by run when it cannot go on
 	cancel context.CancelFunc
 	done   chan struct{} // closed when run has returned
 	err    error         // why run returned; read after events is closed
@@ -32,9 +34,36 @@ type watch struct {
 // Watch implements mail.Watcher. When the connection breaks, Next continues on a new one where the old one ended,
 // until Close. A post office that is there but does not answer ends the watch: Next returns Unavailable.
 func (c *Client) Watch(ctx context.Context, after mail.Seq) (mail.Watch, error) {
+	w := &watch[mail.Event]{caller: &c.caller, place: func(e *mail.Event) mail.Seq { return e.Seq },
+		ask: func(after mail.Seq) request {
+			r := c.request(&wire.EventsRoute, wire.None{})
+			r.header = http.Header{"Last-Event-Id": {strconv.FormatUint(uint64(after), 10)}}
+			return r
+		}}
+	if err := w.follow(ctx, after); err != nil {
+		return nil, err
+	}
+	return w, nil
+}
+
+// WatchDesk implements mail.Office. When the connection breaks, Next continues on a new one, of which the first change
+// says to look at everything.
+func (o *Office) WatchDesk(ctx context.Context) (mail.DeskWatch, error) {
+	w := &watch[mail.DeskChange]{caller: o.user(), place: func(*mail.DeskChange) mail.Seq { return 0 },
+		ask: func(mail.Seq) request {
+			return request{method: http.MethodGet, path: []string{"desk", "events"}}
+		}}
+	if err := w.follow(ctx, 0); err != nil {
+		return nil, err
+	}
+	return w, nil
+}
+
+// follow connects, and starts what reads. ctx is for this call only.
+func (w *watch[E]) follow(ctx context.Context, after mail.Seq) error {
 	life, cancel := context.WithCancel(context.Background())
-	w := &watch{client: c, events: make(chan mail.Event, 64), cancel: cancel, done: make(chan struct{})}
-	stop := context.AfterFunc(ctx, cancel) // ctx is for this call only
+	w.events, w.cancel, w.done = make(chan E, 64), cancel, make(chan struct{})
+	stop := context.AfterFunc(ctx, cancel)
 	conn, err := w.connect(life, after, false)
 	if !stop() && err == nil {
 		conn.close()
@@ -45,14 +74,14 @@ func (c *Client) Watch(ctx context.Context, after mail.Seq) (mail.Watch, error) 
 		if ctx.Err() != nil {
 			err = ended(ctx.Err())
 		}
-		return nil, err
+		return err
 	}
 	go w.run(life, conn, after)
-	return w, nil
+	return nil
 }
 
 // Next implements mail.Watch.
-func (w *watch) Next(ctx context.Context) ([]mail.Event, error) {
+func (w *watch[E]) Next(ctx context.Context) ([]E, error) {
 	select {
 	case e, ok := <-w.events:
 		if !ok {
@@ -65,8 +94,8 @@ func (w *watch) Next(ctx context.Context) ([]mail.Event, error) {
 }
 
 // drain returns e and the events that are there already.
-func (w *watch) drain(e mail.Event) []mail.Event {
-	batch := []mail.Event{e}
+func (w *watch[E]) drain(e E) []E {
+	batch := []E{e}
 	for len(batch) <= cap(w.events) {
 		select {
 		case e, ok := <-w.events:
@@ -82,7 +111,7 @@ func (w *watch) drain(e mail.Event) []mail.Event {
 }
 
 // Close implements mail.Watch.
-func (w *watch) Close() error {
+func (w *watch[E]) Close() error {
 	w.cancel()
 	<-w.done
 	return nil
@@ -99,12 +128,11 @@ func (c *connection) close() {
 	c.body.Close()
 }
 
-func (w *watch) connect(ctx context.Context, after mail.Seq, again bool) (*connection, error) {
-	r := w.client.request(&wire.EventsRoute, wire.None{})
-	r.header = http.Header{"Last-Event-Id": {strconv.FormatUint(uint64(after), 10)}}
+func (w *watch[E]) connect(ctx context.Context, after mail.Seq, again bool) (*connection, error) {
+	r := w.ask(after)
 	r.background = again
 	ctx, cancel := context.WithCancel(ctx)
-	resp, err := w.client.open(ctx, r)
+	resp, err := w.caller.open(ctx, r)
 	if err != nil {
 		cancel()
 		return nil, err
@@ -113,22 +141,23 @@ func (w *watch) connect(ctx context.Context, after mail.Seq, again bool) (*conne
 }
 
 // run reads one connection after another, until ctx ends or going on is of no use.
-func (w *watch) run(ctx context.Context, conn *connection, after mail.Seq) {
+func (w *watch[E]) run(ctx context.Context, conn *connection, after mail.Seq) {
 	defer close(w.done)
 	defer close(w.events)
 	back := backoff{connected: true}
 	for {
 		if conn != nil {
-			seq, err := w.read(ctx, conn, after)
+			seq, some, err := w.read(ctx, conn, after)
 			conn.close()
 			if err != nil {
 				w.err = err
 				return
 			}
-			if seq > after {
+			if some {
 				back.reset()
 			}
 			after = seq
+			w.caller.office.link(false)
 		}
 		if !back.wait(ctx) {
 			w.err = &mail.Error{Code: mail.Unavailable, Msg: "the watch is closed", Err: ctx.Err()}
@@ -139,35 +168,38 @@ func (w *watch) run(ctx context.Context, conn *connection, after mail.Seq) {
 			w.err = err
 			return
 		}
+		if conn != nil {
+			w.caller.office.link(true)
+		}
 	}
 }
 
-// read hands on the events of one connection until it breaks, and returns the place it came to. Its error is one that
-// another connection will not mend.
-func (w *watch) read(ctx context.Context, conn *connection, after mail.Seq) (mail.Seq, error) {
+// read hands on the events of one connection until it breaks, and returns the place it came to and whether there were
+// any. Its error is one that another connection will not mend.
+func (w *watch[E]) read(ctx context.Context, conn *connection, after mail.Seq) (at mail.Seq, some bool, err error) {
 	dead := time.AfterFunc(silence, conn.cancel)
 	defer dead.Stop()
 	lines := bufio.NewReaderSize(conn.body, 32<<10)
 	for {
 		line, err := lines.ReadBytes('\n')
 		if errors.Is(err, errSilent) {
-			return after, w.client.silent()
+			return after, some, w.caller.silent()
 		}
 		if err != nil {
-			return after, nil
+			return after, some, nil
 		}
 		dead.Stop() // handing on may take as long as the owner likes
 		// Each event is one data field, and says its own place and kind: the other fields are for browsers.
 		if data, ok := bytes.CutPrefix(line, []byte("data: ")); ok {
-			var e mail.Event
+			var e E
 			if err := jsonx.Unmarshal(data, &e); err != nil {
-				return after, notUnderstood(err)
+				return after, some, notUnderstood(err)
 			}
 			select {
 			case w.events <- e:
-				after = e.Seq
+				after, some = w.place(&e), true
 			case <-ctx.Done():
-				return after, nil
+				return after, some, nil
 			}
 		}
 		dead.Reset(silence)

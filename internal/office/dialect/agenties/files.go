@@ -185,7 +185,7 @@ type pass struct {
 	first  bool            // nothing was read before
 	items  []mail.Item     // what was read
 	at     map[mail.ID]int // where in items
-	leader mail.Name       // who holds the orchestrator's role, once somebody asked
+	leader mail.Name       // who is meant by "orchestrator", once somebody asked
 	news   dialect.News
 }
 
@@ -247,14 +247,17 @@ func translate(line []byte) (mail.Item, error) {
 	return m.item()
 }
 
-// complete adds who has read a message, as far as the files say.
-func (p *pass) complete(it *mail.Item) (err error) {
-	if it.Read && slices.Contains(it.To, mail.ToOrchestrator) && p.leader == "" {
-		if p.leader, err = p.orchestrator(); err != nil {
+// complete adds who is meant by "orchestrator", and who has read a message, as far as the files say.
+func (p *pass) complete(it *mail.Item) error {
+	named := it.From == mail.ToOrchestrator || slices.Contains(it.To, mail.ToOrchestrator)
+	if named && p.leader == "" {
+		lead, err := findLeaders(p.ctx, p.opts.Service)
+		if err != nil {
 			return err
 		}
+		p.leader = lead.first()
 	}
-	it.Deliveries = readers(it, p.leader)
+	cast(it, p.leader)
 	m := p.marks[it.ID]
 	if m == nil {
 		return nil
@@ -271,15 +274,12 @@ func (p *pass) complete(it *mail.Item) (err error) {
 	return nil
 }
 
-// orchestrator returns who reads the orchestrator's mail.
-func (p *pass) orchestrator() (mail.Name, error) {
-	agents, err := mail.Roster(p.ctx, p.opts.Service)
-	for _, a := range agents {
-		if slices.Contains(a.Roles, string(mail.Orchestrator)) {
-			return a.Name, err
-		}
+// cast puts into a message who is meant by "orchestrator": as its sender, and among those who have read it.
+func cast(it *mail.Item, orchestrator mail.Name) {
+	if it.From == mail.ToOrchestrator {
+		it.From = mail.AgentAddress(orchestrator)
 	}
-	return mail.Orchestrator, err
+	it.Deliveries = readers(it, orchestrator)
 }
 
 // readers returns the deliveries of a message that its line calls read, as far as the line says by whom: a role and a

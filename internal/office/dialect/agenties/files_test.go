@@ -142,6 +142,7 @@ func TestFolded(t *testing.T) {
 	b.Bridge("")
 	direct := b.send("orchestrator", mail.Custom, "agent:ag_x1", "").ID
 	b.Register("boss", "orchestrator", "builder")
+	b.Register("ag_x3")
 	role := b.send("orchestrator", mail.TaskAssigned, "role:builder", "").ID
 	up := b.send("ag_x1", mail.TaskDone, "orchestrator", "").ID
 	all := b.send("ag_x1", mail.Status, "broadcast", "").ID
@@ -184,9 +185,7 @@ func TestFolded(t *testing.T) {
 			t.Errorf("read after a start (-want +got):\n%s", diff)
 		}
 	}
-	for _, who := range []mail.Name{"boss", "orchestrator"} {
-		read(who, all)
-	}
+	read("ag_x3", all)
 	want[all] = true
 	if diff := cmp.Diff(want, restart()); diff != "" {
 		t.Errorf("everybody has read the broadcast (-want +got):\n%s", diff)
@@ -238,6 +237,79 @@ func TestInward(t *testing.T) {
 		b.write(mailboxFile, foreign("msg_1", "orchestrator", true, at)+foreign("msg_2", "orchestrator", false, at))
 		b.Bridge("")
 		b.wantBodies("boss", "", "body of msg_2")
+	})
+	t.Run("AG-06 much metadata, and a cut text in it", func(t *testing.T) {
+		b := newFixture(t)
+		line := func(id string, metadata string) string {
+			return strings.Replace(foreign(id, "agent:ag_x1", false, at), `"read"`, `"metadata":`+metadata+`,"read"`,
+				1)
+		}
+		much := `{"k":"` + strings.Repeat("x", mail.MaxAccepted-len(`{"k":""}`)) + `"}`
+		text := line("msg_1", much) + line("msg_3", `{"k":"half \ud83d"}`)
+		text += line("msg_4", `{"k":"`+strings.Repeat("x", mail.MaxAccepted)+`"}`)
+		b.write(mailboxFile, text)
+		if st := b.Bridge(""); st.Imported != 2 || st.Rejected != 1 {
+			t.Errorf("%+v, want 2 imported, 1 rejected", st)
+		}
+		it, err := b.As(mail.User).Message(t.Context(), "msg_1")
+		if err != nil || string(it.Metadata) != much {
+			t.Errorf("%d bytes of metadata, %v", len(it.Metadata), err)
+		}
+		if it, err := b.As(mail.User).Message(t.Context(), "msg_3"); err != nil ||
+			it.Metadata.Text("k") != "half \uFFFD" {
+			t.Errorf("%s, %v", it.Metadata, err)
+		}
+		got := ask[found](b, "ag_x1", "read_messages", "").Messages
+		if len(got) != 2 || !strings.Contains(got[0].Body, "pennypost read msg_1 --as ag_x1") {
+			t.Errorf("read_messages: %+v", got)
+		}
+		if b.text(mailboxFile) != text {
+			t.Error("the file has changed")
+		}
+		export := b.verb("export")
+		other := newFixture(t)
+		other.write("export.json", export)
+		other.verb("import", "export.json")
+		if it, err := other.As(mail.User).Message(t.Context(), "msg_1"); err != nil || string(it.Metadata) != much {
+			t.Errorf("exported and imported: %d bytes of metadata, %v", len(it.Metadata), err)
+		}
+	})
+	t.Run("AG-19 from the orchestrator, by its role", func(t *testing.T) {
+		b := &fixture{dialecttest.New(t, Dialect())}
+		b.Register("boss", "orchestrator")
+		b.Register("ag_x1")
+		line := strings.Replace(foreign("msg_1", "agent:ag_x1", false, at), `agent:ag_x2`, `orchestrator`, 1)
+		b.write(mailboxFile, line)
+		b.Bridge("")
+		it, err := b.As(mail.User).Message(t.Context(), "msg_1")
+		if err != nil || it.From != "agent:boss" {
+			t.Errorf("what the file has from orchestrator is from %s, %v", it.From, err)
+		}
+		ours := b.send("boss", mail.TaskAssigned, "agent:ag_x1", "")
+		if text := b.text(mailboxFile); !strings.HasPrefix(text, line) ||
+			!strings.Contains(text, string(ours.ID)+`","type":"task-assigned","from":"orchestrator"`) {
+			t.Errorf("the file is\n%s", text)
+		}
+		for _, m := range ask[found](b, "ag_x1", "read_messages", "").Messages {
+			if m.From != "orchestrator" {
+				t.Errorf("read_messages: %s is from %s", m.ID, m.From)
+			}
+		}
+		if text := b.verb("history"); strings.Count(text, " orchestrator → agent:ag_x1 ") != 2 {
+			t.Errorf("history:\n%s", text)
+		}
+		export := b.verb("export")
+		if strings.Count(export, `"from":"orchestrator"`) != 2 {
+			t.Errorf("export:\n%s", export)
+		}
+		other := &fixture{dialecttest.New(t, Dialect())}
+		other.Register("chief", "orchestrator")
+		other.Register("ag_x1")
+		other.write("export.json", export)
+		other.verb("import", "export.json")
+		if it, err := other.As(mail.User).Message(t.Context(), ours.ID); err != nil || it.From != "agent:chief" {
+			t.Errorf("what was exported is from %s, %v", it.From, err)
+		}
 	})
 	t.Run("lines that others append, and what is no line", func(t *testing.T) {
 		b := newFixture(t)

@@ -19,6 +19,11 @@ func (f *files) Write(ctx context.Context, changes []dialect.Change) (int, error
 	done := 0
 	for i := range changes {
 		var err error
+		if c := &changes[i]; b.lead == nil && c.Message != nil {
+			if b.lead, err = findLeaders(ctx, f.opts.Service); err != nil {
+				return done, err
+			}
+		}
 		switch c := &changes[i]; {
 		case c.Message != nil:
 			err = b.message(c)
@@ -52,6 +57,7 @@ const batchSize = 500
 // again.
 type batch struct {
 	*files
+	lead     leaders // found out for the first message
 	ids      []mail.ID
 	lines    [][]byte
 	receipts []receipt
@@ -72,7 +78,7 @@ func (b *batch) message(c *dialect.Change) error {
 	if old || err != nil {
 		return err
 	}
-	line, err := new(fromItem(&m, false)).encode()
+	line, err := new(fromItem(&m, false, b.lead)).encode()
 	if err != nil {
 		b.opts.Log.Error("message not written to the mailbox", "id", m.ID, "err", err)
 		return nil

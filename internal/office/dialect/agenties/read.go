@@ -50,12 +50,16 @@ func readMessages(ctx context.Context, c *dialect.Call) (any, error) {
 	if p.Since != "" {
 		items = slices.DeleteFunc(items, func(it mail.Item) bool { return it.Sent <= since })
 	}
+	lead, err := findLeaders(ctx, c.Service)
+	if err != nil {
+		return nil, err
+	}
 	var shown []message
 	cut := make(map[mail.ID]bool)
 	out, k, err := fence.FitJSON(min(limit, len(items)), func(k int) found {
 		for i := len(shown); i < k; i++ {
 			it, short := fence.Abridge(items[i], c.Caller)
-			shown, cut[it.ID] = append(shown, fromItem(&it.Message, it.Read)), short
+			shown, cut[it.ID] = append(shown, fromItem(&it.Message, it.Read, lead)), short
 		}
 		return found{Messages: append([]message{}, shown[:k]...), HasMore: k < len(items)}
 	})
@@ -89,23 +93,13 @@ func look(ctx context.Context, c *dialect.Call, to string, unread bool) ([]mail.
 	return items, err
 }
 
-// mailbox returns what is deliverable to the caller: direct, by role, and broadcasts, unless it is the orchestrator,
-// which is no agent of that kind and asks for "broadcast" if it wants to see them (A13).
+// mailbox returns what is deliverable to the caller: direct, by role, and broadcasts, of which the orchestrator is no
+// recipient (A13): it asks for "broadcast" if it wants to see them.
 func mailbox(ctx context.Context, c *dialect.Call, unread bool) ([]mail.Item, error) {
-	items, err := all(func(after mail.Seq) (mail.Page, error) {
+	return all(func(after mail.Seq) (mail.Page, error) {
 		return c.Service.Inbox(ctx, mail.InboxQuery{All: !unread, After: after, Limit: mail.MaxLimit})
 	})
-	if err != nil || !slices.ContainsFunc(items, onlyBroadcast) {
-		return items, err
-	}
-	orchestrator, err := leads(ctx, c)
-	if orchestrator {
-		items = slices.DeleteFunc(items, onlyBroadcast)
-	}
-	return items, err
 }
-
-func onlyBroadcast(it mail.Item) bool { return len(it.To) == 1 && it.To[0] == mail.ToAll }
 
 // all collects the pages of a list.
 func all(page func(after mail.Seq) (mail.Page, error)) ([]mail.Item, error) {

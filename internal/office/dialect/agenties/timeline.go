@@ -28,13 +28,17 @@ func parseTypes(s string) ([]mail.Type, error) {
 // everything returns the project's messages of some types in the document's shape, those in the archive too, in the
 // order in which they came. Of more than limit the newest are returned; 0 means all.
 func everything(ctx context.Context, svc mail.Service, types []mail.Type, limit int) ([]message, error) {
+	lead, err := findLeaders(ctx, svc)
+	if err != nil {
+		return nil, err
+	}
 	messages := []message{}
 	for it, err := range svc.Export(ctx) {
 		if err != nil {
 			return nil, err
 		}
 		if len(types) == 0 || slices.Contains(types, it.Type) {
-			messages = append(messages, fromItem(&it.Message, everybodyRead(&it)))
+			messages = append(messages, fromItem(&it.Message, everybodyRead(&it), lead))
 		}
 	}
 	if limit > 0 && len(messages) > limit {
@@ -90,7 +94,6 @@ func decodeAll(text []byte) (items []mail.Item, bad int, err error) {
 			bad++
 			continue
 		}
-		it.Deliveries = readers(&it, mail.Orchestrator)
 		items = append(items, it)
 	}
 	return items, bad, nil

@@ -81,10 +81,12 @@ type recipient struct {
 	AgentID mail.Name          `json:"agentId,omitempty"`
 	State   mail.DeliveryState `json:"state"`
 	Wake    string             `json:"wake"`
+	PutOff  mail.Time          `json:"putOff,omitzero"` // of a wake that is deferred: until when
 }
 
 func sendMessage(ctx context.Context, c *dialect.Call) (any, error) {
 	var p sendParams
+	c.Args = mended(c.Args)
 	if err := c.Decode(&p); err != nil {
 		return nil, err
 	}
@@ -96,7 +98,7 @@ func sendMessage(ctx context.Context, c *dialect.Call) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	to, err := parseTarget(p.To)
+	to, err := target(ctx, c, p.To)
 	if err != nil {
 		return nil, err
 	}
@@ -107,10 +109,10 @@ func sendMessage(ctx context.Context, c *dialect.Call) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	d := mail.Draft{To: mail.Recipients{string(to)}, Type: p.Type, Subject: p.Subject, Body: p.Body,
-		Metadata: p.Metadata, Issue: p.IssueID, Again: true}
+	d := mail.Draft{To: mail.Recipients{string(to)}, Type: p.Type, Subject: dialect.Subject(p.Subject),
+		Body: withoutNUL(p.Body), Metadata: p.Metadata, Issue: withoutNUL(p.IssueID), Again: true}
 	if to == mail.ToAll {
-		d.Audience, d.TTLSeconds = mail.AudiencePresent, broadcastTTL
+		d.Audience, d.TTLSeconds = mail.AudienceTeam, broadcastTTL
 	}
 	done, err := c.Service.Send(ctx, d)
 	if err != nil {
@@ -123,7 +125,7 @@ func sendMessage(ctx context.Context, c *dialect.Call) (any, error) {
 	out, _, err := fence.FitJSON(min(len(all), maxListed), func(k int) sent {
 		out := sent{ID: done.ID, To: p.To, Recipients: []recipient{}, Others: mail.CountStates(all[k:])}
 		for _, r := range all[:k] {
-			out.Recipients = append(out.Recipients, recipient{r.Agent, r.State, r.Wake})
+			out.Recipients = append(out.Recipients, recipient{r.Agent, r.State, r.Wake, r.PutOff})
 		}
 		return out
 	})
@@ -133,10 +135,21 @@ func sendMessage(ctx context.Context, c *dialect.Call) (any, error) {
 // maxListed is how many recipients or ids an answer lists. Of more it says how many they are.
 const maxListed = 20
 
-// parseTarget reads a routing address that somebody sends to: one of the document's five, and nothing else.
-func parseTarget(s string) (mail.Address, error) {
+// target reads a routing address that somebody sends to: one of the document's five, and nothing else. A room takes
+// several with commas between them, unless an agent has such a name.
+func target(ctx context.Context, c *dialect.Call, s string) (mail.Address, error) {
 	a, bare, err := mail.ParseAddress(strings.TrimSpace(s), nil)
+	one := !strings.Contains(s, ",")
+	if !one && a.Kind() == mail.ToAgent {
+		if _, one, err = mail.OneAgent(ctx, c.Service, mail.Name(a.Value())); err != nil {
+			return "", err
+		}
+	}
 	switch {
+	case !one:
+		return "", mail.Errorf(mail.Invalid,
+			"%q is not one routing address: nothing was sent. Send a message to each "+
+				"recipient, or one to broadcast", s)
 	case err != nil:
 		return "", err
 	case bare:
@@ -151,22 +164,11 @@ func sender(ctx context.Context, c *dialect.Call) (party, error) {
 	if c.Caller == mail.User {
 		return theUser, nil
 	}
-	orchestrator, err := leads(ctx, c)
-	if orchestrator {
+	lead, err := findLeaders(ctx, c.Service)
+	if c.Caller == mail.Orchestrator || slices.Contains(lead, c.Caller) {
 		return theOrchestrator, err
 	}
 	return anAgent, err
-}
-
-// leads reports whether the caller is the orchestrator, by its name or by its role.
-func leads(ctx context.Context, c *dialect.Call) (bool, error) {
-	if c.Caller == mail.Orchestrator {
-		return true, nil
-	}
-	agents, err := mail.Roster(ctx, c.Service)
-	return slices.ContainsFunc(agents, func(a mail.Agent) bool {
-		return a.Name == c.Caller && slices.Contains(a.Roles, string(mail.Orchestrator))
-	}), err
 }
 
 // showStatus puts a status where the roster shows it: the document's panel of agents. The message stands either way.

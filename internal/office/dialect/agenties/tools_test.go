@@ -157,6 +157,42 @@ func TestSend(t *testing.T) {
 			`{"type":"review-result","to":"orchestrator","body":"b","metadata":{"verdict":"fine"}}`, "verdict")
 		b.refused("ag_x1", "send_message", `{"type":"review-result","to":"orchestrator","body":"b"}`, "verdict")
 	})
+	t.Run("AG-27 one routing address", func(t *testing.T) {
+		before := len(b.History())
+		for _, to := range []string{"agent:ag_x1,agent:ag_x2", "agent:ag_x2, broadcast", "agent:ag_x2,ag_x1",
+			"role:builder,orchestrator", "ag_x1,ag_x2"} {
+			b.refused("ag_x1", "send_message", `{"type":"custom","to":"`+to+`","body":"b"}`, "not one routing address")
+		}
+		if n := len(b.History()); n != before {
+			t.Errorf("%d messages were sent", n-before)
+		}
+		b.Register("a,b")
+		if to := b.send("ag_x1", mail.Custom, "agent:a,b", "").Recipients; len(to) != 1 || to[0].AgentID != "a,b" {
+			t.Errorf("to an agent with a comma in its name: %+v", to)
+		}
+	})
+	t.Run("AG-27 what a program cut is mended as in the file", func(t *testing.T) {
+		id := b.send("ag_x1", mail.Custom, "agent:ag_x2",
+			`"body":"half \ud83d, whole \ud83d\ude00, \\ud83d, nul \u0000",`+
+				`"subject":"two\nlines`+strings.Repeat("é", 700)+
+				`","metadata":{"k":"half \ude00"},"issueId":"i\ud83d"`).ID
+		it, err := b.As(mail.User).Message(t.Context(), id)
+		if err != nil || it.Body != "half \uFFFD, whole \U0001F600, \\ud83d, nul \uFFFD" || it.Issue != "i\uFFFD" ||
+			len(it.Subject) > mail.MaxSubject || !strings.HasPrefix(it.Subject, "two linesé") ||
+			!strings.HasSuffix(it.Subject, "é…") || it.Metadata.Text("k") != "half \uFFFD" {
+			t.Errorf("%+v, %v", it, err)
+		}
+	})
+	t.Run("AG-27 advice that its tools can follow", func(t *testing.T) {
+		for _, args := range []string{`"body":"` + strings.Repeat("x", mail.MaxBody+1) + `"`,
+			`"body":"b","metadata":{"k":"` + strings.Repeat("x", mail.MaxMetadata) + `"}`} {
+			_, err := b.Call("ag_x1", "send_message", `{"type":"custom","to":"agent:ag_x2",`+args+`}`)
+			if err == nil || !strings.Contains(err.Error(), "othing was sent") ||
+				strings.Contains(err.Error(), "docs") {
+				t.Errorf("%v", err)
+			}
+		}
+	})
 	t.Run("AG-19 AG-27 from and id are not the sender's to choose", func(t *testing.T) {
 		b.refused("ag_x1", "send_message", `{"type":"custom","to":"agent:ag_x2","body":"b","from":"user"}`, `"from"`)
 		b.refused("ag_x1", "send_message", `{"type":"custom","to":"agent:ag_x2","body":"b","id":"msg_mine"}`, `"id"`)
@@ -166,7 +202,7 @@ func TestSend(t *testing.T) {
 			t.Errorf("from %s, %v", it.From, err)
 		}
 		it, err = b.As(mail.User).Message(t.Context(), b.send("orchestrator", mail.Custom, "agent:ag_x2", "").ID)
-		if m := fromItem(&it.Message, false); err != nil || m.From != "orchestrator" {
+		if m := fromItem(&it.Message, false, nil); err != nil || m.From != "orchestrator" {
 			t.Errorf("from %s, %v", m.From, err)
 		}
 	})
@@ -256,6 +292,15 @@ func TestRouting(t *testing.T) {
 		b.wantBodies("orchestrator", `{"to":"broadcast"}`, "Running tests...")
 		ask[marked](b, "orchestrator", "mark_read", `{"all":true}`)
 		b.wantBodies("orchestrator", `{"to":"broadcast"}`, "Running tests...")
+		b.wantBodies("orchestrator", `{"to":"broadcast","since":"2026-05-10T14:00:00.999Z"}`)
+		if _, err := b.As("ag_x1").Send(t.Context(), mail.Draft{To: mail.Recipients{"all"}, Body: "of another dialect",
+			Audience: mail.AudiencePresent}); err != nil {
+			t.Fatal(err)
+		}
+		b.wantBodies("orchestrator", "", "of another dialect")
+		if a, _, err := mail.OneAgent(t.Context(), b.As(mail.User), mail.Orchestrator); err != nil || a.Unread != 1 {
+			t.Errorf("the roster has %+v, %v; it sees 1", a, err)
+		}
 		b.Advance(6 * 24 * time.Hour) // the document knows no expiry
 		b.wantBodies("ag_x2", "", "Running tests...")
 	})

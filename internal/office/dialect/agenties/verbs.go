@@ -116,6 +116,13 @@ func importVerb(ctx context.Context, v *dialect.Invocation) error {
 	if err != nil {
 		return err
 	}
+	lead, err := findLeaders(ctx, svc)
+	if err != nil {
+		return err
+	}
+	for i := range items {
+		cast(&items[i], lead.first())
+	}
 	done, err := svc.Import(ctx, items)
 	if err != nil {
 		return err

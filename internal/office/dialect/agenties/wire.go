@@ -2,9 +2,13 @@ package agenties
 
 import (
 	"bytes"
+	"context"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
+	"unicode/utf16"
+	"unicode/utf8"
 
 	"golang.org/x/text/unicode/norm"
 
@@ -30,14 +34,50 @@ type message struct {
 	CreatedAt string        `json:"createdAt"`
 }
 
-// parse reads a line. Half a surrogate pair, which JavaScript writes when it cuts a text in an emoji, and bytes that
-// are not UTF-8 become U+FFFD; the file keeps what it has.
+// parse reads a line. The file keeps what it has where that is mended.
 func parse(line []byte) (message, error) {
 	var m message
-	if err := jsonx.UnmarshalLenient(bytes.ToValidUTF8(line, []byte("\uFFFD")), &m); err != nil {
+	if err := jsonx.UnmarshalLenient(mended(line), &m); err != nil {
 		return m, mail.Errorf(mail.Invalid, "%s", jsonx.Explain(err))
 	}
 	return m, nil
+}
+
+// mended returns JSON text in which bytes that are not UTF-8, and half a surrogate pair, which JavaScript writes when
+// it cuts a text in an emoji, are U+FFFD.
+func mended(text []byte) []byte {
+	text = bytes.ToValidUTF8(text, []byte("\uFFFD"))
+	var out []byte
+	done := 0
+	for i := 0; i < len(text); i++ {
+		if text[i] != '\\' {
+			continue
+		}
+		first := unit(text[i:])
+		switch second := unit(text[min(i+len(`\u0000`), len(text)):]); {
+		case !utf16.IsSurrogate(first):
+			i++ // what is escaped
+		case utf16.DecodeRune(first, second) != utf8.RuneError:
+			i += len(`\u0000\u0000`) - 1
+		default:
+			out = append(append(out, text[done:i]...), `\ufffd`...)
+			i += len(`\u0000`) - 1
+			done = i + 1
+		}
+	}
+	return append(out, text[done:]...)
+}
+
+// unit returns the UTF-16 unit that JSON text begins with as an escape, 0 if it begins with none.
+func unit(text []byte) rune {
+	if len(text) < len(`\u0000`) || text[0] != '\\' || text[1] != 'u' {
+		return 0
+	}
+	n, err := strconv.ParseUint(string(text[2:len(`\u0000`)]), 16, 16)
+	if err != nil {
+		return 0
+	}
+	return rune(n)
 }
 
 // encode writes a line, without its end.
@@ -67,14 +107,14 @@ func (m *message) item() (mail.Item, error) {
 		it.Body = "" // which a room takes from elsewhere, and white space not
 	}
 	if m.Metadata != nil && !jsonx.Value(m.Metadata).IsValid() {
-		return it, mail.Errorf(mail.Invalid, "the metadata has a member twice, or half a character")
+		return it, mail.Errorf(mail.Invalid, "the metadata has a member twice")
 	}
 	it.Metadata = unfold(m.Metadata, &it.Message)
 	if m.AgentID != "" {
 		it.Metadata = withLast(it.Metadata, extras{Agenties: &known{AgentID: m.AgentID}})
 	}
 	if slices.Contains(it.To, mail.ToAll) {
-		it.Audience, it.TTLSeconds = mail.AudiencePresent, broadcastTTL
+		it.Audience, it.TTLSeconds = mail.AudienceTeam, broadcastTTL
 	}
 	return it, nil
 }
@@ -91,10 +131,34 @@ func parseType(m *message) (mail.Type, error) {
 	return mail.ParseType(m.Type)
 }
 
-// fromItem translates a message of the room. read says whether it counts as read: by whom depends on who asks.
-func fromItem(it *mail.Message, read bool) message {
+// leaders are the agents who have the orchestrator's role, by name.
+type leaders []mail.Name
+
+// findLeaders asks who has the orchestrator's role.
+func findLeaders(ctx context.Context, svc mail.Service) (leaders, error) {
+	list, err := svc.Agents(ctx, mail.RosterQuery{Role: string(mail.Orchestrator)})
+	out := leaders{}
+	for i := range list.Agents {
+		out = append(out, list.Agents[i].Name)
+	}
+	return out, err
+}
+
+// first returns who is meant by "orchestrator" where one name is wanted: the agent of that name if it has the role, or
+// if nobody has.
+func (l leaders) first() mail.Name {
+	if len(l) == 0 || slices.Contains(l, mail.Orchestrator) {
+		return mail.Orchestrator
+	}
+	return l[0]
+}
+
+// fromItem translates a message of the room. read says whether it counts as read: by whom depends on who asks. What
+// one of lead sent is from "orchestrator", whatever its name.
+func fromItem(it *mail.Message, read bool, lead leaders) message {
 	m := message{
-		ID: string(it.ID), Type: string(it.Type), From: spellSender(it.From), To: spellAll(it.To), Subject: it.Subject,
+		ID: string(it.ID), Type: string(it.Type), From: spellSender(it.From, lead), To: spellAll(it.To),
+		Subject: it.Subject,
 		Body:    it.Body,
 		IssueID: it.Issue, Read: read, CreatedAt: spellTime(it.Sent),
 	}
@@ -141,9 +205,12 @@ func parseSender(s string) (mail.Address, error) {
 	return mail.AgentAddress(a.Signer()), nil
 }
 
-func spellSender(a mail.Address) string {
-	if a == mail.FromSystem || a.Kind() == mail.FromFar {
+func spellSender(a mail.Address, lead leaders) string {
+	switch {
+	case a == mail.FromSystem, a.Kind() == mail.FromFar:
 		return "agent:" + string(a)
+	case a.Kind() == mail.ToAgent && slices.Contains(lead, a.Signer()):
+		return string(mail.ToOrchestrator)
 	}
 	return string(a)
 }

@@ -5,8 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"os"
-	"path/filepath"
 	"slices"
 
 	"pennypost/internal/base/confined"
@@ -14,72 +12,10 @@ import (
 	"pennypost/internal/office/dialect"
 )
 
-// capture is a team's files as somebody kept them.
-type capture struct {
-	name    string // as it stands in file names
-	config  config
-	dir     confined.Dir
-	inboxes string // the directory below it in which they are
-	flat    bool   // config.json lies among them, if there is one
-	broken  error  // what is wrong with the config
-}
-
-// findCaptures returns the teams in a directory: the directory itself, if it is one, or else those below it.
-func findCaptures(dir string) ([]capture, error) {
-	list, err := os.ReadDir(dir)
-	if err != nil {
-		return nil, err
-	}
-	c := capture{name: filepath.Base(dir), dir: confined.Dir(dir), inboxes: ".", flat: true}
-	if exists(c.dir, inboxDir) {
-		c.inboxes, c.flat = inboxDir, false
-	}
-	beside := confined.Dir(filepath.Dir(dir))
-	for _, read := range []func() (config, error){
-		func() (config, error) { return readConfig(c.dir, configFile) },
-		func() (config, error) { return readConfig(beside, "config-"+c.name+".json") },
-	} {
-		if c.config, err = read(); err == nil {
-			break
-		}
-		if !errors.Is(err, fs.ErrNotExist) {
-			c.broken = err
-		}
-	}
-	if c.config.object != nil || hasInbox(c.dir, c.inboxes) {
-		if c.config.name != "" {
-			c.name = c.config.name
-		}
-		c.name = sanitise(c.name)
-		return []capture{c}, nil
-	}
-	var all []capture
-	for _, d := range list {
-		if !d.IsDir() {
-			continue
-		}
-		below, err := findCaptures(filepath.Join(dir, d.Name()))
-		if err != nil {
-			return nil, err
-		}
-		all = append(all, below...)
-	}
-	return all, nil
-}
-
-// hasInbox reports whether a file in a directory is an array that holds a message.
-func hasInbox(dir confined.Dir, below string) bool {
-	bases, err := inboxNames(dir, below)
-	return err == nil && slices.ContainsFunc(bases, func(base string) bool {
-		b := newInbox(dir, filepath.Join(below, base+".json"), "", base)
-		_, err := b.load()
-		return err == nil && len(b.letters) > b.rejected()
-	})
-}
-
 // took is what an import came to.
 type took struct {
 	Team     string `json:"team"`
+	Dir      string `json:"dir"`
 	Messages int    `json:"messages"`
 	Members  int    `json:"members"`
 	Added    int    `json:"added"`
@@ -90,46 +26,56 @@ type took struct {
 // importTeams implements "team import".
 func importTeams(ctx context.Context, v *dialect.Invocation) error {
 	dir := within(v.Dir, v.Args[0])
-	all, err := findCaptures(dir)
+	found, err := findCaptures(dir)
 	if errors.Is(err, fs.ErrNotExist) {
 		return mail.Errorf(mail.NotFound, "there is no directory %s", dir)
 	}
 	if err != nil {
 		return err
 	}
-	if len(all) == 0 {
-		return mail.Errorf(mail.NotFound, "%s holds no team: no config.json, and no inbox with a message", dir)
+	if len(found.teams) == 0 {
+		return errors.Join(found.tell(v), mail.Errorf(mail.NotFound, "%s holds no team: no config.json of one, and "+
+			"no inbox with a message. Nothing was imported", dir))
 	}
 	svc, err := v.As(ctx, mail.User)
 	if err != nil {
 		return err
 	}
-	done := make([]took, len(all))
-	for i := range all {
-		if done[i], err = all[i].importInto(ctx, svc, v); err != nil {
+	done := make([]took, len(found.teams))
+	for i := range found.teams {
+		if done[i], err = found.teams[i].importInto(ctx, svc, found); err != nil {
 			return err
 		}
 	}
 	if v.JSON {
-		return answer(v, done, "")
+		return errors.Join(answer(v, done, ""), found.tell(v))
 	}
 	for _, d := range done {
-		if err := answer(v, nil,
-			"Team %s: %d messages (%d added, %d known before), %d members, %d pieces that are no messages.", d.Team,
-			d.Messages, d.Added, d.Skipped, d.Members, d.Rejected); err != nil {
+		if err := answer(v, nil, "Team %s in %s: %d messages (%d added, %d known before), %d members, %d pieces that "+
+			"are no messages.", d.Team, d.Dir, d.Messages, d.Added, d.Skipped, d.Members, d.Rejected); err != nil {
 			return err
 		}
+	}
+	return found.tell(v)
+}
+
+// tell says, a line each, what was skipped and why.
+func (s *search) tell(v *dialect.Invocation) error {
+	for _, line := range s.skipped {
+		if _, err := fmt.Fprintln(v.Stderr, "Skipped: "+line); err != nil {
+			return err
+		}
+	}
+	if s.others > 0 {
+		_, err := fmt.Fprintf(v.Stderr, "Skipped: %d other JSON files, in which there is no array.\n", s.others)
+		return err
 	}
 	return nil
 }
 
 // importInto registers the members of a captured team, who are gone, and imports its mail.
-func (c *capture) importInto(ctx context.Context, svc mail.Service, v *dialect.Invocation) (took, error) {
-	out := took{Team: c.name}
-	if c.broken != nil {
-		out.Rejected++
-		fmt.Fprintln(v.Stderr, c.broken)
-	}
+func (c *capture) importInto(ctx context.Context, svc mail.Service, found *search) (took, error) {
+	out := took{Team: c.name, Dir: c.path(), Rejected: found.broken[c.inboxes]}
 	roster, err := mail.Roster(ctx, svc)
 	if err != nil {
 		return out, err
@@ -138,11 +84,11 @@ func (c *capture) importInto(ctx context.Context, svc mail.Service, v *dialect.I
 		return held(roster, c.name, native)
 	})
 	f := &files{
-		opts: dialect.FilesOptions{Dir: string(c.dir)}, team: c.name, names: called, config: c.config,
+		opts: dialect.FilesOptions{Dir: string(c.dir), Service: svc}, team: c.name, names: called, config: c.config,
 		written: &written{}, boxes: make(map[string]*box), asked: make(map[string]mail.ID),
 		seen: make(map[mail.Name]string),
 	}
-	items, err := c.read(ctx, f, v, &out)
+	items, err := c.read(ctx, f, found, &out)
 	if err != nil {
 		return out, err
 	}
@@ -160,27 +106,37 @@ func (c *capture) importInto(ctx context.Context, svc mail.Service, v *dialect.I
 	return out, nil
 }
 
+// path is where the team's files are.
+func (c *capture) path() string { return c.dir.Path(c.inboxes) }
+
 // read returns the messages of the captured inboxes.
-func (c *capture) read(ctx context.Context, f *files, v *dialect.Invocation, out *took) ([]mail.Item, error) {
-	bases, err := inboxNames(c.dir, c.inboxes)
-	if err != nil {
-		return nil, err
-	}
+func (c *capture) read(ctx context.Context, f *files, found *search, out *took) ([]mail.Item, error) {
 	var all []arrival
-	for _, base := range bases {
-		if c.flat && base == "config" {
-			continue
-		}
+	for _, base := range c.bases {
 		b := f.boxIn(c.dir, c.inboxes, base)
-		if err := b.load(); err != nil {
-			out.Rejected++
-			fmt.Fprintln(v.Stderr, err)
-			continue
+		if err := b.load(); err != nil { // it could be read when it was looked for
+			return nil, err
+		}
+		if err := f.identify(ctx, b); err != nil {
+			return nil, err
 		}
 		all = append(all, f.compare(ctx, b, &dialect.News{})...)
 		out.Rejected += b.rejected() + b.odd
+		found.tellRejected(b)
 	}
 	return f.sort(all), nil
+}
+
+// tellRejected says which elements of an inbox are no messages.
+func (s *search) tellRejected(b *box) {
+	for i := range b.letters {
+		if l := &b.letters[i]; l.why != "" {
+			s.skip(b.path(), fmt.Sprintf("its entry %d is no message: %s", i+1, l.why))
+		}
+	}
+	if b.odd > 0 {
+		s.skip(b.path(), fmt.Sprintf("%q, whose inbox it would be, cannot be a name", b.owner))
+	}
 }
 
 // register puts the members on the roster, and those who have mail but are members no more.
@@ -207,4 +163,13 @@ func (c *capture) register(ctx context.Context, svc mail.Service, f *files, rost
 		}
 	}
 	return nil
+}
+
+// capture is a team's files as somebody kept them.
+type capture struct {
+	name    string // as it stands in file names
+	config  config
+	dir     confined.Dir
+	inboxes string   // the directory below dir in which they are
+	bases   []string // their names without ".json"
 }

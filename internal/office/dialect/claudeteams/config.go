@@ -109,6 +109,11 @@ func (c *config) findLead() string {
 	return leadName
 }
 
+// isTeam reports whether the object can be that of a team.
+func (c *config) isTeam() bool {
+	return c.object.raw("members") != nil || c.object.raw("leadAgentId") != nil
+}
+
 // ours reports whether Pennypost runs the team.
 func (c *config) ours() bool { return c.session == ourSession }
 

@@ -1,7 +1,6 @@
 package claudeteams
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -37,17 +36,18 @@ type files struct {
 // box is an inbox and what the room was told of it.
 type box struct {
 	*inbox
-	base   string              // the file's name without ".json"
-	seen   map[mail.ID]bool    // entries, and whether they were read
-	alias  map[mail.ID]mail.ID // of entries whose own id stands in another inbox too
-	dirty  bool                // something was read from the file that was not compared with told
-	broken string              // why the file cannot be read
-	odd    int                 // entries by somebody whose name cannot be one
+	base   string           // the file's name without ".json"
+	seen   map[mail.ID]bool // entries, and whether they were read
+	taken  map[mail.ID]bool // the ids of its entries that have one of their own
+	unfit  map[mail.ID]bool // of those seen, those that Claude Code hands to nobody
+	dirty  bool             // something was read from the file that was not compared with told
+	broken string           // why the file cannot be read
+	odd    int              // entries that are for somebody whose name cannot be one
 }
 
 // open opens a team's directory.
 func open(opts dialect.FilesOptions) (dialect.Files, error) {
-	if !isTeam(confined.Dir(opts.Dir)) {
+	if exists(confined.Dir(opts.Dir), ".") && !isTeam(confined.Dir(opts.Dir)) {
 		return nil, mail.Errorf(mail.Invalid, "%s is not the directory of a team: it has neither config.json nor "+
 			"inboxes. The teams of Claude Code are below ~/.claude/teams; name one of them", opts.Dir)
 	}
@@ -112,7 +112,7 @@ func (f *files) boxIn(dir confined.Dir, below, base string) *box {
 	if b == nil {
 		name := filepath.Join(below, base+".json")
 		b = &box{inbox: newInbox(dir, name, f.team, f.config.owner(base)), base: base, seen: make(map[mail.ID]bool),
-			alias: make(map[mail.ID]mail.ID)}
+			unfit: make(map[mail.ID]bool)}
 		f.boxes[base] = b
 	}
 	return b
@@ -140,6 +140,8 @@ func (f *files) Read(ctx context.Context) (dialect.News, error) {
 		return n, err
 	}
 	n.Trouble = f.owed.trouble()
+	breakOurs(f.dir(), ".")
+	breakOurs(f.dir(), inboxDir)
 	bases, err := inboxNames(f.dir(), inboxDir)
 	if err != nil {
 		return n, err
@@ -159,6 +161,11 @@ func (f *files) Read(ctx context.Context) (dialect.News, error) {
 	}
 	if err := f.nameAll(ctx); err != nil {
 		return n, err
+	}
+	for _, base := range bases {
+		if err := f.identify(ctx, f.box(base)); err != nil {
+			return n, err
+		}
 	}
 	var all []arrival
 	for _, base := range bases {
@@ -247,119 +254,11 @@ func (f *files) nameAll(ctx context.Context) error {
 		_, _ = f.names.of(ctx, b.owner)
 		for i := range b.letters {
 			if b.letters[i].why == "" {
-				_, _ = f.names.sender(ctx, b.letters[i].From)
+				f.names.sender(ctx, b.letters[i].From)
 			}
 		}
 	}
 	return f.names.save()
-}
-
-// arrival is a message that was not there before.
-type arrival struct {
-	item  mail.Item
-	frame frame
-	turn  mail.Time // not before those above it in its file: clocks go back
-}
-
-// compare returns what is new in an inbox, and adds what happened to the rest to n. Claude Code takes out what it has
-// delivered, so what is gone was read. An inbox that is gone itself, or empty, says nothing.
-func (f *files) compare(ctx context.Context, b *box, n *dialect.News) (all []arrival) {
-	if !b.dirty || b.blank {
-		return nil
-	}
-	b.dirty, b.odd = false, 0
-	to, err := f.names.of(ctx, b.owner)
-	if err != nil {
-		b.odd = len(b.letters)
-		return nil
-	}
-	here := make(map[mail.ID]bool, len(b.letters))
-	var turn mail.Time
-	for i := range b.letters {
-		l := &b.letters[i]
-		if l.why != "" {
-			continue
-		}
-		l.id = f.unique(b, l.id)
-		read, known := b.seen[l.id]
-		_, ours := f.written.byEntry[l.id]
-		switch {
-		case !known && !ours:
-			a, err := f.arrive(ctx, b, l, to)
-			if err != nil {
-				b.odd++
-				continue
-			}
-			turn = max(turn, a.item.Sent)
-			a.turn = turn
-			all = append(all, a)
-		case l.Read && !read:
-			n.Receipts = append(n.Receipts, f.receipt(l.id, to))
-		}
-		here[l.id], b.seen[l.id] = true, l.Read
-	}
-	for id := range b.seen {
-		if !here[id] {
-			n.Receipts = append(n.Receipts, f.receipt(id, to))
-			delete(b.seen, id)
-		}
-	}
-	return all
-}
-
-func (f *files) arrive(ctx context.Context, b *box, l *boxed, to mail.Name) (arrival, error) {
-	from, err := f.names.sender(ctx, l.From)
-	if err != nil {
-		return arrival{}, err
-	}
-	a := arrival{item: (&letter{entry: l.entry, id: l.id, team: f.team, from: from, to: to}).item()}
-	if !l.Read && !f.config.ours() && f.opts.Bridge.ID != "" { // a captured team is handed nothing
-		a.item.Deliveries = []mail.Delivery{{Address: a.item.To[0], Agent: to, State: mail.Notified,
-			Door: mail.InboxDoor}}
-	}
-	a.frame, _ = classify(l.Text)
-	return a, nil
-}
-
-// unique returns another id for an entry whose own id stands in another inbox too: each of the two is a message.
-func (f *files) unique(b *box, id mail.ID) mail.ID {
-	if other, ok := b.alias[id]; ok {
-		return other
-	}
-	for _, o := range f.boxes {
-		if _, ok := o.seen[id]; ok && o != b {
-			b.alias[id] = deriveID(f.team, b.owner, string(id))
-			return b.alias[id]
-		}
-	}
-	return id
-}
-
-// receipt says that an entry was read.
-func (f *files) receipt(entry mail.ID, by mail.Name) mail.Receipt {
-	if l, ok := f.written.byEntry[entry]; ok {
-		entry = l.Message
-	}
-	return mail.Receipt{Message: entry, Reader: mail.AgentAddress(by), Mark: mail.MarkRead}
-}
-
-// sort merges the inboxes by time, keeping the order of each, and ties answers to what they answer.
-func (f *files) sort(all []arrival) []mail.Item {
-	slices.SortStableFunc(all, func(a, b arrival) int { return cmp.Compare(a.turn, b.turn) })
-	answers := requests()
-	for _, a := range all {
-		if id := a.frame.request(); id != "" && answers[a.frame.kind] == "" {
-			f.asked[id] = a.item.ID
-		}
-	}
-	items := make([]mail.Item, len(all))
-	for i, a := range all {
-		items[i] = a.item
-		if id := f.asked[a.frame.request()]; id != "" && answers[a.frame.kind] != "" {
-			items[i].ReplyTo, items[i].Thread = id, id
-		}
-	}
-	return items
 }
 
 // drained finds what was delivered while nobody looked: mail of this bridge that is unread in the room and no longer
@@ -388,9 +287,11 @@ func (f *files) drained(ctx context.Context, n *dialect.News) error {
 	return nil
 }
 
-// came reports whether a message of the room came from the files of this team.
+// came reports whether a message of the room came from the files of this team, and is one that Claude Code hands over.
 func (f *files) came(m *mail.Message) bool {
-	return m.Via == f.opts.Bridge.ID && teamOf(m.Metadata) == f.team
+	c := carriedBy(m.Metadata)
+	refused, _ := c.bool("refused")
+	return m.Via == f.opts.Bridge.ID && c.string("team") == f.team && !refused
 }
 
 // unread calls each with the unread mail of an agent.

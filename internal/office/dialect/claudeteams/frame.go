@@ -79,20 +79,24 @@ func (f *frame) verdict() string {
 	return "changes-requested"
 }
 
-// subject says in a line what the frame is.
-func (f *frame) subject() string {
-	switch r := f.rule; {
-	case !f.known():
-		return f.kind
-	case r.detail != "" && f.payload.string(r.detail) != "":
-		return r.about + ": " + f.payload.string(r.detail)
-	case slices.Contains(r.needs, "approved") && f.approved():
-		return r.about + " approved"
-	case slices.Contains(r.needs, "approved"):
-		return r.about + " rejected"
-	default:
-		return r.about
+// subject says in a line what the frame is. derived names "subject" if the line is not in the frame.
+func (f *frame) subject() (line string, derived []string) {
+	r := f.rule
+	if own := f.payload.string(r.subject); r.subject != "" && own != "" {
+		return oneLine(own, mail.MaxSubject), nil
 	}
+	line = r.about
+	switch {
+	case !f.known():
+		line = f.kind
+	case r.detail != "" && f.payload.string(r.detail) != "":
+		line += ": " + f.payload.string(r.detail)
+	case slices.Contains(r.needs, "approved") && f.approved():
+		line += " approved"
+	case slices.Contains(r.needs, "approved"):
+		line += " rejected"
+	}
+	return oneLine(line, mail.MaxSubject), []string{"subject"}
 }
 
 // words is what the frame says for somebody to read, "" if nothing.

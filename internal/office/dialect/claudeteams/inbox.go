@@ -2,6 +2,7 @@ package claudeteams
 
 import (
 	"bytes"
+	"cmp"
 	"errors"
 	"hash/crc32"
 	"io/fs"
@@ -31,15 +32,18 @@ type inbox struct {
 	neat    bool
 	blank   bool // the file is empty or says null: it holds no messages, and does not say that any were taken out
 	letters []boxed
-	counts  map[mail.ID]int // how many entries say the same, by the id of the first
+	counts  map[mail.ID]int     // how many entries say the same, by the id of the first
+	settled map[mail.ID]mail.ID // which ids entries with one of their own have in the room, by boxed.words
+	clock   mail.Time           // when the last message was sent whose time is known
 }
 
 // boxed is an element of an inbox.
 type boxed struct {
 	entry
-	id   mail.ID // "" if it is not a message
-	why  string  // what is wrong with it
-	junk bool    // nobody could take it for a message
+	id    mail.ID // "" if it is not a message
+	words mail.ID // names inbox, own id and words; "" if it has no id of its own
+	why   string  // what is wrong with it
+	junk  bool    // nobody could take it for a message
 }
 
 // rejectedSuffix is behind the name of an inbox where elements are kept that are no messages.
@@ -47,7 +51,7 @@ const rejectedSuffix = ".rejected.jsonl"
 
 // newInbox returns the inbox called name below dir, which need not exist.
 func newInbox(dir confined.Dir, name, team, owner string) *inbox {
-	return &inbox{dir: dir, name: name, team: team, owner: owner}
+	return &inbox{dir: dir, name: name, team: team, owner: owner, settled: make(map[mail.ID]mail.ID)}
 }
 
 func (b *inbox) path() string { return b.dir.Path(b.name) }
@@ -76,7 +80,7 @@ func (b *inbox) load() (changed bool, err error) {
 		b.info = info
 		return false, nil
 	}
-	if err := b.take(text); err != nil {
+	if err := b.take(text, mail.TimeOf(info.ModTime())); err != nil {
 		return false, err
 	}
 	b.info = info
@@ -86,9 +90,9 @@ func (b *inbox) load() (changed bool, err error) {
 // settled reports whether a file has not changed for so long that another change would show in its time.
 func settled(info fs.FileInfo) bool { return time.Since(info.ModTime()) > 2*time.Second }
 
-// take makes a text what the inbox says. What stands in front, unchanged since the last time, is not parsed again: the
-// inbox of a busy lead has thousands of messages.
-func (b *inbox) take(text []byte) error {
+// take makes a text, that was written at a time, what the inbox says. What stands in front, unchanged since the last
+// time, is not parsed again: the inbox of a busy lead has thousands of messages.
+func (b *inbox) take(text []byte, written mail.Time) error {
 	known := b.end
 	if known > len(text) || crc32.Checksum(text[:known], crc32.MakeTable(crc32.Castagnoli)) != b.sum {
 		known = 0
@@ -104,17 +108,32 @@ func (b *inbox) take(text []byte) error {
 			"written to it until somebody mends it", b.path())
 	}
 	if known == 0 {
-		b.letters, b.counts = nil, make(map[mail.ID]int)
+		b.letters, b.counts, b.clock = nil, make(map[mail.ID]int), 0
 	}
 	for _, raw := range a.elements {
 		b.letters = append(b.letters, b.box(raw))
 	}
+	b.dateFirst(written)
 	b.text, b.neat, b.blank, b.end = text, a.neat, blank, 0
 	if a.neat && len(b.letters) > 0 {
 		b.end = len(text) - len("\n]")
 	}
 	b.sum = crc32.Checksum(text[:b.end], crc32.MakeTable(crc32.Castagnoli))
 	return nil
+}
+
+// dateFirst gives the messages in front whose time nobody can tell that of the next one, or else when the file was
+// written.
+func (b *inbox) dateFirst(written mail.Time) {
+	known := slices.IndexFunc(b.letters, func(l boxed) bool { return l.sent != 0 })
+	if known >= 0 {
+		written = b.letters[known].sent
+	}
+	for i := range b.letters {
+		if b.letters[i].sent == 0 && b.letters[i].why == "" {
+			b.letters[i].sent = written
+		}
+	}
 }
 
 // isBlank reports whether a text is what an inbox holds in the instant between being made and being written: nothing,
@@ -132,8 +151,14 @@ func (b *inbox) box(raw []byte) boxed {
 	if why != "" {
 		return boxed{why: why, junk: junk}
 	}
+	e.sent = cmp.Or(e.sent, b.clock) // it stands behind what was written before it
+	b.clock = e.sent
 	first := e.entryID(b.team, b.owner, 0)
 	l := boxed{entry: e, id: e.entryID(b.team, b.owner, b.counts[first])}
+	if l.id == mail.ID(e.MsgID) {
+		l.words = deriveID(b.team, b.owner, e.MsgID, e.From, e.Timestamp, e.Text)
+		l.id = cmp.Or(b.settled[l.words], l.id)
+	}
 	b.counts[first]++
 	return l
 }
@@ -184,7 +209,7 @@ type changes struct {
 func (c *changes) empty() bool { return len(c.add)+len(c.read)+len(c.remove) == 0 }
 
 // edit changes the file under its lock. plan says what is to be done, looking at what stands there; if that is
-// nothing, the file stays as it is. The file is made if it is not there. A *brokenError says that it cannot be read.
+// nothing, the file stays as it is. The file is made if it is not there.
 func (b *inbox) edit(l locker, plan func() (changes, error)) error {
 	if err := b.dir.MkdirAll(filepath.Dir(b.name), 0o700); err != nil {
 		return err
@@ -198,7 +223,7 @@ func (b *inbox) edit(l locker, plan func() (changes, error)) error {
 	}
 	return l.hold(b.dir, b.name, func(confirm func() error) error {
 		if _, err := b.load(); err != nil {
-			return &brokenError{err}
+			return err
 		}
 		c, err := plan()
 		if err != nil || c.empty() {

@@ -15,6 +15,7 @@ import (
 	"testing"
 	"time"
 
+	"pennypost/internal/base/confined"
 	"pennypost/internal/mail"
 )
 
@@ -28,6 +29,9 @@ func TestMain(m *testing.M) {
 		if _, err := fmt.Sscan(job, &path, &from, &n); err != nil {
 			panic(err)
 		}
+		if n == 0 {
+			holdForEver(path)
+		}
 		write(path, from, n, func(i int) { fmt.Println(i) })
 		os.Exit(0)
 	}
@@ -40,7 +44,7 @@ func write(path, from string, n int, wrote func(int)) {
 	for i := range n {
 		e := entry{From: from, Text: fmt.Sprint(i), Summary: "s", Timestamp: "2026-05-10T14:00:00.000Z"}
 		for {
-			err := b.edit(locker{context.Background()}, func() (changes, error) {
+			err := b.edit(locker{context.Background(), lockTries}, func() (changes, error) {
 				return changes{add: [][]byte{e.neat()}}, nil
 			})
 			if err == nil {
@@ -53,6 +57,81 @@ func write(path, from string, n int, wrote func(int)) {
 		if wrote != nil {
 			wrote(i)
 		}
+	}
+}
+
+// holdForEver takes the lock of a file, says so, and keeps it.
+func holdForEver(path string) {
+	l := locker{context.Background(), lockTries}
+	_ = l.hold(confined.Dir(filepath.Dir(path)), filepath.Base(path), func(func() error) error {
+		fmt.Println("held")
+		select {}
+	})
+}
+
+// heldBy starts a process that takes the lock of an inbox, and returns a function that kills it.
+func heldBy(t testing.TB, path string) (kill func()) {
+	t.Helper()
+	cmd, out := another(t, path, "holder", 0)
+	if !bufio.NewScanner(out).Scan() {
+		t.Fatal("nobody has the lock")
+	}
+	return func() {
+		t.Helper()
+		if err := cmd.Process.Kill(); err != nil {
+			t.Fatal(err)
+		}
+		_ = cmd.Wait()
+		if !there(path + ".lock") {
+			t.Fatal("no lock was left")
+		}
+	}
+}
+
+// TestOurOwnLock: a lock that a process of ours has left when it was killed is ours at once, and nobody waits until it
+// is stale. One that it still has is its own.
+func TestOurOwnLock(t *testing.T) {
+	t.Parallel()
+	path := filepath.Join(quickDir(t), "a.json")
+	b := inboxAt(path, "t", "a")
+	add := func(l locker) error {
+		return b.edit(l, func() (changes, error) { return changes{add: [][]byte{[]byte(`{}`)}}, nil })
+	}
+	kill := heldBy(t, path)
+	if err := add(locker{t.Context(), 0}); mail.CodeOf(err) != mail.Unavailable {
+		t.Errorf("while its holder lives: %v", err)
+	}
+	left := filepath.Join(filepath.Dir(path), ".a.json.123.tmp")
+	if err := os.WriteFile(left, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	kill()
+	began := time.Now()
+	if err := add(locker{t.Context(), lockTries}); err != nil || time.Since(began) > time.Second {
+		t.Errorf("when its holder is dead: %v, after %v", err, time.Since(began))
+	}
+	if there(path+".lock") || there(left) {
+		t.Error("the lock, or what its holder left, is still there")
+	}
+}
+
+// TestLockLeftByUs: a lock that a killed process of ours has left does not keep Claude Code waiting, also if nobody
+// has anything to write. A lock of Claude Code stays.
+func TestLockLeftByUs(t *testing.T) {
+	h := newHQ(t, "alpha")
+	h.put("tester")
+	heldBy(t, h.inbox("tester"))()
+	theirs := h.inbox("reviewer") + ".lock"
+	if err := os.Mkdir(theirs, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	h.Bridge("")
+	h.eventually("our lock is gone", func() bool {
+		h.Sync()
+		return !there(h.inbox("tester") + ".lock")
+	})
+	if !there(theirs) {
+		t.Error("their lock is gone too")
 	}
 }
 
@@ -167,7 +246,7 @@ func TestCC14_ManyWriters(t *testing.T) {
 }
 
 // TestKilledWriter: a writer that is killed at any moment leaves a whole file with all that it had acknowledged, and
-// keeps nobody out for longer than its lock is fresh.
+// keeps nobody out, also if it had the lock.
 func TestKilledWriter(t *testing.T) {
 	rounds := 15
 	if testing.Short() {
@@ -191,10 +270,13 @@ func TestKilledWriter(t *testing.T) {
 		if n != acknowledged && n != acknowledged+1 {
 			t.Errorf("%d messages, of which %d were acknowledged", n, acknowledged)
 		}
-		if old := time.Now().Add(-time.Minute); os.Chtimes(path+".lock", old, old) == nil {
+		if there(path + ".lock") {
 			t.Logf("round %d: killed while it had the lock", round)
 		}
-		write(path, "heir", 1, nil)
+		began := time.Now()
+		if write(path, "heir", 1, nil); time.Since(began) > staleAfter/2 {
+			t.Errorf("who came after had to wait %v", time.Since(began))
+		}
 	}
 	if n := len(texts(t, path)["heir"]); n != rounds {
 		t.Errorf("those who came after wrote %d messages, want %d", n, rounds)
@@ -210,7 +292,9 @@ func TestLock(t *testing.T) {
 	dir := path + ".lock"
 	b := inboxAt(path, "t", "a")
 	add := func(ctx context.Context) error {
-		return b.edit(locker{ctx}, func() (changes, error) { return changes{add: [][]byte{[]byte(`{}`)}}, nil })
+		return b.edit(locker{ctx, lockTries}, func() (changes, error) {
+			return changes{add: [][]byte{[]byte(`{}`)}}, nil
+		})
 	}
 	foreign := func(age time.Duration) time.Time {
 		t.Helper()
@@ -273,7 +357,7 @@ func TestLock(t *testing.T) {
 	} {
 		t.Run("lost: "+name, func(t *testing.T) {
 			before, _ := os.ReadFile(path)
-			err := b.edit(locker{t.Context()}, func() (changes, error) {
+			err := b.edit(locker{t.Context(), lockTries}, func() (changes, error) {
 				take()
 				return changes{add: [][]byte{[]byte(`{}`)}}, nil
 			})

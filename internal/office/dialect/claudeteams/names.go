@@ -131,13 +131,26 @@ func (n *names) save() error {
 	return nil
 }
 
+// nobody is who wrote what is signed with what cannot be a name.
+const nobody = "unknown"
+
 // sender is who wrote a message. "system" is Claude Code itself.
-func (n *names) sender(ctx context.Context, native string) (mail.Address, error) {
+func (n *names) sender(ctx context.Context, native string) mail.Address {
 	if native == string(mail.System) {
-		return mail.FromSystem, nil
+		return mail.FromSystem
 	}
-	name, err := n.of(ctx, native)
-	return mail.AgentAddress(name), err
+	if !n.Names[native].Member && !signs(native) {
+		native = nobody
+	}
+	name, _ := n.of(ctx, native)
+	return mail.AgentAddress(name)
+}
+
+// signs reports whether somebody can sign with a name: one with an '@' would read as that of another room's agent.
+func signs(native string) bool {
+	plain := mail.Name(norm.NFC.String(native))
+	_, err := mail.ParseName(string(plain))
+	return reserved(plain) || err == nil && plain.CheckNew() == nil
 }
 
 // claimed reports whether another team of the room has a name before us: it was bridged, or got the member, earlier.

@@ -13,7 +13,7 @@ import (
 // job is what is to be done to one inbox.
 type job struct {
 	box   *box
-	first int // the first change that needs it
+	since mail.Seq // the place of the first change that needs it
 	post  []*mail.Item
 	to    member
 	read  map[mail.ID]bool // by the room's ids
@@ -27,59 +27,52 @@ type jobs struct {
 }
 
 // of returns the job of an inbox.
-func (j *jobs) of(base string, change int) *job {
+func (j *jobs) of(base string, since mail.Seq) *job {
 	for _, o := range j.list {
 		if o.box.base == base {
 			return o
 		}
 	}
-	o := &job{box: j.f.box(base), first: change, read: make(map[mail.ID]bool)}
+	o := &job{box: j.f.box(base), since: since, read: make(map[mail.ID]bool)}
 	j.list = append(j.list, o)
 	return o
 }
 
-// Write implements dialect.Files. An inbox that cannot be read keeps no other waiting: what is for it is owed. If
-// another cannot be written the rest is, and is recognised when it is asked for again.
+// Write implements dialect.Files. An inbox that cannot be written keeps no other waiting: what is for it is owed.
 func (f *files) Write(ctx context.Context, all []dialect.Change) (int, error) {
 	if err := f.readConfig(); err != nil {
 		return 0, err
 	}
 	plan := &jobs{f: f}
 	for i := range all {
-		if err := f.plan(ctx, plan, i, &all[i]); err != nil {
+		if err := f.plan(ctx, plan, &all[i]); err != nil {
 			return 0, err
 		}
 	}
 	if err := f.names.save(); err != nil {
 		return 0, err
 	}
-	done, failed := len(all), error(nil)
-	for _, j := range plan.list {
-		if err := f.settle(ctx, j); err != nil && j.first < done {
-			done, failed = j.first, err
-		}
-	}
-	if err := f.owed.save(); err != nil {
+	if err := f.settle(ctx, plan.list, true); err != nil {
 		return 0, err
 	}
-	if trouble := f.owed.trouble(); failed == nil && trouble != "" {
-		failed = mail.Errorf(mail.Unavailable, "%s", trouble)
+	if trouble := f.owed.trouble(); trouble != "" {
+		return len(all), mail.Errorf(mail.Unavailable, "%s", trouble)
 	}
-	return done, failed
+	return len(all), nil
 }
 
-func (f *files) plan(ctx context.Context, plan *jobs, i int, c *dialect.Change) error {
+func (f *files) plan(ctx context.Context, plan *jobs, c *dialect.Change) error {
 	switch {
 	case c.Message != nil && c.Item != nil:
 		if c.At >= f.opts.Bridge.Added {
 			for _, d := range c.Item.Deliveries {
-				f.address(ctx, plan, i, c.Item, d.Agent, d.State)
+				f.address(ctx, plan, c.Seq, c.Item, d.Agent, d.State)
 			}
 		}
 	case c.Receipt != nil && c.Item != nil && f.config.ours():
-		f.planMark(ctx, plan, i, c)
+		f.planMark(ctx, plan, c)
 	case c.Erased != nil:
-		return f.planErasure(plan, i, c.Erased.Message)
+		return f.planErasure(plan, c.Seq, c.Erased.Message)
 	case c.Agent != nil && c.Agent.Renamed != "":
 		f.names.renamed(c.Agent.Name, c.Agent.Renamed)
 	case c.Agent != nil && (c.Agent.Roles != nil || c.Agent.Tags != nil || c.Agent.State != ""):
@@ -88,7 +81,7 @@ func (f *files) plan(ctx context.Context, plan *jobs, i int, c *dialect.Change) 
 			return nil
 		}
 		return f.unread(ctx, c.Agent.Name, func(it *mail.Item) error {
-			f.address(ctx, plan, i, it, c.Agent.Name, it.State)
+			f.address(ctx, plan, c.Seq, it, c.Agent.Name, it.State)
 			return nil
 		})
 	}
@@ -96,7 +89,7 @@ func (f *files) plan(ctx context.Context, plan *jobs, i int, c *dialect.Change) 
 }
 
 // address plans that a message goes to an agent, if that is a member and the message did not come from its team.
-func (f *files) address(ctx context.Context, plan *jobs, i int, it *mail.Item, to mail.Name,
+func (f *files) address(ctx context.Context, plan *jobs, since mail.Seq, it *mail.Item, to mail.Name,
 	state mail.DeliveryState) {
 	m, ok := f.memberCalled(ctx, to)
 	if !ok || it.Via == f.opts.Bridge.ID || it.Sent < f.opts.Bridge.Added {
@@ -114,7 +107,7 @@ func (f *files) address(ctx context.Context, plan *jobs, i int, it *mail.Item, t
 	if f.written.byRoom[place{base, it.ID}].Done {
 		return
 	}
-	j := plan.of(base, i)
+	j := plan.of(base, since)
 	if !slices.ContainsFunc(j.post, func(o *mail.Item) bool { return o.ID == it.ID }) {
 		j.to, j.post = m, append(j.post, it)
 	}
@@ -145,24 +138,24 @@ func (f *files) memberCalled(ctx context.Context, name mail.Name) (member, bool)
 
 // planMark plans that a flag is set. Only in teams that Pennypost runs: in others it is Claude Code that says what was
 // read.
-func (f *files) planMark(ctx context.Context, plan *jobs, i int, c *dialect.Change) {
+func (f *files) planMark(ctx context.Context, plan *jobs, c *dialect.Change) {
 	m, ok := f.memberCalled(ctx, c.Receipt.Reader.Signer())
 	if !ok || c.Receipt.Mark != mail.MarkRead && c.Receipt.Mark != mail.MarkUnread ||
 		!exists(f.dir(), inboxDir+"/"+sanitise(m.name)+".json") {
 		return
 	}
-	plan.of(sanitise(m.name), i).read[c.Receipt.Message] = c.Receipt.Mark == mail.MarkRead
+	plan.of(sanitise(m.name), c.Seq).read[c.Receipt.Message] = c.Receipt.Mark == mail.MarkRead
 }
 
 // planErasure plans that the text of a message goes from every inbox: it would come back from there otherwise.
-func (f *files) planErasure(plan *jobs, i int, id mail.ID) error {
+func (f *files) planErasure(plan *jobs, since mail.Seq, id mail.ID) error {
 	bases, err := inboxNames(f.dir(), inboxDir)
 	for _, base := range bases {
 		b := f.box(base)
 		broken := b.load() != nil
 		entry := f.entryOf(b, id)
 		if broken || b.find(entry) >= 0 {
-			j := plan.of(base, i)
+			j := plan.of(base, since)
 			j.erase = append(j.erase, entry)
 		}
 	}
@@ -177,11 +170,12 @@ func (f *files) entryOf(b *box, id mail.ID) mail.ID {
 	return id
 }
 
-// do does a job. What it wrote is no news: a flag that comes back as a stranger's mark would fight with the next mark.
-func (f *files) do(ctx context.Context, j *job) error {
+// do does a job, with a lock. What it wrote is no news: a flag that comes back as a stranger's mark would fight with
+// the next mark.
+func (f *files) do(ctx context.Context, j *job, l locker) error {
 	var did changes
 	var after []line
-	err := j.box.edit(locker{ctx}, func() (_ changes, err error) {
+	err := j.box.edit(l, func() (_ changes, err error) {
 		j.box.dirty = true // edit has read the file, and Read is to see what else is new there
 		var before []line
 		did, before, after = f.changes(ctx, j)

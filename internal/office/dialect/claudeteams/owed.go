@@ -15,8 +15,8 @@ import (
 	"pennypost/internal/mail"
 )
 
-// owed is what could not be brought into inboxes that cannot be read. It is kept in a file of the bridge's own and
-// made up for when somebody has mended them, so that one inbox in trouble keeps the team's others from nothing.
+// owed is what could not be brought into inboxes that cannot be read or written. It is kept in a file of the bridge's
+// own and made up for when they can be again, so that one inbox in trouble keeps the team's others from nothing.
 type owed struct {
 	file    string
 	unsaved bool
@@ -29,13 +29,9 @@ type debt struct {
 	Post  []mail.ID        `json:"post,omitempty"` // messages of the room
 	Read  map[mail.ID]bool `json:"read,omitempty"`
 	Erase []mail.ID        `json:"erase,omitempty"` // entries
+	Since mail.Seq         `json:"since"`           // the place of the first change that it is for
 	Why   string           `json:"why"`
 }
-
-// brokenError says that an inbox cannot be read, which is nobody's trouble but its own.
-type brokenError struct{ error }
-
-func (e *brokenError) Unwrap() error { return e.error }
 
 func openOwed(file string) (*owed, error) {
 	o := &owed{file: file, Inboxes: make(map[string]*debt)}
@@ -55,7 +51,7 @@ func openOwed(file string) (*owed, error) {
 
 // note notes a job that could not be done.
 func (o *owed) note(j *job, why error) {
-	d := &debt{Read: j.read, Erase: j.erase, Why: why.Error()}
+	d := &debt{Read: j.read, Erase: j.erase, Since: j.since, Why: why.Error()}
 	for _, it := range j.post {
 		d.Post = append(d.Post, it.ID)
 	}
@@ -91,23 +87,54 @@ func (o *owed) trouble() string {
 	var all []string
 	for _, base := range slices.Sorted(maps.Keys(o.Inboxes)) {
 		d := o.Inboxes[base]
-		all = append(all, fmt.Sprintf("%d changes wait for the inbox of %s: %s", len(d.Post)+len(d.Read)+len(d.Erase),
-			base, d.Why))
+		wait := "1 change waits"
+		if n := len(d.Post) + len(d.Read) + len(d.Erase); n != 1 {
+			wait = fmt.Sprint(n, " changes wait")
+		}
+		all = append(all, fmt.Sprintf("%s for the inbox of %s: %s", wait, base, d.Why))
 	}
 	return strings.Join(all, "; ")
 }
 
-// settle does a job, after what was owed to its inbox before. If the inbox cannot be read, all of it is owed.
-func (f *files) settle(ctx context.Context, j *job) error {
-	if err := f.addDebt(ctx, j); err != nil {
-		return err
+// Owes implements dialect.Owing.
+func (f *files) Owes() (first mail.Seq) {
+	for _, d := range f.owed.Inboxes {
+		if first == 0 || d.Since < first {
+			first = d.Since
+		}
 	}
-	err := f.do(ctx, j)
-	if broken, ok := errors.AsType[*brokenError](err); ok {
-		f.owed.note(j, broken)
-		return nil
+	return first
+}
+
+// settle does jobs, each after what was owed to its inbox before. First those are done that need not wait for a lock;
+// then, if they are fresh, the others. What cannot be done is owed, and tried again whenever something changes beside
+// the inboxes, as when a lock is given back.
+func (f *files) settle(ctx context.Context, list []*job, fresh bool) error {
+	var late []*job
+	for _, j := range list {
+		if err := f.addDebt(ctx, j); err != nil {
+			return err
+		}
+		before := f.owed.Inboxes[j.box.base]
+		if f.try(ctx, j, 0) != nil && fresh && before == nil {
+			late = append(late, j)
+		}
 	}
-	if err == nil {
+	for _, j := range late {
+		_ = f.try(ctx, j, fewTries) // then it is owed, and trouble tells of it
+	}
+	if err := ctx.Err(); err != nil {
+		return context.Cause(ctx)
+	}
+	return f.owed.save()
+}
+
+// try does a job, or notes that it is owed.
+func (f *files) try(ctx context.Context, j *job, tries int) error {
+	err := f.do(ctx, j, locker{ctx, tries})
+	if err != nil {
+		f.owed.note(j, err)
+	} else {
 		f.owed.paid(j.box.base)
 	}
 	return err
@@ -135,7 +162,7 @@ func (f *files) addDebt(ctx context.Context, j *job) error {
 	if !member {
 		before = nil
 	}
-	j.to = m
+	j.to, j.since = m, min(j.since, d.Since)
 	has := func(it *mail.Item) bool {
 		return slices.ContainsFunc(before, func(o *mail.Item) bool { return o.ID == it.ID })
 	}
@@ -153,7 +180,7 @@ func (f *files) addDebt(ctx context.Context, j *job) error {
 	return nil
 }
 
-// pay makes up for what is owed to inboxes that can be read again.
+// pay makes up for what is owed to inboxes that can be written again.
 func (f *files) pay(ctx context.Context) error {
 	plan := &jobs{f: f}
 	for _, base := range slices.Sorted(maps.Keys(f.owed.Inboxes)) {
@@ -161,9 +188,7 @@ func (f *files) pay(ctx context.Context) error {
 			f.owed.paid(base) // nobody is left who would be told, and no file
 			continue
 		}
-		if err := f.settle(ctx, plan.of(base, 0)); err != nil {
-			return err
-		}
+		plan.of(base, f.owed.Inboxes[base].Since)
 	}
-	return f.owed.save()
+	return f.settle(ctx, plan.list, false)
 }

@@ -11,8 +11,10 @@ type rule struct {
 	frame string
 	typ   mail.Type
 	needs []string // members without which it is not that frame
-	about string   // what it is, as a subject
-	// detail is the member that the subject goes on with.
+	about string   // what it is, for a subject, which frames have not
+	// subject is the member that is one.
+	subject string
+	// detail is the member that a subject of ours goes on with.
 	detail string
 	// text are the members that hold what is for somebody to read. The first that is there becomes the body.
 	text []string
@@ -31,7 +33,7 @@ func rules() []rule {
 		{frame: "shutdown_response", typ: mail.Custom, needs: []string{"requestId", "approved"}, about: "shutdown",
 			text: []string{"content", "reason"}},
 		{frame: "task_assignment", typ: mail.TaskAssigned, needs: []string{"taskId", "subject"}, about: "task",
-			detail: "subject", text: []string{"description"}},
+			subject: "subject", text: []string{"description"}},
 		{frame: "plan_approval_request", typ: mail.ReviewRequest, needs: []string{"requestId"},
 			about: "plan for approval", text: []string{"plan", "planContent"}},
 		{frame: "plan_approval_response", typ: mail.ReviewResult, needs: []string{"requestId", "approved"},
@@ -40,7 +42,7 @@ func rules() []rule {
 		{frame: "shutdown_approved", typ: mail.Custom, needs: []string{"requestId"}, about: "shutdown approved"},
 		{frame: "shutdown_rejected", typ: mail.Custom, needs: []string{"requestId"}, about: "shutdown rejected",
 			text: []string{"reason", "content"}},
-		{frame: "task_completed", typ: mail.TaskDone, about: "task completed", detail: "taskSubject",
+		{frame: "task_completed", typ: mail.TaskDone, about: "task completed", subject: "taskSubject",
 			text: []string{"summary", "message"}},
 		{frame: "teammate_terminated", typ: mail.Status, about: "teammate terminated", text: []string{"message"}},
 		{frame: "permission_request", typ: mail.Question, needs: []string{"request_id"}, about: "permission asked",

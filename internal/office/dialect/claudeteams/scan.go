@@ -415,6 +415,49 @@ func appendCompact(dst, raw []byte) []byte {
 	return dst
 }
 
+// appendParsed appends JSON text as JSON.stringify prints what JSON.parse has made of it: members that are repeated
+// stand where the first stood and have the value of the last, and what is not valid in strings is U+FFFD.
+func appendParsed(dst, raw []byte) []byte {
+	switch raw[0] {
+	case '{':
+		o, _ := parseObject(raw)
+		return append(appendMembers(append(dst, '{'), o), '}')
+	case '[':
+		elements, _ := parseArray(raw)
+		dst = append(dst, '[')
+		for i, e := range elements {
+			if i > 0 {
+				dst = append(dst, ',')
+			}
+			dst = appendParsed(dst, e)
+		}
+		return append(dst, ']')
+	case '"':
+		s, _ := unquote(raw)
+		return append(dst, quote(s)...)
+	}
+	return append(dst, raw...)
+}
+
+func appendMembers(dst []byte, o object) []byte {
+	last := make(map[string][]byte, len(o))
+	var order []string
+	for _, f := range o {
+		name, _ := unquote(f.name)
+		if last[name] == nil {
+			order = append(order, name)
+		}
+		last[name] = f.raw
+	}
+	for i, name := range order {
+		if i > 0 {
+			dst = append(dst, ',')
+		}
+		dst = appendParsed(append(append(dst, quote(name)...), ':'), last[name])
+	}
+	return dst
+}
+
 // unquote decodes a JSON string. What is not valid in it becomes U+FFFD.
 func unquote(raw []byte) (s string, ok bool) {
 	if len(raw) < 2 || raw[0] != '"' {

@@ -113,6 +113,8 @@ type shownLetter struct {
 	Sent    mail.Time `json:"timestamp"`
 	Read    bool      `json:"read"`
 	Times   int       `json:"times,omitzero"` // idle notices that this one stands for; the last is shown
+
+	line string // what it is about
 }
 
 // showInbox prints the inbox of a member.
@@ -137,7 +139,7 @@ func (t *team) showInbox(name string) error {
 		if l.Times > 1 {
 			times = fmt.Sprintf(" (%d times)", l.Times)
 		}
-		if _, err := fmt.Fprintf(t.v.Stdout, "%s %s  %s  %s%s\n", mark, l.Sent, l.From, l.Subject, times); err != nil {
+		if _, err := fmt.Fprintf(t.v.Stdout, "%s %s  %s  %s%s\n", mark, l.Sent, l.From, l.line, times); err != nil {
 			return err
 		}
 	}
@@ -154,10 +156,7 @@ func (b *inbox) collapsed() []shownLetter {
 		it := (&letter{entry: l.entry, to: mail.Name(b.owner)}).item()
 		f, _ := classify(l.Text)
 		s := shownLetter{From: l.From, To: b.owner, Type: f.kind, Subject: it.Subject, Text: l.Text, Sent: l.sent,
-			Read: l.Read}
-		if s.Subject == "" {
-			s.Subject = summary(&it.Message)
-		}
+			Read: l.Read, line: summary(&it.Message)}
 		if last := len(out) - 1; f.kind == "idle_notification" && last >= 0 && out[last].Type == f.kind &&
 			out[last].From == l.From {
 			s.Times = max(out[last].Times, 1) + 1

@@ -49,7 +49,7 @@ func within(dir, path string) string {
 
 // newTeam returns the team that an argument names: by its name, or by its directory.
 func newTeam(ctx context.Context, v *dialect.Invocation, arg string) *team {
-	t := &team{v: v, lock: locker{ctx}}
+	t := &team{v: v, lock: locker{ctx, lockTries}}
 	if strings.ContainsAny(arg, `/\`) {
 		t.dir = within(v.Dir, arg)
 		t.name = filepath.Base(t.dir)
@@ -434,7 +434,7 @@ func eraseTeam(ctx context.Context, svc mail.Service, name string) (n int, err e
 		if err != nil {
 			return 0, err
 		}
-		if teamOf(it.Metadata) == name && it.Via != "" {
+		if carriedBy(it.Metadata).string("team") == name && it.Via != "" {
 			ids = append(ids, it.ID)
 		}
 	}

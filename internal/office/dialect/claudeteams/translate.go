@@ -1,6 +1,8 @@
 package claudeteams
 
 import (
+	"bytes"
+	"cmp"
 	"crypto/sha1"
 	"encoding/hex"
 	"slices"
@@ -32,22 +34,28 @@ func (l *letter) item() mail.Item {
 		ID: l.id, Type: mail.Custom, From: l.from, To: []mail.Address{mail.AgentAddress(l.to)},
 		Subject: oneLine(l.Summary, mail.MaxSubject), Body: clean(l.Text), Sent: l.sent,
 	}
-	note := carried{Team: l.team, Color: clean(l.Color), Extra: l.extra.json()}
+	note := carried{Team: l.team, Color: clean(l.Color), Refused: l.refused, Extra: l.others().json()}
 	if l.Timestamp != l.sent.String() {
 		note.Timestamp = clean(l.Timestamp)
+	}
+	if !signs(l.From) {
+		note.From = oneLine(l.From, mail.MaxSubject)
 	}
 	f, ok := classify(l.Text)
 	if ok {
 		m.Type = f.typ()
-		m.Subject = oneLine(f.subject(), mail.MaxSubject)
-		note.Type, note.Payload = clean(f.kind), f.payload.json()
 		m.Issue = f.issue(l.team)
+		note.Type, note.Payload = clean(f.kind), f.payload.json()
+		if m.Subject == "" {
+			m.Subject, note.Derived = f.subject()
+		}
+		if f.known() && note.Payload != nil && clean(f.words()) == "" {
+			note.Derived = append(note.Derived, "body")
+		}
 	}
 	m.Metadata = note.metadata(f.verdict())
-	if ok && f.known() && note.Payload != nil && hasPayload(m.Metadata) {
-		if m.Body = clean(f.words()); m.Body == "" {
-			m.Body = m.Subject
-		}
+	if ok && f.known() && carriedBy(m.Metadata).raw("payload") != nil {
+		m.Body = cmp.Or(clean(f.words()), m.Subject)
 	}
 	it := mail.Item{Message: m}
 	if l.Read {
@@ -55,6 +63,26 @@ func (l *letter) item() mail.Item {
 		it.Deliveries = []mail.Delivery{{Address: m.To[0], Agent: l.to, State: mail.Read, At: l.sent}}
 	}
 	return it
+}
+
+// others are the members of the entry that have no place in a message.
+func (l *letter) others() (o object) {
+	for _, f := range l.stamp {
+		s, _ := unquote(f.raw)
+		usual := f.called("type") && s == "message" || f.called("msgV") && string(f.raw) == "1" ||
+			f.called("msg_id") && s == string(l.id)
+		if !usual {
+			o = append(o, f)
+		}
+	}
+	return append(o, l.extra...)
+}
+
+// saysAs reports whether a message of the room says what the letter says.
+func (l *letter) saysAs(m *mail.Message) bool {
+	same := l.item()
+	return same.Body == m.Body &&
+		bytes.Equal(carriedBy(same.Metadata).raw("payload"), carriedBy(m.Metadata).raw("payload"))
 }
 
 // issue is the task that a frame is about. Teams count their tasks from 1, so the team belongs to it.
@@ -70,8 +98,11 @@ func (f *frame) issue(team string) string {
 type carried struct {
 	Team      string      `json:"team"`
 	Type      string      `json:"type,omitempty"` // of a frame
+	From      string      `json:"from,omitempty"` // if it cannot be a name
 	Color     string      `json:"color,omitempty"`
 	Timestamp string      `json:"timestamp,omitempty"` // if it is not as JavaScript prints times
+	Refused   bool        `json:"refused,omitzero"`    // Claude Code hands it to nobody
+	Derived   []string    `json:"derived,omitempty"`   // what of the message is not in the files: subject, body
 	Extra     jsonx.Value `json:"extra,omitempty"`     // members of the entry that are not known
 	Payload   jsonx.Value `json:"payload,omitempty"`   // of a frame
 }
@@ -91,32 +122,29 @@ func (c carried) metadata(verdict string) mail.Metadata {
 		case c.Extra != nil:
 			c.Extra = nil
 		default:
-			c = carried{Team: c.Team, Type: oneLine(c.Type, mail.MaxName)}
+			c = carried{Team: c.Team, Type: oneLine(c.Type, mail.MaxName), Refused: c.Refused}
 		}
 	}
 }
 
-// hasPayload reports whether m holds the payload of a frame.
-func hasPayload(m mail.Metadata) bool { return payload(m) != nil }
-
-// payload returns the frame that a message was, nil if it was none.
-func payload(m mail.Metadata) []byte {
+// carriedBy returns what a message carries of a team's, nil if nothing.
+func carriedBy(m mail.Metadata) object {
 	outer, _ := parseObject(m)
 	inner, _ := parseObject(outer.raw("claudeteams"))
-	return inner.raw("payload")
+	return inner
 }
 
-// json prints an object without white space; nil if jsonx cannot take it or it is empty. Repeated members are such a
-// case.
+// json prints an object without white space; nil if it is empty. What jsonx cannot take is printed as JavaScript would
+// print what it has read: of repeated members the last.
 func (o object) json() jsonx.Value {
 	if len(o) == 0 {
 		return nil
 	}
-	text := jsonx.Value(appendCompact(nil, o.neat(0)))
-	if !text.IsValid() {
-		return nil
+	text := o.neat(0)
+	if compact := jsonx.Value(appendCompact(nil, text)); compact.IsValid() {
+		return compact
 	}
-	return text
+	return appendParsed(nil, text)
 }
 
 // plain is the text in which a message of the room stands in an inbox.
@@ -234,11 +262,4 @@ func isUUID(id mail.ID) bool {
 		return err != nil
 	}) &&
 		len(parts[0]) == 8 && len(parts[1]) == 4 && len(parts[2]) == 4 && len(parts[3]) == 4
-}
-
-// teamOf returns the team whose files a message came from.
-func teamOf(m mail.Metadata) string {
-	outer, _ := parseObject(m)
-	inner, _ := parseObject(outer.raw("claudeteams"))
-	return inner.string("team")
 }

@@ -120,9 +120,11 @@ func verbs() []dialect.Verb {
 		{
 			Path: "team import", Short: "take the mail of captured teams into the room", Args: "DIR", MinArgs: 1,
 			MaxArgs: 1,
-			Long: "DIR is a team's directory (config.json, inboxes), a directory of inboxes with config-NAME.json " +
-				"beside it, or holds such\n" +
-				"directories. Nothing is written there. What the room has already is skipped.",
+			Long: "Every team below DIR is found: directories with config.json and inboxes, and inboxes that lie " +
+				"elsewhere, with\n" +
+				"config-NAME.json beside them or without. What is no message is told, a line each. Nothing is " +
+				"written there.\n" +
+				"What the room has already is skipped.",
 			Run: importTeams,
 		},
 		{

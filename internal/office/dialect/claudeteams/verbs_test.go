@@ -405,7 +405,7 @@ func TestShutdown(t *testing.T) {
 		old := requestPattern.FindString(h.verb("team", "shutdown", "parser", "request", "reader"))
 		h.Advance(time.Second)
 		// it crashed, and is begun again
-		cut := editConfig(locker{t.Context()}, confined.Dir(h.Dir), func(c *config) error {
+		cut := editConfig(locker{t.Context(), lockTries}, confined.Dir(h.Dir), func(c *config) error {
 			c.remove("reader")
 			c.add(newMember{name: "reader"}, mail.TimeOf(h.Now()))
 			return nil
@@ -512,7 +512,7 @@ func TestMembersAreAgents(t *testing.T) {
 
 func TestNativePlan(t *testing.T) {
 	h := newHQ(t, "session-0a1b2c3d")
-	if err := editConfig(locker{t.Context()}, confined.Dir(h.Dir), func(c *config) error {
+	if err := editConfig(locker{t.Context(), lockTries}, confined.Dir(h.Dir), func(c *config) error {
 		c.add(newMember{name: "planner", planMode: true}, mail.TimeOf(h.Now()))
 		return nil
 	}); err != nil {
@@ -530,7 +530,7 @@ func TestNativePlan(t *testing.T) {
 func TestSigned(t *testing.T) {
 	h := newHQ(t, "session-0a1b2c3d")
 	for _, name := range []string{"planner", "apart"} {
-		if err := editConfig(locker{t.Context()}, confined.Dir(h.Dir), func(c *config) error {
+		if err := editConfig(locker{t.Context(), lockTries}, confined.Dir(h.Dir), func(c *config) error {
 			c.add(newMember{name: name, planMode: true}, mail.TimeOf(h.Now()))
 			if m := &c.members[len(c.members)-1]; name == "apart" {
 				m.object = m.object.set("backendType", quote("tmux"))
@@ -666,8 +666,9 @@ func TestImport(t *testing.T) {
 		}
 	}
 	for team, want := range map[string]took{
-		"humble-chasing-goose": {"humble-chasing-goose", 6, 3, 6, 0, 0},
-		"session-0a1b2c3d":     {"session-0a1b2c3d", 19, 4, 19, 0, 4},
+		"humble-chasing-goose": {"humble-chasing-goose", filepath.Join(dir, "humble-chasing-goose"), 6, 3, 6, 0, 0},
+		"session-0a1b2c3d": {"session-0a1b2c3d", filepath.Join(dir, "synthetic", "session-0a1b2c3d", "inboxes"), 19, 4,
+			19, 0, 4},
 	} {
 		if diff := cmp.Diff(want, byTeam[team]); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", team, diff)

@@ -17,8 +17,10 @@ type entry struct {
 	MsgID                      string // of the native wire
 	native                     bool   // it is of the native wire
 	extra                      object // members that are not known
+	stamp                      object // what the native wire adds, as it stands in the file
 
-	sent mail.Time
+	sent    mail.Time // 0 if nobody can say when
+	refused bool      // Claude Code drops it: its model never sees it
 }
 
 // tag is in what Claude Code hands an entry to the model: sender and summary are attributes, the text stands between
@@ -58,16 +60,15 @@ func (e *entry) neat() []byte {
 // parseEntry reads an element of an inbox. why says what is wrong with it, "" if it is a message; junk, that nobody
 // could take it for one.
 //
-// What Claude Code ever wrote is a message, and so is what other writers make of it: null for a summary or a color,
-// times with an offset or as a number of milliseconds, "content" for "text". A read flag that is not there says false.
+// What Claude Code takes is a message, and so is what other writers make of it: null for a summary or a color, times
+// as a number of milliseconds, "content" for "text". A read flag that is not there says false.
 func parseEntry(raw []byte) (e entry, why string, junk bool) {
 	o, ok := parseObject(raw)
 	if !ok {
 		return e, "it is not an object", true
 	}
-	var from, text, summary, color, id bool
-	e.From, from = o.text("from")
-	if !from || e.From == "" {
+	var text, summary, color bool
+	if e.From, ok = unquote(o.raw("from")); !ok {
 		return e, "it has no sender", true
 	}
 	e.Text, text = o.text("text")
@@ -79,8 +80,7 @@ func parseEntry(raw []byte) (e entry, why string, junk bool) {
 	}
 	e.Summary, summary = o.text("summary")
 	e.Color, color = o.text("color")
-	e.MsgID, id = o.text("msg_id")
-	if !summary || !color || !id {
+	if !summary || !color {
 		return e, "a member is not a string", false
 	}
 	if e.sent, ok = parseTime(o.raw("timestamp")); !ok {
@@ -92,18 +92,36 @@ func parseEntry(raw []byte) (e entry, why string, junk bool) {
 	if e.Read, ok = o.bool("read"); !ok && o.raw("read") != nil {
 		return e, "read is neither true nor false", false
 	}
+	e.MsgID = o.string("msg_id")
 	e.native = e.MsgID != "" || o.raw("msgV") != nil
+	e.refused = refused(o)
 	for _, f := range o {
-		if !f.known() {
+		switch {
+		case f.called("msgV"), f.called("msg_id"), f.called("type"):
+			e.stamp = append(e.stamp, f)
+		case !f.known():
 			e.extra = append(e.extra, f)
 		}
 	}
 	return e, "", false
 }
 
+// refused reports whether Claude Code (2.1.330) takes an object for no message: then it hands it to nobody, and
+// removes it from the inbox.
+func refused(o object) bool {
+	for _, name := range []string{"from", "text", "timestamp", "type", "color", "summary", "from_plugin"} {
+		_, isText := unquote(o.raw(name))
+		needed := name == "from" || name == "text" || name == "timestamp"
+		if !isText && (needed || o.find(name) >= 0) {
+			return true
+		}
+	}
+	_, isBool := o.bool("read")
+	return !isBool && o.find("read") >= 0
+}
+
 func (f *field) known() bool {
-	for _, name := range []string{"from", "text", "content", "summary", "timestamp", "color", "msgV", "msg_id", "type",
-		"read"} {
+	for _, name := range []string{"from", "text", "content", "summary", "timestamp", "color", "read"} {
 		if f.called(name) {
 			return true
 		}
@@ -114,9 +132,9 @@ func (f *field) known() bool {
 // year10000 is the first time that RFC 3339 cannot say, in milliseconds.
 const year10000 = 253402300800000
 
-// parseTime reads a timestamp: RFC 3339, the same without an offset (which Python prints, and means UTC), or
-// milliseconds since 1970.
-func parseTime(raw []byte) (mail.Time, bool) {
+// parseTime reads a timestamp. To Claude Code any string is one: of a string that is no time that can be told the time
+// is 0. Numbers are milliseconds since 1970; ok is false of anything else.
+func parseTime(raw []byte) (t mail.Time, ok bool) {
 	if len(raw) == 0 {
 		return 0, false
 	}
@@ -125,11 +143,22 @@ func parseTime(raw []byte) (mail.Time, bool) {
 		ms, err := strconv.ParseFloat(string(raw), 64)
 		return mail.Time(ms), err == nil && ms >= 1 && ms < year10000
 	}
-	t, err := mail.ParseTime(s)
-	if err != nil {
-		t, err = mail.ParseTime(strings.Replace(s, " ", "T", 1) + "Z")
+	s, _, _ = strings.Cut(s, " (") // JavaScript adds the name of the zone
+	for _, layout := range timeLayouts() {
+		if at, err := time.Parse(layout, s); err == nil {
+			if t := mail.TimeOf(at); t > 0 && t < year10000 {
+				return t, true
+			}
+		}
 	}
-	return t, err == nil && t > 0
+	return 0, true
+}
+
+// timeLayouts are the spellings of times that programs print of themselves: that of JSON, with an offset or, as Python
+// prints it and means UTC, without; dates; what JavaScript prints for people; and HTTP's.
+func timeLayouts() []string {
+	return []string{time.RFC3339, "2006-01-02T15:04:05", "2006-01-02 15:04:05Z07:00", time.DateTime, time.DateOnly,
+		"2006-01-02T15:04Z07:00", "Mon Jan _2 2006 15:04:05 GMT-0700", "Mon, 02 Jan 2006 15:04:05 GMT"}
 }
 
 // isoTime is how JavaScript prints a time.

@@ -86,7 +86,8 @@ func newFixture(t testing.TB, d dialect.Dialect, dir string, common *shared) *Fi
 func (b *Fixture) open() {
 	b.T.Helper()
 	room, err := mailroom.Open(context.Background(), Room, new(journaltest.Store).Open(),
-		mailroom.Options{Now: b.Now, Limits: policy.Limits{RepeatWindow: -1}})
+		mailroom.Options{Now: b.Now, Limits: policy.Limits{RepeatWindow: -1},
+			Protocols: dialect.Protocols(b.shared.dialects)})
 	if err != nil {
 		b.T.Fatal(err)
 	}
@@ -196,6 +197,10 @@ func (s service) SyncBridge(ctx context.Context, id string) (mail.BridgeStatus, 
 	return s.fixture.shared.bridges.Sync(ctx, id)
 }
 
+func (s service) RejectedLines(ctx context.Context, id string) ([]mail.BadLine, error) {
+	return s.fixture.shared.bridges.RejectedLines(ctx, id)
+}
+
 // settle waits until the files say what the room says, on a busy machine longer than a post office would.
 func (b *Fixture) settle(ctx context.Context) {
 	late := func(s mail.BridgeStatus) bool {
@@ -302,7 +307,8 @@ func (b *Fixture) Call(agent mail.Name, tool, args string) (string, error) {
 				return "", err
 			}
 		}
-		out, err := e.Tools[i].Run(b.T.Context(), b.call(agent, args))
+		c := b.call(agent, args)
+		out, err := e.Tools[i].Run(b.T.Context(), c)
 		if err != nil {
 			return "", err
 		}
@@ -313,7 +319,10 @@ func (b *Fixture) Call(agent mail.Name, tool, args string) (string, error) {
 		if n := fence.Sent(text); n > fence.Budget {
 			b.T.Errorf("%s answers with %d bytes, over the budget", tool, n)
 		}
-		return text, nil
+		if given := e.Tools[i].Given; given != nil {
+			err = given(b.T.Context(), c, out)
+		}
+		return text, err
 	}
 	b.T.Fatalf("the dialect %s has no tool %s", b.Dialect.Name, tool)
 	return "", nil
@@ -370,8 +379,12 @@ func (b *Fixture) Verb(words ...string) (stdout, stderr string, err error) {
 	in := &dialect.Invocation{
 		Args: fs.Args(), Stdin: strings.NewReader(""), Stdout: &out, Fenced: &out, Stderr: &errs, JSON: *json,
 		Dir: b.Dir, Project: b.Dir, Getenv: b.getenv, Now: b.Now(),
-		Caller: func(ctx context.Context) (mail.Name, error) { return b.caller(ctx, *as) },
-		As:     func(_ context.Context, n mail.Name) (mail.Service, error) { return b.As(n), nil },
+		Caller:  func(ctx context.Context) (mail.Name, error) { return b.caller(ctx, *as) },
+		As:      func(_ context.Context, n mail.Name) (mail.Service, error) { return b.As(n), nil },
+		Address: func(context.Context) (string, error) { return "http://127.0.0.1:8899", nil },
+		Install: func(client, dir string, as mail.Name, room mail.RoomName) ([]string, error) {
+			return []string{client + " in " + dir + " is " + string(as) + " of " + string(room)}, nil
+		},
 		Bridge: func(ctx context.Context, dir string, mode mail.BridgeMode) (mail.BridgeStatus, error) {
 			return b.As(mail.User).AddBridge(ctx, mail.Bridge{Dialect: b.Dialect.Name, Dir: filepath.Clean(dir),
 				Mode: mode})
@@ -388,8 +401,12 @@ func (b *Fixture) caller(ctx context.Context, as string) (mail.Name, error) {
 	case as != "":
 		return mail.Name(as), nil
 	case b.Dialect.Identify != nil:
-		if n, err := b.Dialect.Identify(ctx, b.As(mail.User), b.getenv); n != "" || err != nil {
-			return n, err
+		all, err := b.Dialect.Identify(ctx, b.As(mail.User), b.getenv)
+		if err != nil {
+			return "", err
+		}
+		if len(all) > 0 {
+			return all[0], nil
 		}
 	}
 	return mail.User, nil

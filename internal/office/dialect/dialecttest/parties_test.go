@@ -38,7 +38,7 @@ func native() party {
 				Docs:     []mail.Doc{{Path: "docs/plan.md", Revision: "r1"}, {Path: "store.go"}},
 				Metadata: mail.Metadata(`{"verdict":"approved"}`), TTLSeconds: 48 * 3600,
 			})
-			if !strings.HasPrefix(string(id), "msg_") {
+			if !isUUID(id) { // as the files of some in the room have it
 				o.Errorf("the id is %s", id)
 			}
 			return mail.Message{
@@ -93,7 +93,9 @@ func agentiesParty() party {
 					"type": "review-request", "to": string(o.to()), "subject": subject, "body": text, "issueId": "I-7",
 					"metadata": object{"k": []any{1, "é"}},
 				})
-				return said(o, mail.ID(out["id"].(string))), life(o)
+				m := said(o, mail.ID(out["id"].(string)))
+				m.TTLSeconds = 24 * 3600 // the room keeps haak's files too
+				return m, day
 			}},
 			{name: "mailbox.jsonl", send: func(o *office) (mail.Message, time.Duration) {
 				const id = "msg_V1StGXR8_Z5jdHi6B-myT"
@@ -211,23 +213,23 @@ func haakParty() party {
 			{"agent-mailbox.jsonl", func(o *office, id mail.ID) object {
 				return o.line("haak", haakFile, id)
 			}, haakMessage},
-			{"read_mailbox", func(o *office, id mail.ID) object {
-				list, _ := o.call("haak", o.reader, "read_mailbox", object{})["messages"].([]any)
-				return find(list, "id", id)
-			}, func(o *office, m *mail.Message) object {
-				of := haakMessage(o, m)
-				out := object{"id": m.ID, "from": of["sender"], "to": of["recipient"], "subject": m.Subject,
-					"body": of["content"], "timestamp": of["timestamp"]}
-				put(out, "thread", string(m.ReplyTo))
-				return out
-			}},
+			{"mailbox list", func(o *office, id mail.ID) object {
+				return find(decode[[]any](o, o.verb("haak", "mailbox", "list", "--json")), "id", id)
+			}, haakMessage},
 		},
-		mark: func(o *office, id mail.ID) { // reading by the verb marks what it has printed
-			list := decode[[]any](o, o.verb("haak", "mailbox", "read", "--session-id", string(o.reader),
-				"--unread-only", "--json"))
-			it := o.item(id)
-			if diff := cmp.Diff(decode[object](o, o.json(haakMessage(o, &it.Message))),
-				find(list, "id", id)); diff != "" {
+		mark: func(o *office, id mail.ID) { // reading marks what was shown
+			list, _ := o.call("haak", o.reader, "read_mailbox", object{})["messages"].([]any)
+			m := o.item(id).Message
+			of := haakMessage(o, &m)
+			want := object{"id": m.ID, "from": of["sender"], "to": of["recipient"], "subject": m.Subject,
+				"body": of["content"], "timestamp": of["timestamp"]}
+			put(want, "thread", string(m.ReplyTo))
+			if diff := cmp.Diff(decode[object](o, o.json(want)), find(list, "id", id)); diff != "" {
+				o.Errorf("read_mailbox (-want +got):\n%s", diff)
+			}
+			all := decode[[]any](o, o.verb("haak", "mailbox", "read", "--session-id", string(o.reader), "--json"))
+			of["read_by"] = []any{o.reader}
+			if diff := cmp.Diff(decode[object](o, o.json(of)), find(all, "id", id)); diff != "" {
 				o.Errorf("mailbox read (-want +got):\n%s", diff)
 			}
 		},
@@ -375,7 +377,7 @@ func openaliceParty() party {
 			{"entries.jsonl", func(o *office, id mail.ID) object {
 				return o.line("openalice", openaliceFile, id)
 			}, openaliceEntry},
-			{"/api/inbox/history", look, openaliceEntry},
+			{"/api/inbox/history", look, openaliceRow},
 		},
 		mark: func(o *office, id mail.ID) {
 			if w := o.beds["openalice"].Route("PUT", "/api/inbox/"+string(id)+"/read", ""); w.Code != 200 {
@@ -407,6 +409,16 @@ func openaliceEntry(o *office, m *mail.Message) object {
 	}
 	if origin, ok := inner["origin"]; ok {
 		out["origin"] = origin
+	}
+	return out
+}
+
+// openaliceRow is an entry as a list shows it.
+func openaliceRow(o *office, m *mail.Message) object {
+	out := openaliceEntry(o, m)
+	out["room"], out["canReply"], out["preview"] = "lab", true, "Done."
+	if text, _ := out["comments"].(string); strings.HasPrefix(text, "**") {
+		out["preview"] = m.Subject
 	}
 	return out
 }
@@ -444,7 +456,7 @@ func claudeteamsParty() party {
 			}},
 			{name: "a frame in an inbox", never: mail.User, send: func(o *office) (mail.Message, time.Duration) {
 				o.write(o.beds["claudeteams"], inbox, o.json([]any{entry(o, frameText, "")}))
-				m, life := said(o, mail.TaskAssigned, "task: Review", "Review store.go",
+				m, life := said(o, mail.TaskAssigned, "Review", "Review store.go",
 					`,"type":"task_assignment","payload":`+frameText)
 				m.Issue = team + "#3"
 				return m, life

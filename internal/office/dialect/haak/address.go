@@ -6,25 +6,32 @@ import (
 
 	"golang.org/x/text/unicode/norm"
 
+	"pennypost/internal/base/jsonx"
 	"pennypost/internal/mail"
 )
 
-// sessions finds the session that a word means: by its whole id, or by the only one that begins with it.
+// sessions finds the session that a word means.
 type sessions func(word string) (mail.Name, bool)
+
+// exactly finds sessions by their whole ids only, as lines of files have them: a line names whom it names.
+func exactly(ids map[mail.Name]bool) sessions {
+	return func(word string) (mail.Name, bool) { return mail.Name(word), ids[mail.Name(word)] }
+}
 
 // minPrefix is how much of a session's id stands for it.
 const minPrefix = 8
 
-// among returns the sessions of a set of ids. A word that is a role of somebody is no beginning of an id: "architect"
-// is whoever has that role, though a session be called architect-new.
-func among(ids map[mail.Name]bool, isRole func(string) bool) sessions {
+// abbreviated finds sessions for what people type: by the whole id or, where the ids are random ones, by the only one
+// that begins so. A word that somebody has as a role is that role, and a session that was given a name of words is
+// called by all of it: "architect" is never architect-new.
+func abbreviated(ids map[mail.Name]bool, isRole func(string) bool) sessions {
 	return func(word string) (found mail.Name, ok bool) {
 		if ids[mail.Name(word)] || len(word) < minPrefix || isRole(word) {
 			return mail.Name(word), ids[mail.Name(word)]
 		}
 		n := 0
 		for id := range ids {
-			if strings.HasPrefix(string(id), word) {
+			if strings.HasPrefix(string(id), word) && isRandom(string(id)) {
 				found = id
 				n++
 			}
@@ -33,15 +40,23 @@ func among(ids map[mail.Name]bool, isRole func(string) bool) sessions {
 	}
 }
 
+// isRandom reports whether an id is a UUID, or other hexadecimal digits.
+func isRandom(id string) bool { return strings.Trim(id, "0123456789abcdefABCDEF-") == "" }
+
 // recipients reads a recipient: an address, or several with commas between them.
 func recipients(s string, known sessions) ([]mail.Address, error) {
 	one, err := recipient(s, known)
 	if err == nil {
 		return []mail.Address{one}, nil
 	}
+	return union(strings.Split(s, ","), known)
+}
+
+// union reads addresses, each of which counts once.
+func union(words []string, known sessions) ([]mail.Address, error) {
 	var all []mail.Address
-	for part := range strings.SplitSeq(s, ",") {
-		a, err := recipient(part, known)
+	for _, w := range words {
+		a, err := recipient(w, known)
 		if err != nil {
 			return nil, err
 		}
@@ -50,6 +65,15 @@ func recipients(s string, known sessions) ([]mail.Address, error) {
 		}
 	}
 	return all, nil
+}
+
+// listed returns the words of a recipient that is a JSON array of addresses, nil if it is none.
+func listed(recipient []byte) []string {
+	var words []string
+	if len(recipient) == 0 || recipient[0] != '[' || jsonx.Unmarshal(recipient, &words) != nil {
+		return nil
+	}
+	return words
 }
 
 // recipient reads one address. A word that is nothing else is a role, which somebody will take some day.

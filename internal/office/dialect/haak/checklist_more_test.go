@@ -129,7 +129,7 @@ func TestRosterAndTags(t *testing.T) {
 			"architect":  {"architect", "agent:architect"},
 			"steward":    {"steward", "role:steward"},
 			"librarian":  {"librarian", "role:librarian"}, // who has the role, not who is called so
-			"librarian-": {"librarian-new", "agent:librarian-new"},
+			"librarian-": {"librarian-", "role:librarian-"},
 			"all":        {"all", "all"},
 			"user":       {"user", "user"},
 		} {
@@ -490,18 +490,13 @@ func TestTools(t *testing.T) {
 	if err != nil || !strings.Contains(out, `"recipient":"bob","reaches":["bob"]`) {
 		t.Fatalf("%s, %v", out, err)
 	}
-	for range 2 {
-		out, err = d.Call("bob", "read_mailbox", "")
-		if err != nil || !strings.Contains(out, `"from":"alice","to":"bob","subject":"S","body":"B"`) ||
-			!strings.Contains(out, `"unread":1`) {
-			t.Fatalf("read_mailbox marks nothing read: %s, %v", out, err)
-		}
+	out, err = d.Call("bob", "read_mailbox", "")
+	if err != nil || !strings.Contains(out, `"from":"alice","to":"bob","subject":"S","body":"B"`) ||
+		!strings.Contains(out, `"unread":1`) {
+		t.Fatalf("read_mailbox: %s, %v", out, err)
 	}
 	if it := d.History()[0]; it.Via != "" {
 		t.Errorf("via %q", it.Via)
-	}
-	if text := d.text(reads); text != "" {
-		t.Errorf("reads: %s", text)
 	}
 	if out, err := d.Call("newcomer", "read_mailbox", "{}"); err != nil || out != `{"messages":[],"unread":0}` {
 		t.Errorf("a newcomer: %s, %v", out, err)

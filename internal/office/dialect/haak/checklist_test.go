@@ -211,7 +211,9 @@ func TestAddressing(t *testing.T) {
 		d.register("b")
 		d.send("x", "all", "hello")
 		d.ok("mailbox", "read", "--session-id", "a")
-		d.ok("mailbox", "read", "--session-id", "b")
+		if out := d.ok("mailbox", "read", "--session-id", "b", "--json"); !strings.Contains(out, `"read_by":["a"]`) {
+			t.Errorf("H2: b reads %s", out)
+		}
 		var readers []string
 		for _, r := range d.file(reads) {
 			readers = append(readers, r["reader_session_id"].(string))

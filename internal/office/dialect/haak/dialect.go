@@ -1,6 +1,9 @@
 package haak
 
-import "pennypost/internal/office/dialect"
+import (
+	"pennypost/internal/mail"
+	"pennypost/internal/office/dialect"
+)
 
 // Dialect returns the protocol.
 func Dialect() dialect.Dialect {
@@ -16,6 +19,8 @@ func Dialect() dialect.Dialect {
 			Tools: tools(),
 		}},
 		NamesItself: func(by string, _ []string) bool { return by == client },
+		IDs:         mail.IDUUID,
+		AgentLife:   directTTL,
 		Files:       openFiles,
 		Verbs:       verbs(),
 	}

@@ -13,8 +13,8 @@
 //     read it. Both end with exactly one holder who took it.
 //   - --session-id acts as that agent, and a reader is the agent that the post office knows the caller to be.
 //   - Erasing a message, which HAAK does not know, removes its line from the files.
-//   - A message to an agent for which neither side set a time expires after 24 hours if it was sent through HAAK, and
-//     after 7 days if not; the file then says ttl_hours 168.
+//   - A message to an agent that came out of other files, or is from before the room kept HAAK's, and for which nobody
+//     set a time, expires after 7 days; the file then says ttl_hours 168.
 //
 // docs/dialects/haak.md has the whole list.
 package haak

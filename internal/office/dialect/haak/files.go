@@ -97,19 +97,7 @@ func (f *files) Watch() []string {
 // Close implements dialect.Files.
 func (f *files) Close() error { return f.store.close() }
 
-func (f *files) known() sessions { return among(f.names, roleOf(f.entries)) }
-
-// roleOf tells the roles that somebody has in a roster.
-func roleOf(entries map[mail.Name]entry) func(string) bool {
-	return func(role string) bool {
-		for _, e := range entries {
-			if e.said.text("role") == role {
-				return true
-			}
-		}
-		return false
-	}
-}
+func (f *files) known() sessions { return exactly(f.names) }
 
 // catchUp reads what others have written and notes it in pending.
 func (f *files) catchUp(ctx context.Context) error {

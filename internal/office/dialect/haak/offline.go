@@ -72,17 +72,15 @@ func (s *store) desk(session string) (*desk, error) {
 	}
 	ids := make(map[mail.Name]bool)
 	var entries []entry
-	latest := make(map[mail.Name]entry)
 	for _, l := range roster {
 		if e, err := decodeEntry(l); err == nil {
 			ids[e.name] = true
 			entries = append(entries, e)
-			latest[e.name] = e
 		}
 	}
-	d := &desk{known: among(ids, roleOf(latest)), readers: make(map[mail.ID][]mail.Address)}
+	d := &desk{known: exactly(ids), readers: make(map[mail.ID][]mail.Address)}
 	d.name = me.Signer()
-	if full, ok := d.known(session); ok {
+	if full, ok := abbreviated(ids, func(string) bool { return false })(session); ok {
 		d.name = full
 	}
 	for _, e := range entries {

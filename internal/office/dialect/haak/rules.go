@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"pennypost/internal/base/jsonx"
 	"pennypost/internal/mail"
 	"pennypost/internal/policy"
 )
@@ -27,30 +28,45 @@ func answersTo(ctx context.Context, svc mail.Service, name mail.Name, roles []st
 
 // address is a recipient as somebody typed it, found.
 type address struct {
-	to      mail.Recipients
-	written string // as the file is to have it
-	notes   []string
+	to    mail.Recipients
+	words []string // as the file is to have them
+	list  bool     // as an array
+	notes []string
+}
+
+// written is the recipient in words.
+func (a *address) written() string { return strings.Join(a.words, ",") }
+
+// value is the recipient as the file is to have it.
+func (a *address) value() jsonx.Value {
+	if a.list {
+		return words(a.words)
+	}
+	return quote(a.written())
 }
 
 // find resolves what somebody typed behind --to: all, then tags and roles with their namespace, then sessions by their
-// whole id or the beginning of it, and last a role that somebody will take.
+// whole id, roles that somebody has, sessions by the beginning of their ids, and last a role that somebody will take.
+// Several are a union, with commas between them or as a JSON array.
 func find(typed string, r *roster) (address, error) {
 	typed = strings.TrimSpace(typed)
-	if a, err := findOne(typed, r); err == nil || !strings.Contains(typed, ",") {
-		return a, err
+	parts := listed([]byte(typed))
+	all := address{list: parts != nil}
+	if parts == nil {
+		if a, err := findOne(typed, r); err == nil || !strings.Contains(typed, ",") {
+			return a, err
+		}
+		parts = strings.Split(typed, ",")
 	}
-	var all address
-	var written []string
-	for part := range strings.SplitSeq(typed, ",") {
+	for _, part := range parts {
 		a, err := findOne(strings.TrimSpace(part), r)
 		if err != nil {
 			return address{}, err
 		}
 		all.to = append(all.to, a.to...)
 		all.notes = append(all.notes, a.notes...)
-		written = append(written, a.written)
+		all.words = append(all.words, a.words...)
 	}
-	all.written = strings.Join(written, ",")
 	return all, nil
 }
 
@@ -65,18 +81,18 @@ func findOne(word string, r *roster) (address, error) {
 	if word == "broadcast" {
 		word = string(mail.ToAll)
 	}
-	a, err := recipient(word, r.known())
+	a, err := recipient(word, r.typed())
 	if err != nil {
 		if ns, _, ok := strings.Cut(word, ":"); ok && ns != "role" && ns != "agent" {
 			// a namespace of this room perhaps: the room knows
-			return address{to: mail.Recipients{word}, written: word}, nil
+			return address{to: mail.Recipients{word}, words: []string{word}}, nil
 		}
 		return address{}, err
 	}
 	if a.Kind() == mail.ToAgent {
 		word = a.Value() // the beginning of an id is for people
 	}
-	return address{to: mail.Recipients{string(a)}, written: word, notes: r.notes(a)}, nil
+	return address{to: mail.Recipients{string(a)}, words: []string{word}, notes: r.notes(a)}, nil
 }
 
 // roster is who is there.
@@ -90,14 +106,18 @@ func readRoster(ctx context.Context, svc mail.Service) (*roster, error) {
 	return &roster{agents: agents}, err
 }
 
-func (r *roster) known() sessions {
-	names := make(map[mail.Name]bool, len(r.agents))
+// known finds sessions as lines name them.
+func (r *roster) known() sessions { return exactly(r.ids()) }
+
+// typed finds sessions as people name them.
+func (r *roster) typed() sessions { return abbreviated(r.ids(), r.ever) }
+
+func (r *roster) ids() map[mail.Name]bool {
+	ids := make(map[mail.Name]bool, len(r.agents))
 	for _, a := range r.agents {
-		names[a.Name] = true
+		ids[a.Name] = true
 	}
-	return among(names, func(role string) bool {
-		return slices.ContainsFunc(r.agents, func(a mail.Agent) bool { return slices.Contains(a.Roles, role) })
-	})
+	return ids
 }
 
 func (r *roster) find(name mail.Name) *mail.Agent {
@@ -106,6 +126,15 @@ func (r *roster) find(name mail.Name) *mail.Agent {
 		return nil
 	}
 	return &r.agents[i]
+}
+
+// living returns the sessions that are neither dead nor frozen.
+func (r *roster) living() map[mail.Name]bool {
+	living := make(map[mail.Name]bool, len(r.agents))
+	for _, a := range r.agents {
+		living[a.Name] = a.State.Live()
+	}
+	return living
 }
 
 // holders returns the live sessions that carry a tag or hold a role.

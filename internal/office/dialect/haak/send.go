@@ -25,7 +25,7 @@ type draft struct {
 type posted struct {
 	ID        mail.ID     `json:"id"`
 	Recipient string      `json:"recipient"`
-	Reaches   []mail.Name `json:"reaches"` // whom it reaches now; who reads it later is decided when they look
+	Reaches   []mail.Name `json:"reaches"` // the living whom it reaches now; who reads it later is decided then
 	Notes     []string    `json:"notes,omitempty"`
 }
 
@@ -55,16 +55,17 @@ func send(ctx context.Context, svc mail.Service, d draft) (*posted, error) {
 	if d.ttlHours == 0 {
 		m.TTLSeconds = defaultTTL(to)
 	}
-	if a.written != spellAll(to, r.known()) {
-		m.Metadata = asWritten(a.written)
+	if a.list || a.written() != spellAll(to, r.known()) {
+		m.Metadata = asWritten(a.value())
 	}
 	sent, err := svc.Send(ctx, m)
 	if err != nil {
 		return nil, err
 	}
-	out := &posted{ID: sent.ID, Recipient: a.written, Reaches: []mail.Name{}, Notes: a.notes}
+	living := r.living()
+	out := &posted{ID: sent.ID, Recipient: a.written(), Reaches: []mail.Name{}, Notes: a.notes}
 	for _, rc := range sent.Recipients {
-		if rc.Agent != "" {
+		if rc.Agent == mail.User || living[rc.Agent] {
 			out.Reaches = append(out.Reaches, rc.Agent)
 		}
 	}

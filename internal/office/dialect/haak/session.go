@@ -120,13 +120,13 @@ func begin(ctx context.Context, svc mail.Service, name mail.Name) error {
 	if err != nil {
 		return err
 	}
-	switch a := r.find(name); {
-	case a == nil:
-		_, err = svc.Register(ctx, mail.Presence{Client: client, State: mail.Idle,
-			Roles: answersTo(ctx, svc, name, nil)})
-	case !a.State.Live():
-		_, err = svc.Register(ctx, mail.Presence{Update: true, State: mail.Idle})
+	p := mail.Presence{Update: true}
+	if a := r.find(name); a == nil {
+		p = mail.Presence{Client: client, State: mail.Idle, Roles: answersTo(ctx, svc, name, nil)}
+	} else if !a.State.Live() {
+		p.State = mail.Idle
 	}
+	_, err = svc.Register(ctx, p)
 	return err
 }
 

@@ -52,7 +52,7 @@ func named(ctx context.Context, v *dialect.Invocation, as mail.Name, word string
 	if err != nil {
 		return nil, "", err
 	}
-	if full, ok := r.known()(string(a.Signer())); ok {
+	if full, ok := r.typed()(string(a.Signer())); ok {
 		return svc, full, nil
 	}
 	return svc, a.Signer(), nil
@@ -261,6 +261,13 @@ func handOver(ctx context.Context, v *dialect.Invocation, svc mail.Service, item
 	}
 	switch {
 	case v.JSON:
+		for i := range items { // a mailbox does not say who else has read
+			it, err := svc.Message(ctx, items[i].ID)
+			if err != nil {
+				return err
+			}
+			items[i].Deliveries = it.Deliveries
+		}
 		err = printJSON(v.Stdout, seenAll(items, r.known()))
 	case len(items) > 0:
 		err = inject(v.Fenced, items, r.known())

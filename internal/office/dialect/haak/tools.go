@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 
+	"pennypost/internal/base/jsonx"
 	"pennypost/internal/fence"
 	"pennypost/internal/mail"
 	"pennypost/internal/office/dialect"
@@ -19,10 +20,11 @@ func tools() []dialect.Tool {
 			Title: "Send a message",
 			Description: "Send mail to another agent: to a session by its id, to whoever holds a role " +
 				"(\"architect\"), to all who carry a tag " +
-				"(\"project:inscription\"; several with commas between them), to \"all\", or to \"user\". Keep it " +
-				"under 500 words: this is mail, not a document.",
+				"(\"project:inscription\"), to \"all\" or to \"user\". Keep it under 500 words: this is mail, not a " +
+				"document.",
 			Input: `{"type":"object","properties":{` +
-				`"to":{"type":"string","description":"session id, role, tag, all or user"},` +
+				`"to":{"type":["string","array"],"items":{"type":"string"},` +
+				`"description":"session id, role, tag, all or user, or a list of them: each reader gets it once"},` +
 				`"subject":{"type":"string","description":"one line"},` +
 				`"body":{"type":"string","description":"Markdown"}},` +
 				`"required":["to","subject","body"],"additionalProperties":false}`,
@@ -31,21 +33,32 @@ func tools() []dialect.Tool {
 		{
 			Name:  "read_mailbox",
 			Title: "Read the mailbox",
-			Description: "Show your unread mail, oldest first. It stays unread. Of more than an answer holds (20 " +
-				"KB) it shows what you have not seen yet: call it again.",
-			Input:      `{"type":"object","properties":{},"additionalProperties":false}`,
-			ReadOnly:   true,
-			Idempotent: true,
-			Run:        toolRead,
+			Description: "Show your unread mail, oldest first, and mark it read. If there is more than an answer " +
+				"holds (20 KB), call it again.",
+			Input: `{"type":"object","properties":{},"additionalProperties":false}`,
+			Run:   toolRead,
+			Given: markGiven,
 		},
 	}
 }
 
+// toParam is a recipient as somebody types it behind --to; in JSON a list may stand as itself.
+type toParam string
+
+// UnmarshalJSON reads a string, or keeps a list of strings as it is.
+func (t *toParam) UnmarshalJSON(b []byte) error {
+	if listed(b) != nil {
+		*t = toParam(b)
+		return nil
+	}
+	return jsonx.Unmarshal(b, (*string)(t))
+}
+
 func toolSend(ctx context.Context, c *dialect.Call) (any, error) {
 	var args struct {
-		To      *string `json:"to"`
-		Subject *string `json:"subject"`
-		Body    *string `json:"body"`
+		To      *toParam `json:"to"`
+		Subject *string  `json:"subject"`
+		Body    *string  `json:"body"`
 	}
 	if err := c.Decode(&args); err != nil {
 		return nil, err
@@ -53,7 +66,7 @@ func toolSend(ctx context.Context, c *dialect.Call) (any, error) {
 	if args.To == nil || args.Subject == nil || args.Body == nil {
 		return nil, mail.Errorf(mail.Invalid, "to, subject and body are all needed; nothing was sent")
 	}
-	all, err := send(ctx, c.Service, draft{to: *args.To, subject: *args.Subject, body: *args.Body})
+	all, err := send(ctx, c.Service, draft{to: string(*args.To), subject: *args.Subject, body: *args.Body})
 	if err != nil {
 		return nil, err
 	}
@@ -89,8 +102,10 @@ type shown struct {
 // readout answers read_mailbox.
 type readout struct {
 	Messages []shown `json:"messages"`
-	Unread   int     `json:"unread"`
+	Unread   int     `json:"unread"`         // those that are shown among them
 	Note     string  `json:"note,omitempty"` // what to do about those that are not shown
+
+	whole []mail.ID // of messages, those whose text is all there, or was handed over before
 }
 
 // letter is a message for an answer. One that is too long was cut.
@@ -99,13 +114,9 @@ type letter struct {
 	cut bool
 }
 
-// rank puts what its reader has not been shown before what it has, and what was cut, which a tool cannot show, between
-// them. So whoever calls again and again is shown everything once.
+// rank puts what was cut last.
 func (l *letter) rank() int {
-	switch {
-	case l.State != mail.Queued && l.State != mail.Notified:
-		return 2
-	case l.cut:
+	if l.cut {
 		return 1
 	}
 	return 0
@@ -129,14 +140,24 @@ func toolRead(ctx context.Context, c *dialect.Call) (any, error) {
 		letters[i].Item, letters[i].cut = fence.Abridge(items[i], c.Caller)
 	}
 	out, k, err := readoutOf(letters, r.known())
-	if err == nil && k < len(letters) {
+	if err == nil && k < len(letters) { // what was cut stays unread, and must not be in the way of the rest
 		slices.SortStableFunc(letters, func(a, b letter) int { return cmp.Compare(a.rank(), b.rank()) })
 		out, k, err = readoutOf(letters, r.known())
 	}
 	if err != nil {
 		return nil, err
 	}
-	return out, present(ctx, c, letters[:k])
+	var handed []mail.ID
+	for i := range letters[:k] {
+		l := &letters[i]
+		if !l.cut {
+			handed = append(handed, l.ID)
+		}
+		if !l.cut || l.State == mail.Presented { // or its reader was handed the whole otherwise
+			out.whole = append(out.whole, l.ID)
+		}
+	}
+	return out, mark(ctx, c, mail.Marking{IDs: handed, Mark: mail.MarkPresented, Door: "mcp"})
 }
 
 // readoutOf shows as many letters as an answer holds.
@@ -153,25 +174,22 @@ func readoutOf(letters []letter, known sessions) (readout, int, error) {
 		}
 		out := readout{Messages: append([]shown{}, list[:k]...), Unread: len(letters)}
 		if k < len(letters) {
-			out.Note = fmt.Sprintf("%d of %d are shown, those that you have not seen before the others. For more "+
-				"call read_mailbox again. "+
+			out.Note = fmt.Sprintf("%d of %d are shown. For more call read_mailbox again. "+
 				"pennypost haak check-mailbox prints them and marks them read.", k, len(letters))
 		}
 		return out
 	})
 }
 
-// present records that letters which are whole were handed over.
-func present(ctx context.Context, c *dialect.Call, letters []letter) error {
-	var ids []mail.ID
-	for i := range letters {
-		if letters[i].rank() == 0 {
-			ids = append(ids, letters[i].ID)
-		}
-	}
-	if len(ids) == 0 {
+// markGiven marks what a session was shown as read by it.
+func markGiven(ctx context.Context, c *dialect.Call, answer any) error {
+	return mark(ctx, c, mail.Marking{IDs: answer.(readout).whole, Mark: mail.MarkRead})
+}
+
+func mark(ctx context.Context, c *dialect.Call, m mail.Marking) error {
+	if len(m.IDs) == 0 {
 		return nil
 	}
-	_, err := c.Service.Mark(ctx, mail.Marking{IDs: ids, Mark: mail.MarkPresented, Door: "mcp"})
+	_, err := c.Service.Mark(ctx, m)
 	return err
 }

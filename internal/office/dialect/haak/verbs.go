@@ -38,7 +38,8 @@ func mailboxVerbs() []dialect.Verb {
 pennypost haak mailbox send --from a1b2c3d4 --to architect --body - < note.md`,
 			Flags: []dialect.Flag{
 				text("from", "`SESSION` that sends"),
-				needed("to", "`RECIPIENT`: session, role, tag, #channel, all or user; several with commas"),
+				needed("to", "`RECIPIENT`: session, role, tag, #channel, all or user; several with commas, or as a "+
+					"JSON array"),
 				text("subject", "one `LINE`"), needed("body", "the `TEXT`, in Markdown; - reads standard input"),
 				text("thread", "`ID` of the message that this one answers"),
 				number("ttl-hours", "`HOURS` until it expires"),
@@ -76,11 +77,7 @@ pennypost haak mailbox send --from a1b2c3d4 --to architect --body - < note.md`,
 		},
 		{Path: "mailbox dead-letters", Short: "List mail whose reader died before reading it", Run: runDeadLetters},
 		{Path: "channels", Short: "List the tags in use as channels", Run: runChannels},
-		{
-			Path: "entities", Short: "Print the rows of messages for the entity graph", Args: "[ID…]", MaxArgs: -1,
-			Run:   runEntities,
-			Flags: []dialect.Flag{limit},
-		},
+		entitiesVerb(limit),
 	}
 }
 
@@ -110,7 +107,7 @@ func runList(ctx context.Context, v *dialect.Invocation) error {
 		return err
 	}
 	q := mail.HistoryQuery{Agent: mail.Name(v.Text("session-id")), Thread: mail.ID(v.Text("thread"))}
-	if full, ok := r.known()(string(q.Agent)); ok {
+	if full, ok := r.typed()(string(q.Agent)); ok {
 		q.Agent = full
 	}
 	if c := v.Text("channel"); c != "" {
@@ -195,7 +192,7 @@ func runQuery(ctx context.Context, v *dialect.Invocation) error {
 	}
 	q := mail.HistoryQuery{Archive: v.Switch("archive"), From: v.Text("from"), Thread: mail.ID(v.Text("thread")),
 		Search: strings.Join(v.Args, " ")}
-	if full, ok := r.known()(q.From); ok {
+	if full, ok := r.typed()(q.From); ok {
 		q.From = string(full)
 	}
 	if to := v.Text("to"); to != "" {
@@ -322,71 +319,6 @@ func runChannels(ctx context.Context, v *dialect.Invocation) error {
 		if _, err := fmt.Fprintf(v.Stdout, "%s  %s  %s\n", c.Name, c.Tag, names(c.Members)); err != nil {
 			return err
 		}
-	}
-	return nil
-}
-
-// row is a row of the entity graph.
-type row struct {
-	Subject  string `json:"subject"`
-	Relation string `json:"relation"`
-	Object   string `json:"object"`
-	Quality  string `json:"quality"`
-}
-
-// entity is a message as a situation, after the document's ontological mapping.
-type entity struct {
-	Entity string `json:"entity"`
-	Type   string `json:"type"`
-	Rows   []row  `json:"rows"`
-}
-
-func entityOf(m *mail.Message) entity {
-	id := "situation:mailbox-msg-" + string(m.ID)
-	actor := func(who string) row { return row{who, "belongs-to", id, "actor"} }
-	e := entity{Entity: id, Type: "situation", Rows: []row{actor("agent:" + string(m.From.Signer()))}}
-	for _, a := range m.To {
-		who := string(a)
-		if k := a.Kind(); k == mail.ToAgent || k == mail.ToPerson {
-			who = "agent:" + a.Value()
-		}
-		e.Rows = append(e.Rows, actor(who))
-	}
-	e.Rows = append(e.Rows, row{"message-content", "belongs-to", id, "materialization"})
-	return e
-}
-
-func runEntities(ctx context.Context, v *dialect.Invocation) error {
-	svc, _, err := speaker(ctx, v, "")
-	if err != nil {
-		return err
-	}
-	var items []mail.Item
-	for _, id := range v.Args {
-		it, err := svc.Message(ctx, mail.ID(id))
-		if err != nil {
-			return err
-		}
-		items = append(items, it)
-	}
-	if len(v.Args) == 0 {
-		if items, err = pages(ctx, svc, mail.HistoryQuery{}, v.Number("limit")); err != nil {
-			return err
-		}
-	}
-	all := make([]entity, len(items))
-	for i := range items {
-		all[i] = entityOf(&items[i].Message)
-	}
-	if v.JSON {
-		return printJSON(v.Stdout, all)
-	}
-	for _, e := range all {
-		fmt.Fprintf(v.Stdout, "entity: %s\n  type: %s\n\n", e.Entity, e.Type)
-		for _, w := range e.Rows {
-			fmt.Fprintf(v.Stdout, "%s  %s  %s  quality: %q\n", w.Subject, w.Relation, w.Object, w.Quality)
-		}
-		fmt.Fprintln(v.Stdout)
 	}
 	return nil
 }

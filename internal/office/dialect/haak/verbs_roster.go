@@ -299,7 +299,7 @@ func runShow(ctx context.Context, v *dialect.Invocation) error {
 	}
 	agents := r.agents
 	if one := v.Text("session-id"); one != "" {
-		full, ok := r.known()(one)
+		full, ok := r.typed()(one)
 		if !ok {
 			return mail.Errorf(mail.NotFound,
 				"there is no session %q on the roster. They are listed by: pennypost haak roster show", one)

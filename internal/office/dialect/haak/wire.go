@@ -2,6 +2,7 @@ package haak
 
 import (
 	"bytes"
+	"fmt"
 	"math"
 	"slices"
 	"strconv"
@@ -18,7 +19,11 @@ import (
 type object []jsonx.Member
 
 func parseObject(line []byte) (object, error) {
-	return jsonx.Members(bytes.ToValidUTF8(line, []byte("\uFFFD")))
+	o, err := jsonx.Members(bytes.ToValidUTF8(line, []byte("\uFFFD")))
+	if err != nil {
+		return nil, mail.Errorf(mail.Invalid, "%s", jsonx.Explain(err))
+	}
+	return o, nil
 }
 
 func (o object) find(name string) int {
@@ -223,12 +228,17 @@ func decodeMessage(line []byte, known sessions) (m mail.Message, readers []mail.
 func messageOf(o object, known sessions) (m mail.Message, readers []mail.Address, err error) {
 	m = mail.Message{Type: mail.Custom, Subject: subject(o.text("subject"))}
 	if m.ID, err = mail.ParseID(o.text("id")); err != nil {
-		return m, nil, err
+		return m, nil, fmt.Errorf("id: %w", err)
 	}
 	if m.From, err = signer(o.text(senderNames[:]...)); err != nil {
 		return m, nil, err
 	}
-	if m.To, err = recipients(o.text(recipientNames[:]...), known); err != nil {
+	if list := listed(o.value(recipientNames[:]...)); list != nil {
+		m.To, err = union(list, known)
+	} else {
+		m.To, err = recipients(o.text(recipientNames[:]...), known)
+	}
+	if err != nil {
 		return m, nil, err
 	}
 	if m.Sent, err = parseTime(o.text("timestamp")); err != nil {
@@ -238,9 +248,9 @@ func messageOf(o object, known sessions) (m mail.Message, readers []mail.Address
 		return m, nil, err
 	}
 	text, ok := unquote(o.value(contentNames[:]...))
-	if !ok || m.Sent <= 0 || len(m.To) > mail.MaxRecipients {
+	if !ok || m.Sent <= 0 || len(m.To) == 0 || len(m.To) > mail.MaxRecipients {
 		return m, nil, mail.Errorf(mail.Invalid,
-			"the line has no content, lies before 1970 or has too many recipients")
+			"the line has no content, lies before 1970, or has no recipients or too many")
 	}
 	m.Body = strings.ReplaceAll(text, "\x00", "\uFFFD")
 	if parent := o.text("thread"); parent != "" {
@@ -322,8 +332,8 @@ func keptOf(m *mail.Message) object {
 }
 
 // asWritten is the metadata by which a line spells its recipient as its sender did.
-func asWritten(recipient string) mail.Metadata {
-	return object{{Name: keptKey, Value: object{{Name: "recipient", Value: quote(recipient)}}.line()}}.line()
+func asWritten(recipient jsonx.Value) mail.Metadata {
+	return object{{Name: keptKey, Value: object{{Name: "recipient", Value: recipient}}.line()}}.line()
 }
 
 // reading is a line of the reads file.
@@ -348,10 +358,10 @@ func decodeReading(line []byte) (r reading, err error) {
 		return r, err
 	}
 	if r.message, err = mail.ParseID(o.text(messageNames[:]...)); err != nil {
-		return r, err
+		return r, fmt.Errorf("%s: %w", messageNames[0], err)
 	}
 	if r.reader, err = signer(o.text(readerNames[:]...)); err != nil {
-		return r, err
+		return r, fmt.Errorf("%s: %w", readerNames[0], err)
 	}
 	r.at, _ = parseTime(o.text("timestamp"))
 	return r, nil

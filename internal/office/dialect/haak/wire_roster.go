@@ -1,6 +1,7 @@
 package haak
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 
@@ -33,7 +34,10 @@ func decodeEntry(line []byte) (entry, error) {
 		return entry{}, err
 	}
 	name, err := mail.ParseName(norm.NFC.String(strings.TrimSpace(o.text("session_id"))))
-	return entry{name: name, said: o, line: string(line)}, err
+	if err != nil {
+		return entry{}, fmt.Errorf("session_id: %w", err)
+	}
+	return entry{name: name, said: o, line: string(line)}, nil
 }
 
 // retired reports whether the entry stands only for the name: its agent was taken off the room's roster.

@@ -25,7 +25,7 @@ func Dialect() dialect.Dialect {
 		Endpoints: []dialect.Endpoint{
 			{
 				Path:  "/mcp/{agent}",
-				Known: knownWorkspace,
+				Known: knownWorkspace, Beside: true,
 				Instructions: "This workspace's line to the person who runs it. Push what they should see; they " +
 					"answer in this session.",
 				Tools: []dialect.Tool{inboxPush()},
@@ -36,6 +36,7 @@ func Dialect() dialect.Dialect {
 				Tools:        []dialect.Tool{notifyUser()},
 			},
 		},
+		IDs:         mail.IDUUID,
 		Files:       openFiles,
 		Where:       "the directory that holds data/inbox",
 		Top:         []string{"workspace"},

@@ -10,6 +10,8 @@ import (
 	"path/filepath"
 	"syscall"
 	"unicode/utf8"
+
+	"pennypost/internal/mail"
 )
 
 // MaxDocument is the largest document that is shown, in bytes.
@@ -38,6 +40,9 @@ type DocumentError struct {
 	Reason string
 	Size   int64 // of a file that is too large
 	Err    error // the private cause, if there is one
+	// of Elsewhere: which machine, and when it was last heard of; 0 if that is not known
+	Machine mail.Machine
+	Heard   mail.Time
 }
 
 func (e *DocumentError) Error() string {

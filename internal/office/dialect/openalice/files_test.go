@@ -161,7 +161,7 @@ func TestStrangers(t *testing.T) {
 		marked("x1", "nobody") // before its entry, so that both come in together
 		b.write("entries.jsonl", b.file("entries.jsonl")+line("x1", "theirs"))
 		check(1)
-		if entries, _ := b.list("limit=1"); entries[0].ReadAt != 1715789099999 {
+		if entries, _ := b.list("workspaceId=ws-old"); entries[0].ReadAt != 1715789099999 {
 			t.Errorf("theirs was read at %d", entries[0].ReadAt)
 		}
 		marked("x1", "nobody", id)
@@ -173,7 +173,7 @@ func TestStrangers(t *testing.T) {
 		marked("nobody", "x1")
 		b.Start()
 		check(1)
-		if entries, _ := b.list(""); entries[0].ReadAt == 0 || entries[1].ReadAt != 0 {
+		if entries, _ := b.list(""); entries[0].ReadAt != 0 || entries[1].ReadAt == 0 {
 			t.Errorf("the entries are %+v", entries)
 		}
 		b.write("read-state.json", "") // by somebody who is about to write it; this takes no mark back

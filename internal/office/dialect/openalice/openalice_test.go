@@ -322,6 +322,8 @@ func TestHistory(t *testing.T) {
 		{"OA-15 before of another workspace", "workspaceId=ws-def&before=" + ids["c"], ""},
 		{"OA-15 unknown workspace", "workspaceId=ws-ghi", ""},
 		{"O8 unknown before", "before=nobody", ""},
+		{"a time as before", "before=" + ts(2), "b a"},
+		{"a time as before, and limit", "limit=1&before=" + ts(2), "b …"},
 		{"O8 beforeTs", "beforeTs=" + ts(2), "b a"},
 		{"O8 beforeTs and limit", "limit=1&beforeTs=" + ts(2), "b …"},
 		{"odd limits mean the default", "limit=0", "f e d c b a"},
@@ -365,6 +367,139 @@ func TestHistory(t *testing.T) {
 			t.Errorf("its history is %q", got)
 		}
 	})
+}
+
+// TestBridgedInLate: what was sent before the newest entry, and came over the bridge after it, stands behind it.
+func TestBridgedInLate(t *testing.T) {
+	b := newFixture(t)
+	b.Advance(time.Hour)
+	b.says("ws-abc", "pushed")
+	at := b.Now().UnixMilli()
+	line := func(id string, ts int64, comments string) string {
+		return `{"id":"` + id + `","ts":` + strconv.FormatInt(ts, 10) +
+			`,"workspaceId":"ws-abc","workspaceLabel":"M",` +
+			`"comments":"` + comments + "\"}\n"
+	}
+	b.write("entries.jsonl", b.file("entries.jsonl")+line("late-2", at-2000, "second")+line("late-3", at-1000,
+		"third")+
+		line("late-1", at-3000, "first"))
+	b.Sync()
+	for query, want := range map[string]string{"": "pushed third second first", "limit=2": "pushed third …",
+		"limit=2&before=late-3": "second first", "before=late-2": "first"} {
+		if got := b.comments(query); got != want {
+			t.Errorf("history?%s = %q, want %q", query, got, want)
+		}
+	}
+}
+
+// TestRows holds what a list shows of an entry beside what stands in the file.
+func TestRows(t *testing.T) {
+	b := newFixture(t)
+	at := b.Now().UnixMilli()
+	b.write("entries.jsonl", `{"id":"far","ts":`+strconv.FormatInt(at-1, 10)+
+		`,"workspaceId":"ws-elsewhere","workspaceLabel":"E","comments":"> quoted","origin":{"kind":"manual"},`+
+		`"preview":"theirs","room":7}`+"\n")
+	b.Sync()
+	b.push("ws-abc", `{"docs":[{"path":"a.md"},{"path":"b.md"}],"comments":" \n\n## The *title*\nand more"}`)
+	b.push("ws-abc", `{"docs":[{"path":"a.md"}],"comments":" \n"}`)
+	b.push("ws-abc", `{"docs":[{"path":"a.md"},{"path":"b.md"},{"path":"c.md"}]}`)
+	b.says("ws-def", strings.Repeat("ü", 1000))
+	b.Send("ws-def", mail.Draft{To: mail.Recipients{"user"}, Subject: "With a subject", Body: "and a body"})
+	rows := func() (out []string) {
+		page := decode[struct {
+			Entries []struct {
+				Room, Preview string
+				CanReply      bool
+			}
+		}](t, b.route(200, "GET", "/api/inbox/history", ""))
+		for _, e := range page.Entries {
+			out = append(out, strings.Join([]string{e.Room, e.Preview, strconv.FormatBool(e.CanReply)}, "|"))
+		}
+		return out
+	}
+	want := []string{"lab|With a subject|true", "lab|" + strings.Repeat("ü", 199) + "…|true",
+		"lab|a.md · +2 more|true",
+		"lab|a.md|true", "lab|The *title*|true", "lab|quoted|false"}
+	if got := rows(); !slices.Equal(got, want) {
+		t.Errorf("the rows are %q, want %q", got, want)
+	}
+	if text := b.route(200, "GET", "/api/inbox/history?workspaceId=ws-elsewhere", ""); !strings.Contains(text,
+		`"origin":{"kind":"manual"},"room":"lab","preview":"quoted","canReply":false}`) ||
+		strings.Contains(text, "theirs") {
+		t.Errorf("members of others are lost, or stand twice: %s", text)
+	}
+	if err := b.As(mail.User).RemoveWorkspace(t.Context(), "ws-abc"); err != nil {
+		t.Fatal(err)
+	}
+	if got := rows(); got[3] != "lab|a.md|false" {
+		t.Errorf("an entry of a workspace that was removed: %q", got[3])
+	}
+}
+
+// TestArchivedMarks: what the history shows can be marked, wherever it is.
+func TestArchivedMarks(t *testing.T) {
+	b := newFixture(t)
+	read, fresh, put := b.says("ws-abc", "read"), b.says("ws-abc", "fresh"), b.says("ws-abc", "put away")
+	b.route(200, "PUT", "/api/inbox/"+read+"/read", "")
+	if _, err := b.As(mail.User).Mark(t.Context(), mail.Marking{IDs: []mail.ID{mail.ID(put)},
+		Mark: mail.MarkArchived}); err != nil {
+		t.Fatal(err)
+	}
+	readOnes := func() string {
+		var out []string
+		entries, _ := b.list("")
+		for _, e := range entries {
+			if e.ReadAt != 0 {
+				out = append(out, e.Comments)
+			}
+		}
+		return strings.Join(out, ", ")
+	}
+	check := func(did, want string) {
+		t.Helper()
+		if got := readOnes(); got != want {
+			t.Errorf("%s: read are %q, want %q", did, got, want)
+		}
+		for _, id := range []string{read, fresh, put} {
+			marked := strings.Contains(b.file("read-state.json"), id)
+			if e, _ := b.list(""); marked != slices.ContainsFunc(e, func(e listed) bool {
+				return e.ID == id && e.ReadAt != 0
+			}) {
+				t.Errorf("%s: read-state.json says %s", did, b.file("read-state.json"))
+			}
+		}
+	}
+	check("at first", "put away, read")
+	b.route(200, "DELETE", "/api/inbox/"+put+"/read", "")
+	b.route(200, "DELETE", "/api/inbox/"+put+"/read", "")
+	check("what the person put away is unread again", "read")
+	b.route(200, "PUT", "/api/inbox/"+put+"/read", "")
+	b.route(200, "PUT", "/api/inbox/"+fresh+"/read", "")
+	b.Advance(8 * 24 * time.Hour) // retention leaves what is unread
+	if trimmed, err := b.As(mail.User).Archive(t.Context()); err != nil || trimmed.Age != 3 {
+		t.Fatalf("%+v, %v", trimmed, err)
+	}
+	check("in the archive", "put away, fresh, read")
+	for range 2 {
+		b.route(200, "DELETE", "/api/inbox/"+fresh+"/read", "")
+		check("unread in the archive", "put away, read")
+	}
+	for range 2 {
+		b.route(200, "PUT", "/api/inbox/"+fresh+"/read", "")
+		check("read in the archive", "put away, fresh, read")
+	}
+	if n := len(b.Inbox(mail.User)); n != 0 {
+		t.Errorf("%d messages came back to the mailbox", n)
+	}
+	b.write("read-state.json", `{"version":1,"read":{"`+read+`":1715789099999}}`)
+	b.Sync()
+	check("two markers taken away in OpenAlice", "read")
+	if w := b.Route("DELETE", "/api/inbox/"+read, ""); w.Code != http.StatusNoContent {
+		t.Errorf("DELETE: %d %s", w.Code, w.Body)
+	}
+	if got := b.comments(""); got != "put away fresh" {
+		t.Errorf("after a deletion: %q", got)
+	}
 }
 
 func TestDefaultLimit(t *testing.T) {

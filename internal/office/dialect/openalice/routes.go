@@ -1,11 +1,13 @@
 package openalice
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"io"
 	"mime"
 	"net/http"
+	"net/url"
 	"slices"
 	"strconv"
 
@@ -14,27 +16,101 @@ import (
 	"pennypost/internal/office/dialect"
 )
 
+// door answers the routes. It may be used concurrently.
+type door struct{ inbox Inbox }
+
 func routes() []dialect.Route {
+	d := new(door)
 	return []dialect.Route{
-		{Pattern: "GET /api/inbox/history", Handle: serveHistory},
-		{Pattern: "POST /api/inbox/seed", DevOnly: true, Handle: serveSeed},
-		{Pattern: "DELETE /api/inbox/{id}", Handle: serveDelete},
-		{Pattern: "PUT /api/inbox/{id}/read", Handle: serveRead},
-		{Pattern: "DELETE /api/inbox/{id}/read", Handle: serveUnread},
-		{Pattern: "GET /api/workspaces/{id}/file", Handle: serveFile},
+		{Pattern: "GET /api/inbox/history", Handle: d.history},
+		{Pattern: "POST /api/inbox/seed", DevOnly: true, Handle: d.seed},
+		{Pattern: "DELETE /api/inbox/{id}", Handle: d.delete},
+		{Pattern: "PUT /api/inbox/{id}/read", Handle: d.read},
+		{Pattern: "DELETE /api/inbox/{id}/read", Handle: d.unread},
+		{Pattern: "GET /api/workspaces/{id}/file", Handle: d.file},
 	}
 }
 
-func serveHistory(w http.ResponseWriter, r *http.Request, c *dialect.Call) {
-	page, err := history(r.Context(), c.Service, queryOf(r.URL.Query()))
+// rooms returns the room that a request names, else all that belong to the inbox. With an error some of those are
+// missing.
+func (d *door) rooms(ctx context.Context, c *dialect.Call) ([]InRoom, error) {
+	if c.Office == nil {
+		return []InRoom{{c.Room, c.Service}}, nil
+	}
+	return d.inbox.Rooms(ctx, c.Office)
+}
+
+// queryOf reads the parameters as the original does.
+func queryOf(v url.Values) query {
+	q := query{before: v.Get("before"), workspace: v.Get("workspaceId")}
+	if n := number(v.Get("limit")); n >= 1 {
+		q.limit = int(min(n, maxLimit))
+	}
+	if n := number(v.Get("beforeTs")); n >= 1 {
+		q.until = mail.Time(min(n, latest))
+	}
+	return q
+}
+
+// historyPage answers GET /api/inbox/history.
+type historyPage struct {
+	Entries []jsonx.Value `json:"entries"`
+	HasMore bool          `json:"hasMore"`
+}
+
+func (d *door) history(w http.ResponseWriter, r *http.Request, c *dialect.Call) {
+	rooms, missing := d.rooms(r.Context(), c)
+	if len(rooms) == 0 && missing != nil {
+		refuse(w, c, missing)
+		return
+	}
+	if missing != nil {
+		c.Log.Warn("rooms are missing in the inbox", "err", missing)
+		w.Header().Set("X-Inbox-Incomplete", "true")
+	}
+	page, err := d.inbox.list(r.Context(), rooms, queryOf(r.URL.Query()))
+	out := historyPage{Entries: []jsonx.Value{}, HasMore: page.more}
+	for i := range page.rows {
+		var text jsonx.Value
+		if text, err = page.rows[i].encode(); err != nil {
+			break
+		}
+		out.Entries = append(out.Entries, text)
+	}
 	if err != nil {
 		refuse(w, c, err)
 		return
 	}
-	if n, ok := malformed(r.Context(), c.Service); ok {
-		w.Header().Set("X-Inbox-Malformed", strconv.Itoa(n))
+	lines, bridged := 0, false
+	for _, room := range rooms {
+		if n, ok := malformed(r.Context(), room); ok {
+			lines, bridged = lines+n, true
+		}
 	}
-	reply(w, http.StatusOK, page)
+	if bridged {
+		w.Header().Set("X-Inbox-Malformed", strconv.Itoa(lines))
+	}
+	reply(w, http.StatusOK, out)
+}
+
+// encode writes an entry as its line in the file, with what a list shows besides.
+func (e *row) encode() (jsonx.Value, error) {
+	more := make([]jsonx.Member, 0, 4)
+	add := func(name string, value any) {
+		text, _ := jsonx.Marshal(value) // of texts and numbers
+		more = append(more, jsonx.Member{Name: name, Value: text})
+	}
+	if e.readAt > 0 {
+		add("readAt", int64(e.readAt))
+	}
+	add("room", e.room)
+	add("preview", e.preview)
+	add("canReply", e.canReply)
+	line := entryOf(&e.Message, e.label)
+	line.more = slices.DeleteFunc(line.more, func(m jsonx.Member) bool {
+		return slices.ContainsFunc(more, named(m.Name))
+	})
+	return line.encode(more...)
 }
 
 // malformed returns how many lines of the room's entries.jsonl cannot be understood, and whether it has such files at
@@ -55,14 +131,14 @@ func malformed(ctx context.Context, svc mail.Service) (n int, ok bool) {
 // maxSeed is the largest body of a seed, in bytes: a comment of the size that rooms take, however it is escaped.
 const maxSeed = 6*maxImport + 1<<20
 
-// serveSeed adds an entry as if a workspace had pushed it.
-func serveSeed(w http.ResponseWriter, r *http.Request, c *dialect.Call) {
+// seed adds an entry as if a workspace had pushed it.
+func (d *door) seed(w http.ResponseWriter, r *http.Request, c *dialect.Call) {
 	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, maxSeed))
 	if err != nil {
 		reply(w, http.StatusBadRequest, pushed{Error: "the body cannot be read: " + err.Error()})
 		return
 	}
-	e, err := seed(r.Context(), c, body)
+	e, err := d.plant(r.Context(), c, body)
 	switch mail.CodeOf(err) {
 	case "":
 		reply(w, http.StatusOK, pushed{OK: true, EntryID: mail.ID(e.ID), TS: e.TS})
@@ -73,7 +149,9 @@ func serveSeed(w http.ResponseWriter, r *http.Request, c *dialect.Call) {
 	}
 }
 
-func seed(ctx context.Context, c *dialect.Call, body []byte) (entry, error) {
+// plant adds the entry that body says, to the room that has its workspace, else to the one that is meant where a
+// request names none.
+func (d *door) plant(ctx context.Context, c *dialect.Call, body []byte) (entry, error) {
 	e, err := parse(body)
 	if err != nil {
 		return e, mail.Errorf(mail.Invalid, "%s", jsonx.Explain(err))
@@ -84,26 +162,58 @@ func seed(ctx context.Context, c *dialect.Call, body []byte) (entry, error) {
 	if why := checkPush(e.Docs, e.Comments); why != "" {
 		return e, mail.Errorf(mail.Invalid, "%s", why)
 	}
-	if e.WorkspaceLabel == "" {
-		labels, err := labels(ctx, c.Service)
-		if err != nil {
-			return e, err
-		}
-		e.WorkspaceLabel = labels[mail.Name(e.WorkspaceID)]
+	found, err := d.workspaces(ctx, c, e.WorkspaceID)
+	if err != nil {
+		return e, err
+	}
+	svc := c.Service
+	if len(found) > 0 {
+		svc = found[0].in
+		e.WorkspaceLabel = cmp.Or(e.WorkspaceLabel, found[0].Label)
 	}
 	e.ID, e.TS, e.Body, e.more = string(mail.NewUUID()), int64(mail.TimeOf(c.Now)), "", nil
 	it, err := e.item()
 	if err != nil {
 		return e, err
 	}
-	_, err = c.Service.Import(ctx, []mail.Item{it})
+	_, err = svc.Import(ctx, []mail.Item{it})
 	return e, err
 }
 
-func serveDelete(w http.ResponseWriter, r *http.Request, c *dialect.Call) {
-	it, err := oneEntry(r.Context(), c.Service, r.PathValue("id"))
-	if err == nil {
-		err = c.Service.Erase(r.Context(), it.ID)
+// workspaceIn is a workspace and its room.
+type workspaceIn struct {
+	mail.Workspace
+	in InRoom
+}
+
+// workspaces returns the workspaces of an id, of which every room may have one.
+func (d *door) workspaces(ctx context.Context, c *dialect.Call, id string) (found []workspaceIn, err error) {
+	rooms, missing := d.rooms(ctx, c)
+	for _, room := range rooms {
+		list, err := room.Workspaces(ctx)
+		if err != nil {
+			return nil, err
+		}
+		for _, w := range list {
+			if string(w.ID) == id {
+				found = append(found, workspaceIn{w, room})
+			}
+		}
+	}
+	if len(found) == 0 {
+		return nil, missing
+	}
+	return found, nil
+}
+
+// delete erases an entry from every room that has it: two that are bridged to the same files do.
+func (d *door) delete(w http.ResponseWriter, r *http.Request, c *dialect.Call) {
+	in, first, err := d.find(r, c)
+	for _, room := range in {
+		// what the files lost by the first of them, a bridge may have erased from the next
+		if again := room.Erase(r.Context(), first.ID); mail.CodeOf(again) != mail.NotFound {
+			err = errors.Join(err, again)
+		}
 	}
 	if err != nil {
 		refuse(w, c, err)
@@ -112,8 +222,18 @@ func serveDelete(w http.ResponseWriter, r *http.Request, c *dialect.Call) {
 	w.WriteHeader(http.StatusNoContent)
 }
 
-func serveRead(w http.ResponseWriter, r *http.Request, c *dialect.Call) {
-	it, err := mark(r.Context(), c.Service, r.PathValue("id"), mail.MarkRead)
+// find returns the entry that a request names, and the rooms that have it.
+func (d *door) find(r *http.Request, c *dialect.Call) ([]InRoom, mail.Item, error) {
+	rooms, missing := d.rooms(r.Context(), c)
+	in, first, err := find(r.Context(), rooms, r.PathValue("id"))
+	if missing != nil && mail.CodeOf(err) == mail.NotFound {
+		err = missing // it may be in one of those
+	}
+	return in, first, err
+}
+
+func (d *door) read(w http.ResponseWriter, r *http.Request, c *dialect.Call) {
+	it, err := d.mark(r, c, mail.MarkRead)
 	if err != nil {
 		refuse(w, c, err)
 		return
@@ -126,8 +246,9 @@ func serveRead(w http.ResponseWriter, r *http.Request, c *dialect.Call) {
 	}{true, it.ID, int64(at)})
 }
 
-func serveUnread(w http.ResponseWriter, r *http.Request, c *dialect.Call) {
-	it, err := mark(r.Context(), c.Service, r.PathValue("id"), mail.MarkUnread)
+// unread takes the entry out of the person's archive too, because what is archived counts as read.
+func (d *door) unread(w http.ResponseWriter, r *http.Request, c *dialect.Call) {
+	it, err := d.mark(r, c, mail.MarkUnarchived, mail.MarkUnread)
 	if err != nil {
 		refuse(w, c, err)
 		return
@@ -138,41 +259,62 @@ func serveUnread(w http.ResponseWriter, r *http.Request, c *dialect.Call) {
 	}{true, it.ID})
 }
 
-// mark marks an entry and returns it as it stands then.
-func mark(ctx context.Context, svc mail.Service, id string, m mail.Mark) (mail.Item, error) {
-	it, err := oneEntry(ctx, svc, id)
+// mark makes marks on an entry in every room that has it, and returns it as it stands then. What retention has moved
+// to the archive stays there, and in the history.
+func (d *door) mark(r *http.Request, c *dialect.Call, all ...mail.Mark) (mail.Item, error) {
+	in, it, err := d.find(r, c)
 	if err != nil {
 		return it, err
 	}
-	if _, err := svc.Mark(ctx, mail.Marking{IDs: []mail.ID{it.ID}, Mark: m}); err != nil {
-		if _, read := readAt(&it); mail.CodeOf(err) == mail.NotFound && read == (m == mail.MarkRead) {
-			return it, nil // in the archive, where nothing can be marked, and it is as it should be
+	for _, room := range in {
+		for _, m := range all {
+			q := mail.Marking{IDs: []mail.ID{it.ID}, Mark: m, InArchive: true}
+			if _, err := room.Mark(r.Context(), q); err != nil {
+				return it, err
+			}
 		}
-		return it, err
 	}
-	return svc.Message(ctx, it.ID)
+	return in[0].Message(r.Context(), it.ID)
 }
 
-func serveFile(w http.ResponseWriter, r *http.Request, c *dialect.Call) {
-	list, err := c.Service.Workspaces(r.Context())
-	if err != nil {
+func (d *door) file(w http.ResponseWriter, r *http.Request, c *dialect.Call) {
+	found, err := d.workspaces(r.Context(), c, r.PathValue("id"))
+	switch {
+	case err != nil:
 		refuse(w, c, err)
 		return
-	}
-	i := slices.IndexFunc(list, func(ws mail.Workspace) bool { return string(ws.ID) == r.PathValue("id") })
-	if i < 0 {
+	case len(found) == 0:
 		reply(w, http.StatusNotFound, failure{Error: NoWorkspace})
 		return
+	case len(found) > 1:
+		reply(w, http.StatusConflict, failure{Error: "several rooms have a workspace of this id; name one: ?room="})
+		return
 	}
-	doc, err := ReadDocument(list[i].Dir, r.URL.Query().Get("path"))
+	doc, err := readAny(r.Context(), c, &found[0], r.URL.Query().Get("path"))
 	if why, ok := errors.AsType[*DocumentError](err); ok {
 		if why.Err != nil {
-			c.Log.Info("document not shown", "workspace", list[i].ID, "err", err)
+			c.Log.Info("document not shown", "workspace", found[0].ID, "err", err)
 		}
 		reply(w, why.Status(), failure{Error: why.Reason, SizeBytes: why.Size})
 		return
+	} else if err != nil {
+		refuse(w, c, err)
+		return
 	}
 	WriteDocument(w, doc)
+}
+
+// readAny reads a document of a workspace, of one on another machine only if a message names it.
+func readAny(ctx context.Context, c *dialect.Call, ws *workspaceIn, path string) (Document, error) {
+	if ws.Machine == "" || ws.Machine == c.Machine {
+		return ReadDocument(ws.Dir, path)
+	}
+	m, n, err := naming(ctx, ws.in, ws.ID, path)
+	if err != nil {
+		return Document{}, err
+	}
+	elsewhere := &Documents{Here: c.Machine, Ask: c.Ask, Heard: func(mail.Machine) mail.Time { return 0 }}
+	return elsewhere.Read(ctx, ws.in.Name, m, n, &ws.Workspace)
 }
 
 // WriteDocument answers with a document in a way in which no browser runs it: as plain text, or as a download.
@@ -195,6 +337,8 @@ func (e *DocumentError) Status() int {
 	switch e.Reason {
 	case PathRequired, InvalidPath:
 		return http.StatusBadRequest
+	case Elsewhere:
+		return http.StatusServiceUnavailable
 	case NoWorkspace, FileNotFound:
 		return http.StatusNotFound
 	case FileTooLarge:
@@ -218,6 +362,8 @@ func refuse(w http.ResponseWriter, c *dialect.Call, err error) {
 		reply(w, http.StatusBadRequest, failure{Error: err.Error()})
 	case mail.Denied:
 		reply(w, http.StatusForbidden, failure{Error: err.Error()})
+	case mail.Conflict:
+		reply(w, http.StatusConflict, failure{Error: err.Error()})
 	case mail.Unavailable, mail.Timeout:
 		reply(w, http.StatusServiceUnavailable, failure{Error: err.Error()})
 	default:

@@ -45,7 +45,7 @@ func checkPath(path string) string {
 // labelOf returns the label of the entry that m is, and whether it is one: mail to the user that was pushed, or that
 // came out of an inbox, or whose sender is a workspace of the room. Notifications are none, whoever sent them.
 func labelOf(m *mail.Message, workspaces map[mail.Name]string) (string, bool) {
-	if !slices.Contains(m.To, mail.ToUser) || !fromAgent(m) || isNotification(m.Metadata) {
+	if !isPush(m) {
 		return "", false
 	}
 	if label := labelIn(m.Metadata); label != "" {
@@ -53,6 +53,14 @@ func labelOf(m *mail.Message, workspaces map[mail.Name]string) (string, bool) {
 	}
 	label, ok := workspaces[m.From.Signer()]
 	return label, ok
+}
+
+// Label returns the label of the workspace from which m was pushed or came out of an inbox, and whether it was.
+func Label(m *mail.Message) (string, bool) { return labelOf(m, nil) }
+
+// isPush reports whether m is an entry if its sender is a workspace.
+func isPush(m *mail.Message) bool {
+	return slices.Contains(m.To, mail.ToUser) && fromAgent(m) && !isNotification(m.Metadata)
 }
 
 func fromAgent(m *mail.Message) bool {

@@ -6,9 +6,11 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"text/tabwriter"
 
 	"pennypost/internal/base/jsonx"
+	"pennypost/internal/config"
 	"pennypost/internal/mail"
 	"pennypost/internal/office/dialect"
 )
@@ -17,14 +19,16 @@ func verbs() []dialect.Verb {
 	return []dialect.Verb{
 		{
 			Path: "workspace add", Short: "add a workspace, or change it, and make its token",
-			Long: "Add the directory in which an agent works. The agent pushes to the Inbox at /mcp/ID with the " +
-				"token that is shown here and nowhere\n" +
-				"else. Adding a workspace again changes its directory and label and makes a new token; the one " +
-				"before no longer opens anything.",
-			Example: `pennypost workspace add ws-macro ~/research/macro --label "Macro thesis 2026-05"`,
+			Long: `Add the directory in which an agent works. With --install, the agent's client there is made to use
+Pennypost: it has inbox_push among its tools, and your answers reach it. Without, what is printed
+says how a client pushes over HTTP at /mcp/ID, with a token that is shown nowhere else. Adding a
+workspace again changes its directory and label; without --install it makes a new token, and the one
+before no longer opens anything.`,
+			Example: `pennypost workspace add ws-macro ~/research/macro --label "Macro thesis" --install claude`,
 			Args:    "ID DIR", MinArgs: 2, MaxArgs: 2,
-			Flags: []dialect.Flag{{Name: "label", Usage: "`TEXT` above its entries; default its ID"}},
-			Run:   addWorkspace,
+			Flags: []dialect.Flag{{Name: "label", Usage: "`TEXT` above its entries; default its ID"},
+				{Name: "install", Usage: "have this `CLIENT` use it there: claude, codex, gemini, …"}},
+			Run: addWorkspace,
 		},
 		{
 			Path: "workspace list", Short: "list the workspaces of the room",
@@ -54,24 +58,66 @@ func addWorkspace(ctx context.Context, v *dialect.Invocation) error {
 	if err != nil {
 		return err
 	}
+	st, err := svc.Status(ctx)
+	if err != nil {
+		return err
+	}
+	if client := v.Text("install"); client != "" {
+		return installWorkspace(v, &w, st.Name, client)
+	}
 	token, err := svc.Token(ctx, w.ID)
 	if err != nil {
 		return err
 	}
+	url, err := v.Address(ctx)
+	if err != nil {
+		return err
+	}
+	if url != "" {
+		url += "/mcp/" + string(w.ID)
+	}
 	if v.JSON {
 		return writeJSON(v, struct {
-			ID    mail.Name `json:"id"`
-			Token string    `json:"token"`
-		}{w.ID, token})
+			ID    mail.Name     `json:"id"`
+			Token string        `json:"token"`
+			Room  mail.RoomName `json:"room"`
+			URL   string        `json:"url,omitempty"`
+		}{w.ID, token, st.Name, url})
 	}
-	_, err = fmt.Fprintf(v.Stdout, `Workspace %s (%s) is %s.
+	if url == "" {
+		url = "none: the post office listens on no port (pennypost serve --listen 127.0.0.1:8765)"
+	}
+	_, err = fmt.Fprintf(v.Stdout, `Workspace %s (%s) is %s, in room %s.
 
-Point its agent's MCP client to /mcp/%s of the post office, by default
-  http://127.0.0.1:8765/mcp/%s
-with the header
-  Authorization: Bearer %s
-The token is shown only here. Another one is made by running this again.
-`, w.ID, w.Label, w.Dir, w.ID, w.ID, token)
+This is all that its agent's client needs, here for Claude Code:
+  pennypost workspace add %s %s --room %s --install claude
+It has inbox_push among its tools then, and your answers reach it by its hooks.
+
+A client that only pushes, over HTTP, needs no installation:
+  URL     %s
+  header  Authorization: Bearer %s
+The token is shown only here. Another one is made by running this again without --install.
+`, w.ID, w.Label, w.Dir, st.Name, w.ID, config.ShellWord(w.Dir), st.Name, url, token)
+	return err
+}
+
+// installWorkspace has a client work in the workspace as its agent. That needs no token, so the one there is stays.
+func installWorkspace(v *dialect.Invocation, w *mail.Workspace, room mail.RoomName, client string) error {
+	lines, err := v.Install(client, w.Dir, w.ID, room)
+	if err != nil {
+		return mail.Errorf(mail.CodeOf(err), "the workspace %s is there, and its client is not set up: %w", w.ID, err)
+	}
+	if v.JSON {
+		return writeJSON(v, struct {
+			ID        mail.Name     `json:"id"`
+			Room      mail.RoomName `json:"room"`
+			Installed []string      `json:"installed"`
+		}{w.ID, room, lines})
+	}
+	_, err = fmt.Fprintf(v.Stdout, `Workspace %s (%s) is %s, in room %s.
+  %s
+Start %s in that directory: it pushes with inbox_push, and your answers reach it.
+`, w.ID, w.Label, w.Dir, room, strings.Join(lines, "\n  "), client)
 	return err
 }
 
@@ -110,6 +156,14 @@ func removeWorkspace(ctx context.Context, v *dialect.Invocation) error {
 		return err
 	}
 	id := mail.Name(v.Args[0])
+	dir := ""
+	list, err := svc.Workspaces(ctx)
+	if err != nil {
+		return err
+	}
+	if i := slices.IndexFunc(list, func(w mail.Workspace) bool { return w.ID == id }); i >= 0 {
+		dir = list[i].Dir
+	}
 	if err := svc.RemoveWorkspace(ctx, id); err != nil {
 		return err
 	}
@@ -118,9 +172,14 @@ func removeWorkspace(ctx context.Context, v *dialect.Invocation) error {
 			Removed mail.Name `json:"removed"`
 		}{id})
 	}
-	_, err = fmt.Fprintf(v.Stdout,
-		"Workspace %s is forgotten and its token opens nothing more. Its directory and its entries stay.\n", id)
-	return err
+	fmt.Fprintf(v.Stdout, "Workspace %s is forgotten and its token opens nothing more. Its directory and its entries "+
+		"stay.\n", id)
+	if p, err := config.FindProject(dir); err == nil && p.Agent == id {
+		fmt.Fprintf(v.Stdout,
+			"%s still makes who works there %s. Remove the file, and in that directory type: pennypost "+
+				"uninstall CLIENT --project\n", filepath.Join(dir, config.ProjectFile), id)
+	}
+	return nil
 }
 
 func writeJSON(v *dialect.Invocation, value any) error {

@@ -1,6 +1,8 @@
 package superportia
 
 import (
+	"time"
+
 	"pennypost/internal/mail"
 	"pennypost/internal/office/dialect"
 )
@@ -13,8 +15,10 @@ func Dialect() dialect.Dialect {
 		Identify:    identify,
 		SharedNames: true,
 		NamesItself: func(_ string, tags []string) bool { return tagValue(mail.Agent{Tags: tags}, placeTag) != "" },
-		Endpoints: []dialect.Endpoint{{Path: "/dialect/superportia/mcp", Instructions: instructions,
-			Tools: tools()}},
+		IDs:         mail.IDHex12,
+		AgentLife:   lifeSeconds * time.Second,
+		Endpoints: []dialect.Endpoint{{Path: "/dialect/superportia/mcp", Known: known,
+			Instructions: instructions, Tools: tools()}},
 		Verbs: verbs(),
 	}
 }

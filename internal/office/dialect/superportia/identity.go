@@ -224,27 +224,65 @@ func quoteAll(words []string) string { return `"` + strings.Join(words, `", "`) 
 // agentID is the variable in which SuperPortia's configuration names the identity of a process.
 const agentID = "SP_AGENT_ID"
 
-// identify finds out who SP_AGENT_ID is: the identity of exactly that name, else the one that was loaded with that id.
-// Guessing further ("mac-cli" fits two of the document's identities) would give one agent the mailbox of another.
-func identify(ctx context.Context, svc mail.Service, getenv func(string) string) (mail.Name, error) {
+// identify finds out who SP_AGENT_ID is, or are, with commas between: an identity of exactly that name, else the one
+// that was loaded with that id. Guessing further ("mac-cli" fits two of the document's identities) would give one
+// agent the mailbox of another.
+func identify(ctx context.Context, svc mail.Service, getenv func(string) string) ([]mail.Name, error) {
 	given := norm.NFC.String(getenv(agentID))
 	if given == "" {
-		return "", nil
+		return nil, nil
 	}
 	roster, err := mail.Roster(ctx, svc)
 	if err != nil {
-		return "", err
+		return nil, err
 	}
-	if _, ok := find(roster, mail.Name(given)); ok {
-		return mail.Name(given), nil
+	if name, ok := called(roster, given); ok {
+		return []mail.Name{name}, nil
 	}
-	for _, id := range identities(roster) {
-		if id.ID == given {
-			return id.Identity, nil
+	var all []mail.Name
+	for word := range strings.SplitSeq(given, ",") {
+		name, ok := called(roster, strings.TrimSpace(word))
+		if !ok {
+			return nil, unknownID(roster, strings.TrimSpace(word))
+		}
+		if !slices.Contains(all, name) {
+			all = append(all, name)
 		}
 	}
-	return "", mail.Errorf(mail.NotFound,
+	return all, nil
+}
+
+// called returns the identity of a name or of an id.
+func called(roster []mail.Agent, given string) (mail.Name, bool) {
+	if a, ok := find(roster, mail.Name(given)); ok {
+		return a.Name, true
+	}
+	for _, id := range identities(roster) {
+		if id.ID == given && given != "" {
+			return id.Identity, true
+		}
+	}
+	return "", false
+}
+
+func unknownID(roster []mail.Agent, given string) error {
+	return mail.Errorf(mail.NotFound,
 		`%s is %q, which is neither an identity of this room nor the "id" of one. %s. Set it to an exact identity, `+
 			`or load a file in which the identity has "id": %q`,
 		agentID, given, suggest(roster, strings.ReplaceAll(given, "-", " ")), given)
+}
+
+// known lets in whoever is on the roster, and the person. A process that was not told whose mailbox it serves has a
+// name that was made up for it, which is nobody's.
+func known(ctx context.Context, svc mail.Service, name mail.Name) error {
+	if _, ok, err := mail.OneAgent(ctx, svc, name); ok || err != nil || name == mail.User {
+		return err
+	}
+	roster, err := mail.Roster(ctx, svc)
+	if err != nil {
+		return err
+	}
+	return mail.Errorf(mail.Denied, "%q is no identity of this room, so no mailbox was opened. Say whose it is: "+
+		"%s=IDENTITY in the environment of the server, or --as IDENTITY. %s", name, agentID,
+		suggest(roster, string(name)))
 }

@@ -1,8 +1,11 @@
 package superportia
 
 import (
+	"regexp"
+	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -13,6 +16,14 @@ import (
 
 func listed(b *dialecttest.Fixture) (list []identity) {
 	b.T.Helper()
+	for _, s := range standings(b) {
+		list = append(list, s.identity)
+	}
+	return list
+}
+
+func standings(b *dialecttest.Fixture) (list []standing) {
+	b.T.Helper()
 	out, _, err := b.Verb("identities", "--json")
 	if err == nil {
 		err = jsonx.UnmarshalStrict([]byte(out), &list)
@@ -21,6 +32,47 @@ func listed(b *dialecttest.Fixture) (list []identity) {
 		b.T.Fatal(err)
 	}
 	return list
+}
+
+// Who is online is in the list, as a heartbeat says it.
+func TestStanding(t *testing.T) {
+	b := fleetFixture(t)
+	of := func(name mail.Name) standing {
+		t.Helper()
+		for _, s := range standings(b) {
+			if s.Identity == name {
+				return s
+			}
+		}
+		t.Fatalf("%s is not listed", name)
+		return standing{}
+	}
+	if got := of(cli); got.Status != "offline" || got.ID != "mac-cli" {
+		t.Errorf("before its first heartbeat: %+v", got)
+	}
+	h := must[presence](b, cli, "agent_heartbeat", `{"current_task":"the parser"}`)
+	if got := of(cli); got.Status != "working" || got.Task != "the parser" || got.Seen != h.Seen {
+		t.Errorf("after the heartbeat %+v: %+v", h, got)
+	}
+	b.Advance(time.Hour)
+	if got := of(cli); got.Status != "offline" || got.Seen != h.Seen {
+		t.Errorf("an hour later: %+v", got)
+	}
+}
+
+// A process that was not told whose mailbox it serves gets none, and leaves nobody on the roster.
+func TestNobodysMailbox(t *testing.T) {
+	b := fleetFixture(t)
+	for _, name := range []mail.Name{"agent-home", "mac cli 小克"} {
+		_, err := b.Call(name, "agent_heartbeat", ``)
+		if mail.CodeOf(err) != mail.Denied || !strings.Contains(err.Error(), "SP_AGENT_ID=IDENTITY") ||
+			!strings.Contains(err.Error(), `"Mac CLI 小克"`) {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	if got := listed(b); len(got) != 3 {
+		t.Errorf("the identities are %v", got)
+	}
 }
 
 func TestIdentities(t *testing.T) {
@@ -34,6 +86,7 @@ func TestIdentities(t *testing.T) {
 		if err := want.Compact(); err != nil {
 			t.Fatal(err)
 		}
+		got = regexp.MustCompile(`,"status":"offline"}`).ReplaceAllString(got, "}")
 		if diff := cmp.Diff(string(want)+"\n", got); diff != "" {
 			t.Errorf("identities (-loaded +listed):\n%s", diff)
 		}
@@ -108,22 +161,25 @@ func TestIdentify(t *testing.T) {
 	b := fleetFixture(t)
 	for _, c := range []struct {
 		given string
-		want  mail.Name
+		want  []mail.Name
 		says  string // in the error
 	}{
-		{"", "", ""},
-		{"Mac App 小克", "Mac App 小克", ""},
-		{"mac-cli", "Mac CLI 小克", ""},
-		{"mac-app", "", `"Mac App 小克"`},
-		{"Mac CLI", "", `"Mac CLI 小克"`},
-		{"user", "", "neither an identity"},
-		{"submarine", "", `"夏哥"`},
+		{"", nil, ""},
+		{"Mac App 小克", []mail.Name{"Mac App 小克"}, ""},
+		{"mac-cli", []mail.Name{"Mac CLI 小克"}, ""},
+		{"mac-cli, 夏哥,mac-cli", []mail.Name{"Mac CLI 小克", "夏哥"}, ""},
+		{"mac-app", nil, `"Mac App 小克"`},
+		{"Mac CLI", nil, `"Mac CLI 小克"`},
+		{"mac-cli,Mac App", nil, `SP_AGENT_ID is "Mac App", which is neither`},
+		{"mac-cli,", nil, "neither an identity"},
+		{"user", nil, "neither an identity"},
+		{"submarine", nil, `"夏哥"`},
 	} {
 		t.Run("SP-07 SP_AGENT_ID="+c.given, func(t *testing.T) {
 			got, err := Dialect().Identify(t.Context(), b.As(mail.User), func(k string) string {
 				return map[string]string{"SP_AGENT_ID": c.given}[k]
 			})
-			if got != c.want || (err != nil) != (c.says != "") || err != nil &&
+			if !slices.Equal(got, c.want) || (err != nil) != (c.says != "") || err != nil &&
 				!strings.Contains(err.Error(), c.says) {
 				t.Errorf("%q, %v", got, err)
 			}

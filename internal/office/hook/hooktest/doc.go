@@ -4,5 +4,5 @@
 // going for too long.
 //
 // What reached the model is remembered, so that tests can say what an agent knows. The documents are named in
-// docs/clients.md.
+// docs/clients-evidence.md.
 package hooktest

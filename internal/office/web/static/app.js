@@ -1,6 +1,7 @@
 // What a browser adds to the pages: keys, live lists, dialogs. Everything can be read without it.
 import "./live.js";
 import "./list.js";
+import "./select.js";
 import "./keys.js";
 import "./dialogs.js";
 import "./text.js";
@@ -10,3 +11,4 @@ import "./triage.js";
 import "./flow.js";
 import "./palette.js";
 import "./notify.js";
+import "./install.js";

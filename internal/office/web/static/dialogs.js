@@ -10,7 +10,7 @@ document.addEventListener("click", (e) => {
 });
 
 // A form that was sent is empty again, and the page shows what came of it. Ctrl or Command with Enter sends.
-document.addEventListener("pp-sent", (e) => {
+for (const sent of ["pp-sent", "pp-done"]) document.addEventListener(sent, (e) => {
   const form = e.target.closest?.("form[data-reset]");
   form?.reset();
   if (form?.elements.key) form.elements.key.value = [...crypto.getRandomValues(new Uint32Array(4))].join(""); // what is written next is another message

@@ -2,6 +2,7 @@
 const near = 60; // pixels
 let follows = true;
 let opened = new Map();
+const narrow = matchMedia("(max-width: 760px)");
 
 document.addEventListener("scroll", (e) => {
   const el = e.target;
@@ -11,6 +12,8 @@ document.addEventListener("scroll", (e) => {
 function settle() {
   const picture = document.getElementById("flow-scroll");
   if (picture?.hasAttribute("data-follow") && follows) picture.scrollTop = picture.scrollHeight;
+  const pairs = document.getElementById("pairs"); // on a phone they are all that there is of the picture
+  if (pairs && narrow.matches && !opened.has("pairs")) pairs.open = true;
   for (const [id, open] of opened) {
     const el = document.getElementById(id);
     if (el && el.open !== open) el.open = open;
@@ -18,7 +21,34 @@ function settle() {
 }
 
 document.addEventListener("toggle", (e) => {
-  if (e.target.matches("details.deep, details.pairs")) opened.set(e.target.id, e.target.open);
+  if (e.target.matches("details.pairs, details.fold")) opened.set(e.target.id, e.target.open);
 }, true);
 document.addEventListener("htmx:after:swap", settle);
 settle();
+
+// For how long somebody has waited grows while nothing happens.
+function lasting(ms) {
+  const all = Math.floor(ms / 60e3), hours = Math.floor(all / 60), minutes = all % 60;
+  if (!hours) return `${minutes} min`;
+  if (hours >= 48) return `${Math.floor(hours / 24)} days`;
+  return minutes ? `${hours} h ${minutes} min` : `${hours} h`;
+}
+
+setInterval(() => {
+  for (const t of document.querySelectorAll("time[data-lasting]")) {
+    const text = lasting(Date.now() - new Date(t.dateTime));
+    if (t.textContent !== text) t.textContent = text;
+  }
+}, 30_000);
+
+// In the matrix, the row and the column of a cell are marked that one points at or has the focus in.
+function mark(e) {
+  const cell = e.target.closest?.(".matrix :is(td, th)");
+  for (const lit of document.querySelectorAll(".matrix .lit")) lit.classList.remove("lit");
+  if (!cell || cell.closest("thead, tfoot") && !cell.cellIndex) return;
+  const at = cell.cellIndex;
+  const column = at ? [...cell.closest("table").rows].map((r) => r.cells[at]) : [];
+  for (const c of [...column, ...cell.parentElement.cells]) c.classList.add("lit");
+}
+document.addEventListener("pointerover", mark);
+document.addEventListener("focusin", mark);

@@ -1,6 +1,7 @@
 // One key is one command, unless the person types.
 import { step, close } from "./list.js";
 import { rowKey } from "./triage.js";
+import { unpick } from "./select.js";
 
 const places = Object.fromEntries([...document.querySelectorAll(".places a")].map((a) => [a.getAttribute("aria-keyshortcuts").slice(-1), a]));
 let went = 0; // when g was pressed, if it was the last key
@@ -10,6 +11,8 @@ export const settled = new Promise((done) => {
   if (document.readyState === "complete") setTimeout(done);
   else addEventListener("load", () => setTimeout(done));
 });
+let ready = false;
+settled.then(() => { ready = true; });
 
 const commands = {
   j: () => step(1),
@@ -17,7 +20,7 @@ const commands = {
   c: () => document.getElementById("compose-button")?.click(),
   "/": () => document.getElementById("search").focus(),
   "?": () => document.getElementById("keys").showModal(),
-  Escape: () => { if (document.querySelector(".panes.opened")) close(); },
+  Escape: () => { if (!unpick() && document.querySelector(".panes.opened")) close(); },
 };
 
 document.addEventListener("keydown", (e) => {
@@ -29,12 +32,22 @@ document.addEventListener("keydown", (e) => {
     return;
   }
   went = e.key === "g" ? Date.now() : 0;
-  const button = [...document.querySelectorAll(`[data-key="${CSS.escape(e.key)}"]`)].at(-1); // of several toasts the last
-  const run = commands[e.key] ?? rowKey(e.key) ?? (button && (() => (button.matches("textarea, input") ? button.focus() : button.click())));
+  if (!ready) { // what the key does may depend on one before
+    if (e.key.length === 1 && e.key !== " ") e.preventDefault();
+    settled.then(() => command(e.key)?.());
+    return;
+  }
+  const run = command(e.key);
   if (!run) return;
   e.preventDefault();
-  settled.then(run);
+  run();
 });
+
+// command returns what a key does now, if it does anything.
+function command(key) {
+  const button = [...document.querySelectorAll(`[data-key="${CSS.escape(key)}"]`)].at(-1); // of several toasts the last
+  return commands[key] ?? rowKey(key) ?? (button && (() => (button.matches("textarea, input") ? button.focus() : button.click())));
+}
 
 // Escape leaves an input.
 document.addEventListener("keydown", (e) => {

@@ -2,7 +2,7 @@
 import { announce, ask } from "./live.js";
 
 let forced = false; // the person asked for what is new
-let place = Infinity; // where in the journal the open letter stands, should its row go
+let place = 0; // of the open letter among the rows, should its row go
 
 document.addEventListener("htmx:before:swap", (e) => {
   const { ctx } = e.detail;
@@ -10,7 +10,7 @@ document.addEventListener("htmx:before:swap", (e) => {
   if (!list || ctx?.sourceElement?.id !== "rows") return;
   const fresh = new DOMParser().parseFromString(ctx.text, "text/html");
   const pill = document.getElementById("pill");
-  const added = unknown(list, fresh);
+  const added = unknown(fresh);
   const text = `${added.length} new`;
   if (added.length && pill.textContent !== text) announce(text);
   if (forced || !reads(list)) {
@@ -32,12 +32,18 @@ document.addEventListener("click", (e) => {
   reload();
 });
 
-// What was put off comes back at its time, which is no event; and a day ends.
+// What was put off comes back at its time, which is no event; and a day ends. To whom no agent has come yet, the first is shown at once.
 setInterval(() => {
   if (document.hidden || !document.getElementById("rows")) return;
-  document.getElementById("rows").dispatchEvent(new CustomEvent("pp-live"));
+  for (const id of ["rows", "letter"]) document.getElementById(id)?.dispatchEvent(new CustomEvent("pp-live"));
   ask();
 }, 60_000);
+setInterval(async () => {
+  if (document.hidden || !document.getElementById("steps")) return;
+  if (document.body.dataset.base) return reload();
+  const page = await fetch("/", { headers: { "Pennypost-Live": "1" } }).then((a) => a.text(), () => "");
+  if (page && !page.includes('data-base=""')) location.reload(); // the first agent has made the first room
+}, 2_000);
 
 // reload shows what is new, whoever is in the list.
 export function reload() {
@@ -45,10 +51,10 @@ export function reload() {
   document.getElementById("rows")?.dispatchEvent(new CustomEvent("pp-live"));
 }
 
-// unknown returns the rows of fresh that the list does not show and that belong above what it shows.
-function unknown(list, fresh) {
-  const first = Number(list.querySelector(".row")?.dataset.seq ?? 0);
-  return [...fresh.querySelectorAll(".row")].filter((r) => Number(r.dataset.seq) > first && !document.getElementById(r.id));
+// unknown returns the rows of fresh that the list does not show. What was sent long ago may come in late, and further down. In the inbox, what was read is not new: a question that was just answered is among the updates then.
+function unknown(fresh) {
+  const isNew = (r) => !r.closest(".slot") || r.matches(".unread");
+  return [...fresh.querySelectorAll(".row")].filter((r) => !document.getElementById(r.id) && isNew(r));
 }
 
 // reads reports whether somebody is in the list. An empty one has nothing to read.
@@ -63,14 +69,16 @@ function settle(fresh) {
     const now = fresh.getElementById(row.id);
     if (now && now.innerHTML !== row.innerHTML) row.innerHTML = now.innerHTML;
     if (now) row.className = now.className;
-    else if (!row.hasAttribute("aria-current")) row.classList.add("gone"); // it does not belong here any more
+    const slot = row.closest(".slot");
+    if (now && slot) slot.dataset.messages = now.closest(".slot").dataset.messages;
+    else if (!now && !row.hasAttribute("aria-current")) row.classList.add("gone"); // it does not belong here any more
   }
 }
 
 // The row of the open letter is marked at once when it is chosen, and stays so whatever is shown anew.
 document.addEventListener("click", (e) => {
   const row = e.target.closest("#list .row");
-  if (!row || e.ctrlKey || e.metaKey || e.shiftKey) return;
+  if (!row || !row.dataset.id || e.ctrlKey || e.metaKey || e.shiftKey) return;
   choose(row.dataset.id);
   row.classList.remove("unread");
   row.querySelector(".dot + .hidden")?.remove();
@@ -86,58 +94,61 @@ document.addEventListener("htmx:after:swap", (e) => {
 
 function choose(id) {
   if (!document.getElementById("list")) return;
-  for (const row of rows()) {
+  const all = rows();
+  for (const row of all) {
     if (row.dataset.id !== id) {
       row.removeAttribute("aria-current");
       continue;
     }
     row.setAttribute("aria-current", "true");
-    place = Number(row.dataset.seq);
+    place = all.indexOf(row);
   }
 }
 choose(document.getElementById("letter")?.dataset.id);
 document.querySelector("#list .row[aria-current]")?.scrollIntoView({ block: "center" });
 
 // rows are what j and k walk through.
-function rows() { return [...document.querySelectorAll("main .row")]; }
+function rows() { return [...document.querySelectorAll("main .row, .thread .post")]; }
 
 // current is the row that has the focus, else the one that is open.
-const current = () => document.activeElement?.closest(".row") ?? document.querySelector("main .row[aria-current]");
+export const current = () => document.activeElement?.closest(".slot")?.querySelector(".row") ?? document.activeElement?.closest(".row, .thread .post") ?? document.querySelector("main .row[aria-current]");
 
-// step moves the focus by n rows.
+// step moves the focus by n rows, and returns the row that has it.
 export function step(n) {
   const all = rows();
   const i = all.indexOf(current());
-  const next = i < 0 ? following(all) : all[Math.min(Math.max(i + n, 0), all.length - 1)];
+  const next = i < 0 ? all[Math.min(place, all.length - 1)] : all[Math.min(Math.max(i + n, 0), all.length - 1)];
   next?.focus();
   next?.scrollIntoView({ block: "nearest" });
+  return next;
 }
 
-// following is the row after the place of the letter whose row has gone.
-function following(all) { return all.find((r) => !(Number(r.dataset.seq) >= place)) ?? all.at(-1); }
-
-// takeAway removes a message from the list, and goes on to the next one as the person was reading: a letter is followed by a letter, a row by a row.
-export function takeAway(id) {
+// takeAway removes rows from the list, and goes on to the next one as the person was reading: a letter is followed by a letter, a row by a row. Behind an answer comes the next open question; if there is none, the letter stays, with what becomes of the answer.
+export function takeAway(slots, answered, open) {
   const all = rows();
-  const row = all.find((r) => r.dataset.id === id);
-  const i = all.indexOf(row);
-  const next = row ? all[i + 1] ?? all[i - 1] : following(all);
+  const gone = slots.map((s) => s.querySelector(".row"));
+  const last = gone.length ? all.indexOf(gone.at(-1)) : place;
+  const left = (r) => r && !gone.includes(r) && (!answered || r.dataset.asks);
+  const next = all.slice(last + (gone.length ? 1 : 0)).find(left) ?? all.slice(0, Math.max(last, 0)).findLast(left);
   const was = document.activeElement;
-  const open = document.getElementById("letter")?.dataset.id === id;
-  const focused = open || !was || was === document.body || was === row;
-  if (row) drop(row);
-  if (open && next && document.getElementById("list").checkVisibility()) next.click();
+  const focused = open || !was || was === document.body || slots.some((s) => s.contains(was));
+  for (const slot of slots) drop(slot);
+  const wide = document.getElementById("list").checkVisibility();
+  if (open && next && (wide || answered)) next.click();
+  else if (open && answered) document.getElementById("letter").dispatchEvent(new CustomEvent("pp-live"));
   else if (open) close();
-  if (focused) next?.focus();
-  if (!next) reload();
+  if (focused) (next ?? rows()[Math.min(Math.max(last, 0), rows().length - 1)])?.focus();
+  if (!document.querySelector("#list .row")) reload();
 }
 
 // drop takes a row out, and the name of its group if it was the last in it.
-function drop(row) {
-  const before = row.previousElementSibling;
-  const after = row.nextElementSibling;
-  row.remove();
-  if (before?.matches(".when") && !after?.matches(".row")) before.remove();
+function drop(slot) {
+  const before = slot.previousElementSibling;
+  const after = slot.nextElementSibling;
+  const part = slot.closest(".part");
+  slot.remove();
+  if (before?.matches(".when") && !after?.matches(".slot")) before.remove();
+  if (part && !part.querySelector(".slot")) part.remove();
 }
 
 // close goes from the letter back to the list.
@@ -148,7 +159,7 @@ export function close() {
   const list = document.getElementById("list");
   panes.classList.remove("opened");
   history.pushState(null, "", list.dataset.here);
-  document.title = document.title.replace(/^(\(\d+\) )?.*/, "$1Inbox · Pennypost");
+  document.title = document.title.replace(/^(\(\d+\) |• )?.*/, "$1Inbox · Pennypost");
   const empty = document.createElement("div");
   empty.className = "empty faint";
   document.getElementById("detail").replaceChildren(empty);

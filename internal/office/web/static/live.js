@@ -37,29 +37,27 @@ function changed(change) {
   heard = Date.now();
   if (change.seq < at && !change.reset) return; // an answer that the stream has overtaken
   const moved = change.seq > at || change.reset; // another journal may have come under the room's name
+  const elsewhere = change.desk && !moved;
   at = change.reset ? change.seq : Math.max(at, change.seq);
-  count("inbox", change.unread);
+  count("inbox", change.needs);
+  count("unread", change.unread, "inbox", "count quietly");
   count("stuck", change.stuck);
-  count("elsewhere", change.elsewhere);
-  document.title = document.title.replace(/^(\(\d+\) )?/, change.unread ? `(${change.unread}) ` : "");
-  document.getElementById("favicon").href = `/favicon.svg${change.unread ? `?n=${change.unread}` : ""}`;
-  if (!moved) return;
-  refresh();
-  if (change.arrived) document.dispatchEvent(new CustomEvent("pp-arrived", { detail: change.arrived }));
+  document.title = document.title.replace(/^(\(\d+\) |• )?/, change.needs ? `(${change.needs}) ` : change.unread ? "• " : "");
+  document.getElementById("favicon").href = `/favicon.svg${change.needs ? `?n=${change.needs}` : ""}`;
+  if (elsewhere && document.querySelector("#list[data-rooms]")) refresh();
+  if (moved) refresh();
+  if ((moved || elsewhere) && change.arrived) document.dispatchEvent(new CustomEvent("pp-arrived", { detail: change.arrived }));
 }
 
-function count(name, n) {
-  for (const link of document.querySelectorAll(`.places a[data-place="${name}"], .rooms summary`)) {
-    if (link.tagName === "SUMMARY" && name !== "elsewhere") continue;
-    let b = link.querySelector(`[data-count="${name}"]`);
-    if (!b && n) {
-      b = document.createElement("b");
-      b.className = "count";
-      b.dataset.count = name;
-      link.append(b);
-    }
-    if (b) { b.textContent = n || ""; b.hidden = !n; }
+function count(name, n, place = name, looks = "count") {
+  const link = document.querySelector(`.places a[data-place="${place}"]`);
+  let b = link.querySelector(`[data-count="${name}"]`);
+  if (!b && n) {
+    b = Object.assign(document.createElement("b"), { className: looks });
+    b.dataset.count = name;
+    if (name === "unread") link.querySelector("span").after(b); else link.append(b);
   }
+  if (b) { b.textContent = n || ""; b.hidden = !n; }
 }
 
 // refresh has every live part of the page ask for itself again: at once, but in a storm once in a while, and while nobody looks, not before somebody does.

@@ -1,5 +1,4 @@
 // Notifications of mail to the person while they do not look. They are off until they are turned on, in this browser; only then is it asked for permission.
-const { base } = document.body.dataset;
 const setting = "pennypost-notify", last = "pennypost-notified";
 
 const on = () => localStorage.getItem(setting) === "on" && globalThis.Notification?.permission === "granted";
@@ -32,15 +31,15 @@ function show() {
 
 // Of several pages that are open the first tells; one that is looked at has told already.
 document.addEventListener("pp-arrived", (e) => {
-  const { id, from, subject } = e.detail;
+  const { id, room, from, subject } = e.detail;
   const told = localStorage.getItem(last) === id;
   localStorage.setItem(last, id);
   if (!document.hidden || told || !on()) return;
-  const note = new Notification(`${from}: ${subject}`, { tag: id, icon: "/favicon.svg", body: `in ${document.body.dataset.room}` });
+  const note = new Notification(`${from}: ${subject}`, { tag: id, icon: "/favicon.svg", body: `in ${room}` });
   note.onclick = () => {
     note.close();
     focus();
-    if (![...document.querySelectorAll("textarea")].some((t) => t.value)) location.assign(`${base}/?m=${encodeURIComponent(id)}`); // what was typed stays
+    if (![...document.querySelectorAll("textarea")].some((t) => t.value)) location.assign(`/@${encodeURIComponent(room)}/?m=${encodeURIComponent(id)}`); // what was typed stays
   };
 });
 

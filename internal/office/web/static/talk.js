@@ -2,7 +2,7 @@
 import { announce } from "./live.js";
 
 const talk = () => document.getElementById("talk");
-const newest = (el) => Number([...el.querySelectorAll("[data-seq]")].at(-1)?.dataset.seq ?? 0);
+const newest = (el) => Math.max(0, ...[...el.querySelectorAll("[data-seq]")].map((p) => Number(p.dataset.seq))); // by arrival, which is not the order here
 const below = (el) => el.scrollHeight - el.scrollTop - el.clientHeight;
 let was; // how the conversation stood before it was got again
 
@@ -17,17 +17,18 @@ document.addEventListener("htmx:before:swap", (e) => {
 });
 
 document.addEventListener("htmx:after:swap", (e) => {
-  const el = talk();
-  if (!el) return;
   if (e.detail.ctx?.target?.id === "writing") return write();
-  if (!was) return;
+  const el = talk();
+  if (!el || !was) return;
   const { earlier, rest, below: distance, newest: last } = was;
   was = undefined;
   if (earlier) { el.scrollTop = el.scrollHeight - rest; return; }
-  const fresh = [...el.querySelectorAll("[data-seq]")].filter((p) => Number(p.dataset.seq) > last).length;
-  if (!fresh) return;
-  announce(`${fresh} new`);
-  if (distance < 80) toEnd(el); else more(fresh);
+  const fresh = [...el.querySelectorAll("[data-seq]")].filter((p) => Number(p.dataset.seq) > last);
+  if (!fresh.length) return;
+  announce(`${fresh.length} new`);
+  const end = el.getBoundingClientRect().bottom;
+  const under = fresh.filter((p) => p.getBoundingClientRect().bottom > end); // what was sent long ago stands further up
+  if (distance < 80) toEnd(el); else if (under.length) more(under.length);
 });
 
 // more offers to go down to what was said meanwhile.

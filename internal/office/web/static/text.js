@@ -1,4 +1,6 @@
-// Times stay true, and code gets its colours: the highlighter is fetched when the first code is shown.
+// Times stay true, code gets its colours, and what has a button for it is copied. The highlighter is fetched when the first code is shown.
+import { announce } from "./live.js";
+
 const { highlight } = document.body.dataset;
 const nonce = document.querySelector("script[nonce]").nonce;
 let fetched;
@@ -22,6 +24,27 @@ function reachable() {
 }
 document.addEventListener("htmx:after:swap", reachable);
 reachable();
+
+// A button copies what it names or, if it names nothing, the code behind it; without its last line end, which would run it in a terminal. What is copied is selected too, for browsers that do not let pages copy.
+document.addEventListener("click", async (e) => {
+  const button = e.target.closest("[data-copy]");
+  const from = button?.dataset.copy ? document.getElementById(button.dataset.copy) : button?.nextElementSibling;
+  if (!from) return;
+  getSelection().selectAllChildren(from);
+  let copied = true;
+  try {
+    await navigator.clipboard.writeText(from.textContent.replace(/\n$/, ""));
+  } catch {
+    copied = document.execCommand("copy");
+  }
+  const text = copied ? "Copied." : "Copy the line that is selected.";
+  announce(text);
+  const said = from.closest(".menu")?.querySelector(".copied");
+  if (said) said.textContent = ` ${text}`;
+  if (!copied || !button.matches(".copy")) return;
+  button.firstChild.data = "Copied";
+  setTimeout(() => { button.firstChild.data = "Copy"; }, 2_000);
+});
 
 function ago(ms) {
   if (ms < 60e3) return "now";

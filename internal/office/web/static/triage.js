@@ -1,6 +1,7 @@
-// What a person does with a letter that is open, or with the row that has the focus: keys, what follows when it is done, and what was typed meanwhile.
-import { announce, ask } from "./live.js";
-import { close, reload, takeAway } from "./list.js";
+// What a person does with a letter that is open, with the row that has the focus, or with those that are selected: keys, buttons, what follows when it is done, and what was typed meanwhile.
+import { ask } from "./live.js";
+import { close, current, reload, takeAway } from "./list.js";
+import { extend, part, pick, pickedRows, unpick } from "./select.js";
 
 // A letter that was opened is read. One in a page that the browser makes ready before anybody asked for it was not
 // opened.
@@ -13,51 +14,162 @@ function opened() {
   }
   sign.remove();
   const letter = document.getElementById("letter");
-  const how = { source: letter, target: letter, swap: "outerMorph", values: { id: letter.dataset.id } };
-  htmx.ajax("POST", `${document.body.dataset.base}/opened`, how).then(ask);
+  const how = { source: letter, target: letter, swap: "outerMorph", values: { messages: sign.dataset.messages } };
+  htmx.ajax("POST", `${letter.dataset.base}/opened`, how).then(ask);
 }
 document.addEventListener("htmx:after:swap", opened);
 document.addEventListener("DOMContentLoaded", opened); // by when htmx is ready
 
-// The server's toast says of which message it is, and what is to be seen of it.
-document.addEventListener("pp-done", () => {
-  const toasts = [...document.querySelectorAll("#toasts .toast[data-done]")];
-  const { id, done } = toasts.at(-1).dataset;
-  for (const earlier of toasts.slice(0, -1)) if (earlier.dataset.id === id) earlier.remove(); // it cannot be undone twice
-  const row = document.getElementById(`row-${id}`);
-  if (done === "gone") takeAway(id);
-  if (done === "back") reload();
-  row?.classList.toggle("unread", done === "unread" || done !== "read" && row.matches(".unread"));
-  document.getElementById("letter")?.dispatchEvent(new CustomEvent("pp-live"));
+// What comes late of a letter that is not open any more stays away from the one that is.
+document.addEventListener("htmx:before:swap", (e) => {
+  const { ctx } = e.detail;
+  const letter = document.getElementById("letter");
+  if (!letter || ctx?.target?.id !== "letter") return;
+  const fresh = new DOMParser().parseFromString(ctx.text, "text/html").getElementById("letter");
+  if (fresh?.dataset.id && fresh.dataset.id !== letter.dataset.id) e.preventDefault();
 });
 
-// On a row that is not open, e and u and Delete act at once, and r and s open it first. rowKey returns what a key does, if it does anything.
-export function rowKey(key) {
-  const row = document.activeElement?.closest("#list[data-shelf] .row");
-  if (!row || row.dataset.id === document.getElementById("letter")?.dataset.id) return undefined;
-  const shelf = document.getElementById("list").dataset.shelf;
-  const does = {
-    e: () => post(row, "/mark", { mark: shelf === "archived" ? "unarchived" : "archived" }),
-    u: () => post(row, "/mark", { mark: row.matches(".unread") ? "read" : "unread" }),
-    Delete: () => post(row, "/delete", {}),
-    r: () => openTo(row, "reply-text", (el) => el.focus()),
-    s: () => openTo(row, "act-snooze", (el) => el.click()),
-  };
-  return does[key];
+// The server's toast names the messages that it is about, and says what is to be seen of them.
+document.addEventListener("pp-done", (e) => {
+  e.target.closest?.(".toast")?.remove(); // whose undo was pressed
+  const toasts = [...document.querySelectorAll("#toasts .toast[data-done]")];
+  const { messages, done, typed } = toasts.at(-1).dataset;
+  for (const earlier of toasts.slice(0, -1)) if (earlier.dataset.messages === messages) earlier.remove(); // it cannot be undone twice
+  if (done === "back") return back(messages, typed);
+  if (done === "answered") answered = { messages, open: messages === letterLine() };
+  if (done !== "replied" && document.getElementById("list")) mark(messages, done);
+  else live();
+});
+
+const live = () => document.getElementById("letter")?.dispatchEvent(new CustomEvent("pp-live"));
+
+// mark shows what was done with rows.
+function mark(messages, done) {
+  const slots = slotsOf(messages);
+  unpick();
+  if (done === "gone" || done === "answered") {
+    takeAway(slots, done === "answered", messages.split("\n").includes(letterLine()));
+    if (done === "gone" && slots.some((s) => s.querySelector("[data-asks]"))) reload(); // an open question stays in sight
+    return;
+  }
+  for (const slot of slots) slot.querySelector(".row").classList.toggle("unread", done === "unread");
+  if (slots.some((s) => s.matches(".folds"))) reload();
+  live();
 }
 
-function post(row, path, values) {
-  htmx.ajax("POST", document.body.dataset.base + path, { source: row, target: "#toasts", swap: "beforeend", values: { id: row.dataset.id, ...values } });
+let answered = {}; // the last answer: whether its letter was open
+
+// back shows what was taken back: an answered letter that was open is open again, with the text that was typed.
+function back(messages, typed) {
+  if (messages && messages === letterLine()) {
+    if (typed) write(typed);
+  } else if (typed || answered.messages === messages && answered.open) {
+    whenThere(messages, (row) => {
+      if (typed) whenOpen(row, () => write(typed));
+      row.focus();
+      row.click();
+    });
+  } else if (messages) {
+    whenThere(messages, (row) => row.focus());
+  }
+  live();
+  reload();
+}
+
+// letterLine is how forms name the open letter.
+function letterLine() {
+  const letter = document.getElementById("letter");
+  return letter?.dataset.id && `${letter.dataset.base.slice(2)}/${letter.dataset.id}`;
+}
+
+function write(text) {
+  const field = document.getElementById("reply-text");
+  if (!field) return;
+  field.value = text;
+  field.focus();
+  field.dispatchEvent(new Event("input", { bubbles: true }));
+}
+
+// slotsOf are the places in the list that show one of the messages.
+function slotsOf(messages) {
+  const named = new Set(messages.split("\n"));
+  return [...document.querySelectorAll("#list .slot")].filter((s) => s.dataset.messages.split("\n").some((m) => named.has(m)));
+}
+
+function whenThere(messages, then) {
+  const look = () => {
+    const row = slotsOf(messages)[0]?.querySelector(".row");
+    if (!row) return;
+    document.removeEventListener("htmx:after:swap", look);
+    then(row);
+  };
+  document.addEventListener("htmx:after:swap", look);
+}
+
+// rowKey returns what a key does with the rows that are selected, or else with the row that has the focus, if it does anything. What is open is dealt with by the letter's own buttons.
+export function rowKey(key) {
+  const article = document.activeElement?.closest(".thread .post");
+  if (article && key === "r") return () => article.querySelector(".answer-to").click();
+  if (!document.querySelector("#list[data-shelf]")) return undefined;
+  const row = current();
+  const selects = { x: row && (() => pick(row)), J: () => extend(1), K: () => extend(-1), "*": part };
+  if (selects[key]) return selects[key];
+  const does = { e: "archive", u: "read", s: "snooze", Delete: "delete" }[key];
+  const some = pickedRows();
+  if (does && some.length) return () => act(does, some);
+  const focused = document.activeElement?.closest("#list .slot")?.querySelector(".row");
+  if (!focused || focused.dataset.id && focused.dataset.id === document.getElementById("letter")?.dataset.id) return undefined;
+  if (does) return () => act(does, [focused]);
+  if (key === "r" && focused.dataset.id) return () => openTo(focused, "reply-text", (el) => el.focus());
+  if (/^[1-9]$/.test(key) && Number(key) <= Number(focused.dataset.asks)) return () => post([focused], "/answer", { reply_to: focused.dataset.id, n: key });
+  return undefined;
+}
+
+// act does something with rows.
+function act(what, rows) {
+  const archived = document.getElementById("list").dataset.shelf === "archived";
+  switch (what) {
+    case "archive": return post(rows, "/mark", { mark: archived ? "unarchived" : "archived" });
+    case "read": return post(rows, "/mark", { mark: rows.some((r) => r.matches(".unread")) ? "read" : "unread" });
+    case "delete": return post(rows, "/delete", {});
+    case "snooze": return snooze(rows);
+  }
+}
+
+const messagesOf = (rows) => rows.map((r) => r.closest(".slot").dataset.messages).join("\n");
+
+function post(rows, path, values) {
+  htmx.ajax("POST", rows[0].dataset.base + path, { source: rows[0], target: "#toasts", swap: "beforeend", values: { messages: messagesOf(rows), ...values } });
+}
+
+// snooze asks until when.
+function snooze(rows) {
+  const menu = document.getElementById("snooze-rows");
+  for (const field of menu.querySelectorAll("[name=messages]")) field.value = messagesOf(rows);
+  menu.showPopover();
+}
+
+document.addEventListener("click", (e) => {
+  const button = e.target.closest("#list [data-act]");
+  if (!button) return;
+  const slot = button.closest(".slot");
+  if (button.dataset.act === "none") unpick(); else act(button.dataset.act, slot ? [slot.querySelector(".row")] : pickedRows());
+});
+
+function whenOpen(row, then) {
+  const arrived = () => {
+    if (document.getElementById("letter")?.dataset.id !== row.dataset.id) return;
+    document.removeEventListener("htmx:after:swap", arrived);
+    then();
+  };
+  document.addEventListener("htmx:after:swap", arrived);
 }
 
 function openTo(row, id, then) {
-  const arrived = (e) => {
-    if (document.getElementById("letter")?.dataset.id !== row.dataset.id) return;
-    document.removeEventListener("htmx:after:swap", arrived);
+  whenOpen(row, () => {
     const el = document.getElementById(id);
     if (el) then(el);
-  };
-  document.addEventListener("htmx:after:swap", arrived);
+  });
   row.click();
 }
 
@@ -82,37 +194,19 @@ document.addEventListener("submit", (e) => e.target.closest?.("[popover]")?.hide
 
 function focusMenu(menu) { menu.querySelector("button, input:not([type=hidden])")?.focus(); }
 
-// What is copied is selected too, for browsers that do not let pages copy.
-document.addEventListener("click", async (e) => {
-  const from = document.getElementById(e.target.closest("[data-copy]")?.dataset.copy);
-  if (!from) return;
-  getSelection().selectAllChildren(from);
-  let copied = true;
-  try {
-    await navigator.clipboard.writeText(from.textContent);
-  } catch {
-    copied = document.execCommand("copy");
-  }
-  const said = from.closest(".menu")?.querySelector(".copied");
-  const text = copied ? "Copied." : "Copy the line that is selected.";
-  if (said) said.textContent = ` ${text}`;
-  announce(text);
-});
-
 // What was typed for a letter is there again when the person comes back to it. It is forgotten when it is sent, and with the browser's tab.
-const draft = (el) => `draft ${document.body.dataset.base} ${el.form.elements.reply_to.value}`;
+const draft = (el) => `draft ${el.closest("#letter").dataset.base} ${el.form.elements.reply_to.value}`;
 
 document.addEventListener("input", (e) => {
   if (!e.target.matches?.("[data-draft]")) return;
   if (e.target.value) sessionStorage.setItem(draft(e.target), e.target.value);
   else sessionStorage.removeItem(draft(e.target));
 });
-document.addEventListener("pp-sent", (e) => {
-  const el = e.target.querySelector?.("[data-draft]");
+document.addEventListener("pp-done", (e) => {
+  const el = e.target.matches?.("form.reply") && e.target.querySelector("[data-draft]");
   if (el) sessionStorage.removeItem(draft(el));
-  document.getElementById("letter")?.dispatchEvent(new CustomEvent("pp-live")); // no second answer while the stream is slow
-  if (e.target.matches?.(".choices")) document.getElementById("card").focus(); // the button goes, and the answer is told there
-});
+  if (e.target.matches?.(".choices")) document.getElementById("card")?.focus(); // the button goes, and the answer is told there
+}, true);
 function restore() {
   const el = document.querySelector("[data-draft]");
   if (el && !el.value && document.activeElement !== el) el.value = sessionStorage.getItem(draft(el)) ?? "";

@@ -215,10 +215,9 @@ func TestOpenLater(t *testing.T) {
 	p.is(`document.querySelectorAll("#list .row.unread").length === 2`)
 	p.click("#list .row")
 	p.sees("#letter .marks", "read")
-	p.until(`document.title.startsWith("(1) ")`)
+	p.until(`document.querySelectorAll("#list .row.unread").length === 1`)
 	p.visit("/?m=msg_report0000000000000001") // the whole page marks, too
 	p.until(`!!document.querySelector("#letter #act-unread[value=unread]")`)
-	p.until(`document.title.startsWith("Report 1")`)
 	p.visit("/?show=unread")
 	p.sees("#list", "All read.")
 }
@@ -274,7 +273,6 @@ func TestWithoutStream(t *testing.T) {
 	p.is("!" + shows("#list .row", "Slow"))
 	value[bool](p, `{ const now = Date.now; Date.now = () => now() + 20_000; true }`)
 	p.sees("#list .row", "Slow")
-	p.until(`document.title.startsWith("(2) ")`)
 
 	call(p, network.SetBlockedURLs, network.SetBlockedURLsParams{}) // and comes back when it can
 	value[bool](p, `{ const now = Date.now; Date.now = () => now() + 20_000; true }`)

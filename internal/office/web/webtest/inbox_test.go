@@ -1,23 +1,29 @@
 package webtest
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 	"time"
 )
 
 func TestArrivesLive(t *testing.T) {
-	r := newRoom(t)
+	r := ownOffice(t, "live", serve...)
 	r.fill(reports(30)...)
 	p := r.person(1280, 800)
 	p.sees("#list .row", "Report 30")
-	p.until(`document.title.startsWith("(30) ")`)
+	unread := func(n int) {
+		t.Helper()
+		p.until(
+			fmt.Sprintf(
+				`document.title.startsWith("• ") && document.querySelector("[data-count=unread]").textContent === "%d"`, n))
+	}
+	unread(30)
 
 	p.away() // nobody reads in the list: what arrives is shown
 	r.send("builder-2", "user", "The second message", "--subject", "At the top")
 	p.sees("#list .row", "At the top")
-	p.until(
-		`document.title.startsWith("(31) ") && document.getElementById("favicon").href.endsWith("n=31") && document.querySelector("[data-count=inbox]").textContent === "31"`)
+	unread(31)
 	p.until(`document.getElementById("announce").textContent === "1 new"`)
 
 	p.press("jj") // somebody reads: nothing moves
@@ -44,7 +50,10 @@ func TestArrivesLive(t *testing.T) {
 	if after := value[string](p, place); after != before {
 		t.Errorf("the list stood at %s and stands at %s", before, after)
 	}
-	p.until(`document.title.startsWith("(34) ")`)
+	unread(34)
+	r.send("builder-2", "user", "Which?", "--type", "question")
+	p.until(
+		`document.title.startsWith("(1) ") && document.getElementById("favicon").href.endsWith("n=1") && document.querySelector("[data-count=inbox]").textContent === "1"`)
 }
 
 func TestAnswer(t *testing.T) {
@@ -54,37 +63,40 @@ func TestAnswer(t *testing.T) {
 		`{"options":["The left one",{"label":"The right one","description":"it costs more"}]}`)
 	r.send("builder-2", "user", "Nothing", "--subject", "Another")
 	p := r.person(1280, 800)
-	p.sees("#list .row.unread", "needs an answer")
+	p.sees("#needs .row.unread .asks", "The left one")
 	p.click("#row-" + id)
 	p.sees("#letter", "Which of the two?")
 	// that one is read, and only that one
-	p.until(`!document.getElementById("row-` + id + `").matches(".unread") && document.title.startsWith("(1) ")`)
+	p.until(`!document.getElementById("row-` + id +
+		`").matches(".unread") && document.querySelector("#updates .row.unread")`)
 	p.sees("#card", "it costs more")
 
 	p.write("#reply-text", "I am thinking")
 	r.send("builder-1", "user", "I cannot wait for ever.", "--reply-to", id)
-	p.until(`document.title.startsWith("(2) ")`)
+	p.sees("#letter .later", "I cannot wait for ever.")
 	p.sees("#letter", "2 messages in this conversation")
 	p.press(" about")
 	p.is(`document.activeElement.id === "reply-text" && document.activeElement.value === "I am thinking about"`)
 
 	p.click("#card button[value='The right one']")
-	p.sees("#card .given .state", "queued")
+	p.sees(".toast", "Answered “The right one” to builder-1")
+	p.sees("#card .pending", "The right one")
+	p.sees("#card .given .state", "next turn") // five seconds later
 	p.misses("#letter .marks", "needs an answer")
 	p.is(`document.getElementById("reply-text").value === "I am thinking about"`)
 	answer := strings.TrimPrefix(value[string](p, `document.querySelector("#card .given").id`), "answer-")
 	if got := r.run("--as", "builder-1", "read", answer); !strings.Contains(got, "The right one") {
 		t.Errorf("the agent reads %q", got)
 	}
-	p.sees("#card .given .state", "delivered to builder-1")
+	p.sees("#card .given .state", "delivered ")
 	r.run("--as", "builder-1", "mark", answer, "--read")
 	p.until(`/\bread \d/.test(document.querySelector("#card .given .state").textContent)`)
 
 	p.do(focus("#reply-text"))
 	p.ctrl("\r")
-	p.sees("#card .given", "I am thinking about")
+	p.sees(".toast", "Replied “I am thinking about” to builder-1")
 	p.until(`document.getElementById("reply-text").value === ""`)
-	p.sees(".toast", "builder-1: queued")
+	p.sees("#card .given .receipts", "next turn")
 }
 
 func TestTriage(t *testing.T) {
@@ -104,7 +116,7 @@ func TestTriage(t *testing.T) {
 	p.press("u") // the open one is unread again
 	p.until(`document.querySelector("` + row("3") + `").matches(".unread")`)
 	p.sees("#act-unread", "Read")
-	p.until(`document.title.startsWith("(4) ")`) // 5, 3, 2, 1
+	p.until(`document.querySelectorAll("#list .row.unread").length === 4`) // 5, 3, 2, 1
 
 	p.press("s")
 	p.sees("#snooze", "Tomorrow morning")

@@ -14,6 +14,7 @@ import (
 func TestKeyboardWalk(t *testing.T) {
 	r := newRoom(t)
 	r.run("agents", "register", "builder-1", "--state", "idle", "--tag", "project:parser")
+	r.run("agents", "register", "builder-2", "--state", "idle")
 	r.fill(reports(3)...)
 	p := r.person(1280, 800)
 	row := func(n string) string { return "#row-msg_report000000000000000" + n }
@@ -90,7 +91,7 @@ func TestKeyboardWalk(t *testing.T) {
 }
 
 // tabs are what Tab is to reach: what can be seen and pressed.
-const tabs = `[...document.querySelectorAll("a[href], button, input:not([type=hidden]), select, textarea, summary, [tabindex='0']")].filter((e) => e.tabIndex >= 0 && !e.disabled && e.checkVisibility({ visibilityProperty: true }) && !e.closest("dialog:not([open]), [popover]:not(:popover-open)"))`
+const tabs = `[...document.querySelectorAll("a[href], button, input:not([type=hidden]), select, textarea, summary, [tabindex='0']")].filter((e) => e.tabIndex >= 0 && !e.disabled && e.checkVisibility({ visibilityProperty: true }) && !e.closest("dialog:not([open])"))`
 
 // labelled is whether the eye finds the focus: an outline on the element, or on what stands for it.
 const labelled = `((e) => {

@@ -1,26 +1,34 @@
 package webtest
 
 import (
+	"strings"
 	"testing"
 
 	"github.com/chromedp/cdproto/emulation"
 	"github.com/chromedp/chromedp"
 )
 
-// On a phone there is one pane at a time, and the places are under the thumb.
+// On a phone there is one pane at a time and one bar, under the thumb: the places, or what to do with the letter.
 func TestPhone(t *testing.T) {
 	r := newRoom(t)
 	r.run("agents", "register", "builder-1", "--state", "idle", "--tag", "project:parser")
 	r.fill(reports(20)...)
+	r.send("builder-1", "role:nobody", "Paint it.", "--type", "task-assigned") // stuck
 	p := r.person(390, 844)
 	const bar = `(() => { const b = document.querySelector(".places").getBoundingClientRect(); return b.bottom <= innerHeight + 1 && b.bottom > innerHeight - 4 && b.width > 380 && b.height >= 44; })()`
 	p.is(bar)
-	p.is(`[...document.querySelectorAll(".places a")].every((a) => a.getBoundingClientRect().height >= 40)`)
+	p.is(
+		`[...document.querySelectorAll(".places a, .menu-button")].every((a) => a.getBoundingClientRect().height >= 44 && a.getBoundingClientRect().width >= 44)`)
+	p.is("!" + shows(".top", ""))
+	p.is(
+		`((icon, count) => count.left >= icon.right && Math.abs(count.top + count.bottom - icon.top - icon.bottom) < 8)(...[".icon", ".count"].map((s) => document.querySelector(".places [data-place=stuck] " + s).getBoundingClientRect()))`)
 	p.is("!" + shows("#detail", ""))
 	p.do(chromedp.Click("#list .row", chromedp.NodeVisible))
 	p.sees("#letter", "The text of letter 19.")
 	p.until("!" + shows("#list", ""))
-	p.is(bar)
+	p.is("!" + shows(".places", ""))
+	p.is(
+		`((b) => b.bottom <= innerHeight + 1 && b.bottom > innerHeight - 4 && b.width > 380)(document.getElementById("acts").getBoundingClientRect())`)
 	p.is(
 		`[...document.querySelectorAll("#letter button")].filter((b) => b.checkVisibility()).every((b) => b.getBoundingClientRect().height >= 40)`)
 	p.click("#letter .back")
@@ -39,6 +47,73 @@ func TestPhone(t *testing.T) {
 	p.is("!" + shows("#channels", ""))
 	p.click("#audience a.narrow")
 	p.sees("#channels .row", "parser")
+
+	p.click(".menu-button") // what the bar at the top has elsewhere
+	p.sees("#top #compose-button", "Write")
+	p.accessible("the menu on a phone", `runOnly: ["wcag2a", "wcag2aa", "wcag22aa"]`)
+	shot(p, "phone-menu")
+	p.write("#search", "letter 7")
+	p.press("\r")
+	p.until(`document.body.dataset.place === "history"`)
+	p.sees("#rows .row", "Report 8")
+	p.is("!" + shows("#f-type", ""))
+	p.click(".filters .sheet-button")
+	p.sees("#f-type", "")
+	p.accessible("the filters on a phone", `runOnly: ["wcag2a", "wcag2aa", "wcag22aa"]`)
+	shot(p, "phone-filters")
+	p.do(setValue("#f-type", "question"))
+	p.misses("#rows .row", "Report 8")
+	p.click("#filter-sheet .sheet-close")
+	p.until("!" + shows("#f-type", ""))
+}
+
+// TestPhonePages looks at every page on a phone: the flow is a list, a letter's details are folded, and whatever one
+// can press is large enough for a thumb.
+func TestPhonePages(t *testing.T) {
+	r := newRoom(t)
+	pages := r.rich()
+	p := r.person(390, 844)
+	for name, path := range pages {
+		p.visit(path)
+		p.until(`document.readyState === "complete"`)
+		for _, theme := range []string{"light", "dark"} {
+			value[bool](p, `{ document.documentElement.dataset.theme = "`+theme+`"; true }`)
+			p.fits(name)
+			shot(p, "phone-"+strings.ReplaceAll(name, " ", "-")+"-"+theme)
+		}
+		small := value[string](p,
+			`[...document.querySelectorAll("button, .button, select, .row, .places a, .tabs a, .switch a, summary, .flow-list a, input:not([type=hidden], [type=checkbox]), .phone-sheet label")].filter((e) => e.checkVisibility() && e.getBoundingClientRect().height < 39.5 && !e.closest(".markdown, .agent, .chips")).map((e) => e.outerHTML.slice(0, 90)).join("\n")`)
+		if small != "" {
+			t.Errorf("%s: too small for a thumb:\n%s", name, small)
+		}
+	}
+	p.forgive("404")
+
+	p.visit("/flow")
+	p.sees("#flow-list li:first-child", "小克 builder")
+	p.sees("#flow-list", "Everything that Markdown has")
+	p.is("!" + shows("#flow-scroll", ""))
+	p.is("!" + shows(".hours", ""))
+	p.click(".flow .sheet-button")
+	p.sees("#flow-filters .hours", "now")
+	p.accessible("the filters of the flow on a phone", `runOnly: ["wcag2a", "wcag2aa", "wcag22aa"]`)
+	shot(p, "phone-flow-filters")
+	p.click("#flow-filters .flow-legend a[href*='type=question']")
+	p.misses("#flow-list", "Everything that Markdown has")
+	p.click("#flow-list a")
+	p.sees("#thread .post", "Are you there?")
+
+	p.visit(pages["documents"])
+	p.is("!" + shows("#letter .document", ""))
+	p.click("#fold-docs summary")
+	p.sees("#letter .document", "plan.md")
+	r.send("writer", "user", "One more.") // which refreshes the page
+	p.until(`document.querySelector(".menu-button") && document.title.startsWith("(")`)
+	p.sees("#letter .document", "plan.md")
+	p.size(1280, 800)
+	p.visit(pages["documents"])
+	p.sees("#letter .document", "plan.md") // there is room: nothing is folded, and there is nothing to unfold
+	p.is("!" + shows(".fold summary", ""))
 }
 
 func TestThemes(t *testing.T) {
@@ -86,13 +161,16 @@ func TestWithoutScript(t *testing.T) {
 	call(p, emulation.SetScriptExecutionDisabled, emulation.SetScriptExecutionDisabledParams{Value: true})
 	p.do(chromedp.Navigate(r.run("open", "--print")))
 	p.click("#enter button")
+	p.sees("#list", "")
+	p.visit("/")
 	p.sees("#list .row", "Which?")
 	p.click("#list .row")
 	p.sees("#letter strong", "two")
 	p.click("#act-unread") // Read
 	p.sees("#detail", "Choose a message")
 	p.visit("/?show=unread")
-	p.sees("#list", "All read.")
+	p.sees("#needs .row", "Which?") // it waits, though it was read
+	p.is(`!document.querySelector("#list .row.unread")`)
 	for path, words := range map[string]string{
 		"/agents": "the parser", "/agents/builder-1": "Which of the two?", "/channels": "parser", "/history": "Which?",
 		"/history?q=nowhere": "Nothing matches",

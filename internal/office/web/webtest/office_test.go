@@ -168,8 +168,8 @@ type doc struct {
 	Path string `json:"path"`
 }
 
-// fill adds letters, a minute apart up to now. What they leave out is made up: a status report of builder-1 to the
-// user.
+// fill adds letters, a minute apart up to now unless they say when they were sent. What they leave out is made up: a
+// status report of builder-1 to the user.
 func (r *room) fill(letters ...letter) {
 	r.t.Helper()
 	var text strings.Builder
@@ -190,7 +190,9 @@ func (r *room) fill(letters ...letter) {
 		if l.Body == "" {
 			l.Body = fmt.Sprintf("The text of letter %d.", i)
 		}
-		l.Sent = time.Now().Add(-time.Duration(len(letters)-i) * time.Minute).UTC()
+		if l.Sent.IsZero() {
+			l.Sent = time.Now().Add(-time.Duration(len(letters)-i) * time.Minute).UTC()
+		}
 		if err := enc.Encode(l); err != nil {
 			r.t.Fatal(err)
 		}
@@ -200,12 +202,13 @@ func (r *room) fill(letters ...letter) {
 	}
 }
 
-// reports are n letters to the user: Report 1 is the oldest.
+// reports are n letters to the user, which have rows of their own: Report 1 is the oldest.
 func reports(n int) []letter {
 	all := make([]letter, n)
 	for i := range all {
-		all[i] = letter{ID: fmt.Sprintf("msg_report%016d", i+1), Subject: fmt.Sprintf("Report %d", i+1),
-			From: fmt.Sprintf("agent:builder-%d", i%3+1)}
+		all[i] = letter{ID: fmt.Sprintf("msg_report%016d", i+1), Type: "custom",
+			Subject: fmt.Sprintf("Report %d", i+1),
+			From:    fmt.Sprintf("agent:builder-%d", i%3+1)}
 	}
 	return all
 }

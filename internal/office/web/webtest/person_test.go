@@ -65,12 +65,14 @@ func (p *person) roams() {
 	p.site = "http://"
 }
 
-// person opens a tab of that size and logs in.
+// person opens a tab of that size, logs in, and goes to the inbox of the room.
 func (r *room) person(width, height int64) *person {
 	r.t.Helper()
 	p := r.stranger(width, height)
 	p.do(chromedp.Navigate(r.run("open", "--print")))
 	p.until(`document.body.dataset.place === "inbox" && document.readyState === "complete"`)
+	p.visit("/")
+	p.until(`document.readyState === "complete"`)
 	return p
 }
 
@@ -292,3 +294,5 @@ func setValue(selector, text string) chromedp.Action[chromedp.Void] {
 }
 
 func reload() chromedp.Action[chromedp.Void] { return chromedp.Reload() }
+
+func navigate(to string) chromedp.Action[chromedp.Void] { return chromedp.Navigate(to) }

@@ -45,7 +45,7 @@ func TestWeight(t *testing.T) {
 	}
 	p.is(`new Set([...document.querySelectorAll("#list .row")].map((r) => r.id)).size === ` + rows)
 	p.is(
-		`[...document.querySelectorAll("#list .row")].every((r, i, all) => i === 0 || Number(all[i - 1].dataset.seq) > Number(r.dataset.seq))`)
+		`[...document.querySelectorAll("#list .row")].every((r, i, all) => i === 0 || Number(all[i - 1].dataset.at) > Number(r.dataset.at))`)
 	p.is(
 		`new Set([...document.querySelectorAll("#list h2.when")].map((h) => h.textContent)).size === document.querySelectorAll("#list h2.when").length`)
 	// A frame while it scrolls.

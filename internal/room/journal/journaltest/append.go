@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"pennypost/internal/mail"
+	"pennypost/internal/room/journal"
 )
 
 func testAppend(t *testing.T, b *fixture) {
@@ -31,6 +32,27 @@ func testAppendNothing(t *testing.T, b *fixture) {
 		}
 		b.add(message(1))
 	}
+}
+
+func testBehind(t *testing.T, b *fixture) {
+	j, ok := b.Journal.(journal.Behinder)
+	if !ok {
+		t.Skip("this journal has one writer")
+	}
+	all := b.add(message(1), message(2))
+	last := b.Last()
+	for _, after := range []mail.Seq{0, last - 1, last + 1} {
+		if _, ok, err := j.AppendBehind(b.context(), after, message(3)); ok || err != nil {
+			t.Errorf("AppendBehind %d, the last being %d, = %v, %v; want no", after, last, ok, err)
+		}
+	}
+	place, ok, err := j.AppendBehind(b.context(), last, message(4))
+	if place <= last || !ok || err != nil {
+		t.Fatalf("AppendBehind the last, %d, = %d, %v, %v; want it done", last, place, ok, err)
+	}
+	e := message(4)
+	e.Seq = place
+	b.want(0, append(all, e))
 }
 
 // What cannot be written must be refused whole, or be written so that it reads back the same.

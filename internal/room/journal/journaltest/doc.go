@@ -20,6 +20,7 @@ func Run(t *testing.T, open Opener) {
 		{"Append", testAppend},
 		{"AppendNothing", testAppendNothing},
 		{"AppendRefused", testAppendRefused},
+		{"Behind", testBehind},
 		{"Reopen", testReopen},
 		{"LiveEqualsReplay", testLiveEqualsReplay},
 		{"ConcurrentWriters", testConcurrentWriters},

@@ -15,6 +15,7 @@ import (
 var (
 	_ journal.Journal   = (*Memory)(nil)
 	_ journal.Compacter = (*Memory)(nil)
+	_ journal.Behinder  = (*Memory)(nil)
 )
 
 // Store is what journals in memory write to, as a disk is for files: it outlives them, so a journal can be closed and
@@ -71,6 +72,26 @@ func (m *Memory) Append(ctx context.Context, events ...mail.Event) (mail.Seq, er
 	s := m.store
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	return m.appendLocked(events...)
+}
+
+// AppendBehind implements journal.Behinder.
+func (m *Memory) AppendBehind(ctx context.Context, after mail.Seq, e mail.Event) (mail.Seq, bool, error) {
+	if err := ctx.Err(); err != nil {
+		return 0, false, err
+	}
+	s := m.store
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if m.open() && s.last != after {
+		return 0, false, nil
+	}
+	place, err := m.appendLocked(e)
+	return place, err == nil, err
+}
+
+func (m *Memory) appendLocked(events ...mail.Event) (mail.Seq, error) {
+	s := m.store
 	if !m.open() {
 		return 0, journal.ErrClosed
 	}

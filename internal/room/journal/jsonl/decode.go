@@ -122,6 +122,10 @@ func (p *parser) message() *mail.Message {
 	if p.skip(`,"sent":`) {
 		m.Sent = p.time()
 	}
+	same := p.optional(`,"same":`)
+	if p.skip(`,"checked":`) {
+		m.Checked = mail.Seq(p.integer())
+	}
 	p.want(`}`)
 	if p.failed {
 		return nil
@@ -131,7 +135,7 @@ func (p *parser) message() *mail.Message {
 		subject, docs = nil, nil
 	}
 	var a arena
-	a.reserve(id, kind, from, subject, priority, thread, replyTo, issue, audience, key, via)
+	a.reserve(id, kind, from, subject, priority, thread, replyTo, issue, audience, key, via, same)
 	a.reserve(to...)
 	a.reserve(docs...)
 	m.ID = mail.ID(a.take(id))
@@ -156,6 +160,7 @@ func (p *parser) message() *mail.Message {
 	m.Audience = a.take(audience)
 	m.Key = a.take(key)
 	m.Via = a.take(via)
+	m.Same = a.take(same)
 	for i := 0; i < len(docs); i += 2 {
 		m.Docs = append(m.Docs, mail.Doc{Path: a.take(docs[i]), Revision: a.take(docs[i+1])})
 	}
@@ -174,15 +179,16 @@ func (p *parser) receipt() *mail.Receipt {
 	if p.skip(`,"until":`) {
 		until = p.time()
 	}
+	machine := p.optional(`,"machine":`)
 	p.want(`}`)
 	if p.failed {
 		return nil
 	}
 	var a arena
-	a.reserve(id, reader, mark, door)
+	a.reserve(id, reader, mark, door, machine)
 	rc := mail.Receipt{
 		Message: mail.ID(a.take(id)), Reader: mail.Address(a.take(reader)), Mark: receiptMark(mark, &a),
-		Door: a.take(door), Until: until,
+		Door: a.take(door), Until: until, Machine: mail.Machine(a.take(machine)),
 	}
 	if p.into == nil {
 		return new(rc)

@@ -56,6 +56,10 @@ func appendPayload(b []byte, e *mail.Event) ([]byte, error) {
 		w.raw(`,"settled":`)
 		w.rare(e.Settled, new(mail.Settlement))
 	}
+	if e.Machine != nil {
+		w.raw(`,"machine":`)
+		w.rare(e.Machine, new(mail.MachineChange))
+	}
 	return w.b, w.err
 }
 
@@ -78,10 +82,7 @@ func (w *encoder) message(m *mail.Message) {
 	w.optional(`,"issue_id":`, m.Issue)
 	w.docs(m.Docs)
 	w.metadata(m.Metadata)
-	if m.TTLSeconds != 0 {
-		w.raw(`,"ttl_seconds":`)
-		w.b = strconv.AppendInt(w.b, m.TTLSeconds, 10)
-	}
+	w.number(`,"ttl_seconds":`, m.TTLSeconds)
 	w.optional(`,"audience":`, m.Audience)
 	w.optional(`,"key":`, m.Key)
 	w.optional(`,"via":`, m.Via)
@@ -89,6 +90,8 @@ func (w *encoder) message(m *mail.Message) {
 		w.raw(`,"sent":`)
 		w.time(m.Sent)
 	}
+	w.optional(`,"same":`, m.Same)
+	w.number(`,"checked":`, int64(m.Checked))
 	w.raw(`}`)
 }
 
@@ -115,6 +118,7 @@ func (w *encoder) receipt(r *mail.Receipt) {
 		w.raw(`,"until":`)
 		w.time(r.Until)
 	}
+	w.optional(`,"machine":`, string(r.Machine))
 	w.raw(`}`)
 }
 
@@ -135,6 +139,10 @@ func (w *encoder) agent(a *mail.AgentChange) {
 	w.flag(`,"end":true`, a.End)
 	w.optional(`,"process":`, a.Process)
 	w.flag(`,"join":true`, a.Join)
+	w.optional(`,"machine":`, string(a.Machine))
+	w.optional(`,"expects":`, string(a.Expects))
+	w.number(`,"silent":`, int64(a.Silent))
+	w.number(`,"most":`, int64(a.Most))
 	w.optional(`,"turn":`, string(a.Turn))
 	w.flag(`,"over":true`, a.Over)
 	w.optional(`,"renamed":`, string(a.Renamed))
@@ -148,6 +156,7 @@ func (w *encoder) erasure(e *mail.Erasure) {
 	w.member(`{"message":`, string(e.Message))
 	w.member(`,"by":`, string(e.By))
 	w.flag(`,"done":true`, e.Done)
+	w.optional(`,"machine":`, string(e.Machine))
 	w.raw(`}`)
 }
 
@@ -229,6 +238,14 @@ func (w *encoder) member(name, s string) {
 func (w *encoder) optional(name, s string) {
 	if s != "" {
 		w.member(name, s)
+	}
+}
+
+// number writes n unless it is 0.
+func (w *encoder) number(name string, n int64) {
+	if n != 0 {
+		w.raw(name)
+		w.b = strconv.AppendInt(w.b, n, 10)
 	}
 }
 

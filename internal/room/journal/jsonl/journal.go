@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"pennypost/internal/base/durable"
@@ -38,6 +39,8 @@ type Journal struct {
 	log      *slog.Logger
 	onSync   func(events, bytes int, took time.Duration)
 	disk     disk
+	copied   bool        // Options.Copy
+	unsynced atomic.Bool // of a copy: something was placed since it was synced
 	recovery Recovery
 	closed   chan struct{} // closed by Close: cursors and whoever keeps the files stop
 	watching sync.WaitGroup
@@ -98,7 +101,7 @@ type Journal struct {
 func Open(dir string, opts Options) (*Journal, error) {
 	opts = opts.withDefaults()
 	j := &Journal{
-		dir: dir, log: opts.Log.With("journal", dir), onSync: opts.OnSync, disk: opts.disk,
+		dir: dir, log: opts.Log.With("journal", dir), onSync: opts.OnSync, disk: opts.disk, copied: opts.Copy,
 		closed: make(chan struct{}), keeper: make(chan struct{}, 1), shelf: make(chan struct{}, 1),
 		looked:  make(map[string]bool),
 		indexes: make(map[string][]*monthIndex),
@@ -187,6 +190,7 @@ func (j *Journal) Close() error {
 	j.shelf <- struct{}{}  // for good
 	j.takeLead()           // for good: everything that waited before is written
 	err := j.leaveWhole()
+	j.syncCopy()
 	j.noteLast()
 	j.readers.Wait()
 	j.swap.Lock()

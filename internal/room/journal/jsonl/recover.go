@@ -210,7 +210,7 @@ func (j *Journal) standIn(s *survey) (*survey, error) {
 		return nil, err
 	}
 	gaps := s.gaps
-	if known.end > s.end.end {
+	if known.end > s.end.end && !j.copied {
 		stub := s.end.lost(&item{seq: known.end + 1, prev: known.crc, when: known.when})
 		stub.end += skipped
 		gaps = append(gaps, lostRange{before: s.end, stub: stub, off: s.size})

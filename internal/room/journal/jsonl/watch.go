@@ -30,6 +30,7 @@ func (j *Journal) look() {
 	j.takeLead()
 	j.lookAsLeader()
 	j.giveLead()
+	j.syncCopy()
 	j.noteLast()
 	select {
 	case j.keeper <- struct{}{}:

@@ -260,7 +260,9 @@ func (j *Journal) write(size int64, end item, events int) (at int64, err error) 
 		}
 		return 0, j.poison(fmt.Errorf("write: %w", err))
 	}
-	if err := j.file.Sync(); err != nil {
+	if j.copied {
+		j.unsynced.Store(true)
+	} else if err := j.file.Sync(); err != nil {
 		// Should it be there all the same when the journal is opened again, that is what the contract warns of.
 		_ = j.file.Truncate(at)
 		return 0, j.poison(fmt.Errorf("sync: %w", err))

@@ -1,0 +1,83 @@
+package selfsigned
+
+import (
+	"crypto/sha256"
+	"crypto/tls"
+	"crypto/x509"
+	"encoding/hex"
+	"fmt"
+)
+
+// Pin names the key of a certificate: the first 16 bytes of the SHA-256 of its SubjectPublicKeyInfo. Who wants to be
+// taken for its owner has to find another key of the same pin, which takes 2^128 tries; that two keys with one pin can
+// be found in 2^64 helps nobody. A certificate that is made anew with its key keeps its pin.
+type Pin [16]byte
+
+// PinOf returns the pin of a certificate's key.
+func PinOf(cert *x509.Certificate) Pin {
+	sum := sha256.Sum256(cert.RawSubjectPublicKeyInfo)
+	return Pin(sum[:])
+}
+
+func (p Pin) String() string { return hex.EncodeToString(p[:]) }
+
+// MarshalText implements encoding.TextMarshaler.
+func (p Pin) MarshalText() ([]byte, error) { return []byte(p.String()), nil }
+
+// UnmarshalText implements encoding.TextUnmarshaler.
+func (p *Pin) UnmarshalText(b []byte) error {
+	if hex.DecodedLen(len(b)) != len(p) {
+		return fmt.Errorf("%q is not a pin: it has %d hex digits", b, 2*len(p))
+	}
+	_, err := hex.Decode(p[:], b)
+	return err
+}
+
+// OtherKeyError says that the far end of a connection is not whom it was pinned to. Nothing was sent to it.
+type OtherKeyError struct {
+	Got, Want Pin
+	Err       error // why its certificate is not believed without the pin, where it could be
+}
+
+func (e *OtherKeyError) Error() string {
+	return fmt.Sprintf("the certificate has the key %s, and not %s", e.Got, e.Want)
+}
+
+func (e *OtherKeyError) Unwrap() error { return e.Err }
+
+// Trust is what a machine believes of another.
+type Trust struct {
+	Pin Pin
+	// Public says that a certificate for the right host is believed too that somebody vouches for whom this system
+	// trusts: it may get another key any day.
+	Public bool
+}
+
+// Config returns how to connect to host, which is a name or an IP address. A connection that does not come to the
+// right key ends in the handshake, with an *OtherKeyError.
+func (t Trust) Config(host string) *tls.Config {
+	return &tls.Config{
+		MinVersion: tls.VersionTLS12, ServerName: host,
+		InsecureSkipVerify: true, // VerifyConnection decides, also when a session is resumed
+		VerifyConnection: func(cs tls.ConnectionState) error {
+			cert := cs.PeerCertificates[0]
+			got := PinOf(cert)
+			if got == t.Pin {
+				return nil
+			}
+			other := &OtherKeyError{Got: got, Want: t.Pin}
+			if !t.Public {
+				return other
+			}
+			between := x509.NewCertPool()
+			for _, c := range cs.PeerCertificates[1:] {
+				between.AddCert(c)
+			}
+			if _, err := cert.Verify(x509.VerifyOptions{DNSName: host, Intermediates: between}); err != nil {
+				other.Err = err
+				return other
+			}
+			return nil
+		},
+	}
+}

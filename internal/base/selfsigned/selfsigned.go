@@ -1,0 +1,131 @@
+// Package selfsigned makes, keeps and names certificates for TLS that a machine signs itself.
+//
+// Nobody vouches for such a certificate, so whoever meets it first compares its fingerprint. The key stays the same
+// when the certificate is made anew, because it ends or the machine has other addresses.
+package selfsigned
+
+import (
+	"bytes"
+	"crypto"
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/sha256"
+	"crypto/tls"
+	"crypto/x509"
+	"crypto/x509/pkix"
+	"encoding/pem"
+	"errors"
+	"fmt"
+	"io/fs"
+	"math/big"
+	"net"
+	"os"
+	"slices"
+	"strings"
+	"time"
+
+	"pennypost/internal/base/durable"
+)
+
+const (
+	// lasts is below the 825 days that Apple's systems take of any certificate that a person trusts
+	// (support.apple.com/en-us/103769); the shorter limits of browsers are for public authorities.
+	lasts = 730 * 24 * time.Hour
+	// renewal is how long before its end a certificate is made anew.
+	renewal = 60 * 24 * time.Hour
+	// backdated is how far the clocks of other devices may be behind.
+	backdated = time.Hour
+)
+
+// Keep returns the certificate in the file at path, which is for these names and IP addresses. One that is not there,
+// ends soon or lacks a name is made. The file has the key too, and is its owner's alone.
+func Keep(path string, names []string, now time.Time) (tls.Certificate, error) {
+	text, err := os.ReadFile(path)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return tls.Certificate{}, fmt.Errorf("read the certificate: %w", err)
+	}
+	var key crypto.PrivateKey
+	if err == nil {
+		if err := os.Chmod(path, 0o600); err != nil {
+			return tls.Certificate{}, fmt.Errorf("close the certificate's key to others: %w", err)
+		}
+		cert, err := tls.X509KeyPair(text, text)
+		if err != nil {
+			return cert, fmt.Errorf("%s holds no certificate and key: %w. Remove the file; a new one is made at the "+
+				"next start", path, err)
+		}
+		if fits(cert.Leaf, names, now) {
+			return cert, nil
+		}
+		key = cert.PrivateKey
+	}
+	text, err = sign(key, names, now)
+	if err == nil {
+		err = durable.WriteFile(path, text, 0o600)
+	}
+	if err != nil {
+		return tls.Certificate{}, fmt.Errorf("make a certificate: %w", err)
+	}
+	return tls.X509KeyPair(text, text)
+}
+
+// fits reports whether a certificate is good for some time yet, and for all names.
+func fits(cert *x509.Certificate, names []string, now time.Time) bool {
+	return now.After(cert.NotBefore) && now.Add(renewal).Before(cert.NotAfter) &&
+		!slices.ContainsFunc(names, func(name string) bool { return cert.VerifyHostname(name) != nil })
+}
+
+// sign makes a certificate, and a key if there is none, as PEM.
+func sign(key crypto.PrivateKey, names []string, now time.Time) ([]byte, error) {
+	signer, ok := key.(crypto.Signer)
+	if !ok {
+		made, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+		if err != nil {
+			return nil, err
+		}
+		signer = made
+	}
+	serial, err := rand.Int(rand.Reader, new(big.Int).Lsh(big.NewInt(1), 120))
+	if err != nil {
+		return nil, err
+	}
+	cert := &x509.Certificate{
+		SerialNumber: serial, Subject: pkix.Name{CommonName: "Pennypost"},
+		NotBefore: now.Add(-backdated), NotAfter: now.Add(lasts - backdated),
+		KeyUsage: x509.KeyUsageDigitalSignature, ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth},
+		BasicConstraintsValid: true,
+	}
+	for _, name := range names {
+		if ip := net.ParseIP(name); ip != nil {
+			cert.IPAddresses = append(cert.IPAddresses, ip)
+		} else {
+			cert.DNSNames = append(cert.DNSNames, name)
+		}
+	}
+	der, err := x509.CreateCertificate(rand.Reader, cert, cert, signer.Public(), signer)
+	if err != nil {
+		return nil, err
+	}
+	secret, err := x509.MarshalPKCS8PrivateKey(signer)
+	if err != nil {
+		return nil, err
+	}
+	var out bytes.Buffer
+	for _, block := range []*pem.Block{{Type: "CERTIFICATE", Bytes: der}, {Type: "PRIVATE KEY", Bytes: secret}} {
+		if err := pem.Encode(&out, block); err != nil {
+			return nil, err
+		}
+	}
+	return out.Bytes(), nil
+}
+
+// Fingerprint returns the SHA-256 of a certificate (DER) as browsers show it: pairs of hex digits with colons between.
+func Fingerprint(cert []byte) string {
+	sum := sha256.Sum256(cert)
+	pairs := make([]string, len(sum))
+	for i, b := range sum {
+		pairs[i] = fmt.Sprintf("%02X", b)
+	}
+	return strings.Join(pairs, ":")
+}

@@ -1,0 +1,119 @@
+// Package webhook sends POSTs that are signed as Standard Webhooks
+// (https://github.com/standard-webhooks/standard-webhooks, specification 1.0.0) says.
+package webhook
+
+import (
+	"bytes"
+	"context"
+	"crypto/hmac"
+	"crypto/sha256"
+	"encoding/base64"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"strconv"
+	"time"
+
+	"pennypost/internal/base/jsonx"
+)
+
+// Bounds of a request.
+const (
+	maxRedirects = 3 // how often a receiver may send us on
+	maxAnswer    = 4 << 10
+)
+
+// ErrGone says that the receiver answered 410: it does not want to hear anything any more.
+var ErrGone = errors.New("answered 410 Gone")
+
+// Receiver is who is sent to. Its errors are for people, and do not tell the address: its path may be a secret.
+type Receiver struct {
+	url    string
+	secret []byte
+	client *http.Client
+}
+
+// New returns the receiver at an address. secret is the signing key itself, not its base64.
+func New(address string, secret []byte, limit time.Duration) *Receiver {
+	return &Receiver{url: address, secret: secret, client: &http.Client{
+		Timeout:       limit,
+		Transport:     &http.Transport{Proxy: http.ProxyFromEnvironment, DisableKeepAlives: true}, // requests are rare
+		CheckRedirect: SameHost,
+	}}
+}
+
+var errRedirect = errors.New(
+	"it redirects to another host, or in a way that does not repeat the request; set the address where it leads")
+
+// SameHost lets a request be repeated on the host that was configured, and nowhere else: what it is signed or
+// authorised with is a credential.
+func SameHost(next *http.Request, via []*http.Request) error {
+	first := via[0].URL
+	if next.Method != http.MethodPost || next.URL.Host != first.Host || next.URL.Scheme != first.Scheme ||
+		len(via) > maxRedirects {
+		return errRedirect
+	}
+	return nil
+}
+
+// Post sends data under an id, which stays the same when it is sent again. kind is the type of the event. It has
+// arrived if the answer is of status 2xx, and answer is that status.
+func (w *Receiver) Post(ctx context.Context, id, kind string, data any) (answer string, err error) {
+	now := time.Now()
+	body, err := jsonx.Marshal(envelope{Type: kind, Timestamp: now.UTC().Format("2006-01-02T15:04:05.000Z"),
+		Data: data})
+	if err != nil {
+		return "", err
+	}
+	req, err := http.NewRequestWithContext(ctx, http.MethodPost, w.url, bytes.NewReader(body))
+	if err != nil {
+		return "", errors.New("the address is none")
+	}
+	sign(req.Header, w.secret, id, now, body)
+	req.Header.Set("Content-Type", "application/json")
+	req.Header.Set("User-Agent", "pennypost")
+	resp, err := w.client.Do(req)
+	if err != nil {
+		return "", Reason(err)
+	}
+	defer resp.Body.Close()
+	_, _ = io.CopyN(io.Discard, resp.Body, maxAnswer)
+	switch answer = fmt.Sprintf("%d %s", resp.StatusCode, http.StatusText(resp.StatusCode)); {
+	case resp.StatusCode/100 == 2:
+		return answer, nil
+	case resp.StatusCode == http.StatusGone:
+		return answer, ErrGone
+	}
+	return answer, errors.New("answered " + answer)
+}
+
+// envelope is the form of the body that Standard Webhooks recommends.
+type envelope struct {
+	Type      string `json:"type"`
+	Timestamp string `json:"timestamp"`
+	Data      any    `json:"data"`
+}
+
+// sign sets the three headers of Standard Webhooks.
+func sign(h http.Header, secret []byte, id string, at time.Time, body []byte) {
+	seconds := strconv.FormatInt(at.Unix(), 10)
+	mac := hmac.New(sha256.New, secret)
+	fmt.Fprintf(mac, "%s.%s.%s", id, seconds, body)
+	h.Set("webhook-id", id)
+	h.Set("webhook-timestamp", seconds)
+	h.Set("webhook-signature", "v1,"+base64.StdEncoding.EncodeToString(mac.Sum(nil)))
+}
+
+// Reason says why a request got no answer, without its address.
+func Reason(err error) error {
+	u, ok := errors.AsType[*url.Error](err)
+	switch {
+	case ok && u.Timeout():
+		return errors.New("did not answer in time")
+	case ok:
+		return u.Err
+	}
+	return err
+}

@@ -1,0 +1,130 @@
+package cli
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"pennypost/internal/mail"
+)
+
+// deskVerb is the view that fills the screen of a terminal. It is the post office's program that draws it.
+const deskVerb = "desk"
+
+// glimpse is how much of what needs the person is printed where no screen can be drawn.
+const glimpse = 5
+
+// alone is what the program does without a verb: on a terminal the full-screen view, elsewhere a glimpse of what needs
+// the person. Agents, who cannot be the person, get the manual.
+func (a *App) alone(cmd *cobra.Command) error {
+	if who, err := a.Who(); err != nil || who != mail.User {
+		return cmd.Help()
+	}
+	if a.JSON || !a.fullScreen() {
+		return a.glimpse(cmd.Context())
+	}
+	for _, c := range cmd.Commands() {
+		if c.Name() == deskVerb {
+			c.SetContext(cmd.Context())
+			return c.RunE(c, nil)
+		}
+	}
+	return cmd.Help()
+}
+
+// fullScreen reports whether a person can look at a whole screen here, and type.
+func (a *App) fullScreen() bool { return a.inTerminal() && a.Env.Getenv("TERM") != "dumb" }
+
+// glimpse prints what has waited for the person longest, and how much else there is.
+func (a *App) glimpse(ctx context.Context) error {
+	q := mail.DeskQuery{Limit: glimpse}
+	if a.Room != "" {
+		room, err := mail.ParseRoom(a.Room)
+		if err != nil {
+			return err
+		}
+		q.Rooms = []mail.RoomName{room}
+	}
+	office, err := a.Post()
+	if err != nil {
+		return err
+	}
+	desk, err := office.Desk(ctx, q)
+	switch {
+	case err != nil:
+		return err
+	case a.JSON:
+		a.Out.Value(desk)
+		return nil
+	}
+	var rows [][]string
+	for i := range desk.Needs {
+		rows = append(rows, a.glimpsed(&desk.Needs[i]))
+	}
+	a.Out.Table(rows, 2)
+	a.Out.Line("%s", a.Out.Dim(summary(&desk)))
+	return nil
+}
+
+// glimpsed is a row of what needs the person: who wrote and where, since when, what about, and the answers to choose.
+func (a *App) glimpsed(c *mail.Conversation) []string {
+	sign := "?"
+	if c.Urgent {
+		sign = a.Out.red("!")
+	}
+	about := c.Subject
+	if about == "" {
+		about = c.Preview
+	}
+	about = shorten(OneLine(about), headlineWidth)
+	var options []string
+	for i, o := range c.Metadata.Options() {
+		options = append(options, fmt.Sprintf("%d %s", i+1, shorten(OneLine(o.Answer), headlineWidth/2)))
+	}
+	if len(options) > 0 {
+		about += "   " + strings.Join(options, " · ")
+	}
+	who := Sender(&c.Message, 28) + " (" + OneLine(string(c.Room)) + ")"
+	return []string{sign, who, age(a.Out.now, c.Sent), about}
+}
+
+// age says how long something waits, in few columns.
+func age(now time.Time, since mail.Time) string {
+	switch d := now.Sub(since.Std()); {
+	case d < time.Minute:
+		return "now"
+	case d < time.Hour:
+		return fmt.Sprintf("%d min", d/time.Minute)
+	case d < 48*time.Hour:
+		return fmt.Sprintf("%d h", d/time.Hour)
+	default:
+		return fmt.Sprintf("%d days", d/(24*time.Hour))
+	}
+}
+
+// summary says how much there is in all, and what to type.
+func summary(d *mail.Desk) string {
+	out := "Nothing needs you."
+	if rest := d.Waiting - len(d.Needs); rest > 0 {
+		out = fmt.Sprintf("And %d more.", rest)
+	} else if d.Waiting > 0 {
+		out = fmt.Sprintf("%d in all.", d.Waiting)
+	}
+	if d.Unread > 0 {
+		out += " " + plural(d.Unread, "unread update") + "."
+	}
+	if d.Waiting+d.Unread > 0 {
+		out += " On a terminal pennypost shows them; here: pennypost inbox --all-rooms"
+	}
+	if len(d.Away) > 0 {
+		names := make([]string, len(d.Away))
+		for i, r := range d.Away {
+			names[i] = OneLine(string(r))
+		}
+		out += "\nCannot be opened: " + strings.Join(names, ", ")
+	}
+	return out
+}

@@ -1,0 +1,93 @@
+package cli
+
+import (
+	"fmt"
+	"io"
+	"sync/atomic"
+	"time"
+)
+
+const (
+	progressAfter = time.Second            // what is done by then needs no word
+	progressEvery = 200 * time.Millisecond // often enough to be seen moving
+)
+
+// Progress is a line on standard error that says how far a long work is, and is gone when the work has ended. Where
+// standard error is no terminal nothing is written.
+type Progress struct {
+	to    io.Writer
+	what  string
+	count func(n int64) string // "12 messages"
+	done  atomic.Int64
+	stop  chan struct{}
+	ended chan struct{}
+}
+
+// Progress begins to tell of a work, such as "importing". The caller ends it. count says how much is done; nil: nobody
+// knows, and only the time is told.
+func (a *App) Progress(what string, count func(n int64) string) *Progress {
+	if !IsTerminal(a.Env.Stderr) {
+		return &Progress{}
+	}
+	return startProgress(a.Env.Stderr, what, count)
+}
+
+func startProgress(to io.Writer, what string, count func(n int64) string) *Progress {
+	p := &Progress{to: to, what: what, count: count, stop: make(chan struct{}), ended: make(chan struct{})}
+	go p.run()
+	return p
+}
+
+// Add notes that so much more is done.
+func (p *Progress) Add(n int) { p.done.Add(int64(n)) }
+
+// Write implements io.Writer: what is written is done, in bytes.
+func (p *Progress) Write(b []byte) (int, error) {
+	p.Add(len(b))
+	return len(b), nil
+}
+
+// End takes the line away.
+func (p *Progress) End() {
+	if p.to != nil {
+		close(p.stop)
+		<-p.ended
+	}
+}
+
+func (p *Progress) run() {
+	defer close(p.ended)
+	began := time.Now()
+	tick := time.NewTicker(progressEvery)
+	defer tick.Stop()
+	shown := false
+	for {
+		select {
+		case <-p.stop:
+			if shown {
+				fmt.Fprint(p.to, "\r\x1b[K") // to the beginning of the line, and all of it away
+			}
+			return
+		case now := <-tick.C:
+			if took := now.Sub(began); took >= progressAfter {
+				fmt.Fprint(p.to, "\r\x1b[K"+p.words(took))
+				shown = true
+			}
+		}
+	}
+}
+
+func (p *Progress) words(took time.Duration) string {
+	seconds := took / time.Second
+	if p.count == nil {
+		return fmt.Sprintf("%s, for %d s", p.what, seconds)
+	}
+	n := p.done.Load()
+	return fmt.Sprintf("%s: %s in %d s, %s a second", p.what, p.count(n), seconds,
+		p.count(n*int64(time.Second)/int64(took)))
+}
+
+func countMessages(n int64) string { return plural(int(n), "message") }
+
+// CountBytes says a number of bytes, for Progress.
+func CountBytes(n int64) string { return size(n) }

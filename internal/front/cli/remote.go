@@ -1,0 +1,127 @@
+package cli
+
+import (
+	"context"
+	"net/netip"
+	"net/url"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"pennypost/internal/config"
+	"pennypost/internal/mail"
+	"pennypost/internal/wire"
+	"pennypost/internal/wire/client"
+)
+
+// tokenVariable holds the token for --remote.
+const tokenVariable = "PENNYPOST_TOKEN"
+
+// remote is the post office of --remote. If this machine has joined it, its key is known, and is checked.
+func (a *App) remote() (*client.Office, error) {
+	if err := checkRemote(a.Remote, a.Insecure); err != nil {
+		return nil, err
+	}
+	opts := client.Options{URL: a.Remote, Token: a.Env.Getenv(tokenVariable), Link: a.Link}
+	home, err := config.FindHome(a.Env.Getenv)
+	if err != nil {
+		return nil, err
+	}
+	r, err := config.LoadRemote(home)
+	if err == nil && r != nil && r.URL == strings.TrimSuffix(a.Remote, "/") {
+		opts.TLS, err = r.TLS()
+	}
+	if err != nil {
+		return nil, err
+	}
+	return client.New(opts)
+}
+
+// onlyHere are the verbs that are about this machine.
+var onlyHere = []string{"serve", "join", "leave", "hook", "install", "uninstall", "doctor", "service", "config",
+	"restore", "demo"}
+
+// checkHere refuses --remote where it would say nothing.
+func (a *App) checkHere(cmd *cobra.Command, _ []string) error {
+	for cmd.HasParent() && cmd.Parent().HasParent() {
+		cmd = cmd.Parent()
+	}
+	if a.Remote != "" && slices.Contains(onlyHere, cmd.Name()) {
+		return Usage("pennypost %s is about this machine, and does not go with --remote", cmd.Name())
+	}
+	return nil
+}
+
+// far returns what the post office of --remote says of whoever has the token: as whom it speaks, and in which room.
+func (a *App) far() (wire.Status, error) {
+	if a.token != nil {
+		return *a.token, nil
+	}
+	office, err := a.Post()
+	if err != nil {
+		return wire.Status{}, err
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), joinPatience)
+	defer cancel()
+	st, err := office.Status(ctx)
+	if err != nil {
+		return st, Hinted(err, "set "+tokenVariable+" to a token of that post office, made there by: pennypost "+
+			"agents token NAME. What that post office has let in by pennypost join needs no --remote")
+	}
+	a.token = &st
+	return st, nil
+}
+
+// farWho is Who for --remote: the token says it, and where it is a machine's, the command.
+func (a *App) farWho() (mail.Name, error) {
+	st, err := a.far()
+	switch {
+	case err != nil:
+		return "", err
+	case a.As != "" && a.As != string(st.You):
+		if strings.HasPrefix(a.Env.Getenv(tokenVariable), wire.MachinePrefix) {
+			return mail.ParseName(a.As)
+		}
+		return "", mail.Errorf(mail.Denied, "the token is %s's, and cannot speak for %s", st.You, a.As)
+	case st.You != mail.User:
+		a.ForModel()
+		return st.You, nil
+	}
+	if v, found := config.AgentClient(a.Env.Environ); found {
+		return "", config.RefuseUser(v)
+	}
+	return mail.User, nil
+}
+
+// farRoom is RoomName for --remote.
+func (a *App) farRoom() (mail.RoomName, error) {
+	st, err := a.far()
+	if err != nil || st.Room == "" {
+		room, bad := config.FindRoom(a.Room, a.Env.Getenv, a.Env.Dir)
+		if err == nil {
+			err = bad
+		}
+		return room, err
+	}
+	if a.Room != "" && mail.RoomName(a.Room) != st.Room {
+		return "", mail.Errorf(mail.Denied, "the token opens room %s only, not %s", st.Room, a.Room)
+	}
+	return st.Room, nil
+}
+
+// checkRemote refuses to send a token over a network on which others can read it, unless that was said to be wanted.
+// What else is wrong with an address is said by the client.
+func checkRemote(address string, insecure bool) error {
+	u, err := url.Parse(address)
+	if err != nil || u.Scheme != "http" || u.Hostname() == "localhost" || insecure {
+		return nil
+	}
+	if ip, err := netip.ParseAddr(u.Hostname()); err == nil && ip.Unmap().IsLoopback() {
+		return nil
+	}
+	return Hinted(mail.Errorf(mail.Denied,
+		"%s is on another machine, and without TLS the token crosses the network in the clear: "+
+			"whoever can read it there is the agent from then on. Nothing was sent", u.Host),
+		"use an https:// address, or an SSH tunnel to 127.0.0.1; on a network that you trust, add --insecure")
+}

@@ -1,0 +1,200 @@
+package cli
+
+import (
+	"bytes"
+	"slices"
+	"strings"
+)
+
+// Table writes rows in columns, two spaces apart; a column with nothing in it takes no room. dimmed says which columns
+// are background. On a terminal the last column is broken between words, and goes on below itself.
+func (p *Printer) Table(rows [][]string, dimmed ...int) {
+	widths := widthsOf(rows)
+	var all []byte // written at once: a line a system call would cost more than the rest
+	for _, row := range rows {
+		all = append(bytes.TrimRight(all, " "), p.tableRow(row, widths, dimmed)...)
+		all = append(bytes.TrimRight(all, " "), '\n')
+	}
+	p.write(string(all))
+}
+
+func widthsOf(rows [][]string) (widths []int) {
+	for _, row := range rows {
+		for i, cell := range row {
+			if i == len(widths) {
+				widths = append(widths, 0)
+			}
+			widths[i] = max(widths[i], columns(cell))
+		}
+	}
+	return widths
+}
+
+// leastLast is how much room the last column of a table needs beside the others, in columns of the terminal. If there
+// is less, it begins in a line of its own.
+const leastLast = 24
+
+func (p *Printer) tableRow(row []string, widths, dimmed []int) []byte {
+	var line []byte
+	at := 0
+	for i, cell := range row {
+		if widths[i] == 0 {
+			continue
+		}
+		lines := []string{cell}
+		if i == len(row)-1 {
+			if p.wide > 0 && at > 8 && p.wide-at < leastLast && at+columns(cell) > p.wide {
+				at = 8
+				line = append(bytes.TrimRight(line, " "), "\n        "...)
+			}
+			lines = p.wrap(cell, at)
+		} else {
+			lines[0] = pad(cell, widths[i]+2)
+		}
+		for n, text := range lines {
+			if n > 0 {
+				line = append(append(line, '\n'), strings.Repeat(" ", at)...)
+			}
+			if slices.Contains(dimmed, i) {
+				text = p.Dim(text)
+			}
+			line = append(line, text...)
+		}
+		at += widths[i] + 2
+	}
+	return line
+}
+
+// A step is how a column of a list gives way when the list is wider than the terminal.
+type step struct {
+	column int
+	to     func(cell string) string // nil: it goes
+}
+
+// atMost cuts a column to a width.
+func atMost(width int) func(string) string {
+	return func(cell string) string { return shorten(cell, width) }
+}
+
+// comfort is to how many columns the last column of a list is cut before the others give way: enough for a subject.
+const comfort = 40
+
+// List writes rows as Table does, each in one line. If the terminal is too narrow, columns give way step by step, and
+// the last one is cut. What goes into a pipe or a file is complete.
+func (p *Printer) List(rows [][]string, steps []step, dimmed ...int) {
+	if p.wide > 0 {
+		fit(rows, p.wide, steps)
+	}
+	p.Table(rows, dimmed...)
+}
+
+// fit makes rows narrow enough for a terminal.
+func fit(rows [][]string, wide int, steps []step) {
+	// room is what the other columns leave to the last.
+	room := func() (left, last int) {
+		widths := widthsOf(rows)
+		left = wide
+		for _, w := range widths[:max(0, len(widths)-1)] {
+			if w > 0 {
+				left -= w + 2
+			}
+		}
+		if last = widths[len(widths)-1]; last == 0 {
+			left += 2 // no gap before nothing
+		}
+		return left, last
+	}
+	if len(rows) == 0 {
+		return
+	}
+	left, last := room()
+	for _, s := range steps {
+		if left >= min(last, comfort) {
+			break
+		}
+		for _, row := range rows {
+			cell := ""
+			if s.to != nil {
+				cell = s.to(row[s.column])
+			}
+			row[s.column] = cell
+		}
+		left, last = room()
+	}
+	for _, row := range rows {
+		row[len(row)-1] = shorten(row[len(row)-1], max(left, 8))
+	}
+}
+
+// wrap breaks text into lines that fit the terminal behind so many columns. What is not for a terminal stays one line.
+func (p *Printer) wrap(text string, behind int) []string {
+	width := p.wide - behind
+	if p.wide == 0 || columns(text) <= width || width < 8 {
+		return []string{text}
+	}
+	var lines []string
+	line, filled := "", 0
+	for _, piece := range pieces(text) {
+		word := strings.TrimLeft(piece, " ")
+		if n := columns(piece); filled == 0 || filled+n <= width {
+			line, filled = line+piece, filled+n
+			continue
+		}
+		lines = append(lines, line)
+		line, filled = word, columns(word)
+	}
+	return append(lines, line)
+}
+
+// pieces cuts text where a line may be broken: before the spaces in front of a word, and around characters that take
+// two columns.
+func pieces(text string) []string {
+	var out []string
+	begin, word, wasWide := 0, false, false
+	for i, r := range text {
+		wide := r >= 0x1100 && columns(string(r)) == 2
+		if r == ' ' && word || i > begin && word && (wide || wasWide) {
+			out = append(out, text[begin:i])
+			begin, word = i, false
+		}
+		word = word || r != ' '
+		wasWide = wide
+	}
+	return append(out, text[begin:])
+}
+
+// Text writes text of several lines, which are moved to the right. On a terminal that is narrower, a paragraph that
+// was broken into full lines is filled anew, and any other line is broken between words.
+func (p *Printer) Text(text string, margin int) {
+	space := strings.Repeat(" ", margin)
+	for _, line := range p.refilled(strings.Split(strings.TrimRight(text, "\n"), "\n"), margin) {
+		inner := len(line) - len(strings.TrimLeft(line, " "))
+		for n, part := range p.wrap(line[inner:], margin+inner) {
+			if part != "" || n > 0 {
+				part = space + line[:inner] + part
+			}
+			p.write(strings.TrimRight(part, " ") + "\n")
+		}
+	}
+}
+
+// full is how long a line of a filled paragraph is at least, in bytes.
+const full = 70
+
+// refilled joins the lines of paragraphs, if the terminal is too narrow for them as they are.
+func (p *Printer) refilled(lines []string, margin int) []string {
+	if p.wide == 0 || !slices.ContainsFunc(lines, func(l string) bool { return columns(l)+margin > p.wide }) {
+		return lines
+	}
+	var out []string
+	goesOn := false // the line before was full
+	for _, line := range lines {
+		if goesOn && line != "" && line[0] != ' ' {
+			out[len(out)-1] += " " + line
+		} else {
+			out = append(out, line)
+		}
+		goesOn = len(line) >= full && line[0] != ' '
+	}
+	return out
+}

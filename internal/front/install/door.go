@@ -1,0 +1,138 @@
+package install
+
+import (
+	"cmp"
+	"fmt"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"pennypost/internal/mail"
+)
+
+// doorPrompt is what the orchestrator's session is resumed with. The mail itself comes by hooks and tools.
+const doorPrompt = "Notice from the post office, not from the user: mail waits for you. Read it with read_messages, " +
+	"deal with each message, and mark it."
+
+// doorFile is the editor of the post office's own config.toml: the door by which the orchestrator's session is resumed
+// when its program has ended. It is ours if it runs the client's program as we have it, with whatever prompt.
+type doorFile struct {
+	o    *Options
+	argv []string // the client's command; its program is the first word
+}
+
+// door returns the file that has the door of the orchestrator, where that is asked for or has been.
+func (c *Client) door(o *Options) []file {
+	if c.resume == nil || o.Config == "" {
+		return nil
+	}
+	f := &doorFile{o, slices.Concat([]string{cmp.Or(o.Program, c.Program)}, c.resume)}
+	if text, _ := read(o.Config); !o.Orchestrator && !f.ours(text) {
+		return nil
+	}
+	return []file{{o.Config, "door of the orchestrator", f}}
+}
+
+// table is where the entry stands: for all rooms, or for that of the project.
+func (f *doorFile) table() []string {
+	if f.o.Scope == Project {
+		return []string{"rooms", string(f.o.Room), "wake", string(mail.Orchestrator)}
+	}
+	return []string{"room", "wake", string(mail.Orchestrator)}
+}
+
+func (f *doorFile) ours(text []byte) bool {
+	m, _ := decodeTOML(text)
+	words, _ := dig(m, append(f.table(), "exec")...).([]any)
+	var argv []string
+	for _, w := range words {
+		word, _ := w.(string)
+		argv = append(argv, word)
+	}
+	if len(argv) == 0 || programName(argv[0]) != programName(f.argv[0]) {
+		return false
+	}
+	return slices.EqualFunc(argv[1:], f.argv[1:], func(is, want string) bool {
+		return is == want || want == doorPrompt
+	})
+}
+
+func programName(path string) string {
+	base := filepath.Base(path)
+	return strings.TrimSuffix(base, filepath.Ext(base))
+}
+
+func (f *doorFile) put(text []byte) ([]byte, error) {
+	m, err := decodeTOML(text)
+	if err != nil || !f.o.Orchestrator || f.ours(text) {
+		return text, err
+	}
+	table := f.table()
+	for _, name := range []string{"role:" + string(mail.Orchestrator), string(mail.Orchestrator)} {
+		table[len(table)-1] = name
+		if dig(m, table...) != nil {
+			return nil, mail.Errorf(mail.Conflict, "[%s] is there, and says otherwise how the orchestrator is woken. "+
+				"Nothing was changed. Remove that section first, or leave --orchestrator away", tomlKey(table))
+		}
+	}
+	return (&tomlFile{}).add(text, fmt.Sprintf("[%s]\nexec = %s\nwhen = \"gone\"\ntimeout = \"1h\"\n",
+		tomlKey(f.table()), tomlStrings(f.argv)))
+}
+
+func tomlKey(path []string) string {
+	words := make([]string, len(path))
+	for i, w := range path {
+		if words[i] = w; strings.ContainsAny(w, ".:") {
+			words[i] = tomlString(w)
+		}
+	}
+	return strings.Join(words, ".")
+}
+
+func (f *doorFile) strip(text, _ []byte) (rest []byte, taken []piece, err error) {
+	if _, err := decodeTOML(text); err != nil || !f.ours(text) {
+		return text, nil, err
+	}
+	all, err := expressions(text)
+	if err != nil {
+		return nil, nil, err
+	}
+	runs := runsBelow(all, f.table()...)
+	if len(runs) == 0 {
+		return nil, nil, mail.Errorf(mail.Invalid,
+			"%s is written inside of another value, where it cannot be removed "+
+				"safely. Remove it by hand; nothing was changed", tomlKey(f.table()))
+	}
+	for _, run := range slices.Backward(runs) {
+		var p piece
+		text, p = cut(text, run)
+		taken = slices.Insert(taken, 0, p)
+	}
+	return text, taken, nil
+}
+
+func (f *doorFile) replay(base []byte, taken []piece) ([]byte, error) {
+	return (&tomlFile{}).replay(base, taken)
+}
+
+func (f *doorFile) entries(text []byte) ([]Entry, error) {
+	if _, err := decodeTOML(text); err != nil || !f.ours(text) {
+		return nil, err
+	}
+	return []Entry{{"door of the orchestrator", f.o.Binary, lineOf(text, f.table()...)}}, nil
+}
+
+func (f *doorFile) blank(text []byte) bool { return (&tomlFile{}).blank(text) }
+
+// doorNotes are what a person has to know of the door.
+func doorNotes(o *Options) []string {
+	who := "The orchestrator is whom you appoint: pennypost agents update NAME --role orchestrator"
+	if o.As == mail.Orchestrator {
+		who = "Who connects from now on is the orchestrator, one session at a time."
+	}
+	return []string{who,
+		"When its session has ended and mail should wake it, the post office goes on with the session, in its " +
+			"directory, " +
+			"for one turn. What the client's settings do not allow is refused then, because there is nobody to ask.",
+		"A post office that runs knows of it after a restart: pennypost stop"}
+}

@@ -1,0 +1,55 @@
+package mail
+
+// Machine is the name by which a machine with a post office calls itself: letters, digits, '.', '_' and '-', beginning
+// with a letter or digit. Post offices of several machines may share a room; "" is where a room is in a file, which
+// has one.
+type Machine string
+
+// maxMachine is the longest name of a machine, in bytes: as long as a label of a host name may be.
+const maxMachine = 63
+
+// ParseMachine checks s as the name of a machine.
+func ParseMachine(s string) (Machine, error) {
+	if s == "" || len(s) > maxMachine || !isWordOfHost(s[0]) {
+		return "", notMachine(s)
+	}
+	for i := range len(s) {
+		if !isWordOfHost(s[i]) && s[i] != '.' && s[i] != '_' && s[i] != '-' {
+			return "", notMachine(s)
+		}
+	}
+	return Machine(s), nil
+}
+
+func isWordOfHost(c byte) bool {
+	return c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9'
+}
+
+func notMachine(s string) error {
+	return Errorf(Invalid, "%q cannot be the name of a machine: use 1 to %d letters, digits, '.', '_' or '-', "+
+		"beginning with a letter or digit", s, maxMachine)
+}
+
+// MachineChange is the journal's record of what a machine has to do with the room.
+type MachineChange struct {
+	Name Machine `json:"name"`
+	// Follows says that the machine keeps a copy of the room, so that what is erased has to go from its disk too; Left
+	// that it does so no more, or will not come back.
+	Follows bool `json:"follows,omitzero"`
+	Left    bool `json:"left,omitzero"`
+	// Upkeep says that the machine wants to look after the room: its retention, its lapsed sessions, and what the
+	// person is told of it. The machine is given that if After is still the place where it was last given, 0 if it
+	// never was. So no clock decides who does it.
+	Upkeep bool `json:"upkeep,omitzero"`
+	After  Seq  `json:"after,omitzero"`
+	// Doors are the agents and roles that the machine can wake without a session, as addresses. Nil says nothing of
+	// them.
+	Doors []Address `json:"doors,omitzero"`
+	By    Name      `json:"by,omitempty"` // who made the change, if not the machine
+}
+
+// MachineDoors are the agents and roles, as addresses, that a machine can wake without a session.
+type MachineDoors struct {
+	Machine Machine   `json:"machine"`
+	For     []Address `json:"for"`
+}

@@ -1,0 +1,56 @@
+package mail
+
+import (
+	"encoding/json"
+	"slices"
+	"strings"
+	"unicode"
+)
+
+const (
+	maxOptions = 12  // more is a form to fill in, not a choice
+	maxOption  = 500 // bytes of one
+)
+
+// Option is an answer that a question offers.
+type Option struct {
+	Answer string // what is sent
+	Note   string // what whoever asks says of it
+}
+
+// Options reads the member "options": a list of texts, or of objects with a label and perhaps a description, as
+// agents' own forms of questions have them. What is neither cannot be chosen and is left out, and so is all that is no
+// list: the person can always write.
+func (m Metadata) Options() []Option {
+	var members map[string]json.RawMessage
+	var list []json.RawMessage
+	if len(m) == 0 || json.Unmarshal(m, &members) != nil || json.Unmarshal(members["options"], &list) != nil {
+		return nil
+	}
+	var out []Option
+	for _, raw := range list {
+		o, ok := readOption(raw)
+		if ok && !slices.ContainsFunc(out, func(other Option) bool { return other.Answer == o.Answer }) {
+			out = append(out, o)
+		}
+		if len(out) == maxOptions {
+			break
+		}
+	}
+	return out
+}
+
+func readOption(raw json.RawMessage) (Option, bool) {
+	var o Option
+	if json.Unmarshal(raw, &o.Answer) != nil {
+		o = Option{Answer: Metadata(raw).Text("label"), Note: Metadata(raw).Text("description")}
+	}
+	visible := strings.ContainsFunc(o.Answer, func(r rune) bool { return unicode.IsGraphic(r) && !unicode.IsSpace(r) })
+	if !visible || len(o.Answer) > maxOption || strings.ContainsRune(o.Answer, 0) {
+		return Option{}, false
+	}
+	if len(o.Note) > maxOption {
+		o.Note = ""
+	}
+	return o, true
+}

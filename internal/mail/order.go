@@ -1,0 +1,31 @@
+package mail
+
+import (
+	"cmp"
+	"strings"
+)
+
+// CompareNames orders names as people count: agent-2 stands before agent-10. Digits count as the number that they are,
+// all else byte by byte. Only equal names are equal.
+func CompareNames[S ~string](a, b S) int {
+	x, y := string(a), string(b)
+	for x != "" && y != "" {
+		m, n := digits(x), digits(y)
+		if m == 0 || n == 0 {
+			if x[0] != y[0] {
+				return cmp.Compare(x[0], y[0])
+			}
+			x, y = x[1:], y[1:]
+			continue
+		}
+		p, q := strings.TrimLeft(x[:m], "0"), strings.TrimLeft(y[:n], "0")
+		if c := cmp.Or(cmp.Compare(len(p), len(q)), cmp.Compare(p, q)); c != 0 {
+			return c
+		}
+		x, y = x[m:], y[n:]
+	}
+	return cmp.Or(cmp.Compare(len(x), len(y)), cmp.Compare(a, b)) // 01 and 1 are one number, and two names
+}
+
+// digits returns how many digits s begins with.
+func digits(s string) int { return len(s) - len(strings.TrimLeft(s, "0123456789")) }

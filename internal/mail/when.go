@@ -1,0 +1,178 @@
+package mail
+
+import (
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// Sense is what somebody who names a time wants of it. It decides what can be read in two ways: "2h", "monday",
+// "14:30", and a day without a time of day.
+type Sense int
+
+// The senses.
+const (
+	Since Sense = iota // a beginning, in the past: a day begins at midnight
+	Until              // an end, in the past: a day ends with its last moment
+	Ahead              // when something is to come back: on a day at nine in the morning
+)
+
+// morning is the hour of a day at which something comes back that is to come back on that day.
+const morning = 9
+
+// ParseWhen reads a time as people write it, in the zone of now: "2026-05-10", "2026-05-10 14:00", "today",
+// "yesterday 9:00", "tomorrow", "last week", "monday at 2pm", "14:30", "now", RFC 3339, and spans such as "2h",
+// "1d12h", "3 days ago" and "in 20 minutes". A span without "ago" or "in", a time of day and a weekday go the way of
+// sense: back, a weekday to today at the latest; or on, a weekday from tomorrow. "" is no time; any other text is
+// Invalid.
+func ParseWhen(text string, now time.Time, sense Sense) (Time, error) {
+	words := strings.Fields(strings.ToLower(text))
+	if len(words) == 0 {
+		return 0, nil
+	}
+	if t, err := ParseTime(strings.ToUpper(strings.Join(words, ""))); err == nil {
+		return t, nil
+	}
+	if sense != Ahead && len(words) == 2 && words[0] == "last" && words[1] == "week" {
+		monday := midnight(now, -int(now.Weekday()+6)%7)
+		if sense == Since {
+			monday = midnight(monday, -7)
+		}
+		return TimeOf(monday), nil
+	}
+	t, ok := dayAndClock(words, now, sense)
+	if !ok {
+		t, ok = span(words, now, sense)
+	}
+	if !ok || t.Year() < 1 || t.Year() > 9999 {
+		example := `"2h ago"`
+		if sense == Ahead {
+			example = `"in 2h"`
+		}
+		return 0, Errorf(Invalid, `%q is not a time: write it like "2026-05-10", "2026-05-10 14:00", "yesterday", `+
+			`"today 9:00", "monday" or %s (min, h, d and w are known)`, text, example)
+	}
+	return TimeOf(t), nil
+}
+
+// dayAndClock reads a day, a time of day, or a day with a time of day.
+func dayAndClock(words []string, now time.Time, sense Sense) (time.Time, bool) {
+	if first := words[0]; len(words) == 1 && len(first) > len(time.DateOnly) && first[len(time.DateOnly)] == 't' {
+		words = []string{first[:len(time.DateOnly)], first[len(time.DateOnly)+1:]}
+	}
+	if len(words) == 3 && words[1] == "at" {
+		words = []string{words[0], words[2]}
+	}
+	if len(words) > 2 {
+		return now, false
+	}
+	clock, timed := clockOf(words[len(words)-1])
+	day, step := midnight(now, 0), 1 // a time of day comes every day
+	switch {
+	case len(words) == 1 && words[0] == "now":
+		return now, true
+	case len(words) == 2 && !timed:
+		return now, false
+	case len(words) == 2 || !timed:
+		var ok bool
+		if day, step, ok = dayOf(words[0], now, sense); !ok {
+			return now, false
+		}
+	}
+	at := func(days int) time.Time {
+		return time.Date(day.Year(), day.Month(), day.Day()+days, clock.Hour(), clock.Minute(), clock.Second(), 0,
+			day.Location())
+	}
+	switch t := at(0); {
+	case !timed && sense == Until:
+		return midnight(day, 1), true
+	case !timed && sense == Ahead:
+		return time.Date(day.Year(), day.Month(), day.Day(), morning, 0, 0, 0, day.Location()), true
+	case sense == Ahead && !t.After(now):
+		return at(step), true
+	case sense != Ahead && t.After(now):
+		return at(-step), true
+	default:
+		return t, true
+	}
+}
+
+// midnight is the beginning of the day so many days after t.
+func midnight(t time.Time, days int) time.Time {
+	return time.Date(t.Year(), t.Month(), t.Day()+days, 0, 0, 0, 0, t.Location())
+}
+
+// clockOf reads a time of day.
+func clockOf(word string) (time.Time, bool) {
+	for _, layout := range []string{"15:04", "15:04:05", "3pm", "3:04pm"} {
+		if t, err := time.Parse(layout, word); err == nil {
+			return t, true
+		}
+	}
+	return time.Time{}, false
+}
+
+// dayOf reads a day, and after how many days another one has the same name; 0 is never.
+func dayOf(word string, now time.Time, sense Sense) (day time.Time, step int, ok bool) {
+	if i := slices.Index([]string{"yesterday", "today", "tomorrow"}, word); i >= 0 {
+		return midnight(now, i-1), 0, true
+	}
+	for w := time.Sunday; w <= time.Saturday && len(word) >= len("mon"); w++ {
+		if !strings.HasPrefix(strings.ToLower(w.String()), word) {
+			continue
+		}
+		if sense == Ahead {
+			return midnight(now, 1+(int(w-now.Weekday())+6)%7), 7, true
+		}
+		return midnight(now, -(int(now.Weekday()-w)+7)%7), 7, true
+	}
+	day, err := time.ParseInLocation(time.DateOnly, word, now.Location())
+	return day, 0, err == nil
+}
+
+// span reads a length of time before or after now. Days and weeks are those of the calendar.
+func span(words []string, now time.Time, sense Sense) (time.Time, bool) {
+	sign := -1
+	if sense == Ahead {
+		sign = 1
+	}
+	if words[0] == "in" {
+		words, sign = words[1:], 1
+	} else if last := len(words) - 1; words[last] == "ago" {
+		words, sign = words[:last], -1
+	}
+	rest, days := strings.Join(words, ""), 0
+	var total time.Duration
+	for rest != "" {
+		number := rest[:len(rest)-len(strings.TrimLeft(rest, "0123456789."))]
+		unit := rest[len(number) : len(rest)-len(strings.TrimLeft(rest[len(number):], "abcdefghijklmnopqrstuvwxyz"))]
+		rest = rest[len(number)+len(unit):]
+		if letter := unitLetter(unit); letter == "d" || letter == "w" {
+			n, err := strconv.ParseUint(number, 10, 16)
+			if err != nil {
+				return now, false
+			}
+			days += int(n) * map[string]int{"d": 1, "w": 7}[letter]
+			continue
+		}
+		d, err := time.ParseDuration(number + unitLetter(unit))
+		if total += d; err != nil || total < 0 {
+			return now, false
+		}
+	}
+	return now.AddDate(0, 0, sign*days).Add(time.Duration(sign) * total), days > 0 || total > 0
+}
+
+// unitLetter returns s, m, h, d or w for the name of a unit as people write it, "?" for any other word.
+func unitLetter(name string) string {
+	for _, unit := range [][]string{
+		{"s", "sec", "secs", "second", "seconds"}, {"m", "min", "mins", "minute", "minutes"},
+		{"h", "hr", "hrs", "hour", "hours"}, {"d", "day", "days"}, {"w", "week", "weeks"},
+	} {
+		if slices.Contains(unit, name) {
+			return unit[0]
+		}
+	}
+	return "?"
+}

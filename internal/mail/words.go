@@ -1,0 +1,96 @@
+package mail
+
+// Word is what a person calls the state.
+func (s DeliveryState) Word() string {
+	switch s {
+	case Notified:
+		return "woken"
+	case Presented:
+		return "delivered"
+	case Dead:
+		return "not delivered"
+	}
+	return string(s)
+}
+
+// Awaits says in a person's words what mail waits for that its recipient, who is named beside that, has not looked at;
+// "" if there is nothing to wait for. The exact words are State and Wake.
+func (d Delivery) Awaits() string {
+	switch {
+	case d.State == NotSent:
+		return d.Why
+	case d.State == Held:
+		return "nobody has the role; whoever takes it gets this"
+	case d.Agent == User:
+		return d.userAwaits()
+	case d.State == Dead:
+		return "its session has ended; gets it when it comes back"
+	case d.State == Notified:
+		return "was woken; has not looked yet"
+	case d.State != Queued:
+		return ""
+	case d.Agent == "":
+		return "nobody is there yet"
+	}
+	switch d.Wake {
+	case WakeWaiting:
+		return "is waiting for mail and gets it now"
+	case WakeTurnEnd:
+		return "is working; looks when its turn ends"
+	case WakeNoDoor:
+		return "cannot be woken; looks at its next turn"
+	case WakeDeferred:
+		return "was woken in vain; not woken again before " + d.PutOff.Std().Local().Format("15:04")
+	case WakeAway:
+		return "is on " + string(d.Machine) + ", which is away; is woken when that is back"
+	case WakeNone, "":
+		return "sees it at its next turn"
+	}
+	if d.Machine != "" {
+		return "is being woken on " + string(d.Machine)
+	}
+	return "is being woken"
+}
+
+// userAwaits is Awaits for mail to the user, whom no door wakes: channels tell of it.
+func (d Delivery) userAwaits() string {
+	switch {
+	case d.State == Notified:
+		return "was told by " + d.Door + "; not read yet"
+	case d.State != Queued:
+		return ""
+	case d.Wake == WakeDeferred:
+		return "is told after the quiet hours, at " + d.PutOff.Std().Local().Format("15:04")
+	case d.Wake == WakeNone, d.Wake == WakeNoDoor, d.Wake == "":
+		return "not read yet"
+	}
+	return "is being told by " + d.Wake
+}
+
+// Looked says in a person's words how an agent last came to see its mail, by the door that is told of it: "checked its
+// mail", behind which comes when. The exact word is the door.
+func Looked(door string) string {
+	switch door {
+	case "":
+		return "has not looked at mail yet"
+	case "mcp", "cli":
+		return "checked its mail"
+	case HookDoor:
+		return "was shown its mail"
+	case WaitDoor:
+		return "got the mail it waited for"
+	}
+	return "was woken"
+}
+
+// On says on which machine the agent is, behind its name or state: "on laptop-2", "on laptop-2, away". It is "" where
+// the room is on one machine.
+func (a *Agent) On() string {
+	switch {
+	case a.Machine == "":
+		return ""
+	case a.MachineAway:
+		return "on " + string(a.Machine) + ", away"
+	}
+	return "on " + string(a.Machine)
+}

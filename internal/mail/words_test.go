@@ -1,0 +1,84 @@
+package mail_test
+
+import (
+	"testing"
+	"time"
+
+	"pennypost/internal/mail"
+)
+
+// TestAwaits: what a person reads of mail that waits, by what the room says.
+func TestAwaits(t *testing.T) {
+	later := mail.TimeOf(time.Date(2026, 5, 10, 14, 5, 0, 0, time.Local))
+	for _, tt := range []struct {
+		d    mail.Delivery
+		want string
+	}{
+		{mail.Delivery{Agent: "ann", State: mail.Queued, Wake: mail.WakeNone},
+			"sees it at its next turn"},
+		{mail.Delivery{Agent: "ann", State: mail.Queued, Wake: mail.WakeWaiting},
+			"is waiting for mail and gets it now"},
+		{mail.Delivery{Agent: "ann", State: mail.Queued, Wake: mail.WakeTurnEnd},
+			"is working; looks when its turn ends"},
+		{mail.Delivery{Agent: "ann", State: mail.Queued, Wake: mail.WakeNoDoor},
+			"cannot be woken; looks at its next turn"},
+		{mail.Delivery{Agent: "ann", State: mail.Queued, Wake: mail.WakeDeferred, PutOff: later},
+			"was woken in vain; not woken again before 14:05"},
+		{mail.Delivery{Agent: "ann", State: mail.Queued, Wake: "socket"}, "is being woken"},
+		{mail.Delivery{Agent: "ann", State: mail.Notified, Wake: "socket"}, "was woken; has not looked yet"},
+		{mail.Delivery{Agent: "ann", State: mail.Dead}, "its session has ended; gets it when it comes back"},
+		{mail.Delivery{Agent: "ann", State: mail.Read, Wake: mail.WakeNone}, ""},
+		{mail.Delivery{Address: "role:builder", State: mail.Held}, "nobody has the role; whoever takes it gets this"},
+		{mail.Delivery{Address: "all", State: mail.Queued}, "nobody is there yet"},
+		{mail.Delivery{Agent: mail.User, State: mail.Queued, Wake: mail.WakeNoDoor}, "not read yet"},
+		{mail.Delivery{Agent: mail.User, State: mail.Queued, Wake: mail.WakeNone}, "not read yet"},
+		{mail.Delivery{Agent: mail.User, State: mail.Queued, Wake: "desktop, ntfy"}, "is being told by desktop, ntfy"},
+		{mail.Delivery{Agent: mail.User, State: mail.Queued, Wake: mail.WakeDeferred, PutOff: later},
+			"is told after the quiet hours, at 14:05"},
+		{mail.Delivery{Agent: mail.User, State: mail.Notified, Door: "ntfy"}, "was told by ntfy; not read yet"},
+		{mail.Delivery{Agent: mail.User, State: mail.Read}, ""},
+		{mail.Delivery{Agent: "ann", State: mail.NotSent, Why: "the room is away"}, "the room is away"},
+		{mail.Delivery{Agent: "ann", State: mail.Queued, Wake: mail.WakeOn("laptop-2", "socket"), Machine: "laptop-2"},
+			"is being woken on laptop-2"},
+		{mail.Delivery{Agent: "ann", State: mail.Queued, Wake: mail.WakeAway, Machine: "laptop-2"},
+			"is on laptop-2, which is away; is woken when that is back"},
+	} {
+		if got := tt.d.Awaits(); got != tt.want {
+			t.Errorf("%+v: %q, want %q", tt.d, got, tt.want)
+		}
+	}
+}
+
+// TestOn: where a person reads that an agent is.
+func TestOn(t *testing.T) {
+	for _, tt := range []struct {
+		a    mail.Agent
+		want string
+	}{
+		{mail.Agent{}, ""},
+		{mail.Agent{Machine: "laptop-2"}, "on laptop-2"},
+		{mail.Agent{Machine: "laptop-2", MachineAway: true}, "on laptop-2, away"},
+	} {
+		if got := tt.a.On(); got != tt.want {
+			t.Errorf("%+v: %q, want %q", tt.a, got, tt.want)
+		}
+	}
+	for door, want := range map[string]string{"": "on laptop-2", "socket": "socket on laptop-2"} {
+		if got := mail.WakeOn("laptop-2", door); got != want {
+			t.Errorf("WakeOn(%q) = %q, want %q", door, got, want)
+		}
+	}
+}
+
+// TestLooked: what a person reads of how an agent came to see its mail, by the door.
+func TestLooked(t *testing.T) {
+	for door, want := range map[string]string{
+		"": "has not looked at mail yet", "mcp": "checked its mail", "cli": "checked its mail",
+		mail.HookDoor: "was shown its mail", mail.WaitDoor: "got the mail it waited for", "socket": "was woken",
+		mail.PosterDoor: "was woken", "exec": "was woken",
+	} {
+		if got := mail.Looked(door); got != want {
+			t.Errorf("Looked(%q) = %q, want %q", door, got, want)
+		}
+	}
+}

@@ -1,0 +1,54 @@
+package command
+
+import (
+	"github.com/spf13/cobra"
+
+	"pennypost/internal/config"
+	"pennypost/internal/front/cli"
+	"pennypost/internal/mail"
+	"pennypost/internal/office/daemon"
+)
+
+const relayHelp = `Stand in for a post office on a machine that has joined another's (pennypost join). Commands, hooks
+and MCP servers of this machine find the relay where they would find a post office. It finds out who
+calls, passes the call on over TLS, and rings agents here when they have mail there.
+
+Nobody needs to type this: commands start the relay as they would start a post office, and
+pennypost serve runs it too. It ends after an hour without connections and sessions.`
+
+func newRelay(a *app) *cobra.Command {
+	f := serveFlags{relay: true}
+	cmd := &cobra.Command{
+		Use: "relay", Short: "stand in for the post office that this machine has joined", Long: relayHelp,
+		Example: "pennypost relay", Hidden: true, Args: cli.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error { return a.serve(cmd.Context(), f) },
+	}
+	cmd.Flags().StringVar(&f.listen, "listen", "",
+		"TCP `HOST:PORT` of this machine for the pages and MCP, or \"none\"")
+	f.automatic(cmd.Flags())
+	return cmd
+}
+
+// remote returns the post office that this machine has joined, nil if it has joined none and f asks for no relay.
+func (a *app) remote(home config.Home, f serveFlags) (*daemon.Remote, error) {
+	joined, err := config.LoadRemote(home)
+	switch {
+	case err != nil:
+		return nil, err
+	case joined == nil && f.relay:
+		return nil, cli.Hinted(mail.Errorf(mail.NotFound,
+			"this machine has joined no post office, so there is nothing to relay to"), "pennypost join URL CODE")
+	case joined == nil:
+		return nil, nil
+	case f.tls != "":
+		return nil, cli.Hinted(mail.Errorf(mail.Conflict,
+			"this machine uses the post office at %s: other machines are "+
+				"let in there, by pennypost invite", joined.URL),
+			"to have a post office of its own here again: pennypost leave")
+	}
+	conf, err := joined.TLS()
+	if err != nil {
+		return nil, err
+	}
+	return &daemon.Remote{URL: joined.URL, TLS: conf, Token: joined.Token, Machine: joined.Machine}, nil
+}

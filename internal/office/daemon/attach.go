@@ -1,0 +1,70 @@
+package daemon
+
+import (
+	"cmp"
+	"context"
+	"slices"
+	"strings"
+
+	"pennypost/internal/config"
+	"pennypost/internal/mail"
+	"pennypost/internal/office/wake"
+	"pennypost/internal/wire"
+)
+
+// attach brings the session of an agent to the front, or says what does. Only the user is to get here.
+func (o *office) attach(ctx context.Context, room mail.RoomName, agent mail.Name, from wire.Attach) (wire.Attached,
+	error) {
+	user := o.roomOf(room, mail.User)
+	a, ok, err := mail.OneAgent(ctx, user, agent)
+	if err != nil {
+		return wire.Attached{}, err
+	}
+	if !ok {
+		return wire.Attached{}, mail.Errorf(mail.NotFound,
+			"room %s has no agent %q. Its agents are listed by: pennypost agents", room, agent)
+	}
+	front := wake.Front{Sessions: &o.sessions}
+	s := front.Bring(ctx, room, a.Name, wake.From{Terminal: from.Terminal, Tmux: from.Tmux})
+	out := wire.Attached{Live: s.Live, Front: s.Front, Where: s.Where, Shows: s.Attach}
+	switch {
+	case s.Front:
+		return out, nil
+	case s.Why != nil:
+		out.Why, out.Shows = s.Why.Error(), nil
+	}
+	if len(out.Shows) > 0 {
+		out.Command = shellLine(out.Shows)
+		return out, nil
+	}
+	if s.Dir == "" {
+		s.Dir, err = workspaceDir(ctx, user, a.Name)
+	}
+	out.Command = cmp.Or(config.Resume(s.Client, s.ID, s.Dir), config.Resume(a.Client, cmp.Or(a.Session, a.Left),
+		s.Dir))
+	return out, err
+}
+
+// workspaceDir returns where the agent of a workspace works, "" if it is of none.
+func workspaceDir(ctx context.Context, svc mail.Service, agent mail.Name) (string, error) {
+	list, err := svc.Workspaces(ctx)
+	i := slices.IndexFunc(list, func(w mail.Workspace) bool { return w.ID == agent })
+	if err != nil || i < 0 {
+		return "", err
+	}
+	return list[i].Dir, nil
+}
+
+// shellLine writes a command as a person types it.
+func shellLine(words []string) string {
+	out := slices.Clone(words)
+	for i, w := range out {
+		if strings.ContainsFunc(w, func(r rune) bool {
+			return !(r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' ||
+				strings.ContainsRune("_/.:%-", r))
+		}) || w == "" {
+			out[i] = config.ShellWord(w)
+		}
+	}
+	return strings.Join(out, " ")
+}

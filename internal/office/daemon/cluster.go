@@ -1,0 +1,366 @@
+package daemon
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"io/fs"
+	"log/slog"
+	"maps"
+	"os"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"pennypost/internal/base/durable"
+	"pennypost/internal/config"
+	"pennypost/internal/mail"
+	"pennypost/internal/room/journal/jetstream"
+	"pennypost/internal/wire"
+)
+
+const (
+	// listEvery is how often the rooms on the servers are listed although nobody said that one came or went.
+	listEvery = 30 * time.Second
+	// eagerFor is for how long they are listed each second after somebody said so.
+	eagerFor = 5 * time.Second
+	// settingsEvery is how often the servers are asked how they are set up.
+	settingsEvery = 5 * time.Minute
+	// revivePatience is how long the servers have for the first word about a new room.
+	revivePatience = 2 * time.Second
+	// wrongClock is from when on a clock is called wrong.
+	wrongClock = time.Second
+)
+
+// cluster is what the post office has on NATS servers: rooms, and other machines.
+type cluster struct {
+	*jetstream.Cluster
+	machines *jetstream.Machines
+	name     mail.Machine
+	log      *slog.Logger
+	office   *office       // set before run
+	changed  chan struct{} // one slot: the rooms may not be those that are listed
+
+	mu       sync.Mutex
+	rooms    map[mail.RoomName]jetstream.Listed
+	eager    time.Time // until then they are listed each second: word of a change comes before the change
+	warnings []string
+	asOf     time.Time                // when the servers last answered
+	asleep   map[mail.RoomName]func() // closed rooms for which somebody listens; the functions end that
+}
+
+// newCluster connects to the NATS servers that the configuration names. nil: it names none. That they cannot be
+// reached is no error; that this machine's name is another's is.
+func newCluster(ctx context.Context, cfg *config.Config, version string, log *slog.Logger) (*cluster, error) {
+	j := &cfg.Journal
+	if !j.Clustered() {
+		return nil, nil
+	}
+	id, err := loadMachine(cfg.Home)
+	if err != nil {
+		return nil, err
+	}
+	c := &cluster{name: cfg.MachineName(), log: log, changed: make(chan struct{}, 1), asOf: time.Now(),
+		eager: time.Now().Add(eagerFor),
+		rooms: make(map[mail.RoomName]jetstream.Listed), asleep: make(map[mail.RoomName]func())}
+	c.Cluster, err = jetstream.Connect(ctx, jetstream.Config{URLs: j.URLs, Replicas: j.Replicas,
+		Credentials: j.Credentials, CA: j.CA, Cert: j.Cert, Key: j.Key, Prefix: j.Prefix, Monitor: j.Monitor,
+		Machine: c.name, Log: log})
+	if err != nil {
+		return nil, &mail.Error{Code: mail.Invalid, Msg: "[journal] in config.toml: " + err.Error(), Err: err}
+	}
+	c.machines, err = c.Machines(ctx, jetstream.MachineOptions{Name: c.name, ID: id, Version: version, Log: log,
+		Rooms: func() int {
+			if c.office == nil { // it is being made
+				return 0
+			}
+			return c.office.each(func(*entry) {})
+		}})
+	if err == nil {
+		err = c.OnRooms(c.heard)
+	}
+	if err == nil && c.Trouble() == nil {
+		err = c.list(ctx)
+	}
+	if mail.CodeOf(err) == mail.Conflict {
+		return nil, errors.Join(err, c.Close())
+	}
+	if err != nil {
+		log.Warn("rooms on the NATS servers not listed", "err", err)
+	}
+	return c, nil
+}
+
+// loadMachine returns by what this data directory is told from others on machines of the same name.
+func loadMachine(home config.Home) (string, error) {
+	text, err := os.ReadFile(home.Machine())
+	if errors.Is(err, fs.ErrNotExist) {
+		id := strings.ToLower(rand.Text())
+		return id, durable.WriteFile(home.Machine(), []byte(id+"\n"), 0o600)
+	}
+	return strings.TrimSpace(string(text)), err
+}
+
+// use gives the post office its cluster; nil: it has none.
+func (d *daemon) use(c *cluster) {
+	if c != nil {
+		d.office.cluster, c.office, d.office.peers = c, d.office, c.machines
+		for subject, h := range d.office.answers() {
+			c.machines.Serve(subject, h)
+		}
+	}
+}
+
+// Close ends the connection to the servers. The rooms there must be closed before.
+func (c *cluster) Close() error {
+	if c == nil {
+		return nil
+	}
+	return c.Cluster.Close()
+}
+
+// look has the rooms listed soon.
+func (c *cluster) look() {
+	select {
+	case c.changed <- struct{}{}:
+	default:
+	}
+}
+
+// heard has the rooms listed at once, and for a while each second.
+func (c *cluster) heard() {
+	c.mu.Lock()
+	c.eager = time.Now().Add(eagerFor)
+	c.mu.Unlock()
+	c.look()
+}
+
+// list asks the servers for their rooms.
+func (c *cluster) list(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
+	defer cancel()
+	all, err := c.Cluster.List(ctx)
+	if err != nil {
+		return fmt.Errorf("list the rooms on the NATS servers: %w", err)
+	}
+	rooms := make(map[mail.RoomName]jetstream.Listed, len(all))
+	for name, l := range all {
+		if room, err := mail.ParseRoom(name); err == nil {
+			rooms[room] = l
+		}
+	}
+	for name, l := range rooms {
+		if l.Last == 0 && !c.isAsleep(name) { // with its first event it is a room
+			c.sleep(name, func() { c.awake(name); c.heard() })
+		}
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.rooms = rooms
+	return nil
+}
+
+func (c *cluster) isAsleep(name mail.RoomName) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.asleep[name] != nil
+}
+
+// run keeps in touch with the servers and the other machines until ctx ends. It returns an error if this machine's
+// name turns out to be another's.
+func (c *cluster) run(ctx context.Context) error {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	failed := make(chan error, 1)
+	go func() { failed <- c.machines.Run(ctx) }()
+	tick := time.NewTicker(time.Second)
+	defer tick.Stop()
+	var at, asked time.Time
+	for {
+		reached := c.Trouble() == nil
+		if reached {
+			c.mu.Lock()
+			back := time.Since(c.asOf) > 2*time.Second
+			c.asOf = time.Now()
+			eager := c.asOf.Before(c.eager)
+			c.mu.Unlock()
+			if back || asked.IsZero() || time.Since(asked) > settingsEvery {
+				asked = time.Now()
+				go c.readSettings(ctx)
+			}
+			if back || eager && time.Since(at) > time.Second/2 || time.Since(at) > listEvery {
+				c.look()
+			}
+		}
+		select {
+		case err := <-failed:
+			return err
+		case <-tick.C:
+		case <-c.changed:
+			if at = time.Now(); !reached {
+				continue
+			}
+			if err := c.list(ctx); err != nil && ctx.Err() == nil {
+				c.log.Warn("rooms on the NATS servers not listed", "err", err)
+			}
+			c.office.listed()
+		}
+	}
+}
+
+func (c *cluster) readSettings(ctx context.Context) {
+	warnings := c.Warnings(ctx)
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for _, w := range warnings {
+		if !slices.Contains(c.warnings, w) {
+			c.log.Warn("NATS servers", "warning", w)
+		}
+	}
+	c.warnings = warnings
+}
+
+// has reports whether a room is on the servers, as far as is known.
+func (c *cluster) has(name mail.RoomName) bool {
+	if c == nil {
+		return false
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.rooms[name].Here()
+}
+
+// names returns the rooms on the servers, as far as they are known.
+func (c *cluster) names() (names []mail.RoomName) {
+	if c == nil {
+		return nil
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for name, l := range c.rooms {
+		if l.Here() {
+			names = append(names, name)
+		}
+	}
+	return names
+}
+
+// trouble says, of what is known of a room on the servers, how old that is, and why; "" if it is new.
+func (c *cluster) trouble() string {
+	if c.Trouble() == nil {
+		return ""
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return "as of " + c.asOf.Local().Format("15:04") + "; the NATS servers cannot be reached"
+}
+
+// status is what the post office says of the servers.
+func (c *cluster) status() *wire.Cluster {
+	if c == nil {
+		return nil
+	}
+	st := &wire.Cluster{Machine: c.name, Skew: c.Skew().Milliseconds()}
+	if c.Trouble() != nil {
+		st.Trouble = c.trouble()
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	st.Warnings = slices.Clone(c.warnings)
+	if c.Skew().Abs() > wrongClock {
+		st.Warnings = append(st.Warnings, clockWarning("this machine", c.Skew()))
+	}
+	return st
+}
+
+func clockWarning(whose string, skew time.Duration) string {
+	way := "ahead of"
+	if skew < 0 {
+		way = "behind"
+	}
+	return fmt.Sprintf("the clock of %s is %v %s that of the NATS servers; set it, best by NTP", whose,
+		skew.Abs().Round(100*time.Millisecond), way)
+}
+
+// sleep has wake called when something happens in a closed room.
+func (c *cluster) sleep(name mail.RoomName, wake func()) {
+	stop, err := c.OnAppend(string(name), wake)
+	if err != nil {
+		c.log.Warn("nobody listens for mail in a closed room", "room", name, "err", err)
+		return
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if before := c.asleep[name]; before != nil {
+		before()
+	}
+	c.asleep[name] = stop
+}
+
+// awake ends sleep.
+func (c *cluster) awake(name mail.RoomName) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if stop := c.asleep[name]; stop != nil {
+		stop()
+		delete(c.asleep, name)
+	}
+}
+
+// known returns the places that rooms have reached on the servers.
+func (c *cluster) known() map[mail.RoomName]jetstream.Listed {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return maps.Clone(c.rooms)
+}
+
+// doze has a room that is closed, or is being closed, opened again when something happens in it: its agents here are
+// to be woken, and this machine may be the one that looks after it.
+func (o *office) doze(name mail.RoomName) {
+	o.cluster.sleep(name, func() { go o.stir(name) })
+}
+
+// stir opens a room.
+func (o *office) stir(name mail.RoomName) {
+	if e, err := o.borrow(context.Background(), name); err == nil { // else it has been logged
+		o.giveBack(e, name)
+	}
+}
+
+// onServers returns the rooms on the servers of which this machine has a copy.
+func (o *office) onServers() (rooms []mail.RoomName) {
+	dirs, _ := os.ReadDir(o.cfg.Home.Rooms())
+	for _, d := range dirs {
+		name, err := mail.ParseRoom(d.Name())
+		if err != nil {
+			continue
+		}
+		if k, err := readKind(o.dir(name)); err == nil && k.Kind == config.KindJetStream && k.Moved == "" {
+			rooms = append(rooms, name)
+		}
+	}
+	return rooms
+}
+
+// listed compares the rooms here with those on the servers, as they were just listed.
+func (o *office) listed() {
+	rooms := o.cluster.known()
+	for _, name := range o.onServers() {
+		l, there := rooms[name]
+		o.mu.Lock()
+		st, known := o.known[name]
+		o.mu.Unlock()
+		switch {
+		case !there, l.Moved != "":
+			go o.leftServers(name, l)
+		case o.inUse(name):
+		case known && st.Seq < l.Last: // something happened while nobody could hear of it
+			go o.stir(name)
+		case !known && !o.cluster.isAsleep(name):
+			o.doze(name)
+		}
+	}
+	o.desk.ring("")
+}

@@ -1,0 +1,183 @@
+package daemon
+
+import (
+	"context"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"pennypost/internal/config"
+	"pennypost/internal/mail"
+	"pennypost/internal/room/journal/jetstream/natstest"
+)
+
+// clusterConfig returns the configuration of a machine whose new rooms are on servers.
+func clusterConfig(t *testing.T, name mail.Machine, servers *natstest.Cluster) config.Config {
+	t.Helper()
+	c := testConfig(t)
+	c.Machine.Name = name
+	c.Journal = config.Journal{Kind: config.KindJetStream, URLs: servers.URLs(), Replicas: len(servers.Servers)}
+	return c
+}
+
+// as returns a room as somebody sees it.
+func (r *running) as(t *testing.T, room mail.RoomName, who mail.Name) mail.Service {
+	t.Helper()
+	s, err := r.office.Room(t.Context(), room, who)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+// broadcast sends a message to all.
+func broadcast(ctx context.Context, s mail.Service, text string) error {
+	_, err := s.Send(ctx, mail.Draft{To: mail.Recipients{"all"}, Type: string(mail.Status), Body: text})
+	return err
+}
+
+// bodies returns the texts of the messages in a room, from the oldest.
+func bodies(ctx context.Context, s mail.Service) (out []string) {
+	page, err := s.History(ctx, mail.HistoryQuery{Limit: 1000})
+	if err != nil {
+		return []string{err.Error()}
+	}
+	for _, it := range page.Messages {
+		out = append(out, it.Body)
+	}
+	return out
+}
+
+func (r *running) lists(t *testing.T, room mail.RoomName) bool {
+	t.Helper()
+	all, err := r.office.Rooms(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return slices.ContainsFunc(all, func(st mail.RoomStatus) bool { return st.Name == room })
+}
+
+// A room that is made on one machine is on the others within seconds, and what is sent on each is read on all.
+func TestClusterRooms(t *testing.T) {
+	servers := natstest.Start(t, 1, natstest.Options{})
+	a := start(t, Options{Config: clusterConfig(t, "a", servers)})
+	b := start(t, Options{Config: clusterConfig(t, "b", servers)})
+	if err := broadcast(t.Context(), a.as(t, "lab", mail.User), "from a"); err != nil {
+		t.Fatal(err)
+	}
+	eventually(t, "b lists the room", func() bool { return b.lists(t, "lab") })
+	if err := broadcast(t.Context(), b.as(t, "lab", mail.User), "from b"); err != nil {
+		t.Fatal(err)
+	}
+	eventually(t, "a has both", func() bool {
+		return slices.Equal(bodies(t.Context(), a.as(t, "lab", mail.User)), []string{"from a", "from b"})
+	})
+	st, err := b.office.Status(t.Context())
+	if err != nil || st.Cluster == nil || st.Cluster.Machine != "b" || st.Cluster.Trouble != "" {
+		t.Errorf("b says %+v, %v", st.Cluster, err)
+	}
+}
+
+// A closed room is opened again on every machine that has it when something happens there.
+func TestClusterRoomWakes(t *testing.T) {
+	servers := natstest.Start(t, 1, natstest.Options{})
+	a := start(t, Options{Config: clusterConfig(t, "a", servers)})
+	idle := clusterConfig(t, "b", servers)
+	idle.RoomIdle = config.Duration(200 * time.Millisecond)
+	b := start(t, Options{Config: idle})
+	if err := broadcast(t.Context(), a.as(t, "lab", mail.User), "one"); err != nil {
+		t.Fatal(err)
+	}
+	eventually(t, "b lists the room", func() bool { return b.lists(t, "lab") })
+	if got := bodies(t.Context(), b.as(t, "lab", mail.User)); !slices.Equal(got, []string{"one"}) {
+		t.Fatalf("b has %q", got)
+	}
+	open := func() int {
+		st, err := b.office.Status(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		return st.Rooms
+	}
+	eventually(t, "the room is closed on b", func() bool { return open() == 0 })
+	if err := broadcast(t.Context(), a.as(t, "lab", mail.User), "two"); err != nil {
+		t.Fatal(err)
+	}
+	eventually(t, "the room is open on b", func() bool { return open() == 1 })
+}
+
+// Without the servers a post office starts and says what it knows, and how old that is; what is sent is refused, and
+// nothing of it is done. When they are back all is well by itself.
+func TestClusterWithoutServers(t *testing.T) {
+	servers := natstest.Start(t, 1, natstest.Options{})
+	cfg := clusterConfig(t, "a", servers)
+	a := start(t, Options{Config: cfg})
+	other := start(t, Options{Config: clusterConfig(t, "b", servers)})
+	if err := broadcast(t.Context(), a.as(t, "lab", mail.User), "before"); err != nil {
+		t.Fatal(err)
+	}
+	refused := func(r *running, room mail.RoomName) {
+		t.Helper()
+		began := time.Now()
+		err := broadcast(t.Context(), r.as(t, room, mail.User), "refused")
+		if mail.CodeOf(err) != mail.Unavailable || time.Since(began) > 4*time.Second { // 2 s, on a busy machine
+			t.Errorf("a send to %s ended with %v after %v", room, err, time.Since(began))
+		}
+	}
+	old := func(r *running) {
+		t.Helper()
+		page, err := r.as(t, "lab", mail.User).Inbox(t.Context(), mail.InboxQuery{All: true})
+		if err != nil || !strings.HasPrefix(page.Trouble, "as of ") {
+			t.Errorf("the inbox is not marked: %q, %v", page.Trouble, err)
+		}
+		st, err := r.as(t, "lab", mail.User).Status(t.Context())
+		if err != nil || !strings.Contains(st.Trouble, "NATS servers cannot be reached") {
+			t.Errorf("the room's status is %q, %v", st.Trouble, err)
+		}
+		if got := bodies(t.Context(), r.as(t, "lab", mail.User)); !slices.Equal(got, []string{"before"}) {
+			t.Errorf("without servers there is %q", got)
+		}
+		refused(r, "lab")
+		refused(r, "new")
+		if r.lists(t, "new") {
+			t.Error("a room was made by a message that was refused")
+		}
+	}
+	servers.Servers[0].Kill()
+	eventually(t, "a notices", func() bool {
+		st, err := a.office.Status(t.Context())
+		return err == nil && st.Cluster.Trouble != ""
+	})
+	old(a)
+	a.stop(t)
+	again := start(t, Options{Config: cfg})
+	old(again)
+	if err := servers.Servers[0].Start(); err != nil {
+		t.Fatal(err)
+	}
+	eventually(t, "mail is taken again", func() bool {
+		return broadcast(t.Context(), again.as(t, "lab", mail.User), "after") == nil
+	})
+	for _, r := range []*running{again, other} {
+		eventually(t, "all have all", func() bool {
+			got := bodies(t.Context(), r.as(t, "lab", mail.User))
+			return len(got) >= 2 && got[0] == "before" && got[len(got)-1] == "after" &&
+				!slices.Contains(got, "refused")
+		})
+	}
+	eventually(t, "nothing is marked any more", func() bool {
+		page, err := again.as(t, "lab", mail.User).Inbox(t.Context(), mail.InboxQuery{})
+		return err == nil && page.Trouble == ""
+	})
+}
+
+// The second post office of one name is refused.
+func TestMachineName(t *testing.T) {
+	servers := natstest.Start(t, 1, natstest.Options{})
+	start(t, Options{Config: clusterConfig(t, "a", servers)})
+	err := Run(t.Context(), Options{Config: clusterConfig(t, "a", servers)})
+	if mail.CodeOf(err) != mail.Conflict || !strings.Contains(err.Error(), "machine a") {
+		t.Errorf("Run = %v, want that the name is taken", err)
+	}
+}

@@ -1,0 +1,288 @@
+package daemon
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"time"
+
+	"pennypost/internal/mail"
+	"pennypost/internal/office/markdown"
+	"pennypost/internal/room/mailroom"
+)
+
+// desksAtOnce is how many rooms are asked, and perhaps opened, at a time.
+const desksAtOnce = 8
+
+// Desk implements mail.Office.
+func (o *office) Desk(ctx context.Context, q mail.DeskQuery) (mail.Desk, error) {
+	if o.far != nil {
+		if err := o.far.away(ctx); err != nil {
+			return mail.Desk{}, err
+		}
+		return o.far.office.Desk(ctx, q)
+	}
+	q, err := q.Checked()
+	if err != nil {
+		return mail.Desk{}, err
+	}
+	names, pass := q.Rooms, passOf(ctx)
+	if len(names) == 0 {
+		if names, err = o.entered(pass); err != nil {
+			return mail.Desk{}, err
+		}
+	}
+	for _, name := range q.Rooms {
+		if !pass.Enters(name) {
+			return mail.Desk{}, notEntered(pass, name)
+		}
+		if !o.exists(name) {
+			return mail.Desk{}, o.noRoom(ctx, name)
+		}
+	}
+	desks, errs := make([]mail.Desk, len(names)), make([]error, len(names))
+	var asking sync.WaitGroup
+	slots := make(chan struct{}, desksAtOnce)
+	for i, name := range names {
+		slots <- struct{}{}
+		asking.Go(func() {
+			desks[i], errs[i] = o.deskOf(ctx, name, q)
+			<-slots
+		})
+	}
+	asking.Wait()
+	if ctx.Err() != nil {
+		return mail.Desk{}, &mail.Error{Code: mail.Timeout, Msg: "the request ended before all rooms had answered",
+			Err: ctx.Err()}
+	}
+	var nobody error // of that name, which the query asks for
+	found := false
+	for i, err := range errs {
+		switch {
+		case err == nil:
+			found = true
+		case err == errNothingThere:
+		case mail.CodeOf(err) == mail.NotFound || mail.CodeOf(err) == mail.Invalid:
+			nobody = err
+		default:
+			desks[i].Away = []mail.RoomName{names[i]}
+			o.log.Warn("a room is left out of the desk", "room", names[i], "err", err)
+		}
+	}
+	if !found && nobody != nil {
+		return mail.Desk{}, nobody
+	}
+	return mail.JoinDesks(desks, q.Limit), nil
+}
+
+// errNothingThere is the error of a room that was not asked, because it is closed and is known to have nothing.
+var errNothingThere = errors.New("nothing for the user")
+
+// deskOf asks one room.
+func (o *office) deskOf(ctx context.Context, name mail.RoomName, q mail.DeskQuery) (mail.Desk, error) {
+	open, st, known := o.lastKnown(name)
+	has := st.Inbox
+	switch q.Place {
+	case mail.InArchived:
+		has = st.Archived
+	case mail.InInbox:
+		has += st.Needs
+	}
+	if !open && known && has == 0 {
+		return mail.Desk{}, errNothingThere
+	}
+	e, err := o.borrow(ctx, name)
+	if err != nil {
+		return mail.Desk{}, err
+	}
+	defer o.giveBack(e, name)
+	return e.room.As(mail.User).Desk(ctx, q)
+}
+
+// maxPreview is in characters: what two lines of a row show.
+const maxPreview = 160
+
+func previewOf(body string) string { return markdown.Preview(body, maxPreview) }
+
+// observer is what a room tells.
+func (o *office) observer(name mail.RoomName) mailroom.Observer {
+	out := o.metrics.observer()
+	out.Changed = func() { o.desk.ring(name) }
+	return out
+}
+
+// deskBell tells whoever watches the desk in which rooms something has happened.
+type deskBell struct {
+	mu    sync.Mutex
+	count uint64                   // of rings
+	last  map[mail.RoomName]uint64 // the last ring of each room; "": of all
+	heard chan struct{}            // closed by the next ring; nil: nobody waits for it
+}
+
+// ring says that something has happened in a room, or in one that is no more if name is "".
+func (b *deskBell) ring(name mail.RoomName) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.last == nil {
+		b.last = make(map[mail.RoomName]uint64)
+	}
+	b.count++
+	b.last[name] = b.count
+	if b.heard != nil {
+		close(b.heard)
+		b.heard = nil
+	}
+}
+
+// since returns the rooms that rang after a number of rings, and how many there are by now. next is closed by the
+// next, if there are none.
+func (b *deskBell) since(count uint64) (rang []mail.RoomName, now uint64, next <-chan struct{}) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.count == count {
+		if b.heard == nil {
+			b.heard = make(chan struct{})
+		}
+		return nil, count, b.heard
+	}
+	for name, n := range b.last {
+		if n > count {
+			rang = append(rang, name)
+		}
+	}
+	return rang, b.count, nil
+}
+
+// gatherDesk is how long a watch of the desk waits for more, once something has happened.
+const gatherDesk = 100 * time.Millisecond
+
+// deskWatch implements mail.DeskWatch.
+type deskWatch struct {
+	office *office
+	pass   *mail.Pass // of the machine that watches; nil: this one does
+	heard  uint64
+	told   bool // the first change
+	due    map[mail.RoomName]mail.Time
+	closed chan struct{}
+	close  func()
+}
+
+// WatchDesk implements mail.Office.
+func (o *office) WatchDesk(ctx context.Context) (mail.DeskWatch, error) {
+	if o.far != nil {
+		if err := o.far.away(ctx); err != nil {
+			return nil, err
+		}
+		return o.far.office.WatchDesk(ctx)
+	}
+	_, count, _ := o.desk.since(0)
+	w := &deskWatch{office: o, pass: passOf(ctx), heard: count, due: make(map[mail.RoomName]mail.Time),
+		closed: make(chan struct{})}
+	w.close = sync.OnceFunc(func() { close(w.closed) })
+	return w, nil
+}
+
+// Next implements mail.DeskWatch.
+func (w *deskWatch) Next(ctx context.Context) ([]mail.DeskChange, error) {
+	if !w.told {
+		w.told = true
+		names, err := w.office.entered(w.pass)
+		if err != nil {
+			return nil, err
+		}
+		w.changes(names) // for when something is due
+		return []mail.DeskChange{{}}, nil
+	}
+	for {
+		if changes := w.changes(w.dueBy(mail.TimeOf(time.Now()))); len(changes) > 0 {
+			return changes, nil
+		}
+		rang, _, next := w.office.desk.since(w.heard)
+		if len(rang) == 0 {
+			if err := w.wait(ctx, next); err != nil {
+				return nil, err
+			}
+			continue
+		}
+		if err := w.gather(ctx); err != nil {
+			return nil, err
+		}
+		rang, w.heard, _ = w.office.desk.since(w.heard)
+		if changes := w.changes(rang); len(changes) > 0 {
+			return changes, nil
+		}
+	}
+}
+
+// wait waits for the next ring, or until something that was put off comes back.
+func (w *deskWatch) wait(ctx context.Context, next <-chan struct{}) error {
+	var first mail.Time
+	for _, due := range w.due {
+		if first == 0 || due < first {
+			first = due
+		}
+	}
+	var alarm <-chan time.Time
+	if first != 0 {
+		timer := time.NewTimer(time.Until(first.Std()))
+		defer timer.Stop()
+		alarm = timer.C
+	}
+	select {
+	case <-next:
+	case <-alarm:
+	case <-w.closed:
+		return errDeskClosed()
+	case <-ctx.Done():
+		return &mail.Error{Code: mail.Timeout, Msg: "nothing changed in time", Err: ctx.Err()}
+	}
+	return nil
+}
+
+func errDeskClosed() error { return mail.Errorf(mail.Unavailable, "the watch is closed") }
+
+// gather lets what happens close together come together.
+func (w *deskWatch) gather(ctx context.Context) error {
+	timer := time.NewTimer(gatherDesk)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+	case <-w.closed:
+		return errDeskClosed()
+	case <-ctx.Done(): // what rang is told by the next call
+		return &mail.Error{Code: mail.Timeout, Msg: "nothing changed in time", Err: ctx.Err()}
+	}
+	return nil
+}
+
+// dueBy returns the rooms in which something that was put off has come back.
+func (w *deskWatch) dueBy(now mail.Time) (rooms []mail.RoomName) {
+	for name, due := range w.due {
+		if due <= now {
+			rooms = append(rooms, name)
+		}
+	}
+	return rooms
+}
+
+// changes says how rooms stand that the watcher enters. A room that is closed stays so: it stands as it did then.
+func (w *deskWatch) changes(rooms []mail.RoomName) (out []mail.DeskChange) {
+	for _, name := range rooms {
+		if !w.pass.Enters(name) {
+			continue
+		}
+		st := w.office.peek(name)
+		delete(w.due, name)
+		if st.Due > mail.TimeOf(time.Now()) {
+			w.due[name] = st.Due
+		}
+		out = append(out, mail.DeskChange{Room: name, Seq: st.Seq, Needs: st.Needs, Unread: st.Unread})
+	}
+	return out
+}
+
+// Close implements mail.DeskWatch.
+func (w *deskWatch) Close() error {
+	w.close()
+	return nil
+}

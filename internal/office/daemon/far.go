@@ -1,0 +1,278 @@
+package daemon
+
+import (
+	"cmp"
+	"context"
+	"crypto/tls"
+	"log/slog"
+	"net/http"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"pennypost/internal/config"
+	"pennypost/internal/mail"
+	"pennypost/internal/office/wake"
+	"pennypost/internal/wire"
+	"pennypost/internal/wire/client"
+)
+
+// Remote is the post office of another machine for which this process is a relay: it has no rooms of its own. Who
+// calls, and how an agent here is rung, is found out here, as a post office does; the calls go on over TLS.
+type Remote struct {
+	URL     string
+	TLS     *tls.Config  // by which the post office is known
+	Token   string       // of this machine
+	Machine mail.Machine // by which name it is known there
+}
+
+// far is what a relay has in place of rooms.
+type far struct {
+	remote Remote
+	office *client.Office
+	relay  wake.Relay // its line to the post office
+	log    *slog.Logger
+	again  chan struct{} // has room for one: somebody waits for the next attempt
+
+	mu      sync.Mutex
+	tried   bool          // an attempt has come to an end
+	trouble error         // why the last one failed; nil: it did not
+	outcome chan struct{} // closed by that of the next
+}
+
+// Bounds of how it is looked for the post office.
+const (
+	// firstTry is how long a call waits for the first attempt to connect, and nextTry for another, if the last has
+	// failed: a post office that is back answers within that.
+	firstTry = lineDial
+	nextTry  = 400 * time.Millisecond
+	// minRetry and maxRetry are the pauses between attempts; a call that finds the post office away has the next one
+	// made after minRetry.
+	minRetry = 100 * time.Millisecond
+	maxRetry = 5 * time.Second
+	// lineDial is how long an attempt may take.
+	lineDial = 1900 * time.Millisecond
+)
+
+func newFar(remote Remote, log *slog.Logger) (*far, error) {
+	office, err := client.New(client.Options{URL: remote.URL, Token: remote.Token, TLS: remote.TLS, Relay: true})
+	if err != nil {
+		return nil, err
+	}
+	return &far{remote: remote, office: office, log: log, again: make(chan struct{}, 1),
+			outcome: make(chan struct{})},
+		nil
+}
+
+// relayed has the relay offer what doors there are on this machine.
+func (o *office) relayed(f *far) {
+	o.far = f
+	f.relay.Offers, f.relay.Doors = o.offers, o.doorsHere
+	f.relay.Moved = func(room mail.RoomName, from, to mail.Name) {
+		o.listeners.Move(room, from)
+		o.sessions.Move(room, from, to)
+	}
+}
+
+// doorsHere returns the doors of an agent on this machine.
+func (o *office) doorsHere(room mail.RoomName, agent mail.Name) []wake.Waker {
+	var configured []wake.Waker
+	for who, w := range o.cfg.For(room).Wake {
+		if a, err := config.WakeAddress(who); err == nil && a == mail.AgentAddress(agent) {
+			configured = o.wakers(&w)
+		}
+	}
+	return o.ladder(room, agent, configured)
+}
+
+// offers returns by which doors the agents of this machine can be rung.
+func (o *office) offers() []wake.Offer {
+	programs := append(o.sessions.Programs(), o.listeners.Waiting()...)
+	slices.SortStableFunc(programs, func(a, b wake.Program) int {
+		return cmp.Or(cmp.Compare(a.Room, b.Room), cmp.Compare(a.Agent, b.Agent))
+	})
+	programs = slices.CompactFunc(programs, func(a, b wake.Program) bool {
+		return a.Room == b.Room && a.Agent == b.Agent // the first is the one of the session
+	})
+	out := []wake.Offer{}
+	for _, p := range programs {
+		offer := wake.Offer{Room: p.Room, Agent: p.Agent, Process: p.Process}
+		for _, w := range o.doorsHere(p.Room, p.Agent) {
+			offer.Doors = append(offer.Doors, w.Door())
+		}
+		if len(offer.Doors) > 0 || offer.Process != "" {
+			out = append(out, offer)
+		}
+	}
+	return out
+}
+
+// changed tells the post office that there are other doors here. Without a far one, the ringers have been told.
+func (o *office) changed() {
+	if o.far != nil {
+		o.far.relay.Changed()
+	}
+}
+
+// run keeps the line to the post office until ctx ends.
+func (f *far) run(ctx context.Context) {
+	pause := minRetry
+	for ctx.Err() == nil {
+		began := time.Now()
+		err := f.connect(ctx)
+		if time.Since(began) > maxRetry {
+			pause = minRetry // it was connected for a while
+		}
+		f.log.Debug("no line to the post office", "err", err, "again", pause)
+		select {
+		case <-f.again: // asked for while the line was there
+		default:
+		}
+		select {
+		case <-ctx.Done():
+			return
+		case <-time.After(minRetry):
+		}
+		select {
+		case <-ctx.Done():
+			return
+		case <-f.again:
+		case <-time.After(pause - minRetry):
+		}
+		pause = min(2*pause, maxRetry)
+	}
+}
+
+// connect makes one line and keeps it until it breaks.
+func (f *far) connect(ctx context.Context) error {
+	dial, cancel := context.WithTimeout(ctx, lineDial)
+	conn, err := f.office.Line(dial)
+	cancel()
+	f.note(err)
+	if err != nil {
+		return err
+	}
+	err = f.relay.Serve(ctx, conn)
+	f.office.Close() // other connections are as dead
+	if ctx.Err() == nil {
+		f.note(&mail.Error{Code: mail.Unavailable, Msg: "the connection to it broke", Err: err})
+	}
+	return err
+}
+
+// note notes what became of an attempt.
+func (f *far) note(err error) {
+	switch mail.CodeOf(err) {
+	case mail.Timeout:
+		err = &mail.Error{Code: mail.Unavailable, Msg: "it does not answer", Err: err}
+	case mail.NotFound, mail.Invalid: // an older one, which knows of no lines, but serves calls
+		f.log.Warn("the post office is too old to ring agents of this machine", "err", err)
+		err = nil
+	}
+	f.mu.Lock()
+	was := f.trouble
+	f.trouble, f.tried = err, true
+	close(f.outcome)
+	f.outcome = make(chan struct{})
+	f.mu.Unlock()
+	switch {
+	case err != nil && was == nil:
+		f.log.Warn("the post office cannot be reached", "url", f.remote.URL, "err", err)
+	case err == nil:
+		f.log.Info("connected to the post office", "url", f.remote.URL)
+	}
+}
+
+// away says why the post office cannot be reached, as far as is known; nil: it can.
+func (f *far) away(ctx context.Context) error {
+	f.mu.Lock()
+	err, tried, outcome := f.trouble, f.tried, f.outcome
+	f.mu.Unlock()
+	if tried && err == nil {
+		return nil
+	}
+	wait := firstTry
+	if tried {
+		wait = nextTry
+		select {
+		case f.again <- struct{}{}:
+		default:
+		}
+	}
+	timer := time.NewTimer(wait)
+	defer timer.Stop()
+	select {
+	case <-outcome:
+	case <-timer.C:
+	case <-ctx.Done():
+	}
+	f.mu.Lock()
+	err = f.trouble
+	f.mu.Unlock()
+	if err == nil {
+		return nil
+	}
+	if code := mail.CodeOf(err); code != mail.Unavailable {
+		return &mail.Error{Code: code, Msg: "the post office at " + f.remote.URL + " does not let this machine in: " +
+			err.Error(), Err: err}
+	}
+	return &mail.Error{Code: mail.Unavailable, Msg: "the post office of this machine is at " + f.remote.URL +
+		", which cannot be reached now: nothing was done. It is tried again every few seconds. (" + err.Error() + ")",
+		Err: err}
+}
+
+// status is what wire.Status says of a relay.
+func (f *far) status() *wire.RelayStatus {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	st := &wire.RelayStatus{URL: f.remote.URL, Machine: f.remote.Machine}
+	if f.trouble != nil {
+		st.Trouble = f.trouble.Error()
+	}
+	return st
+}
+
+// room returns the room far away as v's caller sees it.
+func (f *far) room(ctx context.Context, v *callerRoom) (mail.Service, error) {
+	if err := f.away(ctx); err != nil {
+		return nil, err
+	}
+	from := client.Whence{Session: v.shell.session, Guessed: v.shell.guessed}
+	if v.peer != nil {
+		from.Programs, from.Inside = v.peer.programs(), v.peer.within()
+	}
+	if v.toolUse != "" {
+		user := f.office.RoomFrom(v.name, mail.User, client.Whence{})
+		if name, err := v.member(ctx, user, v.caller); err != nil || name != v.caller {
+			return f.office.RoomFrom(v.name, name, client.Whence{}), err
+		}
+	}
+	return f.office.RoomFrom(v.name, v.caller, from), nil
+}
+
+// agent returns whose token this is, of a room far away.
+func (f *far) agent(ctx context.Context, token string) (mail.Caller, error) {
+	if err := f.away(ctx); err != nil {
+		return mail.Caller{}, err
+	}
+	other, err := client.New(client.Options{URL: f.remote.URL, Token: token, TLS: f.remote.TLS, Relay: true})
+	if err != nil {
+		return mail.Caller{}, err
+	}
+	defer other.Close()
+	st, err := other.Status(ctx)
+	return mail.Caller{Name: st.You, Room: st.Room}, err
+}
+
+// vouched is the process on another machine whose relay sent r, nil if r is of no relay, or of one that may not say
+// who calls.
+func vouched(r *http.Request) *peer {
+	pass, programs := passOf(r.Context()), r.Header.Get(wire.ProgramsHeader)
+	if pass == nil || pass.Agent != "" || programs == "" {
+		return nil
+	}
+	p := &peer{far: true, inside: r.Header.Get(wire.InsideHeader) != ""}
+	p.climb.Do(func() { p.above = strings.Split(programs, ",") })
+	return p
+}

@@ -1,0 +1,132 @@
+package daemon
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"log/slog"
+	"os"
+	"path/filepath"
+
+	"github.com/pelletier/go-toml/v2"
+
+	"pennypost/internal/base/durable"
+	"pennypost/internal/config"
+	"pennypost/internal/mail"
+	"pennypost/internal/room/journal"
+	"pennypost/internal/room/journal/jsonl"
+)
+
+// roomJournal is a journal with files in the room's directory.
+type roomJournal interface {
+	journal.Journal
+	Condition() journal.Condition
+	Snapshot(context.Context) (*jsonl.Snapshot, error)
+}
+
+// kind is what journal.toml in the directory of a room says of its journal. Without that file it is in the directory.
+type kind struct {
+	Kind string `toml:"kind"` // config.KindFile or config.KindJetStream: then the directory has a copy
+	// Moved is the machine on which the room is in a file. What is here is a copy from before.
+	Moved mail.Machine `toml:"moved,omitempty"`
+}
+
+const kindName = "journal.toml"
+
+// readKind returns of which kind the room in a directory is. The zero kind means that there is no room.
+func readKind(dir string) (k kind, err error) {
+	text, err := os.ReadFile(filepath.Join(dir, kindName))
+	if errors.Is(err, fs.ErrNotExist) {
+		if info, err := os.Stat(dir); err == nil && info.IsDir() {
+			k.Kind = config.KindFile
+		}
+		return k, nil
+	}
+	if err == nil {
+		err = toml.NewDecoder(bytes.NewReader(text)).DisallowUnknownFields().Decode(&k)
+	}
+	if err == nil && k.Kind != config.KindFile && k.Kind != config.KindJetStream {
+		err = fmt.Errorf("its kind is %q", k.Kind)
+	}
+	if err != nil {
+		return k, mail.Errorf(mail.Unavailable, "it cannot be told where the room is, since %s cannot be read: %w",
+			filepath.Join(dir, kindName), err)
+	}
+	return k, nil
+}
+
+// writeKind notes, durably, of which kind the room in a directory is, and makes that if it is not there.
+func writeKind(dir string, k kind) error {
+	if err := durable.MkdirAll(dir, 0o700); err != nil {
+		return err
+	}
+	text, err := toml.Marshal(k)
+	if err != nil {
+		return err
+	}
+	return durable.WriteFile(filepath.Join(dir, kindName),
+		append([]byte("# Where the journal of this room is; written by "+
+			"pennypost rooms move.\n"), text...), 0o600)
+}
+
+// kindOf returns of which kind a room is, or would be if it were made.
+func (o *office) kindOf(name mail.RoomName) (k kind, err error) {
+	switch k, err = readKind(o.dir(name)); {
+	case err != nil:
+		return k, err
+	case o.cluster.has(name) && (k.Kind == "" || k.Moved != ""):
+		return kind{Kind: config.KindJetStream}, nil
+	case k.Kind == "":
+		k.Kind = o.cfg.Journal.Kind
+	}
+	return k, nil
+}
+
+// openJournal opens the journal of a room, and makes it if there is none.
+func (o *office) openJournal(e *entry, name mail.RoomName, log *slog.Logger) (roomJournal, error) {
+	k, err := o.kindOf(name)
+	if err != nil {
+		return nil, err
+	}
+	opts := jsonl.Options{Log: log, OnSync: o.metrics.synced}
+	switch {
+	case k.Moved != "":
+		return nil, mail.Errorf(mail.Unavailable,
+			"room %s was moved to a file on the machine %s, and can be used there "+
+				"only. To have it here again, type there: pennypost rooms move %s --to jetstream. What was known of "+
+				"it "+
+				"here is in %s", name, k.Moved, name, o.dir(name))
+	case k.Kind != config.KindJetStream:
+		return jsonl.Open(o.dir(name), opts)
+	case o.cluster == nil:
+		return nil, mail.Errorf(mail.Unavailable,
+			"room %s is on NATS servers, and config.toml names none: write urls "+
+				"below [journal]", name)
+	}
+	e.clustered = true
+	if err := writeKind(o.dir(name), kind{Kind: config.KindJetStream}); err != nil {
+		return nil, err
+	}
+	ctx := context.Background() // not the caller's: others wait for the same room
+	if e.made {
+		revive, cancel := context.WithTimeout(ctx, revivePatience)
+		defer cancel()
+		if err := o.cluster.Revive(revive, string(name)); err != nil {
+			o.dropUnused(name)
+			return nil, &mail.Error{Code: mail.Unavailable, Msg: "room " + string(name) +
+				" would be a new one, and the NATS " +
+				"servers on which it is to be made cannot be reached. Nothing was made or sent; try again when they " +
+				"are back",
+				Err: err}
+		}
+	}
+	o.cluster.awake(name)
+	j, err := o.cluster.Open(ctx, string(name), o.dir(name), opts)
+	if err != nil {
+		o.dropUnused(name)
+		return nil, err
+	}
+	return j, nil
+}

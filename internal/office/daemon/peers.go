@@ -1,0 +1,98 @@
+package daemon
+
+import (
+	"context"
+	"slices"
+
+	"pennypost/internal/base/jsonx"
+	"pennypost/internal/mail"
+	"pennypost/internal/office/dialect/openalice"
+)
+
+// peers is what a post office has to know of those of other machines. *jetstream.Machines is one.
+type peers interface {
+	// Ask has another machine answer a request. Unavailable and Timeout say that nobody does.
+	Ask(ctx context.Context, to mail.Machine, subject string, request []byte) ([]byte, error)
+	// Away reports whether a machine is not heard of.
+	Away(mail.Machine) bool
+	// Cut reports whether others may take this machine to be away.
+	Cut() bool
+	// List returns all machines, this one among them.
+	List() []mail.MachineStatus
+}
+
+// bridgesSubject is the subject of requests for how the bridges of a room fare that another machine runs.
+const bridgesSubject = "bridges"
+
+// answers are what this machine answers to others, by subject.
+func (o *office) answers() map[string]func(context.Context, mail.Machine, []byte) ([]byte, error) {
+	return map[string]func(context.Context, mail.Machine, []byte) ([]byte, error){
+		openalice.DocumentSubject: func(ctx context.Context, _ mail.Machine, request []byte) ([]byte, error) {
+			return o.documents().Answer(ctx, o, request)
+		},
+		bridgesSubject: func(ctx context.Context, _ mail.Machine, room []byte) ([]byte, error) {
+			return o.bridgesHere(ctx, mail.RoomName(room))
+		},
+	}
+}
+
+// documents reads documents on all machines.
+func (o *office) documents() *openalice.Documents {
+	return &openalice.Documents{Here: o.cfg.MachineName(), Ask: o.ask, Heard: o.heard}
+}
+
+// ask has another machine answer a request.
+func (o *office) ask(ctx context.Context, to mail.Machine, subject string, request []byte) ([]byte, error) {
+	if o.peers == nil {
+		return nil, mail.Errorf(mail.Unavailable,
+			"the machine %s cannot be asked: this post office uses no NATS servers",
+			to)
+	}
+	return o.peers.Ask(ctx, to, subject, request)
+}
+
+// heard returns when a machine was last heard of; 0 if that is not known.
+func (o *office) heard(name mail.Machine) mail.Time {
+	if o.peers != nil {
+		all := o.peers.List()
+		if i := slices.IndexFunc(all, func(m mail.MachineStatus) bool { return m.Name == name }); i >= 0 {
+			return all[i].Heard
+		}
+	}
+	return 0
+}
+
+// bridgesHere says how the bridges of a room fare that this machine runs.
+func (o *office) bridgesHere(ctx context.Context, room mail.RoomName) ([]byte, error) {
+	if !o.exists(room) {
+		return nil, o.noRoom(ctx, room)
+	}
+	e, err := o.borrow(ctx, room)
+	if err != nil {
+		return nil, err
+	}
+	defer o.giveBack(e, room)
+	return jsonx.Marshal(e.bridges.Statuses())
+}
+
+// bridgesElsewhere returns how those of a room's bridges fare that run on other machines, as far as these answer.
+func (o *office) bridgesElsewhere(ctx context.Context, room mail.RoomName, all []mail.BridgeStatus,
+	e *entry) map[mail.Machine][]mail.BridgeStatus {
+	out := make(map[mail.Machine][]mail.BridgeStatus)
+	for i := range all {
+		at := all[i].Machine
+		if _, asked := out[at]; asked || !e.elsewhere(&all[i].Bridge) || o.peers == nil || o.peers.Away(at) {
+			continue
+		}
+		var said []mail.BridgeStatus
+		text, err := o.ask(ctx, at, bridgesSubject, []byte(room))
+		if err == nil {
+			err = jsonx.UnmarshalLenient(text, &said)
+		}
+		if err != nil {
+			o.log.Debug("bridges of another machine not known", "machine", at, "room", room, "err", err)
+		}
+		out[at] = said
+	}
+	return out
+}

@@ -1,0 +1,142 @@
+package daemon
+
+import (
+	"context"
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+
+	"pennypost/internal/mail"
+	"pennypost/internal/policy"
+)
+
+// noRoom says that there is no room of that name, to whoever a call came from.
+func (o *office) noRoom(ctx context.Context, name mail.RoomName) error {
+	var words []string
+	names, err := o.entered(passOf(ctx))
+	for _, n := range names {
+		words = append(words, string(n))
+	}
+	if near := policy.Nearest(string(name), words, 1); err == nil && len(near) > 0 {
+		return mail.Errorf(mail.NotFound, "there is no room %q. Did you mean %s?", name, near[0])
+	}
+	return mail.Errorf(mail.NotFound, "there is no room %q. The rooms are listed by: pennypost rooms", name)
+}
+
+func (o *office) dir(name mail.RoomName) string {
+	return filepath.Join(o.cfg.Home.Rooms(), string(name))
+}
+
+func (o *office) journal(name mail.RoomName) string {
+	return filepath.Join(o.dir(name), "mailbox.jsonl")
+}
+
+// exists reports whether a room has been made. Only of one that is not open the disk is asked.
+func (o *office) exists(name mail.RoomName) bool {
+	if _, err := mail.ParseRoom(string(name)); err != nil {
+		return false
+	}
+	o.mu.Lock()
+	e := o.rooms[name]
+	unused, open := e != nil && e.unused(), e != nil && e.isOpen()
+	o.mu.Unlock()
+	if unused || open {
+		return open && !unused
+	}
+	if o.cluster.has(name) {
+		return true
+	}
+	info, err := os.Stat(o.dir(name))
+	return err == nil && info.IsDir()
+}
+
+// names lists the rooms on disk and on the NATS servers, in order.
+func (o *office) names() ([]mail.RoomName, error) {
+	dirs, err := os.ReadDir(o.cfg.Home.Rooms())
+	if errors.Is(err, fs.ErrNotExist) {
+		err = nil
+	}
+	names := o.cluster.names()
+	for _, d := range dirs {
+		if name, bad := mail.ParseRoom(d.Name()); bad == nil && d.IsDir() {
+			names = append(names, name)
+		}
+	}
+	slices.Sort(names)
+	return slices.Compact(names), err
+}
+
+// entered lists the rooms on disk that a machine with this pass enters.
+func (o *office) entered(pass *mail.Pass) ([]mail.RoomName, error) {
+	names, err := o.names()
+	return slices.DeleteFunc(names, func(n mail.RoomName) bool { return !pass.Enters(n) }), err
+}
+
+// countAtOnce is how many rooms that were never open Rooms opens to count what is in them.
+const countAtOnce = 32
+
+// Rooms implements mail.Office. Of a room that is closed it repeats what the room last said; rooms that were not open
+// since the post office started are opened for it, but not more than countAtOnce: of others only name and size are
+// known.
+func (o *office) Rooms(ctx context.Context) ([]mail.RoomStatus, error) {
+	if o.far != nil {
+		if err := o.far.away(ctx); err != nil {
+			return nil, err
+		}
+		return o.far.office.Rooms(ctx)
+	}
+	names, err := o.entered(passOf(ctx))
+	if err != nil {
+		return nil, err
+	}
+	out := make([]mail.RoomStatus, 0, len(names))
+	toOpen := countAtOnce
+	for _, name := range names {
+		open, st, known := o.lastKnown(name)
+		if !open && !known {
+			toOpen--
+		}
+		if open || !known && toOpen >= 0 {
+			if e, err := o.borrow(ctx, name); err == nil {
+				st = e.room.Status()
+				o.giveBack(e, name)
+			} else {
+				st.Trouble = err.Error()
+			}
+		}
+		out = append(out, st)
+	}
+	return out, ctx.Err()
+}
+
+// lastKnown says whether a room is open and what it said when it was closed, if that is known.
+func (o *office) lastKnown(name mail.RoomName) (open bool, st mail.RoomStatus, known bool) {
+	o.mu.Lock()
+	e := o.rooms[name]
+	open = e != nil && e.gone == nil
+	st, known = o.known[name]
+	o.mu.Unlock()
+	if !known {
+		st = mail.RoomStatus{Name: name}
+		if info, err := os.Stat(o.journal(name)); err == nil {
+			st.Bytes = info.Size()
+		}
+	}
+	return open, st, known
+}
+
+// peek returns the figures of a room without opening it.
+func (o *office) peek(name mail.RoomName) mail.RoomStatus {
+	o.mu.Lock()
+	e := o.rooms[name]
+	if e == nil || !e.isOpen() {
+		defer o.mu.Unlock()
+		return o.known[name]
+	}
+	e.users++
+	o.mu.Unlock()
+	defer o.giveBack(e, name)
+	return e.room.Status()
+}

@@ -1,0 +1,21 @@
+package agenties
+
+import (
+	"bytes"
+
+	"pennypost/internal/mail"
+	"pennypost/internal/office/dialect"
+)
+
+// Rejected implements dialect.Files.
+func (f *files) Rejected() ([]mail.BadLine, error) {
+	bad := dialect.BadLines{Dir: f.opts.Dir}
+	err := bad.Scan(f.mailbox, func(line []byte) error {
+		if len(bytes.TrimSpace(line)) == 0 {
+			return nil
+		}
+		_, err := translate(line)
+		return err
+	})
+	return bad.List, err
+}

@@ -1,0 +1,56 @@
+package dialect
+
+import (
+	"path/filepath"
+	"strings"
+
+	"pennypost/internal/base/lines"
+	"pennypost/internal/mail"
+)
+
+// BadLines collects what the files below a directory hold that cannot be understood.
+type BadLines struct {
+	Dir  string
+	List []mail.BadLine
+}
+
+// Add adds a piece of a file, which is given by its whole path. Beyond mail.MaxBadLines nothing is added.
+func (b *BadLines) Add(path string, line int, why error, text []byte) {
+	if len(b.List) >= mail.MaxBadLines {
+		return
+	}
+	if rel, err := filepath.Rel(b.Dir, path); err == nil {
+		path = rel
+	}
+	b.List = append(b.List, BadLine(filepath.ToSlash(path), line, why, text))
+}
+
+// Scan adds the lines of a file that check refuses, all of those that are there now.
+func (b *BadLines) Scan(f *lines.File, check func(line []byte) error) error {
+	text, _, err := f.Again().Read()
+	for i, line := range text {
+		if why := check(line); why != nil {
+			b.Add(f.Path(), i+1, why, line)
+		}
+	}
+	return err
+}
+
+// maxWhy is how many bytes a reason has at most: it may quote what it is about.
+const maxWhy = 400
+
+// BadLine returns what is said of a piece of a file.
+func BadLine(file string, line int, why error, text []byte) mail.BadLine {
+	return mail.BadLine{File: file, Line: line, Why: clip([]byte(why.Error()), maxWhy),
+		Text: clip(text, mail.MaxExcerpt)}
+}
+
+// clip returns the beginning of a text, at most so many bytes of it and an ellipsis.
+func clip(text []byte, most int) string {
+	cut := text[:min(len(text), most)]
+	s := strings.ToValidUTF8(string(cut), "\uFFFD")
+	if len(cut) < len(text) { // what was a character in the whole text was cut in two
+		s = strings.TrimRight(s, "\uFFFD") + "…"
+	}
+	return s
+}

@@ -1,0 +1,180 @@
+package haak
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"slices"
+
+	"pennypost/internal/base/confined"
+	"pennypost/internal/base/lines"
+	"pennypost/internal/mail"
+	"pennypost/internal/office/dialect"
+)
+
+// row is a row of the entity graph.
+type row struct {
+	Subject  string `json:"subject"`
+	Relation string `json:"relation"`
+	Object   string `json:"object"`
+	Quality  string `json:"quality"`
+}
+
+// entity is a message as a situation, after the document's ontological mapping.
+type entity struct {
+	Entity string `json:"entity"`
+	Type   string `json:"type"`
+	Rows   []row  `json:"rows"`
+}
+
+func entityOf(m *mail.Message) entity {
+	id := "situation:mailbox-msg-" + string(m.ID)
+	actor := func(who string) row { return row{who, "belongs-to", id, "actor"} }
+	e := entity{Entity: id, Type: "situation", Rows: []row{actor("agent:" + string(m.From.Signer()))}}
+	for _, a := range m.To {
+		who := string(a)
+		if k := a.Kind(); k == mail.ToAgent || k == mail.ToPerson {
+			who = "agent:" + a.Value()
+		}
+		e.Rows = append(e.Rows, actor(who))
+	}
+	e.Rows = append(e.Rows, row{"message-content", "belongs-to", id, "materialization"})
+	return e
+}
+
+func entitiesVerb(limit dialect.Flag) dialect.Verb {
+	return dialect.Verb{
+		Path: "entities", Short: "Print the rows of messages for the entity graph", Args: "[ID…]", MaxArgs: -1,
+		Run: runEntities,
+		Long: "With --new it prints those of the messages that it has not printed with --new before, the oldest " +
+			"first, from the archive too. Where it is it notes in data/agent-mailbox-ingested.jsonl once they are " +
+			"printed. So a librarian who runs it again and again, or another in its place, registers each message " +
+			"once, and one that is broken off gets the same again.",
+		Example: "pennypost haak entities --new --json",
+		Flags: []dialect.Flag{limit,
+			toggle("new", "only what was not printed with --new yet; all of it, unless --limit says how many")},
+	}
+}
+
+func runEntities(ctx context.Context, v *dialect.Invocation) error {
+	svc, _, err := speaker(ctx, v, "")
+	if err != nil {
+		return err
+	}
+	if v.Switch("new") {
+		return ingest(ctx, v, svc)
+	}
+	var items []mail.Item
+	for _, id := range v.Args {
+		it, err := svc.Message(ctx, mail.ID(id))
+		if err != nil {
+			return err
+		}
+		items = append(items, it)
+	}
+	if len(v.Args) == 0 {
+		if items, err = pages(ctx, svc, mail.HistoryQuery{}, v.Number("limit")); err != nil {
+			return err
+		}
+	}
+	return printEntities(v, items)
+}
+
+func printEntities(v *dialect.Invocation, items []mail.Item) error {
+	all := make([]entity, len(items))
+	for i := range items {
+		all[i] = entityOf(&items[i].Message)
+	}
+	if v.JSON {
+		return printJSON(v.Stdout, all)
+	}
+	for _, e := range all {
+		if err := e.print(v.Stdout); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (e *entity) print(w io.Writer) error {
+	fmt.Fprintf(w, "entity: %s\n  type: %s\n\n", e.Entity, e.Type)
+	for _, r := range e.Rows {
+		fmt.Fprintf(w, "%s  %s  %s  quality: %q\n", r.Subject, r.Relation, r.Object, r.Quality)
+	}
+	_, err := fmt.Fprintln(w)
+	return err
+}
+
+// ingest prints what came since the last time, and notes how far that is.
+func ingest(ctx context.Context, v *dialect.Invocation, svc mail.Service) error {
+	if len(v.Args) > 0 {
+		return mail.Errorf(mail.Invalid, "--new finds out which messages are new; leave the ids away")
+	}
+	done := ingested(v.Project)
+	after, err := place(ctx, svc, done)
+	if err != nil {
+		return err
+	}
+	items, err := since(ctx, svc, after)
+	if err != nil {
+		return err
+	}
+	if n := v.Number("limit"); v.Given["limit"] && n > 0 {
+		items = items[:min(n, len(items))]
+	}
+	if err := printEntities(v, items); err != nil || len(items) == 0 {
+		return err
+	}
+	last := &items[len(items)-1]
+	return done.Append(object{{Name: "message_id", Value: quote(string(last.ID))},
+		{Name: "timestamp", Value: quote(stamp(mail.TimeOf(v.Now)))}}.line())
+}
+
+// ingested is where it stands how far the entity graph is: the last message of each time. It is no file of HAAK's.
+func ingested(project string) *lines.File {
+	return lines.Open(confined.Dir(project), "data/agent-mailbox-ingested.jsonl", perm)
+}
+
+// place returns the place of the last message of the graph in the room's order. One that was erased has none: then
+// what was last before it counts, and the graph is given some messages again.
+func place(ctx context.Context, svc mail.Service, done *lines.File) (mail.Seq, error) {
+	text, _, err := done.Read()
+	if err != nil {
+		return 0, err
+	}
+	for _, l := range slices.Backward(text) {
+		o, err := parseObject(l)
+		if err != nil {
+			continue
+		}
+		it, err := svc.Message(ctx, mail.ID(o.text("message_id")))
+		if err == nil {
+			return it.Seq, nil
+		}
+		if mail.CodeOf(err) != mail.NotFound && mail.CodeOf(err) != mail.Invalid {
+			return 0, err
+		}
+	}
+	return 0, nil
+}
+
+// since returns the messages behind a place in the room's order, the oldest first; 0 is the beginning.
+func since(ctx context.Context, svc mail.Service, after mail.Seq) ([]mail.Item, error) {
+	q := mail.HistoryQuery{Archive: true, After: after}
+	if after == 0 {
+		return pages(ctx, svc, q, 0)
+	}
+	var items []mail.Item
+	for {
+		q.Limit = mail.MaxLimit
+		page, err := svc.History(ctx, q)
+		if err != nil {
+			return nil, err
+		}
+		items = append(items, page.Messages...)
+		if !page.More {
+			return items, nil
+		}
+		q.After = page.Next
+	}
+}

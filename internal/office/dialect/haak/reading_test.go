@@ -1,0 +1,109 @@
+package haak_test
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"pennypost/internal/base/jsonx"
+	"pennypost/internal/fence"
+	"pennypost/internal/mail"
+)
+
+// readBy returns the bodies that read_mailbox shows a session, and how many it says are unread.
+func (d desk) readBy(session mail.Name) (bodies []string, unread int) {
+	d.T.Helper()
+	out, err := d.Call(session, "read_mailbox", "{}")
+	if err != nil {
+		d.T.Fatal(err)
+	}
+	var answer struct {
+		Messages []struct {
+			Body string `json:"body"`
+		} `json:"messages"`
+		Unread int `json:"unread"`
+	}
+	if err := jsonx.Unmarshal([]byte(out), &answer); err != nil {
+		d.T.Fatal(err)
+	}
+	for _, m := range answer.Messages {
+		bodies = append(bodies, m.Body)
+	}
+	return bodies, answer.Unread
+}
+
+// TestReadingOverMCPIsRecorded holds that a session which was shown its mail by the tool stands in the file of reads,
+// so that nobody takes the mail for new again: neither the tool, nor the verb, nor whoever reads the files alone.
+func TestReadingOverMCPIsRecorded(t *testing.T) {
+	t.Parallel()
+	d := newDesk(t)
+	d.register("bob", "--role", "steward", "--tags", "project:x")
+	d.register("carol", "--tags", "project:x")
+	var want []string
+	for _, to := range []string{"bob", "steward", "project:x"} {
+		id := d.send("alice", to, "for "+to)
+		want = append(want, fmt.Sprintf("%s by bob", id))
+	}
+	bodies, n := d.readBy("bob")
+	if diff := cmp.Diff([]string{"for bob", "for steward", "for project:x"}, bodies); diff != "" || n != 3 {
+		t.Errorf("%d unread (-want +got):\n%s", n, diff)
+	}
+	var got []string
+	for _, r := range d.file(reads) {
+		got = append(got, fmt.Sprintf("%s by %s", r["message_id"], r["reader_session_id"]))
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("reads (-want +got):\n%s", diff)
+	}
+	if bodies, n := d.readBy("bob"); bodies != nil || n != 0 {
+		t.Errorf("new twice: %q, %d unread", bodies, n)
+	}
+	d.wantUnread("carol", "for project:x")
+	if it, err := d.As(mail.User).Message(t.Context(), d.History()[0].ID); err != nil ||
+		it.Deliveries[0].State != mail.Read {
+		t.Errorf("its sender sees %+v, %v", it.Deliveries, err)
+	}
+	d.Stop()
+	if out, _, err := d.offline("check-mailbox", "--session-id", "bob"); out != "" || err != nil {
+		t.Errorf("from the files: %q, %v", out, err)
+	}
+}
+
+// TestReadingInParts holds that more mail than one answer holds comes call by call, and that a text which was cut is
+// not read before its reader was handed the whole.
+func TestReadingInParts(t *testing.T) {
+	t.Parallel()
+	d := newDesk(t)
+	d.register("bob")
+	long := d.send("alice", "bob", "long "+strings.Repeat("x", fence.Budget))
+	for i := range 6 {
+		d.send("alice", "bob", fmt.Sprint(i, strings.Repeat("y", fence.Budget/4)))
+	}
+	seen := make(map[string]int)
+	for range 6 {
+		bodies, _ := d.readBy("bob")
+		for _, b := range bodies {
+			seen[b[:1]]++
+		}
+	}
+	if cut := seen["l"]; cut < 2 {
+		t.Errorf("the text that was cut was shown %d times", cut)
+	}
+	delete(seen, "l")
+	if diff := cmp.Diff(map[string]int{"0": 1, "1": 1, "2": 1, "3": 1, "4": 1, "5": 1}, seen); diff != "" {
+		t.Errorf("shown (-want +got):\n%s", diff)
+	}
+	if _, n := d.readBy("bob"); n != 1 {
+		t.Errorf("%d unread, want the one that was cut", n)
+	}
+	if _, err := d.As("bob").Mark(t.Context(), mail.Marking{IDs: []mail.ID{long}, Mark: mail.MarkPresented,
+		Door: "cli"}); err != nil { // as "pennypost read" does when it has printed the whole
+		t.Fatal(err)
+	}
+	d.readBy("bob")
+	if _, n := d.readBy("bob"); n != 0 {
+		t.Errorf("%d unread after the whole was handed over", n)
+	}
+}

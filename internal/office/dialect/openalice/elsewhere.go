@@ -1,0 +1,113 @@
+package openalice
+
+import (
+	"context"
+	"path/filepath"
+	"slices"
+
+	"pennypost/internal/base/jsonx"
+	"pennypost/internal/mail"
+)
+
+// Elsewhere is the reason of a DocumentError for a document on another machine that could not be asked for it.
+const Elsewhere = "elsewhere"
+
+// DocumentSubject is the subject of requests by which machines ask each other for documents.
+const DocumentSubject = "document"
+
+// Documents reads the documents of workspaces, those on other machines through the post offices there. Those know a
+// document as the nth of a message, so that nothing leaves a machine that no message of its own agents names. A nil
+// *Documents has the files of this machine only.
+type Documents struct {
+	Here mail.Machine
+	// Ask has the post office of another machine answer a request.
+	Ask func(ctx context.Context, to mail.Machine, subject string, request []byte) ([]byte, error)
+	// Heard returns when another machine was last heard of; 0 if that is not known.
+	Heard func(mail.Machine) mail.Time
+}
+
+// request is the question for a document, and answered what is said.
+type (
+	request struct {
+		Room    mail.RoomName `json:"room"`
+		Message mail.ID       `json:"message"`
+		N       int           `json:"n"`
+	}
+	answered struct {
+		Text   []byte `json:"text,omitempty"`
+		Reason string `json:"reason,omitempty"` // of a DocumentError
+		Size   int64  `json:"size,omitzero"`
+	}
+)
+
+// Read reads the nth document of a message of a workspace's agent. Every error is a *DocumentError.
+func (d *Documents) Read(ctx context.Context, room mail.RoomName, m *mail.Message, n int,
+	ws *mail.Workspace) (Document, error) {
+	path := m.Docs[n].Path
+	if d == nil || ws.Machine == "" || ws.Machine == d.Here {
+		return ReadDocument(ws.Dir, path)
+	}
+	var said answered
+	text, err := jsonx.Marshal(request{room, m.ID, n})
+	if err == nil {
+		text, err = d.Ask(ctx, ws.Machine, DocumentSubject, text)
+	}
+	if err == nil {
+		err = jsonx.UnmarshalLenient(text, &said)
+	}
+	switch {
+	case err != nil:
+		return Document{}, &DocumentError{Reason: Elsewhere, Machine: ws.Machine, Heard: d.Heard(ws.Machine), Err: err}
+	case said.Reason != "":
+		return Document{}, &DocumentError{Reason: said.Reason, Size: said.Size}
+	case len(said.Text) > MaxDocument:
+		return Document{}, &DocumentError{Reason: FileTooLarge, Size: int64(len(said.Text))}
+	}
+	return Document{Name: filepath.Base(path), Text: said.Text, Binary: binary(said.Text)}, nil
+}
+
+// Answer answers a request of another machine for a document that is here.
+func (d *Documents) Answer(ctx context.Context, office mail.Office, text []byte) ([]byte, error) {
+	var ask request
+	if err := jsonx.Unmarshal(text, &ask); err != nil {
+		return nil, mail.Errorf(mail.Invalid, "the request for a document is not understood: %v", err)
+	}
+	svc, err := office.Room(ctx, ask.Room, mail.User)
+	if err != nil {
+		return nil, err
+	}
+	it, err := svc.Message(ctx, ask.Message)
+	if err != nil {
+		return nil, err
+	}
+	if ask.N < 0 || ask.N >= len(it.Docs) {
+		return nil, mail.Errorf(mail.NotFound, "the message %s names no such document", ask.Message)
+	}
+	all, err := svc.Workspaces(ctx)
+	if err != nil {
+		return nil, err
+	}
+	i := slices.IndexFunc(all, func(ws mail.Workspace) bool { return ws.ID == it.From.Signer() })
+	if i < 0 || all[i].Machine != d.Here {
+		return jsonx.Marshal(answered{Reason: NoWorkspace})
+	}
+	doc, err := ReadDocument(all[i].Dir, it.Docs[ask.N].Path)
+	if why, ok := err.(*DocumentError); ok {
+		return jsonx.Marshal(answered{Reason: why.Reason, Size: why.Size})
+	}
+	return jsonx.Marshal(answered{Text: doc.Text})
+}
+
+// naming returns the newest message of a workspace's agent that names a document, and which it is there.
+func naming(ctx context.Context, svc mail.Service, ws mail.Name, path string) (*mail.Message, int, error) {
+	page, err := svc.History(ctx, mail.HistoryQuery{From: string(mail.AgentAddress(ws)), Limit: mail.MaxLimit})
+	if err != nil {
+		return nil, 0, err
+	}
+	for _, it := range slices.Backward(page.Messages) {
+		if n := slices.IndexFunc(it.Docs, func(d mail.Doc) bool { return d.Path == path }); n >= 0 {
+			return &it.Message, n, nil
+		}
+	}
+	return nil, 0, &DocumentError{Reason: FileNotFound}
+}

@@ -1,0 +1,334 @@
+package openalice
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"unicode/utf8"
+
+	"pennypost/internal/mail"
+)
+
+// Inbox is the one inbox of the person, over all rooms. The zero value is ready; it may be used concurrently.
+type Inbox struct {
+	mu sync.Mutex
+	// The rooms that had no entries, and where their journals stood then: a room that has not changed since is not
+	// opened to look again.
+	without map[mail.RoomName]mail.Seq
+	pushes  map[mail.RoomName]*pushes
+}
+
+// InRoom is a room of the inbox, as the user sees it.
+type InRoom struct {
+	Name mail.RoomName
+	mail.Service
+}
+
+// Rooms returns the rooms of a post office that have workspaces, a bridge of this dialect, or entries among the
+// newest mail to the user. A room that cannot be opened keeps nobody from the others: they come with the error.
+func (b *Inbox) Rooms(ctx context.Context, office mail.Office) (rooms []InRoom, err error) {
+	all, err := office.Rooms(ctx)
+	if err != nil {
+		return nil, err
+	}
+	var closed []error
+	for i := range all {
+		name := all[i].Name
+		if b.hasNone(&all[i]) {
+			continue
+		}
+		svc, err := office.Room(ctx, name, mail.User)
+		found := false
+		if err == nil {
+			found, err = hasEntries(ctx, svc)
+		}
+		switch {
+		case err != nil:
+			closed = append(closed, err)
+		case found:
+			rooms = append(rooms, InRoom{name, svc})
+		default:
+			b.noteNone(&all[i])
+		}
+	}
+	return rooms, errors.Join(closed...)
+}
+
+// hasNone reports whether a room is known to have no entries.
+func (b *Inbox) hasNone(st *mail.RoomStatus) bool {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	at, known := b.without[st.Name]
+	return known && st.Seq > 0 && at == st.Seq
+}
+
+func (b *Inbox) noteNone(st *mail.RoomStatus) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.without == nil {
+		b.without = make(map[mail.RoomName]mail.Seq)
+	}
+	b.without[st.Name] = st.Seq
+}
+
+// newestMail is how much of the user's mail is searched for entries in a room that has no workspace: its last one may
+// have been removed.
+const newestMail = 100
+
+func hasEntries(ctx context.Context, svc mail.Service) (bool, error) {
+	list, err := svc.Workspaces(ctx)
+	if err != nil || len(list) > 0 {
+		return len(list) > 0, err
+	}
+	if _, bridged := malformed(ctx, svc); bridged {
+		return true, nil
+	}
+	page, err := svc.Inbox(ctx, mail.InboxQuery{All: true, Newest: true, Limit: newestMail})
+	return slices.ContainsFunc(page.Messages, func(it mail.Item) bool {
+		_, ok := labelOf(&it.Message, nil)
+		return ok
+	}), err
+}
+
+// Bounds of a page. The original knows the first.
+const (
+	defaultLimit = 100
+	maxLimit     = 1000
+)
+
+// query asks for a page of entries.
+type query struct {
+	limit     int       // 0 means 100; at most 1000
+	before    string    // only entries behind this one, by its id, or sent before this time, in milliseconds
+	until     mail.Time // only entries sent before this time
+	workspace string    // only entries of this workspace
+}
+
+// row is an entry of the inbox as lists show it.
+type row struct {
+	mail.Item
+	room     mail.RoomName
+	label    string    // of the workspace, when the entry was written
+	preview  string    // one line of it
+	readAt   mail.Time // when the user read it; 0: not yet
+	canReply bool      // somebody is on the roster who would get an answer
+}
+
+// rows is a part of the inbox, newest first.
+type rows struct {
+	rows []row
+	more bool
+}
+
+// spot is where an entry stands in the inbox: a list of them is all that is kept of what is not on the page.
+type spot struct {
+	room      int
+	id        mail.ID
+	sent      mail.Time
+	seq       mail.Seq
+	workspace mail.Name
+	label     string
+}
+
+// newestFirst orders by the time of sending: what was bridged in late stands where it belongs.
+func newestFirst(a, b spot) int {
+	return cmp.Or(cmp.Compare(b.sent, a.sent), cmp.Compare(a.room, b.room), cmp.Compare(b.seq, a.seq))
+}
+
+// list returns a page of the entries of some rooms. An entry that came into several of them over bridges is there
+// once. A before that is no entry of the list and no time gives an empty page.
+func (b *Inbox) list(ctx context.Context, rooms []InRoom, q query) (rows, error) {
+	var all []spot
+	for i := range rooms {
+		some, err := b.spots(ctx, rooms, i, &q)
+		if err != nil {
+			return rows{}, err
+		}
+		all = append(all, some...)
+	}
+	slices.SortFunc(all, newestFirst)
+	seen := make(map[mail.ID]bool, len(all))
+	all = slices.DeleteFunc(all, func(s spot) bool {
+		twice := seen[s.id]
+		seen[s.id] = true
+		return twice
+	})
+	all = q.behind(all)
+	var page rows
+	limit := cmp.Or(min(q.limit, maxLimit), defaultLimit)
+	l := looking{rooms: rooms, roster: make(map[spot]bool)}
+	for _, s := range all {
+		if page.more = len(page.rows) == limit; page.more {
+			break
+		}
+		e, err := l.entry(ctx, s)
+		if mail.CodeOf(err) == mail.NotFound {
+			b.pushesIn(rooms[s.room].Name).forget(s.id) // it was deleted
+			continue
+		} else if err != nil {
+			return rows{}, err
+		}
+		page.rows = append(page.rows, e)
+	}
+	return page, nil
+}
+
+// behind returns the spots that the page may begin with.
+func (q *query) behind(all []spot) []spot {
+	if q.before == "" {
+		return all
+	}
+	i := slices.IndexFunc(all, func(s spot) bool { return string(s.id) == q.before })
+	if i >= 0 {
+		return all[i+1:]
+	}
+	until := number(q.before)
+	if until < 1 {
+		return nil
+	}
+	return slices.DeleteFunc(all, func(s spot) bool { return float64(s.sent) >= until })
+}
+
+// number reads a parameter as the original does, to which a number that is none is no number.
+func number(s string) float64 {
+	n, err := strconv.ParseFloat(strings.TrimSpace(s), 64)
+	if err != nil && !math.IsInf(n, 0) || math.IsNaN(n) {
+		return 0
+	}
+	return n
+}
+
+// spots finds the entries of a room that q asks for, in no order.
+func (b *Inbox) spots(ctx context.Context, rooms []InRoom, room int, q *query) ([]spot, error) {
+	svc := rooms[room]
+	labels, err := labels(ctx, svc)
+	if err != nil {
+		return nil, err
+	}
+	pushes, err := b.pushesIn(svc.Name).all(ctx, svc)
+	if err != nil {
+		return nil, err
+	}
+	var out []spot
+	for _, p := range pushes {
+		label, ok := p.label, true
+		if label == "" {
+			label, ok = labels[p.workspace]
+		}
+		if ok && (q.workspace == "" || q.workspace == string(p.workspace)) && (q.until == 0 || p.sent < q.until) {
+			p.room, p.label = room, label
+			out = append(out, p)
+		}
+	}
+	return out, nil
+}
+
+// looking is one look at entries.
+type looking struct {
+	rooms  []InRoom
+	roster map[spot]bool // by room and workspace: whether somebody of that name is there
+}
+
+// entry gathers what is shown of an entry.
+func (l *looking) entry(ctx context.Context, s spot) (row, error) {
+	svc := l.rooms[s.room]
+	it, err := svc.Message(ctx, s.id)
+	if err != nil {
+		return row{}, err
+	}
+	e := row{Item: it, room: svc.Name, label: s.label, preview: preview(&it.Message)}
+	e.readAt, _ = readAt(&it)
+	key := spot{room: s.room, workspace: s.workspace}
+	there, known := l.roster[key]
+	if !known {
+		if there, err = answers(ctx, svc, it.From); err != nil {
+			return row{}, err
+		}
+		l.roster[key] = there
+	}
+	e.canReply = there
+	return e, nil
+}
+
+// answers reports whether mail to an address would reach somebody. A workspace that was removed, or that is known from
+// a file only, is on no roster.
+func answers(ctx context.Context, svc mail.Service, to mail.Address) (bool, error) {
+	if to == mail.ToOrchestrator { // for whom mail is held
+		return true, nil
+	}
+	_, ok, err := mail.OneAgent(ctx, svc, to.Signer())
+	return ok, err
+}
+
+// maxPreview is in characters: more than a row shows.
+const maxPreview = 200
+
+// preview returns the first line of an entry's comments that says something, without the marks of Markdown before it,
+// else the first document's path.
+func preview(m *mail.Message) string {
+	text := m.Body
+	if labelIn(m.Metadata) == "" && m.Subject != "" { // sent with other tools: the subject is its first line
+		text = m.Subject
+	}
+	for line := range strings.Lines(text) {
+		if line = strings.TrimSpace(strings.TrimLeft(line, "#>*- \t")); line != "" {
+			return clip(line)
+		}
+	}
+	if len(m.Docs) == 0 {
+		return ""
+	}
+	path := m.Docs[0].Path
+	if n := len(m.Docs) - 1; n > 0 {
+		path += " · +" + strconv.Itoa(n) + " more"
+	}
+	return clip(path)
+}
+
+func clip(line string) string {
+	if utf8.RuneCountInString(line) <= maxPreview {
+		return line
+	}
+	return string([]rune(line)[:maxPreview-1]) + "…"
+}
+
+// find returns those of some rooms that have an entry of an id, and the entry as it stands in the first of them. Other
+// mail is not found here.
+func find(ctx context.Context, rooms []InRoom, id string) (in []InRoom, first mail.Item, err error) {
+	for _, room := range rooms {
+		it, err := oneEntry(ctx, room, id)
+		if mail.CodeOf(err) == mail.NotFound {
+			continue
+		} else if err != nil {
+			return nil, first, err
+		}
+		if in = append(in, room); len(in) == 1 {
+			first = it
+		}
+	}
+	if len(in) == 0 {
+		return nil, first, mail.Errorf(mail.NotFound, "there is no entry %q in the inbox", id)
+	}
+	return in, first, nil
+}
+
+// oneEntry returns the entry of an id in one room.
+func oneEntry(ctx context.Context, svc mail.Service, id string) (mail.Item, error) {
+	it, err := svc.Message(ctx, mail.ID(id))
+	if err != nil {
+		return it, err
+	}
+	labels, err := labels(ctx, svc)
+	if err != nil {
+		return it, err
+	}
+	if _, ok := labelOf(&it.Message, labels); !ok {
+		return it, mail.Errorf(mail.NotFound, "there is no entry %q in the inbox", id)
+	}
+	return it, nil
+}

@@ -1,0 +1,64 @@
+package superportia
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"strings"
+	"testing"
+
+	"pennypost/internal/mail"
+	"pennypost/internal/office/dialect"
+)
+
+// A server that was started for several identities sends as the one that from_agent names, and keeps the mailboxes of
+// all of them. It speaks for nobody else.
+func TestSharedServer(t *testing.T) {
+	b := fleetFixture(t)
+	const app mail.Name = "Mac App 小克"
+	call := func(run func(context.Context, *dialect.Call) (any, error), args string) (any, error) {
+		return run(t.Context(), &dialect.Call{Service: b.As(cli), Caller: cli, Args: []byte(args), Now: b.Now(),
+			Also: map[mail.Name]mail.Service{app: b.As(app)}, Log: slog.New(slog.DiscardHandler)})
+	}
+	sentBy := func(from string) (mail.Name, error) {
+		out, err := call(send, fmt.Sprintf(`{"to":"夏哥","subject":"s","body":"b","from_agent":%q}`, from))
+		if err != nil {
+			return "", err
+		}
+		it, err := b.As(captain).Message(t.Context(), out.(*sent).ID)
+		if err != nil || it.From.Signer() != out.(*sent).From {
+			t.Errorf("it answers %+v and sent %+v, %v", out, it, err)
+		}
+		return it.From.Signer(), nil
+	}
+	for from, want := range map[string]mail.Name{"": cli, string(cli): cli, string(app): app} {
+		if got, err := sentBy(from); got != want || err != nil {
+			t.Errorf("from_agent %q sends as %q, %v", from, got, err)
+		}
+	}
+	if _, err := sentBy(string(captain)); mail.CodeOf(err) != mail.Denied ||
+		!strings.Contains(err.Error(), "nothing was stored") || !strings.Contains(err.Error(), agentID) {
+		t.Errorf("as somebody else: %v", err)
+	}
+	if got := box(b, captain, `{}`).Total; got != 3 {
+		t.Errorf("the captain has %d messages, want 3", got)
+	}
+
+	id := post(b, captain, app, "for the other")
+	if _, err := call(check, `{"agent_name":"Mac App 小克"}`); err != nil {
+		t.Error(err)
+	}
+	if it, err := b.As(captain).Message(t.Context(), id); err != nil || it.Deliveries[0].State != mail.Presented {
+		t.Errorf("after its server listed it: %+v, %v", it, err)
+	}
+	if _, err := call(mark, fmt.Sprintf(`{"msg_id":%q}`, id)); err != nil || !box(b, app, `{}`).Messages[0].Read {
+		t.Errorf("marking: %v", err)
+	}
+	if _, err := call(archive, fmt.Sprintf(`{"msg_id":%q}`, id)); err != nil || box(b, app, `{}`).Total != 0 {
+		t.Errorf("archiving: %v", err)
+	}
+	theirs := post(b, app, captain, "the captain's")
+	if _, err := call(archive, fmt.Sprintf(`{"msg_id":%q}`, theirs)); mail.CodeOf(err) != mail.Denied {
+		t.Errorf("archiving the captain's: %v", err)
+	}
+}

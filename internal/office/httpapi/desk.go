@@ -1,0 +1,36 @@
+package httpapi
+
+import (
+	"reflect"
+
+	"pennypost/internal/base/jsonx"
+	"pennypost/internal/mail"
+)
+
+// desk answers what waits for the user in all rooms.
+func desk(c *call) (any, error) {
+	var q mail.DeskQuery
+	fill(c.query, reflect.ValueOf(&q).Elem())
+	return c.api.opts.Office.Desk(c.r.Context(), q)
+}
+
+// deskEvents streams what changes on the desk. They have no ids: who comes back is told at once to look again.
+func deskEvents(c *call) (any, error) {
+	ctx, cancel := c.api.streaming(c.r)
+	defer cancel()
+	w, err := c.api.opts.Office.WatchDesk(ctx)
+	if err != nil {
+		return nil, err
+	}
+	defer w.Close()
+	return nil, follow(ctx, c, w.Next, addDeskChange)
+}
+
+func addDeskChange(s *stream, change *mail.DeskChange) error {
+	data, err := jsonx.Marshal(change)
+	if err != nil {
+		return err
+	}
+	s.buf = append(s.buf, "event: desk\ndata: "...)
+	return s.add(data, '\n', '\n')
+}

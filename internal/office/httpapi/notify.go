@@ -1,0 +1,35 @@
+package httpapi
+
+import (
+	"context"
+
+	"pennypost/internal/wire"
+)
+
+// Notify tells the person of mail when no page is in sight.
+type Notify interface {
+	// Channels says how it stands with each channel.
+	Channels() []wire.NotifyChannel
+	// Test sends a note through a channel, or through all if name is "".
+	Test(ctx context.Context, name string) ([]wire.NotifyTested, error)
+}
+
+func notifyChannels(c *call) (any, error) {
+	out := wire.NotifyChannels{Channels: []wire.NotifyChannel{}}
+	if n := c.api.opts.Notify; n != nil {
+		out.Channels = n.Channels()
+	}
+	return out, nil
+}
+
+func notifyTest(c *call) (any, error) {
+	ask, err := body[wire.NotifyTest](c)
+	if err != nil {
+		return nil, err
+	}
+	if c.api.opts.Notify == nil {
+		return wire.NotifyTests{Tests: []wire.NotifyTested{}}, nil
+	}
+	tests, err := c.api.opts.Notify.Test(c.r.Context(), ask.Channel)
+	return wire.NotifyTests{Tests: tests}, err
+}

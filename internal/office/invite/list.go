@@ -1,0 +1,382 @@
+// Package invite keeps which other machines may use a post office: the codes that let one in, each once, and the
+// tokens of those that are in.
+package invite
+
+import (
+	"context"
+	"crypto/rand"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io/fs"
+	"net/netip"
+	"os"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"pennypost/internal/base/durable"
+	"pennypost/internal/base/jsonx"
+	"pennypost/internal/mail"
+	"pennypost/internal/wire"
+)
+
+// Bounds.
+const (
+	defaultGood = 30 * time.Minute // a code is typed at once, and stands in a terminal for long
+	maxGood     = 24 * time.Hour
+	// remembered is how long after its end it is known what became of a code, so that who uses it is told.
+	remembered  = 24 * time.Hour
+	maxCodes    = 100  // that are remembered
+	maxMachines = 1000 // each costs a few hundred bytes
+	seenEvery   = 5 * time.Minute
+)
+
+// machine is a machine that was let in, as the file has it. What is exported changes under List.mu.
+type machine struct {
+	wire.Machine
+	Sum string `json:"sum"` // SHA-256 of its token, in hex
+
+	pass *mail.Pass
+	life context.Context // ends when its token does
+	end  context.CancelFunc
+}
+
+// code is a code as the file has it.
+type code struct {
+	wire.OpenCode
+	Sum  string       `json:"sum"`            // SHA-256 of its secret, in hex
+	Used mail.Machine `json:"used,omitempty"` // by which machine
+}
+
+// file is the whole file.
+type file struct {
+	Machines []*machine `json:"machines"`
+	Codes    []*code    `json:"codes"`
+}
+
+// List is who was let in, and how others may come in. Its methods may be called concurrently.
+type List struct {
+	path string
+
+	mu      sync.Mutex
+	file    file
+	ended   func(mail.Machine) // told of each machine whose token ends
+	saved   time.Time
+	guesses guesses
+
+	writing sync.Mutex // held while the file is written: what was written last must be the latest
+}
+
+// Open returns the list in the file at path, which need not be there.
+func Open(path string) (*List, error) {
+	l := &List{path: path}
+	text, err := os.ReadFile(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return l, nil
+	}
+	if err == nil {
+		err = os.Chmod(path, 0o600)
+	}
+	if err == nil {
+		err = jsonx.Unmarshal(text, &l.file)
+	}
+	if err != nil {
+		return nil,
+			fmt.Errorf("read which machines were let in: %w. If you move the file away, none is, and each has "+
+				"to join again: %s", err, path)
+	}
+	for _, m := range l.file.Machines {
+		m.begin()
+	}
+	return l, nil
+}
+
+// Tell has ended be told of each machine whose token ends, in a goroutine of its own; those that did before are told
+// at once. It is called once at most.
+func (l *List) Tell(ended func(mail.Machine)) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.ended = ended
+	for _, m := range l.file.Machines {
+		context.AfterFunc(m.life, func() { ended(m.Name) })
+	}
+}
+
+// begin makes what is not in the file.
+func (m *machine) begin() {
+	m.pass = &mail.Pass{Machine: m.Name, Rooms: m.Rooms, Agent: m.Agent}
+	if m.Expires == 0 {
+		m.life, m.end = context.WithCancel(context.Background())
+	} else {
+		m.life, m.end = context.WithDeadline(context.Background(), m.Expires.Std())
+	}
+}
+
+// Invite makes a code.
+func (l *List) Invite(ask wire.Invite) (wire.Secret, wire.OpenCode, error) {
+	secret := wire.NewSecret()
+	good := time.Duration(ask.Good) * time.Second
+	if good == 0 {
+		good = defaultGood
+	}
+	if err := check(ask, good); err != nil {
+		return secret, wire.OpenCode{}, err
+	}
+	now := mail.TimeOf(time.Now())
+	c := &code{Sum: sumOf(secret.String()), OpenCode: wire.OpenCode{ID: strings.ToLower(rand.Text()[:8]),
+		Rooms: ask.Rooms,
+		Agent: ask.Agent, Made: now, Expires: now.Add(good), For: ask.For}}
+	l.mu.Lock()
+	l.tidy(now)
+	full := len(l.file.Codes) >= maxCodes
+	if !full {
+		l.file.Codes = append(l.file.Codes, c)
+	}
+	l.mu.Unlock()
+	if full {
+		return secret, wire.OpenCode{}, mail.Errorf(mail.Limited,
+			"%d codes were made within a day, which is all that are remembered: no other was made", maxCodes)
+	}
+	if err := l.save(); err != nil {
+		l.mu.Lock()
+		l.file.Codes = slices.DeleteFunc(l.file.Codes, func(o *code) bool { return o == c })
+		l.mu.Unlock()
+		return secret, wire.OpenCode{}, notSaved("no code was made", err)
+	}
+	return secret, c.OpenCode, nil
+}
+
+func check(ask wire.Invite, good time.Duration) error {
+	for _, r := range ask.Rooms {
+		if _, err := mail.ParseRoom(string(r)); err != nil {
+			return err
+		}
+	}
+	if ask.Agent != "" {
+		if _, err := mail.ParseName(string(ask.Agent)); err != nil {
+			return err
+		}
+	}
+	const long = 100 * 365 * 24 * 60 * 60
+	if good < time.Second || good > maxGood || ask.For < 0 || ask.For > long {
+		return mail.Errorf(mail.Invalid, "a code is good for a second to a day, and lets in for 100 years at most")
+	}
+	return nil
+}
+
+// Redeem uses a code up and lets a machine in. before is the pass of who asks, if it is in already: it may join again.
+func (l *List) Redeem(ask wire.Join, from netip.Addr, before *mail.Pass) (wire.Joined, error) {
+	name, err := mail.ParseMachine(string(ask.Machine))
+	if err != nil {
+		return wire.Joined{}, err
+	}
+	now := mail.TimeOf(time.Now())
+	token := wire.MachinePrefix + rand.Text()
+	m := &machine{Sum: sumOf(token), Machine: wire.Machine{Name: name, Joined: now, From: addr(from)}}
+	l.mu.Lock()
+	c, old, err := l.use(ask, name, from, before, now)
+	if err == nil {
+		m.Rooms, m.Agent = c.Rooms, c.Agent
+		if c.For > 0 {
+			m.Expires = now.Add(time.Duration(c.For) * time.Second)
+		}
+		m.begin()
+		c.Used = name
+		l.replace(old, m)
+		if l.ended != nil {
+			context.AfterFunc(m.life, func() { l.ended(name) })
+		}
+	}
+	l.mu.Unlock()
+	if err != nil {
+		return wire.Joined{}, err
+	}
+	if err := l.save(); err != nil {
+		l.mu.Lock()
+		c.Used = ""
+		l.replace(m, old)
+		l.mu.Unlock()
+		return wire.Joined{}, notSaved("the machine was not let in, and the code is still good", err)
+	}
+	if old != nil {
+		old.end()
+	}
+	return wire.Joined{Token: token, Machine: name, Rooms: m.Rooms, Agent: m.Agent, Expires: m.Expires}, nil
+}
+
+// use returns the code that may be used, and the machine in whose place the new one comes. The caller holds mu.
+func (l *List) use(ask wire.Join, name mail.Machine, from netip.Addr, before *mail.Pass, now mail.Time) (*code,
+	*machine, error) {
+	if err := l.guesses.check(from, now); err != nil {
+		return nil, nil, err
+	}
+	l.tidy(now)
+	sum := sumOf(ask.Secret)
+	i := slices.IndexFunc(l.file.Codes, func(c *code) bool { return c.Sum == sum })
+	switch {
+	case i < 0:
+		l.guesses.wrong(from)
+		return nil, nil, mail.Errorf(mail.Denied,
+			"this post office knows no such code: it was revoked, is of another post office, or was never made here. "+
+				"A new one is made by typing there: pennypost invite")
+	case l.file.Codes[i].Used != "":
+		return nil, nil, mail.Errorf(mail.Denied,
+			"this code has been used, by the machine %s; each lets in one machine, once. If that was not you, type "+
+				"where the post office is: pennypost invite --revoke %s. A new code is made there by: pennypost "+
+				"invite",
+			l.file.Codes[i].Used, l.file.Codes[i].Used)
+	case l.file.Codes[i].Expires <= now:
+		return nil, nil, mail.Errorf(mail.Denied,
+			"this code was good until %s, which is over. A new one is made by typing there: pennypost invite",
+			l.file.Codes[i].Expires)
+	}
+	var old *machine
+	for _, m := range l.file.Machines {
+		if m.Name == name {
+			old = m
+		}
+	}
+	switch {
+	case old == nil && len(l.file.Machines) >= maxMachines:
+		return nil, nil, mail.Errorf(mail.Limited, "%d machines were let in, which is all that can be", maxMachines)
+	case old != nil && old.life.Err() == nil && (before == nil || before.Machine != name):
+		return nil, nil, mail.Errorf(mail.Conflict,
+			"a machine called %s was let in already. If this is another, give it another name: add --name NAME. If "+
+				"it "+
+				"is the same and has forgotten that, first type where the post office is: pennypost invite --revoke "+
+				"%s. The code is still good", name, name)
+	}
+	return l.file.Codes[i], old, nil
+}
+
+// replace puts one machine in the place of another; either may be nil. The caller holds mu.
+func (l *List) replace(old, by *machine) {
+	l.file.Machines = slices.DeleteFunc(l.file.Machines, func(m *machine) bool { return m == old })
+	if by != nil {
+		l.file.Machines = append(l.file.Machines, by)
+	}
+	slices.SortFunc(l.file.Machines, func(a, b *machine) int {
+		return strings.Compare(string(a.Name), string(b.Name))
+	})
+}
+
+// tidy forgets codes that ended long ago. The caller holds mu.
+func (l *List) tidy(now mail.Time) {
+	l.file.Codes = slices.DeleteFunc(l.file.Codes, func(c *code) bool { return now.Sub(c.Expires) >= remembered })
+}
+
+// Admit returns what the machine with a token was let in for, and a context that ends when the token does.
+func (l *List) Admit(token string, from netip.Addr) (*mail.Pass, context.Context, error) {
+	sum, now := sumOf(token), time.Now()
+	l.mu.Lock()
+	i := slices.IndexFunc(l.file.Machines, func(m *machine) bool { return m.Sum == sum })
+	if i < 0 {
+		l.mu.Unlock()
+		return nil, nil, mail.Errorf(mail.Unknown,
+			"this post office does not let this machine in, or not any more: it was revoked. %s", again)
+	}
+	m := l.file.Machines[i]
+	if m.life.Err() != nil {
+		l.mu.Unlock()
+		return nil, nil, mail.Errorf(mail.Unknown, "the machine %s was let in until %s, which is over. %s", m.Name,
+			m.Expires, again)
+	}
+	m.Seen, m.From = mail.TimeOf(now), addr(from)
+	late := now.Sub(l.saved) >= seenEvery
+	if late {
+		l.saved = now // of many calls, one writes
+	}
+	l.mu.Unlock()
+	if late {
+		_ = l.save() // when a machine was last seen is worth no error
+	}
+	return m.pass, m.life, nil
+}
+
+const again = "To let it in again, type where the post office is: pennypost invite, and on that machine the line " +
+	"that it prints"
+
+// All returns the machines by name, and the codes that can be used.
+func (l *List) All() wire.Invites {
+	now := mail.TimeOf(time.Now())
+	out := wire.Invites{Machines: []wire.Machine{}, Codes: []wire.OpenCode{}}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for _, m := range l.file.Machines {
+		out.Machines = append(out.Machines, m.Machine)
+	}
+	for _, c := range l.file.Codes {
+		if c.Used == "" && c.Expires > now {
+			out.Codes = append(out.Codes, c.OpenCode)
+		}
+	}
+	return out
+}
+
+// Revoke takes back what a machine was let in for, or a code, by its id. What the machine has open ends.
+func (l *List) Revoke(name string) error {
+	l.mu.Lock()
+	before := len(l.file.Machines) + len(l.file.Codes)
+	l.file.Machines = slices.DeleteFunc(l.file.Machines, func(m *machine) bool {
+		if string(m.Name) == name {
+			m.end()
+		}
+		return string(m.Name) == name
+	})
+	if before == len(l.file.Machines)+len(l.file.Codes) { // a machine may be called as an id is
+		l.file.Codes = slices.DeleteFunc(l.file.Codes, func(c *code) bool { return c.Used == "" && c.ID == name })
+	}
+	left := len(l.file.Machines) + len(l.file.Codes)
+	l.mu.Unlock()
+	if left == before {
+		return mail.Errorf(mail.NotFound, "no machine and no code is called %q", name)
+	}
+	if err := l.save(); err != nil {
+		return &mail.Error{Code: mail.Unavailable, Err: err, Msg: "it is revoked, but the file that remembers it " +
+			"could not be written, so it would be back after a restart. Make room on the disk and revoke it again"}
+	}
+	return nil
+}
+
+// Leave is Revoke for the machine that asks, with its pass.
+func (l *List) Leave(pass *mail.Pass) error {
+	if pass == nil {
+		return mail.Errorf(mail.Invalid, "who calls is no machine that has joined; nothing was changed")
+	}
+	return l.Revoke(string(pass.Machine))
+}
+
+// save writes the file.
+func (l *List) save() error {
+	l.writing.Lock()
+	defer l.writing.Unlock()
+	l.mu.Lock()
+	text, err := jsonx.Marshal(l.file)
+	l.saved = time.Now()
+	l.mu.Unlock()
+	if err != nil {
+		return err
+	}
+	return durable.WriteFile(l.path, append(text, '\n'), 0o600)
+}
+
+func notSaved(what string, err error) error {
+	return &mail.Error{Code: mail.Unavailable, Err: err,
+		Msg: "the list of machines cannot be written: " + what + ". Make room on the disk, and try again"}
+}
+
+// sumOf is by what a secret is known. Comparing sums tells nothing about the secret by its timing.
+func sumOf(secret string) string {
+	sum := sha256.Sum256([]byte(secret))
+	return hex.EncodeToString(sum[:])
+}
+
+func addr(a netip.Addr) string {
+	if !a.IsValid() {
+		return ""
+	}
+	return a.Unmap().String()
+}

@@ -1,0 +1,195 @@
+package invite
+
+import (
+	"context"
+	"net/netip"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"pennypost/internal/mail"
+	"pennypost/internal/wire"
+)
+
+var here = netip.MustParseAddr("192.168.1.9")
+
+func open(t *testing.T, path string) *List {
+	t.Helper()
+	l, err := Open(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return l
+}
+
+// code makes one and returns what is sent of it.
+func (l *List) code(t *testing.T, ask wire.Invite) string {
+	t.Helper()
+	secret, _, err := l.Invite(ask)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return secret.String()
+}
+
+func (l *List) join(secret string, as mail.Machine, before *mail.Pass) (wire.Joined, error) {
+	return l.Redeem(wire.Join{Secret: secret, Machine: as}, here, before)
+}
+
+// TestCodes holds that a code lets in one machine, once, in its time, and that whoever comes too late is told.
+func TestCodes(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		path := filepath.Join(t.TempDir(), "joined.json")
+		l := open(t, path)
+		first := l.code(t, wire.Invite{Rooms: []mail.RoomName{"lab"}, Agent: "ann", For: 3600})
+		late := l.code(t, wire.Invite{Good: 60})
+		day := l.code(t, wire.Invite{Good: 24 * 60 * 60})
+		in, err := l.join(first, "box", nil)
+		if err != nil || in.Agent != "ann" || len(in.Rooms) != 1 ||
+			in.Expires != mail.TimeOf(time.Now().Add(time.Hour)) {
+			t.Fatalf("Redeem = %+v, %v", in, err)
+		}
+		refused := func(secret string, as mail.Machine, code mail.Code, says string) {
+			t.Helper()
+			if _, err := l.join(secret, as, nil); mail.CodeOf(err) != code || !strings.Contains(err.Error(), says) {
+				t.Errorf("Redeem(%s) = %v, want %s that says %q", secret, err, code, says)
+			}
+		}
+		refused(first, "other", mail.Denied, "has been used, by the machine box")
+		refused(day, "box", mail.Conflict, "--name")
+		refused(day, "bo x", mail.Invalid, "machine")
+		refused("nonsense", "other", mail.Denied, "no such code")
+		time.Sleep(time.Minute)
+		refused(late, "other", mail.Denied, "was good until")
+		l = open(t, path) // it says the same after a restart
+		refused(first, "other", mail.Denied, "has been used")
+		refused(late, "other", mail.Denied, "was good until")
+		time.Sleep(25 * time.Hour) // and is forgotten in the end
+		refused(late, "other", mail.Denied, "no such code")
+		if text, err := os.ReadFile(path); err != nil || strings.Contains(string(text), first) ||
+			strings.Contains(string(text), in.Token) {
+			t.Errorf("the file has a secret in it: %s, %v", text, err)
+		}
+		if info, err := os.Stat(path); err != nil || info.Mode().Perm() != 0o600 {
+			t.Errorf("the file is open to others: %v, %v", info, err)
+		}
+	})
+}
+
+// TestMachines holds that a token lets in for its time, after a restart too, and that its end is told.
+func TestMachines(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		path := filepath.Join(t.TempDir(), "joined.json")
+		l := open(t, path)
+		var ended atomic.Int32
+		l.Tell(func(mail.Machine) { ended.Add(1) })
+		in, err := l.join(l.code(t, wire.Invite{Rooms: []mail.RoomName{"lab"}, For: 3600}), "box", nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		admit := func(token string) (*mail.Pass, context.Context, error) { return l.Admit(token, here) }
+		pass, life, err := admit(in.Token)
+		if err != nil || pass.Machine != "box" || !pass.Enters("lab") || pass.Enters("other") || life.Err() != nil {
+			t.Fatalf("Admit = %+v, %v", pass, err)
+		}
+		if all := l.All(); len(all.Machines) != 1 || all.Machines[0].From != "192.168.1.9" ||
+			all.Machines[0].Seen == 0 {
+			t.Errorf("All = %+v", all)
+		}
+		// the same machine joins again, and the token before is void
+		again, err := l.join(l.code(t, wire.Invite{For: 60}), "box", pass)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, _, err := admit(in.Token); mail.CodeOf(err) != mail.Unknown || life.Err() == nil {
+			t.Errorf("the token before: %v", err)
+		}
+		time.Sleep(61 * time.Second)
+		if _, _, err := admit(again.Token); mail.CodeOf(err) != mail.Unknown ||
+			!strings.Contains(err.Error(), "was let in until") || !strings.Contains(err.Error(), "pennypost invite") {
+			t.Errorf("after its end: %v", err)
+		}
+		synctest.Wait()
+		if n := ended.Load(); n != 2 {
+			t.Errorf("the end of %d tokens was told, want both", n)
+		}
+		l = open(t, path)
+		if _, _, err := admit(again.Token); mail.CodeOf(err) != mail.Unknown {
+			t.Errorf("after a restart: %v", err)
+		}
+		third, err := l.join(l.code(t, wire.Invite{}), "box", nil) // its name is free, for it is out
+		if err != nil {
+			t.Fatal(err)
+		}
+		l = open(t, path)
+		if pass, _, err := admit(third.Token); err != nil || !pass.Enters("any") {
+			t.Errorf("after a restart: %+v, %v", pass, err)
+		}
+		if err := l.Revoke("box"); err != nil {
+			t.Fatal(err)
+		}
+		l = open(t, path)
+		if _, _, err := admit(third.Token); mail.CodeOf(err) != mail.Unknown {
+			t.Errorf("revoked: %v", err)
+		}
+	})
+}
+
+// TestGuessing holds that wrong codes are counted by where they come from, and keep nobody else out.
+func TestGuessing(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l := open(t, filepath.Join(t.TempDir(), "joined.json"))
+		good := l.code(t, wire.Invite{})
+		guess := func(from string) mail.Code {
+			_, err := l.Redeem(wire.Join{Secret: "x", Machine: "box"}, netip.MustParseAddr(from), nil)
+			return mail.CodeOf(err)
+		}
+		for range maxWrong {
+			if got := guess("fd00::1"); got != mail.Denied {
+				t.Fatalf("a wrong code: %s", got)
+			}
+		}
+		for from, want := range map[string]mail.Code{"fd00::1": mail.Limited, "fd00::2": mail.Limited,
+			"fd00:0:0:1::1": mail.Denied, "192.168.1.7": mail.Denied} {
+			if got := guess(from); got != want {
+				t.Errorf("from %s: %s, want %s", from, got, want)
+			}
+		}
+		if _, err := l.join(good, "box", nil); err != nil {
+			t.Errorf("somebody with a code: %v", err)
+		}
+		time.Sleep(time.Minute)
+		if got := guess("fd00::1"); got != mail.Denied {
+			t.Errorf("a minute later: %s", got)
+		}
+	})
+}
+
+// TestNotWritten holds that nobody is let in, and no code used up, where that cannot be written.
+func TestNotWritten(t *testing.T) {
+	dir := t.TempDir()
+	l := open(t, filepath.Join(dir, "home", "joined.json"))
+	if _, _, err := l.Invite(wire.Invite{}); mail.CodeOf(err) != mail.Unavailable || len(l.All().Codes) != 0 {
+		t.Fatalf("Invite = %v, %+v", err, l.All())
+	}
+	if err := os.Mkdir(filepath.Join(dir, "home"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	good := l.code(t, wire.Invite{})
+	if err := os.Rename(filepath.Join(dir, "home"), filepath.Join(dir, "away")); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := l.join(good, "box", nil); mail.CodeOf(err) != mail.Unavailable || len(l.All().Machines) != 0 {
+		t.Fatalf("Redeem = %v, %+v", err, l.All())
+	}
+	if err := os.Rename(filepath.Join(dir, "away"), filepath.Join(dir, "home")); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := l.join(good, "box", nil); err != nil {
+		t.Errorf("afterwards: %v", err)
+	}
+}

@@ -1,0 +1,231 @@
+package notify
+
+import (
+	"context"
+	"crypto/hmac"
+	"crypto/sha256"
+	"encoding/base64"
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+
+	"pennypost/internal/base/jsonx"
+	"pennypost/internal/mail"
+)
+
+// Answers come back without anybody reaching this machine: a button writes its token to a reply topic, and we read
+// that. A token names a question, one of its options and an end, and is authenticated with a key that nobody else has.
+// So who reads the topic can press the buttons that are shown there, and nothing else: no other question, no other
+// words. An answer settles the question, after which no button of it counts.
+
+// replier is a channel through which answers come back.
+type replier interface {
+	// Listen hands on what is written to the reply topic behind a place, until the connection ends or take says so.
+	// take is called now and then with nothing.
+	Listen(ctx context.Context, after string, take func(place, text string) (more bool)) error
+	// Update replaces a note that was sent, where the other side can do that, and else sends another.
+	Update(ctx context.Context, id, subject, text string) error
+}
+
+const (
+	buttonTime  = 24 * time.Hour  // how long a button counts
+	firstListen = 2 * time.Second // pauses before listening again
+	lastListen  = 5 * time.Minute
+	maxSaid     = 1000 // questions of which is remembered what the person was told
+)
+
+// addButtons gives the note about a question buttons for its options. If these are too many, one place is left for
+// the button that opens the letter.
+func (n *Notifier) addButtons(note *Note, l *line) {
+	letter := &note.Letters[0]
+	show := letter.options
+	if len(show) > maxButtons {
+		show = show[:maxButtons-1]
+		note.Text += fmt.Sprintf("\n%d more answers are offered on the page.", len(letter.options)-len(show))
+	}
+	until := time.Now().Add(buttonTime)
+	for i, option := range show {
+		note.Buttons = append(note.Buttons, Button{shortened(option, maxLabel), n.token(l, letter, i, until)})
+	}
+}
+
+// token says that an option of a question was chosen.
+func (n *Notifier) token(l *line, letter *Letter, option int, until time.Time) string {
+	what := fmt.Sprintf("%d %d %s %s", until.Unix(), option, letter.ID, letter.Room)
+	return base64.RawURLEncoding.EncodeToString([]byte(what)) + "." + n.seal(l, what)
+}
+
+func (n *Notifier) seal(l *line, what string) string {
+	mac := hmac.New(sha256.New, n.kept.Key)
+	fmt.Fprintf(mac, "answer\x00%s\x00%s", l.name, what)
+	return base64.RawURLEncoding.EncodeToString(mac.Sum(nil)[:18])
+}
+
+// pressed is what a token says.
+type pressed struct {
+	room   mail.RoomName
+	id     mail.ID
+	option int
+	late   bool // the button counts no more
+}
+
+// read checks a token and reads it. ok is false if it is none of ours.
+func (n *Notifier) read(l *line, token string) (p pressed, ok bool) {
+	encoded, mac, _ := strings.Cut(token, ".")
+	what, err := base64.RawURLEncoding.DecodeString(encoded)
+	if err != nil || !hmac.Equal([]byte(mac), []byte(n.seal(l, string(what)))) {
+		return p, false
+	}
+	parts := strings.SplitN(string(what), " ", 4)
+	if len(parts) != 4 {
+		return p, false
+	}
+	until, err1 := strconv.ParseInt(parts[0], 10, 64)
+	option, err2 := strconv.Atoi(parts[1])
+	return pressed{mail.RoomName(parts[3]), mail.ID(parts[2]), option, time.Now().Unix() > until},
+		err1 == nil && err2 == nil
+}
+
+// asking reports whether there are buttons to be pressed.
+func (n *Notifier) asking(l *line) bool {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	now := mail.TimeOf(time.Now())
+	for key, until := range l.Asked {
+		if until > now {
+			return true
+		}
+		delete(l.Asked, key)
+	}
+	return false
+}
+
+// listen hears which buttons are pressed, while there are any, until ctx ends.
+func (n *Notifier) listen(ctx context.Context, l *line, r replier) {
+	pause := firstListen
+	for ctx.Err() == nil {
+		if !n.asking(l) {
+			select {
+			case <-ctx.Done():
+			case <-l.asked:
+			}
+			continue
+		}
+		began := time.Now()
+		err := r.Listen(ctx, n.heard(l), func(place, text string) bool {
+			if text != "" {
+				n.press(ctx, l, r, text)
+				n.mu.Lock()
+				l.Heard = place
+				n.mu.Unlock()
+			}
+			n.hears(l, nil)
+			return n.asking(l)
+		})
+		if err == nil || ctx.Err() != nil {
+			continue
+		}
+		if time.Since(began) > time.Minute {
+			pause = firstListen
+		}
+		n.opts.Log.Warn("answers are not heard", "channel", l.name, "err", err, "again in", pause)
+		n.hears(l, err)
+		select {
+		case <-ctx.Done():
+		case <-time.After(pause):
+		}
+		pause = min(2*pause, lastListen)
+	}
+}
+
+// hears notes whether answers are heard, and why not.
+func (n *Notifier) hears(l *line, err error) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	if l.deaf = ""; err != nil {
+		l.deaf = "answers are not heard: " + err.Error()
+	}
+}
+
+// heard is the place of the last that came.
+func (n *Notifier) heard(l *line) string {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	return l.Heard
+}
+
+// press answers the question whose button was pressed, and has the note say what became of it.
+func (n *Notifier) press(ctx context.Context, l *line, r replier, token string) {
+	p, ok := n.read(l, token)
+	if !ok {
+		n.opts.Log.Warn("something came to the reply topic that is no answer", "channel", l.name, "bytes", len(token))
+		return
+	}
+	letter, said := n.answer(ctx, l, p)
+	n.settled(p.room, p.id)
+	n.save()
+	key := keyOf(p.room, p.id)
+	n.mu.Lock()
+	again := n.said[key]
+	if len(n.said) >= maxSaid {
+		clear(n.said)
+	}
+	n.said[key] = true
+	n.mu.Unlock()
+	if said == "" || again {
+		return
+	}
+	if err := r.Update(ctx, noteID(l.name, key), said, letter.headline()); err != nil {
+		n.opts.Log.Warn("what became of an answer is not shown", "channel", l.name, "err", err)
+	}
+}
+
+// answer sends what a button says, as the user, and returns what the person is to be told.
+func (n *Notifier) answer(ctx context.Context, l *line, p pressed) (letter Letter, said string) {
+	err := n.opts.Use(ctx, p.room, func(r Room) error {
+		user := r.As(mail.User)
+		it, err := user.Message(ctx, p.id)
+		if err != nil {
+			return err
+		}
+		letter = letterOf(p.room, &it)
+		switch {
+		case !it.Open:
+			said = "Not sent: it was settled before"
+			return nil
+		case p.late:
+			said = "Not sent: the button is more than a day old. Answer on the page"
+			return nil
+		case p.option < 0 || p.option >= len(letter.options):
+			return mail.Errorf(mail.NotFound, "the question does not offer that")
+		}
+		choice := letter.options[p.option]
+		sent, err := user.Send(ctx, reply(&it, choice, l.name))
+		if err != nil {
+			return err
+		}
+		said = "Answered: " + shortened(choice, maxLabel)
+		n.opts.Log.Info("answered", "room", p.room, "question", p.id, "answer", sent.ID, "channel", l.name)
+		_, err = user.Mark(ctx, mail.Marking{IDs: []mail.ID{p.id}, Mark: mail.MarkRead})
+		return err
+	})
+	if err != nil && said == "" {
+		n.opts.Log.Error("an answer is not sent", "room", p.room, "question", p.id, "err", err)
+		said = "Not sent. Answer on the page"
+	}
+	return letter, said
+}
+
+// reply drafts the answer to a question. Its metadata says that it came through a channel. However often a button is
+// pressed, it is one message.
+func reply(it *mail.Item, choice, via string) mail.Draft {
+	d := it.Choose(mail.User, choice)
+	d.Key = "answer-" + string(it.ID)
+	metadata := map[string]string{"via": via}
+	if v := d.Metadata.Text("verdict"); v != "" {
+		metadata["verdict"] = v
+	}
+	d.Metadata, _ = jsonx.Marshal(metadata) // texts always can be
+	return d
+}

@@ -1,0 +1,49 @@
+package notify
+
+import (
+	"crypto/hmac"
+	"crypto/sha256"
+	"encoding/hex"
+	"os"
+	"strings"
+	"time"
+
+	"pennypost/internal/base/child"
+	"pennypost/internal/base/webhook"
+	"pennypost/internal/config"
+)
+
+// addChannels makes the channels of the configuration. Their names are those of the sections.
+func (n *Notifier) addChannels() {
+	cfg := &n.opts.Config
+	env := config.WithoutAgent(os.Environ()) // a command inside of a session may have started the post office
+	if c := cfg.Desktop; c != nil {
+		n.addLine("desktop", &Desktop{Env: desktopEnv(env)}, cfg.Over(c.Telling), true, false)
+	}
+	if c := cfg.Ntfy; c != nil {
+		server := c.Server
+		if server == "" {
+			server = config.DefaultNtfy
+		}
+		topic := c.ReplyTopic
+		if topic == "" {
+			mac := hmac.New(sha256.New, n.kept.Key)
+			mac.Write([]byte("reply topic\x00" + c.Topic))
+			topic = "pennypost-" + hex.EncodeToString(mac.Sum(nil)[:12])
+		}
+		n.addLine("ntfy", NewNtfy(&Ntfy{Server: strings.TrimSuffix(server, "/"), Topic: c.Topic,
+			Token:      string(c.Token),
+			ReplyTopic: topic, ReplyToken: string(c.ReplyToken)}), cfg.Over(c.Telling), false, c.Answers)
+	}
+	if c := cfg.Webhook; c != nil {
+		to := webhook.New(c.Webhook, c.Secret, child.Timeout(time.Duration(c.Timeout)))
+		n.addLine("webhook", &Webhook{to}, cfg.Over(c.Telling), true, false)
+	}
+	if c := cfg.SMTP; c != nil {
+		n.addLine("smtp", &SMTP{Config: *c, Getenv: os.Getenv}, cfg.Over(c.Telling), true, false)
+	}
+	if c := cfg.Command; c != nil {
+		n.addLine("command", &Command{Argv: c.Exec, Env: env, Dir: n.opts.Home, Timeout: time.Duration(c.Timeout)},
+			cfg.Over(c.Telling), true, false)
+	}
+}

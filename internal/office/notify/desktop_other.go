@@ -1,0 +1,5 @@
+//go:build !unix
+
+package notify
+
+func desktopEnv(env []string) []string { return env }

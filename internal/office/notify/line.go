@@ -1,0 +1,348 @@
+package notify
+
+import (
+	"cmp"
+	"context"
+	"crypto/sha256"
+	"encoding/base32"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"pennypost/internal/base/webhook"
+	"pennypost/internal/config"
+	"pennypost/internal/mail"
+)
+
+// The pace of a line.
+const (
+	gather     = 2 * time.Second  // a letter waits so long for others that come with it
+	apart      = 30 * time.Second // notes are so far apart: a burst is one
+	firstRetry = 10 * time.Second
+	lastRetry  = 30 * time.Minute
+	// tellAfter is how many failures in a row the person is told of. That is after five minutes: servers are
+	// restarted, and machines come back from sleep before their network does.
+	tellAfter = 5
+	// longest is how long a line waits without looking at the clock: it may have been set, or the machine asleep.
+	longest = time.Minute
+)
+
+// line is a channel and what waits to be told through it.
+type line struct {
+	name    string
+	channel Channel
+	tell    config.Telling
+	text    bool // first words go along
+	answers bool // questions have buttons
+
+	nudge chan struct{} // has room for one: something is to be told
+	asked chan struct{} // likewise: there are buttons to be pressed
+
+	gather, apart time.Duration // tests have less time
+
+	// Guarded by Notifier.mu.
+	*memory
+	pending map[string]*waiting // by key
+	fails   int                 // in a row
+	retry   time.Time           // nothing is tried before
+	deaf    string              // why answers are not heard at present
+}
+
+// waiting is a letter that is to be told.
+type waiting struct {
+	Letter
+	came      time.Time
+	notBefore time.Time // it is put off until then
+}
+
+func keyOf(room mail.RoomName, id mail.ID) string { return string(room) + "/" + string(id) }
+
+func (l *Letter) key() string { return keyOf(l.Room, l.ID) }
+
+// addLine adds a channel, which says all that tell does.
+func (n *Notifier) addLine(name string, c Channel, tell config.Telling, text, answers bool) {
+	tell.What = config.What(strings.ReplaceAll(string(tell.What), " ", ""))
+	if tell.What == "" {
+		tell.What = config.DefaultWhat
+	}
+	if tell.Text != nil {
+		text = *tell.Text
+	}
+	m := n.kept.of(name, tell.What)
+	n.left = append(n.left, m.Rooms...)
+	n.lines = append(n.lines, &line{
+		name: name, channel: c, tell: tell, text: text, answers: answers, nudge: make(chan struct{}, 1),
+		asked: make(chan struct{}, 1), gather: gather, apart: apart,
+		memory: m, pending: make(map[string]*waiting),
+	})
+}
+
+// enqueue has a letter wait, if the line is to tell it. The caller holds Notifier.mu.
+func (l *line) enqueue(letter Letter, notBefore time.Time) {
+	if !l.tell.What.Wants(letter.Question, letter.Urgent) || letter.notice == l.name ||
+		l.pending[letter.key()] != nil {
+		return
+	}
+	l.pending[letter.key()] = &waiting{letter, time.Now(), notBefore}
+	select {
+	case l.nudge <- struct{}{}:
+	default:
+	}
+}
+
+// rooms lists where letters wait. The caller holds Notifier.mu.
+func (l *line) rooms() []mail.RoomName {
+	var out []mail.RoomName
+	for _, w := range l.pending {
+		if !slices.Contains(out, w.Room) {
+			out = append(out, w.Room)
+		}
+	}
+	slices.Sort(out)
+	return out
+}
+
+// quiet says whether nothing of that kind is told now, and until when.
+func (l *line) quiet(urgent bool, now time.Time) (until time.Time, ok bool) {
+	if urgent && l.tell.QuietUrgent != nil && *l.tell.QuietUrgent {
+		return time.Time{}, false
+	}
+	return l.tell.Quiet.Ends(now)
+}
+
+// plan returns the letters that are to be told now or, if that is none, when the first is. The caller holds
+// Notifier.mu.
+func (l *line) plan(now time.Time) (letters []Letter, next time.Time) {
+	due := false
+	for _, w := range l.pending {
+		at := w.came.Add(l.gather)
+		others := []time.Time{w.notBefore, l.retry}
+		if last := l.Last.Std(); !last.After(now) { // else the clock was set back
+			others = append(others, last.Add(l.apart))
+		}
+		for _, other := range others {
+			if other.After(at) {
+				at = other
+			}
+		}
+		if until, quiet := l.quiet(w.Urgent, now); quiet && until.After(at) {
+			at = until
+		} else if !w.notBefore.After(now) {
+			letters = append(letters, w.Letter) // with the first that is due
+		}
+		due = due || !at.After(now)
+		if next.IsZero() || at.Before(next) {
+			next = at
+		}
+	}
+	if !due {
+		letters = nil
+	}
+	return letters, next
+}
+
+// serve tells what waits in a line until ctx ends.
+func (n *Notifier) serve(ctx context.Context, l *line) {
+	timer := time.NewTimer(longest)
+	defer timer.Stop()
+	saved := 0
+	for ctx.Err() == nil {
+		now := time.Now()
+		n.mu.Lock()
+		letters, next := l.plan(now)
+		waits := len(l.pending)
+		n.mu.Unlock()
+		if len(letters) > 0 {
+			n.deliver(ctx, l, letters)
+			saved = 0
+			continue
+		}
+		var alarm <-chan time.Time
+		if !next.IsZero() {
+			in := next.Sub(now)
+			if in > longest && waits != saved { // a restart meanwhile is to know of it
+				n.save()
+				saved = waits
+			}
+			timer.Reset(min(in, longest))
+			alarm = timer.C
+		}
+		select {
+		case <-ctx.Done():
+		case <-l.nudge:
+		case <-alarm:
+		}
+	}
+}
+
+// deliver tells of those letters that still wait for the person.
+func (n *Notifier) deliver(ctx context.Context, l *line, letters []Letter) {
+	if letters = n.stillWaiting(ctx, l, letters); len(letters) == 0 {
+		return
+	}
+	var keys []string
+	for i := range letters {
+		keys = append(keys, letters[i].key())
+	}
+	slices.Sort(keys)
+	note := compose(noteID(l.name, keys...), letters, cmp.Or(l.tell.URL, n.opts.Pages()), l.text)
+	if len(letters) == 1 && l.answers {
+		n.addButtons(note, l)
+	}
+	if login := n.opts.Login; login != nil {
+		note.Open = func() {
+			if err := openPages(login, note.Letters); err != nil {
+				n.opts.Log.Warn("a notification was clicked, and no browser opens", "err", err)
+			}
+		}
+	}
+	answer, err := l.channel.Send(ctx, note)
+	switch {
+	case err == nil:
+		n.delivered(ctx, l, note, answer)
+	case ctx.Err() == nil:
+		n.failed(ctx, l, letters, err)
+	}
+}
+
+// noteID names a note by what it tells, so that it is known when it is sent again.
+func noteID(channel string, keys ...string) string {
+	sum := sha256.Sum256([]byte(channel + "\x00" + strings.Join(keys, "\x00")))
+	return "note_" + strings.ToLower(base32.StdEncoding.WithPadding(base32.NoPadding).EncodeToString(sum[:15]))
+}
+
+// stillWaiting returns those letters which the person has neither read nor settled nor put off since they came.
+func (n *Notifier) stillWaiting(ctx context.Context, l *line, letters []Letter) []Letter {
+	return slices.DeleteFunc(letters, func(letter Letter) bool {
+		var it mail.Item
+		here := true
+		err := n.opts.Use(ctx, letter.Room, func(r Room) (err error) {
+			here = r.Tells()
+			it, err = r.As(mail.User).Message(ctx, letter.ID)
+			return err
+		})
+		n.mu.Lock()
+		defer n.mu.Unlock()
+		switch {
+		case err == nil && it.Snoozed > mail.TimeOf(time.Now()):
+			if w := l.pending[letter.key()]; w != nil {
+				w.notBefore = it.Snoozed.Std()
+			}
+			return true
+		case err == nil && !here && !told(&it) && !moot(&it, &letter):
+			if w := l.pending[letter.key()]; w != nil {
+				w.notBefore = time.Now().Add(elsewherePause) // and it is told here if that machine is away then
+			}
+			return true
+		case mail.CodeOf(err) == mail.NotFound, err == nil && (moot(&it, &letter) || !here):
+			delete(l.pending, letter.key())
+			l.Told[letter.key()] = mail.TimeOf(time.Now())
+			return true
+		}
+		return false // also if the room fails at present: told once too often is better than not at all
+	})
+}
+
+// elsewherePause is how long another machine has to tell the person.
+const elsewherePause = 10 * time.Second
+
+// told reports whether the person was told of a message, wherever.
+func told(it *mail.Item) bool {
+	return slices.ContainsFunc(it.Deliveries, func(d mail.Delivery) bool {
+		return d.Agent == mail.User && d.State == mail.Notified
+	})
+}
+
+// moot reports whether the person knows of a message.
+func moot(it *mail.Item, l *Letter) bool {
+	return it.Read || it.State == mail.Archived || it.Settled != nil || l.Question && !it.Open
+}
+
+// delivered notes that a note got through.
+func (n *Notifier) delivered(ctx context.Context, l *line, note *Note, answer string) {
+	now := time.Now()
+	n.mu.Lock()
+	if l.fails > 0 {
+		n.opts.Log.Info("the person is reached again", "channel", l.name, "after", l.fails)
+	}
+	l.fails, l.retry, l.Failed, l.From = 0, time.Time{}, "", 0
+	l.Last, l.Answer = mail.TimeOf(now), answer
+	receipts := make(map[mail.RoomName][]mail.Receipt)
+	for i := range note.Letters {
+		letter := &note.Letters[i]
+		delete(l.pending, letter.key())
+		l.Told[letter.key()] = mail.TimeOf(now)
+		if len(note.Buttons) > 0 {
+			l.Asked[letter.key()] = mail.TimeOf(now.Add(buttonTime))
+		}
+		receipts[letter.Room] = append(receipts[letter.Room], mail.Receipt{Message: letter.ID, Reader: mail.ToUser,
+			Mark: mail.MarkNotified, Door: l.name})
+	}
+	n.mu.Unlock()
+	n.save()
+	for room, list := range receipts {
+		err := n.opts.Use(ctx, room, func(r Room) error {
+			_, err := r.Note(ctx, list)
+			return err
+		})
+		if err != nil {
+			n.opts.Log.Warn("that the person was told is not recorded", "room", room, "channel", l.name, "err", err)
+		}
+	}
+	select {
+	case l.asked <- struct{}{}:
+	default:
+	}
+}
+
+// failed notes that a note did not get through, and has the person know when that goes on.
+func (n *Notifier) failed(ctx context.Context, l *line, letters []Letter, err error) {
+	now := time.Now()
+	today := now.Format(time.DateOnly)
+	n.mu.Lock()
+	if l.fails++; l.Failed == "" {
+		l.From = mail.TimeOf(now)
+		n.opts.Log.Warn("the person is not reached", "channel", l.name, "err", err)
+	}
+	l.Failed = err.Error()
+	pause := lastRetry
+	if l.fails < 10 {
+		pause = min(firstRetry<<(l.fails-1), lastRetry)
+	}
+	if errors.Is(err, webhook.ErrGone) { // who says so does not want to be asked again soon
+		pause = 24 * time.Hour
+	}
+	l.retry = now.Add(pause)
+	tell := l.fails >= tellAfter && l.Notice != today
+	if tell {
+		l.Notice = today
+	}
+	d := failure(l, len(l.pending), today)
+	n.mu.Unlock()
+	n.save()
+	if !tell {
+		return
+	}
+	err = n.opts.Use(ctx, letters[0].Room, func(r Room) error {
+		_, err := r.As(mail.System).Send(ctx, d)
+		return err
+	})
+	if err != nil && mail.CodeOf(err) != mail.Conflict {
+		n.opts.Log.Error("the user was not told", "subject", d.Subject, "err", err)
+	}
+}
+
+// failure drafts word to the user that a channel does not get through. One of a day is sent once.
+func failure(l *line, waits int, day string) mail.Draft {
+	return mail.Draft{
+		To: mail.Recipients{string(mail.ToUser)}, Type: string(mail.Custom), Priority: string(mail.Urgent),
+		Subject: "You are not reached through " + l.name,
+		Body: fmt.Sprintf(
+			"Since %s no notification gets through %s. It answers: %s\n\nIt is tried on, at least every "+
+				"%s; %d wait. When you have mended what is wrong, try it with: pennypost notify test %s\n",
+			l.From.Std().Local().Format("2 January, 15:04"), l.name, l.Failed, "half an hour", waits, l.name),
+		Metadata: mail.Metadata(fmt.Sprintf(`{%q:%q}`, noticeKey, l.name)), Key: noticeKey + "-" + l.name + "-" + day,
+	}
+}

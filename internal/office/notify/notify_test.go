@@ -1,0 +1,304 @@
+package notify
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"pennypost/internal/config"
+	"pennypost/internal/mail"
+)
+
+// TestTells holds that questions and urgent mail are told, by default, and nothing else; what a note holds; and that
+// whoever wrote sees that the person was notified.
+func TestTells(t *testing.T) {
+	inFixture(t, config.Telling{URL: "https://box.example:8765"}, func(b *fixture) {
+		b.send("bea", mail.Status, "All is well", mail.Draft{})
+		b.send("bea", mail.Custom, "By the way", mail.Draft{})
+		id := b.send("ann", mail.Question, "Which port?", mail.Draft{Body: "Is it **8080** or `9090`?"})
+		b.pass(gather - time.Millisecond)
+		b.told()
+		b.pass(time.Millisecond)
+		b.told("ann asks: Which port?")
+		n := b.pad.notes[0]
+		if n.Text != "Is it 8080 or 9090?" || n.URL != "https://box.example:8765/@lab/?m="+string(id) || n.Urgent {
+			t.Errorf("the note is %+v", n)
+		}
+		it, err := b.room.As("ann").Message(b.Context(), id)
+		b.must(err)
+		if d := it.Deliveries[0]; d.State != mail.Notified || d.Door != "pad" {
+			t.Errorf("the asker sees %+v, want that the user was notified through pad", d)
+		}
+		b.pass(time.Hour)
+		b.pages = "https://other.example" // the channel's own word goes before that
+		b.send("bea", mail.Custom, "The disk is full", mail.Draft{Priority: "urgent"})
+		b.pass(time.Minute)
+		b.send("bea", mail.ReviewRequest, "My change", mail.Draft{})
+		b.pass(time.Minute)
+		b.told("ann asks: Which port?", "Urgent: bea: The disk is full", "bea asks: My change")
+		if n := b.pad.notes[2]; !strings.HasPrefix(n.URL, "https://box.example:8765/") {
+			t.Errorf("the link is %s", n.URL)
+		}
+		if b.notify.Busy() {
+			t.Error("busy when all is told")
+		}
+	})
+}
+
+// TestFilter holds that each kind can be told alone, and that all means all.
+func TestFilter(t *testing.T) {
+	for what, want := range map[config.What][]string{
+		"questions": {"ann asks: Q"}, "urgent": {"Urgent: ann: U"},
+		"all": {"ann: C", "ann asks: Q", "Urgent: ann: U"},
+	} {
+		inFixture(t, config.Telling{What: what}, func(b *fixture) {
+			b.send("ann", mail.Custom, "C", mail.Draft{})
+			b.pass(time.Minute)
+			b.send("ann", mail.Question, "Q", mail.Draft{})
+			b.pass(time.Minute)
+			b.send("ann", mail.Custom, "U", mail.Draft{Priority: "urgent"})
+			b.pass(time.Minute)
+			b.told(want...)
+		})
+	}
+}
+
+// TestNoText holds that of a letter nothing but sender and subject goes to whom one does not trust with more.
+func TestNoText(t *testing.T) {
+	no := false
+	inFixture(t, config.Telling{Text: &no}, func(b *fixture) {
+		b.pages = "https://192.168.1.5:8766" // where phones find the pages
+		b.send("ann", mail.Question, "Which port?", mail.Draft{Body: "the secret"})
+		b.pass(gather)
+		b.told("ann asks: Which port?")
+		if n := b.pad.notes[0]; strings.Contains(n.Text, "secret") || n.Letters[0].Preview != "" || n.Text == "" ||
+			!strings.HasPrefix(n.URL, b.pages+"/@lab/?m=") {
+			t.Errorf("the note is %+v", n)
+		}
+	})
+}
+
+// TestBurst holds that what comes at once is one note, that the rest of a burst is one more half a minute later, and
+// what a digest says.
+func TestBurst(t *testing.T) {
+	inFixture(t, config.Telling{URL: "https://box.example"}, func(b *fixture) {
+		b.send("ann", mail.Question, "One?", mail.Draft{})
+		b.pass(gather)
+		for _, from := range []mail.Name{"ann", "bea", "cat", "dan", "eve"} {
+			b.send(from, mail.Question, "And?", mail.Draft{})
+			b.pass(3 * time.Second)
+		}
+		b.told("ann asks: One?")
+		b.pass(apart)
+		b.told("ann asks: One?", "5 questions from ann, bea, cat and 2 others")
+		n := b.pad.notes[1]
+		if !strings.Contains(n.Text, "• eve asks: And?") || n.URL != "https://box.example/" || len(n.Letters) != 5 {
+			t.Errorf("the digest is %+v", n)
+		}
+		if got := b.pad.when[1].Sub(b.pad.when[0]); got != apart {
+			t.Errorf("the digest came %s behind the first note, want %s", got, apart)
+		}
+	})
+}
+
+// TestReadMeanwhile holds that nothing is told that the person has read, archived, put off or answered, or that is
+// withdrawn, erased or in a room that is gone; and that what was put off is told at its time.
+func TestReadMeanwhile(t *testing.T) {
+	inFixture(t, config.Telling{}, func(b *fixture) {
+		b.send("ann", mail.Question, "First", mail.Draft{})
+		b.pass(gather)
+		read := b.send("ann", mail.Question, "Read", mail.Draft{})
+		archived := b.send("ann", mail.Custom, "Archived", mail.Draft{Priority: "urgent"})
+		snoozed := b.send("ann", mail.Question, "Snoozed", mail.Draft{})
+		answered := b.send("ann", mail.Question, "Answered", mail.Draft{})
+		withdrawn := b.send("ann", mail.Question, "Withdrawn", mail.Draft{})
+		erased := b.send("ann", mail.Question, "Erased", mail.Draft{})
+		b.mark(mail.MarkRead, time.Time{}, read)
+		b.mark(mail.MarkArchived, time.Time{}, archived)
+		b.mark(mail.MarkSnoozed, time.Now().Add(2*time.Hour), snoozed)
+		_, err := b.room.As(mail.User).Send(b.Context(), mail.Draft{To: mail.Recipients{"ann"}, Type: "answer",
+			Body:    "x",
+			ReplyTo: answered})
+		b.must(err)
+		b.must(b.room.As("ann").Withdraw(b.Context(), withdrawn))
+		b.must(b.room.As(mail.User).Erase(b.Context(), erased))
+		b.notify.offer("gone", &mail.Item{Message: mail.Message{ID: "msg_x", From: "agent:ann", Priority: mail.Urgent,
+			Sent: mail.TimeOf(time.Now())}})
+		b.pass(time.Hour)
+		b.told("ann asks: First")
+		b.pass(time.Hour)
+		b.told("ann asks: First", "ann asks: Snoozed")
+		if b.notify.Busy() {
+			t.Error("busy when nothing is left")
+		}
+	})
+}
+
+// TestSnoozedIsToldAgain holds that what was told and then put off is told again at its time, also by another process.
+func TestSnoozedIsToldAgain(t *testing.T) {
+	inFixture(t, config.Telling{}, func(b *fixture) {
+		id := b.send("ann", mail.Question, "Q", mail.Draft{})
+		b.pass(gather)
+		b.mark(mail.MarkSnoozed, time.Now().Add(3*time.Hour), id)
+		b.pass(time.Hour)
+		b.end()
+		b.start()
+		b.pass(time.Hour)
+		b.told("ann asks: Q")
+		b.pass(time.Hour)
+		b.told("ann asks: Q", "ann asks: Q")
+	})
+}
+
+// TestQuietDigest holds that in quiet hours nothing is told but, where it may be, what is urgent, and that the rest is
+// one digest at their end.
+func TestQuietDigest(t *testing.T) {
+	for _, urgentToo := range []bool{false, true} {
+		inFixture(t, config.Telling{}, func(b *fixture) {
+			now := time.Now().Local()
+			end := now.Add(9 * time.Hour)
+			l := b.notify.lines[0]
+			b.notify.mu.Lock()
+			l.tell.Quiet = config.Quiet(now.Add(time.Hour).Format("15:04") + "-" + end.Format("15:04"))
+			l.tell.QuietUrgent = &urgentToo
+			b.notify.mu.Unlock()
+			b.pass(time.Hour + time.Minute)
+			b.send("ann", mail.Question, "Q1", mail.Draft{})
+			b.send("bea", mail.Question, "Q2", mail.Draft{})
+			read := b.send("bea", mail.Question, "Q3", mail.Draft{})
+			b.send("cat", mail.Custom, "U", mail.Draft{Priority: "urgent"})
+			b.pass(time.Hour)
+			b.mark(mail.MarkRead, time.Time{}, read)
+			how, putOff := b.notify.Wake(true, false, mail.TimeOf(time.Now()))
+			if how != mail.WakeDeferred || putOff != mail.TimeOf(end) {
+				t.Errorf("a sender is told %s until %s, want %s", how, putOff, mail.TimeOf(end))
+			}
+			if !b.notify.Busy() {
+				t.Error("not busy, and somebody is to be told")
+			}
+			b.pass(6 * time.Hour)
+			want := []string{"3 messages, 2 of them questions, from ann, bea and cat"}
+			if urgentToo {
+				b.told("Urgent: cat: U")
+				want = []string{"Urgent: cat: U", "2 questions from ann and bea"}
+			} else {
+				b.told()
+			}
+			b.pass(2 * time.Hour)
+			b.told(want...)
+			if at := b.pad.when[len(want)-1].Sub(end); at < 0 || at > gather {
+				t.Errorf("the digest came %s behind the end of the quiet hours", at)
+			}
+			if how, _ := b.notify.Wake(true, false, mail.TimeOf(time.Now())); how != "pad" {
+				t.Errorf("a sender is told %q after the quiet hours, want pad", how)
+			}
+		})
+	}
+}
+
+// TestRetries holds that a note which does not get through is tried again with growing pauses, that the person is told
+// on the pages, once a day, and that all is told in the end, but what was read meanwhile.
+func TestRetries(t *testing.T) {
+	inFixture(t, config.Telling{}, func(b *fixture) {
+		b.pad.set(errDown)
+		b.send("ann", mail.Question, "Q1", mail.Draft{})
+		read := b.send("ann", mail.Question, "Q2", mail.Draft{})
+		notices := func() (n int) {
+			page, err := b.room.As(mail.User).Inbox(b.Context(), mail.InboxQuery{From: "system"})
+			b.must(err)
+			for _, it := range page.Messages {
+				if it.Priority != mail.Urgent || !strings.Contains(it.Body, "503") ||
+					!strings.Contains(it.Body, "pennypost notify test pad") {
+					t.Errorf("the notice is %+v", it)
+				}
+			}
+			return len(page.Messages)
+		}
+		b.pass(gather + 150*time.Second)
+		if b.pad.tried != 5 || notices() != 1 { // after 0, 10, 30, 70 and 150 s
+			t.Errorf("tried %d times in 150 s, and %d notices; want 5 and 1", b.pad.tried, notices())
+		}
+		if got := b.notify.Troubles(); len(got) != 1 || got[0] != "notify pad: answered 503 Service Unavailable" {
+			t.Errorf("troubles: %q", got)
+		}
+		if how, _ := b.notify.Wake(true, false, 0); how != "" || b.notify.Busy() {
+			t.Errorf("senders are told that %q, and it is busy %v, while it fails", how, b.notify.Busy())
+		}
+		b.pass(11 * time.Hour)
+		if b.pad.tried > 5+6+22 || notices() != 1 {
+			t.Errorf("tried %d times in 11 h, and %d notices", b.pad.tried, notices())
+		}
+		b.pass(24 * time.Hour)
+		if notices() != 2 {
+			t.Errorf("%d notices on the second day, want 2", notices())
+		}
+		b.mark(mail.MarkRead, time.Time{}, read)
+		b.pad.set(nil)
+		b.pass(lastRetry)
+		b.told("ann asks: Q1")
+		if got := b.notify.Troubles(); len(got) != 0 {
+			t.Errorf("troubles: %q", got)
+		}
+	})
+}
+
+// TestNoticeGoesElsewhere holds that word of a channel that fails is told through the others.
+func TestNoticeGoesElsewhere(t *testing.T) {
+	inFixture(t, config.Telling{}, func(b *fixture) {
+		b.end()
+		var other pad
+		b.more = func(n *Notifier) { n.addLine("other", &other, config.Telling{What: "urgent"}, true, false) }
+		b.start()
+		b.pad.set(errDown)
+		b.send("ann", mail.Question, "Q1", mail.Draft{})
+		b.pass(10 * time.Minute)
+		if got := other.subjects(); len(got) != 1 ||
+			got[0] != "Urgent: the post office: You are not reached through pad" {
+			t.Errorf("told elsewhere: %q", got)
+		}
+	})
+}
+
+// TestRestart holds that nothing is told twice by the next process, that it tells what the last one could not, and
+// that a channel which is new is told nothing of what came before it.
+func TestRestart(t *testing.T) {
+	inFixture(t, config.Telling{}, func(b *fixture) {
+		b.send("ann", mail.Question, "Told", mail.Draft{})
+		b.pass(gather)
+		b.pad.set(errDown)
+		b.send("ann", mail.Question, "Failed", mail.Draft{})
+		b.pass(time.Minute)
+		b.end()
+		b.pad.set(nil)
+		var other pad
+		b.more = func(n *Notifier) { n.addLine("other", &other, config.Telling{What: "all"}, true, false) }
+		b.start()
+		if got := b.notify.Rooms(); len(got) != 1 || got[0] != "lab" {
+			t.Errorf("rooms to open: %v", got)
+		}
+		b.pass(time.Hour)
+		b.told("ann asks: Told", "ann asks: Failed")
+		b.end()
+		b.start()
+		b.pass(time.Hour)
+		b.told("ann asks: Told", "ann asks: Failed")
+		if got := other.subjects(); len(got) != 0 {
+			t.Errorf("the new channel was told %q", got)
+		}
+	})
+}
+
+// TestOldMail holds that mail which was sent long before it comes, by a bridge or an import, is not told.
+func TestOldMail(t *testing.T) {
+	inFixture(t, config.Telling{What: "all"}, func(b *fixture) {
+		b.pass(30 * 24 * time.Hour)
+		_, err := b.room.As(mail.User).Import(b.Context(),
+			[]mail.Item{{Message: mail.Message{ID: "old-1", Type: "question",
+				From: "agent:ann", To: []mail.Address{"user"}, Body: "Old?",
+				Sent: mail.TimeOf(time.Now().Add(-tellable -
+					time.Hour))}}})
+		b.must(err)
+		b.pass(time.Hour)
+		b.told()
+	})
+}

@@ -1,0 +1,106 @@
+package notify
+
+import (
+	"crypto/rand"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"time"
+
+	"pennypost/internal/base/durable"
+	"pennypost/internal/config"
+	"pennypost/internal/mail"
+)
+
+// tellable is how old mail may be that nobody was told of: older mail is history, and what was told of it need not be
+// remembered.
+const tellable = 7 * 24 * time.Hour
+
+// kept is the file in which a Notifier keeps what a restart must know.
+type kept struct {
+	Key      []byte             `json:"key"` // of the tokens of buttons
+	Channels map[string]*memory `json:"channels"`
+}
+
+// memory is what is kept of a channel.
+type memory struct {
+	What  config.What `json:"what"`  // what it tells
+	Since mail.Time   `json:"since"` // since when it does: nothing that was sent before is told
+	// Told are the letters that need not be told any more, by room and id, and when that was found.
+	Told   map[string]mail.Time `json:"told,omitempty"`
+	Last   mail.Time            `json:"last,omitzero"`    // when it last told something
+	Answer string               `json:"answer,omitempty"` // what the other side answered then
+	Failed string               `json:"failed,omitempty"` // why it does not get through at present
+	From   mail.Time            `json:"from,omitzero"`    // since when it does not
+	Notice string               `json:"notice,omitempty"` // the day on which the person was last told that
+	Rooms  []mail.RoomName      `json:"rooms,omitempty"`  // where letters waited when this was written
+	// Asked are the questions with buttons, by room and id, and until when these count; Heard is the last that came
+	// back through them.
+	Asked map[string]mail.Time `json:"asked,omitempty"`
+	Heard string               `json:"heard,omitempty"`
+}
+
+// load reads the file. Without one, everything begins now.
+func load(file string) (*kept, error) {
+	k := &kept{Channels: make(map[string]*memory)}
+	text, err := os.ReadFile(file)
+	if err == nil {
+		err = json.Unmarshal(text, k)
+	} else if file == "" || errors.Is(err, fs.ErrNotExist) {
+		err = nil
+	}
+	if err != nil {
+		err = fmt.Errorf("read what was told (nothing is told twice, and what waited is left out): %w", err)
+		k = &kept{Channels: make(map[string]*memory)}
+	}
+	if len(k.Key) < 32 {
+		k.Key = make([]byte, 32)
+		_, _ = rand.Read(k.Key) // it does not fail
+	}
+	return k, err
+}
+
+// of returns what is kept of a channel that tells what from now on.
+func (k *kept) of(name string, what config.What) *memory {
+	m := k.Channels[name]
+	if m == nil || m.What != what {
+		m = &memory{What: what, Since: mail.TimeOf(time.Now())}
+		k.Channels[name] = m
+	}
+	if m.Told == nil {
+		m.Told = make(map[string]mail.Time)
+	}
+	if m.Asked == nil {
+		m.Asked = make(map[string]mail.Time)
+	}
+	return m
+}
+
+// save writes the file.
+func (n *Notifier) save() {
+	if n.opts.File == "" {
+		return
+	}
+	n.saving.Lock()
+	defer n.saving.Unlock()
+	n.mu.Lock()
+	old := mail.TimeOf(time.Now().Add(-2 * tellable))
+	for _, l := range n.lines {
+		for key, at := range l.Told {
+			if at < old {
+				delete(l.Told, key)
+			}
+		}
+		l.Rooms = l.rooms()
+	}
+	text, err := json.Marshal(n.kept)
+	n.mu.Unlock()
+	if err == nil {
+		err = durable.WriteFile(n.opts.File, append(text, '\n'), 0o600)
+	}
+	if err != nil {
+		n.opts.Log.Warn("what the person was told is not kept; a restart may tell it again", "err", err)
+	}
+}

@@ -1,0 +1,185 @@
+package tui
+
+import (
+	"slices"
+	"strings"
+	"unicode"
+
+	"pennypost/internal/mail"
+)
+
+// box is a text that is being written.
+type box struct {
+	title  string
+	text   []cell // each line break is one
+	at     int    // before which the cursor stands
+	single bool   // Enter ends it
+	for_   purpose
+
+	subject *subject      // of an answer
+	room    mail.RoomName // of a new message
+}
+
+// purpose is what becomes of the text of a box.
+type purpose int
+
+const (
+	toReply purpose = iota
+	toCompose
+	toFilter
+)
+
+func newBox(title, text string, p purpose) *box {
+	b := &box{title: title, for_: p, single: p == toFilter}
+	b.insert(text)
+	return b
+}
+
+// set replaces what was written.
+func (b *box) set(text string) {
+	b.text, b.at = nil, 0
+	b.insert(text)
+}
+
+// String returns what was written.
+func (b *box) String() string {
+	var s strings.Builder
+	for _, c := range b.text {
+		s.WriteString(c.text)
+	}
+	return s.String()
+}
+
+// insert writes s where the cursor is. What a terminal would obey is written out, as everywhere.
+func (b *box) insert(s string) {
+	s = strings.ReplaceAll(strings.ReplaceAll(s, "\r\n", "\n"), "\r", "\n")
+	if b.single {
+		s = strings.ReplaceAll(s, "\n", " ")
+	}
+	before := string(join(b.text[:b.at])) + clean(s)
+	// taken apart again as a whole, because a mark joins the character before it
+	head := cells(before, 0)
+	b.text = append(head, b.text[b.at:]...)
+	b.at = len(head)
+}
+
+func join(text []cell) []byte {
+	var out []byte
+	for _, c := range text {
+		out = append(out, c.text...)
+	}
+	return out
+}
+
+// key changes the text as a key says, and reports whether the key meant anything.
+func (b *box) key(k string, width int) bool {
+	switch k {
+	case "enter", "ctrl+j":
+		if b.single {
+			return false
+		}
+		b.insert("\n")
+	case "backspace", "ctrl+h":
+		b.remove(b.at-1, b.at)
+	case "delete":
+		b.remove(b.at, b.at+1)
+	case "left", "ctrl+b":
+		b.at = max(0, b.at-1)
+	case "right", "ctrl+f":
+		b.at = min(len(b.text), b.at+1)
+	case "home", "ctrl+a":
+		b.at = b.lineStart()
+	case "end":
+		b.at = b.lineEnd()
+	case "up", "ctrl+p":
+		b.vertical(-1, width)
+	case "down", "ctrl+n":
+		b.vertical(1, width)
+	case "ctrl+u":
+		b.remove(b.lineStart(), b.at)
+	case "ctrl+k":
+		b.remove(b.at, max(b.lineEnd(), b.at+1))
+	case "ctrl+w", "alt+backspace":
+		b.remove(b.wordStart(), b.at)
+	default:
+		if strings.Contains(k, "+") && len(k) > 1 || !printable(k) {
+			return false
+		}
+		b.insert(k)
+	}
+	return true
+}
+
+// printable reports whether a key is a character.
+func printable(k string) bool {
+	runes := []rune(k)
+	return len(runes) > 0 && (len(runes) == 1 || !slices.Contains(named, k)) && unicode.IsGraphic(runes[0])
+}
+
+func (b *box) remove(from, to int) {
+	from, to = max(0, from), min(to, len(b.text))
+	if from < to {
+		b.text = slices.Delete(b.text, from, to)
+		b.at = from
+	}
+}
+
+func (b *box) lineStart() int {
+	i := b.at
+	for i > 0 && b.text[i-1].text != "\n" {
+		i--
+	}
+	return i
+}
+
+func (b *box) lineEnd() int {
+	i := b.at
+	for i < len(b.text) && b.text[i].text != "\n" {
+		i++
+	}
+	return i
+}
+
+func (b *box) wordStart() int {
+	i := b.at
+	for i > 0 && strings.TrimSpace(b.text[i-1].text) == "" {
+		i--
+	}
+	for i > 0 && strings.TrimSpace(b.text[i-1].text) != "" {
+		i--
+	}
+	return i
+}
+
+// place returns the lines of the text in a width, and where in them the cursor is.
+func (b *box) place(width int) (lines [][2]int, row, column int) {
+	lines = wrap(b.text, width)
+	for row = len(lines) - 1; row > 0 && lines[row][0] > b.at; row-- {
+	}
+	for _, c := range b.text[lines[row][0]:b.at] {
+		column += c.width
+	}
+	return lines, row, column
+}
+
+// vertical moves the cursor n lines down, to about the same column.
+func (b *box) vertical(n, width int) {
+	lines, row, column := b.place(width)
+	row += n
+	switch {
+	case row < 0:
+		b.at = 0
+		return
+	case row >= len(lines):
+		b.at = len(b.text)
+		return
+	}
+	i := lines[row][0]
+	for used := 0; i < lines[row][1] && used+b.text[i].width <= column; i++ {
+		used += b.text[i].width
+	}
+	if i == lines[row][1] && row < len(lines)-1 && i == lines[row+1][0] {
+		i = max(lines[row][0], i-1) // behind it the next line begins
+	}
+	b.at = i
+}

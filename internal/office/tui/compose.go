@@ -1,0 +1,94 @@
+package tui
+
+import (
+	"strings"
+
+	"pennypost/internal/mail"
+)
+
+// compose opens a box for a message that begins a conversation.
+func (m *model) compose(to mail.Name) []effect {
+	text := m.drafts[""]
+	if text == "" || to != "" {
+		text = composed(mail.Draft{To: mail.Recipients{string(to)}})
+	}
+	room := m.composeRoom()
+	if room == "" {
+		m.notice = "There is no room to write in yet."
+		return nil
+	}
+	m.box = newBox("New message in "+string(room), text, toCompose)
+	m.box.room = room
+	m.box.at = len("To: ") + len(cells(string(to), 0))
+	m.notice = ""
+	return nil
+}
+
+// composeHere writes a new message; on the tab of agents it is for the one under the cursor.
+func (m *model) composeHere() []effect {
+	if a := m.roster.current(); a != nil && m.talk == nil && m.tab == agents {
+		return m.compose(a.Name)
+	}
+	return m.compose("")
+}
+
+// composeRoom is where a new message goes: the room of what the person is about, or the one that is shown.
+func (m *model) composeRoom() mail.RoomName {
+	if q := m.about(); q != nil {
+		return q.room
+	}
+	if m.tab == agents {
+		if a := m.roster.current(); a != nil {
+			return a.room
+		}
+	}
+	if m.room != "" {
+		return m.room
+	}
+	for i := range m.lists {
+		if len(m.lists[i].rows) > 0 {
+			return m.lists[i].rows[0].Room
+		}
+	}
+	return ""
+}
+
+// composed is a draft as it is written: with a head of two lines.
+func composed(d mail.Draft) string {
+	return "To: " + strings.Join(d.To, ", ") + "\nSubject: " + d.Subject + "\n\n" + d.Body
+}
+
+// parseComposed reads what composed writes.
+func parseComposed(text string) mail.Draft {
+	head, body, _ := strings.Cut(text, "\n\n")
+	d := mail.Draft{Body: strings.TrimSpace(body), Type: string(mail.Custom)}
+	for l := range strings.SplitSeq(head, "\n") {
+		if to, ok := strings.CutPrefix(l, "To:"); ok {
+			for a := range strings.SplitSeq(to, ",") {
+				if a = strings.TrimSpace(a); a != "" {
+					d.To = append(d.To, a)
+				}
+			}
+		}
+		if s, ok := strings.CutPrefix(l, "Subject:"); ok {
+			d.Subject = strings.TrimSpace(s)
+		}
+	}
+	return d
+}
+
+// sendComposed sends a message that begins a conversation.
+func (m *model) sendComposed(text string) []effect {
+	d := parseComposed(text)
+	switch {
+	case len(d.To) == 0:
+		m.notice = "Say whom it is for, behind To:. Nothing was sent."
+		return nil
+	case d.Body == "":
+		m.notice = "Write something below the empty line. Nothing was sent."
+		return nil
+	}
+	room := m.box.room
+	m.box = nil
+	return m.send(room, "", false, d, "Sent to "+cleanLine(strings.Join(d.To, ", ")))
+}

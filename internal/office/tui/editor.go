@@ -1,0 +1,63 @@
+package tui
+
+import (
+	"os"
+	"os/exec"
+	"runtime"
+	"strings"
+
+	"pennypost/internal/mail"
+)
+
+// below is what stands between an answer and what it answers, in the editor.
+const below = "# ---- what follows is not sent ----"
+
+// edit has the person edit a text in their editor, to which it gives the terminal.
+func (r *runner) edit(e editor) edited {
+	if err := r.scr.Suspend(); err != nil {
+		return edited{err: err}
+	}
+	text, err := editText(r.opts.Editor, e)
+	if resumed := r.scr.Resume(); err == nil {
+		err = resumed
+	}
+	return edited{text, err}
+}
+
+// editText runs an editor on a file of the person's own with a text in it, and returns what the file has then.
+func editText(command string, e editor) (string, error) {
+	f, err := os.CreateTemp("", "pennypost-*.md")
+	if err != nil {
+		return e.text, err
+	}
+	defer os.Remove(f.Name())
+	text := e.text + "\n"
+	if e.beside != "" {
+		text += "\n" + below + "\n" + quote(clean(e.beside))
+	}
+	_, err = f.WriteString(text)
+	if left := f.Close(); err == nil {
+		err = left
+	}
+	if err != nil {
+		return e.text, err
+	}
+	cmd := exec.Command("sh", "-c", command+` "$@"`, command, f.Name())
+	if runtime.GOOS == "windows" {
+		cmd = exec.Command("cmd", "/c", command+` "`+f.Name()+`"`)
+	}
+	cmd.Stdin, cmd.Stdout, cmd.Stderr = os.Stdin, os.Stdout, os.Stderr
+	if err := cmd.Run(); err != nil {
+		return e.text, mail.Errorf(mail.Unavailable, "the editor %q failed, and nothing was sent: %w", command, err)
+	}
+	out, err := os.ReadFile(f.Name())
+	if err != nil {
+		return e.text, err
+	}
+	kept, _, _ := strings.Cut(string(out), below)
+	return strings.TrimSpace(kept), nil
+}
+
+func quote(s string) string {
+	return "> " + strings.ReplaceAll(strings.TrimRight(s, "\n"), "\n", "\n> ") + "\n"
+}

@@ -1,0 +1,240 @@
+package tui
+
+import (
+	"context"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"pennypost/internal/mail"
+)
+
+// now is when the tests take place.
+var now = time.Date(2026, 5, 10, 14, 0, 0, 0, time.UTC)
+
+// office is a post office of two lists, which remembers what it was told.
+type office struct {
+	mail.Office
+	needs, updates []mail.Conversation
+	status         []mail.Conversation
+	agents         []mail.Agent
+	threads        map[mail.ID][]mail.Item
+	err            error // of every call
+	trouble        string
+
+	sent   []mail.Draft
+	marked []mail.Marking
+	asked  []mail.DeskQuery
+}
+
+func (o *office) Desk(_ context.Context, q mail.DeskQuery) (mail.Desk, error) {
+	o.asked = append(o.asked, q)
+	if o.err != nil {
+		return mail.Desk{}, o.err
+	}
+	rows := o.updates
+	if q.Status {
+		rows = o.status
+	}
+	spot, err := mail.ParseDeskSpot(q.After)
+	d := mail.Desk{Needs: slices.Clone(o.needs), Waiting: len(o.needs), Trouble: o.trouble}
+	for _, c := range rows {
+		if q.After != "" && c.Spot().Compare(spot) <= 0 || q.From != "" && string(c.From.Signer()) != q.From {
+			continue
+		}
+		if len(d.Updates) == q.Limit {
+			d.Next = d.Updates[q.Limit-1].Spot().String()
+			break
+		}
+		d.Updates = append(d.Updates, c)
+	}
+	for _, c := range o.updates {
+		d.Unread += c.Unread
+	}
+	return d, err
+}
+
+func (o *office) Rooms(context.Context) ([]mail.RoomStatus, error) {
+	return []mail.RoomStatus{{Name: "lab", Open: true}, {Name: "old"}}, o.err
+}
+
+func (o *office) Room(_ context.Context, name mail.RoomName, _ mail.Name) (mail.Service, error) {
+	return &room{office: o, name: name}, o.err
+}
+
+// room is a room of office.
+type room struct {
+	mail.Service
+	office *office
+	name   mail.RoomName
+}
+
+func (r *room) History(_ context.Context, q mail.HistoryQuery) (mail.Page, error) {
+	if q.Search == "" {
+		return mail.Page{Messages: slices.Clone(r.office.threads[q.Thread])}, r.office.err
+	}
+	var p mail.Page
+	for _, items := range r.office.threads {
+		for _, it := range items {
+			if strings.Contains(it.Subject+it.Body, q.Search) && r.name == "lab" {
+				p.Messages = append(p.Messages, it)
+			}
+		}
+	}
+	return p, r.office.err
+}
+
+func (r *room) Message(_ context.Context, id mail.ID) (mail.Item, error) {
+	return r.office.threads[id][0], r.office.err
+}
+
+func (r *room) Send(_ context.Context, d mail.Draft) (mail.Sent, error) {
+	if r.office.err == nil {
+		r.office.sent = append(r.office.sent, d)
+	}
+	return mail.Sent{}, r.office.err
+}
+
+func (r *room) Mark(_ context.Context, m mail.Marking) (mail.Marked, error) {
+	r.office.marked = append(r.office.marked, m)
+	return mail.Marked{}, r.office.err
+}
+
+func (r *room) Agents(context.Context, mail.RosterQuery) (mail.AgentList, error) {
+	return mail.AgentList{Agents: r.office.agents}, r.office.err
+}
+
+// bench is a model at work: what it wants of the post office is done at once, and pauses wait for pass.
+type bench struct {
+	t      *testing.T
+	office *office
+	model  *model
+	pauses []pause
+	quit   bool
+	edits  []editor
+}
+
+func newBench(t *testing.T, o *office) *bench {
+	t.Helper()
+	b := &bench{t: t, office: o, model: newModel("", now)}
+	b.tell(resized{80, 24})
+	b.do(b.model.start())
+	return b
+}
+
+func (b *bench) do(effects []effect) {
+	for _, e := range effects {
+		switch e := e.(type) {
+		case call:
+			b.tell(e(b.t.Context(), b.office))
+		case pause:
+			b.pauses = append(b.pauses, e)
+		case editor:
+			b.edits = append(b.edits, e)
+		case quit:
+			b.quit = true
+		}
+	}
+}
+
+func (b *bench) tell(msg message) { b.do(b.model.update(msg)) }
+
+// press presses keys, one for each word.
+func (b *bench) press(keys string) *bench {
+	for k := range strings.FieldsSeq(keys) {
+		b.tell(key(k))
+	}
+	return b
+}
+
+// type_ types a text.
+func (b *bench) type_(text string) *bench {
+	for _, r := range text {
+		b.tell(key(string(r)))
+	}
+	return b
+}
+
+// pass lets the time of all pauses pass but that of the clock.
+func (b *bench) pass() {
+	all := b.pauses
+	b.pauses = nil
+	for _, p := range all {
+		if _, clock := p.then.(minute); !clock {
+			b.tell(p.then)
+		}
+	}
+}
+
+// screen is what is to be seen.
+func (b *bench) screen() string {
+	b.t.Helper()
+	var out strings.Builder
+	s := b.model.view()
+	if len(s.lines) > b.model.height {
+		b.t.Errorf("%d lines on a screen of %d", len(s.lines), b.model.height)
+	}
+	for _, l := range s.lines {
+		if n := columns(strings.TrimRight(l.String(), " ")); n > b.model.width {
+			b.t.Errorf("a line of %d columns on a screen of %d: %q", n, b.model.width, l.String())
+		}
+		out.WriteString(strings.TrimRight(l.String(), " ") + "\n")
+	}
+	return out.String()
+}
+
+func (b *bench) sees(want ...string) *bench {
+	b.t.Helper()
+	got := b.screen()
+	for _, w := range want {
+		if !strings.Contains(got, w) {
+			b.t.Errorf("%q is not on the screen:\n%s", w, got)
+		}
+	}
+	return b
+}
+
+func (b *bench) seesNot(unwanted ...string) *bench {
+	b.t.Helper()
+	got := b.screen()
+	for _, w := range unwanted {
+		if strings.Contains(got, w) {
+			b.t.Errorf("%q is on the screen:\n%s", w, got)
+		}
+	}
+	return b
+}
+
+// question is a row that asks the person something, and its thread.
+func (o *office) question(n int, subject, metadata string) {
+	id := mail.ID("msg_q" + itoa(n))
+	it := mail.Item{Message: mail.Message{ID: id, Type: mail.Question, From: "agent:builder-1",
+		To: []mail.Address{"user"}, Subject: subject, Body: "The text of " + subject,
+		Metadata: mail.Metadata(metadata),
+		Sent:     mail.TimeOf(now.Add(-time.Duration(100-n) * time.Minute))}, Seq: mail.Seq(n), Open: true,
+		State: mail.Queued}
+	if o.threads == nil {
+		o.threads = map[mail.ID][]mail.Item{}
+	}
+	o.threads[id] = []mail.Item{it}
+	row := mail.Conversation{Room: "lab", Item: it, Preview: it.Body, Asks: 1, IDs: []mail.ID{id}, Messages: 1,
+		Unread: 1}
+	row.Body = ""
+	o.needs = append(o.needs, row)
+}
+
+// update is a row of the updates; a higher n is newer.
+func (o *office) update(n int, subject string) {
+	o.updates = append([]mail.Conversation{updateRow(n, subject)}, o.updates...)
+}
+
+func updateRow(n int, subject string) mail.Conversation {
+	id := mail.ID("msg_u" + itoa(n))
+	it := mail.Item{Message: mail.Message{ID: id, Type: mail.TaskDone, From: "agent:builder-2",
+		To: []mail.Address{"user"}, Subject: subject,
+		Sent: mail.TimeOf(now.Add(time.Duration(n-20_000) * time.Second))},
+		Seq: mail.Seq(n), State: mail.Queued}
+	return mail.Conversation{Room: "lab", Item: it, Preview: "Preview of " + subject, IDs: []mail.ID{id}, Messages: 1,
+		Unread: 1}
+}

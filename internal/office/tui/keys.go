@@ -1,0 +1,196 @@
+package tui
+
+import "pennypost/internal/mail"
+
+// named are the names of keys that are no characters.
+var named = []string{"enter", "esc", "tab", "backspace", "delete", "up", "down", "left", "right", "home", "end",
+	"pgup",
+	"pgdn", "insert"}
+
+// key does what a key means where the person is.
+func (m *model) key(k string) []effect {
+	switch {
+	case k == "ctrl+z":
+		return []effect{suspend{}}
+	case k == "ctrl+c" && m.box == nil:
+		return m.quit()
+	case m.leaving:
+		return nil
+	case m.help:
+		m.help = false
+		return nil
+	case m.choice != nil:
+		return m.choose(k)
+	case m.box != nil:
+		return m.write(k)
+	}
+	if out, ok := m.anywhere(k); ok {
+		return out
+	}
+	if m.talk != nil {
+		return m.keyInTalk(k)
+	}
+	return m.keyInList(k)
+}
+
+// anywhere does what keys mean in a list as in a conversation.
+func (m *model) anywhere(k string) ([]effect, bool) {
+	switch k {
+	case "?":
+		m.help = true
+	case "z":
+		return m.takeBack(), true
+	case "c":
+		return m.composeHere(), true
+	case "r":
+		return m.reply(), true
+	case "R", "ctrl+e":
+		return m.replyInEditor(), true
+	case "e":
+		return m.archive(), true
+	case "u":
+		return m.toggleRead(), true
+	case "s":
+		m.askSnooze()
+	case "x":
+		return m.askDecline(), true
+	default:
+		if len(k) == 1 && k >= "1" && k <= "9" {
+			return m.press(int(k[0] - '0')), true
+		}
+		return nil, false
+	}
+	return nil, true
+}
+
+func (m *model) keyInTalk(k string) []effect {
+	switch k {
+	case "j", "down":
+		m.scroll(1)
+	case "k", "up":
+		m.scroll(-1)
+	case "space", " ", "pgdn", "ctrl+d":
+		m.scroll(m.talkRows() - 1)
+	case "pgup", "ctrl+u":
+		m.scroll(1 - m.talkRows())
+	case "g", "home":
+		m.scroll(-1 << 30)
+	case "G", "end":
+		m.scroll(1 << 30)
+	case "n", "p":
+		if l := m.shown(); l != nil {
+			l.move(map[string]int{"n": 1, "p": -1}[k], m.listRows())
+			return append(m.open(), m.more()...)
+		}
+	case "q", "esc", "left", "backspace":
+		m.talk = nil
+		m.settle()
+	}
+	return nil
+}
+
+func (m *model) keyInList(k string) []effect {
+	switch k {
+	case "j", "down":
+		return m.move(1)
+	case "k", "up":
+		return m.move(-1)
+	case " ", "pgdn", "ctrl+d":
+		return m.move(m.listRows())
+	case "pgup", "ctrl+u":
+		return m.move(-m.listRows())
+	case "g", "home":
+		return m.move(-1 << 30)
+	case "G", "end":
+		return m.move(1 << 30)
+	case "tab", "right":
+		return m.show((m.tab + 1) % tabs)
+	case "shift+tab", "left":
+		return m.show((m.tab + tabs - 1) % tabs)
+	case "enter":
+		return m.open()
+	case "/":
+		m.box = newBox("/", m.filter.words, toFilter)
+	case "esc":
+		return m.clearFilter()
+	case "q":
+		return m.quit()
+	}
+	return nil
+}
+
+// show shows another list.
+func (m *model) show(t tab) []effect {
+	m.tab = t
+	m.notice = ""
+	if t == agents {
+		m.roster.settle(m.bodyRows())
+		if m.people.begin() {
+			return []effect{loadRoster(m.room)}
+		}
+		return nil
+	}
+	return m.more()
+}
+
+func (m *model) move(n int) []effect {
+	if l := m.shown(); l != nil {
+		l.move(n, m.listRows())
+		return m.more()
+	}
+	m.roster.move(n, m.bodyRows())
+	return nil
+}
+
+// clearFilter shows everything again.
+func (m *model) clearFilter() []effect {
+	if m.filter == (filter{}) {
+		return nil
+	}
+	if m.filter.from != "" || m.filter.status || m.filter.search != "" {
+		m.lists[updates] = list{}
+	}
+	m.filter = filter{}
+	m.notice = ""
+	m.sift()
+	return m.reload()
+}
+
+// row returns what the person is about: the open conversation, or the row under the cursor.
+func (m *model) row() *mail.Conversation {
+	if m.talk != nil {
+		for i := range m.lists {
+			if at := m.lists[i].at(m.talk.key()); at >= 0 {
+				return &m.lists[i].rows[at]
+			}
+		}
+		return nil
+	}
+	if l := m.shown(); l != nil {
+		return l.current()
+	}
+	return nil
+}
+
+// subject is a message that is answered, as it was when the person began: the cursor may be elsewhere at the end.
+type subject struct {
+	room mail.RoomName
+	mail.Item
+}
+
+// about returns what an answer would be to, nil if there is nothing.
+func (m *model) about() *subject {
+	if m.talk != nil {
+		if it := m.talk.target(); it != nil {
+			return &subject{m.talk.room, *it}
+		}
+		return nil
+	}
+	if c := m.row(); c != nil && c.Folded == 0 {
+		return &subject{c.Room, c.Item}
+	}
+	return nil
+}
+
+// key is that of its conversation.
+func (s *subject) key() string { return talkKey(s.room, s.ThreadRoot()) }

@@ -1,0 +1,282 @@
+package tui
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"time"
+
+	"github.com/gdamore/tcell/v3"
+
+	"pennypost/internal/mail"
+)
+
+// Options say what to show, and where.
+type Options struct {
+	Office mail.Office
+	Room   mail.RoomName // the only one to show; "": all
+	Editor string        // a command line; the file that is edited follows it
+	// Link tells whether the post office can be heard: false when the connection over which changes come breaks, true
+	// when there is one again. Nil: it is taken to be there.
+	Link <-chan bool
+}
+
+// callPatience bounds one call of the post office. A search through the archive takes longest.
+const callPatience = 30 * time.Second
+
+// lastPatience bounds the sending of what is pending when the view is ended from outside.
+const lastPatience = 5 * time.Second
+
+// Run shows the post office until the person quits, the terminal is closed or ctx ends. What the person answered last
+// is sent before Run returns; an error names what could not be.
+func Run(ctx context.Context, opts Options) error {
+	tcell.SetEncodingFallback(tcell.EncodingFallbackUTF8)
+	scr, err := tcell.NewScreen(tcell.OptSanitizeContent(true))
+	if err == nil {
+		err = scr.Init()
+	}
+	if err != nil {
+		return mail.Errorf(mail.Unavailable, "this terminal cannot be drawn on: %w", err)
+	}
+	scr.EnablePaste()
+	r := &runner{opts: opts, scr: scr, model: newModel(opts.Room, time.Now()), heard: make(chan message, 64)}
+	ctx, r.cancel = context.WithCancel(ctx)
+	r.run(ctx)
+	scr.Fini()
+	r.cancel()
+	r.work.Wait()
+	return r.model.unsent()
+}
+
+// runner carries out what the model wants. All but heard belongs to the goroutine of run.
+type runner struct {
+	opts   Options
+	scr    tcell.Screen
+	model  *model
+	paste  *[]byte // what is being pasted
+	quits  bool
+	cancel context.CancelFunc
+	work   sync.WaitGroup // goroutines that send to heard
+	heard  chan message
+}
+
+func (r *runner) run(ctx context.Context) {
+	r.work.Go(func() { r.watch(ctx) })
+	w, h := r.scr.Size()
+	r.model.update(resized{w, h})
+	r.do(ctx, r.model.start())
+	for !r.quits {
+		r.paint()
+		select {
+		case e := <-r.scr.EventQ():
+			r.event(ctx, e)
+		case msg := <-r.heard:
+			r.do(ctx, r.model.update(msg))
+		case up := <-r.opts.Link:
+			var err error
+			if !up {
+				err = errors.New("the connection broke")
+			}
+			r.do(ctx, r.model.update(away{err}))
+		case <-ctx.Done():
+			r.last()
+			return
+		}
+	}
+}
+
+// last sends what is pending when there is no terminal any more to say so.
+func (r *runner) last() {
+	ctx, cancel := context.WithTimeout(context.Background(), lastPatience)
+	defer cancel()
+	for _, e := range r.model.quit() {
+		if c, ok := e.(call); ok {
+			r.model.update(c(ctx, r.opts.Office))
+		}
+	}
+	for r.model.sending() {
+		select {
+		case msg := <-r.heard:
+			r.model.update(msg)
+		case <-ctx.Done():
+			return
+		}
+	}
+}
+
+// do carries out effects.
+func (r *runner) do(ctx context.Context, effects []effect) {
+	for _, e := range effects {
+		switch e := e.(type) {
+		case call:
+			r.work.Go(func() {
+				ctx, cancel := context.WithTimeout(ctx, callPatience)
+				defer cancel()
+				r.tell(ctx, e(ctx, r.opts.Office))
+			})
+		case pause:
+			r.work.Go(func() {
+				select {
+				case <-time.After(e.length):
+					if _, ok := e.then.(minute); ok {
+						e.then = minute{time.Now()}
+					}
+					r.tell(ctx, e.then)
+				case <-ctx.Done():
+				}
+			})
+		case editor:
+			r.do(ctx, r.model.update(r.edit(e)))
+		case suspend:
+			r.suspend()
+		case quit:
+			r.quits = true
+		}
+	}
+}
+
+func (r *runner) tell(ctx context.Context, msg message) {
+	select {
+	case r.heard <- msg:
+	case <-ctx.Done():
+		select {
+		case r.heard <- msg: // there may be somebody who waits for it still
+		default:
+		}
+	}
+}
+
+// watch tells the model of changes. The client makes new connections by itself where one breaks.
+func (r *runner) watch(ctx context.Context) {
+	for wait := 100 * time.Millisecond; ctx.Err() == nil; wait = min(2*wait, 5*time.Second) {
+		w, err := r.opts.Office.WatchDesk(ctx)
+		for err == nil {
+			if _, err = w.Next(ctx); err == nil {
+				wait = 100 * time.Millisecond
+				r.tell(ctx, away{nil})
+				r.tell(ctx, changed{})
+			}
+		}
+		if w != nil {
+			w.Close()
+		}
+		if ctx.Err() == nil {
+			r.tell(ctx, away{err})
+			select {
+			case <-time.After(wait):
+			case <-ctx.Done():
+			}
+		}
+	}
+}
+
+// event tells the model what the terminal says.
+func (r *runner) event(ctx context.Context, e tcell.Event) {
+	switch e := e.(type) {
+	case *tcell.EventResize:
+		r.scr.Sync()
+		w, h := r.scr.Size() // what the event says is the terminal's word, and tmux 3.3 confuses width and height
+		r.do(ctx, r.model.update(resized{w, h}))
+	case *tcell.EventPaste:
+		if e.Start() {
+			r.paste = new([]byte)
+		} else if r.paste != nil {
+			text := string(*r.paste)
+			r.paste = nil
+			r.do(ctx, r.model.update(pasted(text)))
+		}
+	case *tcell.EventKey:
+		k := keyName(e)
+		switch {
+		case r.paste != nil && k == "enter":
+			*r.paste = append(*r.paste, '\n')
+		case r.paste != nil && k == "tab":
+			*r.paste = append(*r.paste, '\t')
+		case r.paste != nil:
+			*r.paste = append(*r.paste, e.Str()...)
+		case k == "ctrl+l":
+			r.scr.Sync()
+		case k != "":
+			r.do(ctx, r.model.update(key(k)))
+		}
+	case *tcell.EventError: // the terminal has been closed
+		r.cancel()
+	}
+}
+
+// keyNames are those of keys that are no characters.
+var keyNames = map[tcell.Key]string{
+	tcell.KeyEnter: "enter", tcell.KeyEscape: "esc", tcell.KeyTab: "tab", tcell.KeyBacktab: "shift+tab",
+	tcell.KeyBackspace: "backspace", tcell.KeyDelete: "delete", tcell.KeyUp: "up", tcell.KeyDown: "down",
+	tcell.KeyLeft: "left", tcell.KeyRight: "right", tcell.KeyHome: "home", tcell.KeyEnd: "end",
+	tcell.KeyPgUp: "pgup", tcell.KeyPgDn: "pgdn",
+}
+
+// keyName spells a key as the model knows it; "": it is none that means anything.
+func keyName(e *tcell.EventKey) string {
+	mod := e.Modifiers()
+	name := keyNames[e.Key()]
+	switch {
+	case name != "" && mod&tcell.ModShift != 0 && name == "tab":
+		return "shift+tab"
+	case name != "":
+	case e.Key() >= tcell.KeyCtrlA && e.Key() <= tcell.KeyCtrlZ:
+		return "ctrl+" + string(rune('a'+e.Key()-tcell.KeyCtrlA))
+	case e.Key() == tcell.KeyRune:
+		name = e.Str()
+	default:
+		return ""
+	}
+	if mod&tcell.ModCtrl != 0 {
+		return "ctrl+" + name
+	}
+	if mod&tcell.ModAlt != 0 {
+		return "alt+" + name
+	}
+	return name
+}
+
+// paint draws what the model shows. tcell sends the terminal what differs from what is there.
+func (r *runner) paint() {
+	s := r.model.view()
+	r.scr.Clear()
+	for y, l := range s.lines {
+		x := 0
+		for _, part := range l {
+			x = r.put(x, y, part)
+		}
+	}
+	if s.cx >= 0 {
+		r.scr.ShowCursor(s.cx, s.cy)
+	} else {
+		r.scr.HideCursor()
+	}
+	r.scr.Show()
+}
+
+func (r *runner) put(x, y int, part span) int {
+	st := tcell.StyleDefault.Bold(part.style&bold != 0).Dim(part.style&dim != 0).Reverse(part.style&reverse != 0)
+	if part.style&red != 0 {
+		st = st.Foreground(tcell.PaletteColor(1))
+	}
+	for _, c := range cells(part.text, 0) {
+		if c.width > 0 {
+			r.scr.Put(x, y, c.text, st)
+			x += c.width
+		}
+	}
+	return x
+}
+
+// sending reports whether something is on its way.
+func (m *model) sending() bool { return len(m.pending) > 0 }
+
+// unsent names what could not be sent before the view ended.
+func (m *model) unsent() error {
+	n := len(m.pending) + len(m.failed)
+	if n == 0 {
+		return nil
+	}
+	return mail.Errorf(mail.Unavailable, "%s could not be sent: the post office does not answer. What was asked is "+
+		"still open", plural(n, "message"))
+}

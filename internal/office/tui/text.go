@@ -1,0 +1,143 @@
+package tui
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/clipperhouse/displaywidth"
+
+	"pennypost/internal/front/cli"
+)
+
+// style is how a text looks, as a set of bits. Colours are those of the terminal's own sixteen, which its owner has
+// made readable on its background; nothing is said by colour alone.
+type style uint8
+
+const (
+	bold style = 1 << iota
+	dim
+	red
+	reverse
+)
+
+// span is a piece of a line in one style. Its text is clean.
+type span struct {
+	text string
+	style
+}
+
+// line is a line of the screen.
+type line []span
+
+// String returns the text of l.
+func (l line) String() string {
+	var b strings.Builder
+	for _, s := range l {
+		b.WriteString(s.text)
+	}
+	return b.String()
+}
+
+// clean makes text of several lines harmless for a terminal. Tabs become spaces.
+func clean(s string) string { return strings.ReplaceAll(cli.Visible(s), "\t", "    ") }
+
+// cleanLine is clean for text that stands in one line.
+func cleanLine(s string) string { return cli.OneLine(s) }
+
+// columns returns how many columns of the terminal s takes, as tcell sets it.
+func columns(s string) int { return displaywidth.String(s) }
+
+// shorten cuts s to a width, with an ellipsis.
+func shorten(s string, width int) string {
+	if width <= 0 {
+		return ""
+	}
+	return displaywidth.TruncateString(s, width, "…")
+}
+
+// fit cuts s to a width or fills it with spaces.
+func fit(s string, width int) string {
+	s = shorten(s, width)
+	return s + strings.Repeat(" ", max(0, width-columns(s)))
+}
+
+// spread puts left at the beginning and right at the end of a line of a width; left gives way.
+func spread(left, right line, width int) line {
+	room := width - columns(right.String())
+	left = cut(left, max(0, room-1))
+	gap := strings.Repeat(" ", max(0, room-columns(left.String())))
+	return append(append(slices.Clip(left), span{text: gap}), right...)
+}
+
+// cut shortens a line to a width.
+func cut(l line, width int) line {
+	var out line
+	for _, s := range l {
+		n := columns(s.text)
+		if n > width {
+			return append(out, span{shorten(s.text, width), s.style})
+		}
+		out, width = append(out, s), width-n
+	}
+	return out
+}
+
+// cell is what a terminal shows at one place: a character with the marks that belong to it.
+type cell struct {
+	text  string
+	width int
+	style
+}
+
+// cells takes text apart.
+func cells(text string, st style) []cell {
+	var out []cell
+	for g := displaywidth.StringGraphemes(text); g.Next(); {
+		out = append(out, cell{g.Value(), g.Width(), st})
+	}
+	return out
+}
+
+// wrap says where lines of a width begin and end: between words if it can be, and at every line break. The space at
+// which a line is broken belongs to it.
+func wrap(all []cell, width int) [][2]int {
+	width = max(width, 2) // of a wide character
+	var out [][2]int
+	start, used, space := 0, 0, -1
+	for i := 0; i < len(all); i++ {
+		c := &all[i]
+		if c.text == "\n" {
+			out = append(out, [2]int{start, i})
+			start, used, space = i+1, 0, -1
+			continue
+		}
+		if used+c.width > width && c.text != " " {
+			end := i
+			if space >= start {
+				end = space + 1
+			}
+			out = append(out, [2]int{start, end})
+			start, used, space = end, 0, -1
+			i = end - 1
+			continue
+		}
+		used += c.width
+		if c.text == " " {
+			space = i
+		}
+	}
+	return append(out, [2]int{start, len(all)})
+}
+
+// lineOf makes a line of cells.
+func lineOf(part []cell) line {
+	var out line
+	for _, c := range part {
+		if n := len(out); n > 0 && out[n-1].style == c.style {
+			out[n-1].text += c.text
+		} else {
+			out = append(out, span{c.text, c.style})
+		}
+	}
+	return out
+}

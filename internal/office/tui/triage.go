@@ -1,0 +1,162 @@
+package tui
+
+import (
+	"context"
+	"time"
+
+	"pennypost/internal/mail"
+)
+
+// choice is a question of the view itself.
+type choice struct {
+	text string
+	keys []option
+}
+
+// option is what a key answers to a choice.
+type option struct {
+	key, label string
+	do         func() []effect
+}
+
+// choose answers a choice; a key that it does not name takes it back.
+func (m *model) choose(k string) []effect {
+	c := m.choice
+	m.choice = nil
+	for _, o := range c.keys {
+		if o.key == k {
+			return o.do()
+		}
+	}
+	return nil
+}
+
+// batch are messages of a room.
+type batch struct {
+	room mail.RoomName
+	ids  []mail.ID
+}
+
+// batches returns the messages of a conversation.
+func batches(c *mail.Conversation) []batch {
+	ids := c.IDs
+	if len(ids) == 0 && c.State != "" {
+		ids = []mail.ID{c.ID}
+	}
+	return []batch{{c.Room, ids}}
+}
+
+// archive puts a conversation away. Of one with an open question it asks first.
+func (m *model) archive() []effect {
+	c := m.row()
+	if c == nil {
+		return nil
+	}
+	if c.Asks == 0 {
+		return m.putAway(*c)
+	}
+	row, q := *c, m.about()
+	m.choice = &choice{text: "It still waits for your answer.", keys: []option{
+		{"e", "archive anyway", func() []effect { return m.putAway(row) }},
+		{"r", "answer", func() []effect { return m.replyTo(q) }},
+		{"x", "decline", func() []effect { return m.askDeclineOf(q) }},
+	}}
+	return nil
+}
+
+// putAway archives a conversation.
+func (m *model) putAway(c mail.Conversation) []effect {
+	title := shorten(headline(&c.Message, c.Preview), 40)
+	m.remove(keyOf(&c))
+	if c.Folded > 0 && len(c.IDs) == 0 {
+		return []effect{archiveStatus(m.rooms())}
+	}
+	batches := batches(&c)
+	return []effect{mark(batches, mail.MarkArchived, 0, "Archived “"+title+"” · z takes it back",
+		&undo{batches, mail.MarkUnarchived})}
+}
+
+// remove takes a conversation off the screen.
+func (m *model) remove(key string) {
+	m.talk = nil
+	for i := range m.lists {
+		m.lists[i].remove(key, m.listRows())
+	}
+}
+
+// archiveStatus archives what is folded into one row.
+func archiveStatus(rooms []mail.RoomName) effect {
+	return call(func(ctx context.Context, p mail.Office) message {
+		d, err := p.Desk(ctx, mail.DeskQuery{Rooms: rooms, Part: mail.Updates, Status: true, Limit: mail.MaxLimit})
+		if err != nil {
+			return done{err: err}
+		}
+		var all []batch
+		n := 0
+		for _, c := range d.Updates {
+			all = append(all, batch{c.Room, c.IDs})
+			n += len(c.IDs)
+		}
+		return mark(all, mail.MarkArchived, 0, "Archived "+plural(n, "message")+" · z takes it back",
+			&undo{all, mail.MarkUnarchived}).(call)(ctx, p)
+	})
+}
+
+// toggleRead marks a conversation read, or what came last in it unread.
+func (m *model) toggleRead() []effect {
+	c := m.row()
+	switch {
+	case c == nil:
+		return nil
+	case c.Unread > 0:
+		return []effect{mark(batches(c), mail.MarkRead, 0, "Marked read.", nil)}
+	case c.State == "":
+		return nil
+	}
+	m.talk = nil
+	return []effect{mark([]batch{{c.Room, []mail.ID{c.ID}}}, mail.MarkUnread, 0, "Marked unread.", nil)}
+}
+
+// askSnooze asks until when a conversation is put off.
+func (m *model) askSnooze() {
+	c := m.row()
+	if c == nil || c.Folded > 0 {
+		return
+	}
+	day := func(n int) time.Time {
+		return time.Date(m.now.Year(), m.now.Month(), m.now.Day()+n, 9, 0, 0, 0, m.now.Location())
+	}
+	until := func(at time.Time) func() []effect {
+		batches, key := batches(c), keyOf(c)
+		return func() []effect {
+			m.remove(key)
+			return []effect{mark(batches, mail.MarkSnoozed, mail.TimeOf(at), "Back "+at.Format("Mon 2 Jan 15:04")+
+				" · z takes it back", &undo{batches, mail.MarkUnread})}
+		}
+	}
+	m.choice = &choice{text: "Put it off until", keys: []option{
+		{"1", "in 3 hours", until(m.now.Add(3 * time.Hour))},
+		{"2", "tomorrow 9:00", until(day(1))},
+		{"3", "Monday 9:00", until(day(7 - (int(m.now.Weekday())+6)%7))},
+	}}
+}
+
+// askDecline asks whether to refuse an answer.
+func (m *model) askDecline() []effect { return m.askDeclineOf(m.about()) }
+
+func (m *model) askDeclineOf(q *subject) []effect {
+	if q == nil || !asksUser(&q.Item) {
+		m.notice = "Nothing here waits for your answer."
+		return nil
+	}
+	m.choice = &choice{text: "Decline to answer? " + signer(q.From) + " decides alone.", keys: []option{
+		{"x", "decline", func() []effect {
+			out := m.decline(q)
+			if m.talk != nil {
+				out = append(out, m.openNext()...)
+			}
+			return out
+		}},
+	}}
+	return nil
+}

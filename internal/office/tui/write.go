@@ -1,0 +1,216 @@
+package tui
+
+import (
+	"context"
+	"strings"
+
+	"pennypost/internal/mail"
+)
+
+// press answers with an option of the question.
+func (m *model) press(n int) []effect {
+	q := m.about()
+	if q == nil {
+		return nil
+	}
+	options := choices(&q.Item)
+	switch {
+	case len(options) == 0 && asksUser(&q.Item):
+		m.notice = "This question offers no options: r writes an answer."
+		return nil
+	case len(options) == 0:
+		return nil
+	case n > len(options):
+		m.notice = "There are " + plural(len(options), "option") + "."
+		return nil
+	}
+	o := options[n-1].Answer
+	out := m.answer(q, o, "")
+	if m.talk != nil {
+		return append(out, m.openNext()...)
+	}
+	return out
+}
+
+// reply opens a box to answer in.
+func (m *model) reply() []effect {
+	q := m.about()
+	if q == nil && m.tab == agents {
+		return m.composeHere()
+	}
+	return m.replyTo(q)
+}
+
+// replyTo opens a box for an answer to q, if there is one: a conversation may still be loading.
+func (m *model) replyTo(q *subject) []effect {
+	if q == nil {
+		return nil
+	}
+	to := q.AnswerTo(mail.User)
+	if len(to) == 0 {
+		m.notice = "Nobody can be answered: this is from the post office itself."
+		return nil
+	}
+	verb := "Reply to "
+	if asksUser(&q.Item) {
+		verb = "Answer "
+	}
+	names := make([]string, len(to))
+	for i, a := range to {
+		names[i] = signer(a)
+	}
+	m.box = newBox(verb+strings.Join(names, ", ")+": "+headline(&q.Message, ""), m.drafts[q.key()], toReply)
+	m.box.subject = q
+	m.notice = ""
+	return nil
+}
+
+// replyInEditor has the person write the answer in their editor.
+func (m *model) replyInEditor() []effect {
+	if m.reply(); m.box == nil {
+		return nil
+	}
+	return m.toEditor()
+}
+
+// toEditor goes on in the editor with what stands in the box, beside the message that is answered.
+func (m *model) toEditor() []effect {
+	q := m.box.subject
+	if q == nil {
+		return []effect{editor{text: m.box.String()}}
+	}
+	if q.Body != "" {
+		return []effect{editor{m.box.String(), q.Body}}
+	}
+	return []effect{call(func(ctx context.Context, p mail.Office) message { // a row has no text
+		svc, err := p.Room(ctx, q.room, mail.User)
+		var full mail.Item
+		if err == nil {
+			full, err = svc.Message(ctx, q.ID)
+		}
+		return beside{full.Body, err}
+	})}
+}
+
+// beside is the text of the message that is answered in the editor.
+type beside struct {
+	text string
+	err  error
+}
+
+func (m *model) beside(msg beside) []effect {
+	if msg.err != nil {
+		m.wrong(msg.err)
+	}
+	if m.box == nil || msg.err != nil {
+		return nil
+	}
+	return []effect{editor{m.box.String(), msg.text}}
+}
+
+// edited takes what came out of the editor. What is empty is not sent.
+func (m *model) edited(msg edited) []effect {
+	if m.box == nil {
+		return nil
+	}
+	if msg.err != nil {
+		m.wrong(msg.err)
+		return nil
+	}
+	m.box.set(msg.text)
+	return m.submit()
+}
+
+// write does what a key means while a text is being written.
+func (m *model) write(k string) []effect {
+	switch k {
+	case "esc", "ctrl+c":
+		return m.closeBox()
+	case "ctrl+s", "ctrl+enter", "alt+enter", "ctrl+x":
+		return m.submit()
+	case "ctrl+e":
+		if !m.box.single {
+			return m.toEditor()
+		}
+	case "enter":
+		if m.box.single {
+			return m.submit()
+		}
+	}
+	m.box.key(k, m.width-2)
+	return m.boxChanged()
+}
+
+// boxChanged sifts the list while words are typed for it.
+func (m *model) boxChanged() []effect {
+	if m.box.for_ != toFilter {
+		return nil
+	}
+	m.filter.words = m.box.String()
+	m.sift()
+	return nil
+}
+
+// sift leaves in the lists what fits the words.
+func (m *model) sift() {
+	for i := range m.lists {
+		m.lists[i].filter(m.filter.words)
+		m.lists[i].settle(m.listRows())
+	}
+	m.roster.filter(m.filter.words)
+}
+
+// closeBox keeps what was written for the next time.
+func (m *model) closeBox() []effect {
+	b := m.box
+	m.box = nil
+	switch b.for_ {
+	case toFilter:
+		return m.clearFilter()
+	case toCompose:
+		m.drafts[""] = b.String()
+	case toReply:
+		m.drafts[b.subject.key()] = b.String()
+	}
+	if strings.TrimSpace(b.String()) != "" {
+		m.notice = "Kept, and not sent."
+	}
+	return nil
+}
+
+// submit does with the text of the box what it is for.
+func (m *model) submit() []effect {
+	b := m.box
+	text := strings.TrimRight(b.String(), "\n ")
+	if b.for_ == toFilter {
+		return m.searchFor(strings.TrimSpace(text))
+	}
+	if strings.TrimSpace(text) == "" {
+		m.box = nil
+		m.notice = "Nothing was written, and nothing is sent."
+		return nil
+	}
+	if b.for_ == toCompose {
+		return m.sendComposed(text)
+	}
+	m.box = nil
+	out := m.answer(b.subject, "", text)
+	if m.talk != nil && asksUser(&b.subject.Item) {
+		return append(out, m.openNext()...)
+	}
+	return out
+}
+
+// searchFor looks for words everywhere.
+func (m *model) searchFor(words string) []effect {
+	m.box = nil
+	if m.tab == agents || words == "" {
+		return nil
+	}
+	m.filter = filter{search: words}
+	m.sift()
+	m.tab = updates
+	m.lists[updates] = list{}
+	m.notice = "Searching…"
+	return []effect{search(m.rooms(), words)}
+}

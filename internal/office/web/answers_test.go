@@ -1,0 +1,111 @@
+package web
+
+import (
+	"net/url"
+	"testing"
+	"time"
+
+	"pennypost/internal/mail"
+)
+
+// answersTo are what an agent was sent.
+func (b *fixture) answersTo(name mail.Name) (texts []string) {
+	b.t.Helper()
+	page, err := b.as(name).Inbox(b.t.Context(), mail.InboxQuery{All: true})
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	for _, it := range page.Messages {
+		texts = append(texts, string(it.Type)+" "+it.Body)
+	}
+	return texts
+}
+
+// TestAnswerWaits: an answer can be taken back for five seconds. Until then nothing was sent, and the question is
+// open; then it is sent once.
+func TestAnswerWaits(t *testing.T) {
+	inBubble(t, func(t *testing.T, b *fixture) {
+		b.register(mail.Presence{Name: "ann"})
+		id := b.send("ann", mail.Draft{Type: "question", Body: "Which?",
+			Metadata: mail.Metadata(`{"options":["A","B"]}`)})
+		choose := func(n string) fixtureAnswer {
+			return b.post("/@shop/answer", url.Values{"reply_to": {string(id)}, "n": {n}}, asScript("div#toasts"))
+		}
+		letter := func() fixtureAnswer { return b.part("/@shop/letter?m="+string(id), "letter") }
+		choose("3").want(t, 400, "offers no answer 3")
+		toast := choose("2").want(t, 200, "Answered “B” to ann", `data-done="answered"`, `data-ms="5000"`,
+			`data-messages="shop/`+string(id)+`"`)
+		choose("1").want(t, 409, "“B” is on its way")
+		letter().want(t, 200, "leaves in a few seconds", "Take it back").without(t, `name="body" value="A"`)
+		b.get("/@shop/").want(t, 200).without(t, `id="row-`+string(id)) // it is as good as done
+		time.Sleep(undoTime - time.Second)
+		if got := b.answersTo("ann"); len(got) != 0 || !b.item(id).Open {
+			t.Fatalf("after four seconds ann has %q, and the question is open: %v", got, b.item(id).Open)
+		}
+		b.undoOf(toast).want(t, 200, "Not sent", `data-done="back"`).without(t, "data-typed")
+		letter().want(t, 200, `name="body" value="A"`).without(t, "leaves in")
+		b.get("/@shop/").want(t, 200, `id="row-`+string(id))
+		time.Sleep(2 * undoTime)
+		choose("1").want(t, 200)
+		time.Sleep(undoTime + time.Second)
+		if got := b.answersTo("ann"); len(got) != 1 || got[0] != "answer A" || b.item(id).Open {
+			t.Errorf("ann has %q, and the question is open: %v", got, b.item(id).Open)
+		}
+		letter().want(t, 200, "You answered")
+		choose("1").want(t, 409, "does not wait for an answer any more")
+	})
+}
+
+// TestAnswerIsSentAtTheEnd: when the post office ends in order, what waits is sent and not lost.
+func TestAnswerIsSentAtTheEnd(t *testing.T) {
+	b := newFixture(t)
+	b.register(mail.Presence{Name: "ann"})
+	id := b.send("ann", mail.Draft{Type: "question", Body: "Which?"})
+	b.post("/@shop/answer", url.Values{"reply_to": {string(id)}, "body": {"Mine"}, "key": {"k"}},
+		asScript("div#toasts")).want(t, 200, "Answered “Mine”")
+	b.site.Close()
+	if got := b.answersTo("ann"); len(got) != 1 || got[0] != "answer Mine" {
+		t.Errorf("ann has %q", got)
+	}
+}
+
+// TestAnswerTyped: a written answer comes back with its text; one that cannot be sent in the end is kept below the
+// question, with what is wrong; a refusal settles the question as such.
+func TestAnswerTyped(t *testing.T) {
+	inBubble(t, func(t *testing.T, b *fixture) {
+		b.register(mail.Presence{Name: "ann"})
+		id := b.send("ann", mail.Draft{Type: "question", Body: "Which?"})
+		write := func(form url.Values) fixtureAnswer {
+			form.Set("reply_to", string(id))
+			form.Set("to", "agent:somebody-else") // whom it is for follows from the question
+			return b.post("/@shop/answer", form, asScript("div#toasts"))
+		}
+		write(url.Values{"body": {" "}}).want(t, 400, "has no text")
+		toast := write(url.Values{"body": {"My *own*"}, "key": {"k1"}}).want(t, 200, "Answered “My own” to ann")
+		b.undoOf(toast).want(t, 200, `data-typed="My *own*"`)
+
+		write(url.Values{"body": {"First"}, "key": {"k2"}})
+		write(url.Values{"body": {"Second"}, "key": {"k3"}}) // the one before goes out
+		time.Sleep(time.Second)
+		if got := b.answersTo("ann"); len(got) != 1 || got[0] != "answer First" {
+			t.Errorf("before its time, ann has %q", got)
+		}
+		time.Sleep(undoTime)
+
+		id = b.send("ann", mail.Draft{Type: "question", Body: "And now?"})
+		write(url.Values{"body": {"Too late"}, "key": {"k4"}}).want(t, 200)
+		if err := b.as(mail.User).Withdraw(t.Context(), id); err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(undoTime + time.Second)
+		b.part("/@shop/letter?m="+string(id), "letter").want(t, 200, "This was not sent", "was withdrawn meanwhile",
+			"Too late")
+
+		id = b.send("ann", mail.Draft{Type: "question", Body: "Really?"})
+		write(url.Values{"decline": {"1"}}).want(t, 200, "Declined to answer ann")
+		time.Sleep(undoTime + time.Second)
+		if s := b.item(id).Settled; s == nil || s.As != mail.Declined {
+			t.Errorf("it is settled as %+v", s)
+		}
+	})
+}

@@ -1,0 +1,51 @@
+package web
+
+import (
+	"net/http"
+
+	"pennypost/internal/base/jsonx"
+)
+
+// manifest makes the pages an app that browsers install where the address is one that they trust: a name below
+// localhost, or https. It says nothing of the mail, as browsers ask for it without the login.
+func (s *Site) manifest(w http.ResponseWriter, _ *http.Request) {
+	type icon struct {
+		Src     string `json:"src"`
+		Sizes   string `json:"sizes"`
+		Type    string `json:"type"`
+		Purpose string `json:"purpose"`
+	}
+	icons := []icon{
+		{"icon.svg", "any", "image/svg+xml", "any"}, {"icon-192.png", "192x192", "image/png", "any"},
+		{"icon-512.png", "512x512", "image/png", "any"}, {"icon-mask-192.png", "192x192", "image/png", "maskable"},
+		{"icon-mask-512.png", "512x512", "image/png", "maskable"},
+	}
+	for i := range icons {
+		icons[i].Src, _ = s.asset(icons[i].Src) // which is embedded
+	}
+	text, _ := jsonx.Marshal(map[string]any{
+		"id": "/", "start_url": "/", "scope": "/", "name": "Pennypost", "short_name": "Pennypost",
+		"description": "Mail between agents, and to you", "display": "standalone", "icons": icons,
+		"background_color": panelLight, "theme_color": panelLight,
+	})
+	w.Header().Set("Content-Type", "application/manifest+json")
+	w.Header().Set("Cache-Control", "no-cache")
+	_, _ = w.Write(text)
+}
+
+// The colours of the frame, --panel of the stylesheet, in both themes. A browser draws its own frame in them.
+const panelLight, panelDark = "#f4f4f2", "#1b1b1a"
+
+// shade is the colour of the frame where the system has a theme.
+type shade struct{ System, Color string }
+
+// Shades are the colours of the frame: that of the theme that the person chose, or else of the system's.
+func (v *view) Shades() []shade {
+	switch v.Theme() {
+	case "light":
+		return []shade{{"light", panelLight}, {"dark", panelLight}}
+	case "dark":
+		return []shade{{"light", panelDark}, {"dark", panelDark}}
+	}
+	return []shade{{"light", panelLight}, {"dark", panelDark}}
+}

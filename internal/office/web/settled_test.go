@@ -1,0 +1,49 @@
+package web
+
+import (
+	"context"
+	"testing"
+
+	"pennypost/internal/mail"
+)
+
+// TestSettledChip: wherever a question is listed that was settled stands how, by whom and when.
+func TestSettledChip(t *testing.T) {
+	b := newFixture(t)
+	b.register(mail.Presence{Name: "ann"}, mail.Presence{Name: "bob"})
+	asked := func(to, subject string) mail.ID {
+		return b.send("ann", mail.Draft{To: mail.Recipients{to}, Type: "question", Subject: subject})
+	}
+	mine, his, dropped := asked("user", "Which port?"), asked("bob", "Which oil?"), asked("bob", "Which lamp?")
+	b.send(mail.User, mail.Draft{To: mail.Recipients{"ann"}, Type: "answer", ReplyTo: mine, Body: "8080"})
+	b.send("bob", mail.Draft{To: mail.Recipients{"ann"}, Type: "answer", ReplyTo: his, Body: "No.",
+		Metadata: []byte(`{"declined":true}`)})
+	if err := b.as("ann").Withdraw(context.Background(), dropped); err != nil {
+		t.Fatal(err)
+	}
+	for _, tt := range []struct {
+		id     mail.ID
+		as, by string
+		path   string
+	}{
+		{mine, "answered", "user", "/"},
+		{mine, "answered", "user", "/?m=" + string(mine)},
+		{mine, "answered", "user", "/t/" + string(mine)},
+		{his, "declined", "bob", "/history"},
+		{his, "declined", "bob", "/t/" + string(his)},
+		{his, "declined", "bob", "/agents/bob"},
+		{dropped, "withdrawn", "ann", "/history"},
+		{dropped, "withdrawn", "ann", "/flow"},
+		{dropped, "withdrawn", "ann", "/agents/ann"},
+	} {
+		it, err := b.as(mail.User).Message(context.Background(), tt.id)
+		if err != nil || it.Settled == nil {
+			t.Fatalf("%s is not settled: %+v, %v", tt.id, it, err)
+		}
+		b.get("/@shop"+tt.path).want(t, 200, `<span class="badge settled `+tt.as+`" title="`+tt.as+` by `+tt.by+` `+
+			clock(it.Settled.At)+`">`+tt.as+`<span class="by"> by <bdi>`+tt.by+`</bdi> `+clock(it.Settled.At)+
+			`</span>`)
+	}
+	b.get("/@shop/flow").want(t, 200, "Which lamp? (question, withdrawn by ann ",
+		"Which port? (question, answered by user ")
+}

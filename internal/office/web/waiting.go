@@ -1,0 +1,220 @@
+package web
+
+import (
+	"cmp"
+	"net/url"
+	"slices"
+	"time"
+
+	"pennypost/internal/mail"
+)
+
+// waitLink is that somebody waits for somebody: their open question that is the oldest.
+type waitLink struct {
+	*view
+	mail.Waiting
+	More int // open questions that one has asked the other since
+}
+
+// pairKey is who waits, and for whom: an agent, or the address of nobody in particular.
+type pairKey struct{ asker, to string }
+
+func keyOf(w *mail.Waiting) pairKey { return pairKey{string(w.Asker), who(waitsFor(w))} }
+
+// waitsFor is whom a question waits for: the agent whom it reached, or else where it went.
+func waitsFor(w *mail.Waiting) mail.Address {
+	if w.Asked != "" {
+		return mail.AgentAddress(w.Asked)
+	}
+	return w.Address
+}
+
+// To is whom it waits for.
+func (l waitLink) To() mail.Address { return waitsFor(&l.Waiting) }
+
+// From is who waits.
+func (l waitLink) From() mail.Address { return mail.AgentAddress(l.Asker) }
+
+// FromHref is the page of who waits.
+func (l waitLink) FromHref() string { return l.nameHref(l.Asker) }
+
+// ToHref is the page of whoever is waited for.
+func (l waitLink) ToHref() string {
+	switch {
+	case l.Asked != "":
+		return l.nameHref(l.Asked)
+	case l.Address.Kind() == mail.FromFar, elsewhere(l.Address):
+		return l.Base + "/history?to=" + url.QueryEscape(string(l.Address))
+	}
+	return l.ChannelHref(l.Address)
+}
+
+// nameHref is the page of an agent, or the inbox.
+func (v *view) nameHref(n mail.Name) string {
+	if n == mail.User {
+		return v.Base + "/"
+	}
+	return v.AgentHref(n)
+}
+
+// Href is the question: where it can be answered, if it waits for the user.
+func (l waitLink) Href() string {
+	if l.Asked == mail.User {
+		return l.LetterHref(l.Question)
+	}
+	return l.Base + threadPath(l.Question) + "#m-" + string(l.Question)
+}
+
+// Key names the link among all, and stays the same from one look to the next.
+func (l waitLink) Key() string { return string(l.Question) + "-" + url.PathEscape(who(l.To())) }
+
+// About is what was asked.
+func (l waitLink) About() string { return cmp.Or(l.Subject, string(l.Type)) }
+
+// Long says for how long it has waited.
+func (l waitLink) Long() string {
+	return lasting(max(l.Now.Sub(l.Since.Std()), 0).Truncate(time.Minute))
+}
+
+// Late reports whether that is longer than one waits for an answer.
+func (l waitLink) Late() bool { return l.Now.Sub(l.Since.Std()) >= longWait }
+
+// Whom is for whom it waits, as the user reads it.
+func (l waitLink) Whom() string {
+	if l.Asked == mail.User {
+		return "you"
+	}
+	return who(l.To())
+}
+
+// Title is the link in words.
+func (l waitLink) Title() string {
+	text := who(l.From()) + " waits for " + who(l.To()) + " since " + moment(l.Now, l.Since) + ": " + l.About()
+	if l.More > 0 {
+		text += ", and " + plural(l.More, "more question")
+	}
+	return text
+}
+
+// waitChain is who waits for whom, and for whom these wait: a chain, or a circle and perhaps a chain that leads there.
+type waitChain struct {
+	Lead   []waitLink
+	Circle []waitLink // the last of them leads back to where the first begins
+	Since  mail.Time  // the longest wait in it
+}
+
+// Ends is who waits for nobody; nothing if the chain ends in a circle.
+func (c waitChain) Ends() []waitLink {
+	if len(c.Circle) > 0 {
+		return nil
+	}
+	return c.Lead[len(c.Lead)-1:]
+}
+
+// Round is the circle but for its last link, which is drawn back to its beginning.
+func (c waitChain) Round() []waitLink { return c.Circle[:len(c.Circle)-1] }
+
+// Back is that last link.
+func (c waitChain) Back() waitLink { return c.Circle[len(c.Circle)-1] }
+
+// linksOf gathers open questions, the oldest first, by who waits for whom.
+func (v *view) linksOf(list []mail.Waiting) []waitLink {
+	at := make(map[pairKey]int)
+	var out []waitLink
+	for i := range list {
+		key := keyOf(&list[i])
+		if n, ok := at[key]; ok {
+			out[n].More++
+			continue
+		}
+		at[key] = len(out)
+		out = append(out, waitLink{view: v, Waiting: list[i]})
+	}
+	return out
+}
+
+// chainsOf draws links as few chains in which each is at least once, the one with the longest wait first.
+func chainsOf(links []waitLink) []waitChain {
+	by := make(map[pairKey]waitLink)
+	open := make(map[string]waitLink) // to nobody in particular, by who waits
+	for _, l := range links {
+		by[keyOf(&l.Waiting)] = l
+		if _, ok := open[string(l.Asker)]; !ok && l.Asked == "" {
+			open[string(l.Asker)] = l
+		}
+	}
+	drawn := make(map[pairKey]bool)
+	var out []waitChain
+	byLength := slices.Clone(links)
+	slices.SortStableFunc(byLength, func(a, b waitLink) int { return len(b.Chain) - len(a.Chain) })
+	for _, l := range byLength {
+		if drawn[keyOf(&l.Waiting)] {
+			continue
+		}
+		c := l.chain(by, open)
+		for _, l := range slices.Concat(c.Lead, c.Circle) {
+			drawn[keyOf(&l.Waiting)] = true
+			if c.Since == 0 || l.Since < c.Since {
+				c.Since = l.Since
+			}
+		}
+		out = append(out, c)
+	}
+	slices.SortStableFunc(out, func(a, b waitChain) int { return cmp.Compare(a.Since, b.Since) })
+	return out
+}
+
+// chain is the chain that begins with a link. It ends early if the list of links was cut.
+func (l waitLink) chain(by map[pairKey]waitLink, open map[string]waitLink) waitChain {
+	if l.Asked == "" {
+		return waitChain{Lead: []waitLink{l}}
+	}
+	names, circle := l.Chain, l.Waiting.Circle
+	var links []waitLink
+	for i := 1; i < len(names); i++ {
+		next, ok := by[pairKey{string(names[i-1]), string(names[i])}]
+		if !ok {
+			return waitChain{Lead: links}
+		}
+		links = append(links, next)
+	}
+	last := names[len(names)-1]
+	if begins := slices.Index(names, last); circle {
+		return waitChain{Lead: links[:begins], Circle: links[begins:]}
+	}
+	if further, ok := open[string(last)]; ok {
+		links = append(links, further)
+	}
+	return waitChain{Lead: links}
+}
+
+// waiting returns who waits for whom in the room, the longest first, and how many others there are.
+func (v *view) waiting() (links []waitLink, rest int, err error) {
+	list, err := v.svc.Waiting(v.ctx(), mail.WaitingQuery{Limit: mail.MaxLimit})
+	return v.linksOf(list.Waiting), list.Rest, err
+}
+
+// agentWaits is an agent among those who wait.
+type agentWaits struct {
+	For []waitLink // for whom it waits, the longest first
+	By  []waitLink // who waits for it
+}
+
+// MoreFor is for how many others it waits.
+func (w agentWaits) MoreFor() int { return len(w.For) - 1 }
+
+// waitsOf says of everybody who waits for whom.
+func waitsOf(links []waitLink) map[mail.Name]agentWaits {
+	out := make(map[mail.Name]agentWaits)
+	for _, l := range links {
+		w := out[l.Asker]
+		w.For = append(w.For, l)
+		out[l.Asker] = w
+		if l.Asked != "" {
+			w = out[l.Asked]
+			w.By = append(w.By, l)
+			out[l.Asked] = w
+		}
+	}
+	return out
+}

@@ -1,0 +1,21 @@
+package webtest
+
+import "testing"
+
+// TestOpenSession: one press tells where the session is, or what opens it, and what it told stays while mail comes in.
+func TestOpenSession(t *testing.T) {
+	r := newRoom(t)
+	r.run("agents", "register", "builder-1", "--state", "idle", "--client", "claude-code", "--session", "0a1b")
+	id := r.send("builder-1", "user", "It is done.", "--subject", "Done")
+	p := r.person(1280, 800)
+	p.click("#row-" + id)
+	p.sees("#letter", "It is done.")
+	p.click("#act-session")
+	p.sees("#session-how", "This opens the last one again")
+	p.sees("#session-how code", "claude --resume 0a1b")
+	r.send("builder-1", "user", "And this.", "--reply-to", id)
+	p.sees("#letter", "2 messages in this conversation")
+	p.sees("#session-how code", "claude --resume 0a1b")
+	p.click("#session-how button")
+	p.until(`document.getElementById("announce").textContent.includes("Cop")`)
+}

@@ -1,0 +1,146 @@
+package webtest
+
+import (
+	"bytes"
+	"image"
+	"image/draw"
+	"image/gif"
+	"image/png"
+	"os"
+	"path/filepath"
+	"sync"
+	"testing"
+
+	"github.com/chromedp/chromedp"
+)
+
+// TestMovingPicture plays the scene of the README's moving picture: an agent asks, the person answers with one key,
+// the agent reads it and goes on. The picture is written where $PENNYPOST_SCREENSHOTS says, as those of
+// TestScreenshots are.
+func TestMovingPicture(t *testing.T) {
+	r := ownOffice(t, "parser", serve...)
+	r.run("agents", "register", "builder", "--role", "builder", "--task", "Writing the grammar")
+	r.run("agents", "register", "reviewer", "--role", "reviewer", "--task", "Reading the lexer")
+	r.send("builder", "user", "All 212 of them, on both machines.", "--subject", "The tests of the lexer pass")
+	r.send("reviewer", "user", "Nothing that blocks. Two remarks are in the thread.",
+		"--type", "review-result", "--verdict", "approved", "--subject", "The lexer is reviewed")
+
+	p := r.person(960, 540)
+	p.media("prefers-reduced-motion", "reduce")
+	f := film{p: p}
+	p.visit("/")
+	p.sees("#list .row", "The lexer is reviewed")
+	f.shoot(1200)
+
+	question := r.send("builder", "user", "The style guide says nothing. Both parse; the examples use tabs.",
+		"--type", "question", "--subject", "Tabs or spaces in the grammar?", "--option", "Tabs", "--option", "Spaces")
+	p.sees("#needs .row", "Tabs or spaces")
+	f.shoot(1800)
+	p.click("#needs .row")
+	p.sees("#card", "Tabs")
+	f.shoot(2200)
+	var waiting sync.WaitGroup // the agent, for its answer
+	waiting.Go(func() {
+		if out, err := r.try("", "--as", "builder", "wait", "--reply-to", question); err != nil {
+			t.Errorf("builder waits: %v\n%s", err, out)
+		}
+	})
+	p.press("1")
+	p.sees(".toast", "Answered “Tabs” to builder")
+	f.shoot(2200)
+	waiting.Wait()
+	p.sees("#card .given .state", "delivered ")
+	f.shoot(1500)
+	r.run("--as", "builder", "mark", "--all", "--read")
+	p.until(`/\bread \d/.test(document.querySelector("#card .given .state").textContent)`)
+	f.shoot(1500)
+	r.send("builder", "user", "With tabs. 31 rules, and the tests pass.", "--type", "task-done",
+		"--subject", "The grammar is written")
+	p.sees("#pill", "new")
+	p.click("#pill")
+	p.sees("#list .row", "The grammar is written")
+	p.sees("[data-place=inbox] [data-count=unread]", "3")
+	f.shoot(3000)
+	f.write("moving", 400_000)
+}
+
+// film is a moving picture: of each frame what has changed since the one before.
+type film struct {
+	p      *person
+	frames []image.Image
+	millis []int
+}
+
+// shoot takes the tab as it is, to be seen for so long.
+func (f *film) shoot(millis int) {
+	f.p.t.Helper()
+	f.p.away()
+	data, err := chromedp.Run(f.p.ctx, chromedp.CaptureScreenshot())
+	if err != nil {
+		f.p.t.Fatal(err)
+	}
+	m, err := png.Decode(bytes.NewReader(data))
+	if err != nil {
+		f.p.t.Fatal(err)
+	}
+	f.frames, f.millis = append(f.frames, m), append(f.millis, millis)
+}
+
+// write writes the film, which must not be larger than so many bytes.
+func (f *film) write(name string, most int) {
+	f.p.t.Helper()
+	colours := commonest(sideBySide(f.frames))
+	var anim gif.GIF
+	var before *image.Paletted
+	for i, m := range f.frames {
+		now := image.NewPaletted(m.Bounds(), colours)
+		draw.Draw(now, now.Bounds(), m, m.Bounds().Min, draw.Src)
+		part := changed(before, now)
+		if part.Empty() && i > 0 {
+			f.p.t.Errorf("frame %d of the moving picture shows nothing new", i)
+			part = image.Rect(0, 0, 1, 1)
+		}
+		cut := image.NewPaletted(part, colours)
+		draw.Draw(cut, part, now, part.Min, draw.Src)
+		anim.Image, anim.Delay = append(anim.Image, cut), append(anim.Delay, f.millis[i]/10)
+		before = now
+	}
+	var b bytes.Buffer
+	if err := gif.EncodeAll(&b, &anim); err != nil {
+		f.p.t.Fatal(err)
+	}
+	if b.Len() > most {
+		f.p.t.Errorf("the moving picture has %d bytes, more than %d", b.Len(), most)
+	}
+	if dir := os.Getenv("PENNYPOST_SCREENSHOTS"); dir != "" {
+		if err := os.WriteFile(filepath.Join(dir, name+".gif"), b.Bytes(), 0o644); err != nil {
+			f.p.t.Fatal(err)
+		}
+	}
+}
+
+// sideBySide is all frames in one picture.
+func sideBySide(frames []image.Image) image.Image {
+	size := frames[0].Bounds()
+	all := image.NewRGBA(image.Rect(0, 0, size.Dx()*len(frames), size.Dy()))
+	for i, m := range frames {
+		draw.Draw(all, size.Add(image.Pt(i*size.Dx(), 0)), m, size.Min, draw.Src)
+	}
+	return all
+}
+
+// changed is the smallest part of a picture outside of which it looks as the one before, which may be none.
+func changed(before, now *image.Paletted) image.Rectangle {
+	if before == nil {
+		return now.Bounds()
+	}
+	var part image.Rectangle
+	for y := now.Rect.Min.Y; y < now.Rect.Max.Y; y++ {
+		for x := now.Rect.Min.X; x < now.Rect.Max.X; x++ {
+			if now.ColorIndexAt(x, y) != before.ColorIndexAt(x, y) {
+				part = part.Union(image.Rect(x, y, x+1, y+1))
+			}
+		}
+	}
+	return part
+}

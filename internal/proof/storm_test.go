@@ -1,0 +1,247 @@
+//go:build linux
+
+package proof
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"syscall"
+	"time"
+
+	"pennypost/internal/mail"
+	"pennypost/internal/room/journal/jetstream/natstest"
+)
+
+// machines is how many servers there are, and how many post offices.
+const machines = 3
+
+// latecomer is one who sleeps where only the last machine has a door.
+const latecomer mail.Name = "latecomer"
+
+// storm does harm to post offices on several machines, to the servers that hold their journal, and to the links
+// between all of them. It is the only one that starts and ends any of them meanwhile.
+type storm struct {
+	*wrecker
+	offices []*office
+	probes  []*door // the user at each
+	servers *natstest.Cluster
+	between [machines][machines]*link // from the server that dials to the other
+	toward  [machines][machines]*link // from a post office to a server
+	dir     string                    // of the servers' data
+	records string
+	naps    []*nap
+
+	takeovers []time.Duration
+
+	mu   sync.Mutex
+	away []span // when a post office may have been away for the others
+}
+
+// span is a while, by the clock of the machine.
+type span struct{ from, to time.Time }
+
+// newMachines starts servers and post offices and sets up everything as newWorld does.
+func newMachines(seed uint64, records string, out io.Writer) (*world, error) {
+	w := &world{seed: seed, out: out, tokens: make(map[mail.Name]string), began: time.Now()}
+	for i := range machines {
+		o, err := newOffice(fmt.Sprint("m", i+1), records)
+		if o != nil {
+			w.offices = append(w.offices, o)
+		}
+		if err != nil {
+			return w, err
+		}
+	}
+	if err := w.at(0).build(); err != nil {
+		return w, err
+	}
+	s := &storm{offices: w.offices, records: records}
+	w.storm = s
+	if err := s.raise(); err != nil {
+		return w, err
+	}
+	for i, o := range w.offices {
+		o.binary = w.at(0).binary
+		o.config = s.configOf(i)
+		d := o.socket("")
+		d.within = 5 * time.Second
+		s.probes = append(s.probes, d)
+	}
+	err := w.open()
+	s.naps = w.naps
+	return w, err
+}
+
+// raise starts the servers, with links between them. The store of the last one is a file system of its own, if that
+// can be had, so that it can be full.
+func (s *storm) raise() (err error) {
+	if s.dir, err = os.MkdirTemp("/tmp", "pps"); err != nil {
+		return err
+	}
+	last := filepath.Join(s.dir, fmt.Sprint("n", machines))
+	if err := os.Mkdir(last, 0o700); err != nil {
+		return err
+	}
+	_ = mountHome(last)
+	route := func(i, j int, addr string) string {
+		l, newErr := newLink(addr)
+		if err = errors.Join(err, newErr); newErr != nil {
+			return addr
+		}
+		s.between[i][j] = l
+		return l.addr()
+	}
+	servers, startErr := natstest.New(s.dir, machines, natstest.Options{Route: route, Config: "ping_interval: 2s\n"})
+	if err := errors.Join(err, startErr); err != nil {
+		return err
+	}
+	s.servers = servers
+	for i := range s.toward {
+		for j, server := range servers.Servers {
+			if s.toward[i][j], err = newLink(server.Client); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// configOf is the part of the configuration that differs between machines.
+func (s *storm) configOf(i int) string {
+	var urls, monitor []string
+	for j, l := range s.toward[i] {
+		urls = append(urls, fmt.Sprintf("%q", "nats://"+l.addr()))
+		monitor = append(monitor, fmt.Sprintf("%q", "http://"+s.servers.Servers[j].Monitor))
+	}
+	text := fmt.Sprintf("\n[machine]\nname = %q\n\n[journal]\nkind = \"jetstream\"\nurls = [%s]\nmonitor = [%s]\n",
+		s.offices[i].name, strings.Join(urls, ", "), strings.Join(monitor, ", "))
+	if i == machines-1 {
+		text += fmt.Sprintf("\n[room.wake.%s]\nexec = [%q]\nbudget = 1000\n", latecomer,
+			filepath.Join(s.offices[i].root, "ring.sh"))
+	}
+	return text
+}
+
+// clear ends what is left, and removes the directories; with keep the servers' logs are saved among the records.
+func (s *storm) clear(keep bool) {
+	if s.servers != nil {
+		s.servers.Stop()
+	}
+	for _, links := range [][machines][machines]*link{s.between, s.toward} {
+		for _, row := range links {
+			for _, l := range row {
+				if l != nil {
+					l.close()
+				}
+			}
+		}
+	}
+	if keep && s.servers != nil {
+		for _, server := range s.servers.Servers {
+			_ = exec.Command("cp", server.Dir+".log", s.records).Run()
+		}
+	}
+	_ = syscall.Unmount(filepath.Join(s.dir, fmt.Sprint("n", machines)), syscall.MNT_DETACH)
+	os.RemoveAll(s.dir)
+}
+
+// recovered reports why mail is not accepted everywhere, or not shown everywhere.
+func (s *storm) recovered() error {
+	for _, room := range []string{"main", "harbour", "cellar"} {
+		for i, from := range s.probes {
+			var sent mail.Sent
+			in := map[string]any{"to": []string{"user"}, "body": "probe " + time.Now().String()}
+			if err := from.do(context.Background(), http.MethodPost, "/rooms/"+room+"/messages", in,
+				&sent); err != nil {
+				return fmt.Errorf("%s at %s: %w", room, s.offices[i].name, err)
+			}
+			for j, at := range s.probes {
+				if err := shows(at, room, sent.ID); err != nil {
+					return fmt.Errorf("%s, sent to %s at %s, at %s: %w", sent.ID, room, s.offices[i].name,
+						s.offices[j].name, err)
+				}
+			}
+		}
+	}
+	return nil
+}
+
+// seenWithin is how long after it was acknowledged a message may take to be seen on another machine, on a busy one.
+const seenWithin = 3 * time.Second
+
+// shows waits until a message is shown.
+func shows(d *door, room string, id mail.ID) (err error) {
+	for end := time.Now().Add(seenWithin); time.Now().Before(end); time.Sleep(20 * time.Millisecond) {
+		var it mail.Item
+		if err = d.do(context.Background(), http.MethodGet, "/rooms/"+room+"/messages/"+string(id), nil,
+			&it); err == nil {
+			return nil
+		}
+	}
+	return err
+}
+
+// anew kills everything and starts it.
+func (s *storm) anew() error {
+	s.calm()
+	for _, o := range s.offices {
+		o.kill()
+	}
+	s.servers.Stop()
+	var err error
+	for _, server := range s.servers.Servers {
+		err = errors.Join(err, server.Start())
+	}
+	for _, o := range s.offices {
+		err = errors.Join(err, o.start())
+	}
+	return err
+}
+
+// calm makes the weather of all links fine.
+func (s *storm) calm() {
+	for _, l := range s.links() {
+		l.set(weather{}, false)
+	}
+}
+
+// links lists all links.
+func (s *storm) links() (all []*link) {
+	for _, links := range [][machines][machines]*link{s.between, s.toward} {
+		for _, row := range links {
+			all = append(all, row[:]...)
+		}
+	}
+	return slices.DeleteFunc(all, func(l *link) bool { return l == nil })
+}
+
+// absent notes that from now on until the function that it returns is called a post office may be away for others.
+func (s *storm) absent() (end func()) {
+	from := time.Now()
+	return func() {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		s.away = append(s.away, span{from, time.Now()})
+	}
+}
+
+// aftermath is for how long after a post office was away two may think that it is theirs to wake.
+const aftermath = 20 * time.Second
+
+// undisturbed reports whether all post offices had been there for long at a time.
+func (s *storm) undisturbed(at time.Time) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return !slices.ContainsFunc(s.away, func(a span) bool {
+		return at.After(a.from) && at.Before(a.to.Add(aftermath))
+	})
+}

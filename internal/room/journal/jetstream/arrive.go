@@ -1,0 +1,86 @@
+package jetstream
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+
+	"pennypost/internal/base/durable"
+	"pennypost/internal/mail"
+	"pennypost/internal/room/journal"
+)
+
+// fetchingName is a file in the directory of a copy in which events stand among the hot ones that belong into the
+// archive: the room was moved to the servers with them. Cut off there, the copy is fetched anew.
+const fetchingName = "fetching"
+
+// fetchAnew removes a copy that was being fetched, with its archive. All of it is in the stream.
+func fetchAnew(dir string) error {
+	if _, err := os.Stat(filepath.Join(dir, fetchingName)); errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	var errs []error
+	for _, name := range []string{"mailbox.jsonl", "mailbox.last", "archive", "index"} {
+		errs = append(errs, os.RemoveAll(filepath.Join(dir, name)))
+	}
+	if err := errors.Join(append(errs, durable.SyncDir(dir))...); err != nil {
+		return fmt.Errorf("fetch the room anew: %w", err)
+	}
+	return os.Remove(filepath.Join(dir, fetchingName))
+}
+
+// fetching reports whether the copy has to come as far as the stream before it can be used.
+func (j *Journal) fetching() bool {
+	j.placing.Lock()
+	defer j.placing.Unlock()
+	return j.cold != nil
+}
+
+// noteCold notes which of the messages that come belong into the archive, before they are placed.
+func (j *Journal) noteCold(some []arrival) error {
+	j.placing.Lock()
+	defer j.placing.Unlock()
+	for _, a := range some {
+		if !a.archived {
+			continue
+		}
+		if j.cold == nil {
+			if err := durable.WriteFile(filepath.Join(j.dir, fetchingName), nil, 0o600); err != nil {
+				return err
+			}
+			j.cold = make(map[mail.Seq]bool)
+		}
+		j.cold[a.seq] = true
+	}
+	return nil
+}
+
+// putAway moves into the archive what belongs there. The follower is as far as the stream, and nobody has read the
+// copy yet.
+func (j *Journal) putAway(ctx context.Context) error {
+	j.mu.Lock()
+	current := j.current
+	j.mu.Unlock()
+	j.placing.Lock()
+	cold := j.cold
+	j.placing.Unlock()
+	if cold == nil || !current {
+		return nil
+	}
+	err := j.local.Compact(ctx, func(e mail.Event) journal.Fate {
+		if cold[e.Seq] {
+			return journal.Archive
+		}
+		return journal.Keep
+	})
+	if err != nil {
+		return fmt.Errorf("put archived mail into the archive: %w", err)
+	}
+	j.placing.Lock()
+	j.cold = nil
+	j.placing.Unlock()
+	return os.Remove(filepath.Join(j.dir, fetchingName))
+}

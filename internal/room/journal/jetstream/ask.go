@@ -1,0 +1,157 @@
+package jetstream
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/nats-io/nats.go"
+
+	"pennypost/internal/mail"
+)
+
+// Limits of requests between machines.
+const (
+	// MaxAsk and MaxAnswer are the longest request and answer, in bytes.
+	MaxAsk    = 64 << 10
+	MaxAnswer = 16 << 20
+	// askPatience is how long a request may take whose context says nothing.
+	askPatience = 5 * time.Second
+	// asksAtOnce is how many requests of others are answered at a time.
+	asksAtOnce = 16
+	// chunk is how much of an answer goes into one message. Servers take 1 MiB, if nobody changed that.
+	chunk = 256 << 10
+)
+
+// Headers of requests and answers.
+const (
+	fromHeader = "Pennypost-From" // the machine that asks
+	codeHeader = "Pennypost-Code" // of an error, whose text is the answer
+	moreHeader = "Pennypost-More" // another message with the rest follows
+)
+
+// handlers answer the requests of other machines.
+type handlers struct {
+	slots   chan struct{}
+	running sync.WaitGroup
+
+	mu sync.Mutex
+	by map[string]Handler
+}
+
+// Handler answers a request of a machine. Of an error, the other machine sees the code and what a mail.Error says.
+type Handler func(ctx context.Context, from mail.Machine, request []byte) ([]byte, error)
+
+// Serve has requests on a subject, which is one word, answered by h from now on.
+func (m *Machines) Serve(subject string, h Handler) {
+	m.handlers.mu.Lock()
+	defer m.handlers.mu.Unlock()
+	if m.handlers.by == nil {
+		m.handlers.by = make(map[string]Handler)
+	}
+	m.handlers.by[subject] = h
+}
+
+// asked answers a request of another machine, beside the next one.
+func (m *Machines) asked(ctx context.Context, msg *nats.Msg) {
+	subject := msg.Subject[len(m.ask)+len(word(m.opts.Name))+1:]
+	m.handlers.mu.Lock()
+	h := m.handlers.by[subject]
+	m.handlers.mu.Unlock()
+	if h == nil {
+		m.answer(msg, nil, mail.Errorf(mail.NotFound, "the post office of %s does not know that request; it may be "+
+			"older than this one", m.opts.Name))
+		return
+	}
+	select {
+	case m.handlers.slots <- struct{}{}:
+	default:
+		m.answer(msg, nil, mail.Errorf(mail.Limited, "%s has enough to answer; try again in a moment", m.opts.Name))
+		return
+	}
+	m.handlers.running.Go(func() {
+		defer func() { <-m.handlers.slots }()
+		ctx, cancel := context.WithTimeout(ctx, askPatience)
+		defer cancel()
+		text, err := h(ctx, mail.Machine(msg.Header.Get(fromHeader)), msg.Data)
+		m.answer(msg, text, err)
+	})
+}
+
+// answer sends the answer to a request, in as many messages as it needs.
+func (m *Machines) answer(msg *nats.Msg, text []byte, err error) {
+	if err == nil && len(text) > MaxAnswer {
+		err = mail.Errorf(mail.TooLarge, "the answer of %s would be %d bytes long; %d are allowed", m.opts.Name,
+			len(text),
+			MaxAnswer)
+	}
+	out := nats.NewMsg(msg.Reply)
+	if err != nil {
+		said, ok := errors.AsType[*mail.Error](err)
+		if !ok {
+			m.opts.Log.Warn("a request of another machine failed", "subject", msg.Subject, "err", err)
+			said = &mail.Error{Code: mail.Internal, Msg: "that went wrong on " + string(m.opts.Name) +
+				"; its log says how"}
+		}
+		out.Header.Set(codeHeader, string(said.Code))
+		text = []byte(said.Msg)
+	}
+	for len(text) > chunk {
+		part := nats.NewMsg(msg.Reply)
+		part.Header.Set(moreHeader, "1")
+		part.Data, text = text[:chunk], text[chunk:]
+		if m.nc.PublishMsg(part) != nil {
+			return // who asks finds out by its patience
+		}
+	}
+	out.Data = text
+	_ = m.nc.PublishMsg(out)
+}
+
+// Ask has another machine answer a request. The error of its handler comes back as it was; one of code Unavailable
+// says that it is not there, and Timeout that it did not answer in time: within ctx, or 5 s.
+func (m *Machines) Ask(ctx context.Context, to mail.Machine, subject string, request []byte) ([]byte, error) {
+	if len(request) > MaxAsk {
+		return nil, mail.Errorf(mail.TooLarge, "a request to another machine is %d bytes long; %d are allowed",
+			len(request), MaxAsk)
+	}
+	if !m.nc.IsConnected() {
+		return nil, mail.Errorf(mail.Unavailable, "%s cannot be asked: the NATS servers cannot be reached", to)
+	}
+	ctx, cancel := context.WithTimeout(ctx, askPatience)
+	defer cancel()
+	inbox := m.nc.NewInbox()
+	answers, err := m.nc.SubscribeSync(inbox)
+	if err != nil {
+		return nil, fmt.Errorf("ask %s: %w", to, err)
+	}
+	defer func() { _ = answers.Unsubscribe() }()
+	msg := nats.NewMsg(m.ask + word(to) + "." + subject)
+	msg.Reply, msg.Data = inbox, request
+	msg.Header.Set(fromHeader, string(m.opts.Name))
+	if err := m.nc.PublishMsg(msg); err != nil {
+		return nil, fmt.Errorf("ask %s: %w", to, err)
+	}
+	var text []byte
+	for {
+		part, err := answers.NextMsgWithContext(ctx)
+		switch {
+		case errors.Is(err, nats.ErrNoResponders):
+			return nil, mail.Errorf(mail.Unavailable, "the post office of %s is not there", to)
+		case err != nil:
+			return nil, &mail.Error{Code: mail.Timeout, Msg: "the post office of " + string(to) +
+				" did not answer in time", Err: err}
+		case len(text)+len(part.Data) > MaxAnswer:
+			return nil, mail.Errorf(mail.TooLarge, "the answer of %s is longer than %d bytes", to, MaxAnswer)
+		}
+		if code := part.Header.Get(codeHeader); code != "" {
+			return nil, &mail.Error{Code: mail.Code(code), Msg: string(part.Data)}
+		}
+		text = append(text, part.Data...)
+		if part.Header.Get(moreHeader) == "" {
+			return text, nil
+		}
+	}
+}

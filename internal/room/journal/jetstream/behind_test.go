@@ -1,0 +1,90 @@
+package jetstream
+
+import (
+	"testing"
+	"time"
+
+	"pennypost/internal/mail"
+	"pennypost/internal/room/journal/jetstream/natstest"
+	"pennypost/internal/room/journal/jsonl"
+)
+
+// opened opens the journal of a room over a connection of its own.
+func opened(t *testing.T, servers *natstest.Cluster, room string) *Journal {
+	t.Helper()
+	c, err := Connect(t.Context(), Config{URLs: servers.URLs(), Replicas: 1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { c.Close() })
+	j, err := c.Open(t.Context(), room, t.TempDir(), jsonl.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { j.Close() })
+	return j
+}
+
+func said(body string) mail.Event {
+	return mail.Event{At: 1778414400000, Message: &mail.Message{ID: mail.ID("msg_" + body), Type: mail.Status,
+		From: "agent:a", To: []mail.Address{"user"}, Body: body}}
+}
+
+// TestDeliveredNoMore holds that a follower comes along though its server says again and again that there is nothing
+// new, as one does that cannot catch up with the others. A consumer that is paused does the same.
+func TestDeliveredNoMore(t *testing.T) {
+	servers := natstest.Start(t, 1, natstest.Options{})
+	behind, other := opened(t, servers, "behind"), opened(t, servers, "behind")
+	stream, _, err := behind.cluster.stream(t.Context(), "behind", false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name := range stream.ConsumerNames(t.Context()).Name() {
+		if _, err := stream.PauseConsumer(t.Context(), name, time.Now().Add(time.Hour)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	last, err := other.Append(t.Context(), said("news"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for end := time.Now().Add(30 * time.Second); behind.Last() < last; time.Sleep(20 * time.Millisecond) {
+		if time.Now().After(end) {
+			t.Fatalf("the copy is at %d, the stream at %d", behind.Last(), last)
+		}
+	}
+}
+
+// TestSuspended holds that an acknowledgement which is found when time is up is one, if the event is in the copy: so
+// it is where a machine was suspended.
+func TestSuspended(t *testing.T) {
+	j := opened(t, natstest.Start(t, 1, natstest.Options{}), "suspended")
+	last, err := j.Append(t.Context(), said("one"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	text, err := jsonl.Encode(said("one"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	late := func(text []byte) error {
+		f := &flight{texts: [][]byte{text}, seen: make(chan mail.Seq, 1)}
+		return j.settle(f, last, time.Now().Add(-time.Second))
+	}
+	if err := late(text); err != nil {
+		t.Errorf("settle = %v for what is in the copy", err)
+	}
+	select {
+	case <-j.Reopen():
+		t.Error("the room is to be opened again, though the copy has what was acknowledged")
+	default:
+	}
+	if err := late([]byte("{}")); err == nil {
+		t.Error("another event in its place was taken for it")
+	}
+	select {
+	case <-j.Reopen():
+	default:
+		t.Error("another event in its place, and the room is not opened again")
+	}
+}

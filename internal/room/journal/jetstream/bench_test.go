@@ -1,0 +1,92 @@
+package jetstream_test
+
+import (
+	"fmt"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	natsjs "github.com/nats-io/nats.go/jetstream"
+
+	"pennypost/internal/room/journal/jetstream/natstest"
+	"pennypost/internal/room/journal/jsonl"
+)
+
+// BenchmarkAppend compares Append with JetStream's own publish acknowledgement, by turns, on three servers that sync
+// each write. An event is of 600 bytes.
+func BenchmarkAppend(b *testing.B) {
+	servers := natstest.Start(b, 3, natstest.Options{})
+	c := connect(b, servers.URLs())
+	j := open(b, c, "bench", b.TempDir())
+	file, err := jsonl.Open(b.TempDir(), jsonl.Options{})
+	if err != nil {
+		b.Fatal(err)
+	}
+	defer file.Close()
+	js, err := natsjs.New(c.Conn())
+	if err != nil {
+		b.Fatal(err)
+	}
+	if _, err := js.CreateStream(b.Context(), natsjs.StreamConfig{Name: "plain", Subjects: []string{"plain"},
+		Replicas: 3}); err != nil {
+		b.Fatal(err)
+	}
+	e := note("bench")
+	e.Message.Body = string(slices.Repeat([]byte("text "), 90))
+	text, err := jsonl.Encode(e)
+	if err != nil {
+		b.Fatal(err)
+	}
+	ways := map[string]func() error{
+		"publish": func() error { _, err := js.Publish(b.Context(), "plain", text); return err },
+		"stream":  func() error { _, err := j.Append(b.Context(), e); return err },
+		"file":    func() error { _, err := file.Append(b.Context(), e); return err },
+	}
+	for _, senders := range []int{1, 64} {
+		b.Run(fmt.Sprint("senders=", senders), func(b *testing.B) { byTurns(b, senders, ways) })
+	}
+}
+
+// byTurns runs each way b.N times, a part at a time, and reports each one's median and its rate.
+func byTurns(b *testing.B, senders int, ways map[string]func() error) {
+	const part = 200 * time.Millisecond
+	took := make(map[string][]time.Duration)
+	spent := make(map[string]time.Duration)
+	var mu sync.Mutex
+	var left atomic.Int64
+	left.Store(int64(b.N))
+	names := []string{"publish", "stream", "file"}
+	for left.Load() > 0 {
+		for _, name := range names {
+			began := time.Now()
+			var sending sync.WaitGroup
+			for range senders {
+				sending.Go(func() {
+					var mine []time.Duration
+					for time.Since(began) < part {
+						at := time.Now()
+						if err := ways[name](); err != nil {
+							b.Error(err)
+							return
+						}
+						mine = append(mine, time.Since(at))
+					}
+					mu.Lock()
+					defer mu.Unlock()
+					took[name] = append(took[name], mine...)
+				})
+			}
+			sending.Wait()
+			spent[name] += time.Since(began)
+		}
+		left.Store(int64(b.N - len(took["stream"])))
+	}
+	for _, name := range names {
+		slices.Sort(took[name])
+		b.ReportMetric(float64(took[name][len(took[name])/2].Microseconds()), name+"-µs")
+		b.ReportMetric(float64(len(took[name]))/spent[name].Seconds(), name+"/s")
+	}
+	b.ReportMetric(0, "ns/op")
+}

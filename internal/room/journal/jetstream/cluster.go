@@ -1,0 +1,226 @@
+package jetstream
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
+
+	"pennypost/internal/mail"
+)
+
+// patience is how long somebody who sends or asks waits for the servers before being told that they do not answer.
+const patience = 2 * time.Second
+
+// Config says where the servers are and how rooms are kept there.
+type Config struct {
+	// URLs of servers, nats://HOST:PORT or tls://HOST:PORT. At least one.
+	URLs []string
+	// Replicas is on how many servers each room is, 3 by default.
+	Replicas int
+	// Credentials is the path of a credentials file, "" for none.
+	Credentials string
+	// CA is the path of a file with the certificates to trust; Cert and Key are those of the client. "" for none.
+	CA, Cert, Key string
+	// Prefix begins the names of streams and subjects, "pennypost" by default.
+	Prefix string
+	// Monitor are the addresses of the servers' monitoring, where Warnings looks at their settings. Without them it
+	// looks at the usual port.
+	Monitor []string
+	// Machine is the name by which the servers know the connection.
+	Machine mail.Machine
+	// Log hears of lost and found servers. Nil discards.
+	Log *slog.Logger
+}
+
+// Cluster is the connection of a post office to NATS servers on which rooms are kept. Its methods may be called
+// concurrently.
+type Cluster struct {
+	cfg Config
+	log *slog.Logger
+	nc  *nats.Conn
+	js  jetstream.JetStream
+
+	clock   clock
+	ctx     context.Context // ends with Close
+	stop    context.CancelFunc
+	probing atomic.Bool    // somebody finds out whether the servers answer
+	running sync.WaitGroup // whoever does
+
+	mu          sync.Mutex
+	trouble     error         // why the servers cannot be used; nil while they answer
+	connections uint64        // counts them, and their losses
+	changed     chan struct{} // closed at the next connection or loss of one
+	silent      error         // why they did not answer when they were last asked
+}
+
+// Connect returns without waiting for a server, and keeps trying for as long as the Cluster is open. An error means
+// that the configuration cannot be used.
+func Connect(_ context.Context, cfg Config) (*Cluster, error) {
+	cfg.Replicas = cmp.Or(cfg.Replicas, 3)
+	cfg.Prefix = cmp.Or(cfg.Prefix, "pennypost")
+	if cfg.Log == nil {
+		cfg.Log = slog.New(slog.DiscardHandler)
+	}
+	if len(cfg.URLs) == 0 {
+		return nil, mail.Errorf(mail.Invalid, "no NATS server is named: [journal] urls = [\"nats://HOST:4222\"]")
+	}
+	c := &Cluster{cfg: cfg, log: cfg.Log, changed: make(chan struct{}), trouble: errNotYet}
+	c.ctx, c.stop = context.WithCancel(context.Background())
+	nc, err := c.dial()
+	if err != nil {
+		return nil, fmt.Errorf("connect to the NATS servers: %w", err)
+	}
+	c.nc = nc
+	if c.js, err = jetstream.New(nc); err != nil {
+		nc.Close()
+		return nil, err
+	}
+	if nc.IsConnected() {
+		c.noteConnection(nc, nil)
+	}
+	c.running.Go(c.ask)
+	return c, nil
+}
+
+var errNotYet = errors.New("none has answered yet")
+
+func (c *Cluster) dial() (*nats.Conn, error) {
+	opts := nats.Options{
+		Servers: c.cfg.URLs, Name: "pennypost " + string(c.cfg.Machine),
+		AllowReconnect: true, MaxReconnect: -1, ReconnectWait: 250 * time.Millisecond,
+		ReconnectJitter: 100 * time.Millisecond, ReconnectJitterTLS: 100 * time.Millisecond,
+		// What is published without a connection fails at once: then it is known that it was not sent.
+		ReconnectBufSize: -1,
+		Timeout:          patience, PingInterval: 2 * time.Second, MaxPingsOut: 2,
+		RetryOnFailedConnect: true, IgnoreAuthErrorAbort: true, SubChanLen: nats.DefaultMaxChanLen,
+		DrainTimeout: nats.DefaultDrainTimeout, FlusherTimeout: time.Second,
+		ConnectedCB:       func(nc *nats.Conn) { c.noteConnection(nc, nil) },
+		ReconnectedCB:     func(nc *nats.Conn) { c.noteConnection(nc, nil) },
+		DisconnectedErrCB: func(nc *nats.Conn, err error) { c.noteConnection(nc, cmp.Or(err, nats.ErrDisconnected)) },
+		AsyncErrorCB: func(_ *nats.Conn, _ *nats.Subscription, err error) {
+			c.log.Warn("the NATS servers report an error", "err", err)
+		},
+	}
+	options := []nats.Option{}
+	if c.cfg.Credentials != "" {
+		options = append(options, nats.UserCredentials(c.cfg.Credentials))
+	}
+	if c.cfg.CA != "" {
+		options = append(options, nats.RootCAs(c.cfg.CA))
+	}
+	if c.cfg.Cert != "" {
+		options = append(options, nats.ClientCert(c.cfg.Cert, c.cfg.Key))
+	}
+	for _, o := range options {
+		if err := o(&opts); err != nil {
+			return nil, err
+		}
+	}
+	return opts.Connect()
+}
+
+// noteConnection wakes whoever waits for a connection, or for its loss.
+func (c *Cluster) noteConnection(nc *nats.Conn, err error) {
+	c.mu.Lock()
+	if err == nil && c.trouble == nil { // Connect has noted it
+		c.mu.Unlock()
+		return
+	}
+	c.trouble = err
+	c.connections++
+	close(c.changed)
+	c.changed = make(chan struct{})
+	c.mu.Unlock()
+	if err != nil {
+		c.log.Warn("the connection to the NATS servers is lost", "err", err)
+		return
+	}
+	c.log.Info("connected to a NATS server", "url", nc.ConnectedUrlRedacted())
+}
+
+// Trouble returns nil while the servers answer, else why they cannot be used, in words for the person.
+func (c *Cluster) Trouble() error {
+	_, _, err := c.connection()
+	last := c.nc.LastError()
+	if err == nil {
+		c.mu.Lock()
+		err, last = c.silent, nil
+		c.mu.Unlock()
+	}
+	if err == nil {
+		return nil
+	}
+	if last != nil {
+		err = last
+	}
+	return &mail.Error{Code: mail.Unavailable, Err: err,
+		Msg: fmt.Sprintf("the NATS servers cannot be reached (%v); Pennypost keeps trying", err)}
+}
+
+// connection returns the number of the connection that there is, or why there is none, and a channel that closes when
+// that changes.
+func (c *Cluster) connection() (number uint64, changed <-chan struct{}, err error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.connections, c.changed, c.trouble
+}
+
+// Conn returns the connection, for what is no room: see Machines.
+func (c *Cluster) Conn() *nats.Conn { return c.nc }
+
+// Close ends the connection. The journals must be closed before.
+func (c *Cluster) Close() error {
+	c.stop()
+	c.running.Wait()
+	c.nc.Close()
+	return nil
+}
+
+// Now returns the servers' time, as far as it is known: what this machine's clock says, corrected.
+func (c *Cluster) Now() time.Time { return time.Now().Add(-c.clock.skew()) }
+
+// Skew returns by how much this machine's clock is ahead of the servers', 0 before any was asked.
+func (c *Cluster) Skew() time.Duration { return c.clock.skew() }
+
+// clock compares this machine's clock with that of the servers.
+type clock struct {
+	mu     sync.Mutex
+	offset time.Duration // of this machine's clock, ahead of theirs
+	slack  time.Duration // by how much that may be wrong
+	at     time.Time     // when it was found
+}
+
+// keepsFor is how long the best comparison is preferred to newer ones: clocks drift by less than the way of a message
+// in that time.
+const keepsFor = 10 * time.Minute
+
+// compare notes that the servers' clock said server at a moment between two of ours.
+func (k *clock) compare(server, before, after time.Time) {
+	if server.IsZero() {
+		return
+	}
+	slack := after.Sub(before) / 2
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if k.at.IsZero() || slack <= k.slack || time.Since(k.at) > keepsFor {
+		k.offset, k.slack, k.at = before.Add(slack).Sub(server), slack, after
+	}
+}
+
+// skew leaves out what may be the way of the message alone.
+func (k *clock) skew() time.Duration {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if k.offset.Abs() <= k.slack {
+		return 0
+	}
+	return k.offset
+}

@@ -1,0 +1,133 @@
+package jetstream
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/nats-io/nats.go/jetstream"
+
+	"pennypost/internal/mail"
+	"pennypost/internal/room/journal/jsonl"
+)
+
+// Erase implements journal.Compacter: it removes the events from the stream, and then from the copy. What the copy has
+// no more is looked for in the stream too, also what only repeats the message and was dropped here. The error says
+// which servers could not be asked: they have the text until they are back. How long the servers' logs keep it says
+// docs/journal.md.
+func (j *Journal) Erase(ctx context.Context, id mail.ID, match func(mail.Event) bool) (int, error) {
+	if err := ctx.Err(); err != nil {
+		return 0, err
+	}
+	if err := j.usable(); err != nil {
+		return 0, err
+	}
+	if err := j.eraseStream(ctx, id, match); err != nil {
+		return 0, fmt.Errorf("erase from the servers: %w", err)
+	}
+	return j.local.Erase(ctx, id, match)
+}
+
+func (j *Journal) eraseStream(ctx context.Context, id mail.ID, match func(mail.Event) bool) error {
+	if _, _, err := j.cluster.connection(); err != nil {
+		return j.cluster.Trouble()
+	}
+	stream, info, err := j.cluster.stream(ctx, j.room, false)
+	if err != nil {
+		return err
+	}
+	places, err := j.matching(ctx, stream, mail.Seq(info.State.LastSeq), id, match)
+	if err != nil {
+		return err
+	}
+	for _, seq := range places {
+		if err := stream.SecureDeleteMsg(ctx, uint64(seq)); err != nil && !gone(ctx, stream, seq) {
+			return err
+		}
+	}
+	return j.everywhere(ctx, stream)
+}
+
+// gone reports whether a message is not there any more: another machine erases it at the same moment.
+func gone(ctx context.Context, stream jetstream.Stream, seq mail.Seq) bool {
+	_, err := stream.GetMsg(ctx, uint64(seq))
+	return errors.Is(err, jetstream.ErrMsgNotFound)
+}
+
+// matching returns the places of the stream that are to be erased.
+func (j *Journal) matching(ctx context.Context, stream jetstream.Stream, end mail.Seq, id mail.ID,
+	match func(mail.Event) bool) (places []mail.Seq, err error) {
+	var erased *mail.Message
+	var others []mail.Event
+	err = j.read(ctx, stream, 0, end, func(a arrival) error {
+		e, ok := jsonl.Decode(a.seq, a.text)
+		switch {
+		case !ok && strings.Contains(string(a.text), string(id)), ok && match(e):
+			places = append(places, a.seq)
+			if e.Message != nil && e.Message.ID == id {
+				erased = e.Message
+			}
+		case e.Message != nil:
+			others = append(others, e)
+		}
+		return nil
+	})
+	if err != nil || erased == nil {
+		return places, err
+	}
+	for _, e := range others {
+		if m := e.Message; m.From != erased.From || m.Body != erased.Body && (m.Key == "" || m.Key != erased.Key) {
+			continue
+		}
+		if here, err := j.has(ctx, e.Seq); err != nil {
+			return nil, err
+		} else if !here {
+			places = append(places, e.Seq)
+		}
+	}
+	return places, nil
+}
+
+// has reports whether the copy or its archive has the event at a place.
+func (j *Journal) has(ctx context.Context, seq mail.Seq) (bool, error) {
+	hot, err := j.local.Read(ctx, seq)
+	if err != nil || len(hot) > 0 {
+		return true, err
+	}
+	cold, err := j.local.ArchivedAt(ctx, seq)
+	return len(cold) > 0, err
+}
+
+// everywhere waits until every replica of the stream has done what was asked of it. The error names those that have
+// not.
+func (j *Journal) everywhere(ctx context.Context, stream jetstream.Stream) error {
+	for deadline := time.Now().Add(patience); ; {
+		info, err := stream.Info(ctx)
+		if err != nil {
+			return err
+		}
+		var behind []string
+		if info.Cluster != nil {
+			for _, r := range info.Cluster.Replicas {
+				if r.Offline || !r.Current || r.Lag > 0 {
+					behind = append(behind, r.Name)
+				}
+			}
+		}
+		if len(behind) == 0 {
+			return nil
+		}
+		if time.Now().After(deadline) {
+			return &mail.Error{Code: mail.Unavailable,
+				Msg: fmt.Sprintf("the text is erased from the servers that answer; "+
+					"pending: %s, where it stays until they are back", strings.Join(behind, ", "))}
+		}
+		select {
+		case <-time.After(pauseOfAttempts):
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
+}

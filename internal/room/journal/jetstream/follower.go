@@ -1,0 +1,369 @@
+package jetstream
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"strconv"
+	"time"
+
+	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
+
+	"pennypost/internal/mail"
+	"pennypost/internal/room/journal/jsonl"
+)
+
+const (
+	heartbeat  = time.Second // how often the servers say that nothing has come
+	forgotten  = time.Minute // after which the servers drop a follower that is not heard any more
+	pauseShort = 50 * time.Millisecond
+	pauseLong  = 2 * time.Second // the longest between two attempts to follow
+)
+
+// follow keeps the copy as far as the stream until the journal is closed. First gets the error of each attempt that
+// failed, as far as there is room.
+func (j *Journal) follow(first chan<- error) {
+	pause := pauseShort
+	for j.ctx.Err() == nil {
+		at := j.local.Last()
+		err := j.followOnce()
+		j.setCurrent(false)
+		if errors.Is(err, errDiffers) {
+			j.diverge(err)
+			return
+		}
+		if j.ctx.Err() != nil {
+			return
+		}
+		select {
+		case first <- err:
+		default:
+		}
+		if pause = min(2*pause, pauseLong); j.local.Last() > at {
+			pause = pauseShort
+		}
+		j.log.Debug("the stream is not followed", "err", err, "next", pause)
+		_, changed, _ := j.cluster.connection()
+		select {
+		case <-j.ctx.Done():
+		case <-changed:
+		case <-time.After(pause):
+		}
+	}
+}
+
+func (j *Journal) setCurrent(is bool) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	if j.current != is {
+		j.current = is
+		j.wakeLocked()
+	}
+}
+
+// followOnce follows the stream until something is wrong.
+func (j *Journal) followOnce() error {
+	connection, changed, err := j.cluster.connection()
+	if err != nil {
+		return err
+	}
+	ctx, cancel := context.WithTimeout(j.ctx, 2*patience)
+	defer cancel()
+	stream, info, err := j.cluster.stream(ctx, j.room, j.local.Last() == 0)
+	if err != nil {
+		return fmt.Errorf("look for the stream: %w", err)
+	}
+	end := mail.Seq(info.State.LastSeq)
+	if err := j.compare(ctx, stream, end); err != nil {
+		return err
+	}
+	j.mu.Lock()
+	j.checked = connection
+	j.mu.Unlock()
+	j.placing.Lock()
+	after := j.local.Last()
+	if len(j.unconfirmed) > 0 {
+		after = j.unconfirmed[0].Seq - 1
+	}
+	j.placing.Unlock()
+	delivered, err := j.subscribe(ctx, stream, after)
+	if err != nil {
+		return fmt.Errorf("follow the stream: %w", err)
+	}
+	defer delivered.drop(stream)
+	arrived := make(chan arrival, 2*mostAtOnce)
+	ctx, cancel = context.WithCancel(j.ctx)
+	defer cancel()
+	j.running.Go(func() { delivered.fetch(ctx, arrived) })
+	if delivered.empty() {
+		if err := j.skip(stream, end); err != nil {
+			return err
+		}
+	}
+	return j.receive(stream, arrived, changed, end)
+}
+
+// inbox is where the servers deliver a stream to.
+type inbox struct {
+	nc       *nats.Conn
+	messages *nats.Subscription
+	consumer jetstream.PushConsumer
+}
+
+// subscribe has the servers deliver what is behind a place. They do without being asked for more: the first request of
+// one who asks may come before the servers know where the consumer is, and is lost then. Of 1,200 on three servers, 58
+// were, and each was noticed two heartbeats later.
+func (j *Journal) subscribe(ctx context.Context, stream jetstream.Stream, after mail.Seq) (b *inbox, err error) {
+	b = &inbox{nc: j.cluster.nc}
+	if b.messages, err = b.nc.SubscribeSync(nats.NewInbox()); err != nil {
+		return nil, err
+	}
+	b.consumer, err = stream.CreatePushConsumer(ctx, jetstream.ConsumerConfig{
+		DeliverPolicy: jetstream.DeliverByStartSequencePolicy, OptStartSeq: uint64(after) + 1,
+		AckPolicy: jetstream.AckNonePolicy, MemoryStorage: true, Replicas: 1, InactiveThreshold: forgotten,
+		DeliverSubject: b.messages.Subject, IdleHeartbeat: heartbeat, FlowControl: true,
+	})
+	if err != nil {
+		return nil, errors.Join(err, b.messages.Unsubscribe())
+	}
+	return b, nil
+}
+
+// empty reports whether there was nothing to deliver at first.
+func (b *inbox) empty() bool {
+	info := b.consumer.CachedInfo()
+	return info.NumPending == 0 && info.Delivered.Consumer == 0
+}
+
+// arrival is a message of the stream, or why none comes any more.
+type arrival struct {
+	seq      mail.Seq
+	text     []byte // nil: the place holds nothing
+	id       string
+	archived bool   // it was in the archive when the room was moved to the servers
+	pending  uint64 // how many were behind it
+	err      error
+}
+
+// mostAtOnce bounds what is placed with one write.
+const mostAtOnce = 500
+
+// fetch hands on what comes, until something is wrong or ctx ends.
+func (b *inbox) fetch(ctx context.Context, arrived chan<- arrival) {
+	defer context.AfterFunc(ctx, b.end)()
+	for expected := uint64(1); ; expected++ {
+		a := b.take(expected)
+		select {
+		case arrived <- a:
+		case <-ctx.Done():
+			return
+		}
+		if a.err != nil {
+			return
+		}
+	}
+}
+
+var errLost = errors.New("messages were lost on the way")
+
+// take returns the next message, which must have the expected number, or an error if not even a heartbeat comes.
+func (b *inbox) take(expected uint64) arrival {
+	for {
+		m, err := b.messages.NextMsg(2 * heartbeat)
+		if err != nil {
+			return arrival{err: err}
+		}
+		if m.Header.Get("Status") == "100" {
+			if err := b.control(m, expected); err != nil {
+				return arrival{err: err}
+			}
+			continue
+		}
+		meta, err := m.Metadata()
+		if err != nil {
+			return arrival{err: err}
+		}
+		if meta.Sequence.Consumer != expected {
+			return arrival{err: errLost}
+		}
+		a := arrival{seq: mail.Seq(meta.Sequence.Stream), id: m.Header.Get(headerID), pending: meta.NumPending,
+			archived: m.Header.Get(archivedHeader) != ""}
+		if m.Header.Get(headerGone) == "" {
+			a.text = unpack(m)
+		}
+		return a
+	}
+}
+
+// control deals with what the servers say between messages: how many there were, and whether those have come, without
+// whose answer they send no more.
+func (b *inbox) control(m *nats.Msg, expected uint64) error {
+	if last, err := strconv.ParseUint(m.Header.Get("Nats-Last-Consumer"), 10, 64); err == nil && last >= expected {
+		return errLost
+	}
+	if ask := cmp.Or(m.Reply, m.Header.Get("Nats-Consumer-Stalled")); ask != "" {
+		return b.nc.Publish(ask, nil)
+	}
+	return nil
+}
+
+// end has nothing delivered any more, and ends who waits for it.
+func (b *inbox) end() { _ = b.messages.Unsubscribe() }
+
+// drop tells the servers that a consumer is not needed any more. They find out by themselves too.
+func (b *inbox) drop(stream jetstream.Stream) {
+	b.end()
+	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	defer cancel()
+	_ = stream.DeleteConsumer(ctx, b.consumer.CachedInfo().Name)
+}
+
+// receive places what comes, until the connection changes. End is where the stream ended when it began.
+func (j *Journal) receive(stream jetstream.Stream, arrived <-chan arrival, changed <-chan struct{},
+	end mail.Seq) error {
+	silence := newSilence()
+	defer silence.timer.Stop()
+	for {
+		if j.local.Last() >= end {
+			j.setCurrent(true)
+		}
+		var some []arrival
+		select {
+		case a := <-arrived:
+			some = append(some, a)
+			silence.broken()
+		case <-silence.timer.C:
+			if err := j.heard(stream, silence); err != nil {
+				return err
+			}
+			continue
+		case <-changed:
+			return errors.New("the connection was lost")
+		case <-j.ctx.Done():
+			return j.ctx.Err()
+		}
+		for len(arrived) > 0 && len(some) < mostAtOnce {
+			some = append(some, <-arrived)
+		}
+		last := some[len(some)-1]
+		if last.err != nil {
+			some = some[:len(some)-1]
+		}
+		if err := j.received(some); err != nil {
+			return err
+		}
+		if last.err != nil {
+			return last.err
+		}
+		if last.pending == 0 && last.seq < end {
+			if err := j.skip(stream, end); err != nil {
+				return err
+			}
+		}
+	}
+}
+
+const (
+	lookAfter  = 2 * time.Second // of silence, the servers are asked whether there is more
+	lookSeldom = time.Minute     // the longest between two such questions
+)
+
+// silence is a while in which nothing was delivered.
+type silence struct {
+	timer   *time.Timer
+	next    time.Duration // until the next question
+	missing mail.Seq      // the end of the stream when it was asked for, if that has not come by then
+}
+
+func newSilence() *silence { return &silence{timer: time.NewTimer(lookAfter), next: lookAfter} }
+
+func (s *silence) broken() {
+	s.next, s.missing = lookAfter, 0
+	s.timer.Reset(s.next)
+}
+
+// heard returns an error if the stream has more than what was delivered, and that does not come. A server that cannot
+// catch up with the others (nats-server 2.15.2 may try in vain until it is started again) says all the time that there
+// is nothing new, and another one has to be asked.
+func (j *Journal) heard(stream jetstream.Stream, s *silence) error {
+	if last := j.local.Last(); s.missing > last {
+		return fmt.Errorf("the stream is at %d, and %d was the last that was delivered", s.missing, last)
+	}
+	ctx, cancel := context.WithTimeout(j.ctx, patience)
+	defer cancel()
+	info, err := stream.Info(ctx)
+	if s.missing = 0; err == nil && mail.Seq(info.State.LastSeq) > j.local.Last() {
+		s.missing = mail.Seq(info.State.LastSeq)
+		s.timer.Reset(heartbeat) // it may be on its way
+		return nil
+	}
+	s.next = min(2*s.next, lookSeldom)
+	s.timer.Reset(s.next)
+	return nil
+}
+
+// skip fills the copy up to end if nothing is in the stream between.
+func (j *Journal) skip(stream jetstream.Stream, end mail.Seq) error {
+	ctx, cancel := context.WithTimeout(j.ctx, patience)
+	defer cancel()
+	next, err := stream.GetMsg(ctx, uint64(j.local.Last())+1, jetstream.WithGetMsgSubject(j.subject))
+	if err != nil && !errors.Is(err, jetstream.ErrMsgNotFound) {
+		return err
+	}
+	if err == nil && mail.Seq(next.Sequence) <= end {
+		return nil // it comes
+	}
+	return j.place([]jsonl.Placed{{Seq: end}})
+}
+
+// received places messages, and tells whoever waits to see them.
+func (j *Journal) received(some []arrival) error {
+	placed := make([]jsonl.Placed, len(some))
+	for i, a := range some {
+		placed[i] = jsonl.Placed{Seq: a.seq}
+		if len(a.text) > 0 { // a message without text stands for a place that was lost before the room was moved here
+			placed[i].Text = a.text
+		}
+	}
+	if err := j.noteCold(some); err != nil {
+		return err
+	}
+	if err := j.confirm(placed); err != nil {
+		return err
+	}
+	if err := j.place(placed); err != nil {
+		return err
+	}
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	for _, a := range some {
+		if f := j.pending[a.id]; f != nil {
+			f.see(a.seq)
+		}
+	}
+	return nil
+}
+
+// confirm sees that what was placed because it was acknowledged comes with the stream, as it was placed.
+func (j *Journal) confirm(placed []jsonl.Placed) error {
+	j.placing.Lock()
+	defer j.placing.Unlock()
+	for _, p := range placed {
+		for len(j.unconfirmed) > 0 && j.unconfirmed[0].Seq < p.Seq { // erased since
+			j.unconfirmed = j.unconfirmed[1:]
+		}
+		if len(j.unconfirmed) == 0 {
+			return nil
+		}
+		if u := j.unconfirmed[0]; u.Seq == p.Seq {
+			if !bytes.Equal(u.Text, p.Text) {
+				return errDiffers
+			}
+			j.unconfirmed = j.unconfirmed[1:]
+		}
+	}
+	return nil
+}

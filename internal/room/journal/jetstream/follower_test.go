@@ -1,0 +1,48 @@
+package jetstream_test
+
+import (
+	"fmt"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"pennypost/internal/mail"
+	"pennypost/internal/room/journal/jsonl"
+)
+
+// TestOpensAtOnce opens a room without a copy again and again. That no message of a stream comes at first is noticed
+// after two heartbeats, and was so for one of twenty who asked for messages instead of having them delivered.
+func TestOpensAtOnce(t *testing.T) {
+	c := connect(t, shared(t).URLs())
+	first, err := c.Open(t.Context(), "at-once", filepath.Join(t.TempDir(), "first"), jsonl.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer first.Close()
+	for range 50 {
+		change := &mail.AgentChange{Name: "builder"}
+		if _, err := first.Append(t.Context(), mail.Event{At: 1, Agent: change}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	dir, late := t.TempDir(), 0
+	for i := range 100 {
+		began := time.Now()
+		j, err := c.Open(t.Context(), "at-once", filepath.Join(dir, fmt.Sprint(i)), jsonl.Options{})
+		if err != nil {
+			t.Fatalf("after %v: %v", time.Since(began), err)
+		}
+		if time.Since(began) > 1900*time.Millisecond {
+			late++
+		}
+		if last := j.Last(); last != first.Last() {
+			t.Errorf("opened as far as %d of %d", last, first.Last())
+		}
+		if err := j.Close(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if late > 0 {
+		t.Errorf("%d of 100 waited for the second heartbeat", late)
+	}
+}

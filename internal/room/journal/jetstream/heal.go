@@ -1,0 +1,290 @@
+package jetstream
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
+
+	"pennypost/internal/mail"
+	"pennypost/internal/room/journal"
+	"pennypost/internal/room/journal/jsonl"
+)
+
+// errDiffers means that the stream has another event than the copy at some place: the servers have lost what they had
+// acknowledged, and somebody has appended since.
+var errDiffers = errors.New("the servers have other events than this machine's copy")
+
+// compare sees that the copy is a beginning of the stream, as far as one place tells. If the stream ends before the
+// copy, all servers have lost the end of it, and it is put there again.
+func (j *Journal) compare(ctx context.Context, stream jetstream.Stream, end mail.Seq) error {
+	last := j.local.Last()
+	at := min(last, end)
+	if same, err := j.sameAt(ctx, stream, at); err != nil {
+		return err
+	} else if !same {
+		return errDiffers
+	}
+	if end < last {
+		return j.restore(ctx, end)
+	}
+	return nil
+}
+
+// sameAt reports whether the stream and the copy have the same event at a place, or one of them none.
+func (j *Journal) sameAt(ctx context.Context, stream jetstream.Stream, at mail.Seq) (bool, error) {
+	here, err := j.local.Read(ctx, at)
+	if err != nil || len(here) == 0 || at == 0 {
+		return true, err
+	}
+	there, err := stream.GetMsg(ctx, uint64(at))
+	if errors.Is(err, jetstream.ErrMsgNotFound) || err == nil && there.Header.Get(headerGone) != "" {
+		return true, nil
+	}
+	if err != nil {
+		return false, err
+	}
+	theirs := unpack(&nats.Msg{Header: there.Header, Data: there.Data})
+	if text, err := jsonl.Encode(here[0]); err == nil && bytes.Equal(text, theirs) {
+		return true, nil
+	}
+	same := true // a newer version may have written more than Encode does
+	err = j.local.Lines(ctx, false, func(l jsonl.Line) error {
+		if l.First == at && l.Text != nil {
+			same = bytes.Equal(l.Text, theirs)
+		}
+		return nil
+	})
+	return same, err
+}
+
+// restore appends what the copy has behind end, where the stream ends, at the same places: the servers take each part
+// only if the stream ends before it, so that of several machines that do it each part comes from one.
+func (j *Journal) restore(ctx context.Context, end mail.Seq) error {
+	last := j.local.Last()
+	texts := make([][]byte, last-end) // without one: nothing is known of the place but that it was given
+	err := j.local.Lines(ctx, true, func(l jsonl.Line) error {
+		if l.First > end && l.Text != nil && l.First <= last {
+			texts[l.First-end-1] = bytes.Clone(l.Text)
+		}
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	j.log.Warn("the servers have lost the end of the room; it is put there again", "from", end+1, "to", last)
+	for from := end; from < last; {
+		part := texts[from-end : min(from-end+maxBatch, last-end)]
+		f := &flight{texts: part, behind: &from, seen: make(chan mail.Seq, 1), unchecked: true}
+		for i, text := range part {
+			f.ids = append(f.ids, healID(from+mail.Seq(i)+1, text))
+		}
+		to, err := j.storeBy(ctx, f, time.Now().Add(patience))
+		if err != nil {
+			return fmt.Errorf("put back what the servers have lost: %w", err)
+		}
+		from = to
+	}
+	j.local.Tell(journal.News{Subject: "The NATS servers had lost mail, and have it again",
+		Body: fmt.Sprintf(
+			"The servers had lost the last %d lines of room %s, which they had acknowledged: all of them "+
+				"were cut off before they had written these to their disks. They were put back from the copy on this "+
+				"machine. So that it does not happen, the servers need: jetstream { sync_interval: always }",
+			last-end, j.room)})
+	return nil
+}
+
+// healID is the id of a message that is put back, the same on each machine.
+func healID(seq mail.Seq, text []byte) string {
+	return fmt.Sprintf("heal.%d.%x", seq, sha256.Sum256(text))
+}
+
+// heal makes the copy a beginning of the stream. What only the copy has is appended to the stream, once, whichever
+// machines do it; then the copy is cut back to where both are the same.
+func (j *Journal) heal(ctx context.Context, stream jetstream.Stream, end mail.Seq) error {
+	here := make(map[mail.Seq][sha256.Size]byte)
+	if err := j.local.Lines(ctx, true, func(l jsonl.Line) error {
+		if l.Text != nil {
+			here[l.First] = sha256.Sum256(l.Text)
+		}
+		return nil
+	}); err != nil {
+		return err
+	}
+	var from mail.Seq // the first place where they differ
+	there := make(map[[sha256.Size]byte]bool)
+	look := func(after, end mail.Seq) error {
+		return j.read(ctx, stream, after, end, func(a arrival) error {
+			sum := sha256.Sum256(a.text)
+			if mine, ok := here[a.seq]; from == 0 && ok && mine != sum {
+				from = a.seq
+			}
+			if from != 0 {
+				there[sum] = true
+			}
+			return nil
+		})
+	}
+	if err := look(0, end); err != nil || from == 0 {
+		return err
+	}
+	rescued, err := j.rescue(ctx, stream, from, end, there, look)
+	if err != nil {
+		return err
+	}
+	if err := j.local.CutBack(ctx, from-1); err != nil {
+		return err
+	}
+	j.local.Tell(journal.News{Subject: "The NATS servers had lost mail, and have it again",
+		Body: fmt.Sprintf(
+			"The servers had lost the end of room %s, from line %d on, which they had acknowledged, and "+
+				"others have sent since. %d lines that only this machine had were appended again behind those. So "+
+				"that "+
+				"it "+
+				"does not happen, the servers need: jetstream { sync_interval: always }", j.room, from, rescued)})
+	return nil
+}
+
+// rescue appends the events that the copy has from a place on, and the stream does not. Look reads what others have
+// appended meanwhile, and notes it in there.
+func (j *Journal) rescue(ctx context.Context, stream jetstream.Stream, from, end mail.Seq,
+	there map[[sha256.Size]byte]bool, look func(after, end mail.Seq) error) (n int, err error) {
+	var lost []jsonl.Placed
+	err = j.local.Lines(ctx, false, func(l jsonl.Line) error {
+		if l.First >= from && l.Text != nil {
+			lost = append(lost, jsonl.Placed{Seq: l.First, Text: bytes.Clone(l.Text)})
+		}
+		return nil
+	})
+	for err == nil {
+		lost = slices.DeleteFunc(lost, func(p jsonl.Placed) bool { return there[sha256.Sum256(p.Text)] })
+		if len(lost) == 0 {
+			return n, nil
+		}
+		f := &flight{behind: &end, seen: make(chan mail.Seq, 1), unchecked: true}
+		for _, p := range lost[:min(len(lost), maxBatch)] {
+			f.texts, f.ids = append(f.texts, p.Text), append(f.ids, healID(p.Seq, p.Text))
+		}
+		var last mail.Seq
+		last, err = j.storeBy(ctx, f, time.Now().Add(patience))
+		if err == nil {
+			n += len(f.texts)
+			lost, end = lost[len(f.texts):], last
+			continue
+		}
+		if errors.Is(err, errNotBehind) {
+			var info *jetstream.StreamInfo
+			if info, err = stream.Info(ctx); err == nil {
+				err = look(end, mail.Seq(info.State.LastSeq))
+				end = mail.Seq(info.State.LastSeq)
+			}
+		}
+	}
+	return n, err
+}
+
+// reconcile compares the copy with the stream before anybody has made a state of it, and mends it.
+func (j *Journal) reconcile(ctx context.Context) error {
+	if _, _, err := j.cluster.connection(); err != nil {
+		return err
+	}
+	ctx, cancel := context.WithTimeout(ctx, 5*patience)
+	defer cancel()
+	stream, info, err := j.cluster.stream(ctx, j.room, j.local.Last() == 0)
+	if err != nil {
+		return err
+	}
+	for _, danger := range j.cluster.dangers(&info.Config) {
+		j.log.Warn("the room is in danger", "why", danger)
+	}
+	end := mail.Seq(info.State.LastSeq)
+	err = j.compare(ctx, stream, end)
+	if errors.Is(err, errDiffers) {
+		err = j.heal(ctx, stream, end)
+	}
+	if err != nil {
+		return err
+	}
+	_, err = j.putBack(ctx, stream)
+	return err
+}
+
+// putBack fetches what is missing from the middle of the copy.
+func (j *Journal) putBack(ctx context.Context, stream jetstream.Stream) (n int, err error) {
+	if j.local.Condition().Missing == 0 {
+		return 0, nil
+	}
+	var ranges []jsonl.Line
+	if err := j.local.Lines(ctx, false, func(l jsonl.Line) error {
+		if l.Missing {
+			ranges = append(ranges, l)
+		}
+		return nil
+	}); err != nil {
+		return 0, err
+	}
+	var events []jsonl.Placed
+	for _, l := range ranges {
+		if err := j.read(ctx, stream, l.First-1, l.Last, func(a arrival) error {
+			events = append(events, jsonl.Placed{Seq: a.seq, Text: a.text})
+			return nil
+		}); err != nil {
+			return 0, err
+		}
+	}
+	return j.local.PutBack(ctx, events)
+}
+
+// read calls f for the messages of the stream behind a place, up to another.
+func (j *Journal) read(ctx context.Context, stream jetstream.Stream, after, end mail.Seq,
+	f func(arrival) error) error {
+	if after >= end {
+		return nil
+	}
+	delivered, err := j.subscribe(ctx, stream, after)
+	if err != nil {
+		return err
+	}
+	defer delivered.drop(stream)
+	defer context.AfterFunc(ctx, delivered.end)()
+	if delivered.empty() {
+		return nil
+	}
+	for expected := uint64(1); ; expected++ {
+		a := delivered.take(expected)
+		if a.err != nil {
+			return errors.Join(a.err, ctx.Err())
+		}
+		if a.seq <= end {
+			if err := f(a); err != nil {
+				return err
+			}
+		}
+		if a.seq >= end || a.pending == 0 {
+			return nil
+		}
+	}
+}
+
+// diverge ends all writing: the journal must be closed and opened again, which heals the copy.
+func (j *Journal) diverge(err error) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	if j.diverged != nil {
+		return
+	}
+	j.log.Error("the room is to be opened again", "err", err)
+	j.diverged = &mail.Error{Code: mail.Unavailable, Err: err,
+		Msg: fmt.Sprintf("room %s is being read again, because %v. "+
+			"Try again in a moment", j.room, err)}
+	close(j.reopen)
+}
+
+// Reopen implements journal.Reopener.
+func (j *Journal) Reopen() <-chan struct{} { return j.reopen }

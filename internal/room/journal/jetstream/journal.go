@@ -1,0 +1,191 @@
+package jetstream
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"iter"
+	"log/slog"
+	"sync"
+	"time"
+
+	"pennypost/internal/mail"
+	"pennypost/internal/room/journal"
+	"pennypost/internal/room/journal/jsonl"
+)
+
+var (
+	_ journal.Journal   = (*Journal)(nil)
+	_ journal.Replayer  = (*Journal)(nil)
+	_ journal.Compacter = (*Journal)(nil)
+	_ journal.Verifier  = (*Journal)(nil)
+	_ journal.Behinder  = (*Journal)(nil)
+	_ journal.Reopener  = (*Journal)(nil)
+)
+
+// Journal is a journal.Journal whose events are in a stream, with a copy in a directory.
+type Journal struct {
+	// Fixed by Open.
+	cluster *Cluster
+	room    string
+	subject string
+	dir     string // of the copy
+	log     *slog.Logger
+	local   *jsonl.Journal
+	writer  string             // begins the ids of this journal's messages
+	ctx     context.Context    // ends when the journal is closed
+	stop    context.CancelFunc // ends it
+	running sync.WaitGroup     // the follower and the flights
+	reopen  chan struct{}      // closed when the journal must be opened again
+
+	mu       sync.Mutex
+	queue    []*request
+	flights  int // goroutines that send
+	closing  bool
+	sent     uint64             // messages that were given ids
+	pending  map[string]*flight // by the id of its last message: what was sent, and is not known to be stored
+	current  bool               // the copy has been as far as the stream since it is followed
+	checked  uint64             // the connection over which the copy was compared with the stream
+	diverged error              // why the journal must be opened again
+	advanced chan struct{}      // closed when the copy has grown, or current changes
+
+	placing sync.Mutex                // held while something is placed in the copy
+	waiting map[mail.Seq]acknowledged // by its first place: what was acknowledged before what is before it
+	// what was placed because it was acknowledged, and has not come with the stream yet
+	unconfirmed []jsonl.Placed
+	cold        map[mail.Seq]bool // places of what belongs into the archive; see noteCold
+}
+
+// Open opens the journal of a room, whose copy is in dir, and makes both if they are not there. It returns when the
+// copy is as far as the stream, or the servers have not answered for a while and there is something in the copy.
+func (c *Cluster) Open(ctx context.Context, room, dir string, opts jsonl.Options) (*Journal, error) {
+	opts.Copy = true
+	if err := fetchAnew(dir); err != nil {
+		return nil, err
+	}
+	local, err := jsonl.Open(dir, opts)
+	if err != nil {
+		return nil, err
+	}
+	log := opts.Log
+	if log == nil {
+		log = slog.New(slog.DiscardHandler)
+	}
+	j := &Journal{
+		cluster: c, room: room, subject: c.subject(room), dir: dir, log: log.With("room", room), local: local,
+		writer: rand.Text(), reopen: make(chan struct{}), waiting: make(map[mail.Seq]acknowledged),
+		pending:  make(map[string]*flight),
+		advanced: make(chan struct{}),
+	}
+	j.ctx, j.stop = context.WithCancel(context.Background())
+	if err := j.reconcile(ctx); err != nil {
+		j.log.Warn("the copy was not compared with the servers", "err", err)
+	}
+	first := make(chan error, 1)
+	j.running.Go(func() { j.follow(first) })
+	if err := errors.Join(j.catchUp(ctx, first), j.putAway(ctx)); err != nil {
+		return nil, errors.Join(err, j.Close())
+	}
+	return j, nil
+}
+
+// catchUp waits until the copy is as far as the stream.
+func (j *Journal) catchUp(ctx context.Context, first <-chan error) error {
+	var failed error
+	at, stalled := j.local.Last(), time.NewTimer(patience)
+	defer stalled.Stop()
+	if _, _, err := j.cluster.connection(); err != nil && at > 0 {
+		return nil // there is nobody to wait for
+	}
+	for {
+		j.mu.Lock()
+		current, advanced := j.current, j.advanced
+		j.mu.Unlock()
+		if current {
+			return nil
+		}
+		if now := j.local.Last(); now != at {
+			at = now
+			stalled.Reset(patience)
+		}
+		select {
+		case <-advanced:
+		case failed = <-first:
+			if said, ok := errors.AsType[*mail.Error](failed); ok {
+				return said // the servers do answer: the room is not for this machine
+			}
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-stalled.C:
+			if at > 0 && !j.fetching() {
+				return nil
+			}
+			return &mail.Error{Code: mail.Unavailable, Err: failed,
+				Msg: fmt.Sprintf("the room %s is not on this machine "+
+					"yet, and the NATS servers do not answer (%v). Try again when they do", j.room, failed)}
+		}
+	}
+}
+
+// Last implements journal.Journal. It is that of the copy.
+func (j *Journal) Last() mail.Seq { return j.local.Last() }
+
+// Follow implements journal.Journal.
+func (j *Journal) Follow(after mail.Seq) journal.Cursor { return j.local.Follow(after) }
+
+// Replay implements journal.Replayer.
+func (j *Journal) Replay() journal.Cursor { return j.local.Replay() }
+
+// Read implements journal.Journal.
+func (j *Journal) Read(ctx context.Context, places ...mail.Seq) ([]mail.Event, error) {
+	return j.local.Read(ctx, places...)
+}
+
+// Close implements journal.Journal.
+func (j *Journal) Close() error {
+	j.mu.Lock()
+	j.closing = true
+	for len(j.queue) > 0 || j.flights > 0 {
+		advanced := j.advanced
+		j.mu.Unlock()
+		<-advanced
+		j.mu.Lock()
+	}
+	j.mu.Unlock()
+	j.stop()
+	j.running.Wait()
+	return j.local.Close()
+}
+
+// wakeLocked wakes whoever waits for the copy, or for flights to end.
+func (j *Journal) wakeLocked() {
+	close(j.advanced)
+	j.advanced = make(chan struct{})
+}
+
+// Compact implements journal.Compacter: it compacts the copy. The stream keeps all.
+func (j *Journal) Compact(ctx context.Context, fate func(mail.Event) journal.Fate) error {
+	return j.local.Compact(ctx, fate)
+}
+
+// Archived implements journal.Compacter.
+func (j *Journal) Archived(ctx context.Context, from mail.Seq, newest bool) iter.Seq2[mail.Event, error] {
+	return j.local.Archived(ctx, from, newest)
+}
+
+// ArchivedOf implements journal.Compacter.
+func (j *Journal) ArchivedOf(ctx context.Context, ids ...mail.ID) ([]mail.Event, error) {
+	return j.local.ArchivedOf(ctx, ids...)
+}
+
+// ArchivedAt implements journal.Compacter.
+func (j *Journal) ArchivedAt(ctx context.Context, places ...mail.Seq) ([]mail.Event, error) {
+	return j.local.ArchivedAt(ctx, places...)
+}
+
+// Condition implements journal.Verifier.
+func (j *Journal) Condition() journal.Condition { return j.local.Condition() }
+
+// News implements journal.Verifier.
+func (j *Journal) News(ctx context.Context) ([]journal.News, error) { return j.local.News(ctx) }

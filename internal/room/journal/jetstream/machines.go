@@ -1,0 +1,409 @@
+package jetstream
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"log/slog"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
+
+	"pennypost/internal/mail"
+)
+
+const (
+	// beatEvery is how often a machine says that it is there, on a subject that no stream keeps.
+	beatEvery = 3 * time.Second
+	// awayAfter is for how long a machine is not heard that is called away: three beats that were lost, and a bit.
+	awayAfter = 10 * time.Second
+	// cutAfter is for how long a machine does not hear itself that takes itself to be cut off: two beats that were
+	// lost.
+	cutAfter = 2*beatEvery + beatEvery/2
+	// noteEvery is how often it is written down when a machine was last heard.
+	noteEvery = time.Minute
+	// claimPatience is how long the servers have to give a machine its name.
+	claimPatience = 3 * time.Second
+)
+
+// MachineOptions say who a machine is. Name, ID and Prefix must be set.
+type MachineOptions struct {
+	Name     mail.Machine
+	ID       string // of the data directory: by it, a post office that comes back is told from another of its name
+	Version  string // of the post office
+	Prefix   string // of subjects and of the list of machines
+	Replicas int    // of that list; default 1
+
+	Skew    func() time.Duration // how far this clock is ahead of the servers'; nil: it is not known
+	Rooms   func() int           // that are open here; nil: none
+	Trouble func() error         // why the servers cannot be relied on at present; nil: they can
+	Log     *slog.Logger
+}
+
+// Machines knows which machines there are, and passes requests between them. Whoever may speak to the NATS servers is
+// trusted: a machine is who it says it is.
+type Machines struct {
+	opts MachineOptions
+	nc   *nats.Conn
+	js   jetstream.JetStream
+	beat string // subject of beats, without the machine
+	ask  string // subject of requests, without the machine
+
+	handlers handlers
+
+	mu      sync.Mutex
+	known   map[mail.Machine]*machine
+	since   time.Time // since when all who are there can be heard
+	claimed bool      // the name is ours
+}
+
+// machine is what is known of one.
+type machine struct {
+	Name    mail.Machine `json:"name"`
+	ID      string       `json:"id"`
+	Version string       `json:"version,omitempty"`
+	Rooms   int          `json:"rooms"`
+	Skew    int64        `json:"skew_ms"`
+	Noted   mail.Time    `json:"noted,omitzero"` // when it was written down
+
+	heard time.Time // by our clock, which does not jump; zero: not since we listen
+}
+
+// NewMachines makes this machine known to the others, by its name. If another post office has that, the error is of
+// code Conflict; servers that cannot be reached are no error, and Run tries again. Close ends what it has begun.
+func NewMachines(ctx context.Context, nc *nats.Conn, opts MachineOptions) (*Machines, error) {
+	if opts.Log == nil {
+		opts.Log = slog.New(slog.DiscardHandler)
+	}
+	opts.Replicas = max(opts.Replicas, 1)
+	js, err := jetstream.New(nc)
+	if err != nil {
+		return nil, fmt.Errorf("speak to JetStream: %w", err)
+	}
+	m := &Machines{opts: opts, nc: nc, js: js, beat: opts.Prefix + "-machines.beat.",
+		ask: opts.Prefix + "-machines.ask.", known: make(map[mail.Machine]*machine), since: time.Now()}
+	m.handlers.slots = make(chan struct{}, asksAtOnce)
+	if nc.IsConnected() {
+		if err := m.claim(ctx); mail.CodeOf(err) == mail.Conflict {
+			return nil, err
+		} else if err != nil {
+			opts.Log.Warn("machine not announced yet", "err", err)
+		}
+	}
+	return m, nil
+}
+
+// word is how a machine's name is written in subjects and keys, where a dot separates.
+func word(name mail.Machine) string { return strings.ReplaceAll(string(name), ".", "=") }
+
+// list returns the list of machines on the servers, which is made if it is not there.
+func (m *Machines) list(ctx context.Context) (jetstream.KeyValue, error) {
+	bucket := m.opts.Prefix + "-machines"
+	kv, err := m.js.KeyValue(ctx, bucket)
+	if errors.Is(err, jetstream.ErrBucketNotFound) {
+		kv, err = m.js.CreateKeyValue(ctx, jetstream.KeyValueConfig{Bucket: bucket, Replicas: m.opts.Replicas,
+			Description: "the machines that run a post office of Pennypost"})
+	}
+	return kv, err
+}
+
+// claim writes down that the name is this machine's, and what there is to say of it. Of two that begin at once, the
+// one whose write comes second finds the list changed.
+func (m *Machines) claim(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, claimPatience)
+	defer cancel()
+	kv, err := m.list(ctx)
+	if err != nil {
+		return fmt.Errorf("open the list of machines: %w", err)
+	}
+	me := m.self()
+	me.Noted = mail.TimeOf(time.Now())
+	text, err := json.Marshal(me)
+	if err != nil {
+		return err
+	}
+	for {
+		entry, err := kv.Get(ctx, word(me.Name))
+		var revision uint64 // of a name that nobody has
+		if err == nil {
+			var owner machine
+			if err := json.Unmarshal(entry.Value(), &owner); err == nil && owner.ID != me.ID {
+				return taken(me.Name, &owner)
+			}
+			revision = entry.Revision()
+			_, err = kv.Update(ctx, word(me.Name), text, revision)
+		} else if errors.Is(err, jetstream.ErrKeyNotFound) {
+			_, err = kv.Create(ctx, word(me.Name), text)
+		}
+		if changed(err) && ctx.Err() == nil {
+			continue // somebody else wrote: look who
+		}
+		if err != nil {
+			return fmt.Errorf("write the list of machines: %w", err)
+		}
+		m.mu.Lock()
+		defer m.mu.Unlock()
+		m.claimed = true
+		return nil
+	}
+}
+
+// changed reports whether a write came too late.
+func changed(err error) bool {
+	api, ok := errors.AsType[*jetstream.APIError](err)
+	return errors.Is(err, jetstream.ErrKeyExists) || ok && api.ErrorCode == jetstream.JSErrCodeStreamWrongLastSequence
+}
+
+func taken(name mail.Machine, owner *machine) error {
+	return mail.Errorf(mail.Conflict,
+		"another post office is known as the machine %s, and was last noted at %s. Give "+
+			"this one another name ([machine] name in config.toml); or, if that one will not come back, type on "+
+			"another "+
+			"machine: pennypost machines remove %s", name, owner.Noted.Std().Local().Format("2006-01-02 15:04"), name)
+}
+
+// self is what this machine says of itself.
+func (m *Machines) self() machine {
+	me := machine{Name: m.opts.Name, ID: m.opts.ID, Version: m.opts.Version}
+	if m.opts.Skew != nil {
+		me.Skew = m.opts.Skew().Milliseconds()
+	}
+	if m.opts.Rooms != nil {
+		me.Rooms = m.opts.Rooms()
+	}
+	return me
+}
+
+// Run says that this machine is there, listens to the others and answers their requests, until ctx ends, and returns
+// nil then. It returns an error of code Conflict if the name turns out to be another's.
+func (m *Machines) Run(ctx context.Context) error {
+	beats, err := m.nc.Subscribe(m.beat+"*", m.hear)
+	if err != nil {
+		return fmt.Errorf("listen to other machines: %w", err)
+	}
+	asks, err := m.nc.Subscribe(m.ask+word(m.opts.Name)+".*", func(msg *nats.Msg) { m.asked(ctx, msg) })
+	if err != nil {
+		return errors.Join(fmt.Errorf("answer other machines: %w", err), beats.Unsubscribe())
+	}
+	defer m.handlers.running.Wait()
+	defer func() {
+		_, _ = beats.Unsubscribe(), asks.Unsubscribe() // they end with the connection, too
+	}()
+	tick := time.NewTicker(beatEvery)
+	defer tick.Stop()
+	var noted, last time.Time
+	for {
+		now := time.Now()
+		if !m.nc.IsConnected() || m.opts.Trouble != nil && m.opts.Trouble() != nil || now.Sub(last) > 2*beatEvery {
+			m.deaf(now)
+		}
+		last = now
+		if m.nc.IsConnected() {
+			if now.Sub(noted) >= noteEvery || !m.isClaimed() {
+				switch err := m.note(ctx); {
+				case mail.CodeOf(err) == mail.Conflict:
+					return err
+				case err == nil:
+					noted = now
+				}
+			}
+			m.say()
+		}
+		select {
+		case <-ctx.Done():
+			leaving, cancel := context.WithTimeout(context.WithoutCancel(ctx), time.Second)
+			defer cancel()
+			if m.nc.IsConnected() && m.isClaimed() {
+				_ = m.claim(leaving) // when it was last there; a minute is lost otherwise
+			}
+			return nil
+		case <-tick.C:
+		}
+	}
+}
+
+// note writes this machine down, and reads who else is.
+func (m *Machines) note(ctx context.Context) error {
+	if err := m.claim(ctx); err != nil {
+		return err
+	}
+	return m.read(ctx)
+}
+
+// read takes over what is written down of machines.
+func (m *Machines) read(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, claimPatience)
+	defer cancel()
+	kv, err := m.list(ctx)
+	if err != nil {
+		return err
+	}
+	all, err := kv.WatchAll(ctx, jetstream.IgnoreDeletes())
+	if err != nil {
+		return err
+	}
+	defer func() { _ = all.Stop() }()
+	listed := make(map[mail.Machine]*machine)
+	for {
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case entry := <-all.Updates():
+			if entry == nil { // that is all
+				m.listed(listed)
+				return nil
+			}
+			var x machine
+			if json.Unmarshal(entry.Value(), &x) == nil && x.Name != "" {
+				listed[x.Name] = &x
+			}
+		}
+	}
+}
+
+// listed takes over the list. Of machines that are heard, more is known; those that are not on it were removed.
+func (m *Machines) listed(all map[mail.Machine]*machine) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	for name, x := range m.known {
+		if !x.heard.IsZero() && (all[name] != nil || time.Since(x.heard) < awayAfter) {
+			all[name] = x
+		}
+	}
+	m.known = all
+}
+
+// say tells the others that this machine is there.
+func (m *Machines) say() {
+	text, err := json.Marshal(m.self())
+	if err == nil {
+		err = m.nc.Publish(m.beat+word(m.opts.Name), text)
+	}
+	if err != nil {
+		m.opts.Log.Debug("beat not sent", "err", err)
+	}
+}
+
+// hear takes in what a machine says of itself.
+func (m *Machines) hear(msg *nats.Msg) {
+	var x machine
+	if json.Unmarshal(msg.Data, &x) != nil || x.Name == "" {
+		return
+	}
+	x.heard = time.Now()
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if x.Name == m.opts.Name && x.ID != m.opts.ID {
+		m.claimed = false // and Run looks whose it is
+		return
+	}
+	m.known[x.Name] = &x
+}
+
+// deaf notes that others may be there and not be heard, until now.
+func (m *Machines) deaf(now time.Time) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.since = now
+}
+
+func (m *Machines) isClaimed() bool {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.claimed
+}
+
+// Away reports whether a machine has not been heard for 10 s, while it could have been. No clock of another machine is
+// asked.
+func (m *Machines) Away(name mail.Machine) bool {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.awayLocked(name)
+}
+
+// Cut reports whether others may take this machine to be away, or will in a moment: its own beats do not come back to
+// it, or the servers cannot be relied on. It finds that out some seconds before the others do, so that they do not
+// begin what this machine has not stopped.
+func (m *Machines) Cut() bool {
+	if !m.nc.IsConnected() || m.opts.Trouble != nil && m.opts.Trouble() != nil {
+		return true
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	x := m.known[m.opts.Name]
+	return x == nil || time.Since(x.heard) >= cutAfter
+}
+
+func (m *Machines) awayLocked(name mail.Machine) bool {
+	if name == m.opts.Name || name == "" {
+		return false
+	}
+	from := m.since
+	if x := m.known[name]; x != nil && x.heard.After(from) {
+		from = x.heard
+	}
+	return time.Since(from) >= awayAfter
+}
+
+// List returns the machines by name, this one among them.
+func (m *Machines) List() []mail.MachineStatus {
+	me, now := m.self(), time.Now() // which asks others, whose locks are none of ours
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	out := []mail.MachineStatus{{Name: me.Name, Here: true, Heard: mail.TimeOf(now), Version: me.Version,
+		Rooms: me.Rooms, Skew: me.Skew}}
+	for name, x := range m.known {
+		if name == me.Name {
+			continue
+		}
+		st := mail.MachineStatus{Name: name, Away: m.awayLocked(name), Heard: x.Noted, Version: x.Version,
+			Rooms: x.Rooms, Skew: x.Skew}
+		if !x.heard.IsZero() {
+			st.Heard = mail.TimeOf(x.heard)
+		}
+		out = append(out, st)
+	}
+	slices.SortFunc(out, func(a, b mail.MachineStatus) int { return cmp.Compare(a.Name, b.Name) })
+	return out
+}
+
+// Remove takes a machine off the list that will not come back. One that is heard, and this one, stay.
+func (m *Machines) Remove(ctx context.Context, name mail.Machine) error {
+	if name == m.opts.Name {
+		return mail.Errorf(mail.Invalid, "%s is this machine; a machine is removed from another one", name)
+	}
+	if err := m.read(ctx); err != nil {
+		return &mail.Error{Code: mail.Unavailable, Msg: "the list of machines cannot be read from the NATS servers: " +
+			err.Error() + ". Nothing was removed", Err: err}
+	}
+	m.mu.Lock()
+	_, known := m.known[name]
+	away := m.awayLocked(name)
+	m.mu.Unlock()
+	switch {
+	case !known:
+		return mail.Errorf(mail.NotFound, "there is no machine %q. They are listed by: pennypost machines", name)
+	case !away:
+		return mail.Errorf(mail.Conflict, "the post office of %s is there; stop it first, and wait %v", name,
+			awayAfter)
+	}
+	kv, err := m.list(ctx)
+	if err == nil {
+		err = kv.Purge(ctx, word(name))
+	}
+	if err != nil {
+		return &mail.Error{Code: mail.Unavailable,
+			Msg: "the list of machines cannot be written on the NATS servers: " +
+				err.Error(), Err: err}
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	delete(m.known, name)
+	return nil
+}

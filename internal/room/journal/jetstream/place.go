@@ -1,0 +1,129 @@
+package jetstream
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"time"
+
+	"pennypost/internal/mail"
+	"pennypost/internal/room/journal/jsonl"
+)
+
+// settle sees that a batch whose last message is at last is in the copy: it puts it there, if the copy is as far as
+// that, or waits for the follower, or for another flight of ours.
+func (j *Journal) settle(f *flight, last mail.Seq, deadline time.Time) error {
+	first := last - mail.Seq(len(f.texts)) + 1
+	placed := make([]jsonl.Placed, len(f.texts))
+	for i, text := range f.texts {
+		placed[i] = jsonl.Placed{Seq: first + mail.Seq(i), Text: text}
+	}
+	if done, err := j.placeAcknowledged(f, placed); done || err != nil {
+		return err
+	}
+	select {
+	case <-f.seen:
+		return nil
+	case <-time.After(time.Until(deadline)):
+	}
+	if j.local.Last() < last {
+		return j.unknown(errors.New("it is stored, but what is before it does not come"))
+	}
+	if !j.holds(last, f.texts[len(f.texts)-1]) {
+		j.diverge(errDiffers)
+		return j.unknown(errDiffers)
+	}
+	return nil // it came as time was up: a machine that was suspended finds both at once
+}
+
+// holds reports whether the copy has an event at a place, or nothing is known to be there instead.
+func (j *Journal) holds(place mail.Seq, text []byte) bool {
+	here, err := j.local.Read(j.ctx, place)
+	if err != nil || len(here) == 0 {
+		return true
+	}
+	ours, err := jsonl.Encode(here[0])
+	return err != nil || bytes.Equal(ours, text)
+}
+
+// maxUnconfirmed bounds what is remembered until it comes with the stream.
+const maxUnconfirmed = 10 * maxBatch
+
+// acknowledged is a batch that waits for what is before it.
+type acknowledged struct {
+	flight *flight
+	events []jsonl.Placed
+}
+
+// placeAcknowledged puts a batch into the copy if it comes directly behind what is there, and what waited for it. If
+// not, it is placed when what is before it is.
+func (j *Journal) placeAcknowledged(f *flight, events []jsonl.Placed) (done bool, err error) {
+	j.placing.Lock()
+	defer j.placing.Unlock()
+	switch last := j.local.Last(); {
+	case events[0].Seq <= last || len(j.unconfirmed) > maxUnconfirmed:
+		return false, nil
+	case events[0].Seq > last+1:
+		j.waiting[events[0].Seq] = acknowledged{f, events}
+		return false, nil
+	}
+	if err := j.placeLocked(events); err != nil {
+		return false, err
+	}
+	j.unconfirmed = append(j.unconfirmed, events...)
+	return true, j.placeWaiting()
+}
+
+// place puts events into the copy, but for those that are there.
+func (j *Journal) place(events []jsonl.Placed) error {
+	j.placing.Lock()
+	defer j.placing.Unlock()
+	if err := j.placeLocked(events); err != nil {
+		return err
+	}
+	return j.placeWaiting()
+}
+
+func (j *Journal) placeLocked(events []jsonl.Placed) error {
+	last := j.local.Last()
+	for len(events) > 0 && events[0].Seq <= last {
+		events = events[1:]
+	}
+	if err := j.local.Place(context.Background(), events...); err != nil {
+		return err
+	}
+	j.mu.Lock()
+	j.wakeLocked()
+	j.mu.Unlock()
+	return nil
+}
+
+// placeWaiting places what waited for what was placed. The caller has placing.
+func (j *Journal) placeWaiting() error {
+	for {
+		last := j.local.Last()
+		next, ok := j.waiting[last+1]
+		if !ok {
+			for first := range j.waiting {
+				if first <= last { // the follower has placed it
+					delete(j.waiting, first)
+				}
+			}
+			return nil
+		}
+		delete(j.waiting, last+1)
+		if err := j.placeLocked(next.events); err != nil {
+			return err
+		}
+		j.unconfirmed = append(j.unconfirmed, next.events...)
+		next.flight.see(next.events[len(next.events)-1].Seq)
+	}
+}
+
+// see notes that the last message of a batch is in the copy.
+func (f *flight) see(last mail.Seq) {
+	select {
+	case f.seen <- last:
+	default:
+	}
+}

@@ -1,0 +1,200 @@
+package jetstream
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
+
+	"pennypost/internal/mail"
+	"pennypost/internal/room/journal/jsonl"
+)
+
+// Machines makes this machine known to the others on the cluster. Name, ID, Version, Rooms and Log of opts count.
+func (c *Cluster) Machines(ctx context.Context, opts MachineOptions) (*Machines, error) {
+	opts.Prefix, opts.Replicas, opts.Skew, opts.Trouble = c.cfg.Prefix, c.cfg.Replicas, c.Skew, c.Trouble
+	return NewMachines(ctx, c.nc, opts)
+}
+
+// Warnings asks the servers how they are set up, for a second at most, and says what of that endangers mail.
+func (c *Cluster) Warnings(ctx context.Context) []string {
+	servers := ReadSettings(ctx, c.nc, c.cfg.URLs, c.cfg.Monitor)
+	return Warnings(servers, c.nc.ConnectedServerVersion(), len(c.cfg.URLs), c.cfg.Replicas)
+}
+
+// OnRooms has changed called whenever a room may have come or gone.
+func (c *Cluster) OnRooms(changed func()) error {
+	for _, what := range []string{"CREATED", "DELETED", "UPDATED"} {
+		_, err := c.nc.Subscribe("$JS.EVENT.ADVISORY.STREAM."+what+".*", func(m *nats.Msg) {
+			if strings.Contains(m.Subject, "."+c.cfg.Prefix+"_room_") {
+				changed()
+			}
+		})
+		if err != nil {
+			return fmt.Errorf("hear of new rooms: %w", err)
+		}
+	}
+	return nil
+}
+
+// OnAppend has f called, once and soon, when somebody appends to a room. stop forgets about it.
+func (c *Cluster) OnAppend(room string, f func()) (stop func(), err error) {
+	sub, err := c.nc.Subscribe(c.subject(room), func(m *nats.Msg) {
+		_ = m.Sub.Unsubscribe()
+		f()
+	})
+	if err != nil {
+		return nil, fmt.Errorf("hear of mail in room %s: %w", room, err)
+	}
+	_ = sub.AutoUnsubscribe(1)
+	return func() { _ = sub.Unsubscribe() }, nil
+}
+
+// Listed is a room on the cluster.
+type Listed struct {
+	Last   mail.Seq
+	Moving mail.Machine // it is being moved here by that machine; "": it is here
+	Moved  mail.Machine // it is being moved to a file on that machine
+}
+
+// Here reports whether the room is one, and to be used by all.
+func (l Listed) Here() bool { return l.Last > 0 && l.Moving == "" && l.Moved == "" }
+
+// List returns the rooms on the cluster. One in which nothing ever happened is not one yet.
+func (c *Cluster) List(ctx context.Context) (map[string]Listed, error) {
+	list := c.js.ListStreams(ctx)
+	rooms := make(map[string]Listed)
+	for info := range list.Info() {
+		if room := info.Config.Metadata[roomKey]; room != "" && strings.HasPrefix(info.Config.Name,
+			c.cfg.Prefix+"_room_") {
+			rooms[room] = Listed{mail.Seq(info.State.LastSeq), mail.Machine(info.Config.Metadata[movingKey]),
+				mail.Machine(info.Config.Metadata[movedKey])}
+		}
+	}
+	return rooms, list.Err()
+}
+
+// Snapshot opens the files of the copy: see jsonl.Journal.Snapshot.
+func (j *Journal) Snapshot(ctx context.Context) (*jsonl.Snapshot, error) {
+	return j.local.Snapshot(ctx)
+}
+
+// Keys of a stream's metadata that say that the room is on its way.
+const (
+	movingKey = "pennypost-moving" // to the stream; the machine
+	movedKey  = "pennypost-moved"  // to a file; the machine
+)
+
+// Gone is what is kept of a room that was on the cluster.
+type Gone struct {
+	To mail.Machine `json:"to,omitempty"` // where it is in a file now; "": it was removed
+	By mail.Machine `json:"by"`
+	At mail.Time    `json:"at"`
+}
+
+// goneBucket is where it is kept which rooms were on the cluster.
+func (c *Cluster) goneBucket(ctx context.Context, create bool) (jetstream.KeyValue, error) {
+	bucket := c.cfg.Prefix + "-gone"
+	kv, err := c.js.KeyValue(ctx, bucket)
+	if errors.Is(err, jetstream.ErrBucketNotFound) && create {
+		kv, err = c.js.CreateKeyValue(ctx, jetstream.KeyValueConfig{Bucket: bucket, Replicas: c.cfg.Replicas,
+			Description: "rooms of Pennypost that were removed, or moved to a file"})
+	}
+	return kv, err
+}
+
+// Gone returns what became of a room that is on the cluster no more; false if it never was there.
+func (c *Cluster) Gone(ctx context.Context, room string) (Gone, bool, error) {
+	var g Gone
+	kv, err := c.goneBucket(ctx, false)
+	if err == nil {
+		var entry jetstream.KeyValueEntry
+		if entry, err = kv.Get(ctx, escape(room)); err == nil {
+			return g, true, json.Unmarshal(entry.Value(), &g)
+		}
+	}
+	if errors.Is(err, jetstream.ErrBucketNotFound) || errors.Is(err, jetstream.ErrKeyNotFound) {
+		err = nil
+	}
+	return g, false, err
+}
+
+// Forget notes what becomes of a room, and deletes its stream. Other machines make it anew only after Revive.
+func (c *Cluster) Forget(ctx context.Context, room string, g Gone) error {
+	text, err := json.Marshal(g)
+	if err != nil {
+		return err
+	}
+	kv, err := c.goneBucket(ctx, true)
+	if err == nil {
+		_, err = kv.Put(ctx, escape(room), text)
+	}
+	if err != nil {
+		return fmt.Errorf("note that room %s goes: %w", room, err)
+	}
+	return c.Delete(ctx, room)
+}
+
+// Revive forgets what became of a room, so that it may be made anew.
+func (c *Cluster) Revive(ctx context.Context, room string) error {
+	kv, err := c.goneBucket(ctx, false)
+	if err == nil {
+		err = kv.Purge(ctx, escape(room))
+	}
+	if errors.Is(err, jetstream.ErrBucketNotFound) || errors.Is(err, jetstream.ErrKeyNotFound) {
+		return nil
+	}
+	return err
+}
+
+// here returns why a room's stream is not to be used by this machine: it is on its way to another place.
+func (c *Cluster) here(info *jetstream.StreamInfo) error {
+	room, meta := info.Config.Metadata[roomKey], info.Config.Metadata
+	if by := meta[movingKey]; by != "" && by != string(c.cfg.Machine) {
+		return mail.Errorf(mail.Unavailable,
+			"room %s is being moved to the NATS servers by the machine %s, and is there "+
+				"soon", room, by)
+	}
+	if to := meta[movedKey]; to != "" && to != string(c.cfg.Machine) {
+		return movedTo(room, mail.Machine(to))
+	}
+	return nil
+}
+
+func movedTo(room string, to mail.Machine) error {
+	return mail.Errorf(mail.Unavailable,
+		"room %s was moved to a file on the machine %s, and can be used there only. To "+
+			"have it here again, type there: pennypost rooms move %s --to jetstream", room, to, room)
+}
+
+// mayMake returns why there is no stream of a room, and none is to be made: it was removed, or is elsewhere.
+func (c *Cluster) mayMake(ctx context.Context, room string) error {
+	g, gone, err := c.Gone(ctx, room)
+	switch {
+	case err != nil:
+		return fmt.Errorf("look what became of room %s: %w", room, err)
+	case gone && g.To != "":
+		return movedTo(room, g.To)
+	case gone:
+		return mail.Errorf(mail.NotFound, "room %s was removed by the user on the machine %s", room, g.By)
+	}
+	return nil
+}
+
+// places of a stream's subjects and metadata are changed by this.
+func (c *Cluster) change(ctx context.Context, room string, change func(*jetstream.StreamConfig)) error {
+	s, err := c.js.Stream(ctx, c.streamName(room))
+	if err != nil {
+		return err
+	}
+	cfg := s.CachedInfo().Config
+	cfg.Subjects = slices.Clone(cfg.Subjects)
+	change(&cfg)
+	_, err = c.js.UpdateStream(ctx, cfg)
+	return err
+}

@@ -1,0 +1,210 @@
+package jetstream
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"net"
+	"net/http"
+	"net/url"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/nats-io/nats.go"
+)
+
+const (
+	// settingsPatience is how long servers have to say how they are set up.
+	settingsPatience = time.Second
+	// monitorPort is where servers usually have their monitoring.
+	monitorPort = "8222"
+	// oldest is the first version of the server that stores several messages as one.
+	oldest = "2.12"
+)
+
+// Server is how a NATS server says that it is set up.
+type Server struct {
+	ID, Name, Version string
+
+	Synced   bool          // it syncs each write to its disk before it acknowledges it
+	Interval time.Duration // it does so as often, if not Synced
+	Size     int           // how many servers its cluster has
+}
+
+// varz is the part of the servers' own description that is looked at.
+type varz struct {
+	ID        string `json:"server_id"`
+	Name      string `json:"server_name"`
+	Version   string `json:"version"`
+	Port      int    `json:"port"`
+	JetStream struct {
+		Config *struct {
+			SyncInterval time.Duration `json:"sync_interval"`
+			SyncAlways   bool          `json:"sync_always"`
+		} `json:"config"`
+		Meta struct {
+			Size int `json:"cluster_size"`
+		} `json:"meta"`
+	} `json:"jetstream"`
+}
+
+func (v *varz) server() (Server, bool) {
+	if v.ID == "" || v.JetStream.Config == nil {
+		return Server{}, false
+	}
+	return Server{ID: v.ID, Name: cmp.Or(v.Name, v.ID), Version: v.Version, Synced: v.JetStream.Config.SyncAlways,
+		Interval: v.JetStream.Config.SyncInterval, Size: max(v.JetStream.Meta.Size, 1)}, true
+}
+
+// ReadSettings asks servers how they are set up: over nc, which works where the account may ask the system's, and at
+// their monitoring. Without monitor, that is looked for at the usual port of the hosts of urls. Those of which nothing
+// can be learned are left out.
+func ReadSettings(ctx context.Context, nc *nats.Conn, urls, monitor []string) []Server {
+	ctx, cancel := context.WithTimeout(ctx, settingsPatience)
+	defer cancel()
+	var mu sync.Mutex
+	found := make(map[string]Server)
+	add := func(v *varz) {
+		if s, ok := v.server(); ok {
+			mu.Lock()
+			defer mu.Unlock()
+			found[s.ID] = s
+		}
+	}
+	var asking sync.WaitGroup
+	asking.Go(func() { askSystem(ctx, nc, add) })
+	for _, m := range monitor {
+		asking.Go(func() {
+			if v, ok := readMonitor(ctx, m); ok {
+				add(v)
+			}
+		})
+	}
+	if len(monitor) == 0 {
+		for _, u := range urls {
+			asking.Go(func() {
+				// another server of the same host may be what answers there
+				if v, ok := readMonitor(ctx, usualMonitor(u)); ok && strconv.Itoa(v.Port) == portOf(u) {
+					add(v)
+				}
+			})
+		}
+	}
+	asking.Wait()
+	servers := slices.Collect(maps.Values(found))
+	slices.SortFunc(servers, func(a, b Server) int { return cmp.Compare(a.Name, b.Name) })
+	return servers
+}
+
+// askSystem asks all servers over a connection. Most accounts may not, and get no answer.
+func askSystem(ctx context.Context, nc *nats.Conn, add func(*varz)) {
+	if !nc.IsConnected() {
+		return
+	}
+	inbox := nc.NewInbox()
+	answers, err := nc.SubscribeSync(inbox)
+	if err != nil {
+		return
+	}
+	defer func() { _ = answers.Unsubscribe() }()
+	if nc.PublishRequest("$SYS.REQ.SERVER.PING.VARZ", inbox, nil) != nil {
+		return
+	}
+	for size, got := 1, 0; got < size; got++ {
+		msg, err := answers.NextMsgWithContext(ctx)
+		if err != nil {
+			return
+		}
+		var a struct {
+			Data varz `json:"data"`
+		}
+		if json.Unmarshal(msg.Data, &a) == nil {
+			size = max(size, a.Data.JetStream.Meta.Size)
+			add(&a.Data)
+		}
+	}
+}
+
+// usualMonitor returns where the monitoring of a server would be.
+func usualMonitor(server string) string {
+	u, err := url.Parse(server)
+	if err != nil {
+		return ""
+	}
+	return "http://" + net.JoinHostPort(u.Hostname(), monitorPort)
+}
+
+func portOf(server string) string {
+	u, err := url.Parse(server)
+	if err != nil {
+		return ""
+	}
+	return cmp.Or(u.Port(), "4222")
+}
+
+// readMonitor asks the monitoring at an address.
+func readMonitor(ctx context.Context, address string) (*varz, bool) {
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, strings.TrimSuffix(address, "/")+"/varz", nil)
+	if err != nil {
+		return nil, false
+	}
+	res, err := http.DefaultClient.Do(req)
+	if err != nil {
+		return nil, false
+	}
+	defer res.Body.Close()
+	var v varz
+	err = json.NewDecoder(http.MaxBytesReader(nil, res.Body, 1<<20)).Decode(&v)
+	return &v, err == nil
+}
+
+// Warnings says what of the servers endangers mail, in words for the person. connected is the version of a server that
+// is known without being asked, urls how many servers the configuration names, replicas how many keep a room.
+func Warnings(servers []Server, connected string, urls, replicas int) (out []string) {
+	warn := func(format string, args ...any) { out = append(out, fmt.Sprintf(format, args...)) }
+	size := urls
+	for _, s := range servers {
+		size = max(size, s.Size)
+		if !s.Synced {
+			warn("the NATS server %s does not sync each write, but every %v: what it has acknowledged since is lost "+
+				"if "+
+				"all replicas lose their power. Set in its configuration: jetstream { sync_interval: always }", s.Name,
+				s.Interval)
+		}
+		if tooOld(s.Version) {
+			warn("the NATS server %s is version %s; %s or later is needed", s.Name, s.Version, oldest)
+		}
+	}
+	if len(servers) == 0 && tooOld(connected) {
+		warn("the NATS server is version %s; %s or later is needed", connected, oldest)
+	}
+	if unknown := size - len(servers); unknown > 0 {
+		warn("of %d of the %d NATS servers it cannot be known whether they sync each write. Look for sync_interval: "+
+			"always in their configuration; or name their monitoring, and it is looked at: [journal] monitor = "+
+			"[\"http://HOST:%s\"]", unknown, size, monitorPort)
+	}
+	if replicas < 3 {
+		warn("rooms are kept on %d of the NATS servers: if that many disks are lost, mail is. Use replicas = 3",
+			replicas)
+	}
+	if size > 1 && size%2 == 0 {
+		warn("there are %d NATS servers: an even number goes on without no more of them than one less does. Use %d "+
+			"or %d",
+			size, size-1, size+1)
+	}
+	return out
+}
+
+// tooOld reports whether a version is before the oldest that will do; "" is not known.
+func tooOld(version string) bool {
+	major, rest, _ := strings.Cut(version, ".")
+	minor, _, _ := strings.Cut(rest, ".")
+	a, err := strconv.Atoi(major)
+	b, err2 := strconv.Atoi(minor)
+	return version != "" && err == nil && err2 == nil && (a < 2 || a == 2 && b < 12)
+}

@@ -1,0 +1,130 @@
+package jetstream
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/nats-io/nats.go/jetstream"
+
+	"pennypost/internal/mail"
+)
+
+// duplicates is for how long the servers know the id of a message, so that it is stored once however often it is
+// sent: longer than any sender tries.
+const duplicates = 10 * time.Minute
+
+// roomKey is where the metadata of a stream says which room it is.
+const roomKey = "pennypost-room"
+
+// streamName returns the name of a room's stream. Names of streams are names of directories at the servers, and may
+// not hold what separates subjects.
+func (c *Cluster) streamName(room string) string { return c.cfg.Prefix + "_room_" + escape(room) }
+
+func (c *Cluster) subject(room string) string { return c.cfg.Prefix + ".room." + escape(room) }
+
+// escape leaves lower case letters, digits and - as they are, and writes every other byte as _ and two hexadecimal
+// digits: upper case letters too, because some file systems take A for a.
+func escape(room string) string {
+	var b strings.Builder
+	for _, c := range []byte(room) {
+		if c >= 'a' && c <= 'z' || c >= '0' && c <= '9' || c == '-' {
+			b.WriteByte(c)
+		} else {
+			fmt.Fprintf(&b, "_%02x", c)
+		}
+	}
+	return b.String()
+}
+
+// config is how a room's stream is to be.
+func (c *Cluster) config(room string) jetstream.StreamConfig {
+	return jetstream.StreamConfig{
+		Name: c.streamName(room), Subjects: []string{c.subject(room)}, Metadata: map[string]string{roomKey: room},
+		Retention: jetstream.LimitsPolicy, Discard: jetstream.DiscardNew, Storage: jetstream.FileStorage,
+		MaxMsgs: -1, MaxBytes: -1, MaxMsgsPerSubject: -1, MaxMsgSize: -1, Replicas: c.cfg.Replicas,
+		Duplicates: duplicates, AllowAtomicPublish: true, DenyPurge: true,
+	}
+}
+
+// dangers says what of a stream's settings may lose mail, show what is old, or stop the room. Somebody changed them:
+// they are made otherwise.
+func (c *Cluster) dangers(is *jetstream.StreamConfig) (out []string) {
+	to := c.config(is.Metadata[roomKey])
+	check := func(bad bool, format string, args ...any) {
+		if bad {
+			out = append(out, fmt.Sprintf("the stream %s ", is.Name)+fmt.Sprintf(format, args...))
+		}
+	}
+	check(is.Replicas < to.Replicas, "is on %d servers, not on %d", is.Replicas, to.Replicas)
+	check(is.Storage != to.Storage, "is in memory, and not on disk")
+	check(is.Retention != to.Retention, "forgets what was received (retention %v)", is.Retention)
+	check(is.MaxAge > 0, "forgets what is older than %v (max_age)", is.MaxAge)
+	check(is.MaxMsgs > 0 || is.MaxBytes > 0 || is.MaxMsgsPerSubject > 0, "is limited in size: %d messages, %d bytes",
+		is.MaxMsgs, is.MaxBytes)
+	check(is.Discard != to.Discard, "drops what is old when it is full (discard)")
+	check(is.Duplicates < to.Duplicates, "knows what was sent twice for %v only (duplicate_window), not for %v",
+		is.Duplicates, to.Duplicates)
+	check(is.AllowDirect, "is read from any server, also from one that is behind (allow_direct)")
+	check(is.AllowRollup || !is.DenyPurge, "can be emptied by whoever may write to it (allow_rollup_hdrs, deny_purge)")
+	check(is.PersistMode != to.PersistMode, "is written to disk later than it is acknowledged (persist_mode)")
+	check(is.Mirror != nil || len(is.Sources) > 0, "takes messages from other streams (mirror, sources)")
+	check(!slices.Equal(is.Subjects, to.Subjects), "listens to %q, and not to %q alone", is.Subjects, to.Subjects)
+	return out
+}
+
+// stream returns the stream of a room as its leader has it, and makes it if create is set and there is none.
+func (c *Cluster) stream(ctx context.Context, room string, create bool) (jetstream.Stream, *jetstream.StreamInfo,
+	error) {
+	before := time.Now()
+	s, err := c.js.Stream(ctx, c.streamName(room))
+	if errors.Is(err, jetstream.ErrStreamNotFound) && create {
+		if err := c.mayMake(ctx, room); err != nil {
+			return nil, nil, err
+		}
+		before = time.Now()
+		s, err = c.js.CreateStream(ctx, c.config(room))
+		if errors.Is(err, jetstream.ErrStreamNameAlreadyInUse) {
+			s, err = c.js.Stream(ctx, c.streamName(room))
+		}
+	}
+	if err != nil {
+		return nil, nil, err
+	}
+	info := s.CachedInfo()
+	c.clock.compare(info.TimeStamp, before, time.Now())
+	if err := c.here(info); err != nil {
+		return nil, nil, err
+	}
+	if !info.Config.AllowAtomicPublish {
+		return nil, nil, mail.Errorf(mail.Unavailable,
+			"the NATS server is too old, or the stream %s was changed: it takes "+
+				"no atomic batches. Pennypost needs nats-server 2.12 or newer", info.Config.Name)
+	}
+	return s, info, nil
+}
+
+// Rooms returns the names of the rooms on the cluster, in order.
+func (c *Cluster) Rooms(ctx context.Context) ([]string, error) {
+	list := c.js.ListStreams(ctx, jetstream.WithStreamListSubject(c.cfg.Prefix+".room.*"))
+	var rooms []string
+	for info := range list.Info() {
+		if room := info.Config.Metadata[roomKey]; room != "" {
+			rooms = append(rooms, room)
+		}
+	}
+	slices.Sort(rooms)
+	return rooms, list.Err()
+}
+
+// Delete removes a room from the cluster, with all that is in it. There being none is no error.
+func (c *Cluster) Delete(ctx context.Context, room string) error {
+	err := c.js.DeleteStream(ctx, c.streamName(room))
+	if errors.Is(err, jetstream.ErrStreamNotFound) {
+		return nil
+	}
+	return err
+}

@@ -1,0 +1,106 @@
+package jetstream
+
+import (
+	"context"
+	"crypto/sha256"
+	"fmt"
+	"maps"
+	"slices"
+
+	"github.com/nats-io/nats.go/jetstream"
+
+	"pennypost/internal/mail"
+	"pennypost/internal/room/journal/jsonl"
+)
+
+// streamFile is what problems of the stream name as their file.
+const streamFile = "the stream"
+
+// Verify implements journal.Verifier. It checks the files, and compares what they say with the stream, place by place:
+// machines that are equal to the stream are equal.
+func (j *Journal) Verify(ctx context.Context) (mail.Verification, error) {
+	v, err := j.local.Verify(ctx)
+	if err != nil {
+		return v, err
+	}
+	return v, j.compareAll(ctx, &v)
+}
+
+// Repair implements journal.Verifier. What is missing from the journal is fetched from the stream.
+func (j *Journal) Repair(ctx context.Context) (mail.Verification, error) {
+	v, err := j.local.Repair(ctx)
+	if err != nil {
+		return v, err
+	}
+	repaired := v.Repaired
+	if j.local.Condition().Missing > 0 && j.cluster.Trouble() == nil {
+		stream, _, err := j.cluster.stream(ctx, j.room, false)
+		if err != nil {
+			return v, err
+		}
+		n, err := j.putBack(ctx, stream)
+		repaired += n
+		if err != nil {
+			return v, fmt.Errorf("fetch what is missing: %w", err)
+		}
+	}
+	v, err = j.Verify(ctx)
+	v.Repaired = repaired
+	return v, err
+}
+
+// compareAll adds what differs between the copy and the stream.
+func (j *Journal) compareAll(ctx context.Context, v *mail.Verification) error {
+	problem := func(p mail.Problem) {
+		if len(v.Problems) < 1000 { // as many as for the files
+			v.Problems = append(v.Problems, p)
+		}
+	}
+	uncompared := func(err error) error {
+		problem(mail.Problem{File: streamFile, Text: "it was not compared: " + err.Error()})
+		return ctx.Err()
+	}
+	if err := j.cluster.Trouble(); err != nil {
+		return uncompared(err)
+	}
+	stream, info, err := j.cluster.stream(ctx, j.room, false)
+	if err != nil {
+		return uncompared(err)
+	}
+	for _, danger := range j.cluster.dangers(&info.Config) {
+		problem(mail.Problem{File: streamFile, Text: danger})
+	}
+	last := j.local.Last() // what comes later is not compared
+	here := make(map[mail.Seq][sha256.Size]byte)
+	if err := j.local.Lines(ctx, true, func(l jsonl.Line) error {
+		if l.Text != nil && l.First <= last {
+			here[l.First] = sha256.Sum256(l.Text)
+		}
+		return nil
+	}); err != nil {
+		return err
+	}
+	if err := j.compareStream(ctx, stream, last, here, problem); err != nil {
+		return uncompared(err)
+	}
+	for _, seq := range slices.Sorted(maps.Keys(here)) {
+		problem(mail.Problem{File: streamFile,
+			Text: fmt.Sprintf("it has nothing at %d, where this machine has an event: it was erased there, or lost",
+				seq)})
+	}
+	return nil
+}
+
+// compareStream takes out of here what the stream has too.
+func (j *Journal) compareStream(ctx context.Context, stream jetstream.Stream, last mail.Seq,
+	here map[mail.Seq][sha256.Size]byte, problem func(mail.Problem)) error {
+	return j.read(ctx, stream, 0, last, func(a arrival) error {
+		sum, ok := here[a.seq]
+		delete(here, a.seq)
+		if ok && sum != sha256.Sum256(a.text) {
+			problem(mail.Problem{File: streamFile, Text: fmt.Sprintf("it has another event at %d than this machine",
+				a.seq)})
+		}
+		return nil
+	})
+}

@@ -1,0 +1,437 @@
+package jetstream
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"strconv"
+	"time"
+
+	"github.com/nats-io/nats.go"
+
+	"pennypost/internal/mail"
+	"pennypost/internal/room/journal"
+	"pennypost/internal/room/journal/jsonl"
+)
+
+// Limits of what is sent at once.
+const (
+	maxBatch   = 1000 // messages: the servers take no larger atomic batch unless they are told to
+	maxFlights = 2    // batches that are under way
+)
+
+// Codes of errors in the servers' answers.
+const (
+	codeWrongLast   = 10071 // the last sequence is not the expected one
+	codeInProcess   = 10158 // a message with this id is being stored
+	codeIncomplete  = 10176 // the servers have not got all of the batch
+	codeHasIDs      = 10201 // the batch holds a message that is stored already
+	codeTooMany     = 10210 // batches under way
+	headerBatch     = "Nats-Batch-Id"
+	headerBatchSeq  = "Nats-Batch-Sequence"
+	headerGone      = "Pennypost-Gone" // of a message that holds a place of which nothing is known
+	headerCommit    = "Nats-Batch-Commit"
+	headerID        = nats.MsgIdHdr
+	headerExpected  = nats.ExpectedLastSeqHdr
+	waitInQueue     = patience / 2
+	firstAttempt    = 400 * time.Millisecond
+	pauseOfAttempts = 50 * time.Millisecond
+)
+
+// request is one call of Append.
+type request struct {
+	texts  [][]byte
+	behind *mail.Seq // where the stream must end; nil: anywhere
+	since  time.Time
+	done   chan struct{} // one slot
+	taken  bool          // guarded by Journal.mu
+
+	// The outcome, set before done.
+	last mail.Seq
+	err  error
+}
+
+// flight is a batch that is being sent.
+type flight struct {
+	requests []*request
+	texts    [][]byte
+	ids      []string
+	behind   *mail.Seq
+	deadline time.Time
+	seen     chan mail.Seq // one slot: the follower has placed the last message there
+
+	placed bool     // the follower has placed it
+	data   [][]byte // what is sent for each text
+	packed []bool   // whether that is packed
+
+	unchecked bool // it may be sent before the copy was compared with the stream
+}
+
+// Append implements journal.Journal. It returns when the event is in the stream and in the copy.
+func (j *Journal) Append(ctx context.Context, events ...mail.Event) (mail.Seq, error) {
+	return j.append(ctx, nil, events)
+}
+
+// AppendBehind implements journal.Behinder.
+func (j *Journal) AppendBehind(ctx context.Context, after mail.Seq, e mail.Event) (mail.Seq, bool, error) {
+	seq, err := j.append(ctx, &after, []mail.Event{e})
+	if errors.Is(err, errNotBehind) {
+		return 0, false, nil
+	}
+	return seq, err == nil, err
+}
+
+var errNotBehind = errors.New("there are events behind that place")
+
+func (j *Journal) append(ctx context.Context, behind *mail.Seq, events []mail.Event) (mail.Seq, error) {
+	if err := ctx.Err(); err != nil {
+		return 0, err
+	}
+	if len(events) == 0 {
+		return j.Last(), j.usable()
+	}
+	r := &request{behind: behind, done: make(chan struct{}, 1)}
+	for _, e := range events {
+		text, err := jsonl.Encode(e)
+		if err != nil {
+			return 0, err
+		}
+		if err := j.cluster.fits(text); err != nil {
+			return 0, err
+		}
+		r.texts = append(r.texts, text)
+	}
+	r.since = time.Now()
+	if err := j.enter(r); err != nil {
+		return 0, err
+	}
+	select {
+	case <-r.done:
+	case <-ctx.Done():
+		if j.leave(r) {
+			return 0, ctx.Err()
+		}
+		<-r.done // too late to leave: the outcome is near, and is what the caller must hear
+	}
+	return r.last, r.err
+}
+
+func (j *Journal) usable() error {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	if j.closing {
+		return journal.ErrClosed
+	}
+	return j.diverged
+}
+
+// enter queues r, and has somebody send it.
+func (j *Journal) enter(r *request) error {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	if j.closing {
+		return journal.ErrClosed
+	}
+	if j.diverged != nil {
+		return j.diverged
+	}
+	j.queue = append(j.queue, r)
+	if j.flights < maxFlights {
+		j.flights++
+		j.running.Go(j.fly)
+	}
+	return nil
+}
+
+// leave takes r out of the queue if it still waits.
+func (j *Journal) leave(r *request) bool {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	if r.taken {
+		return false
+	}
+	j.queue = slices.DeleteFunc(j.queue, func(q *request) bool { return q == r })
+	return true
+}
+
+// fly sends what is queued until nothing is.
+func (j *Journal) fly() {
+	for {
+		f, late := j.take()
+		for _, r := range late {
+			r.err = j.notSent(errors.New("what was before it in the queue got no answer"))
+			r.done <- struct{}{}
+		}
+		if f == nil && len(late) == 0 {
+			return
+		}
+		if f != nil {
+			j.send(f)
+		}
+	}
+}
+
+// take takes a batch from the queue, and what has waited too long in it. Without either it ends the flight.
+func (j *Journal) take() (f *flight, late []*request) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	now := time.Now()
+	for len(j.queue) > 0 {
+		r := j.queue[0]
+		if now.Sub(r.since) > waitInQueue {
+			late = append(late, r)
+		} else {
+			alone := r.behind != nil || len(r.texts) > maxBatch
+			if f != nil && (alone || f.behind != nil || len(f.texts)+len(r.texts) > maxBatch) {
+				break
+			}
+			if f == nil {
+				f = &flight{behind: r.behind, seen: make(chan mail.Seq, 1), deadline: r.since.Add(patience)}
+			}
+			f.requests, f.texts = append(f.requests, r), append(f.texts, r.texts...)
+		}
+		r.taken = true
+		j.queue = j.queue[1:]
+	}
+	if f == nil {
+		if len(late) == 0 {
+			j.flights--
+			j.wakeLocked()
+		}
+		return nil, late
+	}
+	for range f.texts {
+		j.sent++
+		f.ids = append(f.ids, j.writer+"."+strconv.FormatUint(j.sent, 36))
+	}
+	j.pending[f.ids[len(f.ids)-1]] = f
+	return f, late
+}
+
+// send sends a batch, sees that it is in the copy, and tells its senders.
+func (j *Journal) send(f *flight) {
+	last, err := j.deliver(f)
+	j.mu.Lock()
+	delete(j.pending, f.ids[len(f.ids)-1])
+	j.mu.Unlock()
+	next := last - mail.Seq(len(f.texts))
+	for _, r := range f.requests {
+		if r.err = err; err == nil {
+			next += mail.Seq(len(r.texts))
+			r.last = next
+		}
+		r.done <- struct{}{}
+	}
+}
+
+// deliver stores a batch and sees that it is in the copy. What is larger than the servers take at once goes in parts,
+// each directly behind the one before.
+func (j *Journal) deliver(f *flight) (last mail.Seq, err error) {
+	whole := *f
+	for len(f.texts) > maxBatch && err == nil {
+		part := &flight{texts: f.texts[:maxBatch], ids: f.ids[:maxBatch], behind: f.behind,
+			seen: make(chan mail.Seq, 1)}
+		j.mu.Lock()
+		j.pending[part.ids[maxBatch-1]] = part
+		j.mu.Unlock()
+		last, err = j.deliver(part)
+		j.mu.Lock()
+		delete(j.pending, part.ids[maxBatch-1])
+		j.mu.Unlock()
+		if err == nil {
+			f.texts, f.ids, f.behind = f.texts[maxBatch:], f.ids[maxBatch:], &last
+		}
+	}
+	if err == nil {
+		last, err = j.deliverPart(f)
+	}
+	if err != nil && len(f.texts) < len(whole.texts) && !errors.Is(err, journal.ErrUnknown) {
+		err = j.unknown(fmt.Errorf("a part of it is: %w", err))
+	}
+	f.texts, f.ids = whole.texts, whole.ids
+	return last, err
+}
+
+func (j *Journal) deliverPart(f *flight) (last mail.Seq, err error) {
+	deadline := f.deadline
+	for _, text := range f.texts { // a second more for each megabyte, which checkpoints may have
+		deadline = deadline.Add(time.Duration(len(text)) * time.Microsecond)
+	}
+	if half := time.Now().Add(patience / 2); deadline.Before(half) {
+		deadline = half
+	}
+	if last, err = j.storeBy(j.ctx, f, deadline); err != nil || f.placed {
+		return last, err
+	}
+	return last, j.settle(f, last, deadline)
+}
+
+// storeBy sends a batch until its outcome is known, or time is up, and returns where its last message is.
+func (j *Journal) storeBy(ctx context.Context, f *flight, deadline time.Time) (last mail.Seq, err error) {
+	for i, text := range f.texts { // before the first attempt, whose time is short
+		data, packed := pack(text)
+		f.data, f.packed = append(f.data[:i], data), append(f.packed[:i], packed)
+	}
+	ctx, cancel := context.WithDeadline(ctx, deadline)
+	defer cancel()
+	sure := true // that nothing is stored
+	for wait := firstAttempt; ; wait *= 2 {
+		ack, err := j.attempt(ctx, f, wait)
+		switch {
+		case err == nil && ack.Error == nil:
+			return ack.Sequence, nil
+		case err == nil && ack.Error.Code == codeWrongLast, err == nil && ack.Error.Code == codeHasIDs && f.unchecked:
+			return 0, errNotBehind
+		case err == nil && ack.Error.Code == codeHasIDs: // an attempt before it came through
+			return j.await(ctx, f)
+		case err == nil && !ack.Error.passing():
+			return 0, j.refused(ack.Error)
+		case err == nil:
+			err = ack.Error
+		case !notSent(err):
+			sure = false
+			j.cluster.suspect()
+		}
+		if sure && notConnected(err) {
+			return 0, j.notSent(err)
+		}
+		select {
+		case last := <-f.seen:
+			f.placed = true
+			return last, nil
+		case <-time.After(pauseOfAttempts):
+			continue
+		case <-ctx.Done():
+		}
+		if sure {
+			return 0, j.notSent(err)
+		}
+		return 0, j.unknown(err)
+	}
+}
+
+// errUnchecked means that nobody knows yet whether the servers still have what they had.
+var errUnchecked = errors.New("what the servers have is being compared")
+
+// notSent reports whether an attempt cannot have stored anything.
+func notSent(err error) bool {
+	return notConnected(err) || errors.Is(err, nats.ErrNoResponders) || errors.Is(err, errUnchecked)
+}
+
+func notConnected(err error) bool {
+	return errors.Is(err, nats.ErrReconnectBufExceeded) || errors.Is(err, nats.ErrConnectionReconnecting) ||
+		errors.Is(err, nats.ErrConnectionClosed) || errors.Is(err, nats.ErrDisconnected)
+}
+
+// answer is what the servers say of a message or of a batch.
+type answer struct {
+	Sequence mail.Seq `json:"seq"`
+	Error    *failure `json:"error"`
+}
+
+type failure struct {
+	Code int    `json:"err_code"`
+	Text string `json:"description"`
+}
+
+func (f *failure) Error() string { return f.Text }
+
+// passing reports whether the same may be taken a moment later.
+func (f *failure) passing() bool {
+	return f.Code == codeInProcess || f.Code == codeIncomplete || f.Code == codeTooMany
+}
+
+// attempt sends a batch once and waits for the answer.
+func (j *Journal) attempt(ctx context.Context, f *flight, wait time.Duration) (*answer, error) {
+	connection, _, err := j.cluster.connection()
+	if err != nil {
+		return nil, nats.ErrDisconnected
+	}
+	j.mu.Lock()
+	checked := j.checked == connection || f.unchecked
+	j.mu.Unlock()
+	if !checked {
+		return nil, errUnchecked
+	}
+	ctx, cancel := context.WithTimeout(ctx, wait)
+	defer cancel()
+	msgs := j.messages(f)
+	commit := msgs[len(msgs)-1]
+	for _, m := range msgs[:len(msgs)-1] {
+		if err := j.cluster.nc.PublishMsg(m); err != nil {
+			return nil, err
+		}
+	}
+	reply, err := j.cluster.nc.RequestMsgWithContext(ctx, commit)
+	if err != nil {
+		return nil, err
+	}
+	a := new(answer)
+	if err := json.Unmarshal(reply.Data, a); err != nil {
+		return nil, fmt.Errorf("read the answer: %w", err)
+	}
+	return a, nil
+}
+
+// messages makes the messages of a batch.
+func (j *Journal) messages(f *flight) []*nats.Msg {
+	msgs := make([]*nats.Msg, len(f.texts))
+	batch := ""
+	if len(f.texts) > 1 {
+		batch = rand.Text()
+	}
+	for i, text := range f.texts {
+		m := &nats.Msg{Subject: j.subject, Data: f.data[i], Header: nats.Header{headerID: {f.ids[i]}}}
+		if f.packed[i] {
+			m.Header[headerEncoding] = []string{packingName}
+		}
+		if batch != "" {
+			m.Header[headerBatch] = []string{batch}
+			m.Header[headerBatchSeq] = []string{strconv.Itoa(i + 1)}
+		}
+		if text == nil {
+			m.Header[headerGone] = []string{"1"}
+		}
+		if i == 0 && f.behind != nil {
+			m.Header[headerExpected] = []string{strconv.FormatUint(uint64(*f.behind), 10)}
+		}
+		msgs[i] = m
+	}
+	if batch != "" {
+		msgs[len(msgs)-1].Header[headerCommit] = []string{"1"}
+	}
+	return msgs
+}
+
+// await waits until the follower has seen the last message of a batch.
+func (j *Journal) await(ctx context.Context, f *flight) (mail.Seq, error) {
+	select {
+	case last := <-f.seen:
+		f.placed = true
+		return last, nil
+	case <-ctx.Done():
+		return 0, j.unknown(errors.New("it is stored, but does not come back"))
+	}
+}
+
+func (j *Journal) notSent(err error) error {
+	return &mail.Error{Code: mail.Unavailable, Err: err, Msg: fmt.Sprintf("the NATS servers cannot be reached (%v). "+
+		"Nothing of this was stored; all that was acknowledged is. Try again when they are back: nothing has to be "+
+		"restarted", err)}
+}
+
+func (j *Journal) refused(err error) error {
+	return &mail.Error{Code: mail.Unavailable, Err: err,
+		Msg: fmt.Sprintf("the NATS servers refused this (%v). Nothing "+
+			"of it was stored", err)}
+}
+
+func (j *Journal) unknown(err error) error {
+	return &mail.Error{Code: mail.Unavailable, Err: errors.Join(journal.ErrUnknown, err), Msg: fmt.Sprintf(
+		"the NATS servers got this, but did not say in time whether it is stored (%v). Send it again with the same "+
+			"key: "+
+			"it is stored once", err)}
+}

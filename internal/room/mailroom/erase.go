@@ -1,0 +1,163 @@
+package mailroom
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"strings"
+	"time"
+
+	"pennypost/internal/mail"
+	"pennypost/internal/room/journal"
+)
+
+// erasedWithin is how long the person waits for other machines to erase what they have of a message.
+const erasedWithin = 3 * time.Second
+
+// Erase implements mail.Keeper.
+func (v *view) Erase(ctx context.Context, id mail.ID) error {
+	if err := v.needUser("erase"); err != nil {
+		return err
+	}
+	var asked *erasure
+	v.read(func(s *state, _ mail.Time) { asked = s.erasing[id] })
+	if asked == nil {
+		if _, err := v.Message(ctx, id); err != nil {
+			return err
+		}
+		erased := mail.Event{At: v.now(), Erased: &mail.Erasure{Message: id, By: v.caller}}
+		if _, err := v.commit(ctx, append(v.settlementsOf(id), erased)...); err != nil {
+			return err
+		}
+	}
+	if err := v.finishErasure(ctx, id); err != nil {
+		return err
+	}
+	return v.erasedElsewhere(ctx, id)
+}
+
+// erasedElsewhere waits for the other machines to erase what they have of a message, and says which have not.
+func (v *view) erasedElsewhere(ctx context.Context, id mail.ID) error {
+	waited := time.After(erasedWithin)
+	for {
+		v.mu.RLock()
+		pending, applied := v.state.pending(id), v.applied
+		away := !slices.ContainsFunc(pending, func(m mail.Machine) bool { return !v.opts.Away(m) })
+		v.mu.RUnlock()
+		over := len(pending) == 0 || away
+		if !over {
+			select {
+			case <-applied:
+				continue
+			case <-ctx.Done():
+			case <-waited:
+			}
+		}
+		if len(pending) == 0 {
+			return nil
+		}
+		names := make([]string, len(pending))
+		for i, m := range pending {
+			names[i] = string(m)
+		}
+		return mail.Errorf(mail.Unavailable,
+			"the message is hidden everywhere and gone from here, but its text is still "+
+				"on the disk of %s. It goes from there when that post office has the room open again. Of a machine "+
+				"that "+
+				"will not come back, say so with: pennypost machines remove NAME", strings.Join(names, " and "))
+	}
+}
+
+// finishErasure rewrites the files that hold a message whose erasure is journalled, and journals that it is done, here
+// if other machines follow the room. What followed from the message and its receipts besides (whose turn it is in a
+// role, which door reached an agent) a checkpoint says from then on.
+func (r *Room) finishErasure(ctx context.Context, id mail.ID) error {
+	r.keeping.Lock()
+	defer r.keeping.Unlock()
+	c, ok := r.journal.(journal.Compacter)
+	if !ok {
+		return mail.Errorf(mail.Unavailable, "the journal of room %s cannot erase", r.name)
+	}
+	r.mu.RLock()
+	asked := r.state.erasing[id]
+	owed, said := r.state.owes(id, r.opts.Machine), false
+	if asked != nil {
+		said = r.opts.Machine != "" && r.state.marked > asked.at
+	}
+	r.mu.RUnlock()
+	if !owed {
+		return nil
+	}
+	if !said {
+		if _, err := r.writeCheckpoint(ctx); err != nil {
+			return err
+		}
+	}
+	_, err := c.Erase(ctx, id, func(e mail.Event) bool {
+		return e.Message != nil && e.Message.ID == id || e.Receipt != nil && e.Receipt.Message == id || r.isLost(e.Seq)
+	})
+	if err == nil { // after the journal, or it would be indexed from there again
+		err = r.index.Erase(id)
+	}
+	if err != nil {
+		return &mail.Error{Code: mail.Unavailable, Msg: "the message is hidden, but its text is still on disk: the " +
+			"files could not be rewritten. The post office tries again each hour, and when the room is next " +
+			"opened; to try at once, erase it again", Err: err}
+	}
+	r.mu.Lock()
+	delete(r.state.remains, id)
+	r.mu.Unlock()
+	if asked == nil {
+		return nil
+	}
+	_, err = r.commit(ctx, mail.Event{At: r.now(), Erased: &mail.Erasure{Message: id, By: asked.by, Done: true,
+		Machine: r.opts.Machine}})
+	return err
+}
+
+// owes reports whether a machine has still to erase a message: it has not said that it is done, or its journal had the
+// text when it came to the erasure, which others had done with before it followed the room.
+func (s *state) owes(id mail.ID, me mail.Machine) bool {
+	e := s.erasing[id]
+	return e != nil && (me == "" || !slices.Contains(e.done, me)) || e == nil && s.remains[id]
+}
+
+// isLost reports whether an event did not count, which a checkpoint says.
+func (r *Room) isLost(seq mail.Seq) bool {
+	r.mu.RLock()
+	defer r.mu.RUnlock()
+	return seq < r.state.marked && r.state.isVoid(seq)
+}
+
+// owed returns the messages that this machine has still to erase.
+func (r *Room) owed() (ids []mail.ID) {
+	r.mu.RLock()
+	defer r.mu.RUnlock()
+	for id := range r.state.erasing {
+		if r.state.owes(id, r.opts.Machine) {
+			ids = append(ids, id)
+		}
+	}
+	for id := range r.state.remains {
+		if r.state.erasing[id] == nil {
+			ids = append(ids, id)
+		}
+	}
+	slices.Sort(ids)
+	return ids
+}
+
+// finishErasures does what a crash, or the disk, left undone, and what others asked for. What cannot be done now keeps
+// nobody from anything else.
+func (r *Room) finishErasures(ctx context.Context) error {
+	var errs []error
+	for _, id := range r.owed() {
+		err := r.finishErasure(ctx, id)
+		if err != nil {
+			r.opts.Log.Error("erased message is still on the disk", "room", r.name, "message", id, "err",
+				errors.Unwrap(err))
+		}
+		errs = append(errs, err)
+	}
+	return errors.Join(errs...)
+}

@@ -1,0 +1,147 @@
+package mailroom
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"pennypost/internal/mail"
+	"pennypost/internal/room/journal"
+)
+
+// replay makes the state anew of all that the journal says, and returns the cursor that goes on from there. names is a
+// checkpoint whose names hold from the beginning. If one comes that shows two names to be one agent's after events
+// were applied to two, replay begins again with that: later events tell more names, never other ones. So it does if
+// one comes that says of an event that it did not count, and it counted because another was erased meanwhile, or the
+// other way round.
+func (r *Room) replay(ctx context.Context, names *mail.Checkpoint) (journal.Cursor, error) {
+	r.state = newState(&r.opts)
+	r.state.end = r.journal.Last()
+	if names != nil {
+		r.state.nameAll(names)
+		if len(names.Machines) > 0 {
+			r.state.losers, r.state.decided = names.Void, names.After
+		}
+	}
+	var unsure []mail.Seq
+	c := r.events()
+	for r.state.seq < r.state.end {
+		events, err := c.Next(ctx)
+		if err != nil {
+			return nil, errors.Join(err, c.Close())
+		}
+		for i := range events {
+			told := events[i].Checkpoint
+			if told != nil && (names == nil || told.After > names.After) &&
+				(r.state.divides(told) || overlap(unsure, told.Void) || r.state.misses(told)) {
+				c.Close()
+				return r.replay(ctx, told)
+			}
+			if r.state.apply(&events[i]) && !r.state.exact && r.opts.Machine != "" {
+				unsure = append(unsure, events[i].Seq)
+			}
+		}
+	}
+	return c, nil
+}
+
+// misses reports whether an event did not count of which a checkpoint of a shared room says that it did.
+func (s *state) misses(c *mail.Checkpoint) bool {
+	return len(c.Machines) > 0 && slices.ContainsFunc(s.void, func(seq mail.Seq) bool { return !isAmong(c.Void, seq) })
+}
+
+// overlap reports whether two lists in order have a place in common.
+func overlap(a, b []mail.Seq) bool {
+	return slices.ContainsFunc(b, func(seq mail.Seq) bool { return isAmong(a, seq) })
+}
+
+// events returns all events, of which the state keeps copies only, in the shortest way that the journal has.
+func (r *Room) events() journal.Cursor {
+	if j, ok := r.journal.(journal.Replayer); ok {
+		return j.Replay()
+	}
+	return r.journal.Follow(0)
+}
+
+// follow applies what is appended from now on. While the journal cannot be read it tries again, at longer and longer
+// intervals: until then, calls that wait for their events are told that they failed.
+func (r *Room) follow(ctx context.Context, c journal.Cursor) {
+	defer close(r.done)
+	pause := firstPause
+	for {
+		events, err := c.Next(ctx)
+		r.mu.Lock()
+		marked, upkeepAt := r.state.marked, r.state.upkeepAt
+		for i := range events {
+			if r.opts.Machine != "" && events[i].Seq != r.state.seq+1 {
+				err = r.behind()
+				break
+			}
+			if r.state.apply(&events[i]) && r.opts.Machine != "" {
+				r.hear(&events[i])
+			}
+		}
+		if r.opts.Machine != "" && (r.state.marked != marked || r.state.upkeepAt != upkeepAt) {
+			r.isDue()
+		}
+		applied, arrived := r.applied, r.state.arrived
+		r.applied, r.state.arrived = make(chan struct{}), nil
+		seq := r.state.seq
+		if r.crowd > 0 && len(r.state.records) >= r.crowd {
+			select {
+			case r.crowded <- struct{}{}:
+			default:
+			}
+		}
+		r.broken = err
+		r.mu.Unlock()
+		// All that is to be woken asks for the lock. Go runs first whom it woke last, and those are who wait for mail.
+		close(applied)
+		r.opts.Observe.Changed()
+		for _, c := range arrived {
+			select {
+			case c <- struct{}{}:
+			default:
+			}
+		}
+		if err == nil {
+			pause = firstPause
+			continue
+		}
+		c.Close()
+		switch {
+		case ctx.Err() != nil, errors.Is(err, journal.ErrClosed):
+			return
+		case errors.Is(err, errBehind):
+			close(r.reopen)
+			return
+		}
+		r.opts.Log.Error("room cannot read its journal", "room", r.name, "err", err, "again", pause)
+		select {
+		case <-ctx.Done():
+			return
+		case <-time.After(pause):
+		}
+		pause = min(2*pause, lastPause)
+		c = r.journal.Follow(seq)
+		r.mu.Lock()
+		r.broken = nil // whether that is so is found out by whoever waits next
+		r.mu.Unlock()
+	}
+}
+
+// Reopen returns a channel that is closed when the room is to be closed and opened again: others have erased what this
+// machine, which lagged, had not read yet. What followed from that is known again behind a checkpoint that is yet to
+// come; until the room is opened again it stays as it was.
+func (r *Room) Reopen() <-chan struct{} { return r.reopen }
+
+var errBehind = errors.New("an event is missing")
+
+// behind is what calls are told until the room is opened again.
+func (r *Room) behind() error {
+	return &mail.Error{Code: mail.Unavailable, Err: errBehind,
+		Msg: fmt.Sprintf("room %s is being read again, because mail was erased that this machine had not read yet. "+
+			"Try again in a moment", r.name)}
+}

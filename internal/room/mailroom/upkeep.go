@@ -1,0 +1,185 @@
+package mailroom
+
+import (
+	"context"
+	"slices"
+	"time"
+
+	"pennypost/internal/mail"
+	"pennypost/internal/policy"
+	"pennypost/internal/room/journal"
+)
+
+// One of the machines that have a room open looks after it: the keeper. It is who asked first when there was none, or
+// the one that there was is not heard of. Which it is follows from the journal, so all agree, and one that has been
+// replaced without knowing does nothing that counts.
+
+// How often a machine looks whether the room has a keeper, how often the keeper says that it is one, and how long
+// after that another takes its place although its post office is there: it may have closed the room, or have lost it.
+// With the ten seconds after which a machine is away, a room is without a keeper for less than fifteen.
+const (
+	upkeepEvery = 2 * time.Second
+	upkeepSaid  = time.Hour
+	upkeepLasts = 150 * time.Minute
+)
+
+// seekUpkeep has this machine follow the room, and look after it if no other does, until ctx ends. Then it says that
+// it does not.
+func (r *Room) seekUpkeep(ctx context.Context) {
+	tick := time.NewTicker(upkeepEvery)
+	defer tick.Stop()
+	var seen mail.Seq // where the upkeep was last settled, and since when this machine knows
+	var since time.Time
+	for {
+		r.mu.RLock()
+		if at := r.state.upkeepAt; at != seen || since.IsZero() {
+			seen, since = at, time.Now()
+		}
+		events := r.upkeepEvents(time.Since(since))
+		r.mu.RUnlock()
+		if _, err := r.commit(ctx, events...); err != nil && ctx.Err() == nil {
+			r.opts.Log.Debug("upkeep not asked for", "room", r.name, "err", err)
+		}
+		select {
+		case <-tick.C:
+			continue
+		case <-ctx.Done():
+		}
+		break
+	}
+	r.restFromUpkeep(context.WithoutCancel(ctx))
+}
+
+// upkeepEvents returns by what this machine follows the room, or comes to look after it, if that is due. The upkeep
+// was last settled some time ago.
+func (r *Room) upkeepEvents(ago time.Duration) (events []mail.Event) {
+	s, me := r.state, r.opts.Machine
+	if _, known := slices.BinarySearch(s.machines, me); !known {
+		events = append(events, mail.Event{Machine: &mail.MachineChange{Name: me, Follows: true}})
+	}
+	mine := s.upkeep == me && ago >= upkeepSaid
+	vacant := s.upkeep == "" || s.upkeep != me && (s.away(s.upkeep) || ago >= upkeepLasts)
+	if mine || vacant {
+		events = append(events, mail.Event{Machine: &mail.MachineChange{Name: me, Upkeep: true, After: s.upkeepAt}})
+	}
+	return events
+}
+
+// restFromUpkeep leaves the room to others, if this machine looks after it.
+func (r *Room) restFromUpkeep(ctx context.Context) {
+	r.mu.RLock()
+	mine, at := r.state.upkeep == r.opts.Machine, r.state.upkeepAt
+	r.mu.RUnlock()
+	if !mine {
+		return
+	}
+	ctx, cancel := context.WithTimeout(ctx, upkeepEvery)
+	defer cancel()
+	if _, err := r.commit(ctx, mail.Event{Machine: &mail.MachineChange{Upkeep: true, After: at,
+		By: mail.System}}); err != nil {
+		r.opts.Log.Debug("upkeep not left", "room", r.name, "err", err)
+	}
+}
+
+// isDue wakes Run, because of what was just applied. The caller holds the state.
+func (r *Room) isDue() {
+	select {
+	case r.due <- struct{}{}:
+	default:
+	}
+}
+
+// compactBehind rewrites this machine's file behind the last checkpoint, which another may have written. As long as
+// the files of this machine's bridges lack something that has left the mailboxes, it waits.
+func (r *Room) compactBehind(ctx context.Context) error {
+	compacter, ok := r.journal.(journal.Compacter)
+	if !ok || r.opts.Machine == "" {
+		return nil
+	}
+	r.keeping.Lock()
+	defer r.keeping.Unlock()
+	written := r.opts.Written()
+	r.mu.RLock()
+	s := r.state
+	mark, worth := s.marked, s.stale > garbageLimit
+	for id, rec := range s.leaving {
+		if s.trims[id] > mark {
+			continue
+		}
+		if worth = true; rec.seq > written {
+			worth = false
+			break
+		}
+	}
+	r.mu.RUnlock()
+	if !worth {
+		return nil
+	}
+	return r.compact(ctx, compacter, mark, written)
+}
+
+// sign is the last sign of life of a session that this machine knows of, and since when it does.
+type sign struct {
+	heard   mail.Seq
+	parted  bool
+	noticed time.Time
+}
+
+// lapsedSomewhere is endLapsed in a room that several machines share. Each judges its own sessions by their processes;
+// the keeper judges those of others by how long it has heard nothing of them itself, however their clocks go. A
+// machine that is there says every two minutes that its sessions live, so one that does not say it for longer than
+// lapseElsewhere has forgotten them.
+func (r *Room) lapsedSomewhere() (events []mail.Event) {
+	now := r.now()
+	r.mu.RLock()
+	defer r.mu.RUnlock()
+	known := r.signs
+	r.signs = make(map[*member]sign, len(known))
+	for _, m := range r.state.listed {
+		if m.Session == "" && !m.parted() {
+			continue
+		}
+		last, found := known[m]
+		if !found || last.heard != m.Heard || last.parted != m.parted() {
+			last = sign{m.Heard, m.parted(), time.Now()}
+		}
+		r.signs[m] = last
+		if c := r.judge(m, time.Since(last.noticed)); c != nil {
+			events = append(events, mail.Event{At: now, Agent: c})
+		}
+	}
+	return events
+}
+
+// lapseElsewhere is how long nothing is heard of a session of another machine that is there, before the keeper says
+// that it has ended.
+const lapseElsewhere = 5 * policy.SessionLapse
+
+// judge says what is to be journalled of a session of which nothing was heard for a time; nil if nothing is.
+func (r *Room) judge(m *member, silent time.Duration) *mail.AgentChange {
+	c := &mail.AgentChange{Name: m.Name, Session: m.Session, By: mail.System, Silent: m.Heard}
+	if !r.here(m) {
+		limit := policy.SessionLapse
+		if !r.state.away(m.Machine) {
+			limit = lapseElsewhere
+		}
+		if c.End = true; r.state.upkeep != r.opts.Machine || silent < limit {
+			return nil
+		}
+		return c
+	}
+	alive := m.Process != "" && r.opts.Alive(m.Process)
+	switch {
+	case m.State != mail.Gone && silent < policy.SessionLapse-policy.Heartbeat:
+		return nil
+	case m.parted() && (alive || !m.State.Live() || silent < policy.SessionLapse):
+		return nil
+	case m.State != mail.Gone && alive:
+		c.Process, c.Join, c.Machine, c.Silent = m.Process, m.Joined, r.opts.Machine, 0
+		return c
+	case m.live(0) && silent < policy.SessionLapse:
+		return nil
+	}
+	c.End = true
+	return c
+}
