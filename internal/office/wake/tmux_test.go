@@ -397,10 +397,13 @@ func TestTmuxRefuses(t *testing.T) {
 	}
 
 	// A shell is never typed into, though the client runs in it, or did.
-	shell := m.tmux("new-window", "-P", "-F", "#{pane_id}", "sh")
+	// The user's shell, which tmux starts first, has made room for it when it speaks.
+	shell := m.tmux("new-window", "-P", "-F", "#{pane_id}", "sh -c 'echo here; exec sh'")
 	other := *c
 	other.session.Pane, other.session.Process = shell, ""
-	m.until("the shell runs", func() bool { return m.ask(shell, "#{pane_current_command}") == "sh" })
+	m.until("the shell runs", func() bool {
+		return strings.HasPrefix(m.tmux("capture-pane", "-p", "-t", shell), "here")
+	})
 	m.refused("a shell", "a shell (sh)", &other, true)
 	if screen := m.tmux("capture-pane", "-p", "-t", shell); strings.Contains(screen, "ennypost") {
 		t.Errorf("the shell was typed into: %s", screen)
