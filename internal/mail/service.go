@@ -4,6 +4,7 @@ import (
 	"context"
 	"iter"
 	"slices"
+	"strings"
 )
 
 // Service is one room as one caller sees it: the waist through which every door passes. From the inside out, it is
@@ -332,6 +333,17 @@ type RoomStatus struct {
 type Erasing struct {
 	Message  ID        `json:"message"`
 	Machines []Machine `json:"machines"` // those on whose disks it may be
+}
+
+// Why says, for the person, where the message still is, and what becomes of it.
+func (e *Erasing) Why() string {
+	names := make([]string, len(e.Machines))
+	for i, m := range e.Machines {
+		names[i] = string(m)
+	}
+	return "its text is still on the disk of " + strings.Join(names, " and ") + ". It goes from there when that post " +
+		"office has the room open again. Of a machine that will not come back, say so with: pennypost machines remove " +
+		"NAME"
 }
 
 // MachineStatus is what a machine last said of itself to the others.

@@ -168,8 +168,7 @@ func noRooms(home config.Home) error {
 	}
 	return Hinted(mail.Errorf(mail.Conflict,
 		"this machine has a post office of its own, with %s in %s, which would be hidden. Nothing was changed, and "+
-			"the "+
-			"code is still good. Either use another data directory for the other post office, by setting "+
+			"the code is still good. Either use another data directory for the other post office, by setting "+
 			"PENNYPOST_HOME where it is to be used; or take the mail along (pennypost export --room ROOM here, "+
 			"pennypost import there) and remove the rooms here (pennypost rooms remove ROOM)",
 		plural(len(rooms), "room")+" ("+strings.Join(rooms[:min(len(rooms), 5)], ", ")+")", home.Rooms()),

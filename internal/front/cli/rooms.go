@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -164,17 +165,28 @@ func (a *App) rooms(ctx context.Context) error {
 		return nil
 	}
 	rows := make([][]string, 0, len(list))
+	var troubles []string
 	for _, r := range list {
 		mark, unread := " ", ""
+		if r.Trouble != "" && !slices.Contains(troubles, r.Trouble) {
+			troubles = append(troubles, r.Trouble)
+		}
 		if r.Name == here {
 			mark = "*"
 		}
 		if r.Unread > 0 {
 			unread = a.Out.Bold(itoa(r.Unread) + " for you")
 		}
-		rows = append(rows, []string{mark + " " + string(r.Name), plural(r.Messages, "message"),
-			plural(r.Agents, "agent"), size(r.Bytes), unread})
+		row := []string{mark + " " + string(r.Name), plural(r.Messages, "message"), plural(r.Agents, "agent"),
+			size(r.Bytes), unread}
+		if r.Seq == 0 && r.Trouble != "" { // it cannot be opened
+			row[1], row[2] = "not known", ""
+		}
+		rows = append(rows, row)
 	}
 	a.Out.Table(rows)
+	for _, t := range troubles {
+		a.Out.Line("%s", OneLine(t))
+	}
 	return nil
 }

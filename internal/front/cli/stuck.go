@@ -14,7 +14,8 @@ import (
 
 const stuckHelp = `List the mail that does not move, why, and what to type to mend it: what is held because nobody has
 the role, dead letters of agents that are gone, what an agent should have looked at by now, and what
-expired unread. Agents that wait for each other in a circle are named too.
+expired unread. Agents that wait for each other in a circle are named too, and what was erased and
+is not yet gone from every machine.
 
 The messages are numbered: pennypost read 1 prints the first.`
 
@@ -62,7 +63,11 @@ func (a *App) stuck(ctx context.Context, q mail.StuckQuery) error {
 	if err != nil {
 		return err
 	}
-	if len(list.Groups)+len(circles) == 0 {
+	erasing, err := a.erasing(ctx, svc, q)
+	if err != nil {
+		return err
+	}
+	if len(list.Groups)+len(circles)+len(erasing) == 0 {
 		a.Out.Line("Nothing is stuck.")
 		return nil
 	}
@@ -76,7 +81,25 @@ func (a *App) stuck(ctx context.Context, q mail.StuckQuery) error {
 		}
 		a.Out.Line("  Answering one of their questions ends it: %s", a.Out.Bold("pennypost waiting"))
 	}
+	if len(erasing) > 0 {
+		a.Out.Line("%s", a.Out.Bold("Not erased everywhere: a machine has yet to do its part"))
+	}
+	for _, e := range erasing {
+		a.Out.Line("  %s is hidden everywhere, but %s.", e.Message, e.Why())
+		for _, m := range e.Machines {
+			a.Out.Line("    → %s", a.Out.Bold("pennypost machines remove "+quoted(string(m))))
+		}
+	}
 	return nil
+}
+
+// erasing are the messages that are erased, but not yet from every disk. They are no kind, and for nobody.
+func (a *App) erasing(ctx context.Context, svc mail.Service, q mail.StuckQuery) ([]mail.Erasing, error) {
+	if q.Kind != "" || q.For != "" {
+		return nil, nil
+	}
+	st, err := svc.Status(ctx)
+	return st.Erasing, err
 }
 
 // circles are those who wait for each other, each circle once. They are no kind, and for nobody.

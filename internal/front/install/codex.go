@@ -26,9 +26,7 @@ func codex() Client {
 				out = append(out, fmt.Sprintf(
 					"Codex runs no hook that you have not trusted. When it starts next it says "+
 						"\"Hooks need review: %d hooks are new or changed\": answer \"Trust all and continue\", or "+
-						"look "+
-						"at each "+
-						"with \"Review hooks\" (later: /hooks).", n),
+						"look at each with \"Review hooks\" (later: /hooks).", n),
 					"codex exec does not ask, and runs none of them until then. Without any question: pennypost "+
 						"install codex "+
 						"--trust", "An upgrade of Pennypost does not change the hooks.")

@@ -252,9 +252,13 @@ func (c *cluster) trouble() string {
 	if c.Trouble() == nil {
 		return ""
 	}
+	why := "cannot be reached"
+	if c.Refused() {
+		why = "do not let this machine in; see [journal] in config.toml"
+	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return "as of " + c.asOf.Local().Format("15:04") + "; the NATS servers cannot be reached"
+	return "as of " + c.asOf.Local().Format("15:04") + "; the NATS servers " + why
 }
 
 // status is what the post office says of the servers.

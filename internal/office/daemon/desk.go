@@ -75,7 +75,8 @@ func (o *office) Desk(ctx context.Context, q mail.DeskQuery) (mail.Desk, error) 
 	return mail.JoinDesks(desks, q.Limit), nil
 }
 
-// errNothingThere is the error of a room that was not asked, because it is closed and is known to have nothing.
+// errNothingThere is the error of a room that was not asked: it is closed, and is known to have nothing, or is in a file
+// of another machine, on whose desk it is.
 var errNothingThere = errors.New("nothing for the user")
 
 // deskOf asks one room.
@@ -89,6 +90,9 @@ func (o *office) deskOf(ctx context.Context, name mail.RoomName, q mail.DeskQuer
 		has += st.Needs
 	}
 	if !open && known && has == 0 {
+		return mail.Desk{}, errNothingThere
+	}
+	if k, err := o.kindOf(name); !open && err == nil && k.Moved != "" {
 		return mail.Desk{}, errNothingThere
 	}
 	e, err := o.borrow(ctx, name)

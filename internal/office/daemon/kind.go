@@ -96,8 +96,7 @@ func (o *office) openJournal(e *entry, name mail.RoomName, log *slog.Logger) (ro
 		return nil, mail.Errorf(mail.Unavailable,
 			"room %s was moved to a file on the machine %s, and can be used there "+
 				"only. To have it here again, type there: pennypost rooms move %s --to jetstream. What was known of "+
-				"it "+
-				"here is in %s", name, k.Moved, name, o.dir(name))
+				"it here is in %s", name, k.Moved, name, o.dir(name))
 	case k.Kind != config.KindJetStream:
 		return jsonl.Open(o.dir(name), opts)
 	case o.cluster == nil:

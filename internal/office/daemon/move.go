@@ -91,21 +91,19 @@ func (o *office) moveToServers(ctx context.Context, name mail.RoomName) (mail.Se
 func (o *office) moveToFile(ctx context.Context, name mail.RoomName) (mail.Seq, error) {
 	var last mail.Seq
 	err := o.hold(ctx, name, func() (err error) {
-		if last, err = o.cluster.CloseOff(ctx, string(name)); err != nil {
+		if err := o.cluster.CloseOff(ctx, string(name)); err != nil {
 			return err
 		}
 		copied, err := o.cluster.Open(ctx, string(name), o.dir(name), jsonl.Options{Log: o.log.With("room", name)})
 		if err != nil {
 			return err
 		}
-		at := copied.Last()
+		last = copied.Last()
 		if err := copied.Close(); err != nil {
 			return err
 		}
-		if at < last {
-			return mail.Errorf(mail.Unavailable, "the copy of room %s is at place %d of %d; type the same again", name,
-				at,
-				last)
+		if !copied.Moved() {
+			return mail.Errorf(mail.Unavailable, "the copy of room %s is not whole yet; type the same again", name)
 		}
 		return writeKind(o.dir(name), kind{Kind: config.KindFile})
 	})
@@ -123,6 +121,9 @@ func (o *office) hold(ctx context.Context, name mail.RoomName, f func() error) e
 	}
 	o.setRemoved(e, false)
 	defer o.forget(e, name)
+	o.mu.Lock()
+	delete(o.known, name) // its figures are taken anew
+	o.mu.Unlock()
 	if e.room != nil {
 		e.quiet(callsPatience)
 		if _, err := o.shut(e, name); err != nil {

@@ -43,8 +43,46 @@ func sender(t *testing.T, s mail.Service, name string) (stop func() []string) {
 	return func() []string { cancel(); running.Wait(); return sent }
 }
 
+// untilMoved sends numbered messages until it is told that the room has moved to a file elsewhere, and returns on sent
+// what was acknowledged.
+func untilMoved(t *testing.T, s mail.Service, name string) (sent <-chan []string) {
+	done := make(chan []string, 1)
+	go func() {
+		var acknowledged []string
+		for i := 0; ; {
+			text := fmt.Sprint(name, " ", i)
+			_, err := s.Send(t.Context(), mail.Draft{To: mail.Recipients{"all"}, Type: string(mail.Status),
+				Body: text, Key: text})
+			switch {
+			case err == nil:
+				acknowledged = append(acknowledged, text)
+				i++
+			case mail.CodeOf(err) != mail.Unavailable:
+				t.Errorf("send %q: %v", text, err)
+				fallthrough
+			case strings.Contains(err.Error(), "file on the machine"):
+				done <- acknowledged
+				return
+			}
+		}
+	}()
+	return done
+}
+
 // checkSent checks that a room has what was sent, each once and in order.
 func checkSent(t *testing.T, where string, s mail.Service, sent ...[]string) {
+	t.Helper()
+	got := exportedBodies(t, s)
+	for _, want := range sent {
+		name, _, _ := cutLast(want[0])
+		if !slices.Equal(got[name], want) {
+			t.Errorf("%s: of %s there is %q, want %q", where, name, got[name], want)
+		}
+	}
+}
+
+// exportedBodies returns the texts of a room's messages in their order, by what stands before the number.
+func exportedBodies(t *testing.T, s mail.Service) map[string][]string {
 	t.Helper()
 	got := make(map[string][]string)
 	var items []mail.Item // the archive comes first, and may have what is newer than what is hot
@@ -60,12 +98,7 @@ func checkSent(t *testing.T, where string, s mail.Service, sent ...[]string) {
 			got[name] = append(got[name], it.Body)
 		}
 	}
-	for _, want := range sent {
-		name, _, _ := cutLast(want[0])
-		if !slices.Equal(got[name], want) {
-			t.Errorf("%s: of %s there is %q, want %q", where, name, got[name], want)
-		}
-	}
+	return got
 }
 
 func cutLast(text string) (name, number string, ok bool) {
@@ -129,14 +162,30 @@ func TestMoveRoom(t *testing.T) {
 	}
 
 	stop = sender(t, lab, "third")
+	fourth := untilMoved(t, far, "fourth")
+	eventually(t, "b sends", func() bool { return len(exportedBodies(t, lab)["fourth"]) > 20 })
 	if done, err = a.office.MoveRoom(t.Context(), "lab", config.KindFile); err != nil || !done.Moved {
 		t.Fatalf("MoveRoom back = %+v, %v", done, err)
 	}
 	third := stop()
 	checkSent(t, "a, in its file", lab, first, second, third)
+	acknowledged, got := <-fourth, exportedBodies(t, lab)["fourth"]
+	// Of the last one the sender may have heard nothing.
+	if n := len(acknowledged); n > len(got) || n < len(got)-1 || !slices.Equal(got[:n], acknowledged) {
+		t.Errorf("of %d that b was told are sent, a has %d: %q", n, len(got), got)
+	}
 	eventually(t, "b says where the room is", func() bool {
 		err := broadcast(t.Context(), far, "to nowhere")
 		return mail.CodeOf(err) == mail.Unavailable && strings.Contains(err.Error(), "file on the machine a")
+	})
+	eventually(t, "b's desk is without it, and its list says where it is", func() bool {
+		desk, err := b.office.Desk(t.Context(), mail.DeskQuery{})
+		must(t, err)
+		rooms, err := b.office.Rooms(t.Context())
+		must(t, err)
+		return len(desk.Away) == 0 && slices.ContainsFunc(rooms, func(r mail.RoomStatus) bool {
+			return r.Name == "lab" && r.Seq == 0 && strings.Contains(r.Trouble, "file on the machine a")
+		})
 	})
 	if _, err := os.Stat(filepath.Join(string(cfg.Home), "rooms", "lab", "mailbox.jsonl")); err != nil {
 		t.Error(err)

@@ -63,8 +63,7 @@ func attachRoute() route {
 	rt := at(&wire.Route{ID: "attach", Method: http.MethodPost, Path: "/agents/{name}/attach", UserOnly: true,
 		Here: true,
 		About: "Bring the agent's session to the front, where that can be done, and else answer with the command " +
-			"that " +
-			"shows or resumes it. Only the user may."})
+			"that shows or resumes it. Only the user may."})
 	rt.in, rt.out, rt.status, rt.handle = wire.Attach{}, wire.Attached{}, http.StatusOK, attach
 	return rt
 }

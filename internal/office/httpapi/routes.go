@@ -54,8 +54,7 @@ func routes() []route {
 			userOnly: true, here: true, out: wire.Machines{}, status: http.StatusOK, handle: machines},
 		{method: http.MethodDelete, path: "/machines/{machine}", id: "removeMachine",
 			about: "Forget a machine that will not come back: nobody waits for it any more where all machines have " +
-				"to " +
-				"do something, as when text is erased. Only the user may.",
+				"to do something, as when text is erased. Only the user may.",
 			userOnly: true, here: true, status: http.StatusNoContent, handle: removeMachine},
 		{method: http.MethodPost, path: "/login", id: "login", about: "Make a link that logs the first browser that " +
 			"opens it in as the user, within ten minutes. Only the user may.",
@@ -84,8 +83,7 @@ func routes() []route {
 			userOnly: true, out: mail.DeskChange{}, stream: wire.Events, status: http.StatusOK, handle: deskEvents},
 		{method: http.MethodPost, path: wire.Room + "/move", id: "moveRoom",
 			about: "Move a room to the NATS servers, or to a file on this machine, while mail goes on. Cut off, it " +
-				"is " +
-				"to be asked again. Only the user may.",
+				"is to be asked again. Only the user may.",
 			userOnly: true, here: true, in: wire.MoveRoom{}, out: wire.MovedRoom{}, status: http.StatusOK,
 			handle: moveRoom},
 		{method: http.MethodDelete, path: wire.Room, id: "removeRoom",

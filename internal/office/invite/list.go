@@ -245,9 +245,8 @@ func (l *List) use(ask wire.Join, name mail.Machine, from netip.Addr, before *ma
 	case old != nil && old.life.Err() == nil && (before == nil || before.Machine != name):
 		return nil, nil, mail.Errorf(mail.Conflict,
 			"a machine called %s was let in already. If this is another, give it another name: add --name NAME. If "+
-				"it "+
-				"is the same and has forgotten that, first type where the post office is: pennypost invite --revoke "+
-				"%s. The code is still good", name, name)
+				"it is the same and has forgotten that, first type where the post office is: pennypost invite "+
+				"--revoke %s. The code is still good", name, name)
 	}
 	return l.file.Codes[i], old, nil
 }

@@ -34,6 +34,7 @@ func stuckSections() []stuckSection {
 		{Kind: "notice", Title: "What the post office says",
 			Why: "A limit was reached, or somebody was woken in vain."},
 		{Kind: "bridge", Title: "Bridges", Why: "The room and these files are not in step."},
+		{Kind: "erased", Title: "Not erased everywhere", Why: "A machine has yet to do its part."},
 		{Kind: "file", Title: "The room's file", Why: "Some of its lines could not be read."},
 	}
 }
@@ -85,7 +86,7 @@ func (c *catch) all(q mail.StuckQuery) error {
 	if err := cmp.Or(c.notices(), c.bridges(), c.waits()); err != nil {
 		return err
 	}
-	c.file()
+	c.room()
 	return nil
 }
 
@@ -348,28 +349,32 @@ func (c *catch) bridges() error {
 	return nil
 }
 
-// file tells what is wrong with the room's files.
-func (c *catch) file() {
-	for i := range c.Rooms {
-		st := &c.Rooms[i]
-		if st.Name != c.Room {
-			continue
+// room adds what is to be said of the room itself.
+func (c *catch) room() {
+	i := slices.IndexFunc(c.Rooms, func(r mail.RoomStatus) bool { return r.Name == c.Room })
+	if i < 0 {
+		return
+	}
+	st := &c.Rooms[i]
+	for _, e := range st.Erasing {
+		g := c.add(&stuckGroup{Kind: "erased", Title: string(e.Message), Why: "It is hidden everywhere, but " + e.Why() + "."})
+		for _, m := range e.Machines {
+			g.Commands = append(g.Commands, "pennypost machines remove "+string(m))
 		}
-		if st.Trouble != "" {
-			c.add(&stuckGroup{Kind: "file", Title: "The room takes no mail", Commands: []string{"pennypost doctor"},
-				Why: st.Trouble})
-		}
-		if st.Missing > 0 {
-			c.add(&stuckGroup{Kind: "file", Title: plural(st.Missing, "line") + " missing",
-				Commands: []string{c.command("verify")},
-				Why: "They were in the room's journal, and were gone when it was opened. Verify says which, and " +
-					"whose."})
-		}
-		if st.Rejected > 0 {
-			c.add(&stuckGroup{Kind: "file", Title: plural(st.Rejected, "line") + " set aside",
-				Commands: []string{c.command("verify")},
-				Why:      "They are kept byte for byte in files of their own, beside the room's journal."})
-		}
+	}
+	if st.Trouble != "" {
+		c.add(&stuckGroup{Kind: "file", Title: "The room takes no mail", Commands: []string{"pennypost doctor"},
+			Why: st.Trouble})
+	}
+	if st.Missing > 0 {
+		c.add(&stuckGroup{Kind: "file", Title: plural(st.Missing, "line") + " missing",
+			Commands: []string{c.command("verify")},
+			Why:      "They were in the room's journal, and were gone when it was opened. Verify says which, and whose."})
+	}
+	if st.Rejected > 0 {
+		c.add(&stuckGroup{Kind: "file", Title: plural(st.Rejected, "line") + " set aside",
+			Commands: []string{c.command("verify")},
+			Why:      "They are kept byte for byte in files of their own, beside the room's journal."})
 	}
 }
 

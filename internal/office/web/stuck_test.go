@@ -264,6 +264,7 @@ func (failingRoom) SyncBridge(_ context.Context, id string) (mail.BridgeStatus, 
 func (r failingRoom) Status(ctx context.Context) (mail.RoomStatus, error) {
 	st, err := r.Service.Status(ctx)
 	st.Rejected, st.Missing, st.Trouble = 3, 2, "the disk does not answer"
+	st.Erasing = []mail.Erasing{{Message: "msg_secret", Machines: []mail.Machine{"tower"}}}
 	return st, err
 }
 
@@ -285,7 +286,8 @@ func TestStuckFiles(t *testing.T) {
 	b.get("/@shop/stuck").want(t, http.StatusOK, "permission denied. The files are below /srv/&lt;haak&gt;",
 		"pennypost --room shop bridge sync haak", "2 pieces of its files cannot be understood",
 		"3 lines set aside", "pennypost --room shop verify", "2 lines missing", "The room takes no mail",
-		"the disk does not answer", "5 things").without(t, "sound")
+		"the disk does not answer", "Not erased everywhere", "msg_secret", "on the disk of tower",
+		"pennypost machines remove tower", "6 things").without(t, "sound")
 	sync := func(id string) fixtureAnswer {
 		return b.post("/@shop/stuck/sync", url.Values{"bridge": {id}}, asScript("form"))
 	}

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"slices"
-	"strings"
 	"time"
 
 	"pennypost/internal/mail"
@@ -56,15 +55,8 @@ func (v *view) erasedElsewhere(ctx context.Context, id mail.ID) error {
 		if len(pending) == 0 {
 			return nil
 		}
-		names := make([]string, len(pending))
-		for i, m := range pending {
-			names[i] = string(m)
-		}
-		return mail.Errorf(mail.Unavailable,
-			"the message is hidden everywhere and gone from here, but its text is still "+
-				"on the disk of %s. It goes from there when that post office has the room open again. Of a machine "+
-				"that "+
-				"will not come back, say so with: pennypost machines remove NAME", strings.Join(names, " and "))
+		e := mail.Erasing{Message: id, Machines: pending}
+		return mail.Errorf(mail.Unavailable, "the message is hidden everywhere and gone from here, but %s", e.Why())
 	}
 }
 

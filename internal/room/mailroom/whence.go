@@ -47,8 +47,7 @@ func (v *view) settleIn(s *state, w Whence, now mail.Time) error {
 		return mail.Errorf(mail.Denied,
 			"this runs in the shell of a session that room %s does not know, so it cannot be "+
 				"told which agent it is: nothing was done. The session is known once its hooks have run or it has "+
-				"used a "+
-				"tool of Pennypost; else say --as NAME", v.name)
+				"used a tool of Pennypost; else say --as NAME", v.name)
 	case len(seats) == 0:
 		elsewhere := m != nil && m.Process != "" && m.live(now) &&
 			!slices.ContainsFunc(w.Programs, func(p string) bool { return process.Is(m.Process, p) })

@@ -149,8 +149,7 @@ func (c *caller) unreached(ctx context.Context, err error) error {
 		msg := "the post office at " + c.office.where + " cannot be reached: " + err.Error()
 		if _, ok := errors.AsType[*tls.CertificateVerificationError](err); ok {
 			msg += ". A certificate that it has made itself is known to machines that join it: pennypost invite, " +
-				"typed " +
-				"there, says how"
+				"typed there, says how"
 		}
 		return &mail.Error{Code: mail.Unavailable, Msg: msg, Err: err}
 	}

@@ -213,8 +213,7 @@ func (t *team) verifies(m member) bool {
 func (t *team) unsigned(to member) error {
 	return mail.Errorf(mail.Denied, "%s takes this only with the lead's signature (lead_sig), which nobody but the "+
 		"Claude Code session that leads team %s can make: nothing was sent. Let that session do it, or write to it "+
-		"with: "+
-		"pennypost team send %s %s TEXT --agent %s", to.name, t.config.name, t.name, t.config.lead, to.name)
+		"with: pennypost team send %s %s TEXT --agent %s", to.name, t.config.name, t.name, t.config.lead, to.name)
 }
 
 func (t *team) askShutdown(ctx context.Context, name string) error {

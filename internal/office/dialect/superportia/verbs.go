@@ -25,8 +25,7 @@ func verbs() []dialect.Verb {
 			Short: "what a session is told when it starts: the time in Taipei, what is unread, what is urgent",
 			Long: "Register as online and look into the mailbox, as every session begins. Made for a " +
 				"SessionStart hook: what it prints is for the agent.\nNothing is marked. Where the post office " +
-				"cannot " +
-				"be reached it prints the time and says so, and succeeds: a hook that fails is not heard.",
+				"cannot be reached it prints the time and says so, and succeeds: a hook that fails is not heard.",
 			Example: `SP_AGENT_ID="Mac CLI 小克" pennypost superportia boot`, Writes: true, Run: boot,
 		},
 		{

@@ -3,6 +3,7 @@ package jetstream
 import (
 	"cmp"
 	"context"
+	"crypto/tls"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -105,8 +106,12 @@ func (c *Cluster) dial() (*nats.Conn, error) {
 		ConnectedCB:       func(nc *nats.Conn) { c.noteConnection(nc, nil) },
 		ReconnectedCB:     func(nc *nats.Conn) { c.noteConnection(nc, nil) },
 		DisconnectedErrCB: func(nc *nats.Conn, err error) { c.noteConnection(nc, cmp.Or(err, nats.ErrDisconnected)) },
+		ReconnectErrCB:    func(_ *nats.Conn, err error) { c.noteAttempt(err) },
 		AsyncErrorCB: func(_ *nats.Conn, _ *nats.Subscription, err error) {
 			c.log.Warn("the NATS servers report an error", "err", err)
+			if refuses(err) { // after the first attempt it is said here only
+				c.noteAttempt(err)
+			}
 		},
 	}
 	options := []nats.Option{}
@@ -146,23 +151,52 @@ func (c *Cluster) noteConnection(nc *nats.Conn, err error) {
 	c.log.Info("connected to a NATS server", "url", nc.ConnectedUrlRedacted())
 }
 
+// noteAttempt notes why it was not possible to connect. That a server does not let this machine in is kept when another
+// one does not answer: it says more.
+func (c *Cluster) noteAttempt(err error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.trouble != nil && (!refuses(c.trouble) || refuses(err)) {
+		c.trouble = err
+	}
+}
+
+// refuses reports whether an error is a server's that answers, and does not let this machine in, or one that this
+// machine does not trust.
+func refuses(err error) bool {
+	_, untrusted := errors.AsType[*tls.CertificateVerificationError](err)
+	_, alert := errors.AsType[tls.AlertError](err)
+	return untrusted || alert || errors.Is(err, nats.ErrAuthorization) || errors.Is(err, nats.ErrAuthExpired) ||
+		errors.Is(err, nats.ErrAuthRevoked) || errors.Is(err, nats.ErrAccountAuthExpired) ||
+		errors.Is(err, nats.ErrSecureConnRequired) || errors.Is(err, nats.ErrSecureConnWanted)
+}
+
+// Refused reports whether the servers answer, and do not let this machine in.
+func (c *Cluster) Refused() bool {
+	_, _, err := c.connection()
+	return refuses(err)
+}
+
+// away says, in words for the person, why servers cannot be used.
+func away(err error) string {
+	if refuses(err) {
+		return fmt.Sprintf("the NATS servers do not let this machine in (%v): see [journal] in config.toml", err)
+	}
+	return fmt.Sprintf("the NATS servers cannot be reached (%v)", err)
+}
+
 // Trouble returns nil while the servers answer, else why they cannot be used, in words for the person.
 func (c *Cluster) Trouble() error {
-	_, _, err := c.connection()
-	last := c.nc.LastError()
-	if err == nil {
-		c.mu.Lock()
-		err, last = c.silent, nil
-		c.mu.Unlock()
+	if last := c.nc.LastError(); refuses(last) { // of TLS, nothing else tells
+		c.noteAttempt(last)
 	}
+	c.mu.Lock()
+	err := cmp.Or(c.trouble, c.silent)
+	c.mu.Unlock()
 	if err == nil {
 		return nil
 	}
-	if last != nil {
-		err = last
-	}
-	return &mail.Error{Code: mail.Unavailable, Err: err,
-		Msg: fmt.Sprintf("the NATS servers cannot be reached (%v); Pennypost keeps trying", err)}
+	return &mail.Error{Code: mail.Unavailable, Err: err, Msg: away(err) + "; Pennypost keeps trying"}
 }
 
 // connection returns the number of the connection that there is, or why there is none, and a channel that closes when

@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strconv"
 	"time"
 
@@ -30,7 +31,10 @@ func (j *Journal) follow(first chan<- error) {
 	for j.ctx.Err() == nil {
 		at := j.local.Last()
 		err := j.followOnce()
-		j.setCurrent(false)
+		j.setCurrent(errors.Is(err, errMoved))
+		if errors.Is(err, errMoved) {
+			return
+		}
 		if errors.Is(err, errDiffers) {
 			j.diverge(err)
 			return
@@ -144,6 +148,7 @@ type arrival struct {
 	text     []byte // nil: the place holds nothing
 	id       string
 	archived bool   // it was in the archive when the room was moved to the servers
+	fence    string // the room ends here, and goes to a file of that machine
 	pending  uint64 // how many were behind it
 	err      error
 }
@@ -190,7 +195,7 @@ func (b *inbox) take(expected uint64) arrival {
 			return arrival{err: errLost}
 		}
 		a := arrival{seq: mail.Seq(meta.Sequence.Stream), id: m.Header.Get(headerID), pending: meta.NumPending,
-			archived: m.Header.Get(archivedHeader) != ""}
+			archived: m.Header.Get(archivedHeader) != "", fence: m.Header.Get(fenceHeader)}
 		if m.Header.Get(headerGone) == "" {
 			a.text = unpack(m)
 		}
@@ -319,8 +324,13 @@ func (j *Journal) skip(stream jetstream.Stream, end mail.Seq) error {
 	return j.place([]jsonl.Placed{{Seq: end}})
 }
 
-// received places messages, and tells whoever waits to see them.
+// received places messages, and tells whoever waits to see them. Of a fence, and what is behind it, nothing is placed,
+// and the error is errMoved.
 func (j *Journal) received(some []arrival) error {
+	var fence string
+	if i := slices.IndexFunc(some, func(a arrival) bool { return a.fence != "" }); i >= 0 {
+		some, fence = some[:i], some[i].fence
+	}
 	placed := make([]jsonl.Placed, len(some))
 	for i, a := range some {
 		placed[i] = jsonl.Placed{Seq: a.seq}
@@ -344,7 +354,24 @@ func (j *Journal) received(some []arrival) error {
 			f.see(a.seq)
 		}
 	}
-	return nil
+	if fence == "" {
+		return nil
+	}
+	j.moved = movedTo(j.room, mail.Machine(fence))
+	close(j.ended)
+	return errMoved
+}
+
+var errMoved = errors.New("the room was moved from the servers")
+
+// Moved reports whether the copy is all that there is of a room that goes to a file: its stream has ended.
+func (j *Journal) Moved() bool {
+	select {
+	case <-j.ended:
+		return true
+	default:
+		return false
+	}
 }
 
 // confirm sees that what was placed because it was acknowledged comes with the stream, as it was placed.

@@ -145,9 +145,8 @@ func (j *Journal) heal(ctx context.Context, stream jetstream.Stream, end mail.Se
 		Body: fmt.Sprintf(
 			"The servers had lost the end of room %s, from line %d on, which they had acknowledged, and "+
 				"others have sent since. %d lines that only this machine had were appended again behind those. So "+
-				"that "+
-				"it "+
-				"does not happen, the servers need: jetstream { sync_interval: always }", j.room, from, rescued)})
+				"that it does not happen, the servers need: jetstream { sync_interval: always }",
+			j.room, from, rescued)})
 	return nil
 }
 

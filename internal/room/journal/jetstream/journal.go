@@ -38,6 +38,7 @@ type Journal struct {
 	stop    context.CancelFunc // ends it
 	running sync.WaitGroup     // the follower and the flights
 	reopen  chan struct{}      // closed when the journal must be opened again
+	ended   chan struct{}      // closed when the fence has come behind which nothing counts
 
 	mu       sync.Mutex
 	queue    []*request
@@ -48,6 +49,7 @@ type Journal struct {
 	current  bool               // the copy has been as far as the stream since it is followed
 	checked  uint64             // the connection over which the copy was compared with the stream
 	diverged error              // why the journal must be opened again
+	moved    error              // where the room went, once ended is closed
 	advanced chan struct{}      // closed when the copy has grown, or current changes
 
 	placing sync.Mutex                // held while something is placed in the copy
@@ -74,7 +76,7 @@ func (c *Cluster) Open(ctx context.Context, room, dir string, opts jsonl.Options
 	}
 	j := &Journal{
 		cluster: c, room: room, subject: c.subject(room), dir: dir, log: log.With("room", room), local: local,
-		writer: rand.Text(), reopen: make(chan struct{}), waiting: make(map[mail.Seq]acknowledged),
+		writer: rand.Text(), reopen: make(chan struct{}), ended: make(chan struct{}), waiting: make(map[mail.Seq]acknowledged),
 		pending:  make(map[string]*flight),
 		advanced: make(chan struct{}),
 	}

@@ -164,8 +164,8 @@ func taken(name mail.Machine, owner *machine) error {
 	return mail.Errorf(mail.Conflict,
 		"another post office is known as the machine %s, and was last noted at %s. Give "+
 			"this one another name ([machine] name in config.toml); or, if that one will not come back, type on "+
-			"another "+
-			"machine: pennypost machines remove %s", name, owner.Noted.Std().Local().Format("2006-01-02 15:04"), name)
+			"another machine: pennypost machines remove %s",
+		name, owner.Noted.Std().Local().Format("2006-01-02 15:04"), name)
 }
 
 // self is what this machine says of itself.

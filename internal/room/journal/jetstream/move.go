@@ -27,9 +27,8 @@ const (
 	mostMovedBytes = 4 << 20
 	// movePatience is how long the servers have for one step of a move.
 	movePatience = 10 * time.Second
-	// settled is for how long a stream must have stood still that nobody writes to any more: what was on its way when
-	// its subject was taken away has come by then.
-	settled = 500 * time.Millisecond
+	// fenceHeader is of the message that ends a room on the servers; it names the machine to whose file the room goes.
+	fenceHeader = "Pennypost-Moved"
 )
 
 // moved is what stands at a place of a room that is moved. Without text there is nothing.
@@ -324,31 +323,27 @@ func (c *Cluster) Settle(ctx context.Context, room string) error {
 	return nil
 }
 
-// Close off a room, so that it can be moved to a file of this machine: nobody appends any more, and others are told
-// where it goes. It returns the last place, and may be asked again.
-func (c *Cluster) CloseOff(ctx context.Context, room string) (mail.Seq, error) {
+// CloseOff ends a room on the servers, so that it can be moved to a file of this machine: it takes the stream's subject
+// away and appends a fence. What a server still appends behind the first fence, because it has not heard of the other
+// subject, counts nowhere: its sender meets the fence before it, and is told where the room goes. It may be asked
+// again.
+func (c *Cluster) CloseOff(ctx context.Context, room string) error {
 	ctx, cancel := context.WithTimeout(ctx, movePatience)
 	defer cancel()
+	subject := c.cfg.Prefix + ".moved." + escape(room)
 	err := c.change(ctx, room, func(cfg *jetstream.StreamConfig) {
 		cfg.Metadata[movedKey] = string(c.cfg.Machine)
-		cfg.Subjects = []string{c.cfg.Prefix + ".moved." + escape(room)}
+		cfg.Subjects = []string{subject}
 	})
-	var last uint64
-	for stood := time.Now(); err == nil && time.Since(stood) < settled; {
-		var s jetstream.Stream
-		if s, err = c.js.Stream(ctx, c.streamName(room)); err == nil && s.CachedInfo().State.LastSeq != last {
-			last, stood = s.CachedInfo().State.LastSeq, time.Now()
-		}
-		select {
-		case <-time.After(settled / 5):
-		case <-ctx.Done():
-			err = ctx.Err()
-		}
+	if err == nil {
+		fence := &nats.Msg{Subject: subject, Header: nats.Header{fenceHeader: {string(c.cfg.Machine)}}}
+		_, err = c.js.PublishMsg(ctx, fence, jetstream.WithRetryAttempts(int(movePatience/pauseShort)),
+			jetstream.WithRetryWait(pauseShort))
 	}
 	if err != nil {
-		return 0, unreachable("close off the room", err)
+		return unreachable("close off the room", err)
 	}
-	return mail.Seq(last), nil
+	return nil
 }
 
 // Leave deletes the stream of a room that is in a file of this machine now.

@@ -24,6 +24,9 @@ func (j *Journal) settle(f *flight, last mail.Seq, deadline time.Time) error {
 	select {
 	case <-f.seen:
 		return nil
+	case <-j.ended:
+		_, err := j.beforeEnd(f)
+		return err
 	case <-time.After(time.Until(deadline)):
 	}
 	if j.local.Last() < last {

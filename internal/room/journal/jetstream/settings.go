@@ -172,9 +172,8 @@ func Warnings(servers []Server, connected string, urls, replicas int) (out []str
 		size = max(size, s.Size)
 		if !s.Synced {
 			warn("the NATS server %s does not sync each write, but every %v: what it has acknowledged since is lost "+
-				"if "+
-				"all replicas lose their power. Set in its configuration: jetstream { sync_interval: always }", s.Name,
-				s.Interval)
+				"if all replicas lose their power. Set in its configuration: jetstream { sync_interval: always }",
+				s.Name, s.Interval)
 		}
 		if tooOld(s.Version) {
 			warn("the NATS server %s is version %s; %s or later is needed", s.Name, s.Version, oldest)

@@ -1,6 +1,7 @@
 package jetstream
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"encoding/json"
@@ -122,21 +123,22 @@ func (j *Journal) append(ctx context.Context, behind *mail.Seq, events []mail.Ev
 func (j *Journal) usable() error {
 	j.mu.Lock()
 	defer j.mu.Unlock()
+	return j.usableLocked()
+}
+
+func (j *Journal) usableLocked() error {
 	if j.closing {
 		return journal.ErrClosed
 	}
-	return j.diverged
+	return cmp.Or(j.moved, j.diverged)
 }
 
 // enter queues r, and has somebody send it.
 func (j *Journal) enter(r *request) error {
 	j.mu.Lock()
 	defer j.mu.Unlock()
-	if j.closing {
-		return journal.ErrClosed
-	}
-	if j.diverged != nil {
-		return j.diverged
+	if err := j.usableLocked(); err != nil {
+		return err
 	}
 	j.queue = append(j.queue, r)
 	if j.flights < maxFlights {
@@ -302,6 +304,8 @@ func (j *Journal) storeBy(ctx context.Context, f *flight, deadline time.Time) (l
 		case last := <-f.seen:
 			f.placed = true
 			return last, nil
+		case <-j.ended:
+			return j.beforeEnd(f)
 		case <-time.After(pauseOfAttempts):
 			continue
 		case <-ctx.Done():
@@ -321,8 +325,14 @@ func notSent(err error) bool {
 	return notConnected(err) || errors.Is(err, nats.ErrNoResponders) || errors.Is(err, errUnchecked)
 }
 
+// noConnection is why there is none.
+type noConnection struct{ error }
+
+func (e noConnection) Unwrap() error { return e.error }
+
 func notConnected(err error) bool {
-	return errors.Is(err, nats.ErrReconnectBufExceeded) || errors.Is(err, nats.ErrConnectionReconnecting) ||
+	_, none := errors.AsType[noConnection](err)
+	return none || errors.Is(err, nats.ErrReconnectBufExceeded) || errors.Is(err, nats.ErrConnectionReconnecting) ||
 		errors.Is(err, nats.ErrConnectionClosed) || errors.Is(err, nats.ErrDisconnected)
 }
 
@@ -348,7 +358,7 @@ func (f *failure) passing() bool {
 func (j *Journal) attempt(ctx context.Context, f *flight, wait time.Duration) (*answer, error) {
 	connection, _, err := j.cluster.connection()
 	if err != nil {
-		return nil, nats.ErrDisconnected
+		return nil, noConnection{err}
 	}
 	j.mu.Lock()
 	checked := j.checked == connection || f.unchecked
@@ -412,15 +422,29 @@ func (j *Journal) await(ctx context.Context, f *flight) (mail.Seq, error) {
 	case last := <-f.seen:
 		f.placed = true
 		return last, nil
+	case <-j.ended:
+		return j.beforeEnd(f)
 	case <-ctx.Done():
 		return 0, j.unknown(errors.New("it is stored, but does not come back"))
 	}
 }
 
+// beforeEnd returns where a batch is in a room that has ended, or that it is not in it.
+func (j *Journal) beforeEnd(f *flight) (mail.Seq, error) {
+	select {
+	case last := <-f.seen:
+		f.placed = true
+		return last, nil
+	default:
+		j.mu.Lock()
+		defer j.mu.Unlock()
+		return 0, j.moved
+	}
+}
+
 func (j *Journal) notSent(err error) error {
-	return &mail.Error{Code: mail.Unavailable, Err: err, Msg: fmt.Sprintf("the NATS servers cannot be reached (%v). "+
-		"Nothing of this was stored; all that was acknowledged is. Try again when they are back: nothing has to be "+
-		"restarted", err)}
+	return &mail.Error{Code: mail.Unavailable, Err: err, Msg: away(err) + ". Nothing of this was stored; all that " +
+		"was acknowledged is. Try again when they are back: nothing has to be restarted"}
 }
 
 func (j *Journal) refused(err error) error {
@@ -432,6 +456,5 @@ func (j *Journal) refused(err error) error {
 func (j *Journal) unknown(err error) error {
 	return &mail.Error{Code: mail.Unavailable, Err: errors.Join(journal.ErrUnknown, err), Msg: fmt.Sprintf(
 		"the NATS servers got this, but did not say in time whether it is stored (%v). Send it again with the same "+
-			"key: "+
-			"it is stored once", err)}
+			"key: it is stored once", err)}
 }

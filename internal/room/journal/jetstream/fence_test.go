@@ -1,0 +1,87 @@
+package jetstream_test
+
+import (
+	"fmt"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/nats-io/nats.go"
+	natsjs "github.com/nats-io/nats.go/jetstream"
+
+	"pennypost/internal/mail"
+	"pennypost/internal/room/journal/jetstream"
+	"pennypost/internal/room/journal/jsonl"
+)
+
+// A room goes to a file of one machine while others write to it, and the servers, as one that has not heard of the
+// move, store what comes behind the fence too: nobody is told that it is stored, and the file has what is before it.
+func TestFence(t *testing.T) {
+	servers := shared(t)
+	mover, err := jetstream.Connect(t.Context(), jetstream.Config{URLs: servers.URLs(), Machine: "a"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { mover.Close() })
+	told := newTold()
+	stop := make(chan struct{})
+	var writing sync.WaitGroup
+	for m := range 2 {
+		j := open(t, connect(t, servers.URLs()), "fence", t.TempDir())
+		for w := range 8 {
+			writing.Go(func() {
+				for i := 0; ; i++ {
+					select {
+					case <-stop:
+						return
+					default:
+						_ = told.send(t, j, fmt.Sprint(m, "-", w, "-", i)) // what it is told is looked at below
+					}
+				}
+			})
+		}
+	}
+	end := sync.OnceFunc(func() { close(stop); writing.Wait() })
+	defer end()
+	eventually(t, func() error {
+		if n := told.count(); n < 200 {
+			return fmt.Errorf("only %d are stored", n)
+		}
+		return nil
+	})
+	js, err := natsjs.New(mover.Conn())
+	if err != nil {
+		t.Fatal(err)
+	}
+	ack, err := js.PublishMsg(t.Context(), &nats.Msg{Subject: "pennypost.room.fence",
+		Header: nats.Header{"Pennypost-Moved": {"a"}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	time.Sleep(200 * time.Millisecond) // what was under way is stored behind it
+	end()
+	if err := mover.CloseOff(t.Context(), "fence"); err != nil {
+		t.Fatal(err)
+	}
+	j := open(t, mover, "fence", t.TempDir())
+	if !j.Moved() || j.Last() != mail.Seq(ack.Sequence)-1 {
+		t.Errorf("moved: %t; the copy ends at %d, and the fence is at %d", j.Moved(), j.Last(), ack.Sequence)
+	}
+	s, err := js.Stream(t.Context(), "pennypost_room_fence")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Logf("%d events stand between the fences", s.CachedInfo().State.LastSeq-ack.Sequence-1)
+	if len(told.unknown) > 0 {
+		t.Errorf("of %d it is not known whether they are stored", len(told.unknown))
+	}
+	told.check(t, all(t, j, int(j.Last())))
+	if _, err := j.Append(t.Context(), note("late")); mail.CodeOf(err) != mail.Unavailable ||
+		!strings.Contains(err.Error(), "moved to a file on the machine a") {
+		t.Errorf("Append to a room that has moved: %v", err)
+	}
+	if _, err := connect(t, servers.URLs()).Open(t.Context(), "fence", t.TempDir(), jsonl.Options{}); err == nil {
+		t.Error("a room that has moved is opened elsewhere")
+	}
+}
