@@ -262,7 +262,7 @@ func (d *doctor) cluster(c *wire.Cluster) {
 	}
 	if c.Trouble != "" {
 		d.say("servers", Problem, "$EDITOR "+d.cfg.Home.File()+"   # urls, below [journal]",
-			"the NATS servers cannot be reached, so rooms there take no mail: %s", c.Trouble)
+			"rooms on the NATS servers take no mail: %s", c.Trouble)
 	}
 	for _, w := range c.Warnings {
 		d.say("servers", Problem, "", "%s", w)
