@@ -341,9 +341,9 @@ func (e *Erasing) Why() string {
 	for i, m := range e.Machines {
 		names[i] = string(m)
 	}
-	return "its text is still on the disk of " + strings.Join(names, " and ") + ". It goes from there when that post " +
-		"office has the room open again. Of a machine that will not come back, say so with: pennypost machines remove " +
-		"NAME"
+	return "its text is still on the disk of " + strings.Join(names, " and ") + ". It goes from there when that " +
+		"post office has the room open again. Of a machine that will not come back, say so with: pennypost machines " +
+		"remove NAME"
 }
 
 // MachineStatus is what a machine last said of itself to the others.

@@ -75,8 +75,8 @@ func (o *office) Desk(ctx context.Context, q mail.DeskQuery) (mail.Desk, error) 
 	return mail.JoinDesks(desks, q.Limit), nil
 }
 
-// errNothingThere is the error of a room that was not asked: it is closed, and is known to have nothing, or is in a file
-// of another machine, on whose desk it is.
+// errNothingThere is the error of a room that was not asked: it is closed, and is known to have nothing, or is in a
+// file of another machine, on whose desk it is.
 var errNothingThere = errors.New("nothing for the user")
 
 // deskOf asks one room.

@@ -357,7 +357,8 @@ func (c *catch) room() {
 	}
 	st := &c.Rooms[i]
 	for _, e := range st.Erasing {
-		g := c.add(&stuckGroup{Kind: "erased", Title: string(e.Message), Why: "It is hidden everywhere, but " + e.Why() + "."})
+		g := c.add(&stuckGroup{Kind: "erased", Title: string(e.Message),
+			Why: "It is hidden everywhere, but " + e.Why() + "."})
 		for _, m := range e.Machines {
 			g.Commands = append(g.Commands, "pennypost machines remove "+string(m))
 		}
@@ -369,7 +370,8 @@ func (c *catch) room() {
 	if st.Missing > 0 {
 		c.add(&stuckGroup{Kind: "file", Title: plural(st.Missing, "line") + " missing",
 			Commands: []string{c.command("verify")},
-			Why:      "They were in the room's journal, and were gone when it was opened. Verify says which, and whose."})
+			Why: "They were in the room's journal, and were gone when it was opened. Verify says which, and " +
+				"whose."})
 	}
 	if st.Rejected > 0 {
 		c.add(&stuckGroup{Kind: "file", Title: plural(st.Rejected, "line") + " set aside",

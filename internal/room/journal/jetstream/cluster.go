@@ -151,8 +151,8 @@ func (c *Cluster) noteConnection(nc *nats.Conn, err error) {
 	c.log.Info("connected to a NATS server", "url", nc.ConnectedUrlRedacted())
 }
 
-// noteAttempt notes why it was not possible to connect. That a server does not let this machine in is kept when another
-// one does not answer: it says more.
+// noteAttempt notes why it was not possible to connect. That a server does not let this machine in is kept when
+// another one does not answer: it says more.
 func (c *Cluster) noteAttempt(err error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

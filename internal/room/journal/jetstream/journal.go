@@ -76,9 +76,8 @@ func (c *Cluster) Open(ctx context.Context, room, dir string, opts jsonl.Options
 	}
 	j := &Journal{
 		cluster: c, room: room, subject: c.subject(room), dir: dir, log: log.With("room", room), local: local,
-		writer: rand.Text(), reopen: make(chan struct{}), ended: make(chan struct{}), waiting: make(map[mail.Seq]acknowledged),
-		pending:  make(map[string]*flight),
-		advanced: make(chan struct{}),
+		writer: rand.Text(), reopen: make(chan struct{}), ended: make(chan struct{}),
+		waiting: make(map[mail.Seq]acknowledged), pending: make(map[string]*flight), advanced: make(chan struct{}),
 	}
 	j.ctx, j.stop = context.WithCancel(context.Background())
 	if err := j.reconcile(ctx); err != nil {

@@ -323,10 +323,10 @@ func (c *Cluster) Settle(ctx context.Context, room string) error {
 	return nil
 }
 
-// CloseOff ends a room on the servers, so that it can be moved to a file of this machine: it takes the stream's subject
-// away and appends a fence. What a server still appends behind the first fence, because it has not heard of the other
-// subject, counts nowhere: its sender meets the fence before it, and is told where the room goes. It may be asked
-// again.
+// CloseOff ends a room on the servers, so that it can be moved to a file of this machine: it takes the stream's
+// subject away and appends a fence. What a server still appends behind the first fence, because it has not heard of
+// the other subject, counts nowhere: its sender meets the fence before it, and is told where the room goes. It may be
+// asked again.
 func (c *Cluster) CloseOff(ctx context.Context, room string) error {
 	ctx, cancel := context.WithTimeout(ctx, movePatience)
 	defer cancel()

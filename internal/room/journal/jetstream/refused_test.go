@@ -40,7 +40,8 @@ func TestRefused(t *testing.T) {
 	wrong := dial("nats://ann:wrong@"+at, "nats://127.0.0.1:1")
 	says := func(err error) bool {
 		return mail.CodeOf(err) == mail.Unavailable && strings.Contains(err.Error(), "do not let this machine in") &&
-			strings.Contains(strings.ToLower(err.Error()), "authorization violation") && strings.Contains(err.Error(), "config.toml")
+			strings.Contains(strings.ToLower(err.Error()), "authorization violation") &&
+			strings.Contains(err.Error(), "config.toml")
 	}
 	awaitMachines(t, "it says so", func() bool { return says(wrong.Trouble()) && wrong.Refused() })
 	time.Sleep(time.Second) // the other server has been tried meanwhile
@@ -51,7 +52,8 @@ func TestRefused(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer j.Close()
-	if _, err := j.Append(t.Context(), said("never")); !says(err) || !strings.Contains(err.Error(), "Nothing of this") {
+	_, err = j.Append(t.Context(), said("never"))
+	if !says(err) || !strings.Contains(err.Error(), "Nothing of this") {
 		t.Errorf("Append = %v", err)
 	}
 	plain := dial("tls://ann:right@" + at)
