@@ -1,6 +1,7 @@
 package jetstream_test
 
 import (
+	"context"
 	"fmt"
 	"strings"
 	"sync"
@@ -23,7 +24,12 @@ func TestFence(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { mover.Close() })
+	t.Cleanup(func() {
+		if err := mover.Delete(context.Background(), "fence"); err != nil {
+			t.Error(err)
+		}
+		mover.Close()
+	})
 	told := newTold()
 	stop := make(chan struct{})
 	var writing sync.WaitGroup
