@@ -92,8 +92,10 @@ func (o *office) deskOf(ctx context.Context, name mail.RoomName, q mail.DeskQuer
 	if !open && known && has == 0 {
 		return mail.Desk{}, errNothingThere
 	}
-	if k, err := o.kindOf(name); !open && err == nil && k.Moved != "" {
-		return mail.Desk{}, errNothingThere
+	if !open && !known {
+		if k, err := o.kindOf(name); err == nil && k.Moved != "" {
+			return mail.Desk{}, errNothingThere
+		}
 	}
 	e, err := o.borrow(ctx, name)
 	if err != nil {

@@ -16,6 +16,7 @@ import (
 	"pennypost/internal/config"
 	"pennypost/internal/mail"
 	"pennypost/internal/room/journal"
+	"pennypost/internal/room/journal/jetstream"
 	"pennypost/internal/room/journal/jsonl"
 )
 
@@ -93,10 +94,8 @@ func (o *office) openJournal(e *entry, name mail.RoomName, log *slog.Logger) (ro
 	opts := jsonl.Options{Log: log, OnSync: o.metrics.synced}
 	switch {
 	case k.Moved != "":
-		return nil, mail.Errorf(mail.Unavailable,
-			"room %s was moved to a file on the machine %s, and can be used there "+
-				"only. To have it here again, type there: pennypost rooms move %s --to jetstream. What was known of "+
-				"it here is in %s", name, k.Moved, name, o.dir(name))
+		return nil, mail.Errorf(mail.Unavailable, "%w. What was known of it here is in %s",
+			jetstream.MovedTo(string(name), k.Moved), o.dir(name))
 	case k.Kind != config.KindJetStream:
 		return jsonl.Open(o.dir(name), opts)
 	case o.cluster == nil:

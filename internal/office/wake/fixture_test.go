@@ -285,11 +285,15 @@ func (b *fixture) rung(bell *bell, want int, when string) {
 	}
 }
 
-// notices returns what the system told the user.
-func (b *fixture) notices() []mail.Item {
-	b.Helper()
-	page, err := b.room.As(mail.User).Inbox(b.Context(), mail.InboxQuery{Limit: mail.MaxLimit})
-	b.must(err)
+func (b *fixture) notices() []mail.Item { return noticesIn(b.T, b.room) }
+
+// noticesIn returns what the system told the user in a room.
+func noticesIn(t *testing.T, room *mailroom.Room) []mail.Item {
+	t.Helper()
+	page, err := room.As(mail.User).Inbox(t.Context(), mail.InboxQuery{Limit: mail.MaxLimit})
+	if err != nil {
+		t.Fatal(err)
+	}
 	return slices.DeleteFunc(page.Messages, func(it mail.Item) bool { return it.From != mail.FromSystem })
 }
 

@@ -207,12 +207,7 @@ func (w *fleet) rang(when string, want ...int) {
 	}
 }
 
-func (m *outpost) notices() []mail.Item {
-	m.Helper()
-	page, err := m.room.As(mail.User).Inbox(m.Context(), mail.InboxQuery{Limit: mail.MaxLimit})
-	m.must(err)
-	return slices.DeleteFunc(page.Messages, func(it mail.Item) bool { return it.From != mail.FromSystem })
-}
+func (m *outpost) notices() []mail.Item { return noticesIn(m.T, m.room) }
 
 // network is a journal behind a network that may be cut.
 type network struct {

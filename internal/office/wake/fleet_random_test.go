@@ -9,7 +9,6 @@ import (
 	"testing/synctest"
 	"time"
 
-	"pennypost/internal/base/jsonx"
 	"pennypost/internal/mail"
 	"pennypost/internal/policy"
 )
@@ -187,23 +186,6 @@ func (h *fleetHistory) turn(n mail.Name, home *outpost) {
 	h.note("%s had a turn", n)
 }
 
-// reported returns the messages of which the user was told.
-func (m *outpost) reported() map[mail.ID]bool {
-	out := make(map[mail.ID]bool)
-	for _, it := range m.notices() {
-		var said struct {
-			Wake struct {
-				Messages []mail.ID `json:"messages"`
-			} `json:"wake"`
-		}
-		m.must(jsonx.Unmarshal(it.Metadata, &said))
-		for _, id := range said.Wake.Messages {
-			out[id] = true
-		}
-	}
-	return out
-}
-
 // check holds P8 when there was time to find out who is away.
 func (h *fleetHistory) check() {
 	h.Helper()
@@ -219,7 +201,7 @@ func (h *fleetHistory) check() {
 	if m == nil {
 		return // nobody can do anything
 	}
-	brief := m.reported()
+	brief := reported(h.T, m.notices())
 	for _, u := range m.room.Unwoken(func(mail.Name, []string) bool { return true }) {
 		if !policy.MayRing(u.State) || u.Agent == "" {
 			continue
@@ -308,7 +290,7 @@ func (h *fleetHistory) settle() {
 	h.pass(8 * time.Hour)
 	h.checkTwice()
 	m := h.machines[0]
-	brief := m.reported()
+	brief := reported(h.T, m.notices())
 	told := make(map[mail.ID]bool)
 	for _, o := range h.machines {
 		for _, b := range []*bell{o.bell, o.socket} {

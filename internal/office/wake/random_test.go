@@ -208,17 +208,20 @@ func (h *history) unread(n mail.Name) (ids []mail.ID) {
 	return ids
 }
 
-// reported returns the messages of which the user was told.
-func (h *history) reported() map[mail.ID]bool {
+// reported returns the messages of which the user was told, as notices have it.
+func reported(t *testing.T, notices []mail.Item) map[mail.ID]bool {
+	t.Helper()
 	out := make(map[mail.ID]bool)
-	for _, it := range h.notices() {
-		var m struct {
+	for _, it := range notices {
+		var said struct {
 			Wake struct {
 				Messages []mail.ID `json:"messages"`
 			} `json:"wake"`
 		}
-		h.must(jsonx.Unmarshal(it.Metadata, &m))
-		for _, id := range m.Wake.Messages {
+		if err := jsonx.Unmarshal(it.Metadata, &said); err != nil {
+			t.Fatal(err)
+		}
+		for _, id := range said.Wake.Messages {
 			out[id] = true
 		}
 	}
@@ -244,7 +247,7 @@ func (h *history) check() {
 	h.pass(gather + silence)
 	agents, err := mail.Roster(h.Context(), h.room.As(mail.User))
 	h.must(err)
-	brief := h.reported()
+	brief := reported(h.T, h.notices())
 	for _, a := range agents {
 		if a.Name == "worker" || !policy.MayRing(a.State) {
 			continue
@@ -313,7 +316,7 @@ func (h *history) settle() {
 		h.to(n, mail.Idle)
 	}
 	h.pass(8 * time.Hour)
-	brief := h.reported()
+	brief := reported(h.T, h.notices())
 	for _, n := range h.agents() {
 		rung := h.rungFor(n)
 		for _, id := range h.unread(n) {

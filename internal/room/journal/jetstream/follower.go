@@ -357,7 +357,7 @@ func (j *Journal) received(some []arrival) error {
 	if fence == "" {
 		return nil
 	}
-	j.moved = movedTo(j.room, mail.Machine(fence))
+	j.moved = MovedTo(j.room, mail.Machine(fence))
 	if fence == string(j.cluster.cfg.Machine) {
 		j.moved = mail.Errorf(mail.Unavailable, "the move of room %s to a file on this machine was cut off, and the "+
 			"room takes no mail until it is done. Type: pennypost rooms move %s --to file", j.room, j.room)

@@ -161,15 +161,15 @@ func (c *Cluster) here(info *jetstream.StreamInfo) error {
 				"soon", room, by)
 	}
 	if to := meta[movedKey]; to != "" && to != string(c.cfg.Machine) {
-		return movedTo(room, mail.Machine(to))
+		return MovedTo(room, mail.Machine(to))
 	}
 	return nil
 }
 
-func movedTo(room string, to mail.Machine) error {
-	return mail.Errorf(mail.Unavailable,
-		"room %s was moved to a file on the machine %s, and can be used there only. To "+
-			"have it here again, type there: pennypost rooms move %s --to jetstream", room, to, room)
+// MovedTo is the error of using a room here that went to a file of another machine.
+func MovedTo(room string, to mail.Machine) error {
+	return mail.Errorf(mail.Unavailable, "room %s was moved to a file on the machine %s, and can be used there only. "+
+		"To have it here again, type there: pennypost rooms move %s --to jetstream", room, to, room)
 }
 
 // mayMake returns why there is no stream of a room, and none is to be made: it was removed, or is elsewhere.
@@ -179,14 +179,14 @@ func (c *Cluster) mayMake(ctx context.Context, room string) error {
 	case err != nil:
 		return fmt.Errorf("look what became of room %s: %w", room, err)
 	case gone && g.To != "":
-		return movedTo(room, g.To)
+		return MovedTo(room, g.To)
 	case gone:
 		return mail.Errorf(mail.NotFound, "room %s was removed by the user on the machine %s", room, g.By)
 	}
 	return nil
 }
 
-// places of a stream's subjects and metadata are changed by this.
+// change changes the settings of a room's stream.
 func (c *Cluster) change(ctx context.Context, room string, change func(*jetstream.StreamConfig)) error {
 	s, err := c.js.Stream(ctx, c.streamName(room))
 	if err != nil {
