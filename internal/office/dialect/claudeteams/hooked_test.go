@@ -1,12 +1,14 @@
 package claudeteams
 
 import (
+	"log/slog"
 	"os"
 	"strings"
 	"testing"
 	"time"
 
 	"pennypost/internal/mail"
+	"pennypost/internal/office/dialect"
 )
 
 // leadSession is the session of the lead in teams of newHQ.
@@ -84,4 +86,39 @@ func TestOneWay(t *testing.T) {
 	}
 	h.Sync()
 	state(h.item("from inside"), mail.Queued, "")
+}
+
+// TestVanishesWhileRead: an inbox that is listed, and gone when it is looked at, was not read. One that comes back
+// without an entry says that it was.
+func TestVanishesWhileRead(t *testing.T) {
+	h := newHQ(t, "alpha")
+	h.put("tester", entry{From: "reviewer", Text: "unread", Timestamp: at(1)})
+	opened, err := open(dialect.FilesOptions{Dir: h.Dir, State: t.TempDir(), Service: h.As(mail.User),
+		Log: slog.New(slog.DiscardHandler)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	f := opened.(*files)
+	if news, err := f.Read(t.Context()); err != nil || len(news.Items) != 1 {
+		t.Fatalf("the files say %+v, %v", news, err)
+	}
+	look := func() []mail.Receipt {
+		b := f.box("tester")
+		if err := b.load(); err != nil {
+			t.Fatal(err)
+		}
+		var n dialect.News
+		f.compare(t.Context(), b, &n)
+		return n.Receipts
+	}
+	if err := os.Remove(h.inbox("tester")); err != nil {
+		t.Fatal(err)
+	}
+	if got := look(); len(got) != 0 {
+		t.Errorf("of an inbox that has just gone the files say %+v", got)
+	}
+	h.put("tester")
+	if got := look(); len(got) != 1 || got[0].Mark != mail.MarkRead {
+		t.Errorf("of an inbox from which an entry was taken the files say %+v", got)
+	}
 }
