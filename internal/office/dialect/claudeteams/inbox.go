@@ -30,7 +30,7 @@ type inbox struct {
 	end     int // of the last element, if the text up to there is laid out as Claude Code does; else 0
 	sum     uint32
 	neat    bool
-	blank   bool // the file is gone, empty or says null: it holds no messages, and does not say that any were taken out
+	blank   bool // the file is gone, empty or null: it holds no messages, and does not say that any were taken out
 	letters []boxed
 	counts  map[mail.ID]int     // how many entries say the same, by the id of the first
 	settled map[mail.ID]mail.ID // which ids entries with one of their own have in the room, by boxed.words
