@@ -14,6 +14,7 @@ import (
 
 	"pennypost/internal/config"
 	"pennypost/internal/mail"
+	"pennypost/internal/office/gate"
 )
 
 // NoTCP is the listen address of a post office with nothing but its Unix socket.
@@ -64,7 +65,7 @@ func listenUnix(home config.Home, log *slog.Logger) (net.Listener, error) {
 		l.Close()
 		return nil, fmt.Errorf("close the socket to others: %w", err)
 	}
-	return peerListener{l, log}, nil
+	return gate.Listener{UnixListener: l, Log: log}, nil
 }
 
 // listenTCP listens where cfg says. At the default address it puts up with somebody else being there.

@@ -65,7 +65,11 @@ func (o *office) seated(
 			return "", nil
 		}
 	}
-	s, err := o.roomAs(ctx, name, caller).as(ctx, e)
+	v, err := o.roomAs(ctx, name, caller)
+	if err != nil {
+		return "", err
+	}
+	s, err := v.as(ctx, e)
 	if err != nil {
 		return "", err
 	}
@@ -80,8 +84,14 @@ func (o *office) seatedFar(ctx context.Context, name mail.RoomName, caller mail.
 		if _, over := o.sessions.Of(name, session); over {
 			return "", nil
 		}
-		ctx = context.WithValue(ctx, sessionKey{}, shell{session: session})
 	}
-	a, err := o.roomAs(ctx, name, caller).Register(ctx, mail.Presence{Session: session, Update: true})
+	v, err := o.roomAs(ctx, name, caller)
+	if err != nil {
+		return "", err
+	}
+	if session != "" {
+		v = o.roomOf(name, v.id.InSession(session))
+	}
+	a, err := v.Register(ctx, mail.Presence{Session: session, Update: true})
 	return a.Name, err
 }

@@ -1,0 +1,11 @@
+//go:build !linux && !darwin
+
+package gate
+
+import (
+	"net"
+	"os"
+)
+
+// peerOf believes that the peer is this user: here the permissions of the data directory are what keeps others out.
+func peerOf(*net.UnixConn) (*Peer, error) { return NewPeer(os.Getuid(), 0), nil }
