@@ -75,6 +75,7 @@ type daemon struct {
 	metrics *metrics
 	pages   pages
 	guests  *guests
+	scripts *gate.Scripts
 	cert    *certKeeper // for other machines; nil: none
 
 	closing     context.Context // done when it begins to stop
@@ -189,6 +190,7 @@ func newDaemon(ctx context.Context, opts Options, token, host string, at listene
 	if at.tcp != nil {
 		d.office.letterLink = d.pages.LetterLink
 	}
+	d.scripts = scripts
 	d.gate = newGate(token, &d.opts.Config, d.office, scripts, d.guests)
 	d.connections.since = time.Now()
 	d.calls.daemon = d

@@ -240,7 +240,7 @@ func (f *far) room(ctx context.Context, v *callerRoom) (mail.Service, error) {
 	var from client.Whence
 	from.Session, from.Guessed = v.id.Session()
 	if v.id.Peer() != nil {
-		from.Programs, from.Inside = v.id.Programs(), v.id.InClient()
+		from.Programs, from.Inside = v.id.Programs(), v.id.Doubtful()
 	}
 	if v.id.ToolUse() != "" {
 		user := f.office.RoomFrom(v.name, mail.User, client.Whence{})

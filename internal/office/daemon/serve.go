@@ -33,7 +33,7 @@ func (d *daemon) server(h http.Handler) *http.Server {
 		MaxHeaderBytes:    maxHeader,
 		ErrorLog:          slog.NewLogLogger(d.log.Handler(), slog.LevelDebug), // strangers' handshakes are no news
 		ConnState:         d.connections.note,
-		ConnContext:       gate.ConnContext,
+		ConnContext:       d.gate.ConnContext,
 	}
 }
 
@@ -55,6 +55,9 @@ func (d *daemon) handler() (h http.Handler, closeHandler func(), err error) {
 		Hooks: &hooks{office: d.office}, Attach: d.office.attach,
 		Notify: d.office.notify, Status: d.status, Stop: d.stop, Remove: d.office.remove, Backup: d.backup,
 		Closing: d.closing, Log: d.log, Pages: &d.pages, Invites: d.guests,
+	}
+	if d.office.far == nil {
+		api.Credentials = d.scripts
 	}
 	if c := d.office.cluster; c != nil {
 		api.Machines, api.Move = c, d.office.move

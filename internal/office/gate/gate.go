@@ -140,7 +140,7 @@ func (g *Gate) checkUser(ctx context.Context, caller *mail.Caller) error {
 		}
 		return nil
 	}
-	s := p.standing(g.opts.Terminals)
+	s := p.standing()
 	if s.agent == "" {
 		if name := g.opts.Session(s.below); name != "" {
 			return inSession(name)
@@ -166,7 +166,7 @@ func (g *Gate) checkUser(ctx context.Context, caller *mail.Caller) error {
 // Browser returns the context of a browser that is logged in, unless it runs in an agent's session.
 func (g *Gate) Browser(ctx context.Context) (context.Context, error) {
 	if p := tcpPeerOf(ctx); p != nil {
-		if name := g.opts.Session(p.standing(g.opts.Terminals).below); name != "" {
+		if name := g.opts.Session(p.standing().below); name != "" {
 			return nil, inSession(name)
 		}
 	}

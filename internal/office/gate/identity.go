@@ -157,7 +157,7 @@ func (id Identity) Enter(room *mailroom.Room) (mail.Service, mail.Name, error) {
 	}
 	// of a session that is not there no process tells
 	if id.peer != nil && (!whence.Guessed || id.shell.session == "") {
-		whence.Programs, whence.Opens, whence.InClient = id.Programs(), id.opens, id.peer.InClient
+		whence.Programs, whence.Opens, whence.Doubtful = id.Programs(), id.opens, id.peer.doubtful
 	}
 	svc, err := room.From(caller, whence)
 	if err == nil && id.pass != nil {
@@ -166,8 +166,8 @@ func (id Identity) Enter(room *mailroom.Room) (mail.Service, mail.Name, error) {
 	return svc, caller, err
 }
 
-// InClient reports whether the caller is known to run in an agent's client.
-func (id Identity) InClient() bool { return id.peer != nil && id.peer.InClient() }
+// Doubtful reports whether the caller's process may be that of an agent's client.
+func (id Identity) Doubtful() bool { return id.peer != nil && id.peer.doubtful() }
 
 // Programs returns those among which sessions are looked for. What the user sits at is no session.
 func (id Identity) Programs() []string {
@@ -175,7 +175,7 @@ func (id Identity) Programs() []string {
 		return nil
 	}
 	if id.name == mail.User && !id.peer.far {
-		return id.peer.stands.below
+		return id.peer.standing().below
 	}
 	return id.peer.Programs()
 }

@@ -21,6 +21,7 @@ type Peer struct {
 	// far says that it runs on another machine, whose relay has found out what is above it, and whether inside of an
 	// agent's client.
 	far, inside bool
+	terminals   []string // at which a person sits, besides those that are known
 
 	climb sync.Once
 	tree  []process.Process // it and the processes above it; set by climb
@@ -30,8 +31,9 @@ type Peer struct {
 	stands standing // set by look
 }
 
-// NewPeer returns a process of this machine, as the kernel told it when the process connected.
-func NewPeer(uid, pid int) *Peer { return &Peer{uid: uid, pid: pid} }
+// NewPeer returns a process of this machine, as the kernel told it when the process connected. terminals are as in
+// Options.
+func NewPeer(uid, pid int, terminals []string) *Peer { return &Peer{uid: uid, pid: pid, terminals: terminals} }
 
 // farPeer returns a process of another machine, whose relay says below which programs it runs, the nearest first, and
 // whether inside of an agent's client.
@@ -87,12 +89,22 @@ func (p *Peer) InClient() bool {
 func (p *Peer) itself() bool { return !p.far && p.pid == os.Getpid() }
 
 // standing returns where the peer stands.
-func (p *Peer) standing(terminals []string) *standing {
+func (p *Peer) standing() *standing {
 	p.look.Do(func() {
 		p.Programs()
-		p.stands = stand(p.pid, p.tree, terminals)
+		p.stands = stand(p.pid, p.tree, p.terminals)
 	})
 	return &p.stands
+}
+
+// doubtful reports whether the peer may be an agent's process: it runs in a client, or is not known to be the person's,
+// who may speak as any agent, nor the post office's own, which starts what the person has configured.
+func (p *Peer) doubtful() bool {
+	if p.InClient() || p.far {
+		return p.InClient()
+	}
+	s := p.standing()
+	return !s.untold && s.away != "" && !s.ours
 }
 
 // peerKey is under what the context of a connection over the Unix socket holds its *Peer.
@@ -112,7 +124,8 @@ func PeerOf(ctx context.Context) *Peer {
 // Listener accepts connections of this process's own user only, and remembers who they are.
 type Listener struct {
 	*net.UnixListener
-	Log *slog.Logger
+	Log       *slog.Logger
+	Terminals []string // as in Options
 }
 
 // conn is a connection with its peer.
@@ -128,7 +141,7 @@ func (l Listener) Accept() (net.Conn, error) {
 		if err != nil {
 			return nil, err
 		}
-		p, err := peerOf(c)
+		p, err := peerOf(c, l.Terminals)
 		if err == nil && p.uid != os.Getuid() {
 			err = fmt.Errorf("user id %d", p.uid)
 		}
@@ -147,11 +160,11 @@ func Local(c net.Conn) bool {
 }
 
 // ConnContext puts the peer of a connection into the context of its requests.
-func ConnContext(ctx context.Context, c net.Conn) context.Context {
+func (g *Gate) ConnContext(ctx context.Context, c net.Conn) context.Context {
 	switch c := c.(type) {
 	case *conn:
 		return WithPeer(ctx, c.peer)
 	default:
-		return context.WithValue(ctx, tcpKey{}, &tcpPeer{conn: c})
+		return context.WithValue(ctx, tcpKey{}, &tcpPeer{conn: c, terminals: g.opts.Terminals})
 	}
 }

@@ -8,7 +8,7 @@ import (
 )
 
 // peerOf asks the kernel who is at the far end (unix(4), LOCAL_PEERCRED and LOCAL_PEERPID).
-func peerOf(conn *net.UnixConn) (*Peer, error) {
+func peerOf(conn *net.UnixConn, terminals []string) (*Peer, error) {
 	raw, err := conn.SyscallConn()
 	if err != nil {
 		return nil, err
@@ -27,5 +27,5 @@ func peerOf(conn *net.UnixConn) (*Peer, error) {
 	if credErr != nil {
 		return nil, os.NewSyscallError("getsockopt", credErr)
 	}
-	return NewPeer(int(cred.Uid), pid), nil
+	return NewPeer(int(cred.Uid), pid, terminals), nil
 }

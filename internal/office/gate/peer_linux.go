@@ -7,7 +7,7 @@ import (
 )
 
 // peerOf asks the kernel who is at the far end (unix(7), SO_PEERCRED).
-func peerOf(conn *net.UnixConn) (*Peer, error) {
+func peerOf(conn *net.UnixConn, terminals []string) (*Peer, error) {
 	raw, err := conn.SyscallConn()
 	if err != nil {
 		return nil, err
@@ -23,5 +23,5 @@ func peerOf(conn *net.UnixConn) (*Peer, error) {
 	if credErr != nil {
 		return nil, os.NewSyscallError("getsockopt", credErr)
 	}
-	return NewPeer(int(cred.Uid), int(cred.Pid)), nil
+	return NewPeer(int(cred.Uid), int(cred.Pid), terminals), nil
 }

@@ -13,6 +13,7 @@ import (
 // standing is where a process stands, as far as the system tells.
 type standing struct {
 	untold bool   // this system tells nothing of it
+	ours   bool   // the post office started it
 	agent  string // what shows that an agent is above it: a variable, or a program; "": nothing does
 	away   string // why no person is known to sit at its terminal; "": a person is
 	// below are the programs from the process up to what the person sits at, that excluded. Sessions are looked for
@@ -36,7 +37,7 @@ func stand(pid int, tree []process.Process, terminals []string) standing {
 	for i := range tree {
 		p := &tree[i]
 		if p.PID == os.Getpid() {
-			s.away = "the post office itself started it"
+			s.away, s.ours = "the post office itself started it", true
 			break
 		}
 		if seat < 0 && isSeat(tree, i, terminals) {

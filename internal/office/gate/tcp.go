@@ -17,9 +17,10 @@ type tcpKey struct{}
 
 // tcpPeer is the process of this machine that a connection over TCP is from, looked for when it is asked for.
 type tcpPeer struct {
-	conn net.Conn
-	once sync.Once
-	peer *Peer // nil: not known; set by once
+	conn      net.Conn
+	terminals []string // as in Options
+	once      sync.Once
+	peer      *Peer // nil: not known; set by once
 }
 
 // tcpPeerOf returns the process that the TCP connection of ctx is from, if that is one of this user on this machine
@@ -36,7 +37,7 @@ func tcpPeerOf(ctx context.Context) *Peer {
 		}
 		if inode := socketOf(from, ours); inode != "" {
 			if pid := holderOf(inode); pid != 0 {
-				t.peer = NewPeer(os.Getuid(), pid)
+				t.peer = NewPeer(os.Getuid(), pid, t.terminals)
 			}
 		}
 	})

@@ -18,9 +18,9 @@ type Whence struct {
 	Opens string
 	// Means is how the user is known, who is the caller.
 	Means mail.Means
-	// InClient reports whether one of Programs was started by an agent's client. It is asked if no session is known
-	// there.
-	InClient func() bool
+	// Doubtful reports whether the process may be an agent's: it runs in a client, or cannot be told from what an agent
+	// has left behind. It is asked if no session is known there.
+	Doubtful func() bool
 	// Guessed says that the caller's name was made up from where the process runs: there must be a session of it.
 	Guessed bool
 }
@@ -59,11 +59,12 @@ func (v *view) settleIn(s *state, w Whence, now mail.Time) error {
 	case len(seats) == 0:
 		elsewhere := m != nil && m.Process != "" && m.live(now) &&
 			!slices.ContainsFunc(w.Programs, func(p string) bool { return process.Is(m.Process, p) })
-		if w.Opens == "" && (leads || elsewhere) && w.InClient != nil && w.InClient() {
+		if w.Opens == "" && (leads || elsewhere) && w.Doubtful != nil && w.Doubtful() {
 			return mail.Errorf(mail.Denied,
-				"this process runs inside an agent's client, and %s is not that client's agent: nothing was done. "+
-					"The client's own hooks and MCP server say who it is: pennypost install CLIENT --as NAME",
-				v.caller)
+				"this process runs inside an agent's client, or has no terminal that a person sits at, and %s is "+
+					"another agent: nothing was done. A client's own hooks and MCP server say who it is: pennypost "+
+					"install CLIENT --as NAME. A program that runs by itself shows a token: pennypost agents token '%s'",
+				v.caller, v.caller)
 		}
 		return nil
 	case w.Opens != "" && !leads:
