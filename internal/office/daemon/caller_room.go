@@ -34,7 +34,7 @@ func (o *office) roomAs(ctx context.Context, name mail.RoomName, caller mail.Nam
 }
 
 // own returns the room for what the post office itself does there as somebody.
-func (o *office) own(ctx context.Context, name mail.RoomName, caller mail.Name) mail.Service {
+func (o *office) own(ctx context.Context, name mail.RoomName, caller mail.Name) *callerRoom {
 	id, err := gate.Identify(gate.Own(ctx), name, caller)
 	if err != nil {
 		o.log.Error("room", "room", name, "err", err) // which cannot be: it is anybody

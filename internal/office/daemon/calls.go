@@ -131,16 +131,13 @@ func (c *calls) mailbox(r *http.Request) (mcpserver.Mailbox, error) {
 			room)
 	}
 	svc, err := d.office.Room(r.Context(), room, caller.Name)
-	if err != nil {
+	v, ok := svc.(*callerRoom)
+	if err != nil || !ok {
 		return mcpserver.Mailbox{}, err
 	}
 	box := mcpserver.Mailbox{Service: svc, Room: room, Agent: caller.Name, Version: d.opts.Version, Log: d.log}
 	if r.URL.Query().Get("client") == "claude" {
-		box.Of = mcpserver.ByToolUse(svc, caller.Name, func(ctx context.Context, use string) (mail.Service, error) {
-			v, err := d.office.roomAs(ctx, room, caller.Name)
-			if err != nil {
-				return nil, err
-			}
+		box.Of = mcpserver.ByToolUse(svc, caller.Name, func(_ context.Context, use string) (mail.Service, error) {
 			return d.office.roomOf(room, v.id.ForToolUse(use)), nil
 		})
 	}

@@ -60,14 +60,16 @@ func (o *office) post(ctx context.Context, name mail.RoomName, caller mail.Name,
 func (o *office) seated(
 	ctx context.Context, e *entry, name mail.RoomName, caller mail.Name, session string,
 ) (mail.Name, error) {
-	if session != "" {
-		if caller = e.room.Seat(caller, session); caller == "" {
-			return "", nil
-		}
-	}
 	v, err := o.roomAs(ctx, name, caller)
 	if err != nil {
 		return "", err
+	}
+	if session != "" {
+		seat := e.room.Seat(caller, session)
+		if seat == "" {
+			return "", nil
+		}
+		v = v.calling(seat)
 	}
 	s, err := v.as(ctx, e)
 	if err != nil {

@@ -114,5 +114,5 @@ func vouched(r *http.Request) *Peer {
 	if pass == nil || pass.Agent != "" || programs == "" {
 		return nil
 	}
-	return farPeer(strings.Split(programs, ","), r.Header.Get(wire.InsideHeader) != "")
+	return FarPeer(strings.Split(programs, ","), r.Header.Get(wire.InsideHeader) != "")
 }

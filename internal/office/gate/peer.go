@@ -33,11 +33,13 @@ type Peer struct {
 
 // NewPeer returns a process of this machine, as the kernel told it when the process connected. terminals are as in
 // Options.
-func NewPeer(uid, pid int, terminals []string) *Peer { return &Peer{uid: uid, pid: pid, terminals: terminals} }
+func NewPeer(uid, pid int, terminals []string) *Peer {
+	return &Peer{uid: uid, pid: pid, terminals: terminals}
+}
 
-// farPeer returns a process of another machine, whose relay says below which programs it runs, the nearest first, and
+// FarPeer returns a process of another machine, whose relay says below which programs it runs, the nearest first, and
 // whether inside of an agent's client.
-func farPeer(programs []string, inside bool) *Peer {
+func FarPeer(programs []string, inside bool) *Peer {
 	p := &Peer{far: true, inside: inside}
 	p.climb.Do(func() { p.above = programs })
 	return p
