@@ -20,7 +20,7 @@ type Options struct {
 	// Enter returns the context in which a browser that is logged in enters rooms, unless it may not. Nil: the one of
 	// its request.
 	Enter func(context.Context) (context.Context, error)
-	Key    []byte      // what sessions hang on: with another key, all that were begun are void
+	Key   []byte // what sessions hang on: with another key, all that were begun are void
 	// the pages' own name; elsewhere only sessions hold that a plain link began. "": there is none
 	Host string
 	File string // where sessions are kept; "": in memory
