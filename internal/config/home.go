@@ -78,6 +78,9 @@ func (h Home) Joined() string { return h.file("joined.json") }
 // Scripts is the file with the credentials for scripts.
 func (h Home) Scripts() string { return h.file("scripts.json") }
 
+// Passphrase is the file with what the person's passphrase is known by.
+func (h Home) Passphrase() string { return h.file("passphrase.json") }
+
 // Doors is the file with what it takes to get at the sessions of agents on this machine, secrets included.
 func (h Home) Doors() string { return h.file("doors.json") }
 

@@ -14,6 +14,7 @@ const (
 	Invalid     Code = "invalid"     // the request itself is wrong; sending it again cannot help
 	NotFound    Code = "not_found"   // the message, agent or room that was named does not exist
 	Denied      Code = "denied"      // the caller may not do this
+	Unconfirmed Code = "unconfirmed" // the person has to confirm it first, by the passphrase
 	Unknown     Code = "unknown"     // the caller did not prove who it is
 	Conflict    Code = "conflict"    // somebody else got there first
 	TooLarge    Code = "too_large"   // over a size limit; nothing was stored

@@ -28,3 +28,14 @@ type MadeCredential struct {
 type Credentials struct {
 	Credentials []Credential `json:"credentials"`
 }
+
+// Confirmation is the passphrase that the person has typed, for acts of weight at that terminal.
+type Confirmation struct {
+	Passphrase string `json:"passphrase"`
+}
+
+// NewPassphrase sets the passphrase.
+type NewPassphrase struct {
+	Old string `json:"old,omitempty"` // the one before; empty: there was none
+	New string `json:"new"`
+}

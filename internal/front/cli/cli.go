@@ -152,7 +152,8 @@ func (a *App) Post() (*client.Office, error) {
 	session, use := a.shell()
 	a.Office, err = client.New(client.Options{
 		Socket: home.Socket(), Token: a.scriptToken(), Session: session, Guessed: a.guessed, Use: use, Link: a.Link,
-		Start: func(ctx context.Context) error { return a.autostart(ctx, home) },
+		Start:   func(ctx context.Context) error { return a.autostart(ctx, home) },
+		Confirm: a.confirm,
 	})
 	return a.Office, err
 }

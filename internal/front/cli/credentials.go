@@ -2,11 +2,15 @@ package cli
 
 import (
 	"context"
+	"io"
+	"os"
 
 	"github.com/spf13/cobra"
+	"golang.org/x/term"
 
 	"pennypost/internal/mail"
 	"pennypost/internal/wire"
+	"pennypost/internal/wire/client"
 )
 
 const credentialsHelp = `Credentials for programs of yours that have no terminal: cron, CI, services, git hooks, editors.
@@ -16,6 +20,15 @@ and reads. It answers nothing that is asked of you, and makes no tokens, links, 
 What it sends is said to be from a program of yours. Below an agent's session it counts for nothing.
 
 Without a subcommand, those that count are listed. A credential is shown once, when it is made.`
+
+const passphraseHelp = `Set a passphrase. While config.toml has
+
+[user]
+confirm = true
+
+it is asked for before acts of weight: making tokens, links, invitations and credentials, giving the
+role orchestrator, and erasing. It is asked for once in each terminal, until the post office ends. On
+the pages, where you have logged in, it is not asked for. Whoever replaces a passphrase has to know it.`
 
 const credentialsExamples = `pennypost credentials add nightly
 pennypost credentials add ci --room shop --for 90d
@@ -44,7 +57,64 @@ func newCredentials(a *App) *cobra.Command {
 		Args: NArgs(1, "the name of one credential"),
 		RunE: func(cmd *cobra.Command, args []string) error { return a.revokeCredential(cmd.Context(), args[0]) },
 	})
+	cmd.AddCommand(&cobra.Command{
+		Use: "passphrase", Short: "set the passphrase for acts of weight", Long: passphraseHelp,
+		Example: "pennypost credentials passphrase", Args: NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error { return a.setPassphrase(cmd.Context()) },
+	})
 	return cmd
+}
+
+// confirm asks the person for the passphrase, at the terminal that the command runs in.
+func (a *App) confirm(ctx context.Context, office *client.Office) error {
+	typed, err := askSecret("Passphrase of your post office: ")
+	if err != nil {
+		return err
+	}
+	return office.Confirm(ctx, typed)
+}
+
+// askSecret has the person type something that is not shown.
+func askSecret(prompt string) (string, error) {
+	tty, err := os.OpenFile("/dev/tty", os.O_RDWR, 0)
+	if err != nil {
+		return "", mail.Errorf(mail.Unconfirmed, "this asks for your passphrase, and has no terminal to ask at: nothing "+
+			"was done")
+	}
+	defer tty.Close()
+	_, _ = io.WriteString(tty, prompt)
+	typed, err := term.ReadPassword(int(tty.Fd()))
+	_, _ = io.WriteString(tty, "\n")
+	if err != nil {
+		return "", mail.Errorf(mail.Unconfirmed, "nothing was typed: nothing was done")
+	}
+	return string(typed), nil
+}
+
+func (a *App) setPassphrase(ctx context.Context) error {
+	office, err := a.Post()
+	if err != nil {
+		return err
+	}
+	var ask wire.NewPassphrase
+	if ask.Old, err = askSecret("The passphrase so far (Enter if there is none): "); err != nil {
+		return err
+	}
+	if ask.New, err = askSecret("The new passphrase: "); err != nil {
+		return err
+	}
+	again, err := askSecret("The new passphrase again: ")
+	switch {
+	case err != nil:
+		return err
+	case again != ask.New:
+		return mail.Errorf(mail.Invalid, "the two differ: nothing was changed")
+	}
+	if err := office.SetPassphrase(ctx, ask); err != nil {
+		return err
+	}
+	a.Out.Line("The passphrase is set. It is asked for once in each terminal while [user] confirm = true.")
+	return nil
 }
 
 func (a *App) credentials(ctx context.Context) error {

@@ -37,7 +37,7 @@ func exitStatus(err error) int {
 		return exitNotFound
 	case mail.Timeout:
 		return exitTimeout
-	case mail.Denied, mail.Unknown, mail.Conflict, mail.TooLarge, mail.Limited:
+	case mail.Denied, mail.Unconfirmed, mail.Unknown, mail.Conflict, mail.TooLarge, mail.Limited:
 		return exitRefused
 	case mail.Unavailable:
 		return exitUnreachable

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"iter"
+	"slices"
 	"sync"
 
 	"pennypost/internal/mail"
@@ -188,6 +189,11 @@ func (v *callerRoom) Register(ctx context.Context, p mail.Presence) (mail.Agent,
 	p.Access = nil
 	if err := access.Check(); err != nil {
 		return mail.Agent{}, err
+	}
+	if v.id.Name() == mail.User && slices.Contains(p.Roles, string(mail.Orchestrator)) {
+		if err := v.office.confirm.Check(ctx); err != nil {
+			return mail.Agent{}, err
+		}
 	}
 	as := v.opening(&p.Process)
 	if p.Session == "" || p.TakeOver {

@@ -119,6 +119,10 @@ func Run(ctx context.Context, opts Options) (err error) {
 	if err != nil {
 		return err
 	}
+	confirm, err := gate.OpenConfirmations(home.Passphrase(), opts.Config.User.Confirm)
+	if err != nil {
+		return err
+	}
 	var far *far
 	var cluster *cluster
 	if opts.Remote != nil {
@@ -135,6 +139,7 @@ func Run(ctx context.Context, opts Options) (err error) {
 		return errors.Join(err, cluster.Close())
 	}
 	d := newDaemon(ctx, opts, token, host, at, invited, scripts)
+	d.office.confirm = confirm
 	d.use(cluster)
 	if far != nil {
 		d.office.relayed(far)

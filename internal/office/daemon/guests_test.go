@@ -117,7 +117,7 @@ var forMachines = map[string]string{
 	"stop": refused, "backup": refused, "notify": refused, "notifyTest": refused, "sessions": refused,
 	"endSessions": refused, "endSession": refused, "removeRoom": refused,
 	"machines": refused, "removeMachine": refused, "moveRoom": refused, "invite": refused, "invites": refused, "addCredential": refused,
-	"revoke": refused, "credentials": refused, "revokeCredential": refused, "hook": refused, "hookTaken": refused,
+	"revoke": refused, "credentials": refused, "revokeCredential": refused, "confirm": refused, "setPassphrase": refused, "hook": refused, "hookTaken": refused,
 	"attach": refused, "token": refused, "addBridge": refused, "removeBridge": refused, "syncBridge": refused,
 	"addWorkspace": refused, "removeWorkspace": refused,
 	"send": inRoom, "history": inRoom, "message": inRoom, "erase": inRoom, "inbox": inRoom, "desk": inRoom,

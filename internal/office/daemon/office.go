@@ -30,13 +30,14 @@ type office struct {
 	cfg       *config.Config
 	log       *slog.Logger
 	metrics   *metrics
-	cluster   *cluster       // nil: there is none
-	peers     peers          // the post offices of other machines; nil: there are none
-	sessions  wake.Sessions  // of agents' clients, as their hooks told
-	toolUses  toolUses       // by whom tools are used, as hooks told
-	listeners wake.Listeners // where processes beside sessions wait
-	machines  wake.Machines  // that use this post office from elsewhere
-	far       *far           // of a relay, which has no rooms; nil: this is a post office
+	cluster   *cluster            // nil: there is none
+	peers     peers               // the post offices of other machines; nil: there are none
+	sessions  wake.Sessions       // of agents' clients, as their hooks told
+	toolUses  toolUses            // by whom tools are used, as hooks told
+	listeners wake.Listeners      // where processes beside sessions wait
+	machines  wake.Machines       // that use this post office from elsewhere
+	confirm   *gate.Confirmations // nil: nothing is
+	far       *far                // of a relay, which has no rooms; nil: this is a post office
 	claude    *wake.ClaudeSocket
 	copilot   *wake.CopilotNotes
 	codex     wake.Waker // the doors of such sessions

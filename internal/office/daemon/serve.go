@@ -56,6 +56,7 @@ func (d *daemon) handler() (h http.Handler, closeHandler func(), err error) {
 		Notify: d.office.notify, Status: d.status, Stop: d.stop, Remove: d.office.remove, Backup: d.backup,
 		Closing: d.closing, Log: d.log, Pages: &d.pages, Invites: d.guests,
 	}
+	api.Confirmations = d.office.confirm
 	if d.office.far == nil {
 		api.Credentials = d.scripts
 	}

@@ -79,6 +79,9 @@ type Options struct {
 	// Credentials are those for scripts. Nil: there are none.
 	Credentials Credentials
 
+	// Confirmations have acts of weight confirmed. Nil: none are.
+	Confirmations Confirmations
+
 	// Notify tells the person of mail. Nil: nothing does.
 	Notify Notify
 

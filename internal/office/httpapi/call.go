@@ -58,6 +58,9 @@ func (c *call) run() (any, error) {
 			return nil, err
 		}
 	}
+	if err := c.needConfirmed(); err != nil {
+		return nil, err
+	}
 	return c.route.handle(c)
 }
 

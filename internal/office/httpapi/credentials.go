@@ -1,6 +1,7 @@
 package httpapi
 
 import (
+	"context"
 	"net/http"
 
 	"pennypost/internal/mail"
@@ -17,6 +18,16 @@ type Credentials interface {
 	Revoke(name string) error
 }
 
+// Confirmations have acts of weight confirmed by the person's passphrase.
+type Confirmations interface {
+	// Check refuses an act of weight that has to be confirmed first, with code Unconfirmed.
+	Check(context.Context) error
+	// Confirm takes the passphrase at the caller's terminal.
+	Confirm(context.Context, wire.Confirmation) error
+	// Set sets the passphrase.
+	Set(context.Context, wire.NewPassphrase) error
+}
+
 func credentialRoutes() []route {
 	return []route{
 		{method: http.MethodPost, path: "/credentials", id: "addCredential",
@@ -29,6 +40,15 @@ func credentialRoutes() []route {
 		{method: http.MethodDelete, path: "/credentials/{name}", id: "revokeCredential",
 			about:    "Take a credential back: it counts no more, and what it has open ends. Only the user may.",
 			userOnly: true, here: true, status: http.StatusNoContent, handle: revokeCredential},
+		{method: http.MethodPost, path: "/confirmation", id: "confirm",
+			about: "Take the passphrase that the person has typed at the caller's terminal: acts of weight are let " +
+				"through from there then. Over the Unix socket only. Only the user may.",
+			userOnly: true, here: true, in: wire.Confirmation{}, status: http.StatusNoContent, handle: confirm},
+		{method: http.MethodPut, path: "/passphrase", id: "setPassphrase",
+			about: "Set the passphrase that [user] confirm asks for; whoever replaces one has to know it. Over the " +
+				"Unix socket only. Only the user may.",
+			userOnly: true, here: true, in: wire.NewPassphrase{}, status: http.StatusNoContent,
+			handle: setPassphrase},
 	}
 }
 
@@ -70,6 +90,40 @@ func revokeCredential(c *call) (any, error) {
 		return nil, err
 	}
 	return nil, list.Revoke(name)
+}
+
+func confirm(c *call) (any, error) {
+	ask, err := body[wire.Confirmation](c)
+	if err == nil && c.api.opts.Confirmations == nil {
+		err = mail.Errorf(mail.Unavailable, "nothing is to be confirmed here")
+	}
+	if err != nil {
+		return nil, err
+	}
+	return nil, c.api.opts.Confirmations.Confirm(c.r.Context(), ask)
+}
+
+func setPassphrase(c *call) (any, error) {
+	ask, err := body[wire.NewPassphrase](c)
+	if err == nil && c.api.opts.Confirmations == nil {
+		err = mail.Errorf(mail.Unavailable, "there is no passphrase here")
+	}
+	if err != nil {
+		return nil, err
+	}
+	return nil, c.api.opts.Confirmations.Set(c.r.Context(), ask)
+}
+
+// needConfirmed refuses an act of weight that the person has to confirm first.
+func (c *call) needConfirmed() error {
+	if c.api.opts.Confirmations == nil {
+		return nil
+	}
+	switch c.route.id {
+	case wire.TokenCall.ID, wire.EraseCall.ID, "login", "invite", "addCredential":
+		return c.api.opts.Confirmations.Check(c.r.Context())
+	}
+	return nil
 }
 
 // needRight refuses a credential for scripts what those do not: it sends, marks and reads.

@@ -21,6 +21,8 @@ func statusOf(code mail.Code) (int, string) {
 		return http.StatusUnauthorized, "Who you are was not proven"
 	case mail.Denied:
 		return http.StatusForbidden, "You may not do this"
+	case mail.Unconfirmed:
+		return http.StatusForbidden, "It has to be confirmed"
 	case mail.NotFound:
 		return http.StatusNotFound, "It does not exist"
 	case mail.Conflict:

@@ -69,8 +69,14 @@ func (r request) with(v any) request {
 
 // do sends r and decodes the answer into v, unless v is nil.
 func (c *caller) do(ctx context.Context, r request, v any) error {
+	asked := false
 	for try := 1; ; try++ {
 		err := c.once(ctx, r, v)
+		if mail.CodeOf(err) == mail.Unconfirmed && c.office.confirm != nil && !asked {
+			if asked, err = true, c.office.confirm(ctx, c.office); err == nil {
+				continue
+			}
+		}
 		if !r.repeat || try == attempts || !errors.Is(err, errBroken) || ctx.Err() != nil {
 			return err
 		}

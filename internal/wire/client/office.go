@@ -43,6 +43,10 @@ type Options struct {
 	// watches that lost their connection do not call it: they would raise a post office that was just stopped.
 	Start func(context.Context) error
 
+	// Confirm, if set, is called when an act has to be confirmed by the person, and the act is tried again when it
+	// returns nil.
+	Confirm func(context.Context, *Office) error
+
 	// Link, if set, is told whenever the connection of a watch breaks (false) and when there is another (true). It
 	// must not wait.
 	Link func(up bool)
@@ -58,6 +62,7 @@ type Office struct {
 	guessed   bool
 	use       string
 	start     func(context.Context) error
+	confirm   func(context.Context, *Office) error
 	link      func(up bool)
 	quiet     time.Duration
 	patience  time.Duration
@@ -81,7 +86,7 @@ const (
 
 // New returns a post office. It does not connect: that happens with the first call.
 func New(opts Options) (*Office, error) {
-	o := &Office{token: opts.Token, session: opts.Session, guessed: opts.Guessed, use: opts.Use, start: opts.Start,
+	o := &Office{token: opts.Token, session: opts.Session, guessed: opts.Guessed, use: opts.Use, start: opts.Start, confirm: opts.Confirm,
 		link: opts.Link, quiet: quiet, patience: patience}
 	if o.link == nil {
 		o.link = func(bool) {}
@@ -250,6 +255,17 @@ func (o *Office) Credentials(ctx context.Context) (wire.Credentials, error) {
 // RevokeCredential takes a credential for scripts back. Only the user may.
 func (o *Office) RevokeCredential(ctx context.Context, name string) error {
 	return o.user().do(ctx, request{method: http.MethodDelete, path: []string{"credentials", name}}, nil)
+}
+
+// Confirm hands over the passphrase that the person has typed at this process's terminal.
+func (o *Office) Confirm(ctx context.Context, typed string) error {
+	return o.user().do(ctx, request{method: http.MethodPost, path: []string{"confirmation"}}.with(
+		wire.Confirmation{Passphrase: typed}), nil)
+}
+
+// SetPassphrase sets the passphrase that acts of weight ask for.
+func (o *Office) SetPassphrase(ctx context.Context, ask wire.NewPassphrase) error {
+	return o.user().do(ctx, request{method: http.MethodPut, path: []string{"passphrase"}}.with(ask), nil)
 }
 
 // Join uses a code up. It is not asked twice: of a code whose answer was lost nobody knows whether it is still good.

@@ -1,0 +1,184 @@
+package gate
+
+import (
+	"context"
+	"crypto/pbkdf2"
+	"crypto/rand"
+	"crypto/sha256"
+	"crypto/subtle"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"sync"
+	"time"
+
+	"pennypost/internal/base/durable"
+	"pennypost/internal/base/jsonx"
+	"pennypost/internal/mail"
+	"pennypost/internal/wire"
+)
+
+// Bounds of passphrases.
+const (
+	minPassphrase = 8 // characters: it is typed at a terminal, and guessed there too
+	maxPassphrase = 1024
+	rounds        = 600_000 // of PBKDF2 with SHA-256 (OWASP Password Storage, 2023)
+	maxWrong      = 5       // wrong ones in a minute
+)
+
+// passphrase is the file that has it.
+type passphrase struct {
+	Salt   []byte `json:"salt"`
+	Rounds int    `json:"rounds"`
+	Sum    []byte `json:"sum"`
+}
+
+// Confirmations have acts of weight confirmed by the person's passphrase, once a terminal. Its methods may be called
+// concurrently.
+type Confirmations struct {
+	path   string
+	wanted bool // [user] confirm
+
+	mu        sync.Mutex
+	known     *passphrase       // nil: none was set
+	confirmed map[terminal]bool // until the post office ends
+	wrong     []time.Time       // of the last minute
+}
+
+// terminal is one that is open: its device, and the process that leads its session.
+type terminal struct {
+	tty    int
+	leader string
+}
+
+// OpenConfirmations returns them, with the passphrase in the file at path, which need not be there. Unless wanted
+// nothing is to be confirmed.
+func OpenConfirmations(path string, wanted bool) (*Confirmations, error) {
+	c := &Confirmations{path: path, wanted: wanted, confirmed: make(map[terminal]bool)}
+	text, err := os.ReadFile(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return c, nil
+	}
+	if err == nil {
+		err = jsonx.Unmarshal(text, &c.known)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("read the passphrase: %w. If you move the file away, there is none: %s", err, path)
+	}
+	return c, nil
+}
+
+// Check refuses an act of weight that nobody has confirmed at the terminal that it comes from. What comes by other
+// means than a terminal is let through: a page is the confirmation itself, and programs do no such acts.
+func (c *Confirmations) Check(ctx context.Context) error {
+	v := visitOf(ctx)
+	if c == nil || !c.wanted || v == nil || v.caller.Means != mail.ByTerminal && v.caller.Means != mail.BySystem {
+		return nil
+	}
+	at, ok := terminalOf(ctx)
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	switch {
+	case ok && c.confirmed[at]:
+		return nil
+	case c.known == nil:
+		return mail.Errorf(mail.Denied, "[user] confirm is on, and no passphrase was set: nothing was done. Set one "+
+			"with: pennypost credentials passphrase")
+	}
+	return mail.Errorf(mail.Unconfirmed, "this asks for your passphrase, once in each terminal: nothing was done. Type "+
+		"it in a terminal, or do this on the pages")
+}
+
+// terminalOf returns the terminal that a call is from.
+func terminalOf(ctx context.Context) (terminal, bool) {
+	p := PeerOf(ctx)
+	if p == nil || p.itself() {
+		return terminal{}, false
+	}
+	p.Programs()
+	if len(p.tree) == 0 || p.tree[0].TTY == 0 {
+		return terminal{}, false
+	}
+	at := terminal{tty: p.tree[0].TTY}
+	for _, one := range p.tree {
+		if one.PID == p.tree[0].Session {
+			at.leader = one.Key
+		}
+	}
+	return at, at.leader != ""
+}
+
+// Confirm takes the passphrase that the person has typed at the terminal that the call of ctx is from.
+func (c *Confirmations) Confirm(ctx context.Context, ask wire.Confirmation) error {
+	at, ok := terminalOf(ctx)
+	if !ok {
+		return mail.Errorf(mail.Denied, "a passphrase is taken from a terminal only")
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if err := c.checkLocked(ask.Passphrase); err != nil {
+		return err
+	}
+	c.confirmed[at] = true
+	return nil
+}
+
+// checkLocked refuses a passphrase that is not the person's.
+func (c *Confirmations) checkLocked(typed string) error {
+	now := time.Now()
+	for len(c.wrong) > 0 && now.Sub(c.wrong[0]) > time.Minute {
+		c.wrong = c.wrong[1:]
+	}
+	switch {
+	case c.known == nil:
+		return mail.Errorf(mail.Denied, "no passphrase was set. Set one with: pennypost credentials passphrase")
+	case len(c.wrong) >= maxWrong:
+		return mail.Errorf(mail.Limited, "%d wrong passphrases came within a minute: wait a minute", maxWrong)
+	}
+	sum, err := stretch(typed, c.known.Salt, c.known.Rounds)
+	if err != nil || subtle.ConstantTimeCompare(sum, c.known.Sum) == 0 {
+		c.wrong = append(c.wrong, now)
+		return mail.Errorf(mail.Denied, "that is not the passphrase: nothing was done")
+	}
+	return nil
+}
+
+func stretch(typed string, salt []byte, n int) ([]byte, error) {
+	return pbkdf2.Key(sha256.New, typed[:min(len(typed), maxPassphrase)], salt, n, sha256.Size)
+}
+
+// Set sets the passphrase. Whoever replaces one has to know it; all terminals are asked again then.
+func (c *Confirmations) Set(ctx context.Context, ask wire.NewPassphrase) error {
+	if n := len([]rune(ask.New)); n < minPassphrase || len(ask.New) > maxPassphrase {
+		return mail.Errorf(mail.Invalid, "a passphrase has %d characters at least, and %d bytes at most: nothing was "+
+			"changed", minPassphrase, maxPassphrase)
+	}
+	if _, ok := terminalOf(ctx); !ok {
+		return mail.Errorf(mail.Denied, "a passphrase is taken from a terminal only")
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.known != nil {
+		if err := c.checkLocked(ask.Old); err != nil {
+			return err
+		}
+	}
+	made := &passphrase{Salt: make([]byte, 16), Rounds: rounds}
+	_, _ = rand.Read(made.Salt) // it never fails
+	var err error
+	if made.Sum, err = stretch(ask.New, made.Salt, rounds); err != nil {
+		return err
+	}
+	text, err := jsonx.Marshal(made)
+	if err == nil {
+		err = durable.WriteFile(c.path, append(text, '\n'), 0o600)
+	}
+	if err != nil {
+		return &mail.Error{Code: mail.Unavailable, Msg: "the passphrase could not be written: nothing was changed",
+			Err: err}
+	}
+	c.known = made
+	clear(c.confirmed)
+	return nil
+}
