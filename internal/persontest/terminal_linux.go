@@ -1,4 +1,4 @@
-package terminal
+package persontest
 
 import (
 	"fmt"
@@ -16,6 +16,7 @@ import (
 // Terminal is an open terminal. The nil Terminal is that of who runs the tests.
 type Terminal struct {
 	dir     string
+	display string   // as xterm takes it
 	control *os.File // the terminal is open for as long as this is
 	ended   *os.File // at its end when the terminal is closed
 
@@ -76,9 +77,11 @@ func (t *Terminal) open() error {
 	t.control, t.ended = control, ended
 	word := make([]byte, 512)
 	n, err := ended.Read(word)
-	if got := strings.TrimSpace(string(word[:n])); err != nil || got != "open" {
-		return fmt.Errorf("%s: %v", got, err)
+	display, ok := strings.CutPrefix(strings.TrimSpace(string(word[:n])), "open ")
+	if err != nil || !ok {
+		return fmt.Errorf("%s: %v", word[:n], err)
 	}
+	t.display = display
 	return nil
 }
 
@@ -118,4 +121,22 @@ func (t *Terminal) Program(path string) (string, error) {
 	}
 	proxy := filepath.Join(dir, filepath.Base(path))
 	return proxy, os.Link(filepath.Join(t.dir, "seat"), proxy)
+}
+
+// Window returns a command that opens another xterm beside the first, and ends with what runs in it. Nil: there is no
+// terminal but that of the tests.
+func (t *Terminal) Window(args ...string) (*exec.Cmd, error) {
+	if t == nil {
+		return nil, nil
+	}
+	path, err := exec.LookPath("xterm")
+	if err != nil {
+		return nil, err
+	}
+	if path, err = t.Program(path); err != nil {
+		return nil, err
+	}
+	cmd := exec.Command(path, append([]string{"-display", t.display, "-e"}, args...)...)
+	cmd.Env = []string{"PATH=" + os.Getenv("PATH"), "HOME=" + t.dir, "LC_ALL=C.UTF-8"}
+	return cmd, nil
 }

@@ -1,6 +1,8 @@
 //go:build !linux
 
-package terminal
+package persontest
+
+import "os/exec"
 
 // Terminal is an open terminal. The nil Terminal is that of who runs the tests.
 type Terminal struct{}
@@ -13,3 +15,6 @@ func (t *Terminal) Close() {}
 
 // Program returns path.
 func (t *Terminal) Program(path string) (string, error) { return path, nil }
+
+// Window returns nil: there is no terminal but that of the tests.
+func (t *Terminal) Window(args ...string) (*exec.Cmd, error) { return nil, nil }

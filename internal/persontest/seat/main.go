@@ -1,6 +1,6 @@
 //go:build linux
 
-// Command seat is what package terminal runs: it opens the terminal, runs commands in it, and stands for them outside.
+// Command seat is what package persontest runs: it opens the terminal, runs commands in it, and stands for them outside.
 //
 //	seat detach DIR   starts "seat host DIR" as nobody's child; descriptor 3 ends with the test, 4 is told how it goes
 //	seat host DIR     opens a display and on it an xterm, in which it runs "seat run DIR"

@@ -46,8 +46,7 @@ func host(self, dir string) error {
 		return err
 	}
 	defer end(server)
-	window := exec.Command("xterm", "-display", ":"+display, "-e", self, "run", dir)
-	window.Env = append(os.Environ(), "DISPLAY=:"+display)
+	window := exec.Command("xterm", "-display", display, "-e", self, "run", dir)
 	window.Stdout, window.Stderr = os.Stdout, os.Stderr
 	window.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
 	if err := window.Start(); err != nil {
@@ -68,12 +67,12 @@ func host(self, dir string) error {
 			return err
 		}
 	}
-	fmt.Fprintln(word, "open")
+	fmt.Fprintln(word, "open", display)
 	_, err = io.Copy(io.Discard, test)
 	return err
 }
 
-// openDisplay starts an X server that shows its screen to nobody, and returns the number that it has chosen.
+// openDisplay starts an X server that shows its screen to nobody, and returns its name.
 func openDisplay() (*exec.Cmd, string, error) {
 	number, theirs, err := os.Pipe()
 	if err != nil {
@@ -95,7 +94,7 @@ func openDisplay() (*exec.Cmd, string, error) {
 		end(cmd)
 		return nil, "", errors.New("Xvfb opens no display")
 	}
-	return cmd, strings.TrimSpace(line), nil
+	return cmd, ":" + strings.TrimSpace(line), nil
 }
 
 // end ends a program that has files of its own to remove.
