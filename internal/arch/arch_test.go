@@ -20,7 +20,7 @@ var floors = []struct {
 }{
 	{"leaves know nothing of mail or of each other", []string{
 		"internal/base/jsonx", "internal/base/durable", "internal/base/process", "internal/office/markdown",
-		"internal/front/install/jsonc", "internal/base/child", "bench/drive",
+		"internal/front/install/jsonc", "internal/base/child", "internal/base/life", "bench/drive",
 	}},
 	{"what lies in a stranger's reach is written as durably as our own, what is sent out is our JSON", []string{
 		"internal/base/confined", "internal/base/webhook", "internal/base/selfsigned",
@@ -48,6 +48,7 @@ var floors = []struct {
 		"internal/office/web",
 		"internal/office/web/vendorjs", "internal/office/backup", "internal/front/install", "internal/front/hookpipe",
 	}},
+	{"the gate knows rooms, and no door; only the daemon asks it", []string{"internal/office/gate"}},
 	{"the daemon wires rooms and doors together", []string{"internal/office/daemon", "internal/office/demoday"}},
 	{"the command line is a door to the daemon", []string{"internal/front/cli"}},
 	{"the full-screen view is the command line for a person who stays", []string{"internal/office/tui"}},
@@ -66,6 +67,10 @@ var wings = []struct{ from, never, why string }{
 	{"internal/wire", "internal/front", "what both ends know is neither's"},
 	{"internal/room", "internal/office", "a room does not know by which doors it is reached"},
 	{"internal/room", "internal/wire", "a room does not know by which doors it is reached"},
+	{"internal/office/web", "internal/office/gate", "a door does not say who its callers are"},
+	{"internal/office/httpapi", "internal/office/gate", "a door does not say who its callers are"},
+	{"internal/office/mcpserver", "internal/office/gate", "a door does not say who its callers are"},
+	{"internal/office/dialect", "internal/office/gate", "a door does not say who its callers are"},
 	{"internal/base", "internal/mail", "what is useful anywhere knows nothing of mail"},
 }
 

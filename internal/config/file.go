@@ -32,14 +32,13 @@ type Config struct {
 	RoomIdle Duration `toml:"room_idle"` // a room that nobody used for so long is closed; default 10m
 	IdleExit Duration `toml:"idle_exit"` // a post office that a command started leaves after so long alone; default 1h
 	LogLevel string   `toml:"log_level"` // debug, info, warn or error; default info
-	// AgentCheck says how far the post office looks for an agent client behind somebody who says to be the user: at
-	// the process and its ancestors ("tree", the default) or at the process only ("process"). With the latter no
-	// process is held to the session in which it runs, either.
+	// AgentCheck has no effect any more: files of earlier versions may have it.
 	AgentCheck string `toml:"agent_check"`
 	// ClaudeBelow is the first version of Claude Code to whose inbox sockets nothing is written, "2.2.0" if it is
 	// empty. How to write to them is documented nowhere.
 	ClaudeBelow string `toml:"claude_below"`
 
+	User    User    `toml:"user"`    // how the person is known
 	TLS     TLS     `toml:"tls"`     // for other machines
 	Notify  Notify  `toml:"notify"`  // how the person is told of mail
 	Journal Journal `toml:"journal"` // where new rooms are kept
@@ -47,6 +46,14 @@ type Config struct {
 
 	Room  Room                   `toml:"room"`  // of every room
 	Rooms map[mail.RoomName]Room `toml:"rooms"` // of single rooms, on top of Room
+}
+
+// User is how the person is known.
+type User struct {
+	// Terminals are names of programs at which the person sits, besides the terminal programs that are known.
+	Terminals []string `toml:"terminals"`
+	// Confirm has acts of weight ask for the person's passphrase, once a terminal.
+	Confirm bool `toml:"confirm"`
 }
 
 // TLS is an address for other machines, such as a phone, beside Listen.
@@ -107,12 +114,6 @@ const (
 	DefaultClaudeBelow = "2.2.0"
 )
 
-// What AgentCheck may be.
-const (
-	CheckTree    = "tree"
-	CheckProcess = "process"
-)
-
 // maxBodyLimit keeps a journal line within what readers of the journal take.
 const maxBodyLimit = 16 << 20
 
@@ -139,7 +140,7 @@ func (c *Config) overlay(getenv func(string) string) error {
 		name string
 		into *string
 	}{
-		{"PENNYPOST_LISTEN", &c.Listen}, {"PENNYPOST_LOG", &c.LogLevel}, {"PENNYPOST_AGENT_CHECK", &c.AgentCheck},
+		{"PENNYPOST_LISTEN", &c.Listen}, {"PENNYPOST_LOG", &c.LogLevel},
 	} {
 		if s := getenv(v.name); s != "" {
 			*v.into = s
@@ -171,10 +172,6 @@ func (c *Config) overlay(getenv func(string) string) error {
 func (c *Config) Check() error {
 	if _, err := c.Level(); err != nil {
 		return err
-	}
-	if c.AgentCheck != "" && c.AgentCheck != CheckTree && c.AgentCheck != CheckProcess {
-		return mail.Errorf(mail.Invalid, "agent_check is %q; it can be %q or %q", c.AgentCheck, CheckTree,
-			CheckProcess)
 	}
 	if c.ClaudeBelow != "" && !regexp.MustCompile(`^\d{1,6}\.\d{1,6}\.\d{1,6}$`).MatchString(c.ClaudeBelow) {
 		return mail.Errorf(mail.Invalid, "claude_below is %q; write a version, like %q", c.ClaudeBelow,

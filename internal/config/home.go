@@ -75,6 +75,9 @@ func (h Home) Sessions() string { return h.file("sessions.json") }
 // Joined is the file with the other machines that were let in.
 func (h Home) Joined() string { return h.file("joined.json") }
 
+// Scripts is the file with the credentials for scripts.
+func (h Home) Scripts() string { return h.file("scripts.json") }
+
 // Doors is the file with what it takes to get at the sessions of agents on this machine, secrets included.
 func (h Home) Doors() string { return h.file("doors.json") }
 

@@ -18,6 +18,7 @@ func (c *Config) Print(w io.Writer) error {
 	fmt.Fprintf(&b, "# The configuration of the post office at %s\n", c.Home)
 	fmt.Fprintf(&b, "# Kept in %s; these values are in effect.\n", c.Home.File())
 	c.printOffice(&b)
+	c.User.print(&b)
 	c.TLS.print(&b)
 	c.Notify.print(&b)
 	c.printJournal(&b)
@@ -40,10 +41,14 @@ func (c *Config) printOffice(b *strings.Builder) {
 	key(b, "idle_exit", quoted(c.IdleExit, DefaultIdleExit),
 		`a post office that a command started leaves after so long alone; "never"`)
 	key(b, "log_level", strconv.Quote(orText(c.LogLevel, "info")), "debug, info, warn or error")
-	key(b, "agent_check", strconv.Quote(orText(c.AgentCheck, CheckTree)),
-		`where to look for the agent in whose session a process runs: "tree" or "process"`)
 	key(b, "claude_below", strconv.Quote(orText(c.ClaudeBelow, DefaultClaudeBelow)),
 		"sessions of Claude Code from this version on are not woken by their inbox socket")
+}
+
+func (u *User) print(b *strings.Builder) {
+	b.WriteString("\n[user]\n")
+	key(b, "terminals", list(u.Terminals), "programs at whose terminals you sit, besides those that are known")
+	key(b, "confirm", strconv.FormatBool(u.Confirm), "ask for your passphrase before acts of weight, once a terminal")
 }
 
 func (t *TLS) print(b *strings.Builder) {

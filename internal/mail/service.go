@@ -395,6 +395,8 @@ type Caller struct {
 	Name Name     // an agent, or User
 	Room RoomName // the only room it may enter; empty: any
 	Pass *Pass    // of the machine that vouches for Name; nil: this one does, or a token that is Name's own
+	// Means is how the user is known; empty for an agent.
+	Means Means
 }
 
 // Pass is what another machine was let in for. It is made once and never changed.

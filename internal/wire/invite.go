@@ -63,5 +63,8 @@ type Invites struct {
 	Codes    []OpenCode `json:"codes"`
 }
 
+// ScriptPrefix begins every credential for scripts, so that scanners for leaked secrets can know one.
+const ScriptPrefix = "pp-script."
+
 // MachinePrefix begins every token of a machine, so that scanners for leaked secrets can know one.
 const MachinePrefix = "pp-machine."

@@ -5,16 +5,17 @@ import (
 	"os"
 	"strconv"
 	"strings"
+
+	"golang.org/x/sys/unix"
 )
 
 // one is what /proc/pid/stat says of a process (proc_pid_stat(5)).
 type one struct {
 	pid, parent int
 	session     int    // its first process
+	tty         int    // device number of its controlling terminal; 0: none
 	comm, start string // start is in clock ticks since the system started
 }
-
-func parent() int { return os.Getppid() }
 
 // look returns what is known of a process; the zero value if it is gone.
 func look(pid int) one {
@@ -30,16 +31,8 @@ func look(pid int) one {
 	}
 	up, _ := strconv.Atoi(string(fields[1]))
 	session, _ := strconv.Atoi(string(fields[3]))
-	return one{pid: pid, parent: up, session: session, comm: string(text[open+1 : shut]), start: string(fields[19])}
-}
-
-// Session names the session that this process belongs to: a terminal window, with the shell and what was started from
-// it.
-func Session() string {
-	number := look(os.Getpid()).session
-	first := look(number)
-	first.pid = number // it may have ended
-	return first.key()
+	tty, _ := strconv.Atoi(string(fields[4]))
+	return one{pid: pid, parent: up, session: session, tty: tty, comm: string(text[open+1 : shut]), start: string(fields[19])}
 }
 
 // SetterDir returns where the nearest program above this one runs that has not got a variable in its environment, and
@@ -60,20 +53,6 @@ func SetterDir(variable string) string {
 	return ""
 }
 
-// maxAbove bounds Above. It is longer than any honest tree, so that nobody leaves one by growing it.
-const maxAbove = 512
-
-// Above returns the names of a process and of those above it, the nearest first, as Program spells them. It ends
-// below this process, whoever started that. Nil: nobody can tell.
-func Above(pid int) []string {
-	var names []string
-	start := boot()
-	for at := look(pid); at.pid > 1 && at.pid != os.Getpid() && len(names) < maxAbove; at = look(at.parent) {
-		names = append(names, at.name(start))
-	}
-	return names
-}
-
 // Apart reports whether a process counts processes otherwise than this one does, as in a container or a sandbox: what
 // it says Program is, is no name here.
 func Apart(pid int) bool {
@@ -82,22 +61,79 @@ func Apart(pid int) bool {
 	return err == nil && ourErr == nil && its != ours
 }
 
-// key names the process: its number, when it started, and which start of which machine that counts from.
-func (p one) key() string { return p.name(boot()) }
-
-func (p one) name(boot string) string { return strconv.Itoa(p.pid) + "." + p.start + "@" + boot }
-
 func boot() string {
 	text, _ := os.ReadFile("/proc/sys/kernel/random/boot_id")
 	id, _, _ := strings.Cut(string(text), "-")
 	return id
 }
 
+// exe returns the file that a process runs, "" if that is not told.
+func (p one) exe() string {
+	path, _ := os.Readlink("/proc/" + strconv.Itoa(p.pid) + "/exe")
+	return strings.TrimSuffix(path, " (deleted)")
+}
+
+// args returns the command line of a process, as it was started.
+func (p one) args() []string {
+	text, _ := os.ReadFile("/proc/" + strconv.Itoa(p.pid) + "/cmdline")
+	return strings.Split(strings.TrimSuffix(string(text), "\x00"), "\x00")
+}
+
+// Environ returns the environment ("NAME=value") that a process was started with; nil if that is not told.
+func Environ(pid int) []string {
+	text, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/environ")
+	if err != nil {
+		return nil
+	}
+	return strings.Split(string(text), "\x00")
+}
+
+// owner returns the real user id of a process, -1 if it is not told. The owner of /proc/PID is not that: a process may
+// have it look like root's (prctl(2), PR_SET_DUMPABLE).
+func (p one) owner() int {
+	text, _ := os.ReadFile("/proc/" + strconv.Itoa(p.pid) + "/status")
+	_, after, found := bytes.Cut(text, []byte("\nUid:"))
+	fields := bytes.Fields(after[:min(len(after), 80)])
+	if !found || len(fields) == 0 {
+		return -1
+	}
+	uid, err := strconv.Atoi(string(fields[0]))
+	if err != nil {
+		return -1
+	}
+	return uid
+}
+
+// Terminal reports whether a device file, such as /dev/pts/3, is the terminal with a device number as Process.TTY has
+// it.
+func Terminal(path string, tty int) bool {
+	var st unix.Stat_t
+	if tty == 0 || unix.Stat(path, &st) != nil || st.Mode&unix.S_IFMT != unix.S_IFCHR {
+		return false
+	}
+	// tty_nr of /proc/PID/stat has the minor number in bits 31 to 20 and 7 to 0, and the major in 15 to 8.
+	major, minor := uint32(tty)>>8&0xff, uint32(tty)&0xff|uint32(tty)>>12&0xfff00
+	return unix.Major(st.Rdev) == major && unix.Minor(st.Rdev) == minor
+}
+
+// Tells says that this system tells where a process comes from.
+const Tells = true
+
+func (p one) name(boot string) string { return strconv.Itoa(p.pid) + "." + p.start + "@" + boot }
+
+// Session names the session that this process belongs to: a terminal window, with the shell and what was started from
+// it.
+func Session() string {
+	number := look(os.Getpid()).session
+	first := look(number)
+	first.pid = number // it may have ended
+	return first.key()
+}
+
 // Alive reports whether a program that Program has named runs on this machine.
 func Alive(key string) bool {
-	number, _, _ := strings.Cut(key, ".")
-	pid, err := strconv.Atoi(number)
-	if err != nil {
+	pid := Number(key)
+	if pid == 0 {
 		return false
 	}
 	p := look(pid)

@@ -1,4 +1,4 @@
-//go:build !linux
+//go:build !linux && !darwin
 
 package process
 
@@ -9,27 +9,40 @@ import (
 
 // one is a process of which nothing is known but its number.
 type one struct {
-	pid, parent int
-	comm        string
+	pid, parent  int
+	session, tty int
+	comm         string
 }
-
-func parent() int { return os.Getppid() }
 
 func look(pid int) one { return one{pid: pid} }
 
-func (p one) key() string {
+// Tells says that this system tells where a process comes from. Here it does not.
+const Tells = false
+
+func (p one) name(string) string {
 	host, _ := os.Hostname()
 	return strconv.Itoa(p.pid) + "@" + host
 }
+
+func (p one) exe() string { return "" }
+
+func (p one) args() []string { return nil }
+
+func (p one) owner() int { return -1 }
+
+func boot() string { return "" }
+
+// Environ returns nothing: here nobody can tell.
+func Environ(int) []string { return nil }
+
+// Terminal reports nothing: here nobody can tell.
+func Terminal(string, int) bool { return false }
 
 // Session names the program that started this one, which in a terminal is its shell.
 func Session() string { return look(parent()).key() }
 
 // SetterDir returns nothing: here nobody can tell.
 func SetterDir(string) string { return "" }
-
-// Above returns nothing: here nobody can tell.
-func Above(int) []string { return nil }
 
 // Apart reports nothing: here nobody can tell.
 func Apart(int) bool { return false }

@@ -151,7 +151,7 @@ func (a *App) Post() (*client.Office, error) {
 	}
 	session, use := a.shell()
 	a.Office, err = client.New(client.Options{
-		Socket: home.Socket(), Session: session, Guessed: a.guessed, Use: use, Link: a.Link,
+		Socket: home.Socket(), Token: a.scriptToken(), Session: session, Guessed: a.guessed, Use: use, Link: a.Link,
 		Start: func(ctx context.Context) error { return a.autostart(ctx, home) },
 	})
 	return a.Office, err
@@ -195,6 +195,9 @@ func (a *App) Who() (mail.Name, error) {
 		return a.farWho()
 	}
 	name := a.As
+	if name == "" && a.scriptToken() != "" {
+		return mail.User, nil
+	}
 	if name == "" {
 		name = a.Env.Getenv("PENNYPOST_AGENT")
 	}
@@ -257,7 +260,7 @@ func verbs() []Verb {
 			{Name: "install", New: newInstall}, {Name: "uninstall", New: newUninstall},
 			{Name: "doctor", New: newDoctor},
 			{Name: "config", New: newConfig}, {Name: "notify", New: newNotify}, {Name: "service", New: newService},
-			{Name: "machines", New: newMachines},
+			{Name: "credentials", New: newCredentials}, {Name: "machines", New: newMachines},
 			{Name: "invite", New: newInvite}, {Name: "join", New: newJoin}, {Name: "leave", New: newLeave},
 			{Name: "mcp", Short: "serve MCP on standard input and output"}, {Name: "completion", New: newCompletion},
 			{Name: "version", New: newVersion},

@@ -14,7 +14,8 @@ the first of it elsewhere.
 
 The room is --room, else $PENNYPOST_ROOM, else that of the Git repository around the working
 directory (all its worktrees share one), else "default". The speaker is --as, else $PENNYPOST_AGENT,
-else the user. A process inside an agent's client cannot speak as the user.
+else the user. You are the user in a terminal that you sit at, with no agent above the command; a
+script shows a credential: pennypost credentials --help.
 
 Exit status: 0 done, 1 failed, 2 wrong usage, 3 not found, 4 timed out, 5 refused (policy, identity,
 limit), 6 post office unreachable, or silent for ten seconds.`
@@ -22,7 +23,7 @@ limit), 6 post office unreachable, or silent for ten seconds.`
 const rootEnvironment = `PENNYPOST_HOME       data directory; default ~/.local/state/pennypost
 PENNYPOST_ROOM       room to use
 PENNYPOST_AGENT      agent to act as
-PENNYPOST_TOKEN      token for --remote
+PENNYPOST_TOKEN      token for --remote, or a credential for scripts (pennypost credentials)
 PENNYPOST_AUTOSTART  0: never start a post office
 VISUAL, EDITOR       what the screen's R writes answers in
 NO_COLOR             no colours`

@@ -15,8 +15,18 @@ import (
 	"pennypost/internal/wire/client"
 )
 
-// tokenVariable holds the token for --remote.
+// tokenVariable holds the token for --remote, or a credential for scripts.
 const tokenVariable = "PENNYPOST_TOKEN"
+
+// scriptToken returns the credential for scripts that the command shows, "" if it shows none. Who says to be an agent
+// shows none.
+func (a *App) scriptToken() string {
+	t := a.Env.Getenv(tokenVariable)
+	if !strings.HasPrefix(t, wire.ScriptPrefix) || a.As != "" || a.Env.Getenv("PENNYPOST_AGENT") != "" {
+		return ""
+	}
+	return t
+}
 
 // remote is the post office of --remote. If this machine has joined it, its key is known, and is checked.
 func (a *App) remote() (*client.Office, error) {

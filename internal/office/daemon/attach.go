@@ -15,7 +15,7 @@ import (
 // attach brings the session of an agent to the front, or says what does. Only the user is to get here.
 func (o *office) attach(ctx context.Context, room mail.RoomName, agent mail.Name, from wire.Attach) (wire.Attached,
 	error) {
-	user := o.roomOf(room, mail.User)
+	user := o.own(ctx, room, mail.User)
 	a, ok, err := mail.OneAgent(ctx, user, agent)
 	if err != nil {
 		return wire.Attached{}, err

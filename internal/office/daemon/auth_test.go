@@ -1,7 +1,6 @@
 package daemon
 
 import (
-	"context"
 	"log/slog"
 	"net/http"
 	"net/http/httptest"
@@ -12,6 +11,7 @@ import (
 	"testing"
 
 	"pennypost/internal/mail"
+	"pennypost/internal/office/gate"
 )
 
 func TestAuthenticate(t *testing.T) {
@@ -19,9 +19,9 @@ func TestAuthenticate(t *testing.T) {
 	o := newOffice(&cfg, slog.New(slog.DiscardHandler), newMetrics())
 	defer o.close()
 	const operator = "pp-operator.ABCDEFGHIJKLMNOPQRSTUVWXYZ"
-	g := newGate(operator, &cfg, o)
+	g := testGate(t, operator, &cfg, o)
 	token := func(room mail.RoomName, name mail.Name) string {
-		svc, err := o.Room(t.Context(), room, mail.User)
+		svc, err := o.Room(gate.Own(t.Context()), room, mail.User)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -37,18 +37,19 @@ func TestAuthenticate(t *testing.T) {
 	old := token("a", "bob")
 	bob := token("a", "bob")
 	gone := token("a", "gone")
-	svc, _ := o.Room(t.Context(), "a", mail.User)
+	svc, _ := o.Room(gate.Own(t.Context()), "a", mail.User)
 	if err := svc.Retire(t.Context(), "gone"); err != nil {
 		t.Fatal(err)
 	}
 	made := strings.Replace(bob, "pp.YQ.", "pp.bm9yb29t.", 1) // of a room "noroom"
 
-	person, agent := &peer{uid: os.Getuid()}, &peer{uid: os.Getuid()}
-	person.once.Do(func() {})
-	agent.once.Do(func() { agent.agent = "CLAUDECODE" })
+	itself := gate.NewPeer(os.Getuid(), os.Getpid(), nil)
+	agent := gate.NewPeer(os.Getuid(), sleeping(t, "CLAUDECODE=1"), nil)
+	stray := gate.NewPeer(os.Getuid(), sleeping(t), nil)
+	user := func(by mail.Means) mail.Caller { return mail.Caller{Name: mail.User, Means: by} }
 	for _, tt := range []struct {
 		name   string
-		peer   *peer // nil: TCP
+		peer   *gate.Peer // nil: TCP
 		auth   string
 		header string // Pennypost-Agent
 		path   string
@@ -57,8 +58,8 @@ func TestAuthenticate(t *testing.T) {
 	}{
 		{name: "tcp, nothing", code: mail.Unknown},
 		{name: "tcp, agent header alone", header: "bob", code: mail.Unknown},
-		{name: "tcp, operator", auth: "Bearer " + operator, want: mail.Caller{Name: mail.User}},
-		{name: "tcp, operator, lower case scheme", auth: "bearer " + operator, want: mail.Caller{Name: mail.User}},
+		{name: "tcp, operator", auth: "Bearer " + operator, want: user(mail.ByOperator)},
+		{name: "tcp, operator, lower case scheme", auth: "bearer " + operator, want: user(mail.ByOperator)},
 		{name: "tcp, operator cut short", auth: "Bearer " + operator[:20], code: mail.Unknown},
 		{name: "tcp, basic", auth: "Basic " + operator, code: mail.Unknown},
 		{name: "tcp, bearer of nothing", auth: "Bearer ", code: mail.Unknown},
@@ -71,15 +72,19 @@ func TestAuthenticate(t *testing.T) {
 		{name: "tcp, token of a retired agent", auth: "Bearer " + gone, code: mail.Unknown},
 		{name: "tcp, token of a room that is not", auth: "Bearer " + made, code: mail.Unknown},
 		{name: "tcp, garbage", auth: "Bearer pp.%%%.x", code: mail.Unknown},
-		{name: "unix, person", peer: person, want: mail.Caller{Name: mail.User}},
-		{name: "unix, named user", peer: person, header: "user", want: mail.Caller{Name: mail.User}},
-		{name: "unix, agent", peer: person, header: "bob", want: mail.Caller{Name: "bob"}},
-		{name: "unix, agent with a Chinese name", peer: person, header: "%E5%B0%8F%E5%85%8B",
+		{name: "unix, the post office itself", peer: itself, want: user(mail.ByOperator)},
+		{name: "unix, named user", peer: itself, header: "user", want: user(mail.ByOperator)},
+		{name: "unix, no terminal", peer: stray, code: mail.Denied},
+		{name: "unix, no terminal, by name", peer: stray, header: "user", code: mail.Denied},
+		{name: "unix, no terminal, with the operator's token", peer: stray, auth: "Bearer " + operator,
+			want: user(mail.ByOperator)},
+		{name: "unix, agent", peer: itself, header: "bob", want: mail.Caller{Name: "bob"}},
+		{name: "unix, agent with a Chinese name", peer: itself, header: "%E5%B0%8F%E5%85%8B",
 			want: mail.Caller{Name: "小克"}},
-		{name: "unix, agent with a name in two parts", peer: person, header: "e%CC%81",
+		{name: "unix, agent with a name in two parts", peer: itself, header: "e%CC%81",
 			want: mail.Caller{Name: "\u00e9"}},
-		{name: "unix, system", peer: person, header: "system", code: mail.Denied},
-		{name: "unix, not a name", peer: person, header: "%00", code: mail.Invalid},
+		{name: "unix, system", peer: itself, header: "system", code: mail.Denied},
+		{name: "unix, not a name", peer: itself, header: "%00", code: mail.Invalid},
 		{name: "unix, agent's process as the user", peer: agent, code: mail.Denied},
 		{name: "unix, agent's process as user by name", peer: agent, header: "user", code: mail.Denied},
 		{name: "unix, agent's process as agent", peer: agent, header: "bob", want: mail.Caller{Name: "bob"}},
@@ -87,7 +92,7 @@ func TestAuthenticate(t *testing.T) {
 			want: mail.Caller{Name: mail.User}},
 		{name: "unix, agent's process looks into a room", peer: agent, path: "/api/v1/rooms/a", code: mail.Denied},
 		{name: "unix, token", peer: agent, auth: "Bearer " + bob, want: mail.Caller{Name: "bob", Room: "a"}},
-		{name: "unix, wrong token", peer: person, auth: "Bearer x", code: mail.Unknown},
+		{name: "unix, wrong token", peer: itself, auth: "Bearer x", code: mail.Unknown},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			if tt.path == "" {
@@ -95,7 +100,7 @@ func TestAuthenticate(t *testing.T) {
 			}
 			r := httptest.NewRequest(http.MethodGet, tt.path, nil)
 			if tt.peer != nil {
-				r = r.WithContext(context.WithValue(r.Context(), peerKey{}, tt.peer))
+				r = r.WithContext(gate.WithPeer(r.Context(), tt.peer))
 			}
 			if tt.auth != "" {
 				r.Header.Set("Authorization", tt.auth)
@@ -103,7 +108,11 @@ func TestAuthenticate(t *testing.T) {
 			if tt.header != "" {
 				r.Header.Set("Pennypost-Agent", tt.header)
 			}
-			got, err := g.authenticate(r)
+			var got mail.Caller
+			var err error
+			g.Admit(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+				got, err = g.Authenticate(r)
+			})).ServeHTTP(httptest.NewRecorder(), r)
 			if mail.CodeOf(err) != tt.code || err == nil && got != tt.want {
 				t.Errorf("authenticate = %+v, %v, want %+v and code %q", got, err, tt.want, tt.code)
 			}
@@ -133,7 +142,6 @@ func TestTokenOverTCP(t *testing.T) {
 	}
 }
 
-// An agent's child that drops the variable is still below the agent.
 // TestOpenRoomsAskNoDisk holds that a call of a room that is open does not look for its directory: each call would,
 // over TCP twice. So calls go on when the directory is not to be found for a moment.
 func TestOpenRoomsAskNoDisk(t *testing.T) {
@@ -144,7 +152,7 @@ func TestOpenRoomsAskNoDisk(t *testing.T) {
 	o := newOffice(&cfg, slog.New(slog.DiscardHandler), newMetrics())
 	defer o.close()
 	room := func() mail.Service {
-		svc, err := o.Room(t.Context(), "lab", mail.User)
+		svc, err := o.Room(gate.Own(t.Context()), "lab", mail.User)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -161,7 +169,7 @@ func TestOpenRoomsAskNoDisk(t *testing.T) {
 	if err := os.Rename(dir, dir+".away"); err != nil {
 		t.Fatal(err)
 	}
-	caller, err := newGate("pp-operator.x", &cfg, o).agent(t.Context(), token)
+	caller, err := o.agentOf(t.Context(), token)
 	if want := (mail.Caller{Name: "ann", Room: "lab"}); err != nil || caller != want {
 		t.Errorf("the token is %+v's, %v; want %+v", caller, err, want)
 	}
@@ -173,36 +181,20 @@ func TestOpenRoomsAskNoDisk(t *testing.T) {
 	}
 }
 
-func TestSearchProcess(t *testing.T) {
+// sleeping starts a process without a terminal, and with these variables, and returns its id.
+func sleeping(t testing.TB, variables ...string) int {
+	t.Helper()
 	if runtime.GOOS != "linux" {
 		t.Skip("only Linux shows the environment of others")
 	}
-	cmd := exec.Command("sh", "-c", "env -u CLAUDECODE sleep 60 & echo $!; wait")
-	cmd.Env = append(os.Environ(), "CLAUDECODE=1")
-	out, err := cmd.StdoutPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
+	cmd := exec.Command("setsid", "sleep", "60")
+	cmd.Env = append([]string{"PATH=" + os.Getenv("PATH")}, variables...)
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
-	defer cmd.Wait()
-	defer cmd.Process.Kill()
-	var child int
-	buf := make([]byte, 32)
-	n, _ := out.Read(buf)
-	for _, c := range strings.TrimSpace(string(buf[:n])) {
-		child = child*10 + int(c-'0')
-	}
-	defer func() {
-		if p, err := os.FindProcess(child); err == nil {
-			p.Kill()
-		}
-	}()
-	if got := searchProcess(cmd.Process.Pid, false, "PENNYPOST_AGENT"); got != "CLAUDECODE" {
-		t.Errorf("searchProcess of the agent = %q", got)
-	}
-	if got := searchProcess(child, true, ""); got != "CLAUDECODE" {
-		t.Errorf("searchProcess of its child and above = %q", got)
-	}
+	t.Cleanup(func() {
+		_ = cmd.Process.Kill()
+		_ = cmd.Wait()
+	})
+	return cmd.Process.Pid
 }

@@ -175,7 +175,7 @@ func (v *callerRoom) Bridges(ctx context.Context) ([]mail.BridgeStatus, error) {
 
 // AddBridge implements mail.Connector.
 func (v *callerRoom) AddBridge(ctx context.Context, b mail.Bridge) (mail.BridgeStatus, error) {
-	if v.caller == mail.User {
+	if v.id.Name() == mail.User {
 		if err := bridge.Check(Dialects(), &b); err != nil {
 			return mail.BridgeStatus{}, err
 		}

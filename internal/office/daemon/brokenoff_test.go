@@ -36,7 +36,7 @@ func TestBrokenOff(t *testing.T) {
 	var running sync.WaitGroup
 	running.Go(func() { o.endBrokenOff(t.Context()) })
 	t.Cleanup(running.Wait)
-	bob := o.roomOf("a", "bob")
+	bob := o.own(t.Context(), "a", "bob")
 	turn := func(m mail.Moment) {
 		t.Helper()
 		if _, err := bob.Turn(t.Context(), mail.Turn{Moment: m, Session: "s1", Client: "claude", Process: program,
@@ -62,7 +62,7 @@ func TestBrokenOff(t *testing.T) {
 		}
 	}
 	eventually(t, "bob is idle", func() bool {
-		all, err := mail.Roster(t.Context(), o.roomOf("a", mail.User))
+		all, err := mail.Roster(t.Context(), o.own(t.Context(), "a", mail.User))
 		return err == nil && len(all) == 1 && all[0].State == mail.Idle
 	})
 	eventually(t, "the session is not taken for broken off again", func() bool { // it is noted just after that

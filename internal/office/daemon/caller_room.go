@@ -4,13 +4,10 @@ import (
 	"context"
 	"errors"
 	"iter"
-	"slices"
 	"sync"
 
-	"pennypost/internal/base/process"
-	"pennypost/internal/config"
 	"pennypost/internal/mail"
-	"pennypost/internal/room/mailroom"
+	"pennypost/internal/office/gate"
 	"pennypost/internal/wire"
 )
 
@@ -18,108 +15,63 @@ import (
 // somebody keeps it (an MCP session keeps it for days), while the room itself is closed whenever nobody needs it.
 type callerRoom struct {
 	wire.Stub
-	office  *office
-	name    mail.RoomName
-	caller  mail.Name
-	peer    *peer      // the process of this machine that says to be the caller; nil: none, or it cannot be looked at
-	opens   string     // the program for whose session this call speaks
-	shell   shell      // in which the caller says to run; without a session it says nothing
-	pass    *mail.Pass // of the machine that vouches for the caller; nil: none
-	toolUse string     // for which the caller's client calls, or wire.ShellUse; "": it does not say
+	office *office
+	name   mail.RoomName
+	id     gate.Identity
 }
 
-// roomOf returns the room as caller sees it. Nothing is known about the caller's process.
-func (o *office) roomOf(name mail.RoomName, caller mail.Name) *callerRoom {
-	v := &callerRoom{office: o, name: name, caller: caller}
+// roomOf returns the room as a caller sees it whom the gate has identified.
+func (o *office) roomOf(name mail.RoomName, id gate.Identity) *callerRoom {
+	v := &callerRoom{office: o, name: name, id: id}
 	v.Carrier = v
 	return v
 }
 
-// roomAs returns the room as caller sees it, who came by the connection of ctx.
-func (o *office) roomAs(ctx context.Context, name mail.RoomName, caller mail.Name) *callerRoom {
-	v := o.roomOf(name, caller)
-	p, ok := ctx.Value(peerKey{}).(*peer)
-	if ok = ok && o.cfg.AgentCheck != config.CheckProcess; !ok {
-		p, ok = ctx.Value(farPeerKey{}).(*peer) // what is looked at there, the machine there decides
+// roomAs returns the room as the caller of ctx sees it, who says to be that.
+func (o *office) roomAs(ctx context.Context, name mail.RoomName, caller mail.Name) (*callerRoom, error) {
+	id, err := gate.Identify(ctx, name, caller)
+	return o.roomOf(name, id), err
+}
+
+// own returns the room for what the post office itself does there as somebody.
+func (o *office) own(ctx context.Context, name mail.RoomName, caller mail.Name) *callerRoom {
+	id, err := gate.Identify(gate.Own(ctx), name, caller)
+	if err != nil {
+		o.log.Error("room", "room", name, "err", err) // which cannot be: it is anybody
 	}
-	if ok && caller != mail.User {
-		v.peer = p
-	}
-	if v.pass = passOf(ctx); v.pass != nil && v.pass.Agent != "" {
-		return v // what else a request says of its caller would make it another
-	}
-	v.shell, _ = ctx.Value(sessionKey{}).(shell)
-	v.toolUse, _ = ctx.Value(toolUseKey{}).(string)
-	return v
+	return o.roomOf(name, id)
 }
 
 // as returns the room for one call, if the caller may speak there as who it says to be.
 func (v *callerRoom) as(ctx context.Context, e *entry) (mail.Service, error) {
-	s, err := v.anywhere(ctx, e)
-	if err == nil && v.pass != nil {
-		s = mailroom.Within(s, v.pass.Enters)
-	}
-	return s, err
-}
-
-// anywhere is as for a caller that may write to every room.
-func (v *callerRoom) anywhere(ctx context.Context, e *entry) (mail.Service, error) {
-	caller := v.caller
-	whence := mailroom.Whence{Guessed: v.shell.guessed}
-	if seat := e.room.Seat(caller, v.shell.session); v.shell.session != "" && seat != "" {
-		caller, whence.Guessed = seat, false
-	}
-	svc := e.room.As(caller)
-	if v.peer != nil || whence.Guessed {
-		// of a session that is not there no process tells
-		if !whence.Guessed || v.peer != nil && v.shell.session == "" {
-			whence.Programs, whence.Opens, whence.InClient = v.peer.programs(), v.opens, v.peer.inClient
-		}
-		var err error
-		if svc, err = e.room.From(caller, whence); err != nil {
-			return nil, err
-		}
-	}
-	if v.toolUse == "" {
-		return svc, nil
+	svc, caller, err := v.id.Enter(e.room)
+	if err != nil || v.id.ToolUse() == "" {
+		return svc, err
 	}
 	name, err := v.member(ctx, e.room.As(mail.User), caller)
 	if err == nil && name != caller {
-		svc = e.room.As(name)
+		svc = v.id.As(e.room, name)
 	}
 	return svc, err
 }
 
-// opening returns v for a call about a session of a program, if that is one of those that the peer runs in. Else the
-// call is like any other, and the program is taken for none.
+// opening returns v for a call about a session of a program.
 func (v *callerRoom) opening(program *string) *callerRoom {
-	if v.peer == nil || len(v.peer.programs()) == 0 || *program == "" {
-		return v
-	}
-	if !slices.ContainsFunc(v.peer.programs(), func(p string) bool { return process.Is(*program, p) }) {
-		// there it is a name that only says whose hooks and server belong together
-		if !v.peer.far && !process.Apart(v.peer.pid) {
-			*program = ""
-		}
-		return v
-	}
-	o := v.office.roomOf(v.name, v.caller)
-	o.peer, o.opens = v.peer, *program
-	return o
+	id, taken := v.id.Opening(*program)
+	*program = taken
+	return v.office.roomOf(v.name, id)
 }
 
-// calling returns v for another caller.
+// calling returns v for another agent of the same process, for which there is proof.
 func (v *callerRoom) calling(name mail.Name) *callerRoom {
-	o := v.office.roomOf(v.name, name)
-	o.peer, o.opens, o.pass = v.peer, v.opens, v.pass
-	return o
+	return v.office.roomOf(v.name, v.id.Calling(name))
 }
 
 // admit returns as whom somebody speaks who came by the connection of ctx, and puts it on the roster.
 func (o *office) admit(ctx context.Context, name mail.RoomName, caller mail.Name) (mail.Name, error) {
-	v := o.roomAs(ctx, name, caller)
-	if v.peer == nil {
-		return caller, nil
+	v, err := o.roomAs(ctx, name, caller)
+	if err != nil || v.id.Peer() == nil || caller == mail.User {
+		return caller, err
 	}
 	a, err := v.Register(ctx, mail.Presence{Update: true})
 	if mail.CodeOf(err) == mail.NotFound {
@@ -137,7 +89,7 @@ func (v *callerRoom) enter(ctx context.Context, changes bool) (*entry, mail.Serv
 		s, err := v.office.far.room(ctx, v)
 		return nil, s, err
 	}
-	if err := v.office.checkRemoved(v.name, v.caller, changes); err != nil {
+	if err := v.office.checkRemoved(v.name, v.id.Name(), changes); err != nil {
 		return nil, nil, err
 	}
 	e, err := v.office.borrow(ctx, v.name)
@@ -241,7 +193,7 @@ func (v *callerRoom) Register(ctx context.Context, p mail.Presence) (mail.Agent,
 	if p.Session == "" || p.TakeOver {
 		as = v
 	}
-	if name := v.office.toolUses.in(v.name, p.Process); p.Join && name != "" && name != as.caller {
+	if name := v.office.toolUses.in(v.name, p.Process); p.Join && name != "" && name != as.id.Name() {
 		as = as.calling(name)
 	}
 	a, err := as.Stub.Register(ctx, p)

@@ -98,7 +98,7 @@ func (c *calls) upgrade(w http.ResponseWriter, r *http.Request, protocol string,
 
 // relay turns the connection of a request into the line of a machine that has no post office of its own.
 func (c *calls) relay(w http.ResponseWriter, r *http.Request) {
-	caller, err := c.daemon.gate.authenticateAll(r)
+	caller, err := c.daemon.gate.AuthenticateAll(r)
 	if err == nil && caller.Pass == nil {
 		err = mail.Errorf(mail.Denied, "only a machine that was let in has its agents rung: pennypost invite")
 	}
@@ -121,7 +121,7 @@ func (c *calls) relay(w http.ResponseWriter, r *http.Request) {
 // mailbox returns the mailbox of the agent that r is from.
 func (c *calls) mailbox(r *http.Request) (mcpserver.Mailbox, error) {
 	d := c.daemon
-	caller, err := d.gate.authenticate(r)
+	caller, err := d.gate.Authenticate(r)
 	if err != nil {
 		return mcpserver.Mailbox{}, err
 	}
@@ -131,13 +131,14 @@ func (c *calls) mailbox(r *http.Request) (mcpserver.Mailbox, error) {
 			room)
 	}
 	svc, err := d.office.Room(r.Context(), room, caller.Name)
-	if err != nil {
+	v, ok := svc.(*callerRoom)
+	if err != nil || !ok {
 		return mcpserver.Mailbox{}, err
 	}
 	box := mcpserver.Mailbox{Service: svc, Room: room, Agent: caller.Name, Version: d.opts.Version, Log: d.log}
 	if r.URL.Query().Get("client") == "claude" {
-		box.Of = mcpserver.ByToolUse(svc, caller.Name, func(ctx context.Context, use string) (mail.Service, error) {
-			return d.office.roomAs(context.WithValue(ctx, toolUseKey{}, use), room, caller.Name), nil
+		box.Of = mcpserver.ByToolUse(svc, caller.Name, func(_ context.Context, use string) (mail.Service, error) {
+			return d.office.roomOf(room, v.id.ForToolUse(use)), nil
 		})
 	}
 	return box, nil

@@ -16,8 +16,8 @@ import (
 	"testing/synctest"
 
 	"pennypost/internal/mail"
+	"pennypost/internal/office/gate"
 	"pennypost/internal/office/hook"
-	"pennypost/internal/wire"
 	"pennypost/internal/wire/client"
 )
 
@@ -169,19 +169,18 @@ func TestCallsOfTeammates(t *testing.T) {
 	d := &daemon{opts: Options{Config: cfg}, log: slog.New(slog.DiscardHandler)}
 	d.office = newOffice(&cfg, d.log, newMetrics())
 	defer d.office.close()
-	d.gate = newGate("operator", &cfg, d.office)
+	d.gate = testGate(t, "operator", &cfg, d.office)
 	d.calls.daemon = d
-	if _, err := d.office.roomOf("a", "lead").Turn(t.Context(),
+	if _, err := d.office.own(t.Context(), "a", "lead").Turn(t.Context(),
 		mail.Turn{Moment: mail.SessionStart, Session: "s-lead"}); err != nil {
 		t.Fatal(err)
 	}
 	e := &hook.Event{ToolUse: "mate", Worker: "aresearcher-21cd83441fe1e21e", Kind: "researcher"}
 	e.Session.ID, e.Session.Script = "s-lead", transcript
 	d.office.toolUses.note("a", "lead", e)
-	r := httptest.NewRequestWithContext(context.WithValue(t.Context(), peerKey{}, &peer{}), "GET", "/?client=claude",
-		nil)
+	itself := gate.NewPeer(os.Getuid(), os.Getpid(), nil)
+	r := httptest.NewRequestWithContext(asked(t, "lead", itself), "GET", "/?client=claude", nil)
 	r.SetPathValue("room", "a")
-	wire.SetAgent(r.Header, "lead")
 	box, err := d.calls.mailbox(r)
 	if err != nil {
 		t.Fatal(err)

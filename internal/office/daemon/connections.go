@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"pennypost/internal/config"
+	"pennypost/internal/office/gate"
 )
 
 // connections counts the connections that are open. A watcher, a waiting agent and an MCP session on stdio each hold
@@ -23,7 +24,7 @@ func (c *connections) note(conn net.Conn, state http.ConnState) {
 	if state == http.StateActive || state == http.StateIdle {
 		return // of every request
 	}
-	_, local := conn.(*peerConn)
+	local := gate.Local(conn)
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	switch state {

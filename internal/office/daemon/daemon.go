@@ -13,6 +13,7 @@ import (
 	"pennypost/internal/base/durable"
 	"pennypost/internal/config"
 	"pennypost/internal/mail"
+	"pennypost/internal/office/gate"
 	"pennypost/internal/office/invite"
 	"pennypost/internal/wire"
 )
@@ -70,10 +71,11 @@ type daemon struct {
 	place   Place
 
 	office  *office
-	gate    *gate
+	gate    *gate.Gate
 	metrics *metrics
 	pages   pages
 	guests  *guests
+	scripts *gate.Scripts
 	cert    *certKeeper // for other machines; nil: none
 
 	closing     context.Context // done when it begins to stop
@@ -113,6 +115,10 @@ func Run(ctx context.Context, opts Options) (err error) {
 	if err != nil {
 		return err
 	}
+	scripts, err := gate.OpenScripts(home.Scripts())
+	if err != nil {
+		return err
+	}
 	var far *far
 	var cluster *cluster
 	if opts.Remote != nil {
@@ -128,7 +134,7 @@ func Run(ctx context.Context, opts Options) (err error) {
 	if err != nil {
 		return errors.Join(err, cluster.Close())
 	}
-	d := newDaemon(ctx, opts, token, host, at, invited)
+	d := newDaemon(ctx, opts, token, host, at, invited, scripts)
 	d.use(cluster)
 	if far != nil {
 		d.office.relayed(far)
@@ -160,7 +166,7 @@ func takeLock(ctx context.Context, home config.Home) (*durable.Lock, error) {
 }
 
 func newDaemon(ctx context.Context, opts Options, token, host string, at listeners,
-	invited *invite.List) *daemon {
+	invited *invite.List, scripts *gate.Scripts) *daemon {
 	d := &daemon{opts: opts, log: opts.Log, started: time.Now(), metrics: newMetrics()}
 	d.place = Place{Socket: opts.Config.Home.Socket(), Token: opts.Config.Home.Token(),
 		Remote: opts.Remote}
@@ -184,7 +190,8 @@ func newDaemon(ctx context.Context, opts Options, token, host string, at listene
 	if at.tcp != nil {
 		d.office.letterLink = d.pages.LetterLink
 	}
-	d.gate = newGate(token, &d.opts.Config, d.office)
+	d.scripts = scripts
+	d.gate = newGate(token, &d.opts.Config, d.office, scripts, d.guests)
 	d.connections.since = time.Now()
 	d.calls.daemon = d
 	d.metrics.of(d.office, d.connections.size)
@@ -277,7 +284,7 @@ func (d *daemon) status(ctx context.Context) (wire.Status, error) {
 		Version: d.opts.Version, PID: os.Getpid(), Started: mail.TimeOf(d.started), Home: string(d.opts.Config.Home),
 		Listen: []string{d.place.Socket}, Rooms: d.office.each(func(*entry) {}),
 	}
-	if pass := passOf(ctx); pass != nil && len(pass.Rooms) > 0 {
+	if pass := gate.PassOf(ctx); pass != nil && len(pass.Rooms) > 0 {
 		st.Rooms = 0
 		for _, name := range pass.Rooms {
 			if d.office.inUse(name) {

@@ -14,6 +14,7 @@ import (
 
 	"pennypost/internal/config"
 	"pennypost/internal/mail"
+	"pennypost/internal/office/gate"
 	"pennypost/internal/wire/client"
 )
 
@@ -26,7 +27,7 @@ func testConfig(t *testing.T) config.Config {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { os.RemoveAll(dir) })
-	return config.Config{Home: config.Home(dir), Listen: "127.0.0.1:0", AgentCheck: config.CheckProcess}
+	return config.Config{Home: config.Home(dir), Listen: "127.0.0.1:0"}
 }
 
 // running is a post office under test.
@@ -206,7 +207,7 @@ func TestStopEndsWaits(t *testing.T) {
 func TestIdleRoomCloses(t *testing.T) {
 	const idle = 30 * time.Millisecond
 	o, ctx := testOffice(t, idle), t.Context()
-	user, err := o.Room(ctx, "a", mail.User)
+	user, err := o.Room(gate.Own(ctx), "a", mail.User)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -234,7 +235,7 @@ func TestIdleRoomCloses(t *testing.T) {
 		t.Fatal(err)
 	}
 	// One that is used last, and closed nevertheless, shows that the time of this one would have come.
-	other, err := o.Room(ctx, "b", mail.User)
+	other, err := o.Room(gate.Own(ctx), "b", mail.User)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"pennypost/internal/mail"
+	"pennypost/internal/office/gate"
 	"pennypost/internal/office/markdown"
 	"pennypost/internal/room/mailroom"
 )
@@ -26,7 +27,7 @@ func (o *office) Desk(ctx context.Context, q mail.DeskQuery) (mail.Desk, error) 
 	if err != nil {
 		return mail.Desk{}, err
 	}
-	names, pass := q.Rooms, passOf(ctx)
+	names, pass := q.Rooms, gate.PassOf(ctx)
 	if len(names) == 0 {
 		if names, err = o.entered(pass); err != nil {
 			return mail.Desk{}, err
@@ -182,7 +183,7 @@ func (o *office) WatchDesk(ctx context.Context) (mail.DeskWatch, error) {
 		return o.far.office.WatchDesk(ctx)
 	}
 	_, count, _ := o.desk.since(0)
-	w := &deskWatch{office: o, pass: passOf(ctx), heard: count, due: make(map[mail.RoomName]mail.Time),
+	w := &deskWatch{office: o, pass: gate.PassOf(ctx), heard: count, due: make(map[mail.RoomName]mail.Time),
 		closed: make(chan struct{})}
 	w.close = sync.OnceFunc(func() { close(w.closed) })
 	return w, nil

@@ -10,19 +10,20 @@ import (
 	"time"
 
 	"pennypost/internal/mail"
+	"pennypost/internal/office/gate"
 )
 
 // tellUser sends a message to the user from an agent of a room.
 func tellUser(t *testing.T, o *office, room mail.RoomName, d mail.Draft) {
 	t.Helper()
-	user, err := o.Room(t.Context(), room, mail.User)
+	user, err := o.Room(gate.Own(t.Context()), room, mail.User)
 	if err == nil {
 		_, err = user.Register(t.Context(), mail.Presence{Name: "ann"})
 	}
 	if err != nil {
 		t.Fatal(err)
 	}
-	ann, err := o.Room(t.Context(), room, "ann")
+	ann, err := o.Room(gate.Own(t.Context()), room, "ann")
 	if err == nil {
 		d.To = mail.Recipients{"user"}
 		_, err = ann.Send(t.Context(), d)
@@ -66,7 +67,7 @@ func TestDeskOverRooms(t *testing.T) {
 		tellUser(t, o, room, mail.Draft{Subject: "report", Type: "status", Body: "s"})
 		time.Sleep(3 * time.Millisecond)
 	}
-	empty, err := o.Room(t.Context(), "empty", mail.User)
+	empty, err := o.Room(gate.Own(t.Context()), "empty", mail.User)
 	if err == nil {
 		_, err = empty.Register(t.Context(), mail.Presence{Name: "ann"})
 	}
@@ -132,7 +133,7 @@ func TestDeskShowsOnce(t *testing.T) {
 	o := testOffice(t, time.Hour)
 	sent := mail.TimeOf(time.Now())
 	for _, room := range []mail.RoomName{"a", "b"} {
-		user, err := o.Room(t.Context(), room, mail.User)
+		user, err := o.Room(gate.Own(t.Context()), room, mail.User)
 		if err == nil {
 			_, err = user.Import(t.Context(), []mail.Item{{Message: mail.Message{ID: "msg-same", Type: mail.Custom,
 				From: "agent:ann", To: []mail.Address{"user"}, Subject: "twice", Body: "b",
@@ -188,7 +189,7 @@ func TestWatchDesk(t *testing.T) {
 			break
 		}
 	}
-	user, _ := o.Room(t.Context(), "a", mail.User)
+	user, _ := o.Room(gate.Own(t.Context()), "a", mail.User)
 	page, err := user.Inbox(t.Context(), mail.InboxQuery{Open: true, Limit: 1})
 	if err != nil {
 		t.Fatal(err)

@@ -12,6 +12,7 @@ import (
 	"pennypost/internal/base/jsonx"
 	"pennypost/internal/mail"
 	"pennypost/internal/office/dialect"
+	"pennypost/internal/office/gate"
 	"pennypost/internal/office/mcpserver"
 )
 
@@ -112,8 +113,9 @@ func statusOf(err error) int {
 	return http.StatusServiceUnavailable
 }
 
+// callerRoom returns the room of a caller who was admitted: each of its requests is asked again who it is from.
 func (m entrance) callerRoom(c mail.Caller) mail.Service {
-	return m.daemon.office.roomOf(c.Room, c.Name)
+	return m.daemon.office.roomOf(c.Room, gate.Admitted(c))
 }
 
 // server returns the MCP server of a request's caller.

@@ -5,9 +5,7 @@ import (
 	"context"
 	"crypto/tls"
 	"log/slog"
-	"net/http"
 	"slices"
-	"strings"
 	"sync"
 	"time"
 
@@ -238,17 +236,19 @@ func (f *far) room(ctx context.Context, v *callerRoom) (mail.Service, error) {
 	if err := f.away(ctx); err != nil {
 		return nil, err
 	}
-	from := client.Whence{Session: v.shell.session, Guessed: v.shell.guessed}
-	if v.peer != nil {
-		from.Programs, from.Inside = v.peer.programs(), v.peer.within()
+	caller := v.id.Name()
+	var from client.Whence
+	from.Session, from.Guessed = v.id.Session()
+	if v.id.Peer() != nil {
+		from.Programs, from.Inside = v.id.Programs(), v.id.Doubtful()
 	}
-	if v.toolUse != "" {
+	if v.id.ToolUse() != "" {
 		user := f.office.RoomFrom(v.name, mail.User, client.Whence{})
-		if name, err := v.member(ctx, user, v.caller); err != nil || name != v.caller {
+		if name, err := v.member(ctx, user, caller); err != nil || name != caller {
 			return f.office.RoomFrom(v.name, name, client.Whence{}), err
 		}
 	}
-	return f.office.RoomFrom(v.name, v.caller, from), nil
+	return f.office.RoomFrom(v.name, caller, from), nil
 }
 
 // agent returns whose token this is, of a room far away.
@@ -263,16 +263,4 @@ func (f *far) agent(ctx context.Context, token string) (mail.Caller, error) {
 	defer other.Close()
 	st, err := other.Status(ctx)
 	return mail.Caller{Name: st.You, Room: st.Room}, err
-}
-
-// vouched is the process on another machine whose relay sent r, nil if r is of no relay, or of one that may not say
-// who calls.
-func vouched(r *http.Request) *peer {
-	pass, programs := passOf(r.Context()), r.Header.Get(wire.ProgramsHeader)
-	if pass == nil || pass.Agent != "" || programs == "" {
-		return nil
-	}
-	p := &peer{far: true, inside: r.Header.Get(wire.InsideHeader) != ""}
-	p.climb.Do(func() { p.above = strings.Split(programs, ",") })
-	return p
 }

@@ -2,9 +2,7 @@ package daemon
 
 import (
 	"context"
-	"net/http"
 	"net/netip"
-	"strings"
 
 	"pennypost/internal/base/selfsigned"
 	"pennypost/internal/mail"
@@ -56,64 +54,14 @@ func (g *guests) ended(machine mail.Machine) {
 	}
 }
 
-// passKey is under what the context of a request with a machine's token holds its *admission.
-type passKey struct{}
-
-// admission is what came of a machine's token.
-type admission struct {
-	pass *mail.Pass
-	err  error
-}
-
-// passOf returns what the machine was let in for from which the call of ctx came; nil: it came from none.
-func passOf(ctx context.Context) *mail.Pass {
-	a, ok := ctx.Value(passKey{}).(*admission)
-	if !ok {
-		return nil
-	}
-	return a.pass
-}
-
 // notEntered says that a room is not there for a machine, in the same words whether there is one or not.
 func notEntered(pass *mail.Pass, name mail.RoomName) error {
 	return mail.Errorf(mail.NotFound, "there is no room %q for the machine %s. Those that it was let into are listed "+
 		"by: pennypost rooms", name, pass.Machine)
 }
 
-// admit finds out which machine a request is from. What goes on when its token ends, ends with that.
-func (g *guests) admit(next http.Handler) http.Handler {
-	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		scheme, token, _ := strings.Cut(r.Header.Get("Authorization"), " ")
-		if token = strings.TrimSpace(token); !strings.EqualFold(scheme, "Bearer") ||
-			!strings.HasPrefix(token, wire.MachinePrefix) {
-			next.ServeHTTP(w, r)
-			return
-		}
-		from, _ := netip.ParseAddrPort(r.RemoteAddr)
-		pass, life, err := g.Admit(token, from.Addr())
-		ctx, cancel := context.WithCancelCause(context.WithValue(r.Context(), passKey{}, &admission{pass, err}))
-		defer cancel(nil)
-		if err == nil {
-			defer context.AfterFunc(life, func() {
-				_, _, why := g.Admit(token, from.Addr())
-				cancel(why)
-			})()
-		}
-		next.ServeHTTP(w, r.WithContext(ctx))
-	})
-}
-
-// guest returns as whom a program of another machine speaks, which that machine vouches for. named says that it has
-// said so.
-func guest(a *admission, name mail.Name, named bool) (mail.Caller, error) {
-	switch {
-	case a.err != nil:
-		return mail.Caller{}, a.err
-	case a.pass.Agent == "":
-		return mail.Caller{Name: name, Pass: a.pass}, nil
-	case named && name != a.pass.Agent:
-		return mail.Caller{}, mail.Errorf(mail.Denied, "the machine %s was let in for the agent %s only, and cannot "+
-			"speak for %s", a.pass.Machine, a.pass.Agent, name)
-	}
-	return mail.Caller{Name: a.pass.Agent, Pass: a.pass}, nil
+// machine admits a machine, for the gate.
+func (g *guests) machine(token, remoteAddr string) (*mail.Pass, context.Context, error) {
+	from, _ := netip.ParseAddrPort(remoteAddr)
+	return g.Admit(token, from.Addr())
 }

@@ -10,6 +10,7 @@ import (
 
 	"pennypost/internal/config"
 	"pennypost/internal/mail"
+	"pennypost/internal/office/gate"
 	"pennypost/internal/office/hook"
 	"pennypost/internal/wire"
 )
@@ -125,7 +126,7 @@ func (h *hooks) enter(ctx context.Context, in *wire.Hook, e *hook.Event, silence
 		return nil, err
 	}
 	box.As = func(n mail.Name) (hook.Service, error) {
-		return h.office.roomOf(box.Room, n), nil
+		return h.office.roomOf(box.Room, gate.OfHook(ctx, n)), nil
 	}
 	box.Ring = func(ctx context.Context, at mail.Listener, hand func(*mail.Rung) error) error {
 		return h.office.listen(ctx, box.Room, box.Agent, at, silence, hand)

@@ -1,22 +1,13 @@
 package daemon
 
 import (
-	"context"
 	"log/slog"
 	"net/http"
 	"net/http/httptest"
 	"testing"
 
-	"pennypost/internal/config"
 	"pennypost/internal/mail"
 )
-
-// below is the context of a connection from a process below these programs.
-func below(ctx context.Context, programs ...string) context.Context {
-	p := new(peer)
-	p.climb.Do(func() { p.above = append([]string{"99.1@b"}, programs...) })
-	return context.WithValue(ctx, peerKey{}, p)
-}
 
 // What a call says of the program that it comes from, to be taken for that program's hook or MCP server, is held
 // against where it comes from.
@@ -24,22 +15,21 @@ func TestP5_ForgedProcess(t *testing.T) {
 	for place, relay := range map[string]bool{"here": false, "at a relay": true} {
 		t.Run(place, func(t *testing.T) {
 			cfg := testConfig(t)
-			cfg.AgentCheck = config.CheckTree
 			o := newOffice(&cfg, slog.New(slog.DiscardHandler), newMetrics())
 			defer o.close()
 			if relay {
 				newFleet(t).relay(t, o)
 			}
-			forge(t, &cfg, o)
+			forge(t, o)
 		})
 	}
 }
 
-func forge(t *testing.T, cfg *config.Config, o *office) {
+func forge(t *testing.T, o *office) {
 	const lead, builder = "10.1@b", "20.1@b"
 	room := func(name mail.Name, programs ...string) mail.Service {
 		t.Helper()
-		svc, err := o.Room(below(t.Context(), programs...), "a", name)
+		svc, err := o.Room(below(t, name, programs...), "a", name)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -82,7 +72,7 @@ func forge(t *testing.T, cfg *config.Config, o *office) {
 			return nil
 		},
 		"a line": func() error {
-			return o.listen(below(t.Context(), builder), "a", "lead", mail.Listener{Door: mail.MonitorDoor}, 0,
+			return o.listen(below(t, "lead", builder), "a", "lead", mail.Listener{Door: mail.MonitorDoor}, 0,
 				func(*mail.Rung) error { return nil })
 		},
 		"a bridge": func() error { _, err := forger.AddBridge(t.Context(), mail.Bridge{}); return err },
@@ -99,27 +89,21 @@ func forge(t *testing.T, cfg *config.Config, o *office) {
 		Process: builder}); err != nil || brief.Agent != "lead-2" {
 		t.Errorf("another session that is called lead is %+v, %v", brief, err)
 	}
-	cfg.AgentCheck = config.CheckProcess
-	if _, err := room("lead", builder).Inbox(t.Context(), mail.InboxQuery{}); err != nil {
-		t.Errorf("with agent_check = %q: %v", config.CheckProcess, err)
-	}
 }
 
 // MCP over the Unix socket asks the same, at every request: servers are shared by all who say the same name.
 func TestP5_InsideOverMCP(t *testing.T) {
 	cfg := testConfig(t)
-	cfg.AgentCheck = config.CheckTree
 	o := newOffice(&cfg, slog.New(slog.DiscardHandler), newMetrics())
 	defer o.close()
 	d := &daemon{office: o}
-	d.gate = newGate("pp-operator.ABCDEFGHIJKLMNOPQRSTUVWXYZ", &cfg, o)
+	d.gate = testGate(t, "pp-operator.ABCDEFGHIJKLMNOPQRSTUVWXYZ", &cfg, o)
 	caller := func(name string, programs ...string) (mail.Caller, error) {
 		r := httptest.NewRequest(http.MethodPost, "/mcp?room=a", nil)
-		r.Header.Set("Pennypost-Agent", name)
-		return entrance{d}.caller(r.WithContext(below(r.Context(), programs...)))
+		return entrance{d}.caller(r.WithContext(below(t, mail.Name(name), programs...)))
 	}
 	const builder = "20.1@b"
-	svc, err := o.Room(below(t.Context(), builder), "a", "builder")
+	svc, err := o.Room(below(t, "builder", builder), "a", "builder")
 	if err != nil {
 		t.Fatal(err)
 	}

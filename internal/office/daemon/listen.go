@@ -14,6 +14,7 @@ import (
 
 	"pennypost/internal/config"
 	"pennypost/internal/mail"
+	"pennypost/internal/office/gate"
 )
 
 // NoTCP is the listen address of a post office with nothing but its Unix socket.
@@ -39,7 +40,7 @@ func listen(cfg *config.Config, log *slog.Logger) (listeners, error) {
 		at.close()
 		return listeners{}, err
 	}
-	if at.socket, err = listenUnix(cfg.Home, log); err != nil {
+	if at.socket, err = listenUnix(cfg.Home, cfg.User.Terminals, log); err != nil {
 		at.close()
 	}
 	return at, err
@@ -47,7 +48,7 @@ func listen(cfg *config.Config, log *slog.Logger) (listeners, error) {
 
 // listenUnix listens on the socket of home. The caller holds the home's lock, so a socket that is there belongs to
 // nobody any more.
-func listenUnix(home config.Home, log *slog.Logger) (net.Listener, error) {
+func listenUnix(home config.Home, terminals []string, log *slog.Logger) (net.Listener, error) {
 	if err := home.CheckSocket(true); err != nil {
 		return nil, err
 	}
@@ -64,7 +65,7 @@ func listenUnix(home config.Home, log *slog.Logger) (net.Listener, error) {
 		l.Close()
 		return nil, fmt.Errorf("close the socket to others: %w", err)
 	}
-	return peerListener{l, log}, nil
+	return gate.Listener{UnixListener: l, Log: log, Terminals: terminals}, nil
 }
 
 // listenTCP listens where cfg says. At the default address it puts up with somebody else being there.

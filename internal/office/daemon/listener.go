@@ -60,12 +60,18 @@ func (o *office) post(ctx context.Context, name mail.RoomName, caller mail.Name,
 func (o *office) seated(
 	ctx context.Context, e *entry, name mail.RoomName, caller mail.Name, session string,
 ) (mail.Name, error) {
+	v, err := o.roomAs(ctx, name, caller)
+	if err != nil {
+		return "", err
+	}
 	if session != "" {
-		if caller = e.room.Seat(caller, session); caller == "" {
+		seat := e.room.Seat(caller, session)
+		if seat == "" {
 			return "", nil
 		}
+		v = v.calling(seat)
 	}
-	s, err := o.roomAs(ctx, name, caller).as(ctx, e)
+	s, err := v.as(ctx, e)
 	if err != nil {
 		return "", err
 	}
@@ -80,8 +86,14 @@ func (o *office) seatedFar(ctx context.Context, name mail.RoomName, caller mail.
 		if _, over := o.sessions.Of(name, session); over {
 			return "", nil
 		}
-		ctx = context.WithValue(ctx, sessionKey{}, shell{session: session})
 	}
-	a, err := o.roomAs(ctx, name, caller).Register(ctx, mail.Presence{Session: session, Update: true})
+	v, err := o.roomAs(ctx, name, caller)
+	if err != nil {
+		return "", err
+	}
+	if session != "" {
+		v = o.roomOf(name, v.id.InSession(session))
+	}
+	a, err := v.Register(ctx, mail.Presence{Session: session, Update: true})
 	return a.Name, err
 }

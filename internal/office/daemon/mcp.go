@@ -85,7 +85,7 @@ func askedRoom(r *http.Request) string {
 
 // caller returns who sent r and the room that is meant.
 func (m entrance) caller(r *http.Request) (mail.Caller, error) {
-	c, err := m.daemon.gate.authenticate(r)
+	c, err := m.daemon.gate.Authenticate(r)
 	if err != nil {
 		return c, err
 	}

@@ -15,6 +15,7 @@ import (
 	"pennypost/internal/mail"
 	"pennypost/internal/office/bridge"
 	"pennypost/internal/office/dialect"
+	"pennypost/internal/office/gate"
 	"pennypost/internal/office/notify"
 	"pennypost/internal/office/wake"
 	"pennypost/internal/room/journal"
@@ -111,11 +112,11 @@ func (o *office) Room(ctx context.Context, name mail.RoomName, as mail.Name) (ma
 	if _, err := mail.ParseRoom(string(name)); err != nil {
 		return nil, err
 	}
-	if pass := passOf(ctx); !pass.Enters(name) {
+	if pass := gate.PassOf(ctx); !pass.Enters(name) {
 		return nil, notEntered(pass, name)
 	}
 	if o.far != nil || o.inUse(name) {
-		return o.roomAs(ctx, name, as), nil
+		return o.roomAs(ctx, name, as)
 	}
 	if _, err := os.Lstat(o.dir(name)); !errors.Is(err, fs.ErrNotExist) {
 		e, err := o.borrow(ctx, name)
@@ -124,7 +125,7 @@ func (o *office) Room(ctx context.Context, name mail.RoomName, as mail.Name) (ma
 		}
 		o.giveBack(e, name)
 	}
-	return o.roomAs(ctx, name, as), nil
+	return o.roomAs(ctx, name, as)
 }
 
 // inUse reports whether a room is open, or being opened.

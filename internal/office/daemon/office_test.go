@@ -12,6 +12,7 @@ import (
 
 	"pennypost/internal/config"
 	"pennypost/internal/mail"
+	"pennypost/internal/office/gate"
 )
 
 // testOffice returns an office that closes rooms after idle, and is closed with the test.
@@ -36,7 +37,7 @@ func testOffice(t *testing.T, idle time.Duration) *office {
 // Rooms that close all the time lose no call.
 func TestClosingUnderLoad(t *testing.T) {
 	o := testOffice(t, time.Millisecond)
-	user, err := o.Room(t.Context(), "a", mail.User)
+	user, err := o.Room(gate.Own(t.Context()), "a", mail.User)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -74,17 +75,17 @@ func TestRoomThatDoesNotOpen(t *testing.T) {
 	if err := os.WriteFile(obstacle, nil, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := o.Room(t.Context(), "a", mail.User); mail.CodeOf(err) != mail.Unavailable {
+	if _, err := o.Room(gate.Own(t.Context()), "a", mail.User); mail.CodeOf(err) != mail.Unavailable {
 		t.Errorf("Room = %v, want unavailable", err)
 	}
 	if err := os.Remove(obstacle); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := o.Room(t.Context(), "a", mail.User); err != nil {
+	if _, err := o.Room(gate.Own(t.Context()), "a", mail.User); err != nil {
 		t.Errorf("Room = %v once nothing is in the way", err)
 	}
 	for _, bad := range []mail.RoomName{"", "..", "a/b", "a\x00"} {
-		if _, err := o.Room(t.Context(), bad, mail.User); mail.CodeOf(err) != mail.Invalid {
+		if _, err := o.Room(gate.Own(t.Context()), bad, mail.User); mail.CodeOf(err) != mail.Invalid {
 			t.Errorf("Room(%q) = %v, want invalid", bad, err)
 		}
 	}
@@ -94,7 +95,7 @@ func TestRoomThatDoesNotOpen(t *testing.T) {
 func TestRoomsOfBefore(t *testing.T) {
 	o := testOffice(t, time.Minute)
 	for _, name := range []mail.RoomName{"b", "a"} {
-		svc, err := o.Room(t.Context(), name, mail.User)
+		svc, err := o.Room(gate.Own(t.Context()), name, mail.User)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -117,7 +118,7 @@ func TestRoomsOfBefore(t *testing.T) {
 func TestP8_RecentRooms(t *testing.T) {
 	o := testOffice(t, time.Minute)
 	for _, name := range []mail.RoomName{"lately", "long-ago"} {
-		svc, err := o.Room(t.Context(), name, "bob")
+		svc, err := o.Room(gate.Own(t.Context()), name, "bob")
 		if err == nil {
 			_, err = svc.Turn(t.Context(), mail.Turn{Moment: mail.SessionStart, Session: "s1", Client: "claude"})
 		}

@@ -7,6 +7,7 @@ import (
 	"pennypost/internal/base/jsonx"
 	"pennypost/internal/mail"
 	"pennypost/internal/office/dialect/openalice"
+	"pennypost/internal/office/gate"
 )
 
 // peers is what a post office has to know of those of other machines. *jetstream.Machines is one.
@@ -28,7 +29,7 @@ const bridgesSubject = "bridges"
 func (o *office) answers() map[string]func(context.Context, mail.Machine, []byte) ([]byte, error) {
 	return map[string]func(context.Context, mail.Machine, []byte) ([]byte, error){
 		openalice.DocumentSubject: func(ctx context.Context, _ mail.Machine, request []byte) ([]byte, error) {
-			return o.documents().Answer(ctx, o, request)
+			return o.documents().Answer(gate.Own(ctx), o, request)
 		},
 		bridgesSubject: func(ctx context.Context, _ mail.Machine, room []byte) ([]byte, error) {
 			return o.bridgesHere(ctx, mail.RoomName(room))

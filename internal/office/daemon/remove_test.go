@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"pennypost/internal/mail"
+	"pennypost/internal/office/gate"
 )
 
 // post sends a request over TCP and returns the status.
@@ -74,7 +75,7 @@ func TestRefusedMakesNoRoom(t *testing.T) {
 func TestRefusedBesideAccepted(t *testing.T) {
 	o := testOffice(t, time.Minute)
 	done := make(chan error)
-	user, err := o.Room(t.Context(), "a", mail.User)
+	user, err := o.Room(gate.Own(t.Context()), "a", mail.User)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -193,7 +194,7 @@ func TestRemoveRoom(t *testing.T) {
 // Calls in the room's last moments find no room, or were served before; none raises it.
 func TestRemoveUnderLoad(t *testing.T) {
 	o := testOffice(t, time.Minute)
-	user, err := o.Room(t.Context(), "a", mail.User)
+	user, err := o.Room(gate.Own(t.Context()), "a", mail.User)
 	if err == nil {
 		_, err = user.Register(t.Context(), mail.Presence{Name: "ann"})
 	}
@@ -203,7 +204,7 @@ func TestRemoveUnderLoad(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	ended := make(chan error, 4)
 	for range cap(ended) {
-		ann, err := o.Room(t.Context(), "a", "ann")
+		ann, err := o.Room(gate.Own(t.Context()), "a", "ann")
 		if err != nil {
 			t.Fatal(err)
 		}

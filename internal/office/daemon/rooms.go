@@ -9,13 +9,14 @@ import (
 	"slices"
 
 	"pennypost/internal/mail"
+	"pennypost/internal/office/gate"
 	"pennypost/internal/policy"
 )
 
 // noRoom says that there is no room of that name, to whoever a call came from.
 func (o *office) noRoom(ctx context.Context, name mail.RoomName) error {
 	var words []string
-	names, err := o.entered(passOf(ctx))
+	names, err := o.entered(gate.PassOf(ctx))
 	for _, n := range names {
 		words = append(words, string(n))
 	}
@@ -87,7 +88,7 @@ func (o *office) Rooms(ctx context.Context) ([]mail.RoomStatus, error) {
 		}
 		return o.far.office.Rooms(ctx)
 	}
-	names, err := o.entered(passOf(ctx))
+	names, err := o.entered(gate.PassOf(ctx))
 	if err != nil {
 		return nil, err
 	}

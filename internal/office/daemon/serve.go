@@ -10,6 +10,7 @@ import (
 
 	"pennypost/internal/config"
 	"pennypost/internal/mail"
+	"pennypost/internal/office/gate"
 	"pennypost/internal/office/httpapi"
 	"pennypost/internal/office/web"
 	"pennypost/internal/wire"
@@ -32,12 +33,7 @@ func (d *daemon) server(h http.Handler) *http.Server {
 		MaxHeaderBytes:    maxHeader,
 		ErrorLog:          slog.NewLogLogger(d.log.Handler(), slog.LevelDebug), // strangers' handshakes are no news
 		ConnState:         d.connections.note,
-		ConnContext: func(ctx context.Context, c net.Conn) context.Context {
-			if pc, ok := c.(*peerConn); ok {
-				return context.WithValue(ctx, peerKey{}, pc.peer)
-			}
-			return ctx
-		},
+		ConnContext:       d.gate.ConnContext,
 	}
 }
 
@@ -45,7 +41,7 @@ func (d *daemon) server(h http.Handler) *http.Server {
 func (d *daemon) handler() (h http.Handler, closeHandler func(), err error) {
 	mux := http.NewServeMux()
 	site := web.New(web.Options{
-		Office: d.office, Key: d.gate.operator[:], Host: d.pages.host, File: d.opts.Config.Home.Sessions(),
+		Office: d.office, Enter: d.gate.Browser, Key: d.gate.Key(), Host: d.pages.host, File: d.opts.Config.Home.Sessions(),
 		Closing: d.closing, Log: d.log, Version: d.opts.Version, Documents: d.office.documents(),
 		Attach: func(ctx context.Context, room mail.RoomName, agent mail.Name) (wire.Attached, error) {
 			return d.office.attach(ctx, room, agent, wire.Attach{})
@@ -55,26 +51,29 @@ func (d *daemon) handler() (h http.Handler, closeHandler func(), err error) {
 	d.guests.Tell(d.guests.ended)
 	mux.Handle("/", site)
 	api := httpapi.Options{
-		Office: d.office, Authenticate: d.gate.authenticateAll, Local: local, Listen: d.office.listen,
+		Office: d.office, Authenticate: d.gate.AuthenticateAll, Local: local, Listen: d.office.listen,
 		Hooks: &hooks{office: d.office}, Attach: d.office.attach,
 		Notify: d.office.notify, Status: d.status, Stop: d.stop, Remove: d.office.remove, Backup: d.backup,
 		Closing: d.closing, Log: d.log, Pages: &d.pages, Invites: d.guests,
+	}
+	if d.office.far == nil {
+		api.Credentials = d.scripts
 	}
 	if c := d.office.cluster; c != nil {
 		api.Machines, api.Move = c, d.office.move
 	}
 	routes := httpapi.New(api)
-	mux.Handle("GET "+wire.CallsPath+"{room}", d.told(http.HandlerFunc(d.calls.serve)))
+	mux.Handle("GET "+wire.CallsPath+"{room}", d.versioned(http.HandlerFunc(d.calls.serve)))
 	mux.HandleFunc("GET "+wire.RelayPath, d.calls.relay)
 	mux.HandleFunc("GET /healthz", d.healthy)
 	mux.HandleFunc("GET /readyz", d.ready)
-	mux.Handle("GET /metrics", d.gate.userOnly(d.metrics))
+	mux.Handle("GET /metrics", d.gate.UserOnly(d.metrics))
 	closeMCP, err := d.mountMCP(mux)
 	if err != nil {
 		return nil, nil, err
 	}
 	closeHandler = func() { closeMCP(); d.calls.close() }
-	guarded, err := httpapi.Guard(d.guests.admit(d.pages.apart(d.told(routes), mux)), httpapi.GuardOptions{
+	guarded, err := httpapi.Guard(d.gate.Admit(d.pages.apart(d.versioned(routes), mux)), httpapi.GuardOptions{
 		Hosts: d.hosts()})
 	return httpapi.Pace(guarded), closeHandler, err
 }
@@ -88,28 +87,17 @@ func (d *daemon) hosts() []string {
 	return names
 }
 
-// told puts what the headers of a request say of its caller into its context.
-func (d *daemon) told(next http.Handler) http.Handler {
+// versioned puts the post office's version into the answers of a handler.
+func (d *daemon) versioned(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set(wire.VersionHeader, d.opts.Version)
-		in := shell{r.Header.Get(wire.SessionHeader), r.Header.Get(wire.SeatHeader) != ""}
-		if in != (shell{}) {
-			r = r.WithContext(context.WithValue(r.Context(), sessionKey{}, in))
-		}
-		if p := vouched(r); p != nil {
-			r = r.WithContext(context.WithValue(r.Context(), farPeerKey{}, p))
-		}
-		if id := r.Header.Get(wire.ToolUseHeader); id != "" {
-			r = r.WithContext(context.WithValue(r.Context(), toolUseKey{}, id))
-		}
 		next.ServeHTTP(w, r)
 	})
 }
 
 // local reports whether a request came over the Unix socket.
 func local(r *http.Request) bool {
-	_, ok := r.Context().Value(peerKey{}).(*peer)
-	return ok
+	return gate.PeerOf(r.Context()) != nil
 }
 
 // healthy answers that the process lives.

@@ -9,6 +9,8 @@ import (
 	"sync"
 	"syscall"
 	"time"
+
+	"pennypost/internal/office/gate"
 )
 
 // How the file descriptors of the process are divided. Rooms, bridges and temporary files need some when every
@@ -76,7 +78,7 @@ func (s *shedder) Accept() (net.Conn, error) {
 
 func (s *shedder) admits(conn net.Conn) bool {
 	tcp, all := s.connections.counts()
-	_, local := conn.(*peerConn)
+	local := gate.Local(conn)
 	return s.all == 0 || all < s.all && (local || tcp < s.tcp)
 }
 

@@ -11,6 +11,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"pennypost/internal/office/gate"
 	"pennypost/internal/office/invite"
 )
 
@@ -43,7 +44,7 @@ func TestSlowRequests(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
 		l := &pipeListener{conns: make(chan net.Conn), done: make(chan struct{})}
 		d := newDaemon(ctx, Options{Config: testConfig(t), Log: slog.New(slog.DiscardHandler)},
-			"pp-operator.0123456789abcdef", "pp-test.localhost", listeners{tcp: l}, new(invite.List))
+			"pp-operator.0123456789abcdef", "pp-test.localhost", listeners{tcp: l}, new(invite.List), new(gate.Scripts))
 		h, closeHandler, err := d.handler()
 		if err != nil {
 			t.Fatal(err)

@@ -109,7 +109,7 @@ func (o *office) teammate(ctx context.Context, room mail.RoomName, pane string, 
 		if member == "" {
 			continue
 		}
-		roster, err := mail.Roster(ctx, o.roomOf(room, mail.User))
+		roster, err := mail.Roster(ctx, o.own(ctx, room, mail.User))
 		if err != nil {
 			return "", err
 		}
@@ -128,18 +128,19 @@ func (o *office) teammate(ctx context.Context, room mail.RoomName, pane string, 
 // member returns who speaks in a call of a client: the caller, or the teammate that shares its process. An error says
 // that it cannot be told.
 func (v *callerRoom) member(ctx context.Context, user mail.Registrar, caller mail.Name) (mail.Name, error) {
-	if v.peer != nil {
-		if name := v.office.toolUses.in(v.name, v.peer.programs()...); name != "" {
+	if p := v.id.Peer(); p != nil {
+		if name := v.office.toolUses.in(v.name, p.Programs()...); name != "" {
 			return name, nil
 		}
 	}
-	use, known := v.office.toolUses.find(v.toolUse)
+	use, known := v.office.toolUses.find(v.id.ToolUse())
 	if known && (use.room != v.name || use.agent != caller) {
 		known = false // it is another's
 	}
 	session, dir := use.session, use.teams
 	if !known {
-		session, dir = v.shell.session, teamsDir("")
+		session, _ = v.id.Session()
+		dir = teamsDir("")
 	}
 	for _, t := range claudeteams.Teams(dir) {
 		inside := t.Inside()
@@ -181,7 +182,7 @@ func (v *callerRoom) seat(ctx context.Context, user mail.Registrar, t *claudetea
 func (v *callerRoom) unattributed(caller mail.Name, t *claudeteams.Team, inside []string) error {
 	why := "no hook has told the post office who uses the tool, or a subagent uses it. Use the tool again; if that " +
 		"does not help, tell your user: pennypost install claude"
-	if v.toolUse == wire.ShellUse {
+	if v.id.ToolUse() == wire.ShellUse {
 		why = "a shell command does not say which. Use Pennypost's tools, such as send_message; the lead may also " +
 			"add --as '" + string(caller) + "'"
 	}

@@ -7,7 +7,6 @@ import (
 	"strings"
 	"testing"
 
-	"pennypost/internal/config"
 	"pennypost/internal/mail"
 	"pennypost/internal/office/hook"
 	"pennypost/internal/wire"
@@ -37,10 +36,9 @@ func teamOf(t *testing.T, session string) (transcript string) {
 func TestTeammatesOfOneProcess(t *testing.T) {
 	transcript := teamOf(t, "s-lead")
 	cfg := testConfig(t)
-	cfg.AgentCheck = config.CheckProcess
 	o := newOffice(&cfg, slog.New(slog.DiscardHandler), newMetrics())
 	defer o.close()
-	if _, err := o.roomOf("a", "lead").Turn(t.Context(),
+	if _, err := o.own(t.Context(), "a", "lead").Turn(t.Context(),
 		mail.Turn{Moment: mail.SessionStart, Session: "s-lead"}); err != nil {
 		t.Fatal(err)
 	}
@@ -64,8 +62,8 @@ func TestTeammatesOfOneProcess(t *testing.T) {
 		{"unknown", "s-other", "agent:lead"},
 		{wire.ShellUse, "s-lead", ""}, {wire.ShellUse, "s-other", "agent:lead"},
 	} {
-		v := o.roomOf("a", "lead")
-		v.toolUse, v.shell.session = test.use, test.session
+		v := o.own(t.Context(), "a", "lead")
+		v.id = v.id.InSession(test.session).ForToolUse(test.use)
 		sent, err := v.Send(t.Context(), mail.Draft{To: mail.Recipients{"user"}, Body: "x " + test.use + test.session})
 		if test.want == "" {
 			if mail.CodeOf(err) != mail.Denied || !strings.Contains(err.Error(), "nothing was done: ") {
@@ -73,23 +71,23 @@ func TestTeammatesOfOneProcess(t *testing.T) {
 			}
 			continue
 		}
-		it, err2 := o.roomOf("a", mail.User).Message(t.Context(), sent.ID)
+		it, err2 := o.own(t.Context(), "a", mail.User).Message(t.Context(), sent.ID)
 		if err != nil || err2 != nil || it.From != test.want {
 			t.Errorf("%+v: from %s, %v, %v", test, it.From, err, err2)
 		}
 	}
 	// Of another agent's use of a tool nobody has any good, nor of a name that a session holds.
-	v := o.roomOf("a", "builder")
-	v.toolUse = "mate"
+	v := o.own(t.Context(), "a", "builder")
+	v.id = v.id.ForToolUse("mate")
 	if a, err := v.Register(t.Context(), mail.Presence{}); err != nil || a.Name != "builder" {
 		t.Errorf("another's use makes %v, %v", a.Name, err)
 	}
-	if _, err := o.roomOf("a", "researcher").Turn(t.Context(),
+	if _, err := o.own(t.Context(), "a", "researcher").Turn(t.Context(),
 		mail.Turn{Moment: mail.SessionStart, Session: "s-own"}); err != nil {
 		t.Fatal(err)
 	}
-	v = o.roomOf("a", "lead")
-	v.toolUse = "mate"
+	v = o.own(t.Context(), "a", "lead")
+	v.id = v.id.ForToolUse("mate")
 	if _, err := v.Inbox(t.Context(), mail.InboxQuery{}); mail.CodeOf(err) != mail.Denied {
 		t.Errorf("a teammate reads the mail of a session of its name: %v", err)
 	}
@@ -99,7 +97,6 @@ func TestTeammatesOfOneProcess(t *testing.T) {
 func TestTeammateApart(t *testing.T) {
 	transcript := teamOf(t, "s-lead")
 	cfg := testConfig(t)
-	cfg.AgentCheck = config.CheckTree
 	o := newOffice(&cfg, slog.New(slog.DiscardHandler), newMetrics())
 	defer o.close()
 	const lead, apart = "10.1@b", "20.1@b"
@@ -122,11 +119,11 @@ func TestTeammateApart(t *testing.T) {
 			t.Errorf("%s, %+v: %q, %v", test.pane, test.e, name, err)
 		}
 	}
-	if _, err := o.roomOf("a", "apart").Turn(t.Context(), mail.Turn{Moment: mail.SessionStart, Session: "s-apart",
+	if _, err := o.own(t.Context(), "a", "apart").Turn(t.Context(), mail.Turn{Moment: mail.SessionStart, Session: "s-apart",
 		Process: apart}); err != nil {
 		t.Fatal(err)
 	}
-	svc, err := o.Room(below(t.Context(), apart), "a", "claude-shop") // as its server calls itself
+	svc, err := o.Room(below(t, "claude-shop", apart), "a", "claude-shop") // as its server calls itself
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -184,7 +184,7 @@ func (o *office) endBrokenOff(ctx context.Context) {
 		for _, s := range stopped {
 			t := mail.Turn{Moment: mail.TurnEnd, Session: s.ID, Client: s.Client, Process: s.Process, Over: true,
 				Quiet: true}
-			if _, err := o.roomOf(s.Room, s.Agent).Turn(ctx, t); err != nil {
+			if _, err := o.own(ctx, s.Room, s.Agent).Turn(ctx, t); err != nil {
 				o.log.Warn("a turn that was broken off is not noted", "agent", s.Agent, "err", err)
 				continue
 			}

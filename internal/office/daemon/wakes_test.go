@@ -10,6 +10,7 @@ import (
 
 	"pennypost/internal/config"
 	"pennypost/internal/mail"
+	"pennypost/internal/office/gate"
 )
 
 // eventually waits until ok, which something else brings about.
@@ -94,7 +95,7 @@ func TestStaysToWake(t *testing.T) {
 	cfg.Room.Wake = map[string]config.Wake{"bob": {Exec: []string{"/no/such/command"}}}
 	o := testOffice(t, time.Hour)
 	o.cfg = &cfg
-	user, err := o.Room(t.Context(), "a", mail.User)
+	user, err := o.Room(gate.Own(t.Context()), "a", mail.User)
 	if err != nil {
 		t.Fatal(err)
 	}

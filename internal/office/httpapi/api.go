@@ -76,6 +76,9 @@ type Options struct {
 	// Invites lets other machines in. Nil: none comes in.
 	Invites Invites
 
+	// Credentials are those for scripts. Nil: there are none.
+	Credentials Credentials
+
 	// Notify tells the person of mail. Nil: nothing does.
 	Notify Notify
 

@@ -36,6 +36,9 @@ func (c *call) run() (any, error) {
 	if c.caller, err = c.api.opts.Authenticate(c.r); err != nil && !c.route.open {
 		return nil, err
 	}
+	if err := c.needRight(); err != nil {
+		return nil, err
+	}
 	if c.route.here && c.caller.Pass != nil {
 		return nil, mail.Errorf(mail.Denied, "this can only be done where the post office is, and not from the "+
 			"machine %s, which was let in", c.caller.Pass.Machine)

@@ -91,7 +91,7 @@ func routes() []route {
 				"the way. Only the user may.",
 			userOnly: true, here: true, out: wire.RemovedRoom{}, status: http.StatusOK, handle: removeRoom},
 	}
-	return slices.Concat(table, inviteRoutes(), hookRoutes(), roomRoutes())
+	return slices.Concat(table, inviteRoutes(), credentialRoutes(), hookRoutes(), roomRoutes())
 }
 
 // roomRoutes returns the routes of what can be asked of a room.

@@ -218,6 +218,18 @@ func (l *Sessions) Programs() []Program {
 	return out
 }
 
+// In returns the agent of a session that lives, as far as is known, and that one of programs runs; "": none does.
+func (l *Sessions) In(programs []string) mail.Name {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for _, s := range l.latest {
+		if !s.over && s.Process != "" && slices.Contains(programs, s.Process) {
+			return s.Agent
+		}
+	}
+	return ""
+}
+
 // Of returns the agent that has a session of the client's, "" if none is known, and whether it is known to be over.
 func (l *Sessions) Of(room mail.RoomName, id string) (agent mail.Name, over bool) {
 	l.mu.Lock()

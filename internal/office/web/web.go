@@ -17,7 +17,10 @@ import (
 // Options say what a Site shows.
 type Options struct {
 	Office mail.Office // rooms; they are always entered as the user
-	Key    []byte      // what sessions hang on: with another key, all that were begun are void
+	// Enter returns the context in which a browser that is logged in enters rooms, unless it may not. Nil: the one of
+	// its request.
+	Enter func(context.Context) (context.Context, error)
+	Key   []byte // what sessions hang on: with another key, all that were begun are void
 	// the pages' own name; elsewhere only sessions hold that a plain link began. "": there is none
 	Host string
 	File string // where sessions are kept; "": in memory
@@ -175,6 +178,13 @@ func (s *Site) page(h handler) http.Handler {
 	return s.door(func(v *view) error {
 		if v.session == "" {
 			return v.stranger("")
+		}
+		if s.opts.Enter != nil {
+			ctx, err := s.opts.Enter(v.ctx())
+			if err != nil {
+				return err
+			}
+			v.r = v.r.WithContext(ctx)
 		}
 		if err := v.enter(); err != nil {
 			return err

@@ -16,9 +16,11 @@ type Whence struct {
 	// Opens is that of Programs for whose session the process speaks: a client's hook, or its MCP server. "": it only
 	// speaks.
 	Opens string
-	// InClient reports whether one of Programs was started by an agent's client. It is asked if no session is known
-	// there.
-	InClient func() bool
+	// Means is how the user is known, who is the caller.
+	Means mail.Means
+	// Doubtful reports whether the process may be an agent's: it runs in a client, or cannot be told from what an agent
+	// has left behind. It is asked if no session is known there.
+	Doubtful func() bool
 	// Guessed says that the caller's name was made up from where the process runs: there must be a session of it.
 	Guessed bool
 }
@@ -27,7 +29,7 @@ type Whence struct {
 // or as one that the session registered. A name that nobody bears yet becomes a child of the session's agent.
 func (r *Room) From(caller mail.Name, w Whence) (mail.Service, error) {
 	v := &view{Room: r, caller: caller}
-	if v.isUser() || len(w.Programs) == 0 && !w.Guessed {
+	if len(w.Programs) == 0 && !w.Guessed {
 		return v, nil
 	}
 	var err error
@@ -38,6 +40,12 @@ func (r *Room) From(caller mail.Name, w Whence) (mail.Service, error) {
 // settleIn finds out whether a process may speak as the caller.
 func (v *view) settleIn(s *state, w Whence, now mail.Time) error {
 	seats, program := v.seats(s, w.Programs)
+	if v.isUser() {
+		if len(seats) > 0 {
+			return v.notThere(seats)
+		}
+		return nil
+	}
 	m := s.agent(v.caller)
 	leads := v.caller == mail.Orchestrator || m != nil && m.hasRole(string(mail.Orchestrator))
 	switch {
@@ -51,11 +59,12 @@ func (v *view) settleIn(s *state, w Whence, now mail.Time) error {
 	case len(seats) == 0:
 		elsewhere := m != nil && m.Process != "" && m.live(now) &&
 			!slices.ContainsFunc(w.Programs, func(p string) bool { return process.Is(m.Process, p) })
-		if w.Opens == "" && (leads || elsewhere) && w.InClient != nil && w.InClient() {
+		if w.Opens == "" && (leads || elsewhere) && w.Doubtful != nil && w.Doubtful() {
 			return mail.Errorf(mail.Denied,
-				"this process runs inside an agent's client, and %s is not that client's agent: nothing was done. "+
-					"The client's own hooks and MCP server say who it is: pennypost install CLIENT --as NAME",
-				v.caller)
+				"this process runs inside an agent's client, or has no terminal that a person sits at, and %s is "+
+					"another agent: nothing was done. A client's own hooks and MCP server say who it is: pennypost "+
+					"install CLIENT --as NAME. A program that runs by itself shows a token: pennypost agents token '%s'",
+				v.caller, v.caller)
 		}
 		return nil
 	case w.Opens != "" && !leads:
@@ -92,6 +101,17 @@ func (r *Room) seats(s *state, programs []string) (seats []*member, program stri
 		}
 	}
 	return nil, ""
+}
+
+// SessionIn returns the agent of the innermost of programs that a session of the room is bound to, "" if none is.
+func (r *Room) SessionIn(programs []string) mail.Name {
+	r.mu.RLock()
+	defer r.mu.RUnlock()
+	seats, _ := r.seats(r.state, programs)
+	if len(seats) == 0 {
+		return ""
+	}
+	return seats[0].Name
 }
 
 // free reports whether m is for any session to speak as that no other program runs: of a workspace, which is a

@@ -50,7 +50,7 @@ func TestP5_InsideASession(t *testing.T) {
 	}
 	inside := func(programs ...string) Whence { return Whence{Programs: append([]string{"99.1@b"}, programs...)} }
 	opening := func(w Whence, program string) Whence { w.Opens = program; return w }
-	client := func(w Whence) Whence { w.InClient = func() bool { return true }; return w }
+	client := func(w Whence) Whence { w.Doubtful = func() bool { return true }; return w }
 	for _, tt := range []struct {
 		what   string
 		whence Whence

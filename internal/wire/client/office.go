@@ -24,7 +24,7 @@ import (
 type Options struct {
 	Socket string // path of its Unix socket
 	URL    string // its address, "http://127.0.0.1:8765" or with https
-	Token  string // bearer token, for URL
+	Token  string // bearer token, for URL, or a credential for scripts; "" on a Unix socket: the process itself
 
 	// Session is the client's id of the session in whose shell this process runs, for Socket; "": in none that says
 	// so.
@@ -234,6 +234,22 @@ func (o *Office) Invites(ctx context.Context) (wire.Invites, error) {
 // Revoke takes back what a machine was let in for, or a code. Only the user may, where the post office is.
 func (o *Office) Revoke(ctx context.Context, name string) error {
 	return o.user().do(ctx, request{method: http.MethodDelete, path: []string{"invites", name}}, nil)
+}
+
+// AddCredential makes a credential for scripts. Only the user may, where the post office is.
+func (o *Office) AddCredential(ctx context.Context, ask wire.NewCredential) (made wire.MadeCredential, err error) {
+	err = o.user().do(ctx, request{method: http.MethodPost, path: []string{"credentials"}}.with(ask), &made)
+	return made, err
+}
+
+// Credentials lists those for scripts that count. Only the user may ask.
+func (o *Office) Credentials(ctx context.Context) (wire.Credentials, error) {
+	return get[wire.Credentials](ctx, o.user(), "credentials")
+}
+
+// RevokeCredential takes a credential for scripts back. Only the user may.
+func (o *Office) RevokeCredential(ctx context.Context, name string) error {
+	return o.user().do(ctx, request{method: http.MethodDelete, path: []string{"credentials", name}}, nil)
 }
 
 // Join uses a code up. It is not asked twice: of a code whose answer was lost nobody knows whether it is still good.

@@ -1,4 +1,4 @@
-package daemon
+package gate
 
 import (
 	"net"
@@ -8,7 +8,7 @@ import (
 )
 
 // peerOf asks the kernel who is at the far end (unix(4), LOCAL_PEERCRED and LOCAL_PEERPID).
-func peerOf(conn *net.UnixConn) (*peer, error) {
+func peerOf(conn *net.UnixConn, terminals []string) (*Peer, error) {
 	raw, err := conn.SyscallConn()
 	if err != nil {
 		return nil, err
@@ -27,8 +27,5 @@ func peerOf(conn *net.UnixConn) (*peer, error) {
 	if credErr != nil {
 		return nil, os.NewSyscallError("getsockopt", credErr)
 	}
-	return &peer{uid: int(cred.Uid), pid: pid}, nil
+	return NewPeer(int(cred.Uid), pid, terminals), nil
 }
-
-// searchProcess finds nothing: macOS shows no process the environment of another. The command line looks at its own.
-func searchProcess(int, bool, string) string { return "" }

@@ -1,0 +1,97 @@
+package arch
+
+import (
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// ownActs are the files in which the post office looks after rooms by itself: nothing that a caller says decides there
+// as whom. Everything else gets a room from the gate.
+var ownActs = []struct{ file, why string }{
+	{"internal/office/daemon/bridges.go", "which bridges a room has, and what changes in them"},
+	{"internal/office/daemon/caller_room.go", "the roster, to find a teammate in it"},
+	{"internal/office/daemon/desk.go", "what of all rooms waits for the user, whom the door has asked for"},
+	{"internal/office/notify/", "what the user is told of"},
+	{"internal/office/bridge/", "what stands in a bridged file, which says itself who wrote it"},
+	{"internal/office/wake/ringer.go", "notices of the post office"},
+	{"internal/office/demoday/", "the players of the demonstration, in rooms of its own"},
+}
+
+// TestOneGate holds that rooms are entered through the gate: who calls the methods of a room that name a caller, and
+// who says to the gate that a caller was identified.
+func TestOneGate(t *testing.T) {
+	seen := make(map[string]bool)
+	for _, at := range callsIn(t, "../office") {
+		switch at.call {
+		case "room.As", "Room.As", "r.As", "room.From", "Room.From", "room.ForFiles", "Room.ForFiles", "room.Seat":
+			if strings.HasPrefix(at.file, "internal/office/gate/") || at.call == "room.Seat" {
+				continue
+			}
+			i := slices.IndexFunc(ownActs, func(a struct{ file, why string }) bool {
+				return strings.HasPrefix(at.file, a.file)
+			})
+			if i < 0 {
+				t.Errorf("%s calls %s: who a caller is, only the gate says", at.file, at.call)
+				continue
+			}
+			seen[ownActs[i].file] = true
+		case "gate.Own", "gate.OfHook", "gate.Admitted", "gate.WithPeer", "gate.FarPeer", "gate.NewPeer":
+			if !slices.Contains([]string{
+				"internal/office/daemon/caller_room.go gate.Own", "internal/office/daemon/peers.go gate.Own",
+				"internal/office/daemon/hooks.go gate.OfHook", "internal/office/daemon/dialectdoor.go gate.Admitted",
+			}, at.file+" "+at.call) {
+				t.Errorf("%s calls %s, by which a caller is identified without being asked", at.file, at.call)
+			}
+		}
+	}
+	for _, a := range ownActs {
+		if !seen[a.file] {
+			t.Errorf("%s enters no room by itself any more: take it off the list", a.file)
+		}
+	}
+}
+
+type callAt struct{ file, call string }
+
+// callsIn returns the calls of methods and of packages' functions, as "receiver.Name", in the files below dir that are
+// no tests.
+func callsIn(t *testing.T, dir string) (all []callAt) {
+	t.Helper()
+	err := filepath.WalkDir(dir, func(path string, d os.DirEntry, err error) error {
+		if err != nil || d.IsDir() || !strings.HasSuffix(path, ".go") || strings.HasSuffix(path, "_test.go") ||
+			strings.Contains(path, "dialecttest") {
+			return err
+		}
+		f, err := parser.ParseFile(token.NewFileSet(), path, nil, parser.SkipObjectResolution)
+		if err != nil {
+			return err
+		}
+		file := "internal/" + strings.TrimPrefix(filepath.ToSlash(path), "../")
+		ast.Inspect(f, func(n ast.Node) bool {
+			call, ok := n.(*ast.CallExpr)
+			if !ok {
+				return true
+			}
+			if sel, ok := call.Fun.(*ast.SelectorExpr); ok {
+				switch x := sel.X.(type) {
+				case *ast.Ident:
+					all = append(all, callAt{file, x.Name + "." + sel.Sel.Name})
+				case *ast.SelectorExpr:
+					all = append(all, callAt{file, x.Sel.Name + "." + sel.Sel.Name})
+				}
+			}
+			return true
+		})
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return all
+}

@@ -1,0 +1,89 @@
+package process
+
+import (
+	"os"
+	"strconv"
+
+	"golang.org/x/sys/unix"
+)
+
+// one is what the kernel says of a process (sysctl(3), kern.proc.pid).
+type one struct {
+	pid, parent int
+	session     int // its first process
+	tty         int // device number of its controlling terminal; 0: none
+	comm, start string
+	uid         int
+}
+
+// zombie is what p_stat is of a process that has ended (sys/proc.h, SZOMB).
+const zombie = 5
+
+// look returns what is known of a process; the zero value if it is gone.
+func look(pid int) one {
+	k, err := unix.SysctlKinfoProc("kern.proc.pid", pid)
+	if err != nil || k == nil || k.Proc.P_stat == zombie {
+		return one{}
+	}
+	p := one{pid: int(k.Proc.P_pid), parent: int(k.Eproc.Ppid), comm: unix.ByteSliceToString(k.Proc.P_comm[:]),
+		start: strconv.FormatInt(k.Proc.P_starttime.Sec, 10) + "-" + strconv.Itoa(int(k.Proc.P_starttime.Usec)),
+		uid:   int(k.Eproc.Pcred.P_ruid)}
+	if k.Eproc.Tdev != -1 { // NODEV
+		p.tty = int(k.Eproc.Tdev)
+	}
+	p.session, _ = unix.Getsid(pid)
+	return p
+}
+
+// Tells says that this system tells where a process comes from.
+const Tells = true
+
+func (p one) name(string) string { return strconv.Itoa(p.pid) + "." + p.start + "@" + host() }
+
+func (p one) exe() string { return "" }
+
+func (p one) args() []string { return nil }
+
+func (p one) owner() int { return p.uid }
+
+func boot() string { return "" }
+
+func host() string {
+	name, _ := os.Hostname()
+	return name
+}
+
+// Environ returns nothing: macOS does not show a process the environment of another.
+func Environ(int) []string { return nil }
+
+// Terminal reports whether a device file, such as /dev/ttys003, is the terminal with a device number as Process.TTY
+// has it.
+func Terminal(path string, tty int) bool {
+	var st unix.Stat_t
+	return tty != 0 && unix.Stat(path, &st) == nil && int(st.Rdev) == tty
+}
+
+// Session names the session that this process belongs to: a terminal window, with the shell and what was started from
+// it.
+func Session() string {
+	number := look(os.Getpid()).session
+	first := look(number)
+	first.pid = number // it may have ended
+	return first.key()
+}
+
+// SetterDir returns nothing: here nobody can tell.
+func SetterDir(string) string { return "" }
+
+// Apart reports nothing: macOS counts all processes alike.
+func Apart(int) bool { return false }
+
+// Alive reports whether a program that Program has named runs on this machine.
+func Alive(key string) bool {
+	pid := Number(key)
+	if pid == 0 {
+		return false
+	}
+	p := look(pid)
+	return p.pid != 0 && p.key() == key
+}

@@ -1,0 +1,96 @@
+package process
+
+import (
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// maxAbove bounds Above and Tree. It is longer than any honest tree, so that nobody leaves one by growing it.
+const maxAbove = 512
+
+// Process is what the system tells of one process. Its methods ask the system again, which tells nothing of a process
+// that has ended since.
+type Process struct {
+	PID     int
+	Session int    // its first process; 0: not told
+	TTY     int    // device number of its controlling terminal; 0: it has none
+	Key     string // as Program spells it
+
+	at one
+}
+
+// Names returns what the program may be called: by itself, by the file that it runs, and, if that file is an
+// interpreter, by the script that this runs. There is at least one.
+func (p *Process) Names() []string { return names(p.at.exe(), p.at.comm, p.at.args) }
+
+// Exe returns the file that the process runs, "" if that is not told.
+func (p *Process) Exe() string { return p.at.exe() }
+
+// UID returns the real user id of the process, -1 if it is not told.
+func (p *Process) UID() int { return p.at.owner() }
+
+// Tree returns a process and those above it, the nearest first, up to the first of the system or of its container.
+// Nil: the process has ended, or this system does not tell.
+func Tree(pid int) []Process {
+	var tree []Process
+	start := boot()
+	for at := look(pid); Tells && at.pid > 0 && len(tree) < maxAbove; at = look(at.parent) {
+		tree = append(tree, Process{PID: at.pid, Session: at.session, TTY: at.tty, Key: at.name(start), at: at})
+	}
+	return tree
+}
+
+// names returns what a program may be called.
+func names(exe, comm string, args func() []string) []string {
+	out := []string{comm}
+	if exe == "" {
+		return out
+	}
+	base := filepath.Base(exe)
+	if base != comm {
+		out = append(out, base)
+	}
+	if !isInterpreter(base) {
+		return out
+	}
+	for i, a := range args() {
+		if i > 0 && a != "" && !strings.HasPrefix(a, "-") {
+			script := strings.TrimSuffix(filepath.Base(a), filepath.Ext(a))
+			return append(out, script)
+		}
+	}
+	return out
+}
+
+func isInterpreter(base string) bool {
+	return strings.HasPrefix(base, "python") || slices.Contains([]string{"node", "nodejs", "bun", "deno", "ruby"}, base)
+}
+
+// Above returns the names of a process and of those above it, the nearest first, as Program spells them. It ends
+// below this process, whoever started that. Nil: nobody can tell.
+func Above(pid int) []string {
+	if !Tells {
+		return nil
+	}
+	var names []string
+	start := boot()
+	for at := look(pid); at.pid > 1 && at.pid != os.Getpid() && len(names) < maxAbove; at = look(at.parent) {
+		names = append(names, at.name(start))
+	}
+	return names
+}
+
+func parent() int { return os.Getppid() }
+
+// key names the process: its number, when it started, and which start of which machine that counts from.
+func (p one) key() string { return p.name(boot()) }
+
+// Number returns the process id in the name of a program, 0 if that is not one.
+func Number(key string) int {
+	number, _, _ := strings.Cut(key, ".")
+	pid, _ := strconv.Atoi(number)
+	return pid
+}

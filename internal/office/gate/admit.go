@@ -1,0 +1,118 @@
+package gate
+
+import (
+	"context"
+	"net/http"
+	"strings"
+	"sync"
+
+	"pennypost/internal/mail"
+	"pennypost/internal/wire"
+)
+
+// visit is one request on its way through the gate.
+type visit struct {
+	shell   shell
+	toolUse string // that the caller's client calls for, or wire.ShellUse; "": it does not say
+	peer    *Peer  // of another machine, as its relay says; nil: the request is of no relay
+
+	once   sync.Once
+	caller mail.Caller // set by once
+	err    error       // set by once
+}
+
+// shell is that of a client's session.
+type shell struct {
+	session string
+	guessed bool // the caller is an agent only if the session is one
+}
+
+type visitKey struct{}
+
+func visitOf(ctx context.Context) *visit {
+	v, _ := ctx.Value(visitKey{}).(*visit)
+	return v
+}
+
+// passKey is under what the context of a request with a machine's token holds its *admission.
+type passKey struct{}
+
+// admission is what came of a machine's token.
+type admission struct {
+	pass *mail.Pass
+	err  error
+}
+
+// PassOf returns what the machine was let in for from which the call of ctx came; nil: it came from none.
+func PassOf(ctx context.Context) *mail.Pass {
+	a, ok := ctx.Value(passKey{}).(*admission)
+	if !ok {
+		return nil
+	}
+	return a.pass
+}
+
+// Admit has requests found out about: from which machine they are, and what their headers say of the caller. What goes
+// on when the token of a machine ends, ends with that.
+func (g *Gate) Admit(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		ctx, done := g.machine(r)
+		defer done()
+		r = r.WithContext(ctx)
+		v := &visit{shell: shell{r.Header.Get(wire.SessionHeader), r.Header.Get(wire.SeatHeader) != ""},
+			toolUse: r.Header.Get(wire.ToolUseHeader), peer: vouched(r)}
+		next.ServeHTTP(w, r.WithContext(context.WithValue(ctx, visitKey{}, v)))
+	})
+}
+
+// machine returns the context of a request, with the admission of the machine that it is from. done is to be called
+// when the request has ended.
+func (g *Gate) machine(r *http.Request) (ctx context.Context, done func()) {
+	scheme, token, _ := strings.Cut(r.Header.Get("Authorization"), " ")
+	if token = strings.TrimSpace(token); !strings.EqualFold(scheme, "Bearer") ||
+		!strings.HasPrefix(token, wire.MachinePrefix) {
+		return r.Context(), func() {}
+	}
+	pass, life, err := g.opts.Machine(token, r.RemoteAddr)
+	ctx, cancel := context.WithCancelCause(context.WithValue(r.Context(), passKey{}, &admission{pass, err}))
+	if err != nil {
+		return ctx, func() { cancel(nil) }
+	}
+	stop := context.AfterFunc(life, func() {
+		_, _, why := g.opts.Machine(token, r.RemoteAddr)
+		cancel(why)
+	})
+	return ctx, func() { stop(); cancel(nil) }
+}
+
+// guest returns as whom a program of another machine speaks, which that machine vouches for. named says that it has
+// said so.
+func guest(a *admission, name mail.Name, named bool) (mail.Caller, error) {
+	switch {
+	case a.err != nil:
+		return mail.Caller{}, a.err
+	case a.pass.Agent == "":
+		return mail.Caller{Name: name, Means: meansOfGuest(name), Pass: a.pass}, nil
+	case named && name != a.pass.Agent:
+		return mail.Caller{}, mail.Errorf(mail.Denied, "the machine %s was let in for the agent %s only, and cannot "+
+			"speak for %s", a.pass.Machine, a.pass.Agent, name)
+	}
+	return mail.Caller{Name: a.pass.Agent, Pass: a.pass}, nil
+}
+
+func meansOfGuest(name mail.Name) mail.Means {
+	if name == mail.User {
+		return mail.ByRelay
+	}
+	return ""
+}
+
+// vouched is the process on another machine whose relay sent r, nil if r is of no relay, or of one that may not say
+// who calls.
+func vouched(r *http.Request) *Peer {
+	pass, programs := PassOf(r.Context()), r.Header.Get(wire.ProgramsHeader)
+	if pass == nil || pass.Agent != "" || programs == "" {
+		return nil
+	}
+	return FarPeer(strings.Split(programs, ","), r.Header.Get(wire.InsideHeader) != "")
+}

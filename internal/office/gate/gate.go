@@ -1,0 +1,195 @@
+package gate
+
+import (
+	"context"
+	"crypto/sha256"
+	"crypto/subtle"
+	"net/http"
+	"strings"
+
+	"golang.org/x/text/unicode/norm"
+
+	"pennypost/internal/mail"
+	"pennypost/internal/wire"
+)
+
+// Options are what a gate asks of the post office that it stands before. All must be set, but for Terminals.
+type Options struct {
+	Operator  string   // token of the operator
+	Terminals []string // programs at which a person sits, besides those that are known
+	Scripts   *Scripts
+	// Agent returns whose token of a room this is.
+	Agent func(ctx context.Context, token string) (mail.Caller, error)
+	// Session returns the agent of a session that one of programs runs, "" if none does.
+	Session func(programs []string) mail.Name
+	// Machine admits another machine by its token, from an address. life ends with the token.
+	Machine func(token, remoteAddr string) (pass *mail.Pass, life context.Context, err error)
+}
+
+// Gate says who sent a request. It is safe for concurrent use.
+type Gate struct {
+	opts     Options
+	operator [sha256.Size]byte // hash of the operator's token
+}
+
+// New returns a gate.
+func New(opts Options) *Gate { return &Gate{opts, sha256.Sum256([]byte(opts.Operator))} }
+
+// Key returns a secret that the operator's token makes, and that changes with it.
+func (g *Gate) Key() []byte { return g.operator[:] }
+
+// Authenticate returns who sent r, if that is no other machine: those use the API alone.
+func (g *Gate) Authenticate(r *http.Request) (mail.Caller, error) {
+	caller, err := g.AuthenticateAll(r)
+	if caller.Pass != nil {
+		return mail.Caller{}, mail.Errorf(mail.Denied, "the token of the machine %s opens the API only: its programs "+
+			"use what they would use of a post office there", caller.Pass.Machine)
+	}
+	if err == nil && caller.Means == mail.ByScript {
+		return mail.Caller{}, mail.Errorf(mail.Denied, "a credential for scripts opens the API only, and there what "+
+			"sends, marks and reads")
+	}
+	return caller, err
+}
+
+// AuthenticateAll returns who sent r. A bearer token decides wherever it comes from; without one, the Unix socket
+// believes its peer, which is a process of this user, and TCP believes nobody. Who is the user by this must be no
+// agent's process, and who is it without a token must be known to be the person, as far as the system tells.
+func (g *Gate) AuthenticateAll(r *http.Request) (mail.Caller, error) {
+	v := visitOf(r.Context())
+	if v == nil { // a handler that is not behind Admit
+		return mail.Caller{}, mail.Errorf(mail.Denied, "nobody asked who this is from")
+	}
+	v.once.Do(func() { v.caller, v.err = g.identify(r) })
+	return v.caller, v.err
+}
+
+func (g *Gate) identify(r *http.Request) (mail.Caller, error) {
+	caller, err := g.credential(r)
+	if err != nil || caller.Name != mail.User || caller.Pass != nil || looksAround(r) {
+		return caller, err
+	}
+	return caller, g.checkUser(r.Context(), &caller)
+}
+
+// credential returns who r says it is from, and has the right to say.
+func (g *Gate) credential(r *http.Request) (mail.Caller, error) {
+	name, err := wire.Agent(r.Header)
+	if err != nil {
+		return mail.Caller{}, err
+	}
+	// Rooms know names in this form, and a shell on macOS may spell them in another.
+	name = mail.Name(norm.NFC.String(string(name)))
+	if a, ok := r.Context().Value(passKey{}).(*admission); ok {
+		return guest(a, name, r.Header.Get(wire.AgentHeader) != "")
+	}
+	switch {
+	case r.Header.Get("Authorization") != "":
+		caller, err := g.bearer(r)
+		if err == nil && r.Header.Get(wire.AgentHeader) != "" && name != caller.Name {
+			return mail.Caller{}, mail.Errorf(mail.Denied, "the token is %s's, and cannot speak for %s. Use that "+
+				"agent's own token, made by: pennypost agents token NAME", caller.Name, name)
+		}
+		return caller, err
+	case PeerOf(r.Context()) == nil:
+		return mail.Caller{}, mail.Errorf(mail.Unknown, "say who you are: send the header Authorization: Bearer "+
+			"with the operator's token, which is in the data directory's file token, or an agent's, which is made "+
+			"by: pennypost agents token NAME")
+	}
+	return mail.Caller{Name: name}, nil
+}
+
+// looksAround reports whether r speaks for nobody: whether the post office runs, which rooms there are, and the hooks
+// of agents' clients, whose agent the post office finds out by itself. An agent that does not know its name yet may
+// ask too.
+func looksAround(r *http.Request) bool {
+	if r.Method == http.MethodPost && (strings.HasPrefix(r.URL.Path, wire.Base+"/hooks/") ||
+		strings.HasPrefix(r.URL.Path, wire.Base+"/taken/")) {
+		return true
+	}
+	return r.Method == http.MethodGet && (r.URL.Path == wire.Base+"/status" || r.URL.Path == wire.Base+"/rooms")
+}
+
+// bearer returns whose token r carries.
+func (g *Gate) bearer(r *http.Request) (mail.Caller, error) {
+	scheme, token, _ := strings.Cut(r.Header.Get("Authorization"), " ")
+	token = strings.TrimSpace(token)
+	if !strings.EqualFold(scheme, "Bearer") || token == "" {
+		return mail.Caller{}, mail.Errorf(mail.Unknown, "the header Authorization is not of the form: Bearer TOKEN")
+	}
+	sum := sha256.Sum256([]byte(token))
+	switch {
+	case subtle.ConstantTimeCompare(sum[:], g.operator[:]) == 1:
+		return mail.Caller{Name: mail.User, Means: mail.ByOperator}, nil
+	case strings.HasPrefix(token, wire.ScriptPrefix):
+		return g.opts.Scripts.caller(sum)
+	}
+	return g.opts.Agent(r.Context(), token)
+}
+
+// checkUser refuses a caller that says to be the user and is an agent's process, or that shows no credential and is
+// not known to be the person. It fills in by which means the person is known.
+func (g *Gate) checkUser(ctx context.Context, caller *mail.Caller) error {
+	p, shown := PeerOf(ctx), caller.Means != ""
+	if p == nil {
+		p = tcpPeerOf(ctx)
+	}
+	if p == nil || p.itself() {
+		if !shown {
+			caller.Means = mail.ByOperator
+		}
+		return nil
+	}
+	s := p.standing()
+	if s.agent == "" {
+		if name := g.opts.Session(s.below); name != "" {
+			return inSession(name)
+		}
+	}
+	switch {
+	case s.agent != "":
+		return mail.Errorf(mail.Denied, "this runs inside an agent's process (%s), and an agent cannot act as the "+
+			"user: nothing was done", s.agent)
+	case shown:
+	case s.untold:
+		caller.Means = mail.BySystem
+	case s.away != "":
+		return mail.Errorf(mail.Denied, "this cannot be told from what an agent has left behind: %s. Nothing was "+
+			"done. Type it in a terminal of your own, say --as NAME to speak as an agent, or give a script of "+
+			"yours its own credential, in your terminal: pennypost credentials add NAME", s.away)
+	default:
+		caller.Means = mail.ByTerminal
+	}
+	return nil
+}
+
+// Browser returns the context of a browser that is logged in, unless it runs in an agent's session.
+func (g *Gate) Browser(ctx context.Context) (context.Context, error) {
+	if p := tcpPeerOf(ctx); p != nil {
+		if name := g.opts.Session(p.standing().below); name != "" {
+			return nil, inSession(name)
+		}
+	}
+	return context.WithValue(ctx, ownKey{}, Identity{name: mail.User, means: mail.ByPages}), nil
+}
+
+func inSession(name mail.Name) error {
+	return mail.Errorf(mail.Denied, "this runs in the session of %s, and an agent cannot act as the user: nothing "+
+		"was done. Say --as '%s'", name, name)
+}
+
+// UserOnly lets only the user through, and no script.
+func (g *Gate) UserOnly(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		caller, err := g.Authenticate(r)
+		switch {
+		case mail.CodeOf(err) == mail.Unknown:
+			w.Header().Set("WWW-Authenticate", `Bearer realm="pennypost"`)
+			http.Error(w, err.Error(), http.StatusUnauthorized)
+		case err != nil || caller.Name != mail.User || caller.Room != "":
+			http.Error(w, "only the user may see this", http.StatusForbidden)
+		default:
+			next.ServeHTTP(w, r)
+		}
+	})
+}

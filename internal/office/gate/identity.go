@@ -1,0 +1,184 @@
+package gate
+
+import (
+	"context"
+	"slices"
+
+	"pennypost/internal/base/process"
+	"pennypost/internal/mail"
+	"pennypost/internal/room/mailroom"
+)
+
+// Identity is who a caller is, and how that is known. Only this package makes one; the zero Identity is nobody.
+type Identity struct {
+	name    mail.Name
+	means   mail.Means // of the user
+	room    mail.RoomName
+	pass    *mail.Pass // of the machine that vouches for the caller; nil: none
+	peer    *Peer      // whose place among the processes decides too; nil: the credential has decided
+	opens   string     // the program for whose session this call speaks
+	shell   shell      // in which the caller says to run; without a session it says nothing
+	toolUse string     // as of visit
+	own     bool       // the post office itself: it speaks as anybody
+}
+
+type ownKey struct{}
+
+// Own returns a context in which the post office acts by itself, as anybody: it looks after rooms, and answers for
+// those whom a door of its own has identified. Nothing that a caller says may lead there.
+func Own(ctx context.Context) context.Context {
+	return context.WithValue(ctx, ownKey{}, Identity{own: true})
+}
+
+// Admitted returns who was authenticated and found to be on the roster. What its process says was asked then.
+func Admitted(c mail.Caller) Identity {
+	return Identity{name: c.Name, means: c.Means, room: c.Room, pass: c.Pass}
+}
+
+// Identify returns who the caller of ctx is for a room, who says to be name. What is Denied has no right to that name.
+func Identify(ctx context.Context, room mail.RoomName, name mail.Name) (Identity, error) {
+	if id, ok := ctx.Value(ownKey{}).(Identity); ok {
+		if id.own {
+			id.name = name
+		}
+		return id, id.is(name, room)
+	}
+	v := visitOf(ctx)
+	if v == nil {
+		return Identity{}, mail.Errorf(mail.Denied, "nobody asked who this is from")
+	}
+	if v.err != nil {
+		return Identity{}, v.err
+	}
+	c := &v.caller
+	id := Identity{name: c.Name, means: c.Means, room: c.Room, pass: c.Pass}
+	if err := id.is(name, room); err != nil {
+		return Identity{}, err
+	}
+	if c.Room != "" || c.Pass != nil && c.Pass.Agent != "" {
+		return id, nil // what else a request says of its caller would make it another
+	}
+	id.peer = peerOfCall(ctx, v)
+	id.shell, id.toolUse = v.shell, v.toolUse
+	return id, nil
+}
+
+// peerOfCall returns the process that a call is from, as far as it decides who calls.
+func peerOfCall(ctx context.Context, v *visit) *Peer {
+	if v.peer != nil {
+		return v.peer // what is looked at there, the machine there decides
+	}
+	if p := PeerOf(ctx); p != nil && !p.itself() {
+		return p
+	}
+	return nil
+}
+
+// is refuses another name or room than the identity's own.
+func (id Identity) is(name mail.Name, room mail.RoomName) error {
+	switch {
+	case id.name != name:
+		return mail.Errorf(mail.Denied, "you are %s, and cannot speak as %s", id.name, name)
+	case id.room != "" && id.room != room:
+		return mail.Errorf(mail.Denied, "your credential opens room %s only, not %s", id.room, room)
+	}
+	return nil
+}
+
+// OfHook returns who the agent of a client's hook says to be. From where the hook's process runs, the room finds out
+// whether it is.
+func OfHook(ctx context.Context, name mail.Name) Identity {
+	id := Identity{name: name}
+	if v := visitOf(ctx); v != nil {
+		id.peer = peerOfCall(ctx, v)
+	}
+	return id
+}
+
+// Name returns as whom the caller speaks.
+func (id Identity) Name() mail.Name { return id.name }
+
+// Pass returns what the machine was let in for that vouches for the caller; nil: none does.
+func (id Identity) Pass() *mail.Pass { return id.pass }
+
+// Peer returns the process whose place among others decides who the caller is; nil: none does.
+func (id Identity) Peer() *Peer { return id.peer }
+
+// Session returns the client's session in whose shell the caller says to run, "" if it does not say, and whether its
+// name was guessed from that.
+func (id Identity) Session() (session string, guessed bool) {
+	return id.shell.session, id.shell.guessed
+}
+
+// ToolUse returns the use of a tool for which the caller's client calls, or wire.ShellUse; "": it does not say.
+func (id Identity) ToolUse() string { return id.toolUse }
+
+// InSession returns id for a process that says to run in the shell of a session.
+func (id Identity) InSession(session string) Identity {
+	id.shell = shell{session: session}
+	return id
+}
+
+// ForToolUse returns id for a call that a client makes for a use of a tool.
+func (id Identity) ForToolUse(use string) Identity {
+	id.toolUse = use
+	return id
+}
+
+// Opening returns id for a call about a session of a program, if that is one of those that the peer runs in. Else the
+// call is like any other; and a program of this machine that the peer does not run in is taken for none.
+func (id Identity) Opening(program string) (of Identity, taken string) {
+	if id.peer == nil || len(id.peer.Programs()) == 0 || program == "" {
+		return id, program
+	}
+	if !slices.ContainsFunc(id.peer.Programs(), func(p string) bool { return process.Is(program, p) }) {
+		// there it is a name that only says whose hooks and server belong together
+		if !id.peer.Apart() {
+			program = ""
+		}
+		return id, program
+	}
+	id.opens, id.shell, id.toolUse = program, shell{}, ""
+	return id, program
+}
+
+// Calling returns id for another agent of the same process, for which the post office has proof.
+func (id Identity) Calling(name mail.Name) Identity {
+	id.name, id.shell, id.toolUse = name, shell{}, ""
+	return id
+}
+
+// Enter returns the room for one call, if the caller may speak there as who it says to be, and who that is.
+func (id Identity) Enter(room *mailroom.Room) (mail.Service, mail.Name, error) {
+	caller := id.name
+	whence := mailroom.Whence{Means: id.means, Guessed: id.shell.guessed}
+	if seat := room.Seat(caller, id.shell.session); id.shell.session != "" && seat != "" {
+		caller, whence.Guessed = seat, false
+	}
+	// of a session that is not there no process tells
+	if id.peer != nil && (!whence.Guessed || id.shell.session == "") {
+		whence.Programs, whence.Opens, whence.Doubtful = id.Programs(), id.opens, id.peer.doubtful
+	}
+	svc, err := room.From(caller, whence)
+	if err == nil && id.pass != nil {
+		svc = mailroom.Within(svc, id.pass.Enters)
+	}
+	return svc, caller, err
+}
+
+// Doubtful reports whether the caller's process may be that of an agent's client.
+func (id Identity) Doubtful() bool { return id.peer != nil && id.peer.doubtful() }
+
+// Programs returns those among which sessions are looked for. What the user sits at is no session.
+func (id Identity) Programs() []string {
+	if id.peer == nil {
+		return nil
+	}
+	if id.name == mail.User && !id.peer.far {
+		return id.peer.standing().below
+	}
+	return id.peer.Programs()
+}
+
+// As returns a room as an agent sees it for which the post office has proof, or as itself.
+func (id Identity) As(room *mailroom.Room, name mail.Name) mail.Service { return room.As(name) }

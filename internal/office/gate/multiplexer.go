@@ -1,0 +1,143 @@
+package gate
+
+import (
+	"context"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"pennypost/internal/base/process"
+	"pennypost/internal/config"
+)
+
+// multiplexer returns how to find out whether a person is attached to the session of a multiplexer's server in which a
+// process has its terminal; the function returns why not, "" if one is. Nil: a program is none.
+func multiplexer(p *process.Process) func(server, child *process.Process, terminals []string) string {
+	for _, n := range p.Names() {
+		switch {
+		case strings.HasPrefix(n, "tmux"):
+			return tmuxAttached
+		case n == "screen" || n == "SCREEN":
+			return screenAttached
+		case n == "zellij":
+			return zellijAttached
+		}
+	}
+	return nil
+}
+
+// askTmux bounds a question to a tmux server.
+const askTmux = time.Second
+
+// tmuxAttached asks the server (tmux(1)) which clients show the session of the pane, and looks where each of them is:
+// a client that an agent attached shows the session to nobody.
+func tmuxAttached(server, child *process.Process, terminals []string) string {
+	socket := tmuxSocket(server, child)
+	if socket == "" {
+		return "its tmux does not say where it can be asked who is attached"
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), askTmux)
+	defer cancel()
+	cmd := exec.CommandContext(ctx, "tmux", "-S", socket, "list-panes", "-a", "-F", "pane #{session_id} #{pane_tty}",
+		";", "list-clients", "-F", "client #{session_id} #{client_pid}")
+	cmd.Env = config.WithoutAgent(os.Environ())
+	out, err := cmd.Output()
+	if err != nil {
+		return "its tmux does not say who is attached"
+	}
+	var sessions []string
+	var clients [][]string
+	for line := range strings.Lines(string(out)) {
+		switch f := strings.Fields(line); {
+		case len(f) != 3:
+		case f[0] == "pane" && process.Terminal(f[2], child.TTY):
+			sessions = append(sessions, f[1])
+		case f[0] == "client":
+			clients = append(clients, f)
+		}
+	}
+	for _, c := range clients {
+		if pid, _ := strconv.Atoi(c[2]); slices.Contains(sessions, c[1]) && attends(pid, terminals) {
+			return ""
+		}
+	}
+	return "nobody is attached to its tmux session"
+}
+
+// tmuxSocket returns the socket of a server, as the environment of what runs in its pane has it (tmux(1): socket,
+// process id and session, by commas), or of what that started.
+func tmuxSocket(server, child *process.Process) string {
+	for _, v := range process.Environ(child.PID) {
+		value, ok := strings.CutPrefix(v, "TMUX=")
+		if !ok {
+			continue
+		}
+		rest, _, _ := cutLast(value, ",")
+		socket, pid, ok := cutLast(rest, ",")
+		if ok && pid == strconv.Itoa(server.PID) && filepath.IsAbs(socket) {
+			return socket
+		}
+	}
+	return ""
+}
+
+func cutLast(s, sep string) (before, after string, found bool) {
+	i := strings.LastIndex(s, sep)
+	if i < 0 {
+		return s, "", false
+	}
+	return s[:i], s[i+len(sep):], true
+}
+
+// attends reports whether a person sits at the terminal of a process.
+func attends(pid int, terminals []string) bool {
+	s := stand(pid, process.Tree(pid), terminals)
+	return !s.untold && s.agent == "" && s.away == ""
+}
+
+// screenAttached looks which terminals the server has open (screen(1): it writes to that of whoever is attached), and
+// whether a person sits at one of them.
+func screenAttached(server, child *process.Process, terminals []string) string {
+	links, _ := filepath.Glob("/proc/" + strconv.Itoa(server.PID) + "/fd/*")
+	for _, l := range links {
+		device, err := os.Readlink(l)
+		if err != nil || !strings.HasPrefix(device, "/dev/pts/") && !strings.HasPrefix(device, "/dev/tty") {
+			continue
+		}
+		for _, pid := range processes() {
+			if t := process.Tree(pid); len(t) > 0 && t[0].Session == pid && process.Terminal(device, t[0].TTY) &&
+				!process.Terminal(device, child.TTY) && attends(pid, terminals) {
+				return ""
+			}
+		}
+	}
+	return "nobody is attached to its screen session"
+}
+
+// zellijAttached looks for a client of zellij at whose terminal a person sits. To which session it is attached, zellij
+// does not tell.
+func zellijAttached(server, _ *process.Process, terminals []string) string {
+	for _, pid := range processes() {
+		if t := process.Tree(pid); len(t) > 1 && pid != server.PID && t[0].TTY != 0 &&
+			slices.Contains(t[0].Names(), "zellij") && attends(t[1].PID, terminals) {
+			return ""
+		}
+	}
+	return "nobody is attached to its zellij session"
+}
+
+// processes returns all process ids of this machine, where /proc tells.
+func processes() []int {
+	var pids []int
+	entries, _ := os.ReadDir("/proc")
+	for _, e := range entries {
+		if pid, err := strconv.Atoi(e.Name()); err == nil {
+			pids = append(pids, pid)
+		}
+	}
+	return pids
+}

@@ -1,0 +1,172 @@
+package gate
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"net"
+	"os"
+	"strings"
+	"sync"
+
+	"pennypost/internal/base/process"
+	"pennypost/internal/config"
+)
+
+// Peer is the process at the far end of a connection from this machine, or of one that the relay of another machine
+// vouches for.
+type Peer struct {
+	uid int
+	pid int // 0: not known, as for a process outside our process-id namespace
+	// far says that it runs on another machine, whose relay has found out what is above it, and whether inside of an
+	// agent's client.
+	far, inside bool
+	terminals   []string // at which a person sits, besides those that are known
+
+	climb sync.Once
+	tree  []process.Process // it and the processes above it; set by climb
+	above []string          // those of tree below this process, as package process names them; set by climb
+
+	look   sync.Once
+	stands standing // set by look
+}
+
+// NewPeer returns a process of this machine, as the kernel told it when the process connected. terminals are as in
+// Options.
+func NewPeer(uid, pid int, terminals []string) *Peer {
+	return &Peer{uid: uid, pid: pid, terminals: terminals}
+}
+
+// FarPeer returns a process of another machine, whose relay says below which programs it runs, the nearest first, and
+// whether inside of an agent's client.
+func FarPeer(programs []string, inside bool) *Peer {
+	p := &Peer{far: true, inside: inside}
+	p.climb.Do(func() { p.above = programs })
+	return p
+}
+
+// Programs returns the peer and the programs above it, the nearest first, as they were when it was first asked for. A
+// peer that has started others and ended since is not found: see docs/security.md.
+func (p *Peer) Programs() []string {
+	p.climb.Do(func() {
+		p.tree = process.Tree(p.pid)
+		for _, one := range p.tree {
+			if one.PID == 1 || one.PID == os.Getpid() {
+				break
+			}
+			p.above = append(p.above, one.Key)
+		}
+	})
+	return p.above
+}
+
+// Apart reports whether the peer counts processes otherwise than this one does, as in a container.
+func (p *Peer) Apart() bool { return p.far || process.Apart(p.pid) }
+
+// Far reports whether the peer runs on another machine.
+func (p *Peer) Far() bool { return p.far }
+
+// InClient reports whether the peer, or a program above it, is an agent's client or was started by one.
+// PENNYPOST_AGENT is no sign of that: the person sets it, or a door that starts the agent.
+func (p *Peer) InClient() bool {
+	if p.far {
+		return p.inside
+	}
+	p.Programs()
+	for i := range p.tree {
+		one := &p.tree[i]
+		if config.AgentProgram(one.Names()) != "" {
+			return true
+		}
+		for _, v := range process.Environ(one.PID) {
+			if _, found := config.AgentClient([]string{v}); found && !strings.HasPrefix(v, "PENNYPOST_AGENT=") {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// itself reports whether the peer is the post office: what runs in its own process is no agent.
+func (p *Peer) itself() bool { return !p.far && p.pid == os.Getpid() }
+
+// standing returns where the peer stands.
+func (p *Peer) standing() *standing {
+	p.look.Do(func() {
+		p.Programs()
+		p.stands = stand(p.pid, p.tree, p.terminals)
+	})
+	return &p.stands
+}
+
+// doubtful reports whether the peer may be an agent's process: it runs in a client, or is not known to be the person's,
+// who may speak as any agent, nor the post office's own, which starts what the person has configured.
+func (p *Peer) doubtful() bool {
+	if p.InClient() || p.far {
+		return p.InClient()
+	}
+	s := p.standing()
+	return !s.untold && s.away != "" && !s.ours
+}
+
+// peerKey is under what the context of a connection over the Unix socket holds its *Peer.
+type peerKey struct{}
+
+// WithPeer returns the context of a connection over the Unix socket.
+func WithPeer(ctx context.Context, p *Peer) context.Context {
+	return context.WithValue(ctx, peerKey{}, p)
+}
+
+// PeerOf returns the process that the connection of ctx is from; nil: it did not come over the Unix socket.
+func PeerOf(ctx context.Context) *Peer {
+	p, _ := ctx.Value(peerKey{}).(*Peer)
+	return p
+}
+
+// Listener accepts connections of this process's own user only, and remembers who they are.
+type Listener struct {
+	*net.UnixListener
+	Log       *slog.Logger
+	Terminals []string // as in Options
+}
+
+// conn is a connection with its peer.
+type conn struct {
+	net.Conn
+	peer *Peer
+}
+
+// Accept implements net.Listener.
+func (l Listener) Accept() (net.Conn, error) {
+	for {
+		c, err := l.AcceptUnix()
+		if err != nil {
+			return nil, err
+		}
+		p, err := peerOf(c, l.Terminals)
+		if err == nil && p.uid != os.Getuid() {
+			err = fmt.Errorf("user id %d", p.uid)
+		}
+		if err == nil {
+			return &conn{c, p}, nil
+		}
+		l.Log.Warn("connection of a stranger refused", "err", err)
+		c.Close()
+	}
+}
+
+// Local reports whether Accept returned a connection.
+func Local(c net.Conn) bool {
+	_, ok := c.(*conn)
+	return ok
+}
+
+// ConnContext puts the peer of a connection into the context of its requests.
+func (g *Gate) ConnContext(ctx context.Context, c net.Conn) context.Context {
+	switch c := c.(type) {
+	case *conn:
+		return WithPeer(ctx, c.peer)
+	default:
+		return context.WithValue(ctx, tcpKey{}, &tcpPeer{conn: c, terminals: g.opts.Terminals})
+	}
+}

@@ -1,0 +1,178 @@
+package gate
+
+import (
+	"crypto/rand"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"pennypost/internal/base/durable"
+	"pennypost/internal/base/jsonx"
+	"pennypost/internal/mail"
+	"pennypost/internal/wire"
+)
+
+// Bounds of the credentials for scripts.
+const (
+	maxScripts    = 100
+	maxScriptName = 64 // bytes
+	// scriptSeen is how much older than the last use the time of it may be that the file has.
+	scriptSeen = 5 * time.Minute
+)
+
+// script is a credential as the file has it. What is in it changes under Scripts.mu.
+type script struct {
+	wire.Credential
+	Sum string `json:"sum"` // SHA-256 of the token, in hex
+}
+
+// Scripts are the credentials that the person made for scripts: with one a program sends and marks in the person's
+// name. Its methods may be called concurrently.
+type Scripts struct {
+	path string
+
+	mu    sync.Mutex
+	list  []*script
+	saved time.Time
+}
+
+// OpenScripts returns those in the file at path, which need not be there.
+func OpenScripts(path string) (*Scripts, error) {
+	s := &Scripts{path: path}
+	text, err := os.ReadFile(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return s, nil
+	}
+	if err == nil {
+		err = os.Chmod(path, 0o600)
+	}
+	if err == nil {
+		err = jsonx.Unmarshal(text, &s.list)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("read the credentials for scripts: %w. If you move the file away, there are none: %s",
+			err, path)
+	}
+	return s, nil
+}
+
+// Make makes a credential. Its token is shown only here.
+func (s *Scripts) Make(ask wire.NewCredential) (wire.MadeCredential, error) {
+	var made wire.MadeCredential
+	if err := checkScript(&ask); err != nil {
+		return made, err
+	}
+	now := mail.TimeOf(time.Now())
+	made.Token = wire.ScriptPrefix + rand.Text()
+	sum := sha256.Sum256([]byte(made.Token))
+	made.Credential = wire.Credential{Name: ask.Name, Room: ask.Room, Made: now}
+	if ask.For > 0 {
+		made.Expires = now.Add(time.Duration(ask.For) * time.Second)
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.list = slices.DeleteFunc(s.list, func(o *script) bool { return o.over(now) })
+	switch {
+	case slices.ContainsFunc(s.list, func(o *script) bool { return o.Name == ask.Name }):
+		return wire.MadeCredential{}, mail.Errorf(mail.Conflict, "there is a credential %s already. Take it back "+
+			"with: pennypost credentials revoke %s", ask.Name, ask.Name)
+	case len(s.list) >= maxScripts:
+		return wire.MadeCredential{}, mail.Errorf(mail.Limited, "there are %d credentials, and there may be no "+
+			"more: revoke one that no script uses", maxScripts)
+	}
+	s.list = append(s.list, &script{made.Credential, hex.EncodeToString(sum[:])})
+	if err := s.saveLocked(); err != nil {
+		s.list = s.list[:len(s.list)-1]
+		return wire.MadeCredential{}, err
+	}
+	return made, nil
+}
+
+func checkScript(ask *wire.NewCredential) error {
+	plain := strings.Trim(ask.Name, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-") == ""
+	const long = 100 * 365 * 24 * 60 * 60
+	switch {
+	case ask.Name == "" || len(ask.Name) > maxScriptName || !plain || ask.Name[0] == '-':
+		return mail.Errorf(mail.Invalid, "%q is no name for a credential: write letters, digits, dots and dashes, "+
+			"such as nightly-report", ask.Name)
+	case ask.For < 0 || ask.For > long:
+		return mail.Errorf(mail.Invalid, "a credential counts for 100 years at most")
+	case ask.Room != "":
+		_, err := mail.ParseRoom(string(ask.Room))
+		return err
+	}
+	return nil
+}
+
+func (c *script) over(now mail.Time) bool { return c.Expires != 0 && c.Expires <= now }
+
+// All returns the credentials that count, by name.
+func (s *Scripts) All() []wire.Credential {
+	now := mail.TimeOf(time.Now())
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	out := []wire.Credential{}
+	for _, c := range s.list {
+		if !c.over(now) {
+			out = append(out, c.Credential)
+		}
+	}
+	slices.SortFunc(out, func(a, b wire.Credential) int { return strings.Compare(a.Name, b.Name) })
+	return out
+}
+
+// Revoke takes a credential back. An unknown one is an error of code NotFound.
+func (s *Scripts) Revoke(name string) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	i := slices.IndexFunc(s.list, func(o *script) bool { return o.Name == name })
+	if i < 0 {
+		return mail.Errorf(mail.NotFound, "there is no credential %q. They are listed by: pennypost credentials", name)
+	}
+	was := slices.Clone(s.list)
+	s.list = slices.Delete(s.list, i, i+1)
+	err := s.saveLocked()
+	if err != nil {
+		s.list = was
+	}
+	return err
+}
+
+// caller returns whom a token lets speak, by its hash.
+func (s *Scripts) caller(sum [sha256.Size]byte) (mail.Caller, error) {
+	now := mail.TimeOf(time.Now())
+	want := hex.EncodeToString(sum[:])
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	i := slices.IndexFunc(s.list, func(o *script) bool { return o.Sum == want && !o.over(now) })
+	if i < 0 {
+		return mail.Caller{}, mail.Errorf(mail.Unknown, "the credential does not count any more, or never did. The "+
+			"person makes another in a terminal: pennypost credentials add NAME")
+	}
+	c := s.list[i]
+	c.Seen = now
+	if time.Since(s.saved) > scriptSeen {
+		_ = s.saveLocked() // when it was used is worth no refusal
+	}
+	return mail.Caller{Name: mail.User, Room: c.Room, Means: mail.ByScript}, nil
+}
+
+func (s *Scripts) saveLocked() error {
+	text, err := jsonx.Marshal(s.list)
+	if err == nil {
+		err = durable.WriteFile(s.path, append(text, '\n'), 0o600)
+	}
+	if err != nil {
+		return &mail.Error{Code: mail.Unavailable, Msg: "the credentials for scripts could not be written: nothing " +
+			"was changed", Err: err}
+	}
+	s.saved = time.Now()
+	return nil
+}

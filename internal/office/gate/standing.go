@@ -1,0 +1,147 @@
+package gate
+
+import (
+	"fmt"
+	"os"
+	"slices"
+	"strings"
+
+	"pennypost/internal/base/process"
+	"pennypost/internal/config"
+)
+
+// standing is where a process stands, as far as the system tells.
+type standing struct {
+	untold bool   // this system tells nothing of it
+	ours   bool   // the post office started it
+	agent  string // what shows that an agent is above it: a variable, or a program; "": nothing does
+	away   string // why no person is known to sit at its terminal; "": a person is
+	// below are the programs from the process up to what the person sits at, that excluded. Sessions are looked for
+	// among them: a terminal program, an editor or a multiplexer is no session.
+	below []string
+}
+
+// stand finds out where a process stands, given it and those above it.
+func stand(pid int, tree []process.Process, terminals []string) standing {
+	if len(tree) == 0 {
+		switch {
+		case !process.Tells:
+			return standing{untold: true}
+		case pid == 0:
+			return standing{away: "it runs outside of what this post office can see, such as in another container"}
+		}
+		return standing{away: "it has ended already"}
+	}
+	var s standing
+	seat := -1
+	for i := range tree {
+		p := &tree[i]
+		if p.PID == os.Getpid() {
+			s.away, s.ours = "the post office itself started it", true
+			break
+		}
+		if seat < 0 && isSeat(tree, i, terminals) {
+			seat = i
+		}
+		if p.PID == 1 {
+			break // what has lost its parent is below it as well
+		}
+		if seat < 0 {
+			s.below = append(s.below, p.Key)
+		}
+		if v, found := config.AgentClient(process.Environ(p.PID)); found && s.agent == "" {
+			s.agent = v + " is set there"
+		}
+		if name := config.AgentProgram(p.Names()); name != "" && s.agent == "" {
+			s.agent = "it runs below " + name
+		}
+	}
+	if s.away == "" {
+		s.away = awayAt(tree, seat, terminals)
+	}
+	return s
+}
+
+// awayAt returns why no person is known to sit at the terminal of a process, "" if one is; seat is where in its tree
+// the program is that a person would sit at, or negative.
+func awayAt(tree []process.Process, seat int, terminals []string) string {
+	me := tree[0]
+	switch {
+	case me.TTY == 0:
+		return "it has no terminal, as after setsid, or from cron, a service or ssh without -t"
+	case seat < 0:
+		top := tree[len(tree)-1]
+		if len(tree) > 1 && top.PID == 1 {
+			top = tree[len(tree)-2]
+		}
+		return fmt.Sprintf("its terminal does not lead to one that a person is known to sit at: %q is above it, "+
+			"and no login or terminal program that Pennypost knows", top.Names()[0])
+	case seat == 0 || !leads(&tree[seat-1], &tree[seat]):
+		return "it has left the terminal that it was started from"
+	}
+	if m := multiplexer(&tree[seat]); m != nil {
+		return m(&tree[seat], &tree[seat-1], terminals)
+	}
+	return ""
+}
+
+// leads reports whether a process that a terminal program started has a terminal of its own: it leads its session, or
+// the program does, as login(1). What has lost its parent, and was given to the terminal program, does not.
+func leads(child, seat *process.Process) bool {
+	return child.TTY != 0 && (child.Session == child.PID || child.Session == seat.PID)
+}
+
+// isSeat reports whether a person sits at the i-th process of a tree: a login, a terminal program, the terminal of an
+// editor, or a multiplexer.
+func isSeat(tree []process.Process, i int, terminals []string) bool {
+	p := &tree[i]
+	names, exe := p.Names(), p.Exe()
+	named := func(list []string) bool {
+		return slices.ContainsFunc(names, func(n string) bool { return is(list, n) })
+	}
+	switch {
+	case p.PID == 1: // the parent of whatever has lost its own
+		return false
+	case named(logins()):
+		// whoever is logged in has a process of that name too, below root's
+		return p.UID() == 0 || i+1 < len(tree) && tree[i+1].UID() == 0 && tree[i+1].PID != 1 &&
+			slices.ContainsFunc(tree[i+1].Names(), func(n string) bool { return is(logins(), n) })
+	case exe == "/init" && p.UID() == 0: // of the Windows Subsystem for Linux
+		return true
+	case slices.ContainsFunc(servers(), func(dir string) bool { return strings.Contains(exe, dir) }):
+		return true
+	}
+	return named(terminalPrograms()) || named(terminals) || multiplexer(p) != nil
+}
+
+// is reports whether a list has a program's name, which systems cut after 15 bytes. An entry that ends in * stands for
+// all names that begin so.
+func is(list []string, name string) bool {
+	return slices.ContainsFunc(list, func(l string) bool {
+		start, any := strings.CutSuffix(l, "*")
+		return l == name || any && strings.HasPrefix(name, start) || len(name) == 15 && strings.HasPrefix(l, name)
+	})
+}
+
+// logins let a person in from outside, and run as root.
+func logins() []string { return []string{"login", "sshd", "sshd-session", "dropbear", "in.telnetd"} }
+
+// servers are where editors keep what they run on the far side of a remote connection.
+func servers() []string {
+	return []string{"/.vscode-server", "/.vscode-remote", "/.cursor-server", "/.windsurf-server", "/JetBrains/RemoteDev"}
+}
+
+// terminalPrograms show a terminal to a person: windows, and editors that have them. [user] terminals adds others.
+func terminalPrograms() []string {
+	return []string{
+		"xterm", "uxterm", "gnome-terminal-server", "kgx", "ptyxis*", "konsole", "yakuake", "kitty", "alacritty",
+		"wezterm-gui", "wezterm-mux-server", "foot", "ghostty", "tilix", "terminator", "xfce4-terminal", "lxterminal",
+		"mate-terminal*", "qterminal", "urxvt", "urxvtd", "rxvt", "st", "terminology", "guake", "tilda", "sakura",
+		"cool-retro-term", "rio", "contour", "hyper", "tabby", "warp", "warp-terminal", "blackbox", "deepin-terminal",
+		"io.elementary.terminal", "termite", "waveterm", "mosh-server", "cockpit-bridge",
+		"Terminal", "iTerm2", "iTermServer*", "stable", // which is Warp on macOS
+		"code", "code-insiders", "code-oss", "codium", "cursor", "Cursor*", "windsurf", "Code*", "zed", "zed-editor",
+		"idea", "pycharm", "goland", "webstorm", "clion", "rider", "rubymine", "phpstorm", "rustrover", "fleet",
+		"emacs*", "Emacs*", "gvim", "neovide", "kate",
+	}
+}

@@ -1,0 +1,109 @@
+package gate
+
+import (
+	"context"
+	"encoding/hex"
+	"net"
+	"net/netip"
+	"os"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+)
+
+// tcpKey is under what the context of a connection over TCP holds its *tcpPeer.
+type tcpKey struct{}
+
+// tcpPeer is the process of this machine that a connection over TCP is from, looked for when it is asked for.
+type tcpPeer struct {
+	conn      net.Conn
+	terminals []string // as in Options
+	once      sync.Once
+	peer      *Peer // nil: not known; set by once
+}
+
+// tcpPeerOf returns the process that the TCP connection of ctx is from, if that is one of this user on this machine
+// and the system tells. It is asked for who shows a credential of the user: from below an agent it does not count.
+func tcpPeerOf(ctx context.Context) *Peer {
+	t, _ := ctx.Value(tcpKey{}).(*tcpPeer)
+	if t == nil {
+		return nil
+	}
+	t.once.Do(func() {
+		from, ours := addrPort(t.conn.RemoteAddr()), addrPort(t.conn.LocalAddr())
+		if !from.Addr().IsLoopback() {
+			return
+		}
+		if inode := socketOf(from, ours); inode != "" {
+			if pid := holderOf(inode); pid != 0 {
+				t.peer = NewPeer(os.Getuid(), pid, t.terminals)
+			}
+		}
+	})
+	return t.peer
+}
+
+func addrPort(a net.Addr) netip.AddrPort {
+	ap, _ := netip.ParseAddrPort(a.String())
+	return netip.AddrPortFrom(ap.Addr().Unmap(), ap.Port())
+}
+
+// socketOf returns the inode of the socket that is connected from one address to another, as proc(5) lists it
+// (/proc/net/tcp); "" if it is not there.
+func socketOf(from, to netip.AddrPort) string {
+	file := "/proc/net/tcp"
+	if from.Addr().Is6() {
+		file = "/proc/net/tcp6"
+	}
+	for _, file := range []string{file, "/proc/net/tcp6"} {
+		text, err := os.ReadFile(file)
+		if err != nil {
+			return ""
+		}
+		for line := range strings.Lines(string(text)) {
+			f := strings.Fields(line)
+			if len(f) > 9 && procAddr(f[1]) == from && procAddr(f[2]) == to && f[9] != "0" {
+				return f[9]
+			}
+		}
+	}
+	return ""
+}
+
+// procAddr reads an address of /proc/net/tcp: the words of the address in the machine's byte order, which is little
+// endian wherever this runs, and the port.
+func procAddr(s string) netip.AddrPort {
+	host, port, _ := strings.Cut(s, ":")
+	b, err := hex.DecodeString(host)
+	n, portErr := strconv.ParseUint(port, 16, 16)
+	if err != nil || portErr != nil || len(b)%4 != 0 {
+		return netip.AddrPort{}
+	}
+	for word := range slices.Chunk(b, 4) {
+		slices.Reverse(word)
+	}
+	ip, _ := netip.AddrFromSlice(b)
+	return netip.AddrPortFrom(ip.Unmap(), uint16(n))
+}
+
+// holderOf returns a process that has a socket open, 0 if none is found. Those of other users are not shown.
+func holderOf(inode string) int {
+	want := "socket:[" + inode + "]"
+	for _, pid := range processes() {
+		if pid == os.Getpid() {
+			continue
+		}
+		dir := "/proc/" + strconv.Itoa(pid) + "/fd"
+		fds, err := os.ReadDir(dir)
+		if err != nil {
+			continue
+		}
+		for _, fd := range fds {
+			if link, _ := os.Readlink(dir + "/" + fd.Name()); link == want {
+				return pid
+			}
+		}
+	}
+	return 0
+}
