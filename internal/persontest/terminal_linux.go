@@ -99,8 +99,8 @@ func (t *Terminal) Close() {
 // standard files, and ends as that one does; a signal to it reaches that one. It has the same name, so that it may
 // stand for it on a PATH.
 //
-// An agent's command that it is given (a hook, an MCP server, whatever says --as or has PENNYPOST_AGENT), and the post
-// office itself, it becomes: those are no person's, belong below who called, and must be the process that was started.
+// An agent's command that it is given (a hook, an MCP server, whatever says --as NAME or has PENNYPOST_AGENT), and the
+// post office itself, it becomes: those are no person's, belong below who called, and must be the process that was started.
 func (t *Terminal) Program(path string) (string, error) {
 	if t == nil {
 		return path, nil

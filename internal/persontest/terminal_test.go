@@ -140,7 +140,7 @@ func TestAgentsStayOutside(t *testing.T) {
 	}{
 		{"", false}, {"send --to serve", false}, {"--room serve inbox", false}, {"send -- --as x", false},
 		{"inbox --as ann", true}, {"--as=ann inbox", true}, {"hook claude Stop", true}, {"--room lab mcp", true},
-		{"serve --json", true},
+		{"serve --json", true}, {"mcp", true}, {"mcp --as user", false}, {"--as user inbox", false},
 	} {
 		out, err := exec.Command(pennypost, strings.Fields(c.line)...).Output()
 		outside := strings.TrimSpace(string(out)) == strconv.Itoa(os.Getpid())

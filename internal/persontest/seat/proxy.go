@@ -41,22 +41,29 @@ var verbs = []string{"serve", "relay", "poster", "mcp", "hook"}
 
 // isAgents reports whether an agent runs this, or whether it is the post office.
 func isAgents(args []string) bool {
-	if os.Getenv("PENNYPOST_AGENT") != "" {
-		return true
-	}
-	verb := ""
+	name, verb := os.Getenv("PENNYPOST_AGENT"), ""
 	for i, a := range args {
-		if a == "--as" || strings.HasPrefix(a, "--as=") {
-			return true
-		}
 		if a == "--" {
 			break
 		}
-		if verb == "" && !strings.HasPrefix(a, "-") && (i == 0 || args[i-1] != "--room") {
+		value, is := strings.CutPrefix(a, "--as=")
+		if a == "--as" && i+1 < len(args) {
+			value, is = args[i+1], true
+		}
+		if is {
+			name = value
+		}
+		if verb == "" && !strings.HasPrefix(a, "-") && (i == 0 || args[i-1] != "--room" && args[i-1] != "--as") {
 			verb = a
 		}
 	}
-	return slices.Contains(verbs, verb)
+	switch name {
+	case "user":
+		return verb == "serve"
+	case "":
+		return slices.Contains(verbs, verb)
+	}
+	return true
 }
 
 // runThere has a program run in the terminal, hands signals on to it, and returns how it ended.
