@@ -80,7 +80,8 @@ var suites = []string{"internal/office/dialect/superportia/contracttest", "inter
 	"internal/room/journal/journaltest", "internal/room/journal/jetstream/natstest",
 	"internal/room/search/searchtest", "internal/arch", "internal/proof",
 	"internal/proof/load",
-	"internal/systemtest", "internal/office/web/webtest", "internal/realclient", "internal/realclient/model"}
+	"internal/systemtest", "internal/office/web/webtest", "internal/realclient", "internal/realclient/model",
+	"internal/persontest", "internal/persontest/seat"}
 
 // forbidden are edges that the floors would allow.
 var forbidden = []struct{ from, to, why string }{

@@ -80,7 +80,7 @@ func newClusterPage(t *testing.T, server string) *clusterPage {
 	p := &clusterPage{text: machinesPart(t, true), offices: make(map[string]*office)}
 	for _, name := range pageMachines {
 		o := newOffice(t)
-		o.env = append(o.env, "PATH="+strings.Join([]string{filepath.Dir(binary), programs, os.Getenv("PATH")},
+		o.env = append(o.env, "PATH="+strings.Join([]string{filepath.Dir(person), programs, os.Getenv("PATH")},
 			string(os.PathListSeparator)))
 		addrs := make(map[string]string)
 		for _, port := range []string{"4222", "6222", "8222"} {

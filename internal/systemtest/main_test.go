@@ -1,16 +1,26 @@
 package systemtest
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"runtime"
 	"testing"
+
+	"pennypost/internal/persontest"
 )
 
-// binary is the program under test: the front, with the whole program beside it. TestMain sets it, once.
-var binary string
+// binary is the program under test: the front, with the whole program beside it. TestMain sets it, once, and the
+// terminal in which the person's commands run.
+var (
+	binary string
+	seat   *persontest.Terminal
+	person string // runs binary in the terminal, if it is no agent's command
+	// personSh runs a shell there. What that calls binary is below it.
+	personSh string
+)
 
 func TestMain(m *testing.M) { os.Exit(testMain(m)) }
 
@@ -26,7 +36,7 @@ func testMain(m *testing.M) int {
 	}
 	defer end()
 	if binary = os.Getenv("PENNYPOST_BIN"); binary != "" {
-		return m.Run()
+		return runSeated(m)
 	}
 	dir, err := os.MkdirTemp("", "pennypost-bin")
 	if err != nil {
@@ -40,6 +50,23 @@ func testMain(m *testing.M) int {
 			fmt.Fprintf(os.Stderr, "go build: %v\n%s", err, out)
 			return 1
 		}
+	}
+	return runSeated(m)
+}
+
+// runSeated runs the tests with a terminal for the person.
+func runSeated(m *testing.M) (code int) {
+	var err error
+	if seat, err = persontest.Open(); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return 1
+	}
+	defer seat.Close()
+	var noShell error
+	person, err = seat.Program(binary)
+	if personSh, noShell = seat.Program("/bin/sh"); err != nil || noShell != nil {
+		fmt.Fprintln(os.Stderr, errors.Join(err, noShell))
+		return 1
 	}
 	return m.Run()
 }

@@ -70,7 +70,7 @@ func (o *office) clear() {
 // and not at its ancestors, unless a test says otherwise.
 func (o *office) environ(more ...string) []string {
 	env := []string{
-		"PATH=" + filepath.Dir(binary) + string(os.PathListSeparator) + os.Getenv("PATH"),
+		"PATH=" + filepath.Dir(person) + string(os.PathListSeparator) + os.Getenv("PATH"),
 		"HOME=" + filepath.Join(o.root, "nobody"),
 		"TMPDIR=" + os.TempDir(),
 		"PENNYPOST_HOME=" + o.home,
@@ -87,7 +87,7 @@ func (o *office) environ(more ...string) []string {
 
 // command returns a command that was not started.
 func (o *office) command(ctx context.Context, args ...string) *exec.Cmd {
-	cmd := exec.CommandContext(ctx, binary, args...)
+	cmd := exec.CommandContext(ctx, person, args...)
 	cmd.Dir = o.dir
 	cmd.Env = o.environ()
 	// A post office that the command started may have inherited its pipes.

@@ -103,6 +103,9 @@ func setUp(e *testscript.Env, env []string) error {
 			e.Vars = append(e.Vars, v)
 		}
 	}
+	// A process tree of a script's own, in the terminal: $SEAT_SH -c '… $PENNYPOST …'
+	e.Setenv("SEAT_SH", personSh)
+	e.Setenv("PENNYPOST", binary)
 	e.Setenv("HOME2", filepath.Join(o.root, "home2"))
 	// Git must not ask whose commit this is.
 	e.Vars = append(e.Vars, "GIT_CONFIG_GLOBAL="+os.DevNull, "GIT_AUTHOR_NAME=a", "GIT_AUTHOR_EMAIL=a@example.org",

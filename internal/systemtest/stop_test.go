@@ -81,7 +81,8 @@ func (o *office) stalledReader(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { conn.Close() })
-	if _, err := io.WriteString(conn, "GET /api/v1/rooms/big/events HTTP/1.1\r\nHost: x\r\n\r\n"); err != nil {
+	if _, err := io.WriteString(conn, "GET /api/v1/rooms/big/events HTTP/1.1\r\nHost: x\r\n"+
+		"Authorization: Bearer "+o.operator(t)+"\r\n\r\n"); err != nil {
 		t.Fatal(err)
 	}
 }

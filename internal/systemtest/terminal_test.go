@@ -21,13 +21,35 @@ type terminal struct {
 	office *office
 }
 
-// openTerminal runs a command in a window of 80 columns and 24 lines.
+// openTerminal runs a command in a window of 80 columns and 24 lines, to which a person is attached.
 func openTerminal(t *testing.T, o *office, command ...string) *terminal {
 	t.Helper()
 	w := &terminal{t, o}
-	w.tmux(append([]string{"new-session", "-d", "-s", "w", "-x", "80", "-y", "24", "-c", o.dir}, command...)...)
+	w.tmux("new-session", "-d", "-s", "w", "-x", "80", "-y", "24", "sleep", "600")
 	t.Cleanup(func() { _ = w.command("kill-server").Run() }) // it may have ended by itself
+	w.attach()
+	w.tmux(append([]string{"respawn-pane", "-k", "-t", "w", "-c", o.dir}, command...)...)
 	return w
+}
+
+// attach shows the window to the person, whose own may have another size.
+func (w *terminal) attach() {
+	w.t.Helper()
+	cmd, err := seat.Window(w.command("attach-session", "-t", "w", "-f", "ignore-size,read-only").Args...)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	if cmd == nil {
+		return
+	}
+	if err := cmd.Start(); err != nil {
+		w.t.Fatal(err)
+	}
+	w.t.Cleanup(func() {
+		_ = cmd.Process.Kill()
+		_ = cmd.Wait()
+	})
+	eventually(w.t, "the person is attached", func() bool { return w.tmux("list-clients") != "" })
 }
 
 func (w *terminal) command(args ...string) *exec.Cmd {

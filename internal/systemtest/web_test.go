@@ -27,7 +27,7 @@ type door struct {
 	client *http.Client
 	base   string
 	token  string // bearer token; empty: none
-	agent  string // who the peer of a Unix socket says it acts for; empty: the user
+	agent  string // who the peer of a Unix socket says it acts for; empty: whose the token is, or the user
 }
 
 // socketDoor goes to a post office's Unix socket.
@@ -39,9 +39,14 @@ func socketDoor(path, agent string) *door {
 		agent: agent}
 }
 
-// socket is the door to the office's own socket, wherever its post office runs.
+// socket is the door to the office's own socket, wherever its post office runs. The tests themselves are not the user
+// there, so without an agent it shows the operator's token.
 func (o *office) socket(agent string) *door {
-	return socketDoor(filepath.Join(o.home, "pennypost.sock"), agent)
+	d := socketDoor(filepath.Join(o.home, "pennypost.sock"), agent)
+	if agent == "" {
+		d.token, _ = o.operatorToken() // which is not there before the first start
+	}
+	return d
 }
 
 // door goes to the post office's TCP address. Each door has connections of its own.

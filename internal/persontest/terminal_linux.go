@@ -1,0 +1,142 @@
+package persontest
+
+import (
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"reflect"
+	"strconv"
+	"strings"
+	"sync"
+	"syscall"
+)
+
+// Terminal is an open terminal. The nil Terminal is that of who runs the tests.
+type Terminal struct {
+	dir     string
+	display string   // as xterm takes it
+	control *os.File // the terminal is open for as long as this is
+	ended   *os.File // at its end when the terminal is closed
+
+	mu   sync.Mutex
+	seen int // programs so far
+}
+
+// Open opens a terminal. Without an xterm, or a display for it, it returns nil and says so: commands are then run
+// where the tests are, which is right where a person runs them.
+//
+// The terminal is nobody's child, so that what is above the test, such as an agent that runs it, is not above it. It
+// ends with the test, however that ends.
+func Open() (*Terminal, error) {
+	for _, program := range []string{"Xvfb", "xterm"} {
+		if _, err := exec.LookPath(program); err != nil {
+			fmt.Fprintf(os.Stderr, "there is no %s: the tests' commands run in the terminal of the tests, if any\n", program)
+			return nil, nil
+		}
+	}
+	dir, err := os.MkdirTemp("/tmp", "ppt") // short, because a socket's path is
+	if err != nil {
+		return nil, err
+	}
+	t := &Terminal{dir: dir}
+	if err := t.open(); err != nil {
+		os.RemoveAll(dir)
+		return nil, fmt.Errorf("open a terminal for the tests: %w", err)
+	}
+	return t, nil
+}
+
+func (t *Terminal) open() error {
+	seat := filepath.Join(t.dir, "seat")
+	pkg := reflect.TypeFor[Terminal]().PkgPath() + "/seat"
+	build := exec.Command("go", "build", "-o", seat, pkg)
+	build.Env = append(os.Environ(), "CGO_ENABLED=0", "GOFLAGS=")
+	if out, err := build.CombinedOutput(); err != nil {
+		return fmt.Errorf("go build: %w\n%s", err, out)
+	}
+	theirs, control, err := os.Pipe()
+	if err != nil {
+		return err
+	}
+	defer theirs.Close()
+	ended, says, err := os.Pipe()
+	if err != nil {
+		return err
+	}
+	defer says.Close()
+	cmd := exec.Command(seat, "detach", t.dir)
+	cmd.Env = []string{"PATH=" + os.Getenv("PATH"), "HOME=" + t.dir}
+	cmd.ExtraFiles = []*os.File{theirs, says}
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
+	if err := cmd.Run(); err != nil {
+		return err
+	}
+	says.Close()
+	t.control, t.ended = control, ended
+	word := make([]byte, 512)
+	n, err := ended.Read(word)
+	display, ok := strings.CutPrefix(strings.TrimSpace(string(word[:n])), "open ")
+	if err != nil || !ok {
+		return fmt.Errorf("%s: %v", word[:n], err)
+	}
+	t.display = display
+	return nil
+}
+
+// Close closes the terminal, and ends what runs there.
+func (t *Terminal) Close() {
+	if t == nil {
+		return
+	}
+	t.control.Close()
+	_, _ = io.Copy(io.Discard, t.ended)
+	t.ended.Close()
+}
+
+// Program returns a program that runs another one in the terminal, with its own arguments, environment, directory and
+// standard files, and ends as that one does; a signal to it reaches that one. It has the same name, so that it may
+// stand for it on a PATH.
+//
+// An agent's command that it is given (a hook, an MCP server, whatever says --as NAME or has PENNYPOST_AGENT), and the
+// post office itself, it becomes: those are no person's, belong below who called, and must be the process that was started.
+func (t *Terminal) Program(path string) (string, error) {
+	if t == nil {
+		return path, nil
+	}
+	path, err := filepath.Abs(path)
+	if err != nil {
+		return "", err
+	}
+	t.mu.Lock()
+	t.seen++
+	dir := filepath.Join(t.dir, strconv.Itoa(t.seen))
+	t.mu.Unlock()
+	if err := os.Mkdir(dir, 0o700); err != nil {
+		return "", err
+	}
+	if err := os.Symlink(path, filepath.Join(dir, "real")); err != nil {
+		return "", err
+	}
+	proxy := filepath.Join(dir, filepath.Base(path))
+	return proxy, os.Link(filepath.Join(t.dir, "seat"), proxy)
+}
+
+// Window returns a command that opens another xterm beside the first, and ends with what runs in it. Nil: there is no
+// terminal but that of the tests.
+func (t *Terminal) Window(args ...string) (*exec.Cmd, error) {
+	if t == nil {
+		return nil, nil
+	}
+	path, err := exec.LookPath("xterm")
+	if err != nil {
+		return nil, err
+	}
+	if path, err = t.Program(path); err != nil {
+		return nil, err
+	}
+	cmd := exec.Command(path, append([]string{"-display", t.display, "-e"}, args...)...)
+	cmd.Env = []string{"PATH=" + os.Getenv("PATH"), "HOME=" + t.dir, "LC_ALL=C.UTF-8"}
+	return cmd, nil
+}

@@ -1,0 +1,170 @@
+//go:build linux
+
+package persontest
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+)
+
+// open opens a terminal for a test.
+func open(t testing.TB) *Terminal {
+	t.Helper()
+	terminal, err := Open()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if terminal == nil {
+		t.Skip("there is no xterm")
+	}
+	t.Cleanup(terminal.Close)
+	return terminal
+}
+
+// program is Program for a test.
+func (t *Terminal) program(tb testing.TB, path string) string {
+	tb.Helper()
+	p, err := t.Program(path)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	return p
+}
+
+// TestProgram holds that a command has its own arguments, variables, directory and files, and the terminal besides.
+func TestProgram(t *testing.T) {
+	sh := open(t).program(t, "/bin/sh")
+	dir := t.TempDir()
+	cmd := exec.Command(sh, "-c", `cat; pwd; echo "$A $1" >&2; cut -d' ' -f7 /proc/self/stat; cut -d' ' -f2 /proc/$(cut -d' ' -f4 /proc/$PPID/stat)/stat; exit 7`,
+		"sh", "two words\n")
+	cmd.Dir, cmd.Env, cmd.Stdin = dir, []string{"A=a", "PATH=" + os.Getenv("PATH")}, strings.NewReader("in\n")
+	var out, says bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &out, &says
+	err := cmd.Run()
+	ended, _ := errors.AsType[*exec.ExitError](err)
+	if ended == nil || ended.ExitCode() != 7 || says.String() != "a two words\n\n" {
+		t.Errorf("%v, said %q", err, says.String())
+	}
+	lines := strings.Fields(out.String())
+	if len(lines) != 4 || lines[0] != "in" || lines[1] != dir || lines[2] == "0" || lines[3] != "(xterm)" {
+		t.Errorf("input, directory, terminal and the parent's parent: %q", lines)
+	}
+}
+
+// TestSignals holds that a signal reaches the command, and that one which ends it ends the proxy.
+func TestSignals(t *testing.T) {
+	sh := open(t).program(t, "/bin/sh")
+	for _, s := range []struct {
+		script string
+		send   syscall.Signal
+		want   string
+	}{
+		{`trap 'echo int; exit 3' INT; echo $$; while :; do sleep 0.01; done`, syscall.SIGINT, "exit status 3"},
+		{`echo $$; exec sleep 60`, syscall.SIGTERM, "signal: terminated"},
+		{`echo $$; exec sleep 60`, syscall.SIGKILL, "signal: killed"},
+	} {
+		cmd := exec.Command(sh, "-c", s.script)
+		out, err := cmd.StdoutPipe()
+		if err == nil {
+			err = cmd.Start()
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		var pid int
+		if _, err := fmt.Fscan(out, &pid); err != nil {
+			t.Fatal(err)
+		}
+		_ = cmd.Process.Signal(s.send)
+		if err := cmd.Wait(); err == nil || err.Error() != s.want {
+			t.Errorf("%s: %v, want %s", s.script, err, s.want)
+		}
+		gone(t, pid)
+	}
+}
+
+// gone waits until a process has ended.
+func gone(t *testing.T, pid int) {
+	t.Helper()
+	for deadline := time.Now().Add(10 * time.Second); syscall.Kill(pid, 0) == nil; time.Sleep(time.Millisecond) {
+		if time.Now().After(deadline) {
+			t.Fatalf("process %d is still there", pid)
+		}
+	}
+}
+
+// TestClose holds that nothing of the terminal is left, nor what runs there.
+func TestClose(t *testing.T) {
+	terminal := open(t)
+	cmd := exec.Command(terminal.program(t, "/bin/sh"), "-c", "echo $$; exec sleep 60")
+	out, err := cmd.StdoutPipe()
+	if err == nil {
+		err = cmd.Start()
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	var pid int
+	if _, err := fmt.Fscan(out, &pid); err != nil {
+		t.Fatal(err)
+	}
+	terminal.Close()
+	if err := cmd.Wait(); err == nil {
+		t.Error("the command ended well")
+	}
+	gone(t, pid)
+	if _, err := os.Stat(terminal.dir); err == nil {
+		t.Errorf("%s is still there", terminal.dir)
+	}
+}
+
+// TestAgentsStayOutside holds that the commands of agents, and the post office, are the processes that were started.
+func TestAgentsStayOutside(t *testing.T) {
+	real := filepath.Join(t.TempDir(), "pennypost")
+	if err := os.WriteFile(real, []byte("#!/bin/sh\necho $PPID\n"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	pennypost := open(t).program(t, real)
+	for _, c := range []struct {
+		line  string
+		agent bool
+	}{
+		{"", false}, {"send --to serve", false}, {"--room serve inbox", false}, {"send -- --as x", false},
+		{"inbox --as ann", true}, {"--as=ann inbox", true}, {"hook claude Stop", true}, {"--room lab mcp", true},
+		{"serve --json", true}, {"mcp", true}, {"mcp --as user", false}, {"--as user inbox", false},
+	} {
+		out, err := exec.Command(pennypost, strings.Fields(c.line)...).Output()
+		outside := strings.TrimSpace(string(out)) == strconv.Itoa(os.Getpid())
+		if err != nil || outside != c.agent {
+			t.Errorf("%q ran outside: %v, %v; want %v", c.line, outside, err, c.agent)
+		}
+	}
+	cmd := exec.Command(pennypost, "inbox")
+	cmd.Env = append(os.Environ(), "PENNYPOST_AGENT=ann")
+	if out, err := cmd.Output(); err != nil || strings.TrimSpace(string(out)) != strconv.Itoa(os.Getpid()) {
+		t.Errorf("with PENNYPOST_AGENT its parent is %q, %v", out, err)
+	}
+}
+
+// BenchmarkProgram measures what the way through the terminal costs a command, beside "direct" without it.
+func BenchmarkProgram(b *testing.B) {
+	there := open(b).program(b, "/bin/true")
+	for name, program := range map[string]string{"direct": "/bin/true", "terminal": there} {
+		b.Run(name, func(b *testing.B) {
+			for b.Loop() {
+				if err := exec.Command(program).Run(); err != nil {
+					b.Fatal(err)
+				}
+			}
+		})
+	}
+}
