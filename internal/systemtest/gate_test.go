@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"runtime"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 )
@@ -18,6 +19,20 @@ import (
 type theatre struct {
 	*office
 	t *testing.T
+}
+
+// joinedTheatre is one on a machine that uses the post office of another.
+func joinedTheatre(t *testing.T) *theatre {
+	t.Helper()
+	if runtime.GOOS != "linux" || seat == nil {
+		t.Skip("only Linux tells where a process comes from, and a person's terminal is needed")
+	}
+	s := newCloud(t).ship(t, "laptop-2")
+	s.env = append(s.env, "PENNYPOST_ROOM=default")
+	th := &theatre{s.office, t}
+	th.must("agents", "register", "ann")
+	th.must("agents", "register", "lead", "--role", "orchestrator")
+	return th
 }
 
 func newTheatre(t *testing.T) *theatre {
@@ -91,14 +106,18 @@ const cleanSend = `$CLEAN "$PP" send --to user --body "$BODY"`
 // TestP5_Gate tries the lines of the table in docs/security.md with real processes: from where a process may speak as
 // the user, and from where it may not, whatever it says.
 func TestP5_Gate(t *testing.T) {
-	s := newTheatre(t)
-	nightly := strings.Fields(s.must("credentials", "add", "nightly"))[0]
-	operator, err := os.ReadFile(filepath.Join(s.home, "token"))
-	if err != nil {
-		t.Fatal(err)
+	t.Run("here", func(t *testing.T) { tryGate(t, newTheatre(t), false) })
+	t.Run("on a machine that has joined", func(t *testing.T) { tryGate(t, joinedTheatre(t), true) })
+}
+
+// tryGate tries the lines; joined says that those about credentials, which are made where the post office is, are left
+// out.
+func tryGate(t *testing.T, s *theatre, joined bool) {
+	var nightly, bob string
+	var operator []byte
+	if !joined {
+		nightly, operator, bob = s.credentials()
 	}
-	tokenOf := func(agent string) string { return s.must("agents", "token", agent) }
-	bob := func() string { s.must("agents", "register", "bob"); return tokenOf("bob") }()
 	for i, line := range []struct {
 		name   string
 		sh     string // personSh: in the person's terminal; "sh": where no person is
@@ -148,8 +167,8 @@ func TestP5_Gate(t *testing.T) {
 			cleanSend + `'`, "", ""},
 
 		{"a script with a credential", "sh", "PENNYPOST_TOKEN=" + nightly + " " + send, "user", ""},
-		{"a script with another's credential", "sh", "PENNYPOST_TOKEN=" + nightly[:len(nightly)-1] + "x " + send, "", ""},
-		{"a credential in a session", personSh, inSession("d1", "PENNYPOST_TOKEN="+nightly+" "+cleanSend), "", ""},
+		{"a script with another's credential", "sh", "PENNYPOST_TOKEN=" + nightly + "x " + send, "", ""},
+		{"a credential in a session", personSh, inSession("d1", "PENNYPOST_TOKEN="+nightly+" "+send), "", ""},
 		{"a credential in a session, shown", personSh, inSession("d2", `$CLEAN PENNYPOST_TOKEN=`+nightly+
 			` "$PP" send --to user --body "$BODY"`), "", ""},
 		{"an agent's token outranks where it runs", personSh, inSession("d3", `$CLEAN PENNYPOST_TOKEN=`+bob+
@@ -162,6 +181,9 @@ func TestP5_Gate(t *testing.T) {
 		{"a terminal, as the orchestrator", personSh, send + " --as lead", "agent:lead", ""},
 	} {
 		t.Run(line.name, func(t *testing.T) {
+			if joined && strings.Contains(line.script, "PENNYPOST_TOKEN") {
+				t.Skip("credentials are made where the post office is")
+			}
 			if strings.Contains(line.script, "tokens.sock") {
 				s.tokenSocket(t)
 			}
@@ -183,6 +205,18 @@ func TestP5_Gate(t *testing.T) {
 	}
 }
 
+// credentials makes a credential for scripts and the agent bob with a token, and returns both and the operator's token.
+func (s *theatre) credentials() (nightly string, operator []byte, bob string) {
+	s.t.Helper()
+	nightly = strings.Fields(s.must("credentials", "add", "nightly"))[0]
+	operator, err := os.ReadFile(filepath.Join(s.home, "token"))
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	s.must("agents", "register", "bob")
+	return nightly, operator, s.must("agents", "token", "bob")
+}
+
 // tokenSocket has the post office listen at ROOT/tokens.sock, if it does not yet.
 func (s *theatre) tokenSocket(t *testing.T) {
 	t.Helper()
@@ -196,6 +230,86 @@ func (s *theatre) tokenSocket(t *testing.T) {
 	}
 	s.must("stop")
 	s.must("agents")
+}
+
+// TestP5_OtherUser: a process of another user, or in a container of its own, gets nothing but what its token says.
+func TestP5_OtherUser(t *testing.T) {
+	if os.Getuid() != 0 {
+		t.Skip("only root becomes another user")
+	}
+	s := newTheatre(t)
+	s.tokenSocket(t)
+	_, operator, _ := s.credentials()
+	token := s.must("agents", "token", "ann")
+	pp := filepath.Join(s.root, "pennypost")
+	if out, err := exec.Command("cp", binary, pp).CombinedOutput(); err != nil {
+		t.Fatalf("%v %s", err, out)
+	}
+	if err := os.Chmod(s.root, 0o711); err != nil {
+		t.Fatal(err)
+	}
+	as := func(variables []string, args ...string) result {
+		cmd := exec.Command(pp, args...)
+		cmd.Dir = "/"
+		cmd.Env = append([]string{"PATH=" + os.Getenv("PATH"), "HOME=/nonexistent", "PENNYPOST_AUTOSTART=0"}, variables...)
+		cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: 65534, Gid: 65534}}
+		return finishWith(cmd, strings.NewReader(""))
+	}
+	socket := "unix:" + filepath.Join(s.root, "tokens.sock")
+	if r := as([]string{"PENNYPOST_TOKEN=" + token}, "send", "--remote", socket, "--to", "user", "--body", "hello"); r.code != 0 {
+		t.Errorf("with its token: %d %s", r.code, r.stderr)
+	}
+	if got := s.sent("hello"); got != "agent:ann" {
+		t.Errorf("sent as %q", got)
+	}
+	for what, r := range map[string]result{
+		"without a token": as(nil, "send", "--remote", socket, "--to", "user", "--body", "forged"),
+		"as another": as([]string{"PENNYPOST_TOKEN=" + token}, "send", "--remote", socket, "--as", "lead", "--to", "user",
+			"--body", "forged"),
+		"as the user": as([]string{"PENNYPOST_TOKEN=" + token}, "agents", "token", "lead", "--remote", socket),
+		"at the user's socket": as([]string{"PENNYPOST_TOKEN=" + token, "PENNYPOST_HOME=" + s.home}, "send", "--to", "user",
+			"--body", "forged"),
+	} {
+		if r.code == 0 || strings.Contains(r.stdout, "pp.") {
+			t.Errorf("%s: %d %s", what, r.code, r.stdout)
+		}
+	}
+	if s.sent("forged") != "" {
+		t.Error("it was sent")
+	}
+	if text, err := exec.Command("setpriv", "--reuid=65534", "--clear-groups", "cat", filepath.Join(s.home, "token")).Output(); err == nil &&
+		strings.Contains(string(text), strings.TrimSpace(string(operator))) {
+		t.Error("another user reads the operator's token")
+	}
+}
+
+// TestP5_OutsideOfSight: whom the post office cannot see, because it is in a container itself, it does not take for the
+// person.
+func TestP5_OutsideOfSight(t *testing.T) {
+	s := newTheatre(t)
+	s.must("stop")
+	cmd := exec.Command("unshare", "-pf", "--mount-proc", binary, "serve")
+	cmd.Dir, cmd.Env = s.dir, s.environ()
+	cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
+	if err := cmd.Start(); err != nil {
+		t.Skip("there is no unshare: ", err)
+	}
+	defer cmd.Wait()
+	defer cmd.Process.Kill()
+	var r result
+	for deadline := time.Now().Add(patience); time.Now().Before(deadline); time.Sleep(20 * time.Millisecond) {
+		if r = s.run("status"); r.code == 0 {
+			break
+		}
+		select {
+		case <-t.Context().Done():
+			return
+		default:
+		}
+	}
+	if r = s.run("send", "--to", "user", "--body", "x"); r.code != 5 || !strings.Contains(r.stderr, "another container") {
+		t.Errorf("send: %d %s%s", r.code, r.stdout, r.stderr)
+	}
 }
 
 // TestP5_Scripts: what a credential for scripts may do, and what it may not.
