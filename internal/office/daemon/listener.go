@@ -69,7 +69,7 @@ func (o *office) seated(
 		if seat == "" {
 			return "", nil
 		}
-		v = v.calling(seat)
+		v = o.roomOf(name, v.id.Calling(seat).InSession(session))
 	}
 	s, err := v.as(ctx, e)
 	if err != nil {
