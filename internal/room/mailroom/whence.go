@@ -19,6 +19,8 @@ type Whence struct {
 	// InClient reports whether one of Programs was started by an agent's client. It is asked if no session is known
 	// there.
 	InClient func() bool
+	// Means is how the caller is known, if it is the user.
+	Means mail.Means
 	// Guessed says that the caller's name was made up from where the process runs: there must be a session of it.
 	Guessed bool
 }
@@ -26,7 +28,7 @@ type Whence struct {
 // From returns the room as a process sees it that says to be caller. Who runs inside a session speaks as its agent,
 // or as one that the session registered. A name that nobody bears yet becomes a child of the session's agent.
 func (r *Room) From(caller mail.Name, w Whence) (mail.Service, error) {
-	v := &view{Room: r, caller: caller}
+	v := &view{Room: r, caller: caller, means: w.Means}
 	if v.isUser() || len(w.Programs) == 0 && !w.Guessed {
 		return v, nil
 	}
