@@ -118,7 +118,8 @@ func passingOn(s *suite) {
 	}
 	say := func(from mail.Name, to string, reply mail.ID) mail.ID {
 		s.Helper()
-		return s.send(from, mail.Draft{To: mail.Recipients{to}, Type: "custom", Body: "you say, " + to, ReplyTo: reply}).ID
+		return s.send(from, mail.Draft{To: mail.Recipients{to}, Type: "custom", Body: "you say, " + to, ReplyTo: reply,
+			Again: true}).ID
 	}
 	q := s.ask("dave", "bea", "1")
 	say("mallory", "cleo", q) // who was not asked passes nothing on

@@ -10,25 +10,27 @@ import (
 // Who may settle a question is found out when an answer is sent, and stands in the answer's line: apply, which may
 // run again when the roster and the thread are long gone, only obeys it.
 
-// weigh finds out whether a message, which answers the question q by its type, may settle it. If not, it becomes a
-// suggestion, unless the user could settle q by other means: then it is refused.
-func (v *view) weigh(s *state, q *record, m *mail.Message) error {
-	if _, answers := policy.Settles(q.msg.Type, q.msg.ID, m); !answers || !q.open() {
-		return nil
-	}
+// weigh finds out whether a message, which may answer the question q by its type, has the right to settle it. If not,
+// and q is open, it becomes a suggestion. From the user it is refused, if the user could settle q by other means.
+func (v *view) weigh(s *state, q *record, m *mail.Message) (right bool, err error) {
+	_, answers := policy.Settles(q.msg.Type, q.msg.ID, m)
 	switch {
-	case v.isUser() && !v.means.Settles():
-		return mail.Errorf(mail.Denied, "%s waits for an answer, and what a script sends settles no question: nothing "+
-			"was sent. Answer it yourself, in a terminal or on the pages: pennypost open. What is no answer can be "+
-			"sent with the type %s", q.msg.ID, mail.Status)
+	case !answers:
+		return false, nil
+	case v.isUser() && !v.means.Settles() && q.open():
+		return false, mail.Errorf(mail.Denied, "%s waits for an answer, and what a script sends settles no question: "+
+			"nothing was sent. Answer it yourself, in a terminal or on the pages: pennypost open. What is no answer can "+
+			"be sent with the type %s", q.msg.ID, mail.Status)
 	case !v.opts.rightCounts(s):
+		return true, nil
 	case v.foreign:
 		_, home, _ := m.From.Far()
-		m.Suggests = !v.right || !slices.Contains(q.otherRooms(), home)
+		right = v.right && slices.Contains(q.otherRooms(), home)
 	default:
-		m.Suggests = !s.maySettle(q, m.From)
+		right = s.maySettle(q, m.From)
 	}
-	return nil
+	m.Suggests = !right && q.open()
+	return right, nil
 }
 
 // maySettle reports whether a sender of this room may settle q: the user may, and whoever was asked, or was passed it

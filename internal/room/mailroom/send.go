@@ -114,7 +114,8 @@ type plan struct {
 	peers   []peer         // whom the breaker counts it for
 	repeat  repeat         // what would be the same
 	earlier *mail.Sent     // the answer, if the draft was sent before
-	answers bool           // a question that is open
+	right   bool           // by it the caller may settle what it replies to
+	answers bool           // a question that is open, by right
 	asked   []mail.Address // if it does not: of whom that was asked
 	typed   bool           // the draft says of which type it is
 }
@@ -154,9 +155,8 @@ func (v *view) plan(ctx context.Context, d mail.Draft) (plan, error) {
 		if parent := s.records[d.ReplyTo]; parent != nil {
 			p.message.Thread = parent.msg.ThreadRoot()
 			p.depth = s.depthOf(d.ReplyTo, v.breaker.limits.Depth)
-			err = v.weigh(s, parent, &p.message)
-			_, p.answers = policy.Settles(parent.msg.Type, parent.msg.ID, &p.message)
-			if p.answers = p.answers && parent.open(); p.message.Suggests {
+			p.right, err = v.weigh(s, parent, &p.message)
+			if p.answers = p.right && parent.open(); p.message.Suggests {
 				p.asked = parent.msg.To
 			}
 		}
@@ -488,7 +488,7 @@ type abroad struct {
 }
 
 func (v *view) abroad(p *plan, id mail.ID) abroad {
-	return abroad{p.message.From.Signer(), v.name, id, v.means, p.answers}
+	return abroad{p.message.From.Signer(), v.name, id, v.means, p.right}
 }
 
 // deliver sends a draft that somebody in another room addressed to this one or, if dry, only finds out whether it
