@@ -81,7 +81,7 @@ func (f FencedWriter) Write(p []byte) (int, error) {
 // handOver prints messages for a model, each in a fence, with what became of them below.
 func (a *App) handOver(items []mail.Item) {
 	f := fence.New()
-	a.Out.Line("%s", f.Notice())
+	a.Out.Line("%s", f.Notice(items))
 	for i := range items {
 		if a.Out.err == nil {
 			_, a.Out.err = io.WriteString(FencedWriter{a.Stdout}, "\n"+f.Message(&items[i])+"\n")

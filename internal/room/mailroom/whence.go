@@ -31,7 +31,7 @@ type Whence struct {
 // From returns the room as a process sees it that says to be caller. Who runs inside a session speaks as its agent,
 // or as one that the session registered. A name that nobody bears yet becomes a child of the session's agent.
 func (r *Room) From(caller mail.Name, w Whence) (mail.Service, error) {
-	v := &view{Room: r, caller: caller}
+	v := &view{Room: r, caller: caller, means: w.Means}
 	if len(w.Programs) == 0 && !w.Guessed {
 		return v, nil
 	}
