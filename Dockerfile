@@ -2,7 +2,8 @@
 #
 #   docker build --build-arg VERSION=v1.2.3 -t pennypost .
 #   docker run -v pennypost:/data -p 127.0.0.1:8765:8765 pennypost
-#   docker exec CONTAINER /pennypostd agents
+#   docker cp CONTAINER:/data/token token
+#   PENNYPOST_TOKEN=$(cat token) pennypost agents --remote http://127.0.0.1:8765
 #
 # It listens on all addresses of the container, so publish the port on loopback, as above. For other machines:
 # serve --tls (docs/phone.md).

@@ -66,7 +66,7 @@ func TestLoadRefuses(t *testing.T) {
 		{name: "unknown key of the journal", text: "[journal]\nurl = [\"x\"]\n",
 			want: []string{":2:1", "did you mean journal.urls?"}},
 		{name: "machine", text: "[machine]\nname = \"my laptop\"\n", want: []string{"[machine] name", `"my laptop"`}},
-		{name: "agent check", vars: map[string]string{"PENNYPOST_AGENT_CHECK": "no"}, want: []string{"agent_check"}},
+		{name: "token socket", text: "token_socket = \"x.sock\"", want: []string{"token_socket"}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			_, err := load(t, tt.text, tt.vars)

@@ -9,6 +9,7 @@ import (
 	"maps"
 	"net/url"
 	"os"
+	"path/filepath"
 	"reflect"
 	"regexp"
 	"slices"
@@ -27,11 +28,13 @@ type Config struct {
 
 	// Listen is the TCP address, or "none". Empty means DefaultListen, and that the post office goes on without TCP if
 	// somebody else listens there.
-	Listen   string   `toml:"listen"`
-	Insecure bool     `toml:"insecure"`  // allow Listen to be reached from other machines without TLS
-	RoomIdle Duration `toml:"room_idle"` // a room that nobody used for so long is closed; default 10m
-	IdleExit Duration `toml:"idle_exit"` // a post office that a command started leaves after so long alone; default 1h
-	LogLevel string   `toml:"log_level"` // debug, info, warn or error; default info
+	Listen string `toml:"listen"`
+	// TokenSocket is the path of a Unix socket for other users and containers: there only tokens count. "": none.
+	TokenSocket string   `toml:"token_socket"`
+	Insecure    bool     `toml:"insecure"`  // allow Listen to be reached from other machines without TLS
+	RoomIdle    Duration `toml:"room_idle"` // a room that nobody used for so long is closed; default 10m
+	IdleExit    Duration `toml:"idle_exit"` // a post office that a command started leaves after so long alone; default 1h
+	LogLevel    string   `toml:"log_level"` // debug, info, warn or error; default info
 	// AgentCheck has no effect any more: files of earlier versions may have it.
 	AgentCheck string `toml:"agent_check"`
 	// ClaudeBelow is the first version of Claude Code to whose inbox sockets nothing is written, "2.2.0" if it is
@@ -172,6 +175,10 @@ func (c *Config) overlay(getenv func(string) string) error {
 func (c *Config) Check() error {
 	if _, err := c.Level(); err != nil {
 		return err
+	}
+	if c.TokenSocket != "" && !filepath.IsAbs(c.TokenSocket) {
+		return mail.Errorf(mail.Invalid, "token_socket is %q; write a whole path, like %q", c.TokenSocket,
+			"/srv/agents/pennypost.sock")
 	}
 	if c.ClaudeBelow != "" && !regexp.MustCompile(`^\d{1,6}\.\d{1,6}\.\d{1,6}$`).MatchString(c.ClaudeBelow) {
 		return mail.Errorf(mail.Invalid, "claude_below is %q; write a version, like %q", c.ClaudeBelow,

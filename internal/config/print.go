@@ -36,6 +36,8 @@ func (c *Config) Print(w io.Writer) error {
 
 func (c *Config) printOffice(b *strings.Builder) {
 	key(b, "listen", strconv.Quote(orText(c.Listen, DefaultListen)), `TCP address; "none" for the Unix socket only`)
+	key(b, "token_socket", strconv.Quote(c.TokenSocket),
+		`Unix socket for other users and containers, where only tokens count; "" for none`)
 	key(b, "insecure", strconv.FormatBool(c.Insecure), "allow an address that other machines reach, without TLS")
 	key(b, "room_idle", quoted(c.RoomIdle, DefaultRoomIdle), "a room unused for so long is closed until it is needed")
 	key(b, "idle_exit", quoted(c.IdleExit, DefaultIdleExit),

@@ -213,7 +213,7 @@ func (d *daemon) run(at listeners) error {
 		return err
 	}
 	server := d.server(handler)
-	failed := make(chan error, 5) // one for each listener, and one for the cluster
+	failed := make(chan error, 6) // one for each listener, and one for the cluster
 	for _, l := range at.all() {
 		d.running.Go(func() {
 			shed := d.shedding(l)

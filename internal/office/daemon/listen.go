@@ -26,6 +26,7 @@ type listeners struct {
 	tcp    net.Listener // nil: none
 	twin   net.Listener // on the same port, where browsers look too; nil: none
 	tls    net.Listener // for other machines; nil: none
+	tokens net.Listener // a Unix socket for other users, where only tokens count; nil: none
 	cert   *certKeeper  // of tls
 }
 
@@ -37,6 +38,10 @@ func listen(cfg *config.Config, log *slog.Logger) (listeners, error) {
 	}
 	at := listeners{tcp: tcp, twin: twin}
 	if at.tls, at.cert, err = listenTLS(cfg, log); err != nil {
+		at.close()
+		return listeners{}, err
+	}
+	if at.tokens, err = listenTokens(cfg); err != nil {
 		at.close()
 		return listeners{}, err
 	}
@@ -66,6 +71,30 @@ func listenUnix(home config.Home, terminals []string, log *slog.Logger) (net.Lis
 		return nil, fmt.Errorf("close the socket to others: %w", err)
 	}
 	return gate.Listener{UnixListener: l, Log: log, Terminals: terminals}, nil
+}
+
+// listenTokens listens where processes of other users may come, which nothing but a token lets in: a container or a user
+// of its own that has the socket in reach cannot take what the data directory holds.
+func listenTokens(cfg *config.Config) (net.Listener, error) {
+	path := cfg.TokenSocket
+	if path == "" {
+		return nil, nil
+	}
+	if st, err := os.Lstat(path); err == nil && st.Mode()&fs.ModeSocket == 0 {
+		return nil, mail.Errorf(mail.Invalid, "token_socket: %s is there, and is no socket: nothing was removed", path)
+	}
+	if err := os.Remove(path); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return nil, fmt.Errorf("remove the old socket for tokens: %w", err)
+	}
+	l, err := net.Listen("unix", path)
+	if err != nil {
+		return nil, mail.Errorf(mail.Unavailable, "token_socket: cannot listen on %s: %w", path, err)
+	}
+	if err := os.Chmod(path, 0o666); err != nil {
+		l.Close()
+		return nil, fmt.Errorf("open the socket for tokens to others: %w", err)
+	}
+	return l, nil
 }
 
 // listenTCP listens where cfg says. At the default address it puts up with somebody else being there.

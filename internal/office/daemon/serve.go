@@ -122,7 +122,7 @@ func say(w http.ResponseWriter, status int, word string) {
 // all returns the listeners there are.
 func (l listeners) all() []net.Listener {
 	var all []net.Listener
-	for _, one := range []net.Listener{l.socket, l.tcp, l.twin, l.tls} {
+	for _, one := range []net.Listener{l.socket, l.tcp, l.twin, l.tls, l.tokens} {
 		if one != nil {
 			all = append(all, one)
 		}

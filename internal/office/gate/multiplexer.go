@@ -17,6 +17,9 @@ import (
 // multiplexer returns how to find out whether a person is attached to the session of a multiplexer's server in which a
 // process has its terminal; the function returns why not, "" if one is. Nil: a program is none.
 func multiplexer(p *process.Process) func(server, child *process.Process, terminals []string) string {
+	if p.TTY != 0 {
+		return nil // a client, which shows the server's terminals in its own
+	}
 	for _, n := range p.Names() {
 		switch {
 		case strings.HasPrefix(n, "tmux"):

@@ -31,6 +31,12 @@ func tcpPeerOf(ctx context.Context) *Peer {
 		return nil
 	}
 	t.once.Do(func() {
+		if c, ok := t.conn.(*net.UnixConn); ok { // of the socket for tokens
+			if p, err := peerOf(c, t.terminals); err == nil && p.uid == os.Getuid() {
+				t.peer = p
+			}
+			return
+		}
 		from, ours := addrPort(t.conn.RemoteAddr()), addrPort(t.conn.LocalAddr())
 		if !from.Addr().IsLoopback() {
 			return

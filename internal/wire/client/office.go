@@ -121,10 +121,18 @@ func New(opts Options) (*Office, error) {
 		}
 		return o, nil
 	}
+	if path, ok := strings.CutPrefix(opts.URL, "unix:"); ok {
+		o.base, o.where = &url.URL{Scheme: "http", Host: "localhost"}, path
+		o.transport.DialContext = func(ctx context.Context, _, _ string) (net.Conn, error) {
+			return dialer.DialContext(ctx, "unix", path)
+		}
+		return o, nil
+	}
 	u, err := url.Parse(strings.TrimSuffix(opts.URL, "/"))
 	if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" || u.Path != "" || u.RawQuery != "" {
 		return nil, mail.Errorf(mail.Invalid,
-			"%q is not the address of a post office; write it like http://127.0.0.1:8765", opts.URL)
+			"%q is not the address of a post office; write it like http://127.0.0.1:8765, or unix:/PATH of its "+
+				"token_socket", opts.URL)
 	}
 	if u.User != nil {
 		return nil, mail.Errorf(mail.Invalid,

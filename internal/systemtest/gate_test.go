@@ -1,0 +1,383 @@
+package systemtest
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+)
+
+// theatre is where the lines of the gate's table are tried: a post office with the agents ann and lead, who leads.
+type theatre struct {
+	*office
+	t *testing.T
+}
+
+// joinedTheatre is one on a machine that uses the post office of another.
+func joinedTheatre(t *testing.T) *theatre {
+	t.Helper()
+	if runtime.GOOS != "linux" || seat == nil {
+		t.Skip("only Linux tells where a process comes from, and a person's terminal is needed")
+	}
+	s := newCloud(t).ship(t, "laptop-2")
+	s.env = append(s.env, "PENNYPOST_ROOM=default")
+	th := &theatre{s.office, t}
+	th.must("agents", "register", "ann")
+	th.must("agents", "register", "lead", "--role", "orchestrator")
+	return th
+}
+
+func newTheatre(t *testing.T) *theatre {
+	t.Helper()
+	if runtime.GOOS != "linux" || seat == nil {
+		t.Skip("only Linux tells where a process comes from, and a person's terminal is needed")
+	}
+	s := &theatre{newOffice(t), t}
+	s.env = append(s.env, "PENNYPOST_ROOM=default")
+	s.must("agents", "register", "ann")
+	s.must("agents", "register", "lead", "--role", "orchestrator")
+	return s
+}
+
+func (s *theatre) must(args ...string) string {
+	s.t.Helper()
+	r := s.run(args...)
+	if r.code != 0 {
+		s.t.Fatalf("pennypost %q: %d\n%s%s", args, r.code, r.stdout, r.stderr)
+	}
+	return strings.TrimSpace(r.stdout)
+}
+
+// shell runs a script with a shell; in it $PP is the program itself, and $S the message to send.
+func (s *theatre) shell(sh, script, body string, args ...string) result {
+	s.t.Helper()
+	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	defer cancel()
+	cmd := exec.CommandContext(ctx, sh, append(args, "-c", script)...)
+	cmd.Dir = s.dir
+	cmd.Env = append(s.environ(), "PP="+binary, "BODY="+body, "ROOT="+s.root, "LC_ALL=C.UTF-8", "TERM=xterm",
+		"CLEAN=env -i PATH="+os.Getenv("PATH")+" HOME="+s.root+" PENNYPOST_ROOM=default PENNYPOST_HOME="+s.home)
+	cmd.WaitDelay = 5 * time.Second
+	return finishWith(cmd, strings.NewReader(""))
+}
+
+// sent returns as whom a message was sent, "" if none has that body. It waits for what was left behind to end.
+func (s *theatre) sent(body string) string {
+	s.t.Helper()
+	var page struct {
+		Messages []struct{ From, Body string }
+	}
+	if err := json.Unmarshal([]byte(s.must("history", "--json")), &page); err != nil {
+		// one value a line
+		for line := range strings.Lines(s.must("history", "--json")) {
+			var m struct{ From, Body string }
+			if json.Unmarshal([]byte(line), &m) == nil && m.Body == body {
+				return m.From
+			}
+		}
+	}
+	for _, m := range page.Messages {
+		if m.Body == body {
+			return m.From
+		}
+	}
+	return ""
+}
+
+// inSession is a script that runs another inside of the session of an agent: a client that no shell is, whose hook has
+// told of it.
+func inSession(agent, script string) string {
+	hook := fmt.Sprintf(`printf '{"session_id":"s-%s","cwd":"%%s","hook_event_name":"SessionStart","source":"startup"}' "$PWD" | `+
+		`"$PP" hook claude SessionStart --as %s >/dev/null`, agent, agent)
+	return "timeout 25 sh -c '" + strings.ReplaceAll(hook+"\n"+script, "'", `'\''`) + "'"
+}
+
+const send = `"$PP" send --to user --body "$BODY"`
+const cleanSend = `$CLEAN "$PP" send --to user --body "$BODY"`
+
+// TestP5_Gate tries the lines of the table in docs/security.md with real processes: from where a process may speak as
+// the user, and from where it may not, whatever it says.
+func TestP5_Gate(t *testing.T) {
+	t.Run("here", func(t *testing.T) { tryGate(t, newTheatre(t), false) })
+	t.Run("on a machine that has joined", func(t *testing.T) { tryGate(t, joinedTheatre(t), true) })
+}
+
+// tryGate tries the lines; joined says that those about credentials, which are made where the post office is, are left
+// out.
+func tryGate(t *testing.T, s *theatre, joined bool) {
+	var nightly, bob string
+	var operator []byte
+	if !joined {
+		nightly, operator, bob = s.credentials()
+	}
+	for i, line := range []struct {
+		name   string
+		sh     string // personSh: in the person's terminal; "sh": where no person is
+		script string
+		from   string // as whom the message is sent; "": it is refused
+		needs  string // a program
+	}{
+		{"a terminal", personSh, send, "user", ""},
+		{"a pipe in a terminal", personSh, "echo x | " + send + " | cat", "user", ""},
+		{"nohup in a terminal that is open", personSh, "nohup " + send, "user", "nohup"},
+		{"script in a terminal", personSh, `script -qec '` + send + `' /dev/null`, "user", "script"},
+		{"a git hook in a terminal", personSh, `mkdir "$ROOT/repo" && cd "$ROOT/repo" && git init -q . &&
+			printf '#!/bin/sh\nexec "$PP" send --to user --body "$BODY"\n' >.git/hooks/pre-commit &&
+			chmod +x .git/hooks/pre-commit && git -c user.name=x -c user.email=x@x commit -q --allow-empty -m x`, "user", "git"},
+		{"tmux that a person is attached to", personSh, `script -qec 'tmux -L pp$$ -f /dev/null new-session -s x "` +
+			`sleep 0.5; $PP send --to user --body \"$BODY\"; sleep 0.5"' /dev/null`, "user", "tmux"},
+		{"screen that a person is attached to", personSh, `SCREENDIR="$ROOT/scr1"; mkdir -m 700 "$SCREENDIR"; export SCREENDIR;
+			script -qec 'screen -S x sh -c "sleep 0.3; $PP send --to user --body \"$BODY\"; sleep 0.5"' /dev/null`, "user", "screen"},
+
+		{"no terminal", "sh", send, "", ""},
+		{"setsid", personSh, "setsid -w " + send, "", "setsid"},
+		{"setsid, whose parent ends", personSh, "setsid -f " + send + "; sleep 0.5", "", "setsid"},
+		{"a child that has lost its parent", personSh, `sh -c '(sleep 0.3; ` + send + `) &'; sleep 1`, "", ""},
+		{"script that has lost its parent", personSh, `setsid -f script -qec '` + send + `' /dev/null; sleep 1`, "", "script"},
+		{"tmux that nobody is attached to", personSh, `tmux -L pp$$ -f /dev/null new-session -d -s x "` +
+			`$PP send --to user --body \"$BODY\"; sleep 1"; sleep 1`, "", "tmux"},
+		{"tmux to which a program of no person is attached", personSh, `tmux -L pp$$ -f /dev/null new-session -d -s x "` +
+			`sleep 1; $PP send --to user --body \"$BODY\"; sleep 1"; setsid -f script -qec "tmux -L pp$$ attach -t x" /dev/null; sleep 2.5`,
+			"", "tmux"},
+		{"screen that nobody is attached to", personSh, `SCREENDIR="$ROOT/scr2"; mkdir -m 700 "$SCREENDIR"; export SCREENDIR;
+			screen -dmS x sh -c "sleep 0.3; $PP send --to user --body \"$BODY\"; sleep 0.5"; sleep 1.5`, "", "screen"},
+		{"another namespace of processes, in a terminal", personSh, `unshare -pf --mount-proc ` + send + " || true", "user", "unshare"},
+		{"another namespace of processes, in none", "sh", `unshare -pf --mount-proc ` + send, "", "unshare"},
+
+		{"a session", personSh, inSession("c1", send), "", ""},
+		{"a session that hides its variables", personSh, inSession("c2", cleanSend), "", ""},
+		{"a session that says that it is the user", personSh, inSession("c3", cleanSend+" --as user"), "", ""},
+		{"a session and setsid", personSh, inSession("c4", "setsid -f "+cleanSend+"; sleep 0.7"), "", ""},
+		{"a session and script", personSh, inSession("c5", `script -qec '`+cleanSend+`' /dev/null`), "", "script"},
+		{"a session and tmux", personSh, inSession("c6", `$CLEAN TERM=xterm PP="$PP" BODY="$BODY" tmux -L pp$$ -f /dev/null `+
+			`new-session -d -s x "$PP send --to user --body $BODY; sleep 1"; sleep 1`), "", "tmux"},
+		{"a session, speaking for itself", personSh, inSession("c7", send+" --as c7"), "agent:c7", ""},
+		{"a session, speaking for another", personSh, inSession("c8", cleanSend+" --as ann"), "", ""},
+		{"a session, speaking for the orchestrator", personSh, inSession("c9", cleanSend+" --as lead"), "", ""},
+		{"a client that sets a variable, unset below it", personSh, `CLAUDECODE=1 timeout 9 sh -c '` + cleanSend + `'`, "", ""},
+		{"a client that sets no variable", personSh, `cp "$(command -v timeout)" "$ROOT/goose" && "$ROOT/goose" 9 sh -c '` +
+			cleanSend + `'`, "", ""},
+
+		{"a script with a credential", "sh", "PENNYPOST_TOKEN=" + nightly + " " + send, "user", ""},
+		{"a script with another's credential", "sh", "PENNYPOST_TOKEN=" + nightly + "x " + send, "", ""},
+		{"a credential in a session", personSh, inSession("d1", "PENNYPOST_TOKEN="+nightly+" "+send), "", ""},
+		{"a credential in a session, shown", personSh, inSession("d2", `$CLEAN PENNYPOST_TOKEN=`+nightly+
+			` "$PP" send --to user --body "$BODY"`), "", ""},
+		{"an agent's token outranks where it runs", personSh, inSession("d3", `$CLEAN PENNYPOST_TOKEN=`+bob+
+			` "$PP" send --to user --body "$BODY" --remote unix:"$ROOT/tokens.sock"`), "agent:bob", ""},
+		{"the operator's token in a session", personSh, inSession("d4", `$CLEAN PENNYPOST_TOKEN=`+
+			strings.TrimSpace(string(operator))+` "$PP" send --to user --body "$BODY" --remote unix:"$ROOT/tokens.sock"`), "", ""},
+
+		{"no terminal, as an agent of its own", "sh", send + " --as cron", "agent:cron", ""},
+		{"no terminal, as the orchestrator", "sh", send + " --as lead", "", ""},
+		{"a terminal, as the orchestrator", personSh, send + " --as lead", "agent:lead", ""},
+	} {
+		t.Run(line.name, func(t *testing.T) {
+			if joined && strings.Contains(line.script, "PENNYPOST_TOKEN") {
+				t.Skip("credentials are made where the post office is")
+			}
+			if strings.Contains(line.script, "tokens.sock") {
+				s.tokenSocket(t)
+			}
+			if line.needs != "" {
+				if _, err := exec.LookPath(line.needs); err != nil {
+					t.Skip("there is no ", line.needs)
+				}
+			}
+			sub := &theatre{s.office, t}
+			body := fmt.Sprint("line-", i)
+			r := sub.shell(line.sh, line.script, body)
+			if got := sub.sent(body); got != line.from {
+				t.Errorf("sent as %q, want %q\n%d %s%s", got, line.from, r.code, r.stdout, r.stderr)
+			}
+			if line.from == "" && r.code == 0 && !strings.Contains(line.script, "; sleep") {
+				t.Errorf("it ended with 0:\n%s%s", r.stdout, r.stderr)
+			}
+		})
+	}
+}
+
+// credentials makes a credential for scripts and the agent bob with a token, and returns both and the operator's token.
+func (s *theatre) credentials() (nightly string, operator []byte, bob string) {
+	s.t.Helper()
+	nightly = strings.Fields(s.must("credentials", "add", "nightly"))[0]
+	operator, err := os.ReadFile(filepath.Join(s.home, "token"))
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	s.must("agents", "register", "bob")
+	return nightly, operator, s.must("agents", "token", "bob")
+}
+
+// tokenSocket has the post office listen at ROOT/tokens.sock, if it does not yet.
+func (s *theatre) tokenSocket(t *testing.T) {
+	t.Helper()
+	file := filepath.Join(s.home, "config.toml")
+	if _, err := os.Stat(file); err == nil {
+		return
+	}
+	text := fmt.Sprintf("token_socket = %q\n", filepath.Join(s.root, "tokens.sock"))
+	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	s.must("stop")
+	s.must("agents")
+}
+
+// TestP5_OtherUser: a process of another user, or in a container of its own, gets nothing but what its token says.
+func TestP5_OtherUser(t *testing.T) {
+	if os.Getuid() != 0 {
+		t.Skip("only root becomes another user")
+	}
+	s := newTheatre(t)
+	s.tokenSocket(t)
+	_, operator, _ := s.credentials()
+	token := s.must("agents", "token", "ann")
+	pp := filepath.Join(s.root, "pennypost")
+	if out, err := exec.Command("cp", binary, pp).CombinedOutput(); err != nil {
+		t.Fatalf("%v %s", err, out)
+	}
+	if err := os.Chmod(s.root, 0o711); err != nil {
+		t.Fatal(err)
+	}
+	as := func(variables []string, args ...string) result {
+		cmd := exec.Command(pp, args...)
+		cmd.Dir = "/"
+		cmd.Env = append([]string{"PATH=" + os.Getenv("PATH"), "HOME=/nonexistent", "PENNYPOST_AUTOSTART=0"}, variables...)
+		cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: 65534, Gid: 65534}}
+		return finishWith(cmd, strings.NewReader(""))
+	}
+	socket := "unix:" + filepath.Join(s.root, "tokens.sock")
+	if r := as([]string{"PENNYPOST_TOKEN=" + token}, "send", "--remote", socket, "--to", "user", "--body", "hello"); r.code != 0 {
+		t.Errorf("with its token: %d %s", r.code, r.stderr)
+	}
+	if got := s.sent("hello"); got != "agent:ann" {
+		t.Errorf("sent as %q", got)
+	}
+	for what, r := range map[string]result{
+		"without a token": as(nil, "send", "--remote", socket, "--to", "user", "--body", "forged"),
+		"as another": as([]string{"PENNYPOST_TOKEN=" + token}, "send", "--remote", socket, "--as", "lead", "--to", "user",
+			"--body", "forged"),
+		"as the user": as([]string{"PENNYPOST_TOKEN=" + token}, "agents", "token", "lead", "--remote", socket),
+		"at the user's socket": as([]string{"PENNYPOST_TOKEN=" + token, "PENNYPOST_HOME=" + s.home}, "send", "--to", "user",
+			"--body", "forged"),
+	} {
+		if r.code == 0 || strings.Contains(r.stdout, "pp.") {
+			t.Errorf("%s: %d %s", what, r.code, r.stdout)
+		}
+	}
+	if s.sent("forged") != "" {
+		t.Error("it was sent")
+	}
+	if text, err := exec.Command("setpriv", "--reuid=65534", "--clear-groups", "cat", filepath.Join(s.home, "token")).Output(); err == nil &&
+		strings.Contains(string(text), strings.TrimSpace(string(operator))) {
+		t.Error("another user reads the operator's token")
+	}
+}
+
+// TestP5_OutsideOfSight: whom the post office cannot see, because it is in a container itself, it does not take for the
+// person.
+func TestP5_OutsideOfSight(t *testing.T) {
+	s := newTheatre(t)
+	s.must("stop")
+	cmd := exec.Command("unshare", "-pf", "--mount-proc", binary, "serve")
+	cmd.Dir, cmd.Env = s.dir, s.environ()
+	cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
+	if err := cmd.Start(); err != nil {
+		t.Skip("there is no unshare: ", err)
+	}
+	defer cmd.Wait()
+	defer cmd.Process.Kill()
+	var r result
+	for deadline := time.Now().Add(patience); time.Now().Before(deadline); time.Sleep(20 * time.Millisecond) {
+		if r = s.run("status"); r.code == 0 {
+			break
+		}
+		select {
+		case <-t.Context().Done():
+			return
+		default:
+		}
+	}
+	if r = s.run("send", "--to", "user", "--body", "x"); r.code != 5 || !strings.Contains(r.stderr, "another container") {
+		t.Errorf("send: %d %s%s", r.code, r.stdout, r.stderr)
+	}
+}
+
+// TestP5_Scripts: what a credential for scripts may do, and what it may not.
+func TestP5_Scripts(t *testing.T) {
+	s := newTheatre(t)
+	token := "PENNYPOST_TOKEN=" + strings.Fields(s.must("credentials", "add", "nightly", "--for", "1h"))[0]
+	question := s.must("send", "--to", "user", "--type", "question", "--body", "May I?", "--as", "ann", "--json")
+	var q struct{ ID string }
+	if err := json.Unmarshal([]byte(question), &q); err != nil {
+		t.Fatal(err, question)
+	}
+	with := func(args ...string) result {
+		cmd := exec.Command(binary, args...)
+		cmd.Dir, cmd.Env = s.dir, append(s.environ(), token)
+		return finishWith(cmd, &bytes.Buffer{})
+	}
+	for _, args := range [][]string{
+		{"send", "--to", "ann", "--body", "x"}, {"inbox"}, {"history"}, {"agents"}, {"mark", q.ID, "--read"}, {"waiting"},
+	} {
+		if r := with(args...); r.code != 0 {
+			t.Errorf("%q: %d %s", args, r.code, r.stderr)
+		}
+	}
+	for _, args := range [][]string{
+		{"answer", q.ID, "yes"}, {"decline", q.ID}, {"agents", "token", "ann"}, {"open", "--print"}, {"invite"},
+		{"agents", "update", "ann", "--role", "orchestrator"}, {"erase", q.ID, "--yes"}, {"agents", "retire", "ann"},
+		{"credentials", "add", "more"}, {"credentials"}, {"agents", "freeze", "ann"}, {"withdraw", q.ID}, {"stop"},
+		{"backup", filepath.Join(s.root, "all.gz")},
+	} {
+		if r := with(args...); r.code == 0 {
+			t.Errorf("%q is done: %s", args, r.stdout)
+		}
+	}
+	if out := s.must("waiting", "--json"); !strings.Contains(out, q.ID) {
+		t.Errorf("the question is settled: %s", out)
+	}
+	s.must("credentials", "revoke", "nightly")
+	if r := with("inbox"); r.code != 5 || !strings.Contains(r.stderr, "pennypost credentials add") {
+		t.Errorf("after its end: %d %s", r.code, r.stderr)
+	}
+}
+
+// TestConfirm: with [user] confirm acts of weight ask for the passphrase, once a terminal; other acts do not.
+func TestConfirm(t *testing.T) {
+	s := newTheatre(t)
+	file := filepath.Join(s.home, "config.toml")
+	if err := os.WriteFile(file, []byte("[user]\nconfirm = true\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	s.must("stop")
+	typed := func(keys, command string) result {
+		return s.shell(personSh, `printf '`+keys+`' | script -qec '`+command+`' /dev/null`, "x")
+	}
+	s.must("send", "--to", "ann", "--body", "no weight")
+	if r := typed("", `"$PP" agents token ann`); r.code == 0 || !strings.Contains(r.stdout, "credentials passphrase") {
+		t.Errorf("without a passphrase: %d %s", r.code, r.stdout)
+	}
+	if r := typed(`\nlong enough\nlong enough\n`, `"$PP" credentials passphrase`); r.code != 0 {
+		t.Fatalf("set: %d %s", r.code, r.stdout)
+	}
+	if r := typed(`wrong one\n`, `"$PP" agents token ann`); r.code == 0 || strings.Contains(r.stdout, "pp.") {
+		t.Errorf("with a wrong one: %d %s", r.code, r.stdout)
+	}
+	r := typed(`long enough\n`, `"$PP" agents token ann && "$PP" agents token lead`) // which asks no more
+	if r.code != 0 || strings.Count(r.stdout, "pp.") != 2 || strings.Count(r.stdout, "Passphrase") != 1 {
+		t.Errorf("with the right one: %d %s", r.code, r.stdout)
+	}
+	if r := s.run("agents", "token", "ann"); r.code == 0 {
+		t.Errorf("in another terminal, where nothing is typed: %s", r.stdout)
+	}
+}
