@@ -99,8 +99,8 @@ func (t *Terminal) Close() {
 // standard files, and ends as that one does; a signal to it reaches that one. It has the same name, so that it may
 // stand for it on a PATH.
 //
-// An agent's command that it is given (a hook, an MCP server, whatever says --as NAME or has PENNYPOST_AGENT), and the
-// post office itself, it becomes: those are no person's, belong below who called, and must be the process that was started.
+// Of Pennypost's commands it becomes the post office itself, and hooks: the test is the client that runs them, and in
+// their session from then on. An MCP server has a client of its own in the terminal.
 func (t *Terminal) Program(path string) (string, error) {
 	if t == nil {
 		return path, nil

@@ -127,31 +127,36 @@ func TestClose(t *testing.T) {
 	}
 }
 
-// TestAgentsStayOutside holds that the commands of agents, and the post office, are the processes that were started.
-func TestAgentsStayOutside(t *testing.T) {
+// TestParents holds below which process the commands of Pennypost run.
+func TestParents(t *testing.T) {
 	real := filepath.Join(t.TempDir(), "pennypost")
-	if err := os.WriteFile(real, []byte("#!/bin/sh\necho $PPID\n"), 0o700); err != nil {
+	script := "#!/bin/sh\necho $PPID $(cut -d' ' -f4 /proc/$PPID/stat)\n"
+	if err := os.WriteFile(real, []byte(script), 0o700); err != nil {
 		t.Fatal(err)
 	}
 	pennypost := open(t).program(t, real)
-	for _, c := range []struct {
-		line  string
-		agent bool
-	}{
-		{"", false}, {"send --to serve", false}, {"--room serve inbox", false}, {"send -- --as x", false},
-		{"inbox --as ann", true}, {"--as=ann inbox", true}, {"hook claude Stop", true}, {"--room lab mcp", true},
-		{"serve --json", true}, {"mcp", true}, {"mcp --as user", false}, {"--as user inbox", false},
-	} {
-		out, err := exec.Command(pennypost, strings.Fields(c.line)...).Output()
-		outside := strings.TrimSpace(string(out)) == strconv.Itoa(os.Getpid())
-		if err != nil || outside != c.agent {
-			t.Errorf("%q ran outside: %v, %v; want %v", c.line, outside, err, c.agent)
+	parents := func(line string) (parent, above string) {
+		out, err := exec.Command(pennypost, strings.Fields(line)...).Output()
+		if err != nil {
+			t.Fatalf("%q: %v", line, err)
+		}
+		parent, above, _ = strings.Cut(strings.TrimSpace(string(out)), " ")
+		return parent, above
+	}
+	runner, xterm := parents("")
+	me := strconv.Itoa(os.Getpid())
+	for _, line := range []string{"send --to serve", "--room serve inbox", "--as serve inbox"} {
+		if parent, above := parents(line); parent != runner || above != xterm {
+			t.Errorf("%q runs below %s and %s, want %s and %s", line, parent, above, runner, xterm)
 		}
 	}
-	cmd := exec.Command(pennypost, "inbox")
-	cmd.Env = append(os.Environ(), "PENNYPOST_AGENT=ann")
-	if out, err := cmd.Output(); err != nil || strings.TrimSpace(string(out)) != strconv.Itoa(os.Getpid()) {
-		t.Errorf("with PENNYPOST_AGENT its parent is %q, %v", out, err)
+	for _, line := range []string{"hook claude Stop", "--room lab serve --json"} {
+		if parent, _ := parents(line); parent != me {
+			t.Errorf("%q runs below %s, want the test, %s", line, parent, me)
+		}
+	}
+	if parent, above := parents("mcp --as ann"); parent == runner || parent == me || above != runner {
+		t.Errorf("an MCP server runs below %s and %s, want its own client and %s", parent, above, runner)
 	}
 }
 

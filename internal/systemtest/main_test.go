@@ -17,7 +17,7 @@ import (
 var (
 	binary string
 	seat   *persontest.Terminal
-	person string // runs binary in the terminal, if it is no agent's command
+	person string // runs binary in the terminal
 	// personSh runs a shell there. What that calls binary is below it.
 	personSh string
 )

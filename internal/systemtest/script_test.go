@@ -103,7 +103,7 @@ func setUp(e *testscript.Env, env []string) error {
 			e.Vars = append(e.Vars, v)
 		}
 	}
-	// A process tree of a script's own, in the terminal: $SEAT_SH -c '… $PENNYPOST …'
+	// What is called by this path runs where it is called; $SEAT_SH is a shell in the terminal.
 	e.Setenv("SEAT_SH", personSh)
 	e.Setenv("PENNYPOST", binary)
 	e.Setenv("HOME2", filepath.Join(o.root, "home2"))

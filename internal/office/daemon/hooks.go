@@ -129,7 +129,8 @@ func (h *hooks) enter(ctx context.Context, in *wire.Hook, e *hook.Event, silence
 		return h.office.roomOf(box.Room, gate.OfHook(ctx, n)), nil
 	}
 	box.Ring = func(ctx context.Context, at mail.Listener, hand func(*mail.Rung) error) error {
-		return h.office.listen(ctx, box.Room, box.Agent, at, silence, hand)
+		v := h.office.roomOf(box.Room, gate.OfHook(ctx, box.Agent))
+		return h.office.listenAs(ctx, v, at, silence, hand)
 	}
 	return box, nil
 }

@@ -7,17 +7,28 @@ import (
 	"pennypost/internal/mail"
 )
 
-// listen has a process beside the caller wait at a door until it is rung; see wake.Waiter.Wait. It is a sign of life
-// of the caller's session.
+// listen has a process beside the caller of ctx wait at a door until it is rung; see wake.Waiter.Wait. It is a sign of
+// life of the caller's session.
 func (o *office) listen(ctx context.Context, name mail.RoomName, caller mail.Name, at mail.Listener,
 	silence time.Duration, hand func(*mail.Rung) error) error {
+	v, err := o.roomAs(ctx, name, caller)
+	if err != nil {
+		return err
+	}
+	return o.listenAs(ctx, v, at, silence, hand)
+}
+
+// listenAs is listen for a caller that the gate has identified.
+func (o *office) listenAs(ctx context.Context, v *callerRoom, at mail.Listener, silence time.Duration,
+	hand func(*mail.Rung) error) error {
+	name, caller := v.name, v.id.Name()
 	if caller == mail.User || caller == mail.System {
 		return mail.Errorf(mail.Denied, "only agents are rung; say which with --as NAME or PENNYPOST_AGENT")
 	}
 	if err := o.checkRemoved(name, caller, true); err != nil {
 		return err
 	}
-	here, err := o.post(ctx, name, caller, at.Session)
+	here, err := o.post(ctx, v, at.Session)
 	if err != nil {
 		return err
 	}
@@ -38,34 +49,28 @@ type post struct {
 }
 
 // post returns where a process of the caller waits.
-func (o *office) post(ctx context.Context, name mail.RoomName, caller mail.Name, session string) (post, error) {
+func (o *office) post(ctx context.Context, v *callerRoom, session string) (post, error) {
 	if o.far != nil {
-		agent, err := o.seatedFar(ctx, name, caller, session)
+		agent, err := o.seatedFar(ctx, v, session)
 		return post{agent, o.changed, o.changed}, err
 	}
-	e, err := o.borrow(ctx, name)
+	e, err := o.borrow(ctx, v.name)
 	if err != nil {
 		return post{}, err
 	}
-	agent, err := o.seated(ctx, e, name, caller, session)
+	agent, err := o.seated(ctx, e, v, session)
 	if err != nil {
-		o.giveBack(e, name)
+		v.leave(e)
 	}
-	return post{agent, e.ringer.Look, func() { o.giveBack(e, name) }}, err
+	return post{agent, e.ringer.Look, func() { v.leave(e) }}, err
 }
 
 // seated returns the agent whose rings a process of the caller waits for: the caller by its present name or, of a
 // session of that name, the agent in which it runs, "" if it runs no more. The session of somebody else does not
 // count.
-func (o *office) seated(
-	ctx context.Context, e *entry, name mail.RoomName, caller mail.Name, session string,
-) (mail.Name, error) {
-	v, err := o.roomAs(ctx, name, caller)
-	if err != nil {
-		return "", err
-	}
+func (o *office) seated(ctx context.Context, e *entry, v *callerRoom, session string) (mail.Name, error) {
 	if session != "" {
-		seat := e.room.Seat(caller, session)
+		seat := e.room.Seat(v.id.Name(), session)
 		if seat == "" {
 			return "", nil
 		}
@@ -80,19 +85,12 @@ func (o *office) seated(
 }
 
 // seatedFar is seated in a relay: that a session is over is known here, in which agent it runs is known far away.
-func (o *office) seatedFar(ctx context.Context, name mail.RoomName, caller mail.Name, session string) (mail.Name,
-	error) {
+func (o *office) seatedFar(ctx context.Context, v *callerRoom, session string) (mail.Name, error) {
 	if session != "" {
-		if _, over := o.sessions.Of(name, session); over {
+		if _, over := o.sessions.Of(v.name, session); over {
 			return "", nil
 		}
-	}
-	v, err := o.roomAs(ctx, name, caller)
-	if err != nil {
-		return "", err
-	}
-	if session != "" {
-		v = o.roomOf(name, v.id.InSession(session))
+		v = o.roomOf(v.name, v.id.InSession(session))
 	}
 	a, err := v.Register(ctx, mail.Presence{Session: session, Update: true})
 	return a.Name, err

@@ -40,7 +40,7 @@ func stand(pid int, tree []process.Process, terminals []string) standing {
 			s.away, s.ours = "the post office itself started it", true
 			break
 		}
-		if seat < 0 && isSeat(tree, i, terminals) {
+		if seat < 0 && i > 0 && isSeat(tree, i, terminals) {
 			seat = i
 		}
 		if p.PID == 1 {

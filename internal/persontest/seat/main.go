@@ -5,6 +5,7 @@
 //	seat detach DIR   starts "seat host DIR" as nobody's child; descriptor 3 ends with the test, 4 is told how it goes
 //	seat host DIR     opens a display and on it an xterm, in which it runs "seat run DIR"
 //	seat run DIR      runs the commands that come by DIR/socket
+//	seat client PROGRAM ARG…   runs an MCP server; its session is that of this process
 //	DIR/N/NAME …      has the program that DIR/N/real links to run there
 package main
 
@@ -30,6 +31,8 @@ func main() {
 		err = host(self, dir)
 	case "run":
 		err = run(dir)
+	case "client":
+		err = client(os.Args[2], os.Args[3:])
 	}
 	if err != nil {
 		fail(err)

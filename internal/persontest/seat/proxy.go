@@ -9,7 +9,6 @@ import (
 	"os"
 	"os/signal"
 	"path/filepath"
-	"slices"
 	"strings"
 	"syscall"
 )
@@ -17,62 +16,55 @@ import (
 // stand has the program that dir is about run in the terminal, and ends as it does.
 func stand(dir string) {
 	program, err := os.Readlink(filepath.Join(dir, "real"))
-	if err == nil && isAgents(os.Args[1:]) {
-		err = syscall.Exec(program, os.Args, os.Environ())
-	}
-	var status syscall.WaitStatus
-	if err == nil {
-		status, err = runThere(filepath.Join(filepath.Dir(dir), "socket"), program)
-	}
-	switch {
-	case err != nil:
+	if err != nil {
 		fail(err)
-	case status.Signaled():
+	}
+	o := order{program: program, args: os.Args, env: os.Environ()}
+	switch verb(os.Args[1:]) {
+	case "serve", "relay", "poster", "hook":
+		fail(syscall.Exec(program, os.Args, os.Environ()))
+	case "mcp":
+		o.program = filepath.Join(filepath.Dir(dir), "seat")
+		o.args = append([]string{"seat", "client", program}, os.Args...)
+	}
+	status, err := runThere(filepath.Join(filepath.Dir(dir), "socket"), &o)
+	if err != nil {
+		fail(err)
+	}
+	endAs(status)
+}
+
+// endAs ends this process as another has ended.
+func endAs(status syscall.WaitStatus) {
+	if status.Signaled() {
 		signal.Reset(status.Signal())
 		_ = syscall.Kill(os.Getpid(), status.Signal())
 		select {}
-	default:
-		os.Exit(status.ExitStatus())
 	}
+	os.Exit(status.ExitStatus())
 }
 
-// verbs are the commands that are no person's.
-var verbs = []string{"serve", "relay", "poster", "mcp", "hook"}
-
-// isAgents reports whether an agent runs this, or whether it is the post office.
-func isAgents(args []string) bool {
-	name, verb := os.Getenv("PENNYPOST_AGENT"), ""
+// verb returns the command of Pennypost that arguments name.
+func verb(args []string) string {
 	for i, a := range args {
-		if a == "--" {
-			break
-		}
-		value, is := strings.CutPrefix(a, "--as=")
-		if a == "--as" && i+1 < len(args) {
-			value, is = args[i+1], true
-		}
-		if is {
-			name = value
-		}
-		if verb == "" && !strings.HasPrefix(a, "-") && (i == 0 || args[i-1] != "--room" && args[i-1] != "--as") {
-			verb = a
+		if !strings.HasPrefix(a, "-") && (i == 0 || args[i-1] != "--room" && args[i-1] != "--as") {
+			return a
 		}
 	}
-	switch name {
-	case "user":
-		return verb == "serve"
-	case "":
-		return slices.Contains(verbs, verb)
-	}
-	return true
+	return ""
 }
 
-// runThere has a program run in the terminal, hands signals on to it, and returns how it ended.
-func runThere(socket, program string) (syscall.WaitStatus, error) {
+// forwarded are the signals that reach a command through what stands for it.
+func forwarded() []os.Signal {
+	return []os.Signal{syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP, syscall.SIGQUIT, syscall.SIGUSR1,
+		syscall.SIGUSR2, syscall.SIGCONT}
+}
+
+// runThere has an order obeyed in the terminal, hands signals on, and returns how the program ended.
+func runThere(socket string, o *order) (_ syscall.WaitStatus, err error) {
 	signals := make(chan os.Signal, 8)
-	signal.Notify(signals, syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP, syscall.SIGQUIT, syscall.SIGUSR1,
-		syscall.SIGUSR2, syscall.SIGCONT)
-	dir, err := os.Getwd()
-	if err != nil {
+	signal.Notify(signals, forwarded()...)
+	if o.dir, err = os.Getwd(); err != nil {
 		return 0, err
 	}
 	conn, err := syscall.Socket(syscall.AF_UNIX, syscall.SOCK_STREAM|syscall.SOCK_CLOEXEC, 0)
@@ -82,7 +74,6 @@ func runThere(socket, program string) (syscall.WaitStatus, error) {
 	if err := syscall.Connect(conn, &syscall.SockaddrUnix{Name: socket}); err != nil {
 		return 0, fmt.Errorf("the terminal is closed: %w", err)
 	}
-	o := order{program: program, dir: dir, args: os.Args, env: os.Environ()}
 	if err := syscall.Sendmsg(conn, []byte{0}, syscall.UnixRights(0, 1, 2), nil, 0); err != nil {
 		return 0, err
 	}
