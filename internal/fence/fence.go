@@ -50,6 +50,18 @@ func (f Fence) Message(it *mail.Item) string {
 	return f.open(it, "") + "\n" + Text(it.Body) + "\n" + f.end()
 }
 
+// Begin is the line that opens a fence around a list, which End closes: what stands between is others' text in our
+// words, each line of it made harmless by Text.
+func (f Fence) Begin() string { return "<" + f.tag + ">" }
+
+// End closes what Begin opened.
+func (f Fence) End() string { return f.end() }
+
+// Around fences text that is not a message, such as a list: with the notice, whole.
+func (f Fence) Around(text string) string {
+	return f.Notice(nil) + "\n" + f.Begin() + "\n" + Text(text) + "\n" + f.End()
+}
+
 // Pointer renders a message that does not fit: all but its body, and how to get at it.
 func (f Fence) Pointer(it *mail.Item) string {
 	return f.open(it, ` body="not shown: read_messages with this id"`) + f.end()

@@ -11,6 +11,8 @@ import (
 	"unicode/utf8"
 
 	"golang.org/x/text/unicode/norm"
+
+	"pennypost/internal/fence/fencetest"
 )
 
 // attacks are texts that a model, or the client before it, may take for the beginning or the end of something that
@@ -79,6 +81,25 @@ func TestAttacks(t *testing.T) {
 				t.Errorf("Text(%q) = %q, want a bracket replaced", body, got)
 			}
 		}
+	}
+}
+
+// A thousand texts that nobody has thought of pass as little, and the oracle finds those that are left as they are.
+func TestGeneratedAttacks(t *testing.T) {
+	found := 0
+	all := fencetest.Attacks(1000)
+	for _, attack := range all {
+		if fencetest.Forged(attack) != "" {
+			found++
+		}
+		for _, got := range []string{Text(attack), attr(attack), Text(Quoted(attack))} {
+			if bad := fencetest.Forged(got); bad != "" {
+				t.Errorf("%q became %q, which reads as %q", attack, got, bad)
+			}
+		}
+	}
+	if found < len(all)*9/10 {
+		t.Errorf("the oracle takes %d of %d for attacks", found, len(all))
 	}
 }
 

@@ -115,5 +115,8 @@ func (s *state) suggest(word string) string {
 	case len(near) == 0:
 		return ". The roster is listed by: pennypost agents"
 	}
+	for i := range near {
+		near[i] = mail.Slug(near[i])
+	}
 	return ". Did you mean " + strings.Join(near, ", ") + "?"
 }
