@@ -26,7 +26,7 @@ func mcpHome(t *testing.T) []string {
 		t.Fatal(err)
 	}
 	env := []string{"PATH=" + os.Getenv("PATH"), "HOME=" + home, "PENNYPOST_HOME=" + home + "/h",
-		"PENNYPOST_LISTEN=none", "PENNYPOST_ROOM=test", "PENNYPOST_AGENT_CHECK=process", "GORACE=" + raceOptions}
+		"PENNYPOST_LISTEN=none", "PENNYPOST_ROOM=test", "GORACE=" + raceOptions}
 	t.Cleanup(func() {
 		pennypost(t, env, "stop")
 		os.RemoveAll(home)
