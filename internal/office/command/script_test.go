@@ -76,6 +76,7 @@ func setup(env *testscript.Env) error {
 	env.Setenv("PENNYPOST_HOME", filepath.Join(env.WorkDir, "h"))
 	env.Setenv("PENNYPOST_LISTEN", "127.0.0.1:0")
 	env.Setenv("PENNYPOST", programs["pennypost"][0])
+	env.Setenv("REAL_PATH", filepath.Dir(programs["pennypost"][0])+string(os.PathListSeparator)+os.Getenv("PATH"))
 	env.Setenv("SEAT_SH", programs["sh"][1])
 	env.Setenv("PENNYPOST_ROOM", "test")
 	env.Setenv("NO_COLOR", "1")
