@@ -13,7 +13,9 @@ import (
 	"io/fs"
 	"net"
 	"net/http"
+	"os"
 	"path/filepath"
+	"strings"
 	"syscall"
 	"time"
 
@@ -29,18 +31,24 @@ const callWithin = 10 * time.Second
 type door struct {
 	client *http.Client
 	base   string
-	token  string        // bearer token; empty: the Unix socket
-	agent  mail.Name     // for whom it speaks on the socket; empty: the user
-	within time.Duration // how long it waits for an answer; zero: callWithin
+	token  string // bearer token; empty: the Unix socket
+	// operator is the file of the operator's token, for the user; the post office makes it when it first opens.
+	operator string
+	agent    mail.Name     // for whom it speaks on the socket; empty: the user
+	within   time.Duration // how long it waits for an answer; zero: callWithin
 }
 
-// socket returns a door at the Unix socket.
+// socket returns a door at the Unix socket. The tests are not the user there, and show the operator's token.
 func (o *office) socket(agent mail.Name) *door {
 	dial := func(ctx context.Context, _, _ string) (net.Conn, error) {
 		return new(net.Dialer).DialContext(ctx, "unix", filepath.Join(o.home, "pennypost.sock"))
 	}
-	return &door{client: &http.Client{Transport: &http.Transport{DialContext: dial}}, base: "http://pennypost",
+	d := &door{client: &http.Client{Transport: &http.Transport{DialContext: dial}}, base: "http://pennypost",
 		agent: agent}
+	if agent == "" {
+		d.operator = filepath.Join(o.home, "token")
+	}
+	return d
 }
 
 // tcp returns a door at the TCP address.
@@ -51,6 +59,13 @@ func (o *office) tcp(token string) *door {
 // RoundTrip implements http.RoundTripper: it adds who asks.
 func (d *door) RoundTrip(r *http.Request) (*http.Response, error) {
 	r = r.Clone(r.Context())
+	if d.operator != "" {
+		token, err := os.ReadFile(d.operator)
+		if err != nil {
+			return nil, err
+		}
+		r.Header.Set("Authorization", "Bearer "+strings.TrimSpace(string(token)))
+	}
 	if d.token != "" {
 		r.Header.Set("Authorization", "Bearer "+d.token)
 	}

@@ -42,6 +42,7 @@ func overHTTP(o *office, name mail.Name, token string, found *findings) *model {
 func overStdio(o *office, name mail.Name, room mail.RoomName, found *findings) *model {
 	return &model{name: name, found: found, transport: func() mcp.Transport {
 		cmd := o.command(context.Background(), "mcp", "--as", string(name), "--room", string(room), "--take-over")
+		cmd.Path = o.person
 		return &mcp.CommandTransport{Command: cmd, TerminateDuration: time.Second}
 	}}
 }

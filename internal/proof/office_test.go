@@ -34,6 +34,7 @@ type office struct {
 	home    string // PENNYPOST_HOME
 	records string // what outlives the run
 	binary  string
+	person  string // runs binary in a person's terminal
 	listen  string // the TCP address, the same over all restarts
 
 	// Owned by the nemesis, and by the run before and after it.
@@ -72,7 +73,7 @@ func newOffice(name, records string) (*office, error) {
 func (o *office) environ() []string {
 	return []string{
 		"PATH=" + os.Getenv("PATH"), "HOME=" + filepath.Join(o.root, "nobody"), "TMPDIR=/tmp",
-		"PENNYPOST_HOME=" + o.home, "PENNYPOST_AGENT_CHECK=process", "PENNYPOST_AUTOSTART=0",
+		"PENNYPOST_HOME=" + o.home, "PENNYPOST_AUTOSTART=0",
 		clockVariable + "=" + o.clock(),
 	}
 }
@@ -277,7 +278,8 @@ func (o *office) build() error {
 	if out, err := cmd.CombinedOutput(); err != nil {
 		return fmt.Errorf("go build: %w\n%s", err, out)
 	}
-	return nil
+	o.person, err = seat.Program(o.binary)
+	return err
 }
 
 // stepClock puts the clock of the post office off by so much.

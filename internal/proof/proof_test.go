@@ -12,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"pennypost/internal/persontest"
 	"pennypost/internal/room/journal/jetstream/natstest"
 )
 
@@ -19,7 +20,9 @@ var (
 	minutes = flag.Float64("proof.minutes", 0, "how long TestProof or TestMachines does harm; 0: both are skipped")
 	seedOf  = flag.Uint64("proof.seed", 0, "replays the schedule of an earlier run; 0: a new one")
 	wanted  = flag.String("proof.faults", "", "a regular expression of the faults to be done; default: all")
-	dirOf   = flag.String("proof.dir", "",
+	// seat is the terminal of the person; prove opens it.
+	seat  *persontest.Terminal
+	dirOf = flag.String("proof.dir", "",
 		"where records go; default: a new directory below that for temporary files")
 )
 
@@ -58,6 +61,10 @@ func prove(t *testing.T, command string, world func(seed uint64, records string,
 	out := io.MultiWriter(os.Stdout, log)
 	fmt.Fprintf(out, "seed %d; again with: ./test %s --minutes %v --seed %d\nrecords in %s\n", seed, command, *minutes,
 		seed, records)
+	if seat, err = persontest.Open(); err != nil {
+		t.Fatal(err)
+	}
+	defer seat.Close()
 	w, err := world(seed, records, out)
 	defer func() { w.clear(t.Failed()) }()
 	if err != nil {

@@ -70,7 +70,7 @@ func newMachines(seed uint64, records string, out io.Writer) (*world, error) {
 		return w, err
 	}
 	for i, o := range w.offices {
-		o.binary = w.at(0).binary
+		o.binary, o.person = w.at(0).binary, w.at(0).person
 		o.config = s.configOf(i)
 		d := o.socket("")
 		d.within = 5 * time.Second

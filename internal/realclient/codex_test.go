@@ -251,7 +251,7 @@ func untrusted(t *testing.T, l *lab) {
 
 // doctor returns what it says, whatever its exit status.
 func (l *lab) doctor() string {
-	out, _ := l.command(l.t.Context(), os.Getenv(binaryVar), "doctor").CombinedOutput()
+	out, _ := l.command(l.t.Context(), typed, "doctor").CombinedOutput()
 	return string(out)
 }
 

@@ -122,7 +122,7 @@ func (l *lab) pp(args ...string) string {
 	l.t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), patience)
 	defer cancel()
-	cmd := l.command(ctx, os.Getenv(binaryVar), args...)
+	cmd := l.command(ctx, typed, args...)
 	var stderr bytes.Buffer
 	cmd.Stderr = &stderr
 	out, err := cmd.Output()
@@ -136,7 +136,7 @@ func (l *lab) pp(args ...string) string {
 func (l *lab) try(args ...string) (string, error) {
 	ctx, cancel := context.WithTimeout(context.Background(), patience)
 	defer cancel()
-	out, err := l.command(ctx, os.Getenv(binaryVar), args...).CombinedOutput()
+	out, err := l.command(ctx, typed, args...).CombinedOutput()
 	return string(out), err
 }
 

@@ -10,6 +10,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"pennypost/internal/persontest"
 )
 
 var (
@@ -20,6 +22,9 @@ var (
 
 // binaryVar names the front under test to the process in the namespace; pennypostd lies beside it.
 const binaryVar = "PENNYPOST_BIN"
+
+// typed runs the front in a person's terminal. TestMain sets it.
+var typed string
 
 func TestMain(m *testing.M) { os.Exit(testMain(m)) }
 
@@ -33,6 +38,15 @@ func testMain(m *testing.M) int {
 	}
 	if err := raiseLoopback(); err != nil {
 		fmt.Fprintln(os.Stderr, "loopback of the namespace:", err)
+		return 1
+	}
+	seat, err := persontest.Open()
+	if err == nil {
+		defer seat.Close()
+		typed, err = seat.Program(os.Getenv(binaryVar))
+	}
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
 		return 1
 	}
 	code := m.Run()

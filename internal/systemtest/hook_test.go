@@ -130,7 +130,7 @@ func TestToldCommandWorks(t *testing.T) {
 	}
 	command, _, _ = strings.Cut(command, "\n")
 	args := strings.Fields(strings.Replace(command, "ID", string(id), 1))
-	if r := o.runWith("", []string{"CLAUDECODE=1"}, args...); r.code != 0 {
+	if r := o.inClient().runWith("", []string{"CLAUDECODE=1"}, args...); r.code != 0 {
 		t.Fatalf("pennypost %s: exit %d, %s", command, r.code, r.stderr)
 	}
 	if got := o.stateOf(t, id, "claude-work"); got != mail.Read {
@@ -163,7 +163,7 @@ func TestHooksAndServerAreOneSession(t *testing.T) {
 			if first == "hooks" {
 				h.Start("startup")
 			}
-			a := o.mustAgent(t, eraSessions)
+			a := o.inClient().mustAgent(t, eraSessions)
 			if first == "server" {
 				h.Start("startup")
 			}
@@ -329,7 +329,7 @@ func TestProjectFile(t *testing.T) {
 	if got := o.roster(t); len(got) != 1 || got[0].Name != "builder" || got[0].Client != "codex" {
 		t.Errorf("the roster is %+v", got)
 	}
-	if a := o.mustAgent(t, eraSessions); must[struct{ You mail.Name }](t, a, "list_agents", nil).You != "builder" {
+	if a := o.inClient().mustAgent(t, eraSessions); must[struct{ You mail.Name }](t, a, "list_agents", nil).You != "builder" {
 		t.Error("the server is another agent than the hooks")
 	}
 }

@@ -45,7 +45,7 @@ func TestMonitorEndsUnheard(t *testing.T) {
 	}
 
 	lines := filepath.Join(o.dir, "lines")
-	direct := o.command(t.Context(), "monitor", "--as", "ann")
+	direct := o.inClient().command(t.Context(), "monitor", "--as", "ann")
 	sh := exec.CommandContext(t.Context(), "sh", "-c", `"$0" monitor --as ann >"$1" 2>&1 & echo $!; sleep 3`,
 		direct.Path, lines)
 	sh.Dir, sh.Env = direct.Dir, direct.Env

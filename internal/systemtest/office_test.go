@@ -25,6 +25,15 @@ type office struct {
 	home string   // PENNYPOST_HOME
 	dir  string   // working directory of commands, in no Git repository
 	env  []string // on top of environ
+	// below says that commands run below the test, which is an agent's client, and not where the person sits.
+	below bool
+}
+
+// inClient returns the same office for what runs below the client whose hooks the test runs.
+func (o *office) inClient() *office {
+	c := *o
+	c.below = true
+	return &c
 }
 
 // newOffice makes the directories of a post office, of which nothing is left when the test has ended.
@@ -75,7 +84,6 @@ func (o *office) environ(more ...string) []string {
 		"TMPDIR=" + os.TempDir(),
 		"PENNYPOST_HOME=" + o.home,
 		"PENNYPOST_LISTEN=none",
-		"PENNYPOST_AGENT_CHECK=process",
 		// Of a binary with the race detector: a race ends the process, which no test overlooks.
 		"GORACE=halt_on_error=1 atexit_sleep_ms=0",
 	}
@@ -87,7 +95,11 @@ func (o *office) environ(more ...string) []string {
 
 // command returns a command that was not started.
 func (o *office) command(ctx context.Context, args ...string) *exec.Cmd {
-	cmd := exec.CommandContext(ctx, person, args...)
+	program := person
+	if o.below {
+		program = binary
+	}
+	cmd := exec.CommandContext(ctx, program, args...)
 	cmd.Dir = o.dir
 	cmd.Env = o.environ()
 	// A post office that the command started may have inherited its pipes.

@@ -16,7 +16,6 @@ import (
 
 	"github.com/rogpeppe/go-internal/testscript"
 
-	"pennypost/internal/config"
 	"pennypost/internal/fence/fencetest"
 )
 
@@ -45,10 +44,7 @@ func scripts(dir string, env ...string) testscript.Params {
 		Cmds:  commands(),
 		Setup: func(e *testscript.Env) error { return setUp(e, env) },
 		Condition: func(name string) (bool, error) {
-			switch name {
-			case "inclient":
-				return inClient(), nil
-			case "jetstream":
+			if name == "jetstream" {
 				return scriptServers != nil, nil
 			}
 			return false, fmt.Errorf("there is no condition %s", name)
@@ -56,20 +52,6 @@ func scripts(dir string, env ...string) testscript.Params {
 		// A command that should end and does not is ended by then, long before all tests are.
 		Deadline: time.Now().Add(8 * patience),
 	}
-}
-
-// inClient reports whether these tests run somewhere below an agent's client.
-func inClient() bool {
-	for pid := strconv.Itoa(os.Getpid()); pid != "" && pid != "0"; {
-		environ, _ := os.ReadFile("/proc/" + pid + "/environ")
-		if _, found := config.AgentClient(strings.Split(string(environ), "\x00")); found {
-			return true
-		}
-		status, _ := os.ReadFile("/proc/" + pid + "/status")
-		_, rest, _ := strings.Cut(string(status), "\nPPid:\t")
-		pid, _, _ = strings.Cut(rest, "\n")
-	}
-	return false
 }
 
 // stage is what the commands of one script work on.
@@ -161,7 +143,7 @@ func commands() map[string]func(*testscript.TestScript, bool, []string) {
 
 // settings are the variables that a script may set for the processes that commands start for it.
 func settings(ts *testscript.TestScript) (env []string) {
-	for _, name := range []string{"PENNYPOST_ROOM", "PENNYPOST_LOG", "PENNYPOST_AGENT_CHECK"} {
+	for _, name := range []string{"PENNYPOST_ROOM", "PENNYPOST_LOG"} {
 		if v := ts.Getenv(name); v != "" {
 			env = append(env, name+"="+v)
 		}

@@ -42,7 +42,7 @@ func TestWorkspaceInstall(t *testing.T) {
 	}
 
 	for _, era := range eras() { // both are open at a time: a workspace has as many sessions as somebody opens
-		a := there.mustAgent(t, era)
+		a := there.inClient().mustAgent(t, era)
 		tools, err := a.session.ListTools(t.Context(), nil)
 		if err != nil {
 			t.Fatal(err)

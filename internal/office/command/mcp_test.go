@@ -26,7 +26,7 @@ func mcpHome(t *testing.T) []string {
 		t.Fatal(err)
 	}
 	env := []string{"PATH=" + os.Getenv("PATH"), "HOME=" + home, "PENNYPOST_HOME=" + home + "/h",
-		"PENNYPOST_LISTEN=none", "PENNYPOST_ROOM=test", "PENNYPOST_AGENT_CHECK=process", "GORACE=" + raceOptions}
+		"PENNYPOST_LISTEN=none", "PENNYPOST_ROOM=test", "GORACE=" + raceOptions}
 	t.Cleanup(func() {
 		pennypost(t, env, "stop")
 		os.RemoveAll(home)
@@ -36,19 +36,28 @@ func mcpHome(t *testing.T) []string {
 
 func pennypost(t *testing.T, env []string, args ...string) string {
 	t.Helper()
-	cmd := exec.Command("pennypost", args...)
+	return run(t, exec.Command("pennypost", args...), env)
+}
+
+func run(t *testing.T, cmd *exec.Cmd, env []string) string {
+	t.Helper()
 	cmd.Env = env
 	out, err := cmd.CombinedOutput()
 	if err != nil {
-		t.Fatalf("pennypost %v: %v\n%s", args, err, out)
+		t.Fatalf("%v: %v\n%s", cmd.Args, err, out)
 	}
 	return string(out)
 }
 
-// connect starts pennypost mcp as a client of agents does.
+// connect starts pennypost mcp as a client of agents does, one for each server.
 func connect(t *testing.T, env []string, args ...string) *mcp.ClientSession {
 	t.Helper()
-	cmd := exec.Command("pennypost", append([]string{"mcp"}, args...)...)
+	return connectBy(t, "pennypost", env, args...)
+}
+
+func connectBy(t *testing.T, program string, env []string, args ...string) *mcp.ClientSession {
+	t.Helper()
+	cmd := exec.Command(program, append([]string{"mcp"}, args...)...)
 	cmd.Env = env
 	c := mcp.NewClient(&mcp.Implementation{Name: "test", Version: "1"}, nil)
 	s, err := c.Connect(t.Context(), &mcp.CommandTransport{Command: cmd}, nil)
@@ -143,7 +152,8 @@ func callAs(t *testing.T, s *mcp.ClientSession, session, tool string) map[string
 // it is refused, and makes nobody.
 func TestMCPThreads(t *testing.T) {
 	env := append(mcpHome(t), "CODEX_THREAD_ID=x")
-	s := connect(t, env)
+	below := programs["pennypost"][0] // for the test is Codex
+	s := connectBy(t, below, env)
 	res, err := s.CallTool(t.Context(), &mcp.CallToolParams{Name: "list_agents"})
 	if err != nil || !res.IsError || !strings.Contains(res.Content[0].(*mcp.TextContent).Text, "did not say") {
 		t.Errorf("a call of nobody: %v, %v, want a refusal", res, err)
@@ -154,7 +164,7 @@ func TestMCPThreads(t *testing.T) {
 			t.Errorf("session %s is %v, want %s", one.session, you, one.agent)
 		}
 	}
-	sub := connect(t, env) // of a subagent of the first
+	sub := connectBy(t, below, env) // of a subagent of the first
 	p := &mcp.CallToolParams{Name: "send_message", Arguments: map[string]any{"to": "user", "body": "from below"}}
 	p.SetMeta(map[string]any{"threadId": "sub", "sessionId": "one"})
 	if res, err := sub.CallTool(t.Context(), p); err != nil || res.IsError {
@@ -163,14 +173,14 @@ func TestMCPThreads(t *testing.T) {
 	if err := sub.Close(); err != nil {
 		t.Error(err)
 	}
-	if out := pennypost(t, env, "agents", "--as", "codex-command"); strings.Contains(out, " gone ") ||
+	if out := run(t, exec.Command(below, "agents", "--as", "codex-command"), env); strings.Contains(out, " gone ") ||
 		strings.Count(out, "codex-") != 2 {
 		t.Errorf("after the subagent's end:\n%s", out)
 	}
 	if err := s.Close(); err != nil {
 		t.Error(err)
 	}
-	if out := pennypost(t, env, "agents", "--as", "codex-command"); strings.Count(out, " gone ") != 1 {
+	if out := run(t, exec.Command(below, "agents", "--as", "codex-command"), env); strings.Count(out, " gone ") != 1 {
 		t.Errorf("after the end of all:\n%s", out)
 	}
 }

@@ -2,6 +2,7 @@ package command
 
 import (
 	"errors"
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -13,16 +14,48 @@ import (
 	"time"
 
 	"pennypost/internal/front/cli"
+	"pennypost/internal/persontest"
 
 	"github.com/rogpeppe/go-internal/testscript"
 )
 
 func TestMain(m *testing.M) {
-	testscript.Main(m, map[string]func(){
+	testscript.Main(seated{m}, map[string]func(){
 		"pennypost":  func() { os.Exit(cli.Main(os.Args[1:], cli.System())) },
 		"pennypostd": func() { os.Exit(Main(os.Args[1:], cli.System())) },
 	})
 }
+
+// seated runs the tests with a terminal, in which a person types the commands that are found on the path.
+type seated struct{ m *testing.M }
+
+// Run implements testscript.TestingM.
+func (s seated) Run() int {
+	seat, err := persontest.Open()
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return 1
+	}
+	defer seat.Close()
+	for _, name := range []string{"pennypost", "pennypostd", "sh"} {
+		real, err := exec.LookPath(name)
+		proxy := real
+		if err == nil {
+			proxy, err = seat.Program(real)
+		}
+		if err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			return 1
+		}
+		if programs[name] = [2]string{real, proxy}; name != "sh" {
+			os.Setenv("PATH", filepath.Dir(proxy)+string(os.PathListSeparator)+os.Getenv("PATH"))
+		}
+	}
+	return s.m.Run()
+}
+
+// programs are, by name, a program and what runs it in the terminal. TestMain sets them.
+var programs = make(map[string][2]string)
 
 // TestScript runs the real program as its user does, each script with a data directory and a post office of its own.
 func TestScript(t *testing.T) {
@@ -36,14 +69,15 @@ func TestScript(t *testing.T) {
 	})
 }
 
-// setup gives a script an environment without agent clients. Their variables may stand in the environment of the
-// processes above, where the developer's own client runs, so the post office looks at callers only; a script about its
-// looking further says so.
+// setup gives a script an environment without agent clients. What it calls as $PENNYPOST runs where it is called, and
+// $SEAT_SH is a shell in the terminal.
 func setup(env *testscript.Env) error {
 	env.Setenv("HOME", env.WorkDir)
 	env.Setenv("PENNYPOST_HOME", filepath.Join(env.WorkDir, "h"))
 	env.Setenv("PENNYPOST_LISTEN", "127.0.0.1:0")
-	env.Setenv("PENNYPOST_AGENT_CHECK", "process")
+	env.Setenv("PENNYPOST", programs["pennypost"][0])
+	env.Setenv("REAL_PATH", filepath.Dir(programs["pennypost"][0])+string(os.PathListSeparator)+os.Getenv("PATH"))
+	env.Setenv("SEAT_SH", programs["sh"][1])
 	env.Setenv("PENNYPOST_ROOM", "test")
 	env.Setenv("NO_COLOR", "1")
 	env.Setenv("GORACE", raceOptions)
@@ -54,7 +88,7 @@ func setup(env *testscript.Env) error {
 		}
 		stop := exec.Command("pennypost", "stop")
 		stop.Env = append(os.Environ(), "PENNYPOST_HOME="+home)
-		stop.Env = append(stop.Env, "PENNYPOST_AGENT_CHECK=process", "CLAUDECODE=", "PENNYPOST_AGENT=")
+		stop.Env = append(stop.Env, "CLAUDECODE=", "PENNYPOST_AGENT=")
 		if out, err := stop.CombinedOutput(); err != nil {
 			env.T().Log("stop: ", err, string(out))
 			kill(home)
@@ -119,7 +153,7 @@ func race(ts *testscript.TestScript, neg bool, args []string) {
 			cmd := exec.Command(path, args[2:]...)
 			cmd.Dir = ts.MkAbs(".")
 			for _, name := range []string{"HOME", "PATH", "PENNYPOST_HOME", "PENNYPOST_LISTEN", "PENNYPOST_ROOM",
-				"PENNYPOST_AGENT_CHECK", "GORACE"} {
+				"GORACE"} {
 				cmd.Env = append(cmd.Env, name+"="+ts.Getenv(name))
 			}
 			out, err := cmd.CombinedOutput()

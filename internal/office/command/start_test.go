@@ -152,7 +152,7 @@ func coldHome(b *testing.B) []string {
 	}
 	b.Cleanup(func() { os.RemoveAll(home) })
 	return []string{"PENNYPOST_HOME=" + home, "PENNYPOST_LISTEN=none", "PENNYPOST_ROOM=bench",
-		"PENNYPOST_AGENT_CHECK=process", "HOME=" + home}
+		"HOME=" + home}
 }
 
 // buildHello builds the smallest program that is fair to compare with.

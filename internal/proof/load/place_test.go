@@ -25,7 +25,8 @@ import (
 // place is the post office under load: a process of its own, on loopback, in a directory of its own.
 type place struct {
 	cmd    *exec.Cmd
-	office *client.Office
+	office *client.Office // for agents
+	admin  *client.Office // for the user
 	http   string
 	token  string
 }
@@ -48,7 +49,7 @@ func open(t *testing.T) *place {
 	home := filepath.Join(root, "home")
 	cmd := exec.Command(binary, "serve", "--json", "--listen", "127.0.0.1:0")
 	cmd.Env = []string{"PATH=" + os.Getenv("PATH"), "HOME=" + root, "PENNYPOST_HOME=" + home,
-		"PENNYPOST_AGENT_CHECK=process", "PENNYPOST_LOG=warn"}
+		"PENNYPOST_LOG=warn"}
 	cmd.Stderr = t.Output()
 	out, err := cmd.StdoutPipe()
 	if err == nil {
@@ -75,6 +76,10 @@ func open(t *testing.T) *place {
 		t.Fatal(err)
 	}
 	t.Cleanup(p.office.Close)
+	if p.admin, err = client.New(client.Options{Socket: at.Socket, Token: p.token}); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(p.admin.Close)
 	return p
 }
 
@@ -90,7 +95,7 @@ func stop(t *testing.T, cmd *exec.Cmd) {
 
 func (p *place) user(t *testing.T) mail.Service {
 	t.Helper()
-	svc, err := p.office.Room(t.Context(), "load", mail.User)
+	svc, err := p.admin.Room(t.Context(), "load", mail.User)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -232,6 +237,7 @@ func (p *place) quiet(t *testing.T) figures {
 	for deadline := time.Now().Add(30 * time.Second); time.Now().Before(deadline); sleep(t.Context(),
 		200*time.Millisecond) {
 		p.office.Close()
+		p.admin.Close()
 		if f = p.figures(t); f.connections <= 2 {
 			break
 		}
@@ -244,6 +250,7 @@ func (p *place) settle(t *testing.T, before figures, long bool) figures {
 	t.Helper()
 	for deadline := time.Now().Add(settling); ; sleep(t.Context(), time.Second) {
 		p.office.Close()
+		p.admin.Close()
 		f := p.figures(t)
 		well := f.goroutines <= before.goroutines+moreGoroutines && f.files <= before.files+moreFiles &&
 			(!long || float64(f.memory) <= moreMemory*float64(before.memory))

@@ -74,7 +74,7 @@ func TestSoak(t *testing.T) {
 	}
 	p := open(t)
 	names := p.roster(t, max(*senders, *rate/15)) // of each no more than 20 a second are accepted
-	other, err := p.office.Room(t.Context(), "beside", mail.User)
+	other, err := p.admin.Room(t.Context(), "beside", mail.User)
 	if err == nil {
 		_, err = other.Register(t.Context(), mail.Presence{Name: "sink"})
 	}

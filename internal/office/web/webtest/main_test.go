@@ -12,12 +12,14 @@ import (
 
 	// which makes the program, so that results of tests with another program are not taken for those with this one
 	_ "pennypost/internal/front/cli"
+	"pennypost/internal/persontest"
 )
 
-// binary is the program under test, browser the context of the one browser, and shared the post office of the tests
-// that need none of their own. TestMain sets them, once.
+// binary is the program under test, typed what runs it in a person's terminal, browser the context of the one
+// browser, and shared the post office of the tests that need none of their own. TestMain sets them, once.
 var (
 	binary  string
+	typed   string
 	browser context.Context
 	shared  *office
 )
@@ -43,6 +45,16 @@ func testMain(m *testing.M) int {
 	binary = filepath.Join(dir, "pennypost")
 	if out, err := exec.Command("go", "build", "-o", binary, "../../../..").CombinedOutput(); err != nil {
 		fmt.Fprintf(os.Stderr, "go build: %v\n%s", err, out)
+		return 1
+	}
+	seat, err := persontest.Open()
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return 1
+	}
+	defer seat.Close()
+	if typed, err = seat.Program(binary); err != nil {
+		fmt.Fprintln(os.Stderr, err)
 		return 1
 	}
 	if shared, err = open(dir, serve...); err != nil {

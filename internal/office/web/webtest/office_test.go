@@ -76,7 +76,7 @@ func (o *office) close() {
 }
 
 func (o *office) command(ctx context.Context, args ...string) *exec.Cmd {
-	cmd := exec.CommandContext(ctx, binary, args...)
+	cmd := exec.CommandContext(ctx, typed, args...)
 	cmd.Dir = o.dir
 	cmd.Env = []string{"PENNYPOST_HOME=" + o.home, "PENNYPOST_AUTOSTART=0", "PATH=" + os.Getenv("PATH"),
 		"HOME=" + o.dir, "TMPDIR=" + os.TempDir(), "TZ=UTC"}

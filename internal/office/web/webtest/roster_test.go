@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"net"
 	"net/http"
+	"os"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -14,6 +15,10 @@ import (
 func TestManyAgents(t *testing.T) {
 	r := newRoom(t)
 	socket := filepath.Join(r.home, "pennypost.sock")
+	token, err := os.ReadFile(filepath.Join(r.home, "token"))
+	if err != nil {
+		t.Fatal(err)
+	}
 	client := &http.Client{Transport: &http.Transport{DialContext: func(ctx context.Context, _, _ string) (net.Conn,
 		error) {
 		return new(net.Dialer).DialContext(ctx, "unix", socket)
@@ -21,8 +26,14 @@ func TestManyAgents(t *testing.T) {
 	defer client.CloseIdleConnections()
 	for i := range 130 {
 		body := fmt.Sprintf(`{"name":"worker-%03d","roles":["role-%d"],"state":"idle","task":"piece %03d"}`, i, i%7, i)
-		resp, err := client.Post("http://pennypost/api/v1/rooms/"+r.name+"/agents", "application/json",
+		req, err := http.NewRequest(http.MethodPost, "http://pennypost/api/v1/rooms/"+r.name+"/agents",
 			strings.NewReader(body))
+		if err != nil {
+			t.Fatal(err)
+		}
+		req.Header.Set("Content-Type", "application/json")
+		req.Header.Set("Authorization", "Bearer "+strings.TrimSpace(string(token)))
+		resp, err := client.Do(req)
 		if err != nil {
 			t.Fatal(err)
 		}
