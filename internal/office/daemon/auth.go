@@ -162,23 +162,15 @@ func (g *gate) agent(ctx context.Context, token string) (mail.Caller, error) {
 		return g.office.far.agent(ctx, token)
 	}
 	if !ok || !g.office.exists(name) {
-		return mail.Caller{}, unknownToken()
+		return mail.Caller{}, mailroom.UnknownToken()
 	}
 	e, err := g.office.borrow(ctx, name)
 	if err != nil {
 		return mail.Caller{}, err
 	}
 	defer g.office.giveBack(e, name)
-	agent, ok := e.room.CheckToken(sum)
-	if !ok {
-		return mail.Caller{}, unknownToken()
-	}
-	return mail.Caller{Name: agent, Room: name}, nil
-}
-
-func unknownToken() error {
-	return mail.Errorf(mail.Unknown, "the token opens nothing here: it is wrong, or a newer one was made, or its "+
-		"agent was retired. A new one is made by: pennypost agents token NAME")
+	agent, err := e.room.CheckToken(ctx, sum)
+	return mail.Caller{Name: agent, Room: name}, err
 }
 
 // userOnly lets only the user through.

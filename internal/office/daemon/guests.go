@@ -49,13 +49,6 @@ func (g *guests) Invite(ask wire.Invite) (wire.Invited, error) {
 // Invites implements httpapi.Invites.
 func (g *guests) Invites() wire.Invites { return g.All() }
 
-// ended logs out what was logged in from a machine that is put out.
-func (g *guests) ended(machine mail.Machine) {
-	if err := g.daemon.pages.site.EndMachine(machine); err != nil {
-		g.daemon.log.Error("sessions", "err", err)
-	}
-}
-
 // passKey is under what the context of a request with a machine's token holds its *admission.
 type passKey struct{}
 
@@ -84,22 +77,13 @@ func notEntered(pass *mail.Pass, name mail.RoomName) error {
 func (g *guests) admit(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		scheme, token, _ := strings.Cut(r.Header.Get("Authorization"), " ")
-		if token = strings.TrimSpace(token); !strings.EqualFold(scheme, "Bearer") ||
-			!strings.HasPrefix(token, wire.MachinePrefix) {
-			next.ServeHTTP(w, r)
-			return
+		if token = strings.TrimSpace(token); strings.EqualFold(scheme, "Bearer") &&
+			strings.HasPrefix(token, wire.MachinePrefix) {
+			from, _ := netip.ParseAddrPort(r.RemoteAddr)
+			pass, err := g.Admit(r.Context(), token, from.Addr())
+			r = r.WithContext(context.WithValue(r.Context(), passKey{}, &admission{pass, err}))
 		}
-		from, _ := netip.ParseAddrPort(r.RemoteAddr)
-		pass, life, err := g.Admit(token, from.Addr())
-		ctx, cancel := context.WithCancelCause(context.WithValue(r.Context(), passKey{}, &admission{pass, err}))
-		defer cancel(nil)
-		if err == nil {
-			defer context.AfterFunc(life, func() {
-				_, _, why := g.Admit(token, from.Addr())
-				cancel(why)
-			})()
-		}
-		next.ServeHTTP(w, r.WithContext(ctx))
+		next.ServeHTTP(w, r)
 	})
 }
 

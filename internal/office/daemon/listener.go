@@ -4,7 +4,9 @@ import (
 	"context"
 	"time"
 
+	"pennypost/internal/base/life"
 	"pennypost/internal/mail"
+	"pennypost/internal/room/mailroom"
 )
 
 // listen has a process beside the caller wait at a door until it is rung; see wake.Waiter.Wait. It is a sign of life
@@ -17,6 +19,8 @@ func (o *office) listen(ctx context.Context, name mail.RoomName, caller mail.Nam
 	if err := o.checkRemoved(name, caller, true); err != nil {
 		return err
 	}
+	ctx, end := life.Begin(ctx)
+	defer end()
 	here, err := o.post(ctx, name, caller, at.Session)
 	if err != nil {
 		return err
@@ -27,7 +31,11 @@ func (o *office) listen(ctx context.Context, name mail.RoomName, caller mail.Nam
 	}
 	w := o.listeners.Enter(name, here.agent, at)
 	here.look()
-	return w.Wait(ctx, silence, hand)
+	err = w.Wait(ctx, silence, hand)
+	if why := life.Err(ctx); why != nil {
+		return why
+	}
+	return err
 }
 
 // post is where a process waits for the rings of an agent; the agent is "" if there is nothing to wait for.
@@ -48,6 +56,9 @@ func (o *office) post(ctx context.Context, name mail.RoomName, caller mail.Name,
 		return post{}, err
 	}
 	agent, err := o.seated(ctx, e, name, caller, session)
+	if err == nil && agent != "" {
+		err = mailroom.Stand(ctx, e.room.As(agent))
+	}
 	if err != nil {
 		o.giveBack(e, name)
 	}

@@ -309,7 +309,7 @@ func (h *HTTPHandler) initialize(w http.ResponseWriter, r *http.Request, msg mes
 		cancel: func() {},
 		begin: func(header http.Header) {
 			if id := header.Get(headerSession); id != "" {
-				s = h.sessions.open(id, owner, server)
+				s = h.sessions.open(ctx, id, owner, server)
 			}
 		},
 	})
