@@ -302,7 +302,7 @@ func TestP5_AgentEnds(t *testing.T) {
 				const later = "LATER-LETTER"
 				sent := mail.Draft{To: mail.Recipients{"ann"}, Subject: later, Body: later}
 				_, _ = user(r, t).Send(t.Context(), sent) // refused where nobody is called ann any more
-				if e.name != "room removed" { // it would be made anew
+				if e.name != "room removed" {             // it would be made anew
 					sent.To = mail.Recipients{"user"}
 					if _, err := user(r, t).Send(t.Context(), sent); err != nil {
 						t.Fatal(err)
