@@ -229,6 +229,9 @@ func (l *letter) Asks() bool {
 	return l.Open && toUser(&l.Message)
 }
 
+// Newest reports whether a suggestion is the last.
+func (l *letter) Newest(i int) bool { return i == len(l.Suggestions)-1 }
+
 // Self is where the letter is to be had again.
 func (l *letter) Self() string { return l.Base + "/letter?" + url.Values{"m": {string(l.ID)}}.Encode() }
 
