@@ -133,7 +133,7 @@ func (g *gate) credential(r *http.Request, p *peer) (mail.Caller, error) {
 // ask too.
 func looksAround(r *http.Request) bool {
 	if r.Method == http.MethodPost && (strings.HasPrefix(r.URL.Path, wire.Base+"/hooks/") ||
-		strings.HasPrefix(r.URL.Path, wire.Base+"/taken/")) {
+		strings.HasPrefix(r.URL.Path, wire.Base+"/taken/") || r.URL.Path == wire.Base+"/place") {
 		return true
 	}
 	return r.Method == http.MethodGet && (r.URL.Path == wire.Base+"/status" || r.URL.Path == wire.Base+"/rooms")

@@ -10,6 +10,7 @@ import (
 	"pennypost/internal/base/process"
 	"pennypost/internal/config"
 	"pennypost/internal/mail"
+	"pennypost/internal/office/hook"
 	"pennypost/internal/room/mailroom"
 	"pennypost/internal/wire"
 )
@@ -23,6 +24,8 @@ type callerRoom struct {
 	caller  mail.Name
 	peer    *peer      // the process of this machine that says to be the caller; nil: none, or it cannot be looked at
 	opens   string     // the program for whose session this call speaks
+	session string     // and which that is, as its client calls it
+	many    bool       // its client runs several in one program
 	shell   shell      // in which the caller says to run; without a session it says nothing
 	pass    *mail.Pass // of the machine that vouches for the caller; nil: none
 	toolUse string     // for which the caller's client calls, or wire.ShellUse; "": it does not say
@@ -74,6 +77,9 @@ func (v *callerRoom) anywhere(ctx context.Context, e *entry) (mail.Service, erro
 		// of a session that is not there no process tells
 		if !whence.Guessed || v.peer != nil && v.shell.session == "" {
 			whence.Programs, whence.Opens, whence.InClient = v.peer.programs(), v.opens, v.peer.inClient
+			whence.Session, whence.Many = v.session, v.many
+			whence.Elsewhere = v.opens != "" && !e.room.Binds(v.peer.programs()) &&
+				v.office.bindsElsewhere(v.name, v.peer.programs())
 		}
 		var err error
 		if svc, err = e.room.From(caller, whence); err != nil {
@@ -92,7 +98,7 @@ func (v *callerRoom) anywhere(ctx context.Context, e *entry) (mail.Service, erro
 
 // opening returns v for a call about a session of a program, if that is one of those that the peer runs in. Else the
 // call is like any other, and the program is taken for none.
-func (v *callerRoom) opening(program *string) *callerRoom {
+func (v *callerRoom) opening(program *string, session, client string) *callerRoom {
 	if v.peer == nil || len(v.peer.programs()) == 0 || *program == "" {
 		return v
 	}
@@ -104,14 +110,16 @@ func (v *callerRoom) opening(program *string) *callerRoom {
 		return v
 	}
 	o := v.office.roomOf(v.name, v.caller)
-	o.peer, o.opens = v.peer, *program
+	o.peer, o.opens, o.session = v.peer, *program, session
+	c, _ := hook.FindClient(client)
+	o.many = c.Editor || c.Many
 	return o
 }
 
 // calling returns v for another caller.
 func (v *callerRoom) calling(name mail.Name) *callerRoom {
 	o := v.office.roomOf(v.name, name)
-	o.peer, o.opens, o.pass = v.peer, v.opens, v.pass
+	o.peer, o.opens, o.session, o.many, o.pass = v.peer, v.opens, v.session, v.many, v.pass
 	return o
 }
 
@@ -222,7 +230,7 @@ func (w *borrowedWatch) Close() error {
 func (v *callerRoom) Turn(ctx context.Context, t mail.Turn) (mail.Briefing, error) {
 	access := t.Access
 	t.Access = nil
-	as := v.opening(&t.Process)
+	as := v.opening(&t.Process, t.Session, t.Client)
 	brief, err := as.Stub.Turn(ctx, t)
 	if err == nil {
 		v.office.meet(v.name, &brief, &t, access)
@@ -237,7 +245,7 @@ func (v *callerRoom) Register(ctx context.Context, p mail.Presence) (mail.Agent,
 	if err := access.Check(); err != nil {
 		return mail.Agent{}, err
 	}
-	as := v.opening(&p.Process)
+	as := v.opening(&p.Process, p.Session, p.Client)
 	if p.Session == "" || p.TakeOver {
 		as = v
 	}

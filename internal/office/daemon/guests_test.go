@@ -117,13 +117,13 @@ var forMachines = map[string]string{
 	"stop": refused, "backup": refused, "notify": refused, "notifyTest": refused, "sessions": refused,
 	"endSessions": refused, "endSession": refused, "removeRoom": refused,
 	"machines": refused, "removeMachine": refused, "moveRoom": refused, "invite": refused, "invites": refused,
-	"revoke": refused, "hook": refused, "hookTaken": refused,
+	"revoke": refused, "hook": refused, "hookTaken": refused, "place": shown,
 	"attach": refused, "token": refused, "addBridge": refused, "removeBridge": refused, "syncBridge": refused,
 	"addWorkspace": refused, "removeWorkspace": refused,
 	"send": inRoom, "history": inRoom, "message": inRoom, "erase": inRoom, "inbox": inRoom, "desk": inRoom,
 	"mark": inRoom, "turn": inRoom, "wait": inRoom, "ring": inRoom, "events": inRoom, "withdraw": inRoom,
 	"waiting": inRoom, "stuck": inRoom, "agents": inRoom, "register": inRoom, "update": inRoom, "retire": inRoom,
-	"rename": inRoom, "bridges": inRoom, "rejectedLines": inRoom, "workspaces": inRoom, "room": inRoom,
+	"rename": inRoom, "grants": inRoom, "grant": inRoom, "bridges": inRoom, "rejectedLines": inRoom, "workspaces": inRoom, "room": inRoom,
 	"archive": inRoom, "verify": inRoom, "repair": inRoom, "export": inRoom, "import": inRoom,
 }
 

@@ -21,7 +21,8 @@ type view struct {
 	files   bool    // caller is the user, who repeats what foreign files say
 	// enters reports whether another room is there for the caller. Nil: all are.
 	enters func(mail.RoomName) bool
-	parent mail.Name // in whose session the caller runs, if it is not on the roster: whose child it becomes
+	means  mail.Means // by which the caller is known; "": nobody said
+	parent mail.Name  // in whose session the caller runs, if it is not on the roster: whose child it becomes
 }
 
 var _ mail.Service = (*view)(nil)

@@ -19,6 +19,14 @@ type Whence struct {
 	// InClient reports whether one of Programs was started by an agent's client. It is asked if no session is known
 	// there.
 	InClient func() bool
+	// Session is the one that it is about, as its client calls it, if Opens is there. Many says that the client runs
+	// several in one program, which its hooks tell apart by that.
+	Session string
+	Many    bool
+	// Elsewhere says that one of Programs has a session in another room, and none in this one.
+	Elsewhere bool
+	// Means is by what it is known that the caller is the user; "": nobody said.
+	Means mail.Means
 	// Guessed says that the caller's name was made up from where the process runs: there must be a session of it.
 	Guessed bool
 }
@@ -26,7 +34,7 @@ type Whence struct {
 // From returns the room as a process sees it that says to be caller. Who runs inside a session speaks as its agent,
 // or as one that the session registered. A name that nobody bears yet becomes a child of the session's agent.
 func (r *Room) From(caller mail.Name, w Whence) (mail.Service, error) {
-	v := &view{Room: r, caller: caller}
+	v := &view{Room: r, caller: caller, means: w.Means}
 	if v.isUser() || len(w.Programs) == 0 && !w.Guessed {
 		return v, nil
 	}
@@ -39,8 +47,10 @@ func (r *Room) From(caller mail.Name, w Whence) (mail.Service, error) {
 func (v *view) settleIn(s *state, w Whence, now mail.Time) error {
 	seats, program := v.seats(s, w.Programs)
 	m := s.agent(v.caller)
-	leads := v.caller == mail.Orchestrator || m != nil && m.hasRole(string(mail.Orchestrator))
+	leads := s.leads(v.caller)
 	switch {
+	case w.Opens != "":
+		return v.open(s, w, seats, program)
 	case m != nil && slices.Contains(seats, m):
 		return nil
 	case len(seats) == 0 && w.Guessed:
@@ -51,16 +61,11 @@ func (v *view) settleIn(s *state, w Whence, now mail.Time) error {
 	case len(seats) == 0:
 		elsewhere := m != nil && m.Process != "" && m.live(now) &&
 			!slices.ContainsFunc(w.Programs, func(p string) bool { return process.Is(m.Process, p) })
-		if w.Opens == "" && (leads || elsewhere) && w.InClient != nil && w.InClient() {
+		if (leads || elsewhere) && w.InClient != nil && w.InClient() {
 			return mail.Errorf(mail.Denied,
 				"this process runs inside an agent's client, and %s is not that client's agent: nothing was done. "+
 					"The client's own hooks and MCP server say who it is: pennypost install CLIENT --as NAME",
 				v.caller)
-		}
-		return nil
-	case w.Opens != "" && !leads:
-		if m == nil && w.Opens != program {
-			v.parent = seats[0].Name // a client that was started from within another's session
 		}
 		return nil
 	case len(seats) == 1 && seats[0].Base == v.caller:
@@ -114,4 +119,96 @@ func (v *view) notThere(seats []*member) error {
 		"this process runs inside the session of %s; it cannot speak as %s: nothing was done. Say --as '%s', "+
 			"or let %s be told with: pennypost send --to '%s'",
 		strings.Join(names, " or "), v.caller, names[0], v.caller, v.caller)
+}
+
+// open finds out whose session a client's hook or MCP server speaks for, which says that it is the caller's. Once a
+// program has a session, what it says of its name changes nothing: the session stays who it is. One that is new may
+// take up a name that nobody has a session in, and one that was started from within another's session only a name that
+// is free: whoever bears another did not start it.
+func (v *view) open(s *state, w Whence, seats []*member, program string) error {
+	bearer := s.bearer(v.caller)
+	switch {
+	case len(seats) > 0 && w.Opens == program:
+		seat := seatOf(seats, w, s.agent(v.caller))
+		if seat != nil {
+			v.stay(seat, w)
+		} else if s.leads(v.caller) {
+			return v.notThere(seats)
+		}
+		return nil
+	case len(seats) > 0:
+		return v.nest(s, seats)
+	case bearer != nil && w.Elsewhere && !s.agentGranted(v.caller):
+		return mail.Errorf(mail.Denied, "this process runs inside a session of another room, and %s is another agent of "+
+			"room %s: nothing was done. The person may allow it: pennypost agents grant '%s' --room %s", v.caller,
+			v.name, v.caller, v.name)
+	case s.leads(v.caller) && !v.mayOpen(s, v.caller):
+		return notGranted(v.caller)
+	}
+	return nil
+}
+
+// seatOf returns the agent whose session of a program it is; nil if it is a new one, of a program that runs several.
+func seatOf(seats []*member, w Whence, caller *member) *member {
+	for _, m := range seats {
+		if w.Session != "" && (m.Session == w.Session || m.Left == w.Session) {
+			return m
+		}
+	}
+	switch {
+	case slices.Contains(seats, caller):
+		return caller
+	case w.Many:
+		return nil
+	}
+	return seats[0]
+}
+
+// stay has a session stay who it is, whatever it says now. That is logged once.
+func (v *view) stay(seat *member, w Whence) {
+	if seat.Name != v.caller && seat.Base != v.caller &&
+		v.breaker.news(&trip{what: "claims " + w.Opens + " " + string(v.caller)}, v.opts.Now()) {
+		v.opts.Log.Warn("a session says that it is another agent now, and stays who it is", "room", v.name,
+			"agent", seat.Name, "says", v.caller)
+	}
+	v.caller = seat.Name
+}
+
+// nest gives a client that was started from within another's session a name of its own: the one that it says, if
+// nobody bore it before or it is the outer session's child, or that with a number.
+func (v *view) nest(s *state, outer []*member) error {
+	base := v.caller
+	for n := 2; base != mail.Orchestrator && n <= maxNested; n++ {
+		m := s.bearer(v.caller)
+		switch {
+		case m == nil && s.checkNew(v.caller, nil) == nil && !s.leadGranted(v.caller):
+			v.parent = outer[0].Name
+			return nil
+		case m != nil && m.listed() && (v.descends(s, m, outer) && !v.runs(m, v.now()) || s.agentGranted(m.Name)):
+			return nil
+		case s.leads(base):
+			return v.notThere(outer)
+		}
+		v.caller = numbered(base, n)
+	}
+	v.caller = base
+	return v.notThere(outer)
+}
+
+// maxNested is how many numbers are tried for such a name: more sessions than anybody starts from within one.
+const maxNested = 1000
+
+// agentGranted reports whether the person lets any session be an agent, wherever it was started.
+func (s *state) agentGranted(n mail.Name) bool {
+	return slices.ContainsFunc(s.grants, func(g mail.Grant) bool {
+		return g.Agent == n && g.Room == "" && g.By == mail.User && !g.Refused
+	})
+}
+
+// Binds reports whether a session of this room is bound to one of some programs.
+func (r *Room) Binds(programs []string) bool {
+	r.mu.RLock()
+	defer r.mu.RUnlock()
+	seats, _ := r.seats(r.state, programs)
+	return len(seats) > 0
 }
