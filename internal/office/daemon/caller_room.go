@@ -26,6 +26,7 @@ type callerRoom struct {
 	opens   string     // the program for whose session this call speaks
 	session string     // and which that is, as its client calls it
 	many    bool       // its client runs several in one program
+	joins   bool       // it is an MCP server
 	shell   shell      // in which the caller says to run; without a session it says nothing
 	pass    *mail.Pass // of the machine that vouches for the caller; nil: none
 	toolUse string     // for which the caller's client calls, or wire.ShellUse; "": it does not say
@@ -77,7 +78,7 @@ func (v *callerRoom) anywhere(ctx context.Context, e *entry) (mail.Service, erro
 		// of a session that is not there no process tells
 		if !whence.Guessed || v.peer != nil && v.shell.session == "" {
 			whence.Programs, whence.Opens, whence.InClient = v.peer.programs(), v.opens, v.peer.inClient
-			whence.Session, whence.Many = v.session, v.many
+			whence.Session, whence.Many, whence.Joins = v.session, v.many, v.joins
 			whence.Elsewhere = v.opens != "" && !e.room.Binds(v.peer.programs()) &&
 				v.office.bindsElsewhere(v.name, v.peer.programs())
 		}
@@ -119,7 +120,7 @@ func (v *callerRoom) opening(program *string, session, client string) *callerRoo
 // calling returns v for another caller.
 func (v *callerRoom) calling(name mail.Name) *callerRoom {
 	o := v.office.roomOf(v.name, name)
-	o.peer, o.opens, o.session, o.many, o.pass = v.peer, v.opens, v.session, v.many, v.pass
+	o.peer, o.opens, o.session, o.many, o.joins, o.pass = v.peer, v.opens, v.session, v.many, v.joins, v.pass
 	return o
 }
 
@@ -246,6 +247,7 @@ func (v *callerRoom) Register(ctx context.Context, p mail.Presence) (mail.Agent,
 		return mail.Agent{}, err
 	}
 	as := v.opening(&p.Process, p.Session, p.Client)
+	as.joins = as != v && p.Join
 	if p.Session == "" || p.TakeOver {
 		as = v
 	}

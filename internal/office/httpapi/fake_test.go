@@ -379,7 +379,9 @@ func (s *fakeService) Grants(context.Context) ([]mail.Grant, error) {
 		At: 1778421600123}}, s.ask(s.as, nil)
 }
 
-func (s *fakeService) Grant(_ context.Context, g mail.Grant) (mail.Grant, error) { return g, s.ask(s.as, g) }
+func (s *fakeService) Grant(_ context.Context, g mail.Grant) (mail.Grant, error) {
+	return g, s.ask(s.as, g)
+}
 
 func (s *fakeService) Import(ctx context.Context, items []mail.Item) (mail.Imported, error) {
 	select {

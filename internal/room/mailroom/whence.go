@@ -23,6 +23,8 @@ type Whence struct {
 	// several in one program, which its hooks tell apart by that.
 	Session string
 	Many    bool
+	// Joins says that it is an MCP server, which is told what is refused; a hook must not fail its client.
+	Joins bool
 	// Elsewhere says that one of Programs has a session in another room, and none in this one.
 	Elsewhere bool
 	// Means is by what it is known that the caller is the user; "": nobody said.
@@ -130,10 +132,12 @@ func (v *view) open(s *state, w Whence, seats []*member, program string) error {
 	switch {
 	case len(seats) > 0 && w.Opens == program:
 		seat := seatOf(seats, w, s.agent(v.caller))
-		if seat != nil {
-			v.stay(seat, w)
-		} else if s.leads(v.caller) {
+		switch {
+		case seat == nil && s.leads(v.caller), seat != nil && w.Joins && seat.Base != v.caller && bearer != nil &&
+			bearer != seat:
 			return v.notThere(seats)
+		case seat != nil:
+			v.stay(seat, w)
 		}
 		return nil
 	case len(seats) > 0:
