@@ -90,8 +90,8 @@ func (a *App) agentIn(client, dir string) (mail.Name, error) {
 	return at.Agent, err
 }
 
-// Begin returns the room and the name of a client's session that begins, for its MCP server: RoomName and Agent, of which
-// the user may have to be asked.
+// Begin returns the room and the name of a client's session that begins, for its MCP server. It is RoomName and Agent,
+// but the user is asked for what the session may not have.
 func (a *App) Begin(client string) (mail.RoomName, mail.Name, error) {
 	dir := cmp.Or(config.ClientDir(client, a.Env.Getenv), a.Env.Dir)
 	p, err := config.FindPlace(a.Room, a.As, a.Env.Getenv, client, dir)
