@@ -123,7 +123,8 @@ var forMachines = map[string]string{
 	"send": inRoom, "history": inRoom, "message": inRoom, "erase": inRoom, "inbox": inRoom, "desk": inRoom,
 	"mark": inRoom, "turn": inRoom, "wait": inRoom, "ring": inRoom, "events": inRoom, "withdraw": inRoom,
 	"waiting": inRoom, "stuck": inRoom, "agents": inRoom, "register": inRoom, "update": inRoom, "retire": inRoom,
-	"rename": inRoom, "grants": inRoom, "grant": inRoom, "bridges": inRoom, "rejectedLines": inRoom, "workspaces": inRoom, "room": inRoom,
+	"rename": inRoom, "grants": inRoom, "grant": inRoom,
+	"bridges": inRoom, "rejectedLines": inRoom, "workspaces": inRoom, "room": inRoom,
 	"archive": inRoom, "verify": inRoom, "repair": inRoom, "export": inRoom, "import": inRoom,
 }
 
