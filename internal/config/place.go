@@ -16,7 +16,7 @@ type Place struct {
 	File  Project       // what the file of the project proposes: whoever wrote the project wrote it
 	Own   mail.RoomName // the room of the directory without that file
 	Free  mail.Name     // what the client's sessions in the directory are called without a name
-	Home  string        // the directory, as the person's word on it is remembered: all worktrees of a repository have one
+	Home  string        // the directory, as the person's word on it is remembered; worktrees share one
 }
 
 // FindPlace returns what is said of a client that works in dir. room and agent are those of its command line.

@@ -297,7 +297,7 @@ func (a *App) change(f installFlags, c install.Client, plan planner, again strin
 	return nil
 }
 
-// grantLead records that the client may be the orchestrator of the room: whoever installs it so has said that. In other
+// grantLead records that the client may be the orchestrator of the room: who installs it so has said that. In other
 // rooms a card asks.
 func (a *App) grantLead(o *install.Options, c install.Client, p *install.Plan) {
 	g := mail.Grant{Agent: mail.Orchestrator, Role: string(mail.Orchestrator), Client: c.Name}
@@ -312,8 +312,8 @@ func (a *App) grantLead(o *install.Options, c install.Client, p *install.Plan) {
 		err = a.record(context.Background(), o.Room, g)
 	}
 	if err != nil {
-		p.Notes = append(p.Notes, "It may not be the orchestrator yet ("+err.Error()+"). A card on your desk asks you "+
-			"when it starts; or say it now: pennypost agents grant orchestrator --client "+c.Name)
+		p.Notes = append(p.Notes, "It may not be the orchestrator yet ("+err.Error()+"). A card on your desk asks "+
+			"you when it starts; or say it now: pennypost agents grant orchestrator --client "+c.Name)
 	}
 }
 

@@ -38,7 +38,7 @@ type Claim struct {
 	Ask    bool          // the person is asked for what the session may not have
 }
 
-// Place returns what a session that starts is called. What it may not have without the person's word is asked for, once.
+// Place returns what a session that starts is called. The person is asked, once, for what it may not have.
 func (r *Room) Place(ctx context.Context, c Claim) (mail.Name, error) {
 	v := &view{Room: r, caller: mail.System}
 	var name mail.Name
@@ -126,8 +126,8 @@ func (s *state) leadGranted(n mail.Name) bool {
 	})
 }
 
-// mayLead reports whether the orchestrator of a name may work in a directory, in a client. Where the person did not say
-// which may, an agent that has the role keeps it wherever it works.
+// mayLead reports whether the orchestrator of a name may work in a directory, in a client. Where the person did not
+// say which may, an agent that has the role keeps it wherever it works.
 func (v *view) mayLead(s *state, n mail.Name, c *Claim) bool {
 	if slices.Contains(v.opts.Orchestrators, n) {
 		return true
@@ -230,11 +230,11 @@ func (r *Room) askFor(ctx context.Context, g *mail.Grant) {
 	if g.Role != "" {
 		body += "The orchestrator may cancel, freeze and retire every agent of this room. "
 	} else {
-		body += "The file .pennypost.toml there says so, and whoever wrote that repository wrote it. It would read and " +
-			"send that mail. "
+		body += "The file .pennypost.toml there says so, and whoever wrote that repository wrote it. It would read " +
+			"and send that mail. "
 	}
-	body += "Until you answer, sessions there work without it, under a name of their own. Your answer is remembered, " +
-		"and counts from the next session on. Take it back with: pennypost agents grant --help"
+	body += "Until you answer, sessions there work without it, under a name of their own. Your answer is " +
+		"remembered, and counts from the next session on. Take it back with: pennypost agents grant --help"
 	meta, err := jsonx.Marshal(card{[]choice{{allow, "from the next session on"}, {deny, "go on without"}}, *g})
 	if err == nil {
 		_, err = r.As(mail.System).Send(context.WithoutCancel(ctx), mail.Draft{
@@ -291,7 +291,8 @@ func (v *view) decides(ctx context.Context, m *mail.Message) (*mail.Grant, error
 	}
 	var asked card
 	if texts[0] == nil || jsonx.UnmarshalLenient(texts[0].Metadata, &asked) != nil {
-		return nil, mail.Errorf(mail.Unavailable, "what %s asks for cannot be read any more: nothing was granted", at.id)
+		return nil, mail.Errorf(mail.Unavailable, "what %s asks for cannot be read any more: nothing was granted",
+			at.id)
 	}
 	g := asked.Grant
 	said, _, _ := strings.Cut(strings.TrimSpace(m.Body), "\n")

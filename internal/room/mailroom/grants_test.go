@@ -146,7 +146,8 @@ func TestGrants(t *testing.T) {
 		t.Errorf("who was granted the role has %q", got)
 	}
 	for _, by := range []mail.Service{user, room.As("bob")} {
-		if _, err := by.Register(t.Context(), mail.Presence{Name: "bob", Roles: []string{}, Update: true}); err != nil {
+		if _, err := by.Register(t.Context(),
+			mail.Presence{Name: "bob", Roles: []string{}, Update: true}); err != nil {
 			t.Fatal(err)
 		}
 		if got := roles(); len(got) != 0 {

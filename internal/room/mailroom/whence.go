@@ -143,8 +143,8 @@ func (v *view) open(s *state, w Whence, seats []*member, program string) error {
 	case len(seats) > 0:
 		return v.nest(s, seats)
 	case bearer != nil && w.Elsewhere && !s.agentGranted(v.caller):
-		return mail.Errorf(mail.Denied, "this process runs inside a session of another room, and %s is another agent of "+
-			"room %s: nothing was done. The person may allow it: pennypost agents grant '%s' --room %s", v.caller,
+		return mail.Errorf(mail.Denied, "this process runs inside a session of another room, and %s is another agent "+
+			"of room %s: nothing was done. The person may allow it: pennypost agents grant '%s' --room %s", v.caller,
 			v.name, v.caller, v.name)
 	case s.leads(v.caller) && !v.mayOpen(s, v.caller):
 		return notGranted(v.caller)

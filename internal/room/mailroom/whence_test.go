@@ -28,7 +28,8 @@ func TestP5_InsideASession(t *testing.T) {
 	builder := mail.Name("builder")
 	for _, p := range []mail.Presence{
 		{Name: "lead", Roles: []string{"orchestrator"}}, {Name: "other"}, {Name: "gone", State: mail.Gone},
-		{Name: "paper", Client: "haak"}, {Name: "paper-2", Client: "haak"}, {Name: "ws"}, {Name: "retired", Roles: []string{"orchestrator"}},
+		{Name: "paper", Client: "haak"}, {Name: "paper-2", Client: "haak"}, {Name: "ws"},
+		{Name: "retired", Roles: []string{"orchestrator"}},
 	} {
 		if _, err := user.Register(t.Context(), p); err != nil {
 			t.Fatal(err)
@@ -88,7 +89,8 @@ func TestP5_InsideASession(t *testing.T) {
 		{"in a client in a client, not yet begun: the outer's", inside(nested, claude), "builder", "builder", ""},
 		{"the innermost session counts", inside(codex, claude), "builder", "", ""},
 		{"a hook begins its session", opening(inside(nested), nested), "gone", "gone", ""},
-		{"a hook begins another session of a program of many", many(opening(inside(codex), codex)), "gone", "gone", ""},
+		{"a hook begins another session of a program of many", many(opening(inside(codex), codex)), "gone", "gone",
+			""},
 		{"as the orchestrator there", many(opening(inside(codex), codex)), "lead", "", ""},
 		{"a hook of a program says another name", opening(inside(codex), codex), "gone", "builder-2", ""},
 		{"a session from within another's", opening(inside(nested, claude), nested), "fresh", "fresh", "builder"},
