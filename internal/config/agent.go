@@ -7,14 +7,10 @@ import (
 	"pennypost/internal/mail"
 )
 
-// FindAgent returns which agent a client's session is when nobody gave it a name, for its hooks and for its MCP server
-// alike: the one that the file of the project around dir names, else one with a name that the next session in this
-// project will have again. client is the name of the program, "" if it is not known.
-func FindAgent(client, dir string) (mail.Name, error) {
-	project, err := FindProject(dir)
-	if err != nil || project.Agent != "" {
-		return project.Agent, err
-	}
+// FreeAgent returns what a client's session is called when nobody gave it a name, for its hooks and for its MCP server
+// alike, so that the next session in this directory is called that again. client is the name of the program, "" if it
+// is not known.
+func FreeAgent(client, dir string) (mail.Name, error) {
 	if client == "" {
 		client = "agent"
 	}

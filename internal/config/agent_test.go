@@ -12,9 +12,9 @@ func TestAgentName(t *testing.T) {
 		"/src/parser": "claude-parser", "/src/.dots": "claude-dots", "/": "claude", "/src/me@work": "claude-me-work",
 		"/src/a\u200db": "claude-ab", "/src/小克": "claude-小克",
 	} {
-		name, err := FindAgent("claude", dir)
+		name, err := FreeAgent("claude", dir)
 		if err != nil || name != want || name.CheckNew() != nil {
-			t.Errorf("FindAgent(%q) = %q, %v; want %q", dir, name, err, want)
+			t.Errorf("FreeAgent(%q) = %q, %v; want %q", dir, name, err, want)
 		}
 	}
 }

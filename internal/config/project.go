@@ -21,6 +21,7 @@ const ProjectFile = ".pennypost.toml"
 type Project struct {
 	Room  mail.RoomName `toml:"room"`  // instead of that of the Git repository
 	Agent mail.Name     `toml:"agent"` // the name of sessions that are given no other
+	Dir   string        `toml:"-"`     // where the ProjectFile is; "": there is none
 }
 
 // FindProject returns the settings of the project around dir: the nearest ProjectFile at or above dir, but not above
@@ -33,6 +34,7 @@ func FindProject(dir string) (Project, error) {
 		text, err := os.ReadFile(file)
 		switch {
 		case err == nil:
+			p.Dir = at
 			return p, p.parse(file, text)
 		case !errors.Is(err, fs.ErrNotExist):
 			return p, mail.Errorf(mail.Invalid, "%s cannot be read: %w", file, err)

@@ -24,10 +24,16 @@ func FindRoom(named string, getenv func(string) string, dir string) (mail.RoomNa
 	if err != nil || project.Room != "" {
 		return project.Room, err
 	}
+	return OwnRoom(dir), nil
+}
+
+// OwnRoom returns the room that a directory has without a ProjectFile: that of the Git repository around it, else
+// "default".
+func OwnRoom(dir string) mail.RoomName {
 	if common := commonDir(dir); common != "" {
-		return repositoryRoom(common, originURL(common)), nil
+		return repositoryRoom(common, originURL(common))
 	}
-	return mail.DefaultRoom, nil
+	return mail.DefaultRoom
 }
 
 // repositoryRoom names the room of a repository: its directory, so that a person knows it, and a hash of its origin

@@ -16,13 +16,16 @@ func (m *Message) AnswerType(by Name) Type {
 	return Custom
 }
 
-// AnswerTo returns whom it is for: the sender of m or, if they wrote that themselves, those to whom they did; nobody
-// if the post office wrote it.
+// AnswerTo returns whom it is for: the sender of m or, if they wrote that themselves, those to whom they did; the post
+// office itself if that asks, and nobody if it only tells.
 func (m *Message) AnswerTo(by Name) []Address {
 	switch m.From.Signer() {
 	case by:
 		return slices.DeleteFunc(slices.Clone(m.To), func(a Address) bool { return a.Signer() == by })
 	case System:
+		if m.Type.Asks() {
+			return []Address{FromSystem}
+		}
 		return nil
 	}
 	return []Address{m.From}

@@ -14,6 +14,7 @@ type Event struct {
 	Workspace  *WorkspaceChange `json:"workspace,omitempty"`
 	Settled    *Settlement      `json:"settled,omitempty"`
 	Machine    *MachineChange   `json:"machine,omitempty"`
+	Grant      *Grant           `json:"grant,omitempty"`
 }
 
 // Erasure records that a message is to be erased and, with Done, that its text is gone from every file. An erasure
@@ -43,6 +44,7 @@ type Checkpoint struct {
 	Spent      []SpentKey  `json:"spent,omitempty"`
 	Bridges    []Bridge    `json:"bridges,omitempty"`
 	Workspaces []Workspace `json:"workspaces,omitempty"`
+	Grants     []Grant     `json:"grants,omitempty"`
 	Last       Time        `json:"last,omitzero"` // of the events until now
 
 	Machines []Machine      `json:"machines,omitempty"` // those that follow the room

@@ -104,6 +104,10 @@ type Registrar interface {
 	// Token makes the bearer token that opens this room as that agent, and forgets the one before. It is shown
 	// only here. Only the user may ask.
 	Token(ctx context.Context, name Name) (string, error)
+	// Grants lists what the person has granted to sessions of agents, or refused.
+	Grants(ctx context.Context) ([]Grant, error)
+	// Grant records the person's word on who a session may be. Only the user may, by an act of their own.
+	Grant(ctx context.Context, g Grant) (Grant, error)
 }
 
 // Keeper looks after the room's files.

@@ -111,6 +111,16 @@ var (
 			t, err := s.Token(ctx, n)
 			return Token{t}, err
 		}}
+	GrantsCall = Call[None, Grants]{Route{ID: "grants", Method: http.MethodGet, Path: "/grants",
+		About: "What the user has granted to sessions of agents, or refused: who may be whom, and where."},
+		func(s mail.Service, ctx context.Context, _ None) (Grants, error) {
+			list, err := s.Grants(ctx)
+			return Grants{list}, err
+		}}
+	GrantCall = Call[mail.Grant, mail.Grant]{Route{ID: "grant", Method: http.MethodPost, Path: "/grants",
+		About: "Let the sessions of a client, of a directory or all, be an agent, with the role of the " +
+			"orchestrator or without; with refused, take that back. Only the user may.",
+		UserOnly: true, Changes: true, Repeat: true}, mail.Service.Grant}
 )
 
 // The calls that tie the room to directories.

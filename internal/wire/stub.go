@@ -107,6 +107,17 @@ func (s Stub) Token(ctx context.Context, name mail.Name) (string, error) {
 	return t.Token, err
 }
 
+// Grants implements mail.Registrar.
+func (s Stub) Grants(ctx context.Context) ([]mail.Grant, error) {
+	list, err := Do(ctx, s.Carrier, &GrantsCall, None{})
+	return list.Grants, err
+}
+
+// Grant implements mail.Registrar.
+func (s Stub) Grant(ctx context.Context, g mail.Grant) (mail.Grant, error) {
+	return Do(ctx, s.Carrier, &GrantCall, g)
+}
+
 // Bridges implements mail.Connector.
 func (s Stub) Bridges(ctx context.Context) ([]mail.BridgeStatus, error) {
 	list, err := Do(ctx, s.Carrier, &BridgesCall, None{})

@@ -231,6 +231,11 @@ type BadLines struct {
 	Lines []mail.BadLine `json:"lines"`
 }
 
+// Grants is a list of grants.
+type Grants struct {
+	Grants []mail.Grant `json:"grants"`
+}
+
 // Workspaces is a list of workspaces.
 type Workspaces struct {
 	Workspaces []mail.Workspace `json:"workspaces"`

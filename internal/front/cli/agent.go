@@ -2,6 +2,7 @@ package cli
 
 import (
 	"cmp"
+	"context"
 	"os"
 	"strconv"
 	"strings"
@@ -10,6 +11,7 @@ import (
 	"pennypost/internal/config"
 	"pennypost/internal/mail"
 	"pennypost/internal/wire"
+	"pennypost/internal/wire/client"
 )
 
 // clients are the programs that we know to tell apart: by the name of their process, or by a variable that they set.
@@ -53,7 +55,7 @@ func (a *App) inShell() (mail.Name, error) {
 	}
 	for _, c := range []struct{ name, variable string }{{"gemini", "GEMINI_CLI"}, {"qwen", "QWEN_CODE"}} {
 		if a.Env.Getenv(c.variable) != "" {
-			return config.FindAgent(c.name, cmp.Or(process.SetterDir(c.variable), a.Env.Dir))
+			return a.agentIn(c.name, cmp.Or(process.SetterDir(c.variable), a.Env.Dir))
 		}
 	}
 	return "", nil
@@ -70,7 +72,81 @@ func (a *App) Agent(client string) (mail.Name, error) {
 	if dir == "" {
 		dir = a.Env.Dir
 	}
-	return config.FindAgent(client, dir)
+	return a.agentIn(client, dir)
+}
+
+// agentIn returns which agent a client's session in a directory is when nobody gave it a name.
+func (a *App) agentIn(client, dir string) (mail.Name, error) {
+	p, err := config.FindPlace(a.Room, "", func(name string) string {
+		if name == "PENNYPOST_AGENT" {
+			return ""
+		}
+		return a.Env.Getenv(name)
+	}, client, dir)
+	if err != nil || p.File.Agent == "" {
+		return p.Free, err
+	}
+	at, err := a.place(&p, client, false)
+	return at.Agent, err
+}
+
+// Begin returns the room and the name of a client's session that begins, for its MCP server. It is RoomName and Agent,
+// but the user is asked for what the session may not have.
+func (a *App) Begin(client string) (mail.RoomName, mail.Name, error) {
+	dir := cmp.Or(config.ClientDir(client, a.Env.Getenv), a.Env.Dir)
+	p, err := config.FindPlace(a.Room, a.As, a.Env.Getenv, client, dir)
+	if err != nil {
+		return "", "", err
+	}
+	if p.Plain() || p.Agent == mail.User {
+		room, err := a.RoomName()
+		if err != nil {
+			return "", "", err
+		}
+		name, err := a.Agent(client)
+		return room, name, err
+	}
+	if p.Agent != "" {
+		a.ForModel()
+	}
+	at, err := a.place(&p, client, true)
+	return at.Room, at.Agent, err
+}
+
+// place asks the post office how far it goes what a project's file or a command line says of room and agent. Where
+// there is no post office, it is the directory's own room.
+func (a *App) place(p *config.Place, client string, starts bool) (wire.Placed, error) {
+	asked := wire.Place{Client: client, Room: p.Room, Agent: p.Agent, FileRoom: p.File.Room, FileAgent: p.File.Agent,
+		Own: p.Own, Free: p.Free, Home: p.Home, Starts: starts}
+	if at, ok := a.placed[asked]; ok {
+		return at, nil
+	}
+	office, err := a.lookingOffice()
+	if err != nil {
+		return wire.Placed{}, err
+	}
+	defer office.Close()
+	at, err := office.Place(context.Background(), &asked)
+	if mail.CodeOf(err) == mail.Unavailable {
+		return wire.Placed{Room: cmp.Or(p.Room, p.Own), Agent: cmp.Or(p.Agent, p.Free)}, nil
+	}
+	if err == nil {
+		if a.placed == nil {
+			a.placed = make(map[wire.Place]wire.Placed)
+		}
+		a.placed[asked] = at
+	}
+	return at, err
+}
+
+// lookingOffice returns the post office for a question that is nobody's in particular.
+func (a *App) lookingOffice() (*client.Office, error) {
+	home, err := config.FindHome(a.Env.Getenv)
+	if err != nil {
+		return nil, err
+	}
+	return client.New(client.Options{Socket: home.Socket(),
+		Start: func(ctx context.Context) error { return a.autostart(ctx, home) }})
 }
 
 // shell returns the session in whose shell this process runs, and wire.ShellUse if several agents may run in it: a

@@ -25,7 +25,7 @@ func newAgents(a *App) *cobra.Command {
 	f.add(a, cmd)
 	cmd.AddCommand(
 		newAgentsList(a), newAgentsRegister(a), newAgentsUpdate(a), newAgentsFreeze(a), newAgentsRetire(a),
-		newAgentsToken(a), newAgentsRename(a))
+		newAgentsToken(a), newAgentsRename(a), newAgentsGrant(a), newAgentsGrants(a))
 	return cmd
 }
 

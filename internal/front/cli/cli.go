@@ -10,6 +10,7 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"io"
 	"os"
@@ -72,6 +73,7 @@ type App struct {
 	Office *client.Office // made by the first who needs it
 	Link   func(up bool)  // told when the connection of a watch breaks, and when there is another
 
+	placed  map[wire.Place]wire.Placed
 	token   *wire.Status // what Remote said of it, once that was asked
 	guessed bool         // Who has found its answer in nothing but the shell in which the command runs
 }
@@ -187,7 +189,16 @@ func (a *App) RoomName() (mail.RoomName, error) {
 	if a.Remote != "" {
 		return a.farRoom()
 	}
-	return config.FindRoom(a.Room, a.Env.Getenv, a.Env.Dir)
+	p, err := config.FindPlace(a.Room, a.As, a.Env.Getenv, "", a.Env.Dir)
+	if err != nil {
+		return "", err
+	}
+	p.File.Agent = "" // nobody asks here
+	if p.Room != "" || p.File.Room == "" || p.File.Room == p.Own {
+		return cmp.Or(p.Room, p.Own), nil
+	}
+	at, err := a.place(&p, "", false)
+	return at.Room, err
 }
 
 // Who returns the name under which the command speaks: --as, else $PENNYPOST_AGENT, else the agent in whose shell it

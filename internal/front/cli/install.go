@@ -184,6 +184,11 @@ func (a *App) InstallFor(name, dir string, agent mail.Name, room mail.RoomName) 
 	if changed {
 		lines = append(lines, "written: "+file+" (who works there, and in which room)")
 	}
+	home := config.HomeDir(dir)
+	if err := a.record(context.Background(), room, mail.Grant{Dir: home},
+		mail.Grant{Dir: home, Agent: agent}); err != nil {
+		lines = append(lines, "a card on your desk will ask whether that file counts: "+err.Error())
+	}
 	if err := p.Apply(); err != nil {
 		return lines, err
 	}
@@ -275,6 +280,9 @@ func (a *App) change(f installFlags, c install.Client, plan planner, again strin
 		if err := p.Apply(); err != nil {
 			return Hinted(err, again)
 		}
+		if o.As == mail.Orchestrator && a.verb == "install" {
+			a.grantLead(o, c, p)
+		}
 	}
 	if a.JSON {
 		out := outcome{c.Name, o.Scope, f.dryRun, p.Changed(), o.Binary, slices.Concat([]install.Change{}, p.Changes),
@@ -287,6 +295,26 @@ func (a *App) change(f installFlags, c install.Client, plan planner, again strin
 	}
 	a.showPlan(p, f.dryRun)
 	return nil
+}
+
+// grantLead records that the client may be the orchestrator of the room: who installs it so has said that. In other
+// rooms a card asks.
+func (a *App) grantLead(o *install.Options, c install.Client, p *install.Plan) {
+	g := mail.Grant{Agent: mail.Orchestrator, Role: string(mail.Orchestrator), Client: c.Name}
+	if o.Scope == install.Project {
+		g.Dir = config.HomeDir(o.Root)
+	}
+	who, err := a.Who()
+	if err == nil && who != mail.User {
+		err = mail.Errorf(mail.Denied, "only you can grant that, and this is %s", who)
+	}
+	if err == nil {
+		err = a.record(context.Background(), o.Room, g)
+	}
+	if err != nil {
+		p.Notes = append(p.Notes, "It may not be the orchestrator yet ("+err.Error()+"). A card on your desk asks "+
+			"you when it starts; or say it now: pennypost agents grant orchestrator --client "+c.Name)
+	}
 }
 
 func (a *App) showPlan(p *install.Plan, dryRun bool) {

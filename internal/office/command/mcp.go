@@ -136,7 +136,7 @@ func (a *app) connect(ctx context.Context, s *session, d *dialect.Dialect) error
 			return err
 		}
 	}
-	if s.name, err = a.Agent(s.client); err != nil {
+	if s.room, s.name, err = a.Begin(s.client); err != nil {
 		return err
 	}
 	s.quiet, err = a.QuietOffice()

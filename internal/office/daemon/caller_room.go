@@ -10,6 +10,7 @@ import (
 	"pennypost/internal/base/life"
 	"pennypost/internal/mail"
 	"pennypost/internal/office/gate"
+	"pennypost/internal/office/hook"
 	"pennypost/internal/room/mailroom"
 	"pennypost/internal/wire"
 )
@@ -47,7 +48,11 @@ func (o *office) own(ctx context.Context, name mail.RoomName, caller mail.Name) 
 
 // as returns the room for one call, if the caller may speak there as who it says to be.
 func (v *callerRoom) as(ctx context.Context, e *entry) (mail.Service, error) {
-	svc, caller, err := v.id.Enter(e.room)
+	id := v.id
+	if id.Opens() && !e.room.Binds(id.Programs()) && v.office.bindsElsewhere(v.name, id.Programs()) {
+		id = id.Elsewhere()
+	}
+	svc, caller, err := id.Enter(e.room)
 	if err != nil || v.id.ToolUse() == "" {
 		return svc, err
 	}
@@ -59,8 +64,9 @@ func (v *callerRoom) as(ctx context.Context, e *entry) (mail.Service, error) {
 }
 
 // opening returns v for a call about a session of a program.
-func (v *callerRoom) opening(program *string) *callerRoom {
-	id, taken := v.id.Opening(*program)
+func (v *callerRoom) opening(program *string, session, client string) *callerRoom {
+	c, _ := hook.FindClient(client)
+	id, taken := v.id.Opening(*program, session, c.Editor || c.Many)
 	*program = taken
 	return v.office.roomOf(v.name, id)
 }
@@ -231,7 +237,7 @@ func (w *borrowedWatch) Close() error {
 func (v *callerRoom) Turn(ctx context.Context, t mail.Turn) (mail.Briefing, error) {
 	access := t.Access
 	t.Access = nil
-	as := v.opening(&t.Process)
+	as := v.opening(&t.Process, t.Session, t.Client)
 	brief, err := as.Stub.Turn(ctx, t)
 	if err == nil {
 		v.office.meet(v.name, &brief, &t, access)
@@ -251,7 +257,10 @@ func (v *callerRoom) Register(ctx context.Context, p mail.Presence) (mail.Agent,
 			return mail.Agent{}, err
 		}
 	}
-	as := v.opening(&p.Process)
+	as := v.opening(&p.Process, p.Session, p.Client)
+	if p.Join {
+		as.id = as.id.Joining()
+	}
 	if p.Session == "" || p.TakeOver {
 		as = v
 	}

@@ -251,6 +251,14 @@ func (f *far) room(ctx context.Context, v *callerRoom) (mail.Service, error) {
 	return f.office.RoomFrom(v.name, caller, from), nil
 }
 
+// place asks the post office where a session of this machine is, and as whom.
+func (f *far) place(ctx context.Context, p *wire.Place) (wire.Placed, error) {
+	if err := f.away(ctx); err != nil {
+		return wire.Placed{}, err
+	}
+	return f.office.Place(ctx, p)
+}
+
 // agent returns whose token this is, of a room far away.
 func (f *far) agent(ctx context.Context, token string) (mail.Caller, error) {
 	if err := f.away(ctx); err != nil {

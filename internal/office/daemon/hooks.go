@@ -1,12 +1,11 @@
 package daemon
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"sync"
 	"time"
-
-	"golang.org/x/text/unicode/norm"
 
 	"pennypost/internal/config"
 	"pennypost/internal/mail"
@@ -111,20 +110,22 @@ func (h *hooks) enter(ctx context.Context, in *wire.Hook, e *hook.Event, silence
 	if e.Session.Dir != "" {
 		dir = e.Session.Dir
 	}
-	box := &hook.Mailbox{}
-	var err error
-	if box.Room, err = config.FindRoom(in.Room, in.Getenv, dir); err != nil {
-		return nil, err
-	}
-	if box.Agent, err = h.office.teammate(ctx, box.Room, in.Getenv("TMUX_PANE"), e); err != nil {
-		return nil, err
-	}
-	if box.Agent == "" {
-		box.Agent, err = hookAgent(in, e, dir)
-	}
+	p, err := config.FindPlace(in.Room, in.As, in.Getenv, e.Client, dir)
 	if err != nil {
 		return nil, err
 	}
+	if p.Agent == mail.User {
+		return nil, config.RefuseUser("the hook itself")
+	}
+	box := &hook.Mailbox{}
+	if box.Room, box.Agent, err = h.place(ctx, &p, e.Client); err != nil {
+		return nil, err
+	}
+	mate, err := h.office.teammate(ctx, box.Room, in.Getenv("TMUX_PANE"), e)
+	if err != nil {
+		return nil, err
+	}
+	box.Agent = cmp.Or(mate, box.Agent)
 	box.As = func(n mail.Name) (hook.Service, error) {
 		return h.office.roomOf(box.Room, gate.OfHook(ctx, n)), nil
 	}
@@ -135,19 +136,15 @@ func (h *hooks) enter(ctx context.Context, in *wire.Hook, e *hook.Event, silence
 	return box, nil
 }
 
-// hookAgent returns the agent whose session a hook is of.
-func hookAgent(in *wire.Hook, e *hook.Event, dir string) (mail.Name, error) {
-	named := in.As
-	if named == "" {
-		named = in.Getenv("PENNYPOST_AGENT")
+// place returns in which room a session is, and as whom, if the person has to be asked for nothing that was not asked
+// already.
+func (h *hooks) place(ctx context.Context, p *config.Place, client string) (mail.RoomName, mail.Name, error) {
+	if p.Plain() {
+		room, name := p.Here()
+		return room, name, nil
 	}
-	switch {
-	case named == string(mail.User):
-		return "", config.RefuseUser("the hook itself")
-	case named != "":
-		// rooms know names in this form, and a shell on macOS may spell them in another
-		return mail.ParseName(norm.NFC.String(named))
-	}
-	name, err := config.FindAgent(e.Client, dir)
-	return mail.Name(norm.NFC.String(string(name))), err
+	at := placeOf(p, client)
+	at.Starts = true
+	placed, err := h.office.Place(ctx, at)
+	return placed.Room, placed.Agent, err
 }

@@ -84,10 +84,10 @@ func forge(t *testing.T, o *office) {
 			t.Errorf("%s as lead from within builder's session: %v", what, err)
 		}
 	}
-	// Its own hook of the same name is another agent, as ever.
+	// Its own hook of that name is a session of its own agent, as ever.
 	if brief, err := forger.Turn(t.Context(), mail.Turn{Moment: mail.SessionStart, Session: "s2",
-		Process: builder}); err != nil || brief.Agent != "lead-2" {
-		t.Errorf("another session that is called lead is %+v, %v", brief, err)
+		Process: builder}); err != nil || brief.Agent != "builder-2" {
+		t.Errorf("another session, which says that it is lead, is %+v, %v", brief, err)
 	}
 }
 

@@ -104,7 +104,7 @@ func (g *Gate) credential(r *http.Request) (mail.Caller, error) {
 // ask too.
 func looksAround(r *http.Request) bool {
 	if r.Method == http.MethodPost && (strings.HasPrefix(r.URL.Path, wire.Base+"/hooks/") ||
-		strings.HasPrefix(r.URL.Path, wire.Base+"/taken/")) {
+		strings.HasPrefix(r.URL.Path, wire.Base+"/taken/") || r.URL.Path == wire.Base+"/place") {
 		return true
 	}
 	return r.Method == http.MethodGet && (r.URL.Path == wire.Base+"/status" || r.URL.Path == wire.Base+"/rooms")

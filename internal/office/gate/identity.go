@@ -17,6 +17,10 @@ type Identity struct {
 	pass    *mail.Pass // of the machine that vouches for the caller; nil: none
 	peer    *Peer      // whose place among the processes decides too; nil: the credential has decided
 	opens   string     // the program for whose session this call speaks
+	session string     // and which that is, as its client calls it
+	many    bool       // its client runs several in one program
+	joins   bool       // it is an MCP server
+	away    bool       // its programs have a session in another room, and none in this one
 	shell   shell      // in which the caller says to run; without a session it says nothing
 	toolUse string     // as of visit
 	own     bool       // the post office itself: it speaks as anybody
@@ -125,9 +129,9 @@ func (id Identity) ForToolUse(use string) Identity {
 	return id
 }
 
-// Opening returns id for a call about a session of a program, if that is one of those that the peer runs in. Else the
+// Opening returns id for a call about a session of a program, of a client that may run many in one, if that is one of those that the peer runs in. Else the
 // call is like any other; and a program of this machine that the peer does not run in is taken for none.
-func (id Identity) Opening(program string) (of Identity, taken string) {
+func (id Identity) Opening(program, session string, many bool) (of Identity, taken string) {
 	if id.peer == nil || len(id.peer.Programs()) == 0 || program == "" {
 		return id, program
 	}
@@ -138,8 +142,23 @@ func (id Identity) Opening(program string) (of Identity, taken string) {
 		}
 		return id, program
 	}
-	id.opens, id.shell, id.toolUse = program, shell{}, ""
+	id.opens, id.session, id.many, id.shell, id.toolUse = program, session, many, shell{}, ""
 	return id, program
+}
+
+// Opens reports whether the call is about a session of a program in which the caller runs.
+func (id Identity) Opens() bool { return id.opens != "" }
+
+// Joining returns id for an MCP server.
+func (id Identity) Joining() Identity {
+	id.joins = id.opens != ""
+	return id
+}
+
+// Elsewhere returns id for a caller whose programs have a session in another room, and none in this one.
+func (id Identity) Elsewhere() Identity {
+	id.away = true
+	return id
 }
 
 // Calling returns id for another agent of the same process, for which the post office has proof.
@@ -158,6 +177,10 @@ func (id Identity) Enter(room *mailroom.Room) (mail.Service, mail.Name, error) {
 	// of a session that is not there no process tells
 	if id.peer != nil && (!whence.Guessed || id.shell.session == "") {
 		whence.Programs, whence.Opens, whence.Doubtful = id.Programs(), id.opens, id.peer.doubtful
+		whence.Many, whence.Joins, whence.Elsewhere = id.many, id.joins, id.away
+		if id.opens != "" {
+			whence.Session = id.session
+		}
 	}
 	svc, err := room.From(caller, whence)
 	if err == nil && id.pass != nil {

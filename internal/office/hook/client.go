@@ -15,6 +15,8 @@ type Client struct {
 	Name string
 	// Editor says that the program runs many sessions, in many processes of one name.
 	Editor bool
+	// Many says that one of its processes may run several sessions, which its hooks tell apart.
+	Many bool
 	// waits says that a hook may wait beside an idle session, which its end wakes: Call.Wait.
 	waits bool
 	// read turns what the program says into an Event.

@@ -55,8 +55,11 @@ func news(e *Event, box *Mailbox, brief *mail.Briefing) words {
 	who := fence.Text(string(brief.Agent))
 	renamed := ""
 	if e.Moment == mail.SessionStart && brief.Agent != box.Agent {
-		renamed = fmt.Sprintf("This session is the agent %s, because another live one is %s. ",
-			who, fence.Text(string(box.Agent)))
+		why := "because another live one is"
+		if !strings.HasPrefix(string(brief.Agent), string(box.Agent)+"-") {
+			why = "whatever it is started as now, and not"
+		}
+		renamed = fmt.Sprintf("This session is the agent %s, %s %s. ", who, why, fence.Text(string(box.Agent)))
 	}
 	switch {
 	case len(brief.Items) > 0:

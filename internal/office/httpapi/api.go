@@ -52,6 +52,9 @@ type Options struct {
 	// Hooks answer agents' clients. Nil: nobody does.
 	Hooks Hooks
 
+	// Place says in which room a client's session is, and as whom. Nil: what a client says is so.
+	Place func(context.Context, *wire.Place) (wire.Placed, error)
+
 	// Status says how the post office is. Nil: the zero Status.
 	Status func(context.Context) (wire.Status, error)
 

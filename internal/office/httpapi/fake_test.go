@@ -374,6 +374,15 @@ func (s *fakeService) AddWorkspace(_ context.Context, w mail.Workspace) (mail.Wo
 
 func (s *fakeService) RemoveWorkspace(_ context.Context, id mail.Name) error { return s.ask(s.as, id) }
 
+func (s *fakeService) Grants(context.Context) ([]mail.Grant, error) {
+	return []mail.Grant{{Agent: "lead", Role: "orchestrator", Dir: "/src", Client: "claude", By: mail.User,
+		At: 1778421600123}}, s.ask(s.as, nil)
+}
+
+func (s *fakeService) Grant(_ context.Context, g mail.Grant) (mail.Grant, error) {
+	return g, s.ask(s.as, g)
+}
+
 func (s *fakeService) Import(ctx context.Context, items []mail.Item) (mail.Imported, error) {
 	select {
 	case <-time.After(s.slow):

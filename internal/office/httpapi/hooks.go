@@ -1,6 +1,7 @@
 package httpapi
 
 import (
+	"cmp"
 	"context"
 	"io"
 	"net/http"
@@ -31,6 +32,10 @@ func hookRoutes() []route {
 		{method: http.MethodPost, path: "/taken/{ticket}", id: "hookTaken",
 			about:  "Confirm that the client has taken what a hook said: what it was told is marked then.",
 			status: http.StatusNoContent, handle: hookTaken},
+		{method: http.MethodPost, path: "/place", id: "place",
+			about: "Answer in which room a client's session is, and as whom, as far as the user lets a repository's " +
+				"file or a command line say so. With starts, the user is asked for the rest.",
+			in: wire.Place{}, out: wire.Placed{}, status: http.StatusOK, handle: place},
 	}
 }
 
@@ -107,6 +112,50 @@ func hookTaken(c *call) (any, error) {
 		return nil, err
 	}
 	return nil, c.api.opts.Hooks.Taken(c.r.Context(), ticket)
+}
+
+// place answers where a session is. A directory of another machine is remembered with the name of that machine, and
+// what its programs may not enter is not there for them.
+func place(c *call) (any, error) {
+	p, err := body[wire.Place](c)
+	if err != nil {
+		return nil, err
+	}
+	if pass := c.caller.Pass; pass != nil {
+		p.Home = string(pass.Machine) + ":" + p.Home
+		if !pass.Enters(p.FileRoom) {
+			p.FileRoom = ""
+		}
+		if !pass.Enters(cmp.Or(p.Room, p.Own)) {
+			return nil, mail.Errorf(mail.NotFound, "there is no room %s", cmp.Or(p.Room, p.Own))
+		}
+	}
+	for _, room := range []mail.RoomName{p.Room, p.FileRoom, p.Own} {
+		if room == "" {
+			continue
+		}
+		if _, err := mail.ParseRoom(string(room)); err != nil {
+			return nil, err
+		}
+	}
+	if p.Room == "" && p.Own == "" {
+		return nil, mail.Errorf(mail.Invalid, "say which room is meant: room, or own for that of the directory")
+	}
+	for _, name := range []mail.Name{p.Agent, p.FileAgent, p.Free} {
+		if name == "" {
+			continue
+		}
+		if _, err := mail.ParseName(string(name)); err != nil {
+			return nil, err
+		}
+	}
+	if p.Free == "" {
+		return nil, mail.Errorf(mail.Invalid, "say in free what the session is called if it may not have another name")
+	}
+	if c.api.opts.Place == nil {
+		return wire.Placed{Room: cmp.Or(p.Room, p.Own), Agent: cmp.Or(p.Agent, p.Free)}, nil
+	}
+	return c.api.opts.Place(c.r.Context(), &p)
 }
 
 // needLocal refuses what does not come from a process of this machine, of which the system says who it is.

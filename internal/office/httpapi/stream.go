@@ -190,6 +190,8 @@ func kindOf(e *mail.Event) string {
 		return "settled"
 	case e.Workspace != nil:
 		return "workspace"
+	case e.Grant != nil:
+		return "grant"
 	}
 	return "other"
 }

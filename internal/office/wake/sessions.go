@@ -230,6 +230,18 @@ func (l *Sessions) In(programs []string) mail.Name {
 	return ""
 }
 
+// Dirs returns where the sessions of an agent of a room work or did, or those of all of its agents.
+func (l *Sessions) Dirs(room mail.RoomName, agent mail.Name) (dirs []string) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for at, s := range l.latest {
+		if at.room == room && (agent == "" || at == seatOf(room, agent)) {
+			dirs = append(dirs, s.Dir)
+		}
+	}
+	return dirs
+}
+
 // Of returns the agent that has a session of the client's, "" if none is known, and whether it is known to be over.
 func (l *Sessions) Of(room mail.RoomName, id string) (agent mail.Name, over bool) {
 	l.mu.Lock()

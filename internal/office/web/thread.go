@@ -222,7 +222,7 @@ func (p *threadPage) writeTo(items []mail.Item) (*box, error) {
 // whoever leads.
 func (b *box) answering(it *mail.Item) (*box, error) {
 	to := it.AnswerTo(mail.User)
-	if it.From == mail.FromSystem {
+	if it.From == mail.FromSystem && !it.Type.Asks() {
 		to = []mail.Address{mail.ToOrchestrator}
 	}
 	to, err := b.reachable(to)

@@ -36,6 +36,8 @@ func (s *state) apply(e *mail.Event) (counted bool) {
 		counted = s.applyBridge(e.Bridge)
 	case e.Workspace != nil:
 		s.applyWorkspace(e.Workspace)
+	case e.Grant != nil:
+		counted = s.applyGrant(e.Grant, e.At)
 	case e.Settled != nil:
 		counted = s.applySettled(*e.Settled, e.At)
 	case e.Checkpoint != nil && e.Checkpoint.After == 0:

@@ -22,6 +22,7 @@ func (s *state) checkpoint() *mail.Checkpoint {
 		c.Bound = append(c.Bound, r.binding())
 	}
 	c.Bridges, c.Workspaces = slices.Clone(s.bridges), slices.Clone(s.workspaces)
+	c.Grants = slices.Clone(s.grants)
 	if s.shared() {
 		c.Machines, c.Upkeep, c.UpkeepAt = slices.Clone(s.machines), s.upkeep, s.upkeepAt
 		c.Void = slices.Clone(s.void)
@@ -160,6 +161,7 @@ func (s *state) applyCheckpoint(c *mail.Checkpoint, at mail.Time) {
 		s.last = c.Last
 	}
 	s.bridges, s.workspaces = slices.Clone(c.Bridges), slices.Clone(c.Workspaces)
+	s.grants = slices.Clone(c.Grants)
 	s.machines, s.upkeep, s.upkeepAt = slices.Clone(c.Machines), c.Upkeep, c.UpkeepAt
 	if s.shared() {
 		s.void = slices.Clone(c.Void)

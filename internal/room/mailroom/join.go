@@ -217,8 +217,8 @@ func (v *view) pulse(s *state, now mail.Time) []mail.Event {
 	return []mail.Event{{At: now, Agent: c}}
 }
 
-// grant adds the role of the orchestrator where the configuration gives it. A line in a file neither gives nor takes
-// it, because there are rights with it.
+// grant adds the role of the orchestrator where the configuration or a grant gives it. A line in a file neither gives
+// nor takes it, because there are rights with it.
 func (v *view) grant(s *state, c *mail.AgentChange) {
 	const role = string(mail.Orchestrator)
 	m := s.agent(c.Name)
@@ -229,7 +229,8 @@ func (v *view) grant(s *state, c *mail.AgentChange) {
 		}
 	}
 	has := slices.Contains(c.Roles, role) || c.Roles == nil && m != nil && m.hasRole(role)
-	if has || !slices.Contains(v.opts.Orchestrators, c.Name) {
+	granted := slices.Contains(v.opts.Orchestrators, c.Name) || !v.isUser() && s.leadGranted(c.Name)
+	if has || !granted {
 		return
 	}
 	if c.Roles == nil && m != nil {

@@ -372,7 +372,7 @@ func (r *Room) fate(e *mail.Event, mark, written mail.Seq) journal.Fate {
 			return journal.Keep
 		}
 		return journal.Drop
-	case e.Bridge != nil, e.Workspace != nil: // the checkpoint says what they came to
+	case e.Bridge != nil, e.Workspace != nil, e.Grant != nil: // the checkpoint says what they came to
 		return journal.Archive
 	}
 	return journal.Keep // an event of a newer version

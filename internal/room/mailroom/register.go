@@ -62,6 +62,7 @@ func (v *view) registering(ctx context.Context, p mail.Presence, c *mail.AgentCh
 			if s.changes(c, now) {
 				v.checked(s, c, p.Update)
 				events = []mail.Event{{At: now, Agent: c}}
+				events = append(events, v.takesBack(s, c)...)
 			}
 		}
 	})
@@ -69,6 +70,22 @@ func (v *view) registering(ctx context.Context, p mail.Presence, c *mail.AgentCh
 		return nil, v.tripped(ctx, full)
 	}
 	return events, err
+}
+
+// takesBack returns the events by which the grants end that would give an agent the role of the orchestrator again,
+// which the user takes from it.
+func (v *view) takesBack(s *state, c *mail.AgentChange) (events []mail.Event) {
+	const role = string(mail.Orchestrator)
+	if !v.isUser() || v.files || c.Roles == nil || slices.Contains(c.Roles, role) {
+		return nil
+	}
+	for _, g := range s.grants {
+		if g.Agent == c.Name && g.Role == role && !g.Refused {
+			g.Refused, g.By, g.At, g.Question, g.Answer = true, mail.User, 0, "", ""
+			events = append(events, mail.Event{Grant: &g})
+		}
+	}
+	return events
 }
 
 // adopt decides what registering a known name from outside means: the name of a live session is not shared without a

@@ -59,6 +59,9 @@ type resolved struct {
 }
 
 func (v *view) resolveOne(s *state, t string) (resolved, error) {
+	if t == string(mail.System) && v.isUser() { // an answer to what the post office itself asks is for nobody else
+		return resolved{local: mail.FromSystem}, nil
+	}
 	name, byName := strings.CutPrefix(t, "agent:")
 	a, _, err := mail.ParseAddress(t, v.opts.Namespaces)
 	if agent, room, far := a.Far(); far {

@@ -32,6 +32,9 @@ func (v *view) Send(ctx context.Context, d mail.Draft) (mail.Sent, error) {
 	if err == nil && p.earlier == nil {
 		p.earlier, err = v.admit(ctx, &p, d.Again)
 	}
+	if err == nil && p.earlier == nil && p.answers {
+		p.grant, err = v.decides(ctx, &p.message)
+	}
 	var sent mail.Sent
 	switch {
 	case err != nil:
@@ -118,6 +121,7 @@ type plan struct {
 	answers bool           // a question that is open, by right
 	asked   []mail.Address // if it does not: of whom that was asked
 	typed   bool           // the draft says of which type it is
+	grant   *mail.Grant    // that the message decides; nil: none
 }
 
 // here returns the message as far as it is for this room.
@@ -379,12 +383,18 @@ func (v *view) post(ctx context.Context, p *plan) (mail.Sent, error) {
 		}
 	}
 	events := append(p.pulse, mail.Event{Message: &p.message})
+	if p.grant != nil {
+		events = append(events, mail.Event{Grant: p.grant})
+	}
 	for i := range events {
 		events[i].At = now
 	}
 	seq, err := v.commit(ctx, events...)
 	if err != nil {
 		return mail.Sent{}, err
+	}
+	if p.grant != nil {
+		seq-- // of the message
 	}
 	var sent mail.Sent
 	v.read(func(s *state, now mail.Time) {

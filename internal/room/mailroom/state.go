@@ -53,6 +53,7 @@ type state struct {
 	lateMarks  lateMarks
 	bridges    []mail.Bridge
 	workspaces []mail.Workspace
+	grants     []mail.Grant // one for each of what it is about
 	// by machine: whom it can wake without a session
 	doors map[mail.Machine][]mail.Address
 

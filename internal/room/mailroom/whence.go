@@ -21,9 +21,15 @@ type Whence struct {
 	// Doubtful reports whether the process may be an agent's: it runs in a client, or cannot be told from what an agent
 	// has left behind. It is asked if no session is known there.
 	Doubtful func() bool
-	// Session is the client's session for which the process says to run, "" if it does not say. Of programs that run
-	// several agents (threads) it decides whose process it is.
+	// Session is the client's session that the process opens, or in which it says to run; "": it does not say. Of
+	// programs that run several agents (threads) it decides whose process it is.
 	Session string
+	// Many says that the client runs several sessions in one program, which its hooks tell apart by Session.
+	Many bool
+	// Joins says that it is an MCP server, which is told what is refused; a hook must not fail its client.
+	Joins bool
+	// Elsewhere says that one of Programs has a session in another room, and none in this one.
+	Elsewhere bool
 	// Guessed says that the caller's name was made up from where the process runs: there must be a session of it.
 	Guessed bool
 }
@@ -50,8 +56,10 @@ func (v *view) settleIn(s *state, w Whence, now mail.Time) error {
 		return nil
 	}
 	m := s.agent(v.caller)
-	leads := v.caller == mail.Orchestrator || m != nil && m.hasRole(string(mail.Orchestrator))
+	leads := s.leads(v.caller)
 	switch {
+	case w.Opens != "":
+		return v.open(s, w, seats, program)
 	case m != nil && slices.Contains(seats, m):
 		return v.inThread(m, seats, w, now)
 	case len(seats) == 0 && w.Guessed:
@@ -62,17 +70,12 @@ func (v *view) settleIn(s *state, w Whence, now mail.Time) error {
 	case len(seats) == 0:
 		elsewhere := m != nil && m.Process != "" && m.live(now) &&
 			!slices.ContainsFunc(w.Programs, func(p string) bool { return process.Is(m.Process, p) })
-		if w.Opens == "" && (leads || elsewhere) && w.Doubtful != nil && w.Doubtful() {
+		if (leads || elsewhere) && w.Doubtful != nil && w.Doubtful() {
 			return mail.Errorf(mail.Denied,
 				"this process runs inside an agent's client, or has no terminal that a person sits at, and %s is "+
 					"another agent: nothing was done. A client's own hooks and MCP server say who it is: pennypost "+
 					"install CLIENT --as NAME. A program that runs by itself shows a token: pennypost agents token '%s'",
 				v.caller, v.caller)
-		}
-		return nil
-	case w.Opens != "" && !leads:
-		if m == nil && w.Opens != program {
-			v.parent = seats[0].Name // a client that was started from within another's session
 		}
 		return nil
 	case len(seats) == 1 && seats[0].Base == v.caller:
@@ -159,4 +162,98 @@ func (v *view) notThere(seats []*member) error {
 		"this process runs inside the session of %s; it cannot speak as %s: nothing was done. Say --as '%s', "+
 			"or let %s be told with: pennypost send --to '%s'",
 		strings.Join(names, " or "), v.caller, names[0], v.caller, v.caller)
+}
+
+// open finds out whose session a client's hook or MCP server speaks for, which says that it is the caller's. Once a
+// program has a session, what it says of its name changes nothing: the session stays who it is. One that is new may
+// take up a name that nobody has a session in, and one that was started from within another's session only a name that
+// is free: whoever bears another did not start it.
+func (v *view) open(s *state, w Whence, seats []*member, program string) error {
+	bearer := s.bearer(v.caller)
+	switch {
+	case len(seats) > 0 && w.Opens == program:
+		seat := seatOf(seats, w, s.agent(v.caller))
+		switch {
+		case seat == nil && s.leads(v.caller), seat != nil && w.Joins && seat.Base != v.caller && bearer != nil &&
+			bearer != seat:
+			return v.notThere(seats)
+		case seat != nil:
+			v.stay(seat, w)
+		}
+		return nil
+	case len(seats) > 0:
+		return v.nest(s, seats)
+	case bearer != nil && w.Elsewhere && !s.agentGranted(v.caller):
+		return mail.Errorf(mail.Denied, "this process runs inside a session of another room, and %s is another agent "+
+			"of room %s: nothing was done. The person may allow it: pennypost agents grant '%s' --room %s", v.caller,
+			v.name, v.caller, v.name)
+	case s.leads(v.caller) && !v.mayOpen(s, v.caller):
+		return notGranted(v.caller)
+	}
+	return nil
+}
+
+// seatOf returns the agent whose session of a program it is; nil if it is a new one, of a program that runs several.
+func seatOf(seats []*member, w Whence, caller *member) *member {
+	for _, m := range seats {
+		if w.Session != "" && (m.Session == w.Session || m.Left == w.Session) {
+			return m
+		}
+	}
+	switch {
+	case slices.Contains(seats, caller):
+		return caller
+	case w.Many:
+		return nil
+	}
+	return seats[0]
+}
+
+// stay has a session stay who it is, whatever it says now. That is logged once.
+func (v *view) stay(seat *member, w Whence) {
+	if seat.Name != v.caller && seat.Base != v.caller &&
+		v.breaker.news(&trip{what: "claims " + w.Opens + " " + string(v.caller)}, v.opts.Now()) {
+		v.opts.Log.Warn("a session says that it is another agent now, and stays who it is", "room", v.name,
+			"agent", seat.Name, "says", v.caller)
+	}
+	v.caller = seat.Name
+}
+
+// nest gives a client that was started from within another's session a name of its own: the one that it says, if
+// nobody bore it before or it is the outer session's child, or that with a number.
+func (v *view) nest(s *state, outer []*member) error {
+	base := v.caller
+	for n := 2; base != mail.Orchestrator && n <= maxNested; n++ {
+		m := s.bearer(v.caller)
+		switch {
+		case m == nil && s.checkNew(v.caller, nil) == nil && !s.leadGranted(v.caller):
+			v.parent = outer[0].Name
+			return nil
+		case m != nil && m.listed() && (v.descends(s, m, outer) && !v.runs(m, v.now()) || s.agentGranted(m.Name)):
+			return nil
+		case s.leads(base):
+			return v.notThere(outer)
+		}
+		v.caller = numbered(base, n)
+	}
+	v.caller = base
+	return v.notThere(outer)
+}
+
+// maxNested is how many numbers are tried for such a name: more sessions than anybody starts from within one.
+const maxNested = 1000
+
+// agentGranted reports whether the person lets any session be an agent, wherever it was started.
+func (s *state) agentGranted(n mail.Name) bool {
+	return slices.ContainsFunc(s.grants, func(g mail.Grant) bool {
+		return g.Agent == n && g.Room == "" && g.By == mail.User && !g.Refused
+	})
+}
+
+// Binds reports whether a session of this room is bound to one of some programs.
+func (r *Room) Binds(programs []string) bool {
+	r.mu.RLock()
+	defer r.mu.RUnlock()
+	seats, _ := r.seats(r.state, programs)
+	return len(seats) > 0
 }

@@ -29,10 +29,14 @@ func TestP5_InsideASession(t *testing.T) {
 	for _, p := range []mail.Presence{
 		{Name: "lead", Roles: []string{"orchestrator"}}, {Name: "other"}, {Name: "gone", State: mail.Gone},
 		{Name: "paper", Client: "haak"}, {Name: "paper-2", Client: "haak"}, {Name: "ws"},
+		{Name: "retired", Roles: []string{"orchestrator"}},
 	} {
 		if _, err := user.Register(t.Context(), p); err != nil {
 			t.Fatal(err)
 		}
+	}
+	if err := user.Retire(t.Context(), "retired"); err != nil {
+		t.Fatal(err)
 	}
 	begin("builder", "s1", claude)
 	begin("builder", "s2", codex) // builder-2
@@ -50,6 +54,8 @@ func TestP5_InsideASession(t *testing.T) {
 	}
 	inside := func(programs ...string) Whence { return Whence{Programs: append([]string{"99.1@b"}, programs...)} }
 	opening := func(w Whence, program string) Whence { w.Opens = program; return w }
+	many := func(w Whence) Whence { w.Many = true; return w }
+	elsewhere := func(w Whence) Whence { w.Elsewhere = true; return w }
 	client := func(w Whence) Whence { w.Doubtful = func() bool { return true }; return w }
 	for _, tt := range []struct {
 		what   string
@@ -83,9 +89,28 @@ func TestP5_InsideASession(t *testing.T) {
 		{"in a client in a client, not yet begun: the outer's", inside(nested, claude), "builder", "builder", ""},
 		{"the innermost session counts", inside(codex, claude), "builder", "", ""},
 		{"a hook begins its session", opening(inside(nested), nested), "gone", "gone", ""},
-		{"a hook begins another session of a program", opening(inside(codex), codex), "gone", "gone", ""},
+		{"a hook begins another session of a program of many", many(opening(inside(codex), codex)), "gone", "gone",
+			""},
+		{"as the orchestrator there", many(opening(inside(codex), codex)), "lead", "", ""},
+		{"a hook of a program says another name", opening(inside(codex), codex), "gone", "builder-2", ""},
 		{"a session from within another's", opening(inside(nested, claude), nested), "fresh", "fresh", "builder"},
-		{"another session of the program", opening(inside(claude), claude), "fresh", "fresh", ""},
+		{"a hook of a session says another name", opening(inside(claude), claude), "other", "builder", ""},
+		{"a hook of a session says a free name", opening(inside(claude), claude), "fresh", "builder", ""},
+		{"a hook of a session says the orchestrator", opening(inside(claude), claude), "lead", "builder", ""},
+		{"a hook of a session says the orchestrator by the name", opening(inside(claude), claude), "orchestrator",
+			"builder", ""},
+		{"from within another's, as one that is there", opening(inside(nested, claude), nested), "other", "other-2",
+			"builder"},
+		{"from within another's, as one that is gone", opening(inside(nested, claude), nested), "gone", "gone-2",
+			"builder"},
+		{"from within another's, as its child", opening(inside(nested, claude), nested), "kid", "kid", ""},
+		{"from within another's, as one that led and is retired", opening(inside(nested, claude), nested), "retired",
+			"", ""},
+		{"as one that led and is retired", opening(inside(nested), nested), "retired", "", ""},
+		{"as an orchestrator that nobody has granted", opening(inside(nested), nested), "orchestrator", "", ""},
+		{"from within a session of another room, as one that is there", elsewhere(opening(inside(nested), nested)),
+			"other", "", ""},
+		{"from within a session of another room", elsewhere(opening(inside(nested), nested)), "fresh", "fresh", ""},
 		{"from within another's, as the orchestrator", opening(inside(nested, claude), nested), "lead", "", ""},
 		{"from within another's, as the orchestrator by the name", opening(inside(nested, claude), nested),
 			"orchestrator", "", ""},

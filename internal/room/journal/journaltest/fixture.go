@@ -175,6 +175,7 @@ func Samples() []mail.Event {
 		{At: noon, Workspace: full.Workspace},
 		{At: noon, Settled: full.Settled},
 		{At: noon, Machine: full.Machine},
+		{At: noon, Grant: full.Grant},
 		{At: noon, Machine: &mail.MachineChange{}},
 		{At: -62135596800000, Receipt: &mail.Receipt{}},
 		{At: 253402300799999, Erased: &mail.Erasure{}},

@@ -60,6 +60,10 @@ func appendPayload(b []byte, e *mail.Event) ([]byte, error) {
 		w.raw(`,"machine":`)
 		w.rare(e.Machine, new(mail.MachineChange))
 	}
+	if e.Grant != nil {
+		w.raw(`,"grant":`)
+		w.rare(e.Grant, new(mail.Grant))
+	}
 	return w.b, w.err
 }
 

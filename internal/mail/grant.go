@@ -1,0 +1,74 @@
+package mail
+
+import (
+	"cmp"
+	"slices"
+	"strings"
+)
+
+// Grant is the person's word on who an agent's session may be. A room keeps one for each Agent, Role, Dir, Client and
+// Room; the last word counts. Without an Agent it says that Dir is at home in the room.
+type Grant struct {
+	Agent  Name     `json:"agent,omitempty"`  // as whom a session may speak
+	Role   string   `json:"role,omitempty"`   // which the agent then has: the orchestrator's
+	Dir    string   `json:"dir,omitempty"`    // in which the client works; "": in any
+	Client string   `json:"client,omitempty"` // as hooks call it; "": any
+	Room   RoomName `json:"room,omitempty"`   // another room, which the file of Dir names; "": this one
+	// Refused says that the person has said no, or takes back what was granted.
+	Refused bool `json:"refused,omitzero"`
+	By      Name `json:"by,omitempty"` // the user, or system for what follows from the room itself
+	At      Time `json:"at,omitzero"`
+	// Question and Answer are the messages by which it was decided. It counts if Answer is what settled Question.
+	Question ID `json:"question,omitempty"`
+	Answer   ID `json:"answer,omitempty"`
+}
+
+// Same reports whether g and o are about the same.
+func (g *Grant) Same(o *Grant) bool {
+	return g.Agent == o.Agent && g.Role == o.Role && g.Dir == o.Dir && g.Client == o.Client && g.Room == o.Room
+}
+
+// Covers reports whether g speaks of a client in a directory. A client that nobody knows is as good as any.
+func (g *Grant) Covers(dir, client string) bool {
+	return (g.Dir == "" || g.Dir == dir) && (g.Client == "" || client == "" || g.Client == client)
+}
+
+// Check checks what somebody wants to record.
+func (g *Grant) Check() error {
+	if g.Agent == "" && (g.Dir == "" || g.Role != "") {
+		return Errorf(Invalid, "say which agent the grant is for, or which directory is at home in the room")
+	}
+	if g.Agent != "" {
+		if _, err := ParseName(string(g.Agent)); err != nil {
+			return err
+		}
+	}
+	if g.Agent == User || g.Agent == System {
+		return Errorf(Denied, "no session can be %s", g.Agent)
+	}
+	if g.Role != "" && g.Role != string(Orchestrator) {
+		return Errorf(Invalid, "the role %q needs no grant: agents say themselves which roles they have", g.Role)
+	}
+	if g.Agent == Orchestrator && g.Role == "" {
+		return Errorf(Invalid, "who is called orchestrator has that role: the grant is to say so")
+	}
+	if g.Room != "" {
+		if _, err := ParseRoom(string(g.Room)); err != nil {
+			return err
+		}
+	}
+	for _, text := range []string{g.Dir, g.Client} {
+		if len(text) > 4096 || strings.ContainsFunc(text, func(r rune) bool { return r < ' ' || r == 0x7f }) {
+			return Errorf(Invalid, "directory and client of a grant are one line each")
+		}
+	}
+	return nil
+}
+
+// SortGrants puts grants into the order in which they are listed.
+func SortGrants(list []Grant) {
+	slices.SortFunc(list, func(a, b Grant) int {
+		return cmp.Or(CompareNames(a.Agent, b.Agent), cmp.Compare(a.Role, b.Role), cmp.Compare(a.Dir, b.Dir),
+			cmp.Compare(a.Client, b.Client), cmp.Compare(a.Room, b.Room))
+	})
+}

@@ -1,0 +1,120 @@
+package daemon
+
+import (
+	"cmp"
+	"context"
+	"slices"
+
+	"pennypost/internal/config"
+	"pennypost/internal/mail"
+	"pennypost/internal/room/mailroom"
+	"pennypost/internal/wire"
+)
+
+// Place implements httpapi.Places: it says in which room a client's session is, and as whom, if what the file of its
+// project proposes counts only as far as the repository's own room and a free name, and what its command line says of
+// an orchestrator only as far as the person has granted it. All else waits for the person's word.
+func (o *office) Place(ctx context.Context, p *wire.Place) (wire.Placed, error) {
+	if o.far != nil {
+		return o.far.place(ctx, p)
+	}
+	c := mailroom.Claim{Agent: p.Agent, Free: p.Free, Dir: p.Home, Client: p.Client, Ask: p.Starts}
+	if c.Agent == "" && p.FileAgent != "" {
+		c.Agent, c.File = p.FileAgent, true
+	}
+	room := p.Room
+	if room == "" {
+		room = p.Own
+		if p.FileRoom != "" && p.FileRoom != p.Own {
+			if err := o.toFileRoom(ctx, p, &c); err != nil {
+				return wire.Placed{}, err
+			}
+			if c.Room == "" {
+				room = p.FileRoom
+			}
+		}
+	}
+	if c.Agent == "" && c.Room == "" && !c.Home {
+		return wire.Placed{Room: room, Agent: p.Free}, nil
+	}
+	if !p.Starts && !o.exists(room) { // a look makes no room
+		return wire.Placed{Room: room, Agent: cmp.Or(c.Agent, c.Free)}, nil
+	}
+	c.Held = c.File && o.workedIn(room, c.Agent, p.Home)
+	e, err := o.borrow(ctx, room)
+	if err != nil {
+		return wire.Placed{}, err
+	}
+	defer o.giveBack(e, room)
+	name, err := e.room.Place(ctx, c)
+	return wire.Placed{Room: room, Agent: name}, err
+}
+
+// toFileRoom notes in c whether a project may go to the room that its file names: one that is not there yet, one that
+// it is at home in, or one that the person let it in to.
+func (o *office) toFileRoom(ctx context.Context, p *wire.Place, c *mailroom.Claim) error {
+	if !o.exists(p.FileRoom) {
+		c.Home = true
+		return nil
+	}
+	at, err := o.allows(ctx, p.FileRoom, mail.Grant{Dir: p.Home})
+	if at || err != nil {
+		return err
+	}
+	if o.workedIn(p.FileRoom, "", p.Home) {
+		c.Home = true // before rooms remembered who is at home there
+		return nil
+	}
+	wanted := mail.Grant{Agent: p.FileAgent, Dir: p.Home, Room: p.FileRoom}
+	if p.Agent != "" {
+		wanted.Agent = ""
+	}
+	if o.exists(p.Own) {
+		if c.Meant, err = o.allows(ctx, p.Own, wanted); err != nil {
+			return err
+		}
+	}
+	if !c.Meant {
+		c.Room = p.FileRoom
+	}
+	return nil
+}
+
+func (o *office) allows(ctx context.Context, room mail.RoomName, g mail.Grant) (bool, error) {
+	e, err := o.borrow(ctx, room)
+	if err != nil {
+		return false, err
+	}
+	defer o.giveBack(e, room)
+	return e.room.Allows(g), nil
+}
+
+// workedIn reports whether a session of an agent of a room, or of any of its agents, is known to have worked in a
+// directory: whoever did before the person was asked goes on.
+func (o *office) workedIn(room mail.RoomName, agent mail.Name, home string) bool {
+	for _, dir := range o.sessions.Dirs(room, agent) {
+		if dir != "" && config.HomeDir(dir) == home {
+			return true
+		}
+	}
+	return false
+}
+
+// placeOf returns what is said of a place, for Place.
+func placeOf(p *config.Place, client string) *wire.Place {
+	return &wire.Place{Client: client, Room: p.Room, Agent: p.Agent, FileRoom: p.File.Room, FileAgent: p.File.Agent,
+		Own: p.Own, Free: p.Free, Home: p.Home}
+}
+
+// bindsElsewhere reports whether a session of another room that is open runs in one of some programs.
+func (o *office) bindsElsewhere(room mail.RoomName, programs []string) bool {
+	o.mu.Lock()
+	var others []*mailroom.Room
+	for name, e := range o.rooms {
+		if name != room && e.isOpen() {
+			others = append(others, e.room)
+		}
+	}
+	o.mu.Unlock()
+	return slices.ContainsFunc(others, func(r *mailroom.Room) bool { return r.Binds(programs) })
+}

@@ -1,0 +1,358 @@
+package mailroom
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"slices"
+	"strings"
+
+	"pennypost/internal/base/jsonx"
+	"pennypost/internal/mail"
+)
+
+// The answers to a card that asks for a grant.
+const (
+	allow = "Allow"
+	deny  = "Not"
+)
+
+// cardKey begins the idempotency keys of such cards.
+const cardKey = "grant "
+
+// maxCards bounds how many of them wait for the person at once: a disk may hold any number of repositories.
+const maxCards = 20
+
+// Claim is what a session that starts in this room wants to be.
+type Claim struct {
+	Agent  mail.Name     // the name that it wants; "": none but Free
+	Free   mail.Name     // made of client and directory: what it is called if it may not have that
+	Dir    string        // where its client works, as grants spell it
+	Client string        // as hooks call it
+	File   bool          // the file of Dir wants it, and not a command line
+	Room   mail.RoomName // another room that the file names, and which Dir may not enter so far
+	Home   bool          // the file of Dir has named this room, which is new, or is at home here from before
+	Held   bool          // a session in Dir had the name already, before grants were recorded
+	Meant  bool          // the person let Dir in here under that name
+	Ask    bool          // the person is asked for what the session may not have
+}
+
+// Place returns what a session that starts is called. The person is asked, once, for what it may not have.
+func (r *Room) Place(ctx context.Context, c Claim) (mail.Name, error) {
+	v := &view{Room: r, caller: mail.System}
+	var name mail.Name
+	var record []mail.Grant
+	var asked *mail.Grant
+	v.read(func(s *state, _ mail.Time) {
+		name, record, asked = v.placing(s, c)
+		if asked != nil && (!c.Ask || s.ruledOn(asked) || !s.mayAsk(asked)) {
+			asked = nil
+		}
+	})
+	var events []mail.Event
+	for _, g := range record {
+		events = append(events, mail.Event{Grant: &g})
+	}
+	if c.Ask {
+		if _, err := v.commit(ctx, events...); err != nil {
+			return name, err
+		}
+	}
+	if asked != nil {
+		r.askFor(ctx, asked)
+	}
+	return name, nil
+}
+
+// placing decides what a session is called, what is recorded by that, and what it has to be granted to be more.
+func (v *view) placing(s *state, c Claim) (name mail.Name, record []mail.Grant, asked *mail.Grant) {
+	home := mail.Grant{Dir: c.Dir, By: mail.System}
+	if c.Home && !s.granted(&home) {
+		record = append(record, home)
+	}
+	name = c.Agent
+	if name == "" {
+		name = c.Free
+	}
+	own := mail.Grant{Agent: name, Dir: c.Dir, By: mail.System}
+	switch bearer := s.bearer(name); {
+	case c.Room != "":
+		asked = &mail.Grant{Agent: c.Agent, Dir: c.Dir, Room: c.Room}
+		if !c.File {
+			asked.Agent = ""
+			return name, record, asked // that name the command line gave
+		}
+	case c.Agent == "":
+		return name, record, nil
+	case !c.File:
+		if !s.leads(name) || v.mayLead(s, name, &c) {
+			return name, record, nil
+		}
+		asked = &mail.Grant{Agent: name, Role: string(mail.Orchestrator), Dir: c.Dir, Client: c.Client}
+	case s.granted(&own):
+		return name, record, nil
+	case bearer != nil && c.Held, !s.leads(name) && (bearer != nil && c.Meant ||
+		bearer == nil && s.checkNew(name, nil) == nil):
+		return name, append(record, own), nil
+	case !s.leads(name) && bearer != nil:
+		asked = &mail.Grant{Agent: name, Dir: c.Dir}
+	}
+	if name = c.Free; s.leads(name) {
+		name = s.freeName(name)
+	}
+	return name, record, asked
+}
+
+// bearer returns the agent that bears a name, or bore it before it was renamed or retired: whoever comes under that
+// name has its mail and its roles.
+func (s *state) bearer(n mail.Name) *member {
+	if m := s.members[n]; m != nil && (m.listed() || m.Registered != 0) {
+		return m
+	}
+	return nil
+}
+
+// leads reports whether whoever has a name is an orchestrator.
+func (s *state) leads(n mail.Name) bool {
+	m := s.bearer(n)
+	return n == mail.Orchestrator || m != nil && m.hasRole(string(mail.Orchestrator)) || s.leadGranted(n)
+}
+
+// leadGranted reports whether somebody, anywhere, may have the role of the orchestrator under a name.
+func (s *state) leadGranted(n mail.Name) bool {
+	return slices.ContainsFunc(s.grants, func(g mail.Grant) bool {
+		return g.Agent == n && g.Role == string(mail.Orchestrator) && !g.Refused
+	})
+}
+
+// mayLead reports whether the orchestrator of a name may work in a directory, in a client. Where the person did not
+// say which may, an agent that has the role keeps it wherever it works.
+func (v *view) mayLead(s *state, n mail.Name, c *Claim) bool {
+	if slices.Contains(v.opts.Orchestrators, n) {
+		return true
+	}
+	refused := false
+	for i := range s.grants {
+		g := &s.grants[i]
+		if g.Agent != n || g.Role != string(mail.Orchestrator) || !g.Covers(c.Dir, c.Client) {
+			continue
+		}
+		if !g.Refused {
+			return true
+		}
+		refused = true
+	}
+	m := s.agent(n)
+	return !refused && !s.leadGranted(n) && m != nil && m.hasRole(string(mail.Orchestrator))
+}
+
+// mayOpen reports whether a client's hook or server may begin a session of an orchestrator: the role is there, or
+// somewhere granted. Where, was asked when the session was placed.
+func (v *view) mayOpen(s *state, n mail.Name) bool {
+	m := s.agent(n)
+	return m != nil && m.hasRole(string(mail.Orchestrator)) || s.leadGranted(n) ||
+		slices.Contains(v.opts.Orchestrators, n)
+}
+
+// granted reports whether just that was granted.
+func (s *state) granted(g *mail.Grant) bool {
+	i := s.grantOf(g)
+	return i >= 0 && !s.grants[i].Refused
+}
+
+// ruledOn reports whether the person has said yes or no to it.
+func (s *state) ruledOn(g *mail.Grant) bool { return s.grantOf(g) >= 0 }
+
+func (s *state) grantOf(g *mail.Grant) int {
+	return slices.IndexFunc(s.grants, func(o mail.Grant) bool { return o.Same(g) })
+}
+
+// mayAsk reports whether the person can be asked for a grant: not twice, and not for too many.
+func (s *state) mayAsk(g *mail.Grant) bool {
+	if s.sentBefore(s.keyOf(mail.FromSystem, cardOf(g))) {
+		return false
+	}
+	cards := 0
+	for _, r := range s.open {
+		if r.isCard() {
+			cards++
+		}
+	}
+	return cards < maxCards
+}
+
+func (r *record) isCard() bool {
+	return r.msg.From == mail.FromSystem && r.msg.Type == mail.Question && strings.HasPrefix(r.msg.Key, cardKey)
+}
+
+// cardOf returns the idempotency key of the card that asks for a grant.
+func cardOf(g *mail.Grant) string {
+	sum := sha256.Sum256([]byte(strings.Join(
+		[]string{string(g.Agent), g.Role, g.Dir, g.Client, string(g.Room)}, "\x00")))
+	return cardKey + hex.EncodeToString(sum[:16])
+}
+
+// card is the metadata of the message that asks for a grant.
+type card struct {
+	Options []choice   `json:"options"`
+	Grant   mail.Grant `json:"grant"`
+}
+
+type choice struct {
+	Label string `json:"label"`
+	Note  string `json:"description"`
+}
+
+// askFor puts a card onto the person's desk. That it cannot be written is logged, and it is tried again when the next
+// session asks: nothing was granted meanwhile.
+func (r *Room) askFor(ctx context.Context, g *mail.Grant) {
+	who, where := "A session", ""
+	if g.Client != "" {
+		who = g.Client
+	}
+	if g.Dir != "" {
+		where = " in " + g.Dir
+	}
+	wants := fmt.Sprintf("to be %s, an agent that is there already", g.Agent)
+	switch {
+	case g.Role != "":
+		wants = "to be the orchestrator"
+		if g.Agent != mail.Orchestrator {
+			wants += ", " + string(g.Agent)
+		}
+	case g.Room != "" && g.Agent == "":
+		wants = "to enter the room " + string(g.Room)
+	case g.Room != "":
+		wants = fmt.Sprintf("to enter the room %s as %s", g.Room, g.Agent)
+	}
+	body := who + where + " asks " + wants + ".\n\n"
+	if g.Role != "" {
+		body += "The orchestrator may cancel, freeze and retire every agent of this room. "
+	} else {
+		body += "The file .pennypost.toml there says so, and whoever wrote that repository wrote it. It would read " +
+			"and send that mail. "
+	}
+	body += "Until you answer, sessions there work without it, under a name of their own. Your answer is " +
+		"remembered, and counts from the next session on. Take it back with: pennypost agents grant --help"
+	meta, err := jsonx.Marshal(card{[]choice{{allow, "from the next session on"}, {deny, "go on without"}}, *g})
+	if err == nil {
+		_, err = r.As(mail.System).Send(context.WithoutCancel(ctx), mail.Draft{
+			To: mail.Recipients{string(mail.User)}, Type: string(mail.Question), Key: cardOf(g),
+			Subject: cut(who+where+" asks "+wants, maxCardSubject), Body: body, Metadata: meta})
+	}
+	if err != nil {
+		r.opts.Log.Warn("the person was not asked for a grant", "room", r.name, "agent", g.Agent, "dir", g.Dir,
+			"err", err)
+	}
+}
+
+// maxCardSubject is the longest subject of a card, in bytes.
+const maxCardSubject = 200
+
+func cut(text string, most int) string {
+	if len(text) <= most {
+		return text
+	}
+	return strings.ToValidUTF8(text[:most], "") + "…"
+}
+
+// mayGrant says why the caller cannot grant anything: only the person can, and by their own act.
+func (v *view) mayGrant() error {
+	if err := v.needUser("grant who may be whom"); err != nil {
+		return err
+	}
+	switch {
+	case v.files:
+	case v.means == "", v.means == mail.BySystem, v.means == mail.ByOperator, v.means.IsAct():
+		return nil
+	}
+	return mail.Errorf(mail.Denied, "only you yourself can say who may be whom, on the pages, with your phone or in "+
+		"your own terminal: nothing was changed")
+}
+
+// decides returns the grant that an answer decides, nil if it answers no card that asks for one.
+func (v *view) decides(ctx context.Context, m *mail.Message) (*mail.Grant, error) {
+	var at spot
+	v.read(func(s *state, _ mail.Time) {
+		if q := s.records[m.ReplyTo]; q != nil && q.isCard() {
+			at = spot{q.msg.ID, q.seq}
+		}
+	})
+	if at.id == "" {
+		return nil, nil
+	}
+	if err := v.mayGrant(); err != nil {
+		return nil, err
+	}
+	texts, err := v.texts(ctx, []spot{at})
+	if err != nil {
+		return nil, err
+	}
+	var asked card
+	if texts[0] == nil || jsonx.UnmarshalLenient(texts[0].Metadata, &asked) != nil {
+		return nil, mail.Errorf(mail.Unavailable, "what %s asks for cannot be read any more: nothing was granted",
+			at.id)
+	}
+	g := asked.Grant
+	said, _, _ := strings.Cut(strings.TrimSpace(m.Body), "\n")
+	switch {
+	case m.Declines(), strings.EqualFold(said, deny):
+		g.Refused = true
+	case !strings.EqualFold(said, allow):
+		return nil, mail.Errorf(mail.Invalid, "this is answered by %s or by %s: nothing was changed", allow, deny)
+	}
+	g.By, g.Question, g.Answer = mail.User, m.ReplyTo, m.ID
+	return &g, nil
+}
+
+// Grants implements mail.Registrar.
+func (v *view) Grants(context.Context) ([]mail.Grant, error) {
+	out := []mail.Grant{}
+	v.read(func(s *state, _ mail.Time) { out = append(out, s.grants...) })
+	mail.SortGrants(out)
+	return out, nil
+}
+
+// Grant implements mail.Registrar.
+func (v *view) Grant(ctx context.Context, g mail.Grant) (mail.Grant, error) {
+	if err := v.mayGrant(); err != nil {
+		return g, err
+	}
+	if err := g.Check(); err != nil {
+		return g, err
+	}
+	g.By, g.At, g.Question, g.Answer = mail.User, v.now(), "", ""
+	_, err := v.commit(ctx, mail.Event{At: g.At, Grant: &g})
+	return g, err
+}
+
+// Allows reports whether a directory is at home in this room, or whether its sessions may go to another room under a
+// name.
+func (r *Room) Allows(g mail.Grant) bool {
+	r.mu.RLock()
+	defer r.mu.RUnlock()
+	return r.state.granted(&g)
+}
+
+// applyGrant notes the person's word. One that an answer gave counts only if that was the answer.
+func (s *state) applyGrant(g *mail.Grant, at mail.Time) (counted bool) {
+	if q := s.records[g.Question]; q != nil && (q.settled == nil || q.settled.Answer != g.Answer) {
+		return false
+	}
+	said := *g
+	if said.At == 0 {
+		said.At = at
+	}
+	if i := s.grantOf(g); i >= 0 {
+		s.grants[i] = said
+	} else {
+		s.grants = append(s.grants, said)
+	}
+	m := s.agent(g.Agent)
+	if g.Role != "" && !g.Refused && m != nil && !m.hasRole(g.Role) {
+		s.setRoles(m, append(slices.Clone(m.Roles), g.Role))
+		s.settle(m)
+	}
+	return true
+}
