@@ -189,8 +189,8 @@ func TestP13_TheUserOfAFile(t *testing.T) {
 		t.Fatal(err)
 	}
 	item := func(id, from, to, typ, replyTo, via string) mail.Item {
-		return mail.Item{Message: mail.Message{ID: mail.ID(id), From: mail.Address(from), To: []mail.Address{mail.Address(to)},
-			Type: mail.Type(typ), Body: id, ReplyTo: mail.ID(replyTo), Via: via, Sent: 1, By: mail.ByTerminal}}
+		return mail.Item{Message: mail.Message{ID: mail.ID(id), From: mail.Address(from),
+			To: []mail.Address{mail.Address(to)}, Type: mail.Type(typ), Body: id, ReplyTo: mail.ID(replyTo), Via: via, Sent: 1, By: mail.ByTerminal}}
 	}
 	if _, err := room.ForFiles().Import(t.Context(), []mail.Item{
 		item("msg_1", "agent:eve", "user", "question", "", "haak"),
