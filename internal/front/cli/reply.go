@@ -151,7 +151,8 @@ func (a *App) adopt(ctx context.Context, word string) error {
 		return err
 	}
 	if !q.Open {
-		return mail.Errorf(mail.Conflict, "%s does not wait for an answer%s; nothing was sent", q.ID, settledWords(&q))
+		return mail.Errorf(mail.Conflict, "%s does not wait for an answer%s; nothing was sent", q.ID,
+			settledWords(&q))
 	}
 	who, err := a.Who()
 	if err != nil {
