@@ -125,8 +125,8 @@ func newAnswer(a *App) *cobra.Command {
 	}
 }
 
-const adoptHelp = `Answer a question in the words of a suggestion. An answer of somebody who was not asked is a suggestion: it
-settles nothing until the user, or one who was asked, adopts it. pennypost read shows those of a
+const adoptHelp = `Answer a question in the words of a suggestion. An answer of somebody who was not asked is a suggestion:
+it settles nothing until the user, or one who was asked, adopts it. pennypost read shows those of a
 question below it.`
 
 func newAdopt(a *App) *cobra.Command {
@@ -151,7 +151,8 @@ func (a *App) adopt(ctx context.Context, word string) error {
 		return err
 	}
 	if !q.Open {
-		return mail.Errorf(mail.Conflict, "%s does not wait for an answer%s; nothing was sent", q.ID, settledWords(&q))
+		return mail.Errorf(mail.Conflict, "%s does not wait for an answer%s; nothing was sent", q.ID,
+			settledWords(&q))
 	}
 	who, err := a.Who()
 	if err != nil {

@@ -207,7 +207,8 @@ func TestP13_SuggestionIsAdopted(t *testing.T) {
 	b.press("enter").sees("mallory → builder-1", "suggestion", "1  8080", "a  as mallory suggests, who was not asked")
 	b.press("a").sees("Answered builder-1 as mallory suggests · z takes it back")
 	b.pass()
-	if len(o.sent) != 1 || o.sent[0].Body != s.Body || o.sent[0].ReplyTo != q.ID || o.sent[0].Type != string(mail.Answer) ||
+	if len(o.sent) != 1 || o.sent[0].Body != s.Body || o.sent[0].ReplyTo != q.ID ||
+		o.sent[0].Type != string(mail.Answer) ||
 		o.sent[0].Metadata.Text(mail.AdoptedKey) != "msg_s" {
 		t.Errorf("sent %+v", o.sent)
 	}

@@ -37,8 +37,8 @@ func (m *model) viewOptions() []line {
 	}
 	out := []line{nil}
 	if suggestion != nil {
-		out = append(out, line{{"  a  ", bold}, {text: "as " + signer(suggestion.From) + " suggests, who was not asked: " +
-			shorten(cleanLine(suggestion.Body), 60)}})
+		out = append(out, line{{"  a  ", bold}, {text: "as " + signer(suggestion.From) +
+			" suggests, who was not asked: " + shorten(cleanLine(suggestion.Body), 60)}})
 	}
 	for i, o := range options {
 		key := " "

@@ -180,3 +180,34 @@ func (r *Room) askAround(ctx context.Context) {
 		r.ask(ctx, id)
 	}
 }
+
+// abroad is who sends a message from a room to another one.
+type abroad struct {
+	from  mail.Name
+	home  mail.RoomName
+	id    mail.ID    // that the copy has
+	means mail.Means // of the user
+	right bool       // from may settle at home what it answers
+}
+
+func (v *view) abroad(p *plan, id mail.ID) abroad {
+	return abroad{p.message.From.Signer(), v.name, id, v.means, p.right}
+}
+
+// deliver sends a draft that somebody in another room addressed to this one or, if dry, only finds out whether it
+// could be sent. The user is the same person in every room, known by the same means. What is copied from there has the
+// id that it has there.
+func (r *Room) deliver(ctx context.Context, by abroad, d mail.Draft, dry bool) (mail.Sent, error) {
+	v := &view{Room: r, caller: by.from, across: true, copies: by.id, means: by.means, right: by.right}
+	if by.from != mail.User {
+		v.caller, v.foreign = mail.Name(mail.FarAddress(mail.AgentAddress(by.from), by.home)), true
+	}
+	if !dry {
+		return v.Send(ctx, d)
+	}
+	if err := d.Check(v.opts.MaxBody); err != nil {
+		return mail.Sent{}, err
+	}
+	_, err := v.plan(ctx, d)
+	return mail.Sent{}, err
+}

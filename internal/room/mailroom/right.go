@@ -20,8 +20,8 @@ func (v *view) weigh(s *state, q *record, m *mail.Message) (right bool, err erro
 		return false, nil
 	case v.isUser() && !v.means.Settles() && q.open():
 		return false, mail.Errorf(mail.Denied, "%s waits for an answer, and what a script sends settles no question: "+
-			"nothing was sent. Answer it yourself, in a terminal or on the pages: pennypost open. What is no answer can "+
-			"be sent with the type %s", q.msg.ID, mail.Status)
+			"nothing was sent. Answer it yourself, in a terminal or on the pages: pennypost open. What is no answer "+
+			"can be sent with the type %s", q.msg.ID, mail.Status)
 	case !v.opts.rightCounts(s):
 		return true, nil
 	case v.foreign:

@@ -135,7 +135,8 @@ func TestP13_NoScriptSettles(t *testing.T) {
 	}
 	for _, d := range []mail.Draft{{Type: "answer"}, {}, {Type: "answer", Metadata: mail.Metadata(`{"declined":true}`)}} {
 		d.To, d.Body, d.ReplyTo = mail.Recipients{"dave"}, "yes", q
-		if _, err := send(script, d); mail.CodeOf(err) != mail.Denied || !strings.Contains(err.Error(), "pennypost open") {
+		if _, err := send(script, d); mail.CodeOf(err) != mail.Denied ||
+			!strings.Contains(err.Error(), "pennypost open") {
 			t.Errorf("a script sends %+v: %v", d, err)
 		}
 	}
@@ -189,8 +190,9 @@ func TestP13_TheUserOfAFile(t *testing.T) {
 		t.Fatal(err)
 	}
 	item := func(id, from, to, typ, replyTo, via string) mail.Item {
-		return mail.Item{Message: mail.Message{ID: mail.ID(id), From: mail.Address(from), To: []mail.Address{mail.Address(to)},
-			Type: mail.Type(typ), Body: id, ReplyTo: mail.ID(replyTo), Via: via, Sent: 1, By: mail.ByTerminal}}
+		return mail.Item{Message: mail.Message{ID: mail.ID(id), From: mail.Address(from),
+			To: []mail.Address{mail.Address(to)}, Type: mail.Type(typ), Body: id, ReplyTo: mail.ID(replyTo), Via: via,
+			Sent: 1, By: mail.ByTerminal}}
 	}
 	if _, err := room.ForFiles().Import(t.Context(), []mail.Item{
 		item("msg_1", "agent:eve", "user", "question", "", "haak"),
