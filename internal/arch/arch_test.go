@@ -20,7 +20,8 @@ var floors = []struct {
 }{
 	{"leaves know nothing of mail or of each other", []string{
 		"internal/base/jsonx", "internal/base/durable", "internal/base/process", "internal/office/markdown",
-		"internal/front/install/jsonc", "internal/base/child", "internal/base/life", "bench/drive",
+		"internal/front/install/jsonc", "internal/base/child", "internal/base/life", "internal/base/confusable",
+		"bench/drive",
 	}},
 	{"what lies in a stranger's reach is written as durably as our own, what is sent out is our JSON", []string{
 		"internal/base/confined", "internal/base/webhook", "internal/base/selfsigned",

@@ -7,13 +7,16 @@ import (
 	"unicode/utf8"
 
 	"golang.org/x/text/unicode/norm"
+
+	"pennypost/internal/base/confusable"
 )
 
 // A letter is a character as a reader takes it, and the bytes of the text that stand for it.
 type letter struct {
 	r        rune // ' ' for all white space and controls
 	from, to int
-	number   int // of a digit: one more than where the numeric reference begins that it goes on; else 0
+	like     bool // r is what it looks like; I and l are not told apart then
+	number   int  // of a digit: one more than where the numeric reference begins that it goes on; else 0
 }
 
 // A reading is a text as a model may take it, and as a client makes it that resolves character references: without
@@ -55,7 +58,7 @@ func (rd *reading) fold(r rune, from, to int) {
 		return
 	}
 	if like := lookalike(r); like != 0 {
-		rd.add(letter{r: like, from: from, to: to})
+		rd.add(letter{r: like, from: from, to: to, like: true})
 		return
 	}
 	var buf [utf8.UTFMax]byte
@@ -191,10 +194,11 @@ func (rd *reading) resolve(n, to int, end string) bool {
 // opens reports whether a reading may have a bracket or a reference where the text has r.
 func opens(r rune) bool {
 	switch r {
-	case '<', '&', '＜', '﹤', '︿', '≮', '⊀', '＆', '﹠':
+	case '<', '&', '＜', '﹤', '︿', '≮', '⊀', '＆', '﹠', '‹', '\u2329', '\u3008', '⟨', '❬', '❮', '❰', '⦑', '⧼', '≺', '⋖',
+		'˂', 'ᐸ', 'ᚲ', '𝈶':
 		return true
 	}
-	return r >= utf8.RuneSelf && lookalike(r) == '<'
+	return false
 }
 
 // ignorable reports whether r is of Unicode's Default_Ignorable_Code_Point: a reader is shown nothing where it
@@ -217,59 +221,6 @@ func ignorable(r rune) bool {
 // lookalike returns the ASCII character for which a reader takes r; 0 if none. Compatibility forms are not here,
 // since Unicode has them.
 func lookalike(r rune) rune {
-	switch r {
-	case '‹', '\u2329', '\u3008', '⟨', '❬', '❮', '❰', '⦑', '⧼', '≺', '⋖', '˂', 'ᐸ', 'ᚲ', '𝈶':
-		return '<'
-	case '›', '\u232a', '\u3009', '⟩', '❭', '❯', '❱', '⦒', '⧽', '≻', '⋗', '˃', 'ᐳ', '𝈷':
-		return '>'
-	case '⁄', '∕', '⧸', '╱', '⟋':
-		return '/'
-	case '∖', '⧵', '⟍', '⧹', '╲':
-		return '\\'
-	case '\u2010', '\u2011', '\u2012', '\u2013', '\u2014', '\u2015', '\u2212', '\u2043', '\u02d7':
-		return '-'
-	case '∣', '│', '┃', 'ǀ', '❘':
-		return '|'
-	case 'а', 'А', 'α', 'Α', 'ɑ':
-		return 'a'
-	case 'с', 'С', 'ϲ', 'Ϲ':
-		return 'c'
-	case 'ԁ', 'Ԁ':
-		return 'd'
-	case 'е', 'Е', 'Ε', 'ҽ':
-		return 'e'
-	case 'ɡ', 'ց':
-		return 'g'
-	case 'һ', 'Н', 'Η', 'հ':
-		return 'h'
-	case 'і', 'І', 'ι', 'Ι', 'ı', 'ɩ', 'Ӏ':
-		return 'i'
-	case 'ј', 'Ј':
-		return 'j'
-	case 'к', 'К', 'κ', 'Κ':
-		return 'k'
-	case 'м', 'М', 'Μ':
-		return 'm'
-	case 'Ν', 'ո':
-		return 'n'
-	case 'о', 'О', 'ο', 'Ο', 'օ', 'Օ':
-		return 'o'
-	case 'р', 'Р', 'ρ', 'Ρ':
-		return 'p'
-	case 'ѕ', 'Ѕ', 'ꜱ':
-		return 's'
-	case 'т', 'Т', 'τ', 'Τ':
-		return 't'
-	case 'υ', 'ս', 'ʋ':
-		return 'u'
-	case 'ѵ', 'Ѵ', 'ν':
-		return 'v'
-	case 'ԝ', 'Ԝ', 'ѡ':
-		return 'w'
-	case 'х', 'Х', 'χ', 'Χ':
-		return 'x'
-	case 'у', 'У', 'Υ', 'ү', 'γ':
-		return 'y'
-	}
-	return 0
+	like, _ := confusable.Like(r)
+	return rune(like)
 }

@@ -4,6 +4,8 @@ import (
 	"slices"
 	"strings"
 	"sync"
+
+	"pennypost/internal/base/confusable"
 )
 
 // obeyed returns the tags that clients and models take for their own, each with who does and where that was seen.
@@ -91,7 +93,8 @@ func obeyed() []struct{ names, source string } {
 		},
 
 		// Chat templates of models: what separates the turns.
-		{"system sys user assistant human", "roles in prompts of every model; <<SYS>> of Llama"},
+		{"system sys developer user assistant human", "roles in prompts of every model; <<SYS>> of Llama"},
+		{"policy env important context", "sections in which harnesses put rules and surroundings"},
 		{"user-message user-prompt user-request assistant-message human-message", "the same, as harnesses spell it"},
 		{"think", "thoughts of DeepSeek, Qwen and others"},
 		{"start-of-turn end-of-turn", "Gemma; the <|im_start|> of others is known by its bar"},
@@ -107,33 +110,59 @@ type table struct {
 }
 
 // tags is obeyed made ready for looking up, by the first who needs it: most commands render nothing.
-var tags = sync.OnceValue(func() table {
+var tags = sync.OnceValue(func() table { return tabled(func(name string) string { return name }) })
+
+// skeletons is tags for names whose letters look like those of others.
+var skeletons = sync.OnceValue(func() table { return tabled(confusable.Skeleton) })
+
+func tabled(spelled func(string) string) table {
 	t := table{whole: make(map[string]bool)}
 	for _, o := range obeyed() {
 		for name := range strings.FieldsSeq(o.names) {
 			if head, ok := strings.CutSuffix(name, "*"); ok {
-				t.begins = append(t.begins, head)
+				t.begins = append(t.begins, spelled(head))
 			} else if tail, ok := strings.CutPrefix(name, "*"); ok {
-				t.endsIn = append(t.endsIn, tail)
+				t.endsIn = append(t.endsIn, spelled(tail))
 			} else {
-				t.whole[name] = true
+				t.whole[spelled(name)] = true
 			}
 		}
 	}
 	return t
-})
+}
+
+// either reports whether is says so of a name as it is spelled or, if letters in it look like others, of its skeleton.
+func either(name string, is func(t table, name string) bool) bool {
+	return is(tags(), strings.ToLower(name)) || twins(name) && is(skeletons(), confusable.Skeleton(name))
+}
+
+// twins reports whether a name has letters that look like others: I for l, 1 for i, rn for m.
+func twins(name string) bool {
+	return strings.ContainsAny(name, "I10|") || strings.Contains(name, "rn")
+}
+
+// reads reports whether a reader takes name for one of lower case.
+func reads(name, one string) bool {
+	return strings.ToLower(name) == one || twins(name) && confusable.Skeleton(name) == confusable.Skeleton(one)
+}
 
 // isFamily reports whether a name begins as those of a client do, however it goes on.
-func isFamily(name string) bool {
-	return slices.ContainsFunc(tags().begins, func(head string) bool { return strings.HasPrefix(name, head) })
+func isFamily(name string) bool { return either(name, table.family) }
+
+func (t table) family(name string) bool {
+	return slices.ContainsFunc(t.begins, func(head string) bool { return strings.HasPrefix(name, head) })
 }
 
 // isCompound reports whether a name is one that only clients use.
 func isCompound(name string) bool {
-	bare := strings.TrimRight(name, "-")
-	return isFamily(name) || strings.Contains(bare, "-") && tags().whole[bare] ||
-		slices.ContainsFunc(tags().endsIn, func(tail string) bool { return strings.HasSuffix(bare, tail) })
+	return either(name, func(t table, name string) bool {
+		bare := strings.TrimRight(name, "-")
+		return t.family(name) || strings.Contains(bare, "-") && t.whole[bare] ||
+			slices.ContainsFunc(t.endsIn, func(tail string) bool { return strings.HasSuffix(bare, tail) })
+	})
 }
 
 // isOrdinary reports whether a name is one that a client uses, and others too.
-func isOrdinary(name string) bool { return tags().whole[strings.TrimRight(name, "-")] }
+func isOrdinary(name string) bool {
+	return either(name, func(t table, name string) bool { return t.whole[strings.TrimRight(name, "-")] })
+}

@@ -47,7 +47,7 @@ func Without(name, s string) string {
 			j++
 		}
 		found, end := nameAt(letters, j)
-		return found == name && (end == len(letters) || !continues(letters[end].r))
+		return reads(found, name) && (end == len(letters) || !continues(letters[end].r))
 	})
 }
 
@@ -131,16 +131,17 @@ func tagAt(s string, letters []letter, i int) bool {
 	return !isTypeParameter(s[:letters[i].from], s[letters[i].from:])
 }
 
-// nameAt returns the name that begins at letters[j], in lower case and with hyphens for underscores, and where it
-// ends. It returns "" if none does.
+// nameAt returns the name that begins at letters[j], with hyphens for underscores, and where it ends. It returns "" if
+// none does. What looks like i or l, and could be either, is written as I.
 func nameAt(letters []letter, j int) (string, int) {
 	var name []byte
 	for ; j < len(letters) && len(name) <= longestName; j++ {
 		switch r := letters[j].r; {
-		case r >= 'a' && r <= 'z', len(name) > 0 && (r >= '0' && r <= '9' || r == '-'):
+		case letters[j].like && (r == 'i' || r == 'l'):
+			name = append(name, 'I')
+		case r >= 'a' && r <= 'z', r >= 'A' && r <= 'Z', r == '0', r == '1',
+			len(name) > 0 && (r >= '2' && r <= '9' || r == '-' || r == '|'):
 			name = append(name, byte(r))
-		case r >= 'A' && r <= 'Z':
-			name = append(name, byte(r-'A'+'a'))
 		case r == '_' && len(name) > 0:
 			name = append(name, '-')
 		default:

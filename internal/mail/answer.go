@@ -60,6 +60,24 @@ func (m *Message) Choose(by Name, choice string) Draft {
 	return d
 }
 
+// AdoptedKey is the member of an answer's metadata that names the suggestion whose words it takes over.
+const AdoptedKey = "adopted"
+
+// Adopt is the answer to m in the words of a suggestion, to which it refers.
+func (m *Message) Adopt(by Name, suggestion *Message) Draft {
+	d := m.Reply(by)
+	d.Type, d.Body, d.Docs = string(suggestion.Type), suggestion.Body, suggestion.Docs
+	members := map[string]any{AdoptedKey: suggestion.ID}
+	if v := suggestion.Metadata.Text("verdict"); v != "" {
+		members["verdict"] = v
+	}
+	if suggestion.Declines() {
+		members[DeclinedKey] = true
+	}
+	d.Metadata, _ = json.Marshal(members) // texts and truths always can be
+	return d
+}
+
 // Decline is the refusal to answer m.
 func (m *Message) Decline(by Name, reason string) Draft {
 	d := m.Reply(by)

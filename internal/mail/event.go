@@ -49,6 +49,7 @@ type Checkpoint struct {
 	Upkeep   Machine        `json:"upkeep,omitempty"`   // the one that looks after it
 	UpkeepAt Seq            `json:"upkeep_at,omitzero"` // where that was given to it
 	Doors    []MachineDoors `json:"doors,omitempty"`    // that need no session
+	Rules    []MachineRules `json:"rules,omitempty"`    // that machines know
 	// places of messages and reads that did not count: whoever reads the room from its first event, and finds others
 	// erased, could not tell
 	Void []Seq `json:"void,omitempty"`

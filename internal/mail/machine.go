@@ -42,10 +42,23 @@ type MachineChange struct {
 	// never was. So no clock decides who does it.
 	Upkeep bool `json:"upkeep,omitzero"`
 	After  Seq  `json:"after,omitzero"`
+	// Rules is the version of the rules of rooms by which the machine's post office applies events; see RulesOfRight.
+	Rules int `json:"rules,omitzero"`
 	// Doors are the agents and roles that the machine can wake without a session, as addresses. Nil says nothing of
 	// them.
 	Doors []Address `json:"doors,omitzero"`
 	By    Name      `json:"by,omitempty"` // who made the change, if not the machine
+}
+
+// RulesOfRight is the version of the rules in which an answer of somebody who was not asked settles nothing
+// (Message.Suggests). It counts in a room once all machines that follow it have said that they know it, because an
+// earlier version takes every answer for one that settles.
+const RulesOfRight = 1
+
+// MachineRules is the version of the rules that a machine has said it knows.
+type MachineRules struct {
+	Machine Machine `json:"machine"`
+	Rules   int     `json:"rules"`
 }
 
 // MachineDoors are the agents and roles, as addresses, that a machine can wake without a session.

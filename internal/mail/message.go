@@ -122,6 +122,10 @@ type Message struct {
 	// Via names the bridge over which the message came: its sender is who the foreign file says, and nobody has proven
 	// it.
 	Via string `json:"via,omitempty"`
+	// By is how the user, who sent it, was known; empty for everybody else, and on lines of earlier versions.
+	By Means `json:"by,omitempty"`
+	// Suggests says that it answers a question of which its sender was not asked: it settles nothing.
+	Suggests bool `json:"suggests,omitzero"`
 	// Sent is when the message was sent. In the journal it stands only on imported messages; for the others it is the
 	// event's own time, which the room fills in.
 	Sent Time `json:"sent,omitzero"`
@@ -131,6 +135,9 @@ type Message struct {
 	Same    string `json:"same,omitempty"`
 	Checked Seq    `json:"checked,omitzero"`
 }
+
+// IsUsers reports whether m is the person's own words, and not what a program or a file brought in the user's name.
+func (m *Message) IsUsers() bool { return m.From == ToUser && m.Via == "" && m.By.IsAct() }
 
 // ThreadRoot returns the id of the message that began m's thread.
 func (m *Message) ThreadRoot() ID {

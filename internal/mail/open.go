@@ -42,6 +42,14 @@ func (m *Message) Declines() bool {
 	return true
 }
 
+// Suggestion is an answer of somebody of whom the question was not asked. It settles nothing until somebody who may
+// settle the question adopts it.
+type Suggestion struct {
+	ID   ID      `json:"id"`
+	From Address `json:"from"`
+	Sent Time    `json:"sent"`
+}
+
 // Waiting says that somebody waits for somebody: one open question and one of those who were asked.
 type Waiting struct {
 	Question ID     `json:"question"`

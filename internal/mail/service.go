@@ -150,6 +150,8 @@ type Sent struct {
 	Recipients []Delivery `json:"recipients"`
 	// Settled is how the question that this was to answer was settled, if somebody else was faster.
 	Settled *Settlement `json:"settled,omitempty"`
+	// AskedOf is set if the message is a suggestion: of whom the question was asked, which stays open.
+	AskedOf []Address `json:"asked_of,omitempty"`
 }
 
 // Item is a message as a reader sees it.
@@ -162,6 +164,8 @@ type Item struct {
 	Snoozed Time          `json:"snoozed,omitzero"`  // until when the reader has put it off; afterwards none
 	Open    bool          `json:"open,omitzero"`     // it asks something that is not settled
 	Settled *Settlement   `json:"settled,omitempty"` // how it was
+	// Suggestions are, of what is open, the newest MaxSuggestions of the answers of those who were not asked.
+	Suggestions []Suggestion `json:"suggestions,omitempty"`
 	// Deliveries are, in a list, MaxDeliveries at most, those first to whom something happened; a message that is
 	// asked for by its id has all of them.
 	Deliveries []Delivery `json:"deliveries,omitempty"`
@@ -193,6 +197,8 @@ const (
 	MaxLimit      = 1000
 	MaxOpenIDs    = 10
 	MaxDeliveries = 50
+
+	MaxSuggestions = 5 // of one question
 )
 
 // InboxQuery says what of a mailbox to return. The tags of a query say how it stands in a URL.

@@ -7,11 +7,12 @@ import (
 )
 
 // Settles reports whether a message settles what a question of some type asks, and how: by being a reply to it of the
-// type that answers it, or an answer. Anybody may answer, because those who were asked may have passed it on.
+// type that answers it, or an answer. Whether its sender has the right to was found out when it was sent: if not, it
+// is a suggestion.
 func Settles(asks mail.Type, question mail.ID, reply *mail.Message) (mail.Outcome, bool) {
 	by := asks.Rule().AnsweredBy
 	switch {
-	case by == "" || reply.ReplyTo != question || reply.Type != by && reply.Type != mail.Answer:
+	case reply.Suggests, by == "" || reply.ReplyTo != question || reply.Type != by && reply.Type != mail.Answer:
 		return "", false
 	case reply.Declines():
 		return mail.Declined, true

@@ -48,6 +48,17 @@ func Parse(text string) (letters []Letter, outside string, err error) {
 	}
 }
 
+// Unfenced returns what stands in the fence of an answer that is a list, and all of an answer without one.
+func Unfenced(text string) string {
+	m := notice.FindStringSubmatch(text)
+	if m == nil {
+		return text
+	}
+	_, text, _ = strings.Cut(text, "<"+m[1]+">\n")
+	text, _, _ = strings.Cut(text, "\n</"+m[1]+">")
+	return text
+}
+
 func parse(head, body string) Letter {
 	a := make(map[string]string)
 	for _, m := range attribute.FindAllStringSubmatch(head, -1) {

@@ -13,6 +13,7 @@ import (
 	"context"
 	"io"
 	"os"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -292,6 +293,12 @@ func verbs() []Verb {
 	return all
 }
 
+// ownWords are the verbs whose answer to an agent has no word of others in it but their names, and those that hand on
+// bytes to programs. What any other verb prints for an agent stands in a fence.
+var ownWords = []string{"send", "reply", "answer", "decline", "mark", "withdraw", "stop", "serve", "demo", "install",
+	"uninstall", "config", "service", "join", "leave", "mcp", "completion", "version", "export", "import", "backup",
+	"restore", "archive", "erase", "hook", "monitor", "poster", "demo-agent", "doors", "relay"}
+
 // newRoot returns the root command with the verb that args name, or with all if they name none.
 func newRoot(a *App, args []string) *cobra.Command {
 	root := &cobra.Command{
@@ -343,7 +350,7 @@ func (a *App) chosen(args []string) []Verb {
 	}
 	for _, v := range all {
 		if v.Name == args[0] {
-			a.verb = v.Name
+			a.verb, a.Stdout.ours = v.Name, slices.Contains(ownWords, v.Name)
 			return []Verb{v}
 		}
 	}

@@ -30,6 +30,7 @@ NO_COLOR             no colours`
 
 // manual prints the help of a command as a manual page does.
 func (a *App) manual(cmd *cobra.Command, _ []string) {
+	a.Stdout.ours = true
 	p := a.Out
 	section := func(title, text string) {
 		if text != "" {

@@ -80,7 +80,7 @@ func (a *App) history(ctx context.Context, f historyFlags) error {
 	}
 	a.sayTrouble(page.Trouble)
 	if len(page.Messages) == 0 {
-		a.Out.Line("No message fits.")
+		a.own("No message fits.")
 		return nil
 	}
 	if page.More && f.after == 0 {

@@ -113,7 +113,7 @@ func (a *App) inbox(ctx context.Context, f inboxFlags) error {
 			a.Out.Line("Nothing is %s.", f.place)
 			return nil
 		}
-		a.Out.Line("Nothing waits.")
+		a.own("Nothing waits.")
 		return nil
 	}
 	a.Out.Line("%s", a.Out.Bold(strconv.Itoa(page.Unread)+" unread"))

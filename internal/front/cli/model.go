@@ -10,14 +10,17 @@ import (
 	"pennypost/internal/mail"
 )
 
-// A ModelWriter is standard output. What a command of an agent prints is read by a model, so everything that is not a
-// fence goes through package fence line by line; what a person or a file gets is exact.
+// A ModelWriter is standard output. What a command of an agent prints is read by a model: it stands in a fence, and
+// goes through package fence line by line, unless the command is listed as one that says nothing but our own words, or
+// writes JSON. What a person or a file gets is exact.
 type ModelWriter struct {
 	To      io.Writer
 	reading bool // a model reads
 	json    bool // what is written is JSON
+	ours    bool // what is written is in our own words
 	begun   bool
-	line    []byte // not ended yet: a tag may be cut between two writes
+	open    *fence.Fence // that is not closed yet; nil: none is
+	line    []byte       // not ended yet: a tag may be cut between two writes
 }
 
 // forModel has what is written made harmless from now on, unless it goes into a file.
@@ -42,11 +45,21 @@ func (m *ModelWriter) Write(p []byte) (int, error) {
 	return len(p), m.pass(text)
 }
 
-// flush writes what is left of a line without an end.
+// flush writes what is left of a line without an end, and closes the fence.
 func (m *ModelWriter) flush() error {
 	text := string(m.line)
 	m.line = nil
-	return m.pass(text)
+	err := m.pass(text)
+	if m.open == nil || err != nil {
+		return err
+	}
+	end := m.open.End() + "\n"
+	if text != "" && !strings.HasSuffix(text, "\n") {
+		end = "\n" + end
+	}
+	m.open = nil
+	_, err = io.WriteString(m.To, end)
+	return err
 }
 
 // pass writes lines. Some verbs write JSON without being asked to, which has to stay JSON.
@@ -58,13 +71,33 @@ func (m *ModelWriter) pass(text string) error {
 		m.json = true
 	}
 	m.begun = true
-	if m.json {
+	switch {
+	case m.json:
 		text = fence.EscapeJSON(text)
-	} else {
+	case m.ours || m.open != nil:
 		text = fence.Text(text)
+	default:
+		f := fence.New()
+		m.open = &f
+		text = f.Notice(nil) + "\n" + f.Begin() + "\n" + fence.Text(text)
 	}
 	_, err := io.WriteString(m.To, text)
 	return err
+}
+
+// ourWords is text that no stranger has written a word of. Constants convert to it; for anything else whoever writes
+// the conversion says so.
+type ourWords string
+
+// own writes a line that needs no fence, for a list that is empty.
+func (a *App) own(line ourWords) {
+	if was := a.Stdout.ours; a.Stdout.open == nil {
+		a.Stdout.ours = true
+		a.Out.Line("%s", line)
+		a.Stdout.ours = was
+		return
+	}
+	a.Out.Line("%s", line)
 }
 
 // A FencedWriter is standard output for what package fence has rendered.
@@ -78,14 +111,33 @@ func (f FencedWriter) Write(p []byte) (int, error) {
 	return f.To.To.Write(p)
 }
 
-// handOver prints messages for a model, each in a fence, with what became of them below.
+// handOver prints messages for a model, each in a fence, and in another what became of them.
 func (a *App) handOver(items []mail.Item) {
 	f := fence.New()
-	a.Out.Line("%s", f.Notice())
-	for i := range items {
-		if a.Out.err == nil {
-			_, a.Out.err = io.WriteString(FencedWriter{a.Stdout}, "\n"+f.Message(&items[i])+"\n")
-		}
-		a.showDelivery(&items[i])
+	if a.Out.err == nil {
+		_, a.Out.err = io.WriteString(FencedWriter{a.Stdout}, f.Notice(items)+"\n")
 	}
+	for i := range items {
+		it := items[i]
+		if len(it.Metadata) > 0 {
+			it.Body += "\n\ndata: " + string(it.Metadata)
+			it.Metadata = nil
+		}
+		if a.Out.err == nil {
+			_, a.Out.err = io.WriteString(FencedWriter{a.Stdout}, "\n"+f.Message(&it)+"\n")
+		}
+		a.Stdout.within(f, func() { a.showDelivery(&it) })
+	}
+}
+
+// within has what is written go into a fence that was introduced before.
+func (m *ModelWriter) within(f fence.Fence, write func()) {
+	if !m.reading || m.json {
+		write()
+		return
+	}
+	_, _ = io.WriteString(FencedWriter{m}, f.Begin()+"\n") // an error comes again with the next line
+	m.open = &f
+	write()
+	_ = m.flush()
 }

@@ -70,7 +70,11 @@ func (p *Printer) Line(format string, args ...any) {
 	p.write(text + "\n")
 }
 
-func (p *Printer) write(s string) {
+// write writes text. Whatever a command has forgotten to make harmless for a terminal, this does; our colours pass.
+func (p *Printer) write(s string) { p.exact(visible(s, colours)) }
+
+// exact writes what is no text for a terminal to show.
+func (p *Printer) exact(s string) {
 	if p.err == nil {
 		_, p.err = io.WriteString(p.w, s)
 	}
@@ -85,7 +89,7 @@ func (p *Printer) Value(v any) {
 	if p.err == nil {
 		p.err = err
 	}
-	p.write(string(b) + "\n")
+	p.exact(string(b) + "\n")
 }
 
 // said answers a verb that has little to say: v with --json, else a line.
@@ -111,6 +115,9 @@ func (p *Printer) paint(code, s string) string {
 }
 
 const noColour = "\x1b[0m"
+
+// colours are the escape sequences that we write.
+const colours = "\x1b[1m \x1b[2m \x1b[31m " + noColour
 
 // ago says how long t is past.
 func (p *Printer) ago(t mail.Time) string {

@@ -106,7 +106,7 @@ func (a *App) afterPrinting(ctx context.Context, svc mail.Service, items []mail.
 // showMessages prints messages that words name, or what is unread.
 func (a *App) showMessages(page mail.Page, words []string) error {
 	if len(page.Messages) == 0 {
-		a.Out.Line("Nothing waits.")
+		a.own("Nothing waits.")
 		return nil
 	}
 	room, err := a.RoomName()
@@ -122,7 +122,7 @@ func (a *App) showMessages(page mail.Page, words []string) error {
 	}
 	a.showAll(page.Messages, words)
 	if page.More {
-		a.Out.Line("\n%s", a.Out.Dim("More waits: mark these, or see pennypost inbox --after "+seq(page.Next)))
+		a.own(ourWords("\n" + a.Out.Dim("More waits: mark these, or see pennypost inbox --after "+seq(page.Next))))
 	}
 	who, err := a.Who()
 	if err == nil {

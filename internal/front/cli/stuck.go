@@ -68,7 +68,7 @@ func (a *App) stuck(ctx context.Context, q mail.StuckQuery) error {
 		return err
 	}
 	if len(list.Groups)+len(circles)+len(erasing) == 0 {
-		a.Out.Line("Nothing is stuck.")
+		a.own("Nothing is stuck.")
 		return nil
 	}
 	if err := a.showStuck(ctx, svc, list, q); err != nil {

@@ -6,25 +6,44 @@ import (
 	"io"
 	"strings"
 	"unicode"
+	"unicode/utf16"
 	"unicode/utf8"
 
 	"golang.org/x/text/width"
+
+	"pennypost/internal/mail"
 )
 
 // Visible makes text from a stranger harmless for a terminal: of the control characters only line breaks and tabs go
-// through, and what would reorder the text around it is written out. What was sent exactly is told by --json.
-func Visible(s string) string {
-	if !strings.ContainsFunc(s, harmful) {
+// through, and what would reorder the text around it, or cannot be seen, is written out. What was sent exactly is told
+// by --json.
+func Visible(s string) string { return visible(s, "") }
+
+// visible is Visible, but for the escape sequences in allowed, each of which ends with m.
+func visible(s, allowed string) string {
+	if !strings.ContainsFunc(s, func(r rune) bool { return harmful(r) || joins(r) }) {
 		return s
 	}
 	var b strings.Builder
 	s = strings.ReplaceAll(s, "\r\n", "\n")
+	before := rune(0)
 	for i := 0; i < len(s); {
 		r, size := utf8.DecodeRuneInString(s[i:])
+		after, _ := utf8.DecodeRuneInString(s[i+size:])
+		if r == '\x1b' {
+			if end := strings.IndexByte(s[i:], 'm') + 1; end > 0 && strings.Contains(allowed, s[i:i+end]) {
+				b.WriteString(s[i : i+end])
+				i += end
+				continue
+			}
+		}
 		switch {
 		case r == utf8.RuneError && size == 1:
 			b.WriteRune(utf8.RuneError)
-		case !harmful(r):
+		case joins(r) && (after == 0x20e3 || before >= 0x2000 || before >= 0x300 && unicode.In(before, unicode.L,
+			unicode.M)):
+			b.WriteRune(r) // what scripts and emoji need: behind their characters it is seen by what it does
+		case !harmful(r) && !joins(r):
 			b.WriteRune(r)
 		case r < ' ':
 			b.WriteRune('\u2400' + r) // the control pictures: ␛ for escape
@@ -33,25 +52,32 @@ func Visible(s string) string {
 		default:
 			fmt.Fprintf(&b, "<%U>", r)
 		}
+		before = r
 		i += size
 	}
 	return b.String()
 }
 
+// harmful reports characters that a terminal obeys, that turn the text around them, and that nobody sees.
 func harmful(r rune) bool {
 	switch {
 	case r >= ' ' && r < 0x7f, r == '\n', r == '\t':
 		return false
-	case r == utf8.RuneError, unicode.IsControl(r):
+	case r == utf8.RuneError, unicode.IsControl(r), r == '\u2028', r == '\u2029', r == '\u2800':
 		return true
 	}
-	// The characters that override or isolate direction (Unicode TR 9), and the two line separators.
-	return r >= '\u202a' && r <= '\u202e' || r >= '\u2066' && r <= '\u2069' || r == '\u2028' || r == '\u2029'
+	return mail.Ignorable(r) && !joins(r)
 }
 
-// JSONWriter passes JSON on to w with every character that a terminal obeys, or that turns text around, as a \u
-// escape. Such characters stand in strings only, so what is written parses as what came. A character may be split
-// between two writes.
+// joins reports the ignorable characters that scripts and emoji are written with: joiners and variation selectors.
+func joins(r rune) bool {
+	return r == '\u200c' || r == '\u200d' || r == '\u034f' || r >= '\ufe00' && r <= '\ufe0f' ||
+		r >= '\u180b' && r <= '\u180f' && r != '\u180e'
+}
+
+// JSONWriter passes JSON on to w with every character that a terminal obeys, that turns text around or that nobody
+// sees as a \u escape. Such characters stand in strings only, so what is written parses as what came. Text that is no
+// JSON comes out readable and as harmless. A character may be split between two writes.
 type JSONWriter struct {
 	To   io.Writer
 	rest []byte // the beginning of a character
@@ -63,10 +89,16 @@ func (j *JSONWriter) Write(p []byte) (int, error) {
 	out := make([]byte, 0, len(text))
 	for len(text) > 0 && utf8.FullRune(text) {
 		r, size := utf8.DecodeRune(text)
-		if size > 1 && harmful(r) || r == 0x7f || unicode.Is(unicode.Bidi_Control, r) {
-			out = fmt.Appendf(out, `\u%04x`, r)
-		} else {
+		switch {
+		case !harmful(r):
 			out = append(out, text[:size]...)
+		case r == utf8.RuneError:
+			out = utf8.AppendRune(out, r)
+		case r > 0xffff:
+			hi, lo := utf16.EncodeRune(r)
+			out = fmt.Appendf(out, `\u%04x\u%04x`, hi, lo)
+		default:
+			out = fmt.Appendf(out, `\u%04x`, r)
 		}
 		text = text[size:]
 	}

@@ -9,6 +9,7 @@ import (
 	"pennypost/internal/front/cli"
 	"pennypost/internal/mail"
 	"pennypost/internal/office/mcpserver"
+	"pennypost/internal/wire/client"
 )
 
 // threads are the sessions of Codex that call one server. All sessions of a person are children of one program by
@@ -66,8 +67,7 @@ func (t *threads) of(ctx context.Context, meta map[string]any) (mail.Service, ma
 		t.names[id] = name
 		t.mu.Unlock()
 	}
-	svc, err := t.session.office.Room(ctx, t.session.room, name)
-	return svc, name, err
+	return t.session.office.RoomFrom(t.session.room, name, client.Whence{Session: id}), name, nil
 }
 
 // end says that the sessions have ended that had this server as long as they were open: a subagent's parent goes on.

@@ -74,7 +74,7 @@ func (o *office) seated(ctx context.Context, e *entry, v *callerRoom, session st
 		if seat == "" {
 			return "", nil
 		}
-		v = v.calling(seat)
+		v = o.roomOf(v.name, v.id.Calling(seat).InSession(session))
 	}
 	s, err := v.as(ctx, e)
 	if err != nil {

@@ -154,9 +154,9 @@ func (g *Gate) checkUser(ctx context.Context, caller *mail.Caller) error {
 	case s.untold:
 		caller.Means = mail.BySystem
 	case s.away != "":
-		return mail.Errorf(mail.Denied, "this cannot be told from what an agent has left behind: %s. Nothing was "+
-			"done. Type it in a terminal of your own, say --as NAME to speak as an agent, or give a script of "+
-			"yours its own credential, in your terminal: pennypost credentials add NAME", s.away)
+		return mail.Errorf(mail.Denied, "this process is not known to be yours: %s. An agent may have left it "+
+			"behind, so nothing was done. A script of yours shows a credential, which you make in your terminal: "+
+			"pennypost credentials add NAME", s.away)
 	default:
 		caller.Means = mail.ByTerminal
 	}

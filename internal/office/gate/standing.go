@@ -124,11 +124,11 @@ func is(list []string, name string) bool {
 }
 
 // logins let a person in from outside, and run as root.
-func logins() []string { return []string{"login", "sshd", "sshd-session", "dropbear", "in.telnetd"} }
+func logins() []string { return []string{"login", "sshd", "sshd-session", "dropbear", "in.telnetd", "tailscaled", "vshd"} }
 
-// servers are where editors keep what they run on the far side of a remote connection.
+// servers are where editors keep what they run on the far side of a remote connection, and JetBrains its Java.
 func servers() []string {
-	return []string{"/.vscode-server", "/.vscode-remote", "/.cursor-server", "/.windsurf-server", "/JetBrains/RemoteDev"}
+	return []string{"/.vscode-server", "/.vscode-remote", "/.cursor-server", "/.windsurf-server", "/jbr/bin/"}
 }
 
 // terminalPrograms show a terminal to a person: windows, and editors that have them. [user] terminals adds others.
@@ -138,7 +138,8 @@ func terminalPrograms() []string {
 		"wezterm-gui", "wezterm-mux-server", "foot", "ghostty", "tilix", "terminator", "xfce4-terminal", "lxterminal",
 		"mate-terminal*", "qterminal", "urxvt", "urxvtd", "rxvt", "st", "terminology", "guake", "tilda", "sakura",
 		"cool-retro-term", "rio", "contour", "hyper", "tabby", "warp", "warp-terminal", "blackbox", "deepin-terminal",
-		"io.elementary.terminal", "termite", "waveterm", "mosh-server", "cockpit-bridge",
+		"io.elementary.terminal", "termite", "waveterm", "mosh-server", "etterminal", "cockpit-bridge",
+		"flatpak-session-helper", "com.termux",
 		"Terminal", "iTerm2", "iTermServer*", "stable", // which is Warp on macOS
 		"code", "code-insiders", "code-oss", "codium", "cursor", "Cursor*", "windsurf", "Code*", "zed", "zed-editor",
 		"idea", "pycharm", "goland", "webstorm", "clion", "rider", "rubymine", "phpstorm", "rustrover", "fleet",

@@ -62,7 +62,7 @@ func news(e *Event, box *Mailbox, brief *mail.Briefing) words {
 	case len(brief.Items) > 0:
 		f := fence.New()
 		head := fmt.Sprintf("%s%s%s for %s in room %s, %d unread in all. %s\n", greeting, renamed,
-			messages(len(brief.Items)+brief.More), who, box.Room, brief.Unread, f.Notice())
+			messages(len(brief.Items)+brief.More), who, box.Room, brief.Unread, f.Notice(brief.Items))
 		return sheet{f, head, marking(e.Client, brief.Agent), MaxText}.letter(brief.Items, brief.More)
 	case brief.Continue:
 		return words{text: fmt.Sprintf("%s%s for %s, told of before, unread still: read_messages shows them.%s",
@@ -79,11 +79,11 @@ func news(e *Event, box *Mailbox, brief *mail.Briefing) words {
 
 // order says that a cancel keeps tools from running.
 func order(brief *mail.Briefing) words {
-	f := fence.New()
+	f, cancel := fence.New(), []mail.Item{*brief.Cancel}
 	head := fmt.Sprintf("%sa cancel for %s. No tool runs before the turn has ended, or the message was marked read "+
 		"with mark_messages. %s\n",
-		greeting, fence.Text(string(brief.Agent)), f.Notice())
-	return sheet{f, head, "", maxOrder}.letter([]mail.Item{*brief.Cancel}, 0)
+		greeting, fence.Text(string(brief.Agent)), f.Notice(cancel))
+	return sheet{f, head, "", maxOrder}.letter(cancel, 0)
 }
 
 // A sheet is what messages are put on: their fence, what stands before and behind, and how long all may be.

@@ -520,3 +520,33 @@ func (fakeInvites) Redeem(ask wire.Join, _ netip.Addr, _ *mail.Pass) (wire.Joine
 }
 
 func (fakeInvites) Leave(*mail.Pass) error { return nil }
+
+// fakeCredentials made one credential.
+type fakeCredentials struct{}
+
+var _ Credentials = fakeCredentials{}
+
+func (fakeCredentials) Make(ask wire.NewCredential) (wire.MadeCredential, error) {
+	return wire.MadeCredential{Credential: wire.Credential{Name: ask.Name, Made: 1778421600123, Expires: 1778421600123},
+		Token: "pp-script.X"}, nil
+}
+
+func (fakeCredentials) All() []wire.Credential {
+	return []wire.Credential{{Name: "nightly", Room: "lab", Made: 1778421600123, Seen: 1778421600123}}
+}
+
+func (fakeCredentials) Revoke(name string) error {
+	if name != "nightly" {
+		return mail.Errorf(mail.NotFound, "no credential %s", name)
+	}
+	return nil
+}
+
+// fakeConfirmations let everything through.
+type fakeConfirmations struct{}
+
+var _ Confirmations = fakeConfirmations{}
+
+func (fakeConfirmations) Check(context.Context) error                      { return nil }
+func (fakeConfirmations) Confirm(context.Context, wire.Confirmation) error { return nil }
+func (fakeConfirmations) Set(context.Context, wire.NewPassphrase) error    { return nil }

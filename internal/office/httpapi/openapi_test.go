@@ -78,7 +78,8 @@ func TestDocumentIsTheRoutes(t *testing.T) {
 	h, _ := newTestAPI(t, Options{Stop: func() {}, Notify: fakeNotify{}, Pages: fakePages{}, Remove: fakeRemove,
 		Move: fakeMove, Machines: fakeMachines{},
 		Backup: fakeBackup,
-		Attach: fakeAttach, Invites: fakeInvites{}})
+		Attach: fakeAttach, Invites: fakeInvites{},
+		Credentials: fakeCredentials{}, Confirmations: fakeConfirmations{}})
 	doc, text := fetch(t, h)
 	if _, again := fetch(t, h); again != text {
 		t.Error("the document is not the same twice")
@@ -160,7 +161,8 @@ func TestAnswersFitTheSchemas(t *testing.T) {
 	h, _ := newTestAPI(t, Options{Stop: func() {}, Notify: fakeNotify{}, Pages: fakePages{}, Remove: fakeRemove,
 		Move: fakeMove, Machines: fakeMachines{},
 		Backup: fakeBackup,
-		Attach: fakeAttach, Invites: fakeInvites{}})
+		Attach: fakeAttach, Invites: fakeInvites{},
+		Credentials: fakeCredentials{}, Confirmations: fakeConfirmations{}})
 	doc, _ := fetch(t, h)
 	for _, w := range scenario() {
 		resp := w.do(h)
@@ -258,6 +260,11 @@ func scenario() []want {
 		{name: "/sessions", method: "GET", path: "/sessions"},
 		{name: "/sessions/{session}", method: "DELETE", path: "/sessions/abcdefgh"},
 		{name: "/sessions", method: "DELETE", path: "/sessions"},
+		{name: "/credentials", method: "POST", path: "/credentials", body: `{"name":"nightly","room":"lab","for_s":60}`},
+		{name: "/credentials", method: "GET", path: "/credentials"},
+		{name: "/credentials/{name}", method: "DELETE", path: "/credentials/nightly"},
+		{name: "/confirmation", method: "POST", path: "/confirmation", body: `{"passphrase":"long enough"}`},
+		{name: "/passphrase", method: "PUT", path: "/passphrase", body: `{"new":"long enough"}`},
 		{name: "/invites", method: "POST", path: "/invites", body: `{"rooms":["lab"],"agent":"ann","good_s":60}`},
 		{name: "/invites", method: "GET", path: "/invites"},
 		{name: "/invites/{name}", method: "DELETE", path: "/invites/laptop-2"},

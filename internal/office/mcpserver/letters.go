@@ -35,7 +35,7 @@ func (n *Native) render(v view) (text string, whole []mail.Item) {
 		return v.items[:k]
 	}
 	f := fence.New()
-	used := fence.Sent(v.start + fencedAnswer(f, "\n", ""))
+	used := fence.Sent(v.start + fencedAnswer(f, v.items, "\n", ""))
 	var letters []string
 	best, end := 0, v.end(nil)
 	for k := 1; k <= len(v.items); k++ {
@@ -61,29 +61,29 @@ func (n *Native) render(v view) (text string, whole []mail.Item) {
 	if v.newest {
 		slices.Reverse(letters)
 	}
-	return v.start + fencedAnswer(f, strings.Join(letters, ""), end), part(best)
+	return v.start + fencedAnswer(f, v.items, strings.Join(letters, ""), end), part(best)
 }
 
 // onePart renders the text of a letter from an offset on, as far as the budget allows, and reports whether that was to
 // its end.
 func onePart(start string, l mail.Item, offset int, end string) (text string, whole bool) {
-	f := fence.New()
+	f, alone := fence.New(), []mail.Item{l}
 	if offset == 0 {
-		if text := start + fencedAnswer(f, f.Message(&l)+"\n", end); fence.Sent(text) <= fence.Budget {
+		if text := start + fencedAnswer(f, alone, f.Message(&l)+"\n", end); fence.Sent(text) <= fence.Budget {
 			return text, true
 		}
 	}
 	rest := len(l.Body) - offset
 	text, k := fence.Fit(rest, func(k int) string {
-		return start + fencedAnswer(f, f.Part(&l, offset, offset+k)+"\n", end)
+		return start + fencedAnswer(f, alone, f.Part(&l, offset, offset+k)+"\n", end)
 	})
 	return text, k == rest
 }
 
-// fencedAnswer puts together what a tool says of mail.
-func fencedAnswer(f fence.Fence, letters, end string) string {
+// fencedAnswer puts together what a tool says of mail; letters are some of items.
+func fencedAnswer(f fence.Fence, items []mail.Item, letters, end string) string {
 	if letters != "" {
-		letters = f.Notice() + "\n" + letters
+		letters = f.Notice(items) + "\n" + letters
 	}
 	return letters + end
 }

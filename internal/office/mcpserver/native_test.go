@@ -148,7 +148,7 @@ func call(t *testing.T, s *mcp.ClientSession, name, args string, out any) string
 	if failed != "" {
 		return failed
 	}
-	if err := json.Unmarshal([]byte(text), out); err != nil {
+	if err := json.Unmarshal([]byte(fencetest.Unfenced(text)), out); err != nil {
 		t.Fatalf("%s(%s) returned %s: %v", name, args, text, err)
 	}
 	return ""

@@ -2,6 +2,7 @@ package mcpserver
 
 import (
 	"context"
+	"errors"
 	"slices"
 	"strings"
 
@@ -94,9 +95,11 @@ func (n *Native) listAgents(ctx context.Context, c *toolCall) (string, error) {
 		limit = min(limit, p.Limit)
 	}
 	var lines []agentLine
-	out, _, err := fence.FitJSON(limit, func(k int) any {
+	f, theirs := fence.New(), false
+	text, _ := fence.Fit(limit, func(k int) string {
 		for i := len(lines); i < k; i++ {
 			lines = append(lines, rosterLine(&all[i]))
+			theirs = theirs || all[i].Name != n.box.Agent && lines[i].prose()
 		}
 		out := roster{You: n.box.Agent, Room: n.box.Room, Agents: append([]agentLine{}, lines[:k]...)}
 		if k < total {
@@ -105,9 +108,21 @@ func (n *Native) listAgents(ctx context.Context, c *toolCall) (string, error) {
 		if 0 < k && k < len(all) {
 			out.Next = place(&all[k-1])
 		}
-		return out
+		text, e := fence.JSON(out)
+		err = errors.Join(err, e)
+		if theirs {
+			return f.Around(text)
+		}
+		return text
 	})
-	return jsonAnswer(out, err)
+	return text, err
+}
+
+// prose reports whether there is anything in a line that its agent has put into words of its own. Such a list is
+// fenced; one of names alone is not.
+func (m agentLine) prose() bool {
+	return m.Task != "" || slices.ContainsFunc(slices.Concat([]string{string(m.Name), string(m.Parent)}, m.Roles,
+		m.Tags), func(word string) bool { return mail.Slug(word) != word })
 }
 
 // mostLines is more lines of a roster than an answer holds: the shortest takes some 40 bytes.

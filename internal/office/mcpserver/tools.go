@@ -91,6 +91,10 @@ func (n *Native) sendMessage(ctx context.Context, c *toolCall) (string, error) {
 		sent.Duplicate = false // of nothing but our own first attempt
 	}
 	all := sent.Recipients
+	for i := range all {
+		d := &all[i] // this answer has no fence
+		d.Agent, d.Address = mail.Name(mail.Slug(string(d.Agent))), mail.Address(mail.Slug(string(d.Address)))
+	}
 	out, _, err := fence.FitJSON(min(len(all), maxListed), func(k int) any {
 		sent.Recipients = all[:k]
 		return struct {

@@ -81,7 +81,7 @@ func TestP13_AskedInOtherRooms(t *testing.T) {
 			a.send(a.bea, mail.Draft{To: mail.Recipients{"user"}, Type: "answer", Body: "because", ReplyTo: a.q})
 		},
 		"in the room of whoever asked": func(a *asked) {
-			a.send(a.ann, mail.Draft{To: mail.Recipients{"user"}, Type: "answer", Body: "I know", ReplyTo: a.q})
+			a.send(a.rooms["lab"].As(mail.User), mail.Draft{To: mail.Recipients{"ann"}, Body: "I know", ReplyTo: a.q})
 		},
 		"while the asker's room is away": func(a *asked) {
 			a.away = "lab"
@@ -191,5 +191,35 @@ func TestP13_AnsweredBeforeItIsNoted(t *testing.T) {
 	sent := a.send(a.ann, mail.Draft{To: mail.Recipients{"bea@here"}, Type: "question", Body: "how?"})
 	if it, err := a.ann.Message(t.Context(), sent.ID); err != nil || it.Settled == nil {
 		t.Errorf("in the asker's room it stands as %+v, %v", it, err)
+	}
+}
+
+// TestP13_SuggestedAcross holds that a question which is asked in other rooms is settled in none by whoever was not
+// asked, wherever that is.
+func TestP13_SuggestedAcross(t *testing.T) {
+	for name, answer := range map[string]func(a *asked) mail.Sent{
+		"where it was asked": func(a *asked) mail.Sent {
+			a.send(a.rooms["here"].As("mallory"), mail.Draft{To: mail.Recipients{"user"}, Body: "hello"})
+			return a.send(a.rooms["here"].As("mallory"),
+				mail.Draft{To: mail.Recipients{"ann@lab"}, Type: "answer", Body: "because", ReplyTo: a.q})
+		},
+		"in the room of whoever asked": func(a *asked) mail.Sent {
+			a.send(a.rooms["lab"].As("mallory"), mail.Draft{To: mail.Recipients{"user"}, Body: "hello"})
+			return a.send(a.rooms["lab"].As("mallory"),
+				mail.Draft{To: mail.Recipients{"ann"}, Type: "answer", Body: "because", ReplyTo: a.q})
+		},
+		"by whoever asked": func(a *asked) mail.Sent {
+			return a.send(a.ann, mail.Draft{To: mail.Recipients{"user"}, Type: "answer", Body: "I know", ReplyTo: a.q})
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			a := askAcross(t)
+			if sent := answer(a); len(sent.AskedOf) == 0 {
+				t.Errorf("the answer is %+v; want that it is a suggestion", sent)
+			}
+			a.want("suggested", "")
+			a.send(a.bea, mail.Draft{To: mail.Recipients{"ann@lab"}, Body: "so it is", ReplyTo: a.q})
+			a.want("answered", mail.Answered)
+		})
 	}
 }

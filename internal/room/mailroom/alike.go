@@ -1,10 +1,12 @@
 package mailroom
 
 import (
+	"cmp"
 	"strings"
 
 	"golang.org/x/text/unicode/norm"
 
+	"pennypost/internal/base/confusable"
 	"pennypost/internal/mail"
 )
 
@@ -18,7 +20,7 @@ func (s *state) checkNew(n mail.Name, m *member) error {
 		return mail.Errorf(mail.Denied,
 			"an agent cannot be named %q: that reads as %q, which is reserved. Choose another name", n, word)
 	}
-	if o := s.alike(n, m); o != nil {
+	if o := cmp.Or(s.alike(n, m), s.mistaken(n, m)); o != nil {
 		return mail.Errorf(mail.Conflict,
 			"an agent cannot be named %q: nobody could tell it from %q, which is on the roster. Choose "+
 				"another name", n, o.Name)
@@ -72,17 +74,51 @@ func reservedLike(name string) string {
 // looks returns name with every letter replaced by the Latin one that it looks like, in lower case.
 func looks(name string) string {
 	name = strings.Map(func(r rune) rune {
-		for set := range strings.FieldsSeq(lookAlikes) {
-			if strings.ContainsRune(set[1:], r) {
-				return rune(set[0])
-			}
+		switch r = latin(r); r {
+		case 'I', '|':
+			return 'l'
+		case '0':
+			return 'o'
 		}
 		return r
 	}, apparent(name))
 	return strings.ReplaceAll(strings.ToLower(name), "rn", "m")
 }
 
-// lookAlikes are the letters of reserved words, each followed by what a person takes for it: Greek, Cyrillic, small
-// capitals, digits. Upper case stands beside lower case, because the two need not look like the same letter.
-const lookAlikes = "aАаӐӑΑαᴀɑ bВвЬьΒβʙ cСсΣϹςᴄ dԀԁᴅ eЕеЁёЄєΕεᴇ hНнҺһΗʜ lI|ІӀӏΙʟ mМмΜμᴍ " +
-	"oОоΟοσ0ᴏ rгᴦʀ sЅѕꜱ tТтΤτᴛ uυսᴜ yУуҮүΥγʏ"
+// latin returns the Latin letter that r looks like, r if there is none. What looks like i or l could be either.
+func latin(r rune) rune {
+	like, marked := confusable.Like(r)
+	switch {
+	case like == 0 || marked: // ø is no o to those who write it
+		return r
+	case like == 'i':
+		return 'l'
+	}
+	return rune(like)
+}
+
+// mistaken returns another agent on the roster than m for which n is taken: its letters look like those of the other
+// name, Cyrillic а for a. Names in ASCII are what they are. This is asked when a name is given, and never of a journal:
+// replay must not depend on a table that grows.
+func (s *state) mistaken(n mail.Name, m *member) *member {
+	mine, plain := outline(string(n)), isASCII(string(n))
+	for o := range s.agents() {
+		if o != m && o.Name != n && !(plain && isASCII(string(o.Name))) && outline(string(o.Name)) == mine {
+			return o
+		}
+	}
+	return nil
+}
+
+// outline is apparent with Latin letters for what looks like them, and one letter for i, l, I and 1.
+func outline(name string) string {
+	return strings.Map(func(r rune) rune {
+		switch r = latin(r); r {
+		case 'I', '1', '|', 'i':
+			return 'l'
+		case '0':
+			return 'O'
+		}
+		return r
+	}, apparent(name))
+}

@@ -58,7 +58,8 @@ func (s *state) applyMessage(e *mail.Event) (counted bool) {
 		return false
 	}
 	s.noteText(e)
-	r := &record{msg: s.header(e), seq: e.Seq, size: uint32(len(e.Message.Body))}
+	r := &record{msg: s.header(e), seq: e.Seq, size: uint32(len(e.Message.Body)),
+		suggests: e.Message.Suggests}
 	s.records[r.msg.ID] = r
 	s.order = append(s.order, r)
 	if k.key = r.msg.Key; k.key != "" {

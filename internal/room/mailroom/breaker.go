@@ -231,6 +231,9 @@ func (b *breaker) repeatOf(m *mail.Message) repeat {
 		m.Body} {
 		text = append(append(text, part...), 0)
 	}
+	if m.Suggests { // the same words of somebody who has been passed the question on meanwhile are its answer
+		text = append(text, "suggests\x00"...)
+	}
 	sum := sha256.Sum256(append(text, m.Metadata...))
 	return repeat(sum[:len(repeat{})])
 }

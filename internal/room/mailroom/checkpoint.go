@@ -25,7 +25,7 @@ func (s *state) checkpoint() *mail.Checkpoint {
 	if s.shared() {
 		c.Machines, c.Upkeep, c.UpkeepAt = slices.Clone(s.machines), s.upkeep, s.upkeepAt
 		c.Void = slices.Clone(s.void)
-		c.Doors = s.allDoors()
+		c.Doors, c.Rules = s.allDoors(), s.allRules()
 	}
 	return c
 }
@@ -165,6 +165,10 @@ func (s *state) applyCheckpoint(c *mail.Checkpoint, at mail.Time) {
 		s.erasedSomewhere()
 	}
 	s.setAllDoors(c.Doors)
+	clear(s.rules)
+	for _, r := range c.Rules {
+		s.rules[r.Machine] = r.Rules
+	}
 	clear(s.tokens)
 	clear(s.programs)
 	for m := range maps.Values(s.members) {

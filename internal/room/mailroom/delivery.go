@@ -210,7 +210,8 @@ func (s *state) lasts(r *record, m *member, now mail.Time) bool {
 
 // item shows r as m sees it, or as nobody in particular does if m is nil. Room.complete puts in the text.
 func (s *state) item(r *record, m *member, now mail.Time) mail.Item {
-	it := mail.Item{Message: r.msg.message(), Seq: r.seq, Open: r.open(), Settled: r.settled}
+	it := mail.Item{Message: r.msg.message(), Seq: r.seq, Open: r.open(), Settled: r.settled,
+		Suggestions: s.suggestions(r)}
 	if m == nil {
 		return it
 	}

@@ -51,7 +51,8 @@ func (f *fleet) start(machines int) {
 	f.Helper()
 	for range machines {
 		p := f.add()
-		events := []mail.Event{{Machine: &mail.MachineChange{Name: p.opts.Machine, Follows: true}}}
+		events := []mail.Event{{Machine: &mail.MachineChange{Name: p.opts.Machine, Follows: true}},
+			{Machine: &mail.MachineChange{Name: p.opts.Machine, Rules: mail.RulesOfRight}}}
 		if len(f.posts) == 1 {
 			events = append(events, mail.Event{Machine: &mail.MachineChange{Name: p.opts.Machine, Upkeep: true}})
 		}

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"pennypost/internal/mail"
+	"pennypost/internal/policy"
 	"pennypost/internal/room/journal"
 )
 
@@ -29,6 +30,7 @@ func (v *view) Import(ctx context.Context, items []mail.Item) (mail.Imported, er
 		return out, err
 	}
 	var events []mail.Event
+	pending := make(map[mail.ID]bool) // messages of events
 	add := func() error {
 		last, err := v.commit(ctx, events...)
 		for _, e := range v.lost(last, events) {
@@ -37,6 +39,7 @@ func (v *view) Import(ctx context.Context, items []mail.Item) (mail.Imported, er
 			}
 		}
 		events = nil
+		clear(pending)
 		return err
 	}
 	now := v.now()
@@ -46,7 +49,15 @@ func (v *view) Import(ctx context.Context, items []mail.Item) (mail.Imported, er
 			out.Skipped++
 			continue
 		}
-		known[it.ID] = true
+		if v.files && pending[it.ReplyTo] { // whether it may settle that is asked of the state
+			if err := add(); err != nil {
+				return out, err
+			}
+		}
+		if err := v.weighImported(ctx, &it.Message); err != nil {
+			return out, err
+		}
+		known[it.ID], pending[it.ID] = true, true
 		out.Added++
 		events = append(events, importEvents(it, now)...)
 		if len(events) >= importBatch {
@@ -133,10 +144,43 @@ func (v *view) checkImport(it *mail.Item) error {
 	return d.CheckAccepted(v.opts.MaxBody)
 }
 
+// weighImported finds out whether a message that is imported may settle a question that is open in the room. What the
+// user says in a foreign file settles what was asked there, and nothing else.
+func (v *view) weighImported(ctx context.Context, m *mail.Message) error {
+	var asked spot
+	v.read(func(s *state, _ mail.Time) {
+		if !v.opts.rightCounts(s) {
+			m.Suggests = false
+			return
+		}
+		q := s.records[m.ReplyTo]
+		if q == nil || !q.open() {
+			return
+		}
+		switch _, answers := policy.Settles(q.msg.Type, q.msg.ID, m); {
+		case !answers:
+		case m.From != mail.ToUser:
+			m.Suggests = !s.maySettle(q, m.From)
+		case m.Via == "":
+			m.Suggests = !v.means.Settles()
+		default:
+			asked = spot{q.msg.ID, q.seq}
+		}
+	})
+	if asked.id == "" {
+		return nil
+	}
+	texts, err := v.texts(ctx, []spot{asked})
+	if err == nil {
+		m.Suggests = texts[0] == nil || texts[0].Via != m.Via
+	}
+	return err
+}
+
 // importEvents returns the events that make an item again: the message, and what its readers did.
 func importEvents(it *mail.Item, now mail.Time) []mail.Event {
 	m := it.Message
-	m.Same, m.Checked = "", 0
+	m.Same, m.Checked, m.By = "", 0, "" // whoever wrote the file may say anything of the person
 	events := []mail.Event{{At: now, Message: &m}}
 	add := func(reader mail.Name, mark mail.Mark, at mail.Time, door string) {
 		if at == 0 {

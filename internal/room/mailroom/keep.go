@@ -335,7 +335,7 @@ func (s *state) toRetain(r *record, now mail.Time, written mail.Seq) policy.Held
 	settled, read := s.settledEverywhere(r, now)
 	return policy.Held{ID: r.msg.ID, Sent: r.msg.Sent, Settled: settled, Unread: !read,
 		Lives: !settled && (r.msg.TTLSeconds > 0 || r.waitsFor(s.members[mail.User])),
-		Unsettled: r.open() || s.unsettledRole(r, now) || r.snoozedBy(s.members[mail.User], now) != 0 ||
+		Unsettled: r.open() || s.aboutOpen(r) || s.unsettledRole(r, now) || r.snoozedBy(s.members[mail.User], now) != 0 ||
 			r.seq > written}
 }
 

@@ -3,6 +3,7 @@ package mailroom
 import (
 	"cmp"
 	"context"
+	"maps"
 	"slices"
 
 	"pennypost/internal/mail"
@@ -36,13 +37,24 @@ func (s *state) applyMachine(c *mail.MachineChange) (counted bool) {
 			s.upkeep, s.upkeepAt = "", s.seq
 		}
 		delete(s.doors, c.Name)
+		delete(s.rules, c.Name)
 		s.erasedSomewhere()
+	case c.Rules > 0 && known:
+		s.rules[c.Name] = c.Rules
 	case c.Doors != nil:
 		s.setDoors(c)
 	case c.Follows, c.Left:
 		return false
 	}
 	return true
+}
+
+// allRules returns what is in s.rules, by machine.
+func (s *state) allRules() (out []mail.MachineRules) {
+	for _, m := range slices.Sorted(maps.Keys(s.rules)) {
+		out = append(out, mail.MachineRules{Machine: m, Rules: s.rules[m]})
+	}
+	return out
 }
 
 // adoptAll gives to the first machine what belonged to the room's only one, when it was in a file.

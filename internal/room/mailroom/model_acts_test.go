@@ -232,19 +232,45 @@ func (w *world) retell(m *naiveMsg) {
 	}
 }
 
+// asked reports whether a may settle m. It is not known if m is for a tag, which a may have carried when it saw m.
+func (m *naiveMsg) asked(a *naiveAgent) (may, known bool) {
+	known = true
+	for _, to := range m.to {
+		switch {
+		case to == "all", slices.Contains(a.names, mail.Name(to)), slices.Contains(a.tags, to),
+			slices.Contains(a.roles, to), m.holder[to] == a:
+			return true, true
+		case to == "project:x":
+			known = false
+		}
+	}
+	return false, known
+}
+
 // modelAnswerAcross answers a question where it went, by mail to whoever asked in another room.
 func modelAnswerAcross(t *rapid.T, n *naive) {
 	m := n.message(t, func(m *naiveMsg) bool {
 		return m.asks && !m.archived && m.came != nil && m.from != nil && m.from.registered
 	})
 	a := n.registered(t)
+	may, known := m.asked(a)
+	if !known {
+		t.Skip("the agent may have carried the tag before")
+	}
 	home := m.came
 	to := string(m.from.name())
 	sent, err := n.room.As(a.name()).Send(t.Context(), mail.Draft{To: mail.Recipients{to + "@" + string(home.name)},
 		Body: "z", Type: "answer", ReplyTo: m.id})
 	must(t, err)
+	open := slices.ContainsFunc(n.world.copies(m.id), func(o *naiveMsg) bool { return o.closed == "" })
+	if suggests := sent.AskedOf != nil; suggests && may || !suggests && !may && open && !sent.Duplicate {
+		t.Fatalf("%s answers %s, of which it was asked: %v; %+v", a, m, may, sent)
+	}
 	home.msgs = append(home.msgs, &naiveMsg{id: sent.ID, from: a, came: n, to: []string{to}, sent: n.world.now,
 		holder: map[string]*naiveAgent{}, read: map[*naiveAgent]bool{}})
+	if !may {
+		return
+	}
 	for _, o := range home.msgs {
 		if o.id == m.id {
 			n.world.close(o, mail.Answered)

@@ -192,6 +192,9 @@ func (v *view) withdrawal(s *state, id mail.ID, now mail.Time) ([]mail.Event, er
 	case !v.isUser() && q.sender != v.me(s):
 		return nil, mail.Errorf(mail.Denied, "only whoever asked may withdraw %s, and the user; you are %s. Decline "+
 			"it instead, with an answer", id, v.caller)
+	case q.open() && v.isUser() && !v.means.Settles() && !q.sender.isUser():
+		return nil, mail.Errorf(mail.Denied, "a script may withdraw what it asked, and settles no question of others: "+
+			"nothing was withdrawn. Do it yourself, in a terminal or on the pages: pennypost open")
 	case q.open():
 		return []mail.Event{{At: now, Settled: &mail.Settlement{Message: id, By: v.signature(s),
 			As: mail.Withdrawn}}}, nil

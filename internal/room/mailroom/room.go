@@ -250,7 +250,14 @@ func (r *Room) As(caller mail.Name) mail.Service { return &view{Room: r, caller:
 
 // ForFiles returns the room as the user sees it, for what foreign files say: their names are taken as they are, but
 // they cannot make an orchestrator.
-func (r *Room) ForFiles() mail.Service { return &view{Room: r, caller: mail.User, files: true} }
+func (r *Room) ForFiles() mail.Service {
+	return &view{Room: r, caller: mail.User, files: true, means: mail.ByBridge}
+}
+
+// AsUser returns the room as the user sees it, who is known by these means.
+func (r *Room) AsUser(by mail.Means) mail.Service {
+	return &view{Room: r, caller: mail.User, means: by}
+}
 
 // Idle returns how long nobody has used the room; it is 0 while somebody watches or waits.
 func (r *Room) Idle() time.Duration {

@@ -129,7 +129,7 @@ func dump(s *state, now mail.Time) []string {
 	out := []string{fmt.Sprint("seq ", s.seq, " last ", s.last), fmt.Sprint("rotation ", s.rotation),
 		fmt.Sprint("erasing ", slices.Sorted(maps.Keys(s.erasing)))}
 	if s.shared() {
-		out = append(out, fmt.Sprint("machines ", s.machines, " upkeep ", s.upkeep, s.upkeepAt))
+		out = append(out, fmt.Sprint("machines ", s.machines, " upkeep ", s.upkeep, s.upkeepAt), fmt.Sprint("rules ", s.rules))
 		for _, id := range slices.Sorted(maps.Keys(s.erasing)) {
 			out = append(out, fmt.Sprint("pending ", id, s.pending(id)))
 		}

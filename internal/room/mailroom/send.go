@@ -54,6 +54,9 @@ func (v *view) Send(ctx context.Context, d mail.Draft) (mail.Sent, error) {
 		}
 	}
 	v.settleAcross(ctx, &p.message, sent.ID)
+	if !sent.Duplicate && p.asked != nil {
+		sent.AskedOf = p.asked
+	}
 	return sent, nil
 }
 
@@ -107,12 +110,14 @@ type plan struct {
 	route   route
 	message mail.Message
 	pulse   []mail.Event
-	depth   int        // replies above the message
-	peers   []peer     // whom the breaker counts it for
-	repeat  repeat     // what would be the same
-	earlier *mail.Sent // the answer, if the draft was sent before
-	answers bool       // a question that is open
-	typed   bool       // the draft says of which type it is
+	depth   int            // replies above the message
+	peers   []peer         // whom the breaker counts it for
+	repeat  repeat         // what would be the same
+	earlier *mail.Sent     // the answer, if the draft was sent before
+	right   bool           // by it the caller may settle what it replies to
+	answers bool           // a question that is open, by right
+	asked   []mail.Address // if it does not: of whom that was asked
+	typed   bool           // the draft says of which type it is
 }
 
 // here returns the message as far as it is for this room.
@@ -150,8 +155,10 @@ func (v *view) plan(ctx context.Context, d mail.Draft) (plan, error) {
 		if parent := s.records[d.ReplyTo]; parent != nil {
 			p.message.Thread = parent.msg.ThreadRoot()
 			p.depth = s.depthOf(d.ReplyTo, v.breaker.limits.Depth)
-			_, p.answers = policy.Settles(parent.msg.Type, parent.msg.ID, &p.message)
-			p.answers = p.answers && parent.open()
+			p.right, err = v.weigh(s, parent, &p.message)
+			if p.answers = p.right && parent.open(); p.message.Suggests {
+				p.asked = parent.msg.To
+			}
 		}
 	})
 	switch {
@@ -259,6 +266,9 @@ func (v *view) compose(s *state, d mail.Draft, from mail.Address, rt *route) mai
 	if d.Priority == string(mail.Urgent) {
 		m.Priority = mail.Urgent
 	}
+	if v.isUser() {
+		m.By = v.means
+	}
 	return m
 }
 
@@ -298,7 +308,7 @@ func (v *view) resolveElsewhere(ctx context.Context, p *plan, d mail.Draft) erro
 	for _, room := range slices.Sorted(maps.Keys(p.route.remote)) {
 		d.To = p.route.remote[room]
 		err := v.opts.Elsewhere(ctx, room, func(o *Room) error {
-			_, err := o.deliver(ctx, p.message.From.Signer(), v.name, "", d, true)
+			_, err := o.deliver(ctx, v.abroad(p, ""), d, true)
 			return err
 		})
 		if err != nil {
@@ -325,7 +335,7 @@ func (v *view) forward(ctx context.Context, p *plan, d mail.Draft, sent mail.Sen
 					return err
 				}
 			}
-			far, err = o.deliver(ctx, p.message.From.Signer(), v.name, cmp.Or(sent.ID, p.message.ID), d, false)
+			far, err = o.deliver(ctx, v.abroad(p, cmp.Or(sent.ID, p.message.ID)), d, false)
 			return err
 		})
 		if failed = cmp.Or(failed, err); err != nil {
@@ -468,13 +478,26 @@ func (r *Room) copied(ctx context.Context, id mail.ID, home mail.RoomName) (mail
 	return mail.Sent{ID: id, Seq: it.Seq, Room: r.name, Duplicate: true, Recipients: it.Deliveries}, nil
 }
 
+// abroad is who sends a message from a room to another one.
+type abroad struct {
+	from  mail.Name
+	home  mail.RoomName
+	id    mail.ID    // that the copy has
+	means mail.Means // of the user
+	right bool       // from may settle at home what it answers
+}
+
+func (v *view) abroad(p *plan, id mail.ID) abroad {
+	return abroad{p.message.From.Signer(), v.name, id, v.means, p.right}
+}
+
 // deliver sends a draft that somebody in another room addressed to this one or, if dry, only finds out whether it
-// could be sent. The user is the same person in every room. What is copied from there has the id that it has there.
-func (r *Room) deliver(ctx context.Context, from mail.Name, home mail.RoomName, copied mail.ID, d mail.Draft,
-	dry bool) (mail.Sent, error) {
-	v := &view{Room: r, caller: from, across: true, copies: copied}
-	if from != mail.User {
-		v.caller, v.foreign = mail.Name(mail.FarAddress(mail.AgentAddress(from), home)), true
+// could be sent. The user is the same person in every room, known by the same means. What is copied from there has the
+// id that it has there.
+func (r *Room) deliver(ctx context.Context, by abroad, d mail.Draft, dry bool) (mail.Sent, error) {
+	v := &view{Room: r, caller: by.from, across: true, copies: by.id, means: by.means, right: by.right}
+	if by.from != mail.User {
+		v.caller, v.foreign = mail.Name(mail.FarAddress(mail.AgentAddress(by.from), by.home)), true
 	}
 	if !dry {
 		return v.Send(ctx, d)

@@ -63,6 +63,7 @@ type state struct {
 	losers    []mail.Seq           // those of which a later checkpoint says so, in order
 	marked    mail.Seq             // the last checkpoint
 	machines  []mail.Machine       // that follow the room, by name
+	rules     map[mail.Machine]int // the version of the rules that each of them knows
 	upkeep    mail.Machine         // which looks after it; "": none
 	upkeepAt  mail.Seq             // where that was last settled
 	recent    []sameText           // of the last messages since the last checkpoint; see repeats
@@ -95,6 +96,8 @@ type record struct {
 	settled *mail.Settlement // nil while what it asks is open
 	size    uint32           // of the body, in bytes
 	gone    bool             // trimmed or erased; lists drop it when they are next filtered
+	// suggests: it answers a question of which its sender was not asked
+	suggests bool
 }
 
 // bound is an address whose audience was fixed, when the message was sent or when a role found a holder. No
@@ -179,6 +182,7 @@ func newState(o *Options) *state {
 		takenBack: make(map[mail.ID]mail.Seq),
 		trims:     make(map[mail.ID]mail.Seq),
 		erased:    make(map[mail.ID]mail.Seq),
+		rules:     make(map[mail.Machine]int),
 		leaving:   make(map[mail.ID]*record),
 
 		lateMarks: make(lateMarks),

@@ -57,6 +57,9 @@ func (r *Room) upkeepEvents(ago time.Duration) (events []mail.Event) {
 	if _, known := slices.BinarySearch(s.machines, me); !known {
 		events = append(events, mail.Event{Machine: &mail.MachineChange{Name: me, Follows: true}})
 	}
+	if s.rules[me] != mail.RulesOfRight {
+		events = append(events, mail.Event{Machine: &mail.MachineChange{Name: me, Rules: mail.RulesOfRight}})
+	}
 	mine := s.upkeep == me && ago >= upkeepSaid
 	vacant := s.upkeep == "" || s.upkeep != me && (s.away(s.upkeep) || ago >= upkeepLasts)
 	if mine || vacant {

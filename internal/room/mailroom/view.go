@@ -15,10 +15,12 @@ import (
 type view struct {
 	*Room
 	caller  mail.Name
-	foreign bool    // caller is the address of an agent of another room
-	across  bool    // what the caller sends came from another room
-	copies  mail.ID // the id that this has there
-	files   bool    // caller is the user, who repeats what foreign files say
+	foreign bool       // caller is the address of an agent of another room
+	across  bool       // what the caller sends came from another room
+	copies  mail.ID    // the id that this has there
+	files   bool       // caller is the user, who repeats what foreign files say
+	means   mail.Means // how the user is known, who is the caller
+	right   bool       // caller, of another room, may settle there the question that it answers
 	// enters reports whether another room is there for the caller. Nil: all are.
 	enters func(mail.RoomName) bool
 	parent mail.Name // in whose session the caller runs, if it is not on the roster: whose child it becomes
@@ -112,6 +114,9 @@ func (s *state) suggest(word string) string {
 		return ". No agent is registered; register one with: pennypost agents register NAME"
 	case len(near) == 0:
 		return ". The roster is listed by: pennypost agents"
+	}
+	for i := range near {
+		near[i] = mail.Slug(near[i])
 	}
 	return ". Did you mean " + strings.Join(near, ", ") + "?"
 }

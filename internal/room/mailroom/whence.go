@@ -21,6 +21,9 @@ type Whence struct {
 	// Doubtful reports whether the process may be an agent's: it runs in a client, or cannot be told from what an agent
 	// has left behind. It is asked if no session is known there.
 	Doubtful func() bool
+	// Session is the client's session for which the process says to run, "" if it does not say. Of programs that run
+	// several agents (threads) it decides whose process it is.
+	Session string
 	// Guessed says that the caller's name was made up from where the process runs: there must be a session of it.
 	Guessed bool
 }
@@ -28,7 +31,7 @@ type Whence struct {
 // From returns the room as a process sees it that says to be caller. Who runs inside a session speaks as its agent,
 // or as one that the session registered. A name that nobody bears yet becomes a child of the session's agent.
 func (r *Room) From(caller mail.Name, w Whence) (mail.Service, error) {
-	v := &view{Room: r, caller: caller}
+	v := &view{Room: r, caller: caller, means: w.Means}
 	if len(w.Programs) == 0 && !w.Guessed {
 		return v, nil
 	}
@@ -50,7 +53,7 @@ func (v *view) settleIn(s *state, w Whence, now mail.Time) error {
 	leads := v.caller == mail.Orchestrator || m != nil && m.hasRole(string(mail.Orchestrator))
 	switch {
 	case m != nil && slices.Contains(seats, m):
-		return nil
+		return v.inThread(m, seats, w, now)
 	case len(seats) == 0 && w.Guessed:
 		return mail.Errorf(mail.Denied,
 			"this runs in the shell of a session that room %s does not know, so it cannot be "+
@@ -83,6 +86,28 @@ func (v *view) settleIn(s *state, w Whence, now mail.Time) error {
 	}
 	return v.notThere(seats)
 }
+
+// inThread refuses a process of a program that runs several agents, unless it says that it is in m's thread: the other
+// threads' commands run below the same program.
+func (v *view) inThread(m *member, seats []*member, w Whence, now mail.Time) error {
+	threads := slices.DeleteFunc(slices.Clone(seats), func(o *member) bool {
+		return !hasThreads(o.Client) || o.Session == "" || !o.live(now)
+	})
+	if w.Opens != "" || len(threads) < 2 || !slices.Contains(threads, m) || m.Session == w.Session {
+		return nil
+	}
+	// a subagent has a session of its own, which no agent has
+	if w.Session != "" && !slices.ContainsFunc(threads, func(o *member) bool { return o.Session == w.Session }) {
+		return nil
+	}
+	return mail.Errorf(mail.Denied,
+		"%d agents share this program, and this process does not run in the thread of %s: nothing was done. Use "+
+			"Pennypost's tools, or a command that the thread itself runs, without --as", len(threads), v.caller)
+}
+
+// hasThreads reports whether a client runs several agents in one program, and tells each command and each call of a
+// tool which of them it is for (Codex 0.169.0).
+func hasThreads(client string) bool { return client == "codex" }
 
 // seats returns the agents of the innermost program that any is bound to, in the order of their names, and the
 // program. What bound one is a session, also after it has ended, for its program may go on; or a connection, as long

@@ -59,7 +59,7 @@ func TestP5_InsideASession(t *testing.T) {
 		parent mail.Name // if it is a newcomer
 	}{
 		{"itself", inside(claude), "builder", "builder", ""},
-		{"the user, whom the gate has looked at", inside(claude), mail.User, mail.User, ""},
+		{"the user", inside(claude), mail.User, "", ""},
 		{"the orchestrator", inside(claude), "lead", "", ""},
 		{"the orchestrator by the name", inside(claude), "orchestrator", "", ""},
 		{"another", inside(claude), "other", "", ""},
@@ -114,6 +114,31 @@ func TestP5_InsideASession(t *testing.T) {
 	if text := "this process runs inside the session of builder; it cannot speak as lead"; err == nil ||
 		!strings.Contains(err.Error(), text) {
 		t.Errorf("refused with %v, want %q", err, text)
+	}
+}
+
+// Of a program that runs several agents, a process speaks for the one in whose thread it runs.
+func TestP5_Threads(t *testing.T) {
+	const codex = "20.1@b"
+	room, _ := openRoom(t, "lab", Options{Alive: func(p string) bool { return p == codex }})
+	for _, name := range []mail.Name{"one", "two"} {
+		if _, err := room.As(name).Turn(t.Context(), mail.Turn{Moment: mail.SessionStart, Session: "t-" + string(name),
+			Process: codex, Client: "codex"}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, tt := range []struct {
+		session, opens string
+		says           mail.Name
+		code           mail.Code
+	}{
+		{"t-one", "", "one", ""}, {"t-two", "", "two", ""}, {"t-one", "", "two", mail.Denied}, {"", "", "one", mail.Denied},
+		{"t-of-a-subagent", "", "one", ""}, {"", codex, "one", ""}, // its hook, which says the session itself
+	} {
+		_, err := room.From(tt.says, Whence{Programs: []string{"99.1@b", codex}, Session: tt.session, Opens: tt.opens})
+		if mail.CodeOf(err) != tt.code {
+			t.Errorf("%+v: %v", tt, err)
+		}
 	}
 }
 

@@ -86,8 +86,8 @@ const (
 
 // New returns a post office. It does not connect: that happens with the first call.
 func New(opts Options) (*Office, error) {
-	o := &Office{token: opts.Token, session: opts.Session, guessed: opts.Guessed, use: opts.Use, start: opts.Start, confirm: opts.Confirm,
-		link: opts.Link, quiet: quiet, patience: patience}
+	o := &Office{token: opts.Token, session: opts.Session, guessed: opts.Guessed, use: opts.Use, start: opts.Start,
+		confirm: opts.Confirm, link: opts.Link, quiet: quiet, patience: patience}
 	if o.link == nil {
 		o.link = func(bool) {}
 	}

@@ -223,7 +223,7 @@ func (r *roster) channel(name string) (string, error) {
 		if c.Tag == word || value == word {
 			found = append(found, c.Tag)
 		}
-		names = append(names, c.Name)
+		names = append(names, mail.Slug(c.Name))
 	}
 	switch {
 	case len(found) == 1:

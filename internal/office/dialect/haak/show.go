@@ -224,7 +224,7 @@ func oneLine(s string) string {
 // in a fence, so that no text of it passes for another message.
 func inject(w io.Writer, items []mail.Item, known sessions) error {
 	f := fence.New()
-	_, err := fmt.Fprintf(w, "%s\n\n", f.Notice())
+	_, err := fmt.Fprintf(w, "%s\n\n", f.Notice(items))
 	line := func(s string) string { return fence.Text(fence.Visible(s, false)) }
 	for i := range items {
 		if it := &items[i]; err == nil {

@@ -219,7 +219,13 @@ func suggest(roster []mail.Agent, word string) string {
 }
 
 // quoteAll quotes, so that the spaces within a name are seen to belong to it.
-func quoteAll(words []string) string { return `"` + strings.Join(words, `", "`) + `"` }
+func quoteAll(words []string) string {
+	slugs := make([]string, len(words))
+	for i, w := range words {
+		slugs[i] = mail.Slug(w)
+	}
+	return `"` + strings.Join(slugs, `", "`) + `"`
+}
 
 // agentID is the variable in which SuperPortia's configuration names the identity of a process.
 const agentID = "SP_AGENT_ID"

@@ -119,6 +119,8 @@ func (p *parser) message() *mail.Message {
 	audience := p.optional(`,"audience":`)
 	key := p.optional(`,"key":`)
 	via := p.optional(`,"via":`)
+	by := p.optional(`,"by":`)
+	m.Suggests = p.skip(`,"suggests":true`)
 	if p.skip(`,"sent":`) {
 		m.Sent = p.time()
 	}
@@ -135,7 +137,7 @@ func (p *parser) message() *mail.Message {
 		subject, docs = nil, nil
 	}
 	var a arena
-	a.reserve(id, kind, from, subject, priority, thread, replyTo, issue, audience, key, via, same)
+	a.reserve(id, kind, from, subject, priority, thread, replyTo, issue, audience, key, via, by, same)
 	a.reserve(to...)
 	a.reserve(docs...)
 	m.ID = mail.ID(a.take(id))
@@ -160,6 +162,7 @@ func (p *parser) message() *mail.Message {
 	m.Audience = a.take(audience)
 	m.Key = a.take(key)
 	m.Via = a.take(via)
+	m.By = mail.Means(a.take(by))
 	m.Same = a.take(same)
 	for i := 0; i < len(docs); i += 2 {
 		m.Docs = append(m.Docs, mail.Doc{Path: a.take(docs[i]), Revision: a.take(docs[i+1])})

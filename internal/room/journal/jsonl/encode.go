@@ -86,6 +86,8 @@ func (w *encoder) message(m *mail.Message) {
 	w.optional(`,"audience":`, m.Audience)
 	w.optional(`,"key":`, m.Key)
 	w.optional(`,"via":`, m.Via)
+	w.optional(`,"by":`, string(m.By))
+	w.flag(`,"suggests":true`, m.Suggests)
 	if m.Sent != 0 {
 		w.raw(`,"sent":`)
 		w.time(m.Sent)
