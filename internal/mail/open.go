@@ -1,6 +1,9 @@
 package mail
 
-import "encoding/json"
+import (
+	"encoding/json"
+	"strings"
+)
 
 // Outcome is how a question was settled.
 type Outcome string
@@ -48,6 +51,20 @@ type Suggestion struct {
 	ID   ID      `json:"id"`
 	From Address `json:"from"`
 	Sent Time    `json:"sent"`
+	Body string  `json:"body,omitempty"` // of a question that was asked for by its id
+	Via  string  `json:"via,omitempty"`  // likewise
+}
+
+// Suggestion says what became of an answer whose sender was not asked; "" if it was.
+func (s *Sent) Suggestion() string {
+	if len(s.AskedOf) == 0 {
+		return ""
+	}
+	names := make([]string, len(s.AskedOf))
+	for i, a := range s.AskedOf {
+		names[i] = string(a)
+	}
+	return "a suggestion: the question stays open, it was asked of " + strings.Join(names, ", ")
 }
 
 // Waiting says that somebody waits for somebody: one open question and one of those who were asked.
@@ -66,6 +83,8 @@ type Waiting struct {
 	// who waits for nobody or, in a Circle, with a name that it has already.
 	Chain  []Name `json:"chain,omitempty"`
 	Circle bool   `json:"circle,omitzero"`
+	// Suggestions is how many answers it has, MaxSuggestions at most, of those who were not asked.
+	Suggestions int `json:"suggestions,omitzero"`
 }
 
 // WaitingQuery says how much of who waits for whom to return.

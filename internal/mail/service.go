@@ -410,6 +410,7 @@ type Pass struct {
 	Machine Machine
 	Rooms   []RoomName // that it may enter, others are not there for it; empty: all
 	Agent   Name       // as whom alone its programs may speak; empty: as any agent and the user
+	ID      string     // of the token, which it does not tell: a machine that joins again has another
 }
 
 // Enters reports whether the machine may enter a room. Without a pass, everybody may.

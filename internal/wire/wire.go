@@ -147,8 +147,8 @@ type Login struct {
 	Room  mail.RoomName `json:"room,omitempty"` // which to show first
 	Plain bool          `json:"plain,omitzero"` // for a browser that does not find the pages' own address
 	Phone bool          `json:"phone,omitzero"` // for a browser on another machine
-	// Machine is the one that asks, if it is not that of the post office; not said, but found out.
-	Machine mail.Machine `json:"-"`
+	// Pass is of the machine that asks, if it is not that of the post office; not said, but found out.
+	Pass *mail.Pass `json:"-"`
 }
 
 // Session is a browser that is logged in to the pages.

@@ -60,6 +60,13 @@ func (l *Life) Err() error {
 	return l.why
 }
 
+// Idle reports whether nothing stands on the life.
+func (l *Life) Idle() bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return len(l.on) == 0
+}
+
 // stand has told called when the life ends, at once if it has, until leave is called.
 func (l *Life) stand(told func(error)) (leave func()) {
 	s := &stander{told}
@@ -101,6 +108,7 @@ func (l *Life) stopLocked() {
 // ground is what a request stands on.
 type ground struct {
 	cancel context.CancelCauseFunc
+	below  *ground // on which it was begun; nil: none
 
 	mu     sync.Mutex
 	lives  []*Life
@@ -116,9 +124,9 @@ func groundOf(ctx context.Context) *ground {
 	return g
 }
 
-// Begin returns a context on which lives can be put, and what ends it.
+// Begin returns a context under which lives can be put, besides those of ctx, and what ends it.
 func Begin(ctx context.Context) (context.Context, context.CancelFunc) {
-	g := new(ground)
+	g := &ground{below: groundOf(ctx)}
 	ctx, g.cancel = context.WithCancelCause(ctx)
 	return context.WithValue(ctx, groundKey{}, g), g.leave
 }
@@ -189,13 +197,15 @@ func OnEnd(ctx context.Context, f func(why error)) (stop func()) {
 	}
 }
 
-// under returns the lives on which ctx stands.
-func under(ctx context.Context) []*Life {
-	g := groundOf(ctx)
+// under returns the lives on which ctx stands, the lowest first.
+func under(ctx context.Context) []*Life { return groundOf(ctx).all() }
+
+func (g *ground) all() []*Life {
 	if g == nil {
 		return nil
 	}
+	below := g.below.all()
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	return g.lives[:len(g.lives):len(g.lives)]
+	return append(below[:len(below):len(below)], g.lives...)
 }

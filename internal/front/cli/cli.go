@@ -247,7 +247,8 @@ func verbs() []Verb {
 	}{
 		{"Mail", []Verb{
 			{Name: "inbox", New: newInbox}, {Name: "read", New: newRead}, {Name: "reply", New: newReply},
-			{Name: "answer", New: newAnswer}, {Name: "decline", New: newDecline}, {Name: "mark", New: newMark},
+			{Name: "answer", New: newAnswer}, {Name: "adopt", New: newAdopt},
+			{Name: "decline", New: newDecline}, {Name: "mark", New: newMark},
 			{Name: "send", New: newSend}, {Name: "withdraw", New: newWithdraw}, {Name: "wait", New: newWait},
 			{Name: "watch", New: newWatch}, {Name: "history", New: newHistory}, {Name: "waiting", New: newWaiting},
 			{Name: "stuck", New: newStuck},

@@ -164,6 +164,9 @@ func (a *App) showMessage(it *mail.Item, word string) {
 	p.field("sent", it.Sent.Std().Local().Format("2006-01-02 15:04")+" ("+p.ago(it.Sent)+")")
 	p.field("subject", OneLine(it.Subject))
 	p.field("reply to", OneLine(string(it.ReplyTo)))
+	if it.Suggests {
+		p.field("suggests", "its sender was not asked, so it settles nothing")
+	}
 	p.field("issue", OneLine(it.Issue))
 	for _, d := range it.Docs {
 		name := d.Path
@@ -176,6 +179,19 @@ func (a *App) showMessage(it *mail.Item, word string) {
 	p.Line("")
 	p.Text(Visible(it.Body), 4)
 	a.showOptions(it, word)
+	a.showSuggestions(it)
+}
+
+// showSuggestions shows what those suggest as an answer who were not asked, and how that is taken over.
+func (a *App) showSuggestions(it *mail.Item) {
+	p := a.Out
+	for _, s := range it.Suggestions {
+		m := mail.Message{From: s.From, Via: s.Via}
+		p.Line("")
+		p.Line("%s", "Suggested by "+Sender(&m, mail.MaxName)+", who was not asked, "+p.ago(s.Sent)+":")
+		p.Text(Visible(s.Body), 4)
+		p.Line("%s", p.Dim("To answer so: pennypost adopt "+OneLine(string(s.ID))))
+	}
 }
 
 // showOptions lists what a question that is open can be answered with, and what to type.

@@ -125,6 +125,41 @@ func newAnswer(a *App) *cobra.Command {
 	}
 }
 
+const adoptHelp = `Answer a question in the words of a suggestion. An answer of somebody who was not asked is a suggestion: it
+settles nothing until the user, or one who was asked, adopts it. pennypost read shows those of a
+question below it.`
+
+func newAdopt(a *App) *cobra.Command {
+	return &cobra.Command{
+		Use: "adopt SUGGESTION-ID", Short: "answer a question in the words of a suggestion", Long: adoptHelp,
+		Example: "pennypost adopt msg_V1StGXR8_Z5jdHi6B-myT", Args: NArgs(1, "the id of one suggestion"),
+		RunE: func(cmd *cobra.Command, args []string) error { return a.adopt(cmd.Context(), args[0]) },
+	}
+}
+
+func (a *App) adopt(ctx context.Context, word string) error {
+	svc, it, err := a.letter(ctx, word)
+	if err != nil {
+		return err
+	}
+	if !it.Suggests {
+		return Hinted(mail.Errorf(mail.Invalid, "%s is no suggestion; nothing was sent", it.ID),
+			"pennypost read ID shows those of a question below it")
+	}
+	q, err := svc.Message(ctx, it.ReplyTo)
+	if err != nil {
+		return err
+	}
+	if !q.Open {
+		return mail.Errorf(mail.Conflict, "%s does not wait for an answer%s; nothing was sent", q.ID, settledWords(&q))
+	}
+	who, err := a.Who()
+	if err != nil {
+		return err
+	}
+	return a.post(ctx, svc, q.Adopt(who, &it.Message), heading(&q))
+}
+
 func (a *App) answer(ctx context.Context, word string, said []string) error {
 	svc, it, err := a.letter(ctx, word)
 	if err != nil {

@@ -252,6 +252,9 @@ func (a *App) showSent(s mail.Sent, below string) {
 		rows = append(rows, deliveryRow(a.Out, d))
 	}
 	a.Out.Table(rows)
+	if note := s.Suggestion(); note != "" {
+		a.Out.Line("  %s", OneLine("Sent as "+note+"."))
+	}
 }
 
 // deliveryRow says where a message stands with a recipient.

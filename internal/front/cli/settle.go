@@ -146,12 +146,15 @@ func (a *App) waiting(ctx context.Context, limit int) error {
 
 // waitWords says who waits for whom.
 func waitWords(w *mail.Waiting) string {
-	if len(w.Chain) == 0 {
-		return OneLine(string(w.Asker)) + " → " + Addressees([]mail.Address{w.Address})
-	}
 	words := chainWords(w.Chain)
+	if len(w.Chain) == 0 {
+		words = OneLine(string(w.Asker)) + " → " + Addressees([]mail.Address{w.Address})
+	}
 	if w.Circle {
 		words += " (a circle)"
+	}
+	if w.Suggestions > 0 {
+		words += " (" + plural(w.Suggestions, "suggestion") + ")"
 	}
 	return words
 }

@@ -39,6 +39,10 @@ func onlyTheAskedSettle(s *suite) {
 			s.Errorf("%s shows %+v; want the question with mallory's suggestion", who, items)
 		}
 	}
+	card, err := s.as(mail.User).Message(s.ctx, q)
+	if err != nil || len(card.Suggestions) != 1 || card.Suggestions[0].Body != "yes" {
+		s.Errorf("the card of the question is %+v, %v; want it with mallory's words", card, err)
+	}
 	if _, err := s.as(mail.User).Archive(s.ctx); err != nil {
 		s.Fatal(err)
 	}
@@ -52,6 +56,23 @@ func onlyTheAskedSettle(s *suite) {
 		s.Errorf("the answer to the user is %+v", a)
 	}
 	s.wantSettled(q, mail.Answered, "user", a.ID)
+
+	q = s.ask("dave", "user", "May I push?")
+	said := s.answer("mallory", "dave", q, "later")
+	suggestion, err := s.as(mail.User).Message(s.ctx, said.ID)
+	if err != nil {
+		s.Fatal(err)
+	}
+	asked, err := s.as(mail.User).Message(s.ctx, q)
+	if err != nil {
+		s.Fatal(err)
+	}
+	adopted := s.send(mail.User, asked.Adopt(mail.User, &suggestion.Message))
+	s.wantSettled(q, mail.Answered, "user", adopted.ID)
+	if it, err := s.as("dave").Message(s.ctx, adopted.ID); err != nil || it.Body != "later" ||
+		it.Metadata.Text(mail.AdoptedKey) != string(said.ID) {
+		s.Errorf("adopted, the suggestion is %+v, %v", it, err)
+	}
 
 	q = s.ask("dave", "bea", "why?")
 	s.answer("dave", "bea", q, "because") // who asked withdraws, and does not answer

@@ -7,8 +7,10 @@ import (
 	"slices"
 	"sync"
 
+	"pennypost/internal/base/life"
 	"pennypost/internal/mail"
 	"pennypost/internal/office/gate"
+	"pennypost/internal/room/mailroom"
 	"pennypost/internal/wire"
 )
 
@@ -134,7 +136,11 @@ func (v *callerRoom) Carry(ctx context.Context, r *wire.Route, _, _ any, on func
 				continue
 			}
 		}
-		err = on(s)
+		if e != nil && r.ID == wire.WaitCall.ID {
+			err = waiting(ctx, s, on)
+		} else {
+			err = on(s)
+		}
 		if e != nil && r.ID != wire.WaitCall.ID {
 			e.changing.RUnlock()
 		}
@@ -147,23 +153,73 @@ func (v *callerRoom) Carry(ctx context.Context, r *wire.Route, _, _ any, on func
 	}
 }
 
+// waiting makes a wait that ends with what the caller stands on.
+func waiting(ctx context.Context, s mail.Service, on func(mail.Service) error) error {
+	ctx, end := life.Begin(ctx)
+	defer end()
+	if err := mailroom.Stand(ctx, s); err != nil {
+		return err
+	}
+	return on(standing{s, ctx})
+}
+
+// standing is a room in which a wait ends with a context.
+type standing struct {
+	mail.Service
+	ctx context.Context
+}
+
+// Wait implements mail.Watcher.
+func (s standing) Wait(ctx context.Context, q mail.WaitQuery) (mail.Item, error) {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	defer life.OnEnd(s.ctx, func(error) { cancel() })()
+	it, err := s.Service.Wait(ctx, q)
+	if why := life.Err(s.ctx); why != nil {
+		return mail.Item{}, why
+	}
+	return it, err
+}
+
 // Watch keeps the room borrowed until the watch is closed.
 func (v *callerRoom) Watch(ctx context.Context, after mail.Seq) (mail.Watch, error) {
 	e, s, err := v.enter(ctx, false)
 	if err != nil {
 		return nil, err
 	}
-	w, err := s.Watch(ctx, after)
+	ctx, end := life.Begin(ctx)
+	if e != nil {
+		err = mailroom.Stand(ctx, s)
+	}
+	var w mail.Watch
+	if err == nil {
+		w, err = s.Watch(ctx, after)
+	}
 	if err != nil {
+		end()
 		v.leave(e)
 		return nil, err
 	}
-	return &borrowedWatch{Watch: w, giveBack: sync.OnceFunc(func() { v.leave(e) })}, nil
+	return &borrowedWatch{Watch: w, ctx: ctx, giveBack: sync.OnceFunc(func() { end(); v.leave(e) })}, nil
 }
 
+// borrowedWatch ends with what its context stands on.
 type borrowedWatch struct {
 	mail.Watch
+	ctx      context.Context
 	giveBack func()
+}
+
+// Next implements mail.Watch.
+func (w *borrowedWatch) Next(ctx context.Context) ([]mail.Event, error) {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	defer life.OnEnd(w.ctx, func(error) { cancel() })()
+	events, err := w.Watch.Next(ctx)
+	if why := life.Err(w.ctx); why != nil {
+		return nil, why
+	}
+	return events, err
 }
 
 func (w *borrowedWatch) Close() error {

@@ -9,6 +9,7 @@ import (
 	"sync"
 	"time"
 
+	"pennypost/internal/base/life"
 	"pennypost/internal/mail"
 	"pennypost/internal/office/httpapi"
 	"pennypost/internal/office/mcpserver"
@@ -89,6 +90,7 @@ func (c *calls) upgrade(w http.ResponseWriter, r *http.Request, protocol string,
 	_ = conn.SetReadDeadline(time.Time{})
 	ctx, cancel := context.WithCancel(r.Context())
 	defer cancel()
+	defer life.OnEnd(r.Context(), func(error) { _ = conn.SetReadDeadline(time.Now()) })()
 	defer context.AfterFunc(c.daemon.closing, func() {
 		_ = conn.SetReadDeadline(time.Now())
 		time.AfterFunc(stopPatience, cancel)
@@ -133,6 +135,9 @@ func (c *calls) mailbox(r *http.Request) (mcpserver.Mailbox, error) {
 	svc, err := d.office.Room(r.Context(), room, caller.Name)
 	v, ok := svc.(*callerRoom)
 	if err != nil || !ok {
+		return mcpserver.Mailbox{}, err
+	}
+	if err := d.office.standAs(r.Context(), room, caller.Name); err != nil {
 		return mcpserver.Mailbox{}, err
 	}
 	box := mcpserver.Mailbox{Service: svc, Room: room, Agent: caller.Name, Version: d.opts.Version, Log: d.log}

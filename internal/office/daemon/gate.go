@@ -58,23 +58,15 @@ func (o *office) agentOf(ctx context.Context, token string) (mail.Caller, error)
 		return o.far.agent(ctx, token)
 	}
 	if !ok || !o.exists(name) {
-		return mail.Caller{}, unknownToken()
+		return mail.Caller{}, mailroom.UnknownToken()
 	}
 	e, err := o.borrow(ctx, name)
 	if err != nil {
 		return mail.Caller{}, err
 	}
 	defer o.giveBack(e, name)
-	agent, ok := e.room.CheckToken(sum)
-	if !ok {
-		return mail.Caller{}, unknownToken()
-	}
-	return mail.Caller{Name: agent, Room: name}, nil
-}
-
-func unknownToken() error {
-	return mail.Errorf(mail.Unknown, "the token opens nothing here: it is wrong, or a newer one was made, or its "+
-		"agent was retired. A new one is made by: pennypost agents token NAME")
+	agent, err := e.room.CheckToken(ctx, sum)
+	return mail.Caller{Name: agent, Room: name}, err
 }
 
 // sessionIn returns the agent of a session that one of programs runs, as far as rooms that are open know, or doors

@@ -47,13 +47,6 @@ func (g *guests) Invite(ask wire.Invite) (wire.Invited, error) {
 // Invites implements httpapi.Invites.
 func (g *guests) Invites() wire.Invites { return g.All() }
 
-// ended logs out what was logged in from a machine that is put out.
-func (g *guests) ended(machine mail.Machine) {
-	if err := g.daemon.pages.site.EndMachine(machine); err != nil {
-		g.daemon.log.Error("sessions", "err", err)
-	}
-}
-
 // notEntered says that a room is not there for a machine, in the same words whether there is one or not.
 func notEntered(pass *mail.Pass, name mail.RoomName) error {
 	return mail.Errorf(mail.NotFound, "there is no room %q for the machine %s. Those that it was let into are listed "+
@@ -61,7 +54,7 @@ func notEntered(pass *mail.Pass, name mail.RoomName) error {
 }
 
 // machine admits a machine, for the gate.
-func (g *guests) machine(token, remoteAddr string) (*mail.Pass, context.Context, error) {
+func (g *guests) machine(ctx context.Context, token, remoteAddr string) (*mail.Pass, error) {
 	from, _ := netip.ParseAddrPort(remoteAddr)
-	return g.Admit(token, from.Addr())
+	return g.Admit(ctx, token, from.Addr())
 }

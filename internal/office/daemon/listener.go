@@ -4,7 +4,9 @@ import (
 	"context"
 	"time"
 
+	"pennypost/internal/base/life"
 	"pennypost/internal/mail"
+	"pennypost/internal/room/mailroom"
 )
 
 // listen has a process beside the caller of ctx wait at a door until it is rung; see wake.Waiter.Wait. It is a sign of
@@ -28,6 +30,8 @@ func (o *office) listenAs(ctx context.Context, v *callerRoom, at mail.Listener, 
 	if err := o.checkRemoved(name, caller, true); err != nil {
 		return err
 	}
+	ctx, end := life.Begin(ctx)
+	defer end()
 	here, err := o.post(ctx, v, at.Session)
 	if err != nil {
 		return err
@@ -38,7 +42,11 @@ func (o *office) listenAs(ctx context.Context, v *callerRoom, at mail.Listener, 
 	}
 	w := o.listeners.Enter(name, here.agent, at)
 	here.look()
-	return w.Wait(ctx, silence, hand)
+	err = w.Wait(ctx, silence, hand)
+	if why := life.Err(ctx); why != nil {
+		return why
+	}
+	return err
 }
 
 // post is where a process waits for the rings of an agent; the agent is "" if there is nothing to wait for.
@@ -59,6 +67,9 @@ func (o *office) post(ctx context.Context, v *callerRoom, session string) (post,
 		return post{}, err
 	}
 	agent, err := o.seated(ctx, e, v, session)
+	if err == nil && agent != "" {
+		err = mailroom.Stand(ctx, e.room.As(agent))
+	}
 	if err != nil {
 		v.leave(e)
 	}

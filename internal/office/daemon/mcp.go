@@ -104,6 +104,9 @@ func (m entrance) caller(r *http.Request) (mail.Caller, error) {
 	if err == nil && r.Header.Get("Authorization") == "" {
 		c.Name, err = m.daemon.office.admit(r.Context(), room, c.Name)
 	}
+	if err == nil && c.Name != mail.User {
+		err = m.daemon.office.standAs(r.Context(), room, c.Name)
+	}
 	return c, err
 }
 

@@ -55,6 +55,7 @@ type office struct {
 	closed bool
 	rooms  map[mail.RoomName]*entry
 	known  map[mail.RoomName]mail.RoomStatus // what closed rooms last said of themselves
+	lives  map[mail.RoomName]*mailroom.Lives // of rooms that were open
 }
 
 var _ mail.Office = (*office)(nil)
@@ -94,6 +95,7 @@ func newOffice(cfg *config.Config, log *slog.Logger, m *metrics) *office {
 	o := &office{
 		cfg: cfg, log: log, metrics: m, idle: time.Duration(idle),
 		rooms: make(map[mail.RoomName]*entry), known: make(map[mail.RoomName]mail.RoomStatus),
+		lives: make(map[mail.RoomName]*mailroom.Lives),
 	}
 	o.copilot = &wake.CopilotNotes{Sessions: &o.sessions, Dir: clientDir("COPILOT_HOME", ".copilot")}
 	o.claude = &wake.ClaudeSocket{Sessions: &o.sessions, Config: ClaudeDir(), Below: cfg.ClaudeBelow}
@@ -307,8 +309,35 @@ func (o *office) options(name mail.RoomName) mailroom.Options {
 		Limits: r.Breakers(), Observe: o.observer(name), Preview: previewOf,
 		Alive: o.alive, Exists: o.exists, Orchestrators: r.Orchestrators,
 		Protocols: dialect.Protocols(Dialects()),
+		Lives:     o.livesOf(name),
 		Elsewhere: o.elsewhere, Index: filepath.Join(o.dir(name), "index", "words"),
 	}
+}
+
+// livesOf returns what stands on the room's agents and their tokens.
+func (o *office) livesOf(name mail.RoomName) *mailroom.Lives {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	l := o.lives[name]
+	if l == nil {
+		l = new(mailroom.Lives)
+		o.lives[name] = l
+	}
+	return l
+}
+
+// standAs has ctx end when an agent that is on the roster of a room is taken off it.
+func (o *office) standAs(ctx context.Context, name mail.RoomName, caller mail.Name) error {
+	if o.far != nil || !o.exists(name) {
+		return nil
+	}
+	e, err := o.borrow(ctx, name)
+	if err != nil {
+		return err
+	}
+	defer o.giveBack(e, name)
+	_ = mailroom.Stand(ctx, e.room.As(caller)) // who is off the roster may come back to it by what it asks
+	return nil
 }
 
 // alive reports whether a program runs in which a session is, here or on a machine that uses this post office.

@@ -58,6 +58,7 @@ func (o *office) moveAway(ctx context.Context, name mail.RoomName) (wire.Removed
 		return wire.RemovedRoom{}, err
 	}
 	defer o.forget(e, name)
+	o.livesOf(name).End(errRemoved(name))
 	if e.room != nil {
 		if _, err := o.shut(e, name); err != nil {
 			o.setRemoved(e, false)

@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"time"
 
+	"pennypost/internal/base/life"
 	"pennypost/internal/config"
 	"pennypost/internal/mail"
 	"pennypost/internal/office/gate"
@@ -41,14 +42,14 @@ func (d *daemon) server(h http.Handler) *http.Server {
 func (d *daemon) handler() (h http.Handler, closeHandler func(), err error) {
 	mux := http.NewServeMux()
 	site := web.New(web.Options{
-		Office: d.office, Enter: d.gate.Browser, Key: d.gate.Key(), Host: d.pages.host, File: d.opts.Config.Home.Sessions(),
-		Closing: d.closing, Log: d.log, Version: d.opts.Version, Documents: d.office.documents(),
+		Office: d.office, Enter: d.gate.Browser, Key: d.gate.Key(), Host: d.pages.host,
+		File: d.opts.Config.Home.Sessions(), Machine: d.guests.Life, Closing: d.closing, Log: d.log,
+		Version: d.opts.Version, Documents: d.office.documents(),
 		Attach: func(ctx context.Context, room mail.RoomName, agent mail.Name) (wire.Attached, error) {
 			return d.office.attach(ctx, room, agent, wire.Attach{})
 		},
 	})
 	d.pages.site = site
-	d.guests.Tell(d.guests.ended)
 	mux.Handle("/", site)
 	api := httpapi.Options{
 		Office: d.office, Authenticate: d.gate.AuthenticateAll, Local: local, Listen: d.office.listen,
@@ -76,7 +77,7 @@ func (d *daemon) handler() (h http.Handler, closeHandler func(), err error) {
 	closeHandler = func() { closeMCP(); d.calls.close() }
 	guarded, err := httpapi.Guard(d.gate.Admit(d.pages.apart(d.versioned(routes), mux)), httpapi.GuardOptions{
 		Hosts: d.hosts()})
-	return httpapi.Pace(guarded), closeHandler, err
+	return httpapi.Pace(life.Handler(guarded)), closeHandler, err
 }
 
 // hosts returns the names under which the post office may be reached, besides localhost.

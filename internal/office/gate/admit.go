@@ -52,37 +52,20 @@ func PassOf(ctx context.Context) *mail.Pass {
 	return a.pass
 }
 
-// Admit has requests found out about: from which machine they are, and what their headers say of the caller. What goes
-// on when the token of a machine ends, ends with that.
+// Admit has requests found out about: from which machine they are, and what their headers say of the caller. It is to
+// stand behind life.Handler, so that what a request does ends with the credential that it shows.
 func (g *Gate) Admit(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		ctx, done := g.machine(r)
-		defer done()
-		r = r.WithContext(ctx)
+		scheme, token, _ := strings.Cut(r.Header.Get("Authorization"), " ")
+		if token = strings.TrimSpace(token); strings.EqualFold(scheme, "Bearer") &&
+			strings.HasPrefix(token, wire.MachinePrefix) {
+			pass, err := g.opts.Machine(r.Context(), token, r.RemoteAddr)
+			r = r.WithContext(context.WithValue(r.Context(), passKey{}, &admission{pass, err}))
+		}
 		v := &visit{shell: shell{r.Header.Get(wire.SessionHeader), r.Header.Get(wire.SeatHeader) != ""},
 			toolUse: r.Header.Get(wire.ToolUseHeader), peer: vouched(r)}
-		next.ServeHTTP(w, r.WithContext(context.WithValue(ctx, visitKey{}, v)))
+		next.ServeHTTP(w, r.WithContext(context.WithValue(r.Context(), visitKey{}, v)))
 	})
-}
-
-// machine returns the context of a request, with the admission of the machine that it is from. done is to be called
-// when the request has ended.
-func (g *Gate) machine(r *http.Request) (ctx context.Context, done func()) {
-	scheme, token, _ := strings.Cut(r.Header.Get("Authorization"), " ")
-	if token = strings.TrimSpace(token); !strings.EqualFold(scheme, "Bearer") ||
-		!strings.HasPrefix(token, wire.MachinePrefix) {
-		return r.Context(), func() {}
-	}
-	pass, life, err := g.opts.Machine(token, r.RemoteAddr)
-	ctx, cancel := context.WithCancelCause(context.WithValue(r.Context(), passKey{}, &admission{pass, err}))
-	if err != nil {
-		return ctx, func() { cancel(nil) }
-	}
-	stop := context.AfterFunc(life, func() {
-		_, _, why := g.opts.Machine(token, r.RemoteAddr)
-		cancel(why)
-	})
-	return ctx, func() { stop(); cancel(nil) }
 }
 
 // guest returns as whom a program of another machine speaks, which that machine vouches for. named says that it has

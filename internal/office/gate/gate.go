@@ -22,8 +22,8 @@ type Options struct {
 	Agent func(ctx context.Context, token string) (mail.Caller, error)
 	// Session returns the agent of a session that one of programs runs, "" if none does.
 	Session func(programs []string) mail.Name
-	// Machine admits another machine by its token, from an address. life ends with the token.
-	Machine func(token, remoteAddr string) (pass *mail.Pass, life context.Context, err error)
+	// Machine admits another machine by its token, from an address. The context stands on the token's life then.
+	Machine func(ctx context.Context, token, remoteAddr string) (*mail.Pass, error)
 }
 
 // Gate says who sent a request. It is safe for concurrent use.
@@ -122,7 +122,7 @@ func (g *Gate) bearer(r *http.Request) (mail.Caller, error) {
 	case subtle.ConstantTimeCompare(sum[:], g.operator[:]) == 1:
 		return mail.Caller{Name: mail.User, Means: mail.ByOperator}, nil
 	case strings.HasPrefix(token, wire.ScriptPrefix):
-		return g.opts.Scripts.caller(sum)
+		return g.opts.Scripts.caller(r.Context(), sum)
 	}
 	return g.opts.Agent(r.Context(), token)
 }

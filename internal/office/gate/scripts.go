@@ -1,6 +1,7 @@
 package gate
 
 import (
+	"context"
 	"crypto/rand"
 	"crypto/sha256"
 	"encoding/hex"
@@ -15,6 +16,7 @@ import (
 
 	"pennypost/internal/base/durable"
 	"pennypost/internal/base/jsonx"
+	"pennypost/internal/base/life"
 	"pennypost/internal/mail"
 	"pennypost/internal/wire"
 )
@@ -31,6 +33,21 @@ const (
 type script struct {
 	wire.Credential
 	Sum string `json:"sum"` // SHA-256 of the token, in hex
+
+	life *life.Life // of what it opens
+}
+
+// begin makes what is not in the file.
+func (c *script) begin() {
+	c.life = life.New()
+	if c.Expires != 0 {
+		c.life = life.Until(c.Expires.Std(), noScript())
+	}
+}
+
+func noScript() error {
+	return mail.Errorf(mail.Unknown, "the credential does not count any more, or never did. The person makes another "+
+		"in a terminal: pennypost credentials add NAME")
 }
 
 // Scripts are the credentials that the person made for scripts: with one a program sends and marks in the person's
@@ -60,6 +77,9 @@ func OpenScripts(path string) (*Scripts, error) {
 		return nil, fmt.Errorf("read the credentials for scripts: %w. If you move the file away, there are none: %s",
 			err, path)
 	}
+	for _, c := range s.list {
+		c.begin()
+	}
 	return s, nil
 }
 
@@ -87,7 +107,9 @@ func (s *Scripts) Make(ask wire.NewCredential) (wire.MadeCredential, error) {
 		return wire.MadeCredential{}, mail.Errorf(mail.Limited, "there are %d credentials, and there may be no "+
 			"more: revoke one that no script uses", maxScripts)
 	}
-	s.list = append(s.list, &script{made.Credential, hex.EncodeToString(sum[:])})
+	c := &script{Credential: made.Credential, Sum: hex.EncodeToString(sum[:])}
+	c.begin()
+	s.list = append(s.list, c)
 	if err := s.saveLocked(); err != nil {
 		s.list = s.list[:len(s.list)-1]
 		return wire.MadeCredential{}, err
@@ -136,27 +158,28 @@ func (s *Scripts) Revoke(name string) error {
 	if i < 0 {
 		return mail.Errorf(mail.NotFound, "there is no credential %q. They are listed by: pennypost credentials", name)
 	}
-	was := slices.Clone(s.list)
+	was, c := slices.Clone(s.list), s.list[i]
 	s.list = slices.Delete(s.list, i, i+1)
-	err := s.saveLocked()
-	if err != nil {
+	if err := s.saveLocked(); err != nil {
 		s.list = was
+		return err
 	}
-	return err
+	c.life.End(noScript())
+	return nil
 }
 
-// caller returns whom a token lets speak, by its hash.
-func (s *Scripts) caller(sum [sha256.Size]byte) (mail.Caller, error) {
+// caller returns whom a token lets speak, by its hash. What ctx does ends with the credential.
+func (s *Scripts) caller(ctx context.Context, sum [sha256.Size]byte) (mail.Caller, error) {
 	now := mail.TimeOf(time.Now())
 	want := hex.EncodeToString(sum[:])
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	i := slices.IndexFunc(s.list, func(o *script) bool { return o.Sum == want && !o.over(now) })
 	if i < 0 {
-		return mail.Caller{}, mail.Errorf(mail.Unknown, "the credential does not count any more, or never did. The "+
-			"person makes another in a terminal: pennypost credentials add NAME")
+		return mail.Caller{}, noScript()
 	}
 	c := s.list[i]
+	life.Stand(ctx, c.life)
 	c.Seen = now
 	if time.Since(s.saved) > scriptSeen {
 		_ = s.saveLocked() // when it was used is worth no refusal

@@ -124,7 +124,9 @@ func is(list []string, name string) bool {
 }
 
 // logins let a person in from outside, and run as root.
-func logins() []string { return []string{"login", "sshd", "sshd-session", "dropbear", "in.telnetd", "tailscaled", "vshd"} }
+func logins() []string {
+	return []string{"login", "sshd", "sshd-session", "dropbear", "in.telnetd", "tailscaled", "vshd"}
+}
 
 // servers are where editors keep what they run on the far side of a remote connection, and JetBrains its Java.
 func servers() []string {

@@ -71,7 +71,7 @@ func login(c *call) (any, error) {
 			return nil, mail.Errorf(mail.Denied,
 				"the pages show every room, and the machine %s was let into some only: no link was made", p.Machine)
 		}
-		ask.Phone, ask.Machine = true, p.Machine
+		ask.Phone, ask.Pass = true, p
 	}
 	pages, err := c.pages()
 	if err != nil {

@@ -19,6 +19,7 @@ import (
 
 	"pennypost/internal/base/durable"
 	"pennypost/internal/base/jsonx"
+	"pennypost/internal/base/life"
 	"pennypost/internal/mail"
 	"pennypost/internal/wire"
 )
@@ -40,8 +41,7 @@ type machine struct {
 	Sum string `json:"sum"` // SHA-256 of its token, in hex
 
 	pass *mail.Pass
-	life context.Context // ends when its token does
-	end  context.CancelFunc
+	life *life.Life // of its token
 }
 
 // code is a code as the file has it.
@@ -63,7 +63,6 @@ type List struct {
 
 	mu      sync.Mutex
 	file    file
-	ended   func(mail.Machine) // told of each machine whose token ends
 	saved   time.Time
 	guesses guesses
 
@@ -94,24 +93,13 @@ func Open(path string) (*List, error) {
 	return l, nil
 }
 
-// Tell has ended be told of each machine whose token ends, in a goroutine of its own; those that did before are told
-// at once. It is called once at most.
-func (l *List) Tell(ended func(mail.Machine)) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	l.ended = ended
-	for _, m := range l.file.Machines {
-		context.AfterFunc(m.life, func() { ended(m.Name) })
-	}
-}
-
 // begin makes what is not in the file.
 func (m *machine) begin() {
-	m.pass = &mail.Pass{Machine: m.Name, Rooms: m.Rooms, Agent: m.Agent}
-	if m.Expires == 0 {
-		m.life, m.end = context.WithCancel(context.Background())
-	} else {
-		m.life, m.end = context.WithDeadline(context.Background(), m.Expires.Std())
+	m.pass = &mail.Pass{Machine: m.Name, Rooms: m.Rooms, Agent: m.Agent, ID: m.Sum[:min(len(m.Sum), 16)]}
+	m.life = life.New()
+	if m.Expires != 0 {
+		m.life = life.Until(m.Expires.Std(), mail.Errorf(mail.Unknown, "the machine %s was let in until %s, which is "+
+			"over. %s", m.Name, m.Expires, again))
 	}
 }
 
@@ -186,9 +174,6 @@ func (l *List) Redeem(ask wire.Join, from netip.Addr, before *mail.Pass) (wire.J
 		m.begin()
 		c.Used = name
 		l.replace(old, m)
-		if l.ended != nil {
-			context.AfterFunc(m.life, func() { l.ended(name) })
-		}
 	}
 	l.mu.Unlock()
 	if err != nil {
@@ -202,7 +187,7 @@ func (l *List) Redeem(ask wire.Join, from netip.Addr, before *mail.Pass) (wire.J
 		return wire.Joined{}, notSaved("the machine was not let in, and the code is still good", err)
 	}
 	if old != nil {
-		old.end()
+		old.life.End(revoked())
 	}
 	return wire.Joined{Token: token, Machine: name, Rooms: m.Rooms, Agent: m.Agent, Expires: m.Expires}, nil
 }
@@ -267,21 +252,19 @@ func (l *List) tidy(now mail.Time) {
 	l.file.Codes = slices.DeleteFunc(l.file.Codes, func(c *code) bool { return now.Sub(c.Expires) >= remembered })
 }
 
-// Admit returns what the machine with a token was let in for, and a context that ends when the token does.
-func (l *List) Admit(token string, from netip.Addr) (*mail.Pass, context.Context, error) {
+// Admit returns what the machine with a token was let in for. ctx ends when the token does.
+func (l *List) Admit(ctx context.Context, token string, from netip.Addr) (*mail.Pass, error) {
 	sum, now := sumOf(token), time.Now()
 	l.mu.Lock()
 	i := slices.IndexFunc(l.file.Machines, func(m *machine) bool { return m.Sum == sum })
 	if i < 0 {
 		l.mu.Unlock()
-		return nil, nil, mail.Errorf(mail.Unknown,
-			"this post office does not let this machine in, or not any more: it was revoked. %s", again)
+		return nil, revoked()
 	}
 	m := l.file.Machines[i]
-	if m.life.Err() != nil {
+	if err := life.Stand(ctx, m.life); err != nil {
 		l.mu.Unlock()
-		return nil, nil, mail.Errorf(mail.Unknown, "the machine %s was let in until %s, which is over. %s", m.Name,
-			m.Expires, again)
+		return nil, err
 	}
 	m.Seen, m.From = mail.TimeOf(now), addr(from)
 	late := now.Sub(l.saved) >= seenEvery
@@ -292,7 +275,25 @@ func (l *List) Admit(token string, from netip.Addr) (*mail.Pass, context.Context
 	if late {
 		_ = l.save() // when a machine was last seen is worth no error
 	}
-	return m.pass, m.life, nil
+	return m.pass, nil
+}
+
+// Life returns that of the token of a machine with a pass, nil if it is let in no more. Without an id it is any token
+// of the machine.
+func (l *List) Life(name mail.Machine, id string) *life.Life {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for _, m := range l.file.Machines {
+		if m.Name == name && (id == "" || id == m.pass.ID) && m.life.Err() == nil {
+			return m.life
+		}
+	}
+	return nil
+}
+
+func revoked() error {
+	return mail.Errorf(mail.Unknown, "this post office does not let this machine in, or not any more: it was revoked. "+
+		"%s", again)
 }
 
 const again = "To let it in again, type where the post office is: pennypost invite, and on that machine the line " +
@@ -321,7 +322,7 @@ func (l *List) Revoke(name string) error {
 	before := len(l.file.Machines) + len(l.file.Codes)
 	l.file.Machines = slices.DeleteFunc(l.file.Machines, func(m *machine) bool {
 		if string(m.Name) == name {
-			m.end()
+			m.life.End(revoked())
 		}
 		return string(m.Name) == name
 	})

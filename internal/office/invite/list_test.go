@@ -6,11 +6,11 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
-	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
 
+	"pennypost/internal/base/life"
 	"pennypost/internal/mail"
 	"pennypost/internal/wire"
 )
@@ -85,15 +85,15 @@ func TestMachines(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		path := filepath.Join(t.TempDir(), "joined.json")
 		l := open(t, path)
-		var ended atomic.Int32
-		l.Tell(func(mail.Machine) { ended.Add(1) })
 		in, err := l.join(l.code(t, wire.Invite{Rooms: []mail.RoomName{"lab"}, For: 3600}), "box", nil)
 		if err != nil {
 			t.Fatal(err)
 		}
-		admit := func(token string) (*mail.Pass, context.Context, error) { return l.Admit(token, here) }
-		pass, life, err := admit(in.Token)
-		if err != nil || pass.Machine != "box" || !pass.Enters("lab") || pass.Enters("other") || life.Err() != nil {
+		ctx, end := life.Begin(t.Context())
+		defer end()
+		admit := func(token string) (*mail.Pass, error) { return l.Admit(t.Context(), token, here) }
+		pass, err := l.Admit(ctx, in.Token, here)
+		if err != nil || pass.Machine != "box" || !pass.Enters("lab") || pass.Enters("other") || ctx.Err() != nil {
 			t.Fatalf("Admit = %+v, %v", pass, err)
 		}
 		if all := l.All(); len(all.Machines) != 1 || all.Machines[0].From != "192.168.1.9" ||
@@ -105,20 +105,21 @@ func TestMachines(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if _, _, err := admit(in.Token); mail.CodeOf(err) != mail.Unknown || life.Err() == nil {
-			t.Errorf("the token before: %v", err)
+		if _, err := admit(in.Token); mail.CodeOf(err) != mail.Unknown ||
+			context.Cause(ctx).Error() != err.Error() {
+			t.Errorf("the token before: %v; what stands on it ends with %v", err, context.Cause(ctx))
+		}
+		second, err := l.Admit(t.Context(), again.Token, here)
+		if err != nil || second.ID == pass.ID || l.Life("box", pass.ID) != nil || l.Life("box", second.ID) == nil {
+			t.Errorf("the second pass is %+v, %v", second, err)
 		}
 		time.Sleep(61 * time.Second)
-		if _, _, err := admit(again.Token); mail.CodeOf(err) != mail.Unknown ||
+		if _, err := admit(again.Token); mail.CodeOf(err) != mail.Unknown ||
 			!strings.Contains(err.Error(), "was let in until") || !strings.Contains(err.Error(), "pennypost invite") {
 			t.Errorf("after its end: %v", err)
 		}
-		synctest.Wait()
-		if n := ended.Load(); n != 2 {
-			t.Errorf("the end of %d tokens was told, want both", n)
-		}
 		l = open(t, path)
-		if _, _, err := admit(again.Token); mail.CodeOf(err) != mail.Unknown {
+		if _, err := admit(again.Token); mail.CodeOf(err) != mail.Unknown {
 			t.Errorf("after a restart: %v", err)
 		}
 		third, err := l.join(l.code(t, wire.Invite{}), "box", nil) // its name is free, for it is out
@@ -126,14 +127,14 @@ func TestMachines(t *testing.T) {
 			t.Fatal(err)
 		}
 		l = open(t, path)
-		if pass, _, err := admit(third.Token); err != nil || !pass.Enters("any") {
+		if pass, err := admit(third.Token); err != nil || !pass.Enters("any") {
 			t.Errorf("after a restart: %+v, %v", pass, err)
 		}
 		if err := l.Revoke("box"); err != nil {
 			t.Fatal(err)
 		}
 		l = open(t, path)
-		if _, _, err := admit(third.Token); mail.CodeOf(err) != mail.Unknown {
+		if _, err := admit(third.Token); mail.CodeOf(err) != mail.Unknown {
 			t.Errorf("revoked: %v", err)
 		}
 	})

@@ -106,6 +106,12 @@ func (n *Native) letter(it mail.Item) mail.Item {
 	if st := it.Settled; st != nil && st.As == mail.Withdrawn {
 		below = append(below, "withdrawn: no answer is wanted any more")
 	}
+	if it.Suggests {
+		below = append(below, "a suggestion: its sender was not asked, and it settles nothing")
+	}
+	for _, s := range it.Suggestions {
+		below = append(below, "suggested, and settling nothing: "+string(s.ID)+" from "+string(s.From))
+	}
 	if len(it.Metadata) > 0 {
 		below = append(below, "metadata: "+string(it.Metadata))
 	}

@@ -5,6 +5,8 @@ import (
 	"encoding/json"
 	"sync"
 	"time"
+
+	"pennypost/internal/base/life"
 )
 
 // maxSessions is how many sessions one credential may hold. A client that opens one for
@@ -40,6 +42,7 @@ type session struct {
 	server *Server
 	ctx    context.Context // parent of its requests
 	cancel context.CancelFunc
+	leave  func() // what the request that opened it stands on; set by open
 
 	// Guarded by sessions.mu.
 	open  int                     // requests
@@ -93,14 +96,25 @@ func (t *sessions) listens(s *session) {
 	s.heard = true
 }
 
-// open adds a session, held by the request that opened it.
-func (t *sessions) open(id, owner string, server *Server) *session {
+// open adds a session, held by the request of ctx, which opened it. It ends with what that stands on.
+func (t *sessions) open(ctx context.Context, id, owner string, server *Server) *session {
 	s := &session{id: id, owner: owner, server: server, open: 1, calls: make(map[string]*sessionCall)}
 	s.ctx, s.cancel = context.WithCancel(t.ctx)
 	t.mu.Lock()
-	defer t.mu.Unlock()
 	s.timer = time.AfterFunc(t.timeout, func() { t.expire(s) })
 	t.byID[id] = s
+	t.mu.Unlock()
+	leave := life.OnEnd(ctx, func(error) {
+		t.mu.Lock()
+		defer t.mu.Unlock()
+		if t.byID[id] == s {
+			s.cancel()
+			t.endLaterLocked(s)
+		}
+	})
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	s.leave = leave
 	return s
 }
 
@@ -177,6 +191,12 @@ func (t *sessions) removeLocked(s *session) []json.RawMessage {
 // for which closing it would only wait, and closes it.
 func (t *sessions) finish(s *session, calls []json.RawMessage) {
 	s.cancel()
+	t.mu.Lock()
+	leave := s.leave
+	t.mu.Unlock()
+	if leave != nil {
+		leave()
+	}
 	for _, id := range calls {
 		t.cancelCall(s.id, id)
 	}

@@ -7,6 +7,10 @@ import (
 	"strings"
 	"sync"
 	"time"
+
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
+
+	"pennypost/internal/mail"
 )
 
 const (
@@ -91,6 +95,21 @@ func (s *stream) end() {
 	}
 	s.signal()
 	<-s.done
+}
+
+// refuse answers that the credential is good no more, if nothing was answered.
+func (s *stream) refuse(why error) {
+	s.mu.Lock()
+	begun := s.begun
+	s.mu.Unlock()
+	if begun {
+		return
+	}
+	status := http.StatusUnauthorized
+	if mail.CodeOf(why) == mail.NotFound {
+		status = http.StatusNotFound
+	}
+	refuse(status, jsonrpc.CodeInvalidRequest, why.Error()).write(s)
 }
 
 // Header implements http.ResponseWriter.

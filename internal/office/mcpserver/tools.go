@@ -99,8 +99,9 @@ func (n *Native) sendMessage(ctx context.Context, c *toolCall) (string, error) {
 		sent.Recipients = all[:k]
 		return struct {
 			mail.Sent
+			Note   string                     `json:"note,omitempty"`
 			Others map[mail.DeliveryState]int `json:"others,omitempty"` // recipients that are not listed, by state
-		}{sent, mail.CountStates(all[k:])}
+		}{sent, sent.Suggestion(), mail.CountStates(all[k:])}
 	})
 	return jsonAnswer(out, err)
 }

@@ -14,6 +14,8 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"pennypost/internal/base/life"
 )
 
 // Header names of the streamable HTTP transport (MCP 2025-11-25 and 2026-07-28,
@@ -309,7 +311,7 @@ func (h *HTTPHandler) initialize(w http.ResponseWriter, r *http.Request, msg mes
 		cancel: func() {},
 		begin: func(header http.Header) {
 			if id := header.Get(headerSession); id != "" {
-				s = h.sessions.open(id, owner, server)
+				s = h.sessions.open(ctx, id, owner, server)
 			}
 		},
 	})
@@ -325,6 +327,9 @@ func (h *HTTPHandler) run(sdk http.Handler, w http.ResponseWriter, r *http.Reque
 	s := newStream(w, x)
 	defer s.end()
 	sdk.ServeHTTP(s, r)
+	if why := life.Err(r.Context()); why != nil {
+		s.refuse(why)
+	}
 }
 
 // cancelCall cancels a call of a session for which nobody waits; one that was answered

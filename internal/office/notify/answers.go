@@ -184,7 +184,7 @@ func (n *Notifier) press(ctx context.Context, l *line, r replier, token string) 
 // answer sends what a button says, as the user, and returns what the person is to be told.
 func (n *Notifier) answer(ctx context.Context, l *line, p pressed) (letter Letter, said string) {
 	err := n.opts.Use(ctx, p.room, func(r Room) error {
-		user := r.As(mail.User)
+		user := r.AsUser(mail.ByButton)
 		it, err := user.Message(ctx, p.id)
 		if err != nil {
 			return err

@@ -17,8 +17,10 @@ import (
 // Room is what a Notifier has to know of a room. *mailroom.Room is one.
 type Room interface {
 	Name() mail.RoomName
-	// As returns the room as somebody sees it: the user to look and to answer, the system to write to the user.
+	// As returns the room as somebody sees it: the user to look, the system to write to the user.
 	As(mail.Name) mail.Service
+	// AsUser returns the room as the user sees it, who is known by these means.
+	AsUser(mail.Means) mail.Service
 	// Shown returns the place of the last event that a watch shows.
 	Shown() mail.Seq
 	// Note records receipts.

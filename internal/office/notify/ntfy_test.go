@@ -294,7 +294,7 @@ func testNtfy(t *testing.T, d *desk) {
 	by := d.item(id).Settled
 	answer := d.item(by.Answer)
 	if by.By != mail.ToUser || by.As != mail.Answered || answer.Body != "9090" || answer.Type != mail.Answer ||
-		answer.Metadata.Text("via") != "ntfy" || !d.item(id).Read {
+		answer.Metadata.Text("via") != "ntfy" || answer.By != mail.ByButton || answer.IsUsers() || !d.item(id).Read {
 		t.Errorf("settled %+v by %+v", by, answer)
 	}
 	if m := d.shows("Answered: 9090"); m.Message != shown.Title {

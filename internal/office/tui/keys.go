@@ -54,6 +54,8 @@ func (m *model) anywhere(k string) ([]effect, bool) {
 		m.askSnooze()
 	case "x":
 		return m.askDecline(), true
+	case "a":
+		return m.adopt(), true
 	default:
 		if len(k) == 1 && k >= "1" && k <= "9" {
 			return m.press(int(k[0] - '0')), true

@@ -199,5 +199,21 @@ func (m *model) decline(q *subject) []effect {
 	return m.send(q.room, q.key(), true, q.Decline(mail.User, mail.DeclinedBody), "Declined to answer "+signer(q.From))
 }
 
+// adopt answers the open question of the conversation in the words of the newest suggestion, which is shown there.
+func (m *model) adopt() []effect {
+	if m.talk == nil {
+		m.notice = "Open it first: enter shows what is suggested."
+		return nil
+	}
+	q, s := m.talk.question(), m.talk.suggestion()
+	if q == nil || s == nil {
+		m.notice = "Nothing is suggested here."
+		return nil
+	}
+	about := &subject{m.talk.room, *q}
+	return append(m.send(about.room, about.key(), true, q.Adopt(mail.User, &s.Message),
+		"Answered "+signer(q.From)+" as "+signer(s.From)+" suggests"), m.openNext()...)
+}
+
 // signer is who signs, as a person would say it.
 func signer(a mail.Address) string { return cleanLine(string(a.Signer())) }

@@ -193,6 +193,29 @@ func TestDecline(t *testing.T) {
 	}
 }
 
+// TestP13_SuggestionIsAdopted shows what somebody suggests who was not asked, and answers so by one key.
+func TestP13_SuggestionIsAdopted(t *testing.T) {
+	o := &office{}
+	o.question(1, "Which port?", ports)
+	q := o.threads["msg_q1"][0]
+	s := q
+	s.ID, s.Open, s.From, s.To, s.Type = "msg_s", false, "agent:mallory", []mail.Address{q.From}, mail.Answer
+	s.Body, s.Subject, s.ReplyTo, s.Suggests, s.Metadata = "Take *any*.", "", q.ID, true, nil
+	o.threads["msg_q1"] = []mail.Item{q, s}
+	b := newBench(t, o)
+	b.press("a").sees("Open it first")
+	b.press("enter").sees("mallory → builder-1", "suggestion", "1  8080", "a  as mallory suggests, who was not asked")
+	b.press("a").sees("Answered builder-1 as mallory suggests · z takes it back")
+	b.pass()
+	if len(o.sent) != 1 || o.sent[0].Body != s.Body || o.sent[0].ReplyTo != q.ID || o.sent[0].Type != string(mail.Answer) ||
+		o.sent[0].Metadata.Text(mail.AdoptedKey) != "msg_s" {
+		t.Errorf("sent %+v", o.sent)
+	}
+	o = &office{}
+	o.question(1, "Which port?", ports)
+	newBench(t, o).press("enter a").sees("Nothing is suggested here.")
+}
+
 func TestSnooze(t *testing.T) {
 	o := &office{}
 	o.update(1, "It is done")

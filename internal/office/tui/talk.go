@@ -37,6 +37,17 @@ func (t *talk) question() *mail.Item {
 	return nil
 }
 
+// suggestion returns the newest answer to the question of somebody who was not asked, or nil.
+func (t *talk) suggestion() *mail.Item {
+	q := t.question()
+	for i := range slices.Backward(t.items) {
+		if it := &t.items[i]; q != nil && it.Suggests && it.ReplyTo == q.ID {
+			return it
+		}
+	}
+	return nil
+}
+
 // asksUser reports whether it waits for the person's answer.
 func asksUser(it *mail.Item) bool {
 	return it.Open && it.From != mail.ToUser && (it.State != "" || slices.Contains(it.To, mail.ToUser))

@@ -31,11 +31,15 @@ func (m *model) belowTalk() int { return len(m.viewOptions()) }
 
 // viewOptions lists what can be answered to the open question.
 func (m *model) viewOptions() []line {
-	options := choices(m.talk.question())
-	if len(options) == 0 || m.box != nil {
+	options, suggestion := choices(m.talk.question()), m.talk.suggestion()
+	if len(options) == 0 && suggestion == nil || m.box != nil {
 		return nil
 	}
 	out := []line{nil}
+	if suggestion != nil {
+		out = append(out, line{{"  a  ", bold}, {text: "as " + signer(suggestion.From) + " suggests, who was not asked: " +
+			shorten(cleanLine(suggestion.Body), 60)}})
+	}
 	for i, o := range options {
 		key := " "
 		if i < 9 {
@@ -104,6 +108,8 @@ func (m *model) messageHead(it *mail.Item, width int) line {
 	switch {
 	case it.Type == mail.Custom || it.Type == "":
 		kind = ""
+	case it.Suggests:
+		kind = "suggestion "
 	case it.Settled != nil:
 		kind += string(it.Settled.As) + " "
 	}
@@ -176,7 +182,7 @@ var manual = []hint{
 	{"j k ↑ ↓", "next, previous; scroll"}, {"space pgup", "a screen on, back"}, {"g G", "first, last"},
 	{"enter", "open"}, {"q esc", "back; q in a list quits"}, {"tab", "Needs you, Updates, Agents"},
 	{"1–9", "answer with an option"}, {"r", "reply here (^S sends, esc keeps)"}, {"R ^E", "reply in $EDITOR"},
-	{"x", "decline to answer"}, {"e", "archive"}, {"u", "read, unread"}, {"s", "snooze"},
+	{"x", "decline to answer"}, {"a", "answer as suggested"}, {"e", "archive"}, {"u", "read, unread"}, {"s", "snooze"},
 	{"z", "undo; answers leave after 5 seconds"}, {"n p", "next, previous conversation"},
 	{"c", "write a new message"}, {"/", "filter as you type; enter searches"}, {"^Z ^C", "suspend, quit"},
 }

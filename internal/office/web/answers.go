@@ -63,7 +63,7 @@ func (s *Site) answer(v *view) error {
 		MS: int(undoTime.Milliseconds())}
 	to := strings.Join(bareNames(a.Draft.To), ", ")
 	switch {
-	case a.Draft.Metadata != nil:
+	case v.r.PostForm.Has("decline"):
 		d.Text = "Declined to answer " + to
 	case a.Settles:
 		d.Text = "Answered “" + a.Text() + "” to " + to
@@ -106,10 +106,32 @@ func (v *view) complete(a *answer, it *mail.Item) error {
 		d.Body, d.Key = list[i-1].Answer, choiceKey+string(it.ID)
 	case form.Has("decline"):
 		*a = declined(found{v, *it})
+	case form.Has("adopt"):
+		return v.adopt(a, it)
 	}
 	if strings.TrimSpace(d.Body) == "" {
 		return mail.Errorf(mail.Invalid, "the answer has no text; nothing was sent")
 	}
+	return nil
+}
+
+// adopt makes a the answer to a question in the words of a suggestion.
+func (v *view) adopt(a *answer, q *mail.Item) error {
+	id, err := mail.ParseID(v.r.PostForm.Get("adopt"))
+	if err != nil {
+		return err
+	}
+	suggestion, err := v.svc.Message(v.ctx(), id)
+	switch {
+	case err != nil:
+		return err
+	case !q.Open:
+		return mail.Errorf(mail.Conflict, "it does not wait for an answer any more; nothing was sent")
+	case !suggestion.Suggests || suggestion.ReplyTo != q.ID:
+		return mail.Errorf(mail.Invalid, "%s suggests no answer to the question; nothing was sent", id)
+	}
+	*a = answer{Settles: true, Draft: q.Adopt(mail.User, &suggestion.Message)}
+	a.Draft.Key = choiceKey + string(q.ID)
 	return nil
 }
 

@@ -109,3 +109,45 @@ func TestAnswerTyped(t *testing.T) {
 		}
 	})
 }
+
+// TestP13_SuggestionOnTheCard: an answer of somebody who was not asked stands on the card of the question with its
+// author, settles nothing, and is taken over by one button.
+func TestP13_SuggestionOnTheCard(t *testing.T) {
+	inBubble(t, func(t *testing.T, b *fixture) {
+		for _, n := range []mail.Name{"dave", "mallory"} {
+			b.register(mail.Presence{Name: n})
+		}
+		id := b.send("dave", mail.Draft{Type: "question", Body: "May I force-push?"})
+		suggest := func(from mail.Name, to, body string) mail.ID {
+			sent, err := b.as(from).Send(t.Context(),
+				mail.Draft{To: mail.Recipients{to}, Type: "answer", Body: body, ReplyTo: id})
+			if err != nil {
+				t.Fatal(err)
+			}
+			return sent.ID
+		}
+		first := suggest("mallory", "dave", "<script>yes</script>, go on")
+		newest := suggest("mallory", "dave", "only to *your* branch")
+		adopt := func(s mail.ID) fixtureAnswer {
+			return b.post("/@shop/answer", url.Values{"reply_to": {string(id)}, "adopt": {string(s)}},
+				asScript("div#toasts"))
+		}
+		letter := func() fixtureAnswer { return b.part("/@shop/letter?m="+string(id), "letter") }
+		b.get("/@shop/").want(t, 200, `id="row-`+string(id), "2 suggestions")
+		letter().want(t, 200, "needs an answer", "Suggested by <bdi>mallory</bdi>, who was not asked",
+			"only to <em>your</em> branch", "&lt;script&gt;yes", `name="adopt" value="`+string(first)+`"`,
+			`name="adopt" value="`+string(newest)+`" formnovalidate data-key="a"`).without(t, "<script>yes")
+		adopt(id).want(t, 400, "suggests no answer")
+		adopt("msg_none").want(t, 404)
+		adopt(newest).want(t, 200, "Answered “only to your branch” to dave")
+		time.Sleep(undoTime + time.Second)
+		if b.item(id).Open {
+			t.Error("the question is open")
+		}
+		if got := b.answersTo("dave"); len(got) != 3 || got[2] != "answer only to *your* branch" {
+			t.Errorf("dave has %q", got)
+		}
+		letter().want(t, 200, "You answered").without(t, "Suggested by")
+		adopt(first).want(t, 409, "does not wait for an answer any more")
+	})
+}

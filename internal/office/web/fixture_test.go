@@ -40,7 +40,7 @@ func newFixtureOn(t testing.TB, store *journaltest.Store) *fixture {
 	b := &fixture{t: t, office: &bedOffice{}, stop: cancel}
 	b.site = New(Options{Office: b.office, Key: []byte("a key of the test"), Host: bedHost, Closing: ctx,
 		Log: slog.New(slog.DiscardHandler), Version: "test"})
-	b.cookie, _ = b.site.sessions.begin("a test", doorway{}, "") // it is in memory
+	b.cookie, _ = b.site.sessions.begin("a test", doorway{}, nil) // it is in memory
 	t.Cleanup(func() {
 		cancel()
 		b.site.Close()

@@ -1,6 +1,7 @@
 package web
 
 import (
+	"html/template"
 	"net/url"
 	"slices"
 
@@ -228,6 +229,12 @@ func (l *letter) Fresh() bool {
 func (l *letter) Asks() bool {
 	return l.Open && toUser(&l.Message)
 }
+
+// Words are the text of a suggestion, which may stand on the page a second time, as a letter.
+func (l *letter) Words(s mail.Suggestion) template.HTML { return markdown(s.Body, "suggested-"+s.ID) }
+
+// Newest reports whether a suggestion is the last.
+func (l *letter) Newest(i int) bool { return i == len(l.Suggestions)-1 }
 
 // Self is where the letter is to be had again.
 func (l *letter) Self() string { return l.Base + "/letter?" + url.Values{"m": {string(l.ID)}}.Encode() }

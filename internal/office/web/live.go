@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"pennypost/internal/base/jsonx"
+	"pennypost/internal/base/life"
 	"pennypost/internal/mail"
 )
 
@@ -66,6 +67,7 @@ func (s *Site) events(v *view) error {
 		return err
 	}
 	defer stop()
+	defer s.sessions.watch(v.session)()
 	v.At = after
 	v.w.Header().Set("Content-Type", "text/event-stream")
 	v.w.Header().Set("X-Accel-Buffering", "no")
@@ -80,7 +82,7 @@ func (s *Site) events(v *view) error {
 	}
 	for {
 		c, err := v.happened(ctx, news)
-		if !s.sessions.goesOn(v.session) {
+		if life.Err(ctx) != nil {
 			return nil // it was logged out elsewhere, or left alone: the page is told when it asks again
 		}
 		if err == nil {

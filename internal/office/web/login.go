@@ -7,7 +7,6 @@ import (
 	"net"
 	"net/http"
 	"net/url"
-	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -32,10 +31,9 @@ type login struct {
 	sum  [sha256.Size]byte
 	room mail.RoomName
 	at   doorway
-	to   mail.ID // a letter there; "": the inbox
-	// machine asked for it; "": this one
-	machine mail.Machine
-	ends    time.Time
+	to   mail.ID    // a letter there; "": the inbox
+	pass *mail.Pass // of the machine that asked for it; nil: this one
+	ends time.Time
 }
 
 // doorway is one of the three kinds of address of the pages: their own name, which is the zero value; the plain
@@ -53,20 +51,10 @@ func (s *Site) Link(room mail.RoomName, plain bool) string {
 	return s.link(login{room: room, at: doorway{plain: plain}})
 }
 
-// TLSLink is Link for any address over TLS, and no other. What logs in by it, or has yet to, ends by EndMachine with
-// the same name.
-func (s *Site) TLSLink(room mail.RoomName, machine mail.Machine) string {
-	return s.link(login{room: room, at: doorway{tls: true}, machine: machine})
-}
-
-// EndMachine logs out the browsers that logged in by links for a machine. Such links are void.
-func (s *Site) EndMachine(machine mail.Machine) error {
-	l := &s.logins
-	l.mu.Lock()
-	l.list = slices.DeleteFunc(l.list, func(one login) bool { return one.machine == machine })
-	l.mu.Unlock()
-	_, err := s.sessions.endAll(func(k *kept) bool { return k.Machine == machine })
-	return err
+// TLSLink is Link for any address over TLS, and no other. The link, and what logs in by it, end with the pass of the
+// machine that asked for it; nil: this one did.
+func (s *Site) TLSLink(room mail.RoomName, pass *mail.Pass) string {
+	return s.link(login{room: room, at: doorway{tls: true}, pass: pass})
 }
 
 // LetterLink is Link, not plain, to a page that shows a letter, or the inbox if id is "".
@@ -130,7 +118,7 @@ func (s *Site) loggedIn(r *http.Request) string {
 	if err != nil {
 		return ""
 	}
-	id, err := s.sessions.find(c.Value, s.at(r), !byItself(r))
+	id, err := s.sessions.find(r.Context(), c.Value, s.at(r), !byItself(r))
 	if err != nil {
 		s.opts.Log.Error("sessions", "err", err)
 	}
@@ -178,11 +166,12 @@ func (s *Site) enter(v *view) error {
 	}
 	key := v.r.PostForm.Get("key")
 	one, ok := s.logins.find(key, s.at(v.r), true)
+	ok = ok && (one.pass == nil || s.sessions.machine(one.pass.Machine, one.pass.ID) != nil)
 	if !ok && v.session == "" {
 		return v.stranger(key)
 	}
 	if v.session == "" {
-		cookie, err := s.sessions.begin(browserOf(v.r.UserAgent()), s.at(v.r), one.machine)
+		cookie, err := s.sessions.begin(browserOf(v.r.UserAgent()), s.at(v.r), one.pass)
 		if err != nil {
 			s.opts.Log.Error("a session that a restart ends", "err", err)
 		}

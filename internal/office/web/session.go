@@ -1,6 +1,7 @@
 package web
 
 import (
+	"context"
 	"crypto/rand"
 	"crypto/sha256"
 	"encoding/hex"
@@ -15,6 +16,7 @@ import (
 
 	"pennypost/internal/base/durable"
 	"pennypost/internal/base/jsonx"
+	"pennypost/internal/base/life"
 	"pennypost/internal/mail"
 )
 
@@ -49,7 +51,10 @@ func (s *Session) over(now time.Time) bool {
 // kept is a session as the file has it.
 type kept struct {
 	Session
-	Sum string `json:"sum"` // SHA-256 of what the browser's cookie says, in hex
+	Sum  string `json:"sum"`            // SHA-256 of what the browser's cookie says, in hex
+	Pass string `json:"pass,omitempty"` // id of that of the machine; "": any, as older versions wrote it
+
+	life *life.Life // nil: not asked for yet
 }
 
 // sessionFile is the whole file.
@@ -62,6 +67,8 @@ type sessionFile struct {
 type sessions struct {
 	path string // "": they are in memory only
 	key  string // sessions of another key are void
+	// machine returns the life of a machine's token, nil if that has ended
+	machine func(machine mail.Machine, id string) *life.Life
 
 	mu    sync.Mutex
 	list  []kept
@@ -72,9 +79,12 @@ type sessions struct {
 
 // openSessions reads the file at path. Where it cannot be understood, or is of another key, nobody is logged in. The
 // sessions are usable whatever the error.
-func openSessions(path string, key []byte) (*sessions, error) {
+func openSessions(path string, key []byte, machine func(mail.Machine, string) *life.Life) (*sessions, error) {
 	sum := sha256.Sum256(append([]byte("pennypost web sessions\x00"), key...))
-	s := &sessions{path: path, key: hex.EncodeToString(sum[:])}
+	s := &sessions{path: path, key: hex.EncodeToString(sum[:]), machine: machine}
+	if machine == nil {
+		s.machine = func(mail.Machine, string) *life.Life { return nil }
+	}
 	if path == "" {
 		return s, nil
 	}
@@ -96,14 +106,17 @@ func openSessions(path string, key []byte) (*sessions, error) {
 }
 
 // begin makes a session and returns what its cookie is to say. It holds, in memory, even if it cannot be written.
-func (s *sessions) begin(browser string, at doorway, machine mail.Machine) (cookie string, err error) {
+func (s *sessions) begin(browser string, at doorway, pass *mail.Pass) (cookie string, err error) {
 	now := time.Now()
 	cookie = rand.Text()
 	one := kept{Sum: sumOf(cookie), Session: Session{
-		ID: strings.ToLower(rand.Text()[:8]), Browser: browser, Plain: at.plain, TLS: at.tls, Machine: machine,
+		ID: strings.ToLower(rand.Text()[:8]), Browser: browser, Plain: at.plain, TLS: at.tls,
 		Opened: mail.TimeOf(now),
 		Seen:   mail.TimeOf(now),
 	}}
+	if pass != nil {
+		one.Machine, one.Pass = pass.Machine, pass.ID
+	}
 	s.mu.Lock()
 	s.tidy(now)
 	if len(s.list) == maxSessions {
@@ -113,16 +126,16 @@ func (s *sessions) begin(browser string, at doorway, machine mail.Machine) (cook
 				quiet = i
 			}
 		}
-		s.list = slices.Delete(s.list, quiet, quiet+1)
+		s.endLocked(func(k *kept) bool { return k == &s.list[quiet] })
 	}
 	s.list = append(s.list, one)
 	s.mu.Unlock()
 	return cookie, s.save()
 }
 
-// find returns the session of a cookie at an address. An act of the person keeps it from
+// find returns the session of a cookie at an address; ctx ends when it does. An act of the person keeps it from
 // ending; an error says that this is not written.
-func (s *sessions) find(cookie string, at doorway, act bool) (id string, err error) {
+func (s *sessions) find(ctx context.Context, cookie string, at doorway, act bool) (id string, err error) {
 	now := time.Now()
 	sum := sumOf(cookie)
 	s.mu.Lock()
@@ -133,6 +146,7 @@ func (s *sessions) find(cookie string, at doorway, act bool) (id string, err err
 		return "", nil
 	}
 	id = s.list[i].ID
+	s.stand(ctx, &s.list[i])
 	if act {
 		s.list[i].Seen = mail.TimeOf(now)
 	}
@@ -144,12 +158,48 @@ func (s *sessions) find(cookie string, at doorway, act bool) (id string, err err
 	return id, err
 }
 
-// goesOn reports whether the session has not ended.
-func (s *sessions) goesOn(id string) bool {
+// stand has ctx end when a session does. The caller holds mu.
+func (s *sessions) stand(ctx context.Context, k *kept) {
+	if k.life == nil {
+		k.life = life.New()
+	}
+	_ = life.Stand(ctx, k.life) // it was found, so it has not ended
+	if k.Machine != "" {
+		if of := s.machine(k.Machine, k.Pass); of != nil {
+			_ = life.Stand(ctx, of) // if that has ended meanwhile, ctx has
+		}
+	}
+}
+
+// watch ends a session when it has idled for too long, until stop is called: nobody else may look.
+func (s *sessions) watch(id string) (stop func()) {
+	ctx, cancel := context.WithCancel(context.Background())
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		for left := s.left(id); left > 0; left = s.left(id) {
+			select {
+			case <-ctx.Done():
+				return
+			case <-time.After(left):
+			}
+		}
+	}()
+	return func() { cancel(); <-ended }
+}
+
+// left returns how long a session has before it ends by itself, 0 if it has ended.
+func (s *sessions) left(id string) time.Duration {
+	now := time.Now()
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.tidy(time.Now())
-	return slices.ContainsFunc(s.list, func(k kept) bool { return k.ID == id })
+	s.tidy(now)
+	i := slices.IndexFunc(s.list, func(k kept) bool { return k.ID == id })
+	if i < 0 {
+		return 0
+	}
+	k := &s.list[i]
+	return min(k.Seen.Std().Add(sessionIdle).Sub(now), k.Opened.Std().Add(sessionTime).Sub(now))
 }
 
 // all returns the sessions, the last used first.
@@ -177,9 +227,7 @@ func (s *sessions) end(id string) error {
 // endAll ends the sessions for which which is true, and returns how many those were.
 func (s *sessions) endAll(which func(*kept) bool) (ended int, err error) {
 	s.mu.Lock()
-	before := len(s.list)
-	s.list = slices.DeleteFunc(s.list, func(k kept) bool { return which(&k) })
-	ended = before - len(s.list)
+	ended = s.endLocked(which)
 	s.mu.Unlock()
 	if ended == 0 {
 		return 0, nil
@@ -195,7 +243,27 @@ func (s *sessions) endAll(which func(*kept) bool) (ended int, err error) {
 
 // tidy forgets what has ended by itself. The caller holds mu.
 func (s *sessions) tidy(now time.Time) {
-	s.list = slices.DeleteFunc(s.list, func(k kept) bool { return k.over(now) })
+	s.endLocked(func(k *kept) bool {
+		return k.over(now) || k.Machine != "" && s.machine(k.Machine, k.Pass) == nil
+	})
+}
+
+// endLocked ends the sessions for which which is true, and what stands on them, and returns how many those were.
+func (s *sessions) endLocked(which func(*kept) bool) (ended int) {
+	rest := make([]kept, 0, len(s.list))
+	for i := range s.list {
+		k := &s.list[i]
+		if !which(k) {
+			rest = append(rest, *k)
+			continue
+		}
+		ended++
+		if k.life != nil {
+			k.life.End(mail.Errorf(mail.Unknown, "this browser is not logged in any more"))
+		}
+	}
+	s.list = rest
+	return ended
 }
 
 // save writes the file.

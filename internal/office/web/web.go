@@ -9,6 +9,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"pennypost/internal/base/life"
 	"pennypost/internal/mail"
 	"pennypost/internal/office/dialect/openalice"
 	"pennypost/internal/wire"
@@ -28,9 +29,12 @@ type Options struct {
 	Attach func(context.Context, mail.RoomName, mail.Name) (wire.Attached, error)
 	// Documents reads what messages name. Nil: the files of this machine.
 	Documents *openalice.Documents
-	Closing   context.Context // ends streams; nil: they end with their requests
-	Log       *slog.Logger
-	Version   string
+	// Machine returns the life of a token of another machine, by the id of its pass; nil if it has ended. Nil: there is
+	// no other machine.
+	Machine func(name mail.Machine, id string) *life.Life
+	Closing context.Context // ends streams; nil: they end with their requests
+	Log     *slog.Logger
+	Version string
 }
 
 // Site serves the pages. It is an http.Handler; Close it when it serves no more.
@@ -58,7 +62,7 @@ func New(opts Options) *Site {
 	}
 	s := &Site{opts: opts, mux: http.NewServeMux(), assets: newAssets()}
 	var err error
-	if s.sessions, err = openSessions(opts.File, opts.Key); err != nil {
+	if s.sessions, err = openSessions(opts.File, opts.Key, opts.Machine); err != nil {
 		opts.Log.Error("sessions", "err", err)
 	}
 	for path, a := range s.assets {
@@ -170,7 +174,9 @@ func (s *Site) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		r = r.WithContext(context.WithValue(r.Context(), roomKey{}, mail.RoomName(name)))
 		r.URL = &u
 	}
-	s.mux.ServeHTTP(w, r)
+	ctx, end := life.Begin(r.Context())
+	defer end()
+	s.mux.ServeHTTP(w, r.WithContext(ctx))
 }
 
 // page serves h to whoever has logged in.

@@ -139,6 +139,7 @@ func (s *state) leave(trimmed []mail.ID) {
 // applyCheckpoint replaces what replay of a compacted journal could not know. A state that no event is missing from
 // knows all of it, and forgets only what the checkpoint does not have.
 func (s *state) applyCheckpoint(c *mail.Checkpoint, at mail.Time) {
+	s.ended = true
 	s.leave(c.Trimmed) // as older versions wrote it, and Spent
 	for _, k := range c.Spent {
 		s.spent.add(s.spentOf(k.From, k.Key), spentKey{k, 0})

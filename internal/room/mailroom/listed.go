@@ -97,7 +97,7 @@ func (s *state) list(m *member, at mail.Time) {
 
 // unlist takes m off the roster.
 func (s *state) unlist(m *member, at mail.Time) {
-	m.Retired = true
+	m.Retired, s.ended = true, true
 	s.listed = slices.DeleteFunc(s.listed, func(o *member) bool { return o == m })
 	s.follow(m, at)
 }

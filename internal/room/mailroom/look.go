@@ -467,7 +467,7 @@ func (v *view) Message(ctx context.Context, id mail.ID) (mail.Item, error) {
 		}
 	})
 	if it, err := v.completeOne(ctx, hot); it != nil {
-		return *it, nil
+		return *it, v.quote(ctx, it.Suggestions)
 	} else if err != nil {
 		return mail.Item{}, err
 	}

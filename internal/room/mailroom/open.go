@@ -235,9 +235,10 @@ func (s *state) waits(out *mail.WaitingList, n int) (spots []spot) {
 	open := slices.Clone(s.open)
 	slices.SortStableFunc(open, func(a, b *record) int { return cmp.Compare(a.msg.Sent, b.msg.Sent) })
 	for _, q := range open {
+		suggestions := len(s.suggestions(q))
 		for a, m := range q.asked() {
 			w := mail.Waiting{Question: q.msg.ID, Type: q.msg.Type, Since: q.msg.Sent,
-				Asker: q.sender.Name, Address: a}
+				Asker: q.sender.Name, Address: a, Suggestions: suggestions}
 			if m != nil {
 				w.Asked = m.Name
 				next[w.Asker] = append(next[w.Asker], w.Asked)

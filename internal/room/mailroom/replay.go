@@ -83,6 +83,10 @@ func (r *Room) follow(ctx context.Context, c journal.Cursor) {
 				r.hear(&events[i])
 			}
 		}
+		if r.state.ended {
+			r.state.ended = false
+			r.review()
+		}
 		if r.opts.Machine != "" && (r.state.marked != marked || r.state.upkeepAt != upkeepAt) {
 			r.isDue()
 		}

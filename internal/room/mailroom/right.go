@@ -1,6 +1,7 @@
 package mailroom
 
 import (
+	"context"
 	"slices"
 
 	"pennypost/internal/mail"
@@ -98,6 +99,29 @@ func (s *state) suggestions(r *record) (out []mail.Suggestion) {
 		}
 	}
 	return out[max(0, len(out)-mail.MaxSuggestions):]
+}
+
+// quote puts the texts into suggestions.
+func (v *view) quote(ctx context.Context, list []mail.Suggestion) error {
+	spots := make([]spot, len(list))
+	v.read(func(s *state, _ mail.Time) {
+		for i := range list {
+			spots[i].id = list[i].ID // in the archive by now, else
+			if r := s.records[list[i].ID]; r != nil {
+				spots[i] = spot{r.msg.ID, r.seq}
+			}
+		}
+	})
+	if len(spots) == 0 {
+		return nil
+	}
+	texts, err := v.texts(ctx, spots)
+	for i, m := range texts {
+		if m != nil {
+			list[i].Body, list[i].Via = m.Body, m.Via
+		}
+	}
+	return err
 }
 
 // aboutOpen reports whether r is a reply to a question that is open: a suggestion, or by what it was passed on.

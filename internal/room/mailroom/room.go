@@ -66,6 +66,8 @@ type Options struct {
 	// Away reports whether nothing is heard of the post office of another machine. It is called with the state locked,
 	// so it must not block. Nil: none ever is.
 	Away func(mail.Machine) bool
+	// Lives are what other rooms of the name had, and end with what this one's journal says. Nil: there were none.
+	Lives *Lives
 	// Trouble says how old is what is known of the room, and why nothing can be appended at present; "" if it is new
 	// and it can. Nil: it always is.
 	Trouble func() string
@@ -121,6 +123,9 @@ func (o Options) withDefaults() Options {
 	}
 	if o.Away == nil {
 		o.Away = func(mail.Machine) bool { return false }
+	}
+	if o.Lives == nil {
+		o.Lives = new(Lives)
 	}
 	if o.Observe.Sent == nil {
 		o.Observe.Sent = func(int, int) {}
@@ -194,6 +199,7 @@ func Open(ctx context.Context, name mail.RoomName, j journal.Journal, opts Optio
 	if err != nil {
 		return nil, errors.Join(err, j.Close())
 	}
+	r.review() // of what others wrote while the room was closed
 	follow, stop := context.WithCancel(context.Background())
 	r.stop = stop
 	go r.follow(follow, cursor)

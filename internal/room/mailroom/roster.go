@@ -187,6 +187,7 @@ func (s *state) update(m *member, c *mail.AgentChange, at mail.Time) {
 		m.Client = c.Client
 	}
 	if c.TokenSum != "" {
+		s.ended = true
 		delete(s.tokens, m.TokenSum)
 		m.TokenSum = c.TokenSum
 		s.tokens[c.TokenSum] = m

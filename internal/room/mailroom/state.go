@@ -71,6 +71,7 @@ type state struct {
 	remains   map[mail.ID]bool     // messages of which the journal had the text when it said that they are erased
 	trims     map[mail.ID]mail.Seq // where those of leaving were trimmed, in a shared room
 	arrived   []chan struct{}      // waits to be woken; no part of what replay rebuilds
+	ended     bool                 // a token may be good no more, or an agent gone; likewise
 	envelopes map[string]*envelope
 	scratch   []byte               // for the keys of envelopes
 	waited    map[arrival]struct{} // waits that ended so; told to the sender, no part of what replay rebuilds

@@ -94,7 +94,11 @@ func (v *view) mailbox(s *state, n mail.Name) (*member, error) {
 	if m := s.agent(n); m != nil {
 		return m, nil
 	}
-	return nil, mail.Errorf(mail.NotFound, "there is no agent %q in room %s%s", n, v.name, s.suggest(string(n)))
+	return nil, v.noAgent(s, n)
+}
+
+func (r *Room) noAgent(s *state, n mail.Name) error {
+	return mail.Errorf(mail.NotFound, "there is no agent %q in room %s%s", n, r.name, s.suggest(string(n)))
 }
 
 // suggest names the agents, roles and tags that are spelled most like s, as the end of a message.

@@ -1,0 +1,127 @@
+package mailroom
+
+import (
+	"context"
+	"sync"
+
+	"pennypost/internal/base/life"
+	"pennypost/internal/mail"
+)
+
+// Lives are how long the tokens of a room's agents are good, and the agents on the roster: what stands on that ends
+// with it. They outlive the Room, which is closed while nobody uses it, and are its owner's to keep. The zero value is
+// empty and ready.
+type Lives struct {
+	mu     sync.Mutex
+	tokens map[string]*life.Life // by the hash of the token
+	agents map[mail.Name]*life.Life
+}
+
+// End ends all of them, when the room is no more. gone is what its agents are told.
+func (l *Lives) End(gone error) {
+	l.mu.Lock()
+	tokens, agents := l.tokens, l.agents
+	l.tokens, l.agents = nil, nil
+	l.mu.Unlock()
+	for _, one := range tokens {
+		one.End(UnknownToken())
+	}
+	for _, one := range agents {
+		one.End(gone)
+	}
+}
+
+// minLives is how many lives are kept, at least, before those on which nothing stands are dropped.
+const minLives = 64
+
+// stand has ctx end with the life of a key, which begins if there is none.
+func stand[K comparable](ctx context.Context, mu *sync.Mutex, all *map[K]*life.Life, key K) error {
+	mu.Lock()
+	one := (*all)[key]
+	if one == nil {
+		if len(*all) >= minLives {
+			dropIdle(*all)
+		}
+		if *all == nil {
+			*all = make(map[K]*life.Life)
+		}
+		one = life.New()
+		(*all)[key] = one
+	}
+	err := life.Stand(ctx, one) // held until here, so that it is not dropped before
+	mu.Unlock()
+	return err
+}
+
+func dropIdle[K comparable](all map[K]*life.Life) {
+	for key, one := range all {
+		if one.Idle() {
+			delete(all, key)
+		}
+	}
+}
+
+// review ends what the state says has ended. The caller holds the state, so nobody has seen that yet.
+func (r *Room) review() {
+	l, s := r.opts.Lives, r.state
+	var tokens, agents []*life.Life
+	var gone []error
+	l.mu.Lock()
+	for sum, one := range l.tokens {
+		if m := s.tokens[sum]; m == nil || !m.listed() {
+			delete(l.tokens, sum)
+			tokens = append(tokens, one)
+		}
+	}
+	for name, one := range l.agents {
+		if s.agent(name) == nil {
+			delete(l.agents, name)
+			agents, gone = append(agents, one), append(gone, r.noAgent(s, name))
+		}
+	}
+	l.mu.Unlock()
+	for _, one := range tokens { // first: who has one is told of it
+		one.End(UnknownToken())
+	}
+	for i, one := range agents {
+		one.End(gone[i])
+	}
+}
+
+// CheckToken returns the agent whose token has this hash; ctx ends when the token does. Looking a hash up in a map
+// tells nothing about the token by its timing: whoever could choose hashes at will would already have broken SHA-256.
+func (r *Room) CheckToken(ctx context.Context, sum string) (mail.Name, error) {
+	r.mu.RLock()
+	defer r.mu.RUnlock()
+	m := r.state.tokens[sum]
+	if m == nil || !m.listed() {
+		return "", UnknownToken()
+	}
+	l := r.opts.Lives
+	return m.Name, stand(ctx, &l.mu, &l.tokens, sum)
+}
+
+// UnknownToken is what everybody is told whose token is not good.
+func UnknownToken() error {
+	return mail.Errorf(mail.Unknown, "the token opens nothing here: it is wrong, or a newer one was made, or its "+
+		"agent was retired. A new one is made by: pennypost agents token NAME")
+}
+
+// Stand has ctx end when the agent as which somebody sees the room is taken off its roster, or the room is removed.
+func Stand(ctx context.Context, as mail.Service) error {
+	v := as.(*view)
+	if v.isUser() || v.caller == mail.System || v.foreign {
+		return nil
+	}
+	v.mu.RLock()
+	defer v.mu.RUnlock()
+	m := v.state.members[v.caller]
+	switch {
+	case m == nil: // who is on no roster is taken off none
+		return nil
+	case !m.listed():
+		return v.noAgent(v.state, v.caller)
+	}
+	l := v.opts.Lives
+	return stand(ctx, &l.mu, &l.agents, m.Name)
+}
