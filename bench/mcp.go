@@ -123,6 +123,7 @@ func startMCPHTTP(b *bench, _ string) (worker, error) {
 func startMCPStdio(b *bench, _ string) (worker, error) {
 	return b.door("mcp-stdio", func(o *office, name mail.Name, _ string) (drive.Client, error) {
 		cmd := o.command("mcp", "--room", "mcp-stdio", "--as", string(name))
+		cmd.Path = o.typed
 		in, err := cmd.StdinPipe()
 		if err != nil {
 			return nil, err

@@ -14,11 +14,13 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strings"
 	"sync"
 	"time"
 
 	"pennypost/bench/drive"
 	"pennypost/internal/mail"
+	"pennypost/internal/persontest"
 	"pennypost/internal/wire"
 	"pennypost/internal/wire/client"
 )
@@ -26,6 +28,8 @@ import (
 // office is a post office as users run it, with the limits of agents lifted. Its doors share it; each has a room.
 type office struct {
 	front  string // the program
+	seat   *persontest.Terminal
+	typed  string // runs the program in a terminal: a client of its own for each MCP server
 	env    []string
 	socket string
 	http   string
@@ -60,7 +64,7 @@ func (b *bench) openOffice() (*office, error) {
 		return nil, err
 	}
 	o.env = []string{"PATH=" + os.Getenv("PATH"), "HOME=" + b.dir, "PENNYPOST_HOME=" + home,
-		"PENNYPOST_AGENT_CHECK=process", "PENNYPOST_LOG=warn", "PENNYPOST_ROOM=cli"}
+		"PENNYPOST_LOG=warn", "PENNYPOST_ROOM=cli"}
 	o.cmd = o.command("serve", "--json", "--listen", "127.0.0.1:0")
 	out, err := o.cmd.StdoutPipe()
 	if err == nil {
@@ -76,7 +80,16 @@ func (b *bench) openOffice() (*office, error) {
 	}
 	if err == nil {
 		o.socket, o.http = at.Socket, at.HTTP
-		o.rooms, err = client.New(client.Options{Socket: at.Socket})
+		var token []byte
+		if token, err = os.ReadFile(filepath.Join(home, "token")); err == nil {
+			o.rooms, err = client.New(client.Options{Socket: at.Socket, Token: strings.TrimSpace(string(token))})
+		}
+	}
+	if err == nil {
+		o.seat, err = persontest.Open()
+	}
+	if err == nil {
+		o.typed, err = o.seat.Program(o.front)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("the post office says %q: %w", line, err)
@@ -93,6 +106,7 @@ func (o *office) command(args ...string) *exec.Cmd {
 }
 
 func (o *office) stop() {
+	o.seat.Close()
 	_ = o.cmd.Process.Signal(os.Interrupt)
 	_ = o.cmd.Wait()
 }

@@ -104,9 +104,16 @@ func (o *benchOffice) command(args ...string) *exec.Cmd {
 	return cmd
 }
 
+// output returns what a command says that the person types.
 func (o *benchOffice) output(b *testing.B, args ...string) string {
 	b.Helper()
-	out, err := o.command(args...).Output()
+	typed, err := seat.Program(o.bin)
+	if err != nil {
+		b.Fatal(err)
+	}
+	cmd := o.command(args...)
+	cmd.Path = typed
+	out, err := cmd.Output()
 	if err != nil {
 		b.Fatalf("pennypost %v: %v", args, err)
 	}

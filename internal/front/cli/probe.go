@@ -37,7 +37,7 @@ func (d *doctor) probe(ctx context.Context, binary string) {
 	t := trial{binary: binary, dir: dir}
 	t.env = append(config.WithoutAgent(d.app.Env.Environ), "PENNYPOST_HOME="+filepath.Join(dir, "h"),
 		"PENNYPOST_LISTEN=none",
-		"PENNYPOST_ROOM=doctor", "PENNYPOST_AUTOSTART=1", "PENNYPOST_AGENT_CHECK=process")
+		"PENNYPOST_ROOM=doctor", "PENNYPOST_AUTOSTART=1")
 	defer t.end()
 	d.probeMCP(ctx, &t)
 	d.probeHook(ctx, &t)

@@ -22,6 +22,7 @@ import (
 func TestMain(m *testing.M) {
 	testscript.Main(seated{m}, map[string]func(){
 		"pennypost":  func() { os.Exit(cli.Main(os.Args[1:], cli.System())) },
+		"typist":     typist,
 		"pennypostd": func() { os.Exit(Main(os.Args[1:], cli.System())) },
 	})
 }
@@ -37,7 +38,7 @@ func (s seated) Run() int {
 		return 1
 	}
 	defer seat.Close()
-	for _, name := range []string{"pennypost", "pennypostd", "sh"} {
+	for _, name := range []string{"pennypost", "pennypostd", "typist", "sh"} {
 		real, err := exec.LookPath(name)
 		proxy := real
 		if err == nil {

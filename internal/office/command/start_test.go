@@ -1,6 +1,9 @@
 package command
 
 import (
+	"bufio"
+	"errors"
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -98,11 +101,12 @@ func BenchmarkColdStart(b *testing.B) {
 		cmd.Env = env
 		return cmd
 	}
-	mustRun(b, inRoom("agents", "register", "builder"))
-	mustRun(b, inRoom("agents", "register", "sink"))
-	defer mustRun(b, inRoom("stop"))
+	person := sitDown(b, bin, env)
+	person("agents", "register", "builder")
+	person("agents", "register", "sink")
+	defer person("stop")
 	for range 20 {
-		mustRun(b, inRoom("send", "--to", "builder", "--body", strings.Repeat("A line of a letter. ", 20)))
+		person("send", "--to", "builder", "--body", strings.Repeat("A line of a letter. ", 20))
 	}
 	hook := func(agent, event string) *exec.Cmd {
 		cmd := inRoom("hook", "claude", event, "--as", agent)
@@ -114,26 +118,33 @@ func BenchmarkColdStart(b *testing.B) {
 	mustRun(b, hook("at-work", "UserPromptSubmit"))
 	mustRun(b, hook("at-rest", "SessionStart"))
 	hello := buildHello(b)
+	timed := func(cmd func() *exec.Cmd) func() time.Duration {
+		return func() time.Duration {
+			c, began := cmd(), time.Now()
+			mustRun(b, c)
+			return time.Since(began)
+		}
+	}
+	typed := func(args ...string) func() time.Duration {
+		return func() time.Duration { return person(args...) }
+	}
 	commands := []struct {
 		name string
-		cmd  func() *exec.Cmd
+		run  func() time.Duration
 		took []float64 // milliseconds
 	}{
-		{name: "hello", cmd: func() *exec.Cmd { return exec.Command(hello) }},
-		{name: "version", cmd: func() *exec.Cmd { return inRoom("version") }},
-		{name: "inbox", cmd: func() *exec.Cmd { return inRoom("inbox", "--as", "builder") }},
-		{name: "inbox-user", cmd: func() *exec.Cmd { return inRoom("inbox") }},
-		{name: "send", cmd: func() *exec.Cmd { return inRoom("send", "--to", "sink", "--body", "x") }},
-		{name: "hook", cmd: func() *exec.Cmd { return hook("at-work", "PostToolUse") }},
-		{name: "hook-before", cmd: func() *exec.Cmd { return hook("at-work", "PreToolUse") }},
-		{name: "hook-end", cmd: func() *exec.Cmd { return hook("at-rest", "Stop") }},
+		{name: "hello", run: timed(func() *exec.Cmd { return exec.Command(hello) })},
+		{name: "version", run: timed(func() *exec.Cmd { return inRoom("version") })},
+		{name: "inbox", run: typed("inbox", "--as", "builder")},
+		{name: "inbox-user", run: typed("inbox")},
+		{name: "send", run: typed("send", "--to", "sink", "--body", "x")},
+		{name: "hook", run: timed(func() *exec.Cmd { return hook("at-work", "PostToolUse") })},
+		{name: "hook-before", run: timed(func() *exec.Cmd { return hook("at-work", "PreToolUse") })},
+		{name: "hook-end", run: timed(func() *exec.Cmd { return hook("at-rest", "Stop") })},
 	}
 	for b.Loop() {
 		for i := range commands {
-			cmd := commands[i].cmd()
-			began := time.Now()
-			mustRun(b, cmd)
-			commands[i].took = append(commands[i].took, float64(time.Since(began))/float64(time.Millisecond))
+			commands[i].took = append(commands[i].took, float64(commands[i].run())/float64(time.Millisecond))
 		}
 	}
 	base := median(commands[0].took)
@@ -141,6 +152,53 @@ func BenchmarkColdStart(b *testing.B) {
 	for _, c := range commands {
 		b.ReportMetric(median(c.took), c.name+"-ms")
 		b.ReportMetric(median(c.took)/base, c.name+"/hello")
+	}
+}
+
+// typist is the program of this test that runs what the person types: by the arguments of a line, it answers with how
+// long that took. Time is taken where the person sits, because the way there takes longer than some commands.
+func typist() {
+	lines := bufio.NewScanner(os.Stdin)
+	for lines.Scan() {
+		cmd := exec.Command(os.Getenv("TYPED"), strings.Split(lines.Text(), "\x1f")...)
+		began := time.Now()
+		out, err := cmd.CombinedOutput()
+		if took := time.Since(began); err == nil {
+			fmt.Println(int64(took))
+		} else {
+			fmt.Printf("%v: %q\n", err, out)
+		}
+	}
+}
+
+// sitDown returns how a person runs a program in the terminal, and how long that took.
+func sitDown(b *testing.B, bin string, env []string) func(args ...string) time.Duration {
+	cmd := exec.Command(programs["typist"][1])
+	cmd.Env = append(env, "TYPED="+bin)
+	to, err := cmd.StdinPipe()
+	if err != nil {
+		b.Fatal(err)
+	}
+	out, err := cmd.StdoutPipe()
+	if err == nil {
+		err = cmd.Start()
+	}
+	if err != nil {
+		b.Fatal(err)
+	}
+	b.Cleanup(func() { // after "stop"
+		to.Close()
+		_ = cmd.Wait()
+	})
+	answers := bufio.NewReader(out)
+	return func(args ...string) time.Duration {
+		_, err := fmt.Fprintln(to, strings.Join(args, "\x1f"))
+		line, readErr := answers.ReadString('\n')
+		took, notTime := strconv.ParseInt(strings.TrimSpace(line), 10, 64)
+		if err = errors.Join(err, readErr, notTime); err != nil {
+			b.Fatalf("%q: %v", args, err)
+		}
+		return time.Duration(took)
 	}
 }
 
