@@ -34,7 +34,8 @@ var fenced = map[string]string{
 	"cli agents": modelWriter, "cli glimpsed": modelWriter, "cli waiting": modelWriter, "cli mailWords": modelWriter,
 	"cli changeWords": modelWriter, "cli web": "an answer to HTTP, no mail", "cli importParts": "measures it",
 	"cli answer": "the caller's own", "cli newSend": "the caller's own", "cli complete": "the caller's own",
-	"cli describe": "the caller's own", "cli setMember": "the caller's own", "cli completeAnswer": "for a shell that a person types in",
+	"cli describe": "the caller's own", "cli setMember": "the caller's own",
+	"cli completeAnswer": "for a shell that a person types in",
 }
 
 const modelWriter = "a command's output, which the ModelWriter fences"
