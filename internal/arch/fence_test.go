@@ -1,0 +1,122 @@
+package arch
+
+import (
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// doors are the packages whose words a model reads.
+var doors = []string{"internal/office/mcpserver", "internal/office/hook", "internal/office/wake", "internal/front/cli"}
+
+// theirWords are fields in which others have written what they like. Names are slugs in errors (mail.Slug), and made
+// harmless by fence.Text elsewhere.
+var theirWords = []string{"Subject", "Body", "Task", "Metadata", "Label", "Preview", "Choices"}
+
+// fenced are the functions of doors that touch such a field, with why no model gets it outside of a fence. A function
+// that is new has to find its way to package fence before it comes here.
+var fenced = map[string]string{
+	"mcpserver letter": "for Fence.Message", "mcpserver onePart": "measures it", "mcpserver readOne": "measures it",
+	"mcpserver lineOf": "for listAgents, whose answer is fenced", "mcpserver prose": "has listAgents fence it",
+	"mcpserver setPresence": "the caller's own", "mcpserver sendMessage": "the caller's own",
+	"mcpserver readBody": "a request, no mail",
+
+	"hook letter": "measures it", "hook pointer": "for Fence.Pointer",
+
+	"wake ask": "an answer to HTTP, no mail", "wake send": "the office's own words, for its log",
+
+	"cli handOver": "for Fence.Message", "cli heading": modelWriter, "cli headlineOf": modelWriter,
+	"cli showMessage": modelWriter, "cli showOptions": modelWriter, "cli showDelivery": modelWriter,
+	"cli agents": modelWriter, "cli glimpsed": modelWriter, "cli waiting": modelWriter, "cli mailWords": modelWriter,
+	"cli changeWords": modelWriter, "cli web": "an answer to HTTP, no mail", "cli importParts": "measures it",
+	"cli answer": "the caller's own", "cli newSend": "the caller's own", "cli complete": "the caller's own",
+	"cli describe": "the caller's own", "cli setMember": "the caller's own",
+	"cli completeAnswer": "for a shell that a person types in",
+}
+
+const modelWriter = "a command's output, which the ModelWriter fences"
+
+// pastFence are the functions that write to standard output past the ModelWriter.
+var pastFence = map[string]string{
+	"cli inTerminal": "looks at what it is", "cli backup": "an archive", "cli whileHeard": "looks whether it is read",
+}
+
+// A function of a door that touches what others wrote is listed with how that is fenced; one that is not listed, or
+// not there any more, fails.
+func TestOthersTextIsFenced(t *testing.T) {
+	seen := make(map[string]bool)
+	for _, dir := range doors {
+		files, err := filepath.Glob(filepath.Join("../..", dir, "*.go"))
+		if err != nil || len(files) == 0 {
+			t.Fatalf("%s: %v", dir, err)
+		}
+		for _, file := range files {
+			if strings.HasSuffix(file, "_test.go") {
+				continue
+			}
+			touched(t, file, func(fn, what string, at token.Position) {
+				key := filepath.Base(dir) + " " + fn
+				table := fenced
+				if what == "Stdout.To" {
+					table = pastFence
+				}
+				seen[key+what] = true
+				seen[key] = true
+				if table[key] == "" {
+					t.Errorf("%s:%d: %s touches %s, which a model must not get outside of a fence: write it by package "+
+						"fence, and then list the function here", at.Filename, at.Line, fn, what)
+				}
+			})
+		}
+	}
+	for key := range fenced {
+		if !seen[key] {
+			t.Errorf("%q touches nothing any more: take it out", key)
+		}
+	}
+	for key := range pastFence {
+		if !seen[key+"Stdout.To"] {
+			t.Errorf("%q writes nothing past the fence any more: take it out", key)
+		}
+	}
+}
+
+// touched calls found for each selector of a file that names a field of theirWords, or the writer behind a
+// ModelWriter. What is assigned to is no use of it.
+func touched(t *testing.T, file string, found func(fn, what string, at token.Position)) {
+	t.Helper()
+	set := token.NewFileSet()
+	parsed, err := parser.ParseFile(set, file, nil, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, decl := range parsed.Decls {
+		f, ok := decl.(*ast.FuncDecl)
+		if !ok {
+			continue
+		}
+		given := make(map[ast.Expr]bool)
+		ast.Inspect(f, func(n ast.Node) bool {
+			if set, ok := n.(*ast.AssignStmt); ok && set.Tok == token.ASSIGN {
+				for _, left := range set.Lhs {
+					given[left] = true
+				}
+			}
+			s, ok := n.(*ast.SelectorExpr)
+			if !ok || given[s] {
+				return true
+			}
+			if of, ok := s.X.(*ast.SelectorExpr); ok && of.Sel.Name == "Stdout" && s.Sel.Name == "To" {
+				found(f.Name.Name, "Stdout.To", set.Position(s.Pos()))
+			}
+			if slices.Contains(theirWords, s.Sel.Name) {
+				found(f.Name.Name, s.Sel.Name, set.Position(s.Pos()))
+			}
+			return true
+		})
+	}
+}
