@@ -30,7 +30,7 @@ var fenced = map[string]string{
 	"wake ask": "an answer to HTTP, no mail", "wake send": "the office's own words, for its log",
 
 	"cli handOver": "for Fence.Message", "cli heading": modelWriter, "cli headlineOf": modelWriter,
-	"cli showMessage": modelWriter, "cli showOptions": modelWriter, "cli showDelivery": modelWriter,
+	"cli showMessage": modelWriter, "cli showOptions": modelWriter, "cli showSuggestions": modelWriter, "cli showDelivery": modelWriter,
 	"cli agents": modelWriter, "cli glimpsed": modelWriter, "cli waiting": modelWriter, "cli mailWords": modelWriter,
 	"cli changeWords": modelWriter, "cli web": "an answer to HTTP, no mail", "cli importParts": "measures it",
 	"cli answer": "the caller's own", "cli newSend": "the caller's own", "cli complete": "the caller's own",

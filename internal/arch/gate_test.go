@@ -17,6 +17,8 @@ var ownActs = []struct{ file, why string }{
 	{"internal/office/daemon/bridges.go", "which bridges a room has, and what changes in them"},
 	{"internal/office/daemon/caller_room.go", "the roster, to find a teammate in it"},
 	{"internal/office/daemon/desk.go", "what of all rooms waits for the user, whom the door has asked for"},
+	{"internal/office/daemon/listener.go", "whose life a wait stands on, whom the gate has let in"},
+	{"internal/office/daemon/office.go", "whose life an MCP session stands on, whom the gate has let in"},
 	{"internal/office/notify/", "what the user is told of"},
 	{"internal/office/bridge/", "what stands in a bridged file, which says itself who wrote it"},
 	{"internal/office/wake/ringer.go", "notices of the post office"},
