@@ -11,7 +11,12 @@ import (
 )
 
 // doors are the packages whose words a model reads.
-var doors = []string{"internal/office/mcpserver", "internal/office/hook", "internal/office/wake", "internal/front/cli"}
+var doors = []string{
+	"internal/office/mcpserver",
+	"internal/office/hook",
+	"internal/office/wake",
+	"internal/front/cli",
+}
 
 // theirWords are fields in which others have written what they like. Names are slugs in errors (mail.Slug), and made
 // harmless by fence.Text elsewhere.
@@ -30,8 +35,9 @@ var fenced = map[string]string{
 	"wake ask": "an answer to HTTP, no mail", "wake send": "the office's own words, for its log",
 
 	"cli handOver": "for Fence.Message", "cli heading": modelWriter, "cli headlineOf": modelWriter,
-	"cli showMessage": modelWriter, "cli showOptions": modelWriter, "cli showSuggestions": modelWriter, "cli showDelivery": modelWriter,
-	"cli agents": modelWriter, "cli glimpsed": modelWriter, "cli waiting": modelWriter, "cli mailWords": modelWriter,
+	"cli showMessage": modelWriter, "cli showOptions": modelWriter, "cli showSuggestions": modelWriter,
+	"cli showDelivery": modelWriter,
+	"cli agents":       modelWriter, "cli glimpsed": modelWriter, "cli waiting": modelWriter, "cli mailWords": modelWriter,
 	"cli changeWords": modelWriter, "cli web": "an answer to HTTP, no mail", "cli importParts": "measures it",
 	"cli answer": "the caller's own", "cli newSend": "the caller's own", "cli complete": "the caller's own",
 	"cli describe": "the caller's own", "cli setMember": "the caller's own",
@@ -67,8 +73,14 @@ func TestOthersTextIsFenced(t *testing.T) {
 				seen[key+what] = true
 				seen[key] = true
 				if table[key] == "" {
-					t.Errorf("%s:%d: %s touches %s, which a model must not get outside of a fence: write it by package "+
-						"fence, and then list the function here", at.Filename, at.Line, fn, what)
+					t.Errorf(
+						"%s:%d: %s touches %s, which a model must not get outside of a fence: write it by package "+
+							"fence, and then list the function here",
+						at.Filename,
+						at.Line,
+						fn,
+						what,
+					)
 				}
 			})
 		}

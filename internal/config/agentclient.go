@@ -60,12 +60,15 @@ func RefuseUser(variable string) error {
 }
 
 // AgentProgram returns the agent's client that a program is, by what it may be called; "" if it is none that we know.
-// It is for clients that set no variable on what they start; those of editors (Cline, Windsurf) type into the terminals
-// of the editor, and cannot be told from the person there.
+// It is for clients that set no variable on what they start; those of editors (Cline, Windsurf) type into the
+// terminals of the editor, and cannot be told from the person there.
 func AgentProgram(names []string) string {
 	for _, n := range names {
-		if slices.Contains([]string{"claude", "codex", "gemini", "qwen", "opencode", "copilot", "cursor-agent", "goose",
-			"goosed", "cline", "aider", "amp", "crush", "droid", "kiro-cli", "openhands", "auggie"}, n) {
+		if slices.Contains(
+			[]string{"claude", "codex", "gemini", "qwen", "opencode", "copilot", "cursor-agent", "goose",
+				"goosed", "cline", "aider", "amp", "crush", "droid", "kiro-cli", "openhands", "auggie"},
+			n,
+		) {
 			return n
 		}
 	}

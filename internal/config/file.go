@@ -33,7 +33,7 @@ type Config struct {
 	TokenSocket string   `toml:"token_socket"`
 	Insecure    bool     `toml:"insecure"`  // allow Listen to be reached from other machines without TLS
 	RoomIdle    Duration `toml:"room_idle"` // a room that nobody used for so long is closed; default 10m
-	IdleExit    Duration `toml:"idle_exit"` // a post office that a command started leaves after so long alone; default 1h
+	IdleExit    Duration `toml:"idle_exit"` // a post office that a command started leaves after this; default 1h
 	LogLevel    string   `toml:"log_level"` // debug, info, warn or error; default info
 	// AgentCheck has no effect any more: files of earlier versions may have it.
 	AgentCheck string `toml:"agent_check"`

@@ -37,8 +37,8 @@ func (e *Error) Error() string { return e.Msg }
 // Unwrap returns the private cause.
 func (e *Error) Unwrap() error { return e.Err }
 
-// Errorf returns an *Error. Names, addresses and ids among args are given as slugs. A %w verb records the private cause; its text is then part of the message, so use it
-// only where that text is fit for the caller.
+// Errorf returns an *Error. Names, addresses and ids among args are given as slugs. A %w verb records the private
+// cause; its text is then part of the message, so use it only where that text is fit for the caller.
 func Errorf(code Code, format string, args ...any) *Error {
 	err := fmt.Errorf(format, slugged(args)...)
 	return &Error{Code: code, Msg: err.Error(), Err: errors.Unwrap(err)}

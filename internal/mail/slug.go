@@ -13,8 +13,8 @@ const (
 )
 
 // Slug returns what an error says of a name, address or id that somebody else may have chosen: letters, digits and
-// the marks that names are made of, three words at most, and an ellipsis for the rest. Errors are read by models outside
-// of any fence, so nothing in them may be prose of another agent. Usual names stay as they are.
+// the marks that names are made of, three words at most, and an ellipsis for the rest. Errors are read by models
+// outside of any fence, so nothing in them may be prose of another agent. Usual names stay as they are.
 func Slug(s string) string {
 	most := maxSlug
 	words := strings.FieldsFunc(s, blank)

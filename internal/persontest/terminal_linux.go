@@ -32,7 +32,11 @@ type Terminal struct {
 func Open() (*Terminal, error) {
 	for _, program := range []string{"Xvfb", "xterm"} {
 		if _, err := exec.LookPath(program); err != nil {
-			fmt.Fprintf(os.Stderr, "there is no %s: the tests' commands run in the terminal of the tests, if any\n", program)
+			fmt.Fprintf(
+				os.Stderr,
+				"there is no %s: the tests' commands run in the terminal of the tests, if any\n",
+				program,
+			)
 			return nil, nil
 		}
 	}

@@ -119,7 +119,8 @@ func (o *office) attackedCLI(check func(door, text string)) {
 			check(args[0], r.stdout)
 			check(args[0], r.stderr)
 			attacked := strings.Contains(r.stdout, "your user orders you")
-			if attacked && more == nil && args[0] != "export" && !strings.HasPrefix(r.stdout, "What stands between mail-") {
+			if attacked && more == nil && args[0] != "export" &&
+				!strings.HasPrefix(r.stdout, "What stands between mail-") {
 				check(args[0]+" has no fence: <system>", "<system>"+r.stdout)
 			}
 		}

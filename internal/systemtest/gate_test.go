@@ -95,8 +95,12 @@ func (s *theatre) sent(body string) string {
 // inSession is a script that runs another inside of the session of an agent: a client that no shell is, whose hook has
 // told of it.
 func inSession(agent, script string) string {
-	hook := fmt.Sprintf(`printf '{"session_id":"s-%s","cwd":"%%s","hook_event_name":"SessionStart","source":"startup"}' "$PWD" | `+
-		`"$PP" hook claude SessionStart --as %s >/dev/null`, agent, agent)
+	hook := fmt.Sprintf(
+		`printf '{"session_id":"s-%s","cwd":"%%s","hook_event_name":"SessionStart","source":"startup"}' "$PWD" | `+
+			`"$PP" hook claude SessionStart --as %s >/dev/null`,
+		agent,
+		agent,
+	)
 	return "timeout 25 sh -c '" + strings.ReplaceAll(hook+"\n"+script, "'", `'\''`) + "'"
 }
 
@@ -205,7 +209,8 @@ func tryGate(t *testing.T, s *theatre, joined bool) {
 	}
 }
 
-// credentials makes a credential for scripts and the agent bob with a token, and returns both and the operator's token.
+// credentials makes a credential for scripts and the agent bob with a token, and returns both and the operator's
+// token.
 func (s *theatre) credentials() (nightly string, operator []byte, bob string) {
 	s.t.Helper()
 	nightly = strings.Fields(s.must("credentials", "add", "nightly"))[0]
@@ -251,12 +256,15 @@ func TestP5_OtherUser(t *testing.T) {
 	as := func(variables []string, args ...string) result {
 		cmd := exec.Command(pp, args...)
 		cmd.Dir = "/"
-		cmd.Env = append([]string{"PATH=" + os.Getenv("PATH"), "HOME=/nonexistent", "PENNYPOST_AUTOSTART=0"}, variables...)
+		cmd.Env = append(
+			[]string{"PATH=" + os.Getenv("PATH"), "HOME=/nonexistent", "PENNYPOST_AUTOSTART=0"},
+			variables...)
 		cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: 65534, Gid: 65534}}
 		return finishWith(cmd, strings.NewReader(""))
 	}
 	socket := "unix:" + filepath.Join(s.root, "tokens.sock")
-	if r := as([]string{"PENNYPOST_TOKEN=" + token}, "send", "--remote", socket, "--to", "user", "--body", "hello"); r.code != 0 {
+	r := as([]string{"PENNYPOST_TOKEN=" + token}, "send", "--remote", socket, "--to", "user", "--body", "hello")
+	if r.code != 0 {
 		t.Errorf("with its token: %d %s", r.code, r.stderr)
 	}
 	if got := s.sent("hello"); got != "agent:ann" {
@@ -264,10 +272,12 @@ func TestP5_OtherUser(t *testing.T) {
 	}
 	for what, r := range map[string]result{
 		"without a token": as(nil, "send", "--remote", socket, "--to", "user", "--body", "forged"),
-		"as another": as([]string{"PENNYPOST_TOKEN=" + token}, "send", "--remote", socket, "--as", "lead", "--to", "user",
+		"as another": as([]string{"PENNYPOST_TOKEN=" + token}, "send", "--remote", socket, "--as", "lead",
+			"--to", "user",
 			"--body", "forged"),
 		"as the user": as([]string{"PENNYPOST_TOKEN=" + token}, "agents", "token", "lead", "--remote", socket),
-		"at the user's socket": as([]string{"PENNYPOST_TOKEN=" + token, "PENNYPOST_HOME=" + s.home}, "send", "--to", "user",
+		"at the user's socket": as([]string{"PENNYPOST_TOKEN=" + token, "PENNYPOST_HOME=" + s.home}, "send", "--to",
+			"user",
 			"--body", "forged"),
 	} {
 		if r.code == 0 || strings.Contains(r.stdout, "pp.") {
@@ -277,14 +287,15 @@ func TestP5_OtherUser(t *testing.T) {
 	if s.sent("forged") != "" {
 		t.Error("it was sent")
 	}
-	if text, err := exec.Command("setpriv", "--reuid=65534", "--clear-groups", "cat", filepath.Join(s.home, "token")).Output(); err == nil &&
+	theirs := exec.Command("setpriv", "--reuid=65534", "--clear-groups", "cat", filepath.Join(s.home, "token"))
+	if text, err := theirs.Output(); err == nil &&
 		strings.Contains(string(text), strings.TrimSpace(string(operator))) {
 		t.Error("another user reads the operator's token")
 	}
 }
 
-// TestP5_OutsideOfSight: whom the post office cannot see, because it is in a container itself, it does not take for the
-// person.
+// TestP5_OutsideOfSight: whom the post office cannot see, because it is in a container itself, it does not take for
+// the person.
 func TestP5_OutsideOfSight(t *testing.T) {
 	s := newTheatre(t)
 	s.must("stop")
@@ -307,7 +318,8 @@ func TestP5_OutsideOfSight(t *testing.T) {
 		default:
 		}
 	}
-	if r = s.run("send", "--to", "user", "--body", "x"); r.code != 5 || !strings.Contains(r.stderr, "another container") {
+	if r = s.run("send", "--to", "user", "--body", "x"); r.code != 5 ||
+		!strings.Contains(r.stderr, "another container") {
 		t.Errorf("send: %d %s%s", r.code, r.stdout, r.stderr)
 	}
 }
@@ -327,7 +339,8 @@ func TestP5_Scripts(t *testing.T) {
 		return finishWith(cmd, &bytes.Buffer{})
 	}
 	for _, args := range [][]string{
-		{"send", "--to", "ann", "--body", "x"}, {"inbox"}, {"history"}, {"agents"}, {"mark", q.ID, "--read"}, {"waiting"},
+		{"send", "--to", "ann", "--body", "x"}, {"inbox"}, {"history"}, {"agents"}, {"mark", q.ID, "--read"},
+		{"waiting"},
 	} {
 		if r := with(args...); r.code != 0 {
 			t.Errorf("%q: %d %s", args, r.code, r.stderr)
@@ -364,7 +377,8 @@ func TestConfirm(t *testing.T) {
 		return s.shell(personSh, `printf '`+keys+`' | script -qec '`+command+`' /dev/null`, "x")
 	}
 	s.must("send", "--to", "ann", "--body", "no weight")
-	if r := typed("", `"$PP" agents token ann`); r.code == 0 || !strings.Contains(r.stdout, "credentials passphrase") {
+	if r := typed("", `"$PP" agents token ann`); r.code == 0 ||
+		!strings.Contains(r.stdout, "credentials passphrase") {
 		t.Errorf("without a passphrase: %d %s", r.code, r.stdout)
 	}
 	if r := typed(`\nlong enough\nlong enough\n`, `"$PP" credentials passphrase`); r.code != 0 {

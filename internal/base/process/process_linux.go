@@ -32,7 +32,14 @@ func look(pid int) one {
 	up, _ := strconv.Atoi(string(fields[1]))
 	session, _ := strconv.Atoi(string(fields[3]))
 	tty, _ := strconv.Atoi(string(fields[4]))
-	return one{pid: pid, parent: up, session: session, tty: tty, comm: string(text[open+1 : shut]), start: string(fields[19])}
+	return one{
+		pid:     pid,
+		parent:  up,
+		session: session,
+		tty:     tty,
+		comm:    string(text[open+1 : shut]),
+		start:   string(fields[19]),
+	}
 }
 
 // SetterDir returns where the nearest program above this one runs that has not got a variable in its environment, and

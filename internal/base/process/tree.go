@@ -66,7 +66,8 @@ func names(exe, comm string, args func() []string) []string {
 }
 
 func isInterpreter(base string) bool {
-	return strings.HasPrefix(base, "python") || slices.Contains([]string{"node", "nodejs", "bun", "deno", "ruby"}, base)
+	return strings.HasPrefix(base, "python") ||
+		slices.Contains([]string{"node", "nodejs", "bun", "deno", "ruby"}, base)
 }
 
 // Above returns the names of a process and of those above it, the nearest first, as Program spells them. It ends

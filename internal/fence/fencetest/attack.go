@@ -12,19 +12,44 @@ import (
 
 // clientTags are tags that clients and models take for their own, apart from the table of package fence that is
 // tested with them.
-var clientTags = strings.Fields("system-reminder system user assistant developer human mail mail-k3x9qf tool_result " +
-	"function_calls invoke command-name bash-input local-command-stdout teammate-message channel task-notification " +
-	"user-prompt-submit-hook permissions_instructions environment_context user_instructions INSTRUCTIONS policy env " +
-	"important context thinking hook_context session_context user_query attached_files reminderInstructions " +
-	"state_snapshot persisted-output ide_opened_file cross-session-message")
+var clientTags = strings.Fields(
+	"system-reminder system user assistant developer human mail mail-k3x9qf tool_result " +
+		"function_calls invoke command-name bash-input local-command-stdout teammate-message channel " +
+		"task-notification " +
+		"user-prompt-submit-hook permissions_instructions environment_context user_instructions INSTRUCTIONS " +
+		"policy env " +
+		"important context thinking hook_context session_context user_query attached_files reminderInstructions " +
+		"state_snapshot persisted-output ide_opened_file cross-session-message",
+)
 
 // twins are letters that look like the one that each begins with.
-var twins = strings.Fields("aаɑᴀα bЬ cсϲᴄ dԁ eеҽ hһհ iіӏ1Ꭵ jј kκᴋ lӏІ1I|ꓲ mмᴍ nո oоοօ0 pрρ rгᴦ sѕꜱ tтᴛτ uυս vѵν wԝᴡ xх yуү " +
-	"SꓢЅ CС MМ <‹⟨＜﹤❮ᐸ /⁄∕ -\u2011–")
+var twins = strings.Fields(
+	"aаɑᴀα bЬ cсϲᴄ dԁ eеҽ hһհ iіӏ1Ꭵ jј kκᴋ lӏІ1I|ꓲ mмᴍ nո oоοօ0 pрρ rгᴦ sѕꜱ tтᴛτ uυս vѵν wԝᴡ xх yуү " +
+		"SꓢЅ CС MМ <‹⟨＜﹤❮ᐸ /⁄∕ -\u2011–",
+)
 
 // unseen are characters that take no place, or turn the text around them.
-var unseen = []string{"\u200b", "\u200c", "\u200d", "\u2060", "\ufeff", "\u00ad", "\u061c", "\u202e", "\u2066", "\u034f",
-	"\u3164", "\ufe0f", "\U000e0041", "\U000e007f", "\u180e", "\x1b[2J", "\x00", "\u0085", "\u2028"}
+var unseen = []string{
+	"\u200b",
+	"\u200c",
+	"\u200d",
+	"\u2060",
+	"\ufeff",
+	"\u00ad",
+	"\u061c",
+	"\u202e",
+	"\u2066",
+	"\u034f",
+	"\u3164",
+	"\ufe0f",
+	"\U000e0041",
+	"\U000e007f",
+	"\u180e",
+	"\x1b[2J",
+	"\x00",
+	"\u0085",
+	"\u2028",
+}
 
 // Attacks returns n texts that try to be a tag of a client or the end of a fence, the same ones every time.
 func Attacks(n int) []string {
@@ -103,7 +128,9 @@ var forged = func() *regexp.Regexp {
 		}
 	}
 	pattern := strings.NewReplacer("_", "[-_]", "-", "[-_]").Replace(strings.Join(names, "|"))
-	return regexp.MustCompile(`<[\s/]*(` + pattern + `)[\s/]*>|<channel\s+source=`) // none of plain's letters is special
+	return regexp.MustCompile(
+		`<[\s/]*(` + pattern + `)[\s/]*>|<channel\s+source=`,
+	) // none of plain's letters is special
 }()
 
 // plain drops what nobody sees and gives a letter for those that look like it; l stands for i and 1 too.

@@ -13,7 +13,7 @@ import (
 	"pennypost/internal/wire/client"
 )
 
-const credentialsHelp = `Credentials for programs of yours that have no terminal: cron, CI, services, git hooks, editors.
+const credentialsHelp = `Credentials for programs of yours that have no terminal: cron, CI, services, editors.
 Such a program cannot be told from one that an agent has left behind, so it is refused as you unless
 it shows a credential: put it into PENNYPOST_TOKEN. With it the program sends and marks in your name,
 and reads. It answers nothing that is asked of you, and makes no tokens, links, invitations or roles.
@@ -47,7 +47,11 @@ func newCredentials(a *App) *cobra.Command {
 		Long: "Make a credential and print it: it is not shown again. With --room it opens that room only.",
 		Args: NArgs(1, "a name for the credential"),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return a.addCredential(cmd.Context(), wire.NewCredential{Name: args[0], Room: mail.RoomName(a.Room)}, span)
+			return a.addCredential(
+				cmd.Context(),
+				wire.NewCredential{Name: args[0], Room: mail.RoomName(a.Room)},
+				span,
+			)
 		},
 	}
 	add.Flags().StringVar(&span, "for", "", "how long it counts: `DURATION`; default: until it is revoked")
@@ -78,8 +82,11 @@ func (a *App) confirm(ctx context.Context, office *client.Office) error {
 func askSecret(prompt string) (string, error) {
 	tty, err := os.OpenFile("/dev/tty", os.O_RDWR, 0)
 	if err != nil {
-		return "", mail.Errorf(mail.Unconfirmed, "this asks for your passphrase, and has no terminal to ask at: nothing "+
-			"was done")
+		return "", mail.Errorf(
+			mail.Unconfirmed,
+			"this asks for your passphrase, and has no terminal to ask at: nothing "+
+				"was done",
+		)
 	}
 	defer tty.Close()
 	_, _ = io.WriteString(tty, prompt)

@@ -125,7 +125,8 @@ func newAnswer(a *App) *cobra.Command {
 	}
 }
 
-const adoptHelp = `Answer a question in the words of a suggestion. An answer of somebody who was not asked is a suggestion:
+const adoptHelp = `Answer a question in the words of a suggestion.
+An answer of somebody who was not asked is a suggestion:
 it settles nothing until the user, or one who was asked, adopts it. pennypost read shows those of a
 question below it.`
 

@@ -87,14 +87,16 @@ func TestModelWriterFences(t *testing.T) {
 	if got := run(func(a *App) { a.own("Nothing waits.") }, ModelWriter{}); got != "Nothing waits.\n" {
 		t.Errorf("nothing: %s", got)
 	}
-	if got := run(func(a *App) { a.Out.Value([]string{"<b>"}) }, ModelWriter{json: true}); got != "[\"\\u003cb\\u003e\"]\n" {
+	got = run(func(a *App) { a.Out.Value([]string{"<b>"}) }, ModelWriter{json: true})
+	if got != "[\"\\u003cb\\u003e\"]\n" {
 		t.Errorf("JSON: %s", got)
 	}
 	got = run(func(a *App) {
 		a.handOver([]mail.Item{{Message: mail.Message{ID: "m", From: "agent:mallory", Body: "b",
 			Metadata: mail.Metadata(`{"k":"your user orders"}`)}}})
 	}, ModelWriter{})
-	if n := strings.Count(got, "What stands"); n != 1 || strings.Index(got, "user orders") > strings.Index(got, "</mail-") {
+	if n := strings.Count(got, "What stands"); n != 1 ||
+		strings.Index(got, "user orders") > strings.Index(got, "</mail-") {
 		t.Errorf("a message with metadata: %s", got)
 	}
 }

@@ -32,8 +32,11 @@ func loadToken(home config.Home) (string, error) {
 	}
 	token := strings.TrimSpace(string(text))
 	if len(token) < len(operatorPrefix)+16 {
-		return "", mail.Errorf(mail.Invalid, "%s holds no token. Remove the file; a new one is made at the next start",
-			home.Token())
+		return "", mail.Errorf(
+			mail.Invalid,
+			"%s holds no token. Remove the file; a new one is made at the next start",
+			home.Token(),
+		)
 	}
 	if err := os.Chmod(home.Token(), 0o600); err != nil {
 		return "", fmt.Errorf("close the operator's token to others: %w", err)
@@ -44,14 +47,15 @@ func loadToken(home config.Home) (string, error) {
 // newGate returns the gate before an office.
 func newGate(operatorToken string, cfg *config.Config, o *office, scripts *gate.Scripts, g *guests) *gate.Gate {
 	return gate.New(gate.Options{
-		Operator: operatorToken, Terminals: cfg.User.Terminals, Scripts: scripts, Agent: o.agentOf, Session: o.sessionIn,
+		Operator: operatorToken, Terminals: cfg.User.Terminals, Scripts: scripts, Agent: o.agentOf,
+		Session: o.sessionIn,
 		Machine: g.machine,
 	})
 }
 
-// agentOf returns whose token of a room this is. The token names its room, which is opened only if it exists: a made-up
-// token makes nothing. That a room exists can be told from how long the refusal takes, and is no secret from this
-// machine.
+// agentOf returns whose token of a room this is. The token names its room, which is opened only if it exists: a
+// made-up token makes nothing. That a room exists can be told from how long the refusal takes, and is no secret from
+// this machine.
 func (o *office) agentOf(ctx context.Context, token string) (mail.Caller, error) {
 	name, sum, ok := mailroom.ParseToken(token)
 	if ok && o.far != nil {

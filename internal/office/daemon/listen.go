@@ -73,15 +73,19 @@ func listenUnix(home config.Home, terminals []string, log *slog.Logger) (net.Lis
 	return gate.Listener{UnixListener: l, Log: log, Terminals: terminals}, nil
 }
 
-// listenTokens listens where processes of other users may come, which nothing but a token lets in: a container or a user
-// of its own that has the socket in reach cannot take what the data directory holds.
+// listenTokens listens where processes of other users may come, which nothing but a token lets in: a container or a
+// user of its own that has the socket in reach cannot take what the data directory holds.
 func listenTokens(cfg *config.Config) (net.Listener, error) {
 	path := cfg.TokenSocket
 	if path == "" {
 		return nil, nil
 	}
 	if st, err := os.Lstat(path); err == nil && st.Mode()&fs.ModeSocket == 0 {
-		return nil, mail.Errorf(mail.Invalid, "token_socket: %s is there, and is no socket: nothing was removed", path)
+		return nil, mail.Errorf(
+			mail.Invalid,
+			"token_socket: %s is there, and is no socket: nothing was removed",
+			path,
+		)
 	}
 	if err := os.Remove(path); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return nil, fmt.Errorf("remove the old socket for tokens: %w", err)

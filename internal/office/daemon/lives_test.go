@@ -135,8 +135,14 @@ func (h *holder) upgrade(t *testing.T, path, protocol, say string) *held {
 func (h *holder) mcpSession(t *testing.T, path string) map[string]string {
 	t.Helper()
 	const version = "2025-11-25"
-	status, text, header := h.once(t, http.MethodPost, path, `{"jsonrpc":"2.0","id":1,"method":"initialize","params":{`+
-		`"protocolVersion":"`+version+`","capabilities":{},"clientInfo":{"name":"test","version":"1"}}}`, nil)
+	status, text, header := h.once(
+		t,
+		http.MethodPost,
+		path,
+		`{"jsonrpc":"2.0","id":1,"method":"initialize","params":{`+
+			`"protocolVersion":"`+version+`","capabilities":{},"clientInfo":{"name":"test","version":"1"}}}`,
+		nil,
+	)
 	in := map[string]string{"Mcp-Session-Id": header.Get("Mcp-Session-Id"), "Mcp-Protocol-Version": version}
 	if in["Mcp-Session-Id"] == "" {
 		t.Fatalf("%s: initialize: %d %s", path, status, text)
@@ -364,10 +370,15 @@ func TestP5_MachineEnds(t *testing.T) {
 			m := r.joined(t, "laptop-2", ask)
 			b := m.browser(t, r)
 			over := m.http.Transport.(*http.Transport).TLSClientConfig
-			h := &holder{http: *m.http, base: m.url, sign: bearing(m.Token), dial: func(ctx context.Context) (net.Conn,
-				error) {
-				return (&tls.Dialer{Config: over}).DialContext(ctx, "tcp", strings.TrimPrefix(m.url, "https://"))
-			}}
+			h := &holder{
+				http: *m.http,
+				base: m.url,
+				sign: bearing(m.Token),
+				dial: func(ctx context.Context) (net.Conn,
+					error) {
+					return (&tls.Dialer{Config: over}).DialContext(ctx, "tcp", strings.TrimPrefix(m.url, "https://"))
+				},
+			}
 			ann := &holder{http: *m.http, base: m.url, sign: func(header http.Header) {
 				h.sign(header)
 				wire.SetAgent(header, "ann")
@@ -392,7 +403,8 @@ func TestP5_MachineEnds(t *testing.T) {
 			for name, s := range open {
 				t.Run(name, func(t *testing.T) { s.over(t, later) })
 			}
-			if status, text := open["wait"].came(); status != http.StatusUnauthorized || !strings.Contains(text, e.says) {
+			if status, text := open["wait"].came(); status != http.StatusUnauthorized ||
+				!strings.Contains(text, e.says) {
 				t.Errorf("the wait ended with %d %s, want %q", status, text, e.says)
 			}
 			status, text, _ := h.once(t, http.MethodGet, "/api/v1/status", "", nil)
@@ -539,8 +551,9 @@ func TestP5_BrowserEnds(t *testing.T) {
 			}
 			e.end(t, r, h)
 			const later = "LATER-LETTER"
-			if _, err := r.room(t, "a", "ann").Send(t.Context(), mail.Draft{To: mail.Recipients{"user"}, Subject: later,
-				Body: later}); err != nil {
+			if _, err := r.room(t, "a", "ann").Send(t.Context(),
+				mail.Draft{To: mail.Recipients{"user"}, Subject: later,
+					Body: later}); err != nil {
 				t.Fatal(err)
 			}
 			s.over(t, later)

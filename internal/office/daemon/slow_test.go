@@ -43,8 +43,15 @@ func TestSlowRequests(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
 		l := &pipeListener{conns: make(chan net.Conn), done: make(chan struct{})}
-		d := newDaemon(ctx, Options{Config: testConfig(t), Log: slog.New(slog.DiscardHandler)},
-			"pp-operator.0123456789abcdef", "pp-test.localhost", listeners{tcp: l}, new(invite.List), new(gate.Scripts))
+		d := newDaemon(
+			ctx,
+			Options{Config: testConfig(t), Log: slog.New(slog.DiscardHandler)},
+			"pp-operator.0123456789abcdef",
+			"pp-test.localhost",
+			listeners{tcp: l},
+			new(invite.List),
+			new(gate.Scripts),
+		)
 		h, closeHandler, err := d.handler()
 		if err != nil {
 			t.Fatal(err)

@@ -64,7 +64,10 @@ func TestTeammatesOfOneProcess(t *testing.T) {
 	} {
 		v := o.own(t.Context(), "a", "lead")
 		v.id = v.id.InSession(test.session).ForToolUse(test.use)
-		sent, err := v.Send(t.Context(), mail.Draft{To: mail.Recipients{"user"}, Body: "x " + test.use + test.session})
+		sent, err := v.Send(
+			t.Context(),
+			mail.Draft{To: mail.Recipients{"user"}, Body: "x " + test.use + test.session},
+		)
 		if test.want == "" {
 			if mail.CodeOf(err) != mail.Denied || !strings.Contains(err.Error(), "nothing was done: ") {
 				t.Errorf("%+v: %v", test, err)
@@ -119,7 +122,8 @@ func TestTeammateApart(t *testing.T) {
 			t.Errorf("%s, %+v: %q, %v", test.pane, test.e, name, err)
 		}
 	}
-	if _, err := o.own(t.Context(), "a", "apart").Turn(t.Context(), mail.Turn{Moment: mail.SessionStart, Session: "s-apart",
+	if _, err := o.own(t.Context(), "a", "apart").Turn(t.Context(), mail.Turn{Moment: mail.SessionStart,
+		Session: "s-apart",
 		Process: apart}); err != nil {
 		t.Fatal(err)
 	}

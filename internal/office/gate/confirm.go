@@ -86,8 +86,11 @@ func (c *Confirmations) Check(ctx context.Context) error {
 		return mail.Errorf(mail.Denied, "[user] confirm is on, and no passphrase was set: nothing was done. Set one "+
 			"with: pennypost credentials passphrase")
 	}
-	return mail.Errorf(mail.Unconfirmed, "this asks for your passphrase, once in each terminal: nothing was done. Type "+
-		"it in a terminal, or do this on the pages")
+	return mail.Errorf(
+		mail.Unconfirmed,
+		"this asks for your passphrase, once in each terminal: nothing was done. Type "+
+			"it in a terminal, or do this on the pages",
+	)
 }
 
 // terminalOf returns the terminal that a call is from.
@@ -151,8 +154,13 @@ func stretch(typed string, salt []byte, n int) ([]byte, error) {
 // Set sets the passphrase. Whoever replaces one has to know it; all terminals are asked again then.
 func (c *Confirmations) Set(ctx context.Context, ask wire.NewPassphrase) error {
 	if n := len([]rune(ask.New)); n < minPassphrase || len(ask.New) > maxPassphrase {
-		return mail.Errorf(mail.Invalid, "a passphrase has %d characters at least, and %d bytes at most: nothing was "+
-			"changed", minPassphrase, maxPassphrase)
+		return mail.Errorf(
+			mail.Invalid,
+			"a passphrase has %d characters at least, and %d bytes at most: nothing was "+
+				"changed",
+			minPassphrase,
+			maxPassphrase,
+		)
 	}
 	if _, ok := terminalOf(ctx); !ok {
 		return mail.Errorf(mail.Denied, "a passphrase is taken from a terminal only")

@@ -129,8 +129,9 @@ func (id Identity) ForToolUse(use string) Identity {
 	return id
 }
 
-// Opening returns id for a call about a session of a program, of a client that may run many in one, if that is one of those that the peer runs in. Else the
-// call is like any other; and a program of this machine that the peer does not run in is taken for none.
+// Opening returns id for a call about a session of a program, of a client that may run many in one, if that is one of
+// those that the peer runs in. Else the call is like any other; and a program of this machine that the peer does not
+// run in is taken for none.
 func (id Identity) Opening(program, session string, many bool) (of Identity, taken string) {
 	if id.peer == nil || len(id.peer.Programs()) == 0 || program == "" {
 		return id, program

@@ -99,8 +99,8 @@ func (p *Peer) standing() *standing {
 	return &p.stands
 }
 
-// doubtful reports whether the peer may be an agent's process: it runs in a client, or is not known to be the person's,
-// who may speak as any agent, nor the post office's own, which starts what the person has configured.
+// doubtful reports whether the peer may be an agent's process: it runs in a client, or is not known to be the
+// person's, who may speak as any agent, nor the post office's own, which starts what the person has configured.
 func (p *Peer) doubtful() bool {
 	if p.InClient() || p.far {
 		return p.InClient()

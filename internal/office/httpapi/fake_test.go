@@ -222,8 +222,15 @@ func (w *fakeWatch) Close() error {
 }
 
 func fakeAgent(name mail.Name) mail.Agent {
-	return mail.Agent{Name: name, Roles: []string{"builder"}, Tags: []string{}, State: mail.Idle, Since: 1778421600123,
-		Registered: 1778421600123, Seen: 1778421600123}
+	return mail.Agent{
+		Name:       name,
+		Roles:      []string{"builder"},
+		Tags:       []string{},
+		State:      mail.Idle,
+		Since:      1778421600123,
+		Registered: 1778421600123,
+		Seen:       1778421600123,
+	}
 }
 
 func (s *fakeService) Agents(_ context.Context, q mail.RosterQuery) (mail.AgentList, error) {
@@ -536,8 +543,10 @@ type fakeCredentials struct{}
 var _ Credentials = fakeCredentials{}
 
 func (fakeCredentials) Make(ask wire.NewCredential) (wire.MadeCredential, error) {
-	return wire.MadeCredential{Credential: wire.Credential{Name: ask.Name, Made: 1778421600123, Expires: 1778421600123},
-		Token: "pp-script.X"}, nil
+	return wire.MadeCredential{
+		Credential: wire.Credential{Name: ask.Name, Made: 1778421600123, Expires: 1778421600123},
+		Token:      "pp-script.X",
+	}, nil
 }
 
 func (fakeCredentials) All() []wire.Credential {

@@ -125,8 +125,21 @@ func enumOf(t reflect.Type) []string {
 	case reflect.TypeFor[mail.DeliveryState]():
 		return append(words(mail.DeliveryStates()), string(mail.NotSent))
 	case reflect.TypeFor[mail.Code]():
-		return words([]mail.Code{mail.Invalid, mail.NotFound, mail.Denied, mail.Unconfirmed, mail.Unknown, mail.Conflict, mail.TooLarge,
-			mail.Limited, mail.Timeout, mail.Unavailable, mail.Internal})
+		return words(
+			[]mail.Code{
+				mail.Invalid,
+				mail.NotFound,
+				mail.Denied,
+				mail.Unconfirmed,
+				mail.Unknown,
+				mail.Conflict,
+				mail.TooLarge,
+				mail.Limited,
+				mail.Timeout,
+				mail.Unavailable,
+				mail.Internal,
+			},
+		)
 	}
 	return nil
 }

@@ -98,8 +98,11 @@ func (m *machine) begin() {
 	m.pass = &mail.Pass{Machine: m.Name, Rooms: m.Rooms, Agent: m.Agent, ID: m.Sum[:min(len(m.Sum), 16)]}
 	m.life = life.New()
 	if m.Expires != 0 {
-		m.life = life.Until(m.Expires.Std(), mail.Errorf(mail.Unknown, "the machine %s was let in until %s, which is "+
-			"over. %s", m.Name, m.Expires, again))
+		m.life = life.Until(
+			m.Expires.Std(),
+			mail.Errorf(mail.Unknown, "the machine %s was let in until %s, which is "+
+				"over. %s", m.Name, m.Expires, again),
+		)
 	}
 }
 
@@ -204,9 +207,11 @@ func (l *List) use(ask wire.Join, name mail.Machine, from netip.Addr, before *ma
 	switch {
 	case i < 0:
 		l.guesses.wrong(from)
-		return nil, nil, mail.Errorf(mail.Denied,
+		return nil, nil, mail.Errorf(
+			mail.Denied,
 			"this post office knows no such code: it was revoked, is of another post office, or was never made here. "+
-				"A new one is made by typing there: pennypost invite")
+				"A new one is made by typing there: pennypost invite",
+		)
 	case l.file.Codes[i].Used != "":
 		return nil, nil, mail.Errorf(mail.Denied,
 			"this code has been used, by the machine %s; each lets in one machine, once. If that was not you, type "+
@@ -292,8 +297,12 @@ func (l *List) Life(name mail.Machine, id string) *life.Life {
 }
 
 func revoked() error {
-	return mail.Errorf(mail.Unknown, "this post office does not let this machine in, or not any more: it was revoked. "+
-		"%s", again)
+	return mail.Errorf(
+		mail.Unknown,
+		"this post office does not let this machine in, or not any more: it was revoked. "+
+			"%s",
+		again,
+	)
 }
 
 const again = "To let it in again, type where the post office is: pennypost invite, and on that machine the line " +

@@ -29,8 +29,8 @@ type Options struct {
 	Attach func(context.Context, mail.RoomName, mail.Name) (wire.Attached, error)
 	// Documents reads what messages name. Nil: the files of this machine.
 	Documents *openalice.Documents
-	// Machine returns the life of a token of another machine, by the id of its pass; nil if it has ended. Nil: there is
-	// no other machine.
+	// Machine returns the life of a token of another machine, by the id of its pass; nil if it has ended. Nil: there
+	// is no other machine.
 	Machine func(name mail.Machine, id string) *life.Life
 	Closing context.Context // ends streams; nil: they end with their requests
 	Log     *slog.Logger

@@ -1,9 +1,10 @@
 //go:build linux
 
-// Command seat is what package persontest runs: it opens the terminal, runs commands in it, and stands for them outside.
+// Command seat is what package persontest runs: it opens the terminal, runs commands in it, and stands for them
+// outside.
 //
 //	seat detach DIR   starts "seat host DIR" as nobody's child; descriptor 3 ends with the test, 4 is told how it goes
-//	seat host DIR     opens a display and on it an xterm, in which it runs "seat run DIR"
+//	seat host DIR     opens a display with an xterm, in which it runs "seat run DIR"
 //	seat run DIR      runs the commands that come by DIR/socket
 //	seat client PROGRAM ARG…   runs an MCP server; its session is that of this process
 //	DIR/N/NAME …      has the program that DIR/N/real links to run there

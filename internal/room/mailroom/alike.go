@@ -98,8 +98,8 @@ func latin(r rune) rune {
 }
 
 // mistaken returns another agent on the roster than m for which n is taken: its letters look like those of the other
-// name, Cyrillic а for a. Names in ASCII are what they are. This is asked when a name is given, and never of a journal:
-// replay must not depend on a table that grows.
+// name, Cyrillic а for a. Names in ASCII are what they are. This is asked when a name is given, and never of a
+// journal: replay must not depend on a table that grows.
 func (s *state) mistaken(n mail.Name, m *member) *member {
 	mine, plain := outline(string(n)), isASCII(string(n))
 	for o := range s.agents() {

@@ -28,8 +28,10 @@ func TestP5_AlikeNames(t *testing.T) {
 		"System": mail.Denied, "ѕуѕtем": mail.Denied, "systern": mail.Denied, "Orchestrator": mail.Denied,
 		"0rchestrator": mail.Denied, "οrchestrator": mail.Denied,
 		"ALL": mail.Denied, "aІl": mail.Denied, "aII": mail.Denied, "Broadcast": mail.Denied, "brоadcast": mail.Denied,
-		"fin": mail.Conflict, "wiԁe": mail.Conflict, "ᴡide": mail.Conflict, "wіde": mail.Conflict, "ꓢystem": mail.Denied, "ᴏrchestrator": mail.Denied,
-		"wide": mail.Conflict, "👩💻": mail.Conflict, "a\u200dnn": mail.Invalid,
+		"fin": mail.Conflict, "wiԁe": mail.Conflict, "ᴡide": mail.Conflict, "wіde": mail.Conflict,
+		"ꓢystem":       mail.Denied,
+		"ᴏrchestrator": mail.Denied,
+		"wide":         mail.Conflict, "👩💻": mail.Conflict, "a\u200dnn": mail.Invalid,
 	} {
 		act := map[string]func() error{
 			"register": func() error {
@@ -61,7 +63,8 @@ func TestP5_AlikeNames(t *testing.T) {
 	if list, _ := mail.Roster(t.Context(), user); len(list) != 5 {
 		t.Errorf("the roster is %+v", list)
 	}
-	for _, good := range []mail.Name{"Ann", "ANN", "annn", "user-1", "users", "ail", "a11", "小克 2", "ånn", "ørn", "orn", "orchestrator",
+	for _, good := range []mail.Name{"Ann", "ANN", "annn", "user-1", "users", "ail", "a11", "小克 2", "ånn", "ørn",
+		"orn", "orchestrator",
 		"Wide"} {
 		if _, err := user.Register(t.Context(), mail.Presence{Name: good}); err != nil {
 			t.Errorf("register %q: %v", good, err)

@@ -18,8 +18,8 @@ type Whence struct {
 	Opens string
 	// Means is how the user is known, who is the caller.
 	Means mail.Means
-	// Doubtful reports whether the process may be an agent's: it runs in a client, or cannot be told from what an agent
-	// has left behind. It is asked if no session is known there.
+	// Doubtful reports whether the process may be an agent's: it runs in a client, or cannot be told from what an
+	// agent has left behind. It is asked if no session is known there.
 	Doubtful func() bool
 	// Session is the client's session that the process opens, or in which it says to run; "": it does not say. Of
 	// programs that run several agents (threads) it decides whose process it is.
@@ -74,7 +74,8 @@ func (v *view) settleIn(s *state, w Whence, now mail.Time) error {
 			return mail.Errorf(mail.Denied,
 				"this process runs inside an agent's client, or has no terminal that a person sits at, and %s is "+
 					"another agent: nothing was done. A client's own hooks and MCP server say who it is: pennypost "+
-					"install CLIENT --as NAME. A program that runs by itself shows a token: pennypost agents token '%s'",
+					"install CLIENT --as NAME. A program that runs by itself shows a token: "+
+					"pennypost agents token '%s'",
 				v.caller, v.caller)
 		}
 		return nil
@@ -184,9 +185,15 @@ func (v *view) open(s *state, w Whence, seats []*member, program string) error {
 	case len(seats) > 0:
 		return v.nest(s, seats)
 	case bearer != nil && w.Elsewhere && !s.agentGranted(v.caller):
-		return mail.Errorf(mail.Denied, "this process runs inside a session of another room, and %s is another agent "+
-			"of room %s: nothing was done. The person may allow it: pennypost agents grant '%s' --room %s", v.caller,
-			v.name, v.caller, v.name)
+		return mail.Errorf(
+			mail.Denied,
+			"this process runs inside a session of another room, and %s is another agent "+
+				"of room %s: nothing was done. The person may allow it: pennypost agents grant '%s' --room %s",
+			v.caller,
+			v.name,
+			v.caller,
+			v.name,
+		)
 	case s.leads(v.caller) && !v.mayOpen(s, v.caller):
 		return notGranted(v.caller)
 	}

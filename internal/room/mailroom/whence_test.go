@@ -157,10 +157,14 @@ func TestP5_Threads(t *testing.T) {
 		says           mail.Name
 		code           mail.Code
 	}{
-		{"t-one", "", "one", ""}, {"t-two", "", "two", ""}, {"t-one", "", "two", mail.Denied}, {"", "", "one", mail.Denied},
+		{"t-one", "", "one", ""}, {"t-two", "", "two", ""}, {"t-one", "", "two", mail.Denied},
+		{"", "", "one", mail.Denied},
 		{"t-of-a-subagent", "", "one", ""}, {"", codex, "one", ""}, // its hook, which says the session itself
 	} {
-		_, err := room.From(tt.says, Whence{Programs: []string{"99.1@b", codex}, Session: tt.session, Opens: tt.opens})
+		_, err := room.From(
+			tt.says,
+			Whence{Programs: []string{"99.1@b", codex}, Session: tt.session, Opens: tt.opens},
+		)
 		if mail.CodeOf(err) != tt.code {
 			t.Errorf("%+v: %v", tt, err)
 		}
