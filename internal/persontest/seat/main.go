@@ -4,7 +4,7 @@
 // outside.
 //
 //	seat detach DIR   starts "seat host DIR" as nobody's child; descriptor 3 ends with the test, 4 is told how it goes
-//	seat host DIR     opens a display with an xterm, in which it runs "seat run DIR"
+//	seat host DIR     opens a display and an xterm, which runs "seat run DIR"
 //	seat run DIR      runs the commands that come by DIR/socket
 //	seat client PROGRAM ARG…   runs an MCP server; its session is that of this process
 //	DIR/N/NAME …      has the program that DIR/N/real links to run there
