@@ -145,12 +145,12 @@ func passingOn(s *suite) {
 	q := s.ask("dave", "bea", "1")
 	say("mallory", "cleo", q) // who was not asked passes nothing on
 	s.wantRight(q, false, "cleo")
-	passed := say("bea", "cleo", q)
+	say("bea", "cleo", q)
 	s.wantRight(q, false, "mallory")
 	s.wantRight(q, true, "cleo")
 
 	q = s.ask("dave", "bea", "2")
-	passed = say("bea", "cleo", q)
+	passed := say("bea", "cleo", q)
 	say("cleo", "dora", passed)
 	s.wantRight(q, true, "dora")
 

@@ -92,7 +92,7 @@ func openDisplay() (*exec.Cmd, string, error) {
 	line, err := bufio.NewReader(number).ReadString('\n')
 	if err != nil {
 		end(cmd)
-		return nil, "", errors.New("Xvfb opens no display")
+		return nil, "", errors.New("no display was opened by Xvfb")
 	}
 	return cmd, ":" + strings.TrimSpace(line), nil
 }

@@ -39,6 +39,16 @@ func (v *view) resolve(s *state, typed []string) (route, error) {
 	return rt, nil
 }
 
+// routeOf returns where a draft goes. The user's answer to a card goes to the post office, which is nobody's address
+// otherwise.
+func (v *view) routeOf(s *state, d *mail.Draft) (route, error) {
+	if q := s.records[d.ReplyTo]; q != nil && q.isCard() && v.isUser() && len(d.To) == 1 &&
+		d.To[0] == string(mail.System) {
+		return route{local: []mail.Address{mail.FromSystem}}, nil
+	}
+	return v.resolve(s, d.To)
+}
+
 func (rt *route) add(to resolved) {
 	switch {
 	case to.room != "":
@@ -59,9 +69,6 @@ type resolved struct {
 }
 
 func (v *view) resolveOne(s *state, t string) (resolved, error) {
-	if t == string(mail.System) && v.isUser() { // an answer to what the post office itself asks is for nobody else
-		return resolved{local: mail.FromSystem}, nil
-	}
 	name, byName := strings.CutPrefix(t, "agent:")
 	a, _, err := mail.ParseAddress(t, v.opts.Namespaces)
 	if agent, room, far := a.Far(); far {

@@ -141,14 +141,14 @@ func (v *view) plan(ctx context.Context, d mail.Draft) (plan, error) {
 		k := s.keyOf(p.message.From, d.Key)
 		if d.Key != "" && s.sentBefore(k) {
 			p.earlier, earlier = v.known(s, k, now)
-			p.route, _ = v.resolve(s, d.To) // what other rooms did not take at first is sent there now
+			p.route, _ = v.routeOf(s, &d) // what other rooms did not take at first is sent there now
 			return
 		}
 		if full, err = v.mayJoin(s, v.caller, v.parent); full != nil || err != nil {
 			return
 		}
 		p.pulse = v.pulse(s, now)
-		if p.route, err = v.resolve(s, d.To); err == nil {
+		if p.route, err = v.routeOf(s, &d); err == nil {
 			err = v.mayCancel(s, d, p.route)
 		}
 		if err != nil {
