@@ -88,6 +88,7 @@ func setUp(e *testscript.Env, env []string) error {
 	// What is called by this path runs where it is called; $SEAT_SH is a shell in the terminal.
 	e.Setenv("SEAT_SH", personSh)
 	e.Setenv("PENNYPOST", binary)
+	e.Setenv("PERSON_SH", personSh)
 	e.Setenv("HOME2", filepath.Join(o.root, "home2"))
 	// Git must not ask whose commit this is.
 	e.Vars = append(e.Vars, "GIT_CONFIG_GLOBAL="+os.DevNull, "GIT_AUTHOR_NAME=a", "GIT_AUTHOR_EMAIL=a@example.org",
