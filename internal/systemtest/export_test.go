@@ -95,6 +95,7 @@ func carried(items []mail.Item) (out []carriedItem) {
 				done = append(done, fmt.Sprintf("%s %s at %s by %s", d.Agent, d.State, d.At, d.Door))
 			}
 		}
+		it.By = "" // an import is a program's act, whoever wrote what it brings
 		out = append(out, carriedItem{it.Message, strings.Join(done, "; ")})
 	}
 	return out
