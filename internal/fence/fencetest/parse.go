@@ -54,9 +54,12 @@ func Unfenced(text string) string {
 	if m == nil {
 		return text
 	}
-	_, text, _ = strings.Cut(text, "<"+m[1]+">\n")
-	text, _, _ = strings.Cut(text, "\n</"+m[1]+">")
-	return text
+	_, list, found := strings.Cut(text, "<"+m[1]+">\n")
+	if !found { // letters, each in a fence with attributes
+		return text
+	}
+	list, _, _ = strings.Cut(list, "\n</"+m[1]+">")
+	return list
 }
 
 func parse(head, body string) Letter {

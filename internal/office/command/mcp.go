@@ -376,9 +376,7 @@ func (s *session) ring(ctx context.Context, name mail.Name, c *mcpserver.Channel
 func (s *session) end() {
 	ctx, cancel := context.WithTimeout(context.Background(), farewell)
 	defer cancel()
-	svc, err := s.quiet.Room(ctx, s.room, s.name)
-	if err == nil {
-		// If it cannot be said, the post office notices the silence.
-		_, _ = svc.Register(ctx, mail.Presence{Session: s.id, End: true, Join: s.stays})
-	}
+	// If it cannot be said, the post office notices the silence.
+	_, _ = s.quiet.RoomFrom(s.room, s.name, client.Whence{Session: s.id}).Register(ctx,
+		mail.Presence{Session: s.id, End: true, Join: s.stays})
 }

@@ -142,7 +142,7 @@ func TestRoutes(t *testing.T) {
 				Before: 9, Limit: 7}},
 		{name: "message", path: lab + "/messages/m1", status: 200, last: mail.ID("m1"), has: `"deliveries":[`},
 		{name: "message with odd id", path: lab + "/messages/%2E%2E%2F%3F", status: 404, last: mail.ID("../?"),
-			detail: "../?"},
+			detail: "there is no message"},
 		{name: "erase", method: "DELETE", path: lab + "/messages/m1", status: 204, last: mail.ID("m1")},
 		{name: "inbox", path: lab +
 			"/inbox?agent=user&place=snoozed&all=1&newest=true&after=2&before=9&from=ann&type=answer&limit=3&bytes=4",

@@ -3,8 +3,8 @@
 // Command seat is what package persontest runs: it opens the terminal, runs commands in it, and stands for them
 // outside.
 //
-//	seat detach DIR   starts "seat host DIR" as nobody's child; descriptor 3 ends with the test, 4 is told how it goes
-//	seat host DIR     opens a display and an xterm, which runs "seat run DIR"
+//	seat detach DIR   starts "seat host DIR" as nobody's child; descriptor 3 ends with the test, 4 is told how it is
+//	seat host DIR     opens a display and an xterm, which runs "seat run"
 //	seat run DIR      runs the commands that come by DIR/socket
 //	seat client PROGRAM ARG…   runs an MCP server; its session is that of this process
 //	DIR/N/NAME …      has the program that DIR/N/real links to run there

@@ -12,6 +12,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"pennypost/internal/fence"
+	"pennypost/internal/fence/fencetest"
 	"pennypost/internal/mail"
 	"pennypost/internal/office/dialect"
 	"pennypost/internal/office/dialect/agenties"
@@ -198,7 +199,7 @@ func walk(t *testing.T, server *mcpserver.Server, calls map[string][]string) {
 			if len(res.Content) != 1 || res.StructuredContent != nil {
 				t.Errorf("%s: %d contents, structured: %v", what, len(res.Content), res.StructuredContent != nil)
 			}
-			bounded(t, what, res.Content[0].(*mcp.TextContent).Text)
+			bounded(t, what, fencetest.Unfenced(res.Content[0].(*mcp.TextContent).Text))
 		}
 	}
 	walkPrompts(t, s)
