@@ -32,7 +32,7 @@ func (v *view) Send(ctx context.Context, d mail.Draft) (mail.Sent, error) {
 	if err == nil && p.earlier == nil {
 		p.earlier, err = v.admit(ctx, &p, d.Again)
 	}
-	if err == nil && p.earlier == nil && p.answers {
+	if err == nil && p.earlier == nil && (p.answers || p.message.Suggests) {
 		p.grant, err = v.decides(ctx, &p.message)
 	}
 	var sent mail.Sent

@@ -146,6 +146,7 @@ func TestRetentionEverywhere(t *testing.T) {
 		user := f.posts[0].As(mail.User)
 		_, err := user.Register(t.Context(), mail.Presence{Name: "ann"})
 		f.must("register", err)
+		synctest.Wait() // until all machines know her
 		release := f.posts[2].disk.Hold()
 		const sent = 40
 		for i := range sent {
