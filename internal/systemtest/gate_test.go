@@ -299,9 +299,8 @@ func TestP5_OtherUser(t *testing.T) {
 func TestP5_OutsideOfSight(t *testing.T) {
 	s := newTheatre(t)
 	s.must("stop")
-	cmd := exec.Command("unshare", "-pf", "--mount-proc", binary, "serve")
+	cmd := exec.Command("unshare", "-pf", "--kill-child", "--mount-proc", binary, "serve")
 	cmd.Dir, cmd.Env = s.dir, s.environ()
-	cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
 	if err := cmd.Start(); err != nil {
 		t.Skip("there is no unshare: ", err)
 	}

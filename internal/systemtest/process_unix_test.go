@@ -6,9 +6,11 @@ import (
 	"bytes"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"syscall"
+	"time"
 )
 
 // process is a process of an office that this test did not start itself.
@@ -64,7 +66,25 @@ func (o *office) locked() bool {
 	return syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB) != nil
 }
 
-// suspend keeps a process from running, until resume.
-func suspend(pid int) error { return syscall.Kill(pid, syscall.SIGSTOP) }
+// suspend keeps a process from running, until resume. Its threads stop one after the other: where the system tells, it
+// returns when all have.
+func suspend(pid int) error {
+	err := syscall.Kill(pid, syscall.SIGSTOP)
+	for deadline := time.Now().Add(patience); err == nil && time.Now().Before(deadline); time.Sleep(time.Millisecond) {
+		if !running(pid) {
+			break
+		}
+	}
+	return err
+}
+
+// running reports whether a thread of a process is not stopped.
+func running(pid int) bool {
+	threads, _ := filepath.Glob("/proc/" + strconv.Itoa(pid) + "/task/*/stat")
+	return slices.ContainsFunc(threads, func(path string) bool {
+		stat, err := os.ReadFile(path)
+		return err == nil && !bytes.Contains(stat, []byte(") T "))
+	})
+}
 
 func resume(pid int) { _ = syscall.Kill(pid, syscall.SIGCONT) }

@@ -12,6 +12,7 @@ import (
 	"strings"
 	"time"
 
+	"pennypost/internal/base/durable"
 	"pennypost/internal/base/jsonx"
 	"pennypost/internal/config"
 )
@@ -55,12 +56,22 @@ func (t *trial) command(ctx context.Context, args ...string) *exec.Cmd {
 	return cmd
 }
 
-// end stops the post office that was started for the trial.
+// end stops the post office that was started for the trial. It does so by a signal: the trial's hook has made this
+// process an agent's client there, and no agent may ask it to stop.
 func (t *trial) end() {
 	ctx, cancel := context.WithTimeout(context.Background(), probePatience)
 	defer cancel()
+	home := config.Home(filepath.Join(t.dir, "h"))
+	lock, err := durable.TryLock(home.Lock())
+	if held, ok := errors.AsType[*durable.LockedError](err); ok && held.PID > 0 {
+		if p, err := os.FindProcess(held.PID); err == nil && p.Signal(os.Interrupt) != nil {
+			_ = p.Kill() // Windows has no such signal
+		}
+	} else if err == nil {
+		_ = lock.Unlock()
+	}
 	// one that is left leaves by itself when it finds its directory gone, or after an hour
-	_ = t.command(ctx, "stop").Run()
+	_ = awaitEnd(ctx, home)
 }
 
 // sampleMCP is what a client says at its start.
