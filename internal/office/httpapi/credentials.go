@@ -120,7 +120,7 @@ func (c *call) needConfirmed() error {
 		return nil
 	}
 	switch c.route.id {
-	case wire.TokenCall.ID, wire.EraseCall.ID, "login", "invite", "addCredential":
+	case wire.TokenCall.ID, wire.EraseCall.ID, wire.GrantCall.ID, "login", "invite", "addCredential":
 		return c.api.opts.Confirmations.Check(c.r.Context())
 	}
 	return nil
