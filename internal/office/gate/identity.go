@@ -102,9 +102,6 @@ func OfHook(ctx context.Context, name mail.Name) Identity {
 // Name returns as whom the caller speaks.
 func (id Identity) Name() mail.Name { return id.name }
 
-// Pass returns what the machine was let in for that vouches for the caller; nil: none does.
-func (id Identity) Pass() *mail.Pass { return id.pass }
-
 // Peer returns the process whose place among others decides who the caller is; nil: none does.
 func (id Identity) Peer() *Peer { return id.peer }
 

@@ -63,9 +63,6 @@ func (p *Peer) Programs() []string {
 // Apart reports whether the peer counts processes otherwise than this one does, as in a container.
 func (p *Peer) Apart() bool { return p.far || process.Apart(p.pid) }
 
-// Far reports whether the peer runs on another machine.
-func (p *Peer) Far() bool { return p.far }
-
 // InClient reports whether the peer, or a program above it, is an agent's client or was started by one.
 // PENNYPOST_AGENT is no sign of that: the person sets it, or a door that starts the agent.
 func (p *Peer) InClient() bool {
