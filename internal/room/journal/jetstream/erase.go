@@ -31,6 +31,7 @@ func (j *Journal) Erase(ctx context.Context, id mail.ID, match func(mail.Event) 
 }
 
 func (j *Journal) eraseStream(ctx context.Context, id mail.ID, match func(mail.Event) bool) error {
+	asked := time.Now()
 	if _, _, err := j.cluster.connection(); err != nil {
 		return j.cluster.Trouble()
 	}
@@ -47,7 +48,7 @@ func (j *Journal) eraseStream(ctx context.Context, id mail.ID, match func(mail.E
 			return err
 		}
 	}
-	return j.everywhere(ctx, stream)
+	return j.everywhere(ctx, stream, asked)
 }
 
 // gone reports whether a message is not there any more: another machine erases it at the same moment.
@@ -100,10 +101,12 @@ func (j *Journal) has(ctx context.Context, seq mail.Seq) (bool, error) {
 	return len(cold) > 0, err
 }
 
-// everywhere waits until every replica of the stream has done what was asked of it. The error names those that have
-// not.
-func (j *Journal) everywhere(ctx context.Context, stream jetstream.Stream) error {
+// everywhere waits until every replica of the stream has done what it was asked since a moment. The error names those
+// that have not. One that has died is called current for as long as nothing new is asked of it, so each must have been
+// heard of since.
+func (j *Journal) everywhere(ctx context.Context, stream jetstream.Stream, asked time.Time) error {
 	for deadline := time.Now().Add(patience); ; {
+		now := time.Now()
 		info, err := stream.Info(ctx)
 		if err != nil {
 			return err
@@ -111,7 +114,7 @@ func (j *Journal) everywhere(ctx context.Context, stream jetstream.Stream) error
 		var behind []string
 		if info.Cluster != nil {
 			for _, r := range info.Cluster.Replicas {
-				if r.Offline || !r.Current || r.Lag > 0 {
+				if r.Offline || !r.Current || r.Lag > 0 || now.Add(-r.Active).Before(asked) {
 					behind = append(behind, r.Name)
 				}
 			}
