@@ -256,15 +256,27 @@ func TestBatch(t *testing.T) {
 // disk is so quick that nobody has to wait for it.
 func TestBatchTakesAlongWhoIsReady(t *testing.T) {
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1))
-	syncs := 0
+	const senders, each, rounds = 16, 8, 10
+	const most = senders * each * 3 / 4 // alone, each event is a batch
+	fewest := senders * each
+	for range rounds { // a busy machine breaks batches up
+		if fewest = min(fewest, batchesOf(t, senders, each)); fewest <= most {
+			return
+		}
+	}
+	t.Errorf("%d events were written in %d batches, want at most %d", senders*each, fewest, most)
+}
+
+// batchesOf returns how many batches the events of senders were written in that meet once, at the beginning.
+func batchesOf(t *testing.T, senders, each int) (syncs int) {
+	t.Helper()
 	j, err := Open(memPath, Options{disk: newMemDisk(), watch: -1, OnSync: func(int, int, time.Duration) { syncs++ }})
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer j.Close()
-	const senders, each = 16, 8
 	var all sync.WaitGroup
-	j.takeLead() // so that they meet once
+	j.takeLead() // so that they meet
 	for range senders {
 		all.Go(func() {
 			for n := range each {
@@ -281,9 +293,7 @@ func TestBatchTakesAlongWhoIsReady(t *testing.T) {
 	}
 	j.giveLead()
 	all.Wait()
-	if most := senders * each * 3 / 4; syncs > most { // alone, each event is a batch; a busy machine breaks some up
-		t.Errorf("%d events were written in %d batches, want at most %d", senders*each, syncs, most)
-	}
+	return syncs
 }
 
 func TestBatchesAreBounded(t *testing.T) {
