@@ -113,6 +113,7 @@ type AgentChange struct {
 	Most    int    `json:"most,omitzero"`
 	Turn    Moment `json:"turn,omitempty"`    // TurnStart or TurnEnd
 	Over    bool   `json:"over,omitzero"`     // of TurnEnd: the turn was broken off
+	Summed  bool   `json:"summed,omitzero"`   // Session goes on with a summary of what it was
 	Renamed Name   `json:"renamed,omitempty"` // the agent's new name
 	Retired bool   `json:"retired,omitzero"`  // the agent leaves the roster
 	// SHA-256, in hex, of the agent's bearer token; it replaces the one before

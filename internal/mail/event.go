@@ -101,6 +101,9 @@ type AgentRecord struct {
 	Joined     bool     `json:"joined,omitzero"`     // Session is a connection, or was until SessionAt
 	Continues  int      `json:"continues,omitzero"`  // how often in a row mail kept the turn from ending
 	GaveUp     bool     `json:"gave_up,omitzero"`    // at the last end of a turn
+	Broken     bool     `json:"broken,omitzero"`     // the last turn was broken off
+	Summed     Seq      `json:"summed,omitzero"`     // where Session was last summed up
+	Introduced Seq      `json:"introduced,omitzero"` // where its model was last shown mail by a hook
 	Evicted    string   `json:"evicted,omitempty"`   // the session before, which may not come back by itself
 	TokenSum   string   `json:"token_sum,omitempty"`
 	Door       string   `json:"door,omitempty"`

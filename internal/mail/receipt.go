@@ -96,8 +96,11 @@ type Delivery struct {
 	Door    string        `json:"door,omitempty"`
 	// whether and how the recipient will be woken: a Wake… constant, or the name of a door
 	Wake string `json:"wake"`
-	// of WakeDeferred: until when
+	// of WakeDeferred and WakeBroken: until when
 	PutOff Time `json:"put_off,omitzero"`
+	// Sees says, where nobody rings, what the next turn of the recipient shows it: SeesWhole or SeesCount. "": its
+	// client shows it nothing by itself, so that it sees mail when it looks.
+	Sees string `json:"sees,omitempty"`
 	// Machine is the other machine whose post office wakes the recipient, or should.
 	Machine Machine `json:"machine,omitempty"`
 	Why     string  `json:"why,omitempty"` // of NotSent: what the other room said
@@ -111,8 +114,16 @@ const (
 	WakeNoDoor  = "no-door"  // it should wake the recipient, but no way to do so is known
 	// The recipient is rung later: it was rung in vain as often as it may be, or its doors fail.
 	WakeDeferred = "deferred"
+	// The recipient's last turn was broken off, by its person for instance: it is left alone for a moment.
+	WakeBroken = "broken-off"
 	// Delivery.Machine is not heard of, and nobody else can wake the recipient: it is woken when that is back.
 	WakeAway = "away"
+)
+
+// What a Delivery says of the recipient's next turn.
+const (
+	SeesWhole = "whole" // the message, or a pointer to it if it is long
+	SeesCount = "count" // how many messages of its kind there are
 )
 
 // WakeOn says in Delivery.Wake that a recipient is woken on another machine: "socket on laptop-2", or "on laptop-2"

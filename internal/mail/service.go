@@ -165,9 +165,11 @@ type Item struct {
 	Read    bool          `json:"read"`
 	State   DeliveryState `json:"state,omitempty"` // with the reader in question
 	Expires Time          `json:"expires,omitzero"`
-	Snoozed Time          `json:"snoozed,omitzero"`  // until when the reader has put it off; afterwards none
-	Open    bool          `json:"open,omitzero"`     // it asks something that is not settled
-	Settled *Settlement   `json:"settled,omitempty"` // how it was
+	Snoozed Time          `json:"snoozed,omitzero"` // until when the reader has put it off; afterwards none
+	// Given says that the model of the reader's present session was given the text, as far as is known, and has it.
+	Given   bool        `json:"given,omitzero"`
+	Open    bool        `json:"open,omitzero"`     // it asks something that is not settled
+	Settled *Settlement `json:"settled,omitempty"` // how it was
 	// Suggestions are, of what is open, the newest MaxSuggestions of the answers of those who were not asked.
 	Suggestions []Suggestion `json:"suggestions,omitempty"`
 	// Deliveries are, in a list, MaxDeliveries at most, those first to whom something happened; a message that is

@@ -44,6 +44,13 @@ type Turn struct {
 	// Over says of a turn's end that nothing can keep the turn going: it was broken off. The agent becomes idle,
 	// whatever waits. Of a turn's start it says that the turn before was broken off.
 	Over bool `json:"over,omitzero"`
+	// Within says of a turn's start that no turn begins: the prompt goes into the one that runs.
+	Within bool `json:"within,omitzero"`
+	// Summed says of a session's start that the session goes on with a summary of what it was.
+	Summed bool `json:"summed,omitzero"`
+	// Held returns which messages the client still has in the conversation, so that the next request holds them
+	// whatever became of the turn in which they were told. It may read a file. Nil: nobody can tell.
+	Held func() map[ID]bool `json:"-"`
 	// Proof says that the model has answered since the moment before: what the session was told has reached it. What
 	// was told, and not proven to have arrived when a turn is broken off, another begins or the session ends, is told
 	// again.
@@ -74,6 +81,8 @@ type Access struct {
 	Tmux    string `json:"tmux,omitempty"`    // the variable TMUX
 	Pane    string `json:"pane,omitempty"`    // the variable TMUX_PANE
 	Home    string `json:"home,omitempty"`    // the client's own directory, where it has several
+	// Transcript is the file in which the client keeps the conversation.
+	Transcript string `json:"transcript,omitempty"`
 }
 
 // HookDoor is the door of what hooks hand over.
@@ -90,11 +99,16 @@ const MaxContinues = 3
 type Briefing struct {
 	Agent Name  `json:"agent"` // the caller's name: NAME-2 while another live session holds NAME
 	State State `json:"state"`
-	// Items are messages that this session has not been told of, urgent ones first, then in order. At a start all that
-	// is unread is among them, later what wakes.
-	Items  []Item `json:"items,omitempty"`
-	Unread int    `json:"unread"`        // in the whole mailbox
-	More   int    `json:"more,omitzero"` // messages that would have been told, but for the limit
+	// Items are messages that this session has not been told of, urgent ones first, then in order: at the start of the
+	// session and of a turn all but those of Counted, at other moments what wakes.
+	Items []Item `json:"items,omitempty"`
+	// Counted are, at a start, messages of the type status that wake nobody and of which this session has not been
+	// told: it is told how many there are.
+	Counted []ID `json:"counted,omitempty"`
+	// Known says that the session's model was shown mail by a hook before, and knows how it is presented.
+	Known  bool `json:"known,omitzero"`
+	Unread int  `json:"unread"`        // in the whole mailbox
+	More   int  `json:"more,omitzero"` // messages that would have been told, but for the limit
 	// Cancel is an order to stop that has not been marked read. It is told before each tool, and counts as obeyed at
 	// the end of the turn.
 	Cancel *Item `json:"cancel,omitempty"`
@@ -114,7 +128,7 @@ func (a *Access) Check() error {
 		return nil
 	}
 	for _, text := range []string{a.Session, a.Dir, a.Version, a.Mode, a.Socket, a.Token, a.Tmux, a.Pane,
-		a.Home} {
+		a.Home, a.Transcript} {
 		if len(text) > MaxPath || strings.ContainsAny(text, "\x00\r\n") {
 			return Errorf(Invalid, "what is said of the session is no line of at most %d bytes", MaxPath)
 		}

@@ -7,6 +7,8 @@ type Unwoken struct {
 	Roles  []string // of the agent; if there is none, Role alone
 	State  State    // Gone for an agent that is not on the roster
 	Since  Time     // when State was entered
+	Broken bool     // its last turn was broken off, by a person or because the model could not be reached
+	Known  bool     // its session was shown mail by a hook before
 	Unread int      // whatever its kind, held mail included
 	Urgent int      // of Unread
 	Mail   []UnwokenMail
@@ -25,4 +27,6 @@ type UnwokenMail struct {
 	Notified Time   // when a door was last rung for it; 0: never
 	Door     string // which
 	Waited   bool   // it ended a wait of the recipient, which therefore is awake
+	// Told is when an idle session was handed the text without that a turn has begun since: at its start. 0: it was not.
+	Told Time
 }

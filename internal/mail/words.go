@@ -25,6 +25,8 @@ func (d Delivery) Awaits() string {
 		return d.userAwaits()
 	case d.State == Dead:
 		return "its session has ended; gets it when it comes back"
+	case d.State == Notified && d.Door == HookDoor:
+		return "was told of it; has not read it yet"
 	case d.State == Notified:
 		return "was woken; has not looked yet"
 	case d.State != Queued:
@@ -36,20 +38,36 @@ func (d Delivery) Awaits() string {
 	case WakeWaiting:
 		return "is waiting for mail and gets it now"
 	case WakeTurnEnd:
-		return "is working; looks when its turn ends"
+		if d.Sees == "" {
+			return "is working; sees it when it next looks"
+		}
+		return "is working; sees it after its next tool, or when its turn ends"
 	case WakeNoDoor:
-		return "cannot be woken; looks at its next turn"
+		return "cannot be woken; " + d.sees()
 	case WakeDeferred:
 		return "was woken in vain; not woken again before " + d.PutOff.Std().Local().Format("15:04")
+	case WakeBroken:
+		return "was broken off; is not woken before " + d.PutOff.Std().Local().Format("15:04:05")
 	case WakeAway:
 		return "is on " + string(d.Machine) + ", which is away; is woken when that is back"
 	case WakeNone, "":
-		return "sees it at its next turn"
+		return d.sees()
 	}
 	if d.Machine != "" {
 		return "is being woken on " + string(d.Machine)
 	}
 	return "is being woken"
+}
+
+// sees says when somebody whom nobody wakes comes to see it.
+func (d Delivery) sees() string {
+	switch d.Sees {
+	case SeesWhole:
+		return "sees it when its next turn begins"
+	case SeesCount:
+		return "is told how many there are when its next turn begins"
+	}
+	return "sees it when it next looks"
 }
 
 // userAwaits is Awaits for mail to the user, whom no door wakes: channels tell of it.

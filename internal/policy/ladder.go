@@ -77,6 +77,41 @@ func (l Ladder) Allowed(rung []mail.Time, urgent bool, now mail.Time) mail.Time 
 	return max(now, rung[len(rung)-limit].Add(BudgetSpan))
 }
 
+// Courtesies towards a person who is at an agent's session.
+const (
+	// OpenedFor is how long a session that was just opened is left to its person, who may begin the first turn.
+	OpenedFor = 18 * time.Second
+	// TypedFor is how long nothing must have been typed into it then, and TypedMost how long that may put a ring off: a
+	// terminal's program may be typed to by the terminal itself.
+	TypedFor  = 15 * time.Second
+	TypedMost = 2 * time.Minute
+	// BrokenFor is how long an agent is left alone whose turn was broken off, so that it does not take up again what its
+	// person has just stopped. Urgent mail does not wait.
+	BrokenFor = time.Minute
+)
+
+// AfterBreak returns until when an idle agent is not rung because its last turn was broken off, at a time; zero if it
+// may be rung.
+func AfterBreak(broken, urgent bool, at, now mail.Time) mail.Time {
+	if until := at.Add(BrokenFor); broken && !urgent && until > now {
+		return until
+	}
+	return 0
+}
+
+// AfterOpening returns until when an agent is not rung to which mail was told when its session was opened, at a time,
+// while the person last typed into that at another; zero if it may be rung.
+func AfterOpening(told, typed, now mail.Time) mail.Time {
+	until := told.Add(OpenedFor)
+	if typed > told {
+		until = max(until, min(typed.Add(TypedFor), told.Add(TypedMost)))
+	}
+	if until > now {
+		return until
+	}
+	return 0
+}
+
 // MayRing reports whether an agent in a state is to be rung. Who works looks when the turn ends; who was frozen is to
 // stay so, and its mail does not expire meanwhile; who is idle or gone does not look by itself.
 func MayRing(s mail.State) bool { return s == mail.Idle || s == mail.Gone }

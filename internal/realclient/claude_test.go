@@ -6,7 +6,9 @@ import (
 	"path/filepath"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -54,6 +56,10 @@ func claude() client {
 			{"wayOut", "", false, claudeWayOut},
 			{"plugin", "", false, claudePlugin},
 			{"queued", "", false, claudeQueued},
+			{"killed", "", false, claudeKilled},
+			{"escTwice", "", false, claudeEscTwice},
+			{"reopened", "", false, claudeReopened},
+			{"typing", "", false, claudeTyping},
 			{"shell", "", false, claudeShell},
 			{"bypass", "", false, claudeBypass},
 			{"poster", "", false, claudePoster},
@@ -98,7 +104,7 @@ func claudeEscDialog(t *testing.T, l *lab) {
 	w.waitReady()
 	w.prompt("hello dialog [[sh touch dialog]] [[say never]]")
 	w.sees("Do you want to")
-	id := l.send(l.agent, "ZEBRA before Esc")
+	id := l.send(l.agent, "ZEBRA before Esc", "--urgent")
 	w.breakOff()
 	l.afterEsc(id, "ZEBRA before Esc")
 }
@@ -173,7 +179,11 @@ func claudePlugin(t *testing.T, l *lab) {
 	l.alone()
 }
 
-// claudeQueued: a prompt that the person types while the model works does not have mail told twice.
+// thinks is how long a model thinks in scenarios of life: longer than any pause by which one could guess.
+const thinks = 6 * time.Second
+
+// claudeQueued: a prompt that the person types while the model works, and thinks for as long as models do, does not
+// have mail told twice.
 func claudeQueued(t *testing.T, l *lab) {
 	l.install()
 	w := l.tui()
@@ -183,16 +193,130 @@ func claudeQueued(t *testing.T, l *lab) {
 	id := l.send(l.agent, "ZEBRA while it works")
 	open()
 	l.told(l.request("hello work", passed), "ZEBRA while it works")
+	time.Sleep(thinks)
 	w.prompt("and then this [[say bye]]")
+	time.Sleep(thinks)
 	l.model.Release("on")
 	l.told(l.request("hello work", "and then this"), "ZEBRA while it works")
 	l.presented(id)
 	l.until("the agent is idle", func() bool { return l.state(l.agent) == mail.Idle })
+	l.once("ZEBRA while it works")
+}
+
+// once holds that no request has a text more than once.
+func (l *lab) once(text string) {
+	l.t.Helper()
 	for _, r := range l.model.Requests() {
-		if n := r.Copies("ZEBRA while it works"); n > 1 {
-			t.Errorf("request %d has it %d times", r.N, n)
+		if n := r.Copies(text); n > 1 {
+			l.t.Errorf("request %d has %q %d times", r.N, text, n)
 		}
 	}
+}
+
+// claudeKilled: a session that is killed while the model thinks, and continued, has what it was told once.
+func claudeKilled(t *testing.T, l *lab) {
+	for _, first := range []bool{false, true} {
+		l := newLab(t, l.client, l.version)
+		body, tool, open := "ZEBRA in the first request", "", func() {}
+		l.install()
+		if first {
+			l.pp("agents", "register", string(l.agent))
+			l.send(l.agent, body)
+		}
+		w := l.tui()
+		if !first {
+			body = "ZEBRA behind a tool"
+			tool, open = l.gate("gate")
+		}
+		w.prompt("hello work " + tool + " [[hold on]] [[say bye]]")
+		if !first {
+			l.began("gate")
+			l.send(l.agent, body)
+			open()
+		}
+		l.told(l.request("hello work", body), body)
+		time.Sleep(thinks)
+		l.kill(l.version.program)
+		w = l.tui("--continue")
+		w.prompt("hello again [[say bye]]")
+		l.told(l.request("hello again", body), body)
+		l.until("the agent is idle", func() bool { return l.state(l.agent) == mail.Idle })
+		l.once(body)
+	}
+}
+
+// kill ends a program of the lab as kill -9 does.
+func (l *lab) kill(program string) {
+	l.t.Helper()
+	killed := false
+	for pid := range l.processes() {
+		exe, _ := os.Readlink("/proc/" + strconv.Itoa(pid) + "/exe") // of one that ends there is none
+		if real, err := filepath.EvalSymlinks(program); err == nil && exe == real {
+			l.must(syscall.Kill(pid, syscall.SIGKILL))
+			killed = true
+		}
+	}
+	if !killed {
+		l.t.Fatalf("%s does not run\n%s", program, l.scene())
+	}
+}
+
+// claudeEscTwice: after Esc in a turn that had tools, and a prompt of the person's at once, what was told is there once.
+func claudeEscTwice(t *testing.T, l *lab) {
+	l.install()
+	w := l.tui()
+	tool, open := l.gate("gate")
+	w.prompt("hello work " + tool + " [[hold on]] [[say bye]]")
+	l.began("gate")
+	id := l.send(l.agent, "ZEBRA before Esc")
+	open()
+	l.told(l.request("hello work", passed), "ZEBRA before Esc")
+	time.Sleep(thinks)
+	w.breakOff()
+	w.prompt("and then this [[say bye]]")
+	l.told(l.request("and then this"), "ZEBRA before Esc")
+	l.presented(id)
+	l.once("ZEBRA before Esc")
+}
+
+// claudeReopened: mail that came while the session was closed is seen when it is opened again, though nobody types.
+func claudeReopened(t *testing.T, l *lab) {
+	l.install()
+	w := l.tui()
+	w.prompt("hello first [[say bye]]")
+	l.request("hello first")
+	l.until("the agent is idle", func() bool { return l.state(l.agent) == mail.Idle })
+	w.prompt("/exit")
+	l.until("the session has ended", func() bool { s := l.state(l.agent); return s == mail.Gone || s == mail.Frozen })
+	id := l.send(l.agent, "ZEBRA while it was closed", "--urgent")
+	l.tui()
+	l.until("the session is there", func() bool { return l.state(l.agent) == mail.Idle })
+	began := time.Now()
+	r := l.request("ZEBRA while it was closed")
+	if l.seconds = r.At.Sub(began); l.seconds > 20*time.Second {
+		t.Errorf("the model was asked after %v", l.seconds)
+	}
+	l.told(r, "ZEBRA while it was closed")
+	l.presented(id)
+	l.once("ZEBRA while it was closed")
+}
+
+// claudeTyping: nobody is rung while the person types the first prompt of a session, which is left as it was typed.
+func claudeTyping(t *testing.T, l *lab) {
+	l.install()
+	l.pp("agents", "register", string(l.agent))
+	l.send(l.agent, "ZEBRA at the opening")
+	w := l.tui()
+	for range 12 { // half a minute
+		w.press("-l", "word ")
+		time.Sleep(2500 * time.Millisecond)
+	}
+	if n := len(l.model.Requests()); n > 0 {
+		t.Errorf("it was rung while the person typed\n%s", l.scene())
+	}
+	w.prompt("and an end [[say bye]]")
+	l.told(l.request("word word word", "and an end"), "ZEBRA at the opening")
+	l.once("ZEBRA at the opening")
 }
 
 // claudeShell: the command by which mail is marked works as agents are told it, in their shell.

@@ -146,7 +146,7 @@ func escEmbedded(t *testing.T, l *lab) {
 	l.presented(id)
 	l.until("the agent is idle", func() bool { return l.state(l.agent) == mail.Idle })
 	w.prompt("hello again [[say bye]]")
-	if r := l.request("hello again"); r.Has(fence.RingHead) {
+	if r := l.request("hello again"); r.Has("(" + fence.RingID) {
 		t.Errorf("request %d has a ring that was held", r.N)
 	}
 }
@@ -155,7 +155,7 @@ func escEmbedded(t *testing.T, l *lab) {
 func staleRing(t *testing.T, l *lab) {
 	l.install()
 	w := l.idleSession()
-	l.queue(fence.RingHead + " 1 unread in room shop. The tool read_messages shows them. (ring_1)")
+	l.queue(fence.Ring("shop", 1, 0, "ring_1", false))
 	w.sees("has been dealt with")
 	if state := l.state(l.agent); state != mail.Idle {
 		t.Errorf("the agent is %s", state)
@@ -163,7 +163,7 @@ func staleRing(t *testing.T, l *lab) {
 	l.queue("hello behind [[say bye]]")
 	l.request("hello behind")
 	for _, r := range l.model.Requests() {
-		if parts := r.Parts; len(r.Tools) > 0 && strings.HasPrefix(parts[len(parts)-1].Text, fence.RingHead) {
+		if parts := r.Parts; len(r.Tools) > 0 && fence.IsRing(parts[len(parts)-1].Text) {
 			t.Errorf("request %d was made for the ring", r.N)
 		}
 	}

@@ -29,6 +29,7 @@ func scenarios() []scenario {
 		{"subagent", "subagents are left alone", true, subagent},
 		{"escThinking", "Esc while it thinks", true, escThinking},
 		{"escTool", "Esc in a tool", true, escTool},
+		{"escRest", "left alone after Esc", false, escRest},
 		{"headless", "headless runs end", true, headless},
 		{"two", "two sessions, two agents", false, two},
 		{"gone", "", false, gone},
@@ -202,9 +203,28 @@ func escThinking(t *testing.T, l *lab) {
 	w := l.tui()
 	w.prompt("hello esc [[hold for ever]] [[say never]]")
 	l.request("hello esc")
-	id := l.send(l.agent, "ZEBRA before Esc")
+	id := l.send(l.agent, "ZEBRA before Esc", "--urgent")
 	w.breakOff()
 	l.afterEsc(id, "ZEBRA before Esc")
+}
+
+// escRest: who has broken a turn off is not overrun: mail that is not urgent does not begin another for a minute, and
+// then it does, or is in the next prompt's request before that.
+func escRest(t *testing.T, l *lab) {
+	l.install()
+	w := l.tui()
+	w.prompt("hello esc [[hold for ever]] [[say never]]")
+	l.request("hello esc")
+	w.breakOff()
+	l.until("the agent is idle", func() bool { return l.state(l.agent) == mail.Idle })
+	began := time.Now()
+	id := l.send(l.agent, "ZEBRA behind Esc")
+	r := l.request("ZEBRA behind Esc")
+	if l.seconds = r.At.Sub(began); l.seconds < 50*time.Second {
+		t.Errorf("the model was asked after %v", l.seconds)
+	}
+	l.told(r, "ZEBRA behind Esc")
+	l.presented(id)
 }
 
 // escTool: mail that came before a person broke a tool off reaches the model after all.
@@ -214,7 +234,7 @@ func escTool(t *testing.T, l *lab) {
 	tool, _ := l.gate("gate")
 	w.prompt("hello esc " + tool + " [[say never]]")
 	l.began("gate")
-	id := l.send(l.agent, "ZEBRA before Esc")
+	id := l.send(l.agent, "ZEBRA before Esc", "--urgent")
 	w.breakOff()
 	l.afterEsc(id, "ZEBRA before Esc")
 }

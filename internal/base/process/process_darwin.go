@@ -2,7 +2,9 @@ package process
 
 import (
 	"os"
+	"path/filepath"
 	"strconv"
+	"time"
 
 	"golang.org/x/sys/unix"
 )
@@ -61,6 +63,20 @@ func Environ(int) []string { return nil }
 func Terminal(path string, tty int) bool {
 	var st unix.Stat_t
 	return tty != 0 && unix.Stat(path, &st) == nil && int(st.Rdev) == tty
+}
+
+// LastInput returns when something was last typed into the terminal of a program, as the system notes it. Zero: nobody
+// can tell.
+func LastInput(program string) time.Time {
+	tty := look(Number(program)).tty
+	paths, _ := filepath.Glob("/dev/ttys*") // whose pattern is right
+	for _, path := range paths {
+		var st unix.Stat_t
+		if tty != 0 && unix.Stat(path, &st) == nil && int(st.Rdev) == tty {
+			return time.Unix(st.Atim.Unix())
+		}
+	}
+	return time.Time{}
 }
 
 // Session names the session that this process belongs to: a terminal window, with the shell and what was started from

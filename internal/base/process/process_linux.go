@@ -5,6 +5,7 @@ import (
 	"os"
 	"strconv"
 	"strings"
+	"time"
 
 	"golang.org/x/sys/unix"
 )
@@ -121,6 +122,17 @@ func Terminal(path string, tty int) bool {
 	// tty_nr of /proc/PID/stat has the minor number in bits 31 to 20 and 7 to 0, and the major in 15 to 8.
 	major, minor := uint32(tty)>>8&0xff, uint32(tty)&0xff|uint32(tty)>>12&0xfff00
 	return unix.Major(st.Rdev) == major && unix.Minor(st.Rdev) == minor
+}
+
+// LastInput returns when something was last typed into the terminal that a program reads, as the system notes it: up
+// to eight seconds too early. Zero: nobody can tell.
+func LastInput(program string) time.Time {
+	var st unix.Stat_t
+	pid := Number(program)
+	if pid == 0 || unix.Stat("/proc/"+strconv.Itoa(pid)+"/fd/0", &st) != nil || st.Mode&unix.S_IFMT != unix.S_IFCHR {
+		return time.Time{}
+	}
+	return time.Unix(st.Atim.Unix())
 }
 
 // Tells says that this system tells where a process comes from.

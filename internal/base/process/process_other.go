@@ -5,6 +5,7 @@ package process
 import (
 	"os"
 	"strconv"
+	"time"
 )
 
 // one is a process of which nothing is known but its number.
@@ -37,6 +38,9 @@ func Environ(int) []string { return nil }
 
 // Terminal reports nothing: here nobody can tell.
 func Terminal(string, int) bool { return false }
+
+// LastInput returns nothing: here nobody can tell.
+func LastInput(string) time.Time { return time.Time{} }
 
 // Session names the program that started this one, which in a terminal is its shell.
 func Session() string { return look(parent()).key() }

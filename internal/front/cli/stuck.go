@@ -237,15 +237,21 @@ func (a *App) whyStuck(g *mail.StuckGroup, ag *mail.Agent, d mail.Delivery) (why
 	case d.Wake == mail.WakeNoDoor && ag.State != mail.Gone:
 		client := config.BareClient(ag.Client)
 		if _, err := install.Find(client); err == nil {
-			return state + ", and cannot be woken. It looks at its next turn.",
+			return state + ", and cannot be woken. Mail is shown to it when its next turn begins.",
 				[]string{"pennypost install " + client, "pennypost doctor", "pennypost attach " + name}
 		}
-		return state + ", and cannot be woken. It looks at its next turn.",
+		return state + ", and cannot be woken. Mail is shown to it when its next turn begins.",
 			[]string{"pennypost doctor", "pennypost attach " + name}
 	case d.Wake == mail.WakeNoDoor:
 		return state + ", and nothing is known that could bring it back.", []string{"pennypost attach " + name}
 	case d.Wake == mail.WakeDeferred:
 		return "Ringing it has been in vain; it is not rung before " + d.PutOff.Std().Local().Format("15:04") + ".",
+			[]string{"pennypost attach " + name}
+	case d.Wake == mail.WakeBroken:
+		return "Its turn was broken off; it is not rung before " + d.PutOff.Std().Local().Format("15:04:05") + ".",
+			[]string{"pennypost attach " + name}
+	case d.State == mail.Notified && d.Door == mail.HookDoor:
+		return "Its client was handed this at " + a.Out.moment(d.At) + ", and no turn of it has shown it since.",
 			[]string{"pennypost attach " + name}
 	case d.State == mail.Notified:
 		return "It was rung through " + OneLine(d.Door) + " at " + a.Out.moment(d.At) + ", and has not looked.",

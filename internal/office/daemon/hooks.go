@@ -11,6 +11,7 @@ import (
 	"pennypost/internal/mail"
 	"pennypost/internal/office/gate"
 	"pennypost/internal/office/hook"
+	"pennypost/internal/office/wake"
 	"pennypost/internal/wire"
 )
 
@@ -97,6 +98,9 @@ func (h *hooks) call(in *wire.Hook, silence time.Duration) *hook.Call {
 				return in.Topmost
 			}
 			return in.Program
+		},
+		Busy: func(s *hook.Session) bool {
+			return h.office.claude.Busy(&wake.Session{Process: s.Process, Socket: wake.NewSecret(s.Socket)})
 		},
 		Use:   h.office.toolUses.note,
 		Enter: func(ctx context.Context, e *hook.Event) (*hook.Mailbox, error) { return h.enter(ctx, in, e, silence) },

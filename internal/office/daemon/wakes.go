@@ -12,6 +12,7 @@ import (
 
 	"pennypost/internal/config"
 	"pennypost/internal/mail"
+	"pennypost/internal/office/hook"
 	"pennypost/internal/office/notify"
 	"pennypost/internal/office/wake"
 )
@@ -87,7 +88,7 @@ func (o *office) meet(room mail.RoomName, brief *mail.Briefing, t *mail.Turn, a 
 			Room: room, Agent: agent, Client: t.Client, ID: t.Session, Dir: a.Dir, Version: a.Version,
 			Process: t.Process, Mode: a.Mode, Working: brief.State == mail.Working,
 			Socket: wake.NewSecret(a.Socket), Token: wake.NewSecret(a.Token), Tmux: a.Tmux, Pane: a.Pane,
-			Home: a.Home, Broken: t.Over,
+			Home: a.Home, Transcript: a.Transcript, Broken: t.Over,
 		})
 		s.Held = o.claude.Holds(&s)
 		o.sessions.Put(s)
@@ -158,7 +159,7 @@ func (o *office) newRinger(e *entry, doors *wake.Doors) *wake.Ringer {
 			}
 		},
 		Outstanding: func(delta int) { o.metrics.outstanding.Add(float64(delta)) },
-	}}
+	}, Typed: func(agent mail.Name) mail.Time { return o.sessions.Typed(e.room.Name(), agent) }}
 	if e.clustered {
 		opts.Machine, opts.Cut = e.machine, o.peers.Cut
 	}
@@ -183,7 +184,7 @@ func (o *office) endBrokenOff(ctx context.Context) {
 		stopped := slices.Concat(o.claude.BrokenOff(now), o.copilot.BrokenOff(now))
 		for _, s := range stopped {
 			t := mail.Turn{Moment: mail.TurnEnd, Session: s.ID, Client: s.Client, Process: s.Process, Over: true,
-				Quiet: true}
+				Quiet: true, Held: func() map[mail.ID]bool { return hook.Holds(s.Client, s.Transcript, false) }}
 			if _, err := o.own(ctx, s.Room, s.Agent).Turn(ctx, t); err != nil {
 				o.log.Warn("a turn that was broken off is not noted", "agent", s.Agent, "err", err)
 				continue

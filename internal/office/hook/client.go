@@ -101,7 +101,7 @@ type verdict struct {
 func (v verdict) String() string { return object(v) }
 
 // isRing reports whether a prompt is what a door of ours says: see package wake.
-func isRing(in input) bool { return strings.HasPrefix(in.text("prompt"), fence.RingHead) }
+func isRing(in input) bool { return fence.IsRing(in.text("prompt")) }
 
 // notBefore reports whether a version is first or a later one. Of one that is not known it is not.
 func notBefore(version string, first ...int) bool {

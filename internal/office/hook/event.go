@@ -25,6 +25,7 @@ type Event struct {
 	Ring      bool // the prompt is what a door of ours says
 	Frozen    bool // the session ends, and can be resumed
 	Over      bool // the turn has ended, whatever a hook says; of a turn's start: the one before has
+	Within    bool // the prompt goes into the turn that runs
 	Compacted bool // the session goes on with a summary of what it was
 }
 
@@ -53,7 +54,7 @@ type Session struct {
 // access is what doors want to know.
 func (s *Session) access() *mail.Access {
 	return &mail.Access{Dir: s.Dir, Version: s.Version, Mode: s.Mode, Socket: s.Socket, Token: string(s.Token),
-		Tmux: s.Tmux, Pane: s.Pane, Home: s.Home}
+		Tmux: s.Tmux, Pane: s.Pane, Home: s.Home, Transcript: s.Script}
 }
 
 // Secret is text that does not print.

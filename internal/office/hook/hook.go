@@ -39,6 +39,8 @@ type Call struct {
 	Tools []string
 	// Process names the program that runs the hook; nil: it is not known.
 	Process func(topmost bool) string
+	// Busy reports whether the client says of a session that a turn of it runs; nil: nobody can tell.
+	Busy func(*Session) bool
 	// Use notes that an agent, or a subagent of its session, is about to use a tool; nil: nobody asks.
 	Use func(room mail.RoomName, agent mail.Name, e *Event)
 	// Enter finds the mailbox that an event is about.
@@ -106,7 +108,10 @@ func (c *Call) ask(ctx context.Context, client *Client, e *Event) (pending, erro
 	brief, err := svc.Turn(ctx, mail.Turn{
 		Moment: e.Moment, Session: e.Session.ID, Client: e.Client, Process: e.Session.Process, Frozen: e.Frozen,
 		Over: e.Over, Proof: e.proves(), Sub: e.Sub, Ring: e.Ring,
-		Quiet:  !e.Carries,
+		Quiet: !e.Carries, Within: e.Within, Summed: e.Compacted,
+		Held: func() map[mail.ID]bool {
+			return Holds(e.Client, e.Session.Script, e.Moment == mail.SessionStart || e.Moment == mail.SessionEnd)
+		},
 		Access: e.Session.access(),
 	})
 	if err != nil {
@@ -147,6 +152,8 @@ func (c *Call) know(client *Client, e *Event) {
 		e.Session.Version = claudeVersion(c.Getenv("AI_AGENT"))
 		e.Session.Socket = c.Getenv("CLAUDE_CODE_MESSAGING_SOCKET")
 		e.Session.Token = Secret(c.Getenv("CLAUDE_CODE_MESSAGING_TOKEN"))
+		// A prompt that is typed while the model works is handed to the hook at once, and goes into that turn.
+		e.Within = e.Moment == mail.TurnStart && c.Busy != nil && c.Busy(&e.Session)
 	}
 	e.Session.Tmux, e.Session.Pane = c.Getenv("TMUX"), c.Getenv("TMUX_PANE")
 }

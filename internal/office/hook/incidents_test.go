@@ -111,6 +111,7 @@ func TestIncident_Politeness(t *testing.T) {
 			}
 		}
 		ann.Prompt("go on")
+		b.wantShown(ann, "Thank you!") // and the status is counted
 		ann.Tool("Bash", "ls")
 		if n := ann.End(); n != 0 {
 			t.Errorf("thanks kept the turn going %d times", n)

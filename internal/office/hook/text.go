@@ -61,15 +61,31 @@ func news(e *Event, box *Mailbox, brief *mail.Briefing) words {
 		}
 		renamed = fmt.Sprintf("This session is the agent %s, %s %s. ", who, why, fence.Text(string(box.Agent)))
 	}
+	end := ""
+	if !brief.Known {
+		end = marking(e.Client, brief.Agent)
+	}
 	switch {
 	case len(brief.Items) > 0:
 		f := fence.New()
-		head := fmt.Sprintf("%s%s%s for %s in room %s, %d unread in all. %s\n", greeting, renamed,
-			messages(len(brief.Items)+brief.More), who, box.Room, brief.Unread, f.Notice(brief.Items))
-		return sheet{f, head, marking(e.Client, brief.Agent), MaxText}.letter(brief.Items, brief.More)
+		n := messages(len(brief.Items) + brief.More)
+		head := fmt.Sprintf("%s%s%s for %s in room %s, %d unread in all. %s\n", greeting, renamed, n, who, box.Room,
+			brief.Unread, f.Notice(brief.Items))
+		if brief.Known {
+			head = fmt.Sprintf("%s%s%s, %d unread in all. %s\n", greeting, renamed, n, brief.Unread,
+				f.Again(brief.Items))
+		}
+		if n := len(brief.Counted); n > 0 {
+			end = "\n" + counted(n) + end
+		}
+		w := sheet{f, head, end, MaxText}.letter(brief.Items, brief.More)
+		w.pointed = append(w.pointed, brief.Counted...)
+		return w
+	case len(brief.Counted) > 0:
+		return words{text: greeting + renamed + counted(len(brief.Counted)), pointed: brief.Counted}
 	case brief.Continue:
 		return words{text: fmt.Sprintf("%s%s for %s, told of before, unread still: read_messages shows them.%s",
-			greeting, messages(brief.Unread), who, marking(e.Client, brief.Agent))}
+			greeting, messages(brief.Unread), who, end)}
 	case e.Compacted && brief.Unread > 0:
 		return words{text: fmt.Sprintf(
 			"%s%s for %s, told of before this session was compacted: read_messages shows them.", greeting,
@@ -79,6 +95,9 @@ func news(e *Event, box *Mailbox, brief *mail.Briefing) words {
 	}
 	return words{}
 }
+
+// counted tells of messages of the type status, which nobody waits for.
+func counted(n int) string { return fmt.Sprintf("%d new of type status: read_messages shows them.", n) }
 
 // order says that a cancel keeps tools from running.
 func order(brief *mail.Briefing) words {

@@ -87,10 +87,14 @@ func TestP7_QueuedAgainWhenBrokenOff(t *testing.T) {
 		b.wantShown(h, "one")
 		b.restart()
 		b.wantState(id, "ann", mail.Notified)
-		if waits := b.room.Unwoken(func(mail.Name, []string) bool { return true }); len(waits) > 0 {
-			t.Errorf("a session that was just told is to be woken: %+v", waits)
+		everybody := func(mail.Name, []string) bool { return true }
+		if waits := b.room.Unwoken(everybody); len(waits) != 1 || waits[0].Mail[0].Told == 0 {
+			t.Errorf("of a session that was told and begins no turn it is known: %+v", waits)
 		}
 		h.Prompt("go on") // the first turn of the session that was told when it was idle
+		if waits := b.room.Unwoken(everybody); len(waits) > 0 {
+			t.Errorf("a session that has begun its turn is to be woken: %+v", waits)
+		}
 		b.wantSilence(h)
 		h.End()
 		b.wantState(id, "ann", mail.Presented)
@@ -172,7 +176,7 @@ func TestStaleRing(t *testing.T) {
 		h.Start("startup")
 		h.Prompt("go on")
 		h.End()
-		ring := fence.RingHead + " 1 unread in room lab. The tool read_messages shows them. (ring_1)"
+		ring := fence.Ring("lab", 1, 0, "ring_1", false)
 		b.send("ann", "one")
 		if !h.Prompt(ring) {
 			t.Error("a ring for mail that waits begins no turn")

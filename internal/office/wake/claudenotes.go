@@ -29,6 +29,13 @@ func (c *ClaudeSocket) notes(s *Session) (claudeNotes, bool) {
 // ends, or the next begins, run while the status changes.
 const settled = 2 * time.Second
 
+// Busy reports whether Claude Code notes of a session that it is in a turn. While its hook for a prompt runs it is
+// idle, unless the prompt was typed into a turn (seen in 2.1.330).
+func (c *ClaudeSocket) Busy(s *Session) bool {
+	n, ok := c.notes(s)
+	return ok && n.Status == "busy"
+}
+
 // BrokenOff returns the sessions that are in a turn as far as hooks have told, but idle as Claude Code notes
 // itself. When a person breaks a turn off, it runs no hook (seen in 2.1.330: no Stop, and no idle_prompt in 75 s).
 func (c *ClaudeSocket) BrokenOff(now time.Time) (stopped []Session) {

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"os/exec"
 	"regexp"
-	"strings"
 	"sync"
 	"time"
 
@@ -166,7 +165,7 @@ func (q threadQueue) ours() (ids []string, err error) {
 	}
 	err = q.call("thread/queue/list", map[string]any{"threadId": q.thread, "limit": 100}, &out)
 	for _, it := range out.Data {
-		if len(it.Input) > 0 && strings.HasPrefix(it.Input[0].Text, fence.RingHead) {
+		if len(it.Input) > 0 && fence.IsRing(it.Input[0].Text) {
 			ids = append(ids, it.ID)
 		}
 	}

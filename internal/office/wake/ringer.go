@@ -10,6 +10,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"pennypost/internal/fence"
 	"pennypost/internal/mail"
 	"pennypost/internal/policy"
 )
@@ -41,6 +42,8 @@ type Options struct {
 	// it to be away, because it has not reached them for some seconds. Then it rings nobody. Nil: it never is.
 	Machine mail.Machine
 	Cut     func() bool
+	// Typed returns when a person last typed into the session of an agent; zero: that is not known. Nil: it never is.
+	Typed func(mail.Name) mail.Time
 }
 
 // Observer is told what happens, for metrics. Nil functions are skipped. The others must not block.
@@ -56,6 +59,8 @@ const (
 	gather = 50 * time.Millisecond
 	// maxRinging is how many rings of a room are under way at a time. Each may be a process.
 	maxRinging = 16
+	// ringLetters tell the rings of a session apart: every model that is rung reads them.
+	ringLetters = 10
 	// noteTime is how long it may take to record a ring.
 	noteTime = 10 * time.Second
 	// recallEvents is how far it looks back for rings of the last hour. A room in which more happens in an hour rings
@@ -303,7 +308,7 @@ func (r *Ringer) lookAfter(ctx context.Context, u *mail.Unwoken, now mail.Time) 
 	s.given = nil
 	s.see(u, now)
 	defer r.count(key(u), s)
-	todo := s.decide(u, now)
+	todo := s.decide(u, r.Typed, now)
 	if todo == ring && len(e.on()) == 0 {
 		todo = s.noDoor(e != nil, u.Away != "", now)
 	}
@@ -328,7 +333,7 @@ func (r *Ringer) ring(ctx context.Context, s *sleeper, u *mail.Unwoken, e *entry
 		return
 	}
 	if s.id == "" {
-		s.id = "ring_" + rand.Text()
+		s.id = fence.RingID + rand.Text()[:ringLetters]
 	}
 	s.begin(u, r.now())
 	r.ringing++

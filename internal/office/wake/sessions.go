@@ -15,6 +15,7 @@ import (
 	"golang.org/x/text/unicode/norm"
 
 	"pennypost/internal/base/child"
+	"pennypost/internal/base/process"
 	"pennypost/internal/fence"
 	"pennypost/internal/mail"
 )
@@ -38,6 +39,8 @@ type Session struct {
 	Tmux string // the variable TMUX of the session: which server of tmux it runs under
 	Pane string // the variable TMUX_PANE
 	Home string // the client's own directory, where sessions tell it
+
+	Transcript string // the file in which the client keeps the conversation
 
 	Broken bool // its user broke its last turn off
 
@@ -164,7 +167,8 @@ func (s *Session) same(old *Session) bool {
 // server.
 func (s *Session) fill(old *Session) {
 	for _, f := range []struct{ to, from *string }{{&s.Dir, &old.Dir}, {&s.Version, &old.Version},
-		{&s.Process, &old.Process}, {&s.Mode, &old.Mode}, {&s.Home, &old.Home}} {
+		{&s.Process, &old.Process}, {&s.Mode, &old.Mode}, {&s.Home, &old.Home},
+		{&s.Transcript, &old.Transcript}} {
 		if *f.to == "" {
 			*f.to = *f.from
 		}
@@ -289,6 +293,15 @@ func (l *Sessions) Gone(room mail.RoomName, agent mail.Name) (s Session, known, 
 	return s.remains(), true, true
 }
 
+// Typed returns when somebody last typed into the terminal of an agent's live session; zero: that is not known.
+func (l *Sessions) Typed(room mail.RoomName, agent mail.Name) mail.Time {
+	s, ok := l.Get(room, agent)
+	if at := process.LastInput(s.Process); ok && !at.IsZero() {
+		return mail.TimeOf(at)
+	}
+	return 0
+}
+
 // Client returns the client in which an agent's session runs, as far as is known, and whether the session takes
 // messages without asking its user. Unlike Get it asks nobody whether the session lives.
 func (l *Sessions) Client(room mail.RoomName, agent mail.Name) (client string, socket bool) {
@@ -392,16 +405,7 @@ func (l *Sessions) find(r *Ring, client string) (Session, error) {
 	}
 }
 
-// pointer returns what a session is shown: one line of numbers and of words of our own, none that another agent chose.
-// It states what is so and orders nothing; it says from whom it comes, because some clients show it as if the user had
-// typed it; and it names the ring, because some drop what they were shown before.
+// pointer returns what a session is shown.
 func pointer(r *Ring) string {
-	urgent := ""
-	if r.Urgent > 0 {
-		urgent = fmt.Sprintf(", %d of them urgent", r.Urgent)
-	}
-	text := fmt.Sprintf("%s %d unread in room %s%s. The "+
-		"tool read_messages shows them. (%s)",
-		fence.RingHead, r.Unread, r.Room, urgent, r.ID)
-	return fence.Visible(strings.ReplaceAll(fence.Text(text), "\n", " "), false)
+	return fence.Ring(r.Room, r.Unread, r.Urgent, r.ID, r.Known)
 }

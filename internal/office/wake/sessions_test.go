@@ -197,7 +197,7 @@ func TestPointer(t *testing.T) {
 			t.Errorf("%q passes: %q", bad, got)
 		}
 	}
-	for _, want := range []string{"2 unread", "1 of them urgent", "not from your user", "read_messages"} {
+	for _, want := range []string{"2 unread", ", 1 urgent", "not from your user", "read_messages"} {
 		if !strings.Contains(got, want) {
 			t.Errorf("%q is not in %q", want, got)
 		}

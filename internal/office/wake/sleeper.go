@@ -186,8 +186,9 @@ const (
 	overrun                // tell the user that the budget is spent; the ring was put off
 )
 
-// decide says what is to be done. see comes before it.
-func (s *sleeper) decide(u *mail.Unwoken, now mail.Time) verdict {
+// decide says what is to be done. see comes before it. typed returns when the person last typed into the session of
+// u; nil: nobody can tell.
+func (s *sleeper) decide(u *mail.Unwoken, typed func(mail.Name) mail.Time, now mail.Time) verdict {
 	if s.ringing || s.due == 0 || s.due > now {
 		return rest
 	}
@@ -196,6 +197,10 @@ func (s *sleeper) decide(u *mail.Unwoken, now mail.Time) verdict {
 	}
 	s.forgetRings(now)
 	urgent := slices.ContainsFunc(u.Mail, func(m mail.UnwokenMail) bool { return m.Urgent })
+	if at := leave(u, urgent, typed, now); at != 0 {
+		s.due, s.delayed = at, true
+		return rest
+	}
 	at := s.ladder.Allowed(s.rung, urgent, now)
 	if at == now {
 		return ring
@@ -205,6 +210,25 @@ func (s *sleeper) decide(u *mail.Unwoken, now mail.Time) verdict {
 		return rest
 	}
 	return overrun
+}
+
+// leave returns until when u is left to the person who is at its session; zero if it may be rung.
+func leave(u *mail.Unwoken, urgent bool, typed func(mail.Name) mail.Time, now mail.Time) mail.Time {
+	if at := policy.AfterBreak(u.Broken, urgent, u.Since, now); at != 0 {
+		return at
+	}
+	var told mail.Time
+	for _, m := range u.Mail {
+		if m.Told == 0 {
+			return 0
+		}
+		told = max(told, m.Told)
+	}
+	var last mail.Time
+	if typed != nil {
+		last = typed(u.Agent)
+	}
+	return policy.AfterOpening(told, last, now)
 }
 
 // noDoor decides what to do where no door can be rung. Doors that are all off are the user's to mend. Where there

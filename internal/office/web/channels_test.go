@@ -179,7 +179,7 @@ func TestChannelSend(t *testing.T) {
 	}
 	b.get("/@shop/channels/project:inscription").want(t, http.StatusOK, "Hello all", "said mine")
 	b.post("/@shop/send", form, asScript("form")).want(t, http.StatusOK,
-		"<bdi>builder</bdi>: sees it at its next turn")
+		"<bdi>builder</bdi>: sees it when it next looks")
 }
 
 func TestChannelErrors(t *testing.T) {

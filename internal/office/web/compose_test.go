@@ -47,7 +47,7 @@ func TestComposeSends(t *testing.T) {
 		"body": {"one\r\ntwo"}, "type": {"review-result"}, "verdict": {"approved"}, "priority": {"urgent"},
 		"issue": {"9"}}
 	b.post("/@shop/compose", form, asScript("div#compose-error")).want(t, http.StatusOK,
-		"<bdi>builder</bdi>: cannot be woken; looks at its next turn",
+		"<bdi>builder</bdi>: cannot be woken; sees it when it next looks",
 		"<bdi>with, comma and space</bdi>: cannot be woken")
 	page, err := b.as(mail.User).History(context.Background(), mail.HistoryQuery{})
 	if err != nil || len(page.Messages) != 1 {

@@ -31,13 +31,13 @@ func TestCard(t *testing.T) {
 		"body": {"The <first>"}}
 	form.Set("key", "choice-"+string(id))
 	letter().want(t, 200, `name="key" value="choice-`+string(id)+`"`)
-	b.post("/@shop/send", form, asScript("form")).want(t, 200, "looks when its turn ends")
+	b.post("/@shop/send", form, asScript("form")).want(t, 200, "sees it when it next looks")
 	b.post("/@shop/send", form, asScript("form")).want(t, 200) // a second press is not a second answer
 	other := maps.Clone(form)
 	other.Set("body", "The second")
 	b.post("/@shop/send", other, asScript("form")).want(t, 409, "sent before with other words")
 	letter().want(t, 200, "You answered", "The &lt;first&gt;",
-		"is working; looks when its turn ends").without(t, "<button name=\"body\"", "needs an answer")
+		"is working; sees it when it next looks").without(t, "<button name=\"body\"", "needs an answer")
 
 	page, err := b.as("ann with, odd name").Inbox(t.Context(), mail.InboxQuery{})
 	if err != nil || len(page.Messages) != 1 || page.Messages[0].Type != mail.Answer ||
@@ -61,9 +61,9 @@ func TestCard(t *testing.T) {
 
 func TestBecame(t *testing.T) {
 	for want, d := range map[string]mail.Delivery{
-		"sees it at its next turn": {Agent: "ann", State: mail.Queued,
+		"sees it when it next looks": {Agent: "ann", State: mail.Queued,
 			Wake: mail.WakeNone},
-		"cannot be woken; looks at its next turn": {Agent: "ann", State: mail.Queued,
+		"cannot be woken; sees it when it next looks": {Agent: "ann", State: mail.Queued,
 			Wake: mail.WakeNoDoor},
 		"is being woken": {Agent: "ann", State: mail.Queued,
 			Wake: "socket"},

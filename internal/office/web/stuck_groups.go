@@ -155,9 +155,13 @@ func (c *catch) whyWaiting(a *mail.Agent, d mail.Delivery) string {
 	case d.Wake == mail.WakeNoDoor && a.State == mail.Gone:
 		return "It is gone" + c.since(a) + ", and nothing is known that could bring it back."
 	case d.Wake == mail.WakeNoDoor:
-		return "It is idle" + c.since(a) + " and cannot be woken. It looks when its next turn begins."
+		return "It is idle" + c.since(a) + " and cannot be woken. It sees this when its next turn begins."
 	case d.Wake == mail.WakeDeferred:
 		return "It was woken in vain, and is not woken again before " + clock(d.PutOff) + "."
+	case d.Wake == mail.WakeBroken:
+		return "Its turn was broken off, and it is not woken before " + clock(d.PutOff) + "."
+	case d.State == mail.Notified && d.Door == mail.HookDoor:
+		return "Its client was handed this at " + clock(d.At) + ", and no turn of it has shown it since."
 	case d.State == mail.Notified:
 		return "It was woken by " + d.Door + " at " + clock(d.At) + ", and has not looked."
 	}

@@ -226,6 +226,9 @@ func (s *state) applyReceipt(e *mail.Event) (counted bool) {
 		was.mentioned = s.seq
 	case rc.Mark == mail.MarkPresented:
 		was.mentioned, was.handedOver = s.seq, s.seq
+		if rc.Door == mail.HookDoor {
+			m.Introduced = s.seq
+		}
 		// What is shown with it proves no less.
 		door := policy.ProvenDoor(was.notifiedDoor.name(), was.notified, rc.Door, at)
 		if door != rc.Door || at != m.DoorAt {

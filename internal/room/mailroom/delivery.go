@@ -34,8 +34,23 @@ func (s *state) delivery(r *record, a mail.Address, m *member, now mail.Time) ma
 	}
 	if d.State == mail.Queued || d.State == mail.Notified {
 		d.Wake, d.PutOff, d.Machine = s.wake(m, r, a, now)
+		switch d.Wake {
+		case mail.WakeNone, mail.WakeNoDoor, mail.WakeTurnEnd:
+			d.Sees = s.sees(m, r)
+		}
 	}
 	return d
+}
+
+// sees says what the next turn of m shows it of r: only hooks show something by themselves.
+func (s *state) sees(m *member, r *record) string {
+	switch {
+	case m.isUser() || m.Session == "" || m.Joined:
+		return ""
+	case r.msg.Type == mail.Status && !s.wakesNow(r, m):
+		return mail.SeesCount
+	}
+	return mail.SeesWhole
 }
 
 // away reports whether m is nobody who could read: its last session has ended, or it is not on the roster.
@@ -55,6 +70,10 @@ func (s *state) wake(m *member, r *record, a mail.Address, now mail.Time) (how s
 	case m.State == mail.Working && !s.isAway(m.Machine):
 		return mail.WakeTurnEnd, 0, ""
 	case policy.MayRing(m.State) && (m.Session != "" || s.hasDoor(m)), m.State == mail.Working:
+		urgent := r.msg.Priority == mail.Urgent
+		if at := policy.AfterBreak(m.State == mail.Idle && m.Broken, urgent, m.Since, now); at != 0 {
+			return mail.WakeBroken, at, ""
+		}
 		return s.ring(r, m, m.Name, m.Roles, now)
 	}
 	return mail.WakeNoDoor, 0, ""
@@ -215,7 +234,7 @@ func (s *state) item(r *record, m *member, now mail.Time) mail.Item {
 	if m == nil {
 		return it
 	}
-	it.Read = r.readBy(m)
+	it.Read, it.Given = r.readBy(m), m.has(r)
 	it.Snoozed = r.snoozedBy(m, now)
 	if a, expires, ok := s.lasting(r, m); ok {
 		it.Expires = expires

@@ -33,6 +33,9 @@ func (s *state) applyAgent(c *mail.AgentChange, at mail.Time) (counted bool) {
 	}
 	m := s.claim(c, at)
 	s.update(m, c, at)
+	if c.Summed {
+		m.Summed = s.seq
+	}
 	if c.Turn != "" {
 		s.settle(m) // what waits may have become m's by this very event
 		s.applyTurn(m, c, at)
@@ -109,7 +112,7 @@ func (s *state) enter(m *member, c *mail.AgentChange, at mail.Time) {
 			}
 			m.Left = ""
 		}
-		m.Continues, m.GaveUp = 0, false
+		m.Continues, m.GaveUp, m.Broken = 0, false, false
 		if m.listed() {
 			s.setState(m, mail.Idle, at)
 		}

@@ -33,10 +33,10 @@ func (v *view) Turn(ctx context.Context, t mail.Turn) (mail.Briefing, error) {
 		return brief, nil
 	}
 	defer v.claiming(c)()
-	asked := *c
+	asked, held := *c, v.held(c, t)
 	if err := v.attempt(ctx, func() ([]mail.Event, error) {
 		c = new(asked)
-		return v.turning(ctx, c, t)
+		return v.turning(ctx, c, t, held)
 	}); err != nil {
 		return mail.Briefing{}, err
 	}
@@ -57,7 +57,8 @@ func (v *view) Turn(ctx context.Context, t mail.Turn) (mail.Briefing, error) {
 }
 
 // turning checks whether a session may have a turn, and returns what that changes.
-func (v *view) turning(ctx context.Context, c *mail.AgentChange, t mail.Turn) (events []mail.Event, err error) {
+func (v *view) turning(ctx context.Context, c *mail.AgentChange, t mail.Turn, held map[mail.ID]bool) (
+	events []mail.Event, err error) {
 	var full *trip
 	v.read(func(s *state, now mail.Time) {
 		if full, err = v.mayJoin(s, c.Name, v.parent); full != nil || err != nil {
@@ -71,7 +72,7 @@ func (v *view) turning(ctx context.Context, c *mail.AgentChange, t mail.Turn) (e
 			return
 		}
 		v.checked(s, c, false)
-		events = v.turnEvents(s, c, t, now)
+		events = v.turnEvents(s, c, t, held, now)
 	})
 	if full != nil {
 		return nil, v.tripped(ctx, full)
@@ -111,7 +112,7 @@ func (v *view) staleRing(c *mail.AgentChange, t mail.Turn) (brief mail.Briefing,
 		return brief, false
 	}
 	v.read(func(s *state, now mail.Time) {
-		if m := s.inSession(c.Name, t.Session); m != nil && len(s.unseen(m, now)) == 0 {
+		if m := s.inSession(c.Name, t.Session); m != nil && !s.awaitsTurn(m, now) {
 			brief, stale = mail.Briefing{Agent: m.Name, State: m.State, Unread: s.countUnread(m, now),
 				Stale: true}, true
 		}
@@ -119,18 +120,54 @@ func (v *view) staleRing(c *mail.AgentChange, t mail.Turn) (brief mail.Briefing,
 	return brief, stale
 }
 
+// held returns which messages the client still has in the conversation, where it can tell and where it matters: when
+// a turn has not come to its end, and when a session goes on. Nothing is locked meanwhile.
+func (v *view) held(c *mail.AgentChange, t mail.Turn) map[mail.ID]bool {
+	matters := false
+	v.read(func(s *state, _ mail.Time) {
+		m := s.inSession(c.Name, t.Session)
+		matters = m != nil && (breaksOff(t, m.State) && len(m.told) > 0 ||
+			t.Moment == mail.SessionStart && len(m.unread.list) > 0)
+	})
+	if !matters || t.Held == nil {
+		return nil
+	}
+	return t.Held()
+}
+
 // turnEvents returns what a moment changes.
-func (v *view) turnEvents(s *state, c *mail.AgentChange, t mail.Turn, now mail.Time) []mail.Event {
+func (v *view) turnEvents(s *state, c *mail.AgentChange, t mail.Turn, held map[mail.ID]bool,
+	now mail.Time) []mail.Event {
 	m := s.inSession(c.Name, t.Session)
 	if m == nil {
 		return v.momentEvents(s, nil, c, t, now)
 	}
 	c.Name = m.Name
-	return append(s.afterTelling(m, t, now), v.momentEvents(s, m, c, t, now)...)
+	events := append(s.afterTelling(m, t, held, now), v.momentEvents(s, m, c, t, now)...)
+	if t.Moment == mail.SessionStart {
+		events = append(events, s.goingOn(m, held, now)...)
+	}
+	return events
 }
 
-// afterTelling returns the receipts by which what m's session was told counts as presented, or is told again.
-func (s *state) afterTelling(m *member, t mail.Turn, now mail.Time) (events []mail.Event) {
+// goingOn returns the receipts by which unread mail counts as told that the conversation of a session has which goes
+// on, after its program was killed for example.
+func (s *state) goingOn(m *member, held map[mail.ID]bool, now mail.Time) (events []mail.Event) {
+	if len(held) == 0 {
+		return nil
+	}
+	for r := range m.unread.alive(false, now) {
+		if held[r.msg.ID] && !r.handedIn(m) {
+			events = append(events, mail.Event{Receipt: &mail.Receipt{Message: r.msg.ID,
+				Reader: mail.AgentAddress(m.Name), Mark: mail.MarkTold, Door: mail.HookDoor}})
+		}
+	}
+	return events
+}
+
+// afterTelling returns the receipts by which what m's session was told counts as presented, or is told again, unless
+// the client still has it in the conversation.
+func (s *state) afterTelling(m *member, t mail.Turn, held map[mail.ID]bool, now mail.Time) (events []mail.Event) {
 	broken := breaksOff(t, m.State)
 	if !t.Proof && !broken {
 		return nil
@@ -141,6 +178,8 @@ func (s *state) afterTelling(m *member, t mail.Turn, now mail.Time) (events []ma
 		switch {
 		case !broken && k.pending():
 			rc.Mark, rc.Door = mail.MarkPresented, mail.HookDoor
+		case broken && held[r.msg.ID]:
+			continue // the next request holds it
 		case now.Sub(k.shown().told) < handoverTime && t.Moment != mail.SessionEnd && !t.Over:
 			continue // by another hook of this moment
 		}
@@ -156,7 +195,7 @@ func breaksOff(t mail.Turn, state mail.State) bool {
 	case mail.SessionStart, mail.SessionEnd:
 		return true
 	case mail.TurnStart:
-		return state == mail.Working
+		return state == mail.Working && !t.Within
 	}
 	return t.Over && state == mail.Working
 }
@@ -174,6 +213,7 @@ func (v *view) momentEvents(s *state, m *member, c *mail.AgentChange, t mail.Tur
 		}
 		return []mail.Event{{Agent: end}}
 	case mail.SessionStart:
+		c.Summed = t.Summed
 	case mail.TurnEnd:
 		c.Turn, c.Over = mail.TurnEnd, t.Over
 		events := append([]mail.Event{{Agent: c}}, v.obeyed(s, m)...)
@@ -285,6 +325,17 @@ func (v *view) gaveUp(s *state, m *member, t mail.Turn, now mail.Time) []mail.Ev
 	}}}
 }
 
+// awaitsTurn reports whether a turn of m's is worth while: mail that wakes was not shown to it, or was handed to its
+// client for a turn that has not begun.
+func (s *state) awaitsTurn(m *member, now mail.Time) bool {
+	for r := range m.callers(now) {
+		if s.wakes(r, m, now) || s.awaits(r, m, now) {
+			return true
+		}
+	}
+	return false
+}
+
 // unseen returns the mail that should wake m and that nobody has shown it.
 func (s *state) unseen(m *member, now mail.Time) (ids []mail.ID) {
 	for r := range m.callers(now) {
@@ -317,7 +368,7 @@ const maxGaveUp = 20
 // applyTurn settles the beginning and the end of a turn. At the end, mail that wakes and that the agent has not been
 // shown keeps it working, unless that happened too often in a row.
 func (s *state) applyTurn(m *member, c *mail.AgentChange, at mail.Time) {
-	m.GaveUp = false
+	m.GaveUp, m.Broken = false, c.Over
 	switch c.Turn {
 	case mail.TurnStart:
 		m.Continues = 0
@@ -340,7 +391,7 @@ func (v *view) briefing(s *state, c *mail.AgentChange, t mail.Turn, now mail.Tim
 	if m == nil {
 		return mail.Briefing{Agent: c.Name, State: mail.Gone}
 	}
-	out := mail.Briefing{Agent: m.Name, State: m.State, Unread: s.countUnread(m, now)}
+	out := mail.Briefing{Agent: m.Name, State: m.State, Unread: s.countUnread(m, now), Known: m.introduced()}
 	if t.Moment == mail.BeforeTool {
 		out.Cancel = s.pendingCancel(m, now)
 		return out
@@ -356,13 +407,19 @@ func (v *view) briefing(s *state, c *mail.AgentChange, t mail.Turn, now mail.Tim
 
 // fill adds the messages that the session has not been told of.
 func (v *view) fill(s *state, m *member, t mail.Turn, now mail.Time, out *mail.Briefing) {
-	var news []*record
-	start, waiting := t.Moment == mail.SessionStart, m.callers(now)
+	var news, counted []*record
+	start, waiting := t.Moment == mail.SessionStart || t.Moment == mail.TurnStart, m.callers(now)
 	if start {
 		waiting = m.unread.alive(false, now)
 	}
 	for r := range waiting {
-		if s.visible(r, m, now) && (start || s.wakesNow(r, m)) && !r.toldIn(m) && !r.withdrawn() && !r.inInbox(m) {
+		if !s.visible(r, m, now) || r.toldIn(m) || r.withdrawn() || r.inInbox(m) {
+			continue
+		}
+		switch wakes := s.wakesNow(r, m); {
+		case start && !wakes && r.msg.Type == mail.Status:
+			counted = append(counted, r)
+		case start || wakes:
 			news = append(news, r)
 		}
 	}
@@ -374,6 +431,10 @@ func (v *view) fill(s *state, m *member, t mail.Turn, now mail.Time, out *mail.B
 	news, out.More = v.handover.take(m, news, limit, now)
 	for _, r := range news {
 		out.Items = append(out.Items, s.item(r, m, now))
+	}
+	counted, _ = v.handover.take(m, counted, len(counted), now)
+	for _, r := range counted {
+		out.Counted = append(out.Counted, r.msg.ID)
 	}
 }
 
@@ -391,6 +452,16 @@ func urgency(r *record) int {
 func (r *record) toldIn(m *member) bool {
 	k := r.marksOf(m)
 	return k != nil && k.shown().mentioned > m.Began
+}
+
+// introduced reports whether the model of m's present session was shown mail by a hook, and has that still.
+func (m *member) introduced() bool { return m.Introduced > max(m.Began, m.Summed) }
+
+// has reports whether the model of m's present session was handed the text of r, and has it still. Of a connection
+// nobody knows when its model forgets.
+func (m *member) has(r *record) bool {
+	k := r.marksOf(m)
+	return k != nil && m.Session != "" && !m.Joined && k.shown().handedOver > max(m.Began, m.Summed)
 }
 
 // handedIn reports whether m's present session was handed the text of r.

@@ -27,7 +27,7 @@ func (r *Room) Unwoken(hasDoor func(agent mail.Name, roles []string) bool) []mai
 		u := s.sleeper(m, now)
 		s.locate(u, m, hasDoor)
 		for rec := range m.callers(now) {
-			if s.wakes(rec, m, now) {
+			if s.wakes(rec, m, now) || s.awaits(rec, m, now) {
 				u.Mail = append(u.Mail, s.unwoken(rec, m))
 			}
 		}
@@ -56,7 +56,7 @@ func (s *state) locate(u *mail.Unwoken, m *member, hasDoor func(mail.Name, []str
 // sleeper describes an agent as one to be woken.
 func (s *state) sleeper(m *member, now mail.Time) *mail.Unwoken {
 	return &mail.Unwoken{Agent: m.Name, Roles: slices.Clone(m.Roles), State: m.State, Since: m.Since,
-		Unread: s.countUnread(m, now), Urgent: m.urgent.at(now)}
+		Broken: m.State == mail.Idle && m.Broken, Known: m.introduced(), Unread: s.countUnread(m, now), Urgent: m.urgent.at(now)}
 }
 
 // wakes reports whether r, unread mail of m, is to wake it: it has not expired and nobody has handed its text over.
@@ -66,6 +66,14 @@ func (s *state) wakes(r *record, m *member, now mail.Time) bool {
 		return false
 	}
 	return s.wakesNow(r, m)
+}
+
+// awaits reports whether r, unread mail of m that is to wake it, was handed to the client of an idle session: the
+// first turn will hold it, and somebody has to begin that.
+func (s *state) awaits(r *record, m *member, now mail.Time) bool {
+	k := r.marksOf(m)
+	return k != nil && m.State == mail.Idle && k.pending() && k.shown().presented == 0 && s.visible(r, m, now) &&
+		s.wakesNow(r, m)
 }
 
 // inInbox reports whether r stands in the mailbox of m's own client, which hands it over by itself.
@@ -125,6 +133,9 @@ func (s *state) unwoken(r *record, m *member) mail.UnwokenMail {
 	if k := r.marksOf(m); k != nil {
 		was := k.shown()
 		w.Notified, w.Door = was.notified, was.notifiedDoor.name()
+		if k.pending() {
+			w.Told = was.told
+		}
 	}
 	_, w.Waited = s.waited[arrival{r, m}]
 	return w
