@@ -79,7 +79,7 @@ func TestP8_SessionSocket(t *testing.T) {
 	if d := ask("SECRET BODY"); d.Wake != "claude-socket" {
 		t.Errorf("mail to an idle agent: %+v, want that its socket is rung", d)
 	}
-	if text := <-posted; !strings.Contains(text, token) || !strings.Contains(text, "1 unread: read_messages") ||
+	if text := <-posted; !strings.Contains(text, token) || !strings.Contains(text, "2 unread: read_messages") ||
 		strings.Contains(text, "SECRET") {
 		t.Errorf("the socket got %s", text)
 	}

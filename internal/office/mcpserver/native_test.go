@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -39,6 +40,54 @@ func TestTokenBudget(t *testing.T) {
 	if len(instructions) >= 2048 {
 		t.Errorf("the instructions are %d bytes long; clients cut at 2 KB", len(instructions))
 	}
+}
+
+// TestGivenBefore: what a session was given is named and not repeated, unless it is asked for, until the session is
+// summed up or another begins.
+func TestGivenBefore(t *testing.T) {
+	room := openRoom(t)
+	bea := connectNative(t, room, "bea")
+	turn := func(at mail.Moment, session string, summed bool) {
+		t.Helper()
+		if _, err := room.As("bea").Turn(t.Context(), mail.Turn{Moment: at, Session: session,
+			Summed: summed}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	turn(mail.SessionStart, "s1", false)
+	var ids []mail.ID
+	for i := range 3 {
+		sent, err := room.As("ann").Send(t.Context(), mail.Draft{To: mail.Recipients{"bea"}, Body: fmt.Sprint("text ", i)})
+		if err != nil {
+			t.Fatal(err)
+		}
+		ids = append(ids, sent.ID)
+	}
+	if _, err := room.As("bea").Mark(t.Context(), mail.Marking{IDs: ids[:2], Mark: mail.MarkTold,
+		Door: mail.HookDoor}); err != nil {
+		t.Fatal(err)
+	}
+	reads := func(when, args string, want ...int) {
+		t.Helper()
+		text, failed := use(t, bea, "read_messages", args)
+		for i, id := range ids {
+			shown := strings.Contains(text, fmt.Sprint("text ", i))
+			if failed != "" || !strings.Contains(text, string(id)) || shown != slices.Contains(want, i) {
+				t.Errorf("%s: %s is shown %t, want %v:\n%s%s", when, id, shown, want, failed, text)
+			}
+		}
+	}
+	reads("what is new", "{}", 2)
+	reads("again", "{}")
+	if text, _ := use(t, bea, "read_messages", `{"id":"`+string(ids[0])+`"}`); !strings.Contains(text, "text 0") {
+		t.Errorf("asked for by its id it is\n%s", text)
+	}
+	turn(mail.SessionStart, "s1", true)
+	reads("in a session that was summed up", "{}", 0, 1, 2)
+	reads("and again", "{}")
+	turn(mail.SessionEnd, "s1", false)
+	turn(mail.SessionStart, "s2", false)
+	reads("in another session", "{}", 0, 1, 2)
 }
 
 // The instructions say for whom the connection speaks, in every dialect, and no name can write a tag there.

@@ -93,13 +93,57 @@ func (n *Native) readInbox(ctx context.Context, p readParams) (string, error) {
 	if len(page.Messages) == 0 && page.Unread == 0 {
 		return "Nothing is unread." + open, nil
 	}
-	return n.show(ctx, view{items: page.Messages, end: func(shown []mail.Item) string {
-		end := fmt.Sprintf("%d unread in all.", page.Unread) + open
-		if len(shown) > 0 && (page.More || len(shown) < len(page.Messages)) {
-			end += fmt.Sprintf(" There is more: read_messages with after %d.", shown[len(shown)-1].Seq)
+	var news, given []mail.Item
+	for _, it := range page.Messages {
+		if it.Given {
+			given = append(given, it)
+		} else {
+			news = append(news, it)
+		}
+	}
+	return n.show(ctx, view{items: news, end: func(shown []mail.Item) string {
+		last, more := mail.Seq(0), page.More
+		switch {
+		case len(shown) < len(news):
+			more = true
+			if len(shown) > 0 {
+				last = shown[len(shown)-1].Seq
+			}
+		case len(page.Messages) > 0:
+			last = page.Messages[len(page.Messages)-1].Seq
+		}
+		end := fmt.Sprintf("%d unread in all.", page.Unread) + givenBefore(given, last) + open
+		if last != 0 && more {
+			end += fmt.Sprintf(" There is more: read_messages with after %d.", last)
 		}
 		return end
 	}}, toolDoor), nil
+}
+
+// maxGiven is how many messages are named at most that a session was given before.
+const maxGiven = 100
+
+// givenBefore names, behind a space, the messages up to a place that this session was given before: its model has
+// their text, and pays for it with every request.
+func givenBefore(given []mail.Item, last mail.Seq) string {
+	var ids []string
+	more := 0
+	for i := range given {
+		switch {
+		case given[i].Seq > last:
+		case len(ids) == maxGiven:
+			more++
+		default:
+			ids = append(ids, string(given[i].ID))
+		}
+	}
+	if len(ids) == 0 {
+		return ""
+	}
+	if more > 0 {
+		ids = append(ids, fmt.Sprintf("and %d more", more))
+	}
+	return " Given to you before in this session (with id it is shown again): " + strings.Join(ids, ", ") + "."
 }
 
 // open says, behind a space, which questions wait for the agent's answer, which of its own are open, and that the page

@@ -48,8 +48,8 @@ func tools() []tool {
 		},
 		{
 			name: "read_messages",
-			description: "Read mail: what is unread, oldest first; with id, thread, since, to or query, also what " +
-				"was read. Marks nothing.",
+			description: "Read mail: what is unread, oldest first, naming only what this session was given " +
+				"before; with id, thread, since, to or query, also what was read. Marks nothing.",
 			input: `{"type":"object","additionalProperties":false,"properties":{` +
 				`"id":{"type":"string"},"offset":{"type":"integer",` +
 				`"description":"with id: where in a long text to read on"},"thread":{"type":"string"},` +

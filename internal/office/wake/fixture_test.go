@@ -113,6 +113,7 @@ type fixture struct {
 	ringer *Ringer
 	mute   atomic.Bool  // the user cannot be told
 	back   atomic.Int64 // by how much the clock was set back, as a time.Duration
+	typed  atomic.Int64 // when the person last typed into every session, as a mail.Time
 
 	mu          sync.Mutex // guards what the Ringer tells
 	outstanding int
@@ -145,7 +146,8 @@ func (b *fixture) start() {
 	ctx, stop := context.WithCancel(context.Background())
 	b.stop, b.done = stop, make(chan struct{})
 	r, done := New(Options{Room: &muted{room, &b.mute}, Doors: b.doors, Ladder: b.ladder,
-		Observe: Observer{Outstanding: b.observe}}), b.done
+		Observe: Observer{Outstanding: b.observe},
+		Typed:   func(mail.Name) mail.Time { return mail.Time(b.typed.Load()) }}), b.done
 	r.looked, r.wall, b.ringer = b.look, b.now, r
 	go func() {
 		defer close(done)

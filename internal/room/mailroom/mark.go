@@ -294,9 +294,9 @@ func (r *record) changes(m *member, k mail.Mark, until, now mail.Time) bool {
 	case mail.MarkUntold:
 		return has.shown().told != 0 || has.shown().notified != 0
 	case mail.MarkTold:
-		return !r.handedIn(m) // or only to another session of the agent
+		return !r.keptBy(m) // or only to another session of the agent
 	case mail.MarkPresented:
-		return !r.handedIn(m) || has.shown().told != 0
+		return !r.keptBy(m) || has.shown().told != 0
 	}
 	return true
 }

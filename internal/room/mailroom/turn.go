@@ -459,9 +459,12 @@ func (m *member) introduced() bool { return m.Introduced > max(m.Began, m.Summed
 
 // has reports whether the model of m's present session was handed the text of r, and has it still. Of a connection
 // nobody knows when its model forgets.
-func (m *member) has(r *record) bool {
+func (m *member) has(r *record) bool { return m.Session != "" && !m.Joined && r.keptBy(m) }
+
+// keptBy is handedIn for what was handed over since m's session was summed up.
+func (r *record) keptBy(m *member) bool {
 	k := r.marksOf(m)
-	return k != nil && m.Session != "" && !m.Joined && k.shown().handedOver > max(m.Began, m.Summed)
+	return k != nil && k.shown().handedOver > max(m.Began, m.Summed)
 }
 
 // handedIn reports whether m's present session was handed the text of r.
