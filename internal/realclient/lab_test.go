@@ -36,6 +36,8 @@ type lab struct {
 	office  *exec.Cmd     // the post office; nil: it does not run
 	seconds time.Duration // what the table is to say; 0: nothing
 	windows int           // how many terminals were opened
+
+	letterNumber int // of the last letter in promises
 }
 
 // newLab makes a lab in which Pennypost is not installed, and nothing runs but the model. When the test ends, so do

@@ -32,6 +32,7 @@ func scenarios() []scenario {
 		{"escRest", "left alone after Esc", false, escRest},
 		{"headless", "headless runs end", true, headless},
 		{"two", "two sessions, two agents", false, two},
+		{"promises", "what a send promises", false, promises},
 		{"gone", "", false, gone},
 		{"uninstall", "uninstall leaves nothing", false, uninstall},
 	}

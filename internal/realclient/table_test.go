@@ -23,6 +23,8 @@ type sightings struct {
 	mu     sync.Mutex
 	cells  map[[2]string]string // by row and client
 	failed map[string]bool      // clients
+
+	promises map[promiseKey]string
 }
 
 // fail has the table say of a client what it said before.
