@@ -128,7 +128,7 @@ func (l *lab) nextTurn(r model.Request, letters []letter, when string) {
 	}
 	line, before := fmt.Sprintf("%d new of type status", counted), 0
 	for _, old := range l.model.Requests() {
-		if old.N < r.N {
+		if old.N < r.N && len(old.Tools) > 0 {
 			before = max(before, old.Copies(line)) // which the conversation still has
 		}
 	}
@@ -163,6 +163,17 @@ func (s *sightings) promise(l *lab, found map[string][]letter) {
 			s.promises[promiseKey{l.client.title, moment, string(m.typ), m.from}] = m.sentence
 		}
 	}
+}
+
+// allPromise reports whether the promises of every client were tried that can be told something.
+func (s *sightings) allPromise() bool {
+	for _, c := range clients() {
+		if c.lacks["promises"] == "" &&
+			!slices.ContainsFunc(keysOf(s.promises), func(k promiseKey) bool { return k.title == c.title }) {
+			return false
+		}
+	}
+	return true
 }
 
 // promiseTable draws the promises, those that several clients share once.

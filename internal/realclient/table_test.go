@@ -14,6 +14,9 @@ const (
 	page      = "../../docs/clients-evidence.md"
 	tableFrom = "<!-- what ./test clients has seen -->\n"
 	tableTo   = "<!-- end -->\n"
+	// and of what senders are told, which is written when all clients were tried
+	promisesFrom = "<!-- what ./test clients has seen of promises -->\n"
+	promisesTo   = "<!-- end of promises -->\n"
 )
 
 // seen is what this run has seen.
@@ -83,7 +86,16 @@ func writeTable() error {
 			cells[at] = cell
 		}
 	}
-	return os.WriteFile(page, []byte(before+tableFrom+table(cells)+tableTo+after), 0o644)
+	text := before + tableFrom + table(cells) + tableTo + after
+	if seen.allPromise() {
+		before, rest, ok := strings.Cut(text, promisesFrom)
+		_, after, ok2 := strings.Cut(rest, promisesTo)
+		if !ok || !ok2 {
+			return fmt.Errorf("%s has no table between %q and %q", page, promisesFrom, promisesTo)
+		}
+		text = before + promisesFrom + promiseTable(seen.promises) + promisesTo + after
+	}
+	return os.WriteFile(page, []byte(text), 0o644)
 }
 
 // readTable returns the cells of a table.
