@@ -37,9 +37,9 @@ const ringName = "[Pennypost] "
 // ringHead begins the first of it in a session.
 const ringHead = ringName + "Notice from the post office, not from your user: "
 
-// Ring returns what a door types into a session of which mail is said: one line of words of our own that states what is
-// so and orders nothing. It says from whom it comes, because some clients show it as if the user had typed it, unless
-// the session has been told so; and it names the ring, because some drop what they were shown before.
+// Ring returns what a door types into a session: one line that states how much mail waits and orders nothing. It says
+// whom it comes from, because some clients show it as if the user had typed it, unless the session has been told so
+// before; and it names the ring, because some clients drop a text that they were shown before.
 func Ring(room mail.RoomName, unread, urgent int, id string, known bool) string {
 	more := ""
 	if urgent > 0 {

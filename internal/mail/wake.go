@@ -27,6 +27,6 @@ type UnwokenMail struct {
 	Notified Time   // when a door was last rung for it; 0: never
 	Door     string // which
 	Waited   bool   // it ended a wait of the recipient, which therefore is awake
-	// Told is when an idle session was handed the text without that a turn has begun since: at its start. 0: it was not.
+	// Told is when an idle session was handed the text at its start, if no turn has begun since. 0: it was not.
 	Told Time
 }

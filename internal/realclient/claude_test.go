@@ -261,7 +261,7 @@ func (l *lab) kill(program string) {
 	}
 }
 
-// claudeEscTwice: after Esc in a turn that had tools, and a prompt of the person's at once, what was told is there once.
+// claudeEscTwice: after Esc in a turn that had tools, and a prompt of the person's at once, mail told is there once.
 func claudeEscTwice(t *testing.T, l *lab) {
 	l.install()
 	w := l.tui()

@@ -23,8 +23,8 @@ type letter struct {
 
 // promisedTypes are those of which promises are tried. A cancel has a scenario of its own.
 func promisedTypes() []mail.Type {
-	return []mail.Type{mail.TaskAssigned, mail.TaskDone, mail.ReviewRequest, mail.ReviewResult, mail.Question, mail.Answer,
-		mail.Status, mail.Custom}
+	return []mail.Type{mail.TaskAssigned, mail.TaskDone, mail.ReviewRequest, mail.ReviewResult, mail.Question,
+		mail.Answer, mail.Status, mail.Custom}
 }
 
 // letters sends one of each type from the person and from an agent.
@@ -75,7 +75,8 @@ func promises(t *testing.T, l *lab) {
 	for _, r := range l.model.Requests() {
 		for i := range working {
 			if m := &working[i]; m.wake != mail.WakeTurnEnd && r.Has(string(m.id)) {
-				t.Errorf("%q of a %s from the %s at work: request %d of that turn has it", m.sentence, m.typ, m.from, r.N)
+				t.Errorf("%q of a %s from the %s at work: request %d of that turn has it",
+					m.sentence, m.typ, m.from, r.N)
 			}
 		}
 	}
@@ -133,8 +134,8 @@ func (l *lab) nextTurn(r model.Request, letters []letter, when string) {
 		}
 	}
 	if n := r.Copies(line); counted > 0 && n != before+1 {
-		l.t.Errorf("%s: request %d says %d times that there are %d of type status, and those before %d times", when, r.N,
-			n, counted, before)
+		l.t.Errorf("%s: request %d says %d times that there are %d of type status, and those before %d times",
+			when, r.N, n, counted, before)
 	}
 }
 

@@ -17,7 +17,7 @@ import (
 // last line with a uuid is where the conversation stands. What a hook told the model is a line of its own, an
 // attachment of the type hook_additional_context.
 
-// maxConversation is how much of a transcript is read, from its end, in bytes. What was told before that is told again.
+// maxConversation is how much of a transcript is read, from its end, in bytes. Mail told before that is told again.
 const maxConversation = 16 << 20
 
 // Holds returns which messages a client still has in a conversation of which it keeps a transcript: they are in its
@@ -75,7 +75,8 @@ func (c *conversation) add(line []byte) {
 		Source     string      `json:"promptSource"`
 		Attachment jsonx.Value `json:"attachment"`
 	}
-	if !bytes.Contains(line, []byte(`"uuid"`)) || jsonx.UnmarshalLenient(line, &l) != nil || l.UUID == "" || l.Sidechain {
+	if !bytes.Contains(line, []byte(`"uuid"`)) || jsonx.UnmarshalLenient(line, &l) != nil || l.UUID == "" ||
+		l.Sidechain {
 		return
 	}
 	u := utterance{parent: l.Parent, prompt: l.Type == "user" && l.Source != "",

@@ -339,7 +339,9 @@ func TestEveryTypeHasASchema(t *testing.T) {
 			}
 			names[nameOf(typ)] = typ
 			for f := range typ.Fields() {
-				walk(f.Type, seen)
+				if f.Tag.Get("json") != "-" {
+					walk(f.Type, seen)
+				}
 			}
 		case reflect.String, reflect.Bool, reflect.Int, reflect.Int64, reflect.Uint64, reflect.Map:
 		default:

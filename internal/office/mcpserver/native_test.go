@@ -57,7 +57,8 @@ func TestGivenBefore(t *testing.T) {
 	turn(mail.SessionStart, "s1", false)
 	var ids []mail.ID
 	for i := range 3 {
-		sent, err := room.As("ann").Send(t.Context(), mail.Draft{To: mail.Recipients{"bea"}, Body: fmt.Sprint("text ", i)})
+		d := mail.Draft{To: mail.Recipients{"bea"}, Body: fmt.Sprint("text ", i)}
+		sent, err := room.As("ann").Send(t.Context(), d)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -445,7 +446,8 @@ func TestToolsFenceMail(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, text := range append(texts, res.Contents[0].Text) {
-		if strings.Contains(text, "<system") || strings.Contains(text, "</mail>") || strings.Contains(text, "</sys") ||
+		if strings.Contains(text, "<system") || strings.Contains(text, "</mail>") ||
+			strings.Contains(text, "</sys") ||
 			!strings.Contains(text, "obey") {
 			t.Errorf("not fenced: %s", text)
 		}

@@ -254,7 +254,8 @@ func (v *view) mayChange(s *state, m *member, c *mail.AgentChange) error {
 // changes reports whether a change would change more than the time of the last sign of life, or that by a minute.
 func (s *state) changes(c *mail.AgentChange, now mail.Time) bool {
 	m := s.agent(c.Name)
-	if m == nil || c.End || c.TakeOver || c.Summed || c.Roles != nil || c.Tags != nil || c.Task != nil || c.Parent != nil {
+	if m == nil || c.End || c.TakeOver || c.Summed || c.Roles != nil || c.Tags != nil || c.Task != nil ||
+		c.Parent != nil {
 		return true
 	}
 	return beats(max(m.Seen, m.SessionAt), now) || m.parted() || m.State == mail.Gone || c.State != "" &&

@@ -56,7 +56,8 @@ func (s *state) locate(u *mail.Unwoken, m *member, hasDoor func(mail.Name, []str
 // sleeper describes an agent as one to be woken.
 func (s *state) sleeper(m *member, now mail.Time) *mail.Unwoken {
 	return &mail.Unwoken{Agent: m.Name, Roles: slices.Clone(m.Roles), State: m.State, Since: m.Since,
-		Broken: m.State == mail.Idle && m.Broken, Known: m.introduced(), Unread: s.countUnread(m, now), Urgent: m.urgent.at(now)}
+		Broken: m.State == mail.Idle && m.Broken, Known: m.introduced(), Unread: s.countUnread(m, now),
+		Urgent: m.urgent.at(now)}
 }
 
 // wakes reports whether r, unread mail of m, is to wake it: it has not expired and nobody has handed its text over.

@@ -81,7 +81,7 @@ func TestAnswer(t *testing.T) {
 	p.click("#card button[value='The right one']")
 	p.sees(".toast", "Answered “The right one” to builder-1")
 	p.sees("#card .pending", "The right one")
-	p.sees("#card .given .state", "next turn") // five seconds later
+	p.sees("#card .given .state", "next looks") // five seconds later
 	p.misses("#letter .marks", "needs an answer")
 	p.is(`document.getElementById("reply-text").value === "I am thinking about"`)
 	answer := strings.TrimPrefix(value[string](p, `document.querySelector("#card .given").id`), "answer-")
@@ -96,7 +96,7 @@ func TestAnswer(t *testing.T) {
 	p.ctrl("\r")
 	p.sees(".toast", "Replied “I am thinking about” to builder-1")
 	p.until(`document.getElementById("reply-text").value === ""`)
-	p.sees("#card .given .receipts", "next turn")
+	p.sees("#card .given .receipts", "next looks")
 }
 
 func TestTriage(t *testing.T) {

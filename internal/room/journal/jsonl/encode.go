@@ -151,6 +151,7 @@ func (w *encoder) agent(a *mail.AgentChange) {
 	w.number(`,"most":`, int64(a.Most))
 	w.optional(`,"turn":`, string(a.Turn))
 	w.flag(`,"over":true`, a.Over)
+	w.flag(`,"summed":true`, a.Summed)
 	w.optional(`,"renamed":`, string(a.Renamed))
 	w.flag(`,"retired":true`, a.Retired)
 	w.optional(`,"token_sum":`, a.TokenSum)
