@@ -81,12 +81,12 @@ func (l Ladder) Allowed(rung []mail.Time, urgent bool, now mail.Time) mail.Time 
 const (
 	// OpenedFor is how long a session that was just opened is left to its person, who may begin the first turn.
 	OpenedFor = 18 * time.Second
-	// TypedFor is how long nothing must have been typed into it then, and TypedMost how long typing may put a ring off:
-	// a terminal may type to its program by itself.
+	// TypedFor is how long nothing must have been typed into it then, and TypedMost how long typing may put a ring
+	// off: a terminal may type to its program by itself.
 	TypedFor  = 15 * time.Second
 	TypedMost = 2 * time.Minute
-	// BrokenFor is how long an agent whose turn was broken off is left alone, so that it does not resume what its person
-	// has just stopped. Urgent mail does not wait.
+	// BrokenFor is how long an agent whose turn was broken off is left alone, so that it does not resume what its
+	// person has just stopped. Urgent mail does not wait.
 	BrokenFor = time.Minute
 )
 
