@@ -48,6 +48,9 @@ type Turn struct {
 	Within bool `json:"within,omitzero"`
 	// Summed says of a session's start that the session goes on with a summary of what it was.
 	Summed bool `json:"summed,omitzero"`
+	// Late says that the client also runs hooks that were set up after its program began, which then has none of the
+	// tools: a session of a program that the room does not know yet is no agent.
+	Late bool `json:"late,omitzero"`
 	// Held returns which messages the client still has in the conversation, so that the next request holds them
 	// whatever became of the turn in which they were told. It may read a file. Nil: nobody can tell.
 	Held func() map[ID]bool `json:"-"`
@@ -105,6 +108,8 @@ type Briefing struct {
 	// Counted are, at a start, messages of the type status that wake nobody and of which this session has not been
 	// told: it is told how many there are.
 	Counted []ID `json:"counted,omitempty"`
+	// Unequipped says of a session that it is no agent: see Turn.Late.
+	Unequipped bool `json:"unequipped,omitzero"`
 	// Known says that the session's model was shown mail by a hook before, and knows how it is presented.
 	Known  bool `json:"known,omitzero"`
 	Unread int  `json:"unread"`        // in the whole mailbox

@@ -60,6 +60,8 @@ func claude() client {
 			{"escTwice", "", true, claudeEscTwice},
 			{"reopened", "", true, claudeReopened},
 			{"typing", "", false, claudeTyping},
+			{"installedWhile", "", false, claudeInstalledWhile},
+			{"killedIdle", "", false, claudeKilledIdle},
 			{"shell", "", false, claudeShell},
 			{"bypass", "", false, claudeBypass},
 			{"poster", "", false, claudePoster},
@@ -317,6 +319,51 @@ func claudeTyping(t *testing.T, l *lab) {
 	w.prompt("and an end [[say bye]]")
 	l.told(l.request("word word word", "and an end"), "ZEBRA at the opening")
 	l.once("ZEBRA at the opening")
+}
+
+// claudeInstalledWhile: a session that ran when Pennypost was installed has no tools. It is no agent, nobody wakes it,
+// and its person is told what to do; started again, it is one.
+func claudeInstalledWhile(t *testing.T, l *lab) {
+	w := l.tui()
+	w.prompt("hello before [[say bye]]")
+	l.request("hello before")
+	l.install()
+	for _, prompt := range []string{"hello after", "hello more"} { // the first still runs the hooks of before
+		w.prompt(prompt + " [[sh printf 'ran-%s' '" + prompt + "']] [[say bye]]")
+		l.request("ran-" + prompt)
+		time.Sleep(thinks)
+	}
+	w.sees("began before Pennypost was set up")
+	if all := l.agents(); len(all) > 0 {
+		t.Errorf("it is an agent without tools: %+v", all)
+	}
+	w.prompt("/exit")
+	w = l.tui("--continue")
+	l.until("it has the tools", func() bool { // on a busy machine its servers take long to connect
+		w.prompt("hello again [[say bye]]")
+		l.until("it is an agent at rest", func() bool { return l.state(l.agent) == mail.Idle })
+		all := l.model.Requests()
+		return all[len(all)-1].Offers("send_message")
+	})
+}
+
+// claudeKilledIdle: a session that is killed while it is idle is not said to be idle, or to be woken, for long.
+func claudeKilledIdle(t *testing.T, l *lab) {
+	l.install()
+	w := l.tui()
+	w.prompt("hello idle [[say bye]]")
+	l.request("hello idle")
+	l.until("the agent is idle", func() bool { return l.state(l.agent) == mail.Idle })
+	l.kill(l.version.program)
+	killed := time.Now()
+	l.until("the session has ended", func() bool { return l.state(l.agent) == mail.Gone })
+	if took := time.Since(killed); took > 15*time.Second {
+		t.Errorf("that took %v", took)
+	}
+	sent := ask[mail.Sent](l, "send", "--to", string(l.agent), "--type", "question", "--body", "ZEBRA too late")
+	if d := sent.Recipients[0]; d.Awaits() != "its session has ended; gets it when it comes back" {
+		t.Errorf("the sender is told %q", d.Awaits())
+	}
 }
 
 // claudeShell: the command by which mail is marked works as agents are told it, in their shell.

@@ -75,6 +75,8 @@ func Run(t *testing.T, open func(t *testing.T) mail.Office) {
 		{"Turns", turns},
 		{"TurnCancel", turnCancel},
 		{"TurnProcess", turnProcess},
+		{"TurnLate", turnLate},
+		{"TurnMoved", turnMoved},
 		{"P8_TurnOver", turnOver},
 		{"P7_TurnProves", turnProves},
 		{"TurnResumed", turnResumed},

@@ -214,6 +214,48 @@ func turnProcess(s *suite) {
 	}
 }
 
+// A session whose program began before its hooks were set up has no tools, and is no agent before a connection of that
+// program brings them. Where the program is not known, neither is that.
+func turnLate(s *suite) {
+	late := mail.Turn{Moment: mail.TurnStart, Session: "s1", Process: "p1", Late: true}
+	if brief := s.turnWith("ann", late); !brief.Unequipped {
+		s.Errorf("a session without tools is told %+v", brief)
+	}
+	if list, err := mail.Roster(s.ctx, s.as(mail.User)); err != nil || len(list) > 0 {
+		s.Errorf("the roster has %+v, %v", list, err)
+	}
+	if _, err := s.as("ann").Register(s.ctx, mail.Presence{Session: "m1", Process: "p1", Join: true}); err != nil {
+		s.Fatal(err)
+	}
+	if brief := s.turnWith("ann", late); brief.Unequipped || brief.Agent != "ann" || brief.State != mail.Working {
+		s.Errorf("a session with tools is told %+v", brief)
+	}
+	cleared := mail.Turn{Moment: mail.SessionStart, Session: "s2", Process: "p1", Late: true}
+	if brief := s.turnWith("ann", cleared); brief.Unequipped {
+		s.Errorf("the next session of a program with tools is told %+v", brief)
+	}
+	hidden := mail.Turn{Moment: mail.TurnStart, Session: "s3", Late: true}
+	if brief := s.turnWith("bob", hidden); brief.Unequipped {
+		s.Errorf("a session of a program that cannot be seen is told %+v", brief)
+	}
+}
+
+// A session that another program has resumed does not end with the program in which it was.
+func turnMoved(s *suite) {
+	s.turnWith("ann", mail.Turn{Moment: mail.SessionStart, Session: "s1", Process: "p1"})
+	s.turnWith("ann", mail.Turn{Moment: mail.SessionStart, Session: "s1", Process: "p2"})
+	end := mail.Turn{Moment: mail.SessionEnd, Session: "s1", Process: "p1", Over: true, Quiet: true}
+	if brief := s.turnWith("ann", end); brief.State != mail.Idle {
+		s.Errorf("with its old program the session is %s", brief.State)
+	}
+	end.Process = "p2"
+	s.turnWith("ann", end)
+	list, err := mail.Roster(s.ctx, s.as(mail.User))
+	if err != nil || len(list) != 1 || list[0].State != mail.Gone {
+		s.Errorf("with its program the session ends as %+v, %v", list, err)
+	}
+}
+
 // A turn that is over ends, whatever waits, and the user is told of it. What cannot be told now is told later.
 func turnOver(s *suite) {
 	s.turn("ann", mail.SessionStart, "s1")

@@ -3,6 +3,7 @@ package daemon
 import (
 	"fmt"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
 	"sync"
@@ -12,6 +13,48 @@ import (
 	"pennypost/internal/base/process"
 	"pennypost/internal/mail"
 )
+
+// A session whose program is killed is gone in a few seconds, not when it has been silent for some minutes.
+func TestKilled(t *testing.T) {
+	t.Parallel()
+	o := testOffice(t, time.Hour)
+	var running sync.WaitGroup
+	running.Go(func() { o.followSessions(t.Context()) })
+	t.Cleanup(running.Wait)
+	client := exec.Command("sleep", "600")
+	if err := client.Start(); err != nil {
+		t.Skip(err)
+	}
+	t.Cleanup(func() { _, _ = client.Process.Kill(), client.Wait() })
+	program := process.Tree(client.Process.Pid)[0].Key
+	turn := func(agent mail.Name, program string) {
+		t.Helper()
+		if _, err := o.own(t.Context(), "a", agent).Turn(t.Context(), mail.Turn{Moment: mail.SessionStart,
+			Session: "of " + string(agent), Client: "claude", Process: program, Access: &mail.Access{}}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	state := func(agent mail.Name) (state mail.State) {
+		all, err := mail.Roster(t.Context(), o.own(t.Context(), "a", mail.User))
+		for _, a := range all {
+			if a.Name == agent && err == nil {
+				state = a.State
+			}
+		}
+		return state
+	}
+	turn("killed", program)
+	turn("lives", process.Program(false))
+	turn("hidden", "")
+	if err := client.Process.Kill(); err != nil {
+		t.Fatal(err)
+	}
+	_ = client.Wait() // it was killed
+	eventually(t, "the session has ended", func() bool { return state("killed") == mail.Gone })
+	if state("lives") != mail.Idle || state("hidden") != mail.Idle {
+		t.Errorf("a session that lives is %s, one that cannot be seen %s", state("lives"), state("hidden"))
+	}
+}
 
 // A turn that a person broke off runs no hook. What Claude Code notes of its session ends it, unless a hook was heard
 // since.
@@ -34,7 +77,7 @@ func TestBrokenOff(t *testing.T) {
 	o := testOffice(t, time.Hour)
 	o.claude.Config = config
 	var running sync.WaitGroup
-	running.Go(func() { o.endBrokenOff(t.Context()) })
+	running.Go(func() { o.followSessions(t.Context()) })
 	t.Cleanup(running.Wait)
 	bob := o.own(t.Context(), "a", "bob")
 	turn := func(m mail.Moment) {

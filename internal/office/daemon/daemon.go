@@ -230,7 +230,7 @@ func (d *daemon) run(at listeners) error {
 	if d.office.far != nil {
 		d.running.Go(func() { d.office.far.run(d.closing) })
 	}
-	d.running.Go(func() { d.office.endBrokenOff(d.closing) })
+	d.running.Go(func() { d.office.followSessions(d.closing) })
 	if c := d.office.cluster; c != nil {
 		d.running.Go(func() {
 			if err := c.run(d.closing); err != nil {

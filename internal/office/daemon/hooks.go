@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"crypto/rand"
+	"slices"
 	"sync"
 	"time"
 
@@ -21,12 +22,16 @@ const (
 	maxTickets = 1000
 )
 
+// maxAsked is how many sessions are remembered whose person was told to start them again.
+const maxAsked = 100
+
 // hooks answers what agents' clients run at moments of a session.
 type hooks struct {
 	office *office
 
 	mu      sync.Mutex
 	tickets map[string]ticket
+	asked   []string // the last sessions of which first was asked
 }
 
 // ticket is what is to be marked once a client has taken what it was told.
@@ -89,6 +94,18 @@ func (h *hooks) keep(marks *hook.Marks) string {
 	return id
 }
 
+// first reports whether it is asked about a session for the first time, as far as the last of them are remembered.
+func (h *hooks) first(session string) bool {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if slices.Contains(h.asked, session) {
+		return false
+	}
+	h.asked = append(h.asked, session)
+	h.asked = h.asked[max(0, len(h.asked)-maxAsked):]
+	return true
+}
+
 // call returns a hook as the package that understands clients takes it.
 func (h *hooks) call(in *wire.Hook, silence time.Duration) *hook.Call {
 	return &hook.Call{
@@ -102,6 +119,7 @@ func (h *hooks) call(in *wire.Hook, silence time.Duration) *hook.Call {
 		Busy: func(s *hook.Session) bool {
 			return h.office.claude.Busy(&wake.Session{Process: s.Process, Socket: wake.NewSecret(s.Socket)})
 		},
+		First: h.first,
 		Use:   h.office.toolUses.note,
 		Enter: func(ctx context.Context, e *hook.Event) (*hook.Mailbox, error) { return h.enter(ctx, in, e, silence) },
 	}

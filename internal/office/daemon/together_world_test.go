@@ -297,6 +297,12 @@ type callerRoom struct {
 
 func (v *callerRoom) Turn(ctx context.Context, t mail.Turn) (mail.Briefing, error) {
 	brief, err := v.Service.Turn(ctx, t)
+	if err == nil && brief.Unequipped { // it began while no post office answered, and its MCP server connects now
+		_, err = v.Register(ctx, mail.Presence{Session: "mcp-" + v.p.process, Process: v.p.process, Join: true})
+		if err == nil {
+			brief, err = v.Service.Turn(ctx, t)
+		}
+	}
 	if err != nil {
 		return brief, err
 	}

@@ -13,7 +13,7 @@ import (
 // which every version takes, and hands to the model twice. The client lets eight of either pass in a row; we make
 // three.
 func claude() Client {
-	return Client{Name: "claude", waits: true, read: readClaude, answer: answerClaude}
+	return Client{Name: "claude", waits: true, reloads: true, read: readClaude, answer: answerClaude}
 }
 
 func readClaude(typed string, in input) Event {
@@ -27,7 +27,8 @@ func readClaude(typed string, in input) Event {
 	switch e.kind() {
 	case "sessionstart":
 		e.Moment, e.Carries = mail.SessionStart, true
-		e.Compacted = in.text("source") == "compact"
+		source := in.text("source")
+		e.Compacted, e.Begins = source == "compact", source != "compact" && source != "clear"
 	case "userpromptsubmit":
 		e.Moment, e.Carries = mail.TurnStart, true
 	case "pretooluse":
@@ -68,6 +69,10 @@ func answerClaude(e *Event, s speech) Answer {
 		return Answer{Out: specific{Event: e.Name, Context: s.text}.String()}
 	case s.kind == goOn:
 		return Answer{Out: verdict{"block", s.text}.String()}
+	case s.kind == inform:
+		return Answer{Out: object(struct {
+			Message string `json:"systemMessage"`
+		}{s.text})}
 	}
 	return Answer{}
 }

@@ -83,3 +83,30 @@ func TestBackgroundSubagent(t *testing.T) {
 		t.Errorf("a cancelled subagent is told %q", out)
 	}
 }
+
+// Claude Code runs hooks that were set up while it ran, without the tools. Such a session is no agent, and its person
+// is told to start it again.
+func TestInstalledWhileItRan(t *testing.T) {
+	b := newFixture(t)
+	run := b.runner("ann", "p1")
+	says := func(event, more string) string {
+		return run("claude", event, `{"session_id":"s1","hook_event_name":"`+event+`"`+more+`}`).Out
+	}
+	for event, want := range map[string]bool{"PreToolUse": false, "UserPromptSubmit": true, "Stop": false} {
+		if out := says(event, ""); strings.Contains(out, `{"systemMessage":"Pennypost: `) != want ||
+			!want && out != "" {
+			t.Errorf("%s says %q", event, out)
+		}
+	}
+	if out := says("SessionStart", `,"source":"clear"`); out != "" {
+		t.Errorf("/clear says %q", out)
+	}
+	if list, err := mail.Roster(t.Context(), b.as(mail.User)); err != nil || len(list) > 0 {
+		t.Errorf("the roster has %+v, %v", list, err)
+	}
+	says("SessionStart", `,"source":"resume"`)
+	b.send("ann", "to be told")
+	if out := says("UserPromptSubmit", ""); !strings.Contains(out, "to be told") {
+		t.Errorf("started again it is told %q", out)
+	}
+}

@@ -17,6 +17,8 @@ type Client struct {
 	Editor bool
 	// Many says that one of its processes may run several sessions, which its hooks tell apart.
 	Many bool
+	// reloads says that it runs hooks that were set up while it ran. The tools it has only if they were there before.
+	reloads bool
 	// waits says that a hook may wait beside an idle session, which its end wakes: Call.Wait.
 	waits bool
 	// read turns what the program says into an Event.
@@ -50,6 +52,7 @@ const (
 	goOn               // the turn goes on, with text
 	forbid             // the tool must not run, because of text
 	drop               // the prompt must not begin a turn, because of text
+	inform             // text is for the person alone
 )
 
 // Clients returns the clients whose hooks are understood.

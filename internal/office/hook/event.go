@@ -26,6 +26,7 @@ type Event struct {
 	Frozen    bool // the session ends, and can be resumed
 	Over      bool // the turn has ended, whatever a hook says; of a turn's start: the one before has
 	Within    bool // the prompt goes into the turn that runs
+	Begins    bool // of a session's start: the client's program may have just begun
 	Compacted bool // the session goes on with a summary of what it was
 }
 

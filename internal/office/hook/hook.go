@@ -41,6 +41,8 @@ type Call struct {
 	Process func(topmost bool) string
 	// Busy reports whether the client says of a session that a turn of it runs; nil: nobody can tell.
 	Busy func(*Session) bool
+	// First reports whether it is asked for the first time about a session; nil: every time is the first.
+	First func(session string) bool
 	// Use notes that an agent, or a subagent of its session, is about to use a tool; nil: nobody asks.
 	Use func(room mail.RoomName, agent mail.Name, e *Event)
 	// Enter finds the mailbox that an event is about.
@@ -108,7 +110,7 @@ func (c *Call) ask(ctx context.Context, client *Client, e *Event) (pending, erro
 	brief, err := svc.Turn(ctx, mail.Turn{
 		Moment: e.Moment, Session: e.Session.ID, Client: e.Client, Process: e.Session.Process, Frozen: e.Frozen,
 		Over: e.Over, Proof: e.proves(), Sub: e.Sub, Ring: e.Ring,
-		Quiet: !e.Carries, Within: e.Within, Summed: e.Compacted,
+		Quiet: !e.Carries, Within: e.Within, Summed: e.Compacted, Late: client.reloads && client.Name == e.Client && !e.Begins,
 		Held: func() map[mail.ID]bool {
 			return Holds(e.Client, e.Session.Script, e.Moment == mail.SessionStart || e.Moment == mail.SessionEnd)
 		},
@@ -121,8 +123,20 @@ func (c *Call) ask(ctx context.Context, client *Client, e *Event) (pending, erro
 		c.Use(box.Room, brief.Agent, e)
 	}
 	t := pending{box: box, agent: brief.Agent}
+	if brief.Unequipped {
+		return c.restart(e), nil
+	}
 	t.kind, t.words = say(e, box, &brief)
 	return t, nil
+}
+
+// restart tells the person, once a session, that the session is too old to be an agent.
+func (c *Call) restart(e *Event) pending {
+	if e.Moment != mail.TurnStart || c.First != nil && !c.First(e.Session.ID) {
+		return pending{}
+	}
+	return pending{kind: inform, words: words{text: greeting + "this session began before Pennypost was set up for it, " +
+		"and has none of its tools. To have it take part, leave it and start it again; claude --continue goes on here."}}
 }
 
 // own reports whether nobody is kept from a tool: it is one of Pennypost's, or loads such.

@@ -187,19 +187,37 @@ func (l *Sessions) Get(room mail.RoomName, agent mail.Name) (Session, bool) {
 	l.mu.Lock()
 	s, ok := l.latest[at]
 	l.mu.Unlock()
-	switch {
-	case !ok || s.over:
+	if !ok || s.over || ended(s.Process) {
 		return Session{}, false
-	case !ended(s.Process):
-		return s, true
 	}
+	return s, true
+}
+
+// Killed returns the sessions whose program has ended without a hook that said so, and takes them for over from then
+// on. Connections end by themselves.
+func (l *Sessions) Killed() (killed []Session) {
+	l.mu.Lock()
+	all := slices.Collect(maps.Values(l.latest))
+	l.mu.Unlock()
+	for _, s := range all {
+		if !s.over && s.Joined == "" && ended(s.Process) && l.replace(s, s.remains()) {
+			killed = append(killed, s)
+		}
+	}
+	return killed
+}
+
+// replace puts one session in the place of another, unless more was told of that since.
+func (l *Sessions) replace(old, s Session) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if l.latest[at] == s { // and not one that was resumed meanwhile
-		l.latest[at] = s.remains()
-		l.changed()
+	at := seatOf(old.Room, old.Agent)
+	if l.latest[at] != old {
+		return false
 	}
-	return Session{}, false
+	l.latest[at] = s
+	l.changed()
+	return true
 }
 
 // Program is what of an agent's session runs on this machine.
@@ -272,13 +290,9 @@ func (l *Sessions) working(client string) (found []Session) {
 
 // Rested notes that a session is in no turn, unless more was told of it since s was returned.
 func (l *Sessions) Rested(s Session) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if at := seatOf(s.Room, s.Agent); l.latest[at] == s {
-		s.Working = false
-		l.latest[at] = s
-		l.changed()
-	}
+	rested := s
+	rested.Working = false
+	l.replace(s, rested)
 }
 
 // Gone returns the latest session of an agent if its program is known to have ended. That it said goodbye is not

@@ -29,6 +29,9 @@ func (v *view) Turn(ctx context.Context, t mail.Turn) (mail.Briefing, error) {
 	if t.Sub {
 		return v.withTexts(ctx, v.subagentTurn(c, t))
 	}
+	if v.unequipped(c, t) {
+		return mail.Briefing{Agent: c.Name, State: mail.Gone, Unequipped: true}, nil
+	}
 	if brief, stale := v.staleRing(c, t); stale {
 		return brief, nil
 	}
@@ -106,6 +109,18 @@ func (v *view) subagentTurn(c *mail.AgentChange, t mail.Turn) (brief mail.Briefi
 	return brief
 }
 
+// unequipped reports whether a session's program has none of our tools, because it began before they were set up: by
+// then neither a hook nor a connection of it has told the room of it.
+func (v *view) unequipped(c *mail.AgentChange, t mail.Turn) (lacks bool) {
+	if !t.Late || c.Process == "" {
+		return false
+	}
+	v.read(func(s *state, _ mail.Time) {
+		lacks = s.inSession(c.Name, t.Session) == nil && len(s.programs[c.Process]) == 0
+	})
+	return lacks
+}
+
 // staleRing reports whether a turn was begun by a door for mail that was dealt with meanwhile.
 func (v *view) staleRing(c *mail.AgentChange, t mail.Turn) (brief mail.Briefing, stale bool) {
 	if !t.Ring || t.Moment != mail.TurnStart {
@@ -143,11 +158,19 @@ func (v *view) turnEvents(s *state, c *mail.AgentChange, t mail.Turn, held map[m
 		return v.momentEvents(s, nil, c, t, now)
 	}
 	c.Name = m.Name
+	if t.Moment == mail.SessionEnd && goesOnElsewhere(m, t) {
+		return nil
+	}
 	events := append(s.afterTelling(m, t, held, now), v.momentEvents(s, m, c, t, now)...)
 	if t.Moment == mail.SessionStart {
 		events = append(events, s.goingOn(m, held, now)...)
 	}
 	return events
+}
+
+// goesOnElsewhere reports whether m's session was resumed by another program than the one in which it ended.
+func goesOnElsewhere(m *member, t mail.Turn) bool {
+	return t.Process != "" && m.Process != "" && m.Process != t.Process
 }
 
 // goingOn returns the receipts by which unread mail counts as told that the conversation of a session has which goes
