@@ -71,6 +71,9 @@ type Presence struct {
 	// Access is for doors of this machine, as in Turn; a room takes no notice of it. It says how to get at the session
 	// that a connection belongs to, and counts where no hook tells of that session.
 	Access *Access `json:"access,omitempty"`
+	// Inbox is the bridge that puts all mail for the agent into a mailbox which the agent's client shows it by itself.
+	// Only bridges say so.
+	Inbox *string `json:"-"`
 	// Update refuses to create: an unknown name is NotFound.
 	Update bool `json:"update,omitzero"`
 }
@@ -110,12 +113,13 @@ type AgentChange struct {
 	Silent Seq `json:"silent,omitzero"`
 	// Most is how many live agents may be below the parent of an agent that is new, or share the name of a session
 	// that finds it held; 0: as many as like.
-	Most    int    `json:"most,omitzero"`
-	Turn    Moment `json:"turn,omitempty"`    // TurnStart or TurnEnd
-	Over    bool   `json:"over,omitzero"`     // of TurnEnd: the turn was broken off
-	Summed  bool   `json:"summed,omitzero"`   // Session goes on with a summary of what it was
-	Renamed Name   `json:"renamed,omitempty"` // the agent's new name
-	Retired bool   `json:"retired,omitzero"`  // the agent leaves the roster
+	Most    int     `json:"most,omitzero"`
+	Turn    Moment  `json:"turn,omitempty"`  // TurnStart or TurnEnd
+	Over    bool    `json:"over,omitzero"`   // of TurnEnd: the turn was broken off
+	Summed  bool    `json:"summed,omitzero"` // Session goes on with a summary of what it was
+	Inbox   *string `json:"inbox,omitzero"`
+	Renamed Name    `json:"renamed,omitempty"` // the agent's new name
+	Retired bool    `json:"retired,omitzero"`  // the agent leaves the roster
 	// SHA-256, in hex, of the agent's bearer token; it replaces the one before
 	TokenSum string `json:"token_sum,omitempty"`
 	By       Name   `json:"by,omitempty"` // who made the change, if not the agent

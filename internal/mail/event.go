@@ -99,6 +99,7 @@ type AgentRecord struct {
 	Machine    Machine  `json:"machine,omitempty"`   // where Session runs, or Left did
 	Heard      Seq      `json:"heard,omitzero"`      // the place where a Session with a Machine was last heard of
 	Joined     bool     `json:"joined,omitzero"`     // Session is a connection, or was until SessionAt
+	Inbox      string   `json:"inbox,omitempty"`     // the bridge that puts its mail into a mailbox of its client's
 	Continues  int      `json:"continues,omitzero"`  // how often in a row mail kept the turn from ending
 	GaveUp     bool     `json:"gave_up,omitzero"`    // at the last end of a turn
 	Broken     bool     `json:"broken,omitzero"`     // the last turn was broken off

@@ -37,6 +37,8 @@ func (d Delivery) Awaits() string {
 	switch d.Wake {
 	case WakeWaiting:
 		return "is waiting for mail and gets it now"
+	case InboxDoor:
+		return "gets it in its inbox, which its client shows it at once"
 	case WakeTurnEnd:
 		if d.Sees == "" {
 			return "is working; sees it when it next looks"

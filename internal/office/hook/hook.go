@@ -110,7 +110,8 @@ func (c *Call) ask(ctx context.Context, client *Client, e *Event) (pending, erro
 	brief, err := svc.Turn(ctx, mail.Turn{
 		Moment: e.Moment, Session: e.Session.ID, Client: e.Client, Process: e.Session.Process, Frozen: e.Frozen,
 		Over: e.Over, Proof: e.proves(), Sub: e.Sub, Ring: e.Ring,
-		Quiet: !e.Carries, Within: e.Within, Summed: e.Compacted, Late: client.reloads && client.Name == e.Client && !e.Begins,
+		Quiet: !e.Carries, Within: e.Within, Summed: e.Compacted,
+		Late: client.reloads && client.Name == e.Client && !e.Begins,
 		Held: func() map[mail.ID]bool {
 			return Holds(e.Client, e.Session.Script, e.Moment == mail.SessionStart || e.Moment == mail.SessionEnd)
 		},
@@ -135,8 +136,9 @@ func (c *Call) restart(e *Event) pending {
 	if e.Moment != mail.TurnStart || c.First != nil && !c.First(e.Session.ID) {
 		return pending{}
 	}
-	return pending{kind: inform, words: words{text: greeting + "this session began before Pennypost was set up for it, " +
-		"and has none of its tools. To have it take part, leave it and start it again; claude --continue goes on here."}}
+	text := "this session began before Pennypost was set up for it, and has none of its tools. To have it take part, " +
+		"leave it and start it again: claude --continue goes on here."
+	return pending{kind: inform, words: words{text: greeting + text}}
 }
 
 // own reports whether nobody is kept from a tool: it is one of Pennypost's, or loads such.

@@ -60,6 +60,8 @@ func (m *member) away() bool { return !m.isUser() && (m.Retired || m.State == ma
 func (s *state) wake(m *member, r *record, a mail.Address, now mail.Time) (how string, putOff mail.Time,
 	at mail.Machine) {
 	switch {
+	case s.hasInbox(m):
+		return mail.InboxDoor, 0, ""
 	case m.isUser() && r.msg.From != mail.ToUser && !r.withdrawn():
 		if how, putOff = s.tells(r.open(), r.msg.Priority == mail.Urgent, now); how != "" {
 			return how, putOff, ""
@@ -77,6 +79,12 @@ func (s *state) wake(m *member, r *record, a mail.Address, now mail.Time) (how s
 		return s.ring(r, m, m.Name, m.Roles, now)
 	}
 	return mail.WakeNoDoor, 0, ""
+}
+
+// hasInbox reports whether m's client shows m by itself what a bridge puts into its mailbox.
+func (s *state) hasInbox(m *member) bool {
+	return m.Inbox != "" && (m.Session == "" || m.Joined) && m.State.Live() &&
+		slices.ContainsFunc(s.bridges, func(b mail.Bridge) bool { return b.ID == m.Inbox })
 }
 
 // ring says through which door an agent, or whoever has the roles, is rung for r, on which other machine if it is not

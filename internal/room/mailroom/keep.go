@@ -400,7 +400,8 @@ func (s *state) counts(rc *mail.Receipt, mark mail.Seq) bool {
 // heartbeat reports whether a change of the roster says nothing but that somebody lives.
 func heartbeat(c *mail.AgentChange) bool {
 	return c.Roles == nil && c.Tags == nil && c.State == "" && c.Task == nil && c.Parent == nil && c.Client == "" &&
-		!c.TakeOver && !c.End && c.Turn == "" && !c.Summed && c.Renamed == "" && !c.Retired && c.TokenSum == ""
+		!c.TakeOver && !c.End && c.Turn == "" && !c.Summed && c.Inbox == nil && c.Renamed == "" && !c.Retired &&
+		c.TokenSum == ""
 }
 
 func keepIf(keep bool) journal.Fate {

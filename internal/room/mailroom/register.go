@@ -129,6 +129,9 @@ func (v *view) change(p mail.Presence) (*mail.AgentChange, error) {
 	if c.Session != "" && !c.End && !v.files {
 		c.Machine = v.opts.Machine
 	}
+	if v.files {
+		c.Inbox = p.Inbox
+	}
 	if name != v.caller {
 		c.By = v.caller
 	}
@@ -258,9 +261,9 @@ func (s *state) changes(c *mail.AgentChange, now mail.Time) bool {
 		c.Parent != nil {
 		return true
 	}
-	return beats(max(m.Seen, m.SessionAt), now) || m.parted() || m.State == mail.Gone || c.State != "" &&
-		c.State != m.State || c.Client != "" &&
-		c.Client != m.Client || c.Session != m.Session
+	return beats(max(m.Seen, m.SessionAt), now) || m.parted() || m.State == mail.Gone ||
+		c.State != "" && c.State != m.State || c.Client != "" && c.Client != m.Client || c.Session != m.Session ||
+		c.Inbox != nil && *c.Inbox != m.Inbox
 }
 
 // beats reports whether a sign of life is due. The last one may be from another machine, whose clock is ahead.

@@ -189,6 +189,9 @@ func (s *state) update(m *member, c *mail.AgentChange, at mail.Time) {
 	if c.Client != "" {
 		m.Client = c.Client
 	}
+	if c.Inbox != nil {
+		m.Inbox = *c.Inbox
+	}
 	if c.TokenSum != "" {
 		s.ended = true
 		delete(s.tokens, m.TokenSum)

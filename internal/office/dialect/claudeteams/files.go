@@ -334,9 +334,10 @@ func (f *files) tellAgents(ctx context.Context, n *dialect.News, roster func() (
 			return err
 		}
 		p := presence(name, f.team, lead, m.state, list)
+		p.Inbox = new(f.opts.Bridge.ID)
 		switch a, _ := onRoster(list, name); {
 		case f.config.ours():
-			p.Client = "" // members may run in whatever they like
+			p.Client, p.Inbox = "", new("") // members may run in whatever they like
 		case hooked(&a):
 			p.State = "" // which its hooks know better
 		case f.config.inside(m):

@@ -1,6 +1,7 @@
 package claudeteams
 
 import (
+	"crypto/rand"
 	"log/slog"
 	"os"
 	"strings"
@@ -86,6 +87,32 @@ func TestOneWay(t *testing.T) {
 	}
 	h.Sync()
 	state(h.item("from inside"), mail.Queued, "")
+}
+
+// TestInboxIsAWay: the sender of mail to a member whose client shows it its inbox is told so. A member with a session of
+// its own has no such way, nor has a member whose team is gone.
+func TestInboxIsAWay(t *testing.T) {
+	h := newHQ(t, "alpha")
+	h.Register("codex")
+	h.Bridge("")
+	h.begin("reviewer", "s-reviewer")
+	h.Sync()
+	wants := func(to mail.Name, inbox bool) {
+		t.Helper()
+		sent, err := h.As("codex").Send(t.Context(), mail.Draft{To: mail.Recipients{string(to)}, Type: "question",
+			Body: rand.Text()})
+		if err != nil || len(sent.Recipients) != 1 || (sent.Recipients[0].Wake == mail.InboxDoor) != inbox {
+			t.Errorf("the sender to %s is told %+v, %v", to, sent.Recipients, err)
+		}
+		h.Sync()
+	}
+	wants("tester", true)
+	wants("reviewer", false)
+	if err := os.RemoveAll(h.Dir); err != nil {
+		t.Fatal(err)
+	}
+	h.Sync()
+	wants("tester", false)
 }
 
 // TestVanishesWhileRead: an inbox that is listed, and gone when it is looked at, was not read. One that comes back

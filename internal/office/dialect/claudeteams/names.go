@@ -219,13 +219,13 @@ func presence(name mail.Name, team string, lead bool, state mail.State, roster [
 // says that it lives, does not belong to the team.
 func farewell(a mail.Agent, team string) mail.Presence {
 	if a.Session == "" {
-		return mail.Presence{Name: a.Name, State: mail.Gone, Update: true}
+		return mail.Presence{Name: a.Name, State: mail.Gone, Inbox: new(""), Update: true}
 	}
 	without := func(list []string, word string) []string {
 		return slices.DeleteFunc(slices.Clone(list), func(s string) bool { return s == word })
 	}
 	return mail.Presence{Name: a.Name, Tags: without(a.Tags, teamTag(team)), Roles: without(a.Roles, leadName),
-		Update: true}
+		Inbox: new(""), Update: true}
 }
 
 func union(a, b []string) []string {

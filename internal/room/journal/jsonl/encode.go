@@ -152,6 +152,9 @@ func (w *encoder) agent(a *mail.AgentChange) {
 	w.optional(`,"turn":`, string(a.Turn))
 	w.flag(`,"over":true`, a.Over)
 	w.flag(`,"summed":true`, a.Summed)
+	if a.Inbox != nil {
+		w.member(`,"inbox":`, *a.Inbox)
+	}
 	w.optional(`,"renamed":`, string(a.Renamed))
 	w.flag(`,"retired":true`, a.Retired)
 	w.optional(`,"token_sum":`, a.TokenSum)
