@@ -136,8 +136,8 @@ func (c *Call) restart(e *Event) pending {
 	if e.Moment != mail.TurnStart || c.First != nil && !c.First(e.Session.ID) {
 		return pending{}
 	}
-	text := "this session began before Pennypost was set up for it, and has none of its tools. To have it take part, " +
-		"leave it and start it again: claude --continue goes on here."
+	text := "this session began before Pennypost was set up for it, and has none of its tools. To have it take " +
+		"part, leave it and start it again: claude --continue goes on here."
 	return pending{kind: inform, words: words{text: greeting + text}}
 }
 

@@ -89,8 +89,8 @@ func TestOneWay(t *testing.T) {
 	state(h.item("from inside"), mail.Queued, "")
 }
 
-// TestInboxIsAWay: the sender of mail to a member whose client shows it its inbox is told so. A member with a session of
-// its own has no such way, nor has a member whose team is gone.
+// TestInboxIsAWay: the sender of mail to a member whose client shows it its inbox is told so. A member with a session
+// of its own has no such way, nor has a member whose team is gone.
 func TestInboxIsAWay(t *testing.T) {
 	h := newHQ(t, "alpha")
 	h.Register("codex")
