@@ -238,6 +238,11 @@ func (v *callerRoom) Turn(ctx context.Context, t mail.Turn) (mail.Briefing, erro
 	access := t.Access
 	t.Access = nil
 	as := v.opening(&t.Process, t.Session, t.Client)
+	if t.Moment == mail.TurnEnd && !t.Over && hook.Waits(t.Client) {
+		if agent, over := v.office.sessions.Of(v.name, t.Session); agent != "" && !over {
+			v.office.listeners.Expect(v.name, agent, mail.RewakeDoor)
+		}
+	}
 	brief, err := as.Stub.Turn(ctx, t)
 	if err == nil {
 		v.office.meet(v.name, &brief, &t, access)

@@ -3,6 +3,7 @@ package wake
 import (
 	"context"
 	"errors"
+	"maps"
 	"slices"
 	"sync"
 	"time"
@@ -22,6 +23,7 @@ import (
 type Listeners struct {
 	mu        sync.Mutex
 	listeners map[place]*queue
+	expected  map[place]time.Time // until when a listener that was announced may come
 }
 
 // place is where an agent's processes wait.
@@ -59,6 +61,7 @@ func (l *Listeners) Enter(room mail.RoomName, agent mail.Name, at mail.Listener)
 	w := &Waiter{listeners: l, at: place{seatOf(room, agent), at.Door}, session: at.Session, over: make(chan error, 1)}
 	l.mu.Lock()
 	defer l.mu.Unlock()
+	delete(l.expected, w.at)
 	w.queue = l.holdLocked(w.at)
 	w.queue.endLocked(func(w *Waiter) bool { return at.Session != "" && w.session == at.Session }, nil)
 	w.queue.waiters = append(w.queue.waiters, w)
@@ -118,6 +121,7 @@ func (l *Listeners) Move(room mail.RoomName, agent mail.Name) {
 func (l *Listeners) end(at seat, who func(*Waiter) bool, why error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
+	maps.DeleteFunc(l.expected, func(p place, _ time.Time) bool { return p.seat == at })
 	for _, door := range mail.ListenerDoors() {
 		if q := l.listeners[place{at, door}]; q != nil {
 			q.endLocked(who, why)
@@ -136,12 +140,26 @@ func (q *queue) endLocked(who func(*Waiter) bool, why error) {
 	})
 }
 
-// Doors returns the doors at which somebody waits for an agent, in the order in which they are tried.
+// Expect announces a listener: the client has just been told that a turn has ended, and starts one. For as long as
+// that may take, it counts as there, because whoever rings waits for it.
+func (l *Listeners) Expect(room mail.RoomName, agent mail.Name, door string) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	now := time.Now()
+	maps.DeleteFunc(l.expected, func(_ place, until time.Time) bool { return now.After(until) })
+	if l.expected == nil {
+		l.expected = make(map[place]time.Time)
+	}
+	l.expected[place{seatOf(room, agent), door}] = now.Add(listenerTime)
+}
+
+// Doors returns the doors at which somebody waits for an agent, or is about to, in the order in which they are tried.
 func (l *Listeners) Doors(room mail.RoomName, agent mail.Name) (out []Waker) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	for _, door := range mail.ListenerDoors() {
-		if q := l.listeners[place{seatOf(room, agent), door}]; q != nil && len(q.waiters) > 0 {
+		at := place{seatOf(room, agent), door}
+		if q := l.listeners[at]; q != nil && len(q.waiters) > 0 || time.Now().Before(l.expected[at]) {
 			out = append(out, listenerDoor{l, door})
 		}
 	}

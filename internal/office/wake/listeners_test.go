@@ -220,3 +220,34 @@ func TestP8_Listeners(t *testing.T) {
 		b.mark("ann", mail.MarkRead)
 	}, mail.Presence{Name: "ann", Session: "s1"})
 }
+
+// A listener that a client starts at a turn's end is a door from that end on: whoever rings meanwhile waits for it.
+// What never comes is no door for long.
+func TestP7_ListenerToCome(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l := new(Listeners)
+		l.Expect("lab", "ann", mail.RewakeDoor)
+		doors := l.Doors("lab", "ann")
+		if got := kinds(doors); !slices.Equal(got, []string{mail.RewakeDoor}) || len(l.Doors("lab", "bob")) > 0 {
+			t.Fatalf("the doors are %v", got)
+		}
+		rung := make(chan error, 1)
+		go func() { rung <- doors[0].Ring(t.Context(), annsRing) }()
+		time.Sleep(time.Second)
+		w := wait(l, mail.RewakeDoor, "s1", nil)
+		if err := <-rung; err != nil {
+			t.Fatal(err)
+		}
+		if <-w.ended; len(w.handed()) != 1 || len(l.Doors("lab", "ann")) > 0 {
+			t.Errorf("it was handed %v, and the doors are %v", w.handed(), kinds(l.Doors("lab", "ann")))
+		}
+		l.Expect("lab", "ann", mail.RewakeDoor)
+		if time.Sleep(listenerTime + time.Second); len(l.Doors("lab", "ann")) > 0 {
+			t.Error("a listener that did not come is a door")
+		}
+		l.Expect("lab", "ann", mail.RewakeDoor)
+		if l.End("lab", "ann", "s1"); len(l.Doors("lab", "ann")) > 0 {
+			t.Error("a session that has ended is to have a listener")
+		}
+	})
+}
