@@ -86,12 +86,12 @@ func extension(o *Options, client string) *ownFile {
 }
 
 // patience returns the .npmrc beside opencode's configuration. opencode installs a package of its own there, at each
-// start until it has it, and a plugin waits for that: without a network for 70 seconds, because npm tries again twice
-// (seen with 1.18.33). With a network this changes nothing.
+// start until it has it, and a plugin waits for that: without a network for 70 seconds, because npm tries again twice,
+// and for a minute in one that swallows all packets (seen with 1.18.33). With a network this changes nothing.
 func patience(o *Options) *ownFile {
 	return &ownFile{spare: true, text: "# " + ownMark + raw(o.Binary) + "\n" +
 		"# Without a network every start of opencode would take 70 seconds longer, as with any plugin.\n" +
-		"fetch-retries=0\n"}
+		"fetch-retries=0\nfetch-timeout=5000\n"}
 }
 
 // pi is the pi coding agent (docs/extensions.md of @mariozechner/pi-coding-agent 0.73.1). It has no MCP; the extension
