@@ -6,9 +6,7 @@ import (
 	"path/filepath"
 	"regexp"
 	"slices"
-	"strconv"
 	"strings"
-	"syscall"
 	"testing"
 	"time"
 
@@ -40,8 +38,9 @@ func claude() client {
 		headless: func(prompt string) []string {
 			return []string{"-p", prompt, "--allowedTools", claudeTools}
 		},
-		tui:      []string{"--permission-mode", "default", "--allowedTools", claudeTools},
-		ready:    regexp.MustCompile(`(?m)^\s*❯`),
+		tui:   []string{"--permission-mode", "default", "--allowedTools", claudeTools},
+		ready: regexp.MustCompile(`(?m)^\s*❯`),
+		quit:  "/exit", resume: []string{"--continue"},
 		breakOff: []string{"Escape"},
 		subagent: func(prompt string) string {
 			input, _ := json.Marshal(map[string]any{"description": "scripted", "prompt": prompt,
@@ -55,13 +54,7 @@ func claude() client {
 			{"background", "", true, claudeBackground},
 			{"wayOut", "", false, claudeWayOut},
 			{"plugin", "", false, claudePlugin},
-			{"queued", "", true, claudeQueued},
-			{"killed", "", true, claudeKilled},
-			{"escTwice", "", true, claudeEscTwice},
-			{"reopened", "", true, claudeReopened},
-			{"typing", "", false, claudeTyping},
 			{"installedWhile", "", false, claudeInstalledWhile},
-			{"killedIdle", "", false, claudeKilledIdle},
 			{"shell", "", false, claudeShell},
 			{"bypass", "", false, claudeBypass},
 			{"poster", "", false, claudePoster},
@@ -181,146 +174,6 @@ func claudePlugin(t *testing.T, l *lab) {
 	l.alone()
 }
 
-// thinks is how long a model thinks in scenarios of life: longer than any pause by which one could guess.
-const thinks = 6 * time.Second
-
-// claudeQueued: a prompt that the person types while the model works, and thinks for as long as models do, does not
-// have mail told twice.
-func claudeQueued(t *testing.T, l *lab) {
-	l.install()
-	w := l.tui()
-	tool, open := l.gate("gate")
-	w.prompt("hello work " + tool + " [[hold on]] [[say bye]]")
-	l.began("gate")
-	id := l.send(l.agent, "ZEBRA while it works")
-	open()
-	l.told(l.request("hello work", passed), "ZEBRA while it works")
-	time.Sleep(thinks)
-	w.prompt("and then this [[say bye]]")
-	time.Sleep(thinks)
-	l.model.Release("on")
-	l.told(l.request("hello work", "and then this"), "ZEBRA while it works")
-	l.presented(id)
-	l.until("the agent is idle", func() bool { return l.state(l.agent) == mail.Idle })
-	l.once("ZEBRA while it works")
-}
-
-// once holds that no request has a text more than once.
-func (l *lab) once(text string) {
-	l.t.Helper()
-	for _, r := range l.model.Requests() {
-		if n := r.Copies(text); n > 1 {
-			l.t.Errorf("request %d has %q %d times", r.N, text, n)
-		}
-	}
-}
-
-// claudeKilled: a session that is killed while the model thinks, and continued, has what it was told once.
-func claudeKilled(t *testing.T, l *lab) {
-	for _, first := range []bool{false, true} {
-		l := newLab(t, l.client, l.version)
-		body, tool, open := "ZEBRA in the first request", "", func() {}
-		l.install()
-		if first {
-			l.pp("agents", "register", string(l.agent))
-			l.send(l.agent, body)
-		}
-		w := l.tui()
-		if !first {
-			body = "ZEBRA behind a tool"
-			tool, open = l.gate("gate")
-		}
-		w.prompt("hello work " + tool + " [[hold on]] [[say bye]]")
-		if !first {
-			l.began("gate")
-			l.send(l.agent, body)
-			open()
-		}
-		l.told(l.request("hello work", body), body)
-		time.Sleep(thinks)
-		l.kill(l.version.program)
-		w = l.tui("--continue")
-		w.prompt("hello again [[say bye]]")
-		l.told(l.request("hello again", body), body)
-		l.until("the agent is idle", func() bool { return l.state(l.agent) == mail.Idle })
-		l.once(body)
-	}
-}
-
-// kill ends a program of the lab as kill -9 does.
-func (l *lab) kill(program string) {
-	l.t.Helper()
-	killed := false
-	for pid := range l.processes() {
-		exe, _ := os.Readlink("/proc/" + strconv.Itoa(pid) + "/exe") // of one that ends there is none
-		if real, err := filepath.EvalSymlinks(program); err == nil && exe == real {
-			l.must(syscall.Kill(pid, syscall.SIGKILL))
-			killed = true
-		}
-	}
-	if !killed {
-		l.t.Fatalf("%s does not run\n%s", program, l.scene())
-	}
-}
-
-// claudeEscTwice: after Esc in a turn that had tools, and a prompt of the person's at once, mail told is there once.
-func claudeEscTwice(t *testing.T, l *lab) {
-	l.install()
-	w := l.tui()
-	tool, open := l.gate("gate")
-	w.prompt("hello work " + tool + " [[hold on]] [[say bye]]")
-	l.began("gate")
-	id := l.send(l.agent, "ZEBRA before Esc")
-	open()
-	l.told(l.request("hello work", passed), "ZEBRA before Esc")
-	time.Sleep(thinks)
-	w.breakOff()
-	w.prompt("and then this [[say bye]]")
-	l.told(l.request("and then this"), "ZEBRA before Esc")
-	l.presented(id)
-	l.once("ZEBRA before Esc")
-}
-
-// claudeReopened: mail that came while the session was closed is seen when it is opened again, though nobody types.
-func claudeReopened(t *testing.T, l *lab) {
-	l.install()
-	w := l.tui()
-	w.prompt("hello first [[say bye]]")
-	l.request("hello first")
-	l.until("the agent is idle", func() bool { return l.state(l.agent) == mail.Idle })
-	w.prompt("/exit")
-	l.until("the session has ended", func() bool { s := l.state(l.agent); return s == mail.Gone || s == mail.Frozen })
-	id := l.send(l.agent, "ZEBRA while it was closed", "--urgent")
-	l.tui()
-	l.until("the session is there", func() bool { return l.state(l.agent) == mail.Idle })
-	began := time.Now()
-	r := l.request("ZEBRA while it was closed")
-	if l.seconds = r.At.Sub(began); l.seconds > 20*time.Second {
-		t.Errorf("the model was asked after %v", l.seconds)
-	}
-	l.told(r, "ZEBRA while it was closed")
-	l.presented(id)
-	l.once("ZEBRA while it was closed")
-}
-
-// claudeTyping: nobody is rung while the person types the first prompt of a session, which is left as it was typed.
-func claudeTyping(t *testing.T, l *lab) {
-	l.install()
-	l.pp("agents", "register", string(l.agent))
-	l.send(l.agent, "ZEBRA at the opening")
-	w := l.tui()
-	for range 12 { // half a minute
-		w.press("-l", "word ")
-		time.Sleep(2500 * time.Millisecond)
-	}
-	if n := len(l.model.Requests()); n > 0 {
-		t.Errorf("it was rung while the person typed\n%s", l.scene())
-	}
-	w.prompt("and an end [[say bye]]")
-	l.told(l.request("word word word", "and an end"), "ZEBRA at the opening")
-	l.once("ZEBRA at the opening")
-}
-
 // claudeInstalledWhile: a session that ran when Pennypost was installed has no tools. It is no agent, nobody wakes it,
 // and its person is told what to do; started again, it is one.
 func claudeInstalledWhile(t *testing.T, l *lab) {
@@ -345,25 +198,6 @@ func claudeInstalledWhile(t *testing.T, l *lab) {
 		all := l.model.Requests()
 		return all[len(all)-1].Offers("send_message")
 	})
-}
-
-// claudeKilledIdle: a session that is killed while it is idle is not said to be idle, or to be woken, for long.
-func claudeKilledIdle(t *testing.T, l *lab) {
-	l.install()
-	w := l.tui()
-	w.prompt("hello idle [[say bye]]")
-	l.request("hello idle")
-	l.until("the agent is idle", func() bool { return l.state(l.agent) == mail.Idle })
-	l.kill(l.version.program)
-	killed := time.Now()
-	l.until("the session has ended", func() bool { return l.state(l.agent) == mail.Gone })
-	if took := time.Since(killed); took > 15*time.Second {
-		t.Errorf("that took %v", took)
-	}
-	sent := ask[mail.Sent](l, "send", "--to", string(l.agent), "--type", "question", "--body", "ZEBRA too late")
-	if d := sent.Recipients[0]; d.Awaits() != "its session has ended; gets it when it comes back" {
-		t.Errorf("the sender is told %q", d.Awaits())
-	}
 }
 
 // claudeShell: the command by which mail is marked works as agents are told it, in their shell.

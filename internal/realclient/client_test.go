@@ -28,6 +28,9 @@ type client struct {
 	pastes bool
 	// swallows says that it loses an Enter now and then; ready stands there again when a prompt was sent.
 	swallows bool
+	// quit is typed to leave a session, and resume are the arguments that go on with the last one.
+	quit   string
+	resume []string
 	// breakOff are the keys, as tmux calls them, that break a turn off.
 	breakOff []string
 	// outlives says that the program goes on without its terminal, with or without us: it has to be killed.

@@ -34,8 +34,9 @@ func codex() client {
 		installed: func(l *lab) { l.pp("install", "codex", "--trust") },
 		tui:       []string{"--ask-for-approval", "never", "--sandbox", "danger-full-access"},
 		ready:     regexp.MustCompile(`(?m)^\s*›`),
-		pastes:    true,
-		breakOff:  []string{"Escape"},
+		quit:      "/quit", resume: []string{"resume", "--last"},
+		pastes:   true,
+		breakOff: []string{"Escape"},
 		ended: func(l *lab) { // the server that its terminals shared, which the next one would use
 			if l.windows > 0 {
 				_ = l.command(context.Background(), l.version.program, "app-server", "daemon", "stop").Run()

@@ -29,6 +29,7 @@ func copilot() client {
 		headless: func(prompt string) []string { return []string{"-p", prompt, "--allow-all-tools"} },
 		tui:      []string{"--allow-all", "--experimental"},
 		ready:    regexp.MustCompile(`(?m)^\s*❯`),
+		quit:     "/exit", resume: []string{"--continue"},
 		breakOff: []string{"C-c"},
 		subagent: func(prompt string) string {
 			input, _ := json.Marshal(map[string]any{"description": "scripted", "prompt": prompt,

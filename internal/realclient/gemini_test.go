@@ -30,6 +30,7 @@ func gemini() client {
 		headless: func(prompt string) []string { return []string{"--yolo", "-p", prompt} },
 		tui:      []string{"--yolo"},
 		ready:    regexp.MustCompile(`(?m)^\s*[>*]   Type your message`),
+		quit:     "/quit", resume: []string{"--resume", "latest"},
 		breakOff: []string{"Escape"},
 		outlives: true,
 		subagent: func(prompt string) string {

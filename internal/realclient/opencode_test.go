@@ -25,7 +25,8 @@ func opencode() client {
 		headless: func(prompt string) []string { // of which it would put an argument with spaces in quotes
 			return append([]string{"run", "--"}, strings.Split(prompt, " ")...)
 		},
-		ready:    regexp.MustCompile(`Ask anything`),
+		ready: regexp.MustCompile(`Ask anything`),
+		quit:  "/exit", resume: []string{"--continue"},
 		breakOff: []string{"Escape", "Escape"},
 		subagent: func(prompt string) string {
 			input, _ := json.Marshal(map[string]any{"description": "scripted", "prompt": prompt,

@@ -17,6 +17,7 @@ func pi() client {
 		env:      func(*lab) []string { return []string{"PI_OFFLINE=1", "PI_TELEMETRY=0"} },
 		headless: func(prompt string) []string { return []string{"-p", prompt} },
 		ready:    regexp.MustCompile(`scripted`),
+		quit:     "/quit", resume: []string{"--continue"},
 		breakOff: []string{"Escape"},
 		lacks: map[string]string{
 			"subagent": "it has no subagents",

@@ -29,6 +29,7 @@ func qwen() client {
 		headless: func(prompt string) []string { return []string{"--yolo", "-p", prompt} },
 		tui:      []string{"--yolo"},
 		ready:    regexp.MustCompile(`(?m)^\s*[>*]   Type your message`),
+		quit:     "/quit", resume: []string{"--continue"},
 		breakOff: []string{"Escape"},
 		outlives: true,
 		subagent: func(prompt string) string {

@@ -238,10 +238,9 @@ func (v *callerRoom) Turn(ctx context.Context, t mail.Turn) (mail.Briefing, erro
 	access := t.Access
 	t.Access = nil
 	as := v.opening(&t.Process, t.Session, t.Client)
-	if t.Moment == mail.TurnEnd && !t.Over && hook.Waits(t.Client) {
-		if agent, over := v.office.sessions.Of(v.name, t.Session); agent != "" && !over {
-			v.office.listeners.Expect(v.name, agent, mail.RewakeDoor)
-		}
+	if t.Moment == mail.TurnEnd && !t.Over {
+		agent, _ := v.office.sessions.Of(v.name, t.Session)
+		v.office.listeners.Expect(v.name, agent, mail.Listener{Door: mail.RewakeDoor, Session: t.Session})
 	}
 	brief, err := as.Stub.Turn(ctx, t)
 	if err == nil {

@@ -70,12 +70,6 @@ func FindClient(name string) (Client, bool) {
 	return Client{}, false
 }
 
-// Waits reports whether a client starts a hook that waits beside a session whose turn has ended.
-func Waits(name string) bool {
-	c, _ := FindClient(name)
-	return c.waits
-}
-
 // object writes one JSON object. The texts in it were made harmless before and are UTF-8.
 func object(v any) string {
 	b, err := jsonx.Marshal(v)

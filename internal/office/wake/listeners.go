@@ -23,7 +23,8 @@ import (
 type Listeners struct {
 	mu        sync.Mutex
 	listeners map[place]*queue
-	expected  map[place]time.Time // until when a listener that was announced may come
+	came      map[place]string    // the session beside which the last listener was
+	expected  map[place]time.Time // until when the next one may come
 }
 
 // place is where an agent's processes wait.
@@ -62,6 +63,10 @@ func (l *Listeners) Enter(room mail.RoomName, agent mail.Name, at mail.Listener)
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	delete(l.expected, w.at)
+	if l.came == nil {
+		l.came = make(map[place]string)
+	}
+	l.came[w.at] = at.Session
 	w.queue = l.holdLocked(w.at)
 	w.queue.endLocked(func(w *Waiter) bool { return at.Session != "" && w.session == at.Session }, nil)
 	w.queue.waiters = append(w.queue.waiters, w)
@@ -121,6 +126,7 @@ func (l *Listeners) Move(room mail.RoomName, agent mail.Name) {
 func (l *Listeners) end(at seat, who func(*Waiter) bool, why error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
+	maps.DeleteFunc(l.came, func(p place, _ string) bool { return p.seat == at })
 	maps.DeleteFunc(l.expected, func(p place, _ time.Time) bool { return p.seat == at })
 	for _, door := range mail.ListenerDoors() {
 		if q := l.listeners[place{at, door}]; q != nil {
@@ -140,17 +146,20 @@ func (q *queue) endLocked(who func(*Waiter) bool, why error) {
 	})
 }
 
-// Expect announces a listener: the client has just been told that a turn has ended, and starts one. For as long as
-// that may take, it counts as there, because whoever rings waits for it.
-func (l *Listeners) Expect(room mail.RoomName, agent mail.Name, door string) {
+// Expect says that a session's client is about to start a listener, as it does at each turn's end. If it has started
+// one before, the next counts as there for as long as it may take to come, because whoever rings waits for it.
+func (l *Listeners) Expect(room mail.RoomName, agent mail.Name, at mail.Listener) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	now := time.Now()
+	p, now := place{seatOf(room, agent), at.Door}, time.Now()
+	if at.Session == "" || l.came[p] != at.Session {
+		return
+	}
 	maps.DeleteFunc(l.expected, func(_ place, until time.Time) bool { return now.After(until) })
 	if l.expected == nil {
 		l.expected = make(map[place]time.Time)
 	}
-	l.expected[place{seatOf(room, agent), door}] = now.Add(listenerTime)
+	l.expected[p] = now.Add(listenerTime)
 }
 
 // Doors returns the doors at which somebody waits for an agent, or is about to, in the order in which they are tried.

@@ -221,12 +221,21 @@ func TestP8_Listeners(t *testing.T) {
 	}, mail.Presence{Name: "ann", Session: "s1"})
 }
 
-// A listener that a client starts at a turn's end is a door from that end on: whoever rings meanwhile waits for it.
-// What never comes is no door for long.
+// The listener that a client starts at a turn's end is a door from that end on, if it has started one before: whoever
+// rings meanwhile waits for it. One that never comes is no door for long.
 func TestP7_ListenerToCome(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := new(Listeners)
-		l.Expect("lab", "ann", mail.RewakeDoor)
+		at := mail.Listener{Door: mail.RewakeDoor, Session: "s1"}
+		if l.Expect("lab", "ann", at); len(l.Doors("lab", "ann")) > 0 {
+			t.Error("a listener that was never there is a door")
+		}
+		first := wait(l, mail.RewakeDoor, "s1", nil)
+		if err := l.Doors("lab", "ann")[0].Ring(t.Context(), annsRing); err != nil {
+			t.Fatal(err)
+		}
+		<-first.ended
+		l.Expect("lab", "ann", at)
 		doors := l.Doors("lab", "ann")
 		if got := kinds(doors); !slices.Equal(got, []string{mail.RewakeDoor}) || len(l.Doors("lab", "bob")) > 0 {
 			t.Fatalf("the doors are %v", got)
@@ -241,11 +250,11 @@ func TestP7_ListenerToCome(t *testing.T) {
 		if <-w.ended; len(w.handed()) != 1 || len(l.Doors("lab", "ann")) > 0 {
 			t.Errorf("it was handed %v, and the doors are %v", w.handed(), kinds(l.Doors("lab", "ann")))
 		}
-		l.Expect("lab", "ann", mail.RewakeDoor)
+		l.Expect("lab", "ann", at)
 		if time.Sleep(listenerTime + time.Second); len(l.Doors("lab", "ann")) > 0 {
 			t.Error("a listener that did not come is a door")
 		}
-		l.Expect("lab", "ann", mail.RewakeDoor)
+		l.Expect("lab", "ann", at)
 		if l.End("lab", "ann", "s1"); len(l.Doors("lab", "ann")) > 0 {
 			t.Error("a session that has ended is to have a listener")
 		}

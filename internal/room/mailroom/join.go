@@ -30,19 +30,31 @@ func (v *view) claiming(c *mail.AgentChange) (done func()) {
 	return v.naming.Unlock
 }
 
+// ended returns the events by which sessions of c's name end whose program has ended, so that the name is free before
+// they have been silent for long enough, and whether c's own name is among them. Whether a program runs can be told
+// only where the newcomer's can be seen.
+func (v *view) ended(s *state, c *mail.AgentChange, now mail.Time) (events []mail.Event, frees bool) {
+	if c.Session == "" || c.End || c.TakeOver || s.inSession(c.Name, c.Session) != nil || !v.opts.Alive(c.Process) {
+		return nil, false
+	}
+	for m := range s.agents() {
+		if (m.Name == c.Name || m.Base == c.Name) && m.Process != "" &&
+			s.heldByOther(m, c.Session, now) && !v.runs(m, now) {
+			events = append(events, mail.Event{At: now, Agent: &mail.AgentChange{Name: m.Name, Session: m.Session,
+				End: true}})
+			frees = frees || m.Name == c.Name
+		}
+	}
+	return events, frees
+}
+
 // onlyOne refuses a second session of the orchestrator, where others would become NAME-2: no one would know which of
-// the two leads. A connection of which no program is known may be the holder's own, and becomes NAME-2. If the
-// holder's program has ended, and this system can tell (it knows the newcomer's), the name is free before the session
-// lapses.
+// the two leads. A connection of which no program is known may be the holder's own, and becomes NAME-2.
 func (v *view) onlyOne(s *state, c *mail.AgentChange, now mail.Time) error {
 	m := s.agent(c.Name)
 	if c.Name != mail.Orchestrator || m == nil || c.Session == "" || c.End || c.TakeOver || c.Join &&
 		c.Process == "" ||
 		s.sameProcess(c, now) != nil || s.inSession(c.Name, c.Session) != nil || !s.heldByOther(m, c.Session, now) {
-		return nil
-	}
-	if m.Process != "" && v.opts.Alive(c.Process) && !v.runs(m, now) {
-		c.TakeOver = true
 		return nil
 	}
 	holder := m.Session

@@ -73,3 +73,44 @@ func TestOneOrchestrator(t *testing.T) {
 		t.Errorf("of four at once %d are the orchestrator, and the roster is %+v, %v", seats, list, err)
 	}
 }
+
+// TestDeadNameIsFree holds that a name is free when the program of its session is known to have ended, for sessions and
+// connections alike, and that its unread mail is the newcomer's. The name of a session that lives is not, and whoever
+// cannot be seen frees none.
+func TestDeadNameIsFree(t *testing.T) {
+	alive := map[string]bool{"1.a@b": true, "2.a@b": true, "3.a@b": true, "4.a@b": true}
+	room, _ := openRoom(t, "lab", Options{Alive: func(p string) bool { return alive[p] }})
+	ctx := t.Context()
+	begin := func(as mail.Name, session, process string) mail.Name {
+		t.Helper()
+		b, err := room.As(as).Turn(ctx, mail.Turn{Moment: mail.SessionStart, Session: session, Process: process})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return b.Agent
+	}
+	want := func(what string, got, name mail.Name) {
+		t.Helper()
+		if got != name {
+			t.Errorf("%s is %s, want %s", what, got, name)
+		}
+	}
+	want("the first", begin("ann", "s1", "1.a@b"), "ann")
+	want("a second beside it", begin("ann", "s2", "2.a@b"), "ann-2")
+	if _, err := room.As(mail.User).Send(ctx, mail.Draft{To: mail.Recipients{"ann"}, Body: "for ann"}); err != nil {
+		t.Fatal(err)
+	}
+	alive["1.a@b"] = false
+	want("a third, the first being dead,", begin("ann", "s3", "3.a@b"), "ann")
+	if page, err := room.As("ann").Inbox(ctx, mail.InboxQuery{}); err != nil || len(page.Messages) != 1 {
+		t.Errorf("its inbox is %+v, %v", page.Messages, err)
+	}
+	alive["2.a@b"] = false
+	a, err := room.As("ann").Register(ctx, mail.Presence{Session: "c4", Process: "4.a@b", Join: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	want("a connection, the second being dead,", a.Name, "ann-2")
+	want("one that resumes the first", begin("ann", "s1", "1.a@b"), "ann-3")
+	want("one of which no program is known", begin("ann", "s5", ""), "ann-4")
+}

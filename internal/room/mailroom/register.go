@@ -58,10 +58,13 @@ func (v *view) registering(ctx context.Context, p mail.Presence, c *mail.AgentCh
 		if full, err = v.mayRegister(s, p, c); full == nil && err == nil {
 			s.adopt(p, c, now)
 			v.grant(s, c)
-			full, err = v.doubled(s, c, now), v.onlyOne(s, c, now)
+			var frees bool
+			if events, frees = v.ended(s, c, now); !frees {
+				full, err = v.doubled(s, c, now), v.onlyOne(s, c, now)
+			}
 			if s.changes(c, now) {
 				v.checked(s, c, p.Update)
-				events = []mail.Event{{At: now, Agent: c}}
+				events = append(events, mail.Event{At: now, Agent: c})
 				events = append(events, v.takesBack(s, c)...)
 			}
 		}

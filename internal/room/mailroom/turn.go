@@ -71,11 +71,14 @@ func (v *view) turning(ctx context.Context, c *mail.AgentChange, t mail.Turn, he
 			c.Parent = &v.parent
 		}
 		v.grant(s, c)
-		if full, err = v.doubled(s, c, now), v.onlyOne(s, c, now); full != nil || err != nil {
-			return
+		var frees bool
+		if events, frees = v.ended(s, c, now); !frees {
+			if full, err = v.doubled(s, c, now), v.onlyOne(s, c, now); full != nil || err != nil {
+				return
+			}
 		}
 		v.checked(s, c, false)
-		events = v.turnEvents(s, c, t, held, now)
+		events = append(events, v.turnEvents(s, c, t, held, now)...)
 	})
 	if full != nil {
 		return nil, v.tripped(ctx, full)

@@ -12,8 +12,9 @@ import (
 // programs: "shell" is a process below a program, as a person's terminal is.
 func TestP5_InsideASession(t *testing.T) {
 	claude, codex, nested, editor := "10.1@b", "20.1@b", "30.1@b", "40.1@b"
+	begun := false
 	room, _ := openRoom(t, "lab", Options{
-		Alive: func(p string) bool { return p == codex },
+		Alive: func(p string) bool { return !begun || p == codex },
 		Protocols: []mail.Protocol{{Name: "haak",
 			NamesItself: func(client string, _ []string) bool { return client == "haak" }}},
 	})
@@ -43,6 +44,7 @@ func TestP5_InsideASession(t *testing.T) {
 	begin("thread-1", "t1", codex)
 	begin("pair", "e1", "all-of-"+editor)
 	begin("paper-2", "p1", codex)
+	begun = true
 	if _, err := user.AddWorkspace(t.Context(), mail.Workspace{ID: "ws", Dir: "/ws"}); err != nil {
 		t.Fatal(err)
 	}

@@ -1,0 +1,187 @@
+package realclient
+
+import (
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"pennypost/internal/mail"
+)
+
+// Scenarios of life: models that think for as long as models do, sessions that are left, killed and opened again, and
+// people who type meanwhile.
+
+// thinks is how long a model thinks in these scenarios: longer than any pause from which anybody could guess.
+const thinks = 6 * time.Second
+
+// once holds that no request has a text more than once.
+func (l *lab) once(text string) {
+	l.t.Helper()
+	for _, r := range l.model.Requests() {
+		if n := r.Copies(text); n > 1 {
+			l.t.Errorf("request %d has %q %d times", r.N, text, n)
+		}
+	}
+}
+
+// rests waits until the agent is idle.
+func (l *lab) rests() {
+	l.t.Helper()
+	l.until("the agent is idle", func() bool { return l.state(l.agent) == mail.Idle })
+}
+
+// typedAhead: a prompt that the person types while the model thinks does not have mail told twice.
+func typedAhead(_ *testing.T, l *lab) {
+	l.install()
+	w := l.tui()
+	tool, open := l.gate("gate")
+	w.prompt("hello work " + tool + " [[hold on]] [[say bye]]")
+	l.began("gate")
+	id := l.send(l.agent, "ZEBRA while it works")
+	open()
+	l.told(l.request("hello work", passed), "ZEBRA while it works")
+	time.Sleep(thinks)
+	w.prompt("and then this [[say bye]]")
+	time.Sleep(thinks)
+	l.model.Release("on")
+	l.told(l.request("hello work", "and then this"), "ZEBRA while it works")
+	l.presented(id)
+	l.rests()
+	l.once("ZEBRA while it works")
+}
+
+// killed: a session that is killed while the model thinks, and continued, has what it was told once: in its first
+// request, and after a tool.
+func killed(t *testing.T, l *lab) {
+	l.install()
+	l.pp("agents", "register", string(l.agent))
+	l.send(l.agent, "ZEBRA at the start")
+	l.tui().prompt("hello work [[hold on]] [[say bye]]")
+	l.told(l.request("hello work"), "ZEBRA at the start")
+	time.Sleep(thinks)
+	l.kill()
+	w := l.tui(l.client.resume...)
+	tool, open := l.gate("gate")
+	w.prompt("hello again " + tool + " [[hold on]] [[say bye]]")
+	l.told(l.request("hello again"), "ZEBRA at the start")
+	l.began("gate")
+	l.send(l.agent, "LION behind a tool")
+	open()
+	l.told(l.request("hello again", passed), "LION behind a tool")
+	time.Sleep(thinks)
+	l.kill()
+	w = l.tui(l.client.resume...)
+	w.prompt("hello at last [[say bye]]")
+	r := l.request("hello at last")
+	l.told(r, "ZEBRA at the start")
+	l.told(r, "LION behind a tool")
+	l.rests()
+	l.once("ZEBRA at the start")
+	l.once("LION behind a tool")
+}
+
+// kill ends the programs of the client as kill -9 does.
+func (l *lab) kill() {
+	l.t.Helper()
+	killed := false
+	for pid, args := range l.processes() {
+		exe, _ := os.Readlink("/proc/" + strconv.Itoa(pid) + "/exe") // of one that ends there is none
+		if strings.Contains(exe+" "+args, string(filepath.Separator)+l.client.name+"-"+l.version.version) &&
+			!strings.HasPrefix(filepath.Base(exe), "pennypost") {
+			killed = syscall.Kill(pid, syscall.SIGKILL) == nil || killed
+		}
+	}
+	if !killed {
+		l.t.Fatalf("%s does not run\n%s", l.client.title, l.scene())
+	}
+}
+
+// killedIdle: a session that is killed while it is idle is not said to be idle, or to be woken, for long.
+func killedIdle(t *testing.T, l *lab) {
+	l.install()
+	w := l.tui()
+	w.prompt("hello idle [[say bye]]")
+	l.request("hello idle")
+	l.rests()
+	l.kill()
+	killed := time.Now()
+	l.until("the session has ended", func() bool { return l.state(l.agent) == mail.Gone })
+	if l.seconds = time.Since(killed); l.seconds > 15*time.Second {
+		t.Errorf("that took %v", l.seconds)
+	}
+	sent := ask[mail.Sent](l, "send", "--to", string(l.agent), "--type", "question", "--body", "ZEBRA too late")
+	if d := sent.Recipients[0]; d.Awaits() != "its session has ended; gets it when it comes back" {
+		t.Errorf("the sender is told %q", d.Awaits())
+	}
+}
+
+// escPrompt: after Esc in a turn that had tools, and a prompt of the person's at once, mail told is there once.
+func escPrompt(_ *testing.T, l *lab) {
+	l.install()
+	w := l.tui()
+	tool, open := l.gate("gate")
+	w.prompt("hello work " + tool + " [[hold on]] [[say bye]]")
+	l.began("gate")
+	id := l.send(l.agent, "ZEBRA before Esc")
+	open()
+	l.told(l.request("hello work", passed), "ZEBRA before Esc")
+	time.Sleep(thinks)
+	w.breakOff()
+	w.prompt("and then this [[say bye]]")
+	l.told(l.request("and then this"), "ZEBRA before Esc")
+	l.presented(id)
+	l.once("ZEBRA before Esc")
+}
+
+// reopened: mail that came while the session was closed is seen when it is opened again, though nobody types.
+func reopened(t *testing.T, l *lab) {
+	l.install()
+	w := l.tui()
+	w.prompt("hello first [[say bye]]")
+	l.request("hello first")
+	l.rests()
+	l.quit(w)
+	l.until("the session has ended", func() bool {
+		return slices.Contains([]mail.State{mail.Gone, mail.Frozen}, l.state(l.agent))
+	})
+	id := l.send(l.agent, "ZEBRA while it was closed", "--urgent")
+	l.tui()
+	l.until("the session is there", func() bool { return l.state(l.agent) == mail.Idle })
+	began := time.Now()
+	r := l.request("ZEBRA while it was closed")
+	if l.seconds = r.At.Sub(began); l.seconds > 20*time.Second {
+		t.Errorf("the model was asked after %v", l.seconds)
+	}
+	l.told(r, "ZEBRA while it was closed")
+	l.presented(id)
+	l.once("ZEBRA while it was closed")
+}
+
+// quit leaves a session as its person does.
+func (l *lab) quit(w *terminal) {
+	l.t.Helper()
+	w.prompt(l.client.quit)
+}
+
+// typing: nobody is rung while the person types the first prompt of a session, which is left as it was typed.
+func typing(t *testing.T, l *lab) {
+	l.install()
+	l.pp("agents", "register", string(l.agent))
+	l.send(l.agent, "ZEBRA at the opening")
+	w := l.tui()
+	for range 12 { // half a minute
+		w.press("-l", "word ")
+		time.Sleep(2500 * time.Millisecond)
+	}
+	if n := len(l.model.Requests()); n > 0 {
+		t.Errorf("it was rung while the person typed\n%s", l.scene())
+	}
+	w.prompt("and an end [[say bye]]")
+	l.told(l.request("word word word", "and an end"), "ZEBRA at the opening")
+	l.once("ZEBRA at the opening")
+}
