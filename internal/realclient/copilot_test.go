@@ -30,7 +30,11 @@ func copilot() client {
 		tui:      []string{"--allow-all", "--experimental"},
 		ready:    regexp.MustCompile(`(?m)^\s*❯`),
 		quit:     "/exit", resume: []string{"--continue"},
+		pastes:   true,
 		breakOff: []string{"C-c"},
+		lacks: map[string]string{
+			"reopened": "it has no session, and no door, before its first prompt; the person is told after five minutes",
+		},
 		subagent: func(prompt string) string {
 			input, _ := json.Marshal(map[string]any{"description": "scripted", "prompt": prompt,
 				"agent_type": "general-purpose", "name": "child", "mode": "sync"})

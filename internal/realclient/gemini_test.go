@@ -38,7 +38,10 @@ func gemini() client {
 			return "[[tool invoke_agent " + string(input) + "]]"
 		},
 		doorless: "# none\n",
-		lacks:    map[string]string{"gone": "it does not say that its session has ended"},
+		lacks: map[string]string{
+			"gone":   "it does not say that its session has ended",
+			"killed": "a conversation that is resumed has the result of the last tool twice, and its mail once more",
+		},
 		more: []scenario{
 			{"approvals", "", false, geminiApprovals},
 			{"forgery", "", false, geminiForgery},

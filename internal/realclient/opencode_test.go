@@ -25,7 +25,7 @@ func opencode() client {
 		headless: func(prompt string) []string { // of which it would put an argument with spaces in quotes
 			return append([]string{"run", "--"}, strings.Split(prompt, " ")...)
 		},
-		ready: regexp.MustCompile(`Ask anything`),
+		ready: regexp.MustCompile(`ctrl\+p commands`),
 		quit:  "/exit", resume: []string{"--continue"},
 		breakOff: []string{"Escape", "Escape"},
 		subagent: func(prompt string) string {
@@ -33,7 +33,10 @@ func opencode() client {
 				"subagent_type": "general"})
 			return "[[tool task " + string(input) + "]]"
 		},
-		lacks: map[string]string{"prompt": "it has no session before its first prompt: see unheard"},
+		lacks: map[string]string{
+			"prompt":   "it has no session before its first prompt: see unheard",
+			"reopened": "it has no session before its first prompt",
+		},
 		more: []scenario{
 			{"unheard", "told at a prompt", false, unheard},
 			{"queued", "", false, opencodeQueued},

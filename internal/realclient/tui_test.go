@@ -34,9 +34,13 @@ func (l *lab) open(command ...string) *terminal {
 	l.windows++
 	t := &terminal{l, l.windows}
 	args := []string{"new-session", "-d", "-s", t.name(), "-x", "150", "-y", "50", "-c", l.project}
-	if out, err := l.tmux(append(args, command...)...).CombinedOutput(); err != nil {
-		l.t.Fatalf("tmux: %v: %s", err, out)
-	}
+	l.until("tmux has a window", func() bool { // a server whose last window was closed may be about to end
+		out, err := l.tmux(append(args, command...)...).CombinedOutput()
+		if err != nil && !strings.Contains(string(out), "server exited") {
+			l.t.Fatalf("tmux: %v: %s", err, out)
+		}
+		return err == nil
+	})
 	return t
 }
 
@@ -81,7 +85,7 @@ func (t *terminal) prompt(text string) {
 	t.l.t.Helper()
 	t.press("-l", text)
 	// a prompt breaks lines where it likes
-	squeeze := func(s string) string { return strings.Join(strings.Fields(s), "") }
+	squeeze := func(s string) string { return strings.Join(strings.Fields(strings.ReplaceAll(s, "┃", "")), "") }
 	tail := text[max(0, len(text)-8):]
 	t.l.until("the prompt is typed", func() bool {
 		screen := squeeze(t.screen())

@@ -120,6 +120,7 @@ func (h *hooks) call(in *wire.Hook, silence time.Duration) *hook.Call {
 			return h.office.claude.Busy(&wake.Session{Process: s.Process, Socket: wake.NewSecret(s.Socket)})
 		},
 		First: h.first,
+		Log:   func(s *hook.Session) string { return h.office.copilot.Log(s.ID) },
 		Use:   h.office.toolUses.note,
 		Enter: func(ctx context.Context, e *hook.Event) (*hook.Mailbox, error) { return h.enter(ctx, in, e, silence) },
 	}

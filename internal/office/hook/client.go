@@ -25,6 +25,8 @@ type Client struct {
 	read func(typed string, in input) Event
 	// look adds to an event what the program writes into the transcript of the session only; nil: nothing.
 	look func(e *Event)
+	// recall reads the transcript of the conversation; nil: there is none, or it does not tell.
+	recall recall
 	// answer says something in the program's words.
 	answer func(e *Event, s speech) Answer
 }

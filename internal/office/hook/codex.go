@@ -10,7 +10,7 @@ import (
 // codex is the Codex CLI (developers.openai.com/codex/hooks, 0.169.0). It refuses an answer with a member that it does
 // not know for that event, and wants a JSON object when a turn ends.
 func codex() Client {
-	return Client{Name: "codex", Many: true, read: readCodex, answer: answerCodex}
+	return Client{Name: "codex", Many: true, read: readCodex, recall: recallCodex, answer: answerCodex}
 }
 
 func readCodex(typed string, in input) Event {

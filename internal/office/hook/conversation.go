@@ -6,16 +6,17 @@ import (
 	"io"
 	"regexp"
 	"slices"
+	"strconv"
 	"sync"
 
 	"pennypost/internal/base/jsonx"
 	"pennypost/internal/mail"
 )
 
-// The transcript of Claude Code 2.1.330 has a JSON object in each line. Those with a uuid are the conversation: each
-// names the one before it in parentUuid, so that what was taken back hangs on a branch that nothing goes on from. The
-// last line with a uuid is where the conversation stands. What a hook told the model is a line of its own, an
-// attachment of the type hook_additional_context.
+// Transcripts have a JSON object in each line. In those of Claude Code 2.1.330, Qwen Code 0.15.10, pi 0.73.1 and the
+// Copilot CLI 1.0.102, the lines of the conversation have an id and name the line before, so that a prompt that was
+// taken back hangs on a branch that nothing goes on from, and the last line is where the conversation stands. Codex
+// 0.169.0 has no ids, and its lines are in order.
 
 // maxConversation is how much of a transcript is read, from its end, in bytes. Mail told before that is told again.
 const maxConversation = 16 << 20
@@ -24,7 +25,8 @@ const maxConversation = 16 << 20
 // next request. At the start of a session the whole transcript goes on; later, a prompt to which there was no answer
 // may have been taken back, and what hangs on it does not count. Of a client that does not tell, none are known.
 func Holds(client, transcript string, starts bool) map[mail.ID]bool {
-	if client != "claude" || transcript == "" {
+	c, ok := FindClient(client)
+	if !ok || c.recall == nil || transcript == "" {
 		return nil
 	}
 	f, err := openTranscript(transcript, maxConversation)
@@ -32,64 +34,39 @@ func Holds(client, transcript string, starts bool) map[mail.ID]bool {
 		return nil
 	}
 	defer f.Close()
-	c := readConversation(f)
-	return c.holds(starts)
+	conv := readConversation(f, c.recall)
+	return conv.holds(starts)
 }
 
-// conversation is what matters of a transcript of Claude Code.
+// conversation is what matters of a transcript.
 type conversation struct {
-	lines map[string]utterance
-	last  string // the uuid of the last line
+	lines map[string]utterance // by their ids
+	last  string               // the id of the last line
 }
 
+// utterance is a line of a conversation.
 type utterance struct {
-	parent string
-	prompt bool // somebody typed it
-	answer bool // it shows that the prompt before it stays: the model's, a tool's result, or that it was broken off
-	told   []mail.ID
+	id, parent string
+	prompt     bool // somebody typed it, and the client may take it back
+	answer     bool // it shows that the prompt before it stays: the model's, a tool's result, or that it was broken off
+	told       []mail.ID
 }
 
-// toldID is how a message is named in what a hook tells, as JSON has it.
-var toldID = sync.OnceValue(func() *regexp.Regexp {
-	return regexp.MustCompile(` id=\\"(msg_[A-Za-z0-9_-]+)\\"`)
-})
+// recall reads a line of a transcript. ok is false for a line that is no part of the conversation, or torn. before is
+// the id of the line before.
+type recall func(line []byte, before string) (u utterance, ok bool)
 
-func readConversation(r io.Reader) conversation {
+func readConversation(r io.Reader, read recall) conversation {
 	c := conversation{lines: make(map[string]utterance)}
 	for lines := bufio.NewReaderSize(r, 64<<10); ; {
 		line, err := lines.ReadBytes('\n')
-		c.add(line)
+		if u, ok := read(line, c.last); ok {
+			c.lines[u.id], c.last = u, u.id
+		}
 		if err != nil {
 			return c
 		}
 	}
-}
-
-// add takes in a line. What is no line of the conversation, or only a part of one, is let go.
-func (c *conversation) add(line []byte) {
-	var l struct {
-		UUID       string      `json:"uuid"`
-		Parent     string      `json:"parentUuid"`
-		Type       string      `json:"type"`
-		Sidechain  bool        `json:"isSidechain"`
-		Source     string      `json:"promptSource"`
-		Attachment jsonx.Value `json:"attachment"`
-	}
-	if !bytes.Contains(line, []byte(`"uuid"`)) || jsonx.UnmarshalLenient(line, &l) != nil || l.UUID == "" ||
-		l.Sidechain {
-		return
-	}
-	u := utterance{parent: l.Parent, prompt: l.Type == "user" && l.Source != "",
-		answer: l.Type == "assistant" || l.Type == "user" && l.Source == ""}
-	var a struct {
-		Type string `json:"type"`
-	}
-	if jsonx.UnmarshalLenient(l.Attachment, &a) == nil && a.Type == "hook_additional_context" {
-		for _, m := range toldID().FindAllSubmatch(l.Attachment, -1) {
-			u.told = append(u.told, mail.ID(m[1]))
-		}
-	}
-	c.lines[l.UUID], c.last = u, l.UUID
 }
 
 // holds returns the messages that the conversation has, by the way from its last line to its first.
@@ -115,4 +92,153 @@ func (c *conversation) holds(whole bool) map[mail.ID]bool {
 		}
 	}
 	return held
+}
+
+// recallClaude reads a line of Claude Code. What a hook told the model is a line of its own, an attachment of the type
+// hook_additional_context.
+func recallClaude(line []byte, _ string) (u utterance, ok bool) {
+	var l struct {
+		UUID       string      `json:"uuid"`
+		Parent     string      `json:"parentUuid"`
+		Type       string      `json:"type"`
+		Sidechain  bool        `json:"isSidechain"`
+		Source     string      `json:"promptSource"`
+		Attachment jsonx.Value `json:"attachment"`
+	}
+	if !decode(line, `"uuid"`, &l) || l.UUID == "" || l.Sidechain {
+		return u, false
+	}
+	u = utterance{id: l.UUID, parent: l.Parent, prompt: l.Type == "user" && l.Source != "",
+		answer: l.Type == "assistant" || l.Type == "user" && l.Source == ""}
+	var a struct {
+		Type string `json:"type"`
+	}
+	if jsonx.UnmarshalLenient(l.Attachment, &a) == nil && a.Type == "hook_additional_context" {
+		u.told = toldIn(l.Attachment)
+	}
+	return u, true
+}
+
+// recallQwen reads a line of Qwen Code, which takes nothing back: what a hook told stands in the prompt, or in the
+// result of a tool. A line that sums the conversation up lets go of what was before it.
+func recallQwen(line []byte, _ string) (u utterance, ok bool) {
+	var l struct {
+		UUID    string `json:"uuid"`
+		Parent  string `json:"parentUuid"`
+		Type    string `json:"type"`
+		Subtype string `json:"subtype"`
+	}
+	if !decode(line, `"uuid"`, &l) || l.UUID == "" {
+		return u, false
+	}
+	u = utterance{id: l.UUID, parent: l.Parent}
+	switch {
+	case l.Type == "user", l.Type == "tool_result":
+		u.told = toldIn(line)
+	case l.Subtype == "chat_compression":
+		u.parent = ""
+	}
+	return u, true
+}
+
+// recallPi reads a line of pi, which takes nothing back: what a hook told is a message of its own, or stands in the
+// result of a tool. A compaction lets go of what was before it.
+func recallPi(line []byte, _ string) (u utterance, ok bool) {
+	var l struct {
+		ID     string `json:"id"`
+		Parent string `json:"parentId"`
+		Type   string `json:"type"`
+	}
+	if !decode(line, `"id"`, &l) || l.ID == "" || l.Type == "session" {
+		return u, false
+	}
+	u = utterance{id: l.ID, parent: l.Parent}
+	switch l.Type {
+	case "message", "custom_message":
+		u.told = toldIn(line)
+	case "compaction":
+		u.parent = ""
+	}
+	return u, true
+}
+
+// recallCodex reads a line of Codex, which takes a turn back only where its person asks for it; then all of it counts
+// as let go, as it does when the conversation is summed up. What a hook told is a message of its own.
+func recallCodex(line []byte, before string) (u utterance, ok bool) {
+	var l struct {
+		Type    string `json:"type"`
+		Payload struct {
+			Type string `json:"type"`
+		} `json:"payload"`
+	}
+	if !decode(line, `"payload"`, &l) {
+		return u, false
+	}
+	n, _ := strconv.Atoi(before) // our own number, or none
+	u = utterance{id: strconv.Itoa(n + 1), parent: before}
+	switch {
+	case l.Type == "response_item":
+		u.told = toldIn(line)
+		return u, true
+	case l.Type == "compacted", l.Type == "event_msg" && l.Payload.Type == "thread_rolled_back":
+		u.parent = ""
+		return u, true
+	}
+	return u, false
+}
+
+// recallCopilot reads a line of the Copilot CLI 1.0.102, which takes nothing back: what a hook told stands in the
+// prompt, or in the result of a tool.
+func recallCopilot(line []byte, _ string) (u utterance, ok bool) {
+	var l struct {
+		Type   string `json:"type"`
+		ID     string `json:"id"`
+		Parent string `json:"parentId"`
+	}
+	if !decode(line, `"parentId"`, &l) || l.ID == "" {
+		return u, false
+	}
+	u = utterance{id: l.ID, parent: l.Parent}
+	switch l.Type {
+	case "user.message", "tool.execution_complete":
+		u.told = toldIn(line)
+	case "session.compaction_complete":
+		u.parent = ""
+	}
+	return u, true
+}
+
+// decode decodes a line that has a member.
+func decode(line []byte, member string, into any) bool {
+	return bytes.Contains(line, []byte(member)) && jsonx.UnmarshalLenient(line, into) == nil
+}
+
+// tagOf finds the tags of a fence in a line of JSON, whose brackets some clients escape. Others' text has none: the
+// fence sees to that.
+var tagOf = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`(?:<|&lt;|\\u003c)(/?)mail-[a-z0-9]+`)
+})
+
+// wholeOf finds, between an opening tag and the next tag, the id of a message that is there whole: its text begins on
+// a line of its own.
+var wholeOf = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`^(?: [a-z]+=\\"[^"]*")* id=\\"(msg_[A-Za-z0-9_-]+)\\".*?(?:>|&gt;|\\u003e)\\n`)
+})
+
+// toldIn returns the messages that a line of JSON has whole, as hooks tell them.
+func toldIn(line []byte) (ids []mail.ID) {
+	tags := tagOf().FindAllSubmatchIndex(line, -1)
+	for i, at := range tags {
+		if at[2] != at[3] {
+			continue // it closes
+		}
+		end := len(line)
+		if i+1 < len(tags) {
+			end = tags[i+1][0]
+		}
+		if m := wholeOf().FindSubmatch(line[at[1]:end]); m != nil {
+			ids = append(ids, mail.ID(m[1]))
+		}
+	}
+	return ids
 }

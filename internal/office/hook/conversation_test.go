@@ -1,6 +1,7 @@
 package hook
 
 import (
+	"bytes"
 	"fmt"
 	"maps"
 	"os"
@@ -71,10 +72,72 @@ func TestHolds(t *testing.T) {
 	}
 }
 
+// The conversations of other clients: what hooks told is there in the words of each, until it is summed up.
+func TestHoldsOthers(t *testing.T) {
+	letter := func(open, shut string, id mail.ID) string {
+		return `Pennypost: 1 message\n` + open + `mail-abc origin=\"user\" from=\"user\" id=\"` + string(id) +
+			`\" type=\"question\"` + shut + `\nhello\n` + open + `/mail-abc` + shut
+	}
+	say := func(id mail.ID) string { return letter("<", ">", id) }
+	escaped := func(id mail.ID) string { return letter("&lt;", "&gt;", id) }
+	codex := func(typ, text string) string {
+		return `{"timestamp":"t","type":"` + typ + `","payload":{"type":"message","content":[{"text":"` + text +
+			`"}]}}` + "\n"
+	}
+	tree := func(id, parent, typ, text string) string {
+		return `{"uuid":"` + id + `","parentUuid":"` + parent + `",` + typ + `,"text":"` + text + `"}` + "\n"
+	}
+	pi := func(id, parent, typ, text string) string {
+		return `{"type":"` + typ + `","id":"` + id + `","parentId":"` + parent + `","content":"` + text + `"}` + "\n"
+	}
+	for _, tt := range []struct{ name, client, text, want string }{
+		{"a prompt and a tool", "codex", codex("response_item", say("msg_a")) + codex("event_msg", say("msg_x")) +
+			codex("response_item", letter(`\u003c`, `\u003e`, "msg_b")), "msg_a msg_b"},
+		{"summed up", "codex", codex("response_item", say("msg_a")) + codex("compacted", "sum") +
+			codex("response_item", say("msg_b")), "msg_b"},
+		{"rolled back", "codex", codex("response_item", say("msg_a")) +
+			`{"type":"event_msg","payload":{"type":"thread_rolled_back","num_turns":1}}` + "\n", ""},
+		{"a prompt and a tool", "qwen", tree("a", "", `"type":"user"`, escaped("msg_a")) +
+			tree("b", "a", `"type":"assistant"`, escaped("msg_x")) +
+			tree("c", "b", `"type":"tool_result"`, escaped("msg_b")), "msg_a msg_b"},
+		{"summed up", "qwen", tree("a", "", `"type":"user"`, escaped("msg_a")) +
+			tree("b", "a", `"type":"system","subtype":"chat_compression"`, ""), ""},
+		{"a prompt and a tool", "pi", `{"type":"session","id":"s"}` + "\n" + pi("a", "", "custom_message", say("msg_a")) +
+			pi("b", "a", "message", say("msg_b")), "msg_a msg_b"},
+		{"another branch", "pi", pi("a", "", "custom_message", say("msg_a")) + pi("b", "", "message", say("msg_b")),
+			"msg_b"},
+		{"summed up", "pi", pi("a", "", "message", say("msg_a")) + pi("b", "a", "compaction", "sum"), ""},
+		{"a prompt and a tool", "copilot", `{"type":"user.message","data":{"transformedContent":"` + say("msg_a") +
+			`"},"id":"a","parentId":"s"}` + "\n" + `{"type":"hook.end","data":{"output":"` + say("msg_x") +
+			`"},"id":"b","parentId":"a"}` + "\n" + `{"type":"tool.execution_complete","data":{"result":"` + say("msg_b") +
+			`"},"id":"c","parentId":"b"}` + "\n", "msg_a msg_b"},
+		{"a pointer is no text", "codex", codex("response_item", `<mail-abc origin=\"agent\" from=\"agent:bob\" `+
+			`id=\"msg_long\" body=\"not shown\"></mail-abc>\n`+say("msg_a")), "msg_a"},
+		{"mail that names another", "codex", codex("response_item", `<mail-abc origin=\"agent\" from=\"agent:bob\" `+
+			`id=\"msg_a\">\n id=\"msg_x\">\n&lt mail-abc id=\"msg_y\"\n</mail-abc>`), "msg_a"},
+	} {
+		path := filepath.Join(t.TempDir(), "transcript.jsonl")
+		if err := os.WriteFile(path, []byte(tt.text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		var got []string
+		for _, id := range slices.Sorted(maps.Keys(Holds(tt.client, path, false))) {
+			got = append(got, string(id))
+		}
+		if s := strings.Join(got, " "); s != tt.want {
+			t.Errorf("%s of %s: %q, want %q", tt.name, tt.client, s, tt.want)
+		}
+	}
+}
+
 func FuzzHolds(f *testing.F) {
 	f.Add([]byte(told("a", "", "msg_start")), true)
 	f.Fuzz(func(t *testing.T, text []byte, starts bool) {
-		c := readConversation(strings.NewReader(string(text)))
-		c.holds(starts)
+		for _, c := range Clients() {
+			if c.recall != nil {
+				conv := readConversation(bytes.NewReader(text), c.recall)
+				conv.holds(starts)
+			}
+		}
 	})
 }

@@ -6,7 +6,7 @@ import "pennypost/internal/mail"
 // events have two spellings, after which its input follows. A hook before a tool that fails there forbids the tool. A
 // turn that a person breaks off runs no hook; the client's own notes tell of it (wake.CopilotNotes).
 func copilot() Client {
-	return Client{Name: "copilot", read: readCopilot, answer: answerCopilot}
+	return Client{Name: "copilot", read: readCopilot, recall: recallCopilot, answer: answerCopilot}
 }
 
 func readCopilot(typed string, in input) Event {

@@ -223,10 +223,10 @@ func takesPrompts(c hooktest.Client) bool {
 	return slices.Contains([]string{"claude", "codex", "gemini", "qwen", "opencode", "pi", "copilot"}, c.Name)
 }
 
-// resume begins a session, with a prompt where what a hook says before that reaches nobody.
+// resume begins a session again, and a turn of it where the client drops the text of a session that is resumed.
 func resume(h *hooktest.Harness) {
 	h.Start("resume")
-	if h.Client.Name == "qwen" {
+	if h.Client.Name == "qwen" || h.Client.Name == "gemini" {
 		h.Prompt("go on")
 	}
 }

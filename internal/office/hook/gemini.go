@@ -20,8 +20,8 @@ func gemini() Client {
 func readGemini(typed string, in input) Event {
 	e := in.event("gemini", typed)
 	switch e.kind() {
-	case "sessionstart":
-		e.Moment, e.Carries = mail.SessionStart, true
+	case "sessionstart": // of a session that is resumed, what it says reaches nobody
+		e.Moment, e.Carries = mail.SessionStart, in.text("source") != "resume"
 	case "beforeagent":
 		e.Moment, e.Carries = mail.TurnStart, true
 		if ourPrompt(in) {

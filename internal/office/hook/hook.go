@@ -41,6 +41,8 @@ type Call struct {
 	Process func(topmost bool) string
 	// Busy reports whether the client says of a session that a turn of it runs; nil: nobody can tell.
 	Busy func(*Session) bool
+	// Log finds the transcript of a session whose client does not name it; nil: nobody can.
+	Log func(*Session) string
 	// First reports whether it is asked for the first time about a session; nil: every time is the first.
 	First func(session string) bool
 	// Use notes that an agent, or a subagent of its session, is about to use a tool; nil: nobody asks.
@@ -162,6 +164,9 @@ func (c *Call) know(client *Client, e *Event) {
 	}
 	switch e.Client {
 	case "copilot":
+		if c.Log != nil {
+			e.Session.Script = c.Log(&e.Session)
+		}
 		e.Session.Version = c.Getenv("COPILOT_CLI_BINARY_VERSION")
 		e.Carries = e.Carries && (e.Moment != mail.TurnStart || takesPromptContext(e.Session.Version))
 	case "claude":

@@ -5,7 +5,7 @@ import "pennypost/internal/mail"
 // pi is the pi coding agent (0.73.1), through the extension that pennypost install writes (package install, pi.js).
 // Its events bear the names of pi's own.
 func pi() Client {
-	return Client{Name: "pi", waits: true, read: readPi, answer: answerExtension}
+	return Client{Name: "pi", waits: true, read: readPi, recall: recallPi, answer: answerExtension}
 }
 
 func readPi(typed string, in input) Event {

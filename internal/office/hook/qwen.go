@@ -8,7 +8,7 @@ import "pennypost/internal/mail"
 // subagents, and of the work that it does in the background, run the session's hooks; only the transcript tells whose
 // they are.
 func qwen() Client {
-	return Client{Name: "qwen", read: readQwen, look: lookQwen, answer: answerClaude}
+	return Client{Name: "qwen", read: readQwen, look: lookQwen, recall: recallQwen, answer: answerClaude}
 }
 
 func readQwen(typed string, in input) Event {

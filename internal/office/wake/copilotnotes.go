@@ -18,6 +18,11 @@ type CopilotNotes struct {
 	Dir      string // COPILOT_HOME
 }
 
+// Log returns the log of a session.
+func (c *CopilotNotes) Log(id string) string {
+	return filepath.Join(c.Dir, "session-state", filepath.Base(id), "events.jsonl")
+}
+
 // BrokenOff returns the sessions that are in a turn as far as hooks have told, but at rest by their log.
 // When a person breaks a turn off, no hook is run: with Ctrl-C, or Esc in a dialog, the log says abort; with Esc, Esc
 // the whole turn is taken out of it.
@@ -38,7 +43,7 @@ func (c *CopilotNotes) rests(s *Session) bool {
 	if c.Dir == "" || !threadID().MatchString(s.ID) { // which names a directory
 		return false
 	}
-	f, err := os.Open(filepath.Join(c.Dir, "session-state", s.ID, "events.jsonl"))
+	f, err := os.Open(c.Log(s.ID))
 	if err != nil {
 		return false
 	}

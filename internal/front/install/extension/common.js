@@ -39,7 +39,7 @@ class Session {
 
   // hook tells the post office of an event, and returns what is to be done: agent, tell, goOn, forbid.
   async hook(event, more = {}) {
-    const input = { hook_event_name: event, session_id: this.id, cwd: this.cwd, ...more }
+    const input = { hook_event_name: event, session_id: this.id, cwd: this.cwd, transcript_path: this.transcript, ...more }
     let answer = {}
     try {
       const { out } = await run(["hook", client, event, ...named], this.cwd, input).ended

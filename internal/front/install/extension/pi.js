@@ -8,6 +8,7 @@ export default function (pi) {
   pi.on("session_start", quiet(async (_, ctx) => {
     const wake = (text) => pi.sendUserMessage(text, { deliverAs: "followUp" })
     session = new Session(ctx.sessionManager.getSessionId(), ctx.cwd, wake)
+    session.transcript = ctx.sessionManager.getSessionFile?.()
     session.start = await session.hook("SessionStart")
     if (session.agent) process.env.PENNYPOST_AGENT = session.agent // for the commands that it runs
     if (ctx.hasUI) session.wait("agent_end")
