@@ -31,6 +31,8 @@ type client struct {
 	// quit is typed to leave a session, and resume are the arguments that go on with the last one.
 	quit   string
 	resume []string
+	// inUse is asked when a session is resumed whose program was killed, and Enter answers; "": nothing is.
+	inUse string
 	// breakOff are the keys, as tmux calls them, that break a turn off.
 	breakOff []string
 	// outlives says that the program goes on without its terminal, with or without us: it has to be killed.

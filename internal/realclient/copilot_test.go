@@ -31,8 +31,10 @@ func copilot() client {
 		ready:    regexp.MustCompile(`(?m)^\s*❯`),
 		quit:     "/exit", resume: []string{"--continue"},
 		pastes:   true,
+		inUse:    "Resume anyway",
 		breakOff: []string{"C-c"},
 		lacks: map[string]string{
+			"killed":   "a session that is resumed lacks what the model was told with its prompts",
 			"reopened": "it has no session, and no door, before its first prompt; the person is told after five minutes",
 		},
 		subagent: func(prompt string) string {

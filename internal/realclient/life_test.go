@@ -65,7 +65,7 @@ func killed(t *testing.T, l *lab) {
 	l.told(l.request("hello work"), "ZEBRA at the start")
 	time.Sleep(thinks)
 	l.kill()
-	w := l.tui(l.client.resume...)
+	w := l.goOn()
 	tool, open := l.gate("gate")
 	w.prompt("hello again " + tool + " [[hold on]] [[say bye]]")
 	l.told(l.request("hello again"), "ZEBRA at the start")
@@ -75,7 +75,7 @@ func killed(t *testing.T, l *lab) {
 	l.told(l.request("hello again", passed), "LION behind a tool")
 	time.Sleep(thinks)
 	l.kill()
-	w = l.tui(l.client.resume...)
+	w = l.goOn()
 	w.prompt("hello at last [[say bye]]")
 	r := l.request("hello at last")
 	l.told(r, "ZEBRA at the start")
@@ -83,6 +83,21 @@ func killed(t *testing.T, l *lab) {
 	l.rests()
 	l.once("ZEBRA at the start")
 	l.once("LION behind a tool")
+}
+
+// goOn opens the session that was killed.
+func (l *lab) goOn() *terminal {
+	l.t.Helper()
+	w := l.tui(l.client.resume...)
+	if l.client.inUse != "" {
+		time.Sleep(thinks) // it asks only if the session was used a moment ago
+		if strings.Contains(w.screen(), l.client.inUse) {
+			w.press("Enter")
+		}
+		l.until("the session goes on", func() bool { return !strings.Contains(w.screen(), l.client.inUse) })
+		w.waitReady()
+	}
+	return w
 }
 
 // kill ends the programs of the client as kill -9 does.

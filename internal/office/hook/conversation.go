@@ -5,7 +5,6 @@ import (
 	"bytes"
 	"io"
 	"regexp"
-	"slices"
 	"strconv"
 	"sync"
 
@@ -49,6 +48,7 @@ type utterance struct {
 	id, parent string
 	prompt     bool // somebody typed it, and the client may take it back
 	answer     bool // it shows that the prompt before it stays: the model's, a tool's result, or that it was broken off
+	fleeting   bool // a session that is resumed lacks what a hook told there
 	told       []mail.ID
 }
 
@@ -86,10 +86,21 @@ func (c *conversation) holds(whole bool) map[mail.ID]bool {
 		}
 	}
 	held := make(map[mail.ID]bool)
-	for _, u := range slices.Backward(way) {
+	for _, u := range way {
 		for _, id := range u.told {
-			held[id] = true
+			if !u.fleeting || !whole {
+				held[id] = true
+			}
 		}
+	}
+	return held
+}
+
+// heldIn returns the messages that a JSON text has whole.
+func heldIn(text []byte) map[mail.ID]bool {
+	held := make(map[mail.ID]bool)
+	for _, id := range toldIn(text) {
+		held[id] = true
 	}
 	return held
 }
@@ -188,7 +199,7 @@ func recallCodex(line []byte, before string) (u utterance, ok bool) {
 }
 
 // recallCopilot reads a line of the Copilot CLI 1.0.102, which takes nothing back: what a hook told stands in the
-// prompt, or in the result of a tool.
+// result of a tool, or in the prompt, from which it is gone when the session is resumed.
 func recallCopilot(line []byte, _ string) (u utterance, ok bool) {
 	var l struct {
 		Type   string `json:"type"`
@@ -201,7 +212,7 @@ func recallCopilot(line []byte, _ string) (u utterance, ok bool) {
 	u = utterance{id: l.ID, parent: l.Parent}
 	switch l.Type {
 	case "user.message", "tool.execution_complete":
-		u.told = toldIn(line)
+		u.told, u.fleeting = toldIn(line), l.Type == "user.message"
 	case "session.compaction_complete":
 		u.parent = ""
 	}

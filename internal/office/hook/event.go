@@ -19,6 +19,9 @@ type Event struct {
 	// of agent that the session or the subagent is; of a teammate in one process with its lead: its name
 	Kind string
 
+	// which messages the client still has in the conversation; nil: it does not say, and its transcript may tell
+	Held map[mail.ID]bool
+
 	Carries   bool // text that answers the event reaches the model
 	Sub       bool // it happened to a subagent
 	Own       bool // the tool is one of Pennypost's
@@ -79,7 +82,7 @@ func members() []string {
 		"source", "reason", "prompt", "timestamp", "notification_type", "notificationType",
 		"status", "is_interrupt", "recoverable", "busy", "error", "aborted", "cursor_version", "permission_mode",
 		"permissionMode", "transcript_path",
-		"tool_response", "prompt_response",
+		"tool_response", "prompt_response", "conversation",
 	}
 }
 

@@ -4,6 +4,8 @@ import (
 	"encoding/json"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
+
 	"pennypost/internal/mail"
 )
 
@@ -31,6 +33,9 @@ func TestExtensionEvents(t *testing.T) {
 		{"opencode", `"session.idle"`, Event{Moment: mail.TurnEnd, Carries: true}, true},
 		{"opencode", `"session.idle", "error": "MessageAbortedError"`,
 			Event{Moment: mail.TurnEnd, Carries: true, Over: true}, false},
+		{"opencode", `"session.idle", "error": "MessageAbortedError", "conversation": "<mail-a1 origin=\"user\" ` +
+			`from=\"user\" id=\"msg_a\">\nhello\n</mail-a1>"`,
+			Event{Moment: mail.TurnEnd, Carries: true, Over: true, Held: map[mail.ID]bool{"msg_a": true}}, false},
 		{"opencode", `"session.deleted"`, Event{Moment: mail.SessionEnd}, false},
 		{"opencode", `"dispose"`, Event{Moment: mail.SessionEnd}, false},
 		{"opencode", `"not.yet.invented"`, Event{}, false},
@@ -58,10 +63,8 @@ func TestExtensionEvents(t *testing.T) {
 		tt.want.Client, tt.want.Name = tt.client, in.text("hook_event_name")
 		tt.want.Session, tt.want.Tool = Session{ID: "s1", Dir: "/srv/shop"}, in.text("tool_name")
 		tt.want.Worker = in.text("agent_id")
-		if got != tt.want || got.proves() != tt.proves {
-			t.Errorf("%s %s:\n got %+v, proves %t\nwant %+v, proves %t", tt.client, tt.input, got, got.proves(),
-				tt.want,
-				tt.proves)
+		if diff := cmp.Diff(tt.want, got); diff != "" || got.proves() != tt.proves {
+			t.Errorf("%s %s: proves %t, want %t (-want +got):\n%s", tt.client, tt.input, got.proves(), tt.proves, diff)
 		}
 	}
 }

@@ -115,6 +115,9 @@ func (c *Call) ask(ctx context.Context, client *Client, e *Event) (pending, erro
 		Quiet: !e.Carries, Within: e.Within, Summed: e.Compacted,
 		Late: client.reloads && client.Name == e.Client && !e.Begins,
 		Held: func() map[mail.ID]bool {
+			if e.Held != nil {
+				return e.Held
+			}
 			return Holds(e.Client, e.Session.Script, e.Moment == mail.SessionStart || e.Moment == mail.SessionEnd)
 		},
 		Access: e.Session.access(),

@@ -13,6 +13,9 @@ func opencode() Client {
 
 func readOpencode(typed string, in input) Event {
 	e := in.event("opencode", typed)
+	if texts, ok := in["conversation"]; ok {
+		e.Held = heldIn(texts)
+	}
 	switch e.kind() {
 	case "sessionstart":
 		e.Moment, e.Carries = mail.SessionStart, true

@@ -22,10 +22,17 @@ export const Pennypost = async ({ client: opencode, directory }) => {
     let session = sessions.get(id)
     if (!session) {
       session = new Session(id, directory, (text) => prompt(session, text))
-      session.start = session.hook("SessionStart")
+      session.start = conversation(id).then((conversation) => session.hook("SessionStart", { conversation }))
       sessions.set(id, session)
     }
     return session
+  }
+
+  // conversation returns the texts with mail that the next request of a session holds, or undefined.
+  async function conversation(id) {
+    const { data } = await opencode.session.messages({ path: { id } }).catch(() => ({}))
+    const texts = data?.flatMap(({ parts }) => parts.map((p) => p.text ?? p.state?.output))
+    return texts?.filter((text) => typeof text === "string" && text.includes("<mail-")).join("\n")
   }
 
   // prompt has a session go on, as the person had it work last: with that agent and that model. It reports whether
@@ -93,7 +100,7 @@ export const Pennypost = async ({ client: opencode, directory }) => {
       session.works = false
       const { error } = session
       session.error = undefined
-      const { goOn } = await session.hook(type, { error })
+      const { goOn } = await session.hook(type, { error, conversation: error && (await conversation(session.id)) })
       if (goOn && (await prompt(session, goOn))) return
       if (goOn) await session.hook(type, { error: "not told" })
       if (!headless) session.wait(type)
