@@ -127,6 +127,11 @@ func TestHoldsOthers(t *testing.T) {
 		if s := strings.Join(got, " "); s != tt.want {
 			t.Errorf("%s of %s: %q, want %q", tt.name, tt.client, s, tt.want)
 		}
+		if tt.client == "copilot" { // which forgets what it was told with a prompt when the session is resumed
+			if held := Holds(tt.client, path, true); !held["msg_b"] || held["msg_a"] {
+				t.Errorf("a resumed session of copilot holds %v", held)
+			}
+		}
 	}
 }
 
