@@ -96,7 +96,12 @@ func (l *lab) answered(pattern string) model.Request {
 	l.t.Helper()
 	answer, _ := json.Marshal(map[string]any{"to": []string{"user"}, "type": "answer", "body": "the second",
 		"reply_to": "{{" + pattern + "}}"})
-	id := l.send("researcher", "ZEBRA which of the two? [[tool send_message "+string(answer)+"]] [[say replied]]")
+	sent := ask[mail.Sent](l, "send", "--to", "researcher", "--type", "question", "--body",
+		"ZEBRA which of the two? [[tool send_message "+string(answer)+"]] [[say replied]]")
+	id := sent.ID
+	if how := sent.Recipients[0].Awaits(); strings.Contains(how, "cannot be woken") {
+		l.t.Errorf("the sender is told %q", how)
+	}
 	r := l.request("hello child", "ZEBRA which")
 	m := l.mail("the second")
 	if m.From != "agent:researcher" || m.ReplyTo != id || m.Thread != id {
