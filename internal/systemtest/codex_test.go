@@ -177,6 +177,12 @@ func TestCodexWindowCloses(t *testing.T) {
 	if th.Start("resume"); c.office.agentState(t, "somebody") != mail.Idle {
 		t.Errorf("the roster is %+v", c.office.roster(t))
 	}
+	w.Close() // and again, while it works
+	eventually(t, "somebody is gone", func() bool { return c.office.agentState(t, "somebody") == mail.Gone })
+	c.window("PENNYPOST_AGENT=somebody").Begin(th.Session)
+	if th.Tool("Bash", "ls"); c.office.agentState(t, "somebody") != mail.Working {
+		t.Errorf("the roster is %+v", c.office.roster(t))
+	}
 }
 
 // A window that begins another conversation is the same agent there; one that is at work goes on beside it.

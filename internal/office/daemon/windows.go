@@ -1,7 +1,6 @@
 package daemon
 
 import (
-	"cmp"
 	"context"
 	"time"
 
@@ -22,24 +21,27 @@ import (
 const windowTime = 500 * time.Millisecond
 
 // window returns where the person of a session sits whose hook is run by a program that serves several windows; nil:
-// it does not. A person may go on with a session in another window, which shows when they write their next prompt.
+// it does not. A person may go on with a session in another window, which is looked for when they have written a
+// prompt, and when the one that is known was closed.
 func (o *office) window(ctx context.Context, program string, e *hook.Event) (*hook.Window, error) {
 	if e.Client != "codex" || !config.SharedServer(process.Args(program)) {
 		return nil, nil
 	}
-	known, _ := o.sessions.Find(e.Client, e.Session.ID)
-	if known.ID != "" && !begins(e) {
-		return windowOf(known.Window), nil
+	session, _ := o.sessions.Find(e.Client, e.Session.ID)
+	known := windowOf(session.Window)
+	if session.ID != "" && !begins(e) && !known.Closed {
+		return known, nil
 	}
 	at, err := o.windowNow(ctx, e.Session.Home, e.Session.ID)
-	if err != nil && known.ID == "" {
+	switch {
+	case err != nil && session.ID == "":
 		return nil, err
+	case at != "":
+		return windowOf(at), nil
+	case known.Closed && begins(e):
+		return windowOf(""), nil // they sit in one that Codex does not name
 	}
-	w := windowOf(cmp.Or(at, known.Window))
-	if w.Closed {
-		w = windowOf("") // they sit in one that Codex does not name
-	}
-	return w, nil
+	return known, nil
 }
 
 // begins reports whether an event shows that a person is in the session now: they have given it a prompt.
