@@ -23,7 +23,7 @@ import (
 // and it returns if the program is a test.
 func Main() {
 	switch {
-	case filepath.Base(os.Args[0]) != program:
+	case filepath.Base(os.Args[0]) != program || os.Getenv(marker) == "":
 		return
 	case slices.Contains(os.Args, "app-server"):
 		serveCommands(os.Stdin, os.Stdout)
@@ -34,6 +34,17 @@ func Main() {
 }
 
 const program = "codex"
+
+// marker is a variable that tells what this package has started from other programs of tests that are called so.
+const marker = "CODEXTEST"
+
+// environ returns the environment of such a program.
+func environ(of []string) []string {
+	if of == nil {
+		of = os.Environ()
+	}
+	return append(slices.Clone(of), marker+"=1")
+}
 
 // Codex is one home of Codex with its windows, and what was queued for their threads.
 type Codex struct {
@@ -107,11 +118,11 @@ type Window struct {
 	stdin io.Closer
 }
 
-// Window opens a window with an environment.
-func (c *Codex) Window(t testing.TB, environ []string) *Window {
+// Window opens a window with an environment; nil: that of the test.
+func (c *Codex) Window(t testing.TB, variables []string) *Window {
 	t.Helper()
 	cmd := exec.Command(c.program)
-	cmd.Env = environ
+	cmd.Env = environ(variables)
 	in, err := cmd.StdinPipe()
 	if err != nil {
 		t.Fatal(err)
@@ -181,10 +192,10 @@ type Ended struct {
 }
 
 // Server starts a server with the environment of the window that needs it first.
-func (c *Codex) Server(t testing.TB, environ []string) *Server {
+func (c *Codex) Server(t testing.TB, variables []string) *Server {
 	t.Helper()
 	cmd := exec.Command(c.program, "app-server", "--listen", "unix://", "--managed-daemon")
-	cmd.Env = environ
+	cmd.Env = environ(variables)
 	in, err := cmd.StdinPipe()
 	if err != nil {
 		t.Fatal(err)
