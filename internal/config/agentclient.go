@@ -59,6 +59,24 @@ func RefuseUser(variable string) error {
 		"this runs inside an agent's process (%s is set there), and an agent cannot act as the user", variable)
 }
 
+// SharedServer reports whether a command line is that of the server which the windows of Codex share
+// (codex app-server --listen unix:// …, 0.169.0). What it starts has the variables of the window that started it, for
+// whichever window it is.
+func SharedServer(args []string) bool {
+	i := slices.Index(args, "app-server")
+	return i > 0 && slices.ContainsFunc(args[i:], func(a string) bool { return strings.HasPrefix(a, "--listen") })
+}
+
+// Getenv returns the value of a variable in an environment ("NAME=value"), "" without one.
+func Getenv(environ []string, name string) string {
+	for _, v := range environ {
+		if value, ok := strings.CutPrefix(v, name); ok && strings.HasPrefix(value, "=") {
+			return value[1:]
+		}
+	}
+	return ""
+}
+
 // AgentProgram returns the agent's client that a program is, by what it may be called; "" if it is none that we know.
 // It is for clients that set no variable on what they start; those of editors (Cline, Windsurf) type into the
 // terminals of the editor, and cannot be told from the person there.

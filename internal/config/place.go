@@ -21,20 +21,8 @@ type Place struct {
 
 // FindPlace returns what is said of a client that works in dir. room and agent are those of its command line.
 func FindPlace(room, agent string, getenv func(string) string, client, dir string) (p Place, err error) {
-	if room = cmp.Or(room, getenv("PENNYPOST_ROOM")); room != "" {
-		if p.Room, err = mail.ParseRoom(room); err != nil {
-			return p, err
-		}
-	}
-	switch agent = cmp.Or(agent, getenv("PENNYPOST_AGENT")); agent {
-	case "":
-	case string(mail.User):
-		p.Agent = mail.User
-	default:
-		// rooms know names in this form, and a shell on macOS may spell them in another
-		if p.Agent, err = mail.ParseName(norm.NFC.String(agent)); err != nil {
-			return p, err
-		}
+	if p.Room, p.Agent, err = Named(room, agent, getenv); err != nil {
+		return p, err
 	}
 	if p.Free, err = FreeAgent(client, dir); err != nil {
 		return p, err
@@ -53,6 +41,22 @@ func FindPlace(room, agent string, getenv func(string) string, client, dir strin
 		p.Home = HomeDir(cmp.Or(p.File.Dir, dir))
 	}
 	return p, nil
+}
+
+// Named returns the room and the agent that a command line names, or else the variables; "" if neither does.
+func Named(room, agent string, getenv func(string) string) (r mail.RoomName, a mail.Name, err error) {
+	if room = cmp.Or(room, getenv("PENNYPOST_ROOM")); room != "" {
+		if r, err = mail.ParseRoom(room); err != nil {
+			return "", "", err
+		}
+	}
+	switch agent = cmp.Or(agent, getenv("PENNYPOST_AGENT")); agent {
+	case "", string(mail.User):
+		return r, mail.Name(agent), nil
+	}
+	// rooms know names in this form, and a shell on macOS may spell them in another
+	a, err = mail.ParseName(norm.NFC.String(agent))
+	return r, a, err
 }
 
 // Plain reports whether nobody has to be asked for the place: no file of a project proposes anything, and no name was

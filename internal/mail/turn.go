@@ -84,6 +84,7 @@ type Access struct {
 	Tmux    string `json:"tmux,omitempty"`    // the variable TMUX
 	Pane    string `json:"pane,omitempty"`    // the variable TMUX_PANE
 	Home    string `json:"home,omitempty"`    // the client's own directory, where it has several
+	Window  string `json:"-"`                 // the program in which its person sits, where that is another
 	// Transcript is the file in which the client keeps the conversation.
 	Transcript string `json:"transcript,omitempty"`
 }

@@ -23,7 +23,7 @@ func codex() client {
 		name: "codex", title: "Codex CLI",
 		settings: func(l *lab) {
 			l.write(".codex/config.toml", strings.NewReplacer("URL", l.model.URL, "PROJECT",
-				l.project).Replace(codexConfig))
+				l.project, "DEPOT", l.depot()).Replace(codexConfig))
 			// Its shell is a login shell, whose profile may set another PATH.
 			l.write(".bash_profile", "PATH="+filepath.Dir(os.Getenv(binaryVar))+":$PATH\n")
 		},
@@ -63,6 +63,14 @@ func codex() client {
 			{"onlyServer", "", false, onlyServer},
 			{"named", "", false, named},
 			{"sandbox", "", false, sandbox},
+			{"windows", "", false, windows},
+			{"windowsOnlyServer", "", false, windowsOnlyServer},
+			{"otherProject", "", false, otherProject},
+			{"renamed", "", false, renamed},
+			{"newThread", "", false, newThread},
+			{"quit", "", false, quit},
+			{"quitAtWork", "", false, quitAtWork},
+			{"slowOffice", "", false, slowOffice},
 		},
 		subagent: func(prompt string) string {
 			input, _ := json.Marshal(map[string]any{"message": prompt})
@@ -87,6 +95,9 @@ wire_api = "responses"
 env_key = "MODEL_KEY"
 
 [projects."PROJECT"]
+trust_level = "trusted"
+
+[projects."DEPOT"]
 trust_level = "trusted"
 `
 

@@ -31,9 +31,15 @@ func (t *terminal) waitReady() {
 // open opens a terminal in which a command runs.
 func (l *lab) open(command ...string) *terminal {
 	l.t.Helper()
+	return l.openIn(l.project, command...)
+}
+
+// openIn opens a terminal in a directory.
+func (l *lab) openIn(dir string, command ...string) *terminal {
+	l.t.Helper()
 	l.windows++
 	t := &terminal{l, l.windows}
-	args := []string{"new-session", "-d", "-s", t.name(), "-x", "150", "-y", "50", "-c", l.project}
+	args := []string{"new-session", "-d", "-s", t.name(), "-x", "150", "-y", "50", "-c", dir}
 	l.until("tmux has a window", func() bool { // a server whose last window was closed may be about to end
 		out, err := l.tmux(append(args, command...)...).CombinedOutput()
 		if err != nil && !strings.Contains(string(out), "server exited") {

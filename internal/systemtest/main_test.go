@@ -9,6 +9,7 @@ import (
 	"runtime"
 	"testing"
 
+	"pennypost/internal/office/wake/codextest"
 	"pennypost/internal/persontest"
 )
 
@@ -22,7 +23,10 @@ var (
 	personSh string
 )
 
-func TestMain(m *testing.M) { os.Exit(testMain(m)) }
+func TestMain(m *testing.M) {
+	codextest.Main()
+	os.Exit(testMain(m))
+}
 
 func testMain(m *testing.M) int {
 	if runtime.GOOS == "windows" {

@@ -16,6 +16,10 @@ type Place struct {
 	Own  mail.RoomName `json:"own,omitempty"`
 	Free mail.Name     `json:"free,omitempty"`
 	Home string        `json:"home,omitempty"` // the directory
+	// Session is the client's session of a program that serves several windows, and SessionHome the client's own
+	// directory: the variables that count are those of its window, and no others are among the above.
+	Session     string `json:"session,omitempty"`
+	SessionHome string `json:"session_home,omitempty"`
 	// Starts says that a session begins, or goes on: the user is asked for what it may not have.
 	Starts bool `json:"starts,omitzero"`
 }

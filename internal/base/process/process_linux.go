@@ -81,9 +81,12 @@ func (p one) exe() string {
 	return strings.TrimSuffix(path, " (deleted)")
 }
 
-// args returns the command line of a process, as it was started.
+// args returns the command line of a process, as it was started; nil if that is not told.
 func (p one) args() []string {
-	text, _ := os.ReadFile("/proc/" + strconv.Itoa(p.pid) + "/cmdline")
+	text, err := os.ReadFile("/proc/" + strconv.Itoa(p.pid) + "/cmdline")
+	if err != nil || len(text) == 0 {
+		return nil
+	}
 	return strings.Split(strings.TrimSuffix(string(text), "\x00"), "\x00")
 }
 

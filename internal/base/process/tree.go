@@ -29,6 +29,9 @@ func (p *Process) Names() []string { return names(p.at.exe(), p.at.comm, p.at.ar
 // Exe returns the file that the process runs, "" if that is not told.
 func (p *Process) Exe() string { return p.at.exe() }
 
+// Args returns the command line, as the process was started; nil if that is not told.
+func (p *Process) Args() []string { return p.at.args() }
+
 // UID returns the real user id of the process, -1 if it is not told.
 func (p *Process) UID() int { return p.at.owner() }
 
@@ -42,6 +45,9 @@ func Tree(pid int) []Process {
 	}
 	return tree
 }
+
+// Args returns the command line of a program that Program has named; nil if that is not told.
+func Args(program string) []string { return look(Number(program)).args() }
 
 // names returns what a program may be called.
 func names(exe, comm string, args func() []string) []string {

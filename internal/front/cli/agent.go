@@ -4,6 +4,8 @@ import (
 	"cmp"
 	"context"
 	"os"
+	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -61,6 +63,27 @@ func (a *App) inShell() (mail.Name, error) {
 	return "", nil
 }
 
+// LeaveServer has the variables count for nothing that a server which serves several windows of Codex has given this
+// process, if one has: they are those of the window that started it. The post office knows the session's own.
+func (a *App) LeaveServer() {
+	tree := process.Tree(os.Getpid())
+	for i := range tree {
+		if config.AgentProgram(tree[i].Names()) != "codex" {
+			continue
+		}
+		if !config.SharedServer(tree[i].Args()) {
+			return
+		}
+		given := process.Environ(tree[i].PID)
+		a.server = cmp.Or(config.Getenv(given, "CODEX_HOME"), filepath.Join(config.Getenv(given, "HOME"), ".codex"))
+		a.Env.Environ = slices.DeleteFunc(slices.Clone(a.Env.Environ), func(v string) bool {
+			name, _, _ := strings.Cut(v, "=")
+			return name == "PENNYPOST_AGENT" || name == "PENNYPOST_ROOM"
+		})
+		return
+	}
+}
+
 // Agent returns which agent a client's session is, for its hooks and for its MCP server alike: the one that the
 // command line or the environment names, else the one that the project's file names, else one with a name that the
 // next session in this project will have again.
@@ -83,22 +106,23 @@ func (a *App) agentIn(client, dir string) (mail.Name, error) {
 		}
 		return a.Env.Getenv(name)
 	}, client, dir)
-	if err != nil || p.File.Agent == "" {
+	session, _ := a.session()
+	if err != nil || p.File.Agent == "" && (a.server == "" || session == "") {
 		return p.Free, err
 	}
-	at, err := a.place(&p, client, false)
+	at, err := a.place(&p, client, session, false)
 	return at.Agent, err
 }
 
 // Begin returns the room and the name of a client's session that begins, for its MCP server. It is RoomName and Agent,
-// but the user is asked for what the session may not have.
-func (a *App) Begin(client string) (mail.RoomName, mail.Name, error) {
+// but the user is asked for what the session may not have. session is its client's id, where that is known.
+func (a *App) Begin(client, session string) (mail.RoomName, mail.Name, error) {
 	dir := cmp.Or(config.ClientDir(client, a.Env.Getenv), a.Env.Dir)
 	p, err := config.FindPlace(a.Room, a.As, a.Env.Getenv, client, dir)
 	if err != nil {
 		return "", "", err
 	}
-	if p.Plain() || p.Agent == mail.User {
+	if (p.Plain() || p.Agent == mail.User) && (a.server == "" || session == "") {
 		room, err := a.RoomName()
 		if err != nil {
 			return "", "", err
@@ -109,15 +133,18 @@ func (a *App) Begin(client string) (mail.RoomName, mail.Name, error) {
 	if p.Agent != "" {
 		a.ForModel()
 	}
-	at, err := a.place(&p, client, true)
+	at, err := a.place(&p, client, session, true)
 	return at.Room, at.Agent, err
 }
 
-// place asks the post office how far it goes what a project's file or a command line says of room and agent. Where
-// there is no post office, it is the directory's own room.
-func (a *App) place(p *config.Place, client string, starts bool) (wire.Placed, error) {
+// place asks the post office how far it goes what a project's file or a command line says of room and agent, and what
+// the window says of a session. Where there is no post office, it is the directory's own room.
+func (a *App) place(p *config.Place, client, session string, starts bool) (wire.Placed, error) {
 	asked := wire.Place{Client: client, Room: p.Room, Agent: p.Agent, FileRoom: p.File.Room, FileAgent: p.File.Agent,
 		Own: p.Own, Free: p.Free, Home: p.Home, Starts: starts}
+	if a.server != "" {
+		asked.Session, asked.SessionHome = session, a.server
+	}
 	if at, ok := a.placed[asked]; ok {
 		return at, nil
 	}

@@ -15,7 +15,6 @@ import (
 	"io"
 	"os"
 	"slices"
-	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -45,14 +44,7 @@ func System() Env {
 }
 
 // Getenv returns the value of a variable, "" without one.
-func (e *Env) Getenv(name string) string {
-	for _, v := range e.Environ {
-		if value, ok := strings.CutPrefix(v, name); ok && strings.HasPrefix(value, "=") {
-			return value[1:]
-		}
-	}
-	return ""
-}
+func (e *Env) Getenv(name string) string { return config.Getenv(e.Environ, name) }
 
 // App is one run of a command.
 type App struct {
@@ -73,6 +65,7 @@ type App struct {
 	Office *client.Office // made by the first who needs it
 	Link   func(up bool)  // told when the connection of a watch breaks, and when there is another
 
+	server  string // own directory of the client whose server, which serves several windows, runs this; "": none does
 	placed  map[wire.Place]wire.Placed
 	token   *wire.Status // what Remote said of it, once that was asked
 	guessed bool         // Who has found its answer in nothing but the shell in which the command runs
@@ -96,6 +89,9 @@ func Main(args []string, env Env, linked ...Verb) int {
 	a.Out.w = a.Env.Stdout
 	if _, agent := config.AgentClient(env.Environ); agent {
 		a.ForModel()
+	}
+	if id, client := a.session(); id != "" && client == "codex" {
+		a.LeaveServer()
 	}
 	a.meetFront()
 	root := newRoot(a, args)
@@ -194,10 +190,14 @@ func (a *App) RoomName() (mail.RoomName, error) {
 		return "", err
 	}
 	p.File.Agent = "" // nobody asks here
+	if id, client := a.session(); a.server != "" && id != "" && p.Room == "" {
+		at, err := a.place(&p, client, id, false)
+		return at.Room, err
+	}
 	if p.Room != "" || p.File.Room == "" || p.File.Room == p.Own {
 		return cmp.Or(p.Room, p.Own), nil
 	}
-	at, err := a.place(&p, "", false)
+	at, err := a.place(&p, "", "", false)
 	return at.Room, err
 }
 

@@ -1,6 +1,7 @@
 package command
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"errors"
@@ -91,15 +92,18 @@ func (a *app) mcp(ctx context.Context, f mcpFlags) error {
 	s.stays = d != nil && d.NamesItself != nil // its sessions begin and end by their own word
 	c, _ := hook.FindClient(s.client)
 	s.process = process.Program(c.Editor)
+	if s.client == "codex" {
+		a.LeaveServer()
+		if d == nil && a.Remote == "" && cmp.Or(a.As, a.Env.Getenv("PENNYPOST_AGENT")) != string(mail.User) {
+			return a.serveThreads(ctx, s, f)
+		}
+	}
 	if err := a.connect(ctx, s, d); err != nil {
 		return err
 	}
 	defer s.quiet.Close()
 	who := s.name
 	claims := who != mail.User && (d == nil || !d.SharedNames)
-	if claims && s.client == "codex" && d == nil && a.Remote == "" {
-		return a.serveThreads(ctx, s, f)
-	}
 	if claims {
 		if err := s.claim(ctx, f.takeOver); err != nil {
 			return err
@@ -136,7 +140,7 @@ func (a *app) connect(ctx context.Context, s *session, d *dialect.Dialect) error
 			return err
 		}
 	}
-	if s.room, s.name, err = a.Begin(s.client); err != nil {
+	if s.room, s.name, err = a.Begin(s.client, ""); err != nil {
 		return err
 	}
 	s.quiet, err = a.QuietOffice()
@@ -231,9 +235,10 @@ func (s *session) mailbox(ctx context.Context, client string) (mcpserver.Mailbox
 		}
 	}
 	if client == "claude" {
-		box.Of = mcpserver.ByToolUse(svc, name, func(ctx context.Context, use string) (mail.Service, error) {
-			return s.office.RoomFor(ctx, s.room, name, use)
-		})
+		box.Of = mcpserver.ByToolUse(mcpserver.Caller{Service: svc, Room: s.room, Agent: name},
+			func(ctx context.Context, use string) (mail.Service, error) {
+				return s.office.RoomFor(ctx, s.room, name, use)
+			})
 	}
 	return box, nil
 }

@@ -4,9 +4,13 @@ import (
 	"bufio"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
+	"io"
+	"net"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -182,6 +186,52 @@ func TestMCPThreads(t *testing.T) {
 	}
 	if out := run(t, exec.Command(below, "agents", "--as", "codex-command"), env); strings.Count(out, " gone ") != 1 {
 		t.Errorf("after the end of all:\n%s", out)
+	}
+}
+
+// Codex waits a second for its servers before it asks the model without their tools, and a post office may take longer
+// to start. So the server says what it has before it hears anything of one.
+func TestMCPBeforeOffice(t *testing.T) {
+	env := append(mcpHome(t), "CODEX_THREAD_ID=x")
+	socket := strings.TrimPrefix(env[2], "PENNYPOST_HOME=") + "/pennypost.sock"
+	if err := os.MkdirAll(filepath.Dir(socket), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	silent, err := net.Listen("unix", socket)
+	if err == nil {
+		err = os.Chmod(socket, 0o600)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	cmd := exec.CommandContext(ctx, "pennypost", "mcp")
+	cmd.Env = env
+	s, err := mcp.NewClient(&mcp.Implementation{Name: "test", Version: "1"}, nil).Connect(ctx,
+		&mcp.CommandTransport{Command: cmd}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	tools, err := s.ListTools(ctx, nil)
+	if err != nil || len(tools.Tools) < 6 || !strings.Contains(s.InitializeResult().Instructions, "your mailbox") {
+		t.Errorf("before the post office says anything: %+v, %v", tools, err)
+	}
+	asking, err := silent.Accept()
+	if err != nil {
+		t.Fatal(err)
+	}
+	_ = asking.SetReadDeadline(time.Now().Add(100 * time.Millisecond))
+	if _, err := io.Copy(io.Discard, asking); !errors.Is(err, os.ErrDeadlineExceeded) {
+		t.Errorf("what was asked of the post office is not asked any more: %v", err)
+	}
+	silent.Close() // and with it goes the socket: what was asked gets no answer, and a post office can be started
+	asking.Close()
+	if you := callAs(t, s, "one", "list_agents")["you"]; you != "codex-command" {
+		t.Errorf("the agent is %v, want codex-command", you)
+	}
+	if err := s.Close(); err != nil {
+		t.Error(err)
 	}
 }
 

@@ -49,7 +49,7 @@ func (o *office) own(ctx context.Context, name mail.RoomName, caller mail.Name) 
 // as returns the room for one call, if the caller may speak there as who it says to be.
 func (v *callerRoom) as(ctx context.Context, e *entry) (mail.Service, error) {
 	id := v.id
-	if id.Opens() && !e.room.Binds(id.Programs()) && v.office.bindsElsewhere(v.name, id.Programs()) {
+	if id.Opens() && !e.room.Binds(id.Programs()) && v.office.bindsElsewhere(v.name, id.Outer()) {
 		id = id.Elsewhere()
 	}
 	svc, caller, err := id.Enter(e.room)

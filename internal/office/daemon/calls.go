@@ -142,9 +142,10 @@ func (c *calls) mailbox(r *http.Request) (mcpserver.Mailbox, error) {
 	}
 	box := mcpserver.Mailbox{Service: svc, Room: room, Agent: caller.Name, Version: d.opts.Version, Log: d.log}
 	if r.URL.Query().Get("client") == "claude" {
-		box.Of = mcpserver.ByToolUse(svc, caller.Name, func(_ context.Context, use string) (mail.Service, error) {
-			return d.office.roomOf(room, v.id.ForToolUse(use)), nil
-		})
+		box.Of = mcpserver.ByToolUse(mcpserver.Caller{Service: svc, Room: room, Agent: caller.Name},
+			func(_ context.Context, use string) (mail.Service, error) {
+				return d.office.roomOf(room, v.id.ForToolUse(use)), nil
+			})
 	}
 	return box, nil
 }

@@ -186,9 +186,8 @@ func TestCallsOfTeammates(t *testing.T) {
 		t.Fatal(err)
 	}
 	for use, want := range map[string]mail.Name{"": "lead", "mate": "researcher"} {
-		if _, name, err := box.Of(t.Context(), map[string]any{"claudecode/toolUseId": use}); err != nil ||
-			name != want {
-			t.Errorf("the use %q is %s's, %v; want %s's", use, name, err, want)
+		if c, err := box.Of(t.Context(), map[string]any{"claudecode/toolUseId": use}); err != nil || c.Agent != want {
+			t.Errorf("the use %q is %s's, %v; want %s's", use, c.Agent, err, want)
 		}
 	}
 }

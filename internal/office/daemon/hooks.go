@@ -108,7 +108,7 @@ func (h *hooks) first(session string) bool {
 
 // call returns a hook as the package that understands clients takes it.
 func (h *hooks) call(in *wire.Hook, silence time.Duration) *hook.Call {
-	return &hook.Call{
+	c := &hook.Call{
 		Client: in.Client, Event: in.Event, Input: in.Input, Getenv: in.Getenv, Tools: dialectTools(),
 		Process: func(topmost bool) string {
 			if topmost {
@@ -122,18 +122,24 @@ func (h *hooks) call(in *wire.Hook, silence time.Duration) *hook.Call {
 		First: h.first,
 		Log:   func(s *hook.Session) string { return h.office.copilot.Log(s.ID) },
 		Use:   h.office.toolUses.note,
-		Enter: func(ctx context.Context, e *hook.Event) (*hook.Mailbox, error) { return h.enter(ctx, in, e, silence) },
+		Window: func(ctx context.Context, e *hook.Event) (*hook.Window, error) {
+			return h.office.window(ctx, in.Program, e)
+		},
 	}
+	c.Enter = func(ctx context.Context, e *hook.Event) (*hook.Mailbox, error) {
+		return h.enter(ctx, in, c.Getenv, e, silence)
+	}
+	return c
 }
 
 // enter finds the mailbox of the agent that an event is about.
-func (h *hooks) enter(ctx context.Context, in *wire.Hook, e *hook.Event, silence time.Duration) (*hook.Mailbox,
-	error) {
+func (h *hooks) enter(ctx context.Context, in *wire.Hook, getenv func(string) string, e *hook.Event,
+	silence time.Duration) (*hook.Mailbox, error) {
 	dir := in.Dir
 	if e.Session.Dir != "" {
 		dir = e.Session.Dir
 	}
-	p, err := config.FindPlace(in.Room, in.As, in.Getenv, e.Client, dir)
+	p, err := config.FindPlace(in.Room, in.As, getenv, e.Client, dir)
 	if err != nil {
 		return nil, err
 	}
@@ -144,11 +150,12 @@ func (h *hooks) enter(ctx context.Context, in *wire.Hook, e *hook.Event, silence
 	if box.Room, box.Agent, err = h.place(ctx, &p, e.Client); err != nil {
 		return nil, err
 	}
-	mate, err := h.office.teammate(ctx, box.Room, in.Getenv("TMUX_PANE"), e)
+	mate, err := h.office.teammate(ctx, box.Room, getenv("TMUX_PANE"), e)
 	if err != nil {
 		return nil, err
 	}
 	box.Agent = cmp.Or(mate, box.Agent)
+	h.office.moveOn(ctx, box.Room, box.Agent, e)
 	box.As = func(n mail.Name) (hook.Service, error) {
 		return h.office.roomOf(box.Room, gate.OfHook(ctx, n)), nil
 	}

@@ -40,8 +40,8 @@ type office struct {
 	far       *far                // of a relay, which has no rooms; nil: this is a post office
 	claude    *wake.ClaudeSocket
 	copilot   *wake.CopilotNotes
-	codex     wake.Waker // the doors of such sessions
-	tmux      wake.Waker // the last of doors, where it is turned on
+	codex     *wake.Codex // the doors of such sessions
+	tmux      wake.Waker  // the last of doors, where it is turned on
 	desk      deskBell
 	notify    *notify.Notifier
 	// letterLink makes a link that logs the browser of this machine in and shows a letter. Nil: there are no pages.

@@ -15,6 +15,12 @@ import (
 // project proposes counts only as far as the repository's own room and a free name, and what its command line says of
 // an orchestrator only as far as the person has granted it. All else waits for the person's word.
 func (o *office) Place(ctx context.Context, p *wire.Place) (wire.Placed, error) {
+	if p.Session != "" {
+		if at, known, err := o.placeOfSession(ctx, p); known || err != nil {
+			return at, err
+		}
+		p.Session, p.SessionHome = "", "" // of this machine
+	}
 	if o.far != nil {
 		return o.far.place(ctx, p)
 	}

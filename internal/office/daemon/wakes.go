@@ -88,7 +88,7 @@ func (o *office) meet(room mail.RoomName, brief *mail.Briefing, t *mail.Turn, a 
 			Room: room, Agent: agent, Client: t.Client, ID: t.Session, Dir: a.Dir, Version: a.Version,
 			Process: t.Process, Mode: a.Mode, Working: brief.State == mail.Working,
 			Socket: wake.NewSecret(a.Socket), Token: wake.NewSecret(a.Token), Tmux: a.Tmux, Pane: a.Pane,
-			Home: a.Home, Transcript: a.Transcript, Broken: t.Over,
+			Window: a.Window, Home: a.Home, Transcript: a.Transcript, Broken: t.Over,
 		})
 		s.Held = o.claude.Holds(&s)
 		o.sessions.Put(s)
@@ -194,8 +194,7 @@ func (o *office) followSessions(ctx context.Context) {
 			continue
 		}
 		for _, s := range o.sessions.Killed() {
-			o.listeners.End(s.Room, s.Agent, s.ID)
-			o.ended(ctx, s, mail.SessionEnd)
+			o.end(ctx, s)
 		}
 	}
 }

@@ -147,6 +147,16 @@ func (id Identity) Opening(program, session string, many bool) (of Identity, tak
 // Opens reports whether the call is about a session of a program in which the caller runs.
 func (id Identity) Opens() bool { return id.opens != "" }
 
+// Outer returns the programs in whose sessions the caller may be: not the one whose session it opens, if that runs
+// several, which may be in several rooms.
+func (id Identity) Outer() []string {
+	programs := id.Programs()
+	if at := slices.IndexFunc(programs, func(p string) bool { return process.Is(id.opens, p) }); id.many && at >= 0 {
+		return programs[at+1:]
+	}
+	return programs
+}
+
 // Joining returns id for an MCP server.
 func (id Identity) Joining() Identity {
 	id.joins = id.opens != ""

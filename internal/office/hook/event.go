@@ -46,6 +46,7 @@ type Session struct {
 	Dir     string // the project's, as an absolute path
 	Version string // of the client
 	Process string // the running program, as package process names it
+	Window  string // the one in which the person sits, where several of them share Process; "": it is not known
 	Socket  string // where the session takes messages
 	Token   Secret // and what it wants to see first
 	Mode    string // of its permissions
@@ -58,7 +59,8 @@ type Session struct {
 // access is what doors want to know.
 func (s *Session) access() *mail.Access {
 	return &mail.Access{Dir: s.Dir, Version: s.Version, Mode: s.Mode, Socket: s.Socket, Token: string(s.Token),
-		Tmux: s.Tmux, Pane: s.Pane, Home: s.Home, Transcript: s.Script}
+		Tmux: s.Tmux, Pane: s.Pane, Home: s.Home, Transcript: s.Script,
+		Window: s.Window}
 }
 
 // Secret is text that does not print.

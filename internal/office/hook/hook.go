@@ -39,6 +39,9 @@ type Call struct {
 	Tools []string
 	// Process names the program that runs the hook; nil: it is not known.
 	Process func(topmost bool) string
+	// Window returns where the person of a session sits, if the program that runs the hook serves several windows;
+	// nil: it does not. An error says that it is not known now.
+	Window func(ctx context.Context, e *Event) (*Window, error)
 	// Busy reports whether the client says of a session that a turn of it runs; nil: nobody can tell.
 	Busy func(*Session) bool
 	// Log finds the transcript of a session whose client does not name it; nil: nobody can.
@@ -49,6 +52,15 @@ type Call struct {
 	Use func(room mail.RoomName, agent mail.Name, e *Event)
 	// Enter finds the mailbox that an event is about.
 	Enter func(ctx context.Context, e *Event) (*Mailbox, error)
+}
+
+// Window is where the person of a session sits whose client's program serves several windows.
+type Window struct {
+	Program string // "": it is not known
+	// Closed says that there was a window, and is no more: nobody sees what the session does.
+	Closed bool
+	// Getenv returns a variable of the window, or "". Those of the hook's process are another's.
+	Getenv func(string) string
 }
 
 // Marks are due once the client has taken what a hook says. Nil: none are.
@@ -100,6 +112,9 @@ func (c *Call) ask(ctx context.Context, client *Client, e *Event) (pending, erro
 		return pending{}, fmt.Errorf("%s of %s names no session", e.Name, e.Client)
 	}
 	e.Own = c.own(e)
+	if closed, err := c.sit(ctx, e); closed || err != nil {
+		return left(e), err
+	}
 	c.know(client, e)
 	box, err := c.Enter(ctx, e)
 	if err != nil {
@@ -134,6 +149,29 @@ func (c *Call) ask(ctx context.Context, client *Client, e *Event) (pending, erro
 	}
 	t.kind, t.words = say(e, box, &brief)
 	return t, nil
+}
+
+// sit takes what the session's window says for what the hook's process says, where that is another's, and reports
+// whether the window was closed.
+func (c *Call) sit(ctx context.Context, e *Event) (closed bool, err error) {
+	if c.Window == nil {
+		return false, nil
+	}
+	w, err := c.Window(ctx, e)
+	if w == nil || err != nil {
+		return false, err
+	}
+	c.Getenv, e.Session.Window = w.Getenv, w.Program
+	return w.Closed, nil
+}
+
+// left says what there is to be said where nobody sits any more. The room hears of the session's end from those who
+// look after sessions; a turn that goes on is not kept going, and none begins with a ring.
+func left(e *Event) pending {
+	if !e.Ring {
+		return pending{}
+	}
+	return pending{kind: drop, words: words{text: greeting + "the window of this session was closed."}}
 }
 
 // restart tells the person, once a session, that the session is too old to be an agent.

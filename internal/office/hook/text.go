@@ -52,15 +52,7 @@ type words struct {
 
 // news says what there is to be told at a moment other than a tool's beginning; the zero value if nothing is.
 func news(e *Event, box *Mailbox, brief *mail.Briefing) words {
-	who := fence.Text(string(brief.Agent))
-	renamed := ""
-	if e.Moment == mail.SessionStart && brief.Agent != box.Agent {
-		why := "because another live one is"
-		if !strings.HasPrefix(string(brief.Agent), string(box.Agent)+"-") {
-			why = "whatever it is started as now, and not"
-		}
-		renamed = fmt.Sprintf("This session is the agent %s, %s %s. ", who, why, fence.Text(string(box.Agent)))
-	}
+	who, named := fence.Text(string(brief.Agent)), introduction(e, box, brief)
 	end := ""
 	if !brief.Known {
 		end = marking(e.Client, brief.Agent)
@@ -69,10 +61,13 @@ func news(e *Event, box *Mailbox, brief *mail.Briefing) words {
 	case len(brief.Items) > 0:
 		f := fence.New()
 		n := messages(len(brief.Items) + brief.More)
-		head := fmt.Sprintf("%s%s%s for %s in room %s, %d unread in all. %s\n", greeting, renamed, n, who, box.Room,
+		if brief.Agent == box.Agent && !brief.Known {
+			named = "" // the head says it
+		}
+		head := fmt.Sprintf("%s%s%s for %s in room %s, %d unread in all. %s\n", greeting, named, n, who, box.Room,
 			brief.Unread, f.Notice(brief.Items))
 		if brief.Known {
-			head = fmt.Sprintf("%s%s%s, %d unread in all. %s\n", greeting, renamed, n, brief.Unread,
+			head = fmt.Sprintf("%s%s%s, %d unread in all. %s\n", greeting, named, n, brief.Unread,
 				f.Again(brief.Items))
 		}
 		if n := len(brief.Counted); n > 0 {
@@ -82,7 +77,7 @@ func news(e *Event, box *Mailbox, brief *mail.Briefing) words {
 		w.pointed = append(w.pointed, brief.Counted...)
 		return w
 	case len(brief.Counted) > 0:
-		return words{text: greeting + renamed + counted(len(brief.Counted)), pointed: brief.Counted}
+		return words{text: greeting + named + counted(len(brief.Counted)), pointed: brief.Counted}
 	case brief.Continue:
 		return words{text: fmt.Sprintf("%s%s for %s, told of before, unread still: read_messages shows them.%s",
 			greeting, messages(brief.Unread), who, end)}
@@ -90,10 +85,29 @@ func news(e *Event, box *Mailbox, brief *mail.Briefing) words {
 		return words{text: fmt.Sprintf(
 			"%s%s for %s, told of before this session was compacted: read_messages shows them.", greeting,
 			messages(brief.Unread), who)}
-	case renamed != "":
-		return words{text: greeting + strings.TrimSpace(renamed)}
+	case named != "":
+		return words{text: greeting + strings.TrimSpace(named)}
 	}
 	return words{}
+}
+
+// introduction says, at the start of a session, who it is: if that is another than it is started as, and to Codex,
+// whose MCP server cannot say so, because it does not know for which session it was started.
+func introduction(e *Event, box *Mailbox, brief *mail.Briefing) string {
+	who := fence.Text(string(brief.Agent))
+	switch {
+	case e.Moment != mail.SessionStart:
+		return ""
+	case brief.Agent == box.Agent && e.Client == "codex":
+		return fmt.Sprintf("This session is the agent %s in room %s. ", who, box.Room)
+	case brief.Agent == box.Agent:
+		return ""
+	}
+	why := "because another live one is"
+	if !strings.HasPrefix(string(brief.Agent), string(box.Agent)+"-") {
+		why = "whatever it is started as now, and not"
+	}
+	return fmt.Sprintf("This session is the agent %s, %s %s. ", who, why, fence.Text(string(box.Agent)))
 }
 
 // counted tells of messages of the type status, which nobody waits for.

@@ -115,11 +115,14 @@ func hookTaken(c *call) (any, error) {
 }
 
 // place answers where a session is. A directory of another machine is remembered with the name of that machine, and
-// what its programs may not enter is not there for them.
+// what its programs may not enter is not there for them. Nobody far away has clients of this machine asked.
 func place(c *call) (any, error) {
 	p, err := body[wire.Place](c)
 	if err != nil {
 		return nil, err
+	}
+	if c.far() {
+		p.Session, p.SessionHome = "", ""
 	}
 	if pass := c.caller.Pass; pass != nil {
 		p.Home = string(pass.Machine) + ":" + p.Home

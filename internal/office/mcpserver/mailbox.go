@@ -37,11 +37,13 @@ func (n *Native) addResources() {
 		URI: mailboxURI(n.box.Room, n.box.Agent), Name: "mailbox", Title: "Your mailbox",
 		Description: "Your unread mail. Subscribe to be told when it changes.", MIMEType: "application/json",
 	}
+	room := "{room}" // whichever the caller's is
 	if n.box.Service != nil {
 		n.Server.AddResource(own, n.readMailbox)
+		room = url.PathEscape(string(n.box.Room))
 	}
 	n.Server.AddResourceTemplate(&mcp.ResourceTemplate{
-		URITemplate: mailboxScheme + url.PathEscape(string(n.box.Room)) + "/{agent}", Name: "mailboxes",
+		URITemplate: mailboxScheme + room + "/{agent}", Name: "mailboxes",
 		Title:       "A mailbox of this room",
 		Description: "The unread mail of any agent of the room, or of the user.", MIMEType: "application/json",
 	}, n.readMailbox)
@@ -49,11 +51,12 @@ func (n *Native) addResources() {
 
 func (n *Native) readMailbox(ctx context.Context, req *mcp.ReadResourceRequest) (*mcp.ReadResourceResult, error) {
 	uri := req.Params.URI
-	agent, err := n.agentOf(uri)
+	n, err := n.of(ctx, req.Params.Meta)
 	if err != nil {
 		return nil, err
 	}
-	if n, err = n.of(ctx, req.Params.Meta); err != nil {
+	agent, err := n.agentOf(uri)
+	if err != nil {
 		return nil, err
 	}
 	page, err := n.box.Service.Inbox(ctx, mail.InboxQuery{Agent: agent, Bytes: fence.Budget})

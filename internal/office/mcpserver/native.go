@@ -28,13 +28,19 @@ type Mailbox struct {
 	Log     *slog.Logger
 	Channel *Channel // through which the agent is rung; nil: it is not
 
-	// Of returns the mailbox of the session that a request comes from, by what its _meta holds, where one client runs
-	// several agents. Nil: all requests are Agent's. Service and Agent are not set where there is nobody whose server
-	// it is.
-	Of func(ctx context.Context, meta map[string]any) (mail.Service, mail.Name, error)
+	// Of returns whose session a request comes from, by what its _meta holds, where one client runs several agents.
+	// Nil: all requests are Agent's. Service, Room and Agent are not set where there is nobody whose server it is.
+	Of func(ctx context.Context, meta map[string]any) (Caller, error)
 
 	// Forward carries calls to where the room is. Nil: all are run here.
 	Forward Forward
+}
+
+// Caller is an agent, and its room as it sees that.
+type Caller struct {
+	Service mail.Service
+	Room    mail.RoomName
+	Agent   mail.Name
 }
 
 // implementation is what a server of the mailbox says that it is.
@@ -55,23 +61,23 @@ func (b Mailbox) introduce(instructions string) string {
 
 // ByToolUse returns a Mailbox.Of for Claude Code, which says in _meta which use of a tool a call is, as it does to its
 // hooks (seen in 2.1.330); those tell the post office whether a teammate that shares the process uses it. What is no
-// use is name's own; of returns the room as it is for a use.
-func ByToolUse(own mail.Service, name mail.Name, of func(context.Context, string) (mail.Service, error)) func(
-	context.Context, map[string]any) (mail.Service, mail.Name, error) {
-	return func(ctx context.Context, meta map[string]any) (mail.Service, mail.Name, error) {
+// use is own's; of returns the room as it is for a use.
+func ByToolUse(own Caller, of func(context.Context, string) (mail.Service, error)) func(context.Context,
+	map[string]any) (Caller, error) {
+	return func(ctx context.Context, meta map[string]any) (Caller, error) {
 		use, _ := meta["claudecode/toolUseId"].(string)
 		if use == "" {
-			return own, name, nil
+			return own, nil
 		}
 		svc, err := of(ctx, use)
 		if err != nil {
-			return nil, "", err
+			return Caller{}, err
 		}
 		a, err := svc.Register(ctx, mail.Presence{Update: true})
 		if mail.CodeOf(err) == mail.NotFound {
 			a, err = svc.Register(ctx, mail.Presence{})
 		}
-		return svc, a.Name, err
+		return Caller{svc, own.Room, a.Name}, err
 	}
 }
 
@@ -86,10 +92,11 @@ func (n *Native) of(ctx context.Context, meta map[string]any) (*Native, error) {
 
 // of returns the mailbox of the agent that a request comes from.
 func (b Mailbox) of(ctx context.Context, meta map[string]any) (Mailbox, error) {
-	var err error
-	if b.Of != nil {
-		b.Service, b.Agent, err = b.Of(ctx, meta)
+	if b.Of == nil {
+		return b, nil
 	}
+	c, err := b.Of(ctx, meta)
+	b.Service, b.Room, b.Agent = c.Service, c.Room, c.Agent
 	return b, err
 }
 

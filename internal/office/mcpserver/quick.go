@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
@@ -18,11 +19,13 @@ import (
 // tool goes straight to the tool; the SDK answers whatever is out of the ordinary, and knows every tool.
 type Server struct {
 	*mcp.Server
-	quick     map[string]toolFunc
 	waiting   map[string]toolFunc // what takes long: called so only where nothing but lines is to be sent meanwhile
 	modern    bool                // the stateless era is served
 	signature string              // what ends a result of that era, whose server signs each
 	forward   Forward
+
+	mu    sync.RWMutex
+	quick map[string]toolFunc // guarded by mu: Beside may add to it while the server serves
 }
 
 // Forward carries a call, which is one line, to where its tool can be run at once; waits says that the tool waits for
@@ -49,7 +52,9 @@ type toolFunc func(ctx context.Context, c *toolCall) toolAnswer
 
 // addQuick adds a tool for calls of either kind.
 func (s *Server) addQuick(t *mcp.Tool, run toolFunc) {
+	s.mu.Lock()
 	s.quick[t.Name] = run
+	s.mu.Unlock()
 	s.AddTool(t, func(ctx context.Context, req *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
 		a := run(ctx, callOf(req))
 		a.settle(ctx.Err() == nil) // the SDK does not say what becomes of it
@@ -138,6 +143,8 @@ func (s *Server) tool(c *ordinaryCall) toolFunc {
 	if c.modern && !s.modern {
 		return nil
 	}
+	s.mu.RLock()
+	defer s.mu.RUnlock()
 	return s.quick[c.Params.Name]
 }
 

@@ -19,6 +19,7 @@ import (
 
 	"pennypost/internal/base/child"
 	"pennypost/internal/base/jsonx"
+	"pennypost/internal/base/process"
 )
 
 // ClaudeSocket is the inbox socket of a session of Claude Code: a working session is shown what is written there
@@ -253,7 +254,7 @@ const bypass = "bypassPermissions"
 // mayBypass reports whether a session whose mode nobody has told may have begun in that mode: by the words of its
 // command line, and by the settings. Where the command line cannot be read, it may.
 func (c *ClaudeSocket) mayBypass(s *Session) bool {
-	words := arguments(s.Process)
+	words := process.Args(s.Process)
 	if len(words) == 0 {
 		return true
 	}

@@ -2,14 +2,9 @@ package wake
 
 import (
 	"bufio"
-	"crypto/sha1"
-	"encoding/base64"
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
-	"net"
-	"net/http"
 	"os"
 	"path/filepath"
 	"slices"
@@ -19,6 +14,8 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+
+	"pennypost/internal/office/wake/codextest"
 )
 
 const thread = "0199a213-81c0-7800-8aa1-bbab2a035a53"
@@ -148,102 +145,13 @@ func (f *fakeThread) answer(method string, params map[string]any) (any, error) {
 	return nil, fmt.Errorf("unknown method %s", method)
 }
 
-// reply answers one message; nil to what wants no answer. What comes before the answer is what a server says besides.
-func (f *fakeThread) reply(text []byte) [][]byte {
-	var call struct {
-		ID     *int           `json:"id"`
-		Method string         `json:"method"`
-		Params map[string]any `json:"params"`
-	}
-	if json.Unmarshal(text, &call) != nil || call.ID == nil {
-		return nil
-	}
-	answer := map[string]any{"id": *call.ID}
-	if result, err := f.answer(call.Method, call.Params); err != nil {
-		answer["error"] = map[string]any{"code": -32600, "message": err.Error()}
-	} else {
-		answer["result"] = result
-	}
-	out, _ := json.Marshal(answer)
-	return [][]byte{[]byte(`{"method":"thread/queue/changed","params":{}}`), out}
-}
+// reply answers one message; nil to what wants no answer.
+func (f *fakeThread) reply(text []byte) [][]byte { return codextest.Reply(text, f.answer) }
 
 // serve is the app-server that the sessions of a home share.
 func (f *fakeThread) serve(t *testing.T, home string) {
 	t.Helper()
-	dir := filepath.Join(home, "app-server-control")
-	if err := os.MkdirAll(dir, 0o700); err != nil {
-		t.Fatal(err)
-	}
-	short, err := os.MkdirTemp("", "cx")
-	if err != nil {
-		t.Fatal(err)
-	}
-	l, err := net.Listen("unix", filepath.Join(short, "s"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := os.Symlink(filepath.Join(short, "s"), filepath.Join(dir, "app-server-control.sock")); err != nil {
-		t.Fatal(err)
-	}
-	var serving sync.WaitGroup
-	serving.Go(func() {
-		for {
-			conn, err := l.Accept()
-			if err != nil {
-				return
-			}
-			serving.Go(func() { f.webSocket(conn) })
-		}
-	})
-	t.Cleanup(func() { l.Close(); serving.Wait(); os.RemoveAll(short) })
-}
-
-// webSocket speaks RFC 6455 with the other type's code for frames, which a server does not mask, and pings first.
-func (f *fakeThread) webSocket(conn net.Conn) {
-	defer conn.Close()
-	from := bufio.NewReader(conn)
-	req, err := http.ReadRequest(from)
-	if err != nil {
-		return
-	}
-	sum := sha1.Sum([]byte(req.Header.Get("Sec-Websocket-Key") + "258EAFA5-E914-47DA-95CA-C5AB0DC85B11"))
-	fmt.Fprintf(conn, "HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n"+
-		"Sec-WebSocket-Accept: %s\r\n\r\n", base64.StdEncoding.EncodeToString(sum[:]))
-	frame := func(op byte, text []byte) {
-		head := []byte{op, byte(len(text))}
-		if len(text) > 125 {
-			head = []byte{op, 126, byte(len(text) >> 8), byte(len(text))}
-		}
-		_, _ = conn.Write(append(head, text...))
-	}
-	frame(0x80|opPing, []byte("?"))
-	for {
-		var head [2]byte
-		if _, err := io.ReadFull(from, head[:]); err != nil {
-			return
-		}
-		n := int(head[1] & 0x7f)
-		if n == 126 {
-			var long [2]byte
-			if _, err := io.ReadFull(from, long[:]); err != nil {
-				return
-			}
-			n = int(long[0])<<8 | int(long[1])
-		}
-		text := make([]byte, n+4)
-		if _, err := io.ReadFull(from, text); err != nil || head[1]&0x80 == 0 {
-			return // a client that does not mask is cut off
-		}
-		if head[0]&0x0f != opText {
-			continue
-		}
-		for _, out := range f.reply(text[4:]) {
-			half := len(out) / 2
-			frame(opText, out[:half]) // in two parts
-			frame(0x80, out[half:])
-		}
-	}
+	codextest.Serve(t, home, f.reply)
 }
 
 // runFakeCodex is the codex that a door runs: its app-server, for the thread in the file, or its command queue, which

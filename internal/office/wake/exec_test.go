@@ -18,10 +18,12 @@ import (
 
 	"pennypost/internal/base/jsonx"
 	"pennypost/internal/mail"
+	"pennypost/internal/office/wake/codextest"
 )
 
 // TestMain lets the test binary be the commands that Exec runs.
 func TestMain(m *testing.M) {
+	codextest.Main()
 	switch os.Getenv("WAKE_TEST") {
 	case "":
 		goleak.VerifyTestMain(m)

@@ -66,7 +66,7 @@ func (f *Front) Bring(ctx context.Context, room mail.RoomName, agent mail.Name, 
 	if s.Pane != "" && runtime.GOOS != "windows" {
 		out.Where, out.Attach, out.Why = f.pane(ctx, &s, from)
 	} else {
-		out.Where, out.Why = raise(ctx, programID(s.Process))
+		out.Where, out.Why = raise(ctx, programID(s.terminal()))
 	}
 	out.Front = out.Why == nil && out.Attach == nil
 	return out

@@ -30,6 +30,7 @@ type savedSession struct {
 	Dir     string        `json:"dir,omitempty"`
 	Version string        `json:"version,omitempty"`
 	Process string        `json:"process,omitempty"`
+	Window  string        `json:"window,omitempty"`
 	Mode    string        `json:"mode,omitempty"`
 	Socket  string        `json:"socket,omitempty"`
 	Token   string        `json:"token,omitempty"`
@@ -64,9 +65,9 @@ func (l *Sessions) Keep(path string) error {
 	}
 	for _, v := range saved {
 		s := Session{Room: v.Room, Agent: v.Agent, Client: v.Client, ID: v.ID, Dir: v.Dir, Version: v.Version,
-			Process: v.Process, Mode: v.Mode, Socket: NewSecret(v.Socket), Token: NewSecret(v.Token), Tmux: v.Tmux,
-			Pane: v.Pane, Held: v.Held, Joined: v.Joined, Home: v.Home, Transcript: v.Script, Broken: v.Broken,
-			Working: v.Working, heard: time.Now(), over: v.Over}
+			Process: v.Process, Window: v.Window, Mode: v.Mode, Socket: NewSecret(v.Socket), Token: NewSecret(v.Token),
+			Tmux: v.Tmux, Pane: v.Pane, Held: v.Held, Joined: v.Joined, Home: v.Home, Transcript: v.Script,
+			Broken: v.Broken, Working: v.Working, heard: time.Now(), over: v.Over}
 		if s.over || ended(s.Process) {
 			s = s.remains()
 		}
@@ -120,9 +121,9 @@ func (l *Sessions) save() error {
 	saved := make([]savedSession, 0, len(l.latest))
 	for _, s := range l.latest {
 		saved = append(saved, savedSession{Room: s.Room, Agent: s.Agent, Client: s.Client, ID: s.ID, Dir: s.Dir,
-			Version: s.Version, Process: s.Process, Mode: s.Mode, Socket: s.Socket.reveal(), Token: s.Token.reveal(),
-			Tmux: s.Tmux, Pane: s.Pane, Held: s.Held, Joined: s.Joined, Home: s.Home, Script: s.Transcript,
-			Broken: s.Broken, Working: s.Working, Over: s.over})
+			Version: s.Version, Process: s.Process, Window: s.Window, Mode: s.Mode, Socket: s.Socket.reveal(),
+			Token: s.Token.reveal(), Tmux: s.Tmux, Pane: s.Pane, Held: s.Held, Joined: s.Joined, Home: s.Home,
+			Script: s.Transcript, Broken: s.Broken, Working: s.Working, Over: s.over})
 	}
 	text, err := jsonx.Marshal(saved)
 	if err != nil {

@@ -1,6 +1,7 @@
 package wake
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -31,7 +32,10 @@ type Session struct {
 	Dir     string
 	Version string // of the client; "" if nobody told
 	Process string // the client's program, as package process names it: a number and when it started
-	Mode    string // of its permissions, as the client calls it
+	// Window is the program in which the session's person sits, where several of them share Process; "": it is not
+	// known, or Process is that.
+	Window string
+	Mode   string // of its permissions, as the client calls it
 
 	Socket Secret // where the session takes messages: a Unix socket, or the address of an HTTP server
 	Token  Secret // what that wants to see first
@@ -53,6 +57,12 @@ type Session struct {
 
 	over bool // it has ended
 }
+
+// gone reports whether the session is known to have ended with its program, or with its window.
+func (s *Session) gone() bool { return ended(s.Process) || ended(s.Window) }
+
+// terminal returns the program that has the session's terminal.
+func (s *Session) terminal() string { return cmp.Or(s.Window, s.Process) }
 
 // String does not tell.
 func (s Session) String() string { return "session of " + string(s.Agent) }
@@ -187,20 +197,20 @@ func (l *Sessions) Get(room mail.RoomName, agent mail.Name) (Session, bool) {
 	l.mu.Lock()
 	s, ok := l.latest[at]
 	l.mu.Unlock()
-	if !ok || s.over || ended(s.Process) {
+	if !ok || s.over || s.gone() {
 		return Session{}, false
 	}
 	return s, true
 }
 
-// Killed returns the sessions whose program has ended without a hook that said so, and takes them for over from then
-// on. Connections end by themselves.
+// Killed returns the sessions whose program, or whose window, has ended without a hook that said so, and takes them
+// for over from then on. Connections end by themselves.
 func (l *Sessions) Killed() (killed []Session) {
 	l.mu.Lock()
 	all := slices.Collect(maps.Values(l.latest))
 	l.mu.Unlock()
 	for _, s := range all {
-		if !s.over && s.Joined == "" && ended(s.Process) && l.replace(s, s.remains()) {
+		if !s.over && s.Joined == "" && s.gone() && l.replace(s, s.remains()) {
 			killed = append(killed, s)
 		}
 	}
@@ -276,6 +286,26 @@ func (l *Sessions) Of(room mail.RoomName, id string) (agent mail.Name, over bool
 	return agent, over
 }
 
+// Find returns a client's session, whichever agent has it, and whether it lives as far as hooks have told; the zero
+// value if none has told of it.
+func (l *Sessions) Find(client, id string) (found Session, lives bool) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for _, s := range l.latest {
+		if s.Client == client && s.ID == id && !lives {
+			found, lives = s, !s.over
+		}
+	}
+	return found, lives
+}
+
+// Left returns the session of an agent that sat in a window, if that was closed or another session is to begin there:
+// one that is at work is not left then.
+func (l *Sessions) Left(room mail.RoomName, agent mail.Name, window string) (s Session, left bool) {
+	s = l.look(room, agent)
+	return s, !s.over && s.Window != "" && (ended(s.Window) || s.Window == window && !s.Working)
+}
+
 // working returns the live sessions that run in a client and are in a turn.
 func (l *Sessions) working(client string) (found []Session) {
 	l.mu.Lock()
@@ -301,7 +331,7 @@ func (l *Sessions) Gone(room mail.RoomName, agent mail.Name) (s Session, known, 
 	l.mu.Lock()
 	s, known = l.latest[seatOf(room, agent)]
 	l.mu.Unlock()
-	if !known || !ended(s.Process) {
+	if !known || !s.gone() {
 		return Session{}, known, false
 	}
 	return s.remains(), true, true
@@ -310,7 +340,7 @@ func (l *Sessions) Gone(room mail.RoomName, agent mail.Name) (s Session, known, 
 // Typed returns when somebody last typed into the terminal of an agent's live session; zero: that is not known.
 func (l *Sessions) Typed(room mail.RoomName, agent mail.Name) mail.Time {
 	s, ok := l.Get(room, agent)
-	if at := process.LastInput(s.Process); ok && !at.IsZero() {
+	if at := process.LastInput(s.terminal()); ok && !at.IsZero() {
 		return mail.TimeOf(at)
 	}
 	return 0
@@ -333,9 +363,9 @@ func (l *Sessions) Leads(w Waker, room mail.RoomName, agent mail.Name) bool {
 	s := l.look(room, agent)
 	switch w := w.(type) {
 	case *Codex:
-		return s.Client == "codex" && !s.over && w.reaches(&s)
+		return s.Client == "codex" && !s.over && !s.gone() && w.reaches(&s)
 	case *Tmux:
-		return s.Pane != "" && !hasNoTerminal(programID(s.Process))
+		return s.Pane != "" && !hasNoTerminal(programID(s.terminal()))
 	case *Exec:
 		return !w.Gone || s.ID != ""
 	}
@@ -374,7 +404,7 @@ func (l *Sessions) Drop(room mail.RoomName, agent mail.Name, id string) {
 // remains is what is kept of a session that has ended.
 func (s *Session) remains() Session {
 	return Session{Room: s.Room, Agent: s.Agent, Client: s.Client, ID: s.ID, Dir: s.Dir, Process: s.Process,
-		over: true}
+		Window: s.Window, over: true}
 }
 
 // String tells how many there are.

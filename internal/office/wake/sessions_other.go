@@ -23,6 +23,3 @@ func ended(program string) bool {
 	defer func() { _ = p.Release() }()
 	return runtime.GOOS != "windows" && errors.Is(p.Signal(syscall.Signal(0)), os.ErrProcessDone)
 }
-
-// arguments returns the words of the command line of a program, which only Linux tells.
-func arguments(string) []string { return nil }

@@ -99,7 +99,7 @@ func (t *Tmux) pane(s *Session) (*pane, error) {
 	}
 	return &pane{
 		tmux: t, server: strings.Join(parts[:len(parts)-2], ","), number: parts[len(parts)-2], id: s.Pane,
-		client: s.Client, program: programID(s.Process),
+		client: s.Client, program: programID(s.terminal()),
 	}, nil
 }
 

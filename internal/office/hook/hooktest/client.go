@@ -2,6 +2,7 @@ package hooktest
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -160,8 +161,9 @@ func Codex() Client {
 		base: func(h *Harness, event string) map[string]any {
 			return map[string]any{
 				"session_id": h.Session, "turn_id": "t1", "cwd": h.Dir, "hook_event_name": event,
-				"transcript_path": "/home/ann/.codex/sessions/2026/11/22/rollout-" + h.Session + ".jsonl",
-				"model":           "gpt", "permission_mode": "bypassPermissions",
+				"transcript_path": cmp.Or(h.Home, "/home/ann/.codex") + "/sessions/2026/11/22/rollout-" + h.Session +
+					".jsonl",
+				"model": "gpt", "permission_mode": "bypassPermissions",
 			}
 		},
 		apply: applyCodex,

@@ -12,8 +12,9 @@ import (
 // Counter is a post office that one hook calls: package hook without what is between it and the hook's process.
 type Counter struct {
 	Enter    func(context.Context, *hook.Event) (*hook.Mailbox, error)
-	Process  string // which runs the hook
-	Unmarked bool   // what was taken cannot be marked
+	Window   func(context.Context, *hook.Event) (*hook.Window, error) // as in hook.Call
+	Process  string                                                   // which runs the hook
+	Unmarked bool                                                     // what was taken cannot be marked
 
 	marks *hook.Marks
 }
@@ -22,6 +23,7 @@ func (c *Counter) call(in *wire.Hook) *hook.Call {
 	return &hook.Call{
 		Client: in.Client, Event: in.Event, Input: in.Input, Getenv: in.Getenv,
 		Process: func(bool) string { return c.Process }, Enter: c.Enter, Tools: []string{"mark_read"},
+		Window: c.Window,
 	}
 }
 

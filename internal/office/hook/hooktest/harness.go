@@ -25,6 +25,7 @@ type Harness struct {
 	Run     Runner
 	Session string
 	Dir     string
+	Home    string // the client's own directory; "": one that is nowhere
 	// Reads is what the model does when something new stands in its context; nil: nothing.
 	Reads func(text string)
 	// Background runs the hooks that the client does not wait for; nil: they are not installed.
