@@ -48,10 +48,13 @@ func codex() client {
 			}
 		},
 		lacks: map[string]string{
-			"prompt": "a session tells of itself with its first prompt, and has a door from then on",
+			"killed":   "the turn of a window that is killed goes on in the shared server: see killedEmbedded",
+			"reopened": "a session tells of itself with its first prompt",
+			"prompt":   "a session tells of itself with its first prompt, and has a door from then on",
 		},
 		more: []scenario{
 			{"idleEmbedded", "", false, embedded(idle)},
+			{"killedEmbedded", "killed in a turn, and continued", true, embedded(killed)},
 			{"twoEmbedded", "", false, embedded(two)},
 			{"escEmbedded", "told at a prompt", false, embedded(escEmbedded)},
 			{"staleRing", "", false, staleRing},

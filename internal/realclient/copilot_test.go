@@ -35,7 +35,7 @@ func copilot() client {
 		breakOff: []string{"C-c"},
 		lacks: map[string]string{
 			"killed":   "a session that is resumed lacks what the model was told with its prompts",
-			"reopened": "it has no session, and no door, before its first prompt; the person is told after five minutes",
+			"reopened": "it has no door before its first prompt; the person is told after five minutes",
 		},
 		subagent: func(prompt string) string {
 			input, _ := json.Marshal(map[string]any{"description": "scripted", "prompt": prompt,

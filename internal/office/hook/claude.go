@@ -13,7 +13,8 @@ import (
 // which every version takes, and hands to the model twice. The client lets eight of either pass in a row; we make
 // three.
 func claude() Client {
-	return Client{Name: "claude", waits: true, reloads: true, read: readClaude, recall: recallClaude, answer: answerClaude}
+	return Client{Name: "claude", waits: true, reloads: true, read: readClaude, recall: recallClaude,
+		answer: answerClaude}
 }
 
 func readClaude(typed string, in input) Event {

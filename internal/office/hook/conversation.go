@@ -47,7 +47,7 @@ type conversation struct {
 type utterance struct {
 	id, parent string
 	prompt     bool // somebody typed it, and the client may take it back
-	answer     bool // it shows that the prompt before it stays: the model's, a tool's result, or that it was broken off
+	answer     bool // it shows that the prompt before it stays: the model's, a tool's result, or a break
 	fleeting   bool // a session that is resumed lacks what a hook told there
 	told       []mail.ID
 }

@@ -74,9 +74,9 @@ func TestOneOrchestrator(t *testing.T) {
 	}
 }
 
-// TestDeadNameIsFree holds that a name is free when the program of its session is known to have ended, for sessions and
-// connections alike, and that its unread mail is the newcomer's. The name of a session that lives is not, and whoever
-// cannot be seen frees none.
+// TestDeadNameIsFree holds that a name is free when the program of its session is known to have ended, for sessions
+// and connections alike, and that its unread mail is the newcomer's. The name of a session that lives is not, and one
+// whose program cannot be seen frees none.
 func TestDeadNameIsFree(t *testing.T) {
 	alive := map[string]bool{"1.a@b": true, "2.a@b": true, "3.a@b": true, "4.a@b": true}
 	room, _ := openRoom(t, "lab", Options{Alive: func(p string) bool { return alive[p] }})
