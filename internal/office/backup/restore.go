@@ -95,8 +95,8 @@ func behindLinks(path string) (string, error) {
 		return place, err
 	}
 	if _, err := os.Lstat(path); err == nil {
-		return "", mail.Errorf(mail.Conflict, "%s is a link that leads nowhere. Nothing was changed. Make the directory "+
-			"that it should lead to, or remove it", path)
+		return "", mail.Errorf(mail.Conflict, "%s is a link that leads nowhere. Nothing was changed. Make the "+
+			"directory that it should lead to, or remove it", path)
 	}
 	return path, nil
 }

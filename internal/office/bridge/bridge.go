@@ -377,7 +377,7 @@ func (b *Bridge) cursorFile() string { return filepath.Join(b.opts.State, "curso
 
 // loadCursor returns how far the files were, and from where on a part of them was not.
 func (b *Bridge) loadCursor() (seq, owes mail.Seq) {
-	text, _ := os.ReadFile(b.cursorFile()) // a new bridge has none, and begins at the beginning
+	text, _ := durable.ReadFile(b.cursorFile()) // a new bridge has none, and begins at the beginning
 	_, _ = fmt.Sscan(string(text), &seq, &owes)
 	return seq, owes
 }
@@ -389,7 +389,12 @@ func (b *Bridge) saveCursor(seq mail.Seq) error {
 	owes := b.owes
 	b.mu.Unlock()
 	tmp := b.cursorFile() + ".tmp"
-	if err := os.WriteFile(tmp, fmt.Appendln(nil, seq, owes), 0o600); err != nil {
+	f, err := durable.OpenFile(tmp, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o600)
+	if err != nil {
+		return err
+	}
+	_, err = fmt.Fprintln(f, seq, owes)
+	if err = errors.Join(err, f.Close()); err != nil {
 		return err
 	}
 	return os.Rename(tmp, b.cursorFile())

@@ -3,11 +3,11 @@ package wake
 import (
 	"bytes"
 	"io"
-	"os"
 	"path/filepath"
 	"slices"
 	"time"
 
+	"pennypost/internal/base/durable"
 	"pennypost/internal/base/jsonx"
 )
 
@@ -38,7 +38,7 @@ func (c *CopilotNotes) rests(s *Session) bool {
 	if c.Dir == "" || !threadID().MatchString(s.ID) { // which names a directory
 		return false
 	}
-	f, err := os.Open(filepath.Join(c.Dir, "session-state", s.ID, "events.jsonl"))
+	f, err := durable.Open(filepath.Join(c.Dir, "session-state", s.ID, "events.jsonl"))
 	if err != nil {
 		return false
 	}

@@ -83,7 +83,7 @@ func (s *spentKeys) forgetFirst(keys *[]sentKey) {
 	*keys = (*keys)[1:]
 }
 
-// dropLines forgets the events that a compaction with its checkpoint at mark has taken, because no key is kept by them.
+// dropLines forgets the events that a compaction with its checkpoint at mark has taken, because they keep no key.
 func (s *spentKeys) dropLines(mark mail.Seq) {
 	kept := make(map[mail.Seq]bool)
 	for _, spent := range s.byKey {

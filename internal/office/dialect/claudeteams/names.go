@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"io/fs"
-	"os"
 	"slices"
 	"strings"
 
@@ -44,7 +43,7 @@ func openNames(team, file string, elsewhere func(context.Context, string) bool) 
 	if file == "" {
 		return n, nil
 	}
-	text, err := os.ReadFile(file)
+	text, err := durable.ReadFile(file)
 	if errors.Is(err, fs.ErrNotExist) {
 		return n, nil
 	}

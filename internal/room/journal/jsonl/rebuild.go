@@ -261,9 +261,9 @@ func (j *Journal) giveWay() {
 
 // freeForeign returns a name for a file that is set aside as a whole.
 func (j *Journal) freeForeign() (string, error) {
-	names, err := j.disk.List(j.dir)
+	names, odd, err := j.disk.List(j.dir)
 	n := 1
-	for slices.Contains(names, fmt.Sprintf(foreignName, n)) {
+	for slices.Contains(append(names, odd...), fmt.Sprintf(foreignName, n)) {
 		n++
 	}
 	return fmt.Sprintf(foreignName, n), err
@@ -296,9 +296,9 @@ func (j *Journal) setForeignAside() error {
 
 // foreigners returns the names of the files that were set aside as a whole.
 func (j *Journal) foreigners() ([]string, error) {
-	names, err := j.disk.List(j.dir)
+	names, odd, err := j.disk.List(j.dir)
 	before, after, _ := strings.Cut(foreignName, "%d")
-	names = slices.DeleteFunc(names, func(name string) bool {
+	names = slices.DeleteFunc(append(names, odd...), func(name string) bool {
 		return !strings.HasPrefix(name, before) || !strings.HasSuffix(name, after)
 	})
 	slices.Sort(names)
