@@ -75,6 +75,7 @@ type Journal struct {
 	starts  []int    // where its lines begin
 	lock    lock     // what keeps other processes out
 	refused *refusal // appends since the disk last took one; nil: none was refused
+	meddled meddling
 
 	mu       sync.Mutex
 	queue    []*request // who waits, in order; if led, the first one leads
