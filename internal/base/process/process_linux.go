@@ -69,7 +69,8 @@ func Apart(pid int) bool {
 	return err == nil && ourErr == nil && its != ours
 }
 
-func boot() string {
+// Boot names this start of the machine, "" where nothing does.
+func Boot() string {
 	text, _ := os.ReadFile("/proc/sys/kernel/random/boot_id")
 	id, _, _ := strings.Cut(string(text), "-")
 	return id

@@ -159,7 +159,7 @@ func claimed(self mail.Bridge, joined mail.Time, others []mail.Bridge, native st
 		if o.Dialect != self.Dialect || o.ID == self.ID {
 			continue
 		}
-		c, err := readConfig(confined.Dir(o.Dir), configFile)
+		c, err := readConfig(confined.At(o.Dir), configFile)
 		if err != nil {
 			continue
 		}
@@ -168,7 +168,7 @@ func claimed(self mail.Bridge, joined mail.Time, others []mail.Bridge, native st
 		switch {
 		case ok:
 			theirs = max(theirs, m.joined)
-		case !exists(confined.Dir(o.Dir), inboxDir+"/"+sanitise(native)+".json"):
+		case !exists(confined.At(o.Dir), inboxDir+"/"+sanitise(native)+".json"):
 			continue
 		}
 		if theirs < since || theirs == since && (o.Added < self.Added || o.Added == self.Added && o.ID < self.ID) {
