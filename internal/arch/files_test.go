@@ -63,8 +63,8 @@ func TestFilesAreOpenedInOnePlace(t *testing.T) {
 				key = filepath.ToSlash(filepath.Dir(name)) + "/"
 			}
 			if used[key] = true; opensItself[key] == "" {
-				t.Errorf("%s calls %s: call OpenFile, Open, ReadFile or WriteFile of package durable, which take regular "+
-					"files only, or give the reason in internal/arch", name, call)
+				t.Errorf("%s calls %s: call OpenFile, Open, ReadFile or WriteFile of package durable, which take "+
+					"regular files only, or give the reason in internal/arch", name, call)
 			}
 		}
 		return err

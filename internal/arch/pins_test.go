@@ -22,8 +22,8 @@ var (
 	digested   = regexp.MustCompile(`^([\w./-]+:[\w.-]+)@sha256:[0-9a-f]{64}$`)
 )
 
-// TestPinned holds that whatever builds and tests Pennypost is named by what it holds: actions by their commit, with the
-// version behind it, and images by their digest.
+// TestPinned holds that whatever builds and tests Pennypost is named by what it holds: actions by their commit, with
+// the version behind it, and images by their digest.
 func TestPinned(t *testing.T) {
 	workflows, err := filepath.Glob("../../.github/workflows/*")
 	if err != nil || len(workflows) == 0 {

@@ -27,8 +27,8 @@ func (o *office) pipe(t *testing.T, name string) {
 }
 
 // TestPipesInHome puts a named pipe into the place of one file after the other of a running post office. Nothing waits
-// for its other end: mail goes on in that room and in others, verify names the pipe, and the post office ends when it is
-// told to and starts again.
+// for its other end: mail goes on in that room and in others, verify names the pipe, and the post office ends when it
+// is told to and starts again.
 func TestPipesInHome(t *testing.T) {
 	t.Parallel()
 	o := newOffice(t)
@@ -90,8 +90,9 @@ func TestStartBesidePipes(t *testing.T) {
 		t.Fatal(err)
 	}
 	const room = "rooms/lab"
-	for _, name := range []string{"config.toml", "token", "host", "machine", "pennypost.lock", "start.lock", "remote.toml",
-		"sessions.json", "doors.json", "scripts.json", "passphrase.json", "notify.json", "joined.json", "pennypost.sock",
+	for _, name := range []string{"config.toml", "token", "host", "machine", "pennypost.lock", "start.lock",
+		"remote.toml", "sessions.json", "doors.json", "scripts.json", "passphrase.json", "notify.json", "joined.json",
+		"pennypost.sock",
 		room + "/LOCK", room + "/journal.toml", room + "/mailbox.jsonl", room + "/bridges"} {
 		kept := filepath.Join(o.home, name)
 		_ = os.Rename(kept, kept+".kept")

@@ -17,7 +17,8 @@ import (
 // MaxFile is the size, in bytes, above which a file is not read: it would not fit into memory with what is made of it.
 const MaxFile = 256 << 20
 
-// Dir is such a directory. It is opened for each call, so it may be moved away and come back. Names are relative to it.
+// Dir is such a directory. It is opened for each call, so it may be moved away and come back. Names are relative to
+// it.
 type Dir struct {
 	path  string
 	place *Place // which directory it is, or lies in; nil: whatever the path leads to
@@ -89,8 +90,8 @@ func (d Dir) away(err error) error {
 	return err
 }
 
-// openDir opens a directory. With the dot behind it, it is opened as one or not at all: a pipe that has taken its place
-// would be waited for.
+// openDir opens a directory. With the dot behind it, it is opened as one or not at all: a pipe that has taken its
+// place would be waited for.
 func openDir(path string) (*os.Root, error) { return os.OpenRoot(path + "/.") }
 
 // in calls f with the directory in which name lies, and the last part of name.

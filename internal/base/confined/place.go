@@ -51,7 +51,8 @@ func Find(path string) (Place, error) {
 	return p, nil
 }
 
-// Dir returns what lies below a place, the place itself for ".". None of the directories on the way to it may be a link.
+// Dir returns what lies below a place, the place itself for ".". None of the directories on the way to it may be a
+// link.
 func (p Place) Dir(below string) Dir {
 	return Dir{path: filepath.Join(p.Path, below), place: &p, below: below}
 }
@@ -84,8 +85,8 @@ func (p *Place) open() (*os.Root, error) {
 	return root, nil
 }
 
-// is reports whether a directory is the one that was named. Some devices get their numbers when they are mounted, so that
-// after another start of the machine the inode has to do.
+// is reports whether a directory is the one that was named. Some devices get their numbers when they are mounted, so
+// that after another start of the machine the inode has to do.
 func (p *Place) is(info fs.FileInfo) bool {
 	dev, ino := idOf(info)
 	return p.Ino == ino && (p.Dev == dev || p.Boot == "" || p.Boot != process.Boot())

@@ -52,8 +52,8 @@ func Service(o *Options, data string, named bool) (Unit, error) {
 
 // hardening is what the post office cannot do as a service of systemd, nor the programs that its doors run. Of what
 // systemd offers, it is all that needs no namespace: under PrivateUsers=, which a user's services need for those, the
-// variables of other processes cannot be read, by which agents are known. No UMask=, because bridged files are made for
-// all who share them; no RestrictNamespaces= or MemoryDenyWriteExecute=, because a door may run an agent, with its
+// variables of other processes cannot be read, by which agents are known. No UMask=, because bridged files are made
+// for all who share them; no RestrictNamespaces= or MemoryDenyWriteExecute=, because a door may run an agent, with its
 // sandbox and in Node.
 const hardening = `NoNewPrivileges=yes
 SystemCallArchitectures=native

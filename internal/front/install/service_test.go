@@ -92,9 +92,11 @@ func TestServiceIsHardened(t *testing.T) {
 	for directive, why := range map[string]string{
 		"PrivateUsers": "agents are known by the variables of their processes", "ProtectProc": "it needs PrivateUsers",
 		"ProtectSystem": "it needs PrivateUsers", "ProtectHome": "it needs PrivateUsers",
-		"PrivateTmp": "it needs PrivateUsers, and the sockets of tmux are in /tmp", "PrivateDevices": "it does not start",
+		"PrivateTmp":            "it needs PrivateUsers, and the sockets of tmux are in /tmp",
+		"PrivateDevices":        "it does not start",
 		"CapabilityBoundingSet": "it does not start", "UMask": "bridged files are for all who share them",
-		"RestrictNamespaces": "agents that a door runs have sandboxes", "MemoryDenyWriteExecute": "so does Node: codex",
+		"RestrictNamespaces":     "agents that a door runs have sandboxes",
+		"MemoryDenyWriteExecute": "Node does not run: codex",
 	} {
 		if strings.Contains(string(text), "\n"+directive+"=") {
 			t.Errorf("the unit has %s=: %s", directive, why)

@@ -95,8 +95,8 @@ func (b *Bridge) there(ctx context.Context) error {
 	_, refused := errors.AsType[*confined.RefusedError](err)
 	switch {
 	case moved || refused:
-		err = fmt.Errorf("%w. When what was there is back, the bridge goes on by itself; if another directory is meant, "+
-			"name it anew: pennypost bridge remove %s", err, b.opts.Bridge.ID)
+		err = fmt.Errorf("%w. When what was there is back, the bridge goes on by itself; if another directory is "+
+			"meant, name it anew: pennypost bridge remove %s", err, b.opts.Bridge.ID)
 		b.tellMoved(ctx, err)
 	case errors.Is(err, fs.ErrNotExist) && b.opts.Dialect.Vanishes:
 		return nil

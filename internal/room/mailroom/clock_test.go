@@ -17,14 +17,16 @@ import (
 func TestClockJumps(t *testing.T) {
 	base := time.Date(2026, 5, 10, 14, 0, 0, 0, time.UTC)
 	now := base
-	opts := Options{Now: func() time.Time { return now }, Retention: policy.Retention{Age: 7 * 24 * time.Hour, Count: 40}}
+	opts := Options{Now: func() time.Time { return now },
+		Retention: policy.Retention{Age: 7 * 24 * time.Hour, Count: 40}}
 	room, _ := openRoom(t, "lab", opts)
 	ctx := t.Context()
 	user := room.As(mail.User)
 	var sent []mail.ID
+	day := func(y int, m time.Month, d int) time.Time { return time.Date(y, m, d, 0, 0, 5, 0, time.UTC) }
 	for i, at := range []time.Time{base, base.Add(2 * time.Hour), base.AddDate(0, -1, 0), base.AddDate(2, 0, 0), base,
-		time.Date(1969, 12, 31, 23, 0, 0, 0, time.UTC), time.Date(9999, 12, 31, 0, 0, 0, 0, time.UTC),
-		base.Add(time.Minute), time.Date(1970, 1, 1, 0, 0, 5, 0, time.UTC), time.Date(1, 1, 2, 0, 0, 0, 0, time.UTC), base.AddDate(0, 0, 8), base.Add(time.Hour)} {
+		day(1969, 12, 31), day(9999, 12, 31), base.Add(time.Minute), day(1970, 1, 1), day(1, 1, 2),
+		base.AddDate(0, 0, 8), base.Add(time.Hour)} {
 		now = at
 		for _, n := range []mail.Name{"ann", "bob"} {
 			if _, err := room.As(n).Register(ctx, mail.Presence{Session: string(n), State: mail.Idle,
@@ -33,8 +35,9 @@ func TestClockJumps(t *testing.T) {
 			}
 		}
 		var here []mail.ID
-		for _, d := range []mail.Draft{{To: mail.Recipients{"bob"}, Type: "task-assigned"}, {To: mail.Recipients{"user"},
-			Type: "question"}, {To: mail.Recipients{"role:builder"}}, {To: mail.Recipients{"all"}}} {
+		for _, d := range []mail.Draft{{To: mail.Recipients{"bob"}, Type: "task-assigned"},
+			{To: mail.Recipients{"user"}, Type: "question"}, {To: mail.Recipients{"role:builder"}},
+			{To: mail.Recipients{"all"}}} {
 			d.Body = fmt.Sprint("step ", i, " to ", d.To)
 			d.Key = d.Body
 			s, err := room.As("ann").Send(ctx, d)

@@ -123,8 +123,8 @@ func (j *Journal) weighForeign() (told string, full bool) {
 	case copied:
 		return " The other file had nothing that is not kept.", false
 	case full:
-		return fmt.Sprintf(" The other file was removed: %d that were there before are kept as mailbox.foreign-N.jsonl "+
-			"beside it, and no more are. Move them away to have others kept.", len(others)), true
+		return fmt.Sprintf(" The other file was removed: %d that were there before are kept beside it, as "+
+			"mailbox.foreign-N.jsonl, and no more are. Move them away to have others kept.", len(others)), true
 	}
 	return " The other file was set aside, byte for byte, as " + name + " beside it.", false
 }

@@ -414,8 +414,8 @@ func TestCloseBringsBackPoisoned(t *testing.T) {
 	}
 }
 
-// A program that puts another file in the place of the main one again and again fills neither the disk nor the person's
-// mailbox: a copy of what is there is not kept, and of other files there is a bound, which is told.
+// A program that puts another file in the place of the main one again and again fills neither the disk nor the
+// person's mailbox: a copy of what is there is not kept, and of other files there is a bound, which is told.
 func TestForeignFilesAreBounded(t *testing.T) {
 	for name, test := range map[string]struct {
 		put  func(i int) string
