@@ -98,9 +98,9 @@ func buildJumping(t *testing.T) (program string) {
 	return program
 }
 
-// TestJumpingClock sets the clock of a running post office forward and back, by the hours of a sleep, by years, and to
-// before 1970, and starts it anew at each of these times. Who waits and who watches is told, the files verify, and what
-// was sent is there, each once.
+// TestJumpingClock sets the clock of a running post office forward and back, by the hours of a sleep, by years, and
+// to before 1970, and starts it anew at each of these times. Who waits and who watches is told, the files verify, and
+// what was sent is there, each once.
 func TestJumpingClock(t *testing.T) {
 	if !*attack {
 		t.Skip("compiles package time anew; ./test attack runs it")

@@ -3,7 +3,6 @@
 package web
 
 import (
-	"net/http"
 	"os"
 	"path/filepath"
 	"slices"
@@ -16,16 +15,17 @@ import (
 	"pennypost/internal/mail"
 )
 
-// TestHostileDocumentPaths has an agent name documents by every kind of path that could lead out of its workspace, keep
-// the page waiting or write into its head, and put other things in the place of the workspace itself. None of them is
-// read or waited for.
+// TestHostileDocumentPaths has an agent name documents by every kind of path that could lead out of its workspace,
+// keep the page waiting or write into its head, and put other things in the place of the workspace itself. None of
+// them is read or waited for.
 func TestHostileDocumentPaths(t *testing.T) {
 	odd := "q\"; x=\r\nSet-Cookie: a=b\u202e.txt"
 	long := strings.Repeat("x", 255)
 	fine := map[string]string{"a.txt": "plain", odd: "odd", long: "long", "d/.hidden": "hidden", "%2e%2e": "percent"}
 	hostile := []string{"..", ".", " ", "d/..", "../secret", "d/../../secret", `..\secret`, `d\..\..\secret`,
 		"./../secret", "/proc/self/environ", "//etc/passwd", `C:\secret`, "link", "up/secret", "etc/passwd", "loop",
-		"pipe", "zero", "d", "a.txt/x", "absent", long + "x", strings.Repeat("d/", 900) + "x", "secret\n", "％2e％2e/secret"}
+		"pipe", "zero", "d", "a.txt/x", "absent", long + "x", strings.Repeat("d/", 900) + "x", "secret\n",
+		"％2e％2e/secret"}
 	var names []string
 	for name := range fine {
 		names = append(names, name)
@@ -70,10 +70,8 @@ func TestHostileDocumentPaths(t *testing.T) {
 			}
 		}
 	}
-	for _, n := range []string{"-1", "99999999999999999999", "1e1", "0x0", "%00", "0&n=1&m=../x"} {
-		if got := get("/@shop/doc?m=" + string(id) + "&n=" + n); got.Code != http.StatusNotFound && n != "0&n=1&m=../x" {
-			t.Errorf("document %s is answered with %d", n, got.Code)
-		}
+	for _, n := range []string{"-1", "99999999999999999999", "1e1", "0x0", "%00"} {
+		get("/@shop/doc?m="+string(id)+"&n="+n).want(t, 404)
 	}
 	aside := root + ".aside"
 	if err := os.Rename(root, aside); err != nil {
