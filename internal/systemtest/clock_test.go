@@ -8,7 +8,6 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"runtime"
 	"slices"
 	"strings"
 	"testing"
@@ -69,7 +68,11 @@ func look(path string) {
 func buildJumping(t *testing.T) (program string) {
 	t.Helper()
 	dir := t.TempDir()
-	std := filepath.Join(runtime.GOROOT(), "src", "time")
+	root, err := exec.Command("go", "env", "GOROOT").Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	std := filepath.Join(strings.TrimSpace(string(root)), "src", "time")
 	text, err := os.ReadFile(filepath.Join(std, "time.go"))
 	if err != nil {
 		t.Skip(err)

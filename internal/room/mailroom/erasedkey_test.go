@@ -88,10 +88,9 @@ func TestP11_ErasedKeys(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			opts := Options{Retention: policy.Retention{Count: 1}}
-			room, store := openRoom(t, "lab", opts)
+			room, _ := openRoom(t, "lab", opts)
 			if name == "when there were too many" { // which this test pretends
-				store = inMemory(t)
-				room = reopen(t, store, "lab", opts)
+				room = reopen(t, inMemory(t), "lab", opts)
 				t.Cleanup(func() { room.Close() })
 			}
 			user := room.As(mail.User)

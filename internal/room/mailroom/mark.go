@@ -149,7 +149,9 @@ func (r *Room) cold(ctx context.Context, ids []mail.ID) (map[mail.ID]*archivedRe
 		return nil, err
 	}
 	for _, id := range ids {
-		cold[id] = cold[id]
+		if cold[id] == nil {
+			cold[id] = nil // it was asked for
+		}
 	}
 	return cold, nil
 }

@@ -36,10 +36,12 @@ func TestArchiveVanishes(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
+				var notes []mail.Event
 				for i := range 600 {
-					if _, err := j.Append(t.Context(), note(i)); err != nil {
-						t.Fatal(err)
-					}
+					notes = append(notes, note(i))
+				}
+				if _, err := j.Append(t.Context(), notes...); err != nil {
+					t.Fatal(err)
 				}
 				all := func(e mail.Event) journal.Fate { return journal.Archive }
 				if err := j.Compact(t.Context(), all); err != nil {
