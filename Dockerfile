@@ -7,6 +7,9 @@
 #
 # It listens on all addresses of the container, so publish the port on loopback, as above. For other machines:
 # serve --tls (docs/phone.md).
+#
+# The image that builds it is named by a tag, which its publisher can move: scripts/pin-images puts its digest here, and
+# needs the registry, which could not be reached where this was written.
 FROM golang:1.26.8-bookworm AS build
 ARG VERSION=devel
 WORKDIR /src

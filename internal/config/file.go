@@ -8,7 +8,6 @@ import (
 	"log/slog"
 	"maps"
 	"net/url"
-	"os"
 	"path/filepath"
 	"reflect"
 	"regexp"
@@ -18,6 +17,7 @@ import (
 
 	"github.com/pelletier/go-toml/v2"
 
+	"pennypost/internal/base/durable"
 	"pennypost/internal/mail"
 	"pennypost/internal/policy"
 )
@@ -124,7 +124,7 @@ const maxBodyLimit = 16 << 20
 // environment.
 func Load(home Home, getenv func(string) string) (Config, error) {
 	c := Config{Home: home}
-	text, err := os.ReadFile(home.File())
+	text, err := durable.ReadFile(home.File())
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return c, fmt.Errorf("read the configuration: %w", err)
 	}

@@ -5,6 +5,8 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+
+	"pennypost/internal/base/durable"
 )
 
 // commonDir returns the directory that all worktrees of the Git repository around dir share, with symbolic links
@@ -50,7 +52,7 @@ func exists(dir, name string) bool {
 
 // pointer reads a file that holds one path behind a prefix; a relative one is relative to the file.
 func pointer(file, prefix string) string {
-	text, err := os.ReadFile(file)
+	text, err := durable.ReadFile(file)
 	if err != nil {
 		return ""
 	}
@@ -80,7 +82,7 @@ func resolveCommon(git string) string {
 // originURL returns the first url of the remote "origin", or "". Includes are not followed: nobody keeps origin in
 // one.
 func originURL(common string) string {
-	f, err := os.Open(filepath.Join(common, "config"))
+	f, err := durable.Open(filepath.Join(common, "config"))
 	if err != nil {
 		return ""
 	}

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"errors"
 	"io/fs"
-	"os"
 	"path/filepath"
 	"strings"
 
@@ -31,7 +30,7 @@ func FindProject(dir string) (Project, error) {
 	top := ProjectDir(dir)
 	for at := dir; ; at = filepath.Dir(at) {
 		file := filepath.Join(at, ProjectFile)
-		text, err := os.ReadFile(file)
+		text, err := durable.ReadFile(file)
 		switch {
 		case err == nil:
 			p.Dir = at
@@ -48,7 +47,7 @@ func FindProject(dir string) (Project, error) {
 // What it says otherwise is an error, and stays; so do its comments.
 func WriteProject(dir string, p Project) (file string, changed bool, err error) {
 	file = filepath.Join(dir, ProjectFile)
-	text, err := os.ReadFile(file)
+	text, err := durable.ReadFile(file)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return file, false, err
 	}

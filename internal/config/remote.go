@@ -40,7 +40,7 @@ func (h Home) HasRemote() bool {
 
 // LoadRemote returns the post office that this machine has joined, nil if it has joined none.
 func LoadRemote(h Home) (*Remote, error) {
-	text, err := os.ReadFile(h.Remote())
+	text, err := durable.ReadFile(h.Remote())
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
 	}

@@ -1,6 +1,7 @@
 package systemtest
 
 import (
+	"bufio"
 	"bytes"
 	"context"
 	"encoding/json"
@@ -320,6 +321,43 @@ func TestP5_OutsideOfSight(t *testing.T) {
 	if r = s.run("send", "--to", "user", "--body", "x"); r.code != 5 ||
 		!strings.Contains(r.stderr, "another container") {
 		t.Errorf("send: %d %s%s", r.code, r.stdout, r.stderr)
+	}
+}
+
+// TestP5_ProcOfOthers: in a process namespace that has the /proc of another, a number leads to somebody else's process
+// there. Who takes the number that the person's shell has outside is not the person.
+func TestP5_ProcOfOthers(t *testing.T) {
+	s := newTheatre(t)
+	s.must("stop")
+	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	defer cancel()
+	at := exec.CommandContext(ctx, personSh, "-c", "echo $$; exec sleep 60")
+	at.Env = s.environ()
+	out, err := at.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := at.Start(); err != nil {
+		t.Fatal(err)
+	}
+	defer at.Wait()
+	defer at.Process.Kill()
+	persons, err := bufio.NewReader(out).ReadString('\n')
+	if err != nil {
+		t.Fatal(err)
+	}
+	script := `export PENNYPOST_AUTOSTART=0
+"$PP" serve >/dev/null 2>&1 &
+n=0
+until "$PP" status >/dev/null 2>&1; do n=$((n + 1)); [ $n -lt 300 ] || exit 9; sleep 0.1; done
+echo $((` + strings.TrimSpace(persons) + ` - 1)) >/proc/sys/kernel/ns_last_pid || exit 9
+"$PP" send --to user --body "$BODY"`
+	r := s.shell("unshare", script, "as somebody", "-pf", "--kill-child", "sh")
+	if r.code == 9 || strings.Contains(r.stderr, "unshare") {
+		t.Skip("no process namespace, or no number can be chosen there: ", r.stderr)
+	}
+	if r.code != 5 {
+		t.Errorf("a process with the number of the person's shell sends: %d %s%s", r.code, r.stdout, r.stderr)
 	}
 }
 

@@ -17,9 +17,16 @@ import (
 // MaxFile is the size, in bytes, above which a file is not read: it would not fit into memory with what is made of it.
 const MaxFile = 256 << 20
 
-// Dir is the path of such a directory. It is opened for each call, so it may be moved away and come back. Names are
-// relative to it.
-type Dir string
+// Dir is such a directory. It is opened for each call, so it may be moved away and come back. Names are relative to
+// it.
+type Dir struct {
+	path  string
+	place *Place // which directory it is, or lies in; nil: whatever the path leads to
+	below string // where it lies in that
+}
+
+// At returns the directory that a path leads to whenever it is used.
+func At(path string) Dir { return Dir{path: path} }
 
 // RefusedError says that something below a Dir is not what it may be. Nothing was read from it or written to it.
 type RefusedError struct {
@@ -33,10 +40,10 @@ func (e *RefusedError) Error() string {
 }
 
 // Path returns the path of name, for people and for watching. It is not to be opened.
-func (d Dir) Path(name string) string { return filepath.Join(string(d), name) }
+func (d Dir) Path(name string) string { return filepath.Join(d.path, name) }
 
-// refuse returns the error for what stands at name.
-func (d Dir) refuse(name string, mode fs.FileMode) error {
+// refuse returns the error for what is at a path.
+func refuse(path string, mode fs.FileMode) error {
 	what := "no regular file (" + mode.String() + ")"
 	switch {
 	case mode&fs.ModeSymlink != 0:
@@ -52,19 +59,54 @@ func (d Dir) refuse(name string, mode fs.FileMode) error {
 	case mode.IsRegular():
 		what = "a file, not a directory"
 	}
-	return &RefusedError{Path: d.Path(name), What: what}
+	return &RefusedError{Path: path, What: what}
 }
+
+func (d Dir) outside(name string) error {
+	return &fs.PathError{Op: "open", Path: d.Path(name), Err: errors.New("it leads out of the directory")}
+}
+
+// top is the directory that is opened first: d itself, or the one in which it lies that is known for what it is.
+func (d Dir) top() Dir {
+	if d.place != nil {
+		return Dir{path: d.place.Path, place: d.place}
+	}
+	return d
+}
+
+// open opens the directory that names, and below, are relative to.
+func (d Dir) open() (*os.Root, error) {
+	if d.place != nil {
+		return d.place.open()
+	}
+	return openDir(d.path)
+}
+
+// away returns fs.ErrNotExist, in a chain, instead of err if nothing is where the directory was.
+func (d Dir) away(err error) error {
+	if _, there := os.Lstat(d.path); errors.Is(there, fs.ErrNotExist) {
+		return there
+	}
+	return err
+}
+
+// openDir opens a directory. With the dot behind it, it is opened as one or not at all: a pipe that has taken its
+// place would be waited for.
+func openDir(path string) (*os.Root, error) { return os.OpenRoot(path + "/.") }
 
 // in calls f with the directory in which name lies, and the last part of name.
 func (d Dir) in(name string, f func(parent *os.Root, base string) error) error {
-	parent, err := os.OpenRoot(string(d))
+	if !filepath.IsLocal(name) {
+		return d.outside(name)
+	}
+	parent, err := d.open()
 	if err != nil {
-		return err
+		return d.away(err)
 	}
 	defer func() { parent.Close() }()
-	parts := strings.Split(filepath.ToSlash(filepath.Clean(name)), "/")
+	parts := strings.Split(filepath.ToSlash(filepath.Join(d.below, name)), "/")
 	for i, part := range parts[:len(parts)-1] {
-		below, err := d.down(parent, part, filepath.Join(parts[:i+1]...))
+		below, err := down(parent, part, filepath.Join(d.top().path, filepath.Join(parts[:i+1]...)))
 		if err != nil {
 			return err
 		}
@@ -74,24 +116,22 @@ func (d Dir) in(name string, f func(parent *os.Root, base string) error) error {
 	return f(parent, parts[len(parts)-1])
 }
 
-// down opens the directory called part in parent; whole is its name below d.
-func (d Dir) down(parent *os.Root, part, whole string) (*os.Root, error) {
+// down opens the directory called part in parent, which is the one at path.
+func down(parent *os.Root, part, path string) (*os.Root, error) {
 	info, err := parent.Lstat(part)
 	if err != nil {
 		return nil, err
 	}
 	if !info.IsDir() {
-		return nil, d.refuse(whole, info.Mode())
+		return nil, refuse(path, info.Mode())
 	}
-	// With the dot behind it, it is opened as a directory or not at all: a pipe that has taken its place would be
-	// waited for.
-	below, err := parent.OpenRoot(part + "/.")
+	below, err := parent.OpenRoot(part + "/.") // as in openDir
 	if err != nil {
 		return nil, err
 	}
 	if got, err := below.Stat("."); err != nil || !os.SameFile(info, got) {
 		below.Close()
-		return nil, errors.Join(&RefusedError{Path: d.Path(whole), What: "not what it was a moment ago"}, err)
+		return nil, errors.Join(&RefusedError{Path: path, What: "not what it was a moment ago"}, err)
 	}
 	return below, nil
 }
@@ -110,7 +150,7 @@ func (d Dir) Lstat(name string) (info fs.FileInfo, err error) {
 func (d Dir) OpenFile(name string, flag int, perm fs.FileMode) (file *os.File, err error) {
 	err = d.in(name, func(parent *os.Root, base string) error {
 		for range 10 { // others may make and remove it meanwhile
-			if file, err = d.open(parent, base, name, flag, perm); !errors.Is(err, errMoved) {
+			if file, err = d.openIn(parent, base, name, flag, perm); !errors.Is(err, errMoved) {
 				break
 			}
 		}
@@ -121,7 +161,7 @@ func (d Dir) OpenFile(name string, flag int, perm fs.FileMode) (file *os.File, e
 
 var errMoved = errors.New("it comes and goes")
 
-func (d Dir) open(parent *os.Root, base, name string, flag int, perm fs.FileMode) (*os.File, error) {
+func (d Dir) openIn(parent *os.Root, base, name string, flag int, perm fs.FileMode) (*os.File, error) {
 	info, err := parent.Lstat(base)
 	if errors.Is(err, fs.ErrNotExist) && flag&os.O_CREATE != 0 {
 		file, err := parent.OpenFile(base, flag|os.O_EXCL, perm) // which follows no link
@@ -134,7 +174,7 @@ func (d Dir) open(parent *os.Root, base, name string, flag int, perm fs.FileMode
 		return nil, err
 	}
 	if !info.Mode().IsRegular() {
-		return nil, d.refuse(name, info.Mode())
+		return nil, refuse(d.Path(name), info.Mode())
 	}
 	if flag&os.O_EXCL != 0 {
 		return nil, &fs.PathError{Op: "open", Path: d.Path(name), Err: fs.ErrExist}
@@ -189,14 +229,21 @@ func (d Dir) ReadDir(name string) (list []fs.DirEntry, err error) {
 	return list, err
 }
 
-// MkdirAll makes the directory at name and those above it, d too, durably.
+// MkdirAll makes the directory at name and those above it, d too, durably. Where d is a Place, or in one, that must be
+// there.
 func (d Dir) MkdirAll(name string, perm fs.FileMode) error {
-	if err := durable.MkdirAll(string(d), perm); err != nil {
-		return err
+	if !filepath.IsLocal(name) {
+		return d.outside(name)
 	}
+	if d.place == nil {
+		if err := durable.MkdirAll(d.path, perm); err != nil {
+			return err
+		}
+	}
+	top, name := d.top(), filepath.Join(d.below, name)
 	for i := range name + "/" {
 		if i > 0 && (i == len(name) || os.IsPathSeparator(name[i])) {
-			if err := d.mkdir(name[:i], perm); err != nil {
+			if err := top.mkdir(name[:i], perm); err != nil {
 				return err
 			}
 		}
@@ -211,7 +258,7 @@ func (d Dir) mkdir(name string, perm fs.FileMode) error {
 		if !errors.Is(err, fs.ErrExist) {
 			return errors.Join(err, durable.SyncRoot(parent))
 		}
-		below, err := d.down(parent, base, name)
+		below, err := down(parent, base, d.Path(name))
 		if err != nil {
 			return err
 		}
@@ -252,7 +299,7 @@ func (d Dir) Replace(name string, perm fs.FileMode, write func(io.Writer) error)
 	return d.in(name, func(parent *os.Root, base string) error {
 		info, err := parent.Lstat(base)
 		if err == nil && !info.Mode().IsRegular() {
-			return d.refuse(name, info.Mode())
+			return refuse(d.Path(name), info.Mode())
 		}
 		if err := durable.ReplaceIn(parent, base, perm, write); err != nil {
 			return fmt.Errorf("write %s: %w", d.Path(name), err)
@@ -268,7 +315,7 @@ func (d Dir) TryLockDir(name string) (*durable.Lock, error) {
 		return nil, err
 	}
 	if !info.IsDir() {
-		return nil, d.refuse(name, info.Mode())
+		return nil, refuse(d.Path(name), info.Mode())
 	}
 	return durable.TryLockOf(d.Path(name), info)
 }

@@ -1,6 +1,7 @@
 package confined
 
 import (
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -22,7 +23,7 @@ type trap struct {
 
 func newTrap(t *testing.T) *trap {
 	t.Helper()
-	tr := &trap{t, Dir(filepath.Join(t.TempDir(), "project")), t.TempDir()}
+	tr := &trap{t, At(filepath.Join(t.TempDir(), "project")), t.TempDir()}
 	tr.must(os.MkdirAll(tr.dir.Path("data"), 0o700))
 	tr.must(os.WriteFile(filepath.Join(tr.outside, "rc"), []byte("kept\n"), 0o600))
 	return tr
@@ -123,10 +124,10 @@ func TestLinks(t *testing.T) {
 func TestNamedByLink(t *testing.T) {
 	tr := newTrap(t)
 	link := filepath.Join(t.TempDir(), "link")
-	if err := os.Symlink(string(tr.dir), link); err != nil {
+	if err := os.Symlink(tr.dir.Path("."), link); err != nil {
 		t.Skip(err)
 	}
-	tr.must(Dir(link).WriteFile("data/f", []byte("x"), 0o600))
+	tr.must(At(link).WriteFile("data/f", []byte("x"), 0o600))
 	if text, err := tr.dir.ReadFile("data/f"); err != nil || string(text) != "x" {
 		t.Errorf("it says %q, %v", text, err)
 	}
@@ -163,6 +164,132 @@ func TestHugeFile(t *testing.T) {
 	if _, err := tr.dir.ReadFile("data/huge"); err == nil {
 		t.Error("a terabyte was read")
 	}
+}
+
+// TestPlace: a directory that a person named is used only if it is that one, reached in the same way, and goes on when
+// it is back. It can be written down in between.
+func TestPlace(t *testing.T) {
+	tr := newTrap(t)
+	up := t.TempDir()
+	real, link := filepath.Join(up, "real"), filepath.Join(up, "link")
+	tr.must(os.Rename(tr.dir.Path("."), real))
+	if err := os.Symlink("real", link); err != nil {
+		t.Skip(err)
+	}
+	for _, named := range []string{real, link} {
+		found, err := Find(named)
+		tr.must(err)
+		text, err := json.Marshal(found)
+		tr.must(err)
+		var p Place
+		tr.must(json.Unmarshal(text, &p))
+		for _, d := range []Dir{p.Dir("."), p.Dir("data"), p.Dir("data/new")} {
+			tr.must(d.MkdirAll("sub", 0o700))
+			tr.must(d.WriteFile("sub/f", []byte("x"), 0o600))
+			if d.Path("sub") != filepath.Join(named, d.below, "sub") {
+				t.Errorf("its path is %s", d.Path("sub"))
+			}
+			if err := d.WriteFile("../f", nil, 0o600); err == nil {
+				t.Error("a file was written beside it")
+			}
+			for _, to := range []string{tr.outside, real + ".aside"} {
+				tr.must(os.Rename(real, real+".aside"))
+				tr.must(os.Symlink(to, real))
+				for what, err := range map[string]error{"write": d.WriteFile("rc", nil, 0o600),
+					"make": d.MkdirAll("more", 0o700), "check": d.Check()} {
+					if _, moved := errors.AsType[*MovedError](err); !moved && !errors.Is(err, fs.ErrNotExist) {
+						t.Errorf("%s in %s, which leads to %s: %v", what, d.Path("."), to, err)
+					}
+				}
+				tr.must(os.Remove(real))
+				if err := d.Check(); !errors.Is(err, fs.ErrNotExist) {
+					t.Errorf("nothing is there: %v", err)
+				}
+				tr.must(os.Rename(real+".aside", real))
+				tr.must(d.WriteFile("sub/f", []byte("x"), 0o600))
+			}
+			if list, err := os.ReadDir(tr.outside); len(list) != 1 || err != nil {
+				t.Errorf("outside there are %v, %v", list, err)
+			}
+		}
+		tr.must(os.RemoveAll(filepath.Join(real, "data")))
+		tr.must(os.Symlink(tr.outside, filepath.Join(real, "data")))
+		if err := p.Dir("data").WriteFile("rc", nil, 0o600); err == nil {
+			t.Error("a link below the place was followed")
+		}
+		tr.must(os.Remove(filepath.Join(real, "data")))
+		tr.must(os.Mkdir(filepath.Join(real, "data"), 0o700))
+	}
+}
+
+// After another start of the machine a disk may have another device number, and the directory is the same.
+func TestPlaceAfterBoot(t *testing.T) {
+	p, err := Find(t.TempDir())
+	if err != nil || p.Ino == 0 || p.Boot == "" {
+		t.Skip("nothing tells directories, or starts of the machine, apart", err)
+	}
+	p.Dev++
+	if err := p.Dir(".").Check(); err == nil {
+		t.Error("another device was taken for the same")
+	}
+	p.Boot = "before"
+	if err := p.Dir(".").Check(); err != nil {
+		t.Error(err)
+	}
+	p.Ino++
+	if err := p.Dir(".").Check(); err == nil {
+		t.Error("another directory was taken for the same")
+	}
+}
+
+// TestPlaceRace: somebody exchanges the directory that was named, or one above it, for a link all the time.
+func TestPlaceRace(t *testing.T) {
+	for _, above := range []bool{false, true} {
+		tr := newTrap(t)
+		up := filepath.Join(t.TempDir(), "up")
+		named := filepath.Join(up, "named")
+		tr.must(os.MkdirAll(named, 0o700))
+		tr.must(os.MkdirAll(filepath.Join(tr.outside, "named"), 0o700))
+		swapped, to := named, filepath.Join(tr.outside, "named")
+		if above {
+			swapped, to = up, tr.outside
+		}
+		p, err := Find(named)
+		tr.must(err)
+		wrote := whileExchanged(tr, swapped, to, func() bool {
+			return p.Dir(".").WriteFile("f", []byte("x"), 0o600) == nil
+		})
+		if !wrote {
+			t.Error("nothing was ever written")
+		}
+		if list, err := os.ReadDir(filepath.Join(tr.outside, "named")); len(list) != 0 || err != nil {
+			t.Errorf("outside there are %v, %v", list, err)
+		}
+	}
+}
+
+// whileExchanged calls f again and again while a directory gives its place to a link and takes it back.
+func whileExchanged(tr *trap, dir, to string, f func() bool) (ever bool) {
+	stop, done := make(chan struct{}), make(chan error)
+	go func() {
+		var err error
+		for {
+			select {
+			case <-stop:
+				done <- err
+				return
+			default:
+				err = errors.Join(err, os.Rename(dir, dir+".aside"), os.Symlink(to, dir), os.Remove(dir),
+					os.Rename(dir+".aside", dir))
+			}
+		}
+	}()
+	for began := time.Now(); time.Since(began) < 500*time.Millisecond || !ever && time.Since(began) < 10*time.Second; {
+		ever = f() || ever
+	}
+	close(stop)
+	tr.must(<-done)
+	return ever
 }
 
 // TestRace: somebody exchanges a file, or the directory in which it lies, all the time for a link that stays inside.

@@ -10,7 +10,7 @@ import (
 
 // SyncDir makes the names in the directory at path durable: those of new, renamed and removed files.
 func SyncDir(path string) error {
-	dir, err := os.Open(path)
+	dir, err := os.OpenFile(path, os.O_RDONLY|syscall.O_NONBLOCK, 0) // a pipe may have taken its place
 	if err != nil {
 		return err
 	}

@@ -34,18 +34,36 @@ func (e *LockedError) Error() string {
 // TryLock takes the lock file at path, making it if it is not there, and writes the id of this process in it. It does
 // not wait: if somebody holds the lock, the error is a *LockedError.
 func TryLock(path string) (*Lock, error) {
-	file := flock.New(path, flock.SetFlag(os.O_CREATE|os.O_RDWR), flock.SetPermissions(0o600))
-	ok, err := file.TryLock()
+	there, err := OpenFile(path, os.O_CREATE|os.O_RDWR, 0o600)
 	if err != nil {
 		return nil, fmt.Errorf("lock %s: %w", path, err)
 	}
-	if !ok {
-		return nil, &LockedError{Path: path, PID: holder(path)}
+	defer there.Close()
+	is, err := there.Stat()
+	if err != nil {
+		return nil, fmt.Errorf("lock %s: %w", path, err)
 	}
-	// The number only helps a person; the lock holds without it (a full disk, or Windows, which denies even its holder
-	// a second handle).
-	_ = os.WriteFile(path, strconv.AppendInt(nil, int64(os.Getpid()), 10), 0o600)
-	return &Lock{file, true}, nil
+	lock, err := TryLockOf(path, is)
+	if locked := new(LockedError); errors.As(err, &locked) {
+		locked.PID = holder(path)
+	}
+	if err != nil {
+		return nil, err
+	}
+	lock.noted = note(path)
+	return lock, nil
+}
+
+// note writes the id of this process into a lock file. It only helps a person; the lock holds without it (a full disk,
+// or Windows, which denies even its holder a second handle).
+func note(path string) bool {
+	file, err := OpenFile(path, os.O_WRONLY|os.O_TRUNC, 0)
+	if err != nil {
+		return false
+	}
+	defer file.Close()
+	_, err = file.WriteString(strconv.Itoa(os.Getpid()))
+	return err == nil
 }
 
 // TryLockOf is TryLock of a file, or a directory where the system can lock one, that is there and is the one that is
@@ -93,7 +111,7 @@ func (l *Lock) Unlock() error {
 func (l *Lock) Close() error { return l.Unlock() }
 
 func holder(path string) int {
-	text, err := os.ReadFile(path)
+	text, err := ReadFile(path)
 	if err != nil {
 		return 0
 	}

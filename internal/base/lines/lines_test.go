@@ -32,7 +32,7 @@ func contents(t *testing.T, path string) string {
 }
 
 func open(path string) *File {
-	return Open(confined.Dir(filepath.Dir(path)), filepath.Base(path), 0o600)
+	return Open(confined.At(filepath.Dir(path)), filepath.Base(path), 0o600)
 }
 
 // torn makes a file whose last line has been without its end for long.

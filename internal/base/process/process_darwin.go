@@ -48,7 +48,8 @@ func (p one) args() []string { return nil }
 
 func (p one) owner() int { return p.uid }
 
-func boot() string { return "" }
+// Boot names this start of the machine, "" where nothing does.
+func Boot() string { return "" }
 
 func host() string {
 	name, _ := os.Hostname()

@@ -5,6 +5,7 @@ import (
 	"os"
 	"strconv"
 	"strings"
+	"sync"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -18,8 +19,18 @@ type one struct {
 	comm, start string // start is in clock ticks since the system started
 }
 
-// look returns what is known of a process; the zero value if it is gone.
+// ours reports whether /proc counts processes as this one does. In a process namespace that was given no /proc of its
+// own, a number leads to another process there.
+var ours = sync.OnceValue(func() bool {
+	self, err := os.Readlink("/proc/self")
+	return err == nil && self == strconv.Itoa(os.Getpid())
+})
+
+// look returns what is known of a process; the zero value if it is gone, or nobody can tell.
 func look(pid int) one {
+	if !ours() {
+		return one{}
+	}
 	text, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/stat")
 	// The second field, the program's name, stands in parentheses and may contain anything.
 	open, shut := bytes.IndexByte(text, '('), bytes.LastIndexByte(text, ')')
@@ -69,7 +80,8 @@ func Apart(pid int) bool {
 	return err == nil && ourErr == nil && its != ours
 }
 
-func boot() string {
+// Boot names this start of the machine, "" where nothing does.
+func Boot() string {
 	text, _ := os.ReadFile("/proc/sys/kernel/random/boot_id")
 	id, _, _ := strings.Cut(string(text), "-")
 	return id

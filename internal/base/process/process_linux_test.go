@@ -60,7 +60,7 @@ func TestProgram(t *testing.T) {
 		t.Errorf("above who is gone: %q", got)
 	}
 	number, _, _ := strings.Cut(me, ".")
-	for _, gone := range []string{child, "", "x", number + ".1@" + boot(), strings.Replace(me, "@", "@x", 1),
+	for _, gone := range []string{child, "", "x", number + ".1@" + Boot(), strings.Replace(me, "@", "@x", 1),
 		many + me} {
 		if Alive(gone) {
 			t.Errorf("%q is alive", gone)

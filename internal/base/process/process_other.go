@@ -31,7 +31,8 @@ func (p one) args() []string { return nil }
 
 func (p one) owner() int { return -1 }
 
-func boot() string { return "" }
+// Boot names this start of the machine, "" where nothing does.
+func Boot() string { return "" }
 
 // Environ returns nothing: here nobody can tell.
 func Environ(int) []string { return nil }

@@ -39,7 +39,7 @@ func (p *Process) UID() int { return p.at.owner() }
 // Nil: the process has ended, or this system does not tell.
 func Tree(pid int) []Process {
 	var tree []Process
-	start := boot()
+	start := Boot()
 	for at := look(pid); Tells && at.pid > 0 && len(tree) < maxAbove; at = look(at.parent) {
 		tree = append(tree, Process{PID: at.pid, Session: at.session, TTY: at.tty, Key: at.name(start), at: at})
 	}
@@ -83,7 +83,7 @@ func Above(pid int) []string {
 		return nil
 	}
 	var names []string
-	start := boot()
+	start := Boot()
 	for at := look(pid); at.pid > 1 && at.pid != os.Getpid() && len(names) < maxAbove; at = look(at.parent) {
 		names = append(names, at.name(start))
 	}
@@ -93,7 +93,7 @@ func Above(pid int) []string {
 func parent() int { return os.Getppid() }
 
 // key names the process: its number, when it started, and which start of which machine that counts from.
-func (p one) key() string { return p.name(boot()) }
+func (p one) key() string { return p.name(Boot()) }
 
 // Number returns the process id in the name of a program, 0 if that is not one.
 func Number(key string) int {

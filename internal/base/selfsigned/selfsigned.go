@@ -41,7 +41,7 @@ const (
 // Keep returns the certificate in the file at path, which is for these names and IP addresses. One that is not there,
 // ends soon or lacks a name is made. The file has the key too, and is its owner's alone.
 func Keep(path string, names []string, now time.Time) (tls.Certificate, error) {
-	text, err := os.ReadFile(path)
+	text, err := durable.ReadFile(path)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return tls.Certificate{}, fmt.Errorf("read the certificate: %w", err)
 	}

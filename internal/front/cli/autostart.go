@@ -128,7 +128,7 @@ const (
 
 // lastWords returns the last lines that stand in the log behind a place.
 func lastWords(home config.Home, from int64) string {
-	file, err := os.Open(home.Log())
+	file, err := durable.Open(home.Log())
 	if err != nil {
 		return ""
 	}
@@ -158,7 +158,7 @@ func (a *App) launch(home config.Home) (<-chan error, error) {
 	if err != nil {
 		return nil, err
 	}
-	log, err := os.OpenFile(home.Log(), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
+	log, err := durable.OpenFile(home.Log(), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
 	if err != nil {
 		return nil, err
 	}

@@ -9,6 +9,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"pennypost/internal/base/durable"
 	"pennypost/internal/config"
 	"pennypost/internal/mail"
 )
@@ -82,7 +83,7 @@ func (a *App) configInit() error {
 	if err := c.Print(&text); err != nil {
 		return err
 	}
-	f, err := os.OpenFile(home.File(), os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
+	f, err := durable.OpenFile(home.File(), os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
 	if errors.Is(err, fs.ErrExist) {
 		return mail.Errorf(mail.Conflict,
 			"%s is there already, and stays as it is. It is shown by: pennypost config print", home.File())

@@ -13,6 +13,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"pennypost/internal/base/durable"
 	"pennypost/internal/base/process"
 	"pennypost/internal/front/hookpipe"
 	"pennypost/internal/wire"
@@ -85,7 +86,7 @@ func (a *App) hook(args []string) int {
 
 // appendTo appends to a file.
 func appendTo(path, text string) error {
-	f, err := os.OpenFile(path, os.O_APPEND|os.O_WRONLY|os.O_CREATE, 0o600)
+	f, err := durable.OpenFile(path, os.O_APPEND|os.O_WRONLY|os.O_CREATE, 0o600)
 	if err != nil {
 		return err
 	}

@@ -7,6 +7,7 @@ import (
 	"strconv"
 	"time"
 
+	"pennypost/internal/base/durable"
 	"pennypost/internal/base/jsonx"
 	"pennypost/internal/base/process"
 	"pennypost/internal/config"
@@ -48,7 +49,7 @@ func (a *App) lastShown() shown {
 	if err != nil {
 		return s
 	}
-	text, err := os.ReadFile(path)
+	text, err := durable.ReadFile(path)
 	if err != nil || jsonx.Unmarshal(text, &s) != nil || a.Out.now.Sub(s.At.Std()) > shownFor {
 		return shown{}
 	}

@@ -50,6 +50,22 @@ func Service(o *Options, data string, named bool) (Unit, error) {
 		"services are known for Linux with systemd and for macOS only; commands start a post office by themselves")
 }
 
+// hardening is what the post office cannot do as a service of systemd, nor the programs that its doors run. Of what
+// systemd offers, it is all that needs no namespace: under PrivateUsers=, which a user's services need for those, the
+// variables of other processes cannot be read, by which agents are known. No UMask=, because bridged files are made
+// for all who share them; no RestrictNamespaces= or MemoryDenyWriteExecute=, because a door may run an agent, with its
+// sandbox and in Node.
+const hardening = `NoNewPrivileges=yes
+SystemCallArchitectures=native
+SystemCallFilter=~@clock @cpu-emulation @module @obsolete @raw-io @reboot @swap
+SystemCallErrorNumber=EPERM
+RestrictAddressFamilies=AF_UNIX AF_INET AF_INET6 AF_NETLINK
+RestrictRealtime=yes
+RestrictSUIDSGID=yes
+LockPersonality=yes
+KeyringMode=private
+`
+
 func systemd(o *Options, data string) Unit {
 	var b strings.Builder
 	b.WriteString("[Unit]\nDescription=Pennypost, a post office for agents\n\n[Service]\n")
@@ -59,7 +75,7 @@ func systemd(o *Options, data string) Unit {
 	}
 	// A post office that a command started may still run. This one ends then and is tried again, slowly enough for
 	// systemd not to give up.
-	b.WriteString("Restart=on-failure\nRestartSec=5\n\n[Install]\nWantedBy=default.target\n")
+	b.WriteString("Restart=on-failure\nRestartSec=5\n" + hardening + "\n[Install]\nWantedBy=default.target\n")
 	return Unit{
 		Path: filepath.Join(o.xdgConfig(), "systemd", "user", "pennypost.service"), Text: b.String(),
 		Manager: "systemctl",

@@ -4,6 +4,7 @@ import (
 	"encoding/xml"
 	"io"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -29,6 +30,15 @@ ExecStart="/opt/penny post/100%%/pennypost" serve
 Environment="PENNYPOST_HOME=/data/a b"
 Restart=on-failure
 RestartSec=5
+NoNewPrivileges=yes
+SystemCallArchitectures=native
+SystemCallFilter=~@clock @cpu-emulation @module @obsolete @raw-io @reboot @swap
+SystemCallErrorNumber=EPERM
+RestrictAddressFamilies=AF_UNIX AF_INET AF_INET6 AF_NETLINK
+RestrictRealtime=yes
+RestrictSUIDSGID=yes
+LockPersonality=yes
+KeyringMode=private
 
 [Install]
 WantedBy=default.target
@@ -69,6 +79,36 @@ WantedBy=default.target
 	o.GOOS = "windows"
 	if _, err := Service(o, "/data", true); mail.CodeOf(err) != mail.Invalid {
 		t.Errorf("a service on Windows: %v", err)
+	}
+}
+
+// TestServiceIsHardened holds that the unit stays below the exposure that was measured, and that it takes nothing away
+// that the post office needs. What each of these does was tried with a user's own systemd (docs/install.md).
+func TestServiceIsHardened(t *testing.T) {
+	text, err := os.ReadFile(filepath.Join("..", "..", "..", "packaging", "pennypost.service"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for directive, why := range map[string]string{
+		"PrivateUsers": "agents are known by the variables of their processes", "ProtectProc": "it needs PrivateUsers",
+		"ProtectSystem": "it needs PrivateUsers", "ProtectHome": "it needs PrivateUsers",
+		"PrivateTmp":            "it needs PrivateUsers, and the sockets of tmux are in /tmp",
+		"PrivateDevices":        "it does not start",
+		"CapabilityBoundingSet": "it does not start", "UMask": "bridged files are for all who share them",
+		"RestrictNamespaces":     "agents that a door runs have sandboxes",
+		"MemoryDenyWriteExecute": "Node does not run: codex",
+	} {
+		if strings.Contains(string(text), "\n"+directive+"=") {
+			t.Errorf("the unit has %s=: %s", directive, why)
+		}
+	}
+	if _, err := exec.LookPath("systemd-analyze"); err != nil {
+		t.Skip("systemd-analyze is not here")
+	}
+	out, err := exec.Command("systemd-analyze", "security", "--offline=true", "--no-pager", "--threshold=76",
+		filepath.Join("..", "..", "..", "packaging", "pennypost.service")).CombinedOutput()
+	if err != nil {
+		t.Errorf("systemd-analyze security: %v\n%s", err, out)
 	}
 }
 

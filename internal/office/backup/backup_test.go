@@ -101,6 +101,31 @@ func TestRestore(t *testing.T) {
 	}
 }
 
+// A home that is a link stays one: what it leads to is restored. A link that leads nowhere is left alone.
+func TestRestoreOntoLink(t *testing.T) {
+	home, elsewhere := testHome(t), testHome(t)
+	if err := os.Symlink(string(elsewhere), string(home)); err != nil {
+		t.Skip(err)
+	}
+	_, err := Restore(t.Context(), home, bytes.NewReader(small(t)))
+	if mail.CodeOf(err) != mail.Conflict || !strings.Contains(err.Error(), "leads nowhere") {
+		t.Errorf("Restore onto a link that leads nowhere = %v", err)
+	}
+	wantNothing(t, elsewhere)
+	if err := os.Mkdir(string(elsewhere), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := Restore(t.Context(), home, bytes.NewReader(small(t))); err != nil {
+		t.Fatal(err)
+	}
+	if to, err := os.Readlink(string(home)); to != string(elsewhere) || err != nil {
+		t.Errorf("the link leads to %q, %v", to, err)
+	}
+	if text, err := os.ReadFile(elsewhere.Token()); err != nil || string(text) != "pp-operator.secret\n" {
+		t.Errorf("where it leads to, the token is %q, %v", text, err)
+	}
+}
+
 // A restore that was killed leaves its directory, which another one does not touch.
 func TestRestoreBesidePart(t *testing.T) {
 	home := testHome(t)

@@ -7,6 +7,8 @@ import (
 	"path"
 	"path/filepath"
 	"strings"
+
+	"pennypost/internal/base/durable"
 )
 
 // Kept is a file in which a bridge of a room keeps what it knows of the foreign files, open for reading. Without it a
@@ -35,7 +37,7 @@ func OpenKept(dir string) (kept []Kept, err error) {
 		if err != nil || !info.Mode().IsRegular() {
 			continue // the bridge has just replaced it, or it is a stranger's
 		}
-		f, err := os.Open(filepath.Join(dir, filepath.FromSlash(name)))
+		f, err := durable.Open(filepath.Join(dir, filepath.FromSlash(name)))
 		if err == nil {
 			size := info.Size()
 			if path.Base(name) == cursor {

@@ -35,12 +35,17 @@ type Checked struct {
 // the error is of code Conflict. An archive that is not whole or not a backup is an error of code Invalid. After any
 // error home is as it was.
 //
-// Everything is unpacked, checked and verified in a directory beside home, which then takes its place at once.
+// Everything is unpacked, checked and verified in a directory beside home, which then takes its place at once. If home
+// is a link, that is beside the directory that it leads to.
 func Restore(ctx context.Context, home config.Home, from io.Reader) (r Restored, err error) {
 	if err := checkFree(home); err != nil {
 		return r, err
 	}
-	part := string(home) + ".part"
+	place, err := behindLinks(string(home))
+	if err != nil {
+		return r, err
+	}
+	part := place + ".part"
 	if err := durable.MkdirAll(filepath.Dir(part), 0o700); err != nil {
 		return r, err
 	}
@@ -62,7 +67,7 @@ func Restore(ctx context.Context, home config.Home, from io.Reader) (r Restored,
 	if r.Rooms, err = verify(ctx, config.Home(part), r.Manifest.Rooms); err != nil {
 		return r, err
 	}
-	return r, takePlace(part, string(home))
+	return r, takePlace(part, place)
 }
 
 // checkFree refuses a home that is in use.
@@ -81,6 +86,19 @@ func checkFree(home config.Home) error {
 			"Nothing was changed", home)
 	}
 	return nil
+}
+
+// behindLinks returns the directory that a path leads to, or the path itself if nothing is there.
+func behindLinks(path string) (string, error) {
+	place, err := filepath.EvalSymlinks(path)
+	if !errors.Is(err, os.ErrNotExist) {
+		return place, err
+	}
+	if _, err := os.Lstat(path); err == nil {
+		return "", mail.Errorf(mail.Conflict, "%s is a link that leads nowhere. Nothing was changed. Make the "+
+			"directory that it should lead to, or remove it", path)
+	}
+	return path, nil
 }
 
 // verify opens every room, which recovers it as after a kill, and checks it.
@@ -118,7 +136,7 @@ func verifyRoom(ctx context.Context, home config.Home, room Room) (v mail.Verifi
 	return j.Verify(ctx)
 }
 
-// takePlace renames part to home, which is an empty directory or nothing.
+// takePlace renames part to home, which is an empty directory or nothing, and no link.
 func takePlace(part, home string) error {
 	if err := os.Remove(home); err != nil && !errors.Is(err, os.ErrNotExist) {
 		return err // something came there meanwhile, or it is where a disk is mounted

@@ -14,6 +14,7 @@ import (
 	"strings"
 	"time"
 
+	"pennypost/internal/base/durable"
 	"pennypost/internal/base/jsonx"
 	"pennypost/internal/config"
 	"pennypost/internal/mail"
@@ -85,7 +86,7 @@ func (w *Writer) Settings(home config.Home) error {
 }
 
 func (w *Writer) setting(name, path string) error {
-	f, err := os.Open(path)
+	f, err := durable.Open(path)
 	if err != nil {
 		return err
 	}

@@ -11,7 +11,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io/fs"
 	"log/slog"
 	"math"
 	"os"
@@ -75,6 +74,7 @@ type Bridge struct {
 	log  *slog.Logger
 
 	files chan struct{} // has something in it while somebody uses open and news; filled before mu is taken
+	dir   *placed       // where they are; nil until it was found out
 	open  dialect.Files // nil until they could be opened
 	news  *dialect.News // read, and not yet told to the room
 	kick  chan struct{} // ends a pause between attempts
@@ -289,7 +289,7 @@ func (b *Bridge) use(ctx context.Context, f func(dialect.Files) error) error {
 	defer b.release()
 	// Each time: files that were opened would make a directory anew that somebody has moved away, and the mailbox in
 	// it with it.
-	if err := b.there(); err != nil {
+	if err := b.there(ctx); err != nil {
 		b.closeLocked()
 		return err
 	}
@@ -327,26 +327,10 @@ func (b *Bridge) release() {
 	<-b.files
 }
 
-// there returns why the directory is none.
-func (b *Bridge) there() error {
-	dir := b.opts.Bridge.Dir
-	info, err := os.Stat(dir)
-	if errors.Is(err, fs.ErrNotExist) && b.opts.Dialect.Vanishes {
-		return nil
-	}
-	if err == nil && !info.IsDir() {
-		err = mail.Errorf(mail.Invalid, "%s is not a directory", dir)
-	}
-	return err
-}
-
 func (b *Bridge) openFiles() error {
 	o := &b.opts
-	if err := durable.MkdirAll(o.State, 0o700); err != nil {
-		return err
-	}
 	open, err := o.Dialect.Files(dialect.FilesOptions{
-		Dir: o.Bridge.Dir, State: o.State, Service: o.Room.ForFiles(), Bridge: o.Bridge, Others: o.Others,
+		Dir: b.dir.Dir(b.dir.Below), State: o.State, Service: o.Room.ForFiles(), Bridge: o.Bridge, Others: o.Others,
 		Now: o.Now, Log: b.log, Getenv: o.Getenv, RetainAge: o.RetainAge, RetainCount: o.RetainCount,
 	})
 	if err == nil {
@@ -377,7 +361,7 @@ func (b *Bridge) cursorFile() string { return filepath.Join(b.opts.State, "curso
 
 // loadCursor returns how far the files were, and from where on a part of them was not.
 func (b *Bridge) loadCursor() (seq, owes mail.Seq) {
-	text, _ := os.ReadFile(b.cursorFile()) // a new bridge has none, and begins at the beginning
+	text, _ := durable.ReadFile(b.cursorFile()) // a new bridge has none, and begins at the beginning
 	_, _ = fmt.Sscan(string(text), &seq, &owes)
 	return seq, owes
 }
@@ -389,7 +373,12 @@ func (b *Bridge) saveCursor(seq mail.Seq) error {
 	owes := b.owes
 	b.mu.Unlock()
 	tmp := b.cursorFile() + ".tmp"
-	if err := os.WriteFile(tmp, fmt.Appendln(nil, seq, owes), 0o600); err != nil {
+	f, err := durable.OpenFile(tmp, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o600)
+	if err != nil {
+		return err
+	}
+	_, err = fmt.Fprintln(f, seq, owes)
+	if err = errors.Join(err, f.Close()); err != nil {
 		return err
 	}
 	return os.Rename(tmp, b.cursorFile())

@@ -15,7 +15,6 @@ import (
 
 	"go.uber.org/goleak"
 
-	"pennypost/internal/base/confined"
 	"pennypost/internal/base/lines"
 	"pennypost/internal/mail"
 	"pennypost/internal/office/dialect"
@@ -30,7 +29,7 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 func hanging(gate *sync.Mutex) dialect.Dialect {
 	d := notes()
 	d.Files = func(o dialect.FilesOptions) (dialect.Files, error) {
-		return &hangingFiles{noteFiles{file: lines.Open(confined.Dir(o.Dir), "notes", 0o600),
+		return &hangingFiles{noteFiles{file: lines.Open(o.Dir, "notes", 0o600),
 			has: make(map[string]bool)}, gate}, nil
 	}
 	return d
@@ -56,7 +55,7 @@ func (f *hangingFiles) Write(ctx context.Context, changes []dialect.Change) (int
 // notes is the smallest foreign mailbox: lines "id from to body" and "read id reader" in the file notes.
 func notes() dialect.Dialect {
 	return dialect.Dialect{Name: "notes", Files: func(o dialect.FilesOptions) (dialect.Files, error) {
-		return &noteFiles{file: lines.Open(confined.Dir(o.Dir), "notes", 0o600), has: make(map[string]bool)}, nil
+		return &noteFiles{file: lines.Open(o.Dir, "notes", 0o600), has: make(map[string]bool)}, nil
 	}}
 }
 
@@ -446,7 +445,7 @@ func TestCursor(t *testing.T) {
 	var handed []string
 	kind := notes()
 	kind.Files = func(o dialect.FilesOptions) (dialect.Files, error) {
-		return &notingFiles{noteFiles{file: lines.Open(confined.Dir(o.Dir), "notes", 0o600),
+		return &notingFiles{noteFiles{file: lines.Open(o.Dir, "notes", 0o600),
 			has: make(map[string]bool)}, &handed}, nil
 	}
 	d := newDeskOf(t, kind)

@@ -8,7 +8,6 @@ import (
 	"strings"
 	"testing"
 
-	"pennypost/internal/base/confined"
 	"pennypost/internal/base/lines"
 	"pennypost/internal/mail"
 	"pennypost/internal/office/dialect"
@@ -117,7 +116,7 @@ func (f *owing) Write(ctx context.Context, changes []dialect.Change) (int, error
 func TestOwedIsKept(t *testing.T) {
 	kind, first := notes(), mail.Seq(0)
 	kind.Files = func(o dialect.FilesOptions) (dialect.Files, error) {
-		return &owing{noteFiles{file: lines.Open(confined.Dir(o.Dir), "notes", 0o600), has: make(map[string]bool)},
+		return &owing{noteFiles{file: lines.Open(o.Dir, "notes", 0o600), has: make(map[string]bool)},
 			&first}, nil
 	}
 	d := newDeskThat(t, kind, policy.Retention{Count: 1})

@@ -95,7 +95,7 @@ func newCluster(ctx context.Context, cfg *config.Config, version string, log *sl
 
 // loadMachine returns by what this data directory is told from others on machines of the same name.
 func loadMachine(home config.Home) (string, error) {
-	text, err := os.ReadFile(home.Machine())
+	text, err := durable.ReadFile(home.Machine())
 	if errors.Is(err, fs.ErrNotExist) {
 		id := strings.ToLower(rand.Text())
 		return id, durable.WriteFile(home.Machine(), []byte(id+"\n"), 0o600)

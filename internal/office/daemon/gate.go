@@ -22,7 +22,7 @@ const operatorPrefix = "pp-operator."
 
 // loadToken returns the operator's token, which is made at the first start.
 func loadToken(home config.Home) (string, error) {
-	text, err := os.ReadFile(home.Token())
+	text, err := durable.ReadFile(home.Token())
 	if errors.Is(err, fs.ErrNotExist) {
 		token := operatorPrefix + rand.Text()
 		return token, durable.WriteFile(home.Token(), []byte(token+"\n"), 0o600)

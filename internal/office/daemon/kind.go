@@ -38,7 +38,7 @@ const kindName = "journal.toml"
 
 // readKind returns of which kind the room in a directory is. The zero kind means that there is no room.
 func readKind(dir string) (k kind, err error) {
-	text, err := os.ReadFile(filepath.Join(dir, kindName))
+	text, err := durable.ReadFile(filepath.Join(dir, kindName))
 	if errors.Is(err, fs.ErrNotExist) {
 		if info, err := os.Stat(dir); err == nil && info.IsDir() {
 			k.Kind = config.KindFile

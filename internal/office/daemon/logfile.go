@@ -3,6 +3,8 @@ package daemon
 import (
 	"os"
 	"sync"
+
+	"pennypost/internal/base/durable"
 )
 
 // maxLog is how large a log file may become before it is put aside: two of them are a few weeks, and no burden.
@@ -25,7 +27,7 @@ func OpenLog(path string) (*LogFile, error) {
 }
 
 func (l *LogFile) openLocked() error {
-	f, err := os.OpenFile(l.path, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
+	f, err := durable.OpenFile(l.path, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
 	if err != nil {
 		return err
 	}

@@ -38,7 +38,7 @@ var _ httpapi.Pages = (*pages)(nil)
 // cookie to whatever answers under the name that set it, on every port; nobody else on this machine can be visited
 // under a name that nobody else knows.
 func loadHost(home config.Home) (string, error) {
-	text, err := os.ReadFile(home.Host())
+	text, err := durable.ReadFile(home.Host())
 	if errors.Is(err, fs.ErrNotExist) {
 		host := "pp-" + strings.ToLower(rand.Text()) + ".localhost"
 		return host, durable.WriteFile(home.Host(), []byte(host+"\n"), 0o600)

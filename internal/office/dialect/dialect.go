@@ -14,6 +14,7 @@ import (
 	"net/http"
 	"time"
 
+	"pennypost/internal/base/confined"
 	"pennypost/internal/mail"
 )
 
@@ -182,7 +183,8 @@ type Owing interface {
 
 // FilesOptions is what a dialect needs to open its files.
 type FilesOptions struct {
-	Dir string // the directory that the bridge was given; it exists
+	// Dir is the directory that the bridge was given. It exists, unless the protocol's Vanishes says that it may not.
+	Dir confined.Dir
 	// State is a directory of our own for what the format has no place for. It exists, and is removed with the bridge.
 	State string
 	// Service is the room as the user sees it. Calls that change the room are seen by this very bridge like any other.

@@ -9,7 +9,6 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"os"
 	"sync"
 	"time"
 
@@ -56,7 +55,7 @@ type terminal struct {
 // nothing is to be confirmed.
 func OpenConfirmations(path string, wanted bool) (*Confirmations, error) {
 	c := &Confirmations{path: path, wanted: wanted, confirmed: make(map[terminal]bool)}
-	text, err := os.ReadFile(path)
+	text, err := durable.ReadFile(path)
 	if errors.Is(err, fs.ErrNotExist) {
 		return c, nil
 	}

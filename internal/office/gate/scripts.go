@@ -63,7 +63,7 @@ type Scripts struct {
 // OpenScripts returns those in the file at path, which need not be there.
 func OpenScripts(path string) (*Scripts, error) {
 	s := &Scripts{path: path}
-	text, err := os.ReadFile(path)
+	text, err := durable.ReadFile(path)
 	if errors.Is(err, fs.ErrNotExist) {
 		return s, nil
 	}

@@ -9,9 +9,9 @@ import (
 	"regexp"
 	"strings"
 	"sync"
-	"syscall"
 	"time"
 
+	"pennypost/internal/base/durable"
 	"pennypost/internal/base/jsonx"
 )
 
@@ -74,14 +74,11 @@ func isCancel(line []byte) bool {
 // openTranscript opens the file that a client has named, at most so many bytes before its end. Only a regular file is
 // opened: it is anybody's word what is there.
 func openTranscript(path string, most int64) (*os.File, error) {
-	f, err := os.OpenFile(path, os.O_RDONLY|syscall.O_NONBLOCK, 0)
+	f, err := durable.Open(path)
 	if err != nil {
 		return nil, err
 	}
 	info, err := f.Stat()
-	if err == nil && !info.Mode().IsRegular() {
-		err = os.ErrInvalid
-	}
 	if err == nil && info.Size() > most {
 		_, err = f.Seek(-most, io.SeekEnd)
 	}

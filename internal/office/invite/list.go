@@ -72,7 +72,7 @@ type List struct {
 // Open returns the list in the file at path, which need not be there.
 func Open(path string) (*List, error) {
 	l := &List{path: path}
-	text, err := os.ReadFile(path)
+	text, err := durable.ReadFile(path)
 	if errors.Is(err, fs.ErrNotExist) {
 		return l, nil
 	}

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"os"
 	"time"
 
 	"pennypost/internal/base/durable"
@@ -45,7 +44,7 @@ type memory struct {
 // load reads the file. Without one, everything begins now.
 func load(file string) (*kept, error) {
 	k := &kept{Channels: make(map[string]*memory)}
-	text, err := os.ReadFile(file)
+	text, err := durable.ReadFile(file)
 	if err == nil {
 		err = json.Unmarshal(text, k)
 	} else if file == "" || errors.Is(err, fs.ErrNotExist) {

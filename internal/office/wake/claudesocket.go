@@ -18,6 +18,7 @@ import (
 	"time"
 
 	"pennypost/internal/base/child"
+	"pennypost/internal/base/durable"
 	"pennypost/internal/base/jsonx"
 	"pennypost/internal/base/process"
 )
@@ -296,7 +297,7 @@ func (c *ClaudeSocket) read(into any, path ...string) bool {
 }
 
 func readJSON(into any, path string) bool {
-	f, err := os.Open(path)
+	f, err := durable.Open(path)
 	if err != nil {
 		return false
 	}

@@ -3,11 +3,11 @@ package wake
 import (
 	"bytes"
 	"io"
-	"os"
 	"path/filepath"
 	"slices"
 	"time"
 
+	"pennypost/internal/base/durable"
 	"pennypost/internal/base/jsonx"
 )
 
@@ -43,7 +43,7 @@ func (c *CopilotNotes) rests(s *Session) bool {
 	if c.Dir == "" || !threadID().MatchString(s.ID) { // which names a directory
 		return false
 	}
-	f, err := os.Open(c.Log(s.ID))
+	f, err := durable.Open(c.Log(s.ID))
 	if err != nil {
 		return false
 	}

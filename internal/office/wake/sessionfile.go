@@ -84,10 +84,10 @@ func readSome(path string) ([]byte, error) {
 	switch {
 	case err != nil:
 		return nil, err
-	case !info.Mode().IsRegular() || info.Size() > maxSessionFile:
+	case info.Size() > maxSessionFile:
 		return nil, fmt.Errorf("%s is no file of sessions", path)
 	}
-	return os.ReadFile(path)
+	return durable.ReadFile(path)
 }
 
 // Close writes what is not written yet.

@@ -8,7 +8,6 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"os"
 	"slices"
 	"strings"
 	"sync"
@@ -88,7 +87,7 @@ func openSessions(path string, key []byte, machine func(mail.Machine, string) *l
 	if path == "" {
 		return s, nil
 	}
-	text, err := os.ReadFile(path)
+	text, err := durable.ReadFile(path)
 	if errors.Is(err, fs.ErrNotExist) {
 		return s, nil
 	}

@@ -287,7 +287,7 @@ func (r *record) takenBy(m *member) (i int, counts bool) {
 
 func (s *state) applyErased(e *mail.Erasure) {
 	s.erased[e.Message] = s.seq
-	if s.records[e.Message] != nil || s.leaving[e.Message] != nil {
+	if keyed := s.spent.forgetOf(e.Message); keyed || s.records[e.Message] != nil || s.leaving[e.Message] != nil {
 		s.remains[e.Message] = true
 	}
 	delete(s.leaving, e.Message)

@@ -118,9 +118,7 @@ func (s *state) applyStep(e *mail.Event) (counted bool) {
 		})
 	}
 	s.leave(ids)
-	for _, k := range e.Checkpoint.Spent {
-		s.spent.add(s.spentOf(k.From, k.Key), spentKey{k, e.Seq})
-	}
+	s.keep(e.Checkpoint.Spent, e.Seq)
 	return true
 }
 
@@ -142,9 +140,7 @@ func (s *state) leave(trimmed []mail.ID) {
 func (s *state) applyCheckpoint(c *mail.Checkpoint, at mail.Time) {
 	s.ended = true
 	s.leave(c.Trimmed) // as older versions wrote it, and Spent
-	for _, k := range c.Spent {
-		s.spent.add(s.spentOf(k.From, k.Key), spentKey{k, 0})
-	}
+	s.keep(c.Spent, 0)
 	s.spent.prune(at)
 	s.stale += s.garbage
 	s.garbage, s.marked = 0, s.seq

@@ -62,7 +62,8 @@ func (v *view) erasedElsewhere(ctx context.Context, id mail.ID) error {
 
 // finishErasure rewrites the files that hold a message whose erasure is journalled, and journals that it is done, here
 // if other machines follow the room. What followed from the message and its receipts besides (whose turn it is in a
-// role, which door reached an agent) a checkpoint says from then on.
+// role, which door reached an agent) a checkpoint says from then on; keys that stand in one line with that of the
+// message are journalled once more.
 func (r *Room) finishErasure(ctx context.Context, id mail.ID) error {
 	r.keeping.Lock()
 	defer r.keeping.Unlock()
@@ -80,13 +81,17 @@ func (r *Room) finishErasure(ctx context.Context, id mail.ID) error {
 	if !owed {
 		return nil
 	}
+	if err := r.respendBeside(ctx, id); err != nil {
+		return err
+	}
 	if !said {
 		if _, err := r.writeCheckpoint(ctx); err != nil {
 			return err
 		}
 	}
 	_, err := c.Erase(ctx, id, func(e mail.Event) bool {
-		return e.Message != nil && e.Message.ID == id || e.Receipt != nil && e.Receipt.Message == id || r.isLost(e.Seq)
+		return e.Message != nil && e.Message.ID == id || e.Receipt != nil && e.Receipt.Message == id ||
+			holds(&e, id) || r.isLost(e.Seq)
 	})
 	if err == nil { // after the journal, or it would be indexed from there again
 		err = r.index.Erase(id)

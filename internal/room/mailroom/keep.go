@@ -200,7 +200,7 @@ func (r *Room) trim(ctx context.Context, force bool) (mail.Trimmed, error) {
 	}
 	r.mu.RLock()
 	worth := len(r.state.leaving) > 0 || r.state.garbage+r.state.stale > garbageLimit || force && r.state.seq > 0
-	old := r.state.respend(now)
+	old := r.state.respend(now, 0)
 	r.mu.RUnlock()
 	if !worth {
 		return out, nil

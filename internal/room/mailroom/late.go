@@ -39,6 +39,7 @@ func (s *state) archived(mark mail.Seq) {
 	maps.DeleteFunc(s.trims, func(_ mail.ID, seq mail.Seq) bool { return seq < mark })
 	maps.DeleteFunc(s.takenBack, func(_ mail.ID, seq mail.Seq) bool { return seq < mark })
 	s.stale = 0
+	s.spent.dropLines(mark)
 	if !s.shared() { // others have what we have dropped
 		s.void = slices.DeleteFunc(s.void, func(seq mail.Seq) bool { return seq < mark })
 	}

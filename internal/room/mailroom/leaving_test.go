@@ -16,10 +16,19 @@ import (
 	"pennypost/internal/room/journal/journaltest"
 )
 
-// slowCompacter is a journal whose compaction calls before first, and fails if that does.
+// slowCompacter is a journal whose compaction calls before first, and fails if that does. Whoever looks something up
+// in its archive calls asked first.
 type slowCompacter struct {
 	*journaltest.Memory
 	before *func() error
+	asked  *func()
+}
+
+func (j slowCompacter) ArchivedOf(ctx context.Context, ids ...mail.ID) ([]mail.Event, error) {
+	if *j.asked != nil {
+		(*j.asked)()
+	}
+	return j.Memory.ArchivedOf(ctx, ids...)
 }
 
 func (j slowCompacter) Compact(ctx context.Context, fate func(mail.Event) journal.Fate) error {
@@ -35,6 +44,7 @@ type leaver struct {
 	*testing.T
 	store  *store
 	before func() error
+	asked  func()
 	room   *Room
 	now    time.Time
 	ids    []mail.ID // the first two are those
@@ -62,7 +72,7 @@ func (l *leaver) open() {
 	if l.before == nil {
 		l.before = func() error { return nil }
 	}
-	r, err := Open(context.Background(), "lab", slowCompacter{l.store.memory.Open(), &l.before}, Options{
+	r, err := Open(context.Background(), "lab", slowCompacter{l.store.memory.Open(), &l.before, &l.asked}, Options{
 		Now: func() time.Time { return l.now }, Retention: policy.Retention{Age: 24 * time.Hour}})
 	if err != nil {
 		l.Fatal(err)
@@ -297,5 +307,45 @@ func TestNote_Archived(t *testing.T) {
 	it, err := l.room.As(mail.User).Message(t.Context(), l.ids[0])
 	if err != nil || len(it.Deliveries) != 2 || it.Deliveries[0].State != mail.Read {
 		t.Errorf("it stands as %+v, %v", it.Deliveries, err)
+	}
+}
+
+// TestMarkedWhileItLeaves holds that a message which retention takes to the archive while somebody marks it is marked:
+// it is neither in the mailboxes any more, when the mark comes to it, nor among those that were looked up.
+func TestMarkedWhileItLeaves(t *testing.T) {
+	for name, mark := range map[string]func(*leaver) (mail.ID, error){
+		"mark": func(l *leaver) (mail.ID, error) {
+			m, err := l.room.As("bea").Mark(l.Context(), mail.Marking{IDs: []mail.ID{"msg_of_nobody", l.ids[0]},
+				Mark: mail.MarkRead})
+			if diff := cmp.Diff([]mail.ID{"msg_of_nobody"}, m.NotFound); diff != "" {
+				l.Errorf("not found (-want +got):\n%s", diff)
+			}
+			return slices.Concat(m.Marked, []mail.ID{""})[0], err
+		},
+		"note": func(l *leaver) (mail.ID, error) {
+			n, err := l.room.Note(l.Context(), []mail.Receipt{
+				{Message: "msg_of_nobody", Reader: "agent:bea", Mark: mail.MarkRead},
+				{Message: l.ids[0], Reader: "agent:bea", Mark: mail.MarkRead}})
+			if n == 0 {
+				return "", err
+			}
+			return l.ids[0], err
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			l := newLeaver(t)
+			l.asked = func() {
+				l.asked = nil
+				if got, err := l.room.As(mail.User).Archive(t.Context()); err != nil || got.Age == 0 {
+					t.Fatalf("Archive = %+v, %v", got, err)
+				}
+			}
+			if id, err := mark(l); id != l.ids[0] || err != nil {
+				t.Errorf("marked %q, %v, want %s", id, err, l.ids[0])
+			}
+			if it, err := l.room.As(mail.User).Message(t.Context(), l.ids[0]); err != nil || !it.Read {
+				t.Errorf("the message is read: %v, %v", it.Read, err)
+			}
+		})
 	}
 }

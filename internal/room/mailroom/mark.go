@@ -13,24 +13,7 @@ func (v *view) Mark(ctx context.Context, q mail.Marking) (mail.Marked, error) {
 		return mail.Marked{}, err
 	}
 	out := mail.Marked{Marked: []mail.ID{}}
-	var events []mail.Event
-	cold, err := v.coldToMark(ctx, q)
-	if err != nil {
-		return mail.Marked{}, err
-	}
-	v.read(func(s *state, now mail.Time) {
-		m := v.me(s)
-		if m == nil {
-			_, err = v.mailbox(s, v.caller)
-			return
-		}
-		events = v.pulse(s, now)
-		if q.All {
-			events = append(events, v.markAll(s, m, q, now, &out)...)
-		} else {
-			events = append(events, v.markSome(s, m, q, cold, now, &out)...)
-		}
-	})
+	events, cold, err := v.toMark(ctx, q, &out)
 	if err != nil {
 		return mail.Marked{}, err
 	}
@@ -50,6 +33,33 @@ func (v *view) Mark(ctx context.Context, q mail.Marking) (mail.Marked, error) {
 		return out, err
 	}
 	return out, v.takenFirst(append(v.lost(last, events), late...), &out)
+}
+
+// toMark returns the receipts for what is to be marked, and those of the messages that are in the archive.
+func (v *view) toMark(ctx context.Context, q mail.Marking, out *mail.Marked) (events []mail.Event,
+	cold map[mail.ID]*archivedRecord, err error) {
+	for missed := true; missed && err == nil; {
+		if cold, err = v.coldToMark(ctx, q); err != nil {
+			return nil, nil, err
+		}
+		v.read(func(s *state, now mail.Time) {
+			m := v.me(s)
+			if missed = s.missed(q.IDs, cold); missed {
+				return
+			}
+			if m == nil {
+				_, err = v.mailbox(s, v.caller)
+				return
+			}
+			events = v.pulse(s, now)
+			if q.All {
+				events = append(events, v.markAll(s, m, q, now, out)...)
+			} else {
+				events = append(events, v.markSome(s, m, q, cold, now, out)...)
+			}
+		})
+	}
+	return events, cold, err
 }
 
 // takenFirst takes out of the answer the role mail that another took while this was marked, and says who did, if
@@ -125,26 +135,44 @@ func (v *view) noneMarked(q mail.Marking, out mail.Marked) error {
 	return mail.Errorf(mail.NotFound, "there is no message %q in room %s; nothing was marked", out.NotFound[0], v.name)
 }
 
-// coldToMark returns those messages to be marked that are in the archive. There they stay: a mark tells how they
-// stand, and brings none back to a mailbox.
-func (v *view) coldToMark(ctx context.Context, q mail.Marking) (map[mail.ID]*archivedRecord, error) {
-	var ids []mail.ID
-	v.read(func(s *state, _ mail.Time) {
-		for _, id := range q.IDs {
-			if s.records[id] == nil {
-				ids = append(ids, id)
-			}
-		}
-	})
+// cold looks up those of some messages that are not in the mailboxes. It has nil for those that are not in the archive
+// either.
+func (r *Room) cold(ctx context.Context, ids []mail.ID) (map[mail.ID]*archivedRecord, error) {
+	r.mu.RLock()
+	ids = slices.DeleteFunc(slices.Clone(ids), func(id mail.ID) bool { return r.state.records[id] != nil })
+	r.mu.RUnlock()
 	if len(ids) == 0 {
 		return nil, nil
 	}
-	cold, err := v.lookUp(ctx, ids...)
+	cold, err := r.lookUp(ctx, ids...)
+	if err != nil {
+		return nil, err
+	}
+	for _, id := range ids {
+		if cold[id] == nil {
+			cold[id] = nil // it was asked for
+		}
+	}
+	return cold, nil
+}
+
+// missed reports whether one of some messages has left the mailboxes since cold was looked up: it is in neither.
+func (s *state) missed(ids []mail.ID, cold map[mail.ID]*archivedRecord) bool {
+	return slices.ContainsFunc(ids, func(id mail.ID) bool {
+		_, known := cold[id]
+		return !known && s.records[id] == nil
+	})
+}
+
+// coldToMark returns those messages to be marked that are in the archive. There they stay: a mark tells how they
+// stand, and brings none back to a mailbox.
+func (v *view) coldToMark(ctx context.Context, q mail.Marking) (map[mail.ID]*archivedRecord, error) {
+	cold, err := v.cold(ctx, q.IDs)
 	back := q.Mark == mail.MarkUnread && !q.InArchive || q.Mark == mail.MarkSnoozed
 	if err != nil || !back {
 		return cold, err
 	}
-	for _, id := range ids {
+	for _, id := range q.IDs {
 		if cold[id] != nil {
 			return nil, mail.Errorf(mail.Conflict,
 				"%s has left the mailboxes for the archive and cannot come back as %s: nothing was marked. It can be "+
@@ -209,11 +237,27 @@ func (v *view) markAll(s *state, m *member, q mail.Marking, now mail.Time, out *
 func (r *Room) Note(ctx context.Context, receipts []mail.Receipt) (int, error) {
 	var events []mail.Event
 	now := r.use()
-	cold, err := r.coldToNote(ctx, receipts)
-	if err != nil {
-		return 0, err
+	ids := make([]mail.ID, len(receipts))
+	for i := range receipts {
+		ids[i] = receipts[i].Message
 	}
-	r.mu.RLock()
+	for missed := true; missed; {
+		cold, err := r.cold(ctx, ids)
+		if err != nil {
+			return 0, err
+		}
+		r.mu.RLock()
+		if missed = r.state.missed(ids, cold); !missed {
+			events = r.noted(receipts, cold, now)
+		}
+		r.mu.RUnlock()
+	}
+	last, err := r.commit(ctx, events...)
+	return len(events) - len(r.lost(last, events)), err
+}
+
+// noted returns the events of the receipts that change something. The caller holds the state.
+func (r *Room) noted(receipts []mail.Receipt, cold map[mail.ID]*archivedRecord, now mail.Time) (events []mail.Event) {
 	for i := range receipts {
 		rc := &receipts[i]
 		rec, m := r.state.records[rc.Message], r.state.known(rc.Reader.Signer())
@@ -234,25 +278,7 @@ func (r *Room) Note(ctx context.Context, receipts []mail.Receipt) (int, error) {
 			events = append(events, mail.Event{At: now, Receipt: rc})
 		}
 	}
-	r.mu.RUnlock()
-	last, err := r.commit(ctx, events...)
-	return len(events) - len(r.lost(last, events)), err
-}
-
-// coldToNote returns those messages of the receipts that are in the archive.
-func (r *Room) coldToNote(ctx context.Context, receipts []mail.Receipt) (map[mail.ID]*archivedRecord, error) {
-	var ids []mail.ID
-	r.mu.RLock()
-	for i := range receipts {
-		if id := receipts[i].Message; r.state.records[id] == nil {
-			ids = append(ids, id)
-		}
-	}
-	r.mu.RUnlock()
-	if len(ids) == 0 {
-		return nil, nil
-	}
-	return r.lookUp(ctx, ids...)
+	return events
 }
 
 // receipts returns what records a mark. What is put off is made unread first, and taken out of the archive, so that

@@ -291,7 +291,9 @@ func (r *Room) watch() (done func()) {
 	}
 }
 
-func (r *Room) now() mail.Time { return mail.TimeOf(r.opts.Now()) }
+// now is the time by the clock of this machine. One that is set to before 1970 counts as set to its beginning: 0 is no
+// time, and what was sent before it would be shown to nobody.
+func (r *Room) now() mail.Time { return max(mail.TimeOf(r.opts.Now()), 1) }
 
 // commit appends events, of now if they name no time, and returns when they are applied. Whoever asks what became of
 // them reads it from the state.

@@ -14,6 +14,7 @@ import (
 	"sort"
 	"sync/atomic"
 
+	"pennypost/internal/base/durable"
 	"pennypost/internal/mail"
 )
 
@@ -101,7 +102,7 @@ func nameOf(after, upTo mail.Seq) string { return fmt.Sprintf("%016x-%016x%s", a
 
 // openPart opens a file and reads what is kept in memory. The error is errBroken if it is not a part.
 func openPart(path string) (*part, error) {
-	f, err := os.Open(path)
+	f, err := durable.Open(path)
 	if err != nil {
 		return nil, err
 	}

@@ -65,13 +65,13 @@ type marks struct {
 }
 
 func open(o dialect.FilesOptions) (dialect.Files, error) {
-	dir := confined.Dir(o.Dir)
+	dir := o.Dir
 	f := &files{
 		opts:     o,
 		dir:      dir,
 		mailbox:  lines.Open(dir, mailboxFile, perm),
 		reads:    lines.Open(dir, readsFile, perm),
-		trimmed:  lines.Open(confined.Dir(o.State), "trimmed.jsonl", perm),
+		trimmed:  lines.Open(confined.At(o.State), "trimmed.jsonl", perm),
 		known:    make(map[mail.ID]bool),
 		archived: make(map[string]map[mail.ID]bool),
 	}

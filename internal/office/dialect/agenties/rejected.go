@@ -9,7 +9,7 @@ import (
 
 // Rejected implements dialect.Files.
 func (f *files) Rejected() ([]mail.BadLine, error) {
-	bad := dialect.BadLines{Dir: f.opts.Dir}
+	bad := dialect.BadLines{Dir: f.opts.Dir.Path(".")}
 	err := bad.Scan(f.mailbox, func(line []byte) error {
 		if len(bytes.TrimSpace(line)) == 0 {
 			return nil

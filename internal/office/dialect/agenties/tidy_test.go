@@ -15,6 +15,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"pennypost/internal/base/confined"
 	"pennypost/internal/mail"
 	"pennypost/internal/office/dialect"
 	"pennypost/internal/office/dialect/dialecttest"
@@ -32,7 +33,7 @@ func aged(id string, age time.Duration, read bool) string {
 func (b *fixture) files(edit func(*dialect.FilesOptions)) *files {
 	b.T.Helper()
 	o := dialect.FilesOptions{
-		Dir: b.Dir, State: b.State, Service: b.As(mail.User),
+		Dir: confined.At(b.Dir), State: b.State, Service: b.As(mail.User),
 		Bridge: mail.Bridge{ID: "agenties", Mode: mail.BridgeBoth},
 		Now:    b.Now, Log: slog.New(slog.DiscardHandler), Getenv: func(string) string { return "" },
 	}

@@ -84,7 +84,7 @@ func (c *capture) importInto(ctx context.Context, svc mail.Service, found *searc
 		return held(roster, c.name, native)
 	})
 	f := &files{
-		opts: dialect.FilesOptions{Dir: string(c.dir), Service: svc}, team: c.name, names: called, config: c.config,
+		opts: dialect.FilesOptions{Dir: c.dir, Service: svc}, team: c.name, names: called, config: c.config,
 		written: &written{}, boxes: make(map[string]*box), asked: make(map[string]mail.ID),
 		seen: make(map[mail.Name]string),
 	}

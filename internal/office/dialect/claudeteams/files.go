@@ -47,13 +47,13 @@ type box struct {
 
 // open opens a team's directory.
 func open(opts dialect.FilesOptions) (dialect.Files, error) {
-	if exists(confined.Dir(opts.Dir), ".") && !isTeam(confined.Dir(opts.Dir)) {
+	if exists(opts.Dir, ".") && !isTeam(opts.Dir) {
 		return nil, mail.Errorf(mail.Invalid, "%s is not the directory of a team: it has neither config.json nor "+
-			"inboxes. The teams of Claude Code are below ~/.claude/teams; name one of them", opts.Dir)
+			"inboxes. The teams of Claude Code are below ~/.claude/teams; name one of them", opts.Dir.Path("."))
 	}
 	f := &files{opts: opts, boxes: make(map[string]*box), asked: make(map[string]mail.ID),
 		seen: make(map[mail.Name]string), dropped: make(map[string]bool)}
-	f.team = filepath.Base(opts.Dir)
+	f.team = filepath.Base(opts.Dir.Path("."))
 	if err := f.readConfig(); err == nil && f.config.name != "" {
 		f.team = f.config.name
 	}
@@ -69,10 +69,10 @@ func open(opts dialect.FilesOptions) (dialect.Files, error) {
 	return f, err
 }
 
-func (f *files) dir() confined.Dir { return confined.Dir(f.opts.Dir) }
+func (f *files) dir() confined.Dir { return f.opts.Dir }
 
 // Watch implements dialect.Files.
-func (f *files) Watch() []string { return []string{f.opts.Dir, f.dir().Path(inboxDir)} }
+func (f *files) Watch() []string { return []string{f.dir().Path("."), f.dir().Path(inboxDir)} }
 
 // Close implements dialect.Files.
 func (f *files) Close() error { return nil }

@@ -78,7 +78,7 @@ func there(path string) bool {
 }
 
 func inboxAt(path, team, owner string) *inbox {
-	return newInbox(confined.Dir(filepath.Dir(path)), filepath.Base(path), team, owner)
+	return newInbox(confined.At(filepath.Dir(path)), filepath.Base(path), team, owner)
 }
 
 func (h *hq) read(path string) string {
@@ -240,7 +240,7 @@ func TestInward(t *testing.T) {
 	t.Run("a deleted team was not read", func(t *testing.T) {
 		h.put("tester", entry{From: "team-lead", Text: "unread", Timestamp: at(5)})
 		h.Sync()
-		f, err := open(dialect.FilesOptions{Dir: h.Dir, State: t.TempDir(), Service: h.As(mail.User),
+		f, err := open(dialect.FilesOptions{Dir: confined.At(h.Dir), State: t.TempDir(), Service: h.As(mail.User),
 			Log: slog.New(slog.DiscardHandler)})
 		if err != nil {
 			t.Fatal(err)

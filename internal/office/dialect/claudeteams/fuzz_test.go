@@ -8,6 +8,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"pennypost/internal/base/confined"
 	"pennypost/internal/mail"
 )
 
@@ -56,7 +57,7 @@ func FuzzInboxGrows(f *testing.F) {
 		f.Add([]byte(s[0]), []byte(s[1]))
 	}
 	f.Fuzz(func(t *testing.T, before, after []byte) {
-		b, fresh := newInbox("", "a", "t", "a"), newInbox("", "a", "t", "a")
+		b, fresh := newInbox(confined.Dir{}, "a", "t", "a"), newInbox(confined.Dir{}, "a", "t", "a")
 		_ = b.take(before, 0)
 		err, want := b.take(after, 0), fresh.take(after, 0)
 		if (err == nil) != (want == nil) {

@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"pennypost/internal/base/confined"
 	"pennypost/internal/mail"
 	"pennypost/internal/office/dialect"
 )
@@ -120,7 +121,7 @@ func TestInboxIsAWay(t *testing.T) {
 func TestVanishesWhileRead(t *testing.T) {
 	h := newHQ(t, "alpha")
 	h.put("tester", entry{From: "reviewer", Text: "unread", Timestamp: at(1)})
-	opened, err := open(dialect.FilesOptions{Dir: h.Dir, State: t.TempDir(), Service: h.As(mail.User),
+	opened, err := open(dialect.FilesOptions{Dir: confined.At(h.Dir), State: t.TempDir(), Service: h.As(mail.User),
 		Log: slog.New(slog.DiscardHandler)})
 	if err != nil {
 		t.Fatal(err)

@@ -63,7 +63,7 @@ func write(path, from string, n int, wrote func(int)) {
 // holdForEver takes the lock of a file, says so, and keeps it.
 func holdForEver(path string) {
 	l := locker{context.Background(), lockTries}
-	_ = l.hold(confined.Dir(filepath.Dir(path)), filepath.Base(path), func(func() error) error {
+	_ = l.hold(confined.At(filepath.Dir(path)), filepath.Base(path), func(func() error) error {
 		fmt.Println("held")
 		select {}
 	})

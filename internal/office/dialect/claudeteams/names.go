@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"io/fs"
-	"os"
 	"slices"
 	"strings"
 
@@ -44,7 +43,7 @@ func openNames(team, file string, elsewhere func(context.Context, string) bool) 
 	if file == "" {
 		return n, nil
 	}
-	text, err := os.ReadFile(file)
+	text, err := durable.ReadFile(file)
 	if errors.Is(err, fs.ErrNotExist) {
 		return n, nil
 	}
@@ -160,7 +159,7 @@ func claimed(self mail.Bridge, joined mail.Time, others []mail.Bridge, native st
 		if o.Dialect != self.Dialect || o.ID == self.ID {
 			continue
 		}
-		c, err := readConfig(confined.Dir(o.Dir), configFile)
+		c, err := readConfig(confined.At(o.Dir), configFile)
 		if err != nil {
 			continue
 		}
@@ -169,7 +168,7 @@ func claimed(self mail.Bridge, joined mail.Time, others []mail.Bridge, native st
 		switch {
 		case ok:
 			theirs = max(theirs, m.joined)
-		case !exists(confined.Dir(o.Dir), inboxDir+"/"+sanitise(native)+".json"):
+		case !exists(confined.At(o.Dir), inboxDir+"/"+sanitise(native)+".json"):
 			continue
 		}
 		if theirs < since || theirs == since && (o.Added < self.Added || o.Added == self.Added && o.ID < self.ID) {

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io/fs"
 	"maps"
-	"os"
 	"slices"
 	"strings"
 
@@ -35,7 +34,7 @@ type debt struct {
 
 func openOwed(file string) (*owed, error) {
 	o := &owed{file: file, Inboxes: make(map[string]*debt)}
-	text, err := os.ReadFile(file)
+	text, err := durable.ReadFile(file)
 	if errors.Is(err, fs.ErrNotExist) {
 		return o, nil
 	}

@@ -14,7 +14,7 @@ import (
 
 // Rejected implements dialect.Files. The line of an entry is the one on which it begins.
 func (f *files) Rejected() ([]mail.BadLine, error) {
-	bad := dialect.BadLines{Dir: f.opts.Dir}
+	bad := dialect.BadLines{Dir: f.dir().Path(".")}
 	if _, err := readConfig(f.dir(), configFile); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		text, _ := f.dir().ReadFile(configFile) // what cannot be read has no excerpt
 		bad.Add(f.dir().Path(configFile), 0, err, text)

@@ -27,7 +27,7 @@ type search struct {
 // in a directory "inboxes". The config.json of a team lies in its directory; one that was captured apart is called
 // config-NAME.json and may lie anywhere.
 func findCaptures(dir string) (*search, error) {
-	s := &search{root: confined.Dir(dir), configs: make(map[string]config), inboxes: make(map[string][]string),
+	s := &search{root: confined.At(dir), configs: make(map[string]config), inboxes: make(map[string][]string),
 		broken: make(map[string]int)}
 	if err := s.walk("."); err != nil {
 		return nil, err
@@ -143,7 +143,7 @@ func (s *search) lookAround() {
 			if !own && nameIn(e.Name()) == "" {
 				continue
 			}
-			if c, err := readConfig(confined.Dir(dir), e.Name()); err == nil && c.isTeam() {
+			if c, err := readConfig(confined.At(dir), e.Name()); err == nil && c.isTeam() {
 				s.configs[filepath.Join(dir, e.Name())] = c
 			}
 		}

@@ -24,7 +24,7 @@ type Team struct {
 func Teams(dir string) (all []Team) {
 	list, _ := os.ReadDir(dir) // there may never have been a team
 	for _, d := range list {
-		c, err := readConfig(confined.Dir(filepath.Join(dir, d.Name())), configFile)
+		c, err := readConfig(confined.At(filepath.Join(dir, d.Name())), configFile)
 		if err != nil || c.session == "" || c.ours() {
 			continue
 		}

@@ -71,7 +71,7 @@ func (t *team) saveTask(owner string) (id string, o object, err error) {
 	if err := durable.MkdirAll(t.tasks, 0o700); err != nil {
 		return "", nil, err
 	}
-	tasks := confined.Dir(t.tasks)
+	tasks := confined.At(t.tasks)
 	if f, err := tasks.OpenFile(".lock", os.O_CREATE, 0o600); err == nil {
 		f.Close()
 	}
@@ -95,7 +95,7 @@ func (t *team) changedTask(owner string) (id string, o object, err error) {
 		return "", nil, mail.Errorf(mail.Invalid, "%q cannot be the id of a task; use letters, digits, '_' and '-'",
 			id)
 	}
-	text, err := confined.Dir(t.tasks).ReadFile(id + ".json")
+	text, err := confined.At(t.tasks).ReadFile(id + ".json")
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
 		if v.Text("subject") == "" {
@@ -126,7 +126,7 @@ func (t *team) changedTask(owner string) (id string, o object, err error) {
 
 // nextTask returns the number behind the highest.
 func (t *team) nextTask() (string, error) {
-	list, err := confined.Dir(t.tasks).ReadDir(".")
+	list, err := confined.At(t.tasks).ReadDir(".")
 	last := 0
 	for _, f := range list {
 		if n, err := strconv.Atoi(strings.TrimSuffix(f.Name(), ".json")); err == nil {

@@ -84,7 +84,7 @@ func (t *team) others() string {
 	var names []string
 	list, _ := os.ReadDir(filepath.Dir(t.dir))
 	for _, d := range list {
-		if isTeam(confined.Dir(filepath.Join(filepath.Dir(t.dir), d.Name()))) {
+		if isTeam(confined.At(filepath.Join(filepath.Dir(t.dir), d.Name()))) {
 			names = append(names, d.Name())
 		}
 	}
@@ -94,7 +94,7 @@ func (t *team) others() string {
 	return " There are " + strings.Join(names, ", ") + "."
 }
 
-func (t *team) files() confined.Dir { return confined.Dir(t.dir) }
+func (t *team) files() confined.Dir { return confined.At(t.dir) }
 
 func (t *team) box(name string) *inbox {
 	return newInbox(t.files(), inboxDir+"/"+sanitise(name)+".json", t.name, name)

@@ -405,7 +405,7 @@ func TestShutdown(t *testing.T) {
 		old := requestPattern.FindString(h.verb("team", "shutdown", "parser", "request", "reader"))
 		h.Advance(time.Second)
 		// it crashed, and is begun again
-		cut := editConfig(locker{t.Context(), lockTries}, confined.Dir(h.Dir), func(c *config) error {
+		cut := editConfig(locker{t.Context(), lockTries}, confined.At(h.Dir), func(c *config) error {
 			c.remove("reader")
 			c.add(newMember{name: "reader"}, mail.TimeOf(h.Now()))
 			return nil
@@ -512,7 +512,7 @@ func TestMembersAreAgents(t *testing.T) {
 
 func TestNativePlan(t *testing.T) {
 	h := newHQ(t, "session-0a1b2c3d")
-	if err := editConfig(locker{t.Context(), lockTries}, confined.Dir(h.Dir), func(c *config) error {
+	if err := editConfig(locker{t.Context(), lockTries}, confined.At(h.Dir), func(c *config) error {
 		c.add(newMember{name: "planner", planMode: true}, mail.TimeOf(h.Now()))
 		return nil
 	}); err != nil {
@@ -530,7 +530,7 @@ func TestNativePlan(t *testing.T) {
 func TestSigned(t *testing.T) {
 	h := newHQ(t, "session-0a1b2c3d")
 	for _, name := range []string{"planner", "apart"} {
-		if err := editConfig(locker{t.Context(), lockTries}, confined.Dir(h.Dir), func(c *config) error {
+		if err := editConfig(locker{t.Context(), lockTries}, confined.At(h.Dir), func(c *config) error {
 			c.add(newMember{name: name, planMode: true}, mail.TimeOf(h.Now()))
 			if m := &c.members[len(c.members)-1]; name == "apart" {
 				m.object = m.object.set("backendType", quote("tmux"))
@@ -578,7 +578,7 @@ func TestRefusals(t *testing.T) {
 	})
 	t.Run("colours in order", func(t *testing.T) {
 		h.verb("team", "create", "many", "--member", "a,b,c,d,e,f,g,h,i")
-		c, err := readConfig(confined.Dir(filepath.Join(filepath.Dir(h.Dir), "many")), configFile)
+		c, err := readConfig(confined.At(filepath.Join(filepath.Dir(h.Dir), "many")), configFile)
 		var got []string
 		for _, m := range c.members {
 			got = append(got, m.color)

@@ -36,7 +36,7 @@ const maxWritten = 20_000
 
 func openWritten(dir string) (*written, error) {
 	w := &written{
-		file:    lines.Open(confined.Dir(dir), "written.jsonl", 0o600),
+		file:    lines.Open(confined.At(dir), "written.jsonl", 0o600),
 		byEntry: make(map[mail.ID]line), byRoom: make(map[place]line),
 	}
 	all, _, err := w.file.Read()

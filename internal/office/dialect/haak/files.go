@@ -62,8 +62,8 @@ func (f *files) reset() {
 	}
 	*f = files{
 		o: f.o, store: f.store,
-		agreed:    lines.Open(confined.Dir(f.o.State), "roster.jsonl", 0o600),
-		withdrawn: lines.Open(confined.Dir(f.o.State), "unread.jsonl", 0o600),
+		agreed:    lines.Open(confined.At(f.o.State), "roster.jsonl", 0o600),
+		withdrawn: lines.Open(confined.At(f.o.State), "unread.jsonl", 0o600),
 		names:     make(map[mail.Name]bool), entries: make(map[mail.Name]entry), settled: make(map[mail.Name]string),
 		parents: make(map[mail.ID]mail.ID), box: make(map[mail.ID]bool), months: make(map[mail.ID]string),
 		readers: make(map[mail.ID][]reading), moved: make(map[pair]bool), back: make(map[pair]bool),
@@ -91,7 +91,7 @@ func (f *files) Read(ctx context.Context) (dialect.News, error) {
 
 // Watch implements dialect.Files.
 func (f *files) Watch() []string {
-	return []string{dataDir(f.o.Dir)}
+	return []string{f.o.Dir.Path("data")}
 }
 
 // Close implements dialect.Files.

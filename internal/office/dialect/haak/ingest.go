@@ -132,7 +132,7 @@ func ingest(ctx context.Context, v *dialect.Invocation, svc mail.Service) error 
 
 // ingested is where it stands how far the entity graph is: the last message of each time. It is no file of HAAK's.
 func ingested(project string) *lines.File {
-	return lines.Open(confined.Dir(project), "data/agent-mailbox-ingested.jsonl", perm)
+	return lines.Open(confined.At(project), "data/agent-mailbox-ingested.jsonl", perm)
 }
 
 // place returns the place of the last message of the graph in the room's order. One that was erased has none: then

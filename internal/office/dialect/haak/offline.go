@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"slices"
 
+	"pennypost/internal/base/confined"
 	"pennypost/internal/mail"
 	"pennypost/internal/office/dialect"
 	"pennypost/internal/policy"
@@ -22,7 +23,7 @@ type desk struct {
 // offline prints a session's unread mail from the files, and then adds to the file of reads. The post office learns of
 // it from there.
 func offline(v *dialect.Invocation) error {
-	s := openStore(v.Project)
+	s := openStore(confined.At(v.Project))
 	d, err := s.desk(v.Text("session-id"))
 	if err != nil {
 		return err

@@ -8,7 +8,7 @@ import (
 
 // Rejected implements dialect.Files.
 func (f *files) Rejected() ([]mail.BadLine, error) {
-	bad := dialect.BadLines{Dir: f.o.Dir}
+	bad := dialect.BadLines{Dir: f.o.Dir.Path(".")}
 	entries := func(line []byte) error { _, err := decodeEntry(line); return err }
 	reads := func(line []byte) error { _, err := decodeReading(line); return err }
 	known := f.known()

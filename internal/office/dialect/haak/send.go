@@ -159,7 +159,7 @@ func printJSON(w io.Writer, v any) error {
 
 // drafts is where messages wait that are to be sent when their session ends. It is no file of HAAK's.
 func drafts(v *dialect.Invocation) *lines.File {
-	return lines.Open(confined.Dir(v.Project), "data/agent-mailbox-drafts.jsonl", perm)
+	return lines.Open(confined.At(v.Project), "data/agent-mailbox-drafts.jsonl", perm)
 }
 
 // postpone keeps a draft until its session says bye or checkpoint. The post office need not run.

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 
+	"pennypost/internal/base/confined"
 	"pennypost/internal/fence"
 	"pennypost/internal/mail"
 	"pennypost/internal/office/dialect"
@@ -87,7 +88,7 @@ func check(ctx context.Context, v *dialect.Invocation) error {
 // connect adds the bridge to the project's files if there are any and the room has no bridge. Only the person may do
 // that: for an agent whose person has not done it the files speak for themselves.
 func connect(ctx context.Context, v *dialect.Invocation, svc mail.Service) (connected bool, err error) {
-	s := openStore(v.Project)
+	s := openStore(confined.At(v.Project))
 	if _, err := s.mailbox.Stat(); err != nil {
 		return true, nil // there is nothing to connect
 	}

@@ -24,8 +24,7 @@ type store struct {
 	roster, reads, mailbox *lines.File
 }
 
-func openStore(project string) store {
-	dir := confined.Dir(project)
+func openStore(dir confined.Dir) store {
 	return store{
 		project: dir,
 		roster:  lines.Open(dir, "data/agent-roster.jsonl", perm),

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"pennypost/internal/base/confined"
 	"pennypost/internal/mail"
 	"pennypost/internal/office/dialect"
 )
@@ -255,13 +256,13 @@ func runArchive(ctx context.Context, v *dialect.Invocation) error {
 }
 
 func openPath(project string) string {
-	s := openStore(project)
+	s := openStore(confined.At(project))
 	return s.mailbox.Path()
 }
 
 // count returns how many lines a project's mailbox has.
 func count(project string) (int, error) {
-	s := openStore(project)
+	s := openStore(confined.At(project))
 	text, _, err := s.mailbox.Read()
 	return len(text), err
 }

@@ -63,7 +63,7 @@ func ReadDocument(dir, path string) (Document, error) {
 	if checkPath(path) != "" {
 		return Document{}, &DocumentError{Reason: InvalidPath}
 	}
-	root, err := os.OpenRoot(dir)
+	root, err := os.OpenRoot(dir + "/.") // or a pipe that has taken its place would be waited for
 	if err != nil {
 		return Document{}, &DocumentError{Reason: NoWorkspace, Err: err}
 	}

@@ -50,7 +50,7 @@ type files struct {
 }
 
 func openFiles(opts dialect.FilesOptions) (dialect.Files, error) {
-	dir := confined.Dir(opts.Dir)
+	dir := opts.Dir
 	f := &files{
 		opts: opts, dir: dir, entries: lines.Open(dir, inboxDir+"/entries.jsonl", 0o600),
 		ids: make(map[mail.ID]bool), lost: make(map[mail.ID]bool), marked: make(map[mail.ID]bool),

@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"pennypost/internal/base/confined"
 	"pennypost/internal/mail"
 	"pennypost/internal/office/dialect"
 )
@@ -241,7 +242,7 @@ func TestMain(m *testing.M) {
 
 // eraseAll erases entries until it is killed.
 func eraseAll(dir string) {
-	f, err := openFiles(dialect.FilesOptions{Dir: dir, State: dir})
+	f, err := openFiles(dialect.FilesOptions{Dir: confined.At(dir), State: dir})
 	for i := 0; err == nil; i++ {
 		change := dialect.Change{Event: mail.Event{Erased: &mail.Erasure{Message: mail.ID("x" + strconv.Itoa(i))}}}
 		_, err = f.Write(context.Background(), []dialect.Change{change})
@@ -286,7 +287,7 @@ func TestKilledWhileErasing(t *testing.T) {
 		}
 		_ = cmd.Wait()
 		k := erased()
-		f, err := openFiles(dialect.FilesOptions{Dir: dir, State: t.TempDir()})
+		f, err := openFiles(dialect.FilesOptions{Dir: confined.At(dir), State: t.TempDir()})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -327,7 +328,7 @@ func written(b *fixture) (open func() dialect.Files, changes []dialect.Change) {
 	}
 	dir, state := b.T.TempDir(), b.T.TempDir()
 	return func() dialect.Files {
-		f, err := openFiles(dialect.FilesOptions{Dir: dir, State: state, Service: svc, Now: b.Now,
+		f, err := openFiles(dialect.FilesOptions{Dir: confined.At(dir), State: state, Service: svc, Now: b.Now,
 			Log: slog.New(slog.DiscardHandler)})
 		if err != nil {
 			b.T.Fatal(err)

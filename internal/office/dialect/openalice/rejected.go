@@ -9,7 +9,7 @@ import (
 
 // Rejected implements dialect.Files.
 func (f *files) Rejected() ([]mail.BadLine, error) {
-	bad := dialect.BadLines{Dir: f.opts.Dir}
+	bad := dialect.BadLines{Dir: f.opts.Dir.Path(".")}
 	if f.badMarks != nil {
 		bad.Add(f.dir.Path(readsFile), 0, f.badMarks, f.markText)
 	}

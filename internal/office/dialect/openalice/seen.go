@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io/fs"
 	"maps"
-	"os"
 	"path/filepath"
 	"slices"
 	"time"
@@ -29,7 +28,7 @@ func (f *files) seenFile() string { return filepath.Join(f.opts.State, "seen.jso
 // loadSeen takes up where the last run ended. A file that is not there or cannot be understood says nothing: then
 // nothing counts as deleted.
 func (f *files) loadSeen() error {
-	text, err := os.ReadFile(f.seenFile())
+	text, err := durable.ReadFile(f.seenFile())
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
 	}

@@ -16,16 +16,23 @@ func isNotExist(err error) bool { return errors.Is(err, fs.ErrNotExist) }
 
 // months returns the names of the archive's files, oldest first.
 func (j *Journal) months() ([]string, error) {
-	names, err := j.disk.List(j.path(archiveName))
-	if err != nil {
-		return nil, err
-	}
+	names, _, err := j.listMonths()
+	return names, err
+}
+
+// listMonths returns the names of the archive's files, oldest first, and of what is in the place of one and is none.
+func (j *Journal) listMonths() (names, odd []string, err error) {
+	names, odd, err = j.disk.List(j.path(archiveName))
+	return onlyMonths(names), onlyMonths(odd), err
+}
+
+func onlyMonths(names []string) []string {
 	names = slices.DeleteFunc(names, func(name string) bool { return !isMonth(name) })
 	slices.Sort(names)
 	for i := range names {
 		names[i] = path.Join(archiveName, names[i])
 	}
-	return names, nil
+	return names
 }
 
 func isMonth(name string) bool {

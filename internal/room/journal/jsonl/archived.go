@@ -184,6 +184,7 @@ func (j *Journal) tryArchive(ctx context.Context, f func(*archiveReader) error) 
 	if err != nil {
 		return err
 	}
+	j.missMonths(names)
 	a := &archiveReader{Journal: j}
 	defer a.close()
 	for _, name := range names {

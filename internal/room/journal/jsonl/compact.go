@@ -160,7 +160,7 @@ func (x *eraser) matches(text []byte) bool {
 // eraseIn removes lines from one of the files beside the main one.
 func (j *Journal) eraseIn(ctx context.Context, name string, x eraser) (gone int, err error) {
 	f, err := j.disk.Open(j.path(name), os.O_RDONLY)
-	if isNotExist(err) {
+	if noFile(err) {
 		return 0, nil
 	}
 	if err != nil {

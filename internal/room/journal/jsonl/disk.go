@@ -5,6 +5,7 @@ import (
 	"io"
 	"io/fs"
 	"os"
+	"path/filepath"
 
 	"pennypost/internal/base/durable"
 )
@@ -14,8 +15,10 @@ import (
 type disk interface {
 	Lock(path string) (lock, error)
 	MkdirAll(path string) error
-	// List returns the names in a directory, none if there is no directory.
-	List(dir string) ([]string, error)
+	// List returns the names in a directory, none if there is no directory: those that lead to regular files, and odd
+	// ones, which lead to directories, pipes or nowhere.
+	List(dir string) (files, odd []string, err error)
+	// Open opens a regular file, and nothing else: the error for what is none is a *durable.IrregularError.
 	Open(path string, flag int) (file, error)
 	// Leads reports whether a path leads to an open file, and how large the file there is.
 	Leads(path string, to file) (size int64, leads bool)
@@ -64,20 +67,35 @@ func (osDisk) Lock(path string) (lock, error) {
 	return l, nil
 }
 
-func (osDisk) List(dir string) ([]string, error) {
+func (osDisk) List(dir string) (files, odd []string, err error) {
 	entries, err := os.ReadDir(dir)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return nil, err
+		return nil, nil, err
 	}
-	names := make([]string, len(entries))
-	for i, e := range entries {
-		names[i] = e.Name()
+	for _, e := range entries {
+		mode := e.Type()
+		if mode&fs.ModeSymlink != 0 {
+			if info, err := os.Stat(filepath.Join(dir, e.Name())); err == nil {
+				mode = info.Mode()
+			}
+		}
+		if mode.IsRegular() {
+			files = append(files, e.Name())
+		} else {
+			odd = append(odd, e.Name())
+		}
 	}
-	return names, nil
+	return files, odd, nil
+}
+
+// noFile reports whether an error says that there is no file at a path.
+func noFile(err error) bool {
+	_, irregular := errors.AsType[*durable.IrregularError](err)
+	return irregular || isNotExist(err)
 }
 
 func (osDisk) Open(path string, flag int) (file, error) {
-	f, err := os.OpenFile(path, flag, fileMode)
+	f, err := durable.OpenFile(path, flag, fileMode)
 	if err != nil {
 		return nil, err
 	}

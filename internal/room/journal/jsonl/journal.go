@@ -54,6 +54,7 @@ type Journal struct {
 	halfArchived bool                     // the archive may hold events that the main file holds too
 	looked       map[string]bool          // files of the archive that are known to hold nothing of the main file
 	indexes      map[string][]*monthIndex // of files of the archive, as far as they were used
+	missed       time.Time                // when the person was last told that one of those files is gone
 
 	// These belong to the goroutine that watches the files.
 	noted   mail.Seq // what lastName says
@@ -75,6 +76,7 @@ type Journal struct {
 	starts  []int    // where its lines begin
 	lock    lock     // what keeps other processes out
 	refused *refusal // appends since the disk last took one; nil: none was refused
+	meddled meddling
 
 	mu       sync.Mutex
 	queue    []*request // who waits, in order; if led, the first one leads

@@ -47,7 +47,7 @@ func (it *item) lastLine() []byte {
 // replaceSmall replaces a file whose loss is no harm.
 func (j *Journal) replaceSmall(name string, text []byte) error {
 	tmp := j.path(name) + tmpSuffix
-	f, err := j.disk.Open(tmp, os.O_RDWR|os.O_CREATE|os.O_TRUNC)
+	f, err := j.create(tmp)
 	if err != nil {
 		return err
 	}

@@ -141,17 +141,16 @@ func (d *memDisk) MkdirAll(path string) error {
 	return nil
 }
 
-func (d *memDisk) List(path string) ([]string, error) {
+func (d *memDisk) List(path string) (names, _ []string, err error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if d.dirs[path] == nil {
-		return nil, nil
+		return nil, nil, nil
 	}
-	var names []string
 	for name := range d.dirs[path].names {
 		names = append(names, name)
 	}
-	return names, nil
+	return names, nil, nil
 }
 
 func (d *memDisk) Open(path string, flag int) (file, error) {

@@ -102,6 +102,9 @@ func (j *Journal) month(ctx context.Context, name string, f file) ([]*monthIndex
 	if n := len(parts); n > 0 {
 		covered = parts[n-1].covered
 		if covered > size || parts[n-1].tail != tailOf(f, covered) {
+			if used {
+				j.archiveChanged(name)
+			}
 			parts, covered = nil, 0
 		}
 	}

@@ -6,7 +6,6 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
-	"strings"
 
 	"pennypost/internal/base/durable"
 	"pennypost/internal/mail"
@@ -33,25 +32,12 @@ func (j *Journal) settleIn(at int64, end item) (int64, error) {
 // off. What is open is the truth, of which the first size bytes count. The caller leads.
 func (j *Journal) bringBack(size int64, end item, batch []byte) error {
 	_, there := j.disk.Leads(j.mainPath, j.file)
-	before := j.Condition()
+	missing := j.Condition().Missing
+	j.meddled.aside = ""
 	if err := j.rebuild(size, end, batch); err != nil {
 		return j.poison(fmt.Errorf("the file was removed or replaced, and could not be put back: %w", err))
 	}
-	what := "Somebody removed the room's mailbox file, or put another in its place, while the post office was using " +
-		"it."
-	if there {
-		what = "Somebody changed the room's mailbox file while the post office was using it."
-	}
-	now := j.Condition()
-	if now.Rejected > before.Rejected {
-		what += " The other file was set aside, byte for byte, as mailbox.foreign-N.jsonl beside it."
-	}
-	lost := "All that was acknowledged was put back."
-	if n := now.Missing - before.Missing; n > 0 {
-		lost = fmt.Sprintf("What could be put back was; %d lines could not. pennypost verify names them.", n)
-	}
-	j.tell("The mailbox file was changed from outside",
-		what+" "+lost+" To change the files, stop the post office first: pennypost stop")
+	j.meddledWith(there, j.Condition().Missing-missing)
 	return nil
 }
 
@@ -257,52 +243,6 @@ func (j *Journal) giveWay() {
 	}
 	j.log.Error("another process has taken over the room; what was acknowledged here is kept beside its journal",
 		"file", name, "err", err)
-}
-
-// freeForeign returns a name for a file that is set aside as a whole.
-func (j *Journal) freeForeign() (string, error) {
-	names, err := j.disk.List(j.dir)
-	n := 1
-	for slices.Contains(names, fmt.Sprintf(foreignName, n)) {
-		n++
-	}
-	return fmt.Sprintf(foreignName, n), err
-}
-
-// setForeignAside renames what is at the path of the main file if it is not what is open.
-func (j *Journal) setForeignAside() error {
-	if j.file == nil {
-		return nil
-	}
-	if _, leads := j.leads(j.file); leads {
-		return nil
-	}
-	name, err := j.freeForeign()
-	if err != nil {
-		return err
-	}
-	if err := j.disk.Rename(j.mainPath, j.path(name)); err != nil {
-		if isNotExist(err) {
-			return nil
-		}
-		return err
-	}
-	j.log.Warn("set aside a file that somebody put in the place of the mailbox", "file", name)
-	j.mu.Lock()
-	j.rejected++
-	j.mu.Unlock()
-	return nil
-}
-
-// foreigners returns the names of the files that were set aside as a whole.
-func (j *Journal) foreigners() ([]string, error) {
-	names, err := j.disk.List(j.dir)
-	before, after, _ := strings.Cut(foreignName, "%d")
-	names = slices.DeleteFunc(names, func(name string) bool {
-		return !strings.HasPrefix(name, before) || !strings.HasSuffix(name, after)
-	})
-	slices.Sort(names)
-	return names, err
 }
 
 // places returns where the events of the main file stand, in order, and the stubs that are found nowhere else.

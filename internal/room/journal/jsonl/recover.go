@@ -89,11 +89,11 @@ func (j *Journal) tidy() error {
 // eachUnfinished calls f for every name that ends in tmpSuffix: a file that was never finished.
 func (j *Journal) eachUnfinished(f func(dir, name string) error) error {
 	for _, dir := range []string{"", archiveName, indexName} {
-		names, err := j.disk.List(j.path(dir))
+		names, odd, err := j.disk.List(j.path(dir))
 		if err != nil && dir != indexName { // without an index everything is still found
 			return err
 		}
-		for _, name := range names {
+		for _, name := range append(names, odd...) {
 			if !strings.HasSuffix(name, tmpSuffix) {
 				continue
 			}

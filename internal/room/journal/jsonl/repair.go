@@ -124,7 +124,7 @@ func (j *Journal) eachSetAside(f func(name string, l line) error) error {
 	}
 	for _, name := range append([]string{rejectedName}, names...) {
 		from, err := j.disk.Open(j.path(name), os.O_RDONLY)
-		if isNotExist(err) {
+		if noFile(err) {
 			continue
 		}
 		if err != nil {

@@ -110,12 +110,19 @@ type replacement struct {
 
 func (j *Journal) replace(name, by string) (*replacement, error) {
 	r := &replacement{disk: j.disk, tmp: j.path(name) + tmpSuffix, path: j.path(by)}
-	f, err := j.disk.Open(r.tmp, os.O_RDWR|os.O_CREATE|os.O_TRUNC)
-	if err != nil {
-		return nil, err
+	var err error
+	r.file, err = j.create(r.tmp)
+	return r, err
+}
+
+// create makes a file that is not finished yet. Whatever has its name makes way.
+func (j *Journal) create(tmp string) (file, error) {
+	const anew = os.O_RDWR | os.O_CREATE | os.O_TRUNC
+	f, err := j.disk.Open(tmp, anew)
+	if noFile(err) && j.disk.Remove(tmp) == nil {
+		return j.disk.Open(tmp, anew)
 	}
-	r.file = f
-	return r, nil
+	return f, err
 }
 
 // closeFile ends writing.

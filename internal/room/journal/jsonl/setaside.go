@@ -50,7 +50,7 @@ func (j *Journal) setRejected(n int) {
 // keepRejected adds bad lines to the rejected file, but not those that are in it, and returns how many it then holds.
 func (j *Journal) keepRejected(bad []badLine) (lines int, err error) {
 	old, err := j.disk.Open(j.path(rejectedName), os.O_RDONLY)
-	if isNotExist(err) {
+	if noFile(err) { // a pipe there gives way to the file
 		old, err = emptyFile{}, nil
 	}
 	if err != nil {

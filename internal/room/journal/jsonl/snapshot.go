@@ -54,7 +54,7 @@ func (j *Journal) Snapshot(ctx context.Context) (s *Snapshot, err error) {
 	}
 	s = &Snapshot{}
 	for _, name := range slices.Concat([]string{mainName, rejectedName}, foreign, names) {
-		if err := s.open(j, name); err != nil && !(name == rejectedName && isNotExist(err)) {
+		if err := s.open(j, name); err != nil {
 			s.Close()
 			return nil, fmt.Errorf("open %s to copy it: %w", name, err)
 		}
@@ -67,6 +67,9 @@ func (s *Snapshot) open(j *Journal, name string) error {
 		return nil // a stranger's, among foreign files
 	}
 	f, err := j.disk.Open(j.path(name), os.O_RDONLY)
+	if name != mainName && !inArchive(name) && noFile(err) {
+		return nil // nothing was set aside, or no file
+	}
 	if err != nil {
 		return err
 	}
@@ -90,9 +93,9 @@ func RawSnapshot(dir string) (*Snapshot, error) {
 	// The main file first: of an event that is being moved to the archive there are two then, and not none.
 	s, names, errs := &Snapshot{}, []string{mainName}, []error(nil)
 	for _, sub := range []string{".", archiveName} {
-		listed, err := osDisk{}.List(filepath.Join(dir, sub))
+		listed, odd, err := osDisk{}.List(filepath.Join(dir, sub))
 		errs = append(errs, err)
-		for _, name := range listed {
+		for _, name := range append(listed, odd...) {
 			if name = path.Join(sub, name); name != mainName && InSnapshot(name) {
 				names = append(names, name)
 			}
@@ -107,19 +110,13 @@ func RawSnapshot(dir string) (*Snapshot, error) {
 }
 
 func (s *Snapshot) openRaw(at, name string) error {
-	info, err := os.Stat(at)
-	if err != nil {
-		return err
-	}
-	if !info.Mode().IsRegular() { // to open a pipe would wait for its other end
-		return fmt.Errorf("%s is not a regular file", at)
-	}
 	f, err := osDisk{}.Open(at, os.O_RDONLY)
 	if err != nil {
 		return err
 	}
-	s.Files = append(s.Files, SnapshotFile{name, io.NewSectionReader(f, 0, info.Size()), f})
-	return nil
+	size, err := f.Size()
+	s.Files = append(s.Files, SnapshotFile{name, io.NewSectionReader(f, 0, size), f})
+	return err
 }
 
 // Close closes the files.

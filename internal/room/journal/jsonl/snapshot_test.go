@@ -170,7 +170,7 @@ func TestRawSnapshot(t *testing.T) {
 		}
 	}
 	s, err := RawSnapshot(from)
-	if err == nil || !strings.Contains(err.Error(), "2026-06.jsonl is not a regular file") {
+	if err == nil || !strings.Contains(err.Error(), "2026-06.jsonl is a directory") {
 		t.Errorf("RawSnapshot = %v, want it to name what is no file", err)
 	}
 	defer s.Close()

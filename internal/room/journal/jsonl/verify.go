@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strings"
 
+	"pennypost/internal/base/durable"
 	"pennypost/internal/mail"
 	"pennypost/internal/room/journal"
 )
@@ -33,7 +34,7 @@ func (j *Journal) Verify(ctx context.Context) (mail.Verification, error) {
 }
 
 func (j *Journal) verify(ctx context.Context) (mail.Verification, error) {
-	names, err := j.months()
+	names, odd, err := j.listMonths()
 	if err != nil {
 		return mail.Verification{}, fmt.Errorf("verify journal: %w", err)
 	}
@@ -42,8 +43,11 @@ func (j *Journal) verify(ctx context.Context) (mail.Verification, error) {
 		return mail.Verification{}, fmt.Errorf("verify journal: %w", err)
 	}
 	v := verifier{journal: j, claimed: make(map[mail.Seq]bool), marked: make(map[mail.Seq]linked)}
-	for _, name := range append([]string{mainName, rejectedName}, names...) {
-		if err := v.file(ctx, name); err != nil && !isNotExist(err) {
+	for _, name := range slices.Concat([]string{mainName, rejectedName}, names, odd) {
+		err := v.file(ctx, name)
+		if _, irregular := errors.AsType[*durable.IrregularError](err); irregular {
+			v.problem(mail.Problem{File: name, Text: err.Error()})
+		} else if err != nil && !isNotExist(err) {
 			return v.Verification, fmt.Errorf("verify %s: %w", name, err)
 		}
 	}

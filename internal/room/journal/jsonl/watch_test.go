@@ -3,6 +3,7 @@ package jsonl
 import (
 	"bytes"
 	"errors"
+	"fmt"
 	"io/fs"
 	"maps"
 	"os"
@@ -31,7 +32,8 @@ var outside = []struct {
 	do      func(d *memDisk)
 	foreign string
 }{
-	{"sed -i", func(d *memDisk) { d.put(mainPath, []byte(chainOf(1))) }, chainOf(1)},
+	{"sed -i", func(d *memDisk) { d.put(mainPath, []byte(chainOf(2)[1:])) }, chainOf(2)[1:]},
+	{"replaced by an older one", func(d *memDisk) { d.put(mainPath, []byte(chainOf(1))) }, ""},
 	{"replaced by something else", func(d *memDisk) { d.put(mainPath, []byte("hello")) }, "hello"},
 	{"replaced by more", func(d *memDisk) { d.put(mainPath, []byte(chainOf(50))) }, chainOf(50)},
 	{"rm", func(d *memDisk) { _ = d.Remove(mainPath) }, ""},
@@ -409,5 +411,52 @@ func TestCloseBringsBackPoisoned(t *testing.T) {
 	}
 	if b, err := os.ReadFile(filepath.Join(dir, mainName)); err != nil || string(b) != chainOf(c.next) {
 		t.Errorf("after a stop: %v\n%s", err, b)
+	}
+}
+
+// A program that puts another file in the place of the main one again and again fills neither the disk nor the
+// person's mailbox: a copy of what is there is not kept, and of other files there is a bound, which is told.
+func TestForeignFilesAreBounded(t *testing.T) {
+	for name, test := range map[string]struct {
+		put  func(i int) string
+		kept int
+		told int
+	}{
+		"older copies":       {func(i int) string { return chainOf(i) }, 0, 1},
+		"the same":           {func(int) string { return "hello\n" }, 1, 1},
+		"another each time":  {func(i int) string { return fmt.Sprint("hello ", i, "\n") }, maxForeign, 2},
+		"nothing":            {func(int) string { return "" }, 0, 1},
+		"a copy and a line":  {func(i int) string { return chainOf(i) + "hello\n" }, maxForeign, 2},
+		"a part of the same": {func(i int) string { return "hello, world"[:12-i%5] }, 1, 1},
+	} {
+		t.Run(name, func(t *testing.T) {
+			d := newMemDisk()
+			j, err := openMem(d)
+			if err != nil {
+				t.Fatal(err)
+			}
+			c := newClerk()
+			told := 0
+			for i := range 30 {
+				c.append(t, j, 1)
+				d.put(mainPath, []byte(test.put(i)))
+				j.look()
+				told += len(news(j))
+			}
+			if got := d.files("foreign"); len(got) != test.kept {
+				t.Errorf("set aside: %v, want %d", got, test.kept)
+			}
+			if n := j.Condition().Rejected; n != test.kept {
+				t.Errorf("the condition says %d, want %d", n, test.kept)
+			}
+			if told != test.told {
+				t.Errorf("the person was told %d times, want %d", told, test.told)
+			}
+			if got, want := string(d.content(mainPath)), chainOf(c.next); got != want || c.poison != nil {
+				t.Errorf("the file is\n%s\nwant\n%s, %v", got, want, c.poison)
+			}
+			j.Close()
+			c.reopen(t, d)
+		})
 	}
 }
