@@ -163,6 +163,12 @@ func tryGate(t *testing.T, s *theatre, joined bool) {
 		{"a session and script", personSh, inSession("c5", `script -qec '`+cleanSend+`' /dev/null`), "", "script"},
 		{"a session and tmux", personSh, inSession("c6", `$CLEAN TERM=xterm PP="$PP" BODY="$BODY" tmux -L pp$$ -f /dev/null `+
 			`new-session -d -s x "$PP send --to user --body $BODY; sleep 1"; sleep 1`), "", "tmux"},
+		{"a session that attaches to a tmux of its own", personSh, inSession("c10", `tmux -L pp$$ -f /dev/null new-session -d -s x `+
+			`"sleep 1; $PP send --to user --body $BODY; sleep 1"; script -qec "tmux -L pp$$ attach -t x" /dev/null`), "", "tmux"},
+		{"a session that attaches to a tmux of its own, as the orchestrator", personSh, inSession("c12", `tmux -L pp$$ -f /dev/null new-session -d -s x `+
+			`"sleep 1; $PP send --to user --body $BODY --as lead; sleep 1"; script -qec "tmux -L pp$$ attach -t x" /dev/null`), "", "tmux"},
+		{"a session that attaches to a screen of its own", personSh, inSession("c11", `SCREENDIR="$ROOT/scr3"; mkdir -m 700 "$SCREENDIR"; export SCREENDIR;
+			screen -dmS x sh -c "sleep 1; $PP send --to user --body \"$BODY\"; sleep 0.5"; script -qec "screen -r x" /dev/null`), "", "screen"},
 		{"a session, speaking for itself", personSh, inSession("c7", send+" --as c7"), "agent:c7", ""},
 		{"a session, speaking for another", personSh, inSession("c8", cleanSend+" --as ann"), "", ""},
 		{"a session, speaking for the orchestrator", personSh, inSession("c9", cleanSend+" --as lead"), "", ""},

@@ -142,7 +142,7 @@ func (g *Gate) checkUser(ctx context.Context, caller *mail.Caller) error {
 	}
 	s := p.standing()
 	if s.agent == "" {
-		if name := g.opts.Session(s.below); name != "" {
+		if name := s.session(g.opts.Session); name != "" {
 			return inSession(name)
 		}
 	}
@@ -166,7 +166,7 @@ func (g *Gate) checkUser(ctx context.Context, caller *mail.Caller) error {
 // Browser returns the context of a browser that is logged in, unless it runs in an agent's session.
 func (g *Gate) Browser(ctx context.Context) (context.Context, error) {
 	if p := tcpPeerOf(ctx); p != nil {
-		if name := g.opts.Session(p.standing().below); name != "" {
+		if name := p.standing().session(g.opts.Session); name != "" {
 			return nil, inSession(name)
 		}
 	}

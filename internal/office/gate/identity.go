@@ -16,6 +16,7 @@ type Identity struct {
 	room    mail.RoomName
 	pass    *mail.Pass // of the machine that vouches for the caller; nil: none
 	peer    *Peer      // whose place among the processes decides too; nil: the credential has decided
+	gate    *Gate      // that knows sessions, if there is a peer
 	opens   string     // the program for whose session this call speaks
 	session string     // and which that is, as its client calls it
 	many    bool       // its client runs several in one program
@@ -62,7 +63,7 @@ func Identify(ctx context.Context, room mail.RoomName, name mail.Name) (Identity
 	if c.Room != "" || c.Pass != nil && c.Pass.Agent != "" {
 		return id, nil // what else a request says of its caller would make it another
 	}
-	id.peer = peerOfCall(ctx, v)
+	id.peer, id.gate = peerOfCall(ctx, v), v.gate
 	id.shell, id.toolUse = v.shell, v.toolUse
 	return id, nil
 }
@@ -94,7 +95,7 @@ func (id Identity) is(name mail.Name, room mail.RoomName) error {
 func OfHook(ctx context.Context, name mail.Name) Identity {
 	id := Identity{name: name}
 	if v := visitOf(ctx); v != nil {
-		id.peer = peerOfCall(ctx, v)
+		id.peer, id.gate = peerOfCall(ctx, v), v.gate
 	}
 	return id
 }
@@ -174,7 +175,7 @@ func (id Identity) Enter(room *mailroom.Room) (mail.Service, mail.Name, error) {
 	}
 	// of a session that is not there no process tells
 	if id.peer != nil && (!whence.Guessed || id.shell.session == "") {
-		whence.Programs, whence.Opens, whence.Doubtful = id.Programs(), id.opens, id.peer.doubtful
+		whence.Programs, whence.Opens, whence.Doubtful = id.Programs(), id.opens, id.Doubtful
 		whence.Many, whence.Joins, whence.Elsewhere = id.many, id.joins, id.away
 		if id.opens != "" {
 			whence.Session = id.session
@@ -188,7 +189,7 @@ func (id Identity) Enter(room *mailroom.Room) (mail.Service, mail.Name, error) {
 }
 
 // Doubtful reports whether the caller's process may be that of an agent's client.
-func (id Identity) Doubtful() bool { return id.peer != nil && id.peer.doubtful() }
+func (id Identity) Doubtful() bool { return id.peer != nil && id.peer.doubtful(id.gate.opts.Session) }
 
 // Programs returns those among which sessions are looked for. What the user sits at is no session.
 func (id Identity) Programs() []string {

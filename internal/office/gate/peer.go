@@ -11,6 +11,7 @@ import (
 
 	"pennypost/internal/base/process"
 	"pennypost/internal/config"
+	"pennypost/internal/mail"
 )
 
 // Peer is the process at the far end of a connection from this machine, or of one that the relay of another machine
@@ -97,13 +98,14 @@ func (p *Peer) standing() *standing {
 }
 
 // doubtful reports whether the peer may be an agent's process: it runs in a client, or is not known to be the
-// person's, who may speak as any agent, nor the post office's own, which starts what the person has configured.
-func (p *Peer) doubtful() bool {
+// person's, who may speak as any agent, nor the post office's own, which starts what the person has configured. known
+// is as in standing.session.
+func (p *Peer) doubtful(known func(programs []string) mail.Name) bool {
 	if p.InClient() || p.far {
 		return p.InClient()
 	}
 	s := p.standing()
-	return !s.untold && s.away != "" && !s.ours
+	return !s.untold && !s.ours && (s.away != "" || len(s.through) > 0 && s.session(known) != "")
 }
 
 // peerKey is under what the context of a connection over the Unix socket holds its *Peer.
