@@ -104,6 +104,12 @@ func inSession(agent, script string) string {
 	return "timeout 25 sh -c '" + strings.ReplaceAll(hook+"\n"+script, "'", `'\''`) + "'"
 }
 
+// under is a script that runs a program, with arguments, where no terminal is, under the name of another and as its
+// session's first process: cron, sshd and the like start programs so.
+func under(name, program, args string) string {
+	return `mkdir -p "$ROOT/as" && cp "$(command -v ` + program + `)" "$ROOT/as/` + name + `" && setsid -w "$ROOT/as/` + name + `" ` + args
+}
+
 const send = `"$PP" send --to user --body "$BODY"`
 const cleanSend = `$CLEAN "$PP" send --to user --body "$BODY"`
 
@@ -117,10 +123,16 @@ func TestP5_Gate(t *testing.T) {
 // tryGate tries the lines; joined says that those about credentials, which are made where the post office is, are left
 // out.
 func tryGate(t *testing.T, s *theatre, joined bool) {
-	var nightly, bob string
+	var nightly, bob, tcp string
 	var operator []byte
 	if !joined {
+		s.tokenSocket(t)
 		nightly, operator, bob = s.credentials()
+		for _, at := range ask[struct{ Listen []string }](t, s.office, "status").Listen {
+			if strings.HasPrefix(at, "http:") {
+				tcp = at
+			}
+		}
 	}
 	for i, line := range []struct {
 		name   string
@@ -142,6 +154,17 @@ func tryGate(t *testing.T, s *theatre, joined bool) {
 			script -qec 'screen -S x sh -c "sleep 0.3; $PP send --to user --body \"$BODY\"; sleep 0.5"' /dev/null`, "user", "screen"},
 
 		{"no terminal", "sh", send, "", ""},
+		{"a login, as by ssh HOST", "sh", under("sshd", "script", `-qec '`+send+`' /dev/null`), "user", "script"},
+		{"a login without a terminal, as by ssh HOST COMMAND", "sh", under("sshd", "timeout", "9 sh -c '"+send+"'"), "", ""},
+		{"cron", personSh, under("cron", "timeout", "9 sh -c '"+send+"'"), "", ""},
+		{"cron, as an agent of its own", personSh, under("cron", "timeout", "9 sh -c '"+send+" --as nightly'"), "agent:nightly", ""},
+		{"at", personSh, under("atd", "timeout", "9 sh -c '"+send+"'"), "", ""},
+		{"systemd, systemd-run or a service", personSh, under("systemd", "timeout", "9 sh -c '"+send+"'"), "", ""},
+		{"CI", "sh", "CI=true " + under("Runner.Worker", "timeout", "9 sh -c '"+send+"'"), "", ""},
+		{"docker run -it or docker exec -it", "sh", under("containerd-shim", "script", `-qec '`+send+`' /dev/null`), "", "script"},
+		{"a program called as a login that root has not started", personSh, "chmod 711 \"$ROOT\"; " +
+			under("login", "setpriv", `--reuid=65534 --clear-groups script -qec '`+send+`' /dev/null`), "", "setpriv"},
+		{"su to another user", personSh, `su -s /bin/sh nobody -c '` + send + `'`, "", "su"},
 		{"setsid", personSh, "setsid -w " + send, "", "setsid"},
 		{"setsid, whose parent ends", personSh, "setsid -f " + send + "; sleep 0.5", "", "setsid"},
 		{"a child that has lost its parent", personSh, `sh -c '(sleep 0.3; ` + send + `) &'; sleep 1`, "", ""},
@@ -170,11 +193,24 @@ func tryGate(t *testing.T, s *theatre, joined bool) {
 		{"a session that attaches to a screen of its own", personSh, inSession("c11", `SCREENDIR="$ROOT/scr3"; mkdir -m 700 "$SCREENDIR"; export SCREENDIR;
 			screen -dmS x sh -c "sleep 1; $PP send --to user --body \"$BODY\"; sleep 0.5"; script -qec "screen -r x" /dev/null`), "", "screen"},
 		{"a session, speaking for itself", personSh, inSession("c7", send+" --as c7"), "agent:c7", ""},
+		{"a session, speaking for its child", personSh, inSession("c13", `"$PP" agents register kid --parent c13 --as c13 >/dev/null; `+
+			cleanSend+" --as kid"), "agent:kid", ""},
+		{"a session, as somebody new, who is its child", personSh, inSession("c14", cleanSend+" --as newborn"), "agent:newborn", ""},
+		{"a client inside of a session is a session of its own", personSh, inSession("c15", inSession("c16", cleanSend+" --as c16")),
+			"agent:c16", ""},
+		{"a client inside of a session, speaking for the outer", personSh, inSession("c17", inSession("c18", cleanSend+" --as c17")),
+			"", ""},
 		{"a session, speaking for another", personSh, inSession("c8", cleanSend+" --as ann"), "", ""},
 		{"a session, speaking for the orchestrator", personSh, inSession("c9", cleanSend+" --as lead"), "", ""},
 		{"a client that sets a variable, unset below it", personSh, `CLAUDECODE=1 timeout 9 sh -c '` + cleanSend + `'`, "", ""},
 		{"a client that sets no variable", personSh, `cp "$(command -v timeout)" "$ROOT/goose" && "$ROOT/goose" 9 sh -c '` +
 			cleanSend + `'`, "", ""},
+
+		{"a client that sets no variable, before its session, under a free name", personSh, `cp "$(command -v timeout)" "$ROOT/crush" &&
+			"$ROOT/crush" 9 sh -c '` + cleanSend + ` --as fresh'`, "agent:fresh", ""},
+		{"a client before its session, as the orchestrator", personSh, `CLAUDECODE=1 timeout 9 sh -c '` + cleanSend + ` --as lead'`, "", ""},
+		{"a client before its session, as one that runs elsewhere", personSh, inSession("c19", cleanSend+" --as c19 & sleep 2") +
+			` & sleep 1; CLAUDECODE=1 timeout 9 sh -c 'BODY=forged-$BODY; ` + cleanSend + ` --as c19'`, "agent:c19", ""},
 
 		{"a script with a credential", "sh", "PENNYPOST_TOKEN=" + nightly + " " + send, "user", ""},
 		{"a script with another's credential", "sh", "PENNYPOST_TOKEN=" + nightly + "x " + send, "", ""},
@@ -186,6 +222,13 @@ func tryGate(t *testing.T, s *theatre, joined bool) {
 		{"the operator's token in a session", personSh, inSession("d4", `$CLEAN PENNYPOST_TOKEN=`+
 			strings.TrimSpace(string(operator))+` "$PP" send --to user --body "$BODY" --remote unix:"$ROOT/tokens.sock"`), "", ""},
 
+		{"the operator's token in a session, over TCP", personSh, inSession("d5", `$CLEAN PENNYPOST_TOKEN=`+
+			strings.TrimSpace(string(operator))+` "$PP" send --to user --body "$BODY" --remote `+tcp), "", ""},
+		{"a script's credential in a session, over TCP", personSh, inSession("d6", `$CLEAN PENNYPOST_TOKEN=`+nightly+
+			` "$PP" send --to user --body "$BODY" --remote `+tcp), "", ""},
+		{"a script's credential in no session, over TCP", "sh", `$CLEAN PENNYPOST_TOKEN=` + nightly +
+			` "$PP" send --to user --body "$BODY" --remote ` + tcp, "user", ""},
+
 		{"no terminal, as an agent of its own", "sh", send + " --as cron", "agent:cron", ""},
 		{"no terminal, as the orchestrator", "sh", send + " --as lead", "", ""},
 		{"a terminal, as the orchestrator", personSh, send + " --as lead", "agent:lead", ""},
@@ -193,9 +236,6 @@ func tryGate(t *testing.T, s *theatre, joined bool) {
 		t.Run(line.name, func(t *testing.T) {
 			if joined && strings.Contains(line.script, "PENNYPOST_TOKEN") {
 				t.Skip("credentials are made where the post office is")
-			}
-			if strings.Contains(line.script, "tokens.sock") {
-				s.tokenSocket(t)
 			}
 			if line.needs != "" {
 				if _, err := exec.LookPath(line.needs); err != nil {
@@ -228,17 +268,15 @@ func (s *theatre) credentials() (nightly string, operator []byte, bob string) {
 	return nightly, operator, s.must("agents", "token", "bob")
 }
 
-// tokenSocket has the post office listen at ROOT/tokens.sock, if it does not yet.
+// tokenSocket has the post office listen at ROOT/tokens.sock, and at a port of loopback.
 func (s *theatre) tokenSocket(t *testing.T) {
 	t.Helper()
 	file := filepath.Join(s.home, "config.toml")
-	if _, err := os.Stat(file); err == nil {
-		return
-	}
 	text := fmt.Sprintf("token_socket = %q\n", filepath.Join(s.root, "tokens.sock"))
 	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
 		t.Fatal(err)
 	}
+	s.env = append(s.env, "PENNYPOST_LISTEN=127.0.0.1:0")
 	s.must("stop")
 	s.must("agents")
 }
@@ -290,6 +328,18 @@ func TestP5_OtherUser(t *testing.T) {
 			t.Errorf("%s: %d %s", what, r.code, r.stdout)
 		}
 	}
+	// Nor would the socket let it in if the data directory were open to it: the kernel says who has called.
+	for path, mode := range map[string]os.FileMode{s.home: 0o711, filepath.Join(s.home, "pennypost.sock"): 0o666} {
+		if err := os.Chmod(path, mode); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, name := range []string{"user", "stranger"} {
+		if r := as([]string{"PENNYPOST_HOME=" + s.home}, "send", "--as", name, "--to", "user", "--body",
+			"forged"); r.code == 0 {
+			t.Errorf("at the user's socket, which is open, as %s: %s", name, r.stdout)
+		}
+	}
 	if s.sent("forged") != "" {
 		t.Error("it was sent")
 	}
@@ -303,9 +353,13 @@ func TestP5_OtherUser(t *testing.T) {
 // TestP5_OutsideOfSight: whom the post office cannot see, because it is in a container itself, it does not take for
 // the person.
 func TestP5_OutsideOfSight(t *testing.T) {
-	s := newTheatre(t)
+	t.Run("here", func(t *testing.T) { outOfSight(t, newTheatre(t), "serve") })
+	t.Run("on a machine that has joined", func(t *testing.T) { outOfSight(t, joinedTheatre(t), "relay") })
+}
+
+func outOfSight(t *testing.T, s *theatre, office string) {
 	s.must("stop")
-	cmd := exec.Command("unshare", "-pf", "--kill-child", "--mount-proc", binary, "serve")
+	cmd := exec.Command("unshare", "-pf", "--kill-child", "--mount-proc", binary, office)
 	cmd.Dir, cmd.Env = s.dir, s.environ()
 	if err := cmd.Start(); err != nil {
 		t.Skip("there is no unshare: ", err)
@@ -326,6 +380,11 @@ func TestP5_OutsideOfSight(t *testing.T) {
 	if r = s.run("send", "--to", "user", "--body", "x"); r.code != 5 ||
 		!strings.Contains(r.stderr, "another container") {
 		t.Errorf("send: %d %s%s", r.code, r.stdout, r.stderr)
+	}
+	for name, want := range map[string]int{"guest": 0, "lead": 5} {
+		if r = s.run("send", "--to", "ann", "--body", "x", "--as", name); r.code != want {
+			t.Errorf("send as %s: %d %s%s; want %d", name, r.code, r.stdout, r.stderr, want)
+		}
 	}
 }
 

@@ -95,8 +95,12 @@ func meansOfGuest(name mail.Name) mail.Means {
 // who calls.
 func vouched(r *http.Request) *Peer {
 	pass, programs := PassOf(r.Context()), r.Header.Get(wire.ProgramsHeader)
-	if pass == nil || pass.Agent != "" || programs == "" {
+	inside := r.Header.Get(wire.InsideHeader) != ""
+	switch {
+	case pass == nil || pass.Agent != "" || programs == "" && !inside:
 		return nil
+	case programs == "":
+		return FarPeer(nil, inside) // out of the relay's sight
 	}
-	return FarPeer(strings.Split(programs, ","), r.Header.Get(wire.InsideHeader) != "")
+	return FarPeer(strings.Split(programs, ","), inside)
 }

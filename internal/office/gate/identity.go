@@ -22,6 +22,7 @@ type Identity struct {
 	many    bool       // its client runs several in one program
 	joins   bool       // it is an MCP server
 	away    bool       // its programs have a session in another room, and none in this one
+	unseen  bool       // the call is about a session of a program, and both are out of sight
 	shell   shell      // in which the caller says to run; without a session it says nothing
 	toolUse string     // as of visit
 	own     bool       // the post office itself: it speaks as anybody
@@ -132,6 +133,7 @@ func (id Identity) ForToolUse(use string) Identity {
 // run in is taken for none.
 func (id Identity) Opening(program, session string, many bool) (of Identity, taken string) {
 	if id.peer == nil || len(id.peer.Programs()) == 0 || program == "" {
+		id.unseen = program != ""
 		return id, program
 	}
 	if !slices.ContainsFunc(id.peer.Programs(), func(p string) bool { return process.Is(program, p) }) {
@@ -175,7 +177,10 @@ func (id Identity) Enter(room *mailroom.Room) (mail.Service, mail.Name, error) {
 	}
 	// of a session that is not there no process tells
 	if id.peer != nil && (!whence.Guessed || id.shell.session == "") {
-		whence.Programs, whence.Opens, whence.Doubtful = id.Programs(), id.opens, id.Doubtful
+		whence.Programs, whence.Opens = id.Programs(), id.opens
+		if !id.unseen {
+			whence.Doubtful = id.Doubtful
+		}
 		whence.Many, whence.Joins, whence.Elsewhere = id.many, id.joins, id.away
 		if id.opens != "" {
 			whence.Session = id.session

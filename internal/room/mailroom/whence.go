@@ -11,7 +11,7 @@ import (
 // Whence is where a process runs that says for whom it speaks, as far as the system tells.
 type Whence struct {
 	// Programs are the process and those above it, the nearest first, spelled as sessions spell theirs. Nil: nobody
-	// can tell, and whom it names is believed, unless Guessed.
+	// can tell, and whom it names is believed, unless Guessed, or Doubtful where a process is out of sight.
 	Programs []string
 	// Opens is that of Programs for whose session the process speaks: a client's hook, or its MCP server. "": it only
 	// speaks.
@@ -19,7 +19,7 @@ type Whence struct {
 	// Means is how the user is known, who is the caller.
 	Means mail.Means
 	// Doubtful reports whether the process may be an agent's: it runs in a client, or cannot be told from what an
-	// agent has left behind. It is asked if no session is known there.
+	// agent has left behind. It is asked if no session is known there. Nil: the system tells nothing.
 	Doubtful func() bool
 	// Session is the client's session that the process opens, or in which it says to run; "": it does not say. Of
 	// programs that run several agents (threads) it decides whose process it is.
@@ -38,7 +38,7 @@ type Whence struct {
 // or as one that the session registered. A name that nobody bears yet becomes a child of the session's agent.
 func (r *Room) From(caller mail.Name, w Whence) (mail.Service, error) {
 	v := &view{Room: r, caller: caller, means: w.Means}
-	if len(w.Programs) == 0 && !w.Guessed {
+	if len(w.Programs) == 0 && !w.Guessed && w.Doubtful == nil {
 		return v, nil
 	}
 	var err error
@@ -68,8 +68,7 @@ func (v *view) settleIn(s *state, w Whence, now mail.Time) error {
 				"told which agent it is: nothing was done. The session is known once its hooks have run or it has "+
 				"used a tool of Pennypost; else say --as NAME", v.name)
 	case len(seats) == 0:
-		elsewhere := m != nil && m.Process != "" && m.live(now) &&
-			!slices.ContainsFunc(w.Programs, func(p string) bool { return process.Is(m.Process, p) })
+		leads, elsewhere := v.apart(m, leads, w, now)
 		if (leads || elsewhere) && w.Doubtful != nil && w.Doubtful() {
 			return mail.Errorf(mail.Denied,
 				"this process runs inside an agent's client, or has no terminal that a person sits at, and %s is "+
@@ -89,6 +88,18 @@ func (v *view) settleIn(s *state, w Whence, now mail.Time) error {
 		return nil
 	}
 	return v.notThere(seats)
+}
+
+// apart reports whether a caller that no session is known of is an orchestrator, and whether it runs in another
+// program. Where the caller is out of sight, as from another container, so is the program of an agent that runs there.
+func (v *view) apart(m *member, leads bool, w Whence, now mail.Time) (lead, elsewhere bool) {
+	if m == nil || m.Process == "" || !m.live(now) {
+		return leads, false
+	}
+	if len(w.Programs) == 0 {
+		return leads && v.runs(m, now), v.runs(m, now)
+	}
+	return leads, !slices.ContainsFunc(w.Programs, func(p string) bool { return process.Is(m.Process, p) })
 }
 
 // inThread refuses a process of a program that runs several agents, unless it says that it is in m's thread: the other

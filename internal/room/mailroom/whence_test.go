@@ -28,6 +28,7 @@ func TestP5_InsideASession(t *testing.T) {
 	builder := mail.Name("builder")
 	for _, p := range []mail.Presence{
 		{Name: "lead", Roles: []string{"orchestrator"}}, {Name: "other"}, {Name: "gone", State: mail.Gone},
+		{Name: "chief", Roles: []string{"orchestrator"}},
 		{Name: "paper", Client: "haak"}, {Name: "paper-2", Client: "haak"}, {Name: "ws"},
 		{Name: "retired", Roles: []string{"orchestrator"}},
 	} {
@@ -41,6 +42,7 @@ func TestP5_InsideASession(t *testing.T) {
 	begin("builder", "s1", claude)
 	begin("builder", "s2", codex) // builder-2
 	begin("thread-1", "t1", codex)
+	begin("chief", "f1", "5.1@out-of-sight")
 	begin("pair", "e1", "all-of-"+editor)
 	begin("paper-2", "p1", codex)
 	if _, err := user.AddWorkspace(t.Context(), mail.Workspace{ID: "ws", Dir: "/ws"}); err != nil {
@@ -123,6 +125,11 @@ func TestP5_InsideASession(t *testing.T) {
 		{"a client of no session, as the orchestrator", client(inside()), "lead", "", ""},
 		{"a client of no session, as one that runs elsewhere", client(inside()), "builder", "", ""},
 		{"nobody can tell", Whence{}, "lead", "lead", ""},
+		{"out of sight", client(Whence{}), "other", "other", ""},
+		{"out of sight, as the orchestrator", client(Whence{}), "lead", "", ""},
+		{"out of sight, as one that runs in sight", client(Whence{}), "builder-2", "", ""},
+		{"out of sight, as one that runs there", client(Whence{}), "builder", "builder", ""},
+		{"out of sight, as an orchestrator that runs there", client(Whence{}), "chief", "chief", ""},
 	} {
 		v, err := room.From(tt.says, tt.whence)
 		if tt.want == "" {
