@@ -252,8 +252,8 @@ func (v *callerRoom) Register(ctx context.Context, p mail.Presence) (mail.Agent,
 	if err := access.Check(); err != nil {
 		return mail.Agent{}, err
 	}
-	if v.id.Name() == mail.User && slices.Contains(p.Roles, string(mail.Orchestrator)) {
-		if err := v.office.confirm.Check(ctx); err != nil {
+	if slices.Contains(p.Roles, string(mail.Orchestrator)) || p.Name == mail.Orchestrator {
+		if err := v.confirmed(ctx); err != nil {
 			return mail.Agent{}, err
 		}
 	}
@@ -274,8 +274,35 @@ func (v *callerRoom) Register(ctx context.Context, p mail.Presence) (mail.Agent,
 	return a, err
 }
 
+// confirmed refuses the user who has to confirm an act of weight first. Those that are such acts whatever they are
+// about, the API knows.
+func (v *callerRoom) confirmed(ctx context.Context) error {
+	if v.id.Name() != mail.User {
+		return nil
+	}
+	return v.office.confirm.Check(ctx)
+}
+
+// Send implements mail.Sender. To give somebody a role by answering the card that asks for it is an act of weight.
+func (v *callerRoom) Send(ctx context.Context, d mail.Draft) (mail.Sent, error) {
+	answer := mail.Message{Metadata: d.Metadata}
+	if d.ReplyTo != "" && !answer.Declines() {
+		if err := v.confirmed(ctx); err != nil {
+			if asked, e := v.Message(ctx, d.ReplyTo); e == nil && mailroom.IsCard(&asked.Message) {
+				return mail.Sent{}, err
+			}
+		}
+	}
+	return v.Stub.Send(ctx, d)
+}
+
 // Rename implements mail.Registrar.
 func (v *callerRoom) Rename(ctx context.Context, from, to mail.Name) (mail.Agent, error) {
+	if to == mail.Orchestrator {
+		if err := v.confirmed(ctx); err != nil {
+			return mail.Agent{}, err
+		}
+	}
 	a, err := v.Stub.Rename(ctx, from, to)
 	if err == nil {
 		v.office.listeners.Move(v.name, from)

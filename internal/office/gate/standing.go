@@ -20,7 +20,7 @@ type standing struct {
 	// below are the programs from the process up to what the person sits at, that excluded. Sessions are looked for
 	// among them: a terminal program, an editor or a multiplexer is no session.
 	below []string
-	// through are where the clients stand by which a multiplexer shows the terminal to a person. Nil: it is not in one.
+	// through are where the clients stand by which a multiplexer shows the terminal to a person. Nil: it is in none.
 	through []*standing
 }
 
