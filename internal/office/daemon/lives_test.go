@@ -141,6 +141,7 @@ type ending struct {
 const (
 	agentStreams = "events,wait,ring,mcp waits in a session,mcp waits without a session,mcps"
 	userStreams  = "events,desk,wait"
+	ofMachine    = "events,wait,ring,relay" // for an agent
 	void         = "pennypost agents token"
 )
 
@@ -181,14 +182,16 @@ func credentials() []credential {
 		}, agentStreams + ",calls,hook", process, ""},
 		{"an agent of a machine", func(t *testing.T, r *running) *holder {
 			return r.machine(t, wire.Invite{For: machineTime}, "ann")
-		}, "events,wait,ring,relay", append(machineEndings(), process...), ""},
+		}, ofMachine, append(machineEndings(), process...), ""},
 		{"a machine of one agent", func(t *testing.T, r *running) *holder {
 			return r.machine(t, wire.Invite{For: machineTime, Agent: "ann"}, "")
-		}, "events,wait,ring,relay", append(machineEndings()[:2:2], process...), ""},
+		}, ofMachine, append(machineEndings()[:2:2], process...), ""},
 		{"a machine", func(t *testing.T, r *running) *holder {
 			return r.machine(t, wire.Invite{For: machineTime}, "")
 		}, userStreams + ",relay", machineEndings(), ""},
-		{"a script", func(t *testing.T, r *running) *holder { return r.script(t, "") }, userStreams, scriptEndings(), ""},
+		{"a script", func(t *testing.T, r *running) *holder {
+			return r.script(t, "")
+		}, userStreams, scriptEndings(), ""},
 		{"a script of one room", func(t *testing.T, r *running) *holder {
 			return r.script(t, "a")
 		}, "events,wait", append(scriptEndings(), process[1]), ""},
