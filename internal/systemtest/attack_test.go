@@ -60,7 +60,7 @@ func attackTexts(t *testing.T, n int) {
 		}
 	}
 	a.files(all)
-	a.prompts()
+	a.prompts("", a.victim, "inbox", "history", "bye", "checkpoint")
 	a.commands()
 	a.dialects()
 	a.read()
@@ -234,8 +234,11 @@ func (a *assault) dialects() {
 		"agenties read_messages":          {"limit": 100},
 		"superportia check_agent_mailbox": {"limit": 1000},
 	}
-	for dialect, as := range map[string]string{"agenties": "ann", "haak": "ann", "superportia": "ann",
-		"openalice": "ws"} {
+	for _, dialect := range []string{"agenties", "superportia", "haak", "openalice"} { // haak's tool marks what it shows
+		as := "ann"
+		if dialect == "openalice" {
+			as = "ws"
+		}
 		who := a.mustAgent(a.t, eraSessions, "--as", as, "--dialect", dialect)
 		tools, err := who.session.ListTools(a.t.Context(), nil)
 		if err != nil {
@@ -253,30 +256,40 @@ func (a *assault) dialects() {
 					"type": bad, "msg_id": bad, "messageIds": []string{bad}, "comments": bad}))
 			}
 		}
+		if dialect == "agenties" {
+			a.prompts(dialect+" ", who, "history", "export")
+		}
 		who.kill()
 	}
 }
 
-// prompts reads the prompts and resources of an agent.
-func (a *assault) prompts() {
+// prompts reads prompts and all resources of an agent.
+func (a *assault) prompts(kind string, who *agent, names ...string) {
 	ctx, cancel := context.WithTimeout(a.t.Context(), patience)
 	defer cancel()
-	for _, name := range []string{"inbox", "history", "bye", "checkpoint"} {
-		res, err := a.victim.session.GetPrompt(ctx, &mcp.GetPromptParams{Name: name})
+	for _, name := range names {
+		res, err := who.session.GetPrompt(ctx, &mcp.GetPromptParams{Name: name})
 		if err != nil {
-			a.t.Error(err)
+			a.check("the prompt "+kind+name, err.Error()) // a thousand letters are too many for it
 			continue
 		}
 		for _, m := range res.Messages {
-			a.shows("the prompt "+name, m.Content.(*mcp.TextContent).Text)
+			text := m.Content.(*mcp.TextContent).Text
+			a.shows("the prompt "+kind+name, text)
+			if name != "export" && strings.Contains(text, orders) && !strings.Contains(text, "What stands between mail-") {
+				a.t.Errorf("the prompt %s has no fence: %.200s", kind+name, text)
+			}
 		}
 	}
-	list, err := a.victim.session.ListResources(ctx, nil)
+	if kind != "" {
+		return
+	}
+	list, err := who.session.ListResources(ctx, nil)
 	if err != nil {
 		a.t.Fatal(err)
 	}
 	for _, r := range list.Resources {
-		res, err := a.victim.session.ReadResource(ctx, &mcp.ReadResourceParams{URI: r.URI})
+		res, err := who.session.ReadResource(ctx, &mcp.ReadResourceParams{URI: r.URI})
 		if err != nil {
 			a.t.Error(err)
 			continue
