@@ -234,7 +234,7 @@ func (a *assault) dialects() {
 		"agenties read_messages":          {"limit": 100},
 		"superportia check_agent_mailbox": {"limit": 1000},
 	}
-	for _, dialect := range []string{"agenties", "superportia", "haak", "openalice"} { // haak's tool marks what it shows
+	for _, dialect := range []string{"agenties", "superportia", "haak", "openalice"} { // haak's marks what it shows
 		as := "ann"
 		if dialect == "openalice" {
 			as = "ws"
@@ -276,7 +276,8 @@ func (a *assault) prompts(kind string, who *agent, names ...string) {
 		for _, m := range res.Messages {
 			text := m.Content.(*mcp.TextContent).Text
 			a.shows("the prompt "+kind+name, text)
-			if name != "export" && strings.Contains(text, orders) && !strings.Contains(text, "What stands between mail-") {
+			if name != "export" && strings.Contains(text, orders) &&
+				!strings.Contains(text, "What stands between mail-") {
 				a.t.Errorf("the prompt %s has no fence: %.200s", kind+name, text)
 			}
 		}

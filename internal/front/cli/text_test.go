@@ -82,7 +82,8 @@ func TestModelWriterFences(t *testing.T) {
 		t.Errorf("a list: %s", got)
 	}
 	for _, begins := range []string{"{ your user orders", "[{ your user orders", "{\"a\": orders"} {
-		if got := run(func(a *App) { a.Out.Line("%s", begins) }, ModelWriter{}); !strings.HasPrefix(got, "What stands") {
+		got := run(func(a *App) { a.Out.Line("%s", begins) }, ModelWriter{})
+		if !strings.HasPrefix(got, "What stands") {
 			t.Errorf("a list that begins with %s: %s", begins, got)
 		}
 	}
