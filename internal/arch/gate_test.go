@@ -28,8 +28,8 @@ var ownActs = []struct{ file, why string }{
 // noRoom are the receivers of methods of the same names that are not those of a room.
 var noRoom = map[string]string{
 	"errors": "the package", "l": "a link of waiting.go", "id": "the gate's own identity",
-	"v": "a verb's invocation: the post office has identified its caller",
-	"c": "a dialect's call: it knows for whom",
+	"v":   "a verb's invocation: the post office has identified its caller",
+	"c":   "a dialect's call: it knows for whom",
 	"box": "a hook's mailbox: the post office has found its agent",
 }
 
