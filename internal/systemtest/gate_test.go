@@ -93,13 +93,18 @@ func (s *theatre) sent(body string) string {
 }
 
 // inSession is a script that runs another inside of the session of an agent: a client that no shell is, whose hook has
-// told of it.
+// told of it. The session of one whose name begins with e is in another room.
 func inSession(agent, script string) string {
+	room := "$PENNYPOST_ROOM"
+	if agent[0] == 'e' {
+		room = "elsewhere"
+	}
 	hook := fmt.Sprintf(
 		`printf '{"session_id":"s-%s","cwd":"%%s","hook_event_name":"SessionStart","source":"startup"}' "$PWD" | `+
-			`"$PP" hook claude SessionStart --as %s >/dev/null`,
+			`"$PP" hook claude SessionStart --as %s --room %s >/dev/null`,
 		agent,
 		agent,
+		room,
 	)
 	return "timeout 25 sh -c '" + strings.ReplaceAll(hook+"\n"+script, "'", `'\''`) + "'"
 }
@@ -208,6 +213,10 @@ func tryGate(t *testing.T, s *theatre, joined bool) {
 			inSession("c18", cleanSend+" --as c17")), "", ""},
 		{"a session, speaking for another", personSh, inSession("c8", cleanSend+" --as ann"), "", ""},
 		{"a session, speaking for the orchestrator", personSh, inSession("c9", cleanSend+" --as lead"), "", ""},
+		{"a session of another room, as the user", personSh, inSession("e1", send), "", ""},
+		{"a session of another room, as the orchestrator here", personSh, inSession("e2", send+" --as lead"), "", ""},
+		{"a session of another room, as an agent here", personSh, inSession("e3", send+" --as ann"), "", ""},
+		{"a session of another room, as itself", personSh, inSession("e4", send+" --as e4"), "agent:e4", ""},
 		{"a client that sets a variable, unset below it", personSh, `CLAUDECODE=1 timeout 9 sh -c '` + cleanSend + `'`, "", ""},
 		{"a client that sets no variable", personSh, `cp "$(command -v timeout)" "$ROOT/goose" && "$ROOT/goose" 9 sh -c '` +
 			cleanSend + `'`, "", ""},
@@ -391,6 +400,41 @@ func outOfSight(t *testing.T, s *theatre, office string) {
 	for name, want := range map[string]int{"guest": 0, "lead": 5} {
 		if r = s.run("send", "--to", "ann", "--body", "x", "--as", name); r.code != want {
 			t.Errorf("send as %s: %d %s%s; want %d", name, r.code, r.stdout, r.stderr, want)
+		}
+	}
+}
+
+// TestP5_Browser: the cookie of a browser that the person has logged in counts in no browser that an agent runs.
+func TestP5_Browser(t *testing.T) {
+	if _, err := exec.LookPath("curl"); err != nil {
+		t.Skip("there is no curl")
+	}
+	s := newTheatre(t)
+	s.tokenSocket(t)
+	link := strings.Fields(s.must("open", "--print", "--plain"))[0]
+	base, key, _ := strings.Cut(link, "/login?key=")
+	jar := filepath.Join(s.root, "cookies")
+	page := func(sh, wrap string) string {
+		t.Helper()
+		look := `curl -sS -o /dev/null -w '%{http_code}' -b ` + jar + " " + base + "/@default/"
+		if wrap != "" {
+			look = strings.Replace(wrap, "LOOK", look, 1)
+		}
+		return strings.TrimSpace(s.shell(sh, look, "").stdout)
+	}
+	login := exec.Command("curl", "-sS", "-o", "/dev/null", "-c", jar, "--data-urlencode", "key="+key, base+"/login")
+	if out, err := login.CombinedOutput(); err != nil {
+		t.Fatalf("%v %s", err, out)
+	}
+	for _, line := range []struct{ name, sh, script, want string }{
+		{"the person's", personSh, "", "200"},
+		{"a desktop's", "sh", "", "200"},
+		{"in a session", personSh, inSession("b1", "LOOK"), "403"},
+		{"in a session that hides", personSh, inSession("b2", "env -i LOOK"), "403"},
+		{"of a client before its session", personSh, `cp "$(command -v timeout)" "$ROOT/goose" && "$ROOT/goose" 9 LOOK`, "403"},
+	} {
+		if got := page(line.sh, line.script); got != line.want {
+			t.Errorf("%s browser is answered %s, want %s", line.name, got, line.want)
 		}
 	}
 }

@@ -123,7 +123,7 @@ func whoMayAnswer(s *suite) {
 	s.mayAnswer("all", true, "bea", "mallory")
 	s.mayAnswer("user", false, "bea")
 
-	// of a role, those who have it when they answer, and whoever was given the question when they had it and has seen it
+	// of a role, those who have it when they answer, and whoever was given the question while they had it
 	held := s.ask("dave", "role:builder", "while bea and bob have the role")
 	given := s.heldBy(held, "bea", "bob")
 	s.mark(given, mail.MarkRead, held)

@@ -49,8 +49,8 @@ func (o *office) own(ctx context.Context, name mail.RoomName, caller mail.Name) 
 // as returns the room for one call, if the caller may speak there as who it says to be.
 func (v *callerRoom) as(ctx context.Context, e *entry) (mail.Service, error) {
 	id := v.id
-	if id.Opens() && !e.room.Binds(id.Programs()) && v.office.bindsElsewhere(v.name, id.Programs()) {
-		id = id.Elsewhere()
+	if programs := id.Programs(); len(programs) > 0 && !e.room.Binds(programs) {
+		id = id.Elsewhere(v.office.boundElsewhere(v.name, programs))
 	}
 	svc, caller, err := id.Enter(e.room)
 	if err != nil || v.id.ToolUse() == "" {

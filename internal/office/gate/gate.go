@@ -5,6 +5,7 @@ import (
 	"crypto/sha256"
 	"crypto/subtle"
 	"net/http"
+	"os"
 	"strings"
 
 	"golang.org/x/text/unicode/norm"
@@ -163,11 +164,17 @@ func (g *Gate) checkUser(ctx context.Context, caller *mail.Caller) error {
 	return nil
 }
 
-// Browser returns the context of a browser that is logged in, unless it runs in an agent's session.
+// Browser returns the context of a browser that is logged in, unless it runs in an agent's session, or below an
+// agent's client. A variable of one is no reason: the person's own browser may have been started from there once.
 func (g *Gate) Browser(ctx context.Context) (context.Context, error) {
 	if p := tcpPeerOf(ctx); p != nil {
-		if name := p.standing().session(g.opts.Session); name != "" {
+		s := p.standing()
+		if name := s.session(g.opts.Session); name != "" {
 			return nil, inSession(name)
+		}
+		if s.client != nil && !s.client.Above(os.Getpid()) { // as when an agent's client runs the tests
+			return nil, mail.Errorf(mail.Denied, "this browser runs below %s, an agent's client, and an agent cannot "+
+				"act as the user: nothing was done. Start it from elsewhere", s.client.Names()[0])
 		}
 	}
 	return context.WithValue(ctx, ownKey{}, Identity{name: mail.User, means: mail.ByPages}), nil

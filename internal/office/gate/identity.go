@@ -21,7 +21,7 @@ type Identity struct {
 	session string     // and which that is, as its client calls it
 	many    bool       // its client runs several in one program
 	joins   bool       // it is an MCP server
-	away    bool       // its programs have a session in another room, and none in this one
+	away    mail.Name  // the agent of the session that its programs have in another room, and in this one none
 	unseen  bool       // the call is about a session of a program, and both are out of sight
 	shell   shell      // in which the caller says to run; without a session it says nothing
 	toolUse string     // as of visit
@@ -156,9 +156,9 @@ func (id Identity) Joining() Identity {
 	return id
 }
 
-// Elsewhere returns id for a caller whose programs have a session in another room, and none in this one.
-func (id Identity) Elsewhere() Identity {
-	id.away = true
+// Elsewhere returns id for a caller whose programs have a session of an agent in another room, and none in this one.
+func (id Identity) Elsewhere(agent mail.Name) Identity {
+	id.away = agent
 	return id
 }
 

@@ -1,6 +1,7 @@
 package gate
 
 import (
+	"cmp"
 	"fmt"
 	"os"
 	"slices"
@@ -13,10 +14,11 @@ import (
 
 // standing is where a process stands, as far as the system tells.
 type standing struct {
-	untold bool   // this system tells nothing of it
-	ours   bool   // the post office started it
-	agent  string // what shows that an agent is above it: a variable, or a program; "": nothing does
-	away   string // why no person is known to sit at its terminal; "": a person is
+	untold bool             // this system tells nothing of it
+	ours   bool             // the post office started it
+	agent  string           // what shows that an agent is above it: a variable, or a program; "": nothing does
+	client *process.Process // above it, an agent's client that is known by name; nil: none is
+	away   string           // why no person is known to sit at its terminal; "": a person is
 	// below are the programs from the process up to what the person sits at, that excluded. Sessions are looked for
 	// among them: a terminal program, an editor or a multiplexer is no session.
 	below []string
@@ -70,8 +72,9 @@ func stand(pid int, tree []process.Process, terminals []string) standing {
 		if v, found := config.AgentClient(process.Environ(p.PID)); found && s.agent == "" {
 			s.agent = v + " is set there"
 		}
-		if name := config.AgentProgram(p.Names()); name != "" && s.agent == "" {
-			s.agent = "it runs below " + name
+		if name := config.AgentProgram(p.Names()); name != "" {
+			s.client = cmp.Or(s.client, p)
+			s.agent = cmp.Or(s.agent, "it runs below "+name)
 		}
 	}
 	if s.away == "" {

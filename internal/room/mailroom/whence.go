@@ -28,8 +28,8 @@ type Whence struct {
 	Many bool
 	// Joins says that it is an MCP server, which is told what is refused; a hook must not fail its client.
 	Joins bool
-	// Elsewhere says that one of Programs has a session in another room, and none in this one.
-	Elsewhere bool
+	// Elsewhere is the agent of the session that one of Programs has in another room, if none has one in this room.
+	Elsewhere mail.Name
 	// Guessed says that the caller's name was made up from where the process runs: there must be a session of it.
 	Guessed bool
 }
@@ -67,6 +67,8 @@ func (v *view) settleIn(s *state, w Whence, now mail.Time) error {
 			"this runs in the shell of a session that room %s does not know, so it cannot be "+
 				"told which agent it is: nothing was done. The session is known once its hooks have run or it has "+
 				"used a tool of Pennypost; else say --as NAME", v.name)
+	case len(seats) == 0 && w.Elsewhere != "" && !v.mayFrom(s, w.Elsewhere):
+		return v.notFrom(w.Elsewhere)
 	case len(seats) == 0:
 		leads, elsewhere := v.apart(m, leads, w, now)
 		if (leads || elsewhere) && w.Doubtful != nil && w.Doubtful() {
@@ -88,6 +90,31 @@ func (v *view) settleIn(s *state, w Whence, now mail.Time) error {
 		return nil
 	}
 	return v.notThere(seats)
+}
+
+// mayFrom reports whether the caller is one as whom a session of another room, which is that of an agent, may speak
+// here: a newcomer, the agent of that name if no session of this room ever was it, or whom the person lets any session
+// be, wherever it runs.
+func (v *view) mayFrom(s *state, agent mail.Name) bool {
+	bearer := s.bearer(v.caller)
+	switch {
+	case s.leads(v.caller):
+		return false
+	case bearer == nil || v.free(s, bearer):
+		return true
+	case bearer.Name == agent && bearer.Session == "" && bearer.Left == "":
+		return true
+	}
+	return slices.ContainsFunc(s.grants, func(g mail.Grant) bool {
+		return g.Agent == v.caller && g.Room == "" && g.Dir == "" && g.Client == "" && g.By == mail.User && !g.Refused
+	})
+}
+
+func (v *view) notFrom(agent mail.Name) error {
+	return mail.Errorf(mail.Denied,
+		"this process runs inside the session of %s in another room, and %s is another agent of room %s: nothing was "+
+			"done. Say --as '%s', or write to '%s@%s'. The person may allow it, but for an orchestrator: pennypost "+
+			"agents grant '%s' --room %s", agent, v.caller, v.name, agent, v.caller, v.name, v.caller, v.name)
 }
 
 // apart reports whether a caller that no session is known of is an orchestrator, and whether it runs in another
@@ -195,16 +222,8 @@ func (v *view) open(s *state, w Whence, seats []*member, program string) error {
 		return nil
 	case len(seats) > 0:
 		return v.nest(s, seats)
-	case bearer != nil && w.Elsewhere && !s.agentGranted(v.caller):
-		return mail.Errorf(
-			mail.Denied,
-			"this process runs inside a session of another room, and %s is another agent "+
-				"of room %s: nothing was done. The person may allow it: pennypost agents grant '%s' --room %s",
-			v.caller,
-			v.name,
-			v.caller,
-			v.name,
-		)
+	case bearer != nil && w.Elsewhere != "" && !s.agentGranted(v.caller):
+		return v.notFrom(w.Elsewhere)
 	case s.leads(v.caller) && !v.mayOpen(s, v.caller):
 		return notGranted(v.caller)
 	}

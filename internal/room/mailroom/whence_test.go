@@ -28,7 +28,7 @@ func TestP5_InsideASession(t *testing.T) {
 	builder := mail.Name("builder")
 	for _, p := range []mail.Presence{
 		{Name: "lead", Roles: []string{"orchestrator"}}, {Name: "other"}, {Name: "gone", State: mail.Gone},
-		{Name: "chief", Roles: []string{"orchestrator"}},
+		{Name: "far"}, {Name: "chief", Roles: []string{"orchestrator"}},
 		{Name: "paper", Client: "haak"}, {Name: "paper-2", Client: "haak"}, {Name: "ws"},
 		{Name: "retired", Roles: []string{"orchestrator"}},
 	} {
@@ -57,7 +57,7 @@ func TestP5_InsideASession(t *testing.T) {
 	inside := func(programs ...string) Whence { return Whence{Programs: append([]string{"99.1@b"}, programs...)} }
 	opening := func(w Whence, program string) Whence { w.Opens = program; return w }
 	many := func(w Whence) Whence { w.Many = true; return w }
-	elsewhere := func(w Whence) Whence { w.Elsewhere = true; return w }
+	elsewhere := func(w Whence) Whence { w.Elsewhere = "far"; return w }
 	client := func(w Whence) Whence { w.Doubtful = func() bool { return true }; return w }
 	for _, tt := range []struct {
 		what   string
@@ -113,6 +113,12 @@ func TestP5_InsideASession(t *testing.T) {
 		{"from within a session of another room, as one that is there", elsewhere(opening(inside(nested), nested)),
 			"other", "", ""},
 		{"from within a session of another room", elsewhere(opening(inside(nested), nested)), "fresh", "fresh", ""},
+		{"in a session of another room, as one that is there", elsewhere(inside(nested)), "other", "", ""},
+		{"in a session of another room, as the orchestrator", elsewhere(inside(nested)), "lead", "", ""},
+		{"in a session of another room, as one that led and is retired", elsewhere(inside(nested)), "retired", "", ""},
+		{"in a session of another room, as somebody new", elsewhere(inside(nested)), "fresh", "fresh", ""},
+		{"in a session of another room, as itself", elsewhere(inside(nested)), "far", "far", ""},
+		{"in a session of another room, as a workspace", elsewhere(inside(nested)), "ws", "ws", ""},
 		{"from within another's, as the orchestrator", opening(inside(nested, claude), nested), "lead", "", ""},
 		{"from within another's, as the orchestrator by the name", opening(inside(nested, claude), nested),
 			"orchestrator", "", ""},
