@@ -54,8 +54,8 @@ func TestProgram(t *testing.T) {
 		!Is(got[0], got[0]) || Is(child, got[0]) {
 		t.Errorf("above us: %q", got)
 	}
-	if us, it := Tree(os.Getpid())[0], Tree(cmd.Process.Pid)[0]; !us.Above(cmd.Process.Pid) || !us.Above(os.Getpid()) ||
-		it.Above(os.Getpid()) {
+	us, it := Tree(os.Getpid())[0], Tree(cmd.Process.Pid)[0]
+	if !us.Above(it.PID) || !us.Above(us.PID) || it.Above(us.PID) {
 		t.Errorf("%s above %s: %v, the other way round: %v", us.Key, it.Key, us.Above(it.PID), it.Above(us.PID))
 	}
 	_ = cmd.Process.Kill()
