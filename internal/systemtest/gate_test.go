@@ -109,6 +109,19 @@ func inSession(agent, script string) string {
 	return "timeout 25 sh -c '" + strings.ReplaceAll(hook+"\n"+script, "'", `'\''`) + "'"
 }
 
+// inThreads is a script that runs another in the thread of an agent, in a program that runs two agents.
+func inThreads(agent, other, script string) string {
+	hooks := ""
+	for _, a := range []string{other, agent} {
+		hooks += fmt.Sprintf(`printf '{"session_id":"s-%s","cwd":"%%s","hook_event_name":"SessionStart","source":"startup",`+
+			`"transcript_path":"/x/.codex/sessions/r-%s.jsonl"}' "$PWD" | "$PP" hook codex SessionStart --as %s >/dev/null`+"\n", a, a, a)
+	}
+	quote := func(s string) string { return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'" }
+	thread := "exec env CODEX_THREAD_ID=s-" + agent + " sh -c " + quote(script)
+	return "printf '%s\\0' " + quote(hooks) + " " + quote(thread) +
+		" | xargs -0 -n1 sh -c" // which starts one shell for the hooks, and one in the thread
+}
+
 // under is a script that runs a program, with arguments, where no terminal is, under the name of another and as its
 // session's first process: cron, sshd and the like start programs so.
 func under(name, program, args string) string {
@@ -213,6 +226,14 @@ func tryGate(t *testing.T, s *theatre, joined bool) {
 			inSession("c18", cleanSend+" --as c17")), "", ""},
 		{"a session, speaking for another", personSh, inSession("c8", cleanSend+" --as ann"), "", ""},
 		{"a session, speaking for the orchestrator", personSh, inSession("c9", cleanSend+" --as lead"), "", ""},
+		{"a thread, speaking for itself", personSh, inThreads("f1", "f2", send+" --as f1"), "agent:f1", ""},
+		{"a thread, speaking for another", personSh, inThreads("f3", "f4", send+" --as f4"), "", ""},
+		{"a thread that says that it is another", personSh, inThreads("f5", "f6",
+			"CODEX_THREAD_ID=s-f6 "+send+" --as f6"), "", ""},
+		{"a thread that says that it is one of no agent", personSh, inThreads("f7", "f8",
+			"CODEX_THREAD_ID=none "+send+" --as f8"), "", ""},
+		{"a thread that hides which it is", personSh, inThreads("f9", "f10", cleanSend+" --as f10"), "", ""},
+
 		{"a session of another room, as the user", personSh, inSession("e1", send), "", ""},
 		{"a session of another room, as the orchestrator here", personSh, inSession("e2", send+" --as lead"), "", ""},
 		{"a session of another room, as an agent here", personSh, inSession("e3", send+" --as ann"), "", ""},

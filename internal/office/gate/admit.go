@@ -100,7 +100,7 @@ func vouched(r *http.Request) *Peer {
 	case pass == nil || pass.Agent != "" || programs == "" && !inside:
 		return nil
 	case programs == "":
-		return FarPeer(nil, inside) // out of the relay's sight
+		return FarPeer(nil, nil, inside) // out of the relay's sight
 	}
-	return FarPeer(strings.Split(programs, ","), inside)
+	return FarPeer(strings.Split(programs, ","), strings.Split(r.Header.Get(wire.ThreadsHeader), ","), inside)
 }

@@ -177,7 +177,7 @@ func (id Identity) Enter(room *mailroom.Room) (mail.Service, mail.Name, error) {
 	}
 	// of a session that is not there no process tells
 	if id.peer != nil && (!whence.Guessed || id.shell.session == "") {
-		whence.Programs, whence.Opens = id.Programs(), id.opens
+		whence.Programs, whence.Opens, whence.Thread = id.Programs(), id.opens, id.peer.thread
 		if !id.unseen {
 			whence.Doubtful = id.Doubtful
 		}
@@ -205,6 +205,20 @@ func (id Identity) Programs() []string {
 		return id.peer.standing().below
 	}
 	return id.peer.Programs()
+}
+
+// Threads returns, for each of Programs, in the shell of which session it started the one before; nil: in none.
+func (id Identity) Threads() (all []string) {
+	programs := id.Programs()
+	for i, p := range programs {
+		if t := id.peer.thread(p); t != "" {
+			if all == nil {
+				all = make([]string, len(programs))
+			}
+			all[i] = t
+		}
+	}
+	return all
 }
 
 // As returns a room as an agent sees it for which the post office has proof, or as itself.

@@ -27,6 +27,8 @@ type Peer struct {
 	climb sync.Once
 	tree  []process.Process // it and the processes above it; set by climb
 	above []string          // those of tree below this process, as package process names them; set by climb
+	// threads are, of a far peer, for each of above the session in whose shell it started the one before.
+	threads []string
 
 	look   sync.Once
 	stands standing // set by look
@@ -38,10 +40,10 @@ func NewPeer(uid, pid int, terminals []string) *Peer {
 	return &Peer{uid: uid, pid: pid, terminals: terminals}
 }
 
-// FarPeer returns a process of another machine, whose relay says below which programs it runs, the nearest first, and
-// whether inside of an agent's client.
-func FarPeer(programs []string, inside bool) *Peer {
-	p := &Peer{far: true, inside: inside}
+// FarPeer returns a process of another machine, whose relay says below which programs it runs, the nearest first, in
+// the shells of which sessions these started each other, and whether inside of an agent's client.
+func FarPeer(programs, threads []string, inside bool) *Peer {
+	p := &Peer{far: true, inside: inside, threads: threads}
 	p.climb.Do(func() { p.above = programs })
 	return p
 }
@@ -83,6 +85,32 @@ func (p *Peer) InClient() bool {
 		}
 	}
 	return false
+}
+
+// thread returns the session in whose shell a program that the peer runs in has started it, by the variables that the
+// program gave to the shell: what the peer says itself, anybody may say. "": nobody can tell.
+func (p *Peer) thread(program string) string {
+	for i, one := range p.Programs() {
+		if p.far && process.Is(program, one) && i < len(p.threads) {
+			return p.threads[i]
+		}
+	}
+	for i := 1; i < len(p.tree); i++ {
+		if !process.Is(program, p.tree[i].Key) {
+			continue
+		}
+		environ := process.Environ(p.tree[i-1].PID)
+		id, _ := config.ShellSession(func(name string) string {
+			for _, v := range environ {
+				if value, ok := strings.CutPrefix(v, name+"="); ok {
+					return value
+				}
+			}
+			return ""
+		})
+		return id
+	}
+	return ""
 }
 
 // itself reports whether the peer is the post office: what runs in its own process is no agent.

@@ -1,6 +1,7 @@
 package mailroom
 
 import (
+	"cmp"
 	"slices"
 	"strings"
 
@@ -24,6 +25,9 @@ type Whence struct {
 	// Session is the client's session that the process opens, or in which it says to run; "": it does not say. Of
 	// programs that run several agents (threads) it decides whose process it is.
 	Session string
+	// Thread returns the session in whose shell one of Programs started the process, "" if nobody can tell. What it
+	// says goes before what the process says, of threads too.
+	Thread func(program string) string
 	// Many says that the client runs several sessions in one program, which its hooks tell apart by Session.
 	Many bool
 	// Joins says that it is an MCP server, which is told what is refused; a hook must not fail its client.
@@ -61,7 +65,7 @@ func (v *view) settleIn(s *state, w Whence, now mail.Time) error {
 	case w.Opens != "":
 		return v.open(s, w, seats, program)
 	case m != nil && slices.Contains(seats, m):
-		return v.inThread(m, seats, w, now)
+		return v.inThread(m, seats, program, w, now)
 	case len(seats) == 0 && w.Guessed:
 		return mail.Errorf(mail.Denied,
 			"this runs in the shell of a session that room %s does not know, so it cannot be "+
@@ -131,15 +135,22 @@ func (v *view) apart(m *member, leads bool, w Whence, now mail.Time) (lead, else
 
 // inThread refuses a process of a program that runs several agents, unless it says that it is in m's thread: the other
 // threads' commands run below the same program.
-func (v *view) inThread(m *member, seats []*member, w Whence, now mail.Time) error {
+func (v *view) inThread(m *member, seats []*member, program string, w Whence, now mail.Time) error {
 	threads := slices.DeleteFunc(slices.Clone(seats), func(o *member) bool {
 		return !hasThreads(o.Client) || o.Session == "" || !o.live(now)
 	})
-	if w.Opens != "" || len(threads) < 2 || !slices.Contains(threads, m) || m.Session == w.Session {
+	if w.Opens != "" || len(threads) < 2 || !slices.Contains(threads, m) {
+		return nil
+	}
+	session := w.Session
+	if w.Thread != nil {
+		session = cmp.Or(w.Thread(program), session)
+	}
+	if m.Session == session {
 		return nil
 	}
 	// a subagent has a session of its own, which no agent has
-	if w.Session != "" && !slices.ContainsFunc(threads, func(o *member) bool { return o.Session == w.Session }) {
+	if session != "" && !slices.ContainsFunc(threads, func(o *member) bool { return o.Session == session }) {
 		return nil
 	}
 	return mail.Errorf(mail.Denied,
