@@ -106,3 +106,22 @@ func TestP5_Scripts(t *testing.T) {
 		t.Errorf("after its end: %d %s", r.code, r.stderr)
 	}
 }
+
+// TestP5_ScriptsOfAMachine: where a machine has joined, a script shows its credential to the post office itself.
+func TestP5_ScriptsOfAMachine(t *testing.T) {
+	c := newCloud(t)
+	s := c.ship(t, "laptop-2")
+	token := "PENNYPOST_TOKEN=" + strings.Fields(c.must(t, "credentials", "add", "nightly"))[0]
+	script := func(args ...string) result { // where no terminal is
+		cmd := exec.Command(binary, args...)
+		cmd.Dir, cmd.Env = s.dir, append(s.environ(), token)
+		return finishWith(cmd, &bytes.Buffer{})
+	}
+	send := []string{"send", "--room", "default", "--to", "user", "--body", "built"}
+	if r := script(send...); r.code != 5 || !strings.Contains(r.stderr, "--remote") {
+		t.Errorf("to the relay: %d %s%s", r.code, r.stdout, r.stderr)
+	}
+	if r := script(append(send, "--remote", "https://"+s.cable.Addr().String())...); r.code != 0 {
+		t.Errorf("to the post office: %d %s%s", r.code, r.stdout, r.stderr)
+	}
+}

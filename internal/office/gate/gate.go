@@ -14,11 +14,12 @@ import (
 	"pennypost/internal/wire"
 )
 
-// Options are what a gate asks of the post office that it stands before. All must be set, but for Terminals.
+// Options are what a gate asks of the post office that it stands before. All must be set, but for Terminals and
+// Scripts.
 type Options struct {
 	Operator  string   // token of the operator
 	Terminals []string // programs at which a person sits, besides those that are known
-	Scripts   *Scripts
+	Scripts   *Scripts // nil: this machine uses the post office of another
 	// Agent returns whose token of a room this is.
 	Agent func(ctx context.Context, token string) (mail.Caller, error)
 	// Session returns the agent of a session that one of programs runs, "" if none does.
@@ -122,6 +123,9 @@ func (g *Gate) bearer(r *http.Request) (mail.Caller, error) {
 	switch {
 	case subtle.ConstantTimeCompare(sum[:], g.operator[:]) == 1:
 		return mail.Caller{Name: mail.User, Means: mail.ByOperator}, nil
+	case strings.HasPrefix(token, wire.ScriptPrefix) && g.opts.Scripts == nil:
+		return mail.Caller{}, mail.Errorf(mail.Denied, "this machine uses the post office of another, and a credential "+
+			"for scripts counts there: nothing was done. Add --remote with its address, which pennypost status says")
 	case strings.HasPrefix(token, wire.ScriptPrefix):
 		return g.opts.Scripts.caller(r.Context(), sum)
 	}
