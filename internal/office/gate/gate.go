@@ -124,8 +124,9 @@ func (g *Gate) bearer(r *http.Request) (mail.Caller, error) {
 	case subtle.ConstantTimeCompare(sum[:], g.operator[:]) == 1:
 		return mail.Caller{Name: mail.User, Means: mail.ByOperator}, nil
 	case strings.HasPrefix(token, wire.ScriptPrefix) && g.opts.Scripts == nil:
-		return mail.Caller{}, mail.Errorf(mail.Denied, "this machine uses the post office of another, and a credential "+
-			"for scripts counts there: nothing was done. Add --remote with its address, which pennypost status says")
+		return mail.Caller{}, mail.Errorf(mail.Denied, "this machine uses the post office of another, and a "+
+			"credential for scripts counts there: nothing was done. Add --remote with its address, which pennypost "+
+			"status says")
 	case strings.HasPrefix(token, wire.ScriptPrefix):
 		return g.opts.Scripts.caller(r.Context(), sum)
 	}
